@@ -1,0 +1,85 @@
+// Package platform says what a place where networks are built must offer:
+// hosts, containers on them, and processes in either. The lab (private
+// namespaces of this machine) is the default platform.
+package platform
+
+import (
+	"context"
+	"io"
+	"net/netip"
+)
+
+// Platform provides hosts.
+type Platform interface {
+	Name() string
+	// Probe says whether the platform can be used here; the error says why not
+	// and what would mend it.
+	Probe(ctx context.Context) error
+	// Hosts gives n hosts that reach each other over an underlay. In the lab they
+	// are made for the caller, who closes them.
+	Hosts(ctx context.Context, n int) (Hosts, error)
+}
+
+// Hosts are joined by one underlay.
+type Hosts interface {
+	All() []Host
+	Close(ctx context.Context) error
+}
+
+// Endpoint is where processes run: a container, or a host itself.
+type Endpoint interface {
+	Name() string
+	Start(ctx context.Context, cmd Command) (Process, error)
+}
+
+// Host is a machine on the underlay, real or made.
+type Host interface {
+	Endpoint
+	// Containers makes n containers that have nothing but a loopback device.
+	// They go when the hosts are closed.
+	Containers(ctx context.Context, n int) ([]Endpoint, error)
+	// Uplink is the host's device on the underlay and its addresses there.
+	Uplink() Uplink
+}
+
+// Uplink is a host's connection to the underlay.
+type Uplink struct {
+	Device string
+	MTU    int
+	Addr4  netip.Prefix
+	Addr6  netip.Prefix
+}
+
+// NetNSer is an endpoint whose network namespace can be reached from here, so
+// that techniques which only plumb namespaces work on it.
+type NetNSer interface {
+	// NetNS is a path to the namespace.
+	NetNS() string
+}
+
+// Self as the Path of a Command is nettoll's own program, wherever the platform
+// has put it.
+const Self = "nettoll:self"
+
+// Command is a process to be started.
+type Command struct {
+	Path   string // a program, looked up in PATH, or Self
+	Args   []string
+	Env    []string  // added to the platform's environment
+	Stdin  io.Reader // nil: a pipe, see Process
+	Stdout io.Writer // nil: a pipe, see Process
+	Stderr io.Writer // nil: kept, see Process
+	// Foreground leaves the process in nettoll's process group, so that it can
+	// read from the terminal. Otherwise it gets a group of its own.
+	Foreground bool
+}
+
+// Process is a started command.
+type Process interface {
+	PID() int              // as this machine numbers it; 0 where it has no meaning here
+	Stdin() io.WriteCloser // nil when the command brought its own
+	Stdout() io.Reader     // nil when the command brought its own
+	Stderr() string        // the last lines
+	Wait() error           // may be called often; the error includes the last lines of stderr
+	Kill() error           // at once, and waits; nil when it has ended already
+}

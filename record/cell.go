@@ -1,0 +1,101 @@
+package record
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Names that appear in cells.
+const (
+	TCPStream = "tcp_stream"
+	TCPRR     = "tcp_rr"
+
+	PlacementSame     = "same"     // client and server share one CPU
+	PlacementDistinct = "distinct" // different CPUs of one package
+	PlacementFree     = "free"     // wherever the scheduler puts them
+)
+
+// Cell is one thing that is measured again and again: a network, a workload
+// over it, and everything that could make two of its trials differ on purpose.
+// Two trials with equal cells are repeats of each other.
+type Cell struct {
+	Network   string  `json:"network"` // [platform:]technique
+	Hosts     int     `json:"hosts"`
+	Family    int     `json:"family"` // 4 or 6
+	Servers   int     `json:"servers"`
+	Clients   int     `json:"clients"`
+	Tool      string  `json:"tool"`
+	Workload  string  `json:"workload"`
+	Options   Options `json:"options"`
+	Placement string  `json:"placement"`
+	Underlay  string  `json:"underlay,omitempty"` // shaping, as written; empty is none
+	Twin      int     `json:"twin,omitempty"`     // self-check: 1 or 2, the same network measured as if it were two
+}
+
+// Options are the parameters of a workload. Zero means the tool's default.
+type Options struct {
+	Streams      int    `json:"streams,omitempty"`       // -P, flows of each client
+	MessageSize  int    `json:"message_size,omitempty"`  // -l, bytes a write or read
+	Window       int    `json:"window,omitempty"`        // -w, socket buffer in bytes
+	Congestion   string `json:"congestion,omitempty"`    // -C
+	ZeroCopy     bool   `json:"zero_copy,omitempty"`     // -Z, sendfile
+	SkipRxCopy   bool   `json:"skip_rx_copy,omitempty"`  // receiver discards in the kernel
+	RequestSize  int    `json:"request_size,omitempty"`  // bytes
+	ResponseSize int    `json:"response_size,omitempty"` // bytes
+}
+
+// Key is a stable text that is equal for equal cells only.
+func (c Cell) Key() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s/hosts=%d/ipv%d/%dx%d/%s:%s", c.Network, c.Hosts, c.Family, c.Servers, c.Clients, c.Tool, c.Workload)
+	o := c.Options
+	for _, f := range []struct {
+		name string
+		v    int
+	}{{"P", o.Streams}, {"l", o.MessageSize}, {"w", o.Window}, {"req", o.RequestSize}, {"resp", o.ResponseSize}} {
+		if f.v != 0 {
+			fmt.Fprintf(&b, "/%s=%d", f.name, f.v)
+		}
+	}
+	if o.Congestion != "" {
+		fmt.Fprintf(&b, "/C=%s", o.Congestion)
+	}
+	if o.ZeroCopy {
+		b.WriteString("/Z")
+	}
+	if o.SkipRxCopy {
+		b.WriteString("/skip-rx-copy")
+	}
+	fmt.Fprintf(&b, "/%s", c.Placement)
+	if c.Underlay != "" {
+		fmt.Fprintf(&b, "/underlay=%s", c.Underlay)
+	}
+	if c.Twin != 0 {
+		fmt.Fprintf(&b, "/twin=%d", c.Twin)
+	}
+	return b.String()
+}
+
+// Scenario is the cell without its network: cells of one scenario are
+// comparable with each other, and with the native cell of that scenario.
+func (c Cell) Scenario() Cell {
+	c.Network, c.Twin = "", 0
+	return c
+}
+
+// Native names the network that a cell of so many hosts is compared with: the
+// same traffic between the same hosts with no container network at all.
+func Native(hosts int) string {
+	if hosts == 1 {
+		return "host"
+	}
+	return "native"
+}
+
+// IsNative reports whether the cell is the baseline of its scenario.
+func (c Cell) IsNative() bool {
+	if c.Twin != 0 {
+		return c.Twin == 1
+	}
+	return c.Network == Native(c.Hosts)
+}

@@ -1,0 +1,228 @@
+package record
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+)
+
+// maxLine bounds one line of a run file, so that a file that is not one
+// cannot fill the memory.
+const maxLine = 16 << 20
+
+// File is a run file, read.
+type File struct {
+	Run     Run
+	Trials  []Trial
+	Resumes []Resume
+	Ends    []End
+	// Size is the length in bytes of the complete lines. Whatever follows is
+	// the beginning of a line that was never finished: the process died.
+	Size int64
+	// Truncated is the length of that beginning.
+	Truncated int64
+}
+
+// Read reads a run file. A last line without its newline is left out and
+// counted in Truncated; any other line that cannot be read is an error that
+// names the line.
+func Read(r io.Reader) (*File, error) {
+	f := &File{}
+	br := bufio.NewReaderSize(r, 1<<16)
+	for n := 1; ; n++ {
+		line, err := readLine(br)
+		if errors.Is(err, io.EOF) {
+			f.Truncated = int64(len(line))
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", n, err)
+		}
+		if err := f.add(line, n == 1); err != nil {
+			return nil, fmt.Errorf("line %d: %w", n, err)
+		}
+		f.Size += int64(len(line))
+	}
+	if f.Size == 0 {
+		return nil, errors.New("not a run file: it has no complete line")
+	}
+	return f, nil
+}
+
+// readLine returns a line with its newline, or what there is and io.EOF.
+func readLine(br *bufio.Reader) ([]byte, error) {
+	var line []byte
+	for {
+		part, err := br.ReadSlice('\n')
+		line = append(line, part...)
+		if len(line) > maxLine {
+			return nil, fmt.Errorf("longer than %d bytes: not a run file", maxLine)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, err
+		}
+	}
+}
+
+func (f *File) add(line []byte, first bool) error {
+	var head struct {
+		Type          string `json:"type"`
+		SchemaVersion int    `json:"schema_version"`
+	}
+	if err := json.Unmarshal(line, &head); err != nil {
+		if first {
+			return errors.New("not a run file: the first line is not JSON")
+		}
+		return fmt.Errorf("not JSON: %w", err)
+	}
+	if first != (head.Type == TypeRun) {
+		if first {
+			return fmt.Errorf("not a run file: it begins with type %q instead of %q", head.Type, TypeRun)
+		}
+		return errors.New("a second run begins here: run files cannot be joined")
+	}
+	switch head.Type {
+	case TypeRun:
+		if head.SchemaVersion < 1 || head.SchemaVersion > SchemaVersion {
+			return fmt.Errorf("schema version %d; this nettoll reads 1 to %d", head.SchemaVersion, SchemaVersion)
+		}
+		return json.Unmarshal(line, &f.Run)
+	case TypeTrial:
+		var t Trial
+		if err := json.Unmarshal(line, &t); err != nil {
+			return err
+		}
+		if err := t.check(); err != nil {
+			return err
+		}
+		f.Trials = append(f.Trials, t)
+		return nil
+	case TypeResume:
+		var r Resume
+		f.Resumes = append(f.Resumes, r)
+		return json.Unmarshal(line, &f.Resumes[len(f.Resumes)-1])
+	case TypeEnd:
+		f.Ends = append(f.Ends, End{})
+		return json.Unmarshal(line, &f.Ends[len(f.Ends)-1])
+	}
+	return fmt.Errorf("unknown type %q", head.Type)
+}
+
+// check refuses a trial that cannot be true, so that nobody computes with it.
+func (t *Trial) check() error {
+	switch t.Status {
+	case OK, Invalid:
+	case Skipped, Failed:
+		if t.Reason == "" {
+			return fmt.Errorf("%s trial without a reason", t.Status)
+		}
+	default:
+		return fmt.Errorf("unknown status %q", t.Status)
+	}
+	if t.Round < 1 {
+		return fmt.Errorf("round %d: rounds count from 1", t.Round)
+	}
+	for name, m := range t.Metrics {
+		if math.IsNaN(m.Value) || math.IsInf(m.Value, 0) || m.Value < 0 {
+			return fmt.Errorf("metric %s is %v", name, m.Value)
+		}
+	}
+	return nil
+}
+
+// Writer appends to a run file. Each line is on the disk when its call returns.
+type Writer struct {
+	f *os.File
+}
+
+// Create begins a run file. It refuses to overwrite one.
+func Create(path string, run Run) (*Writer, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	w := &Writer{f: f}
+	run.Type, run.SchemaVersion = TypeRun, SchemaVersion
+	if err := w.write(run); err != nil {
+		return nil, errors.Join(err, f.Close(), os.Remove(path))
+	}
+	return w, nil
+}
+
+// Append opens a run file to go on with it, cuts off the line that was never
+// finished and says what the file holds so far.
+func Append(path string, resume Resume) (*Writer, *File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	file, err := Read(f)
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("%s: %w", path, err), f.Close())
+	}
+	if file.Truncated > 0 {
+		if err := f.Truncate(file.Size); err != nil {
+			return nil, nil, errors.Join(err, f.Close())
+		}
+	}
+	w := &Writer{f: f}
+	resume.Type = TypeResume
+	if err := w.write(resume); err != nil {
+		return nil, nil, errors.Join(err, f.Close())
+	}
+	return w, file, nil
+}
+
+// Trial appends a finished trial.
+func (w *Writer) Trial(t Trial) error {
+	t.Type = TypeTrial
+	if err := t.check(); err != nil {
+		return fmt.Errorf("record: refuse trial of %s: %w", t.Cell.Key(), err)
+	}
+	return w.write(t)
+}
+
+// End appends the ending.
+func (w *Writer) End(e End) error {
+	e.Type = TypeEnd
+	return w.write(e)
+}
+
+// write appends one line and waits for the disk. What could be written only in
+// part is cut off again, so that the file ends with a complete line.
+func (w *Writer) write(line any) error {
+	var b bytes.Buffer
+	if err := json.NewEncoder(&b).Encode(line); err != nil {
+		return fmt.Errorf("record: encode: %w", err)
+	}
+	size, err := w.f.Seek(0, io.SeekEnd)
+	if err != nil {
+		return err
+	}
+	if _, err := w.f.Write(b.Bytes()); err != nil {
+		return errors.Join(err, w.f.Truncate(size))
+	}
+	return w.f.Sync()
+}
+
+// Close closes the file.
+func (w *Writer) Close() error { return w.f.Close() }
+
+// ReadFile reads the run file at path.
+func ReadFile(path string) (*File, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	file, err := Read(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return file, nil
+}

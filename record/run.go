@@ -1,0 +1,90 @@
+package record
+
+import "time"
+
+// SchemaVersion is the version of the run file that this package writes.
+// Readers accept every version up to their own.
+const SchemaVersion = 1
+
+// Line types of a run file.
+const (
+	TypeRun    = "run"    // first line: what was to be measured, and where
+	TypeTrial  = "trial"  // one finished trial, whatever came of it
+	TypeResume = "resume" // a later process went on with this run
+	TypeEnd    = "end"    // a process ended in an orderly way
+)
+
+// Run is the first line of a run file.
+type Run struct {
+	Type          string    `json:"type"`
+	SchemaVersion int       `json:"schema_version"`
+	ID            string    `json:"id"`      // random, hexadecimal
+	Started       time.Time `json:"started"` // wall clock, UTC
+	Version       string    `json:"version"` // of nettoll
+	Note          string    `json:"note,omitempty"`
+	Suite         string    `json:"suite"`
+	Machine       Machine   `json:"machine"`
+	Settings      Settings  `json:"settings"`
+	Cells         []Cell    `json:"cells"` // everything planned, natives included
+}
+
+// Settings are the limits of a run. Durations are in seconds.
+type Settings struct {
+	Duration   float64 `json:"duration_s"`    // measured window of one trial
+	Warmup     float64 `json:"warmup_s"`      // before the window, not counted
+	Precision  float64 `json:"precision"`     // wanted half width of the interval, relative (0.05 = 5 %)
+	Confidence float64 `json:"confidence"`    // level of every interval and test (0.95)
+	MinRounds  int     `json:"min_rounds"`    // at least
+	MaxRounds  int     `json:"max_rounds"`    // at most
+	Budget     float64 `json:"time_budget_s"` // no new round begins after this; 0 is none
+	Seed       uint64  `json:"seed"`          // of the order of trials
+	SelfCheck  bool    `json:"self_check,omitempty"`
+}
+
+// Machine is what the run ran on.
+type Machine struct {
+	OS       string   `json:"os"`     // pretty name of the distribution
+	Kernel   string   `json:"kernel"` // release
+	Arch     string   `json:"arch"`
+	CPUModel string   `json:"cpu_model"`
+	CPUs     []CPU    `json:"cpus"` // those that nettoll may use
+	MemoryB  uint64   `json:"memory_bytes"`
+	Virtual  string   `json:"virtual,omitempty"` // hypervisor, where it is known
+	Root     bool     `json:"root"`              // false: inside a user namespace
+	Features []string `json:"features,omitempty"`
+}
+
+// CPU is one processor and its place.
+type CPU struct {
+	ID      int `json:"id"`
+	Package int `json:"package"`
+	Core    int `json:"core"`
+}
+
+// Resume says that another process continued the run.
+type Resume struct {
+	Type    string    `json:"type"`
+	Started time.Time `json:"started"`
+	Version string    `json:"version"`
+}
+
+// Reasons for which a process stops taking trials.
+const (
+	EndPrecision   = "precision"   // every cell is known as well as was asked
+	EndMaxRounds   = "max-rounds"  // the limit of rounds was reached
+	EndBudget      = "time-budget" // the time was used up
+	EndInterrupted = "interrupted" // the user stopped it
+	EndFailed      = "failed"      // nothing more could be measured
+)
+
+// End is the last line that an orderly process writes.
+type End struct {
+	Type      string    `json:"type"`
+	Finished  time.Time `json:"finished"`
+	Reason    string    `json:"reason"`
+	Detail    string    `json:"detail,omitempty"`
+	Rounds    int       `json:"rounds"`       // complete rounds in the file
+	Measuring float64   `json:"measuring_s"`  // seconds of warm-ups and windows
+	Elapsed   float64   `json:"elapsed_s"`    // seconds from first to last trial of this process
+	Idle      float64   `json:"idle_cpu_s_s"` // CPU seconds a second that the idle machine used
+}

@@ -1,0 +1,141 @@
+package record
+
+import "time"
+
+// Status says what came of a trial.
+type Status string
+
+const (
+	OK      Status = "ok"      // measured, and the path proved
+	Skipped Status = "skipped" // cannot run here; Reason says why, Remedy what would mend it
+	Failed  Status = "failed"  // broke; Reason says how
+	Invalid Status = "invalid" // ran, but not over the intended path: its figures must not be used
+)
+
+// Trial is one line of a run file: one cell, measured once.
+type Trial struct {
+	Type    string            `json:"type"`
+	Cell    Cell              `json:"cell"`
+	Round   int               `json:"round"` // from 1; trials of one round are paired
+	Order   int               `json:"order"` // place in the round, from 1
+	Started time.Time         `json:"started"`
+	Elapsed float64           `json:"elapsed_s"` // all of it: building, proving, measuring
+	Status  Status            `json:"status"`
+	Reason  string            `json:"reason,omitempty"`
+	Remedy  string            `json:"remedy,omitempty"`
+	Window  float64           `json:"window_s,omitempty"` // measured, common to all flows
+	Metrics map[string]Metric `json:"metrics,omitempty"`
+
+	Latency   *Histogram        `json:"latency,omitempty"`
+	Flows     []Flow            `json:"flows,omitempty"`
+	CPU       *CPUUse           `json:"cpu,omitempty"`
+	Counters  map[string]uint64 `json:"counters,omitempty"` // deltas that are not zero, by "<endpoint>/<counter>"
+	Path      []Hop             `json:"path,omitempty"`
+	Endpoints []Endpoint        `json:"endpoints,omitempty"`
+	Warnings  []Warning         `json:"warnings,omitempty"`
+}
+
+// Histogram holds latencies in nanoseconds.
+type Histogram struct {
+	Encoded string `json:"hdr_v2"` // HdrHistogram V2, compressed, base64
+	Count   int64  `json:"count"`
+	Min     int64  `json:"min_ns"`
+	P50     int64  `json:"p50_ns"`
+	P90     int64  `json:"p90_ns"`
+	P99     int64  `json:"p99_ns"`
+	P999    int64  `json:"p999_ns"`
+	Max     int64  `json:"max_ns"`
+}
+
+// Flow is one connection, as its receiver (bytes) or client (transactions) saw it.
+type Flow struct {
+	Client       string   `json:"client"`
+	Server       string   `json:"server"`
+	Stream       int      `json:"stream"`
+	Bytes        uint64   `json:"bytes,omitempty"`        // received within the window
+	Transactions uint64   `json:"transactions,omitempty"` // begun and ended within the window
+	TCP          *TCPInfo `json:"tcp,omitempty"`          // of the sender, at the end
+}
+
+// TCPInfo is what the kernel said of a connection at its end.
+type TCPInfo struct {
+	Retransmits uint32 `json:"retransmits"` // segments, whole connection
+	RTT         uint32 `json:"rtt_us"`
+	RTTVar      uint32 `json:"rttvar_us"`
+	Cwnd        uint32 `json:"cwnd_segments"`
+	SndMSS      uint32 `json:"snd_mss"`
+	RcvMSS      uint32 `json:"rcv_mss"`
+	PMTU        uint32 `json:"pmtu"`
+	Congestion  string `json:"congestion"`
+}
+
+// CPUUse accounts for the window. Seconds are CPU seconds.
+type CPUUse struct {
+	Client  ProcessCPU   `json:"client"`
+	Server  ProcessCPU   `json:"server"`
+	Daemons []ProcessCPU `json:"daemons,omitempty"` // user-space datapath
+	Machine MachineCPU   `json:"machine"`
+	Idle    float64      `json:"idle_cpu_s_s"` // CPU seconds a second of the idle machine, measured before
+}
+
+// ProcessCPU is the CPU time of one process (or of all processes of one role).
+type ProcessCPU struct {
+	Name   string  `json:"name,omitempty"`
+	User   float64 `json:"user_s"`
+	System float64 `json:"system_s"`
+	CPUs   []int   `json:"cpus,omitempty"` // where it was allowed to run; empty is anywhere
+}
+
+// Total is user and system time in seconds.
+func (p ProcessCPU) Total() float64 { return p.User + p.System }
+
+// MachineCPU is the whole machine in the window.
+type MachineCPU struct {
+	Busy    float64     `json:"busy_s"`    // everything but idle, iowait and steal
+	Softirq float64     `json:"softirq_s"` // as the kernel accounts it; see IRQTime
+	Steal   float64     `json:"steal_s"`
+	PerCPU  []CPUSample `json:"per_cpu"`
+}
+
+// CPUSample is one CPU in the window, in seconds.
+type CPUSample struct {
+	CPU     int     `json:"cpu"`
+	User    float64 `json:"user_s"`
+	System  float64 `json:"system_s"`
+	Softirq float64 `json:"softirq_s"`
+	IRQ     float64 `json:"irq_s"`
+	Steal   float64 `json:"steal_s"`
+	Idle    float64 `json:"idle_s"`
+}
+
+// Hop is one thing on the path and what crossed it during the trial.
+type Hop struct {
+	Name    string `json:"name"`             // "<where>/<what>", such as "h1/br0"
+	Kind    string `json:"kind"`             // "device", "rule" or "process"
+	Packets uint64 `json:"packets"`          // since before the connections were made
+	Bytes   uint64 `json:"bytes"`            // 0 where the hop counts no bytes
+	Need    uint64 `json:"need"`             // at least so many of Unit
+	Unit    string `json:"unit"`             // "bytes" or "packets"
+	Absent  bool   `json:"absent,omitempty"` // the payload must not cross it: Need is an upper bound
+	OK      bool   `json:"ok"`
+}
+
+// Endpoint is what can make one end of a trial differ from another's.
+type Endpoint struct {
+	Name     string            `json:"name"`
+	Role     string            `json:"role"` // "client" or "server"
+	Address  string            `json:"address"`
+	Device   string            `json:"device"`
+	Driver   string            `json:"driver"` // kind of the device, as the kernel names it
+	MTU      int               `json:"mtu"`
+	Qdisc    string            `json:"qdisc"`
+	Offloads map[string]bool   `json:"offloads,omitempty"` // tso, gso, gro, tx-checksum, rx-checksum …
+	Sysctls  map[string]string `json:"sysctls,omitempty"`  // congestion control, tcp_rmem, tcp_wmem …
+	CPUs     []int             `json:"cpus,omitempty"`     // pinned to; empty is anywhere
+}
+
+// Warning is a doubt about a value, with a code that programs can match.
+type Warning struct {
+	Code string `json:"code"`
+	Text string `json:"text"`
+}

@@ -1,0 +1,123 @@
+// Package technique says what a way of connecting containers must offer. Each
+// technique is a package below this one; docs/adding-a-technique.md shows how to
+// add another.
+package technique
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"nettoll/platform"
+)
+
+// Technique connects endpoints.
+type Technique interface {
+	Name() string
+	// About is one sentence on what the packets cross.
+	About() string
+	// Hosts lists the numbers of hosts that it makes sense on.
+	Hosts() []int
+	// Probe says whether the technique can be built on the platform. The error
+	// wraps ErrUnsupported when something is missing; any other error is a fault.
+	Probe(ctx context.Context, p platform.Platform) error
+	// Connect builds the network. What it made is gone when it fails.
+	Connect(ctx context.Context, topo Topology, p platform.Platform) (Network, error)
+}
+
+// Topology is what is to be connected. Servers live on the first host, clients
+// on the last, so that with two hosts all traffic crosses the underlay.
+type Topology struct {
+	Hosts   int
+	Servers int
+	Clients int
+}
+
+// Pair is the server that a client talks to: client i talks to server i mod n.
+func (t Topology) Pair(client int) (server int) { return client % t.Servers }
+
+// Family is an IP version.
+type Family int
+
+const (
+	IPv4 Family = 4
+	IPv6 Family = 6
+)
+
+// Network is a technique at work.
+type Network interface {
+	Servers() []platform.Endpoint
+	Clients() []platform.Endpoint
+	// Addr is where from reaches to.
+	Addr(from, to platform.Endpoint, f Family) (netip.Addr, error)
+	// Path lists what the payload between from and to must cross, and what it must not.
+	Path(from, to platform.Endpoint, f Family) []Hop
+	// Close takes down all that Connect made. It may be called again.
+	Close(ctx context.Context) error
+}
+
+// Daemoner is a network with processes that carry the payload in user space.
+// Their CPU time is a cost of the network.
+type Daemoner interface {
+	Daemons() []platform.Process
+}
+
+// Ports is the range of TCP and UDP ports that a network must let through to its
+// servers; a network that publishes ports publishes these.
+const (
+	FirstPort = 5001
+	LastPort  = 5299
+)
+
+// Hop is something that counts what crosses it.
+type Hop struct {
+	Name string // "<where>/<what>"
+	Kind HopKind
+	// Absent: the payload must not cross it. A bridge without netfilter has such a
+	// hop: the rule that would count.
+	Absent bool
+	// Read gives the counters since the hop was made.
+	Read func(context.Context) (Count, error)
+}
+
+// HopKind says what counts, and so what payload must have left on the counter.
+type HopKind string
+
+const (
+	Device     HopKind = "device"     // counts packets and bytes of all payload, both ways together
+	Rule       HopKind = "rule"       // counts packets and bytes of all payload that matches
+	Connection HopKind = "connection" // counts one packet for each new connection, as NAT rules do
+	Proxy      HopKind = "process"    // counts bytes that a user-space process carried
+)
+
+// Count is what crossed a hop.
+type Count struct {
+	Packets uint64
+	Bytes   uint64
+}
+
+// ErrUnsupported is in every error that says that something is missing.
+var ErrUnsupported = errors.New("not supported here")
+
+// Unsupported says what is missing, and what would mend it.
+type Unsupported struct {
+	Feature string // "macvlan devices"
+	Option  string // "CONFIG_MACVLAN", a program, a permission
+	Remedy  string // "modprobe macvlan, or …"
+	Err     error  // what was seen
+}
+
+func (u *Unsupported) Error() string {
+	s := fmt.Sprintf("%s: not supported here (needs %s)", u.Feature, u.Option)
+	if u.Err != nil {
+		s += ": " + u.Err.Error()
+	}
+	return s
+}
+
+// Is makes errors.Is(err, ErrUnsupported) true.
+func (u *Unsupported) Is(target error) bool { return target == ErrUnsupported }
+
+// Unwrap gives what was seen.
+func (u *Unsupported) Unwrap() error { return u.Err }

@@ -1,0 +1,73 @@
+// Package workload says what a generator of traffic must offer. The embedded
+// engine is one; programs that people trust are others.
+package workload
+
+import (
+	"context"
+	"net/netip"
+	"time"
+
+	"nettoll/platform"
+	"nettoll/record"
+)
+
+// Tool drives traffic between endpoints and measures it.
+type Tool interface {
+	Name() string
+	// Version is what is recorded; for a program, what it says of itself.
+	Version(ctx context.Context) (string, error)
+	// Workloads lists what it can drive (record.TCPStream, …).
+	Workloads() []string
+	// Run drives one trial. It returns when the window is over and nothing it
+	// started is left, or with an error that says what broke.
+	Run(ctx context.Context, job Job) (Result, error)
+}
+
+// Job is one trial's traffic.
+type Job struct {
+	Workload string
+	Options  record.Options
+	Pairs    []Pair
+	Warmup   time.Duration
+	Duration time.Duration
+	CPUs     CPUs
+	Watch    Watch
+}
+
+// Pair is one client and the server it talks to. A server that stands in
+// several pairs is one process.
+type Pair struct {
+	Client platform.Endpoint
+	Server platform.Endpoint
+	Addr   netip.Addr // where the client reaches the server
+	Port   int        // on which the server listens
+}
+
+// CPUs is where processes may run. Empty is anywhere.
+type CPUs struct {
+	Client []int
+	Server []int
+}
+
+// Watch is told when the window common to all flows opens and closes, so that
+// the rest of the machine is sampled over the same time. Each is called once.
+type Watch struct {
+	Open  func()
+	Close func()
+}
+
+// Result is what the tool measured in the window.
+type Result struct {
+	Window    time.Duration            // measured, not asked for
+	Metrics   map[string]record.Metric // without the costs, which the runner adds
+	Latency   *record.Histogram
+	Flows     []record.Flow
+	Client    record.ProcessCPU // all client processes, in the window
+	Server    record.ProcessCPU
+	Bytes     uint64 // payload received in the window, both directions
+	Crossed   uint64 // payload received since the connections were made, both directions: what the path must have carried
+	Conns     uint64 // connections made for payload
+	Endpoints []record.Endpoint
+	Counters  map[string]uint64
+	Warnings  []record.Warning
+}
