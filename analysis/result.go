@@ -85,7 +85,8 @@ const (
 type Comparison struct {
 	N         int     // pairs
 	Ratio     float64 // cell ÷ native
-	Low, High float64 // interval of the ratio
+	Low, High float64 // interval of the ratio; the extremes of the pairs where N is too small for the level
+	Level     float64 // of the interval; 0 where N is too small to give the level asked for
 	P         float64 // of the test that the ratio is 1
 	Verdict   Verdict // at the run's level, in the direction of the metric
 }

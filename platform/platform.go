@@ -7,6 +7,7 @@ import (
 	"context"
 	"io"
 	"net/netip"
+	"time"
 )
 
 // Platform provides hosts.
@@ -15,9 +16,21 @@ type Platform interface {
 	// Probe says whether the platform can be used here; the error says why not
 	// and what would mend it.
 	Probe(ctx context.Context) error
-	// Hosts gives n hosts that reach each other over an underlay. In the lab they
+	// Hosts gives hosts that reach each other over an underlay. In the lab they
 	// are made for the caller, who closes them.
-	Hosts(ctx context.Context, n int) (Hosts, error)
+	Hosts(ctx context.Context, req HostRequest) (Hosts, error)
+}
+
+// HostRequest says what hosts are wanted.
+type HostRequest struct {
+	Count    int
+	Underlay Underlay
+}
+
+// Underlay is the shape of each host's link to the others. Zero is unshaped.
+type Underlay struct {
+	Rate  uint64        // bit/s that a host can send
+	Delay time.Duration // that a packet from a host takes longer
 }
 
 // Hosts are joined by one underlay.
@@ -61,6 +74,12 @@ type NetNSer interface {
 // has put it.
 const Self = "nettoll:self"
 
+// Sharer is a host that can make a container in the network namespace of
+// another, as docker run --network container:NAME does.
+type Sharer interface {
+	Share(ctx context.Context, with Endpoint) (Endpoint, error)
+}
+
 // Command is a process to be started.
 type Command struct {
 	Path   string // a program, looked up in PATH, or Self
@@ -69,8 +88,7 @@ type Command struct {
 	Stdin  io.Reader // nil: a pipe, see Process
 	Stdout io.Writer // nil: a pipe, see Process
 	Stderr io.Writer // nil: kept, see Process
-	// Foreground leaves the process in nettoll's process group, so that it can
-	// read from the terminal. Otherwise it gets a group of its own.
+	// Foreground gives the process the terminal, when Stdin is one.
 	Foreground bool
 }
 

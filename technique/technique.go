@@ -29,9 +29,10 @@ type Technique interface {
 // Topology is what is to be connected. Servers live on the first host, clients
 // on the last, so that with two hosts all traffic crosses the underlay.
 type Topology struct {
-	Hosts   int
-	Servers int
-	Clients int
+	Hosts    int
+	Servers  int
+	Clients  int
+	Underlay platform.Underlay
 }
 
 // Pair is the server that a client talks to: client i talks to server i mod n.
@@ -63,12 +64,13 @@ type Daemoner interface {
 	Daemons() []platform.Process
 }
 
-// Ports is the range of TCP and UDP ports that a network must let through to its
-// servers; a network that publishes ports publishes these.
-const (
-	FirstPort = 5001
-	LastPort  = 5299
-)
+// Ports is the first and the last TCP and UDP port that a network must let
+// through to a server: a block of 8 for each, below the ephemeral ports. A
+// network that publishes ports publishes these.
+func Ports(server int) (first, last int) {
+	first = 20001 + 8*server
+	return first, first + 7
+}
 
 // Hop is something that counts what crosses it.
 type Hop struct {

@@ -64,10 +64,14 @@ type Result struct {
 	Flows     []record.Flow
 	Client    record.ProcessCPU // all client processes, in the window
 	Server    record.ProcessCPU
-	Bytes     uint64 // payload received in the window, both directions
-	Crossed   uint64 // payload received since the connections were made, both directions: what the path must have carried
-	Conns     uint64 // connections made for payload
-	Endpoints []record.Endpoint
-	Counters  map[string]uint64
+	Bytes     uint64    // payload received in the window, both directions
+	Crossed   []Crossed // by pair of the job: what its path must have carried
 	Warnings  []record.Warning
+}
+
+// Crossed is what a pair of endpoints exchanged since its connections were made,
+// inside the window and outside.
+type Crossed struct {
+	Bytes uint64 // payload received, both directions
+	Conns uint64 // connections made for payload
 }

@@ -1,0 +1,252 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+
+	"nettoll/platform"
+)
+
+// fakeProcess is an agent over pipes. It ends when serve returns.
+type fakeProcess struct {
+	in     *io.PipeWriter
+	out    *io.PipeReader
+	stderr string
+	done   chan struct{}
+	err    error
+	killed func()
+}
+
+// run begins a process that does what serve does.
+func run(serve func(r io.Reader, w io.Writer) error) *fakeProcess {
+	inR, inW := io.Pipe()
+	outR, outW := io.Pipe()
+	p := &fakeProcess{in: inW, out: outR, done: make(chan struct{})}
+	p.killed = func() { inR.CloseWithError(errors.New("killed")); outW.CloseWithError(io.EOF) }
+	go func() {
+		p.err = serve(inR, outW)
+		inR.Close()
+		outW.Close()
+		close(p.done)
+	}()
+	return p
+}
+
+func (p *fakeProcess) PID() int              { return 0 }
+func (p *fakeProcess) Stdin() io.WriteCloser { return p.in }
+func (p *fakeProcess) Stdout() io.Reader     { return p.out }
+func (p *fakeProcess) Stderr() string        { return p.stderr }
+func (p *fakeProcess) Wait() error           { <-p.done; return p.err }
+func (p *fakeProcess) Kill() error           { p.killed(); <-p.done; return nil }
+
+type sum struct{ A, B int }
+
+func handlers() map[string]Handler {
+	return map[string]Handler{
+		"add":   Typed(func(_ context.Context, in sum) (int, error) { return in.A + in.B, nil }),
+		"fail":  Typed(func(context.Context, struct{}) (int, error) { return 0, errors.New("bridge: no such device") }),
+		"mute":  Typed(func(context.Context, struct{}) (int, error) { return 0, errors.New("") }),
+		"huge":  Typed(func(context.Context, struct{}) (string, error) { return strings.Repeat("x", MaxFrame), nil }),
+		"wrong": Typed(func(context.Context, struct{}) (any, error) { return make(chan int), nil }),
+	}
+}
+
+func dial(t *testing.T, handlers map[string]Handler) *Client {
+	t.Helper()
+	c := Dial(run(func(r io.Reader, w io.Writer) error { return Serve(context.Background(), r, w, handlers) }))
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+func TestCallConcurrently(t *testing.T) {
+	c := dial(t, handlers())
+	var calls sync.WaitGroup
+	for i := range 50 {
+		calls.Go(func() {
+			var got int
+			if err := c.Call(t.Context(), "add", sum{i, 1}, &got); err != nil || got != i+1 {
+				t.Errorf("%d + 1 = %d, %v", i, got, err)
+			}
+		})
+	}
+	calls.Wait()
+}
+
+func TestCallErrors(t *testing.T) {
+	c := dial(t, handlers())
+	for _, call := range []struct {
+		method, want string
+		in           any
+	}{
+		{"fail", "bridge: no such device", struct{}{}},
+		{"mute", "mute failed without saying how", struct{}{}},
+		{"huge", "16777216 allowed", struct{}{}},
+		{"wrong", "unsupported type", struct{}{}},
+		{"nothing", `unknown method "nothing"`, struct{}{}},
+		{"add", "decode params", "text"},
+		{"add", "encode params of add", make(chan int)},
+	} {
+		err := c.Call(t.Context(), call.method, call.in, nil)
+		if err == nil || !strings.Contains(err.Error(), call.want) {
+			t.Errorf("%s: error %v does not say %q", call.method, err, call.want)
+		}
+	}
+	var wrong struct{ A int }
+	if err := c.Call(t.Context(), "add", sum{1, 2}, &wrong); err == nil || !strings.Contains(err.Error(), "decode result of add") {
+		t.Errorf("wrong type of result: error %v", err)
+	}
+}
+
+// TestCallCancelled checks that the handler learns that its caller gave up, and
+// that the agent can be used afterwards.
+func TestCallCancelled(t *testing.T) {
+	running, told := make(chan struct{}), make(chan struct{})
+	h := handlers()
+	h["wait"] = Typed(func(ctx context.Context, _ struct{}) (int, error) {
+		close(running)
+		<-ctx.Done()
+		close(told)
+		return 0, ctx.Err()
+	})
+	c := dial(t, h)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { <-running; cancel() }()
+	if err := c.Call(ctx, "wait", struct{}{}, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+	<-told
+	if err := c.Call(t.Context(), "add", sum{1, 2}, nil); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAgentDiesDuringCall(t *testing.T) {
+	p := run(func(r io.Reader, w io.Writer) error {
+		var req request
+		readFrame(r, &req)
+		return errors.New("exit status 2: out of memory\nfatal error")
+	})
+	p.stderr = "out of memory\nfatal error"
+	c := Dial(p)
+	for range 2 { // the second finds it dead
+		err := c.Call(t.Context(), "add", sum{}, nil)
+		if !errors.Is(err, ErrEnded) {
+			t.Fatalf("error %v", err)
+		}
+		if want := "agent: call add: agent has ended: exit status 2: out of memory | fatal error"; err.Error() != want {
+			t.Errorf("got  %q\nwant %q", err, want)
+		}
+	}
+	if c.Err() == nil {
+		t.Error("Err is nil")
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAgentSpeaksGarbage(t *testing.T) {
+	p := run(func(r io.Reader, w io.Writer) error {
+		fmt.Fprintln(w, "welcome to this machine")
+		_, err := io.Copy(io.Discard, r)
+		return err
+	})
+	c := Dial(p)
+	err := c.Call(t.Context(), "add", sum{}, nil)
+	if !errors.Is(err, ErrEnded) || !strings.Contains(err.Error(), `begins with "welc"`) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestCloseKillsWhoDoesNotEnd(t *testing.T) {
+	gate := make(chan struct{})
+	p := run(func(io.Reader, io.Writer) error { <-gate; return nil })
+	kill := p.killed
+	p.killed = func() { close(gate); kill() }
+	err := Dial(p).Close()
+	if err == nil || !strings.Contains(err.Error(), "killed") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestServeEnds(t *testing.T) {
+	blocked := func(started chan<- struct{}) map[string]Handler {
+		return map[string]Handler{"wait": func(ctx context.Context, _ json.RawMessage) (any, error) {
+			close(started)
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}}
+	}
+	frame, err := encodeFrame(request{ID: 1, Method: "wait"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Run("with its input", func(t *testing.T) {
+		started := make(chan struct{})
+		r, w := io.Pipe()
+		go func() { w.Write(frame); <-started; w.Close() }()
+		if err := Serve(t.Context(), r, io.Discard, blocked(started)); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("with its context", func(t *testing.T) {
+		started := make(chan struct{})
+		r, w := io.Pipe()
+		defer w.Close()
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { w.Write(frame); <-started; cancel() }()
+		if err := Serve(ctx, r, io.Discard, blocked(started)); !errors.Is(err, context.Canceled) {
+			t.Errorf("error %v", err)
+		}
+	})
+	t.Run("on garbage", func(t *testing.T) {
+		if err := Serve(t.Context(), strings.NewReader("GET / HTTP/1.1\r\n"), io.Discard, nil); err == nil {
+			t.Error("no error")
+		}
+	})
+	t.Run("when nobody listens", func(t *testing.T) {
+		r, w := io.Pipe()
+		defer w.Close()
+		go w.Write(frame)
+		out, in := io.Pipe()
+		out.Close()
+		if err := Serve(t.Context(), r, in, nil); err == nil || !strings.Contains(err.Error(), "write response") {
+			t.Errorf("error %v", err)
+		}
+	})
+}
+
+// endpoint starts agents that live in this process.
+type endpoint struct{ started platform.Command }
+
+func (e *endpoint) Name() string { return "c1" }
+
+func (e *endpoint) Start(ctx context.Context, cmd platform.Command) (platform.Process, error) {
+	e.started = cmd
+	return run(func(r io.Reader, w io.Writer) error { return Serve(context.Background(), r, w, handlers()) }), nil
+}
+
+func TestStart(t *testing.T) {
+	e := &endpoint{}
+	c, err := Start(t.Context(), e, "A=1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if e.started.Path != platform.Self || fmt.Sprint(e.started.Args, e.started.Env) != "[agent] [A=1]" {
+		t.Errorf("started %+v", e.started)
+	}
+	if err := c.Call(t.Context(), "add", sum{}, nil); err != nil {
+		t.Error(err)
+	}
+}

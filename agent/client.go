@@ -1,0 +1,224 @@
+package agent
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"nettoll/platform"
+)
+
+// ErrEnded is in the error of every call that its agent can no longer answer.
+var ErrEnded = errors.New("agent has ended")
+
+// closeWait is how long an agent may take to end after its input has.
+const closeWait = 2 * time.Second
+
+// Client speaks to one agent. Its methods may be called concurrently.
+type Client struct {
+	proc    platform.Process
+	writing chan struct{} // held while a frame is written
+
+	mu      sync.Mutex
+	closing bool
+	last    uint64
+	pending map[uint64]chan response
+	done    chan struct{}
+	err     error // why the agent ended; set before done is closed
+}
+
+// Dial speaks to the agent that runs as proc, whose standard input and output
+// must be pipes.
+func Dial(proc platform.Process) *Client {
+	c := &Client{
+		proc:    proc,
+		writing: make(chan struct{}, 1),
+		pending: map[uint64]chan response{},
+		done:    make(chan struct{}),
+	}
+	go c.read()
+	return c
+}
+
+// Call asks for a method and decodes its result into out, unless out is nil. The
+// error is the handler's own text, or wraps ErrEnded or ctx.Err(). The handler
+// is told when ctx ends.
+func (c *Client) Call(ctx context.Context, method string, in, out any) error {
+	params, err := json.Marshal(in)
+	if err != nil {
+		return fmt.Errorf("agent: encode params of %s: %w", method, err)
+	}
+	id, answer := c.expect()
+	defer c.forget(id)
+	if err := c.write(ctx, request{ID: id, Method: method, Params: params}); err != nil {
+		return fmt.Errorf("agent: call %s: %w", method, err)
+	}
+	select {
+	case resp := <-answer:
+		return decode(method, resp, out)
+	case <-c.done:
+	case <-ctx.Done():
+		c.write(context.WithoutCancel(ctx), request{Method: methodCancel, Params: fmt.Append(nil, id)})
+		return fmt.Errorf("agent: call %s: %w", method, context.Cause(ctx))
+	}
+	select { // the answer can be the last thing that the agent said
+	case resp := <-answer:
+		return decode(method, resp, out)
+	default:
+		return fmt.Errorf("agent: call %s: %w", method, c.err)
+	}
+}
+
+func decode(method string, resp response, out any) error {
+	if resp.Error != "" {
+		return errors.New(resp.Error)
+	}
+	if out == nil {
+		return nil
+	}
+	if err := json.Unmarshal(resp.Result, out); err != nil {
+		return fmt.Errorf("agent: decode result of %s: %w", method, err)
+	}
+	return nil
+}
+
+func (c *Client) expect() (uint64, chan response) {
+	answer := make(chan response, 1)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last++
+	c.pending[c.last] = answer
+	return c.last, answer
+}
+
+func (c *Client) forget(id uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.pending, id)
+}
+
+// write sends a request. When the agent has ended, that is the error.
+func (c *Client) write(ctx context.Context, req request) error {
+	frame, err := encodeFrame(req)
+	if err != nil {
+		return err
+	}
+	select {
+	case <-c.done:
+		return c.err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case c.writing <- struct{}{}:
+	}
+	_, err = c.proc.Stdin().Write(frame)
+	<-c.writing
+	if err == nil {
+		return nil
+	}
+	select { // a broken pipe is followed by the reason for it
+	case <-c.done:
+		return c.err
+	case <-time.After(closeWait):
+		return fmt.Errorf("write request: %w", err)
+	}
+}
+
+// read hands out responses until the agent's output ends, and the agent with it.
+func (c *Client) read() {
+	out := c.proc.Stdout()
+	r := bufio.NewReader(out)
+	var err error
+	for err == nil {
+		var resp response
+		if err = readFrame(r, &resp); err == nil {
+			c.deliver(resp)
+		}
+	}
+	if errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		err = nil
+	}
+	c.end(err)
+	if out, ok := out.(io.Closer); ok {
+		out.Close()
+	}
+	close(c.done)
+}
+
+func (c *Client) deliver(resp response) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if answer, ok := c.pending[resp.ID]; ok {
+		delete(c.pending, resp.ID)
+		answer <- resp
+	}
+}
+
+// end waits for the process and makes one line of how it ended.
+func (c *Client) end(readErr error) {
+	c.mu.Lock()
+	closing := c.closing
+	c.mu.Unlock()
+	wait := closeWait
+	if readErr != nil && !closing {
+		wait = 0
+	}
+	kill := time.AfterFunc(wait, func() { c.proc.Kill() })
+	waitErr := c.proc.Wait()
+	kill.Stop()
+
+	var said []string
+	if readErr != nil {
+		said = append(said, readErr.Error())
+	}
+	if waitErr != nil {
+		said = append(said, waitErr.Error())
+	}
+	last := strings.TrimSpace(c.proc.Stderr())
+	if last != "" && !strings.Contains(oneLine(strings.Join(said, " ")), oneLine(last)) {
+		said = append(said, last)
+	}
+	c.err = ErrEnded
+	if len(said) > 0 {
+		c.err = fmt.Errorf("%w: %s", ErrEnded, oneLine(strings.Join(said, ": ")))
+	}
+}
+
+func oneLine(s string) string {
+	return strings.ReplaceAll(strings.TrimSpace(s), "\n", " | ")
+}
+
+// Done is closed when the agent has ended.
+func (c *Client) Done() <-chan struct{} { return c.done }
+
+// Err says why the agent ended. It is nil while the agent runs.
+func (c *Client) Err() error {
+	select {
+	case <-c.done:
+		return c.err
+	default:
+		return nil
+	}
+}
+
+// Close ends the agent's input, waits a bounded time for the agent to end, and
+// kills it otherwise. The error says that it had to. Close may be called again.
+func (c *Client) Close() error {
+	c.mu.Lock()
+	c.closing = true
+	c.mu.Unlock()
+	c.proc.Stdin().Close()
+	select {
+	case <-c.done:
+		return nil
+	case <-time.After(closeWait):
+	}
+	err := c.proc.Kill()
+	<-c.done
+	return errors.Join(fmt.Errorf("agent: killed: it did not end within %v of its input", closeWait), err)
+}

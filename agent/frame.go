@@ -1,0 +1,69 @@
+package agent
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// MaxFrame is the longest JSON object that a frame may carry, in bytes.
+const MaxFrame = 16 << 20
+
+// request asks for one method.
+type request struct {
+	ID     uint64          `json:"id"`
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params,omitempty"`
+}
+
+// response answers the request of the same id.
+type response struct {
+	ID     uint64          `json:"id"`
+	Result json.RawMessage `json:"result,omitempty"`
+	Error  string          `json:"error,omitempty"`
+}
+
+// readFrame reads one frame and decodes it into message. It returns io.EOF only
+// when the input ended between two frames. The buffer grows with what arrives,
+// so that a length made of garbage costs nothing.
+func readFrame(r io.Reader, message any) error {
+	var head [4]byte
+	if _, err := io.ReadFull(r, head[:]); err != nil {
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			return fmt.Errorf("read frame: input ended within the length: %w", err)
+		}
+		return err
+	}
+	size := binary.BigEndian.Uint32(head[:])
+	if size > MaxFrame {
+		return fmt.Errorf("read frame: %d bytes announced (it begins with %q), %d allowed: the other end does not speak this protocol", size, head, MaxFrame)
+	}
+	var body bytes.Buffer
+	if n, err := io.CopyN(&body, r, int64(size)); err != nil {
+		if errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
+		return fmt.Errorf("read frame: %d of %d bytes: %w", n, size, err)
+	}
+	if err := json.Unmarshal(body.Bytes(), message); err != nil {
+		return fmt.Errorf("decode frame: %w", err)
+	}
+	return nil
+}
+
+// encodeFrame makes the frame of a message, length included.
+func encodeFrame(message any) ([]byte, error) {
+	body, err := json.Marshal(message)
+	if err != nil {
+		return nil, fmt.Errorf("encode frame: %w", err)
+	}
+	if len(body) > MaxFrame {
+		return nil, fmt.Errorf("encode frame: %d bytes, %d allowed", len(body), MaxFrame)
+	}
+	frame := make([]byte, 4, 4+len(body))
+	binary.BigEndian.PutUint32(frame, uint32(len(body)))
+	return append(frame, body...), nil
+}

@@ -1,0 +1,154 @@
+package analysis
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"nettoll/record"
+)
+
+// doubts are the warnings of one row, the gravest first.
+func doubts(row Row, c, base series, r *record.Run, end string) []Warning {
+	if len(c.trials) == 0 {
+		return []Warning{warnNotMeasured()}
+	}
+	out := lost(c)
+	if row.Status != record.OK {
+		return append(out, carried(c)...)
+	}
+	k, ok := primary(c.cell), c.ok()
+	points, basePoints := c.points(k), base.points(k)
+
+	known := precision(c, base, r.Settings)
+	least := leastPairs(level(r.Settings))
+	want := r.Settings.Precision
+	switch {
+	case known.N < least:
+		out = append(out, warnTooFewRounds(known.N, least, level(r.Settings)))
+	case want > 0 && known.HalfWidth > want:
+		out = append(out, warnNotPrecise(k, known.HalfWidth, want, end))
+	}
+	if !row.Native {
+		switch missing := len(points) - len(pairUp(points, basePoints)); {
+		case len(basePoints) == 0:
+			out = append(out, warnNoNative(c.cell))
+		case missing > 0:
+			out = append(out, warnUnpaired(missing, len(points)))
+		}
+		if d := differences(c, base); len(d) > 0 {
+			out = append(out, warnDiffers(d))
+		}
+	}
+	out = append(out, carried(c)...)
+	if s := stolen(ok, len(r.Machine.CPUs)); s > stealLimit {
+		out = append(out, warnSteal(s))
+	}
+	out = append(out, unsteady(row.Native, k, points)...)
+	if names := unknown(ok); len(names) > 0 {
+		out = append(out, warnUnknownMetric(names))
+	}
+	return out
+}
+
+// lost are the warnings about trials without figures. A cell that was skipped
+// in every round is no doubt: its row says why.
+func lost(c series) []Warning {
+	var out []Warning
+	for _, status := range []record.Status{record.Failed, record.Invalid, record.Skipped} {
+		var last record.Trial
+		n := 0
+		for _, t := range c.trials {
+			if t.Status == status {
+				n++
+				last = t
+			}
+		}
+		if n == 0 || status == record.Skipped && n == len(c.trials) {
+			continue
+		}
+		out = append(out, warnLost(status, n, len(c.trials), last.Reason, last.Remedy))
+	}
+	return out
+}
+
+// carried merges the warnings of trials by code, in the order in which they
+// first appear.
+func carried(c series) []Warning {
+	var order []string
+	count := map[string]int{}
+	last := map[string]record.Warning{}
+	for _, t := range c.trials {
+		of := map[string]bool{}
+		for _, w := range t.Warnings {
+			if count[w.Code] == 0 {
+				order = append(order, w.Code)
+			}
+			if !of[w.Code] {
+				of[w.Code] = true
+				count[w.Code]++
+			}
+			last[w.Code] = w
+		}
+	}
+	var out []Warning
+	for _, code := range order {
+		out = append(out, warnCarried(last[code], count[code], len(c.trials)))
+	}
+	return out
+}
+
+// unsteady looks at how a metric behaves over the rounds.
+func unsteady(native bool, k record.Kind, points []point) []Warning {
+	var out []Warning
+	if native && len(points) >= 4 {
+		if p := trendP(points); p < driftLevel {
+			if change := trendChange(points); change > driftLimit || change < -driftLimit {
+				out = append(out, warnDrift(k, change, p))
+			}
+		}
+		if cv := variation(values(points)); cv > noisyLimit {
+			out = append(out, warnNoisy(k, cv))
+		}
+	}
+	if far := outliers(points, outlierLimit); len(far) > 0 {
+		middle := median(slices.Sorted(slices.Values(values(points))))
+		out = append(out, warnOutliers(k, far, len(points), middle))
+	}
+	return out
+}
+
+// stolen is the mean over trials of the share of the CPU time of their windows
+// that the hypervisor took. cpus is how many the machine has, for trials that do
+// not list them.
+func stolen(trials []record.Trial, cpus int) float64 {
+	var sum float64
+	n := 0
+	for _, t := range trials {
+		if t.CPU == nil || t.Window <= 0 {
+			continue
+		}
+		if len(t.CPU.Machine.PerCPU) > 0 {
+			cpus = len(t.CPU.Machine.PerCPU)
+		}
+		share := t.CPU.Machine.Steal / t.Window / float64(max(1, cpus))
+		sum += min(1, max(0, share))
+		n++
+	}
+	return sum / float64(max(1, n))
+}
+
+// unknown names the metrics of trials that have no kind, or another unit.
+func unknown(trials []record.Trial) []string {
+	names := map[string]bool{}
+	for _, t := range trials {
+		for name, m := range t.Metrics {
+			if k, ok := record.KindOf(name); !ok {
+				names[name] = true
+			} else if !usable(k, m) {
+				names[fmt.Sprintf("%s in %q", name, m.Unit)] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}

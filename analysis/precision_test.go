@@ -1,0 +1,74 @@
+package analysis
+
+import (
+	"testing"
+
+	"nettoll/record"
+)
+
+func TestPrecision(t *testing.T) {
+	host, bridge := streamCell("host"), streamCell("bridge")
+	settings := settings95()
+	strict := settings
+	strict.Precision = 0.001
+	long := settings
+	long.MinRounds = 9
+	any := settings
+	any.Precision = 0
+	only := func(trials []record.Trial, c record.Cell) (out []record.Trial) {
+		for _, t := range trials {
+			if t.Cell == c {
+				out = append(out, t)
+			}
+		}
+		return out
+	}
+	var zeros []record.Trial
+	for i := range 8 {
+		zeros = append(zeros, throughputTrial(host, i+1, 0), throughputTrial(bridge, i+1, 0))
+	}
+	eight := pairedTrials(1, 8, 0.9, 0.02)
+	noisy := pairedTrials(1, 8, 0.9, 0.2)
+	for _, tt := range []struct {
+		name         string
+		trials       []record.Trial
+		s            record.Settings
+		host, bridge bool
+		n            int
+	}{
+		{"known", eight, settings, true, true, 8},
+		{"noisy", noisy, settings, false, false, 8},
+		{"noisy, any width", noisy, any, true, true, 8},
+		{"five rounds", pairedTrials(1, 5, 0.9, 0.001), settings, false, false, 5},
+		{"strict", eight, strict, false, false, 8},
+		{"more rounds wanted", eight, long, false, false, 8},
+		{"no native", only(eight, bridge), settings, false, true, 8},
+		{"native failed throughout", append(only(eight, bridge), lostTrial(host, 1, record.Failed, "x")), settings, false, true, 8},
+		{"native missing in three rounds", append(only(eight, bridge), only(eight, host)[:5]...), settings, false, false, 5},
+		{"zeros", zeros, settings, false, false, 8},
+		{"no trial", nil, settings, false, false, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := Precision(tt.trials, tt.s)
+			if got[host.Key()].Known != tt.host || got[bridge.Key()].Known != tt.bridge {
+				t.Errorf("native %+v, bridge %+v; want %v and %v", got[host.Key()], got[bridge.Key()], tt.host, tt.bridge)
+			}
+			if got[bridge.Key()].N != tt.n {
+				t.Errorf("%d rounds count, want %d", got[bridge.Key()].N, tt.n)
+			}
+		})
+	}
+}
+
+// Drift that both share widens the interval of native, not that of the ratio.
+func TestPrecisionIsOfTheRatio(t *testing.T) {
+	var trials []record.Trial
+	for i := 1; i <= 10; i++ {
+		speed := 10e9 / float64(i)
+		trials = append(trials, throughputTrial(streamCell("host"), i, speed), throughputTrial(streamCell("bridge"), i, speed*0.8))
+	}
+	got := Precision(trials, settings95())
+	if got[streamCell("host").Key()].Known || !got[streamCell("bridge").Key()].Known {
+		t.Errorf("got %+v", got)
+	}
+}

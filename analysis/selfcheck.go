@@ -1,0 +1,117 @@
+package analysis
+
+import "nettoll/record"
+
+// BlockRounds is how many rounds make one comparison of a self-check where the
+// caller does not say.
+const BlockRounds = 8
+
+// FalseAlarms says how often a run that measured one network as if it were two
+// called them different.
+type FalseAlarms struct {
+	Block       int     // rounds of one comparison
+	Comparisons int     // of the second twin with the first, all metrics and blocks
+	Alarms      int     // of them with a verdict other than Indistinguishable
+	Level       float64 // 1 − confidence of the run: the highest rate that is promised
+	Expected    float64 // rate to be expected: what the exact test of so many rounds attains below Level
+	Observed    float64 // Alarms ÷ Comparisons; 0 where there are none
+	Low, High   float64 // exact interval of the rate, as if metrics of one trial were independent
+	P           float64 // of so many alarms or more in the worst metric if its rate were Level, corrected for their number
+	Consistent  bool    // P ≥ Level: the alarms are no more than promised; false as well where nothing was compared
+	Metrics     []MetricAlarms
+	Warnings    []Warning
+}
+
+// MetricAlarms is the part of one metric, in the order of record.Kinds.
+type MetricAlarms struct {
+	Kind                record.Kind
+	Comparisons, Alarms int
+	Low, High           float64 // exact interval of the rate of alarms
+	P                   float64 // of so many alarms or more if the rate were Level
+}
+
+// SelfCheck compares the twins of a self-check with each other. A series of
+// rounds would give one comparison of a metric only, so the pairs are cut into
+// consecutive blocks of so many rounds (0 is BlockRounds), each compared for
+// itself exactly as Analyze does; an incomplete last block is left out.
+//
+// Blocks share no trial and are independent, metrics of a trial are not: a
+// single odd round can raise an alarm in several at once. So each metric has its
+// own binomial test, one-sided since fewer alarms than promised are no fault,
+// and the smallest p-value is multiplied by the number of metrics (Bonferroni),
+// which holds whatever the dependence.
+func SelfCheck(f *record.File, block int) FalseAlarms {
+	if block <= 0 {
+		block = BlockRounds
+	}
+	conf := level(f.Run.Settings)
+	out := FalseAlarms{Block: block, Level: 1 - conf, Expected: attained(block, conf), High: 1, P: 1}
+	all := collect(f.Run.Cells, f.Trials)
+	rounds := 0
+	for _, k := range record.Kinds() {
+		m := MetricAlarms{Kind: k}
+		for _, pairs := range twinPairs(all, k) {
+			rounds = max(rounds, len(pairs))
+			for ; len(pairs) >= block; pairs = pairs[block:] {
+				if c := compare(pairs[:block], k.Better, conf); c != nil {
+					m.Comparisons++
+					if c.Verdict != Indistinguishable {
+						m.Alarms++
+					}
+				}
+			}
+		}
+		if m.Comparisons == 0 {
+			continue
+		}
+		m.Low, m.High = binomialInterval(m.Alarms, m.Comparisons, conf)
+		m.P = binomialAtLeast(m.Alarms, m.Comparisons, out.Level)
+		out.Metrics = append(out.Metrics, m)
+		out.Comparisons += m.Comparisons
+		out.Alarms += m.Alarms
+	}
+	out.judge(conf, rounds)
+	return out
+}
+
+func (a *FalseAlarms) judge(conf float64, rounds int) {
+	if least := leastPairs(conf); a.Block < least {
+		a.Warnings = append(a.Warnings, warnTooFewRounds(a.Block, least, conf))
+	}
+	if a.Comparisons == 0 {
+		a.Warnings = append(a.Warnings, warnNoComparison(rounds, a.Block))
+		return
+	}
+	a.Observed = float64(a.Alarms) / float64(a.Comparisons)
+	a.Low, a.High = binomialInterval(a.Alarms, a.Comparisons, conf)
+	for _, m := range a.Metrics {
+		a.P = min(a.P, m.P*float64(len(a.Metrics)))
+	}
+	a.Consistent = a.P >= a.Level && a.Block >= leastPairs(conf)
+}
+
+// twinPairs are the rounds of every second twin with the first of its scenario.
+func twinPairs(all []series, k record.Kind) [][]pair {
+	byCell := map[record.Cell]series{}
+	for _, c := range all {
+		byCell[c.cell] = c
+	}
+	var out [][]pair
+	for _, c := range all {
+		if c.cell.Twin == 2 {
+			out = append(out, pairUp(c.points(k), byCell[native(c.cell)].points(k)))
+		}
+	}
+	return out
+}
+
+// attained is the probability that the signed-rank test of n pairs without a
+// difference rejects: the largest attainable p-value below 1−level.
+func attained(n int, level float64) float64 {
+	null := newRanksNull(plainRanks(n))
+	p := 0.0
+	for t := 0; null.twoSided(float64(t)) < 1-level; t++ {
+		p = null.twoSided(float64(t))
+	}
+	return p
+}

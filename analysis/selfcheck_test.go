@@ -1,0 +1,108 @@
+package analysis
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"nettoll/record"
+)
+
+// twinFile is a self-check of so many rounds; the second twin is slower by the
+// factor ratio, and CPU per GB goes along with throughput.
+func twinFile(seed uint64, rounds int, ratio float64) *record.File {
+	r := rand.New(rand.NewPCG(seed, 1))
+	var trials []record.Trial
+	for i := 1; i <= rounds; i++ {
+		for twin := 1; twin <= 2; twin++ {
+			c := streamCell("bridge")
+			c.Twin = twin
+			v := math.Exp(0.05 * r.NormFloat64())
+			if twin == 2 {
+				v *= ratio
+			}
+			t := throughputTrial(c, i, 10e9*v)
+			t.Metrics[record.CPUPerGB] = record.Metric{Value: 0.5 / v, Unit: "cpu-s/GB"}
+			t.Metrics[record.Retransmits] = record.Metric{Value: 0, Unit: "segments"}
+			trials = append(trials, t)
+		}
+	}
+	f := fileOf(trials...)
+	f.Run.Settings.SelfCheck = true
+	return f
+}
+
+func TestSelfCheck(t *testing.T) {
+	for _, tt := range []struct {
+		name          string
+		f             *record.File
+		block         int
+		blocks        int
+		consistent    bool
+		least, most   int
+		expected      float64
+		warns         []string
+		metricsTested int
+	}{
+		{"equal", twinFile(1, 400, 1), 0, 50, true, 0, 12, 10.0 / 256, nil, 2},
+		{"unequal", twinFile(1, 400, 0.8), 0, 50, false, 95, 100, 10.0 / 256, nil, 2},
+		{"blocks of ten, rest left out", twinFile(2, 208, 1), 10, 20, true, 0, 6, 50.0 / 1024, nil, 2},
+		{"too short", twinFile(3, 7, 1), 0, 0, false, 0, 0, 10.0 / 256, []string{WarnTooFewRounds}, 0},
+		{"blocks too small", twinFile(3, 20, 0.5), 5, 4, false, 0, 0, 0, []string{WarnTooFewRounds}, 2},
+		{"not a self-check", fileOf(pairedTrials(4, 20, 1, 0.01)...), 0, 0, false, 0, 0, 10.0 / 256, []string{WarnTooFewRounds}, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := SelfCheck(tt.f, tt.block)
+			if got.Comparisons != tt.blocks*tt.metricsTested || len(got.Metrics) != tt.metricsTested {
+				t.Errorf("%d comparisons of %d metrics, want %d of %d", got.Comparisons, len(got.Metrics), tt.blocks*tt.metricsTested, tt.metricsTested)
+			}
+			if got.Consistent != tt.consistent || got.Alarms < tt.least || got.Alarms > tt.most {
+				t.Errorf("got %+v", got)
+			}
+			if math.Abs(got.Expected-tt.expected) > 1e-3 {
+				t.Errorf("expected rate %v, want %v", got.Expected, tt.expected)
+			}
+			if !slices.Equal(codes(got.Warnings), tt.warns) {
+				t.Errorf("warnings %q, want %q", codes(got.Warnings), tt.warns)
+			}
+			if got.Comparisons > 0 && (got.Low > got.Observed || got.High < got.Observed) {
+				t.Errorf("rate %v is outside of %v to %v", got.Observed, got.Low, got.High)
+			}
+		})
+	}
+}
+
+// Self-checks of equal networks must be called consistent at least as often as
+// the level promises, although their metrics hang together.
+func TestSelfCheckIsRarelyWrong(t *testing.T) {
+	const runs = 200
+	wrong := 0
+	for seed := range uint64(runs) {
+		if !SelfCheck(twinFile(100+seed, 80, 1), 0).Consistent {
+			wrong++
+		}
+	}
+	if most := 0.05*runs + 4*math.Sqrt(0.05*0.95*runs); float64(wrong) > most {
+		t.Errorf("%d of %d self-checks are called inconsistent, at most %.0f may", wrong, runs, most)
+	}
+}
+
+// One metric with few alarms too many is excused by the number of metrics, one
+// with many is not.
+func TestSelfCheckCorrectsForMetrics(t *testing.T) {
+	for _, tt := range []struct {
+		ps         []float64
+		p          float64
+		consistent bool
+	}{{[]float64{0.04}, 0.04, false}, {[]float64{0.04, 0.9}, 0.08, true}, {[]float64{0.9, 0.01, 0.5}, 0.03, false}, {[]float64{0.9, 0.8}, 1, true}} {
+		a := FalseAlarms{Block: 8, Comparisons: 10, Level: 0.05, P: 1}
+		for _, p := range tt.ps {
+			a.Metrics = append(a.Metrics, MetricAlarms{P: p})
+		}
+		a.judge(0.95, 80)
+		if math.Abs(a.P-tt.p) > 1e-12 || a.Consistent != tt.consistent {
+			t.Errorf("p-values %v give %v, consistent %v; want %v, %v", tt.ps, a.P, a.Consistent, tt.p, tt.consistent)
+		}
+	}
+}

@@ -1,0 +1,119 @@
+package analysis
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"nettoll/record"
+)
+
+// series is a cell and its trials that count: one a round, in the order of
+// rounds.
+type series struct {
+	cell   record.Cell
+	trials []record.Trial
+}
+
+// point is one value and the round it was measured in.
+type point struct {
+	round int
+	value float64
+}
+
+// collect sorts trials into series: planned cells first, in their order, then
+// cells that only the trials know. Where a resumed run measured a cell twice in
+// one round, the last OK trial counts; where none is OK, the last one.
+func collect(planned []record.Cell, trials []record.Trial) []series {
+	var all []series
+	index := map[record.Cell]int{}
+	place := func(c record.Cell) int {
+		i, ok := index[c]
+		if !ok {
+			i = len(all)
+			index[c] = i
+			all = append(all, series{cell: c})
+		}
+		return i
+	}
+	for _, c := range planned {
+		place(c)
+	}
+	type slot struct {
+		cell  record.Cell
+		round int
+	}
+	taken := map[slot]int{}
+	for _, t := range trials {
+		s := &all[place(t.Cell)]
+		at, again := taken[slot{t.Cell, t.Round}]
+		switch {
+		case !again:
+			taken[slot{t.Cell, t.Round}] = len(s.trials)
+			s.trials = append(s.trials, t)
+		case t.Status == record.OK || s.trials[at].Status != record.OK:
+			s.trials[at] = t
+		}
+	}
+	for _, s := range all {
+		slices.SortStableFunc(s.trials, func(a, b record.Trial) int { return cmp.Compare(a.Round, b.Round) })
+	}
+	return all
+}
+
+// native is the cell that c is compared with: for a cell of a self-check the
+// first twin of the same network, for any other the native network of its
+// scenario.
+func native(c record.Cell) record.Cell {
+	if c.Twin != 0 {
+		c.Twin = 1
+		return c
+	}
+	c.Network = record.Native(c.Hosts)
+	return c
+}
+
+// ok are the trials that were measured over the intended path.
+func (s series) ok() []record.Trial {
+	var out []record.Trial
+	for _, t := range s.trials {
+		if t.Status == record.OK {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// points are the values of a metric in the OK trials. A value in another unit
+// than the metric's base unit is not one of them.
+func (s series) points(k record.Kind) []point {
+	var out []point
+	for _, t := range s.trials {
+		m, has := t.Metrics[k.Name]
+		if t.Status == record.OK && has && usable(k, m) {
+			out = append(out, point{t.Round, m.Value})
+		}
+	}
+	return out
+}
+
+func usable(k record.Kind, m record.Metric) bool {
+	return m.Unit == k.Unit && m.Value >= 0 && !math.IsInf(m.Value, 0)
+}
+
+func values(points []point) []float64 {
+	out := make([]float64, len(points))
+	for i, p := range points {
+		out[i] = p.value
+	}
+	return out
+}
+
+// level is the confidence that intervals and tests of a run are asked for.
+// A run file that does not name a possible one gets 95 %.
+func level(s record.Settings) float64 {
+	if s.Confidence > 0 && s.Confidence < 1 {
+		return s.Confidence
+	}
+	return 0.95
+}

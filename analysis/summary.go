@@ -1,0 +1,110 @@
+package analysis
+
+import (
+	"math"
+	"slices"
+)
+
+// summarize gives the median of values and its interval at the level. It
+// needs at least one value, and every value finite and not negative.
+//
+// The interval reaches from the k-th smallest to the k-th largest value. The
+// number of values below the true median is binomial with probability ½,
+// whatever the distribution of the values, so the interval covers the median
+// with probability 1 − 2·P(B(n, ½) ≤ k−1); k is the largest that keeps this at
+// or above the level. See Conover, Practical Nonparametric Statistics, 3rd ed.,
+// section 3.2. Summary.Level is the probability reached.
+func summarize(values []float64, level float64) Summary {
+	x := slices.Sorted(slices.Values(values))
+	n := len(x)
+	s := Summary{N: n, Median: median(x), Low: x[0], High: x[n-1], Min: x[0], Max: x[n-1]}
+	if k, reached := medianRank(n, level); k > 0 {
+		s.Low, s.High, s.Level = x[k-1], x[n-k], reached
+	}
+	return s
+}
+
+// medianRank is k of the interval of the median, and the level that it
+// reaches; 0 when even the extremes do not give the level.
+func medianRank(n int, level float64) (k int, reached float64) {
+	logChoose, _ := math.Lgamma(float64(n + 1))
+	below := 0.0
+	for j := 0; 2*j < n; j++ {
+		a, _ := math.Lgamma(float64(j + 1))
+		b, _ := math.Lgamma(float64(n - j + 1))
+		below += math.Exp(logChoose - a - b - float64(n)*math.Ln2)
+		if 2*below >= 1-level {
+			break
+		}
+		k, reached = j+1, 1-2*below
+	}
+	return k, reached
+}
+
+// median of sorted values, the mean of the middle two where their number is
+// even; written so that the largest numbers do not overflow.
+func median(sorted []float64) float64 {
+	n := len(sorted)
+	if n%2 == 1 {
+		return sorted[n/2]
+	}
+	a, b := sorted[n/2-1], sorted[n/2]
+	if a < 0 && b > 0 {
+		return (a + b) / 2
+	}
+	return a + (b-a)/2
+}
+
+// variation is the coefficient of variation: standard deviation (n−1) over
+// mean; 0 where the mean is 0 or there are fewer than two values.
+func variation(values []float64) float64 {
+	if len(values) < 2 {
+		return 0
+	}
+	top := slices.Max(values)
+	if top == 0 {
+		return 0
+	}
+	var mean, squares float64
+	for _, v := range values {
+		mean += v / top / float64(len(values))
+	}
+	for _, v := range values {
+		squares += (v/top - mean) * (v/top - mean)
+	}
+	return math.Sqrt(squares/float64(len(values)-1)) / mean
+}
+
+// outliers are the points whose modified z-score, 0.6745·(x − median)/MAD, is
+// beyond ±3.5: Iglewicz and Hoaglin, How to Detect and Handle Outliers (1993).
+// Where more than half of the values are equal, so that the MAD is 0, the mean
+// absolute deviation times 1.2533 stands in for MAD/0.6745: both estimate the
+// standard deviation of normal values.
+// A point within the share least of the median is not one, however closely the
+// others agree. Medians of fewer than five values say too little for this.
+func outliers(points []point, least float64) []point {
+	if len(points) < 5 {
+		return nil
+	}
+	middle := median(slices.Sorted(slices.Values(values(points))))
+	if middle <= 0 {
+		return nil
+	}
+	deviations := make([]float64, len(points))
+	mean := 0.0
+	for i, p := range points {
+		deviations[i] = math.Abs(p.value/middle - 1)
+		mean += deviations[i] / float64(len(points))
+	}
+	scale := median(slices.Sorted(slices.Values(deviations))) / 0.6745
+	if scale == 0 {
+		scale = 1.2533 * mean
+	}
+	var out []point
+	for i, p := range points {
+		if d := deviations[i]; d > 3.5*scale && d > least && !math.IsInf(d, 0) {
+			out = append(out, p)
+		}
+	}
+	return out
+}

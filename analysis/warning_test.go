@@ -1,0 +1,173 @@
+package analysis
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"nettoll/record"
+)
+
+// rowWarnings are raised by changing a run of eight quiet rounds that has none.
+func TestRowWarnings(t *testing.T) {
+	each := func(network string, change func(i int, t *record.Trial)) func(*record.File) {
+		return func(f *record.File) {
+			for i := range f.Trials {
+				if f.Trials[i].Cell.Network == network {
+					change(f.Trials[i].Round, &f.Trials[i])
+				}
+			}
+		}
+	}
+	scale := func(network string, by func(round int) float64) func(*record.File) {
+		return each(network, func(i int, t *record.Trial) {
+			m := t.Metrics[record.Throughput]
+			m.Value *= by(i)
+			t.Metrics[record.Throughput] = m
+		})
+	}
+	steal := func(share float64) func(*record.File) {
+		return each("bridge", func(_ int, t *record.Trial) {
+			t.CPU = &record.CPUUse{Machine: record.MachineCPU{Steal: share * 2, PerCPU: make([]record.CPUSample, 2)}}
+		})
+	}
+	for _, tt := range []struct {
+		name, network, code string
+		change              func(*record.File)
+		text                string // "" is no such warning
+	}{
+		{"quiet native", "host", "", func(*record.File) {}, ""},
+		{"quiet", "bridge", "", func(*record.File) {}, ""},
+		{"few rounds", "bridge", WarnTooFewRounds, func(f *record.File) { f.Trials = f.Trials[:10] }, "5, and 95 % confidence needs 6"},
+		{"few rounds are not imprecise too", "bridge", WarnNotPrecise, func(f *record.File) { f.Trials = f.Trials[:10] }, ""},
+		{"not precise", "bridge", WarnNotPrecise, func(f *record.File) { f.Run.Settings.Precision = 0.001 }, "±0.1 % was asked for"},
+		{"limit", "bridge", WarnNotPrecise, func(f *record.File) { f.Run.Settings.Precision = 0.001 }, "when the limit of rounds was reached"},
+		{"budget", "bridge", WarnNotPrecise, func(f *record.File) {
+			f.Run.Settings.Precision, f.Ends[0].Reason = 0.001, record.EndBudget
+		}, "when the time was used up"},
+		{"no precision wanted", "bridge", WarnNotPrecise, func(f *record.File) { f.Run.Settings.Precision = 0 }, ""},
+		{"native failed", "bridge", WarnNoNative, each("host", func(_ int, t *record.Trial) {
+			t.Status, t.Reason = record.Failed, "no"
+		}), "no measured trial of host"},
+		{"native missing once", "bridge", WarnUnpaired, each("host", func(i int, t *record.Trial) {
+			if i == 4 {
+				t.Status, t.Reason = record.Failed, "no"
+			}
+		}), "in 1 of 8 rounds"},
+		{"failed once", "bridge", WarnFailed, each("bridge", func(i int, t *record.Trial) {
+			if i == 4 {
+				t.Status, t.Reason = record.Failed, "timeout"
+			}
+		}), "1 of 8 trials failed: timeout"},
+		{"invalid twice", "bridge", WarnInvalid, each("bridge", func(i int, t *record.Trial) {
+			if i < 3 {
+				t.Status, t.Reason = record.Invalid, "br0 saw nothing"
+			}
+		}), "2 of 8 trials did not take the intended path: br0 saw nothing"},
+		{"skipped once", "bridge", WarnSkipped, each("bridge", func(i int, t *record.Trial) {
+			if i == 1 {
+				t.Status, t.Reason = record.Skipped, "busy"
+			}
+		}), "1 of 8 trials were skipped: busy"},
+		{"skipped always", "bridge", WarnSkipped, each("bridge", func(_ int, t *record.Trial) {
+			t.Status, t.Reason = record.Skipped, "busy"
+		}), ""},
+		{"steal", "bridge", WarnSteal, steal(0.05), "took 5 % of the CPU time"},
+		{"little steal", "bridge", WarnSteal, steal(0.019), ""},
+		{"drift", "host", WarnDrift, scale("host", func(i int) float64 { return 1 - 0.03*float64(i) }), "changed by -2"},
+		{"drift of the other", "bridge", WarnDrift, scale("bridge", func(i int) float64 { return 1 - 0.03*float64(i) }), ""},
+		{"little drift", "host", WarnDrift, scale("host", func(i int) float64 { return 1 - 0.01*float64(i) }), ""},
+		{"noisy", "host", WarnNoisy, scale("host", func(i int) float64 { return 1 + 0.3*float64(i%2*2-1) }), "varies by 3"},
+		{"noise of the other", "bridge", WarnNoisy, scale("bridge", func(i int) float64 { return 1 + 0.3*float64(i%2*2-1) }), ""},
+		{"outlier", "bridge", WarnOutliers, scale("bridge", func(i int) float64 {
+			if i == 3 {
+				return 0.25
+			}
+			return 1
+		}), "1 of 8 values of throughput are outliers: 0.25 times the median in round 3"},
+		{"differs", "bridge", WarnDiffers, func(f *record.File) {
+			each("bridge", func(_ int, t *record.Trial) { t.Endpoints = endpointsOf(1450, nil) })(f)
+			each("host", func(_ int, t *record.Trial) { t.Endpoints = endpointsOf(1500, nil) })(f)
+		}, "MTU 1450 against 1500"},
+		{"carried", "bridge", "generator-limited", each("bridge", func(i int, t *record.Trial) {
+			if i < 4 {
+				t.Warnings = []record.Warning{{Code: "generator-limited", Text: "client at 100 %"}, {Code: "generator-limited", Text: "client at 100 %"}}
+			}
+		}), "client at 100 % (in 3 of 8 trials)"},
+		{"histogram", "bridge", WarnHistogram, each("bridge", func(i int, t *record.Trial) {
+			if i == 2 {
+				t.Latency = &record.Histogram{Encoded: "x"}
+			}
+		}), "latencies of 1 of 8 trials"},
+		{"unknown metric", "bridge", WarnUnknownMetric, each("bridge", func(i int, t *record.Trial) {
+			t.Metrics["jitter"] = record.Metric{Value: 1, Unit: "s"}
+			t.Metrics[record.CPUPerGB] = record.Metric{Value: 1, Unit: "ms"}
+		}), `cpu_per_gb in "ms", jitter`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := fileOf(pairedTrials(21, 8, 0.9, 0.01)...)
+			tt.change(f)
+			row := rowOf(t, Analyze(f), tt.network)
+			if tt.code == "" && len(row.Warnings) > 0 {
+				t.Fatalf("warnings %+v", row.Warnings)
+			}
+			if tt.text == "" {
+				for _, w := range row.Warnings {
+					if w.Code == tt.code {
+						t.Fatalf("warning %+v", w)
+					}
+				}
+				return
+			}
+			w := warningOf(t, row.Warnings, tt.code)
+			if !strings.Contains(w.Text, tt.text) {
+				t.Errorf("%q does not say %q", w.Text, tt.text)
+			}
+		})
+	}
+}
+
+func TestRunWarnings(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		change func(*record.File)
+		code   string
+		end    string
+		text   string
+	}{
+		{"orderly", func(*record.File) {}, "", record.EndMaxRounds, ""},
+		{"no end line", func(f *record.File) { f.Ends = nil }, WarnUnfinished, "", "complete rounds: 8"},
+		{"cut off", func(f *record.File) { f.Truncated = 17 }, WarnTruncated, "", "17 bytes"},
+		{"interrupted", func(f *record.File) { f.Ends[0].Reason, f.Ends[0].Detail = record.EndInterrupted, "SIGINT" },
+			WarnUnfinished, record.EndInterrupted, "interrupted (SIGINT)"},
+		{"resumed and died", func(f *record.File) {
+			f.Resumes = []record.Resume{{Started: f.Ends[0].Finished.Add(time.Minute)}}
+		}, WarnUnfinished, "", "did not end"},
+		{"died, resumed and ended", func(f *record.File) {
+			f.Resumes = []record.Resume{{Started: f.Ends[0].Finished.Add(-time.Minute)}}
+		}, "", record.EndMaxRounds, ""},
+		{"free placement", func(f *record.File) {
+			for i := range f.Trials {
+				f.Trials[i].Cell.Placement = record.PlacementFree
+			}
+		}, WarnPlacement, record.EndMaxRounds, "bimodal"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := fileOf(pairedTrials(21, 8, 0.9, 0.01)...)
+			tt.change(f)
+			res := Analyze(f)
+			if res.End != tt.end {
+				t.Errorf("end %q, want %q", res.End, tt.end)
+			}
+			if tt.code == "" {
+				if len(res.Warnings) > 0 {
+					t.Errorf("warnings %+v", res.Warnings)
+				}
+				return
+			}
+			if w := warningOf(t, res.Warnings, tt.code); !strings.Contains(w.Text, tt.text) {
+				t.Errorf("%q does not say %q", w.Text, tt.text)
+			}
+		})
+	}
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"nettoll/agent"
+	"nettoll/platform"
+	"nettoll/platform/lab"
+	"nettoll/sampler"
+	"nettoll/technique"
+	"nettoll/technique/bridge"
+	"nettoll/technique/host"
+	"nettoll/technique/iptables"
+	"nettoll/technique/ipvlan"
+	"nettoll/technique/loopback"
+	"nettoll/technique/macvlan"
+	"nettoll/technique/pipework"
+	"nettoll/technique/published"
+	"nettoll/technique/routed"
+	"nettoll/technique/sharedns"
+	"nettoll/technique/veth"
+	"nettoll/technique/vxlan"
+	"nettoll/workload"
+	"nettoll/workload/engine"
+)
+
+// platforms is every platform that is compiled in; the first is the default.
+func platforms() []platform.Platform {
+	return []platform.Platform{lab.New()}
+}
+
+// techniques is every technique that is compiled in, in the order of reports.
+func techniques() []technique.Technique {
+	return []technique.Technique{
+		loopback.New(),
+		host.New(),
+		host.NewNative(),
+		sharedns.New(),
+		veth.New(),
+		bridge.New(),
+		bridge.NewWithoutNetfilter(),
+		macvlan.New(),
+		ipvlan.NewL2(),
+		ipvlan.NewL3(),
+		pipework.NewVeth(),
+		pipework.NewMacvlan(),
+		iptables.New(),
+		published.New(),
+		published.NewProxy(),
+		vxlan.New(),
+		routed.New(),
+	}
+}
+
+// tools is every generator of traffic that is compiled in.
+func tools() []workload.Tool {
+	return []workload.Tool{engine.New()}
+}
+
+// handlers is what an agent can be asked for.
+func handlers(ctx context.Context) map[string]agent.Handler {
+	all := engine.Handlers(ctx)
+	maps.Copy(all, sampler.Handlers())
+	maps.Copy(all, published.Handlers())
+	return all
+}
+
+func techniqueByName() map[string]technique.Technique {
+	all := make(map[string]technique.Technique)
+	for _, t := range techniques() {
+		all[t.Name()] = t
+	}
+	return all
+}
+
+func toolByName() map[string]workload.Tool {
+	all := make(map[string]workload.Tool)
+	for _, t := range tools() {
+		all[t.Name()] = t
+	}
+	return all
+}
+
+func techniqueNames() []string {
+	return slices.Collect(func(yield func(string) bool) {
+		for _, t := range techniques() {
+			if !yield(t.Name()) {
+				return
+			}
+		}
+	})
+}

@@ -1,0 +1,211 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"nettoll/plan"
+	"nettoll/platform"
+	"nettoll/platform/lab"
+	"nettoll/technique"
+)
+
+type labFlags struct {
+	hosts, servers, clients int
+	underlay                string
+	in                      string
+}
+
+func (a *app) labCommand() *cobra.Command {
+	var f labFlags
+	cmd := &cobra.Command{
+		Use:   "lab TECHNIQUE [-- COMMAND [ARG...]]",
+		Short: "Build a network and run a shell or a command inside it",
+		Long: `Build the network of a technique in a lab and run a shell, or a command, in the
+client's network namespace, so that anyone can look at it with ping, tcpdump or
+iperf3. "ip netns exec NAME COMMAND" reaches the other namespaces; the banner names
+them, and the environment has NETTOLL_SERVER and NETTOLL_SERVER6, the server's
+addresses. All is gone when the shell ends.`,
+		Example: `  nettoll lab bridge
+  nettoll lab vxlan -- sh -c 'ip netns exec h1c1 iperf3 -s -1 & sleep 1; iperf3 -c $NETTOLL_SERVER'
+  nettoll lab routed --in h1 -- ip route`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if n := cmd.ArgsLenAtDash(); len(args) == 0 || n == 0 {
+				return usagef("which technique? See nettoll list techniques")
+			} else if n < 0 && len(args) > 1 || n > 1 {
+				return usagef("%q: put the command behind --", args[1])
+			}
+			return nil
+		},
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return techniqueNames(), cobra.ShellCompDirectiveNoFileComp
+		},
+	}
+	fl := cmd.Flags()
+	fl.IntVar(&f.hosts, "hosts", 0, "number of hosts (default: the technique's smallest)")
+	fl.IntVar(&f.servers, "servers", 1, "number of server containers")
+	fl.IntVar(&f.clients, "clients", 1, "number of client containers")
+	fl.StringVar(&f.underlay, "underlay", "", "shape of the link between hosts, such as rate=1gbit,delay=1ms")
+	fl.StringVar(&f.in, "in", "", "namespace to be in (default: the first client's)")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		tech, topo, err := f.resolve(args[0])
+		if err != nil {
+			return err
+		}
+		return inLab(cmd.Context(), lab.EnterOptions{Foreground: true}, func(ctx context.Context) error {
+			return a.lab(ctx, tech, topo, f.in, args[1:])
+		})
+	}
+	return cmd
+}
+
+func (f labFlags) resolve(name string) (technique.Technique, technique.Topology, error) {
+	topo := technique.Topology{Hosts: f.hosts, Servers: f.servers, Clients: f.clients}
+	tech, ok := techniqueByName()[name]
+	if !ok {
+		return nil, topo, usagef("unknown technique %q%s; see nettoll list techniques", name, nearest(name, techniqueNames()))
+	}
+	if topo.Hosts == 0 {
+		topo.Hosts = tech.Hosts()[0]
+	}
+	possible := false
+	for _, h := range tech.Hosts() {
+		possible = possible || h == topo.Hosts
+	}
+	if !possible {
+		return nil, topo, usagef("--hosts %d: %s works on %s", f.hosts, name, hostCounts(tech))
+	}
+	for flag, n := range map[string]int{"servers": f.servers, "clients": f.clients} {
+		if n < 1 {
+			return nil, topo, usagef("--%s %d: at least 1 is needed", flag, n)
+		}
+	}
+	shape, err := plan.ParseUnderlay(f.underlay)
+	if err != nil {
+		return nil, topo, usagef("--underlay: %w", err)
+	}
+	topo.Underlay = platform.Underlay{Rate: shape.Rate, Delay: shape.Delay}
+	return tech, topo, nil
+}
+
+func hostCounts(t technique.Technique) string {
+	if len(t.Hosts()) == 2 {
+		return "1 or 2 hosts"
+	}
+	if t.Hosts()[0] == 1 {
+		return "1 host"
+	}
+	return fmt.Sprintf("%d hosts", t.Hosts()[0])
+}
+
+// lab runs the command in the network, inside the lab.
+func (a *app) lab(ctx context.Context, tech technique.Technique, topo technique.Topology, in string, command []string) (err error) {
+	p := lab.New()
+	if err := tech.Probe(ctx, p); err != nil {
+		return withRemedy(err)
+	}
+	n, err := tech.Connect(ctx, topo, p)
+	if err != nil {
+		return withRemedy(err)
+	}
+	defer func() { err = errors.Join(err, n.Close(context.WithoutCancel(ctx))) }()
+
+	all := append(append([]platform.Endpoint{}, n.Clients()...), n.Servers()...)
+	if m, ok := n.(interface{ Machines() []platform.Host }); ok {
+		for _, h := range m.Machines() {
+			all = append(all, h)
+		}
+	}
+	if err := lab.Publish(all); err != nil {
+		return err
+	}
+	here := n.Clients()[0]
+	if in != "" {
+		if here, err = endpoint(all, in); err != nil {
+			return err
+		}
+	}
+	env, err := a.banner(n, here, len(command) == 0)
+	if err != nil {
+		return err
+	}
+	return a.shell(ctx, here, command, env)
+}
+
+func endpoint(all []platform.Endpoint, name string) (platform.Endpoint, error) {
+	var names []string
+	for _, e := range all {
+		if e.Name() == name {
+			return e, nil
+		}
+		names = append(names, e.Name())
+	}
+	return nil, usagef("--in %s: this network has %s", name, strings.Join(names, ", "))
+}
+
+// banner says what is where, and gives it as environment.
+func (a *app) banner(n technique.Network, here platform.Endpoint, interactive bool) ([]string, error) {
+	c, s := n.Clients()[0], n.Servers()[0]
+	v4, err := n.Addr(c, s, technique.IPv4)
+	if err != nil {
+		return nil, err
+	}
+	v6, err := n.Addr(c, s, technique.IPv6)
+	if err != nil {
+		return nil, err
+	}
+	if interactive {
+		fmt.Fprintf(a.stderr, "You are in %s. The client %s reaches the server %s at %s and %s.\n", here.Name(), c.Name(), s.Name(), v4, v6)
+		fmt.Fprintf(a.stderr, "ip netns exec %s COMMAND runs on the server's side; exit takes all of it down.\n", s.Name())
+	}
+	return []string{"NETTOLL_SERVER=" + v4.String(), "NETTOLL_SERVER6=" + v6.String()}, nil
+}
+
+// shell runs the command with the terminal and hands its exit status on.
+func (a *app) shell(ctx context.Context, in platform.Endpoint, command, env []string) error {
+	if len(command) == 0 {
+		command = []string{"/bin/sh"}
+		if sh := os.Getenv("SHELL"); sh != "" {
+			command[0] = sh
+		}
+	}
+	if _, err := exec.LookPath(command[0]); err != nil {
+		return usagef("%s: no such program", command[0])
+	}
+	signal.Ignore(syscall.SIGTTOU)
+	proc, err := in.Start(ctx, platform.Command{
+		Path: command[0], Args: command[1:], Env: env,
+		Stdin: os.Stdin, Stdout: a.stdout, Stderr: a.stderr, Foreground: true,
+	})
+	if err != nil {
+		return err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = proc.Kill() })
+	defer stop()
+	err = proc.Wait()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		if ws, ok := exit.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+			return exitError(128 + int(ws.Signal()))
+		}
+		return exitError(exit.ExitCode())
+	}
+	return err
+}
+
+// withRemedy adds what would mend an error, where that is known.
+func withRemedy(err error) error {
+	var missing *technique.Unsupported
+	if errors.As(err, &missing) && missing.Remedy != "" {
+		return fmt.Errorf("%w; to mend it: %s", err, missing.Remedy)
+	}
+	return err
+}

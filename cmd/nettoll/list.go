@@ -1,0 +1,65 @@
+package main
+
+import (
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"nettoll/plan"
+)
+
+func (a *app) listCommand() *cobra.Command {
+	lists := map[string]func(*tabwriter.Writer){
+		"techniques": func(w *tabwriter.Writer) {
+			for _, t := range techniques() {
+				fmt.Fprintf(w, "%s\t%s\t%s\n", t.Name(), hostCounts(t), t.About())
+			}
+		},
+		"workloads": func(w *tabwriter.Writer) {
+			for _, t := range tools() {
+				for _, name := range t.Workloads() {
+					fmt.Fprintf(w, "%s\tby %s\n", name, t.Name())
+				}
+			}
+		},
+		"tools": func(w *tabwriter.Writer) {
+			for _, t := range tools() {
+				fmt.Fprintf(w, "%s\t%s\n", t.Name(), "built in")
+			}
+		},
+		"platforms": func(w *tabwriter.Writer) {
+			for _, p := range platforms() {
+				fmt.Fprintf(w, "%s\tprivate namespaces of this machine, the default\n", p.Name())
+			}
+		},
+		"suites": func(w *tabwriter.Writer) {
+			for _, name := range plan.Names() {
+				if s, err := plan.Embedded(name); err == nil {
+					fmt.Fprintf(w, "%s\t%s\n", name, s.About)
+				}
+			}
+		},
+	}
+	names := []string{"techniques", "workloads", "tools", "platforms", "suites"}
+	return &cobra.Command{
+		Use:       "list techniques|workloads|tools|platforms|suites",
+		Short:     "List what nettoll knows",
+		Example:   "  nettoll list techniques",
+		ValidArgs: names,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usagef("list what? techniques, workloads, tools, platforms or suites")
+			}
+			if lists[args[0]] == nil {
+				return usagef("cannot list %q%s; there are techniques, workloads, tools, platforms and suites", args[0], nearest(args[0], names))
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+			lists[args[0]](w)
+			return w.Flush()
+		},
+	}
+}

@@ -1,0 +1,128 @@
+// Command nettoll measures what each container network charges your traffic:
+// throughput, latency and CPU, against the same machine with no container network
+// at all.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+// The exit statuses.
+const (
+	exitOK          = 0
+	exitFailure     = 1   // something could not be measured, or went wrong
+	exitUsage       = 2   // the command line or a suite file
+	exitInterrupted = 130 // by ctrl-C; what was measured is kept
+)
+
+// The kernel ties the life of a lab to the thread that starts it; only the main
+// thread lives as long as the program.
+func init() { runtime.LockOSThread() }
+
+func main() {
+	a := &app{
+		args: os.Args[1:], stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
+		terminal: term.IsTerminal(int(os.Stdout.Fd())),
+		watched:  term.IsTerminal(int(os.Stderr.Fd())),
+		noColor:  os.Getenv("NO_COLOR") != "",
+		width:    func() int { return width(os.Stdout) },
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	status := a.run(ctx)
+	stop()
+	os.Exit(status)
+}
+
+// width is the number of columns of a terminal, 0 when it is none.
+func width(f *os.File) int {
+	w, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return w
+}
+
+// app is everything outside that a command may touch.
+type app struct {
+	args           []string
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	terminal       bool // stdout is one
+	watched        bool // stderr is one
+	noColor        bool
+	width          func() int
+}
+
+// usageError is a mistake in the command line or in a file it names.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// exitError carries a status whose reason has been told already.
+type exitError int
+
+func (e exitError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
+
+// run runs the command line and returns the exit status.
+func (a *app) run(ctx context.Context) int {
+	root := a.root()
+	root.SetArgs(a.args)
+	root.SetIn(a.stdin)
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	err := root.ExecuteContext(ctx)
+	var status exitError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &status):
+		return int(status)
+	case errors.As(err, &usageError{}):
+		fmt.Fprintf(a.stderr, "nettoll: %v\n", err)
+		return exitUsage
+	}
+	fmt.Fprintf(a.stderr, "nettoll: %v\n", err)
+	return exitFailure
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "nettoll",
+		Short: "What does a container network cost?",
+		Long: `nettoll measures what each container network charges your traffic: throughput,
+latency and CPU, against the same machine with no container network at all.
+
+It builds the networks for real in namespaces of its own, drives traffic through
+them, proves that the packets took the intended path, and compares each network
+with native, with confidence intervals.`,
+		Example: `  nettoll run                      the default suite, in a minute
+  nettoll run bridge macvlan -4 -6 two networks, both families
+  nettoll doctor                   what can run here, and what would mend the rest
+  nettoll lab bridge               a shell inside a container of that network`,
+		SilenceUsage: true, SilenceErrors: true,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usagef("unknown command %q%s; see nettoll --help", args[0], nearest(args[0], []string{"run", "list", "doctor", "report", "lab", "version", "completion"}))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usagef("%w; see %s --help", err, cmd.CommandPath())
+	})
+	root.AddCommand(a.runCommand(), a.listCommand(), a.doctorCommand(), a.reportCommand(), a.labCommand(), a.agentCommand(), a.versionCommand())
+	return root
+}

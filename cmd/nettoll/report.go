@@ -1,0 +1,104 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"nettoll/analysis"
+	"nettoll/record"
+	"nettoll/report"
+)
+
+func (a *app) reportCommand() *cobra.Command {
+	var format, output string
+	cmd := &cobra.Command{
+		Use:   "report RUN",
+		Short: "Write a report of a run file",
+		Example: `  nettoll report run.ndjson
+  nettoll report run.ndjson --format html -o run.html
+  nettoll report run.ndjson --format bench | benchstat -`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usagef("report takes one run file, not %d", len(args))
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			if _, ok := report.ByName(format); !ok {
+				return usagef("--format %s: unknown%s; known are %s", format, nearest(format, formatList()), formatNames())
+			}
+			file, err := readRun(args[0])
+			if err != nil {
+				return err
+			}
+			res := analysis.Analyze(file)
+			if output == "" || output == "-" {
+				return a.write(a.stdout, file, res, format)
+			}
+			return a.writeFile(output, file, res, format)
+		},
+	}
+	cmd.Flags().StringVar(&format, "format", "text", formatNames())
+	cmd.Flags().StringVarP(&output, "output", "o", "", "file to write (default: standard output)")
+	return cmd
+}
+
+// readRun reads a run file that the user named.
+func readRun(path string) (*record.File, error) {
+	file, err := record.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, usagef("%s: no such run file", path)
+	}
+	return file, err
+}
+
+func (a *app) write(w io.Writer, file *record.File, res analysis.Result, format string) error {
+	f, _ := report.ByName(format)
+	o := report.Options{Trials: file.Trials}
+	if a.terminal && w == a.stdout {
+		o.Width, o.Color = a.width(), !a.noColor
+	}
+	if n := len(file.Ends); n > 0 {
+		o.Ended = &file.Ends[n-1]
+	}
+	return f.Write(w, res, o)
+}
+
+// writeFile writes a report beside its name and then puts it there, so that a
+// full disk leaves the old one.
+func (a *app) writeFile(path string, file *record.File, res analysis.Result, format string) error {
+	tmp, err := os.CreateTemp(dirOf(path), ".nettoll-*")
+	if err != nil {
+		return err
+	}
+	err = errors.Join(a.write(tmp, file, res, format), tmp.Chmod(0o644), tmp.Close())
+	if err == nil {
+		err = os.Rename(tmp.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(tmp.Name()))
+	}
+	return nil
+}
+
+func dirOf(path string) string {
+	if i := strings.LastIndexByte(path, '/'); i >= 0 {
+		return path[:i+1]
+	}
+	return "."
+}
+
+func formatList() []string {
+	var names []string
+	for _, f := range report.Formats() {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+func formatNames() string { return strings.Join(formatList(), ", ") }

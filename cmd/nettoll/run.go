@@ -1,0 +1,257 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"nettoll/analysis"
+	"nettoll/plan"
+	"nettoll/platform/lab"
+	"nettoll/record"
+	"nettoll/runner"
+	"nettoll/sampler"
+)
+
+func (a *app) runCommand() *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use:   "run [TECHNIQUE...]",
+		Short: "Measure what container networks cost",
+		Long: `Build each network, drive traffic through it, prove the path, and compare it with
+native. Without arguments it measures the suite "quick" in about a minute.
+
+Every finished trial is one line of the run file, on disk before the next begins.
+Ctrl-C ends the run with a report of what there is; --resume goes on with it.`,
+		Example: `  nettoll run
+  nettoll run bridge bridge-nonf --hosts 1 --precision 2% --time-budget 5m
+  nettoll run all -4 -6 -o all.ndjson
+  nettoll run vxlan routed --underlay rate=1gbit
+  nettoll run --suite my-suite.yaml --dry-run
+  nettoll run --resume nettoll-20260102-150405.ndjson`,
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return append(techniqueNames(), "all"), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			suite, err := f.suiteOf(cmd, args)
+			if err != nil {
+				return err
+			}
+			if f.resume != "" {
+				return a.resume(cmd, f, args)
+			}
+			cells, err := f.expand(suite)
+			if err != nil {
+				return flagError(err)
+			}
+			set := plan.Settings(suite)
+			set.SelfCheck = f.selfCheck
+			if f.dryRun {
+				return a.dryRun(suite, cells, set)
+			}
+			if err := f.checkOutput(); err != nil {
+				return err
+			}
+			return inLab(cmd.Context(), lab.EnterOptions{}, func(ctx context.Context) error {
+				return a.measure(ctx, f, suite, cells, set)
+			})
+		},
+	}
+	f.add(cmd.Flags())
+	return cmd
+}
+
+func (f *runFlags) expand(s plan.Suite) ([]record.Cell, error) {
+	if f.selfCheck {
+		return plan.SelfCheck(s, known())
+	}
+	return plan.Expand(s, known())
+}
+
+// known is what the planner must know of the drivers.
+func known() plan.Known {
+	var k plan.Known
+	for _, p := range platforms() {
+		k.Platforms = append(k.Platforms, p.Name())
+	}
+	for _, t := range techniques() {
+		pt := plan.Technique{Name: t.Name(), Hosts: t.Hosts()}
+		if l, ok := t.(interface{ MaxEndpoints() int }); ok {
+			pt.Endpoints = l.MaxEndpoints()
+		}
+		k.Techniques = append(k.Techniques, pt)
+	}
+	for _, t := range tools() {
+		k.Tools = append(k.Tools, plan.Tool{Name: t.Name(), Workloads: t.Workloads()})
+	}
+	return k
+}
+
+// checkOutput finds out before anything is measured that the run file cannot be written.
+func (f *runFlags) checkOutput() error {
+	if f.output == "" {
+		return nil
+	}
+	if _, err := os.Stat(f.output); err == nil {
+		return usagef("-o %s: the file exists; go on with it by --resume, or name another", f.output)
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return usagef("-o %s: %w", f.output, err)
+	}
+	return nil
+}
+
+// measure makes a new run file and fills it, inside the lab.
+func (a *app) measure(ctx context.Context, f runFlags, suite plan.Suite, cells []record.Cell, set record.Settings) error {
+	m, err := sampler.Machine("/proc", "/sys")
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	path := f.output
+	if path == "" {
+		path = "nettoll-" + now.Format("20060102-150405") + ".ndjson"
+	}
+	var id [12]byte
+	rand.Read(id[:])
+	if set.Seed == 0 {
+		set.Seed = binary.NativeEndian.Uint64(id[4:])
+	}
+	m.Root = lab.AsRoot()
+	run := record.Run{
+		ID: hex.EncodeToString(id[:]), Started: now.UTC(), Version: versionText(), Note: suite.Note,
+		Suite: suite.Name, Machine: m, Settings: set, Cells: cells,
+	}
+	w, err := record.Create(path, run)
+	if err != nil {
+		return fmt.Errorf("run file: %w", err)
+	}
+	return a.drive(ctx, path, w, &record.File{Run: run}, f)
+}
+
+// resume goes on with a run file.
+func (a *app) resume(cmd *cobra.Command, f runFlags, args []string) error {
+	if len(args) > 0 {
+		return usagef("--resume goes on with the networks of its run file; leave out %s", args[0])
+	}
+	if name := f.contradictsResume(cmd.Flags()); name != "" {
+		return usagef("--resume goes on with the settings of its run file; leave out --%s", name)
+	}
+	file, err := readRun(f.resume)
+	if err != nil {
+		return err
+	}
+	if f.dryRun {
+		return a.dryRun(plan.Suite{Name: file.Run.Suite}, file.Run.Cells, f.limits(file.Run.Settings))
+	}
+	return inLab(cmd.Context(), lab.EnterOptions{}, func(ctx context.Context) error {
+		w, file, err := record.Append(f.resume, record.Resume{Started: time.Now().UTC(), Version: versionText()})
+		if err != nil {
+			return err
+		}
+		return a.drive(ctx, f.resume, w, file, f)
+	})
+}
+
+// drive runs the runner over a run file and reports what is in it at the end.
+func (a *app) drive(ctx context.Context, path string, w *record.Writer, file *record.File, f runFlags) error {
+	defer w.Close()
+	set := f.limits(file.Run.Settings)
+	p := a.progress(plan.Estimate(file.Run.Cells, set), set)
+	r := &runner.Runner{
+		Platform:   platforms()[0],
+		Techniques: techniqueByName(),
+		Tools:      toolByName(),
+		Machine:    file.Run.Machine,
+		Settings:   set,
+		Cells:      file.Run.Cells,
+		Before:     file.Trials,
+		Save:       w.Trial,
+		Enough: func(trials []record.Trial) map[string]bool {
+			enough := map[string]bool{}
+			for key, reached := range analysis.Precision(trials, set) {
+				enough[key] = reached.Known
+			}
+			return enough
+		},
+		Watch: p,
+	}
+	end, runErr := r.Run(ctx)
+	p.done()
+	if runErr == nil {
+		runErr = w.End(end)
+	} else {
+		_ = w.End(end) // the disk may be what failed
+	}
+	return errors.Join(runErr, a.conclude(path, f, end.Reason))
+}
+
+// conclude reports a run file: on standard output, and as HTML beside it.
+func (a *app) conclude(path string, f runFlags, reason string) error {
+	file, err := record.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if len(file.Trials) == 0 {
+		fmt.Fprintf(a.stderr, "nothing was measured; run file: %s\n", path)
+		return exitError(exitInterrupted)
+	}
+	res := analysis.Analyze(file)
+	if err := a.write(a.stdout, file, res, f.format); err != nil {
+		return err
+	}
+	page := strings.TrimSuffix(path, filepath.Ext(path)) + ".html"
+	if err := a.writeFile(page, file, res, "html"); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.stderr, "run file: %s\nreport:   %s\n", path, page)
+	if file.Run.Settings.SelfCheck {
+		if err := a.selfCheck(file); err != nil {
+			return err
+		}
+	}
+	if reason == record.EndInterrupted {
+		return exitError(exitInterrupted)
+	}
+	return broken(res)
+}
+
+// broken is an error when a network was to be measured and has no good trial.
+func broken(res analysis.Result) error {
+	for _, s := range res.Scenarios {
+		for _, row := range s.Rows {
+			if row.Status == record.Failed || row.Status == record.Invalid {
+				return exitError(exitFailure)
+			}
+		}
+	}
+	return nil
+}
+
+// selfCheck says whether equal networks were found equal.
+func (a *app) selfCheck(file *record.File) error {
+	c := analysis.SelfCheck(file, 0)
+	fmt.Fprintf(a.stdout, "\nSelf-check: one network, measured as if it were two, %d comparisons of %d rounds: %d false alarms.\n",
+		c.Comparisons, c.Block, c.Alarms)
+	if c.Comparisons == 0 {
+		fmt.Fprintf(a.stdout, "That is too little to say anything: at least %d rounds are needed.\n", c.Block)
+		return nil
+	}
+	fmt.Fprintf(a.stdout, "Rate %.1f %% (95 %% interval %.1f to %.1f %%); the level promises at most %.1f %%.\n",
+		100*c.Observed, 100*c.Low, 100*c.High, 100*c.Level)
+	if !c.Consistent {
+		fmt.Fprintln(a.stdout, "That is more than the level promises: do not trust small differences on this machine.")
+		return exitError(exitFailure)
+	}
+	fmt.Fprintln(a.stdout, "That is what the level promises.")
+	return nil
+}

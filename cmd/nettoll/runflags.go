@@ -1,0 +1,178 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"nettoll/plan"
+	"nettoll/record"
+	"nettoll/report"
+)
+
+// runFlags are the flags of run. Those that a suite says too have no value of
+// their own: a flag that is given replaces what the suite says.
+type runFlags struct {
+	suite, output, resume, format string
+	dryRun, selfCheck             bool
+	four, six                     bool
+
+	hosts                        []int
+	workloads, tools, placements []string
+	servers, clients             int
+	underlay, precision, level   string
+	note                         string
+	duration, warmup, budget     time.Duration
+	minRounds, maxRounds         int
+	seed                         uint64
+	streams                      int
+	message, window, congestion  string
+	request, response            string
+	zeroCopy, skipRxCopy         bool
+}
+
+func (f *runFlags) add(fl *pflag.FlagSet) {
+	fl.SortFlags = false
+	fl.StringVar(&f.suite, "suite", "quick", "suite: "+strings.Join(plan.Names(), ", ")+", or a YAML file")
+	fl.StringVarP(&f.output, "output", "o", "", "run file (default nettoll-<time>.ndjson); the HTML report goes beside it")
+	fl.StringVar(&f.resume, "resume", "", "go on with this run file")
+	fl.BoolVar(&f.dryRun, "dry-run", false, "print the plan and how long it takes, and measure nothing")
+	fl.BoolVar(&f.selfCheck, "self-check", false, "measure each network as if it were two, to see how often equals are called different")
+	fl.StringVar(&f.format, "format", "text", "format of the report on standard output: "+formatNames())
+
+	fl.BoolVarP(&f.four, "ipv4", "4", false, "IPv4")
+	fl.BoolVarP(&f.six, "ipv6", "6", false, "IPv6")
+	fl.IntSliceVar(&f.hosts, "hosts", nil, "numbers of hosts (default: all that a technique makes sense on)")
+	fl.StringSliceVar(&f.workloads, "workloads", nil, "workloads, such as tcp_stream,tcp_rr")
+	fl.StringSliceVar(&f.tools, "tools", nil, "generators of traffic")
+	fl.StringSliceVar(&f.placements, "placement", nil, "where client and server run: same, distinct or free CPUs")
+	fl.IntVar(&f.servers, "servers", 0, "number of server containers")
+	fl.IntVar(&f.clients, "clients", 0, "number of client containers")
+	fl.StringVar(&f.underlay, "underlay", "", "shape of the link between hosts, such as rate=1gbit,delay=1ms")
+
+	fl.DurationVarP(&f.duration, "duration", "t", 0, "measured window of one trial")
+	fl.DurationVar(&f.warmup, "warmup", 0, "time before the window that is not counted")
+	fl.StringVar(&f.precision, "precision", "", "go on until the interval is so narrow, such as 5%")
+	fl.StringVar(&f.level, "confidence", "", "level of the intervals and tests, such as 95%")
+	fl.IntVar(&f.minRounds, "min-rounds", 0, "measure at least so often")
+	fl.IntVar(&f.maxRounds, "max-rounds", 0, "measure at most so often")
+	fl.DurationVar(&f.budget, "time-budget", 0, "begin no round that would end later; 0 is no limit")
+	fl.Uint64Var(&f.seed, "seed", 0, "of the order of trials (default: random)")
+	fl.StringVar(&f.note, "note", "", "a remark that is kept in the run file")
+
+	fl.IntVarP(&f.streams, "streams", "P", 0, "connections of each client")
+	fl.StringVarP(&f.message, "message-size", "l", "", "bytes of a write or read of tcp_stream, such as 128K")
+	fl.StringVarP(&f.window, "window", "w", "", "socket buffers in bytes, such as 256K")
+	fl.StringVarP(&f.congestion, "congestion", "C", "", "TCP congestion control")
+	fl.BoolVarP(&f.zeroCopy, "zero-copy", "Z", false, "send with sendfile(2)")
+	fl.BoolVar(&f.skipRxCopy, "skip-rx-copy", false, "the receiver discards in the kernel")
+	fl.StringVar(&f.request, "request-size", "", "bytes of a request of tcp_rr")
+	fl.StringVar(&f.response, "response-size", "", "bytes of a response of tcp_rr")
+}
+
+// resumable are the flags that may change when a run is resumed: they limit it
+// and do not touch what is measured.
+var resumable = map[string]bool{
+	"resume": true, "dry-run": true, "format": true,
+	"precision": true, "min-rounds": true, "max-rounds": true, "time-budget": true,
+}
+
+func (f *runFlags) contradictsResume(fl *pflag.FlagSet) (name string) {
+	fl.Visit(func(g *pflag.Flag) {
+		if !resumable[g.Name] && name == "" {
+			name = g.Name
+		}
+	})
+	return name
+}
+
+// suiteOf reads the suite and puts over it what the command line says.
+func (f *runFlags) suiteOf(cmd *cobra.Command, args []string) (plan.Suite, error) {
+	if _, ok := report.ByName(f.format); !ok {
+		return plan.Suite{}, usagef("--format %s: unknown%s; known are %s", f.format, nearest(f.format, formatList()), formatNames())
+	}
+	s, err := loadSuite(f.suite)
+	if err != nil {
+		return s, err
+	}
+	if len(args) > 0 {
+		s.Networks = args
+		s.Name = strings.Join(args, "+")
+	}
+	if err := f.override(&s, cmd.Flags().Changed); err != nil {
+		return s, err
+	}
+	if err := s.Validate(); err != nil {
+		return s, flagError(err)
+	}
+	return s, nil
+}
+
+// flagError names a fault of a suite by flag, where it did not come from a file.
+func flagError(err error) error {
+	var field *plan.FieldError
+	if errors.As(err, &field) && field.At == "" && field.Flag() != "" {
+		switch flag := field.Flag(); flag {
+		case "--networks":
+			return usagef("%s", field.Text)
+		case "--families":
+			return usagef("-4, -6: %s", field.Text)
+		case "--placements":
+			return usagef("--placement: %s", field.Text)
+		default:
+			return usagef("%s: %s", flag, field.Text)
+		}
+	}
+	return usageError{err}
+}
+
+func loadSuite(name string) (plan.Suite, error) {
+	if s, err := plan.Embedded(name); err == nil {
+		return s, nil
+	}
+	r, err := os.Open(name)
+	if err != nil {
+		if strings.ContainsAny(name, "./") {
+			return plan.Suite{}, usagef("--suite: %w", err)
+		}
+		return plan.Suite{}, usagef("--suite %s: unknown%s; known are %s, or name a YAML file", name, nearest(name, plan.Names()), strings.Join(plan.Names(), ", "))
+	}
+	defer r.Close()
+	s, err := plan.Load(name, r)
+	if err != nil {
+		return s, usageError{err}
+	}
+	return s, nil
+}
+
+// limits puts the limits given on the command line over those of a run file.
+func (f *runFlags) limits(set record.Settings) record.Settings {
+	if f.resume == "" {
+		return set
+	}
+	if f.minRounds > 0 {
+		set.MinRounds = f.minRounds
+	}
+	if f.maxRounds > 0 {
+		set.MaxRounds = f.maxRounds
+	}
+	if f.budget > 0 {
+		set.Budget = f.budget.Seconds()
+	}
+	if p, err := plan.ParseRatio(f.precision); err == nil && f.precision != "" {
+		set.Precision = float64(p)
+	}
+	return set
+}
+
+// nearest is a hint at the known name that was probably meant.
+func nearest(name string, known []string) string {
+	if n, ok := plan.Nearest(name, known); ok {
+		return "; did you mean " + n + "?"
+	}
+	return ""
+}

@@ -1,0 +1,221 @@
+package nl
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+
+	"github.com/vishvananda/netlink/nl"
+	"golang.org/x/sys/unix"
+
+	"nettoll/internal/netns"
+)
+
+// Batch is a list of changes to one namespace that go to the kernel in few
+// system calls, in order. A change that fails does not stop those after it.
+type Batch struct {
+	changes []change
+}
+
+type change struct {
+	what   string
+	device string // whose index goes into the message; empty is none
+	msg    []byte
+}
+
+// Len is the number of changes.
+func (b *Batch) Len() int { return len(b.changes) }
+
+func (b *Batch) add(what, device string, req *nl.NetlinkRequest) {
+	b.changes = append(b.changes, change{what, device, req.Serialize()})
+}
+
+const create = unix.NLM_F_CREATE | unix.NLM_F_EXCL
+
+// Veth is a pair of devices, one here and one in another namespace.
+type Veth struct {
+	Name   string // here
+	Master int    // index of the bridge here; 0 is none
+	Peer   string // there
+	PeerNS int    // open file descriptor of the other namespace
+	MTU    int    // of both; 0 is the kernel's
+}
+
+// AddVeth creates a pair; the end that is here comes up.
+func (b *Batch) AddVeth(v Veth) {
+	req := nl.NewNetlinkRequest(unix.RTM_NEWLINK, create|unix.NLM_F_ACK)
+	msg := nl.NewIfInfomsg(unix.AF_UNSPEC)
+	msg.Flags, msg.Change = unix.IFF_UP, unix.IFF_UP
+	req.AddData(msg)
+	req.AddData(nl.NewRtAttr(unix.IFLA_IFNAME, nl.ZeroTerminated(v.Name)))
+	if v.Master != 0 {
+		req.AddData(nl.NewRtAttr(unix.IFLA_MASTER, nl.Uint32Attr(uint32(v.Master))))
+	}
+	if v.MTU != 0 {
+		req.AddData(nl.NewRtAttr(unix.IFLA_MTU, nl.Uint32Attr(uint32(v.MTU))))
+	}
+	info := nl.NewRtAttr(unix.IFLA_LINKINFO, nil)
+	info.AddRtAttr(nl.IFLA_INFO_KIND, nl.NonZeroTerminated("veth"))
+	peer := info.AddRtAttr(nl.IFLA_INFO_DATA, nil).AddRtAttr(nl.VETH_INFO_PEER, nil)
+	peer.AddChild(nl.NewIfInfomsg(unix.AF_UNSPEC))
+	peer.AddRtAttr(unix.IFLA_IFNAME, nl.ZeroTerminated(v.Peer))
+	peer.AddRtAttr(unix.IFLA_NET_NS_FD, nl.Uint32Attr(uint32(v.PeerNS)))
+	if v.MTU != 0 {
+		peer.AddRtAttr(unix.IFLA_MTU, nl.Uint32Attr(uint32(v.MTU)))
+	}
+	req.AddData(info)
+	b.add("add veth "+v.Name, "", req)
+}
+
+// SetUp sets a device up.
+func (b *Batch) SetUp(device string) {
+	req := nl.NewNetlinkRequest(unix.RTM_NEWLINK, unix.NLM_F_ACK)
+	msg := nl.NewIfInfomsg(unix.AF_UNSPEC)
+	msg.Flags, msg.Change = unix.IFF_UP, unix.IFF_UP
+	req.AddData(msg)
+	b.add(fmt.Sprintf("set %s up", device), device, req)
+}
+
+// AddAddr gives a device an address.
+func (b *Batch) AddAddr(device string, p netip.Prefix) {
+	family := unix.AF_INET
+	if p.Addr().Is6() {
+		family = unix.AF_INET6
+	}
+	req := nl.NewNetlinkRequest(unix.RTM_NEWADDR, create|unix.NLM_F_ACK)
+	msg := nl.NewIfAddrmsg(family)
+	msg.Prefixlen = uint8(p.Bits())
+	if p.Addr().Is6() {
+		msg.Flags = unix.IFA_F_NODAD
+	}
+	req.AddData(msg)
+	req.AddData(nl.NewRtAttr(unix.IFA_LOCAL, p.Addr().AsSlice()))
+	req.AddData(nl.NewRtAttr(unix.IFA_ADDRESS, p.Addr().AsSlice()))
+	b.add(fmt.Sprintf("add address %s to %s", p, device), device, req)
+}
+
+// AddGateway adds a default route.
+func (b *Batch) AddGateway(via netip.Addr) {
+	family := unix.AF_INET
+	if via.Is6() {
+		family = unix.AF_INET6
+	}
+	req := nl.NewNetlinkRequest(unix.RTM_NEWROUTE, create|unix.NLM_F_ACK)
+	msg := nl.NewRtMsg()
+	msg.Family = uint8(family)
+	req.AddData(msg)
+	req.AddData(nl.NewRtAttr(unix.RTA_GATEWAY, via.AsSlice()))
+	b.add(fmt.Sprintf("add default route via %s", via), "", req)
+}
+
+// flight bounds the messages on their way, so that neither socket buffer overflows.
+const flight = 64
+
+// Do sends the changes to the namespace at path and waits for all answers.
+// The error names every change that was refused.
+func (b *Batch) Do(path string) error {
+	if len(b.changes) == 0 {
+		return nil
+	}
+	var fd int
+	err := netns.Do(path, func() (err error) {
+		fd, err = unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("netlink socket: %w", err)
+	}
+	defer unix.Close(fd)
+	// Without this the kernel sends every refused request back in whole.
+	_ = unix.SetsockoptInt(fd, unix.SOL_NETLINK, unix.NETLINK_CAP_ACK, 1)
+	if err := resolve(fd, b.changes); err != nil {
+		return err
+	}
+	var errs []error
+	for begin := 0; begin < len(b.changes); begin += flight {
+		part := b.changes[begin:min(begin+flight, len(b.changes))]
+		errs = append(errs, send(fd, part)...)
+	}
+	return errors.Join(errs...)
+}
+
+// indexOffset is where a message has the index of its device: behind the header,
+// in ifinfomsg and ifaddrmsg alike.
+const indexOffset = unix.NLMSG_HDRLEN + 4
+
+// resolve puts the indexes of devices into the messages. Devices that the batch
+// itself makes cannot be named in it.
+func resolve(fd int, changes []change) error {
+	indexes := map[string]uint32{}
+	for _, c := range changes {
+		if c.device == "" {
+			continue
+		}
+		index, ok := indexes[c.device]
+		if !ok {
+			req, err := unix.NewIfreq(c.device)
+			if err == nil {
+				err = unix.IoctlIfreq(fd, unix.SIOCGIFINDEX, req)
+			}
+			if err != nil {
+				return fmt.Errorf("%s: find device: %w", c.what, err)
+			}
+			index = req.Uint32()
+			indexes[c.device] = index
+		}
+		binary.NativeEndian.PutUint32(c.msg[indexOffset:], index)
+	}
+	return nil
+}
+
+// send writes messages in one call and collects one answer for each.
+func send(fd int, part []change) []error {
+	var out []byte
+	for i, c := range part {
+		binary.NativeEndian.PutUint32(c.msg[8:], uint32(i)) // sequence number
+		out = append(out, c.msg...)
+		for len(out)%unix.NLMSG_ALIGNTO != 0 {
+			out = append(out, 0)
+		}
+	}
+	for {
+		err := unix.Sendto(fd, out, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK})
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return []error{os.NewSyscallError("sendto", err)}
+		}
+		break
+	}
+	var errs []error
+	buf := make([]byte, 64<<10)
+	for answered := 0; answered < len(part); {
+		n, _, err := unix.Recvfrom(fd, buf, 0)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return append(errs, os.NewSyscallError("recvfrom", err))
+		}
+		for in := buf[:n]; len(in) >= unix.NLMSG_HDRLEN+4; {
+			size := int(binary.NativeEndian.Uint32(in))
+			kind := binary.NativeEndian.Uint16(in[4:])
+			seq := int(binary.NativeEndian.Uint32(in[8:]))
+			if kind == unix.NLMSG_ERROR && seq < len(part) {
+				answered++
+				if code := int32(binary.NativeEndian.Uint32(in[unix.NLMSG_HDRLEN:])); code != 0 {
+					errs = append(errs, fmt.Errorf("%s: %w", part[seq].what, unix.Errno(-code)))
+				}
+			}
+			size = (size + unix.NLMSG_ALIGNTO - 1) &^ (unix.NLMSG_ALIGNTO - 1)
+			if size < unix.NLMSG_HDRLEN || size > len(in) {
+				break
+			}
+			in = in[size:]
+		}
+	}
+	return errs
+}

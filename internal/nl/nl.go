@@ -1,0 +1,212 @@
+// Package nl configures network devices. It is the only package that talks
+// route netlink; its subpackage nft talks to netfilter.
+package nl
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"nettoll/internal/netns"
+)
+
+// NS configures the devices of one network namespace. Close it.
+type NS struct {
+	*netlink.Handle
+	Path string
+}
+
+// Open connects to the namespace at path; the empty path is the current one.
+func Open(path string) (*NS, error) {
+	n := &NS{Path: path}
+	err := netns.Do(path, func() (err error) {
+		n.Handle, err = netlink.NewHandle(unix.NETLINK_ROUTE)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("netlink in %s: %w", path, err)
+	}
+	return n, nil
+}
+
+// With opens the namespace for the time of fn.
+func With(path string, fn func(*NS) error) error {
+	n, err := Open(path)
+	if err != nil {
+		return err
+	}
+	defer n.Close()
+	return fn(n)
+}
+
+// again repeats a call that a signal or a change of the dumped table interrupted.
+func again(fn func() error) error {
+	for {
+		err := fn()
+		if errors.Is(err, unix.EINTR) || errors.Is(err, netlink.ErrDumpInterrupted) {
+			continue
+		}
+		return err
+	}
+}
+
+// Add creates a device.
+func (n *NS) Add(l netlink.Link) error {
+	if err := again(func() error { return n.LinkAdd(l) }); err != nil {
+		return fmt.Errorf("add %s %s: %w", l.Type(), l.Attrs().Name, err)
+	}
+	return nil
+}
+
+// Link finds a device.
+func (n *NS) Link(name string) (netlink.Link, error) {
+	var l netlink.Link
+	err := again(func() (err error) {
+		l, err = n.LinkByName(name)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("find device %s: %w", name, err)
+	}
+	return l, nil
+}
+
+// Remove deletes a device; one that is gone already is no error.
+func (n *NS) Remove(name string) error {
+	l, err := n.Link(name)
+	if errors.As(err, &netlink.LinkNotFoundError{}) {
+		return nil
+	}
+	if err == nil {
+		err = again(func() error { return n.LinkDel(l) })
+	}
+	if err != nil && !errors.Is(err, unix.ENODEV) {
+		return fmt.Errorf("remove device %s: %w", name, err)
+	}
+	return nil
+}
+
+// Up sets devices up.
+func (n *NS) Up(names ...string) error {
+	for _, name := range names {
+		l, err := n.Link(name)
+		if err != nil {
+			return err
+		}
+		if err := again(func() error { return n.LinkSetUp(l) }); err != nil {
+			return fmt.Errorf("set %s up: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// Addr gives a device an address, without duplicate address detection: the
+// addresses of a lab are known to be free.
+func (n *NS) Addr(device string, p netip.Prefix) error {
+	l, err := n.Link(device)
+	if err != nil {
+		return err
+	}
+	a := &netlink.Addr{IPNet: ipNet(p)}
+	if p.Addr().Is6() {
+		a.Flags = unix.IFA_F_NODAD
+	}
+	if err := again(func() error { return n.AddrReplace(l, a) }); err != nil {
+		return fmt.Errorf("add address %s to %s: %w", p, device, err)
+	}
+	return nil
+}
+
+// Route adds a route to dst over device, through the gateway where that is valid.
+func (n *NS) Route(dst netip.Prefix, via netip.Addr, device string) error {
+	r := &netlink.Route{Dst: ipNet(dst)}
+	if via.IsValid() {
+		r.Gw = via.AsSlice()
+	}
+	if device != "" {
+		l, err := n.Link(device)
+		if err != nil {
+			return err
+		}
+		r.LinkIndex = l.Attrs().Index
+	}
+	if err := again(func() error { return n.RouteReplace(r) }); err != nil {
+		return fmt.Errorf("add route to %s via %s: %w", dst, via, err)
+	}
+	return nil
+}
+
+// Master makes device a port of bridge.
+func (n *NS) Master(device, bridge string) error {
+	l, err := n.Link(device)
+	if err != nil {
+		return err
+	}
+	b, err := n.Link(bridge)
+	if err != nil {
+		return err
+	}
+	if err := again(func() error { return n.LinkSetMaster(l, b) }); err != nil {
+		return fmt.Errorf("add %s to bridge %s: %w", device, bridge, err)
+	}
+	return nil
+}
+
+// Move moves a device to another namespace under a new name.
+func (n *NS) Move(device, toPath, newName string) error {
+	l, err := n.Link(device)
+	if err != nil {
+		return err
+	}
+	to, err := openFD(toPath)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(to)
+	if err := again(func() error { return n.LinkSetNsFd(l, to) }); err != nil {
+		return fmt.Errorf("move %s to another namespace: %w", device, err)
+	}
+	return With(toPath, func(n *NS) error {
+		l, err := n.Link(device)
+		if err != nil {
+			return err
+		}
+		if err := again(func() error { return n.LinkSetName(l, newName) }); err != nil {
+			return fmt.Errorf("rename %s to %s: %w", device, newName, err)
+		}
+		return nil
+	})
+}
+
+// Default is the prefix of all addresses of a family.
+func Default(six bool) netip.Prefix {
+	if six {
+		return netip.PrefixFrom(netip.IPv6Unspecified(), 0)
+	}
+	return netip.PrefixFrom(netip.IPv4Unspecified(), 0)
+}
+
+func ipNet(p netip.Prefix) *net.IPNet {
+	return &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
+}
+
+func openFD(path string) (int, error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, fmt.Errorf("open network namespace: %w", err)
+	}
+	return fd, nil
+}
+
+// Unroute removes the route to dst; one that is gone already is no error.
+func (n *NS) Unroute(dst netip.Prefix) error {
+	err := again(func() error { return n.RouteDel(&netlink.Route{Dst: ipNet(dst)}) })
+	if err != nil && !errors.Is(err, unix.ESRCH) {
+		return fmt.Errorf("remove route to %s: %w", dst, err)
+	}
+	return nil
+}

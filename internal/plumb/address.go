@@ -1,0 +1,73 @@
+package plumb
+
+import (
+	"encoding/binary"
+	"net/netip"
+)
+
+// The address plan. IPv4 is from 198.18.0.0/15 (RFC 2544), IPv6 from
+// 2001:2::/48 (RFC 5180), the ranges set aside for benchmarking:
+//
+//	198.18.0.0/16   2001:2:0:ffff::/64   the underlay (platform/lab)
+//	198.18.128.0…   2001:2:0:ffff::1:0…  further addresses of hosts there
+//	198.19.16i.0/20 2001:2:0:i+1::/64    containers of host i
+//	198.19.0.0/16   2001:2::/56          containers of all hosts, where they share one segment
+
+// MaxContainers is how many containers of one host have an address.
+const MaxContainers = 1<<12 - 4
+
+// ContainerAddr is the address of container k of host i, both from 0.
+func ContainerAddr(i, k int, six bool) netip.Addr { return at(i, k+2, six) }
+
+// Gateway is the address of host i on its containers' segment.
+func Gateway(i int, six bool) netip.Addr { return at(i, 1, six) }
+
+// Subnet is where the containers of host i live.
+func Subnet(i int, six bool) netip.Prefix {
+	bits := 20
+	if six {
+		bits = 64
+	}
+	return netip.PrefixFrom(at(i, 0, six), bits)
+}
+
+// Segment is where all containers live when they share one segment.
+func Segment(six bool) netip.Prefix {
+	bits := 16
+	if six {
+		bits = 56
+	}
+	p, _ := at(0, 0, six).Prefix(bits)
+	return p
+}
+
+// ExternalAddr is an address on the underlay for container k of host i.
+func ExternalAddr(i, k int, six bool) netip.Addr {
+	if six {
+		a := [16]byte{0x20, 0x01, 0, 2, 6: 0xff, 7: 0xff, 13: byte(i + 1)}
+		binary.BigEndian.PutUint16(a[14:], uint16(k))
+		return netip.AddrFrom16(a)
+	}
+	a := [4]byte{198, 18}
+	binary.BigEndian.PutUint16(a[2:], uint16(1<<15+i<<11+k+1))
+	return netip.AddrFrom4(a)
+}
+
+func at(i, k int, six bool) netip.Addr {
+	if six {
+		a := [16]byte{0x20, 0x01, 0, 2, 7: byte(i + 1)}
+		binary.BigEndian.PutUint16(a[14:], uint16(k))
+		return netip.AddrFrom16(a)
+	}
+	a := [4]byte{198, 19}
+	binary.BigEndian.PutUint16(a[2:], uint16(i<<12+k))
+	return netip.AddrFrom4(a)
+}
+
+// both runs fn for IPv4 and IPv6, until one fails.
+func both(fn func(six bool) error) error {
+	if err := fn(false); err != nil {
+		return err
+	}
+	return fn(true)
+}

@@ -1,0 +1,161 @@
+package plumb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+
+	"github.com/vishvananda/netlink"
+
+	"nettoll/internal/netns"
+	"nettoll/internal/nl"
+	"nettoll/technique"
+)
+
+// MaxPorts is how many ports a Linux bridge can have (BR_MAX_PORTS less the
+// reserved number 0).
+const MaxPorts = 1023
+
+// Bridge is a Linux bridge on a host.
+type Bridge struct {
+	Name string
+	Host *Host
+	MTU  int // of its ports; 0 is the kernel's
+}
+
+// AddBridge makes a bridge on the host. With a gateway address it is the
+// containers' way out.
+func (s *Site) AddBridge(h *Host, name string, mtu int, gateway bool) (*Bridge, error) {
+	b := &Bridge{Name: name, Host: h, MTU: mtu}
+	s.Push("bridge "+name, func(context.Context) error {
+		return nl.With(h.NS, func(n *nl.NS) error { return n.Remove(name) })
+	})
+	return b, nl.With(h.NS, func(n *nl.NS) error {
+		attrs := netlink.NewLinkAttrs()
+		attrs.Name, attrs.MTU = name, mtu
+		if err := n.Add(&netlink.Bridge{LinkAttrs: attrs}); err != nil {
+			return err
+		}
+		if err := n.Up(name); err != nil || !gateway {
+			return err
+		}
+		return both(func(six bool) error {
+			return n.Addr(name, netip.PrefixFrom(Gateway(h.Index, six), Subnet(h.Index, six).Bits()))
+		})
+	})
+}
+
+// Plug is how containers are attached.
+type Plug struct {
+	Device  string // inside the container; empty is eth0
+	Flat    bool   // the segment spans all hosts; else the host's own subnet
+	Gateway bool   // default route through the bridge's address
+}
+
+// Attach gives each container a veth pair to the bridge, addresses and routes.
+func (b *Bridge) Attach(s *Site, nodes []*Node, plug Plug) error {
+	if len(b.Host.Nodes) > MaxPorts {
+		return fmt.Errorf("bridge %s: %d containers: a Linux bridge has at most %d ports", b.Name, len(b.Host.Nodes), MaxPorts)
+	}
+	if plug.Device == "" {
+		plug.Device = "eth0"
+	}
+	var index int
+	err := nl.With(b.Host.NS, func(n *nl.NS) error {
+		l, err := n.Link(b.Name)
+		if err == nil {
+			index = l.Attrs().Index
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	var pairs nl.Batch
+	for _, node := range nodes {
+		ns, err := os.Open(node.NS)
+		if err != nil {
+			return fmt.Errorf("open network namespace of %s: %w", node.Name(), err)
+		}
+		defer ns.Close()
+		node.Device = plug.Device
+		node.Port = fmt.Sprintf("veth%d", node.Index)
+		s.Push("veth "+node.Port, func(context.Context) error {
+			return nl.With(b.Host.NS, func(n *nl.NS) error { return n.Remove(node.Port) })
+		})
+		pairs.AddVeth(nl.Veth{
+			Name: node.Port, Master: index, MTU: b.MTU,
+			Peer: plug.Device, PeerNS: int(ns.Fd()),
+		})
+	}
+	if err := pairs.Do(b.Host.NS); err != nil {
+		return fmt.Errorf("attach to bridge %s: %w", b.Name, err)
+	}
+	for _, node := range nodes {
+		if err := node.configure(plug); err != nil {
+			return fmt.Errorf("configure %s: %w", node.Name(), err)
+		}
+	}
+	return nil
+}
+
+// configure gives the node's device its addresses.
+func (n *Node) configure(plug Plug) error {
+	var b nl.Batch
+	for _, six := range []bool{false, true} {
+		bits := Subnet(n.Host.Index, six).Bits()
+		if plug.Flat {
+			bits = Segment(six).Bits()
+		}
+		b.AddAddr(n.Device, netip.PrefixFrom(ContainerAddr(n.Host.Index, n.Index, six), bits))
+	}
+	b.SetUp(n.Device)
+	if plug.Gateway {
+		b.AddGateway(Gateway(n.Host.Index, false))
+		b.AddGateway(Gateway(n.Host.Index, true))
+	}
+	return b.Do(n.NS)
+}
+
+// Forwarding lets the host route packets.
+func (h *Host) Forwarding() error {
+	if err := netns.SetSysctl(h.NS, "net/ipv4/ip_forward", "1"); err != nil {
+		return err
+	}
+	return netns.SetSysctl(h.NS, "net/ipv6/conf/all/forwarding", "1")
+}
+
+// BridgeNetfilter says whether bridged packets pass the rules for routed ones
+// (br_netfilter), for IPv4 and IPv6.
+func (h *Host) BridgeNetfilter(on bool) error {
+	value := "0"
+	if on {
+		value = "1"
+	}
+	for _, key := range []string{"net/bridge/bridge-nf-call-iptables", "net/bridge/bridge-nf-call-ip6tables"} {
+		err := netns.SetSysctl(h.NS, key, value)
+		if errors.Is(err, os.ErrNotExist) {
+			if !on {
+				return nil // without the module no bridged packet meets a rule
+			}
+			return missingBridgeNetfilter(err)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func missingBridgeNetfilter(err error) error {
+	return &technique.Unsupported{
+		Feature: "netfilter on bridges", Option: "CONFIG_BRIDGE_NETFILTER", Remedy: "modprobe br_netfilter", Err: err,
+	}
+}
+
+// BridgedHops is the path between two ports of one bridge.
+func BridgedHops(from, to *Node, _ technique.Family) []technique.Hop {
+	return []technique.Hop{from.Hop(), from.PortHop(), to.PortHop(), to.Hop()}
+}

@@ -1,0 +1,98 @@
+package plumb
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"os"
+
+	"github.com/vishvananda/netlink"
+
+	"nettoll/internal/nl"
+	"nettoll/technique"
+)
+
+// Child makes a device (macvlan, ipvlan) on the uplink of the node's host,
+// inside the node, with the node's address on the segment that all hosts share.
+func (s *Site) Child(n *Node, device string, make func(netlink.LinkAttrs) netlink.Link) error {
+	ns, err := os.Open(n.NS)
+	if err != nil {
+		return fmt.Errorf("open network namespace of %s: %w", n.Name(), err)
+	}
+	defer ns.Close()
+	s.Push(device+" of "+n.Name(), func(context.Context) error {
+		return nl.With(n.NS, func(in *nl.NS) error { return in.Remove(device) })
+	})
+	n.Device = device
+	err = nl.With(n.Host.NS, func(h *nl.NS) error {
+		parent, err := h.Link(n.Host.Uplink().Device)
+		if err != nil {
+			return err
+		}
+		attrs := netlink.NewLinkAttrs()
+		attrs.Name, attrs.ParentIndex, attrs.Namespace = device, parent.Attrs().Index, netlink.NsFd(ns.Fd())
+		return h.Add(make(attrs))
+	})
+	if err != nil {
+		return err
+	}
+	return nl.With(n.NS, func(in *nl.NS) error {
+		if err := in.Up(device); err != nil {
+			return err
+		}
+		return both(func(six bool) error {
+			a := ContainerAddr(n.Host.Index, n.Index, six)
+			return in.Addr(device, netip.PrefixFrom(a, Segment(six).Bits()))
+		})
+	})
+}
+
+// Nodes are all containers of the site, host by host.
+func (s *Site) Nodes() []*Node {
+	var all []*Node
+	for _, h := range s.Hosts {
+		all = append(all, h.Nodes...)
+	}
+	return all
+}
+
+// RouteContainers leads each host to the containers of the others over the underlay.
+func (s *Site) RouteContainers() error {
+	for _, from := range s.Hosts {
+		err := nl.With(from.NS, func(n *nl.NS) error {
+			for _, to := range s.Hosts {
+				if to == from {
+					continue
+				}
+				err := both(func(six bool) error {
+					s.Push("route to "+to.Name(), func(context.Context) error {
+						return nl.With(from.NS, func(n *nl.NS) error { return n.Unroute(Subnet(to.Index, six)) })
+					})
+					return n.Route(Subnet(to.Index, six), to.addr(six), from.Uplink().Device)
+				})
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// MacvlanBridge is a macvlan device whose siblings reach each other directly.
+func MacvlanBridge(attrs netlink.LinkAttrs) netlink.Link {
+	return &netlink.Macvlan{LinkAttrs: attrs, Mode: netlink.MACVLAN_MODE_BRIDGE}
+}
+
+// ChildHops is the path between children of uplinks: siblings on one host talk
+// past the uplink, others over it.
+func ChildHops(from, to *Node, _ technique.Family) []technique.Hop {
+	if from.Host == to.Host {
+		return []technique.Hop{from.Hop(), Absent(from.Host.UplinkHop()), to.Hop()}
+	}
+	return []technique.Hop{from.Hop(), from.Host.UplinkHop(), to.Host.UplinkHop(), to.Hop()}
+}

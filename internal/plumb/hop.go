@@ -1,0 +1,71 @@
+package plumb
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"nettoll/internal/nl"
+	"nettoll/internal/nl/nft"
+	"nettoll/technique"
+)
+
+// DeviceHop counts what a device received and sent, together.
+func DeviceHop(where, ns, device string) technique.Hop {
+	return technique.Hop{
+		Name: where + "/" + device, Kind: technique.Device,
+		Read: func(context.Context) (c technique.Count, err error) {
+			err = nl.With(ns, func(n *nl.NS) error {
+				l, err := n.Link(device)
+				if err != nil {
+					return err
+				}
+				st := l.Attrs().Statistics
+				if st == nil {
+					return fmt.Errorf("device %s counts nothing", device)
+				}
+				c = technique.Count{Packets: st.RxPackets + st.TxPackets, Bytes: st.RxBytes + st.TxBytes}
+				return nil
+			})
+			return c, err
+		},
+	}
+}
+
+// Hop is the node's own device.
+func (n *Node) Hop() technique.Hop { return DeviceHop(n.Name(), n.NS, n.Device) }
+
+// PortHop is the host's end of the node's veth pair.
+func (n *Node) PortHop() technique.Hop { return DeviceHop(n.Host.Name(), n.Host.NS, n.Port) }
+
+// LoopbackHop is the node's lo.
+func (n *Node) LoopbackHop() technique.Hop { return DeviceHop(n.Name(), n.NS, "lo") }
+
+// UplinkHop is the host's device on the underlay.
+func (h *Host) UplinkHop() technique.Hop { return DeviceHop(h.Name(), h.NS, h.Uplink().Device) }
+
+// RuleHop is a firewall rule. Kind is technique.Rule for one that sees all
+// packets, technique.Connection for one of a NAT chain.
+func RuleHop(h *Host, name string, kind technique.HopKind, rules ...nft.Rule) technique.Hop {
+	return technique.Hop{
+		Name: h.Name() + "/" + strings.ReplaceAll(name, " ", "-"), Kind: kind,
+		Read: func(context.Context) (technique.Count, error) {
+			var sum technique.Count
+			for _, r := range rules {
+				packets, bytes, err := r.Count()
+				if err != nil {
+					return sum, err
+				}
+				sum.Packets += packets
+				sum.Bytes += bytes
+			}
+			return sum, nil
+		},
+	}
+}
+
+// Absent says that the payload must not cross the hop.
+func Absent(h technique.Hop) technique.Hop {
+	h.Absent = true
+	return h
+}

@@ -1,0 +1,100 @@
+package plumb
+
+import (
+	"context"
+
+	"github.com/vishvananda/netlink"
+
+	"nettoll/internal/netns"
+	"nettoll/internal/nl"
+	"nettoll/internal/nl/nft"
+	"nettoll/technique"
+)
+
+// Need is something of the kernel's that a technique is built from. It is tried
+// out in a namespace made for that, never guessed from a version.
+type Need struct {
+	feature, option, module string
+	try                     func(ns string) error
+}
+
+// What techniques need.
+var (
+	Veth         = linkNeed("veth devices", "CONFIG_VETH", "veth", nil)
+	BridgeDevice = linkNeed("bridge devices", "CONFIG_BRIDGE", "bridge", func(netlink.LinkAttrs) netlink.Link { return &netlink.Bridge{} })
+	Macvlan      = linkNeed("macvlan devices", "CONFIG_MACVLAN", "macvlan", func(a netlink.LinkAttrs) netlink.Link {
+		return &netlink.Macvlan{LinkAttrs: a, Mode: netlink.MACVLAN_MODE_BRIDGE}
+	})
+	IPVlanL2 = linkNeed("ipvlan devices", "CONFIG_IPVLAN", "ipvlan", func(a netlink.LinkAttrs) netlink.Link {
+		return &netlink.IPVlan{LinkAttrs: a, Mode: netlink.IPVLAN_MODE_L2}
+	})
+	IPVlanL3 = linkNeed("ipvlan devices", "CONFIG_IPVLAN", "ipvlan", func(a netlink.LinkAttrs) netlink.Link {
+		return &netlink.IPVlan{LinkAttrs: a, Mode: netlink.IPVLAN_MODE_L3}
+	})
+	VXLAN           = linkNeed("VXLAN devices", "CONFIG_VXLAN", "vxlan", func(a netlink.LinkAttrs) netlink.Link { return &netlink.Vxlan{LinkAttrs: a, VxlanId: 42, Port: 4789} })
+	NAT             = Need{"address translation", "CONFIG_NF_TABLES, CONFIG_NFT_NAT and CONFIG_NFT_FIB_INET", "nf_tables", tryNAT}
+	BridgeNetfilter = Need{"netfilter on bridges", "CONFIG_BRIDGE_NETFILTER", "br_netfilter", tryBridgeNetfilter}
+)
+
+// Check tries the needs out. The error of the first that is missing wraps
+// technique.ErrUnsupported.
+func Check(ctx context.Context, needs ...Need) error {
+	for _, n := range needs {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		ns, err := netns.New(1, func() error { return nil })
+		if err != nil {
+			return err
+		}
+		err = n.try(ns[0].Path())
+		ns[0].Close()
+		if err != nil {
+			return &technique.Unsupported{
+				Feature: n.feature, Option: n.option, Err: err,
+				Remedy: "modprobe " + n.module + " as root, or use a kernel that has " + n.option,
+			}
+		}
+	}
+	return nil
+}
+
+// linkNeed tries to make a device of the kind on one end of a veth pair.
+func linkNeed(feature, option, module string, link func(netlink.LinkAttrs) netlink.Link) Need {
+	return Need{feature, option, module, func(ns string) error {
+		return nl.With(ns, func(n *nl.NS) error {
+			attrs := netlink.NewLinkAttrs()
+			attrs.Name = "parent"
+			if err := n.Add(&netlink.Veth{LinkAttrs: attrs, PeerName: "peer"}); err != nil || link == nil {
+				return err
+			}
+			parent, err := n.Link("parent")
+			if err != nil {
+				return err
+			}
+			attrs = netlink.NewLinkAttrs()
+			attrs.Name, attrs.ParentIndex = "tried", parent.Attrs().Index
+			l := link(attrs)
+			l.Attrs().Name = attrs.Name
+			return n.Add(l)
+		})
+	}}
+}
+
+func tryNAT(ns string) error {
+	fw, err := nft.New(ns, "tried")
+	if err != nil {
+		return err
+	}
+	chain := fw.BaseChain("nat", nft.PostroutingNAT, false)
+	chain.Rule(nft.ToLocal(), nft.Masquerade())
+	if err := fw.Commit(); err != nil {
+		return err
+	}
+	return fw.Remove()
+}
+
+func tryBridgeNetfilter(ns string) error {
+	_, err := netns.Sysctl(ns, "net/bridge/bridge-nf-call-iptables")
+	return err
+}

@@ -1,0 +1,208 @@
+// Package plumb holds the building blocks that techniques are put together
+// from: containers in their places, addresses, bridges with ports, Docker's
+// firewall rules, and the hops that prove a path. It works on every platform
+// whose endpoints show their network namespace.
+package plumb
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+
+	"nettoll/internal/undo"
+	"nettoll/platform"
+	"nettoll/technique"
+)
+
+// Site is a network under construction: hosts, and the containers on them.
+type Site struct {
+	undo.Stack
+	Topo    technique.Topology
+	Hosts   []*Host
+	Servers []*Node  // on the first host
+	Clients []*Node  // on the last host
+	Rules   []string // firewall tables, as text, for documentation
+}
+
+// Host is a host of the site.
+type Host struct {
+	platform.Host
+	NS    string
+	Index int
+	Nodes []*Node // containers on it
+}
+
+// Uplink4 and Uplink6 are the host's addresses on the underlay.
+func (h *Host) addr(six bool) netip.Addr {
+	if six {
+		return h.Uplink().Addr6.Addr()
+	}
+	return h.Uplink().Addr4.Addr()
+}
+
+// Node is an endpoint of the site.
+type Node struct {
+	platform.Endpoint
+	NS     string
+	Host   *Host
+	Index  int    // among the containers of its host, from 0
+	Device string // inside, that carries the payload
+	Addr4  netip.Addr
+	Addr6  netip.Addr
+	Port   string // the other end of Device, on the host, where there is one
+}
+
+// NetNS implements platform.NetNSer.
+func (n *Node) NetNS() string { return n.NS }
+
+// Addr is the node's address of a family.
+func (n *Node) Addr(f technique.Family) netip.Addr {
+	if f == technique.IPv6 {
+		return n.Addr6
+	}
+	return n.Addr4
+}
+
+// Begin asks the platform for hosts and puts the topology's containers on them.
+func Begin(ctx context.Context, topo technique.Topology, p platform.Platform) (*Site, error) {
+	s, err := BeginHosts(ctx, topo, p)
+	if err != nil {
+		return nil, err
+	}
+	if s.Servers, err = s.place(ctx, s.Hosts[0], topo.Servers); err == nil {
+		s.Clients, err = s.place(ctx, s.Hosts[len(s.Hosts)-1], topo.Clients)
+	}
+	if err != nil {
+		return nil, s.Abandon(ctx, err)
+	}
+	return s, nil
+}
+
+// BeginHosts asks the platform for hosts alone.
+func BeginHosts(ctx context.Context, topo technique.Topology, p platform.Platform) (*Site, error) {
+	hosts, err := p.Hosts(ctx, platform.HostRequest{Count: topo.Hosts, Underlay: topo.Underlay})
+	if err != nil {
+		return nil, err
+	}
+	s := &Site{Topo: topo}
+	s.Push("hosts", hosts.Close)
+	for i, h := range hosts.All() {
+		ns, err := namespace(h)
+		if err != nil {
+			return nil, s.Abandon(ctx, err)
+		}
+		s.Hosts = append(s.Hosts, &Host{Host: h, NS: ns, Index: i})
+	}
+	return s, nil
+}
+
+// place makes n containers on a host.
+func (s *Site) place(ctx context.Context, h *Host, n int) ([]*Node, error) {
+	endpoints, err := h.Containers(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	nodes := make([]*Node, 0, n)
+	for _, e := range endpoints {
+		node, err := s.Adopt(h, e)
+		if err != nil {
+			return nil, err
+		}
+		nodes = append(nodes, node)
+	}
+	return nodes, nil
+}
+
+// Adopt makes an endpoint on a host a node of the site.
+func (s *Site) Adopt(h *Host, e platform.Endpoint) (*Node, error) {
+	ns, err := namespace(e)
+	if err != nil {
+		return nil, err
+	}
+	n := &Node{Endpoint: e, NS: ns, Host: h, Index: len(h.Nodes), Device: "eth0"}
+	n.Addr4, n.Addr6 = ContainerAddr(h.Index, n.Index, false), ContainerAddr(h.Index, n.Index, true)
+	h.Nodes = append(h.Nodes, n)
+	return n, nil
+}
+
+// OnHost makes a node of the host itself, at its underlay address.
+func (s *Site) OnHost(h *Host) *Node {
+	return &Node{
+		Endpoint: h.Host, NS: h.NS, Host: h, Device: h.Uplink().Device,
+		Addr4: h.addr(false), Addr6: h.addr(true),
+	}
+}
+
+func namespace(e platform.Endpoint) (string, error) {
+	ns, ok := e.(platform.NetNSer)
+	if !ok {
+		return "", &technique.Unsupported{
+			Feature: "plumbing of " + e.Name(), Option: "a platform that shows network namespaces",
+			Remedy: "measure this technique in the lab",
+		}
+	}
+	return ns.NetNS(), nil
+}
+
+// Network is a finished site.
+type Network struct {
+	*Site
+	// Reach is where from reaches to; nil: at its own address.
+	Reach func(from, to *Node, f technique.Family) netip.Addr
+	// Hops are the path between two nodes.
+	Hops func(from, to *Node, f technique.Family) []technique.Hop
+	// Procs carry the payload in user space.
+	Procs []platform.Process
+}
+
+// Servers implements technique.Network.
+func (n *Network) Servers() []platform.Endpoint { return endpoints(n.Site.Servers) }
+
+// Clients implements technique.Network.
+func (n *Network) Clients() []platform.Endpoint { return endpoints(n.Site.Clients) }
+
+// Daemons implements technique.Daemoner.
+func (n *Network) Daemons() []platform.Process { return n.Procs }
+
+// Firewall is the rules of every host, as nft(8) would print them.
+func (n *Network) Firewall() []string { return n.Site.Rules }
+
+func endpoints(nodes []*Node) []platform.Endpoint {
+	all := make([]platform.Endpoint, len(nodes))
+	for i, n := range nodes {
+		all[i] = n
+	}
+	return all
+}
+
+// Addr implements technique.Network.
+func (n *Network) Addr(from, to platform.Endpoint, f technique.Family) (netip.Addr, error) {
+	a, aok := from.(*Node)
+	b, bok := to.(*Node)
+	if !aok || !bok {
+		return netip.Addr{}, fmt.Errorf("%s or %s is not part of this network", from.Name(), to.Name())
+	}
+	if n.Reach != nil {
+		return n.Reach(a, b, f), nil
+	}
+	return b.Addr(f), nil
+}
+
+// Path implements technique.Network.
+func (n *Network) Path(from, to platform.Endpoint, f technique.Family) []technique.Hop {
+	a, aok := from.(*Node)
+	b, bok := to.(*Node)
+	if !aok || !bok {
+		return nil
+	}
+	return n.Hops(a, b, f)
+}
+
+// Machines are the hosts, in order.
+func (n *Network) Machines() []platform.Host {
+	all := make([]platform.Host, len(n.Site.Hosts))
+	for i, h := range n.Site.Hosts {
+		all[i] = h.Host
+	}
+	return all
+}

@@ -1,0 +1,51 @@
+// Package testutil runs tests inside a lab of their own, and their agents as
+// copies of the test program.
+package testutil
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"testing"
+
+	"nettoll/agent"
+	"nettoll/platform/lab"
+	"nettoll/sampler"
+	"nettoll/technique/published"
+	"nettoll/workload/engine"
+)
+
+// Main is the TestMain of packages whose tests build networks. It runs the tests
+// inside a lab, so that nothing of theirs is left whatever happens, or, when the
+// program was started as an agent, the agent.
+func Main(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == "agent" {
+		os.Exit(runAgent())
+	}
+	if !lab.Inside() {
+		status, err := lab.Enter(lab.EnterOptions{})
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			status = 1
+		}
+		os.Exit(status)
+	}
+	if err := lab.Prepare(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+func runAgent() int {
+	ctx := context.Background()
+	handlers := engine.Handlers(ctx)
+	maps.Copy(handlers, sampler.Handlers())
+	maps.Copy(handlers, published.Handlers())
+	if err := agent.Serve(ctx, os.Stdin, os.Stdout, handlers); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,235 @@
+package plan
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/token"
+)
+
+// decoder fills a suite from a YAML tree and remembers where each field stood.
+// It is stricter than a general decoder: no key may be unknown or twice there,
+// and no value becomes another type in silence.
+type decoder struct {
+	file string
+	at   map[string]string // field: file:line:column
+}
+
+func (d *decoder) faultAt(line, column int, format string, args ...any) error {
+	return &FieldError{At: fmt.Sprintf("%s:%d:%d", d.file, line, column), Text: fmt.Sprintf(format, args...)}
+}
+
+func (d *decoder) fault(tk *token.Token, field, format string, args ...any) error {
+	return &FieldError{At: d.where(tk), Field: field, Text: fmt.Sprintf(format, args...)}
+}
+
+func (d *decoder) where(tk *token.Token) string {
+	if tk == nil || tk.Position == nil {
+		return d.file + ":1:1"
+	}
+	return fmt.Sprintf("%s:%d:%d", d.file, tk.Position.Line, tk.Position.Column)
+}
+
+func (d *decoder) decode(root ast.Node, s *Suite) error {
+	m, ok := root.(*ast.MappingNode)
+	if !ok {
+		return d.fault(first(root), "", "a suite is a mapping, this is %s; write for example networks: [bridge]", describe(root))
+	}
+	return d.mapping(m, "", reflect.ValueOf(s).Elem())
+}
+
+// first is the token that the node begins with.
+func first(n ast.Node) *token.Token {
+	switch n := n.(type) {
+	case *ast.MappingNode:
+		if !n.IsFlowStyle && len(n.Values) > 0 {
+			return first(n.Values[0].Key)
+		}
+	case *ast.MappingValueNode:
+		return first(n.Key)
+	case *ast.LiteralNode:
+		return n.Start
+	}
+	return n.GetToken()
+}
+
+// keysOf maps the keys of a struct to the indices of its fields, and gives the
+// keys in order.
+func keysOf(t reflect.Type) (map[string]int, []string) {
+	index := make(map[string]int)
+	var keys []string
+	for i := range t.NumField() {
+		if key, _, _ := strings.Cut(t.Field(i).Tag.Get("yaml"), ","); key != "" {
+			index[key] = i
+			keys = append(keys, key)
+		}
+	}
+	return index, keys
+}
+
+func (d *decoder) mapping(n *ast.MappingNode, path string, v reflect.Value) error {
+	index, keys := keysOf(v.Type())
+	lines := make(map[string]int)
+	for _, pair := range n.Values {
+		name, ok := pair.Key.(ast.Node).(*ast.StringNode)
+		if !ok {
+			return d.fault(first(pair.Key), path, "%s is not a key; the keys are %s", describe(pair.Key), strings.Join(keys, ", "))
+		}
+		key := name.Value
+		i, ok := index[key]
+		if !ok {
+			return d.fault(first(pair.Key), path, "unknown key %q; %s", key, mean(key, keys, "the keys are "+strings.Join(keys, ", ")))
+		}
+		if line, twice := lines[key]; twice {
+			return d.fault(first(pair.Key), path, "key %q is given twice, first in line %d; delete one", key, line)
+		}
+		lines[key] = name.Token.Position.Line
+		field := key
+		if path != "" {
+			field = path + "." + key
+		}
+		if _, null := pair.Value.(*ast.NullNode); null || pair.Value == nil {
+			return d.fault(first(pair.Key), field, "has no value; write one or delete the key")
+		}
+		if err := d.value(pair.Value, field, v.Field(i)); err != nil {
+			return err
+		}
+	}
+	if path != "" && lines["name"] == 0 {
+		return d.fault(first(n), path, "has no name; write for example name: tcp_rr")
+	}
+	return nil
+}
+
+func (d *decoder) value(n ast.Node, path string, v reflect.Value) error {
+	tk := first(n)
+	d.at[path] = d.where(tk)
+	if set, ok := v.Addr().Interface().(interface{ Set(string) error }); ok {
+		text, ok := scalar(n)
+		if !ok {
+			return d.fault(tk, path, "must be one value, is %s; write it as one text", describe(n))
+		}
+		if err := set.Set(text); err != nil {
+			return d.fault(tk, path, "%s", err)
+		}
+		return nil
+	}
+	switch p := v.Addr().Interface().(type) {
+	case *time.Duration:
+		text, _ := scalar(n)
+		length, err := parseDuration(text)
+		if err != nil {
+			return d.fault(tk, path, "%s is not a length of time; write a number and its unit such as 300ms, 1s or 2m", describe(n))
+		}
+		*p = length
+	case *string:
+		text, ok := plainText(n)
+		if !ok {
+			mend := "write one text"
+			if _, ok := scalar(n); ok {
+				mend = "put it in quotes"
+			}
+			return d.fault(tk, path, "must be text, is %s; %s", describe(n), mend)
+		}
+		*p = text
+	case *bool:
+		b, ok := n.(*ast.BoolNode)
+		if !ok {
+			return d.fault(tk, path, "%s is no truth value; write true or false", describe(n))
+		}
+		*p = b.Value
+	case *int:
+		number, err := strconv.Atoi(n.GetToken().Value)
+		if _, ok := n.(*ast.IntegerNode); !ok || err != nil {
+			return d.fault(tk, path, "must be a whole number, is %s; write digits only", describe(n))
+		}
+		*p = number
+	case *uint64:
+		number, err := strconv.ParseUint(n.GetToken().Value, 10, 64)
+		if _, ok := n.(*ast.IntegerNode); !ok || err != nil {
+			return d.fault(tk, path, "must be a whole number from 0 to 2^64-1, is %s; write digits only", describe(n))
+		}
+		*p = number
+	case *Workload:
+		if name, ok := plainText(n); ok {
+			p.Name = name
+			return nil
+		}
+		m, ok := n.(*ast.MappingNode)
+		if !ok {
+			return d.fault(tk, path, "must be a name or a mapping, is %s; write for example tcp_rr or {name: tcp_rr, streams: 4}", describe(n))
+		}
+		return d.mapping(m, path, v)
+	default:
+		return d.list(n, path, v)
+	}
+	return nil
+}
+
+func (d *decoder) list(n ast.Node, path string, v reflect.Value) error {
+	seq, ok := n.(*ast.SequenceNode)
+	if !ok {
+		mend := "write its items in brackets"
+		if text, ok := scalar(n); ok {
+			mend = fmt.Sprintf("write %s: [%s]", path, text)
+		}
+		return d.fault(first(n), path, "must be a list, is %s; %s", describe(n), mend)
+	}
+	if len(seq.Values) == 0 {
+		return d.fault(first(n), path, "is an empty list; name at least one or delete the key")
+	}
+	list := reflect.MakeSlice(v.Type(), len(seq.Values), len(seq.Values))
+	for i, item := range seq.Values {
+		if err := d.value(item, fmt.Sprintf("%s[%d]", path, i), list.Index(i)); err != nil {
+			return err
+		}
+	}
+	v.Set(list)
+	return nil
+}
+
+// scalar is the text of a single value, as it was written.
+func scalar(n ast.Node) (string, bool) {
+	switch n := n.(type) {
+	case *ast.IntegerNode, *ast.FloatNode, *ast.InfinityNode, *ast.NanNode, *ast.BoolNode:
+		return n.GetToken().Value, true
+	}
+	return plainText(n)
+}
+
+func plainText(n ast.Node) (string, bool) {
+	switch n := n.(type) {
+	case *ast.StringNode:
+		return n.Value, true
+	case *ast.LiteralNode:
+		return n.Value.Value, true
+	}
+	return "", false
+}
+
+// describe says what a value is.
+func describe(n ast.Node) string {
+	if text, ok := plainText(n); ok {
+		const most = 40 // runes shown
+		if r := []rune(text); len(r) > most {
+			text = string(slices.Concat(r[:most], []rune("…")))
+		}
+		return fmt.Sprintf("the text %q", text)
+	}
+	switch n.(type) {
+	case *ast.IntegerNode, *ast.FloatNode, *ast.InfinityNode, *ast.NanNode:
+		return "the number " + n.GetToken().Value
+	case *ast.BoolNode:
+		return "the truth value " + n.GetToken().Value
+	case *ast.SequenceNode:
+		return "a list"
+	case *ast.MappingNode, *ast.MappingValueNode:
+		return "a mapping"
+	}
+	return "nothing"
+}

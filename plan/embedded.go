@@ -1,0 +1,43 @@
+package plan
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+//go:embed suites/*.yaml
+var suites embed.FS
+
+// DefaultSuite is the embedded suite that runs when none is named.
+const DefaultSuite = "quick"
+
+// Names lists the embedded suites, the default one first.
+func Names() []string {
+	names := []string{DefaultSuite}
+	files, err := suites.ReadDir("suites")
+	if err != nil {
+		return names
+	}
+	for _, f := range files {
+		if name := strings.TrimSuffix(f.Name(), ".yaml"); name != DefaultSuite {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Embedded loads an embedded suite.
+func Embedded(name string) (Suite, error) {
+	if !slices.Contains(Names(), name) {
+		return Suite{}, fmt.Errorf("unknown suite %q; %s", name, listed(name, Names(), "nettoll list suites"))
+	}
+	file := name + ".yaml"
+	text, err := suites.ReadFile("suites/" + file)
+	if err != nil {
+		return Suite{}, fmt.Errorf("read embedded suite: %w", err)
+	}
+	return Load(file, bytes.NewReader(text))
+}

@@ -1,0 +1,176 @@
+package plan
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"nettoll/record"
+)
+
+// MaxCells is how many cells a suite can have: more would not be measured in a
+// lifetime, and are a mistake.
+const MaxCells = 10_000
+
+// Expand gives the cells of a suite: every network on every number of hosts that
+// it makes sense on, with every IP version, tool, workload and placement. The
+// cells of one scenario stand together, the native one first, whether it was
+// asked for or not, then the networks as the suite names them.
+//
+// A network that was named and of which nothing is left is an error, as is a
+// number of endpoints that one host cannot hold, and a time budget in which no
+// round could be measured. All errors are *FieldError.
+func Expand(s Suite, known Known) ([]record.Cell, error) {
+	cells, err := s.expand(known)
+	if err != nil {
+		return nil, err
+	}
+	return cells, s.checkBudget(cells)
+}
+
+// SelfCheck gives the cells that tell whether the measurement is sound: the
+// native network of each scenario of the suite twice, as if it were two
+// networks. Whatever differs between the twins is not a cost of a network.
+func SelfCheck(s Suite, known Known) ([]record.Cell, error) {
+	cells, err := s.expand(known)
+	if err != nil {
+		return nil, err
+	}
+	var twins []record.Cell
+	for _, c := range cells {
+		if c.IsNative() {
+			for c.Twin = 1; c.Twin <= 2; c.Twin++ {
+				twins = append(twins, c)
+			}
+		}
+	}
+	return twins, s.checkBudget(twins)
+}
+
+func (s Suite) checkBudget(cells []record.Cell) error {
+	round := Estimate(cells, Settings(s)).Round
+	if s.TimeBudget > 0 && s.TimeBudget < round {
+		return s.fault("time_budget", "%s is less than one round of %d cells takes, about %s; write more, or measure less",
+			s.TimeBudget, len(cells), round.Round(time.Millisecond))
+	}
+	return nil
+}
+
+func (s Suite) expand(known Known) ([]record.Cell, error) {
+	if err := s.Validate(); err != nil {
+		return nil, err
+	}
+	drives, err := s.drives(known)
+	if err != nil {
+		return nil, err
+	}
+	nets, err := s.networks(known)
+	if err != nil {
+		return nil, err
+	}
+	fits, hosts, err := s.fit(nets)
+	if err != nil {
+		return nil, err
+	}
+	families, placements := once(s.Families), once(s.Placements)
+	n := len(hosts) * len(families) * len(drives) * len(placements) * (len(nets) + 1)
+	if n > MaxCells {
+		return nil, s.fault("networks", "the suite has up to %d cells; name fewer networks, workloads or placements: %d is the limit", n, MaxCells)
+	}
+	var cells []record.Cell
+	for _, h := range hosts {
+		for _, f := range families {
+			names := []string{record.Native(h)}
+			for i, net := range nets {
+				if slices.Contains(fits[i], h) && net.technique.speaks(f) {
+					names = append(names, net.name)
+				}
+			}
+			if len(names) == 1 {
+				continue
+			}
+			for _, d := range drives {
+				for _, p := range placements {
+					for _, name := range once(names) {
+						cells = append(cells, record.Cell{
+							Network: name, Hosts: h, Family: f, Servers: s.Servers, Clients: s.Clients,
+							Tool: d.tool, Workload: d.workload.Name, Options: d.workload.Options(),
+							Placement: p, Underlay: s.Underlay.String(),
+						})
+					}
+				}
+			}
+		}
+	}
+	if len(cells) == 0 {
+		return nil, s.fault("networks", "no technique makes sense on %s hosts; change hosts, or leave it out", list(s.Hosts))
+	}
+	return cells, nil
+}
+
+// fit gives the numbers of hosts that each network is measured on, and all of
+// them in the order in which the suite asks for them.
+func (s Suite) fit(nets []network) (fits [][]int, hosts []int, err error) {
+	for _, net := range nets {
+		var fit []int
+		for _, h := range net.technique.Hosts {
+			if len(s.Hosts) == 0 || slices.Contains(s.Hosts, h) {
+				fit = append(fit, h)
+			}
+		}
+		if net.field != "" && len(fit) == 0 {
+			return nil, nil, s.fault(net.field, "%s makes sense on %s hosts, asked for is %s; change hosts, or leave %s out",
+				net.name, list(net.technique.Hosts), list(s.Hosts), net.name)
+		}
+		if net.field != "" && !slices.ContainsFunc(s.Families, net.technique.speaks) {
+			return nil, nil, s.fault(net.field, "%s carries IPv%s only; add it to families, or leave %s out",
+				net.name, list(net.technique.Families), net.name)
+		}
+		for _, h := range fit {
+			if err := s.checkEndpoints(net, h); err != nil {
+				return nil, nil, err
+			}
+		}
+		fits = append(fits, fit)
+		hosts = append(hosts, fit...)
+	}
+	if len(s.Hosts) == 0 {
+		slices.Sort(hosts)
+		return fits, slices.Compact(hosts), nil
+	}
+	return fits, once(s.Hosts), nil
+}
+
+// checkEndpoints refuses more endpoints than the busiest host can hold. With one
+// host, servers and clients share it.
+func (s Suite) checkEndpoints(net network, hosts int) error {
+	busiest := max(s.Servers, s.Clients)
+	if hosts == 1 {
+		busiest = s.Servers + s.Clients
+	}
+	limit := MaxEndpoints
+	if e := net.technique.Endpoints; e > 0 {
+		limit = min(limit, e)
+	}
+	if busiest > limit {
+		return s.faultOfEither("clients", "servers", "one host would hold %d servers and clients, %s takes %d there; write fewer, or leave %s out",
+			busiest, net.name, limit, net.name)
+	}
+	return nil
+}
+
+// list writes numbers for people: 1, 2 or 3.
+func list(numbers []int) string {
+	var b strings.Builder
+	for i, n := range numbers {
+		switch {
+		case i > 0 && i == len(numbers)-1:
+			b.WriteString(" or ")
+		case i > 0:
+			b.WriteString(", ")
+		}
+		b.WriteString(strconv.Itoa(n))
+	}
+	return b.String()
+}

@@ -1,0 +1,78 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+)
+
+// FieldError is a fault of a suite. Its text is one line.
+type FieldError struct {
+	At    string // "file:line:column"; empty where the suite was not read from a file
+	Field string // such as "min_rounds" or "workloads[1].window"; empty for a fault of the text itself
+	Text  string // what is wrong; what would mend it
+}
+
+func (e *FieldError) Error() string {
+	var parts []string
+	for _, p := range []string{e.At, e.Field, e.Text} {
+		if p != "" {
+			parts = append(parts, p)
+		}
+	}
+	return strings.Join(parts, ": ")
+}
+
+// Flag is the flag that says the same as the field, such as "--min-rounds" or
+// "--window". It is empty where Field is.
+func (e *FieldError) Flag() string {
+	name := e.Field
+	if list, option, ok := strings.Cut(name, "]."); ok && option != "name" {
+		name = option
+	} else {
+		name = list
+	}
+	name, _, _ = strings.Cut(name, "[")
+	if name == "" {
+		return ""
+	}
+	return "--" + strings.ReplaceAll(name, "_", "-")
+}
+
+// written reports whether a suite file gave the field a value.
+func (s Suite) written(field string) bool {
+	_, ok := s.at[field]
+	return ok
+}
+
+// fault is a fault of a field, at the place where the field was written.
+func (s Suite) fault(field, format string, args ...any) error {
+	e := &FieldError{At: s.at[field], Field: field, Text: fmt.Sprintf(format, args...)}
+	if e.At == "" && s.file != "" {
+		e.At = s.file + ":1:1"
+	}
+	return e
+}
+
+// faultOfEither is a fault of two fields that contradict each other: that of the
+// first, unless only the second was written.
+func (s Suite) faultOfEither(first, second, format string, args ...any) error {
+	if !s.written(first) && s.written(second) {
+		first = second
+	}
+	return s.fault(first, format, args...)
+}
+
+// unknown is the fault of a field that names something unknown. The kind is in
+// the singular; nettoll list takes its plural.
+func (s Suite) unknown(field, kind, name string, known []string) error {
+	where := "nettoll list " + kind + "s"
+	return s.fault(field, "unknown %s %q; %s", kind, name, listed(name, known, where))
+}
+
+// listed suggests the nearest name and says where all of them can be seen.
+func listed(name string, known []string, where string) string {
+	if n, ok := Nearest(name, known); ok {
+		return fmt.Sprintf("did you mean %q? %s shows all", n, where)
+	}
+	return where + " shows all"
+}

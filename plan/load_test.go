@@ -1,0 +1,204 @@
+package plan
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+func TestLoad(t *testing.T) {
+	const text = `---
+# everything that a suite can say
+name: mine
+about: >
+  what people
+  meet
+networks: [all, "docker:bridge"]
+hosts: [1, 2]
+families: [4, 6]
+workloads:
+  - tcp_stream
+  - {name: tcp_rr, request_size: 64, response_size: 1K, streams: 2}
+  - name: tcp_stream
+    message_size: 128K
+    window: 1m
+    congestion: cubic
+    zero_copy: true
+    skip_rx_copy: true
+tools: [engine, qperf]
+placements: [same, free]
+servers: 2
+clients: 3
+underlay: rate=1.5gbit,delay=1ms
+duration: 300ms
+warmup: 0s
+precision: 2.5%
+confidence: 0.99
+min_rounds: 3
+max_rounds: 7
+time_budget: 1m30s
+seed: 18446744073709551615
+note: 'a: b'
+...
+`
+	want := Suite{
+		Name: "mine", About: "what people meet\n", Networks: []string{"all", "docker:bridge"},
+		Hosts: []int{1, 2}, Families: []int{4, 6},
+		Workloads: []Workload{
+			{Name: "tcp_stream"},
+			{Name: "tcp_rr", RequestSize: 64, ResponseSize: 1024, Streams: 2},
+			{Name: "tcp_stream", MessageSize: 131072, Window: 1048576, Congestion: "cubic", ZeroCopy: true, SkipRxCopy: true},
+		},
+		Tools: []string{"engine", "qperf"}, Placements: []string{"same", "free"}, Servers: 2, Clients: 3,
+		Underlay: Underlay{Rate: 1_500_000_000, Delay: time.Millisecond},
+		Duration: 300 * time.Millisecond, Precision: 0.025, Confidence: 0.99,
+		MinRounds: 3, MaxRounds: 7, TimeBudget: 90 * time.Second, Seed: 1<<64 - 1, Note: "a: b",
+	}
+	for name, text := range map[string]string{
+		"lf": text, "crlf": strings.ReplaceAll(text, "\n", "\r\n"), "byte order mark": "\ufeff" + text,
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := Load("x.yaml", strings.NewReader(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(Suite{})); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestLoadDefaults(t *testing.T) {
+	got, err := Load("dir/mine.yaml", strings.NewReader("networks: [bridge]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Default()
+	want.Name, want.Networks = "mine", []string{"bridge"}
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(Suite{})); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestLoadErrors(t *testing.T) {
+	const head = "networks: [bridge]\n"
+	for _, c := range []struct{ name, text, want string }{
+		{"empty", "", `x.yaml:1:1: the file is empty; name at least networks, such as networks: [bridge]`},
+		{"comment only", "# nothing\n", `x.yaml:1:1: the file is empty; name at least networks, such as networks: [bridge]`},
+		{"no networks", "seed: 1\n", `x.yaml:1:1: networks: nothing is to be measured; name networks, such as bridge, or all`},
+		{"scalar", "bridge\n", `x.yaml:1:1: a suite is a mapping, this is the text "bridge"; write for example networks: [bridge]`},
+		{"list", "- bridge\n", `x.yaml:1:1: a suite is a mapping, this is a list; write for example networks: [bridge]`},
+		{"unknown key", "netwroks: [bridge]\n", `x.yaml:1:1: unknown key "netwroks"; did you mean "networks"?`},
+		{"hyphen", head + "time-budget: 1s\n", `x.yaml:2:1: unknown key "time-budget"; did you mean "time_budget"?`},
+		{"strange key", "zebra: 1\n", `x.yaml:1:1: unknown key "zebra"; the keys are name, about, networks, hosts, families, workloads, tools, placements, servers, clients, underlay, duration, warmup, precision, confidence, min_rounds, max_rounds, time_budget, seed, note`},
+		{"number as key", "1: 2\n", `x.yaml:1:1: the number 1 is not a key; the keys are name, about, networks, hosts, families, workloads, tools, placements, servers, clients, underlay, duration, warmup, precision, confidence, min_rounds, max_rounds, time_budget, seed, note`},
+		{"unknown option", head + "workloads:\n  - name: tcp_stream\n    mesage_size: 1\n", `x.yaml:4:5: workloads[0]: unknown key "mesage_size"; did you mean "message_size"?`},
+		{"no name", head + "workloads: [{streams: 2}]\n", `x.yaml:2:13: workloads[0]: has no name; write for example name: tcp_rr`},
+		{"workload is a list", head + "workloads: [[tcp_rr]]\n", `x.yaml:2:13: workloads[0]: must be a name or a mapping, is a list; write for example tcp_rr or {name: tcp_rr, streams: 4}`},
+		{"workload is a number", head + "workloads: [1]\n", `x.yaml:2:13: workloads[0]: must be a name or a mapping, is the number 1; write for example tcp_rr or {name: tcp_rr, streams: 4}`},
+		{"no workload", head + "workloads: ['']\n", `x.yaml:2:13: workloads[0]: "" is not a workload; write a name such as tcp_stream`},
+		{"twice", head + "seed: 1\nnetworks: [veth]\n", `x.yaml:3:1: key "networks" is given twice, first in line 1; delete one`},
+		{"option twice", head + "workloads:\n- name: tcp_rr\n  name: tcp_rr\n", `x.yaml:4:3: workloads[0]: key "name" is given twice, first in line 3; delete one`},
+		{"no value", "networks:\n", `x.yaml:1:1: networks: has no value; write one or delete the key`},
+		{"null", "networks: [bridge]\nname: null\n", `x.yaml:2:1: name: has no value; write one or delete the key`},
+		{"null in list", "networks: [bridge, ~]\n", `x.yaml:1:20: networks[1]: must be text, is nothing; write one text`},
+		{"scalar for list", "networks: bridge\n", `x.yaml:1:11: networks: must be a list, is the text "bridge"; write networks: [bridge]`},
+		{"mapping for list", "networks: {a: b}\n", `x.yaml:1:11: networks: must be a list, is a mapping; write its items in brackets`},
+		{"empty list", "networks: []\n", `x.yaml:1:11: networks: is an empty list; name at least one or delete the key`},
+		{"empty hosts", head + "hosts: []\n", `x.yaml:2:8: hosts: is an empty list; name at least one or delete the key`},
+		{"number for text", head + "note: 12\n", `x.yaml:2:7: note: must be text, is the number 12; put it in quotes`},
+		{"list for text", head + "note: [a]\n", `x.yaml:2:7: note: must be text, is a list; write one text`},
+		{"truth for text", head + "note: true\n", `x.yaml:2:7: note: must be text, is the truth value true; put it in quotes`},
+		{"text for number", head + "servers: \"2\"\n", `x.yaml:2:10: servers: must be a whole number, is the text "2"; write digits only`},
+		{"words for number", head + "servers: two\n", `x.yaml:2:10: servers: must be a whole number, is the text "two"; write digits only`},
+		{"fraction for number", head + "servers: 1.5\n", `x.yaml:2:10: servers: must be a whole number, is the number 1.5; write digits only`},
+		{"octal", head + "servers: 0o7\n", `x.yaml:2:10: servers: must be a whole number, is the number 0o7; write digits only`},
+		{"underscore", head + "servers: 1_0\n", `x.yaml:2:10: servers: must be a whole number, is the number 1_0; write digits only`},
+		{"huge", head + "servers: 99999999999999999999\n", `x.yaml:2:10: servers: must be a whole number, is the text "99999999999999999999"; write digits only`},
+		{"negative seed", head + "seed: -1\n", `x.yaml:2:7: seed: must be a whole number from 0 to 2^64-1, is the number -1; write digits only`},
+		{"text for truth", head + "workloads: [{name: tcp_stream, zero_copy: yes}]\n", `x.yaml:2:43: workloads[0].zero_copy: the text "yes" is no truth value; write true or false`},
+		{"bad size", head + "workloads: [{name: tcp_stream, window: 1T}]\n", `x.yaml:2:40: workloads[0].window: "1T" is not a size; write bytes such as 1460, 128K or 1M`},
+		{"list for size", head + "workloads: [{name: tcp_stream, window: [1]}]\n", `x.yaml:2:40: workloads[0].window: must be one value, is a list; write it as one text`},
+		{"zero streams", head + "workloads: [{name: tcp_stream, streams: 0}]\n", `x.yaml:2:41: workloads[0].streams: 0 is not possible; write a number from 1 to 10000, or leave it out`},
+		{"negative streams", head + "workloads: [{name: tcp_stream, streams: -1}]\n", `x.yaml:2:41: workloads[0].streams: -1 is not possible; write a number from 1 to 10000, or leave it out`},
+		{"large message", head + "workloads: [{name: tcp_stream, message_size: 1G}]\n", `x.yaml:2:46: workloads[0].message_size: 1073741824 is not possible; write a number from 1 to 64M, or leave it out`},
+		{"useless option", head + "workloads:\n  - tcp_rr\n  - name: tcp_rr\n    message_size: 1K\n", `x.yaml:5:19: workloads[1].message_size: has no effect on tcp_rr; leave it out: request_size and response_size are what it has`},
+		{"useless request", head + "workloads: [{name: tcp_stream, request_size: 1}]\n", `x.yaml:2:46: workloads[0].request_size: has no effect on tcp_stream; leave it out: message_size is what it has`},
+		{"congestion", head + "workloads: [{name: tcp_stream, congestion: 'a b'}]\n", `x.yaml:2:44: workloads[0].congestion: "a b" is not a congestion control; write a name such as cubic`},
+		{"network", "networks: [bridge, 'a b']\n", `x.yaml:1:20: networks[1]: "a b" is not a network; write a technique such as bridge, or platform:technique`},
+		{"platform", "networks: ['docker:']\n", `x.yaml:1:12: networks[0]: "docker:" is not a network; write a technique such as bridge, or platform:technique`},
+		{"hosts", head + "hosts: [1, 17]\n", `x.yaml:2:12: hosts[1]: 17 hosts are not possible; write a number from 1 to 16`},
+		{"family", head + "families: [4, 5]\n", `x.yaml:2:15: families[1]: 5 is not an IP version; write 4 or 6`},
+		{"placement", head + "placements: [distnct]\n", `x.yaml:2:14: placements[0]: unknown placement "distnct"; did you mean "distinct"?`},
+		{"strange placement", head + "placements: [anywhere]\n", `x.yaml:2:14: placements[0]: unknown placement "anywhere"; write same, distinct or free`},
+		{"no servers", head + "servers: 0\n", `x.yaml:2:10: servers: 0 servers are not possible; write a number from 1 to 1595`},
+		{"many servers", head + "servers: 1596\nclients: 1600\n", `x.yaml:2:10: servers: 1596 servers are not possible; write a number from 1 to 1595`},
+		{"idle servers", head + "servers: 3\nclients: 2\n", `x.yaml:2:10: servers: 1 of 3 servers would have no client; write at least as many clients as servers`},
+		{"negative duration", head + "duration: -1s\n", `x.yaml:2:11: duration: must be above zero, is -1s; write a length of time such as 300ms`},
+		{"zero duration", head + "duration: 0\n", `x.yaml:2:11: duration: must be above zero, is 0s; write a length of time such as 300ms`},
+		{"short duration", head + "duration: 1ms\n", `x.yaml:2:11: duration: 1ms is too short to measure CPU time; write at least 10ms`},
+		{"long duration", head + "duration: 25h\n", `x.yaml:2:11: duration: 25h0m0s is too long; write at most 24h0m0s`},
+		{"duration without unit", head + "duration: 10\n", `x.yaml:2:11: duration: the number 10 is not a length of time; write a number and its unit such as 300ms, 1s or 2m`},
+		{"list for duration", head + "duration: [1s]\n", `x.yaml:2:11: duration: a list is not a length of time; write a number and its unit such as 300ms, 1s or 2m`},
+		{"negative warmup", head + "warmup: -1ms\n", `x.yaml:2:9: warmup: must not be negative, is -1ms; write 0s for none`},
+		{"small budget", head + "time_budget: 500ms\n", `x.yaml:2:14: time_budget: 500ms is less than one trial of 1.2s takes; write more, or 0s for no limit`},
+		{"rounds", head + "min_rounds: 8\nmax_rounds: 7\n", `x.yaml:2:13: min_rounds: at least 8 and at most 7 rounds contradict each other; lower min_rounds or raise max_rounds`},
+		{"fewer than the default", head + "max_rounds: 3\n", `x.yaml:2:13: max_rounds: at least 6 and at most 3 rounds contradict each other; lower min_rounds or raise max_rounds`},
+		{"no rounds", head + "min_rounds: 0\n", `x.yaml:2:13: min_rounds: 0 rounds are not possible; write a number from 1 to 10000`},
+		{"precision of 5", head + "precision: 5\n", `x.yaml:2:12: precision: 500% is not possible; write a share above 0% and up to 100%, such as 5%`},
+		{"precision of text", head + "precision: good\n", `x.yaml:2:12: precision: "good" is not a share; write for example 5% or 0.05`},
+		{"no precision", head + "precision: 0%\n", `x.yaml:2:12: precision: 0% is not possible; write a share above 0% and up to 100%, such as 5%`},
+		{"no number", head + "precision: .nan\n", `x.yaml:2:12: precision: ".nan" is not a share; write for example 5% or 0.05`},
+		{"confidence", head + "confidence: 100%\n", `x.yaml:2:13: confidence: 100% is not possible; write a share from 50% to below 100%, such as 95%`},
+		{"underlay", head + "underlay: rate=1\n", `x.yaml:2:11: underlay: "1" is not a rate; write a number and its unit such as 100mbit or 1gbit`},
+		{"underlay mapping", head + "underlay: {rate: 1gbit}\n", `x.yaml:2:11: underlay: must be one value, is a mapping; write it as one text`},
+		{"name of two lines", head + "name: \"a\\nb\"\n", `x.yaml:2:7: name: must be one line; leave out line breaks and control characters`},
+		{"second document", head + "---\nnetworks: [veth]\n", `x.yaml:2:1: a second document begins here; write each suite in a file of its own`},
+		{"document after its end", head + "...\nseed: 1\n", `x.yaml:3:1: a second document begins here; write each suite in a file of its own`},
+		{"anchor", "networks: &n [bridge]\n", `x.yaml:1:11: anchors and aliases are not read; write the value out`},
+		{"bomb", "a: &a [x,x]\nb: &b [*a,*a]\nc: &c [*b,*b]\n", `x.yaml:1:4: anchors and aliases are not read; write the value out`},
+		{"alias", head + "hosts: *n\n", `x.yaml:2:8: anchors and aliases are not read; write the value out`},
+		{"merge", "<<: {networks: [bridge]}\n", `x.yaml:1:1: anchors and aliases are not read; write the value out`},
+		{"tag", "networks: !!seq [bridge]\n", `x.yaml:1:11: tags are not read; write the value without !!seq`},
+		{"directive", "%YAML 1.2\n---\n" + head, `x.yaml:1:1: directives are not read; delete the line`},
+		{"question mark", "? networks\n: [bridge]\n", `x.yaml:1:1: keys with a question mark are not read; write key: value`},
+		{"not UTF-8", head + "note: caf\xe9\n", `x.yaml:2:10: not UTF-8; save the file in that encoding`},
+		{"UTF-16", "\xff\xfen\x00", `x.yaml:1:1: not UTF-8; save the file in that encoding`},
+		{"tab", "networks:\n\t- bridge\n", `x.yaml:2:1: not YAML: found character '\t' that cannot start any token; check indentation (spaces, no tabs), colons, brackets and quotes here`},
+		{"open list", "networks: [bridge\n", `x.yaml:1:11: not YAML: sequence end token ']' not found; check indentation (spaces, no tabs), colons, brackets and quotes here`},
+		{"open quote", "networks: [\"bridge]\n", `x.yaml:1:12: not YAML: could not find end character of double-quoted text; check indentation (spaces, no tabs), colons, brackets and quotes here`},
+		{"indentation", head + "  seed: 1\n", `x.yaml:2:3: not YAML: value is not allowed in this context; check indentation (spaces, no tabs), colons, brackets and quotes here`},
+		{"deep", "networks: " + strings.Repeat("[", 9) + "\n", `x.yaml:1:19: nested more than 8 deep; a suite has lists of names and mappings only`},
+		{"deep entries", "networks:\n " + strings.Repeat("- ", 9) + "x\n", `x.yaml:2:18: nested more than 8 deep; a suite has lists of names and mappings only`},
+		{"many words", "networks: [" + strings.Repeat("a,", 10_000) + "]\n", `x.yaml:1:20009: more than 20000 words and signs; a suite file is shorter`},
+		{"large", "#" + strings.Repeat(" ", 1<<20), `x.yaml:1:1: the file is longer than 1048576 bytes; a suite file is shorter`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := Load("x.yaml", strings.NewReader(c.text))
+			if err == nil {
+				t.Fatal("no error")
+			}
+			if err.Error() != c.want {
+				t.Errorf("got  %s\nwant %s", err, c.want)
+			}
+			var field *FieldError
+			if !errors.As(err, &field) {
+				t.Errorf("%T is not a FieldError", err)
+			}
+		})
+	}
+}
+
+func TestLoadReadError(t *testing.T) {
+	broken := errors.New("the disk is gone")
+	_, err := Load("x.yaml", iotest.ErrReader(broken))
+	if !errors.Is(err, broken) || err.Error() != "read suite x.yaml: the disk is gone" {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,103 @@
+package plan
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Size is a number of bytes. It is written as iperf3 writes -l and -w: K, M and
+// G are powers of 1024, in either case.
+type Size int
+
+// ParseSize reads a size such as 128K or 1460.
+func ParseSize(text string) (Size, error) {
+	number, unit := text, 1.0
+	if n := len(text) - 1; n > 0 {
+		if i := strings.IndexByte("kmg", text[n]|0x20); i >= 0 {
+			number, unit = text[:n], float64(int(1024)<<(10*i))
+		}
+	}
+	v, ok := decimal(number, 0)
+	v *= unit
+	switch {
+	case !ok:
+		return 0, fmt.Errorf("%q is not a size; write bytes such as 1460, 128K or 1M", text)
+	case v != math.Trunc(v):
+		return 0, fmt.Errorf("%q is not a whole number of bytes; write bytes such as 1460, 128K or 1M", text)
+	case v > 1<<40:
+		return 0, fmt.Errorf("%q is more than any buffer; write bytes such as 1460, 128K or 1M", text)
+	}
+	return Size(v), nil
+}
+
+// String writes the size as ParseSize reads it.
+func (s Size) String() string {
+	for i, unit := range "GMK" {
+		if f := Size(1) << (30 - 10*i); s != 0 && s%f == 0 {
+			return fmt.Sprintf("%d%c", s/f, unit)
+		}
+	}
+	return strconv.Itoa(int(s))
+}
+
+// Set makes a size usable as a flag.
+func (s *Size) Set(text string) (err error) {
+	*s, err = ParseSize(text)
+	return err
+}
+
+// Type names the value in the help of a flag.
+func (*Size) Type() string { return "bytes" }
+
+// Ratio is a share of one: 0.05 is 5 %.
+type Ratio float64
+
+// ParseRatio reads 5% or 0.05.
+func ParseRatio(text string) (Ratio, error) {
+	number, percent := strings.CutSuffix(text, "%")
+	exponent := 0
+	if percent {
+		exponent = -2
+	}
+	v, ok := decimal(number, exponent)
+	if !ok {
+		return 0, fmt.Errorf("%q is not a share; write for example 5%% or 0.05", text)
+	}
+	return Ratio(v), nil
+}
+
+// String writes the ratio in percent, as ParseRatio reads it.
+func (r Ratio) String() string {
+	return strconv.FormatFloat(math.Round(float64(r)*1e8)/1e6, 'f', -1, 64) + "%"
+}
+
+// Set makes a ratio usable as a flag.
+func (r *Ratio) Set(text string) (err error) {
+	*r, err = ParseRatio(text)
+	return err
+}
+
+// Type names the value in the help of a flag.
+func (*Ratio) Type() string { return "percent" }
+
+// decimal reads digits with at most one point among them, times ten to the
+// exponent. It is stricter than strconv, which reads inf, 0x1p4 and 1e9 as well.
+func decimal(text string, exponent int) (float64, bool) {
+	whole, part, point := strings.Cut(text, ".")
+	if whole == "" || point && part == "" || strings.Trim(whole+part, "0123456789") != "" {
+		return 0, false
+	}
+	v, err := strconv.ParseFloat(text+"e"+strconv.Itoa(exponent), 64)
+	return v, err == nil
+}
+
+func parseDuration(text string) (time.Duration, error) {
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		return 0, fmt.Errorf("%q is not a length of time; write a number and its unit such as 300ms, 1s or 2m", text)
+	}
+	return d, nil
+}

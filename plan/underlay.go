@@ -1,0 +1,161 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Underlay is the shape of each host's link to the others. Zero is unshaped.
+type Underlay struct {
+	Rate  uint64        // bit/s that a host can send
+	Delay time.Duration // that a packet from a host takes longer; whole microseconds
+}
+
+// Limits of a shape, within which the kernel's token bucket and delay queue
+// count without overflow.
+const (
+	minRate  = 10_000          // bit/s
+	maxRate  = 400_000_000_000 // bit/s
+	maxDelay = 10 * time.Second
+)
+
+var rateUnits = []struct {
+	name  string
+	ten   int     // power
+	times float64 // bit/s
+}{
+	// Longest first: the last letters of a name are names themselves.
+	{"kibit", 0, 1 << 10}, {"mibit", 0, 1 << 20}, {"gibit", 0, 1 << 30}, {"tibit", 0, 1 << 40},
+	{"kibps", 0, 8 << 10}, {"mibps", 0, 8 << 20}, {"gibps", 0, 8 << 30}, {"tibps", 0, 8 << 40},
+	{"kbit", 3, 1}, {"mbit", 6, 1}, {"gbit", 9, 1}, {"tbit", 12, 1},
+	{"kbps", 3, 8}, {"mbps", 6, 8}, {"gbps", 9, 8}, {"tbps", 12, 8},
+	{"bit", 0, 1}, {"bps", 0, 8},
+}
+
+var delayUnits = []struct {
+	name string
+	ten  int // power of a nanosecond
+}{
+	{"msecs", 6}, {"usecs", 3}, {"nsecs", 0}, {"msec", 6}, {"usec", 3}, {"nsec", 0},
+	{"secs", 9}, {"sec", 9}, {"ms", 6}, {"us", 3}, {"ns", 0}, {"s", 9},
+}
+
+// ParseUnderlay reads a shape such as rate=1gbit,delay=1ms. Rates and delays are
+// written as tc(8) writes them: mbit is 10^6 bit/s, mibit is 2^20 bit/s, and mbps
+// is 10^6 bytes a second. Empty is unshaped.
+func ParseUnderlay(text string) (Underlay, error) {
+	var u Underlay
+	if text == "" {
+		return u, nil
+	}
+	seen := make(map[string]bool)
+	for part := range strings.SplitSeq(text, ",") {
+		key, value, _ := strings.Cut(strings.TrimSpace(part), "=")
+		if seen[key] {
+			return Underlay{}, fmt.Errorf("%s is given twice; write it once", key)
+		}
+		seen[key] = true
+		var err error
+		switch key {
+		case "rate":
+			u.Rate, err = parseRate(value)
+		case "delay":
+			u.Delay, err = parseDelay(value)
+		default:
+			err = fmt.Errorf("%q is not part of a shape; write for example rate=1gbit,delay=1ms", part)
+		}
+		if err != nil {
+			return Underlay{}, err
+		}
+	}
+	return u, u.check()
+}
+
+func parseRate(text string) (uint64, error) {
+	for _, unit := range rateUnits {
+		number, ok := strings.CutSuffix(strings.ToLower(text), unit.name)
+		if !ok {
+			continue
+		}
+		v, ok := decimal(number, unit.ten)
+		if v *= unit.times; !ok || v != math.Trunc(v) || v > 1<<53 {
+			break
+		}
+		if v == 0 {
+			return 0, errors.New("rate must be above zero; leave it out for a link without a limit")
+		}
+		return uint64(v), nil
+	}
+	return 0, fmt.Errorf("%q is not a rate; write a number and its unit such as 100mbit or 1gbit", text)
+}
+
+func parseDelay(text string) (time.Duration, error) {
+	for _, unit := range delayUnits {
+		number, ok := strings.CutSuffix(strings.ToLower(text), unit.name)
+		if !ok {
+			continue
+		}
+		v, ok := decimal(number, unit.ten)
+		if !ok || v != math.Trunc(v) || v > 1<<53 {
+			break
+		}
+		if v == 0 {
+			return 0, errors.New("delay must be above zero; leave it out for a link without one")
+		}
+		return time.Duration(v), nil
+	}
+	return 0, fmt.Errorf("%q is not a delay; write a number and its unit such as 500us or 1ms", text)
+}
+
+func (u Underlay) check() error {
+	switch {
+	case u.Rate != 0 && (u.Rate < minRate || u.Rate > maxRate):
+		return fmt.Errorf("rate is %s; between %s and %s is possible", rateText(u.Rate), rateText(minRate), rateText(maxRate))
+	case u.Delay < 0 || u.Delay > maxDelay:
+		return fmt.Errorf("delay is %s; at most %s is possible", delayText(u.Delay), delayText(maxDelay))
+	case u.Delay%time.Microsecond != 0:
+		return fmt.Errorf("delay is %s; the kernel counts it in whole microseconds", delayText(u.Delay))
+	}
+	return nil
+}
+
+// String writes the shape as ParseUnderlay reads it. Equal shapes have equal texts.
+func (u Underlay) String() string {
+	var parts []string
+	if u.Rate != 0 {
+		parts = append(parts, "rate="+rateText(u.Rate))
+	}
+	if u.Delay != 0 {
+		parts = append(parts, "delay="+delayText(u.Delay))
+	}
+	return strings.Join(parts, ",")
+}
+
+func rateText(v uint64) string {
+	unit := 0
+	for unit < 3 && v%1000 == 0 && v > 0 {
+		v, unit = v/1000, unit+1
+	}
+	return strconv.FormatUint(v, 10) + [...]string{"bit", "kbit", "mbit", "gbit"}[unit]
+}
+
+func delayText(d time.Duration) string {
+	unit := 0
+	for unit < 3 && d%1000 == 0 && d != 0 {
+		d, unit = d/1000, unit+1
+	}
+	return strconv.FormatInt(int64(d), 10) + [...]string{"ns", "us", "ms", "s"}[unit]
+}
+
+// Set makes a shape usable as a flag.
+func (u *Underlay) Set(text string) (err error) {
+	*u, err = ParseUnderlay(text)
+	return err
+}
+
+// Type names the value in the help of a flag.
+func (*Underlay) Type() string { return "shape" }

@@ -1,0 +1,160 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"nettoll/record"
+)
+
+// Limits of a suite.
+const (
+	MaxHosts = 16 // whose containers have addresses
+	// MaxServers is how many have a block of 8 ports from 20001 on that ends below
+	// the ephemeral ports, which begin at 32768.
+	MaxServers = 1595
+	// MaxEndpoints is how many endpoints of one host have an address: the 4096 of
+	// its IPv4 subnet, less the network's, the gateway's, the broadcast's and one
+	// that stays free.
+	MaxEndpoints = 4092
+	// BridgePorts is how many ports a Linux bridge has.
+	BridgePorts = 1023
+
+	maxRounds  = 10_000
+	maxStreams = 10_000
+	maxSize    = Size(64 << 20)
+	maxWindow  = Size(1 << 30)
+	minWindow  = 10 * time.Millisecond // the kernel's clock of CPU time moves in such steps
+	maxTime    = 24 * time.Hour
+)
+
+// Validate finds the first value that makes no sense, alone or beside another.
+// The error is a *FieldError. Whether names are known, Expand says.
+func (s Suite) Validate() error {
+	for _, check := range []func(Suite) error{
+		Suite.checkText, Suite.checkNetworks, Suite.checkWorkloads, Suite.checkTopology, Suite.checkTimes, Suite.checkRounds,
+	} {
+		if err := check(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s Suite) checkText() error {
+	for _, f := range []struct{ name, text string }{{"name", s.Name}, {"about", s.About}} {
+		if strings.ContainsFunc(strings.TrimSuffix(f.text, "\n"), func(r rune) bool { return r < ' ' }) {
+			return s.fault(f.name, "must be one line; leave out line breaks and control characters")
+		}
+	}
+	return nil
+}
+
+func (s Suite) checkNetworks() error {
+	if len(s.Networks) == 0 {
+		return s.fault("networks", "nothing is to be measured; name networks, such as bridge, or all")
+	}
+	for i, n := range s.Networks {
+		platform, technique, ok := strings.Cut(n, ":")
+		if !ok {
+			platform, technique = "lab", n
+		}
+		if !isName(platform) || !isName(technique) {
+			return s.fault(fmt.Sprintf("networks[%d]", i), "%q is not a network; write a technique such as bridge, or platform:technique", n)
+		}
+	}
+	return nil
+}
+
+// isName reports whether the text could name a driver.
+func isName(text string) bool {
+	return text != "" && strings.Trim(text, "abcdefghijklmnopqrstuvwxyz0123456789-_.") == ""
+}
+
+func (s Suite) checkTopology() error {
+	for i, h := range s.Hosts {
+		if h < 1 || h > MaxHosts {
+			return s.fault(fmt.Sprintf("hosts[%d]", i), "%d hosts are not possible; write a number from 1 to %d", h, MaxHosts)
+		}
+	}
+	if len(s.Families) == 0 {
+		return s.fault("families", "no IP version is given; write 4, 6 or both")
+	}
+	for i, f := range s.Families {
+		if f != 4 && f != 6 {
+			return s.fault(fmt.Sprintf("families[%d]", i), "%d is not an IP version; write 4 or 6", f)
+		}
+	}
+	if len(s.Placements) == 0 {
+		return s.fault("placements", "no placement is given; write same, distinct or free")
+	}
+	placements := []string{record.PlacementSame, record.PlacementDistinct, record.PlacementFree}
+	for i, p := range s.Placements {
+		if !slices.Contains(placements, p) {
+			return s.fault(fmt.Sprintf("placements[%d]", i), "unknown placement %q; %s", p, mean(p, placements, "write same, distinct or free"))
+		}
+	}
+	for _, f := range []struct {
+		name       string
+		value, max int
+	}{{"servers", s.Servers, MaxServers}, {"clients", s.Clients, MaxEndpoints}} {
+		if f.value < 1 || f.value > f.max {
+			return s.fault(f.name, "%d %s are not possible; write a number from 1 to %d", f.value, f.name, f.max)
+		}
+	}
+	if s.Clients < s.Servers {
+		return s.faultOfEither("servers", "clients",
+			"%d of %d servers would have no client; write at least as many clients as servers", s.Servers-s.Clients, s.Servers)
+	}
+	if err := s.Underlay.check(); err != nil {
+		return s.fault("underlay", "%v", err)
+	}
+	return nil
+}
+
+func (s Suite) checkTimes() error {
+	for _, f := range []struct {
+		name  string
+		value time.Duration
+		least time.Duration
+	}{{"duration", s.Duration, minWindow}, {"warmup", s.Warmup, 0}, {"time_budget", s.TimeBudget, 0}} {
+		switch {
+		case f.value <= 0 && f.least > 0:
+			return s.fault(f.name, "must be above zero, is %s; write a length of time such as 300ms", f.value)
+		case f.value < 0:
+			return s.fault(f.name, "must not be negative, is %s; write 0s for none", f.value)
+		case f.value < f.least:
+			return s.fault(f.name, "%s is too short to measure CPU time; write at least %s", f.value, f.least)
+		case f.value > maxTime:
+			return s.fault(f.name, "%s is too long; write at most %s", f.value, maxTime)
+		}
+	}
+	if trial := s.Warmup + s.Duration; s.TimeBudget > 0 && s.TimeBudget < trial {
+		return s.fault("time_budget", "%s is less than one trial of %s takes; write more, or 0s for no limit", s.TimeBudget, trial)
+	}
+	return nil
+}
+
+func (s Suite) checkRounds() error {
+	for _, f := range []struct {
+		name  string
+		value int
+	}{{"min_rounds", s.MinRounds}, {"max_rounds", s.MaxRounds}} {
+		if f.value < 1 || f.value > maxRounds {
+			return s.fault(f.name, "%d rounds are not possible; write a number from 1 to %d", f.value, maxRounds)
+		}
+	}
+	if s.MinRounds > s.MaxRounds {
+		return s.faultOfEither("min_rounds", "max_rounds",
+			"at least %d and at most %d rounds contradict each other; lower min_rounds or raise max_rounds", s.MinRounds, s.MaxRounds)
+	}
+	if !(s.Precision > 0 && s.Precision <= 1) {
+		return s.fault("precision", "%s is not possible; write a share above 0%% and up to 100%%, such as 5%%", s.Precision)
+	}
+	if !(s.Confidence >= 0.5 && s.Confidence < 1) {
+		return s.fault("confidence", "%s is not possible; write a share from 50%% to below 100%%, such as 95%%", s.Confidence)
+	}
+	return nil
+}

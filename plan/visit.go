@@ -1,0 +1,68 @@
+package plan
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"slices"
+
+	"nettoll/record"
+)
+
+// Visit is one network of a round: it is built once, and all its cells are
+// measured in it one after the other.
+type Visit struct {
+	Network  string
+	Hosts    int
+	Servers  int
+	Clients  int
+	Underlay string
+	Twin     int // of a self-check, whose twins are built each for itself
+	Cells    []record.Cell
+}
+
+// Visits puts the cells of a round in a random order: the networks, and the
+// cells within each. The order depends on the set of cells, the round and the
+// seed only, so that a resumed run goes on in the order that it began with.
+func Visits(cells []record.Cell, round int, seed uint64) []Visit {
+	visits := group(cells)
+	r := rand.New(rand.NewPCG(seed, uint64(round)))
+	r.Shuffle(len(visits), func(i, j int) { visits[i], visits[j] = visits[j], visits[i] })
+	for _, v := range visits {
+		r.Shuffle(len(v.Cells), func(i, j int) { v.Cells[i], v.Cells[j] = v.Cells[j], v.Cells[i] })
+	}
+	return visits
+}
+
+// group gathers the cells that are measured in the same network, in the order of
+// their keys.
+func group(cells []record.Cell) []Visit {
+	type keyed struct {
+		key  string
+		cell record.Cell
+	}
+	sorted := make([]keyed, len(cells))
+	for i, c := range cells {
+		sorted[i] = keyed{c.Key(), c}
+	}
+	slices.SortFunc(sorted, func(a, b keyed) int { return cmp.Compare(a.key, b.key) })
+	var visits []Visit
+	index := make(map[record.Cell]int)
+	for _, k := range sorted {
+		c := k.cell
+		place := record.Cell{
+			Network: c.Network, Hosts: c.Hosts, Servers: c.Servers, Clients: c.Clients,
+			Underlay: c.Underlay, Twin: c.Twin,
+		}
+		i, ok := index[place]
+		if !ok {
+			i = len(visits)
+			index[place] = i
+			visits = append(visits, Visit{
+				Network: c.Network, Hosts: c.Hosts, Servers: c.Servers, Clients: c.Clients,
+				Underlay: c.Underlay, Twin: c.Twin,
+			})
+		}
+		visits[i].Cells = append(visits[i].Cells, c)
+	}
+	return visits
+}

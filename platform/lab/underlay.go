@@ -1,0 +1,162 @@
+package lab
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"nettoll/internal/netns"
+	"nettoll/internal/nl"
+	"nettoll/platform"
+	"nettoll/technique"
+)
+
+// uplinkDevice is each host's device on the underlay.
+const uplinkDevice = "eth0"
+
+const underlayMTU = 1500
+
+// uplink is where host i lives on the underlay: 198.18.0.0/16 of RFC 2544's
+// 198.18.0.0/15, and 2001:2:0:ffff::/64 of RFC 5180's 2001:2::/48.
+func uplink(i int) platform.Uplink {
+	return platform.Uplink{
+		Device: uplinkDevice,
+		MTU:    underlayMTU,
+		Addr4:  netip.PrefixFrom(netip.AddrFrom4([4]byte{198, 18, 0, byte(i + 1)}), 16),
+		Addr6:  netip.PrefixFrom(netip.AddrFrom16([16]byte{0x20, 0x01, 0, 2, 0, 0, 0xff, 0xff, 15: byte(i + 1)}), 64),
+	}
+}
+
+// wire joins the hosts: a veth pair for two, a switch (a bridge in a namespace
+// of its own) for any other number. A single host has a switch with one port, so
+// that it too has an uplink with a carrier.
+func (s *site) wire(shape platform.Underlay) error {
+	if len(s.hosts) == 2 {
+		a, b := s.hosts[0].NetNS(), s.hosts[1].NetNS()
+		if err := pair(a, uplinkDevice, b, uplinkDevice); err != nil {
+			return err
+		}
+	} else {
+		sw, err := s.namespace(1)
+		if err != nil {
+			return err
+		}
+		if err := s.plugInto(sw[0]); err != nil {
+			return err
+		}
+	}
+	for _, h := range s.hosts {
+		if err := h.configure(shape); err != nil {
+			return fmt.Errorf("%s: %w", h.Name(), err)
+		}
+	}
+	return nil
+}
+
+// pair joins two namespaces by a veth pair.
+func pair(aNS, a, bNS, b string) error {
+	return nl.With(aNS, func(n *nl.NS) error {
+		attrs := netlink.NewLinkAttrs()
+		attrs.Name = a
+		tmp := "nettoll-peer"
+		if err := n.Add(&netlink.Veth{LinkAttrs: attrs, PeerName: tmp}); err != nil {
+			return err
+		}
+		return n.Move(tmp, bNS, b)
+	})
+}
+
+func (s *site) plugInto(sw *netns.NS) error {
+	const bridge = "switch"
+	err := nl.With(sw.Path(), func(n *nl.NS) error {
+		attrs := netlink.NewLinkAttrs()
+		attrs.Name = bridge
+		if err := n.Add(&netlink.Bridge{LinkAttrs: attrs}); err != nil {
+			return err
+		}
+		return n.Up(bridge)
+	})
+	if err != nil {
+		return err
+	}
+	for i, h := range s.hosts {
+		port := fmt.Sprintf("port%d", i+1)
+		if err := pair(sw.Path(), port, h.NetNS(), uplinkDevice); err != nil {
+			return err
+		}
+		err := nl.With(sw.Path(), func(n *nl.NS) error {
+			return errors.Join(n.Master(port, bridge), n.Up(port))
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// configure gives the host's devices their addresses and the uplink its shape.
+func (h *host) configure(shape platform.Underlay) error {
+	u := h.Uplink()
+	return nl.With(h.NetNS(), func(n *nl.NS) error {
+		if err := n.Up("lo", u.Device); err != nil {
+			return err
+		}
+		for _, p := range []netip.Prefix{u.Addr4, u.Addr6} {
+			if err := n.Addr(u.Device, p); err != nil {
+				return err
+			}
+		}
+		return shapeDevice(n, u.Device, shape)
+	})
+}
+
+// shapeDevice limits what the device sends. The rate is a token bucket with room
+// for 10 ms of traffic and a queue of 50 ms, as tc-tbf(8) advises for such rates.
+func shapeDevice(n *nl.NS, device string, shape platform.Underlay) error {
+	l, err := n.Link(device)
+	if err != nil {
+		return err
+	}
+	parent := uint32(netlink.HANDLE_ROOT)
+	if shape.Delay > 0 {
+		q := netlink.NewNetem(
+			netlink.QdiscAttrs{LinkIndex: l.Attrs().Index, Parent: parent, Handle: netlink.MakeHandle(1, 0)},
+			netlink.NetemQdiscAttrs{Latency: uint32(shape.Delay.Microseconds()), Limit: 100_000})
+		if err := n.QdiscAdd(q); err != nil {
+			return &technique.Unsupported{
+				Feature: "an underlay delay", Option: "CONFIG_NET_SCH_NETEM",
+				Remedy: "modprobe sch_netem, or leave delay= out of --underlay", Err: qdiscError(err),
+			}
+		}
+		parent = netlink.MakeHandle(1, 1)
+	}
+	if shape.Rate == 0 {
+		return nil
+	}
+	bytesPerSecond := shape.Rate / 8
+	burst := uint32(max(bytesPerSecond/100, 64<<10)) // bytes
+	q := &netlink.Tbf{
+		QdiscAttrs: netlink.QdiscAttrs{LinkIndex: l.Attrs().Index, Parent: parent, Handle: netlink.MakeHandle(2, 0)},
+		Rate:       bytesPerSecond,
+		Buffer:     netlink.Xmittime(bytesPerSecond, burst),
+		Limit:      uint32(bytesPerSecond/20) + burst,
+	}
+	if err := n.QdiscAdd(q); err != nil {
+		return &technique.Unsupported{
+			Feature: "an underlay rate", Option: "CONFIG_NET_SCH_TBF",
+			Remedy: "modprobe sch_tbf, or leave rate= out of --underlay", Err: qdiscError(err),
+		}
+	}
+	return nil
+}
+
+// qdiscError makes sense of the kernel's ENOENT for a queueing discipline that it does not have.
+func qdiscError(err error) error {
+	if errors.Is(err, unix.ENOENT) {
+		return errors.New("the kernel does not know this queueing discipline")
+	}
+	return err
+}

@@ -1,0 +1,104 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+
+	"nettoll/analysis"
+	"nettoll/record"
+)
+
+// benchUnits names every metric as the benchmark format wants it: a unit
+// identifies a metric, and a scale is chosen by the program that reads it.
+var benchUnits = map[string]string{
+	record.Throughput:        "bit/s",
+	record.TransactionRate:   "transactions/s",
+	record.LatencyP50:        "p50-sec",
+	record.LatencyP90:        "p90-sec",
+	record.LatencyP99:        "p99-sec",
+	record.LatencyP999:       "p99.9-sec",
+	record.LatencyMax:        "max-sec",
+	record.CPUPerGB:          "cpu-sec/GB",
+	record.CPUPerTransaction: "cpu-sec/transaction",
+	record.Retransmits:       "retransmits",
+}
+
+// writeBench writes one line for every trial that counts, so that
+// "benchstat -col /network" compares the networks by itself.
+func writeBench(w io.Writer, res analysis.Result, o Options) error {
+	var b strings.Builder
+	b.WriteString("goos: linux\n")
+	for _, c := range []struct{ key, value string }{
+		{"goarch", res.Run.Machine.Arch},
+		{"pkg", "nettoll"},
+		{"cpu", res.Run.Machine.CPUModel},
+		{"kernel", res.Run.Machine.Kernel},
+		{"run", res.Run.ID},
+	} {
+		if value := strings.TrimSpace(printable(c.value)); value != "" {
+			fmt.Fprintf(&b, "%s: %s\n", c.key, value)
+		}
+	}
+	b.WriteByte('\n')
+	for _, k := range record.Kinds() {
+		fmt.Fprintf(&b, "Unit %s better=%s\n", benchUnits[k.Name], betterName(k))
+	}
+	b.WriteByte('\n')
+	for _, t := range o.Trials {
+		if t.Status != record.OK {
+			continue
+		}
+		var values strings.Builder
+		for _, k := range record.Kinds() {
+			if m, ok := t.Metrics[k.Name]; ok {
+				fmt.Fprintf(&values, " %s %s", exact(m.Value), benchUnits[k.Name])
+			}
+		}
+		if values.Len() > 0 {
+			fmt.Fprintf(&b, "%s 1%s\n", benchName(t.Cell), values.String())
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// benchName names a cell by its workload and one /key=value for everything
+// else. The placement stands last: its words end in no number, which would be
+// read as a count of processors.
+func benchName(c record.Cell) string {
+	name := fmt.Sprintf("Benchmark%s/network=%s/hosts=%d/family=%d/servers=%d/clients=%d/tool=%s",
+		camel(c.Workload), benchWord(networkName(c)), c.Hosts, c.Family, c.Servers, c.Clients, benchWord(c.Tool))
+	if o := optionsText(c.Options); o != "" {
+		name += "/options=" + benchWord(o)
+	}
+	if c.Underlay != "" {
+		name += "/underlay=" + benchWord(c.Underlay)
+	}
+	return name + "/placement=" + benchWord(c.Placement)
+}
+
+// benchWord replaces what would end a name or begin its next part.
+func benchWord(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '/' || unicode.IsSpace(r) || !unicode.IsPrint(r) {
+			return '_'
+		}
+		return r
+	}, s)
+}
+
+// camel writes tcp_stream as TCPStream.
+func camel(s string) string {
+	var b strings.Builder
+	for _, word := range strings.Split(s, "_") {
+		switch word {
+		case "tcp", "udp", "rr", "crr":
+			b.WriteString(strings.ToUpper(word))
+		default:
+			b.WriteString(capital(benchWord(word)))
+		}
+	}
+	return b.String()
+}

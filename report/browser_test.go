@@ -1,0 +1,167 @@
+package report
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+)
+
+// browser starts Chromium, or skips. Where NETTOLL_REQUIRE names "browser",
+// its absence is a failure.
+func browser(t *testing.T) context.Context {
+	t.Helper()
+	path := ""
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if p, err := exec.LookPath(name); err == nil {
+			path = p
+			break
+		}
+	}
+	if path == "" {
+		if strings.Contains(os.Getenv("NETTOLL_REQUIRE"), "browser") {
+			t.Fatal("no Chromium on PATH")
+		}
+		t.Skip("no Chromium on PATH")
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox,
+		chromedp.DisableGPU, chromedp.NoFirstRun,
+		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true),
+		chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-sync", true))
+	allocated, stop := chromedp.NewExecAllocator(context.Background(), options...)
+	t.Cleanup(stop)
+	ctx, closeBrowser := chromedp.NewContext(allocated)
+	t.Cleanup(closeBrowser)
+	if err := chromedp.Do(ctx); err != nil {
+		t.Fatalf("start %s: %v", path, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// servePage shows one page at an address of this machine.
+func servePage(t *testing.T, page string) string {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/" {
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = w.Write([]byte(page))
+	}))
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+func do(t *testing.T, ctx context.Context, steps ...chromedp.Action[chromedp.Void]) {
+	t.Helper()
+	if err := chromedp.Do(ctx, steps...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func evaluate[T any](t *testing.T, ctx context.Context, script string) T {
+	t.Helper()
+	v, err := chromedp.Run(ctx, chromedp.Evaluate[T](script))
+	if err != nil {
+		t.Fatalf("%s: %v", script, err)
+	}
+	return v
+}
+
+func scheme(name string) chromedp.Action[chromedp.Void] {
+	return chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: name}}})
+		return err
+	})
+}
+
+func TestBrowser(t *testing.T) {
+	ctx := browser(t)
+	res, o := specimenResult()
+	url := servePage(t, write(t, "html", res, o))
+	console := chromedp.Console(ctx)
+	for _, screen := range []struct {
+		name          string
+		width, height int64
+	}{{"desktop", 1280, 900}, {"phone", 390, 844}, {"small phone", 360, 640}} {
+		do(t, ctx, chromedp.EmulateViewport(screen.width, screen.height), chromedp.Navigate(url))
+		size := evaluate[[]int64](t, ctx, "[document.documentElement.scrollWidth, innerWidth]")
+		if size[0] > size[1] || size[1] != screen.width {
+			t.Errorf("%s: page is %d wide, window %d, screen %d", screen.name, size[0], size[1], screen.width)
+		}
+	}
+	checkSorting(t, ctx)
+	checkFilter(t, ctx, len(o.Trials))
+	checkDark(t, ctx)
+
+	const last = "nothing after this"
+	evaluate[bool](t, ctx, `console.log("`+last+`"), true`)
+	for message, err := range console {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(message.String(), last) {
+			break
+		}
+		t.Errorf("the page complained: %s", message)
+	}
+}
+
+func checkSorting(t *testing.T, ctx context.Context) {
+	t.Helper()
+	const column = `Array.from(document.querySelectorAll("#trial-table tbody tr"), r => r.cells[4].dataset.value).filter(Boolean).map(Number)`
+	const heading = `#trial-table thead th:nth-child(5)`
+	click := chromedp.Click(chromedp.CSS(heading + " button"))
+	before := evaluate[[]float64](t, ctx, column)
+	do(t, ctx, click)
+	up := evaluate[[]float64](t, ctx, column)
+	do(t, ctx, click)
+	down := evaluate[[]float64](t, ctx, column)
+	if len(before) == 0 || slices.IsSorted(before) {
+		t.Fatal("the specimen is sorted already")
+	}
+	slices.Reverse(down)
+	if !slices.IsSorted(up) || !slices.IsSorted(down) || len(up) != len(before) {
+		t.Errorf("clicking did not sort: up %v, down reversed %v", up, down)
+	}
+	if sorted := evaluate[string](t, ctx, `document.querySelector("`+heading+`").getAttribute("aria-sort")`); sorted != "descending" {
+		t.Errorf("aria-sort is %q", sorted)
+	}
+}
+
+func checkFilter(t *testing.T, ctx context.Context, trials int) {
+	t.Helper()
+	const visible = `document.querySelectorAll("#trial-table tbody tr:not([hidden])").length`
+	all := evaluate[int](t, ctx, visible)
+	do(t, ctx, chromedp.SendKeys(chromedp.CSS("#filter"), "vxlan tcp_stream"))
+	if some := evaluate[int](t, ctx, visible); all != trials || some != inventedRounds {
+		t.Errorf("filter shows %d of %d rows, want %d of %d", some, all, inventedRounds, trials)
+	}
+}
+
+func checkDark(t *testing.T, ctx context.Context) {
+	t.Helper()
+	const colors = `[getComputedStyle(document.documentElement).backgroundColor, getComputedStyle(document.querySelector("figure svg text")).fill]`
+	do(t, ctx, scheme("light"))
+	light := evaluate[[]string](t, ctx, colors)
+	do(t, ctx, scheme("dark"))
+	dark := evaluate[[]string](t, ctx, colors)
+	for i, what := range []string{"page", "chart"} {
+		if light[i] == dark[i] {
+			t.Errorf("%s has the colour %s in light and in dark", what, light[i])
+		}
+	}
+}

@@ -1,0 +1,87 @@
+package report
+
+import (
+	"encoding/csv"
+	"io"
+	"strconv"
+
+	"nettoll/analysis"
+	"nettoll/record"
+)
+
+var csvHeader = []string{
+	"network", "hosts", "family", "workload", "placement", "metric", "unit", "n", "median", "low", "high",
+	"ratio", "ratio_low", "ratio_high", "p", "verdict", "status", "reason",
+	"tool", "servers", "clients", "options", "underlay", "twin", "remedy",
+}
+
+// writeCSV writes one line for every network and metric, in base units, and
+// one for every cell that has no metric, with its reason.
+func writeCSV(w io.Writer, res analysis.Result, _ Options) error {
+	c := csv.NewWriter(w)
+	if err := c.Write(csvHeader); err != nil {
+		return err
+	}
+	for _, s := range res.Scenarios {
+		for _, row := range s.Rows {
+			for _, f := range row.Figures {
+				if err := c.Write(csvLine(row, &f)); err != nil {
+					return err
+				}
+			}
+			if len(row.Figures) == 0 {
+				if err := c.Write(csvLine(row, nil)); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	c.Flush()
+	return c.Error()
+}
+
+func csvLine(row analysis.Row, f *analysis.Figure) []string {
+	cell := row.Cell
+	line := []string{cell.Network, strconv.Itoa(cell.Hosts), strconv.Itoa(cell.Family), cell.Workload, cell.Placement}
+	if f == nil {
+		line = append(line, "", "", "0", "", "", "", "", "", "", "", "")
+	} else {
+		s := f.Summary
+		line = append(line, f.Kind.Name, f.Kind.Unit, strconv.Itoa(s.N), exact(s.Median))
+		if s.Level > 0 {
+			line = append(line, exact(s.Low), exact(s.High))
+		} else {
+			line = append(line, "", "")
+		}
+		if r := f.Ratio; r != nil {
+			line = append(line, exact(r.Ratio), exact(r.Low), exact(r.High), exact(r.P), verdictName(r.Verdict))
+		} else {
+			line = append(line, "", "", "", "", "")
+		}
+	}
+	twin := ""
+	if cell.Twin != 0 {
+		twin = strconv.Itoa(cell.Twin)
+	}
+	return append(line, string(row.Status), row.Reason, cell.Tool, strconv.Itoa(cell.Servers), strconv.Itoa(cell.Clients),
+		optionsText(cell.Options), cell.Underlay, twin, row.Remedy)
+}
+
+func exact(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+
+func verdictName(v analysis.Verdict) string {
+	switch v {
+	case analysis.Better:
+		return "better"
+	case analysis.Worse:
+		return "worse"
+	}
+	return "indistinguishable"
+}
+
+func betterName(k record.Kind) string {
+	if k.Better == record.HigherIsBetter {
+		return "higher"
+	}
+	return "lower"
+}

@@ -1,0 +1,197 @@
+package report
+
+import (
+	"slices"
+
+	"nettoll/analysis"
+	"nettoll/record"
+)
+
+// group joins the scenarios that differ only in their workload, so that all a
+// reader wants to know of a network stands on one line.
+type group struct {
+	scenarios []analysis.Scenario // no two of the same workload
+	lines     []line
+	columns   []column
+}
+
+// line is one network of a group.
+type line struct {
+	name    string
+	network string // the name without the number of a twin
+	native  bool
+	rows    []*analysis.Row // one for each scenario, nil where it was not planned
+}
+
+// column is one metric of one scenario.
+type column struct {
+	scenario int
+	kind     record.Kind
+	scale    scale
+}
+
+// groups keeps the order of the scenarios. Two of the same workload, say with
+// 1 and with 8 streams, come into different groups.
+func groups(res analysis.Result) []group {
+	var all []group
+scenarios:
+	for _, s := range res.Scenarios {
+		for i := range all {
+			if all[i].takes(s.Cell) {
+				all[i].scenarios = append(all[i].scenarios, s)
+				continue scenarios
+			}
+		}
+		all = append(all, group{scenarios: []analysis.Scenario{s}})
+	}
+	for i := range all {
+		all[i].fill()
+	}
+	return all
+}
+
+func (g group) takes(c record.Cell) bool {
+	for _, s := range g.scenarios {
+		a, b := s.Cell, c
+		if a.Workload == b.Workload {
+			return false
+		}
+		a.Workload, a.Tool, a.Options = "", "", record.Options{}
+		b.Workload, b.Tool, b.Options = "", "", record.Options{}
+		if a != b {
+			return false
+		}
+	}
+	return true
+}
+
+func (g *group) fill() {
+	for i, s := range g.scenarios {
+		for j := range s.Rows {
+			row := &s.Rows[j]
+			name := networkName(row.Cell)
+			at := slices.IndexFunc(g.lines, func(l line) bool { return l.name == name })
+			if at < 0 {
+				at = len(g.lines)
+				g.lines = append(g.lines, line{name: name, network: row.Cell.Network, rows: make([]*analysis.Row, len(g.scenarios))})
+			}
+			g.lines[at].rows[i] = row
+			g.lines[at].native = g.lines[at].native || row.Native
+		}
+	}
+	for _, kind := range record.Kinds() {
+		for i := range g.scenarios {
+			if g.shows(i, kind.Name) {
+				c := column{scenario: i, kind: kind}
+				c.scale = scaleFor(kind, g.reference(c))
+				g.columns = append(g.columns, c)
+			}
+		}
+	}
+}
+
+// shows reports whether a metric answers for a scenario. Where latencies are
+// known, the transaction rate says nothing new. A scenario that measured
+// nothing shows its first metric, to say so there.
+func (g group) shows(scenario int, metric string) bool {
+	primary := record.Primary(g.scenarios[scenario].Cell.Workload)
+	if !slices.Contains(primary, metric) {
+		return false
+	}
+	if metric == record.TransactionRate && g.has(scenario, record.LatencyP50) {
+		return false
+	}
+	if g.has(scenario, metric) {
+		return true
+	}
+	return metric == primary[0] && !slices.ContainsFunc(primary, func(m string) bool { return g.has(scenario, m) })
+}
+
+func (g group) has(scenario int, metric string) bool {
+	for _, row := range g.scenarios[scenario].Rows {
+		if _, ok := row.Figure(metric); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// reference is the value that the unit of a column is chosen for.
+func (g group) reference(c column) float64 {
+	for _, l := range g.lines {
+		if f, ok := l.figure(c); ok {
+			return f.Summary.Median
+		}
+	}
+	return 0
+}
+
+func (l line) figure(c column) (analysis.Figure, bool) {
+	if row := l.rows[c.scenario]; row != nil {
+		return row.Figure(c.kind.Name)
+	}
+	return analysis.Figure{}, false
+}
+
+// find returns the figure of a metric, in whichever scenario of the group it is primary.
+func (g group) find(l line, metric string) (analysis.Figure, bool) {
+	for i, s := range g.scenarios {
+		if slices.Contains(record.Primary(s.Cell.Workload), metric) {
+			if f, ok := l.figure(column{scenario: i, kind: record.Kind{Name: metric}}); ok {
+				return f, true
+			}
+		}
+	}
+	return analysis.Figure{}, false
+}
+
+// native is the line that all others are compared with. In a self-check every
+// network has its own, and there is no such line.
+func (g group) native() (line, bool) {
+	all := g.natives()
+	if len(all) != 1 {
+		return line{}, false
+	}
+	return all[0], true
+}
+
+func (g group) natives() []line {
+	var all []line
+	for _, l := range g.lines {
+		if l.native {
+			all = append(all, l)
+		}
+	}
+	return all
+}
+
+// nativeOf is the line that one line is compared with.
+func (g group) nativeOf(l line) (line, bool) {
+	for _, n := range g.natives() {
+		if n.network == l.network {
+			return n, true
+		}
+	}
+	return g.native()
+}
+
+// compared reports whether any figure of a column stands beside native.
+func (g group) compared(c column) bool {
+	for _, l := range g.lines {
+		if f, ok := l.figure(c); ok && f.Ratio != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// baseline names what the networks of the group are compared with.
+func (g group) baseline() string {
+	if l, ok := g.native(); ok {
+		return l.name
+	}
+	if len(g.natives()) > 1 {
+		return "#1"
+	}
+	return "native"
+}

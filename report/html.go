@@ -1,0 +1,92 @@
+package report
+
+import (
+	"embed"
+	"html/template"
+	"io"
+
+	"nettoll/analysis"
+)
+
+//go:embed html
+var pageFiles embed.FS
+
+// pageView is what the templates of the page see.
+type pageView struct {
+	Style    template.CSS
+	Script   template.JS
+	Title    string
+	Note     string
+	Run      string
+	Groups   []groupView
+	Findings []string
+	Machine  []fact
+	Rounds   string
+	Ending   string
+	Method   []string
+	Trials   trialsView
+}
+
+type fact struct{ Name, Value string }
+
+// writeHTML writes one page that needs nothing but itself.
+func writeHTML(w io.Writer, res analysis.Result, o Options) error {
+	page, err := template.ParseFS(pageFiles, "html/*.tmpl")
+	if err != nil {
+		return err
+	}
+	style, err := pageFiles.ReadFile("html/style.css")
+	if err != nil {
+		return err
+	}
+	script, err := pageFiles.ReadFile("html/sort.js")
+	if err != nil {
+		return err
+	}
+	v := pageView{
+		Style: template.CSS(style), Script: template.JS(script),
+		Title: "What each container network costs", Note: res.Run.Note, Run: wasRun(res),
+		Machine: machineFacts(res), Rounds: rounds(res, o), Ending: ending(res), Method: method(res),
+		Trials: newTrialsView(o.Trials),
+	}
+	var n notes
+	for i, g := range groups(res) {
+		gv, err := newGroupView(g, i, &n)
+		if err != nil {
+			return err
+		}
+		v.Groups = append(v.Groups, gv)
+	}
+	for _, warning := range n.list {
+		v.Findings = append(v.Findings, sentenceOf(warning))
+	}
+	for _, warning := range res.Warnings {
+		v.Findings = append(v.Findings, sentenceOf(warning))
+	}
+	return page.ExecuteTemplate(w, "page.tmpl", v)
+}
+
+// method explains in five sentences how the figures came about.
+func method(res analysis.Result) []string {
+	all := []string{
+		"Every round measures each network once, in random order, and native with them; each trial is compared with the native trial of its own round, since machines drift more than networks differ.",
+		"Bytes are counted where they arrive, after a warm-up and within the window common to all flows; latencies of all trials are merged into one distribution, and percentiles are never averaged.",
+		"A trial counts only when the counters of every device, rule and process on the intended path show that the payload crossed it.",
+		"CPU cost is that of the whole machine, kernel and daemons included, less what the machine uses when idle.",
+	}
+	if c := confidence(res); c != "" {
+		all = append(all, c)
+	}
+	return all
+}
+
+func machineFacts(res analysis.Result) []fact {
+	m := res.Run.Machine
+	facts := []fact{{"Machine", machine(m)}}
+	for _, f := range []fact{{"Run", wasRun(res)}, {"Features", join(m.Features)}} {
+		if f.Value != "" {
+			facts = append(facts, f)
+		}
+	}
+	return facts
+}

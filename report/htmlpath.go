@@ -1,0 +1,163 @@
+package report
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"nettoll/record"
+)
+
+// pathView is the diagram of one network: the hops in their order, and apart
+// from them those that the payload must not cross.
+type pathView struct {
+	Network string
+	Client  string
+	Server  string
+	Hops    []hopView
+	Never   []hopView
+}
+
+type hopView struct {
+	Where, Name, Kind string
+	Crossed           string
+	Besides           string // what else was counted
+	Need              string
+	OK                bool
+}
+
+func newPath(l line) (pathView, bool) {
+	for _, row := range l.rows {
+		if row == nil || len(row.Path) == 0 {
+			continue
+		}
+		v := pathView{Network: l.name, Client: "client", Server: "server"}
+		for _, e := range row.Endpoints {
+			switch e.Role {
+			case "client":
+				v.Client = cmp.Or(e.Name, v.Client)
+			case "server":
+				v.Server = cmp.Or(e.Name, v.Server)
+			}
+		}
+		for _, h := range row.Path {
+			if h.Absent {
+				v.Never = append(v.Never, newHop(h))
+			} else {
+				v.Hops = append(v.Hops, newHop(h))
+			}
+		}
+		return v, true
+	}
+	return pathView{}, false
+}
+
+func newHop(h record.Hop) hopView {
+	v := hopView{Name: h.Name, Kind: h.Kind, OK: h.OK}
+	if where, what, ok := strings.Cut(h.Name, "/"); ok {
+		v.Where, v.Name = where, what
+	}
+	v.Crossed = packets(h.Packets)
+	if h.Bytes > 0 {
+		v.Crossed, v.Besides = byteCount(h.Bytes), v.Crossed
+		if h.Unit == "packets" {
+			v.Crossed, v.Besides = v.Besides, v.Crossed
+		}
+	}
+	need := packets(h.Need)
+	if h.Unit == "bytes" {
+		need = byteCount(h.Need)
+	}
+	if h.Absent {
+		v.Need = "at most " + need
+	} else {
+		v.Need = "at least " + need
+	}
+	return v
+}
+
+func packets(n uint64) string {
+	if n == 1 {
+		return "1 packet"
+	}
+	return count(n) + " packets"
+}
+
+// endpointView is one end of a network; what differs from native is marked.
+type endpointView struct {
+	Network, Role, Name  string
+	Device, Address      string
+	MTU, Qdisc, CPUs     marked
+	Offloads, Parameters []marked
+}
+
+type marked struct {
+	Text    string
+	Differs bool
+	Off     bool
+}
+
+// endpointFacts compares the ends of every network with native's.
+func endpointFacts(g group) []endpointView {
+	var all []endpointView
+	for _, l := range g.lines {
+		var base []record.Endpoint
+		if n, ok := g.nativeOf(l); ok {
+			base = endpoints(n)
+		}
+		for _, e := range endpoints(l) {
+			b := e
+			if at := slices.IndexFunc(base, func(n record.Endpoint) bool { return n.Role == e.Role }); at >= 0 {
+				b = base[at]
+			}
+			all = append(all, newEndpoint(l.name, e, b))
+		}
+	}
+	return all
+}
+
+func endpoints(l line) []record.Endpoint {
+	for _, row := range l.rows {
+		if row != nil && len(row.Endpoints) > 0 {
+			return row.Endpoints
+		}
+	}
+	return nil
+}
+
+func newEndpoint(network string, e, base record.Endpoint) endpointView {
+	v := endpointView{
+		Network: network, Role: e.Role, Name: e.Name, Device: e.Device, Address: e.Address,
+		MTU:   marked{Text: strconv.Itoa(e.MTU), Differs: e.MTU != base.MTU},
+		Qdisc: marked{Text: e.Qdisc, Differs: e.Qdisc != base.Qdisc},
+		CPUs:  marked{Text: cpuList(e.CPUs), Differs: !slices.Equal(e.CPUs, base.CPUs)},
+	}
+	if e.Driver != "" && e.Driver != e.Device {
+		v.Device += " (" + e.Driver + ")"
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.Offloads)) {
+		was, known := base.Offloads[name]
+		v.Offloads = append(v.Offloads, marked{Text: name, Off: !e.Offloads[name], Differs: known && was != e.Offloads[name]})
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.Sysctls)) {
+		was, known := base.Sysctls[name]
+		short := name[strings.LastIndexByte(name, '.')+1:]
+		v.Parameters = append(v.Parameters, marked{Text: short + " " + e.Sysctls[name], Differs: known && was != e.Sysctls[name]})
+	}
+	return v
+}
+
+func cpuList(cpus []int) string {
+	if len(cpus) == 0 {
+		return "any"
+	}
+	var parts []string
+	for _, c := range cpus {
+		parts = append(parts, strconv.Itoa(c))
+	}
+	return join(parts)
+}
+
+func join(parts []string) string { return strings.Join(parts, ", ") }

@@ -1,0 +1,105 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"nettoll/analysis"
+)
+
+// writeMarkdown writes GitHub Markdown: sentences, a table for each group and
+// footnotes.
+func writeMarkdown(w io.Writer, res analysis.Result, o Options) error {
+	var b strings.Builder
+	var n notes
+	title := "What each container network costs"
+	if res.Run.Note != "" {
+		title = res.Run.Note
+	}
+	fmt.Fprintf(&b, "# %s\n", markdown(title))
+	all := groups(res)
+	if len(all) == 0 {
+		b.WriteString("\nNothing was measured.\n")
+	}
+	for _, g := range all {
+		markdownGroup(&b, g, &n)
+	}
+	for _, warning := range res.Warnings {
+		fmt.Fprintf(&b, "\n> **Note:** %s\n", markdown(sentenceOf(warning)))
+	}
+	fmt.Fprintf(&b, "\n---\n\nMeasured on %s.", markdown(machine(res.Run.Machine)))
+	if run := wasRun(res); run != "" {
+		fmt.Fprintf(&b, " %s.", markdown(capital(run)))
+	}
+	fmt.Fprintf(&b, "\n%s\n%s\n%s\n", rounds(res, o), markdown(ending(res)), confidence(res))
+	for i, warning := range n.list {
+		fmt.Fprintf(&b, "\n[^%d]: %s\n", i+1, markdown(sentenceOf(warning)))
+	}
+	_, err := io.WriteString(w, strings.TrimRight(b.String(), "\n")+"\n")
+	return err
+}
+
+func markdownGroup(b *strings.Builder, g group, n *notes) {
+	fmt.Fprintf(b, "\n## %s\n\n%s\n", markdown(g.title()), markdown(g.traffic()))
+	if sentences := g.summary(); len(sentences) > 0 {
+		b.WriteByte('\n')
+		for _, s := range sentences {
+			fmt.Fprintf(b, "- %s\n", strings.TrimPrefix("**"+markdown(s.subject)+"** "+markdown(s.text), "**** "))
+		}
+	}
+	header, rule := "\n| network |", "|---|"
+	for _, c := range g.columns {
+		header += fmt.Sprintf(" %s, %s |", c.kind.Title, c.scale.unit)
+		rule += "---:|"
+		if g.compared(c) {
+			header += fmt.Sprintf(" vs %s |", markdown(g.baseline()))
+			rule += "---:|"
+		}
+	}
+	b.WriteString(header + "\n" + rule + "\n")
+	for _, l := range g.lines {
+		b.WriteString("| " + markdown(l.name))
+		for _, mark := range n.marks(l) {
+			fmt.Fprintf(b, "[^%d]", mark)
+		}
+		b.WriteString(" |")
+		for _, c := range g.columns {
+			markdownCell(b, g, l, c)
+		}
+		b.WriteByte('\n')
+	}
+	if missing := g.absences(); len(missing) > 0 {
+		b.WriteByte('\n')
+		for _, a := range missing {
+			fmt.Fprintf(b, "- **%s** %s\n", markdown(a.network), markdown(a.text()))
+		}
+	}
+}
+
+func markdownCell(b *strings.Builder, g group, l line, c column) {
+	f, ok := l.figure(c)
+	if !ok {
+		fmt.Fprintf(b, " %s |", absentText(l.rows[c.scenario]))
+		if g.compared(c) {
+			b.WriteString("  |")
+		}
+		return
+	}
+	fmt.Fprintf(b, " %s %s |", c.scale.number(f.Summary.Median), plusMinus(f.Summary))
+	switch {
+	case f.Ratio != nil:
+		fmt.Fprintf(b, " %s %s |", markdown(change(*f.Ratio)), changePlusMinus(*f.Ratio))
+	case g.compared(c):
+		b.WriteString("  |")
+	}
+}
+
+var markdownEscapes = strings.NewReplacer(
+	`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "|", `\|`, "~", `\~`,
+	"#", `\#`, "<", "&lt;", ">", "&gt;", "&", "&amp;", "\n", " ", "@", "@\u200b", "://", ":\u200b//",
+)
+
+// markdown escapes what Markdown or HTML would take for markup, a mention of
+// a person or a link.
+func markdown(s string) string { return markdownEscapes.Replace(printable(s)) }

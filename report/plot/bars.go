@@ -1,0 +1,140 @@
+package plot
+
+import (
+	"math"
+	"strconv"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// Bar is one network in a bar chart.
+type Bar struct {
+	Name      string
+	Text      string // the value, as it is written beside the bar
+	Value     float64
+	Low, High float64 // interval; equal to Value where there is none
+	Native    bool
+	Same      bool // no difference from native was found
+}
+
+// Bars draws horizontal bars that begin at zero, each with its interval, and a
+// line down from native where there is one. The label says in words what the chart shows.
+func Bars(bars []Bar, label string) (string, error) {
+	if len(bars) == 0 {
+		return "", nil
+	}
+	p := empty()
+	names := make([]string, len(bars))
+	most := 0.0
+	var references []float64
+	for i, b := range bars {
+		at := len(bars) - 1 - i
+		names[at] = clip(b.Name, 17)
+		most = max(most, b.Value, b.High)
+		if b.Native {
+			references = append(references, b.Value)
+		}
+		if err := addBar(p, b, float64(at)); err != nil {
+			return "", err
+		}
+	}
+	if most == 0 {
+		most = 1
+	}
+	if len(references) == 1 {
+		p.Add(upright{references[0]})
+	}
+	p.Add(values(bars))
+	p.NominalY(names...)
+	p.Y.Tick.Label = style(text.Style{YAlign: text.YCenter}, measured, roleName)
+	p.X.Tick.Marker = plot.TickerFunc(fewTicks)
+	// The room to the right is for the values.
+	p.X.Min, p.X.Max = 0, most*1.22
+	p.Y.Min, p.Y.Max = -0.6, float64(len(bars))-0.4
+	return render(p, vg.Length(25*len(bars)+24), label)
+}
+
+func addBar(p *plot.Plot, b Bar, at float64) error {
+	chart, err := plotter.NewBarChart(plotter.Values{b.Value}, 15)
+	if err != nil {
+		return err
+	}
+	chart.Horizontal = true
+	chart.XMin = at
+	chart.LineStyle.Width = 0
+	chart.Color = roleBar.color()
+	switch {
+	case b.Native:
+		chart.Color = roleBarNative.color()
+	case b.Same:
+		chart.Color = roleBarSame.color()
+	}
+	p.Add(chart)
+	if b.High <= b.Low {
+		return nil
+	}
+	interval, err := plotter.NewXErrorBars(struct {
+		plotter.XYs
+		plotter.XErrors
+	}{plotter.XYs{{X: b.Value, Y: at}}, plotter.XErrors{{Low: b.Value - b.Low, High: b.High - b.Value}}})
+	if err != nil {
+		return err
+	}
+	interval.LineStyle = draw.LineStyle{Color: roleInterval.color(), Width: 1.3}
+	interval.CapWidth = 6
+	p.Add(interval)
+	return nil
+}
+
+// upright is a dashed line from top to bottom.
+type upright struct{ x float64 }
+
+// Plot draws the line.
+func (u upright) Plot(c draw.Canvas, p *plot.Plot) {
+	toX, _ := p.Transforms(&c)
+	x := toX(u.x)
+	c.StrokeLine2(draw.LineStyle{Color: roleBarNative.color(), Width: 1, Dashes: dashes(3, 3)}, x, c.Min.Y, x, c.Max.Y)
+}
+
+// values writes each value to the right of its bar and interval.
+type values []Bar
+
+// Plot writes the values.
+func (v values) Plot(c draw.Canvas, p *plot.Plot) {
+	toX, toY := p.Transforms(&c)
+	s := style(text.Style{}, letters, roleText)
+	s.XAlign, s.YAlign = text.XLeft, text.YCenter
+	for i, b := range v {
+		x := toX(math.Max(b.Value, b.High)) + 5
+		c.FillText(s, vg.Point{X: x, Y: toY(float64(len(v) - 1 - i))}, b.Text)
+	}
+}
+
+// fewTicks marks zero and at most four round values.
+func fewTicks(_, most float64) []plot.Tick {
+	step := math.Pow10(int(math.Floor(math.Log10(most))))
+	for _, m := range []float64{0.2, 0.5, 1, 2, 5} {
+		if most/(step*m) <= 4.5 {
+			step *= m
+			break
+		}
+	}
+	decimals := max(0, -int(math.Floor(math.Log10(step))))
+	var ticks []plot.Tick
+	for i := 0; float64(i)*step <= most; i++ {
+		v := float64(i) * step
+		ticks = append(ticks, plot.Tick{Value: v, Label: strconv.FormatFloat(v, 'f', decimals, 64)})
+	}
+	return ticks
+}
+
+func clip(s string, most int) string {
+	if r := []rune(s); len(r) > most {
+		return string(r[:most-1]) + "…"
+	}
+	return s
+}

@@ -1,0 +1,146 @@
+package plot
+
+import (
+	"math"
+	"strconv"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// Curve is the latency distribution of one network.
+type Curve struct {
+	Native    bool
+	Histogram *hdrhistogram.Histogram // nanoseconds
+}
+
+// Look is how a curve is drawn, for the legend.
+type Look struct {
+	Color int    // number of the CSS variable --line-…
+	Dash  string // as in stroke-dasharray; empty is a full line
+}
+
+var dashing = [][]vg.Length{nil, dashes(6, 3), dashes(2, 3), dashes(8, 3, 2, 3)}
+
+// LookOf is the look of the curve at an index among those that are not
+// native: first all colours, then all again with dashes.
+func LookOf(index int, native bool) Look {
+	if native {
+		return Look{}
+	}
+	l := Look{Color: 1 + index%(Lines-1)}
+	for i, d := range dashing[index/(Lines-1)%len(dashing)] {
+		if i > 0 {
+			l.Dash += " "
+		}
+		l.Dash += strconv.FormatFloat(d.Points(), 'g', -1, 64)
+	}
+	return l
+}
+
+// FewestValues is how many latencies make a distribution.
+const FewestValues = 100
+
+// Percentiles draws one curve for each histogram: percentiles to the right,
+// each further nine as wide as the one before, latency upwards in powers of
+// ten. A curve ends where fewer than ten values are left above it.
+func Percentiles(curves []Curve, label string) (string, error) {
+	p := empty()
+	grid := plotter.NewGrid()
+	grid.Horizontal = draw.LineStyle{Color: roleGrid.color(), Width: 0.7}
+	grid.Vertical = grid.Horizontal
+	p.Add(grid)
+	nines, low, high := 2.0, math.Inf(1), 0.0
+	index := 0
+	for _, curve := range curves {
+		points := percentiles(curve.Histogram)
+		if len(points) == 0 {
+			continue
+		}
+		nines = max(nines, points[len(points)-1].X)
+		low, high = min(low, points[0].Y), max(high, points[len(points)-1].Y)
+		l, err := plotter.NewLine(points)
+		if err != nil {
+			return "", err
+		}
+		look := LookOf(index, curve.Native)
+		l.LineStyle = draw.LineStyle{Color: (roleLine + role(look.Color)).color(), Width: 2}
+		if curve.Native {
+			l.LineStyle.Width = 2.6
+		} else {
+			l.LineStyle.Dashes = dashing[index/(Lines-1)%len(dashing)]
+			index++
+		}
+		p.Add(l)
+	}
+	if high == 0 {
+		return "", nil
+	}
+	p.X.Min, p.X.Max = 0, nines
+	p.Y.Min, p.Y.Max = low/1.1, high*1.1
+	p.Y.Scale = plot.LogScale{}
+	p.X.Tick.Marker = plot.TickerFunc(nineTicks)
+	p.Y.Tick.Marker = plot.TickerFunc(decadeTicks)
+	return render(p, 230, label)
+}
+
+func percentiles(h *hdrhistogram.Histogram) plotter.XYs {
+	if h == nil || h.TotalCount() < FewestValues {
+		return nil
+	}
+	end := math.Log10(float64(h.TotalCount()) / 10)
+	const steps = 120
+	var points plotter.XYs
+	for i := range steps + 1 {
+		x := end * float64(i) / steps
+		us := float64(h.ValueAtQuantile(100*(1-math.Pow(10, -x)))) / 1e3
+		if i == 0 {
+			us = float64(h.Min()) / 1e3
+		}
+		if us > 0 {
+			points = append(points, plotter.XY{X: x, Y: us})
+		}
+	}
+	return points
+}
+
+func nineTicks(low, high float64) []plot.Tick {
+	var ticks []plot.Tick
+	for _, q := range []string{"0", "50", "90", "99", "99.9", "99.99", "99.999", "99.9999"} {
+		v, _ := strconv.ParseFloat(q, 64)
+		x := -math.Log10(1 - v/100)
+		if x >= low && x <= high+1e-9 {
+			ticks = append(ticks, plot.Tick{Value: x, Label: q})
+		}
+	}
+	return ticks
+}
+
+func decadeTicks(low, high float64) []plot.Tick {
+	var ticks []plot.Tick
+	marks := []float64{1, 2, 5}
+	if high/low > 200 {
+		marks = []float64{1}
+	}
+	for decade := math.Floor(math.Log10(low)); decade <= math.Ceil(math.Log10(high)); decade++ {
+		for _, m := range marks {
+			if v := m * math.Pow(10, decade); v >= low && v <= high {
+				ticks = append(ticks, plot.Tick{Value: v, Label: microseconds(v)})
+			}
+		}
+	}
+	return ticks
+}
+
+func microseconds(us float64) string {
+	switch {
+	case us >= 1e6:
+		return strconv.FormatFloat(us/1e6, 'g', 3, 64) + " s"
+	case us >= 1e3:
+		return strconv.FormatFloat(us/1e3, 'g', 3, 64) + " ms"
+	}
+	return strconv.FormatFloat(us, 'g', 3, 64) + " µs"
+}

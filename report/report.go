@@ -1,0 +1,54 @@
+// Package report writes what an analysis found: for a terminal, as one HTML
+// file, and in formats that other programs read.
+//
+// Everything that is printed comes from the analysis.Result and the trials it
+// was made of; no figure is computed here that a reader could not find there.
+package report
+
+import (
+	"io"
+
+	"nettoll/analysis"
+	"nettoll/record"
+)
+
+// Options say how to write, never what is true.
+type Options struct {
+	// Width is how many columns there are; 0 is as many as needed.
+	Width int
+	// Color allows escape codes for colour.
+	Color bool
+	// Trials are the raw trials, for the formats that list them.
+	Trials []record.Trial
+	// Ended is the last ending of the run, nil when there is none.
+	Ended *record.End
+}
+
+// Format is one way to write a result.
+type Format struct {
+	Name  string
+	About string
+	Write func(w io.Writer, res analysis.Result, o Options) error
+}
+
+// Formats lists every format, the default first.
+func Formats() []Format {
+	return []Format{
+		{"text", "tables and sentences for a terminal", finite(writeText)},
+		{"html", "one self-contained page with charts, paths and every trial", finite(writeHTML)},
+		{"md", "GitHub Markdown", finite(writeMarkdown)},
+		{"csv", "one line for every network and metric", finite(writeCSV)},
+		{"json", "everything, in base units", finite(writeJSON)},
+		{"bench", "Go benchmark format, for benchstat", finite(writeBench)},
+	}
+}
+
+// ByName finds a format.
+func ByName(name string) (Format, bool) {
+	for _, f := range Formats() {
+		if f.Name == name {
+			return f, true
+		}
+	}
+	return Format{}, false
+}

@@ -1,0 +1,164 @@
+package report
+
+import (
+	"io"
+	"strings"
+	"unicode"
+
+	"nettoll/analysis"
+)
+
+// page collects the lines for a terminal.
+type page struct {
+	b     strings.Builder
+	width int
+	color bool
+}
+
+// writeText writes for a terminal: sentences first, then one table for each
+// group of scenarios, then whatever qualifies them.
+func writeText(w io.Writer, res analysis.Result, o Options) error {
+	p := &page{width: o.Width, color: o.Color}
+	all := groups(res)
+	if res.Run.Note != "" {
+		p.paragraph("", bold, res.Run.Note)
+		p.blank()
+	}
+	if len(all) == 0 {
+		p.paragraph("", plain, "Nothing was measured.")
+		p.blank()
+	}
+	var n notes
+	for _, g := range all {
+		p.group(g, &n)
+	}
+	p.footnotes(res, n)
+	p.paragraph("", dim, "Measured on "+machine(res.Run.Machine)+".")
+	if run := wasRun(res); run != "" {
+		p.paragraph("", dim, capital(run)+".")
+	}
+	p.paragraph("", dim, rounds(res, o)+" "+ending(res))
+	p.paragraph("", dim, confidence(res))
+	_, err := io.WriteString(w, p.b.String())
+	return err
+}
+
+func (p *page) group(g group, n *notes) {
+	p.paragraph("", bold, g.title())
+	p.paragraph("", dim, g.traffic())
+	p.blank()
+	for _, s := range g.summary() {
+		p.paragraph("  ", plain, s.String())
+	}
+	p.blank()
+	t := newTextTable(g, n, p.color)
+	hidden := t.fit(p.width)
+	p.b.WriteString(t.grid().String())
+	if len(hidden) > 0 {
+		p.paragraph("  ", dim, "Too narrow for: "+strings.Join(hidden, ", ")+".")
+	}
+	if t.tooFew {
+		p.paragraph("  ", dim, "±? stands where there are too few rounds for an interval.")
+	}
+	for _, a := range g.absences() {
+		p.paragraph("  ", plain, a.network+" "+a.text())
+	}
+	p.blank()
+}
+
+func (p *page) footnotes(res analysis.Result, n notes) {
+	for i, w := range n.list {
+		p.paragraph(superscript([]int{i + 1})+" ", plain, sentenceOf(w))
+	}
+	for _, w := range res.Warnings {
+		p.paragraph("! ", plain, sentenceOf(w))
+	}
+	if len(n.list)+len(res.Warnings) > 0 {
+		p.blank()
+	}
+}
+
+func (p *page) blank() { p.b.WriteByte('\n') }
+
+// paragraph writes text that begins with a mark and is wrapped below its own
+// beginning.
+func (p *page) paragraph(mark string, s style, content string) {
+	if content == "" {
+		return
+	}
+	indent := displayWidth(mark)
+	for i, l := range wrap(printable(content), p.width-indent) {
+		lead := mark
+		if i > 0 {
+			lead = strings.Repeat(" ", indent)
+		}
+		p.b.WriteString(lead + s.paint(p.color, l) + "\n")
+	}
+}
+
+// wrap breaks at spaces, never at no-break spaces, and inside a word only
+// when the word alone is too long. Without a width it does not break.
+func wrap(content string, width int) []string {
+	var lines []string
+	line := ""
+	for _, word := range strings.Split(content, " ") {
+		for width > 0 && displayWidth(word) > width {
+			if line != "" {
+				lines = append(lines, line)
+				line = ""
+			}
+			first := head(word, width)
+			lines = append(lines, first)
+			word = word[len(first):]
+			if word == "" {
+				break
+			}
+		}
+		switch {
+		case line == "":
+			line = word
+		case width > 0 && displayWidth(line)+1+displayWidth(word) > width:
+			lines = append(lines, line)
+			line = word
+		default:
+			line += " " + word
+		}
+	}
+	lines = append(lines, line)
+	for i := range lines {
+		lines[i] = strings.ReplaceAll(lines[i], "\u00a0", " ")
+	}
+	return lines
+}
+
+// printable replaces what could move the cursor or colour the screen: names
+// and reasons come from files and from other programs.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return ' '
+		case r == '\u00a0' || unicode.IsPrint(r):
+			return r
+		}
+		return '·'
+	}, s)
+}
+
+// style is an escape sequence.
+type style string
+
+const (
+	plain style = ""
+	bold  style = "\x1b[1m"
+	dim   style = "\x1b[2m"
+	red   style = "\x1b[31m"
+	green style = "\x1b[32m"
+)
+
+func (s style) paint(color bool, content string) string {
+	if !color || s == plain || content == "" {
+		return content
+	}
+	return string(s) + content + "\x1b[0m"
+}

@@ -1,0 +1,77 @@
+package runner
+
+import (
+	"cmp"
+	"slices"
+
+	"nettoll/record"
+	"nettoll/workload"
+)
+
+// Place chooses CPUs. Distinct: the cores of the package that has most of them
+// are halved, one half for the client and one for the server, so that they share
+// a cache but no core; each flow gets a CPU of its half, hyperthreads of one core
+// last. Same: one CPU for both. Free, and distinct on a machine with one CPU:
+// none is chosen, and the record says so by having none.
+func Place(m record.Machine, placement string) workload.CPUs {
+	if len(m.CPUs) == 0 || placement == record.PlacementFree {
+		return workload.CPUs{}
+	}
+	cores := coresOf(largestPackage(m.CPUs))
+	if placement == record.PlacementSame {
+		first := cores[0][:1]
+		return workload.CPUs{Client: first, Server: first}
+	}
+	if len(cores) == 1 {
+		if len(cores[0]) == 1 {
+			return workload.CPUs{}
+		}
+		return workload.CPUs{Client: cores[0][:1], Server: cores[0][1:2]}
+	}
+	half := len(cores) / 2
+	return workload.CPUs{Client: threads(cores[:half]), Server: threads(cores[half:])}
+}
+
+func largestPackage(cpus []record.CPU) []record.CPU {
+	packages := map[int][]record.CPU{}
+	for _, c := range cpus {
+		packages[c.Package] = append(packages[c.Package], c)
+	}
+	var best []record.CPU
+	for _, p := range packages {
+		if len(p) > len(best) || len(p) == len(best) && p[0].ID < best[0].ID {
+			best = p
+		}
+	}
+	return best
+}
+
+// coresOf groups CPUs by core, in the order of their first CPU.
+func coresOf(cpus []record.CPU) [][]int {
+	cores := map[int][]int{}
+	for _, c := range cpus {
+		cores[c.Core] = append(cores[c.Core], c.ID)
+	}
+	var all [][]int
+	for _, ids := range cores {
+		slices.Sort(ids)
+		all = append(all, ids)
+	}
+	slices.SortFunc(all, func(a, b []int) int { return cmp.Compare(a[0], b[0]) })
+	return all
+}
+
+// threads lists the first hardware thread of each core, then the second of each.
+func threads(cores [][]int) (ids []int) {
+	for i := 0; ; i++ {
+		before := len(ids)
+		for _, c := range cores {
+			if i < len(c) {
+				ids = append(ids, c[i])
+			}
+		}
+		if len(ids) == before {
+			return ids
+		}
+	}
+}

@@ -1,0 +1,128 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"nettoll/record"
+	"nettoll/technique"
+)
+
+// proof reads the hops of a network before the traffic and after it, and says
+// whether the payload crossed them.
+type proof struct {
+	hops   []technique.Hop
+	before []technique.Count
+	pairs  [][]int // for each hop, the pairs whose payload must cross it
+}
+
+// begin reads the hops on the paths of all pairs. A hop that several pairs share
+// is read once.
+func begin(ctx context.Context, paths [][]technique.Hop) (*proof, error) {
+	p := &proof{}
+	known := map[string]int{}
+	for pair, hops := range paths {
+		if len(hops) == 0 {
+			return nil, fmt.Errorf("the network names no hop that could prove its path")
+		}
+		for _, h := range hops {
+			i, ok := known[h.Name]
+			if !ok {
+				i = len(p.hops)
+				known[h.Name] = i
+				p.hops, p.pairs = append(p.hops, h), append(p.pairs, nil)
+			}
+			p.pairs[i] = append(p.pairs[i], pair)
+		}
+	}
+	var err error
+	p.before, err = p.read(ctx)
+	return p, err
+}
+
+func (p *proof) read(ctx context.Context) ([]technique.Count, error) {
+	counts := make([]technique.Count, len(p.hops))
+	for i, h := range p.hops {
+		var err error
+		if counts[i], err = h.Read(ctx); err != nil {
+			return nil, fmt.Errorf("read %s: %w", h.Name, err)
+		}
+	}
+	return counts, nil
+}
+
+// carried is what one pair sent and received.
+type carried struct {
+	bytes uint64 // payload, both ways
+	conns uint64
+}
+
+// settle is how long counters may take to show what has crossed, as those of a
+// user-space process do.
+const settle = 500 * time.Millisecond
+
+// finish reads the hops again and judges them.
+func (p *proof) finish(ctx context.Context, pairs []carried) ([]record.Hop, error) {
+	deadline := time.Now().Add(settle)
+	for {
+		after, err := p.read(ctx)
+		if err != nil {
+			return nil, err
+		}
+		hops, ok := p.judge(after, pairs)
+		if ok || time.Now().After(deadline) || ctx.Err() != nil {
+			return hops, nil
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// background is what may cross a hop that the payload must not cross: address
+// resolution, and half of the payload, since what took this path would have left
+// all of it, with headers, both ways.
+const background = 64 << 10 // bytes
+
+func (p *proof) judge(after []technique.Count, pairs []carried) ([]record.Hop, bool) {
+	out, all := make([]record.Hop, len(p.hops)), true
+	for i, h := range p.hops {
+		var sum carried
+		for _, pair := range p.pairs[i] {
+			sum.bytes += pairs[pair].bytes
+			sum.conns += pairs[pair].conns
+		}
+		r := record.Hop{
+			Name: h.Name, Kind: string(h.Kind), Absent: h.Absent, Unit: "bytes",
+			Packets: after[i].Packets - p.before[i].Packets, Bytes: after[i].Bytes - p.before[i].Bytes,
+			Need: sum.bytes,
+		}
+		got := r.Bytes
+		if h.Kind == technique.Connection {
+			r.Unit, r.Need, got = "packets", sum.conns, r.Packets
+		}
+		if h.Absent {
+			r.Need = sum.bytes/2 + background
+			r.OK = got <= r.Need
+		} else {
+			r.OK = got >= r.Need && got > 0
+		}
+		out[i], all = r, all && r.OK
+	}
+	return out, all
+}
+
+// verdict says in words what is wrong with a path, or nothing.
+func verdict(hops []record.Hop) string {
+	for _, h := range hops {
+		switch {
+		case h.OK:
+		case h.Absent:
+			return fmt.Sprintf("wrong path: %d bytes crossed %s, which the payload must not cross", h.Bytes, h.Name)
+		case h.Unit == "packets":
+			return fmt.Sprintf("path not proved: %s counted %d new connections of %d", h.Name, h.Packets, h.Need)
+		default:
+			return fmt.Sprintf("path not proved: %d bytes crossed %s, the payload was %d", h.Bytes, h.Name, h.Need)
+		}
+	}
+	return ""
+}

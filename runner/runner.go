@@ -1,0 +1,247 @@
+// Package runner measures: round by round it visits the networks of a plan,
+// builds each, proves that the traffic crosses it, drives the traffic and hands
+// every finished trial to the run file. It joins the contracts and knows no
+// driver, no statistics and no format.
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"nettoll/plan"
+	"nettoll/platform"
+	"nettoll/record"
+	"nettoll/sampler"
+	"nettoll/technique"
+	"nettoll/workload"
+)
+
+// Runner measures the cells of one run.
+type Runner struct {
+	Platform   platform.Platform
+	Techniques map[string]technique.Technique // by the network's name in the cells
+	Tools      map[string]workload.Tool
+	Machine    record.Machine
+	Settings   record.Settings
+	Cells      []record.Cell
+	// Before are the trials that the run file already holds.
+	Before []record.Trial
+	// Save keeps a finished trial for good. A trial that cannot be kept ends the run.
+	Save func(record.Trial) error
+	// Enough says which cells, by key, are known as well as was asked.
+	Enough func([]record.Trial) map[string]bool
+	// Watch is told what happens, for progress. It may be nil.
+	Watch Watch
+
+	cpu     *sampler.CPU
+	idle    float64
+	began   time.Time
+	spent   time.Duration // in warm-ups and windows
+	longest time.Duration // of all rounds
+	trials  []record.Trial
+	done    map[string]map[int]bool // cell key → rounds that have a trial
+	out     map[string]bool         // cells that are measured no more, by key
+	failed  map[string]int          // failures in a row
+	rounds  int
+}
+
+// Watch follows a run.
+type Watch interface {
+	Round(round, trials int) // a round begins, with so many trials
+	Begin(c record.Cell)
+	Trial(t record.Trial)
+}
+
+// giveUp is after how many failures in a row a cell is tried no more.
+const giveUp = 3
+
+// Run measures until every cell is known well enough, a limit is reached, or ctx
+// ends. Failing trials are recorded and do not end it. The error is one that
+// makes going on pointless: nothing can be saved, or the machine cannot be read.
+func (r *Runner) Run(ctx context.Context) (record.End, error) {
+	r.began = time.Now()
+	if err := r.prepare(ctx); err != nil {
+		return r.end(record.EndFailed, err), err
+	}
+	for round := 1; ; round++ {
+		if reason := r.over(ctx, round); reason != "" {
+			return r.end(reason, nil), nil
+		}
+		begin := time.Now()
+		ran, err := r.round(ctx, round)
+		if err != nil {
+			return r.end(record.EndFailed, err), err
+		}
+		if ran > 0 {
+			r.longest = max(r.longest, time.Since(begin))
+		}
+		if ctx.Err() == nil && !r.hurry() {
+			r.rounds = round
+		}
+	}
+}
+
+func (r *Runner) prepare(ctx context.Context) (err error) {
+	r.done, r.out, r.failed = map[string]map[int]bool{}, map[string]bool{}, map[string]int{}
+	for _, t := range r.Before {
+		r.note(t)
+	}
+	if r.cpu, err = sampler.NewCPU("/proc"); err != nil {
+		return err
+	}
+	r.idle, err = r.measureIdle(ctx)
+	return err
+}
+
+// note takes account of a trial.
+func (r *Runner) note(t record.Trial) {
+	key := t.Cell.Key()
+	if r.done[key] == nil {
+		r.done[key] = map[int]bool{}
+	}
+	r.done[key][t.Round] = true
+	r.trials = append(r.trials, t)
+	switch t.Status {
+	case record.Skipped:
+		r.out[key] = true
+	case record.OK:
+		r.failed[key] = 0
+	default:
+		if r.failed[key]++; r.failed[key] >= giveUp {
+			r.out[key] = true
+		}
+	}
+}
+
+// over says why no further round begins, or nothing.
+func (r *Runner) over(ctx context.Context, round int) string {
+	if ctx.Err() != nil {
+		return record.EndInterrupted
+	}
+	if r.allOut() {
+		return record.EndFailed
+	}
+	if round > r.Settings.MaxRounds {
+		return record.EndMaxRounds
+	}
+	if round > r.Settings.MinRounds && r.precise() {
+		return record.EndPrecision
+	}
+	if budget := r.budget(); budget > 0 && time.Since(r.began)+r.longest > budget {
+		return record.EndBudget
+	}
+	return ""
+}
+
+func (r *Runner) budget() time.Duration {
+	return time.Duration(r.Settings.Budget * float64(time.Second))
+}
+
+// hurry says that the budget is used up, in the middle of a round.
+func (r *Runner) hurry() bool { return r.budget() > 0 && time.Since(r.began) > r.budget() }
+
+// allOut says that there is nothing left to measure.
+func (r *Runner) allOut() bool {
+	for _, c := range r.Cells {
+		if !r.out[c.Key()] {
+			return false
+		}
+	}
+	return true
+}
+
+func (r *Runner) precise() bool {
+	enough := r.Enough(r.trials)
+	for _, c := range r.Cells {
+		if key := c.Key(); !r.out[key] && !enough[key] {
+			return false
+		}
+	}
+	return true
+}
+
+// round visits every network once and says how many trials it ran.
+func (r *Runner) round(ctx context.Context, round int) (ran int, err error) {
+	var visits []plan.Visit
+	var total int
+	for _, v := range plan.Visits(r.Cells, round, r.Settings.Seed) {
+		if v.Cells = r.open(v.Cells, round); len(v.Cells) > 0 {
+			visits = append(visits, v)
+			total += len(v.Cells)
+		}
+	}
+	if r.Watch != nil && total > 0 {
+		r.Watch.Round(round, total)
+	}
+	place := &order{round: round}
+	for _, v := range visits {
+		if ctx.Err() != nil || r.hurry() {
+			break
+		}
+		n, err := r.visit(ctx, v, place)
+		ran += n
+		if err != nil {
+			return ran, err
+		}
+	}
+	return ran, nil
+}
+
+// open are the cells that still want a trial in the round.
+func (r *Runner) open(cells []record.Cell, round int) (open []record.Cell) {
+	for _, c := range cells {
+		if key := c.Key(); !r.out[key] && !r.done[key][round] {
+			open = append(open, c)
+		}
+	}
+	return open
+}
+
+// order numbers the trials of a round.
+type order struct{ round, last int }
+
+// save completes a trial, keeps it for good and takes account of it.
+func (r *Runner) save(t record.Trial, place *order) error {
+	place.last++
+	t.Round, t.Order = place.round, place.last
+	t.Elapsed = time.Since(t.Started).Seconds()
+	t.Started = t.Started.UTC()
+	if err := r.Save(t); err != nil {
+		return fmt.Errorf("save trial: %w", err)
+	}
+	r.note(t)
+	if r.Watch != nil {
+		r.Watch.Trial(t)
+	}
+	return nil
+}
+
+func (r *Runner) end(reason string, err error) record.End {
+	e := record.End{
+		Finished: time.Now().UTC(), Reason: reason, Rounds: r.rounds,
+		Measuring: r.spent.Seconds(), Elapsed: time.Since(r.began).Seconds(), Idle: r.idle,
+	}
+	if err != nil {
+		e.Detail = err.Error()
+	}
+	return e
+}
+
+// unusable makes trials of a network that could not be used, one for each cell.
+func unusable(cells []record.Cell, began time.Time, err error) []record.Trial {
+	trials := make([]record.Trial, len(cells))
+	for i, c := range cells {
+		t := record.Trial{Cell: c, Started: began, Status: record.Failed, Reason: oneLine(err)}
+		var missing *technique.Unsupported
+		if errors.Is(err, technique.ErrUnsupported) {
+			t.Status = record.Skipped
+		}
+		if errors.As(err, &missing) {
+			t.Remedy = missing.Remedy
+		}
+		trials[i] = t
+	}
+	return trials
+}

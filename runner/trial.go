@@ -1,0 +1,208 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"nettoll/record"
+	"nettoll/sampler"
+	"nettoll/technique"
+	"nettoll/workload"
+)
+
+// grace is how much longer than its warm-up and window a trial may take.
+const grace = 15 * time.Second
+
+// trial measures one cell once. Whatever happens comes back as a trial.
+func (s *session) trial(ctx context.Context, c record.Cell, began time.Time) record.Trial {
+	t := record.Trial{Cell: c, Started: began}
+	warmup, window := seconds(s.r.Settings.Warmup), seconds(s.r.Settings.Duration)
+	ctx, cancel := context.WithTimeoutCause(ctx, warmup+window+grace,
+		fmt.Errorf("the trial took more than %v beyond its window", grace))
+	defer cancel()
+	if err := s.measure(ctx, &t, warmup, window); err != nil {
+		t.Status, t.Reason = record.Failed, oneLine(err)
+		if errors.Is(err, technique.ErrUnsupported) {
+			t.Status = record.Skipped
+			var missing *technique.Unsupported
+			if errors.As(err, &missing) {
+				t.Remedy = missing.Remedy
+			}
+		}
+		t.Metrics, t.Latency = nil, nil
+	}
+	return t
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+
+// link is a pair of endpoints with what belongs to it.
+type link struct {
+	client, server *Manned
+	toServer       netip.Addr
+	toClient       netip.Addr
+	hops           []technique.Hop
+	port           int
+}
+
+func (s *session) links(f technique.Family) ([]link, error) {
+	servers, clients := s.network.Servers(), s.network.Clients()
+	links := make([]link, len(clients))
+	for i, c := range clients {
+		n := technique.Topology{Servers: len(servers)}.Pair(i)
+		sv := servers[n]
+		l := link{client: s.agents.man(c, "client"), server: s.agents.man(sv, "server"), hops: s.network.Path(c, sv, f)}
+		l.port, _ = technique.Ports(n)
+		var err error
+		if l.toServer, err = s.network.Addr(c, sv, f); err != nil {
+			return nil, err
+		}
+		if l.toClient, err = s.network.Addr(sv, c, f); err != nil {
+			return nil, err
+		}
+		links[i] = l
+	}
+	return links, nil
+}
+
+func (s *session) measure(ctx context.Context, t *record.Trial, warmup, window time.Duration) error {
+	tool, ok := s.r.Tools[t.Cell.Tool]
+	if !ok {
+		return fmt.Errorf("no tool %s", t.Cell.Tool)
+	}
+	links, err := s.links(technique.Family(t.Cell.Family))
+	if err != nil {
+		return err
+	}
+	if t.Endpoints, err = facts(ctx, links); err != nil {
+		return err
+	}
+	before, err := counters(ctx, links)
+	if err != nil {
+		return err
+	}
+	paths := make([][]technique.Hop, len(links))
+	for i, l := range links {
+		paths[i] = l.hops
+	}
+	proof, err := begin(ctx, paths)
+	if err != nil {
+		return fmt.Errorf("prove path: %w", err)
+	}
+
+	w := s.r.watcher(s.network)
+	job := workload.Job{
+		Workload: t.Cell.Workload, Options: t.Cell.Options, Warmup: warmup, Duration: window,
+		CPUs:  Place(s.r.Machine, t.Cell.Placement),
+		Watch: workload.Watch{Open: w.open, Close: w.close},
+	}
+	for _, l := range links {
+		job.Pairs = append(job.Pairs, workload.Pair{Client: l.client, Server: l.server, Addr: l.toServer, Port: l.port})
+	}
+	place(t.Endpoints, job.CPUs)
+	driving := time.Now()
+	res, err := tool.Run(ctx, job)
+	s.r.spent += time.Since(driving)
+	if err != nil {
+		return err
+	}
+	return s.complete(ctx, t, res, w, proof, links, before)
+}
+
+// complete turns what was measured into the trial's figures, if the path holds.
+func (s *session) complete(ctx context.Context, t *record.Trial, res workload.Result, w *watcher, p *proof, links []link, before map[string]uint64) error {
+	pairs := make([]carried, len(links))
+	for i := range links {
+		pairs[i] = carried{res.Crossed[i].Bytes, res.Crossed[i].Conns}
+	}
+	var err error
+	if t.Path, err = p.finish(ctx, pairs); err != nil {
+		return fmt.Errorf("prove path: %w", err)
+	}
+	after, err := counters(ctx, links)
+	if err != nil {
+		return err
+	}
+	t.Counters = sampler.Delta(before, after)
+	use, err := w.use(res.Window)
+	if err != nil {
+		return err
+	}
+	use.Client, use.Server, use.Idle = res.Client, res.Server, s.r.idle
+	t.CPU = &use
+	t.Window, t.Latency, t.Flows, t.Warnings = res.Window.Seconds(), res.Latency, res.Flows, res.Warnings
+	var transactions uint64
+	for _, f := range res.Flows {
+		transactions += f.Transactions
+	}
+	t.Metrics = res.Metrics
+	cost(t.Metrics, use, s.r.idle, res.Window, res.Bytes, transactions)
+	t.Status = record.OK
+	if wrong := verdict(t.Path); wrong != "" {
+		t.Status, t.Reason = record.Invalid, wrong
+	}
+	return nil
+}
+
+// facts asks every endpoint what it is, once for each role.
+func facts(ctx context.Context, links []link) ([]record.Endpoint, error) {
+	var all []record.Endpoint
+	seen := map[*Manned]bool{}
+	ask := func(m *Manned, role string, peer, own netip.Addr) error {
+		if seen[m] {
+			return nil
+		}
+		seen[m] = true
+		var e record.Endpoint
+		if err := m.call(ctx, sampler.MethodEndpoint, peer, &e); err != nil {
+			return fmt.Errorf("%s: %w", m.Name(), err)
+		}
+		e.Name, e.Role, e.Address = m.Name(), role, own.String()
+		all = append(all, e)
+		return nil
+	}
+	for _, l := range links {
+		if err := ask(l.client, "client", l.toServer, l.toClient); err != nil {
+			return nil, err
+		}
+		if err := ask(l.server, "server", l.toClient, l.toServer); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// place notes where the processes of the endpoints are pinned.
+func place(endpoints []record.Endpoint, cpus workload.CPUs) {
+	for i := range endpoints {
+		endpoints[i].CPUs = cpus.Server
+		if endpoints[i].Role == "client" {
+			endpoints[i].CPUs = cpus.Client
+		}
+	}
+}
+
+// counters reads the counters of all endpoints, by "<endpoint>/<counter>".
+func counters(ctx context.Context, links []link) (map[string]uint64, error) {
+	all := map[string]uint64{}
+	seen := map[string]bool{}
+	for _, l := range links {
+		for _, m := range []*Manned{l.client, l.server} {
+			if seen[m.Name()] {
+				continue
+			}
+			seen[m.Name()] = true
+			var c map[string]uint64
+			if err := m.call(ctx, sampler.MethodCounters, nil, &c); err != nil {
+				return nil, fmt.Errorf("%s: %w", m.Name(), err)
+			}
+			for name, v := range c {
+				all[m.Name()+"/"+name] = v
+			}
+		}
+	}
+	return all, nil
+}

@@ -1,0 +1,97 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"nettoll/plan"
+	"nettoll/platform"
+	"nettoll/record"
+	"nettoll/technique"
+)
+
+// buildTime bounds the building of one network.
+const buildTime = 60 * time.Second
+
+// visit builds a network, measures its cells and takes it down again. A network
+// is built anew in every round, so that what differs from build to build is part
+// of the interval.
+func (r *Runner) visit(ctx context.Context, v plan.Visit, place *order) (ran int, err error) {
+	began := time.Now()
+	n, err := r.build(ctx, v)
+	if err != nil {
+		if ctx.Err() != nil {
+			return 0, nil
+		}
+		for _, t := range unusable(v.Cells, began, err) {
+			if err := r.save(t, place); err != nil {
+				return ran, err
+			}
+			ran++
+		}
+		return ran, nil
+	}
+	s := &session{r: r, network: n, agents: newAgents()}
+	for _, c := range v.Cells {
+		if r.Watch != nil {
+			r.Watch.Begin(c)
+		}
+		t := s.trial(ctx, c, began)
+		if ctx.Err() != nil && t.Status != record.OK {
+			break // interrupted: this is no failure of the network
+		}
+		if err := r.save(t, place); err != nil {
+			return ran, errors.Join(err, s.close(ctx))
+		}
+		ran++
+		began = time.Now()
+	}
+	if err := s.close(ctx); err != nil {
+		return ran, fmt.Errorf("%s: take down: %w", v.Network, err)
+	}
+	return ran, nil
+}
+
+func (r *Runner) build(ctx context.Context, v plan.Visit) (technique.Network, error) {
+	t, ok := r.Techniques[v.Network]
+	if !ok {
+		return nil, fmt.Errorf("no technique %s", v.Network)
+	}
+	shape, err := plan.ParseUnderlay(v.Underlay)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, buildTime)
+	defer cancel()
+	if err := t.Probe(ctx, r.Platform); err != nil {
+		return nil, err
+	}
+	return t.Connect(ctx, technique.Topology{
+		Hosts: v.Hosts, Servers: v.Servers, Clients: v.Clients,
+		Underlay: platform.Underlay{Rate: shape.Rate, Delay: shape.Delay},
+	}, r.Platform)
+}
+
+// session is a network at work, with the agents in it.
+type session struct {
+	r       *Runner
+	network technique.Network
+	agents  *agents
+}
+
+// closeTime bounds the taking down of one network, which goes on after an
+// interrupt.
+const closeTime = 30 * time.Second
+
+func (s *session) close(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
+	defer cancel()
+	return errors.Join(s.agents.close(), s.network.Close(ctx))
+}
+
+func oneLine(err error) string {
+	return strings.Join(strings.FieldsFunc(err.Error(), func(c rune) bool { return c == '\n' }), "; ")
+}

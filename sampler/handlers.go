@@ -1,0 +1,27 @@
+package sampler
+
+import (
+	"context"
+	"net/netip"
+
+	"nettoll/agent"
+	"nettoll/record"
+)
+
+// Methods of the agent.
+const (
+	MethodCounters = "sampler.counters" // nothing → map[string]uint64
+	MethodEndpoint = "sampler.endpoint" // netip.Addr of the peer → record.Endpoint
+)
+
+// Handlers are the agent's half: what is read inside an endpoint.
+func Handlers() map[string]agent.Handler {
+	return map[string]agent.Handler{
+		MethodCounters: agent.Typed(func(context.Context, struct{}) (map[string]uint64, error) {
+			return Counters("/proc")
+		}),
+		MethodEndpoint: agent.Typed(func(_ context.Context, peer netip.Addr) (record.Endpoint, error) {
+			return Endpoint(peer)
+		}),
+	}
+}

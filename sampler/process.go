@@ -1,0 +1,62 @@
+package sampler
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/prometheus/procfs"
+	"golang.org/x/sys/unix"
+
+	"nettoll/record"
+)
+
+// ProcessTime is the CPU time that a process has used so far.
+type ProcessTime struct {
+	at           time.Time
+	total        float64 // seconds, to the nanosecond
+	user, system float64 // seconds, in ticks
+}
+
+// Process reads the CPU time of a process of this PID namespace.
+func Process(pid int) (ProcessTime, error) {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(cpuClock(pid), &ts); err != nil {
+		return ProcessTime{}, fmt.Errorf("sampler: read CPU time of process %d: %w", pid, err)
+	}
+	p, err := procfs.NewProc(pid)
+	if err != nil {
+		return ProcessTime{}, fmt.Errorf("sampler: read CPU time of process %d: %w", pid, err)
+	}
+	st, err := p.Stat()
+	if err != nil {
+		return ProcessTime{}, fmt.Errorf("sampler: read CPU time of process %d: %w", pid, err)
+	}
+	const ticks = 100 // USER_HZ, the same on all architectures that Go runs on
+	return ProcessTime{
+		at:    time.Now(),
+		total: float64(ts.Nano()) / 1e9,
+		user:  float64(st.UTime) / ticks, system: float64(st.STime) / ticks,
+	}, nil
+}
+
+// cpuClock is the clock of a process' CPU time, as clock_getcpuclockid(3) makes it.
+func cpuClock(pid int) int32 {
+	const schedClock = 2
+	return int32(^pid<<3 | schedClock)
+}
+
+// Between is the CPU time used between two readings, scaled to a window of so
+// many seconds. The total is exact; its parts are in the proportion of the ticks.
+func Between(name string, from, to ProcessTime, window float64) record.ProcessCPU {
+	elapsed := to.at.Sub(from.at).Seconds()
+	if elapsed <= 0 {
+		return record.ProcessCPU{Name: name}
+	}
+	total := positive(to.total-from.total) * window / elapsed
+	user, system := positive(to.user-from.user), positive(to.system-from.system)
+	share := 0.0
+	if user+system > 0 {
+		share = user / (user + system)
+	}
+	return record.ProcessCPU{Name: name, User: total * share, System: total * (1 - share)}
+}

@@ -1,0 +1,50 @@
+package bridge
+
+import (
+	"context"
+
+	"nettoll/internal/plumb"
+	"nettoll/platform"
+	"nettoll/technique"
+)
+
+// Connect implements technique.Technique.
+func (t Technique) Connect(ctx context.Context, topo technique.Topology, p platform.Platform) (technique.Network, error) {
+	s, err := plumb.Begin(ctx, topo, p)
+	if err != nil {
+		return nil, err
+	}
+	n, err := t.build(s)
+	if err != nil {
+		return nil, s.Abandon(ctx, err)
+	}
+	return n, nil
+}
+
+func (t Technique) build(s *plumb.Site) (*plumb.Network, error) {
+	h := s.Hosts[0]
+	br, err := s.AddBridge(h, "br0", 0, true)
+	if err != nil {
+		return nil, err
+	}
+	if err := br.Attach(s, h.Nodes, plumb.Plug{Gateway: true}); err != nil {
+		return nil, err
+	}
+	if err := h.BridgeNetfilter(t.netfilter); err != nil {
+		return nil, err
+	}
+	rules, err := s.AddDockerRules(br)
+	if err != nil {
+		return nil, err
+	}
+	if err := rules.Commit(s); err != nil {
+		return nil, err
+	}
+	return &plumb.Network{Site: s, Hops: func(from, to *plumb.Node, _ technique.Family) []technique.Hop {
+		established := plumb.RuleHop(h, "rule established", technique.Rule, rules.Established)
+		if !t.netfilter {
+			established = plumb.Absent(established)
+		}
+		return []technique.Hop{from.Hop(), from.PortHop(), established, to.PortHop(), to.Hop()}
+	}}, nil
+}

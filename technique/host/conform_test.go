@@ -1,0 +1,18 @@
+package host_test
+
+import (
+	"testing"
+
+	"nettoll/internal/testutil"
+	"nettoll/technique"
+	"nettoll/technique/host"
+	"nettoll/technique/techniquetest"
+)
+
+func TestMain(m *testing.M) { testutil.Main(m) }
+
+func TestConformance(t *testing.T) {
+	for _, tech := range []technique.Technique{host.New(), host.NewNative()} {
+		t.Run(tech.Name(), func(t *testing.T) { techniquetest.Conform(t, tech) })
+	}
+}

@@ -1,0 +1,33 @@
+package host
+
+import (
+	"context"
+
+	"nettoll/internal/plumb"
+	"nettoll/platform"
+	"nettoll/technique"
+)
+
+// Connect implements technique.Technique.
+func (Technique) Connect(ctx context.Context, topo technique.Topology, p platform.Platform) (technique.Network, error) {
+	s, err := plumb.BeginHosts(ctx, topo, p)
+	if err != nil {
+		return nil, err
+	}
+	first, last := s.Hosts[0], s.Hosts[len(s.Hosts)-1]
+	for range topo.Servers {
+		s.Servers = append(s.Servers, s.OnHost(first))
+	}
+	for range topo.Clients {
+		s.Clients = append(s.Clients, s.OnHost(last))
+	}
+	return &plumb.Network{Site: s, Hops: hops}, nil
+}
+
+// hops: the kernel sends what a host says to its own address over lo.
+func hops(from, to *plumb.Node, _ technique.Family) []technique.Hop {
+	if from.Host == to.Host {
+		return []technique.Hop{from.LoopbackHop(), plumb.Absent(from.Host.UplinkHop())}
+	}
+	return []technique.Hop{from.Host.UplinkHop(), to.Host.UplinkHop()}
+}

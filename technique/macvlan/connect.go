@@ -1,0 +1,23 @@
+package macvlan
+
+import (
+	"context"
+
+	"nettoll/internal/plumb"
+	"nettoll/platform"
+	"nettoll/technique"
+)
+
+// Connect implements technique.Technique.
+func (Technique) Connect(ctx context.Context, topo technique.Topology, p platform.Platform) (technique.Network, error) {
+	s, err := plumb.Begin(ctx, topo, p)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range s.Nodes() {
+		if err := s.Child(n, "eth0", plumb.MacvlanBridge); err != nil {
+			return nil, s.Abandon(ctx, err)
+		}
+	}
+	return &plumb.Network{Site: s, Hops: plumb.ChildHops}, nil
+}

@@ -1,0 +1,115 @@
+package published
+
+import (
+	"context"
+	"net/netip"
+
+	"nettoll/internal/nl/nft"
+	"nettoll/internal/plumb"
+	"nettoll/platform"
+	"nettoll/technique"
+)
+
+// Connect implements technique.Technique.
+func (t Technique) Connect(ctx context.Context, topo technique.Topology, p platform.Platform) (technique.Network, error) {
+	inside := topo
+	inside.Clients = 0
+	s, err := plumb.Begin(ctx, inside, p)
+	if err != nil {
+		return nil, err
+	}
+	for range topo.Clients {
+		s.Clients = append(s.Clients, s.OnHost(s.Hosts[len(s.Hosts)-1]))
+	}
+	b := &build{Network: &plumb.Network{Site: s, Reach: reach}, dnat: map[key]nft.Rule{}}
+	b.Hops = b.path
+	if err := b.bridge(t.proxy); err != nil {
+		return nil, s.Abandon(ctx, err)
+	}
+	if t.proxy {
+		if err := b.startProxy(ctx); err != nil {
+			return nil, s.Abandon(ctx, err)
+		}
+	}
+	return b, nil
+}
+
+type build struct {
+	*plumb.Network
+	rules   *plumb.DockerRules
+	dnat    map[key]nft.Rule // none where a proxy serves
+	carried func(context.Context, int) (technique.Count, error)
+}
+
+type key struct {
+	node *plumb.Node
+	six  bool
+}
+
+// reach: clients know only the host's address.
+func reach(_, to *plumb.Node, f technique.Family) netip.Addr {
+	if f == technique.IPv6 {
+		return to.Host.Uplink().Addr6.Addr()
+	}
+	return to.Host.Uplink().Addr4.Addr()
+}
+
+func (b *build) bridge(proxy bool) error {
+	h := b.Hosts[0]
+	br, err := b.AddBridge(h, "br0", 0, true)
+	if err != nil {
+		return err
+	}
+	if err := br.Attach(b.Site, h.Nodes, plumb.Plug{Gateway: true}); err != nil {
+		return err
+	}
+	if err := h.BridgeNetfilter(true); err != nil {
+		return err
+	}
+	if b.rules, err = b.AddDockerRules(br); err != nil {
+		return err
+	}
+	if !proxy {
+		for i, n := range b.Site.Servers {
+			first, last := technique.Ports(i)
+			for _, six := range []bool{false, true} {
+				b.dnat[key{n, six}] = b.rules.Publish(n, first, last, six)
+			}
+		}
+	}
+	return b.rules.Commit(b.Site)
+}
+
+func (b *build) path(from, to *plumb.Node, f technique.Family) []technique.Hop {
+	var hops []technique.Hop
+	if from.Host != to.Host {
+		hops = append(hops, from.Host.UplinkHop(), to.Host.UplinkHop())
+	}
+	established := plumb.RuleHop(to.Host, "rule established", technique.Rule, b.rules.Established)
+	if b.carried != nil {
+		server := b.server(to)
+		hops = append(hops, technique.Hop{
+			Name: to.Host.Name() + "/proxy", Kind: technique.Proxy,
+			Read: func(ctx context.Context) (technique.Count, error) { return b.carried(ctx, server) },
+		}, plumb.Absent(established))
+	} else {
+		hops = append(hops, plumb.RuleHop(to.Host, "rule dnat "+to.Name(), technique.Connection, b.dnat[key{to, f == technique.IPv6}]))
+		if from.Host == to.Host {
+			established = plumb.Absent(established) // what the host itself sends is not forwarded
+		}
+		hops = append(hops, established)
+	}
+	return append(hops, to.PortHop(), to.Hop())
+}
+
+func (b *build) server(n *plumb.Node) int {
+	for i, s := range b.Site.Servers {
+		if s == n {
+			return i
+		}
+	}
+	return -1
+}
+
+var _ technique.Daemoner = (*build)(nil)
+var _ platform.Endpoint = (*plumb.Node)(nil)

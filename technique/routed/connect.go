@@ -1,0 +1,46 @@
+package routed
+
+import (
+	"context"
+
+	"nettoll/internal/plumb"
+	"nettoll/platform"
+	"nettoll/technique"
+)
+
+// Connect implements technique.Technique.
+func (Technique) Connect(ctx context.Context, topo technique.Topology, p platform.Platform) (technique.Network, error) {
+	s, err := plumb.Begin(ctx, topo, p)
+	if err != nil {
+		return nil, err
+	}
+	for _, h := range s.Hosts {
+		if err := host(s, h); err != nil {
+			return nil, s.Abandon(ctx, err)
+		}
+	}
+	if err := s.RouteContainers(); err != nil {
+		return nil, s.Abandon(ctx, err)
+	}
+	return &plumb.Network{Site: s, Hops: hops}, nil
+}
+
+const bridge = "br0"
+
+func host(s *plumb.Site, h *plumb.Host) error {
+	br, err := s.AddBridge(h, bridge, 0, true)
+	if err != nil {
+		return err
+	}
+	if err := br.Attach(s, h.Nodes, plumb.Plug{Gateway: true}); err != nil {
+		return err
+	}
+	return h.Forwarding()
+}
+
+func hops(from, to *plumb.Node, _ technique.Family) []technique.Hop {
+	return []technique.Hop{
+		from.Hop(), from.PortHop(), plumb.DeviceHop(from.Host.Name(), from.Host.NS, bridge), from.Host.UplinkHop(),
+		to.Host.UplinkHop(), plumb.DeviceHop(to.Host.Name(), to.Host.NS, bridge), to.PortHop(), to.Hop(),
+	}
+}

@@ -1,0 +1,94 @@
+package techniquetest
+
+import (
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"nettoll/internal/nl"
+	"nettoll/platform"
+	"nettoll/technique"
+)
+
+// kept is a platform whose hosts stay when a network is closed.
+type kept struct {
+	platform.Platform
+	hosts platform.Hosts
+}
+
+// Hosts implements platform.Platform.
+func (k *kept) Hosts(ctx context.Context, req platform.HostRequest) (platform.Hosts, error) {
+	if k.hosts == nil {
+		var err error
+		if k.hosts, err = k.Platform.Hosts(ctx, req); err != nil {
+			return nil, err
+		}
+	}
+	return stay{k.hosts}, nil
+}
+
+type stay struct{ platform.Hosts }
+
+func (stay) Close(context.Context) error { return nil }
+
+// inventory lists what is on the hosts.
+func (k *kept) inventory(t *testing.T) string {
+	t.Helper()
+	var b strings.Builder
+	for _, h := range k.hosts.All() {
+		inv, err := nl.Inventory(h.(platform.NetNSer).NetNS())
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&b, "%s\n%s", h.Name(), inv)
+	}
+	return b.String()
+}
+
+// mustBeMissing fails the test when a technique says that it is not supported
+// although the kernel was built with all that it names.
+func mustBeMissing(t *testing.T, err error) {
+	t.Helper()
+	var missing *technique.Unsupported
+	if !errors.Is(err, technique.ErrUnsupported) || !errors.As(err, &missing) {
+		t.Fatal(err)
+	}
+	if missing.Remedy == "" {
+		t.Errorf("%v: no remedy", err)
+	}
+	options := regexp.MustCompile(`CONFIG_\w+`).FindAllString(missing.Option, -1)
+	if len(options) == 0 {
+		t.Fatalf("unexpected skip: %v", err)
+	}
+	config := kernelConfig(t)
+	for _, o := range options {
+		if !strings.Contains(config, o+"=y\n") {
+			return
+		}
+	}
+	t.Fatalf("unexpected skip: the kernel has %s: %v", missing.Option, err)
+}
+
+// kernelConfig is how the kernel was built, or nothing where it does not tell.
+func kernelConfig(t *testing.T) string {
+	f, err := os.Open("/proc/config.gz")
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}

@@ -1,0 +1,33 @@
+// Package vxlan measures the datapath that overlay networks share: on each host a
+// bridge with the containers and a VXLAN device that carries their frames to the
+// other hosts in UDP.
+package vxlan
+
+import (
+	"context"
+
+	"nettoll/internal/plumb"
+	"nettoll/platform"
+)
+
+// Technique is vxlan.
+type Technique struct{}
+
+// New gives the technique.
+func New() Technique { return Technique{} }
+
+// Name implements technique.Technique.
+func (Technique) Name() string { return "vxlan" }
+
+// About implements technique.Technique.
+func (Technique) About() string {
+	return "a bridge and a VXLAN device on each host, one segment over all hosts, as in Swarm's overlay; MTU 50 below the underlay's"
+}
+
+// Hosts implements technique.Technique.
+func (Technique) Hosts() []int { return []int{2} }
+
+// Probe implements technique.Technique.
+func (Technique) Probe(ctx context.Context, _ platform.Platform) error {
+	return plumb.Check(ctx, plumb.Veth, plumb.BridgeDevice, plumb.VXLAN)
+}

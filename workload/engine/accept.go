@@ -1,0 +1,121 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// listener accepts connections until it is shut. It is closed when nobody uses it
+// any more.
+type listener struct {
+	fd   int
+	shut func()
+}
+
+// backlog is how many connections may wait to be accepted; the kernel lowers it to
+// net.core.somaxconn.
+const backlog = 4096
+
+// listen binds the wildcard address of a family, of IPv6 alone for IPv6.
+func (s *session) listen(wildcard netip.AddrPort) (err error) {
+	fd, sa, err := newSocket(wildcard)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			unix.Close(fd)
+			err = fmt.Errorf("listen on port %d: %w", wildcard.Port(), err)
+		}
+	}()
+	warnings, err := tune(fd, s.traffic, s.options)
+	if err != nil {
+		return err
+	}
+	s.warnings = append(s.warnings, warnings...)
+	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1); err != nil {
+		return err
+	}
+	if wildcard.Addr().Is6() {
+		if err := unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 1); err != nil {
+			return err
+		}
+	}
+	if err := unix.Bind(fd, sa); err != nil {
+		return err
+	}
+	if err := unix.Listen(fd, backlog); err != nil {
+		return err
+	}
+	s.listener = &listener{fd: fd, shut: sync.OnceFunc(func() { unix.Shutdown(fd, unix.SHUT_RDWR) })}
+	return nil
+}
+
+// accept takes connections until the session is halted. Each is looked at by
+// itself, so that a stranger who says nothing delays nobody.
+func (s *session) accept(cookie []byte) {
+	for !s.halted.Load() {
+		fd, _, err := unix.Accept4(s.listener.fd, unix.SOCK_CLOEXEC)
+		switch {
+		case err == nil:
+			s.threads.Go(func() { s.admit(fd, cookie) })
+		case errors.Is(err, unix.EINTR), errors.Is(err, unix.EAGAIN), errors.Is(err, unix.ECONNABORTED):
+		case s.halted.Load():
+		default:
+			s.fail(fmt.Errorf("accept connection: %w", err))
+			return
+		}
+	}
+}
+
+// admit makes a flow of a connection that knows the cookie.
+func (s *session) admit(fd int, cookie []byte) {
+	conn := handshake{fd, s.patience()}
+	greeting := make([]byte, helloSize)
+	if _, err := io.ReadFull(conn, greeting); err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+		clear(greeting)
+	}
+	f := s.claim(greeting, cookie)
+	if f == nil {
+		s.strangers.Add(1)
+		unix.Close(fd)
+		return
+	}
+	defer f.release()
+	err := ownThread(f.cpu)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", f.label, err)
+	}
+	err = errors.Join(err, s.equip(f, fd))
+	if err != nil {
+		conn.Write(append([]byte{refused}, "server: "+err.Error()...))
+		s.fail(err)
+		return
+	}
+	if _, err := conn.Write([]byte{welcome}); err != nil {
+		s.fail(fmt.Errorf("%s: acknowledge: %w", f.label, err))
+		return
+	}
+	s.live(f)
+}
+
+// claim returns the flow that a greeting asks for, or nil when it is a stranger's.
+func (s *session) claim(greeting, cookie []byte) *flow {
+	index, ok := parseHello(greeting, cookie)
+	if !ok || index >= len(s.flows) {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := s.flows[index]
+	if f.claimed {
+		return nil
+	}
+	f.claimed = true
+	return f
+}

@@ -1,0 +1,229 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync"
+	"time"
+
+	"nettoll/agent"
+	"nettoll/record"
+)
+
+// Methods of an agent that has the engine.
+const (
+	methodServe   = "engine.serve"
+	methodConnect = "engine.connect"
+	methodStart   = "engine.start"
+	methodStop    = "engine.stop"
+)
+
+// flowSpec is one flow, as one end is told of it.
+type flowSpec struct {
+	Label string         `json:"label"`
+	CPU   int            `json:"cpu"`             // -1 is any
+	To    netip.AddrPort `json:"to,omitzero"`     // client: where the server is
+	Index int            `json:"index,omitempty"` // client: the flow's number at the server
+}
+
+// openParams begin a session, a server's (serve) or a client's (connect).
+type openParams struct {
+	Session  string         `json:"session"` // chosen by the caller
+	Workload string         `json:"workload"`
+	Options  record.Options `json:"options"`
+	Cookie   []byte         `json:"cookie"`
+	Flows    []flowSpec     `json:"flows"`
+	Listen   netip.AddrPort `json:"listen,omitzero"` // server: wildcard address and port
+}
+
+// openResult says that the server listens, or that the client is connected.
+type openResult struct {
+	Warnings []record.Warning `json:"warnings,omitempty"`
+}
+
+type startParams struct {
+	Session  string        `json:"session"`
+	Warmup   time.Duration `json:"warmup"`
+	Duration time.Duration `json:"duration"`
+}
+
+// startResult is what the window held. Units are payload bytes or transactions,
+// of each flow, where the session is the measured end.
+type startResult struct {
+	Units     []int64 `json:"units,omitempty"`
+	Latencies string  `json:"hdr_v2,omitempty"`
+	CPU       cpuTime `json:"cpu"`
+}
+
+type stopParams struct {
+	Session string `json:"session"`
+}
+
+// stopResult is what a session leaves. Totals are since the connections were made.
+type stopResult struct {
+	Totals    []int64           `json:"totals,omitempty"`
+	TCP       []*record.TCPInfo `json:"tcp,omitempty"`
+	Strangers int64             `json:"strangers,omitempty"`
+}
+
+// Handlers is the engine's half of an agent, to be given to agent.Serve. It serves
+// any number of trials, one after the other or at once. Whatever is still going on
+// when ctx ends is ended.
+func Handlers(ctx context.Context) map[string]agent.Handler {
+	h := &half{process: &process{}, sessions: map[string]*session{}}
+	context.AfterFunc(ctx, h.endAll)
+	return h.handlers()
+}
+
+func (h *half) handlers() map[string]agent.Handler {
+	return map[string]agent.Handler{
+		methodServe:   agent.Typed(h.serve),
+		methodConnect: agent.Typed(h.connect),
+		methodStart:   agent.Typed(h.start),
+		methodStop:    agent.Typed(h.stop),
+	}
+}
+
+// half holds the sessions of one agent.
+type half struct {
+	process *process
+
+	mu       sync.Mutex
+	over     bool
+	sessions map[string]*session
+}
+
+func (h *half) serve(ctx context.Context, p openParams) (openResult, error) {
+	s, err := h.open(ctx, server, p)
+	if err != nil {
+		return openResult{}, err
+	}
+	if err := s.listen(p.Listen); err != nil {
+		s.end()
+		return openResult{}, err
+	}
+	s.threads.Go(func() { s.accept(p.Cookie) })
+	return h.keep(ctx, p.Session, s)
+}
+
+func (h *half) connect(ctx context.Context, p openParams) (openResult, error) {
+	s, err := h.open(ctx, client, p)
+	if err != nil {
+		return openResult{}, err
+	}
+	if err := s.dialAll(ctx, p.Cookie, p.Flows); err != nil {
+		return openResult{}, err
+	}
+	return h.keep(ctx, p.Session, s)
+}
+
+func (h *half) open(ctx context.Context, r role, p openParams) (*session, error) {
+	w, o, err := trafficOf(p.Workload, p.Options)
+	if err != nil {
+		return nil, err
+	}
+	if len(p.Cookie) != cookieSize {
+		return nil, fmt.Errorf("cookie of %d bytes: %d are needed", len(p.Cookie), cookieSize)
+	}
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	return newSession(r, w, o, h.process, p.Flows), nil
+}
+
+// keep makes a session known. A caller who has given up meanwhile will not ask
+// for it again, so then it ends here.
+func (h *half) keep(ctx context.Context, name string, s *session) (openResult, error) {
+	h.mu.Lock()
+	err := context.Cause(ctx)
+	if _, taken := h.sessions[name]; taken {
+		err = fmt.Errorf("session %q exists already", name)
+	}
+	if h.over {
+		err = errHalted
+	}
+	if err == nil {
+		h.sessions[name] = s
+	}
+	h.mu.Unlock()
+	if err != nil {
+		s.end()
+		return openResult{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return openResult{Warnings: s.warnings}, nil
+}
+
+func (h *half) start(ctx context.Context, p startParams) (startResult, error) {
+	h.mu.Lock()
+	s, ok := h.sessions[p.Session]
+	h.mu.Unlock()
+	if !ok {
+		return startResult{}, fmt.Errorf("start: no session %q", p.Session)
+	}
+	if p.Warmup < 0 || p.Duration <= 0 || p.Duration > time.Duration(highestLatency) {
+		return startResult{}, errors.New("start: the window must be longer than nothing and at most an hour")
+	}
+	use, err := s.start(ctx, p.Warmup, p.Duration)
+	if err != nil {
+		return startResult{}, err
+	}
+	return s.windowResult(use)
+}
+
+// stop ends a session. One that is not known has ended already.
+func (h *half) stop(_ context.Context, p stopParams) (stopResult, error) {
+	h.mu.Lock()
+	s, ok := h.sessions[p.Session]
+	delete(h.sessions, p.Session)
+	h.mu.Unlock()
+	if !ok {
+		return stopResult{}, nil
+	}
+	s.end()
+	r := stopResult{Strangers: s.strangers.Load()}
+	for _, f := range s.flows {
+		r.Totals = append(r.Totals, f.total)
+		r.TCP = append(r.TCP, f.info)
+	}
+	return r, nil
+}
+
+func (h *half) endAll() {
+	h.mu.Lock()
+	h.over = true
+	sessions := h.sessions
+	h.sessions = nil
+	h.mu.Unlock()
+	for _, s := range sessions {
+		s.end()
+	}
+}
+
+// windowResult collects what the flows counted. The window of each is closed.
+func (s *session) windowResult(use cpuTime) (startResult, error) {
+	r := startResult{CPU: use}
+	if !s.measured() {
+		return r, nil
+	}
+	sum := newLatencies()
+	for _, f := range s.flows {
+		if f.latencies == nil {
+			r.Units = append(r.Units, f.inside)
+			continue
+		}
+		r.Units = append(r.Units, f.latencies.count())
+		for i, n := range f.latencies.counts {
+			sum.counts[i] += n
+		}
+	}
+	if s.flows[0].latencies == nil {
+		return r, nil
+	}
+	var err error
+	r.Latencies, err = encodeHistogram(sum.histogram())
+	return r, err
+}

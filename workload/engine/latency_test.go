@@ -1,0 +1,68 @@
+package engine
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// TestSlotIsHdrHistograms records the same values with the library.
+func TestSlotIsHdrHistograms(t *testing.T) {
+	values := []int64{0, 1, 2, 1023, 1024, 2047, 2048, 2049, 4095, 4096, 1e6, 1e9, highestLatency - 1, highestLatency}
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 10_000 {
+		values = append(values, random.Int64N(highestLatency)>>random.IntN(40))
+	}
+	want := hdrhistogram.New(lowestLatency, highestLatency, significantDigits)
+	got := newLatencies()
+	for _, v := range values {
+		if err := want.RecordValue(v); err != nil {
+			t.Fatal(err)
+		}
+		got.add(v)
+	}
+	if got.count() != int64(len(values)) {
+		t.Errorf("%d values, want %d", got.count(), len(values))
+	}
+	counts := want.Export().Counts
+	if !slices.Equal(got.counts, counts[:len(got.counts)]) {
+		t.Error("the slots are not those of the library")
+	}
+	if !got.histogram().Equals(want) {
+		t.Error("the histogram is not that of the library")
+	}
+}
+
+func TestMergeHistograms(t *testing.T) {
+	var encoded []string
+	for _, value := range []int64{100, 200, 1_000_000} {
+		l := newLatencies()
+		l.add(value)
+		e, err := encodeHistogram(l.histogram())
+		if err != nil {
+			t.Fatal(err)
+		}
+		encoded = append(encoded, e)
+	}
+	sum, err := mergeHistograms(encoded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := recordHistogram(sum)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h.Count != 3 || h.Min != 100 || h.P50 != 200 {
+		t.Errorf("got %+v", h)
+	}
+	if h.Max < 1_000_000 || h.Max > 1_001_000 {
+		t.Errorf("maximum %d is not 1000000 and at most 0.1 %%", h.Max)
+	}
+	for _, garbage := range []string{"", "?", "AAAA", encoded[0][:20]} {
+		if _, err := mergeHistograms([]string{garbage}); err == nil {
+			t.Errorf("%q: no error", garbage)
+		}
+	}
+}

@@ -1,0 +1,187 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"nettoll/agent"
+	"nettoll/platform"
+)
+
+// agentEnv makes the test binary an agent. Its value is how the agent behaves.
+const agentEnv = "NETTOLL_TEST_AGENT"
+
+const (
+	behaves     = "well"
+	diesAtOnce  = "dies at once"
+	diesAtStart = "dies at start"
+)
+
+func TestMain(m *testing.M) {
+	if how := os.Getenv(agentEnv); how != "" {
+		os.Exit(beAgent(how))
+	}
+	os.Exit(m.Run())
+}
+
+func beAgent(how string) int {
+	ctx := context.Background()
+	handlers := Handlers(ctx)
+	die := func(context.Context, json.RawMessage) (any, error) {
+		fmt.Fprintln(os.Stderr, "out of coffee")
+		os.Exit(3)
+		return nil, nil
+	}
+	switch how {
+	case diesAtOnce:
+		die(ctx, nil)
+	case diesAtStart:
+		handlers[methodStart] = die
+	}
+	if err := agent.Serve(ctx, os.Stdin, os.Stdout, handlers); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// endpoint runs agents on this machine.
+type endpoint struct {
+	name string
+	how  string
+
+	mu      sync.Mutex
+	started []*agentProcess
+}
+
+func newEndpoint(name string) *endpoint { return &endpoint{name: name, how: behaves} }
+
+func (e *endpoint) Name() string { return e.name }
+
+func (e *endpoint) Start(_ context.Context, c platform.Command) (platform.Process, error) {
+	if c.Path != platform.Self {
+		return nil, fmt.Errorf("start %s: only nettoll itself is here", c.Path)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	p := &agentProcess{cmd: exec.Command(self, c.Args...), done: make(chan struct{})}
+	p.cmd.Env = append(append(os.Environ(), agentEnv+"="+e.how), c.Env...)
+	p.cmd.Stderr = &p.stderr
+	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	p.stdout, p.cmd.Stdout = r, w
+	err = p.cmd.Start()
+	w.Close()
+	if err != nil {
+		return nil, err
+	}
+	go func() {
+		if p.err = p.cmd.Wait(); p.err != nil {
+			p.err = fmt.Errorf("%w: %s", p.err, strings.TrimSpace(p.stderr.String()))
+		}
+		close(p.done)
+	}()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.started = append(e.started, p)
+	return p, nil
+}
+
+// gone checks that all agents of the endpoint have ended.
+func (e *endpoint) gone(t *testing.T) {
+	t.Helper()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, p := range e.started {
+		select {
+		case <-p.done:
+		default:
+			t.Errorf("%s: agent %d is still there", e.name, p.PID())
+		}
+	}
+}
+
+type agentProcess struct {
+	cmd    *exec.Cmd
+	stdin  io.WriteCloser
+	stdout io.Reader
+	stderr bytes.Buffer
+	done   chan struct{}
+	err    error
+}
+
+func (p *agentProcess) PID() int              { return p.cmd.Process.Pid }
+func (p *agentProcess) Stdin() io.WriteCloser { return p.stdin }
+func (p *agentProcess) Stdout() io.Reader     { return p.stdout }
+func (p *agentProcess) Wait() error           { <-p.done; return p.err }
+func (p *agentProcess) Kill() error           { p.cmd.Process.Kill(); <-p.done; return nil }
+
+func (p *agentProcess) Stderr() string {
+	select {
+	case <-p.done:
+		return p.stderr.String()
+	default:
+		return ""
+	}
+}
+
+// freePort finds a port on which nobody listens.
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", ":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+// leavesNothing checks at the end of a test that it left no socket, no memory file
+// and no goroutine of a session.
+func leavesNothing(t *testing.T) {
+	t.Helper()
+	before := descriptors(t)
+	t.Cleanup(func() {
+		if after := descriptors(t); after > before {
+			t.Errorf("%d sockets and memory files, %d before", after, before)
+		}
+		stacks := make([]byte, 1<<20)
+		stacks = stacks[:runtime.Stack(stacks, true)]
+		if bytes.Contains(stacks, []byte("engine.(*session)")) {
+			t.Errorf("a session is still going on:\n%s", stacks)
+		}
+	})
+}
+
+func descriptors(t *testing.T) (n int) {
+	t.Helper()
+	links, err := filepath.Glob("/proc/self/fd/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, link := range links {
+		target, err := os.Readlink(link)
+		if err == nil && (strings.HasPrefix(target, "socket:") || strings.Contains(target, "nettoll-payload")) {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,132 @@
+package engine
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"nettoll/agent"
+	"nettoll/platform"
+	"nettoll/record"
+	"nettoll/workload"
+)
+
+// trial is one Run of the tool.
+type trial struct {
+	job     workload.Job
+	traffic traffic
+	options record.Options // complete
+	cookie  []byte
+	servers []*party
+	clients []*party
+	flows   []plannedFlow
+}
+
+// party is one process of a trial: a client with all its flows, or a server with
+// all that come to its port.
+type party struct {
+	role     role
+	endpoint platform.Endpoint
+	listen   netip.AddrPort // server
+	session  string
+	flows    []flowSpec
+
+	agent *agent.Client
+	owned bool // the agent was started for this trial
+
+	opened openResult
+	window startResult
+	left   stopResult
+}
+
+func (p *party) String() string { return fmt.Sprintf("%s %s", p.role, p.endpoint.Name()) }
+
+// plannedFlow finds a flow at its two ends.
+type plannedFlow struct {
+	client, server     *party
+	atClient, atServer int // index into the flows of each
+	pair               int // of the job
+	stream             int // among the flows of its pair
+}
+
+// plan checks a job and says which process has which flows. Flow i of the trial
+// is pinned to the i-th CPU of each end's set, modulo its size.
+func plan(job workload.Job) (*trial, error) {
+	w, options, err := trafficOf(job.Workload, job.Options)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(job.Pairs) == 0:
+		return nil, errors.New("no client and server given")
+	case job.Warmup < 0:
+		return nil, fmt.Errorf("warm-up of %v", job.Warmup)
+	case job.Duration <= 0 || job.Duration > time.Duration(highestLatency):
+		return nil, fmt.Errorf("duration of %v: more than nothing and at most %v is possible", job.Duration, time.Duration(highestLatency))
+	}
+	t := &trial{job: job, traffic: w, options: options, cookie: make([]byte, cookieSize)}
+	rand.Read(t.cookie)
+	for i, pair := range job.Pairs {
+		if err := t.addPair(i, pair); err != nil {
+			return nil, err
+		}
+	}
+	for i, p := range t.parties() {
+		p.session = fmt.Sprintf("%x/%d", t.cookie, i)
+	}
+	return t, nil
+}
+
+func (t *trial) addPair(index int, pair workload.Pair) error {
+	addr := pair.Addr.Unmap()
+	if !addr.IsValid() {
+		return fmt.Errorf("client %s: no address of server %s", pair.Client.Name(), pair.Server.Name())
+	}
+	if pair.Port < 1 || pair.Port > 65535 {
+		return fmt.Errorf("server %s: port %d", pair.Server.Name(), pair.Port)
+	}
+	wildcard := netip.IPv6Unspecified()
+	if addr.Is4() {
+		wildcard = netip.IPv4Unspecified()
+	}
+	c := find(&t.clients, party{role: client, endpoint: pair.Client})
+	s := find(&t.servers, party{role: server, endpoint: pair.Server, listen: netip.AddrPortFrom(wildcard, uint16(pair.Port))})
+	for stream := range t.options.Streams {
+		n := len(t.flows)
+		label := fmt.Sprintf("flow %d of client %s", len(c.flows), pair.Client.Name())
+		t.flows = append(t.flows, plannedFlow{client: c, server: s, atClient: len(c.flows), atServer: len(s.flows), pair: index, stream: stream})
+		c.flows = append(c.flows, flowSpec{
+			Label: label,
+			CPU:   nth(t.job.CPUs.Client, n),
+			To:    netip.AddrPortFrom(addr, uint16(pair.Port)),
+			Index: len(s.flows),
+		})
+		s.flows = append(s.flows, flowSpec{Label: label, CPU: nth(t.job.CPUs.Server, n)})
+	}
+	return nil
+}
+
+// find returns the party that is like want, and adds it if there is none.
+func find(parties *[]*party, want party) *party {
+	for _, p := range *parties {
+		if p.endpoint == want.endpoint && p.listen == want.listen {
+			return p
+		}
+	}
+	*parties = append(*parties, &want)
+	return &want
+}
+
+// nth is the CPU of the n-th flow of the trial, or -1 for any.
+func nth(cpus []int, n int) int {
+	if len(cpus) == 0 {
+		return -1
+	}
+	return cpus[n%len(cpus)]
+}
+
+// parties lists servers, then clients.
+func (t *trial) parties() []*party {
+	return append(append([]*party(nil), t.servers...), t.clients...)
+}

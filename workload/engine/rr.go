@@ -1,0 +1,83 @@
+package engine
+
+import (
+	"errors"
+	"syscall"
+
+	"nettoll/record"
+)
+
+func rrOptions(o *record.Options) error {
+	if o.MessageSize != 0 {
+		return errors.New("message size has no effect: request and response have sizes of their own")
+	}
+	if o.ZeroCopy || o.SkipRxCopy {
+		return errors.New("zero-copy and skip-rx-copy have no effect")
+	}
+	if o.RequestSize == 0 {
+		o.RequestSize = 1
+	}
+	if o.ResponseSize == 0 {
+		o.ResponseSize = 1
+	}
+	return nil
+}
+
+func newRequester(f *flow, o record.Options) (step, error) {
+	f.out, f.in = payload(o.RequestSize), make([]byte, o.ResponseSize)
+	f.latencies = newLatencies()
+	return requestStep, nil
+}
+
+// requestStep sends (the rest of) the request, or receives (more of) the
+// response. A transaction is finished by its last byte.
+//
+//go:nosplit
+func requestStep(f *flow) (int64, syscall.Errno) {
+	if f.sent < len(f.out) {
+		if f.sent == 0 {
+			f.begun = nanotime()
+		}
+		n, errno := send(f.fd, f.out[f.sent:])
+		f.sent += n
+		return 0, errno
+	}
+	n, errno := receive(f.fd, f.in[f.got:], 0)
+	f.now = nanotime()
+	f.got += n
+	if f.got < len(f.in) {
+		return 0, errno
+	}
+	f.sent, f.got = 0, 0
+	if f.begun >= f.opens && f.now <= f.closes {
+		f.latencies.add(f.now - f.begun)
+	}
+	return 1, 0
+}
+
+func newResponder(f *flow, o record.Options) (step, error) {
+	f.out, f.in = payload(o.ResponseSize), make([]byte, o.RequestSize)
+	f.sent = len(f.out)
+	return respondStep, nil
+}
+
+// respondStep sends (the rest of) the response, or receives (more of) the next
+// request.
+//
+//go:nosplit
+func respondStep(f *flow) (int64, syscall.Errno) {
+	if f.sent < len(f.out) {
+		n, errno := send(f.fd, f.out[f.sent:])
+		f.sent += n
+		if f.sent < len(f.out) {
+			return 0, errno
+		}
+		return 1, 0
+	}
+	n, errno := receive(f.fd, f.in[f.got:], 0)
+	f.got += n
+	if f.got == len(f.in) {
+		f.sent, f.got = 0, 0
+	}
+	return 0, errno
+}

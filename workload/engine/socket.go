@@ -1,0 +1,114 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"nettoll/record"
+)
+
+// pollInterval is how long a flow waits for the network before it looks whether
+// it is to stop.
+const pollInterval = 200 * time.Millisecond
+
+// tune makes the settings of a socket that both ends have, before it listens or
+// connects: the window has to be known when the connection is made. Connections
+// inherit them from the listener. The warning says what the kernel did not grant.
+func tune(fd int, w traffic, o record.Options) (warnings []record.Warning, err error) {
+	if o.Window > 0 {
+		for _, buffer := range []struct {
+			option      int
+			name, limit string
+		}{
+			{unix.SO_SNDBUF, "send", "net.core.wmem_max"},
+			{unix.SO_RCVBUF, "receive", "net.core.rmem_max"},
+		} {
+			if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, buffer.option, o.Window); err != nil {
+				return nil, fmt.Errorf("set %s buffer to %d: %w", buffer.name, o.Window, err)
+			}
+			got, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, buffer.option)
+			if err != nil {
+				return nil, fmt.Errorf("get %s buffer: %w", buffer.name, err)
+			}
+			if w := windowLimited(buffer.name, buffer.limit, o.Window, got); w != nil {
+				warnings = append(warnings, *w)
+			}
+		}
+	}
+	if o.Congestion != "" {
+		if err := unix.SetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION, o.Congestion); err != nil {
+			return nil, congestionError(o.Congestion, err)
+		}
+	}
+	if w.noDelay {
+		if err := unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1); err != nil {
+			return nil, fmt.Errorf("set TCP_NODELAY: %w", err)
+		}
+	}
+	return warnings, setTimeouts(fd)
+}
+
+func setTimeouts(fd int) error {
+	tv := unix.NsecToTimeval(int64(pollInterval))
+	for _, option := range []int{unix.SO_RCVTIMEO, unix.SO_SNDTIMEO} {
+		if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, option, &tv); err != nil {
+			return fmt.Errorf("set socket timeout: %w", err)
+		}
+	}
+	return nil
+}
+
+// congestionError names the algorithms that there are.
+func congestionError(name string, err error) error {
+	if errors.Is(err, unix.ENOENT) {
+		err = errors.New("not available here")
+	}
+	if available, readErr := os.ReadFile("/proc/sys/net/ipv4/tcp_available_congestion_control"); readErr == nil {
+		return fmt.Errorf("congestion control %q: %w (available: %s)", name, err, strings.TrimSpace(string(available)))
+	}
+	return fmt.Errorf("congestion control %q: %w", name, err)
+}
+
+// newSocket makes a TCP socket for the family of addr.
+func newSocket(addr netip.AddrPort) (fd int, sa unix.Sockaddr, err error) {
+	domain := unix.AF_INET6
+	if addr.Addr().Is4() {
+		domain = unix.AF_INET
+		sa = &unix.SockaddrInet4{Port: int(addr.Port()), Addr: addr.Addr().As4()}
+	} else {
+		sa = &unix.SockaddrInet6{Port: int(addr.Port()), Addr: addr.Addr().As16()}
+	}
+	fd, err = unix.Socket(domain, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, unix.IPPROTO_TCP)
+	if err != nil {
+		return -1, nil, fmt.Errorf("make socket: %w", err)
+	}
+	return fd, sa, nil
+}
+
+// tcpInfo asks the kernel about a connection.
+func tcpInfo(fd int) (*record.TCPInfo, error) {
+	info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
+	if err != nil {
+		return nil, fmt.Errorf("get TCP_INFO: %w", err)
+	}
+	congestion, err := unix.GetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION)
+	if err != nil {
+		return nil, fmt.Errorf("get TCP_CONGESTION: %w", err)
+	}
+	return &record.TCPInfo{
+		Retransmits: info.Total_retrans,
+		RTT:         info.Rtt,
+		RTTVar:      info.Rttvar,
+		Cwnd:        info.Snd_cwnd,
+		SndMSS:      info.Snd_mss,
+		RcvMSS:      info.Rcv_mss,
+		PMTU:        info.Pmtu,
+		Congestion:  strings.TrimRight(congestion, "\x00"),
+	}, nil
+}

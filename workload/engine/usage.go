@@ -1,0 +1,50 @@
+package engine
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// cpuTime is CPU time of one process in the window, in seconds.
+type cpuTime struct {
+	User   float64 `json:"user_s"`
+	System float64 `json:"system_s"`
+}
+
+// cpuBetween is the CPU time of this process from t0 to t1, both of nanotime. The
+// timer can be late by a scheduling delay, so what was used between the two
+// readings is scaled to the window. It gives up when quit is closed.
+func cpuBetween(t0, t1 int64, quit <-chan struct{}) cpuTime {
+	if !sleepUntil(t0, quit) {
+		return cpuTime{}
+	}
+	from, begun := processCPU(), nanotime()
+	if !sleepUntil(t1, quit) {
+		return cpuTime{}
+	}
+	to, ended := processCPU(), nanotime()
+	scale := float64(t1-t0) / float64(ended-begun)
+	return cpuTime{User: (to.User - from.User) * scale, System: (to.System - from.System) * scale}
+}
+
+func processCPU() cpuTime {
+	var u unix.Rusage
+	unix.Getrusage(unix.RUSAGE_SELF, &u) // cannot fail: both arguments are valid
+	return cpuTime{
+		User:   time.Duration(u.Utime.Nano()).Seconds(),
+		System: time.Duration(u.Stime.Nano()).Seconds(),
+	}
+}
+
+// sleepUntil reports whether t came before quit was closed.
+func sleepUntil(t int64, quit <-chan struct{}) bool {
+	timer := time.NewTimer(time.Duration(t - nanotime()))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-quit:
+		return false
+	}
+}

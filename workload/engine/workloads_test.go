@@ -1,0 +1,74 @@
+package engine
+
+import (
+	"strings"
+	"testing"
+
+	"nettoll/record"
+)
+
+func TestTrafficOf(t *testing.T) {
+	for _, c := range []struct {
+		name, workload string
+		options, want  record.Options
+		err            string
+	}{
+		{"stream by default", record.TCPStream, record.Options{},
+			record.Options{Streams: 1, MessageSize: 128 << 10}, ""},
+		{"stream as asked", record.TCPStream, record.Options{Streams: 4, MessageSize: 1, ZeroCopy: true, SkipRxCopy: true},
+			record.Options{Streams: 4, MessageSize: 1, ZeroCopy: true, SkipRxCopy: true}, ""},
+		{"rr by default", record.TCPRR, record.Options{},
+			record.Options{Streams: 1, RequestSize: 1, ResponseSize: 1}, ""},
+		{"rr as asked", record.TCPRR, record.Options{RequestSize: 200, ResponseSize: 3000, Window: 1 << 20, Congestion: "reno"},
+			record.Options{Streams: 1, RequestSize: 200, ResponseSize: 3000, Window: 1 << 20, Congestion: "reno"}, ""},
+		{"unknown", "udp_magic", record.Options{}, record.Options{}, `unknown workload "udp_magic"`},
+		{"stream with a request", record.TCPStream, record.Options{RequestSize: 1}, record.Options{}, "no effect"},
+		{"rr with a message", record.TCPRR, record.Options{MessageSize: 1}, record.Options{}, "no effect"},
+		{"rr with zero-copy", record.TCPRR, record.Options{ZeroCopy: true}, record.Options{}, "no effect"},
+		{"rr without copy", record.TCPRR, record.Options{SkipRxCopy: true}, record.Options{}, "no effect"},
+		{"negative streams", record.TCPStream, record.Options{Streams: -1}, record.Options{}, "streams is -1"},
+		{"huge message", record.TCPStream, record.Options{MessageSize: 1 << 40}, record.Options{}, "message size is"},
+		{"negative window", record.TCPStream, record.Options{Window: -5}, record.Options{}, "window is -5"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, got, err := trafficOf(c.workload, c.options)
+			if c.err != "" {
+				if err == nil || !strings.Contains(err.Error(), c.err) {
+					t.Errorf("error %v does not say %q", err, c.err)
+				}
+				return
+			}
+			if err != nil || got != c.want {
+				t.Errorf("got %+v, %v\nwant %+v", got, err, c.want)
+			}
+			if _, again, err := trafficOf(c.workload, got); err != nil || again != got {
+				t.Errorf("complete options change to %+v, %v", again, err)
+			}
+		})
+	}
+}
+
+func TestWarnings(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		got  *record.Warning
+		want string // code, or nothing
+	}{
+		{"kernel works", generatorLimited("client c", cpuTime{User: 0.25, System: 0.75}), ""},
+		{"generator works", generatorLimited("client c", cpuTime{User: 0.26, System: 0.74}), WarnGenerator},
+		{"too little to say", generatorLimited("client c", cpuTime{User: 0.05, System: 0.01}), ""},
+		{"nothing used", generatorLimited("client c", cpuTime{}), ""},
+		{"among ourselves", strangersCame("server s", 0), ""},
+		{"strangers", strangersCame("server s", 2), WarnStrangers},
+		{"window granted", windowLimited("send", "wmem_max", 1000, 2000), ""},
+		{"window limited", windowLimited("send", "wmem_max", 1000, 1998), WarnWindow},
+	} {
+		got := ""
+		if c.got != nil {
+			got = c.got.Code
+		}
+		if got != c.want {
+			t.Errorf("%s: warning %q, want %q", c.name, got, c.want)
+		}
+	}
+}
