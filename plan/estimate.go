@@ -10,8 +10,8 @@ import (
 
 // Time beside warm-up and window that an estimate assumes.
 const (
-	TrialOverhead = 50 * time.Millisecond // starting, connecting and reading counters
-	VisitOverhead = 60 * time.Millisecond // building a network and taking it down
+	TrialOverhead = 20 * time.Millisecond // starting, connecting and reading counters
+	VisitOverhead = 30 * time.Millisecond // building a network and taking it down
 )
 
 // Forecast says how long a run would take.
@@ -26,13 +26,13 @@ type Forecast struct {
 	Bounded   bool // the time budget is what bounds Max
 }
 
-// Estimate says how long measuring the cells takes. A round that begins within
-// the budget is finished, so that Max can be longer than the budget by one round.
+// Estimate says how long measuring the cells takes. No round begins that would end
+// after the budget, but for the first.
 func Estimate(cells []record.Cell, set record.Settings) Forecast {
 	f := Forecast{Cells: len(cells), Visits: len(group(cells)), MinRounds: set.MinRounds, MaxRounds: set.MaxRounds}
 	round := float64(f.Cells)*(set.Warmup+set.Duration+TrialOverhead.Seconds()) + float64(f.Visits)*VisitOverhead.Seconds()
 	if set.Budget > 0 && round > 0 {
-		begun := math.Ceil(set.Budget / round)
+		begun := max(1, math.Floor(set.Budget/round))
 		if begun < float64(f.MaxRounds) {
 			f.MaxRounds, f.Bounded = int(begun), true
 		}

@@ -163,7 +163,7 @@ func TestExpandErrors(t *testing.T) {
 		{"addresses", func(s *Suite) { s.Networks, s.Clients = []string{"sharedns"}, 4092 }, `clients: one host would hold 4093 servers and clients, sharedns takes 4092 there; write fewer, or leave sharedns out`, "--clients"},
 		{"budget", func(s *Suite) {
 			s.Networks, s.Duration, s.Warmup, s.TimeBudget = []string{"bridge", "veth"}, time.Second, 0, 3*time.Second
-		}, `time_budget: 3s is less than one round of 3 cells takes, about 3.33s; write more, or measure less`, "--time-budget"},
+		}, `time_budget: 3s is less than one round of 3 cells takes, about 3.15s; write more, or measure less`, "--time-budget"},
 		{"too many", func(s *Suite) {
 			s.Networks, s.Workloads = []string{"all"}, nil
 			for i := range 1000 {

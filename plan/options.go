@@ -45,21 +45,18 @@ func (s Suite) checkOptions(field string, w Workload) error {
 	if strings.Trim(w.Congestion, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" || len(w.Congestion) > 15 {
 		return s.fault(field+".congestion", "%q is not a congestion control; write a name such as cubic", w.Congestion)
 	}
-	transactions := strings.HasSuffix(w.Name, "rr")
 	for _, o := range []struct {
-		name    string
-		given   bool
-		useless bool
-		mend    string
+		name  string
+		given bool
 	}{
-		{"message_size", w.MessageSize != 0, transactions, "request_size and response_size are what it has"},
-		{"zero_copy", w.ZeroCopy, transactions, "it is for streams"},
-		{"skip_rx_copy", w.SkipRxCopy, transactions, "it is for streams"},
-		{"request_size", w.RequestSize != 0, !transactions, "message_size is what it has"},
-		{"response_size", w.ResponseSize != 0, !transactions, "message_size is what it has"},
+		{"message_size", w.MessageSize != 0},
+		{"zero_copy", w.ZeroCopy},
+		{"skip_rx_copy", w.SkipRxCopy},
+		{"request_size", w.RequestSize != 0},
+		{"response_size", w.ResponseSize != 0},
 	} {
-		if o.given && o.useless {
-			return s.fault(field+"."+o.name, "has no effect on %s; leave it out: %s", w.Name, o.mend)
+		if o.given && !Takes(w.Name, strings.ReplaceAll(o.name, "_", "-")) {
+			return s.fault(field+"."+o.name, "has no effect on %s; leave it out", w.Name)
 		}
 	}
 	return nil

@@ -155,6 +155,18 @@ func TestFlag(t *testing.T) {
 	}
 }
 
+func TestTakes(t *testing.T) {
+	for option, want := range map[string][2]bool{
+		"message-size": {true, false}, "zero-copy": {true, false}, "skip-rx-copy": {true, false},
+		"request-size": {false, true}, "response-size": {false, true},
+		"streams": {true, true}, "window": {true, true}, "congestion": {true, true},
+	} {
+		if got := [2]bool{Takes("tcp_stream", option), Takes("tcp_rr", option)}; got != want {
+			t.Errorf("%s: streams and transactions take it: %v, want %v", option, got, want)
+		}
+	}
+}
+
 // TestFaultOfLoadedSuite shows that what only Expand can find is named by its
 // place in the file too.
 func TestFaultOfLoadedSuite(t *testing.T) {
@@ -186,7 +198,7 @@ func TestEstimate(t *testing.T) {
 	stream, veth := rr, rr
 	stream.Workload, veth.Network = "tcp_stream", "veth"
 	cells := []record.Cell{rr, stream, veth}
-	const round = 3*450*time.Millisecond + 2*60*time.Millisecond // 1.47 s
+	const round = 3*(400*time.Millisecond+TrialOverhead) + 2*VisitOverhead // 1.32 s
 	set := record.Settings{Duration: 0.3, Warmup: 0.1, MinRounds: 6, MaxRounds: 40}
 	for _, c := range []struct {
 		name   string
@@ -197,7 +209,7 @@ func TestEstimate(t *testing.T) {
 		{"no budget", cells, 0, Forecast{3, 2, 6, 40, round, 6 * round, 40 * round, false}},
 		{"wide budget", cells, 1000, Forecast{3, 2, 6, 40, round, 6 * round, 40 * round, false}},
 		{"budget ends within a round", cells, 15, Forecast{3, 2, 6, 11, round, 6 * round, 11 * round, true}},
-		{"budget below the least", cells, 3, Forecast{3, 2, 3, 3, round, 3 * round, 3 * round, true}},
+		{"budget below the least", cells, 3, Forecast{3, 2, 2, 2, round, 2 * round, 2 * round, true}},
 		{"nothing", nil, 10, Forecast{0, 0, 6, 40, 0, 0, 0, false}},
 	} {
 		set.Budget = c.budget
@@ -205,7 +217,7 @@ func TestEstimate(t *testing.T) {
 			t.Errorf("%s: %s", c.name, diff)
 		}
 	}
-	want := "assuming 50ms beside warm-up and window for each trial, and 60ms for building a network"
+	want := "assuming 20ms beside warm-up and window for each trial, and 30ms for building a network"
 	if got := (Forecast{}).Assumes(); got != want {
 		t.Errorf("got %q", got)
 	}

@@ -74,6 +74,12 @@ type NetNSer interface {
 // has put it.
 const Self = "nettoll:self"
 
+// Transient is a set of hosts that were made for the caller: whatever is made on
+// them is gone when they are closed.
+type Transient interface {
+	Transient() bool
+}
+
 // Sharer is a host that can make a container in the network namespace of
 // another, as docker run --network container:NAME does.
 type Sharer interface {

@@ -44,6 +44,7 @@ type Runner struct {
 	done    map[string]map[int]bool // cell key → rounds that have a trial
 	out     map[string]bool         // cells that are measured no more, by key
 	failed  map[string]int          // failures in a row
+	probed  map[string]bool         // networks that can be built here
 	rounds  int
 }
 
@@ -85,6 +86,7 @@ func (r *Runner) Run(ctx context.Context) (record.End, error) {
 
 func (r *Runner) prepare(ctx context.Context) (err error) {
 	r.done, r.out, r.failed = map[string]map[int]bool{}, map[string]bool{}, map[string]int{}
+	r.probed = map[string]bool{}
 	for _, t := range r.Before {
 		r.note(t)
 	}

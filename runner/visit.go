@@ -66,8 +66,11 @@ func (r *Runner) build(ctx context.Context, v plan.Visit) (technique.Network, er
 	}
 	ctx, cancel := context.WithTimeout(ctx, buildTime)
 	defer cancel()
-	if err := t.Probe(ctx, r.Platform); err != nil {
-		return nil, err
+	if !r.probed[v.Network] {
+		if err := t.Probe(ctx, r.Platform); err != nil {
+			return nil, err
+		}
+		r.probed[v.Network] = true
 	}
 	return t.Connect(ctx, technique.Topology{
 		Hosts: v.Hosts, Servers: v.Servers, Clients: v.Clients,

@@ -52,7 +52,7 @@ Ctrl-C ends the run with a report of what there is; --resume goes on with it.`,
 			}
 			cells, err := f.expand(suite)
 			if err != nil {
-				return flagError(err)
+				return flagError(err, cmd.Flags().Changed)
 			}
 			set := plan.Settings(suite)
 			set.SelfCheck = f.selfCheck

@@ -107,15 +107,15 @@ func (f *runFlags) suiteOf(cmd *cobra.Command, args []string) (plan.Suite, error
 		return s, err
 	}
 	if err := s.Validate(); err != nil {
-		return s, flagError(err)
+		return s, flagError(err, cmd.Flags().Changed)
 	}
 	return s, nil
 }
 
-// flagError names a fault of a suite by flag, where it did not come from a file.
-func flagError(err error) error {
+// flagError names a fault of a suite by flag, where a flag said it and no file.
+func flagError(err error, given func(string) bool) error {
 	var field *plan.FieldError
-	if errors.As(err, &field) && field.At == "" && field.Flag() != "" {
+	if errors.As(err, &field) && field.Flag() != "" && (field.At == "" || given(strings.TrimPrefix(field.Flag(), "--"))) {
 		switch flag := field.Flag(); flag {
 		case "--networks":
 			return usagef("%s", field.Text)

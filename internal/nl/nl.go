@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -156,30 +157,17 @@ func (n *NS) Master(device, bridge string) error {
 	return nil
 }
 
-// Move moves a device to another namespace under a new name.
-func (n *NS) Move(device, toPath, newName string) error {
-	l, err := n.Link(device)
+// AddPair creates a veth pair, one end here and the other, named peer, in the
+// namespace at peerPath.
+func (n *NS) AddPair(name, peerPath, peer string) error {
+	to, err := os.Open(peerPath)
 	if err != nil {
-		return err
+		return fmt.Errorf("open network namespace: %w", err)
 	}
-	to, err := openFD(toPath)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(to)
-	if err := again(func() error { return n.LinkSetNsFd(l, to) }); err != nil {
-		return fmt.Errorf("move %s to another namespace: %w", device, err)
-	}
-	return With(toPath, func(n *NS) error {
-		l, err := n.Link(device)
-		if err != nil {
-			return err
-		}
-		if err := again(func() error { return n.LinkSetName(l, newName) }); err != nil {
-			return fmt.Errorf("rename %s to %s: %w", device, newName, err)
-		}
-		return nil
-	})
+	defer to.Close()
+	attrs := netlink.NewLinkAttrs()
+	attrs.Name = name
+	return n.Add(&netlink.Veth{LinkAttrs: attrs, PeerName: peer, PeerNamespace: netlink.NsFd(to.Fd())})
 }
 
 // Default is the prefix of all addresses of a family.
@@ -192,14 +180,6 @@ func Default(six bool) netip.Prefix {
 
 func ipNet(p netip.Prefix) *net.IPNet {
 	return &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
-}
-
-func openFD(path string) (int, error) {
-	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return -1, fmt.Errorf("open network namespace: %w", err)
-	}
-	return fd, nil
 }
 
 // Unroute removes the route to dst; one that is gone already is no error.

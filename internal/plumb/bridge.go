@@ -29,7 +29,7 @@ type Bridge struct {
 // containers' way out.
 func (s *Site) AddBridge(h *Host, name string, mtu int, gateway bool) (*Bridge, error) {
 	b := &Bridge{Name: name, Host: h, MTU: mtu}
-	s.Push("bridge "+name, func(context.Context) error {
+	s.Made("bridge "+name, func(context.Context) error {
 		return nl.With(h.NS, func(n *nl.NS) error { return n.Remove(name) })
 	})
 	return b, nl.With(h.NS, func(n *nl.NS) error {
@@ -82,7 +82,7 @@ func (b *Bridge) Attach(s *Site, nodes []*Node, plug Plug) error {
 		defer ns.Close()
 		node.Device = plug.Device
 		node.Port = fmt.Sprintf("veth%d", node.Index)
-		s.Push("veth "+node.Port, func(context.Context) error {
+		s.Made("veth "+node.Port, func(context.Context) error {
 			return nl.With(b.Host.NS, func(n *nl.NS) error { return n.Remove(node.Port) })
 		})
 		pairs.AddVeth(nl.Veth{

@@ -20,7 +20,7 @@ func (s *Site) Child(n *Node, device string, make func(netlink.LinkAttrs) netlin
 		return fmt.Errorf("open network namespace of %s: %w", n.Name(), err)
 	}
 	defer ns.Close()
-	s.Push(device+" of "+n.Name(), func(context.Context) error {
+	s.Made(device+" of "+n.Name(), func(context.Context) error {
 		return nl.With(n.NS, func(in *nl.NS) error { return in.Remove(device) })
 	})
 	n.Device = device
@@ -65,7 +65,7 @@ func (s *Site) RouteContainers() error {
 					continue
 				}
 				err := both(func(six bool) error {
-					s.Push("route to "+to.Name(), func(context.Context) error {
+					s.Made("route to "+to.Name(), func(context.Context) error {
 						return nl.With(from.NS, func(n *nl.NS) error { return n.Unroute(Subnet(to.Index, six)) })
 					})
 					return n.Route(Subnet(to.Index, six), to.addr(six), from.Uplink().Device)

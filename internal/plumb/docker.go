@@ -96,6 +96,6 @@ func (r *DockerRules) Commit(s *Site) error {
 		return err
 	}
 	s.Rules = append(s.Rules, r.Bridge.Host.Name()+": "+r.fw.String())
-	s.Push("firewall rules", func(context.Context) error { return r.fw.Remove() })
+	s.Made("firewall rules", func(context.Context) error { return r.fw.Remove() })
 	return r.Bridge.Host.Forwarding()
 }

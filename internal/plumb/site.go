@@ -22,6 +22,18 @@ type Site struct {
 	Servers []*Node  // on the first host
 	Clients []*Node  // on the last host
 	Rules   []string // firewall tables, as text, for documentation
+
+	transient bool // what is made on the hosts goes with them
+}
+
+// Made pushes the removal of something that was made on a host or in a container.
+// Where the hosts were made for this network, all of it goes with them at once,
+// and nothing is removed one by one. What would outlive the hosts is to be given
+// to Push.
+func (s *Site) Made(what string, remove func(context.Context) error) {
+	if !s.transient {
+		s.Push(what, remove)
+	}
 }
 
 // Host is a host of the site.
@@ -85,6 +97,9 @@ func BeginHosts(ctx context.Context, topo technique.Topology, p platform.Platfor
 		return nil, err
 	}
 	s := &Site{Topo: topo}
+	if t, ok := hosts.(platform.Transient); ok {
+		s.transient = t.Transient()
+	}
 	s.Push("hosts", hosts.Close)
 	for i, h := range hosts.All() {
 		ns, err := namespace(h)

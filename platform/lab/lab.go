@@ -31,15 +31,19 @@ func (*Lab) Probe(context.Context) error {
 	return ns[0].Close()
 }
 
-// quiet keeps devices that are made later in the current namespace from making
-// link-local addresses by themselves: those send multicast for seconds after a
-// network is up, in the middle of a measurement. Given addresses work as usual.
+// quiet keeps devices that are made later in the current namespace from looking
+// for duplicates of their link-local addresses and for routers: that would send
+// multicast for seconds after a network is up, in the middle of a measurement,
+// and the addresses would be of no use before. Link-local addresses there must be:
+// a router without one on a device finds no neighbour there.
 func quiet() error {
-	err := os.WriteFile("/proc/sys/net/ipv6/conf/default/addr_gen_mode", []byte("1"), 0)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil // a kernel without IPv6
+	for _, key := range []string{"accept_dad", "router_solicitations"} {
+		err := os.WriteFile("/proc/sys/net/ipv6/conf/default/"+key, []byte("0"), 0)
+		if err != nil && !errors.Is(err, os.ErrNotExist) { // a kernel without IPv6 has no such parameter
+			return err
+		}
 	}
-	return err
+	return nil
 }
 
 // maxHosts is what the address plan holds.
@@ -92,6 +96,9 @@ func (s *site) All() []platform.Host {
 	}
 	return hosts
 }
+
+// Transient implements platform.Transient.
+func (*site) Transient() bool { return true }
 
 // Close implements platform.Hosts. The kernel removes what is in the namespaces.
 func (s *site) Close(context.Context) error {

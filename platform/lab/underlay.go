@@ -58,15 +58,7 @@ func (s *site) wire(shape platform.Underlay) error {
 
 // pair joins two namespaces by a veth pair.
 func pair(aNS, a, bNS, b string) error {
-	return nl.With(aNS, func(n *nl.NS) error {
-		attrs := netlink.NewLinkAttrs()
-		attrs.Name = a
-		tmp := "nettoll-peer"
-		if err := n.Add(&netlink.Veth{LinkAttrs: attrs, PeerName: tmp}); err != nil {
-			return err
-		}
-		return n.Move(tmp, bNS, b)
-	})
+	return nl.With(aNS, func(n *nl.NS) error { return n.AddPair(a, bNS, b) })
 }
 
 func (s *site) plugInto(sw *netns.NS) error {

@@ -84,7 +84,7 @@ func (b *build) host(h *plumb.Host) error {
 // carry makes the macvlan device that has the container's external addresses.
 func (b *build) carry(n *plumb.Node) error {
 	h, device := n.Host, fmt.Sprintf("mv%d", n.Index)
-	b.Push(device, func(context.Context) error {
+	b.Made(device, func(context.Context) error {
 		return nl.With(h.NS, func(in *nl.NS) error { return in.Remove(device) })
 	})
 	return nl.With(h.NS, func(in *nl.NS) error {

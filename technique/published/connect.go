@@ -89,7 +89,7 @@ func (b *build) path(from, to *plumb.Node, f technique.Family) []technique.Hop {
 	if b.carried != nil {
 		server := b.server(to)
 		hops = append(hops, technique.Hop{
-			Name: to.Host.Name() + "/proxy", Kind: technique.Proxy,
+			Name: to.Host.Name() + "/proxy-" + to.Name(), Kind: technique.Proxy,
 			Read: func(ctx context.Context) (technique.Count, error) { return b.carried(ctx, server) },
 		}, plumb.Absent(established))
 	} else {
@@ -110,6 +110,3 @@ func (b *build) server(n *plumb.Node) int {
 	}
 	return -1
 }
-
-var _ technique.Daemoner = (*build)(nil)
-var _ platform.Endpoint = (*plumb.Node)(nil)

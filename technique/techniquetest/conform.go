@@ -82,7 +82,7 @@ func Measure(t *testing.T, p platform.Platform, tech technique.Technique, cells 
 		Techniques: map[string]technique.Technique{tech.Name(): tech},
 		Tools:      map[string]workload.Tool{"engine": engine.New()},
 		Machine:    m,
-		Settings:   record.Settings{Duration: 0.1, Warmup: 0.05, MinRounds: 1, MaxRounds: 1, Confidence: 0.95, Seed: 1},
+		Settings:   record.Settings{Duration: 0.3, Warmup: 0.05, MinRounds: 1, MaxRounds: 1, Confidence: 0.95, Seed: 1},
 		Cells:      cells,
 		Save: func(t record.Trial) error {
 			trials = append(trials, t)

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"net/netip"
 
-	"github.com/vishvananda/netlink"
-
 	"nettoll/internal/nl"
 	"nettoll/internal/plumb"
 	"nettoll/platform"
@@ -30,7 +28,10 @@ func (Technique) Connect(ctx context.Context, topo technique.Topology, p platfor
 	}
 	return &plumb.Network{
 		Site: s,
-		Reach: func(from, _ *plumb.Node, f technique.Family) netip.Addr {
+		Reach: func(from, to *plumb.Node, f technique.Family) netip.Addr {
+			if e, ok := at[to]; ok {
+				return clientAddr(e.client, f == technique.IPv6)
+			}
 			return serverAddr(at[from].client, f == technique.IPv6)
 		},
 		Hops: func(from, to *plumb.Node, _ technique.Family) []technique.Hop {
@@ -52,18 +53,10 @@ func clientAddr(i int, six bool) netip.Addr { return plumb.ContainerAddr(0, 2*i+
 func serverAddr(i int, six bool) netip.Addr { return plumb.ContainerAddr(0, 2*i, six) }
 
 func join(s *plumb.Site, client *plumb.Node, e end) error {
-	s.Push("veth of "+client.Name(), func(context.Context) error {
+	s.Made("veth of "+client.Name(), func(context.Context) error {
 		return nl.With(client.NS, func(n *nl.NS) error { return n.Remove(client.Device) })
 	})
-	err := nl.With(client.NS, func(n *nl.NS) error {
-		attrs := netlink.NewLinkAttrs()
-		attrs.Name = client.Device
-		const peer = "nettoll-peer"
-		if err := n.Add(&netlink.Veth{LinkAttrs: attrs, PeerName: peer}); err != nil {
-			return err
-		}
-		return n.Move(peer, e.server.NS, e.device)
-	})
+	err := nl.With(client.NS, func(n *nl.NS) error { return n.AddPair(client.Device, e.server.NS, e.device) })
 	if err != nil {
 		return err
 	}

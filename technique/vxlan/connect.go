@@ -48,7 +48,7 @@ func host(s *plumb.Site, h *plumb.Host) error {
 	if err := h.BridgeNetfilter(false); err != nil {
 		return err
 	}
-	s.Push(device+" of "+h.Name(), func(context.Context) error {
+	s.Made(device+" of "+h.Name(), func(context.Context) error {
 		return nl.With(h.NS, func(n *nl.NS) error { return n.Remove(device) })
 	})
 	return nl.With(h.NS, func(n *nl.NS) error { return tunnel(n, s, h, mtu) })

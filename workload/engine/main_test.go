@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"nettoll/agent"
 	"nettoll/platform"
@@ -26,6 +27,8 @@ const (
 	behaves     = "well"
 	diesAtOnce  = "dies at once"
 	diesAtStart = "dies at start"
+
+	listensElsewhere = "listens elsewhere" // says that it listens, and does not
 )
 
 func TestMain(m *testing.M) {
@@ -48,6 +51,8 @@ func beAgent(how string) int {
 		die(ctx, nil)
 	case diesAtStart:
 		handlers[methodStart] = die
+	case listensElsewhere:
+		handlers[methodServe] = agent.Typed(func(context.Context, openParams) (openResult, error) { return openResult{}, nil })
 	}
 	if err := agent.Serve(ctx, os.Stdin, os.Stdout, handlers); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -78,7 +83,8 @@ func (e *endpoint) Start(_ context.Context, c platform.Command) (platform.Proces
 		return nil, err
 	}
 	p := &agentProcess{cmd: exec.Command(self, c.Args...), done: make(chan struct{})}
-	p.cmd.Env = append(append(os.Environ(), agentEnv+"="+e.how), c.Env...)
+	// The race detector otherwise makes every process take a second to end.
+	p.cmd.Env = append(append(os.Environ(), agentEnv+"="+e.how, "GORACE=atexit_sleep_ms=0"), c.Env...)
 	p.cmd.Stderr = &p.stderr
 	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
 		return nil, err
@@ -163,10 +169,16 @@ func leavesNothing(t *testing.T) {
 		if after := descriptors(t); after > before {
 			t.Errorf("%d sockets and memory files, %d before", after, before)
 		}
-		stacks := make([]byte, 1<<20)
-		stacks = stacks[:runtime.Stack(stacks, true)]
-		if bytes.Contains(stacks, []byte("engine.(*session)")) {
-			t.Errorf("a session is still going on:\n%s", stacks)
+		for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(time.Millisecond) {
+			stacks := make([]byte, 1<<20)
+			stacks = stacks[:runtime.Stack(stacks, true)]
+			if !bytes.Contains(stacks, []byte("engine.(*session)")) {
+				return
+			}
+			if time.Now().After(deadline) {
+				t.Errorf("a session is still going on:\n%s", stacks)
+				return
+			}
 		}
 	})
 }

@@ -1,0 +1,274 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"nettoll/agent"
+	"nettoll/record"
+	"nettoll/workload"
+)
+
+// The tests of this file run whole trials with agents in processes of their own.
+
+func testJob(t *testing.T, name string, pairs ...workload.Pair) workload.Job {
+	t.Helper()
+	leavesNothing(t)
+	for i := range pairs {
+		if !pairs[i].Addr.IsValid() {
+			pairs[i].Addr = loopback4
+		}
+	}
+	return workload.Job{Workload: name, Pairs: pairs, Warmup: 200 * time.Millisecond, Duration: 300 * time.Millisecond}
+}
+
+// watched counts the calls of the job's observer.
+func watched(job *workload.Job) (opened, closed *atomic.Int32) {
+	opened, closed = new(atomic.Int32), new(atomic.Int32)
+	job.Watch = workload.Watch{Open: func() { opened.Add(1) }, Close: func() { closed.Add(1) }}
+	return opened, closed
+}
+
+func TestRun(t *testing.T) {
+	a, b, s, z := newEndpoint("a"), newEndpoint("b"), newEndpoint("s"), newEndpoint("z")
+	port := freePort(t)
+	pair := func(c, s *endpoint) workload.Pair { return workload.Pair{Client: c, Server: s, Port: port} }
+	six := pair(a, s)
+	six.Addr = loopback6
+	other := pair(b, z)
+	other.Port = freePort(t)
+	for _, c := range []struct {
+		name    string
+		work    string
+		options record.Options
+		cpus    workload.CPUs
+		pairs   []workload.Pair
+		agents  int
+	}{
+		{"one stream", record.TCPStream, record.Options{}, workload.CPUs{Client: []int{0}, Server: []int{0}}, []workload.Pair{pair(a, s)}, 2},
+		{"streams over IPv6", record.TCPStream, record.Options{Streams: 2, ZeroCopy: true, SkipRxCopy: true}, workload.CPUs{}, []workload.Pair{six}, 2},
+		{"two clients of one server", record.TCPStream, record.Options{Streams: 2}, workload.CPUs{}, []workload.Pair{pair(a, s), pair(b, s)}, 3},
+		{"one client of two servers", record.TCPRR, record.Options{}, workload.CPUs{}, []workload.Pair{pair(b, s), other}, 3},
+		{"rr", record.TCPRR, record.Options{RequestSize: 10, ResponseSize: 20}, workload.CPUs{}, []workload.Pair{pair(a, s), pair(b, s)}, 3},
+		{"client and server in one place", record.TCPRR, record.Options{}, workload.CPUs{}, []workload.Pair{pair(s, s)}, 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			job := testJob(t, c.work, c.pairs...)
+			job.Options, job.CPUs = c.options, c.cpus
+			opened, closed := watched(&job)
+			before := startedAgents(a, b, s, z)
+			r, err := New().Run(t.Context(), job)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if opened.Load() != 1 || closed.Load() != 1 {
+				t.Errorf("window opened %d times, closed %d times", opened.Load(), closed.Load())
+			}
+			if got := startedAgents(a, b, s, z) - before; got != c.agents {
+				t.Errorf("%d agents, want %d", got, c.agents)
+			}
+			checkResult(t, job, r)
+			for _, e := range []*endpoint{a, b, s, z} {
+				e.gone(t)
+			}
+		})
+	}
+}
+
+func startedAgents(endpoints ...*endpoint) (n int) {
+	for _, e := range endpoints {
+		e.mu.Lock()
+		n += len(e.started)
+		e.mu.Unlock()
+	}
+	return n
+}
+
+// checkResult checks what holds for figures of any size.
+func checkResult(t *testing.T, job workload.Job, r workload.Result) {
+	t.Helper()
+	streams := max(job.Options.Streams, 1)
+	if want := streams * len(job.Pairs); len(r.Flows) != want {
+		t.Fatalf("%d flows, want %d", len(r.Flows), want)
+	}
+	var bytes, transactions, crossed uint64
+	for i, c := range r.Crossed {
+		if c.Bytes == 0 || c.Conns != uint64(streams) {
+			t.Errorf("%+v crossed for pair %d", c, i)
+		}
+		crossed += c.Bytes
+	}
+	if len(r.Crossed) != len(job.Pairs) {
+		t.Errorf("%d pairs crossed, want %d", len(r.Crossed), len(job.Pairs))
+	}
+	for i, f := range r.Flows {
+		pair := job.Pairs[i/streams]
+		if f.Client != pair.Client.Name() || f.Server != pair.Server.Name() || f.Stream != i%streams || f.TCP == nil {
+			t.Errorf("flow %d is %+v", i, f)
+		}
+		bytes += f.Bytes
+		transactions += f.Transactions
+	}
+	if r.Window != job.Duration || r.Bytes == 0 || crossed <= r.Bytes {
+		t.Errorf("%v, %d bytes of %d", r.Window, r.Bytes, crossed)
+	}
+	if r.Client.Total() <= 0 || r.Server.Total() <= 0 {
+		t.Errorf("CPU time of client %v, of server %v", r.Client, r.Server)
+	}
+	seconds := job.Duration.Seconds()
+	wantMetrics := []string{record.Retransmits, record.Throughput}
+	if job.Workload == record.TCPRR {
+		wantMetrics = []string{record.Retransmits, record.TransactionRate, record.LatencyP50, record.LatencyP90, record.LatencyP99, record.LatencyP999, record.LatencyMax}
+		size := uint64(max(job.Options.RequestSize, 1) + max(job.Options.ResponseSize, 1))
+		if r.Bytes != transactions*size || r.Latency == nil || r.Latency.Count != int64(transactions) {
+			t.Errorf("%d transactions of %d bytes, %d bytes, latency %+v", transactions, size, r.Bytes, r.Latency)
+		}
+		if got := r.Metrics[record.TransactionRate].Value; got != float64(transactions)/seconds {
+			t.Errorf("rate %v of %d transactions", got, transactions)
+		}
+		if h := r.Latency; h.Min > h.P50 || h.P50 > h.P90 || h.P90 > h.P99 || h.P99 > h.P999 || h.P999 > h.Max {
+			t.Errorf("percentiles do not ascend: %+v", h)
+		}
+	} else if got := r.Metrics[record.Throughput].Value; r.Bytes != bytes || got != float64(bytes)*8/seconds {
+		t.Errorf("throughput %v of %d bytes; %d in the flows", got, r.Bytes, bytes)
+	}
+	for _, name := range wantMetrics {
+		kind, _ := record.KindOf(name)
+		if m, ok := r.Metrics[name]; !ok || m.Unit != kind.Unit {
+			t.Errorf("metric %s is %+v", name, m)
+		}
+	}
+	if len(r.Metrics) != len(wantMetrics) {
+		t.Errorf("metrics %v", r.Metrics)
+	}
+}
+
+// residence is an endpoint with an agent of its own.
+type residence struct {
+	*endpoint
+	client *agent.Client
+}
+
+func (r *residence) Agent(context.Context) (*agent.Client, error) { return r.client, nil }
+
+func newResidence(t *testing.T, name string) *residence {
+	t.Helper()
+	e := newEndpoint(name)
+	c, err := agent.Start(t.Context(), e, AgentEnv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+		e.gone(t)
+	})
+	return &residence{e, c}
+}
+
+func TestRunWithAgentsThatStay(t *testing.T) {
+	c, s := newResidence(t, "c"), newResidence(t, "s")
+	job := testJob(t, record.TCPRR, workload.Pair{Client: c, Server: s, Port: freePort(t)})
+	for _, name := range []string{record.TCPRR, record.TCPStream, record.TCPRR} {
+		job.Workload = name
+		r, err := New().Run(t.Context(), job)
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkResult(t, job, r)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	job.Watch.Open = cancel
+	if _, err := New().Run(ctx, job); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: error %v", err)
+	}
+	job.Watch.Open = nil
+	if _, err := New().Run(t.Context(), job); err != nil {
+		t.Errorf("after a cancelled trial: %v", err)
+	}
+	if startedAgents(c.endpoint, s.endpoint) != 2 {
+		t.Error("the tool started agents of its own")
+	}
+	job.Pairs[0].Server = c // one agent cannot be both
+	if r, err := New().Run(t.Context(), job); err != nil {
+		t.Error(err)
+	} else {
+		checkResult(t, job, r)
+	}
+}
+
+func TestRunErrors(t *testing.T) {
+	taken, err := net.Listen("tcp", ":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	for _, c := range []struct {
+		name, want string
+		change     func(*workload.Job, *endpoint, *endpoint)
+	}{
+		{"server cannot start", "server s: agent has ended: exit status 3: out of coffee", func(_ *workload.Job, _, s *endpoint) { s.how = diesAtOnce }},
+		{"server dies", "server s: agent has ended: exit status 3: out of coffee", func(_ *workload.Job, _, s *endpoint) { s.how = diesAtStart }},
+		{"client dies", "client c: agent has ended: exit status 3: out of coffee", func(_ *workload.Job, c, _ *endpoint) { c.how = diesAtStart }},
+		{"port in use", "server s: listen on port %d: address already in use", func(j *workload.Job, _, _ *endpoint) { j.Pairs[0].Port = taken.Addr().(*net.TCPAddr).Port }},
+		{"no way to the server", "client c: connect to [::1]:%d: connection refused", func(j *workload.Job, _, s *endpoint) {
+			s.how = listensElsewhere
+			j.Pairs[0].Addr = loopback6
+		}},
+		{"unknown congestion control", `server s: listen on port %d: congestion control "carrierpigeon": not available here`, func(j *workload.Job, _, _ *endpoint) { j.Options.Congestion = "carrierpigeon" }},
+		{"unknown CPU", "flow 0 of client c: pin to CPU 9999: invalid argument", func(j *workload.Job, _, _ *endpoint) { j.CPUs.Server = []int{9999} }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			client, server := newEndpoint("c"), newEndpoint("s")
+			job := testJob(t, record.TCPStream, workload.Pair{Client: client, Server: server, Port: freePort(t)})
+			c.change(&job, client, server)
+			opened, closed := watched(&job)
+			_, err := New().Run(t.Context(), job)
+			want := c.want
+			if strings.Contains(want, "%d") {
+				want = fmt.Sprintf(want, job.Pairs[0].Port)
+			}
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("error %v\ndoes not say %s", err, want)
+			}
+			if err != nil && strings.Contains(err.Error(), "\n") {
+				t.Errorf("more than one line: %q", err)
+			}
+			if opened.Load() != closed.Load() {
+				t.Errorf("window opened %d times, closed %d times", opened.Load(), closed.Load())
+			}
+			client.gone(t)
+			server.gone(t)
+		})
+	}
+}
+
+// TestRunCancelled gives up in the middle of a window that is longer than any test
+// may take.
+func TestRunCancelled(t *testing.T) {
+	for _, name := range New().Workloads() {
+		t.Run(name, func(t *testing.T) {
+			c, s := newEndpoint("c"), newEndpoint("s")
+			job := testJob(t, name, workload.Pair{Client: c, Server: s, Port: freePort(t)})
+			job.Duration = time.Hour
+			opened, closed := watched(&job)
+			ctx, cancel := context.WithCancel(t.Context())
+			job.Watch.Open = func() { opened.Add(1); cancel() }
+			if _, err := New().Run(ctx, job); !errors.Is(err, context.Canceled) {
+				t.Errorf("error %v", err)
+			}
+			if opened.Load() != 1 || closed.Load() != 1 {
+				t.Errorf("window opened %d times, closed %d times", opened.Load(), closed.Load())
+			}
+			c.gone(t)
+			s.gone(t)
+		})
+	}
+}
