@@ -104,7 +104,7 @@ func (r *Runner) note(t record.Trial) {
 		r.done[key] = map[int]bool{}
 	}
 	r.done[key][t.Round] = true
-	r.trials = append(r.trials, t)
+	r.trials = append(r.trials, brief(t))
 	switch t.Status {
 	case record.Skipped:
 		r.out[key] = true
@@ -115,6 +115,21 @@ func (r *Runner) note(t record.Trial) {
 			r.out[key] = true
 		}
 	}
+}
+
+// brief is what Enough needs of a trial: a run of many trials must not keep
+// every counter of each in memory.
+func brief(t record.Trial) record.Trial {
+	b := record.Trial{Cell: t.Cell, Round: t.Round, Order: t.Order, Status: t.Status, Reason: t.Reason}
+	for _, name := range record.Primary(t.Cell.Workload) {
+		if m, ok := t.Metrics[name]; ok {
+			if b.Metrics == nil {
+				b.Metrics = map[string]record.Metric{}
+			}
+			b.Metrics[name] = m
+		}
+	}
+	return b
 }
 
 // over says why no further round begins, or nothing.

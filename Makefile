@@ -1,0 +1,49 @@
+# The two commands that everyone needs are "make test" and "go run ./cmd/nettoll run".
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := build
+
+GOTESTSUM := go run gotest.tools/gotestsum@v1.13.0 --format pkgname
+
+# Packages without a kernel in them: these run under the race detector, side by side.
+PURE := . ./record/... ./plan/... ./analysis/... ./report/... ./agent/... ./internal/undo/...
+# Packages that build networks and measure: one after the other, since two that
+# measure at once starve each other.
+REAL := ./internal/... ./platform/... ./sampler/... ./technique/... ./workload/... ./runner/... ./cmd/...
+
+.PHONY: build
+build: ## the program, as bin/nettoll
+	CGO_ENABLED=0 go build -trimpath -o bin/nettoll ./cmd/nettoll
+
+.PHONY: test
+test: needs lint ## all levels of tests
+	NETTOLL_REQUIRE="$${NETTOLL_REQUIRE-$$(.ci/have)}" $(GOTESTSUM) -- -race $(PURE)
+	NETTOLL_REQUIRE="$${NETTOLL_REQUIRE-$$(.ci/have)}" $(GOTESTSUM) -- -p 1 -timeout 30m $(REAL)
+
+.PHONY: lint
+lint: ## formatting and vet
+	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo "run gofmt -w on these"; exit 1; }
+	go vet ./...
+
+.PHONY: needs
+needs: ## programs that the tests use, from the distribution
+	.ci/needs iproute2 iputils-ping nftables util-linux chromium
+
+.PHONY: fuzz
+fuzz: ## every fuzz target for a while
+	.ci/fuzz 30s
+
+.PHONY: bench
+bench: ## ratios, measured side by side in one run
+	.ci/needs iproute2 iperf3 qperf sockperf
+	go run ./bench
+
+.PHONY: update
+update: ## write golden files, the schema and the technique pages anew
+	go test ./plan ./report -update
+	go test -p 1 ./technique/... -update
+
+.PHONY: help
+help:
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12

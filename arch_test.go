@@ -1,0 +1,228 @@
+package nettoll_test
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// pkg is a package of the project, without its tests.
+type pkg struct {
+	dir      string
+	imports  map[string]string // of the project's own packages, relative, and a file that has it
+	external map[string]string
+	comments []string // files with a package comment
+}
+
+const module = "nettoll"
+
+func packages(t *testing.T) map[string]*pkg {
+	t.Helper()
+	all := map[string]*pkg{}
+	err := filepath.WalkDir(".", func(p string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (strings.HasPrefix(d.Name(), ".") && p != "." || d.Name() == "testdata"):
+			return fs.SkipDir
+		case d.IsDir() || !strings.HasSuffix(p, ".go") || strings.HasSuffix(p, "_test.go"):
+			return nil
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), p, nil, parser.ImportsOnly|parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		dir := filepath.ToSlash(filepath.Dir(p))
+		if all[dir] == nil {
+			all[dir] = &pkg{dir: dir, imports: map[string]string{}, external: map[string]string{}}
+		}
+		k := all[dir]
+		if f.Doc != nil {
+			k.comments = append(k.comments, p)
+		}
+		for _, i := range f.Imports {
+			name, _ := strconv.Unquote(i.Path.Value)
+			if own, ok := strings.CutPrefix(name, module+"/"); ok {
+				k.imports[own] = p
+			} else {
+				k.external[name] = p
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) < 20 {
+		t.Fatalf("found only %d packages", len(all))
+	}
+	return all
+}
+
+// driver says of a package which family of drivers it belongs to, if any:
+// packages below technique, workload and platform, but for their tests' suites.
+func driver(dir string) (family string, ok bool) {
+	for _, f := range []string{"platform", "technique", "workload"} {
+		if rest, found := strings.CutPrefix(dir, f+"/"); found && !strings.HasSuffix(strings.Split(rest, "/")[0], "test") {
+			return f, true
+		}
+	}
+	return "", false
+}
+
+func isTestSupport(dir string) bool {
+	return strings.HasSuffix(path.Base(dir), "test") || dir == "internal/testutil"
+}
+
+// TestImports holds the direction of imports that docs/architecture.md gives.
+func TestImports(t *testing.T) {
+	// What a package may import of the project's own, beyond itself. Drivers and
+	// cmd have rules of their own.
+	allowed := map[string][]string{
+		"record":          {},
+		"plan":            {"record"},
+		"agent":           {"platform"},
+		"platform":        {},
+		"technique":       {"platform"},
+		"workload":        {"platform", "record"},
+		"sampler":         {"agent", "record", "internal/nl"},
+		"analysis":        {"record"},
+		"report":          {"record", "analysis", "report/plot"},
+		"report/plot":     {},
+		"runner":          {"agent", "plan", "platform", "record", "sampler", "technique", "workload"},
+		"internal/undo":   {},
+		"internal/netns":  {},
+		"internal/nl":     {"internal/netns"},
+		"internal/nl/nft": {},
+		"internal/plumb":  {"internal/netns", "internal/nl", "internal/nl/nft", "internal/undo", "platform", "technique"},
+	}
+	forDrivers := []string{
+		"agent", "platform", "plan", "record", "technique", "workload",
+		"internal/netns", "internal/nl", "internal/nl/nft", "internal/plumb", "internal/undo",
+	}
+	for dir, p := range packages(t) {
+		family, isDriver := driver(dir)
+		for i, file := range p.imports {
+			_, importsDriver := driver(i)
+			switch {
+			case isTestSupport(dir) || strings.HasPrefix(dir, "cmd/"):
+			case isDriver && importsDriver && !strings.HasPrefix(i, dir+"/"):
+				t.Errorf("%s: a driver of %s imports the driver %s", file, family, i)
+			case isDriver && !importsDriver && !slices.Contains(forDrivers, i):
+				t.Errorf("%s: a driver imports %s", file, i)
+			case !isDriver && !slices.Contains(allowed[dir], i):
+				t.Errorf("%s: %s must not import %s", file, dir, i)
+			}
+		}
+		if _, known := allowed[dir]; !known && !isDriver && !isTestSupport(dir) && !strings.HasPrefix(dir, "cmd/") {
+			t.Errorf("%s is not in the architecture: give it its place in docs/architecture.md and here", dir)
+		}
+	}
+}
+
+// TestKernelDoors holds that each way to the kernel has one package.
+func TestKernelDoors(t *testing.T) {
+	for door, keepers := range map[string][]string{
+		"github.com/vishvananda/netns":      {},
+		"github.com/google/nftables":        {"internal/nl", "internal/nl/nft"},
+		"github.com/vishvananda/netlink/nl": {"internal/nl"},
+	} {
+		for dir, p := range packages(t) {
+			if file, ok := p.external[door]; ok && !slices.Contains(keepers, dir) {
+				t.Errorf("%s: only %v may import %s", file, keepers, door)
+			}
+		}
+	}
+	for call, keepers := range map[string][]string{
+		"unix.Setns(":       {"internal/netns"},
+		"netlink.NewHandle": {"internal/nl"},
+		"exec.Command(":     {"platform/lab"},
+	} {
+		for dir := range packages(t) {
+			files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range files {
+				b, err := os.ReadFile(f)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !strings.HasSuffix(f, "_test.go") && strings.Contains(string(b), call) && !slices.Contains(keepers, dir) {
+					t.Errorf("%s: only %v may call %s", f, keepers, strings.TrimSuffix(call, "("))
+				}
+			}
+		}
+	}
+}
+
+// TestPackageComments holds that each package says once what it is.
+func TestPackageComments(t *testing.T) {
+	for dir, p := range packages(t) {
+		if len(p.comments) != 1 {
+			t.Errorf("%s has %d package comments: %v", dir, len(p.comments), p.comments)
+		}
+	}
+}
+
+// TestFolders holds that the architecture document names every top-level folder.
+func TestFolders(t *testing.T) {
+	b, err := os.ReadFile("docs/architecture.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.IsDir() && !strings.HasPrefix(e.Name(), ".") && e.Name() != "bin" && !strings.Contains(string(b), "\n    "+e.Name()+"/") {
+			t.Errorf("docs/architecture.md does not name the folder %s/", e.Name())
+		}
+	}
+}
+
+// TestSiblings holds that sibling techniques have the same file names.
+func TestSiblings(t *testing.T) {
+	dirs, err := filepath.Glob("technique/*/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range dirs {
+		if isTestSupport(filepath.ToSlash(filepath.Clean(d))) {
+			continue
+		}
+		for _, f := range []string{"technique.go", "connect.go", "conform_test.go"} {
+			if _, err := os.Stat(filepath.Join(d, f)); err != nil {
+				t.Errorf("%v: every technique has technique.go, connect.go and conform_test.go", err)
+			}
+		}
+	}
+}
+
+// TestFileNames holds that no file is a drawer.
+func TestFileNames(t *testing.T) {
+	drawers := []string{"util", "utils", "common", "helper", "helpers", "misc", "types", "manager"}
+	err := filepath.WalkDir(".", func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && strings.HasPrefix(d.Name(), ".") && p != "." {
+			return fs.SkipDir
+		}
+		if name := strings.TrimSuffix(strings.TrimSuffix(d.Name(), ".go"), "_test"); slices.Contains(drawers, name) {
+			t.Errorf("%s is a drawer: name it by what it holds", p)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
