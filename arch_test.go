@@ -112,7 +112,7 @@ func TestImports(t *testing.T) {
 		for i, file := range p.imports {
 			_, importsDriver := driver(i)
 			switch {
-			case isTestSupport(dir) || strings.HasPrefix(dir, "cmd/"):
+			case isTestSupport(dir) || isProgram(dir):
 			case isDriver && importsDriver && !strings.HasPrefix(i, dir+"/"):
 				t.Errorf("%s: a driver of %s imports the driver %s", file, family, i)
 			case isDriver && !importsDriver && !slices.Contains(forDrivers, i):
@@ -121,7 +121,7 @@ func TestImports(t *testing.T) {
 				t.Errorf("%s: %s must not import %s", file, dir, i)
 			}
 		}
-		if _, known := allowed[dir]; !known && !isDriver && !isTestSupport(dir) && !strings.HasPrefix(dir, "cmd/") {
+		if _, known := allowed[dir]; !known && !isDriver && !isTestSupport(dir) && !isProgram(dir) {
 			t.Errorf("%s is not in the architecture: give it its place in docs/architecture.md and here", dir)
 		}
 	}
@@ -226,3 +226,6 @@ func TestFileNames(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// isProgram says of a package that it wires others together.
+func isProgram(dir string) bool { return strings.HasPrefix(dir, "cmd/") || dir == "bench" }

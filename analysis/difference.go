@@ -67,6 +67,9 @@ func differences(cell, native series) []string {
 	found := map[string][]string{}
 	for _, role := range []string{"client", "server"} {
 		ours, theirs := setupOf(role, ce, cf), setupOf(role, ne, nf)
+		if ours["MTU"] != theirs["MTU"] {
+			delete(ours, "MSS") // follows from the MTU
+		}
 		for name, v := range ours {
 			if w, has := theirs[name]; has && v != w {
 				text := fmt.Sprintf("%s %s against %s", name, v, w)

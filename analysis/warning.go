@@ -35,7 +35,7 @@ const (
 	driftLevel   = 0.01 // p of the test for a trend
 	driftLimit   = 0.10 // of the median, first round to last
 	noisyLimit   = 0.20 // coefficient of variation
-	outlierLimit = 0.05 // of the median: closer values are none, whatever their score
+	outlierLimit = 0.25 // of the median: closer values are none, whatever their score
 )
 
 // carriedAdvice is what helps against a warning that trials carry.

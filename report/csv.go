@@ -54,7 +54,11 @@ func csvLine(row analysis.Row, f *analysis.Figure) []string {
 			line = append(line, "", "")
 		}
 		if r := f.Ratio; r != nil {
-			line = append(line, exact(r.Ratio), exact(r.Low), exact(r.High), exact(r.P), verdictName(r.Verdict))
+			low, high := exact(r.Low), exact(r.High)
+			if r.Level == 0 {
+				low, high = "", ""
+			}
+			line = append(line, exact(r.Ratio), low, high, exact(r.P), verdictName(r.Verdict))
 		} else {
 			line = append(line, "", "", "", "", "")
 		}

@@ -156,7 +156,7 @@ func (sp specimen) row(cell record.Cell, native specimen, isNative bool) (analys
 }
 
 func inventedComparison(k record.Kind, ratio, spread float64) *analysis.Comparison {
-	c := &analysis.Comparison{N: inventedRounds, Ratio: rounded(ratio), Low: rounded(ratio * (1 - 1.3*spread)),
+	c := &analysis.Comparison{Level: 0.95, N: inventedRounds, Ratio: rounded(ratio), Low: rounded(ratio * (1 - 1.3*spread)),
 		High: rounded(ratio * (1 + 1.3*spread)), P: 0.0005}
 	switch {
 	case c.Low <= 1 && c.High >= 1:

@@ -82,12 +82,11 @@ type jsonInterval struct {
 }
 
 type jsonComparison struct {
-	N       int     `json:"n"`
-	Ratio   float64 `json:"ratio"`
-	Low     float64 `json:"low"`
-	High    float64 `json:"high"`
-	P       float64 `json:"p"`
-	Verdict string  `json:"verdict"`
+	N        int           `json:"n"`
+	Ratio    float64       `json:"ratio"`
+	Interval *jsonInterval `json:"interval,omitempty"` // missing where there are too few pairs
+	P        float64       `json:"p"`
+	Verdict  string        `json:"verdict"`
 }
 
 // jsonLatency is the merged distribution, in seconds.
@@ -172,7 +171,10 @@ func jsonMetricOf(f analysis.Figure) jsonMetric {
 		m.Interval = &jsonInterval{s.Low, s.High, s.Level}
 	}
 	if c := f.Ratio; c != nil {
-		m.VsNative = &jsonComparison{c.N, c.Ratio, c.Low, c.High, c.P, verdictName(c.Verdict)}
+		m.VsNative = &jsonComparison{N: c.N, Ratio: c.Ratio, P: c.P, Verdict: verdictName(c.Verdict)}
+		if c.Level > 0 {
+			m.VsNative.Interval = &jsonInterval{c.Low, c.High, c.Level}
+		}
 	}
 	return m
 }

@@ -41,7 +41,7 @@ func awkward() map[string]analysis.Result {
 			s := &row.Figures[i].Summary
 			s.N, s.Low, s.High, s.Min, s.Max, s.Level = 1, s.Median, s.Median, s.Median, s.Median, 0
 			if c := row.Figures[i].Ratio; c != nil {
-				*c = analysis.Comparison{N: 1, Ratio: c.Ratio, Low: c.Ratio, High: c.Ratio, P: 1}
+				*c = analysis.Comparison{Level: 0.95, N: 1, Ratio: c.Ratio, Low: c.Ratio, High: c.Ratio, P: 1}
 			}
 		}
 	})
@@ -64,7 +64,7 @@ func awkward() map[string]analysis.Result {
 		for i := range row.Figures {
 			row.Figures[i].Summary = analysis.Summary{N: 3, Level: 0.95}
 			if row.Figures[i].Ratio != nil {
-				row.Figures[i].Ratio = &analysis.Comparison{N: 3, P: 1}
+				row.Figures[i].Ratio = &analysis.Comparison{Level: 0.95, N: 3, P: 1}
 			}
 		}
 	})

@@ -51,6 +51,9 @@ func (g group) sentence(l line) string {
 	if l.native {
 		return ""
 	}
+	if g.untold(l) {
+		return "has too few rounds to be compared with native."
+	}
 	text := g.volumeClause(l)
 	if f, ok := g.find(l, record.LatencyP50); ok && f.Ratio != nil {
 		longer := g.longer(l, f)
@@ -63,6 +66,21 @@ func (g group) sentence(l line) string {
 		return ""
 	}
 	return text + "."
+}
+
+// untold reports whether a network was compared in too few rounds for any
+// interval.
+func (g group) untold(l line) bool {
+	some := false
+	for _, metric := range []string{record.Throughput, record.LatencyP50} {
+		if f, ok := g.find(l, metric); ok && f.Ratio != nil {
+			if f.Ratio.Level > 0 {
+				return false
+			}
+			some = true
+		}
+	}
+	return some
 }
 
 // base says what native does, in absolute figures.
@@ -113,11 +131,11 @@ func (g group) volumeClause(l line) string {
 		}
 		return throughput + " and " + cpu
 	case throughput == "":
-		return "shows " + cpu
+		return cpu
 	case same:
-		return throughput + " and " + cpu
+		return throughput + " or CPU per GB"
 	default:
-		return throughput + " with " + cpu
+		return throughput + " and " + cpu
 	}
 }
 
@@ -128,12 +146,12 @@ func throughputClause(c analysis.Comparison) string {
 	case analysis.Better:
 		return "reaches " + share(c) + " of native throughput"
 	}
-	return "shows no throughput difference from native (" + changePlusMinus(c) + ")"
+	return "cannot be told from native in throughput (" + changePlusMinus(c) + ")"
 }
 
 func cpuClause(c analysis.Comparison) string {
 	if c.Verdict == analysis.Indistinguishable {
-		return "no difference in CPU per GB"
+		return "cannot be told from native in CPU per GB"
 	}
 	if c.Verdict == analysis.Worse && c.Ratio < 1.095 || c.Verdict == analysis.Better {
 		word := "more"
@@ -148,7 +166,7 @@ func cpuClause(c analysis.Comparison) string {
 // longer gives the difference in time, taken from the paired ratio.
 func (g group) longer(l line, f analysis.Figure) string {
 	if f.Ratio.Verdict == analysis.Indistinguishable {
-		return "as long as native (" + changePlusMinus(*f.Ratio) + ")"
+		return "as long, as far as can be told (" + changePlusMinus(*f.Ratio) + ")"
 	}
 	word := "longer"
 	if f.Ratio.Ratio < 1 {
@@ -216,7 +234,7 @@ func noDifference(what string, names []string) string {
 	if len(names) == 0 {
 		return ""
 	}
-	return " No difference from native in " + what + ": " + strings.Join(names, ", ") + "."
+	return " Not to be told from native in " + what + ": " + strings.Join(names, ", ") + "."
 }
 
 // missing names the networks that have no figure at all.

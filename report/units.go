@@ -134,6 +134,9 @@ func change(c analysis.Comparison) string {
 // changePlusMinus is the greater half of the ratio's interval: of native where
 // change is a percentage, of the factor where it is one.
 func changePlusMinus(c analysis.Comparison) string {
+	if c.Level == 0 {
+		return "±?"
+	}
 	half := halfWidth(c)
 	if c.Ratio >= 10 && c.Verdict != analysis.Indistinguishable {
 		return "±" + percent(half/c.Ratio)

@@ -41,12 +41,12 @@ func TestChange(t *testing.T) {
 		want, pm  string
 		wantShare string
 	}{
-		{analysis.Comparison{Ratio: 0.87, Low: 0.85, High: 0.88, Verdict: analysis.Worse}, "−13%", "±2%", "87% ± 2%"},
-		{analysis.Comparison{Ratio: 1.41, Low: 1.38, High: 1.44, Verdict: analysis.Worse}, "+41%", "±3%", "141% ± 3%"},
-		{analysis.Comparison{Ratio: 0.998, Low: 0.97, High: 1.02}, "~", "±3%", "100% ± 3%"},
-		{analysis.Comparison{Ratio: 1.006, Low: 1.002, High: 1.01, Verdict: analysis.Better}, "+0.6%", "±0.4%", "100.6% ± 0.4%"},
-		{analysis.Comparison{Ratio: 0.0148, Low: 0.0138, High: 0.0158, Verdict: analysis.Worse}, "−98.5%", "±0.1%", "1.5% ± 0.1%"},
-		{analysis.Comparison{Ratio: 27.3, Low: 25.2, High: 29.4, Verdict: analysis.Worse}, "27×", "±8%", ""},
+		{analysis.Comparison{Level: 0.95, Ratio: 0.87, Low: 0.85, High: 0.88, Verdict: analysis.Worse}, "−13%", "±2%", "87% ± 2%"},
+		{analysis.Comparison{Level: 0.95, Ratio: 1.41, Low: 1.38, High: 1.44, Verdict: analysis.Worse}, "+41%", "±3%", "141% ± 3%"},
+		{analysis.Comparison{Level: 0.95, Ratio: 0.998, Low: 0.97, High: 1.02}, "~", "±3%", "100% ± 3%"},
+		{analysis.Comparison{Level: 0.95, Ratio: 1.006, Low: 1.002, High: 1.01, Verdict: analysis.Better}, "+0.6%", "±0.4%", "100.6% ± 0.4%"},
+		{analysis.Comparison{Level: 0.95, Ratio: 0.0148, Low: 0.0138, High: 0.0158, Verdict: analysis.Worse}, "−98.5%", "±0.1%", "1.5% ± 0.1%"},
+		{analysis.Comparison{Level: 0.95, Ratio: 27.3, Low: 25.2, High: 29.4, Verdict: analysis.Worse}, "27×", "±8%", ""},
 	} {
 		if got := change(tt.c); got != tt.want {
 			t.Errorf("change of %v: %q, want %q", tt.c.Ratio, got, tt.want)
@@ -62,7 +62,7 @@ func TestChange(t *testing.T) {
 
 func TestSentence(t *testing.T) {
 	ratio := func(r float64, v analysis.Verdict) *analysis.Comparison {
-		return &analysis.Comparison{N: 10, Ratio: r, Low: r - 0.02, High: r + 0.02, Verdict: v}
+		return &analysis.Comparison{Level: 0.95, N: 10, Ratio: r, Low: r - 0.02, High: r + 0.02, Verdict: v}
 	}
 	kind := func(name string) record.Kind {
 		k, _ := record.KindOf(name)

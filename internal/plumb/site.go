@@ -81,8 +81,8 @@ func Begin(ctx context.Context, topo technique.Topology, p platform.Platform) (*
 	if err != nil {
 		return nil, err
 	}
-	if s.Servers, err = s.place(ctx, s.Hosts[0], topo.Servers); err == nil {
-		s.Clients, err = s.place(ctx, s.Hosts[len(s.Hosts)-1], topo.Clients)
+	if s.Servers, err = s.Place(ctx, s.Hosts[0], topo.Servers); err == nil {
+		s.Clients, err = s.Place(ctx, s.Hosts[len(s.Hosts)-1], topo.Clients)
 	}
 	if err != nil {
 		return nil, s.Abandon(ctx, err)
@@ -111,8 +111,8 @@ func BeginHosts(ctx context.Context, topo technique.Topology, p platform.Platfor
 	return s, nil
 }
 
-// place makes n containers on a host.
-func (s *Site) place(ctx context.Context, h *Host, n int) ([]*Node, error) {
+// Place makes n containers on a host.
+func (s *Site) Place(ctx context.Context, h *Host, n int) ([]*Node, error) {
 	endpoints, err := h.Containers(ctx, n)
 	if err != nil {
 		return nil, err

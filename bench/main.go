@@ -1,0 +1,79 @@
+// Command bench measures what nettoll is worth beside other tools, side by side
+// in one run, as ratios: figures of a shared machine mean nothing by themselves.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"slices"
+	"syscall"
+
+	"nettoll/agent"
+	"nettoll/platform/lab"
+	"nettoll/workload/engine"
+)
+
+func init() { runtime.LockOSThread() }
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context) error {
+	if len(os.Args) == 2 && os.Args[1] == "agent" {
+		return agent.Serve(ctx, os.Stdin, os.Stdout, engine.Handlers(ctx))
+	}
+	if !lab.Inside() {
+		if err := whole(ctx); err != nil {
+			return err
+		}
+		status, err := lab.Enter(lab.EnterOptions{})
+		if err == nil && status != 0 {
+			os.Exit(status)
+		}
+		return err
+	}
+	if err := lab.Prepare(); err != nil {
+		return err
+	}
+	for _, part := range []func(context.Context) error{throughput, latency, containers} {
+		if err := part(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ratios are of pairs that were measured one right after the other.
+type ratios []float64
+
+func (r ratios) median() float64 {
+	s := slices.Sorted(slices.Values(r))
+	if n := len(s); n%2 == 0 {
+		return (s[n/2-1] + s[n/2]) / 2
+	}
+	return s[len(s)/2]
+}
+
+// show prints a ratio and whether it is what was aimed at.
+func (r ratios) show(what string, atLeast bool, aim float64) {
+	m := r.median()
+	word, met := "at most", m <= aim
+	if atLeast {
+		word, met = "at least", m >= aim
+	}
+	verdict := "met"
+	if !met {
+		verdict = "MISSED"
+	}
+	fmt.Printf("%-46s %6.2f  (%.2f to %.2f, n=%d)  aim %s %.2f: %s\n",
+		what, m, slices.Min(r), slices.Max(r), len(r), word, aim, verdict)
+}
