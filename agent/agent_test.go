@@ -238,12 +238,12 @@ func (e *endpoint) Start(ctx context.Context, cmd platform.Command) (platform.Pr
 
 func TestStart(t *testing.T) {
 	e := &endpoint{}
-	c, err := Start(t.Context(), e, "A=1")
+	c, err := Start(t.Context(), e)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if e.started.Path != platform.Self || fmt.Sprint(e.started.Args, e.started.Env) != "[agent] [A=1]" {
+	if e.started.Path != platform.Self || fmt.Sprint(e.started.Args, e.started.Env) != "[agent] [GODEBUG=asyncpreemptoff=1]" {
 		t.Errorf("started %+v", e.started)
 	}
 	if err := c.Call(t.Context(), "add", sum{}, nil); err != nil {

@@ -7,13 +7,16 @@ import (
 	"nettoll/platform"
 )
 
-// Start runs an agent in an endpoint. extraEnv is added to the environment that
-// the platform gives it. The caller closes the client.
-func Start(ctx context.Context, endpoint platform.Endpoint, extraEnv ...string) (*Client, error) {
+// quiet keeps the Go runtime of an agent from interrupting threads that have run
+// for 10 ms by a signal: a thread that measures must not be interrupted.
+const quiet = "GODEBUG=asyncpreemptoff=1"
+
+// Start runs an agent in an endpoint. The caller closes the client.
+func Start(ctx context.Context, endpoint platform.Endpoint) (*Client, error) {
 	proc, err := endpoint.Start(ctx, platform.Command{
 		Path: platform.Self,
 		Args: []string{"agent"},
-		Env:  extraEnv,
+		Env:  []string{quiet},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("agent: start in %s: %w", endpoint.Name(), err)

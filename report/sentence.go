@@ -57,10 +57,14 @@ func (g group) sentence(l line) string {
 	text := g.volumeClause(l)
 	if f, ok := g.find(l, record.LatencyP50); ok && f.Ratio != nil {
 		longer := g.longer(l, f)
-		if text == "" {
+		switch {
+		case text != "":
+			text += "; a transaction takes " + longer
+		case f.Ratio.Verdict == analysis.Indistinguishable:
+			return "takes as long for a transaction, as far as can be told (" + changePlusMinus(*f.Ratio) + ")."
+		default:
 			return "takes " + longer + " for a transaction."
 		}
-		text += "; a transaction takes " + longer
 	}
 	if text == "" {
 		return ""

@@ -93,13 +93,13 @@ func TestSentence(t *testing.T) {
 		{[]analysis.Scenario{stream(ratio(0.87, analysis.Worse), ratio(1.4, analysis.Worse)), rr(ratio(1.305, analysis.Worse))},
 			"keeps 87% ± 2% of native throughput and costs 1.4× the CPU per GB; a transaction takes 6.1 µs longer."},
 		{[]analysis.Scenario{stream(ratio(0.87, analysis.Worse), ratio(1.01, same))},
-			"keeps 87% ± 2% of native throughput with no difference in CPU per GB."},
+			"keeps 87% ± 2% of native throughput and cannot be told from native in CPU per GB."},
 		{[]analysis.Scenario{stream(ratio(1.01, same), ratio(1.01, same))},
-			"shows no throughput difference from native (±2%) and no difference in CPU per GB."},
+			"cannot be told from native in throughput (±2%) or CPU per GB."},
 		{[]analysis.Scenario{stream(ratio(1.04, analysis.Better), ratio(0.93, analysis.Better))},
 			"reaches 104% ± 2% of native throughput and costs 7% less CPU per GB."},
 		{[]analysis.Scenario{rr(ratio(0.9, analysis.Better))}, "takes 2.0 µs shorter for a transaction."},
-		{[]analysis.Scenario{rr(ratio(1, same))}, "takes as long as native (±2%) for a transaction."},
+		{[]analysis.Scenario{rr(ratio(1, same))}, "takes as long for a transaction, as far as can be told (±2%)."},
 		{[]analysis.Scenario{rr(nil)}, ""},
 	} {
 		g := groups(analysis.Result{Scenarios: tt.scenarios})[0]

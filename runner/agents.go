@@ -28,9 +28,6 @@ type Manned struct {
 	client *agent.Client
 }
 
-// agentEnv keeps the Go runtime of agents from interrupting their flows with signals.
-const agentEnv = "GODEBUG=asyncpreemptoff=1"
-
 // man gives the endpoint of a role, always the same one.
 func (a *agents) man(e platform.Endpoint, role string) *Manned {
 	k := seat{e, role}
@@ -52,7 +49,7 @@ func (m *Manned) Agent(ctx context.Context) (*agent.Client, error) {
 		}
 	}
 	var err error
-	m.client, err = agent.Start(ctx, m.Endpoint, agentEnv)
+	m.client, err = agent.Start(ctx, m.Endpoint)
 	return m.client, err
 }
 

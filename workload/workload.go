@@ -58,15 +58,15 @@ type Watch struct {
 
 // Result is what the tool measured in the window.
 type Result struct {
-	Window    time.Duration            // measured, not asked for
-	Metrics   map[string]record.Metric // without the costs, which the runner adds
-	Latency   *record.Histogram
-	Flows     []record.Flow
-	Client    record.ProcessCPU // all client processes, in the window
-	Server    record.ProcessCPU
-	Bytes     uint64    // payload received in the window, both directions
-	Crossed   []Crossed // by pair of the job: what its path must have carried
-	Warnings  []record.Warning
+	Window   time.Duration            // measured, not asked for
+	Metrics  map[string]record.Metric // without the costs, which the runner adds
+	Latency  *record.Histogram
+	Flows    []record.Flow
+	Client   record.ProcessCPU // all client processes, in the window
+	Server   record.ProcessCPU
+	Bytes    uint64    // payload received in the window, both directions
+	Crossed  []Crossed // by pair of the job: what its path must have carried
+	Warnings []record.Warning
 }
 
 // Crossed is what a pair of endpoints exchanged since its connections were made,

@@ -10,7 +10,7 @@ import (
 )
 
 // Agenter is an endpoint that has an agent already, which somebody else closes.
-// It must have been started with AgentEnv, and serve Handlers. Any other endpoint
+// It must serve Handlers. Any other endpoint
 // gets an agent for the trial. So does one whose agent has a part in the trial
 // already, as the CPU time of two parts of one process cannot be told apart.
 type Agenter interface {
@@ -43,7 +43,7 @@ func (t *trial) summon(ctx context.Context) error {
 				return nil
 			}
 		}
-		p.agent, err = agent.Start(ctx, p.endpoint, AgentEnv)
+		p.agent, err = agent.Start(ctx, p.endpoint)
 		p.owned = err == nil
 		return err
 	})

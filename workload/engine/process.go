@@ -10,11 +10,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// AgentEnv is what the environment of an agent must contain for the engine to
-// measure well: without it, Go's runtime interrupts every thread that has run
-// for 10 ms with a signal.
-const AgentEnv = "GODEBUG=asyncpreemptoff=1"
-
 // process is what all sessions of an agent share: the settings of Go's runtime.
 // Each of the two is a reason to stop the world, which would wait for flows, so
 // both are made before the flows of a session run. The collector comes back when

@@ -160,7 +160,7 @@ func (r *residence) Agent(context.Context) (*agent.Client, error) { return r.cli
 func newResidence(t *testing.T, name string) *residence {
 	t.Helper()
 	e := newEndpoint(name)
-	c, err := agent.Start(t.Context(), e, AgentEnv)
+	c, err := agent.Start(t.Context(), e)
 	if err != nil {
 		t.Fatal(err)
 	}

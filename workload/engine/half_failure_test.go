@@ -1,0 +1,233 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"nettoll/record"
+)
+
+// What goes wrong between the two halves, in this process.
+
+// TestSilentFlow has a client that makes its connection and sends nothing.
+func TestSilentFlow(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		warmup time.Duration
+		want   string
+	}{
+		{"warm-up", 50 * time.Millisecond, "flow 0 of client x had received nothing when the window opened"},
+		{"no warm-up", 0, "flow 0 of client x received nothing in the window"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			h, port := newHandlers(t), freePort(t)
+			if _, err := ask[openResult](t.Context(), h, methodServe, serveParams(record.TCPStream, record.Options{}, loopback4, port, 1)); err != nil {
+				t.Fatal(err)
+			}
+			conn := connectRaw(t, port)
+			conn.Write(hello(testCookie, 0))
+			if answer := readByte(t, conn); answer != welcome {
+				t.Fatalf("answered %d", answer)
+			}
+			_, err := ask[startResult](t.Context(), h, methodStart, startParams{Session: "server", Warmup: c.warmup, Duration: 50 * time.Millisecond})
+			if err == nil || err.Error() != c.want {
+				t.Errorf("got  %v\nwant %s", err, c.want)
+			}
+		})
+	}
+}
+
+func connectRaw(t *testing.T, port int) net.Conn {
+	t.Helper()
+	conn, err := net.Dial("tcp4", fmt.Sprintf("127.0.0.1:%d", port))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return conn
+}
+
+func readByte(t *testing.T, conn net.Conn) byte {
+	t.Helper()
+	b := make([]byte, 1)
+	if _, err := io.ReadFull(conn, b); err != nil {
+		t.Fatal(err)
+	}
+	return b[0]
+}
+
+func TestStrangers(t *testing.T) {
+	h, port := newHandlers(t), freePort(t)
+	ctx := t.Context()
+	if _, err := ask[openResult](ctx, h, methodServe, serveParams(record.TCPStream, record.Options{}, loopback4, port, 2)); err != nil {
+		t.Fatal(err)
+	}
+	connectRaw(t, port).Close()
+	for _, greeting := range [][]byte{
+		[]byte("GET / HTTP/1.1\r\nHost: somewhere\r\n\r\n"),
+		hello([]byte("another sixteen!"), 0),
+		hello(testCookie, 2),
+	} {
+		conn := connectRaw(t, port)
+		conn.Write(greeting)
+		if n, err := conn.Read(make([]byte, 1)); err == nil {
+			t.Errorf("%q was answered %d bytes", greeting, n)
+		}
+	}
+	params := connectParams(record.TCPStream, record.Options{}, loopback4, port, 2)
+	if _, err := ask[openResult](ctx, h, methodConnect, params); err != nil {
+		t.Fatalf("strangers kept the client out: %v", err)
+	}
+	again := connectRaw(t, port)
+	again.Write(hello(testCookie, 0))
+	if _, err := again.Read(make([]byte, 1)); err == nil {
+		t.Error("a flow was given away twice")
+	}
+	connectRaw(t, port) // says nothing
+	left, err := ask[stopResult](ctx, h, methodStop, stopParams{Session: "server"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if left.Strangers < 5 || left.Strangers > 6 { // the last may not have been accepted yet
+		t.Errorf("%d strangers, want 5 or 6", left.Strangers)
+	}
+}
+
+func TestConnectErrors(t *testing.T) {
+	answering := func(answer string) func(net.Conn) {
+		return func(c net.Conn) { io.WriteString(c, answer); c.Close() }
+	}
+	for _, c := range []struct {
+		name, want string
+		accept     func(net.Conn) // nil: nobody listens
+	}{
+		{"nobody", "connection refused", nil},
+		{"closes", "closed it instead of acknowledging", answering("")},
+		{"another protocol", "does not speak nettoll's protocol", answering("220 smtp")},
+		{"refuses", "server: no CPU", answering("\x01server: no CPU")},
+		{"says nothing", "acknowledge the cookie: no answer within 2s", func(net.Conn) {}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			h, port := newHandlers(t), freePort(t)
+			if c.accept != nil {
+				l, err := net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", port))
+				if err != nil {
+					t.Fatal(err)
+				}
+				accepted := make(chan struct{})
+				go func() {
+					defer close(accepted)
+					if conn, err := l.Accept(); err == nil {
+						io.ReadFull(conn, make([]byte, helloSize))
+						c.accept(conn)
+						t.Cleanup(func() { conn.Close() })
+					}
+				}()
+				defer func() { l.Close(); <-accepted }()
+			}
+			_, err := ask[openResult](t.Context(), h, methodConnect, connectParams(record.TCPStream, record.Options{}, loopback4, port, 1))
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Fatalf("error %v does not say %q", err, c.want)
+			}
+			if prefix := fmt.Sprintf("connect to 127.0.0.1:%d: ", port); !strings.HasPrefix(err.Error(), prefix) {
+				t.Errorf("error %q does not begin with %q", err, prefix)
+			}
+		})
+	}
+}
+
+func TestOptionsThatTheKernelRefuses(t *testing.T) {
+	h, port := newHandlers(t), freePort(t)
+	unknown := record.Options{Congestion: "carrierpigeon"}
+	for _, method := range []string{methodServe, methodConnect} {
+		params := serveParams(record.TCPStream, unknown, loopback4, port, 1)
+		if method == methodConnect {
+			params = connectParams(record.TCPStream, unknown, loopback4, port, 1)
+		}
+		_, err := ask[openResult](t.Context(), h, method, params)
+		if err == nil || !strings.Contains(err.Error(), `"carrierpigeon": not available here (available: `) || !strings.Contains(err.Error(), "reno") {
+			t.Errorf("%s: error %v", method, err)
+		}
+	}
+	params := connectParams(record.TCPStream, record.Options{}, loopback4, port, 1)
+	params.Flows[0].CPU = 1 << 14
+	if _, err := ask[openResult](t.Context(), h, methodConnect, params); err == nil || !strings.Contains(err.Error(), "pin to CPU 16384") {
+		t.Errorf("CPU that is not there: error %v", err)
+	}
+}
+
+func TestWindowLimited(t *testing.T) {
+	h, port := newHandlers(t), freePort(t)
+	r, err := ask[openResult](t.Context(), h, methodServe, serveParams(record.TCPStream, record.Options{Window: 1 << 30}, loopback4, port, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Warnings) != 2 || r.Warnings[0].Code != WarnWindow {
+		t.Errorf("warnings %+v", r.Warnings)
+	}
+}
+
+func TestStartErrors(t *testing.T) {
+	h, port := newHandlers(t), freePort(t)
+	start := func(p startParams) error {
+		_, err := ask[startResult](t.Context(), h, methodStart, p)
+		return err
+	}
+	if _, err := ask[openResult](t.Context(), h, methodServe, serveParams(record.TCPStream, record.Options{}, loopback4, port, 2)); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		want string
+		p    startParams
+	}{
+		{`no session "nobody"`, startParams{Session: "nobody", Duration: time.Second}},
+		{"0 of 2 flows are connected", startParams{Session: "server", Duration: time.Second}},
+		{"longer than nothing", startParams{Session: "server"}},
+	} {
+		if err := start(c.p); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("error %v does not say %q", err, c.want)
+		}
+	}
+	if _, err := ask[openResult](t.Context(), h, methodServe, serveParams(record.TCPStream, record.Options{}, loopback4, port, 1)); err == nil || !strings.Contains(err.Error(), "address already in use") {
+		t.Errorf("port in use: error %v", err)
+	}
+	if _, err := ask[openResult](t.Context(), h, methodServe, serveParams(record.TCPStream, record.Options{}, loopback4, freePort(t), 1)); err == nil || !strings.Contains(err.Error(), "exists already") {
+		t.Errorf("session in use: error %v", err)
+	}
+	if _, err := ask[stopResult](t.Context(), h, methodStop, stopParams{Session: "nobody"}); err != nil {
+		t.Errorf("stop of nobody: %v", err)
+	}
+}
+
+// TestCancelledStart gives up in the middle of a window that is longer than any
+// test may take.
+func TestCancelledStart(t *testing.T) {
+	h, port := newHandlers(t), freePort(t)
+	if _, err := ask[openResult](t.Context(), h, methodServe, serveParams(record.TCPStream, record.Options{}, loopback4, port, 1)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ask[openResult](t.Context(), h, methodConnect, connectParams(record.TCPStream, record.Options{}, loopback4, port, 1)); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(100*time.Millisecond, cancel)
+	errs := make(chan error, 2)
+	for _, session := range []string{"server", "client"} {
+		go func() {
+			_, err := ask[startResult](ctx, h, methodStart, startParams{Session: session, Duration: time.Hour})
+			errs <- err
+		}()
+	}
+	for range 2 {
+		// One end may see the other go before it is told itself.
+		if err := <-errs; err == nil || !errors.Is(err, context.Canceled) && !strings.Contains(err.Error(), "closed the connection") {
+			t.Errorf("error %v", err)
+		}
+	}
+}
