@@ -44,10 +44,16 @@ type Options struct {
 	ResponseSize int    `json:"response_size,omitempty"` // bytes
 }
 
+// inKey keeps texts of cells from being taken for the structure of their key.
+// The placement is the last part of a key without "=", and has none itself.
+var inKey = strings.NewReplacer("%", "%25", "/", "%2F")
+
 // Key is a stable text that is equal for equal cells only.
 func (c Cell) Key() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s/hosts=%d/ipv%d/%dx%d/%s:%s", c.Network, c.Hosts, c.Family, c.Servers, c.Clients, c.Tool, c.Workload)
+	text := inKey.Replace
+	tool, placement := strings.ReplaceAll(text(c.Tool), ":", "%3A"), strings.ReplaceAll(text(c.Placement), "=", "%3D")
+	fmt.Fprintf(&b, "%s/hosts=%d/ipv%d/%dx%d/%s:%s", text(c.Network), c.Hosts, c.Family, c.Servers, c.Clients, tool, text(c.Workload))
 	o := c.Options
 	for _, f := range []struct {
 		name string
@@ -58,7 +64,7 @@ func (c Cell) Key() string {
 		}
 	}
 	if o.Congestion != "" {
-		fmt.Fprintf(&b, "/C=%s", o.Congestion)
+		fmt.Fprintf(&b, "/C=%s", text(o.Congestion))
 	}
 	if o.ZeroCopy {
 		b.WriteString("/Z")
@@ -66,9 +72,9 @@ func (c Cell) Key() string {
 	if o.SkipRxCopy {
 		b.WriteString("/skip-rx-copy")
 	}
-	fmt.Fprintf(&b, "/%s", c.Placement)
+	fmt.Fprintf(&b, "/%s", placement)
 	if c.Underlay != "" {
-		fmt.Fprintf(&b, "/underlay=%s", c.Underlay)
+		fmt.Fprintf(&b, "/underlay=%s", text(c.Underlay))
 	}
 	if c.Twin != 0 {
 		fmt.Fprintf(&b, "/twin=%d", c.Twin)

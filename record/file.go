@@ -146,6 +146,9 @@ func Create(path string, run Run) (*Writer, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := lock(f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
 	w := &Writer{f: f}
 	run.Type, run.SchemaVersion = TypeRun, SchemaVersion
 	if err := w.write(run); err != nil {
@@ -160,6 +163,9 @@ func Append(path string, resume Resume) (*Writer, *File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND, 0)
 	if err != nil {
 		return nil, nil, err
+	}
+	if err := lock(f); err != nil {
+		return nil, nil, errors.Join(err, f.Close())
 	}
 	file, err := Read(f)
 	if err != nil {
@@ -199,6 +205,9 @@ func (w *Writer) write(line any) error {
 	var b bytes.Buffer
 	if err := json.NewEncoder(&b).Encode(line); err != nil {
 		return fmt.Errorf("record: encode: %w", err)
+	}
+	if b.Len() > maxLine {
+		return fmt.Errorf("record: a line of %d bytes, readers take %d", b.Len(), maxLine)
 	}
 	size, err := w.f.Seek(0, io.SeekEnd)
 	if err != nil {

@@ -24,8 +24,8 @@ func Counters(proc string) (map[string]uint64, error) {
 	} {
 		path := filepath.Join(proc, "self", "net", f.name)
 		r, err := os.Open(path)
-		if errors.Is(err, os.ErrNotExist) {
-			continue // a kernel without IPv6 has no snmp6
+		if f.name == "snmp6" && errors.Is(err, os.ErrNotExist) {
+			continue // a kernel without IPv6
 		}
 		if err != nil {
 			return nil, fmt.Errorf("sampler: %w", err)
@@ -66,8 +66,11 @@ func pairs(r io.Reader, into map[string]uint64) error {
 		}
 		prefix := strings.TrimSuffix(names[0], ":")
 		for i := 1; i < len(names); i++ {
-			if v, err := strconv.ParseUint(values[i], 10, 64); err == nil { // MaxConn is -1
+			v, err := strconv.ParseUint(values[i], 10, 64)
+			if err == nil {
 				into[prefix+names[i]] = v
+			} else if _, signed := strconv.ParseInt(values[i], 10, 64); signed != nil { // MaxConn is -1
+				return fmt.Errorf("%s%s: %w", prefix, names[i], err)
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package sampler
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -57,27 +58,34 @@ func usableCPUs(sys string) ([]record.CPU, error) {
 			continue
 		}
 		topology := filepath.Join(sys, "devices/system/cpu", fmt.Sprintf("cpu%d", id), "topology")
-		cpus = append(cpus, record.CPU{
-			ID:      id,
-			Package: number(filepath.Join(topology, "physical_package_id")),
-			Core:    number(filepath.Join(topology, "core_id")),
-		})
+		c := record.CPU{ID: id}
+		var err error
+		if c.Package, err = number(filepath.Join(topology, "physical_package_id"), 0); err != nil {
+			return nil, err
+		}
+		if c.Core, err = number(filepath.Join(topology, "core_id"), id); err != nil {
+			return nil, err
+		}
+		cpus = append(cpus, c)
 	}
 	return cpus, nil
 }
 
-// number reads a file with one number; 0 where there is none, as on machines
-// that do not show their topology.
-func number(path string) int {
+// number reads a file with one number. Where there is no such file, as on
+// machines that do not show their topology, it is the assumed one.
+func number(path string, assumed int) (int, error) {
 	b, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return assumed, nil
+	}
 	if err != nil {
-		return 0
+		return 0, fmt.Errorf("sampler: %w", err)
 	}
 	n, err := strconv.Atoi(strings.TrimSpace(string(b)))
 	if err != nil {
-		return 0
+		return 0, fmt.Errorf("sampler: %s: %w", path, err)
 	}
-	return n
+	return n, nil
 }
 
 func osName(path string) string {

@@ -5,6 +5,7 @@ package sampler
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -15,7 +16,8 @@ import (
 
 // CPU samples the CPU time of the whole machine.
 type CPU struct {
-	fs procfs.FS
+	fs   procfs.FS
+	path string
 }
 
 // NewCPU reads below proc ("/proc").
@@ -24,7 +26,7 @@ func NewCPU(proc string) (*CPU, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sampler: %w", err)
 	}
-	return &CPU{fs}, nil
+	return &CPU{fs, filepath.Join(proc, "stat")}, nil
 }
 
 // Snapshot is the machine at one moment.
@@ -37,7 +39,10 @@ type Snapshot struct {
 func (c *CPU) Read() (Snapshot, error) {
 	st, err := c.fs.Stat()
 	if err != nil {
-		return Snapshot{}, fmt.Errorf("sampler: read CPU time: %w", err)
+		return Snapshot{}, fmt.Errorf("sampler: read CPU time: %s: %w", c.path, err)
+	}
+	if len(st.CPU) == 0 {
+		return Snapshot{}, fmt.Errorf("sampler: read CPU time: %s names no CPU", c.path)
 	}
 	return Snapshot{time.Now(), st.CPU}, nil
 }

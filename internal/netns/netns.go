@@ -87,11 +87,11 @@ func locked(fn func() error) error {
 			done <- fmt.Errorf("open current network namespace: %w", err)
 			return
 		}
-		defer origin.Close()
 		err = fn()
 		if back := unix.Setns(int(origin.Fd()), unix.CLONE_NEWNET); back == nil {
 			runtime.UnlockOSThread()
 		}
+		origin.Close()
 		done <- err
 	}()
 	return <-done

@@ -130,12 +130,9 @@ func (b *Batch) Do(path string) error {
 	defer unix.Close(fd)
 	// Without this the kernel sends every refused request back in whole.
 	_ = unix.SetsockoptInt(fd, unix.SOL_NETLINK, unix.NETLINK_CAP_ACK, 1)
-	if err := resolve(fd, b.changes); err != nil {
-		return err
-	}
-	var errs []error
-	for begin := 0; begin < len(b.changes); begin += flight {
-		part := b.changes[begin:min(begin+flight, len(b.changes))]
+	changes, errs := resolve(fd, b.changes)
+	for begin := 0; begin < len(changes); begin += flight {
+		part := changes[begin:min(begin+flight, len(changes))]
 		errs = append(errs, send(fd, part)...)
 	}
 	return errors.Join(errs...)
@@ -145,12 +142,13 @@ func (b *Batch) Do(path string) error {
 // in ifinfomsg and ifaddrmsg alike.
 const indexOffset = unix.NLMSG_HDRLEN + 4
 
-// resolve puts the indexes of devices into the messages. Devices that the batch
-// itself makes cannot be named in it.
-func resolve(fd int, changes []change) error {
+// resolve puts the indexes of devices into the messages and returns the changes
+// that can be made. Devices that the batch itself makes cannot be named in it.
+func resolve(fd int, changes []change) (known []change, errs []error) {
 	indexes := map[string]uint32{}
 	for _, c := range changes {
 		if c.device == "" {
+			known = append(known, c)
 			continue
 		}
 		index, ok := indexes[c.device]
@@ -160,14 +158,16 @@ func resolve(fd int, changes []change) error {
 				err = unix.IoctlIfreq(fd, unix.SIOCGIFINDEX, req)
 			}
 			if err != nil {
-				return fmt.Errorf("%s: find device: %w", c.what, err)
+				errs = append(errs, fmt.Errorf("%s: find device: %w", c.what, err))
+				continue
 			}
 			index = req.Uint32()
 			indexes[c.device] = index
 		}
 		binary.NativeEndian.PutUint32(c.msg[indexOffset:], index)
+		known = append(known, c)
 	}
-	return nil
+	return known, errs
 }
 
 // send writes messages in one call and collects one answer for each.

@@ -106,7 +106,8 @@ func (n *NS) Up(names ...string) error {
 }
 
 // Addr gives a device an address, without duplicate address detection: the
-// addresses of a lab are known to be free.
+// addresses of a lab are known to be free. Where the device is up the address can be
+// reached when it returns.
 func (n *NS) Addr(device string, p netip.Prefix) error {
 	l, err := n.Link(device)
 	if err != nil {
@@ -119,7 +120,10 @@ func (n *NS) Addr(device string, p netip.Prefix) error {
 	if err := again(func() error { return n.AddrReplace(l, a) }); err != nil {
 		return fmt.Errorf("add address %s to %s: %w", p, device, err)
 	}
-	return nil
+	if l.Attrs().RawFlags&unix.IFF_UP == 0 {
+		return nil
+	}
+	return n.Own(p.Addr())
 }
 
 // Route adds a route to dst over device, through the gateway where that is valid.

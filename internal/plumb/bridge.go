@@ -54,7 +54,8 @@ type Plug struct {
 	Gateway bool   // default route through the bridge's address
 }
 
-// Attach gives each container a veth pair to the bridge, addresses and routes.
+// Attach gives each container a veth pair to the bridge, addresses and routes. All
+// of them can be reached when it returns.
 func (b *Bridge) Attach(s *Site, nodes []*Node, plug Plug) error {
 	if len(b.Host.Nodes) > MaxPorts {
 		return fmt.Errorf("bridge %s: %d containers: a Linux bridge has at most %d ports", b.Name, len(b.Host.Nodes), MaxPorts)
@@ -98,12 +99,27 @@ func (b *Bridge) Attach(s *Site, nodes []*Node, plug Plug) error {
 			return fmt.Errorf("configure %s: %w", node.Name(), err)
 		}
 	}
-	return nil
+	return b.ready(nodes)
 }
 
-// configure gives the node's device its addresses.
+// ready waits until the bridge forwards to all nodes and they have their addresses.
+func (b *Bridge) ready(nodes []*Node) error {
+	var ports []string
+	for _, n := range nodes {
+		ports = append(ports, n.Port)
+		if err := nl.With(n.NS, func(in *nl.NS) error { return in.Own(n.Addr4, n.Addr6) }); err != nil {
+			return fmt.Errorf("%s: %w", n.Name(), err)
+		}
+	}
+	return nl.With(b.Host.NS, func(n *nl.NS) error { return n.Running(ports...) })
+}
+
+// configure gives the node's device its addresses. It is up before it has any: the
+// kernel drops an IPv6 address, in silence, if a device comes up with it in a moment
+// when memory for its route cannot be had at once.
 func (n *Node) configure(plug Plug) error {
 	var b nl.Batch
+	b.SetUp(n.Device)
 	for _, six := range []bool{false, true} {
 		bits := Subnet(n.Host.Index, six).Bits()
 		if plug.Flat {
@@ -111,7 +127,6 @@ func (n *Node) configure(plug Plug) error {
 		}
 		b.AddAddr(n.Device, netip.PrefixFrom(ContainerAddr(n.Host.Index, n.Index, six), bits))
 	}
-	b.SetUp(n.Device)
 	if plug.Gateway {
 		b.AddGateway(Gateway(n.Host.Index, false))
 		b.AddGateway(Gateway(n.Host.Index, true))

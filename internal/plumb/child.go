@@ -2,6 +2,7 @@ package plumb
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
@@ -24,19 +25,29 @@ func (s *Site) Child(n *Node, device string, make func(netlink.LinkAttrs) netlin
 		return nl.With(n.NS, func(in *nl.NS) error { return in.Remove(device) })
 	})
 	n.Device = device
+	// Older kernels (6.1 is one) refuse a new device the name of any that the host
+	// has, although it goes elsewhere. So it gets its own name when it is there.
+	provisional := fmt.Sprintf("child%d", n.Index)
 	err = nl.With(n.Host.NS, func(h *nl.NS) error {
 		parent, err := h.Link(n.Host.Uplink().Device)
 		if err != nil {
 			return err
 		}
 		attrs := netlink.NewLinkAttrs()
-		attrs.Name, attrs.ParentIndex, attrs.Namespace = device, parent.Attrs().Index, netlink.NsFd(ns.Fd())
+		attrs.Name, attrs.ParentIndex, attrs.Namespace = provisional, parent.Attrs().Index, netlink.NsFd(ns.Fd())
 		return h.Add(make(attrs))
 	})
 	if err != nil {
 		return err
 	}
 	return nl.With(n.NS, func(in *nl.NS) error {
+		l, err := in.Link(provisional)
+		if err != nil {
+			return err
+		}
+		if err := in.LinkSetName(l, device); err != nil {
+			return errors.Join(fmt.Errorf("rename %s to %s: %w", provisional, device, err), in.Remove(provisional))
+		}
 		if err := in.Up(device); err != nil {
 			return err
 		}

@@ -31,6 +31,7 @@ func (s *Site) AddDockerRules(b *Bridge) (*DockerRules, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.Push("hold on the namespace of the firewall", func(context.Context) error { return fw.Close() })
 	r := &DockerRules{Bridge: b, fw: fw}
 	br := b.Name
 	user, stage1, stage2 := fw.Chain("DOCKER-USER"), fw.Chain("DOCKER-ISOLATION-STAGE-1"), fw.Chain("DOCKER-ISOLATION-STAGE-2")

@@ -86,6 +86,7 @@ func tryNAT(ns string) error {
 	if err != nil {
 		return err
 	}
+	defer fw.Close()
 	chain := fw.BaseChain("nat", nft.PostroutingNAT, false)
 	chain.Rule(nft.ToLocal(), nft.Masquerade())
 	if err := fw.Commit(); err != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"slices"
 	"testing"
 
 	"nettoll/agent"
@@ -22,6 +23,9 @@ import (
 func Main(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == "agent" {
 		os.Exit(runAgent())
+	}
+	if slices.Contains(os.Args, "-test.fuzzworker") {
+		os.Exit(m.Run()) // a child of a test program that is inside
 	}
 	if !lab.Inside() {
 		status, err := lab.Enter(lab.EnterOptions{})

@@ -37,12 +37,16 @@ type EnterOptions struct {
 	// and takes the terminal back afterwards. Otherwise interrupts reach only the
 	// outer process, which passes them on.
 	Foreground bool
+	// Done, when it is closed, ends the lab as an interrupt does. Whoever listens
+	// to signals before Enter does passes on by it what came earlier.
+	Done <-chan struct{}
 }
 
 // Enter runs this program again, with the same arguments, in fresh user (unless
 // root), mount, PID and network namespaces, and returns its exit status. The
 // process inside is killed when this one dies, and with it, as the first process
-// of its PID namespace, everything in the lab.
+// of its PID namespace, everything in the lab. The error is ErrKilled when
+// interrupts asked for that.
 //
 // Enter must be called from the main goroutine: the kernel ties the death signal
 // to the thread that forked, and only the main thread lives as long as the process.
@@ -65,41 +69,43 @@ func Enter(o EnterOptions) (status int, err error) {
 	}
 	cmd.SysProcAttr = attr
 	cmd.Env = append(os.Environ(), insideEnv+"="+mark)
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return 0, fmt.Errorf("lab: %w", os.NewSyscallError("socketpair", err))
+	}
+	ours, theirs := os.NewFile(uintptr(pair[0]), "lifeline"), os.NewFile(uintptr(pair[1]), "lifeline")
+	defer ours.Close()
+	cmd.ExtraFiles = []*os.File{lifeline - 3: theirs}
 
 	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	signal.Notify(signals, append(Ending(), syscall.SIGTSTP)...)
 	defer signal.Stop(signals)
-	if err := cmd.Start(); err != nil {
+	err = cmd.Start()
+	theirs.Close()
+	if err != nil {
 		return 0, explain(err)
 	}
+	ready := make(chan struct{})
 	go func() {
-		for s := range signals {
-			if s == syscall.SIGINT && o.Foreground {
-				continue // the terminal has sent it to the process inside too
-			}
-			_ = cmd.Process.Signal(s)
-		}
+		_, _ = ours.Read(make([]byte, 1))
+		close(ready)
 	}()
+	r := &relay{inside: cmd.Process}
+	go r.run(signals, o.Done, ready)
 	err = cmd.Wait()
 	if o.Foreground {
 		takeTerminal()
 	}
 	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		if ws := exit.Sys().(syscall.WaitStatus); ws.Signaled() {
-			return 128 + int(ws.Signal()), nil
-		}
-		return exit.ExitCode(), nil
+	switch {
+	case r.killed.Load():
+		return 0, ErrKilled
+	case !errors.As(err, &exit):
+		return 0, err
+	case exit.Sys().(syscall.WaitStatus).Signaled():
+		return 0, fmt.Errorf("lab: the process inside did not end by itself: %w", err)
 	}
-	return 0, err
-}
-
-// takeTerminal puts this process back in the terminal's foreground, where a
-// shell inside has put itself.
-func takeTerminal() {
-	signal.Ignore(syscall.SIGTTOU)
-	defer signal.Reset(syscall.SIGTTOU)
-	_ = unix.IoctlSetPointerInt(int(os.Stdin.Fd()), unix.TIOCSPGRP, unix.Getpgrp()) // fails where there is no terminal
+	return exit.ExitCode(), nil
 }
 
 // explain says what stands in the way of namespaces, and what would mend it.
@@ -119,23 +125,11 @@ func explain(err error) error {
 	case read("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") == "1":
 		remedy = "run as root, or: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"
 	}
+	if errors.Is(err, unix.ENOSPC) { // which is no word about any disk
+		err = errors.New("the limit of namespaces is reached")
+		if os.Geteuid() == 0 {
+			remedy = "see sysctl user for the limits"
+		}
+	}
 	return fmt.Errorf("lab: create namespaces: %w; %s", err, remedy)
-}
-
-// Prepare makes the namespaces of the process inside usable: private mounts,
-// its own /proc for its own processes, an empty /run, and a loopback device.
-func Prepare() error {
-	if os.Getpid() != 1 {
-		return fmt.Errorf("lab: %s is set, but this is no lab; unset it", insideEnv)
-	}
-	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-		return explain(fmt.Errorf("make mounts private: %w", err))
-	}
-	if err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
-		return fmt.Errorf("lab: mount /proc: %w; in a container, start it with --security-opt systempaths=unconfined", err)
-	}
-	if err := unix.Mount("tmpfs", "/run", "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0755,size=16m"); err != nil {
-		return explain(fmt.Errorf("mount an empty /run: %w", err))
-	}
-	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"syscall"
 
+	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
 	"nettoll/internal/netns"
@@ -64,6 +65,7 @@ func (e *endpoint) Start(ctx context.Context, c platform.Command) (platform.Proc
 	}
 	p.closeWriteEnd()
 	if err != nil {
+		p.closePipes()
 		return nil, fmt.Errorf("%s: start %s: %w", e.name, c.Path, err)
 	}
 	go p.wait()
@@ -101,6 +103,16 @@ func (p *process) closeWriteEnd() {
 	}
 }
 
+// closePipes closes what is here of a process that could not be started.
+func (p *process) closePipes() {
+	if p.stdin != nil {
+		p.stdin.Close()
+	}
+	if p.stdout != nil {
+		p.stdout.Close()
+	}
+}
+
 func (p *process) wait() {
 	p.err = p.cmd.Wait()
 	if p.err != nil {
@@ -134,12 +146,19 @@ func (p *process) Wait() error {
 	return p.err
 }
 
-// Kill implements platform.Process.
+// Kill implements platform.Process. What the process has started dies with it:
+// it could hold the process' standard error open, which Wait waits for.
 func (p *process) Kill() error {
+	select {
+	case <-p.done:
+		return nil
+	default:
+	}
 	err := p.cmd.Process.Kill()
 	if errors.Is(err, os.ErrProcessDone) {
 		err = nil
 	}
+	_ = unix.Kill(-p.PID(), unix.SIGKILL) // its process group; fails where nobody is left in it
 	<-p.done
 	return err
 }

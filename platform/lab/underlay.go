@@ -34,17 +34,19 @@ func uplink(i int) platform.Uplink {
 // of its own) for any other number. A single host has a switch with one port, so
 // that it too has an uplink with a carrier.
 func (s *site) wire(shape platform.Underlay) error {
+	var sw *netns.NS
 	if len(s.hosts) == 2 {
 		a, b := s.hosts[0].NetNS(), s.hosts[1].NetNS()
 		if err := pair(a, uplinkDevice, b, uplinkDevice); err != nil {
 			return err
 		}
 	} else {
-		sw, err := s.namespace(1)
+		ns, err := s.namespace(1)
 		if err != nil {
 			return err
 		}
-		if err := s.plugInto(sw[0]); err != nil {
+		sw = ns[0]
+		if err := s.plugInto(sw); err != nil {
 			return err
 		}
 	}
@@ -53,8 +55,26 @@ func (s *site) wire(shape platform.Underlay) error {
 			return fmt.Errorf("%s: %w", h.Name(), err)
 		}
 	}
+	return s.running(sw)
+}
+
+// running waits until the uplinks and the ports of the switch, if there is one,
+// carry packets. An end of a pair does when the other end is up too.
+func (s *site) running(sw *netns.NS) error {
+	for i, h := range s.hosts {
+		err := nl.With(h.NetNS(), func(n *nl.NS) error { return n.Running(uplinkDevice) })
+		if err == nil && sw != nil {
+			err = nl.With(sw.Path(), func(n *nl.NS) error { return n.Running(port(i)) })
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", h.Name(), err)
+		}
+	}
 	return nil
 }
+
+// port names the switch's end of the uplink of host i.
+func port(i int) string { return fmt.Sprintf("port%d", i+1) }
 
 // pair joins two namespaces by a veth pair.
 func pair(aNS, a, bNS, b string) error {
@@ -75,7 +95,7 @@ func (s *site) plugInto(sw *netns.NS) error {
 		return err
 	}
 	for i, h := range s.hosts {
-		port := fmt.Sprintf("port%d", i+1)
+		port := port(i)
 		if err := pair(sw.Path(), port, h.NetNS(), uplinkDevice); err != nil {
 			return err
 		}

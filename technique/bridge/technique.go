@@ -39,6 +39,9 @@ func (t Technique) About() string {
 // Hosts implements technique.Technique.
 func (Technique) Hosts() []int { return []int{1} }
 
+// MaxEndpoints is how many containers one host can hold.
+func (Technique) MaxEndpoints() int { return plumb.MaxPorts }
+
 // Probe implements technique.Technique.
 func (t Technique) Probe(ctx context.Context, _ platform.Platform) error {
 	needs := []plumb.Need{plumb.Veth, plumb.BridgeDevice}

@@ -45,6 +45,14 @@ func (t Technique) Hosts() []int {
 	return []int{1}
 }
 
+// MaxEndpoints is how many containers one host can hold; 0 is any number.
+func (t Technique) MaxEndpoints() int {
+	if t.macvlan {
+		return 0
+	}
+	return plumb.MaxPorts
+}
+
 // Probe implements technique.Technique.
 func (t Technique) Probe(ctx context.Context, _ platform.Platform) error {
 	if t.macvlan {

@@ -40,6 +40,9 @@ func (t Technique) About() string {
 // Hosts implements technique.Technique.
 func (Technique) Hosts() []int { return []int{1, 2} }
 
+// MaxEndpoints is how many containers one host can hold.
+func (Technique) MaxEndpoints() int { return plumb.MaxPorts }
+
 // Probe implements technique.Technique.
 func (Technique) Probe(ctx context.Context, _ platform.Platform) error {
 	return plumb.Check(ctx, plumb.Veth, plumb.BridgeDevice, plumb.BridgeNetfilter, plumb.NAT)

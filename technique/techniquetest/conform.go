@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"os"
 	"testing"
 	"time"
 
@@ -76,13 +77,14 @@ func Measure(t *testing.T, p platform.Platform, tech technique.Technique, cells 
 	if err != nil {
 		t.Fatal(err)
 	}
+	more := slack(t)
 	var trials []record.Trial
 	r := &runner.Runner{
 		Platform:   p,
 		Techniques: map[string]technique.Technique{tech.Name(): tech},
 		Tools:      map[string]workload.Tool{"engine": engine.New()},
 		Machine:    m,
-		Settings:   record.Settings{Duration: 0.3, Warmup: 0.05, MinRounds: 1, MaxRounds: 1, Confidence: 0.95, Seed: 1},
+		Settings:   record.Settings{Duration: 0.3 + more, Warmup: 0.05 + more, MinRounds: 1, MaxRounds: 1, Confidence: 0.95, Seed: 1},
 		Cells:      cells,
 		Save: func(t record.Trial) error {
 			trials = append(trials, t)
@@ -97,6 +99,21 @@ func Measure(t *testing.T, p platform.Platform, tech technique.Technique, cells 
 		t.Errorf("%d trials of %d cells", len(trials), len(cells))
 	}
 	return trials
+}
+
+// slack is how many seconds warm-up and window are to be longer than on an ordinary
+// machine. On an emulated one a flow may stand still for longer than either.
+func slack(t *testing.T) float64 {
+	const variable = "NETTOLL_TEST_SLACK"
+	text := os.Getenv(variable)
+	if text == "" {
+		return 0
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 {
+		t.Fatalf("%s=%s is no duration", variable, text)
+	}
+	return d.Seconds()
 }
 
 // The ranges set aside for benchmarking, RFC 2544 and RFC 5180.

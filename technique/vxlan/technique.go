@@ -27,6 +27,10 @@ func (Technique) About() string {
 // Hosts implements technique.Technique.
 func (Technique) Hosts() []int { return []int{2} }
 
+// MaxEndpoints is how many containers one host can hold: one port of
+// its bridge is the tunnel's.
+func (Technique) MaxEndpoints() int { return plumb.MaxPorts - 1 }
+
 // Probe implements technique.Technique.
 func (Technique) Probe(ctx context.Context, _ platform.Platform) error {
 	return plumb.Check(ctx, plumb.Veth, plumb.BridgeDevice, plumb.VXLAN)

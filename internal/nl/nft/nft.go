@@ -6,6 +6,7 @@
 package nft
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -75,6 +76,15 @@ func (f *Firewall) Remove() error {
 	defer f.ns.Close()
 	f.conn.DelTable(f.table)
 	return f.Commit()
+}
+
+// Close lets the namespace go. The table stays where it is in force, and can be
+// neither changed nor asked any more.
+func (f *Firewall) Close() error {
+	if err := f.ns.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
+		return fmt.Errorf("nft: close network namespace: %w", err)
+	}
+	return nil
 }
 
 // Chain is a list of rules.

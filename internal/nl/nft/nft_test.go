@@ -1,0 +1,145 @@
+package nft_test
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"nettoll/internal/nl/nft"
+)
+
+func firewall(t *testing.T, ns string) *nft.Firewall {
+	t.Helper()
+	fw, err := nft.New(ns, "tested")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fw
+}
+
+func commit(t *testing.T, fw *nft.Firewall) {
+	t.Helper()
+	if err := fw.Commit(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// counted checks what a rule has counted.
+func counted(t *testing.T, what string, r nft.Rule, packets, bytes uint64) {
+	t.Helper()
+	p, b, err := r.Count()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p != packets || b != bytes {
+		t.Errorf("%s: %d packets and %d bytes, want %d and %d", what, p, b, packets, bytes)
+	}
+}
+
+func single(a netip.Addr) netip.Prefix { return netip.PrefixFrom(a, a.BitLen()) }
+
+func TestRulesCountWhatMatches(t *testing.T) {
+	for six, header := range map[bool]uint64{false: 20 + 8, true: 40 + 8} {
+		r := route(t)
+		wide := map[bool]string{false: "198.19.1.77/24", true: "2001:2:0:2::77/64"}[six]
+		fw := firewall(t, r.router)
+		all := fw.Chain("all") // one rule for each match, and back
+		rules := map[string]nft.Rule{}
+		for name, parts := range map[string][]nft.Part{
+			"everything":     {nft.Return()},
+			"in eth0":        {nft.In("eth0"), nft.Return()},
+			"from":           {nft.From(single(r.leftAddr[six])), nft.Return()},
+			"to":             {nft.To(netip.MustParsePrefix(wide)), nft.Return()},
+			"out and ports":  {nft.Out("eth1"), nft.Ports(unix.IPPROTO_UDP, 20001, 20008), nft.Return()},
+			"not eth0":       {nft.NotOut("eth0"), nft.Return()},
+			"in eth1":        {nft.In("eth1"), nft.Return()},
+			"out eth":        {nft.Out("eth"), nft.Return()},
+			"not out eth1":   {nft.NotOut("eth1"), nft.Return()},
+			"from right":     {nft.From(single(r.rightAddr[six])), nft.Return()},
+			"to left":        {nft.To(single(r.leftAddr[six])), nft.Return()},
+			"other family":   {nft.To(single(r.rightAddr[!six])), nft.Return()},
+			"other ports":    {nft.Ports(unix.IPPROTO_UDP, 20009, 20016), nft.Return()},
+			"TCP":            {nft.Ports(unix.IPPROTO_TCP, 1, 65535), nft.Return()},
+			"to the router":  {nft.ToLocal(), nft.Return()},
+			"answered":       {nft.Established(), nft.Return()},
+			"two that clash": {nft.In("eth0"), nft.Out("eth0"), nft.Return()},
+		} {
+			one := fw.Chain(strings.ReplaceAll(name, " ", "-"))
+			rules[name] = one.Rule(parts...)
+			all.Rule(nft.Jump(one))
+		}
+		forward := fw.BaseChain("forward", nft.Forward, false)
+		forward.Rule(nft.In("eth0"), nft.Jump(all))
+		commit(t, fw)
+
+		to := netip.AddrPortFrom(r.rightAddr[six], 20008)
+		conn := receiver(t, r.right, to)
+		const n = 7
+		send(t, r.left, to, n)
+		arrive(t, conn, n)
+		for _, name := range []string{"everything", "in eth0", "from", "to", "out and ports", "not eth0"} {
+			counted(t, name, rules[name], n, n*(header+payload))
+		}
+		for _, name := range []string{
+			"in eth1", "out eth", "not out eth1", "from right", "to left", "other family", "other ports", "TCP", "to the router", "answered", "two that clash",
+		} {
+			counted(t, name, rules[name], 0, 0)
+		}
+	}
+}
+
+func TestPolicyAndVerdicts(t *testing.T) {
+	r := route(t)
+	fw := firewall(t, r.router)
+	forward := fw.BaseChain("forward", nft.Forward, true)
+	known := forward.Rule(nft.Established(), nft.Accept())
+	dropped := forward.Rule(nft.Ports(unix.IPPROTO_UDP, 20002, 20002), nft.Drop())
+	accepted := forward.Rule(nft.Ports(unix.IPPROTO_UDP, 20001, 20002), nft.Accept())
+	commit(t, fw)
+	to := func(port uint16) netip.AddrPort { return netip.AddrPortFrom(r.rightAddr[false], port) }
+	open, shut, unnamed := receiver(t, r.right, to(20001)), receiver(t, r.right, to(20002)), receiver(t, r.right, to(20003))
+	send(t, r.left, to(20002), 3)
+	send(t, r.left, to(20003), 3)
+	send(t, r.left, to(20001), 2)
+	from := arrive(t, open, 2)
+	if _, err := open.WriteToUDPAddrPort([]byte("answer"), from); err != nil { // to a port that is closed by now
+		t.Fatal(err)
+	}
+	silent(t, shut)
+	silent(t, unnamed)
+	size := uint64(20 + 8 + payload)
+	counted(t, "dropped", dropped, 3, 3*size)
+	counted(t, "accepted", accepted, 2, 2*size)
+	if p, _, err := known.Count(); err != nil || p == 0 {
+		t.Errorf("the answer is not known: %d packets, %v", p, err)
+	}
+}
+
+func TestAddressesAreTranslated(t *testing.T) {
+	for _, six := range []bool{false, true} {
+		r := route(t)
+		gateway := map[bool]netip.Addr{false: netip.MustParseAddr("198.19.0.1"), true: netip.MustParseAddr("2001:2:0:1::1")}[six]
+		other := map[bool]netip.Addr{false: netip.MustParseAddr("198.19.1.1"), true: netip.MustParseAddr("2001:2:0:2::1")}[six]
+		fw := firewall(t, r.router)
+		inward := fw.BaseChain("PREROUTING", nft.PreroutingNAT, false).Rule(nft.ToLocal(), nft.DNAT(r.rightAddr[six]))
+		post := fw.BaseChain("POSTROUTING", nft.PostroutingNAT, false)
+		masqueraded := post.Rule(nft.Ports(unix.IPPROTO_UDP, 20001, 20001), nft.Masquerade())
+		sourced := post.Rule(nft.Ports(unix.IPPROTO_UDP, 20002, 20002), nft.SNAT(other))
+		commit(t, fw)
+		for port, rule := range map[uint16]nft.Rule{20001: masqueraded, 20002: sourced} {
+			conn := receiver(t, r.right, netip.AddrPortFrom(r.rightAddr[six], port))
+			send(t, r.left, netip.AddrPortFrom(gateway, port), 3)
+			if from := arrive(t, conn, 3); from.Addr() != other {
+				t.Errorf("port %d: the source is %s, want %s", port, from.Addr(), other)
+			}
+			if p, _, err := rule.Count(); err != nil || p != 1 {
+				t.Errorf("port %d: the rule counted %d connections, want 1: %v", port, p, err)
+			}
+		}
+		if p, _, err := inward.Count(); err != nil || p != 2 {
+			t.Errorf("%d connections inward, want 2: %v", p, err)
+		}
+	}
+}

@@ -1,0 +1,85 @@
+package nft_test
+
+import (
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"nettoll/internal/nl"
+	"nettoll/internal/nl/nft"
+)
+
+func TestRemoveLeavesNothing(t *testing.T) {
+	ns := route(t).router
+	before, err := nl.Inventory(ns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	descriptors := namespacesOpen(t)
+	fw := everything(t, ns)
+	commit(t, fw)
+	if got, err := nl.Inventory(ns); err != nil || !strings.Contains(got, "table tested\n") {
+		t.Errorf("the table is not there: %v\n%s", err, got)
+	}
+	if err := fw.Remove(); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := nl.Inventory(ns); err != nil || got != before {
+		t.Errorf("left: %v\n%swant\n%s", err, got, before)
+	}
+	if err := fw.Close(); err != nil {
+		t.Errorf("close after remove: %v", err)
+	}
+	if got := namespacesOpen(t); got != descriptors {
+		t.Errorf("%d namespaces are open, %d before", got, descriptors)
+	}
+}
+
+func TestCloseLetsTheNamespaceGoButNotTheRules(t *testing.T) {
+	ns := route(t).router
+	descriptors := namespacesOpen(t)
+	fw := everything(t, ns)
+	commit(t, fw)
+	for range 2 {
+		if err := fw.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if got := namespacesOpen(t); got != descriptors {
+		t.Errorf("%d namespaces are open, %d before", got, descriptors)
+	}
+	if got, err := nl.Inventory(ns); err != nil || !strings.Contains(got, "table tested\n") {
+		t.Errorf("the table is gone: %v\n%s", err, got)
+	}
+}
+
+func TestErrorsOfFirewalls(t *testing.T) {
+	if _, err := nft.New("/no/such/namespace", "tested"); err == nil || !strings.HasPrefix(err.Error(), "nft: open network namespace") {
+		t.Errorf("no namespace: %v", err)
+	}
+	fw := firewall(t, route(t).router)
+	rule := fw.BaseChain("forward", nft.Forward, false).Rule(nft.Accept())
+	if _, _, err := rule.Count(); err == nil || !strings.Contains(err.Error(), "counter rule1") {
+		t.Errorf("count of a rule that is not in force: %v", err)
+	}
+	fw.BaseChain("output", nft.OutputNAT, false).Rule(nft.SNAT(netip.MustParseAddr("198.19.0.1"))) // not at that hook
+	if err := fw.Commit(); err == nil || !strings.HasPrefix(err.Error(), "nft: commit table tested: ") {
+		t.Errorf("impossible rule: %v", err)
+	}
+}
+
+func namespacesOpen(t *testing.T) (n int) {
+	t.Helper()
+	links, err := filepath.Glob("/proc/self/fd/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range links {
+		if target, err := os.Readlink(l); err == nil && strings.HasPrefix(target, "net:") {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,154 @@
+// Package platformtest is the conformance suite of platforms: one suite for all.
+package platformtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"nettoll/platform"
+	"nettoll/technique"
+)
+
+// Conform runs the suite on a platform. The test program must be an agent when it
+// is called as one, as internal/testutil.Main makes it.
+func Conform(t *testing.T, p platform.Platform) {
+	if err := p.Probe(t.Context()); errors.Is(err, technique.ErrUnsupported) {
+		t.Skip(err)
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	if p.Name() == "" {
+		t.Error("the platform has no name")
+	}
+	for _, n := range []int{1, 2, 3} {
+		t.Run(fmt.Sprintf("hosts=%d", n), func(t *testing.T) {
+			h := hosts(t, p, n)
+			if got := len(h.All()); got != n {
+				t.Fatalf("%d hosts, want %d", got, n)
+			}
+			t.Run("uplinks", func(t *testing.T) { uplinks(t, h) })
+			t.Run("reach each other", func(t *testing.T) { reach(t, h) })
+			t.Run("containers", func(t *testing.T) { containers(t, h) })
+		})
+	}
+	t.Run("no hosts", func(t *testing.T) { noHosts(t, p) })
+	t.Run("shared namespaces", func(t *testing.T) { share(t, p) })
+	t.Run("processes", func(t *testing.T) { processes(t, p) })
+	t.Run("close leaves nothing", func(t *testing.T) { closeLeavesNothing(t, p) })
+	t.Run("two at once", func(t *testing.T) { twoAtOnce(t, p) })
+}
+
+// hosts asks for unshaped hosts, which are closed with the test.
+func hosts(t *testing.T, p platform.Platform, n int) platform.Hosts {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	h, err := p.Hosts(ctx, platform.HostRequest{Count: n})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := h.Close(context.Background()); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return h
+}
+
+func noHosts(t *testing.T, p platform.Platform) {
+	before := namespacesOpen(t)
+	for _, n := range []int{-1, 0, 1 << 20} {
+		h, err := p.Hosts(t.Context(), platform.HostRequest{Count: n})
+		if err == nil {
+			h.Close(t.Context())
+			t.Errorf("%d hosts were given", n)
+		} else if !strings.Contains(err.Error(), fmt.Sprint(n)) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%d hosts: error is %q, want one line with the number", n, err)
+		}
+	}
+	if got := namespacesOpen(t); got != before {
+		t.Errorf("%d namespaces are open, %d before", got, before)
+	}
+}
+
+// closeLeavesNothing builds all that hosts can have and closes them.
+func closeLeavesNothing(t *testing.T, p platform.Platform) {
+	before := namespacesOpen(t)
+	h, err := p.Hosts(t.Context(), platform.HostRequest{Count: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := h.All()[1].Containers(t.Context(), 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, ok := h.All()[1].(platform.Sharer); ok {
+		if _, err := s.Share(t.Context(), all[0]); err != nil {
+			t.Error(err)
+		}
+	}
+	if got := output(t, all[0], "echo", "works"); got != "works" {
+		t.Errorf("got %q", got)
+	}
+	for range 2 { // the second time must do no harm
+		if err := h.Close(t.Context()); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	}
+	if got := namespacesOpen(t); got != before {
+		t.Errorf("%d namespaces are open after Close, %d before", got, before)
+	}
+	proc, err := all[0].Start(t.Context(), platform.Command{Path: "echo"})
+	if err == nil {
+		proc.Kill()
+		t.Error("a process was started in a container that is gone")
+	}
+}
+
+// twoAtOnce has two sites with equal names and addresses, which must not meet.
+func twoAtOnce(t *testing.T, p platform.Platform) {
+	sites := []platform.Hosts{hosts(t, p, 2), hosts(t, p, 2)}
+	seen := map[string]string{}
+	for i, site := range sites {
+		for _, h := range site.All() {
+			all, err := h.Containers(t.Context(), 2)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range append(all, h) {
+				name, ns := fmt.Sprintf("%s of site %d", e.Name(), i), namespace(t, e)
+				if other, ok := seen[ns]; ok {
+					t.Errorf("%s and %s are in one namespace", other, name)
+				}
+				seen[ns] = name
+			}
+		}
+	}
+	var done sync.WaitGroup
+	for _, site := range sites {
+		done.Go(func() { reach(t, site) })
+	}
+	done.Wait()
+}
+
+// namespacesOpen counts this program's descriptors of network namespaces.
+func namespacesOpen(t *testing.T) (n int) {
+	t.Helper()
+	links, err := filepath.Glob("/proc/self/fd/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range links {
+		if target, err := os.Readlink(l); err == nil && strings.HasPrefix(target, "net:") {
+			n++
+		}
+	}
+	return n
+}

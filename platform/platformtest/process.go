@@ -1,0 +1,200 @@
+package platformtest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"nettoll/agent"
+	"nettoll/platform"
+	"nettoll/sampler"
+)
+
+// processes checks what is promised of processes, on a host and in a container.
+func processes(t *testing.T, p platform.Platform) {
+	h := hosts(t, p, 1).All()[0]
+	all, err := h.Containers(t.Context(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for where, e := range map[string]platform.Endpoint{"host": h, "container": all[0]} {
+		t.Run(where, func(t *testing.T) {
+			t.Run("pipes", func(t *testing.T) { pipes(t, e) })
+			t.Run("own streams", func(t *testing.T) { ownStreams(t, e) })
+			t.Run("exit status", func(t *testing.T) { exitStatus(t, e) })
+			t.Run("environment", func(t *testing.T) { environment(t, e) })
+			t.Run("kill", func(t *testing.T) { kill(t, e) })
+			t.Run("not started", func(t *testing.T) { notStarted(t, e) })
+			t.Run("agent", func(t *testing.T) { speaksAsAgent(t, e) })
+		})
+	}
+}
+
+func start(t *testing.T, e platform.Endpoint, c platform.Command) platform.Process {
+	t.Helper()
+	proc, err := e.Start(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { proc.Kill() })
+	return proc
+}
+
+func shell(script string) platform.Command {
+	return platform.Command{Path: "sh", Args: []string{"-c", script}}
+}
+
+// output is what a program says, without the space around it.
+func output(t *testing.T, e platform.Endpoint, path string, args ...string) string {
+	t.Helper()
+	proc := start(t, e, platform.Command{Path: path, Args: args})
+	b, err := io.ReadAll(proc.Stdout())
+	if err := errors.Join(err, proc.Wait()); err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(b))
+}
+
+// namespace names the network namespace that processes of the endpoint are in.
+func namespace(t *testing.T, e platform.Endpoint) string {
+	t.Helper()
+	return output(t, e, "readlink", "/proc/self/ns/net")
+}
+
+func pipes(t *testing.T, e platform.Endpoint) {
+	proc := start(t, e, platform.Command{Path: "cat"})
+	const said = "what goes in\ncomes out"
+	if _, err := io.WriteString(proc.Stdin(), said); err != nil {
+		t.Fatal(err)
+	}
+	if err := proc.Stdin().Close(); err != nil {
+		t.Fatal(err)
+	}
+	b, err := io.ReadAll(proc.Stdout())
+	if err := errors.Join(err, proc.Wait(), proc.Wait()); err != nil || string(b) != said {
+		t.Errorf("got %q, %v, want %q", b, err, said)
+	}
+	// What was said before the end can be read after it.
+	proc = start(t, e, shell("head -c 60000 /dev/zero"))
+	if err := proc.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := io.ReadAll(proc.Stdout()); err != nil || len(b) != 60000 {
+		t.Errorf("%d bytes were left to be read, want 60000: %v", len(b), err)
+	}
+}
+
+func ownStreams(t *testing.T, e platform.Endpoint) {
+	var out, errs bytes.Buffer
+	proc := start(t, e, platform.Command{
+		Path: "sh", Args: []string{"-c", "cat; echo oh >&2"},
+		Stdin: strings.NewReader("given"), Stdout: &out, Stderr: &errs,
+	})
+	if proc.Stdin() != nil || proc.Stdout() != nil {
+		t.Errorf("pipes %v and %v, where the command brought its own streams", proc.Stdin(), proc.Stdout())
+	}
+	if err := proc.Wait(); err != nil || out.String() != "given" || errs.String() != "oh\n" {
+		t.Errorf("%v, output %q, errors %q", err, out.String(), errs.String())
+	}
+}
+
+func exitStatus(t *testing.T, e platform.Endpoint) {
+	proc := start(t, e, shell("echo first >&2; echo last words >&2; exit 3"))
+	err := proc.Wait()
+	if err == nil || !strings.Contains(err.Error(), "3") || !strings.Contains(err.Error(), "last words") || strings.Contains(err.Error(), "\n") {
+		t.Errorf("error is %v, want one line with the status 3 and the last words", err)
+	}
+	if again := proc.Wait(); again != err {
+		t.Errorf("the second time: %v", again)
+	}
+	if got := proc.Stderr(); !strings.Contains(got, "last words") {
+		t.Errorf("standard error is %q", got)
+	}
+	if err := proc.Kill(); err != nil {
+		t.Errorf("kill one that has ended: %v", err)
+	}
+	// Of much, the last is kept.
+	proc = start(t, e, shell("head -c 300000 /dev/zero | tr '\\0' x >&2; echo last words >&2"))
+	if err := proc.Wait(); err != nil {
+		t.Error(err)
+	}
+	if got := proc.Stderr(); len(got) > 1<<16 || !strings.HasSuffix(got, "last words") {
+		t.Errorf("kept %d bytes that end with %q", len(got), got[max(0, len(got)-20):])
+	}
+}
+
+func environment(t *testing.T, e platform.Endpoint) {
+	var out bytes.Buffer
+	c := shell(`echo "$NETTOLL_TEST_WORD|$PATH"`)
+	c.Stdout, c.Env = &out, []string{"NETTOLL_TEST_WORD=two words"}
+	if err := start(t, e, c).Wait(); err != nil {
+		t.Fatal(err)
+	}
+	word, path, _ := strings.Cut(strings.TrimSpace(out.String()), "|")
+	if word != "two words" || path == "" {
+		t.Errorf("the environment has %q and PATH %q, want two words, and the platform's PATH", word, path)
+	}
+}
+
+// kill ends processes that would never end, with what they have started.
+func kill(t *testing.T, e platform.Endpoint) {
+	for _, script := range []string{
+		"echo ready; exec sleep 1000",
+		"sleep 1000 & echo ready; wait",
+		"trap '' TERM INT HUP; echo ready; sleep 1000; sleep 1000",
+		"sleep 1000 & echo ready", // ends, but leaves one behind
+	} {
+		proc := start(t, e, shell(script))
+		ready := make([]byte, len("ready\n"))
+		if _, err := io.ReadFull(proc.Stdout(), ready); err != nil {
+			t.Fatalf("%s: %v", script, err)
+		}
+		for range 2 {
+			if err := proc.Kill(); err != nil {
+				t.Errorf("%s: kill: %v", script, err)
+			}
+		}
+		if strings.Contains(script, "exec") && proc.Wait() == nil {
+			t.Errorf("%s: it ended well", script)
+		}
+		if rest, err := io.ReadAll(proc.Stdout()); err != nil || len(rest) > 0 {
+			t.Errorf("%s: after the end: %q, %v", script, rest, err)
+		}
+	}
+}
+
+func notStarted(t *testing.T, e platform.Endpoint) {
+	const missing = "no-program-has-this-name"
+	_, err := e.Start(t.Context(), platform.Command{Path: missing})
+	if err == nil || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), missing) || !strings.Contains(err.Error(), e.Name()) {
+		t.Errorf("error is %v, want one line that names %s and %s", err, missing, e.Name())
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := e.Start(ctx, platform.Command{Path: "true"}); !errors.Is(err, context.Canceled) {
+		t.Errorf("error is %v, want %v", err, context.Canceled)
+	}
+}
+
+// speaksAsAgent starts the platform's copy of this program.
+func speaksAsAgent(t *testing.T, e platform.Endpoint) {
+	c, err := agent.Start(t.Context(), e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	var counters map[string]uint64
+	if err := c.Call(t.Context(), sampler.MethodCounters, nil, &counters); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := counters["lo.rx_bytes"]; !ok {
+		t.Errorf("the agent counts nothing of lo: %v", fmt.Sprint(counters)[:100])
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+}

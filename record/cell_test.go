@@ -1,0 +1,141 @@
+package record_test
+
+import (
+	"math/rand/v2"
+	"reflect"
+	"testing"
+
+	"nettoll/record"
+)
+
+// each calls fn with every field of a struct, at any depth.
+func each(v reflect.Value, name string, fn func(name string, v reflect.Value)) {
+	if v.Kind() != reflect.Struct {
+		fn(name, v)
+		return
+	}
+	for i := range v.NumField() {
+		each(v.Field(i), name+"."+v.Type().Field(i).Name, fn)
+	}
+}
+
+func TestKeyTellsEveryFieldApart(t *testing.T) {
+	for _, base := range []record.Cell{{}, filled[record.Cell](t, 1)} {
+		fields := 0
+		each(reflect.ValueOf(base), "Cell", func(name string, _ reflect.Value) {
+			fields++
+			changed := base
+			each(reflect.ValueOf(&changed).Elem(), "Cell", func(n string, v reflect.Value) {
+				if n != name {
+					return
+				}
+				switch v.Kind() {
+				case reflect.String:
+					v.SetString(v.String() + "x")
+				case reflect.Int:
+					v.SetInt(v.Int() + 1)
+				case reflect.Bool:
+					v.SetBool(!v.Bool())
+				default:
+					t.Fatalf("%s is a %s", name, v.Type())
+				}
+			})
+			if changed.Key() == base.Key() {
+				t.Errorf("cells that differ in %s have one key: %s", name, base.Key())
+			}
+		})
+		if fields != 18 {
+			t.Errorf("%d fields were tried, want 18: does a new field belong into the key?", fields)
+		}
+	}
+}
+
+// TestKeyIsEqualForEqualCellsOnly draws cells from few values, chosen to be taken
+// for one another, so that equal cells and near misses are both frequent.
+func TestKeyIsEqualForEqualCellsOnly(t *testing.T) {
+	texts := []string{
+		"", "a", "a:b", "b:c", "c", "Z", "/Z", "a/Z", "skip-rx-copy", "P=1", "/P=1", "underlay=a", "a/underlay=a",
+		"twin=1", "a/twin=1", "C=a", "a/hosts=1", "%2F", "%", "/",
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	seen := map[string]record.Cell{}
+	for range 60_000 {
+		var c record.Cell
+		// Few fields at a time, so that most of the cell is alike.
+		for range r.IntN(4) {
+			fields := []reflect.Value{}
+			each(reflect.ValueOf(&c).Elem(), "", func(_ string, v reflect.Value) { fields = append(fields, v) })
+			switch v := fields[r.IntN(len(fields))]; v.Kind() {
+			case reflect.String:
+				v.SetString(texts[r.IntN(len(texts))])
+			case reflect.Int:
+				v.SetInt(r.Int64N(3))
+			case reflect.Bool:
+				v.SetBool(r.IntN(2) == 1)
+			}
+		}
+		key := c.Key()
+		if other, ok := seen[key]; ok && other != c {
+			t.Fatalf("two cells have the key %q:\n%+v\n%+v", key, other, c)
+		}
+		seen[key] = c
+	}
+	if len(seen) < 1000 {
+		t.Errorf("only %d different cells were drawn", len(seen))
+	}
+}
+
+func TestScenarioIsSharedWithNative(t *testing.T) {
+	for hosts, native := range map[int]string{1: "host", 2: "native", 3: "native"} {
+		c := record.Cell{Network: "bridge", Hosts: hosts, Family: 4, Tool: "engine", Workload: record.TCPRR}
+		n := c
+		n.Network = record.Native(hosts)
+		if n.Network != native {
+			t.Errorf("the native of %d hosts is %q, want %q", hosts, n.Network, native)
+		}
+		if c.IsNative() || !n.IsNative() {
+			t.Errorf("on %d hosts bridge is native: %v, %s is: %v", hosts, c.IsNative(), native, n.IsNative())
+		}
+		if c.Scenario() != n.Scenario() {
+			t.Errorf("%v and %v are not comparable", c.Scenario(), n.Scenario())
+		}
+		n.Family = 6
+		if c.Scenario() == n.Scenario() {
+			t.Errorf("IPv4 and IPv6 are one scenario: %v", c.Scenario())
+		}
+	}
+	one, two := record.Cell{Network: "bridge", Hosts: 1, Twin: 1}, record.Cell{Network: "bridge", Hosts: 1, Twin: 2}
+	if !one.IsNative() || two.IsNative() || one.Scenario() != two.Scenario() {
+		t.Error("of twins the first is the baseline of the second")
+	}
+}
+
+func TestEveryMetricHasAKind(t *testing.T) {
+	seen := map[string]bool{}
+	for _, k := range record.Kinds() {
+		if k.Name == "" || k.Title == "" || k.Unit == "" || (k.Better != record.HigherIsBetter && k.Better != record.LowerIsBetter) {
+			t.Errorf("incomplete: %+v", k)
+		}
+		if seen[k.Name] {
+			t.Errorf("%s is there twice", k.Name)
+		}
+		seen[k.Name] = true
+		if got, ok := record.KindOf(k.Name); !ok || got != k {
+			t.Errorf("KindOf(%s) is %+v, %v", k.Name, got, ok)
+		}
+	}
+	for _, load := range []string{record.TCPStream, record.TCPRR} {
+		primary := record.Primary(load)
+		if len(primary) == 0 {
+			t.Errorf("nothing answers for %s", load)
+		}
+		for _, name := range primary {
+			if !seen[name] {
+				t.Errorf("%s answers for %s and is no metric", name, load)
+			}
+		}
+	}
+	if _, ok := record.KindOf("goodness"); ok {
+		t.Error("goodness is a metric")
+	}
+}

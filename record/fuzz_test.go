@@ -1,0 +1,76 @@
+package record_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"nettoll/record"
+)
+
+// FuzzRead reads anything without panic, and what it could read it can write and
+// read again equal.
+func FuzzRead(f *testing.F) {
+	f.Add([]byte(runLine + trialLine))
+	f.Add([]byte(runLine + `{"type":"resume","started":"2026-01-02T03:04:05+01:00"}` + "\n" + `{"type":"end","reason":"precision"}` + "\n" + `{"ty`))
+	f.Add([]byte(runLine + `{"type":"trial","round":1,"status":"skipped","reason":"\ud800","metrics":{"a":{"value":-0}},"latency":null,"path":[]}` + "\n"))
+	f.Add([]byte(`{"type":"run","Type":"run","schema_version":1,"cells":[{"hosts":1},null],"settings":{"seed":18446744073709551615}}` + "\r\n"))
+	f.Add([]byte("null\n"))
+	f.Fuzz(func(t *testing.T, input []byte) {
+		first, err := record.Read(bytes.NewReader(input))
+		if err != nil {
+			return
+		}
+		if total := first.Size + first.Truncated; total != int64(len(input)) {
+			t.Fatalf("%d complete and %d cut off of %d bytes", first.Size, first.Truncated, len(input))
+		}
+		path := filepath.Join(t.TempDir(), "run")
+		if err := rewrite(path, first); err != nil {
+			t.Fatalf("write what was read: %v", err)
+		}
+		second, err := record.ReadFile(path)
+		if err != nil {
+			t.Fatalf("read what was written: %v", err)
+		}
+		// An empty list is written as none.
+		if diff := cmp.Diff(first, second, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(record.File{}, "Size", "Truncated"), cmpopts.IgnoreFields(record.Run{}, "SchemaVersion")); diff != "" {
+			t.Fatalf("read again (-first +second):\n%s", diff)
+		}
+	})
+}
+
+// rewrite writes what was read into a new file.
+func rewrite(path string, f *record.File) error {
+	w, err := record.Create(path, f.Run)
+	if err != nil {
+		return err
+	}
+	for _, t := range f.Trials {
+		if err := w.Trial(t); err != nil {
+			return errors.Join(err, w.Close())
+		}
+	}
+	for _, e := range f.Ends {
+		if err := w.End(e); err != nil {
+			return errors.Join(err, w.Close())
+		}
+	}
+	if err := w.Close(); err != nil {
+		return err
+	}
+	for _, r := range f.Resumes {
+		w, _, err := record.Append(path, r)
+		if err != nil {
+			return err
+		}
+		if err := w.Close(); err != nil {
+			return err
+		}
+	}
+	return os.Chmod(path, 0o600)
+}

@@ -1,0 +1,162 @@
+package sampler_test
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/safchain/ethtool"
+	"github.com/vishvananda/netlink"
+
+	"nettoll/internal/netns"
+	"nettoll/internal/nl"
+	"nettoll/record"
+	"nettoll/sampler"
+)
+
+var (
+	own4, peer4 = netip.MustParsePrefix("198.19.0.1/24"), netip.MustParseAddr("198.19.0.2")
+	own6, peer6 = netip.MustParsePrefix("2001:2:0:1::1/64"), netip.MustParseAddr("2001:2:0:1::2")
+)
+
+// joined makes two namespaces with a veth pair between them, and returns the path
+// of the first.
+func joined(t *testing.T) string {
+	t.Helper()
+	all, err := netns.New(2, func() error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		for _, n := range all {
+			n.Close()
+		}
+	})
+	err = nl.With(all[0].Path(), func(n *nl.NS) error {
+		if err := n.AddPair("payload0", all[1].Path(), "other0"); err != nil {
+			return err
+		}
+		if err := n.Up("lo", "payload0"); err != nil {
+			return err
+		}
+		if err := n.Addr("payload0", own4); err != nil {
+			return err
+		}
+		return n.Addr("payload0", own6)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all[0].Path()
+}
+
+func endpointIn(ns string, peer netip.Addr) (e record.Endpoint, err error) {
+	err = netns.Do(ns, func() error {
+		e, err = sampler.Endpoint(peer)
+		return err
+	})
+	return e, err
+}
+
+func TestEndpointDescribesTheDeviceTowardThePeer(t *testing.T) {
+	ns := joined(t)
+	if _, err := endpointIn(ns, netip.MustParseAddr("198.18.5.5")); err == nil || !strings.Contains(err.Error(), "198.18.5.5") {
+		t.Errorf("without a route the error is %v", err)
+	}
+	err := nl.With(ns, func(n *nl.NS) error {
+		l, err := n.Link("payload0")
+		if err != nil {
+			return err
+		}
+		if err := n.LinkSetMTU(l, 1400); err != nil {
+			return err
+		}
+		return n.QdiscAdd(&netlink.Tbf{
+			QdiscAttrs: netlink.QdiscAttrs{LinkIndex: l.Attrs().Index, Parent: netlink.HANDLE_ROOT, Handle: netlink.MakeHandle(1, 0)},
+			Rate:       1 << 20, Buffer: 1 << 16, Limit: 1 << 16,
+		})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, peer := range []netip.Addr{peer4, peer6} {
+		e, err := endpointIn(ns, peer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Device != "payload0" || e.Driver != "veth" || e.MTU != 1400 || e.Qdisc != "tbf" {
+			t.Errorf("toward %s: device %q, driver %q, MTU %d, qdisc %q; want payload0, veth, 1400, tbf",
+				peer, e.Device, e.Driver, e.MTU, e.Qdisc)
+		}
+		for _, name := range []string{"tso", "gso", "gro", "tx-checksum", "rx-checksum", "sg"} {
+			if _, ok := e.Offloads[name]; !ok {
+				t.Errorf("nothing is said of %s: %v", name, e.Offloads)
+			}
+		}
+		if fields := strings.Fields(e.Sysctls["net.ipv4.tcp_rmem"]); len(fields) != 3 {
+			t.Errorf("tcp_rmem is %q, want three numbers", e.Sysctls["net.ipv4.tcp_rmem"])
+		}
+		if e.Sysctls["net.ipv4.tcp_congestion_control"] == "" {
+			t.Errorf("no congestion control in %v", e.Sysctls)
+		}
+	}
+}
+
+func TestEndpointSeesLoopback(t *testing.T) {
+	e, err := endpointIn(joined(t), own4.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e.Device != "lo" || e.MTU != 65536 || e.Qdisc == "" {
+		t.Errorf("to itself over %q, MTU %d, qdisc %q; want lo, 65536, a name", e.Device, e.MTU, e.Qdisc)
+	}
+}
+
+func TestEndpointSeesOffloadsThatAreOff(t *testing.T) {
+	ns := joined(t)
+	on, err := endpointIn(ns, peer4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !on.Offloads["tso"] {
+		t.Fatalf("a veth device begins without tso: %v", on.Offloads)
+	}
+	if err := netns.Do(ns, func() error { return turnOff("payload0", "tx-tcp-segmentation") }); err != nil {
+		t.Fatal(err)
+	}
+	off, err := endpointIn(ns, peer4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var changed []string
+	for name := range on.Offloads {
+		if on.Offloads[name] != off.Offloads[name] {
+			changed = append(changed, name)
+		}
+	}
+	if !slices.Equal(changed, []string{"tso"}) {
+		t.Errorf("after tso was turned off %v had changed", changed)
+	}
+}
+
+func TestEveryCounterOfThisKernelIsUnderstood(t *testing.T) {
+	c, err := sampler.Counters("/proc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"TcpRetransSegs", "TcpExtTCPTimeouts", "lo.rx_bytes", "softnet.dropped", "IpExtInOctets"} {
+		if _, ok := c[name]; !ok {
+			t.Errorf("there is no %s", name)
+		}
+	}
+}
+
+func turnOff(device, feature string) error {
+	tool, err := ethtool.NewEthtool()
+	if err != nil {
+		return err
+	}
+	defer tool.Close()
+	return tool.Change(device, map[string]bool{feature: false})
+}

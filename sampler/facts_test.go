@@ -1,0 +1,91 @@
+package sampler
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"nettoll/record"
+)
+
+func TestMachineIsReadFromProcAndSys(t *testing.T) {
+	m, err := Machine("testdata/proc", "testdata/sys")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.MemoryB != 8_000_000*1024 {
+		t.Errorf("memory is %d bytes, want %d", m.MemoryB, 8_000_000*1024)
+	}
+	if runtime.GOARCH == "amd64" && (m.CPUModel != "Invented CPU @ 2.50GHz" || m.Virtual != "yes") {
+		t.Errorf("model %q, virtual %q", m.CPUModel, m.Virtual)
+	}
+	if m.Kernel == "" || m.Arch != runtime.GOARCH {
+		t.Errorf("kernel %q on %q", m.Kernel, m.Arch)
+	}
+	if len(m.CPUs) == 0 {
+		t.Fatal("no CPUs")
+	}
+	for _, c := range m.CPUs {
+		want := record.CPU{ID: c.ID, Package: c.ID / 2, Core: 4 + c.ID%2}
+		if c.ID < 4 && c != want {
+			t.Errorf("CPU is %+v, want %+v", c, want)
+		}
+	}
+	if !slices.IsSortedFunc(m.CPUs, func(a, b record.CPU) int { return a.ID - b.ID }) {
+		t.Errorf("CPUs out of order: %+v", m.CPUs)
+	}
+}
+
+func TestCPUsWithoutTopologyAreCoresOfOnePackage(t *testing.T) {
+	cpus, err := usableCPUs(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range cpus {
+		if want := (record.CPU{ID: c.ID, Core: c.ID}); c != want {
+			t.Errorf("CPU is %+v, want %+v", c, want)
+		}
+	}
+}
+
+func TestTopologyThatIsNoNumberIsAnError(t *testing.T) {
+	cpus, err := usableCPUs(t.TempDir())
+	if err != nil || len(cpus) == 0 {
+		t.Fatal(cpus, err)
+	}
+	for _, name := range []string{"core_id", "physical_package_id"} {
+		sys := t.TempDir()
+		var path string
+		for _, c := range cpus {
+			dir := filepath.Join(sys, "devices/system/cpu", fmt.Sprintf("cpu%d", c.ID), "topology")
+			path = filepath.Join(dir, name)
+			if err := os.MkdirAll(dir, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, []byte("0x1\n"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := Machine("testdata/proc", sys); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("error is %v, want one that names %s", err, path)
+		}
+	}
+}
+
+func TestOSNameIsThePrettyOne(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "os-release")
+	text := "NAME=\"Invented\"\nPRETTY_NAME=\"Invented Linux 7 (odd)\"\nID=invented\n"
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got := osName(path); got != "Invented Linux 7 (odd)" {
+		t.Errorf("got %q", got)
+	}
+	if got := osName(path + ".none"); got != "" {
+		t.Errorf("without the file: %q", got)
+	}
+}

@@ -1,0 +1,58 @@
+package sampler
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// FuzzCounters gives every parser anything: no panic, no counter that the text
+// does not hold, and no device or CPU that is read by half.
+func FuzzCounters(f *testing.F) {
+	parsers := []func(io.Reader, map[string]uint64) error{pairs, single, interfaces, softnet}
+	for i, name := range []string{"snmp", "snmp6", "dev", "softnet_stat"} {
+		b, err := os.ReadFile(filepath.Join("testdata/proc/self/net", name))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(i, string(b))
+	}
+	f.Add(0, "Tcp: A\nTcp: -9223372036854775809\n")
+	f.Add(2, "\n\n : 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n")
+	f.Fuzz(func(t *testing.T, which int, text string) {
+		if which < 0 || which >= len(parsers) {
+			return
+		}
+		into := map[string]uint64{}
+		if err := parsers[which](strings.NewReader(text), into); err != nil {
+			return
+		}
+		switch which {
+		case 0:
+			if words := len(strings.Fields(text)); 2*len(into) > words {
+				t.Errorf("%d counters of %d words", len(into), words)
+			}
+		case 1:
+			again, rewritten := map[string]uint64{}, ""
+			for name, v := range into {
+				rewritten += fmt.Sprintln(name, v)
+			}
+			if err := single(strings.NewReader(rewritten), again); err != nil || !cmp.Equal(into, again) {
+				t.Errorf("rewritten as %q: %v, %v, first %v", rewritten, err, again, into)
+			}
+		case 2:
+			if len(into)%len(deviceColumns) != 0 {
+				t.Errorf("%d counters of devices that have %d each", len(into), len(deviceColumns))
+			}
+		case 3:
+			if len(into) != 0 && len(into) != 3 {
+				t.Errorf("%d counters of softnet, want 3", len(into))
+			}
+		}
+	})
+}

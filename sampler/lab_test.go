@@ -1,0 +1,11 @@
+package sampler_test
+
+import (
+	"testing"
+
+	"nettoll/internal/testutil"
+)
+
+// TestMain runs all tests of the package inside a lab: those of Endpoint need
+// devices of their own.
+func TestMain(m *testing.M) { testutil.Main(m) }

@@ -1,0 +1,161 @@
+package sampler
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/prometheus/procfs"
+
+	"nettoll/record"
+)
+
+// at is a snapshot of CPUs at a second of an invented clock.
+func at(second float64, cpus map[int64]procfs.CPUStat) Snapshot {
+	return Snapshot{time.Unix(0, int64(second*1e9)), cpus}
+}
+
+var nearly = cmpopts.EquateApprox(0, 1e-9)
+
+func TestUseScalesToTheWindow(t *testing.T) {
+	from := at(100, map[int64]procfs.CPUStat{
+		0: {User: 10, Nice: 1, System: 5, SoftIRQ: 2, IRQ: 1, Steal: 3, Idle: 50, Iowait: 4},
+		1: {User: 20, Idle: 60},
+	})
+	to := at(104, map[int64]procfs.CPUStat{ // 4 s later
+		0: {User: 11, Nice: 1.4, System: 5.6, SoftIRQ: 2.2, IRQ: 1.1, Steal: 3.3, Idle: 51, Iowait: 4.2},
+		1: {User: 20, Idle: 64},
+	})
+	got, err := Use(from, to, 2) // everything halved
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := record.MachineCPU{
+		// CPU 0: 2 s less 0.6 idle and iowait, less 0.15 steal; CPU 1: nothing.
+		Busy: 1.25, Softirq: 0.1, Steal: 0.15,
+		PerCPU: []record.CPUSample{
+			{CPU: 0, User: 0.7, System: 0.3, Softirq: 0.1, IRQ: 0.05, Steal: 0.15, Idle: 0.6},
+			{CPU: 1, Idle: 2},
+		},
+	}
+	if diff := cmp.Diff(want, got, nearly); diff != "" {
+		t.Errorf("use (-want +got):\n%s", diff)
+	}
+}
+
+func TestUseIsNeverNegative(t *testing.T) {
+	// Idle time can go back, and run ahead of the clock by a tick.
+	from := at(1, map[int64]procfs.CPUStat{0: {User: 5, Idle: 9, Iowait: 7}, 1: {Idle: 0}})
+	to := at(2, map[int64]procfs.CPUStat{0: {User: 4, Idle: 9, Iowait: 6}, 1: {Idle: 1.01}})
+	got, err := Use(from, to, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := record.MachineCPU{Busy: 1, PerCPU: []record.CPUSample{{CPU: 0}, {CPU: 1, Idle: 1.01}}}
+	if diff := cmp.Diff(want, got, nearly); diff != "" {
+		t.Errorf("use (-want +got):\n%s", diff)
+	}
+}
+
+func TestUseLeavesOutCPUsThatCameOrWent(t *testing.T) {
+	from := at(1, map[int64]procfs.CPUStat{0: {Idle: 1}, 2: {Idle: 1}})
+	to := at(2, map[int64]procfs.CPUStat{0: {Idle: 1.5}, 3: {User: 1000, Idle: 1}})
+	got, err := Use(from, to, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := record.MachineCPU{Busy: 0.5, PerCPU: []record.CPUSample{{CPU: 0, Idle: 0.5}}}
+	if diff := cmp.Diff(want, got, nearly); diff != "" {
+		t.Errorf("use (-want +got):\n%s", diff)
+	}
+}
+
+func TestUseNeedsTime(t *testing.T) {
+	s := at(1, map[int64]procfs.CPUStat{0: {}})
+	later := at(2, s.cpus)
+	for name, err := range map[string]error{
+		"same moment":   second(Use(s, s, 1)),
+		"backwards":     second(Use(later, s, 1)),
+		"no window":     second(Use(s, later, 0)),
+		"never opened":  second(Use(Snapshot{}, Snapshot{}, 1)),
+		"never closed":  second(Use(s, Snapshot{}, 1)),
+		"minus windows": second(Use(s, later, -1)),
+	} {
+		if err == nil || !strings.Contains(err.Error(), "no time passed") {
+			t.Errorf("%s: error is %v", name, err)
+		}
+	}
+}
+
+func second[A any](_ A, err error) error { return err }
+
+func TestReadTakesSecondsFromStat(t *testing.T) {
+	c, err := NewCPU("testdata/proc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := c.Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[int64]procfs.CPUStat{
+		0: {User: 12, Nice: 0.6, System: 5, Idle: 190, Iowait: 3, IRQ: 0.1, SoftIRQ: 0.5, Steal: 1},
+		1: {User: 8, Nice: 0.4, System: 3, Idle: 210, Iowait: 3, IRQ: 0.2, SoftIRQ: 0.2, Steal: 3},
+	}
+	if diff := cmp.Diff(want, got.cpus, nearly); diff != "" {
+		t.Errorf("CPU times (-want +got):\n%s", diff)
+	}
+}
+
+func TestThisMachineIsBusyWithinItsCPUs(t *testing.T) {
+	c, err := NewCPU("/proc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	from, err := c.Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(30 * time.Millisecond)
+	to, err := c.Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	use, err := Use(from, to, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(use.PerCPU) == 0 || use.Busy < 0 || math.IsNaN(use.Busy) || use.Busy > float64(len(use.PerCPU)) {
+		t.Errorf("busy %v s of %d CPUs in one second", use.Busy, len(use.PerCPU))
+	}
+}
+
+func TestReadNamesTheFileThatIsWrong(t *testing.T) {
+	for name, text := range map[string]string{
+		"empty":       "",
+		"no CPU":      "cpu  1 2 3 4 5 6 7 8 9 10\nbtime 5\n",
+		"not numbers": "cpu0 a b c d\n",
+		"no such CPU": "cpux 1 2 3 4\n",
+	} {
+		dir := t.TempDir()
+		path := filepath.Join(dir, "stat")
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		c, err := NewCPU(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Read(); err == nil || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s: error is %v, want one that names %s", name, err, path)
+		}
+	}
+	if _, err := NewCPU(filepath.Join(t.TempDir(), "none")); err == nil || !strings.Contains(err.Error(), "none") {
+		t.Errorf("no /proc: error is %v", err)
+	}
+}
