@@ -104,7 +104,7 @@ func (s Suite) expand(known Known) ([]record.Cell, error) {
 		}
 	}
 	if len(cells) == 0 {
-		return nil, s.fault("networks", "no technique makes sense on %s hosts; change hosts, or leave it out", list(s.Hosts))
+		return nil, s.fault("networks", "no technique makes sense on %s; change hosts, or leave it out", hostCount(s.Hosts))
 	}
 	return cells, nil
 }
@@ -120,8 +120,8 @@ func (s Suite) fit(nets []network) (fits [][]int, hosts []int, err error) {
 			}
 		}
 		if net.field != "" && len(fit) == 0 {
-			return nil, nil, s.fault(net.field, "%s makes sense on %s hosts, asked for is %s; change hosts, or leave %s out",
-				net.name, list(net.technique.Hosts), list(s.Hosts), net.name)
+			return nil, nil, s.fault(net.field, "%s makes sense on %s, asked for is %s; change hosts, or leave %s out",
+				net.name, hostCount(net.technique.Hosts), list(s.Hosts), net.name)
 		}
 		if net.field != "" && !slices.ContainsFunc(s.Families, net.technique.speaks) {
 			return nil, nil, s.fault(net.field, "%s carries IPv%s only; add it to families, or leave %s out",
@@ -158,6 +158,13 @@ func (s Suite) checkEndpoints(net network, hosts int) error {
 			busiest, net.name, limit, net.name)
 	}
 	return nil
+}
+
+func hostCount(numbers []int) string {
+	if len(numbers) == 1 && numbers[0] == 1 {
+		return "1 host"
+	}
+	return list(numbers) + " hosts"
 }
 
 // list writes numbers for people: 1, 2 or 3.

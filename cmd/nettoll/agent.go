@@ -15,7 +15,7 @@ import (
 func (a *app) agentCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "agent", Short: "Serve one endpoint of a measurement on standard input and output", Hidden: true,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if a.terminal {
 				return usagef("the agent is started by nettoll itself; it has nothing to say to a person")

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"text/tabwriter"
-	"time"
 
 	"nettoll/plan"
 	"nettoll/record"
@@ -25,8 +24,8 @@ func (a *app) dryRun(s plan.Suite, cells []record.Cell, set record.Settings) err
 		return err
 	}
 	e := plan.Estimate(cells, set)
-	fmt.Fprintf(a.stdout, "\n%d cells in %d networks a round; a round takes about %s.\n", e.Cells, e.Visits, e.Round.Round(100*time.Millisecond))
+	fmt.Fprintf(a.stdout, "\n%d cells in %d networks a round; a round takes about %s.\n", e.Cells, e.Visits, rough(e.Round))
 	fmt.Fprintf(a.stdout, "%d to %d rounds, %s to %s, %s.\n", e.MinRounds, e.MaxRounds,
-		e.Min.Round(time.Second), e.Max.Round(time.Second), e.Assumes())
+		rough(e.Min), rough(e.Max), e.Assumes())
 	return nil
 }

@@ -2,6 +2,9 @@ package main
 
 import (
 	"context"
+	"os"
+	"os/signal"
+	"syscall"
 
 	"nettoll/platform/lab"
 )
@@ -10,6 +13,7 @@ import (
 // with the same arguments, comes here again and is inside.
 func inLab(ctx context.Context, o lab.EnterOptions, fn func(context.Context) error) error {
 	if !lab.Inside() {
+		o.Done = ctx.Done()
 		status, err := lab.Enter(o)
 		if err != nil {
 			return err
@@ -22,5 +26,8 @@ func inLab(ctx context.Context, o lab.EnterOptions, fn func(context.Context) err
 	if err := lab.Prepare(); err != nil {
 		return err
 	}
+	// Nobody may be listening any more, as behind head: what is measured is kept
+	// all the same. Caught and not ignored, so that a lab's shell is as usual.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	return fn(ctx)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -83,10 +84,15 @@ func (f labFlags) resolve(name string) (technique.Technique, technique.Topology,
 	if !possible {
 		return nil, topo, usagef("--hosts %d: %s works on %s", f.hosts, name, hostCounts(tech))
 	}
-	for flag, n := range map[string]int{"servers": f.servers, "clients": f.clients} {
-		if n < 1 {
-			return nil, topo, usagef("--%s %d: at least 1 is needed", flag, n)
-		}
+	if f.servers < 1 || f.clients < 1 {
+		return nil, topo, usagef("--servers %d, --clients %d: at least 1 of each is needed", f.servers, f.clients)
+	}
+	busiest, limit := max(f.servers, f.clients), cmp.Or(maxEndpoints(tech), plan.MaxEndpoints)
+	if topo.Hosts == 1 {
+		busiest = f.servers + f.clients
+	}
+	if busiest > limit {
+		return nil, topo, usagef("--servers %d, --clients %d: one host would hold %d, %s takes %d there", f.servers, f.clients, busiest, name, limit)
 	}
 	shape, err := plan.ParseUnderlay(f.underlay)
 	if err != nil {
@@ -100,10 +106,7 @@ func hostCounts(t technique.Technique) string {
 	if len(t.Hosts()) == 2 {
 		return "1 or 2 hosts"
 	}
-	if t.Hosts()[0] == 1 {
-		return "1 host"
-	}
-	return fmt.Sprintf("%d hosts", t.Hosts()[0])
+	return hosts(t.Hosts()[0])
 }
 
 // lab runs the command in the network, inside the lab.

@@ -11,10 +11,13 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+
+	"nettoll/platform/lab"
 )
 
 // The exit statuses.
@@ -36,8 +39,9 @@ func main() {
 		watched:  term.IsTerminal(int(os.Stderr.Fd())),
 		noColor:  os.Getenv("NO_COLOR") != "",
 		width:    func() int { return width(os.Stdout) },
+		errWidth: func() int { return width(os.Stderr) },
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, stop := signal.NotifyContext(context.Background(), lab.Ending()...)
 	status := a.run(ctx)
 	stop()
 	os.Exit(status)
@@ -60,7 +64,8 @@ type app struct {
 	terminal       bool // stdout is one
 	watched        bool // stderr is one
 	noColor        bool
-	width          func() int
+	width          func() int // of stdout
+	errWidth       func() int // of stderr
 }
 
 // usageError is a mistake in the command line or in a file it names.
@@ -87,14 +92,30 @@ func (a *app) run(ctx context.Context) int {
 	switch {
 	case err == nil:
 		return exitOK
+	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
+		fmt.Fprintln(a.stderr, "nettoll: interrupted")
+		return exitInterrupted
+	case errors.Is(err, syscall.EPIPE): // of those who do not listen, nobody wants to hear
+		return exitFailure
 	case errors.As(err, &status):
 		return int(status)
-	case errors.As(err, &usageError{}):
-		fmt.Fprintf(a.stderr, "nettoll: %v\n", err)
-		return exitUsage
 	}
-	fmt.Fprintf(a.stderr, "nettoll: %v\n", err)
+	if errors.Is(err, lab.ErrKilled) && a.watched {
+		fmt.Fprint(a.stderr, clearLine) // of whom was killed
+	}
+	fmt.Fprintf(a.stderr, "nettoll: %s\n", oneLine(err))
+	switch {
+	case errors.As(err, &usageError{}):
+		return exitUsage
+	case errors.Is(err, lab.ErrKilled):
+		return exitInterrupted
+	}
 	return exitFailure
+}
+
+// oneLine is the text of an error that may join several.
+func oneLine(err error) string {
+	return strings.Join(strings.FieldsFunc(err.Error(), func(c rune) bool { return c == '\n' }), "; ")
 }
 
 func (a *app) root() *cobra.Command {
@@ -114,15 +135,16 @@ with native, with confidence intervals.`,
 		SilenceUsage: true, SilenceErrors: true,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usagef("unknown command %q%s; see nettoll --help", args[0], nearest(args[0], []string{"run", "list", "doctor", "report", "lab", "version", "completion"}))
+				return unknownCommand(args[0])
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usagef("%w; see %s --help", err, cmd.CommandPath())
+		return usagef("%w%s; see %s --help", err, nearestFlag(err, cmd), cmd.CommandPath())
 	})
 	root.AddCommand(a.runCommand(), a.listCommand(), a.doctorCommand(), a.reportCommand(), a.labCommand(), a.agentCommand(), a.versionCommand())
+	strict(root)
 	return root
 }

@@ -83,6 +83,9 @@ func (f *runFlags) overrideWorkloads(s *plan.Suite, given func(string) bool) err
 		}
 		sizes[name] = size
 	}
+	if given("streams") && f.streams < 1 {
+		return usagef("--streams %d: at least one is needed", f.streams)
+	}
 	s.Workloads = slices.Clone(s.Workloads)
 	used := map[string]bool{}
 	for i := range s.Workloads {

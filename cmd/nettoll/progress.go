@@ -1,103 +1,171 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"strings"
+	"sync"
 	"time"
-
-	"github.com/schollz/progressbar/v3"
 
 	"nettoll/plan"
 	"nettoll/record"
 )
 
-// progress shows how far a run is: a bar with an estimate on a terminal, a line a
+// progress shows how far a run is: one line that changes on a terminal, a line a
 // round elsewhere.
 type progress struct {
-	w       io.Writer
-	bar     *progressbar.ProgressBar
-	set     record.Settings
-	began   time.Time
+	w     io.Writer
+	width func() int // of the terminal; nil elsewhere
+	set   record.Settings
+	began time.Time
+	quit  chan struct{}
+	ended sync.WaitGroup
+
+	mu      sync.Mutex
 	round   int
-	failed  int
 	trials  int
 	planned int // trials, as far as is known now
+	at      string
+	told    map[string]bool // skips
 }
 
-func (a *app) progress(f plan.Forecast, set record.Settings) *progress {
-	p := &progress{w: a.stderr, set: set, began: time.Now()}
-	fmt.Fprintf(a.stderr, "%d networks, %d cells, about %s; ctrl-C ends it with what there is\n",
-		f.Visits, f.Cells, f.Max.Round(time.Second))
-	if !a.watched {
-		return p
+func (a *app) progress(ctx context.Context, f plan.Forecast, set record.Settings) *progress {
+	p := &progress{
+		w: a.stderr, set: set, began: time.Now(), quit: make(chan struct{}),
+		planned: max(1, f.MaxRounds*f.Cells), at: "the machine is watched while it is idle",
+		told: map[string]bool{},
 	}
-	p.planned = max(1, f.MaxRounds*f.Cells)
-	p.bar = progressbar.NewOptions(p.planned,
-		progressbar.OptionSetWriter(a.stderr),
-		progressbar.OptionEnableColorCodes(false),
-		progressbar.OptionSetWidth(24),
-		progressbar.OptionShowCount(),
-		progressbar.OptionSetPredictTime(true),
-		progressbar.OptionClearOnFinish(),
-		progressbar.OptionThrottle(100*time.Millisecond),
-		progressbar.OptionSetTheme(progressbar.Theme{Saucer: "█", SaucerPadding: "░", BarStart: "", BarEnd: ""}),
-	)
+	fmt.Fprintf(a.stderr, "%d networks, %d cells, at most about %s; ctrl-C ends it with what there is\n", f.Visits, f.Cells, rough(f.Max))
+	if a.watched {
+		p.width = a.errWidth
+		p.ended.Go(func() { p.show(ctx) })
+	}
 	return p
+}
+
+// redraw is how often the line is drawn.
+const redraw = 200 * time.Millisecond
+
+// show keeps the line up to date until done.
+func (p *progress) show(ctx context.Context) {
+	tick := time.NewTicker(redraw)
+	defer tick.Stop()
+	interrupted := ctx.Done()
+	for {
+		p.mu.Lock()
+		line := bar(p.round, time.Since(p.began), p.left(), p.at)
+		p.mu.Unlock()
+		if interrupted == nil {
+			line = "interrupted; what there is will be reported"
+		}
+		fmt.Fprint(p.w, clearLine+cut(line, p.width()-1))
+		select {
+		case <-p.quit:
+			fmt.Fprint(p.w, clearLine)
+			return
+		case <-interrupted:
+			interrupted = nil
+		case <-tick.C:
+		}
+	}
+}
+
+// clearLine is what a terminal is told before a line that is no longer true.
+const clearLine = "\r\x1b[K"
+
+// left is how long the run can still take, from the time that its trials took.
+// It is 0 while nothing is known.
+func (p *progress) left() time.Duration {
+	spent := time.Since(p.began)
+	if p.trials == 0 {
+		return 0
+	}
+	left := time.Duration(float64(spent) / float64(p.trials) * float64(max(0, p.planned-p.trials)))
+	if budget := time.Duration(p.set.Budget * float64(time.Second)); budget > 0 {
+		left = min(left, max(0, budget-spent))
+	}
+	return left
+}
+
+// bar is the line: what moves least stands first.
+func bar(round int, spent, left time.Duration, at string) string {
+	const cells = 16
+	share, rest := 0.0, ""
+	if left > 0 {
+		share = spent.Seconds() / (spent + left).Seconds()
+		rest = fmt.Sprintf("at most %s left", rough(left))
+	}
+	full := int(share * cells)
+	return fmt.Sprintf("round %-3d %s%s %3.0f%%  %-18s %s",
+		max(1, round), strings.Repeat("█", full), strings.Repeat("░", cells-full), 100*share, rest, at)
+}
+
+// cut shortens a line to so many columns; what does not fit would stay on the screen.
+func cut(line string, columns int) string {
+	if r := []rune(line); columns > 0 && len(r) > columns {
+		return string(r[:columns])
+	}
+	return line
 }
 
 // Round implements runner.Watch.
 func (p *progress) Round(round, trials int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.round = round
-	if p.bar == nil {
+	p.planned = p.trials + max(1, p.set.MaxRounds-round+1)*trials
+	if p.width == nil {
 		fmt.Fprintf(p.w, "round %d: %d trials, %s since the beginning\n", round, trials, time.Since(p.began).Round(time.Second))
-		return
-	}
-	p.expect(round, trials)
-}
-
-// expect foresees the number of trials from the time that the rounds so far took.
-func (p *progress) expect(round, trials int) {
-	rounds := p.set.MaxRounds - round + 1
-	if spent := time.Since(p.began).Seconds(); p.set.Budget > 0 && p.trials > 0 {
-		each := spent / float64(p.trials)
-		rounds = min(rounds, max(1, int((p.set.Budget-spent)/(each*float64(trials)))))
-	}
-	if want := p.trials + rounds*trials; want != p.planned && p.trials > 0 {
-		p.planned = want
-		p.bar.ChangeMax(want)
 	}
 }
 
 // Begin implements runner.Watch.
 func (p *progress) Begin(c record.Cell) {
-	if p.bar != nil {
-		p.bar.Describe(fmt.Sprintf("round %d  %-32.32s", p.round, fmt.Sprintf("%s, %d hosts, %s", c.Network, c.Hosts, c.Workload)))
-	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.at = fmt.Sprintf("%s, %s, %s", c.Network, hosts(c.Hosts), c.Workload)
 }
 
-// Trial implements runner.Watch.
+// Trial implements runner.Watch. A trial that gave no figure is told of.
 func (p *progress) Trial(t record.Trial) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.trials++
-	if t.Status != record.OK {
-		p.say(t)
+	if t.Status == record.OK {
+		return
 	}
-	if p.bar != nil {
-		_ = p.bar.Set(min(p.trials, p.planned-1)) // a full bar would be finished
+	line := fmt.Sprintf("%s on %s, %s: %s: %s\n", t.Cell.Network, hosts(t.Cell.Hosts), t.Cell.Workload, t.Status, t.Reason)
+	if t.Status == record.Skipped { // for all that is measured in it, and on any number of hosts
+		line = fmt.Sprintf("%s: skipped: %s\n", t.Cell.Network, t.Reason)
+		if p.told[line] {
+			return
+		}
+		p.told[line] = true
 	}
+	if p.width != nil {
+		line = clearLine + line
+	}
+	fmt.Fprint(p.w, line)
 }
 
-// say tells of a trial that gave no figure.
-func (p *progress) say(t record.Trial) {
-	if p.bar != nil {
-		_ = p.bar.Clear()
-	}
-	fmt.Fprintf(p.w, "%s on %d hosts, %s: %s: %s\n", t.Cell.Network, t.Cell.Hosts, t.Cell.Workload, t.Status, t.Reason)
-}
-
-// done takes the bar away.
+// done takes the line away.
 func (p *progress) done() {
-	if p.bar != nil {
-		_ = p.bar.Clear()
-		_ = p.bar.Exit()
+	close(p.quit)
+	p.ended.Wait()
+}
+
+func hosts(n int) string {
+	if n == 1 {
+		return "1 host"
 	}
+	return fmt.Sprintf("%d hosts", n)
+}
+
+// rough is a length of time as people would say it.
+func rough(d time.Duration) time.Duration {
+	if d < 10*time.Second {
+		return d.Round(100 * time.Millisecond)
+	}
+	return d.Round(time.Second)
 }

@@ -1,11 +1,15 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -40,6 +44,9 @@ func (a *app) reportCommand() *cobra.Command {
 			if output == "" || output == "-" {
 				return a.write(a.stdout, file, res, format)
 			}
+			if same(output, args[0]) {
+				return usagef("-o %s: that is the run file; name another", output)
+			}
 			return a.writeFile(output, file, res, format)
 		},
 	}
@@ -48,11 +55,23 @@ func (a *app) reportCommand() *cobra.Command {
 	return cmd
 }
 
+func same(a, b string) bool {
+	one, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	other, err := os.Stat(b)
+	return err == nil && os.SameFile(one, other)
+}
+
 // readRun reads a run file that the user named.
 func readRun(path string) (*record.File, error) {
 	file, err := record.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil, usagef("%s: no such run file", path)
+	case errors.Is(err, syscall.EISDIR):
+		return nil, usagef("%s: a folder is not a run file", path)
 	}
 	return file, err
 }
@@ -72,16 +91,22 @@ func (a *app) write(w io.Writer, file *record.File, res analysis.Result, format 
 // writeFile writes a report beside its name and then puts it there, so that a
 // full disk leaves the old one.
 func (a *app) writeFile(path string, file *record.File, res analysis.Result, format string) error {
-	tmp, err := os.CreateTemp(dirOf(path), ".nettoll-*")
-	if err != nil {
+	var text bytes.Buffer
+	if err := a.write(&text, file, res, format); err != nil {
 		return err
 	}
-	err = errors.Join(a.write(tmp, file, res, format), tmp.Chmod(0o644), tmp.Close())
+	tmp, err := os.CreateTemp(dirOf(path), ".nettoll-*")
+	if err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	_, err = tmp.Write(text.Bytes())
+	err = cmp.Or(err, tmp.Chmod(0o644), tmp.Close())
 	if err == nil {
 		err = os.Rename(tmp.Name(), path)
 	}
 	if err != nil {
-		return errors.Join(err, os.Remove(tmp.Name()))
+		_ = os.Remove(tmp.Name())
+		return fmt.Errorf("report %s: %w", path, err)
 	}
 	return nil
 }

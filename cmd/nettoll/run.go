@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
@@ -21,6 +22,7 @@ import (
 	"nettoll/record"
 	"nettoll/runner"
 	"nettoll/sampler"
+	"nettoll/technique"
 )
 
 func (a *app) runCommand() *cobra.Command {
@@ -43,7 +45,7 @@ Ctrl-C ends the run with a report of what there is; --resume goes on with it.`,
 			return append(techniqueNames(), "all"), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			suite, err := f.suiteOf(cmd, args)
+			suite, err := f.suiteOf(args)
 			if err != nil {
 				return err
 			}
@@ -52,7 +54,7 @@ Ctrl-C ends the run with a report of what there is; --resume goes on with it.`,
 			}
 			cells, err := f.expand(suite)
 			if err != nil {
-				return flagError(err, cmd.Flags().Changed)
+				return f.fault(err, args)
 			}
 			set := plan.Settings(suite)
 			set.SelfCheck = f.selfCheck
@@ -68,6 +70,7 @@ Ctrl-C ends the run with a report of what there is; --resume goes on with it.`,
 		},
 	}
 	f.add(cmd.Flags())
+	f.given = cmd.Flags().Changed
 	return cmd
 }
 
@@ -85,11 +88,7 @@ func known() plan.Known {
 		k.Platforms = append(k.Platforms, p.Name())
 	}
 	for _, t := range techniques() {
-		pt := plan.Technique{Name: t.Name(), Hosts: t.Hosts()}
-		if l, ok := t.(interface{ MaxEndpoints() int }); ok {
-			pt.Endpoints = l.MaxEndpoints()
-		}
-		k.Techniques = append(k.Techniques, pt)
+		k.Techniques = append(k.Techniques, plan.Technique{Name: t.Name(), Hosts: t.Hosts(), Endpoints: maxEndpoints(t)})
 	}
 	for _, t := range tools() {
 		k.Tools = append(k.Tools, plan.Tool{Name: t.Name(), Workloads: t.Workloads()})
@@ -97,15 +96,36 @@ func known() plan.Known {
 	return k
 }
 
+// maxEndpoints is how many containers of a technique one host can hold; 0 is
+// what addresses there are.
+func maxEndpoints(t technique.Technique) int {
+	if l, ok := t.(interface{ MaxEndpoints() int }); ok {
+		return l.MaxEndpoints()
+	}
+	return 0
+}
+
 // checkOutput finds out before anything is measured that the run file cannot be written.
 func (f *runFlags) checkOutput() error {
 	if f.output == "" {
 		return nil
 	}
-	if _, err := os.Stat(f.output); err == nil {
+	if _, err := os.Lstat(f.output); err == nil {
 		return usagef("-o %s: the file exists; go on with it by --resume, or name another", f.output)
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return usagef("-o %s: %w", f.output, err)
+	}
+	return reachable("-o", f.output)
+}
+
+// reachable refuses a file that nobody sees inside a lab, whose /run is its own.
+func reachable(flag, path string) error {
+	dir, err := filepath.EvalSymlinks(filepath.Dir(path))
+	if err != nil {
+		return usagef("%s %s: no such folder", flag, path)
+	}
+	if dir == "/run" || strings.HasPrefix(dir, "/run/") {
+		return usagef("%s %s: a lab has a /run of its own; name a file elsewhere", flag, path)
 	}
 	return nil
 }
@@ -153,6 +173,9 @@ func (a *app) resume(cmd *cobra.Command, f runFlags, args []string) error {
 	if f.dryRun {
 		return a.dryRun(plan.Suite{Name: file.Run.Suite}, file.Run.Cells, f.limits(file.Run.Settings))
 	}
+	if err := reachable("--resume", f.resume); err != nil {
+		return err
+	}
 	return inLab(cmd.Context(), lab.EnterOptions{}, func(ctx context.Context) error {
 		w, file, err := record.Append(f.resume, record.Resume{Started: time.Now().UTC(), Version: versionText()})
 		if err != nil {
@@ -166,7 +189,7 @@ func (a *app) resume(cmd *cobra.Command, f runFlags, args []string) error {
 func (a *app) drive(ctx context.Context, path string, w *record.Writer, file *record.File, f runFlags) error {
 	defer w.Close()
 	set := f.limits(file.Run.Settings)
-	p := a.progress(plan.Estimate(file.Run.Cells, set), set)
+	p := a.progress(ctx, plan.Estimate(file.Run.Cells, set), set)
 	r := &runner.Runner{
 		Platform:   platforms()[0],
 		Techniques: techniqueByName(),
@@ -185,14 +208,20 @@ func (a *app) drive(ctx context.Context, path string, w *record.Writer, file *re
 		},
 		Watch: p,
 	}
-	end, runErr := r.Run(ctx)
+	end, err := r.Run(ctx)
 	p.done()
-	if runErr == nil {
-		runErr = w.End(end)
-	} else {
-		_ = w.End(end) // the disk may be what failed
+	endErr := w.End(end)
+	if err == nil {
+		err = endErr
 	}
-	return errors.Join(runErr, a.conclude(path, f, end.Reason))
+	if err == nil {
+		return a.conclude(path, f, end.Reason)
+	}
+	// The disk may be what failed: what is in the run file is shown, nothing is written.
+	if file, readErr := record.ReadFile(path); readErr == nil && len(file.Trials) > 0 {
+		_ = a.write(a.stdout, file, analysis.Analyze(file), f.format)
+	}
+	return fmt.Errorf("%w; go on with nettoll run --resume %s", err, path)
 }
 
 // conclude reports a run file: on standard output, and as HTML beside it.
@@ -203,14 +232,15 @@ func (a *app) conclude(path string, f runFlags, reason string) error {
 	}
 	if len(file.Trials) == 0 {
 		fmt.Fprintf(a.stderr, "nothing was measured; run file: %s\n", path)
-		return exitError(exitInterrupted)
+		if reason == record.EndInterrupted {
+			return exitError(exitInterrupted)
+		}
+		return exitError(exitFailure)
 	}
 	res := analysis.Analyze(file)
-	if err := a.write(a.stdout, file, res, f.format); err != nil {
-		return err
-	}
-	page := strings.TrimSuffix(path, filepath.Ext(path)) + ".html"
-	if err := a.writeFile(page, file, res, "html"); err != nil {
+	shown := a.write(a.stdout, file, res, f.format)
+	page := pageOf(path)
+	if err := cmp.Or(a.writeFile(page, file, res, "html"), shown); err != nil {
 		return err
 	}
 	fmt.Fprintf(a.stderr, "run file: %s\nreport:   %s\n", path, page)
@@ -223,6 +253,15 @@ func (a *app) conclude(path string, f runFlags, reason string) error {
 		return exitError(exitInterrupted)
 	}
 	return broken(res)
+}
+
+// pageOf names the HTML report of a run file, which is never the run file itself.
+func pageOf(path string) string {
+	page := strings.TrimSuffix(path, filepath.Ext(path)) + ".html"
+	if page == path {
+		return path + ".html"
+	}
+	return page
 }
 
 // broken is an error when a network was to be measured and has no good trial.

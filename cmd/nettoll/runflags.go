@@ -2,11 +2,12 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"nettoll/plan"
@@ -20,6 +21,7 @@ type runFlags struct {
 	suite, output, resume, format string
 	dryRun, selfCheck             bool
 	four, six                     bool
+	given                         func(string) bool
 
 	hosts                        []int
 	workloads, tools, placements []string
@@ -91,9 +93,14 @@ func (f *runFlags) contradictsResume(fl *pflag.FlagSet) (name string) {
 }
 
 // suiteOf reads the suite and puts over it what the command line says.
-func (f *runFlags) suiteOf(cmd *cobra.Command, args []string) (plan.Suite, error) {
+func (f *runFlags) suiteOf(args []string) (plan.Suite, error) {
 	if _, ok := report.ByName(f.format); !ok {
 		return plan.Suite{}, usagef("--format %s: unknown%s; known are %s", f.format, nearest(f.format, formatList()), formatNames())
+	}
+	for flag, path := range map[string]string{"output": f.output, "resume": f.resume} {
+		if f.given(flag) && (path == "" || path == "-") {
+			return plan.Suite{}, usagef("--%s: name a file", flag)
+		}
 	}
 	s, err := loadSuite(f.suite)
 	if err != nil {
@@ -103,29 +110,34 @@ func (f *runFlags) suiteOf(cmd *cobra.Command, args []string) (plan.Suite, error
 		s.Networks = args
 		s.Name = strings.Join(args, "+")
 	}
-	if err := f.override(&s, cmd.Flags().Changed); err != nil {
+	if err := f.override(&s, f.given); err != nil {
 		return s, err
 	}
 	if err := s.Validate(); err != nil {
-		return s, flagError(err, cmd.Flags().Changed)
+		return s, f.fault(err, args)
 	}
 	return s, nil
 }
 
-// flagError names a fault of a suite by flag, where a flag said it and no file.
-func flagError(err error, given func(string) bool) error {
+// fault names a fault of a suite by flag, where a flag said it, and by the name
+// of the suite, where that is no file of the user's.
+func (f *runFlags) fault(err error, args []string) error {
 	var field *plan.FieldError
-	if errors.As(err, &field) && field.Flag() != "" && (field.At == "" || given(strings.TrimPrefix(field.Flag(), "--"))) {
-		switch flag := field.Flag(); flag {
-		case "--networks":
-			return usagef("%s", field.Text)
-		case "--families":
-			return usagef("-4, -6: %s", field.Text)
-		case "--placements":
-			return usagef("--placement: %s", field.Text)
-		default:
-			return usagef("%s: %s", flag, field.Text)
-		}
+	if !errors.As(err, &field) || field.Flag() == "" {
+		return usageError{err}
+	}
+	given := f.given
+	switch flag := field.Flag(); {
+	case flag == "--networks" && len(args) > 0:
+		return usagef("%s", field.Text)
+	case flag == "--families" && (given("ipv4") || given("ipv6")):
+		return usagef("-4, -6: %s", field.Text)
+	case flag == "--placements" && given("placement"):
+		return usagef("--placement: %s", field.Text)
+	case given(strings.TrimPrefix(flag, "--")):
+		return usagef("%s: %s", flag, field.Text)
+	case slices.Contains(plan.Names(), f.suite):
+		return usagef("suite %s: %s: %s", f.suite, field.Field, field.Text)
 	}
 	return usageError{err}
 }
@@ -134,7 +146,7 @@ func loadSuite(name string) (plan.Suite, error) {
 	if s, err := plan.Embedded(name); err == nil {
 		return s, nil
 	}
-	r, err := os.Open(name)
+	r, err := openRegular(name)
 	if err != nil {
 		if strings.ContainsAny(name, "./") {
 			return plan.Suite{}, usagef("--suite: %w", err)
@@ -149,21 +161,36 @@ func loadSuite(name string) (plan.Suite, error) {
 	return s, nil
 }
 
+// openRegular opens a file that can be read twice: by the outer process, and
+// inside the lab.
+func openRegular(name string) (*os.File, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", name)
+	}
+	return os.Open(name)
+}
+
 // limits puts the limits given on the command line over those of a run file.
 func (f *runFlags) limits(set record.Settings) record.Settings {
 	if f.resume == "" {
 		return set
 	}
-	if f.minRounds > 0 {
+	if f.given("min-rounds") {
 		set.MinRounds = f.minRounds
+		set.MaxRounds = max(set.MaxRounds, f.minRounds)
 	}
-	if f.maxRounds > 0 {
+	if f.given("max-rounds") {
 		set.MaxRounds = f.maxRounds
+		set.MinRounds = min(set.MinRounds, f.maxRounds)
 	}
-	if f.budget > 0 {
+	if f.given("time-budget") {
 		set.Budget = f.budget.Seconds()
 	}
-	if p, err := plan.ParseRatio(f.precision); err == nil && f.precision != "" {
+	if p, err := plan.ParseRatio(f.precision); err == nil && f.given("precision") {
 		set.Precision = float64(p)
 	}
 	return set

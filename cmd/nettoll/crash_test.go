@@ -1,0 +1,171 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"nettoll/record"
+)
+
+// crashRun is a run of which a crash hits every part: building, agents at work,
+// writing, taking down.
+var crashRun = []string{
+	"run", "vxlan", "published-proxy", "--hosts", "2", "--workloads", "tcp_rr", "--placement", "free",
+	"-t", "50ms", "--warmup", "50ms", "--min-rounds", "3", "--max-rounds", "3", "-o", "x.ndjson",
+}
+
+// TestCrash kills nettoll at random moments. NETTOLL_CRASHES says how many,
+// NETTOLL_SEED which.
+func TestCrash(t *testing.T) {
+	n, seed := number(t, "NETTOLL_CRASHES", 10), number(t, "NETTOLL_SEED", int(time.Now().UnixNano()%1e6))
+	if testing.Short() {
+		n = min(n, 2)
+	}
+	t.Logf("NETTOLL_SEED=%d", seed)
+	r := rand.New(rand.NewPCG(uint64(seed), 0))
+	for i := range n {
+		// Half of them early, where most is built; a third hits the process inside.
+		after := time.Duration(r.Int64N(int64(1500 * time.Millisecond)))
+		if i%2 == 0 {
+			after /= 8
+		}
+		within := i%3 == 2
+		t.Run(fmt.Sprintf("%d after %s within=%v", i, after.Round(time.Millisecond), within), func(t *testing.T) {
+			crash(t, after, within)
+		})
+	}
+}
+
+func number(t *testing.T, env string, otherwise int) int {
+	t.Helper()
+	text := os.Getenv(env)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatalf("%s=%s is no number", env, text)
+	}
+	return n
+}
+
+func crash(t *testing.T, after time.Duration, within bool) {
+	dir := t.TempDir()
+	was := before(t)
+	p := start(t, dir, crashRun...)
+	time.Sleep(after)
+	made := map[string]bool{}
+	namespacesOf(t, made)
+	if pid := inside(t, p); within && pid != 0 {
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		if status := p.status(t); status != exitFailure {
+			t.Errorf("exit status %d after the process inside was killed; it said:\n%s", status, p.said())
+		}
+	} else {
+		p.signal(t, syscall.SIGKILL)
+		p.status(t)
+	}
+	was.check(t, made)
+
+	path := filepath.Join(dir, "x.ndjson")
+	for _, name := range names(t, dir) {
+		if name != "x.ndjson" {
+			t.Errorf("%s is left", name)
+		}
+	}
+	kept := 0
+	if text, err := os.ReadFile(path); err == nil && len(text) > 0 {
+		kept = trials(path)
+		file, err := record.ReadFile(path)
+		if err != nil {
+			t.Fatalf("the run file cannot be read: %v", err)
+		}
+		if len(file.Trials) != kept {
+			t.Errorf("%d trials are read of %d", len(file.Trials), kept)
+		}
+	} else {
+		_ = os.Remove(path) // before its first line was there
+	}
+	args := []string{"run", "--resume", "x.ndjson"}
+	if _, err := os.Stat(path); err != nil {
+		args = crashRun
+	}
+	again := start(t, dir, args...)
+	if status := again.status(t); status != exitOK && !(status == exitFailure && starved(t, path)) {
+		t.Fatalf("resume with %d trials: exit status %d; it said:\n%s", kept, status, again.said())
+	}
+	complete(t, path)
+	was.check(t, made)
+}
+
+// complete wants every cell in every round once.
+func complete(t *testing.T, path string) {
+	t.Helper()
+	file, err := record.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	type slot struct {
+		key   string
+		round int
+	}
+	seen := map[slot]int{}
+	skipped := map[string]bool{}
+	for _, trial := range file.Trials {
+		seen[slot{trial.Cell.Key(), trial.Round}]++
+		switch trial.Status {
+		case record.Skipped:
+			skipped[trial.Cell.Key()] = true
+		case record.OK:
+		default:
+			if starving(trial) {
+				t.Logf("%s: %s", trial.Cell.Key(), trial.Reason)
+				continue
+			}
+			t.Errorf("%s in round %d: %s: %s", trial.Cell.Key(), trial.Round, trial.Status, trial.Reason)
+		}
+	}
+	for _, c := range file.Run.Cells {
+		for round := 1; round <= file.Run.Settings.MaxRounds; round++ {
+			if n := seen[slot{c.Key(), round}]; n != 1 && !skipped[c.Key()] {
+				t.Errorf("%s is %d times in round %d", c.Key(), n, round)
+			}
+		}
+	}
+	if n := len(file.Ends); n == 0 || file.Ends[n-1].Reason != record.EndMaxRounds {
+		t.Errorf("ends are %+v", file.Ends)
+	}
+}
+
+// starving tells a trial that a busy machine left no time from one that broke.
+func starving(trial record.Trial) bool {
+	return trial.Status == record.Failed && strings.Contains(trial.Reason, "received nothing")
+}
+
+func starved(t *testing.T, path string) bool {
+	t.Helper()
+	file, err := record.ReadFile(path)
+	return err == nil && slices.ContainsFunc(file.Trials, starving)
+}
+
+func names(t *testing.T, dir string) (all []string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		all = append(all, e.Name())
+	}
+	return all
+}

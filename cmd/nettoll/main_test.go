@@ -1,0 +1,135 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// tiny is a run that is short, and yet long enough for a busy machine.
+var tiny = []string{
+	"run", "bridge", "--hosts", "1", "--workloads", "tcp_stream", "--placement", "free",
+	"-t", "50ms", "--warmup", "50ms", "--min-rounds", "1", "--max-rounds", "3",
+}
+
+// work is a folder that every user can enter; work/bin/nettoll is the program,
+// built as it is installed, since it starts copies of itself in a lab.
+var work string
+
+func TestMain(m *testing.M) { os.Exit(testMain(m)) }
+
+func testMain(m *testing.M) int {
+	var err error
+	if work, err = os.MkdirTemp("", "nettoll-test-"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(work)
+	bin := filepath.Join(work, "bin")
+	build := exec.Command("go", "build", "-o", filepath.Join(bin, "nettoll"), ".")
+	build.Stderr = os.Stderr
+	err = errors.Join(os.Chmod(work, 0o755), os.Mkdir(bin, 0o755), build.Run(),
+		os.Setenv("PATH", bin+string(filepath.ListSeparator)+os.Getenv("PATH")))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "build nettoll:", err)
+		return 1
+	}
+	return m.Run()
+}
+
+// serial runs scripts one after the other: two that measure at once starve each
+// other.
+type serial struct{ *testing.T }
+
+func (serial) Parallel()       {}
+func (s serial) Verbose() bool { return testing.Verbose() }
+func (s serial) Run(name string, f func(testscript.T)) {
+	s.T.Run(name, func(t *testing.T) { f(serial{t}) })
+}
+
+func TestScript(t *testing.T) {
+	root, err := os.MkdirTemp(work, "script-")
+	if err == nil {
+		err = os.Chmod(root, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.RunT(serial{t}, testscript.Params{
+		Dir:         "testdata/script",
+		WorkdirRoot: root,
+		Setup: func(e *testscript.Env) error {
+			return os.Chmod(e.WorkDir, 0o755)
+		},
+		Condition: func(cond string) (bool, error) {
+			if cond == "root" {
+				return os.Geteuid() == 0, nil
+			}
+			return false, fmt.Errorf("unknown condition %q", cond)
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"nettoll": works, "exits": exits, "refuses": refuses, "tiny": tinyRun,
+		},
+	})
+}
+
+// works is nettoll with its arguments, with status 0.
+func works(ts *testscript.TestScript, neg bool, args []string) {
+	if neg {
+		ts.Fatalf("use exits or refuses to say how it fails")
+	}
+	exits(ts, false, append([]string{"0", "nettoll"}, args...))
+}
+
+// exits STATUS COMMAND [ARG...] wants the very status.
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits status command [argument...]")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec(args[1], args[2:]...)
+	got := 0
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		got = exit.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if got != want {
+		ts.Fatalf("exit status %d, want %d; it said:\n%s%s", got, want, ts.ReadFile("stdout"), ts.ReadFile("stderr"))
+	}
+}
+
+var oneError = regexp.MustCompile(`\Anettoll: [^\n]+\n\z`)
+
+// refuses [ARG...] wants nettoll to refuse the arguments as a mistake: status 2,
+// one line on standard error, and nothing on standard output.
+func refuses(ts *testscript.TestScript, neg bool, args []string) {
+	if neg {
+		ts.Fatalf("usage: refuses [argument...]")
+	}
+	exits(ts, false, append([]string{"2", "nettoll"}, args...))
+	if out := ts.ReadFile("stdout"); out != "" {
+		ts.Fatalf("standard output is not empty: %s", out)
+	}
+	if text := ts.ReadFile("stderr"); !oneError.MatchString(text) {
+		ts.Fatalf("not one line of nettoll's: %q", text)
+	}
+}
+
+// tinyRun FILE [FLAG...] measures a little and wants that to work.
+func tinyRun(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) == 0 {
+		ts.Fatalf("usage: tiny file [flag...]")
+	}
+	all := append(append([]string{"0", "nettoll"}, tiny...), "-o")
+	exits(ts, false, append(all, args...))
+}

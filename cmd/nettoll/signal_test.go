@@ -1,0 +1,158 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"nettoll/record"
+)
+
+// endless is a run that ends only when it is told to.
+var endless = []string{
+	"run", "bridge", "--hosts", "1", "--workloads", "tcp_rr", "--placement", "free",
+	"-t", "50ms", "--warmup", "50ms", "--max-rounds", "10000", "--time-budget", "0", "--precision", "0.01%", "-o", "x.ndjson",
+}
+
+// TestSignals ends a run in the middle: what was measured is reported and kept.
+func TestSignals(t *testing.T) {
+	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		t.Run(s.String(), func(t *testing.T) {
+			dir, was := t.TempDir(), before(t)
+			path := filepath.Join(dir, "x.ndjson")
+			p := start(t, dir, endless...)
+			until(t, "three trials are in the run file", func() bool { return trials(path) >= 3 })
+			made := map[string]bool{}
+			namespacesOf(t, made)
+			if len(made) == 0 {
+				t.Error("no namespace of the run is found")
+			}
+			p.signal(t, s)
+			if s == syscall.SIGINT {
+				_ = p.Process.Signal(s) // at once: some programs send two that mean one
+			}
+			if status := p.status(t); status != exitInterrupted {
+				t.Errorf("exit status %d; it said:\n%s", status, p.said())
+			}
+			if !strings.Contains(p.out.String(), "tcp_rr by engine") {
+				t.Errorf("no report: %s", p.said())
+			}
+			file, err := record.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := len(file.Ends); n != 1 || file.Ends[0].Reason != record.EndInterrupted || file.Truncated != 0 {
+				t.Errorf("ends are %+v, %d bytes are too many", file.Ends, file.Truncated)
+			}
+			for _, trial := range file.Trials {
+				if trial.Status != record.OK && !starving(trial) {
+					t.Errorf("%s: %s: %s", trial.Cell.Key(), trial.Status, trial.Reason)
+				}
+			}
+			if left := names(t, dir); len(left) != 2 { // and the page
+				t.Errorf("files are %v", left)
+			}
+			was.check(t, made)
+		})
+	}
+}
+
+// TestSecondInterrupt ends a lab that does not listen to the first.
+func TestSecondInterrupt(t *testing.T) {
+	was := before(t)
+	p := start(t, t.TempDir(), "lab", "bridge", "--", "sleep", "1000")
+	var within int
+	until(t, "the lab is there", func() bool { within = inside(t, p); return within != 0 && len(childrenOf(within)) > 0 })
+	if err := syscall.Kill(within, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	made := map[string]bool{}
+	namespacesOf(t, made)
+	p.signal(t, syscall.SIGINT)
+	until(t, "it has ended", func() bool {
+		_ = p.Process.Signal(syscall.SIGINT)
+		return p.ended()
+	})
+	if status := p.status(t); status != exitInterrupted {
+		t.Errorf("exit status %d", status)
+	}
+	if got := p.err.String(); got != "nettoll: interrupted twice: ended at once\n" {
+		t.Errorf("it said %q", got)
+	}
+	was.check(t, made)
+}
+
+// TestInterruptedEarly has nothing to report.
+func TestInterruptedEarly(t *testing.T) {
+	for _, args := range [][]string{{"lab", "bridge", "--", "sleep", "1000"}, {"doctor"}} {
+		was := before(t)
+		p := start(t, t.TempDir(), args...)
+		until(t, "the process inside is there", func() bool { return inside(t, p) != 0 || p.ended() })
+		_ = p.Process.Signal(syscall.SIGINT)
+		status := p.status(t)
+		if text := p.err.String(); strings.Count(text, "\n") > 1 || strings.Contains(text, "context canceled") {
+			t.Errorf("%s said %q", args[0], text)
+		}
+		if status != exitInterrupted && !(args[0] == "doctor" && status == exitOK) {
+			t.Errorf("%s: exit status %d; it said:\n%s", args[0], status, p.said())
+		}
+		was.check(t, nil)
+	}
+}
+
+// TestNohup leaves a run alone that was started to ignore the terminal's end.
+func TestNohup(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "x.ndjson")
+	p := startProgram(t, dir, "nohup", append([]string{"nettoll"}, endless...)...)
+	until(t, "a trial is in the run file", func() bool { return trials(path) >= 1 })
+	p.signal(t, syscall.SIGHUP)
+	more := trials(path) + 4
+	until(t, "the run goes on", func() bool { return trials(path) >= more || p.ended() })
+	if p.ended() {
+		t.Fatalf("the run has ended; it said:\n%s", p.said())
+	}
+	p.signal(t, syscall.SIGTERM)
+	if status := p.status(t); status != exitInterrupted {
+		t.Errorf("exit status %d; it said:\n%s", status, p.said())
+	}
+}
+
+// TestTwoWriters keeps a second process off a run file that is being written.
+func TestTwoWriters(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "x.ndjson")
+	p := start(t, dir, endless...)
+	until(t, "a trial is in the run file", func() bool { return trials(path) >= 1 })
+	second := start(t, dir, "run", "--resume", "x.ndjson")
+	if status := second.status(t); status != exitFailure {
+		t.Errorf("exit status %d", status)
+	}
+	if got := second.err.String(); got != "nettoll: x.ndjson: another process writes this run file\n" {
+		t.Errorf("it said %q", got)
+	}
+	if p.ended() {
+		t.Errorf("the first has ended; it said:\n%s", p.said())
+	}
+	p.signal(t, syscall.SIGTERM)
+	p.status(t)
+	file, err := record.ReadFile(path)
+	if err != nil || len(file.Resumes) > 0 {
+		t.Errorf("%d resumes, %v", len(file.Resumes), err)
+	}
+}
+
+// TestNobodyListens goes on to the end when its pipes are closed.
+func TestNobodyListens(t *testing.T) {
+	dir := t.TempDir()
+	script := `nettoll ` + strings.Join(tiny, " ") + ` -o x.ndjson 2>&1 | true; nettoll lab veth -- sh -c 'yes | head -n 1'`
+	p := startProgram(t, dir, "sh", "-c", script)
+	if status := p.status(t); status != exitOK || p.out.String() != "y\n" || p.err.Len() > 0 {
+		t.Errorf("exit status %d; it said:\n%s", status, p.said())
+	}
+	if got := names(t, dir); len(got) != 2 {
+		t.Errorf("files are %v", got)
+	}
+	complete(t, filepath.Join(dir, "x.ndjson"))
+}

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// strict makes the commands that cobra brings refuse what they do not know.
+func strict(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	for _, cmd := range root.Commands() {
+		switch cmd.Name() {
+		case "help":
+			cmd.Args = func(_ *cobra.Command, args []string) error {
+				if _, rest, err := root.Find(args); err != nil || len(rest) > 0 {
+					return unknownCommand(args[len(args)-1])
+				}
+				return nil
+			}
+		case "completion":
+			cmd.Args = func(_ *cobra.Command, args []string) error {
+				if len(args) == 0 {
+					return nil
+				}
+				return usagef("no completion for %q; there is bash, zsh, fish and powershell", args[0])
+			}
+			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+			for _, shell := range cmd.Commands() {
+				shell.Args = noArgs
+			}
+		}
+	}
+}
+
+func unknownCommand(name string) error {
+	known := []string{"run", "list", "doctor", "report", "lab", "version", "completion", "help"}
+	return usagef("unknown command %q%s; see nettoll --help", name, nearest(name, known))
+}
+
+// nearestFlag is a hint at the flag that was probably meant.
+func nearestFlag(err error, cmd *cobra.Command) string {
+	var missing *pflag.NotExistError
+	if !errors.As(err, &missing) || missing.GetSpecifiedShortnames() != "" {
+		return ""
+	}
+	var known []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, "--"+f.Name) })
+	return nearest("--"+missing.GetSpecifiedName(), known)
+}
