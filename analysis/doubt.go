@@ -27,7 +27,7 @@ func doubts(row Row, c, base series, r *record.Run, end string) []Warning {
 	case known.N < least:
 		out = append(out, warnTooFewRounds(known.N, least, level(r.Settings)))
 	case want > 0 && known.HalfWidth > want:
-		out = append(out, warnNotPrecise(k, known.HalfWidth, want, end))
+		out = append(out, warnNotPrecise(k, want, end))
 	}
 	if !row.Native {
 		switch missing := len(points) - len(pairUp(points, basePoints)); {

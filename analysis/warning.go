@@ -40,8 +40,11 @@ const (
 
 // carriedAdvice is what helps against a warning that trials carry.
 func carriedAdvice(code string) string {
-	if code == "generator-limited" {
+	switch code {
+	case "generator-limited":
 		return "the traffic generator, not the network, is the bottleneck: use more streams or clients, larger messages, or CPUs of their own for client and server"
+	case "idle-was-busy":
+		return "stop other work on the machine, and measure again"
 	}
 	return ""
 }
@@ -54,7 +57,7 @@ func warnTooFewRounds(n, least int, level float64) Warning {
 		fmt.Sprintf("measure at least %d rounds (--min-rounds %d), or go on with this run (--resume)", least, least)}
 }
 
-func warnNotPrecise(k record.Kind, half, want float64, end string) Warning {
+func warnNotPrecise(k record.Kind, want float64, end string) Warning {
 	when := map[string]string{
 		record.EndMaxRounds:   "when the limit of rounds was reached",
 		record.EndBudget:      "when the time was used up",
@@ -64,7 +67,7 @@ func warnNotPrecise(k record.Kind, half, want float64, end string) Warning {
 		when = "when the run stopped"
 	}
 	return Warning{WarnNotPrecise,
-		fmt.Sprintf("%s is known to ±%s %s; ±%s was asked for", k.Title, percent(half), when, percent(want)),
+		fmt.Sprintf("%s is not known to the ±%s that was asked for %s", k.Title, percent(want), when),
 		"allow more rounds (--max-rounds), ask for less (--precision), or give the machine less else to do"}
 }
 
@@ -99,7 +102,7 @@ func warnDrift(k record.Kind, change, p float64) Warning {
 func warnNoisy(k record.Kind, cv float64) Warning {
 	return Warning{WarnNoisy,
 		fmt.Sprintf("%s of native varies by %s (standard deviation) from round to round", k.Title, percent(cv)),
-		"stop other work on the machine and pin client and server (placement same or distinct)"}
+		"stop other work on the machine, or measure more rounds"}
 }
 
 func warnOutliers(k record.Kind, out []point, of int, middle float64) Warning {

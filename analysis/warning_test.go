@@ -40,7 +40,7 @@ func TestRowWarnings(t *testing.T) {
 		{"quiet", "bridge", "", func(*record.File) {}, ""},
 		{"few rounds", "bridge", WarnTooFewRounds, func(f *record.File) { f.Trials = f.Trials[:10] }, "5, and 95 % confidence needs 6"},
 		{"few rounds are not imprecise too", "bridge", WarnNotPrecise, func(f *record.File) { f.Trials = f.Trials[:10] }, ""},
-		{"not precise", "bridge", WarnNotPrecise, func(f *record.File) { f.Run.Settings.Precision = 0.001 }, "±0.1 % was asked for"},
+		{"not precise", "bridge", WarnNotPrecise, func(f *record.File) { f.Run.Settings.Precision = 0.001 }, "±0.1 % that was asked for"},
 		{"limit", "bridge", WarnNotPrecise, func(f *record.File) { f.Run.Settings.Precision = 0.001 }, "when the limit of rounds was reached"},
 		{"budget", "bridge", WarnNotPrecise, func(f *record.File) {
 			f.Run.Settings.Precision, f.Ends[0].Reason = 0.001, record.EndBudget

@@ -136,6 +136,9 @@ func shared(all []absence) bool {
 // text is the absence as one sentence after the network's name.
 func (a absence) text() string {
 	what := string(a.status)
+	if what == "" {
+		what = "was never tried"
+	}
 	if a.counted != "" {
 		what = a.counted + " " + what
 	}
@@ -146,7 +149,7 @@ func (a absence) text() string {
 		what += ": " + a.reason
 	}
 	if a.remedy != "" {
-		what += ". " + capital(a.remedy)
+		what += "; to mend it: " + a.remedy
 	}
 	return strings.TrimRight(what, ".") + "."
 }

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -176,6 +177,9 @@ func (a *app) resume(cmd *cobra.Command, f runFlags, args []string) error {
 	if err := reachable("--resume", f.resume); err != nil {
 		return err
 	}
+	if err := sameMachine(file.Run.Machine); err != nil {
+		return err
+	}
 	return inLab(cmd.Context(), lab.EnterOptions{}, func(ctx context.Context) error {
 		w, file, err := record.Append(f.resume, record.Resume{Started: time.Now().UTC(), Version: versionText()})
 		if err != nil {
@@ -183,6 +187,23 @@ func (a *app) resume(cmd *cobra.Command, f runFlags, args []string) error {
 		}
 		return a.drive(ctx, f.resume, w, file, f)
 	})
+}
+
+// sameMachine refuses to go on with a run where its trials could not be compared
+// with those that it has.
+func sameMachine(was record.Machine) error {
+	is, err := sampler.Machine("/proc", "/sys")
+	if err != nil {
+		return err
+	}
+	switch {
+	case is.Kernel != was.Kernel:
+		return usagef("--resume: the run began on kernel %s, this is %s; begin another run", was.Kernel, is.Kernel)
+	case is.CPUModel != was.CPUModel || !slices.Equal(is.CPUs, was.CPUs):
+		return usagef("--resume: the run began on other CPUs (%d, %s) than this may use (%d, %s); begin another run",
+			len(was.CPUs), was.CPUModel, len(is.CPUs), is.CPUModel)
+	}
+	return nil
 }
 
 // drive runs the runner over a run file and reports what is in it at the end.
