@@ -28,6 +28,7 @@ type flow struct {
 	// Buffers and progress of the step.
 	out, in   []byte
 	flags     uintptr // of receive
+	patient   bool    // a receiver that settles, see settle
 	file      int     // what sendfile sends; -1 is none
 	offset    int64
 	sent, got int // of the message in hand
@@ -36,6 +37,8 @@ type flow struct {
 
 	// The window. Times are those of nanotime.
 	now           int64 // when the last step returned, where the flow is measured
+	begins        int64 // the warm-up
+	settles       int64 // half way through it
 	opens, closes int64
 	cutAt         int64 // the edge that comes next
 	total         int64 // finished since the connection was made
@@ -49,10 +52,13 @@ type flow struct {
 }
 
 // schedule sets the window. Flows that are not measured have none.
-func (f *flow) schedule(t0, t1 int64, measured bool) {
-	f.opens, f.closes, f.cutAt = t0, t1, never
-	if measured {
-		f.cutAt = t0
+func (f *flow) schedule(warmup, t0, t1 int64, measured bool) {
+	f.begins, f.settles, f.opens, f.closes, f.cutAt = t0-warmup, t0-warmup/2, t0, t1, never
+	switch {
+	case measured && f.patient:
+		f.cutAt = f.settles
+	case measured:
+		f.cutAt = f.opens
 	}
 }
 
@@ -77,6 +83,14 @@ func (f *flow) run() error {
 // cut is called by the first step to return at or after an edge of the window,
 // before what that step brought is counted.
 func (f *flow) cut() {
+	if f.cutAt == f.settles && f.patient {
+		f.patient = false
+		f.settle()
+		f.cutAt = f.opens
+	}
+	if f.now < f.cutAt {
+		return
+	}
 	if f.cutAt == f.opens {
 		f.before = f.total
 		f.cutAt = f.closes

@@ -133,7 +133,7 @@ func (s *session) start(ctx context.Context, warmup, duration time.Duration) (cp
 	t0 := nanotime() + int64(warmup)
 	t1 := t0 + int64(duration)
 	for _, f := range s.flows {
-		f.schedule(t0, t1, s.measured())
+		f.schedule(int64(warmup), t0, t1, s.measured())
 	}
 	time.AfterFunc(warmup+duration+grace, s.halt)
 	used := make(chan cpuTime, 1)

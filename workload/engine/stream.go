@@ -60,6 +60,7 @@ func sendPages(f *flow) (int64, syscall.Errno) {
 
 func newReceiver(f *flow, o record.Options) (step, error) {
 	f.in = make([]byte, o.MessageSize)
+	f.patient = true
 	if o.SkipRxCopy {
 		f.flags = unix.MSG_TRUNC
 	}
@@ -74,4 +75,23 @@ func receiveMessage(f *flow) (int64, syscall.Errno) {
 	n, errno := receive(f.fd, f.in, f.flags)
 	f.now = nanotime()
 	return int64(n), errno
+}
+
+// How long a receiver sleeps. One that is woken for every segment that arrives
+// spends its CPU, and the sender's, on being woken: with several flows on one CPU
+// a third of it. So, half way through the warm-up, a receiver asks (SO_RCVLOWAT)
+// to be woken only when so much is there:
+const (
+	sleepBytes = 1 << 20 // at most
+	sleepShare = 0.005   // of the window's payload at most, so that its edges stay sharp on slow links
+)
+
+// settle looks at what has arrived so far. A socket that refuses stays as it was:
+// woken for every segment.
+func (f *flow) settle() {
+	rate := float64(f.total) / float64(f.now-f.begins) // bytes a nanosecond
+	expected := rate * float64(f.closes-f.opens)
+	if lowat := int(min(sleepBytes, sleepShare*expected)); lowat > 1 {
+		_ = unix.SetsockoptInt(f.fd, unix.SOL_SOCKET, unix.SO_RCVLOWAT, lowat)
+	}
 }
