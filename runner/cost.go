@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"nettoll/platform"
@@ -11,11 +12,29 @@ import (
 	"nettoll/technique"
 )
 
-// idleTime is how long the idle machine is watched before the first round.
-const idleTime = 500 * time.Millisecond
+// How long the idle machine is watched before the first round, and before each
+// other one.
+const (
+	idleBefore  = 500 * time.Millisecond
+	idleBetween = 100 * time.Millisecond
+)
 
-// measureIdle is how many CPU seconds a second the machine uses by itself.
-func (r *Runner) measureIdle(ctx context.Context) (float64, error) {
+// watchIdle watches the idle machine for a while. What it used by itself is the
+// median of all such whiles, so that something that ran in one of them does not
+// spoil the cost of all trials.
+func (r *Runner) watchIdle(ctx context.Context, while time.Duration) error {
+	used, err := r.idleUse(ctx, while)
+	if err != nil || ctx.Err() != nil {
+		return err
+	}
+	r.idles = append(r.idles, used)
+	slices.Sort(r.idles)
+	r.idle = r.idles[(len(r.idles)-1)/2]
+	return nil
+}
+
+// idleUse is how many CPU seconds a second the machine uses by itself.
+func (r *Runner) idleUse(ctx context.Context, while time.Duration) (float64, error) {
 	from, err := r.cpu.Read()
 	if err != nil {
 		return 0, err
@@ -23,7 +42,7 @@ func (r *Runner) measureIdle(ctx context.Context) (float64, error) {
 	select {
 	case <-ctx.Done():
 		return 0, nil
-	case <-time.After(idleTime):
+	case <-time.After(while):
 	}
 	to, err := r.cpu.Read()
 	if err != nil {
@@ -83,12 +102,18 @@ func (w *watcher) use(window time.Duration) (record.CPUUse, error) {
 }
 
 // cost adds what the traffic cost: CPU time of the whole machine, less what it
-// uses when idle, for each 1e9 bytes of payload and for each transaction.
-func cost(metrics map[string]record.Metric, use record.CPUUse, idle float64, window time.Duration, bytes, transactions uint64) {
-	busy := max(0, use.Machine.Busy-idle*window.Seconds())
+// uses when idle, for each 1e9 bytes of payload and for each transaction. A machine
+// that was no busier than it had been when idle has no such cost to tell: that is
+// a warning, not a zero.
+func cost(metrics map[string]record.Metric, use record.CPUUse, idle float64, window time.Duration, bytes, transactions uint64) []record.Warning {
+	busy := use.Machine.Busy - idle*window.Seconds()
+	if busy <= 0 {
+		return []record.Warning{{Code: "idle-was-busy", Text: "the machine was busier before the run, when it should have been idle, than with traffic: CPU cost is unknown"}}
+	}
 	if transactions > 0 {
 		metrics[record.CPUPerTransaction] = record.Metric{Value: busy / float64(transactions), Unit: "cpu-s"}
 	} else if bytes > 0 {
 		metrics[record.CPUPerGB] = record.Metric{Value: busy / (float64(bytes) / 1e9), Unit: "cpu-s/GB"}
 	}
+	return nil
 }

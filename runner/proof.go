@@ -70,6 +70,11 @@ func (p *proof) finish(ctx context.Context, pairs []carried) ([]record.Hop, erro
 		if err != nil {
 			return nil, err
 		}
+		for i, h := range p.hops {
+			if after[i].Bytes < p.before[i].Bytes || after[i].Packets < p.before[i].Packets {
+				return nil, fmt.Errorf("%s counts less than before the trial: it was made anew", h.Name)
+			}
+		}
 		hops, ok := p.judge(after, pairs)
 		if ok || time.Now().After(deadline) || ctx.Err() != nil {
 			return hops, nil

@@ -36,7 +36,8 @@ type Runner struct {
 	Watch Watch
 
 	cpu     *sampler.CPU
-	idle    float64
+	idles   []float64 // CPU seconds a second of the idle machine, sorted
+	idle    float64   // their median
 	began   time.Time
 	spent   time.Duration // in warm-ups and windows
 	longest time.Duration // of all rounds
@@ -45,7 +46,6 @@ type Runner struct {
 	out     map[string]bool         // cells that are measured no more, by key
 	failed  map[string]int          // failures in a row
 	probed  map[string]bool         // networks that can be built here
-	rounds  int
 }
 
 // Watch follows a run.
@@ -78,9 +78,6 @@ func (r *Runner) Run(ctx context.Context) (record.End, error) {
 		if ran > 0 {
 			r.longest = max(r.longest, time.Since(begin))
 		}
-		if ctx.Err() == nil && !r.hurry() {
-			r.rounds = round
-		}
 	}
 }
 
@@ -93,8 +90,7 @@ func (r *Runner) prepare(ctx context.Context) (err error) {
 	if r.cpu, err = sampler.NewCPU("/proc"); err != nil {
 		return err
 	}
-	r.idle, err = r.measureIdle(ctx)
-	return err
+	return r.watchIdle(ctx, idleBefore)
 }
 
 // note takes account of a trial.
@@ -192,7 +188,12 @@ func (r *Runner) round(ctx context.Context, round int) (ran int, err error) {
 	if r.Watch != nil && total > 0 {
 		r.Watch.Round(round, total)
 	}
-	place := &order{round: round}
+	if total > 0 {
+		if err := r.watchIdle(ctx, idleBetween); err != nil {
+			return 0, err
+		}
+	}
+	place := &order{round: round, last: r.inRound(round)}
 	for _, v := range visits {
 		if ctx.Err() != nil || r.hurry() {
 			break
@@ -216,6 +217,25 @@ func (r *Runner) open(cells []record.Cell, round int) (open []record.Cell) {
 	return open
 }
 
+// inRound is how many trials of a round there are. A resumed run may have some of a
+// round that it goes on with.
+func (r *Runner) inRound(round int) (n int) {
+	for _, t := range r.trials {
+		if t.Round == round {
+			n++
+		}
+	}
+	return n
+}
+
+// complete is how many rounds have a trial of every cell that is still measured.
+func (r *Runner) complete() (rounds int) {
+	for r.inRound(rounds+1) > 0 && len(r.open(r.Cells, rounds+1)) == 0 {
+		rounds++
+	}
+	return rounds
+}
+
 // order numbers the trials of a round.
 type order struct{ round, last int }
 
@@ -237,7 +257,7 @@ func (r *Runner) save(t record.Trial, place *order) error {
 
 func (r *Runner) end(reason string, err error) record.End {
 	e := record.End{
-		Finished: time.Now().UTC(), Reason: reason, Rounds: r.rounds,
+		Finished: time.Now().UTC(), Reason: reason, Rounds: r.complete(),
 		Measuring: r.spent.Seconds(), Elapsed: time.Since(r.began).Seconds(), Idle: r.idle,
 	}
 	if err != nil {

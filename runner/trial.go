@@ -24,6 +24,9 @@ func (s *session) trial(ctx context.Context, c record.Cell, began time.Time) rec
 		fmt.Errorf("the trial took more than %v beyond its window", grace))
 	defer cancel()
 	if err := s.measure(ctx, &t, warmup, window); err != nil {
+		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil {
+			err = context.Cause(ctx) // says more than that time is up
+		}
 		t.Status, t.Reason = record.Failed, oneLine(err)
 		if errors.Is(err, technique.ErrUnsupported) {
 			t.Status = record.Skipped
@@ -114,6 +117,10 @@ func (s *session) measure(ctx context.Context, t *record.Trial, warmup, window t
 
 // complete turns what was measured into the trial's figures, if the path holds.
 func (s *session) complete(ctx context.Context, t *record.Trial, res workload.Result, w *watcher, p *proof, links []link, before map[string]uint64) error {
+	if len(res.Crossed) != len(links) || len(res.Metrics) == 0 {
+		return fmt.Errorf("tool %s gave %d figures, and said of %d of %d pairs what they exchanged",
+			t.Cell.Tool, len(res.Metrics), len(res.Crossed), len(links))
+	}
 	pairs := make([]carried, len(links))
 	for i := range links {
 		pairs[i] = carried{res.Crossed[i].Bytes, res.Crossed[i].Conns}
@@ -139,7 +146,7 @@ func (s *session) complete(ctx context.Context, t *record.Trial, res workload.Re
 		transactions += f.Transactions
 	}
 	t.Metrics = res.Metrics
-	cost(t.Metrics, use, s.r.idle, res.Window, res.Bytes, transactions)
+	t.Warnings = append(t.Warnings, cost(t.Metrics, use, s.r.idle, res.Window, res.Bytes, transactions)...)
 	t.Status = record.OK
 	if wrong := verdict(t.Path); wrong != "" {
 		t.Status, t.Reason = record.Invalid, wrong

@@ -13,6 +13,38 @@ import (
 	"nettoll/internal/nl"
 )
 
+func TestOwnWaitsForTheAddress(t *testing.T) {
+	ns := namespaces(t, 2)
+	in(t, ns[0], func(n *nl.NS) error {
+		if err := n.AddPair("eth0", ns[1], "eth0"); err != nil {
+			return err
+		}
+		if err := n.Up("lo", "eth0"); err != nil {
+			return err
+		}
+		if err := n.Addr("eth0", prefix("198.19.0.1/24")); err != nil { // so that .2 leaves over eth0
+			return err
+		}
+		var other sync.WaitGroup
+		other.Go(func() {
+			time.Sleep(50 * time.Millisecond)
+			err := nl.With(ns[0], func(n *nl.NS) error { return n.Addr("eth0", prefix("198.19.0.2/24")) })
+			if err != nil {
+				t.Error(err)
+			}
+		})
+		defer other.Wait()
+		if err := n.Own(addr("198.19.0.2")); err != nil {
+			return err
+		}
+		l, err := n.Toward(addr("198.19.0.2"))
+		if err == nil && l.Attrs().Name != "lo" {
+			t.Errorf("what is sent to it leaves over %s", l.Attrs().Name)
+		}
+		return err
+	})
+}
+
 func TestTowardFindsTheDevice(t *testing.T) {
 	ns := namespaces(t, 2)
 	in(t, ns[0], func(n *nl.NS) error {

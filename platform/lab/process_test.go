@@ -2,10 +2,13 @@ package lab_test
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"nettoll/platform"
 	"nettoll/platform/lab"
@@ -83,6 +86,14 @@ func descriptors(t *testing.T) (n int) {
 
 func TestPublishedNamesReachTheNamespaces(t *testing.T) {
 	all := endpoints(t)
+	t.Cleanup(func() {
+		for _, e := range all {
+			name := filepath.Join("/run/netns", e.Name())
+			if err := errors.Join(unix.Unmount(name, 0), os.Remove(name)); err != nil {
+				t.Error(err)
+			}
+		}
+	})
 	if err := lab.Publish(append(all, all[0])); err != nil {
 		t.Fatal(err)
 	}

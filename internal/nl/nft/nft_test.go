@@ -16,6 +16,7 @@ func firewall(t *testing.T, ns string) *nft.Firewall {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { fw.Close() })
 	return fw
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
 	"testing"
 	"time"
 
@@ -28,7 +29,10 @@ var (
 
 func route(t *testing.T) routed {
 	t.Helper()
-	all, err := netns.New(3, func() error { return nil })
+	// A router finds no neighbour before its link-local address is known to be free.
+	all, err := netns.New(3, func() error {
+		return os.WriteFile("/proc/sys/net/ipv6/conf/default/accept_dad", []byte("0"), 0)
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,6 +62,9 @@ func route(t *testing.T) routed {
 			})
 			[]map[bool]netip.Addr{r.leftAddr, r.rightAddr}[i][six] = own.Addr()
 		}
+	}
+	for ns, devices := range map[string][]string{r.left: {"eth0"}, r.router: {"eth0", "eth1"}, r.right: {"eth0"}} {
+		with(t, ns, func(n *nl.NS) error { return n.Running(devices...) })
 	}
 	for _, key := range []string{"net/ipv4/ip_forward", "net/ipv6/conf/all/forwarding"} {
 		if err := netns.SetSysctl(r.router, key, "1"); err != nil {

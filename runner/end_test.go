@@ -1,0 +1,97 @@
+package runner_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"nettoll/record"
+	"nettoll/workload"
+)
+
+func TestTrialThatCannotBeSavedEndsTheRun(t *testing.T) {
+	full := errors.New("no space left on device")
+	for name, f := range map[string]*way{
+		"measured": {name: "bridge"},
+		"failed":   {name: "bridge", connect: func(context.Context, int) error { return errGone }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(f, &way{name: "host"})
+				saves := 0
+				b.Save = func(record.Trial) error {
+					saves++
+					return full
+				}
+				end, err := b.run(t, t.Context())
+				if !errors.Is(err, full) || end.Reason != record.EndFailed || !strings.Contains(end.Detail, full.Error()) || end.Rounds != 0 {
+					t.Errorf("error is %v, end %+v", err, end)
+				}
+				if saves != 1 {
+					t.Errorf("%d attempts to save, want 1", saves)
+				}
+			})
+		})
+	}
+}
+
+func TestNetworkThatCannotBeTakenDownEndsTheRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(&way{name: "bridge", close: errGone})
+		end, err := b.run(t, t.Context())
+		if !errors.Is(err, errGone) || !strings.HasPrefix(err.Error(), "bridge: take down: ") || end.Reason != record.EndFailed {
+			t.Errorf("error is %v, end %+v", err, end)
+		}
+		if len(b.trials) != 1 || b.trials[0].Status != record.OK {
+			t.Errorf("the trial before has become %+v", b.trials)
+		}
+	})
+}
+
+func TestInterruptedTrialIsNoFailure(t *testing.T) {
+	for name, stop := range map[string]func(b *bench, cancel func()){
+		"in the window": func(b *bench, cancel func()) {
+			b.tool.run = func(ctx context.Context, nth int64, job workload.Job) (workload.Result, error) {
+				if nth == 3 {
+					time.AfterFunc(job.Duration/2, cancel)
+				}
+				return b.tool.well(ctx, job)
+			}
+		},
+		"while it is built": func(b *bench, cancel func()) {
+			b.Techniques["bridge"].(*way).connect = func(ctx context.Context, nth int) error {
+				if nth < 2 {
+					return nil
+				}
+				cancel()
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			b.Cells = b.Cells[1:]
+			b.Cells = append(b.Cells, b.Cells[0])
+			b.Cells[1].Family = 6
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				b := newBench(&way{name: "host"}, &way{name: "bridge"})
+				stop(b, cancel)
+				end, err := b.run(t, ctx)
+				ends(t, end, err, record.EndInterrupted, 1)
+				if len(b.trials) != 2 {
+					t.Errorf("%d trials, want the 2 of the first round", len(b.trials))
+				}
+				for _, tr := range b.trials {
+					if tr.Status != record.OK {
+						t.Errorf("%s: %s", tr.Status, tr.Reason)
+					}
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,156 @@
+package runner_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"nettoll/internal/testutil"
+	"nettoll/platform"
+	"nettoll/record"
+	"nettoll/technique"
+	"nettoll/workload"
+)
+
+func TestMain(m *testing.M) { testutil.Main(m) }
+
+// world is what all fakes of a test share.
+type world struct {
+	crossed atomic.Uint64 // bytes on the one hop of every network
+	mu      sync.Mutex
+	probes  map[string]int
+	builds  map[string]int
+	open    int // networks that are not closed
+}
+
+func newWorld() *world { return &world{probes: map[string]int{}, builds: map[string]int{}} }
+
+// way is a technique. Faults that are nil do not happen.
+type way struct {
+	w        *world
+	name     string
+	probe    error
+	connect  func(ctx context.Context, nth int) error
+	close    error
+	daemons  []platform.Process
+	pathless bool
+}
+
+func (f *way) Name() string { return f.name }
+
+func (f *way) About() string { return f.name }
+
+func (f *way) Hosts() []int { return []int{1, 2} }
+
+func (f *way) Probe(context.Context, platform.Platform) error {
+	f.w.mu.Lock()
+	defer f.w.mu.Unlock()
+	f.w.probes[f.name]++
+	return f.probe
+}
+
+func (f *way) Connect(ctx context.Context, topo technique.Topology, _ platform.Platform) (technique.Network, error) {
+	f.w.mu.Lock()
+	f.w.builds[f.name]++
+	nth := f.w.builds[f.name]
+	f.w.mu.Unlock()
+	if f.connect != nil {
+		if err := f.connect(ctx, nth); err != nil {
+			return nil, err
+		}
+	}
+	f.w.mu.Lock()
+	f.w.open++
+	f.w.mu.Unlock()
+	n := &net{way: f}
+	for i := range topo.Servers {
+		n.servers = append(n.servers, place(fmt.Sprintf("h1c%d", i+1)))
+	}
+	for i := range topo.Clients {
+		n.clients = append(n.clients, place(fmt.Sprintf("h%dc%d", topo.Hosts, topo.Servers+i+1)))
+	}
+	return n, nil
+}
+
+type net struct {
+	*way
+	servers, clients []platform.Endpoint
+	closed           bool
+}
+
+func (n *net) Servers() []platform.Endpoint { return n.servers }
+
+func (n *net) Clients() []platform.Endpoint { return n.clients }
+
+func (n *net) Daemons() []platform.Process { return n.daemons }
+
+func (*net) Addr(platform.Endpoint, platform.Endpoint, technique.Family) (netip.Addr, error) {
+	return netip.MustParseAddr("198.18.0.1"), nil
+}
+
+func (n *net) Path(platform.Endpoint, platform.Endpoint, technique.Family) []technique.Hop {
+	if n.pathless {
+		return nil
+	}
+	return []technique.Hop{{Name: "h1/br0", Kind: technique.Device, Read: func(context.Context) (technique.Count, error) {
+		return technique.Count{Bytes: n.w.crossed.Load()}, nil
+	}}}
+}
+
+func (n *net) Close(context.Context) error {
+	n.w.mu.Lock()
+	defer n.w.mu.Unlock()
+	if !n.closed {
+		n.closed = true
+		n.w.open--
+	}
+	return n.way.close
+}
+
+// tool is a generator of traffic that sends nothing, but says it did.
+type tool struct {
+	w    *world
+	runs atomic.Int64
+	run  func(ctx context.Context, nth int64, job workload.Job) (workload.Result, error) // instead
+}
+
+func (*tool) Name() string { return "fake" }
+
+func (*tool) Version(context.Context) (string, error) { return "1", nil }
+
+func (*tool) Workloads() []string { return []string{record.TCPStream} }
+
+func (f *tool) Run(ctx context.Context, job workload.Job) (workload.Result, error) {
+	nth := f.runs.Add(1)
+	if f.run != nil {
+		return f.run(ctx, nth, job)
+	}
+	return f.well(ctx, job)
+}
+
+// well is a trial that goes well.
+func (f *tool) well(ctx context.Context, job workload.Job) (workload.Result, error) {
+	job.Watch.Open()
+	select {
+	case <-ctx.Done():
+		return workload.Result{}, context.Cause(ctx)
+	case <-time.After(job.Duration):
+	}
+	job.Watch.Close()
+	r := workload.Result{
+		Window: job.Duration, Bytes: 1000,
+		Metrics: map[string]record.Metric{record.Throughput: {Value: 8000, Unit: "bit/s"}},
+	}
+	for range job.Pairs {
+		f.w.crossed.Add(1000)
+		r.Crossed = append(r.Crossed, workload.Crossed{Bytes: 1000, Conns: 1})
+	}
+	return r, nil
+}
+
+var errGone = errors.New("the network fell off the table")

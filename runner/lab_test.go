@@ -1,0 +1,133 @@
+package runner_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"nettoll/internal/plumb"
+	"nettoll/platform"
+	"nettoll/platform/lab"
+	"nettoll/record"
+	"nettoll/runner"
+	"nettoll/sampler"
+	"nettoll/technique"
+	"nettoll/technique/bridge"
+	"nettoll/workload"
+	"nettoll/workload/engine"
+)
+
+// What follows measures real networks with the real engine.
+// altered is the bridge technique with a change to its networks.
+type altered struct {
+	bridge.Technique
+	change func(plain technique.Network) (technique.Network, error)
+}
+
+func (a altered) Connect(ctx context.Context, topo technique.Topology, p platform.Platform) (technique.Network, error) {
+	n, err := a.Technique.Connect(ctx, topo, p)
+	if err != nil || a.change == nil {
+		return n, err
+	}
+	return a.change(n)
+}
+
+// host is the namespace of a network's first host.
+func host(n technique.Network) string {
+	return n.(interface{ Machines() []platform.Host }).Machines()[0].(platform.NetNSer).NetNS()
+}
+
+// measure runs one round over altered bridges.
+func measure(t *testing.T, p platform.Platform, tool workload.Tool, a altered, families ...int) []record.Trial {
+	t.Helper()
+	m, err := sampler.Machine("/proc", "/sys")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var trials []record.Trial
+	r := &runner.Runner{
+		Platform:   p,
+		Techniques: map[string]technique.Technique{"bridge": a},
+		Tools:      map[string]workload.Tool{"engine": tool},
+		Machine:    m,
+		Settings:   record.Settings{Duration: 0.3, Warmup: 0.4, MinRounds: 1, MaxRounds: 1, Confidence: 0.95, Seed: 1},
+		Save: func(t record.Trial) error {
+			trials = append(trials, t)
+			return nil
+		},
+		Enough: func([]record.Trial) map[string]bool { return nil },
+	}
+	for _, f := range families {
+		r.Cells = append(r.Cells, record.Cell{
+			Network: "bridge", Hosts: 1, Family: f, Servers: 1, Clients: 1, Tool: "engine",
+			Workload: record.TCPRR, Placement: record.PlacementFree,
+		})
+	}
+	if _, err := r.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if len(trials) != len(families) {
+		t.Fatalf("%d trials, want %d", len(trials), len(families))
+	}
+	return trials
+}
+
+// otherPath is a network that says something else of its path.
+type otherPath struct {
+	technique.Network
+	path func(real []technique.Hop) []technique.Hop
+}
+
+func (n otherPath) Path(from, to platform.Endpoint, f technique.Family) []technique.Hop {
+	return n.path(n.Network.Path(from, to, f))
+}
+
+func TestPathIsProvedByWhatCrossedIt(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		path   func(ns string, real []technique.Hop) []technique.Hop
+		status record.Status
+		reason []string
+	}{
+		{"as it is", func(_ string, real []technique.Hop) []technique.Hop { return real }, record.OK, nil},
+		{
+			"a device that the traffic does not cross",
+			func(ns string, real []technique.Hop) []technique.Hop {
+				return append(real, plumb.DeviceHop("h1", ns, "eth0"))
+			},
+			record.Invalid, []string{"path not proved: ", " bytes crossed h1/eth0, the payload was "},
+		},
+		{
+			"a device that it must not cross, and does not",
+			func(ns string, real []technique.Hop) []technique.Hop {
+				return append(real, plumb.Absent(plumb.DeviceHop("h1", ns, "eth0")))
+			},
+			record.OK, nil,
+		},
+		{
+			"a device that it must not cross, and does",
+			func(_ string, real []technique.Hop) []technique.Hop {
+				return append([]technique.Hop{plumb.Absent(real[0])}, real[1:]...)
+			},
+			record.Invalid, []string{"wrong path: ", " bytes crossed h1c2/eth0, which the payload must not cross"},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			a := altered{bridge.New(), func(n technique.Network) (technique.Network, error) {
+				return otherPath{n, func(real []technique.Hop) []technique.Hop { return c.path(host(n), real) }}, nil
+			}}
+			tr := measure(t, lab.New(), engine.New(), a, 4)[0]
+			if tr.Status != c.status || (tr.Status == record.OK) != (tr.Reason == "") {
+				t.Errorf("%s with reason %q, want %s", tr.Status, tr.Reason, c.status)
+			}
+			for _, said := range c.reason {
+				if !strings.Contains(tr.Reason, said) {
+					t.Errorf("reason %q does not say %q", tr.Reason, said)
+				}
+			}
+			if len(tr.Path) < 4 || tr.Metrics[record.TransactionRate].Value == 0 {
+				t.Errorf("path and figures are not kept: %+v, %v", tr.Path, tr.Metrics)
+			}
+		})
+	}
+}

@@ -1,0 +1,78 @@
+package runner
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"nettoll/record"
+	"nettoll/workload"
+)
+
+// machine gives CPUs, each as its package and core.
+func machine(places ...[2]int) (m record.Machine) {
+	for id, p := range places {
+		m.CPUs = append(m.CPUs, record.CPU{ID: id, Package: p[0], Core: p[1]})
+	}
+	return m
+}
+
+func TestPlace(t *testing.T) {
+	nowhere := workload.CPUs{}
+	on := func(client, server []int) workload.CPUs { return workload.CPUs{Client: client, Server: server} }
+	for _, c := range []struct {
+		name           string
+		machine        record.Machine
+		same, distinct workload.CPUs
+	}{
+		{"unknown", record.Machine{}, nowhere, nowhere},
+		{"one CPU", machine([2]int{0, 0}), on([]int{0}, []int{0}), nowhere},
+		{"two cores", machine([2]int{0, 0}, [2]int{0, 1}), on([]int{0}, []int{0}), on([]int{0}, []int{1})},
+		{"one core of two threads", machine([2]int{0, 0}, [2]int{0, 0}), on([]int{0}, []int{0}), on([]int{0}, []int{1})},
+		{
+			"three cores: the odd one is the server's",
+			machine([2]int{0, 0}, [2]int{0, 1}, [2]int{0, 2}),
+			on([]int{0}, []int{0}), on([]int{0}, []int{1, 2}),
+		},
+		{
+			"four cores, threads numbered after the cores",
+			machine([2]int{0, 0}, [2]int{0, 1}, [2]int{0, 2}, [2]int{0, 3}, [2]int{0, 0}, [2]int{0, 1}, [2]int{0, 2}, [2]int{0, 3}),
+			on([]int{0}, []int{0}), on([]int{0, 1, 4, 5}, []int{2, 3, 6, 7}),
+		},
+		{
+			"two cores, threads numbered next to each other",
+			machine([2]int{0, 0}, [2]int{0, 0}, [2]int{0, 1}, [2]int{0, 1}),
+			on([]int{0}, []int{0}), on([]int{0, 1}, []int{2, 3}),
+		},
+		{
+			"two packages with equal core numbers",
+			machine([2]int{0, 0}, [2]int{1, 0}, [2]int{0, 1}, [2]int{1, 1}),
+			on([]int{0}, []int{0}), on([]int{0}, []int{2}),
+		},
+		{
+			"two packages, more of the second may be used",
+			machine([2]int{0, 0}, [2]int{1, 0}, [2]int{1, 1}),
+			on([]int{1}, []int{1}), on([]int{1}, []int{2}),
+		},
+		{
+			"one core with a second thread",
+			machine([2]int{0, 0}, [2]int{0, 1}, [2]int{0, 1}),
+			on([]int{0}, []int{0}), on([]int{0}, []int{1, 2}),
+		},
+		{
+			"CPUs that do not count from 0",
+			record.Machine{CPUs: []record.CPU{{ID: 7, Core: 1}, {ID: 3, Core: 3}, {ID: 5, Core: 2}}},
+			on([]int{3}, []int{3}), on([]int{3}, []int{5, 7}),
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for placement, want := range map[string]workload.CPUs{
+				record.PlacementFree: nowhere, record.PlacementSame: c.same, record.PlacementDistinct: c.distinct,
+			} {
+				if diff := cmp.Diff(want, Place(c.machine, placement)); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", placement, diff)
+				}
+			}
+		})
+	}
+}

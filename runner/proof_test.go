@@ -1,0 +1,157 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"nettoll/record"
+	"nettoll/technique"
+)
+
+// hop counts what it is told, one reading after the other.
+func hop(name string, kind technique.HopKind, absent bool, readings ...technique.Count) technique.Hop {
+	return technique.Hop{Name: name, Kind: kind, Absent: absent, Read: func(context.Context) (technique.Count, error) {
+		c := readings[0]
+		if len(readings) > 1 {
+			readings = readings[1:]
+		}
+		return c, nil
+	}}
+}
+
+func bytes(n uint64) technique.Count { return technique.Count{Packets: n / 100, Bytes: n} }
+
+func TestJudge(t *testing.T) {
+	const base = 1 << 40 // counted before the trial
+	for _, c := range []struct {
+		name   string
+		kind   technique.HopKind
+		absent bool
+		after  technique.Count // beyond base
+		ok     bool
+		said   string
+	}{
+		{"headers make it more", technique.Device, false, bytes(11_000), true, ""},
+		{"just the payload", technique.Device, false, bytes(10_000), true, ""},
+		{"a byte less", technique.Device, false, bytes(9_999), false, "path not proved: 9999 bytes crossed h1/br0, the payload was 10000"},
+		{"nothing", technique.Rule, false, bytes(0), false, "path not proved: 0 bytes crossed h1/br0, the payload was 10000"},
+		{"process", technique.Proxy, false, technique.Count{Bytes: 10_000}, true, ""},
+		{"a packet for each connection", technique.Connection, false, technique.Count{Packets: 3}, true, ""},
+		{"a connection less", technique.Connection, false, technique.Count{Packets: 2, Bytes: 1 << 30}, false, "path not proved: h1/br0 counted 2 new connections of 3"},
+		{"absent and silent", technique.Device, true, bytes(0), true, ""},
+		{"absent but for address resolution", technique.Device, true, bytes(background), true, ""},
+		{"absent with half of the payload", technique.Device, true, bytes(5_000 + background), true, ""},
+		{"absent with more", technique.Device, true, bytes(5_001 + background), false, "wrong path: 70537 bytes crossed h1/br0, which the payload must not cross"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			before := technique.Count{Packets: base, Bytes: base}
+			p, err := begin(t.Context(), [][]technique.Hop{{hop("h1/br0", c.kind, c.absent, before)}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			after := technique.Count{Packets: base + c.after.Packets, Bytes: base + c.after.Bytes}
+			hops, ok := p.judge([]technique.Count{after}, []carried{{bytes: 10_000, conns: 3}})
+			if ok != c.ok || len(hops) != 1 || hops[0].OK != c.ok {
+				t.Errorf("judged %v, %+v; want %v", ok, hops, c.ok)
+			}
+			if hops[0].Bytes != c.after.Bytes || hops[0].Packets != c.after.Packets || hops[0].Absent != c.absent {
+				t.Errorf("recorded %+v, counted %+v", hops[0], c.after)
+			}
+			if got := verdict(hops); got != c.said {
+				t.Errorf("verdict is %q, want %q", got, c.said)
+			}
+		})
+	}
+}
+
+func TestNoPayloadProvesNothing(t *testing.T) {
+	p, err := begin(t.Context(), [][]technique.Hop{{hop("h1/br0", technique.Device, false, bytes(0))}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if hops, ok := p.judge([]technique.Count{bytes(0)}, []carried{{}}); ok || verdict(hops) == "" {
+		t.Errorf("judged %v, %+v", ok, hops)
+	}
+}
+
+func TestSharedHopMustCarryThePayloadOfAllItsPairs(t *testing.T) {
+	own := func(name string) technique.Hop { return hop(name, technique.Device, false, bytes(0)) }
+	shared := own("h1/br0")
+	p, err := begin(t.Context(), [][]technique.Hop{{own("h1c1/eth0"), shared}, {own("h1c2/eth0"), shared}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pairs := []carried{{bytes: 100, conns: 1}, {bytes: 200, conns: 1}}
+	for _, c := range []struct {
+		after []technique.Count
+		want  string
+	}{
+		{[]technique.Count{bytes(100), bytes(300), bytes(200)}, ""},
+		{[]technique.Count{bytes(100), bytes(299), bytes(200)}, "path not proved: 299 bytes crossed h1/br0, the payload was 300"},
+		{[]technique.Count{bytes(300), bytes(300), bytes(100)}, "path not proved: 100 bytes crossed h1c2/eth0, the payload was 200"},
+	} {
+		hops, _ := p.judge(c.after, pairs)
+		if len(hops) != 3 {
+			t.Fatalf("%d hops, want 3, the shared one once", len(hops))
+		}
+		if got := verdict(hops); got != c.want {
+			t.Errorf("verdict is %q, want %q", got, c.want)
+		}
+	}
+}
+
+func TestFinishWaitsForCountersThatComeLate(t *testing.T) {
+	late := hop("h1/proxy", technique.Proxy, false, bytes(0), bytes(0), bytes(500), bytes(1000))
+	p, err := begin(t.Context(), [][]technique.Hop{{late}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hops, err := p.finish(t.Context(), []carried{{bytes: 1000}})
+	if err != nil || verdict(hops) != "" {
+		t.Errorf("%v, %q", err, verdict(hops))
+	}
+}
+
+func TestCounterThatBeganAnewIsAnError(t *testing.T) {
+	for name, after := range map[string]technique.Count{
+		"bytes": {Packets: 10, Bytes: 900}, "packets": {Packets: 9, Bytes: 1000},
+	} {
+		for _, absent := range []bool{false, true} {
+			p, err := begin(t.Context(), [][]technique.Hop{{hop("h1/vxlan0", technique.Device, absent, bytes(1000), after)}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			hops, err := p.finish(t.Context(), []carried{{bytes: 1}})
+			if err == nil || !strings.Contains(err.Error(), "h1/vxlan0 counts less than before") {
+				t.Errorf("%s: hops %+v, error %v", name, hops, err)
+			}
+		}
+	}
+}
+
+func TestHopThatCannotBeReadIsNamed(t *testing.T) {
+	broken := errors.New("no such device")
+	unreadable := technique.Hop{Name: "h1/br0", Read: func(context.Context) (technique.Count, error) { return technique.Count{}, broken }}
+	if _, err := begin(t.Context(), [][]technique.Hop{{unreadable}}); !errors.Is(err, broken) || !strings.HasPrefix(err.Error(), "read h1/br0: ") {
+		t.Errorf("error is %v", err)
+	}
+	if _, err := begin(t.Context(), [][]technique.Hop{{hop("a", technique.Device, false, bytes(0))}, nil}); err == nil {
+		t.Error("a pair without hops is no error")
+	}
+}
+
+func TestVerdictNamesTheFirstThatIsWrong(t *testing.T) {
+	hops := []record.Hop{
+		{Name: "fine", OK: true},
+		{Name: "first", Bytes: 1, Need: 2, Unit: "bytes"},
+		{Name: "second", Bytes: 1, Need: 2, Unit: "bytes"},
+	}
+	if got := verdict(hops); !strings.Contains(got, "first") || strings.Contains(got, "second") {
+		t.Errorf("verdict is %q", got)
+	}
+	if got := verdict(nil); got != "" {
+		t.Errorf("verdict of nothing is %q", got)
+	}
+}

@@ -1,0 +1,57 @@
+package runner_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"testing/synctest"
+
+	"nettoll/record"
+)
+
+// TestResumedRunTakesWhatIsMissing stops a run after each of its trials and goes on
+// with it: it has the trials that it would have had, in the same order.
+func TestResumedRunTakesWhatIsMissing(t *testing.T) {
+	ways := func() []*way {
+		return []*way{{name: "host"}, {name: "bridge"}, {name: "veth"}}
+	}
+	sequence := func(trials []record.Trial) (all []string) {
+		for _, tr := range trials {
+			all = append(all, tr.Cell.Network+string(rune('0'+tr.Round))+string(rune('0'+tr.Order)))
+		}
+		return all
+	}
+	synctest.Test(t, func(t *testing.T) {
+		whole := newBench(ways()...)
+		end, err := whole.run(t, t.Context())
+		ends(t, end, err, record.EndMaxRounds, 3)
+		for n := range len(whole.trials) + 1 {
+			b := newBench(ways()...)
+			b.Before = whole.trials[:n]
+			end, err := b.run(t, t.Context())
+			ends(t, end, err, record.EndMaxRounds, 3)
+			if got, want := sequence(b.trials), sequence(whole.trials[n:]); !slices.Equal(got, want) {
+				t.Errorf("after %d trials it went on with %v, want %v", n, got, want)
+			}
+		}
+	})
+}
+
+func TestResumedRunKnowsWhatItsFileHolds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		first := newBench(&way{name: "host"}, &way{name: "broken", connect: func(context.Context, int) error { return errGone }})
+		first.Settings.MaxRounds = 5
+		if _, err := first.run(t, t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		b := newBench(&way{name: "host"}, &way{name: "broken"})
+		b.Before = first.trials
+		b.Settings.MaxRounds = 100
+		b.Enough = func([]record.Trial) map[string]bool { return map[string]bool{b.Cells[0].Key(): true} }
+		end, err := b.run(t, t.Context())
+		ends(t, end, err, record.EndPrecision, 5) // in the file, though this process took none
+		if len(b.trials) != 0 || b.w.builds["broken"] != 0 {
+			t.Errorf("%d trials, and %d attempts of what was given up", len(b.trials), b.w.builds["broken"])
+		}
+	})
+}
