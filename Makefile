@@ -21,6 +21,10 @@ test: needs lint ## all levels of tests
 	NETTOLL_REQUIRE="$${NETTOLL_REQUIRE-$$(.ci/have)}" $(GOTESTSUM) -- -race $(PURE)
 	NETTOLL_REQUIRE="$${NETTOLL_REQUIRE-$$(.ci/have)}" $(GOTESTSUM) -- -p 1 -timeout 30m $(REAL)
 
+.PHONY: test-vm
+test-vm: ## techniques whose modules this kernel may lack, in a virtual machine (root, Debian)
+	.ci/vm ./technique/ipvlan ./technique/macvlan
+
 .PHONY: lint
 lint: ## formatting and vet
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo "run gofmt -w on these"; exit 1; }

@@ -67,9 +67,6 @@ func differences(cell, native series) []string {
 	found := map[string][]string{}
 	for _, role := range []string{"client", "server"} {
 		ours, theirs := setupOf(role, ce, cf), setupOf(role, ne, nf)
-		if ours["MTU"] != theirs["MTU"] {
-			delete(ours, "MSS") // follows from the MTU
-		}
 		for name, v := range ours {
 			if w, has := theirs[name]; has && v != w {
 				text := fmt.Sprintf("%s %s against %s", name, v, w)
@@ -78,7 +75,11 @@ func differences(cell, native series) []string {
 		}
 	}
 	var out []string
+	mtu := slices.ContainsFunc(slices.Collect(maps.Keys(found)), func(text string) bool { return strings.HasPrefix(text, "MTU ") })
 	for _, text := range slices.Sorted(maps.Keys(found)) {
+		if mtu && strings.HasPrefix(text, "MSS ") {
+			continue // follows from the MTU of either end
+		}
 		if roles := found[text]; len(roles) == 1 {
 			text = roles[0] + " " + text
 		}

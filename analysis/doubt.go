@@ -112,8 +112,7 @@ func unsteady(native bool, k record.Kind, points []point) []Warning {
 		}
 	}
 	if far := outliers(points, outlierLimit); len(far) > 0 {
-		middle := median(slices.Sorted(slices.Values(values(points))))
-		out = append(out, warnOutliers(k, far, len(points), middle))
+		out = append(out, warnOutliers(k, len(far), len(points)))
 	}
 	return out
 }

@@ -105,18 +105,10 @@ func warnNoisy(k record.Kind, cv float64) Warning {
 		"stop other work on the machine, or measure more rounds"}
 }
 
-func warnOutliers(k record.Kind, out []point, of int, middle float64) Warning {
-	var where []string
-	for i, p := range out {
-		if i == 3 {
-			where = append(where, "…")
-			break
-		}
-		where = append(where, fmt.Sprintf("%.2g times the median in round %d", p.value/middle, p.round))
-	}
+func warnOutliers(k record.Kind, n, of int) Warning {
 	return Warning{WarnOutliers,
-		fmt.Sprintf("%d of %d values of %s are outliers: %s", len(out), of, k.Title, strings.Join(where, ", ")),
-		"medians and intervals stand them; look for what else ran then, and give it a longer warm-up if it is the first round"}
+		fmt.Sprintf("%d of %d values of %s are outliers", n, of, k.Title),
+		"medians and intervals stand them; look in the table of trials for when they were, and for what else ran then"}
 }
 
 func warnDiffers(what []string) Warning {

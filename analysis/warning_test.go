@@ -84,7 +84,7 @@ func TestRowWarnings(t *testing.T) {
 				return 0.25
 			}
 			return 1
-		}), "1 of 8 values of throughput are outliers: 0.25 times the median in round 3"},
+		}), "1 of 8 values of throughput are outliers"},
 		{"differs", "bridge", WarnDiffers, func(f *record.File) {
 			each("bridge", func(_ int, t *record.Trial) { t.Endpoints = endpointsOf(1450, nil) })(f)
 			each("host", func(_ int, t *record.Trial) { t.Endpoints = endpointsOf(1500, nil) })(f)

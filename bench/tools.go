@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"regexp"
 	"strconv"
 	"strings"
@@ -30,6 +31,7 @@ func throughput(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
+			fmt.Fprintf(os.Stderr, "%d streams: %.1f %.1f Gbit/s\n", streams, ours/1e9, theirs/1e9)
 			r = append(r, ours/theirs)
 		}
 		r.show(fmt.Sprintf("engine ÷ iperf3, throughput, %d streams", streams), true, 1)
