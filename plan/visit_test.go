@@ -79,7 +79,7 @@ func TestVisitsAreRepeatable(t *testing.T) {
 // and either cell of a visit to be the first. The seed is fixed: it cannot fail
 // by chance. Five standard deviations are allowed.
 func TestVisitsAreUniform(t *testing.T) {
-	const rounds = 1000
+	const rounds, networks = 1000, 9
 	cells := quick(t)
 	at := make(map[string][]int)
 	streamFirst, visits := 0, 0
@@ -87,7 +87,7 @@ func TestVisitsAreUniform(t *testing.T) {
 		for i, v := range Visits(cells, round, 1) {
 			place := record.Cell{Network: v.Network, Hosts: v.Hosts}.Key()
 			if at[place] == nil {
-				at[place] = make([]int, 10)
+				at[place] = make([]int, networks)
 			}
 			at[place][i]++
 			visits++
@@ -96,7 +96,7 @@ func TestVisitsAreUniform(t *testing.T) {
 			}
 		}
 	}
-	if len(at) != 10 {
+	if len(at) != networks {
 		t.Fatalf("%d networks", len(at))
 	}
 	near := func(got, of int, p float64) bool {
@@ -104,7 +104,7 @@ func TestVisitsAreUniform(t *testing.T) {
 	}
 	for place, counts := range at {
 		for i, n := range counts {
-			if !near(n, rounds, 0.1) {
+			if !near(n, rounds, 1.0/networks) {
 				t.Errorf("%s is at place %d in %d of %d rounds", place, i, n, rounds)
 			}
 		}

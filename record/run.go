@@ -84,7 +84,7 @@ type End struct {
 	Reason    string    `json:"reason"`
 	Detail    string    `json:"detail,omitempty"`
 	Rounds    int       `json:"rounds"`       // complete rounds in the file
-	Measuring float64   `json:"measuring_s"`  // seconds of warm-ups and windows
+	Measuring float64   `json:"measuring_s"`  // seconds of warm-ups, windows and watching the idle machine
 	Elapsed   float64   `json:"elapsed_s"`    // seconds from first to last trial of this process
 	Idle      float64   `json:"idle_cpu_s_s"` // CPU seconds a second that the idle machine used
 }

@@ -189,6 +189,9 @@ func (g group) longer(l line, f analysis.Figure) string {
 }
 
 func share(c analysis.Comparison) string {
+	if lopsided(c) {
+		return percent(c.Low) + " to " + percent(c.High)
+	}
 	if d := changeDecimals(c); d > 0 {
 		return percentTo(c.Ratio, d) + " ± " + percentTo(halfWidth(c), d)
 	}

@@ -137,6 +137,9 @@ func changePlusMinus(c analysis.Comparison) string {
 	if c.Level == 0 {
 		return "±?"
 	}
+	if lopsided(c) {
+		return "−" + percent(c.Ratio-c.Low) + "/+" + percent(c.High-c.Ratio)
+	}
 	half := halfWidth(c)
 	if c.Ratio >= 10 && c.Verdict != analysis.Indistinguishable {
 		return "±" + percent(half/c.Ratio)
@@ -145,6 +148,12 @@ func changePlusMinus(c analysis.Comparison) string {
 		return "±" + percentTo(half, d)
 	}
 	return "±" + percent(half)
+}
+
+// lopsided reports whether a difference was found although the greater half of its
+// interval, on both sides, would reach native: ± would look like a contradiction.
+func lopsided(c analysis.Comparison) bool {
+	return c.Verdict != analysis.Indistinguishable && c.Ratio < 10 && halfWidth(c) >= math.Abs(c.Ratio-1)
 }
 
 func halfWidth(c analysis.Comparison) float64 { return math.Max(c.High-c.Ratio, c.Ratio-c.Low) }

@@ -43,6 +43,7 @@ func TestChange(t *testing.T) {
 	}{
 		{analysis.Comparison{Level: 0.95, Ratio: 0.87, Low: 0.85, High: 0.88, Verdict: analysis.Worse}, "−13%", "±2%", "87% ± 2%"},
 		{analysis.Comparison{Level: 0.95, Ratio: 1.41, Low: 1.38, High: 1.44, Verdict: analysis.Worse}, "+41%", "±3%", "141% ± 3%"},
+		{analysis.Comparison{Level: 0.95, Ratio: 0.93, Low: 0.67, High: 0.99, Verdict: analysis.Worse}, "−7%", "−26%/+6%", "67% to 99%"},
 		{analysis.Comparison{Level: 0.95, Ratio: 0.998, Low: 0.97, High: 1.02}, "~", "±3%", "100% ± 3%"},
 		{analysis.Comparison{Level: 0.95, Ratio: 1.006, Low: 1.002, High: 1.01, Verdict: analysis.Better}, "+0.6%", "±0.4%", "100.6% ± 0.4%"},
 		{analysis.Comparison{Level: 0.95, Ratio: 0.0148, Low: 0.0138, High: 0.0158, Verdict: analysis.Worse}, "−98.5%", "±0.1%", "1.5% ± 0.1%"},

@@ -27,6 +27,7 @@ func (r *Runner) watchIdle(ctx context.Context, while time.Duration) error {
 	if err != nil || ctx.Err() != nil {
 		return err
 	}
+	r.spent += while
 	r.idles = append(r.idles, used)
 	slices.Sort(r.idles)
 	r.idle = r.idles[(len(r.idles)-1)/2]

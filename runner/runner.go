@@ -39,7 +39,7 @@ type Runner struct {
 	idles   []float64 // CPU seconds a second of the idle machine, sorted
 	idle    float64   // their median
 	began   time.Time
-	spent   time.Duration // in warm-ups and windows
+	spent   time.Duration // in warm-ups and windows, and watching the idle machine
 	longest time.Duration // of all rounds
 	trials  []record.Trial
 	done    map[string]map[int]bool // cell key → rounds that have a trial
