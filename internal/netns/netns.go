@@ -3,11 +3,14 @@
 package netns
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -27,10 +30,29 @@ func (n *NS) Close() error { return n.f.Close() }
 const current = "/proc/thread-self/ns/net"
 
 // New makes n namespaces, with their loopback devices down, and runs setup
-// inside each.
+// inside each. Many are made on several threads.
 func New(n int, setup func() error) ([]*NS, error) {
-	all := make([]*NS, 0, n)
-	err := locked(func() error {
+	const each = 16 // namespaces that are worth a thread
+	threads := max(1, min(runtime.GOMAXPROCS(0), n/each))
+	parts, errs := make([][]*NS, threads), make([]error, threads)
+	var wg sync.WaitGroup
+	for i := range threads {
+		wg.Go(func() { parts[i], errs[i] = some(n*(i+1)/threads-n*i/threads, setup) })
+	}
+	wg.Wait()
+	all := slices.Concat(parts...)
+	if err := errors.Join(errs...); err != nil {
+		for _, n := range all {
+			n.Close()
+		}
+		return nil, err
+	}
+	return all, nil
+}
+
+// some makes n namespaces on one thread. With an error come those that were made.
+func some(n int, setup func() error) (made []*NS, err error) {
+	err = locked(func() error {
 		for range n {
 			if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 				return fmt.Errorf("create network namespace: %w", err)
@@ -39,20 +61,14 @@ func New(n int, setup func() error) ([]*NS, error) {
 			if err != nil {
 				return fmt.Errorf("open network namespace: %w", err)
 			}
-			all = append(all, &NS{f})
+			made = append(made, &NS{f})
 			if err := setup(); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	if err != nil {
-		for _, n := range all {
-			n.Close()
-		}
-		return nil, err
-	}
-	return all, nil
+	return made, err
 }
 
 // Do runs fn on a thread inside the namespace at path; the empty path is the

@@ -27,8 +27,9 @@
 // that has run for 10 ms. The price is that a sleeping flow keeps one of Go's
 // processors. So there are more of these than flows, and nothing that stops the
 // world (garbage collection above all) happens until the flows have ended; see
-// process.go. A receive or send that waits longer than pollInterval returns, so that
-// a flow always notices that it is to stop.
+// process.go. A receive or send of a stream that waits longer than pollInterval
+// returns, so that the flow notices that it is to stop; flows that exchange
+// transactions have no such timer and are woken by halt.
 //
 // # The window
 //

@@ -29,6 +29,7 @@ type flow struct {
 	out, in   []byte
 	flags     uintptr // of receive
 	patient   bool    // a receiver that settles, see settle
+	sleeps    bool    // without a timeout, under the session's lock
 	file      int     // what sendfile sends; -1 is none
 	offset    int64
 	sent, got int // of the message in hand
@@ -67,6 +68,9 @@ func (f *flow) run() error {
 	for !f.session.halted.Load() {
 		n, errno := f.step(f)
 		if errno != 0 {
+			if f.session.halted.Load() {
+				return nil // and woken by that
+			}
 			if errno != unix.EAGAIN && errno != unix.EINTR {
 				return f.broken(errno)
 			}

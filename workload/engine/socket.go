@@ -51,11 +51,12 @@ func tune(fd int, w traffic, o record.Options) (warnings []record.Warning, err e
 			return nil, fmt.Errorf("set TCP_NODELAY: %w", err)
 		}
 	}
-	return warnings, setTimeouts(fd)
+	return warnings, setTimeouts(fd, pollInterval)
 }
 
-func setTimeouts(fd int) error {
-	tv := unix.NsecToTimeval(int64(pollInterval))
+// setTimeouts bounds how long a receive or send waits; 0 is no bound.
+func setTimeouts(fd int, wait time.Duration) error {
+	tv := unix.NsecToTimeval(int64(wait))
 	for _, option := range []int{unix.SO_RCVTIMEO, unix.SO_SNDTIMEO} {
 		if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, option, &tv); err != nil {
 			return fmt.Errorf("set socket timeout: %w", err)
