@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -84,6 +85,18 @@ func (s *session) live(f *flow) {
 	if err != nil {
 		s.fail(err)
 	}
+}
+
+// crowded reports whether flows share a CPU at this end.
+func (s *session) crowded() bool {
+	cpus := map[int]bool{}
+	for _, f := range s.flows {
+		if f.cpu < 0 {
+			return len(s.flows) > runtime.NumCPU()
+		}
+		cpus[f.cpu] = true
+	}
+	return len(s.flows) > len(cpus)
 }
 
 // unattended takes the timeouts off the connection of a flow that exchanges
@@ -171,7 +184,9 @@ func (s *session) start(ctx context.Context, warmup, duration time.Duration) (cp
 	}
 	t0 := nanotime() + int64(warmup)
 	t1 := t0 + int64(duration)
+	crowded := s.crowded()
 	for _, f := range s.flows {
+		f.patient = f.patient && crowded
 		f.schedule(int64(warmup), t0, t1, s.measured())
 	}
 	time.AfterFunc(warmup+duration+grace, s.halt)

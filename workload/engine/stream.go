@@ -77,10 +77,12 @@ func receiveMessage(f *flow) (int64, syscall.Errno) {
 	return int64(n), errno
 }
 
-// How long a receiver sleeps. One that is woken for every segment that arrives
-// spends its CPU, and the sender's, on being woken: with several flows on one CPU
-// a third of it. So, half way through the warm-up, a receiver asks (SO_RCVLOWAT)
-// to be woken only when so much is there:
+// How long a receiver sleeps where several share a CPU. Woken for every segment
+// that arrives, they would spend a third of it, and of the sender's, on being woken
+// and on switching from one to the other: the generator would be measured. So, half
+// way through the warm-up, such a receiver asks (SO_RCVLOWAT) to be woken only when
+// so much is there. A receiver with a CPU of its own reads what there is, as most
+// programs do.
 const (
 	sleepBytes = 1 << 20 // at most
 	sleepShare = 0.005   // of the window's payload at most, so that its edges stay sharp on slow links
