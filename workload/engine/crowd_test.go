@@ -1,0 +1,64 @@
+package engine
+
+import (
+	"runtime"
+	"testing"
+)
+
+func TestCrowded(t *testing.T) {
+	many := make([]int, runtime.NumCPU()+1)
+	for i := range many {
+		many[i] = -1
+	}
+	for _, c := range []struct {
+		name string
+		cpus []int
+		want bool
+	}{
+		{"one flow", []int{1}, false},
+		{"a CPU each", []int{1, 2}, false},
+		{"two on one CPU", []int{1, 1}, true},
+		{"three on two CPUs", []int{1, 2, 1}, true},
+		{"one flow anywhere", []int{-1}, false},
+		{"more flows than CPUs, anywhere", many, true},
+	} {
+		s := &session{}
+		for _, cpu := range c.cpus {
+			s.flows = append(s.flows, &flow{cpu: cpu})
+		}
+		if got := s.crowded(); got != c.want {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+// TestPatientFlowsSettleWithinTheWarmup holds that settling neither moves nor
+// replaces an edge of the window.
+func TestPatientFlowsSettleWithinTheWarmup(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		s := &session{closed: make(chan struct{})}
+		s.open.Store(1)
+		f := &flow{session: s, fd: -1, patient: true}
+		f.schedule(100, 1000, 2000, true)
+		step := func(at, bytes int64) {
+			if f.now = at; f.now >= f.cutAt {
+				f.cut()
+			}
+			f.total += bytes
+		}
+		step(920, 10)
+		if !late {
+			step(960, 10)
+			if f.before != 0 || f.cutAt != 1000 {
+				t.Fatalf("after settling: before=%d, next edge at %d", f.before, f.cutAt)
+			}
+		}
+		want := f.total
+		step(1001, 100)
+		step(1999, 100)
+		step(2001, 100)
+		if f.before != want || f.inside != 200 || !f.closed.Load() {
+			t.Errorf("late=%v: before=%d inside=%d closed=%v, want %d, 200 and closed", late, f.before, f.inside, f.closed.Load(), want)
+		}
+	}
+}
