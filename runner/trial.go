@@ -106,12 +106,11 @@ func (s *session) measure(ctx context.Context, t *record.Trial, warmup, window t
 		job.Pairs = append(job.Pairs, workload.Pair{Client: l.client, Server: l.server, Addr: l.toServer, Port: l.port})
 	}
 	place(t.Endpoints, job.CPUs)
-	driving := time.Now()
 	res, err := tool.Run(ctx, job)
-	s.r.spent += time.Since(driving)
 	if err != nil {
 		return err
 	}
+	s.r.spent += warmup + res.Window
 	return s.complete(ctx, t, res, w, proof, links, before)
 }
 

@@ -3,6 +3,7 @@ package plumb
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"strings"
 
 	"nettoll/internal/nl"
@@ -40,6 +41,19 @@ func (n *Node) PortHop() technique.Hop { return DeviceHop(n.Host.Name(), n.Host.
 
 // LoopbackHop is the node's lo.
 func (n *Node) LoopbackHop() technique.Hop { return DeviceHop(n.Name(), n.NS, "lo") }
+
+// OverLoopback is the Reach of networks whose nodes share a namespace.
+func OverLoopback(_, _ *Node, f technique.Family) netip.Addr {
+	if f == technique.IPv6 {
+		return netip.IPv6Loopback()
+	}
+	return netip.AddrFrom4([4]byte{127, 0, 0, 1})
+}
+
+// LoopbackHops is their path.
+func LoopbackHops(from, _ *Node, _ technique.Family) []technique.Hop {
+	return []technique.Hop{from.LoopbackHop()}
+}
 
 // UplinkHop is the host's device on the underlay.
 func (h *Host) UplinkHop() technique.Hop { return DeviceHop(h.Name(), h.NS, h.Uplink().Device) }

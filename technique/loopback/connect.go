@@ -2,7 +2,6 @@ package loopback
 
 import (
 	"context"
-	"net/netip"
 
 	"nettoll/internal/plumb"
 	"nettoll/platform"
@@ -21,16 +20,5 @@ func (Technique) Connect(ctx context.Context, topo technique.Topology, p platfor
 	for range topo.Clients {
 		s.Clients = append(s.Clients, s.OnHost(s.Hosts[0]))
 	}
-	return &plumb.Network{
-		Site: s,
-		Reach: func(_, _ *plumb.Node, f technique.Family) netip.Addr {
-			if f == technique.IPv6 {
-				return netip.IPv6Loopback()
-			}
-			return netip.AddrFrom4([4]byte{127, 0, 0, 1})
-		},
-		Hops: func(from, _ *plumb.Node, _ technique.Family) []technique.Hop {
-			return []technique.Hop{from.LoopbackHop()}
-		},
-	}, nil
+	return &plumb.Network{Site: s, Reach: plumb.OverLoopback, Hops: plumb.LoopbackHops}, nil
 }

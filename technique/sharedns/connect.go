@@ -2,7 +2,6 @@ package sharedns
 
 import (
 	"context"
-	"net/netip"
 
 	"nettoll/internal/plumb"
 	"nettoll/platform"
@@ -46,16 +45,5 @@ func (Technique) Connect(ctx context.Context, topo technique.Topology, p platfor
 	if err != nil {
 		return nil, s.Abandon(ctx, err)
 	}
-	return &plumb.Network{Site: s, Reach: reach, Hops: hops}, nil
-}
-
-func reach(_, _ *plumb.Node, f technique.Family) netip.Addr {
-	if f == technique.IPv6 {
-		return netip.IPv6Loopback()
-	}
-	return netip.AddrFrom4([4]byte{127, 0, 0, 1})
-}
-
-func hops(from, _ *plumb.Node, _ technique.Family) []technique.Hop {
-	return []technique.Hop{from.LoopbackHop()}
+	return &plumb.Network{Site: s, Reach: plumb.OverLoopback, Hops: plumb.LoopbackHops}, nil
 }
