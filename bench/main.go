@@ -1,5 +1,6 @@
 // Command bench measures what nettoll is worth beside other tools, side by side
 // in one run, as ratios: figures of a shared machine mean nothing by themselves.
+// Arguments are the parts to do, by name; without any, all are done.
 package main
 
 import (
@@ -31,9 +32,12 @@ func run(ctx context.Context) error {
 	if len(os.Args) == 2 && os.Args[1] == "agent" {
 		return agent.Serve(ctx, os.Stdin, os.Stdout, engine.Handlers(ctx))
 	}
+	wanted := func(part string) bool { return len(os.Args) == 1 || slices.Contains(os.Args[1:], part) }
 	if !lab.Inside() {
-		if err := whole(ctx); err != nil {
-			return err
+		if wanted("whole") {
+			if err := whole(ctx); err != nil {
+				return err
+			}
 		}
 		status, err := lab.Enter(lab.EnterOptions{})
 		if err == nil && status != 0 {
@@ -44,8 +48,14 @@ func run(ctx context.Context) error {
 	if err := lab.Prepare(); err != nil {
 		return err
 	}
-	for _, part := range []func(context.Context) error{throughput, latency, containers} {
-		if err := part(ctx); err != nil {
+	for _, part := range []struct {
+		name string
+		do   func(context.Context) error
+	}{{"throughput", throughput}, {"latency", latency}, {"containers", containers}} {
+		if !wanted(part.name) {
+			continue
+		}
+		if err := part.do(ctx); err != nil {
 			return err
 		}
 	}

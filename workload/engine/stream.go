@@ -84,7 +84,7 @@ func receiveMessage(f *flow) (int64, syscall.Errno) {
 // so much is there. A receiver with a CPU of its own reads what there is, as most
 // programs do.
 const (
-	sleepBytes = 1 << 20 // at most
+	sleepBytes = 3 << 20 // at most
 	sleepShare = 0.005   // of the window's payload at most, so that its edges stay sharp on slow links
 )
 
