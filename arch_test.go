@@ -91,7 +91,7 @@ func TestImports(t *testing.T) {
 		"agent":           {"platform"},
 		"platform":        {},
 		"technique":       {"platform"},
-		"workload":        {"platform", "record"},
+		"workload":        {"agent", "platform", "record"},
 		"sampler":         {"agent", "record", "internal/nl"},
 		"analysis":        {"record"},
 		"report":          {"record", "analysis", "report/plot"},

@@ -100,7 +100,7 @@ func TestRowWarnings(t *testing.T) {
 			}
 		}), "latencies of 1 of 8 trials"},
 		{"unknown metric", "bridge", WarnUnknownMetric, each("bridge", func(i int, t *record.Trial) {
-			t.Metrics["jitter"] = record.Metric{Value: 1, Unit: "s"}
+			t.Metrics["wobble"] = record.Metric{Value: 1, Unit: "s"}
 			t.Metrics[record.CPUPerGB] = record.Metric{Value: 1, Unit: "ms"}
 		}), `cpu_per_gb in "ms", jitter`},
 	} {

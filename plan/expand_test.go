@@ -29,10 +29,18 @@ func drivers() Known {
 			{Name: "pod", Hosts: []int{1, 2}, Platforms: []string{"kube"}},
 		},
 		Tools: []Tool{
-			{Name: "engine", Workloads: []string{"tcp_stream", "tcp_rr"}},
-			{Name: "qperf", Workloads: []string{"tcp_rr", "tcp_crr"}},
+			{Name: "engine", Drives: drives("tcp_stream", "tcp_rr")},
+			{Name: "qperf", Drives: drives("tcp_rr", "tcp_crr")},
 		},
 	}
+}
+
+// drives are workloads with all their options.
+func drives(names ...string) (all []Drive) {
+	for _, n := range names {
+		all = append(all, Drive{Workload: n, Options: []string{"streams", "message-size", "window", "congestion", "zero-copy", "skip-rx-copy", "request-size", "response-size"}})
+	}
+	return all
 }
 
 // with is the default suite of one workload over the networks.

@@ -25,8 +25,25 @@ type Technique struct {
 
 // Tool is a generator of traffic.
 type Tool struct {
-	Name      string
-	Workloads []string
+	Name   string
+	Drives []Drive
+}
+
+// Drive is a workload that a tool can drive.
+type Drive struct {
+	Workload string
+	Options  []string // that it honours, by the names of their flags
+	IPv4Only bool
+}
+
+// drives finds how the tool drives a workload.
+func (t Tool) drives(workload string) (Drive, bool) {
+	for _, d := range t.Drives {
+		if d.Workload == workload {
+			return d, true
+		}
+	}
+	return Drive{}, false
 }
 
 func (t Technique) on(platform string) bool {
@@ -104,9 +121,9 @@ func (s Suite) drives(known Known) ([]drive, error) {
 	can := make(map[drive]bool)
 	for _, t := range known.Tools {
 		tools = append(tools, t.Name)
-		for _, w := range t.Workloads {
-			names = append(names, w)
-			can[drive{t.Name, Workload{Name: w}}] = true
+		for _, d := range t.Drives {
+			names = append(names, d.Workload)
+			can[drive{t.Name, Workload{Name: d.Workload}}] = true
 		}
 	}
 	for i, t := range s.Tools {
@@ -132,7 +149,7 @@ func (s Suite) drives(known Known) ([]drive, error) {
 		case !driven[w.Name]:
 			var able []string
 			for _, t := range known.Tools {
-				if slices.Contains(t.Workloads, w.Name) {
+				if _, ok := t.drives(w.Name); ok {
 					able = append(able, t.Name)
 				}
 			}

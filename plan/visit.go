@@ -11,13 +11,8 @@ import (
 // Visit is one network of a round: it is built once, and all its cells are
 // measured in it one after the other.
 type Visit struct {
-	Network  string
-	Hosts    int
-	Servers  int
-	Clients  int
-	Underlay string
-	Twin     int // of a self-check, whose twins are built each for itself
-	Cells    []record.Cell
+	record.Cell // what the cells have in common: no workload, tool, family or placement
+	Cells       []record.Cell
 }
 
 // Visits puts the cells of a round in a random order: the networks, and the
@@ -49,18 +44,13 @@ func group(cells []record.Cell) []Visit {
 	index := make(map[record.Cell]int)
 	for _, k := range sorted {
 		c := k.cell
-		place := record.Cell{
-			Network: c.Network, Hosts: c.Hosts, Servers: c.Servers, Clients: c.Clients,
-			Underlay: c.Underlay, Twin: c.Twin,
-		}
+		place := c
+		place.Family, place.Tool, place.Workload, place.Options, place.Placement = 0, "", "", record.Options{}, ""
 		i, ok := index[place]
 		if !ok {
 			i = len(visits)
 			index[place] = i
-			visits = append(visits, Visit{
-				Network: c.Network, Hosts: c.Hosts, Servers: c.Servers, Clients: c.Clients,
-				Underlay: c.Underlay, Twin: c.Twin,
-			})
+			visits = append(visits, Visit{Cell: place})
 		}
 		visits[i].Cells = append(visits[i].Cells, c)
 	}

@@ -25,12 +25,16 @@ type Platform interface {
 type HostRequest struct {
 	Count    int
 	Underlay Underlay
+	// Rules is how many further firewall rules each host has in front of what it
+	// receives and what it forwards. None of them matches.
+	Rules int
 }
 
 // Underlay is the shape of each host's link to the others. Zero is unshaped.
 type Underlay struct {
 	Rate  uint64        // bit/s that a host can send
 	Delay time.Duration // that a packet from a host takes longer
+	MTU   int           // bytes; 0 is 1500
 }
 
 // Hosts are joined by one underlay.

@@ -7,8 +7,17 @@ import (
 
 // Names that appear in cells.
 const (
-	TCPStream = "tcp_stream"
-	TCPRR     = "tcp_rr"
+	TCPStream        = "tcp_stream"         // one way, as fast as it goes
+	TCPBidir         = "tcp_bidir"          // both ways at once
+	TCPRR            = "tcp_rr"             // request and response, one after the other
+	TCPCRR           = "tcp_crr"            // the same with a connection for each
+	UDPStream        = "udp_stream"         // datagrams one way, paced or as fast as it goes
+	UDPRR            = "udp_rr"             // request and response in datagrams
+	PacedRR          = "paced_rr"           // requests at a given rate, whether or not responses keep up
+	LatencyUnderLoad = "latency_under_load" // tcp_rr while a stream fills the path
+	HTTP             = "http"               // requests of a web client to a web server
+	Redis            = "redis"              // commands to a Redis server
+	Postgres         = "postgres"           // transactions of pgbench on a PostgreSQL server
 
 	PlacementSame     = "same"     // client and server share one CPU
 	PlacementDistinct = "distinct" // different CPUs of one package
@@ -28,8 +37,15 @@ type Cell struct {
 	Workload  string  `json:"workload"`
 	Options   Options `json:"options"`
 	Placement string  `json:"placement"`
-	Underlay  string  `json:"underlay,omitempty"` // shaping, as written; empty is none
+	Underlay  string  `json:"underlay,omitempty"` // shaping, as written, or the name of an instance; empty is none
 	Twin      int     `json:"twin,omitempty"`     // self-check: 1 or 2, the same network measured as if it were two
+
+	Processes  int    `json:"processes,omitempty"`  // clients in each client container; 0 is 1, and 1 is written as 0
+	Neighbours int    `json:"neighbours,omitempty"` // containers that exist beside those that talk
+	Rules      int    `json:"rules,omitempty"`      // further firewall rules on each host, none of which matches
+	MTU        int    `json:"mtu,omitempty"`        // of the underlay, in bytes; 0 is 1500
+	Offload    string `json:"offload,omitempty"`    // OffloadOff; empty is as the kernel has it
+	Normalize  bool   `json:"normalize,omitempty"`  // endpoints have MTU and offloads that every network can offer
 }
 
 // Options are the parameters of a workload. Zero means the tool's default.
@@ -42,7 +58,19 @@ type Options struct {
 	SkipRxCopy   bool   `json:"skip_rx_copy,omitempty"`  // receiver discards in the kernel
 	RequestSize  int    `json:"request_size,omitempty"`  // bytes
 	ResponseSize int    `json:"response_size,omitempty"` // bytes
+	Bandwidth    int    `json:"bandwidth,omitempty"`     // -b, payload bit/s that each flow offers; 0 is as fast as it goes
+	Rate         int    `json:"rate,omitempty"`          // transactions a second that each flow offers
+	Reverse      bool   `json:"reverse,omitempty"`       // -R, the server sends
+	NoKeepAlive  bool   `json:"no_keep_alive,omitempty"` // a connection for each request
+	GSO          bool   `json:"gso,omitempty"`           // datagrams are handed over in batches (UDP_SEGMENT, UDP_GRO)
 }
+
+// OffloadOff is a Cell's Offload without segmentation, receive merging and
+// checksums by devices.
+const OffloadOff = "off"
+
+// Pairs is how many clients there are: processes in all containers.
+func (c Cell) Pairs() int { return c.Clients * max(c.Processes, 1) }
 
 // inKey keeps texts of cells from being taken for the structure of their key.
 // The placement is the last part of a key without "=", and has none itself.
@@ -58,7 +86,7 @@ func (c Cell) Key() string {
 	for _, f := range []struct {
 		name string
 		v    int
-	}{{"P", o.Streams}, {"l", o.MessageSize}, {"w", o.Window}, {"req", o.RequestSize}, {"resp", o.ResponseSize}} {
+	}{{"P", o.Streams}, {"l", o.MessageSize}, {"w", o.Window}, {"req", o.RequestSize}, {"resp", o.ResponseSize}, {"b", o.Bandwidth}, {"rate", o.Rate}} {
 		if f.v != 0 {
 			fmt.Fprintf(&b, "/%s=%d", f.name, f.v)
 		}
@@ -72,12 +100,31 @@ func (c Cell) Key() string {
 	if o.SkipRxCopy {
 		b.WriteString("/skip-rx-copy")
 	}
+	for _, f := range []struct {
+		name  string
+		given bool
+	}{{"R", o.Reverse}, {"no-keep-alive", o.NoKeepAlive}, {"gso", o.GSO}} {
+		if f.given {
+			fmt.Fprintf(&b, "/%s", f.name)
+		}
+	}
 	fmt.Fprintf(&b, "/%s", placement)
 	if c.Underlay != "" {
 		fmt.Fprintf(&b, "/underlay=%s", text(c.Underlay))
 	}
-	if c.Twin != 0 {
-		fmt.Fprintf(&b, "/twin=%d", c.Twin)
+	for _, f := range []struct {
+		name string
+		v    int
+	}{{"processes", c.Processes}, {"neighbours", c.Neighbours}, {"rules", c.Rules}, {"mtu", c.MTU}, {"twin", c.Twin}} {
+		if f.v != 0 {
+			fmt.Fprintf(&b, "/%s=%d", f.name, f.v)
+		}
+	}
+	if c.Offload != "" {
+		fmt.Fprintf(&b, "/offload=%s", text(c.Offload))
+	}
+	if c.Normalize {
+		b.WriteString("/normalize=1")
 	}
 	return b.String()
 }

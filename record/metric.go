@@ -16,16 +16,28 @@ const (
 
 // Names of metrics.
 const (
-	Throughput        = "throughput"       // payload bits a second, counted at the receiver
-	TransactionRate   = "transaction_rate" // transactions a second
-	LatencyP50        = "latency_p50"      // round trip of a transaction
-	LatencyP90        = "latency_p90"
-	LatencyP99        = "latency_p99"
-	LatencyP999       = "latency_p999"
-	LatencyMax        = "latency_max"
-	CPUPerGB          = "cpu_per_gb"          // CPU seconds of the machine over idle, for 1e9 payload bytes
-	CPUPerTransaction = "cpu_per_transaction" // CPU seconds of the machine over idle, for a transaction
-	Retransmits       = "retransmits"         // segments, all flows
+	Throughput          = "throughput"            // payload bits a second, counted at the receiver; of tcp_bidir both ways together
+	ThroughputPerClient = "throughput_per_client" // the same, for the average client process
+	PacketRate          = "packet_rate"           // datagrams a second, counted at the receiver
+	TransactionRate     = "transaction_rate"      // transactions a second; of tcp_crr connections a second
+	LatencyMean         = "latency_mean"          // round trip of a transaction
+	LatencyP50          = "latency_p50"
+	LatencyP90          = "latency_p90"
+	LatencyP99          = "latency_p99"
+	LatencyP999         = "latency_p999"
+	LatencyMax          = "latency_max"
+	LatencyAdded        = "latency_added" // p50 under load less p50 without
+	ConnectP50          = "connect_p50"   // making a connection
+	ConnectP99          = "connect_p99"
+	Loss                = "loss"                // datagrams lost on the way, as a share of those sent
+	ReceiverDrops       = "receiver_drops"      // datagrams that arrived and found the socket full, as a share of those sent
+	Reordering          = "reordering"          // datagrams that arrived after a later one, as a share of those received
+	Duplicates          = "duplicates"          // datagrams that arrived again, as a share of those received
+	Jitter              = "jitter"              // interarrival jitter of RFC 3550, mean of all flows
+	Fairness            = "fairness"            // Jain's index of the flows' shares, 1 is equal
+	CPUPerGB            = "cpu_per_gb"          // CPU seconds of the machine over idle, for 1e9 payload bytes
+	CPUPerTransaction   = "cpu_per_transaction" // CPU seconds of the machine over idle, for a transaction
+	Retransmits         = "retransmits"         // segments, all flows
 )
 
 // Kind describes a metric: its base unit and its direction.
@@ -40,12 +52,24 @@ type Kind struct {
 func Kinds() []Kind {
 	return []Kind{
 		{Throughput, "throughput", "bit/s", HigherIsBetter},
+		{ThroughputPerClient, "throughput per client", "bit/s", HigherIsBetter},
+		{PacketRate, "packets", "1/s", HigherIsBetter},
 		{TransactionRate, "transactions", "1/s", HigherIsBetter},
+		{LatencyMean, "latency mean", "s", LowerIsBetter},
 		{LatencyP50, "latency p50", "s", LowerIsBetter},
 		{LatencyP90, "latency p90", "s", LowerIsBetter},
 		{LatencyP99, "latency p99", "s", LowerIsBetter},
 		{LatencyP999, "latency p99.9", "s", LowerIsBetter},
 		{LatencyMax, "latency max", "s", LowerIsBetter},
+		{LatencyAdded, "latency added by load", "s", LowerIsBetter},
+		{ConnectP50, "connect p50", "s", LowerIsBetter},
+		{ConnectP99, "connect p99", "s", LowerIsBetter},
+		{Loss, "loss", "ratio", LowerIsBetter},
+		{ReceiverDrops, "receiver drops", "ratio", LowerIsBetter},
+		{Reordering, "reordering", "ratio", LowerIsBetter},
+		{Duplicates, "duplicates", "ratio", LowerIsBetter},
+		{Jitter, "jitter", "s", LowerIsBetter},
+		{Fairness, "fairness", "ratio", HigherIsBetter},
 		{CPUPerGB, "CPU per GB", "cpu-s/GB", LowerIsBetter},
 		{CPUPerTransaction, "CPU per transaction", "cpu-s", LowerIsBetter},
 		{Retransmits, "retransmits", "segments", LowerIsBetter},
@@ -62,12 +86,20 @@ func KindOf(name string) (Kind, bool) {
 	return Kind{}, false
 }
 
-// Primary names the metrics that answer for a workload: the first is the one
-// that networks are ranked by and precision is asked of.
+// Primary names the metrics that answer for a workload: the first that a tool
+// measures is the one that networks are ranked by and precision is asked of.
 func Primary(workload string) []string {
 	switch workload {
-	case TCPRR:
+	case TCPRR, UDPRR:
 		return []string{LatencyP50, TransactionRate, LatencyP99, CPUPerTransaction}
+	case PacedRR:
+		return []string{LatencyP50, LatencyP99, LatencyP999, CPUPerTransaction}
+	case LatencyUnderLoad:
+		return []string{LatencyP50, LatencyAdded, LatencyP99, Throughput}
+	case TCPCRR, HTTP, Redis, Postgres:
+		return []string{TransactionRate, LatencyP50, LatencyP99, CPUPerTransaction}
+	case UDPStream:
+		return []string{PacketRate, Throughput, Loss, Jitter, CPUPerGB}
 	default:
 		return []string{Throughput, CPUPerGB}
 	}

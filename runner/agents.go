@@ -18,6 +18,7 @@ type agents struct {
 type seat struct {
 	endpoint platform.Endpoint
 	role     string
+	process  int // of several clients in one container
 }
 
 func newAgents() *agents { return &agents{all: map[seat]*Manned{}} }
@@ -28,9 +29,9 @@ type Manned struct {
 	client *agent.Client
 }
 
-// man gives the endpoint of a role, always the same one.
-func (a *agents) man(e platform.Endpoint, role string) *Manned {
-	k := seat{e, role}
+// man gives the endpoint of a role and process, always the same one.
+func (a *agents) man(e platform.Endpoint, role string, process int) *Manned {
+	k := seat{e, role, process}
 	if a.all[k] == nil {
 		a.all[k] = &Manned{Endpoint: e}
 	}

@@ -123,7 +123,7 @@ func (*tool) Name() string { return "fake" }
 
 func (*tool) Version(context.Context) (string, error) { return "1", nil }
 
-func (*tool) Workloads() []string { return []string{record.TCPStream} }
+func (*tool) Drives() []workload.Drive { return []workload.Drive{{Workload: record.TCPStream}} }
 
 func (f *tool) Run(ctx context.Context, job workload.Job) (workload.Result, error) {
 	nth := f.runs.Add(1)

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"nettoll/platform"
 	"nettoll/record"
-	"nettoll/technique"
 )
 
 // Tests with fakes run in the invented time of a bubble.
@@ -59,7 +59,7 @@ func TestFailuresInARowCountFromTheLastSuccess(t *testing.T) {
 }
 
 func TestUnsupportedIsSkippedOnceWithItsRemedy(t *testing.T) {
-	missing := fmt.Errorf("openvswitch: %w", &technique.Unsupported{
+	missing := fmt.Errorf("openvswitch: %w", &platform.Unsupported{
 		Feature: "datapaths", Option: "CONFIG_OPENVSWITCH", Remedy: "modprobe openvswitch", Err: errGone,
 	})
 	for name, f := range map[string]*way{
@@ -89,7 +89,7 @@ func TestUnsupportedIsSkippedOnceWithItsRemedy(t *testing.T) {
 
 func TestNothingLeftToMeasureEndsTheRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(&way{name: "host", probe: &technique.Unsupported{Feature: "everything", Remedy: "a computer"}})
+		b := newBench(&way{name: "host", probe: &platform.Unsupported{Feature: "everything", Remedy: "a computer"}})
 		b.Cells = append(b.Cells, cells("unheard-of")...)
 		b.Settings.MaxRounds = 100
 		end, err := b.run(t, t.Context())

@@ -271,8 +271,8 @@ func unusable(cells []record.Cell, began time.Time, err error) []record.Trial {
 	trials := make([]record.Trial, len(cells))
 	for i, c := range cells {
 		t := record.Trial{Cell: c, Started: began, Status: record.Failed, Reason: oneLine(err)}
-		var missing *technique.Unsupported
-		if errors.Is(err, technique.ErrUnsupported) {
+		var missing *platform.Unsupported
+		if errors.Is(err, platform.ErrUnsupported) {
 			t.Status = record.Skipped
 		}
 		if errors.As(err, &missing) {

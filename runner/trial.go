@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"time"
 
+	"nettoll/platform"
 	"nettoll/record"
 	"nettoll/sampler"
 	"nettoll/technique"
@@ -28,9 +29,9 @@ func (s *session) trial(ctx context.Context, c record.Cell, began time.Time) rec
 			err = context.Cause(ctx) // says more than that time is up
 		}
 		t.Status, t.Reason = record.Failed, oneLine(err)
-		if errors.Is(err, technique.ErrUnsupported) {
+		if errors.Is(err, platform.ErrUnsupported) {
 			t.Status = record.Skipped
-			var missing *technique.Unsupported
+			var missing *platform.Unsupported
 			if errors.As(err, &missing) {
 				t.Remedy = missing.Remedy
 			}
@@ -49,16 +50,17 @@ type link struct {
 	toClient       netip.Addr
 	hops           []technique.Hop
 	port           int
+	own            [2]int
 }
 
 func (s *session) links(f technique.Family) ([]link, error) {
 	servers, clients := s.network.Servers(), s.network.Clients()
-	links := make([]link, len(clients))
-	for i, c := range clients {
-		n := technique.Topology{Servers: len(servers)}.Pair(i)
+	var links []link
+	taken := make([]int, len(servers)) // clients of each server so far
+	for i, c := range clients[:s.topo.Clients] {
+		n := s.topo.Pair(i)
 		sv := servers[n]
-		l := link{client: s.agents.man(c, "client"), server: s.agents.man(sv, "server"), hops: s.network.Path(c, sv, f)}
-		l.port, _ = technique.Ports(n)
+		l := link{server: s.agents.man(sv, "server", 0), hops: s.network.Path(c, sv, f)}
 		var err error
 		if l.toServer, err = s.network.Addr(c, sv, f); err != nil {
 			return nil, err
@@ -66,7 +68,13 @@ func (s *session) links(f technique.Family) ([]link, error) {
 		if l.toClient, err = s.network.Addr(sv, c, f); err != nil {
 			return nil, err
 		}
-		links[i] = l
+		for p := range max(s.topo.Processes, 1) {
+			l.client = s.agents.man(c, "client", p)
+			l.port, _ = s.topo.Ports(n)
+			l.own = [2]int{l.port + 1 + 2*taken[n], l.port + 2 + 2*taken[n]}
+			taken[n]++
+			links = append(links, l)
+		}
 	}
 	return links, nil
 }
@@ -103,7 +111,7 @@ func (s *session) measure(ctx context.Context, t *record.Trial, warmup, window t
 		Watch: workload.Watch{Open: w.open, Close: w.close},
 	}
 	for _, l := range links {
-		job.Pairs = append(job.Pairs, workload.Pair{Client: l.client, Server: l.server, Addr: l.toServer, Port: l.port})
+		job.Pairs = append(job.Pairs, workload.Pair{Client: l.client, Server: l.server, Addr: l.toServer, Port: l.port, Own: l.own})
 	}
 	place(t.Endpoints, job.CPUs)
 	res, err := tool.Run(ctx, job)
@@ -156,12 +164,12 @@ func (s *session) complete(ctx context.Context, t *record.Trial, res workload.Re
 // facts asks every endpoint what it is, once for each role.
 func facts(ctx context.Context, links []link) ([]record.Endpoint, error) {
 	var all []record.Endpoint
-	seen := map[*Manned]bool{}
+	seen := map[platform.Endpoint]bool{}
 	ask := func(m *Manned, role string, peer, own netip.Addr) error {
-		if seen[m] {
+		if seen[m.Endpoint] {
 			return nil
 		}
-		seen[m] = true
+		seen[m.Endpoint] = true
 		var e record.Endpoint
 		if err := m.call(ctx, sampler.MethodEndpoint, peer, &e); err != nil {
 			return fmt.Errorf("%s: %w", m.Name(), err)

@@ -21,7 +21,7 @@ const buildTime = 60 * time.Second
 // of the interval.
 func (r *Runner) visit(ctx context.Context, v plan.Visit, place *order) (ran int, err error) {
 	began := time.Now()
-	n, err := r.build(ctx, v)
+	n, topo, err := r.build(ctx, v)
 	if err != nil {
 		if ctx.Err() != nil {
 			return 0, nil
@@ -34,7 +34,7 @@ func (r *Runner) visit(ctx context.Context, v plan.Visit, place *order) (ran int
 		}
 		return ran, nil
 	}
-	s := &session{r: r, network: n, agents: newAgents()}
+	s := &session{r: r, network: n, topo: topo, agents: newAgents()}
 	for _, c := range v.Cells {
 		if r.Watch != nil {
 			r.Watch.Begin(c)
@@ -55,33 +55,37 @@ func (r *Runner) visit(ctx context.Context, v plan.Visit, place *order) (ran int
 	return ran, nil
 }
 
-func (r *Runner) build(ctx context.Context, v plan.Visit) (technique.Network, error) {
+func (r *Runner) build(ctx context.Context, v plan.Visit) (n technique.Network, topo technique.Topology, err error) {
 	t, ok := r.Techniques[v.Network]
 	if !ok {
-		return nil, fmt.Errorf("no technique %s", v.Network)
+		return nil, topo, fmt.Errorf("no technique %s", v.Network)
 	}
 	shape, err := plan.ParseUnderlay(v.Underlay)
 	if err != nil {
-		return nil, err
+		return nil, topo, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, buildTime)
 	defer cancel()
 	if !r.probed[v.Network] {
 		if err := t.Probe(ctx, r.Platform); err != nil {
-			return nil, err
+			return nil, topo, err
 		}
 		r.probed[v.Network] = true
 	}
-	return t.Connect(ctx, technique.Topology{
+	topo = technique.Topology{
 		Hosts: v.Hosts, Servers: v.Servers, Clients: v.Clients,
-		Underlay: platform.Underlay{Rate: shape.Rate, Delay: shape.Delay},
-	}, r.Platform)
+		Processes: v.Processes, Neighbours: v.Neighbours, Rules: v.Rules,
+		Underlay: platform.Underlay{Rate: shape.Rate, Delay: shape.Delay, MTU: v.MTU},
+	}
+	n, err = t.Connect(ctx, topo, r.Platform)
+	return n, topo, err
 }
 
 // session is a network at work, with the agents in it.
 type session struct {
 	r       *Runner
 	network technique.Network
+	topo    technique.Topology
 	agents  *agents
 }
 

@@ -5,8 +5,6 @@ package technique
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net/netip"
 
 	"nettoll/platform"
@@ -20,7 +18,7 @@ type Technique interface {
 	// Hosts lists the numbers of hosts that it makes sense on.
 	Hosts() []int
 	// Probe says whether the technique can be built on the platform. The error
-	// wraps ErrUnsupported when something is missing; any other error is a fault.
+	// wraps platform.ErrUnsupported when something is missing; any other error is a fault.
 	Probe(ctx context.Context, p platform.Platform) error
 	// Connect builds the network. What it made is gone when it fails.
 	Connect(ctx context.Context, topo Topology, p platform.Platform) (Network, error)
@@ -29,10 +27,13 @@ type Technique interface {
 // Topology is what is to be connected. Servers live on the first host, clients
 // on the last, so that with two hosts all traffic crosses the underlay.
 type Topology struct {
-	Hosts    int
-	Servers  int
-	Clients  int
-	Underlay platform.Underlay
+	Hosts      int
+	Servers    int
+	Clients    int
+	Processes  int // clients in each client container, all of which talk; 0 is 1
+	Neighbours int // containers on the clients' host that do not talk
+	Rules      int // platform.HostRequest.Rules
+	Underlay   platform.Underlay
 }
 
 // Pair is the server that a client talks to: client i talks to server i mod n.
@@ -64,12 +65,20 @@ type Daemoner interface {
 	Daemons() []platform.Process
 }
 
+// Ports of servers begin here, below the ephemeral ones.
+const (
+	firstPort = 20001
+	blockSize = 8 // and its multiples
+)
+
 // Ports is the first and the last TCP and UDP port that a network must let
-// through to a server: a block of 8 for each, below the ephemeral ports. A
-// network that publishes ports publishes these.
-func Ports(server int) (first, last int) {
-	first = 20001 + 8*server
-	return first, first + 7
+// through to a server. A network that publishes ports publishes these. The first is
+// shared by all clients of the server, and each client process has two of its own.
+func (t Topology) Ports(server int) (first, last int) {
+	clients := (t.Clients + t.Servers - 1) / t.Servers * max(t.Processes, 1)
+	size := (1 + 2*clients + blockSize - 1) / blockSize * blockSize
+	first = firstPort + size*server
+	return first, first + size - 1
 }
 
 // Hop is something that counts what crosses it.
@@ -98,28 +107,3 @@ type Count struct {
 	Packets uint64
 	Bytes   uint64
 }
-
-// ErrUnsupported is in every error that says that something is missing.
-var ErrUnsupported = errors.New("not supported here")
-
-// Unsupported says what is missing, and what would mend it.
-type Unsupported struct {
-	Feature string // "macvlan devices"
-	Option  string // "CONFIG_MACVLAN", a program, a permission
-	Remedy  string // "modprobe macvlan, or …"
-	Err     error  // what was seen
-}
-
-func (u *Unsupported) Error() string {
-	s := fmt.Sprintf("%s: not supported here (needs %s)", u.Feature, u.Option)
-	if u.Err != nil {
-		s += ": " + u.Err.Error()
-	}
-	return s
-}
-
-// Is makes errors.Is(err, ErrUnsupported) true.
-func (u *Unsupported) Is(target error) bool { return target == ErrUnsupported }
-
-// Unwrap gives what was seen.
-func (u *Unsupported) Unwrap() error { return u.Err }

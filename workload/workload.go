@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"time"
 
+	"nettoll/agent"
 	"nettoll/platform"
 	"nettoll/record"
 )
@@ -16,11 +17,32 @@ type Tool interface {
 	Name() string
 	// Version is what is recorded; for a program, what it says of itself.
 	Version(ctx context.Context) (string, error)
-	// Workloads lists what it can drive (record.TCPStream, …).
-	Workloads() []string
+	// Drives lists what it can drive.
+	Drives() []Drive
 	// Run drives one trial. It returns when the window is over and nothing it
 	// started is left, or with an error that says what broke.
 	Run(ctx context.Context, job Job) (Result, error)
+}
+
+// Drive is a workload that a tool can drive, with the options that it honours, by
+// the names of their flags ("streams", "message-size"). A job with another option
+// set is not for this tool.
+type Drive struct {
+	Workload string // record.TCPStream, …
+	Options  []string
+	IPv4Only bool
+}
+
+// Prober is a tool that can be missing.
+type Prober interface {
+	// Probe says whether the tool can be used here. The error wraps
+	// platform.ErrUnsupported and says how to get it.
+	Probe(ctx context.Context) error
+}
+
+// Agenter is an endpoint that has an agent already, which somebody else closes.
+type Agenter interface {
+	Agent(ctx context.Context) (*agent.Client, error)
 }
 
 // Job is one trial's traffic.
@@ -34,13 +56,14 @@ type Job struct {
 	Watch    Watch
 }
 
-// Pair is one client and the server it talks to. A server that stands in
-// several pairs is one process.
+// Pair is one client process and the server it talks to. Several clients can be
+// in one container: their endpoints have agents of their own and the same name.
 type Pair struct {
 	Client platform.Endpoint
 	Server platform.Endpoint
 	Addr   netip.Addr // where the client reaches the server
-	Port   int        // on which the server listens
+	Port   int        // of the server, for all its clients
+	Own    [2]int     // two more of its ports, for this client alone
 }
 
 // CPUs is where processes may run. Empty is anywhere.

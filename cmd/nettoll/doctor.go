@@ -7,11 +7,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"nettoll/platform"
 	"nettoll/platform/lab"
 	"nettoll/record"
 	"nettoll/runner"
 	"nettoll/sampler"
-	"nettoll/technique"
 )
 
 func (a *app) doctorCommand() *cobra.Command {
@@ -49,7 +49,7 @@ func (a *app) doctor(ctx context.Context) error {
 			continue
 		}
 		fmt.Fprintf(a.stdout, "  %s %-17s %v\n", a.mark(false), t.Name(), err)
-		var missing *technique.Unsupported
+		var missing *platform.Unsupported
 		if errors.As(err, &missing) {
 			fmt.Fprintf(a.stdout, "  %19s to mend it: %s\n", "", missing.Remedy)
 		}

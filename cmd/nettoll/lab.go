@@ -206,7 +206,7 @@ func (a *app) shell(ctx context.Context, in platform.Endpoint, command, env []st
 
 // withRemedy adds what would mend an error, where that is known.
 func withRemedy(err error) error {
-	var missing *technique.Unsupported
+	var missing *platform.Unsupported
 	if errors.As(err, &missing) && missing.Remedy != "" {
 		return fmt.Errorf("%w; to mend it: %s", err, missing.Remedy)
 	}

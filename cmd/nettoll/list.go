@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -17,10 +18,18 @@ func (a *app) listCommand() *cobra.Command {
 			}
 		},
 		"workloads": func(w *tabwriter.Writer) {
+			by := map[string][]string{}
+			var names []string
 			for _, t := range tools() {
-				for _, name := range t.Workloads() {
-					fmt.Fprintf(w, "%s\tby %s\n", name, t.Name())
+				for _, d := range t.Drives() {
+					if by[d.Workload] == nil {
+						names = append(names, d.Workload)
+					}
+					by[d.Workload] = append(by[d.Workload], t.Name())
 				}
+			}
+			for _, name := range names {
+				fmt.Fprintf(w, "%s\tby %s\n", name, strings.Join(by[name], ", "))
 			}
 		},
 		"tools": func(w *tabwriter.Writer) {

@@ -92,7 +92,11 @@ func known() plan.Known {
 		k.Techniques = append(k.Techniques, plan.Technique{Name: t.Name(), Hosts: t.Hosts(), Endpoints: maxEndpoints(t)})
 	}
 	for _, t := range tools() {
-		k.Tools = append(k.Tools, plan.Tool{Name: t.Name(), Workloads: t.Workloads()})
+		tool := plan.Tool{Name: t.Name()}
+		for _, d := range t.Drives() {
+			tool.Drives = append(tool.Drives, plan.Drive(d))
+		}
+		k.Tools = append(k.Tools, tool)
 	}
 	return k
 }

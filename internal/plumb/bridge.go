@@ -11,6 +11,7 @@ import (
 
 	"nettoll/internal/netns"
 	"nettoll/internal/nl"
+	"nettoll/platform"
 	"nettoll/technique"
 )
 
@@ -165,7 +166,7 @@ func (h *Host) BridgeNetfilter(on bool) error {
 }
 
 func missingBridgeNetfilter(err error) error {
-	return &technique.Unsupported{
+	return &platform.Unsupported{
 		Feature: "netfilter on bridges", Option: "CONFIG_BRIDGE_NETFILTER", Remedy: "modprobe br_netfilter", Err: err,
 	}
 }

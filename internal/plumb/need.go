@@ -8,7 +8,7 @@ import (
 	"nettoll/internal/netns"
 	"nettoll/internal/nl"
 	"nettoll/internal/nl/nft"
-	"nettoll/technique"
+	"nettoll/platform"
 )
 
 // Need is something of the kernel's that a technique is built from. It is tried
@@ -37,7 +37,7 @@ var (
 )
 
 // Check tries the needs out. The error of the first that is missing wraps
-// technique.ErrUnsupported.
+// platform.ErrUnsupported.
 func Check(ctx context.Context, needs ...Need) error {
 	for _, n := range needs {
 		if err := ctx.Err(); err != nil {
@@ -50,7 +50,7 @@ func Check(ctx context.Context, needs ...Need) error {
 		err = n.try(ns[0].Path())
 		ns[0].Close()
 		if err != nil {
-			return &technique.Unsupported{
+			return &platform.Unsupported{
 				Feature: n.feature, Option: n.option, Err: err,
 				Remedy: "modprobe " + n.module + " as root, or use a kernel that has " + n.option,
 			}

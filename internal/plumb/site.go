@@ -17,11 +17,12 @@ import (
 // Site is a network under construction: hosts, and the containers on them.
 type Site struct {
 	undo.Stack
-	Topo    technique.Topology
-	Hosts   []*Host
-	Servers []*Node  // on the first host
-	Clients []*Node  // on the last host
-	Rules   []string // firewall tables, as text, for documentation
+	Topo       technique.Topology
+	Hosts      []*Host
+	Servers    []*Node  // on the first host
+	Clients    []*Node  // on the last host
+	Neighbours []*Node  // there too; they do not talk
+	Rules      []string // firewall tables, as text, for documentation
 
 	transient bool // what is made on the hosts goes with them
 }
@@ -82,7 +83,11 @@ func Begin(ctx context.Context, topo technique.Topology, p platform.Platform) (*
 		return nil, err
 	}
 	if s.Servers, err = s.Place(ctx, s.Hosts[0], topo.Servers); err == nil {
-		s.Clients, err = s.Place(ctx, s.Hosts[len(s.Hosts)-1], topo.Clients)
+		var nodes []*Node
+		nodes, err = s.Place(ctx, s.Hosts[len(s.Hosts)-1], topo.Clients+topo.Neighbours)
+		if err == nil {
+			s.Clients, s.Neighbours = nodes[:topo.Clients:topo.Clients], nodes[topo.Clients:]
+		}
 	}
 	if err != nil {
 		return nil, s.Abandon(ctx, err)
@@ -92,7 +97,7 @@ func Begin(ctx context.Context, topo technique.Topology, p platform.Platform) (*
 
 // BeginHosts asks the platform for hosts alone.
 func BeginHosts(ctx context.Context, topo technique.Topology, p platform.Platform) (*Site, error) {
-	hosts, err := p.Hosts(ctx, platform.HostRequest{Count: topo.Hosts, Underlay: topo.Underlay})
+	hosts, err := p.Hosts(ctx, platform.HostRequest{Count: topo.Hosts, Underlay: topo.Underlay, Rules: topo.Rules})
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +156,7 @@ func (s *Site) OnHost(h *Host) *Node {
 func namespace(e platform.Endpoint) (string, error) {
 	ns, ok := e.(platform.NetNSer)
 	if !ok {
-		return "", &technique.Unsupported{
+		return "", &platform.Unsupported{
 			Feature: "plumbing of " + e.Name(), Option: "a platform that shows network namespaces",
 			Remedy: "measure this technique in the lab",
 		}

@@ -11,7 +11,6 @@ import (
 	"nettoll/internal/netns"
 	"nettoll/internal/nl"
 	"nettoll/platform"
-	"nettoll/technique"
 )
 
 // uplinkDevice is each host's device on the underlay.
@@ -138,7 +137,7 @@ func shapeDevice(n *nl.NS, device string, shape platform.Underlay) error {
 			netlink.QdiscAttrs{LinkIndex: l.Attrs().Index, Parent: parent, Handle: netlink.MakeHandle(1, 0)},
 			netlink.NetemQdiscAttrs{Latency: uint32(shape.Delay.Microseconds()), Limit: 100_000})
 		if err := n.QdiscAdd(q); err != nil {
-			return &technique.Unsupported{
+			return &platform.Unsupported{
 				Feature: "an underlay delay", Option: "CONFIG_NET_SCH_NETEM",
 				Remedy: "modprobe sch_netem, or leave delay= out of --underlay", Err: qdiscError(err),
 			}
@@ -157,7 +156,7 @@ func shapeDevice(n *nl.NS, device string, shape platform.Underlay) error {
 		Limit:      uint32(bytesPerSecond/20) + burst,
 	}
 	if err := n.QdiscAdd(q); err != nil {
-		return &technique.Unsupported{
+		return &platform.Unsupported{
 			Feature: "an underlay rate", Option: "CONFIG_NET_SCH_TBF",
 			Remedy: "modprobe sch_tbf, or leave rate= out of --underlay", Err: qdiscError(err),
 		}

@@ -15,7 +15,6 @@ import (
 	"nettoll/internal/nl"
 	"nettoll/platform"
 	"nettoll/platform/lab"
-	"nettoll/technique"
 )
 
 // qdiscs lists the queueing disciplines of a host's uplink.
@@ -90,8 +89,8 @@ func TestUnderlayDelay(t *testing.T) {
 		if strings.Contains(kernelConfig(t), "CONFIG_NET_SCH_NETEM=y\n") {
 			t.Fatalf("the kernel has netem: %v", err)
 		}
-		var missing *technique.Unsupported
-		if !errors.Is(err, technique.ErrUnsupported) || !errors.As(err, &missing) {
+		var missing *platform.Unsupported
+		if !errors.Is(err, platform.ErrUnsupported) || !errors.As(err, &missing) {
 			t.Fatalf("error %v does not say that something is missing", err)
 		}
 		if missing.Option != "CONFIG_NET_SCH_NETEM" || !strings.Contains(missing.Remedy, "sch_netem") {

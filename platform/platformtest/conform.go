@@ -13,13 +13,12 @@ import (
 	"time"
 
 	"nettoll/platform"
-	"nettoll/technique"
 )
 
 // Conform runs the suite on a platform. The test program must be an agent when it
 // is called as one, as internal/testutil.Main makes it.
 func Conform(t *testing.T, p platform.Platform) {
-	if err := p.Probe(t.Context()); errors.Is(err, technique.ErrUnsupported) {
+	if err := p.Probe(t.Context()); errors.Is(err, platform.ErrUnsupported) {
 		t.Skip(err)
 	} else if err != nil {
 		t.Fatal(err)

@@ -18,6 +18,7 @@ func (t Technique) Connect(ctx context.Context, topo technique.Topology, p platf
 	if err != nil {
 		return nil, err
 	}
+	s.Topo = topo
 	for range topo.Clients {
 		s.Clients = append(s.Clients, s.OnHost(s.Hosts[len(s.Hosts)-1]))
 	}
@@ -71,7 +72,7 @@ func (b *build) bridge(proxy bool) error {
 	}
 	if !proxy {
 		for i, n := range b.Site.Servers {
-			first, last := technique.Ports(i)
+			first, last := b.Topo.Ports(i)
 			for _, six := range []bool{false, true} {
 				b.dnat[key{n, six}] = b.rules.Publish(n, first, last, six)
 			}

@@ -39,7 +39,7 @@ func (b *build) startProxy(ctx context.Context) error {
 	b.Procs = append(b.Procs, proc)
 	var ports []forward
 	for i, n := range b.Site.Servers {
-		first, last := technique.Ports(i)
+		first, last := b.Topo.Ports(i)
 		for port := first; port <= last; port++ {
 			for _, f := range []technique.Family{technique.IPv4, technique.IPv6} {
 				ports = append(ports, forward{

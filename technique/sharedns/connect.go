@@ -20,7 +20,7 @@ func (Technique) Connect(ctx context.Context, topo technique.Topology, p platfor
 	owner, h := s.Servers[0], s.Hosts[0]
 	sharer, ok := h.Host.(platform.Sharer)
 	if !ok {
-		return nil, s.Abandon(ctx, &technique.Unsupported{
+		return nil, s.Abandon(ctx, &platform.Unsupported{
 			Feature: "containers that share a namespace", Option: "a platform that can start them",
 			Remedy: "measure this technique in the lab",
 		})

@@ -13,7 +13,6 @@ import (
 
 	"nettoll/internal/nl"
 	"nettoll/platform"
-	"nettoll/technique"
 )
 
 // kept is a platform whose hosts stay when a network is closed.
@@ -55,8 +54,8 @@ func (k *kept) inventory(t *testing.T) string {
 // although the kernel was built with all that it names.
 func mustBeMissing(t *testing.T, err error) {
 	t.Helper()
-	var missing *technique.Unsupported
-	if !errors.Is(err, technique.ErrUnsupported) || !errors.As(err, &missing) {
+	var missing *platform.Unsupported
+	if !errors.Is(err, platform.ErrUnsupported) || !errors.As(err, &missing) {
 		t.Fatal(err)
 	}
 	if missing.Remedy == "" {

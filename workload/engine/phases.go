@@ -7,15 +7,8 @@ import (
 	"time"
 
 	"nettoll/agent"
+	"nettoll/workload"
 )
-
-// Agenter is an endpoint that has an agent already, which somebody else closes.
-// It must serve Handlers. Any other endpoint
-// gets an agent for the trial. So does one whose agent has a part in the trial
-// already, as the CPU time of two parts of one process cannot be told apart.
-type Agenter interface {
-	Agent(ctx context.Context) (*agent.Client, error)
-}
 
 // Limits of how long an agent may take to answer, over what it was asked to do.
 const (
@@ -25,11 +18,15 @@ const (
 	deathNotice = 250 * time.Millisecond
 )
 
+// summon finds an agent for each party: that of a workload.Agenter, which must serve
+// Handlers, or a new one for the trial. A party whose agent has a part in the trial
+// already gets a new one too, as the CPU time of two parts of one process cannot be
+// told apart.
 func (t *trial) summon(ctx context.Context) error {
 	var mu sync.Mutex
 	taken := map[*agent.Client]bool{}
 	return t.each(ctx, t.parties(), func(ctx context.Context, p *party) (err error) {
-		if has, ok := p.endpoint.(Agenter); ok {
+		if has, ok := p.endpoint.(workload.Agenter); ok {
 			c, err := has.Agent(ctx)
 			if err != nil {
 				return err

@@ -28,13 +28,13 @@ func (Tool) Name() string { return Name }
 // Version implements workload.Tool.
 func (Tool) Version(context.Context) (string, error) { return version, nil }
 
-// Workloads implements workload.Tool.
-func (Tool) Workloads() []string {
-	var names []string
+// Drives implements workload.Tool.
+func (Tool) Drives() []workload.Drive {
+	var all []workload.Drive
 	for _, w := range workloads() {
-		names = append(names, w.name)
+		all = append(all, workload.Drive{Workload: w.name, Options: w.honours})
 	}
-	return names
+	return all
 }
 
 // Run implements workload.Tool. An error names the client, server or flow that

@@ -253,7 +253,8 @@ func TestRunErrors(t *testing.T) {
 // TestRunCancelled gives up in the middle of a window that is longer than any test
 // may take.
 func TestRunCancelled(t *testing.T) {
-	for _, name := range New().Workloads() {
+	for _, d := range New().Drives() {
+		name := d.Workload
 		t.Run(name, func(t *testing.T) {
 			c, s := newEndpoint("c"), newEndpoint("s")
 			job := testJob(t, name, workload.Pair{Client: c, Server: s, Port: freePort(t)})

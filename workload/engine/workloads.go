@@ -33,7 +33,8 @@ type traffic struct {
 	name     string
 	measured role // the end that counts and cuts the window
 	counts   unit
-	noDelay  bool // TCP_NODELAY at both ends
+	noDelay  bool     // TCP_NODELAY at both ends
+	honours  []string // options, by the names of their flags
 	options  func(*record.Options) error
 	client   func(*flow, record.Options) (step, error) // gives the flow its buffers
 	server   func(*flow, record.Options) (step, error)
@@ -42,8 +43,8 @@ type traffic struct {
 // workloads is all that the engine can drive.
 func workloads() []traffic {
 	return []traffic{
-		{name: record.TCPStream, measured: server, counts: payloadBytes, options: streamOptions, client: newSender, server: newReceiver},
-		{name: record.TCPRR, measured: client, counts: transactions, noDelay: true, options: rrOptions, client: newRequester, server: newResponder},
+		{name: record.TCPStream, measured: server, counts: payloadBytes, honours: []string{"streams", "message-size", "window", "congestion", "zero-copy", "skip-rx-copy"}, options: streamOptions, client: newSender, server: newReceiver},
+		{name: record.TCPRR, measured: client, counts: transactions, noDelay: true, honours: []string{"streams", "window", "congestion", "request-size", "response-size"}, options: rrOptions, client: newRequester, server: newResponder},
 	}
 }
 

@@ -1,0 +1,31 @@
+package platform
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrUnsupported is in every error that says that something is missing.
+var ErrUnsupported = errors.New("not supported here")
+
+// Unsupported says what is missing, and what would mend it.
+type Unsupported struct {
+	Feature string // "macvlan devices"
+	Option  string // "CONFIG_MACVLAN", a program, a permission
+	Remedy  string // "modprobe macvlan, or …"
+	Err     error  // what was seen
+}
+
+func (u *Unsupported) Error() string {
+	s := fmt.Sprintf("%s: not supported here (needs %s)", u.Feature, u.Option)
+	if u.Err != nil {
+		s += ": " + u.Err.Error()
+	}
+	return s
+}
+
+// Is makes errors.Is(err, ErrUnsupported) true.
+func (u *Unsupported) Is(target error) bool { return target == ErrUnsupported }
+
+// Unwrap gives what was seen.
+func (u *Unsupported) Unwrap() error { return u.Err }
