@@ -104,3 +104,9 @@ func Primary(workload string) []string {
 		return []string{Throughput, CPUPerGB}
 	}
 }
+
+// Measured is a figure of a metric in its base unit.
+func Measured(name string, value float64) Metric {
+	kind, _ := KindOf(name)
+	return Metric{Value: value, Unit: kind.Unit}
+}

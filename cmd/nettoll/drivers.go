@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"nettoll/agent"
+	"nettoll/internal/program"
 	"nettoll/platform"
 	"nettoll/platform/lab"
 	"nettoll/sampler"
@@ -64,6 +65,7 @@ func handlers(ctx context.Context) map[string]agent.Handler {
 	all := engine.Handlers(ctx)
 	maps.Copy(all, sampler.Handlers())
 	maps.Copy(all, published.Handlers())
+	maps.Copy(all, program.Handlers())
 	return all
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"nettoll/agent"
+	"nettoll/internal/program"
 	"nettoll/platform/lab"
 	"nettoll/sampler"
 	"nettoll/technique/published"
@@ -47,6 +48,7 @@ func runAgent() int {
 	handlers := engine.Handlers(ctx)
 	maps.Copy(handlers, sampler.Handlers())
 	maps.Copy(handlers, published.Handlers())
+	maps.Copy(handlers, program.Handlers())
 	if err := agent.Serve(ctx, os.Stdin, os.Stdout, handlers); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1

@@ -1,0 +1,51 @@
+package program
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"time"
+
+	"nettoll/platform"
+)
+
+// Paths says where programs are, by name, for those that are not to be looked up in
+// PATH.
+type Paths map[string]string
+
+// Find gives the path of a program. The error is a *platform.Unsupported that says
+// how to get it: the Debian package of that name.
+func (p Paths) Find(name, debianPackage string) (string, error) {
+	want := name
+	if given := p[name]; given != "" {
+		want = given
+	}
+	path, err := exec.LookPath(want)
+	if err != nil {
+		return "", &platform.Unsupported{
+			Feature: name, Option: "the program " + want,
+			Remedy: fmt.Sprintf("apt install %s, or --tool-path %s=FILE", debianPackage, name), Err: errors.Unwrap(err),
+		}
+	}
+	return path, nil
+}
+
+// versionTime bounds how long a program may take to say its version.
+const versionTime = 5 * time.Second
+
+// Say runs a program here and gives what it prints on both outputs, as for its
+// version. Its exit status does not matter: some answer --version with 1.
+func Say(ctx context.Context, path string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, versionTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, path, args...)
+	cmd.WaitDelay = time.Second
+	out, err := cmd.CombinedOutput()
+	var status *exec.ExitError
+	if err != nil && !errors.As(err, &status) || ctx.Err() != nil {
+		return "", fmt.Errorf("%s: %w", path, errors.Join(err, ctx.Err()))
+	}
+	return string(bytes.TrimSpace(out)), nil
+}

@@ -1,0 +1,162 @@
+package program
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"syscall"
+	"time"
+
+	"nettoll/agent"
+)
+
+// Methods of the agent.
+const (
+	methodServe   = "program.serve"   // serveParams → int, by which the server is called
+	methodObserve = "program.observe" // observeParams → cpuTime
+	methodStop    = "program.stop"    // int → Output
+	methodRun     = "program.run"     // runParams → runResult
+)
+
+type serveParams struct {
+	Command Command
+	Listen  []Port
+	Limit   time.Duration // until it listens
+}
+
+type observeParams struct {
+	Server int
+	Window window
+}
+
+type runParams struct {
+	Command Command
+	Window  window
+	Limit   time.Duration // of its whole life
+}
+
+type runResult struct {
+	Output  Output
+	CPU     cpuTime
+	Started time.Time
+}
+
+// window is when a program counts, from now on.
+type window struct{ Lead, Length time.Duration }
+
+// cpuTime is CPU time in the window, in seconds.
+type cpuTime struct{ User, System float64 }
+
+// Handlers are the agent's half.
+func Handlers() map[string]agent.Handler {
+	h := &house{all: map[int]*child{}}
+	return map[string]agent.Handler{
+		methodServe:   agent.Typed(h.serve),
+		methodObserve: agent.Typed(h.observe),
+		methodStop:    agent.Typed(h.stop),
+		methodRun:     agent.Typed(run),
+	}
+}
+
+// house is the servers of an agent.
+type house struct {
+	mu   sync.Mutex
+	last int
+	all  map[int]*child
+}
+
+func (h *house) serve(ctx context.Context, p serveParams) (int, error) {
+	if err := free(p.Listen); err != nil {
+		return 0, err
+	}
+	k, err := launch(p.Command)
+	if err != nil {
+		return 0, err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, p.Limit, fmt.Errorf("no port was opened within %v", p.Limit))
+	defer cancel()
+	if err := listening(ctx, p.Listen, k.done); err != nil {
+		k.stop(syscall.SIGTERM)
+		if k.output.Stderr+k.output.Stdout != "" {
+			return 0, fmt.Errorf("%s: %w: %s", p.Command.Path, err, k.output.Why())
+		}
+		return 0, fmt.Errorf("%s: %w", p.Command.Path, err)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.last++
+	h.all[h.last] = k
+	return h.last, nil
+}
+
+func (h *house) find(server int, remove bool) (*child, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	k := h.all[server]
+	if k == nil {
+		return nil, fmt.Errorf("no server %d", server)
+	}
+	if remove {
+		delete(h.all, server)
+	}
+	return k, nil
+}
+
+func (h *house) observe(ctx context.Context, p observeParams) (cpuTime, error) {
+	k, err := h.find(p.Server, false)
+	if err != nil {
+		return cpuTime{}, err
+	}
+	return k.between(ctx, time.Now(), p.Window), nil
+}
+
+func (h *house) stop(_ context.Context, server int) (Output, error) {
+	k, err := h.find(server, true)
+	if err != nil {
+		return Output{}, err
+	}
+	k.stop(syscall.SIGTERM)
+	return k.output, nil
+}
+
+func run(ctx context.Context, p runParams) (runResult, error) {
+	k, err := launch(p.Command)
+	if err != nil {
+		return runResult{}, err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, p.Limit, fmt.Errorf("still running after %v", p.Limit.Round(time.Second)))
+	defer cancel()
+	used := make(chan cpuTime, 1)
+	go func() { used <- k.between(ctx, k.started, p.Window) }()
+	if err := k.await(ctx); err != nil {
+		if said := k.output; said.Stderr+said.Stdout != "" {
+			err = errors.Join(err, errors.New(said.Why()))
+		}
+		return runResult{}, fmt.Errorf("%s: %w", p.Command.Path, err)
+	}
+	return runResult{Output: k.output, CPU: <-used, Started: k.started}, nil
+}
+
+// between is the CPU time of the program in a window that begins Lead after start.
+// The timers can be late by a scheduling delay, so what was used between the two
+// readings is scaled to the window. A program that ends early has used what it has.
+func (k *child) between(ctx context.Context, start time.Time, w window) cpuTime {
+	k.sleep(ctx, time.Until(start.Add(w.Lead)))
+	from, opened := k.used(), time.Now()
+	k.sleep(ctx, time.Until(start.Add(w.Lead+w.Length)))
+	to, closed := k.used(), time.Now()
+	scale := 1.0
+	if seen := closed.Sub(opened); seen > w.Length {
+		scale = w.Length.Seconds() / seen.Seconds()
+	}
+	return cpuTime{User: max(0, to.user-from.user) * scale, System: max(0, to.system-from.system) * scale}
+}
+
+func (k *child) sleep(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-k.done:
+	case <-ctx.Done():
+	}
+}

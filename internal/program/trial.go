@@ -1,0 +1,254 @@
+package program
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"nettoll/agent"
+	"nettoll/platform"
+	"nettoll/record"
+	"nettoll/workload"
+)
+
+// Trial is the programs of one trial.
+type Trial struct {
+	Servers []Server
+	Clients []Client // as many as the job has pairs, in their order
+	// Lead is when the clients begin to count, from their start, and Window for how
+	// long.
+	Lead, Window time.Duration
+	// Tail is how long the clients may live after the window, beyond Grace.
+	Tail time.Duration
+}
+
+// Server is a program that is there before the clients. Equal servers in one
+// endpoint are one.
+type Server struct {
+	Endpoint platform.Endpoint
+	Command  Command
+	Listen   []Port // it is ready when these are open
+}
+
+// Client is a program that ends by itself.
+type Client struct {
+	Endpoint platform.Endpoint
+	Command  Command
+}
+
+// Outcome is what came of a trial. Clients' outputs are in the order of the pairs.
+type Outcome struct {
+	Clients  []Output
+	Servers  []Output // in the order of Trial.Servers, equal ones once
+	Client   record.ProcessCPU
+	Server   record.ProcessCPU
+	Warnings []record.Warning
+}
+
+const (
+	// Grace is how long a program may take beyond what it was asked to do.
+	Grace = 10 * time.Second
+	// listenTime bounds how long a server may take until it listens.
+	listenTime = 5 * time.Second
+	// asynchrony is the share of the window by which the starts of clients may differ.
+	asynchrony = 0.1
+)
+
+// Run starts the servers, and when all listen the clients, all at once. It returns
+// when all clients have ended, with no program left. A client that says by its exit
+// status that it failed makes the trial fail.
+func Run(ctx context.Context, job workload.Job, t Trial) (Outcome, error) {
+	r := &running{agents: map[platform.Endpoint]*agent.Client{}}
+	defer r.dismiss()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	for _, s := range t.Servers {
+		if err := r.serve(ctx, s); err != nil {
+			r.stop(ctx)
+			return Outcome{}, err
+		}
+	}
+	var agents []*agent.Client
+	for _, c := range t.Clients {
+		a, err := r.agent(ctx, c.Endpoint)
+		if err != nil {
+			r.stop(ctx)
+			return Outcome{}, err
+		}
+		agents = append(agents, a)
+	}
+	var watching sync.WaitGroup
+	w := window{t.Lead, t.Window}
+	watching.Go(func() { watch(ctx, job.Watch, w) })
+	watching.Go(func() { r.observe(ctx, w) })
+	results, err := r.clients(ctx, t, agents)
+	if err != nil {
+		cancel()
+	}
+	watching.Wait()
+	outputs, stopErr := r.stop(ctx)
+	if err = errors.Join(err, r.failed, stopErr); err != nil {
+		return Outcome{}, err
+	}
+	return r.outcome(job, t, results, outputs), nil
+}
+
+// running is the servers of a trial and the agents in all its endpoints.
+type running struct {
+	agents  map[platform.Endpoint]*agent.Client
+	owned   []*agent.Client
+	servers []serving
+	failed  error // of observing
+}
+
+type serving struct {
+	Server
+	agent *agent.Client
+	id    int
+	cpu   cpuTime
+}
+
+func (r *running) agent(ctx context.Context, e platform.Endpoint) (*agent.Client, error) {
+	if a := r.agents[e]; a != nil {
+		return a, nil
+	}
+	var a *agent.Client
+	var err error
+	if has, ok := e.(workload.Agenter); ok {
+		a, err = has.Agent(ctx)
+	} else if a, err = agent.Start(ctx, e); err == nil {
+		r.owned = append(r.owned, a)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", e.Name(), err)
+	}
+	r.agents[e] = a
+	return a, nil
+}
+
+func (r *running) dismiss() {
+	for _, a := range r.owned {
+		a.Close() // the trial has what it wanted
+	}
+}
+
+func (r *running) serve(ctx context.Context, s Server) error {
+	for _, have := range r.servers {
+		if have.Endpoint == s.Endpoint && have.Command.String() == s.Command.String() {
+			return nil
+		}
+	}
+	a, err := r.agent(ctx, s.Endpoint)
+	if err != nil {
+		return err
+	}
+	v := serving{Server: s, agent: a}
+	if err := a.Call(ctx, methodServe, serveParams{s.Command, s.Listen, listenTime}, &v.id); err != nil {
+		return fmt.Errorf("server %s: %w", s.Endpoint.Name(), err)
+	}
+	r.servers = append(r.servers, v)
+	return nil
+}
+
+// observe measures the CPU time of all servers over the window.
+func (r *running) observe(ctx context.Context, w window) {
+	errs := make([]error, len(r.servers))
+	var all sync.WaitGroup
+	for i := range r.servers {
+		s := &r.servers[i]
+		all.Go(func() { errs[i] = s.agent.Call(ctx, methodObserve, observeParams{s.id, w}, &s.cpu) })
+	}
+	all.Wait()
+	if ctx.Err() == nil {
+		r.failed = errors.Join(errs...)
+	}
+}
+
+// clients runs all clients at once. The first failure ends the others.
+func (r *running) clients(ctx context.Context, t Trial, agents []*agent.Client) ([]runResult, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	limit := t.Lead + t.Window + t.Tail + Grace
+	results := make([]runResult, len(t.Clients))
+	var all sync.WaitGroup
+	for i, c := range t.Clients {
+		all.Go(func() {
+			p := runParams{c.Command, window{t.Lead, t.Window}, limit}
+			err := agents[i].Call(ctx, methodRun, p, &results[i])
+			if o := results[i].Output; err == nil && o.Status != 0 {
+				err = fmt.Errorf("%s: %s", c.Command.Path, o.Why())
+			}
+			if err != nil {
+				cancel(fmt.Errorf("client %s: %w", c.Endpoint.Name(), err))
+			}
+		})
+	}
+	all.Wait()
+	return results, context.Cause(ctx)
+}
+
+// stop ends all servers, and gives what they printed.
+func (r *running) stop(ctx context.Context) (outputs []Output, err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), listenTime)
+	defer cancel()
+	outputs = make([]Output, len(r.servers))
+	for i, s := range r.servers {
+		if e := s.agent.Call(ctx, methodStop, s.id, &outputs[i]); e != nil {
+			err = errors.Join(err, fmt.Errorf("server %s: stop: %w", s.Endpoint.Name(), e))
+		}
+	}
+	return outputs, err
+}
+
+func (r *running) outcome(job workload.Job, t Trial, results []runResult, outputs []Output) Outcome {
+	o := Outcome{
+		Servers: outputs,
+		Client:  record.ProcessCPU{CPUs: job.CPUs.Client},
+		Server:  record.ProcessCPU{CPUs: job.CPUs.Server},
+	}
+	var starts []time.Time
+	for _, c := range results {
+		o.Clients = append(o.Clients, c.Output)
+		o.Client.User += c.CPU.User
+		o.Client.System += c.CPU.System
+		starts = append(starts, c.Started)
+	}
+	for _, s := range r.servers {
+		o.Server.User += s.cpu.User
+		o.Server.System += s.cpu.System
+	}
+	first, last := slices.MinFunc(starts, time.Time.Compare), slices.MaxFunc(starts, time.Time.Compare)
+	if spread := last.Sub(first); spread.Seconds() > asynchrony*t.Window.Seconds() {
+		o.Warnings = append(o.Warnings, record.Warning{Code: "not-synchronous", Text: fmt.Sprintf(
+			"the %d clients started within %v, the window was %v: not all of it is common to all",
+			len(starts), spread.Round(time.Millisecond), t.Window)})
+	}
+	return o
+}
+
+// watch tells the job's observer when the window opens and closes. An observer that
+// saw it open sees it close, even if ctx ends in between.
+func watch(ctx context.Context, o workload.Watch, w window) {
+	sleep := func(d time.Duration) bool {
+		select {
+		case <-time.After(d):
+			return true
+		case <-ctx.Done():
+			return false
+		}
+	}
+	opens := time.Now().Add(w.Lead)
+	if !sleep(w.Lead) {
+		return
+	}
+	if o.Open != nil {
+		o.Open()
+	}
+	sleep(time.Until(opens.Add(w.Length)))
+	if o.Close != nil {
+		o.Close()
+	}
+}

@@ -1,0 +1,91 @@
+package program
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// usage is CPU time in seconds.
+type usage struct{ user, system float64 }
+
+// ticks is the kernel's USER_HZ, which is 100 on every architecture Go runs on.
+const ticks = 100
+
+// used is the CPU time of the program and of all in its process group, so far. The
+// clock of each process is exact; how it is split into user and system is sampled
+// by ticks. Children that have ended count through the parent that reaped them.
+func (k *child) used() usage {
+	select {
+	case <-k.done:
+		return k.last
+	default:
+	}
+	var sum usage
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, path := range stats {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			continue // ended meanwhile
+		}
+		p, ok := parseStat(string(b))
+		if !ok || p.group != k.cmd.Process.Pid {
+			continue
+		}
+		exact := clock(p.pid)
+		if sampled := p.user + p.system; exact > 0 && sampled > 0 {
+			p.user, p.system = exact*p.user/sampled, exact*p.system/sampled
+		} else if exact > 0 {
+			p.system = exact
+		}
+		sum.user += p.user + p.reapedUser
+		sum.system += p.system + p.reapedSystem
+	}
+	return sum
+}
+
+// stat is what proc_pid_stat(5) says of a process. Times are in seconds.
+type stat struct {
+	pid, group               int
+	user, system             float64
+	reapedUser, reapedSystem float64
+}
+
+func parseStat(text string) (s stat, ok bool) {
+	// The name in parentheses may hold anything.
+	open, end := strings.IndexByte(text, '('), strings.LastIndexByte(text, ')')
+	if open < 0 || end < open {
+		return s, false
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(text[:open]))
+	f := strings.Fields(text[end+1:])
+	if err != nil || len(f) < 15 {
+		return s, false
+	}
+	s.pid = pid
+	if s.group, err = strconv.Atoi(f[2]); err != nil {
+		return s, false
+	}
+	for i, v := range []*float64{&s.user, &s.system, &s.reapedUser, &s.reapedSystem} {
+		n, err := strconv.ParseUint(f[11+i], 10, 63)
+		if err != nil {
+			return s, false
+		}
+		*v = float64(n) / ticks
+	}
+	return s, true
+}
+
+// clock is the CPU time of a process in seconds, by its CPU-time clock: the clock
+// of process pid is ^pid<<3|2, as clock_getcpuclockid(3) makes it.
+func clock(pid int) float64 {
+	var ts unix.Timespec
+	if unix.ClockGettime(int32(^pid<<3|2), &ts) != nil {
+		return 0
+	}
+	return time.Duration(ts.Nano()).Seconds()
+}
