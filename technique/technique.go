@@ -24,8 +24,8 @@ type Technique interface {
 	Connect(ctx context.Context, topo Topology, p platform.Platform) (Network, error)
 }
 
-// Topology is what is to be connected. Servers live on the first host, clients
-// on the last, so that with two hosts all traffic crosses the underlay.
+// Topology is what is to be connected. Servers live on the first host, clients on
+// the others in turn, so that with several hosts all traffic crosses the underlay.
 type Topology struct {
 	Hosts      int
 	Servers    int
@@ -63,6 +63,11 @@ type Network interface {
 // Their CPU time is a cost of the network.
 type Daemoner interface {
 	Daemons() []platform.Process
+}
+
+// Remarker is a network with something worth knowing about how it was built.
+type Remarker interface {
+	Remarks() []string
 }
 
 // Ports of servers begin here, below the ephemeral ones.

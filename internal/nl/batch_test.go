@@ -17,7 +17,7 @@ import (
 
 func TestBatchMakesChangesInOrder(t *testing.T) {
 	ns := namespaces(t, 2)
-	in(t, ns[0], func(n *nl.NS) error { return n.AddPair("eth0", ns[1], "eth0") })
+	in(t, ns[0], func(n *nl.NS) error { return n.AddPair("eth0", ns[1], "eth0", 0) })
 	in(t, ns[1], func(n *nl.NS) error { return n.Up("eth0") })
 	fill := func(b *nl.Batch) {
 		b.AddAddr("eth0", prefix("198.19.0.2/24"))

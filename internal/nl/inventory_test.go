@@ -15,7 +15,7 @@ func TestInventoryShowsAllThatIsConfigured(t *testing.T) {
 	ns := namespaces(t, 2)
 	empty := inventory(t, ns[0])
 	in(t, ns[0], func(n *nl.NS) error {
-		if err := n.AddPair("eth0", ns[1], "eth0"); err != nil {
+		if err := n.AddPair("eth0", ns[1], "eth0", 0); err != nil {
 			return err
 		}
 		if err := n.Add(&netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: "br0"}}); err != nil {

@@ -162,15 +162,15 @@ func (n *NS) Master(device, bridge string) error {
 }
 
 // AddPair creates a veth pair, one end here and the other, named peer, in the
-// namespace at peerPath.
-func (n *NS) AddPair(name, peerPath, peer string) error {
+// namespace at peerPath. Both have the MTU, or the kernel's where it is 0.
+func (n *NS) AddPair(name, peerPath, peer string, mtu int) error {
 	to, err := os.Open(peerPath)
 	if err != nil {
 		return fmt.Errorf("open network namespace: %w", err)
 	}
 	defer to.Close()
 	attrs := netlink.NewLinkAttrs()
-	attrs.Name = name
+	attrs.Name, attrs.MTU = name, mtu
 	return n.Add(&netlink.Veth{LinkAttrs: attrs, PeerName: peer, PeerNamespace: netlink.NsFd(to.Fd())})
 }
 

@@ -14,7 +14,7 @@ import (
 
 func TestPairHasOneEndInEachNamespace(t *testing.T) {
 	ns := namespaces(t, 2)
-	in(t, ns[0], func(n *nl.NS) error { return n.AddPair("here", ns[1], "there") })
+	in(t, ns[0], func(n *nl.NS) error { return n.AddPair("here", ns[1], "there", 0) })
 	for i, want := range []string{
 		"device here (veth) mtu 1500\ndevice lo (device) mtu 65536\n",
 		"device lo (device) mtu 65536\ndevice there (veth) mtu 1500\n",
@@ -23,11 +23,11 @@ func TestPairHasOneEndInEachNamespace(t *testing.T) {
 			t.Errorf("namespace %d has\n%swant\n%s", i, got, want)
 		}
 	}
-	err := nl.With(ns[0], func(n *nl.NS) error { return n.AddPair("here", ns[1], "other") })
+	err := nl.With(ns[0], func(n *nl.NS) error { return n.AddPair("here", ns[1], "other", 0) })
 	if !errors.Is(err, unix.EEXIST) || !strings.HasPrefix(err.Error(), "add veth here: ") {
 		t.Errorf("a second one of that name: %v", err)
 	}
-	err = nl.With(ns[0], func(n *nl.NS) error { return n.AddPair("more", "/no/such/namespace", "more") })
+	err = nl.With(ns[0], func(n *nl.NS) error { return n.AddPair("more", "/no/such/namespace", "more", 0) })
 	if !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("into no namespace: %v", err)
 	}
@@ -35,7 +35,7 @@ func TestPairHasOneEndInEachNamespace(t *testing.T) {
 
 func TestRemoveTwiceDoesNoHarm(t *testing.T) {
 	ns := namespaces(t, 2)
-	in(t, ns[0], func(n *nl.NS) error { return n.AddPair("here", ns[1], "there") })
+	in(t, ns[0], func(n *nl.NS) error { return n.AddPair("here", ns[1], "there", 0) })
 	for range 2 {
 		in(t, ns[0], func(n *nl.NS) error { return n.Remove("here") })
 	}

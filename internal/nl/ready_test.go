@@ -16,7 +16,7 @@ import (
 func TestOwnWaitsForTheAddress(t *testing.T) {
 	ns := namespaces(t, 2)
 	in(t, ns[0], func(n *nl.NS) error {
-		if err := n.AddPair("eth0", ns[1], "eth0"); err != nil {
+		if err := n.AddPair("eth0", ns[1], "eth0", 0); err != nil {
 			return err
 		}
 		if err := n.Up("lo", "eth0"); err != nil {
@@ -48,7 +48,7 @@ func TestOwnWaitsForTheAddress(t *testing.T) {
 func TestTowardFindsTheDevice(t *testing.T) {
 	ns := namespaces(t, 2)
 	in(t, ns[0], func(n *nl.NS) error {
-		if err := n.AddPair("eth0", ns[1], "eth0"); err != nil {
+		if err := n.AddPair("eth0", ns[1], "eth0", 0); err != nil {
 			return err
 		}
 		if err := n.Up("lo", "eth0"); err != nil {
@@ -79,7 +79,7 @@ func TestTowardFindsTheDevice(t *testing.T) {
 func TestRunningWaitsForTheOtherEnd(t *testing.T) {
 	ns := namespaces(t, 2)
 	in(t, ns[0], func(n *nl.NS) error {
-		if err := n.AddPair("eth0", ns[1], "eth0"); err != nil {
+		if err := n.AddPair("eth0", ns[1], "eth0", 0); err != nil {
 			return err
 		}
 		if err := n.Up("eth0"); err != nil {
@@ -112,7 +112,7 @@ func TestRunningWaitsForTheOtherEnd(t *testing.T) {
 func TestAddressIsTheNamespacesOwnWhenItIsThere(t *testing.T) {
 	ns := namespaces(t, 2)
 	in(t, ns[0], func(n *nl.NS) error {
-		if err := n.AddPair("eth0", ns[1], "eth0"); err != nil {
+		if err := n.AddPair("eth0", ns[1], "eth0", 0); err != nil {
 			return err
 		}
 		if err := n.Addr("eth0", prefix("2001:2:0:1::1/64")); err != nil { // of a device that is down

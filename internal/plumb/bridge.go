@@ -24,6 +24,7 @@ type Bridge struct {
 	Name string
 	Host *Host
 	MTU  int // of its ports; 0 is the kernel's
+	Kept int // ports that are not for containers
 }
 
 // AddBridge makes a bridge on the host. With a gateway address it is the
@@ -58,8 +59,15 @@ type Plug struct {
 // Attach gives each container a veth pair to the bridge, addresses and routes. All
 // of them can be reached when it returns.
 func (b *Bridge) Attach(s *Site, nodes []*Node, plug Plug) error {
-	if len(b.Host.Nodes) > MaxPorts {
-		return fmt.Errorf("bridge %s: %d containers: a Linux bridge has at most %d ports", b.Name, len(b.Host.Nodes), MaxPorts)
+	if room := MaxPorts - b.Kept; len(nodes) > room {
+		further, err := b.overflow(s, len(nodes)-room)
+		if err != nil {
+			return err
+		}
+		if err := further.Attach(s, nodes[room:], plug); err != nil {
+			return err
+		}
+		nodes = nodes[:room]
 	}
 	if plug.Device == "" {
 		plug.Device = "eth0"
@@ -101,6 +109,25 @@ func (b *Bridge) Attach(s *Site, nodes []*Node, plug Plug) error {
 		}
 	}
 	return b.ready(nodes)
+}
+
+// overflow makes a further bridge for neighbours that find no port on this one. It
+// leads nowhere: who lives there does not talk.
+func (b *Bridge) overflow(s *Site, over int) (*Bridge, error) {
+	silent := 0
+	for _, n := range s.Neighbours {
+		if n.Host == b.Host {
+			silent++
+		}
+	}
+	if over > silent {
+		return nil, fmt.Errorf("bridge %s: %d containers too many that talk: it has %d ports for containers", b.Name, over-silent, MaxPorts-b.Kept)
+	}
+	further, err := s.AddBridge(b.Host, b.Name+"x", b.MTU, false)
+	if err == nil {
+		s.Notes = append(s.Notes, fmt.Sprintf("%s: bridge %s is full with %d ports; %d silent containers are on %s", b.Host.Name(), b.Name, MaxPorts-b.Kept, over, further.Name))
+	}
+	return further, err
 }
 
 // ready waits until the bridge forwards to all nodes and they have their addresses.

@@ -57,16 +57,15 @@ func (s *Site) AddDockerRules(b *Bridge) (*DockerRules, error) {
 }
 
 // Publish leads ports of the host to the same ports of a container and returns
-// the rule that counts its connections.
-func (r *DockerRules) Publish(n *Node, first, last int, six bool) nft.Rule {
+// the rules that count its connections, TCP's and UDP's.
+func (r *DockerRules) Publish(n *Node, first, last int, six bool) (counting []nft.Rule) {
 	to := ContainerAddr(n.Host.Index, n.Index, six)
 	one := netip.PrefixFrom(to, to.BitLen())
-	var tcp nft.Rule
 	for _, protocol := range []byte{unix.IPPROTO_UDP, unix.IPPROTO_TCP} {
 		r.docker.Rule(nft.To(one), nft.Ports(protocol, first, last), nft.Accept())
-		tcp = r.nat.Rule(nft.To(hostPrefix(n.Host, six)), nft.Ports(protocol, first, last), nft.DNAT(to))
+		counting = append(counting, r.nat.Rule(nft.To(hostPrefix(n.Host, six)), nft.Ports(protocol, first, last), nft.DNAT(to)))
 	}
-	return tcp
+	return counting
 }
 
 func hostPrefix(h *Host, six bool) netip.Prefix {

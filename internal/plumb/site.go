@@ -20,8 +20,9 @@ type Site struct {
 	Topo       technique.Topology
 	Hosts      []*Host
 	Servers    []*Node  // on the first host
-	Clients    []*Node  // on the last host
+	Clients    []*Node  // on the others, in turn
 	Neighbours []*Node  // there too; they do not talk
+	Notes      []string // what is worth knowing of how it was built
 	Rules      []string // firewall tables, as text, for documentation
 
 	transient bool // what is made on the hosts goes with them
@@ -83,10 +84,8 @@ func Begin(ctx context.Context, topo technique.Topology, p platform.Platform) (*
 		return nil, err
 	}
 	if s.Servers, err = s.Place(ctx, s.Hosts[0], topo.Servers); err == nil {
-		var nodes []*Node
-		nodes, err = s.Place(ctx, s.Hosts[len(s.Hosts)-1], topo.Clients+topo.Neighbours)
-		if err == nil {
-			s.Clients, s.Neighbours = nodes[:topo.Clients:topo.Clients], nodes[topo.Clients:]
+		if s.Clients, err = s.spread(ctx, topo.Clients); err == nil {
+			s.Neighbours, err = s.spread(ctx, topo.Neighbours)
 		}
 	}
 	if err != nil {
@@ -129,6 +128,36 @@ func (s *Site) Place(ctx context.Context, h *Host, n int) ([]*Node, error) {
 			return nil, err
 		}
 		nodes = append(nodes, node)
+	}
+	return nodes, nil
+}
+
+// ClientHost is where client i lives: on the hosts behind the first in turn, or with
+// the servers where there is one host.
+func (s *Site) ClientHost(i int) *Host {
+	if len(s.Hosts) == 1 {
+		return s.Hosts[0]
+	}
+	return s.Hosts[1+i%(len(s.Hosts)-1)]
+}
+
+// spread makes n containers on the clients' hosts.
+func (s *Site) spread(ctx context.Context, n int) ([]*Node, error) {
+	wanted := map[*Host]int{}
+	for i := range n {
+		wanted[s.ClientHost(i)]++
+	}
+	made := map[*Host][]*Node{}
+	for _, h := range s.Hosts {
+		var err error
+		if made[h], err = s.Place(ctx, h, wanted[h]); err != nil {
+			return nil, err
+		}
+	}
+	nodes := make([]*Node, n)
+	for i := range nodes {
+		h := s.ClientHost(i)
+		nodes[i], made[h] = made[h][0], made[h][1:]
 	}
 	return nodes, nil
 }
@@ -183,6 +212,9 @@ func (n *Network) Clients() []platform.Endpoint { return endpoints(n.Site.Client
 
 // Daemons implements technique.Daemoner.
 func (n *Network) Daemons() []platform.Process { return n.Procs }
+
+// Remarks implements technique.Remarker.
+func (n *Network) Remarks() []string { return n.Site.Notes }
 
 // Firewall is the rules of every host, as nft(8) would print them.
 func (n *Network) Firewall() []string { return n.Site.Rules }

@@ -18,7 +18,7 @@ type host struct {
 }
 
 // Uplink implements platform.Host.
-func (h *host) Uplink() platform.Uplink { return uplink(h.index) }
+func (h *host) Uplink() platform.Uplink { return uplink(h.index, h.site.mtu) }
 
 // Containers implements platform.Host.
 func (h *host) Containers(ctx context.Context, n int) ([]platform.Endpoint, error) {

@@ -54,7 +54,10 @@ func (l *Lab) Hosts(_ context.Context, req platform.HostRequest) (platform.Hosts
 	if req.Count < 1 || req.Count > maxHosts {
 		return nil, fmt.Errorf("lab: %d hosts: the lab has addresses for 1 to %d", req.Count, maxHosts)
 	}
-	s := &site{}
+	s := &site{mtu: req.Underlay.MTU}
+	if s.mtu == 0 {
+		s.mtu = underlayMTU
+	}
 	for i := range req.Count {
 		ns, err := s.namespace(1)
 		if err != nil {
@@ -69,12 +72,21 @@ func (l *Lab) Hosts(_ context.Context, req platform.HostRequest) (platform.Hosts
 	if err := s.wire(req.Underlay); err != nil {
 		return nil, errors.Join(fmt.Errorf("lab: underlay: %w", err), s.Close(context.Background()))
 	}
+	for _, h := range s.hosts {
+		if req.Rules == 0 {
+			break
+		}
+		if err := h.addRules(req.Rules); err != nil {
+			return nil, errors.Join(fmt.Errorf("lab: %s: %w", h.Name(), err), s.Close(context.Background()))
+		}
+	}
 	return s, nil
 }
 
 // site is a set of hosts with one underlay, and owns every namespace in it.
 type site struct {
 	hosts []*host
+	mtu   int // of the underlay
 	all   []*netns.NS
 }
 

@@ -16,14 +16,15 @@ import (
 // uplinkDevice is each host's device on the underlay.
 const uplinkDevice = "eth0"
 
+// underlayMTU is the MTU of an underlay for which none is asked.
 const underlayMTU = 1500
 
 // uplink is where host i lives on the underlay: 198.18.0.0/16 of RFC 2544's
 // 198.18.0.0/15, and 2001:2:0:ffff::/64 of RFC 5180's 2001:2::/48.
-func uplink(i int) platform.Uplink {
+func uplink(i, mtu int) platform.Uplink {
 	return platform.Uplink{
 		Device: uplinkDevice,
-		MTU:    underlayMTU,
+		MTU:    mtu,
 		Addr4:  netip.PrefixFrom(netip.AddrFrom4([4]byte{198, 18, 0, byte(i + 1)}), 16),
 		Addr6:  netip.PrefixFrom(netip.AddrFrom16([16]byte{0x20, 0x01, 0, 2, 0, 0, 0xff, 0xff, 15: byte(i + 1)}), 64),
 	}
@@ -36,7 +37,7 @@ func (s *site) wire(shape platform.Underlay) error {
 	var sw *netns.NS
 	if len(s.hosts) == 2 {
 		a, b := s.hosts[0].NetNS(), s.hosts[1].NetNS()
-		if err := pair(a, uplinkDevice, b, uplinkDevice); err != nil {
+		if err := pair(a, uplinkDevice, b, uplinkDevice, s.mtu); err != nil {
 			return err
 		}
 	} else {
@@ -76,8 +77,8 @@ func (s *site) running(sw *netns.NS) error {
 func port(i int) string { return fmt.Sprintf("port%d", i+1) }
 
 // pair joins two namespaces by a veth pair.
-func pair(aNS, a, bNS, b string) error {
-	return nl.With(aNS, func(n *nl.NS) error { return n.AddPair(a, bNS, b) })
+func pair(aNS, a, bNS, b string, mtu int) error {
+	return nl.With(aNS, func(n *nl.NS) error { return n.AddPair(a, bNS, b, mtu) })
 }
 
 func (s *site) plugInto(sw *netns.NS) error {
@@ -95,7 +96,7 @@ func (s *site) plugInto(sw *netns.NS) error {
 	}
 	for i, h := range s.hosts {
 		port := port(i)
-		if err := pair(sw.Path(), port, h.NetNS(), uplinkDevice); err != nil {
+		if err := pair(sw.Path(), port, h.NetNS(), uplinkDevice, s.mtu); err != nil {
 			return err
 		}
 		err := nl.With(sw.Path(), func(n *nl.NS) error {

@@ -23,7 +23,7 @@ func (t Technique) Connect(ctx context.Context, topo technique.Topology, p platf
 
 func (t Technique) build(s *plumb.Site) (*plumb.Network, error) {
 	h := s.Hosts[0]
-	br, err := s.AddBridge(h, "br0", 0, true)
+	br, err := s.AddBridge(h, "br0", s.Topo.Underlay.MTU, true)
 	if err != nil {
 		return nil, err
 	}

@@ -14,12 +14,11 @@ func (Technique) Connect(ctx context.Context, topo technique.Topology, p platfor
 	if err != nil {
 		return nil, err
 	}
-	first, last := s.Hosts[0], s.Hosts[len(s.Hosts)-1]
 	for range topo.Servers {
-		s.Servers = append(s.Servers, s.OnHost(first))
+		s.Servers = append(s.Servers, s.OnHost(s.Hosts[0]))
 	}
-	for range topo.Clients {
-		s.Clients = append(s.Clients, s.OnHost(last))
+	for i := range topo.Clients {
+		s.Clients = append(s.Clients, s.OnHost(s.ClientHost(i)))
 	}
 	return &plumb.Network{Site: s, Hops: hops}, nil
 }

@@ -51,7 +51,7 @@ func reach(_, to *plumb.Node, f technique.Family) netip.Addr {
 
 // host builds one host: the bridge, the rules, and the external addresses.
 func (b *build) host(h *plumb.Host) error {
-	br, err := b.AddBridge(h, "br0", 0, true)
+	br, err := b.AddBridge(h, "br0", b.Topo.Underlay.MTU, true)
 	if err != nil {
 		return err
 	}

@@ -39,7 +39,7 @@ func macvlan(s *plumb.Site) (*plumb.Network, error) {
 
 func veth(s *plumb.Site) (*plumb.Network, error) {
 	h := s.Hosts[0]
-	br, err := s.AddBridge(h, "br1", 0, false)
+	br, err := s.AddBridge(h, "br1", s.Topo.Underlay.MTU, false)
 	if err != nil {
 		return nil, err
 	}

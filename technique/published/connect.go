@@ -19,10 +19,10 @@ func (t Technique) Connect(ctx context.Context, topo technique.Topology, p platf
 		return nil, err
 	}
 	s.Topo = topo
-	for range topo.Clients {
-		s.Clients = append(s.Clients, s.OnHost(s.Hosts[len(s.Hosts)-1]))
+	for i := range topo.Clients {
+		s.Clients = append(s.Clients, s.OnHost(s.ClientHost(i)))
 	}
-	b := &build{Network: &plumb.Network{Site: s, Reach: reach}, dnat: map[key]nft.Rule{}}
+	b := &build{Network: &plumb.Network{Site: s, Reach: reach}, dnat: map[key][]nft.Rule{}}
 	b.Hops = b.path
 	if err := b.bridge(t.proxy); err != nil {
 		return nil, s.Abandon(ctx, err)
@@ -38,7 +38,7 @@ func (t Technique) Connect(ctx context.Context, topo technique.Topology, p platf
 type build struct {
 	*plumb.Network
 	rules   *plumb.DockerRules
-	dnat    map[key]nft.Rule // none where a proxy serves
+	dnat    map[key][]nft.Rule // none where a proxy serves
 	carried func(context.Context, int) (technique.Count, error)
 }
 
@@ -57,7 +57,7 @@ func reach(_, to *plumb.Node, f technique.Family) netip.Addr {
 
 func (b *build) bridge(proxy bool) error {
 	h := b.Hosts[0]
-	br, err := b.AddBridge(h, "br0", 0, true)
+	br, err := b.AddBridge(h, "br0", b.Topo.Underlay.MTU, true)
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (b *build) path(from, to *plumb.Node, f technique.Family) []technique.Hop {
 			Read: func(ctx context.Context) (technique.Count, error) { return b.carried(ctx, server) },
 		}, plumb.Absent(established))
 	} else {
-		hops = append(hops, plumb.RuleHop(to.Host, "rule dnat "+to.Name(), technique.Connection, b.dnat[key{to, f == technique.IPv6}]))
+		hops = append(hops, plumb.RuleHop(to.Host, "rule dnat "+to.Name(), technique.Connection, b.dnat[key{to, f == technique.IPv6}]...))
 		if from.Host == to.Host {
 			established = plumb.Absent(established) // what the host itself sends is not forwarded
 		}

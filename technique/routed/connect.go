@@ -28,7 +28,7 @@ func (Technique) Connect(ctx context.Context, topo technique.Topology, p platfor
 const bridge = "br0"
 
 func host(s *plumb.Site, h *plumb.Host) error {
-	br, err := s.AddBridge(h, bridge, 0, true)
+	br, err := s.AddBridge(h, bridge, s.Topo.Underlay.MTU, true)
 	if err != nil {
 		return err
 	}

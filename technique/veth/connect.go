@@ -56,7 +56,7 @@ func join(s *plumb.Site, client *plumb.Node, e end) error {
 	s.Made("veth of "+client.Name(), func(context.Context) error {
 		return nl.With(client.NS, func(n *nl.NS) error { return n.Remove(client.Device) })
 	})
-	err := nl.With(client.NS, func(n *nl.NS) error { return n.AddPair(client.Device, e.server.NS, e.device) })
+	err := nl.With(client.NS, func(n *nl.NS) error { return n.AddPair(client.Device, e.server.NS, e.device, s.Topo.Underlay.MTU) })
 	if err != nil {
 		return err
 	}

@@ -42,6 +42,7 @@ func host(s *plumb.Site, h *plumb.Host) error {
 	if err != nil {
 		return err
 	}
+	br.Kept = 1 // for the tunnel
 	if err := br.Attach(s, h.Nodes, plumb.Plug{Flat: true}); err != nil {
 		return err
 	}

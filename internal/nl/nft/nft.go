@@ -105,6 +105,7 @@ type Hook struct {
 
 // The hooks that container engines use.
 var (
+	Input          = Hook{"input", nftables.ChainTypeFilter, nftables.ChainHookInput, nftables.ChainPriorityFilter}
 	Forward        = Hook{"forward", nftables.ChainTypeFilter, nftables.ChainHookForward, nftables.ChainPriorityFilter}
 	PreroutingNAT  = Hook{"prerouting", nftables.ChainTypeNAT, nftables.ChainHookPrerouting, nftables.ChainPriorityNATDest}
 	OutputNAT      = Hook{"output", nftables.ChainTypeNAT, nftables.ChainHookOutput, nftables.ChainPriorityNATDest}
@@ -152,6 +153,13 @@ func (c Chain) Rule(parts ...Part) Rule {
 	c.text.rules = append(c.text.rules, strings.Join(words, " "))
 	c.f.conn.AddRule(&nftables.Rule{Table: c.f.table, Chain: c.c, Exprs: exprs})
 	return r
+}
+
+// Filler appends a rule that counts like any other, but cannot be asked.
+func (c Chain) Filler(match, verdict Part) {
+	exprs := append(append(append([]expr.Any(nil), match.exprs...), &expr.Counter{}), verdict.exprs...)
+	c.text.rules = append(c.text.rules, match.text+" counter "+verdict.text)
+	c.f.conn.AddRule(&nftables.Rule{Table: c.f.table, Chain: c.c, Exprs: exprs})
 }
 
 // Rule is a rule that can be asked what matched it.

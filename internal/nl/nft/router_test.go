@@ -48,7 +48,7 @@ func route(t *testing.T) routed {
 	for i, side := range []string{r.left, r.right} {
 		nets := []map[bool]string{leftNet, rightNet}[i]
 		device := fmt.Sprintf("eth%d", i)
-		with(t, r.router, func(n *nl.NS) error { return n.AddPair(device, side, "eth0") })
+		with(t, r.router, func(n *nl.NS) error { return n.AddPair(device, side, "eth0", 0) })
 		with(t, side, func(n *nl.NS) error { return n.Up("lo", "eth0") })
 		with(t, r.router, func(n *nl.NS) error { return n.Up("lo", device) })
 		for _, six := range []bool{false, true} {
