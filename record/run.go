@@ -26,6 +26,18 @@ type Run struct {
 	Machine       Machine   `json:"machine"`
 	Settings      Settings  `json:"settings"`
 	Cells         []Cell    `json:"cells"` // everything planned, natives included
+
+	Source   string            `json:"source,omitempty"`      // whose published figures the suite repeats, by name
+	Skips    []Skip            `json:"skips,omitempty"`       // what the suite leaves out on purpose
+	Tools    map[string]string `json:"tools,omitempty"`       // versions of the tools that are here
+	Instance string            `json:"instance,omitempty"`    // what the machine is called where it is rented
+	Price    float64           `json:"price_usd_h,omitempty"` // of the machine, dollars an hour
+}
+
+// Skip is a network that a suite leaves out, and why.
+type Skip struct {
+	Network string `json:"network"`
+	Reason  string `json:"reason"`
 }
 
 // Settings are the limits of a run. Durations are in seconds.

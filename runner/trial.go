@@ -14,15 +14,20 @@ import (
 	"nettoll/workload"
 )
 
-// grace is how much longer than its warm-up and window a trial may take.
-const grace = 15 * time.Second
+// How much longer than its warm-up and window a trial may take: some programs know
+// whole seconds only, and each client process has to be started.
+const (
+	grace       = 20 * time.Second
+	graceClient = 50 * time.Millisecond
+)
 
 // trial measures one cell once. Whatever happens comes back as a trial.
 func (s *session) trial(ctx context.Context, c record.Cell, began time.Time) record.Trial {
 	t := record.Trial{Cell: c, Started: began}
 	warmup, window := seconds(s.r.Settings.Warmup), seconds(s.r.Settings.Duration)
-	ctx, cancel := context.WithTimeoutCause(ctx, warmup+window+grace,
-		fmt.Errorf("the trial took more than %v beyond its window", grace))
+	more := grace + time.Duration(c.Pairs())*graceClient
+	ctx, cancel := context.WithTimeoutCause(ctx, warmup+window+more,
+		fmt.Errorf("the trial took more than %v beyond its window", more))
 	defer cancel()
 	if err := s.measure(ctx, &t, warmup, window); err != nil {
 		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil {
@@ -86,6 +91,9 @@ func (s *session) measure(ctx context.Context, t *record.Trial, warmup, window t
 	}
 	links, err := s.links(technique.Family(t.Cell.Family))
 	if err != nil {
+		return err
+	}
+	if err := s.condition(ctx, t.Cell, links); err != nil {
 		return err
 	}
 	if t.Endpoints, err = facts(ctx, links); err != nil {
@@ -153,70 +161,16 @@ func (s *session) complete(ctx context.Context, t *record.Trial, res workload.Re
 		transactions += f.Transactions
 	}
 	t.Metrics = res.Metrics
+	share(t)
+	if n, ok := s.network.(technique.Remarker); ok {
+		for _, text := range n.Remarks() {
+			t.Warnings = append(t.Warnings, record.Warning{Code: "remark", Text: text})
+		}
+	}
 	t.Warnings = append(t.Warnings, cost(t.Metrics, use, s.r.idle, res.Window, res.Bytes, transactions)...)
 	t.Status = record.OK
 	if wrong := verdict(t.Path); wrong != "" {
 		t.Status, t.Reason = record.Invalid, wrong
 	}
 	return nil
-}
-
-// facts asks every endpoint what it is, once for each role.
-func facts(ctx context.Context, links []link) ([]record.Endpoint, error) {
-	var all []record.Endpoint
-	seen := map[platform.Endpoint]bool{}
-	ask := func(m *Manned, role string, peer, own netip.Addr) error {
-		if seen[m.Endpoint] {
-			return nil
-		}
-		seen[m.Endpoint] = true
-		var e record.Endpoint
-		if err := m.call(ctx, sampler.MethodEndpoint, peer, &e); err != nil {
-			return fmt.Errorf("%s: %w", m.Name(), err)
-		}
-		e.Name, e.Role, e.Address = m.Name(), role, own.String()
-		all = append(all, e)
-		return nil
-	}
-	for _, l := range links {
-		if err := ask(l.client, "client", l.toServer, l.toClient); err != nil {
-			return nil, err
-		}
-		if err := ask(l.server, "server", l.toClient, l.toServer); err != nil {
-			return nil, err
-		}
-	}
-	return all, nil
-}
-
-// place notes where the processes of the endpoints are pinned.
-func place(endpoints []record.Endpoint, cpus workload.CPUs) {
-	for i := range endpoints {
-		endpoints[i].CPUs = cpus.Server
-		if endpoints[i].Role == "client" {
-			endpoints[i].CPUs = cpus.Client
-		}
-	}
-}
-
-// counters reads the counters of all endpoints, by "<endpoint>/<counter>".
-func counters(ctx context.Context, links []link) (map[string]uint64, error) {
-	all := map[string]uint64{}
-	seen := map[string]bool{}
-	for _, l := range links {
-		for _, m := range []*Manned{l.client, l.server} {
-			if seen[m.Name()] {
-				continue
-			}
-			seen[m.Name()] = true
-			var c map[string]uint64
-			if err := m.call(ctx, sampler.MethodCounters, nil, &c); err != nil {
-				return nil, fmt.Errorf("%s: %w", m.Name(), err)
-			}
-			for name, v := range c {
-				all[m.Name()+"/"+name] = v
-			}
-		}
-	}
-	return all, nil
 }

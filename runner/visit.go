@@ -87,6 +87,8 @@ type session struct {
 	network technique.Network
 	topo    technique.Topology
 	agents  *agents
+
+	conditioned bool // the endpoints are what the cells want them to be
 }
 
 // closeTime bounds the taking down of one network, which goes on after an

@@ -34,7 +34,7 @@ func joined(t *testing.T) string {
 		}
 	})
 	err = nl.With(all[0].Path(), func(n *nl.NS) error {
-		if err := n.AddPair("payload0", all[1].Path(), "other0"); err != nil {
+		if err := n.AddPair("payload0", all[1].Path(), "other0", 0); err != nil {
 			return err
 		}
 		if err := n.Up("lo", "payload0"); err != nil {

@@ -10,8 +10,9 @@ import (
 
 // Methods of the agent.
 const (
-	MethodCounters = "sampler.counters" // nothing → map[string]uint64
-	MethodEndpoint = "sampler.endpoint" // netip.Addr of the peer → record.Endpoint
+	MethodCounters  = "sampler.counters"  // nothing → map[string]uint64
+	MethodEndpoint  = "sampler.endpoint"  // netip.Addr of the peer → record.Endpoint
+	MethodCondition = "sampler.condition" // Condition → Conditioned
 )
 
 // Handlers are the agent's half: what is read inside an endpoint.
@@ -23,5 +24,6 @@ func Handlers() map[string]agent.Handler {
 		MethodEndpoint: agent.Typed(func(_ context.Context, peer netip.Addr) (record.Endpoint, error) {
 			return Endpoint(peer)
 		}),
+		MethodCondition: agent.Typed(func(_ context.Context, c Condition) (Conditioned, error) { return c.Set() }),
 	}
 }
