@@ -45,7 +45,7 @@ type Runner struct {
 	done    map[string]map[int]bool // cell key → rounds that have a trial
 	out     map[string]bool         // cells that are measured no more, by key
 	failed  map[string]int          // failures in a row
-	probed  map[string]bool         // networks that can be built here
+	probed  map[string]bool         // networks that can be built here, and tools that are
 }
 
 // Watch follows a run.

@@ -85,9 +85,9 @@ func (s *session) links(f technique.Family) ([]link, error) {
 }
 
 func (s *session) measure(ctx context.Context, t *record.Trial, warmup, window time.Duration) error {
-	tool, ok := s.r.Tools[t.Cell.Tool]
-	if !ok {
-		return fmt.Errorf("no tool %s", t.Cell.Tool)
+	tool, err := s.r.tool(ctx, t.Cell.Tool)
+	if err != nil {
+		return err
 	}
 	links, err := s.links(technique.Family(t.Cell.Family))
 	if err != nil {
@@ -173,4 +173,21 @@ func (s *session) complete(ctx context.Context, t *record.Trial, res workload.Re
 		t.Status, t.Reason = record.Invalid, wrong
 	}
 	return nil
+}
+
+// tool finds a tool that can be used here.
+func (r *Runner) tool(ctx context.Context, name string) (workload.Tool, error) {
+	tool, ok := r.Tools[name]
+	if !ok {
+		return nil, fmt.Errorf("no tool %s", name)
+	}
+	prober, can := tool.(workload.Prober)
+	if !can || r.probed["tool "+name] {
+		return tool, nil
+	}
+	if err := prober.Probe(ctx); err != nil {
+		return nil, err
+	}
+	r.probed["tool "+name] = true
+	return tool, nil
 }

@@ -15,7 +15,8 @@ type Technique interface {
 	Name() string
 	// About is one sentence on what the packets cross.
 	About() string
-	// Hosts lists the numbers of hosts that it makes sense on.
+	// Hosts lists the numbers of hosts that it makes sense on. 2 stands for any number
+	// above 1.
 	Hosts() []int
 	// Probe says whether the technique can be built on the platform. The error
 	// wraps platform.ErrUnsupported when something is missing; any other error is a fault.

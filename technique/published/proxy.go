@@ -62,7 +62,7 @@ func (b *build) startProxy(ctx context.Context) error {
 
 // Handlers are the agent's half: a proxy that, as docker-proxy does, accepts a
 // connection, makes another and copies between the two, in the kernel where
-// splice(2) can.
+// splice(2) can, and forwards datagrams.
 func Handlers() map[string]agent.Handler {
 	p := &proxy{}
 	return map[string]agent.Handler{
@@ -88,6 +88,11 @@ func (p *proxy) serve(_ context.Context, ports []forward) (struct{}, error) {
 			return struct{}{}, err
 		}
 		go p.accept(l, f)
+		d, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(f.Listen))
+		if err != nil {
+			return struct{}{}, err
+		}
+		go p.datagrams(d, f)
 	}
 	return struct{}{}, nil
 }

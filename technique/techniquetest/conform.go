@@ -30,6 +30,11 @@ func Conform(t *testing.T, tech technique.Technique) {
 		t.Skip(err)
 	}
 	for _, hosts := range tech.Hosts() {
+		if hosts == 2 {
+			t.Run("hosts=3", func(t *testing.T) { several(t, p, tech, 3) })
+		} else {
+			t.Run("several", func(t *testing.T) { several(t, p, tech, hosts) })
+		}
 		t.Run(fmt.Sprintf("hosts=%d", hosts), func(t *testing.T) {
 			t.Run("traffic", func(t *testing.T) { traffic(t, p, tech, hosts) })
 			t.Run("addresses", func(t *testing.T) { addresses(t, p, tech, hosts) })
@@ -37,6 +42,21 @@ func Conform(t *testing.T, tech technique.Technique) {
 		})
 	}
 	t.Run("page", func(t *testing.T) { page(t, p, tech) })
+}
+
+// several is a network with all that a topology can have: client processes that share
+// a container, neighbours, rules, another MTU, more than two hosts. Datagrams cross
+// it too.
+func several(t *testing.T, p platform.Platform, tech technique.Technique, hosts int) {
+	var cells []record.Cell
+	for _, load := range []string{record.TCPRR, record.UDPRR} {
+		cells = append(cells, record.Cell{
+			Network: tech.Name(), Hosts: hosts, Family: 4, Servers: 2, Clients: 3, Processes: 2,
+			Neighbours: 3, Rules: 30, MTU: 9000,
+			Tool: "engine", Workload: load, Placement: record.PlacementFree,
+		})
+	}
+	want(t, Measure(t, p, tech, cells))
 }
 
 // traffic sends both workloads over both families, between one pair and among
@@ -53,7 +73,13 @@ func traffic(t *testing.T, p platform.Platform, tech technique.Technique, hosts 
 			}
 		}
 	}
-	for _, trial := range Measure(t, p, tech, cells) {
+	want(t, Measure(t, p, tech, cells))
+}
+
+// want says of trials what is not as it should be.
+func want(t *testing.T, trials []record.Trial) {
+	t.Helper()
+	for _, trial := range trials {
 		if trial.Status != record.OK {
 			t.Errorf("%s: %s: %s", trial.Cell.Key(), trial.Status, trial.Reason)
 			for _, h := range trial.Path {
@@ -61,7 +87,7 @@ func traffic(t *testing.T, p platform.Platform, tech technique.Technique, hosts 
 			}
 			continue
 		}
-		if want := trial.Cell.Clients; len(trial.Flows) != want {
+		if want := trial.Cell.Pairs(); len(trial.Flows) != want {
 			t.Errorf("%s: %d flows, want %d", trial.Cell.Key(), len(trial.Flows), want)
 		}
 		if len(trial.Path) == 0 || len(trial.Endpoints) == 0 {
