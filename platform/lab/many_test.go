@@ -57,7 +57,24 @@ func TestMoreContainersThanABridgeHasPorts(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = br.Attach(s, h.Nodes, plumb.Plug{})
-	if want := "bridge br0: 1024 containers: a Linux bridge has at most 1023 ports"; err == nil || err.Error() != want {
+	if want := "bridge br0: 1 containers too many that talk: it has 1023 ports for containers"; err == nil || err.Error() != want {
 		t.Errorf("error is %v, want %q", err, want)
+	}
+}
+
+func TestNeighboursThatFindNoPortGetABridgeOfTheirOwn(t *testing.T) {
+	s := site(t, technique.Topology{Hosts: 1, Servers: 1, Clients: 1, Neighbours: plumb.MaxPorts})
+	h := s.Hosts[0]
+	br, err := s.AddBridge(h, "br0", 0, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := br.Attach(s, h.Nodes, plumb.Plug{Gateway: true}); err != nil {
+		t.Fatal(err)
+	}
+	platformtest.Exchange(t, s.Clients[0].NS, s.Servers[0].NS, s.Servers[0].Addr4)
+	want := "h1: bridge br0 is full with 1023 ports; 2 silent containers are on br0x"
+	if len(s.Notes) != 1 || s.Notes[0] != want {
+		t.Errorf("notes are %q, want %q", s.Notes, want)
 	}
 }
