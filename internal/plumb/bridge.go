@@ -59,7 +59,11 @@ type Plug struct {
 // Attach gives each container a veth pair to the bridge, addresses and routes. All
 // of them can be reached when it returns.
 func (b *Bridge) Attach(s *Site, nodes []*Node, plug Plug) error {
-	if room := MaxPorts - b.Kept; len(nodes) > room {
+	talking := len(nodes) - s.silent(b.Host)
+	if room := MaxPorts - b.Kept; talking > room {
+		return fmt.Errorf("bridge %s: %d containers talk: it has %d ports for them", b.Name, talking, room)
+	}
+	if room := max(talking, silentPorts); len(nodes) > room {
 		further, err := b.overflow(s, len(nodes)-room)
 		if err != nil {
 			return err
@@ -111,21 +115,28 @@ func (b *Bridge) Attach(s *Site, nodes []*Node, plug Plug) error {
 	return b.ready(nodes)
 }
 
+// silentPorts is how many ports a bridge may have when some of its containers do not
+// talk. It has room for more, but sends a broadcast, such as an ARP request, to each of
+// them at once, and what exceeds a CPU's backlog (net.core.netdev_max_backlog, 1000)
+// is dropped: with more, those that were attached first cannot be found.
+const silentPorts = 900
+
+// silent is how many containers of a host do not talk.
+func (s *Site) silent(h *Host) (n int) {
+	for _, node := range s.Neighbours {
+		if node.Host == h {
+			n++
+		}
+	}
+	return n
+}
+
 // overflow makes a further bridge for neighbours that find no port on this one. It
 // leads nowhere: who lives there does not talk.
 func (b *Bridge) overflow(s *Site, over int) (*Bridge, error) {
-	silent := 0
-	for _, n := range s.Neighbours {
-		if n.Host == b.Host {
-			silent++
-		}
-	}
-	if over > silent {
-		return nil, fmt.Errorf("bridge %s: %d containers too many that talk: it has %d ports for containers", b.Name, over-silent, MaxPorts-b.Kept)
-	}
 	further, err := s.AddBridge(b.Host, b.Name+"x", b.MTU, false)
 	if err == nil {
-		s.Notes = append(s.Notes, fmt.Sprintf("%s: bridge %s is full with %d ports; %d silent containers are on %s", b.Host.Name(), b.Name, MaxPorts-b.Kept, over, further.Name))
+		s.Notes = append(s.Notes, fmt.Sprintf("%s: bridge %s has as many containers as a broadcast can reach; %d silent ones are on %s", b.Host.Name(), b.Name, over, further.Name))
 	}
 	return further, err
 }

@@ -57,7 +57,7 @@ func TestMoreContainersThanABridgeHasPorts(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = br.Attach(s, h.Nodes, plumb.Plug{})
-	if want := "bridge br0: 1 containers too many that talk: it has 1023 ports for containers"; err == nil || err.Error() != want {
+	if want := "bridge br0: 1024 containers talk: it has 1023 ports for them"; err == nil || err.Error() != want {
 		t.Errorf("error is %v, want %q", err, want)
 	}
 }
@@ -73,7 +73,7 @@ func TestNeighboursThatFindNoPortGetABridgeOfTheirOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	platformtest.Exchange(t, s.Clients[0].NS, s.Servers[0].NS, s.Servers[0].Addr4)
-	want := "h1: bridge br0 is full with 1023 ports; 2 silent containers are on br0x"
+	want := "h1: bridge br0 has as many containers as a broadcast can reach; 125 silent ones are on br0x"
 	if len(s.Notes) != 1 || s.Notes[0] != want {
 		t.Errorf("notes are %q, want %q", s.Notes, want)
 	}
