@@ -32,7 +32,7 @@ lint: ## formatting and vet
 
 .PHONY: needs
 needs: ## programs that the tests use, from the distribution
-	.ci/needs iproute2 iputils-ping nftables util-linux chromium
+	.ci/needs iproute2 iputils-ping nftables util-linux chromium iperf iperf3 netperf qperf sockperf nuttcp wrk nginx-light redis-server redis-tools postgresql
 
 .PHONY: fuzz
 fuzz: ## every fuzz target for a while
@@ -40,7 +40,7 @@ fuzz: ## every fuzz target for a while
 
 .PHONY: bench
 bench: ## ratios, measured side by side in one run
-	.ci/needs iproute2 iperf3 qperf sockperf
+	.ci/needs iproute2 iperf3 qperf sockperf netperf
 	go run ./bench
 
 .PHONY: update
