@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -65,18 +66,24 @@ func newRow(c, base series, run *record.Run, end string) Row {
 	if row.Counts[record.OK] > 0 {
 		row.Status = record.OK
 	}
+	conf := level(run.Settings)
 	for _, k := range record.Kinds() {
-		points := c.points(k)
-		if len(points) == 0 {
-			continue
+		if points := c.points(k); len(points) > 0 {
+			row.Figures = append(row.Figures, newFigure(k, points, base.points(k), row.Native, conf))
 		}
-		fig := Figure{Kind: k, Summary: summarize(values(points), level(run.Settings))}
-		if !row.Native {
-			fig.Ratio = compare(pairUp(points, base.points(k)), k.Better, level(run.Settings))
+	}
+	for _, k := range CPUKinds() {
+		if points := c.loads(k); len(points) > 0 {
+			row.CPU = append(row.CPU, newFigure(k, points, base.loads(k), row.Native, conf))
 		}
-		row.Figures = append(row.Figures, fig)
 	}
 	ok := c.ok()
+	row.Window, row.Flows = windowOf(ok), flowsOf(ok)
+	for _, t := range ok {
+		if t.CPU != nil {
+			row.ClientCPUs, row.ServerCPUs = t.CPU.Client.CPUs, t.CPU.Server.CPUs
+		}
+	}
 	var bad int
 	var why error
 	row.Latency, bad, why = mergeLatency(ok)
@@ -85,6 +92,44 @@ func newRow(c, base series, run *record.Run, end string) Row {
 		row.Warnings = append(row.Warnings, warnHistogram(bad, len(ok), why))
 	}
 	return row
+}
+
+func newFigure(k record.Kind, points, base []Point, native bool, conf float64) Figure {
+	fig := Figure{Kind: k, Summary: summarize(values(points), conf), Points: points}
+	if native {
+		return fig
+	}
+	pairs := pairUp(points, base)
+	fig.Ratio = compare(pairs, k.Better, conf)
+	if fig.Ratio == nil || k.Unit == "ratio" {
+		fig.Difference = subtract(pairs, k.Better, conf)
+	}
+	return fig
+}
+
+// windowOf is the median length of the windows of trials, in seconds.
+func windowOf(trials []record.Trial) float64 {
+	var all []float64
+	for _, t := range trials {
+		if t.Window > 0 && !math.IsInf(t.Window, 0) {
+			all = append(all, t.Window)
+		}
+	}
+	if len(all) == 0 {
+		return 0
+	}
+	slices.Sort(all)
+	return median(all)
+}
+
+// flowsOf are the flows of the last trial that has some.
+func flowsOf(trials []record.Trial) []record.Flow {
+	for _, t := range slices.Backward(trials) {
+		if len(t.Flows) > 0 {
+			return t.Flows
+		}
+	}
+	return nil
 }
 
 // completeRounds counts the rounds in which every cell that can run has a trial.

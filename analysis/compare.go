@@ -14,16 +14,16 @@ type pair struct {
 
 // pairUp joins points of the same round; rounds that only one of them has are
 // left out. Both are in the order of rounds.
-func pairUp(cell, native []point) []pair {
+func pairUp(cell, native []Point) []pair {
 	var out []pair
 	for i, j := 0, 0; i < len(cell) && j < len(native); {
 		switch a, b := cell[i], native[j]; {
-		case a.round < b.round:
+		case a.Round < b.Round:
 			i++
-		case a.round > b.round:
+		case a.Round > b.Round:
 			j++
 		default:
-			out = append(out, pair{a.round, a.value, b.value})
+			out = append(out, pair{a.Round, a.Value, b.Value})
 			i, j = i+1, j+1
 		}
 	}

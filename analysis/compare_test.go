@@ -98,7 +98,7 @@ func TestVerdictAgreesWithInterval(t *testing.T) {
 }
 
 func TestPairUp(t *testing.T) {
-	got := pairUp([]point{{1, 10}, {2, 20}, {4, 40}, {5, 50}}, []point{{2, 2}, {3, 3}, {5, 5}, {6, 6}})
+	got := pairUp([]Point{{1, 10}, {2, 20}, {4, 40}, {5, 50}}, []Point{{2, 2}, {3, 3}, {5, 5}, {6, 6}})
 	if len(got) != 2 || got[0] != (pair{2, 20, 2}) || got[1] != (pair{5, 50, 5}) {
 		t.Errorf("got %v", got)
 	}

@@ -64,6 +64,11 @@ func setupOf(role string, endpoints []record.Endpoint, flows []record.Flow) setu
 func differences(cell, native series) []string {
 	ce, cf := cell.lastSetup()
 	ne, nf := native.lastSetup()
+	return setupsDiffer(ce, cf, ne, nf)
+}
+
+// setupsDiffer does so for endpoints and flows of any two.
+func setupsDiffer(ce []record.Endpoint, cf []record.Flow, ne []record.Endpoint, nf []record.Flow) []string {
 	found := map[string][]string{}
 	for _, role := range []string{"client", "server"} {
 		ours, theirs := setupOf(role, ce, cf), setupOf(role, ne, nf)

@@ -17,7 +17,7 @@ func doubts(row Row, c, base series, r *record.Run, end string) []Warning {
 	if row.Status != record.OK {
 		return append(out, carried(c)...)
 	}
-	k, ok := primary(c.cell), c.ok()
+	k, ok := c.primary(), c.ok()
 	points, basePoints := c.points(k), base.points(k)
 
 	known := precision(c, base, r.Settings)
@@ -99,7 +99,7 @@ func carried(c series) []Warning {
 }
 
 // unsteady looks at how a metric behaves over the rounds.
-func unsteady(native bool, k record.Kind, points []point) []Warning {
+func unsteady(native bool, k record.Kind, points []Point) []Warning {
 	var out []Warning
 	if native && len(points) >= 4 {
 		if p := trendP(points); p < driftLevel {

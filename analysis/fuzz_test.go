@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"nettoll/record"
+	"nettoll/reference"
 )
 
 // finite fails on every float below v that is not a number.
@@ -40,12 +41,20 @@ func finite(t *testing.T, path string, v reflect.Value) {
 func sound(t *testing.T, res Result) {
 	t.Helper()
 	finite(t, "result", reflect.ValueOf(res))
+	finite(t, "sweeps", reflect.ValueOf(Sweeps(res)))
+	finite(t, "agreements", reflect.ValueOf(Agreements(res)))
+	finite(t, "prices", reflect.ValueOf(PerPrices(res)))
 	for _, s := range res.Scenarios {
 		for _, r := range s.Rows {
 			for _, f := range r.Figures {
 				m := f.Summary
 				if !(m.Min <= m.Low && m.Low <= m.Median && m.Median <= m.High && m.High <= m.Max) {
 					t.Errorf("summary %+v is out of order", m)
+				}
+				if d := f.Difference; d != nil {
+					if d.Low > d.Value || d.Value > d.High || d.Verdict != Indistinguishable && (d.Level == 0 || d.Low <= 0 && 0 <= d.High) {
+						t.Errorf("difference %+v contradicts itself", d)
+					}
 				}
 				c := f.Ratio
 				if c == nil {
@@ -80,17 +89,63 @@ func adversarial(t testing.TB) []*record.File {
 		small = append(small, throughputTrial(host, i+1, math.SmallestNonzeroFloat64*float64(1+i)), throughputTrial(bridge, i+1, math.SmallestNonzeroFloat64))
 		lost = append(lost, lostTrial(host, i+1, record.Failed, "no"), lostTrial(bridge, i+1, record.Skipped, "no"))
 	}
+	// Shares of 0, two tools, an instance, and figures beyond reason.
+	var shares, crowds []record.Trial
+	for i, v := range append(extreme, 0.5, 0.25) {
+		for j, network := range []string{"host", "bridge", "iptables"} {
+			for k, tool := range []string{"engine", "iperf"} {
+				c := streamCell(network)
+				c.Tool, c.Underlay = tool, "t2.micro:rate=1gbit"
+				a := throughputTrial(c, i+1, extreme[(i+j+k)%len(extreme)])
+				a.Metrics[record.Loss] = record.Metric{Value: v, Unit: "ratio"}
+				a.Metrics[record.LatencyAdded] = record.Metric{Value: -v / 2 * float64(j), Unit: "s"}
+				a.CPU = &record.CPUUse{Client: record.ProcessCPU{User: v, System: v}, Server: record.ProcessCPU{User: -v}}
+				shares = append(shares, a)
+				c.Underlay, c.Clients = "", i+1
+				crowds = append(crowds, throughputTrial(c, 1+k, v))
+			}
+		}
+	}
 	latency := fileOf(latencyTrials(histogramOf(t, 1e9, 3, 5), histogramOf(t, 1e9, 2, 50))...)
 	latency.Run.Settings.Confidence, latency.Run.Settings.Precision = 1e300, -1
 	twins := twinFile(9, 20, 1)
 	twins.Run.Settings.Confidence = 1e-300
 	return []*record.File{fileOf(), fileOf(large...), fileOf(small...), fileOf(lost...), latency, twins,
-		fileOf(pairedTrials(1, 12, 0.7, 0.3)...)}
+		fileOf(pairedTrials(1, 12, 0.7, 0.3)...), fileOf(shares...), fileOf(crowds...)}
+}
+
+// replicas fails where a replication of a source contradicts itself.
+func replicas(t *testing.T, res Result, sources []reference.Source) {
+	t.Helper()
+	for _, src := range sources {
+		r := Replicate(res, src)
+		finite(t, src.Name, reflect.ValueOf(r))
+		for _, table := range r.Tables {
+			for _, c := range table.Cells {
+				if (c.Measured == nil) == (c.Skipped == "") {
+					t.Errorf("%s: %+v is either measured or skipped", src.Name, c.Published)
+				}
+			}
+			for _, c := range []Correlation{table.Order, table.Shape} {
+				if c.Tau < -1 || c.Tau > 1 || c.Known && c.N == 0 || !c.Known && c.Tau != 0 {
+					t.Errorf("%s: correlation %+v", src.Name, c)
+				}
+			}
+		}
+		for _, c := range r.Conclusions {
+			if c.Text == "" {
+				t.Errorf("%s: nothing is said of %q", src.Name, c.Conclusion.Text)
+			}
+		}
+	}
 }
 
 func TestNeverNaN(t *testing.T) {
+	sources := reference.Sources()
 	for _, f := range adversarial(t) {
-		sound(t, Analyze(f))
+		res := Analyze(f)
+		sound(t, res)
+		replicas(t, res, sources)
 		finite(t, "self-check", reflect.ValueOf(SelfCheck(f, 0)))
 		finite(t, "precision", reflect.ValueOf(Precision(f.Trials, f.Run.Settings)))
 	}
@@ -100,12 +155,15 @@ func FuzzAnalyze(f *testing.F) {
 	for _, file := range adversarial(f) {
 		f.Add(encode(f, file))
 	}
+	sources := reference.Sources()
 	f.Fuzz(func(t *testing.T, data []byte) {
 		file, err := record.Read(bytes.NewReader(data))
 		if err != nil {
 			return
 		}
-		sound(t, Analyze(file))
+		res := Analyze(file)
+		sound(t, res)
+		replicas(t, res, sources)
 		finite(t, "self-check", reflect.ValueOf(SelfCheck(file, 6)))
 		finite(t, "precision", reflect.ValueOf(Precision(file.Trials, file.Run.Settings)))
 	})

@@ -39,7 +39,7 @@ func Precision(trials []record.Trial, s record.Settings) map[string]Reached {
 }
 
 func precision(c, native series, s record.Settings) Reached {
-	k := primary(c.cell)
+	k := c.primary()
 	points, base := c.points(k), native.points(k)
 	if len(points) == 0 {
 		return Reached{}
@@ -73,8 +73,16 @@ func halfWidth(low, estimate, high float64) (h float64, ok bool) {
 	return h, true
 }
 
-// primary is the metric that a cell is ranked by.
-func primary(c record.Cell) record.Kind {
-	k, _ := record.KindOf(record.Primary(c.Workload)[0])
+// primary is the metric that a cell is ranked by: the first of its workload's
+// that an OK trial has. Tools differ in what they measure: qperf tells the mean
+// of latencies and no percentile.
+func (s series) primary() record.Kind {
+	names := record.Primary(s.cell.Workload)
+	for _, name := range append(names, record.LatencyMean) {
+		if k, known := record.KindOf(name); known && len(s.points(k)) > 0 {
+			return k
+		}
+	}
+	k, _ := record.KindOf(names[0])
 	return k
 }

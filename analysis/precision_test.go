@@ -72,3 +72,42 @@ func TestPrecisionIsOfTheRatio(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 }
+
+// A tool without percentiles is asked for what it has.
+func TestPrecisionOfWhatIsMeasured(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		metrics map[string]string
+		want    string
+	}{
+		{"engine", map[string]string{record.LatencyP50: "s", record.TransactionRate: "1/s"}, record.LatencyP50},
+		{"qperf", map[string]string{record.LatencyMean: "s", record.TransactionRate: "1/s"}, record.TransactionRate},
+		{"mean only", map[string]string{record.LatencyMean: "s", record.Retransmits: "segments"}, record.LatencyMean},
+	} {
+		var trials []record.Trial
+		for i := 1; i <= 8; i++ {
+			for _, network := range []string{"host", "bridge"} {
+				c := streamCell(network)
+				c.Workload = record.TCPRR
+				tr := throughputTrial(c, i, 1)
+				delete(tr.Metrics, record.Throughput)
+				for name, unit := range tt.metrics {
+					v := 1 + 0.001*float64(i)
+					if name != tt.want {
+						v = float64(i * i) // known to nobody
+					}
+					tr.Metrics[name] = record.Metric{Value: v, Unit: unit}
+				}
+				trials = append(trials, tr)
+			}
+		}
+		for cell, got := range Precision(trials, settings95()) {
+			if !got.Known || got.N != 8 {
+				t.Errorf("%s: %s is known as %+v", tt.name, cell, got)
+			}
+		}
+		if f, ok := rowOf(t, Analyze(fileOf(trials...)), "bridge").Primary(); !ok || f.Kind.Name != tt.want {
+			t.Errorf("%s: primary is %+v", tt.name, f.Kind)
+		}
+	}
+}

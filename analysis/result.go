@@ -40,10 +40,16 @@ type Row struct {
 	Figures []Figure // in the order of record.Kinds
 	// Latency is the merged histogram of all OK trials, in nanoseconds, nil where
 	// the workload has none. Percentiles are merged, never averaged.
-	Latency   *hdrhistogram.Histogram
-	Path      []record.Hop      // of the last trial that has one
-	Endpoints []record.Endpoint // of the last trial that has them
-	Warnings  []Warning
+	Latency *hdrhistogram.Histogram
+	CPU     []Figure      // CPU use in the window, in the order of CPUKinds; empty where it was not recorded
+	Window  float64       // seconds measured in a trial, median
+	Flows   []record.Flow // of the last OK trial that has them
+	// ClientCPUs and ServerCPUs are where the processes of the last OK trial were
+	// allowed to run; empty is anywhere, or was not recorded.
+	ClientCPUs, ServerCPUs []int
+	Path                   []record.Hop      // of the last trial that has one
+	Endpoints              []record.Endpoint // of the last trial that has them
+	Warnings               []Warning
 }
 
 // Figure finds a metric in the row.
@@ -56,11 +62,43 @@ func (r Row) Figure(metric string) (Figure, bool) {
 	return Figure{}, false
 }
 
+// Primary is the figure that the row is ranked by: of the metrics that answer for
+// its workload the first that it has.
+func (r Row) Primary() (Figure, bool) {
+	for _, name := range append(record.Primary(r.Cell.Workload), record.LatencyMean) {
+		if f, ok := r.Figure(name); ok {
+			return f, true
+		}
+	}
+	return Figure{}, false
+}
+
+// Load finds a figure of CPU use in the row.
+func (r Row) Load(name string) (Figure, bool) {
+	for _, f := range r.CPU {
+		if f.Kind.Name == name {
+			return f, true
+		}
+	}
+	return Figure{}, false
+}
+
 // Figure is one metric of a row.
 type Figure struct {
 	Kind    record.Kind
 	Summary Summary
-	Ratio   *Comparison // with native; nil for native itself and where native has no pair
+	Ratio   *Comparison // with native; nil for native itself, where native has no pair, and where a value is 0
+	// Difference from native stands for the ratio where that says little or does
+	// not exist: in metrics that are shares themselves (unit "ratio"), and where a
+	// value is 0. Nil elsewhere.
+	Difference *Difference
+	Points     []Point // the values, in the order of rounds
+}
+
+// Point is one value and the round it was measured in.
+type Point struct {
+	Round int
+	Value float64
 }
 
 // Summary says where the values of repeated trials lie.
@@ -88,6 +126,16 @@ type Comparison struct {
 	Low, High float64 // interval of the ratio; the extremes of the pairs where N is too small for the level
 	Level     float64 // of the interval; 0 where N is too small to give the level asked for
 	P         float64 // of the test that the ratio is 1
+	Verdict   Verdict // at the run's level, in the direction of the metric
+}
+
+// Difference is a cell less native, paired by round, in the unit of the metric.
+type Difference struct {
+	N         int     // pairs
+	Value     float64 // cell − native
+	Low, High float64 // interval; the extremes of the pairs where N is too small for the level
+	Level     float64 // of the interval; 0 where N is too small to give the level asked for
+	P         float64 // of the test that there is none
 	Verdict   Verdict // at the run's level, in the direction of the metric
 }
 

@@ -15,12 +15,6 @@ type series struct {
 	trials []record.Trial
 }
 
-// point is one value and the round it was measured in.
-type point struct {
-	round int
-	value float64
-}
-
 // collect sorts trials into series: planned cells first, in their order, then
 // cells that only the trials know. Where a resumed run measured a cell twice in
 // one round, the last OK trial counts; where none is OK, the last one.
@@ -86,25 +80,28 @@ func (s series) ok() []record.Trial {
 
 // points are the values of a metric in the OK trials. A value in another unit
 // than the metric's base unit is not one of them.
-func (s series) points(k record.Kind) []point {
-	var out []point
+func (s series) points(k record.Kind) []Point {
+	var out []Point
 	for _, t := range s.trials {
 		m, has := t.Metrics[k.Name]
 		if t.Status == record.OK && has && usable(k, m) {
-			out = append(out, point{t.Round, m.Value})
+			out = append(out, Point{t.Round, m.Value})
 		}
 	}
 	return out
 }
 
+// usable reports whether a value is one of the metric. What load adds to latency
+// can be less than nothing; no other metric can.
 func usable(k record.Kind, m record.Metric) bool {
-	return m.Unit == k.Unit && m.Value >= 0 && !math.IsInf(m.Value, 0)
+	possible := m.Value >= 0 || k.Name == record.LatencyAdded && m.Value < 0
+	return m.Unit == k.Unit && possible && !math.IsInf(m.Value, 0)
 }
 
-func values(points []point) []float64 {
+func values(points []Point) []float64 {
 	out := make([]float64, len(points))
 	for i, p := range points {
-		out[i] = p.value
+		out[i] = p.Value
 	}
 	return out
 }

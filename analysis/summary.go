@@ -6,7 +6,7 @@ import (
 )
 
 // summarize gives the median of values and its interval at the level. It
-// needs at least one value, and every value finite and not negative.
+// needs at least one value, and every value finite.
 //
 // The interval reaches from the k-th smallest to the k-th largest value. The
 // number of values below the true median is binomial with probability ½,
@@ -82,7 +82,7 @@ func variation(values []float64) float64 {
 // standard deviation of normal values.
 // A point within the share least of the median is not one, however closely the
 // others agree. Medians of fewer than five values say too little for this.
-func outliers(points []point, least float64) []point {
+func outliers(points []Point, least float64) []Point {
 	if len(points) < 5 {
 		return nil
 	}
@@ -93,14 +93,14 @@ func outliers(points []point, least float64) []point {
 	deviations := make([]float64, len(points))
 	mean := 0.0
 	for i, p := range points {
-		deviations[i] = math.Abs(p.value/middle - 1)
+		deviations[i] = math.Abs(p.Value/middle - 1)
 		mean += deviations[i] / float64(len(points))
 	}
 	scale := median(slices.Sorted(slices.Values(deviations))) / 0.6745
 	if scale == 0 {
 		scale = 1.2533 * mean
 	}
-	var out []point
+	var out []Point
 	for i, p := range points {
 		if d := deviations[i]; d > 3.5*scale && d > least && !math.IsInf(d, 0) {
 			out = append(out, p)

@@ -65,16 +65,16 @@ func TestVariation(t *testing.T) {
 }
 
 func TestOutliers(t *testing.T) {
-	series := func(v ...float64) []point {
-		out := make([]point, len(v))
+	series := func(v ...float64) []Point {
+		out := make([]Point, len(v))
 		for i := range v {
-			out[i] = point{i + 1, v[i]}
+			out[i] = Point{i + 1, v[i]}
 		}
 		return out
 	}
 	for _, tt := range []struct {
 		name   string
-		points []point
+		points []Point
 		rounds []int
 	}{
 		{"none", series(10, 10.1, 9.9, 10.2, 9.8, 10), nil},
@@ -93,7 +93,7 @@ func TestOutliers(t *testing.T) {
 				t.Fatalf("got %v, want rounds %v", got, tt.rounds)
 			}
 			for i, p := range got {
-				if p.round != tt.rounds[i] {
+				if p.Round != tt.rounds[i] {
 					t.Errorf("got %v, want rounds %v", got, tt.rounds)
 				}
 			}

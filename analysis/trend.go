@@ -17,15 +17,15 @@ const exactTrend = 30
 // Correlation Methods, for the variance with ties. Up to exactTrend
 // points without ties are exact, others normal with the correction for
 // continuity.
-func trendP(points []point) float64 {
+func trendP(points []Point) float64 {
 	n := len(points)
 	s, tied := 0, false
 	for i, a := range points {
 		for _, b := range points[i+1:] {
 			switch {
-			case b.value > a.value:
+			case b.Value > a.Value:
 				s++
-			case b.value < a.value:
+			case b.Value < a.Value:
 				s--
 			default:
 				tied = true
@@ -68,7 +68,7 @@ func inversionsAtMost(n, most int) float64 {
 
 // trendVariance is the variance of S: [n(n−1)(2n+5) − Σ t(t−1)(2t+5)]/18 over
 // groups of t equal values.
-func trendVariance(points []point) float64 {
+func trendVariance(points []Point) float64 {
 	term := func(t int) float64 { return float64(t) * float64(t-1) * float64(2*t+5) }
 	variance := term(len(points))
 	sorted := slices.Sorted(slices.Values(values(points)))
@@ -87,19 +87,19 @@ func trendVariance(points []point) float64 {
 // along the Theil–Sen line, whose slope is the median of the slopes of all pairs
 // of points: Sen, Estimates of the regression coefficient based on Kendall's tau,
 // JASA 63 (1968). It is 0 where the median is.
-func trendChange(points []point) float64 {
+func trendChange(points []Point) float64 {
 	middle := median(slices.Sorted(slices.Values(values(points))))
 	var slopes []float64
 	for i, a := range points {
 		for _, b := range points[i+1:] {
-			slopes = append(slopes, (b.value/middle-a.value/middle)/float64(b.round-a.round))
+			slopes = append(slopes, (b.Value/middle-a.Value/middle)/float64(b.Round-a.Round))
 		}
 	}
 	if len(slopes) == 0 || middle <= 0 {
 		return 0
 	}
 	slices.Sort(slopes)
-	change := median(slopes) * float64(points[len(points)-1].round-points[0].round)
+	change := median(slopes) * float64(points[len(points)-1].Round-points[0].Round)
 	if math.IsNaN(change) || math.IsInf(change, 0) {
 		return 0
 	}

@@ -5,10 +5,10 @@ import (
 	"testing"
 )
 
-func rising(n int, by func(i int) float64) []point {
-	out := make([]point, n)
+func rising(n int, by func(i int) float64) []Point {
+	out := make([]Point, n)
 	for i := range out {
-		out[i] = point{i + 1, by(i)}
+		out[i] = Point{i + 1, by(i)}
 	}
 	return out
 }
@@ -16,7 +16,7 @@ func rising(n int, by func(i int) float64) []point {
 func TestTrendP(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
-		points []point
+		points []Point
 		want   float64
 	}{
 		{"one", rising(1, func(int) float64 { return 1 }), 1},
@@ -24,7 +24,7 @@ func TestTrendP(t *testing.T) {
 		{"rises", rising(6, func(i int) float64 { return float64(i) }), 2.0 / 720},
 		{"falls", rising(6, func(i int) float64 { return float64(-i) }), 2.0 / 720},
 		// S = 4 of 6: one inversion, probability 4/24, twice.
-		{"one step back", []point{{1, 1}, {2, 3}, {3, 2}, {4, 4}}, 8.0 / 24},
+		{"one step back", []Point{{1, 1}, {2, 3}, {3, 2}, {4, 4}}, 8.0 / 24},
 		// Variance with ties (10·9·25 − 5·2·1·9)/18 = 120, S = 40.
 		{"ties", rising(10, func(i int) float64 { return float64(i / 2) }), math.Erfc(39 / math.Sqrt(120) / math.Sqrt2)},
 	} {
@@ -48,7 +48,7 @@ func TestTrendApproximation(t *testing.T) {
 
 func TestTrendChange(t *testing.T) {
 	fall := rising(11, func(i int) float64 { return 100 - 2*float64(i) })
-	fall[5].value = 900
+	fall[5].Value = 900
 	// The wild value moves the median to 92; the slope stays −2 over ten rounds.
 	if got := trendChange(fall); math.Abs(got+20.0/92) > 1e-9 {
 		t.Errorf("change %v", got)

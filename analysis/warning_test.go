@@ -102,7 +102,7 @@ func TestRowWarnings(t *testing.T) {
 		{"unknown metric", "bridge", WarnUnknownMetric, each("bridge", func(i int, t *record.Trial) {
 			t.Metrics["wobble"] = record.Metric{Value: 1, Unit: "s"}
 			t.Metrics[record.CPUPerGB] = record.Metric{Value: 1, Unit: "ms"}
-		}), `cpu_per_gb in "ms", jitter`},
+		}), `cpu_per_gb in "ms", wobble`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f := fileOf(pairedTrials(21, 8, 0.9, 0.01)...)

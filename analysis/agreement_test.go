@@ -1,0 +1,119 @@
+package analysis
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"nettoll/record"
+)
+
+// byTools are rounds of a bridge measured by the engine and by iperf3, which
+// finds so many times as much.
+func byTools(rounds int, ratio float64, change func(*record.Trial)) []record.Trial {
+	var out []record.Trial
+	for i := 1; i <= rounds; i++ {
+		for _, tool := range []string{"iperf3", "engine"} {
+			c := streamCell("bridge")
+			c.Tool, c.Options.MessageSize = tool, 1<<17
+			t := throughputTrial(c, i, 10e9*(1+0.001*float64(i%3)))
+			t.CPU = &record.CPUUse{Client: record.ProcessCPU{System: 0.5, CPUs: []int{0}}, Server: record.ProcessCPU{System: 0.6, CPUs: []int{1}}}
+			t.Flows = []record.Flow{{TCP: &record.TCPInfo{SndMSS: 1448, Congestion: "bbr"}}}
+			if tool == "iperf3" {
+				m := t.Metrics[record.Throughput]
+				m.Value *= ratio * (1 + 0.0005*float64(i%2))
+				t.Metrics[record.Throughput] = m
+				change(&t)
+			}
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+func TestAgreements(t *testing.T) {
+	same := func(*record.Trial) {}
+	for _, tt := range []struct {
+		name   string
+		rounds int
+		ratio  float64
+		change func(*record.Trial)
+		want   Concord
+		code   string // of a reason
+		says   string
+	}{
+		{"equal", 8, 1, same, Agree, "", ""},
+		{"a little less, surely", 8, 0.99, same, Agree, "", ""},
+		{"too few rounds", 3, 0.5, same, ConcordUnknown, "", ""},
+		{"other CPU", 8, 0.8, func(t *record.Trial) { t.CPU.Client.CPUs = []int{1} }, Differ, ReasonPlacement, "clients of iperf3 ran on CPU 1, of engine on CPU 0"},
+		{"unpinned", 8, 0.8, func(t *record.Trial) { t.CPU.Server.CPUs = nil }, Differ, ReasonPlacement, "servers of iperf3 ran on any CPU, of engine on CPU 1"},
+		{"congestion", 8, 1.2, func(t *record.Trial) { t.Flows[0].TCP.Congestion = "cubic" }, Differ, ReasonCongestion, "cubic against bbr, iperf3 against engine"},
+		{"mss", 8, 1.2, func(t *record.Trial) { t.Flows[0].TCP.SndMSS = 536 }, Differ, ReasonMSS, "MSS 536 against 1448"},
+		{"flows", 8, 1.2, func(t *record.Trial) { t.Flows = append(t.Flows, t.Flows[0]) }, Differ, ReasonFlows, "iperf3 had 2 connections, engine had 1"},
+		{"window", 8, 1.2, func(t *record.Trial) { t.Window = 2; t.CPU.Client.System *= 2; t.CPU.Server.System *= 2 }, Differ, ReasonWindow, "iperf3 is 2 s, that of engine 1 s"},
+		{"cpu", 8, 1.2, func(t *record.Trial) { t.CPU.Server.System = 0.9 }, Differ, ReasonCPU, "servers of iperf3 used 0.9 CPUs, of engine 0.6"},
+		{"warned", 8, 1.2, func(t *record.Trial) {
+			t.Warnings = []record.Warning{{Code: "sender-side", Text: "counted by the sender"}}
+		}, Differ, ReasonWarned, "iperf3: counted by the sender"},
+		{"what a cell's repeats say", 8, 1.2, func(t *record.Trial) {
+			t.Metrics["wobble"] = record.Metric{Value: 1, Unit: "s"}
+		}, Differ, ReasonUnknown, "nothing in the record"},
+		{"defaults", 8, 1.2, func(t *record.Trial) { t.Cell.Options.MessageSize = 0 }, Differ, "", ""},
+		{"no idea", 8, 1.2, same, Differ, ReasonUnknown, "nothing in the record"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			trials := byTools(tt.rounds, tt.ratio, tt.change)
+			if tt.name == "defaults" { // of both, or they would be two cells
+				for i := range trials {
+					trials[i].Cell.Options.MessageSize = 0
+				}
+				tt.code, tt.says = ReasonDefaults, "message size"
+			}
+			got := Agreements(Analyze(fileOf(trials...)))
+			if len(got) != 1 {
+				t.Fatalf("%d agreements, want 1", len(got))
+			}
+			a := got[0]
+			if a.Reference != "engine" || a.Tool != "iperf3" || a.Kind.Name != record.Throughput || a.Cell.Tool != "" || a.Concord != tt.want {
+				t.Errorf("%s and %s %v, want %v: %+v", a.Reference, a.Tool, a.Concord, tt.want, a.Ratio)
+			}
+			if (len(a.Reasons) > 0) != (tt.want == Differ) {
+				t.Errorf("reasons are %+v", a.Reasons)
+			}
+			if tt.code != "" {
+				if len(a.Reasons) != 1 {
+					t.Errorf("reasons are %+v, want one", a.Reasons)
+				}
+				if w := warningOf(t, a.Reasons, tt.code); !strings.Contains(w.Text, tt.says) || w.Advice == "" && tt.code != ReasonWarned {
+					t.Errorf("reason %+v does not say %q", w, tt.says)
+				}
+			}
+		})
+	}
+}
+
+// Only metrics that both have are compared, and only cells of two tools.
+func TestAgreementsOfWhatIsCommon(t *testing.T) {
+	trials := byTools(6, 1, func(t *record.Trial) {
+		t.Metrics[record.LatencyMean] = record.Metric{Value: 1e-5, Unit: "s"}
+	})
+	trials = append(trials, pairedTrials(1, 6, 0.9, 0.01)...)
+	for _, n := range []string{"netperf", "qperf"} {
+		c := streamCell("bridge")
+		c.Tool, c.Options.MessageSize = n, 1<<17
+		trials = append(trials, throughputTrial(c, 1, 9e9))
+	}
+	got := Agreements(Analyze(fileOf(trials...)))
+	var tools []string
+	for _, a := range got {
+		tools = append(tools, a.Tool+" "+a.Kind.Name)
+	}
+	if !slices.Equal(tools, []string{"iperf3 throughput", "netperf throughput", "qperf throughput"}) {
+		t.Errorf("compared are %q", tools)
+	}
+	for _, a := range got[1:] {
+		if a.Concord != ConcordUnknown || a.Ratio == nil {
+			t.Errorf("one round of %s tells %v of %+v", a.Tool, a.Concord, a.Ratio)
+		}
+	}
+}

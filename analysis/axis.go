@@ -1,0 +1,167 @@
+package analysis
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"nettoll/record"
+	"nettoll/reference"
+)
+
+// Axis is something that is varied on purpose.
+type Axis struct {
+	Name  string // for programs, such as clients
+	Title string // for people, such as clients in each container
+	Unit  string // "B", "bit/s", "1/s", or "" for counts and names
+	// Numeric says that ticks have a place on a scale; else they are in order only.
+	Numeric bool
+}
+
+// axis is an Axis and how a cell stands on it. The zero axis is none.
+type axis struct {
+	Axis
+	fits  func(record.Cell) bool    // nil is every cell
+	tick  func(record.Cell) Tick    // Value orders ticks, Label tells them apart
+	clear func(*record.Cell)        // what it varies
+	short func(label string) string // a label for people, where it tells apart as well; nil is the label itself
+}
+
+func (a axis) holds(c record.Cell) bool { return a.fits == nil || a.fits(c) }
+
+func (a axis) without(c record.Cell) record.Cell {
+	if a.clear != nil {
+		a.clear(&c)
+	}
+	return c
+}
+
+// ticks are those of the scenarios, each once, in order.
+func (a axis) ticks(g []Scenario) []Tick {
+	var out []Tick
+	for _, s := range g {
+		if t := a.tick(s.Cell); !slices.Contains(out, t) {
+			out = append(out, t)
+		}
+	}
+	slices.SortStableFunc(out, func(x, y Tick) int { return cmp.Compare(x.Value, y.Value) })
+	if !a.Numeric {
+		for i := range out {
+			out[i].Value = float64(i)
+		}
+	}
+	return out
+}
+
+// index finds the tick of a cell by its label.
+func (a axis) index(ticks []Tick, c record.Cell) int {
+	if a.tick == nil {
+		return 0
+	}
+	label := a.tick(c).Label
+	return max(0, slices.IndexFunc(ticks, func(t Tick) bool { return t.Label == label }))
+}
+
+// shorten gives ticks their short labels, unless two would have the same.
+func (a axis) shorten(ticks []Tick) {
+	if a.short == nil {
+		return
+	}
+	count := map[string]int{}
+	for _, t := range ticks {
+		count[a.short(t.Label)]++
+	}
+	for i, t := range ticks {
+		if s := a.short(t.Label); count[s] == 1 {
+			ticks[i].Label = s
+		}
+	}
+}
+
+// axes lists what sweeps are looked for in. Zero of a cell's field stands for a
+// default: for one process, one stream and an MTU of 1500.
+func axes() []axis {
+	count := func(name, title, unit string, least int, field func(*record.Cell) *int) axis {
+		return axis{
+			Axis: Axis{Name: name, Title: title, Unit: unit, Numeric: true},
+			tick: func(c record.Cell) Tick {
+				v := *field(&c)
+				if v == 0 {
+					v = least
+				}
+				return Tick{float64(v), amount(v, unit)}
+			},
+			clear: func(c *record.Cell) { *field(c) = 0 },
+		}
+	}
+	return []axis{
+		count("clients", "clients", "", 1, func(c *record.Cell) *int { return &c.Clients }),
+		count("servers", "servers", "", 1, func(c *record.Cell) *int { return &c.Servers }),
+		{
+			Axis:  Axis{Name: "servers-clients", Title: "servers x clients", Numeric: true},
+			fits:  func(c record.Cell) bool { return c.Servers == c.Clients },
+			tick:  func(c record.Cell) Tick { return Tick{float64(c.Clients), fmt.Sprintf("%dx%d", c.Servers, c.Clients)} },
+			clear: func(c *record.Cell) { c.Servers, c.Clients = 0, 0 },
+		},
+		count("processes", "clients in each container", "", 1, func(c *record.Cell) *int { return &c.Processes }),
+		count("streams", "streams of each client", "", 1, func(c *record.Cell) *int { return &c.Options.Streams }),
+		count("message-size", "message size", "B", 0, func(c *record.Cell) *int { return &c.Options.MessageSize }),
+		count("request-size", "request size", "B", 0, func(c *record.Cell) *int { return &c.Options.RequestSize }),
+		count("mtu", "MTU", "B", 1500, func(c *record.Cell) *int { return &c.MTU }),
+		count("rules", "further firewall rules", "", 0, func(c *record.Cell) *int { return &c.Rules }),
+		count("neighbours", "idle neighbours", "", 0, func(c *record.Cell) *int { return &c.Neighbours }),
+		count("bandwidth", "offered rate of each flow", "bit/s", 0, func(c *record.Cell) *int { return &c.Options.Bandwidth }),
+		count("rate", "offered transactions of each flow", "1/s", 0, func(c *record.Cell) *int { return &c.Options.Rate }),
+		{
+			Axis:  Axis{Name: "underlay", Title: "underlay"},
+			tick:  func(c record.Cell) Tick { return Tick{float64(placeOfUnderlay(c.Underlay)), c.Underlay} },
+			short: labelOfUnderlay,
+			clear: func(c *record.Cell) { c.Underlay = "" },
+		},
+	}
+}
+
+// amount writes a value of an axis for people. Zero of something that has a unit
+// is the tool's own choice.
+func amount(v int, unit string) string {
+	switch {
+	case unit == "":
+		return strconv.Itoa(v)
+	case v == 0 && unit == "B":
+		return "default"
+	case v == 0:
+		return "unlimited"
+	case unit == "B" && v >= 1<<20 && v%(1<<20) == 0:
+		return fmt.Sprintf("%d MiB", v>>20)
+	case unit == "B" && v >= 1<<10 && v%(1<<10) == 0:
+		return fmt.Sprintf("%d KiB", v>>10)
+	case unit == "bit/s" && v%1e9 == 0:
+		return fmt.Sprintf("%d Gbit/s", v/1e9)
+	case unit == "bit/s" && v%1e6 == 0:
+		return fmt.Sprintf("%d Mbit/s", v/1e6)
+	case unit == "bit/s" && v%1e3 == 0:
+		return fmt.Sprintf("%d kbit/s", v/1e3)
+	}
+	return strconv.Itoa(v) + " " + unit
+}
+
+// instanceOf is the name of the instance that an underlay is labelled with:
+// what stands before a colon, or all of it where it is no shape.
+func instanceOf(underlay string) string {
+	name, _, labelled := strings.Cut(underlay, ":")
+	if !labelled && strings.Contains(name, "=") {
+		return ""
+	}
+	return name
+}
+
+func labelOfUnderlay(underlay string) string {
+	return cmp.Or(instanceOf(underlay), underlay, "unshaped")
+}
+
+// placeOfUnderlay orders instances as their sources do, behind all else.
+func placeOfUnderlay(underlay string) int {
+	return 1 + slices.IndexFunc(reference.Instances(), func(i reference.InstanceType) bool { return i.Name == instanceOf(underlay) })
+}

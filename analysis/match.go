@@ -1,0 +1,154 @@
+package analysis
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"nettoll/record"
+	"nettoll/reference"
+)
+
+// match is the scenario of a run that stands for a column of a published table.
+type match struct {
+	scenario Scenario
+	found    bool
+}
+
+// findScenario finds the scenario in which most of a column's techniques were
+// measured; of several, the one that is most like the published one: by the same
+// tool, with as many streams, without what the source knows nothing of.
+func findScenario(all []Scenario, t reference.Table, at reference.Place) match {
+	var best match
+	var most, least int
+	for _, s := range all {
+		if !stands(s.Cell, t, at) {
+			continue
+		}
+		m := match{s, true}
+		measured, far := 0, distance(s.Cell, t, at)
+		for _, p := range t.Cells {
+			if p.Label != at.Label || p.As == "" {
+				continue
+			}
+			if _, _, ok := m.figure(p.As, kindNamed(t.Metric)); ok {
+				measured++
+			}
+		}
+		if !best.found || measured > most || measured == most && far < least {
+			best, most, least = m, measured, far
+		}
+	}
+	return best
+}
+
+// stands reports whether a scenario can stand for a place: the same traffic
+// between as many of everything. An instance must be that instance; any other
+// name of where hosts were is a label, which an underlay without one can stand for.
+func stands(c record.Cell, t reference.Table, at reference.Place) bool {
+	if c.Workload != t.Workload || c.Hosts != at.Hosts || c.Family != at.Family ||
+		c.Servers != at.Servers || c.Clients != at.Clients || max(c.Processes, 1) != max(at.Processes, 1) || c.Options.Reverse {
+		return false
+	}
+	name := instanceOf(c.Underlay)
+	if name == at.Underlay || at.Underlay == "" {
+		return true
+	}
+	_, isInstance := reference.Instance(at.Underlay)
+	return !isInstance && name == ""
+}
+
+// distance says how unlike a scenario is to the published one. The weights make
+// an order of what matters more; they have no unit.
+func distance(c record.Cell, t reference.Table, at reference.Place) int {
+	d := 0
+	add := func(weight int, when bool) {
+		if when {
+			d += weight
+		}
+	}
+	o := c.Options
+	o.Streams = 0
+	add(16, c.Rules != 0 || c.Neighbours != 0 || c.MTU != 0 || c.Offload != "" || c.Normalize)
+	add(8, c.Underlay != "" && at.Underlay == "")
+	add(8, at.Underlay != "" && instanceOf(c.Underlay) != at.Underlay)
+	add(8, at.Underlay != "" && instanceOf(c.Underlay) != at.Underlay && c.Underlay != at.Like)
+	add(4, max(c.Options.Streams, 1) != t.Streams)
+	add(2, c.Tool != t.Tool)
+	add(1, c.Tool != t.Tool && c.Tool != referenceTool)
+	add(1, o != record.Options{})
+	return d
+}
+
+// figure finds the row of a network and its figure of a metric. A network of
+// another platform stands in where the lab's was not planned. A throughput per
+// client that was not recorded is the total over the clients, and a mean latency
+// that was not recorded the median.
+func (m match) figure(network string, k record.Kind) (row Row, f Figure, ok bool) {
+	if network == "" {
+		return Row{}, Figure{}, false
+	}
+	named := func(same func(string) bool) int {
+		return slices.IndexFunc(m.scenario.Rows, func(r Row) bool { return r.Cell.Twin == 0 && same(r.Cell.Network) })
+	}
+	i := named(func(name string) bool { return name == network })
+	if i < 0 {
+		i = named(func(name string) bool { return strings.HasSuffix(name, ":"+network) })
+	}
+	if i < 0 {
+		return Row{}, Figure{}, false
+	}
+	row = m.scenario.Rows[i]
+	if f, ok = row.Figure(k.Name); ok {
+		return row, f, true
+	}
+	if f, ok = row.Load(k.Name); ok {
+		return row, f, true
+	}
+	switch k.Name {
+	case record.ThroughputPerClient:
+		if f, ok = row.Figure(record.Throughput); ok {
+			return row, f.perClient(k, row.Cell.Pairs()), true
+		}
+	case record.LatencyMean:
+		if f, ok = row.Figure(record.LatencyP50); ok {
+			return row, f, true
+		}
+	}
+	return row, Figure{}, false
+}
+
+// perClient shares a total among so many clients.
+func (f Figure) perClient(k record.Kind, clients int) Figure {
+	n := float64(max(1, clients))
+	out := Figure{Kind: k, Ratio: f.Ratio}
+	out.Summary, _ = f.Summary.over(n)
+	for _, p := range f.Points {
+		out.Points = append(out.Points, Point{p.Round, p.Value / n})
+	}
+	return out
+}
+
+// notes say how a measured cell differs from the published one.
+func (m match) notes(row Row, f Figure, k record.Kind, p reference.Published, t reference.Table) []string {
+	var out []string
+	note := func(when bool, format string, args ...any) {
+		if when {
+			out = append(out, fmt.Sprintf(format, args...))
+		}
+	}
+	c := row.Cell
+	note(c.Tool != t.Tool, "measured by %s, the source by %s", c.Tool, t.Tool)
+	note(c.Network != p.As, "measured over %s", c.Network)
+	note(max(c.Options.Streams, 1) != t.Streams, "streams of each client: %d, in the source %d", max(c.Options.Streams, 1), t.Streams)
+	note(p.Underlay != "" && instanceOf(c.Underlay) != p.Underlay, "measured over an underlay that is %s, not named %s", cmp.Or(c.Underlay, "unshaped"), p.Underlay)
+	note(p.Underlay == "" && c.Underlay != "", "measured over the underlay %s", c.Underlay)
+	note(f.Kind.Name != k.Name, "%s stands for %s", f.Kind.Title, k.Title)
+	note(strings.HasPrefix(k.Name, "cpu_"), "of the processes, in the source of the whole machine at that end")
+	note(c.MTU != 0, "MTU %d", c.MTU)
+	note(c.Rules != 0, "%d further firewall rules", c.Rules)
+	note(c.Neighbours != 0, "%d idle neighbours", c.Neighbours)
+	note(c.Offload != "", "offloads %s", c.Offload)
+	return out
+}

@@ -1,0 +1,184 @@
+package analysis
+
+import (
+	"nettoll/record"
+	"nettoll/reference"
+)
+
+// Replication puts a published measurement and a run side by side. Absolute
+// figures of different machines do not compare; what compares is the order of
+// techniques, and how each relates to a baseline.
+type Replication struct {
+	Source      reference.Source
+	Tables      []ReplicatedTable
+	Conclusions []CheckedConclusion
+	Measured    int // cells of all tables with a measured figure
+	Cells       int // cells of all tables
+}
+
+// ReplicatedTable is one published table and what was measured of it.
+type ReplicatedTable struct {
+	Table reference.Table
+	Kind  record.Kind      // of the metric; of CPUClient and CPUServer that of CPUKinds
+	Cells []ReplicatedCell // in the order of Table.Cells
+	Order Correlation      // of techniques at the same place: do the same ones lead?
+	Shape Correlation      // of places of the same technique: does it rise and fall alike?
+}
+
+// ReplicatedCell is one published figure and its measured counterpart.
+type ReplicatedCell struct {
+	Published reference.Published
+	// PublishedRatio is the published figure over that of the table's baseline at
+	// the same place; 0 where either is not given.
+	PublishedRatio float64
+	Cell           record.Cell // measured; zero where the run has none
+	Measured       *Figure     // in the base unit of the table's Kind; nil where nothing was measured
+	Ratio          *Comparison // measured, over the baseline at the same place, paired by round; nil for the baseline itself and where there is none
+	Skipped        string      // why nothing was measured; "" where something was
+	Notes          []string    // how the measured cell differs from the published one
+
+	base *Figure // of the baseline at the same place
+}
+
+// CorrelationName is what Correlation is called in reports.
+const CorrelationName = "Kendall's tau-b"
+
+// Correlation is Kendall's tau-b of published and measured figures, over pairs
+// within groups: within the same place, or within the same technique.
+type Correlation struct {
+	Tau    float64 // −1 to 1
+	N      int     // pairs
+	Groups int     // groups that the pairs are of
+	Known  bool    // there are pairs, and neither side has nothing but ties; else Tau is 0
+}
+
+// Replicate puts the cells of a run that correspond to a published measurement
+// beside it, and holds its conclusions against both.
+func Replicate(res Result, src reference.Source) Replication {
+	out := Replication{Source: src}
+	for _, t := range src.Tables {
+		rt := replicateTable(res, src, t)
+		for _, c := range rt.Cells {
+			out.Cells++
+			if c.Measured != nil {
+				out.Measured++
+			}
+		}
+		out.Tables = append(out.Tables, rt)
+	}
+	for _, c := range src.Conclusions {
+		out.Conclusions = append(out.Conclusions, checkConclusion(c, out.Tables, level(res.Run.Settings)))
+	}
+	return out
+}
+
+func replicateTable(res Result, src reference.Source, t reference.Table) ReplicatedTable {
+	out := ReplicatedTable{Table: t, Kind: kindNamed(t.Metric)}
+	conf := level(res.Run.Settings)
+	chosen := map[string]match{}
+	for _, c := range t.Columns {
+		chosen[c.Label] = findScenario(res.Scenarios, t, c.Place)
+	}
+	for _, p := range t.Cells {
+		m := chosen[p.Label]
+		c := ReplicatedCell{Published: p}
+		c.PublishedRatio, _ = p.RatioIn(t)
+		base := baselineAs(src, t, p.Label)
+		if row, f, ok := m.figure(base, out.Kind); ok && row.Status == record.OK {
+			c.base = &f
+		}
+		c.measure(m, out.Kind, t)
+		if why := leftOut(res.Run.Skips, p); why != "" && c.Measured == nil && c.Cell == (record.Cell{}) {
+			c.Skipped += ": " + why
+		}
+		if c.Measured != nil && c.base != nil {
+			switch {
+			case p.Network == t.Baseline:
+			case p.As == base:
+				c.Notes = append(c.Notes, "the same network here as "+t.Baseline)
+			default:
+				c.Ratio = compare(pairUp(c.Measured.Points, c.base.Points), out.Kind.Better, conf)
+			}
+		}
+		out.Cells = append(out.Cells, c)
+	}
+	out.Order = correlate(out.Cells, t.Relative, func(c ReplicatedCell) string { return c.Published.Label })
+	out.Shape = correlate(out.Cells, t.Relative, func(c ReplicatedCell) string { return c.Published.Network })
+	return out
+}
+
+// measure finds what was measured of the published cell.
+func (c *ReplicatedCell) measure(m match, k record.Kind, t reference.Table) {
+	p := c.Published
+	if p.As == "" {
+		c.Skipped = "nettoll has no counterpart of " + p.Network
+		if other := otherAs(t, p.Network); other != "" {
+			c.Skipped += " at this place"
+		}
+		return
+	}
+	row, f, ok := m.figure(p.As, k)
+	switch {
+	case !m.found:
+		c.Skipped = "not part of this run"
+		return
+	case row.Cell.Network == "":
+		c.Skipped = p.As + " is not part of this run"
+		return
+	}
+	c.Cell = row.Cell
+	switch {
+	case row.Status == "":
+		c.Skipped = "planned, but never tried"
+	case row.Status != record.OK:
+		c.Skipped = string(row.Status)
+		if row.Reason != "" {
+			c.Skipped += ": " + row.Reason
+		}
+	case !ok:
+		c.Skipped = row.Cell.Tool + " did not measure " + k.Title
+	default:
+		c.Measured = &f
+		c.Notes = m.notes(row, f, k, p, t)
+	}
+}
+
+// leftOut is why the suite leaves out a network on purpose.
+func leftOut(skips []record.Skip, p reference.Published) string {
+	for _, s := range skips {
+		if s.Network == p.Network || s.Network == p.As && p.As != "" {
+			return s.Reason
+		}
+	}
+	return ""
+}
+
+// kindNamed is the kind of a table's metric.
+func kindNamed(metric string) record.Kind {
+	for _, k := range CPUKinds() {
+		if k.Name == metric {
+			return k
+		}
+	}
+	k, _ := record.KindOf(metric)
+	return k
+}
+
+// baselineAs is nettoll's network of the table's baseline in a column.
+func baselineAs(src reference.Source, t reference.Table, label string) string {
+	if p, ok := t.Cell(t.Baseline, label); ok {
+		return p.As
+	}
+	technique, _ := src.Technique(t.Baseline)
+	return technique.As
+}
+
+// otherAs is what a technique is taken for at any place of the table.
+func otherAs(t reference.Table, network string) string {
+	for _, p := range t.Cells {
+		if p.Network == network && p.As != "" {
+			return p.As
+		}
+	}
+	return ""
+}

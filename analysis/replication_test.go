@@ -1,0 +1,300 @@
+package analysis
+
+import (
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"nettoll/record"
+	"nettoll/reference"
+)
+
+func replicateOf(t testing.TB, source string, trials []record.Trial) Replication {
+	t.Helper()
+	src, ok := reference.ByName(source)
+	if !ok {
+		t.Fatalf("no source %s", source)
+	}
+	return Replicate(Analyze(fileOf(trials...)), src)
+}
+
+func cellAt(t *testing.T, r Replication, table, network, label string) ReplicatedCell {
+	t.Helper()
+	for _, rt := range r.Tables {
+		for _, c := range rt.Cells {
+			if rt.Table.Name == table && c.Published.Network == network && c.Published.Label == label {
+				return c
+			}
+		}
+	}
+	t.Fatalf("%s has no %s at %s", r.Source.Name, network, label)
+	return ReplicatedCell{}
+}
+
+func conclusionOf(t *testing.T, r Replication, part string) CheckedConclusion {
+	t.Helper()
+	for _, c := range r.Conclusions {
+		if strings.Contains(c.Conclusion.Text, part) {
+			return c
+		}
+	}
+	t.Fatalf("%s has no conclusion on %q", r.Source.Name, part)
+	return CheckedConclusion{}
+}
+
+const crowds = "one server, many clients"
+
+// A source measured again on the same machine gives what it gave.
+func TestReplicateItself(t *testing.T) {
+	for _, name := range reference.Names() {
+		r := replicateOf(t, name, replay(t, name, 8, 0.0005))
+		if r.Measured == 0 || r.Measured >= r.Cells && name == reference.ICC2014 {
+			t.Errorf("%s: %d of %d cells are measured", name, r.Measured, r.Cells)
+		}
+		for _, rt := range r.Tables {
+			if rt.Kind.Name != rt.Table.Metric {
+				t.Errorf("%s: metric of %q is %+v", name, rt.Table.Name, rt.Kind)
+			}
+			for _, c := range rt.Cells {
+				if rt.Table.Unit == "percent of the machine" || c.Ratio == nil {
+					continue
+				}
+				if d := c.Ratio.Ratio/c.PublishedRatio - 1; math.Abs(d) > 0.005 && (name != reference.HostBridge || c.Published.Hosts == 1) { // where two share a network
+					t.Errorf("%s, %s at %s: %v of the baseline, published %v", name, c.Published.Network, c.Published.Label, c.Ratio.Ratio, c.PublishedRatio)
+				}
+			}
+			if rt.Order.Known && rt.Order.Tau < 0.75 && rt.Table.Unit != "percent of the machine" {
+				t.Errorf("%s: order of %q is %+v", name, rt.Table.Name, rt.Order)
+			}
+		}
+		for _, c := range r.Conclusions {
+			if c.Measured == DoesNotHold && c.Published == Holds {
+				t.Errorf("%s: %q does not hold on its own figures: %s", name, c.Conclusion.Text, c.Text)
+			}
+		}
+	}
+}
+
+// What the published figures themselves say of the sources' conclusions.
+func TestConclusionsOfTheSources(t *testing.T) {
+	for _, tt := range []struct {
+		source, part string
+		want         Outcome
+	}{
+		{reference.ICC2014, "separate containers", Holds},
+		{reference.ICC2014, "ovs is fastest", Holds},
+		{reference.ICC2014, "link is ahead of pipework", Holds},
+		{reference.Overlay2015, "about 5 %", Holds},
+		{reference.Overlay2015, "mislead", NotMeasurable},
+		{reference.Cloud2015, "VXLAN is the choice", Holds},
+		{reference.Cloud2015, "synthetic", NotMeasurable},
+		{reference.Cloud2015, "hardly matters", Holds},
+		{reference.HostBridge, "15 %", Holds},
+		{reference.HostBridge, "near the physical limit", Holds},
+		{reference.HostBridge, "latency", Holds},
+		{reference.SingleNode2017, "IPv6", Holds},
+		{reference.SingleNode2017, "sharing a namespace", DoesNotHold},
+	} {
+		r := replicateOf(t, tt.source, nil)
+		c := conclusionOf(t, r, tt.part)
+		if c.Published != tt.want {
+			t.Errorf("%s: %q is %v by its own figures, want %v", tt.source, tt.part, c.Published, tt.want)
+		}
+		if tt.want != NotMeasurable && c.Measured != CannotTell {
+			t.Errorf("%s: %q is %v although nothing was measured", tt.source, tt.part, c.Measured)
+		}
+	}
+}
+
+func TestReplicateOutcomes(t *testing.T) {
+	const separate = "separate containers"
+	itself := replay(t, reference.ICC2014, 8, 0.001)
+	swapped := slices.Clone(itself)
+	for i := range swapped { // processes where there were containers
+		if c := &swapped[i].Cell; c.Servers == 1 && (c.Clients == 1) != (c.Processes <= 1) {
+			c.Clients, c.Processes = max(c.Processes, 1), c.Clients
+			if c.Processes == 1 {
+				c.Processes = 0
+			}
+		}
+	}
+	for _, tt := range []struct {
+		name   string
+		trials []record.Trial
+		want   Outcome
+		text   string
+	}{
+		{"itself", itself, Holds, "holds here: it is so in 2 of 2 comparisons"},
+		{"the other way round", swapped, DoesNotHold, "does not hold here: it is so in 0 of 2 comparisons"},
+		{"two rounds", replay(t, reference.ICC2014, 2, 0.001), CannotTell, "2 cannot be told"},
+		{"noise", replay(t, reference.ICC2014, 8, 1e-9)[:0], CannotTell, "nothing of it was measured"},
+	} {
+		c := conclusionOf(t, replicateOf(t, reference.ICC2014, tt.trials), separate)
+		if c.Measured != tt.want || !strings.Contains(c.Text, tt.text) {
+			t.Errorf("%s: %v, %q; want %v, %q", tt.name, c.Measured, c.Text, tt.want, tt.text)
+		}
+		if (len(c.Evidence) > 0) != (len(tt.trials) > 0) {
+			t.Errorf("%s: evidence is %q", tt.name, c.Evidence)
+		}
+	}
+	r := replicateOf(t, reference.ICC2014, itself)
+	if c := conclusionOf(t, r, "ovs is fastest"); c.Measured != CannotTell || !strings.Contains(c.Text, "no counterpart of ovs") {
+		t.Errorf("a conclusion on what was not measured is %v: %q", c.Measured, c.Text)
+	}
+	mode := replicateOf(t, reference.HostBridge, replay(t, reference.HostBridge, 8, 0.001))
+	if c := conclusionOf(t, mode, "15 %"); c.Measured != Holds {
+		t.Errorf("%v: %q", c.Measured, c.Text)
+	}
+	if c := cellAt(t, mode, "bandwidth", "host", "two hosts"); c.Ratio != nil || !slices.Equal(c.Notes, []string{"the same network here as physical"}) {
+		t.Errorf("one network taken for two has a ratio %+v, notes %q", c.Ratio, c.Notes)
+	}
+}
+
+func TestReplicateSkips(t *testing.T) {
+	trials := replay(t, reference.ICC2014, 3, 0.001)
+	var kept []record.Trial
+	for _, tr := range trials {
+		c := tr.Cell
+		switch {
+		case c.Network == "pipework-veth" && c.Clients == 20 && c.Servers == 1:
+			kept = append(kept, lostTrial(c, tr.Round, record.Skipped, "no room"))
+		case c.Network == "pipework-veth" && c.Clients == 16 && c.Servers == 1, c.Clients == 8:
+		default:
+			kept = append(kept, tr)
+		}
+	}
+	r := replicateOf(t, reference.ICC2014, kept)
+	for _, tt := range []struct{ network, label, want string }{
+		{"ovs", "1", "nettoll has no counterpart of ovs"},
+		{"pipework", "20", "skipped: no room"},
+		{"iptables", "8", "not part of this run"},
+		{"pipework", "1", ""},
+	} {
+		c := cellAt(t, r, crowds, tt.network, tt.label)
+		if c.Skipped != tt.want || (c.Measured == nil) != (tt.want != "") {
+			t.Errorf("%s at %s is skipped for %q, want %q", tt.network, tt.label, c.Skipped, tt.want)
+		}
+	}
+	if c := cellAt(t, r, crowds, "pipework", "20"); c.Cell.Network != "pipework-veth" {
+		t.Errorf("the skipped cell is %+v", c.Cell)
+	}
+	f := fileOf(kept...)
+	f.Run.Skips = []record.Skip{{Network: "ovs", Reason: "not built in"}}
+	src, _ := reference.ByName(reference.ICC2014)
+	told := cellAt(t, Replicate(Analyze(f), src), crowds, "ovs", "1")
+	if told.Skipped != "nettoll has no counterpart of ovs: not built in" {
+		t.Errorf("what the suite leaves out is skipped for %q", told.Skipped)
+	}
+	missing := replicateOf(t, reference.SingleNode2017, replay(t, reference.SingleNode2017, 2, 0.01))
+	c := cellAt(t, missing, "throughput", "bridge", "ipv4 without iptables")
+	if c.Skipped != "bridge-nonf is not part of this run" || c.Published.Given() {
+		t.Errorf("a text instead of a figure is %+v", c)
+	}
+}
+
+// Of several scenarios the one most like the source stands for it.
+func TestReplicateChooses(t *testing.T) {
+	var trials []record.Trial
+	add := func(value float64, change func(*record.Cell)) {
+		for _, network := range []string{"iptables", "pipework-veth"} {
+			c := streamCell(network)
+			c.Tool = "iperf"
+			change(&c)
+			trials = append(trials, throughputTrial(c, 1, value))
+		}
+	}
+	add(1e9, func(c *record.Cell) { c.Tool = "engine" })
+	add(2e9, func(c *record.Cell) { c.Rules = 100 })
+	add(3e9, func(c *record.Cell) {})
+	add(4e9, func(c *record.Cell) { c.Options.Streams = 4 })
+	add(5e9, func(c *record.Cell) { c.Tool = "netperf" })
+	c := cellAt(t, replicateOf(t, reference.ICC2014, trials), crowds, "pipework", "1")
+	if c.Measured == nil || c.Measured.Summary.Median != 3e9 || len(c.Notes) > 0 {
+		t.Errorf("chosen is %+v, notes %q", c.Cell, c.Notes)
+	}
+	lone := []record.Trial{trials[4], trials[0], trials[1]} // iperf has one of the two networks only
+	if c = cellAt(t, replicateOf(t, reference.ICC2014, lone), crowds, "iptables", "1"); c.Cell.Tool != "engine" {
+		t.Errorf("chosen is %+v, where less can be compared", c.Cell)
+	}
+	for i := range lone {
+		lone[i].Cell.Options.Reverse = true
+	}
+	if c = cellAt(t, replicateOf(t, reference.ICC2014, lone), crowds, "iptables", "1"); c.Measured != nil {
+		t.Errorf("traffic the other way stands for %+v", c.Published)
+	}
+	c = cellAt(t, replicateOf(t, reference.ICC2014, trials[:2]), crowds, "pipework", "1")
+	if c.Measured == nil || !slices.Equal(c.Notes, []string{"measured by engine, the source by iperf"}) {
+		t.Errorf("notes are %q", c.Notes)
+	}
+}
+
+// Throughput per client that no trial carries is the total over the clients, and
+// a network of a real platform stands in for the lab's.
+func TestReplicateDerives(t *testing.T) {
+	c := streamCell("docker:iptables")
+	c.Clients, c.Tool = 4, "iperf"
+	got := cellAt(t, replicateOf(t, reference.ICC2014, []record.Trial{throughputTrial(c, 1, 8e9)}), crowds, "iptables", "4")
+	if got.Measured == nil || got.Measured.Summary.Median != 2e9 || got.Measured.Kind.Name != record.ThroughputPerClient {
+		t.Fatalf("measured is %+v", got.Measured)
+	}
+	if !slices.Equal(got.Notes, []string{"measured over docker:iptables"}) {
+		t.Errorf("notes are %q", got.Notes)
+	}
+}
+
+// An instance must be that instance; a place need not be named.
+func TestReplicateUnderlays(t *testing.T) {
+	measure := func(source, underlay string) Replication {
+		trials := replay(t, source, 2, 0.001)
+		for i := range trials {
+			trials[i].Cell.Underlay = underlay
+		}
+		return replicateOf(t, source, trials)
+	}
+	cloud := measure(reference.Cloud2015, "")
+	if cloud.Measured != 0 {
+		t.Errorf("%d cells of instances were measured on none", cloud.Measured)
+	}
+	cloud = measure(reference.Cloud2015, "m4.10xlarge:rate=10gbit")
+	if c := cellAt(t, cloud, "iperf3 throughput relative to native", "calico", "m4.10xlarge"); c.Measured == nil || len(c.Notes) > 0 {
+		t.Errorf("the instance is %+v", c)
+	}
+	if c := cellAt(t, cloud, "iperf3 throughput relative to native", "calico", "m4.large"); c.Skipped != "not part of this run" {
+		t.Errorf("another instance is %+v", c)
+	}
+	both := append(replay(t, reference.Overlay2015, 2, 0.001), replay(t, reference.Overlay2015, 2, 0.001)...)
+	for i := range both {
+		both[i].Cell.Underlay = map[bool]string{true: "rate=1gbit", false: ""}[i < len(both)/2]
+	}
+	overlay := replicateOf(t, reference.Overlay2015, both)
+	for label, underlay := range map[string]string{"virtualbox": "", "digitalocean": "rate=1gbit"} {
+		if c := cellAt(t, overlay, "throughput", "overlay", label); c.Cell.Underlay != underlay {
+			t.Errorf("%s is measured over %q, want %q", label, c.Cell.Underlay, underlay)
+		}
+	}
+	for underlay, note := range map[string]int{"": 1, "rate=1gbit": 1, "digitalocean:rate=1gbit": 0} {
+		c := cellAt(t, measure(reference.Overlay2015, underlay), "throughput", "overlay", "digitalocean")
+		if c.Measured == nil || len(c.Notes) != note {
+			t.Errorf("underlay %q: %+v, notes %q", underlay, c.Measured, c.Notes)
+		}
+	}
+}
+
+func TestReplicateIsFinite(t *testing.T) {
+	for _, name := range reference.Names() {
+		for _, rounds := range []int{1, 2, 7} {
+			trials := replay(t, name, rounds, 0.5)
+			for i := range trials { // and zeros
+				for k, m := range trials[i].Metrics {
+					if i%3 == 0 || m.Value < 0 {
+						m.Value = 0
+						trials[i].Metrics[k] = m
+					}
+				}
+			}
+			finite(t, name, reflect.ValueOf(replicateOf(t, name, trials)))
+		}
+	}
+}

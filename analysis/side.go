@@ -1,0 +1,115 @@
+package analysis
+
+import (
+	"cmp"
+	"fmt"
+
+	"nettoll/record"
+)
+
+// side is a technique at a place: one end of a comparison.
+type side struct {
+	ok        bool
+	why       string // not
+	network   string // as the source calls it
+	as        string
+	cell      record.Cell // measured
+	label     string
+	value     float64 // published, or the measured median
+	points    []Point // measured
+	better    record.Direction
+	published bool
+}
+
+// side finds the figure of a technique in a column, published or measured. The
+// baseline of a table of relative figures is in no cell of it.
+func (t ReplicatedTable) side(network, label string, published bool) side {
+	s := side{network: network, label: label, better: t.Kind.Better, published: published, why: "the table does not have it"}
+	for _, c := range t.Cells {
+		p := c.Published
+		switch {
+		case p.Label != label:
+			continue
+		case p.Network == network && published:
+			s.ok, s.value, s.why = p.Given(), p.Value, p.Missing
+			if t.Table.Relative {
+				s.value = 1 + p.Value/100
+			}
+			return s
+		case p.Network == network:
+			s.as, s.cell, s.why = p.As, c.Cell, c.Skipped
+			if c.Measured != nil {
+				s.ok, s.value, s.points = true, c.Measured.Summary.Median, c.Measured.Points
+			}
+			return s
+		}
+	}
+	if network != t.Table.Baseline || !t.Table.Relative {
+		return s
+	}
+	if published {
+		s.ok, s.value = true, 1
+		return s
+	}
+	for _, c := range t.Cells {
+		if c.Published.Label == label && c.base != nil {
+			s.ok, s.value, s.points = true, c.base.Summary.Median, c.base.Points
+			return s
+		}
+	}
+	s.why = "not part of this run"
+	return s
+}
+
+// contest is what comparing two sides shows.
+type contest struct {
+	known            bool // both sides have figures of their own
+	exact            bool // the interval is one at the level; that of published figures is a point
+	ahead            int  // 1: surely the first side, −1: surely the second
+	ratio, low, high float64
+	text             string
+}
+
+// level reports whether neither side is ahead by anything that matters: their
+// figures are printed alike, or their ratio is surely within AgreeMargin of 1.
+func (c contest) level() bool {
+	return c.known && c.exact && c.ahead == 0 && c.low > 1-AgreeMargin && c.high < 1+AgreeMargin
+}
+
+// compareSides compares a with b. Published figures are taken as exact.
+func compareSides(a, b side, conf float64) contest {
+	switch {
+	case !a.ok || !b.ok:
+		return contest{}
+	case a.published:
+		c := contest{known: true, exact: true, ahead: cmp.Compare(a.value, b.value)}
+		if a.better == record.LowerIsBetter {
+			c.ahead = -c.ahead
+		}
+		if b.value > 0 {
+			c.ratio = a.value / b.value
+			c.low, c.high = c.ratio, c.ratio
+		}
+		c.text = fmt.Sprintf("%.3g times", c.ratio)
+		return c
+	case a.cell == b.cell:
+		return contest{} // one network, taken for two techniques
+	}
+	r := compare(pairUp(a.points, b.points), a.better, conf)
+	if r == nil {
+		return contest{}
+	}
+	c := contest{known: true, exact: r.Level > 0, ratio: r.Ratio, low: r.Low, high: r.High}
+	switch r.Verdict {
+	case Better:
+		c.ahead = 1
+	case Worse:
+		c.ahead = -1
+	}
+	if c.exact {
+		c.text = fmt.Sprintf("%.3g times (%.3g to %.3g)", r.Ratio, r.Low, r.High)
+	} else {
+		c.text = fmt.Sprintf("%.3g times (too few common rounds to be sure: %d)", r.Ratio, r.N)
+	}
+	return c
+}

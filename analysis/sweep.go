@@ -1,0 +1,166 @@
+package analysis
+
+import (
+	"slices"
+
+	"nettoll/record"
+)
+
+// Tick is a value of an axis.
+type Tick struct {
+	Value float64 // its place on the scale; on an axis that is not numeric its index from 0
+	Label string  // for people, such as 4x4, 64 KiB or m4.large
+}
+
+// Sweep is a row of scenarios that differ in one axis, or a matrix of such that
+// differ in two. A scenario may belong to several sweeps.
+type Sweep struct {
+	Cell   record.Cell // what all share; without network, and zero where the axes vary
+	X      Axis
+	Y      Axis // of a matrix; Name is "" for a row
+	XTicks []Tick
+	YTicks []Tick        // nil for a row
+	Kinds  []record.Kind // primary metrics of the workload that at least one point has, the one networks are ranked by first; of several clients the figure per client before the total
+	Lines  []Line        // native first, the others in the order of the plan
+}
+
+// Line is a network over a sweep.
+type Line struct {
+	Network string // [platform:]technique
+	Native  bool
+	Points  []SweepPoint // in the order of X, within it of Y; a place that was not planned has none
+}
+
+// SweepPoint is one cell of a sweep. The figure of a metric is Row.Figure(name);
+// a cell that was skipped or failed is there too, with its reason and no figures.
+type SweepPoint struct {
+	X, Y int // indexes into XTicks and YTicks
+	Row  Row
+}
+
+// Matrix reports whether the sweep has two axes.
+func (s Sweep) Matrix() bool { return s.Y.Name != "" }
+
+// leastFilled is the share of the places of a matrix that must have been planned.
+const leastFilled = 0.4
+
+// filled reports whether so many scenarios make a matrix of a sweep. A run that
+// varies two things one after the other makes a cross of them, and no matrix.
+func (s Sweep) filled(n int) bool {
+	w, h := len(s.XTicks), len(s.YTicks)
+	return w > 1 && h > 1 && n > w+h-1 && float64(n) >= leastFilled*float64(w*h)
+}
+
+// Sweeps finds what was varied in a run: every group of two scenarios or more
+// that differ in one axis, then every matrix of two. Sweeps of one axis come in the
+// order of the plan.
+func Sweeps(res Result) []Sweep {
+	axes := axes()
+	var out []Sweep
+	for _, x := range axes {
+		for _, g := range groups(res.Scenarios, x, axis{}) {
+			if s := newSweep(g, x, axis{}); len(s.XTicks) > 1 {
+				out = append(out, s)
+			}
+		}
+	}
+	for i, x := range axes {
+		for _, y := range axes[i+1:] {
+			for _, g := range groups(res.Scenarios, x, y) {
+				if s := newSweep(g, x, y); s.filled(len(g)) {
+					out = append(out, s)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// groups gathers scenarios that differ in nothing but the axes, in the order of
+// the plan.
+func groups(all []Scenario, x, y axis) [][]Scenario {
+	var out [][]Scenario
+	index := map[record.Cell]int{}
+	for _, s := range all {
+		if !x.holds(s.Cell) || !y.holds(s.Cell) {
+			continue
+		}
+		rest := y.without(x.without(s.Cell))
+		i, known := index[rest]
+		if !known {
+			i = len(out)
+			index[rest] = i
+			out = append(out, nil)
+		}
+		out[i] = append(out[i], s)
+	}
+	return out
+}
+
+func newSweep(g []Scenario, x, y axis) Sweep {
+	s := Sweep{Cell: y.without(x.without(g[0].Cell)), X: x.Axis, Y: y.Axis, XTicks: x.ticks(g)}
+	if y.tick != nil {
+		s.YTicks = y.ticks(g)
+	}
+	index := map[string]int{}
+	for _, scenario := range g {
+		at := SweepPoint{X: x.index(s.XTicks, scenario.Cell), Y: y.index(s.YTicks, scenario.Cell)}
+		for _, r := range scenario.Rows {
+			if r.Cell.Twin == 2 {
+				continue
+			}
+			i, known := index[r.Cell.Network]
+			if !known {
+				i = len(s.Lines)
+				index[r.Cell.Network] = i
+				s.Lines = append(s.Lines, Line{Network: r.Cell.Network, Native: r.Native})
+			}
+			taken := slices.ContainsFunc(s.Lines[i].Points, func(p SweepPoint) bool { return p.X == at.X && p.Y == at.Y })
+			if !taken {
+				at.Row = r
+				s.Lines[i].Points = append(s.Lines[i].Points, at)
+			}
+		}
+	}
+	for _, l := range s.Lines {
+		slices.SortStableFunc(l.Points, func(a, b SweepPoint) int {
+			if a.X != b.X {
+				return a.X - b.X
+			}
+			return a.Y - b.Y
+		})
+	}
+	x.shorten(s.XTicks)
+	y.shorten(s.YTicks)
+	slices.SortStableFunc(s.Lines, func(a, b Line) int { return firstNative(Row{Native: a.Native}) - firstNative(Row{Native: b.Native}) })
+	s.Kinds = kindsOf(s.Lines, g)
+	return s
+}
+
+// kindsOf are the metrics worth drawing over a sweep. What a client gets is what
+// the number of clients changes, so it stands before the total.
+func kindsOf(lines []Line, g []Scenario) []record.Kind {
+	names := record.Primary(g[0].Cell.Workload)
+	if slices.ContainsFunc(g, func(s Scenario) bool { return s.Cell.Pairs() > 1 }) {
+		names = append([]string{record.ThroughputPerClient}, names...)
+	}
+	has := func(name string) bool {
+		for _, l := range lines {
+			for _, p := range l.Points {
+				if _, ok := p.Row.Figure(name); ok {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	var out []record.Kind
+	for _, name := range append(names, record.LatencyMean) {
+		k, known := record.KindOf(name)
+		again := slices.ContainsFunc(out, func(o record.Kind) bool { return o.Name == name })
+		if known && !again && has(name) {
+			out = append(out, k)
+		}
+	}
+	return out
+}

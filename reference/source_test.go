@@ -1,0 +1,134 @@
+package reference
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"nettoll/record"
+)
+
+// Every name in a source means something.
+func TestNames(t *testing.T) {
+	networks := []string{"", "bridge", "bridge-nonf", "host", "iptables", "loopback", "native", "pipework-veth",
+		"published", "routed", "sharedns", "veth", "vxlan"}
+	for _, s := range Sources() {
+		for _, table := range s.Tables {
+			if _, known := record.KindOf(table.Metric); !known && table.Metric != CPUClient && table.Metric != CPUServer {
+				t.Errorf("%s: %q measures %q", s.Name, table.Name, table.Metric)
+			}
+			if _, known := s.Technique(table.Baseline); !known {
+				t.Errorf("%s: baseline %q of %q is no technique", s.Name, table.Baseline, table.Name)
+			}
+			if !table.Relative && !slices.Contains(table.Networks(), table.Baseline) {
+				t.Errorf("%s: baseline %q is not in %q", s.Name, table.Baseline, table.Name)
+			}
+			if table.Streams < 1 || table.Workload == "" || table.Axis == "" || table.Tool == "" {
+				t.Errorf("%s: %q lacks streams, workload, axis or tool", s.Name, table.Name)
+			}
+			for _, p := range table.Cells {
+				if !slices.Contains(networks, p.As) {
+					t.Errorf("%s: %s is taken for %q, which is no network", s.Name, p.Network, p.As)
+				}
+				if p.Hosts == 0 || p.Family == 0 || p.Servers == 0 || p.Clients == 0 || p.Processes == 0 || p.Label == "" {
+					t.Errorf("%s: %s stands nowhere: %+v", s.Name, p.Network, p)
+				}
+				if (p.As == "native" || p.As == "host") && p.As != record.Native(p.Hosts) {
+					t.Errorf("%s: %s is taken for %s on %d hosts", s.Name, p.Network, p.As, p.Hosts)
+				}
+				if _, ok := p.Base(); p.Given() && ok == strings.HasPrefix(p.Unit, "percent") {
+					t.Fatalf("%s: %q is in %q, which is no unit", s.Name, table.Name, p.Unit)
+				}
+			}
+			if table.Relative && !strings.HasPrefix(table.Unit, "percent") {
+				t.Errorf("%s: %q is relative and in %s", s.Name, table.Name, table.Unit)
+			}
+		}
+	}
+}
+
+// Every conclusion can be checked, or says why not; and what a check names exists.
+func TestConclusions(t *testing.T) {
+	for _, s := range Sources() {
+		for _, c := range s.Conclusions {
+			if c.Text == "" || (len(c.Checks) == 0) == (c.Why == "") {
+				t.Errorf("%s: %q must have either checks or a reason why not", s.Name, c.Text)
+			}
+			for _, k := range c.Checks {
+				checkNames(t, s, k)
+			}
+		}
+	}
+}
+
+func checkNames(t *testing.T, s Source, k Check) {
+	t.Helper()
+	for _, n := range append([]string{k.Network, k.Against}, k.Among...) {
+		if _, known := s.Technique(n); n != "" && !known {
+			t.Errorf("%s: a check names %q", s.Name, n)
+		}
+	}
+	var tables []Table
+	for _, name := range k.Tables {
+		table, ok := s.Table(name)
+		if !ok {
+			t.Errorf("%s: a check names the table %q", s.Name, name)
+		}
+		tables = append(tables, table)
+	}
+	if len(k.Tables) == 0 {
+		tables = s.Tables
+	}
+	where := slices.Clone(k.Where)
+	for _, p := range k.Pairs {
+		where = append(where, p.Ahead, p.Behind)
+	}
+	for _, w := range where {
+		for _, table := range tables {
+			if !slices.ContainsFunc(table.Columns, func(c Column) bool { return c.In(w) }) {
+				t.Errorf("%s: a check looks for %+v in %q, which has no such place", s.Name, w, table.Name)
+			}
+		}
+	}
+	needs := map[CheckKind]bool{
+		Faster:    len(k.Pairs) > 0 || k.Network != "" && k.Against != "",
+		Fastest:   k.Network != "",
+		Relative:  k.Network != "" && k.Against != "" && k.Ratio > 0 && k.Tolerance > 0,
+		Crossover: k.Network != "" && k.Against != "" && len(k.Tables) == 1,
+		Order:     k.AtLeast > 0,
+	}
+	if !needs[k.Kind] || k.AtLeast < 0 || k.AtLeast > 1 {
+		t.Errorf("%s: check %+v is not whole", s.Name, k)
+	}
+}
+
+func TestInstances(t *testing.T) {
+	if n := len(Instances()); n != 10 {
+		t.Errorf("%d instances, want 10", n)
+	}
+	for _, want := range []InstanceType{
+		{"azure", "A0", 0.018, "5 Mbit/s", 5e6},
+		{"azure", "A8", 1.97, "40 Gbit/s InfiniBand", 40e9},
+		{"azure", "D2", 0.168, "unknown", 0},
+		{"aws", "t2.micro", 0.014, "low to moderate", 0},
+		{"aws", "m4.large", 0.139, "moderate", 0},
+		{"aws", "m4.xlarge", 0.278, "high", 0},
+		{"aws", "m4.10xlarge", 2.78, "10 Gbit/s", 10e9},
+	} {
+		if got, ok := Instance(want.Name); !ok || got != want {
+			t.Errorf("%s is %+v, want %+v", want.Name, got, want)
+		}
+	}
+	if _, ok := Instance("m4"); ok {
+		t.Error("m4 is no instance")
+	}
+}
+
+// Who changes what they were given does not change what others get.
+func TestCopies(t *testing.T) {
+	a, _ := ByName(ICC2014)
+	a.Tables[0].Cells[0].Value = -1
+	if b, _ := ByName(ICC2014); b.Tables[0].Cells[0].Value != 10 {
+		t.Error("sources share memory")
+	}
+}
