@@ -12,17 +12,37 @@ import (
 
 // benchUnits names every metric as the benchmark format wants it: a unit
 // identifies a metric, and a scale is chosen by the program that reads it.
+// A metric that is not listed goes by its own name.
 var benchUnits = map[string]string{
-	record.Throughput:        "bit/s",
-	record.TransactionRate:   "transactions/s",
-	record.LatencyP50:        "p50-sec",
-	record.LatencyP90:        "p90-sec",
-	record.LatencyP99:        "p99-sec",
-	record.LatencyP999:       "p99.9-sec",
-	record.LatencyMax:        "max-sec",
-	record.CPUPerGB:          "cpu-sec/GB",
-	record.CPUPerTransaction: "cpu-sec/transaction",
-	record.Retransmits:       "retransmits",
+	record.Throughput:          "bit/s",
+	record.ThroughputPerClient: "bit/s/client",
+	record.PacketRate:          "packets/s",
+	record.TransactionRate:     "transactions/s",
+	record.LatencyMean:         "mean-sec",
+	record.LatencyP50:          "p50-sec",
+	record.LatencyP90:          "p90-sec",
+	record.LatencyP99:          "p99-sec",
+	record.LatencyP999:         "p99.9-sec",
+	record.LatencyMax:          "max-sec",
+	record.LatencyAdded:        "added-sec",
+	record.ConnectP50:          "connect-p50-sec",
+	record.ConnectP99:          "connect-p99-sec",
+	record.Loss:                "loss",
+	record.ReceiverDrops:       "receiver-drops",
+	record.Reordering:          "reordering",
+	record.Duplicates:          "duplicates",
+	record.Jitter:              "jitter-sec",
+	record.Fairness:            "fairness",
+	record.CPUPerGB:            "cpu-sec/GB",
+	record.CPUPerTransaction:   "cpu-sec/transaction",
+	record.Retransmits:         "retransmits",
+}
+
+func benchUnit(metric string) string {
+	if unit, ok := benchUnits[metric]; ok {
+		return unit
+	}
+	return metric
 }
 
 // writeBench writes one line for every trial that counts, so that
@@ -42,8 +62,8 @@ func writeBench(w io.Writer, res analysis.Result, o Options) error {
 		}
 	}
 	b.WriteByte('\n')
-	for _, k := range record.Kinds() {
-		fmt.Fprintf(&b, "Unit %s better=%s\n", benchUnits[k.Name], betterName(k))
+	for _, k := range kindsOf(o.Trials) {
+		fmt.Fprintf(&b, "Unit %s better=%s\n", benchUnit(k.Name), betterName(k))
 	}
 	b.WriteByte('\n')
 	for _, t := range o.Trials {
@@ -53,7 +73,7 @@ func writeBench(w io.Writer, res analysis.Result, o Options) error {
 		var values strings.Builder
 		for _, k := range record.Kinds() {
 			if m, ok := t.Metrics[k.Name]; ok {
-				fmt.Fprintf(&values, " %s %s", exact(m.Value), benchUnits[k.Name])
+				fmt.Fprintf(&values, " %s %s", exact(m.Value), benchUnit(k.Name))
 			}
 		}
 		if values.Len() > 0 {
@@ -75,6 +95,9 @@ func benchName(c record.Cell) string {
 	}
 	if c.Underlay != "" {
 		name += "/underlay=" + benchWord(c.Underlay)
+	}
+	for _, f := range coordinates(c) {
+		name += "/" + f.name + "=" + benchWord(f.value)
 	}
 	return name + "/placement=" + benchWord(c.Placement)
 }

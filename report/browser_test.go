@@ -103,6 +103,7 @@ func TestBrowser(t *testing.T) {
 			t.Errorf("%s: page is %d wide, window %d, screen %d", screen.name, size[0], size[1], screen.width)
 		}
 	}
+	checkSaving(t, ctx)
 	checkSorting(t, ctx)
 	checkFilter(t, ctx, len(o.Trials))
 	checkDark(t, ctx)
@@ -119,6 +120,73 @@ func TestBrowser(t *testing.T) {
 		t.Errorf("the page complained: %s", message)
 	}
 }
+
+// checkSaving saves a chart in both ways and looks into what came out.
+func checkSaving(t *testing.T, ctx context.Context) {
+	t.Helper()
+	buttons := evaluate[int](t, ctx, `document.querySelectorAll("figure.curves .save button").length`)
+	evaluate[bool](t, ctx, `window.saved = [], HTMLAnchorElement.prototype.click = function () {
+		const name = this.download;
+		fetch(this.href).then((r) => name.endsWith(".svg") ? r.text() : r.blob().then((b) => createImageBitmap(b)).then((i) => i.width + "x" + i.height))
+			.then((what) => saved.push([name, what]));
+	}, document.querySelectorAll("figure.curves .save button").forEach((b) => b.click()), true`)
+	var saved [][]string
+	for deadline := time.Now().Add(20 * time.Second); len(saved) < buttons && time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		saved = evaluate[[][]string](t, ctx, "saved")
+	}
+	if len(saved) != buttons || buttons < 2 {
+		t.Fatalf("%d files were saved by %d buttons", len(saved), buttons)
+	}
+	for _, file := range saved {
+		name, content := file[0], file[1]
+		switch {
+		case strings.HasSuffix(name, ".svg"):
+			if strings.Contains(content, "var(") || !strings.Contains(content, `xmlns="http://www.w3.org/2000/svg"`) || !strings.Contains(content, ">macvlan<") {
+				t.Errorf("%s is not complete: %.300s", name, content)
+			}
+		case strings.HasPrefix(content, "0x") || !strings.Contains(content, "x"):
+			t.Errorf("%s is a picture of %s", name, content)
+		}
+	}
+}
+
+// TestBrowserMatrices looks for what is too wide for a screen, on pages with
+// sweeps and published tables.
+func TestBrowserMatrices(t *testing.T) {
+	ctx := browser(t)
+	for name, result := range matrices(t) {
+		res, o := result()
+		url := servePage(t, write(t, "html", res, o))
+		for _, width := range []int64{1280, 390, 360} {
+			do(t, ctx, chromedp.EmulateViewport(width, 900), chromedp.Navigate(url))
+			evaluate[bool](t, ctx, `document.querySelectorAll("details").forEach((d) => { d.open = true; }), true`)
+			if got := evaluate[int64](t, ctx, "document.documentElement.scrollWidth"); got > width {
+				t.Errorf("%s: page is %d wide on a screen of %d", name, got, width)
+			}
+			overlaps := evaluate[[]string](t, ctx, overlappingTexts)
+			if len(overlaps) > 0 {
+				t.Errorf("%s at %d: texts of charts overlap: %q", name, width, overlaps)
+			}
+		}
+	}
+}
+
+// overlappingTexts lists pairs of texts of one chart that lie upon each other,
+// and texts that lie outside of their chart.
+const overlappingTexts = `Array.from(document.querySelectorAll("figure > svg")).flatMap((svg) => {
+	const frame = svg.getBoundingClientRect();
+	const all = Array.from(svg.querySelectorAll("text"), (t) => [t.textContent, t.getBoundingClientRect()]);
+	const found = [];
+	all.forEach(([text, a], i) => {
+		if (a.left < frame.left - 2 || a.right > frame.right + 2) found.push(text + " sticks out");
+		all.slice(0, i).forEach(([other, b]) => {
+			const wide = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+			const tall = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+			if (wide > 1 && tall > a.height / 3) found.push(text + " on " + other);
+		});
+	});
+	return found;
+})`
 
 func checkSorting(t *testing.T, ctx context.Context) {
 	t.Helper()

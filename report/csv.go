@@ -13,6 +13,7 @@ var csvHeader = []string{
 	"network", "hosts", "family", "workload", "placement", "metric", "unit", "n", "median", "low", "high",
 	"ratio", "ratio_low", "ratio_high", "p", "verdict", "status", "reason",
 	"tool", "servers", "clients", "options", "underlay", "twin", "remedy",
+	"processes", "neighbours", "rules", "mtu", "offload", "normalize",
 }
 
 // writeCSV writes one line for every network and metric, in base units, and
@@ -67,8 +68,16 @@ func csvLine(row analysis.Row, f *analysis.Figure) []string {
 	if cell.Twin != 0 {
 		twin = strconv.Itoa(cell.Twin)
 	}
-	return append(line, string(row.Status), row.Reason, cell.Tool, strconv.Itoa(cell.Servers), strconv.Itoa(cell.Clients),
+	line = append(line, string(row.Status), row.Reason, cell.Tool, strconv.Itoa(cell.Servers), strconv.Itoa(cell.Clients),
 		optionsText(cell.Options), cell.Underlay, twin, row.Remedy)
+	set := map[string]string{}
+	for _, c := range coordinates(cell) {
+		set[c.name] = c.value
+	}
+	for _, name := range csvHeader[len(line):] {
+		line = append(line, set[name])
+	}
+	return line
 }
 
 func exact(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }

@@ -10,11 +10,12 @@ import (
 // gap stands between the columns of a grid.
 const gap = "   "
 
-// grid sets columns beside each other: the first flush left, the others flush
+// grid sets columns beside each other: the first ones flush left, the others flush
 // right, a rule below the heading.
 type grid struct {
 	heading [][]string // lines of cells
 	body    [][]string
+	stub    int // columns that are flush left; 0 is one
 }
 
 var escapes = regexp.MustCompile("\x1b\\[[0-9;]*m")
@@ -58,6 +59,8 @@ func (g grid) String() string {
 			switch {
 			case i == 0:
 				l.WriteString(cell + pad)
+			case i < g.stub:
+				l.WriteString(gap + cell + pad)
 			default:
 				l.WriteString(gap + pad + cell)
 			}

@@ -2,6 +2,7 @@ package report
 
 import (
 	"slices"
+	"strings"
 
 	"nettoll/analysis"
 	"nettoll/record"
@@ -14,6 +15,9 @@ type group struct {
 	lines     []line
 	columns   []column
 }
+
+// mostColumns is how many metrics may stand beside each other.
+const mostColumns = 6
 
 // line is one network of a group.
 type line struct {
@@ -53,7 +57,7 @@ scenarios:
 func (g group) takes(c record.Cell) bool {
 	for _, s := range g.scenarios {
 		a, b := s.Cell, c
-		if a.Workload == b.Workload {
+		if a.Tool != b.Tool || !oneLine(a.Workload, b.Workload) {
 			return false
 		}
 		a.Workload, a.Tool, a.Options = "", "", record.Options{}
@@ -63,6 +67,20 @@ func (g group) takes(c record.Cell) bool {
 		}
 	}
 	return true
+}
+
+// oneLine reports whether a reader wants two workloads on one line: how much
+// goes over a network and how long it takes, both of one protocol, so that no
+// metric stands there twice, and few enough of them for a terminal.
+func oneLine(a, b string) bool {
+	protocol := func(workload string) string { p, _, _ := strings.Cut(workload, "_"); return p }
+	one, other := record.Primary(a), record.Primary(b)
+	if other[0] == record.Throughput {
+		one, other = other, one
+	}
+	return protocol(a) == protocol(b) && len(one)+len(other) <= mostColumns &&
+		one[0] == record.Throughput && other[0] == record.LatencyP50 &&
+		!slices.ContainsFunc(one, func(m string) bool { return slices.Contains(other, m) })
 }
 
 func (g *group) fill() {
@@ -79,7 +97,7 @@ func (g *group) fill() {
 			g.lines[at].native = g.lines[at].native || row.Native
 		}
 	}
-	for _, kind := range record.Kinds() {
+	for _, kind := range g.kinds() {
 		for i := range g.scenarios {
 			if g.shows(i, kind.Name) {
 				c := column{scenario: i, kind: kind}
@@ -90,15 +108,32 @@ func (g *group) fill() {
 	}
 }
 
-// shows reports whether a metric answers for a scenario. Where latencies are
-// known, the transaction rate says nothing new. A scenario that measured
+// kinds are all metrics, those that answer for a single workload first.
+func (g group) kinds() []record.Kind {
+	all := record.Kinds()
+	if len(g.scenarios) > 1 {
+		return all
+	}
+	primary := record.Primary(g.scenarios[0].Cell.Workload)
+	slices.SortStableFunc(all, func(a, b record.Kind) int {
+		x, y := slices.Index(primary, a.Name), slices.Index(primary, b.Name)
+		if x < 0 || y < 0 {
+			return y - x
+		}
+		return x - y
+	})
+	return all
+}
+
+// shows reports whether a metric answers for a scenario. Where latency is what
+// is asked for and known, the transaction rate says nothing new. A scenario that measured
 // nothing shows its first metric, to say so there.
 func (g group) shows(scenario int, metric string) bool {
 	primary := record.Primary(g.scenarios[scenario].Cell.Workload)
 	if !slices.Contains(primary, metric) {
 		return false
 	}
-	if metric == record.TransactionRate && g.has(scenario, record.LatencyP50) {
+	if metric == record.TransactionRate && primary[0] != metric && g.has(scenario, record.LatencyP50) {
 		return false
 	}
 	if g.has(scenario, metric) {

@@ -18,7 +18,10 @@ type pageView struct {
 	Title    string
 	Note     string
 	Run      string
+	Links    []linkView // where there is much to find
 	Groups   []groupView
+	Sections []sectionView
+	Paths    []pathView // of networks that only sweeps show
 	Findings []string
 	Machine  []fact
 	Rounds   string
@@ -43,27 +46,73 @@ func writeHTML(w io.Writer, res analysis.Result, o Options) error {
 	if err != nil {
 		return err
 	}
+	save, err := pageFiles.ReadFile("html/save.js")
+	if err != nil {
+		return err
+	}
 	v := pageView{
-		Style: template.CSS(style), Script: template.JS(script),
+		Style: template.CSS(style), Script: template.JS(script) + template.JS(save),
 		Title: "What each container network costs", Note: res.Run.Note, Run: wasRun(res),
 		Machine: machineFacts(res), Rounds: rounds(res, o), Ending: ending(res), Method: method(res),
 		Trials: newTrialsView(o.Trials),
 	}
 	var n notes
-	for i, g := range groups(res) {
-		gv, err := newGroupView(g, i, &n)
+	looks := newLooks(res, *o.found)
+	for i, g := range titled(o.found.apart(res)) {
+		gv, err := newGroupView(g, i, looks, &n)
 		if err != nil {
 			return err
 		}
 		v.Groups = append(v.Groups, gv)
 	}
+	sections, err := sectionsOf(res, o, &n)
+	if err != nil {
+		return err
+	}
+	for i, s := range sections {
+		sv, err := newSectionView(s, i)
+		if err != nil {
+			return err
+		}
+		v.Sections = append(v.Sections, sv)
+	}
+	v.Paths = sweptPaths(res, *o.found)
 	for _, warning := range n.list {
 		v.Findings = append(v.Findings, sentenceOf(warning))
 	}
 	for _, warning := range res.Warnings {
 		v.Findings = append(v.Findings, sentenceOf(warning))
 	}
+	v.Links = v.links()
 	return page.ExecuteTemplate(w, "page.tmpl", v)
+}
+
+type linkView struct{ ID, Title string }
+
+// fewestLinks is from how many parts on a page needs a list of them.
+const fewestLinks = 3
+
+func (v pageView) links() []linkView {
+	var all []linkView
+	for _, g := range v.Groups {
+		all = append(all, linkView{g.ID, g.Title})
+	}
+	for _, s := range v.Sections {
+		all = append(all, linkView{s.ID, s.Title})
+	}
+	if len(all) < fewestLinks {
+		return nil
+	}
+	for _, l := range []struct {
+		shown bool
+		linkView
+	}{{len(v.Paths) > 0, linkView{"paths", "The path of each network"}}, {len(v.Findings) > 0, linkView{"findings", "What to doubt"}},
+		{true, linkView{"method", "How to read this"}}, {len(v.Trials.Rows) > 0, linkView{"trials", "Every trial"}}} {
+		if l.shown {
+			all = append(all, l.linkView)
+		}
+	}
+	return all
 }
 
 // method explains in five sentences how the figures came about.

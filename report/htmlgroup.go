@@ -3,11 +3,9 @@ package report
 import (
 	"fmt"
 	"html/template"
-	"strings"
 
 	"nettoll/analysis"
 	"nettoll/record"
-	"nettoll/report/plot"
 )
 
 // groupView is one group of scenarios on the page.
@@ -19,14 +17,15 @@ type groupView struct {
 	Columns []columnView
 	Lines   []lineView
 	Charts  []chartView
-	Curves  template.HTML
-	Legend  []legendView
 	Paths   []pathView
 	Facts   []endpointView
 	Missing []missingView
 }
 
-type sayingView struct{ Subject, Text string }
+type sayingView struct {
+	Subject, Text string
+	Shown         []string // the figures behind it
+}
 
 type columnView struct {
 	Title, Unit, Hint string
@@ -51,7 +50,10 @@ type cellView struct {
 
 type chartView struct {
 	Title, Hint string
+	File        string // what it is called when it is saved
 	SVG         template.HTML
+	Legend      []legendView
+	Wide        bool
 }
 
 type legendView struct {
@@ -62,10 +64,10 @@ type legendView struct {
 
 type missingView struct{ Name, Text, Remedy string }
 
-func newGroupView(g group, index int, n *notes) (groupView, error) {
-	v := groupView{ID: fmt.Sprintf("g%d", index+1), Title: g.title(), Traffic: g.traffic()}
+func newGroupView(g titledGroup, index int, looks looks, n *notes) (groupView, error) {
+	v := groupView{ID: fmt.Sprintf("g%d", index+1), Title: g.name, Traffic: g.traffic()}
 	for _, s := range g.summary() {
-		v.Summary = append(v.Summary, sayingView{s.subject, s.text})
+		v.Summary = append(v.Summary, sayingView{Subject: s.subject, Text: s.text})
 	}
 	for _, c := range g.columns {
 		cv := columnView{Title: c.kind.Title, Unit: c.scale.unit, Hint: hint(c.kind)}
@@ -73,16 +75,11 @@ func newGroupView(g group, index int, n *notes) (groupView, error) {
 			cv.Baseline = g.baseline()
 		}
 		v.Columns = append(v.Columns, cv)
-		if chart, ok, err := newChart(g, c); err != nil {
-			return v, err
-		} else if ok {
-			v.Charts = append(v.Charts, chart)
-		}
 	}
 	for _, l := range g.lines {
 		lv := lineView{Name: l.name, Native: l.native, Marks: n.marks(l)}
 		for _, c := range g.columns {
-			lv.Cells = append(lv.Cells, newCell(g, l, c))
+			lv.Cells = append(lv.Cells, newCell(g.group, l, c))
 		}
 		lv.Cells = joinAbsent(lv.Cells)
 		v.Lines = append(v.Lines, lv)
@@ -90,13 +87,34 @@ func newGroupView(g group, index int, n *notes) (groupView, error) {
 			v.Paths = append(v.Paths, p)
 		}
 	}
-	v.Facts = endpointFacts(g)
+	v.Facts = endpointFacts(g.group)
 	for _, a := range g.absences() {
 		remedy := a.remedy
 		a.remedy = ""
 		v.Missing = append(v.Missing, missingView{a.network, a.text(), capital(remedy)})
 	}
-	return v, v.drawCurves(g)
+	figures, err := g.figures(looks)
+	if err != nil {
+		return v, err
+	}
+	v.Charts, err = chartViews(g.name, figures)
+	return v, err
+}
+
+func chartViews(where string, figures []figure) ([]chartView, error) {
+	var all []chartView
+	for _, f := range figures {
+		svg, err := f.chart.Inline()
+		if err != nil {
+			return nil, err
+		}
+		v := chartView{Title: f.title, Hint: f.hint, File: fileName(where + " " + f.title), SVG: template.HTML(svg), Wide: len(f.keys) > 0}
+		for _, k := range f.keys {
+			v.Legend = append(v.Legend, legendView{k.Name, k.Look.Color, k.Look.Dash})
+		}
+		all = append(all, v)
+	}
+	return all, nil
 }
 
 func hint(k record.Kind) string {
@@ -136,65 +154,4 @@ func joinAbsent(cells []cellView) []cellView {
 		joined = append(joined, c)
 	}
 	return joined
-}
-
-func newChart(g group, c column) (chartView, bool, error) {
-	v := chartView{Title: capital(c.kind.Title) + ", " + c.scale.unit, Hint: hint(c.kind)}
-	var bars []plot.Bar
-	words := []string{v.Title + ", " + v.Hint + ":"}
-	for _, l := range g.lines {
-		f, ok := l.figure(c)
-		if !ok {
-			continue
-		}
-		s, per := f.Summary, c.scale.factor
-		bars = append(bars, plot.Bar{
-			Name: l.name, Text: c.scale.number(s.Median), Value: s.Median / per, Low: s.Low / per, High: s.High / per,
-			Native: l.native, Same: f.Ratio != nil && f.Ratio.Verdict == analysis.Indistinguishable,
-		})
-		words = append(words, l.name+" "+c.scale.number(s.Median)+",")
-	}
-	if len(bars) == 0 {
-		return v, false, nil
-	}
-	svg, err := plot.Bars(bars, strings.TrimSuffix(strings.Join(words, " "), ","))
-	v.SVG = template.HTML(svg)
-	return v, true, err
-}
-
-// drawCurves draws the latency distributions, where there are any.
-func (v *groupView) drawCurves(g group) error {
-	var curves []plot.Curve
-	for _, l := range g.lines {
-		for _, row := range l.rows {
-			if row == nil || row.Latency == nil || row.Latency.TotalCount() < plot.FewestValues {
-				continue
-			}
-			look := plot.LookOf(others(v.Legend), l.native)
-			v.Legend = append(v.Legend, legendView{l.name, look.Color, look.Dash})
-			curves = append(curves, plot.Curve{Native: l.native, Histogram: row.Latency})
-			break
-		}
-	}
-	if len(curves) == 0 {
-		return nil
-	}
-	names := make([]string, len(v.Legend))
-	for i, l := range v.Legend {
-		names[i] = l.Name
-	}
-	svg, err := plot.Percentiles(curves, "Latency by percentile, one line for each of: "+strings.Join(names, ", "))
-	v.Curves = template.HTML(svg)
-	return err
-}
-
-// others counts the curves that are not native's.
-func others(legend []legendView) int {
-	n := 0
-	for _, l := range legend {
-		if l.Color != 0 {
-			n++
-		}
-	}
-	return n
 }

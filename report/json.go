@@ -24,6 +24,11 @@ type jsonReport struct {
 	Rounds        int             `json:"rounds"`
 	Scenarios     []jsonScenario  `json:"scenarios"`
 	Warnings      []jsonWarning   `json:"warnings"`
+
+	Sweeps       []jsonSweep       `json:"sweeps"`
+	Agreements   []jsonAgreement   `json:"agreements"`
+	Replications []jsonReplication `json:"replications"`
+	PerPrice     []jsonPerPrice    `json:"per_price"`
 }
 
 type jsonRun struct {
@@ -45,7 +50,15 @@ type jsonScenario struct {
 	Options   record.Options `json:"options"`
 	Placement string         `json:"placement"`
 	Underlay  string         `json:"underlay,omitempty"`
-	Networks  []jsonRow      `json:"networks"`
+
+	Processes  int    `json:"processes,omitempty"`
+	Neighbours int    `json:"neighbours,omitempty"`
+	Rules      int    `json:"rules,omitempty"`
+	MTU        int    `json:"mtu,omitempty"`
+	Offload    string `json:"offload,omitempty"`
+	Normalize  bool   `json:"normalize,omitempty"`
+
+	Networks []jsonRow `json:"networks"`
 }
 
 type jsonRow struct {
@@ -57,6 +70,7 @@ type jsonRow struct {
 	Remedy    string                `json:"remedy,omitempty"`
 	Trials    map[record.Status]int `json:"trials"`
 	Metrics   []jsonMetric          `json:"metrics"`
+	CPU       []jsonMetric          `json:"cpu,omitempty"` // use in the window, in CPU seconds a second
 	Latency   *jsonLatency          `json:"latency,omitempty"`
 	Path      []record.Hop          `json:"path"`
 	Endpoints []record.Endpoint     `json:"endpoints"`
@@ -108,7 +122,7 @@ type jsonWarning struct {
 
 // writeJSON writes everything in base units. Lists are never null, and a
 // figure that is not known is absent.
-func writeJSON(w io.Writer, res analysis.Result, _ Options) error {
+func writeJSON(w io.Writer, res analysis.Result, o Options) error {
 	r := jsonReport{
 		SchemaVersion: JSONSchema,
 		Run: jsonRun{ID: res.Run.ID, Started: timestamp(res.Run.Started), Version: res.Run.Version,
@@ -116,6 +130,8 @@ func writeJSON(w io.Writer, res analysis.Result, _ Options) error {
 		Machine: res.Run.Machine, Settings: res.Run.Settings, Finished: timestamp(res.Finished),
 		End: res.End, EndDetail: res.EndDetail, Rounds: res.Rounds,
 		Scenarios: []jsonScenario{}, Warnings: jsonWarnings(res.Warnings),
+		Sweeps: jsonSweeps(*o.found), Agreements: jsonAgreements(o.found.agreements),
+		Replications: jsonReplications(o.found.replications), PerPrice: jsonPerPrices(o.found.prices),
 	}
 	if r.Machine.CPUs == nil {
 		r.Machine.CPUs = []record.CPU{}
@@ -126,6 +142,7 @@ func writeJSON(w io.Writer, res analysis.Result, _ Options) error {
 			Title: (&group{scenarios: []analysis.Scenario{s}}).title(), Hosts: c.Hosts, Family: c.Family,
 			Servers: c.Servers, Clients: c.Clients, Tool: c.Tool, Workload: c.Workload, Options: c.Options,
 			Placement: c.Placement, Underlay: c.Underlay, Networks: []jsonRow{},
+			Processes: c.Processes, Neighbours: c.Neighbours, Rules: c.Rules, MTU: c.MTU, Offload: c.Offload, Normalize: c.Normalize,
 		}
 		for _, row := range s.Rows {
 			out.Networks = append(out.Networks, jsonRowOf(row))
@@ -155,6 +172,9 @@ func jsonRowOf(row analysis.Row) jsonRow {
 	for _, f := range row.Figures {
 		out.Metrics = append(out.Metrics, jsonMetricOf(f))
 	}
+	for _, f := range row.CPU {
+		out.CPU = append(out.CPU, jsonMetricOf(f))
+	}
 	if h := row.Latency; h != nil && h.TotalCount() > 0 {
 		at := func(q float64) float64 { return float64(h.ValueAtQuantile(q)) / 1e9 }
 		out.Latency = &jsonLatency{Count: h.TotalCount(), Min: float64(h.Min()) / 1e9, P50: at(50), P90: at(90),
@@ -170,13 +190,19 @@ func jsonMetricOf(f analysis.Figure) jsonMetric {
 	if s.Level > 0 {
 		m.Interval = &jsonInterval{s.Low, s.High, s.Level}
 	}
-	if c := f.Ratio; c != nil {
-		m.VsNative = &jsonComparison{N: c.N, Ratio: c.Ratio, P: c.P, Verdict: verdictName(c.Verdict)}
-		if c.Level > 0 {
-			m.VsNative.Interval = &jsonInterval{c.Low, c.High, c.Level}
-		}
-	}
+	m.VsNative = jsonComparisonOf(f.Ratio)
 	return m
+}
+
+func jsonComparisonOf(c *analysis.Comparison) *jsonComparison {
+	if c == nil {
+		return nil
+	}
+	out := &jsonComparison{N: c.N, Ratio: c.Ratio, P: c.P, Verdict: verdictName(c.Verdict)}
+	if c.Level > 0 {
+		out.Interval = &jsonInterval{c.Low, c.High, c.Level}
+	}
+	return out
 }
 
 func jsonWarnings(warnings []analysis.Warning) []jsonWarning {

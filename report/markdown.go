@@ -18,12 +18,21 @@ func writeMarkdown(w io.Writer, res analysis.Result, o Options) error {
 		title = res.Run.Note
 	}
 	fmt.Fprintf(&b, "# %s\n", markdown(title))
-	all := groups(res)
-	if len(all) == 0 {
+	all := titled(o.found.apart(res))
+	sections, err := sectionsOf(res, o, &n)
+	if err != nil {
+		return err
+	}
+	if len(all)+len(sections) == 0 {
 		b.WriteString("\nNothing was measured.\n")
 	}
 	for _, g := range all {
 		markdownGroup(&b, g, &n)
+	}
+	for _, s := range sections {
+		if !s.inner {
+			markdownSection(&b, s)
+		}
 	}
 	for _, warning := range res.Warnings {
 		fmt.Fprintf(&b, "\n> **Note:** %s\n", markdown(sentenceOf(warning)))
@@ -36,12 +45,12 @@ func writeMarkdown(w io.Writer, res analysis.Result, o Options) error {
 	for i, warning := range n.list {
 		fmt.Fprintf(&b, "\n[^%d]: %s\n", i+1, markdown(sentenceOf(warning)))
 	}
-	_, err := io.WriteString(w, strings.TrimRight(b.String(), "\n")+"\n")
+	_, err = io.WriteString(w, strings.TrimRight(b.String(), "\n")+"\n")
 	return err
 }
 
-func markdownGroup(b *strings.Builder, g group, n *notes) {
-	fmt.Fprintf(b, "\n## %s\n\n%s\n", markdown(g.title()), markdown(g.traffic()))
+func markdownGroup(b *strings.Builder, g titledGroup, n *notes) {
+	fmt.Fprintf(b, "\n## %s\n\n%s\n", markdown(g.name), markdown(g.traffic()))
 	if sentences := g.summary(); len(sentences) > 0 {
 		b.WriteByte('\n')
 		for _, s := range sentences {
@@ -65,7 +74,7 @@ func markdownGroup(b *strings.Builder, g group, n *notes) {
 		}
 		b.WriteString(" |")
 		for _, c := range g.columns {
-			markdownCell(b, g, l, c)
+			markdownCell(b, g.group, l, c)
 		}
 		b.WriteByte('\n')
 	}

@@ -10,13 +10,15 @@ import (
 
 func (g group) title() string {
 	c := g.scenarios[0].Cell
-	parts := []string{"one host"}
-	if c.Hosts != 1 {
-		parts[0] = countOf(c.Hosts, "host")
+	var parts []string
+	if c.Hosts > 0 {
+		parts = append(parts, countOf(c.Hosts, "host"))
 	}
-	parts = append(parts, fmt.Sprintf("IPv%d", c.Family))
-	if c.Clients > 1 || c.Servers > 1 {
-		parts = append(parts, countOf(c.Clients, "client")+", "+countOf(c.Servers, "server"))
+	if c.Family > 0 {
+		parts = append(parts, fmt.Sprintf("IPv%d", c.Family))
+	}
+	if c.Clients > 1 || c.Servers > 1 || c.Processes > 1 {
+		parts = append(parts, crowd(c))
 	}
 	switch c.Placement {
 	case record.PlacementSame:
@@ -32,8 +34,113 @@ func (g group) title() string {
 	if c.Underlay != "" {
 		parts = append(parts, "underlay "+c.Underlay)
 	}
-	title := strings.Join(parts, ", ")
-	return strings.ToUpper(title[:1]) + title[1:]
+	parts = append(parts, conditions(c)...)
+	return capital(strings.Join(parts, ", "))
+}
+
+// titledGroup is a group with a title that no other group has.
+type titledGroup struct {
+	group
+	name string
+}
+
+// titled adds to the titles of groups what they were measured with, where
+// that tells them from each other.
+func titled(all []group) []titledGroup {
+	out := make([]titledGroup, len(all))
+	levels := []func(group) string{
+		group.title,
+		func(g group) string { return g.title() + ": " + g.workloads() },
+		func(g group) string { return g.title() + ": " + g.traffic() },
+	}
+	for i, g := range all {
+		for _, title := range levels {
+			out[i] = titledGroup{g, title(g)}
+			same := 0
+			for _, other := range all {
+				if title(other) == out[i].name {
+					same++
+				}
+			}
+			if same == 1 {
+				break
+			}
+		}
+	}
+	return out
+}
+
+func (g group) workloads() string {
+	var names []string
+	for _, s := range g.scenarios {
+		names = append(names, s.Cell.Workload)
+	}
+	return join(names)
+}
+
+// crowd says how many talk to how many.
+func crowd(c record.Cell) string {
+	var parts []string
+	switch {
+	case c.Clients > 0 && c.Processes > 1:
+		parts = append(parts, countOf(c.Clients, "client container")+" of "+countOf(c.Processes, "process"))
+	case c.Clients > 0:
+		parts = append(parts, countOf(c.Clients, "client"))
+	case c.Processes > 1:
+		parts = append(parts, countOf(c.Processes, "process")+" in each client container")
+	}
+	if c.Servers > 0 {
+		parts = append(parts, countOf(c.Servers, "server"))
+	}
+	return join(parts)
+}
+
+// conditions are what else is on purpose not as usual.
+func conditions(c record.Cell) []string {
+	var parts []string
+	if c.Neighbours > 0 {
+		parts = append(parts, countOf(c.Neighbours, "idle neighbour"))
+	}
+	if c.Rules > 0 {
+		parts = append(parts, countOf(c.Rules, "further firewall rule"))
+	}
+	if c.MTU > 0 {
+		parts = append(parts, "MTU "+strconv.Itoa(c.MTU))
+	}
+	switch c.Offload {
+	case "":
+	case record.OffloadOff:
+		parts = append(parts, "offloads off")
+	default:
+		parts = append(parts, "offload "+c.Offload)
+	}
+	if c.Normalize {
+		parts = append(parts, "endpoints made alike")
+	}
+	return parts
+}
+
+// coordinate is a property of a cell that only some runs have.
+type coordinate struct{ name, value string }
+
+// coordinates lists those that are set.
+func coordinates(c record.Cell) []coordinate {
+	var all []coordinate
+	for _, f := range []struct {
+		name  string
+		value int
+	}{{"processes", c.Processes}, {"neighbours", c.Neighbours}, {"rules", c.Rules}, {"mtu", c.MTU}} {
+		if f.value != 0 {
+			all = append(all, coordinate{f.name, strconv.Itoa(f.value)})
+		}
+	}
+	if c.Offload != "" {
+		all = append(all, coordinate{"offload", c.Offload})
+	}
+	if c.Normalize {
+		all = append(all, coordinate{"normalize", "true"})
+	}
+	return all
 }
 
 // traffic says what was driven through the networks of a group.
@@ -46,7 +153,10 @@ func (g group) traffic() string {
 }
 
 func traffic(c record.Cell) string {
-	parts := []string{c.Workload + " by " + c.Tool}
+	parts := []string{c.Workload}
+	if c.Tool != "" {
+		parts[0] += " by " + c.Tool
+	}
 	if o := optionsText(c.Options); o != "" {
 		parts = append(parts, o)
 	}
@@ -66,6 +176,22 @@ func optionsText(o record.Options) string {
 	}
 	if o.Window > 0 {
 		parts = append(parts, "socket buffers of "+size(o.Window))
+	}
+	if o.Bandwidth > 0 {
+		rate := prefixed(bigPrefixes, float64(o.Bandwidth), "bit/s")
+		parts = append(parts, "each flow offers "+strconv.FormatFloat(float64(o.Bandwidth)/rate.factor, 'g', 4, 64)+" "+rate.unit)
+	}
+	if o.Rate > 0 {
+		parts = append(parts, "each flow offers "+count(uint64(o.Rate))+"/s")
+	}
+	if o.Reverse {
+		parts = append(parts, "server sends")
+	}
+	if o.NoKeepAlive {
+		parts = append(parts, "a connection for each request")
+	}
+	if o.GSO {
+		parts = append(parts, "datagrams in batches")
 	}
 	if o.Congestion != "" {
 		parts = append(parts, o.Congestion)
@@ -96,8 +222,11 @@ func countOf(n int, thing string) string {
 }
 
 func plural(n int, thing string) string {
-	if n == 1 {
+	switch {
+	case n == 1:
 		return thing
+	case strings.HasSuffix(thing, "s"):
+		return thing + "es"
 	}
 	return thing + "s"
 }

@@ -70,7 +70,7 @@ func capital(s string) string {
 
 // absence says why a network has no figures, or not all.
 type absence struct {
-	network  string
+	network  string // or several
 	workload string // empty when it holds for every workload of the group
 	status   record.Status
 	reason   string
@@ -99,7 +99,24 @@ func (g group) absences() []absence {
 		}
 		all = append(all, own...)
 	}
-	return all
+	return gathered(all)
+}
+
+// gathered names networks that are missing for the same reason together.
+func gathered(all []absence) []absence {
+	var out []absence
+	for _, a := range all {
+		at := slices.IndexFunc(out, func(b absence) bool {
+			b.network = a.network
+			return a == b
+		})
+		if at < 0 {
+			out = append(out, a)
+			continue
+		}
+		out[at].network += ", " + a.network
+	}
+	return out
 }
 
 func absenceOf(row analysis.Row) (absence, bool) {

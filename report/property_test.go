@@ -90,6 +90,7 @@ func awkward() map[string]analysis.Result {
 	hostileRun.Run.Note, hostileRun.Run.Suite, hostileRun.Run.Machine.CPUModel, hostileRun.EndDetail = hostile, hostile, hostile, hostile
 	all["hostile"] = hostileRun
 	all["no native"] = withoutNative()
+	all["workloads"] = workloadsResult()
 	all["many"] = manyNetworks()
 	return all
 }
@@ -123,6 +124,10 @@ func manyNetworks() analysis.Result {
 	}
 	eight := res.Scenarios[0]
 	eight.Cell.Options.Streams = 8
+	eight.Rows = slices.Clone(eight.Rows)
+	for i := range eight.Rows {
+		eight.Rows[i].Cell.Options.Streams = 8
+	}
 	res.Scenarios = append(res.Scenarios, eight)
 	return res
 }
@@ -153,6 +158,8 @@ func TestAwkward(t *testing.T) {
 func wellFormed(t *testing.T, format, got string) {
 	t.Helper()
 	switch format {
+	case "openmetrics":
+		checkOpenMetrics(t, got)
 	case "text", "md", "bench":
 		if strings.ContainsRune(got, '\x1b') || strings.ContainsRune(got, '\u202e') {
 			t.Error("lets control characters through")

@@ -76,7 +76,7 @@ func (g group) sentence(l line) string {
 // interval.
 func (g group) untold(l line) bool {
 	some := false
-	for _, metric := range []string{record.Throughput, record.LatencyP50} {
+	for _, metric := range []string{g.volume(), record.LatencyP50} {
 		if f, ok := g.find(l, metric); ok && f.Ratio != nil {
 			if f.Ratio.Level > 0 {
 				return false
@@ -90,10 +90,14 @@ func (g group) untold(l line) bool {
 // base says what native does, in absolute figures.
 func (g group) base(l line) (saying, bool) {
 	var clauses []string
-	if f, ok := g.find(l, record.Throughput); ok {
-		clause := "moves " + quantity(f.Kind, f.Summary.Median)
-		if cpu, ok := g.find(l, record.CPUPerGB); ok {
-			clause += " for " + strconv.FormatFloat(cpu.Summary.Median, 'g', 2, 64) + " CPU seconds per GB"
+	if f, ok := g.find(l, g.volume()); ok {
+		clause := volumes[g.volume()].moves + " " + volumeQuantity(f)
+		if cpu, ok := g.find(l, g.cpu()); ok {
+			if cpu.Kind.Name == record.CPUPerGB {
+				clause += " for " + strconv.FormatFloat(cpu.Summary.Median, 'g', 2, 64) + " CPU seconds per GB"
+			} else {
+				clause += " for " + roughly(cpu.Kind, cpu.Summary.Median) + " of CPU each"
+			}
 		}
 		clauses = append(clauses, clause)
 	}
@@ -116,55 +120,96 @@ func (g group) base(l line) (saying, bool) {
 	return saying{name, strings.Join(clauses, "; ") + "."}, true
 }
 
-// volumeClause says what becomes of throughput and of the CPU that it costs.
+// volume is the metric that says how much goes over the networks of a group.
+func (g group) volume() string {
+	for _, s := range g.scenarios {
+		switch first := record.Primary(s.Cell.Workload)[0]; first {
+		case record.TransactionRate, record.PacketRate:
+			return first
+		}
+	}
+	return record.Throughput
+}
+
+// cpu is the metric of what that costs.
+func (g group) cpu() string {
+	if g.volume() == record.TransactionRate {
+		return record.CPUPerTransaction
+	}
+	return record.CPUPerGB
+}
+
+// volumes are the words for them.
+var volumes = map[string]struct{ name, moves string }{
+	record.Throughput:      {"throughput", "moves"},
+	record.PacketRate:      {"packet rate", "moves"},
+	record.TransactionRate: {"transaction rate", "makes"},
+}
+
+func volumeQuantity(f analysis.Figure) string {
+	if f.Kind.Name != record.TransactionRate {
+		return quantity(f.Kind, f.Summary.Median)
+	}
+	s := scaleFor(f.Kind, f.Summary.Median)
+	number := s.number(f.Summary.Median)
+	if prefix := strings.TrimSuffix(s.unit, "/s"); prefix != "" {
+		number += "\u00a0" + prefix
+	}
+	return number + " transactions a second"
+}
+
+var cpuNames = map[string]string{record.CPUPerGB: "CPU per GB", record.CPUPerTransaction: "CPU per transaction"}
+
+// volumeClause says what becomes of the volume and of the CPU that it costs.
 func (g group) volumeClause(l line) string {
-	throughput, cpu := "", ""
+	moved, cpu := "", ""
 	same := false
-	if f, ok := g.find(l, record.Throughput); ok && f.Ratio != nil {
-		throughput = throughputClause(*f.Ratio)
+	if f, ok := g.find(l, g.volume()); ok && f.Ratio != nil {
+		moved = movedClause(*f.Ratio, volumes[g.volume()].name)
 		same = f.Ratio.Verdict == analysis.Indistinguishable
 	}
-	f, ok := g.find(l, record.CPUPerGB)
-	if !ok || f.Ratio == nil {
-		return throughput
+	f, ok := g.find(l, g.cpu())
+	if !ok || f.Ratio == nil || g.cpu() == record.CPUPerTransaction && moved == "" {
+		return moved
 	}
-	switch cpu = cpuClause(*f.Ratio); {
+	name := cpuNames[g.cpu()]
+	switch cpu = cpuClause(*f.Ratio, name); {
 	case f.Ratio.Verdict != analysis.Indistinguishable:
-		if throughput == "" {
+		if moved == "" {
 			return cpu
 		}
-		return throughput + " and " + cpu
-	case throughput == "":
+		return moved + " and " + cpu
+	case moved == "":
 		return cpu
 	case same:
-		return throughput + " or CPU per GB"
+		return moved + " or " + name
 	default:
-		return throughput + " and " + cpu
+		return moved + " and " + cpu
 	}
 }
 
-func throughputClause(c analysis.Comparison) string {
+func movedClause(c analysis.Comparison, what string) string {
 	switch c.Verdict {
 	case analysis.Worse:
-		return "keeps " + share(c) + " of native throughput"
+		return "keeps " + share(c) + " of native " + what
 	case analysis.Better:
-		return "reaches " + share(c) + " of native throughput"
+		return "reaches " + share(c) + " of native " + what
 	}
-	return "cannot be told from native in throughput (" + changePlusMinus(c) + ")"
+	return "cannot be told from native in " + what + " (" + changePlusMinus(c) + ")"
 }
 
-func cpuClause(c analysis.Comparison) string {
+func cpuClause(c analysis.Comparison, what string) string {
 	if c.Verdict == analysis.Indistinguishable {
-		return "cannot be told from native in CPU per GB"
+		return "cannot be told from native in " + what
 	}
 	if c.Verdict == analysis.Worse && c.Ratio < 1.095 || c.Verdict == analysis.Better {
 		word := "more"
 		if c.Ratio < 1 {
 			word = "less"
 		}
-		return "costs " + percent(c.Ratio-1) + " " + word + " CPU per GB"
+		return "costs " + percent(c.Ratio-1) + " " + word + " " + what
 	}
-	return "costs " + factor(c.Ratio) + " the CPU per GB"
+	return "costs " + factor(c.Ratio) + " the " + what
 }
 
 // longer gives the difference in time, taken from the paired ratio.
@@ -220,14 +265,16 @@ func (g group) digest() []saying {
 		return best, same
 	}
 	var out []saying
-	if r, same := rank(record.Throughput); len(r) > 1 {
+	if r, same := rank(g.volume()); len(r) > 1 {
 		most, least := r[len(r)-1], r[0]
-		out = append(out, saying{"Throughput:", "of " + countOf(len(r), "network") + ", " + most.name + " has the most throughput (" + share(most.c) +
-			" of native) and " + least.name + " the least (" + share(least.c) + ")." + noDifference("throughput", same)})
+		what := volumes[g.volume()].name
+		out = append(out, saying{capital(what) + ":", "of " + countOf(len(r), "network") + ", " + most.name + " has the highest (" + share(most.c) +
+			" of native) and " + least.name + " the lowest (" + share(least.c) + ")." + noDifference(what, same)})
 	}
-	if r, same := rank(record.CPUPerGB); len(r) > 1 {
-		out = append(out, saying{"CPU:", "a GB costs the least CPU over " + r[0].name + " (" + factor(r[0].c.Ratio) + " native) and the most over " +
-			r[len(r)-1].name + " (" + factor(r[len(r)-1].c.Ratio) + ")." + noDifference("CPU per GB", same)})
+	if r, same := rank(g.cpu()); len(r) > 1 {
+		unit := strings.TrimPrefix(cpuNames[g.cpu()], "CPU per ")
+		out = append(out, saying{"CPU:", "a " + unit + " costs the least CPU over " + r[0].name + " (" + factor(r[0].c.Ratio) + " native) and the most over " +
+			r[len(r)-1].name + " (" + factor(r[len(r)-1].c.Ratio) + ")." + noDifference(cpuNames[g.cpu()], same)})
 	}
 	if r, same := rank(record.LatencyP50); len(r) > 1 {
 		first, last := r[0], r[len(r)-1]

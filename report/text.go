@@ -19,18 +19,27 @@ type page struct {
 // group of scenarios, then whatever qualifies them.
 func writeText(w io.Writer, res analysis.Result, o Options) error {
 	p := &page{width: o.Width, color: o.Color}
-	all := groups(res)
+	all := titled(o.found.apart(res))
 	if res.Run.Note != "" {
 		p.paragraph("", bold, res.Run.Note)
 		p.blank()
 	}
-	if len(all) == 0 {
+	var n notes
+	sections, err := sectionsOf(res, o, &n)
+	if err != nil {
+		return err
+	}
+	if len(all)+len(sections) == 0 {
 		p.paragraph("", plain, "Nothing was measured.")
 		p.blank()
 	}
-	var n notes
 	for _, g := range all {
 		p.group(g, &n)
+	}
+	for _, s := range sections {
+		if !s.inner {
+			p.section(s)
+		}
 	}
 	p.footnotes(res, n)
 	p.paragraph("", dim, "Measured on "+machine(res.Run.Machine)+".")
@@ -39,19 +48,19 @@ func writeText(w io.Writer, res analysis.Result, o Options) error {
 	}
 	p.paragraph("", dim, rounds(res, o)+" "+ending(res))
 	p.paragraph("", dim, confidence(res))
-	_, err := io.WriteString(w, p.b.String())
+	_, err = io.WriteString(w, p.b.String())
 	return err
 }
 
-func (p *page) group(g group, n *notes) {
-	p.paragraph("", bold, g.title())
+func (p *page) group(g titledGroup, n *notes) {
+	p.paragraph("", bold, g.name)
 	p.paragraph("", dim, g.traffic())
 	p.blank()
 	for _, s := range g.summary() {
 		p.paragraph("  ", plain, s.String())
 	}
 	p.blank()
-	t := newTextTable(g, n, p.color)
+	t := newTextTable(g.group, n, p.color)
 	hidden := t.fit(p.width)
 	p.b.WriteString(t.grid().String())
 	if len(hidden) > 0 {

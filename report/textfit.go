@@ -1,38 +1,49 @@
 package report
 
-import "nettoll/record"
+import (
+	"slices"
 
-// reduction takes parts of one metric away.
+	"nettoll/record"
+)
+
+// reduction takes a part of one metric away.
 type reduction struct {
 	metric string
-	parts  []part
+	part   part
 }
 
 // reductions is the order in which a table gives way when columns are few.
 // What stays longest is what a decision needs: the difference from native in
 // throughput.
-var reductions = []reduction{
-	{record.LatencyP99, []part{valueSpread}},
-	{record.CPUPerTransaction, []part{valueSpread}},
-	{record.CPUPerGB, []part{valueSpread}},
-	{record.LatencyP50, []part{valueSpread}},
-	{record.Throughput, []part{valueSpread}},
-	{record.LatencyP99, []part{ratioSpread}},
-	{record.CPUPerTransaction, []part{ratioSpread}},
-	{record.CPUPerGB, []part{ratioSpread}},
-	{record.CPUPerTransaction, []part{value}},
-	{record.CPUPerGB, []part{value}},
-	{record.LatencyP99, []part{ratio}},
-	{record.CPUPerTransaction, []part{ratio}},
-	{record.LatencyP50, []part{ratioSpread}},
-	{record.LatencyP99, []part{value}},
-	{record.CPUPerGB, []part{ratio}},
-	{record.TransactionRate, []part{valueSpread}},
-	{record.TransactionRate, []part{ratioSpread, value, ratio}},
-	{record.LatencyP50, []part{value}},
-	{record.Throughput, []part{ratioSpread}},
-	{record.LatencyP50, []part{ratio}},
-	{record.Throughput, []part{value}},
+var reductions = slices.Concat(
+	each(valueSpread, record.Jitter, record.Loss, record.LatencyP999, record.LatencyP99, record.CPUPerTransaction,
+		record.CPUPerGB, record.LatencyAdded, record.LatencyP50, record.Throughput, record.PacketRate),
+	each(ratioSpread, record.Jitter, record.Loss, record.LatencyP999, record.LatencyP99, record.CPUPerTransaction, record.CPUPerGB,
+		record.LatencyAdded),
+	each(ratio, record.Loss, record.Jitter),
+	each(value, record.CPUPerTransaction, record.CPUPerGB),
+	each(ratio, record.LatencyP999, record.LatencyP99, record.CPUPerTransaction, record.LatencyAdded),
+	each(ratioSpread, record.LatencyP50),
+	each(value, record.Jitter, record.LatencyP999, record.LatencyP99),
+	each(ratio, record.CPUPerGB),
+	each(value, record.Loss, record.LatencyAdded),
+	each(valueSpread, record.TransactionRate),
+	each(value, record.LatencyP50),
+	each(ratioSpread, record.Throughput),
+	each(ratio, record.LatencyP50),
+	each(value, record.Throughput),
+	each(ratioSpread, record.PacketRate, record.TransactionRate),
+	each(ratio, record.Throughput),
+	each(value, record.PacketRate, record.TransactionRate),
+)
+
+// each takes the same part away from one metric after the other.
+func each(p part, metrics ...string) []reduction {
+	var all []reduction
+	for _, m := range metrics {
+		all = append(all, reduction{m, p})
+	}
+	return all
 }
 
 // fit drops parts until the table is no wider than width and names what is
@@ -55,9 +66,7 @@ func (t *textTable) fit(width int) (hidden []string) {
 				continue
 			}
 			before := t.visible(i)
-			for _, p := range r.parts {
-				t.shown[i][p] = false
-			}
+			t.shown[i][r.part] = false
 			if before && !t.visible(i) {
 				hidden = append(hidden, c.kind.Title)
 			}

@@ -23,6 +23,8 @@ const (
 var shortTitles = map[string]string{
 	record.LatencyP50:        "p50",
 	record.LatencyP99:        "p99",
+	record.LatencyP999:       "p99.9",
+	record.LatencyAdded:      "added",
 	record.CPUPerTransaction: "CPU/trans.",
 	record.CPUPerGB:          "CPU/GB",
 }

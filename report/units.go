@@ -14,6 +14,7 @@ type scale struct {
 	factor float64 // base units in one unit
 	unit   string
 	whole  bool // counted, not measured
+	fixed  int  // digits behind the point, where they are the same for all values
 }
 
 type prefix struct {
@@ -32,14 +33,30 @@ func scaleFor(kind record.Kind, reference float64) scale {
 	switch kind.Unit {
 	case "bit/s":
 		return prefixed(bigPrefixes, reference, "bit/s")
+	case "ratio":
+		return scaleForRatio(kind)
 	case "1/s":
+		if kind.Name == record.PacketRate {
+			return prefixed(bigPrefixes, reference, "pps")
+		}
 		return prefixed(bigPrefixes, reference, "/s")
 	case "s", "cpu-s":
 		return prefixed(smallPrefixes, reference, "s")
+	case "cpu-s/s":
+		return scale{factor: 1, unit: "CPUs"}
 	case "cpu-s/GB":
 		return scale{factor: 1, unit: "s/GB"}
 	}
 	return scale{factor: 1, unit: kind.Unit, whole: kind.Unit == "segments"}
+}
+
+// scaleForRatio writes what is lost as a percentage, and an index, of which 1 is
+// the best, as it is.
+func scaleForRatio(kind record.Kind) scale {
+	if kind.Better == record.HigherIsBetter {
+		return scale{factor: 1, fixed: 2}
+	}
+	return scale{factor: 0.01, unit: "%"}
 }
 
 func prefixed(prefixes []prefix, reference float64, unit string) scale {
@@ -63,7 +80,24 @@ func (s scale) number(v float64) string {
 	if s.whole {
 		return strconv.FormatFloat(v, 'f', 0, 64)
 	}
+	if s.fixed > 0 {
+		return strconv.FormatFloat(v, 'f', s.fixed, 64)
+	}
+	if s.unit == "%" {
+		return strconv.FormatFloat(v, 'f', min(decimalsFor(v, 2), 4), 64)
+	}
 	return strconv.FormatFloat(v, 'f', decimalsFor(v, 3), 64)
+}
+
+// of writes a value with its unit.
+func (s scale) of(v float64) string {
+	switch s.unit {
+	case "":
+		return s.number(v)
+	case "%":
+		return s.number(v) + "%"
+	}
+	return s.number(v) + "\u00a0" + s.unit
 }
 
 // decimalsFor gives so many significant digits, up to a millionth.
@@ -82,8 +116,7 @@ func decimalsFor(v float64, digits int) int {
 
 // quantity writes one value in the unit that suits it.
 func quantity(kind record.Kind, v float64) string {
-	s := scaleFor(kind, v)
-	return s.number(v) + "\u00a0" + s.unit
+	return scaleFor(kind, v).of(v)
 }
 
 // roughly writes one value to two digits, for a sentence.

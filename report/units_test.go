@@ -24,6 +24,15 @@ func TestQuantity(t *testing.T) {
 		{record.CPUPerTransaction, 12.06e-6, "12.1 µs"},
 		{record.TransactionRate, 46912, "46.9 k/s"},
 		{record.Retransmits, 12, "12 segments"},
+		{record.PacketRate, 812_400, "812 kpps"},
+		{record.PacketRate, 1_234_000, "1.23 Mpps"},
+		{record.Loss, 0, "0%"},
+		{record.Loss, 0.0314, "3.1%"},
+		{record.Loss, 0.000314, "0.031%"},
+		{record.Loss, 0.5, "50%"},
+		{record.Fairness, 0.9987, "1.00"},
+		{record.Fairness, 0.5, "0.50"},
+		{record.Jitter, 12.5e-6, "12.5 µs"},
 	} {
 		kind, ok := record.KindOf(tt.metric)
 		if !ok {

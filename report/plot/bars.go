@@ -19,13 +19,14 @@ type Bar struct {
 	Low, High float64 // interval; equal to Value where there is none
 	Native    bool
 	Same      bool // no difference from native was found
+	Look      Look // of the network, in clusters
 }
 
 // Bars draws horizontal bars that begin at zero, each with its interval, and a
 // line down from native where there is one. The label says in words what the chart shows.
-func Bars(bars []Bar, label string) (string, error) {
+func Bars(bars []Bar, label string) (Chart, error) {
 	if len(bars) == 0 {
-		return "", nil
+		return Chart{}, nil
 	}
 	p := empty()
 	names := make([]string, len(bars))
@@ -39,7 +40,7 @@ func Bars(bars []Bar, label string) (string, error) {
 			references = append(references, b.Value)
 		}
 		if err := addBar(p, b, float64(at)); err != nil {
-			return "", err
+			return Chart{}, err
 		}
 	}
 	if most == 0 {
@@ -55,7 +56,7 @@ func Bars(bars []Bar, label string) (string, error) {
 	// The room to the right is for the values.
 	p.X.Min, p.X.Max = 0, most*1.22
 	p.Y.Min, p.Y.Max = -0.6, float64(len(bars))-0.4
-	return render(p, vg.Length(25*len(bars)+24), label)
+	return Chart{label: label, height: vg.Length(25*len(bars) + 24), paint: p.Draw}, nil
 }
 
 func addBar(p *plot.Plot, b Bar, at float64) error {
@@ -114,11 +115,16 @@ func (v values) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 }
 
-// fewTicks marks zero and at most four round values.
-func fewTicks(_, most float64) []plot.Tick {
+// fewTicks marks zero and at most four round values, for axes to the right.
+func fewTicks(_, most float64) []plot.Tick { return ticksTo(most, 4.5) }
+
+// upTicks marks one more, for axes upwards, where texts are not in each other's way.
+func upTicks(_, most float64) []plot.Tick { return ticksTo(most, 5.5) }
+
+func ticksTo(most, parts float64) []plot.Tick {
 	step := math.Pow10(int(math.Floor(math.Log10(most))))
 	for _, m := range []float64{0.2, 0.5, 1, 2, 5} {
-		if most/(step*m) <= 4.5 {
+		if most/(step*m) <= parts {
 			step *= m
 			break
 		}
@@ -130,11 +136,4 @@ func fewTicks(_, most float64) []plot.Tick {
 		ticks = append(ticks, plot.Tick{Value: v, Label: strconv.FormatFloat(v, 'f', decimals, 64)})
 	}
 	return ticks
-}
-
-func clip(s string, most int) string {
-	if r := []rune(s); len(r) > most {
-		return string(r[:most-1]) + "…"
-	}
-	return s
 }

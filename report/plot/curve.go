@@ -3,6 +3,7 @@ package plot
 import (
 	"math"
 	"strconv"
+	"strings"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 	"gonum.org/v1/plot"
@@ -13,7 +14,7 @@ import (
 
 // Curve is the latency distribution of one network.
 type Curve struct {
-	Native    bool
+	Look      Look
 	Histogram *hdrhistogram.Histogram // nanoseconds
 }
 
@@ -21,6 +22,21 @@ type Curve struct {
 type Look struct {
 	Color int    // number of the CSS variable --line-…
 	Dash  string // as in stroke-dasharray; empty is a full line
+}
+
+// line is the look as the plot library has it.
+func (l Look) line() draw.LineStyle {
+	s := draw.LineStyle{Color: (roleLine + role(l.Color)).color(), Width: 2}
+	if l.Color == 0 {
+		s.Width = 2.6
+	}
+	for _, length := range strings.Fields(l.Dash) {
+		v, err := strconv.ParseFloat(length, 64)
+		if err == nil {
+			s.Dashes = append(s.Dashes, vg.Length(v))
+		}
+	}
+	return s
 }
 
 var dashing = [][]vg.Length{nil, dashes(6, 3), dashes(2, 3), dashes(8, 3, 2, 3)}
@@ -47,14 +63,13 @@ const FewestValues = 100
 // Percentiles draws one curve for each histogram: percentiles to the right,
 // each further nine as wide as the one before, latency upwards in powers of
 // ten. A curve ends where fewer than ten values are left above it.
-func Percentiles(curves []Curve, label string) (string, error) {
+func Percentiles(curves []Curve, label string) (Chart, error) {
 	p := empty()
 	grid := plotter.NewGrid()
 	grid.Horizontal = draw.LineStyle{Color: roleGrid.color(), Width: 0.7}
 	grid.Vertical = grid.Horizontal
 	p.Add(grid)
 	nines, low, high := 2.0, math.Inf(1), 0.0
-	index := 0
 	for _, curve := range curves {
 		points := percentiles(curve.Histogram)
 		if len(points) == 0 {
@@ -64,27 +79,20 @@ func Percentiles(curves []Curve, label string) (string, error) {
 		low, high = min(low, points[0].Y), max(high, points[len(points)-1].Y)
 		l, err := plotter.NewLine(points)
 		if err != nil {
-			return "", err
+			return Chart{}, err
 		}
-		look := LookOf(index, curve.Native)
-		l.LineStyle = draw.LineStyle{Color: (roleLine + role(look.Color)).color(), Width: 2}
-		if curve.Native {
-			l.LineStyle.Width = 2.6
-		} else {
-			l.LineStyle.Dashes = dashing[index/(Lines-1)%len(dashing)]
-			index++
-		}
+		l.LineStyle = curve.Look.line()
 		p.Add(l)
 	}
 	if high == 0 {
-		return "", nil
+		return Chart{}, nil
 	}
 	p.X.Min, p.X.Max = 0, nines
 	p.Y.Min, p.Y.Max = low/1.1, high*1.1
 	p.Y.Scale = plot.LogScale{}
 	p.X.Tick.Marker = plot.TickerFunc(nineTicks)
 	p.Y.Tick.Marker = plot.TickerFunc(decadeTicks)
-	return render(p, 230, label)
+	return Chart{label: label, height: 230, paint: p.Draw}, nil
 }
 
 func percentiles(h *hdrhistogram.Histogram) plotter.XYs {

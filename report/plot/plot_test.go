@@ -1,6 +1,12 @@
 package plot
 
 import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"image/color"
+	"image/png"
+	"io"
 	"strings"
 	"testing"
 
@@ -19,21 +25,41 @@ func histogram(t *testing.T, n int) *hdrhistogram.Histogram {
 }
 
 func TestCharts(t *testing.T) {
-	for name, draw := range map[string]func() (string, error){
-		"bars": func() (string, error) {
+	for name, draw := range map[string]func() (Chart, error){
+		"bars": func() (Chart, error) {
 			return Bars([]Bar{{Name: "host", Text: "20.1", Value: 20.1, Low: 20, High: 20.2, Native: true},
 				{Name: "<b>&", Text: "0", Value: 0, Low: 0, High: 0}, {Name: "bridge", Text: "12", Value: 12, Low: 12, High: 12, Same: true}}, `"<label>"`)
 		},
-		"one bar of nothing": func() (string, error) { return Bars([]Bar{{Name: "host", Text: "0"}}, "label") },
-		"curves": func() (string, error) {
-			return Percentiles([]Curve{{Native: true, Histogram: histogram(t, 5000)}, {Histogram: histogram(t, 100)}, {Histogram: nil}}, "label")
+		"one bar of nothing": func() (Chart, error) { return Bars([]Bar{{Name: "host", Text: "0"}}, "label") },
+		"curves": func() (Chart, error) {
+			return Percentiles([]Curve{{Histogram: histogram(t, 5000)}, {Look: LookOf(0, false), Histogram: histogram(t, 100)}, {Histogram: nil}}, "label")
+		},
+		"sweep": func() (Chart, error) {
+			return Sweep([]Series{{Name: "host", Points: []Point{{1, 20, 19, 21}, {2, 11, 10.5, 11.2}, {20, 1, 1, 1}}},
+				{Name: "<b>", Look: LookOf(9, false), Points: []Point{{1, 0, 0, 0}, {2, 11, 10.5, 11.2}}}, {Name: "none"}},
+				Axis{Title: "clients", Ticks: []Tick{{1, "1"}, {2, "2"}, {16, "16"}, {20, "20"}}, Log: true}, "<label>")
+		},
+		"sweep of one value": func() (Chart, error) {
+			return Sweep([]Series{{Name: "host", Points: []Point{{0, 0, 0, 0}}}}, Axis{Ticks: []Tick{{0, "m4"}}}, "label")
+		},
+		"heat": func() (Chart, error) {
+			return Heat(Matrix{RowTitle: "containers", ColumnTitle: "<b>", Rows: []string{"1", "16"}, Columns: []string{"1", "2"}, Most: 12,
+				Cells: [][]HeatCell{{{"12", 12, true}, {"0", 0, true}}, {{"–", 0, false}}}}, "<label>"), nil
+		},
+		"clusters": func() (Chart, error) {
+			return Clusters([]Cluster{{"<b>", []Bar{{Name: "vxlan", Text: "80%", Value: 80, Low: 70, High: 90, Look: LookOf(1, false)}, {Name: "none"}}}, {"empty", nil}}, 100, 0, "<label>"), nil
 		},
 	} {
-		svg, err := draw()
+		chart, err := draw()
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		again, _ := draw()
+		svg, err := chart.Inline()
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		same, _ := draw()
+		again, _ := same.Inline()
 		if svg != again {
 			t.Errorf("%s: differs from one time to the next", name)
 		}
@@ -48,12 +74,57 @@ func TestCharts(t *testing.T) {
 	}
 }
 
-func TestNothingToDraw(t *testing.T) {
-	if svg, err := Bars(nil, ""); svg != "" || err != nil {
-		t.Errorf("no bars: %q, %v", svg, err)
+func TestFiles(t *testing.T) {
+	chart, err := Bars([]Bar{{Name: "host", Text: "20.1", Value: 20.1, Low: 20, High: 20.2, Native: true}}, "<label>")
+	if err != nil {
+		t.Fatal(err)
 	}
-	if svg, err := Percentiles([]Curve{{Histogram: histogram(t, FewestValues-1)}}, ""); svg != "" || err != nil {
-		t.Errorf("too few values: %q, %v", svg, err)
+	chart = chart.WithKeys([]Key{{"host", Look{}}, {"bridge", LookOf(7, false)}, {"<b>", LookOf(1, false)}})
+	var svg, picture bytes.Buffer
+	if err := errors.Join(chart.WriteSVG(&svg, "Throughput & <more>"), chart.WritePNG(&picture, "Throughput")); err != nil {
+		t.Fatal(err)
+	}
+	for d := xml.NewDecoder(&svg); ; {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatalf("svg: %v", err)
+		}
+		if e, ok := token.(xml.StartElement); ok && e.Name.Space != "http://www.w3.org/2000/svg" {
+			t.Errorf("svg: element %v", e.Name)
+		}
+	}
+	img, err := png.Decode(&picture)
+	if err != nil {
+		t.Fatalf("png: %v", err)
+	}
+	colors := map[color.Color]bool{}
+	for y := range img.Bounds().Dy() {
+		for x := range img.Bounds().Dx() {
+			colors[img.At(x, y)] = true
+		}
+	}
+	native := parseHex(Light()["--bar-native"])
+	if !colors[color.RGBA{native.R, native.G, native.B, 255}] {
+		t.Error("png: the bar has not the colour of native")
+	}
+}
+
+func TestNothingToDraw(t *testing.T) {
+	for name, draw := range map[string]func() (Chart, error){
+		"no bars":        func() (Chart, error) { return Bars(nil, "") },
+		"too few values": func() (Chart, error) { return Percentiles([]Curve{{Histogram: histogram(t, FewestValues-1)}}, "") },
+		"no points":      func() (Chart, error) { return Sweep([]Series{{Name: "host"}}, Axis{Ticks: []Tick{{1, "1"}}}, "") },
+		"no ticks":       func() (Chart, error) { return Sweep([]Series{{Points: []Point{{Y: 1}}}}, Axis{}, "") },
+		"no cells":       func() (Chart, error) { return Heat(Matrix{}, ""), nil },
+		"no clusters":    func() (Chart, error) { return Clusters(nil, 0, 0, ""), nil },
+	} {
+		chart, err := draw()
+		if svg, _ := chart.Inline(); svg != "" || chart.Drawn() || err != nil {
+			t.Errorf("%s: %q, %v", name, svg, err)
+		}
 	}
 }
 

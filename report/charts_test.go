@@ -1,0 +1,68 @@
+package report
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"image/png"
+	"io"
+	"testing"
+
+	"nettoll/report/plot"
+)
+
+func TestCharts(t *testing.T) {
+	res, o := matrixResult(t, "icc-2014", matrixCells())
+	all, err := Charts(res, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, c := range all {
+		if seen[c.Name] {
+			t.Errorf("two charts are called %s", c.Name)
+		}
+		seen[c.Name] = true
+		var b bytes.Buffer
+		if err := c.SVG(&b); err != nil {
+			t.Fatal(err)
+		}
+		d := xml.NewDecoder(&b)
+		for err == nil {
+			_, err = d.Token()
+		}
+		if !errors.Is(err, io.EOF) {
+			t.Errorf("%s: %v", c.Name, err)
+		}
+		err = nil
+	}
+	for _, want := range []string{
+		"tcp-stream-by-clients-engine-throughput-per-client-gbit-s",
+		"tcp-stream-by-clients-and-clients-in-each-container-link-throughput-per-client-gbit-s",
+	} {
+		if !seen[want] {
+			t.Errorf("no chart %s among %v", want, seen)
+		}
+	}
+	var b bytes.Buffer
+	if err := all[0].PNG(&b); err != nil {
+		t.Fatal(err)
+	}
+	if img, err := png.Decode(&b); err != nil || img.Bounds().Dx() < 1000 {
+		t.Errorf("png: %v, %v", img.Bounds(), err)
+	}
+	specimen, so := specimenResult()
+	if all, err := Charts(specimen, so); err != nil || len(all) != 12 {
+		t.Errorf("%d charts of the specimen, %v", len(all), err)
+	}
+}
+
+// TestColorsAgree holds charts that stand alone to the colours of the page.
+func TestColorsAgree(t *testing.T) {
+	page := palettes(t)[0]
+	for name, color := range plot.Light() {
+		if page[name] != color {
+			t.Errorf("%s is %s alone and %s on the page", name, color, page[name])
+		}
+	}
+}

@@ -1,0 +1,260 @@
+package report
+
+import (
+	"strings"
+
+	"nettoll/analysis"
+	"nettoll/record"
+	"nettoll/reference"
+	"nettoll/report/plot"
+)
+
+// figure is a chart with its title.
+type figure struct {
+	title string
+	hint  string
+	chart plot.Chart
+	keys  []plot.Key // of its legend
+}
+
+// sweepFigures draws lines over an axis that is a scale, groups of bars over one
+// that is not, and a heatmap for each network over two.
+func sweepFigures(s analysis.Sweep, title string, looks looks) ([]figure, error) {
+	kinds := kindsOfSweep(s)
+	if len(kinds) == 0 {
+		return nil, nil
+	}
+	if s.Matrix() {
+		return heatFigures(s, kinds[0]), nil
+	}
+	if !s.X.Numeric {
+		return clusterFigures(s, kinds, looks), nil
+	}
+	var all []figure
+	for _, k := range kinds {
+		f, err := lineFigure(s, k, looks)
+		if err != nil {
+			return nil, err
+		}
+		if f.chart.Drawn() {
+			all = append(all, f)
+		}
+	}
+	return all, nil
+}
+
+func unitTitle(k record.Kind, sc scale) string {
+	if sc.unit == "" {
+		return capital(k.Title)
+	}
+	return capital(k.Title) + ", " + sc.unit
+}
+
+func lineFigure(s analysis.Sweep, k record.Kind, looks looks) (figure, error) {
+	sc := sweepScale(s, k)
+	out := figure{title: unitTitle(k, sc), hint: hint(k)}
+	words := []string{out.title + " by " + s.X.Title + ", " + out.hint + "."}
+	axis, log := axisPlaces(s.XTicks)
+	var all []plot.Series
+	for _, l := range s.Lines {
+		line := plot.Series{Name: l.Network, Look: looks[l.Network]}
+		var values []string
+		for _, at := range spots(s) {
+			row := pointAt(l, at)
+			if row == nil {
+				continue
+			}
+			f, ok := row.Figure(k.Name)
+			if !ok {
+				continue
+			}
+			m := f.Summary
+			line.Points = append(line.Points, plot.Point{X: axis[at.x], Y: m.Median / sc.factor, Low: m.Low / sc.factor, High: m.High / sc.factor})
+			values = append(values, sc.number(m.Median)+" at "+at.label(s))
+		}
+		if len(values) > 0 {
+			all = append(all, line)
+			words = append(words, l.Network+": "+join(values)+".")
+		}
+	}
+	x := plot.Axis{Title: s.X.Title, Log: log}
+	for i, t := range s.XTicks {
+		x.Ticks = append(x.Ticks, plot.Tick{At: axis[i], Text: t.Label})
+	}
+	var err error
+	out.chart, err = plot.Sweep(all, x, strings.Join(words, " "))
+	return out, err
+}
+
+// axisPlaces are where ticks stand, and whether on a scale of factors. Values that
+// are factors apart but for a zero at the beginning have no scale; they stand in
+// order.
+func axisPlaces(ticks []analysis.Tick) (places []float64, log bool) {
+	for _, t := range ticks {
+		places = append(places, t.Value)
+	}
+	switch {
+	case doubles(places):
+		return places, true
+	case len(places) > 0 && places[0] == 0 && doubles(places[1:]):
+		for i := range places {
+			places[i] = float64(i)
+		}
+	}
+	return places, false
+}
+
+// doubles reports whether values are rather factors apart than steps.
+func doubles(values []float64) bool {
+	return len(values) > 2 && values[0] > 0 && values[len(values)-1]/values[0] >= 8
+}
+
+// heatFigures draws a matrix for each network that has figures, in colours that
+// compare.
+func heatFigures(s analysis.Sweep, k record.Kind) []figure {
+	sc := sweepScale(s, k)
+	most := 0.0
+	for _, l := range s.Lines {
+		for _, p := range l.Points {
+			if f, ok := p.Row.Figure(k.Name); ok {
+				most = max(most, f.Summary.Median/sc.factor)
+			}
+		}
+	}
+	var all []figure
+	for _, l := range s.Lines {
+		m := plot.Matrix{RowTitle: s.X.Title, ColumnTitle: s.Y.Title, Most: most, Rows: labels(s.XTicks), Columns: labels(s.YTicks)}
+		words := []string{unitTitle(k, sc) + " over " + l.Network + ", " + s.X.Title + " by " + s.Y.Title + ":"}
+		known := 0
+		for x := range s.XTicks {
+			var cells []plot.HeatCell
+			for y := range s.YTicks {
+				cell := plot.HeatCell{}
+				if row := pointAt(l, spot{x, y}); row != nil {
+					cell.Text = "–"
+					if f, ok := row.Figure(k.Name); ok {
+						cell = plot.HeatCell{Text: sc.number(f.Summary.Median), Value: f.Summary.Median / sc.factor, Known: true}
+						words = append(words, s.XTicks[x].Label+"×"+s.YTicks[y].Label+" "+cell.Text+",")
+						known++
+					}
+				}
+				cells = append(cells, cell)
+			}
+			m.Cells = append(m.Cells, cells)
+		}
+		if known > 0 {
+			label := strings.TrimSuffix(strings.Join(words, " "), ",")
+			all = append(all, figure{title: l.Network + ": " + unitTitle(k, sc), hint: hint(k), chart: plot.Heat(m, label)})
+		}
+	}
+	return all
+}
+
+func labels(ticks []analysis.Tick) []string {
+	var all []string
+	for _, t := range ticks {
+		all = append(all, t.Label)
+	}
+	return all
+}
+
+// clusterFigures draws networks by something that is no scale, such as instances:
+// in absolute figures, of native, and the CPU that both ends use.
+func clusterFigures(s analysis.Sweep, kinds []record.Kind, looks looks) []figure {
+	var all []figure
+	draw := func(title, hint string, reference, least float64, bar func(row analysis.Row) (plot.Bar, bool)) {
+		words := []string{title + " by " + s.X.Title + ", " + hint + "."}
+		var clusters []plot.Cluster
+		for _, at := range spots(s) {
+			cluster := plot.Cluster{Name: at.label(s)}
+			for _, l := range s.Lines {
+				row := pointAt(l, at)
+				if row == nil {
+					continue
+				}
+				if b, ok := bar(*row); ok {
+					b.Name, b.Native, b.Look = l.Network, l.Native, looks[l.Network]
+					cluster.Bars = append(cluster.Bars, b)
+					words = append(words, at.label(s)+", "+l.Network+": "+b.Text+".")
+				}
+			}
+			if len(cluster.Bars) > 0 {
+				clusters = append(clusters, cluster)
+			}
+		}
+		if len(clusters) > 0 {
+			all = append(all, figure{title: title, hint: hint, chart: plot.Clusters(clusters, reference, least, strings.Join(words, " "))})
+		}
+	}
+	for _, k := range kinds {
+		sc := sweepScale(s, k)
+		if k.Name == kinds[0].Name {
+			draw(capital(k.Title)+", % of native", hint(k), 100, 0, func(row analysis.Row) (plot.Bar, bool) {
+				f, ok := row.Figure(k.Name)
+				if !ok || f.Ratio == nil {
+					return plot.Bar{}, false
+				}
+				return ratioBar(*f.Ratio), true
+			})
+		}
+		draw(unitTitle(k, sc), hint(k), 0, 0, func(row analysis.Row) (plot.Bar, bool) {
+			f, ok := row.Figure(k.Name)
+			return valueBar(sc, f.Summary), ok
+		})
+	}
+	for _, name := range []string{reference.CPUClient, reference.CPUServer} {
+		kind, end := cpuKind(name)
+		sc := scaleFor(kind, 1)
+		draw(kind.Title+", "+sc.unit, hint(kind), 0, 0, func(row analysis.Row) (plot.Bar, bool) {
+			f, ok := cpuFigure(row, name)
+			return valueBar(sc, f.Summary), ok
+		})
+		draw("CPU of "+end+" above native, %", hint(kind), 0, leastAbove, func(row analysis.Row) (plot.Bar, bool) {
+			f, ok := cpuFigure(row, name)
+			if !ok || f.Ratio == nil {
+				return plot.Bar{}, false
+			}
+			return aboveBar(*f.Ratio), true
+		})
+	}
+	return all
+}
+
+// leastAbove keeps percents that are next to nothing from filling a chart.
+const leastAbove = 20
+
+// aboveBar is what a network takes more than native; what takes less has no bar.
+func aboveBar(c analysis.Comparison) plot.Bar {
+	above := func(ratio float64) float64 { return max(0, 100*(ratio-1)) }
+	return plot.Bar{Text: change(c), Value: above(c.Ratio), Low: above(c.Low), High: above(c.High)}
+}
+
+func valueBar(sc scale, m analysis.Summary) plot.Bar {
+	return plot.Bar{Text: sc.number(m.Median), Value: m.Median / sc.factor, Low: m.Low / sc.factor, High: m.High / sc.factor}
+}
+
+func ratioBar(c analysis.Comparison) plot.Bar {
+	text := percentTo(c.Ratio, 0)
+	if c.Ratio < 0.0995 {
+		text = percentTo(c.Ratio, 1)
+	}
+	return plot.Bar{Text: text, Value: 100 * c.Ratio, Low: 100 * c.Low, High: 100 * c.High}
+}
+
+func cpuKind(name string) (record.Kind, string) {
+	for _, k := range analysis.CPUKinds() {
+		if k.Name == name {
+			return k, strings.TrimPrefix(k.Title, "CPU of ")
+		}
+	}
+	return record.Kind{Name: name, Title: name}, name
+}
+
+func cpuFigure(row analysis.Row, name string) (analysis.Figure, bool) {
+	for _, f := range row.CPU {
+		if f.Kind.Name == name {
+			return f, true
+		}
+	}
+	return analysis.Figure{}, false
+}

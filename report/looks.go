@@ -1,0 +1,34 @@
+package report
+
+import (
+	"nettoll/analysis"
+	"nettoll/report/plot"
+)
+
+// looks gives each network the same colour in every chart of a report.
+type looks map[string]plot.Look
+
+func newLooks(res analysis.Result, f found) looks {
+	all := looks{}
+	others := 0
+	add := func(name string, native bool) {
+		if _, known := all[name]; known || name == "" {
+			return
+		}
+		all[name] = plot.LookOf(others, native)
+		if !native {
+			others++
+		}
+	}
+	for _, s := range res.Scenarios {
+		for _, row := range s.Rows {
+			add(networkName(row.Cell), row.Native)
+		}
+	}
+	for _, s := range f.sweeps {
+		for _, l := range s.Lines {
+			add(l.Network, l.Native)
+		}
+	}
+	return all
+}

@@ -1,0 +1,134 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"nettoll/analysis"
+	"nettoll/record"
+)
+
+// metricUnits are the units of the text format, by those of the run file.
+var metricUnits = map[string]string{
+	"bit/s": "bits_per_second", "1/s": "per_second", "s": "seconds", "ratio": "ratio",
+	"cpu-s/GB": "cpu_seconds_per_gigabyte", "cpu-s": "cpu_seconds", "segments": "segments",
+}
+
+// family is one metric family: all its samples stand together.
+type family struct {
+	name, unit, help string
+	samples          []string
+}
+
+// writeOpenMetrics writes gauges: for every metric its median and interval, and
+// the ratio to native with its own.
+func writeOpenMetrics(w io.Writer, res analysis.Result, _ Options) error {
+	var b strings.Builder
+	b.WriteString("# TYPE nettoll_run info\n# HELP nettoll_run The run that the figures are of.\n")
+	fmt.Fprintf(&b, "nettoll_run_info{id=%s,suite=%s,version=%s,kernel=%s} 1\n", labelValue(res.Run.ID), labelValue(res.Run.Suite),
+		labelValue(res.Run.Version), labelValue(res.Run.Machine.Kernel))
+	var families []family
+	for _, k := range record.Kinds() {
+		families = append(families, metricFamilies(k, res)...)
+	}
+	for _, f := range append(families, trialFamily(res)) {
+		if len(f.samples) == 0 {
+			continue
+		}
+		fmt.Fprintf(&b, "# TYPE %s gauge\n", f.name)
+		if f.unit != "" {
+			fmt.Fprintf(&b, "# UNIT %s %s\n", f.name, f.unit)
+		}
+		fmt.Fprintf(&b, "# HELP %s %s\n", f.name, f.help)
+		for _, s := range f.samples {
+			b.WriteString(f.name + s + "\n")
+		}
+	}
+	b.WriteString("# EOF\n")
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// metricFamilies are the families of one metric.
+func metricFamilies(k record.Kind, res analysis.Result) []family {
+	unit := metricUnits[k.Unit]
+	named := func(part, unit, help string) family {
+		name := "nettoll_" + k.Name + part
+		if unit != "" && !strings.HasSuffix(name, "_"+unit) {
+			name += "_" + unit
+		}
+		return family{name: name, unit: unit, help: help}
+	}
+	all := []family{
+		named("", unit, capital(k.Title)+", median of all trials."),
+		named("_low", unit, "Lower end of the interval of the median."),
+		named("_high", unit, "Upper end of the interval of the median."),
+		named("_vs_native", "ratio", capital(k.Title)+" over that of native, paired by round."),
+		named("_vs_native_low", "ratio", "Lower end of the interval of the ratio."),
+		named("_vs_native_high", "ratio", "Upper end of the interval of the ratio."),
+	}
+	for _, s := range res.Scenarios {
+		for _, row := range s.Rows {
+			f, ok := row.Figure(k.Name)
+			if !ok {
+				continue
+			}
+			labels := cellLabels(row.Cell)
+			add := func(at int, v float64) { all[at].samples = append(all[at].samples, labels+"} "+exact(v)) }
+			add(0, f.Summary.Median)
+			if f.Summary.Level > 0 {
+				add(1, f.Summary.Low)
+				add(2, f.Summary.High)
+			}
+			if c := f.Ratio; c != nil {
+				add(3, c.Ratio)
+				if c.Level > 0 {
+					add(4, c.Low)
+					add(5, c.High)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// trialFamily counts trials by what came of them, so that what is missing shows.
+func trialFamily(res analysis.Result) family {
+	f := family{name: "nettoll_trials", help: "Trials by what came of them."}
+	for _, s := range res.Scenarios {
+		for _, row := range s.Rows {
+			for _, status := range []record.Status{record.OK, record.Skipped, record.Failed, record.Invalid} {
+				if n := row.Counts[status]; n > 0 {
+					f.samples = append(f.samples, cellLabels(row.Cell)+",status="+labelValue(string(status))+"} "+strconv.Itoa(n))
+				}
+			}
+		}
+	}
+	return f
+}
+
+// cellLabels is a cell as labels, with the brace that opens them.
+func cellLabels(c record.Cell) string {
+	parts := []coordinate{
+		{"network", networkName(c)}, {"workload", c.Workload}, {"tool", c.Tool}, {"hosts", strconv.Itoa(c.Hosts)},
+		{"family", strconv.Itoa(c.Family)}, {"servers", strconv.Itoa(c.Servers)}, {"clients", strconv.Itoa(c.Clients)},
+		{"placement", c.Placement}, {"underlay", c.Underlay}, {"options", optionsText(c.Options)},
+	}
+	parts = slices.DeleteFunc(append(parts, coordinates(c)...), func(p coordinate) bool { return p.value == "" })
+	var b strings.Builder
+	b.WriteByte('{')
+	for i, p := range parts {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(p.name + "=" + labelValue(p.value))
+	}
+	return b.String()
+}
+
+var labelEscapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
+
+func labelValue(s string) string { return `"` + labelEscapes.Replace(printable(s)) + `"` }

@@ -1,0 +1,199 @@
+package plot
+
+import (
+	"bytes"
+	"fmt"
+	"html"
+	"io"
+	"regexp"
+	"strings"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+	"gonum.org/v1/plot/vg/vgsvg"
+)
+
+// width of every chart in units of its view box. It is about what a phone
+// has, so that letters keep their size there.
+const width = 340 * vg.Length(1)
+
+const letters = 12 * vg.Length(1)
+
+// Chart is drawn and can be written: into a page, or as a file of its own.
+type Chart struct {
+	label  string // what it shows, in words
+	height vg.Length
+	paint  func(draw.Canvas)
+	keys   []Key
+}
+
+// Key is an entry of a legend.
+type Key struct {
+	Name string
+	Look Look
+}
+
+// Drawn reports whether there is anything to see.
+func (c Chart) Drawn() bool { return c.paint != nil }
+
+// Label says in words what the chart shows.
+func (c Chart) Label() string { return c.label }
+
+// WithKeys adds a legend to what is written as a file; a page has its own.
+func (c Chart) WithKeys(keys []Key) Chart {
+	c.keys = keys
+	return c
+}
+
+var (
+	sentinel   = regexp.MustCompile(`#01FE([0-9A-F]{2})`)
+	fontFamily = regexp.MustCompile(`font-family:[^;"]*;(font-variant:[^;"]*;)?(font-weight:[^;"]*;)?(font-style:[^;"]*;)?`)
+	opening    = regexp.MustCompile(`(?s)^.*?<svg[^>]*>`)
+	newlines   = regexp.MustCompile(`\n\t*`)
+)
+
+// Inline is the chart as an SVG element for use within an HTML page, whose
+// colours and font it takes.
+func (c Chart) Inline() (string, error) {
+	if !c.Drawn() {
+		return "", nil
+	}
+	inner, err := elements(c.height, c.paint, func(variable string) string { return "var(" + variable + ")" })
+	return fmt.Sprintf(`<svg viewBox="0 0 %g %g" role="img" aria-label="%s" font-family="system-ui, sans-serif">`,
+		width.Points(), c.height.Points(), html.EscapeString(c.label)) + inner, err
+}
+
+// elements are what a canvas holds, and the end of its SVG element.
+func elements(height vg.Length, paint func(draw.Canvas), written func(variable string) string) (string, error) {
+	canvas := vgsvg.NewWith(vgsvg.UseWH(width, height))
+	paint(draw.New(canvas))
+	var b bytes.Buffer
+	if _, err := canvas.WriteTo(&b); err != nil {
+		return "", fmt.Errorf("plot: write svg: %w", err)
+	}
+	s := opening.ReplaceAllString(b.String(), "")
+	s = fontFamily.ReplaceAllString(s, "")
+	s = newlines.ReplaceAllString(s, " ")
+	s = sentinel.ReplaceAllStringFunc(s, func(hex string) string {
+		var r role
+		fmt.Sscanf(hex[5:], "%X", &r)
+		return r.declarations(written)
+	})
+	return strings.TrimSpace(s), nil
+}
+
+// margin is the white border of a chart that stands alone.
+const margin = 12 * vg.Length(1)
+
+// WriteSVG writes the chart as a file of its own, with a title, on white.
+func (c Chart) WriteSVG(w io.Writer, title string) error {
+	page := c.alone(title)
+	light := Light()
+	inner, err := elements(page.height, page.paint, func(variable string) string { return light[variable] })
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="%g %g %g %g" width="%g" height="%g" role="img" aria-label="%s" font-family="system-ui, sans-serif">`+
+		`<rect x="%[1]g" y="%[2]g" width="%[3]g" height="%[4]g" fill="#fff"/>%[8]s`+"\n",
+		-margin.Points(), -margin.Points(), (width + 2*margin).Points(), (page.height + 2*margin).Points(),
+		2*(width+2*margin).Points(), 2*(page.height+2*margin).Points(), html.EscapeString(c.label), inner)
+	return err
+}
+
+// pngScale is how many dots a unit of the view box has.
+const pngScale = 3
+
+// WritePNG writes the chart as a picture, with a title, on white.
+func (c Chart) WritePNG(w io.Writer, title string) error {
+	page := c.alone(title)
+	canvas := vgimg.NewWith(vgimg.UseWH(width+2*margin, page.height+2*margin), vgimg.UseDPI(72*pngScale))
+	inner := draw.Crop(draw.New(newPainter(canvas)), margin, -margin, margin, -margin)
+	page.paint(inner)
+	if _, err := (vgimg.PngCanvas{Canvas: canvas}).WriteTo(w); err != nil {
+		return fmt.Errorf("plot: write png: %w", err)
+	}
+	return nil
+}
+
+// alone adds what a page has around the chart: title and legend.
+func (c Chart) alone(title string) Chart {
+	const line = 17
+	above, below := vg.Length(0), vg.Length(0)
+	lines := breakTitle(title)
+	if title != "" {
+		above = line*vg.Length(len(lines)) + 9
+	}
+	if len(c.keys) > 0 {
+		below = line*vg.Length((len(c.keys)+keysAbreast-1)/keysAbreast) + 8
+	}
+	paint, height := c.paint, c.height
+	c.height += above + below
+	c.paint = func(canvas draw.Canvas) {
+		s := style(text.Style{YAlign: text.YTop}, letters+1, roleText)
+		for i, l := range lines {
+			canvas.FillText(s, vg.Point{X: canvas.Min.X, Y: canvas.Max.Y - line*vg.Length(i)}, l)
+		}
+		for i, k := range c.keys {
+			at := vg.Point{X: canvas.Min.X + width/keysAbreast*vg.Length(i%keysAbreast), Y: canvas.Min.Y + below - 8 - line*(vg.Length(i/keysAbreast)+0.5)}
+			canvas.StrokeLine2(k.Look.line(), at.X, at.Y, at.X+22, at.Y)
+			canvas.FillText(style(text.Style{YAlign: text.YCenter}, letters-1, roleText), vg.Point{X: at.X + 27, Y: at.Y}, clip(k.Name, 20))
+		}
+		if paint != nil {
+			paint(draw.Crop(canvas, 0, 0, below, below-(c.height-height)))
+		}
+	}
+	return c
+}
+
+const keysAbreast = 2
+
+// breakTitle breaks a title at spaces where it is longer than the chart is wide.
+func breakTitle(title string) []string {
+	const most = 50
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(title) {
+		if line != "" && len([]rune(line))+1+len([]rune(word)) > most {
+			lines, line = append(lines, line), ""
+		}
+		line = strings.TrimSpace(line + " " + clip(word, most))
+	}
+	return append(lines, line)
+}
+
+// empty is a plot with the fonts and colours of all charts.
+func empty() *plot.Plot {
+	p := plot.New()
+	p.BackgroundColor = nil
+	for _, axis := range []*plot.Axis{&p.X, &p.Y} {
+		axis.Label.TextStyle = style(text.Style{YAlign: text.YBottom}, letters-1, roleTick)
+		axis.LineStyle.Color = roleGrid.color()
+		axis.Tick.LineStyle.Color = roleGrid.color()
+		axis.Padding = 0
+		axis.LineStyle.Width = 0
+		axis.Tick.Length = 0
+	}
+	p.X.Tick.Label = style(text.Style{YAlign: text.YTop}, letters, roleTick)
+	p.Y.Tick.Label = style(text.Style{YAlign: text.YCenter}, measured, roleTickLeft)
+	return p
+}
+
+func style(s text.Style, size vg.Length, r role) text.Style {
+	s.Font = font.Font{Typeface: "Liberation", Variant: "Sans", Size: size}
+	s.Color = r.color()
+	s.Handler = plot.DefaultTextHandler
+	return s
+}
+
+func dashes(lengths ...vg.Length) []vg.Length { return lengths }
+
+func clip(s string, most int) string {
+	if r := []rune(s); len(r) > most {
+		return string(r[:most-1]) + "…"
+	}
+	return s
+}

@@ -1,0 +1,95 @@
+package plot
+
+import (
+	"math"
+
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// Cluster is a group of bars that belong together, such as all networks on
+// one instance.
+type Cluster struct {
+	Name string
+	Bars []Bar
+}
+
+// Clusters draws groups of horizontal bars, each bar in the colour of its
+// network, on one scale that goes at least so far. A reference that is not zero
+// is marked by a dashed line.
+func Clusters(all []Cluster, reference, least float64, label string) Chart {
+	const (
+		heading = 21
+		bar     = 18
+		apart   = 7
+		below   = 20 // names of the ticks
+		left    = 112
+		right   = 46 // values
+	)
+	most := max(reference, least)
+	height := vg.Length(below)
+	for _, group := range all {
+		height += heading + bar*vg.Length(len(group.Bars)) + apart
+		for _, b := range group.Bars {
+			most = max(most, b.Value, b.High)
+		}
+	}
+	if len(all) == 0 {
+		return Chart{}
+	}
+	if most == 0 {
+		most = 1
+	}
+	most *= 1.02
+	toX := func(c draw.Canvas, v float64) vg.Length {
+		return c.Min.X + left + (width-left-right)*vg.Length(v/most)
+	}
+	return Chart{label: label, height: height, paint: func(c draw.Canvas) {
+		for _, t := range fewTicks(0, most) {
+			x := toX(c, t.Value)
+			c.StrokeLine2(draw.LineStyle{Color: roleGrid.color(), Width: 0.7}, x, c.Min.Y+below, x, c.Max.Y-heading+4)
+			c.FillText(style(text.Style{YAlign: text.YTop}, letters-1, roleTick), vg.Point{X: x, Y: c.Min.Y + below - 5}, t.Label)
+		}
+		y := c.Max.Y
+		for _, group := range all {
+			c.FillText(style(text.Style{YAlign: text.YCenter}, letters, roleText), vg.Point{X: c.Min.X, Y: y - heading/2}, clip(group.Name, 44))
+			y -= heading
+			for _, b := range group.Bars {
+				middle := y - bar/2
+				c.FillText(style(text.Style{YAlign: text.YCenter}, letters-1, roleName), vg.Point{X: c.Min.X + left - 7, Y: middle}, clip(b.Name, 16))
+				clusterBar(c, b, toX(c, 0), toX(c, b.Value), middle)
+				if b.High > b.Low {
+					whisker(c, toX(c, b.Low), toX(c, b.High), middle)
+				}
+				s := style(text.Style{YAlign: text.YCenter}, letters-1, roleText)
+				at := toX(c, math.Max(b.Value, b.High)) + 5
+				if line := toX(c, reference); at < line+5 && at+vg.Length(7*len(b.Text)) > line-2 {
+					at = line + 5
+				}
+				c.FillText(s, vg.Point{X: at, Y: middle}, b.Text)
+				y -= bar
+			}
+			y -= apart
+		}
+		if reference > 0 {
+			x := toX(c, reference)
+			c.StrokeLine2(draw.LineStyle{Color: roleBarNative.color(), Width: 1, Dashes: dashes(3, 3)}, x, c.Min.Y+below, x, c.Max.Y-heading+4)
+		}
+	}}
+}
+
+func clusterBar(c draw.Canvas, b Bar, from, to, middle vg.Length) {
+	c.SetColor((roleLine + role(b.Look.Color)).color())
+	if b.Native {
+		c.SetColor(roleBarNative.color())
+	}
+	c.Fill(vg.Rectangle{Min: vg.Point{X: from, Y: middle - 5.5}, Max: vg.Point{X: max(to, from+0.5), Y: middle + 5.5}}.Path())
+}
+
+func whisker(c draw.Canvas, low, high, middle vg.Length) {
+	s := draw.LineStyle{Color: roleInterval.color(), Width: 1.2}
+	c.StrokeLine2(s, low, middle, high, middle)
+	c.StrokeLine2(s, low, middle-2.5, low, middle+2.5)
+	c.StrokeLine2(s, high, middle-2.5, high, middle+2.5)
+}

@@ -1,0 +1,83 @@
+package plot
+
+import (
+	"math"
+
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// Matrix is what was measured over two axes.
+type Matrix struct {
+	RowTitle, ColumnTitle string
+	Rows, Columns         []string
+	Cells                 [][]HeatCell // by row and column
+	Most                  float64      // the value that has the strongest colour
+}
+
+// HeatCell is one cell of a matrix.
+type HeatCell struct {
+	Text  string
+	Value float64
+	Known bool
+}
+
+// Heat draws a matrix, each cell with its value, the greater the stronger.
+func Heat(m Matrix, label string) Chart {
+	if len(m.Rows) == 0 || len(m.Columns) == 0 {
+		return Chart{}
+	}
+	const (
+		above = 36 // titles and names of the columns
+		tall  = 27
+	)
+	longest := 2
+	for _, r := range m.Rows {
+		longest = max(longest, len([]rune(clip(r, 12))))
+	}
+	left := vg.Length(7.2*float64(longest)) + 8
+	wide := min((width-left)/vg.Length(len(m.Columns)), 64)
+	height := above + tall*vg.Length(len(m.Rows)) + 2
+	return Chart{label: label, height: height, paint: func(c draw.Canvas) {
+		top := c.Max.Y
+		faint := style(text.Style{YAlign: text.YCenter}, letters-1, roleFaint)
+		c.FillText(faint, vg.Point{X: c.Min.X, Y: top - 8}, clip(m.RowTitle, 24)+" ↓, "+clip(m.ColumnTitle, 28)+" →")
+		for j, name := range m.Columns {
+			at := vg.Point{X: c.Min.X + left + wide*(vg.Length(j)+0.5), Y: top - 26}
+			c.FillText(style(text.Style{YAlign: text.YCenter}, letters-1, roleTick), at, clip(name, int(wide/6.5)))
+		}
+		for i, name := range m.Rows {
+			y := top - above - tall*(vg.Length(i)+0.5)
+			c.FillText(style(text.Style{YAlign: text.YCenter}, letters-1, roleTickLeft), vg.Point{X: c.Min.X + left - 7, Y: y}, clip(name, 12))
+			for j := range m.Columns {
+				m.cell(c, i, j, vg.Point{X: c.Min.X + left + wide*vg.Length(j), Y: y}, wide, tall)
+			}
+		}
+	}}
+}
+
+// cell draws one cell, given the middle of its left side.
+func (m Matrix) cell(c draw.Canvas, i, j int, at vg.Point, wide, tall vg.Length) {
+	if i >= len(m.Cells) || j >= len(m.Cells[i]) {
+		return
+	}
+	cell := m.Cells[i][j]
+	written := cell.Text
+	if cell.Known {
+		shade := 0
+		if m.Most > 0 {
+			shade = int(math.Round((shades - 1) * min(max(cell.Value/m.Most, 0), 1)))
+		}
+		box := vg.Rectangle{Min: vg.Point{X: at.X + 1, Y: at.Y - tall/2 + 1}, Max: vg.Point{X: at.X + wide - 1, Y: at.Y + tall/2 - 1}}
+		c.SetColor((roleHeat + role(shade)).color())
+		c.Fill(box.Path())
+	}
+	r := roleCell
+	if !cell.Known {
+		r = roleTick
+	}
+	if wide >= 22 {
+		c.FillText(style(text.Style{YAlign: text.YCenter}, letters, r), vg.Point{X: at.X + wide/2, Y: at.Y}, clip(written, max(int(wide/6), 2)))
+	}
+}

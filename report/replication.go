@@ -1,0 +1,268 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"nettoll/analysis"
+	"nettoll/record"
+	"nettoll/reference"
+)
+
+// replicationSections put what was published beside what was measured.
+func replicationSections(f found) []section {
+	var all []section
+	for _, r := range f.replications {
+		sec := section{title: "Beside the published: " + sourceTitle(r.Source)}
+		sec.meta = fmt.Sprintf("%d of %d published cells were measured. Figures of different machines do not compare; what compares is how each technique stands to the others.", r.Measured, r.Cells)
+		for _, c := range r.Conclusions {
+			sec.sayings, sec.shown = append(sec.sayings, conclusionSaying(c)), append(sec.shown, c.Evidence)
+		}
+		for _, t := range r.Tables {
+			sec.sheets = append(sec.sheets, publishedSheet(t))
+			sec.remarks = append(sec.remarks, correlationText(t)...)
+		}
+		sec.missing = skippedCells(r)
+		sec.remarks = append(sec.remarks, cellNotes(r)...)
+		for _, note := range r.Source.Notes {
+			sec.remarks = append(sec.remarks, "Of the source: "+strings.TrimRight(note, ".")+".")
+		}
+		all = append(all, sec)
+	}
+	return all
+}
+
+func sourceTitle(s reference.Source) string {
+	title := s.Title
+	if title == "" {
+		title = s.Name
+	}
+	if s.Year > 0 {
+		title += " (" + strconv.Itoa(s.Year) + ")"
+	}
+	return title
+}
+
+// outcomes are the words for what figures say about a conclusion.
+var outcomes = map[analysis.Outcome]string{
+	analysis.Holds: "Holds here:", analysis.DoesNotHold: "Does not hold here:",
+	analysis.CannotTell: "Cannot be told here:", analysis.NotMeasurable: "No measurement can tell:",
+}
+
+func conclusionSaying(c analysis.CheckedConclusion) saying {
+	said := strings.TrimSpace(c.Text)
+	if begins := outcomes[c.Measured]; len(said) >= len(begins) && strings.EqualFold(said[:len(begins)], begins) {
+		said = strings.TrimSpace(said[len(begins):])
+	}
+	text := "“" + strings.TrimRight(c.Conclusion.Text, ". ") + "”"
+	if said != "" {
+		text += ": " + strings.TrimRight(said, ". ")
+	}
+	text += "."
+	if c.Published == analysis.DoesNotHold && !strings.Contains(said, "own figures") {
+		text += " The figures of the source itself do not show it."
+	}
+	return saying{outcomes[c.Measured], text}
+}
+
+// publishedSheet has two lines for each technique: as published and as measured,
+// each with its share of the baseline.
+func publishedSheet(t analysis.ReplicatedTable) sheet {
+	baseline := t.Table.Baseline
+	sh := sheet{title: tableTitle(t.Table), stub: []string{"technique", ""}}
+	sc := replicatedScale(t)
+	sh.note = "Published in " + t.Table.Unit
+	if t.Table.Relative {
+		sh.note = "Published as what is above or below " + baseline
+	}
+	if sc.unit != "" && sc.unit != t.Table.Unit {
+		sh.note += ", measured in " + sc.unit
+	}
+	if baseline != "" {
+		sh.note += "; in brackets, as a share of " + baseline
+	}
+	if t.Table.Axis != "" {
+		sh.note += "; by " + t.Table.Axis
+	}
+	sh.note += "."
+	for _, c := range t.Table.Columns {
+		sh.columns = append(sh.columns, c.Label)
+	}
+	for _, network := range t.Table.Networks() {
+		published := sheetLine{names: []string{network, "published"}, native: network == baseline}
+		measured := sheetLine{names: []string{"", "measured"}, native: network == baseline}
+		for _, c := range t.Table.Columns {
+			at := slices.IndexFunc(t.Cells, func(rc analysis.ReplicatedCell) bool {
+				return rc.Published.Network == network && rc.Published.Label == c.Label
+			})
+			if at < 0 {
+				published.cells, measured.cells = append(published.cells, sheetCell{}), append(measured.cells, sheetCell{})
+				continue
+			}
+			published.cells = append(published.cells, publishedCell(t.Table, t.Cells[at]))
+			measured.cells = append(measured.cells, measuredCell(sc, t.Cells[at]))
+		}
+		sh.lines = append(sh.lines, published)
+		if slices.ContainsFunc(measured.cells, func(c sheetCell) bool { return c.class != "absent" && c.value != "" }) {
+			sh.lines = append(sh.lines, measured)
+		}
+	}
+	return sh
+}
+
+// tableTitle begins with a capital, but for a name that is written small.
+func tableTitle(t reference.Table) string {
+	if t.Tool != "" && strings.HasPrefix(t.Name, t.Tool) {
+		return t.Name
+	}
+	return capital(t.Name)
+}
+
+func replicatedScale(t analysis.ReplicatedTable) scale {
+	for _, c := range t.Cells {
+		if c.Measured != nil && c.Measured.Summary.Median > 0 {
+			return scaleFor(t.Kind, c.Measured.Summary.Median)
+		}
+	}
+	return scaleFor(t.Kind, 0)
+}
+
+func publishedCell(t reference.Table, c analysis.ReplicatedCell) sheetCell {
+	if !c.Published.Given() {
+		return sheetCell{value: "not given", class: "absent"}
+	}
+	cell := sheetCell{value: strconv.FormatFloat(c.Published.Value, 'f', -1, 64)}
+	if t.Relative {
+		cell.value = strings.Replace(cell.value, "-", "−", 1) + "%"
+		if c.Published.Value > 0 {
+			cell.value = "+" + cell.value
+		}
+	}
+	if c.PublishedRatio > 0 {
+		cell.spread = "(" + percentTo(c.PublishedRatio, shareDecimals(c.PublishedRatio)) + ")"
+	}
+	return cell
+}
+
+func measuredCell(sc scale, c analysis.ReplicatedCell) sheetCell {
+	if c.Measured == nil {
+		return sheetCell{value: "–", class: "absent"}
+	}
+	cell := sheetCell{value: sc.number(c.Measured.Summary.Median)}
+	switch {
+	case c.Ratio != nil:
+		cell.spread = "(" + percentTo(c.Ratio.Ratio, shareDecimals(c.Ratio.Ratio))
+		if c.Ratio.Level > 0 {
+			cell.spread += " ±" + percent(halfWidth(*c.Ratio))
+		}
+		cell.spread += ")"
+	default:
+		cell.spread = "(" + plusMinus(c.Measured.Summary) + ")"
+	}
+	return cell
+}
+
+// shareDecimals gives one decimal where next to nothing is left.
+func shareDecimals(share float64) int {
+	if share < 0.0995 {
+		return 1
+	}
+	return 0
+}
+
+// fewestPairs is from how many pairs on a rank correlation says anything.
+const fewestPairs = 3
+
+// correlationText says in words how alike published and measured are.
+func correlationText(t analysis.ReplicatedTable) []string {
+	var parts []string
+	for _, c := range []struct {
+		c    analysis.Correlation
+		what string
+	}{{t.Order, "techniques rank"}, {t.Shape, "figures rise and fall"}} {
+		if c.c.Known && c.c.N >= fewestPairs {
+			parts = append(parts, fmt.Sprintf("%s %s (Kendall's τ %s, %d %s)", c.what, likeness(c.c.Tau),
+				strings.Replace(strconv.FormatFloat(c.c.Tau, 'f', 2, 64), "-", "−", 1), c.c.N, plural(c.c.N, "pair")))
+		}
+	}
+	if len(parts) == 0 {
+		return nil
+	}
+	return []string{tableTitle(t.Table) + ": " + strings.Join(parts, "; ") + "."}
+}
+
+// likeness puts a rank correlation in words.
+func likeness(tau float64) string {
+	switch {
+	case tau >= 0.9:
+		return "almost exactly as published"
+	case tau >= 0.6:
+		return "mostly as published"
+	case tau >= 0.2:
+		return "only partly as published"
+	case tau > -0.2:
+		return "in no relation to the published"
+	}
+	return "rather the opposite way"
+}
+
+// skippedCells gives each reason for which published cells were not measured once.
+func skippedCells(r analysis.Replication) []absence {
+	var all []absence
+	var counts []int
+	for _, t := range r.Tables {
+		for _, c := range t.Cells {
+			if c.Skipped == "" {
+				continue
+			}
+			a := absence{network: c.Published.Network, status: "not measured", reason: c.Skipped}
+			at := slices.Index(all, a)
+			if at < 0 {
+				at = len(all)
+				all, counts = append(all, a), append(counts, 0)
+			}
+			counts[at]++
+		}
+	}
+	for i := range all {
+		all[i].counted = strconv.Itoa(counts[i]) + " " + plural(counts[i], "cell")
+	}
+	all = gathered(all)
+	for i := range all {
+		was, each := "was", ""
+		if strings.Contains(all[i].network, ", ") {
+			was, each = "were", " each"
+		}
+		all[i].status, all[i].counted = record.Status(was+" not measured in "+all[i].counted+each), ""
+	}
+	return all
+}
+
+// cellNotes says how measured cells differ from published ones, each thing once.
+func cellNotes(r analysis.Replication) []string {
+	var notes []string
+	counts := map[string]int{}
+	measured := 0
+	for _, t := range r.Tables {
+		for _, c := range t.Cells {
+			if c.Measured != nil {
+				measured++
+			}
+			for _, note := range c.Notes {
+				note = capital(strings.TrimRight(note, ". "))
+				if counts[note]++; counts[note] == 1 {
+					notes = append(notes, note)
+				}
+			}
+		}
+	}
+	for i, note := range notes {
+		if n := counts[note]; n < measured {
+			notes[i] += " (" + strconv.Itoa(n) + " " + plural(n, "cell") + ")"
+		}
+		notes[i] += "."
+	}
+	return notes
+}

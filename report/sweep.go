@@ -1,0 +1,135 @@
+package report
+
+import (
+	"slices"
+
+	"nettoll/analysis"
+	"nettoll/record"
+)
+
+// sweepSections says what each sweep shows.
+func sweepSections(f found, looks looks, n *notes) ([]section, error) {
+	var all []section
+	sweeps, inner := f.shownSweeps()
+	titles, marks := sweepTitles(sweeps), sweepMarks(sweeps, n)
+	for i, s := range sweeps {
+		sec := section{inner: inner[i], title: titles[i], meta: sweepMeta(s.Cell), sayings: sweepSummary(s), missing: sweepAbsences(s)}
+		for j, k := range kindsOfSweep(s) {
+			sheets := []sheet{sweepSheet(s, k, marks[i])}
+			if s.Matrix() && len(spots(s)) > mostFlat {
+				sheets = matrixSheets(s, k, marks[i])
+			}
+			for _, sh := range sheets {
+				sh.folded = j > 0 || sec.inner
+				sec.sheets = append(sec.sheets, sh)
+			}
+		}
+		if len(sec.sheets) == 0 {
+			sec.remarks = append(sec.remarks, "Nothing was measured.")
+		}
+		figures, err := sweepFigures(s, sec.title, looks)
+		if err != nil {
+			return nil, err
+		}
+		sec.figures = figures
+		all = append(all, sec)
+	}
+	return all, nil
+}
+
+// sweepSheet is the table of one metric.
+func sweepSheet(s analysis.Sweep, k record.Kind, marks map[string][]int) sheet {
+	columns := spots(s)
+	sc := sweepScale(s, k)
+	sh := sheet{title: capital(k.Title), stub: []string{"network"}}
+	if sc.unit != "" {
+		sh.title += ", " + sc.unit
+	}
+	sh.title += ", by " + axisTitle(s)
+	for _, at := range columns {
+		sh.columns = append(sh.columns, at.label(s))
+	}
+	for _, l := range s.Lines {
+		values := sheetLine{names: []string{l.Network}, marks: marks[l.Network], native: l.Native}
+		ratios := sheetLine{names: []string{"  vs native"}}
+		compared := false
+		for _, at := range columns {
+			row := pointAt(l, at)
+			value, ratio := sheetCell{}, sheetCell{}
+			if row == nil {
+				value = sheetCell{value: "–", class: "absent"}
+			} else if f, ok := row.Figure(k.Name); !ok {
+				value = absentCell(row)
+			} else {
+				value = figureCell(sc, f)
+				if f.Ratio != nil {
+					ratio, compared = ratioCell(*f.Ratio), true
+				}
+			}
+			values.cells, ratios.cells = append(values.cells, value), append(ratios.cells, ratio)
+		}
+		sh.lines = append(sh.lines, values)
+		if compared {
+			sh.lines = append(sh.lines, ratios)
+		}
+	}
+	return sh
+}
+
+// sweepScale takes the unit from the middle of what was measured.
+func sweepScale(s analysis.Sweep, k record.Kind) scale {
+	var values []float64
+	for _, l := range s.Lines {
+		for _, p := range l.Points {
+			if f, ok := p.Row.Figure(k.Name); ok && f.Summary.Median > 0 {
+				values = append(values, f.Summary.Median)
+			}
+		}
+	}
+	if len(values) == 0 {
+		return scaleFor(k, 0)
+	}
+	slices.Sort(values)
+	return scaleFor(k, values[len(values)*2/3])
+}
+
+// sweepSummary says of each network how its distance from native changes.
+func sweepSummary(s analysis.Sweep) []saying {
+	kinds := kindsOfSweep(s)
+	if len(kinds) == 0 || s.Matrix() || len(s.Lines) > mostSentences+1 {
+		return nil
+	}
+	var out []saying
+	for _, l := range s.Lines {
+		var first, last *analysis.Comparison
+		var from, to string
+		for _, at := range spots(s) {
+			row := pointAt(l, at)
+			if row == nil {
+				continue
+			}
+			if f, ok := row.Figure(kinds[0].Name); ok && f.Ratio != nil && f.Ratio.Level > 0 {
+				if first == nil {
+					first, from = f.Ratio, at.label(s)
+				}
+				last, to = f.Ratio, at.label(s)
+			}
+		}
+		if first == nil || from == to {
+			continue
+		}
+		out = append(out, saying{l.Network, "has " + toldShare(*first) + " of native's " + kinds[0].Title + " at " + from +
+			" and " + toldShare(*last) + " at " + to + "."})
+	}
+	return out
+}
+
+func toldShare(c analysis.Comparison) string {
+	switch {
+	case c.Verdict == analysis.Indistinguishable:
+		return "about 100% (±" + percent(halfWidth(c)) + ")"
+	case c.Ratio >= 10:
+		return factor(c.Ratio)
+	}
+	return share(c)
+}
