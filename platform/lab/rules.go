@@ -2,15 +2,10 @@ package lab
 
 import (
 	"encoding/binary"
-	"fmt"
 	"net/netip"
 
 	"nettoll/internal/nl/nft"
 )
-
-// flight is how many rules are made in one transaction: all of one has to fit
-// into the buffer of a socket.
-const flight = 25
 
 // addRules gives the host n firewall rules for each IP version in front of what it
 // receives and what it forwards. Each looks at the destination, as the rules of a
@@ -31,11 +26,6 @@ func (h *host) addRules(n int) error {
 		a4, a6 := nobody(k)
 		four.Filler(nft.To(netip.PrefixFrom(a4, a4.BitLen())), nft.Drop())
 		six.Filler(nft.To(netip.PrefixFrom(a6, a6.BitLen())), nft.Drop())
-		if k%flight == flight-1 {
-			if err := fw.Commit(); err != nil {
-				return fmt.Errorf("rule %d of %d: %w", k+1, n, err)
-			}
-		}
 	}
 	return fw.Commit()
 }

@@ -12,7 +12,7 @@ import (
 )
 
 func TestHostsHaveRulesAndMTU(t *testing.T) {
-	const rules = 1200 // more than one flight
+	const rules = 1200 // more than one message holds
 	hosts, err := lab.New().Hosts(t.Context(), platform.HostRequest{Count: 2, Rules: rules, Underlay: platform.Underlay{MTU: 9000}})
 	if err != nil {
 		t.Fatal(err)

@@ -45,6 +45,9 @@ func (t Technique) Hosts() []int {
 	return []int{1}
 }
 
+// Overflow says that neighbours beyond MaxEndpoints get bridges of their own.
+func (t Technique) Overflow() bool { return !t.macvlan }
+
 // MaxEndpoints is how many containers one host can hold; 0 is any number.
 func (t Technique) MaxEndpoints() int {
 	if t.macvlan {

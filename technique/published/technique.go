@@ -40,6 +40,9 @@ func (t Technique) About() string {
 // Hosts implements technique.Technique.
 func (Technique) Hosts() []int { return []int{1, 2} }
 
+// Overflow says that neighbours beyond MaxEndpoints get bridges of their own.
+func (Technique) Overflow() bool { return true }
+
 // MaxEndpoints is how many containers one host can hold.
 func (Technique) MaxEndpoints() int { return plumb.MaxPorts }
 

@@ -27,6 +27,9 @@ func (Technique) About() string {
 // Hosts implements technique.Technique.
 func (Technique) Hosts() []int { return []int{2} }
 
+// Overflow says that neighbours beyond MaxEndpoints get bridges of their own.
+func (Technique) Overflow() bool { return true }
+
 // MaxEndpoints is how many containers one host can hold: one port of
 // its bridge is the tunnel's.
 func (Technique) MaxEndpoints() int { return plumb.MaxPorts - 1 }

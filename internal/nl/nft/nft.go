@@ -17,13 +17,17 @@ import (
 )
 
 // Firewall is one table of the inet family (IPv4 and IPv6) in one namespace.
-// Changes are collected until Commit.
+// Changes are collected until Commit; of many rules, the first ones are in force
+// before.
 type Firewall struct {
 	ns    *os.File
 	conn  *nftables.Conn
 	table *nftables.Table
 	rules int
 	texts []*chainText
+
+	collected int   // rules since the last flush
+	err       error // of a flush before Commit
 }
 
 // chainText is what nft(8) would print of a chain.
@@ -65,10 +69,30 @@ func New(path, table string) (*Firewall, error) {
 
 // Commit brings all collected changes into force at once.
 func (f *Firewall) Commit() error {
-	if err := f.conn.Flush(); err != nil {
-		return fmt.Errorf("nft: commit table %s: %w", f.table.Name, err)
+	f.flush()
+	if f.err != nil {
+		return fmt.Errorf("nft: commit table %s: %w", f.table.Name, f.err)
 	}
 	return nil
+}
+
+// flight is how many rules are sent together. All of a flight is one message, which
+// has to fit into the buffer of a socket, and so have the kernel's answers to each.
+const flight = 20
+
+// collect makes room for another rule.
+func (f *Firewall) collect() {
+	if f.collected++; f.collected > flight {
+		f.flush()
+		f.collected = 1
+	}
+}
+
+func (f *Firewall) flush() {
+	if err := f.conn.Flush(); err != nil && f.err == nil {
+		f.err = err
+	}
+	f.collected = 0
 }
 
 // Remove deletes the table and everything in it.
@@ -138,6 +162,7 @@ func (f *Firewall) Chain(name string) Chain {
 // Rule appends a rule of matches and then a verdict. Each rule counts, as rules
 // of iptables do.
 func (c Chain) Rule(parts ...Part) Rule {
+	c.f.collect()
 	c.f.rules++
 	r := Rule{f: c.f, counter: fmt.Sprintf("rule%d", c.f.rules)}
 	c.f.conn.AddObj(&nftables.CounterObj{Table: c.f.table, Name: r.counter})
@@ -157,6 +182,7 @@ func (c Chain) Rule(parts ...Part) Rule {
 
 // Filler appends a rule that counts like any other, but cannot be asked.
 func (c Chain) Filler(match, verdict Part) {
+	c.f.collect()
 	exprs := append(append(append([]expr.Any(nil), match.exprs...), &expr.Counter{}), verdict.exprs...)
 	c.text.rules = append(c.text.rules, match.text+" counter "+verdict.text)
 	c.f.conn.AddRule(&nftables.Rule{Table: c.f.table, Chain: c.c, Exprs: exprs})
