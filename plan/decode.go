@@ -96,13 +96,30 @@ func (d *decoder) mapping(n *ast.MappingNode, path string, v reflect.Value) erro
 		if _, null := pair.Value.(*ast.NullNode); null || pair.Value == nil {
 			return d.fault(first(pair.Key), field, "has no value; write one or delete the key")
 		}
-		if err := d.value(pair.Value, field, v.Field(i)); err != nil {
+		decode := d.value
+		if v.Type().Field(i).Tag.Get("sweep") != "" {
+			decode = d.sweep
+		}
+		if err := decode(pair.Value, field, v.Field(i)); err != nil {
 			return err
 		}
 	}
-	if path != "" && lines["name"] == 0 {
+	if _, named := v.Interface().(Workload); named && lines["name"] == 0 {
 		return d.fault(first(n), path, "has no name; write for example name: tcp_rr")
 	}
+	return nil
+}
+
+// sweep decodes a value, or a list of values that are measured in turn.
+func (d *decoder) sweep(n ast.Node, path string, v reflect.Value) error {
+	if _, ok := n.(*ast.SequenceNode); ok {
+		return d.value(n, path, v)
+	}
+	one := reflect.MakeSlice(v.Type(), 1, 1)
+	if err := d.value(n, path, one.Index(0)); err != nil {
+		return err
+	}
+	v.Set(one)
 	return nil
 }
 
@@ -155,6 +172,26 @@ func (d *decoder) value(n ast.Node, path string, v reflect.Value) error {
 			return d.fault(tk, path, "must be a whole number from 0 to 2^64-1, is %s; write digits only", describe(n))
 		}
 		*p = number
+	case *float64:
+		text, _ := scalar(n)
+		number, ok := decimal(text, 0)
+		if _, quoted := plainText(n); !ok || quoted {
+			return d.fault(tk, path, "must be a number, is %s; write for example 0.139", describe(n))
+		}
+		*p = number
+	case **Published:
+		*p = new(Published)
+		m, ok := n.(*ast.MappingNode)
+		if !ok {
+			return d.fault(tk, path, "must be a mapping, is %s; write for example {duration: 5s, rounds: 10}", describe(n))
+		}
+		return d.mapping(m, path, v.Elem())
+	case *Skip:
+		m, ok := n.(*ast.MappingNode)
+		if !ok {
+			return d.fault(tk, path, "must be a mapping, is %s; write for example {network: ovs, reason: it is not a technique yet}", describe(n))
+		}
+		return d.mapping(m, path, v)
 	case *Workload:
 		if name, ok := plainText(n); ok {
 			p.Name = name

@@ -14,15 +14,19 @@ var suites embed.FS
 // DefaultSuite is the embedded suite that runs when none is named.
 const DefaultSuite = "quick"
 
-// Names lists the embedded suites, the default one first.
+// fullSuite is the embedded suite that measures everything.
+const fullSuite = "full"
+
+// Names lists the embedded suites: the default one, the full one, then those of
+// published measurements.
 func Names() []string {
-	names := []string{DefaultSuite}
+	names := []string{DefaultSuite, fullSuite}
 	files, err := suites.ReadDir("suites")
 	if err != nil {
 		return names
 	}
 	for _, f := range files {
-		if name := strings.TrimSuffix(f.Name(), ".yaml"); name != DefaultSuite {
+		if name := strings.TrimSuffix(f.Name(), ".yaml"); !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}

@@ -10,8 +10,13 @@ import (
 
 // Time beside warm-up and window that an estimate assumes.
 const (
-	TrialOverhead = 20 * time.Millisecond // starting, connecting and reading counters
-	VisitOverhead = 30 * time.Millisecond // building a network and taking it down
+	TrialOverhead = 15 * time.Millisecond // starting, connecting and reading counters
+	PairOverhead  = 5 * time.Millisecond  // more for each client process
+	VisitOverhead = 17 * time.Millisecond // building a network and taking it down
+	// ContainerOverhead is more for each container of a network, AgentOverhead for
+	// each client process in it.
+	ContainerOverhead = 1500 * time.Microsecond
+	AgentOverhead     = 10 * time.Millisecond
 )
 
 // Forecast says how long a run would take.
@@ -26,11 +31,25 @@ type Forecast struct {
 	Bounded   bool // the time budget is what bounds Max
 }
 
-// Estimate says how long measuring the cells takes. No round begins that would end
-// after the budget, but for the first.
-func Estimate(cells []record.Cell, set record.Settings) Forecast {
-	f := Forecast{Cells: len(cells), Visits: len(group(cells)), MinRounds: set.MinRounds, MaxRounds: set.MaxRounds}
-	round := float64(f.Cells)*(set.Warmup+set.Duration+TrialOverhead.Seconds()) + float64(f.Visits)*VisitOverhead.Seconds()
+// Estimate says how long measuring the cells takes with the tools. No round begins
+// that would end after the budget, but for the first.
+func Estimate(cells []record.Cell, set record.Settings, tools []Tool) Forecast {
+	visits := group(cells)
+	f := Forecast{Cells: len(cells), Visits: len(visits), MinRounds: set.MinRounds, MaxRounds: set.MaxRounds}
+	byName := make(map[string]Tool)
+	for _, t := range tools {
+		byName[t.Name] = t
+	}
+	round := 0.0
+	for _, v := range visits {
+		containers := v.Servers + v.Clients + v.Neighbours
+		round += VisitOverhead.Seconds() + float64(containers)*ContainerOverhead.Seconds() + float64(v.Pairs())*AgentOverhead.Seconds()
+		for _, c := range v.Cells {
+			t := byName[c.Tool]
+			round += t.whole(set.Warmup) + t.whole(max(set.Duration, t.MinDuration.Seconds())) + t.Lead.Seconds() +
+				TrialOverhead.Seconds() + float64(c.Pairs())*PairOverhead.Seconds()
+		}
+	}
 	if set.Budget > 0 && round > 0 {
 		begun := max(1, math.Floor(set.Budget/round))
 		if begun < float64(f.MaxRounds) {
@@ -44,9 +63,18 @@ func Estimate(cells []record.Cell, set record.Settings) Forecast {
 	return f
 }
 
+// whole rounds seconds up to the tool's step.
+func (t Tool) whole(s float64) float64 {
+	if step := t.Step.Seconds(); step > 0 {
+		return math.Ceil(s/step) * step
+	}
+	return s
+}
+
 // Assumes says what the estimate takes for granted.
 func (Forecast) Assumes() string {
-	return fmt.Sprintf("assuming %s beside warm-up and window for each trial, and %s for building a network", TrialOverhead, VisitOverhead)
+	return fmt.Sprintf("assuming %s and %s a client beside warm-up and window of each trial, and %s, %s a container and %s a client for building a network",
+		TrialOverhead, PairOverhead, VisitOverhead, ContainerOverhead, AgentOverhead)
 }
 
 // seconds is a duration; what is too long for one is the longest.

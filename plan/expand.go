@@ -14,7 +14,8 @@ import (
 const MaxCells = 10_000
 
 // Expand gives the cells of a suite: every network on every number of hosts that
-// it makes sense on, with every IP version, tool, workload and placement. The
+// it makes sense on, with every IP version, topology, underlay and other condition,
+// tool, workload and placement. The
 // cells of one scenario stand together, the native one first, whether it was
 // asked for or not, then the networks as the suite names them.
 //
@@ -26,7 +27,7 @@ func Expand(s Suite, known Known) ([]record.Cell, error) {
 	if err != nil {
 		return nil, err
 	}
-	return cells, s.checkBudget(cells)
+	return cells, s.checkBudget(cells, known.Tools)
 }
 
 // SelfCheck gives the cells that tell whether the measurement is sound: the
@@ -45,11 +46,11 @@ func SelfCheck(s Suite, known Known) ([]record.Cell, error) {
 			}
 		}
 	}
-	return twins, s.checkBudget(twins)
+	return twins, s.checkBudget(twins, known.Tools)
 }
 
-func (s Suite) checkBudget(cells []record.Cell) error {
-	round := Estimate(cells, Settings(s)).Round
+func (s Suite) checkBudget(cells []record.Cell, tools []Tool) error {
+	round := Estimate(cells, Settings(s), tools).Round
 	if s.TimeBudget > 0 && s.TimeBudget < round {
 		return s.fault("time_budget", "%s is less than one round of %d cells takes, about %s; write more, or measure less",
 			s.TimeBudget, len(cells), round.Round(time.Millisecond))
@@ -73,10 +74,29 @@ func (s Suite) expand(known Known) ([]record.Cell, error) {
 	if err != nil {
 		return nil, err
 	}
+	topologies, err := s.topologies()
+	if err != nil {
+		return nil, err
+	}
+	conditions, _, err := s.conditions(known)
+	if err != nil {
+		return nil, err
+	}
 	families, placements := once(s.Families), once(s.Placements)
-	n := len(hosts) * len(families) * len(drives) * len(placements) * (len(nets) + 1)
+	n := 1
+	for _, length := range []int{len(hosts), len(families), len(drives), len(placements), len(nets) + 1, len(topologies), len(conditions)} {
+		if n *= length; n > MaxCells*MaxCells {
+			break
+		}
+	}
 	if n > MaxCells {
 		return nil, s.fault("networks", "the suite has up to %d cells; name fewer networks, workloads or placements: %d is the limit", n, MaxCells)
+	}
+	if err := s.checkEndpoints(nets, fits, topologies); err != nil {
+		return nil, err
+	}
+	if err := s.checkFiles(known, topologies, drives); err != nil {
+		return nil, err
 	}
 	var cells []record.Cell
 	for _, h := range hosts {
@@ -90,15 +110,12 @@ func (s Suite) expand(known Known) ([]record.Cell, error) {
 			if len(names) == 1 {
 				continue
 			}
-			for _, d := range drives {
-				for _, p := range placements {
-					for _, name := range once(names) {
-						cells = append(cells, record.Cell{
-							Network: name, Hosts: h, Family: f, Servers: s.Servers, Clients: s.Clients,
-							Tool: d.tool, Workload: d.workload.Name, Options: d.workload.Options(),
-							Placement: p, Underlay: s.Underlay.String(),
-						})
-					}
+			names = once(names)
+			for _, t := range topologies {
+				for _, c := range conditions {
+					cell := s.cell(t, c)
+					cell.Hosts, cell.Family = h, f
+					cells = append(cells, across(cell, drives, placements, names)...)
 				}
 			}
 		}
@@ -107,6 +124,36 @@ func (s Suite) expand(known Known) ([]record.Cell, error) {
 		return nil, s.fault("networks", "no technique makes sense on %s; change hosts, or leave it out", hostCount(s.Hosts))
 	}
 	return cells, nil
+}
+
+// cell has what all cells of a topology under the same conditions have in common.
+func (s Suite) cell(t Topology, c conditions) record.Cell {
+	cell := record.Cell{
+		Servers: t.Servers, Clients: t.Clients, Processes: t.Processes, Neighbours: c.neighbours,
+		Underlay: c.underlay, MTU: c.mtu, Rules: c.rules, Offload: c.offload, Normalize: s.Normalize,
+	}
+	if cell.Processes == 1 {
+		cell.Processes = 0
+	}
+	return cell
+}
+
+// across gives the cell every workload and placement, and each of these every
+// network.
+func across(cell record.Cell, drives []drive, placements, networks []string) []record.Cell {
+	var cells []record.Cell
+	for _, d := range drives {
+		if !d.speaks(cell.Family) {
+			continue
+		}
+		cell.Tool, cell.Workload, cell.Options = d.tool, d.workload, d.options
+		for _, cell.Placement = range placements {
+			for _, cell.Network = range networks {
+				cells = append(cells, cell)
+			}
+		}
+	}
+	return cells
 }
 
 // fit gives the numbers of hosts that each network is measured on, and all of
@@ -127,11 +174,6 @@ func (s Suite) fit(nets []network) (fits [][]int, hosts []int, err error) {
 			return nil, nil, s.fault(net.field, "%s carries IPv%s only; add it to families, or leave %s out",
 				net.name, list(net.technique.Families), net.name)
 		}
-		for _, h := range fit {
-			if err := s.checkEndpoints(net, h); err != nil {
-				return nil, nil, err
-			}
-		}
 		fits = append(fits, fit)
 		hosts = append(hosts, fit...)
 	}
@@ -140,24 +182,6 @@ func (s Suite) fit(nets []network) (fits [][]int, hosts []int, err error) {
 		return fits, slices.Compact(hosts), nil
 	}
 	return fits, once(s.Hosts), nil
-}
-
-// checkEndpoints refuses more endpoints than the busiest host can hold. With one
-// host, servers and clients share it.
-func (s Suite) checkEndpoints(net network, hosts int) error {
-	busiest := max(s.Servers, s.Clients)
-	if hosts == 1 {
-		busiest = s.Servers + s.Clients
-	}
-	limit := MaxEndpoints
-	if e := net.technique.Endpoints; e > 0 {
-		limit = min(limit, e)
-	}
-	if busiest > limit {
-		return s.faultOfEither("clients", "servers", "one host would hold %d servers and clients, %s takes %d there; write fewer, or leave %s out",
-			busiest, net.name, limit, net.name)
-	}
-	return nil
 }
 
 func hostCount(numbers []int) string {

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"slices"
 	"testing"
 	"time"
 
@@ -25,12 +24,20 @@ func drivers() Known {
 			{Name: "published", Hosts: []int{1, 2}, Endpoints: BridgePorts},
 			{Name: "routed", Hosts: []int{2}, Endpoints: BridgePorts},
 			{Name: "vxlan", Hosts: []int{2}, Endpoints: BridgePorts - 1},
+			{Name: "overflowing", Hosts: []int{1}, Endpoints: BridgePorts, Overflow: true, Platforms: []string{"lab"}},
 			{Name: "four", Hosts: []int{2}, Families: []int{4}},
 			{Name: "pod", Hosts: []int{1, 2}, Platforms: []string{"kube"}},
 		},
+		Instances: []Instance{
+			{Provider: "aws", Name: "m4.10xlarge", Price: 2.78, Network: "10 Gbit/s", Rate: 10e9},
+			{Provider: "azure", Name: "D1", Price: 0.084, Network: "unknown"},
+		},
 		Tools: []Tool{
 			{Name: "engine", Drives: drives("tcp_stream", "tcp_rr")},
-			{Name: "qperf", Drives: drives("tcp_rr", "tcp_crr")},
+			{Name: "qperf", Drives: []Drive{
+				{Workload: "tcp_rr", Options: []string{"request-size"}, IPv4Only: true}, {Workload: "tcp_crr"},
+			}},
+			{Name: "missing", Drives: []Drive{{Workload: "tcp_rr"}}, Missing: func() string { return "not installed" }},
 		},
 	}
 }
@@ -119,8 +126,8 @@ func TestExpand(t *testing.T) {
 			"host/hosts=1/ipv4/1x1/engine:tcp_rr/distinct",
 		}},
 		{"everything else", func(s *Suite) {
-			s.Networks, s.Servers, s.Clients = []string{"host"}, 2, 3
-			s.Underlay = Underlay{Rate: 1e9}
+			s.Networks, s.Servers, s.Clients = []string{"host"}, []int{2}, []int{3}
+			s.Underlay = []Underlay{{Rate: 1e9}}
 			s.Placements = []string{"same", "free"}
 			s.Workloads = []Workload{{Name: "tcp_stream", Window: 4096}, {Name: "tcp_stream", Streams: 4}}
 		}, []string{
@@ -129,7 +136,85 @@ func TestExpand(t *testing.T) {
 			"host/hosts=1/ipv4/2x3/engine:tcp_stream/P=4/same/underlay=rate=1gbit",
 			"host/hosts=1/ipv4/2x3/engine:tcp_stream/P=4/free/underlay=rate=1gbit",
 		}},
-		{"a bridge that is full", func(s *Suite) { s.Networks, s.Servers, s.Clients = []string{"bridge"}, 511, 512 }, []string{
+		{"numbers cross, and fewer clients than servers are left out", func(s *Suite) {
+			s.Servers, s.Clients, s.Processes = []int{1, 2}, []int{1, 4, 4}, []int{1, 16}
+		}, []string{
+			"host/hosts=1/ipv4/1x1/engine:tcp_rr/distinct",
+			"host/hosts=1/ipv4/1x1/engine:tcp_rr/distinct/processes=16",
+			"host/hosts=1/ipv4/1x4/engine:tcp_rr/distinct",
+			"host/hosts=1/ipv4/1x4/engine:tcp_rr/distinct/processes=16",
+			"host/hosts=1/ipv4/2x4/engine:tcp_rr/distinct",
+			"host/hosts=1/ipv4/2x4/engine:tcp_rr/distinct/processes=16",
+		}},
+		{"topologies", func(s *Suite) {
+			s.Topologies = []Topology{{2, 2, 1}, {1, 4, 16}, {2, 2, 1}}
+			s.Networks = []string{"veth"}
+		}, []string{
+			"host/hosts=1/ipv4/2x2/engine:tcp_rr/distinct",
+			"veth/hosts=1/ipv4/2x2/engine:tcp_rr/distinct",
+			"host/hosts=1/ipv4/1x4/engine:tcp_rr/distinct/processes=16",
+			"veth/hosts=1/ipv4/1x4/engine:tcp_rr/distinct/processes=16",
+		}},
+		{"conditions cross", func(s *Suite) {
+			s.MTU, s.Rules, s.Neighbours, s.Offload, s.Normalize = []int{1500, 9000}, []int{0, 10}, []int{0}, []string{"on", "off"}, true
+		}, []string{
+			"host/hosts=1/ipv4/1x1/engine:tcp_rr/distinct/normalize=1",
+			"host/hosts=1/ipv4/1x1/engine:tcp_rr/distinct/offload=off/normalize=1",
+			"host/hosts=1/ipv4/1x1/engine:tcp_rr/distinct/rules=10/normalize=1",
+			"host/hosts=1/ipv4/1x1/engine:tcp_rr/distinct/rules=10/offload=off/normalize=1",
+			"host/hosts=1/ipv4/1x1/engine:tcp_rr/distinct/mtu=9000/normalize=1",
+			"host/hosts=1/ipv4/1x1/engine:tcp_rr/distinct/mtu=9000/offload=off/normalize=1",
+			"host/hosts=1/ipv4/1x1/engine:tcp_rr/distinct/rules=10/mtu=9000/normalize=1",
+			"host/hosts=1/ipv4/1x1/engine:tcp_rr/distinct/rules=10/mtu=9000/offload=off/normalize=1",
+		}},
+		{"underlays", func(s *Suite) {
+			s.Underlay = []Underlay{
+				{}, {Rate: 1e9}, {Instance: "M4.10xlarge"}, {Instance: "D1"}, {Instance: "D1", Rate: 1e8},
+				{Instance: "mine", Rate: 1e7}, {Instance: "m4.10xlarge", Rate: 10e9}, {Instance: "m4.10xlarge", Delay: time.Millisecond},
+			}
+		}, []string{
+			"host/hosts=1/ipv4/1x1/engine:tcp_rr/distinct",
+			"host/hosts=1/ipv4/1x1/engine:tcp_rr/distinct/underlay=rate=1gbit",
+			"host/hosts=1/ipv4/1x1/engine:tcp_rr/distinct/underlay=m4.10xlarge:rate=10gbit",
+			"host/hosts=1/ipv4/1x1/engine:tcp_rr/distinct/underlay=D1:rate=100mbit",
+			"host/hosts=1/ipv4/1x1/engine:tcp_rr/distinct/underlay=mine:rate=10mbit",
+			"host/hosts=1/ipv4/1x1/engine:tcp_rr/distinct/underlay=m4.10xlarge:rate=10gbit,delay=1ms",
+		}},
+		{"all tools that honour the options", func(s *Suite) {
+			s.Tools = []string{"all"}
+			s.Workloads = []Workload{{Name: "tcp_rr"}, {Name: "tcp_rr", Streams: 2}}
+		}, []string{
+			"host/hosts=1/ipv4/1x1/engine:tcp_rr/distinct",
+			"host/hosts=1/ipv4/1x1/engine:tcp_rr/P=2/distinct",
+			"host/hosts=1/ipv4/1x1/qperf:tcp_rr/distinct",
+			"host/hosts=1/ipv4/1x1/missing:tcp_rr/distinct",
+		}},
+		{"all tools of a family", func(s *Suite) { s.Tools, s.Families = []string{"all"}, []int{6, 4} }, []string{
+			"host/hosts=1/ipv6/1x1/engine:tcp_rr/distinct",
+			"host/hosts=1/ipv6/1x1/missing:tcp_rr/distinct",
+			"host/hosts=1/ipv4/1x1/engine:tcp_rr/distinct",
+			"host/hosts=1/ipv4/1x1/qperf:tcp_rr/distinct",
+			"host/hosts=1/ipv4/1x1/missing:tcp_rr/distinct",
+		}},
+		{"the first tool that is there", func(s *Suite) { s.Tools = []string{"missing|qperf|engine"} }, []string{
+			"host/hosts=1/ipv4/1x1/qperf:tcp_rr/distinct",
+		}},
+		{"a tool that is missing", func(s *Suite) { s.Tools = []string{"missing", "engine"} }, []string{
+			"host/hosts=1/ipv4/1x1/missing:tcp_rr/distinct",
+			"host/hosts=1/ipv4/1x1/engine:tcp_rr/distinct",
+		}},
+		{"tools of a workload", func(s *Suite) {
+			s.Workloads = []Workload{{Name: "tcp_rr", Tools: []string{"qperf", "engine"}}, {Name: "tcp_stream"}}
+		}, []string{
+			"host/hosts=1/ipv4/1x1/engine:tcp_rr/distinct",
+			"host/hosts=1/ipv4/1x1/engine:tcp_stream/distinct",
+			"host/hosts=1/ipv4/1x1/qperf:tcp_rr/distinct",
+		}},
+		{"neighbours that overflow", func(s *Suite) { s.Networks, s.Neighbours = []string{"overflowing"}, []int{4090} }, []string{
+			"host/hosts=1/ipv4/1x1/engine:tcp_rr/distinct/neighbours=4090",
+			"overflowing/hosts=1/ipv4/1x1/engine:tcp_rr/distinct/neighbours=4090",
+		}},
+		{"a bridge that is full", func(s *Suite) { s.Networks, s.Servers, s.Clients = []string{"bridge"}, []int{511}, []int{512} }, []string{
 			"host/hosts=1/ipv4/511x512/engine:tcp_rr/distinct",
 			"bridge/hosts=1/ipv4/511x512/engine:tcp_rr/distinct",
 		}},
@@ -166,9 +251,48 @@ func TestExpandErrors(t *testing.T) {
 		{"hosts", func(s *Suite) { s.Networks, s.Hosts = []string{"macvlan", "vxlan"}, []int{1} }, `networks[1]: vxlan makes sense on 2 hosts, asked for is 1; change hosts, or leave vxlan out`, "--networks"},
 		{"hosts of all", func(s *Suite) { s.Networks, s.Hosts = []string{"all"}, []int{3, 4} }, `networks: no technique makes sense on 3 or 4 hosts; change hosts, or leave it out`, "--networks"},
 		{"family", func(s *Suite) { s.Networks, s.Families = []string{"four"}, []int{6} }, `networks[0]: four carries IPv4 only; add it to families, or leave four out`, "--networks"},
-		{"ports of a bridge", func(s *Suite) { s.Networks, s.Servers, s.Clients = []string{"bridge"}, 512, 512 }, `clients: one host would hold 1024 servers and clients, bridge takes 1023 there; write fewer, or leave bridge out`, "--clients"},
-		{"ports of a bridge of two hosts", func(s *Suite) { s.Networks, s.Servers, s.Clients = []string{"vxlan"}, 1, 1023 }, `clients: one host would hold 1023 servers and clients, vxlan takes 1022 there; write fewer, or leave vxlan out`, "--clients"},
-		{"addresses", func(s *Suite) { s.Networks, s.Clients = []string{"sharedns"}, 4092 }, `clients: one host would hold 4093 servers and clients, sharedns takes 4092 there; write fewer, or leave sharedns out`, "--clients"},
+		{"ports of a bridge", func(s *Suite) { s.Networks, s.Servers, s.Clients = []string{"bridge"}, []int{512}, []int{512} }, `clients: one host would hold 1024 servers and clients, bridge takes 1023 there; write fewer, or leave bridge out`, "--clients"},
+		{"ports of a bridge of two hosts", func(s *Suite) { s.Networks, s.Servers, s.Clients = []string{"vxlan"}, []int{1}, []int{1023} }, `clients: one host would hold 1023 servers and clients, vxlan takes 1022 there; write fewer, or leave vxlan out`, "--clients"},
+		{"addresses", func(s *Suite) { s.Networks, s.Clients = []string{"sharedns"}, []int{4092} }, `clients: one host would hold 4093 servers and clients, sharedns takes 4092 there; write fewer, or leave sharedns out`, "--clients"},
+		{"neighbours of a bridge", func(s *Suite) { s.Networks, s.Neighbours = []string{"bridge"}, []int{0, 1021, 1022} }, `neighbours: one host would hold 1024 servers, clients and neighbours, bridge takes 1023 there; write fewer, or leave bridge out`, "--neighbours"},
+		{"addresses of neighbours", func(s *Suite) { s.Networks, s.Neighbours = []string{"overflowing"}, []int{4091} }, `neighbours: one host would hold 4093 servers, clients and neighbours, overflowing takes 4092 there; write fewer, or leave overflowing out`, "--neighbours"},
+		{"clients that do not overflow", func(s *Suite) { s.Networks, s.Clients, s.Neighbours = []string{"overflowing"}, []int{1023}, []int{5} }, `clients: one host would hold 1024 servers and clients, overflowing takes 1023 there; write fewer, or leave overflowing out`, "--clients"},
+		{"too many of a topology", func(s *Suite) { s.Networks, s.Topologies = []string{"bridge"}, []Topology{{1, 1, 1}, {500, 524, 1}} }, `topologies[1]: one host would hold 1024 servers and clients, bridge takes 1023 there; write fewer, or leave bridge out`, "--topologies"},
+		{"clients", func(s *Suite) { s.Clients = []int{1, 0} }, `clients[1]: 0 clients are not possible; write a number from 1 to 4092`, "--clients"},
+		{"processes", func(s *Suite) { s.Processes = []int{0} }, `processes: 0 processes are not possible; write a number from 1 to 6379`, "--processes"},
+		{"ports of clients", func(s *Suite) { s.Servers, s.Clients = []int{1000}, []int{4000} }, `clients: the servers of 1000x4000 need 16000 ports, there are 12767 from 20001 on; write fewer clients or processes`, "--clients"},
+		{"ports of processes", func(s *Suite) { s.Clients, s.Processes = []int{2}, []int{3189, 3190} }, `processes: the servers of 1x2x3190 need 12768 ports, there are 12767 from 20001 on; write fewer clients or processes`, "--processes"},
+		{"no clients for any", func(s *Suite) { s.Servers, s.Clients = []int{4, 8}, []int{2, 3} }, `servers: 2 of 4 servers would have no client; write at least as many clients as servers`, "--servers"},
+		{"a topology without clients", func(s *Suite) { s.Topologies = []Topology{{1, 1, 1}, {4, 2, 1}} }, `topologies[1]: 4x2: 2 of 4 servers would have no client; write at least as many clients as servers`, "--topologies"},
+		{"a topology of none", func(s *Suite) { s.Topologies = []Topology{{0, 2, 1}} }, `topologies: 0 servers are not possible; write a number from 1 to 1595`, "--topologies"},
+		{"topologies and clients", func(s *Suite) { s.Topologies, s.Clients = []Topology{{1, 1, 1}}, []int{1} }, `topologies: clients and topologies contradict each other; leave one out`, "--topologies"},
+		{"MTU", func(s *Suite) { s.MTU = []int{575} }, `mtu: 575 bytes are not a possible MTU; write a number from 576 to 65535`, "--mtu"},
+		{"MTU of IPv6", func(s *Suite) { s.MTU, s.Families = []int{1500, 1000}, []int{4, 6} }, `mtu[1]: 1000 bytes are not a possible MTU with IPv6; write a number from 1280 to 65535`, "--mtu"},
+		{"rules", func(s *Suite) { s.Rules = []int{-1} }, `rules: -1 rules are not possible; write a number from 0 to 100000`, "--rules"},
+		{"offload", func(s *Suite) { s.Offload = []string{"of"} }, `offload: "of" is not possible; write on or off`, "--offload"},
+		{"instance", func(s *Suite) { s.Underlay = []Underlay{{Instance: "m4.10xlrge"}} }, `underlay: unknown instance "m4.10xlrge"; did you mean "m4.10xlarge"? nettoll list instances shows all, or write its rate, such as m4.10xlrge:rate=1gbit`, "--underlay"},
+		{"instance of no rate", func(s *Suite) { s.Underlay = []Underlay{{Instance: "d1"}} }, `underlay: the network of D1 is advertised as "unknown", which is no rate; write the one it has, such as D1:rate=1gbit`, "--underlay"},
+		{"instances of no rate", func(s *Suite) { s.Underlay = []Underlay{{Instance: "d1"}, {Instance: "D1"}} }, `underlay: the network of D1 is advertised as "unknown", which is no rate; write the one it has, such as D1:rate=1gbit`, "--underlay"},
+		{"option of a tool", func(s *Suite) {
+			s.Tools, s.Workloads = []string{"engine", "qperf"}, []Workload{{Name: "tcp_rr", Streams: 4}}
+		}, `tools[1]: qperf does not honour streams on tcp_rr; engine can; name one that can, or leave the option out`, "--tools"},
+		{"option of the only tool", func(s *Suite) {
+			s.Tools, s.Workloads = []string{"qperf"}, []Workload{{Name: "tcp_crr", RequestSize: 4}}
+		}, `tools[0]: qperf does not honour request-size on tcp_crr; no tool does; leave the option out`, "--tools"},
+		{"option of no tool", func(s *Suite) { s.Tools, s.Workloads = []string{"all"}, []Workload{{Name: "tcp_crr", RequestSize: 4}} }, `workloads[0]: no tool drives tcp_crr with request-size; leave options out`, "--workloads"},
+		{"tool of a workload", func(s *Suite) { s.Workloads = []Workload{{Name: "tcp_rr", Tools: []string{"qprf"}}} }, `workloads[0].tools[0]: unknown tool "qprf"; did you mean "qperf"? nettoll list tools shows all`, "--tools"},
+		{"one of several tools", func(s *Suite) { s.Tools = []string{"engin|qperf"} }, `tools[0]: unknown tool "engin"; did you mean "engine"? nettoll list tools shows all`, "--tools"},
+		{"family of a tool", func(s *Suite) { s.Tools, s.Families = []string{"qperf"}, []int{6} }, `tools[0]: qperf drives tcp_rr over IPv4 only; add 4 to families, or leave qperf out`, "--tools"},
+		{"price of nothing", func(s *Suite) { s.Price = 2 }, `price: is that of no machine; name its type by instance`, "--price"},
+		{"skip without reason", func(s *Suite) { s.Skips = []Skip{{Network: "ovs"}} }, `skips[0]: gives no reason; write for example reason: it is not a technique yet`, "--skips"},
+		{"as published", func(s *Suite) { s.AsPublished = &Published{Rounds: -1} }, `min_rounds: -1 rounds are not possible; write a number from 1 to 10000`, "--min-rounds"},
+		{"too many topologies", func(s *Suite) {
+			for i := range 101 {
+				s.Clients, s.Processes = append(s.Clients, i+1), append(s.Processes, i+1)
+			}
+			s.Processes = s.Processes[:60]
+			s.Neighbours = s.Clients
+		}, `networks: the suite has up to 1224120 cells; name fewer networks, workloads or placements: 10000 is the limit`, "--networks"},
 		{"budget", func(s *Suite) {
 			s.Networks, s.Duration, s.Warmup, s.TimeBudget = []string{"bridge", "veth"}, time.Second, 0, 3*time.Second
 		}, `time_budget: 3s is less than one round of 3 cells takes, about 3.15s; write more, or measure less`, "--time-budget"},
@@ -177,7 +301,7 @@ func TestExpandErrors(t *testing.T) {
 			for i := range 1000 {
 				s.Workloads = append(s.Workloads, Workload{Name: "tcp_rr", RequestSize: Size(i + 1)})
 			}
-		}, `networks: the suite has up to 24000 cells; name fewer networks, workloads or placements: 10000 is the limit`, "--networks"},
+		}, `networks: the suite has up to 26000 cells; name fewer networks, workloads or placements: 10000 is the limit`, "--networks"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := with("host")
@@ -217,34 +341,5 @@ func TestSelfCheck(t *testing.T) {
 	}
 	if _, err := SelfCheck(with("nothing"), drivers()); err == nil {
 		t.Error("an unknown technique is no error")
-	}
-}
-
-func TestEmbedded(t *testing.T) {
-	if names := Names(); !slices.Equal(names, []string{"quick", "full"}) {
-		t.Errorf("names are %v", names)
-	}
-	for _, name := range Names() {
-		t.Run(name, func(t *testing.T) {
-			s, err := Embedded(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if s.Name != name || s.About == "" {
-				t.Errorf("name is %q, about %q", s.Name, s.About)
-			}
-			cells, err := Expand(s, drivers())
-			if err != nil {
-				t.Fatal(err)
-			}
-			f := Estimate(cells, Settings(s))
-			if need := f.Round * time.Duration(s.MinRounds); s.TimeBudget == 0 || need > s.TimeBudget {
-				t.Errorf("%d rounds of %d cells take %s, the budget is %s", s.MinRounds, f.Cells, need, s.TimeBudget)
-			}
-		})
-	}
-	_, err := Embedded("quik")
-	if want := `unknown suite "quik"; did you mean "quick"? nettoll list suites shows all`; err == nil || err.Error() != want {
-		t.Errorf("got  %v\nwant %s", err, want)
 	}
 }

@@ -32,6 +32,7 @@ func (e *FieldError) Flag() string {
 		name = list
 	}
 	name, _, _ = strings.Cut(name, "[")
+	name, _, _ = strings.Cut(name, ".")
 	if name == "" {
 		return ""
 	}
@@ -47,6 +48,9 @@ func (s Suite) written(field string) bool {
 // fault is a fault of a field, at the place where the field was written.
 func (s Suite) fault(field, format string, args ...any) error {
 	e := &FieldError{At: s.at[field], Field: field, Text: fmt.Sprintf(format, args...)}
+	if base, _, ok := strings.Cut(field, "["); ok && e.At == "" {
+		e.At = s.at[base]
+	}
 	if e.At == "" && s.file != "" {
 		e.At = s.file + ":1:1"
 	}

@@ -20,6 +20,8 @@ func FuzzLoad(f *testing.F) {
 	}
 	for _, text := range []string{
 		"networks: [bridge, 'docker:bridge']\nworkloads:\n- {name: tcp_rr, streams: 2}\n- name: tcp_stream\n  window: 1M\n",
+		"networks: [all]\ntopologies: [1x1, 2x4x16]\nunderlay: [none, m4.10xlarge, 'D1:rate=1gbit']\nrules: [0, 10]\noffload: off\ntools: all\n",
+		"networks: [veth]\nclients: [1, 2]\nprocesses: 4\nmtu: [1500, 9000]\nskips: [{network: x, reason: y}]\nas_published: {rounds: 1}\n",
 		"networks: [all]\nunderlay: rate=1gbit,delay=1ms\nservers: 2\nclients: 4000\n",
 		"a: &a [x]\nb: *a\n", "? a\n: b\n", "- - - -\n", "{[", "|\n  x\n", "\"\\x\"", "---\n...\n", "%TAG ! x\n", "networks: !!a\n",
 	} {
@@ -56,7 +58,7 @@ func FuzzLoad(f *testing.F) {
 }
 
 func FuzzUnderlay(f *testing.F) {
-	for _, text := range []string{"", "rate=1gbit,delay=1ms", "rate=1.5mibps", "delay=10us", "rate=,delay="} {
+	for _, text := range []string{"", "rate=1gbit,delay=1ms", "rate=1.5mibps", "delay=10us", "rate=,delay=", "m4.10xlarge", "A0:rate=5mbit", "none:delay=1ms"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -67,6 +69,65 @@ func FuzzUnderlay(f *testing.F) {
 		again, err := ParseUnderlay(u.String())
 		if err != nil || again != u {
 			t.Fatalf("%q is %+v, written %q, read again %+v, %v", text, u, u, again, err)
+		}
+	})
+}
+
+// FuzzUnderlays shows that a list is that of its parts.
+func FuzzUnderlays(f *testing.F) {
+	for _, text := range []string{"", "rate=1gbit,delay=1ms,rate=2gbit", "m4.large,none,A0:rate=5mbit,delay=1ms", "a,,b", "a:,="} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		all, err := ParseUnderlays(text)
+		if err != nil {
+			return
+		}
+		var texts []string
+		for _, u := range all {
+			if u == (Underlay{}) {
+				texts = append(texts, unshaped)
+			} else {
+				texts = append(texts, u.String())
+			}
+		}
+		joined := strings.Join(texts, ",")
+		again, err := ParseUnderlays(joined)
+		if err != nil || len(again) < 1 {
+			t.Fatalf("%q is read as %q, which is refused: %v", text, joined, err)
+		}
+	})
+}
+
+func FuzzTopology(f *testing.F) {
+	for _, text := range []string{"1x1", "1x4x16", "0x10", "1X2×3", "x", "1x-1"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		p, err := ParseTopology(text)
+		if err != nil {
+			if strings.ContainsAny(err.Error(), "\n\r") {
+				t.Fatalf("%q", err)
+			}
+			return
+		}
+		if again, err := ParseTopology(p.String()); err != nil || again != p {
+			t.Fatalf("%q is %+v, written %q, read again %+v, %v", text, p, p, again, err)
+		}
+	})
+}
+
+func FuzzBitRate(f *testing.F) {
+	for _, text := range []string{"1G", "1.5m", "0", "400G", "1e3", "T"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		b, err := ParseBitRate(text)
+		if err != nil {
+			return
+		}
+		if again, err := ParseBitRate(b.String()); err != nil || again != b {
+			t.Fatalf("%q is %d, written %q, read again %d, %v", text, b, b, again, err)
 		}
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Known is what this program can measure. The caller fills it from its drivers.
@@ -11,6 +12,8 @@ type Known struct {
 	Platforms  []string // the first is the default and needs no prefix
 	Techniques []Technique
 	Tools      []Tool
+	Instances  []Instance
+	Files      int // that one process may open; 0 is not known
 }
 
 // Technique is what a plan must know of one.
@@ -21,12 +24,26 @@ type Technique struct {
 	Platforms []string // that it is for; empty is any
 	// Endpoints is how many one host can hold, such as BridgePorts; 0 is MaxEndpoints.
 	Endpoints int
+	// Overflow: neighbours beyond that limit get further bridges, so that they do
+	// not count against it.
+	Overflow bool
 }
 
 // Tool is a generator of traffic.
 type Tool struct {
 	Name   string
 	Drives []Drive
+	// MinDuration is its shortest window: a shorter one is made that long.
+	MinDuration time.Duration
+	// Step is what its warm-up and window are multiples of: a program that knows
+	// whole seconds only has one of 1 s. 0 is any length.
+	Step time.Duration
+	// Lead is the time that one of its trials takes beside warm-up and window, more
+	// than TrialOverhead.
+	Lead time.Duration
+	// Missing says why it cannot be used here; empty is that it can. Nil is a tool
+	// that is always there.
+	Missing func() string
 }
 
 // Drive is a workload that a tool can drive.
@@ -107,56 +124,6 @@ func (s Suite) networks(known Known) ([]network, error) {
 		}
 	}
 	return nets, nil
-}
-
-// drive is a workload, driven by a tool.
-type drive struct {
-	tool     string
-	workload Workload
-}
-
-// drives pairs the tools with the workloads that they can drive.
-func (s Suite) drives(known Known) ([]drive, error) {
-	var tools, names []string
-	can := make(map[drive]bool)
-	for _, t := range known.Tools {
-		tools = append(tools, t.Name)
-		for _, d := range t.Drives {
-			names = append(names, d.Workload)
-			can[drive{t.Name, Workload{Name: d.Workload}}] = true
-		}
-	}
-	for i, t := range s.Tools {
-		if !slices.Contains(tools, t) {
-			return nil, s.unknown(fmt.Sprintf("tools[%d]", i), "tool", t, tools)
-		}
-	}
-	driven := make(map[string]bool)
-	var out []drive
-	for _, t := range once(s.Tools) {
-		for _, w := range once(s.Workloads) {
-			if can[drive{t, Workload{Name: w.Name}}] {
-				out = append(out, drive{t, w})
-				driven[w.Name] = true
-			}
-		}
-	}
-	for i, w := range s.Workloads {
-		field := fmt.Sprintf("workloads[%d]", i)
-		switch {
-		case !slices.Contains(names, w.Name):
-			return nil, s.unknown(field, "workload", w.Name, names)
-		case !driven[w.Name]:
-			var able []string
-			for _, t := range known.Tools {
-				if _, ok := t.drives(w.Name); ok {
-					able = append(able, t.Name)
-				}
-			}
-			return nil, s.fault(field, "no tool of the suite drives %s; add one of %s to tools", w.Name, strings.Join(able, ", "))
-		}
-	}
-	return out, nil
 }
 
 // once leaves out what stood there before.

@@ -23,18 +23,28 @@ hosts: [1, 2]
 families: [4, 6]
 workloads:
   - tcp_stream
-  - {name: tcp_rr, request_size: 64, response_size: 1K, streams: 2}
+  - {name: tcp_rr, request_size: 64, response_size: 1K, streams: 2, tools: [qperf]}
+  - {name: udp_stream, bandwidth: 1.5G, gso: true}
+  - {name: paced_rr, rate: 1000}
+  - {name: http, no_keep_alive: true}
   - name: tcp_stream
     message_size: 128K
     window: 1m
     congestion: cubic
     zero_copy: true
     skip_rx_copy: true
+    reverse: true
 tools: [engine, qperf]
 placements: [same, free]
 servers: 2
-clients: 3
+clients: [3, 4]
+processes: 16
 underlay: rate=1.5gbit,delay=1ms
+mtu: [1500, 9000]
+rules: 10
+neighbours: [0, 1000]
+offload: [on, off]
+normalize: true
 duration: 300ms
 warmup: 0s
 precision: 2.5%
@@ -44,6 +54,18 @@ max_rounds: 7
 time_budget: 1m30s
 seed: 18446744073709551615
 note: 'a: b'
+instance: m4.large
+price: 0.139
+source: icc-2014
+skips:
+  - {network: ovs, reason: not yet}
+  - underlay: D1
+    reason: unknown
+as_published:
+  duration: 5s
+  rounds: 10
+  tools: [iperf]
+  workloads: [tcp_rr, {name: tcp_stream, streams: 10}]
 ...
 `
 	want := Suite{
@@ -51,13 +73,23 @@ note: 'a: b'
 		Hosts: []int{1, 2}, Families: []int{4, 6},
 		Workloads: []Workload{
 			{Name: "tcp_stream"},
-			{Name: "tcp_rr", RequestSize: 64, ResponseSize: 1024, Streams: 2},
-			{Name: "tcp_stream", MessageSize: 131072, Window: 1048576, Congestion: "cubic", ZeroCopy: true, SkipRxCopy: true},
+			{Name: "tcp_rr", RequestSize: 64, ResponseSize: 1024, Streams: 2, Tools: []string{"qperf"}},
+			{Name: "udp_stream", Bandwidth: 1.5e9, GSO: true},
+			{Name: "paced_rr", Rate: 1000},
+			{Name: "http", NoKeepAlive: true},
+			{Name: "tcp_stream", MessageSize: 131072, Window: 1048576, Congestion: "cubic", ZeroCopy: true, SkipRxCopy: true, Reverse: true},
 		},
-		Tools: []string{"engine", "qperf"}, Placements: []string{"same", "free"}, Servers: 2, Clients: 3,
-		Underlay: Underlay{Rate: 1_500_000_000, Delay: time.Millisecond},
+		Tools: []string{"engine", "qperf"}, Placements: []string{"same", "free"}, Servers: []int{2}, Clients: []int{3, 4}, Processes: []int{16},
+		Underlay: []Underlay{{Rate: 1_500_000_000, Delay: time.Millisecond}},
+		MTU:      []int{1500, 9000}, Rules: []int{10}, Neighbours: []int{0, 1000}, Offload: []string{"on", "off"}, Normalize: true,
 		Duration: 300 * time.Millisecond, Precision: 0.025, Confidence: 0.99,
 		MinRounds: 3, MaxRounds: 7, TimeBudget: 90 * time.Second, Seed: 1<<64 - 1, Note: "a: b",
+		Instance: "m4.large", Price: 0.139, Source: "icc-2014",
+		Skips: []Skip{{Network: "ovs", Reason: "not yet"}, {Underlay: "D1", Reason: "unknown"}},
+		AsPublished: &Published{
+			Duration: 5 * time.Second, Rounds: 10, Tools: []string{"iperf"},
+			Workloads: []Workload{{Name: "tcp_rr"}, {Name: "tcp_stream", Streams: 10}},
+		},
 	}
 	for name, text := range map[string]string{
 		"lf": text, "crlf": strings.ReplaceAll(text, "\n", "\r\n"), "byte order mark": "\ufeff" + text,
@@ -96,8 +128,8 @@ func TestLoadErrors(t *testing.T) {
 		{"list", "- bridge\n", `x.yaml:1:1: a suite is a mapping, this is a list; write for example networks: [bridge]`},
 		{"unknown key", "netwroks: [bridge]\n", `x.yaml:1:1: unknown key "netwroks"; did you mean "networks"?`},
 		{"hyphen", head + "time-budget: 1s\n", `x.yaml:2:1: unknown key "time-budget"; did you mean "time_budget"?`},
-		{"strange key", "zebra: 1\n", `x.yaml:1:1: unknown key "zebra"; the keys are name, about, networks, hosts, families, workloads, tools, placements, servers, clients, underlay, duration, warmup, precision, confidence, min_rounds, max_rounds, time_budget, seed, note`},
-		{"number as key", "1: 2\n", `x.yaml:1:1: the number 1 is not a key; the keys are name, about, networks, hosts, families, workloads, tools, placements, servers, clients, underlay, duration, warmup, precision, confidence, min_rounds, max_rounds, time_budget, seed, note`},
+		{"strange key", "zebra: 1\n", `x.yaml:1:1: unknown key "zebra"; the keys are name, about, networks, hosts, families, workloads, tools, placements, servers, clients, processes, topologies, underlay, mtu, rules, neighbours, offload, normalize, duration, warmup, precision, confidence, min_rounds, max_rounds, time_budget, seed, note, instance, price, source, skips, as_published`},
+		{"number as key", "1: 2\n", `x.yaml:1:1: the number 1 is not a key; the keys are name, about, networks, hosts, families, workloads, tools, placements, servers, clients, processes, topologies, underlay, mtu, rules, neighbours, offload, normalize, duration, warmup, precision, confidence, min_rounds, max_rounds, time_budget, seed, note, instance, price, source, skips, as_published`},
 		{"unknown option", head + "workloads:\n  - name: tcp_stream\n    mesage_size: 1\n", `x.yaml:4:5: workloads[0]: unknown key "mesage_size"; did you mean "message_size"?`},
 		{"no name", head + "workloads: [{streams: 2}]\n", `x.yaml:2:13: workloads[0]: has no name; write for example name: tcp_rr`},
 		{"workload is a list", head + "workloads: [[tcp_rr]]\n", `x.yaml:2:13: workloads[0]: must be a name or a mapping, is a list; write for example tcp_rr or {name: tcp_rr, streams: 4}`},
@@ -157,6 +189,34 @@ func TestLoadErrors(t *testing.T) {
 		{"no number", head + "precision: .nan\n", `x.yaml:2:12: precision: ".nan" is not a share; write for example 5% or 0.05`},
 		{"confidence", head + "confidence: 100%\n", `x.yaml:2:13: confidence: 100% is not possible; write a share from 50% to below 100%, such as 95%`},
 		{"underlay", head + "underlay: rate=1\n", `x.yaml:2:11: underlay: "1" is not a rate; write a number and its unit such as 100mbit or 1gbit`},
+		{"one of several", head + "clients: [1, x]\n", `x.yaml:2:14: clients[1]: must be a whole number, is the text "x"; write digits only`},
+		{"0 of one", head + "clients: 0\n", `x.yaml:2:10: clients: 0 clients are not possible; write a number from 1 to 4092`},
+		{"0 of several", head + "clients: [1, 0]\n", `x.yaml:2:14: clients[1]: 0 clients are not possible; write a number from 1 to 4092`},
+		{"no value of several", head + "mtu: []\n", `x.yaml:2:6: mtu: is an empty list; name at least one or delete the key`},
+		{"MTU as text", head + "mtu: jumbo\n", `x.yaml:2:6: mtu: must be a whole number, is the text "jumbo"; write digits only`},
+		{"offload as truth value", head + "offload: true\n", `x.yaml:2:10: offload: must be text, is the truth value true; put it in quotes`},
+		{"topology", head + "topologies: [1x1, 2by2]\n", `x.yaml:2:19: topologies[1]: "2by2" is not a topology; write SERVERSxCLIENTS or SERVERSxCLIENTSxPROCESSES, such as 2x8 or 1x4x16`},
+		{"hexadecimal topology", head + "topologies: 0x10\n", `x.yaml:2:13: topologies: 0 servers are not possible; write a number from 1 to 1595`},
+		{"topologies and processes", head + "processes: 4\ntopologies: [1x1]\n", `x.yaml:3:13: topologies: processes and topologies contradict each other; leave one out`},
+		{"ports", head + "processes: [1, 4000]\nclients: 2\n", `x.yaml:2:12: processes: the servers of 1x2x4000 need 16008 ports, there are 12767 from 20001 on; write fewer clients or processes`},
+		{"shape in brackets", head + "underlay: [rate=1gbit, 1ms]\n", `x.yaml:2:24: underlay[1]: "1ms" is not part of a shape; write for example rate=1gbit,delay=1ms`},
+		{"bandwidth", head + "workloads: [{name: udp_stream, bandwidth: fast}]\n", `x.yaml:2:43: workloads[0].bandwidth: "fast" is not a bandwidth; write bit/s such as 100M or 1G`},
+		{"no bandwidth", head + "workloads: [{name: udp_stream, bandwidth: 0}]\n", `x.yaml:2:43: workloads[0].bandwidth: 0 is not possible; write bit/s from 1 to 400G, or leave it out`},
+		{"bandwidth of TCP", head + "workloads: [{name: tcp_stream, bandwidth: 1G}]\n", `x.yaml:2:43: workloads[0].bandwidth: has no effect on tcp_stream; leave it out`},
+		{"no rate", head + "workloads: [{name: paced_rr, rate: 0}]\n", `x.yaml:2:36: workloads[0].rate: 0 is not possible; write a number from 1 to 100000000, or leave it out`},
+		{"reverse transactions", head + "workloads: [{name: tcp_rr, reverse: true}]\n", `x.yaml:2:37: workloads[0].reverse: has no effect on tcp_rr; leave it out`},
+		{"price", head + "price: cheap\n", `x.yaml:2:8: price: must be a number, is the text "cheap"; write for example 0.139`},
+		{"price of nothing", head + "price: 1\n", `x.yaml:2:8: price: is that of no machine; name its type by instance`},
+		{"infinite price", head + "instance: x\nprice: .inf\n", `x.yaml:3:8: price: must be a number, is the number .inf; write for example 0.139`},
+		{"skip as text", head + "skips: [ovs]\n", `x.yaml:2:9: skips[0]: must be a mapping, is the text "ovs"; write for example {network: ovs, reason: it is not a technique yet}`},
+		{"skip of nothing", head + "skips: [{reason: x}]\n", `x.yaml:2:9: skips[0]: says neither network nor underlay; write which one is skipped`},
+		{"skip without a reason", head + "skips: [{network: x}]\n", `x.yaml:2:9: skips[0]: gives no reason; write for example reason: it is not a technique yet`},
+		{"published duration", head + "as_published: {duration: 1ms}\nduration: 1s\n", `x.yaml:2:26: duration: 1ms is too short to measure CPU time; write at least 10ms`},
+		{"no published rounds", head + "as_published: {rounds: 0}\n", `x.yaml:2:24: as_published.rounds: must be above zero; leave it out for what the suite says`},
+		{"published rounds", head + "as_published:\n  rounds: -1\n", `x.yaml:3:11: min_rounds: -1 rounds are not possible; write a number from 1 to 10000`},
+		{"published workload", head + "workloads: [tcp_rr]\nas_published: {workloads: [{name: tcp_rr, gso: true}]}\n", `x.yaml:3:48: workloads[0].gso: has no effect on tcp_rr; leave it out`},
+		{"published as text", head + "as_published: 5s\n", `x.yaml:2:15: as_published: must be a mapping, is the text "5s"; write for example {duration: 5s, rounds: 10}`},
+		{"unknown key of published", head + "as_published: {round: 5}\n", `x.yaml:2:16: as_published: unknown key "round"; did you mean "rounds"?`},
 		{"underlay mapping", head + "underlay: {rate: 1gbit}\n", `x.yaml:2:11: underlay: must be one value, is a mapping; write it as one text`},
 		{"name of two lines", head + "name: \"a\\nb\"\n", `x.yaml:2:7: name: must be one line; leave out line breaks and control characters`},
 		{"second document", head + "---\nnetworks: [veth]\n", `x.yaml:2:1: a second document begins here; write each suite in a file of its own`},

@@ -5,6 +5,9 @@ import (
 	"strings"
 )
 
+// maxTransactions is a rate above what a machine can do.
+const maxTransactions = 100_000_000
+
 func (s Suite) checkWorkloads() error {
 	if len(s.Workloads) == 0 {
 		return s.fault("workloads", "nothing is to be driven; name workloads, such as tcp_stream")
@@ -36,27 +39,22 @@ func (s Suite) checkOptions(field string, w Workload) error {
 		{"window", w.Window, maxWindow},
 		{"request_size", w.RequestSize, maxSize},
 		{"response_size", w.ResponseSize, maxSize},
+		{"rate", Size(w.Rate), maxTransactions},
 	} {
 		name := field + "." + o.name
 		if o.value < 0 || o.value > o.max || o.value == 0 && s.written(name) {
 			return s.fault(name, "%d is not possible; write a number from 1 to %s, or leave it out", int(o.value), o.max)
 		}
 	}
+	if name := field + ".bandwidth"; w.Bandwidth < 0 || w.Bandwidth > maxRate || w.Bandwidth == 0 && s.written(name) {
+		return s.fault(name, "%s is not possible; write bit/s from 1 to %s, or leave it out", w.Bandwidth, BitRate(maxRate))
+	}
 	if strings.Trim(w.Congestion, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" || len(w.Congestion) > 15 {
 		return s.fault(field+".congestion", "%q is not a congestion control; write a name such as cubic", w.Congestion)
 	}
-	for _, o := range []struct {
-		name  string
-		given bool
-	}{
-		{"message_size", w.MessageSize != 0},
-		{"zero_copy", w.ZeroCopy},
-		{"skip_rx_copy", w.SkipRxCopy},
-		{"request_size", w.RequestSize != 0},
-		{"response_size", w.ResponseSize != 0},
-	} {
-		if o.given && !Takes(w.Name, strings.ReplaceAll(o.name, "_", "-")) {
-			return s.fault(field+"."+o.name, "has no effect on %s; leave it out", w.Name)
+	for _, o := range w.given() {
+		if !Takes(w.Name, o) {
+			return s.fault(field+"."+strings.ReplaceAll(o, "-", "_"), "has no effect on %s; leave it out", w.Name)
 		}
 	}
 	return nil

@@ -30,7 +30,11 @@ func mapped(t reflect.Type) *jsonschema.Schema {
 	case reflect.TypeFor[Ratio]():
 		return either(jsonschema.Schema{Type: "number", Minimum: "0", Maximum: "1"}, whole+`%?$`)
 	case reflect.TypeFor[Underlay]():
-		return &jsonschema.Schema{Type: "string", Pattern: `^((rate|delay)=[0-9.]+[a-zA-Z]+(, *|$))*$`}
+		return &jsonschema.Schema{Type: "string", Pattern: `^([a-zA-Z][-a-zA-Z0-9_.]*|([a-zA-Z][-a-zA-Z0-9_.]*:)?((rate|delay)=[0-9.]+[a-zA-Z]+(, *|$))*)$`}
+	case reflect.TypeFor[BitRate]():
+		return either(jsonschema.Schema{Type: "integer", Minimum: "1"}, whole+`[kKmMgGtT]?$`)
+	case reflect.TypeFor[Topology]():
+		return &jsonschema.Schema{Type: "string", Pattern: `^[0-9]+[xX×][0-9]+([xX×][0-9]+)?$`}
 	}
 	return nil
 }
@@ -73,7 +77,7 @@ func generate(t *testing.T) []byte {
 		}
 	}
 	for key, values := range map[string][]any{
-		"families": {4, 6}, "placements": {"same", "distinct", "free"},
+		"families": {4, 6}, "placements": {"same", "distinct", "free"}, "offload": {"on", "off"},
 	} {
 		p, _ := s.Properties.Get(key)
 		p.Items.Enum = values
@@ -81,11 +85,16 @@ func generate(t *testing.T) []byte {
 	between := func(s *jsonschema.Schema, low, high int) {
 		s.Minimum, s.Maximum = json.Number(strconv.Itoa(low)), json.Number(strconv.Itoa(high))
 	}
-	for key, high := range map[string]int{
-		"servers": MaxServers, "clients": MaxEndpoints, "min_rounds": maxRounds, "max_rounds": maxRounds,
+	for _, key := range []string{"min_rounds", "max_rounds"} {
+		p, _ := s.Properties.Get(key)
+		between(p, 1, maxRounds)
+	}
+	for key, limits := range map[string][2]int{
+		"servers": {1, MaxServers}, "clients": {1, MaxEndpoints}, "processes": {1, MaxProcesses},
+		"mtu": {minMTU, maxMTU}, "rules": {0, maxRules}, "neighbours": {0, MaxEndpoints},
 	} {
 		p, _ := s.Properties.Get(key)
-		between(p, 1, high)
+		between(p.Items, limits[0], limits[1])
 	}
 	hosts, _ := s.Properties.Get("hosts")
 	between(hosts.Items, 1, MaxHosts)
@@ -95,6 +104,20 @@ func generate(t *testing.T) []byte {
 	between(streams, 1, maxStreams)
 	workloads, _ := s.Properties.Get("workloads")
 	workloads.Items = &jsonschema.Schema{OneOf: []*jsonschema.Schema{{Type: "string"}, workloads.Items}}
+	// A key that sweeps takes one value, or a list of them.
+	for key, i := range index {
+		if def.Type().Field(i).Tag.Get("sweep") == "" {
+			continue
+		}
+		p, _ := s.Properties.Get(key)
+		items := uint64(1)
+		p.OneOf = []*jsonschema.Schema{p.Items, {Type: "array", Items: p.Items, MinItems: &items}}
+		p.Type, p.Items = "", nil
+	}
+	price, _ := s.Properties.Get("price")
+	price.Minimum = "0"
+	published, _ := s.Definitions["Published"].Properties.Get("workloads")
+	published.Items = workloads.Items
 	text, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
 		t.Fatal(err)

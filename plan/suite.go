@@ -24,16 +24,30 @@ type Suite struct {
 	Families []int `yaml:"families,omitempty" jsonschema:"minItems=1"`
 	// Workloads to drive through each network.
 	Workloads []Workload `yaml:"workloads,omitempty" jsonschema:"minItems=1"`
-	// Tools that drive the workloads. A tool that cannot drive a workload leaves it to the others.
+	// Tools that drive the workloads; all is every tool that can, iperf|engine is the first of the two that is installed. A tool that cannot drive a workload leaves it to the others.
 	Tools []string `yaml:"tools,omitempty" jsonschema:"minItems=1"`
 	// Where the processes run: same (client and server on one CPU), distinct (on CPUs of their own) or free (wherever the scheduler puts them).
 	Placements []string `yaml:"placements,omitempty" jsonschema:"minItems=1"`
-	// Number of servers.
-	Servers int `yaml:"servers,omitempty"`
-	// Number of clients, at least as many as servers. Client i talks to server i modulo the number of servers.
-	Clients int `yaml:"clients,omitempty"`
-	// Shape of each host's link to the others, in the units of tc(8), such as rate=1gbit,delay=1ms.
-	Underlay Underlay `yaml:"underlay,omitempty"`
+	// Numbers of servers. Without the key there is one.
+	Servers []int `yaml:"servers,omitempty" sweep:"true"`
+	// Numbers of client containers, at least as many as servers. Client i talks to server i modulo the number of servers. Without the key there is one.
+	Clients []int `yaml:"clients,omitempty" sweep:"true"`
+	// Numbers of client processes in each client container. Without the key there is one.
+	Processes []int `yaml:"processes,omitempty" sweep:"true"`
+	// Topologies, each SERVERSxCLIENTS or SERVERSxCLIENTSxPROCESSES such as 1x4x16, instead of servers, clients and processes.
+	Topologies []Topology `yaml:"topologies,omitempty" sweep:"true"`
+	// Shapes of each host's link to the others, in the units of tc(8), such as rate=1gbit,delay=1ms (in quotes, where it stands in brackets); names of instances such as m4.10xlarge; none is unshaped.
+	Underlay []Underlay `yaml:"underlay,omitempty" sweep:"true"`
+	// Largest packets of the underlay, in bytes. Without the key it is 1500.
+	MTU []int `yaml:"mtu,omitempty" sweep:"true"`
+	// Numbers of further firewall rules on each host, none of which matches.
+	Rules []int `yaml:"rules,omitempty" sweep:"true"`
+	// Numbers of containers that exist beside those that talk.
+	Neighbours []int `yaml:"neighbours,omitempty" sweep:"true"`
+	// Whether devices segment, merge and check: on is as the kernel has it, off is none of it.
+	Offload []string `yaml:"offload,omitempty" sweep:"true"`
+	// Give all endpoints the MTU and the offloads that every network can offer.
+	Normalize bool `yaml:"normalize,omitempty"`
 	// Measured window of one trial.
 	Duration time.Duration `yaml:"duration,omitempty"`
 	// Time before the window in which traffic flows and is not counted.
@@ -52,32 +66,19 @@ type Suite struct {
 	Seed uint64 `yaml:"seed,omitempty"`
 	// A remark for the run file.
 	Note string `yaml:"note,omitempty"`
+	// Type of the machine that this runs on, such as m4.10xlarge, for the run file.
+	Instance string `yaml:"instance,omitempty"`
+	// What that machine costs, in dollars an hour.
+	Price float64 `yaml:"price,omitempty"`
+	// Published measurement that the suite reproduces; a report sets its figures beside those measured.
+	Source string `yaml:"source,omitempty"`
+	// What of that source is not measured, and why.
+	Skips []Skip `yaml:"skips,omitempty" jsonschema:"minItems=1"`
+	// The source's own repeats and durations, for --as-published.
+	AsPublished *Published `yaml:"as_published,omitempty"`
 
 	file string            // that the suite was read from
 	at   map[string]string // where each field was written, as file:line:column
-}
-
-// Workload is a workload and its options. In a suite file the name alone will
-// do. An option of zero is the tool's default.
-type Workload struct {
-	// Name of the workload, such as tcp_stream or tcp_rr.
-	Name string `yaml:"name"`
-	// Flows of each client (-P).
-	Streams int `yaml:"streams,omitempty"`
-	// Bytes of one write or read of a stream (-l).
-	MessageSize Size `yaml:"message_size,omitempty"`
-	// Socket buffer in bytes (-w).
-	Window Size `yaml:"window,omitempty"`
-	// Congestion control (-C), such as cubic.
-	Congestion string `yaml:"congestion,omitempty"`
-	// The sender of a stream sends a file instead of memory (-Z).
-	ZeroCopy bool `yaml:"zero_copy,omitempty"`
-	// The receiver of a stream lets the kernel discard what arrives.
-	SkipRxCopy bool `yaml:"skip_rx_copy,omitempty"`
-	// Bytes of a request.
-	RequestSize Size `yaml:"request_size,omitempty"`
-	// Bytes of a response.
-	ResponseSize Size `yaml:"response_size,omitempty"`
 }
 
 // Default is the suite that files and flags begin with. It names no network.
@@ -87,28 +88,12 @@ func Default() Suite {
 		Workloads:  []Workload{{Name: record.TCPStream}, {Name: record.TCPRR}},
 		Tools:      []string{"engine"},
 		Placements: []string{record.PlacementDistinct},
-		Servers:    1,
-		Clients:    1,
 		Duration:   time.Second,
 		Warmup:     200 * time.Millisecond,
 		Precision:  0.05,
 		Confidence: 0.95,
 		MinRounds:  6,
 		MaxRounds:  40,
-	}
-}
-
-// Options are the workload's options as cells carry them.
-func (w Workload) Options() record.Options {
-	return record.Options{
-		Streams:      w.Streams,
-		MessageSize:  int(w.MessageSize),
-		Window:       int(w.Window),
-		Congestion:   w.Congestion,
-		ZeroCopy:     w.ZeroCopy,
-		SkipRxCopy:   w.SkipRxCopy,
-		RequestSize:  int(w.RequestSize),
-		ResponseSize: int(w.ResponseSize),
 	}
 }
 

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -76,8 +77,8 @@ func TestParseUnderlay(t *testing.T) {
 		err  string
 	}{
 		{"", Underlay{}, "", ""},
-		{"rate=1gbit,delay=1ms", Underlay{1e9, time.Millisecond}, "rate=1gbit,delay=1ms", ""},
-		{"delay=1500us, rate=1000mbit", Underlay{1e9, 1500 * time.Microsecond}, "rate=1gbit,delay=1500us", ""},
+		{"rate=1gbit,delay=1ms", Underlay{Rate: 1e9, Delay: time.Millisecond}, "rate=1gbit,delay=1ms", ""},
+		{"delay=1500us, rate=1000mbit", Underlay{Rate: 1e9, Delay: 1500 * time.Microsecond}, "rate=1gbit,delay=1500us", ""},
 		{"rate=0.1Gbit", Underlay{Rate: 1e8}, "rate=100mbit", ""},
 		{"rate=10mibit", Underlay{Rate: 10 << 20}, "rate=10485760bit", ""},
 		{"rate=1mbps", Underlay{Rate: 8e6}, "rate=8mbit", ""},
@@ -86,11 +87,21 @@ func TestParseUnderlay(t *testing.T) {
 		{"rate=400000000kbit", Underlay{Rate: 4e11}, "rate=400gbit", ""},
 		{"delay=2secs", Underlay{Delay: 2 * time.Second}, "delay=2s", ""},
 		{"delay=0.5msec", Underlay{Delay: 500 * time.Microsecond}, "delay=500us", ""},
+		{"none", Underlay{}, "", ""},
+		{"m4.10xlarge", Underlay{Instance: "m4.10xlarge"}, "m4.10xlarge", ""},
+		{"m4.10xlarge:rate=10gbit", Underlay{Instance: "m4.10xlarge", Rate: 1e10}, "m4.10xlarge:rate=10gbit", ""},
+		{"A0:delay=1ms,rate=5mbit", Underlay{Instance: "A0", Rate: 5e6, Delay: time.Millisecond}, "A0:rate=5mbit,delay=1ms", ""},
+		{"m4:large:rate=1gbit", Underlay{}, "", `"large:rate=1gbit" is not part of a shape; write for example rate=1gbit,delay=1ms`},
+		{"m4.large:", Underlay{}, "", `"" is not part of a shape; write for example rate=1gbit,delay=1ms`},
+		{":rate=1gbit", Underlay{}, "", `"" is not the name of an instance; write for example m4.large:rate=1gbit`},
+		{"4x:rate=1gbit", Underlay{}, "", `"4x" is not the name of an instance; write for example m4.large:rate=1gbit`},
+		{"m4.large,m4.xlarge", Underlay{}, "", `"m4.large" is not part of a shape; write for example rate=1gbit,delay=1ms`},
 		{"delay=5000nsecs", Underlay{Delay: 5 * time.Microsecond}, "delay=5us", ""},
 		{"1gbit", Underlay{}, "", `"1gbit" is not part of a shape; write for example rate=1gbit,delay=1ms`},
 		{"loss=1%", Underlay{}, "", `"loss=1%" is not part of a shape; write for example rate=1gbit,delay=1ms`},
 		{"rate=1gbit,", Underlay{}, "", `"" is not part of a shape; write for example rate=1gbit,delay=1ms`},
 		{"rate=1gbit,rate=2gbit", Underlay{}, "", `rate is given twice; write it once`},
+		{"delay", Underlay{}, "", `"" is not a delay; write a number and its unit such as 500us or 1ms`},
 		{"rate", Underlay{}, "", `"" is not a rate; write a number and its unit such as 100mbit or 1gbit`},
 		{"rate=1000000", Underlay{}, "", `"1000000" is not a rate; write a number and its unit such as 100mbit or 1gbit`},
 		{"rate=-1mbit", Underlay{}, "", `"-1mbit" is not a rate; write a number and its unit such as 100mbit or 1gbit`},
@@ -106,6 +117,98 @@ func TestParseUnderlay(t *testing.T) {
 		got, err := ParseUnderlay(c.text)
 		if message(err) != c.err || err == nil && got != c.want {
 			t.Errorf("%q: got %+v, %q; want %+v, %q", c.text, got, message(err), c.want, c.err)
+		}
+		if c.err == "" && got.String() != c.out {
+			t.Errorf("%q is written %q, want %q", c.text, got, c.out)
+		}
+	}
+}
+
+func TestParseUnderlays(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		want []string
+		err  string
+	}{
+		{"", []string{""}, ""},
+		{"rate=1gbit", []string{"rate=1gbit"}, ""},
+		{"rate=1gbit,delay=1ms", []string{"rate=1gbit,delay=1ms"}, ""},
+		{"rate=1gbit,rate=10gbit", []string{"rate=1gbit", "rate=10gbit"}, ""},
+		{"delay=1ms, rate=1gbit, delay=2ms", []string{"rate=1gbit,delay=1ms", "delay=2ms"}, ""},
+		{"m4.large,none,rate=1gbit,delay=1ms,A0", []string{"m4.large", "", "rate=1gbit,delay=1ms", "A0"}, ""},
+		{"m4.large:rate=1gbit,delay=1ms,m4.xlarge:delay=2ms,rate=2gbit", []string{"m4.large:rate=1gbit,delay=1ms", "m4.xlarge:rate=2gbit,delay=2ms"}, ""},
+		{"m4.large,rate=1gbit", []string{"m4.large", "rate=1gbit"}, ""},
+		{"rate=1gbit,", nil, `"" is not part of a shape; write for example rate=1gbit,delay=1ms`},
+		{",rate=1gbit", nil, `"" is not part of a shape; write for example rate=1gbit,delay=1ms`},
+		{"1gbit,2gbit", nil, `"1gbit" is not part of a shape; write for example rate=1gbit,delay=1ms`},
+	} {
+		all, err := ParseUnderlays(c.text)
+		var got []string
+		for _, u := range all {
+			got = append(got, u.String())
+		}
+		if message(err) != c.err || !slices.Equal(got, c.want) {
+			t.Errorf("%q: got %q, %q; want %q, %q", c.text, got, message(err), c.want, c.err)
+		}
+	}
+}
+
+func TestParseTopology(t *testing.T) {
+	const fault = ` is not a topology; write SERVERSxCLIENTS or SERVERSxCLIENTSxPROCESSES, such as 2x8 or 1x4x16`
+	for _, c := range []struct {
+		text string
+		want Topology
+		out  string
+		err  string
+	}{
+		{"1x1", Topology{1, 1, 1}, "1x1", ""},
+		{"2x8", Topology{2, 8, 1}, "2x8", ""},
+		{"1x4x16", Topology{1, 4, 16}, "1x4x16", ""},
+		{"1X4×1", Topology{1, 4, 1}, "1x4", ""},
+		{"0x4", Topology{0, 4, 1}, "0x4", ""}, // Validate refuses it
+		{"", Topology{}, "", `""` + fault},
+		{"4", Topology{}, "", `"4"` + fault},
+		{"1x", Topology{}, "", `"1x"` + fault},
+		{"1xx4", Topology{}, "", `"1xx4"` + fault},
+		{"1x2x3x4", Topology{}, "", `"1x2x3x4"` + fault},
+		{"-1x4", Topology{}, "", `"-1x4"` + fault},
+		{"1 x 4", Topology{}, "", `"1 x 4"` + fault},
+		{"1x99999999999999999999", Topology{}, "", `"1x99999999999999999999"` + fault},
+	} {
+		var got Topology
+		if err := got.Set(c.text); message(err) != c.err || got != c.want {
+			t.Errorf("%q: got %v, %q; want %v, %q", c.text, got, message(err), c.want, c.err)
+		}
+		if c.err == "" && got.String() != c.out {
+			t.Errorf("%q is written %q, want %q", c.text, got, c.out)
+		}
+	}
+}
+
+func TestParseBitRate(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		want BitRate
+		out  string
+		err  string
+	}{
+		{"1G", 1e9, "1G", ""},
+		{"1.5g", 1.5e9, "1500M", ""},
+		{"100M", 1e8, "100M", ""},
+		{"64k", 64_000, "64K", ""},
+		{"1234", 1234, "1234", ""},
+		{"0.4T", 4e11, "400G", ""},
+		{"0", 0, "0", ""},
+		{"", 0, "", `"" is not a bandwidth; write bit/s such as 100M or 1G`},
+		{"G", 0, "", `"G" is not a bandwidth; write bit/s such as 100M or 1G`},
+		{"1Gbit", 0, "", `"1Gbit" is not a bandwidth; write bit/s such as 100M or 1G`},
+		{"-1G", 0, "", `"-1G" is not a bandwidth; write bit/s such as 100M or 1G`},
+		{"0.5", 0, "", `"0.5" is not a whole number of bit/s; write bit/s such as 100M or 1G`},
+		{"1T", 0, "", `"1T" is more than any link; write at most 400G`},
+	} {
+		var got BitRate
+		if err := got.Set(c.text); message(err) != c.err || got != c.want {
+			t.Errorf("%q: got %d, %q; want %d, %q", c.text, got, message(err), c.want, c.err)
 		}
 		if c.err == "" && got.String() != c.out {
 			t.Errorf("%q is written %q, want %q", c.text, got, c.out)
@@ -148,6 +251,9 @@ func TestFlag(t *testing.T) {
 		"workloads[1]":              "--workloads",
 		"workloads[1].name":         "--workloads",
 		"workloads[1].message_size": "--message-size",
+		"clients[3]":                "--clients",
+		"workloads[1].tools[0]":     "--tools",
+		"as_published.rounds":       "--as-published",
 	} {
 		if got := (&FieldError{Field: field}).Flag(); got != want {
 			t.Errorf("%q: got %q, want %q", field, got, want)
@@ -156,13 +262,25 @@ func TestFlag(t *testing.T) {
 }
 
 func TestTakes(t *testing.T) {
-	for option, want := range map[string][2]bool{
-		"message-size": {true, false}, "zero-copy": {true, false}, "skip-rx-copy": {true, false},
-		"request-size": {false, true}, "response-size": {false, true},
-		"streams": {true, true}, "window": {true, true}, "congestion": {true, true},
+	for option, want := range map[string]string{
+		"message-size":  "tcp_stream udp_stream tcp_bidir",
+		"zero-copy":     "tcp_stream tcp_bidir",
+		"request-size":  "tcp_rr tcp_crr udp_rr paced_rr latency_under_load",
+		"response-size": "tcp_rr tcp_crr udp_rr paced_rr latency_under_load http",
+		"bandwidth":     "udp_stream",
+		"gso":           "udp_stream",
+		"rate":          "paced_rr",
+		"reverse":       "tcp_stream",
+		"no-keep-alive": "http",
+		"congestion":    "tcp_stream tcp_bidir tcp_rr tcp_crr paced_rr latency_under_load",
+		"window":        "tcp_stream tcp_bidir udp_stream tcp_rr tcp_crr udp_rr paced_rr latency_under_load",
+		"streams":       "tcp_stream tcp_bidir udp_stream tcp_rr tcp_crr udp_rr paced_rr latency_under_load http redis postgres",
 	} {
-		if got := [2]bool{Takes("tcp_stream", option), Takes("tcp_rr", option)}; got != want {
-			t.Errorf("%s: streams and transactions take it: %v, want %v", option, got, want)
+		takers := strings.Fields(want)
+		for _, w := range strings.Fields("tcp_stream tcp_bidir udp_stream tcp_rr tcp_crr udp_rr paced_rr latency_under_load http redis postgres") {
+			if got := Takes(w, option); got != slices.Contains(takers, w) {
+				t.Errorf("%s takes %s: %t", w, option, got)
+			}
 		}
 	}
 }
@@ -194,11 +312,11 @@ func TestSettings(t *testing.T) {
 }
 
 func TestEstimate(t *testing.T) {
-	rr := record.Cell{Network: "host", Hosts: 1, Workload: "tcp_rr"}
+	rr := record.Cell{Network: "host", Hosts: 1, Servers: 1, Clients: 1, Workload: "tcp_rr"}
 	stream, veth := rr, rr
 	stream.Workload, veth.Network = "tcp_stream", "veth"
 	cells := []record.Cell{rr, stream, veth}
-	const round = 3*(400*time.Millisecond+TrialOverhead) + 2*VisitOverhead // 1.32 s
+	const round = 3*(400*time.Millisecond+TrialOverhead+PairOverhead) + 2*(VisitOverhead+2*ContainerOverhead+AgentOverhead) // 1.32 s
 	set := record.Settings{Duration: 0.3, Warmup: 0.1, MinRounds: 6, MaxRounds: 40}
 	for _, c := range []struct {
 		name   string
@@ -213,15 +331,26 @@ func TestEstimate(t *testing.T) {
 		{"nothing", nil, 10, Forecast{0, 0, 6, 40, 0, 0, 0, false}},
 	} {
 		set.Budget = c.budget
-		if diff := cmp.Diff(c.want, Estimate(c.cells, set)); diff != "" {
+		if diff := cmp.Diff(c.want, Estimate(c.cells, set, nil)); diff != "" {
 			t.Errorf("%s: %s", c.name, diff)
 		}
 	}
-	want := "assuming 20ms beside warm-up and window for each trial, and 30ms for building a network"
+	want := "assuming 15ms and 5ms a client beside warm-up and window of each trial, and 17ms, 1.5ms a container and 10ms a client for building a network"
 	if got := (Forecast{}).Assumes(); got != want {
 		t.Errorf("got %q", got)
 	}
-	longest := Estimate(cells, record.Settings{Duration: 1e12, MinRounds: 1, MaxRounds: 10000})
+	// A tool with a window of a second and a start of half of one, 4 clients of 8
+	// processes, 2 servers and 100 neighbours.
+	slow := record.Cell{Network: "veth", Hosts: 1, Servers: 2, Clients: 4, Processes: 8, Neighbours: 100, Tool: "slow"}
+	got := Estimate([]record.Cell{slow}, record.Settings{Duration: 0.3, Warmup: 0.1}, []Tool{{Name: "slow", MinDuration: time.Second, Lead: 500 * time.Millisecond}})
+	if want := 1600*time.Millisecond + TrialOverhead + 32*PairOverhead + VisitOverhead + 106*ContainerOverhead + 32*AgentOverhead; got.Round != want {
+		t.Errorf("a round of a slow tool takes %s, want %s", got.Round, want)
+	}
+	got = Estimate([]record.Cell{slow}, record.Settings{Duration: 1.2, Warmup: 0.1}, []Tool{{Name: "slow", Step: time.Second}})
+	if want := 3*time.Second + TrialOverhead + 32*PairOverhead + VisitOverhead + 106*ContainerOverhead + 32*AgentOverhead; got.Round != want {
+		t.Errorf("a round of a tool of whole seconds takes %s, want %s", got.Round, want)
+	}
+	longest := Estimate(cells, record.Settings{Duration: 1e12, MinRounds: 1, MaxRounds: 10000}, nil)
 	if longest.Max != 1<<63-1 {
 		t.Errorf("an endless run takes %s", longest.Max)
 	}

@@ -11,8 +11,9 @@ import (
 
 // Underlay is the shape of each host's link to the others. Zero is unshaped.
 type Underlay struct {
-	Rate  uint64        // bit/s that a host can send
-	Delay time.Duration // that a packet from a host takes longer; whole microseconds
+	Instance string        // whose network it imitates; the rate may be left to Known.Shape
+	Rate     uint64        // bit/s that a host can send
+	Delay    time.Duration // that a packet from a host takes longer; whole microseconds
 }
 
 // Limits of a shape, within which the kernel's token bucket and delay queue
@@ -44,13 +45,26 @@ var delayUnits = []struct {
 	{"secs", 9}, {"sec", 9}, {"ms", 6}, {"us", 3}, {"ns", 0}, {"s", 9},
 }
 
-// ParseUnderlay reads a shape such as rate=1gbit,delay=1ms. Rates and delays are
-// written as tc(8) writes them: mbit is 10^6 bit/s, mibit is 2^20 bit/s, and mbps
-// is 10^6 bytes a second. Empty is unshaped.
+// unshaped is how people write the zero Underlay.
+const unshaped = "none"
+
+// ParseUnderlay reads a shape such as rate=1gbit,delay=1ms, the name of an
+// instance such as m4.10xlarge, or both, as m4.10xlarge:rate=10gbit. Rates and
+// delays are written as tc(8) writes them: mbit is 10^6 bit/s, mibit is 2^20 bit/s,
+// and mbps is 10^6 bytes a second. Empty and none are unshaped.
 func ParseUnderlay(text string) (Underlay, error) {
 	var u Underlay
-	if text == "" {
+	if text == "" || text == unshaped {
 		return u, nil
+	}
+	name, shape, both := strings.Cut(text, ":")
+	switch {
+	case both && !isInstance(name):
+		return u, fmt.Errorf("%q is not the name of an instance; write for example m4.large:rate=1gbit", name)
+	case both:
+		u.Instance, text = name, shape
+	case isInstance(name) && !isShapeKey(name):
+		return Underlay{Instance: name}, nil
 	}
 	seen := make(map[string]bool)
 	for part := range strings.SplitSeq(text, ",") {
@@ -73,6 +87,45 @@ func ParseUnderlay(text string) (Underlay, error) {
 		}
 	}
 	return u, u.check()
+}
+
+func isShapeKey(text string) bool { return text == "rate" || text == "delay" }
+
+// ParseUnderlays reads several, as a flag has them: a comma ends a shape where the
+// next part cannot belong to it, as in rate=1gbit,rate=10gbit or in
+// m4.large,none,rate=1gbit,delay=1ms.
+func ParseUnderlays(text string) ([]Underlay, error) {
+	var texts []string
+	seen := make(map[string]bool) // keys of the last text
+	for part := range strings.SplitSeq(text, ",") {
+		part = strings.TrimSpace(part)
+		_, shape, named := strings.Cut(part, ":")
+		if !named {
+			shape = part
+		}
+		key, _, pair := strings.Cut(shape, "=")
+		if n := len(texts) - 1; n >= 0 && pair && !named && len(seen) > 0 && !seen[key] {
+			texts[n] += "," + part
+		} else {
+			texts = append(texts, part)
+			clear(seen)
+		}
+		if pair {
+			seen[key] = true
+		}
+	}
+	var all []Underlay
+	for _, t := range texts {
+		u, err := ParseUnderlay(t)
+		if err == nil && t == "" && len(texts) > 1 {
+			err = fmt.Errorf("%q is not part of a shape; write for example rate=1gbit,delay=1ms", t)
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, u)
+	}
+	return all, nil
 }
 
 func parseRate(text string) (uint64, error) {
@@ -132,7 +185,11 @@ func (u Underlay) String() string {
 	if u.Delay != 0 {
 		parts = append(parts, "delay="+delayText(u.Delay))
 	}
-	return strings.Join(parts, ",")
+	text := strings.Join(parts, ",")
+	if u.Instance == "" || text == "" {
+		return u.Instance + text
+	}
+	return u.Instance + ":" + text
 }
 
 func rateText(v uint64) string {

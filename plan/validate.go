@@ -19,6 +19,9 @@ const (
 	// its IPv4 subnet, less the network's, the gateway's, the broadcast's and one
 	// that stays free.
 	MaxEndpoints = 4092
+	// MaxProcesses is how many client processes one container can have, by the
+	// ports of the servers.
+	MaxProcesses = 6379
 	// BridgePorts is how many ports a Linux bridge has.
 	BridgePorts = 1023
 
@@ -28,13 +31,15 @@ const (
 	maxWindow  = Size(1 << 30)
 	minWindow  = 10 * time.Millisecond // the kernel's clock of CPU time moves in such steps
 	maxTime    = 24 * time.Hour
+	maxPrice   = 1e6 // dollars an hour
 )
 
 // Validate finds the first value that makes no sense, alone or beside another.
 // The error is a *FieldError. Whether names are known, Expand says.
 func (s Suite) Validate() error {
 	for _, check := range []func(Suite) error{
-		Suite.checkText, Suite.checkNetworks, Suite.checkWorkloads, Suite.checkTopology, Suite.checkTimes, Suite.checkRounds,
+		Suite.checkText, Suite.checkNetworks, Suite.checkWorkloads, Suite.checkPlaces, Suite.checkCounts, Suite.checkConditions,
+		Suite.checkTimes, Suite.checkRounds, Suite.checkMachine, Suite.checkPublished,
 	} {
 		if err := check(s); err != nil {
 			return err
@@ -44,13 +49,15 @@ func (s Suite) Validate() error {
 }
 
 func (s Suite) checkText() error {
-	for _, f := range []struct{ name, text string }{{"name", s.Name}, {"about", s.About}} {
-		if strings.ContainsFunc(strings.TrimSuffix(f.text, "\n"), func(r rune) bool { return r < ' ' }) {
+	for _, f := range []struct{ name, text string }{{"name", s.Name}, {"about", s.About}, {"source", s.Source}, {"instance", s.Instance}} {
+		if strings.ContainsFunc(strings.TrimSuffix(f.text, "\n"), isControl) {
 			return s.fault(f.name, "must be one line; leave out line breaks and control characters")
 		}
 	}
 	return nil
 }
+
+func isControl(r rune) bool { return r < ' ' }
 
 func (s Suite) checkNetworks() error {
 	if len(s.Networks) == 0 {
@@ -73,7 +80,7 @@ func isName(text string) bool {
 	return text != "" && strings.Trim(text, "abcdefghijklmnopqrstuvwxyz0123456789-_.") == ""
 }
 
-func (s Suite) checkTopology() error {
+func (s Suite) checkPlaces() error {
 	for i, h := range s.Hosts {
 		if h < 1 || h > MaxHosts {
 			return s.fault(fmt.Sprintf("hosts[%d]", i), "%d hosts are not possible; write a number from 1 to %d", h, MaxHosts)
@@ -95,21 +102,6 @@ func (s Suite) checkTopology() error {
 		if !slices.Contains(placements, p) {
 			return s.fault(fmt.Sprintf("placements[%d]", i), "unknown placement %q; %s", p, mean(p, placements, "write same, distinct or free"))
 		}
-	}
-	for _, f := range []struct {
-		name       string
-		value, max int
-	}{{"servers", s.Servers, MaxServers}, {"clients", s.Clients, MaxEndpoints}} {
-		if f.value < 1 || f.value > f.max {
-			return s.fault(f.name, "%d %s are not possible; write a number from 1 to %d", f.value, f.name, f.max)
-		}
-	}
-	if s.Clients < s.Servers {
-		return s.faultOfEither("servers", "clients",
-			"%d of %d servers would have no client; write at least as many clients as servers", s.Servers-s.Clients, s.Servers)
-	}
-	if err := s.Underlay.check(); err != nil {
-		return s.fault("underlay", "%v", err)
 	}
 	return nil
 }
@@ -155,6 +147,16 @@ func (s Suite) checkRounds() error {
 	}
 	if !(s.Confidence >= 0.5 && s.Confidence < 1) {
 		return s.fault("confidence", "%s is not possible; write a share from 50%% to below 100%%, such as 95%%", s.Confidence)
+	}
+	return nil
+}
+
+func (s Suite) checkMachine() error {
+	switch {
+	case !(s.Price >= 0 && s.Price <= maxPrice):
+		return s.fault("price", "%v is not possible; write dollars an hour, such as 0.139", s.Price)
+	case s.Price > 0 && s.Instance == "":
+		return s.fault("price", "is that of no machine; name its type by instance")
 	}
 	return nil
 }

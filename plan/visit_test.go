@@ -124,6 +124,12 @@ func TestVisitsTellTopologiesApart(t *testing.T) {
 		func(c *record.Cell) { c.Clients = 2 },
 		func(c *record.Cell) { c.Underlay = "rate=1gbit" },
 		func(c *record.Cell) { c.Twin = 1 },
+		func(c *record.Cell) { c.Processes = 4 },
+		func(c *record.Cell) { c.Neighbours = 100 },
+		func(c *record.Cell) { c.Rules = 100 },
+		func(c *record.Cell) { c.MTU = 9000 },
+		func(c *record.Cell) { c.Offload = record.OffloadOff },
+		func(c *record.Cell) { c.Normalize = true },
 	} {
 		c := base
 		change(&c)
@@ -133,7 +139,7 @@ func TestVisitsTellTopologiesApart(t *testing.T) {
 		t.Errorf("%d visits for %d networks", n, len(cells))
 	}
 	same := base
-	same.Family, same.Workload, same.Placement = 6, "tcp_stream", "free"
+	same.Family, same.Workload, same.Placement, same.Tool, same.Options.Streams = 6, "tcp_stream", "free", "iperf", 4
 	if n := len(Visits([]record.Cell{base, same}, 1, 1)); n != 1 {
 		t.Errorf("%d visits for cells of one network", n)
 	}

@@ -12,6 +12,7 @@ import (
 	"nettoll/record"
 	"nettoll/runner"
 	"nettoll/sampler"
+	"nettoll/workload"
 )
 
 func (a *app) doctorCommand() *cobra.Command {
@@ -56,14 +57,31 @@ func (a *app) doctor(ctx context.Context) error {
 	}
 	fmt.Fprintln(a.stdout, "\ntools")
 	for _, t := range tools() {
-		version, err := t.Version(ctx)
-		if err != nil {
-			fmt.Fprintf(a.stdout, "  %s %-17s %v\n", a.mark(false), t.Name(), err)
-			continue
-		}
-		fmt.Fprintf(a.stdout, "  %s %-17s version %s, built in\n", a.mark(true), t.Name(), version)
+		a.tool(ctx, t)
 	}
 	return nil
+}
+
+// tool says which version of a tool is there, or how to get it.
+func (a *app) tool(ctx context.Context, t workload.Tool) {
+	from := ", built in"
+	var err error
+	if p, ok := t.(workload.Prober); ok {
+		from, err = "", p.Probe(ctx)
+	}
+	version := ""
+	if err == nil {
+		version, err = t.Version(ctx)
+	}
+	if err == nil {
+		fmt.Fprintf(a.stdout, "  %s %-17s version %s%s\n", a.mark(true), t.Name(), version, from)
+		return
+	}
+	fmt.Fprintf(a.stdout, "  %s %-17s %v\n", a.mark(false), t.Name(), err)
+	var missing *platform.Unsupported
+	if errors.As(err, &missing) {
+		fmt.Fprintf(a.stdout, "  %19s to mend it: %s\n", "", missing.Remedy)
+	}
 }
 
 // placementAdvice says where client and server would be pinned.

@@ -25,6 +25,14 @@ import (
 	"nettoll/technique/vxlan"
 	"nettoll/workload"
 	"nettoll/workload/engine"
+	"nettoll/workload/iperf"
+	"nettoll/workload/iperf3"
+	"nettoll/workload/netperf"
+	"nettoll/workload/nuttcp"
+	"nettoll/workload/qperf"
+	"nettoll/workload/redisbench"
+	"nettoll/workload/sockperf"
+	"nettoll/workload/wrk"
 )
 
 // platforms is every platform that is compiled in; the first is the default.
@@ -56,8 +64,21 @@ func techniques() []technique.Technique {
 }
 
 // tools is every generator of traffic that is compiled in.
-func tools() []workload.Tool {
-	return []workload.Tool{engine.New()}
+func tools() []workload.Tool { return toolsAt(nil) }
+
+// toolsAt is the same; paths says where programs are that are not in PATH.
+func toolsAt(paths program.Paths) []workload.Tool {
+	return []workload.Tool{
+		engine.New(),
+		iperf.New(paths),
+		iperf3.New(paths),
+		netperf.New(paths),
+		qperf.New(paths),
+		sockperf.New(paths),
+		nuttcp.New(paths),
+		wrk.New(paths),
+		redisbench.New(paths),
+	}
 }
 
 // handlers is what an agent can be asked for.

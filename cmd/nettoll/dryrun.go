@@ -1,31 +1,176 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 	"text/tabwriter"
 
 	"nettoll/plan"
 	"nettoll/record"
 )
 
-// dryRun prints what would be measured, and how long it would take.
-func (a *app) dryRun(s plan.Suite, cells []record.Cell, set record.Settings) error {
+// mostRows is how many cells a dry run names one by one.
+const mostRows = 60
+
+// dryRun prints what would be measured, what would not, and how long it would take.
+func (a *app) dryRun(cells []record.Cell, skips []plan.Skip, set record.Settings) error {
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "network\thosts\tfamily\tservers×clients\tworkload\ttool\tplacement\t")
-	for _, c := range cells {
-		native := ""
-		if c.IsNative() {
-			native = "native"
-		}
-		fmt.Fprintf(w, "%s\t%d\tIPv%d\t%d×%d\t%s\t%s\t%s\t%s\n",
-			c.Network, c.Hosts, c.Family, c.Servers, c.Clients, c.Workload, c.Tool, c.Placement, native)
+	if len(cells) > mostRows {
+		planGroups(w, cells)
+	} else {
+		planRows(w, cells)
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	e := plan.Estimate(cells, set)
+	if len(skips) > 0 {
+		fmt.Fprintln(a.stdout, "\nnot measured")
+		for _, s := range skips {
+			fmt.Fprintf(a.stdout, "  %s: %s\n", strings.TrimSpace(s.Network+" "+s.Underlay), s.Reason)
+		}
+	}
+	e := plan.Estimate(cells, set, known().Tools)
 	fmt.Fprintf(a.stdout, "\n%d cells in %d networks a round; a round takes about %s.\n", e.Cells, e.Visits, rough(e.Round))
 	fmt.Fprintf(a.stdout, "%d to %d rounds, %s to %s, %s.\n", e.MinRounds, e.MaxRounds,
 		rough(e.Min), rough(e.Max), e.Assumes())
+	if e.Min > longest && set.Budget == 0 {
+		fmt.Fprintln(a.stdout, "That is more than an hour, which needs --yes or --time-budget.")
+	}
 	return nil
+}
+
+func planRows(w *tabwriter.Writer, cells []record.Cell) {
+	fmt.Fprintln(w, "network\thosts\tfamily\tservers×clients\tworkload\ttool\tplacement\t")
+	for _, c := range cells {
+		var last []string
+		if s := surroundings(c); s != "" {
+			last = append(last, s)
+		}
+		if c.IsNative() {
+			last = append(last, "native")
+		}
+		fmt.Fprintf(w, "%s\t%d\tIPv%d\t%s\t%s\t%s\t%s\t%s\n", c.Network, c.Hosts, c.Family, topologyText(c),
+			workloadText(c), c.Tool, c.Placement, strings.Join(last, ", "))
+	}
+}
+
+// planGroups prints for each number of hosts what is crossed with what.
+func planGroups(w *tabwriter.Writer, cells []record.Cell) {
+	var counts []int
+	for _, c := range cells {
+		if !slices.Contains(counts, c.Hosts) {
+			counts = append(counts, c.Hosts)
+		}
+	}
+	for i, h := range counts {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		here := slices.DeleteFunc(slices.Clone(cells), func(c record.Cell) bool { return c.Hosts != h })
+		fmt.Fprintf(w, "%s\t%d cells, each of these with each:\n", hosts(h), len(here))
+		for _, axis := range []struct {
+			name string
+			of   func(record.Cell) string
+		}{
+			{"networks", func(c record.Cell) string {
+				if c.IsNative() {
+					return c.Network + " (native)"
+				}
+				return c.Network
+			}},
+			{"families", func(c record.Cell) string { return fmt.Sprintf("IPv%d", c.Family) }},
+			{"servers×clients", topologyText},
+			{"traffic", func(c record.Cell) string { return workloadText(c) + " by " + c.Tool }},
+			{"placements", func(c record.Cell) string { return c.Placement }},
+			{"underlays", func(c record.Cell) string { return cmp.Or(c.Underlay, unchanged) }},
+			{"MTU", func(c record.Cell) string { return numberText(c.MTU) }},
+			{"rules", func(c record.Cell) string { return numberText(c.Rules) }},
+			{"neighbours", func(c record.Cell) string { return numberText(c.Neighbours) }},
+			{"offload", func(c record.Cell) string { return cmp.Or(c.Offload, unchanged) }},
+		} {
+			var values []string
+			seen := map[string]bool{}
+			for _, c := range here {
+				if v := axis.of(c); !seen[v] {
+					seen[v] = true
+					values = append(values, v)
+				}
+			}
+			if len(values) > 1 || values[0] != unchanged {
+				fmt.Fprintf(w, "  %s\t%s\n", axis.name, strings.Join(values, "; "))
+			}
+		}
+	}
+}
+
+// unchanged is a condition that is as it would be anyway.
+const unchanged = "as it is"
+
+func numberText(n int) string {
+	if n == 0 {
+		return unchanged
+	}
+	return strconv.Itoa(n)
+}
+
+func topologyText(c record.Cell) string {
+	text := fmt.Sprintf("%d×%d", c.Servers, c.Clients)
+	if c.Processes > 1 {
+		text += fmt.Sprintf("×%d", c.Processes)
+	}
+	return text
+}
+
+// workloadText is the workload with its options, as flags have them.
+func workloadText(c record.Cell) string {
+	text, o := c.Workload, c.Options
+	for _, f := range []struct {
+		flag  string
+		value int
+	}{
+		{"-P", o.Streams}, {"-l", o.MessageSize}, {"-w", o.Window}, {"-b", o.Bandwidth}, {"--rate", o.Rate},
+		{"--request-size", o.RequestSize}, {"--response-size", o.ResponseSize},
+	} {
+		if f.value != 0 {
+			text += fmt.Sprintf(" %s %d", f.flag, f.value)
+		}
+	}
+	if o.Congestion != "" {
+		text += " -C " + o.Congestion
+	}
+	for _, f := range []struct {
+		flag  string
+		given bool
+	}{{"-Z", o.ZeroCopy}, {"--skip-rx-copy", o.SkipRxCopy}, {"-R", o.Reverse}, {"--no-keep-alive", o.NoKeepAlive}, {"--gso", o.GSO}} {
+		if f.given {
+			text += " " + f.flag
+		}
+	}
+	return text
+}
+
+// surroundings are the conditions that are not as usual.
+func surroundings(c record.Cell) string {
+	var parts []string
+	if c.Underlay != "" {
+		parts = append(parts, c.Underlay)
+	}
+	for _, f := range []struct {
+		name  string
+		value int
+	}{{"MTU", c.MTU}, {"rules", c.Rules}, {"neighbours", c.Neighbours}} {
+		if f.value != 0 {
+			parts = append(parts, fmt.Sprintf("%s %d", f.name, f.value))
+		}
+	}
+	if c.Offload != "" {
+		parts = append(parts, "offload "+c.Offload)
+	}
+	if c.Normalize {
+		parts = append(parts, "normalized")
+	}
+	return strings.Join(parts, ", ")
 }

@@ -95,6 +95,9 @@ func (f labFlags) resolve(name string) (technique.Technique, technique.Topology,
 		return nil, topo, usagef("--servers %d, --clients %d: one host would hold %d, %s takes %d there", f.servers, f.clients, busiest, name, limit)
 	}
 	shape, err := plan.ParseUnderlay(f.underlay)
+	if err == nil {
+		shape, err = known().Shape(shape)
+	}
 	if err != nil {
 		return nil, topo, usagef("--underlay: %w", err)
 	}

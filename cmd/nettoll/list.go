@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"nettoll/plan"
+	"nettoll/workload"
 )
 
 func (a *app) listCommand() *cobra.Command {
@@ -34,12 +35,26 @@ func (a *app) listCommand() *cobra.Command {
 		},
 		"tools": func(w *tabwriter.Writer) {
 			for _, t := range tools() {
-				fmt.Fprintf(w, "%s\t%s\n", t.Name(), "built in")
+				kind := "built in"
+				if _, ok := t.(workload.Prober); ok {
+					kind = "a program that is installed beside nettoll; see nettoll doctor"
+				}
+				fmt.Fprintf(w, "%s\t%s\n", t.Name(), kind)
 			}
 		},
 		"platforms": func(w *tabwriter.Writer) {
 			for _, p := range platforms() {
 				fmt.Fprintf(w, "%s\tprivate namespaces of this machine, the default\n", p.Name())
+			}
+		},
+		"instances": func(w *tabwriter.Writer) {
+			fmt.Fprintln(w, "instance\tprovider\tUSD/h\tnetwork as advertised\tunderlay")
+			for _, i := range known().Instances {
+				shape := "write its rate: " + i.Name + ":rate=1gbit"
+				if i.Rate > 0 {
+					shape = plan.Underlay{Instance: i.Name, Rate: i.Rate}.String()
+				}
+				fmt.Fprintf(w, "%s\t%s\t%g\t%s\t%s\n", i.Name, i.Provider, i.Price, i.Network, shape)
 			}
 		},
 		"suites": func(w *tabwriter.Writer) {
@@ -50,18 +65,18 @@ func (a *app) listCommand() *cobra.Command {
 			}
 		},
 	}
-	names := []string{"techniques", "workloads", "tools", "platforms", "suites"}
+	names := []string{"techniques", "workloads", "tools", "platforms", "suites", "instances"}
 	return &cobra.Command{
-		Use:       "list techniques|workloads|tools|platforms|suites",
+		Use:       "list techniques|workloads|tools|platforms|suites|instances",
 		Short:     "List what nettoll knows",
 		Example:   "  nettoll list techniques",
 		ValidArgs: names,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usagef("list what? techniques, workloads, tools, platforms or suites")
+				return usagef("list what? techniques, workloads, tools, platforms, suites or instances")
 			}
 			if lists[args[0]] == nil {
-				return usagef("cannot list %q%s; there are techniques, workloads, tools, platforms and suites", args[0], nearest(args[0], names))
+				return usagef("cannot list %q%s; there are techniques, workloads, tools, platforms, suites and instances", args[0], nearest(args[0], names))
 			}
 			return nil
 		},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"slices"
 
 	"nettoll/plan"
@@ -17,12 +18,23 @@ func (f *runFlags) override(s *plan.Suite, given func(string) bool) error {
 			s.Families = append(s.Families, 6)
 		}
 	}
+	f.overrideCounts(s, given)
 	for name, set := range map[string]func() error{
 		"hosts":       func() error { s.Hosts = f.hosts; return nil },
-		"tools":       func() error { s.Tools = f.tools; return nil },
+		"tools":       func() error { f.chooseTools(s); return nil },
 		"placement":   func() error { s.Placements = f.placements; return nil },
 		"servers":     func() error { s.Servers = f.servers; return nil },
 		"clients":     func() error { s.Clients = f.clients; return nil },
+		"processes":   func() error { s.Processes = f.processes; return nil },
+		"topology":    func() (err error) { s.Topologies, err = parseAll(f.topologies, plan.ParseTopology); return err },
+		"underlay":    func() (err error) { s.Underlay, err = parseShapes(f.underlays); return err },
+		"mtu":         func() error { s.MTU = f.mtu; return nil },
+		"rules":       func() error { s.Rules = f.rules; return nil },
+		"neighbours":  func() error { s.Neighbours = f.neighbours; return nil },
+		"offload":     func() error { s.Offload = f.offload; return notEmpty(f.offload) },
+		"normalize":   func() error { s.Normalize = f.normalize; return nil },
+		"instance":    func() error { s.Instance = f.instance; return nil },
+		"price":       func() error { s.Price = f.price; return nil },
 		"duration":    func() error { s.Duration = f.duration; return nil },
 		"warmup":      func() error { s.Warmup = f.warmup; return nil },
 		"min-rounds":  func() error { s.MinRounds = f.minRounds; return nil },
@@ -31,7 +43,6 @@ func (f *runFlags) override(s *plan.Suite, given func(string) bool) error {
 		"seed":        func() error { s.Seed = f.seed; return nil },
 		"note":        func() error { s.Note = f.note; return nil },
 		"workloads":   func() error { f.chooseWorkloads(s); return nil },
-		"underlay":    func() (err error) { s.Underlay, err = plan.ParseUnderlay(f.underlay); return err },
 		"precision":   func() (err error) { s.Precision, err = plan.ParseRatio(f.precision); return err },
 		"confidence":  func() (err error) { s.Confidence, err = plan.ParseRatio(f.level); return err },
 	} {
@@ -51,65 +62,66 @@ func (f *runFlags) override(s *plan.Suite, given func(string) bool) error {
 	return f.overrideWorkloads(s, given)
 }
 
+// overrideCounts forgets the suite's topologies where flags give numbers, and its
+// numbers where a flag gives topologies.
+func (f *runFlags) overrideCounts(s *plan.Suite, given func(string) bool) {
+	if given("servers") || given("clients") || given("processes") {
+		s.Topologies = nil
+	}
+	if given("topology") {
+		s.Servers, s.Clients, s.Processes = nil, nil, nil
+	}
+}
+
+// notEmpty refuses a list flag whose value is empty.
+func notEmpty(texts []string) error {
+	if len(texts) == 0 {
+		return errors.New("no value is given")
+	}
+	return nil
+}
+
+func parseAll[T any](texts []string, parse func(string) (T, error)) (all []T, err error) {
+	if err := notEmpty(texts); err != nil {
+		return nil, err
+	}
+	for _, text := range texts {
+		v, err := parse(text)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, v)
+	}
+	return all, nil
+}
+
+func parseShapes(texts []string) ([]plan.Underlay, error) {
+	lists, err := parseAll(texts, plan.ParseUnderlays)
+	return slices.Concat(lists...), err
+}
+
+// chooseTools replaces the suite's tools, and those of its workloads.
+func (f *runFlags) chooseTools(s *plan.Suite) {
+	s.Tools = f.tools
+	s.Workloads = slices.Clone(s.Workloads)
+	for i := range s.Workloads {
+		s.Workloads[i].Tools = nil
+	}
+}
+
 // chooseWorkloads keeps the suite's options of the workloads that it has already.
 func (f *runFlags) chooseWorkloads(s *plan.Suite) {
 	var chosen []plan.Workload
 	for _, name := range f.workloads {
-		i := slices.IndexFunc(s.Workloads, func(w plan.Workload) bool { return w.Name == name })
-		if i < 0 {
-			chosen = append(chosen, plan.Workload{Name: name})
-			continue
-		}
-		chosen = append(chosen, s.Workloads[i])
-	}
-	s.Workloads = chosen
-}
-
-// overrideWorkloads gives the options to the workloads that have them.
-func (f *runFlags) overrideWorkloads(s *plan.Suite, given func(string) bool) error {
-	sizes := map[string]plan.Size{}
-	for name, text := range map[string]string{
-		"message-size": f.message, "window": f.window, "request-size": f.request, "response-size": f.response,
-	} {
-		if !given(name) {
-			continue
-		}
-		size, err := plan.ParseSize(text)
-		if err != nil {
-			return usagef("--%s: %w", name, err)
-		}
-		if size < 1 {
-			return usagef("--%s %s: at least one byte is needed", name, text)
-		}
-		sizes[name] = size
-	}
-	if given("streams") && f.streams < 1 {
-		return usagef("--streams %d: at least one is needed", f.streams)
-	}
-	s.Workloads = slices.Clone(s.Workloads)
-	used := map[string]bool{}
-	for i := range s.Workloads {
-		w := &s.Workloads[i]
-		for name, set := range map[string]func(){
-			"streams":       func() { w.Streams = f.streams },
-			"message-size":  func() { w.MessageSize = sizes["message-size"] },
-			"window":        func() { w.Window = sizes["window"] },
-			"congestion":    func() { w.Congestion = f.congestion },
-			"zero-copy":     func() { w.ZeroCopy = f.zeroCopy },
-			"skip-rx-copy":  func() { w.SkipRxCopy = f.skipRxCopy },
-			"request-size":  func() { w.RequestSize = sizes["request-size"] },
-			"response-size": func() { w.ResponseSize = sizes["response-size"] },
-		} {
-			if given(name) && plan.Takes(w.Name, name) {
-				set()
-				used[name] = true
+		known := false
+		for _, w := range s.Workloads {
+			if w.Name == name {
+				chosen, known = append(chosen, w), true
 			}
 		}
-	}
-	for _, name := range []string{"streams", "message-size", "window", "congestion", "zero-copy", "skip-rx-copy", "request-size", "response-size"} {
-		if given(name) && !used[name] {
-			return usagef("--%s: no workload of this run has it", name)
+		if !known {
+			chosen = append(chosen, plan.Workload{Name: name})
 		}
 	}
-	return nil
+	s.SetWorkloads(chosen)
 }

@@ -23,7 +23,6 @@ import (
 	"nettoll/record"
 	"nettoll/runner"
 	"nettoll/sampler"
-	"nettoll/technique"
 )
 
 func (a *app) runCommand() *cobra.Command {
@@ -40,6 +39,8 @@ Ctrl-C ends the run with a report of what there is; --resume goes on with it.`,
   nettoll run bridge bridge-nonf --hosts 1 --precision 2% --time-budget 5m
   nettoll run all -4 -6 -o all.ndjson
   nettoll run vxlan routed --underlay rate=1gbit
+  nettoll run bridge macvlan --hosts 1 --clients 1,2,4,8,16 --tool all
+  nettoll run --suite icc-2014
   nettoll run --suite my-suite.yaml --dry-run
   nettoll run --resume nettoll-20260102-150405.ndjson`,
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
@@ -53,14 +54,17 @@ Ctrl-C ends the run with a report of what there is; --resume goes on with it.`,
 			if f.resume != "" {
 				return a.resume(cmd, f, args)
 			}
-			cells, err := f.expand(suite)
+			cells, err := f.expand(&suite)
 			if err != nil {
 				return f.fault(err, args)
 			}
 			set := plan.Settings(suite)
 			set.SelfCheck = f.selfCheck
 			if f.dryRun {
-				return a.dryRun(suite, cells, set)
+				return a.dryRun(cells, plan.Skipped(suite, known()), set)
+			}
+			if err := f.checkTime(cells, set); err != nil {
+				return err
 			}
 			if err := f.checkOutput(); err != nil {
 				return err
@@ -75,41 +79,6 @@ Ctrl-C ends the run with a report of what there is; --resume goes on with it.`,
 	return cmd
 }
 
-func (f *runFlags) expand(s plan.Suite) ([]record.Cell, error) {
-	if f.selfCheck {
-		return plan.SelfCheck(s, known())
-	}
-	return plan.Expand(s, known())
-}
-
-// known is what the planner must know of the drivers.
-func known() plan.Known {
-	var k plan.Known
-	for _, p := range platforms() {
-		k.Platforms = append(k.Platforms, p.Name())
-	}
-	for _, t := range techniques() {
-		k.Techniques = append(k.Techniques, plan.Technique{Name: t.Name(), Hosts: t.Hosts(), Endpoints: maxEndpoints(t)})
-	}
-	for _, t := range tools() {
-		tool := plan.Tool{Name: t.Name()}
-		for _, d := range t.Drives() {
-			tool.Drives = append(tool.Drives, plan.Drive(d))
-		}
-		k.Tools = append(k.Tools, tool)
-	}
-	return k
-}
-
-// maxEndpoints is how many containers of a technique one host can hold; 0 is
-// what addresses there are.
-func maxEndpoints(t technique.Technique) int {
-	if l, ok := t.(interface{ MaxEndpoints() int }); ok {
-		return l.MaxEndpoints()
-	}
-	return 0
-}
-
 // checkOutput finds out before anything is measured that the run file cannot be written.
 func (f *runFlags) checkOutput() error {
 	if f.output == "" {
@@ -121,6 +90,19 @@ func (f *runFlags) checkOutput() error {
 		return usagef("-o %s: %w", f.output, err)
 	}
 	return reachable("-o", f.output)
+}
+
+// longest is how long a run may take at least without being asked for twice.
+const longest = time.Hour
+
+// checkTime refuses a run whose fewest rounds take too long, unless that is meant.
+func (f *runFlags) checkTime(cells []record.Cell, set record.Settings) error {
+	e := plan.Estimate(cells, set, known().Tools)
+	if e.Min <= longest || set.Budget > 0 || f.yes {
+		return nil
+	}
+	return usagef("%d rounds of %d cells take about %s; --time-budget ends the run in time, a lower --min-rounds or --duration or fewer cells shorten it, --yes runs it as it is",
+		e.MinRounds, e.Cells, rough(e.Min))
 }
 
 // reachable refuses a file that nobody sees inside a lab, whose /run is its own.
@@ -155,6 +137,8 @@ func (a *app) measure(ctx context.Context, f runFlags, suite plan.Suite, cells [
 	run := record.Run{
 		ID: hex.EncodeToString(id[:]), Started: now.UTC(), Version: versionText(), Note: suite.Note,
 		Suite: suite.Name, Machine: m, Settings: set, Cells: cells,
+		Source: suite.Source, Skips: skipsOf(suite), Tools: versions(ctx, cells),
+		Instance: suite.Instance, Price: suite.Price,
 	}
 	w, err := record.Create(path, run)
 	if err != nil {
@@ -176,7 +160,7 @@ func (a *app) resume(cmd *cobra.Command, f runFlags, args []string) error {
 		return err
 	}
 	if f.dryRun {
-		return a.dryRun(plan.Suite{Name: file.Run.Suite}, file.Run.Cells, f.limits(file.Run.Settings))
+		return a.dryRun(file.Run.Cells, nil, f.limits(file.Run.Settings))
 	}
 	if err := reachable("--resume", f.resume); err != nil {
 		return err
@@ -214,7 +198,7 @@ func sameMachine(was record.Machine) error {
 func (a *app) drive(ctx context.Context, path string, w *record.Writer, file *record.File, f runFlags) error {
 	defer w.Close()
 	set := f.limits(file.Run.Settings)
-	p := a.progress(ctx, plan.Estimate(file.Run.Cells, set), set)
+	p := a.progress(ctx, plan.Estimate(file.Run.Cells, set, known().Tools), set)
 	r := &runner.Runner{
 		Platform:   platforms()[0],
 		Techniques: techniqueByName(),

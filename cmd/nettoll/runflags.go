@@ -20,21 +20,25 @@ import (
 type runFlags struct {
 	suite, output, resume, format string
 	dryRun, selfCheck             bool
+	asPublished, yes              bool
 	four, six                     bool
 	given                         func(string) bool
 
 	hosts                        []int
 	workloads, tools, placements []string
-	servers, clients             int
-	underlay, precision, level   string
-	note                         string
+	servers, clients, processes  []int
+	topologies, underlays        []string
+	mtu, rules, neighbours       []int
+	offload                      []string
+	normalize                    bool
+	precision, level             string
+	note, instance               string
+	price                        float64
 	duration, warmup, budget     time.Duration
 	minRounds, maxRounds         int
 	seed                         uint64
-	streams                      int
-	message, window, congestion  string
-	request, response            string
-	zeroCopy, skipRxCopy         bool
+
+	optionFlags
 }
 
 func (f *runFlags) add(fl *pflag.FlagSet) {
@@ -43,6 +47,8 @@ func (f *runFlags) add(fl *pflag.FlagSet) {
 	fl.StringVarP(&f.output, "output", "o", "", "run file (default nettoll-<time>.ndjson); the HTML report goes beside it")
 	fl.StringVar(&f.resume, "resume", "", "go on with this run file")
 	fl.BoolVar(&f.dryRun, "dry-run", false, "print the plan and how long it takes, and measure nothing")
+	fl.BoolVar(&f.asPublished, "as-published", false, "measure as long and as often as the suite's source did")
+	fl.BoolVarP(&f.yes, "yes", "y", false, "run even if that takes more than an hour")
 	fl.BoolVar(&f.selfCheck, "self-check", false, "measure each network as if it were two, to see how often equals are called different")
 	fl.StringVar(&f.format, "format", "text", "format of the report on standard output: "+formatNames())
 
@@ -50,11 +56,18 @@ func (f *runFlags) add(fl *pflag.FlagSet) {
 	fl.BoolVarP(&f.six, "ipv6", "6", false, "IPv6")
 	fl.IntSliceVar(&f.hosts, "hosts", nil, "numbers of hosts (default: all that a technique makes sense on)")
 	fl.StringSliceVar(&f.workloads, "workloads", nil, "workloads, such as tcp_stream,tcp_rr")
-	fl.StringSliceVar(&f.tools, "tools", nil, "generators of traffic")
+	fl.StringSliceVar(&f.tools, "tools", nil, "generators of traffic (also --tool); all is every one that can")
 	fl.StringSliceVar(&f.placements, "placement", nil, "where client and server run: same, distinct or free CPUs")
-	fl.IntVar(&f.servers, "servers", 0, "number of server containers")
-	fl.IntVar(&f.clients, "clients", 0, "number of client containers")
-	fl.StringVar(&f.underlay, "underlay", "", "shape of the link between hosts, such as rate=1gbit,delay=1ms")
+	fl.IntSliceVar(&f.servers, "servers", nil, "numbers of server containers, such as 1,2,4")
+	fl.IntSliceVar(&f.clients, "clients", nil, "numbers of client containers, such as 1,2,4,8,16")
+	fl.IntSliceVar(&f.processes, "processes", nil, "numbers of client processes in each client container")
+	fl.StringSliceVar(&f.topologies, "topology", nil, "SERVERSxCLIENTS[xPROCESSES], such as 1x8,8x8,1x4x16, instead of those three")
+	fl.StringArrayVar(&f.underlays, "underlay", nil, "shapes of the link between hosts, such as rate=1gbit,delay=1ms, or instances, such as m4.10xlarge")
+	fl.IntSliceVar(&f.mtu, "mtu", nil, "MTUs of the underlay, such as 1500,9000")
+	fl.IntSliceVar(&f.rules, "rules", nil, "numbers of further firewall rules on each host, such as 0,100,10000")
+	fl.IntSliceVar(&f.neighbours, "neighbours", nil, "numbers of containers that exist beside those that talk")
+	fl.StringSliceVar(&f.offload, "offload", nil, "offloads of devices: on, off or both")
+	fl.BoolVar(&f.normalize, "normalize", false, "give all endpoints the MTU and offloads that every network can offer")
 
 	fl.DurationVarP(&f.duration, "duration", "t", 0, "measured window of one trial")
 	fl.DurationVar(&f.warmup, "warmup", 0, "time before the window that is not counted")
@@ -66,20 +79,29 @@ func (f *runFlags) add(fl *pflag.FlagSet) {
 	fl.Uint64Var(&f.seed, "seed", 0, "of the order of trials (default: random)")
 	fl.StringVar(&f.note, "note", "", "a remark that is kept in the run file")
 
-	fl.IntVarP(&f.streams, "streams", "P", 0, "connections of each client")
-	fl.StringVarP(&f.message, "message-size", "l", "", "bytes of a write or read of tcp_stream, such as 128K")
-	fl.StringVarP(&f.window, "window", "w", "", "socket buffers in bytes, such as 256K")
-	fl.StringVarP(&f.congestion, "congestion", "C", "", "TCP congestion control")
-	fl.BoolVarP(&f.zeroCopy, "zero-copy", "Z", false, "send with sendfile(2)")
-	fl.BoolVar(&f.skipRxCopy, "skip-rx-copy", false, "the receiver discards in the kernel")
-	fl.StringVar(&f.request, "request-size", "", "bytes of a request of tcp_rr")
-	fl.StringVar(&f.response, "response-size", "", "bytes of a response of tcp_rr")
+	fl.StringVar(&f.instance, "instance", "", "type of this machine, such as m4.10xlarge, for the run file")
+	fl.Float64Var(&f.price, "price", 0, "dollars an hour that this machine costs, for the run file")
+
+	f.optionFlags.add(fl)
+	fl.SetNormalizeFunc(alias)
+}
+
+// alias lets flags have the names that people try first.
+func alias(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+	aliases := map[string]string{
+		"tool": "tools", "workload": "workloads", "topologies": "topology", "placements": "placement",
+		"neighbors": "neighbours", "underlays": "underlay",
+	}
+	if n, ok := aliases[name]; ok {
+		name = n
+	}
+	return pflag.NormalizedName(name)
 }
 
 // resumable are the flags that may change when a run is resumed: they limit it
 // and do not touch what is measured.
 var resumable = map[string]bool{
-	"resume": true, "dry-run": true, "format": true,
+	"resume": true, "dry-run": true, "format": true, "yes": true,
 	"precision": true, "min-rounds": true, "max-rounds": true, "time-budget": true,
 }
 
@@ -106,14 +128,23 @@ func (f *runFlags) suiteOf(args []string) (plan.Suite, error) {
 	if err != nil {
 		return s, err
 	}
+	if f.asPublished {
+		if s, err = s.Published(); err != nil {
+			return s, usagef("--as-published: suite %s: %w", s.Name, err)
+		}
+	}
 	if len(args) > 0 {
-		s.Networks = args
+		s.Networks, s.Skips = args, nil
 		s.Name = strings.Join(args, "+")
 	}
 	if err := f.override(&s, f.given); err != nil {
 		return s, err
 	}
-	if err := s.Validate(); err != nil {
+	checked := s
+	if f.lifts() {
+		checked.TimeBudget = 0
+	}
+	if err := checked.Validate(); err != nil {
 		return s, f.fault(err, args)
 	}
 	return s, nil
@@ -132,10 +163,8 @@ func (f *runFlags) fault(err error, args []string) error {
 		return usagef("%s", field.Text)
 	case flag == "--families" && (given("ipv4") || given("ipv6")):
 		return usagef("-4, -6: %s", field.Text)
-	case flag == "--placements" && given("placement"):
-		return usagef("--placement: %s", field.Text)
 	case given(strings.TrimPrefix(flag, "--")):
-		return usagef("%s: %s", flag, field.Text)
+		return usagef("--%s: %s", alias(nil, strings.TrimPrefix(flag, "--")), field.Text)
 	case slices.Contains(plan.Names(), f.suite):
 		return usagef("suite %s: %s: %s", f.suite, field.Field, field.Text)
 	}

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"maps"
+	"math"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"nettoll/plan"
+	"nettoll/record"
+	"nettoll/reference"
+	"nettoll/technique"
+	"nettoll/workload"
+)
+
+// expand gives the cells of the suite.
+func (f *runFlags) expand(s *plan.Suite) ([]record.Cell, error) {
+	expand := plan.Expand
+	if f.selfCheck {
+		expand = plan.SelfCheck
+	}
+	if !f.lifts() {
+		return expand(*s, known())
+	}
+	budget := s.TimeBudget
+	s.TimeBudget = 0
+	cells, err := expand(*s, known())
+	if e := plan.Estimate(cells, plan.Settings(*s), known().Tools); e.Min <= budget {
+		s.TimeBudget = budget
+	}
+	return cells, err
+}
+
+// lifts reports whether the time budget is only that of the default suite, which
+// nobody named: its minute is for what it measures itself, and not for what
+// arguments and flags ask for instead.
+func (f *runFlags) lifts() bool { return !f.given("suite") && !f.given("time-budget") }
+
+// known is what the planner must know of the drivers.
+func known() plan.Known {
+	var k plan.Known
+	for _, p := range platforms() {
+		k.Platforms = append(k.Platforms, p.Name())
+	}
+	for _, t := range techniques() {
+		k.Techniques = append(k.Techniques, plan.Technique{
+			Name: t.Name(), Hosts: t.Hosts(), Endpoints: maxEndpoints(t), Overflow: overflows(t),
+		})
+	}
+	for _, t := range tools() {
+		tool := plan.Tool{Name: t.Name()}
+		for _, d := range t.Drives() {
+			tool.Drives = append(tool.Drives, plan.Drive(d))
+		}
+		if program, ok := t.(workload.Prober); ok {
+			tool.Step, tool.Lead = programStep, programLead
+			tool.Missing = missing(program)
+		}
+		k.Tools = append(k.Tools, tool)
+	}
+	for _, i := range reference.Instances() {
+		k.Instances = append(k.Instances, plan.Instance{
+			Provider: i.Provider, Name: i.Name, Price: i.Price, Network: i.Network, Rate: uint64(max(i.Rate, 0)),
+		})
+	}
+	var files syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err == nil {
+		k.Files = int(min(files.Max, math.MaxInt32)) // the Go runtime takes all of it
+	}
+	return k
+}
+
+// maxEndpoints is how many containers of a technique one host can hold; 0 is
+// what addresses there are.
+func maxEndpoints(t technique.Technique) int {
+	if l, ok := t.(interface{ MaxEndpoints() int }); ok {
+		return l.MaxEndpoints()
+	}
+	return 0
+}
+
+// overflows reports whether a technique has room for more neighbours than that.
+func overflows(t technique.Technique) bool {
+	o, ok := t.(interface{ Overflow() bool })
+	return ok && o.Overflow()
+}
+
+// Programs know whole seconds only. Their clients go on for a moment after the
+// window, and take one to start.
+const (
+	programStep = time.Second
+	programLead = 600 * time.Millisecond
+)
+
+// missing says why a program cannot be used. It is asked once, and does not take
+// longer than a program needs to say its version.
+func missing(p workload.Prober) func() string {
+	const patience = 10 * time.Second
+	return sync.OnceValue(func() string {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		if err := p.Probe(ctx); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
+}
+
+// skipsOf is what the suite leaves out, as the run file has it.
+func skipsOf(s plan.Suite) []record.Skip {
+	var skips []record.Skip
+	for _, k := range plan.Skipped(s, known()) {
+		name := k.Network
+		if k.Underlay != "" {
+			name = strings.TrimSpace(name + " on the underlay " + k.Underlay)
+		}
+		skips = append(skips, record.Skip{Network: name, Reason: k.Reason})
+	}
+	return skips
+}
+
+// versions are those of the tools that the cells name, as far as they are here.
+func versions(ctx context.Context, cells []record.Cell) map[string]string {
+	all, by := map[string]string{}, toolByName()
+	for _, c := range cells {
+		t := by[c.Tool]
+		if _, asked := all[c.Tool]; asked || t == nil {
+			continue
+		}
+		all[c.Tool] = ""
+		if version, err := t.Version(ctx); err == nil {
+			all[c.Tool] = version
+		}
+	}
+	maps.DeleteFunc(all, func(_, version string) bool { return version == "" })
+	return all
+}

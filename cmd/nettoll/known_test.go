@@ -1,0 +1,79 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"nettoll/plan"
+	"nettoll/record"
+	"nettoll/reference"
+	"nettoll/technique"
+)
+
+// TestPorts holds that the planner counts the ports of servers as networks
+// publish them.
+func TestPorts(t *testing.T) {
+	for _, p := range []plan.Topology{
+		{Servers: 1, Clients: 1, Processes: 1}, {Servers: 1, Clients: 4, Processes: 1}, {Servers: 20, Clients: 20, Processes: 1},
+		{Servers: 1, Clients: 16, Processes: 16}, {Servers: 3, Clients: 4, Processes: 5}, {Servers: 7, Clients: 4000, Processes: 1},
+	} {
+		n := technique.Topology{Servers: p.Servers, Clients: p.Clients, Processes: p.Processes}
+		first, _ := n.Ports(0)
+		_, last := n.Ports(p.Servers - 1)
+		if got := last - first + 1; got != p.Ports() {
+			t.Errorf("%s has %d ports, the planner says %d", p, got, p.Ports())
+		}
+	}
+	most := plan.Topology{Servers: 1, Clients: 1, Processes: plan.MaxProcesses}
+	for want, p := range map[bool]plan.Topology{true: most, false: {Servers: 1, Clients: 1, Processes: plan.MaxProcesses + 1}} {
+		_, last := technique.Topology{Servers: 1, Clients: 1, Processes: p.Processes}.Ports(0)
+		if got := last <= 32767; got != want {
+			t.Errorf("%s ends below the ephemeral ports: %t, want %t", p, got, want)
+		}
+	}
+}
+
+// TestEmbeddedSuites holds that the suites name what is compiled in, and that each
+// figure of a source is measured or skipped with a reason.
+func TestEmbeddedSuites(t *testing.T) {
+	for _, name := range plan.Names() {
+		s, err := plan.Embedded(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cells, err := plan.Expand(s, known())
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if s.Source == "" {
+			continue
+		}
+		source, ok := reference.ByName(s.Source)
+		if !ok {
+			t.Errorf("%s: nothing is known of the source %s", name, s.Source)
+		}
+		for _, table := range source.Tables {
+			for _, p := range table.Cells {
+				if p.Given() && !measured(cells, table, p) && !skipped(s, p) {
+					t.Errorf("%s: %s of %q at %q is neither measured nor skipped", name, p.Network, table.Name, p.Label)
+				}
+			}
+		}
+	}
+}
+
+func measured(cells []record.Cell, t reference.Table, p reference.Published) bool {
+	or := func(want, have int) bool { return want == 0 || want == have }
+	return slices.ContainsFunc(cells, func(c record.Cell) bool {
+		return c.Network == p.As && c.Workload == t.Workload && or(t.Streams, max(c.Options.Streams, 1)) && or(p.Hosts, c.Hosts) && or(p.Family, c.Family) &&
+			or(p.Servers, c.Servers) && or(p.Clients, c.Clients) && or(p.Processes, max(c.Processes, 1)) &&
+			(p.Underlay == "" || c.Underlay == p.Like || strings.HasPrefix(c.Underlay, p.Underlay+":"))
+	})
+}
+
+func skipped(s plan.Suite, p reference.Published) bool {
+	return slices.ContainsFunc(s.Skips, func(k plan.Skip) bool {
+		return k.Reason != "" && (k.Network == p.Network || strings.HasPrefix(k.Network, p.Network+" ") && strings.HasSuffix(p.Label, strings.TrimPrefix(k.Network, p.Network)))
+	})
+}

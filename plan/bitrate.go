@@ -1,0 +1,50 @@
+package plan
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// BitRate is a number of bits a second. It is written as iperf3 writes -b: K, M,
+// G and T are powers of 1000, in either case.
+type BitRate int
+
+// ParseBitRate reads a rate such as 100M or 1.5G.
+func ParseBitRate(text string) (BitRate, error) {
+	number, exponent := text, 0
+	if n := len(text) - 1; n > 0 {
+		if i := strings.IndexByte("kmgt", text[n]|0x20); i >= 0 {
+			number, exponent = text[:n], 3*(i+1)
+		}
+	}
+	v, ok := decimal(number, exponent)
+	switch {
+	case !ok:
+		return 0, fmt.Errorf("%q is not a bandwidth; write bit/s such as 100M or 1G", text)
+	case v != math.Trunc(v):
+		return 0, fmt.Errorf("%q is not a whole number of bit/s; write bit/s such as 100M or 1G", text)
+	case v > maxRate:
+		return 0, fmt.Errorf("%q is more than any link; write at most %s", text, BitRate(maxRate))
+	}
+	return BitRate(v), nil
+}
+
+// String writes the rate as ParseBitRate reads it.
+func (b BitRate) String() string {
+	unit := 0
+	for unit < 4 && b != 0 && b%1000 == 0 {
+		b, unit = b/1000, unit+1
+	}
+	return strconv.Itoa(int(b)) + [...]string{"", "K", "M", "G", "T"}[unit]
+}
+
+// Set makes a rate usable as a flag.
+func (b *BitRate) Set(text string) (err error) {
+	*b, err = ParseBitRate(text)
+	return err
+}
+
+// Type names the value in the help of a flag.
+func (*BitRate) Type() string { return "bit/s" }

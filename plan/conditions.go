@@ -1,0 +1,133 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"nettoll/record"
+)
+
+// conditions are what surrounds the traffic of a cell, as cells carry it.
+type conditions struct {
+	underlay               string
+	mtu, rules, neighbours int
+	offload                string
+}
+
+// Limits of conditions.
+const (
+	defaultMTU = 1500
+	minMTU     = 576 // that every IPv4 host takes, RFC 791
+	minMTU6    = 1280
+	maxMTU     = 65535
+	maxRules   = 100_000
+)
+
+// conditions are every shape of the underlay with every MTU, number of rules and
+// of neighbours, and with offloads on and off. What is left out is told by the
+// skips.
+func (s Suite) conditions(known Known) ([]conditions, []Skip, error) {
+	underlays, skips, err := s.underlays(known)
+	if err != nil {
+		return nil, nil, err
+	}
+	n := 1
+	for _, length := range []int{len(underlays), len(s.MTU), len(s.Rules), len(s.Neighbours), len(s.Offload)} {
+		if n *= max(length, 1); n > MaxCells {
+			return nil, nil, s.fault("underlay",
+				"there are more than %d ways to combine underlays, MTUs, rules, neighbours and offloads; write fewer", MaxCells)
+		}
+	}
+	var all []conditions
+	for _, u := range underlays {
+		for _, mtu := range orZero(s.MTU) {
+			if mtu == defaultMTU {
+				mtu = 0
+			}
+			for _, rules := range orZero(s.Rules) {
+				for _, neighbours := range orZero(s.Neighbours) {
+					for _, offload := range orZero(s.Offload) {
+						if offload != record.OffloadOff {
+							offload = ""
+						}
+						all = append(all, conditions{u, mtu, rules, neighbours, offload})
+					}
+				}
+			}
+		}
+	}
+	return once(all), skips, nil
+}
+
+// orZero is the values of a key, and the zero value where it was left out.
+func orZero[T any](values []T) []T {
+	if len(values) == 0 {
+		return make([]T, 1)
+	}
+	return values
+}
+
+// underlays are the shapes as cells carry them. An instance whose rate nobody
+// knows is left out, unless there is nothing else.
+func (s Suite) underlays(known Known) (texts []string, skips []Skip, err error) {
+	for i, u := range orZero(s.Underlay) {
+		shape, err := known.Shape(u)
+		var rateless *unknownRate
+		switch {
+		case errors.As(err, &rateless) && len(s.Underlay) > 1:
+			skips = append(skips, Skip{Underlay: shape.Instance, Reason: rateless.Error()})
+			continue
+		case err != nil:
+			return nil, nil, s.fault(s.item("underlay", i, len(s.Underlay)), "%v", err)
+		}
+		texts = append(texts, shape.String())
+	}
+	if len(texts) == 0 {
+		return nil, nil, s.fault("underlay", "%s", skips[0].Reason)
+	}
+	return texts, skips, nil
+}
+
+func (s Suite) checkConditions() error {
+	least, why := minMTU, ""
+	if slices.Contains(s.Families, 6) {
+		least, why = minMTU6, " with IPv6"
+	}
+	for _, f := range []struct {
+		name       string
+		values     []int
+		what       string
+		least, max int
+	}{
+		{"mtu", s.MTU, "bytes are not a possible MTU" + why, least, maxMTU},
+		{"rules", s.Rules, "rules are not possible", 0, maxRules},
+		{"neighbours", s.Neighbours, "neighbours are not possible", 0, MaxEndpoints},
+	} {
+		for i, v := range f.values {
+			if v < f.least || v > f.max {
+				return s.fault(s.item(f.name, i, len(f.values)), "%d %s; write a number from %d to %d", v, f.what, f.least, f.max)
+			}
+		}
+	}
+	for i, o := range s.Offload {
+		if o != "on" && o != record.OffloadOff {
+			return s.fault(s.item("offload", i, len(s.Offload)), "%q is not possible; write on or off", o)
+		}
+	}
+	for i, u := range s.Underlay {
+		if err := u.check(); err != nil {
+			return s.fault(s.item("underlay", i, len(s.Underlay)), "%v", err)
+		}
+	}
+	return nil
+}
+
+// item names the place of a value: the field, or its place in the list where it
+// was written as one.
+func (s Suite) item(field string, i, length int) string {
+	if at := fmt.Sprintf("%s[%d]", field, i); length > 1 || s.written(at) {
+		return at
+	}
+	return field
+}

@@ -1,0 +1,188 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"nettoll/record"
+)
+
+// trusted is what a machine can measure that has the tools of the published
+// measurements, each of which takes its time.
+func trusted() Known {
+	k := drivers()
+	k.Techniques = append(k.Techniques,
+		Technique{Name: "iptables", Hosts: []int{1, 2}, Endpoints: BridgePorts},
+		Technique{Name: "pipework-veth", Hosts: []int{1}, Endpoints: BridgePorts},
+		Technique{Name: "bridge-nonf", Hosts: []int{1}, Endpoints: BridgePorts})
+	tool := func(name, workloads string, options ...string) Tool {
+		t := Tool{Name: name, Step: time.Second, Lead: 600 * time.Millisecond}
+		for _, w := range strings.Fields(workloads) {
+			t.Drives = append(t.Drives, Drive{Workload: w, Options: options})
+		}
+		return t
+	}
+	k.Tools = append(k.Tools[:1],
+		tool("iperf", "tcp_stream", "streams", "window"),
+		tool("iperf3", "tcp_stream", "streams", "window"),
+		tool("netperf", "tcp_stream tcp_rr tcp_crr", "message-size"),
+		tool("qperf", "tcp_stream tcp_rr", "message-size"))
+	return k
+}
+
+func TestNames(t *testing.T) {
+	want := []string{"quick", "full", "cloud-2015", "host-bridge", "icc-2014", "overlay-2015", "single-node-2017"}
+	if names := Names(); !slices.Equal(names, want) {
+		t.Errorf("names are %v", names)
+	}
+	_, err := Embedded("quik")
+	if want := `unknown suite "quik"; did you mean "quick"? nettoll list suites shows all`; message(err) != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+}
+
+// TestEmbedded asks each suite to measure its fewest rounds within its budget.
+func TestEmbedded(t *testing.T) {
+	for _, name := range Names() {
+		t.Run(name, func(t *testing.T) {
+			s, err := Embedded(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s.Name != name || s.About == "" || s.Source != "" && s.Source != name {
+				t.Errorf("name is %q, about %q, source %q", s.Name, s.About, s.Source)
+			}
+			cells, err := Expand(s, trusted())
+			if err != nil {
+				t.Fatal(err)
+			}
+			f := Estimate(cells, Settings(s), trusted().Tools)
+			t.Logf("%d cells, round %s", f.Cells, f.Round)
+			if need := f.Round * time.Duration(s.MinRounds); s.TimeBudget == 0 || need > s.TimeBudget {
+				t.Errorf("%d rounds of %d cells take %s, the budget is %s", s.MinRounds, f.Cells, need, s.TimeBudget)
+			}
+			if s.MinRounds < 6 {
+				t.Errorf("%d rounds cannot tell a difference at 95 %%", s.MinRounds)
+			}
+			for _, k := range Skipped(s, trusted()) {
+				if slices.ContainsFunc(cells, func(c record.Cell) bool { return c.Network == k.Network }) {
+					t.Errorf("%s is skipped (%s) and measured", k.Network, k.Reason)
+				}
+			}
+		})
+	}
+}
+
+func TestEmbeddedAsPublished(t *testing.T) {
+	for _, c := range []struct {
+		suite    string
+		duration time.Duration
+		rounds   int // 0 is as many as the suite wants
+		drives   []string
+	}{
+		{"icc-2014", 5 * time.Second, 0, []string{"iperf:tcp_stream"}},
+		{"overlay-2015", 10 * time.Second, 5, []string{"iperf:tcp_stream/P=10"}},
+		{"cloud-2015", 5 * time.Minute, 0, []string{"iperf3:tcp_stream/P=128"}},
+		{"host-bridge", 2 * time.Second, 5, []string{"qperf:tcp_stream", "qperf:tcp_rr"}},
+		{"single-node-2017", 5 * time.Minute, 10, []string{"netperf:tcp_stream"}},
+	} {
+		t.Run(c.suite, func(t *testing.T) {
+			short, err := Embedded(c.suite)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, err := short.Published()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s.Duration != c.duration || s.TimeBudget != 0 {
+				t.Errorf("duration %s, budget %s", s.Duration, s.TimeBudget)
+			}
+			low, high := c.rounds, c.rounds
+			if c.rounds == 0 {
+				low, high = short.MinRounds, short.MaxRounds
+			}
+			if s.MinRounds != low || s.MaxRounds != high {
+				t.Errorf("%d to %d rounds", s.MinRounds, s.MaxRounds)
+			}
+			cells, err := Expand(s, trusted())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, cell := range cells {
+				key := cell.Key()
+				if !slices.ContainsFunc(c.drives, func(d string) bool { return strings.Contains(key, "/"+d+"/distinct") }) {
+					t.Errorf("%s is not published", key)
+				}
+			}
+		})
+	}
+	s, err := Embedded("quick")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Published(); err == nil {
+		t.Error("quick is of no published source")
+	}
+}
+
+// TestWithoutTools asks that each suite measures something on a machine that has
+// none of its tools.
+func TestWithoutTools(t *testing.T) {
+	known := trusted()
+	for i := range known.Tools[1:] {
+		known.Tools[i+1].Missing = func() string { return "not installed" }
+	}
+	for _, name := range Names() {
+		s, err := Embedded(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cells, err := Expand(s, known)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.ContainsFunc(cells, func(c record.Cell) bool { return c.Tool == "engine" }) {
+			t.Errorf("%s measures nothing without its tools", name)
+		}
+	}
+}
+
+// TestICC asks for every cell of the source's three tables that has a technique.
+func TestICC(t *testing.T) {
+	s, err := Embedded("icc-2014")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cells, err := Expand(s, trusted())
+	if err != nil {
+		t.Fatal(err)
+	}
+	type place struct {
+		network                     string
+		servers, clients, processes int
+	}
+	have := make(map[place]bool)
+	for _, c := range cells {
+		have[place{c.Network, c.Servers, c.Clients, max(c.Processes, 1)}] = true
+	}
+	var want []place
+	for _, n := range []string{"host", "iptables", "pipework-veth"} {
+		for _, clients := range []int{1, 2, 4, 8, 16, 20} {
+			want = append(want, place{n, 1, clients, 1})
+		}
+		for _, both := range []int{1, 2, 4, 20} {
+			want = append(want, place{n, both, both, 1})
+		}
+		for _, cp := range [][2]int{{1, 1}, {1, 2}, {1, 4}, {1, 16}, {2, 1}, {4, 1}, {16, 1}, {2, 2}, {4, 4}, {16, 16}} {
+			want = append(want, place{n, 1, cp[0], cp[1]})
+		}
+	}
+	for _, w := range want {
+		if !have[w] {
+			t.Errorf("%+v is missing", w)
+		}
+	}
+}
