@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"os/signal"
 	"runtime"
@@ -13,6 +14,7 @@ import (
 	"syscall"
 
 	"nettoll/agent"
+	"nettoll/internal/program"
 	"nettoll/platform/lab"
 	"nettoll/workload/engine"
 )
@@ -30,7 +32,9 @@ func main() {
 
 func run(ctx context.Context) error {
 	if len(os.Args) == 2 && os.Args[1] == "agent" {
-		return agent.Serve(ctx, os.Stdin, os.Stdout, engine.Handlers(ctx))
+		handlers := engine.Handlers(ctx)
+		maps.Copy(handlers, program.Handlers())
+		return agent.Serve(ctx, os.Stdin, os.Stdout, handlers)
 	}
 	wanted := func(part string) bool { return len(os.Args) == 1 || slices.Contains(os.Args[1:], part) }
 	if !lab.Inside() {
@@ -51,7 +55,7 @@ func run(ctx context.Context) error {
 	for _, part := range []struct {
 		name string
 		do   func(context.Context) error
-	}{{"throughput", throughput}, {"latency", latency}, {"containers", containers}} {
+	}{{"throughput", throughput}, {"latency", latency}, {"datagrams", datagrams}, {"connections", connections}, {"containers", containers}} {
 		if !wanted(part.name) {
 			continue
 		}

@@ -1,72 +1,82 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
+	"time"
 
 	"nettoll/record"
+	"nettoll/workload"
+	"nettoll/workload/engine"
+	"nettoll/workload/iperf3"
+	"nettoll/workload/netperf"
+	"nettoll/workload/qperf"
+	"nettoll/workload/sockperf"
 )
 
 const rounds = 7
 
-func throughput(ctx context.Context) error {
-	p, err := newPair(ctx, [2]int{0, 1})
+// rival is another tool that measures the same thing, and the aim.
+type rival struct {
+	tool    workload.Tool
+	load    string
+	metric  string
+	theirs  string // metric of the rival's, where it has not the same
+	what    string
+	options record.Options
+	// atLeast: the engine is to reach aim; otherwise to stay below it.
+	atLeast bool
+	aim     float64
+}
+
+// versus measures engine and rivals alternately and shows the ratios.
+func versus(ctx context.Context, cpus [2]int, rivals []rival) error {
+	p, err := newPair(ctx, cpus)
 	if err != nil {
 		return err
 	}
 	defer p.network.Close(ctx)
-	kernels, err := os.ReadFile("/proc/sys/net/ipv4/tcp_congestion_control")
-	if err != nil {
-		return err
-	}
-	// With cubic nothing but the generator holds the traffic back. BBR paces it by
-	// what it believes of the path, and believes more of a receiver that reads in
-	// bursts.
-	controls := slices.Compact([]string{strings.TrimSpace(string(kernels)), "cubic"})
-	for _, streams := range []int{1, 4} {
-		for _, control := range controls {
-			var r ratios
-			for range rounds {
-				o := record.Options{Streams: streams, Congestion: control}
-				ours, err := p.engine(ctx, record.TCPStream, record.Throughput, o)
-				if err != nil {
-					return err
-				}
-				theirs, err := p.iperf3(ctx, o)
-				if err != nil {
-					return err
-				}
-				r = append(r, ours/theirs)
+	for _, v := range rivals {
+		var r ratios
+		for range rounds {
+			ours, err := p.run(ctx, engine.New(), v, v.metric)
+			if err != nil {
+				return err
 			}
-			r.show(fmt.Sprintf("engine ÷ iperf3, throughput, %d × %s", streams, control), true, 1)
+			theirs, err := p.run(ctx, v.tool, v, cmp.Or(v.theirs, v.metric))
+			if err != nil {
+				return err
+			}
+			r = append(r, ours/theirs)
 		}
+		r.show("engine ÷ "+v.what, v.atLeast, v.aim)
 	}
 	return nil
 }
 
-func (p *pair) iperf3(ctx context.Context, o record.Options) (float64, error) {
-	out, err := p.tool(ctx, []string{"iperf3", "-s", "-1"},
-		[]string{"iperf3", "-c", p.addr, "-O", "1", "-t", "2", "-J", "-P", strconv.Itoa(o.Streams), "-C", o.Congestion})
+// throughput compares streams. With cubic nothing but the generator holds the
+// traffic back. BBR paces it by what it believes of the path, and believes more of a
+// receiver that reads in bursts.
+func throughput(ctx context.Context) error {
+	kernels, err := os.ReadFile("/proc/sys/net/ipv4/tcp_congestion_control")
 	if err != nil {
-		return 0, err
+		return err
 	}
-	var said struct {
-		End struct {
-			Received struct {
-				Rate *float64 `json:"bits_per_second"`
-			} `json:"sum_received"`
-		} `json:"end"`
+	var rivals []rival
+	for _, streams := range []int{1, 4} {
+		for _, control := range slices.Compact([]string{strings.TrimSpace(string(kernels)), "cubic"}) {
+			rivals = append(rivals, rival{
+				tool: iperf3.New(nil), load: record.TCPStream, metric: record.Throughput,
+				what:    fmt.Sprintf("iperf3, throughput, %d × %s", streams, control),
+				options: record.Options{Streams: streams, Congestion: control}, atLeast: true, aim: 1,
+			})
+		}
 	}
-	if err := json.Unmarshal(out, &said); err != nil || said.End.Received.Rate == nil {
-		return 0, fmt.Errorf("iperf3 said no rate: %s (%w)", out, err)
-	}
-	return *said.End.Received.Rate, nil
+	return versus(ctx, [2]int{0, 1}, rivals)
 }
 
 func latency(ctx context.Context) error {
@@ -74,61 +84,47 @@ func latency(ctx context.Context) error {
 		name string
 		cpus [2]int
 	}{{"distinct", [2]int{0, 1}}, {"same", [2]int{0, 0}}} {
-		p, err := newPair(ctx, place.cpus)
+		err := versus(ctx, place.cpus, []rival{
+			{tool: qperf.New(nil), load: record.TCPRR, metric: record.LatencyP50, theirs: record.LatencyMean, what: "qperf tcp_lat, latency, " + place.name + " CPUs", aim: 1},
+			{tool: sockperf.New(nil), load: record.TCPRR, metric: record.LatencyP50, what: "sockperf ping-pong, p50, " + place.name + " CPUs", aim: 1},
+		})
 		if err != nil {
-			return err
-		}
-		var q, s ratios
-		for range rounds {
-			ours, err := p.engine(ctx, record.TCPRR, record.LatencyP50, record.Options{})
-			if err != nil {
-				return err
-			}
-			qperf, err := p.qperf(ctx)
-			if err != nil {
-				return err
-			}
-			sockperf, err := p.sockperf(ctx)
-			if err != nil {
-				return err
-			}
-			q, s = append(q, ours/qperf), append(s, ours/sockperf)
-		}
-		q.show("engine ÷ qperf tcp_lat, latency, "+place.name+" CPUs", false, 1)
-		s.show("engine ÷ sockperf ping-pong, p50, "+place.name+" CPUs", false, 1)
-		if err := p.network.Close(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// qperf gives a round trip in seconds. It prints half of one.
-func (p *pair) qperf(ctx context.Context) (float64, error) {
-	out, err := p.tool(ctx, []string{"qperf"}, []string{"qperf", "-t", "2", "-uu", p.addr, "tcp_lat"})
-	if err != nil {
-		return 0, err
-	}
-	m := regexp.MustCompile(`latency\s*=\s*([\d.e+]+)\s*(ns|us|ms|sec)`).FindStringSubmatch(string(out))
-	if m == nil {
-		return 0, fmt.Errorf("qperf said no latency: %s", out)
-	}
-	v, err := strconv.ParseFloat(m[1], 64)
-	unit := map[string]float64{"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "sec": 1}[m[2]]
-	return 2 * v * unit, err
+// datagram is a size that fits every tunnel, in bytes.
+const datagram = 1400
+
+func datagrams(ctx context.Context) error {
+	o := record.Options{MessageSize: datagram}
+	return versus(ctx, [2]int{0, 1}, []rival{
+		{tool: iperf3.New(nil), load: record.UDPStream, metric: record.PacketRate, what: "iperf3 -u, packets received", options: o, atLeast: true, aim: 1},
+		{tool: sockperf.New(nil), load: record.UDPStream, metric: record.PacketRate, what: "sockperf throughput, packets received", options: o, atLeast: true, aim: 1},
+	})
 }
 
-// sockperf gives the median round trip in seconds.
-func (p *pair) sockperf(ctx context.Context) (float64, error) {
-	out, err := p.tool(ctx, []string{"sockperf", "server", "--tcp", "-i", p.addr, "-p", "11111"},
-		[]string{"sockperf", "ping-pong", "--tcp", "-i", p.addr, "-p", "11111", "-t", "2", "--full-rtt"})
+func connections(ctx context.Context) error {
+	return versus(ctx, [2]int{0, 1}, []rival{
+		{tool: netperf.New(nil), load: record.TCPCRR, metric: record.TransactionRate, what: "netperf TCP_CRR, connections", atLeast: true, aim: 1},
+	})
+}
+
+// run measures one metric of a workload with a tool.
+func (p *pair) run(ctx context.Context, tool workload.Tool, v rival, metric string) (float64, error) {
+	job := p.job
+	job.Workload, job.Options = v.load, v.options
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	res, err := tool.Run(ctx, job)
 	if err != nil {
-		return 0, err
+		return 0, fmt.Errorf("%s: %w", v.what, err)
 	}
-	m := regexp.MustCompile(`percentile 50\.000\s*=\s*([\d.]+)`).FindStringSubmatch(strings.ReplaceAll(string(out), "\x1b", ""))
-	if m == nil {
-		return 0, fmt.Errorf("sockperf said no median: %s", out)
+	m, ok := res.Metrics[metric]
+	if !ok || m.Value <= 0 {
+		return 0, fmt.Errorf("%s: %s gave no %s", v.what, tool.Name(), metric)
 	}
-	v, err := strconv.ParseFloat(m[1], 64)
-	return v * 1e-6, err
+	return m.Value, nil
 }

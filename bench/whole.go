@@ -34,11 +34,16 @@ func whole(ctx context.Context) error {
 	return memory(ctx, program, dir)
 }
 
-// overhead is the share of a run of the default suite that is not warm-up or window.
+// byHand is how long the same comparison takes with fixed repeats: iperf3 and qperf,
+// ten times ten seconds each, for every network.
+const byHand = 2 * 10 * 10.0 // seconds
+
+// overhead runs the default suite: the share of it that is not warm-up or window, and
+// its wall time beside that of the same comparison by hand.
 func overhead(ctx context.Context, program, dir string) error {
 	file := filepath.Join(dir, "quick.ndjson")
 	begin := time.Now()
-	if err := nettoll(ctx, program, "run", "--max-rounds", "3", "-o", file).Run(); err != nil {
+	if err := nettoll(ctx, program, "run", "-o", file).Run(); err != nil {
 		return err
 	}
 	elapsed := time.Since(begin).Seconds()
@@ -49,7 +54,12 @@ func overhead(ctx context.Context, program, dir string) error {
 	if len(f.Ends) != 1 {
 		return fmt.Errorf("%s has no end", file)
 	}
-	ratios{1 - f.Ends[0].Measuring/elapsed}.show("time outside measuring, of a run of 3 rounds", false, 0.10)
+	ratios{1 - f.Ends[0].Measuring/elapsed}.show("time outside measuring, of the default suite", false, 0.10)
+	networks := map[string]bool{}
+	for _, c := range f.Run.Cells {
+		networks[fmt.Sprint(c.Network, c.Hosts)] = true
+	}
+	ratios{elapsed / (byHand * float64(len(networks)))}.show("default suite ÷ 10 × 10 s of iperf3 and qperf", false, 1)
 	return nil
 }
 
