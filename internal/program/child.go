@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -24,6 +26,11 @@ type Command struct {
 }
 
 func (c Command) String() string { return strings.Join(append([]string{c.Path}, c.Args...), " ") }
+
+// same is whether two commands are equal but for their CPUs.
+func (c Command) same(d Command) bool {
+	return c.Path == d.Path && slices.Equal(c.Args, d.Args) && slices.Equal(c.Env, d.Env) && c.Stdin == d.Stdin
+}
 
 // Output is what a program left behind.
 type Output struct {
@@ -52,6 +59,7 @@ type child struct {
 	cmd      *exec.Cmd
 	out, err limited
 	started  time.Time
+	stopped  atomic.Bool   // by us
 	done     chan struct{} // closed when it has ended
 	output   Output
 	last     usage // of its whole life, once it has ended
@@ -107,10 +115,9 @@ func (k *child) wait() {
 		err = nil
 	}
 	if k.out.over || k.err.over {
-		k.output.Stderr += fmt.Sprintf("\nprinted more than %d bytes", maxOutput)
-		k.output.Status = -1
+		k.output = Output{Stderr: fmt.Sprintf("printed more than %d bytes", maxOutput), Status: -1}
 	}
-	if ws, ok := s.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+	if ws, ok := s.Sys().(syscall.WaitStatus); ok && ws.Signaled() && !k.stopped.Load() {
 		k.output.Stderr = strings.TrimSpace(k.output.Stderr + "\nkilled by signal: " + ws.Signal().String())
 	}
 	if r, ok := s.SysUsage().(*syscall.Rusage); ok {
@@ -128,6 +135,10 @@ func (k *child) stop(sig syscall.Signal) {
 	select {
 	case <-k.done:
 	default:
+		k.stopped.Store(true)
+		if sig == syscall.SIGKILL {
+			break
+		}
 		_ = unix.Kill(k.cmd.Process.Pid, sig) // fails where it has just ended
 		select {
 		case <-k.done:

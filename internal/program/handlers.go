@@ -15,7 +15,7 @@ import (
 const (
 	methodServe   = "program.serve"   // serveParams → int, by which the server is called
 	methodObserve = "program.observe" // observeParams → cpuTime
-	methodStop    = "program.stop"    // int → Output
+	methodStop    = "program.stop"    // stopParams → Output
 	methodRun     = "program.run"     // runParams → runResult
 )
 
@@ -28,6 +28,11 @@ type serveParams struct {
 type observeParams struct {
 	Server int
 	Window window
+}
+
+type stopParams struct {
+	Server int
+	Kill   bool
 }
 
 type runParams struct {
@@ -111,12 +116,23 @@ func (h *house) observe(ctx context.Context, p observeParams) (cpuTime, error) {
 	return k.between(ctx, time.Now(), p.Window), nil
 }
 
-func (h *house) stop(_ context.Context, server int) (Output, error) {
-	k, err := h.find(server, true)
+func (h *house) stop(_ context.Context, p stopParams) (Output, error) {
+	k, err := h.find(p.Server, true)
 	if err != nil {
 		return Output{}, err
 	}
-	k.stop(syscall.SIGTERM)
+	select {
+	case <-k.done:
+		if k.output.Status < 0 { // its clients may not have noticed
+			return k.output, fmt.Errorf("%s: %s", k.cmd.Path, k.output.Why())
+		}
+	default:
+	}
+	sig := syscall.SIGTERM
+	if p.Kill {
+		sig = syscall.SIGKILL
+	}
+	k.stop(sig)
 	return k.output, nil
 }
 
@@ -125,7 +141,7 @@ func run(ctx context.Context, p runParams) (runResult, error) {
 	if err != nil {
 		return runResult{}, err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, p.Limit, fmt.Errorf("still running after %v", p.Limit.Round(time.Second)))
+	ctx, cancel := context.WithTimeoutCause(ctx, p.Limit, fmt.Errorf("still running after %v", p.Limit.Round(time.Second/10)))
 	defer cancel()
 	used := make(chan cpuTime, 1)
 	go func() { used <- k.between(ctx, k.started, p.Window) }()

@@ -23,6 +23,9 @@ type Trial struct {
 	Lead, Window time.Duration
 	// Tail is how long the clients may live after the window, beyond Grace.
 	Tail time.Duration
+	// Explain finds in what a client printed why it failed, or says nothing. Without
+	// it the last lines are quoted.
+	Explain func(stdout string) string
 }
 
 // Server is a program that is there before the clients. Equal servers in one
@@ -31,6 +34,9 @@ type Server struct {
 	Endpoint platform.Endpoint
 	Command  Command
 	Listen   []Port // it is ready when these are open
+	// Kill ends it at once, without asking: for one that does not end when it is
+	// asked, and has printed by then all that counts.
+	Kill bool
 }
 
 // Client is a program that ends by itself.
@@ -52,7 +58,7 @@ const (
 	// Grace is how long a program may take beyond what it was asked to do.
 	Grace = 10 * time.Second
 	// listenTime bounds how long a server may take until it listens.
-	listenTime = 5 * time.Second
+	listenTime = 10 * time.Second
 	// asynchrony is the share of the window by which the starts of clients may differ.
 	asynchrony = 0.1
 )
@@ -61,6 +67,9 @@ const (
 // when all clients have ended, with no program left. A client that says by its exit
 // status that it failed makes the trial fail.
 func Run(ctx context.Context, job workload.Job, t Trial) (Outcome, error) {
+	if len(t.Clients) == 0 {
+		return Outcome{}, errors.New("no clients")
+	}
 	r := &running{agents: map[platform.Endpoint]*agent.Client{}}
 	defer r.dismiss()
 	ctx, cancel := context.WithCancel(ctx)
@@ -137,7 +146,7 @@ func (r *running) dismiss() {
 
 func (r *running) serve(ctx context.Context, s Server) error {
 	for _, have := range r.servers {
-		if have.Endpoint == s.Endpoint && have.Command.String() == s.Command.String() {
+		if have.Endpoint == s.Endpoint && have.Command.same(s.Command) {
 			return nil
 		}
 	}
@@ -179,7 +188,7 @@ func (r *running) clients(ctx context.Context, t Trial, agents []*agent.Client) 
 			p := runParams{c.Command, window{t.Lead, t.Window}, limit}
 			err := agents[i].Call(ctx, methodRun, p, &results[i])
 			if o := results[i].Output; err == nil && o.Status != 0 {
-				err = fmt.Errorf("%s: %s", c.Command.Path, o.Why())
+				err = fmt.Errorf("%s: %s", c.Command.Path, t.why(o))
 			}
 			if err != nil {
 				cancel(fmt.Errorf("client %s: %w", c.Endpoint.Name(), err))
@@ -190,13 +199,22 @@ func (r *running) clients(ctx context.Context, t Trial, agents []*agent.Client) 
 	return results, context.Cause(ctx)
 }
 
+func (t Trial) why(o Output) string {
+	if t.Explain != nil {
+		if why := t.Explain(o.Stdout); why != "" {
+			return why
+		}
+	}
+	return o.Why()
+}
+
 // stop ends all servers, and gives what they printed.
 func (r *running) stop(ctx context.Context) (outputs []Output, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), listenTime)
 	defer cancel()
 	outputs = make([]Output, len(r.servers))
 	for i, s := range r.servers {
-		if e := s.agent.Call(ctx, methodStop, s.id, &outputs[i]); e != nil {
+		if e := s.agent.Call(ctx, methodStop, stopParams{s.id, s.Kill}, &outputs[i]); e != nil {
 			err = errors.Join(err, fmt.Errorf("server %s: stop: %w", s.Endpoint.Name(), e))
 		}
 	}

@@ -1,6 +1,7 @@
 package program
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -16,7 +17,7 @@ type usage struct{ user, system float64 }
 // ticks is the kernel's USER_HZ, which is 100 on every architecture Go runs on.
 const ticks = 100
 
-// used is the CPU time of the program and of all in its process group, so far. The
+// used is the CPU time of the program and of all that descends from it, so far. The
 // clock of each process is exact; how it is split into user and system is sampled
 // by ticks. Children that have ended count through the parent that reaped them.
 func (k *child) used() usage {
@@ -26,17 +27,18 @@ func (k *child) used() usage {
 	default:
 	}
 	var sum usage
-	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
-	for _, path := range stats {
-		b, err := os.ReadFile(path)
+	alive := false
+	for _, pid := range k.family() {
+		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		if err != nil {
 			continue // ended meanwhile
 		}
 		p, ok := parseStat(string(b))
-		if !ok || p.group != k.cmd.Process.Pid {
+		if !ok {
 			continue
 		}
 		exact := clock(p.pid)
+		alive = alive || p.pid == k.cmd.Process.Pid && exact > 0
 		if sampled := p.user + p.system; exact > 0 && sampled > 0 {
 			p.user, p.system = exact*p.user/sampled, exact*p.system/sampled
 		} else if exact > 0 {
@@ -45,7 +47,49 @@ func (k *child) used() usage {
 		sum.user += p.user + p.reapedUser
 		sum.system += p.system + p.reapedSystem
 	}
+	if !alive { // it has ended meanwhile; WaitDelay bounds how long until that is known
+		<-k.done
+		return k.last
+	}
 	return sum
+}
+
+// family is the program and all that descends from it, in its process group or
+// not: servers give their children sessions of their own. Other processes of the
+// machine are not looked at, of which there can be hundreds, each with a family.
+func (k *child) family() []int {
+	if _, err := os.Stat("/proc/thread-self/children"); err != nil {
+		return k.group()
+	}
+	all := []int{k.cmd.Process.Pid}
+	for i := 0; i < len(all); i++ {
+		lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", all[i]))
+		for _, list := range lists {
+			b, _ := os.ReadFile(list) // fails when it has ended meanwhile
+			for _, f := range strings.Fields(string(b)) {
+				if pid, err := strconv.Atoi(f); err == nil {
+					all = append(all, pid)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// group is the processes of the program's group, for kernels that do not list
+// children (CONFIG_PROC_CHILDREN).
+func (k *child) group() (all []int) {
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, path := range stats {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			continue
+		}
+		if p, ok := parseStat(string(b)); ok && p.group == k.cmd.Process.Pid {
+			all = append(all, p.pid)
+		}
+	}
+	return all
 }
 
 // stat is what proc_pid_stat(5) says of a process. Times are in seconds.

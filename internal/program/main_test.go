@@ -1,0 +1,190 @@
+package program
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"nettoll/agent"
+	"nettoll/platform"
+)
+
+// The test program is the programs that are run, too.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case "listen":
+			os.Exit(listen(os.Args[2], os.Args[3]))
+		case "apart":
+			if _, err := syscall.Setsid(); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				os.Exit(1)
+			}
+			spin(os.Args[2])
+			os.Exit(0)
+		case "spin":
+			spin(os.Args[2])
+			os.Exit(0)
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// listen is a server: it says that it ends when it is asked to.
+func listen(protocol, port string) int {
+	var err error
+	if protocol == "udp" {
+		_, err = net.ListenPacket(protocol, ":"+port)
+	} else {
+		_, err = net.Listen(protocol, ":"+port)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	asked := make(chan os.Signal, 1)
+	signal.Notify(asked, syscall.SIGTERM)
+	<-asked
+	fmt.Println("goodbye")
+	return 0
+}
+
+// spin uses a CPU for a while.
+func spin(duration string) {
+	d, _ := time.ParseDuration(duration)
+	for until := time.Now().Add(d); time.Now().Before(until); {
+	}
+}
+
+// self is the test program as a command.
+func self(t *testing.T, args ...string) Command {
+	t.Helper()
+	path, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Command{Path: path, Args: args}
+}
+
+func sh(script string) Command { return Command{Path: "/bin/sh", Args: []string{"-c", script}} }
+
+// endpoint has an agent in this process.
+type endpoint struct {
+	name   string
+	client *agent.Client
+}
+
+func newEndpoint(t *testing.T, name string) *endpoint {
+	t.Helper()
+	e := &endpoint{name: name}
+	p, _ := e.Start(t.Context(), platform.Command{})
+	e.client = agent.Dial(p)
+	t.Cleanup(func() {
+		if err := e.client.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return e
+}
+
+func (e *endpoint) Name() string                                 { return e.name }
+func (e *endpoint) Agent(context.Context) (*agent.Client, error) { return e.client, nil }
+
+// Start starts an agent, whatever the command.
+func (e *endpoint) Start(context.Context, platform.Command) (platform.Process, error) {
+	p := &agentHere{done: make(chan struct{})}
+	in, stdin := io.Pipe()
+	stdout, out := io.Pipe()
+	p.in, p.out = stdin, stdout
+	go func() {
+		p.err = agent.Serve(context.Background(), in, out, Handlers())
+		out.Close()
+		close(p.done)
+	}()
+	return p, nil
+}
+
+// agentHere is an agent as a process.
+type agentHere struct {
+	in   io.WriteCloser
+	out  io.Reader
+	done chan struct{}
+	err  error
+}
+
+func (p *agentHere) PID() int              { return 0 }
+func (p *agentHere) Stdin() io.WriteCloser { return p.in }
+func (p *agentHere) Stdout() io.Reader     { return p.out }
+func (p *agentHere) Stderr() string        { return "" }
+func (p *agentHere) Wait() error           { <-p.done; return p.err }
+func (p *agentHere) Kill() error           { return p.in.Close() }
+
+// freePort finds a port on which nobody listens.
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", ":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+// gone wants no process with this text among its arguments, which takes a moment.
+func gone(t *testing.T, mark string) {
+	t.Helper()
+	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(time.Millisecond) {
+		left := processes(t, mark)
+		if len(left) == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Errorf("%v are left of %s", left, mark)
+			return
+		}
+	}
+}
+
+func processes(t *testing.T, mark string) (pids []int) {
+	t.Helper()
+	dirs, err := os.ReadDir("/proc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range dirs {
+		b, err := os.ReadFile("/proc/" + d.Name() + "/cmdline")
+		pid, notOne := strconv.Atoi(d.Name())
+		if err == nil && notOne == nil && bytes.Contains(b, []byte(mark)) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// observer notes what a job's observer is told.
+type observer struct {
+	mu    sync.Mutex
+	calls []string
+}
+
+func (o *observer) note(what string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.calls = append(o.calls, what)
+}
+
+func (o *observer) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return strings.Join(o.calls, " ")
+}

@@ -1,0 +1,216 @@
+package program
+
+import (
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"nettoll/platform"
+	"nettoll/workload"
+)
+
+func TestOpenPorts(t *testing.T) {
+	const tcp = `  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
+   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 12345 1 0000000000000000 100 0 0 10 0
+   1: 0100007F:D2F0 0100007F:1F90 01 00000000:00000000 00:00000000 00000000     0        0 12346 1 0000000000000000 20 4 30 10 -1
+   2: 00000000000000000000000000000000:4E21 00000000000000000000000000000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 1 1
+`
+	const udp = `   sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode ref pointer drops
+  100: 00000000:4E22 00000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 12347 2 0000000000000000 0
+  101: 0100007F:4E23 0100007F:4E22 01 00000000:00000000 00:00000000 00000000     0        0 12348 2 0000000000000000 0
+`
+	for table, want := range map[string][]int{tcp: {8080, 20001}, udp: {20002}, "": nil, "a b c 0A": nil} {
+		if got := openPorts(table); !slices.Equal(got, want) {
+			t.Errorf("%.40q: ports %v, want %v", table, got, want)
+		}
+	}
+}
+
+func TestParseStat(t *testing.T) {
+	const rest = " S 1 77 77 0 -1 4194560 100 200 0 0 150 50 30 20 20 0 1 0 12345 1000 100"
+	for text, want := range map[string]stat{
+		"42 (sh)" + rest:                                  {42, 77, 1.5, 0.5, 0.3, 0.2},
+		"42 (a) b (c) S 1 2)" + rest:                      {42, 77, 1.5, 0.5, 0.3, 0.2},
+		"42 (sh) S 1 77 77 0 -1 4194560":                  {},
+		"42 sh" + rest:                                    {},
+		"x (sh)" + rest:                                   {},
+		"42 (sh)" + strings.Replace(rest, "150", "-1", 1): {},
+		"42 )sh(" + rest:                                  {},
+		"":                                                {},
+	} {
+		got, ok := parseStat(text)
+		if ok != (want.pid != 0) || ok && got != want {
+			t.Errorf("%q: %+v %v, want %+v", text, got, ok, want)
+		}
+	}
+}
+
+func FuzzParseStat(f *testing.F) {
+	own, err := os.ReadFile("/proc/self/stat")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(string(own))
+	f.Add("42 (a) b (c) S 1 2) S 1 77 77 0 -1 4194560 100 200 0 0 150 50 30 20")
+	f.Fuzz(func(t *testing.T, text string) {
+		s, ok := parseStat(text)
+		if ok && (s.user < 0 || s.system < 0 || s.reapedUser < 0 || s.reapedSystem < 0) {
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
+// TestUsed spins in children of a shell, one after the other.
+func TestUsed(t *testing.T) {
+	spin := self(t, "spin", "100ms")
+	k, err := launch(sh(spin.String() + "; " + spin.String() + "; true"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := 0.0
+	for ended := false; !ended; time.Sleep(5 * time.Millisecond) {
+		select {
+		case <-k.done:
+			ended = true
+		default:
+		}
+		u := k.used()
+		// A child that has just been reaped counts in ticks from then on.
+		if sum := u.user + u.system; sum < last-4.0/ticks {
+			t.Errorf("%v s of CPU after %v", sum, last)
+		} else {
+			last = sum
+		}
+	}
+	if u := k.used(); u != k.last || u.user+u.system == 0 {
+		t.Errorf("%+v at the end, %+v in its life", u, k.last)
+	}
+}
+
+// TestUsedOfFamily has a child that spins in a session of its own.
+func TestUsedOfFamily(t *testing.T) {
+	k, err := launch(sh(self(t, "apart", "60s").String() + "; true"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var family []int
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		family = k.family()
+		if u := k.used(); len(family) == 2 && u.user+u.system > 0.1 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Errorf("%v is the family of %d, which used %+v", family, k.cmd.Process.Pid, k.used())
+			break
+		}
+	}
+	if group := k.group(); !slices.Equal(group, []int{k.cmd.Process.Pid}) {
+		t.Errorf("group %v of %d", group, k.cmd.Process.Pid)
+	}
+	for _, pid := range family[1:] {
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Error(err)
+		}
+	}
+	<-k.done
+}
+
+// TestUsedOfOneThatEnds asks while programs end: what is gone must not count as
+// nothing.
+func TestUsedOfOneThatEnds(t *testing.T) {
+	for range 20 {
+		k, err := launch(self(t, "spin", "5ms"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := 0.0
+		for ended := false; !ended; {
+			select {
+			case <-k.done:
+				ended = true
+			default:
+			}
+			u := k.used()
+			if sum := u.user + u.system; sum < last-2.0/ticks || sum == 0 && last > 0 {
+				t.Fatalf("%v s of CPU after %v", sum, last)
+			} else {
+				last = sum
+			}
+		}
+	}
+}
+
+func TestWholeSeconds(t *testing.T) {
+	for d, want := range map[time.Duration]int{0: 1, time.Millisecond: 1, time.Second: 1, 1001 * time.Millisecond: 2, 10 * time.Second: 10} {
+		if got := WholeSeconds(d); got != want {
+			t.Errorf("%v: %d, want %d", d, got, want)
+		}
+	}
+	lead, window := Window(workload.Job{Duration: 300 * time.Millisecond})
+	if lead != 0 || window != time.Second {
+		t.Errorf("%v and %v", lead, window)
+	}
+	lead, window = Window(workload.Job{Warmup: 200 * time.Millisecond, Duration: 2500 * time.Millisecond})
+	if lead != time.Second || window != 3*time.Second {
+		t.Errorf("%v and %v", lead, window)
+	}
+}
+
+func TestCPUs(t *testing.T) {
+	for _, c := range []struct {
+		set      []int
+		n, flows int
+		want     []int
+	}{
+		{nil, 3, 1, nil},
+		{[]int{4, 5}, 0, 1, []int{4}},
+		{[]int{4, 5}, 3, 1, []int{5}},
+		{[]int{4, 5}, 1, 2, []int{4, 5}},
+	} {
+		if got := CPUs(c.set, c.n, c.flows); !slices.Equal(got, c.want) {
+			t.Errorf("client %d with %d flows on %v: %v, want %v", c.n, c.flows, c.set, got, c.want)
+		}
+	}
+}
+
+func TestFind(t *testing.T) {
+	if path, err := (Paths{}).Find("sh", "dash"); err != nil || !strings.HasSuffix(path, "/sh") {
+		t.Errorf("%s, %v", path, err)
+	}
+	if path, err := (Paths{"perf": "/bin/sh"}).Find("perf", "perf"); err != nil || path != "/bin/sh" {
+		t.Errorf("%s, %v", path, err)
+	}
+	_, err := Paths{"sh": "/nonexistent/sh"}.Find("sh", "dash")
+	var why *platform.Unsupported
+	if !errors.Is(err, platform.ErrUnsupported) || !errors.As(err, &why) || why.Remedy != "apt install dash, or --tool-path sh=FILE" {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestSay(t *testing.T) {
+	if said, err := Say(t.Context(), "/bin/sh", "-c", "echo v1; echo v2 >&2; exit 1"); err != nil || said != "v1\nv2" {
+		t.Errorf("%q, %v", said, err)
+	}
+	if said, err := Say(t.Context(), "/nonexistent/sh"); err == nil {
+		t.Errorf("%q", said)
+	}
+}
+
+func TestWhy(t *testing.T) {
+	for _, c := range []struct {
+		o    Output
+		want string
+	}{
+		{Output{Stderr: "a\r\nb\n", Stdout: "c"}, "a | b"},
+		{Output{Stdout: "1\n2\n\n3\n4\n"}, "2 | 3 | 4"},
+		{Output{Status: 7}, "exit status 7, and it said nothing"},
+	} {
+		if got := c.o.Why(); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}

@@ -1,0 +1,225 @@
+package program
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"nettoll/workload"
+)
+
+const moment = 100 * time.Millisecond
+
+// job is watched by the observer.
+func job() (workload.Job, *observer) {
+	o := &observer{}
+	return workload.Job{Watch: workload.Watch{Open: func() { o.note("open") }, Close: func() { o.note("close") }}}, o
+}
+
+func server(t *testing.T, e *endpoint, protocol string) Server {
+	t.Helper()
+	n := freePort(t)
+	return Server{Endpoint: e, Command: self(t, "listen", protocol, strconv.Itoa(n)), Listen: []Port{{protocol, n}}}
+}
+
+func TestRun(t *testing.T) {
+	s, c := newEndpoint(t, "s"), newEndpoint(t, "c")
+	tcp, udp, killed := server(t, s, "tcp"), server(t, s, "udp"), server(t, s, "tcp")
+	killed.Kill = true
+	j, o := job()
+	r, err := Run(t.Context(), j, Trial{
+		Servers: []Server{tcp, udp, tcp, killed}, // one of them twice
+		Clients: []Client{{c, sh("echo first; sleep 0.3")}, {c, self(t, "spin", "700ms")}},
+		Lead:    moment, Window: 5 * moment,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Clients) != 2 || r.Clients[0] != (Output{Stdout: "first\n"}) || r.Clients[1] != (Output{}) {
+		t.Errorf("clients said %+v", r.Clients)
+	}
+	if len(r.Servers) != 3 || r.Servers[0].Stdout != "goodbye\n" || r.Servers[1].Stdout != "goodbye\n" || r.Servers[2] != (Output{Status: -1}) {
+		t.Errorf("servers said %+v", r.Servers)
+	}
+	if used := r.Client.Total(); used <= 0 || used > 6*moment.Seconds() {
+		t.Errorf("the spinning client used %v s of a window of %v", used, 5*moment)
+	}
+	if o.String() != "open close" {
+		t.Errorf("the observer was told %q", o)
+	}
+	gone(t, "listen\x00tcp\x00"+tcp.Command.Args[2])
+	gone(t, "listen\x00udp\x00"+udp.Command.Args[2])
+}
+
+func TestRunFails(t *testing.T) {
+	taken, err := net.Listen("tcp", ":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	inUse := taken.Addr().(*net.TCPAddr).Port
+	for _, c := range []struct {
+		name   string
+		server Command
+		port   int
+		client Command
+		want   string
+	}{
+		{"client fails", Command{}, 0, sh("echo out of coffee >&2; exit 3"), "client c: /bin/sh: out of coffee"},
+		{"client fails on its output", Command{}, 0, sh("echo a; echo b; echo c; echo d; exit 3"), "client c: /bin/sh: b | c | d"},
+		{"client fails silently", Command{}, 0, sh("exit 3"), "exit status 3, and it said nothing"},
+		{"client kills itself", Command{}, 0, sh("kill -9 $$"), "killed by signal: killed"},
+		{"client prints too much", Command{}, 0, sh("head -c 5000000 /dev/zero"), "printed more than 4194304 bytes"},
+		{"client is not there", Command{}, 0, Command{Path: "/nonexistent/client"}, "client c: start /nonexistent/client: "},
+		{"client cannot run there", Command{}, 0, Command{Path: "/bin/true", CPUs: []int{9999}}, "client c: start /bin/true: pin to CPUs [9999]: invalid argument"},
+		{"server ends", sh("echo no coffee; exit 1"), 1, sh("true"), "server s: /bin/sh: ended instead of listening on tcp port %d: no coffee"},
+		{"server is not there", Command{Path: "/nonexistent/server"}, 1, sh("true"), "server s: start /nonexistent/server: "},
+		{"port in use", sh("sleep 60"), inUse, sh("true"), "server s: tcp port %d is in use"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			j, o := job()
+			trial := Trial{Clients: []Client{{newEndpoint(t, "c"), c.client}}, Window: moment}
+			if c.port == 1 {
+				c.port = freePort(t)
+			}
+			if c.port != 0 {
+				trial.Servers = []Server{{Endpoint: newEndpoint(t, "s"), Command: c.server, Listen: []Port{{"tcp", c.port}}}}
+			}
+			_, err := Run(t.Context(), j, trial)
+			want := c.want
+			if strings.Contains(want, "%d") {
+				want = fmt.Sprintf(want, c.port)
+			}
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("error %v\ndoes not say %s", err, want)
+			}
+			if got := o.String(); got != "" && got != "open close" {
+				t.Errorf("the observer was told %q", got)
+			}
+		})
+	}
+	if _, err := Run(t.Context(), workload.Job{}, Trial{}); err == nil {
+		t.Error("a trial without clients")
+	}
+}
+
+func TestExplain(t *testing.T) {
+	trial := Trial{Clients: []Client{{newEndpoint(t, "c"), sh("echo '{error: tea}'; exit 1")}}, Window: moment}
+	for _, c := range []struct{ finds, want string }{{"there is only tea", "there is only tea"}, {"", "{error: tea}"}} {
+		trial.Explain = func(stdout string) string {
+			if stdout != "{error: tea}\n" {
+				t.Errorf("asked to explain %q", stdout)
+			}
+			return c.finds
+		}
+		if _, err := Run(t.Context(), workload.Job{}, trial); err == nil || !strings.HasSuffix(err.Error(), "/bin/sh: "+c.want) {
+			t.Errorf("%v, want %s", err, c.want)
+		}
+	}
+}
+
+// TestFirstFailureEndsAll has a client that would go on for long, with a child that
+// ignores signals.
+func TestFirstFailureEndsAll(t *testing.T) {
+	s := server(t, newEndpoint(t, "s"), "tcp")
+	_, err := Run(t.Context(), workload.Job{}, Trial{
+		Servers: []Server{s},
+		Clients: []Client{
+			{newEndpoint(t, "a"), sh("trap '' TERM INT; sleep 54321.5 & wait")},
+			{newEndpoint(t, "b"), sh("sleep 0.1; echo enough >&2; exit 1")},
+		},
+		Window: time.Hour,
+	})
+	if err == nil || !strings.Contains(err.Error(), "client b: /bin/sh: enough") {
+		t.Errorf("error %v", err)
+	}
+	gone(t, "sleep\x0054321.5")
+	gone(t, "listen\x00tcp\x00"+s.Command.Args[2])
+}
+
+func TestRunCancelled(t *testing.T) {
+	enough := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	j, o := job()
+	note := j.Watch.Open
+	j.Watch.Open = func() { note(); cancel(enough) }
+	s := server(t, newEndpoint(t, "s"), "tcp")
+	_, err := Run(ctx, j, Trial{
+		Servers: []Server{s}, Window: time.Hour,
+		Clients: []Client{{newEndpoint(t, "c"), sh("sleep 54321.6")}},
+	})
+	if !errors.Is(err, enough) {
+		t.Errorf("error %v", err)
+	}
+	if o.String() != "open close" {
+		t.Errorf("the observer was told %q", o)
+	}
+	gone(t, "sleep\x0054321.6")
+	gone(t, "listen\x00tcp\x00"+s.Command.Args[2])
+}
+
+// TestServerKilled has a client that does not notice.
+func TestServerKilled(t *testing.T) {
+	s := server(t, newEndpoint(t, "s"), "tcp")
+	j := workload.Job{Watch: workload.Watch{Open: func() {
+		for _, pid := range processes(t, "listen\x00tcp\x00"+s.Command.Args[2]) {
+			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+				t.Error(err)
+			}
+		}
+	}}}
+	_, err := Run(t.Context(), j, Trial{
+		Servers: []Server{s}, Window: moment,
+		Clients: []Client{{newEndpoint(t, "c"), sh("sleep 0.3")}},
+	})
+	if err == nil || !strings.Contains(err.Error(), "server s: ") || !strings.Contains(err.Error(), "killed by signal: killed") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestNotSynchronous(t *testing.T) {
+	j := workload.Job{}
+	first := time.Now()
+	late := runResult{Started: first.Add(30 * time.Millisecond)}
+	r := &running{}
+	for window, want := range map[time.Duration]int{time.Second: 0, 200 * time.Millisecond: 1} {
+		o := r.outcome(j, Trial{Window: window}, []runResult{{Started: first}, late}, nil)
+		if len(o.Warnings) != want || want > 0 && o.Warnings[0].Code != "not-synchronous" {
+			t.Errorf("starts 30 ms apart, window %v: %v", window, o.Warnings)
+		}
+	}
+}
+
+// TestLimit has a client that hangs.
+func TestLimit(t *testing.T) {
+	e := newEndpoint(t, "c")
+	var r runResult
+	err := e.client.Call(t.Context(), methodRun, runParams{sh("echo working; sleep 54321.7"), window{}, 2 * moment}, &r)
+	if err == nil || !strings.Contains(err.Error(), "still running after") || !strings.Contains(err.Error(), "working") {
+		t.Errorf("error %v", err)
+	}
+	gone(t, "sleep\x0054321.7")
+}
+
+// TestStop ends a program that does not want to.
+func TestStop(t *testing.T) {
+	k, err := launch(sh("trap '' TERM; echo ready; while :; do sleep 54321.8; done"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k.out.String() != "ready\n" {
+		time.Sleep(time.Millisecond)
+	}
+	k.stop(syscall.SIGTERM)
+	if k.output.Status != -1 || k.output.Stdout != "ready\n" {
+		t.Errorf("%+v", k.output)
+	}
+	k.stop(syscall.SIGTERM) // again
+	gone(t, "sleep\x0054321.8")
+}

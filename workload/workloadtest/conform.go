@@ -1,0 +1,169 @@
+// Package workloadtest is the conformance suite of the tools that are programs:
+// one suite for all. It runs them over veth pairs of a lab, with real programs
+// and with broken ones.
+package workloadtest
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"nettoll/internal/program"
+	"nettoll/platform"
+	"nettoll/record"
+	"nettoll/technique"
+	"nettoll/workload"
+)
+
+// second is the least that all tools can measure.
+const second = time.Second
+
+// Conform runs the suite on a tool. build gives the tool with its programs where
+// the paths say. programs are their names as keys of the paths: the client first,
+// which is the tool's own name when none is given. A client is known by the
+// server's address, which is among its arguments or in its environment and
+// not in the server's.
+//
+// A tool that is not installed is skipped, unless NETTOLL_REQUIRE names it in its
+// list, with commas between.
+func Conform(t *testing.T, build func(program.Paths) workload.Tool, programs ...string) {
+	tool := build(nil)
+	if len(programs) == 0 {
+		programs = []string{tool.Name()}
+	}
+	t.Run("missing", func(t *testing.T) { missing(t, build, programs) })
+	if err := probe(t, tool); err != nil {
+		required := strings.Split(os.Getenv("NETTOLL_REQUIRE"), ",")
+		for _, name := range append([]string{tool.Name()}, programs...) {
+			if slices.Contains(required, name) {
+				t.Fatalf("%s is required: %v", name, err)
+			}
+		}
+		if !errors.Is(err, platform.ErrUnsupported) {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+	if v, err := tool.Version(t.Context()); err != nil || v == "" || strings.ContainsAny(v, "\n ") {
+		t.Errorf("version %q, error %v", v, err)
+	}
+	known := map[string]bool{}
+	for _, d := range tool.Drives() {
+		if known[d.Workload] || len(record.Primary(d.Workload)) == 0 {
+			t.Errorf("drives %s twice, or it is no workload", d.Workload)
+		}
+		known[d.Workload] = true
+	}
+	one := connect(t, technique.Topology{Hosts: 1, Servers: 1, Clients: 1})
+	t.Run("one client", func(t *testing.T) { oneClient(t, tool, one) })
+	t.Run("broken", func(t *testing.T) { broken(t, build, programs[0], one) })
+	t.Run("several clients", func(t *testing.T) {
+		several(t, tool, connect(t, technique.Topology{Hosts: 1, Servers: 2, Clients: 3, Processes: 2}))
+	})
+}
+
+func probe(t *testing.T, tool workload.Tool) error {
+	p, ok := tool.(workload.Prober)
+	if !ok {
+		t.Fatalf("%s can be missing, and is no workload.Prober", tool.Name())
+	}
+	return p.Probe(t.Context())
+}
+
+// missing gives each program a path at which there is none.
+func missing(t *testing.T, build func(program.Paths) workload.Tool, programs []string) {
+	for _, name := range programs {
+		tool := build(program.Paths{name: t.TempDir() + "/" + name})
+		err := probe(t, tool)
+		var why *platform.Unsupported
+		if !errors.Is(err, platform.ErrUnsupported) || !errors.As(err, &why) || why.Remedy == "" {
+			t.Errorf("without %s: probe says %v, with no remedy or not that it is unsupported", name, err)
+		}
+		if _, err := tool.Run(t.Context(), workload.Job{Workload: tool.Drives()[0].Workload, Duration: second}); err == nil {
+			t.Errorf("without %s: a trial runs", name)
+		}
+	}
+}
+
+// oneClient drives every workload over both families, with and without options.
+func oneClient(t *testing.T, tool workload.Tool, n *network) {
+	for i, d := range tool.Drives() {
+		trial(t, tool, n, d, "plain", technique.IPv4, record.Options{}, 0)
+		if i == 0 && !d.IPv4Only {
+			trial(t, tool, n, d, "IPv6", technique.IPv6, record.Options{}, 0)
+		}
+		if o := optionsOf(d); o != (record.Options{}) {
+			trial(t, tool, n, d, "options", technique.IPv4, o, 0)
+		}
+		if slices.Contains(d.Options, "reverse") {
+			trial(t, tool, n, d, "reverse", technique.IPv4, record.Options{Reverse: true}, 0)
+		}
+	}
+}
+
+// several has six clients of two servers, two in each container.
+func several(t *testing.T, tool workload.Tool, n *network) {
+	for _, d := range tool.Drives() {
+		family := technique.IPv6
+		if d.IPv4Only {
+			family = technique.IPv4
+		}
+		trial(t, tool, n, d, "warm", family, record.Options{}, second/5)
+	}
+}
+
+func trial(t *testing.T, tool workload.Tool, n *network, d workload.Drive, what string, f technique.Family, o record.Options, warmup time.Duration) {
+	t.Run(fmt.Sprintf("%s %s", d.Workload, what), func(t *testing.T) {
+		before := running(t)
+		job, w := n.job(t, d.Workload, f)
+		job.Options, job.Warmup = o, warmup
+		counts := n.count(t, f)
+		r, err := tool.Run(t.Context(), job)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.check(t, 1)
+		nothingLeft(t, before)
+		check(t, job, r)
+		n.checkCrossed(t, job, r, counts, f)
+	})
+}
+
+// optionsOf sets all options that a drive honours at once, but for those that turn
+// the traffic round or leave connections behind.
+func optionsOf(d workload.Drive) (o record.Options) {
+	for _, name := range d.Options {
+		switch name {
+		case "streams":
+			o.Streams = 2
+		case "message-size":
+			o.MessageSize = 4096
+			if d.Workload == record.UDPStream || d.Workload == record.UDPRR {
+				o.MessageSize = 1000
+			}
+		case "window":
+			o.Window = 128 << 10
+		case "congestion":
+			o.Congestion = "reno"
+		case "zero-copy":
+			o.ZeroCopy = true
+		case "skip-rx-copy":
+			o.SkipRxCopy = true
+		case "request-size":
+			o.RequestSize = 100
+		case "response-size":
+			o.ResponseSize = 200
+		case "bandwidth":
+			o.Bandwidth = 40_000_000
+		case "rate":
+			o.Rate = 500
+		case "gso":
+			o.GSO = true
+		}
+	}
+	return o
+}

@@ -1,0 +1,167 @@
+package workloadtest
+
+import (
+	"context"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"nettoll/agent"
+	"nettoll/platform"
+	"nettoll/platform/lab"
+	"nettoll/technique"
+	"nettoll/technique/veth"
+	"nettoll/workload"
+)
+
+// network is veth pairs with the agents at their ends, which stay.
+type network struct {
+	technique.Network
+	topo  technique.Topology
+	seats map[seat]*manned
+}
+
+// seat is a process of a role in an endpoint, as the runner has them.
+type seat struct {
+	endpoint platform.Endpoint
+	process  int // of several clients
+}
+
+type manned struct {
+	platform.Endpoint
+	agent *agent.Client
+}
+
+// Agent implements workload.Agenter.
+func (m *manned) Agent(ctx context.Context) (*agent.Client, error) {
+	if m.agent != nil {
+		return m.agent, nil
+	}
+	var err error
+	m.agent, err = agent.Start(ctx, m.Endpoint)
+	return m.agent, err
+}
+
+func connect(t *testing.T, topo technique.Topology) *network {
+	t.Helper()
+	v, err := veth.New().Connect(t.Context(), topo, lab.New())
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &network{v, topo, map[seat]*manned{}}
+	t.Cleanup(func() {
+		for _, m := range n.seats {
+			if m.agent == nil {
+				continue
+			}
+			if err := m.agent.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := n.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return n
+}
+
+func (n *network) seat(e platform.Endpoint, process int) *manned {
+	k := seat{e, process}
+	if n.seats[k] == nil {
+		n.seats[k] = &manned{Endpoint: e}
+	}
+	return n.seats[k]
+}
+
+// slack is how much longer than a second a window is to be, by the environment: on
+// an emulated machine a flow may stand still for longer.
+func slack(t *testing.T) time.Duration {
+	const variable = "NETTOLL_TEST_SLACK"
+	text := os.Getenv(variable)
+	if text == "" {
+		return 0
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 {
+		t.Fatalf("%s=%s is no duration", variable, text)
+	}
+	return d
+}
+
+// job is a trial of a second between all pairs.
+func (n *network) job(t *testing.T, name string, f technique.Family) (workload.Job, *watched) {
+	t.Helper()
+	w := &watched{}
+	job := workload.Job{Workload: name, Duration: second + slack(t), Watch: workload.Watch{Open: w.open, Close: w.close}}
+	taken := make([]int, n.topo.Servers)
+	for i, c := range n.Clients() {
+		k := n.topo.Pair(i)
+		s := n.Servers()[k]
+		addr, err := n.Addr(c, s, f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, _ := n.topo.Ports(k)
+		for p := range max(n.topo.Processes, 1) {
+			own := first + 1 + 2*taken[k]
+			taken[k]++
+			job.Pairs = append(job.Pairs, workload.Pair{
+				Client: n.seat(c, p), Server: n.seat(s, 0), Addr: addr, Port: first, Own: [2]int{own, own + 1},
+			})
+		}
+	}
+	return job, w
+}
+
+// count reads the counters of each container's end of its pair and of the server's
+// end, by the client's place.
+func (n *network) count(t *testing.T, f technique.Family) (counts [][]technique.Count) {
+	t.Helper()
+	for i, c := range n.Clients() {
+		var ends []technique.Count
+		for _, h := range n.Path(c, n.Servers()[n.topo.Pair(i)], f) {
+			v, err := h.Read(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			ends = append(ends, v)
+		}
+		counts = append(counts, ends)
+	}
+	return counts
+}
+
+// watched notes the calls of a job's observer.
+type watched struct {
+	mu    sync.Mutex
+	calls []string
+	then  func() // when the window opens
+}
+
+func (w *watched) open() {
+	w.note("open")
+	if w.then != nil {
+		w.then()
+	}
+}
+func (w *watched) close() { w.note("close") }
+
+func (w *watched) note(call string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.calls = append(w.calls, call)
+}
+
+// check wants the window to have opened and closed so many times, or, where a
+// trial has failed, at most so many times.
+func (w *watched) check(t *testing.T, times int) {
+	t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	got := strings.Join(w.calls, " ")
+	if got != "open close" && (times > 0 || got != "") {
+		t.Errorf("the observer was told: %q", got)
+	}
+}

@@ -1,0 +1,89 @@
+package workloadtest
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// within is how long something that must happen may take.
+const within = 5 * time.Second
+
+// running lists the processes of the lab that are no agents, by number, with their
+// arguments and environment. Those that have ended and wait to be noticed do not
+// count.
+func running(t *testing.T) map[int]string {
+	all := map[int]string{}
+	paths, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		t.Error(err)
+	}
+	for _, p := range paths {
+		args, err := os.ReadFile(p + "/cmdline")
+		if err != nil || len(args) == 0 || strings.HasSuffix(string(args), "\x00agent\x00") {
+			continue
+		}
+		env, _ := os.ReadFile(p + "/environ") // the arguments say enough where it has ended
+		pid, _ := strconv.Atoi(filepath.Base(p))
+		all[pid] = strings.ReplaceAll(string(args)+"\n"+string(env), "\x00", " ")
+	}
+	return all
+}
+
+// nothingLeft wants no process that was not there before. One that was killed
+// takes a moment.
+func nothingLeft(t *testing.T, before map[int]string) {
+	t.Helper()
+	for deadline := time.Now().Add(within); ; time.Sleep(time.Millisecond) {
+		left := ""
+		for pid, what := range running(t) {
+			if _, was := before[pid]; !was {
+				left, _, _ = strings.Cut(what, "\n")
+			}
+		}
+		if left == "" {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Errorf("still running: %s", left)
+			return
+		}
+	}
+}
+
+// kill kills clients, which know the address, or servers, when there are clients,
+// and they have had time to begin.
+func kill(t *testing.T, before map[int]string, addr string, clients bool) {
+	const begin = second / 2
+	var seen time.Time
+	for deadline := time.Now().Add(within); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		var found []int
+		for pid, what := range running(t) {
+			_, was := before[pid]
+			isClient := strings.Contains(what, addr)
+			if isClient && !was && seen.IsZero() {
+				seen = time.Now()
+			}
+			if !was && isClient == clients {
+				found = append(found, pid)
+			}
+		}
+		if seen.IsZero() || time.Since(seen) < begin {
+			continue
+		}
+		for _, pid := range found {
+			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+				t.Logf("kill %d: %v", pid, err) // it has ended with the one before
+			}
+		}
+		if len(found) == 0 {
+			t.Error("nobody to kill")
+		}
+		return
+	}
+	t.Error("no client was started")
+}

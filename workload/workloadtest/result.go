@@ -1,0 +1,137 @@
+package workloadtest
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"nettoll/record"
+	"nettoll/technique"
+	"nettoll/workload"
+)
+
+// check checks what holds for figures of any size.
+func check(t *testing.T, job workload.Job, r workload.Result) {
+	t.Helper()
+	// A busy machine can make it shorter or longer than it was meant to be.
+	if r.Window < job.Duration/4 || r.Window > 10*job.Duration {
+		t.Errorf("a window of %v, asked for %v", r.Window, job.Duration)
+	}
+	if r.Client.Total() <= 0 || r.Server.Total() <= 0 {
+		t.Errorf("CPU time of client %v, of server %v", r.Client, r.Server)
+	}
+	if len(r.Crossed) != len(job.Pairs) {
+		t.Fatalf("%d pairs crossed, want %d", len(r.Crossed), len(job.Pairs))
+	}
+	primary := record.Primary(job.Workload)
+	if !slices.ContainsFunc(primary, func(name string) bool { _, ok := r.Metrics[name]; return ok }) {
+		t.Errorf("none of %v is measured", primary)
+	}
+	for name, m := range r.Metrics {
+		kind, known := record.KindOf(name)
+		if !known || m.Unit != kind.Unit || math.IsNaN(m.Value) || math.IsInf(m.Value, 0) || m.Value < 0 {
+			t.Errorf("metric %s is %+v", name, m)
+		}
+		if kind.Better == record.HigherIsBetter && m.Value == 0 {
+			t.Errorf("metric %s is zero", name)
+		}
+		if kind.Unit == "ratio" && m.Value > 1 {
+			t.Errorf("metric %s is %v", name, m.Value)
+		}
+	}
+	checkFlows(t, job, r)
+	checkLatency(t, job, r)
+	if m, ok := r.Metrics[record.Throughput]; ok {
+		if got := float64(r.Bytes) * 8 / r.Window.Seconds(); math.Abs(got-m.Value) > 0.1*m.Value {
+			t.Errorf("throughput %v of %d bytes in %v", m, r.Bytes, r.Window)
+		}
+		if b := job.Options.Bandwidth; b > 0 && m.Value > 1.5*float64(b*len(r.Flows)) {
+			t.Errorf("throughput %v of %d flows that offer %d", m, len(r.Flows), b)
+		}
+	}
+}
+
+// checkFlows wants the flows of all pairs in their order. A tool that cannot tell
+// the streams of a client apart gives one flow for each client.
+func checkFlows(t *testing.T, job workload.Job, r workload.Result) {
+	t.Helper()
+	streams := max(job.Options.Streams, 1)
+	if len(r.Flows) == len(job.Pairs) {
+		streams = 1
+	}
+	if len(r.Flows) != streams*len(job.Pairs) {
+		t.Fatalf("%d flows, want %d", len(r.Flows), streams*len(job.Pairs))
+	}
+	var bytes uint64
+	for i, f := range r.Flows {
+		p := job.Pairs[i/streams]
+		if f.Client != p.Client.Name() || f.Server != p.Server.Name() || f.Stream != i%streams || f.Bytes+f.Transactions == 0 {
+			t.Errorf("flow %d is %+v", i, f)
+		}
+		bytes += f.Bytes
+	}
+	if bytes > 0 && bytes != r.Bytes {
+		t.Errorf("%d bytes, %d in the flows", r.Bytes, bytes)
+	}
+}
+
+// checkLatency wants percentiles that ascend, and of a closed loop of one client a
+// mean that is the round trip: with one transaction at a time it is what is left
+// of a second for each.
+func checkLatency(t *testing.T, job workload.Job, r workload.Result) {
+	t.Helper()
+	last := 0.0
+	for _, name := range []string{record.LatencyP50, record.LatencyP90, record.LatencyP99, record.LatencyP999, record.LatencyMax} {
+		m, ok := r.Metrics[name]
+		if ok && (m.Value < last || m.Value <= 0) {
+			t.Errorf("%s is %v, and a lower percentile %v", name, m, last)
+		}
+		last = max(last, m.Value)
+	}
+	if job.Workload != record.TCPRR && job.Workload != record.UDPRR || len(r.Flows) > 1 || job.Options.Rate > 0 {
+		return
+	}
+	mean, told := r.Metrics[record.LatencyMean]
+	rate, counted := r.Metrics[record.TransactionRate]
+	if busy := mean.Value * rate.Value; told && counted && (busy < 0.6 || busy > 1.6) {
+		t.Errorf("%v transactions a second of %v take %v s of each second: is it the round trip?", rate, mean, busy)
+	}
+}
+
+// checkCrossed compares what the tool says with what the devices really counted.
+func (n *network) checkCrossed(t *testing.T, job workload.Job, r workload.Result, before [][]technique.Count, f technique.Family) {
+	t.Helper()
+	after := n.count(t, f)
+	processes := max(n.topo.Processes, 1)
+	all, crossed := uint64(0), uint64(0)
+	for i := range n.Clients() {
+		var sum workload.Crossed
+		for _, c := range r.Crossed[i*processes : (i+1)*processes] {
+			if c.Bytes == 0 || c.Conns == 0 {
+				t.Errorf("%+v crossed for client %d", c, i)
+			}
+			sum.Bytes += c.Bytes
+			sum.Conns += c.Conns
+		}
+		for k := range after[i] {
+			bytes, packets := after[i][k].Bytes-before[i][k].Bytes, after[i][k].Packets-before[i][k].Packets
+			if sum.Bytes > bytes || sum.Conns > packets {
+				t.Errorf("client %d: %+v crossed, and the device counted %d bytes and %d packets", i, sum, bytes, packets)
+			}
+		}
+		all += after[i][0].Bytes - before[i][0].Bytes
+		crossed += sum.Bytes
+	}
+	if crossed < r.Bytes {
+		t.Errorf("%d bytes received, but only %d crossed", r.Bytes, crossed)
+	}
+	// Of full segments nearly all is payload, and without warm-up at least half of it
+	// is in the window: less means a wrong unit or a direction that was forgotten.
+	stream := job.Workload == record.TCPStream || job.Workload == record.TCPBidir
+	if stream && job.Warmup == 0 && job.Options == (record.Options{}) && r.Bytes < all/4 {
+		t.Errorf("%s received, the devices counted %s", megabytes(r.Bytes), megabytes(all))
+	}
+}
+
+func megabytes(n uint64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
