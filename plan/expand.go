@@ -161,14 +161,18 @@ func across(cell record.Cell, drives []drive, placements, networks []string) []r
 func (s Suite) fit(nets []network) (fits [][]int, hosts []int, err error) {
 	for _, net := range nets {
 		var fit []int
-		for _, h := range net.technique.Hosts {
-			if len(s.Hosts) == 0 || slices.Contains(s.Hosts, h) {
+		asked := once(s.Hosts)
+		if len(asked) == 0 {
+			asked = net.technique.Hosts
+		}
+		for _, h := range asked {
+			if net.technique.spans(h) {
 				fit = append(fit, h)
 			}
 		}
 		if net.field != "" && len(fit) == 0 {
 			return nil, nil, s.fault(net.field, "%s makes sense on %s, asked for is %s; change hosts, or leave %s out",
-				net.name, hostCount(net.technique.Hosts), list(s.Hosts), net.name)
+				net.name, net.technique.span(), list(s.Hosts), net.name)
 		}
 		if net.field != "" && !slices.ContainsFunc(s.Families, net.technique.speaks) {
 			return nil, nil, s.fault(net.field, "%s carries IPv%s only; add it to families, or leave %s out",

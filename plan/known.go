@@ -19,7 +19,7 @@ type Known struct {
 // Technique is what a plan must know of one.
 type Technique struct {
 	Name      string
-	Hosts     []int    // numbers of hosts that it makes sense on
+	Hosts     []int    // numbers of hosts that it makes sense on; 2 is any number above 1
 	Families  []int    // IP versions; empty is both
 	Platforms []string // that it is for; empty is any
 	// Endpoints is how many one host can hold, such as BridgePorts; 0 is MaxEndpoints.
@@ -65,6 +65,22 @@ func (t Tool) drives(workload string) (Drive, bool) {
 
 func (t Technique) on(platform string) bool {
 	return len(t.Platforms) == 0 || slices.Contains(t.Platforms, platform)
+}
+
+// spans reports whether the technique makes sense on so many hosts.
+func (t Technique) spans(hosts int) bool {
+	return slices.Contains(t.Hosts, hosts) || hosts > 2 && slices.Contains(t.Hosts, 2)
+}
+
+// span says in words on how many hosts it makes sense.
+func (t Technique) span() string {
+	switch {
+	case slices.Contains(t.Hosts, 1) && slices.Contains(t.Hosts, 2):
+		return "any number of hosts"
+	case slices.Contains(t.Hosts, 2):
+		return "2 or more hosts"
+	}
+	return hostCount(t.Hosts)
 }
 
 func (t Technique) speaks(family int) bool {

@@ -165,7 +165,7 @@ func TestLoadErrors(t *testing.T) {
 		{"congestion", head + "workloads: [{name: tcp_stream, congestion: 'a b'}]\n", `x.yaml:2:44: workloads[0].congestion: "a b" is not a congestion control; write a name such as cubic`},
 		{"network", "networks: [bridge, 'a b']\n", `x.yaml:1:20: networks[1]: "a b" is not a network; write a technique such as bridge, or platform:technique`},
 		{"platform", "networks: ['docker:']\n", `x.yaml:1:12: networks[0]: "docker:" is not a network; write a technique such as bridge, or platform:technique`},
-		{"hosts", head + "hosts: [1, 17]\n", `x.yaml:2:12: hosts[1]: 17 hosts are not possible; write a number from 1 to 16`},
+		{"hosts", head + "hosts: [1, 17]\n", `x.yaml:2:12: hosts[1]: 17 hosts are not possible; write a number from 1 to 15`},
 		{"family", head + "families: [4, 5]\n", `x.yaml:2:15: families[1]: 5 is not an IP version; write 4 or 6`},
 		{"placement", head + "placements: [distnct]\n", `x.yaml:2:14: placements[0]: unknown placement "distnct"; did you mean "distinct"?`},
 		{"strange placement", head + "placements: [anywhere]\n", `x.yaml:2:14: placements[0]: unknown placement "anywhere"; write same, distinct or free`},

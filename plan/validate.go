@@ -11,7 +11,7 @@ import (
 
 // Limits of a suite.
 const (
-	MaxHosts = 16 // whose containers have addresses
+	MaxHosts = 15 // whose containers have addresses
 	// MaxServers is how many have a block of 8 ports from 20001 on that ends below
 	// the ephemeral ports, which begin at 32768.
 	MaxServers = 1595

@@ -56,7 +56,7 @@ func (a *app) doctor(ctx context.Context) error {
 		}
 	}
 	fmt.Fprintln(a.stdout, "\ntools")
-	for _, t := range tools() {
+	for _, t := range tools(a.paths) {
 		a.tool(ctx, t)
 	}
 	return nil

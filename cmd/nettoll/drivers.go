@@ -29,6 +29,7 @@ import (
 	"nettoll/workload/iperf3"
 	"nettoll/workload/netperf"
 	"nettoll/workload/nuttcp"
+	"nettoll/workload/pgbench"
 	"nettoll/workload/qperf"
 	"nettoll/workload/redisbench"
 	"nettoll/workload/sockperf"
@@ -63,11 +64,9 @@ func techniques() []technique.Technique {
 	}
 }
 
-// tools is every generator of traffic that is compiled in.
-func tools() []workload.Tool { return toolsAt(nil) }
-
-// toolsAt is the same; paths says where programs are that are not in PATH.
-func toolsAt(paths program.Paths) []workload.Tool {
+// tools is every generator of traffic that is compiled in; paths says where programs
+// are that are not in PATH.
+func tools(paths program.Paths) []workload.Tool {
 	return []workload.Tool{
 		engine.New(),
 		iperf.New(paths),
@@ -78,6 +77,15 @@ func toolsAt(paths program.Paths) []workload.Tool {
 		nuttcp.New(paths),
 		wrk.New(paths),
 		redisbench.New(paths),
+		pgbench.New(paths),
+	}
+}
+
+// programs are those that tools start, as --tool-path names them.
+func programs() []string {
+	return []string{
+		"iperf", "iperf3", "netperf", "netserver", "qperf", "sockperf", "nuttcp",
+		"wrk", "nginx", "redis-benchmark", "redis-server", "pgbench", "postgres",
 	}
 }
 
@@ -98,9 +106,9 @@ func techniqueByName() map[string]technique.Technique {
 	return all
 }
 
-func toolByName() map[string]workload.Tool {
+func toolByName(paths program.Paths) map[string]workload.Tool {
 	all := make(map[string]workload.Tool)
-	for _, t := range tools() {
+	for _, t := range tools(paths) {
 		all[t.Name()] = t
 	}
 	return all

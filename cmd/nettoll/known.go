@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"nettoll/internal/program"
 	"nettoll/plan"
 	"nettoll/record"
 	"nettoll/reference"
@@ -23,12 +24,12 @@ func (f *runFlags) expand(s *plan.Suite) ([]record.Cell, error) {
 		expand = plan.SelfCheck
 	}
 	if !f.lifts() {
-		return expand(*s, known())
+		return expand(*s, known(f.paths))
 	}
 	budget := s.TimeBudget
 	s.TimeBudget = 0
-	cells, err := expand(*s, known())
-	if e := plan.Estimate(cells, plan.Settings(*s), known().Tools); e.Min <= budget {
+	cells, err := expand(*s, known(f.paths))
+	if e := plan.Estimate(cells, plan.Settings(*s), known(f.paths).Tools); e.Min <= budget {
 		s.TimeBudget = budget
 	}
 	return cells, err
@@ -40,7 +41,7 @@ func (f *runFlags) expand(s *plan.Suite) ([]record.Cell, error) {
 func (f *runFlags) lifts() bool { return !f.given("suite") && !f.given("time-budget") }
 
 // known is what the planner must know of the drivers.
-func known() plan.Known {
+func known(paths program.Paths) plan.Known {
 	var k plan.Known
 	for _, p := range platforms() {
 		k.Platforms = append(k.Platforms, p.Name())
@@ -50,7 +51,7 @@ func known() plan.Known {
 			Name: t.Name(), Hosts: t.Hosts(), Endpoints: maxEndpoints(t), Overflow: overflows(t),
 		})
 	}
-	for _, t := range tools() {
+	for _, t := range tools(paths) {
 		tool := plan.Tool{Name: t.Name()}
 		for _, d := range t.Drives() {
 			tool.Drives = append(tool.Drives, plan.Drive(d))
@@ -110,21 +111,21 @@ func missing(p workload.Prober) func() string {
 }
 
 // skipsOf is what the suite leaves out, as the run file has it.
-func skipsOf(s plan.Suite) []record.Skip {
+func skipsOf(s plan.Suite, k plan.Known) []record.Skip {
 	var skips []record.Skip
-	for _, k := range plan.Skipped(s, known()) {
-		name := k.Network
-		if k.Underlay != "" {
-			name = strings.TrimSpace(name + " on the underlay " + k.Underlay)
+	for _, left := range plan.Skipped(s, k) {
+		name := left.Network
+		if left.Underlay != "" {
+			name = strings.TrimSpace(name + " on the underlay " + left.Underlay)
 		}
-		skips = append(skips, record.Skip{Network: name, Reason: k.Reason})
+		skips = append(skips, record.Skip{Network: name, Reason: left.Reason})
 	}
 	return skips
 }
 
 // versions are those of the tools that the cells name, as far as they are here.
-func versions(ctx context.Context, cells []record.Cell) map[string]string {
-	all, by := map[string]string{}, toolByName()
+func versions(ctx context.Context, cells []record.Cell, by map[string]workload.Tool) map[string]string {
+	all := map[string]string{}
 	for _, c := range cells {
 		t := by[c.Tool]
 		if _, asked := all[c.Tool]; asked || t == nil {

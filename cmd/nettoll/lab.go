@@ -79,10 +79,13 @@ func (f labFlags) resolve(name string) (technique.Technique, technique.Topology,
 	}
 	possible := false
 	for _, h := range tech.Hosts() {
-		possible = possible || h == topo.Hosts
+		possible = possible || h == topo.Hosts || h == 2 && topo.Hosts > 2
 	}
 	if !possible {
 		return nil, topo, usagef("--hosts %d: %s works on %s", f.hosts, name, hostCounts(tech))
+	}
+	if topo.Hosts > plan.MaxHosts {
+		return nil, topo, usagef("--hosts %d: %d is the most", f.hosts, plan.MaxHosts)
 	}
 	if f.servers < 1 || f.clients < 1 {
 		return nil, topo, usagef("--servers %d, --clients %d: at least 1 of each is needed", f.servers, f.clients)
@@ -96,7 +99,7 @@ func (f labFlags) resolve(name string) (technique.Technique, technique.Topology,
 	}
 	shape, err := plan.ParseUnderlay(f.underlay)
 	if err == nil {
-		shape, err = known().Shape(shape)
+		shape, err = known(nil).Shape(shape)
 	}
 	if err != nil {
 		return nil, topo, usagef("--underlay: %w", err)
@@ -106,10 +109,14 @@ func (f labFlags) resolve(name string) (technique.Technique, technique.Topology,
 }
 
 func hostCounts(t technique.Technique) string {
-	if len(t.Hosts()) == 2 {
-		return "1 or 2 hosts"
+	switch first := t.Hosts()[0]; {
+	case len(t.Hosts()) == 2:
+		return "any number of hosts"
+	case first == 2:
+		return "2 or more hosts"
+	default:
+		return hosts(first)
 	}
-	return hosts(t.Hosts()[0])
 }
 
 // lab runs the command in the network, inside the lab.

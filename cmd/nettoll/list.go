@@ -21,7 +21,7 @@ func (a *app) listCommand() *cobra.Command {
 		"workloads": func(w *tabwriter.Writer) {
 			by := map[string][]string{}
 			var names []string
-			for _, t := range tools() {
+			for _, t := range tools(a.paths) {
 				for _, d := range t.Drives() {
 					if by[d.Workload] == nil {
 						names = append(names, d.Workload)
@@ -34,7 +34,7 @@ func (a *app) listCommand() *cobra.Command {
 			}
 		},
 		"tools": func(w *tabwriter.Writer) {
-			for _, t := range tools() {
+			for _, t := range tools(a.paths) {
 				kind := "built in"
 				if _, ok := t.(workload.Prober); ok {
 					kind = "a program that is installed beside nettoll; see nettoll doctor"
@@ -49,7 +49,7 @@ func (a *app) listCommand() *cobra.Command {
 		},
 		"instances": func(w *tabwriter.Writer) {
 			fmt.Fprintln(w, "instance\tprovider\tUSD/h\tnetwork as advertised\tunderlay")
-			for _, i := range known().Instances {
+			for _, i := range known(a.paths).Instances {
 				shape := "write its rate: " + i.Name + ":rate=1gbit"
 				if i.Rate > 0 {
 					shape = plan.Underlay{Instance: i.Name, Rate: i.Rate}.String()

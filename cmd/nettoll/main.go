@@ -11,12 +11,14 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"nettoll/internal/program"
 	"nettoll/platform/lab"
 )
 
@@ -66,6 +68,8 @@ type app struct {
 	noColor        bool
 	width          func() int // of stdout
 	errWidth       func() int // of stderr
+
+	paths program.Paths // of --tool-path
 }
 
 // usageError is a mistake in the command line or in a file it names.
@@ -118,6 +122,16 @@ func oneLine(err error) string {
 	return strings.Join(strings.FieldsFunc(err.Error(), func(c rune) bool { return c == '\n' }), "; ")
 }
 
+// checkPaths refuses a --tool-path that no tool would look at.
+func (a *app) checkPaths() error {
+	for name := range a.paths {
+		if !slices.Contains(programs(), name) {
+			return usagef("--tool-path %s: no tool runs such a program%s; known are %s", name, nearest(name, programs()), strings.Join(programs(), ", "))
+		}
+	}
+	return nil
+}
+
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "nettoll",
@@ -141,6 +155,9 @@ with native, with confidence intervals.`,
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	root.PersistentFlags().StringToStringVar((*map[string]string)(&a.paths), "tool-path", nil,
+		"where a program is that is not to be looked up in PATH, such as iperf3=/opt/iperf3")
+	root.PersistentPreRunE = func(*cobra.Command, []string) error { return a.checkPaths() }
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%w%s; see %s --help", err, nearestFlag(err, cmd), cmd.CommandPath())
 	})

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 
@@ -15,17 +16,20 @@ import (
 
 	"nettoll/analysis"
 	"nettoll/record"
+	"nettoll/reference"
 	"nettoll/report"
 )
 
 func (a *app) reportCommand() *cobra.Command {
-	var format, output string
+	var format, output, charts, beside string
 	cmd := &cobra.Command{
 		Use:   "report RUN",
 		Short: "Write a report of a run file",
 		Example: `  nettoll report run.ndjson
   nettoll report run.ndjson --format html -o run.html
-  nettoll report run.ndjson --format bench | benchstat -`,
+  nettoll report run.ndjson --format bench | benchstat -
+  nettoll report run.ndjson --charts figures       every chart as SVG and PNG
+  nettoll report run.ndjson --beside icc-2014      what was published beside it`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usagef("report takes one run file, not %d", len(args))
@@ -36,22 +40,32 @@ func (a *app) reportCommand() *cobra.Command {
 			if _, ok := report.ByName(format); !ok {
 				return usagef("--format %s: unknown%s; known are %s", format, nearest(format, formatList()), formatNames())
 			}
+			if _, ok := reference.ByName(beside); beside != "" && !ok {
+				return usagef("--beside %s: unknown%s; known are %s", beside, nearest(beside, reference.Names()), strings.Join(reference.Names(), ", "))
+			}
 			file, err := readRun(args[0])
 			if err != nil {
 				return err
 			}
 			res := analysis.Analyze(file)
+			source := cmp.Or(beside, file.Run.Source)
+			if charts != "" {
+				return a.writeCharts(charts, res, source)
+			}
 			if output == "" || output == "-" {
-				return a.write(a.stdout, file, res, format)
+				return a.write(a.stdout, file, res, format, source)
 			}
 			if same(output, args[0]) {
 				return usagef("-o %s: that is the run file; name another", output)
 			}
-			return a.writeFile(output, file, res, format)
+			return a.writeFile(output, file, res, format, source)
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", "text", formatNames())
 	cmd.Flags().StringVarP(&output, "output", "o", "", "file to write (default: standard output)")
+	cmd.Flags().StringVar(&charts, "charts", "", "folder to write every chart to, as SVG and PNG, instead of a report")
+	cmd.Flags().StringVar(&beside, "beside", "", "published source to set beside the run: "+strings.Join(reference.Names(), ", ")+" (default: the suite's own)")
+	cmd.MarkFlagsMutuallyExclusive("charts", "output")
 	return cmd
 }
 
@@ -76,9 +90,9 @@ func readRun(path string) (*record.File, error) {
 	return file, err
 }
 
-func (a *app) write(w io.Writer, file *record.File, res analysis.Result, format string) error {
+func (a *app) write(w io.Writer, file *record.File, res analysis.Result, format, source string) error {
 	f, _ := report.ByName(format)
-	o := report.Options{Trials: file.Trials}
+	o := report.Options{Trials: file.Trials, Source: source}
 	if a.terminal && w == a.stdout {
 		o.Width, o.Color = a.width(), !a.noColor
 	}
@@ -88,18 +102,23 @@ func (a *app) write(w io.Writer, file *record.File, res analysis.Result, format 
 	return f.Write(w, res, o)
 }
 
-// writeFile writes a report beside its name and then puts it there, so that a
-// full disk leaves the old one.
-func (a *app) writeFile(path string, file *record.File, res analysis.Result, format string) error {
+// writeFile writes a report to a file.
+func (a *app) writeFile(path string, file *record.File, res analysis.Result, format, source string) error {
 	var text bytes.Buffer
-	if err := a.write(&text, file, res, format); err != nil {
+	if err := a.write(&text, file, res, format, source); err != nil {
 		return err
 	}
+	return place(path, text.Bytes())
+}
+
+// place writes a file beside its name and then puts it there, so that a full disk
+// leaves the old one.
+func place(path string, text []byte) error {
 	tmp, err := os.CreateTemp(dirOf(path), ".nettoll-*")
 	if err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
-	_, err = tmp.Write(text.Bytes())
+	_, err = tmp.Write(text)
 	err = cmp.Or(err, tmp.Chmod(0o644), tmp.Close())
 	if err == nil {
 		err = os.Rename(tmp.Name(), path)
@@ -127,3 +146,30 @@ func formatList() []string {
 }
 
 func formatNames() string { return strings.Join(formatList(), ", ") }
+
+// writeCharts writes every chart of a report to a folder.
+func (a *app) writeCharts(dir string, res analysis.Result, source string) error {
+	charts, err := report.Charts(res, report.Options{Source: source})
+	if err != nil {
+		return err
+	}
+	if len(charts) == 0 {
+		return errors.New("report: there is nothing to draw a chart of")
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	for _, c := range charts {
+		for end, write := range map[string]func(io.Writer) error{".svg": c.SVG, ".png": c.PNG} {
+			var b bytes.Buffer
+			if err := write(&b); err != nil {
+				return fmt.Errorf("report: chart %s: %w", c.Name, err)
+			}
+			if err := place(filepath.Join(dir, c.Name+end), b.Bytes()); err != nil {
+				return err
+			}
+		}
+	}
+	fmt.Fprintf(a.stderr, "%d charts in %s, each as SVG and PNG\n", len(charts), dir)
+	return nil
+}

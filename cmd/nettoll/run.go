@@ -47,6 +47,7 @@ Ctrl-C ends the run with a report of what there is; --resume goes on with it.`,
 			return append(techniqueNames(), "all"), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			f.paths = a.paths
 			suite, err := f.suiteOf(args)
 			if err != nil {
 				return err
@@ -61,7 +62,7 @@ Ctrl-C ends the run with a report of what there is; --resume goes on with it.`,
 			set := plan.Settings(suite)
 			set.SelfCheck = f.selfCheck
 			if f.dryRun {
-				return a.dryRun(cells, plan.Skipped(suite, known()), set)
+				return a.dryRun(cells, plan.Skipped(suite, known(a.paths)), set)
 			}
 			if err := f.checkTime(cells, set); err != nil {
 				return err
@@ -97,7 +98,7 @@ const longest = time.Hour
 
 // checkTime refuses a run whose fewest rounds take too long, unless that is meant.
 func (f *runFlags) checkTime(cells []record.Cell, set record.Settings) error {
-	e := plan.Estimate(cells, set, known().Tools)
+	e := plan.Estimate(cells, set, known(f.paths).Tools)
 	if e.Min <= longest || set.Budget > 0 || f.yes {
 		return nil
 	}
@@ -137,7 +138,7 @@ func (a *app) measure(ctx context.Context, f runFlags, suite plan.Suite, cells [
 	run := record.Run{
 		ID: hex.EncodeToString(id[:]), Started: now.UTC(), Version: versionText(), Note: suite.Note,
 		Suite: suite.Name, Machine: m, Settings: set, Cells: cells,
-		Source: suite.Source, Skips: skipsOf(suite), Tools: versions(ctx, cells),
+		Source: suite.Source, Skips: skipsOf(suite, known(a.paths)), Tools: versions(ctx, cells, toolByName(a.paths)),
 		Instance: suite.Instance, Price: suite.Price,
 	}
 	w, err := record.Create(path, run)
@@ -198,11 +199,11 @@ func sameMachine(was record.Machine) error {
 func (a *app) drive(ctx context.Context, path string, w *record.Writer, file *record.File, f runFlags) error {
 	defer w.Close()
 	set := f.limits(file.Run.Settings)
-	p := a.progress(ctx, plan.Estimate(file.Run.Cells, set, known().Tools), set)
+	p := a.progress(ctx, plan.Estimate(file.Run.Cells, set, known(a.paths).Tools), set)
 	r := &runner.Runner{
 		Platform:   platforms()[0],
 		Techniques: techniqueByName(),
-		Tools:      toolByName(),
+		Tools:      toolByName(a.paths),
 		Machine:    file.Run.Machine,
 		Settings:   set,
 		Cells:      file.Run.Cells,
@@ -228,7 +229,7 @@ func (a *app) drive(ctx context.Context, path string, w *record.Writer, file *re
 	}
 	// The disk may be what failed: what is in the run file is shown, nothing is written.
 	if file, readErr := record.ReadFile(path); readErr == nil && len(file.Trials) > 0 {
-		_ = a.write(a.stdout, file, analysis.Analyze(file), f.format)
+		_ = a.write(a.stdout, file, analysis.Analyze(file), f.format, file.Run.Source)
 	}
 	return fmt.Errorf("%w; go on with nettoll run --resume %s", err, path)
 }
@@ -247,9 +248,9 @@ func (a *app) conclude(path string, f runFlags, reason string) error {
 		return exitError(exitFailure)
 	}
 	res := analysis.Analyze(file)
-	shown := a.write(a.stdout, file, res, f.format)
+	shown := a.write(a.stdout, file, res, f.format, file.Run.Source)
 	page := pageOf(path)
-	if err := cmp.Or(a.writeFile(page, file, res, "html"), shown); err != nil {
+	if err := cmp.Or(a.writeFile(page, file, res, "html", file.Run.Source), shown); err != nil {
 		return err
 	}
 	fmt.Fprintf(a.stderr, "run file: %s\nreport:   %s\n", path, page)

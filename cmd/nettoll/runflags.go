@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"nettoll/internal/program"
 	"nettoll/plan"
 	"nettoll/record"
 	"nettoll/report"
@@ -22,6 +23,7 @@ type runFlags struct {
 	dryRun, selfCheck             bool
 	asPublished, yes              bool
 	four, six                     bool
+	paths                         program.Paths
 	given                         func(string) bool
 
 	hosts                        []int
