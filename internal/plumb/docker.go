@@ -17,6 +17,7 @@ import (
 type DockerRules struct {
 	Bridge      *Bridge
 	Established nft.Rule // all packets of a connection but its first
+	Among       nft.Rule // packets between containers that belong to no answered connection: one-way datagrams
 	Masquerade  nft.Rule // connections from containers to the outside
 
 	fw          *nft.Firewall
@@ -48,7 +49,7 @@ func (s *Site) AddDockerRules(b *Bridge) (*DockerRules, error) {
 	r.Established = forward.Rule(nft.Out(br), nft.Established(), nft.Accept())
 	forward.Rule(nft.Out(br), nft.Jump(r.docker))
 	forward.Rule(nft.In(br), nft.NotOut(br), nft.Accept())
-	forward.Rule(nft.In(br), nft.Out(br), nft.Accept())
+	r.Among = forward.Rule(nft.In(br), nft.Out(br), nft.Accept())
 
 	fw.BaseChain("PREROUTING", nft.PreroutingNAT, false).Rule(nft.ToLocal(), nft.Jump(r.nat))
 	fw.BaseChain("OUTPUT", nft.OutputNAT, false).Rule(nft.ToLocal(), nft.Jump(r.nat))
@@ -57,15 +58,16 @@ func (s *Site) AddDockerRules(b *Bridge) (*DockerRules, error) {
 }
 
 // Publish leads ports of the host to the same ports of a container and returns
-// the rules that count its connections, TCP's and UDP's.
-func (r *DockerRules) Publish(n *Node, first, last int, six bool) (counting []nft.Rule) {
+// the rules that count its connections, TCP's and UDP's, and those that accept what
+// belongs to no answered one yet.
+func (r *DockerRules) Publish(n *Node, first, last int, six bool) (counting, accepting []nft.Rule) {
 	to := ContainerAddr(n.Host.Index, n.Index, six)
 	one := netip.PrefixFrom(to, to.BitLen())
 	for _, protocol := range []byte{unix.IPPROTO_UDP, unix.IPPROTO_TCP} {
-		r.docker.Rule(nft.To(one), nft.Ports(protocol, first, last), nft.Accept())
+		accepting = append(accepting, r.docker.Rule(nft.To(one), nft.Ports(protocol, first, last), nft.Accept()))
 		counting = append(counting, r.nat.Rule(nft.To(hostPrefix(n.Host, six)), nft.Ports(protocol, first, last), nft.DNAT(to)))
 	}
-	return counting
+	return counting, accepting
 }
 
 func hostPrefix(h *Host, six bool) netip.Prefix {

@@ -41,7 +41,7 @@ func (t Technique) build(s *plumb.Site) (*plumb.Network, error) {
 		return nil, err
 	}
 	return &plumb.Network{Site: s, Hops: func(from, to *plumb.Node, _ technique.Family) []technique.Hop {
-		established := plumb.RuleHop(h, "rule established", technique.Rule, rules.Established)
+		established := plumb.RuleHop(h, "rule established", technique.Rule, rules.Established, rules.Among)
 		if !t.netfilter {
 			established = plumb.Absent(established)
 		}

@@ -22,7 +22,7 @@ func (t Technique) Connect(ctx context.Context, topo technique.Topology, p platf
 	for i := range topo.Clients {
 		s.Clients = append(s.Clients, s.OnHost(s.ClientHost(i)))
 	}
-	b := &build{Network: &plumb.Network{Site: s, Reach: reach}, dnat: map[key][]nft.Rule{}}
+	b := &build{Network: &plumb.Network{Site: s, Reach: reach}, dnat: map[key][]nft.Rule{}, accept: map[key][]nft.Rule{}}
 	b.Hops = b.path
 	if err := b.bridge(t.proxy); err != nil {
 		return nil, s.Abandon(ctx, err)
@@ -39,6 +39,7 @@ type build struct {
 	*plumb.Network
 	rules   *plumb.DockerRules
 	dnat    map[key][]nft.Rule // none where a proxy serves
+	accept  map[key][]nft.Rule // the same
 	carried func(context.Context, int) (technique.Count, error)
 }
 
@@ -74,7 +75,8 @@ func (b *build) bridge(proxy bool) error {
 		for i, n := range b.Site.Servers {
 			first, last := b.Topo.Ports(i)
 			for _, six := range []bool{false, true} {
-				b.dnat[key{n, six}] = b.rules.Publish(n, first, last, six)
+				k := key{n, six}
+				b.dnat[k], b.accept[k] = b.rules.Publish(n, first, last, six)
 			}
 		}
 	}
@@ -86,7 +88,8 @@ func (b *build) path(from, to *plumb.Node, f technique.Family) []technique.Hop {
 	if from.Host != to.Host {
 		hops = append(hops, from.Host.UplinkHop(), to.Host.UplinkHop())
 	}
-	established := plumb.RuleHop(to.Host, "rule established", technique.Rule, b.rules.Established)
+	k := key{to, f == technique.IPv6}
+	established := plumb.RuleHop(to.Host, "rule established", technique.Rule, append(b.accept[k], b.rules.Established)...)
 	if b.carried != nil {
 		server := b.server(to)
 		hops = append(hops, technique.Hop{
@@ -94,7 +97,7 @@ func (b *build) path(from, to *plumb.Node, f technique.Family) []technique.Hop {
 			Read: func(ctx context.Context) (technique.Count, error) { return b.carried(ctx, server) },
 		}, plumb.Absent(established))
 	} else {
-		hops = append(hops, plumb.RuleHop(to.Host, "rule dnat "+to.Name(), technique.Connection, b.dnat[key{to, f == technique.IPv6}]...))
+		hops = append(hops, plumb.RuleHop(to.Host, "rule dnat "+to.Name(), technique.Connection, b.dnat[k]...))
 		if from.Host == to.Host {
 			established = plumb.Absent(established) // what the host itself sends is not forwarded
 		}
