@@ -85,7 +85,7 @@ func tools(paths program.Paths) []workload.Tool {
 func programs() []string {
 	return []string{
 		"iperf", "iperf3", "netperf", "netserver", "qperf", "sockperf", "nuttcp",
-		"wrk", "nginx", "redis-benchmark", "redis-server", "pgbench", "postgres",
+		"wrk", "nginx", "redis-benchmark", "redis-cli", "redis-server", "pgbench", "postgres",
 	}
 }
 

@@ -58,7 +58,7 @@ const (
 	// Grace is how long a program may take beyond what it was asked to do.
 	Grace = 10 * time.Second
 	// listenTime bounds how long a server may take until it listens.
-	listenTime = 10 * time.Second
+	listenTime = 20 * time.Second
 	// asynchrony is the share of the window by which the starts of clients may differ.
 	asynchrony = 0.1
 )
