@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,14 +22,29 @@ const ticks = 100
 // clock of each process is exact; how it is split into user and system is sampled
 // by ticks. Children that have ended count through the parent that reaped them.
 func (k *child) used() usage {
-	select {
-	case <-k.done:
-		return k.last
-	default:
+	const tries = 5
+	for try := 1; ; try++ {
+		select {
+		case <-k.done:
+			return k.last
+		default:
+		}
+		family := k.family()
+		sum, alive := k.sum(family)
+		if !alive { // it has ended meanwhile; WaitDelay bounds how long until that is known
+			<-k.done
+			return k.last
+		}
+		// A child that was reaped after its parent was read counts nowhere.
+		if slices.Equal(family, k.family()) || try == tries {
+			return sum
+		}
 	}
-	var sum usage
-	alive := false
-	for _, pid := range k.family() {
+}
+
+// sum is the CPU time of processes, and whether the program itself is among them.
+func (k *child) sum(family []int) (sum usage, alive bool) {
+	for _, pid := range family {
 		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		if err != nil {
 			continue // ended meanwhile
@@ -47,11 +63,7 @@ func (k *child) used() usage {
 		sum.user += p.user + p.reapedUser
 		sum.system += p.system + p.reapedSystem
 	}
-	if !alive { // it has ended meanwhile; WaitDelay bounds how long until that is known
-		<-k.done
-		return k.last
-	}
-	return sum
+	return sum, alive
 }
 
 // family is the program and all that descends from it, in its process group or

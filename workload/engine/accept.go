@@ -21,49 +21,59 @@ type listener struct {
 // net.core.somaxconn.
 const backlog = 4096
 
-// listen binds the wildcard address of a family, of IPv6 alone for IPv6.
-func (s *session) listen(wildcard netip.AddrPort) (err error) {
-	fd, sa, err := newSocket(wildcard)
+// listenTCP binds the wildcard address of a family, of IPv6 alone for IPv6.
+func listenTCP(s *session, wildcard netip.AddrPort) (err error) {
+	fd, sa, err := newSocket(wildcard, unix.SOCK_STREAM)
 	if err != nil {
 		return err
 	}
 	defer func() {
 		if err != nil {
 			unix.Close(fd)
-			err = fmt.Errorf("listen on port %d: %w", wildcard.Port(), err)
 		}
 	}()
-	warnings, err := tune(fd, s.traffic, s.options)
-	if err != nil {
+	if err := s.tune(fd); err != nil {
 		return err
 	}
-	s.warnings = append(s.warnings, warnings...)
 	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1); err != nil {
 		return err
 	}
-	if wildcard.Addr().Is6() {
-		if err := unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 1); err != nil {
-			return err
-		}
-	}
-	if err := unix.Bind(fd, sa); err != nil {
+	if err := bind(fd, sa, wildcard); err != nil {
 		return err
 	}
 	if err := unix.Listen(fd, backlog); err != nil {
 		return err
 	}
 	s.listener = &listener{fd: fd, shut: sync.OnceFunc(func() { unix.Shutdown(fd, unix.SHUT_RDWR) })}
+	s.threads.Go(s.accept)
 	return nil
 }
 
+// bind gives a socket its address, the wildcard of IPv6 for IPv6 alone.
+func bind(fd int, sa unix.Sockaddr, addr netip.AddrPort) error {
+	if addr.Addr().Is6() {
+		if err := unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 1); err != nil {
+			return err
+		}
+	}
+	return unix.Bind(fd, sa)
+}
+
 // accept takes connections until the session is halted. Each is looked at by
-// itself, so that a stranger who says nothing delays nobody.
-func (s *session) accept(cookie []byte) {
+// itself, so that a stranger who says nothing delays nobody. Where connections go
+// on to be made during the traffic, those belong to the flows.
+func (s *session) accept() {
 	for !s.halted.Load() {
+		if !readable(s.listener.fd) {
+			continue
+		}
+		if s.traffic.meeting.brief && s.complete() {
+			return
+		}
 		fd, _, err := unix.Accept4(s.listener.fd, unix.SOCK_CLOEXEC)
 		switch {
 		case err == nil:
-			s.threads.Go(func() { s.admit(fd, cookie) })
+			s.threads.Go(func() { s.admit(fd) })
 		case errors.Is(err, unix.EINTR), errors.Is(err, unix.EAGAIN), errors.Is(err, unix.ECONNABORTED):
 		case s.halted.Load():
 		default:
@@ -73,14 +83,21 @@ func (s *session) accept(cookie []byte) {
 	}
 }
 
+// readable waits until there is something to take from a socket, for at most
+// pollInterval.
+func readable(fd int) bool {
+	n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(pollInterval.Milliseconds()))
+	return err == nil && n > 0
+}
+
 // admit makes a flow of a connection that knows the cookie.
-func (s *session) admit(fd int, cookie []byte) {
+func (s *session) admit(fd int) {
 	conn := handshake{fd, s.patience()}
 	greeting := make([]byte, helloSize)
 	if _, err := io.ReadFull(conn, greeting); err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
 		clear(greeting)
 	}
-	f := s.claim(greeting, cookie)
+	f := s.claim(greeting)
 	if f == nil {
 		s.strangers.Add(1)
 		unix.Close(fd)
@@ -105,8 +122,8 @@ func (s *session) admit(fd int, cookie []byte) {
 }
 
 // claim returns the flow that a greeting asks for, or nil when it is a stranger's.
-func (s *session) claim(greeting, cookie []byte) *flow {
-	index, ok := parseHello(greeting, cookie)
+func (s *session) claim(greeting []byte) *flow {
+	index, ok := parseHello(greeting, s.cookie)
 	if !ok || index >= len(s.flows) {
 		return nil
 	}

@@ -1,9 +1,75 @@
 package engine
 
-import _ "unsafe" // for go:linkname
+import (
+	"context"
+	"time"
+	_ "unsafe" // for go:linkname
+)
 
 // nanotime is CLOCK_MONOTONIC in nanoseconds, read without entering the kernel.
 // time.Since reads the same clock, but gives the scheduler a place to step in.
 //
 //go:linkname nanotime runtime.nanotime
 func nanotime() int64
+
+func readClock(context.Context, struct{}) (clockResult, error) {
+	return clockResult{Now: nanotime()}, nil
+}
+
+// offset is how far an agent's clock is ahead of the one here, in nanoseconds. As in
+// NTP it is taken from the question that was answered fastest, and cannot be further
+// off than half of the time that took.
+type offset struct {
+	ahead   int64
+	took    int64 // the fastest answer
+	slowest int64
+}
+
+// questions is how often each agent is asked for its clock.
+const questions = 5
+
+// learn takes in one answer. An offset within its own error is none: it is one
+// clock, read twice, wherever agents are on this machine.
+func (o *offset) learn(asked, theirs, answered int64) {
+	took := answered - asked
+	o.slowest = max(o.slowest, took)
+	if o.took != 0 && took >= o.took {
+		return
+	}
+	o.took = took
+	o.ahead = theirs - asked - took/2
+	if o.ahead >= -took && o.ahead <= took {
+		o.ahead = 0
+	}
+}
+
+// at is when the agent's clock shows what ours does at t.
+func (o *offset) at(t int64) int64 { return t + o.ahead }
+
+// align compares the clocks of all agents with ours, all at once: when they are to
+// start, they are called at once, too.
+func (t *trial) align(ctx context.Context) error {
+	return t.each(ctx, t.parties(), func(ctx context.Context, p *party) error {
+		for range questions {
+			var theirs clockResult
+			asked := nanotime()
+			if err := p.call(ctx, t.answerLimit(), methodClock, struct{}{}, &theirs); err != nil {
+				return err
+			}
+			p.clock.learn(asked, theirs.Now, nanotime())
+		}
+		return nil
+	})
+}
+
+// leastLead is how long before the traffic begins the agents are told so. Where one
+// was slow to say what time it is, it is more.
+const leastLead = 20 * time.Millisecond
+
+func (t *trial) lead() time.Duration {
+	lead := leastLead
+	for _, p := range t.parties() {
+		lead = max(lead, leastLead+4*time.Duration(p.clock.slowest))
+	}
+	return lead
+}

@@ -36,10 +36,10 @@ func TestCrowded(t *testing.T) {
 // replaces an edge of the window.
 func TestPatientFlowsSettleWithinTheWarmup(t *testing.T) {
 	for _, late := range []bool{false, true} {
-		s := &session{closed: make(chan struct{})}
+		s := &session{role: server, closed: make(chan struct{})}
 		s.open.Store(1)
-		f := &flow{session: s, fd: -1, patient: true}
-		f.schedule(100, 1000, 2000, true)
+		f := &flow{kind: upload(), session: s, fd: -1, patient: true}
+		f.schedule(100, 1000, 2000)
 		step := func(at, bytes int64) {
 			if f.now = at; f.now >= f.cutAt {
 				f.cut()

@@ -5,17 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/netip"
 
 	"golang.org/x/sys/unix"
 )
 
 // dialAll makes the connections of a client, all at once. When one fails, or ctx
 // ends, none is left.
-func (s *session) dialAll(ctx context.Context, cookie []byte, specs []flowSpec) error {
+func (s *session) dialAll(ctx context.Context, specs []flowSpec) error {
 	ready := make(chan error, len(specs))
 	for i, spec := range specs {
-		s.threads.Go(func() { s.dialFlow(s.flows[i], spec, cookie, ready) })
+		s.threads.Go(func() { s.dialFlow(s.flows[i], spec, ready) })
 	}
 	for range specs {
 		select {
@@ -34,20 +33,15 @@ func (s *session) dialAll(ctx context.Context, cookie []byte, specs []flowSpec) 
 
 // dialFlow connects a flow on the thread on which it will run, says on ready how
 // that went, and lives.
-func (s *session) dialFlow(f *flow, spec flowSpec, cookie []byte, ready chan<- error) {
+func (s *session) dialFlow(f *flow, spec flowSpec, ready chan<- error) {
 	defer f.release()
-	if err := ownThread(f.cpu); err != nil {
-		ready <- fmt.Errorf("%s: %w", f.label, err)
-		return
+	if !s.traffic.meeting.managed {
+		if err := ownThread(f.cpu); err != nil {
+			ready <- fmt.Errorf("%s: %w", f.label, err)
+			return
+		}
 	}
-	fd, err := s.dial(spec.To)
-	if err == nil {
-		err = s.equip(f, fd)
-	}
-	if err == nil {
-		err = greet(handshake{fd, s.patience()}, hello(cookie, spec.Index))
-	}
-	if err != nil {
+	if err := s.traffic.meeting.dial(s, f, spec); err != nil {
 		ready <- fmt.Errorf("connect to %v: %w", spec.To, err)
 		return
 	}
@@ -55,29 +49,29 @@ func (s *session) dialFlow(f *flow, spec flowSpec, cookie []byte, ready chan<- e
 	s.live(f)
 }
 
-func (s *session) dial(to netip.AddrPort) (fd int, err error) {
-	fd, sa, err := newSocket(to)
+// dialTCP makes a connection and introduces it to the server.
+func dialTCP(s *session, f *flow, spec flowSpec) error {
+	fd, sa, err := newSocket(spec.To, unix.SOCK_STREAM)
 	if err != nil {
-		return -1, err
+		return err
 	}
-	warnings, err := tune(fd, s.traffic, s.options)
-	if err != nil {
-		unix.Close(fd)
-		return -1, err
-	}
-	for _, w := range warnings {
-		s.warn(w)
+	f.fd = fd
+	if err := s.tune(fd); err != nil {
+		return err
 	}
 	for p := s.patience(); ; {
 		err := unix.Connect(fd, sa)
 		if err == nil {
-			return fd, nil
+			break
 		}
 		if err := p.retry(err); err != nil {
-			unix.Close(fd)
-			return -1, err
+			return err
 		}
 	}
+	if err := s.equip(f, fd); err != nil {
+		return err
+	}
+	return greet(handshake{fd, s.patience()}, hello(s.cookie, spec.Index))
 }
 
 // greet says hello and waits for the answer.

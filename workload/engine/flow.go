@@ -14,16 +14,20 @@ import (
 // never is a time that does not come.
 const never = math.MaxInt64
 
-// flow is one end of one connection. Its thread alone touches the fields below
-// started, until the thread has ended or the window is closed.
+// flow is one end of one connection, or of what takes its place. Its thread alone
+// touches the fields below claimed, until the thread has ended or the window is
+// closed.
 type flow struct {
+	kind
 	label   string // names the flow in errors
 	cpu     int    // to which its thread is pinned; -1 is none
 	session *session
 	claimed bool // server: a connection for it has come
 
-	fd   int
-	step step
+	fd    int
+	step  step
+	doing string // the operation in hand, where a step makes several
+	cause error  // of a failure that is no system call's
 
 	// Buffers and progress of the step.
 	out, in   []byte
@@ -32,14 +36,23 @@ type flow struct {
 	sleeps    bool    // without a timeout, under the session's lock
 	file      int     // what sendfile sends; -1 is none
 	offset    int64
-	sent, got int // of the message in hand
+	sent, got int   // of the message in hand
+	number    int64 // of the transaction in hand, where they have one
 	begun     int64
 	latencies *latencies
+	connects  *latencies // making connections
+	unloaded  *latencies // before the load
+	conns     int64      // connections made for payload beyond the flow's own
+	pace      pace
+	brief     *brief // tcp_crr
+	train     *train // sends datagrams
+	batch     *batch // receives datagrams
+	tally     *tally // counts datagrams
 
 	// The window. Times are those of nanotime.
 	now           int64 // when the last step returned, where the flow is measured
-	begins        int64 // the warm-up
-	settles       int64 // half way through it
+	begins        int64 // the flow
+	settles       int64 // half way from there to opens
 	opens, closes int64
 	cutAt         int64 // the edge that comes next
 	total         int64 // finished since the connection was made
@@ -47,18 +60,26 @@ type flow struct {
 	inside        int64 // of these, within the window
 	closed        atomic.Bool
 
-	info *record.TCPInfo // client: at the end
+	info *record.TCPInfo // at the end, where the flow informs
 
 	_ [64]byte // keeps the counters of flows in different cache lines
 }
 
-// schedule sets the window. Flows that are not measured have none.
-func (f *flow) schedule(warmup, t0, t1 int64, measured bool) {
-	f.begins, f.settles, f.opens, f.closes, f.cutAt = t0-warmup, t0-warmup/2, t0, t1, never
+// measures reports whether this end of the flow counts.
+func (f *flow) measures() bool { return f.measured == f.session.role }
+
+// schedule sets the window. Ends that do not measure have none.
+func (f *flow) schedule(warmup, t0, t1 int64) {
+	f.begins = t0 - warmup
+	if f.late {
+		f.begins = t0 - warmup/2
+	}
+	f.settles = t0 - (t0-f.begins)/2
+	f.opens, f.closes, f.cutAt = t0, t1, never
 	switch {
-	case measured && f.patient:
+	case f.measures() && f.patient:
 		f.cutAt = f.settles
-	case measured:
+	case f.measures():
 		f.cutAt = f.opens
 	}
 }
@@ -66,6 +87,10 @@ func (f *flow) schedule(warmup, t0, t1 int64, measured bool) {
 // run makes one step after the other until the session is halted.
 func (f *flow) run() error {
 	for !f.session.halted.Load() {
+		if f.session.resting.Load() && f.done() {
+			<-f.session.quit
+			return nil
+		}
 		n, errno := f.step(f)
 		if errno != 0 {
 			if f.session.halted.Load() {
@@ -82,6 +107,12 @@ func (f *flow) run() error {
 		f.total += n
 	}
 	return nil
+}
+
+// done reports whether nobody's window needs what the flow would do now, if all
+// windows should be closed.
+func (f *flow) done() bool {
+	return f.closed.Load() || f.counts == payloadBytes && !f.measures()
 }
 
 // cut is called by the first step to return at or after an edge of the window,
@@ -107,37 +138,38 @@ func (f *flow) cut() {
 	}
 }
 
-// broken judges the failure of a system call. That the other end has gone is how
-// a server's flow ends.
+// broken judges the failure of a step. That the other end has gone is how a
+// server's flow ends.
 func (f *flow) broken(errno syscall.Errno) error {
-	gone := errno == hungUp || errno == unix.ECONNRESET
-	if gone && f.session.role == server && (f.closed.Load() || !f.session.measured()) {
+	gone := errno == hungUp || errno == unix.ECONNRESET || errno == unix.ECONNREFUSED
+	switch {
+	case gone && f.session.role == server && (f.closed.Load() || !f.measures()):
 		return nil
-	}
-	if gone {
+	case f.cause != nil:
+		return fmt.Errorf("%s: %w", f.label, f.cause)
+	case gone && f.doing == "":
 		return fmt.Errorf("%s: the other end closed the connection", f.label)
+	case f.doing != "":
+		return fmt.Errorf("%s: %s: %w", f.label, f.doing, errno)
 	}
 	return fmt.Errorf("%s: %w", f.label, errno)
 }
 
-// verdict is an error for a flow that has nothing to report.
-func (f *flow) verdict(warmup bool) error {
-	received := f.inside
+// received is what the flow counted in the window.
+func (f *flow) received() int64 {
 	if f.latencies != nil {
-		received = f.latencies.count()
+		return f.latencies.count()
 	}
-	switch {
-	case warmup && f.before == 0:
-		return fmt.Errorf("%s had received nothing when the window opened", f.label)
-	case received == 0:
-		return fmt.Errorf("%s received nothing in the window", f.label)
-	}
-	return nil
+	return f.inside
 }
 
 // release gives back what the flow holds.
 func (f *flow) release() {
-	for _, fd := range []*int{&f.fd, &f.file} {
+	descriptors := []*int{&f.fd, &f.file}
+	if f.brief != nil {
+		descriptors = append(descriptors, &f.brief.fd)
+	}
+	for _, fd := range descriptors {
 		if *fd >= 0 {
 			unix.Close(*fd)
 			*fd = -1

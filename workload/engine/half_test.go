@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -80,6 +81,20 @@ func TestTrialInOneProcess(t *testing.T) {
 		{"rr of unequal sizes", record.TCPRR, record.Options{RequestSize: 300_000, ResponseSize: 7}, 1},
 		{"rr beyond its buffers", record.TCPRR, record.Options{RequestSize: 7, ResponseSize: 1 << 20, Window: 8 << 10}, 1},
 		{"reno", record.TCPStream, record.Options{Congestion: "reno"}, 1},
+		{"stream back", record.TCPStream, record.Options{Reverse: true}, 2},
+		{"crr", record.TCPCRR, record.Options{}, 1},
+		{"crrs of unequal sizes", record.TCPCRR, record.Options{RequestSize: 100_000, ResponseSize: 200_000, Window: 16 << 10, Congestion: "reno"}, 3},
+		{"paced rr", record.PacedRR, record.Options{Rate: 500}, 2},
+		{"datagrams", record.UDPStream, record.Options{}, 2},
+		{"datagrams back", record.UDPStream, record.Options{Reverse: true, Bandwidth: 10e6}, 2},
+		{"small datagrams paced", record.UDPStream, record.Options{MessageSize: 24, Bandwidth: 1e6}, 1},
+		{"largest datagrams", record.UDPStream, record.Options{MessageSize: largestDatagram, Window: 1 << 20}, 1},
+		{"datagrams in trains", record.UDPStream, record.Options{GSO: true}, 1},
+		{"datagrams in trains paced", record.UDPStream, record.Options{GSO: true, Bandwidth: 100e6, MessageSize: 1000}, 2},
+		{"udp rr", record.UDPRR, record.Options{}, 2},
+		{"udp rr of unequal sizes", record.UDPRR, record.Options{RequestSize: 16, ResponseSize: 60_000}, 1},
+		{"http", record.HTTP, record.Options{}, 2},
+		{"http with connections", record.HTTP, record.Options{NoKeepAlive: true, ResponseSize: 100_000}, 2},
 	} {
 		for _, addr := range []netip.Addr{loopback4, loopback6} {
 			t.Run(fmt.Sprintf("%s/%v", c.name, addr), func(t *testing.T) {
@@ -90,7 +105,22 @@ func TestTrialInOneProcess(t *testing.T) {
 	}
 }
 
+// patienceOfTests is how often a test makes a trial in which a flow received nothing:
+// on a busy machine a thread can wait for longer than such a short window lasts.
+const patienceOfTests = 4
+
 func runInOneProcess(t *testing.T, h handlers, workload string, o record.Options, addr netip.Addr, flows int) {
+	t.Helper()
+	for range patienceOfTests {
+		if tryInOneProcess(t, h, workload, o, addr, flows) || t.Failed() {
+			return
+		}
+	}
+	t.Errorf("in %d trials there was a flow that received nothing in the window", patienceOfTests)
+}
+
+// tryInOneProcess reports whether all flows received something in the window.
+func tryInOneProcess(t *testing.T, h handlers, workload string, o record.Options, addr netip.Addr, flows int) bool {
 	t.Helper()
 	ctx, port := t.Context(), freePort(t)
 	if _, err := ask[openResult](ctx, h, methodServe, serveParams(workload, o, addr, port, flows)); err != nil {
@@ -99,6 +129,46 @@ func runInOneProcess(t *testing.T, h handlers, workload string, o record.Options
 	if _, err := ask[openResult](ctx, h, methodConnect, connectParams(workload, o, addr, port, flows)); err != nil {
 		t.Fatal(err)
 	}
+	results := startBoth(t, h)
+	left := map[string]stopResult{}
+	for _, session := range []string{"client", "server"} {
+		r, err := ask[stopResult](ctx, h, methodStop, stopParams{Session: session})
+		if err != nil {
+			t.Errorf("%s: %v", session, err)
+		}
+		left[session] = r
+	}
+	if t.Failed() {
+		return false
+	}
+	w, _, err := trafficOf(workload, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := w.flows(record.Options{Streams: 1})[0]
+	if o.Reverse {
+		k = w.flows(record.Options{Streams: 1, Reverse: true})[0]
+	}
+	measured := string(k.measured)
+	if slices.Contains(results[measured].Units, 0) {
+		return false
+	}
+	checkFlows(t, results[measured], left[measured], flows)
+	for i, info := range left[string(k.informs)].TCP {
+		if info == nil || info.SndMSS == 0 || info.Congestion == "" || (o.Congestion != "" && info.Congestion != o.Congestion) {
+			t.Errorf("TCP_INFO of flow %d is %+v", i, info)
+		}
+	}
+	if left["server"].Strangers != 0 {
+		t.Errorf("%d strangers", left["server"].Strangers)
+	}
+	return true
+}
+
+// startBoth starts the two halves and returns what their windows held.
+func startBoth(t *testing.T, h handlers) map[string]startResult {
+	t.Helper()
+	ctx, begins := t.Context(), nanotime()+int64(leastLead)
 	type outcome struct {
 		result startResult
 		err    error
@@ -106,7 +176,7 @@ func runInOneProcess(t *testing.T, h handlers, workload string, o record.Options
 	outcomes := map[string]chan outcome{"server": make(chan outcome, 1), "client": make(chan outcome, 1)}
 	for session, done := range outcomes {
 		go func() {
-			r, err := ask[startResult](ctx, h, methodStart, startParams{Session: session, Warmup: 100 * time.Millisecond, Duration: 200 * time.Millisecond})
+			r, err := ask[startResult](ctx, h, methodStart, startParams{Session: session, Begins: begins, Warmup: 100 * time.Millisecond, Duration: 200 * time.Millisecond})
 			done <- outcome{r, err}
 		}()
 	}
@@ -118,27 +188,7 @@ func runInOneProcess(t *testing.T, h handlers, workload string, o record.Options
 		}
 		results[session] = o.result
 	}
-	left := map[string]stopResult{}
-	for _, session := range []string{"client", "server"} {
-		r, err := ask[stopResult](ctx, h, methodStop, stopParams{Session: session})
-		if err != nil {
-			t.Errorf("%s: %v", session, err)
-		}
-		left[session] = r
-	}
-	if t.Failed() {
-		return
-	}
-	measured := map[string]string{record.TCPStream: "server", record.TCPRR: "client"}[workload]
-	checkFlows(t, results[measured], left[measured], flows)
-	for i, info := range left["client"].TCP {
-		if info == nil || info.SndMSS == 0 || info.Congestion == "" || (o.Congestion != "" && info.Congestion != o.Congestion) {
-			t.Errorf("TCP_INFO of flow %d is %+v", i, info)
-		}
-	}
-	if left["server"].Strangers != 0 {
-		t.Errorf("%d strangers", left["server"].Strangers)
-	}
+	return results
 }
 
 // checkFlows checks what holds for figures of any size.
@@ -149,7 +199,7 @@ func checkFlows(t *testing.T, window startResult, left stopResult, flows int) {
 	}
 	var sum int64
 	for i, n := range window.Units {
-		if n <= 0 || n >= left.Totals[i] {
+		if n >= left.Totals[i] {
 			t.Errorf("flow %d: %d in the window of %d with the warm-up", i, n, left.Totals[i])
 		}
 		sum += n

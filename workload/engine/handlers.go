@@ -16,6 +16,7 @@ import (
 const (
 	methodServe   = "engine.serve"
 	methodConnect = "engine.connect"
+	methodClock   = "engine.clock"
 	methodStart   = "engine.start"
 	methodStop    = "engine.stop"
 )
@@ -23,6 +24,7 @@ const (
 // flowSpec is one flow, as one end is told of it.
 type flowSpec struct {
 	Label string         `json:"label"`
+	Kind  int            `json:"kind"`            // its place among the flows of a client
 	CPU   int            `json:"cpu"`             // -1 is any
 	To    netip.AddrPort `json:"to,omitzero"`     // client: where the server is
 	Index int            `json:"index,omitempty"` // client: the flow's number at the server
@@ -34,6 +36,7 @@ type openParams struct {
 	Workload string         `json:"workload"`
 	Options  record.Options `json:"options"`
 	Cookie   []byte         `json:"cookie"`
+	Limit    time.Duration  `json:"limit"` // of making a connection
 	Flows    []flowSpec     `json:"flows"`
 	Listen   netip.AddrPort `json:"listen,omitzero"` // server: wildcard address and port
 }
@@ -43,17 +46,26 @@ type openResult struct {
 	Warnings []record.Warning `json:"warnings,omitempty"`
 }
 
+// clockResult is the agent's clock.
+type clockResult struct {
+	Now int64 `json:"now_ns"`
+}
+
 type startParams struct {
 	Session  string        `json:"session"`
+	Begins   int64         `json:"begins_ns,omitempty"` // of the agent's clock; 0 is at once
 	Warmup   time.Duration `json:"warmup"`
 	Duration time.Duration `json:"duration"`
 }
 
-// startResult is what the window held. Units are payload bytes or transactions,
-// of each flow, where the session is the measured end.
+// startResult is what the window held. Units are payload bytes or transactions, of
+// each flow that this end measures. Histograms are of all its flows.
 type startResult struct {
 	Units     []int64 `json:"units,omitempty"`
 	Latencies string  `json:"hdr_v2,omitempty"`
+	Connects  string  `json:"connects_hdr_v2,omitempty"`
+	Unloaded  string  `json:"unloaded_hdr_v2,omitempty"`
+	Cold      int     `json:"cold,omitempty"` // flows that had received nothing when the window opened
 	CPU       cpuTime `json:"cpu"`
 }
 
@@ -64,6 +76,8 @@ type stopParams struct {
 // stopResult is what a session leaves. Totals are since the connections were made.
 type stopResult struct {
 	Totals    []int64           `json:"totals,omitempty"`
+	Conns     []int64           `json:"conns,omitempty"` // connections beyond the flow's own
+	Datagrams []*datagrams      `json:"datagrams,omitempty"`
 	TCP       []*record.TCPInfo `json:"tcp,omitempty"`
 	Strangers int64             `json:"strangers,omitempty"`
 }
@@ -81,6 +95,7 @@ func (h *half) handlers() map[string]agent.Handler {
 	return map[string]agent.Handler{
 		methodServe:   agent.Typed(h.serve),
 		methodConnect: agent.Typed(h.connect),
+		methodClock:   agent.Typed(readClock),
 		methodStart:   agent.Typed(h.start),
 		methodStop:    agent.Typed(h.stop),
 	}
@@ -100,11 +115,10 @@ func (h *half) serve(ctx context.Context, p openParams) (openResult, error) {
 	if err != nil {
 		return openResult{}, err
 	}
-	if err := s.listen(p.Listen); err != nil {
+	if err := s.traffic.meeting.listen(s, p.Listen); err != nil {
 		s.end()
-		return openResult{}, err
+		return openResult{}, fmt.Errorf("listen on port %d: %w", p.Listen.Port(), err)
 	}
-	s.threads.Go(func() { s.accept(p.Cookie) })
 	return h.keep(ctx, p.Session, s)
 }
 
@@ -113,7 +127,7 @@ func (h *half) connect(ctx context.Context, p openParams) (openResult, error) {
 	if err != nil {
 		return openResult{}, err
 	}
-	if err := s.dialAll(ctx, p.Cookie, p.Flows); err != nil {
+	if err := s.dialAll(ctx, p.Flows); err != nil {
 		return openResult{}, err
 	}
 	return h.keep(ctx, p.Session, s)
@@ -130,7 +144,9 @@ func (h *half) open(ctx context.Context, r role, p openParams) (*session, error)
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
-	return newSession(r, w, o, h.process, p.Flows), nil
+	p.Options = o
+	p.Limit = max(p.Limit, handshakeLimit)
+	return newSession(r, w, h.process, p)
 }
 
 // keep makes a session known. A caller who has given up meanwhile will not ask
@@ -167,7 +183,7 @@ func (h *half) start(ctx context.Context, p startParams) (startResult, error) {
 	if p.Warmup < 0 || p.Duration <= 0 || p.Duration > time.Duration(highestLatency) {
 		return startResult{}, errors.New("start: the window must be longer than nothing and at most an hour")
 	}
-	use, err := s.start(ctx, p.Warmup, p.Duration)
+	use, err := s.start(ctx, p.Begins, p.Warmup, p.Duration)
 	if err != nil {
 		return startResult{}, err
 	}
@@ -187,6 +203,8 @@ func (h *half) stop(_ context.Context, p stopParams) (stopResult, error) {
 	r := stopResult{Strangers: s.strangers.Load()}
 	for _, f := range s.flows {
 		r.Totals = append(r.Totals, f.total)
+		r.Conns = append(r.Conns, f.conns)
+		r.Datagrams = append(r.Datagrams, f.tally.figures())
 		r.TCP = append(r.TCP, f.info)
 	}
 	return r, nil
@@ -204,26 +222,26 @@ func (h *half) endAll() {
 }
 
 // windowResult collects what the flows counted. The window of each is closed.
-func (s *session) windowResult(use cpuTime) (startResult, error) {
-	r := startResult{CPU: use}
-	if !s.measured() {
-		return r, nil
-	}
-	sum := newLatencies()
-	for _, f := range s.flows {
-		if f.latencies == nil {
-			r.Units = append(r.Units, f.inside)
+func (s *session) windowResult(use cpuTime) (r startResult, err error) {
+	r = startResult{Units: make([]int64, len(s.flows)), CPU: use}
+	var all, connects, unloaded []*latencies
+	for i, f := range s.flows {
+		if !f.measures() {
 			continue
 		}
-		r.Units = append(r.Units, f.latencies.count())
-		for i, n := range f.latencies.counts {
-			sum.counts[i] += n
+		r.Units[i] = f.received()
+		if f.before == 0 && f.opens > f.begins {
+			r.Cold++
+		}
+		all, connects, unloaded = append(all, f.latencies), append(connects, f.connects), append(unloaded, f.unloaded)
+	}
+	for _, h := range []struct {
+		to   *string
+		from []*latencies
+	}{{&r.Latencies, all}, {&r.Connects, connects}, {&r.Unloaded, unloaded}} {
+		if *h.to, err = encodeSum(h.from); err != nil {
+			return r, err
 		}
 	}
-	if s.flows[0].latencies == nil {
-		return r, nil
-	}
-	var err error
-	r.Latencies, err = encodeHistogram(sum.histogram())
-	return r, err
+	return r, nil
 }

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A connection begins with the cookie of its trial and the number of its flow at
+// A flow begins with the cookie of its trial and the number of its flow at
 // the server. The server answers one byte: welcome, or refused and then a text
 // until the end of the stream.
 const (
@@ -23,7 +23,12 @@ const (
 )
 
 // handshakeLimit bounds making a connection, from its first packet to the answer.
-const handshakeLimit = 2 * time.Second
+// Flows that are made at once wait for each other, so each further one of the trial
+// adds flowLimit.
+const (
+	handshakeLimit = 2 * time.Second
+	flowLimit      = 20 * time.Millisecond
+)
 
 func hello(cookie []byte, index int) []byte {
 	return binary.BigEndian.AppendUint32(bytes.Clone(cookie), uint32(index))
@@ -47,7 +52,7 @@ type patience struct {
 }
 
 func (s *session) patience() patience {
-	return patience{s, nanotime() + int64(handshakeLimit)}
+	return patience{s, nanotime() + int64(s.limit)}
 }
 
 // retry is nil when the call should be made again.
@@ -59,7 +64,7 @@ func (p patience) retry(err error) error {
 		!errors.Is(err, unix.EINPROGRESS) && !errors.Is(err, unix.EALREADY):
 		return err
 	case nanotime() > p.deadline:
-		return fmt.Errorf("no answer within %v", handshakeLimit)
+		return fmt.Errorf("no answer within %v", p.session.limit)
 	}
 	return nil
 }

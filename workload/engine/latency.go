@@ -66,6 +66,27 @@ func encodeHistogram(h *hdrhistogram.Histogram) (string, error) {
 	return string(b), nil
 }
 
+// encodeSum encodes the latencies of several flows together, or nothing if none of
+// them has any.
+func encodeSum(flows []*latencies) (string, error) {
+	var sum *latencies
+	for _, l := range flows {
+		if l == nil {
+			continue
+		}
+		if sum == nil {
+			sum = newLatencies()
+		}
+		for i, n := range l.counts {
+			sum.counts[i] += n
+		}
+	}
+	if sum == nil {
+		return "", nil
+	}
+	return encodeHistogram(sum.histogram())
+}
+
 // mergeHistograms adds up encoded histograms.
 func mergeHistograms(encoded []string) (*hdrhistogram.Histogram, error) {
 	sum := hdrhistogram.New(lowestLatency, highestLatency, significantDigits)
@@ -97,4 +118,18 @@ func recordHistogram(h *hdrhistogram.Histogram) (*record.Histogram, error) {
 		P999:    h.ValueAtPercentile(99.9),
 		Max:     h.Max(),
 	}, nil
+}
+
+// merged adds up a histogram of all parties that have it, and is nil if none has.
+func (t *trial) merged(of func(startResult) string) (*hdrhistogram.Histogram, error) {
+	var encoded []string
+	for _, p := range t.parties() {
+		if e := of(p.window); e != "" {
+			encoded = append(encoded, e)
+		}
+	}
+	if len(encoded) == 0 {
+		return nil, nil
+	}
+	return mergeHistograms(encoded)
 }

@@ -28,6 +28,10 @@ const (
 	diesAtOnce  = "dies at once"
 	diesAtStart = "dies at start"
 
+	livesAhead  = "lives an hour ahead"
+	livesBehind = "lives an hour behind"
+
+	sendsNothing     = "sends nothing"     // says that it did
 	listensElsewhere = "listens elsewhere" // says that it listens, and does not
 )
 
@@ -51,6 +55,15 @@ func beAgent(how string) int {
 		die(ctx, nil)
 	case diesAtStart:
 		handlers[methodStart] = die
+	case livesAhead:
+		moveClock(handlers, time.Hour)
+	case livesBehind:
+		moveClock(handlers, -time.Hour)
+	case sendsNothing:
+		handlers[methodStart] = agent.Typed(func(_ context.Context, p startParams) (startResult, error) {
+			time.Sleep(p.Warmup + p.Duration)
+			return startResult{}, nil
+		})
 	case listensElsewhere:
 		handlers[methodServe] = agent.Typed(func(context.Context, openParams) (openResult, error) { return openResult{}, nil })
 	}
@@ -59,6 +72,26 @@ func beAgent(how string) int {
 		return 1
 	}
 	return 0
+}
+
+// moveClock makes handlers that see another time.
+func moveClock(handlers map[string]agent.Handler, by time.Duration) {
+	start := handlers[methodStart]
+	handlers[methodStart] = func(ctx context.Context, params json.RawMessage) (any, error) {
+		var p startParams
+		if err := json.Unmarshal(params, &p); err != nil {
+			return nil, err
+		}
+		p.Begins -= int64(by)
+		moved, err := json.Marshal(p)
+		if err != nil {
+			return nil, err
+		}
+		return start(ctx, moved)
+	}
+	handlers[methodClock] = agent.Typed(func(context.Context, struct{}) (clockResult, error) {
+		return clockResult{Now: nanotime() + int64(by)}, nil
+	})
 }
 
 // endpoint runs agents on this machine.
@@ -166,10 +199,14 @@ func leavesNothing(t *testing.T) {
 	t.Helper()
 	before := descriptors(t)
 	t.Cleanup(func() {
-		if after := descriptors(t); after > before {
-			t.Errorf("%d sockets and memory files, %d before", after, before)
+		deadline := time.Now().Add(5 * time.Second)
+		for after := before + 1; after > before; time.Sleep(time.Millisecond) {
+			if after = descriptors(t); after > before && time.Now().After(deadline) {
+				t.Errorf("%d sockets and memory files, %d before", after, before)
+				break
+			}
 		}
-		for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(time.Millisecond) {
+		for ; ; time.Sleep(time.Millisecond) {
 			stacks := make([]byte, 1<<20)
 			stacks = stacks[:runtime.Stack(stacks, true)]
 			if !bytes.Contains(stacks, []byte("engine.(*session)")) {

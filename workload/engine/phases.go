@@ -18,6 +18,15 @@ const (
 	deathNotice = 250 * time.Millisecond
 )
 
+// answerLimit is longer for trials whose many flows share the agents' CPUs.
+func (t *trial) answerLimit() time.Duration {
+	return answerLimit + time.Duration(len(t.flows)-1)*flowLimit
+}
+
+func (t *trial) handshakeLimit() time.Duration {
+	return handshakeLimit + time.Duration(len(t.flows)-1)*flowLimit
+}
+
 // summon finds an agent for each party: that of a workload.Agenter, which must serve
 // Handlers, or a new one for the trial. A party whose agent has a part in the trial
 // already gets a new one too, as the CPU time of two parts of one process cannot be
@@ -48,13 +57,13 @@ func (t *trial) summon(ctx context.Context) error {
 
 func (t *trial) serve(ctx context.Context) error {
 	return t.each(ctx, t.servers, func(ctx context.Context, p *party) error {
-		return p.call(ctx, answerLimit, methodServe, t.openParams(p), &p.opened)
+		return p.call(ctx, t.answerLimit(), methodServe, t.openParams(p), &p.opened)
 	})
 }
 
 func (t *trial) connect(ctx context.Context) error {
 	return t.each(ctx, t.clients, func(ctx context.Context, p *party) error {
-		return p.call(ctx, 2*handshakeLimit+answerLimit, methodConnect, t.openParams(p), &p.opened)
+		return p.call(ctx, 2*t.handshakeLimit()+t.answerLimit(), methodConnect, t.openParams(p), &p.opened)
 	})
 }
 
@@ -64,6 +73,7 @@ func (t *trial) openParams(p *party) openParams {
 		Workload: t.traffic.name,
 		Options:  t.options,
 		Cookie:   t.cookie,
+		Limit:    t.handshakeLimit(),
 		Flows:    p.flows,
 		Listen:   p.listen,
 	}
@@ -73,11 +83,13 @@ func (t *trial) openParams(p *party) openParams {
 func (t *trial) window(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	ahead := t.lead()
+	begins := nanotime() + int64(ahead)
 	var watching sync.WaitGroup
-	watching.Go(func() { watch(ctx, t.job) })
-	limit := t.job.Warmup + t.job.Duration + answerLimit
+	watching.Go(func() { watch(ctx, t.job, begins+int64(t.job.Warmup)) })
+	limit := ahead + t.job.Warmup + t.job.Duration + t.answerLimit()
 	err := t.each(ctx, t.parties(), func(ctx context.Context, p *party) error {
-		start := startParams{Session: p.session, Warmup: t.job.Warmup, Duration: t.job.Duration}
+		start := startParams{Session: p.session, Begins: p.clock.at(begins), Warmup: t.job.Warmup, Duration: t.job.Duration}
 		return p.call(ctx, limit, methodStart, start, &p.window)
 	})
 	if err != nil {
@@ -91,15 +103,15 @@ func (t *trial) window(ctx context.Context) error {
 // for the end of its flow.
 func (t *trial) stop(ctx context.Context) error {
 	for _, parties := range [][]*party{t.clients, t.servers} {
-		if err := t.each(ctx, parties, stopParty); err != nil {
+		if err := t.each(ctx, parties, t.stopParty); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func stopParty(ctx context.Context, p *party) error {
-	return p.call(ctx, answerLimit, methodStop, stopParams{Session: p.session}, &p.left)
+func (t *trial) stopParty(ctx context.Context, p *party) error {
+	return p.call(ctx, t.answerLimit(), methodStop, stopParams{Session: p.session}, &p.left)
 }
 
 // abandon ends what a failed trial has left in agents that live on. Their errors
@@ -110,7 +122,7 @@ func (t *trial) abandon(ctx context.Context) {
 		if p.agent == nil || p.owned {
 			return nil
 		}
-		return stopParty(ctx, p)
+		return t.stopParty(ctx, p)
 	}, func(error) {})
 }
 

@@ -18,6 +18,7 @@ type trial struct {
 	job     workload.Job
 	traffic traffic
 	options record.Options // complete
+	kinds   []kind         // the flows of each client
 	cookie  []byte
 	servers []*party
 	clients []*party
@@ -35,6 +36,7 @@ type party struct {
 
 	agent *agent.Client
 	owned bool // the agent was started for this trial
+	clock offset
 
 	opened openResult
 	window startResult
@@ -48,7 +50,7 @@ type plannedFlow struct {
 	client, server     *party
 	atClient, atServer int // index into the flows of each
 	pair               int // of the job
-	stream             int // among the flows of its pair
+	kind               int // its place among the flows of its pair, and what it is
 }
 
 // plan checks a job and says which process has which flows. Flow i of the trial
@@ -62,10 +64,12 @@ func plan(job workload.Job) (*trial, error) {
 		return nil, errors.New("no client and server given")
 	case job.Warmup < 0:
 		return nil, fmt.Errorf("warm-up of %v", job.Warmup)
+	case job.Warmup == 0 && anyLate(w.flows(options)):
+		return nil, fmt.Errorf("%s needs a warm-up: the first half of it is without load", job.Workload)
 	case job.Duration <= 0 || job.Duration > time.Duration(highestLatency):
 		return nil, fmt.Errorf("duration of %v: more than nothing and at most %v is possible", job.Duration, time.Duration(highestLatency))
 	}
-	t := &trial{job: job, traffic: w, options: options, cookie: make([]byte, cookieSize)}
+	t := &trial{job: job, traffic: w, options: options, kinds: w.flows(options), cookie: make([]byte, cookieSize)}
 	rand.Read(t.cookie)
 	for i, pair := range job.Pairs {
 		if err := t.addPair(i, pair); err != nil {
@@ -92,17 +96,18 @@ func (t *trial) addPair(index int, pair workload.Pair) error {
 	}
 	c := find(&t.clients, party{role: client, endpoint: pair.Client})
 	s := find(&t.servers, party{role: server, endpoint: pair.Server, listen: netip.AddrPortFrom(wildcard, uint16(pair.Port))})
-	for stream := range t.options.Streams {
+	for kind := range t.kinds {
 		n := len(t.flows)
 		label := fmt.Sprintf("flow %d of client %s", len(c.flows), pair.Client.Name())
-		t.flows = append(t.flows, plannedFlow{client: c, server: s, atClient: len(c.flows), atServer: len(s.flows), pair: index, stream: stream})
+		t.flows = append(t.flows, plannedFlow{client: c, server: s, atClient: len(c.flows), atServer: len(s.flows), pair: index, kind: kind})
 		c.flows = append(c.flows, flowSpec{
 			Label: label,
+			Kind:  kind,
 			CPU:   nth(t.job.CPUs.Client, n),
 			To:    netip.AddrPortFrom(addr, uint16(pair.Port)),
 			Index: len(s.flows),
 		})
-		s.flows = append(s.flows, flowSpec{Label: label, CPU: nth(t.job.CPUs.Server, n)})
+		s.flows = append(s.flows, flowSpec{Label: label, Kind: kind, CPU: nth(t.job.CPUs.Server, n)})
 	}
 	return nil
 }

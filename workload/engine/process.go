@@ -1,9 +1,12 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"runtime"
 	"runtime/debug"
+	"strconv"
 	"sync"
 	"syscall"
 
@@ -11,12 +14,10 @@ import (
 )
 
 // process is what all sessions of an agent share: the settings of Go's runtime.
-// Each of the two is a reason to stop the world, which would wait for flows, so
-// both are made before the flows of a session run. The collector comes back when
-// no session is left; the processors stay.
 type process struct {
 	mu       sync.Mutex
 	sessions int
+	managed  int // of the sessions
 	flows    int
 	gc       int // percent, as it was
 }
@@ -25,27 +26,107 @@ type process struct {
 // timers.
 const spareProcessors = 3
 
-func (p *process) enter(flows int) {
+// enter prepares the runtime for the flows of a session, and leave takes that back.
+//
+// The collector and the number of processors are reasons to stop the world, which
+// would wait for flows that the scheduler does not know of. So both are set before
+// these run. The collector comes back when no session is left; the processors stay.
+//
+// Managed flows are the scheduler's. They keep the collector, and the process has as
+// many processors as they have CPUs, as a program of its own would.
+func (p *process) enter(flows []*flow, managed bool) (leave func(), err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.sessions == 0 {
+	p.sessions++
+	alone := p.sessions == 1
+	if managed {
+		p.managed++
+		release := func() {}
+		if alone {
+			if release, err = confine(flows); err != nil {
+				p.managed--
+				p.sessions--
+				return nil, err
+			}
+		}
+		return func() {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			p.managed--
+			p.sessions--
+			if p.flows == 0 {
+				release()
+			}
+		}, nil
+	}
+	if p.sessions == p.managed+1 {
 		p.gc = debug.SetGCPercent(-1)
 	}
-	p.sessions++
-	p.flows += flows
+	p.flows += len(flows)
 	if want := p.flows + spareProcessors; runtime.GOMAXPROCS(0) < want {
 		runtime.GOMAXPROCS(want)
 	}
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.sessions--
+		p.flows -= len(flows)
+		if p.sessions == p.managed {
+			debug.SetGCPercent(p.gc)
+		}
+	}, nil
 }
 
-func (p *process) leave(flows int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.sessions--
-	p.flows -= flows
-	if p.sessions == 0 {
-		debug.SetGCPercent(p.gc)
+// confine keeps all threads of the process to the CPUs of the flows.
+func confine(flows []*flow) (release func(), err error) {
+	var set unix.CPUSet
+	for _, f := range flows {
+		if f.cpu < 0 {
+			set.Zero()
+			break
+		}
+		if set.Set(f.cpu); !set.IsSet(f.cpu) {
+			return nil, fmt.Errorf("pin to CPU %d: there is none", f.cpu)
+		}
 	}
+	before := runtime.GOMAXPROCS(0)
+	if set.Count() == 0 {
+		runtime.GOMAXPROCS(runtime.NumCPU())
+		return func() { runtime.GOMAXPROCS(before) }, nil
+	}
+	var old unix.CPUSet
+	if err := unix.SchedGetaffinity(unix.Getpid(), &old); err != nil {
+		return nil, fmt.Errorf("get CPUs of the process: %w", err)
+	}
+	if err := placeThreads(&set); err != nil {
+		return nil, fmt.Errorf("pin to %d CPUs: %w", set.Count(), err)
+	}
+	runtime.GOMAXPROCS(set.Count())
+	return func() {
+		_ = placeThreads(&old) // as it was: what could be refused now was granted before
+		runtime.GOMAXPROCS(before)
+	}, nil
+}
+
+// placeThreads is done twice, as a thread may be made by another that has not been
+// placed yet.
+func placeThreads(set *unix.CPUSet) error {
+	for range 2 {
+		threads, err := os.ReadDir("/proc/self/task")
+		if err != nil {
+			return err
+		}
+		for _, thread := range threads {
+			id, err := strconv.Atoi(thread.Name())
+			if err != nil {
+				return err
+			}
+			if err := unix.SchedSetaffinity(id, set); err != nil && !errors.Is(err, unix.ESRCH) {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // ownThread gives the calling goroutine a thread of its own for good: the thread
@@ -56,6 +137,10 @@ func ownThread(cpu int) error {
 	urgent.Val[0] = 1 << (syscall.SIGURG - 1)
 	if err := unix.PthreadSigmask(unix.SIG_BLOCK, &urgent, nil); err != nil {
 		return fmt.Errorf("block SIGURG: %w", err)
+	}
+	// Otherwise the kernel lets a sleep last up to 50 µs longer.
+	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("set timer slack: %w", err)
 	}
 	if cpu < 0 {
 		return nil

@@ -49,3 +49,65 @@ func sendfile(fd, file int, offset *int64, size int) (int, syscall.Errno) {
 	}
 	return int(n), 0
 }
+
+// sendMessages gives datagrams to the network and returns how many were taken. An
+// error is of the first.
+//
+//go:nosplit
+func sendMessages(fd int, messages []unix.Mmsghdr) (int, syscall.Errno) {
+	n, _, errno := syscall.RawSyscall6(unix.SYS_SENDMMSG, uintptr(fd),
+		uintptr(unsafe.Pointer(unsafe.SliceData(messages))), uintptr(len(messages)), unix.MSG_NOSIGNAL, 0, 0)
+	if errno != 0 {
+		return 0, errno
+	}
+	return int(n), 0
+}
+
+// receiveMessages waits for a datagram and takes it and those that have arrived
+// behind it.
+//
+//go:nosplit
+func receiveMessages(fd int, messages []unix.Mmsghdr) (int, syscall.Errno) {
+	n, _, errno := syscall.RawSyscall6(unix.SYS_RECVMMSG, uintptr(fd),
+		uintptr(unsafe.Pointer(unsafe.SliceData(messages))), uintptr(len(messages)), unix.MSG_WAITFORONE, 0, 0)
+	if errno != 0 {
+		return 0, errno
+	}
+	return int(n), 0
+}
+
+// The calls that make and end a connection.
+
+//go:nosplit
+func streamSocket(domain uintptr) (int, syscall.Errno) {
+	fd, _, errno := syscall.RawSyscall(unix.SYS_SOCKET, domain, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if errno != 0 {
+		return -1, errno
+	}
+	return int(fd), 0
+}
+
+//go:nosplit
+func setOption(fd int, level, name uintptr, value []byte) syscall.Errno {
+	_, _, errno := syscall.RawSyscall6(unix.SYS_SETSOCKOPT, uintptr(fd), level, name,
+		uintptr(unsafe.Pointer(unsafe.SliceData(value))), uintptr(len(value)), 0)
+	return errno
+}
+
+//go:nosplit
+func connect(fd int, to []byte) syscall.Errno {
+	_, _, errno := syscall.RawSyscall(unix.SYS_CONNECT, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(to))), uintptr(len(to)))
+	return errno
+}
+
+//go:nosplit
+func accept(listener int) (int, syscall.Errno) {
+	fd, _, errno := syscall.RawSyscall6(unix.SYS_ACCEPT4, uintptr(listener), 0, 0, unix.SOCK_CLOEXEC, 0, 0)
+	if errno != 0 {
+		return -1, errno
+	}
+	return int(fd), 0
+}
+
+//go:nosplit
+func closeSocket(fd int) { syscall.RawSyscall(unix.SYS_CLOSE, uintptr(fd), 0, 0) }

@@ -11,12 +11,11 @@ import (
 // result puts the figures of all parties together.
 func (t *trial) result() (workload.Result, error) {
 	r := workload.Result{
-		Window:   t.job.Duration,
-		Metrics:  map[string]record.Metric{},
-		Client:   record.ProcessCPU{CPUs: t.job.CPUs.Client},
-		Server:   record.ProcessCPU{CPUs: t.job.CPUs.Server},
-		Crossed:  make([]workload.Crossed, len(t.job.Pairs)),
-		Warnings: t.warnings(),
+		Window:  t.job.Duration,
+		Metrics: map[string]record.Metric{},
+		Client:  record.ProcessCPU{CPUs: t.job.CPUs.Client},
+		Server:  record.ProcessCPU{CPUs: t.job.CPUs.Server},
+		Crossed: make([]workload.Crossed, len(t.job.Pairs)),
 	}
 	for _, p := range t.parties() {
 		sum := &r.Server
@@ -26,102 +25,143 @@ func (t *trial) result() (workload.Result, error) {
 		sum.User += p.window.CPU.User
 		sum.System += p.window.CPU.System
 	}
-	retransmits := uint64(0)
+	starved, err := t.judge()
+	if err != nil {
+		return r, err
+	}
+	var packets datagrams
+	var streams, counted int
 	for _, f := range t.flows {
-		flow, crossed, err := t.flowResult(f)
+		flow, d, err := t.flowResult(f, &r.Crossed[f.pair])
 		if err != nil {
 			return workload.Result{}, err
 		}
 		r.Flows = append(r.Flows, flow)
-		r.Bytes += flow.Bytes + flow.Transactions*t.transactionSize()
-		r.Crossed[f.pair].Bytes += crossed
-		r.Crossed[f.pair].Conns++
-		retransmits += uint64(flow.TCP.Retransmits)
+		r.Bytes += flow.Bytes + flow.Transactions*t.exchanged()
+		if t.kinds[f.kind].counts == payloadBytes {
+			streams++
+		}
+		if d != nil {
+			counted++
+			packets.add(*d)
+		}
 	}
-	r.Metrics[record.Retransmits] = metric(record.Retransmits, float64(retransmits))
-	seconds := time.Duration(r.Window).Seconds()
-	if t.traffic.counts == payloadBytes {
-		r.Metrics[record.Throughput] = metric(record.Throughput, float64(r.Bytes)*8/seconds)
-		return r, nil
+	seconds := r.Window.Seconds()
+	t.addRetransmits(&r)
+	if streams > 0 {
+		t.addThroughput(&r, seconds)
 	}
-	return r, t.addLatency(&r, seconds)
+	if err := t.addLatency(&r, seconds); err != nil {
+		return r, err
+	}
+	if counted > 0 {
+		packets.metrics(r.Metrics, counted, streams > 0, seconds)
+	}
+	r.Warnings = append(append(t.warnings(), starved...), t.shortfalls(packets, r.Metrics)...)
+	return r, nil
 }
 
-// transactionSize is the payload of a transaction in both directions, in bytes.
-func (t *trial) transactionSize() uint64 {
-	return uint64(t.options.RequestSize + t.options.ResponseSize)
+// exchanged is the payload of a transaction in both directions, in bytes.
+func (t *trial) exchanged() uint64 {
+	if t.traffic.exchanged == nil {
+		return 0
+	}
+	return uint64(t.traffic.exchanged(t.options))
 }
 
-// flowResult finds the figures of a flow where it was measured, and says how much
-// payload crossed the network for it, in bytes.
-func (t *trial) flowResult(f plannedFlow) (flow record.Flow, crossed uint64, err error) {
-	flow = record.Flow{Client: f.client.endpoint.Name(), Server: f.server.endpoint.Name(), Stream: f.stream}
-	measured, at := f.server, f.atServer
-	if t.traffic.measured == client {
-		measured, at = f.client, f.atClient
+// flowResult finds the figures of a flow at its two ends, and adds what crossed the
+// network for it.
+func (t *trial) flowResult(f plannedFlow, crossed *workload.Crossed) (flow record.Flow, d *datagrams, err error) {
+	flow = record.Flow{Client: f.client.endpoint.Name(), Server: f.server.endpoint.Name(), Stream: f.kind}
+	k := t.kinds[f.kind]
+	measured, at := f.end(k.measured)
+	if at >= len(measured.window.Units) || at >= len(measured.left.Totals) || at >= len(measured.left.Conns) || at >= len(measured.left.Datagrams) {
+		return flow, nil, fmt.Errorf("%v: says nothing of %s", measured, measured.flows[at].Label)
 	}
-	if at >= len(measured.window.Units) || at >= len(measured.left.Totals) {
-		return flow, 0, fmt.Errorf("%v: says nothing of %s", measured, measured.flows[at].Label)
+	if k.informs != "" {
+		informant, i := f.end(k.informs)
+		if i >= len(informant.left.TCP) || informant.left.TCP[i] == nil {
+			return flow, nil, fmt.Errorf("%v: no TCP_INFO of %s", informant, informant.flows[i].Label)
+		}
+		flow.TCP = informant.left.TCP[i]
 	}
-	if f.atClient >= len(f.client.left.TCP) || f.client.left.TCP[f.atClient] == nil {
-		return flow, 0, fmt.Errorf("%v: no TCP_INFO of %s", f.client, f.client.flows[f.atClient].Label)
-	}
-	flow.TCP = f.client.left.TCP[f.atClient]
 	units, total := uint64(measured.window.Units[at]), uint64(measured.left.Totals[at])
-	if t.traffic.counts == transactions {
+	if k.counts == transactions {
 		flow.Transactions = units
-		return flow, total * t.transactionSize(), nil
+		total *= t.exchanged()
+	} else {
+		flow.Bytes = units
 	}
-	flow.Bytes = units
-	return flow, total, nil
+	crossed.Bytes += total
+	crossed.Conns += uint64(measured.left.Conns[at])
+	if !t.traffic.meeting.managed {
+		crossed.Conns++
+	}
+	return flow, measured.left.Datagrams[at], nil
 }
 
-// addLatency merges the latencies of all clients.
-func (t *trial) addLatency(r *workload.Result, seconds float64) error {
-	var encoded []string
-	for _, p := range t.clients {
-		encoded = append(encoded, p.window.Latencies)
+// end finds a flow at one of its ends.
+func (f plannedFlow) end(r role) (*party, int) {
+	if r == client {
+		return f.client, f.atClient
 	}
-	sum, err := mergeHistograms(encoded)
-	if err != nil {
+	return f.server, f.atServer
+}
+
+func (t *trial) addRetransmits(r *workload.Result) {
+	sum, known := uint64(0), false
+	for _, f := range r.Flows {
+		if f.TCP != nil {
+			known = true
+			sum += uint64(f.TCP.Retransmits)
+		}
+	}
+	if known {
+		r.Metrics[record.Retransmits] = metric(record.Retransmits, float64(sum))
+	}
+}
+
+func (t *trial) addThroughput(r *workload.Result, seconds float64) {
+	sum := uint64(0)
+	for _, f := range r.Flows {
+		sum += f.Bytes
+	}
+	r.Metrics[record.Throughput] = metric(record.Throughput, float64(sum)*8/seconds)
+}
+
+// addLatency merges the latencies of all clients, if there are any.
+func (t *trial) addLatency(r *workload.Result, seconds float64) error {
+	sum, err := t.merged(func(w startResult) string { return w.Latencies })
+	if err != nil || sum == nil {
 		return err
 	}
 	if r.Latency, err = recordHistogram(sum); err != nil {
 		return err
 	}
+	set := func(name string, ns float64) { r.Metrics[name] = metric(name, ns/float64(time.Second)) }
 	r.Metrics[record.TransactionRate] = metric(record.TransactionRate, float64(r.Latency.Count)/seconds)
-	for name, ns := range map[string]int64{
-		record.LatencyP50:  r.Latency.P50,
-		record.LatencyP90:  r.Latency.P90,
-		record.LatencyP99:  r.Latency.P99,
-		record.LatencyP999: r.Latency.P999,
-		record.LatencyMax:  r.Latency.Max,
-	} {
-		r.Metrics[name] = metric(name, time.Duration(ns).Seconds())
-	}
-	return nil
-}
+	set(record.LatencyMean, sum.Mean())
+	set(record.LatencyP50, float64(r.Latency.P50))
+	set(record.LatencyP90, float64(r.Latency.P90))
+	set(record.LatencyP99, float64(r.Latency.P99))
+	set(record.LatencyP999, float64(r.Latency.P999))
+	set(record.LatencyMax, float64(r.Latency.Max))
 
-// warnings collects the doubts of all parties, each once.
-func (t *trial) warnings() []record.Warning {
-	var all []record.Warning
-	seen := map[record.Warning]bool{}
-	add := func(warnings ...record.Warning) {
-		for _, w := range warnings {
-			if !seen[w] {
-				seen[w] = true
-				all = append(all, w)
-			}
-		}
+	connects, err := t.merged(func(w startResult) string { return w.Connects })
+	if err != nil {
+		return err
 	}
-	for _, p := range t.parties() {
-		add(p.opened.Warnings...)
-		if w := generatorLimited(p.String(), p.window.CPU); w != nil {
-			add(*w)
-		}
-		if w := strangersCame(p.String(), p.left.Strangers); w != nil {
-			add(*w)
-		}
+	if connects != nil && connects.TotalCount() > 0 {
+		set(record.ConnectP50, float64(connects.ValueAtPercentile(50)))
+		set(record.ConnectP99, float64(connects.ValueAtPercentile(99)))
 	}
-	return all
+	unloaded, err := t.merged(func(w startResult) string { return w.Unloaded })
+	if err != nil || unloaded == nil {
+		return err
+	}
+	if unloaded.TotalCount() == 0 {
+		return fmt.Errorf("%s: no transaction ended before the load began, in a warm-up of %v: it has to be longer", t.traffic.name, t.job.Warmup)
+	}
+	set(record.LatencyAdded, float64(r.Latency.P50-unloaded.ValueAtPercentile(50)))
+	return nil
 }

@@ -1,25 +1,33 @@
 package engine
 
 import (
-	"errors"
 	"syscall"
 
 	"nettoll/record"
 )
 
+func tcpRR() traffic {
+	return traffic{
+		name:      record.TCPRR,
+		meeting:   overTCP(),
+		honours:   []string{"streams", "window", "congestion", "request-size", "response-size"},
+		options:   rrOptions,
+		flows:     each(exchange()),
+		exchanged: requestAndResponse,
+	}
+}
+
+// exchange is one transaction after the other on one connection.
+func exchange() kind {
+	return kind{
+		measured: client, counts: transactions, informs: client, noDelay: true, waits: true,
+		client: newRequester, server: newResponder,
+	}
+}
+
+// rrOptions has the sizes that netperf's request/response tests have.
 func rrOptions(o *record.Options) error {
-	if o.MessageSize != 0 {
-		return errors.New("message size has no effect: request and response have sizes of their own")
-	}
-	if o.ZeroCopy || o.SkipRxCopy {
-		return errors.New("zero-copy and skip-rx-copy have no effect")
-	}
-	if o.RequestSize == 0 {
-		o.RequestSize = 1
-	}
-	if o.ResponseSize == 0 {
-		o.ResponseSize = 1
-	}
+	o.RequestSize, o.ResponseSize = max(o.RequestSize, 1), max(o.ResponseSize, 1)
 	return nil
 }
 

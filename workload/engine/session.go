@@ -14,8 +14,15 @@ import (
 	"nettoll/record"
 )
 
-// grace is how long flows go on after the window without being told to stop.
-const grace = 5 * time.Second
+// grace is how long a session lasts after the window without being told to stop.
+// Each of many flows adds flowLimit.
+//
+// From restAfter on, which the two ends' clocks cannot differ by, flows no longer
+// send, so that those that have not had their turn since can close their windows.
+const (
+	grace     = 5 * time.Second
+	restAfter = 100 * time.Millisecond
+)
 
 // session is one end of one trial in one agent: the flows of a client, or those
 // that a server accepts.
@@ -23,14 +30,17 @@ type session struct {
 	role    role
 	traffic traffic
 	options record.Options
-	process *process
+	cookie  []byte
+	limit   time.Duration // of a handshake
+	leave   func()        // the process; nil after that
 	flows   []*flow
 	threads sync.WaitGroup // everything that the session has going
 
-	begin  chan struct{} // closed: the flows run
-	quit   chan struct{} // closed: the session is over
-	halted atomic.Bool   // what the flows look at instead of quit
-	failed chan error    // the first failure of a flow
+	begin   chan struct{} // closed: the flows run
+	quit    chan struct{} // closed: the session is over
+	halted  atomic.Bool   // what the flows look at instead of quit
+	resting atomic.Bool   // the windows should be closed
+	failed  chan error    // the first failure of a flow
 
 	mu        sync.Mutex
 	connected int
@@ -45,22 +55,27 @@ type session struct {
 	ending sync.Once
 }
 
-func newSession(r role, w traffic, o record.Options, p *process, specs []flowSpec) *session {
+func newSession(r role, w traffic, p *process, params openParams) (*session, error) {
 	s := &session{
-		role: r, traffic: w, options: o, process: p,
+		role: r, traffic: w, options: params.Options, cookie: params.Cookie, limit: params.Limit,
 		begin: make(chan struct{}), quit: make(chan struct{}), closed: make(chan struct{}),
 		failed: make(chan error, 1),
 	}
-	for _, spec := range specs {
-		s.flows = append(s.flows, &flow{label: spec.Label, cpu: spec.CPU, session: s, fd: -1, file: -1})
+	kinds := w.flows(params.Options)
+	for _, spec := range params.Flows {
+		if spec.Kind < 0 || spec.Kind >= len(kinds) {
+			return nil, fmt.Errorf("%s is the %dth of %d flows of its client", spec.Label, spec.Kind, len(kinds))
+		}
+		f := &flow{kind: kinds[spec.Kind], label: spec.Label, cpu: spec.CPU, session: s, fd: -1, file: -1}
+		s.flows = append(s.flows, f)
+		if f.measures() {
+			s.open.Add(1)
+		}
 	}
-	s.open.Store(int64(len(s.flows)))
-	p.enter(len(s.flows))
-	return s
+	var err error
+	s.leave, err = p.enter(s.flows, w.meeting.managed)
+	return s, err
 }
-
-// measured reports whether the window is cut at this end.
-func (s *session) measured() bool { return s.traffic.measured == s.role }
 
 // live is the life of a connected flow on its own thread.
 func (s *session) live(f *flow) {
@@ -69,17 +84,22 @@ func (s *session) live(f *flow) {
 		return
 	case <-s.begin:
 	}
+	if !sleepUntil(f.begins, s.quit) {
+		return
+	}
 	err := s.unattended(f)
 	if err == nil {
 		err = f.run()
 	}
 	s.attended(f)
-	if s.role == client {
+	if f.informs == s.role {
 		var infoErr error
 		f.info, infoErr = tcpInfo(f.fd)
 		if err == nil && infoErr != nil {
 			err = fmt.Errorf("%s: %w", f.label, infoErr)
 		}
+	}
+	if s.role == client && f.fd >= 0 {
 		abort(f.fd)
 	}
 	if err != nil {
@@ -99,12 +119,12 @@ func (s *session) crowded() bool {
 	return len(s.flows) > len(cpus)
 }
 
-// unattended takes the timeouts off the connection of a flow that exchanges
-// transactions, and leaves it to halt to wake the flow: the kernel's timer would
+// unattended takes the timeouts off the connection of a flow that waits for
+// responses, and leaves it to halt to wake the flow: the kernel's timer would
 // be set and taken back twice in every transaction, 2 % of its time on one CPU.
 // The flow of a stream keeps them, so that one that stalls still closes its window.
 func (s *session) unattended(f *flow) error {
-	if s.traffic.counts != transactions {
+	if !f.waits {
 		return nil
 	}
 	s.mu.Lock()
@@ -144,9 +164,14 @@ func (s *session) fail(err error) {
 // equip gives a flow its connection, its buffers and its step.
 func (s *session) equip(f *flow, fd int) (err error) {
 	f.fd = fd
-	build := s.traffic.client
+	if f.noDelay {
+		if err := unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1); err != nil {
+			return fmt.Errorf("%s: set TCP_NODELAY: %w", f.label, err)
+		}
+	}
+	build := f.client
 	if s.role == server {
-		build = s.traffic.server
+		build = f.server
 	}
 	if f.step, err = build(f, s.options); err != nil {
 		return fmt.Errorf("%s: %w", f.label, err)
@@ -155,6 +180,13 @@ func (s *session) equip(f *flow, fd int) (err error) {
 	defer s.mu.Unlock()
 	s.connected++
 	return nil
+}
+
+// complete reports whether all flows are connected.
+func (s *session) complete() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.connected == len(s.flows)
 }
 
 // warn keeps a doubt once.
@@ -176,30 +208,38 @@ func (s *session) flowClosed() {
 	}
 }
 
-// start lets all flows run and returns when the window is over, at both its own
-// clock and, where it is measured, that of every flow.
-func (s *session) start(ctx context.Context, warmup, duration time.Duration) (cpuTime, error) {
+// start lets all flows run, from begins of nanotime or at once if that is 0, and returns when the window is
+// over, at both its own clock and, where it is measured, that of every flow.
+func (s *session) start(ctx context.Context, begins int64, warmup, duration time.Duration) (cpuTime, error) {
 	if err := s.arm(); err != nil {
 		return cpuTime{}, err
 	}
-	t0 := nanotime() + int64(warmup)
+	if begins == 0 {
+		begins = nanotime()
+	}
+	t0 := begins + int64(warmup)
 	t1 := t0 + int64(duration)
+	if late := nanotime() - t0; late > int64(duration/100) {
+		return cpuTime{}, fmt.Errorf("start: told so %v after the window had opened", time.Duration(late))
+	}
 	crowded := s.crowded()
 	for _, f := range s.flows {
 		f.patient = f.patient && crowded
-		f.schedule(int64(warmup), t0, t1, s.measured())
+		f.schedule(int64(warmup), t0, t1)
 	}
-	time.AfterFunc(warmup+duration+grace, s.halt)
+	over := time.Duration(t1 - nanotime())
+	time.AfterFunc(over+restAfter, func() { s.resting.Store(true) })
+	time.AfterFunc(over+grace+time.Duration(len(s.flows))*flowLimit, s.halt)
 	used := make(chan cpuTime, 1)
 	go func() { used <- cpuBetween(t0, t1, s.quit) }()
+	windows := s.closed
+	if s.open.Load() == 0 {
+		windows = nil
+	}
 	close(s.begin)
 
-	over := s.closed
-	if !s.measured() {
-		over = nil
-	}
 	var use cpuTime
-	for done := false; !done || over != nil; {
+	for done := false; !done || windows != nil; {
 		select {
 		case err := <-s.failed:
 			return use, err
@@ -210,15 +250,8 @@ func (s *session) start(ctx context.Context, warmup, duration time.Duration) (cp
 			return use, fmt.Errorf("halted while the window of %d flows was open", s.open.Load())
 		case use = <-used:
 			done = true
-		case <-over:
-			over = nil
-		}
-	}
-	if s.measured() {
-		for _, f := range s.flows {
-			if err := f.verdict(warmup > 0); err != nil {
-				return use, err
-			}
+		case <-windows:
+			windows = nil
 		}
 	}
 	return use, nil
@@ -256,11 +289,11 @@ func (s *session) end() {
 	s.threads.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.process == nil {
+	if s.leave == nil {
 		return
 	}
-	s.process.leave(len(s.flows))
-	s.process = nil
+	s.leave()
+	s.leave = nil
 	if s.listener != nil {
 		unix.Close(s.listener.fd)
 	}

@@ -19,9 +19,9 @@ const pollInterval = 200 * time.Millisecond
 
 // tune makes the settings of a socket that both ends have, before it listens or
 // connects: the window has to be known when the connection is made. Connections
-// inherit them from the listener. The warning says what the kernel did not grant.
-func tune(fd int, w traffic, o record.Options) (warnings []record.Warning, err error) {
-	if o.Window > 0 {
+// inherit them from the listener. What the kernel did not grant is a warning.
+func (s *session) tune(fd int) error {
+	if s.options.Window > 0 {
 		for _, buffer := range []struct {
 			option      int
 			name, limit string
@@ -29,29 +29,24 @@ func tune(fd int, w traffic, o record.Options) (warnings []record.Warning, err e
 			{unix.SO_SNDBUF, "send", "net.core.wmem_max"},
 			{unix.SO_RCVBUF, "receive", "net.core.rmem_max"},
 		} {
-			if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, buffer.option, o.Window); err != nil {
-				return nil, fmt.Errorf("set %s buffer to %d: %w", buffer.name, o.Window, err)
+			if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, buffer.option, s.options.Window); err != nil {
+				return fmt.Errorf("set %s buffer to %d: %w", buffer.name, s.options.Window, err)
 			}
 			got, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, buffer.option)
 			if err != nil {
-				return nil, fmt.Errorf("get %s buffer: %w", buffer.name, err)
+				return fmt.Errorf("get %s buffer: %w", buffer.name, err)
 			}
-			if w := windowLimited(buffer.name, buffer.limit, o.Window, got); w != nil {
-				warnings = append(warnings, *w)
+			if w := windowLimited(buffer.name, buffer.limit, s.options.Window, got); w != nil {
+				s.warn(*w)
 			}
 		}
 	}
-	if o.Congestion != "" {
-		if err := unix.SetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION, o.Congestion); err != nil {
-			return nil, congestionError(o.Congestion, err)
+	if s.options.Congestion != "" {
+		if err := unix.SetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION, s.options.Congestion); err != nil {
+			return congestionError(s.options.Congestion, err)
 		}
 	}
-	if w.noDelay {
-		if err := unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1); err != nil {
-			return nil, fmt.Errorf("set TCP_NODELAY: %w", err)
-		}
-	}
-	return warnings, setTimeouts(fd, pollInterval)
+	return setTimeouts(fd, pollInterval)
 }
 
 // setTimeouts bounds how long a receive or send waits; 0 is no bound.
@@ -76,8 +71,9 @@ func congestionError(name string, err error) error {
 	return fmt.Errorf("congestion control %q: %w", name, err)
 }
 
-// newSocket makes a TCP socket for the family of addr.
-func newSocket(addr netip.AddrPort) (fd int, sa unix.Sockaddr, err error) {
+// newSocket makes a socket for the family of addr, of type SOCK_STREAM or
+// SOCK_DGRAM.
+func newSocket(addr netip.AddrPort, socketType int) (fd int, sa unix.Sockaddr, err error) {
 	domain := unix.AF_INET6
 	if addr.Addr().Is4() {
 		domain = unix.AF_INET
@@ -85,7 +81,7 @@ func newSocket(addr netip.AddrPort) (fd int, sa unix.Sockaddr, err error) {
 	} else {
 		sa = &unix.SockaddrInet6{Port: int(addr.Port()), Addr: addr.Addr().As16()}
 	}
-	fd, err = unix.Socket(domain, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, unix.IPPROTO_TCP)
+	fd, err = unix.Socket(domain, socketType|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return -1, nil, fmt.Errorf("make socket: %w", err)
 	}

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"errors"
 	"fmt"
 	"syscall"
 
@@ -14,10 +13,31 @@ import (
 // iperf3.
 const defaultMessage = 128 << 10
 
-func streamOptions(o *record.Options) error {
-	if o.RequestSize != 0 || o.ResponseSize != 0 {
-		return errors.New("request and response size have no effect")
+func tcpStream() traffic {
+	return traffic{
+		name:    record.TCPStream,
+		meeting: overTCP(),
+		honours: []string{"streams", "message-size", "window", "congestion", "zero-copy", "skip-rx-copy", "reverse"},
+		options: streamOptions,
+		flows: func(o record.Options) []kind {
+			if o.Reverse {
+				return each(download())(o)
+			}
+			return each(upload())(o)
+		},
 	}
+}
+
+// upload is a stream from client to server, download one from server to client.
+func upload() kind {
+	return kind{measured: server, counts: payloadBytes, informs: client, client: newSender, server: newReceiver}
+}
+
+func download() kind {
+	return kind{measured: client, counts: payloadBytes, informs: server, client: newReceiver, server: newSender}
+}
+
+func streamOptions(o *record.Options) error {
 	if o.MessageSize == 0 {
 		o.MessageSize = defaultMessage
 	}

@@ -12,7 +12,7 @@ const Name = "engine"
 
 // version is recorded with every run; it grows when figures are measured in
 // another way.
-const version = "1"
+const version = "2"
 
 // Tool implements workload.Tool with agents in the endpoints.
 type Tool struct{}
@@ -53,7 +53,7 @@ func (Tool) Run(ctx context.Context, job workload.Job) (workload.Result, error) 
 }
 
 func (t *trial) run(ctx context.Context) error {
-	for _, phase := range []func(context.Context) error{t.summon, t.serve, t.connect, t.window, t.stop} {
+	for _, phase := range []func(context.Context) error{t.summon, t.serve, t.connect, t.align, t.window, t.stop} {
 		if err := phase(ctx); err != nil {
 			return err
 		}
@@ -68,10 +68,9 @@ func call(observer func()) {
 	}
 }
 
-// watch tells the job's observer when the window opens and closes. An observer that
-// saw it open sees it close, even if ctx ends in between.
-func watch(ctx context.Context, job workload.Job) {
-	opens := nanotime() + int64(job.Warmup)
+// watch tells the job's observer when the window opens, at opens of nanotime, and
+// closes. An observer that saw it open sees it close, even if ctx ends in between.
+func watch(ctx context.Context, job workload.Job, opens int64) {
 	if !sleepUntil(opens, ctx.Done()) {
 		return
 	}

@@ -11,6 +11,9 @@ const (
 	WarnGenerator = "generator-limited"
 	WarnStrangers = "strangers"
 	WarnWindow    = "window-limited"
+	WarnCold      = "cold-flows"
+	WarnStarved   = "starved-flows"
+	WarnPace      = "pace-missed"
 )
 
 // A generator that spends more than generatorShare of its CPU time in user space
@@ -39,7 +42,7 @@ func strangersCame(server string, n int64) *record.Warning {
 	}
 	return &record.Warning{
 		Code: WarnStrangers,
-		Text: fmt.Sprintf("%s closed %d connections that did not belong to the trial", server, n),
+		Text: fmt.Sprintf("%s turned away %d connections or datagrams that did not belong to the trial", server, n),
 	}
 }
 
@@ -53,4 +56,71 @@ func windowLimited(name, limit string, asked, got int) *record.Warning {
 		Code: WarnWindow,
 		Text: fmt.Sprintf("%s buffer of %d bytes asked for, %d granted: limited by %s", name, asked, got/2, limit),
 	}
+}
+
+func coldFlows(n, of int) *record.Warning {
+	if n == 0 {
+		return nil
+	}
+	return &record.Warning{
+		Code: WarnCold,
+		Text: fmt.Sprintf("%d of %d flows had received nothing when the window opened (a longer warm-up would help)", n, of),
+	}
+}
+
+// paceKept is the least share of what was asked for that is taken for all of it.
+const paceKept = 0.98
+
+func paceMissed(what string, asked, got float64) *record.Warning {
+	if asked == 0 || got >= paceKept*asked {
+		return nil
+	}
+	return &record.Warning{
+		Code: WarnPace,
+		Text: fmt.Sprintf("%.4g %s were asked for, %.4g came about: the figures are those of a path or a generator that cannot keep up", asked, what, got),
+	}
+}
+
+// shortfalls are the doubts about traffic that has a given pace. What each flow was
+// about to do at an edge of the window is no doubt.
+func (t *trial) shortfalls(sent datagrams, m map[string]record.Metric) (all []record.Warning) {
+	flows, seconds := float64(len(t.flows)), t.job.Duration.Seconds()
+	rate := m[record.TransactionRate].Value + flows/seconds
+	offered := (float64(sent.Expected) + flows) * float64(t.options.MessageSize) * 8 / seconds
+	for _, w := range []*record.Warning{
+		paceMissed("transactions a second", flows*float64(t.options.Rate), rate),
+		paceMissed("bit/s of payload", flows*float64(t.options.Bandwidth), offered),
+	} {
+		if w != nil {
+			all = append(all, *w)
+		}
+	}
+	return all
+}
+
+// warnings collects the doubts of all parties, each once.
+func (t *trial) warnings() []record.Warning {
+	var all []record.Warning
+	seen := map[record.Warning]bool{}
+	add := func(warnings ...*record.Warning) {
+		for _, w := range warnings {
+			if w != nil && !seen[*w] {
+				seen[*w] = true
+				all = append(all, *w)
+			}
+		}
+	}
+	cold := 0
+	for _, p := range t.parties() {
+		for _, w := range p.opened.Warnings {
+			add(&w)
+		}
+		if !t.traffic.meeting.managed { // there, user space is what is measured
+			add(generatorLimited(p.String(), p.window.CPU))
+		}
+		cold += p.window.Cold
+		add(strangersCame(p.String(), p.left.Strangers))
+	}
+	add(coldFlows(cold, len(t.flows)))
+	return all
 }

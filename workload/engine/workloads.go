@@ -2,12 +2,13 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"syscall"
 
 	"nettoll/record"
 )
 
-// role is an end of a connection.
+// role is an end of a flow.
 type role string
 
 const (
@@ -23,30 +24,49 @@ const (
 	transactions
 )
 
-// step makes one system call on a flow's connection and returns how much it
-// finished: payload bytes or transactions. Where the flow is measured it also
-// sets flow.now. Steps are nosplit; see the package comment.
+// step makes one system call for a flow and returns how much it finished: payload
+// bytes or transactions. Where the flow is measured it also sets flow.now. Steps
+// are nosplit; see the package comment.
 type step func(*flow) (int64, syscall.Errno)
 
-// traffic is what the two ends of a connection do.
-type traffic struct {
-	name     string
+// kind is what the two ends of a flow do.
+type kind struct {
 	measured role // the end that counts and cuts the window
 	counts   unit
-	noDelay  bool     // TCP_NODELAY at both ends
-	honours  []string // options, by the names of their flags
-	options  func(*record.Options) error
+	informs  role                                      // the end whose TCP_INFO is recorded; none if there is no lasting connection
+	noDelay  bool                                      // TCP_NODELAY at both ends
+	waits    bool                                      // without a timeout, and woken by halt; see unattended
+	late     bool                                      // begins half way through the warm-up
 	client   func(*flow, record.Options) (step, error) // gives the flow its buffers
 	server   func(*flow, record.Options) (step, error)
+}
+
+// traffic is a workload: what flows a client has, and how they come about.
+type traffic struct {
+	name    string
+	meeting meeting
+	honours []string                    // options, by the names of their flags
+	options func(*record.Options) error // checks them and adds defaults
+	flows   func(record.Options) []kind // of each client
+	// exchanged is the payload of a transaction in both directions, in bytes.
+	exchanged func(record.Options) int
 }
 
 // workloads is all that the engine can drive.
 func workloads() []traffic {
 	return []traffic{
-		{name: record.TCPStream, measured: server, counts: payloadBytes, honours: []string{"streams", "message-size", "window", "congestion", "zero-copy", "skip-rx-copy"}, options: streamOptions, client: newSender, server: newReceiver},
-		{name: record.TCPRR, measured: client, counts: transactions, noDelay: true, honours: []string{"streams", "window", "congestion", "request-size", "response-size"}, options: rrOptions, client: newRequester, server: newResponder},
+		tcpStream(), tcpBidir(), tcpRR(), pacedRR(), latencyUnderLoad(), tcpCRR(),
+		udpStream(), udpRR(), webRequests(),
 	}
 }
+
+// each is as many flows of a kind as there are streams.
+func each(k kind) func(record.Options) []kind {
+	return func(o record.Options) []kind { return slices.Repeat([]kind{k}, o.Streams) }
+}
+
+// requestAndResponse is the payload of a transaction that has both.
+func requestAndResponse(o record.Options) int { return o.RequestSize + o.ResponseSize }
 
 // trafficOf finds a workload and puts its defaults into the options. An option
 // that would have no effect is refused, because a cell that names it would be
@@ -56,12 +76,13 @@ func trafficOf(name string, o record.Options) (traffic, record.Options, error) {
 		if w.name != name {
 			continue
 		}
-		if o.Streams == 0 {
-			o.Streams = 1
-		}
-		err := w.options(&o)
+		err := w.refuse(o)
 		if err == nil {
 			err = checkSizes(o)
+		}
+		if err == nil {
+			o.Streams = max(o.Streams, 1)
+			err = w.options(&o)
 		}
 		if err != nil {
 			return w, o, fmt.Errorf("%s: %w", name, err)
@@ -71,10 +92,39 @@ func trafficOf(name string, o record.Options) (traffic, record.Options, error) {
 	return traffic{}, o, fmt.Errorf("unknown workload %q", name)
 }
 
+// refuse names an option that is set and that the workload does not honour.
+func (w traffic) refuse(o record.Options) error {
+	for _, option := range []struct {
+		flag string
+		set  bool
+	}{
+		{"streams", o.Streams != 0},
+		{"message-size", o.MessageSize != 0},
+		{"window", o.Window != 0},
+		{"congestion", o.Congestion != ""},
+		{"zero-copy", o.ZeroCopy},
+		{"skip-rx-copy", o.SkipRxCopy},
+		{"request-size", o.RequestSize != 0},
+		{"response-size", o.ResponseSize != 0},
+		{"bandwidth", o.Bandwidth != 0},
+		{"rate", o.Rate != 0},
+		{"reverse", o.Reverse},
+		{"no-keep-alive", o.NoKeepAlive},
+		{"gso", o.GSO},
+	} {
+		if option.set && !slices.Contains(w.honours, option.flag) {
+			return fmt.Errorf("%s has no effect", option.flag)
+		}
+	}
+	return nil
+}
+
 // Limits of options, so that a mistyped one does not fill the memory.
 const (
-	maxStreams = 10_000
-	maxSize    = 64 << 20 // bytes
+	maxStreams   = 10_000
+	maxSize      = 64 << 20 // bytes
+	maxBandwidth = 1 << 40  // bit/s
+	maxRate      = 10_000_000
 )
 
 func checkSizes(o record.Options) error {
@@ -87,10 +137,24 @@ func checkSizes(o record.Options) error {
 		{"window", o.Window, 1 << 30},
 		{"request size", o.RequestSize, maxSize},
 		{"response size", o.ResponseSize, maxSize},
+		{"bandwidth", o.Bandwidth, maxBandwidth},
+		{"rate", o.Rate, maxRate},
 	} {
 		if c.value < 0 || c.value > c.max {
 			return fmt.Errorf("%s is %d: between 1 and %d is possible", c.name, c.value, c.max)
 		}
+	}
+	return nil
+}
+
+// atLeast sets a size that is not given, and refuses one that has no room for what
+// must be in it.
+func atLeast(size *int, least, most, otherwise int, name string) error {
+	if *size == 0 {
+		*size = otherwise
+	}
+	if *size < least || *size > most {
+		return fmt.Errorf("%s is %d: between %d and %d is possible", name, *size, least, most)
 	}
 	return nil
 }
