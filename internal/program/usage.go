@@ -54,7 +54,7 @@ func (k *child) sum(family []int) (sum usage, alive bool) {
 			continue
 		}
 		exact := clock(p.pid)
-		alive = alive || p.pid == k.cmd.Process.Pid && exact > 0
+		alive = alive || p.pid == k.cmd.Process.Pid && !p.ended
 		if sampled := p.user + p.system; exact > 0 && sampled > 0 {
 			p.user, p.system = exact*p.user/sampled, exact*p.system/sampled
 		} else if exact > 0 {
@@ -107,6 +107,7 @@ func (k *child) group() (all []int) {
 // stat is what proc_pid_stat(5) says of a process. Times are in seconds.
 type stat struct {
 	pid, group               int
+	ended                    bool // and not reaped yet
 	user, system             float64
 	reapedUser, reapedSystem float64
 }
@@ -123,6 +124,7 @@ func parseStat(text string) (s stat, ok bool) {
 		return s, false
 	}
 	s.pid = pid
+	s.ended = f[0] == "Z" || f[0] == "X"
 	if s.group, err = strconv.Atoi(f[2]); err != nil {
 		return s, false
 	}
