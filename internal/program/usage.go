@@ -53,8 +53,8 @@ func (k *child) sum(family []int) (sum usage, alive bool) {
 		if !ok {
 			continue
 		}
-		exact := clock(p.pid)
-		alive = alive || p.pid == k.cmd.Process.Pid && !p.ended
+		exact, there := clock(p.pid)
+		alive = alive || p.pid == k.cmd.Process.Pid && there && !p.ended
 		if sampled := p.user + p.system; exact > 0 && sampled > 0 {
 			p.user, p.system = exact*p.user/sampled, exact*p.system/sampled
 		} else if exact > 0 {
@@ -140,10 +140,11 @@ func parseStat(text string) (s stat, ok bool) {
 
 // clock is the CPU time of a process in seconds, by its CPU-time clock: the clock
 // of process pid is ^pid<<3|2, as clock_getcpuclockid(3) makes it.
-func clock(pid int) float64 {
+// A process that is gone has none.
+func clock(pid int) (seconds float64, there bool) {
 	var ts unix.Timespec
 	if unix.ClockGettime(int32(^pid<<3|2), &ts) != nil {
-		return 0
+		return 0, false
 	}
-	return time.Duration(ts.Nano()).Seconds()
+	return time.Duration(ts.Nano()).Seconds(), true
 }
