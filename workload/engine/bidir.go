@@ -1,0 +1,22 @@
+package engine
+
+import "nettoll/record"
+
+// tcpBidir is both directions at once. Each of its streams is two connections, one
+// each way, as in iperf3 --bidir, so that each direction has a thread of its own at
+// both ends. Its throughput is that of both directions together.
+func tcpBidir() traffic {
+	return traffic{
+		name:    record.TCPBidir,
+		meeting: overTCP(),
+		honours: []string{"streams", "message-size", "window", "congestion", "zero-copy", "skip-rx-copy"},
+		options: streamOptions,
+		flows: func(o record.Options) []kind {
+			var all []kind
+			for range o.Streams {
+				all = append(all, upload(), download())
+			}
+			return all
+		},
+	}
+}

@@ -1,0 +1,86 @@
+package engine
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"nettoll/record"
+	"nettoll/workload"
+)
+
+func TestOffset(t *testing.T) {
+	type answer struct{ asked, theirs, answered int64 }
+	for _, c := range []struct {
+		name    string
+		answers []answer
+		want    int64 // their clock when ours shows 0
+	}{
+		{"one clock", []answer{{100, 110, 120}, {200, 200, 210}, {300, 390, 400}}, 0},
+		{"ahead", []answer{{100, 1_000_105, 110}}, 1_000_000},
+		{"behind", []answer{{100, -999_895, 110}}, -1_000_000},
+		{"the fastest answer", []answer{{100, 1_000_900, 1100}, {2000, 1_002_005, 2010}, {3000, 1_003_001, 3500}}, 1_000_000},
+	} {
+		var o offset
+		slowest := int64(0)
+		for _, a := range c.answers {
+			o.learn(a.asked, a.theirs, a.answered)
+			slowest = max(slowest, a.answered-a.asked)
+		}
+		if got := o.at(0); got != c.want {
+			t.Errorf("%s: %d, want %d", c.name, got, c.want)
+		}
+		if o.slowest != slowest {
+			t.Errorf("%s: slowest answer %d, want %d", c.name, o.slowest, slowest)
+		}
+	}
+}
+
+// TestRunWithClocksThatDiffer has ends whose clocks are an hour ahead and behind. A
+// start that did not know would come an hour too late, or last as long.
+func TestRunWithClocksThatDiffer(t *testing.T) {
+	for _, how := range [][2]string{{livesAhead, behaves}, {behaves, livesAhead}, {livesBehind, livesAhead}} {
+		c, s := newEndpoint("c"), newEndpoint("s")
+		c.how, s.how = how[0], how[1]
+		job := testJob(t, record.TCPRR, workload.Pair{Client: c, Server: s, Port: freePort(t)})
+		r, _ := runTrial(t, job)
+		checkResult(t, job, r)
+	}
+}
+
+func TestStartThatComesTooLate(t *testing.T) {
+	h, port := newHandlers(t), freePort(t)
+	if _, err := ask[openResult](t.Context(), h, methodServe, serveParams(record.TCPRR, record.Options{}, loopback4, port, 1)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ask[openResult](t.Context(), h, methodConnect, connectParams(record.TCPRR, record.Options{}, loopback4, port, 1)); err != nil {
+		t.Fatal(err)
+	}
+	late := startParams{Session: "client", Begins: nanotime() - int64(time.Second), Warmup: 500 * time.Millisecond, Duration: time.Second}
+	if _, err := ask[startResult](t.Context(), h, methodStart, late); err == nil || !strings.Contains(err.Error(), "after the window had opened") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestLateFlowsBegin holds that what loads a path leaves it alone for the first
+// half of the warm-up, and settles after that.
+func TestLateFlowsBegin(t *testing.T) {
+	kinds := latencyUnderLoad().flows(record.Options{Streams: 2})
+	if len(kinds) != 3 || kinds[0].late || !kinds[1].late || !kinds[2].late {
+		t.Fatalf("flows %+v", kinds)
+	}
+	s := &session{role: server}
+	probe, load := &flow{kind: kinds[0], session: s}, &flow{kind: kinds[1], session: s, patient: true}
+	for _, f := range []*flow{probe, load} {
+		f.schedule(1000, 5000, 6000)
+	}
+	if probe.begins != 4000 || load.begins != 4500 || probe.settles != load.begins || load.settles != 4750 || load.cutAt != 4750 {
+		t.Errorf("probe from %d, unloaded until %d; load from %d, settles at %d", probe.begins, probe.settles, load.begins, load.settles)
+	}
+	job := workload.Job{Workload: record.LatencyUnderLoad, Duration: time.Second, Pairs: []workload.Pair{
+		{Client: newEndpoint("c"), Server: newEndpoint("s"), Addr: loopback4, Port: 1},
+	}}
+	if _, err := plan(job); err == nil || !strings.Contains(err.Error(), "needs a warm-up") {
+		t.Errorf("no warm-up: error %v", err)
+	}
+}

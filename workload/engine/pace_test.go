@@ -1,0 +1,187 @@
+package engine
+
+import (
+	"encoding/binary"
+	"io"
+	"net"
+	"testing"
+	"time"
+
+	"nettoll/record"
+)
+
+// TestPaceDoesNotDrift holds that the n-th of anything is due where n times the
+// interval says, hours later as well.
+func TestPaceDoesNotDrift(t *testing.T) {
+	for _, rate := range []float64{0.5, 1, 3, 1000, 44_642.857, 1e6} {
+		p := pace{begins: 5e9, every: 1e9 / rate}
+		if p.by(p.begins-1) != 0 || p.due(0) != p.begins {
+			t.Errorf("%v a second: begins before its time", rate)
+		}
+		for _, n := range []int64{0, 1, 2, 999, 1e6, int64(rate * 3600 * 5)} {
+			due := p.due(n)
+			if want := p.begins + int64(float64(n)/rate*1e9); due < want-1000 || due > want+1000 {
+				t.Errorf("%v a second: %d is due at %d, want %d", rate, n, due, want)
+			}
+			if before, after := p.by(due-2), p.by(due+2); before > n || after != n+1 {
+				t.Errorf("%v a second: around %d there are %d and %d", rate, n, before, after)
+			}
+		}
+	}
+}
+
+// TestSenderKeepsItsPace holds that no datagram is sent before it is due.
+func TestSenderKeepsItsPace(t *testing.T) {
+	for _, gso := range []bool{false, true} {
+		h, port := newHandlers(t), freePort(t)
+		o := record.Options{Bandwidth: 8e6, MessageSize: 100, GSO: gso} // 10,000 a second
+		begun := time.Now()
+		results, left := trialInOneProcess(t, h, record.UDPStream, o, port)
+		due := int64(time.Since(begun).Seconds()*1e4) + 1
+		d := left["server"].Datagrams[0]
+		if sent := left["client"].Totals[0] / 100; sent > due || d.Expected > sent || d.Received == 0 {
+			t.Errorf("%d datagrams sent and %d due; received %+v", sent, due, d)
+		}
+		if n := results["server"].Units[0]; n != d.Received*100 {
+			t.Errorf("%d bytes in %d datagrams of 100", n, d.Received)
+		}
+	}
+}
+
+// trialInOneProcess runs one flow through both halves.
+func trialInOneProcess(t *testing.T, h handlers, workload string, o record.Options, port int) (map[string]startResult, map[string]stopResult) {
+	t.Helper()
+	ctx := t.Context()
+	if _, err := ask[openResult](ctx, h, methodServe, serveParams(workload, o, loopback4, port, 1)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ask[openResult](ctx, h, methodConnect, connectParams(workload, o, loopback4, port, 1)); err != nil {
+		t.Fatal(err)
+	}
+	results, left := startBoth(t, h), map[string]stopResult{}
+	for _, session := range []string{"client", "server"} {
+		r, err := ask[stopResult](ctx, h, methodStop, stopParams{Session: session})
+		if err != nil {
+			t.Fatal(err)
+		}
+		left[session] = r
+	}
+	return results, left
+}
+
+// TestStallIsNotOmitted has a server that stalls once. In a closed loop one
+// transaction would be slow; here all are that were due meanwhile.
+func TestStallIsNotOmitted(t *testing.T) {
+	const stallsAt, stall = 100, 200 * time.Millisecond
+	h := newHandlers(t)
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		io.ReadFull(conn, make([]byte, helloSize))
+		conn.Write([]byte{welcome})
+		b := make([]byte, 1)
+		for n := 0; ; n++ {
+			if _, err := conn.Read(b); err != nil {
+				return
+			}
+			if n == stallsAt {
+				time.Sleep(stall)
+			}
+			conn.Write(b)
+		}
+	}()
+	defer func() { l.Close(); <-served }()
+	port := l.Addr().(*net.TCPAddr).Port
+	if _, err := ask[openResult](t.Context(), h, methodConnect, connectParams(record.PacedRR, record.Options{Rate: 1000}, loopback4, port, 1)); err != nil {
+		t.Fatal(err)
+	}
+	r, err := ask[startResult](t.Context(), h, methodStart, startParams{Session: "client", Duration: 2 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	latencies, err := mergeHistograms([]string{r.Latencies})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slow := int64(0)
+	for _, bar := range latencies.Distribution() {
+		if bar.To >= int64(stall/2) {
+			slow += bar.Count
+		}
+	}
+	if slow < 100 { // half of those that became due during the stall have waited for half of it
+		t.Errorf("%d of %d transactions were slow", slow, latencies.TotalCount())
+	}
+	if _, err := ask[stopResult](t.Context(), h, methodStop, stopParams{Session: "client"}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestLostAndLateDatagrams has a server that leaves some requests without a
+// response, and answers each of the others first with the response to the one
+// before, and only a while later with its own.
+func TestLostAndLateDatagrams(t *testing.T) {
+	const while = 5 * time.Millisecond
+	h := newHandlers(t)
+	conn, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		b := make([]byte, 2048)
+		for {
+			n, from, err := conn.ReadFromUDPAddrPort(b)
+			if err != nil {
+				return
+			}
+			if _, ok := parseHello(b[:n], testCookie); ok {
+				conn.WriteToUDPAddrPort(append(testCookie, welcome), from)
+				continue
+			}
+			number := binary.BigEndian.Uint64(b[8:])
+			if number%4 == 0 {
+				continue
+			}
+			binary.BigEndian.PutUint64(b[8:], number-1)
+			conn.WriteToUDPAddrPort(b[:n], from)
+			time.Sleep(while)
+			binary.BigEndian.PutUint64(b[8:], number)
+			conn.WriteToUDPAddrPort(b[:n], from)
+		}
+	}()
+	defer func() { conn.Close(); <-served }()
+	port := conn.LocalAddr().(*net.UDPAddr).Port
+	if _, err := ask[openResult](t.Context(), h, methodConnect, connectParams(record.UDPRR, record.Options{}, loopback4, port, 1)); err != nil {
+		t.Fatal(err)
+	}
+	r, err := ask[startResult](t.Context(), h, methodStart, startParams{Session: "client", Duration: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	left, err := ask[stopResult](t.Context(), h, methodStop, stopParams{Session: "client"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	latencies, err := mergeHistograms([]string{r.Latencies})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := left.Datagrams[0]
+	if d.Lost == 0 || d.Received != latencies.TotalCount() || d.Expected != d.Received+d.Lost {
+		t.Errorf("%+v and %d latencies", d, latencies.TotalCount())
+	}
+	if fastest := time.Duration(latencies.Min()); fastest < while-time.Millisecond {
+		t.Errorf("a late response was taken for the next, after %v", fastest)
+	}
+}

@@ -1,0 +1,72 @@
+package engine
+
+import (
+	"syscall"
+
+	"nettoll/record"
+)
+
+// defaultRate is far below what any network can do, so that the latency is that of
+// a path at rest.
+const defaultRate = 1000 // transactions a second
+
+// pacedRR is transactions that are due at equal intervals, whether or not the
+// network keeps up: an open loop. Each flow makes one at a time on one connection. A
+// request that becomes due while another waits for its response is sent right after
+// that, and its latency counts from when it was due, as in wrk2: who stalls, stalls
+// all that would have come meanwhile. Transactions count that end in the window, even
+// if they were due before: where requests come faster than they are answered, these
+// are all. A thread that sleeps until a request is due
+// wakes some microseconds later, which count as well.
+func pacedRR() traffic {
+	exchange := exchange()
+	exchange.client = newPacedRequester
+	return traffic{
+		name:    record.PacedRR,
+		meeting: overTCP(),
+		honours: []string{"streams", "window", "congestion", "request-size", "response-size", "rate"},
+		options: func(o *record.Options) error {
+			if o.Rate == 0 {
+				o.Rate = defaultRate
+			}
+			return rrOptions(o)
+		},
+		flows:     each(exchange),
+		exchanged: requestAndResponse,
+	}
+}
+
+func newPacedRequester(f *flow, o record.Options) (step, error) {
+	f.pace.every = 1e9 / float64(o.Rate)
+	if _, err := newRequester(f, o); err != nil {
+		return nil, err
+	}
+	return pacedStep, nil
+}
+
+// pacedStep sleeps until the next request is due, or does what requestStep does.
+// Requests are numbered by f.number.
+//
+//go:nosplit
+func pacedStep(f *flow) (int64, syscall.Errno) {
+	if f.sent > 0 {
+		n, errno := requestStep(f)
+		if n > 0 && f.begun < f.opens && f.now >= f.opens && f.now <= f.closes {
+			f.latencies.add(f.now - f.begun)
+		}
+		return n, errno
+	}
+	f.pace.begins = f.begins
+	due := f.pace.due(f.number)
+	if nanotime() < due {
+		errno := sleepTo(due)
+		f.now = nanotime()
+		return 0, errno
+	}
+	_, errno := requestStep(f)
+	if f.sent > 0 {
+		f.number++
+	}
+	f.begun = due
+	return 0, errno
+}

@@ -1,0 +1,181 @@
+package engine
+
+import (
+	"time"
+
+	"nettoll/record"
+)
+
+// datagrams is what one flow, or all together, made of the datagrams of the window.
+type datagrams struct {
+	Expected   int64   `json:"expected"` // sent, as their numbers say
+	Received   int64   `json:"received"` // each once
+	Lost       int64   `json:"lost"`     // on the way
+	Dropped    int64   `json:"dropped"`  // by the receiver's socket, which was full
+	Reordered  int64   `json:"reordered"`
+	Duplicates int64   `json:"duplicates"`
+	Jitter     float64 `json:"jitter_ns"`
+}
+
+func (d *datagrams) add(o datagrams) {
+	d.Expected += o.Expected
+	d.Received += o.Received
+	d.Lost += o.Lost
+	d.Dropped += o.Dropped
+	d.Reordered += o.Reordered
+	d.Duplicates += o.Duplicates
+	d.Jitter += o.Jitter
+}
+
+// metrics are the figures of so many flows together; of streams there are more.
+func (d datagrams) metrics(m map[string]record.Metric, flows int, streams bool, seconds float64) {
+	share := func(name string, part, whole int64) {
+		if whole > 0 {
+			m[name] = metric(name, float64(part)/float64(whole))
+		}
+	}
+	share(record.Loss, d.Lost, d.Expected)
+	if !streams {
+		return
+	}
+	share(record.ReceiverDrops, d.Dropped, d.Expected)
+	share(record.Reordering, d.Reordered, d.Received+d.Duplicates)
+	share(record.Duplicates, d.Duplicates, d.Received+d.Duplicates)
+	m[record.PacketRate] = metric(record.PacketRate, float64(d.Received)/seconds)
+	m[record.Jitter] = metric(record.Jitter, d.Jitter/float64(flows)/float64(time.Second))
+}
+
+// recent is how far back a datagram can be told from its duplicate. One that comes
+// later than so many others is taken for the first.
+const recent = 1 << 16
+
+// tally follows the numbers of one flow's datagrams, which count from 1.
+//
+// What was sent in the window is taken from the numbers that had been seen when it
+// opened and when it closed, low and high. What of these did not come, even after
+// the window, is missing. The kernel gives each datagram the number of those that
+// the socket had dropped before it, so that drops are known for the same numbers;
+// the rest was lost on the way.
+type tally struct {
+	seen    [recent / 64]uint64
+	highest int64
+	drops   uint32 // of the socket so far, as the latest datagram says
+	merged  bool   // drops counts batches of datagrams (UDP_GRO)
+
+	open, shut           bool
+	low, high            int64
+	dropsLow, dropsHigh  uint32
+	batches              int64 // read in the window
+	fresh, again, behind int64 // datagrams in the window
+	arrived              int64 // of the numbers low+1 to high, in the window or after it
+
+	transit        int64 // of the latest datagram, between two clocks: only differences count
+	timed          bool
+	jitter         float64 // ns, the running value of RFC 3550, section 6.4.1
+	jitters        float64 // its sum over the window
+	jittered       int64
+	asked, unheard int64 // transactions of udp_rr, and of these without response
+}
+
+// mark notes what had been seen when the window opened and closed. It is called
+// before what a read at now brought is counted.
+//
+//go:nosplit
+func (t *tally) mark(now, opens, closes int64) {
+	if !t.open && now >= opens {
+		t.open = true
+		t.low, t.dropsLow = t.highest, t.drops
+	}
+	if t.open && !t.shut && now >= closes {
+		t.shut = true
+		t.high, t.dropsHigh = t.highest, t.drops
+	}
+}
+
+// count takes in a datagram and reports whether it is the first of its number.
+//
+//go:nosplit
+func (t *tally) count(number int64) bool {
+	late := number <= t.highest
+	bit := uint64(1) << (number % 64)
+	word := &t.seen[number/64%int64(len(t.seen))]
+	again := late && t.highest-number < recent && *word&bit != 0
+	if !late {
+		t.forget(number)
+		t.highest = number
+	}
+	*word |= bit
+	if t.open && !again && number > t.low && (!t.shut || number <= t.high) {
+		t.arrived++
+	}
+	if t.open && !t.shut {
+		switch {
+		case again:
+			t.again++
+		case late:
+			t.behind++
+			t.fresh++
+		default:
+			t.fresh++
+		}
+	}
+	return !again
+}
+
+// forget makes room for the numbers after the highest up to number.
+//
+//go:nosplit
+func (t *tally) forget(number int64) {
+	if number-t.highest >= recent {
+		clear(t.seen[:])
+		return
+	}
+	for n := t.highest + 1; n <= number; n++ {
+		t.seen[n/64%int64(len(t.seen))] &^= 1 << (n % 64)
+	}
+}
+
+// time takes in when a datagram was sent and when it arrived, by the clocks of the
+// two ends.
+//
+//go:nosplit
+func (t *tally) time(sent, arrived int64) {
+	transit := arrived - sent
+	if t.timed {
+		d := transit - t.transit
+		t.jitter += (float64(max(d, -d)) - t.jitter) / 16
+		if t.open && !t.shut {
+			t.jitters += t.jitter
+			t.jittered++
+		}
+	}
+	t.transit, t.timed = transit, true
+}
+
+// figures are what the window held. There are none without a tally.
+func (t *tally) figures() *datagrams {
+	switch {
+	case t == nil:
+		return nil
+	case t.asked > 0:
+		return &datagrams{Expected: t.asked, Received: t.asked - t.unheard, Lost: t.unheard}
+	case !t.open:
+		return &datagrams{}
+	}
+	high, drops := t.high, t.dropsHigh-t.dropsLow
+	if !t.shut {
+		high, drops = t.highest, t.drops-t.dropsLow
+	}
+	d := &datagrams{Expected: high - t.low, Received: t.fresh, Reordered: t.behind, Duplicates: t.again}
+	missing := d.Expected - t.arrived
+	d.Dropped = int64(drops)
+	if t.merged && t.batches > 0 { // a batch that was dropped is taken to be as large as those that came
+		d.Dropped = d.Dropped * t.fresh / t.batches
+	}
+	d.Dropped = min(d.Dropped, missing)
+	d.Lost = missing - d.Dropped
+	if t.jittered > 0 {
+		d.Jitter = t.jitters / float64(t.jittered)
+	}
+	return d
+}

@@ -1,0 +1,221 @@
+package engine
+
+import (
+	"encoding/binary"
+	"math"
+	"net"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"nettoll/record"
+)
+
+func TestTally(t *testing.T) {
+	const opens, closes = 1000, 2000
+	type read struct { // numbers that were read at once
+		at      int64
+		numbers []int64
+		drops   uint32
+	}
+	for _, c := range []struct {
+		name  string
+		reads []read
+		want  datagrams
+	}{
+		{"all in order", []read{{900, []int64{1, 2}, 0}, {1000, []int64{3, 4}, 0}, {1999, []int64{5}, 0}, {2000, []int64{6}, 0}},
+			datagrams{Expected: 3, Received: 3}},
+		{"lost on the way", []read{{900, []int64{2}, 0}, {1500, []int64{4, 5, 9}, 0}, {2100, []int64{10}, 0}},
+			datagrams{Expected: 7, Received: 3, Lost: 4}},
+		{"lost before and after the window", []read{{900, []int64{5}, 0}, {1500, []int64{6}, 0}, {2100, []int64{20}, 0}},
+			datagrams{Expected: 1, Received: 1}},
+		{"socket full", []read{{900, []int64{1}, 3}, {1500, []int64{4, 9}, 7}, {2100, []int64{50}, 40}},
+			datagrams{Expected: 8, Received: 2, Lost: 2, Dropped: 4}},
+		{"more drops than are missing", []read{{1500, []int64{1, 3}, 5}},
+			datagrams{Expected: 3, Received: 2, Dropped: 1}},
+		{"reordered", []read{{1500, []int64{1, 3, 2, 5, 4}, 0}},
+			datagrams{Expected: 5, Received: 5, Reordered: 2}},
+		{"twice", []read{{1500, []int64{1, 2, 2, 3, 1}, 0}},
+			datagrams{Expected: 3, Received: 3, Duplicates: 2}},
+		{"of before the window, within it", []read{{900, []int64{1, 4}, 0}, {1500, []int64{2, 5, 6}, 0}},
+			datagrams{Expected: 2, Received: 3, Reordered: 1}},
+		{"of the window, after it", []read{{1500, []int64{1, 4}, 0}, {2500, []int64{3, 5}, 0}},
+			datagrams{Expected: 4, Received: 2, Lost: 1}},
+		{"further back than is remembered", []read{{1500, []int64{recent + 10, 9, 9}, 0}},
+			datagrams{Expected: recent + 10, Received: 3, Reordered: 2, Lost: recent + 7}},
+		{"numbers that use a place again", []read{{1500, []int64{7, recent + 7, recent + 7, 7 + 3*recent, 6 + 2*recent}, 0}},
+			datagrams{Expected: 7 + 3*recent, Received: 4, Duplicates: 1, Reordered: 1, Lost: 3 + 3*recent}},
+		{"nothing in the window", []read{{900, []int64{1}, 0}, {2500, []int64{2}, 0}}, datagrams{}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			tally := &tally{}
+			for _, r := range c.reads {
+				tally.mark(r.at, opens, closes)
+				for _, n := range r.numbers {
+					tally.count(n)
+				}
+				tally.drops = r.drops
+			}
+			if got := *tally.figures(); got != c.want {
+				t.Errorf("got  %+v\nwant %+v", got, c.want)
+			}
+		})
+	}
+}
+
+// TestJitter does the arithmetic of RFC 3550, section 6.4.1, step by step.
+func TestJitter(t *testing.T) {
+	tally := &tally{}
+	tally.mark(0, 0, math.MaxInt64)
+	for i, transit := range []int64{500, 516, 484, 484} { // differences of 16, 32 and 0
+		tally.count(int64(i + 1))
+		tally.time(int64(i)*1000, int64(i)*1000+transit)
+	}
+	first := 16.0 / 16
+	second := first + (32-first)/16
+	third := second - second/16
+	if got, want := tally.figures().Jitter, (first+second+third)/3; math.Abs(got-want) > 1e-9 {
+		t.Errorf("jitter %v, want %v", got, want)
+	}
+}
+
+// receiver is a flow that receives datagrams from a socket of the test.
+func receiver(t *testing.T, o record.Options, buffer int) (*flow, net.Conn) {
+	t.Helper()
+	to, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { to.Close() })
+	if buffer > 0 {
+		to.SetReadBuffer(buffer)
+	}
+	from, err := net.Dial("udp4", to.LocalAddr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { from.Close() })
+	file, err := to.File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { file.Close() })
+	f := &flow{session: &session{cookie: testCookie}, fd: int(file.Fd()), closes: math.MaxInt64}
+	if _, err := newBatch(f, o); err != nil {
+		t.Fatal(err)
+	}
+	// What is sent over loopback is there when the call returns. A step that waited
+	// would keep the collector waiting, which is not at rest here.
+	if err := unix.SetNonblock(f.fd, true); err != nil {
+		t.Fatal(err)
+	}
+	return f, from
+}
+
+func streamDatagram(number int64, size int) []byte {
+	b := make([]byte, size)
+	copy(b, testCookie[cookieSize/2:])
+	binary.BigEndian.PutUint64(b[8:], uint64(number))
+	return b
+}
+
+// TestFullSocketIsNotThePathsLoss sends more than the receiver's socket holds, and
+// leaves out some that could have been lost on the way.
+func TestFullSocketIsNotThePathsLoss(t *testing.T) {
+	f, from := receiver(t, record.Options{MessageSize: 1000}, 64<<10)
+	const sent, leftOut = 500, 50
+	for n := int64(1); n <= sent; n++ {
+		if n > sent-leftOut && n < sent {
+			continue
+		}
+		if n == sent { // comes when there is room again, and says what was dropped
+			for {
+				if _, errno := receiveBatch(f); errno == unix.EAGAIN {
+					break
+				} else if errno != 0 {
+					t.Fatal(errno)
+				}
+			}
+		}
+		if _, err := from.Write(streamDatagram(n, 1000)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, errno := receiveBatch(f); errno != 0 || got != 1000 {
+		t.Fatalf("last datagram: %d bytes, %v", got, errno)
+	}
+	d := f.tally.figures()
+	if d.Expected != sent || d.Lost != leftOut-1 || d.Dropped == 0 || d.Received+d.Lost+d.Dropped != sent {
+		t.Errorf("got %+v", d)
+	}
+}
+
+// TestTrainArrives sends datagrams in one system call, to be read at once.
+func TestTrainArrives(t *testing.T) {
+	f, from := receiver(t, record.Options{MessageSize: 100, GSO: true}, 0)
+	raw, err := from.(*net.UDPConn).SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw.Control(func(fd uintptr) { err = segment(int(fd), 100) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	var train []byte
+	for _, n := range []int64{1, 2, 4, 3} {
+		train = append(train, streamDatagram(n, 100)...)
+	}
+	train = train[:len(train)-50] // the last can be shorter
+	if _, err := from.Write(train); err != nil {
+		t.Fatal(err)
+	}
+	if got, errno := receiveBatch(f); errno != 0 || got != 350 {
+		t.Errorf("read %d bytes, %v; want 350", got, errno)
+	}
+	if got, want := *f.tally.figures(), (datagrams{Expected: 4, Received: 4, Reordered: 1}); got != want || f.tally.batches != 1 {
+		t.Errorf("got %+v in %d batches, want %+v in one", got, f.tally.batches, want)
+	}
+}
+
+func TestStrangeDatagramsAreNotCounted(t *testing.T) {
+	f, from := receiver(t, record.Options{MessageSize: 100}, 0)
+	negative := streamDatagram(-1, 100)
+	stranger := streamDatagram(5, 100)
+	stranger[0]++
+	for _, b := range [][]byte{negative, stranger, stranger[:10], {}, hello(testCookie, 0), streamDatagram(1, 100)} {
+		if _, err := from.Write(b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var sum int64
+	for {
+		n, errno := receiveBatch(f)
+		if errno == unix.EAGAIN {
+			break
+		}
+		sum += n
+	}
+	if got, want := *f.tally.figures(), (datagrams{Expected: 1, Received: 1}); got != want || sum != 100 {
+		t.Errorf("got %+v and %d bytes, want %+v and 100", got, sum, want)
+	}
+}
+
+func FuzzArrived(f *testing.F) {
+	f.Add(streamDatagram(1, 100), 100, []byte{})
+	f.Add(append(streamDatagram(1<<40, 24), streamDatagram(-9, 30)...), 24, make([]byte, 16))
+	f.Add(streamDatagram(math.MaxInt64, 24), -1, []byte{20, 0, 0, 0, 0, 0, 0, 0, 17, 0, 0, 0, 104, 0, 0, 0, 24, 0, 0, 0})
+	f.Fuzz(func(t *testing.T, data []byte, segment int, extra []byte) {
+		told := readControl(extra)
+		if told.segment <= 0 {
+			told.segment = max(segment, 1)
+		}
+		w := &flow{batch: &batch{key: binary.BigEndian.Uint64(testCookie[cookieSize/2:])}, tally: &tally{}}
+		w.tally.mark(0, 0, never)
+		if fresh := w.arrived(data, told); fresh < 0 || fresh > int64(len(data)) {
+			t.Fatalf("%d bytes of %d", fresh, len(data))
+		}
+		if d := w.tally.figures(); d.Received < 0 || d.Lost < 0 || d.Dropped < 0 || d.Received > d.Expected {
+			t.Fatalf("%+v", d)
+		}
+	})
+}

@@ -1,0 +1,112 @@
+package engine
+
+import (
+	"encoding/binary"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"nettoll/record"
+)
+
+// Requests and responses begin with the second half of the trial's cookie and the
+// number of the transaction, 8 bytes each.
+const exchangeHeader = 16
+
+// lossTimeout is how long a response may take. Then the transaction is lost, and the
+// next begins; a response that comes later is told by its number, and ignored.
+const lossTimeout = pollInterval
+
+// udpRR is one transaction after the other in datagrams, as netperf's UDP_RR, which
+// a lost datagram stops. Lost transactions are in the loss and not in the latencies.
+func udpRR() traffic {
+	return traffic{
+		name:    record.UDPRR,
+		meeting: overUDP(),
+		honours: []string{"streams", "window", "request-size", "response-size"},
+		options: func(o *record.Options) error {
+			if err := atLeast(&o.RequestSize, exchangeHeader, largestDatagram, exchangeHeader, "request size"); err != nil {
+				return err
+			}
+			return atLeast(&o.ResponseSize, exchangeHeader, largestDatagram, exchangeHeader, "response size")
+		},
+		flows:     each(kind{measured: client, counts: transactions, client: newAsker, server: newAnswerer}),
+		exchanged: requestAndResponse,
+	}
+}
+
+func newAsker(f *flow, o record.Options) (step, error) {
+	f.out, f.in = payload(o.RequestSize), make([]byte, o.ResponseSize)
+	copy(f.out, f.session.cookie[cookieSize/2:])
+	f.latencies, f.tally = newLatencies(), &tally{}
+	return askStep, nil
+}
+
+// askStep sends a request, or receives a datagram. A transaction is finished by its
+// response, or by lossTimeout. Transactions are numbered by f.number.
+//
+//go:nosplit
+func askStep(f *flow) (int64, syscall.Errno) {
+	if f.sent == 0 {
+		f.number++
+		binary.BigEndian.PutUint64(f.out[8:], uint64(f.number))
+		f.begun = nanotime()
+		var errno syscall.Errno
+		f.sent, errno = send(f.fd, f.out)
+		return 0, errno
+	}
+	n, errno := receive(f.fd, f.in, 0)
+	f.now = nanotime()
+	answered := errno == 0 && n >= exchangeHeader && sameHeader(f.in, f.out)
+	if !answered && errno != unix.EAGAIN && f.now-f.begun < int64(lossTimeout) {
+		if errno == hungUp { // a datagram without payload
+			errno = 0
+		}
+		return 0, errno
+	}
+	f.sent = 0
+	if f.begun >= f.opens && f.now <= f.closes {
+		f.tally.asked++
+		if answered {
+			f.latencies.add(f.now - f.begun)
+		} else {
+			f.tally.unheard++
+		}
+	}
+	if !answered {
+		return 0, 0
+	}
+	return 1, 0
+}
+
+//go:nosplit
+func sameHeader(a, b []byte) bool {
+	return binary.BigEndian.Uint64(a) == binary.BigEndian.Uint64(b) &&
+		binary.BigEndian.Uint64(a[8:]) == binary.BigEndian.Uint64(b[8:])
+}
+
+func newAnswerer(f *flow, o record.Options) (step, error) {
+	f.out, f.in = payload(o.ResponseSize), make([]byte, o.RequestSize)
+	copy(f.out, f.session.cookie[cookieSize/2:])
+	return answerStep, nil
+}
+
+// answerStep receives a request, or sends the response to it.
+//
+//go:nosplit
+func answerStep(f *flow) (int64, syscall.Errno) {
+	if f.got > 0 {
+		f.got = 0
+		_, errno := send(f.fd, f.out)
+		return 1, errno
+	}
+	n, errno := receive(f.fd, f.in, 0)
+	if errno == hungUp {
+		return 0, 0
+	}
+	if errno == 0 && n >= exchangeHeader && binary.BigEndian.Uint64(f.in) == binary.BigEndian.Uint64(f.out) {
+		copy(f.out[8:exchangeHeader], f.in[8:exchangeHeader])
+		f.got = n
+	}
+	return 0, errno
+}

@@ -1,0 +1,60 @@
+package engine
+
+import (
+	"errors"
+	"syscall"
+
+	"nettoll/record"
+)
+
+// latencyUnderLoad is the transactions of tcp_rr on one flow of each client, while
+// its other flows fill the same path with the streams of tcp_stream. During the
+// first half of the warm-up there are no streams: what the load adds to the latency
+// is the difference of the medians. During the second half the streams find their
+// speed.
+func latencyUnderLoad() traffic {
+	return traffic{
+		name:    record.LatencyUnderLoad,
+		meeting: overTCP(),
+		honours: []string{"streams", "message-size", "window", "congestion", "request-size", "response-size"},
+		options: func(o *record.Options) error {
+			return errors.Join(streamOptions(o), rrOptions(o))
+		},
+		flows: func(o record.Options) []kind {
+			probe, load := exchange(), upload()
+			probe.client = newProbe
+			load.late = true
+			return append([]kind{probe}, each(load)(o)...)
+		},
+		exchanged: requestAndResponse,
+	}
+}
+
+// anyLate reports whether a warm-up has two halves.
+func anyLate(kinds []kind) bool {
+	for _, k := range kinds {
+		if k.late {
+			return true
+		}
+	}
+	return false
+}
+
+func newProbe(f *flow, o record.Options) (step, error) {
+	f.unloaded = newLatencies()
+	if _, err := newRequester(f, o); err != nil {
+		return nil, err
+	}
+	return probeStep, nil
+}
+
+// probeStep is requestStep, which also keeps the latencies before the load.
+//
+//go:nosplit
+func probeStep(f *flow) (int64, syscall.Errno) {
+	n, errno := requestStep(f)
+	if n > 0 && f.now <= f.settles {
+		f.unloaded.add(f.now - f.begun)
+	}
+	return n, errno
+}
