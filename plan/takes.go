@@ -12,7 +12,7 @@ func Takes(workload, option string) bool {
 	var by []string
 	switch option {
 	case "message-size":
-		by = []string{record.TCPStream, record.TCPBidir, record.UDPStream}
+		by = []string{record.TCPStream, record.TCPBidir, record.UDPStream, record.LatencyUnderLoad}
 	case "zero-copy", "skip-rx-copy":
 		by = []string{record.TCPStream, record.TCPBidir}
 	case "request-size":
@@ -24,7 +24,7 @@ func Takes(workload, option string) bool {
 	case "rate":
 		by = []string{record.PacedRR}
 	case "reverse":
-		by = []string{record.TCPStream}
+		by = []string{record.TCPStream, record.UDPStream}
 	case "no-keep-alive":
 		by = []string{record.HTTP}
 	case "congestion":

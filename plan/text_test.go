@@ -263,14 +263,14 @@ func TestFlag(t *testing.T) {
 
 func TestTakes(t *testing.T) {
 	for option, want := range map[string]string{
-		"message-size":  "tcp_stream udp_stream tcp_bidir",
+		"message-size":  "tcp_stream udp_stream tcp_bidir latency_under_load",
 		"zero-copy":     "tcp_stream tcp_bidir",
 		"request-size":  "tcp_rr tcp_crr udp_rr paced_rr latency_under_load",
 		"response-size": "tcp_rr tcp_crr udp_rr paced_rr latency_under_load http",
 		"bandwidth":     "udp_stream",
 		"gso":           "udp_stream",
 		"rate":          "paced_rr",
-		"reverse":       "tcp_stream",
+		"reverse":       "tcp_stream udp_stream",
 		"no-keep-alive": "http",
 		"congestion":    "tcp_stream tcp_bidir tcp_rr tcp_crr paced_rr latency_under_load",
 		"window":        "tcp_stream tcp_bidir udp_stream tcp_rr tcp_crr udp_rr paced_rr latency_under_load",

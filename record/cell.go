@@ -65,6 +65,11 @@ type Options struct {
 	GSO          bool   `json:"gso,omitempty"`           // datagrams are handed over in batches (UDP_SEGMENT, UDP_GRO)
 }
 
+// Datagram is the payload of a datagram of udp_stream for which no message size is
+// given, in bytes: of every tool the same, so that they can be compared, and small
+// enough for tunnels not to fragment it.
+const Datagram = 1400
+
 // OffloadOff is a Cell's Offload without segmentation, receive merging and
 // checksums by devices.
 const OffloadOff = "off"

@@ -18,7 +18,6 @@ import (
 // number and when it was sent by the sender's clock, 8 bytes each.
 const (
 	streamHeader    = 24
-	defaultDatagram = 1400    // bytes, so that tunnels need not fragment
 	largestDatagram = 65507   // the most that UDP carries over IPv4
 	largestTrain    = 64      // datagrams: as many as the kernel segments at once
 	trainBytes      = 1 << 20 // of the buffers of a train without segmentation
@@ -34,7 +33,7 @@ func udpStream() traffic {
 		meeting: overUDP(),
 		honours: []string{"streams", "message-size", "window", "bandwidth", "reverse", "gso"},
 		options: func(o *record.Options) error {
-			return atLeast(&o.MessageSize, streamHeader, largestDatagram, defaultDatagram, "message size")
+			return atLeast(&o.MessageSize, streamHeader, largestDatagram, record.Datagram, "message size")
 		},
 		flows: func(o record.Options) []kind {
 			if o.Reverse {

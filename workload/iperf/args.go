@@ -1,6 +1,7 @@
 package iperf
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 
@@ -24,6 +25,7 @@ func commands(path string, job workload.Job, pair int) (server, client program.C
 	}
 	if job.Workload == record.UDPStream {
 		both = append(both, "-u")
+		o.MessageSize = cmp.Or(o.MessageSize, record.Datagram)
 	}
 	if o.MessageSize > 0 {
 		both = append(both, "-l", strconv.Itoa(o.MessageSize))

@@ -1,6 +1,7 @@
 package iperf3
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 
@@ -35,6 +36,7 @@ func commands(path string, job workload.Job, pair int) (server, client program.C
 	case record.TCPBidir:
 		args = append(args, "--bidir")
 	case record.UDPStream:
+		o.MessageSize = cmp.Or(o.MessageSize, record.Datagram)
 		args = append(args, "-u", "-b", strconv.Itoa(o.Bandwidth))
 		if !o.Reverse { // otherwise the client is the receiver
 			args = append(args, "--get-server-output")

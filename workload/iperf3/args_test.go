@@ -28,11 +28,11 @@ func TestCommands(t *testing.T) {
 		{"bidir", record.TCPBidir, record.Options{}, four, time.Second,
 			"-J -c 198.18.0.2 -p 20004 -t 2 -i 1 --connect-timeout 3000 -O 1 --bidir"},
 		{"udp as fast as it goes", record.UDPStream, record.Options{}, four, 0,
-			"-J -c 198.18.0.2 -p 20004 -t 2 -i 1 --connect-timeout 3000 -u -b 0 --get-server-output"},
+			"-J -c 198.18.0.2 -p 20004 -t 2 -i 1 --connect-timeout 3000 -u -b 0 --get-server-output -l 1400"},
 		{"udp paced", record.UDPStream, record.Options{Bandwidth: 5_000_000, MessageSize: 1000, Streams: 2}, four, 0,
 			"-J -c 198.18.0.2 -p 20004 -t 2 -i 1 --connect-timeout 3000 -u -b 5000000 --get-server-output -P 2 -l 1000"},
 		{"udp reverse", record.UDPStream, record.Options{Reverse: true}, four, 0,
-			"-J -c 198.18.0.2 -p 20004 -t 2 -i 1 --connect-timeout 3000 -u -b 0 -R"},
+			"-J -c 198.18.0.2 -p 20004 -t 2 -i 1 --connect-timeout 3000 -u -b 0 -l 1400 -R"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			job := workload.Job{
