@@ -93,7 +93,7 @@ func Primary(workload string) []string {
 	case TCPRR, UDPRR:
 		return []string{LatencyP50, TransactionRate, LatencyP99, CPUPerTransaction}
 	case PacedRR:
-		return []string{LatencyP50, LatencyP99, LatencyP999, CPUPerTransaction}
+		return []string{LatencyP50, LatencyP99, LatencyP999, LatencyMean, CPUPerTransaction}
 	case LatencyUnderLoad:
 		return []string{LatencyP50, LatencyAdded, LatencyP99, Throughput}
 	case TCPCRR, HTTP, Redis, Postgres:

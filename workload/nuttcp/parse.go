@@ -1,0 +1,207 @@
+package nuttcp
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"nettoll/workload"
+)
+
+// fields is the fields KEY=VALUE of a line or of an end.
+type fields map[string]string
+
+var (
+	saysEnd   = regexp.MustCompile(`^nuttcp-([tr]): (.*)$`) // of the transmitter or receiver
+	saysStart = regexp.MustCompile(`^v(\d\S*): socket$`)
+	// knownField is what nuttcp prints when asked for all. "stats" is the rest of its
+	// line, which is for people.
+	knownField = regexp.MustCompile(`^(buflen|nstream|port|mode|host|time_limit|connect|accept|mss|rtt_ms|` +
+		`(send|receive)_window_(size|avail)|rate_limit|rate_unit|rate_mode|pps_rate|reporting_interval|` +
+		`megabytes|real_sec|real_seconds|rate_KBps|rate_Mbps|cpu_seconds|KB_per_cpu_second|retrans|` +
+		`io_calls|msec_per_call|calls_per_sec|drop|pkt|data_loss|stats)$`)
+)
+
+// output is what one nuttcp printed of itself and of the other end.
+type output struct {
+	transmitter, receiver fields
+	reports               []fields // of the receiver, one a second
+}
+
+func read(text string) (output, error) {
+	o := output{transmitter: fields{}, receiver: fields{}}
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, " \r\n")
+		into, rest := fields{}, line
+		m := saysEnd.FindStringSubmatch(line)
+		switch {
+		case line == "":
+			continue
+		case m == nil:
+			o.reports = append(o.reports, into)
+		case saysStart.MatchString(m[2]):
+			continue
+		case m[1] == "t":
+			into, rest = o.transmitter, m[2]
+		default:
+			into, rest = o.receiver, m[2]
+		}
+		for _, f := range strings.Fields(rest) {
+			key, value, ok := strings.Cut(f, "=")
+			if !ok || !knownField.MatchString(key) {
+				return o, fmt.Errorf("nuttcp printed %.80q, which is unknown; version %s is known to work", line, known)
+			}
+			into[key] = value
+			if key == "stats" {
+				break
+			}
+		}
+	}
+	return o, nil
+}
+
+func (f fields) number(name string) (float64, error) {
+	v, ok := f[name]
+	if !ok {
+		return 0, fmt.Errorf("nuttcp did not print %s; version %s is known to work", name, known)
+	}
+	n, err := strconv.ParseFloat(v, 64)
+	if err != nil || math.IsNaN(n) || math.IsInf(n, 0) || n < 0 || n >= 1<<43 {
+		return 0, fmt.Errorf("nuttcp says %s=%.80s, which is no figure", name, v)
+	}
+	return n, nil
+}
+
+func (f fields) count(name string) (uint64, error) {
+	n, err := f.number(name)
+	if err == nil && n != math.Trunc(n) {
+		err = fmt.Errorf("nuttcp says %s=%.80s, which is no count", name, f[name])
+	}
+	return uint64(n), err
+}
+
+func (f fields) is(name, want string) error {
+	if v, ok := f[name]; !ok || v != want {
+		return fmt.Errorf("nuttcp says %s=%.80s, not %s; version %s is known to work", name, v, want, known)
+	}
+	return nil
+}
+
+// megabyte is nuttcp's, in bytes.
+const megabyte = 1 << 20
+
+// figures is what one nuttcp measured, in base units.
+type figures struct {
+	seconds        float64
+	bytes          uint64 // payload received in the window
+	all            uint64 // payload received in its life
+	packets, drops uint64 // datagrams in the window, those that are missing among them
+	retransmits    float64
+	roundTrip      float64 // when it connected, in seconds
+	mss            uint64
+}
+
+// parse reads the output of one nuttcp. The window begins after so many reports of
+// the receiver as the lead has seconds.
+func (t transfer) parse(text string, job workload.Job, lead, window int) (m figures, err error) {
+	o, err := read(text)
+	if err != nil {
+		return m, err
+	}
+	for name, want := range map[string]string{"mode": t.mode, "nstream": "1"} {
+		if err := o.receiver.is(name, want); err != nil {
+			return m, err
+		}
+	}
+	if n := t.sizeOf(job); n > 0 {
+		if err := o.transmitter.is("buflen", strconv.Itoa(n)); err != nil {
+			return m, err
+		}
+	}
+	if len(o.reports) < lead+window {
+		return m, fmt.Errorf("nuttcp reported %d seconds, %d are wanted", len(o.reports), lead+window)
+	}
+	for _, report := range o.reports[lead : lead+window] {
+		if err := t.add(&m, report, job); err != nil {
+			return m, err
+		}
+	}
+	whole, err := o.receiver.number("megabytes")
+	if err != nil {
+		return m, err
+	}
+	m.all = uint64(whole * megabyte)
+	if m.bytes == 0 || m.bytes > m.all+megabyte {
+		return m, fmt.Errorf("nuttcp received %d bytes in the window, and %d in all", m.bytes, m.all)
+	}
+	m.all = max(m.all, m.bytes) // which is rounded
+	if t.datagrams() {
+		return m, nil
+	}
+	return m, m.connection(o)
+}
+
+// add adds a report of the receiver. The rate has more digits than the time.
+func (t transfer) add(m *figures, report fields, job workload.Job) error {
+	seconds, err := report.number("real_sec")
+	if err != nil {
+		return err
+	}
+	size, err := report.number("megabytes")
+	if err != nil {
+		return err
+	}
+	rate, err := report.number("rate_Mbps")
+	if err != nil {
+		return err
+	}
+	bits := size * megabyte * 8
+	if math.Abs(bits-rate*1e6*seconds) > 0.05*bits+1e4 {
+		return fmt.Errorf("nuttcp says %v Mbit/s, but received %v MiB in %v s", rate, size, seconds)
+	}
+	if rate > 0 {
+		seconds = bits / rate / 1e6
+	}
+	m.seconds += seconds
+	if !t.datagrams() {
+		m.bytes += uint64(size * megabyte)
+		return nil
+	}
+	packets, err := report.count("pkt")
+	if err != nil {
+		return err
+	}
+	drops, err := report.count("drop")
+	if err != nil {
+		return err
+	}
+	if drops > packets {
+		return fmt.Errorf("nuttcp says that %d of %d datagrams are missing", drops, packets)
+	}
+	m.packets += packets
+	m.drops += drops
+	m.bytes += (packets - drops) * uint64(t.sizeOf(job))
+	return nil
+}
+
+// connection reads what is told of the TCP connection: the round trip time by the
+// end that connects, the rest by the one that transmits.
+func (m *figures) connection(o output) (err error) {
+	if m.retransmits, err = o.transmitter.number("retrans"); err != nil {
+		return err
+	}
+	if m.mss, err = o.transmitter.count("mss"); err != nil {
+		return err
+	}
+	connects := o.transmitter
+	if _, ok := connects["connect"]; !ok {
+		connects = o.receiver
+	}
+	if m.roundTrip, err = connects.number("rtt_ms"); err != nil {
+		return err
+	}
+	m.roundTrip /= 1e3
+	return nil
+}
