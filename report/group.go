@@ -133,7 +133,8 @@ func (g group) shows(scenario int, metric string) bool {
 	if !slices.Contains(primary, metric) {
 		return false
 	}
-	if metric == record.TransactionRate && primary[0] != metric && g.has(scenario, record.LatencyP50) {
+	second := metric == record.TransactionRate && primary[0] != metric || metric == record.LatencyMean
+	if second && g.has(scenario, record.LatencyP50) {
 		return false
 	}
 	if g.has(scenario, metric) {
