@@ -52,14 +52,20 @@ type Row struct {
 	Warnings               []Warning
 }
 
-// Figure finds a metric in the row.
+// Figure finds a metric in the row. The throughput of a single client is that for
+// each client too.
 func (r Row) Figure(metric string) (Figure, bool) {
 	for _, f := range r.Figures {
 		if f.Kind.Name == metric {
 			return f, true
 		}
 	}
-	return Figure{}, false
+	if metric != record.ThroughputPerClient || r.Cell.Pairs() != 1 {
+		return Figure{}, false
+	}
+	f, ok := r.Figure(record.Throughput)
+	f.Kind, _ = record.KindOf(metric)
+	return f, ok
 }
 
 // Primary is the figure that the row is ranked by: of the metrics that answer for
