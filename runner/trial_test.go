@@ -59,7 +59,8 @@ func TestTrialFailsWithOneLineThatSaysWhy(t *testing.T) {
 		}},
 		{"no tool", "no tool iperf9", func(b *bench, _ *way) { b.Cells[0].Tool = "iperf9" }},
 		{"no path", "prove path: the network names no hop", func(_ *bench, f *way) { f.pathless = true }},
-		{"impossible underlay", `"fast" is not part of a shape`, func(b *bench, _ *way) { b.Cells[0].Underlay = "fast" }},
+		{"impossible underlay", `"fast" is not part of a shape`, func(b *bench, _ *way) { b.Cells[0].Underlay = "fast,slow" }},
+		{"underlay without a shape", "underlay fast has no shape; write its rate, as in fast:rate=1gbit", func(b *bench, _ *way) { b.Cells[0].Underlay = "fast" }},
 		{"daemon has died", "CPU time of process 4194303", func(_ *bench, f *way) { f.daemons = []platform.Process{ghost{}} }},
 	} {
 		t.Run(c.name, func(t *testing.T) {

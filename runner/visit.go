@@ -61,6 +61,9 @@ func (r *Runner) build(ctx context.Context, v plan.Visit) (n technique.Network, 
 		return nil, topo, fmt.Errorf("no technique %s", v.Network)
 	}
 	shape, err := plan.ParseUnderlay(v.Underlay)
+	if err == nil && shape.Instance != "" && shape.Rate == 0 && shape.Delay == 0 {
+		err = fmt.Errorf("underlay %s has no shape; write its rate, as in %s:rate=1gbit", v.Underlay, v.Underlay)
+	}
 	if err != nil {
 		return nil, topo, err
 	}
