@@ -62,14 +62,17 @@ func (t *trial) align(ctx context.Context) error {
 	})
 }
 
-// leastLead is how long before the traffic begins the agents are told so. Where one
-// was slow to say what time it is, it is more.
-const leastLead = 20 * time.Millisecond
+// How long before the window opens the agents are told so at least, and how long
+// before the traffic begins. Where one was slow to say what time it is, it is more.
+const (
+	leastNotice = 20 * time.Millisecond
+	leastLead   = 2 * time.Millisecond
+)
 
 func (t *trial) lead() time.Duration {
-	lead := leastLead
+	slowest := int64(0)
 	for _, p := range t.parties() {
-		lead = max(lead, leastLead+4*time.Duration(p.clock.slowest))
+		slowest = max(slowest, p.clock.slowest)
 	}
-	return lead
+	return max(leastLead, leastNotice-t.job.Warmup) + 4*time.Duration(slowest)
 }

@@ -168,7 +168,7 @@ func tryInOneProcess(t *testing.T, h handlers, workload string, o record.Options
 // startBoth starts the two halves and returns what their windows held.
 func startBoth(t *testing.T, h handlers) map[string]startResult {
 	t.Helper()
-	ctx, begins := t.Context(), nanotime()+int64(leastLead)
+	ctx, begins := t.Context(), nanotime()+int64(leastNotice)
 	type outcome struct {
 		result startResult
 		err    error
