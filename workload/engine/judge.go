@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"nettoll/record"
+	"nettoll/workload"
 )
 
 // turn is how long a thread may keep those waiting that share its CPU: some slices
@@ -15,7 +16,8 @@ const turn = 10 * time.Millisecond
 // judge looks for flows that received nothing in the window. Something is wrong with
 // such a flow, and the error names it. But where so many flows share a CPU that some
 // do not have their turn within the window, it is a flow with a share of nothing,
-// and a warning, as long as others have received something.
+// and a warning, as long as others have received something; likewise a few among many
+// that share a path.
 func (t *trial) judge() ([]record.Warning, error) {
 	var silent []error
 	heard := map[unit]int{}
@@ -36,14 +38,17 @@ func (t *trial) judge() ([]record.Warning, error) {
 		return nil, nil
 	}
 	for _, n := range heard {
-		if n == 0 || !t.starves() {
+		if n == 0 {
 			return nil, silent[0]
 		}
 	}
-	return []record.Warning{{
-		Code: WarnStarved,
-		Text: fmt.Sprintf("%d of %d flows received nothing in the window: they share CPUs with too many (a longer window would help)", len(silent), len(t.flows)),
-	}}, nil
+	switch {
+	case t.starves():
+		return []record.Warning{workload.Starved(len(silent), len(t.flows), "they share CPUs with too many")}, nil
+	case workload.Crowded(len(silent), len(t.flows), t.job.Duration):
+		return []record.Warning{workload.Starved(len(silent), len(t.flows), "they share the path with many")}, nil
+	}
+	return nil, silent[0]
 }
 
 // starves reports whether a flow can wait for a CPU for as long as the window lasts.

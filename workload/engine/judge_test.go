@@ -20,11 +20,11 @@ func TestJudge(t *testing.T) {
 	}{
 		{"all received", record.TCPStream, 2, time.Second, func(int) bool { return false }, ""},
 		{"one did not", record.TCPStream, 2, time.Second, func(i int) bool { return i == 1 }, "server s: flow 1 of client c received nothing in the window"},
-		{"one of many", record.TCPStream, 256, time.Second, func(i int) bool { return i == 255 }, WarnStarved},
+		{"one of many", record.TCPStream, 256, time.Second, func(i int) bool { return i == 255 }, workload.WarnStarved},
 		{"one of many that had the time", record.TCPStream, 256, time.Minute, func(i int) bool { return i == 7 }, "server s: flow 7 of client c received nothing in the window"},
 		{"all of many", record.TCPStream, 256, time.Second, func(int) bool { return true }, "server s: flow 0 of client c received nothing in the window"},
 		{"the only probe", record.LatencyUnderLoad, 256, time.Second, func(i int) bool { return i == 0 }, "client c: flow 0 of client c received nothing in the window"},
-		{"some of the load", record.LatencyUnderLoad, 256, time.Second, func(i int) bool { return i > 200 }, WarnStarved},
+		{"some of the load", record.LatencyUnderLoad, 256, time.Second, func(i int) bool { return i > 200 }, workload.WarnStarved},
 	} {
 		tr, err := plan(workload.Job{
 			Workload: c.workload, Options: record.Options{Streams: c.streams}, Warmup: time.Second, Duration: c.window,

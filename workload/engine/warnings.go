@@ -12,7 +12,6 @@ const (
 	WarnStrangers = "strangers"
 	WarnWindow    = "window-limited"
 	WarnCold      = "cold-flows"
-	WarnStarved   = "starved-flows"
 	WarnPace      = "pace-missed"
 )
 

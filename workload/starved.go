@@ -1,0 +1,35 @@
+package workload
+
+import (
+	"fmt"
+	"time"
+
+	"nettoll/record"
+)
+
+// WarnStarved is the code of the warning that flows received nothing in the window.
+const WarnStarved = "starved-flows"
+
+// Many flows on one link can leave a few of them without a segment for a window: each
+// retransmission that times out waits twice as long as the one before, from 200 ms
+// (Linux's TCP_RTO_MIN), so that a flow which lost three in a row is silent for more
+// than a second.
+const (
+	crowd       = 16  // flows
+	crowdSilent = 0.1 // of them
+	crowdWindow = 5000 * time.Millisecond
+)
+
+// Crowded says whether so few silent ones among so many flows can be explained by their
+// number, in a window of that length.
+func Crowded(silent, flows int, window time.Duration) bool {
+	return flows >= crowd && float64(silent) <= crowdSilent*float64(flows) && window <= crowdWindow
+}
+
+// Starved is the warning that goes with them.
+func Starved(silent, flows int, because string) record.Warning {
+	return record.Warning{
+		Code: WarnStarved,
+		Text: fmt.Sprintf("%d of %d flows received nothing in the window: %s (a longer window would help)", silent, flows, because),
+	}
+}
