@@ -1,4 +1,6 @@
-package lab
+// Package process starts programs of this machine as a platform's processes, in
+// any network namespace that a path leads to.
+package process
 
 import (
 	"context"
@@ -9,7 +11,6 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -19,26 +20,16 @@ import (
 	"nettoll/platform"
 )
 
-// endpoint is a namespace in which processes run.
-type endpoint struct {
-	name string
-	ns   *netns.NS
-}
-
-// Name implements platform.Endpoint.
-func (e *endpoint) Name() string { return e.name }
-
-// NetNS implements platform.NetNSer.
-func (e *endpoint) NetNS() string { return e.ns.Path() }
-
-// Start implements platform.Endpoint. The process ends with the lab at the latest.
-func (e *endpoint) Start(ctx context.Context, c platform.Command) (platform.Process, error) {
+// Start runs a command in the network namespace at ns, or in that of this process
+// where ns is empty; name is the endpoint's, for errors. The command has env and
+// what the command brings besides.
+func Start(ctx context.Context, name, ns string, env []string, c platform.Command) (platform.Process, error) {
 	path := c.Path
 	if path == platform.Self {
 		path = "/proc/self/exe"
 	}
 	p := &process{cmd: exec.Command(path, c.Args...), done: make(chan struct{})}
-	p.cmd.Env = append(environ(), c.Env...)
+	p.cmd.Env = slices.Concat(env, c.Env)
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = c.Stdin, c.Stdout, c.Stderr
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if c.Foreground {
@@ -54,30 +45,22 @@ func (e *endpoint) Start(ctx context.Context, c platform.Command) (platform.Proc
 		err = p.pipeStdout()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: start %s: %w", e.name, c.Path, err)
+		return nil, fmt.Errorf("%s: start %s: %w", name, c.Path, err)
 	}
 	if c.Stderr == nil {
 		p.cmd.Stderr = &p.stderr
 	}
 	err = ctx.Err()
 	if err == nil {
-		err = netns.Do(e.NetNS(), p.cmd.Start)
+		err = netns.Do(ns, p.cmd.Start)
 	}
 	p.closeWriteEnd()
 	if err != nil {
 		p.closePipes()
-		return nil, fmt.Errorf("%s: start %s: %w", e.name, c.Path, err)
+		return nil, fmt.Errorf("%s: start %s: %w", name, c.Path, err)
 	}
 	go p.wait()
 	return p, nil
-}
-
-// environ is the environment without the mark of the process inside, so that
-// nettoll can be run within a lab's shell.
-func environ() []string {
-	return slices.DeleteFunc(os.Environ(), func(kv string) bool {
-		return strings.HasPrefix(kv, insideEnv+"=")
-	})
 }
 
 // process is a running command.
@@ -86,7 +69,7 @@ type process struct {
 	stdin  io.WriteCloser
 	stdout *os.File // read end; unlike exec.StdoutPipe it outlives Wait, so that nothing unread is lost
 	write  *os.File
-	stderr tail
+	stderr Tail
 	done   chan struct{}
 	err    error
 }
@@ -161,28 +144,4 @@ func (p *process) Kill() error {
 	_ = unix.Kill(-p.PID(), unix.SIGKILL) // its process group; fails where nobody is left in it
 	<-p.done
 	return err
-}
-
-// tail keeps the end of what is written to it.
-type tail struct {
-	mu sync.Mutex
-	b  []byte
-}
-
-const tailSize = 2 << 10 // bytes
-
-func (t *tail) Write(b []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.b = append(t.b, b...)
-	if extra := len(t.b) - tailSize; extra > 0 {
-		t.b = append(t.b[:0], t.b[extra:]...)
-	}
-	return len(b), nil
-}
-
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return strings.TrimSpace(string(t.b))
 }

@@ -1,0 +1,37 @@
+package lab
+
+import (
+	"context"
+	"os"
+	"slices"
+	"strings"
+
+	"nettoll/internal/netns"
+	"nettoll/internal/process"
+	"nettoll/platform"
+)
+
+// endpoint is a namespace in which processes run.
+type endpoint struct {
+	name string
+	ns   *netns.NS
+}
+
+// Name implements platform.Endpoint.
+func (e *endpoint) Name() string { return e.name }
+
+// NetNS implements platform.NetNSer.
+func (e *endpoint) NetNS() string { return e.ns.Path() }
+
+// Start implements platform.Endpoint. The process ends with the lab at the latest.
+func (e *endpoint) Start(ctx context.Context, c platform.Command) (platform.Process, error) {
+	return process.Start(ctx, e.name, e.NetNS(), environ(), c)
+}
+
+// environ is the environment without the mark of the process inside, so that
+// nettoll can be run within a lab's shell.
+func environ() []string {
+	return slices.DeleteFunc(os.Environ(), func(kv string) bool {
+		return strings.HasPrefix(kv, insideEnv+"=")
+	})
+}
