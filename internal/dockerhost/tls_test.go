@@ -1,0 +1,136 @@
+package dockerhost
+
+import (
+	"crypto/tls"
+	"io"
+	"log"
+	"net/http/httptest"
+	"testing"
+	"time"
+)
+
+// serveTLS answers pings over TLS.
+func serveTLS(t *testing.T, config *tls.Config) string {
+	t.Helper()
+	loopback(t)
+	s := httptest.NewUnstartedServer(engineOf("1.41"))
+	s.Config.ErrorLog = log.New(io.Discard, "", 0) // handshakes fail here on purpose
+	s.TLS = config
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	return "tcp://" + s.Listener.Addr().String()
+}
+
+func TestTLS(t *testing.T) {
+	a, other := newAuthority(t, "ours"), newAuthority(t, "theirs")
+	later, earlier := time.Now().Add(time.Hour), time.Now().Add(-time.Hour)
+	good := a.issue(t, "127.0.0.1", later)
+	engine := func(p pair) *tls.Config { return &tls.Config{Certificates: []tls.Certificate{p.load(t)}} }
+	wanting := func(version uint16) *tls.Config {
+		c := engine(good)
+		c.ClientAuth, c.ClientCAs, c.MaxVersion = tls.RequireAndVerifyClientCert, a.pool(), version
+		return c
+	}
+	mine, foreign := a.issue(t, "me", later), other.issue(t, "me", later)
+	for _, c := range []struct {
+		what           string
+		engine         *tls.Config
+		ca             string
+		mine           pair
+		reason, remedy string // empty: it works
+	}{
+		{"right", engine(good), a.pem, pair{}, "", ""},
+		{"right, both", wanting(tls.VersionTLS13), a.pem, mine, "", ""},
+		{"right, both, TLS 1.2", wanting(tls.VersionTLS12), a.pem, mine, "", ""},
+		{"unknown authority", engine(good), other.pem, pair{}, "an authority that is not known here", "DOCKER_CERT_PATH=FOLDER"},
+		{"another name", engine(a.issue(t, "docker.example", later)), a.pem, pair{}, "its certificate is for another name", "as its certificate does"},
+		{"expired", engine(a.issue(t, "127.0.0.1", earlier)), a.pem, pair{}, "it is another time here", "renew it, or set the clock"},
+		{"no client certificate", wanting(tls.VersionTLS13), a.pem, pair{}, "a client certificate", "cert.pem and key.pem"},
+		{"no client certificate, TLS 1.2", wanting(tls.VersionTLS12), a.pem, pair{}, "a client certificate", "cert.pem and key.pem"},
+		{"foreign client certificate", wanting(tls.VersionTLS12), a.pem, foreign, "does not accept the client certificate", "DOCKER_CERT_PATH"},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			clean(t)
+			t.Setenv("DOCKER_TLS_VERIFY", "1")
+			t.Setenv("DOCKER_CERT_PATH", c.mine.store(t, c.ca))
+			target, err := Resolve(serveTLS(t, c.engine))
+			if err != nil {
+				t.Fatal(err)
+			}
+			e, err := Connect(t.Context(), target)
+			if c.reason != "" {
+				unreachable(t, err, c.reason, c.remedy)
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			e.Close()
+		})
+	}
+}
+
+// TestUncheckedTLS: DOCKER_TLS speaks TLS to whoever answers.
+func TestUncheckedTLS(t *testing.T) {
+	clean(t)
+	a, other := newAuthority(t, "ours"), newAuthority(t, "theirs")
+	p := a.issue(t, "docker.example", time.Now().Add(time.Hour))
+	t.Setenv("DOCKER_TLS", "1")
+	t.Setenv("DOCKER_CERT_PATH", pair{}.store(t, other.pem))
+	target, err := Resolve(serveTLS(t, &tls.Config{Certificates: []tls.Certificate{p.load(t)}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := Connect(t.Context(), target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Close()
+}
+
+func TestTLSOnOneSide(t *testing.T) {
+	f := clean(t)
+	a := newAuthority(t, "ours")
+	p := a.issue(t, "127.0.0.1", time.Now().Add(time.Hour))
+	encrypted := serveTLS(t, &tls.Config{Certificates: []tls.Certificate{p.load(t)}})
+	_, err := Connect(t.Context(), Target{Host: encrypted, Source: flag})
+	unreachable(t, err, "it speaks TLS", "DOCKER_TLS_VERIFY=1")
+	addContext(t, f, "prod", encrypted, nil)
+	target, err := Resolve("prod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Connect(t.Context(), target)
+	unreachable(t, err, "it speaks TLS", "docker context update prod --docker host="+encrypted+",ca=FILE")
+
+	t.Setenv("DOCKER_TLS_VERIFY", "1")
+	t.Setenv("DOCKER_CERT_PATH", pair{}.store(t, a.pem))
+	plain := serve(t, engineOf("1.41"))
+	target, err = Resolve(plain.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Connect(t.Context(), target)
+	unreachable(t, err, "it does not speak TLS", "unset DOCKER_TLS_VERIFY")
+}
+
+func TestBrokenCertificates(t *testing.T) {
+	clean(t)
+	t.Setenv("DOCKER_TLS_VERIFY", "1")
+	for _, c := range []struct {
+		p      pair
+		ca     string
+		reason string
+	}{
+		{pair{}, "no certificate", "ca.pem seems invalid"},
+		{pair{"x", "y"}, newAuthority(t, "any").pem, "no valid private key"},
+	} {
+		t.Setenv("DOCKER_CERT_PATH", c.p.store(t, c.ca))
+		target, err := Resolve("tcp://127.0.0.1:2376")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = Connect(t.Context(), target)
+		unreachable(t, err, c.reason, "DOCKER_CERT_PATH")
+	}
+}
