@@ -1,0 +1,85 @@
+package rootfs
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime/debug"
+	"testing"
+)
+
+// built is the build info of a program with such settings.
+func built(version, sum string, settings ...string) *debug.BuildInfo {
+	info := &debug.BuildInfo{Main: debug.Module{Path: "nettoll", Version: version, Sum: sum}}
+	for i := 0; i < len(settings); i += 2 {
+		info.Settings = append(info.Settings, debug.BuildSetting{Key: settings[i], Value: settings[i+1]})
+	}
+	return info
+}
+
+func TestSameSource(t *testing.T) {
+	clean := func(revision string) *debug.BuildInfo {
+		return built("(devel)", "", "vcs.revision", revision, "vcs.modified", "false")
+	}
+	modified := built("(devel)", "", "vcs.revision", "a", "vcs.modified", "true")
+	tagged := func(tag string) *debug.BuildInfo {
+		return built("(devel)", "", "-tags", "other,source_"+tag, "vcs.revision", "a", "vcs.modified", "true")
+	}
+	for what, c := range map[string]struct {
+		a, b *debug.BuildInfo
+		want bool
+	}{
+		"one commit":           {clean("a"), clean("a"), true},
+		"two commits":          {clean("a"), clean("b"), false},
+		"modified":             {modified, modified, false},
+		"modified since":       {clean("a"), modified, false},
+		"one hash":             {tagged("x"), tagged("x"), true},
+		"two hashes":           {tagged("x"), tagged("y"), false},
+		"a hash and a commit":  {tagged("x"), clean("a"), false},
+		"one release":          {built("v1.2.3", "h1:x="), built("v1.2.3", "h1:x="), true},
+		"two releases":         {built("v1.2.3", "h1:x="), built("v1.2.4", "h1:y="), false},
+		"nothing is known":     {built("(devel)", ""), built("(devel)", ""), false},
+		"a folder of a module": {built("v1.2.3", ""), built("v1.2.3", ""), false},
+	} {
+		if got := sameSource(c.a, c.b); got != c.want {
+			t.Errorf("%s: %v", what, got)
+		}
+	}
+}
+
+// TestBeside builds a program as make does, and takes it for the agent of its equal.
+func TestBeside(t *testing.T) {
+	dir := t.TempDir()
+	program := filepath.Join(dir, "nettoll")
+	info := func(tag string) *debug.BuildInfo { return built("(devel)", "", "-tags", tag) }
+	if file, ok := beside(program, info("source_1")); ok {
+		t.Errorf("there is no agent, and it is %s", file)
+	}
+	for name, text := range map[string]string{"go.mod": "module x\n", "main.go": "package main\n\nfunc main() {}\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-tags", "source_1", "-o", agentName)
+	build.Dir = dir
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if file, ok := beside(program, info("source_1")); !ok || file != filepath.Join(dir, agentName) {
+		t.Errorf("the agent is %s, %v", file, ok)
+	}
+	if file, ok := beside(program, info("source_2")); ok {
+		t.Errorf("of another source, %s is taken", file)
+	}
+}
+
+// TestAgent is the test program itself, which has no agent beside it.
+func TestAgent(t *testing.T) {
+	p, err := Agent()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Path != AgentPath || !same(p.File, selfFile) || p.File == selfFile {
+		t.Errorf("%+v", p)
+	}
+}

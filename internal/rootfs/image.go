@@ -1,0 +1,117 @@
+package rootfs
+
+import (
+	"archive/tar"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+	"time"
+)
+
+// Program is a program of this machine that an image is to have.
+type Program struct {
+	File string // on this machine; symbolic links are followed
+	Path string // in the image, absolute
+}
+
+// Tool is a program as tools look it up: by its name, in /usr/bin.
+func Tool(name, file string) Program { return Program{File: file, Path: "/usr/bin/" + name} }
+
+// Image is a root filesystem.
+type Image struct {
+	tree  tree
+	names []string
+	id    string
+}
+
+// New reads the programs and finds their libraries. It keeps no file open and no
+// content in memory. The error says in one line which program cannot be in an image,
+// and why: it is missing, a script, for another architecture, or lacks a library.
+func New(programs ...Program) (*Image, error) {
+	b, err := newBuilder()
+	if err != nil {
+		return nil, fmt.Errorf("rootfs: %w", err)
+	}
+	for _, p := range programs {
+		if err := b.program(p); err != nil {
+			return nil, fmt.Errorf("rootfs: %w", err)
+		}
+	}
+	if err := b.base(); err != nil {
+		return nil, fmt.Errorf("rootfs: %w", err)
+	}
+	m := &Image{tree: b.tree, names: b.tree.names()}
+	h := sha256.New()
+	for _, name := range m.names {
+		e := m.tree[name]
+		fmt.Fprintf(h, "%q %v", name, e.mode)
+		if e.content != nil {
+			fmt.Fprintf(h, " %d %x", e.size, e.sum)
+		}
+		fmt.Fprintln(h)
+	}
+	m.id = hex.EncodeToString(h.Sum(nil))[:idLength]
+	return m, nil
+}
+
+// idLength is how many hexadecimal digits an ID has: two images of one machine will
+// not have the same one by chance.
+const idLength = 16
+
+// ID is a hash of names, modes and contents in 16 hexadecimal digits: images with the
+// same ID are the same.
+func (m *Image) ID() string { return m.id }
+
+// WriteTo writes the image as a tar stream and gives its length in bytes. It fails
+// when a file is no longer what it was when the ID was made.
+func (m *Image) WriteTo(w io.Writer) (int64, error) {
+	n := &counter{w: w}
+	t := tar.NewWriter(n)
+	for _, name := range m.names {
+		if err := m.write(t, name); err != nil {
+			return n.bytes, fmt.Errorf("rootfs: write %s: %w", name, err)
+		}
+	}
+	if err := t.Close(); err != nil {
+		return n.bytes, fmt.Errorf("rootfs: write the end of the image: %w", err)
+	}
+	return n.bytes, nil
+}
+
+func (m *Image) write(t *tar.Writer, name string) error {
+	e := m.tree[name]
+	h := &tar.Header{
+		Typeflag: tar.TypeReg,
+		Name:     strings.TrimPrefix(name, "/"),
+		Mode:     int64(e.mode.Perm()),
+		ModTime:  time.Unix(0, 0),
+	}
+	if e.mode&fs.ModeSticky != 0 {
+		h.Mode |= 0o1000
+	}
+	if e.mode.IsDir() {
+		h.Typeflag = tar.TypeDir
+		h.Name += "/"
+		return t.WriteHeader(h)
+	}
+	h.Size = e.size
+	if err := t.WriteHeader(h); err != nil {
+		return err
+	}
+	return e.writeTo(t)
+}
+
+// counter counts what is written.
+type counter struct {
+	w     io.Writer
+	bytes int64
+}
+
+func (c *counter) Write(b []byte) (int, error) {
+	n, err := c.w.Write(b)
+	c.bytes += int64(n)
+	return n, err
+}
