@@ -34,17 +34,17 @@ func doubts(row Row, c, base series, r *record.Run, end string) []Warning {
 		case len(basePoints) == 0:
 			out = append(out, warnNoNative(c.cell))
 		case missing > 0:
-			out = append(out, warnUnpaired(missing, len(points)))
+			out = append(out, warnUnpaired(c.cell, missing, len(points)))
 		}
 		if d := differences(c, base); len(d) > 0 {
-			out = append(out, warnDiffers(d))
+			out = append(out, warnDiffers(c.cell, d))
 		}
 	}
 	out = append(out, carried(c)...)
 	if s := stolen(ok, len(r.Machine.CPUs)); s > stealLimit {
 		out = append(out, warnSteal(s))
 	}
-	out = append(out, unsteady(row.Native, k, points)...)
+	out = append(out, unsteady(row, k, points)...)
 	if names := unknown(ok); len(names) > 0 {
 		out = append(out, warnUnknownMetric(names))
 	}
@@ -99,16 +99,16 @@ func carried(c series) []Warning {
 }
 
 // unsteady looks at how a metric behaves over the rounds.
-func unsteady(native bool, k record.Kind, points []Point) []Warning {
+func unsteady(row Row, k record.Kind, points []Point) []Warning {
 	var out []Warning
-	if native && len(points) >= 4 {
+	if row.Native && len(points) >= 4 {
 		if p := trendP(points); p < driftLevel {
 			if change := trendChange(points); change > driftLimit || change < -driftLimit {
-				out = append(out, warnDrift(k, change, p))
+				out = append(out, warnDrift(row.Cell, k, change, p))
 			}
 		}
 		if cv := variation(values(points)); cv > noisyLimit {
-			out = append(out, warnNoisy(k, cv))
+			out = append(out, warnNoisy(row.Cell, k, cv))
 		}
 	}
 	if far := outliers(points, outlierLimit); len(far) > 0 {

@@ -96,6 +96,9 @@ func (m match) figure(network string, k record.Kind) (row Row, f Figure, ok bool
 	if i < 0 {
 		i = named(func(name string) bool { return strings.HasSuffix(name, ":"+network) })
 	}
+	if i < 0 && reference.Real(network) != "" {
+		i = named(func(name string) bool { return strings.HasSuffix(name, ":"+reference.Real(network)) })
+	}
 	if i < 0 {
 		return Row{}, Figure{}, false
 	}

@@ -61,6 +61,9 @@ func TestReplicateItself(t *testing.T) {
 				if rt.Table.Unit == "percent of the machine" || c.Ratio == nil {
 					continue
 				}
+				if name == reference.ICC2014 && rt.Table.Baseline == "pipework" && c.Published.Processes == 1 {
+					continue // other tables have these places too, with other figures
+				}
 				if d := c.Ratio.Ratio/c.PublishedRatio - 1; math.Abs(d) > 0.005 && (name != reference.HostBridge || c.Published.Hosts == 1) { // where two share a network
 					t.Errorf("%s, %s at %s: %v of the baseline, published %v", name, c.Published.Network, c.Published.Label, c.Ratio.Ratio, c.PublishedRatio)
 				}
@@ -126,9 +129,9 @@ func TestReplicateOutcomes(t *testing.T) {
 		want   Outcome
 		text   string
 	}{
-		{"itself", itself, Holds, "holds here: it is so in 2 of 2 comparisons"},
-		{"the other way round", swapped, DoesNotHold, "does not hold here: it is so in 0 of 2 comparisons"},
-		{"two rounds", replay(t, reference.ICC2014, 2, 0.001), CannotTell, "2 cannot be told"},
+		{"itself", itself, Holds, "holds here: it is so in 4 of 4 comparisons"},
+		{"the other way round", swapped, DoesNotHold, "does not hold here: it is so in 0 of 4 comparisons"},
+		{"two rounds", replay(t, reference.ICC2014, 2, 0.001), CannotTell, "4 cannot be told"},
 		{"noise", replay(t, reference.ICC2014, 8, 1e-9)[:0], CannotTell, "nothing of it was measured"},
 	} {
 		c := conclusionOf(t, replicateOf(t, reference.ICC2014, tt.trials), separate)

@@ -56,16 +56,19 @@ func collect(planned []record.Cell, trials []record.Trial) []series {
 }
 
 // native is the cell that c is compared with: for a cell of a self-check the
-// first twin of the same network, for any other the native network of its
-// scenario.
+// first twin of the same network, for any other the baseline of its scenario.
 func native(c record.Cell) record.Cell {
 	if c.Twin != 0 {
 		c.Twin = 1
 		return c
 	}
-	c.Network = record.Native(c.Hosts)
+	c.Network = c.Native()
 	return c
 }
+
+// BaselineName is what reports call the network that a cell is compared with: native,
+// or else its name.
+func BaselineName(c record.Cell) string { return cmp.Or(c.Baseline, "native") }
 
 // ok are the trials that were measured over the intended path.
 func (s series) ok() []record.Trial {

@@ -74,13 +74,13 @@ func warnNotPrecise(k record.Kind, want float64, end string) Warning {
 func warnNoNative(c record.Cell) Warning {
 	return Warning{WarnNoNative,
 		fmt.Sprintf("there is no measured trial of %s to compare with", native(c).Network),
-		"see why native was not measured; without it nothing can be said about cost"}
+		fmt.Sprintf("see why %s was not measured; without it nothing can be said about cost", BaselineName(c))}
 }
 
-func warnUnpaired(missing, of int) Warning {
+func warnUnpaired(c record.Cell, missing, of int) Warning {
 	return Warning{WarnUnpaired,
-		fmt.Sprintf("in %d of %d rounds there is no native trial to compare with", missing, of),
-		"the ratio rests on the other rounds; see why native was not measured in these"}
+		fmt.Sprintf("in %d of %d rounds there is no %s trial to compare with", missing, of, BaselineName(c)),
+		fmt.Sprintf("the ratio rests on the other rounds; see why %s was not measured in these", BaselineName(c))}
 }
 
 func warnNotMeasured() Warning {
@@ -93,15 +93,15 @@ func warnSteal(share float64) Warning {
 		"measure when its other guests are quiet, or on a machine of your own"}
 }
 
-func warnDrift(k record.Kind, change, p float64) Warning {
+func warnDrift(c record.Cell, k record.Kind, change, p float64) Warning {
 	return Warning{WarnDrift,
-		fmt.Sprintf("%s of native changed by %+.3g %% from the first round to the last (p=%.2g)", k.Title, 100*change, p),
+		fmt.Sprintf("%s of %s changed by %+.3g %% from the first round to the last (p=%.2g)", k.Title, BaselineName(c), 100*change, p),
 		"ratios are paired by round and mostly free of it, absolute figures are not: let the machine settle, or look for throttling and other load"}
 }
 
-func warnNoisy(k record.Kind, cv float64) Warning {
+func warnNoisy(c record.Cell, k record.Kind, cv float64) Warning {
 	return Warning{WarnNoisy,
-		fmt.Sprintf("%s of native varies by %s (standard deviation) from round to round", k.Title, percent(cv)),
+		fmt.Sprintf("%s of %s varies by %s (standard deviation) from round to round", k.Title, BaselineName(c), percent(cv)),
 		"stop other work on the machine, or measure more rounds"}
 }
 
@@ -111,9 +111,9 @@ func warnOutliers(k record.Kind, n, of int) Warning {
 		"medians and intervals stand them; look in the table of trials for when they were, and for what else ran then"}
 }
 
-func warnDiffers(what []string) Warning {
+func warnDiffers(c record.Cell, what []string) Warning {
 	return Warning{WarnDiffers,
-		"not set up as native: " + strings.Join(what, ", "),
+		"not set up as " + BaselineName(c) + ": " + strings.Join(what, ", "),
 		"part of the difference may come from this rather than from the network; make them equal to tell which"}
 }
 

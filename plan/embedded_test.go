@@ -58,7 +58,7 @@ func TestEmbedded(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			f := Estimate(cells, Settings(s), trusted().Tools)
+			f := Estimate(cells, Settings(s), trusted())
 			t.Logf("%d cells, round %s", f.Cells, f.Round)
 			if need := f.Round * time.Duration(s.MinRounds); s.TimeBudget == 0 || need > s.TimeBudget {
 				t.Errorf("%d rounds of %d cells take %s, the budget is %s", s.MinRounds, f.Cells, need, s.TimeBudget)

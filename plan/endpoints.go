@@ -3,15 +3,24 @@ package plan
 import "fmt"
 
 // checkEndpoints refuses more endpoints than the busiest host can hold.
-func (s Suite) checkEndpoints(nets []network, fits [][]int, topologies []Topology) error {
+func (s Suite) checkEndpoints(nets []network, fits [][]int, bases map[int]base, topologies []Topology) error {
 	for i, net := range nets {
 		for _, hosts := range fits[i] {
-			for j, t := range topologies {
-				for _, neighbours := range orZero(s.Neighbours) {
-					if err := s.checkHost(net, hosts, t, s.topologyField(j), neighbours); err != nil {
-						return err
-					}
+			for _, n := range []network{net, bases[hosts].network} {
+				if err := s.checkNetwork(n, hosts, topologies); err != nil {
+					return err
 				}
+			}
+		}
+	}
+	return nil
+}
+
+func (s Suite) checkNetwork(net network, hosts int, topologies []Topology) error {
+	for i, t := range topologies {
+		for _, neighbours := range orZero(s.Neighbours) {
+			if err := s.checkHost(net, hosts, t, s.topologyField(i), neighbours); err != nil {
+				return err
 			}
 		}
 	}

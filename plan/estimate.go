@@ -31,18 +31,20 @@ type Forecast struct {
 	Bounded   bool // the time budget is what bounds Max
 }
 
-// Estimate says how long measuring the cells takes with the tools. No round begins
+// Estimate says how long measuring the cells takes with what is known. No round begins
 // that would end after the budget, but for the first.
-func Estimate(cells []record.Cell, set record.Settings, tools []Tool) Forecast {
+func Estimate(cells []record.Cell, set record.Settings, known Known) Forecast {
 	visits := group(cells)
 	f := Forecast{Cells: len(cells), Visits: len(visits), MinRounds: set.MinRounds, MaxRounds: set.MaxRounds}
 	byName := make(map[string]Tool)
-	for _, t := range tools {
+	for _, t := range known.Tools {
 		byName[t.Name] = t
 	}
 	round := 0.0
 	for _, v := range visits {
 		containers := v.Servers + v.Clients + v.Neighbours
+		p := known.platformOf(v.Network)
+		round += p.Visit.Seconds() + float64(containers)*p.Container.Seconds()
 		round += VisitOverhead.Seconds() + float64(containers)*ContainerOverhead.Seconds() + float64(v.Pairs())*AgentOverhead.Seconds()
 		for _, c := range v.Cells {
 			t := byName[c.Tool]

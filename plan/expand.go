@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,8 +17,8 @@ const MaxCells = 10_000
 // Expand gives the cells of a suite: every network on every number of hosts that
 // it makes sense on, with every IP version, topology, underlay and other condition,
 // tool, workload and placement. The
-// cells of one scenario stand together, the native one first, whether it was
-// asked for or not, then the networks as the suite names them.
+// cells of one scenario stand together, the one that the others are compared with
+// first, whether it was asked for or not, then the networks as the suite names them.
 //
 // A network that was named and of which nothing is left is an error, as is a
 // number of endpoints that one host cannot hold, and a time budget in which no
@@ -27,7 +28,7 @@ func Expand(s Suite, known Known) ([]record.Cell, error) {
 	if err != nil {
 		return nil, err
 	}
-	return cells, s.checkBudget(cells, known.Tools)
+	return cells, s.checkBudget(cells, known)
 }
 
 // SelfCheck gives the cells that tell whether the measurement is sound: the
@@ -46,11 +47,11 @@ func SelfCheck(s Suite, known Known) ([]record.Cell, error) {
 			}
 		}
 	}
-	return twins, s.checkBudget(twins, known.Tools)
+	return twins, s.checkBudget(twins, known)
 }
 
-func (s Suite) checkBudget(cells []record.Cell, tools []Tool) error {
-	round := Estimate(cells, Settings(s), tools).Round
+func (s Suite) checkBudget(cells []record.Cell, known Known) error {
+	round := Estimate(cells, Settings(s), known).Round
 	if s.TimeBudget > 0 && s.TimeBudget < round {
 		return s.fault("time_budget", "%s is less than one round of %d cells takes, about %s; write more, or measure less",
 			s.TimeBudget, len(cells), round.Round(time.Millisecond))
@@ -66,11 +67,15 @@ func (s Suite) expand(known Known) ([]record.Cell, error) {
 	if err != nil {
 		return nil, err
 	}
-	nets, err := s.networks(known)
+	nets, _, err := s.networks(known)
 	if err != nil {
 		return nil, err
 	}
 	fits, hosts, err := s.fit(nets)
+	if err != nil {
+		return nil, err
+	}
+	bases, err := s.baselines(known, nets, fits)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +97,7 @@ func (s Suite) expand(known Known) ([]record.Cell, error) {
 	if n > MaxCells {
 		return nil, s.fault("networks", "the suite has up to %d cells; name fewer networks, workloads or placements: %d is the limit", n, MaxCells)
 	}
-	if err := s.checkEndpoints(nets, fits, topologies); err != nil {
+	if err := s.checkEndpoints(nets, fits, bases, topologies); err != nil {
 		return nil, err
 	}
 	if err := s.checkFiles(known, topologies, drives); err != nil {
@@ -101,7 +106,7 @@ func (s Suite) expand(known Known) ([]record.Cell, error) {
 	var cells []record.Cell
 	for _, h := range hosts {
 		for _, f := range families {
-			names := []string{record.Native(h)}
+			names := []string{bases[h].name}
 			for i, net := range nets {
 				if slices.Contains(fits[i], h) && net.technique.speaks(f) {
 					names = append(names, net.name)
@@ -114,7 +119,7 @@ func (s Suite) expand(known Known) ([]record.Cell, error) {
 			for _, t := range topologies {
 				for _, c := range conditions {
 					cell := s.cell(t, c)
-					cell.Hosts, cell.Family = h, f
+					cell.Hosts, cell.Family, cell.Baseline = h, f, bases[h].chosen
 					cells = append(cells, across(cell, drives, placements, names)...)
 				}
 			}
@@ -170,13 +175,8 @@ func (s Suite) fit(nets []network) (fits [][]int, hosts []int, err error) {
 				fit = append(fit, h)
 			}
 		}
-		if net.field != "" && len(fit) == 0 {
-			return nil, nil, s.fault(net.field, "%s makes sense on %s, asked for is %s; change hosts, or leave %s out",
-				net.name, net.technique.span(), list(s.Hosts), net.name)
-		}
-		if net.field != "" && !slices.ContainsFunc(s.Families, net.technique.speaks) {
-			return nil, nil, s.fault(net.field, "%s carries IPv%s only; add it to families, or leave %s out",
-				net.name, list(net.technique.Families), net.name)
+		if why, mend := s.unfit(net); why != "" && net.field != "" && !net.moved {
+			return nil, nil, s.fault(net.field, "%s; %s, or leave %s out", why, mend, net.name)
 		}
 		fits = append(fits, fit)
 		hosts = append(hosts, fit...)
@@ -186,6 +186,19 @@ func (s Suite) fit(nets []network) (fits [][]int, hosts []int, err error) {
 		return fits, slices.Compact(hosts), nil
 	}
 	return fits, once(s.Hosts), nil
+}
+
+// unfit says why nothing of a network is measured, and what would change that; or
+// nothing.
+func (s Suite) unfit(net network) (why, mend string) {
+	t := net.technique
+	switch {
+	case len(s.Hosts) > 0 && !slices.ContainsFunc(s.Hosts, t.spans):
+		return fmt.Sprintf("%s makes sense on %s, asked for is %s", net.name, t.span(), list(s.Hosts)), "change hosts"
+	case !slices.ContainsFunc(s.Families, t.speaks):
+		return fmt.Sprintf("%s carries IPv%s only", net.name, list(t.Families)), "add it to families"
+	}
+	return "", ""
 }
 
 func hostCount(numbers []int) string {
@@ -208,4 +221,17 @@ func list(numbers []int) string {
 		b.WriteString(strconv.Itoa(n))
 	}
 	return b.String()
+}
+
+// once leaves out what stood there before.
+func once[T comparable](list []T) []T {
+	var out []T
+	seen := make(map[T]bool)
+	for _, v := range list {
+		if !seen[v] {
+			seen[v] = true
+			out = append(out, v)
+		}
+	}
+	return out
 }

@@ -13,21 +13,23 @@ import (
 // drivers is what nettoll's own drivers look like to a plan, and a few more.
 func drivers() Known {
 	return Known{
-		Platforms: []string{"lab", "docker", "kube"},
+		Platforms: []Platform{{Name: "lab"}, {Name: "docker", Native: "native"}, {Name: "kube"}, {Name: "swarm", Native: "host"}},
 		Techniques: []Technique{
 			{Name: "loopback", Hosts: []int{1}},
 			{Name: "host", Hosts: []int{1}},
-			{Name: "native", Hosts: []int{2}},
+			{Name: "native", Hosts: []int{2}, Platforms: []string{"lab", "kube"}},
+			{Name: "native", Hosts: []int{1, 2}, Platforms: []string{"docker"}},
 			{Name: "sharedns", Hosts: []int{1}},
 			{Name: "veth", Hosts: []int{1}},
 			{Name: "bridge", Hosts: []int{1}, Endpoints: BridgePorts, Platforms: []string{"lab", "docker"}},
 			{Name: "macvlan", Hosts: []int{1, 2}},
-			{Name: "published", Hosts: []int{1, 2}, Endpoints: BridgePorts},
+			{Name: "published", Hosts: []int{1, 2}, Endpoints: BridgePorts, Platforms: []string{"lab", "docker"}},
 			{Name: "routed", Hosts: []int{2}, Endpoints: BridgePorts},
-			{Name: "vxlan", Hosts: []int{2}, Endpoints: BridgePorts - 1},
+			{Name: "vxlan", Hosts: []int{2}, Endpoints: BridgePorts - 1, Platforms: []string{"lab"}},
 			{Name: "overflowing", Hosts: []int{1}, Endpoints: BridgePorts, Overflow: true, Platforms: []string{"lab"}},
 			{Name: "four", Hosts: []int{2}, Families: []int{4}},
 			{Name: "pod", Hosts: []int{1, 2}, Platforms: []string{"kube"}},
+			{Name: "overlay", Hosts: []int{2}, Platforms: []string{"swarm"}},
 		},
 		Instances: []Instance{
 			{Provider: "aws", Name: "m4.10xlarge", Price: 2.78, Network: "10 Gbit/s", Rate: 10e9},
@@ -98,11 +100,10 @@ func TestExpand(t *testing.T) {
 			"host/hosts=1/ipv4/1x1/engine:tcp_rr/distinct",
 			"veth/hosts=1/ipv4/1x1/engine:tcp_rr/distinct",
 		}},
-		{"platforms", func(s *Suite) { s.Networks = []string{"docker:bridge", "bridge", "kube:pod"}; s.Hosts = []int{1} }, []string{
+		{"a platform without a native of its own", func(s *Suite) { s.Networks = []string{"kube:pod", "bridge"}; s.Hosts = []int{1} }, []string{
 			"host/hosts=1/ipv4/1x1/engine:tcp_rr/distinct",
-			"docker:bridge/hosts=1/ipv4/1x1/engine:tcp_rr/distinct",
-			"bridge/hosts=1/ipv4/1x1/engine:tcp_rr/distinct",
 			"kube:pod/hosts=1/ipv4/1x1/engine:tcp_rr/distinct",
+			"bridge/hosts=1/ipv4/1x1/engine:tcp_rr/distinct",
 		}},
 		{"all leaves out what does not fit", func(s *Suite) {
 			s.Networks, s.Hosts, s.Families = []string{"all"}, []int{2}, []int{6}
@@ -244,7 +245,7 @@ func TestExpandErrors(t *testing.T) {
 		{"not valid", func(s *Suite) { s.MinRounds = 0 }, `min_rounds: 0 rounds are not possible; write a number from 1 to 10000`, "--min-rounds"},
 		{"technique", func(s *Suite) { s.Networks = []string{"veth", "brigde"} }, `networks[1]: unknown technique "brigde"; did you mean "bridge"? nettoll list techniques shows all`, "--networks"},
 		{"strange technique", func(s *Suite) { s.Networks = []string{"quux"} }, `networks[0]: unknown technique "quux"; nettoll list techniques shows all`, "--networks"},
-		{"technique of another platform", func(s *Suite) { s.Networks = []string{"pod"} }, `networks[0]: unknown technique "pod"; nettoll list techniques shows all`, "--networks"},
+		{"technique of another platform", func(s *Suite) { s.Networks = []string{"pod"} }, `networks[0]: lab has no technique "pod"; did you mean "kube:pod"? nettoll list techniques shows all`, "--networks"},
 		{"platform", func(s *Suite) { s.Networks = []string{"dokcer:bridge"} }, `networks[0]: unknown platform "dokcer"; did you mean "docker"? nettoll list platforms shows all`, "--networks"},
 		{"workload", func(s *Suite) { s.Workloads = []Workload{{Name: "tcp_steam"}} }, `workloads[0]: unknown workload "tcp_steam"; did you mean "tcp_stream"? nettoll list workloads shows all`, "--workloads"},
 		{"tool", func(s *Suite) { s.Tools = []string{"engin"} }, `tools[0]: unknown tool "engin"; did you mean "engine"? nettoll list tools shows all`, "--tools"},

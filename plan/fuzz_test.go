@@ -22,6 +22,7 @@ func FuzzLoad(f *testing.F) {
 		"networks: [bridge, 'docker:bridge']\nworkloads:\n- {name: tcp_rr, streams: 2}\n- name: tcp_stream\n  window: 1M\n",
 		"networks: [all]\ntopologies: [1x1, 2x4x16]\nunderlay: [none, m4.10xlarge, 'D1:rate=1gbit']\nrules: [0, 10]\noffload: off\ntools: all\n",
 		"networks: [veth]\nclients: [1, 2]\nprocesses: 4\nmtu: [1500, 9000]\nskips: [{network: x, reason: y}]\nas_published: {rounds: 1}\n",
+		"networks: [bridge, 'swarm:macvlan', 'docker:all']\nplatform: docker\nhosts: [1, 2]\nbaseline: 'lab:macvlan'\n",
 		"networks: [all]\nunderlay: rate=1gbit,delay=1ms\nservers: 2\nclients: 4000\n",
 		"a: &a [x]\nb: *a\n", "? a\n: b\n", "- - - -\n", "{[", "|\n  x\n", "\"\\x\"", "---\n...\n", "%TAG ! x\n", "networks: !!a\n",
 	} {

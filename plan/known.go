@@ -1,19 +1,29 @@
 package plan
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 )
 
 // Known is what this program can measure. The caller fills it from its drivers.
 type Known struct {
-	Platforms  []string // the first is the default and needs no prefix
+	Platforms  []Platform // the first is the default and needs no prefix
 	Techniques []Technique
 	Tools      []Tool
 	Instances  []Instance
 	Files      int // that one process may open; 0 is not known
+}
+
+// Platform is what a plan must know of one.
+type Platform struct {
+	Name string
+	// Native is the technique whose network stands for its hosts without containers:
+	// what a run that names its networks is compared with. Empty is none, and networks
+	// are compared with those of the default platform, which record.Native names.
+	Native string
+	// Visit and Container are the time that building a network and starting a container
+	// of it take there, more than in the lab.
+	Visit, Container time.Duration
 }
 
 // Technique is what a plan must know of one.
@@ -22,6 +32,9 @@ type Technique struct {
 	Hosts     []int    // numbers of hosts that it makes sense on; 2 is any number above 1
 	Families  []int    // IP versions; empty is both
 	Platforms []string // that it is for; empty is any
+	// Like is the technique of another platform that it is the real form of: a suite that is
+	// moved to this one means it by that name. Empty: it has none.
+	Like string
 	// Endpoints is how many one host can hold, such as BridgePorts; 0 is MaxEndpoints.
 	Endpoints int
 	// Overflow: neighbours beyond that limit get further bridges, so that they do
@@ -85,72 +98,4 @@ func (t Technique) span() string {
 
 func (t Technique) speaks(family int) bool {
 	return len(t.Families) == 0 || slices.Contains(t.Families, family)
-}
-
-// network is a technique on a platform.
-type network struct {
-	name      string // as cells have it
-	technique Technique
-	field     string // that names it; empty where it came with "all"
-}
-
-// networks looks up what the suite names. Each stands there once.
-func (s Suite) networks(known Known) ([]network, error) {
-	var nets []network
-	seen := make(map[string]int)
-	add := func(platform string, t Technique, field string) {
-		name := t.Name
-		if len(known.Platforms) > 0 && platform != known.Platforms[0] {
-			name = platform + ":" + name
-		}
-		if i, ok := seen[name]; ok {
-			if nets[i].field == "" {
-				nets[i].field = field
-			}
-			return
-		}
-		seen[name] = len(nets)
-		nets = append(nets, network{name, t, field})
-	}
-	for i, text := range s.Networks {
-		field := fmt.Sprintf("networks[%d]", i)
-		platform, name, ok := strings.Cut(text, ":")
-		if !ok {
-			platform, name = "", text
-			if len(known.Platforms) > 0 {
-				platform = known.Platforms[0]
-			}
-		} else if !slices.Contains(known.Platforms, platform) {
-			return nil, s.unknown(field, "platform", platform, known.Platforms)
-		}
-		var here []string
-		for _, t := range known.Techniques {
-			if t.on(platform) {
-				here = append(here, t.Name)
-				switch name {
-				case "all":
-					add(platform, t, "")
-				case t.Name:
-					add(platform, t, field)
-				}
-			}
-		}
-		if name != "all" && !slices.Contains(here, name) {
-			return nil, s.unknown(field, "technique", name, here)
-		}
-	}
-	return nets, nil
-}
-
-// once leaves out what stood there before.
-func once[T comparable](list []T) []T {
-	var out []T
-	seen := make(map[T]bool)
-	for _, v := range list {
-		if !seen[v] {
-			seen[v] = true
-			out = append(out, v)
-		}
-	}
-	return out
 }

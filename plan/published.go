@@ -77,18 +77,27 @@ func (s Suite) Published() (Suite, error) {
 }
 
 // Skipped is what the suite leaves out, with reasons: what it says itself, but for
-// networks that it measures all the same, and underlays that cannot be shaped.
+// networks that it measures all the same; networks that the platform which it was
+// moved to does not have; and underlays that cannot be shaped.
 func Skipped(s Suite, known Known) []Skip {
 	var skips []Skip
 	measured := make(map[string]bool)
 	for _, n := range s.Networks {
 		measured[n] = true
 	}
+	for _, t := range s.regained(known) {
+		measured[t.Name] = true
+	}
 	for _, k := range s.Skips {
 		if k.Network == "" || !measured[k.Network] {
 			skips = append(skips, k)
 		}
 	}
+	_, elsewhere, err := s.networks(known)
+	if err != nil {
+		return skips
+	}
+	skips = append(skips, elsewhere...)
 	_, shapeless, err := s.conditions(known)
 	if err != nil {
 		return skips

@@ -16,8 +16,12 @@ type Suite struct {
 	Name string `yaml:"name,omitempty"`
 	// One sentence on what the suite is for.
 	About string `yaml:"about,omitempty"`
-	// Networks to measure, each [platform:]technique, such as bridge or docker:bridge; all is every technique. The native network of each number of hosts is added.
+	// Networks to measure, each [platform:]technique, such as bridge or docker:bridge; all is every technique of the platform, docker:all every one of another. What they are compared with is added.
 	Networks []string `yaml:"networks" jsonschema:"minItems=1,example=bridge"`
+	// Platform of networks that are named without one. Without the key it is lab.
+	Platform string `yaml:"platform,omitempty"`
+	// Network that the others are compared with, such as veth or docker:native. Without the key it is the native of the first other platform that a network is named of, or else that of the lab: host on one host, native on several.
+	Baseline string `yaml:"baseline,omitempty"`
 	// Numbers of hosts. Servers are on the first, clients on the last. Without the key it is every number that a technique makes sense on.
 	Hosts []int `yaml:"hosts,omitempty" jsonschema:"minItems=1"`
 	// IP versions.
@@ -77,9 +81,15 @@ type Suite struct {
 	// The source's own repeats and durations, for --as-published.
 	AsPublished *Published `yaml:"as_published,omitempty"`
 
-	file string            // that the suite was read from
-	at   map[string]string // where each field was written, as file:line:column
+	file  string            // that the suite was read from
+	at    map[string]string // where each field was written, as file:line:column
+	moved bool              // to another platform than the one it was written for
 }
+
+// SetPlatform moves the suite to another platform than it was written for: names
+// without a prefix mean that one. What it does not have is left out, and Skipped
+// says so.
+func (s *Suite) SetPlatform(name string) { s.Platform, s.moved = name, true }
 
 // Default is the suite that files and flags begin with. It names no network.
 func Default() Suite {

@@ -331,7 +331,7 @@ func TestEstimate(t *testing.T) {
 		{"nothing", nil, 10, Forecast{0, 0, 6, 40, 0, 0, 0, false}},
 	} {
 		set.Budget = c.budget
-		if diff := cmp.Diff(c.want, Estimate(c.cells, set, nil)); diff != "" {
+		if diff := cmp.Diff(c.want, Estimate(c.cells, set, Known{})); diff != "" {
 			t.Errorf("%s: %s", c.name, diff)
 		}
 	}
@@ -342,15 +342,15 @@ func TestEstimate(t *testing.T) {
 	// A tool with a window of a second and a start of half of one, 4 clients of 8
 	// processes, 2 servers and 100 neighbours.
 	slow := record.Cell{Network: "veth", Hosts: 1, Servers: 2, Clients: 4, Processes: 8, Neighbours: 100, Tool: "slow"}
-	got := Estimate([]record.Cell{slow}, record.Settings{Duration: 0.3, Warmup: 0.1}, []Tool{{Name: "slow", MinDuration: time.Second, Lead: 500 * time.Millisecond}})
+	got := Estimate([]record.Cell{slow}, record.Settings{Duration: 0.3, Warmup: 0.1}, Known{Tools: []Tool{{Name: "slow", MinDuration: time.Second, Lead: 500 * time.Millisecond}}})
 	if want := 1600*time.Millisecond + TrialOverhead + 32*PairOverhead + VisitOverhead + 106*ContainerOverhead + 32*AgentOverhead; got.Round != want {
 		t.Errorf("a round of a slow tool takes %s, want %s", got.Round, want)
 	}
-	got = Estimate([]record.Cell{slow}, record.Settings{Duration: 1.2, Warmup: 0.1}, []Tool{{Name: "slow", Step: time.Second}})
+	got = Estimate([]record.Cell{slow}, record.Settings{Duration: 1.2, Warmup: 0.1}, Known{Tools: []Tool{{Name: "slow", Step: time.Second}}})
 	if want := 3*time.Second + TrialOverhead + 32*PairOverhead + VisitOverhead + 106*ContainerOverhead + 32*AgentOverhead; got.Round != want {
 		t.Errorf("a round of a tool of whole seconds takes %s, want %s", got.Round, want)
 	}
-	longest := Estimate(cells, record.Settings{Duration: 1e12, MinRounds: 1, MaxRounds: 10000}, nil)
+	longest := Estimate(cells, record.Settings{Duration: 1e12, MinRounds: 1, MaxRounds: 10000}, Known{})
 	if longest.Max != 1<<63-1 {
 		t.Errorf("an endless run takes %s", longest.Max)
 	}

@@ -64,15 +64,26 @@ func (s Suite) checkNetworks() error {
 		return s.fault("networks", "nothing is to be measured; name networks, such as bridge, or all")
 	}
 	for i, n := range s.Networks {
-		platform, technique, ok := strings.Cut(n, ":")
-		if !ok {
-			platform, technique = "lab", n
-		}
-		if !isName(platform) || !isName(technique) {
+		if !isNetwork(n) {
 			return s.fault(fmt.Sprintf("networks[%d]", i), "%q is not a network; write a technique such as bridge, or platform:technique", n)
 		}
 	}
+	if s.Platform != "" && !isName(s.Platform) {
+		return s.fault("platform", "%q is not a platform; write a name such as lab", s.Platform)
+	}
+	if b := s.Baseline; b != "" && (!isNetwork(b) || b == allNetworks || strings.HasSuffix(b, ":"+allNetworks)) {
+		return s.fault("baseline", "%q is not one network; write a technique such as veth, or platform:technique", b)
+	}
 	return nil
+}
+
+// isNetwork reports whether the text could name a network, or all of a platform.
+func isNetwork(text string) bool {
+	platform, technique, ok := strings.Cut(text, ":")
+	if !ok {
+		return isName(text)
+	}
+	return isName(platform) && isName(technique)
 }
 
 // isName reports whether the text could name a driver.

@@ -11,7 +11,7 @@ import (
 // Visit is one network of a round: it is built once, and all its cells are
 // measured in it one after the other.
 type Visit struct {
-	record.Cell // what the cells have in common: no workload, tool, family or placement
+	record.Cell // what the cells have in common: no workload, tool, family, placement or baseline
 	Cells       []record.Cell
 }
 
@@ -46,6 +46,7 @@ func group(cells []record.Cell) []Visit {
 		c := k.cell
 		place := c
 		place.Family, place.Tool, place.Workload, place.Options, place.Placement = 0, "", "", record.Options{}, ""
+		place.Baseline = ""
 		i, ok := index[place]
 		if !ok {
 			i = len(visits)

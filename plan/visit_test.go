@@ -139,7 +139,7 @@ func TestVisitsTellTopologiesApart(t *testing.T) {
 		t.Errorf("%d visits for %d networks", n, len(cells))
 	}
 	same := base
-	same.Family, same.Workload, same.Placement, same.Tool, same.Options.Streams = 6, "tcp_stream", "free", "iperf", 4
+	same.Family, same.Workload, same.Placement, same.Tool, same.Options.Streams, same.Baseline = 6, "tcp_stream", "free", "iperf", 4, "veth"
 	if n := len(Visits([]record.Cell{base, same}, 1, 1)); n != 1 {
 		t.Errorf("%d visits for cells of one network", n)
 	}

@@ -74,6 +74,14 @@ type NetNSer interface {
 	NetNS() string
 }
 
+// CPUAccounter is a container whose CPU time is counted as a whole.
+type CPUAccounter interface {
+	// CPUTime is what all its processes have used since it began, by its control
+	// group. The error names the container, and wraps ErrUnsupported where nobody
+	// counts.
+	CPUTime(ctx context.Context) (time.Duration, error)
+}
+
 // Self as the Path of a Command is nettoll's own program, wherever the platform
 // has put it.
 const Self = "nettoll:self"

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
@@ -39,6 +40,7 @@ type Cell struct {
 	Placement string  `json:"placement"`
 	Underlay  string  `json:"underlay,omitempty"` // shaping, as written, or the name of an instance; empty is none
 	Twin      int     `json:"twin,omitempty"`     // self-check: 1 or 2, the same network measured as if it were two
+	Baseline  string  `json:"baseline,omitempty"` // network that it is compared with; empty is that of Native
 
 	Processes  int    `json:"processes,omitempty"`  // clients in each client container; 0 is 1, and 1 is written as 0
 	Neighbours int    `json:"neighbours,omitempty"` // containers that exist beside those that talk
@@ -131,18 +133,24 @@ func (c Cell) Key() string {
 	if c.Normalize {
 		b.WriteString("/normalize=1")
 	}
+	if c.Baseline != "" {
+		fmt.Fprintf(&b, "/baseline=%s", text(c.Baseline))
+	}
 	return b.String()
 }
 
 // Scenario is the cell without its network: cells of one scenario are
-// comparable with each other, and with the native cell of that scenario.
+// comparable with each other, and with the native cell of that scenario. Its
+// baseline stays: cells that are compared with different networks are of
+// different scenarios.
 func (c Cell) Scenario() Cell {
 	c.Network, c.Twin = "", 0
 	return c
 }
 
-// Native names the network that a cell of so many hosts is compared with: the
-// same traffic between the same hosts with no container network at all.
+// Native names the network that a cell of so many hosts is compared with unless it
+// names another: the same traffic between the same hosts with no container network
+// at all.
 func Native(hosts int) string {
 	if hosts == 1 {
 		return "host"
@@ -150,10 +158,13 @@ func Native(hosts int) string {
 	return "native"
 }
 
+// Native names the network that the cell is compared with.
+func (c Cell) Native() string { return cmp.Or(c.Baseline, Native(c.Hosts)) }
+
 // IsNative reports whether the cell is the baseline of its scenario.
 func (c Cell) IsNative() bool {
 	if c.Twin != 0 {
 		return c.Twin == 1
 	}
-	return c.Network == Native(c.Hosts)
+	return c.Network == c.Native()
 }

@@ -44,8 +44,8 @@ func TestKeyTellsEveryFieldApart(t *testing.T) {
 				t.Errorf("cells that differ in %s have one key: %s", name, base.Key())
 			}
 		})
-		if fields != 29 {
-			t.Errorf("%d fields were tried, want 29: does a new field belong into the key?", fields)
+		if fields != 30 {
+			t.Errorf("%d fields were tried, want 30: does a new field belong into the key?", fields)
 		}
 	}
 }
@@ -55,7 +55,7 @@ func TestKeyTellsEveryFieldApart(t *testing.T) {
 func TestKeyIsEqualForEqualCellsOnly(t *testing.T) {
 	texts := []string{
 		"", "a", "a:b", "b:c", "c", "Z", "/Z", "a/Z", "skip-rx-copy", "P=1", "/P=1", "underlay=a", "a/underlay=a",
-		"twin=1", "a/twin=1", "C=a", "a/hosts=1", "%2F", "%", "/",
+		"twin=1", "a/twin=1", "baseline=a", "a/baseline=a", "C=a", "a/hosts=1", "%2F", "%", "/",
 	}
 	r := rand.New(rand.NewPCG(1, 2))
 	seen := map[string]record.Cell{}
@@ -103,6 +103,16 @@ func TestScenarioIsSharedWithNative(t *testing.T) {
 		if c.Scenario() == n.Scenario() {
 			t.Errorf("IPv4 and IPv6 are one scenario: %v", c.Scenario())
 		}
+	}
+	chosen := record.Cell{Network: "veth", Hosts: 1, Baseline: "docker:native"}
+	base, plain := chosen, chosen
+	base.Network, plain.Baseline = "docker:native", ""
+	if chosen.Native() != "docker:native" || chosen.IsNative() || !base.IsNative() || chosen.Scenario() != base.Scenario() {
+		t.Errorf("%s is compared with %s", chosen.Key(), chosen.Native())
+	}
+	base.Network = "host"
+	if base.IsNative() || chosen.Scenario() == plain.Scenario() {
+		t.Error("the baseline of a cell is not the one that it names")
 	}
 	one, two := record.Cell{Network: "bridge", Hosts: 1, Twin: 1}, record.Cell{Network: "bridge", Hosts: 1, Twin: 2}
 	if !one.IsNative() || two.IsNative() || one.Scenario() != two.Scenario() {

@@ -76,6 +76,15 @@ type CPUUse struct {
 	Daemons []ProcessCPU `json:"daemons,omitempty"` // user-space datapath
 	Machine MachineCPU   `json:"machine"`
 	Idle    float64      `json:"idle_cpu_s_s"` // CPU seconds a second of the idle machine, measured before
+
+	Containers []ContainerCPU `json:"containers,omitempty"` // as their control groups count; of platforms that have such
+}
+
+// ContainerCPU is the CPU time of all processes of one container, those of client or
+// server among them.
+type ContainerCPU struct {
+	Name string  `json:"name"`
+	CPU  float64 `json:"cpu_s"`
 }
 
 // ProcessCPU is the CPU time of one process (or of all processes of one role).

@@ -48,6 +48,12 @@ type Technique struct {
 	About string `yaml:"about"` // how the source built it, and where nettoll's differs
 }
 
+// Real is what platforms of real engines call the network that the lab builds by that
+// name, where the names differ; "" where they do not.
+func Real(network string) string {
+	return map[string]string{"vxlan": "overlay", "sharedns": "container"}[network]
+}
+
 // Technique finds a technique by the source's name for it.
 func (s Source) Technique(name string) (Technique, bool) {
 	for _, t := range s.Techniques {

@@ -10,7 +10,7 @@ import (
 
 // Every name in a source means something.
 func TestNames(t *testing.T) {
-	networks := []string{"", "bridge", "bridge-nonf", "host", "iptables", "loopback", "native", "pipework-veth",
+	networks := []string{"", "bridge", "bridge-nonf", "host", "iptables", "link", "loopback", "native", "pipework-veth",
 		"published", "routed", "sharedns", "veth", "vxlan"}
 	for _, s := range Sources() {
 		for _, table := range s.Tables {

@@ -13,7 +13,7 @@ var csvHeader = []string{
 	"network", "hosts", "family", "workload", "placement", "metric", "unit", "n", "median", "low", "high",
 	"ratio", "ratio_low", "ratio_high", "p", "verdict", "status", "reason",
 	"tool", "servers", "clients", "options", "underlay", "twin", "remedy",
-	"processes", "neighbours", "rules", "mtu", "offload", "normalize",
+	"processes", "neighbours", "rules", "mtu", "offload", "normalize", "baseline",
 }
 
 // writeCSV writes one line for every network and metric, in base units, and

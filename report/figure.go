@@ -189,7 +189,7 @@ func clusterFigures(s analysis.Sweep, kinds []record.Kind, looks looks) []figure
 	for _, k := range kinds {
 		sc := sweepScale(s, k)
 		if k.Name == kinds[0].Name {
-			draw(capital(k.Title)+", % of native", hint(k), 100, 0, func(row analysis.Row) (plot.Bar, bool) {
+			draw(capital(k.Title)+", % of "+analysis.BaselineName(s.Cell), hint(k), 100, 0, func(row analysis.Row) (plot.Bar, bool) {
 				f, ok := row.Figure(k.Name)
 				if !ok || f.Ratio == nil {
 					return plot.Bar{}, false
@@ -209,7 +209,7 @@ func clusterFigures(s analysis.Sweep, kinds []record.Kind, looks looks) []figure
 			f, ok := cpuFigure(row, name)
 			return valueBar(sc, f.Summary), ok
 		})
-		draw("CPU of "+end+" above native, %", hint(kind), 0, leastAbove, func(row analysis.Row) (plot.Bar, bool) {
+		draw("CPU of "+end+" above "+analysis.BaselineName(s.Cell)+", %", hint(kind), 0, leastAbove, func(row analysis.Row) (plot.Bar, bool) {
 			f, ok := cpuFigure(row, name)
 			if !ok || f.Ratio == nil {
 				return plot.Bar{}, false

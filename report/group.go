@@ -221,6 +221,20 @@ func (g group) compared(c column) bool {
 	return false
 }
 
+// word is what sentences call the network that the others are compared with.
+func (g group) word() string { return analysis.BaselineName(g.scenarios[0].Cell) }
+
+// shortBaseline is the baseline in a heading: a chosen one with a long name is that
+// which the title and the first sentence name.
+func (g group) shortBaseline() string {
+	const longest = 10 // columns
+	name := printable(g.baseline())
+	if g.scenarios[0].Cell.Baseline != "" && displayWidth(name) > longest {
+		return "baseline"
+	}
+	return cut(name, longest)
+}
+
 // baseline names what the networks of the group are compared with.
 func (g group) baseline() string {
 	if l, ok := g.native(); ok {
@@ -229,5 +243,5 @@ func (g group) baseline() string {
 	if len(g.natives()) > 1 {
 		return "#1"
 	}
-	return "native"
+	return g.word()
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"embed"
 	"html/template"
 	"io"
@@ -117,8 +118,18 @@ func (v pageView) links() []linkView {
 
 // method explains in five sentences how the figures came about.
 func method(res analysis.Result) []string {
+	word := ""
+	for _, s := range res.Scenarios {
+		switch name := analysis.BaselineName(s.Cell); word {
+		case "", name:
+			word = name
+		default:
+			word = "baseline"
+		}
+	}
+	word = cmp.Or(word, "native")
 	all := []string{
-		"Every round measures each network once, in random order, and native with them; each trial is compared with the native trial of its own round, since machines drift more than networks differ.",
+		"Every round measures each network once, in random order, and " + word + " with them; each trial is compared with the " + word + " trial of its own round, since machines drift more than networks differ.",
 		"Bytes are counted where they arrive, after a warm-up and within the window common to all flows; latencies of all trials are merged into one distribution, and percentiles are never averaged.",
 		"A trial counts only when the counters of every device, rule and process on the intended path show that the payload crossed it.",
 		"CPU cost is that of the whole machine, kernel and daemons included, less what the machine uses when idle.",

@@ -13,6 +13,7 @@ type groupView struct {
 	ID      string
 	Title   string
 	Traffic string
+	Word    string // for what the networks are compared with
 	Summary []sayingView
 	Columns []columnView
 	Lines   []lineView
@@ -65,7 +66,7 @@ type legendView struct {
 type missingView struct{ Name, Text, Remedy string }
 
 func newGroupView(g titledGroup, index int, looks looks, n *notes) (groupView, error) {
-	v := groupView{ID: fmt.Sprintf("g%d", index+1), Title: g.name, Traffic: g.traffic()}
+	v := groupView{ID: fmt.Sprintf("g%d", index+1), Title: g.name, Traffic: g.traffic(), Word: g.word()}
 	for _, s := range g.summary() {
 		v.Summary = append(v.Summary, sayingView{Subject: s.subject, Text: s.text})
 	}

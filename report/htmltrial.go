@@ -106,6 +106,7 @@ func variedFields(trials []record.Trial) []cellField {
 			return "no"
 		}},
 		{"underlay", false, func(c record.Cell) string { return c.Underlay }},
+		{"baseline", false, func(c record.Cell) string { return c.Baseline }},
 	}
 	// Requests and bulk transfers have options of their own; only a difference
 	// within a workload was made on purpose.

@@ -57,6 +57,7 @@ type jsonScenario struct {
 	MTU        int    `json:"mtu,omitempty"`
 	Offload    string `json:"offload,omitempty"`
 	Normalize  bool   `json:"normalize,omitempty"`
+	Baseline   string `json:"baseline,omitempty"` // network that is compared with, where that is not native
 
 	Networks []jsonRow `json:"networks"`
 }
@@ -142,7 +143,7 @@ func writeJSON(w io.Writer, res analysis.Result, o Options) error {
 			Title: (&group{scenarios: []analysis.Scenario{s}}).title(), Hosts: c.Hosts, Family: c.Family,
 			Servers: c.Servers, Clients: c.Clients, Tool: c.Tool, Workload: c.Workload, Options: c.Options,
 			Placement: c.Placement, Underlay: c.Underlay, Networks: []jsonRow{},
-			Processes: c.Processes, Neighbours: c.Neighbours, Rules: c.Rules, MTU: c.MTU, Offload: c.Offload, Normalize: c.Normalize,
+			Processes: c.Processes, Neighbours: c.Neighbours, Rules: c.Rules, MTU: c.MTU, Offload: c.Offload, Normalize: c.Normalize, Baseline: c.Baseline,
 		}
 		for _, row := range s.Rows {
 			out.Networks = append(out.Networks, jsonRowOf(row))

@@ -21,7 +21,7 @@ func matrixSheets(s analysis.Sweep, k record.Kind, marks map[string][]int) []she
 		if l.Native {
 			sh.note += "; beside each value its interval."
 		} else {
-			sh.note += "; beside each value the difference from native."
+			sh.note += "; beside each value the difference from " + analysis.BaselineName(s.Cell) + "."
 		}
 		if m := marks[l.Network]; len(m) > 0 {
 			sh.note += " Doubts: " + numbers(m) + "."

@@ -95,7 +95,7 @@ func crowd(c record.Cell) string {
 	return join(parts)
 }
 
-// conditions are what else is on purpose not as usual.
+// conditions are what else is on purpose not as usual, and what is compared with.
 func conditions(c record.Cell) []string {
 	var parts []string
 	if c.Neighbours > 0 {
@@ -116,6 +116,9 @@ func conditions(c record.Cell) []string {
 	}
 	if c.Normalize {
 		parts = append(parts, "endpoints made alike")
+	}
+	if c.Baseline != "" {
+		parts = append(parts, "compared with "+c.Baseline)
 	}
 	return parts
 }
@@ -139,6 +142,9 @@ func coordinates(c record.Cell) []coordinate {
 	}
 	if c.Normalize {
 		all = append(all, coordinate{"normalize", "true"})
+	}
+	if c.Baseline != "" {
+		all = append(all, coordinate{"baseline", c.Baseline})
 	}
 	return all
 }

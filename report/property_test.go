@@ -92,6 +92,7 @@ func awkward() map[string]analysis.Result {
 	all["no native"] = withoutNative()
 	all["workloads"] = workloadsResult()
 	all["many"] = manyNetworks()
+	all["baseline"], _ = comparedWith("docker:native")
 	return all
 }
 

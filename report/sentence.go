@@ -37,7 +37,7 @@ func (g group) summary() []saying {
 		}
 	}
 	if len(g.natives()) == 0 && len(g.lines) > 0 {
-		each = append(each, saying{text: "There is no native to compare with."})
+		each = append(each, saying{text: "There is no " + g.word() + " to compare with."})
 	}
 	if s := g.missing(); s != "" {
 		each = append(each, saying{"Not measured:", s})
@@ -45,14 +45,14 @@ func (g group) summary() []saying {
 	return each
 }
 
-// sentence says what one network costs, without its name. It is empty for
-// native, and where nothing was compared.
+// sentence says what one network costs, without its name. It is empty for the one
+// that the others are compared with, and where nothing was compared.
 func (g group) sentence(l line) string {
 	if l.native {
 		return ""
 	}
 	if g.untold(l) {
-		return "has too few rounds to be compared with native."
+		return "has too few rounds to be compared with " + g.word() + "."
 	}
 	text := g.volumeClause(l)
 	if f, ok := g.find(l, record.LatencyP50); ok && f.Ratio != nil {
@@ -114,6 +114,9 @@ func (g group) base(l line) (saying, bool) {
 		return saying{}, false
 	}
 	name := "Native"
+	if g.word() != "native" {
+		name = "Baseline"
+	}
 	if l.name != "native" {
 		name += " (" + l.name + ")"
 	}
@@ -165,7 +168,7 @@ func (g group) volumeClause(l line) string {
 	moved, cpu := "", ""
 	same := false
 	if f, ok := g.find(l, g.volume()); ok && f.Ratio != nil {
-		moved = movedClause(*f.Ratio, volumes[g.volume()].name)
+		moved = movedClause(*f.Ratio, volumes[g.volume()].name, g.word())
 		same = f.Ratio.Verdict == analysis.Indistinguishable
 	}
 	f, ok := g.find(l, g.cpu())
@@ -173,7 +176,7 @@ func (g group) volumeClause(l line) string {
 		return moved
 	}
 	name := cpuNames[g.cpu()]
-	switch cpu = cpuClause(*f.Ratio, name); {
+	switch cpu = cpuClause(*f.Ratio, name, g.word()); {
 	case f.Ratio.Verdict != analysis.Indistinguishable:
 		if moved == "" {
 			return cpu
@@ -188,19 +191,19 @@ func (g group) volumeClause(l line) string {
 	}
 }
 
-func movedClause(c analysis.Comparison, what string) string {
+func movedClause(c analysis.Comparison, what, of string) string {
 	switch c.Verdict {
 	case analysis.Worse:
-		return "keeps " + share(c) + " of native " + what
+		return "keeps " + share(c) + " of " + of + " " + what
 	case analysis.Better:
-		return "reaches " + share(c) + " of native " + what
+		return "reaches " + share(c) + " of " + of + " " + what
 	}
-	return "cannot be told from native in " + what + " (" + changePlusMinus(c) + ")"
+	return "cannot be told from " + of + " in " + what + " (" + changePlusMinus(c) + ")"
 }
 
-func cpuClause(c analysis.Comparison, what string) string {
+func cpuClause(c analysis.Comparison, what, of string) string {
 	if c.Verdict == analysis.Indistinguishable {
-		return "cannot be told from native in " + what
+		return "cannot be told from " + of + " in " + what
 	}
 	if c.Verdict == analysis.Worse && c.Ratio < 1.095 || c.Verdict == analysis.Better {
 		word := "more"
@@ -269,26 +272,26 @@ func (g group) digest() []saying {
 		most, least := r[len(r)-1], r[0]
 		what := volumes[g.volume()].name
 		out = append(out, saying{capital(what) + ":", "of " + countOf(len(r), "network") + ", " + most.name + " has the highest (" + share(most.c) +
-			" of native) and " + least.name + " the lowest (" + share(least.c) + ")." + noDifference(what, same)})
+			" of " + g.word() + ") and " + least.name + " the lowest (" + share(least.c) + ")." + g.noDifference(what, same)})
 	}
 	if r, same := rank(g.cpu()); len(r) > 1 {
 		unit := strings.TrimPrefix(cpuNames[g.cpu()], "CPU per ")
-		out = append(out, saying{"CPU:", "a " + unit + " costs the least CPU over " + r[0].name + " (" + factor(r[0].c.Ratio) + " native) and the most over " +
-			r[len(r)-1].name + " (" + factor(r[len(r)-1].c.Ratio) + ")." + noDifference(cpuNames[g.cpu()], same)})
+		out = append(out, saying{"CPU:", "a " + unit + " costs the least CPU over " + r[0].name + " (" + factor(r[0].c.Ratio) + " " + g.word() + ") and the most over " +
+			r[len(r)-1].name + " (" + factor(r[len(r)-1].c.Ratio) + ")." + g.noDifference(cpuNames[g.cpu()], same)})
 	}
 	if r, same := rank(record.LatencyP50); len(r) > 1 {
 		first, last := r[0], r[len(r)-1]
 		out = append(out, saying{"Latency:", "a transaction is fastest over " + first.name + " (" + quantity(first.f.Kind, first.f.Summary.Median) +
-			") and slowest over " + last.name + " (" + quantity(last.f.Kind, last.f.Summary.Median) + ")." + noDifference("latency", same)})
+			") and slowest over " + last.name + " (" + quantity(last.f.Kind, last.f.Summary.Median) + ")." + g.noDifference("latency", same)})
 	}
 	return out
 }
 
-func noDifference(what string, names []string) string {
+func (g group) noDifference(what string, names []string) string {
 	if len(names) == 0 {
 		return ""
 	}
-	return " Not to be told from native in " + what + ": " + strings.Join(names, ", ") + "."
+	return " Not to be told from " + g.word() + " in " + what + ": " + strings.Join(names, ", ") + "."
 }
 
 // missing names the networks that have no figure at all.

@@ -51,7 +51,7 @@ func sweepSheet(s analysis.Sweep, k record.Kind, marks map[string][]int) sheet {
 	}
 	for _, l := range s.Lines {
 		values := sheetLine{names: []string{l.Network}, marks: marks[l.Network], native: l.Native}
-		ratios := sheetLine{names: []string{"  vs native"}}
+		ratios := sheetLine{names: []string{"  vs " + analysis.BaselineName(s.Cell)}}
 		compared := false
 		for _, at := range columns {
 			row := pointAt(l, at)
@@ -118,7 +118,7 @@ func sweepSummary(s analysis.Sweep) []saying {
 		if first == nil || from == to {
 			continue
 		}
-		out = append(out, saying{l.Network, "has " + toldShare(*first) + " of native's " + kinds[0].Title + " at " + from +
+		out = append(out, saying{l.Network, "has " + toldShare(*first) + " of " + analysis.BaselineName(s.Cell) + "'s " + kinds[0].Title + " at " + from +
 			" and " + toldShare(*last) + " at " + to + "."})
 	}
 	return out

@@ -170,7 +170,7 @@ func (t *textTable) column(i int) (heading string, cells []string) {
 			widths[p] = max(widths[p], displayWidth(t.cells[j][i][p].text))
 		}
 	}
-	headings := [parts]string{value: t.g.columns[i].scale.unit, ratio: "vs " + cut(printable(t.g.baseline()), 10)}
+	headings := [parts]string{value: t.g.columns[i].scale.unit, ratio: "vs " + t.g.shortBaseline()}
 	heading = t.heading(i, headings, &widths)
 	for j := range t.cells {
 		if s := t.status[j][i]; s != "" {

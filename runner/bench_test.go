@@ -6,7 +6,6 @@ import (
 
 	"nettoll/record"
 	"nettoll/runner"
-	"nettoll/technique"
 	"nettoll/workload"
 )
 
@@ -34,9 +33,9 @@ func newBench(ways ...*way) *bench {
 	b := &bench{w: newWorld()}
 	b.tool = &tool{w: b.w}
 	b.Runner = &runner.Runner{
-		Techniques: map[string]technique.Technique{},
-		Tools:      map[string]workload.Tool{"fake": b.tool},
-		Settings:   record.Settings{Duration: 1, MinRounds: 1, MaxRounds: 3, Confidence: 0.95, Seed: 1},
+		Networks: map[string]runner.Recipe{},
+		Tools:    map[string]workload.Tool{"fake": b.tool},
+		Settings: record.Settings{Duration: 1, MinRounds: 1, MaxRounds: 3, Confidence: 0.95, Seed: 1},
 		Save: func(t record.Trial) error {
 			b.trials = append(b.trials, t)
 			return nil
@@ -45,7 +44,7 @@ func newBench(ways ...*way) *bench {
 	}
 	for _, f := range ways {
 		f.w = b.w
-		b.Techniques[f.name] = f
+		b.Networks[f.name] = runner.Recipe{Platform: &ground{w: b.w}, Technique: f}
 		b.Cells = append(b.Cells, cells(f.name)...)
 	}
 	return b

@@ -2,14 +2,11 @@ package runner
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
-	"nettoll/platform"
 	"nettoll/record"
 	"nettoll/sampler"
-	"nettoll/technique"
 )
 
 // How long the idle machine is watched before the first round, and before each
@@ -51,55 +48,6 @@ func (r *Runner) idleUse(ctx context.Context, while time.Duration) (float64, err
 	}
 	use, err := sampler.Use(from, to, 1)
 	return use.Busy, err
-}
-
-// watcher samples the machine and the daemons over the window.
-type watcher struct {
-	cpu      *sampler.CPU
-	daemons  []platform.Process
-	from, to sampler.Snapshot
-	pFrom    []sampler.ProcessTime
-	pTo      []sampler.ProcessTime
-	err      error
-}
-
-func (r *Runner) watcher(n technique.Network) *watcher {
-	w := &watcher{cpu: r.cpu}
-	if d, ok := n.(technique.Daemoner); ok {
-		w.daemons = d.Daemons()
-	}
-	return w
-}
-
-func (w *watcher) open()  { w.from, w.pFrom = w.read() }
-func (w *watcher) close() { w.to, w.pTo = w.read() }
-
-func (w *watcher) read() (sampler.Snapshot, []sampler.ProcessTime) {
-	s, err := w.cpu.Read()
-	times := make([]sampler.ProcessTime, len(w.daemons))
-	for i, d := range w.daemons {
-		if err == nil {
-			times[i], err = sampler.Process(d.PID())
-		}
-	}
-	if err != nil && w.err == nil {
-		w.err = err
-	}
-	return s, times
-}
-
-// use is the CPU time of the machine and the daemons, scaled to the window.
-func (w *watcher) use(window time.Duration) (record.CPUUse, error) {
-	if w.err != nil {
-		return record.CPUUse{}, w.err
-	}
-	m, err := sampler.Use(w.from, w.to, window.Seconds())
-	use := record.CPUUse{Machine: m}
-	for i, d := range w.daemons {
-		use.Daemons = append(use.Daemons,
-			sampler.Between(fmt.Sprintf("daemon %d", d.PID()), w.pFrom[i], w.pTo[i], window.Seconds()))
-	}
-	return use, err
 }
 
 // cost adds what the traffic cost: CPU time of the whole machine, less what it

@@ -62,7 +62,7 @@ func TestInterruptedTrialIsNoFailure(t *testing.T) {
 			}
 		},
 		"while it is built": func(b *bench, cancel func()) {
-			b.Techniques["bridge"].(*way).connect = func(ctx context.Context, nth int) error {
+			b.Networks["bridge"].Technique.(*way).connect = func(ctx context.Context, nth int) error {
 				if nth < 2 {
 					return nil
 				}

@@ -30,6 +30,30 @@ type world struct {
 
 func newWorld() *world { return &world{probes: map[string]int{}, builds: map[string]int{}} }
 
+// ground is a platform that has no hosts: the networks of fakes need none.
+type ground struct {
+	w      *world
+	name   string
+	probe  error
+	during func() // the probe
+}
+
+func (g *ground) Name() string { return g.name }
+
+func (g *ground) Probe(context.Context) error {
+	g.w.mu.Lock()
+	defer g.w.mu.Unlock()
+	g.w.probes["platform "+g.name]++
+	if g.during != nil {
+		g.during()
+	}
+	return g.probe
+}
+
+func (*ground) Hosts(context.Context, platform.HostRequest) (platform.Hosts, error) {
+	return nil, errGone
+}
+
 // way is a technique. Faults that are nil do not happen.
 type way struct {
 	w        *world
@@ -39,6 +63,15 @@ type way struct {
 	close    error
 	daemons  []platform.Process
 	pathless bool
+	on       platform.Platform                   // that it was built on last
+	endpoint func(name string) platform.Endpoint // nil: a place
+}
+
+func (f *way) place(name string) platform.Endpoint {
+	if f.endpoint == nil {
+		return place(name)
+	}
+	return f.endpoint(name)
 }
 
 func (f *way) Name() string { return f.name }
@@ -54,8 +87,9 @@ func (f *way) Probe(context.Context, platform.Platform) error {
 	return f.probe
 }
 
-func (f *way) Connect(ctx context.Context, topo technique.Topology, _ platform.Platform) (technique.Network, error) {
+func (f *way) Connect(ctx context.Context, topo technique.Topology, p platform.Platform) (technique.Network, error) {
 	f.w.mu.Lock()
+	f.on = p
 	f.w.builds[f.name]++
 	nth := f.w.builds[f.name]
 	f.w.mu.Unlock()
@@ -69,10 +103,10 @@ func (f *way) Connect(ctx context.Context, topo technique.Topology, _ platform.P
 	f.w.mu.Unlock()
 	n := &net{way: f}
 	for i := range topo.Servers {
-		n.servers = append(n.servers, place(fmt.Sprintf("h1c%d", i+1)))
+		n.servers = append(n.servers, f.place(fmt.Sprintf("h1c%d", i+1)))
 	}
 	for i := range topo.Clients {
-		n.clients = append(n.clients, place(fmt.Sprintf("h%dc%d", topo.Hosts, topo.Servers+i+1)))
+		n.clients = append(n.clients, f.place(fmt.Sprintf("h%dc%d", topo.Hosts, topo.Servers+i+1)))
 	}
 	return n, nil
 }

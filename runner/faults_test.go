@@ -94,7 +94,7 @@ func TestNothingLeftToMeasureEndsTheRun(t *testing.T) {
 		b.Settings.MaxRounds = 100
 		end, err := b.run(t, t.Context())
 		ends(t, end, err, record.EndFailed, 3)
-		if got := b.of("unheard-of"); len(got) != 3 || got[0].Status != record.Failed || got[0].Reason != "no technique unheard-of" {
+		if got := b.of("unheard-of"); len(got) != 3 || got[0].Status != record.Failed || got[0].Reason != "no network unheard-of" {
 			t.Errorf("a network that does not exist has the trials %+v", got)
 		}
 	})

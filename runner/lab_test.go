@@ -46,11 +46,10 @@ func measure(t *testing.T, p platform.Platform, tool workload.Tool, a altered, f
 	}
 	var trials []record.Trial
 	r := &runner.Runner{
-		Platform:   p,
-		Techniques: map[string]technique.Technique{"bridge": a},
-		Tools:      map[string]workload.Tool{"engine": tool},
-		Machine:    m,
-		Settings:   record.Settings{Duration: 0.3, Warmup: 0.4, MinRounds: 1, MaxRounds: 1, Confidence: 0.95, Seed: 1},
+		Networks: map[string]runner.Recipe{"bridge": {Platform: p, Technique: a}},
+		Tools:    map[string]workload.Tool{"engine": tool},
+		Machine:  m,
+		Settings: record.Settings{Duration: 0.3, Warmup: 0.4, MinRounds: 1, MaxRounds: 1, Confidence: 0.95, Seed: 1},
 		Save: func(t record.Trial) error {
 			trials = append(trials, t)
 			return nil

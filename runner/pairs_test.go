@@ -28,12 +28,12 @@ func one(t *testing.T, c record.Cell, flows ...record.Flow) (record.Trial, workl
 	c.Network, c.Hosts, c.Family, c.Tool, c.Workload, c.Placement = "fake", 1, 4, "fake", record.TCPStream, record.PlacementFree
 	var trials []record.Trial
 	r := &runner.Runner{
-		Techniques: map[string]technique.Technique{"fake": &way{w: w, name: "fake"}},
-		Tools:      map[string]workload.Tool{"fake": fake},
-		Settings:   record.Settings{Duration: 0.02, MinRounds: 1, MaxRounds: 1, Confidence: 0.95},
-		Cells:      []record.Cell{c},
-		Save:       func(t record.Trial) error { trials = append(trials, t); return nil },
-		Enough:     func([]record.Trial) map[string]bool { return nil },
+		Networks: map[string]runner.Recipe{"fake": {Platform: &ground{w: w}, Technique: &way{w: w, name: "fake"}}},
+		Tools:    map[string]workload.Tool{"fake": fake},
+		Settings: record.Settings{Duration: 0.02, MinRounds: 1, MaxRounds: 1, Confidence: 0.95},
+		Cells:    []record.Cell{c},
+		Save:     func(t record.Trial) error { trials = append(trials, t); return nil },
+		Enough:   func([]record.Trial) map[string]bool { return nil },
 	}
 	if _, err := r.Run(t.Context()); err != nil {
 		t.Fatal(err)

@@ -20,12 +20,11 @@ import (
 
 // Runner measures the cells of one run.
 type Runner struct {
-	Platform   platform.Platform
-	Techniques map[string]technique.Technique // by the network's name in the cells
-	Tools      map[string]workload.Tool
-	Machine    record.Machine
-	Settings   record.Settings
-	Cells      []record.Cell
+	Networks map[string]Recipe // by their names in the cells
+	Tools    map[string]workload.Tool
+	Machine  record.Machine
+	Settings record.Settings
+	Cells    []record.Cell
 	// Before are the trials that the run file already holds.
 	Before []record.Trial
 	// Save keeps a finished trial for good. A trial that cannot be kept ends the run.
@@ -46,6 +45,7 @@ type Runner struct {
 	out     map[string]bool         // cells that are measured no more, by key
 	failed  map[string]int          // failures in a row
 	probed  map[string]bool         // networks that can be built here, and tools that are
+	usable  map[string]error        // platforms that were asked whether they are, by name
 }
 
 // Watch follows a run.
@@ -83,7 +83,7 @@ func (r *Runner) Run(ctx context.Context) (record.End, error) {
 
 func (r *Runner) prepare(ctx context.Context) (err error) {
 	r.done, r.out, r.failed = map[string]map[int]bool{}, map[string]bool{}, map[string]int{}
-	r.probed = map[string]bool{}
+	r.probed, r.usable = map[string]bool{}, map[string]error{}
 	for _, t := range r.Before {
 		r.note(t)
 	}
@@ -272,11 +272,15 @@ func unusable(cells []record.Cell, began time.Time, err error) []record.Trial {
 	for i, c := range cells {
 		t := record.Trial{Cell: c, Started: began, Status: record.Failed, Reason: oneLine(err)}
 		var missing *platform.Unsupported
+		var wrong *technique.WrongPath
 		if errors.Is(err, platform.ErrUnsupported) {
 			t.Status = record.Skipped
 		}
 		if errors.As(err, &missing) {
 			t.Remedy = missing.Remedy
+		}
+		if errors.As(err, &wrong) {
+			t.Status, t.Reason = record.Invalid, oneLine(wrong)
 		}
 		trials[i] = t
 	}

@@ -112,11 +112,11 @@ func (s *session) measure(ctx context.Context, t *record.Trial, warmup, window t
 		return fmt.Errorf("prove path: %w", err)
 	}
 
-	w := s.r.watcher(s.network)
+	w := s.r.watcher(s.network, links)
 	job := workload.Job{
 		Workload: t.Cell.Workload, Options: t.Cell.Options, Warmup: warmup, Duration: window,
 		CPUs:  Place(s.r.Machine, t.Cell.Placement),
-		Watch: workload.Watch{Open: w.open, Close: w.close},
+		Watch: w.watch(ctx),
 	}
 	for _, l := range links {
 		job.Pairs = append(job.Pairs, workload.Pair{Client: l.client, Server: l.server, Addr: l.toServer, Port: l.port, Own: l.own})
@@ -149,13 +149,13 @@ func (s *session) complete(ctx context.Context, t *record.Trial, res workload.Re
 		return err
 	}
 	t.Counters = sampler.Delta(before, after)
-	use, err := w.use(res.Window)
+	use, doubts, err := w.use(res.Window)
 	if err != nil {
 		return err
 	}
 	use.Client, use.Server, use.Idle = res.Client, res.Server, s.r.idle
 	t.CPU = &use
-	t.Window, t.Latency, t.Flows, t.Warnings = res.Window.Seconds(), res.Latency, res.Flows, res.Warnings
+	t.Window, t.Latency, t.Flows, t.Warnings = res.Window.Seconds(), res.Latency, res.Flows, append(res.Warnings, doubts...)
 	var transactions uint64
 	for _, f := range res.Flows {
 		transactions += f.Transactions

@@ -56,9 +56,9 @@ func (r *Runner) visit(ctx context.Context, v plan.Visit, place *order) (ran int
 }
 
 func (r *Runner) build(ctx context.Context, v plan.Visit) (n technique.Network, topo technique.Topology, err error) {
-	t, ok := r.Techniques[v.Network]
+	recipe, ok := r.Networks[v.Network]
 	if !ok {
-		return nil, topo, fmt.Errorf("no technique %s", v.Network)
+		return nil, topo, fmt.Errorf("no network %s", v.Network)
 	}
 	shape, err := plan.ParseUnderlay(v.Underlay)
 	if err == nil && shape.Instance != "" && shape.Rate == 0 && shape.Delay == 0 {
@@ -69,18 +69,15 @@ func (r *Runner) build(ctx context.Context, v plan.Visit) (n technique.Network, 
 	}
 	ctx, cancel := context.WithTimeout(ctx, buildTime)
 	defer cancel()
-	if !r.probed[v.Network] {
-		if err := t.Probe(ctx, r.Platform); err != nil {
-			return nil, topo, err
-		}
-		r.probed[v.Network] = true
+	if err := r.probe(ctx, v.Network, recipe); err != nil {
+		return nil, topo, err
 	}
 	topo = technique.Topology{
 		Hosts: v.Hosts, Servers: v.Servers, Clients: v.Clients,
 		Processes: v.Processes, Neighbours: v.Neighbours, Rules: v.Rules,
 		Underlay: platform.Underlay{Rate: shape.Rate, Delay: shape.Delay, MTU: v.MTU},
 	}
-	n, err = t.Connect(ctx, topo, r.Platform)
+	n, err = recipe.Technique.Connect(ctx, topo, recipe.Platform)
 	return n, topo, err
 }
 

@@ -11,6 +11,28 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+// FuzzUsage gives the parser of control groups anything: what it takes for CPU time is
+// no less than nothing, and is taken again when it is written as the kernel does.
+func FuzzUsage(f *testing.F) {
+	for _, text := range []string{"usage_usec 2750123\nuser_usec 1\n", "usage_usec\n", "usage_usec -1", "1500000250\n", " 7 \n\n"} {
+		f.Add(text, true)
+		f.Add(text, false)
+	}
+	f.Fuzz(func(t *testing.T, text string, two bool) {
+		field, line := "", "%d\n"
+		if two {
+			field, line = "usage_usec", "usage_usec %d\nuser_usec 0\n"
+		}
+		n, err := usage(text, field)
+		if err != nil {
+			return
+		}
+		if again, err := usage(fmt.Sprintf(line, n), field); n < 0 || err != nil || again != n {
+			t.Errorf("%q is %d, read again %d, %v", text, n, again, err)
+		}
+	})
+}
+
 // FuzzCounters gives every parser anything: no panic, no counter that the text
 // does not hold, and no device or CPU that is read by half.
 func FuzzCounters(f *testing.F) {

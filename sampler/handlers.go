@@ -3,16 +3,20 @@ package sampler
 import (
 	"context"
 	"net/netip"
+	"time"
 
 	"nettoll/agent"
+	"nettoll/internal/nl"
 	"nettoll/record"
 )
 
 // Methods of the agent.
 const (
-	MethodCounters  = "sampler.counters"  // nothing → map[string]uint64
-	MethodEndpoint  = "sampler.endpoint"  // netip.Addr of the peer → record.Endpoint
-	MethodCondition = "sampler.condition" // Condition → Conditioned
+	MethodCounters   = "sampler.counters"   // nothing → map[string]uint64
+	MethodEndpoint   = "sampler.endpoint"   // netip.Addr of the peer → record.Endpoint
+	MethodCondition  = "sampler.condition"  // Condition → Conditioned
+	MethodInterfaces = "sampler.interfaces" // nothing → []nl.Interface
+	MethodCgroup     = "sampler.cgroup"     // nothing → time.Duration of Cgroup
 )
 
 // Handlers are the agent's half: what is read inside an endpoint.
@@ -24,6 +28,8 @@ func Handlers() map[string]agent.Handler {
 		MethodEndpoint: agent.Typed(func(_ context.Context, peer netip.Addr) (record.Endpoint, error) {
 			return Endpoint(peer)
 		}),
-		MethodCondition: agent.Typed(func(_ context.Context, c Condition) (Conditioned, error) { return c.Set() }),
+		MethodInterfaces: agent.Typed(func(context.Context, struct{}) ([]nl.Interface, error) { return Interfaces() }),
+		MethodCgroup:     agent.Typed(func(context.Context, struct{}) (time.Duration, error) { return Cgroup("/sys") }),
+		MethodCondition:  agent.Typed(func(_ context.Context, c Condition) (Conditioned, error) { return c.Set() }),
 	}
 }

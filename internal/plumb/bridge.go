@@ -30,6 +30,9 @@ type Bridge struct {
 // AddBridge makes a bridge on the host. With a gateway address it is the
 // containers' way out.
 func (s *Site) AddBridge(h *Host, name string, mtu int, gateway bool) (*Bridge, error) {
+	if err := h.ours(); err != nil {
+		return nil, err
+	}
 	b := &Bridge{Name: name, Host: h, MTU: mtu}
 	s.Made("bridge "+name, func(context.Context) error {
 		return nl.With(h.NS, func(n *nl.NS) error { return n.Remove(name) })
@@ -175,6 +178,9 @@ func (n *Node) configure(plug Plug) error {
 
 // Forwarding lets the host route packets.
 func (h *Host) Forwarding() error {
+	if err := h.ours(); err != nil {
+		return err
+	}
 	if err := netns.SetSysctl(h.NS, "net/ipv4/ip_forward", "1"); err != nil {
 		return err
 	}
@@ -184,6 +190,9 @@ func (h *Host) Forwarding() error {
 // BridgeNetfilter says whether bridged packets pass the rules for routed ones
 // (br_netfilter), for IPv4 and IPv6.
 func (h *Host) BridgeNetfilter(on bool) error {
+	if err := h.ours(); err != nil {
+		return err
+	}
 	value := "0"
 	if on {
 		value = "1"

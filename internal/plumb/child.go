@@ -16,6 +16,9 @@ import (
 // Child makes a device (macvlan, ipvlan) on the uplink of the node's host,
 // inside the node, with the node's address on the segment that all hosts share.
 func (s *Site) Child(n *Node, device string, make func(netlink.LinkAttrs) netlink.Link) error {
+	if err := n.Host.ours(); err != nil {
+		return err
+	}
 	ns, err := os.Open(n.NS)
 	if err != nil {
 		return fmt.Errorf("open network namespace of %s: %w", n.Name(), err)

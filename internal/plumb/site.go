@@ -66,6 +66,9 @@ type Node struct {
 	Port   string // the other end of Device, on the host, where there is one
 }
 
+// Unwrap implements platform.Wrapper.
+func (n *Node) Unwrap() platform.Endpoint { return n.Endpoint }
+
 // NetNS implements platform.NetNSer.
 func (n *Node) NetNS() string { return n.NS }
 
@@ -110,7 +113,11 @@ func BeginHosts(ctx context.Context, topo technique.Topology, p platform.Platfor
 		if err != nil {
 			return nil, s.Abandon(ctx, err)
 		}
-		s.Hosts = append(s.Hosts, &Host{Host: h, NS: ns, Index: i})
+		host := &Host{Host: h, NS: ns, Index: i}
+		if err := s.keepParameters(host); err != nil {
+			return nil, s.Abandon(ctx, err)
+		}
+		s.Hosts = append(s.Hosts, host)
 	}
 	return s, nil
 }
@@ -184,13 +191,24 @@ func (s *Site) OnHost(h *Host) *Node {
 
 func namespace(e platform.Endpoint) (string, error) {
 	ns, ok := e.(platform.NetNSer)
-	if !ok {
-		return "", &platform.Unsupported{
-			Feature: "plumbing of " + e.Name(), Option: "a platform that shows network namespaces",
-			Remedy: "measure this technique in the lab",
-		}
+	if ok && ns.NetNS() != "" {
+		return ns.NetNS(), nil
 	}
-	return ns.NetNS(), nil
+	return "", &platform.Unsupported{
+		Feature: "plumbing of " + e.Name(), Option: "a platform that shows network namespaces, and root",
+		Remedy: "run as root on the machine itself, or measure this technique in the lab",
+	}
+}
+
+// ours refuses to change a host that is the user's own machine.
+func (h *Host) ours() error {
+	if !platform.Borrowed(h.Host) {
+		return nil
+	}
+	return &platform.Unsupported{
+		Feature: "changing the network of this machine", Option: "a host that was made for it",
+		Remedy: "--private-engine starts an engine on a host of the lab; or measure this technique in the lab itself",
+	}
 }
 
 // Network is a finished site.

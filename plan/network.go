@@ -1,0 +1,185 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// allNetworks is every technique of a platform.
+const allNetworks = "all"
+
+// network is a technique on a platform.
+type network struct {
+	name      string // as cells have it
+	platform  string
+	technique Technique
+	field     string // that names it; empty where it came with "all"
+	moved     bool   // the suite means it on another platform: what does not fit is left out
+}
+
+// home is the platform that names without a prefix mean.
+func (s Suite) home(known Known) string {
+	if s.Platform == "" && len(known.Platforms) > 0 {
+		return known.Platforms[0].Name
+	}
+	return s.Platform
+}
+
+// networks looks up what the suite names. Each stands there once. What is left out,
+// since the suite was moved to another platform, is told by the skips.
+func (s Suite) networks(known Known) (nets []network, skips []Skip, err error) {
+	if s.Platform != "" && !slices.Contains(known.platforms(), s.Platform) {
+		return nil, nil, s.unknown("platform", "platform", s.Platform, known.platforms())
+	}
+	seen := make(map[string]int)
+	add := func(n network) {
+		if i, ok := seen[n.name]; !ok {
+			seen[n.name] = len(nets)
+			nets = append(nets, n)
+		} else if nets[i].field == "" {
+			nets[i].field = n.field
+		}
+	}
+	for i, text := range s.Networks {
+		field := fmt.Sprintf("networks[%d]", i)
+		platform, name, err := s.split(text, field, known)
+		if err != nil {
+			return nil, nil, err
+		}
+		moved := s.moved && name == text
+		if name == allNetworks {
+			for _, t := range known.on(platform) {
+				add(network{known.name(platform, t.Name), platform, t, "", false})
+			}
+			continue
+		}
+		t, ok := known.find(platform, name)
+		if moved && !ok {
+			t, ok = known.like(platform, name)
+		}
+		switch {
+		case ok:
+			n := network{known.name(platform, t.Name), platform, t, field, moved}
+			if why, _ := s.unfit(n); why != "" && moved {
+				skips = append(skips, Skip{Network: text, Reason: why})
+			}
+			add(n)
+		case moved && len(known.elsewhere(platform, name)) > 0:
+			skips = append(skips, Skip{Network: text, Reason: fmt.Sprintf("%s has no technique %s", platform, name)})
+		default:
+			return nil, nil, s.unknownTechnique(field, platform, name, known)
+		}
+	}
+	for _, t := range s.regained(known) {
+		add(network{known.name(s.Platform, t.Name), s.Platform, t, "", true})
+	}
+	if len(nets) == 0 {
+		return nil, nil, s.fault("platform", "%s has none of the networks that are named; name others, or another platform", s.home(known))
+	}
+	return nets, once(skips), nil
+}
+
+// regained are techniques that the suite left out because the platform it was written
+// for has none, and the one that it was moved to has.
+func (s Suite) regained(known Known) (all []Technique) {
+	for _, k := range s.Skips {
+		if t, ok := known.find(s.Platform, k.Network); ok && s.moved {
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
+// split tells the platform and the technique of a network.
+func (s Suite) split(text, field string, known Known) (platform, technique string, err error) {
+	platform, technique, ok := strings.Cut(text, ":")
+	if !ok {
+		return s.home(known), text, nil
+	}
+	if !slices.Contains(known.platforms(), platform) {
+		return "", "", s.unknown(field, "platform", platform, known.platforms())
+	}
+	return platform, technique, nil
+}
+
+// unknownTechnique is the fault of a field that names a technique which its platform
+// does not have. One that another platform has was probably meant there.
+func (s Suite) unknownTechnique(field, platform, name string, known Known) error {
+	if others := known.elsewhere(platform, name); len(others) > 0 {
+		return s.fault(field, "%s has no technique %q; did you mean %q? nettoll list techniques shows all",
+			platform, name, others[0]+":"+name)
+	}
+	var here []string
+	for _, t := range known.on(platform) {
+		here = append(here, t.Name)
+	}
+	return s.unknown(field, "technique", name, here)
+}
+
+// platforms are the names of all platforms.
+func (k Known) platforms() (names []string) {
+	for _, p := range k.Platforms {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// platformOf is the platform of a cell's network.
+func (k Known) platformOf(network string) Platform {
+	name, _, ok := strings.Cut(network, ":")
+	for i, p := range k.Platforms {
+		if ok && p.Name == name || !ok && i == 0 {
+			return p
+		}
+	}
+	return Platform{}
+}
+
+// on are the techniques of a platform.
+func (k Known) on(platform string) (all []Technique) {
+	for _, t := range k.Techniques {
+		if t.on(platform) {
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
+// find finds a technique of a platform.
+func (k Known) find(platform, name string) (Technique, bool) {
+	for _, t := range k.on(platform) {
+		if t.Name == name {
+			return t, true
+		}
+	}
+	return Technique{}, false
+}
+
+// like finds the technique of a platform that is the real form of another platform's.
+func (k Known) like(platform, name string) (Technique, bool) {
+	for _, t := range k.on(platform) {
+		if t.Like == name && name != "" {
+			return t, true
+		}
+	}
+	return Technique{}, false
+}
+
+// elsewhere are the other platforms that have a technique of that name.
+func (k Known) elsewhere(platform, name string) (others []string) {
+	for _, p := range k.platforms() {
+		if _, ok := k.find(p, name); ok && p != platform {
+			others = append(others, p)
+		}
+	}
+	return others
+}
+
+// name is what cells call the network of a technique on a platform.
+func (k Known) name(platform, technique string) string {
+	if len(k.Platforms) == 0 || platform == k.Platforms[0].Name {
+		return technique
+	}
+	return platform + ":" + technique
+}

@@ -1,0 +1,35 @@
+package runner
+
+import (
+	"context"
+	"errors"
+
+	"nettoll/platform"
+	"nettoll/technique"
+)
+
+// Recipe is how a network is built: a technique, and the platform that it is built on.
+type Recipe struct {
+	Platform  platform.Platform
+	Technique technique.Technique
+}
+
+// probe finds out whether a network can be built here: its platform is asked once in
+// a run, whatever it answers, its technique until it has said yes.
+func (r *Runner) probe(ctx context.Context, network string, recipe Recipe) error {
+	name := recipe.Platform.Name()
+	err, asked := r.usable[name]
+	if !asked {
+		if err = recipe.Platform.Probe(ctx); !errors.Is(ctx.Err(), context.Canceled) {
+			r.usable[name] = err // an interrupt says nothing about the platform
+		}
+	}
+	if err != nil || r.probed[network] {
+		return err
+	}
+	if err := recipe.Technique.Probe(ctx, recipe.Platform); err != nil {
+		return err
+	}
+	r.probed[network] = true
+	return nil
+}

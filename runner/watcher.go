@@ -1,0 +1,116 @@
+package runner
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"nettoll/platform"
+	"nettoll/record"
+	"nettoll/sampler"
+	"nettoll/technique"
+	"nettoll/workload"
+)
+
+// watcher samples the machine, the daemons of a network and its containers at the
+// edges of the window.
+type watcher struct {
+	cpu        *sampler.CPU
+	daemons    []platform.Process
+	containers []container
+	from, to   edge
+}
+
+// container is an endpoint whose CPU time is counted as a whole.
+type container struct {
+	name string
+	platform.CPUAccounter
+}
+
+// edge is what was read at one edge of the window.
+type edge struct {
+	machine    sampler.Snapshot
+	daemons    []sampler.ProcessTime
+	containers []sampler.ContainerTime
+	err        error
+	uncounted  error // of the first container that did not tell
+}
+
+func (r *Runner) watcher(n technique.Network, links []link) *watcher {
+	w := &watcher{cpu: r.cpu}
+	if d, ok := n.(technique.Daemoner); ok {
+		w.daemons = d.Daemons()
+	}
+	seen := map[platform.CPUAccounter]bool{}
+	for _, s := range seats(links) {
+		if c, ok := platform.As[platform.CPUAccounter](s.Endpoint); ok && !seen[c] {
+			seen[c] = true
+			w.containers = append(w.containers, container{s.Name(), c})
+		}
+	}
+	return w
+}
+
+// watch is what a tool tells of the edges.
+func (w *watcher) watch(ctx context.Context) workload.Watch {
+	return workload.Watch{Open: func() { w.from = w.read(ctx) }, Close: func() { w.to = w.read(ctx) }}
+}
+
+// read asks all containers at once: they may be far away, and are to be read at the
+// same moment as the machine.
+func (w *watcher) read(ctx context.Context) edge {
+	e := edge{containers: make([]sampler.ContainerTime, len(w.containers))}
+	uncounted := make([]error, len(w.containers))
+	var asking sync.WaitGroup
+	for i, c := range w.containers {
+		asking.Go(func() {
+			e.containers[i], uncounted[i] = sampler.Container(func() (time.Duration, error) { return c.CPUTime(ctx) })
+		})
+	}
+	e.machine, e.err = w.cpu.Read()
+	for _, d := range w.daemons {
+		if e.err == nil {
+			var t sampler.ProcessTime
+			t, e.err = sampler.Process(d.PID())
+			e.daemons = append(e.daemons, t)
+		}
+	}
+	asking.Wait()
+	e.uncounted = cmp.Or(uncounted...)
+	return e
+}
+
+// use is the CPU time of the machine, the daemons and the containers, scaled to the
+// window. Of containers it is that of all or, with a warning, of none: a sum of some
+// would be a wrong number.
+func (w *watcher) use(window time.Duration) (record.CPUUse, []record.Warning, error) {
+	for _, err := range []error{w.from.err, w.to.err} {
+		if err != nil {
+			return record.CPUUse{}, nil, err
+		}
+	}
+	m, err := sampler.Use(w.from.machine, w.to.machine, window.Seconds())
+	if err != nil {
+		return record.CPUUse{}, nil, err
+	}
+	use := record.CPUUse{Machine: m}
+	for i, d := range w.daemons {
+		use.Daemons = append(use.Daemons,
+			sampler.Between(fmt.Sprintf("daemon %d", d.PID()), w.from.daemons[i], w.to.daemons[i], window.Seconds()))
+	}
+	for _, e := range []edge{w.from, w.to} {
+		if errors.Is(e.uncounted, platform.ErrUnsupported) {
+			return use, nil, nil
+		}
+		if e.uncounted != nil {
+			return use, []record.Warning{{Code: "container-cpu", Text: "the CPU time of containers is unknown: " + oneLine(e.uncounted)}}, nil
+		}
+	}
+	for i, c := range w.containers {
+		use.Containers = append(use.Containers, w.to.containers[i].Since(w.from.containers[i], c.name, window.Seconds()))
+	}
+	return use, nil, nil
+}
