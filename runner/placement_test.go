@@ -9,8 +9,8 @@ import (
 	"nettoll/workload"
 )
 
-// machine gives CPUs, each as its package and core.
-func machine(places ...[2]int) (m record.Machine) {
+// cpusOf gives CPUs, each as its package and core.
+func cpusOf(places ...[2]int) (m record.Machine) {
 	for id, p := range places {
 		m.CPUs = append(m.CPUs, record.CPU{ID: id, Package: p[0], Core: p[1]})
 	}
@@ -26,37 +26,37 @@ func TestPlace(t *testing.T) {
 		same, distinct workload.CPUs
 	}{
 		{"unknown", record.Machine{}, nowhere, nowhere},
-		{"one CPU", machine([2]int{0, 0}), on([]int{0}, []int{0}), nowhere},
-		{"two cores", machine([2]int{0, 0}, [2]int{0, 1}), on([]int{0}, []int{0}), on([]int{0}, []int{1})},
-		{"one core of two threads", machine([2]int{0, 0}, [2]int{0, 0}), on([]int{0}, []int{0}), on([]int{0}, []int{1})},
+		{"one CPU", cpusOf([2]int{0, 0}), on([]int{0}, []int{0}), nowhere},
+		{"two cores", cpusOf([2]int{0, 0}, [2]int{0, 1}), on([]int{0}, []int{0}), on([]int{0}, []int{1})},
+		{"one core of two threads", cpusOf([2]int{0, 0}, [2]int{0, 0}), on([]int{0}, []int{0}), on([]int{0}, []int{1})},
 		{
 			"three cores: the odd one is the server's",
-			machine([2]int{0, 0}, [2]int{0, 1}, [2]int{0, 2}),
+			cpusOf([2]int{0, 0}, [2]int{0, 1}, [2]int{0, 2}),
 			on([]int{0}, []int{0}), on([]int{0}, []int{1, 2}),
 		},
 		{
 			"four cores, threads numbered after the cores",
-			machine([2]int{0, 0}, [2]int{0, 1}, [2]int{0, 2}, [2]int{0, 3}, [2]int{0, 0}, [2]int{0, 1}, [2]int{0, 2}, [2]int{0, 3}),
+			cpusOf([2]int{0, 0}, [2]int{0, 1}, [2]int{0, 2}, [2]int{0, 3}, [2]int{0, 0}, [2]int{0, 1}, [2]int{0, 2}, [2]int{0, 3}),
 			on([]int{0}, []int{0}), on([]int{0, 1, 4, 5}, []int{2, 3, 6, 7}),
 		},
 		{
 			"two cores, threads numbered next to each other",
-			machine([2]int{0, 0}, [2]int{0, 0}, [2]int{0, 1}, [2]int{0, 1}),
+			cpusOf([2]int{0, 0}, [2]int{0, 0}, [2]int{0, 1}, [2]int{0, 1}),
 			on([]int{0}, []int{0}), on([]int{0, 1}, []int{2, 3}),
 		},
 		{
 			"two packages with equal core numbers",
-			machine([2]int{0, 0}, [2]int{1, 0}, [2]int{0, 1}, [2]int{1, 1}),
+			cpusOf([2]int{0, 0}, [2]int{1, 0}, [2]int{0, 1}, [2]int{1, 1}),
 			on([]int{0}, []int{0}), on([]int{0}, []int{2}),
 		},
 		{
 			"two packages, more of the second may be used",
-			machine([2]int{0, 0}, [2]int{1, 0}, [2]int{1, 1}),
+			cpusOf([2]int{0, 0}, [2]int{1, 0}, [2]int{1, 1}),
 			on([]int{1}, []int{1}), on([]int{1}, []int{2}),
 		},
 		{
 			"one core with a second thread",
-			machine([2]int{0, 0}, [2]int{0, 1}, [2]int{0, 1}),
+			cpusOf([2]int{0, 0}, [2]int{0, 1}, [2]int{0, 1}),
 			on([]int{0}, []int{0}), on([]int{0}, []int{1, 2}),
 		},
 		{

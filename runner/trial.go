@@ -112,10 +112,14 @@ func (s *session) measure(ctx context.Context, t *record.Trial, warmup, window t
 		return fmt.Errorf("prove path: %w", err)
 	}
 
-	w := s.r.watcher(s.network, links)
+	at, err := s.machines(ctx, links)
+	if err != nil {
+		return err
+	}
+	w := newWatcher(at, s.network, links)
 	job := workload.Job{
 		Workload: t.Cell.Workload, Options: t.Cell.Options, Warmup: warmup, Duration: window,
-		CPUs:  Place(s.r.Machine, t.Cell.Placement),
+		CPUs:  at.place(t.Cell.Placement, links),
 		Watch: w.watch(ctx),
 	}
 	for _, l := range links {
@@ -153,7 +157,7 @@ func (s *session) complete(ctx context.Context, t *record.Trial, res workload.Re
 	if err != nil {
 		return err
 	}
-	use.Client, use.Server, use.Idle = res.Client, res.Server, s.r.idle
+	use.Client, use.Server, use.Idle = res.Client, res.Server, w.at.idle()
 	t.CPU = &use
 	t.Window, t.Latency, t.Flows, t.Warnings = res.Window.Seconds(), res.Latency, res.Flows, append(res.Warnings, doubts...)
 	var transactions uint64
@@ -167,7 +171,7 @@ func (s *session) complete(ctx context.Context, t *record.Trial, res workload.Re
 			t.Warnings = append(t.Warnings, record.Warning{Code: "remark", Text: text})
 		}
 	}
-	t.Warnings = append(t.Warnings, cost(t.Metrics, use, s.r.idle, res.Window, res.Bytes, transactions)...)
+	t.Warnings = append(t.Warnings, cost(t.Metrics, use, use.Idle, res.Window, res.Bytes, transactions)...)
 	t.Status = record.OK
 	if wrong := verdict(t.Path); wrong != "" {
 		t.Status, t.Reason = record.Invalid, wrong

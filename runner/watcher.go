@@ -18,7 +18,7 @@ import (
 // watcher samples the machine, the daemons of a network and its containers at the
 // edges of the window.
 type watcher struct {
-	cpu        *sampler.CPU
+	at         *machines
 	daemons    []platform.Process
 	containers []container
 	from, to   edge
@@ -32,15 +32,15 @@ type container struct {
 
 // edge is what was read at one edge of the window.
 type edge struct {
-	machine    sampler.Snapshot
+	machines   []sampler.Snapshot
 	daemons    []sampler.ProcessTime
 	containers []sampler.ContainerTime
 	err        error
 	uncounted  error // of the first container that did not tell
 }
 
-func (r *Runner) watcher(n technique.Network, links []link) *watcher {
-	w := &watcher{cpu: r.cpu}
+func newWatcher(at *machines, n technique.Network, links []link) *watcher {
+	w := &watcher{at: at}
 	if d, ok := n.(technique.Daemoner); ok {
 		w.daemons = d.Daemons()
 	}
@@ -70,7 +70,7 @@ func (w *watcher) read(ctx context.Context) edge {
 			e.containers[i], uncounted[i] = sampler.Container(func() (time.Duration, error) { return c.CPUTime(ctx) })
 		})
 	}
-	e.machine, e.err = w.cpu.Read()
+	e.machines, e.err = w.at.snap(ctx)
 	for _, d := range w.daemons {
 		if e.err == nil {
 			var t sampler.ProcessTime
@@ -92,7 +92,7 @@ func (w *watcher) use(window time.Duration) (record.CPUUse, []record.Warning, er
 			return record.CPUUse{}, nil, err
 		}
 	}
-	m, err := sampler.Use(w.from.machine, w.to.machine, window.Seconds())
+	m, err := w.at.use(w.from.machines, w.to.machines, window.Seconds())
 	if err != nil {
 		return record.CPUUse{}, nil, err
 	}

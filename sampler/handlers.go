@@ -15,6 +15,8 @@ const (
 	MethodCounters   = "sampler.counters"   // nothing → map[string]uint64
 	MethodEndpoint   = "sampler.endpoint"   // netip.Addr of the peer → record.Endpoint
 	MethodCondition  = "sampler.condition"  // Condition → Conditioned
+	MethodOrigin     = "sampler.origin"     // nothing → Origin
+	MethodCPU        = "sampler.cpu"        // nothing → Snapshot of the machine
 	MethodInterfaces = "sampler.interfaces" // nothing → []nl.Interface
 	MethodCgroup     = "sampler.cgroup"     // nothing → time.Duration of Cgroup
 )
@@ -27,6 +29,14 @@ func Handlers() map[string]agent.Handler {
 		}),
 		MethodEndpoint: agent.Typed(func(_ context.Context, peer netip.Addr) (record.Endpoint, error) {
 			return Endpoint(peer)
+		}),
+		MethodOrigin: agent.Typed(func(context.Context, struct{}) (Origin, error) { return FindOrigin("/proc", "/sys") }),
+		MethodCPU: agent.Typed(func(context.Context, struct{}) (Snapshot, error) {
+			c, err := NewCPU("/proc")
+			if err != nil {
+				return Snapshot{}, err
+			}
+			return c.Read()
 		}),
 		MethodInterfaces: agent.Typed(func(context.Context, struct{}) ([]nl.Interface, error) { return Interfaces() }),
 		MethodCgroup:     agent.Typed(func(context.Context, struct{}) (time.Duration, error) { return Cgroup("/sys") }),

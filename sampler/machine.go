@@ -4,6 +4,7 @@
 package sampler
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -29,10 +30,10 @@ func NewCPU(proc string) (*CPU, error) {
 	return &CPU{fs, filepath.Join(proc, "stat")}, nil
 }
 
-// Snapshot is the machine at one moment.
+// Snapshot is the machine at one moment, by its own clock.
 type Snapshot struct {
-	at   time.Time
-	cpus map[int64]procfs.CPUStat
+	At   time.Time
+	CPUs map[int64]procfs.CPUStat
 }
 
 // Read takes a snapshot.
@@ -47,6 +48,9 @@ func (c *CPU) Read() (Snapshot, error) {
 	return Snapshot{time.Now(), st.CPU}, nil
 }
 
+// ErrNoTime is of two readings that are one, or were never made.
+var ErrNoTime = errors.New("sampler: no time passed between two readings of CPU time")
+
 // Use is what the machine did between two snapshots, scaled to a window of so
 // many seconds, which the snapshots enclose but for scheduling delays.
 //
@@ -54,14 +58,14 @@ func (c *CPU) Read() (Snapshot, error) {
 // time to the microsecond where it stops the tick on idle CPUs. Busy is
 // therefore what is left of the elapsed time after idle, iowait and steal.
 func Use(from, to Snapshot, window float64) (record.MachineCPU, error) {
-	elapsed := to.at.Sub(from.at).Seconds()
+	elapsed := to.At.Sub(from.At).Seconds()
 	if elapsed <= 0 || window <= 0 {
-		return record.MachineCPU{}, fmt.Errorf("sampler: no time passed between two readings of CPU time")
+		return record.MachineCPU{}, ErrNoTime
 	}
 	scale := window / elapsed
 	var m record.MachineCPU
-	for id, b := range to.cpus {
-		a, ok := from.cpus[id]
+	for id, b := range to.CPUs {
+		a, ok := from.CPUs[id]
 		if !ok {
 			continue // came online in between
 		}

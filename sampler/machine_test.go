@@ -77,7 +77,7 @@ func TestUseLeavesOutCPUsThatCameOrWent(t *testing.T) {
 
 func TestUseNeedsTime(t *testing.T) {
 	s := at(1, map[int64]procfs.CPUStat{0: {}})
-	later := at(2, s.cpus)
+	later := at(2, s.CPUs)
 	for name, err := range map[string]error{
 		"same moment":   second(Use(s, s, 1)),
 		"backwards":     second(Use(later, s, 1)),
@@ -107,7 +107,7 @@ func TestReadTakesSecondsFromStat(t *testing.T) {
 		0: {User: 12, Nice: 0.6, System: 5, Idle: 190, Iowait: 3, IRQ: 0.1, SoftIRQ: 0.5, Steal: 1},
 		1: {User: 8, Nice: 0.4, System: 3, Idle: 210, Iowait: 3, IRQ: 0.2, SoftIRQ: 0.2, Steal: 3},
 	}
-	if diff := cmp.Diff(want, got.cpus, nearly); diff != "" {
+	if diff := cmp.Diff(want, got.CPUs, nearly); diff != "" {
 		t.Errorf("CPU times (-want +got):\n%s", diff)
 	}
 }

@@ -71,6 +71,12 @@ type Remarker interface {
 	Remarks() []string
 }
 
+// Distant is a network of which endpoints may be on other machines than this one. What is
+// read of a machine is then read by the agents that are on it.
+type Distant interface {
+	Distant() bool
+}
+
 // Ports of servers begin here, below the ephemeral ones.
 const (
 	firstPort = 20001

@@ -1,0 +1,143 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"nettoll/record"
+	"nettoll/sampler"
+	"nettoll/technique"
+	"nettoll/workload"
+)
+
+// machine is a computer that endpoints of a trial run on.
+type machine struct {
+	name  string
+	facts record.Machine
+	read  func(context.Context) (sampler.Snapshot, error)
+	idle  float64 // CPU seconds a second that it uses by itself
+}
+
+// machines are those of a trial, each once. of tells the machine of an endpoint in a
+// role.
+type machines struct {
+	all []*machine
+	of  map[*Manned]*machine
+}
+
+// machines finds out where the endpoints of a trial are. But for distant networks, that
+// is here.
+func (s *session) machines(ctx context.Context, links []link) (*machines, error) {
+	here := &machine{
+		facts: s.r.Machine, idle: s.r.idle,
+		read: func(context.Context) (sampler.Snapshot, error) { return s.r.cpu.Read() },
+	}
+	if d, ok := s.network.(technique.Distant); !ok || !d.Distant() {
+		return &machines{all: []*machine{here}}, nil
+	}
+	m := &machines{of: map[*Manned]*machine{}}
+	byBoot := map[string]*machine{}
+	for _, at := range seats(links) {
+		var o sampler.Origin
+		if err := at.call(ctx, sampler.MethodOrigin, nil, &o); err != nil {
+			return nil, fmt.Errorf("%s: ask for its machine: %w", at.Name(), err)
+		}
+		if byBoot[o.Boot] == nil {
+			c := &machine{facts: o.Machine}
+			c.read = func(ctx context.Context) (snap sampler.Snapshot, err error) {
+				err = at.call(ctx, sampler.MethodCPU, nil, &snap)
+				return snap, err
+			}
+			byBoot[o.Boot] = c
+			m.all = append(m.all, c)
+		}
+		m.of[at.Manned] = byBoot[o.Boot]
+	}
+	return m, m.watchIdle(ctx)
+}
+
+// watchIdle watches the machines before there is traffic.
+func (m *machines) watchIdle(ctx context.Context) error {
+	from, err := m.snap(ctx)
+	if err != nil {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(idleBetween):
+	}
+	to, err := m.snap(ctx)
+	if err != nil {
+		return err
+	}
+	for i, c := range m.all {
+		use, err := sampler.Use(from[i], to[i], 1)
+		if err != nil {
+			return err
+		}
+		c.idle = use.Busy
+	}
+	return nil
+}
+
+// snap reads all machines at once.
+func (m *machines) snap(ctx context.Context) ([]sampler.Snapshot, error) {
+	snaps, errs := make([]sampler.Snapshot, len(m.all)), make([]error, len(m.all))
+	var reading sync.WaitGroup
+	for i, c := range m.all {
+		reading.Go(func() { snaps[i], errs[i] = c.read(ctx) })
+	}
+	reading.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return snaps, nil
+}
+
+// idle is what the machines use by themselves, together.
+func (m *machines) idle() (sum float64) {
+	for _, c := range m.all {
+		sum += c.idle
+	}
+	return sum
+}
+
+// use is what the machines did between two readings, together. CPUs of several machines
+// are not told apart.
+func (m *machines) use(from, to []sampler.Snapshot, window float64) (sum record.MachineCPU, err error) {
+	if len(from) != len(m.all) || len(to) != len(m.all) {
+		return sum, sampler.ErrNoTime
+	}
+	for i := range m.all {
+		one, err := sampler.Use(from[i], to[i], window)
+		if err != nil {
+			return sum, err
+		}
+		if i == 0 {
+			sum = one
+			continue
+		}
+		sum.Busy, sum.Softirq, sum.Steal = sum.Busy+one.Busy, sum.Softirq+one.Softirq, sum.Steal+one.Steal
+		sum.PerCPU = append(sum.PerCPU, one.PerCPU...)
+	}
+	return sum, nil
+}
+
+// place chooses CPUs where clients and servers are. On machines of their own each side
+// has the half that it would have beside the other: a placement means the same
+// wherever they are.
+func (m *machines) place(placement string, links []link) workload.CPUs {
+	if m.of == nil {
+		return Place(m.all[0].facts, placement)
+	}
+	client, server := m.of[links[0].client], m.of[links[0].server]
+	return workload.CPUs{
+		Client: Place(client.facts, placement).Client,
+		Server: Place(server.facts, placement).Server,
+	}
+}
