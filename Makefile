@@ -12,9 +12,15 @@ PURE := . ./record/... ./plan/... ./reference/... ./analysis/... ./report/... ./
 # measure at once starve each other.
 REAL := ./internal/... ./platform/... ./sampler/... ./technique/... ./workload/... ./runner/... ./cmd/...
 
+# What the programs are built from. It is a build tag, since those are kept in a program
+# and can be read there: nettoll puts the nettoll-agent beside it into images only when
+# both are known to be of one source.
+SOURCE = find . -name '.?*' -prune -o \( -name '*.go' -o -name go.mod -o -name go.sum \) -print0 | \
+	LC_ALL=C sort -z | xargs -0 cat | sha256sum | cut -c1-16
+
 .PHONY: build
-build: ## the program, as bin/nettoll
-	CGO_ENABLED=0 go build -trimpath -o bin/nettoll ./cmd/nettoll
+build: ## the programs, as bin/nettoll and bin/nettoll-agent
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -tags "source_$$($(SOURCE))" -o bin/ ./cmd/nettoll ./cmd/nettoll-agent
 
 .PHONY: test
 test: needs lint ## all levels of tests
@@ -32,7 +38,7 @@ lint: ## formatting and vet
 
 .PHONY: needs
 needs: ## programs that the tests use, from the distribution
-	.ci/needs iproute2 iputils-ping nftables util-linux chromium iperf iperf3 netperf qperf sockperf nuttcp wrk nginx-light redis-server redis-tools postgresql
+	.ci/needs iproute2 iputils-ping nftables util-linux chromium iperf iperf3 netperf qperf sockperf nuttcp wrk nginx-light redis-server redis-tools postgresql docker.io iptables openssh-client
 
 .PHONY: fuzz
 fuzz: ## every fuzz target for a while

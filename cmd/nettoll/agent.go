@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"nettoll/agent"
+	"nettoll/internal/handlers"
 )
 
 // agentCommand is what nettoll starts in every endpoint. It speaks frames on
@@ -24,7 +25,7 @@ func (a *app) agentCommand() *cobra.Command {
 			// for the process that started it.
 			ctx, cancel := context.WithCancel(context.WithoutCancel(cmd.Context()))
 			defer cancel()
-			err := agent.Serve(ctx, os.Stdin, a.stdout, handlers(ctx))
+			err := agent.Serve(ctx, os.Stdin, a.stdout, handlers.All(ctx))
 			if errors.Is(err, context.Canceled) {
 				return nil
 			}

@@ -5,17 +5,13 @@ package testutil
 import (
 	"context"
 	"fmt"
-	"maps"
 	"os"
 	"slices"
 	"testing"
 
 	"nettoll/agent"
-	"nettoll/internal/program"
+	"nettoll/internal/handlers"
 	"nettoll/platform/lab"
-	"nettoll/sampler"
-	"nettoll/technique/published"
-	"nettoll/workload/engine"
 )
 
 // Main is the TestMain of packages whose tests build networks. It runs the tests
@@ -45,11 +41,7 @@ func Main(m *testing.M) {
 
 func runAgent() int {
 	ctx := context.Background()
-	handlers := engine.Handlers(ctx)
-	maps.Copy(handlers, sampler.Handlers())
-	maps.Copy(handlers, published.Handlers())
-	maps.Copy(handlers, program.Handlers())
-	if err := agent.Serve(ctx, os.Stdin, os.Stdout, handlers); err != nil {
+	if err := agent.Serve(ctx, os.Stdin, os.Stdout, handlers.All(ctx)); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

@@ -1,0 +1,67 @@
+// Command nettoll-agent is what nettoll starts in every endpoint, and nothing else: a
+// third of the program that has charts and a command line, for images of containers.
+// It answers what "nettoll agent" answers.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"slices"
+	"syscall"
+
+	"golang.org/x/term"
+
+	"nettoll/agent"
+	"nettoll/internal/handlers"
+)
+
+// The exit statuses, as nettoll has them.
+const (
+	exitOK      = 0
+	exitFailure = 1
+	exitUsage   = 2
+)
+
+func main() {
+	// The agent ends when its input does, and not by a signal that was meant for the
+	// process that started it. Ignored signals its programs would inherit.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	os.Exit(run(os.Args[1:], term.IsTerminal(int(os.Stdout.Fd())), os.Stdin, os.Stdout, os.Stderr))
+}
+
+// run is the program; it returns the exit status.
+func run(args []string, terminal bool, stdin io.Reader, stdout, stderr io.Writer) int {
+	fail := func(status int, format string, values ...any) int {
+		fmt.Fprintf(stderr, "nettoll-agent: "+format+"\n", values...)
+		return status
+	}
+	switch {
+	case slices.Equal(args, []string{"--version"}):
+		if _, err := fmt.Fprintf(stdout, "nettoll-agent %s\n", version()); err != nil {
+			return fail(exitFailure, "%v", err)
+		}
+		return exitOK
+	case len(args) > 0 && !slices.Equal(args, []string{"agent"}):
+		return fail(exitUsage, "no such arguments: %q; it takes none, or agent, or --version", args)
+	case terminal:
+		return fail(exitUsage, "the agent is started by nettoll itself; it has nothing to say to a person")
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	if err := agent.Serve(ctx, stdin, stdout, handlers.All(ctx)); err != nil {
+		return fail(exitFailure, "%v", err)
+	}
+	return exitOK
+}
+
+// version is the module's, which the build knows.
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "unknown"
+}

@@ -1,0 +1,22 @@
+package handlers
+
+import "testing"
+
+// TestAll wants every method of every part: of two with one name, one would be hidden.
+func TestAll(t *testing.T) {
+	all, want := All(t.Context()), 0
+	for i, part := range parts(t.Context()) {
+		if len(part) == 0 {
+			t.Errorf("part %d has no methods", i)
+		}
+		want += len(part)
+	}
+	if len(all) != want {
+		t.Errorf("the parts have %d methods, and all are %d", want, len(all))
+	}
+	for name, handler := range all {
+		if handler == nil {
+			t.Errorf("%s has no handler", name)
+		}
+	}
+}
