@@ -98,6 +98,12 @@ type Sharer interface {
 	Share(ctx context.Context, with Endpoint) (Endpoint, error)
 }
 
+// Describer is an endpoint whose platform is worth a word: which engine, and how it is
+// set up. It is asked once for each trial, and answers from memory.
+type Describer interface {
+	Describe() string
+}
+
 // Command is a process to be started.
 type Command struct {
 	Path   string // a program, looked up in PATH, or Self

@@ -135,7 +135,8 @@ type Endpoint struct {
 	Role     string            `json:"role"` // "client" or "server"
 	Address  string            `json:"address"`
 	Device   string            `json:"device"`
-	Driver   string            `json:"driver"` // kind of the device, as the kernel names it
+	Platform string            `json:"platform,omitempty"` // what the endpoint's platform says of itself, such as an engine's version
+	Driver   string            `json:"driver"`             // kind of the device, as the kernel names it
 	MTU      int               `json:"mtu"`
 	Qdisc    string            `json:"qdisc"`
 	Offloads map[string]bool   `json:"offloads,omitempty"` // tso, gso, gro, tx-checksum, rx-checksum …

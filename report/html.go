@@ -142,7 +142,7 @@ func method(res analysis.Result) []string {
 
 func machineFacts(res analysis.Result) []fact {
 	m := res.Run.Machine
-	facts := []fact{{"Machine", machine(m)}}
+	facts := []fact{{"Machine", ranOn(res)}}
 	for _, f := range []fact{{"Run", wasRun(res)}, {"Features", join(m.Features)}} {
 		if f.Value != "" {
 			facts = append(facts, f)

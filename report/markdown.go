@@ -37,7 +37,7 @@ func writeMarkdown(w io.Writer, res analysis.Result, o Options) error {
 	for _, warning := range res.Warnings {
 		fmt.Fprintf(&b, "\n> **Note:** %s\n", markdown(sentenceOf(warning)))
 	}
-	fmt.Fprintf(&b, "\n---\n\nMeasured on %s.", markdown(machine(res.Run.Machine)))
+	fmt.Fprintf(&b, "\n---\n\nMeasured on %s.", markdown(ranOn(res)))
 	if run := wasRun(res); run != "" {
 		fmt.Fprintf(&b, " %s.", markdown(capital(run)))
 	}

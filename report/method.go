@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -36,6 +37,21 @@ func machine(m record.Machine) string {
 		return "a machine that the run file does not describe"
 	}
 	return strings.Join(parts, ", ")
+}
+
+// ranOn is the machine, and what the platforms of its networks say of themselves.
+func ranOn(res analysis.Result) string {
+	parts := []string{machine(res.Run.Machine)}
+	for _, s := range res.Scenarios {
+		for _, r := range s.Rows {
+			for _, e := range r.Endpoints {
+				if e.Platform != "" && !slices.Contains(parts, e.Platform) {
+					parts = append(parts, e.Platform)
+				}
+			}
+		}
+	}
+	return strings.Join(parts, "; ")
 }
 
 // rounds says how much was measured.

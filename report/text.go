@@ -42,7 +42,7 @@ func writeText(w io.Writer, res analysis.Result, o Options) error {
 		}
 	}
 	p.footnotes(res, n)
-	p.paragraph("", dim, "Measured on "+machine(res.Run.Machine)+".")
+	p.paragraph("", dim, "Measured on "+ranOn(res)+".")
 	if run := wasRun(res); run != "" {
 		p.paragraph("", dim, capital(run)+".")
 	}

@@ -108,6 +108,9 @@ func facts(ctx context.Context, links []link) ([]record.Endpoint, error) {
 			return err
 		}
 		out[i].Name, out[i].Role, out[i].Address = s.Name(), s.role, s.own.String()
+		if d, ok := platform.As[platform.Describer](s.Endpoint); ok {
+			out[i].Platform = d.Describe()
+		}
 		return nil
 	})
 	return out, err

@@ -1,0 +1,260 @@
+package dockerd
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"os"
+	"slices"
+	"time"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/api/types/network"
+	"github.com/moby/moby/client"
+	"golang.org/x/sys/unix"
+
+	"nettoll/agent"
+	"nettoll/internal/nl"
+	"nettoll/platform"
+	"nettoll/sampler"
+)
+
+// Spec says what container is wanted.
+type Spec struct {
+	Name string // of the endpoint, such as h1c1
+	// Mode is as docker run --network has it: none, host, bridge, container:ID, or the
+	// name of a network.
+	Mode    string
+	Addr4   netip.Addr // fixed address on a network of one's own; the zero value is any
+	Addr6   netip.Addr
+	Publish network.PortMap // ports of the host
+	Expose  []network.Port  // ports that links lead to
+	Links   []string        // legacy links, CONTAINER:ALIAS
+}
+
+// Container runs an agent as its first process, at whose end the engine removes it.
+// So it does not outlive nettoll, in whatever way that ends.
+type Container struct {
+	engine *Engine
+	name   string
+	id     string
+	pid    int
+	first  *agent.Client
+	age    int  // of the engine when the container began, see deaths
+	shown  bool // the namespaces of the engine's host can be reached from here
+	nets   map[string]*network.EndpointSettings
+}
+
+// start makes a container and an agent in it.
+func (e *Engine) start(ctx context.Context, s Spec, shown bool) (*Container, error) {
+	image, err := e.image(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c := &Container{engine: e, name: s.Name, shown: shown, age: e.deaths.age()}
+	o := e.options(s, image)
+	made, err := e.Client.ContainerCreate(ctx, o)
+	if cerrdefs.IsConflict(err) && e.evict(ctx, o.Name) {
+		made, err = e.Client.ContainerCreate(ctx, o)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("docker: create container %s: %w", s.Name, brief(err))
+	}
+	c.id = made.ID
+	if err := c.begin(ctx); err != nil {
+		err = fmt.Errorf("docker: start container %s: %w", s.Name, c.because(ctx, err))
+		return nil, errors.Join(err, c.remove(context.WithoutCancel(ctx)))
+	}
+	return c, nil
+}
+
+// evict removes a container of this very run that has a name which is wanted again: a
+// crash has left it.
+func (e *Engine) evict(ctx context.Context, name string) bool {
+	old, err := e.Client.ContainerInspect(ctx, name, client.ContainerInspectOptions{})
+	if err != nil {
+		return gone(err)
+	}
+	is := old.Container
+	if is.Config.Labels[Label] != e.Run || is.State.Running && is.Config.Labels[processLabel] == e.process {
+		return false
+	}
+	return removeContainer(ctx, e.Client, is.ID) == nil
+}
+
+func (e *Engine) options(s Spec, image string) client.ContainerCreateOptions {
+	o := client.ContainerCreateOptions{
+		Name: e.name(s.Name),
+		Config: &container.Config{
+			Image: image, Entrypoint: []string{self}, Cmd: []string{"agent"}, Labels: e.label(),
+			OpenStdin: true, StdinOnce: true, AttachStdin: true, AttachStdout: true, AttachStderr: true,
+		},
+		HostConfig: &container.HostConfig{
+			AutoRemove: true, NetworkMode: container.NetworkMode(s.Mode), PortBindings: s.Publish, Links: s.Links,
+			// Conditions (MTU, offloads) are set from within.
+			CapAdd:    []string{"NET_ADMIN"},
+			LogConfig: container.LogConfig{Type: "none"}, // frames are not for logs
+		},
+	}
+	o.Config.ExposedPorts = network.PortSet{}
+	for _, port := range append(slices.Collect(maps.Keys(s.Publish)), s.Expose...) {
+		o.Config.ExposedPorts[port] = struct{}{}
+	}
+	if o.HostConfig.NetworkMode.IsNone() {
+		// What is plumbed later has both IP versions.
+		o.HostConfig.Sysctls = map[string]string{"net.ipv6.conf.all.disable_ipv6": "0", "net.ipv6.conf.default.disable_ipv6": "0"}
+	}
+	if s.Addr4.IsValid() || s.Addr6.IsValid() {
+		o.NetworkingConfig = &network.NetworkingConfig{EndpointsConfig: map[string]*network.EndpointSettings{
+			s.Mode: {IPAMConfig: &network.EndpointIPAMConfig{IPv4Address: s.Addr4, IPv6Address: s.Addr6}},
+		}}
+	}
+	return o
+}
+
+// begin attaches to the container, so that nothing of what it says is lost, and
+// starts it.
+func (c *Container) begin(ctx context.Context) error {
+	cl := c.engine.Client
+	conn, err := cl.ContainerAttach(ctx, c.id, client.ContainerAttachOptions{Stream: true, Stdin: true, Stdout: true, Stderr: true})
+	if err != nil {
+		return err
+	}
+	if _, err := cl.ContainerStart(ctx, c.id, client.ContainerStartOptions{}); err != nil {
+		conn.Close()
+		return err
+	}
+	s := open(conn.HijackedResponse, platform.Command{}, func() error {
+		err := c.fate(c.age)
+		if errors.Is(err, errOver) {
+			return nil
+		}
+		return err
+	})
+	s.kill = c.destroy
+	c.first = agent.Dial(s)
+	state, err := cl.ContainerInspect(ctx, c.id, client.ContainerInspectOptions{})
+	if gone(err) {
+		return c.early()
+	}
+	if err != nil {
+		return err
+	}
+	c.pid = state.Container.State.Pid
+	c.nets = state.Container.NetworkSettings.Networks
+	return nil
+}
+
+// early says why the container has ended before it was of use.
+func (c *Container) early() error {
+	select {
+	case <-c.first.Done():
+		return fmt.Errorf("it ended at once: %w", c.first.Err())
+	case <-time.After(killTime):
+		return errors.New("it ended at once")
+	}
+}
+
+// errOver is the end of a container whose agent has no input any more.
+var errOver = errors.New("ended with exit status 0")
+
+// fate says what became of the container since an age of the engine's; nil is that
+// nothing is known.
+func (c *Container) fate(age int) error {
+	switch how := c.engine.deaths.of(c.id, age); how {
+	case "":
+		return nil
+	case errOver.Error():
+		return fmt.Errorf("container %s %w", c.name, errOver)
+	default:
+		return fmt.Errorf("container %s %s", c.name, how)
+	}
+}
+
+// because prefers what became of the container to what its engine answers then. Where
+// the engine itself could not do what it was asked for, it says why.
+func (c *Container) because(ctx context.Context, err error) error {
+	if ctx.Err() == nil && !cerrdefs.IsInvalidArgument(err) && !cerrdefs.IsInternal(err) {
+		if how := c.fate(c.age); how != nil {
+			return how
+		}
+	}
+	return brief(err)
+}
+
+// Name implements platform.Endpoint.
+func (c *Container) Name() string { return c.name }
+
+// ID is the engine's name for the container.
+func (c *Container) ID() string { return c.id }
+
+// FullName is the name by which other containers can link to it.
+func (c *Container) FullName() string { return c.engine.name(c.name) }
+
+// NetNS implements platform.NetNSer. It is empty where the engine's namespaces cannot
+// be reached from here.
+func (c *Container) NetNS() string {
+	if !c.shown || c.pid == 0 {
+		return ""
+	}
+	return fmt.Sprintf("/proc/%d/ns/net", c.pid)
+}
+
+// Addr is the container's address on its first network; the zero value is none.
+func (c *Container) Addr(six bool) netip.Addr {
+	for _, n := range c.nets {
+		if six {
+			return n.GlobalIPv6Address
+		}
+		return n.IPAddress
+	}
+	return netip.Addr{}
+}
+
+// Gateway is the engine's address on the container's network.
+func (c *Container) Gateway(six bool) netip.Addr {
+	for _, n := range c.nets {
+		if six {
+			return n.IPv6Gateway
+		}
+		return n.Gateway
+	}
+	return netip.Addr{}
+}
+
+// Interfaces lists the container's network devices.
+func (c *Container) Interfaces(ctx context.Context) (all []nl.Interface, err error) {
+	if err := c.first.Call(ctx, sampler.MethodInterfaces, nil, &all); err != nil {
+		return nil, fmt.Errorf("%s: %w", c.name, err)
+	}
+	return all, nil
+}
+
+// CPUTime implements platform.CPUAccounter.
+func (c *Container) CPUTime(ctx context.Context) (used time.Duration, err error) {
+	if err := c.first.Call(ctx, sampler.MethodCgroup, nil, &used); err != nil {
+		return 0, fmt.Errorf("%s: %w", c.name, err)
+	}
+	return used, nil
+}
+
+// end kills the container without its engine, which cannot do it any more. The first
+// process takes all others of its PID namespace with it.
+func (c *Container) end() {
+	groups, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", c.pid))
+	if err == nil && c.pid > 0 && bytes.Contains(groups, []byte(c.id)) {
+		_ = unix.Kill(c.pid, unix.SIGKILL) // fails where it has ended meanwhile
+	}
+}
+
+// remove takes the container away and returns when it is gone.
+func (c *Container) remove(ctx context.Context) error {
+	if err := removeContainer(ctx, c.engine.Client, c.id); err != nil {
+		return fmt.Errorf("docker: remove container %s: %w", c.name, err)
+	}
+	return nil
+}

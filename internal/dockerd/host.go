@@ -1,0 +1,291 @@
+package dockerd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"slices"
+	"sync"
+
+	"nettoll/internal/nl"
+	"nettoll/internal/process"
+	"nettoll/platform"
+)
+
+// Host is the machine that an engine runs on.
+type Host struct {
+	Engine *Engine
+	// Index is its place among the hosts of a network, from 0.
+	Index int
+
+	name     string
+	under    platform.Host // what a private engine runs on; nil for an engine of the user's
+	settings Settings      // of a private engine
+	here     bool          // the engine runs on this very machine
+
+	sandboxes string // where the engine has names of its containers' and networks' namespaces
+
+	mu      sync.Mutex
+	next    int        // number of the last container
+	outside *Container // for processes of a host that is elsewhere
+	cgroup  *os.File   // of a private engine with containers, see holdCgroup
+	holdings
+}
+
+// holdings are what was made on an engine.
+type holdings struct {
+	made     []*Container
+	networks []string
+	services []string // of the swarm that it manages
+	tasks    []string // services whose tasks run here
+}
+
+// Borrow makes a host of an engine of the user's. Nothing of the machine itself is
+// changed, but by the engine. here says that it is this machine.
+func Borrow(e *Engine, index int, here bool) *Host {
+	return &Host{Engine: e, Index: index, name: fmt.Sprintf("h%d", index+1), here: here, sandboxes: "/var/run/docker/netns"}
+}
+
+// Name implements platform.Endpoint.
+func (h *Host) Name() string { return h.name }
+
+// Here says that the host is this very machine, or made on it.
+func (h *Host) Here() bool { return h.here }
+
+// Borrowed implements platform.Borrower.
+func (h *Host) Borrowed() bool { return h.under == nil }
+
+// Uplink implements platform.Host. A machine of the user's has none: no traffic goes
+// through its own devices.
+func (h *Host) Uplink() platform.Uplink {
+	if h.under == nil {
+		return platform.Uplink{}
+	}
+	return h.under.Uplink()
+}
+
+// NetNS implements platform.NetNSer. It is empty for a machine elsewhere.
+func (h *Host) NetNS() string {
+	switch {
+	case h.under != nil:
+		return h.under.(platform.NetNSer).NetNS()
+	case h.here:
+		return "/proc/self/ns/net"
+	}
+	return ""
+}
+
+// reachable says that namespaces of the host can be entered from here.
+func (h *Host) reachable() bool { return h.here && os.Geteuid() == 0 }
+
+// Start implements platform.Endpoint: a process outside all containers. On a machine
+// elsewhere it is a container with the host's network.
+func (h *Host) Start(ctx context.Context, c platform.Command) (platform.Process, error) {
+	switch {
+	case h.under != nil:
+		return h.under.Start(ctx, c)
+	case h.here:
+		return process.Start(ctx, h.name, "", os.Environ(), c)
+	}
+	out, err := h.out(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return out.Start(ctx, c)
+}
+
+// out is the container with the host's network.
+func (h *Host) out(ctx context.Context) (*Container, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.outside == nil {
+		c, err := h.Engine.start(ctx, Spec{Name: h.name + "out", Mode: "host"}, false)
+		if err != nil {
+			return nil, err
+		}
+		h.outside, h.made = c, append(h.made, c)
+	}
+	return h.outside, nil
+}
+
+// Interfaces lists the host's network devices.
+func (h *Host) Interfaces(ctx context.Context) (all []nl.Interface, err error) {
+	if h.here {
+		ns := h.NetNS()
+		if h.under == nil {
+			ns = "" // its own needs no permission
+		}
+		err = nl.With(ns, func(n *nl.NS) error {
+			all, err = n.Interfaces()
+			return err
+		})
+		return all, err
+	}
+	out, err := h.out(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return out.Interfaces(ctx)
+}
+
+// Containers implements platform.Host: containers without a network.
+func (h *Host) Containers(ctx context.Context, n int) ([]platform.Endpoint, error) {
+	specs := make([]Spec, n)
+	for i := range specs {
+		specs[i].Mode = "none"
+	}
+	made, err := h.Run(ctx, specs...)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]platform.Endpoint, n)
+	for i, c := range made {
+		all[i] = c
+	}
+	return all, nil
+}
+
+// Share implements platform.Sharer.
+func (h *Host) Share(ctx context.Context, with platform.Endpoint) (platform.Endpoint, error) {
+	c, ok := with.(*Container)
+	if !ok {
+		return nil, fmt.Errorf("docker: %s is not a container of this engine", with.Name())
+	}
+	made, err := h.Run(ctx, Spec{Mode: "container:" + c.id})
+	if err != nil {
+		return nil, err
+	}
+	return made[0], nil
+}
+
+// atOnce is how many containers an engine is asked for at the same time.
+const atOnce = 8
+
+// Run makes containers, several at a time. They get names where they have none. All go
+// with the hosts, also those of a call that failed.
+func (h *Host) Run(ctx context.Context, specs ...Spec) ([]*Container, error) {
+	if len(specs) == 0 {
+		return nil, nil
+	}
+	if _, err := h.Engine.Load(ctx); err != nil {
+		return nil, err
+	}
+	h.hold()
+	all, errs := make([]*Container, len(specs)), make([]error, len(specs))
+	var starting sync.WaitGroup
+	free := make(chan struct{}, atOnce)
+	for i, s := range specs {
+		if s.Name == "" {
+			s.Name = h.Number()
+		}
+		free <- struct{}{}
+		starting.Go(func() {
+			defer func() { <-free }()
+			c, err := h.Engine.start(ctx, s, h.reachable())
+			if err != nil {
+				errs[i] = err
+				return
+			}
+			all[i] = c
+			h.mu.Lock()
+			h.made = append(h.made, c)
+			h.mu.Unlock()
+		})
+	}
+	starting.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// hold keeps the control groups of a private engine while containers are in them, or
+// about to be.
+func (h *Host) hold() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.under != nil && h.cgroup == nil {
+		h.cgroup = holdCgroup(h.Engine.Run)
+	}
+}
+
+// Number gives the next container's name.
+func (h *Host) Number() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.next++
+	return fmt.Sprintf("%sc%d", h.name, h.next)
+}
+
+// Addr is the host's address on the underlay; the zero value where it has none.
+func (h *Host) Addr(six bool) netip.Addr {
+	if six {
+		return h.Uplink().Addr6.Addr()
+	}
+	return h.Uplink().Addr4.Addr()
+}
+
+// Empty removes what was made on the engine: services, then containers, then networks.
+// What cannot be removed is tried again the next time. The error is one line.
+func (h *Host) Empty(ctx context.Context) error {
+	h.mu.Lock()
+	was := h.holdings
+	h.holdings, h.outside, h.next = holdings{}, nil, 0
+	h.mu.Unlock()
+	var left holdings
+	var errs []error
+	each := func(ids []string, remove func(context.Context, string) error) (failed []string) {
+		for _, id := range ids {
+			if err := remove(ctx, id); err != nil {
+				errs, failed = append(errs, err), append(failed, id)
+			}
+		}
+		return failed
+	}
+	left.services = each(was.services, h.Engine.removeService)
+	left.tasks = each(was.tasks, h.Engine.removeTasks)
+	for i, err := range h.removeAll(ctx, was.made) {
+		if err != nil {
+			errs, left.made = append(errs, err), append(left.made, was.made[i])
+			if h.under != nil {
+				was.made[i].end()
+			}
+		}
+	}
+	slices.Reverse(was.networks)
+	left.networks = each(was.networks, h.Engine.removeNetwork)
+	slices.Reverse(left.networks)
+
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.made, h.networks = append(left.made, h.made...), append(left.networks, h.networks...)
+	h.services, h.tasks = append(left.services, h.services...), append(left.tasks, h.tasks...)
+	if h.cgroup != nil && len(h.made) == 0 {
+		h.cgroup.Close()
+		h.cgroup = nil
+	}
+	if len(errs) > 1 { // of an engine that is gone all say the same
+		return fmt.Errorf("%w (and %d more)", errs[0], len(errs)-1)
+	}
+	return errors.Join(errs...)
+}
+
+// removeAll removes containers, several at a time.
+func (h *Host) removeAll(ctx context.Context, made []*Container) []error {
+	errs := make([]error, len(made))
+	var removing sync.WaitGroup
+	free := make(chan struct{}, atOnce)
+	for i, c := range made {
+		free <- struct{}{}
+		removing.Go(func() {
+			defer func() { <-free }()
+			errs[i] = c.remove(ctx)
+		})
+	}
+	removing.Wait()
+	return errs
+}

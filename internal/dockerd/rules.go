@@ -1,0 +1,115 @@
+package dockerd
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"github.com/moby/moby/client"
+
+	"nettoll/platform"
+)
+
+// KeepsNoRules says that the engine keeps no firewall rules (--iptables=false).
+func (h *Host) KeepsNoRules(ctx context.Context) (bool, error) {
+	if h.under != nil {
+		return h.settings.NoIPTables, nil
+	}
+	text, err := h.rules(ctx, "iptables-save")
+	return err == nil && !strings.Contains(text, "\n:DOCKER "), err
+}
+
+// Translations is how many connections the engine's rules have led to a container's
+// address so far. The engine's rules are read as root, by the program iptables-save.
+func (h *Host) Translations(ctx context.Context, to netip.Addr) (uint64, error) {
+	program := "iptables-save"
+	if to.Is6() {
+		program = "ip6tables-save"
+	}
+	text, err := h.rules(ctx, program)
+	if err != nil {
+		return 0, err
+	}
+	count, found, err := translations(text, to)
+	if err != nil {
+		return 0, fmt.Errorf("docker: %s: %w", program, err)
+	}
+	if !found {
+		return 0, &platform.Unsupported{
+			Feature: "the proof of a published port", Option: "rules of the engine that iptables-save shows",
+			Remedy: "use an engine whose firewall backend is iptables, or docker:published-proxy",
+			Err:    fmt.Errorf("none leads to %s", to),
+		}
+	}
+	return count, nil
+}
+
+// rules is the engine's table of translations, with counters.
+func (h *Host) rules(ctx context.Context, program string) (string, error) {
+	var out bytes.Buffer
+	p, err := h.Start(ctx, platform.Command{Path: program, Args: []string{"-c", "-t", "nat"}, Stdout: &out})
+	if err == nil {
+		err = p.Wait()
+	}
+	if err != nil {
+		return "", &platform.Unsupported{
+			Feature: "the proof of a published port", Option: "root and the program " + program,
+			Remedy: "run as root, with iptables installed", Err: err,
+		}
+	}
+	return "\n" + out.String(), nil
+}
+
+// translations adds up the counters of rules that lead to an address. A line is
+// [packets:bytes] -A CHAIN … -j DNAT --to-destination ADDRESS:PORT, with IPv6 addresses
+// in brackets.
+func translations(text string, to netip.Addr) (count uint64, found bool, err error) {
+	target := to.String() + ":"
+	if to.Is6() {
+		target = "[" + to.String() + "]:"
+	}
+	for s := bufio.NewScanner(strings.NewReader(text)); s.Scan(); {
+		counters, rule, ok := strings.Cut(s.Text(), " -A ")
+		_, destination, isDNAT := strings.Cut(rule, " -j DNAT --to-destination ")
+		if !ok || !isDNAT || !strings.HasPrefix(destination, target) {
+			continue
+		}
+		packets, _, ok := strings.Cut(strings.Trim(counters, "[]"), ":")
+		if !ok {
+			return 0, false, fmt.Errorf("unexpected line %q", s.Text())
+		}
+		n, err := strconv.ParseUint(packets, 10, 64)
+		if err != nil {
+			return 0, false, fmt.Errorf("unexpected counter in %q", s.Text())
+		}
+		count, found = count+n, true
+	}
+	return count, found, nil
+}
+
+// Facts are what the engine says of itself that can make its networks differ from
+// another engine's.
+func (e *Engine) Facts(ctx context.Context) (map[string]string, error) {
+	info, err := e.Client.Info(ctx, client.InfoOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("docker: ask the engine: %w", brief(err))
+	}
+	i := info.Info
+	facts := map[string]string{
+		"engine": i.ServerVersion, "api": e.Client.ClientVersion(), "storage": i.Driver, "runtime": i.DefaultRuntime,
+		"cgroup": i.CgroupVersion, "kernel": i.KernelVersion, "os": i.OperatingSystem,
+	}
+	if i.FirewallBackend != nil {
+		facts["firewall"] = i.FirewallBackend.Driver
+	}
+	for k, v := range facts {
+		if v == "" {
+			delete(facts, k)
+		}
+	}
+	return facts, nil
+}

@@ -1,0 +1,142 @@
+package dockerd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/moby/moby/api/pkg/stdcopy"
+	"github.com/moby/moby/client"
+
+	"nettoll/internal/process"
+	"nettoll/platform"
+)
+
+// stream is a process in a container, by the connection to its standard streams.
+type stream struct {
+	conn   client.HijackedResponse
+	stdin  io.WriteCloser
+	stdout *io.PipeReader
+	stderr process.Tail
+	pid    int
+	kill   func() error
+	done   chan struct{}
+	err    error
+}
+
+// open makes a process of a connection. status says how it ended.
+func open(conn client.HijackedResponse, c platform.Command, status func() error) *stream {
+	s := &stream{conn: conn, done: make(chan struct{})}
+	if c.Stdin == nil {
+		s.stdin = input{&s.conn}
+	} else {
+		go func() {
+			_, _ = io.Copy(s.conn.Conn, c.Stdin)
+			_ = s.conn.CloseWrite()
+		}()
+	}
+	out, errs := c.Stdout, c.Stderr
+	var pipe *io.PipeWriter
+	if out == nil {
+		s.stdout, pipe = io.Pipe()
+		out = pipe
+	}
+	if errs == nil {
+		errs = &s.stderr
+	}
+	go func() {
+		_, err := stdcopy.StdCopy(out, errs, s.conn.Reader)
+		if pipe != nil {
+			pipe.Close() // how it ended is for Wait
+		}
+		s.conn.Close()
+		if s.err = status(); s.err == nil {
+			s.err = brief(err)
+		}
+		if last := s.stderr.String(); s.err != nil && last != "" {
+			s.err = fmt.Errorf("%w: %s", s.err, strings.ReplaceAll(last, "\n", " | "))
+		}
+		close(s.done)
+	}()
+	return s
+}
+
+// input is a connection's half for writing.
+type input struct{ conn *client.HijackedResponse }
+
+func (i input) Write(b []byte) (int, error) { return i.conn.Conn.Write(b) }
+func (i input) Close() error                { return i.conn.CloseWrite() }
+
+// PID implements platform.Process: it is the number that the engine's host gives it.
+func (s *stream) PID() int { return s.pid }
+
+// Stdin implements platform.Process.
+func (s *stream) Stdin() io.WriteCloser { return s.stdin }
+
+// Stdout implements platform.Process.
+func (s *stream) Stdout() io.Reader {
+	if s.stdout == nil {
+		return nil
+	}
+	return s.stdout
+}
+
+// Stderr implements platform.Process.
+func (s *stream) Stderr() string { return s.stderr.String() }
+
+// Wait implements platform.Process.
+func (s *stream) Wait() error {
+	<-s.done
+	return s.err
+}
+
+// killTime is how long the engine may take to end what it was told to end.
+const killTime = 10 * time.Second
+
+// Kill implements platform.Process. Where the engine does not do as it is told, the
+// connection is given up.
+func (s *stream) Kill() error {
+	select {
+	case <-s.done:
+		return nil
+	default:
+	}
+	err := s.kill()
+	if err == nil {
+		select {
+		case <-s.done:
+			return nil
+		case <-time.After(killTime):
+			err = fmt.Errorf("it did not end within %v", killTime)
+		}
+	}
+	s.conn.Close()
+	<-s.done
+	return fmt.Errorf("docker: kill a process: %w", err)
+}
+
+// asking bounds a question to the engine that no caller's context bounds.
+func asking() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), killTime)
+}
+
+// How long an engine may take to answer such a question that is asked for each of many
+// processes, and how long when it did not answer the last one: it may hang.
+const (
+	answerTime = 5 * time.Second
+	hangTime   = time.Second
+)
+
+func (e *Engine) asking() (context.Context, context.CancelFunc) {
+	limit := answerTime
+	if e.silent.Load() {
+		limit = hangTime
+	}
+	return context.WithTimeout(context.Background(), limit)
+}
+
+// heard remembers whether the engine answered.
+func (e *Engine) heard(err error) { e.silent.Store(errors.Is(err, context.DeadlineExceeded)) }

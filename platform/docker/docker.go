@@ -1,0 +1,155 @@
+// Package docker is the platform of Docker engines: those that the user has, or
+// private ones that are started on hosts of the lab and end with it.
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/moby/moby/client"
+
+	"nettoll/internal/dockerd"
+	"nettoll/platform"
+)
+
+// Options say which engines are used.
+type Options struct {
+	// Run is the id of the run, with which all that is made is labelled.
+	Run   string
+	Image dockerd.Image
+	// Dial connects to the user's engines, in the order of hosts. It also says whether
+	// the engine can be on this very machine, which is then found out.
+	Dial []func(context.Context) (c *client.Client, near bool, err error)
+	// Lab gives the hosts that private engines are started on; nil: the user's engines
+	// are used.
+	Lab platform.Platform
+}
+
+// Docker is the platform.
+type Docker struct {
+	o Options
+
+	mu       sync.Mutex
+	borrowed []*dockerd.Host
+	private  []*set // the one that was used last is the last
+	seen     bool   // the user's engines have been nodes of one swarm
+}
+
+// New gives the platform. It connects when it is probed. Close it.
+func New(o Options) *Docker { return &Docker{o: o} }
+
+// Name implements platform.Platform.
+func (*Docker) Name() string { return "docker" }
+
+// Probe implements platform.Platform.
+func (d *Docker) Probe(ctx context.Context) error {
+	if d.o.Lab != nil {
+		dockerd.SweepCgroups()
+		return errors.Join(d.o.Lab.Probe(ctx), dockerd.Available())
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.connect(ctx)
+}
+
+// connect dials the user's engines, once.
+func (d *Docker) connect(ctx context.Context) error {
+	for i := len(d.borrowed); i < len(d.o.Dial); i++ {
+		c, near, err := d.o.Dial[i](ctx)
+		if err != nil {
+			return err
+		}
+		e, here := dockerd.NewEngine(c, d.o.Run, d.o.Image), false
+		if near {
+			if here, err = e.Here(ctx); err != nil {
+				return errors.Join(err, e.Close(ctx))
+			}
+		}
+		d.borrowed = append(d.borrowed, dockerd.Borrow(e, i, here))
+	}
+	return nil
+}
+
+// Hosts implements platform.Platform.
+func (d *Docker) Hosts(ctx context.Context, req platform.HostRequest) (platform.Hosts, error) {
+	return d.Engines(ctx, req, dockerd.Settings{})
+}
+
+// Engines implements dockerd.Provider.
+func (d *Docker) Engines(ctx context.Context, req platform.HostRequest, s dockerd.Settings) (dockerd.Hosts, error) {
+	if req.Count < 1 {
+		return nil, fmt.Errorf("docker: %d hosts: at least 1 is needed", req.Count)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.o.Lab != nil {
+		return d.start(ctx, req, s)
+	}
+	if err := d.connect(ctx); err != nil {
+		return nil, err
+	}
+	wantsSwarm := s.Swarm
+	s.Swarm = false // it is no option of an engine
+	const remedy = "--private-engine starts engines for the measurement, on hosts of the lab"
+	switch {
+	case s != dockerd.Settings{}:
+		return nil, &platform.Unsupported{Feature: "changing the engine's settings", Option: "an engine with " + s.String(), Remedy: remedy}
+	case req.Underlay != platform.Underlay{} || req.Rules > 0:
+		return nil, &platform.Unsupported{Feature: "shaping the host of an engine", Option: "a host that was made for it", Remedy: remedy}
+	case req.Count > len(d.borrowed):
+		return nil, &platform.Unsupported{
+			Feature: fmt.Sprintf("Docker on %d hosts", req.Count), Option: fmt.Sprintf("%d engines", req.Count),
+			Remedy: "name each with --docker-host; " + remedy,
+		}
+	}
+	used := hosts{all: d.borrowed[:req.Count]}
+	if wantsSwarm {
+		return d.inSwarm(ctx, used)
+	}
+	return &used, nil
+}
+
+// hosts are engines in use by one network.
+type hosts struct{ all []*dockerd.Host }
+
+// All implements platform.Hosts.
+func (h *hosts) All() []platform.Host {
+	all := make([]platform.Host, len(h.all))
+	for i, host := range h.all {
+		all[i] = host
+	}
+	return all
+}
+
+// Docker implements dockerd.Hosts.
+func (h *hosts) Docker() []*dockerd.Host { return h.all }
+
+// Close implements platform.Hosts: what was made is removed, the engines stay for the
+// next network.
+func (h *hosts) Close(ctx context.Context) error {
+	var errs []error
+	for _, host := range h.all {
+		errs = append(errs, host.Empty(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// Close leaves the user's engines as they were, and ends private ones.
+func (d *Docker) Close(ctx context.Context) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var errs []error
+	for _, h := range d.borrowed {
+		errs = append(errs, h.Empty(ctx), h.Engine.Close(ctx))
+	}
+	for _, s := range d.private {
+		errs = append(errs, s.close(ctx))
+	}
+	if d.o.Lab != nil {
+		dockerd.SweepCgroups()
+	}
+	d.borrowed, d.private = nil, nil
+	return errors.Join(errs...)
+}

@@ -1,0 +1,153 @@
+package docker_test
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/moby/moby/client"
+
+	"nettoll/internal/dockerd"
+	"nettoll/internal/rootfs"
+	"nettoll/internal/testutil"
+	"nettoll/platform"
+	"nettoll/platform/docker"
+	"nettoll/platform/lab"
+	"nettoll/platform/platformtest"
+)
+
+func TestMain(m *testing.M) { testutil.Main(m) }
+
+func TestConformance(t *testing.T) { platformtest.Conform(t, private(t)) }
+
+// private is the platform with engines of its own, whose image has what the suite runs
+// in containers.
+func private(t *testing.T) *docker.Docker {
+	t.Helper()
+	platformtest.Require(t, "dockerd", dockerd.Available())
+	agent, err := rootfs.Agent()
+	if err != nil {
+		t.Fatal(err)
+	}
+	programs := []rootfs.Program{agent}
+	for _, name := range []string{"sh", "cat", "echo", "head", "readlink", "sleep", "tr", "true"} {
+		file, err := exec.LookPath(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		programs = append(programs, rootfs.Tool(name, file))
+	}
+	image, err := rootfs.New(programs...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := docker.New(docker.Options{Run: "0123456789abcdef", Image: dockerd.Image{Root: image}, Lab: lab.New()})
+	t.Cleanup(func() {
+		if err := p.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+		if left := daemons(t); left != 0 {
+			t.Errorf("%d dockerd run after Close", left)
+		}
+	})
+	return p
+}
+
+// daemons is how many dockerd run in the lab of this test.
+func daemons(t *testing.T) (n int) {
+	t.Helper()
+	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range lines {
+		b, err := os.ReadFile(path)
+		if program, _, _ := bytes.Cut(b, []byte{0}); err == nil && filepath.Base(string(program)) == "dockerd" {
+			n++
+		}
+	}
+	return n
+}
+
+// engine gives a host with an engine of the settings.
+func engine(t *testing.T, p *docker.Docker, req platform.HostRequest, s dockerd.Settings) (*dockerd.Host, dockerd.Hosts) {
+	t.Helper()
+	req.Count = 1
+	hosts, err := p.Engines(t.Context(), req, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return hosts.Docker()[0], hosts
+}
+
+func TestEnginesAreKeptUntilThereAreTooMany(t *testing.T) {
+	p := private(t)
+	plain, own := platform.HostRequest{}, dockerd.Settings{}
+	first, hosts := engine(t, p, plain, own)
+	if err := hosts.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if again, _ := engine(t, p, plain, own); again != first {
+		t.Error("the same hosts were asked for, and others were given")
+	}
+	if other, _ := engine(t, p, plain, dockerd.Settings{NoICC: true}); other == first {
+		t.Error("other settings were asked for, and the same engine was given")
+	}
+	if other, _ := engine(t, p, platform.HostRequest{Rules: 1}, own); other == first {
+		t.Error("another host was asked for, and the same was given")
+	}
+	if got := daemons(t); got != 3 {
+		t.Errorf("%d engines run, want 3", got)
+	}
+	engine(t, p, platform.HostRequest{Underlay: platform.Underlay{MTU: 9000}}, own)
+	if got := daemons(t); got != 3 {
+		t.Errorf("%d engines run, want 3: the one that was used before all others should have ended", got)
+	}
+	if again, _ := engine(t, p, plain, own); again == first {
+		t.Error("an engine that has ended was given")
+	}
+}
+
+func TestClosedHostsLeaveNothingOnTheirEngines(t *testing.T) {
+	h, hosts := engine(t, private(t), platform.HostRequest{}, dockerd.Settings{})
+	container, err := h.Containers(t.Context(), 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Share(t.Context(), container[0]); err != nil {
+		t.Fatal(err)
+	}
+	name, err := h.Network(t.Context(), dockerd.NetworkSpec{Name: "test", Driver: "bridge"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Run(t.Context(), dockerd.Spec{Mode: name}); err != nil {
+		t.Fatal(err)
+	}
+	ours := make(client.Filters).Add("label", dockerd.Label)
+	count := func() (containers, networks int) {
+		c, err := h.Engine.Client.ContainerList(t.Context(), client.ContainerListOptions{All: true, Filters: ours})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := h.Engine.Client.NetworkList(t.Context(), client.NetworkListOptions{Filters: ours})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(c.Items), len(n.Items)
+	}
+	if containers, networks := count(); containers != 4 || networks != 1 {
+		t.Errorf("%d containers and %d networks carry the label, want 4 and 1", containers, networks)
+	}
+	for range 2 { // the second time must do no harm
+		if err := hosts.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	if containers, networks := count(); containers != 0 || networks != 0 {
+		t.Errorf("%d containers and %d networks are left", containers, networks)
+	}
+}
