@@ -1,0 +1,214 @@
+package docker
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+
+	networks "github.com/moby/moby/api/types/network"
+
+	"nettoll/internal/dockerd"
+	"nettoll/internal/nl/nft"
+	"nettoll/platform"
+	"nettoll/technique"
+)
+
+// published is docker run -p: clients are processes of a host and know the address of
+// the servers' host alone. On the user's own machine that is the engine's bridge, so that
+// nothing can be reached from outside.
+func published(ctx context.Context, n *network) error {
+	if err := n.apart(); err != nil {
+		return err
+	}
+	h := n.hosts[0]
+	if !h.Here() {
+		return &platform.Unsupported{
+			Feature: "processes outside containers", Option: "an engine on this machine",
+			Remedy: "run nettoll on the engine's machine",
+		}
+	}
+	b, err := h.InspectBridge(ctx, "bridge")
+	if err != nil {
+		return err
+	}
+	at := []netip.Addr{h.Addr(false), h.Addr(true)}
+	if platform.Borrowed(h) {
+		if at, err = addresses(b.Device); err != nil {
+			return err
+		}
+	}
+	n.clients = n.outside(n.topo.Clients, n.clientHost)
+	server := func(_ *dockerd.Host, i int) dockerd.Spec {
+		first, last := n.topo.Ports(i)
+		return dockerd.Spec{Mode: "bridge", Publish: ports(at, first, last)}
+	}
+	if n.servers, err = n.place(ctx, n.topo.Servers, func(int) *dockerd.Host { return h }, server); err != nil {
+		return err
+	}
+	if err := n.wire(ctx, b.Device, n.servers...); err != nil {
+		return err
+	}
+	if err := n.silent(ctx); err != nil {
+		return err
+	}
+	n.reach = func(_, to *node, f technique.Family) (netip.Addr, error) {
+		if to.container == nil {
+			return hostAddr(to.host, f), nil
+		}
+		for _, a := range at {
+			if a.Is6() == (f == technique.IPv6) && a.IsValid() {
+				return a, nil
+			}
+		}
+		return netip.Addr{}, errNoIPv6("the default bridge")
+	}
+	if noRules, err := h.KeepsNoRules(ctx); err != nil {
+		return err
+	} else if noRules {
+		return n.proxied(ctx)
+	}
+	return n.translated(ctx)
+}
+
+// addresses are those of a device of this machine that packets can be sent to from
+// elsewhere. An engine does not always tell the address of its own bridge.
+func addresses(device string) ([]netip.Addr, error) {
+	d, err := net.InterfaceByName(device)
+	if err != nil {
+		return nil, fmt.Errorf("docker: find %s: %w", device, err)
+	}
+	on, err := d.Addrs()
+	if err != nil {
+		return nil, fmt.Errorf("docker: addresses of %s: %w", device, err)
+	}
+	var all []netip.Addr
+	for _, a := range on {
+		if p, err := netip.ParsePrefix(a.String()); err == nil && p.Addr().IsGlobalUnicast() {
+			all = append(all, p.Addr())
+		}
+	}
+	return all, nil
+}
+
+// silent makes the containers that do not talk.
+func (n *network) silent(ctx context.Context) error {
+	mode := func(*dockerd.Host, int) dockerd.Spec { return dockerd.Spec{Mode: "bridge"} }
+	_, err := n.place(ctx, n.topo.Neighbours, n.clientHost, mode)
+	return err
+}
+
+// ports publishes a range at addresses of the host, for TCP and UDP.
+func ports(at []netip.Addr, first, last int) networks.PortMap {
+	all := networks.PortMap{}
+	for port := first; port <= last; port++ {
+		for _, p := range []networks.IPProtocol{networks.TCP, networks.UDP} {
+			inside, ok := networks.PortFrom(uint16(port), p)
+			if !ok {
+				continue
+			}
+			for _, a := range at {
+				all[inside] = append(all[inside], networks.PortBinding{HostIP: a, HostPort: strconv.Itoa(port)})
+			}
+		}
+	}
+	return all
+}
+
+// translated: the engine's rules lead to the container. They count connections.
+func (n *network) translated(ctx context.Context) error {
+	h := n.hosts[0]
+	if _, err := h.Translations(ctx, n.servers[0].container.Addr(false)); err != nil {
+		return err // before anything is measured
+	}
+	n.hops = func(from, to *node, f technique.Family) []technique.Hop {
+		a, err := to.own(f)
+		dnat := technique.Hop{
+			Name: h.Name() + "/rule-dnat-" + to.Name(), Kind: technique.Connection,
+			Read: func(ctx context.Context) (technique.Count, error) {
+				if err != nil {
+					return technique.Count{}, err
+				}
+				packets, err := h.Translations(ctx, a)
+				return technique.Count{Packets: packets}, err
+			},
+		}
+		return append(n.toHost(from), dnat, to.portHop(), to.hop())
+	}
+	return nil
+}
+
+// toHost is the way to the servers' host.
+func (n *network) toHost(from *node) []technique.Hop {
+	h := n.hosts[0]
+	if from.host == h {
+		return nil
+	}
+	return []technique.Hop{hostHop(from.host, from.host.Uplink().Device), hostHop(h, h.Uplink().Device)}
+}
+
+// proxied: docker-proxy accepts connections and makes others to the container. The
+// host forwards nothing then, which a rule that must not be crossed proves; and there
+// are no rules that could translate. The user's own machine gets no such rule.
+func (n *network) proxied(ctx context.Context) error {
+	h := n.hosts[0]
+	for _, s := range n.servers {
+		procs, err := h.Proxies(s.container.Addr(false), s.container.Addr(true))
+		if err != nil {
+			return err
+		}
+		if len(procs) == 0 {
+			return fmt.Errorf("docker: no docker-proxy serves %s", s.Name())
+		}
+		n.daemons = append(n.daemons, procs...)
+	}
+	n.hops = func(from, to *node, _ technique.Family) []technique.Hop {
+		return append(n.toHost(from), to.portHop(), to.hop())
+	}
+	if platform.Borrowed(h) {
+		n.notes = append(n.notes, "that docker-proxy carries the payload is not proved: a machine of one's own gets no rule that would count what else forwards it")
+		return nil
+	}
+	return n.forwardsNothing()
+}
+
+// forwardsNothing adds to the path what the payload must not cross: the host's forwarding
+// to the container.
+func (n *network) forwardsNothing() error {
+	h := n.hosts[0]
+	fw, err := nft.New(h.NetNS(), "nettoll-proof")
+	if err != nil {
+		return err
+	}
+	n.Push("hold on the namespace of the firewall", func(context.Context) error { return fw.Close() })
+	chain := fw.BaseChain("FORWARD", nft.Forward, false)
+	forwarded := map[netip.Addr]nft.Rule{}
+	for _, s := range n.servers {
+		for _, six := range []bool{false, true} {
+			if a := s.container.Addr(six); a.IsValid() {
+				forwarded[a] = chain.Rule(nft.To(netip.PrefixFrom(a, a.BitLen())), nft.Accept())
+			}
+		}
+	}
+	if err := fw.Commit(); err != nil {
+		return err
+	}
+	n.Push("rules that prove the path", func(context.Context) error { return fw.Remove() })
+	n.rules = append(n.rules, h.Name()+": "+fw.String())
+	crossed := n.hops
+	n.hops = func(from, to *node, f technique.Family) []technique.Hop {
+		a, err := to.own(f)
+		return append(crossed(from, to, f), technique.Hop{
+			Name: h.Name() + "/rule-forward-" + to.Name(), Kind: technique.Rule, Absent: true,
+			Read: func(context.Context) (technique.Count, error) {
+				if err != nil {
+					return technique.Count{}, err
+				}
+				packets, bytes, err := forwarded[a].Count()
+				return technique.Count{Packets: packets, Bytes: bytes}, err
+			},
+		})
+	}
+	return nil
+}

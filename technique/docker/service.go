@@ -1,0 +1,162 @@
+package docker
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	"nettoll/internal/dockerd"
+	"nettoll/platform"
+	"nettoll/technique"
+)
+
+// service is docker service create --network OVERLAY: clients are containers on the
+// overlay and know the services by name.
+func service(vip bool) func(context.Context, *network) error {
+	return func(ctx context.Context, n *network) error {
+		if vip {
+			if err := n.balanced(ctx, "virtual IPs of services"); err != nil {
+				return err
+			}
+		}
+		t, err := n.overlaid(ctx, nil)
+		if err != nil {
+			return err
+		}
+		mode := func(*dockerd.Host, int) dockerd.Spec { return dockerd.Spec{Mode: t.name} }
+		if n.clients, err = n.place(ctx, n.topo.Clients, n.clientHost, mode); err != nil {
+			return err
+		}
+		if _, err := n.place(ctx, n.topo.Neighbours, n.clientHost, mode); err != nil {
+			return err
+		}
+		services, err := n.serve(ctx, func(int) dockerd.ServiceSpec { return dockerd.ServiceSpec{Network: t.name, VIP: vip} })
+		if err != nil {
+			return err
+		}
+		if err := n.lookedUp(ctx, services); err != nil {
+			return err
+		}
+		if err := n.open(ctx, t); err != nil {
+			return err
+		}
+		n.hops = t.path
+		if vip {
+			return n.balancers(t)
+		}
+		return nil
+	}
+}
+
+// balanced says whether the nodes' kernels can lead connections to services.
+func (n *network) balanced(ctx context.Context, what string) error {
+	for _, h := range n.hosts {
+		has, err := h.HasIPVS(ctx)
+		if err != nil {
+			return err
+		}
+		if !has {
+			return &platform.Unsupported{
+				Feature: what, Option: "CONFIG_IP_VS and CONFIG_NETFILTER_XT_MATCH_IPVS",
+				Remedy: "modprobe ip_vs as root, or measure service-dnsrr",
+				Err:    fmt.Errorf("the kernel of %s knows no virtual servers", h.Name()),
+			}
+		}
+	}
+	return nil
+}
+
+// serve makes a service for each server. Their tasks are its containers.
+func (n *network) serve(ctx context.Context, spec func(i int) dockerd.ServiceSpec) ([]*dockerd.Service, error) {
+	specs := make([]dockerd.ServiceSpec, n.topo.Servers)
+	for i := range specs {
+		specs[i] = spec(i)
+		specs[i].Host = n.hosts[0]
+	}
+	services, err := n.swarm.Serve(ctx, specs...)
+	if err != nil {
+		return nil, err
+	}
+	for i, s := range services {
+		n.servers = append(n.servers, &node{Endpoint: s.Task, host: n.hosts[0], container: s.Task, index: i})
+	}
+	return services, nil
+}
+
+// lookedUp has each client look up its service's name, and wants it to lead to the
+// service.
+func (n *network) lookedUp(ctx context.Context, services []*dockerd.Service) error {
+	found := map[*node]netip.Addr{}
+	for i, c := range n.clients {
+		k := n.topo.Pair(i)
+		a, err := lookUp(ctx, c, services[k].Name)
+		if err != nil {
+			return err
+		}
+		want, err := n.servers[k].own(technique.IPv4)
+		if err != nil {
+			return err
+		}
+		if services[k].VIP.IsValid() {
+			want = services[k].VIP
+		}
+		if a != want {
+			return &technique.WrongPath{Finding: fmt.Sprintf("the name of the service %s leads %s to %s, and the service is at %s",
+				n.servers[k].Name(), c.Name(), a, want)}
+		}
+		found[c] = a
+	}
+	n.reach = func(from, to *node, _ technique.Family) (netip.Addr, error) {
+		if a, ok := found[from]; ok {
+			return a, nil
+		}
+		return to.own(technique.IPv4)
+	}
+	return nil
+}
+
+// lookUp finds the address of a service's name, which its nodes are told of in the end.
+func lookUp(ctx context.Context, from *node, name string) (netip.Addr, error) {
+	for deadline := time.Now().Add(knockTime); ; {
+		a, err := from.container.Resolve(ctx, name)
+		if err == nil || time.Now().After(deadline) {
+			return a, err
+		}
+		select {
+		case <-ctx.Done():
+			return a, err
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// balancers puts the load balancer of the client's node into the path.
+func (n *network) balancers(t *tunnel) error {
+	ends, err := n.insides(t.balancer(), "lb-"+t.label, "eth0")
+	if err != nil {
+		return err
+	}
+	n.hops = func(from, to *node, f technique.Family) []technique.Hop {
+		hops := t.path(from, to, f)
+		return slices.Concat(hops[:1], ends[from.host], hops[1:])
+	}
+	return nil
+}
+
+// insides are devices of a namespace that each engine hides.
+func (n *network) insides(sandbox, label string, devices ...string) (map[*dockerd.Host][]technique.Hop, error) {
+	ends := map[*dockerd.Host][]technique.Hop{}
+	for _, h := range n.hosts {
+		path := h.Sandbox(sandbox)
+		if path == "" {
+			n.notes = append(n.notes, fmt.Sprintf("the load balancer of %s is hidden from here: nothing but the address says that it was crossed", h.Name()))
+			continue
+		}
+		for _, d := range devices {
+			ends[h] = append(ends[h], hidden(h, path, d, label+"-"+d))
+		}
+	}
+	return ends, nil
+}

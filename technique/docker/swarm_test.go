@@ -1,0 +1,281 @@
+package docker_test
+
+import (
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/moby/moby/client"
+
+	"nettoll/internal/dockerd"
+	"nettoll/internal/rootfs"
+	"nettoll/platform"
+	platforms "nettoll/platform/docker"
+	"nettoll/platform/lab"
+	"nettoll/platform/platformtest"
+	"nettoll/record"
+	"nettoll/technique"
+	"nettoll/technique/docker"
+	"nettoll/technique/techniquetest"
+)
+
+// swarms is the platform of private swarms, with an image of this test program, which
+// serves as the agent.
+func swarms(t *testing.T) *platforms.Swarm {
+	t.Helper()
+	platformtest.Require(t, "dockerd", dockerd.Available())
+	agent, err := rootfs.Agent()
+	if err != nil {
+		t.Fatal(err)
+	}
+	image, err := rootfs.New(agent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := platforms.NewSwarm(platforms.Options{Run: "0123456789abcdef", Image: dockerd.Image{Root: image}, Lab: lab.New()})
+	t.Cleanup(func() {
+		if err := p.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
+
+// inSwarm finds a technique.
+func inSwarm(t *testing.T, name string) docker.Technique {
+	t.Helper()
+	for _, tech := range docker.Swarm() {
+		if tech.Name() == name {
+			return tech
+		}
+	}
+	t.Fatalf("no technique %s", name)
+	return docker.Technique{}
+}
+
+// cells are what is measured of a network: several servers, more clients, in streams,
+// transactions and datagrams.
+func cells(name string, hosts int) (all []record.Cell) {
+	for _, load := range []string{record.TCPStream, record.TCPRR, record.UDPRR} {
+		all = append(all, record.Cell{
+			Network: "swarm:" + name, Hosts: hosts, Family: 4, Servers: 2, Clients: 3, Neighbours: 1,
+			Tool: "engine", Workload: load, Placement: record.PlacementFree,
+		})
+	}
+	return all
+}
+
+// hops are the names of hops that the payload had to cross, or must not have crossed.
+func hops(trial record.Trial, absent bool) string {
+	var names []string
+	for _, h := range trial.Path {
+		if h.Absent == absent {
+			names = append(names, h.Name)
+		}
+	}
+	return " " + strings.Join(names, " ") + " "
+}
+
+// measured measures cells of a technique, all of which must be good.
+func measured(t *testing.T, p platform.Platform, name string, hosts int) []record.Trial {
+	t.Helper()
+	trials := techniquetest.Measure(t, p, inSwarm(t, name), cells(name, hosts))
+	for _, trial := range trials {
+		if trial.Status != record.OK {
+			t.Errorf("%s: %s: %s", trial.Cell.Key(), trial.Status, trial.Reason)
+		}
+		for _, h := range trial.Path {
+			t.Logf("%s: %+v", trial.Cell.Workload, h)
+		}
+	}
+	return trials
+}
+
+func TestOverlay(t *testing.T) {
+	p := swarms(t)
+	for _, hosts := range []int{1, 2, 3} {
+		t.Run(fmt.Sprintf("hosts=%d", hosts), func(t *testing.T) {
+			for _, trial := range measured(t, p, "overlay", hosts) {
+				must, mustNot := hops(trial, false), hops(trial, true)
+				want, in := []string{"h1/vxlan-overlay", "h1/eth0"}, mustNot
+				if hosts > 1 {
+					want, in = append(want, "h2/vxlan-overlay", "h2/eth0"), must
+				}
+				for _, hop := range want {
+					if !strings.Contains(in, " "+hop+" ") {
+						t.Errorf("%s: crossed%s, not%s: %s is not where it belongs", trial.Cell.Key(), must, mustNot, hop)
+					}
+				}
+			}
+			leavesNothing(t, p, "overlay", hosts)
+		})
+	}
+}
+
+// leavesNothing builds a network, takes it down, and looks for what is left of it on the
+// nodes.
+func leavesNothing(t *testing.T, p *platforms.Swarm, name string, hosts int) {
+	t.Helper()
+	kept, err := p.Hosts(t.Context(), platform.HostRequest{Count: hosts})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := inSwarm(t, name).Connect(t.Context(), technique.Topology{Hosts: hosts, Servers: 2, Clients: 3, Neighbours: 1}, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(labelled(t, kept)) == 0 {
+		t.Error("nothing carries the label while the network is there")
+	}
+	for range 2 { // the second time must do no harm
+		if err := n.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	if left := labelled(t, kept); len(left) > 0 {
+		t.Errorf("left: %s", strings.Join(left, ", "))
+	}
+}
+
+// labelled are the objects of a swarm and its engines that carry our label, but images.
+func labelled(t *testing.T, hosts platform.Hosts) (all []string) {
+	t.Helper()
+	ours := make(client.Filters).Add("label", dockerd.Label)
+	for _, h := range hosts.All() {
+		c := h.(*dockerd.Host).Engine.Client
+		containers, err := c.ContainerList(t.Context(), client.ContainerListOptions{All: true, Filters: ours})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range containers.Items {
+			all = append(all, h.Name()+": container "+strings.Join(o.Names, " "))
+		}
+		networks, err := c.NetworkList(t.Context(), client.NetworkListOptions{Filters: ours})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range networks.Items {
+			all = append(all, h.Name()+": network "+o.Name)
+		}
+	}
+	manager := hosts.(dockerd.SwarmHosts).Swarm().Manager
+	services, err := manager.Engine.Client.ServiceList(t.Context(), client.ServiceListOptions{Filters: ours})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range services.Items {
+		all = append(all, "service "+o.Spec.Name)
+	}
+	return all
+}
+
+func TestEncryptedOverlay(t *testing.T) {
+	p := swarms(t)
+	n, err := inSwarm(t, "overlay-encrypted").Connect(t.Context(), technique.Topology{Hosts: 2, Servers: 1, Clients: 1}, p)
+	var wrong *technique.WrongPath
+	switch {
+	case err == nil:
+		if err := n.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		for _, trial := range measured(t, p, "overlay-encrypted", 2) {
+			if !strings.Contains(hops(trial, false), " h2/esp-h1 ") {
+				t.Errorf("%s: no hop proves encryption: %s", trial.Cell.Key(), hops(trial, false))
+			}
+		}
+	case errors.As(err, &wrong):
+		if !strings.Contains(wrong.Finding, "no packet of the encrypted overlay arrives") || !strings.Contains(wrong.Finding, "CONFIG_INET_ESP") {
+			t.Errorf("finding: %s", wrong.Finding)
+		}
+		if kernelHas(t, "CONFIG_INET_ESP") {
+			t.Errorf("the kernel has ESP: %v", err)
+		}
+		t.Log(err)
+	default:
+		t.Fatal(err)
+	}
+	leavesNothingNow(t, p, 2)
+	measured(t, p, "overlay-encrypted", 1)
+}
+
+// leavesNothingNow looks for what is left on nodes.
+func leavesNothingNow(t *testing.T, p *platforms.Swarm, hosts int) {
+	t.Helper()
+	kept, err := p.Hosts(t.Context(), platform.HostRequest{Count: hosts})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if left := labelled(t, kept); len(left) > 0 {
+		t.Errorf("left: %s", strings.Join(left, ", "))
+	}
+}
+
+// kernelHas says that the kernel was built with an option, where it tells.
+func kernelHas(t *testing.T, option string) bool {
+	t.Helper()
+	_, err := os.Stat("/proc/config.gz")
+	return err == nil && strings.Contains(kernelConfig(t), "\n"+option+"=")
+}
+
+// kernelConfig is how the kernel was built.
+func kernelConfig(t *testing.T) string {
+	t.Helper()
+	f, err := os.Open("/proc/config.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func TestServices(t *testing.T) {
+	p := swarms(t)
+	for _, name := range []string{"service-dnsrr", "service-vip", "mesh"} {
+		for _, hosts := range []int{1, 2} {
+			t.Run(fmt.Sprintf("%s/hosts=%d", name, hosts), func(t *testing.T) { served(t, p, name, hosts) })
+		}
+	}
+}
+
+func served(t *testing.T, p *platforms.Swarm, name string, hosts int) {
+	n, err := inSwarm(t, name).Connect(t.Context(), technique.Topology{Hosts: hosts, Servers: 1, Clients: 1}, p)
+	if missing := (*platform.Unsupported)(nil); errors.As(err, &missing) {
+		if name == "service-dnsrr" {
+			t.Fatal(err)
+		}
+		if !strings.Contains(missing.Option, "CONFIG_IP_VS") || missing.Remedy == "" {
+			t.Errorf("%v; remedy %q", err, missing.Remedy)
+		}
+		if _, gone := os.Stat("/proc/net/ip_vs"); gone == nil || kernelHas(t, "CONFIG_IP_VS") {
+			t.Errorf("the kernel has virtual servers: %v", err)
+		}
+		leavesNothingNow(t, p, hosts)
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := n.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	want := map[string]string{"service-dnsrr": "h1c1/eth0", "service-vip": "lb-overlay-eth0", "mesh": "lb-ingress-eth0"}[name]
+	for _, trial := range measured(t, p, name, hosts) {
+		if !strings.Contains(hops(trial, false), want) {
+			t.Errorf("%s: %s is not in the path%s", trial.Cell.Key(), want, hops(trial, false))
+		}
+	}
+	leavesNothing(t, p, name, hosts)
+}
