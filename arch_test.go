@@ -86,28 +86,33 @@ func TestImports(t *testing.T) {
 	// What a package may import of the project's own, beyond itself. Drivers and
 	// cmd have rules of their own.
 	allowed := map[string][]string{
-		"record":           {},
-		"plan":             {"record"},
-		"agent":            {"platform"},
-		"platform":         {},
-		"technique":        {"platform"},
-		"workload":         {"agent", "platform", "record"},
-		"sampler":          {"agent", "record", "internal/nl"},
-		"analysis":         {"record", "reference"},
-		"report":           {"record", "reference", "analysis", "report/plot"},
-		"report/plot":      {},
-		"runner":           {"agent", "plan", "platform", "record", "sampler", "technique", "workload"},
-		"internal/undo":    {},
-		"internal/netns":   {},
-		"internal/nl":      {"internal/netns"},
-		"internal/nl/nft":  {},
-		"internal/program": {"agent", "platform", "record", "workload"},
-		"reference":        {"record"},
-		"internal/plumb":   {"internal/netns", "internal/nl", "internal/nl/nft", "internal/undo", "platform", "technique"},
+		"record":              {},
+		"plan":                {"record"},
+		"agent":               {"platform"},
+		"platform":            {},
+		"technique":           {"platform"},
+		"workload":            {"agent", "platform", "record"},
+		"sampler":             {"agent", "record", "internal/nl"},
+		"analysis":            {"record", "reference"},
+		"report":              {"record", "reference", "analysis", "report/plot"},
+		"report/plot":         {},
+		"runner":              {"agent", "plan", "platform", "record", "sampler", "technique", "workload"},
+		"internal/undo":       {},
+		"internal/netns":      {},
+		"internal/nl":         {"internal/netns"},
+		"internal/nl/nft":     {},
+		"internal/program":    {"agent", "platform", "record", "workload"},
+		"reference":           {"record"},
+		"internal/rootfs":     {},
+		"internal/process":    {"internal/netns", "platform"},
+		"internal/dockerhost": {"plan", "internal/process"},
+		"internal/dockerd":    {"agent", "platform", "sampler", "internal/netns", "internal/nl", "internal/process"},
+		"internal/plumb":      {"internal/netns", "internal/nl", "internal/nl/nft", "internal/undo", "platform", "technique"},
 	}
 	forDrivers := []string{
 		"agent", "platform", "plan", "record", "technique", "workload",
 		"internal/netns", "internal/nl", "internal/nl/nft", "internal/plumb", "internal/program", "internal/undo",
+		"internal/process", "internal/dockerd",
 	}
 	for dir, p := range packages(t) {
 		family, isDriver := driver(dir)
@@ -145,7 +150,7 @@ func TestKernelDoors(t *testing.T) {
 	for call, keepers := range map[string][]string{
 		"unix.Setns(":       {"internal/netns"},
 		"netlink.NewHandle": {"internal/nl"},
-		"exec.Command(":     {"platform/lab", "internal/program"},
+		"exec.Command(":     {"platform/lab", "internal/dockerhost", "internal/process", "internal/program"},
 	} {
 		for dir := range packages(t) {
 			files, err := filepath.Glob(filepath.Join(dir, "*.go"))
@@ -229,5 +234,8 @@ func TestFileNames(t *testing.T) {
 	}
 }
 
-// isProgram says of a package that it wires others together.
-func isProgram(dir string) bool { return strings.HasPrefix(dir, "cmd/") || dir == "bench" }
+// isProgram says of a package that it wires others together: a program, or the list of
+// what agents can be asked for, which all programs share.
+func isProgram(dir string) bool {
+	return strings.HasPrefix(dir, "cmd/") || dir == "bench" || dir == "internal/handlers"
+}

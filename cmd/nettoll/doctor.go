@@ -4,10 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"strings"
 
+	"github.com/moby/moby/client"
 	"github.com/spf13/cobra"
 
+	"nettoll/internal/dockerhost"
 	"nettoll/platform"
+	"nettoll/platform/docker"
 	"nettoll/platform/lab"
 	"nettoll/record"
 	"nettoll/runner"
@@ -21,6 +26,9 @@ func (a *app) doctorCommand() *cobra.Command {
 		Short: "Say what can run here, what cannot, why, and what would mend it",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !lab.Inside() { // where the socket of the user's engine can be seen
+				os.Setenv(engineEnv, engineState(cmd.Context()))
+			}
 			return inLab(cmd.Context(), lab.EnterOptions{}, a.doctor)
 		},
 	}
@@ -38,21 +46,10 @@ func (a *app) doctor(ctx context.Context) error {
 	fmt.Fprintf(a.stdout, "machine    %s, Linux %s, %s, %d CPUs\n", m.OS, m.Kernel, m.CPUModel, len(m.CPUs))
 	fmt.Fprintf(a.stdout, "lab        works, %s\n", as)
 	a.placementAdvice(m)
-	fmt.Fprintln(a.stdout, "\ntechniques")
-	p := platforms()[0]
-	for _, t := range techniques() {
-		if err := ctx.Err(); err != nil {
+	a.engine()
+	for _, v := range venues(private()) {
+		if err := a.venue(ctx, v); err != nil {
 			return err
-		}
-		err := t.Probe(ctx, p)
-		if err == nil {
-			fmt.Fprintf(a.stdout, "  %s %-17s %s\n", a.mark(true), t.Name(), hostCounts(t))
-			continue
-		}
-		fmt.Fprintf(a.stdout, "  %s %-17s %v\n", a.mark(false), t.Name(), err)
-		var missing *platform.Unsupported
-		if errors.As(err, &missing) {
-			fmt.Fprintf(a.stdout, "  %19s to mend it: %s\n", "", missing.Remedy)
 		}
 	}
 	fmt.Fprintln(a.stdout, "\ntools")
@@ -60,6 +57,78 @@ func (a *app) doctor(ctx context.Context) error {
 		a.tool(ctx, t)
 	}
 	return nil
+}
+
+// private are platforms of engines that would be started.
+func private() engines {
+	o := docker.Options{Lab: lab.New()}
+	return engines{docker: docker.New(o), swarm: docker.NewSwarm(o)}
+}
+
+// engineEnv tells the process inside what was found of the user's engine. A reason for
+// which there is none begins with a minus.
+const engineEnv = "NETTOLL_ENGINE"
+
+// engineState says which Docker engine the docker command would use.
+func engineState(ctx context.Context) string {
+	target, err := dockerhost.Resolve("")
+	if err != nil {
+		return "-" + err.Error()
+	}
+	c, err := dockerhost.Connect(ctx, target)
+	if err != nil {
+		return "-" + err.Error()
+	}
+	defer c.Close()
+	v, err := c.ServerVersion(ctx, client.ServerVersionOptions{})
+	if err != nil {
+		return "-" + oneLine(err)
+	}
+	return fmt.Sprintf("engine %s at %s, API %s", v.Version, target, c.ClientVersion())
+}
+
+// engine says whether networks of Docker can be measured on the user's engine.
+func (a *app) engine() {
+	state, missing := strings.CutPrefix(os.Getenv(engineEnv), "-")
+	if missing {
+		fmt.Fprintf(a.stdout, "docker     no engine: %s\n", state)
+		return
+	}
+	fmt.Fprintf(a.stdout, "docker     %s\n", state)
+}
+
+// venue says which networks of a platform can be built. That the lab itself works has
+// been shown by getting here; another platform is asked first.
+func (a *app) venue(ctx context.Context, v venue) error {
+	if v.prefix == "" {
+		fmt.Fprintln(a.stdout, "\ntechniques")
+	} else {
+		fmt.Fprintf(a.stdout, "\ntechniques of %s, with --private-engine\n", v.platform.Name())
+		if err := v.platform.Probe(ctx); err != nil {
+			a.cannot(v.platform.Name(), err)
+			return ctx.Err()
+		}
+	}
+	for _, t := range v.techniques {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := t.Probe(ctx, v.platform); err != nil {
+			a.cannot(v.name(t), err)
+			continue
+		}
+		fmt.Fprintf(a.stdout, "  %s %-24s %s\n", a.mark(true), v.name(t), hostCounts(t))
+	}
+	return nil
+}
+
+// cannot says why something cannot be used, and what would mend it.
+func (a *app) cannot(name string, err error) {
+	fmt.Fprintf(a.stdout, "  %s %-24s %v\n", a.mark(false), name, err)
+	var missing *platform.Unsupported
+	if errors.As(err, &missing) {
+		fmt.Fprintf(a.stdout, "  %26s to mend it: %s\n", "", missing.Remedy)
+	}
 }
 
 // tool says which version of a tool is there, or how to get it.
@@ -74,14 +143,10 @@ func (a *app) tool(ctx context.Context, t workload.Tool) {
 		version, err = t.Version(ctx)
 	}
 	if err == nil {
-		fmt.Fprintf(a.stdout, "  %s %-17s version %s%s\n", a.mark(true), t.Name(), version, from)
+		fmt.Fprintf(a.stdout, "  %s %-24s version %s%s\n", a.mark(true), t.Name(), version, from)
 		return
 	}
-	fmt.Fprintf(a.stdout, "  %s %-17s %v\n", a.mark(false), t.Name(), err)
-	var missing *platform.Unsupported
-	if errors.As(err, &missing) {
-		fmt.Fprintf(a.stdout, "  %19s to mend it: %s\n", "", missing.Remedy)
-	}
+	a.cannot(t.Name(), err)
 }
 
 // placementAdvice says where client and server would be pinned.

@@ -1,17 +1,13 @@
 package main
 
 import (
-	"context"
-	"maps"
-	"slices"
+	"time"
 
-	"nettoll/agent"
 	"nettoll/internal/program"
-	"nettoll/platform"
 	"nettoll/platform/lab"
-	"nettoll/sampler"
 	"nettoll/technique"
 	"nettoll/technique/bridge"
+	"nettoll/technique/docker"
 	"nettoll/technique/host"
 	"nettoll/technique/iptables"
 	"nettoll/technique/ipvlan"
@@ -36,32 +32,57 @@ import (
 	"nettoll/workload/wrk"
 )
 
-// platforms is every platform that is compiled in; the first is the default.
-func platforms() []platform.Platform {
-	return []platform.Platform{lab.New()}
+// venues is every platform that is compiled in, with its techniques in the order of
+// reports; the first is the default.
+func venues(e engines) []venue {
+	e = e.named()
+	return prefixed([]venue{
+		{
+			platform: lab.New(), about: "private namespaces of this machine",
+			techniques: []technique.Technique{
+				loopback.New(),
+				host.New(),
+				host.NewNative(),
+				sharedns.New(),
+				veth.New(),
+				bridge.New(),
+				bridge.NewWithoutNetfilter(),
+				macvlan.New(),
+				ipvlan.NewL2(),
+				ipvlan.NewL3(),
+				pipework.NewVeth(),
+				pipework.NewMacvlan(),
+				iptables.New(),
+				published.New(),
+				published.NewProxy(),
+				vxlan.New(),
+				routed.New(),
+			},
+		},
+		{
+			platform: e.docker, about: "Docker engines: the user's, or private ones (--private-engine)",
+			native: "native", visit: 400 * time.Millisecond, container: 200 * time.Millisecond,
+			techniques: dockerTechniques(),
+		},
+		{
+			platform: e.swarm, about: "Docker engines that are nodes of one swarm, likewise",
+			native: "native", visit: time.Second, container: 300 * time.Millisecond,
+			techniques: anyOf(docker.Swarm()),
+		},
+	})
 }
 
-// techniques is every technique that is compiled in, in the order of reports.
-func techniques() []technique.Technique {
-	return []technique.Technique{
-		loopback.New(),
-		host.New(),
-		host.NewNative(),
-		sharedns.New(),
-		veth.New(),
-		bridge.New(),
-		bridge.NewWithoutNetfilter(),
-		macvlan.New(),
-		ipvlan.NewL2(),
-		ipvlan.NewL3(),
-		pipework.NewVeth(),
-		pipework.NewMacvlan(),
-		iptables.New(),
-		published.New(),
-		published.NewProxy(),
-		vxlan.New(),
-		routed.New(),
+// dockerTechniques are Docker's own networks, and those of the lab that need nothing but
+// the namespaces of containers.
+func dockerTechniques() []technique.Technique {
+	return append(anyOf(docker.All()), veth.New(), pipework.NewVeth(), pipework.NewMacvlan(), iptables.New())
+}
+
+func anyOf(variants []docker.Technique) (all []technique.Technique) {
+	for _, t := range variants {
+		all = append(all, t)
 	}
+	return all
 }
 
 // tools is every generator of traffic that is compiled in; paths says where programs
@@ -81,29 +102,13 @@ func tools(paths program.Paths) []workload.Tool {
 	}
 }
 
-// programs are those that tools start, as --tool-path names them.
-func programs() []string {
-	return []string{
-		"iperf", "iperf3", "netperf", "netserver", "qperf", "sockperf", "nuttcp",
-		"wrk", "nginx", "redis-benchmark", "redis-cli", "redis-server", "pgbench", "postgres",
+// programs are those that tools start, as --tool-path names them, by the tool.
+func programs() map[string][]string {
+	return map[string][]string{
+		iperf.Name: {"iperf"}, iperf3.Name: {"iperf3"}, netperf.Name: {"netperf", "netserver"}, qperf.Name: {"qperf"},
+		sockperf.Name: {"sockperf"}, nuttcp.Name: {"nuttcp"}, wrk.Name: {"wrk", "nginx"},
+		redisbench.Name: {"redis-benchmark", "redis-cli", "redis-server"}, pgbench.Name: {"pgbench", "postgres"},
 	}
-}
-
-// handlers is what an agent can be asked for.
-func handlers(ctx context.Context) map[string]agent.Handler {
-	all := engine.Handlers(ctx)
-	maps.Copy(all, sampler.Handlers())
-	maps.Copy(all, published.Handlers())
-	maps.Copy(all, program.Handlers())
-	return all
-}
-
-func techniqueByName() map[string]technique.Technique {
-	all := make(map[string]technique.Technique)
-	for _, t := range techniques() {
-		all[t.Name()] = t
-	}
-	return all
 }
 
 func toolByName(paths program.Paths) map[string]workload.Tool {
@@ -112,14 +117,4 @@ func toolByName(paths program.Paths) map[string]workload.Tool {
 		all[t.Name()] = t
 	}
 	return all
-}
-
-func techniqueNames() []string {
-	return slices.Collect(func(yield func(string) bool) {
-		for _, t := range techniques() {
-			if !yield(t.Name()) {
-				return
-			}
-		}
-	})
 }

@@ -32,7 +32,7 @@ func (a *app) dryRun(cells []record.Cell, skips []plan.Skip, set record.Settings
 			fmt.Fprintf(a.stdout, "  %s: %s\n", strings.TrimSpace(s.Network+" "+s.Underlay), s.Reason)
 		}
 	}
-	e := plan.Estimate(cells, set, known(a.paths).Tools)
+	e := plan.Estimate(cells, set, known(a.paths))
 	fmt.Fprintf(a.stdout, "\n%d cells in %d networks a round; a round takes about %s.\n", e.Cells, e.Visits, rough(e.Round))
 	fmt.Fprintf(a.stdout, "%d to %d rounds, %s to %s, %s.\n", e.MinRounds, e.MaxRounds,
 		rough(e.Min), rough(e.Max), e.Assumes())
@@ -50,7 +50,7 @@ func planRows(w *tabwriter.Writer, cells []record.Cell) {
 			last = append(last, s)
 		}
 		if c.IsNative() {
-			last = append(last, "native")
+			last = append(last, baselineText(c))
 		}
 		fmt.Fprintf(w, "%s\t%d\tIPv%d\t%s\t%s\t%s\t%s\t%s\n", c.Network, c.Hosts, c.Family, topologyText(c),
 			workloadText(c), c.Tool, c.Placement, strings.Join(last, ", "))
@@ -77,7 +77,7 @@ func planGroups(w *tabwriter.Writer, cells []record.Cell) {
 		}{
 			{"networks", func(c record.Cell) string {
 				if c.IsNative() {
-					return c.Network + " (native)"
+					return c.Network + " (" + baselineText(c) + ")"
 				}
 				return c.Network
 			}},
@@ -104,6 +104,15 @@ func planGroups(w *tabwriter.Writer, cells []record.Cell) {
 			}
 		}
 	}
+}
+
+// baselineText is what a cell is that others are compared with: native, unless another
+// network was chosen.
+func baselineText(c record.Cell) string {
+	if c.Baseline != "" {
+		return "baseline"
+	}
+	return "native"
 }
 
 // unchanged is a condition that is as it would be anyway.

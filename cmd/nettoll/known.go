@@ -29,7 +29,7 @@ func (f *runFlags) expand(s *plan.Suite) ([]record.Cell, error) {
 	budget := s.TimeBudget
 	s.TimeBudget = 0
 	cells, err := expand(*s, known(f.paths))
-	if e := plan.Estimate(cells, plan.Settings(*s), known(f.paths).Tools); e.Min <= budget {
+	if e := plan.Estimate(cells, plan.Settings(*s), known(f.paths)); e.Min <= budget {
 		s.TimeBudget = budget
 	}
 	return cells, err
@@ -43,13 +43,15 @@ func (f *runFlags) lifts() bool { return !f.given("suite") && !f.given("time-bud
 // known is what the planner must know of the drivers.
 func known(paths program.Paths) plan.Known {
 	var k plan.Known
-	for _, p := range platforms() {
-		k.Platforms = append(k.Platforms, p.Name())
-	}
-	for _, t := range techniques() {
-		k.Techniques = append(k.Techniques, plan.Technique{
-			Name: t.Name(), Hosts: t.Hosts(), Endpoints: maxEndpoints(t), Overflow: overflows(t),
-		})
+	for _, v := range venues(engines{}) {
+		name := v.platform.Name()
+		k.Platforms = append(k.Platforms, plan.Platform{Name: name, Native: v.native, Visit: v.visit, Container: v.container})
+		for _, t := range v.techniques {
+			k.Techniques = append(k.Techniques, plan.Technique{
+				Name: t.Name(), Hosts: t.Hosts(), Families: families(t), Platforms: []string{name},
+				Like: likeness(t), Endpoints: maxEndpoints(t), Overflow: overflows(t),
+			})
+		}
 	}
 	for _, t := range tools(paths) {
 		tool := plan.Tool{Name: t.Name()}
@@ -81,6 +83,22 @@ func maxEndpoints(t technique.Technique) int {
 		return l.MaxEndpoints()
 	}
 	return 0
+}
+
+// families are the IP versions that a technique carries; none is both.
+func families(t technique.Technique) []int {
+	if f, ok := t.(interface{ Families() []int }); ok {
+		return f.Families()
+	}
+	return nil
+}
+
+// likeness is the technique of the lab that one of another platform is the real form of.
+func likeness(t technique.Technique) string {
+	if l, ok := t.(interface{ Like() string }); ok {
+		return l.Like()
+	}
+	return ""
 }
 
 // overflows reports whether a technique has room for more neighbours than that.

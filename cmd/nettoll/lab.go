@@ -23,21 +23,26 @@ type labFlags struct {
 	hosts, servers, clients int
 	underlay                string
 	in                      string
+	swarm                   swarmFlags
 }
 
 func (a *app) labCommand() *cobra.Command {
 	var f labFlags
 	cmd := &cobra.Command{
-		Use:   "lab TECHNIQUE [-- COMMAND [ARG...]]",
+		Use:   "lab TECHNIQUE|swarm [-- COMMAND [ARG...]]",
 		Short: "Build a network and run a shell or a command inside it",
 		Long: `Build the network of a technique in a lab and run a shell, or a command, in the
 client's network namespace, so that anyone can look at it with ping, tcpdump or
 iperf3. "ip netns exec NAME COMMAND" reaches the other namespaces; the banner names
 them, and the environment has NETTOLL_SERVER and NETTOLL_SERVER6, the server's
-addresses. All is gone when the shell ends.`,
+addresses. All is gone when the shell ends.
+
+"lab swarm" starts Docker engines instead, which are nodes of one swarm, and runs the
+shell on the host of its manager, where DOCKER_HOST leads to the manager's engine.`,
 		Example: `  nettoll lab bridge
   nettoll lab vxlan -- sh -c 'ip netns exec h1c1 iperf3 -s -1 & sleep 1; iperf3 -c $NETTOLL_SERVER'
-  nettoll lab routed --in h1 -- ip route`,
+  nettoll lab routed --in h1 -- ip route
+  nettoll lab swarm --nodes 3 -- docker node ls`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if n := cmd.ArgsLenAtDash(); len(args) == 0 || n == 0 {
 				return usagef("which technique? See nettoll list techniques")
@@ -47,7 +52,7 @@ addresses. All is gone when the shell ends.`,
 			return nil
 		},
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return techniqueNames(), cobra.ShellCompDirectiveNoFileComp
+			return venues(engines{})[0].names(), cobra.ShellCompDirectiveNoFileComp
 		},
 	}
 	fl := cmd.Flags()
@@ -56,7 +61,16 @@ addresses. All is gone when the shell ends.`,
 	fl.IntVar(&f.clients, "clients", 1, "number of client containers")
 	fl.StringVar(&f.underlay, "underlay", "", "shape of the link between hosts, such as rate=1gbit,delay=1ms")
 	fl.StringVar(&f.in, "in", "", "namespace to be in (default: the first client's)")
+	f.swarm.add(fl)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := f.swarm.check(fl, args[0] == labSwarm); err != nil {
+			return err
+		}
+		if args[0] == labSwarm {
+			return inLab(cmd.Context(), lab.EnterOptions{Foreground: true}, func(ctx context.Context) error {
+				return a.swarm(ctx, f, args[1:])
+			})
+		}
 		tech, topo, err := f.resolve(args[0])
 		if err != nil {
 			return err
@@ -70,9 +84,13 @@ addresses. All is gone when the shell ends.`,
 
 func (f labFlags) resolve(name string) (technique.Technique, technique.Topology, error) {
 	topo := technique.Topology{Hosts: f.hosts, Servers: f.servers, Clients: f.clients}
-	tech, ok := techniqueByName()[name]
+	own := venues(engines{})[0]
+	tech, ok := own.find(name)
+	if _, elsewhere := recipes(engines{})[name]; !ok && elsewhere {
+		return nil, topo, usagef("%s is no network of the lab; name one of: %s", name, strings.Join(own.names(), ", "))
+	}
 	if !ok {
-		return nil, topo, usagef("unknown technique %q%s; see nettoll list techniques", name, nearest(name, techniqueNames()))
+		return nil, topo, usagef("unknown technique %q%s; see nettoll list techniques", name, nearest(name, own.names()))
 	}
 	if topo.Hosts == 0 {
 		topo.Hosts = tech.Hosts()[0]

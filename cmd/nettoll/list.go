@@ -14,8 +14,10 @@ import (
 func (a *app) listCommand() *cobra.Command {
 	lists := map[string]func(*tabwriter.Writer){
 		"techniques": func(w *tabwriter.Writer) {
-			for _, t := range techniques() {
-				fmt.Fprintf(w, "%s\t%s\t%s\n", t.Name(), hostCounts(t), t.About())
+			for _, v := range venues(engines{}) {
+				for _, t := range v.techniques {
+					fmt.Fprintf(w, "%s\t%s\t%s\n", v.name(t), hostCounts(t), t.About())
+				}
 			}
 		},
 		"workloads": func(w *tabwriter.Writer) {
@@ -43,8 +45,12 @@ func (a *app) listCommand() *cobra.Command {
 			}
 		},
 		"platforms": func(w *tabwriter.Writer) {
-			for _, p := range platforms() {
-				fmt.Fprintf(w, "%s\tprivate namespaces of this machine, the default\n", p.Name())
+			for _, v := range venues(engines{}) {
+				about := v.about
+				if v.prefix == "" {
+					about += ", the default"
+				}
+				fmt.Fprintf(w, "%s\t%s\n", v.platform.Name(), about)
 			}
 		},
 		"instances": func(w *tabwriter.Writer) {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/signal"
 	"runtime"
@@ -124,9 +125,10 @@ func oneLine(err error) string {
 
 // checkPaths refuses a --tool-path that no tool would look at.
 func (a *app) checkPaths() error {
+	known := slices.Sorted(slices.Values(slices.Concat(slices.Collect(maps.Values(programs()))...)))
 	for name := range a.paths {
-		if !slices.Contains(programs(), name) {
-			return usagef("--tool-path %s: no tool runs such a program%s; known are %s", name, nearest(name, programs()), strings.Join(programs(), ", "))
+		if !slices.Contains(known, name) {
+			return usagef("--tool-path %s: no tool runs such a program%s; known are %s", name, nearest(name, known), strings.Join(known, ", "))
 		}
 	}
 	return nil
@@ -161,7 +163,7 @@ with native, with confidence intervals.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%w%s; see %s --help", err, nearestFlag(err, cmd), cmd.CommandPath())
 	})
-	root.AddCommand(a.runCommand(), a.listCommand(), a.doctorCommand(), a.reportCommand(), a.labCommand(), a.agentCommand(), a.versionCommand())
+	root.AddCommand(a.runCommand(), a.listCommand(), a.doctorCommand(), a.reportCommand(), a.labCommand(), a.agentCommand(), a.cleanCommand(), a.versionCommand())
 	strict(root)
 	return root
 }

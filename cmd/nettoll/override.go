@@ -62,6 +62,27 @@ func (f *runFlags) override(s *plan.Suite, given func(string) bool) error {
 	return f.overrideWorkloads(s, given)
 }
 
+// overridePlatform gives the names of the suite another platform, and another network
+// to compare with. Networks that arguments name must be there; what a suite names was
+// meant for another platform.
+func (f *runFlags) overridePlatform(s *plan.Suite, named bool) error {
+	for flag, value := range map[string]string{"platform": f.platform, "baseline": f.baseline} {
+		if f.given(flag) && value == "" {
+			return usagef("--%s: no value is given", flag)
+		}
+	}
+	switch {
+	case f.given("platform") && named:
+		s.Platform = f.platform
+	case f.given("platform"):
+		s.SetPlatform(f.platform)
+	}
+	if f.given("baseline") {
+		s.Baseline = f.baseline
+	}
+	return nil
+}
+
 // overrideCounts forgets the suite's topologies where flags give numbers, and its
 // numbers where a flag gives topologies.
 func (f *runFlags) overrideCounts(s *plan.Suite, given func(string) bool) {

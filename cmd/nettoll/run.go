@@ -28,7 +28,7 @@ import (
 func (a *app) runCommand() *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
-		Use:   "run [TECHNIQUE...]",
+		Use:   "run [NETWORK...]",
 		Short: "Measure what container networks cost",
 		Long: `Build each network, drive traffic through it, prove the path, and compare it with
 native. Without arguments it measures the suite "quick" in about a minute.
@@ -39,12 +39,13 @@ Ctrl-C ends the run with a report of what there is; --resume goes on with it.`,
   nettoll run bridge bridge-nonf --hosts 1 --precision 2% --time-budget 5m
   nettoll run all -4 -6 -o all.ndjson
   nettoll run vxlan routed --underlay rate=1gbit
+  nettoll run bridge bridge-nonf --hosts 1 --baseline veth
   nettoll run bridge macvlan --hosts 1 --clients 1,2,4,8,16 --tool all
   nettoll run --suite icc-2014
   nettoll run --suite my-suite.yaml --dry-run
   nettoll run --resume nettoll-20260102-150405.ndjson`,
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return append(techniqueNames(), "all"), cobra.ShellCompDirectiveNoFileComp
+			return append(networkNames(), wholeNames()...), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.paths = a.paths
@@ -70,14 +71,35 @@ Ctrl-C ends the run with a report of what there is; --resume goes on with it.`,
 			if err := f.checkOutput(); err != nil {
 				return err
 			}
-			return inLab(cmd.Context(), lab.EnterOptions{}, func(ctx context.Context) error {
+			return f.where(cmd.Context(), cells, func(ctx context.Context) error {
 				return a.measure(ctx, f, suite, cells, set)
 			})
 		},
 	}
 	f.add(cmd.Flags())
 	f.given = cmd.Flags().Changed
+	completeNames(cmd)
 	return cmd
+}
+
+// completeNames completes the flags of run that name a platform or a network.
+func completeNames(cmd *cobra.Command) {
+	for flag, names := range map[string]func() []string{"platform": platformNames, "baseline": networkNames} {
+		_ = cmd.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return names(), cobra.ShellCompDirectiveNoFileComp
+		})
+	}
+}
+
+// where runs fn in a lab, or, where engines of the user's are measured, right here.
+func (f *runFlags) where(ctx context.Context, cells []record.Cell, fn func(context.Context) error) error {
+	if !f.borrows(cells) {
+		return inLab(ctx, lab.EnterOptions{}, fn)
+	}
+	if err := f.check(ctx); err != nil {
+		return explainEngine(err)
+	}
+	return fn(ctx)
 }
 
 // checkOutput finds out before anything is measured that the run file cannot be written.
@@ -98,7 +120,7 @@ const longest = time.Hour
 
 // checkTime refuses a run whose fewest rounds take too long, unless that is meant.
 func (f *runFlags) checkTime(cells []record.Cell, set record.Settings) error {
-	e := plan.Estimate(cells, set, known(f.paths).Tools)
+	e := plan.Estimate(cells, set, known(f.paths))
 	if e.Min <= longest || set.Budget > 0 || f.yes {
 		return nil
 	}
@@ -134,7 +156,7 @@ func (a *app) measure(ctx context.Context, f runFlags, suite plan.Suite, cells [
 	if set.Seed == 0 {
 		set.Seed = binary.NativeEndian.Uint64(id[4:])
 	}
-	m.Root = lab.AsRoot()
+	m.Root = lab.AsRoot() || !lab.Inside() && os.Geteuid() == 0
 	run := record.Run{
 		ID: hex.EncodeToString(id[:]), Started: now.UTC(), Version: versionText(), Note: suite.Note,
 		Suite: suite.Name, Machine: m, Settings: set, Cells: cells,
@@ -169,7 +191,7 @@ func (a *app) resume(cmd *cobra.Command, f runFlags, args []string) error {
 	if err := sameMachine(file.Run.Machine); err != nil {
 		return err
 	}
-	return inLab(cmd.Context(), lab.EnterOptions{}, func(ctx context.Context) error {
+	return f.where(cmd.Context(), file.Run.Cells, func(ctx context.Context) error {
 		w, file, err := record.Append(f.resume, record.Resume{Started: time.Now().UTC(), Version: versionText()})
 		if err != nil {
 			return err
@@ -199,16 +221,19 @@ func sameMachine(was record.Machine) error {
 func (a *app) drive(ctx context.Context, path string, w *record.Writer, file *record.File, f runFlags) error {
 	defer w.Close()
 	set := f.limits(file.Run.Settings)
-	p := a.progress(ctx, plan.Estimate(file.Run.Cells, set, known(a.paths).Tools), set)
+	e, err := f.open(file.Run, a.paths)
+	if err != nil {
+		return err
+	}
+	p := a.progress(ctx, plan.Estimate(file.Run.Cells, set, known(a.paths)), set)
 	r := &runner.Runner{
-		Platform:   platforms()[0],
-		Techniques: techniqueByName(),
-		Tools:      toolByName(a.paths),
-		Machine:    file.Run.Machine,
-		Settings:   set,
-		Cells:      file.Run.Cells,
-		Before:     file.Trials,
-		Save:       w.Trial,
+		Networks: recipes(e),
+		Tools:    toolByName(a.paths),
+		Machine:  file.Run.Machine,
+		Settings: set,
+		Cells:    file.Run.Cells,
+		Before:   file.Trials,
+		Save:     w.Trial,
 		Enough: func(trials []record.Trial) map[string]bool {
 			enough := map[string]bool{}
 			for key, reached := range analysis.Precision(trials, set) {
@@ -223,6 +248,9 @@ func (a *app) drive(ctx context.Context, path string, w *record.Writer, file *re
 	endErr := w.End(end)
 	if err == nil {
 		err = endErr
+	}
+	if err == nil {
+		err = e.leave(ctx)
 	}
 	if err == nil {
 		return a.conclude(path, f, end.Reason)

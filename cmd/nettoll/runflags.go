@@ -26,6 +26,7 @@ type runFlags struct {
 	paths                         program.Paths
 	given                         func(string) bool
 
+	platform, baseline           string
 	hosts                        []int
 	workloads, tools, placements []string
 	servers, clients, processes  []int
@@ -41,6 +42,7 @@ type runFlags struct {
 	seed                         uint64
 
 	optionFlags
+	engineFlags
 }
 
 func (f *runFlags) add(fl *pflag.FlagSet) {
@@ -54,6 +56,8 @@ func (f *runFlags) add(fl *pflag.FlagSet) {
 	fl.BoolVar(&f.selfCheck, "self-check", false, "measure each network as if it were two, to see how often equals are called different")
 	fl.StringVar(&f.format, "format", "text", "format of the report on standard output: "+formatNames())
 
+	fl.StringVar(&f.platform, "platform", "", "platform of networks that are named without one: "+strings.Join(platformNames(), ", "))
+	fl.StringVar(&f.baseline, "baseline", "", "network that the others are compared with (default: native)")
 	fl.BoolVarP(&f.four, "ipv4", "4", false, "IPv4")
 	fl.BoolVarP(&f.six, "ipv6", "6", false, "IPv6")
 	fl.IntSliceVar(&f.hosts, "hosts", nil, "numbers of hosts (default: all that a technique makes sense on)")
@@ -85,6 +89,7 @@ func (f *runFlags) add(fl *pflag.FlagSet) {
 	fl.Float64Var(&f.price, "price", 0, "dollars an hour that this machine costs, for the run file")
 
 	f.optionFlags.add(fl)
+	f.engineFlags.add(fl)
 	fl.SetNormalizeFunc(alias)
 }
 
@@ -105,6 +110,7 @@ func alias(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 var resumable = map[string]bool{
 	"resume": true, "dry-run": true, "format": true, "yes": true,
 	"precision": true, "min-rounds": true, "max-rounds": true, "time-budget": true,
+	"docker-host": true, "private-engine": true, "docker-image": true, "docker-tools": true,
 }
 
 func (f *runFlags) contradictsResume(fl *pflag.FlagSet) (name string) {
@@ -139,6 +145,9 @@ func (f *runFlags) suiteOf(args []string) (plan.Suite, error) {
 		s.Networks, s.Skips = args, nil
 		s.Name = strings.Join(args, "+")
 	}
+	if err := f.overridePlatform(&s, len(args) > 0); err != nil {
+		return s, err
+	}
 	if err := f.override(&s, f.given); err != nil {
 		return s, err
 	}
@@ -167,6 +176,8 @@ func (f *runFlags) fault(err error, args []string) error {
 		return usagef("-4, -6: %s", field.Text)
 	case given(strings.TrimPrefix(flag, "--")):
 		return usagef("--%s: %s", alias(nil, strings.TrimPrefix(flag, "--")), field.Text)
+	case flag == "--baseline" && len(args) > 0 && slices.Contains(plan.Names(), f.suite):
+		return usagef("%s", field.Text) // of the networks that the arguments name
 	case slices.Contains(plan.Names(), f.suite):
 		return usagef("suite %s: %s: %s", f.suite, field.Field, field.Text)
 	}

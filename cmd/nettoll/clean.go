@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"sync"
+
+	"github.com/moby/moby/client"
+	"github.com/spf13/cobra"
+
+	"nettoll/internal/dockerd"
+	"nettoll/internal/dockerhost"
+)
+
+// cleanFlags say what is cleaned.
+type cleanFlags struct {
+	engines     engineFlags
+	dryRun, all bool
+}
+
+func (a *app) cleanCommand() *cobra.Command {
+	var f cleanFlags
+	cmd := &cobra.Command{
+		Use:   "clean",
+		Short: "Remove what runs have left behind that were killed",
+		Long: `Remove what runs that were killed have left on Docker engines: services, containers,
+networks, images and volumes with the label ` + dockerd.Label + `, and nothing else; and on this
+machine the control groups of private engines. Labs leave nothing.
+
+A run that goes on keeps what it has. So does one that began on another machine, in
+another container or before this machine was started: whether it goes on cannot be told
+from here. --all removes that too.`,
+		Example: `  nettoll clean --dry-run          what would be removed
+  nettoll clean --docker-host ssh://me@server
+  nettoll clean --all              though runs may go on`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.clean(cmd.Context(), f) },
+	}
+	fl := cmd.Flags()
+	fl.StringArrayVar(&f.engines.at, "docker-host", nil, "Docker engine, by URL or context; may be given several times (default: that of the docker command)")
+	fl.BoolVar(&f.dryRun, "dry-run", false, "say what would be removed, and remove nothing")
+	fl.BoolVar(&f.all, "all", false, "also remove what belongs to runs that go on, or may")
+	return cmd
+}
+
+// swept is what was done to one engine.
+type swept struct {
+	dockerd.Cleaned
+	on  string // " on ADDRESS" where there are several
+	err error
+}
+
+// clean cleans engines and this machine, and says what it did, one line an object.
+func (a *app) clean(ctx context.Context, f cleanFlags) error {
+	var failed []error
+	verb, groups := "would remove", dockerd.LeftCgroups()
+	if !f.dryRun {
+		var err error
+		verb = "removed"
+		groups, err = dockerd.SweepCgroups()
+		failed = append(failed, err)
+	}
+	for _, name := range groups {
+		fmt.Fprintf(a.stdout, "%s control group %s\n", verb, name)
+	}
+	told := len(groups)
+	for _, s := range f.sweep(ctx) {
+		for _, o := range s.Removed {
+			fmt.Fprintf(a.stdout, "%s %s%s\n", verb, o, s.on)
+		}
+		for _, t := range s.Kept {
+			fmt.Fprintf(a.stdout, "kept %s%s of run %s: %s\n", count(t.Objects), s.on, t.Run, why(t))
+		}
+		told += len(s.Removed) + len(s.Kept)
+		failed = append(failed, s.err)
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := errors.Join(failed...); err != nil {
+		for line := range strings.Lines(err.Error()) {
+			fmt.Fprintf(a.stderr, "nettoll: %s\n", strings.TrimSuffix(line, "\n"))
+		}
+		return exitError(exitFailure)
+	}
+	if told == 0 {
+		fmt.Fprintln(a.stdout, "nothing was left behind")
+	}
+	return nil
+}
+
+// sweep cleans all engines at once: those of a swarm wait for each other.
+func (f cleanFlags) sweep(ctx context.Context) []swept {
+	dials := f.engines.dial()
+	all := make([]swept, len(dials))
+	var sweeping sync.WaitGroup
+	for i, dial := range dials {
+		sweeping.Go(func() {
+			c, _, err := dial(ctx)
+			if err != nil {
+				if !f.absent(err) {
+					all[i].err = err
+				}
+				return
+			}
+			defer c.Close()
+			if all[i].Cleaned, all[i].err = f.engine(ctx, c); len(dials) > 1 {
+				all[i].on = " on " + c.DaemonHost()
+			}
+		})
+	}
+	sweeping.Wait()
+	return all
+}
+
+// engine cleans one engine, or finds out what would be removed.
+func (f cleanFlags) engine(ctx context.Context, c *client.Client) (dockerd.Cleaned, error) {
+	keep := func(t dockerd.Trace) bool { return t.State != dockerd.Ended && !f.all }
+	if !f.dryRun {
+		return dockerd.Clean(ctx, c, keep)
+	}
+	var would dockerd.Cleaned
+	traces, err := dockerd.Traces(ctx, c)
+	for _, t := range traces {
+		if keep(t) {
+			would.Kept = append(would.Kept, t)
+		} else {
+			would.Removed = append(would.Removed, t.Objects...)
+		}
+	}
+	return would, err
+}
+
+// absent says that there is no engine where nobody said that there is one.
+func (f cleanFlags) absent(err error) bool {
+	var away *dockerhost.Unreachable
+	return len(f.engines.at) == 0 && errors.As(err, &away) && away.Target.Source == "default socket" && errors.Is(err, fs.ErrNotExist)
+}
+
+func count(objects []dockerd.Object) string {
+	if len(objects) == 1 {
+		return objects[0].String()
+	}
+	return fmt.Sprintf("%d objects", len(objects))
+}
+
+func why(t dockerd.Trace) string {
+	if t.State == dockerd.Going {
+		return "it goes on"
+	}
+	return "whether it goes on cannot be told from here; --all removes them"
+}

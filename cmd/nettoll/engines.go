@@ -1,0 +1,187 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/moby/moby/client"
+	"github.com/spf13/pflag"
+
+	"nettoll/internal/dockerd"
+	"nettoll/internal/dockerhost"
+	"nettoll/internal/program"
+	"nettoll/internal/rootfs"
+	"nettoll/platform/docker"
+	"nettoll/platform/lab"
+	"nettoll/record"
+)
+
+// engineFlags say which Docker engines are used, and what their containers are made
+// from.
+type engineFlags struct {
+	at      []string
+	private bool
+	image   string
+	tools   []string
+}
+
+func (f *engineFlags) add(fl *pflag.FlagSet) {
+	fl.StringArrayVar(&f.at, "docker-host", nil, "Docker engine, by URL or context; one for each host (default: that of the docker command)")
+	fl.BoolVar(&f.private, "private-engine", false, "start Docker engines for this run, on hosts of the lab, and end them with it")
+	fl.StringVar(&f.image, "docker-image", "", "image that the engine has, with nettoll as /nettoll and the tools (default: made from this program)")
+	fl.StringSliceVar(&f.tools, "docker-tools", nil, "programs of this machine that the image gets beside those that the run needs")
+}
+
+// onEngines are the platforms whose networks engines make.
+func onEngines(network string) bool {
+	return strings.HasPrefix(network, "docker:") || strings.HasPrefix(network, "swarm:")
+}
+
+// borrows says that cells are measured on engines of the user's: then nettoll is where
+// they are, and not in a lab.
+func (f *engineFlags) borrows(cells []record.Cell) bool {
+	return !f.private && slices.ContainsFunc(cells, func(c record.Cell) bool { return onEngines(c.Network) })
+}
+
+// check finds out before anything is measured that there is no engine.
+func (f *engineFlags) check(ctx context.Context) error {
+	for _, dial := range f.dial() {
+		c, _, err := dial(ctx)
+		if err != nil {
+			return err
+		}
+		c.Close()
+	}
+	return nil
+}
+
+// dial connects to each of the user's engines.
+func (f *engineFlags) dial() (all []func(context.Context) (*client.Client, bool, error)) {
+	names := f.at
+	if len(names) == 0 {
+		names = []string{""}
+	}
+	for _, name := range names {
+		all = append(all, func(ctx context.Context) (*client.Client, bool, error) {
+			target, err := dockerhost.Resolve(name)
+			if err != nil {
+				return nil, false, err
+			}
+			c, err := dockerhost.Connect(ctx, target)
+			return c, target.MayBeLocal(), err
+		})
+	}
+	return all
+}
+
+// engines are the platforms of one run that have engines. The zero value can be named
+// and listed, but not used.
+type engines struct {
+	docker *docker.Docker
+	swarm  *docker.Swarm
+}
+
+// named gives platforms that can be named where there are none.
+func (e engines) named() engines {
+	if e.docker == nil {
+		e.docker = docker.New(docker.Options{})
+	}
+	if e.swarm == nil {
+		e.swarm = docker.NewSwarm(docker.Options{})
+	}
+	return e
+}
+
+// leaveTime bounds the leaving of engines, which goes on after an interrupt.
+const leaveTime = 30 * time.Second
+
+// leave takes from the engines what was made on them.
+func (e engines) leave(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTime)
+	defer cancel()
+	var errs []error
+	if e.docker != nil {
+		errs = append(errs, e.docker.Close(ctx))
+	}
+	if e.swarm != nil {
+		errs = append(errs, e.swarm.Close(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// open gives the platforms for a run.
+func (f *engineFlags) open(run record.Run, paths program.Paths) (engines, error) {
+	if !slices.ContainsFunc(run.Cells, func(c record.Cell) bool { return onEngines(c.Network) }) {
+		return engines{}, nil
+	}
+	o := docker.Options{Run: run.ID, Image: dockerd.Image{Given: f.image}}
+	if f.private {
+		o.Lab = lab.New()
+	} else {
+		o.Dial = f.dial()
+	}
+	if f.image == "" {
+		root, err := f.root(run.Cells, paths)
+		if err != nil {
+			return engines{}, err
+		}
+		o.Image.Root = root
+	}
+	return engines{docker: docker.New(o), swarm: docker.NewSwarm(o)}, nil
+}
+
+// root is the image: the agent, the programs that the cells' tools start, where they
+// are on this machine, and those that were asked for. In the image they are where they
+// are here.
+func (f *engineFlags) root(cells []record.Cell, paths program.Paths) (*rootfs.Image, error) {
+	agent, err := rootfs.Agent()
+	if err != nil {
+		return nil, err
+	}
+	in := []rootfs.Program{agent}
+	for _, tool := range usedTools(cells) {
+		for _, name := range programs()[tool] {
+			// What is missing, or cannot be in an image, is told by the tool's trials.
+			if path, err := paths.Find(name, name); err == nil && fits(path) {
+				in = append(in, rootfs.Program{File: path, Path: path})
+			}
+		}
+	}
+	for _, name := range f.tools {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			return nil, usagef("--docker-tools %s: no such program", name)
+		}
+		in = append(in, rootfs.Program{File: path, Path: path})
+	}
+	return rootfs.New(in...)
+}
+
+// fits says whether a program can be in an image.
+func fits(path string) bool {
+	_, err := rootfs.New(rootfs.Program{File: path, Path: path})
+	return err == nil
+}
+
+func usedTools(cells []record.Cell) (names []string) {
+	for _, c := range cells {
+		if onEngines(c.Network) && !slices.Contains(names, c.Tool) {
+			names = append(names, c.Tool)
+		}
+	}
+	return names
+}
+
+// explainEngine adds to an engine that cannot be reached what else can be done.
+func explainEngine(err error) error {
+	var away *dockerhost.Unreachable
+	if errors.As(err, &away) {
+		return fmt.Errorf("%w; --private-engine starts one for the run", err)
+	}
+	return err
+}

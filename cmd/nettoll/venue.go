@@ -1,0 +1,89 @@
+package main
+
+import (
+	"time"
+
+	"nettoll/platform"
+	"nettoll/runner"
+	"nettoll/technique"
+)
+
+// venue is a platform with the techniques that networks are built with on it.
+type venue struct {
+	platform platform.Platform
+	about    string // in a few words
+	// native is the technique that stands for its hosts without containers; the
+	// default platform has one for each number of hosts, as record.Native says.
+	native     string
+	techniques []technique.Technique
+	// visit and container are how much longer than in the lab it takes to build a network
+	// and to start a container, about.
+	visit, container time.Duration
+
+	prefix string // of its networks' names; empty for the default platform
+}
+
+// prefixed gives the networks of all platforms but the first their prefix.
+func prefixed(all []venue) []venue {
+	for i := range all {
+		if i > 0 {
+			all[i].prefix = all[i].platform.Name() + ":"
+		}
+	}
+	return all
+}
+
+// name is what cells call the network of a technique.
+func (v venue) name(t technique.Technique) string { return v.prefix + t.Name() }
+
+// names are those of all its networks.
+func (v venue) names() (names []string) {
+	for _, t := range v.techniques {
+		names = append(names, v.name(t))
+	}
+	return names
+}
+
+// find finds a technique by its name on this platform.
+func (v venue) find(name string) (technique.Technique, bool) {
+	for _, t := range v.techniques {
+		if t.Name() == name {
+			return t, true
+		}
+	}
+	return nil, false
+}
+
+// recipes are all networks, by their names in cells.
+func recipes(e engines) map[string]runner.Recipe {
+	all := make(map[string]runner.Recipe)
+	for _, v := range venues(e) {
+		for _, t := range v.techniques {
+			all[v.name(t)] = runner.Recipe{Platform: v.platform, Technique: t}
+		}
+	}
+	return all
+}
+
+// networkNames are the names of all networks.
+func networkNames() (names []string) {
+	for _, v := range venues(engines{}) {
+		names = append(names, v.names()...)
+	}
+	return names
+}
+
+// wholeNames are what run calls all networks of each platform.
+func wholeNames() (names []string) {
+	for _, v := range venues(engines{}) {
+		names = append(names, v.prefix+"all")
+	}
+	return names
+}
+
+func platformNames() (names []string) {
+	for _, v := range venues(engines{}) {
+		names = append(names, v.platform.Name())
+	}
+	return names
+}
