@@ -55,7 +55,7 @@ func run(ctx context.Context) error {
 	for _, part := range []struct {
 		name string
 		do   func(context.Context) error
-	}{{"throughput", throughput}, {"latency", latency}, {"datagrams", datagrams}, {"connections", connections}, {"containers", containers}} {
+	}{{"throughput", throughput}, {"latency", latency}, {"datagrams", datagrams}, {"connections", connections}, {"containers", containers}, {"docker", docker}} {
 		if !wanted(part.name) {
 			continue
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -23,16 +24,16 @@ import (
 // theirEngine is a dockerd that stands for the user's own, in namespaces that the test
 // has made for it: nettoll runs there beside it. It holds objects of somebody else's.
 type theirEngine struct {
-	init   int // first process of the namespaces
+	init   int    // first process of the namespaces
+	group  string // control group of its containers, which is none of nettoll's
 	daemon *exec.Cmd
 	done   chan struct{} // dockerd has ended
 }
 
-// The engine, as it is seen inside. Its control group is none of nettoll's.
+// The engine, as it is seen inside.
 const (
 	engineDir    = "/run/engine"
 	engineSocket = "unix://" + engineDir + "/s"
-	engineGroup  = "theirs-nettoll-test"
 )
 
 // initScript is the first process: it makes what an engine needs, and asks for the end of
@@ -49,8 +50,9 @@ func startTheirs(t *testing.T) *theirEngine {
 	if os.Geteuid() != 0 {
 		skipEngine(t, "dockerd must be started by root")
 	}
-	holder := startProgram(t, t.TempDir(), "unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", initScript)
 	e := &theirEngine{}
+	t.Cleanup(func() { e.removeGroups(t) }) // when all processes have ended
+	holder := startProgram(t, t.TempDir(), "unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", initScript)
 	until(t, "the namespaces are there", func() bool {
 		if holder.ended() {
 			t.Fatal(holder.said())
@@ -61,11 +63,9 @@ func startTheirs(t *testing.T) *theirEngine {
 		_, err := os.Stat(fmt.Sprintf("/proc/%d/root%s", e.init, engineDir))
 		return e.init != 0 && err == nil
 	})
-	t.Cleanup(func() {
-		e.stop(t)
-		removeGroups(t)
-	})
+	e.group = fmt.Sprintf("theirs-nettoll-%d", e.init)
 	e.start(t)
+	t.Cleanup(func() { e.stop(t) })
 	return e
 }
 
@@ -90,12 +90,20 @@ func (e *theirEngine) inside(t *testing.T, dir string, args ...string) *started 
 	return startProgram(t, dir, "nsenter", e.enter(dir, args...)...)
 }
 
-// start starts dockerd, also again, and waits for its answer.
+// start starts dockerd, and waits for its answer.
 func (e *theirEngine) start(t *testing.T) {
 	t.Helper()
+	if err := e.launch(t); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// launch starts dockerd, also again. The error is that it has ended, and what it said.
+func (e *theirEngine) launch(t *testing.T) error {
+	t.Helper()
 	e.daemon = exec.Command("nsenter", e.enter("/", "sh", "-c", `exec dockerd --data-root `+engineDir+`/data --exec-root `+engineDir+`/exec --pidfile `+engineDir+`/pid `+
-		`--host `+engineSocket+` --storage-driver overlay2 --cgroup-parent /`+engineGroup+` --log-level warn `+
-		`--bip 198.19.240.1/21 --default-address-pool base=198.19.232.0/21,size=24 >>`+engineDir+`/log 2>&1`)...)
+		`--host `+engineSocket+` --storage-driver overlay2 --cgroup-parent /`+e.group+` --log-level warn `+
+		`--bip 198.19.240.1/21 --default-address-pool base=198.19.232.0/21,size=24 >`+engineDir+`/log 2>&1`)...)
 	if err := e.daemon.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -103,13 +111,14 @@ func (e *theirEngine) start(t *testing.T) {
 	go func() { _ = e.daemon.Wait(); close(e.done) }()
 	c := e.client(t)
 	until(t, "dockerd answers", func() bool {
-		if e.ended() {
-			said, _ := os.ReadFile(e.path("log"))
-			t.Fatalf("dockerd has ended: %s", said)
-		}
 		_, err := c.Ping(t.Context(), client.PingOptions{})
-		return err == nil
+		return err == nil || e.ended()
 	})
+	if e.ended() {
+		said, _ := os.ReadFile(e.path("log"))
+		return fmt.Errorf("dockerd has ended: %s", said)
+	}
+	return nil
 }
 
 // path is a file of the engine's, as it is seen here.
@@ -117,13 +126,22 @@ func (e *theirEngine) path(name string) string {
 	return fmt.Sprintf("/proc/%d/root%s/%s", e.init, engineDir, name)
 }
 
-// kill is kill -9 of dockerd.
+// kill is kill -9 of dockerd. Its containerd dies with it, and while that can be seen no
+// other dockerd starts one.
 func (e *theirEngine) kill(t *testing.T) {
 	t.Helper()
+	containerd, err := os.ReadFile(e.path("exec/containerd/containerd.pid"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := syscall.Kill(e.pid(t), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	<-e.done
+	until(t, "containerd has ended", func() bool {
+		_, err := os.Stat(fmt.Sprintf("/proc/%d/root/proc/%s", e.init, containerd))
+		return err != nil
+	})
 }
 
 func (e *theirEngine) ended() bool {
@@ -148,7 +166,7 @@ func (e *theirEngine) pid(t *testing.T) int {
 // stop removes all containers and ends dockerd.
 func (e *theirEngine) stop(t *testing.T) {
 	if e.ended() {
-		e.start(t)
+		return // and cannot be started any more; its containers end with its namespaces
 	}
 	c, ctx := e.client(t), context.Background()
 	all, err := c.ContainerList(ctx, client.ContainerListOptions{All: true})
@@ -165,9 +183,10 @@ func (e *theirEngine) stop(t *testing.T) {
 }
 
 // removeGroups removes the engine's control groups.
-func removeGroups(t *testing.T) {
+func (e *theirEngine) removeGroups(t *testing.T) {
 	t.Helper()
-	for _, pattern := range []string{"/sys/fs/cgroup/" + engineGroup, "/sys/fs/cgroup/*/" + engineGroup} {
+	for _, pattern := range []string{"/sys/fs/cgroup/", "/sys/fs/cgroup/*/"} {
+		pattern += cmp.Or(e.group, "none")
 		groups, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
@@ -178,13 +197,11 @@ func removeGroups(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, sub := range within {
-				if sub.IsDir() {
-					_ = syscall.Rmdir(filepath.Join(g, sub.Name()))
-				}
+				until(t, sub.Name()+" can be removed", func() bool {
+					return !sub.IsDir() || syscall.Rmdir(filepath.Join(g, sub.Name())) == nil
+				})
 			}
-			if err := syscall.Rmdir(g); err != nil {
-				t.Errorf("%s: %v", g, err)
-			}
+			until(t, g+" can be removed", func() bool { return syscall.Rmdir(g) == nil })
 		}
 	}
 }
@@ -225,7 +242,7 @@ func (e *theirEngine) furnish(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = c.ContainerCreate(ctx, client.ContainerCreateOptions{
-		Name: "theirs", Config: &container.Config{Image: "theirs:1", Cmd: []string{"/usr/bin/sleep", "100000"}},
+		Name: "theirs", Config: &container.Config{Image: "theirs:1", Cmd: []string{"/usr/bin/sleep", "100000"}, StopSignal: "SIGKILL"},
 		HostConfig: &container.HostConfig{
 			NetworkMode: "theirs", Binds: []string{"theirs:/v"}, RestartPolicy: container.RestartPolicy{Name: "always"},
 		},

@@ -3,23 +3,29 @@ package dockerd
 import (
 	"context"
 	"errors"
+	"net/url"
 	"time"
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/moby/moby/client"
 )
 
-// removeTime bounds the removal of one object: a container may be going by itself, a
-// network may wait for its last container, and an engine that is started again takes
-// seconds until it answers.
-const removeTime = 10 * time.Second
+// How long the removal of an object is tried. An engine that is started again first ends
+// the containers that it finds, each of which has 10 s to end by itself, and does not
+// answer meanwhile. One that answers may refuse for a moment: a container may be going
+// by itself, a network may wait for its last container.
+const (
+	absenceTime = 25 * time.Second
+	refusalTime = 8 * time.Second
+)
 
 // insist tries to remove an object until it is gone, as long as trying again makes
 // sense. The error is the engine's.
 func insist(ctx context.Context, remove func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, removeTime)
+	ctx, cancel := context.WithTimeout(ctx, absenceTime)
 	defer cancel()
-	var said error // not that time is up, where there is more to say
+	var said error      // not that time is up, where there is more to say
+	var since time.Time // that the engine refuses
 	for {
 		err := remove(ctx)
 		if err == nil || gone(err) {
@@ -28,12 +34,25 @@ func insist(ctx context.Context, remove func(context.Context) error) error {
 		if said == nil || !errors.Is(err, context.DeadlineExceeded) {
 			said = err
 		}
+		if away(err) {
+			since = time.Time{}
+		} else if since.IsZero() {
+			since = time.Now()
+		} else if time.Since(since) > refusalTime {
+			return brief(said)
+		}
 		select {
 		case <-ctx.Done():
 			return brief(said)
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
+}
+
+// away says that there was no answer.
+func away(err error) bool {
+	var request *url.Error
+	return client.IsErrConnectionFailed(err) || errors.As(err, &request) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // removeContainer ends a container and takes it away.

@@ -1,6 +1,7 @@
 package dockerd
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -47,6 +48,9 @@ func open(conn client.HijackedResponse, c platform.Command, status func() error)
 	if errs == nil {
 		errs = &s.stderr
 	}
+	if pipe != nil {
+		out = &opening{to: pipe, errs: errs}
+	}
 	go func() {
 		_, err := stdcopy.StdCopy(out, errs, s.conn.Reader)
 		if pipe != nil {
@@ -62,6 +66,21 @@ func open(conn client.HijackedResponse, c platform.Command, status func() error)
 		close(s.done)
 	}()
 	return s
+}
+
+// opening looks at the first bytes of a process' output: the engine writes there why a
+// process could not be started, which belongs to the errors.
+type opening struct {
+	to, errs io.Writer
+	begun    bool
+}
+
+func (o *opening) Write(b []byte) (int, error) {
+	if !o.begun && bytes.HasPrefix(b, []byte("OCI runtime ")) {
+		o.to = o.errs
+	}
+	o.begun = true
+	return o.to.Write(b)
 }
 
 // input is a connection's half for writing.

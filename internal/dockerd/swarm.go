@@ -31,7 +31,7 @@ func FindSwarm(ctx context.Context, hosts []*Host) (*Swarm, error) {
 	s := &Swarm{nodes: map[*Host]string{}}
 	names := map[*Host]string{}
 	for _, h := range hosts {
-		res, err := h.Engine.Client.Info(ctx, client.InfoOptions{})
+		res, err := h.info(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("docker: ask engine %s for its swarm: %w", h.name, brief(err))
 		}
@@ -49,6 +49,13 @@ func FindSwarm(ctx context.Context, hosts []*Host) (*Swarm, error) {
 		return nil, errors.New("docker: none of the engines is a manager of its swarm, which alone makes networks and services")
 	}
 	return s, s.ready(ctx, hosts, names)
+}
+
+// info asks the engine of itself. One that does not answer is given up on.
+func (h *Host) info(ctx context.Context) (client.SystemInfoResult, error) {
+	ctx, cancel := context.WithTimeout(ctx, managerTime)
+	defer cancel()
+	return h.Engine.Client.Info(ctx, client.InfoOptions{})
 }
 
 // active says what keeps an engine from being a node.

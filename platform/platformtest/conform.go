@@ -47,7 +47,7 @@ func Conform(t *testing.T, p platform.Platform) {
 // hosts asks for unshaped hosts, which are closed with the test.
 func hosts(t *testing.T, p platform.Platform, n int) platform.Hosts {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 	defer cancel()
 	h, err := p.Hosts(ctx, platform.HostRequest{Count: n})
 	if err != nil {
@@ -72,7 +72,8 @@ func noHosts(t *testing.T, p platform.Platform) {
 			t.Errorf("%d hosts: error is %q, want one line with the number", n, err)
 		}
 	}
-	if got := namespacesOpen(t); got != before {
+	// There may be less: room was made.
+	if got := namespacesOpen(t); got > before {
 		t.Errorf("%d namespaces are open, %d before", got, before)
 	}
 }
@@ -111,9 +112,14 @@ func closeLeavesNothing(t *testing.T, p platform.Platform) {
 	}
 }
 
-// twoAtOnce has two sites with equal names and addresses, which must not meet.
+// twoAtOnce has two sites with equal names and addresses, which must not meet. Hosts
+// that are kept for the next caller are one site, for one caller at a time.
 func twoAtOnce(t *testing.T, p platform.Platform) {
-	sites := []platform.Hosts{hosts(t, p, 2), hosts(t, p, 2)}
+	first := hosts(t, p, 2)
+	if own, ok := first.(platform.Transient); !ok || !own.Transient() {
+		t.Skipf("the hosts of %s stay", p.Name())
+	}
+	sites := []platform.Hosts{first, hosts(t, p, 2)}
 	seen := map[string]string{}
 	for i, site := range sites {
 		for _, h := range site.All() {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"nettoll/agent"
 	"nettoll/platform"
@@ -17,21 +18,30 @@ import (
 // processes checks what is promised of processes, on a host and in a container.
 func processes(t *testing.T, p platform.Platform) {
 	h := hosts(t, p, 1).All()[0]
-	all, err := h.Containers(t.Context(), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for where, e := range map[string]platform.Endpoint{"host": h, "container": all[0]} {
+	for where, fresh := range map[string]func(*testing.T) platform.Endpoint{
+		"host":      func(*testing.T) platform.Endpoint { return h },
+		"container": func(t *testing.T) platform.Endpoint { return container(t, h) },
+	} {
 		t.Run(where, func(t *testing.T) {
+			e := fresh(t)
 			t.Run("pipes", func(t *testing.T) { pipes(t, e) })
 			t.Run("own streams", func(t *testing.T) { ownStreams(t, e) })
 			t.Run("exit status", func(t *testing.T) { exitStatus(t, e) })
 			t.Run("environment", func(t *testing.T) { environment(t, e) })
-			t.Run("kill", func(t *testing.T) { kill(t, e) })
 			t.Run("not started", func(t *testing.T) { notStarted(t, e) })
 			t.Run("agent", func(t *testing.T) { speaksAsAgent(t, e) })
+			t.Run("kill", func(t *testing.T) { kill(t, fresh) })
 		})
 	}
+}
+
+func container(t *testing.T, h platform.Host) platform.Endpoint {
+	t.Helper()
+	all, err := h.Containers(t.Context(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all[0]
 }
 
 func start(t *testing.T, e platform.Endpoint, c platform.Command) platform.Process {
@@ -59,6 +69,20 @@ func output(t *testing.T, e platform.Endpoint, path string, args ...string) stri
 	return strings.TrimSpace(string(b))
 }
 
+// ended waits for a process that nobody reads from.
+func ended(t *testing.T, proc platform.Process) error {
+	t.Helper()
+	how := make(chan error, 1)
+	go func() { how <- proc.Wait() }()
+	select {
+	case err := <-how:
+		return err
+	case <-time.After(patience):
+		t.Fatalf("the process has not ended within %v", patience)
+		return nil
+	}
+}
+
 // namespace names the network namespace that processes of the endpoint are in.
 func namespace(t *testing.T, e platform.Endpoint) string {
 	t.Helper()
@@ -80,7 +104,7 @@ func pipes(t *testing.T, e platform.Endpoint) {
 	}
 	// What was said before the end can be read after it.
 	proc = start(t, e, shell("head -c 60000 /dev/zero"))
-	if err := proc.Wait(); err != nil {
+	if err := ended(t, proc); err != nil {
 		t.Fatal(err)
 	}
 	if b, err := io.ReadAll(proc.Stdout()); err != nil || len(b) != 60000 {
@@ -140,15 +164,16 @@ func environment(t *testing.T, e platform.Endpoint) {
 	}
 }
 
-// kill ends processes that would never end, with what they have started.
-func kill(t *testing.T, e platform.Endpoint) {
+// kill ends processes that would never end, with what they have started. Each has an
+// endpoint of its own: there are platforms that end all of a container with one.
+func kill(t *testing.T, fresh func(*testing.T) platform.Endpoint) {
 	for _, script := range []string{
 		"echo ready; exec sleep 1000",
 		"sleep 1000 & echo ready; wait",
 		"trap '' TERM INT HUP; echo ready; sleep 1000; sleep 1000",
 		"sleep 1000 & echo ready", // ends, but leaves one behind
 	} {
-		proc := start(t, e, shell(script))
+		proc := start(t, fresh(t), shell(script))
 		ready := make([]byte, len("ready\n"))
 		if _, err := io.ReadFull(proc.Stdout(), ready); err != nil {
 			t.Fatalf("%s: %v", script, err)
@@ -167,11 +192,18 @@ func kill(t *testing.T, e platform.Endpoint) {
 	}
 }
 
+// notStarted wants to be told what could not be started, if not at once then by Wait: an
+// engine knows it when the process has ended.
 func notStarted(t *testing.T, e platform.Endpoint) {
 	const missing = "no-program-has-this-name"
-	_, err := e.Start(t.Context(), platform.Command{Path: missing})
-	if err == nil || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), missing) || !strings.Contains(err.Error(), e.Name()) {
-		t.Errorf("error is %v, want one line that names %s and %s", err, missing, e.Name())
+	proc, err := e.Start(t.Context(), platform.Command{Path: missing})
+	if err == nil {
+		err = ended(t, proc)
+	} else if !strings.Contains(err.Error(), e.Name()) {
+		t.Errorf("%v does not name %s", err, e.Name())
+	}
+	if err == nil || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), missing) {
+		t.Errorf("error is %v, want one line that names %s", err, missing)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -230,7 +230,7 @@ func TestBorrowedEngineWithoutRules(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, l := range techniquetest.State(t, host) {
-		if strings.Contains(l, "nettoll") {
+		if strings.Contains(l, "table nettoll") {
 			t.Errorf("on the machine there is: %s", l)
 		}
 	}

@@ -19,10 +19,9 @@ func link(ctx context.Context, n *network) error {
 	if err != nil {
 		return err
 	}
-	names := make([]string, n.topo.Servers)
+	n.Push("links", n.unlink)
 	server := func(_ *dockerd.Host, i int) dockerd.Spec {
-		s := dockerd.Spec{Name: h.Number(), Mode: "bridge"}
-		names[i] = s.Name
+		s := dockerd.Spec{Mode: "bridge"}
 		first, last := n.topo.Ports(i)
 		for port := first; port <= last; port++ {
 			for _, p := range []networks.IPProtocol{networks.TCP, networks.UDP} {
@@ -33,11 +32,11 @@ func link(ctx context.Context, n *network) error {
 		}
 		return s
 	}
-	client := func(_ *dockerd.Host, i int) dockerd.Spec {
+	linking := func(_ *dockerd.Host, i int) dockerd.Spec {
 		k := n.topo.Pair(i)
 		return dockerd.Spec{Mode: "bridge", Links: []string{n.servers[k].container.FullName() + ":" + alias(k)}}
 	}
-	if err := n.run(ctx, server, client); err != nil {
+	if err := n.run(ctx, server, linking); err != nil {
 		return err
 	}
 	linked, err := n.resolve(ctx)

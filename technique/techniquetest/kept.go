@@ -1,19 +1,48 @@
 package techniquetest
 
 import (
-	"compress/gzip"
 	"context"
-	"errors"
-	"fmt"
-	"io"
-	"os"
-	"regexp"
-	"strings"
 	"testing"
 
-	"nettoll/internal/nl"
+	"nettoll/internal/dockerd"
 	"nettoll/platform"
 )
+
+// keep gives hosts for the technique that stay when its networks are closed, and the
+// platform on which networks are built on these.
+func (s *subject) keep(t *testing.T, n int) (platform.Platform, platform.Hosts) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	req := platform.HostRequest{Count: n}
+	if !s.engines {
+		k := &kept{Platform: s.platform}
+		if _, err := k.Hosts(ctx, req); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { k.hosts.Close(context.Background()) })
+		return k, k.hosts
+	}
+	// Those with engines stay anyhow. Which they are depends on the engines' settings.
+	ask := s.platform.Hosts
+	if own, ok := s.Technique.(hoster); ok {
+		ask = func(ctx context.Context, req platform.HostRequest) (platform.Hosts, error) {
+			return own.HostsOn(ctx, s.platform, req)
+		}
+	}
+	hosts, err := ask(ctx, req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range hosts.All() { // engines keep their image
+		if d, ok := h.(*dockerd.Host); ok {
+			if _, err := d.Engine.Load(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return s.platform, hosts
+}
 
 // kept is a platform whose hosts stay when a network is closed.
 type kept struct {
@@ -35,59 +64,3 @@ func (k *kept) Hosts(ctx context.Context, req platform.HostRequest) (platform.Ho
 type stay struct{ platform.Hosts }
 
 func (stay) Close(context.Context) error { return nil }
-
-// inventory lists what is on the hosts.
-func (k *kept) inventory(t *testing.T) string {
-	t.Helper()
-	var b strings.Builder
-	for _, h := range k.hosts.All() {
-		inv, err := nl.Inventory(h.(platform.NetNSer).NetNS())
-		if err != nil {
-			t.Fatal(err)
-		}
-		fmt.Fprintf(&b, "%s\n%s", h.Name(), inv)
-	}
-	return b.String()
-}
-
-// mustBeMissing fails the test when a technique says that it is not supported
-// although the kernel was built with all that it names.
-func mustBeMissing(t *testing.T, err error) {
-	t.Helper()
-	var missing *platform.Unsupported
-	if !errors.Is(err, platform.ErrUnsupported) || !errors.As(err, &missing) {
-		t.Fatal(err)
-	}
-	if missing.Remedy == "" {
-		t.Errorf("%v: no remedy", err)
-	}
-	options := regexp.MustCompile(`CONFIG_\w+`).FindAllString(missing.Option, -1)
-	if len(options) == 0 {
-		t.Fatalf("unexpected skip: %v", err)
-	}
-	config := kernelConfig(t)
-	for _, o := range options {
-		if !strings.Contains(config, o+"=y\n") {
-			return
-		}
-	}
-	t.Fatalf("unexpected skip: the kernel has %s: %v", missing.Option, err)
-}
-
-// kernelConfig is how the kernel was built, or nothing where it does not tell.
-func kernelConfig(t *testing.T) string {
-	f, err := os.Open("/proc/config.gz")
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := io.ReadAll(z)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
-}

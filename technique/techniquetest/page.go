@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"nettoll/internal/dockerd"
 	"nettoll/internal/nl"
 	"nettoll/platform"
 	"nettoll/technique"
@@ -15,18 +17,17 @@ import (
 
 var update = flag.Bool("update", false, "write the pages of docs/techniques anew")
 
-// page compares the technique's page with the network as it is now.
-func page(t *testing.T, p platform.Platform, tech technique.Technique) {
+// page compares the technique's page with the network as it was now.
+func page(t *testing.T, s *subject) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# %s\n\n", tech.Name())
+	fmt.Fprintf(&b, "# %s\n\n", s.network())
 	fmt.Fprintf(&b, "<!-- Written by the conformance suite from real networks: go test ./technique/... -update -->\n\n")
-	about := tech.About()
-	fmt.Fprintf(&b, "%s%s.\n", strings.ToUpper(about[:1]), about[1:])
-	for _, hosts := range tech.Hosts() {
-		n := connect(t, p, tech, technique.Topology{Hosts: hosts, Servers: 1, Clients: 1})
-		describe(t, &b, n, hosts)
+	about := s.About()
+	fmt.Fprintf(&b, "%s%s.\n%s", strings.ToUpper(about[:1]), about[1:], s.engine)
+	for _, hosts := range s.Hosts() {
+		b.WriteString(s.sections[hosts])
 	}
-	path := filepath.Join(root(t), "docs", "techniques", tech.Name()+".md")
+	path := filepath.Join(root(t), "docs", "techniques", strings.ReplaceAll(s.network(), ":", "-")+".md")
 	if *update {
 		if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
 			t.Fatal(err)
@@ -34,68 +35,128 @@ func page(t *testing.T, p platform.Platform, tech technique.Technique) {
 		return
 	}
 	got, err := os.ReadFile(path)
+	if err == nil && !strings.Contains(string(got), s.version) {
+		t.Skipf("%s is not of %s", path, s.version)
+	}
 	if err != nil || string(got) != b.String() {
 		t.Errorf("%s is not what the network is now (%v); go test ./technique/... -update writes it anew:\n%s", path, err, b.String())
 	}
 }
 
-func describe(t *testing.T, b *strings.Builder, n technique.Network, hosts int) {
+// describe writes the section of the page on a network, which is on so many hosts.
+func describe(t *testing.T, s *subject, n technique.Network, hosts int) {
+	var b strings.Builder
+	d := &description{Builder: &b, names: strings.NewReplacer()}
+	fmt.Fprintf(d, "\n## On %d host%s\n\n", hosts, strings.Repeat("s", min(1, hosts-1)))
+	engines := enginesOf(n)
+	d.ends(t, s, n)
+	if len(engines) > 0 {
+		if s.engine == "" {
+			s.version, s.engine = introduction(t, engines[0])
+		}
+		d.daemons(t, n)
+		d.commands(t, engines)
+	}
+	d.places(t, n)
+	d.firewall(t, n, engines)
+	s.sections[hosts] = b.String()
+}
+
+// description is a section under construction.
+type description struct {
+	*strings.Builder
+	names *strings.Replacer
+}
+
+// ends says who reaches whom, and over what.
+func (d *description) ends(t *testing.T, s *subject, n technique.Network) {
 	client, server := n.Clients()[0], n.Servers()[0]
-	fmt.Fprintf(b, "\n## On %d host%s\n\n", hosts, strings.Repeat("s", min(1, hosts-1)))
-	for _, f := range []technique.Family{technique.IPv4, technique.IPv6} {
+	for _, f := range s.families() {
 		a, err := n.Addr(client, server, f)
 		if err != nil {
 			t.Fatal(err)
 		}
-		fmt.Fprintf(b, "The client in `%s` reaches the server in `%s` at `%s`.\n", client.Name(), server.Name(), a)
+		fmt.Fprintf(d, "The client in `%s` reaches the server in `%s` at `%s`.\n", client.Name(), server.Name(), a)
 	}
-	b.WriteString("\n### Path\n\nThe payload must show on each of these counters:\n\n")
-	for _, h := range n.Path(client, server, technique.IPv4) {
+	d.WriteString("\n### Path\n\nThe payload must show on each of these counters:\n\n")
+	for _, h := range n.Path(client, server, s.families()[0]) {
 		absent := ""
 		if h.Absent {
 			absent = ", which it must **not** cross"
 		}
-		fmt.Fprintf(b, "- `%s` (%s)%s\n", h.Name, h.Kind, absent)
+		fmt.Fprintf(d, "- `%s` (%s)%s\n", h.Name, h.Kind, absent)
 	}
-	b.WriteString("\n### Devices and routes\n")
-	for _, e := range places(n) {
-		inv, err := nl.Inventory(e.NetNS())
+}
+
+// places lists what is in each network namespace.
+func (d *description) places(t *testing.T, n technique.Network) {
+	var b strings.Builder
+	renamed := false
+	for _, p := range places(t, n) {
+		inv, err := nl.Inventory(p.ns)
 		if err != nil {
 			t.Fatal(err)
 		}
-		fmt.Fprintf(b, "\n`%s`:\n\n```\n%s```\n", e.Name(), inv)
+		lines := strings.Split(strings.TrimSpace(d.names.Replace(inv)), "\n")
+		slices.Sort(lines)
+		renamed = renamed || d.names.Replace(inv) != inv
+		fmt.Fprintf(&b, "\n`%s`:\n\n```\n%s\n```\n", strings.Join(p.names, "`, `"), strings.Join(slices.Compact(lines), "\n"))
 	}
-	if f, ok := n.(interface{ Firewall() []string }); ok && len(f.Firewall()) > 0 {
-		b.WriteString("\n### Firewall\n")
-		for _, rules := range f.Firewall() {
-			host, table, _ := strings.Cut(rules, ": ")
-			fmt.Fprintf(b, "\n`%s`:\n\n```\n%s```\n", host, table)
-		}
+	d.WriteString("\n### Devices and routes\n")
+	if renamed {
+		d.WriteString("\nNames that the engine makes up stand as what they belong to: `veth-h1c1` is the other end of a device of `h1c1`,\n`br-NETWORK` the bridge of a network.\n")
 	}
+	d.WriteString(b.String())
 }
 
-// place is something with a name and a network namespace.
-type place interface {
-	platform.Endpoint
-	platform.NetNSer
+// place is a network namespace, and who is in it.
+type place struct {
+	ns, id string
+	names  []string
 }
 
-// places are the endpoints and hosts of a network, each namespace once.
-func places(n technique.Network) (all []place) {
-	seen := map[string]bool{}
+// places are those of the endpoints and hosts of a network, each once.
+func places(t *testing.T, n technique.Network) (all []*place) {
 	add := func(e platform.Endpoint) {
-		if p, ok := e.(place); ok && !seen[p.NetNS()] {
-			seen[p.NetNS()] = true
-			all = append(all, p)
+		p, ok := e.(platform.NetNSer)
+		if !ok || p.NetNS() == "" {
+			return
+		}
+		id, err := os.Readlink(p.NetNS())
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(all, func(p *place) bool { return p.id == id })
+		if i < 0 {
+			i, all = len(all), append(all, &place{ns: p.NetNS(), id: id})
+		}
+		if !slices.Contains(all[i].names, e.Name()) {
+			all[i].names = append(all[i].names, e.Name())
 		}
 	}
 	add(n.Clients()[0])
-	if h, ok := n.(interface{ Machines() []platform.Host }); ok {
-		for _, h := range h.Machines() {
-			add(h)
-		}
+	for _, h := range machines(n) {
+		add(h)
 	}
 	add(n.Servers()[0])
+	return all
+}
+
+// machines are the hosts of a network.
+func machines(n technique.Network) []platform.Host {
+	if m, ok := n.(interface{ Machines() []platform.Host }); ok {
+		return m.Machines()
+	}
+	return nil
+}
+
+// enginesOf are the hosts of a network that run engines.
+func enginesOf(n technique.Network) (all []*dockerd.Host) {
+	for _, h := range machines(n) {
+		if e, ok := h.(*dockerd.Host); ok {
+			all = append(all, e)
+		}
+	}
 	return all
 }
 

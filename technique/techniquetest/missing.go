@@ -1,0 +1,55 @@
+package techniquetest
+
+import (
+	"compress/gzip"
+	"errors"
+	"io"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"nettoll/platform"
+)
+
+// mustBeMissing fails the test when a technique says that it is not supported
+// although the kernel was built with all that it names.
+func mustBeMissing(t *testing.T, err error) {
+	t.Helper()
+	var missing *platform.Unsupported
+	if !errors.Is(err, platform.ErrUnsupported) || !errors.As(err, &missing) {
+		t.Fatal(err)
+	}
+	if missing.Remedy == "" {
+		t.Errorf("%v: no remedy", err)
+	}
+	options := regexp.MustCompile(`CONFIG_\w+`).FindAllString(missing.Option, -1)
+	if len(options) == 0 {
+		t.Fatalf("unexpected skip: %v", err)
+	}
+	config := kernelConfig(t)
+	for _, o := range options {
+		if !strings.Contains(config, o+"=y\n") {
+			return
+		}
+	}
+	t.Fatalf("unexpected skip: the kernel has %s: %v", missing.Option, err)
+}
+
+// kernelConfig is how the kernel was built, or nothing where it does not tell.
+func kernelConfig(t *testing.T) string {
+	f, err := os.Open("/proc/config.gz")
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}

@@ -1,0 +1,92 @@
+package techniquetest
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"testing"
+	"time"
+
+	"nettoll/technique"
+)
+
+// comesAndGoes builds networks on hosts that stay, looks at addresses and paths, takes
+// them down, and compares what is on the hosts before and after. The first is described
+// for the page. So it does with a network that is given up before it is begun, and with
+// one that is given up half-way.
+func comesAndGoes(t *testing.T, s *subject, hosts int) {
+	on, kept := s.keep(t, hosts)
+	before := State(t, kept.All()...)
+	var took time.Duration
+	for _, size := range s.sizes() {
+		topo := technique.Topology{Hosts: hosts, Servers: size[0], Clients: size[1]}
+		begun := time.Now()
+		n, err := s.Connect(t.Context(), topo, on)
+		if err != nil {
+			t.Fatal(err)
+		}
+		took = time.Since(begun)
+		endpoints(t, s, n, topo)
+		if topo.Clients == 1 {
+			describe(t, s, n, hosts)
+		}
+		for range 2 { // the second time must do no harm
+			if err := n.Close(t.Context()); err != nil {
+				t.Errorf("close: %v", err)
+			}
+		}
+		Same(t, "when it was closed", before, State(t, kept.All()...))
+	}
+	topo := technique.Topology{Hosts: hosts, Servers: 2, Clients: 2}
+	for when, patience := range map[string]time.Duration{"before it was begun": 0, "half-way": took / 2} {
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		n, err := s.Connect(ctx, topo, on)
+		switch {
+		case err == nil:
+			if err := n.Close(t.Context()); err != nil {
+				t.Errorf("close: %v", err)
+			}
+		case ctx.Err() == nil || patience == 0 && !errors.Is(err, ctx.Err()):
+			t.Errorf("given up %s: %v", when, err)
+		}
+		cancel()
+		Same(t, "when it was given up "+when, before, State(t, kept.All()...))
+	}
+}
+
+// The ranges set aside for benchmarking, RFC 2544 and RFC 5180.
+var (
+	range4 = netip.MustParsePrefix("198.18.0.0/15")
+	range6 = netip.MustParsePrefix("2001:2::/48")
+)
+
+func endpoints(t *testing.T, s *subject, n technique.Network, topo technique.Topology) {
+	if got := len(n.Servers()); got != topo.Servers {
+		t.Fatalf("%d servers, want %d", got, topo.Servers)
+	}
+	if got := len(n.Clients()); got != topo.Clients {
+		t.Fatalf("%d clients, want %d", got, topo.Clients)
+	}
+	for i, c := range n.Clients() {
+		to := n.Servers()[topo.Pair(i)]
+		for _, f := range s.families() {
+			a, err := n.Addr(c, to, f)
+			if err != nil {
+				t.Error(err)
+				continue
+			}
+			if a.Is6() != (f == technique.IPv6) {
+				t.Errorf("%s is no address of family %d", a, f)
+			}
+			if !a.IsLoopback() && !range4.Contains(a) && !range6.Contains(a) {
+				t.Errorf("%s is outside the ranges for benchmarking", a)
+			}
+			if len(n.Path(c, to, f)) == 0 {
+				t.Errorf("no path from %s to %s", c.Name(), to.Name())
+			}
+		}
+	}
+}
+
+// patience bounds the making of hosts.
+const patience = 60 * time.Second
