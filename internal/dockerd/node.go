@@ -30,7 +30,7 @@ func nodeHandlers() map[string]agent.Handler {
 	return map[string]agent.Handler{
 		methodDevice: agent.Typed(func(_ context.Context, a netip.Addr) (string, error) { return deviceOf(a) }),
 		methodKnock:  agent.Typed(knock),
-		methodIPVS:   agent.Typed(func(context.Context, struct{}) (bool, error) { return hasIPVS() }),
+		methodIPVS:   agent.Typed(func(context.Context, struct{}) (bool, error) { return HasIPVS() }),
 	}
 }
 
@@ -129,9 +129,10 @@ func knockBy(ctx context.Context, name string, a *agent.Client, at netip.AddrPor
 	return k.Answered, k.Last, nil
 }
 
-// hasIPVS asks the kernel for the netlink family of virtual servers, as the engine
-// does: one that has it as a module loads it.
-func hasIPVS() (bool, error) {
+// HasIPVS says whether the kernel of this machine has virtual servers, which distribute
+// connections to services (CONFIG_IP_VS). It asks for their netlink family, as engines
+// do: a kernel that has it as a module loads it.
+func HasIPVS() (bool, error) {
 	_, err := netlink.GenlFamilyGet("IPVS")
 	if errors.Is(err, unix.ENOENT) {
 		return false, nil
@@ -139,11 +140,10 @@ func hasIPVS() (bool, error) {
 	return err == nil, err
 }
 
-// HasIPVS says whether the kernel of the engine's machine has virtual servers, which
-// distribute connections to services (CONFIG_IP_VS).
+// HasIPVS is the same of the kernel of the engine's machine.
 func (h *Host) HasIPVS(ctx context.Context) (has bool, err error) {
 	if h.here {
-		has, err = hasIPVS()
+		has, err = HasIPVS()
 	} else {
 		var out *Container
 		if out, err = h.out(ctx); err == nil {

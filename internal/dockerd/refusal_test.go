@@ -3,6 +3,7 @@ package dockerd_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/netip"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"nettoll/internal/dockerd"
+	"nettoll/platform"
 )
 
 // refused wants an error of one line with the words.
@@ -221,4 +223,23 @@ func (s *strangers) check(t *testing.T, c *client.Client) {
 	if _, err := c.VolumeInspect(ctx, s.volume, client.VolumeInspectOptions{}); err != nil {
 		t.Errorf("the stranger's volume: %v", err)
 	}
+}
+
+// TestMissingProgram: what the engine writes instead of a process' output is the reason
+// for its end.
+func TestMissingProgram(t *testing.T) {
+	d := startDaemon(t, daemonOptions{})
+	h := d.host(t)
+	made, err := h.Run(t.Context(), dockerd.Spec{Mode: "none"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := made[0].Start(t.Context(), platform.Command{Path: "/usr/bin/nowhere"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := io.ReadAll(p.Stdout()); err != nil || len(out) > 0 {
+		t.Errorf("it said %q, %v", out, err)
+	}
+	refused(t, p.Wait(), "exit status 12", "OCI runtime exec failed: ", "/usr/bin/nowhere: no such file or directory")
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"time"
 
@@ -20,7 +21,7 @@ import (
 type stream struct {
 	conn   client.HijackedResponse
 	stdin  io.WriteCloser
-	stdout *io.PipeReader
+	stdout io.ReadCloser
 	stderr process.Tail
 	pid    int
 	kill   func() error
@@ -40,10 +41,9 @@ func open(conn client.HijackedResponse, c platform.Command, status func() error)
 		}()
 	}
 	out, errs := c.Stdout, c.Stderr
-	var pipe *io.PipeWriter
+	var pipe io.WriteCloser
 	if out == nil {
-		s.stdout, pipe = io.Pipe()
-		out = pipe
+		s.stdout, pipe = buffered()
 	}
 	if errs == nil {
 		errs = &s.stderr
@@ -66,6 +66,17 @@ func open(conn client.HijackedResponse, c platform.Command, status func() error)
 		close(s.done)
 	}()
 	return s
+}
+
+// buffered is a pipe of the kernel's, which holds what a process says while nobody reads
+// it, as that of a process of this machine does; or one that holds nothing, where this
+// process has too many files open.
+func buffered() (io.ReadCloser, io.WriteCloser) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return io.Pipe()
+	}
+	return r, w
 }
 
 // opening looks at the first bytes of a process' output: the engine writes there why a
@@ -115,6 +126,16 @@ func (s *stream) Wait() error {
 // killTime is how long the engine may take to end what it was told to end.
 const killTime = 10 * time.Second
 
+// unreadTime is how long the output of a process that was killed waits for a reader.
+const unreadTime = time.Second
+
+// unread gives up output that nobody reads, behind which the end would wait for ever.
+func (s *stream) unread() {
+	if s.stdout != nil {
+		s.stdout.Close()
+	}
+}
+
 // Kill implements platform.Process. Where the engine does not do as it is told, the
 // connection is given up.
 func (s *stream) Kill() error {
@@ -124,15 +145,22 @@ func (s *stream) Kill() error {
 	default:
 	}
 	err := s.kill()
-	if err == nil {
+	for _, wait := range []time.Duration{unreadTime, killTime} {
+		if err != nil {
+			break
+		}
 		select {
 		case <-s.done:
 			return nil
-		case <-time.After(killTime):
-			err = fmt.Errorf("it did not end within %v", killTime)
+		case <-time.After(wait):
+			s.unread()
 		}
 	}
+	if err == nil {
+		err = fmt.Errorf("it did not end within %v", unreadTime+killTime)
+	}
 	s.conn.Close()
+	s.unread()
 	<-s.done
 	return fmt.Errorf("docker: kill a process: %w", err)
 }

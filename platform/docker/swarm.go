@@ -32,6 +32,9 @@ func (s *Swarm) Probe(ctx context.Context) error {
 	return err
 }
 
+// Private says that engines are started for the measurement, on this machine.
+func (s *Swarm) Private() bool { return s.o.Lab != nil }
+
 // Hosts implements platform.Platform.
 func (s *Swarm) Hosts(ctx context.Context, req platform.HostRequest) (platform.Hosts, error) {
 	return s.Engines(ctx, req, dockerd.Settings{})

@@ -50,7 +50,15 @@ func start(t *testing.T, e platform.Endpoint, c platform.Command) platform.Proce
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { proc.Kill() })
+	t.Cleanup(func() {
+		killed := make(chan error, 1)
+		go func() { killed <- proc.Kill() }()
+		select {
+		case <-killed:
+		case <-time.After(patience):
+			t.Errorf("%s has not ended within %v of its being killed", c.Path, patience)
+		}
+	})
 	return proc
 }
 

@@ -26,7 +26,7 @@ func mesh(ctx context.Context, n *network) error {
 			Remedy: "--private-engine starts engines on hosts of the lab",
 		}
 	}
-	if err := n.balanced(ctx, "the routing mesh"); err != nil {
+	if err := n.balanced(ctx, routingMesh); err != nil {
 		return err
 	}
 	switch mtu := n.hosts[0].Uplink().MTU; {

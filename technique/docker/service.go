@@ -12,12 +12,18 @@ import (
 	"nettoll/technique"
 )
 
+// What needs virtual servers of the kernel, in words.
+const (
+	virtualIPs  = "virtual IPs of services"
+	routingMesh = "the routing mesh"
+)
+
 // service is docker service create --network OVERLAY: clients are containers on the
 // overlay and know the services by name.
 func service(vip bool) func(context.Context, *network) error {
 	return func(ctx context.Context, n *network) error {
 		if vip {
-			if err := n.balanced(ctx, "virtual IPs of services"); err != nil {
+			if err := n.balanced(ctx, virtualIPs); err != nil {
 				return err
 			}
 		}
@@ -58,14 +64,19 @@ func (n *network) balanced(ctx context.Context, what string) error {
 			return err
 		}
 		if !has {
-			return &platform.Unsupported{
-				Feature: what, Option: "CONFIG_IP_VS and CONFIG_NETFILTER_XT_MATCH_IPVS",
-				Remedy: "modprobe ip_vs as root, or measure service-dnsrr",
-				Err:    fmt.Errorf("the kernel of %s knows no virtual servers", h.Name()),
-			}
+			return noIPVS(what, h.Name())
 		}
 	}
 	return nil
+}
+
+// noIPVS is the error of a kernel that cannot.
+func noIPVS(what, where string) error {
+	return &platform.Unsupported{
+		Feature: what, Option: "CONFIG_IP_VS and CONFIG_NETFILTER_XT_MATCH_IPVS",
+		Remedy: "modprobe ip_vs as root, or measure swarm:service-dnsrr",
+		Err:    fmt.Errorf("the kernel of %s knows no virtual servers", where),
+	}
 }
 
 // serve makes a service for each server. Their tasks are its containers.

@@ -1,5 +1,10 @@
 package docker
 
+import (
+	"nettoll/internal/dockerd"
+	"nettoll/platform"
+)
+
 // only4 is because engines (20.10) number the IPv6 addresses of an overlay each for
 // itself, so that containers of two nodes have the same one, and tell the other nodes of
 // IPv4 neighbours alone.
@@ -18,13 +23,30 @@ func Swarm() []Technique {
 			about: "the same with encryption between nodes (docker network create --opt encrypted: IPsec ESP); on one host Docker encrypts nothing"},
 		{name: "service-dnsrr", hosts: []int{1, 2}, connect: service(false), families: only4,
 			about: "services of one task on an overlay; the client, a container, reaches the task by the service's name (--endpoint-mode dnsrr)"},
-		{name: "service-vip", hosts: []int{1, 2}, connect: service(true), families: only4,
+		{name: "service-vip", hosts: []int{1, 2}, connect: service(true), families: only4, ipvs: virtualIPs,
 			about: "services of one task on an overlay; the client, a container, reaches the service's virtual IP, which IPVS leads to the task"},
-		{name: "mesh", hosts: []int{1, 2}, connect: mesh, families: only4,
+		{name: "mesh", hosts: []int{1, 2}, connect: mesh, families: only4, ipvs: routingMesh,
 			about: "a published port of a service (routing mesh); the client is a process of a node and reaches the port at its own node, from where IPVS and the ingress overlay lead to the task"},
 	}
 	for i := range all {
 		all[i].swarm = true
 	}
 	return all
+}
+
+// private is a platform that may start engines of its own, on this machine.
+type private interface{ Private() bool }
+
+// probeIPVS says whether the technique can be had of private engines. What the kernels of
+// the user's engines have shows when the network is built.
+func (t Technique) probeIPVS(p platform.Platform) error {
+	own, ok := p.(private)
+	if t.ipvs == "" || !ok || !own.Private() {
+		return nil
+	}
+	has, err := dockerd.HasIPVS()
+	if err == nil && !has {
+		err = noIPVS(t.ipvs, "this machine")
+	}
+	return err
 }

@@ -263,6 +263,9 @@ func served(t *testing.T, p *platforms.Swarm, name string, hosts int) {
 			t.Errorf("the kernel has virtual servers: %v", err)
 		}
 		leavesNothingNow(t, p, hosts)
+		if probed := inSwarm(t, name).Probe(t.Context(), p); !errors.Is(probed, platform.ErrUnsupported) {
+			t.Errorf("the probe says %v, and building says %v", probed, err)
+		}
 		t.Skip(err)
 	}
 	if err != nil {

@@ -22,7 +22,8 @@ type Technique struct {
 	settings    dockerd.Settings
 	needs       []plumb.Need // tried where the engine runs on this machine
 	connect     func(context.Context, *network) error
-	swarm       bool // its hosts are nodes of one swarm
+	swarm       bool   // its hosts are nodes of one swarm
+	ipvs        string // what of it needs virtual servers of the kernel, if anything
 }
 
 // All is every variant, in the order of reports.
@@ -88,6 +89,9 @@ func (t Technique) Probe(ctx context.Context, p platform.Platform) error {
 			venue = "swarm"
 		}
 		return &platform.Unsupported{Feature: "a network of Docker's", Option: "the platform " + venue, Remedy: "write " + venue + ":" + t.name}
+	}
+	if err := t.probeIPVS(p); err != nil {
+		return err
 	}
 	return plumb.Check(ctx, t.needs...)
 }
