@@ -57,9 +57,12 @@ func (e *Engine) start(ctx context.Context, s Spec, shown bool) (*Container, err
 	}
 	c := &Container{engine: e, name: s.Name, shown: shown, age: e.deaths.age()}
 	o := e.options(s, image)
-	made, err := e.Client.ContainerCreate(ctx, o)
+	// An engine goes on with what nobody waits for any more, and nobody would know of it.
+	creating, cancel := context.WithTimeout(context.WithoutCancel(ctx), absenceTime)
+	defer cancel()
+	made, err := e.Client.ContainerCreate(creating, o)
 	if cerrdefs.IsConflict(err) && e.evict(ctx, o.Name) {
-		made, err = e.Client.ContainerCreate(ctx, o)
+		made, err = e.Client.ContainerCreate(creating, o)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("docker: create container %s: %w", s.Name, brief(err))

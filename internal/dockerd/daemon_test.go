@@ -185,19 +185,26 @@ func (d *daemon) client(t *testing.T) *client.Client {
 }
 
 // isEmpty wants nothing with the label on the engine but the image, which is removed when
-// the engine is left.
+// the engine is left. A container that has been removed is listed for a moment.
 func (d *daemon) isEmpty(t *testing.T) {
 	t.Helper()
-	all, err := dockerd.Traces(t.Context(), d.client(t))
-	if err != nil {
-		t.Error(err)
-	}
-	for _, trace := range all {
-		for _, o := range trace.Objects {
-			if o.Kind != "image" {
-				t.Errorf("%s is left", o)
+	c, left := d.client(t), []string{"unknown"}
+	for deadline := time.Now().Add(2 * time.Second); len(left) > 0 && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		all, err := dockerd.Traces(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		left = nil
+		for _, trace := range all {
+			for _, o := range trace.Objects {
+				if o.Kind != "image" {
+					left = append(left, o.String())
+				}
 			}
 		}
+	}
+	if len(left) > 0 {
+		t.Errorf("left: %v", left)
 	}
 }
 

@@ -36,7 +36,10 @@ func (h *Host) Network(ctx context.Context, s NetworkSpec) (string, error) {
 	if err := h.Engine.vacate(ctx, name); err != nil {
 		return "", fmt.Errorf("docker: create %s network %s: %w", s.Driver, s.Name, err)
 	}
-	made, err := h.Engine.Client.NetworkCreate(ctx, name, o)
+	// Creation goes on when nobody waits for it any more, and nobody would know of it.
+	creating, cancel := context.WithTimeout(context.WithoutCancel(ctx), absenceTime)
+	defer cancel()
+	made, err := h.Engine.Client.NetworkCreate(creating, name, o)
 	if err != nil {
 		return "", fmt.Errorf("docker: create %s network %s: %w", s.Driver, s.Name, brief(err))
 	}

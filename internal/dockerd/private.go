@@ -90,8 +90,25 @@ func StartPrivate(ctx context.Context, under platform.Host, index int, run strin
 	if err := p.await(ctx, c); err != nil {
 		return nil, errors.Join(fmt.Errorf("docker: private engine on %s: %w", under.Name(), err), c.Close(), p.Stop())
 	}
+	if err := p.letThrough(ctx, s); err != nil {
+		return nil, errors.Join(fmt.Errorf("docker: private engine on %s: %w", under.Name(), err), c.Close(), p.Stop())
+	}
 	p.Engine = NewEngine(c, run, image)
 	return p, nil
+}
+
+// letThrough takes back that an engine with ip6tables drops what it has no rule for,
+// whether forwarding was on before or not: bridges that techniques make on its host
+// would carry IPv4 alone.
+func (p *Private) letThrough(ctx context.Context, s Settings) error {
+	if s.NoIPTables {
+		return nil
+	}
+	proc, err := p.Start(ctx, platform.Command{Path: "ip6tables", Args: []string{"--wait", "--policy", "FORWARD", "ACCEPT"}})
+	if err != nil {
+		return err
+	}
+	return proc.Wait()
 }
 
 func (p *Private) socket() string { return filepath.Join(p.dir, "docker.sock") }

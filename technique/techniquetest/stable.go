@@ -64,7 +64,8 @@ func madeUp(t *testing.T, h *dockerd.Host) []string {
 		t.Fatal(err)
 	}
 	for _, n := range networks.Items {
-		pairs = append(pairs, n.ID, n.Name, n.ID[:12], strings.Replace(n.Name, prefix, "nettoll-", 1))
+		name := strings.Replace(n.Name, prefix, "nettoll-", 1)
+		pairs = append(pairs, n.ID, name, n.ID[:12], name)
 	}
 	return pairs
 }
