@@ -1,0 +1,322 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/client"
+
+	"nettoll/internal/dockerd"
+	"nettoll/internal/rootfs"
+)
+
+// theirEngine is a dockerd that stands for the user's own, in namespaces that the test
+// has made for it: nettoll runs there beside it. It holds objects of somebody else's.
+type theirEngine struct {
+	init   int    // first process of the namespaces
+	group  string // control group of its containers, which is none of nettoll's
+	daemon *exec.Cmd
+	done   chan struct{} // dockerd has ended
+}
+
+// The engine, as it is seen inside.
+const (
+	engineDir    = "/run/engine"
+	engineSocket = "unix://" + engineDir + "/s"
+)
+
+// initScript is the first process: it makes what an engine needs, and asks for the end of
+// those whose parent has gone.
+const initScript = `mount -t tmpfs -o mode=0755 tmpfs /run && mkdir ` + engineDir + ` && ip link set lo up && echo ready && while :; do sleep 1000 & wait $!; done`
+
+func startTheirs(t *testing.T) *theirEngine {
+	t.Helper()
+	for _, program := range []string{"dockerd", "containerd", "runc", "unshare", "nsenter", "setpriv"} {
+		if _, err := exec.LookPath(program); err != nil {
+			skipEngine(t, err.Error())
+		}
+	}
+	if os.Geteuid() != 0 {
+		skipEngine(t, "dockerd must be started by root")
+	}
+	e := &theirEngine{}
+	t.Cleanup(func() { e.removeGroups(t) }) // when all processes have ended
+	holder := startProgram(t, t.TempDir(), "unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", initScript)
+	until(t, "the namespaces are there", func() bool {
+		if holder.ended() {
+			t.Fatal(holder.said())
+		}
+		if children := childrenOf(holder.Process.Pid); len(children) == 1 {
+			e.init = children[0]
+		}
+		_, err := os.Stat(fmt.Sprintf("/proc/%d/root%s", e.init, engineDir))
+		return e.init != 0 && err == nil
+	})
+	e.group = fmt.Sprintf("theirs-nettoll-%d", e.init)
+	e.start(t)
+	t.Cleanup(func() { e.stop(t) })
+	return e
+}
+
+// skipEngine fails a test of engines where they are required, and skips it otherwise.
+func skipEngine(t *testing.T, why string) {
+	t.Helper()
+	if slices.Contains(strings.Split(os.Getenv("NETTOLL_REQUIRE"), ","), "dockerd") {
+		t.Fatalf("dockerd is required: %s", why)
+	}
+	t.Skip(why)
+}
+
+// enter are the arguments with which nsenter runs a program beside the engine.
+func (e *theirEngine) enter(dir string, args ...string) []string {
+	enter := []string{"-t", strconv.Itoa(e.init), "-m", "-n", "-p", "--", "env", "-C", dir, "DOCKER_HOST=" + engineSocket}
+	return append(enter, args...)
+}
+
+// inside starts a program beside the engine.
+func (e *theirEngine) inside(t *testing.T, dir string, args ...string) *started {
+	t.Helper()
+	return startProgram(t, dir, "nsenter", e.enter(dir, args...)...)
+}
+
+// start starts dockerd, and waits for its answer.
+func (e *theirEngine) start(t *testing.T) {
+	t.Helper()
+	if err := e.launch(t); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// launch starts dockerd, also again. The error is that it has ended, and what it said.
+func (e *theirEngine) launch(t *testing.T) error {
+	t.Helper()
+	e.daemon = exec.Command("nsenter", e.enter("/", "sh", "-c", `exec dockerd --data-root `+engineDir+`/data --exec-root `+engineDir+`/exec --pidfile `+engineDir+`/pid `+
+		`--host `+engineSocket+` --storage-driver overlay2 --cgroup-parent /`+e.group+` --log-level warn `+
+		`--bip 198.19.240.1/21 --default-address-pool base=198.19.232.0/21,size=24 >`+engineDir+`/log 2>&1`)...)
+	if err := e.daemon.Start(); err != nil {
+		t.Fatal(err)
+	}
+	e.done = make(chan struct{})
+	go func() { _ = e.daemon.Wait(); close(e.done) }()
+	c := e.client(t)
+	until(t, "dockerd answers", func() bool {
+		_, err := c.Ping(t.Context(), client.PingOptions{})
+		return err == nil || e.ended()
+	})
+	if e.ended() {
+		said, _ := os.ReadFile(e.path("log"))
+		return fmt.Errorf("dockerd has ended: %s", said)
+	}
+	return nil
+}
+
+// path is a file of the engine's, as it is seen here.
+func (e *theirEngine) path(name string) string {
+	return fmt.Sprintf("/proc/%d/root%s/%s", e.init, engineDir, name)
+}
+
+// kill is kill -9 of dockerd. Its containerd dies with it, and while that can be seen no
+// other dockerd starts one.
+func (e *theirEngine) kill(t *testing.T) {
+	t.Helper()
+	containerd, err := os.ReadFile(e.path("exec/containerd/containerd.pid"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(e.pid(t), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	<-e.done
+	until(t, "containerd has ended", func() bool {
+		_, err := os.Stat(fmt.Sprintf("/proc/%d/root/proc/%s", e.init, containerd))
+		return err != nil
+	})
+}
+
+func (e *theirEngine) ended() bool {
+	select {
+	case <-e.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// pid is that of dockerd, here: the only child of the nsenter that has started it.
+func (e *theirEngine) pid(t *testing.T) int {
+	t.Helper()
+	children := childrenOf(e.daemon.Process.Pid)
+	if len(children) != 1 {
+		t.Fatalf("dockerd is one of %v", children)
+	}
+	return children[0]
+}
+
+// stop removes all containers and ends dockerd.
+func (e *theirEngine) stop(t *testing.T) {
+	if e.ended() {
+		return // and cannot be started any more; its containers end with its namespaces
+	}
+	c, ctx := e.client(t), context.Background()
+	all, err := c.ContainerList(ctx, client.ContainerListOptions{All: true})
+	if err != nil {
+		t.Error(err)
+	}
+	for _, one := range all.Items {
+		if _, err := c.ContainerRemove(ctx, one.ID, client.ContainerRemoveOptions{Force: true}); err != nil {
+			t.Error(err)
+		}
+	}
+	_ = syscall.Kill(e.pid(t), syscall.SIGTERM)
+	<-e.done
+}
+
+// removeGroups removes the engine's control groups.
+func (e *theirEngine) removeGroups(t *testing.T) {
+	t.Helper()
+	for _, pattern := range []string{"/sys/fs/cgroup/", "/sys/fs/cgroup/*/"} {
+		pattern += cmp.Or(e.group, "none")
+		groups, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, g := range groups {
+			within, err := os.ReadDir(g)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, sub := range within {
+				until(t, sub.Name()+" can be removed", func() bool {
+					return !sub.IsDir() || syscall.Rmdir(filepath.Join(g, sub.Name())) == nil
+				})
+			}
+			until(t, g+" can be removed", func() bool { return syscall.Rmdir(g) == nil })
+		}
+	}
+}
+
+func (e *theirEngine) client(t *testing.T) *client.Client {
+	t.Helper()
+	c, err := client.New(client.WithHost("unix://" + e.path("s")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// furnish makes somebody else's container, which runs, network, image and volume.
+func (e *theirEngine) furnish(t *testing.T) {
+	t.Helper()
+	c, ctx := e.client(t), t.Context()
+	root, err := rootfs.New(rootfs.Tool("sleep", "/bin/sleep"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, w := io.Pipe()
+	go func() {
+		_, err := root.WriteTo(w)
+		w.CloseWithError(err)
+	}()
+	res, err := c.ImageImport(ctx, client.ImageImportSource{Source: r, SourceName: "-"}, "theirs", client.ImageImportOptions{Tag: "1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.Copy(io.Discard, res)
+	res.Close()
+	if _, err := c.VolumeCreate(ctx, client.VolumeCreateOptions{Name: "theirs"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.NetworkCreate(ctx, "theirs", client.NetworkCreateOptions{Driver: "bridge"}); err != nil {
+		t.Fatal(err)
+	}
+	_, err = c.ContainerCreate(ctx, client.ContainerCreateOptions{
+		Name: "theirs", Config: &container.Config{Image: "theirs:1", Cmd: []string{"/usr/bin/sleep", "100000"}, StopSignal: "SIGKILL"},
+		HostConfig: &container.HostConfig{
+			NetworkMode: "theirs", Binds: []string{"theirs:/v"}, RestartPolicy: container.RestartPolicy{Name: "always"},
+		},
+	})
+	if err == nil {
+		_, err = c.ContainerStart(ctx, "theirs", client.ContainerStartOptions{})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// untouched wants everything of somebody else's to be there, and at work.
+func (e *theirEngine) untouched(t *testing.T) {
+	t.Helper()
+	c, ctx := e.client(t), t.Context()
+	is, err := c.ContainerInspect(ctx, "theirs", client.ContainerInspectOptions{})
+	if err != nil || !is.Container.State.Running || is.Container.NetworkSettings.Networks["theirs"] == nil {
+		t.Errorf("their container: %+v, %v", is.Container.State, err)
+	}
+	if _, err := c.NetworkInspect(ctx, "theirs", client.NetworkInspectOptions{}); err != nil {
+		t.Errorf("their network: %v", err)
+	}
+	if _, err := c.ImageInspect(ctx, "theirs:1"); err != nil {
+		t.Errorf("their image: %v", err)
+	}
+	if _, err := c.VolumeInspect(ctx, "theirs", client.VolumeInspectOptions{}); err != nil {
+		t.Errorf("their volume: %v", err)
+	}
+}
+
+// labelled lists what is on the engine with nettoll's label.
+func (e *theirEngine) labelled(t *testing.T) (names []string) {
+	t.Helper()
+	all, err := dockerd.Traces(t.Context(), e.client(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, trace := range all {
+		for _, o := range trace.Objects {
+			names = append(names, o.String())
+		}
+	}
+	return names
+}
+
+// clean wants nothing with nettoll's label on the engine. A container that has been removed
+// is listed for a moment.
+func (e *theirEngine) clean(t *testing.T) {
+	t.Helper()
+	left := e.labelled(t)
+	for deadline := time.Now().Add(2 * time.Second); len(left) > 0 && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		left = e.labelled(t)
+	}
+	if len(left) > 0 {
+		t.Errorf("%v is left", left)
+	}
+}
+
+// nettoll runs it to its end, and wants the exit status.
+func (e *theirEngine) nettoll(t *testing.T, want int, args ...string) (out, err string) {
+	t.Helper()
+	p := e.inside(t, t.TempDir(), append([]string{"nettoll"}, args...)...)
+	if status := p.status(t); status != want {
+		t.Errorf("nettoll %v: exit status %d, want %d; it said:\n%s", args, status, want, p.said())
+	}
+	return engineLines(p.out.String()), p.err.String()
+}
+
+// engineLines are those that are not about control groups: others' tests leave some, and
+// use them again.
+func engineLines(out string) string {
+	return strings.Join(slices.DeleteFunc(strings.SplitAfter(out, "\n"), func(line string) bool {
+		return strings.Contains(line, " control group ")
+	}), "")
+}
