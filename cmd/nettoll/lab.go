@@ -52,7 +52,7 @@ shell on the host of its manager, where DOCKER_HOST leads to the manager's engin
 			return nil
 		},
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return venues(engines{})[0].names(), cobra.ShellCompDirectiveNoFileComp
+			return append(venues(engines{})[0].names(), labSwarm), cobra.ShellCompDirectiveNoFileComp
 		},
 	}
 	fl := cmd.Flags()

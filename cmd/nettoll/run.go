@@ -249,8 +249,8 @@ func (a *app) drive(ctx context.Context, path string, w *record.Writer, file *re
 	if err == nil {
 		err = endErr
 	}
-	if err == nil {
-		err = e.leave(ctx)
+	if left := e.leave(ctx); err == nil && left != nil {
+		err = fmt.Errorf("%w; nettoll clean removes what is left", left)
 	}
 	if err == nil {
 		return a.conclude(path, f, end.Reason)

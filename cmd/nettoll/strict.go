@@ -36,7 +36,7 @@ func strict(root *cobra.Command) {
 }
 
 func unknownCommand(name string) error {
-	known := []string{"run", "list", "doctor", "report", "lab", "version", "completion", "help"}
+	known := []string{"run", "list", "doctor", "report", "lab", "clean", "version", "completion", "help"}
 	return usagef("unknown command %q%s; see nettoll --help", name, nearest(name, known))
 }
 
