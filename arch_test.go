@@ -107,12 +107,13 @@ func TestImports(t *testing.T) {
 		"internal/process":    {"internal/netns", "platform"},
 		"internal/dockerhost": {"plan", "internal/process"},
 		"internal/dockerd":    {"agent", "platform", "sampler", "internal/netns", "internal/nl", "internal/process"},
-		"internal/plumb":      {"internal/netns", "internal/nl", "internal/nl/nft", "internal/undo", "platform", "technique"},
+		"internal/daemon":     {"platform", "internal/netns", "internal/process", "internal/program", "internal/undo"},
+		"internal/plumb":      {"internal/daemon", "internal/netns", "internal/nl", "internal/nl/nft", "internal/undo", "platform", "technique"},
 	}
 	forDrivers := []string{
 		"agent", "platform", "plan", "record", "technique", "workload",
 		"internal/netns", "internal/nl", "internal/nl/nft", "internal/plumb", "internal/program", "internal/undo",
-		"internal/process", "internal/dockerd",
+		"internal/process", "internal/dockerd", "internal/daemon",
 	}
 	for dir, p := range packages(t) {
 		family, isDriver := driver(dir)

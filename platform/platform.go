@@ -109,6 +109,7 @@ type Command struct {
 	Path   string // a program, looked up in PATH, or Self
 	Args   []string
 	Env    []string  // added to the platform's environment
+	Dir    string    // working directory there; empty is the platform's
 	Stdin  io.Reader // nil: a pipe, see Process
 	Stdout io.Writer // nil: a pipe, see Process
 	Stderr io.Writer // nil: kept, see Process

@@ -63,6 +63,7 @@ type way struct {
 	close    error
 	daemons  []platform.Process
 	pathless bool
+	fault    func() error                        // of a network; nil: it knows of none
 	on       platform.Platform                   // that it was built on last
 	endpoint func(name string) platform.Endpoint // nil: a place
 }
@@ -188,3 +189,11 @@ func (f *tool) well(ctx context.Context, job workload.Job) (workload.Result, err
 }
 
 var errGone = errors.New("the network fell off the table")
+
+// Fault implements technique.Faulter.
+func (n *net) Fault(context.Context) error {
+	if n.fault == nil {
+		return nil
+	}
+	return n.fault()
+}

@@ -14,14 +14,15 @@ type Recipe struct {
 	Technique technique.Technique
 }
 
-// probe finds out whether a network can be built here: its platform is asked once in
-// a run, whatever it answers, its technique until it has said yes.
+// probe finds out whether a network can be built here: its platform is asked until it has
+// said yes or that it is not supported, its technique until it has said yes.
 func (r *Runner) probe(ctx context.Context, network string, recipe Recipe) error {
 	name := recipe.Platform.Name()
 	err, asked := r.usable[name]
 	if !asked {
-		if err = recipe.Platform.Probe(ctx); !errors.Is(ctx.Err(), context.Canceled) {
-			r.usable[name] = err // an interrupt says nothing about the platform
+		err = recipe.Platform.Probe(ctx)
+		if err == nil || errors.Is(err, platform.ErrUnsupported) {
+			r.usable[name] = err // anything else may be better in the next round
 		}
 	}
 	if err != nil || r.probed[network] {

@@ -35,7 +35,7 @@ func (r *Runner) visit(ctx context.Context, v plan.Visit, place *order) (ran int
 		return ran, nil
 	}
 	s := &session{r: r, network: n, topo: topo, agents: newAgents()}
-	for _, c := range v.Cells {
+	for i, c := range v.Cells {
 		if r.Watch != nil {
 			r.Watch.Begin(c)
 		}
@@ -43,11 +43,22 @@ func (r *Runner) visit(ctx context.Context, v plan.Visit, place *order) (ran int
 		if ctx.Err() != nil && t.Status != record.OK {
 			break // interrupted: this is no failure of the network
 		}
+		broke := s.fault(ctx, &t)
 		if err := r.save(t, place); err != nil {
 			return ran, errors.Join(err, s.close(ctx))
 		}
 		ran++
 		began = time.Now()
+		if broke == nil {
+			continue
+		}
+		for _, t := range unusable(v.Cells[i+1:], began, broke) {
+			if err := r.save(t, place); err != nil {
+				return ran, errors.Join(err, s.close(ctx))
+			}
+			ran++
+		}
+		break
 	}
 	if err := s.close(ctx); err != nil {
 		return ran, fmt.Errorf("%s: take down: %w", v.Network, err)

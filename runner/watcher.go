@@ -99,7 +99,7 @@ func (w *watcher) use(window time.Duration) (record.CPUUse, []record.Warning, er
 	use := record.CPUUse{Machine: m}
 	for i, d := range w.daemons {
 		use.Daemons = append(use.Daemons,
-			sampler.Between(fmt.Sprintf("daemon %d", d.PID()), w.from.daemons[i], w.to.daemons[i], window.Seconds()))
+			sampler.Between(title(d), w.from.daemons[i], w.to.daemons[i], window.Seconds()))
 	}
 	for _, e := range []edge{w.from, w.to} {
 		if errors.Is(e.uncounted, platform.ErrUnsupported) {
@@ -113,4 +113,12 @@ func (w *watcher) use(window time.Duration) (record.CPUUse, []record.Warning, er
 		use.Containers = append(use.Containers, w.to.containers[i].Since(w.from.containers[i], c.name, window.Seconds()))
 	}
 	return use, nil, nil
+}
+
+// title is what records call a daemon.
+func title(d platform.Process) string {
+	if named, ok := d.(fmt.Stringer); ok {
+		return named.String()
+	}
+	return fmt.Sprintf("daemon %d", d.PID())
 }

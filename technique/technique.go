@@ -61,9 +61,23 @@ type Network interface {
 }
 
 // Daemoner is a network with processes that carry the payload in user space.
-// Their CPU time is a cost of the network.
+// Their CPU time is a cost of the network. One that is a fmt.Stringer is called so in records.
 type Daemoner interface {
 	Daemons() []platform.Process
+}
+
+// Faulter is a network that knows when something that it needs has broken: a daemon that
+// has ended, a container that was killed. It is asked after every trial. A *WrongPath says
+// that the network is up and carries the payload in another way than it claims.
+type Faulter interface {
+	Fault(ctx context.Context) error
+}
+
+// Wired is a network that claims what its payload looks like on the underlay.
+type Wired interface {
+	// Wire is a filter, as pcap-filter(7) has it, that every packet of payload between
+	// hosts matches; empty claims nothing.
+	Wire(f Family) string
 }
 
 // Remarker is a network with something worth knowing about how it was built.

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"nettoll/internal/dockerhost"
+	"nettoll/internal/program"
 	"nettoll/platform"
 	"nettoll/platform/docker"
 	"nettoll/platform/lab"
@@ -47,7 +48,7 @@ func (a *app) doctor(ctx context.Context) error {
 	fmt.Fprintf(a.stdout, "lab        works, %s\n", as)
 	a.placementAdvice(m)
 	a.engine()
-	for _, v := range venues(private()) {
+	for _, v := range venues(private(a.paths)) {
 		if err := a.venue(ctx, v); err != nil {
 			return err
 		}
@@ -60,9 +61,9 @@ func (a *app) doctor(ctx context.Context) error {
 }
 
 // private are platforms of engines that would be started.
-func private() engines {
+func private(paths program.Paths) engines {
 	o := docker.Options{Lab: lab.New()}
-	return engines{docker: docker.New(o), swarm: docker.NewSwarm(o)}
+	return engines{docker: docker.New(o), swarm: docker.NewSwarm(o), paths: paths}
 }
 
 // engineEnv tells the process inside what was found of the user's engine. A reason for

@@ -84,6 +84,7 @@ func (f *engineFlags) dial() (all []func(context.Context) (*client.Client, bool,
 type engines struct {
 	docker *docker.Docker
 	swarm  *docker.Swarm
+	paths  program.Paths // of the daemons that networks of the lab are made of
 }
 
 // named gives platforms that can be named where there are none.
@@ -117,7 +118,7 @@ func (e engines) leave(ctx context.Context) error {
 // open gives the platforms for a run.
 func (f *engineFlags) open(run record.Run, paths program.Paths) (engines, error) {
 	if !slices.ContainsFunc(run.Cells, func(c record.Cell) bool { return onEngines(c.Network) }) {
-		return engines{}, nil
+		return engines{paths: paths}, nil
 	}
 	o := docker.Options{Run: run.ID, Image: dockerd.Image{Given: f.image}}
 	if f.private {
@@ -132,7 +133,7 @@ func (f *engineFlags) open(run record.Run, paths program.Paths) (engines, error)
 		}
 		o.Image.Root = root
 	}
-	return engines{docker: docker.New(o), swarm: docker.NewSwarm(o)}, nil
+	return engines{docker: docker.New(o), swarm: docker.NewSwarm(o), paths: paths}, nil
 }
 
 // root is the image: the agent, the programs that the cells' tools start, where they

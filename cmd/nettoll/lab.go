@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"nettoll/internal/program"
 	"nettoll/plan"
 	"nettoll/platform"
 	"nettoll/platform/lab"
@@ -71,7 +72,7 @@ shell on the host of its manager, where DOCKER_HOST leads to the manager's engin
 				return a.swarm(ctx, f, args[1:])
 			})
 		}
-		tech, topo, err := f.resolve(args[0])
+		tech, topo, err := f.resolve(args[0], a.paths)
 		if err != nil {
 			return err
 		}
@@ -82,9 +83,9 @@ shell on the host of its manager, where DOCKER_HOST leads to the manager's engin
 	return cmd
 }
 
-func (f labFlags) resolve(name string) (technique.Technique, technique.Topology, error) {
+func (f labFlags) resolve(name string, paths program.Paths) (technique.Technique, technique.Topology, error) {
 	topo := technique.Topology{Hosts: f.hosts, Servers: f.servers, Clients: f.clients}
-	own := venues(engines{})[0]
+	own := venues(engines{paths: paths})[0]
 	tech, ok := own.find(name)
 	if _, elsewhere := recipes(engines{})[name]; !ok && elsewhere {
 		return nil, topo, usagef("%s is no network of the lab; name one of: %s", name, strings.Join(own.names(), ", "))

@@ -23,7 +23,8 @@ func (c *Container) Start(ctx context.Context, cmd platform.Command) (platform.P
 	}
 	cl := c.engine.Client
 	made, err := cl.ExecCreate(ctx, c.id, client.ExecCreateOptions{
-		AttachStdin: true, AttachStdout: true, AttachStderr: true, Env: cmd.Env, Cmd: append([]string{path}, cmd.Args...),
+		AttachStdin: true, AttachStdout: true, AttachStderr: true, Env: cmd.Env, WorkingDir: cmd.Dir,
+		Cmd: append([]string{path}, cmd.Args...),
 	})
 	if err != nil {
 		return fail(err)

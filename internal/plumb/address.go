@@ -3,6 +3,8 @@ package plumb
 import (
 	"encoding/binary"
 	"net/netip"
+
+	"nettoll/technique"
 )
 
 // The address plan. IPv4 is from 198.18.0.0/15 (RFC 2544), IPv6 from
@@ -39,6 +41,15 @@ func Segment(six bool) netip.Prefix {
 	}
 	p, _ := at(0, 0, six).Prefix(bits)
 	return p
+}
+
+// Bare is what packets of containers look like on an underlay that carries them as they
+// are; see technique.Wired.
+func Bare(f technique.Family) string {
+	if f == technique.IPv6 {
+		return "ip6 and net 2001:2::/56"
+	}
+	return "ip and net " + Segment(false).String()
 }
 
 // ExternalAddr is an address on the underlay for container k of host i.

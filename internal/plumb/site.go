@@ -8,7 +8,9 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 
+	"nettoll/internal/daemon"
 	"nettoll/internal/undo"
 	"nettoll/platform"
 	"nettoll/technique"
@@ -220,6 +222,12 @@ type Network struct {
 	Hops func(from, to *Node, f technique.Family) []technique.Hop
 	// Procs carry the payload in user space.
 	Procs []platform.Process
+	// Needed must run as long as the network is to work, whether they carry payload or not.
+	Needed []*daemon.Daemon
+	// Check looks for what is wrong with a network that is up; nil: nothing is known to go wrong.
+	Check func(context.Context) error
+	// OnWire is what the payload looks like on the underlay; see technique.Wired.
+	OnWire func(technique.Family) string
 }
 
 // Servers implements technique.Network.
@@ -232,7 +240,34 @@ func (n *Network) Clients() []platform.Endpoint { return endpoints(n.Site.Client
 func (n *Network) Daemons() []platform.Process { return n.Procs }
 
 // Remarks implements technique.Remarker.
-func (n *Network) Remarks() []string { return n.Site.Notes }
+func (n *Network) Remarks() []string {
+	all := slices.Clone(n.Site.Notes)
+	for _, d := range n.Needed {
+		all = append(all, d.Complaints()...)
+	}
+	return all
+}
+
+// Fault implements technique.Faulter.
+func (n *Network) Fault(ctx context.Context) error {
+	for _, d := range n.Needed {
+		if err := d.Fault(); err != nil {
+			return err
+		}
+	}
+	if n.Check == nil {
+		return nil
+	}
+	return n.Check(ctx)
+}
+
+// Wire implements technique.Wired.
+func (n *Network) Wire(f technique.Family) string {
+	if n.OnWire == nil {
+		return ""
+	}
+	return n.OnWire(f)
+}
 
 // Firewall is the rules of every host, as nft(8) would print them.
 func (n *Network) Firewall() []string { return n.Site.Rules }

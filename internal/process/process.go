@@ -29,7 +29,7 @@ func Start(ctx context.Context, name, ns string, env []string, c platform.Comman
 		path = "/proc/self/exe"
 	}
 	p := &process{cmd: exec.Command(path, c.Args...), done: make(chan struct{})}
-	p.cmd.Env = slices.Concat(env, c.Env)
+	p.cmd.Env, p.cmd.Dir = slices.Concat(env, c.Env), c.Dir
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = c.Stdin, c.Stdout, c.Stderr
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if c.Foreground {

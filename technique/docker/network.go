@@ -66,6 +66,16 @@ func (n *network) Clients() []platform.Endpoint { return endpoints(n.clients) }
 // Daemons implements technique.Daemoner.
 func (n *network) Daemons() []platform.Process { return n.daemons }
 
+// Fault implements technique.Faulter.
+func (n *network) Fault(ctx context.Context) error {
+	for _, h := range n.hosts {
+		if err := h.Fault(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Remarks implements technique.Remarker.
 func (n *network) Remarks() []string { return n.notes }
 

@@ -22,7 +22,7 @@ func (Technique) Connect(ctx context.Context, topo technique.Topology, p platfor
 	if err := s.RouteContainers(); err != nil {
 		return nil, s.Abandon(ctx, err)
 	}
-	return &plumb.Network{Site: s, Hops: hops}, nil
+	return &plumb.Network{Site: s, Hops: hops, OnWire: plumb.Bare}, nil
 }
 
 const bridge = "br0"

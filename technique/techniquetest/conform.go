@@ -33,6 +33,8 @@ func ConformOn(t *testing.T, p platform.Platform, prefix string, techs ...techni
 			t.Run("network", func(t *testing.T) { comesAndGoes(t, on, hosts) })
 		})
 	}
+	wired := func(on *subject) bool { return !on.engines }
+	s.each(t, "wire", 2, wired, func(t *testing.T, on *subject) { wire(t, on, 2) })
 	for _, on := range s.subjects {
 		if len(on.sections) == len(on.Hosts()) { // else but a part of the suite was run
 			t.Run("page of "+on.Name(), func(t *testing.T) { page(t, on) })

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"io"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
 	"nettoll/platform"
+	"nettoll/platform/platformtest"
 )
 
 // mustBeMissing fails the test when a technique says that it is not supported
@@ -22,6 +24,9 @@ func mustBeMissing(t *testing.T, err error) {
 	}
 	if missing.Remedy == "" {
 		t.Errorf("%v: no remedy", err)
+	}
+	if program, ok := strings.CutPrefix(missing.Option, "the program "); ok {
+		platformtest.Require(t, filepath.Base(program), err)
 	}
 	options := regexp.MustCompile(`CONFIG_\w+`).FindAllString(missing.Option, -1)
 	if len(options) == 0 {

@@ -2,6 +2,7 @@ package vxlan
 
 import (
 	"context"
+	"fmt"
 	"net"
 
 	"github.com/vishvananda/netlink"
@@ -33,7 +34,7 @@ func (Technique) Connect(ctx context.Context, topo technique.Topology, p platfor
 			return nil, s.Abandon(ctx, err)
 		}
 	}
-	return &plumb.Network{Site: s, Hops: hops}, nil
+	return &plumb.Network{Site: s, Hops: hops, OnWire: onWire}, nil
 }
 
 func host(s *plumb.Site, h *plumb.Host) error {
@@ -100,3 +101,5 @@ func hops(from, to *plumb.Node, _ technique.Family) []technique.Hop {
 		to.Host.UplinkHop(), plumb.DeviceHop(to.Host.Name(), to.Host.NS, device), to.PortHop(), to.Hop(),
 	}
 }
+
+func onWire(technique.Family) string { return fmt.Sprintf("udp dst port %d", port) }

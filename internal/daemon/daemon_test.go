@@ -1,0 +1,140 @@
+package daemon_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"nettoll/internal/daemon"
+	"nettoll/internal/program"
+	"nettoll/internal/testutil"
+	"nettoll/internal/undo"
+	"nettoll/platform"
+	"nettoll/platform/lab"
+	"nettoll/platform/platformtest"
+)
+
+func TestMain(m *testing.M) { testutil.Main(m) }
+
+func host(t *testing.T) platform.Host {
+	t.Helper()
+	hosts, err := lab.New().Hosts(t.Context(), platform.HostRequest{Count: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { hosts.Close(context.Background()) })
+	return hosts.All()[0]
+}
+
+func shell(script string, ready func(context.Context) error) daemon.Spec {
+	return daemon.Spec{
+		Name: "prog", Path: "sh", Args: []string{"-c", script}, Ready: ready, Patience: 300 * time.Millisecond,
+		Complaint: func(line string) bool { return strings.HasPrefix(line, "error") },
+	}
+}
+
+func TestDaemonThatDoesNotBecomeReady(t *testing.T) {
+	h := host(t)
+	never := func(context.Context) error { return errors.New("port 1 is closed") }
+	for script, want := range map[string]string{
+		"echo cannot bind >&2; exec sleep 60":    "prog on h1 was not ready within 300ms: port 1 is closed: its log ends with: cannot bind",
+		"exec sleep 60":                          "prog on h1 was not ready within 300ms: port 1 is closed: it logged nothing",
+		"echo no config; echo giving up; exit 3": "prog on h1 ended (exit status 3): its log ends with: no config | giving up",
+	} {
+		var stack undo.Stack
+		d, err := daemon.Start(t.Context(), &stack, h, shell(script, never))
+		if err == nil || err.Error() != want {
+			t.Errorf("%q: %v, %v; want %q", script, d, err, want)
+		}
+		if err := stack.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestDaemonIsWatched(t *testing.T) {
+	h := host(t)
+	dir := t.TempDir()
+	ready := func(context.Context) error { _, err := os.Stat(filepath.Join(dir, "up")); return err }
+	var stack undo.Stack
+	d, err := daemon.Start(t.Context(), &stack, h, func() daemon.Spec {
+		s := shell("echo fine; echo error: no peers; touch up; read line; echo bye; exit 4", ready)
+		s.Dir = dir
+		return s
+	}())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Fault(); err != nil || d.String() != "prog on h1" {
+		t.Errorf("%s: %v", d, err)
+	}
+	if got := d.Complaints(); len(got) != 1 || got[0] != "prog on h1 says: error: no peers" {
+		t.Errorf("complaints %q", got)
+	}
+	if _, err := d.Stdin().Write([]byte("\n")); err != nil {
+		t.Fatal(err)
+	}
+	for d.Fault() == nil && t.Context().Err() == nil {
+		time.Sleep(time.Millisecond)
+	}
+	if err := d.Fault(); err == nil || !strings.HasPrefix(err.Error(), "prog on h1 ended (exit status 4): its log ends with: fine") {
+		t.Error(err)
+	}
+	if err := stack.Close(context.Background()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestStoppedDaemonIsNoFault(t *testing.T) {
+	var stack undo.Stack
+	d, err := daemon.Start(t.Context(), &stack, host(t), shell("trap '' TERM; exec sleep 60", nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := stack.Close(context.Background()); err != nil {
+		t.Error(err)
+	}
+	if err := d.Fault(); err != nil {
+		t.Error(err)
+	}
+	if err := d.Stop(); err != nil {
+		t.Errorf("again: %v", err)
+	}
+}
+
+func TestEtcdKeepsWhatIsPut(t *testing.T) {
+	h := host(t)
+	_, err := daemon.FindEtcd(nil)
+	platformtest.Require(t, "etcd", err)
+	var stack undo.Stack
+	defer stack.Close(context.Background())
+	dir, err := daemon.State(&stack)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := daemon.StartEtcd(t.Context(), &stack, nil, h, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Put(t.Context(), "/nettoll/test", `{"a":1}`); err != nil {
+		t.Error(err)
+	}
+	if err := e.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Put(t.Context(), "/nettoll/test", "2"); err == nil {
+		t.Error("an etcd that has ended took a value")
+	}
+}
+
+func TestFindSaysHowToGetAProgram(t *testing.T) {
+	_, err := daemon.Find(program.Paths{"flanneld": "/nowhere/flanneld"}, "flanneld", "make tools")
+	var missing *platform.Unsupported
+	if !errors.As(err, &missing) || missing.Remedy != "make tools, or --tool-path flanneld=FILE" {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,36 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"nettoll/internal/undo"
+)
+
+// State makes an empty directory in memory for the files of daemons. It goes with
+// the stack, and with the lab's mounts at the latest.
+func State(stack *undo.Stack) (string, error) {
+	if err := Available(); err != nil {
+		return "", err
+	}
+	dir, err := os.MkdirTemp("/run", "nettoll-")
+	if err != nil {
+		return "", err
+	}
+	stack.Push(dir, func(context.Context) error { return os.RemoveAll(dir) })
+	if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0755"); err != nil {
+		return "", fmt.Errorf("mount %s: %w", dir, err)
+	}
+	stack.Push("mount of "+dir, func(context.Context) error {
+		err := unix.Unmount(dir, unix.MNT_DETACH)
+		if errors.Is(err, unix.EINVAL) {
+			return nil // it is none any more
+		}
+		return err
+	})
+	return dir, nil
+}
