@@ -18,10 +18,6 @@ REAL := ./internal/... ./platform/... ./sampler/... ./technique/... ./workload/.
 SOURCE = find . -name '.?*' -prune -o \( -name '*.go' -o -name go.mod -o -name go.sum \) -print0 | \
 	LC_ALL=C sort -z | xargs -0 cat | sha256sum | cut -c1-16
 
-# Packages and tests that start Docker engines of their own, which takes minutes.
-ENGINES := ./internal/dockerd ./platform/docker ./technique/docker
-ENGINE_TESTS := TestEngineCrash|TestClean|TestLabSwarm
-
 .PHONY: build
 build: ## the programs, as bin/nettoll and bin/nettoll-agent
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -tags "source_$$($(SOURCE))" -o bin/ ./cmd/nettoll ./cmd/nettoll-agent
@@ -29,13 +25,7 @@ build: ## the programs, as bin/nettoll and bin/nettoll-agent
 .PHONY: test
 test: needs lint ## all levels of tests
 	NETTOLL_REQUIRE="$${NETTOLL_REQUIRE-$$(.ci/have)}" $(GOTESTSUM) -- -race $(PURE)
-	NETTOLL_REQUIRE="$${NETTOLL_REQUIRE-$$(.ci/have)}" $(GOTESTSUM) -- -p 1 -timeout 30m -skip '^($(ENGINE_TESTS))' \
-		$$(go list $(REAL) | grep -vxFf <(go list $(ENGINES)))
-
-.PHONY: test-docker
-test-docker: needs ## tests on Docker engines that they start (root); not part of test yet
-	NETTOLL_REQUIRE="$${NETTOLL_REQUIRE-$$(.ci/have)}" $(GOTESTSUM) -- -p 1 -timeout 40m $(ENGINES)
-	NETTOLL_REQUIRE="$${NETTOLL_REQUIRE-$$(.ci/have)}" $(GOTESTSUM) -- -timeout 20m -run '^($(ENGINE_TESTS))' ./cmd/nettoll
+	NETTOLL_REQUIRE="$${NETTOLL_REQUIRE-$$(.ci/have)}" $(GOTESTSUM) -- -p 1 -timeout 30m $(REAL)
 
 .PHONY: test-vm
 test-vm: ## techniques whose modules this kernel may lack, in a virtual machine (root, Debian)
@@ -48,7 +38,8 @@ lint: ## formatting and vet
 
 .PHONY: needs
 needs: ## programs that the tests use, from the distribution
-	.ci/needs iproute2 iputils-ping nftables util-linux chromium iperf iperf3 netperf qperf sockperf nuttcp wrk nginx-light redis-server redis-tools postgresql docker.io iptables openssh-client
+	.ci/needs iproute2 iputils-ping nftables util-linux chromium iperf iperf3 netperf qperf sockperf nuttcp wrk nginx-light redis-server redis-tools postgresql \
+		docker.io iptables openssh-client etcd-server tcpdump bird2 openvswitch-switch ipset containernetworking-plugins
 
 .PHONY: fuzz
 fuzz: ## every fuzz target for a while
