@@ -23,17 +23,25 @@ func (f *runFlags) expand(s *plan.Suite) ([]record.Cell, error) {
 	if f.selfCheck {
 		expand = plan.SelfCheck
 	}
-	if !f.lifts() {
+	if !f.lifts() && !f.stretches() {
 		return expand(*s, known(f.paths))
 	}
 	budget := s.TimeBudget
 	s.TimeBudget = 0
 	cells, err := expand(*s, known(f.paths))
-	if e := plan.Estimate(cells, plan.Settings(*s), known(f.paths)); e.Min <= budget {
+	e := plan.Estimate(cells, plan.Settings(*s), known(f.paths))
+	switch {
+	case e.Min <= budget || budget == 0:
 		s.TimeBudget = budget
+	case f.stretches():
+		s.TimeBudget = e.Min.Truncate(time.Minute) + time.Minute
 	}
 	return cells, err
 }
+
+// stretches reports whether the time budget is that of a suite which was moved to another
+// platform: where networks take longer to build, it is made to hold the least rounds.
+func (f *runFlags) stretches() bool { return f.given("platform") && !f.given("time-budget") }
 
 // lifts reports whether the time budget is only that of the default suite, which
 // nobody named: its minute is for what it measures itself, and not for what
