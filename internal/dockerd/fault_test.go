@@ -53,7 +53,7 @@ func TestFaultsInTrials(t *testing.T) {
 		}, "no answer within")
 	})
 	t.Run("network removed", func(t *testing.T) {
-		rounds(t, d, "user-bridge", func() { d.takeNetwork(t, named("bridge"), named("h1c1"), named("h1c2")) }, "no answer within")
+		rounds(t, d, "user-bridge", func() { d.takeNetwork(t, named("bridge"), named("h1c1"), named("h1c2")) }, "is no longer on network")
 	})
 	d.isEmpty(t)
 }
