@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -20,6 +21,7 @@ import (
 
 	"nettoll/internal/dockerd"
 	"nettoll/internal/rootfs"
+	"nettoll/platform/platformtest"
 )
 
 // theirEngine is a dockerd that stands for the user's own, in namespaces that the test
@@ -45,11 +47,11 @@ func startTheirs(t *testing.T) *theirEngine {
 	t.Helper()
 	for _, program := range []string{"dockerd", "containerd", "runc", "unshare", "nsenter", "setpriv"} {
 		if _, err := exec.LookPath(program); err != nil {
-			skipEngine(t, err.Error())
+			platformtest.Require(t, "dockerd", err)
 		}
 	}
 	if os.Geteuid() != 0 {
-		skipEngine(t, "dockerd must be started by root")
+		platformtest.Require(t, "dockerd", errors.New("dockerd must be started by root"))
 	}
 	e := &theirEngine{}
 	t.Cleanup(func() { e.removeGroups(t) }) // when all processes have ended
@@ -68,15 +70,6 @@ func startTheirs(t *testing.T) *theirEngine {
 	e.start(t)
 	t.Cleanup(func() { e.stop(t) })
 	return e
-}
-
-// skipEngine fails a test of engines where they are required, and skips it otherwise.
-func skipEngine(t *testing.T, why string) {
-	t.Helper()
-	if slices.Contains(strings.Split(os.Getenv("NETTOLL_REQUIRE"), ","), "dockerd") {
-		t.Fatalf("dockerd is required: %s", why)
-	}
-	t.Skip(why)
 }
 
 // enter are the arguments with which nsenter runs a program beside the engine.

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nettoll/platform/lab"
+	"nettoll/platform/platformtest"
 )
 
 // realEngine is a dockerd of the test's own. It listens on a socket and, over TLS
@@ -31,11 +32,11 @@ func startEngine(t *testing.T) *realEngine {
 	t.Helper()
 	for _, program := range []string{"dockerd", "containerd", "runc", "docker"} {
 		if _, err := exec.LookPath(program); err != nil {
-			required(t, "dockerd", err.Error())
+			platformtest.Require(t, "dockerd", err)
 		}
 	}
 	if !lab.AsRoot() {
-		required(t, "dockerd", "dockerd must be started by root")
+		platformtest.Require(t, "dockerd", errors.New("dockerd must be started by root"))
 	}
 	loopback(t)
 	dir := t.TempDir()

@@ -7,7 +7,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -61,16 +60,6 @@ func freePort(t *testing.T) string {
 	}
 	defer l.Close()
 	return l.Addr().String()
-}
-
-// required fails a test whose need is not met here although it is required, and
-// skips it otherwise.
-func required(t *testing.T, need, why string) {
-	t.Helper()
-	if slices.Contains(strings.Split(os.Getenv("NETTOLL_REQUIRE"), ","), need) {
-		t.Fatalf("%s is required: %s", need, why)
-	}
-	t.Skip(why)
 }
 
 func write(t *testing.T, dir, name, text string, mode os.FileMode) string {

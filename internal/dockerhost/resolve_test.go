@@ -1,6 +1,8 @@
 package dockerhost
 
 import (
+	"fmt"
+	"nettoll/platform/platformtest"
 	"os"
 	"os/exec"
 	"strings"
@@ -70,7 +72,7 @@ func TestPrecedence(t *testing.T) {
 				t.Errorf("Resolve(%q) = %v, %v; want %s (%s)", c.name, got, err, c.want, c.source)
 			}
 			if missing != nil {
-				required(t, "docker", "no docker command to compare with: "+missing.Error())
+				platformtest.Require(t, "docker", fmt.Errorf("no docker command to compare with: %w", missing))
 			}
 			args := append(c.args, "context", "inspect", "--format", "{{.Endpoints.docker.Host}}")
 			out, err := exec.Command(real, args...).CombinedOutput()

@@ -2,6 +2,7 @@ package dockerhost
 
 import (
 	"net"
+	"nettoll/platform/platformtest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,7 +16,7 @@ import (
 func sshProgram(t *testing.T) {
 	t.Helper()
 	if _, err := exec.LookPath("ssh"); err != nil {
-		required(t, "ssh", err.Error())
+		platformtest.Require(t, "ssh", err)
 	}
 }
 
