@@ -50,14 +50,22 @@ func (r *Runner) idleUse(ctx context.Context, while time.Duration) (float64, err
 	return use.Busy, err
 }
 
+// ownTolerance is by how much the clocks of processes and the idle time of the machine may
+// disagree. On a quiet machine it is 2 %.
+const ownTolerance = 1.05
+
 // cost adds what the traffic cost: CPU time of the whole machine, less what it
-// uses when idle, for each 1e9 bytes of payload and for each transaction. A machine
-// that was no busier than it had been when idle has no such cost to tell: that is
-// a warning, not a zero.
+// uses when idle, for each 1e9 bytes of payload and for each transaction. Where that is
+// less than what client, server and daemons used by their own clocks, the machine was not
+// idle when it should have been, and there is no such cost to tell: that is a warning, not a number.
 func cost(metrics map[string]record.Metric, use record.CPUUse, idle float64, window time.Duration, bytes, transactions uint64) []record.Warning {
 	busy := use.Machine.Busy - idle*window.Seconds()
-	if busy <= 0 {
-		return []record.Warning{{Code: "idle-was-busy", Text: "the machine was busier before the run, when it should have been idle, than with traffic: CPU cost is unknown"}}
+	own := use.Client.Total() + use.Server.Total()
+	for _, d := range use.Daemons {
+		own += d.Total()
+	}
+	if busy <= 0 || own > busy*ownTolerance {
+		return []record.Warning{{Code: "idle-was-busy", Text: "the machine was busy before the run, when it should have been idle, by more than the traffic leaves room for: CPU cost is unknown"}}
 	}
 	if transactions > 0 {
 		metrics[record.CPUPerTransaction] = record.Metric{Value: busy / float64(transactions), Unit: "cpu-s"}
