@@ -21,6 +21,7 @@ type network struct {
 	servers, clients []*node
 	daemons          []platform.Process
 	notes            []string
+	concealed        map[string]string // namespaces that engines hide, by what is in them
 	rules            []string // of ours on hosts, as text, for documentation
 	// reach is where from reaches to; nil: at its own address.
 	reach func(from, to *node, f technique.Family) (netip.Addr, error)
@@ -81,6 +82,9 @@ func (n *network) Remarks() []string { return n.notes }
 
 // Firewall is the rules that were made to prove the path, as nft(8) would print them.
 func (n *network) Firewall() []string { return n.rules }
+
+// Concealed are the network namespaces that engines hide, by what is in them.
+func (n *network) Concealed() map[string]string { return n.concealed }
 
 // Machines are the hosts, in order.
 func (n *network) Machines() []platform.Host {

@@ -117,6 +117,9 @@ func TestOverlay(t *testing.T) {
 	}
 }
 
+// TestPage compares the page of the overlay with what it is now.
+func TestPage(t *testing.T) { techniquetest.Page(t, swarms(t), "swarm:", inSwarm(t, "overlay")) }
+
 // leavesNothing builds a network, takes it down, and looks for what is left of it on the
 // nodes.
 func leavesNothing(t *testing.T, p *platforms.Swarm, name string, hosts int) {

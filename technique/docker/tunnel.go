@@ -40,6 +40,10 @@ func (t *tunnel) find(ctx context.Context) error {
 				"the VXLAN device of %s is hidden from here: the containers' own devices alone prove the path there", h.Name()))
 			continue
 		}
+		if t.n.concealed == nil {
+			t.n.concealed = map[string]string{}
+		}
+		t.n.concealed[fmt.Sprintf("the %s network on %s", t.label, h.Name())] = path
 		all, err := dockerd.InterfacesIn(path)
 		if err != nil {
 			return fmt.Errorf("docker: %s of %s: %w", t.label, h.Name(), err)

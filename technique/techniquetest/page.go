@@ -3,6 +3,7 @@ package techniquetest
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -41,6 +42,23 @@ func page(t *testing.T, s *subject) {
 	if err != nil || string(got) != b.String() {
 		t.Errorf("%s is not what the network is now (%v); go test ./technique/... -update writes it anew:\n%s", path, err, b.String())
 	}
+}
+
+// Page compares the page of a technique that has tests of its own with the networks as they
+// are now, and writes it when told to.
+func Page(t *testing.T, p platform.Platform, prefix string, tech technique.Technique) {
+	on := newSubject(p, prefix, tech)
+	for _, hosts := range tech.Hosts() {
+		n, err := tech.Connect(t.Context(), technique.Topology{Hosts: hosts, Servers: 1, Clients: 1}, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		describe(t, on, n, hosts)
+		if err := n.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	page(t, on)
 }
 
 // describe writes the section of the page on a network, which is on so many hosts.
@@ -139,6 +157,11 @@ func places(t *testing.T, n technique.Network) (all []*place) {
 		add(h)
 	}
 	add(n.Servers()[0])
+	if c, ok := n.(interface{ Concealed() map[string]string }); ok {
+		for _, name := range slices.Sorted(maps.Keys(c.Concealed())) {
+			all = append(all, &place{ns: c.Concealed()[name], names: []string{name}})
+		}
+	}
 	return all
 }
 

@@ -59,6 +59,11 @@ func madeUp(t *testing.T, h *dockerd.Host) []string {
 			t.Fatal(err)
 		}
 	}
+	for _, port := range onHost { // what no container has is the swarm's ingress
+		if random.MatchString(port) && !slices.Contains(pairs, port) {
+			pairs = append(pairs, port, "veth-ingress")
+		}
+	}
 	networks, err := h.Engine.Client.NetworkList(t.Context(), client.NetworkListOptions{})
 	if err != nil {
 		t.Fatal(err)

@@ -10,7 +10,10 @@ import (
 // a container, neighbours, rules, another MTU, more than two hosts. Datagrams cross
 // it too.
 func several(t *testing.T, s *subject, hosts int) {
-	const mtu = 9000
+	mtu := 9000
+	if l, ok := s.Technique.(interface{ MaxMTU() int }); ok {
+		mtu = min(mtu, l.MaxMTU())
+	}
 	cell := record.Cell{
 		Network: s.network(), Hosts: hosts, Family: int(s.families()[0]), Servers: 2, Clients: 3, Processes: 2,
 		Neighbours: 3, Rules: 30, MTU: mtu,
