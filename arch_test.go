@@ -141,6 +141,7 @@ func TestKernelDoors(t *testing.T) {
 		"github.com/vishvananda/netns":      {},
 		"github.com/google/nftables":        {"internal/nl", "internal/nl/nft"},
 		"github.com/vishvananda/netlink/nl": {"internal/nl"},
+		"golang.zx2c4.com/wireguard/wgctrl": {"internal/nl"},
 	} {
 		for dir, p := range packages(t) {
 			if file, ok := p.external[door]; ok && !slices.Contains(keepers, dir) {

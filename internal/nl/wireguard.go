@@ -1,0 +1,46 @@
+package nl
+
+import (
+	"fmt"
+
+	"golang.zx2c4.com/wireguard/wgctrl"
+	"golang.zx2c4.com/wireguard/wgctrl/wgtypes"
+
+	"nettoll/internal/netns"
+)
+
+// WireGuard configures a WireGuard device: one of the kernel in this namespace, or one of
+// a process that offers its socket in /var/run/wireguard, in whatever namespace it is.
+func (n *NS) WireGuard(device string, cfg wgtypes.Config) error {
+	err := n.wgctrl(func(c *wgctrl.Client) error { return c.ConfigureDevice(device, cfg) })
+	if err != nil {
+		return fmt.Errorf("configure WireGuard device %s: %w", device, err)
+	}
+	return nil
+}
+
+// WireGuardPeers are the peers of such a device, as they are now.
+func (n *NS) WireGuardPeers(device string) (peers []wgtypes.Peer, err error) {
+	err = n.wgctrl(func(c *wgctrl.Client) error {
+		d, err := c.Device(device)
+		if err == nil {
+			peers = d.Peers
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read WireGuard device %s: %w", device, err)
+	}
+	return peers, nil
+}
+
+func (n *NS) wgctrl(fn func(*wgctrl.Client) error) error {
+	return netns.Do(n.Path, func() error {
+		c, err := wgctrl.New()
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		return fn(c)
+	})
+}
