@@ -2,6 +2,9 @@ package plumb
 
 import (
 	"context"
+	"errors"
+	"net/netip"
+	"os"
 
 	"github.com/vishvananda/netlink"
 
@@ -34,6 +37,12 @@ var (
 	VXLAN           = linkNeed("VXLAN devices", "CONFIG_VXLAN", "vxlan", func(a netlink.LinkAttrs) netlink.Link { return &netlink.Vxlan{LinkAttrs: a, VxlanId: 42, Port: 4789} })
 	NAT             = Need{"address translation", "CONFIG_NF_TABLES, CONFIG_NFT_NAT and CONFIG_NFT_FIB_INET", "nf_tables", tryNAT}
 	BridgeNetfilter = Need{"netfilter on bridges", "CONFIG_BRIDGE_NETFILTER", "br_netfilter", tryBridgeNetfilter}
+	WireGuard       = linkNeed("WireGuard devices", "CONFIG_WIREGUARD", "wireguard", func(a netlink.LinkAttrs) netlink.Link { return &netlink.Wireguard{LinkAttrs: a} })
+	IPIP            = tunnelNeed("IP-in-IP devices", "CONFIG_NET_IPIP", "ipip", nl.IPIP)
+	GRE             = tunnelNeed("GRE devices", "CONFIG_NET_IPGRE", "ip_gre", nl.GRE)
+	Geneve          = tunnelNeed("Geneve devices", "CONFIG_GENEVE", "geneve", nl.Geneve)
+	ESP             = Need{"encryption by IPsec", "CONFIG_XFRM_USER, CONFIG_INET_ESP and CONFIG_CRYPTO_GCM", "-a xfrm_user esp4 gcm", tryESP}
+	TUN             = Need{"TUN devices", "CONFIG_TUN", "tun", tryTUN}
 )
 
 // Check tries the needs out. The error of the first that is missing wraps
@@ -49,6 +58,9 @@ func Check(ctx context.Context, needs ...Need) error {
 		}
 		err = n.try(ns[0].Path())
 		ns[0].Close()
+		if missing := (*platform.Unsupported)(nil); errors.As(err, &missing) {
+			return missing // it knows better what would mend it
+		}
 		if err != nil {
 			return &platform.Unsupported{
 				Feature: n.feature, Option: n.option, Err: err,
@@ -79,6 +91,40 @@ func linkNeed(feature, option, module string, link func(netlink.LinkAttrs) netli
 			return n.Add(l)
 		})
 	}}
+}
+
+// tunnelNeed tries to make a tunnel to a host that need not be there.
+func tunnelNeed(feature, option, module string, link func(_ netlink.LinkAttrs, local, remote netip.Addr) netlink.Link) Need {
+	return linkNeed(feature, option, module, func(a netlink.LinkAttrs) netlink.Link {
+		a.ParentIndex = 0 // a tunnel goes wherever the route to its remote end goes
+		return link(a, someHost, someHost.Next())
+	})
+}
+
+// someHost is an address of the underlay.
+var someHost = netip.AddrFrom4([4]byte{198, 18, 0, 1})
+
+func tryESP(ns string) error {
+	e := nl.ESP{From: someHost, To: someHost.Next(), Src: Subnet(0, true), Dst: Subnet(1, true), SPI: 256}
+	return e.Receive(ns)
+}
+
+func tryTUN(ns string) error {
+	return netns.Do(ns, func() error {
+		f, err := nl.TUN("tried")
+		var denied *os.PathError
+		switch {
+		case err == nil:
+			return f.Close()
+		case errors.As(err, &denied) && errors.Is(err, os.ErrPermission):
+			return &platform.Unsupported{
+				Feature: "TUN devices", Option: "permission to open " + denied.Path,
+				Remedy: "run as root, or chmod 666 " + denied.Path, Err: err,
+			}
+		default:
+			return err
+		}
+	})
 }
 
 func tryNAT(ns string) error {

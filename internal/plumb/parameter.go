@@ -14,6 +14,7 @@ var parameters = []string{
 	"net/ipv4/ip_forward",
 	"net/ipv6/conf/all/forwarding",
 	"net/ipv4/conf/all/arp_ignore",
+	"net/ipv4/conf/all/send_redirects", // by WireGuard devices
 	"net/bridge/bridge-nf-call-iptables",
 	"net/bridge/bridge-nf-call-ip6tables",
 }

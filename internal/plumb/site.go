@@ -48,6 +48,9 @@ type Host struct {
 	Nodes []*Node // containers on it
 }
 
+// NetNS implements platform.NetNSer.
+func (h *Host) NetNS() string { return h.NS }
+
 // Uplink4 and Uplink6 are the host's addresses on the underlay.
 func (h *Host) addr(six bool) netip.Addr {
 	if six {
