@@ -1,0 +1,118 @@
+package wireguard
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+
+	"github.com/vishvananda/netlink"
+
+	"nettoll/internal/nl"
+	"nettoll/internal/plumb"
+	"nettoll/platform"
+	"nettoll/technique"
+)
+
+const (
+	bridge = "br0"
+	port   = 51820 // that of wg-quick's manual
+	// overhead is what wg-quick takes off the underlay's MTU, in bytes: an outer IPv6
+	// header 40, UDP 8, WireGuard's header and check value 32. Over IPv4, as here, 20 stay
+	// unused.
+	overhead = 80
+	// least is the smallest MTU that IPv6 works with, in bytes (RFC 8200).
+	least = 1280
+)
+
+// Connect implements technique.Technique.
+func (t Technique) Connect(ctx context.Context, topo technique.Topology, p platform.Platform) (technique.Network, error) {
+	s, err := plumb.Begin(ctx, topo, p)
+	if err != nil {
+		return nil, err
+	}
+	n := &plumb.Network{Site: s, Hops: hops, OnWire: onWire}
+	if err := t.build(ctx, n); err != nil {
+		return nil, s.Abandon(ctx, err)
+	}
+	return n, nil
+}
+
+func (t Technique) build(ctx context.Context, n *plumb.Network) error {
+	s := n.Site
+	for _, h := range s.Hosts {
+		mtu := h.Uplink().MTU - overhead
+		if mtu < least {
+			return fmt.Errorf("%s: the MTU of the underlay, %d, leaves containers behind WireGuard %d: it must be at least %d",
+				h.Name(), h.Uplink().MTU, mtu, least+overhead)
+		}
+		br, err := s.AddBridge(h, bridge, mtu, true)
+		if err != nil {
+			return err
+		}
+		if err := br.Attach(s, h.Nodes, plumb.Plug{Gateway: true}); err != nil {
+			return err
+		}
+		if err := h.Forwarding(); err != nil {
+			return err
+		}
+		if t.userspace {
+			err = t.start(ctx, n, h)
+		} else {
+			err = add(s, h)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return join(ctx, s)
+}
+
+// device is the tunnel's name on a host. It differs from host to host, since wireguard-go
+// names its socket after it, and hosts of the lab share one directory for these.
+func device(h *plumb.Host) string { return fmt.Sprintf("wg%d", h.Index+1) }
+
+// add makes the kernel's device.
+func add(s *plumb.Site, h *plumb.Host) error {
+	name := device(h)
+	s.Made(name+" of "+h.Name(), func(context.Context) error {
+		return nl.With(h.NS, func(n *nl.NS) error { return n.Remove(name) })
+	})
+	return nl.With(h.NS, func(n *nl.NS) error {
+		attrs := netlink.NewLinkAttrs()
+		attrs.Name = name
+		return n.Add(&netlink.Wireguard{LinkAttrs: attrs})
+	})
+}
+
+// route leads what is for the containers of other hosts into the tunnel, which goes up.
+// The routes go with the device.
+func route(n *nl.NS, s *plumb.Site, h *plumb.Host) error {
+	if err := n.MTU(device(h), h.Uplink().MTU-overhead); err != nil {
+		return err
+	}
+	if err := n.Up(device(h)); err != nil {
+		return err
+	}
+	for _, other := range s.Hosts {
+		for _, six := range []bool{false, true} {
+			if other == h {
+				continue
+			}
+			if err := n.Route(plumb.Subnet(other.Index, six), netip.Addr{}, device(h)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func hops(from, to *plumb.Node, _ technique.Family) []technique.Hop {
+	return []technique.Hop{
+		from.Hop(), from.PortHop(), tunnelHop(from.Host), from.Host.UplinkHop(),
+		to.Host.UplinkHop(), tunnelHop(to.Host), to.PortHop(), to.Hop(),
+	}
+}
+
+func tunnelHop(h *plumb.Host) technique.Hop { return plumb.DeviceHop(h.Name(), h.NS, device(h)) }
+
+func onWire(technique.Family) string { return fmt.Sprintf("ip and udp port %d", port) }

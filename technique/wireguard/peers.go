@@ -1,0 +1,116 @@
+package wireguard
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"time"
+
+	"golang.zx2c4.com/wireguard/wgctrl/wgtypes"
+
+	"nettoll/internal/nl"
+	"nettoll/internal/plumb"
+)
+
+// join gives each host's device a key and the other hosts as peers, and returns when all
+// pairs of hosts have agreed on session keys.
+func join(ctx context.Context, s *plumb.Site) error {
+	keys := make([]wgtypes.Key, len(s.Hosts))
+	for i := range keys {
+		var err error
+		if keys[i], err = wgtypes.GeneratePrivateKey(); err != nil {
+			return fmt.Errorf("make a key: %w", err)
+		}
+	}
+	for _, h := range s.Hosts {
+		err := nl.With(h.NS, func(n *nl.NS) error {
+			listen := port
+			cfg := wgtypes.Config{PrivateKey: &keys[h.Index], ListenPort: &listen, ReplacePeers: true}
+			for _, other := range s.Hosts {
+				if other != h {
+					cfg.Peers = append(cfg.Peers, peer(other, keys[other.Index].PublicKey()))
+				}
+			}
+			if err := n.WireGuard(device(h), cfg); err != nil {
+				return err
+			}
+			return route(n, s, h)
+		})
+		if err != nil {
+			return fmt.Errorf("%s: %w", h.Name(), err)
+		}
+	}
+	return shakeHands(ctx, s, keys)
+}
+
+// peer is another host as WireGuard knows it.
+func peer(h *plumb.Host, public wgtypes.Key) wgtypes.PeerConfig {
+	return wgtypes.PeerConfig{
+		PublicKey:         public,
+		Endpoint:          net.UDPAddrFromAddrPort(netip.AddrPortFrom(h.Uplink().Addr4.Addr(), port)),
+		ReplaceAllowedIPs: true,
+		AllowedIPs:        []net.IPNet{ipNet(plumb.Subnet(h.Index, false)), ipNet(plumb.Subnet(h.Index, true))},
+	}
+}
+
+func ipNet(p netip.Prefix) net.IPNet {
+	return net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
+}
+
+const (
+	// keepalive has a device send something at once, and so begin a session. It is what
+	// WireGuard's manual recommends.
+	keepalive = 25 * time.Second
+	// patience is room for two further attempts, which WireGuard makes 5 s apart.
+	patience = 15 * time.Second
+	interval = 5 * time.Millisecond
+)
+
+// shakeHands has each host begin a session with those before it. Else the first packets of
+// a measurement would wait for that.
+func shakeHands(ctx context.Context, s *plumb.Site, keys []wgtypes.Key) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for i, h := range s.Hosts[1:] {
+		begun := s.Hosts[:i+1]
+		err := nl.With(h.NS, func(n *nl.NS) error {
+			var cfg wgtypes.Config
+			every := keepalive
+			for _, other := range begun {
+				cfg.Peers = append(cfg.Peers, wgtypes.PeerConfig{
+					PublicKey: keys[other.Index].PublicKey(), UpdateOnly: true, PersistentKeepaliveInterval: &every,
+				})
+			}
+			if err := n.WireGuard(device(h), cfg); err != nil {
+				return err
+			}
+			for {
+				met, err := shaken(n, h)
+				if err != nil || met >= len(begun) {
+					return err
+				}
+				select {
+				case <-ctx.Done():
+					return fmt.Errorf("%d of %d hosts answered WireGuard's handshake: %w", met, len(begun), context.Cause(ctx))
+				case <-time.After(interval):
+				}
+			}
+		})
+		if err != nil {
+			return fmt.Errorf("%s: %w", h.Name(), err)
+		}
+	}
+	return nil
+}
+
+// shaken is how many peers of a host have sessions with it.
+func shaken(n *nl.NS, h *plumb.Host) (met int, err error) {
+	peers, err := n.WireGuardPeers(device(h))
+	for _, p := range peers {
+		if !p.LastHandshakeTime.IsZero() {
+			met++
+		}
+	}
+	return met, err
+}
