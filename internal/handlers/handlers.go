@@ -13,6 +13,7 @@ import (
 	"nettoll/internal/program"
 	"nettoll/sampler"
 	"nettoll/technique/published"
+	"nettoll/technique/udpoverlay"
 	"nettoll/workload/engine"
 )
 
@@ -32,6 +33,7 @@ func parts(ctx context.Context) []map[string]agent.Handler {
 		engine.Handlers(ctx),
 		sampler.Handlers(),
 		published.Handlers(),
+		udpoverlay.Handlers(),
 		program.Handlers(),
 		dockerd.Handlers(),
 	}
