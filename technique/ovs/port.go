@@ -1,0 +1,129 @@
+package ovs
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"os"
+	"strconv"
+
+	"nettoll/internal/nl"
+	"nettoll/internal/plumb"
+)
+
+// ports is what containers are attached by.
+type ports int
+
+const (
+	veth     ports = iota
+	bareVeth       // without offloads: the user-space datapath cannot finish checksums of packets from veth devices
+	afxdp          // the same, with AF_XDP sockets instead of AF_PACKET ones
+	internal       // a tap device of ovs-vswitchd's, moved into the container
+)
+
+const device = "eth0" // in containers
+
+// maxXDP is the largest MTU of a veth device with an XDP program, in bytes: a frame, its headroom and what
+// the kernel keeps behind it have one page.
+const maxXDP = 3498
+
+// number is a container's port in OpenFlow.
+func number(n *plumb.Node) int { return n.Index + 1 }
+
+// name of a container's port.
+func (p ports) name(n *plumb.Node) string {
+	if p == internal {
+		return fmt.Sprintf("tap%d", n.Index)
+	}
+	return fmt.Sprintf("veth%d", n.Index)
+}
+
+// attach makes the veth pairs of the host's containers, where they have such, configures them and
+// gives the ovs-vsctl commands that make ports of them.
+func (b *build) attach(v *vswitch, mtu int) (commands []string, err error) {
+	if b.tech.ports != internal {
+		if err := b.pairs(v.host, mtu); err != nil {
+			return nil, err
+		}
+	}
+	for _, n := range v.host.Nodes {
+		commands = append(commands, "--", "add-port", bridge, n.Port,
+			"--", "set", "Interface", n.Port, "ofport_request="+strconv.Itoa(number(n)))
+		switch b.tech.ports {
+		case internal:
+			commands = append(commands, "type=internal", "mtu_request="+strconv.Itoa(mtu))
+		case afxdp:
+			commands = append(commands, "type=afxdp")
+		}
+	}
+	return commands, nil
+}
+
+// pairs makes veth pairs between the host and its containers.
+func (b *build) pairs(h *plumb.Host, mtu int) error {
+	var pairs nl.Batch
+	for _, n := range h.Nodes {
+		ns, err := os.Open(n.NS)
+		if err != nil {
+			return fmt.Errorf("open network namespace of %s: %w", n.Name(), err)
+		}
+		defer ns.Close()
+		b.Made("veth "+n.Port, func(context.Context) error {
+			return nl.With(h.NS, func(in *nl.NS) error { return in.Remove(n.Port) })
+		})
+		pairs.AddVeth(nl.Veth{Name: n.Port, MTU: mtu, Peer: n.Device, PeerNS: int(ns.Fd())})
+	}
+	if err := pairs.Do(h.NS); err != nil {
+		return fmt.Errorf("attach to %s: %w", bridge, err)
+	}
+	for _, n := range h.Nodes {
+		if b.tech.ports != veth {
+			if err := nl.CompleteChecksums(n.NS, n.Device); err != nil {
+				return fmt.Errorf("%s: %w", n.Name(), err)
+			}
+		}
+		if err := configure(n); err != nil {
+			return fmt.Errorf("configure %s: %w", n.Name(), err)
+		}
+	}
+	return nl.With(h.NS, func(in *nl.NS) error {
+		for _, n := range h.Nodes {
+			if err := in.Running(n.Port); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// give moves internal ports into their containers.
+func (b *build) give(h *plumb.Host) error {
+	for _, n := range h.Nodes {
+		err := nl.With(h.NS, func(in *nl.NS) error { return in.Give(n.Port, n.NS, n.Device) })
+		if err == nil {
+			err = configure(n)
+		}
+		if err == nil {
+			err = segments(n)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", n.Name(), err)
+		}
+	}
+	return nil
+}
+
+// configure brings the container's device up and gives it its addresses on the segment that
+// all containers share.
+func configure(n *plumb.Node) error {
+	var b nl.Batch
+	b.SetUp(n.Device)
+	for _, six := range []bool{false, true} {
+		a := plumb.ContainerAddr(n.Host.Index, n.Index, six)
+		b.AddAddr(n.Device, netip.PrefixFrom(a, plumb.Segment(six).Bits()))
+	}
+	if err := b.Do(n.NS); err != nil {
+		return err
+	}
+	return nl.With(n.NS, func(in *nl.NS) error { return in.Own(n.Addr4, n.Addr6) })
+}

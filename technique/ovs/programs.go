@@ -1,0 +1,60 @@
+package ovs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"nettoll/internal/daemon"
+	"nettoll/internal/process"
+	"nettoll/internal/program"
+	"nettoll/platform"
+)
+
+// programs are Open vSwitch's, by their names.
+type programs map[string]string
+
+// find looks for all that are needed. ovs-vswitchd is the one to be named when all of
+// them are missing.
+func find(paths program.Paths) (programs, error) {
+	found := programs{}
+	for _, name := range []string{"ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-vsctl", "ovs-ofctl", "ovs-dpctl"} {
+		path, err := daemon.Find(paths, name, "apt install openvswitch-switch")
+		if err != nil {
+			return nil, err
+		}
+		found[name] = path
+	}
+	return found, nil
+}
+
+// run waits for a program to end on the host. Its error is what it said.
+func (v *vswitch) run(ctx context.Context, name string, args ...string) error {
+	var said process.Tail
+	p, err := v.host.Start(ctx, platform.Command{Path: v.programs[name], Args: args, Env: v.environ(), Stdout: &said, Stderr: &said})
+	if err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- p.Wait() }()
+	select {
+	case err = <-ended:
+	case <-ctx.Done():
+		return errors.Join(fmt.Errorf("%s on %s: %w", name, v.host.Name(), context.Cause(ctx)), p.Kill())
+	}
+	text := strings.ReplaceAll(said.String(), "\n", " | ")
+	// ovs-vsctl ends with 0 when ovs-vswitchd could not do what it was told.
+	if err != nil || strings.Contains(text, "Error detected") {
+		if text == "" && err != nil {
+			text = err.Error()
+		}
+		return fmt.Errorf("%s on %s: %s", name, v.host.Name(), text)
+	}
+	return nil
+}
+
+// environ keeps everything that the programs write in a directory of the host's own.
+func (v *vswitch) environ() []string {
+	return []string{"OVS_RUNDIR=" + v.dir, "OVS_LOGDIR=" + v.dir, "OVS_DBDIR=" + v.dir, "OVS_SYSCONFDIR=" + v.dir}
+}

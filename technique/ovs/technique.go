@@ -1,0 +1,116 @@
+// Package ovs measures Open vSwitch as it ships: on each host ovsdb-server, ovs-vswitchd and a
+// bridge of its own with the containers as ports, in the kernel's datapath or in the one
+// in user space, and tunnels between hosts.
+package ovs
+
+import (
+	"context"
+
+	"nettoll/internal/netns"
+	"nettoll/internal/nl"
+	"nettoll/internal/plumb"
+	"nettoll/internal/program"
+	"nettoll/platform"
+)
+
+// Technique is Open vSwitch with one of its datapaths.
+type Technique struct {
+	name     string
+	about    string
+	datapath string // as Open vSwitch calls it: system or netdev
+	ports    ports
+	tunnel   *tunnel // nil on one host
+	paths    program.Paths
+}
+
+// The datapaths of Open vSwitch.
+const (
+	kernel    = "system"
+	userspace = "netdev"
+)
+
+// Name implements technique.Technique.
+func (t Technique) Name() string { return t.name }
+
+// About implements technique.Technique.
+func (t Technique) About() string { return t.about }
+
+// Hosts implements technique.Technique.
+func (t Technique) Hosts() []int {
+	if t.tunnel == nil {
+		return []int{1}
+	}
+	return []int{2}
+}
+
+const (
+	// mostPorts is how many ports a broadcast can reach: it is sent to all of them at once,
+	// and what exceeds a CPU's backlog (net.core.netdev_max_backlog, 1000) is dropped.
+	mostPorts = 900
+	// mostTaps is how many internal ports are worth waiting for: ovs-vswitchd looks at all of
+	// them when one is moved.
+	mostTaps = 200
+	// mostXDP is how many ports with AF_XDP are worth their memory: each takes 50 MB.
+	mostXDP = 32
+)
+
+// MaxEndpoints is how many containers one host can hold.
+func (t Technique) MaxEndpoints() int {
+	switch t.ports {
+	case internal:
+		return mostTaps
+	case afxdp:
+		return mostXDP
+	}
+	return mostPorts
+}
+
+// MaxMTU is the largest MTU that containers can have, in bytes; 0 is any.
+func (t Technique) MaxMTU() int {
+	if t.ports == afxdp {
+		return maxXDP
+	}
+	return 0
+}
+
+// Probe implements technique.Technique.
+func (t Technique) Probe(ctx context.Context, _ platform.Platform) error {
+	if _, err := find(t.paths); err != nil {
+		return err
+	}
+	needs := []plumb.Need{plumb.Veth}
+	if t.datapath == userspace {
+		needs = append(needs, plumb.TUN) // also bridges have a tap device
+	}
+	if err := plumb.Check(ctx, needs...); err != nil {
+		return err
+	}
+	if t.datapath == kernel {
+		if err := tryKernel(); err != nil {
+			return err
+		}
+		if t.tunnel != nil {
+			return plumb.Check(ctx, t.tunnel.need)
+		}
+	}
+	if t.ports == afxdp {
+		return tryXDP()
+	}
+	return nil
+}
+
+// tryKernel asks the kernel for its datapath.
+func tryKernel() error {
+	ns, err := netns.New(1, func() error { return nil })
+	if err != nil {
+		return err
+	}
+	defer ns[0].Close()
+	if err := nl.HasFamily(ns[0].Path(), "ovs_datapath"); err != nil {
+		return &platform.Unsupported{
+			Feature: "Open vSwitch's kernel datapath", Option: "CONFIG_OPENVSWITCH", Err: err,
+			Remedy: "modprobe openvswitch as root, or use a kernel that has CONFIG_OPENVSWITCH; ovs-userspace does without",
+		}
+	}
+	return nil
+}
