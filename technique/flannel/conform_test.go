@@ -1,0 +1,20 @@
+package flannel_test
+
+import (
+	"strings"
+	"testing"
+
+	"nettoll/internal/testutil"
+	"nettoll/technique/flannel"
+	"nettoll/technique/techniquetest"
+)
+
+func TestMain(m *testing.M) { testutil.Main(m) }
+
+func TestConformance(t *testing.T) {
+	for _, tech := range flannel.All(nil) {
+		if !strings.Contains(tech.About(), "cloud") {
+			t.Run(tech.Name(), func(t *testing.T) { techniquetest.Conform(t, tech) })
+		}
+	}
+}

@@ -1,0 +1,211 @@
+package flannel
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"nettoll/internal/daemon"
+	"nettoll/internal/nl"
+	"nettoll/internal/plumb"
+	"nettoll/platform"
+	"nettoll/platform/lab"
+	"nettoll/platform/platformtest"
+	"nettoll/technique"
+)
+
+func named(t *testing.T, name string) Technique {
+	t.Helper()
+	for _, tech := range All(nil) {
+		if tech.Name() == name {
+			err := tech.Probe(t.Context(), lab.New())
+			need := "kernel"
+			if missing := (*platform.Unsupported)(nil); errors.As(err, &missing) {
+				need = strings.TrimPrefix(missing.Option, "the program ")
+			}
+			platformtest.Require(t, need, err)
+			return tech
+		}
+	}
+	t.Fatalf("no technique %s", name)
+	return Technique{}
+}
+
+var two = technique.Topology{Hosts: 2, Servers: 1, Clients: 1}
+
+func connect(t *testing.T, tech Technique) *build {
+	t.Helper()
+	n, err := tech.connect(t.Context(), two, lab.New())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := n.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return n
+}
+
+// within asks until the answer is yes, for a while.
+func within(long time.Duration, ready func() bool) {
+	for end := time.Now().Add(long); !ready() && time.Now().Before(end); time.Sleep(time.Millisecond) {
+	}
+}
+
+func TestKilledDaemonIsNamed(t *testing.T) {
+	n := connect(t, named(t, "flannel-udp"))
+	if err := n.Fault(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.Daemons()[1].Kill(); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	within(5*time.Second, func() bool {
+		err = n.Fault(t.Context())
+		return err != nil
+	})
+	if err == nil || !strings.HasPrefix(err.Error(), "flanneld on h2 ended (signal: killed)") {
+		t.Error(err)
+	}
+}
+
+func TestOtherRouteIsFound(t *testing.T) {
+	n := connect(t, named(t, "flannel-vxlan"))
+	h := n.Hosts[0]
+	err := nl.With(h.NS, func(in *nl.NS) error {
+		return in.Route(plumb.Subnet(1, false), n.Hosts[1].Uplink().Addr4.Addr(), h.Uplink().Device)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = n.Fault(t.Context())
+	var wrong *technique.WrongPath
+	if !errors.As(err, &wrong) || !strings.Contains(wrong.Finding, "h1 sends what is for the containers of h2 through "+h.Uplink().Device) {
+		t.Error(err)
+	}
+}
+
+// TestComplaintIsNoted: a lease that flanneld cannot read keeps it from nothing else.
+func TestComplaintIsNoted(t *testing.T) {
+	n := connect(t, named(t, "flannel-vxlan"))
+	before := len(n.Remarks())
+	lease := map[string]any{"PublicIP": "198.18.0.9", "BackendType": "vxlan", "BackendData": "no object"}
+	if err := n.put(t.Context(), "subnets/198.19.128.0-20", lease); err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	within(5*time.Second, func() bool {
+		all = n.Remarks()
+		return len(all) >= before+len(n.Hosts)
+	})
+	for _, want := range []string{"flanneld on h1 says: E", "flanneld on h2 says: E"} {
+		if !slices.ContainsFunc(all, func(r string) bool { return strings.HasPrefix(r, want) && strings.Contains(r, "error decoding") }) {
+			t.Errorf("no remark %q… in %q", want, all)
+		}
+	}
+	if err := n.Fault(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestStoreThatIsDown: flanneld waits for etcd as long as it takes, so that nettoll must not.
+func TestStoreThatIsDown(t *testing.T) {
+	tech := named(t, "flannel-host-gw")
+	s, err := plumb.BeginHosts(t.Context(), two, lab.New())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close(context.Background())
+	b := &build{Network: &plumb.Network{Site: s}, backend: tech.backend, patience: 3 * time.Second}
+	if b.programs, err = tech.find(); err != nil {
+		t.Fatal(err)
+	}
+	if b.dir, err = daemon.State(&s.Stack); err != nil {
+		t.Fatal(err)
+	}
+	const nobody = "http://198.18.0.1:2379"
+	_, err = b.start(t.Context(), s.Hosts[0], nobody)
+	for _, want := range []string{"flanneld on h1 was not ready within 3s", "it has written no lease", "its log ends with", "198.18.0.1:2379"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v does not say %q", err, want)
+		}
+	}
+}
+
+func TestCloudsAreRefused(t *testing.T) {
+	clouds := 0
+	for _, tech := range All(nil) {
+		if tech.cloud == "" {
+			continue
+		}
+		clouds++
+		_, connecting := tech.Connect(t.Context(), two, lab.New())
+		for _, err := range []error{tech.Probe(t.Context(), lab.New()), connecting} {
+			var missing *platform.Unsupported
+			if !errors.As(err, &missing) || !strings.Contains(missing.Option, "route table") || !strings.Contains(missing.Remedy, "flannel-host-gw") {
+				t.Errorf("%s: %v", tech.Name(), err)
+			}
+		}
+	}
+	if clouds != 2 {
+		t.Errorf("%d backends for clouds", clouds)
+	}
+}
+
+func TestNarrowUnderlayIsRefused(t *testing.T) {
+	topo := two
+	topo.Underlay.MTU = 1300
+	for name, want := range map[string]string{
+		"flannel-udp":   "flannel-udp: the underlay's MTU of 1300 bytes leaves 1272 behind flannel's udp backend, and IPv6 needs 1280: 1308 would do",
+		"flannel-vxlan": "flannel-vxlan: the underlay's MTU of 1300 bytes leaves 1230 behind flannel's vxlan backend, and IPv6 needs 1280: 1350 would do",
+	} {
+		n, err := named(t, name).Connect(t.Context(), topo, lab.New())
+		if err == nil || err.Error() != want {
+			t.Errorf("%s: %v, %v; want %q", name, n, err, want)
+		}
+	}
+	// What is said to do does.
+	topo.Underlay.MTU = 1350
+	n, err := named(t, "flannel-vxlan").Connect(t.Context(), topo, lab.New())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := n.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestSubnetFile(t *testing.T) {
+	const good = "FLANNEL_NETWORK=198.19.0.0/16\nFLANNEL_SUBNET=198.19.16.1/20\nFLANNEL_IPV6_SUBNET=2001:2:0:2::1/64\nFLANNEL_MTU=1450\nFLANNEL_IPMASQ=false\n"
+	l, err := parse(good, true)
+	if err != nil || l.mtu != 1450 || l.subnet4.String() != "198.19.16.1/20" || l.subnet6.String() != "2001:2:0:2::1/64" {
+		t.Errorf("%+v, %v", l, err)
+	}
+	for text, want := range map[string]string{
+		"": "FLANNEL_SUBNET",
+		strings.Replace(good, "198.19.16.1/20", "198.19.16.1", 1): "FLANNEL_SUBNET",
+		strings.Replace(good, "IPV6_SUBNET", "IPV7_SUBNET", 1):    "FLANNEL_IPV6_SUBNET",
+		strings.Replace(good, "1450", "many", 1):                  "FLANNEL_MTU",
+	} {
+		if _, err := parse(text, true); err == nil || !strings.HasPrefix(err.Error(), want+": ") {
+			t.Errorf("%q: %v, want an error of %s", text, err, want)
+		}
+	}
+}
+
+func TestNarrowTunnelIsNoted(t *testing.T) {
+	for name, want := range map[string]string{
+		"flannel-vxlan":        "flannel's vxlan backend gives containers the MTU 1450, of which its own device for IPv6 carries 1430",
+		"flannel-wireguard-go": "flannel's extension backend gives containers the MTU 1500, of which its own device for IPv4 carries 1420",
+	} {
+		notes := connect(t, named(t, name)).Remarks()
+		if len(notes) != 1 || !strings.HasPrefix(notes[0], want) {
+			t.Errorf("%s: remarks %q, want %q", name, notes, want)
+		}
+	}
+}

@@ -1,0 +1,39 @@
+package flannel
+
+import (
+	"os/exec"
+
+	"nettoll/internal/daemon"
+	"nettoll/platform"
+)
+
+// programs are where those are that a variant needs.
+type programs struct {
+	flanneld, wireguardGo, wg, ip string
+}
+
+// find looks for all of them.
+func (t Technique) find() (p programs, err error) {
+	if _, err := daemon.FindEtcd(t.paths); err != nil {
+		return p, err
+	}
+	// flanneld runs these two as they are in PATH.
+	for _, name := range []string{"iptables", "ip6tables"} {
+		if _, err := exec.LookPath(name); err != nil {
+			return p, &platform.Unsupported{
+				Feature: "flanneld", Option: "the program " + name, Remedy: "apt install iptables", Err: err,
+			}
+		}
+	}
+	if p.flanneld, err = daemon.Find(t.paths, "flanneld", "make tools"); err != nil || !t.userspace {
+		return p, err
+	}
+	if p.wireguardGo, err = daemon.Find(t.paths, "wireguard-go", "make tools"); err != nil {
+		return p, err
+	}
+	if p.wg, err = daemon.Find(t.paths, "wg", "apt install wireguard-tools"); err != nil {
+		return p, err
+	}
+	p.ip, err = daemon.Find(t.paths, "ip", "apt install iproute2")
+	return p, err
+}
