@@ -1,0 +1,128 @@
+package weave
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"time"
+
+	"nettoll/internal/netns"
+	"nettoll/internal/plumb"
+	"nettoll/technique"
+)
+
+const (
+	// asking bounds one question.
+	asking = 5 * time.Second
+	// longest is more than weaver has to say, in bytes.
+	longest = 1 << 20
+	// again is how often weavers are asked whether they have agreed.
+	again = 50 * time.Millisecond
+)
+
+// connections asks the weaver of a host.
+func connections(ctx context.Context, h *plumb.Host) ([]connection, error) {
+	ctx, cancel := context.WithTimeout(ctx, asking)
+	defer cancel()
+	client := http.Client{Transport: &http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, network, addr string) (c net.Conn, err error) {
+			doing := netns.Do(h.NS, func() error {
+				c, err = (&net.Dialer{}).DialContext(ctx, network, addr)
+				return err
+			})
+			return c, doing
+		},
+	}}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+control+"/status/connections", nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	said, err := io.ReadAll(io.LimitReader(resp.Body, longest))
+	// It is not available as long as its proxy and its plugin are not, which nobody wants here.
+	if err == nil && resp.StatusCode != http.StatusOK && resp.StatusCode != http.StatusServiceUnavailable {
+		err = fmt.Errorf("weaver answers %s", resp.Status)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return parse(string(said))
+}
+
+// check wants every two hosts to be connected as the variant has it. Weavers choose that
+// by themselves, for each connection, and again whenever heartbeats get lost.
+func (n *network) check(ctx context.Context) error {
+	for _, h := range n.Site.Hosts {
+		all, err := connections(ctx, h)
+		if err != nil {
+			return fmt.Errorf("weaver on %s: %w", h.Name(), err)
+		}
+		for _, other := range n.Site.Hosts {
+			if other == h {
+				continue
+			}
+			if err := n.judge(h.Name(), other.Name(), toward(all, other)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// judge says what is wrong with a connection.
+func (t Technique) judge(from, to string, c connection) error {
+	wrong := func(finding string) error {
+		return &technique.WrongPath{Finding: fmt.Sprintf("%s, between %s and %s", finding, from, to)}
+	}
+	switch {
+	case c.State != up:
+		return fmt.Errorf("%s is not connected to %s: %s", from, to, c)
+	case t.fast && c.Overlay == sleeve:
+		return wrong("Weave fell back from its fast datapath to sleeve in silence")
+	case !t.fast && c.Overlay == fastdp:
+		return wrong("Weave uses its fast datapath, although it was told not to")
+	case c.Overlay == undecided:
+		return fmt.Errorf("%s and %s are connected and have no way to carry payload", from, to)
+	case t.encrypted && !c.Encrypted:
+		return wrong("Weave does not encrypt, although it was given a password")
+	case !t.encrypted && c.Encrypted:
+		return wrong("Weave encrypts, although it was given no password")
+	}
+	return nil
+}
+
+// agree waits until the weavers carry payload as the variant has it, and says after a while
+// how they do instead.
+func (n *network) agree(ctx context.Context) error {
+	asking, cancel := context.WithTimeout(ctx, n.turn)
+	defer cancel()
+	last := n.check(ctx)
+	for last != nil {
+		select {
+		case <-asking.Done():
+			if ctx.Err() != nil {
+				return fmt.Errorf("weave: %w", context.Cause(ctx))
+			}
+			return last
+		case <-time.After(again):
+		}
+		for _, d := range n.Needed {
+			if err := d.Fault(); err != nil {
+				return err
+			}
+		}
+		// What was not heard because the time is over is no answer.
+		if err := n.check(asking); !errors.Is(err, context.DeadlineExceeded) {
+			last = err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,157 @@
+package weave
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/vishvananda/netlink"
+
+	"nettoll/internal/daemon"
+	"nettoll/internal/nl"
+	"nettoll/internal/plumb"
+	"nettoll/platform"
+	"nettoll/technique"
+)
+
+// Names that weaver gives to what it makes on a host.
+const (
+	bridge      = "weave"
+	bridgeEnd   = "vethwe-bridge" // a port of the bridge, and its other end:
+	pcapEnd     = "vethwe-pcap"
+	datapathEnd = "vethwe-datapath"
+	datapath    = "datapath"   // Open vSwitch's, which datapathEnd is a port of
+	tunnel      = "vxlan-6784" // another port of it
+)
+
+// Connect implements technique.Technique.
+func (t Technique) Connect(ctx context.Context, topo technique.Topology, p platform.Platform) (technique.Network, error) {
+	w, err := t.find(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s, err := plumb.Begin(ctx, topo, p)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.fits(s.Hosts[0].Uplink().MTU); err != nil {
+		return nil, s.Abandon(ctx, err)
+	}
+	n := t.network(s, w)
+	if err := n.build(ctx); err != nil {
+		return nil, s.Abandon(ctx, err)
+	}
+	return n.Network, nil
+}
+
+// network is one under construction.
+type network struct {
+	*plumb.Network
+	Technique
+	weaver
+	dir string
+}
+
+func (t Technique) network(s *plumb.Site, w weaver) *network {
+	n := &network{Network: &plumb.Network{Site: s, OnWire: onWire}, Technique: t, weaver: w}
+	n.Network.Hops, n.Network.Check = n.hops, n.check
+	s.Notes = append(s.Notes, "weaver is of the version "+w.version)
+	return n
+}
+
+func (n *network) build(ctx context.Context) (err error) {
+	if n.dir, err = daemon.State(&n.Stack); err != nil {
+		return err
+	}
+	for _, h := range n.Site.Hosts {
+		// Rules meet what crosses the bridge where the kernel can do that, as beside Docker.
+		if err := h.BridgeNetfilter(true); err != nil && !errors.Is(err, platform.ErrUnsupported) {
+			return err
+		}
+		if err := n.start(ctx, h); err != nil {
+			return err
+		}
+		if err := n.attach(h); err != nil {
+			return err
+		}
+	}
+	return n.agree(ctx)
+}
+
+// attach gives containers what "weave attach" gives them.
+func (n *network) attach(h *plumb.Host) error {
+	b := plumb.Bridge{Name: bridge, Host: h, MTU: mtu(h.Uplink().MTU), Kept: 1}
+	if err := b.Attach(n.Site, h.Nodes, plumb.Plug{Flat: true}); err != nil {
+		return err
+	}
+	if n.fast {
+		return nil
+	}
+	for _, c := range h.Nodes {
+		if err := nl.CompleteChecksums(c.NS, c.Device); err != nil {
+			return fmt.Errorf("%s: %w", c.Name(), err)
+		}
+	}
+	return nil
+}
+
+const (
+	// ownMTU is Weave's, for underlays of 1460 bytes (Google's) and more.
+	ownMTU, ownUnderlay, ordinary = 1376, 1460, 1500
+	// overhead is the most that Weave adds, in bytes: VXLAN 50, ESP 34.
+	overhead = 84
+)
+
+// mtu is that of containers: Weave's own on an ordinary underlay, and on others what its
+// documentation has the user set.
+func mtu(underlay int) int {
+	if underlay >= ownUnderlay && underlay <= ordinary {
+		return ownMTU
+	}
+	return underlay - overhead
+}
+
+// leastMTU is IPv6's, RFC 8200. Devices with a smaller one cannot have its addresses.
+const leastMTU = 1280
+
+func (t Technique) fits(underlay int) error {
+	if left := mtu(underlay); left < leastMTU {
+		return fmt.Errorf("%s: an underlay with an MTU of %d bytes leaves %d to containers, and their IPv6 addresses need %d: %d would do",
+			t.Name(), underlay, left, leastMTU, leastMTU+overhead)
+	}
+	return nil
+}
+
+func (n *network) hops(from, to *plumb.Node, _ technique.Family) []technique.Hop {
+	hops := append([]technique.Hop{from.Hop(), from.PortHop()}, n.own(from.Host)...)
+	hops = append(hops, from.Host.UplinkHop(), to.Host.UplinkHop())
+	return append(append(hops, n.own(to.Host)...), to.PortHop(), to.Hop())
+}
+
+// own are Weave's devices on a host.
+func (n *network) own(h *plumb.Host) []technique.Hop {
+	end := plumb.DeviceHop(h.Name(), h.NS, bridgeEnd)
+	if !n.fast {
+		return []technique.Hop{end, plumb.DeviceHop(h.Name(), h.NS, pcapEnd)}
+	}
+	return []technique.Hop{end, maybe(plumb.DeviceHop(h.Name(), h.NS, datapathEnd)), maybe(plumb.DeviceHop(h.Name(), h.NS, tunnel))}
+}
+
+// maybe is a hop over a device that is not there when Weave has fallen back. Nothing has
+// crossed it then.
+func maybe(h technique.Hop) technique.Hop {
+	read := h.Read
+	h.Read = func(ctx context.Context) (technique.Count, error) {
+		c, err := read(ctx)
+		if errors.As(err, &netlink.LinkNotFoundError{}) {
+			return technique.Count{}, nil
+		}
+		return c, err
+	}
+	return h
+}
+
+// onWire: sleeve is on the port of the weavers' connections, the fast datapath on the next.
+func onWire(technique.Family) string {
+	return fmt.Sprintf("udp port %d or udp port %d", port, port+1)
+}

@@ -1,0 +1,211 @@
+package weave_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"nettoll/platform"
+	"nettoll/platform/lab"
+	"nettoll/platform/platformtest"
+	"nettoll/technique"
+	"nettoll/technique/techniquetest"
+	"nettoll/technique/weave"
+)
+
+const (
+	version       = "weave 2.8.1"
+	inSleeve      = "established sleeve 7a:00:00:00:00:01(h1) mtu=1376"
+	inSecret      = "established encrypted   sleeve 7a:00:00:00:00:01(h1) encrypted=truemtu=1376"
+	inFast        = "established fastdp 7a:00:00:00:00:01(h1) mtu=1376"
+	notUnderstood = "<html>404</html>"
+)
+
+func connect(t *testing.T, tech technique.Technique, p platform.Platform) (technique.Network, error) {
+	t.Helper()
+	n, err := tech.Connect(t.Context(), technique.Topology{Hosts: 2, Servers: 1, Clients: 1}, p)
+	var missing *platform.Unsupported
+	if errors.As(err, &missing) && missing.Option == "the program iptables" {
+		platformtest.Require(t, "iptables", err)
+	}
+	if err == nil {
+		t.Cleanup(func() {
+			if err := n.Close(context.Background()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	return n, err
+}
+
+func TestWeaversThatDoOtherwise(t *testing.T) {
+	for name, c := range map[string]struct {
+		build func(fake) weave.Technique
+		says  string
+		want  string
+		wrong bool // it is a finding about the path
+	}{
+		"fallback": {
+			func(f fake) weave.Technique { return weave.NewFastDatapath(f.paths()) }, inSleeve,
+			"Weave fell back from its fast datapath to sleeve in silence, between h1 and h2", true,
+		},
+		"fast": {
+			func(f fake) weave.Technique { return weave.NewSleeve(f.paths()) }, inFast,
+			"Weave uses its fast datapath, although it was told not to, between h1 and h2", true,
+		},
+		"in the clear": {
+			func(f fake) weave.Technique { return weave.NewEncryptedSleeve(f.paths()) }, inSleeve,
+			"Weave does not encrypt, although it was given a password, between h1 and h2", true,
+		},
+		"encrypted": {
+			func(f fake) weave.Technique { return weave.NewSleeve(f.paths()) }, inSecret,
+			"Weave encrypts, although it was given no password, between h1 and h2", true,
+		},
+		"never connected": {
+			func(f fake) weave.Technique { return weave.NewSleeve(f.paths()) }, "retrying    dial tcp4 198.18.0.1:6783: no route to host",
+			"weaver on h2 was not ready within 3s: h2 is not connected to h1: retrying dial tcp4 198.18.0.1:6783: no route to host", false,
+		},
+		"another format": {
+			func(f fake) weave.Technique { return weave.NewSleeve(f.paths()) }, notUnderstood,
+			`weaver on h1 was not ready within 3s: connection "-> 198.18.0.2:6783       <html>404</html>": the state "<html>404</html>" is not known`, false,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := connect(t, weave.Hurried(c.build(newFake(t, version, c.says))), lab.New())
+			var wrong *technique.WrongPath
+			if err == nil || !strings.Contains(err.Error(), c.want) || errors.As(err, &wrong) != c.wrong {
+				t.Errorf("%v, want %s", err, c.want)
+			}
+		})
+	}
+}
+
+func TestFallbackInMidRun(t *testing.T) {
+	f := newFake(t, version, inFast)
+	n, err := connect(t, weave.NewFastDatapath(f.paths()), lab.New())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func() error { return n.(technique.Faulter).Fault(t.Context()) }
+	if err := ask(); err != nil {
+		t.Fatal(err)
+	}
+	f.says(inSleeve)
+	var wrong *technique.WrongPath
+	if err := ask(); !errors.As(err, &wrong) || !strings.HasPrefix(wrong.Finding, "Weave fell back") {
+		t.Errorf("after the fallback: %v", err)
+	}
+	f.says("pending     fastdp 7a:00:00:00:00:01(h1)")
+	if err := ask(); err == nil || err.Error() != "h1 is not connected to h2: pending fastdp 7a:00:00:00:00:01(h1)" {
+		t.Errorf("after the connection was lost: %v", err)
+	}
+	// The tunnel's device is not there: what would have crossed it did not.
+	for _, h := range n.Path(n.Clients()[0], n.Servers()[0], technique.IPv4) {
+		if c, err := h.Read(t.Context()); err != nil || strings.HasSuffix(h.Name, "/vxlan-6784") && c != (technique.Count{}) {
+			t.Errorf("%s: %+v, %v", h.Name, c, err)
+		}
+	}
+}
+
+func TestWeaverThatComplainsAndDies(t *testing.T) {
+	f := newFake(t, version, inSleeve)
+	f.put("log", "INFO: 2021/01/25 14:03:44.1 fine\nERRO: 2021/01/25 14:03:44.2 Captured frame from MAC (7a) to (7b) associated with another peer")
+	n, err := connect(t, weave.NewSleeve(f.paths()), lab.New())
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := strings.Join(n.(technique.Remarker).Remarks(), "\n")
+	for _, want := range []string{"weaver is of the version 2.8.1", "weaver on h2 says: ERRO: 2021/01/25 14:03:44.2 Captured frame"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("remarks %q, want %s", said, want)
+		}
+	}
+	if strings.Contains(said, "fine") {
+		t.Errorf("remarks %q", said)
+	}
+	if err := n.(technique.Daemoner).Daemons()[0].Kill(); err != nil {
+		t.Fatal(err)
+	}
+	err = n.(technique.Faulter).Fault(t.Context())
+	for err == nil || !strings.HasPrefix(err.Error(), "weaver on h1 ended") { // until it is noticed
+		if t.Context().Err() != nil {
+			t.Fatal(err)
+		}
+		err = n.(technique.Faulter).Fault(t.Context())
+	}
+}
+
+func TestVersions(t *testing.T) {
+	for said, want := range map[string]string{
+		"weave router 1.9.8":                "it is of the version 1.9.8, and 2.x is known to work",
+		"weave router (unreleased version)": "it is of the version unreleased, and 2.x is known to work",
+		"weave 3.0":                         "it is of the version 3.0, and 2.x is known to work",
+		"usage: weaver CLOTH\nmore":         `it is no weaver: asked for its version it says "usage: weaver CLOTH"`,
+		"":                                  `it is no weaver: asked for its version it says ""`,
+	} {
+		err := weave.NewSleeve(newFake(t, said, inSleeve).paths()).Probe(t.Context(), lab.New())
+		var missing *platform.Unsupported
+		if !errors.As(err, &missing) || !strings.HasSuffix(err.Error(), want) || !strings.Contains(missing.Remedy, "--tool-path weaver=FILE") {
+			t.Errorf("%q: %v, want %s", said, err, want)
+		}
+	}
+	for _, said := range []string{"weave 2.8.1", "weave 2.6", "weave unreleased", "weave git-34de0b10a69c", "weave (unreleased version)"} {
+		if err := weave.NewSleeve(newFake(t, said, inSleeve).paths()).Probe(t.Context(), lab.New()); err != nil {
+			t.Errorf("%q: %v", said, err)
+		}
+	}
+}
+
+func TestWeaverThatDoesNotStart(t *testing.T) {
+	const said = "FATA: 2021/01/25 14:03:44.000000 creating dummy interface: operation not supported"
+	f := newFake(t, version, inSleeve)
+	f.put("refusal", "creating dummy interface: operation not supported")
+	tech := weave.NewSleeve(f.paths())
+	_, err := connect(t, tech, lab.New())
+	if want := "weaver on h1 ended (exit status 1): its log ends with: " + said; err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+	// It is tried before it is used, where the kernel has no such device.
+	if err := tech.Probe(t.Context(), lab.New()); err != nil {
+		var missing *platform.Unsupported
+		if !errors.As(err, &missing) || missing.Option != "CONFIG_DUMMY" || !strings.HasSuffix(err.Error(), said) {
+			t.Error(err)
+		}
+	}
+}
+
+// kept is a platform whose hosts stay.
+type kept struct {
+	*lab.Lab
+	hosts platform.Hosts
+}
+
+func (k kept) Hosts(context.Context, platform.HostRequest) (platform.Hosts, error) {
+	return stay{k.hosts}, nil
+}
+
+type stay struct{ platform.Hosts }
+
+func (stay) Close(context.Context) error { return nil }
+
+func TestNothingIsLeft(t *testing.T) {
+	hosts, err := lab.New().Hosts(t.Context(), platform.HostRequest{Count: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { hosts.Close(context.Background()) })
+	before := techniquetest.State(t, hosts.All()...)
+	for _, says := range []string{inSleeve, inFast} {
+		n, err := connect(t, weave.Hurried(weave.NewSleeve(newFake(t, version, says).paths())), kept{lab.New(), hosts})
+		if (err == nil) != (says == inSleeve) {
+			t.Fatal(err)
+		}
+		if err == nil {
+			if err := n.Close(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+		techniquetest.Same(t, "after weavers that say "+says, before, techniquetest.State(t, hosts.All()...))
+	}
+}
