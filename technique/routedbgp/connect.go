@@ -1,0 +1,63 @@
+package routedbgp
+
+import (
+	"context"
+	"fmt"
+
+	"nettoll/internal/plumb"
+	"nettoll/platform"
+	"nettoll/technique"
+)
+
+// Connect implements technique.Technique.
+func (t Technique) Connect(ctx context.Context, topo technique.Topology, p platform.Platform) (technique.Network, error) {
+	s, err := plumb.Begin(ctx, topo, p)
+	if err != nil {
+		return nil, err
+	}
+	n := &network{Network: plumb.Network{Site: s, OnWire: plumb.Bare}, policies: map[*plumb.Node]technique.Hop{}}
+	n.Hops = n.hops
+	for _, h := range s.Hosts {
+		err := attach(s, h)
+		if err == nil && t.policies > 0 {
+			err = n.enforce(h, t.policies)
+		}
+		if err != nil {
+			return nil, s.Abandon(ctx, fmt.Errorf("%s: %w", h.Name(), err))
+		}
+	}
+	if n.Needed, err = startBird(ctx, s, t.paths); err != nil {
+		return nil, s.Abandon(ctx, err)
+	}
+	n.Check = func(context.Context) error { return lost(s) }
+	return n, nil
+}
+
+// network is the site, and the rules that prove that policies are on the path.
+type network struct {
+	plumb.Network
+	policies map[*plumb.Node]technique.Hop
+}
+
+func (n *network) hops(from, to *plumb.Node, _ technique.Family) []technique.Hop {
+	hops := n.side(from)
+	if from.Host != to.Host {
+		hops = append(hops, from.Host.UplinkHop(), to.Host.UplinkHop())
+	} else {
+		hops = append(hops, plumb.Absent(from.Host.UplinkHop()))
+	}
+	far := n.side(to)
+	for i := len(far) - 1; i >= 0; i-- {
+		hops = append(hops, far[i])
+	}
+	return hops
+}
+
+// side is the path from a container to the routes of its host.
+func (n *network) side(node *plumb.Node) []technique.Hop {
+	hops := []technique.Hop{node.Hop(), node.PortHop()}
+	if hop, ok := n.policies[node]; ok {
+		hops = append(hops, hop)
+	}
+	return hops
+}
