@@ -1,0 +1,142 @@
+package calico
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"nettoll/internal/daemon"
+	"nettoll/internal/plumb"
+	"nettoll/platform"
+	"nettoll/technique"
+)
+
+// Connect implements technique.Technique.
+func (t Technique) Connect(ctx context.Context, topo technique.Topology, p platform.Platform) (technique.Network, error) {
+	s, err := plumb.Begin(ctx, topo, p)
+	if err != nil {
+		return nil, err
+	}
+	n := &network{tech: t, Network: plumb.Network{Site: s}}
+	n.Hops, n.OnWire = n.hops, n.onWire
+	if err := n.build(ctx); err != nil {
+		return nil, s.Abandon(ctx, err)
+	}
+	return n, nil
+}
+
+// network is Calico at work.
+type network struct {
+	plumb.Network
+	tech     Technique
+	programs programs
+}
+
+// overhead of the tunnels in bytes: an outer IPv4 header; VXLAN over IPv6 (outer IP
+// 40, UDP 8, VXLAN 8, inner Ethernet 14). Felix gives all containers the lesser MTU.
+var overhead = map[way]int{ipip: 20, vxlan: 70}
+
+// leastMTU is that of IPv6, RFC 8200.
+const leastMTU = 1280
+
+func (n *network) build(ctx context.Context) error {
+	var err error
+	if n.programs, err = n.tech.programs(); err != nil {
+		return err
+	}
+	s := n.Site
+	for _, h := range s.Hosts {
+		mtu := h.Uplink().MTU - overhead[n.tech.way]
+		if mtu < leastMTU {
+			return fmt.Errorf("%s: the underlay's MTU of %d leaves containers %d, and IPv6 needs %d", n.tech.Name(), h.Uplink().MTU, mtu, leastMTU)
+		}
+		if err := attach(s, h, mtu); err != nil {
+			return fmt.Errorf("%s: %w", h.Name(), err)
+		}
+	}
+	dir, err := daemon.State(&s.Stack)
+	if err != nil {
+		return err
+	}
+	etcd, err := daemon.StartEtcd(ctx, &s.Stack, n.tech.paths, s.Hosts[0], dir)
+	if err != nil {
+		return err
+	}
+	n.Needed = append(n.Needed, etcd.Daemon)
+	if err := n.tech.describe(ctx, etcd, s); err != nil {
+		return err
+	}
+	felix, err := n.startFelix(ctx, etcd.URL)
+	if err != nil {
+		return err
+	}
+	n.Needed = append(n.Needed, felix...)
+	n.Check = n.lost
+	if n.tech.way == vxlan {
+		return nil
+	}
+	bird, err := n.startBird(ctx, dir)
+	n.Needed = append(n.Needed, bird...)
+	return err
+}
+
+// lost says which of the routes between hosts are there no more, although the daemons are.
+func (n *network) lost(context.Context) error {
+	for _, h := range n.Site.Hosts {
+		if err := n.reaches(h); err != nil {
+			return fmt.Errorf("calico on %s has lost another host: %w", h.Name(), err)
+		}
+	}
+	return nil
+}
+
+// devices are the tunnels between hosts.
+func (n *network) devices(six bool) []string {
+	switch {
+	case n.tech.way == ipip:
+		return []string{tunnel}
+	case n.tech.way == vxlan && six:
+		return []string{"vxlan-v6.calico"}
+	case n.tech.way == vxlan:
+		return []string{"vxlan.calico"}
+	}
+	return nil
+}
+
+// toward is the device that packets to other hosts' containers are routed to.
+func (n *network) toward(h *plumb.Host, six bool) string {
+	if d := n.devices(six); len(d) > 0 {
+		return d[0]
+	}
+	return h.Uplink().Device
+}
+
+func (n *network) hops(from, to *plumb.Node, f technique.Family) []technique.Hop {
+	if from.Host == to.Host {
+		// What the rules of the one accept does not come to those of the other.
+		return []technique.Hop{
+			from.Hop(), from.PortHop(), n.rulesHop(f, from, to), plumb.Absent(from.Host.UplinkHop()), to.PortHop(), to.Hop(),
+		}
+	}
+	side := func(node *plumb.Node) []technique.Hop {
+		h := node.Host
+		hops := []technique.Hop{node.Hop(), node.PortHop(), n.rulesHop(f, node)}
+		for _, d := range n.devices(f == technique.IPv6) {
+			hops = append(hops, plumb.DeviceHop(h.Name(), h.NS, d))
+		}
+		return append(hops, h.UplinkHop())
+	}
+	far := side(to)
+	slices.Reverse(far)
+	return append(side(from), far...)
+}
+
+func (n *network) onWire(f technique.Family) string {
+	switch n.tech.way {
+	case ipip:
+		return "ip proto 4"
+	case vxlan:
+		return "udp dst port 4789" // IANA's for VXLAN
+	}
+	return plumb.Bare(f)
+}

@@ -1,0 +1,103 @@
+package calico
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+
+	"github.com/vishvananda/netlink"
+
+	"nettoll/internal/netns"
+	"nettoll/internal/nl"
+	"nettoll/internal/plumb"
+)
+
+// What Calico's CNI plugin gives to every container: the host's end of each veth pair has
+// the same hardware address, and so the same link-local address, which is the way out
+// for IPv6. That for IPv4 is an address that nobody has; the host answers for it.
+var (
+	hostMAC  = net.HardwareAddr{0xee, 0xee, 0xee, 0xee, 0xee, 0xee}
+	gateway4 = netip.AddrFrom4([4]byte{169, 254, 1, 1})
+	gateway6 = netip.AddrFrom16([16]byte{0xfe, 0x80, 8: 0xec, 0xee, 0xee, 0xff, 0xfe, 0xee, 0xee, 0xee})
+)
+
+// single is the prefix of one address.
+func single(a netip.Addr) netip.Prefix { return netip.PrefixFrom(a, a.BitLen()) }
+
+// attach joins the containers of a host to it, and lets it route, as Calico's CNI plugin
+// does. Felix does the rest.
+func attach(s *plumb.Site, h *plumb.Host, mtu int) error {
+	if err := h.Forwarding(); err != nil {
+		return err
+	}
+	// A host answers ARP for an address only if it has a route there. A default route
+	// is enough, which the hosts of a lab do not have.
+	s.Made("route to the gateway's address", func(context.Context) error {
+		return nl.With(h.NS, func(n *nl.NS) error { return n.UnlinkRoute(single(gateway4)) })
+	})
+	err := nl.With(h.NS, func(n *nl.NS) error { return n.LinkRoute(single(gateway4), h.Uplink().Device) })
+	if err != nil {
+		return err
+	}
+	var ports []string
+	for _, node := range h.Nodes {
+		if err := attachNode(s, node, mtu); err != nil {
+			return fmt.Errorf("attach %s: %w", node.Name(), err)
+		}
+		ports = append(ports, node.Port)
+	}
+	return nl.With(h.NS, func(n *nl.NS) error { return n.Running(ports...) })
+}
+
+// attachNode joins one container to its host.
+func attachNode(s *plumb.Site, node *plumb.Node, mtu int) error {
+	h := node.Host
+	node.Port = fmt.Sprintf("cali%d", node.Index)
+	ns, err := os.Open(node.NS)
+	if err != nil {
+		return fmt.Errorf("open network namespace: %w", err)
+	}
+	defer ns.Close()
+	s.Made("veth "+node.Port, func(context.Context) error {
+		return nl.With(h.NS, func(n *nl.NS) error { return n.Remove(node.Port) })
+	})
+	attrs := netlink.NewLinkAttrs()
+	attrs.Name, attrs.MTU, attrs.HardwareAddr = node.Port, mtu, hostMAC
+	return nl.With(h.NS, func(n *nl.NS) error {
+		err := n.Add(&netlink.Veth{LinkAttrs: attrs, PeerName: node.Device, PeerNamespace: netlink.NsFd(ns.Fd())})
+		if err != nil {
+			return err
+		}
+		// Nobody else has the address of this end, and the container needs it at once.
+		if err := netns.SetSysctl(h.NS, "net/ipv6/conf/"+node.Port+"/accept_dad", "0"); err != nil {
+			return err
+		}
+		if err := n.Up(node.Port); err != nil {
+			return err
+		}
+		return configure(node)
+	})
+}
+
+// configure gives the container its addresses and its way out.
+func configure(node *plumb.Node) error {
+	return nl.With(node.NS, func(n *nl.NS) error {
+		if err := n.Up(node.Device); err != nil {
+			return err
+		}
+		if err := n.LinkRoute(single(gateway4), node.Device); err != nil {
+			return err
+		}
+		for _, way := range []struct{ own, via netip.Addr }{{node.Addr4, gateway4}, {node.Addr6, gateway6}} {
+			if err := n.Addr(node.Device, single(way.own)); err != nil {
+				return err
+			}
+			if err := n.Route(nl.Default(way.own.Is6()), way.via, node.Device); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,48 @@
+package calico_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"nettoll/internal/nl"
+	"nettoll/platform"
+	"nettoll/platform/lab"
+	"nettoll/platform/platformtest"
+	"nettoll/technique"
+	"nettoll/technique/calico"
+)
+
+func TestMTUTooSmall(t *testing.T) {
+	tech := calico.NewVXLAN(nil)
+	platformtest.Require(t, "calico-felix", tech.Probe(t.Context(), lab.New()))
+	topo := technique.Topology{Hosts: 2, Servers: 1, Clients: 1, Underlay: platform.Underlay{MTU: 1300}}
+	_, err := tech.Connect(t.Context(), topo, lab.New())
+	if err == nil || err.Error() != "calico-vxlan: the underlay's MTU of 1300 leaves containers 1230, and IPv6 needs 1280" {
+		t.Error(err)
+	}
+}
+
+// TestLostTunnel has one host lose its tunnel, while felix goes on.
+func TestLostTunnel(t *testing.T) {
+	tech := calico.NewVXLAN(nil)
+	platformtest.Require(t, "calico-felix", tech.Probe(t.Context(), lab.New()))
+	n, err := tech.Connect(t.Context(), technique.Topology{Hosts: 2, Servers: 1, Clients: 1}, lab.New())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer n.Close(context.Background())
+	fault := n.(technique.Faulter).Fault
+	if err := fault(t.Context()); err != nil {
+		t.Error(err)
+	}
+	second := n.(interface{ Machines() []platform.Host }).Machines()[1]
+	err = nl.With(second.(platform.NetNSer).NetNS(), func(n *nl.NS) error { return n.Remove("vxlan.calico") })
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = fault(t.Context())
+	if err == nil || !strings.HasPrefix(err.Error(), "calico on h2 has lost another host: no route to 198.19.0.0/20 of h1 over vxlan.calico") {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,95 @@
+package calico
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+
+	"nettoll/internal/plumb"
+	"nettoll/platform"
+	"nettoll/technique"
+)
+
+// chains are felix's for a container: of what comes from it and of what goes to it.
+func chains(n *plumb.Node) []string {
+	return []string{"cali-fw-" + n.Port, "cali-tw-" + n.Port}
+}
+
+// rulesHop counts what felix's rules for containers of one host let through.
+func (n *network) rulesHop(f technique.Family, nodes ...*plumb.Node) technique.Hop {
+	h := nodes[0].Host
+	var names, all []string
+	for _, node := range nodes {
+		names, all = append(names, node.Name()), append(all, chains(node)...)
+	}
+	return technique.Hop{
+		Name: h.Name() + "/rules-of-" + strings.Join(names, "-and-"), Kind: technique.Rule,
+		Read: func(ctx context.Context) (technique.Count, error) {
+			passed, err := n.passed(ctx, h, f == technique.IPv6)
+			if err != nil {
+				return technique.Count{}, err
+			}
+			return passed.sum(all)
+		},
+	}
+}
+
+// passed is what chains have let through, by their names.
+type passed map[string]technique.Count
+
+// passed reads what felix has put into a host's table of filters.
+func (n *network) passed(ctx context.Context, h *plumb.Host, six bool) (passed, error) {
+	path := n.programs.save4
+	if six {
+		path = n.programs.save6
+	}
+	var out bytes.Buffer
+	p, err := h.Start(ctx, platform.Command{Path: path, Args: []string{"-c", "-t", "filter"}, Stdout: &out})
+	if err == nil {
+		err = p.Wait()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return countPassed(out.String())
+}
+
+// countPassed adds up what the rules of chains let through: packets of known connections
+// are accepted, those that a policy or a profile allows return. A line is
+// [packets:bytes] -A CHAIN … -j TARGET.
+func countPassed(text string) (passed, error) {
+	all := passed{}
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		counters, rule, ok := strings.Cut(line, " -A ")
+		if !ok {
+			continue
+		}
+		chain, _, _ := strings.Cut(rule, " ")
+		sum := all[chain]
+		if strings.HasSuffix(rule, " -j ACCEPT") || strings.HasSuffix(rule, " -j RETURN") {
+			var c technique.Count
+			if _, err := fmt.Sscanf(counters, "[%d:%d]", &c.Packets, &c.Bytes); err != nil {
+				return nil, fmt.Errorf("unexpected counters in %q", line)
+			}
+			sum.Packets += c.Packets
+			sum.Bytes += c.Bytes
+		}
+		all[chain] = sum
+	}
+	return all, nil
+}
+
+// sum is what so many chains have let through, which have to be there.
+func (p passed) sum(chains []string) (sum technique.Count, err error) {
+	for _, name := range chains {
+		c, ok := p[name]
+		if !ok {
+			return sum, fmt.Errorf("felix has no rules in %s", name)
+		}
+		sum.Packets += c.Packets
+		sum.Bytes += c.Bytes
+	}
+	return sum, nil
+}
