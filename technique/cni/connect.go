@@ -1,0 +1,155 @@
+package cni
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"path/filepath"
+	"strings"
+
+	"github.com/containernetworking/cni/libcni"
+
+	"nettoll/internal/daemon"
+	"nettoll/internal/plumb"
+	"nettoll/platform"
+	"nettoll/technique"
+)
+
+// Connect implements technique.Technique.
+func (t Technique) Connect(ctx context.Context, topo technique.Topology, p platform.Platform) (technique.Network, error) {
+	s, err := plumb.Begin(ctx, topo, p)
+	if err != nil {
+		return nil, err
+	}
+	n := &network{tech: t, plugs: map[*plumb.Node]*plug{}, ways: map[[2]*plumb.Node]way{}}
+	n.Network = &plumb.Network{Site: s, Hops: n.hops}
+	if t.plugin == "macvlan" || t.plugin == "ipvlan" {
+		n.OnWire = bare
+	}
+	if err := n.build(ctx); err != nil {
+		return nil, s.Abandon(ctx, err)
+	}
+	return n, nil
+}
+
+// network is what plugins have built.
+type network struct {
+	*plumb.Network
+	tech  Technique
+	plugs map[*plumb.Node]*plug
+	ways  map[[2]*plumb.Node]way // from a client and its server to the other
+}
+
+func (n *network) build(ctx context.Context) error {
+	dir, err := daemon.State(&n.Stack)
+	if err != nil {
+		return err
+	}
+	if n.tech.list != nil {
+		if err := hide(&n.Stack, dir); err != nil {
+			return err
+		}
+	}
+	a := &attacher{tech: n.tech, site: n.Site, on: map[*plumb.Host]*caller{}}
+	for _, h := range n.Hosts {
+		if err := a.host(h, dir); err != nil {
+			return err
+		}
+	}
+	if err := a.keepDevices(); err != nil {
+		return err
+	}
+	if err := a.all(ctx); err != nil {
+		return err
+	}
+	for _, node := range n.Nodes() {
+		if n.plugs[node], err = look(node); err != nil {
+			return err
+		}
+	}
+	if err := n.lead(); err != nil {
+		return err
+	}
+	n.remark()
+	return nil
+}
+
+// bare is what packets of containers look like on the underlay, whatever the family: with
+// those of a device come requests for neighbours and announcements of both.
+func bare(technique.Family) string {
+	return fmt.Sprintf("net %s or net %s", plumb.Segment(false), plumb.Segment(true))
+}
+
+// caller calls the plugins on one host.
+type caller struct {
+	*libcni.CNIConfig
+	list *libcni.NetworkConfigList
+}
+
+// host makes ready to call plugins on a host.
+func (a *attacher) host(h *plumb.Host, dir string) error {
+	var err error
+	c := &caller{CNIConfig: libcni.NewCNIConfigWithCacheDir(a.tech.in, filepath.Join(dir, "cache"),
+		&runner{host: h, in: a.tech.in, patience: a.tech.patience})}
+	if a.tech.list != nil {
+		c.list, err = a.tech.list.keptIn(filepath.Join(dir, "addresses"))
+	} else {
+		c.list, err = a.tech.generate(h, a.site.Topo.Underlay.MTU, dir)
+	}
+	a.on[h] = c
+	return err
+}
+
+// Addr implements technique.Network. A family that the plugins gave no address of is
+// not supported.
+func (n *network) Addr(from, to platform.Endpoint, f technique.Family) (netip.Addr, error) {
+	addr, err := n.Network.Addr(from, to, f)
+	if err == nil && !addr.IsValid() {
+		err = &platform.Unsupported{
+			Feature: fmt.Sprintf("IPv%d", f), Option: fmt.Sprintf("a conflist that gives containers IPv%d addresses", f),
+			Remedy: fmt.Sprintf("add an IPv%d range to the conflist, or measure IPv%d alone (-%[2]d)", f, other(f)),
+		}
+	}
+	return addr, err
+}
+
+func other(f technique.Family) technique.Family {
+	if f == technique.IPv6 {
+		return technique.IPv4
+	}
+	return technique.IPv6
+}
+
+// MadeUp are the names that plugins made up, each followed by what it belongs to.
+func (n *network) MadeUp() (names []string) {
+	for _, node := range n.Nodes() {
+		if p := n.plugs[node]; p.port != "" {
+			names = append(names, p.port, portName(node))
+		}
+	}
+	return names
+}
+
+// remark notes what is worth knowing of how it was built.
+func (n *network) remark() {
+	var unknown []string
+	for _, node := range n.Nodes() {
+		p := n.plugs[node]
+		if p.port == "" && p.parent == "" {
+			unknown = append(unknown, fmt.Sprintf("%s (%s)", node.Name(), p.kind))
+		}
+	}
+	if len(unknown) > 0 {
+		n.Notes = append(n.Notes, "what packets cross between these containers' devices and the hosts is not known, so that part of the path is not proved: "+strings.Join(unknown, ", "))
+	}
+	if len(n.Hosts) == 1 {
+		return
+	}
+	for _, node := range n.Nodes() {
+		p, under := n.plugs[node], node.Host.Uplink()
+		if p.mtu > under.MTU {
+			n.Notes = append(n.Notes, fmt.Sprintf("the MTU of %s is %d, and that of the underlay %d: large packets do not cross in one piece", node.Name(), p.mtu, under.MTU))
+			return // once is enough
+		}
+	}
+}

@@ -1,0 +1,56 @@
+package cni
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/containernetworking/cni/pkg/invoke"
+
+	"nettoll/platform"
+)
+
+// Folders are where plugins are looked for, the first first.
+type Folders []string
+
+// Usual are the folders where plugins are as a rule: beside nettoll, and where container
+// runtimes and Debian have them.
+func Usual() Folders {
+	var in Folders
+	if self, err := os.Executable(); err == nil {
+		in = append(in, filepath.Join(filepath.Dir(self), "cni"))
+	}
+	return append(in, "/opt/cni/bin", "/usr/lib/cni", "/usr/libexec/cni")
+}
+
+// find gives the path of a plugin that can be run.
+func (in Folders) find(plugin string) (string, error) {
+	path, err := invoke.FindInPath(plugin, in)
+	if err != nil {
+		return "", errors.New("it is in none of " + in.String())
+	}
+	if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o111 == 0 {
+		return "", errors.New(path + " cannot be executed")
+	}
+	return path, nil
+}
+
+// missing is the error of a plugin that is not there.
+func (in Folders) missing(plugin string) error {
+	_, err := in.find(plugin)
+	if err == nil {
+		return nil
+	}
+	return &platform.Unsupported{
+		Feature: "the CNI plugin " + plugin, Option: "the program " + plugin,
+		Remedy: "apt install containernetworking-plugins, or --cni-bin with the folder that it is in", Err: err,
+	}
+}
+
+func (in Folders) String() string {
+	if len(in) == 0 {
+		return "no folder"
+	}
+	return strings.Join(in, ", ")
+}
