@@ -65,6 +65,9 @@ func Page(t *testing.T, p platform.Platform, prefix string, tech technique.Techn
 func describe(t *testing.T, s *subject, n technique.Network, hosts int) {
 	var b strings.Builder
 	d := &description{Builder: &b, names: strings.NewReplacer()}
+	if m, ok := n.(interface{ MadeUp() []string }); ok {
+		d.names, d.plugins = strings.NewReplacer(m.MadeUp()...), true
+	}
 	fmt.Fprintf(d, "\n## On %d host%s\n\n", hosts, strings.Repeat("s", min(1, hosts-1)))
 	engines := enginesOf(n)
 	d.ends(t, s, n)
@@ -83,7 +86,8 @@ func describe(t *testing.T, s *subject, n technique.Network, hosts int) {
 // description is a section under construction.
 type description struct {
 	*strings.Builder
-	names *strings.Replacer
+	names   *strings.Replacer
+	plugins bool // made up the names that are replaced, and not an engine
 }
 
 // ends says who reaches whom, and over what.
@@ -121,7 +125,9 @@ func (d *description) places(t *testing.T, n technique.Network) {
 		fmt.Fprintf(&b, "\n`%s`:\n\n```\n%s\n```\n", strings.Join(p.names, "`, `"), strings.Join(slices.Compact(lines), "\n"))
 	}
 	d.WriteString("\n### Devices and routes\n")
-	if renamed {
+	if renamed && d.plugins {
+		d.WriteString("\nNames that plugins make up stand as what they belong to: `veth-h1c1` is the other end of a device of `h1c1`.\n")
+	} else if renamed {
 		d.WriteString("\nNames that the engine makes up stand as what they belong to: `veth-h1c1` is the other end of a device of `h1c1`,\n`br-NETWORK` the bridge of a network.\n")
 	}
 	d.WriteString(b.String())

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -20,8 +20,9 @@ import (
 	"nettoll/technique"
 )
 
-// wire captures the underlay while a network is at work, and wants its payload to look
-// there as the network claims, and nowhere else.
+// wire captures what hosts send to the underlay while a network is at work, and wants its
+// payload to look there as the network claims, and nothing else of it to be there. What
+// they receive is not looked at: the kernel shows it again once it is decrypted.
 func wire(t *testing.T, s *subject, hosts int) {
 	_, err := exec.LookPath("tcpdump")
 	platformtest.Require(t, "tcpdump", err)
@@ -42,25 +43,29 @@ func wire(t *testing.T, s *subject, hosts int) {
 				transactions += f.Transactions
 			}
 		}
-		if got := tapped.count(t, tapped.filter); uint64(got) < transactions {
-			t.Errorf("IPv%d: %d packets on the underlay match %q, for %d transactions", family, got, tapped.filter, transactions)
-		}
-		const bare = "(net 198.19.0.0/16 or net 2001:2::/56)"
-		if got := tapped.count(t, bare+" and not ("+tapped.filter+")"); got > 0 {
-			t.Errorf("IPv%d: %d packets of containers are on the underlay as they are, and do not match %q", family, got, tapped.filter)
+		for _, host := range tapped.hosts {
+			if got := tapped.count(t, host, tapped.filter); uint64(got) < transactions {
+				t.Errorf("IPv%d: %d packets that %s sent match %q, for %d transactions", family, got, host, tapped.filter, transactions)
+			}
+			const bare = "(net 198.19.0.0/16 or net 2001:2::/56)"
+			if got := tapped.count(t, host, bare+" and not ("+tapped.filter+")"); got > 0 {
+				t.Errorf("IPv%d: %d packets of containers left %s as they are, and do not match %q", family, got, host, tapped.filter)
+			}
 		}
 	}
 }
 
-// tapped is a technique whose underlay is captured.
+// tapped is a technique whose underlay is captured, where the first server and the first
+// client are.
 type tapped struct {
 	technique.Technique
 	dir    string
 	family technique.Family
 	filter string
+	hosts  []string
 }
 
-func (w *tapped) file() string { return filepath.Join(w.dir, "capture") }
+func (w *tapped) file(host string) string { return filepath.Join(w.dir, host) }
 
 // Connect implements technique.Technique.
 func (w *tapped) Connect(ctx context.Context, topo technique.Topology, p platform.Platform) (technique.Network, error) {
@@ -69,27 +74,45 @@ func (w *tapped) Connect(ctx context.Context, topo technique.Topology, p platfor
 		return nil, err
 	}
 	claim, ok := n.(technique.Wired)
-	hosts := machines(n)
 	if !ok || claim.Wire(w.family) == "" {
 		return n, nil
 	}
-	w.filter = claim.Wire(w.family)
-	clients := hosts[1]
-	var said bytes.Buffer
-	proc, err := clients.Start(ctx, platform.Command{
-		Path: "tcpdump", Stderr: &said,
-		// Packets as they come, in a large buffer: what is dropped cannot be counted.
-		Args: []string{"-i", clients.Uplink().Device, "-w", w.file(), "-s", "128", "-B", "16384", "-U", "-Z", "root", "--immediate-mode"},
-	})
-	if err != nil {
-		return nil, errors.Join(err, n.Close(ctx))
-	}
-	for deadline := time.Now().Add(5 * time.Second); !exists(w.file()); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			return nil, errors.Join(fmt.Errorf("tcpdump captures nothing: %s", said.String()), proc.Kill(), n.Close(ctx))
+	w.filter, w.hosts = claim.Wire(w.family), nil
+	tap := &tappedNetwork{Network: n}
+	for _, h := range machines(n)[:2] {
+		w.hosts = append(w.hosts, h.Name())
+		if err := tap.capture(ctx, h, w.file(h.Name())); err != nil {
+			return nil, errors.Join(err, tap.Close(ctx))
 		}
 	}
-	return &tappedNetwork{Network: n, proc: proc}, nil
+	return tap, nil
+}
+
+// tappedNetwork ends the captures before the network goes.
+type tappedNetwork struct {
+	technique.Network
+	procs []platform.Process
+}
+
+// capture keeps what a host sends to the underlay.
+func (n *tappedNetwork) capture(ctx context.Context, h platform.Host, file string) error {
+	_ = os.Remove(file) // of an attempt that failed
+	var said bytes.Buffer
+	proc, err := h.Start(ctx, platform.Command{
+		Path: "tcpdump", Stderr: &said,
+		// Packets as they come, in a large buffer: what is dropped cannot be counted.
+		Args: []string{"-i", h.Uplink().Device, "-Q", "out", "-w", file, "-s", "128", "-B", "16384", "-U", "-Z", "root", "--immediate-mode"},
+	})
+	if err != nil {
+		return err
+	}
+	n.procs = append(n.procs, proc)
+	for deadline := time.Now().Add(5 * time.Second); !exists(file); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			return errors.New("tcpdump captures nothing")
+		}
+	}
+	return nil
 }
 
 func exists(path string) bool {
@@ -97,25 +120,22 @@ func exists(path string) bool {
 	return unix.Stat(path, &st) == nil && st.Size > 0
 }
 
-// tappedNetwork ends the capture before the network goes.
-type tappedNetwork struct {
-	technique.Network
-	proc platform.Process
-}
-
 // Close implements technique.Network.
 func (n *tappedNetwork) Close(ctx context.Context) error {
 	time.Sleep(50 * time.Millisecond) // what is in the buffer
-	if err := unix.Kill(n.proc.PID(), syscall.SIGINT); err == nil {
-		_ = n.proc.Wait()
+	for _, p := range n.procs {
+		if err := unix.Kill(p.PID(), syscall.SIGINT); err == nil {
+			_ = p.Wait()
+		}
 	}
 	return n.Network.Close(ctx)
 }
 
-// count is how many captured packets match a filter.
-func (w *tapped) count(t *testing.T, filter string) int {
+// count is how many packets that a host sent match a filter.
+func (w *tapped) count(t *testing.T, host, filter string) int {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "tcpdump", "-nn", "-r", w.file(), filter).Output()
+	// Its optimizer (libpcap 1.10) takes "net A and not net A" for more than nothing.
+	out, err := exec.CommandContext(t.Context(), "tcpdump", "-nn", "-O", "-r", w.file(host), filter).Output()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
 		t.Fatalf("tcpdump %q: %v: %s", filter, err, exit.Stderr)
