@@ -4,6 +4,9 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := build
 
+# What "make tools" builds is found there, by nettoll and by its tests.
+export PATH := $(CURDIR)/bin:$(PATH)
+
 GOTESTSUM := go run gotest.tools/gotestsum@v1.13.0 --format pkgname
 
 # Packages without a kernel in them: these run under the race detector, side by side.
@@ -22,8 +25,12 @@ SOURCE = find . -name '.?*' -prune -o \( -name '*.go' -o -name go.mod -o -name g
 build: ## the programs, as bin/nettoll and bin/nettoll-agent
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -tags "source_$$($(SOURCE))" -o bin/ ./cmd/nettoll ./cmd/nettoll-agent
 
+.PHONY: tools
+tools: ## programs that networks are made of and no distribution has, from their modules, as bin/…
+	.ci/tools
+
 .PHONY: test
-test: needs lint ## all levels of tests
+test: needs tools lint ## all levels of tests
 	NETTOLL_REQUIRE="$${NETTOLL_REQUIRE-$$(.ci/have)}" $(GOTESTSUM) -- -race $(PURE)
 	NETTOLL_REQUIRE="$${NETTOLL_REQUIRE-$$(.ci/have)}" $(GOTESTSUM) -- -p 1 -timeout 30m $(REAL)
 
@@ -39,7 +46,7 @@ lint: ## formatting and vet
 .PHONY: needs
 needs: ## programs that the tests use, from the distribution
 	.ci/needs iproute2 iputils-ping nftables util-linux chromium iperf iperf3 netperf qperf sockperf nuttcp wrk nginx-light redis-server redis-tools postgresql \
-		docker.io iptables openssh-client etcd-server tcpdump bird2 openvswitch-switch ipset containernetworking-plugins
+		docker.io iptables openssh-client etcd-server tcpdump bird2 openvswitch-switch ipset containernetworking-plugins wireguard-tools
 
 .PHONY: fuzz
 fuzz: ## every fuzz target for a while

@@ -48,7 +48,7 @@ func (a *app) doctor(ctx context.Context) error {
 	fmt.Fprintf(a.stdout, "lab        works, %s\n", as)
 	a.placementAdvice(m)
 	a.engine()
-	for _, v := range venues(private(a.paths)) {
+	for _, v := range venues(private(a.paths, a.cni)) {
 		if err := a.venue(ctx, v); err != nil {
 			return err
 		}
@@ -61,9 +61,9 @@ func (a *app) doctor(ctx context.Context) error {
 }
 
 // private are platforms of engines that would be started.
-func private(paths program.Paths) engines {
+func private(paths program.Paths, conflists cniFlags) engines {
 	o := docker.Options{Lab: lab.New()}
-	return engines{docker: docker.New(o), swarm: docker.NewSwarm(o), paths: paths}
+	return engines{docker: docker.New(o), swarm: docker.NewSwarm(o), paths: paths, cni: conflists}
 }
 
 // engineEnv tells the process inside what was found of the user's engine. A reason for

@@ -1,24 +1,33 @@
 package main
 
 import (
+	"slices"
 	"time"
 
 	"nettoll/internal/program"
 	"nettoll/platform/lab"
 	"nettoll/technique"
 	"nettoll/technique/bridge"
+	"nettoll/technique/calico"
 	"nettoll/technique/docker"
+	"nettoll/technique/flannel"
 	"nettoll/technique/host"
 	"nettoll/technique/iptables"
 	"nettoll/technique/ipvlan"
 	"nettoll/technique/loopback"
 	"nettoll/technique/macvlan"
+	"nettoll/technique/ovs"
 	"nettoll/technique/pipework"
 	"nettoll/technique/published"
 	"nettoll/technique/routed"
+	"nettoll/technique/routedbgp"
 	"nettoll/technique/sharedns"
+	"nettoll/technique/tunnel"
+	"nettoll/technique/udpoverlay"
 	"nettoll/technique/veth"
 	"nettoll/technique/vxlan"
+	"nettoll/technique/weave"
+	"nettoll/technique/wireguard"
 	"nettoll/workload"
 	"nettoll/workload/engine"
 	"nettoll/workload/iperf"
@@ -39,25 +48,7 @@ func venues(e engines) []venue {
 	return prefixed([]venue{
 		{
 			platform: lab.New(), about: "private namespaces of this machine",
-			techniques: []technique.Technique{
-				loopback.New(),
-				host.New(),
-				host.NewNative(),
-				sharedns.New(),
-				veth.New(),
-				bridge.New(),
-				bridge.NewWithoutNetfilter(),
-				macvlan.New(),
-				ipvlan.NewL2(),
-				ipvlan.NewL3(),
-				pipework.NewVeth(),
-				pipework.NewMacvlan(),
-				iptables.New(),
-				published.New(),
-				published.NewProxy(),
-				vxlan.New(),
-				routed.New(),
-			},
+			techniques: slices.Concat(kernelTechniques(), daemonTechniques(e.paths), e.cni.techniques()),
 		},
 		{
 			platform: e.docker, about: "Docker engines: the user's, or private ones (--private-engine)",
@@ -72,13 +63,65 @@ func venues(e engines) []venue {
 	})
 }
 
+// kernelTechniques need nothing but the kernel.
+func kernelTechniques() []technique.Technique {
+	return []technique.Technique{
+		loopback.New(),
+		host.New(),
+		host.NewNative(),
+		sharedns.New(),
+		veth.New(),
+		bridge.New(),
+		bridge.NewWithoutNetfilter(),
+		macvlan.New(),
+		ipvlan.NewL2(),
+		ipvlan.NewL3(),
+		pipework.NewVeth(),
+		pipework.NewMacvlan(),
+		iptables.New(),
+		published.New(),
+		published.NewProxy(),
+		vxlan.New(),
+		routed.New(),
+		tunnel.NewIPIP(),
+		tunnel.NewGRE(),
+		tunnel.NewGeneve(),
+		tunnel.NewIPsec(),
+		wireguard.New(),
+		udpoverlay.NewTUN(),
+		udpoverlay.NewPacket(),
+	}
+}
+
+// daemonTechniques are made of programs, which paths says where to find.
+func daemonTechniques(paths program.Paths) []technique.Technique {
+	return slices.Concat(
+		anyOf(ovs.All(paths)),
+		anyOf(flannel.All(paths)),
+		anyOf(weave.All(paths)),
+		[]technique.Technique{
+			routedbgp.New(paths), routedbgp.NewPolicy(paths),
+			calico.NewBGP(paths), calico.NewPolicy(paths), calico.NewIPIP(paths), calico.NewVXLAN(paths),
+			wireguard.NewUserspace(paths),
+		},
+	)
+}
+
+// daemons are the programs of these, as --tool-path names them.
+func daemons() []string {
+	return []string{
+		"ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-vsctl", "ovs-ofctl", "ovs-dpctl",
+		"flanneld", "etcd", "wireguard-go", "wg", "ip", "weaver", "bird", "calico-felix",
+	}
+}
+
 // dockerTechniques are Docker's own networks, and those of the lab that need nothing but
 // the namespaces of containers.
 func dockerTechniques() []technique.Technique {
 	return append(anyOf(docker.All()), veth.New(), pipework.NewVeth(), pipework.NewMacvlan(), iptables.New())
 }
 
-func anyOf(variants []docker.Technique) (all []technique.Technique) {
+func anyOf[T technique.Technique](variants []T) (all []technique.Technique) {
 	for _, t := range variants {
 		all = append(all, t)
 	}

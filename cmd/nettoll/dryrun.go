@@ -32,7 +32,7 @@ func (a *app) dryRun(cells []record.Cell, skips []plan.Skip, set record.Settings
 			fmt.Fprintf(a.stdout, "  %s: %s\n", strings.TrimSpace(s.Network+" "+s.Underlay), s.Reason)
 		}
 	}
-	e := plan.Estimate(cells, set, known(a.paths))
+	e := plan.Estimate(cells, set, known(a.paths, a.cni))
 	fmt.Fprintf(a.stdout, "\n%d cells in %d networks a round; a round takes about %s.\n", e.Cells, e.Visits, rough(e.Round))
 	fmt.Fprintf(a.stdout, "%d to %d rounds, %s to %s, %s.\n", e.MinRounds, e.MaxRounds,
 		rough(e.Min), rough(e.Max), e.Assumes())

@@ -85,6 +85,7 @@ type engines struct {
 	docker *docker.Docker
 	swarm  *docker.Swarm
 	paths  program.Paths // of the daemons that networks of the lab are made of
+	cni    cniFlags
 }
 
 // named gives platforms that can be named where there are none.
@@ -116,9 +117,9 @@ func (e engines) leave(ctx context.Context) error {
 }
 
 // open gives the platforms for a run.
-func (f *engineFlags) open(run record.Run, paths program.Paths) (engines, error) {
+func (f *engineFlags) open(run record.Run, paths program.Paths, conflists cniFlags) (engines, error) {
 	if !slices.ContainsFunc(run.Cells, func(c record.Cell) bool { return onEngines(c.Network) }) {
-		return engines{paths: paths}, nil
+		return engines{paths: paths, cni: conflists}, nil
 	}
 	o := docker.Options{Run: run.ID, Image: dockerd.Image{Given: f.image}}
 	if f.private {
@@ -133,7 +134,7 @@ func (f *engineFlags) open(run record.Run, paths program.Paths) (engines, error)
 		}
 		o.Image.Root = root
 	}
-	return engines{docker: docker.New(o), swarm: docker.NewSwarm(o), paths: paths}, nil
+	return engines{docker: docker.New(o), swarm: docker.NewSwarm(o), paths: paths, cni: conflists}, nil
 }
 
 // root is the image: the agent, the programs that the cells' tools start, where they

@@ -24,12 +24,12 @@ func (f *runFlags) expand(s *plan.Suite) ([]record.Cell, error) {
 		expand = plan.SelfCheck
 	}
 	if !f.lifts() && !f.stretches() {
-		return expand(*s, known(f.paths))
+		return expand(*s, known(f.paths, f.cni))
 	}
 	budget := s.TimeBudget
 	s.TimeBudget = 0
-	cells, err := expand(*s, known(f.paths))
-	e := plan.Estimate(cells, plan.Settings(*s), known(f.paths))
+	cells, err := expand(*s, known(f.paths, f.cni))
+	e := plan.Estimate(cells, plan.Settings(*s), known(f.paths, f.cni))
 	switch {
 	case e.Min <= budget || budget == 0:
 		s.TimeBudget = budget
@@ -49,9 +49,9 @@ func (f *runFlags) stretches() bool { return f.given("platform") && !f.given("ti
 func (f *runFlags) lifts() bool { return !f.given("suite") && !f.given("time-budget") }
 
 // known is what the planner must know of the drivers.
-func known(paths program.Paths) plan.Known {
+func known(paths program.Paths, conflists cniFlags) plan.Known {
 	var k plan.Known
-	for _, v := range venues(engines{}) {
+	for _, v := range venues(engines{cni: conflists}) {
 		name := v.platform.Name()
 		k.Platforms = append(k.Platforms, plan.Platform{Name: name, Native: v.native, Visit: v.visit, Container: v.container})
 		for _, t := range v.techniques {

@@ -42,7 +42,7 @@ func TestEmbeddedSuites(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cells, err := plan.Expand(s, known(nil))
+		cells, err := plan.Expand(s, known(nil, cniFlags{}))
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		}

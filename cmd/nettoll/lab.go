@@ -72,7 +72,7 @@ shell on the host of its manager, where DOCKER_HOST leads to the manager's engin
 				return a.swarm(ctx, f, args[1:])
 			})
 		}
-		tech, topo, err := f.resolve(args[0], a.paths)
+		tech, topo, err := f.resolve(args[0], a.paths, a.cni)
 		if err != nil {
 			return err
 		}
@@ -83,9 +83,13 @@ shell on the host of its manager, where DOCKER_HOST leads to the manager's engin
 	return cmd
 }
 
-func (f labFlags) resolve(name string, paths program.Paths) (technique.Technique, technique.Topology, error) {
+func (f labFlags) resolve(name string, paths program.Paths, conflists cniFlags) (technique.Technique, technique.Topology, error) {
 	topo := technique.Topology{Hosts: f.hosts, Servers: f.servers, Clients: f.clients}
-	own := venues(engines{paths: paths})[0]
+	own := venues(engines{paths: paths, cni: conflists})[0]
+	name, err := conflists.one(name)
+	if err != nil {
+		return nil, topo, err
+	}
 	tech, ok := own.find(name)
 	if _, elsewhere := recipes(engines{})[name]; !ok && elsewhere {
 		return nil, topo, usagef("%s is no network of the lab; name one of: %s", name, strings.Join(own.names(), ", "))
@@ -118,7 +122,7 @@ func (f labFlags) resolve(name string, paths program.Paths) (technique.Technique
 	}
 	shape, err := plan.ParseUnderlay(f.underlay)
 	if err == nil {
-		shape, err = known(nil).Shape(shape)
+		shape, err = known(nil, cniFlags{}).Shape(shape)
 	}
 	if err != nil {
 		return nil, topo, usagef("--underlay: %w", err)
@@ -186,19 +190,25 @@ func endpoint(all []platform.Endpoint, name string) (platform.Endpoint, error) {
 // banner says what is where, and gives it as environment.
 func (a *app) banner(n technique.Network, here platform.Endpoint, interactive bool) ([]string, error) {
 	c, s := n.Clients()[0], n.Servers()[0]
-	v4, err := n.Addr(c, s, technique.IPv4)
-	if err != nil {
-		return nil, err
-	}
-	v6, err := n.Addr(c, s, technique.IPv6)
-	if err != nil {
-		return nil, err
+	var env, addrs []string
+	for _, f := range []struct {
+		family   technique.Family
+		variable string
+	}{{technique.IPv4, "NETTOLL_SERVER"}, {technique.IPv6, "NETTOLL_SERVER6"}} {
+		addr, err := n.Addr(c, s, f.family)
+		if errors.Is(err, platform.ErrUnsupported) {
+			continue // the other one will do
+		}
+		if err != nil {
+			return nil, err
+		}
+		env, addrs = append(env, f.variable+"="+addr.String()), append(addrs, addr.String())
 	}
 	if interactive {
-		fmt.Fprintf(a.stderr, "You are in %s. The client %s reaches the server %s at %s and %s.\n", here.Name(), c.Name(), s.Name(), v4, v6)
+		fmt.Fprintf(a.stderr, "You are in %s. The client %s reaches the server %s at %s.\n", here.Name(), c.Name(), s.Name(), strings.Join(addrs, " and "))
 		fmt.Fprintf(a.stderr, "ip netns exec %s COMMAND runs on the server's side; exit takes all of it down.\n", s.Name())
 	}
-	return []string{"NETTOLL_SERVER=" + v4.String(), "NETTOLL_SERVER6=" + v6.String()}, nil
+	return env, nil
 }
 
 // shell runs the command with the terminal and hands its exit status on.

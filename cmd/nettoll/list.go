@@ -14,7 +14,7 @@ import (
 func (a *app) listCommand() *cobra.Command {
 	lists := map[string]func(*tabwriter.Writer){
 		"techniques": func(w *tabwriter.Writer) {
-			for _, v := range venues(engines{}) {
+			for _, v := range venues(engines{cni: a.cni}) {
 				for _, t := range v.techniques {
 					fmt.Fprintf(w, "%s\t%s\t%s\n", v.name(t), hostCounts(t), t.About())
 				}
@@ -55,7 +55,7 @@ func (a *app) listCommand() *cobra.Command {
 		},
 		"instances": func(w *tabwriter.Writer) {
 			fmt.Fprintln(w, "instance\tprovider\tUSD/h\tnetwork as advertised\tunderlay")
-			for _, i := range known(a.paths).Instances {
+			for _, i := range known(a.paths, a.cni).Instances {
 				shape := "write its rate: " + i.Name + ":rate=1gbit"
 				if i.Rate > 0 {
 					shape = plan.Underlay{Instance: i.Name, Rate: i.Rate}.String()

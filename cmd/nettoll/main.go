@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -71,6 +72,7 @@ type app struct {
 	errWidth       func() int // of stderr
 
 	paths program.Paths // of --tool-path
+	cni   cniFlags
 }
 
 // usageError is a mistake in the command line or in a file it names.
@@ -125,7 +127,7 @@ func oneLine(err error) string {
 
 // checkPaths refuses a --tool-path that no tool would look at.
 func (a *app) checkPaths() error {
-	known := slices.Sorted(slices.Values(slices.Concat(slices.Collect(maps.Values(programs()))...)))
+	known := slices.Sorted(slices.Values(append(slices.Concat(slices.Collect(maps.Values(programs()))...), daemons()...)))
 	for name := range a.paths {
 		if !slices.Contains(known, name) {
 			return usagef("--tool-path %s: no tool runs such a program%s; known are %s", name, nearest(name, known), strings.Join(known, ", "))
@@ -159,7 +161,8 @@ with native, with confidence intervals.`,
 	}
 	root.PersistentFlags().StringToStringVar((*map[string]string)(&a.paths), "tool-path", nil,
 		"where a program is that is not to be looked up in PATH, such as iperf3=/opt/iperf3")
-	root.PersistentPreRunE = func(*cobra.Command, []string) error { return a.checkPaths() }
+	a.cni.add(root.PersistentFlags())
+	root.PersistentPreRunE = func(*cobra.Command, []string) error { return cmp.Or(a.checkPaths(), a.cni.load()) }
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%w%s; see %s --help", err, nearestFlag(err, cmd), cmd.CommandPath())
 	})

@@ -48,7 +48,7 @@ Ctrl-C ends the run with a report of what there is; --resume goes on with it.`,
 			return append(networkNames(), wholeNames()...), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f.paths = a.paths
+			f.paths, f.cni = a.paths, a.cni
 			suite, err := f.suiteOf(args)
 			if err != nil {
 				return err
@@ -63,7 +63,7 @@ Ctrl-C ends the run with a report of what there is; --resume goes on with it.`,
 			set := plan.Settings(suite)
 			set.SelfCheck = f.selfCheck
 			if f.dryRun {
-				return a.dryRun(cells, plan.Skipped(suite, known(a.paths)), set)
+				return a.dryRun(cells, plan.Skipped(suite, known(a.paths, a.cni)), set)
 			}
 			if err := f.checkTime(cells, set); err != nil {
 				return err
@@ -120,7 +120,7 @@ const longest = time.Hour
 
 // checkTime refuses a run whose fewest rounds take too long, unless that is meant.
 func (f *runFlags) checkTime(cells []record.Cell, set record.Settings) error {
-	e := plan.Estimate(cells, set, known(f.paths))
+	e := plan.Estimate(cells, set, known(f.paths, f.cni))
 	if e.Min <= longest || set.Budget > 0 || f.yes {
 		return nil
 	}
@@ -160,7 +160,7 @@ func (a *app) measure(ctx context.Context, f runFlags, suite plan.Suite, cells [
 	run := record.Run{
 		ID: hex.EncodeToString(id[:]), Started: now.UTC(), Version: versionText(), Note: suite.Note,
 		Suite: suite.Name, Machine: m, Settings: set, Cells: cells,
-		Source: suite.Source, Skips: skipsOf(suite, known(a.paths)), Tools: versions(ctx, cells, toolByName(a.paths)),
+		Source: suite.Source, Skips: skipsOf(suite, known(a.paths, a.cni)), Tools: versions(ctx, cells, toolByName(a.paths)),
 		Instance: suite.Instance, Price: suite.Price,
 	}
 	w, err := record.Create(path, run)
@@ -180,6 +180,9 @@ func (a *app) resume(cmd *cobra.Command, f runFlags, args []string) error {
 	}
 	file, err := readRun(f.resume)
 	if err != nil {
+		return err
+	}
+	if err := f.cni.resumes(file.Run.Cells); err != nil {
 		return err
 	}
 	if f.dryRun {
@@ -221,11 +224,11 @@ func sameMachine(was record.Machine) error {
 func (a *app) drive(ctx context.Context, path string, w *record.Writer, file *record.File, f runFlags) error {
 	defer w.Close()
 	set := f.limits(file.Run.Settings)
-	e, err := f.open(file.Run, a.paths)
+	e, err := f.open(file.Run, a.paths, a.cni)
 	if err != nil {
 		return err
 	}
-	p := a.progress(ctx, plan.Estimate(file.Run.Cells, set, known(a.paths)), set)
+	p := a.progress(ctx, plan.Estimate(file.Run.Cells, set, known(a.paths, a.cni)), set)
 	r := &runner.Runner{
 		Networks: recipes(e),
 		Tools:    toolByName(a.paths),

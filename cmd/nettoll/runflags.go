@@ -24,6 +24,7 @@ type runFlags struct {
 	asPublished, yes              bool
 	four, six                     bool
 	paths                         program.Paths
+	cni                           cniFlags
 	given                         func(string) bool
 
 	platform, baseline           string
@@ -111,6 +112,7 @@ var resumable = map[string]bool{
 	"resume": true, "dry-run": true, "format": true, "yes": true,
 	"precision": true, "min-rounds": true, "max-rounds": true, "time-budget": true,
 	"docker-host": true, "private-engine": true, "docker-image": true, "docker-tools": true,
+	"cni-conf": true, "cni-bin": true,
 }
 
 func (f *runFlags) contradictsResume(fl *pflag.FlagSet) (name string) {
@@ -141,9 +143,15 @@ func (f *runFlags) suiteOf(args []string) (plan.Suite, error) {
 			return s, usagef("--as-published: suite %s: %w", s.Name, err)
 		}
 	}
+	if args, err = f.cni.expand(args, f.given("suite")); err != nil {
+		return s, err
+	}
 	if len(args) > 0 {
 		s.Networks, s.Skips = args, nil
 		s.Name = strings.Join(args, "+")
+	}
+	if err := f.cni.used(s.Networks); err != nil {
+		return s, err
 	}
 	if err := f.overridePlatform(&s, len(args) > 0); err != nil {
 		return s, err

@@ -22,7 +22,7 @@ type network struct {
 	daemons          []platform.Process
 	notes            []string
 	concealed        map[string]string // namespaces that engines hide, by what is in them
-	rules            []string // of ours on hosts, as text, for documentation
+	rules            []string          // of ours on hosts, as text, for documentation
 	// reach is where from reaches to; nil: at its own address.
 	reach func(from, to *node, f technique.Family) (netip.Addr, error)
 	hops  func(from, to *node, f technique.Family) []technique.Hop

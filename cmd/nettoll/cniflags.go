@@ -1,0 +1,145 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"nettoll/record"
+	"nettoll/technique"
+	"nettoll/technique/cni"
+)
+
+// cniFlags say which CNI conflists can be measured, and where plugins are. The zero value
+// has the networks of the reference plugins.
+type cniFlags struct {
+	conf, bin []string
+	lists     []*cni.Conflist
+}
+
+// cniAll is what the command line calls all conflists that were given.
+const cniAll = "cni"
+
+func (f *cniFlags) add(fl *pflag.FlagSet) {
+	fl.StringArrayVar(&f.conf, "cni-conf", nil, "CNI conflist, which is measured as the network cni-NAME, NAME being its own; may be given again")
+	fl.StringArrayVar(&f.bin, "cni-bin", nil, "folder with CNI plugins; may be given again (default: cni beside nettoll, "+cni.Usual()[1:].String()+")")
+}
+
+// load reads the conflists, and finds out before anything is measured what is wrong with
+// them.
+func (f *cniFlags) load() error {
+	for i, dir := range f.bin {
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+			return usagef("--cni-bin %s: no such folder", dir)
+		}
+		if err := reachable("--cni-bin", filepath.Join(dir, "plugin")); err != nil {
+			return err
+		}
+		var err error
+		if f.bin[i], err = filepath.Abs(dir); err != nil {
+			return usagef("--cni-bin %s: %w", dir, err)
+		}
+	}
+	f.lists = nil
+	for _, file := range f.conf {
+		list, err := cni.Load(file)
+		if err == nil {
+			err = list.Check(f.folders())
+		}
+		if err != nil {
+			return usagef("--cni-conf %w", withRemedy(err))
+		}
+		if err := reachable("--cni-conf", file); err != nil {
+			return err
+		}
+		name := cni.New(list, nil).Name()
+		if slices.Contains(f.names(), name) {
+			return usagef("--cni-conf %s: there is another network %s: give its conflist another name than %s", file, name, list.Name())
+		}
+		f.lists = append(f.lists, list)
+	}
+	return nil
+}
+
+func (f cniFlags) folders() cni.Folders {
+	if len(f.bin) > 0 {
+		return f.bin
+	}
+	return cni.Usual()
+}
+
+// techniques are the reference plugins and the conflists that were given.
+func (f cniFlags) techniques() []technique.Technique {
+	in := f.folders()
+	all := []technique.Technique{cni.NewBridge(in), cni.NewPTP(in), cni.NewMacvlan(in), cni.NewIPvlan(in)}
+	for _, list := range f.lists {
+		all = append(all, cni.New(list, in))
+	}
+	return all
+}
+
+func (f cniFlags) names() (names []string) {
+	for _, t := range f.techniques() {
+		names = append(names, t.Name())
+	}
+	return names
+}
+
+// given are the networks of the conflists that were given.
+func (f cniFlags) given() []string { return f.names()[len(f.names())-len(f.lists):] }
+
+// expand puts the conflists that were given in the place of "cni" among the networks of a
+// command line. One that names no network, and no suite, means them.
+func (f cniFlags) expand(args []string, suite bool) ([]string, error) {
+	if len(args) == 0 && !suite {
+		return f.given(), nil
+	}
+	i := slices.Index(args, cniAll)
+	switch {
+	case i < 0:
+		return args, nil
+	case len(f.lists) == 0:
+		return nil, usagef("%s: which network? --cni-conf names its conflist; the reference plugins are %s", cniAll, strings.Join(f.names(), ", "))
+	}
+	return slices.Replace(slices.Clone(args), i, i+1, f.given()...), nil
+}
+
+// one is the network that "cni" stands for, where there can be but one.
+func (f cniFlags) one(name string) (string, error) {
+	names, err := f.expand([]string{name}, false)
+	switch {
+	case err != nil:
+		return "", err
+	case len(names) > 1:
+		return "", usagef("%s: several conflists were given; name one of %s", cniAll, strings.Join(names, ", "))
+	}
+	return names[0], nil
+}
+
+// used wants every conflist that was given to be among the networks of a run.
+func (f cniFlags) used(networks []string) error {
+	for i, name := range f.given() {
+		named := func(n string) bool {
+			bare := strings.TrimPrefix(n, venues(engines{})[0].platform.Name()+":")
+			return bare == name || bare == "all"
+		}
+		if !slices.ContainsFunc(networks, named) {
+			return usagef("--cni-conf %s: the run has no network %s: add it, or cni for all conflists", f.conf[i], name)
+		}
+	}
+	return nil
+}
+
+// resumes wants the conflists of a run that is to go on.
+func (f cniFlags) resumes(cells []record.Cell) error {
+	known := f.names()
+	for _, c := range cells {
+		if strings.HasPrefix(c.Network, cniAll+"-") && !slices.Contains(known, c.Network) {
+			return usagef("--resume: the run measures %s: name its conflist again by --cni-conf", c.Network)
+		}
+	}
+	return nil
+}
