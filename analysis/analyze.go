@@ -82,6 +82,7 @@ func newRow(c, base series, run *record.Run, end string) Row {
 	for _, t := range ok {
 		if t.CPU != nil {
 			row.ClientCPUs, row.ServerCPUs = t.CPU.Client.CPUs, t.CPU.Server.CPUs
+			row.Apart = row.Apart || len(t.CPU.Hosts) > 0
 		}
 	}
 	var bad int
@@ -192,6 +193,9 @@ func ending(f *record.File) (record.End, bool) {
 // runDoubts are the warnings of the run as a whole.
 func runDoubts(f *record.File, res Result) []Warning {
 	var out []Warning
+	if f.Run.Machine.Virtual == record.Emulated {
+		out = append(out, warnEmulated())
+	}
 	if f.Truncated > 0 {
 		out = append(out, warnTruncated(f.Truncated))
 	}

@@ -13,9 +13,9 @@ func (j *judge) note(t ReplicatedTable, a, b side, c contest) {
 	if j.published || !c.known {
 		return
 	}
-	what := fmt.Sprintf("%s: %s against %s", a.label, a.network, b.network)
+	what := fmt.Sprintf("%s: %s against %s", a.label, a.shown, b.shown)
 	if a.label != b.label {
-		what = fmt.Sprintf("%s: %s against %s", a.network, a.label, b.label)
+		what = fmt.Sprintf("%s: %s against %s", a.shown, a.label, b.label)
 	}
 	told := "not published"
 	if p := compareSides(t.side(a.network, a.label, true), t.side(b.network, b.label, true), 0); p.known && p.ratio > 0 {

@@ -51,7 +51,7 @@ func checkConclusion(c reference.Conclusion, tables []ReplicatedTable, conf floa
 		return out
 	}
 	var published, measured []Outcome
-	var details []string
+	var details, standIns []string
 	for _, k := range c.Checks {
 		p := newJudge(k, tables, true, conf).run()
 		m := newJudge(k, tables, false, conf).run()
@@ -59,12 +59,17 @@ func checkConclusion(c reference.Conclusion, tables []ReplicatedTable, conf floa
 		if !slices.Contains(details, m.text) {
 			details = append(details, m.text)
 		}
+		for _, text := range m.standIns {
+			if !slices.Contains(standIns, text) {
+				standIns = append(standIns, text)
+			}
+		}
 		out.Evidence = append(out.Evidence, m.evidence...)
 	}
 	out.Published, out.Measured = together(published), together(measured)
 	out.Text = map[Outcome]string{
 		CannotTell: "cannot be told here", Holds: "holds here", DoesNotHold: "does not hold here",
-	}[out.Measured] + ": " + strings.Join(details, "; ")
+	}[out.Measured] + ": " + strings.Join(append(details, standIns...), "; ")
 	switch out.Published {
 	case DoesNotHold:
 		out.Text += " (the source's own figures do not show it)"
@@ -109,6 +114,7 @@ type finding struct {
 	outcome  Outcome
 	text     string
 	evidence []string
+	standIns []string // what was measured in the place of techniques, in words
 }
 
 // judge does one check on one side's figures.
@@ -151,8 +157,30 @@ func (j *judge) run() finding {
 	default:
 		f.text = fmt.Sprintf("there is no check called %q", j.check.Kind)
 	}
-	f.evidence = j.evidence
+	f.evidence, f.standIns = j.evidence, j.standIns()
 	return f
+}
+
+// standIns are the networks that stand in for techniques that the check is about.
+func (j *judge) standIns() (all []string) {
+	if j.published || len(j.evidence) == 0 {
+		return nil
+	}
+	named := func(network string) bool {
+		if j.check.Network != "" && j.check.Against != "" {
+			return network == j.check.Network || network == j.check.Against
+		}
+		return network == j.check.Network || len(j.check.Among) == 0 || slices.Contains(j.check.Among, network)
+	}
+	for _, t := range j.tables {
+		for _, c := range t.Cells {
+			text := fmt.Sprintf("%s stands in for %s", c.Cell.Network, c.Published.Network)
+			if c.StandsIn() && named(c.Published.Network) && !slices.Contains(all, text) {
+				all = append(all, text)
+			}
+		}
+	}
+	return all
 }
 
 // unknown says why a technique that the check names cannot be judged at all.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"nettoll/record"
 )
@@ -15,7 +16,10 @@ func doubts(row Row, c, base series, r *record.Run, end string) []Warning {
 	}
 	out := lost(c)
 	if row.Status != record.OK {
-		return append(out, carried(c)...)
+		cause, _, found := strings.Cut(row.Reason, " (seen as: ")
+		return append(out, slices.DeleteFunc(carried(c), func(w Warning) bool {
+			return found && strings.HasPrefix(w.Text, cause) // the reason says it
+		})...)
 	}
 	k, ok := c.primary(), c.ok()
 	points, basePoints := c.points(k), base.points(k)

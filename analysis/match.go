@@ -81,14 +81,36 @@ func distance(c record.Cell, t reference.Table, at reference.Place) int {
 	return d
 }
 
-// figure finds the row of a network and its figure of a metric. A network of
+// alternatives are the networks that a technique is taken for, the best first: "a|b" is
+// b where a was not measured.
+func alternatives(as string) []string {
+	if as == "" {
+		return nil
+	}
+	return strings.Split(as, "|")
+}
+
+// figure finds the row of a technique and its figure of a metric: of the first of its
+// alternatives that has one. Without any the row is that of the first that was planned.
+func (m match) figure(as string, k record.Kind) (row Row, f Figure, ok bool) {
+	for _, network := range alternatives(as) {
+		r, f, ok := m.figureOf(network, k)
+		if ok && r.Status == record.OK {
+			return r, f, true
+		}
+		if row.Cell.Network == "" {
+			row = r
+		}
+	}
+	return row, Figure{}, false
+}
+
+// figureOf finds the row of a network and its figure of a metric. A network of
 // another platform stands in where the lab's was not planned. A throughput per
 // client that was not recorded is the total over the clients, and a mean latency
-// that was not recorded the median.
-func (m match) figure(network string, k record.Kind) (row Row, f Figure, ok bool) {
-	if network == "" {
-		return Row{}, Figure{}, false
-	}
+// that was not recorded the median; the CPU time of an end is that of its host where that
+// can be told.
+func (m match) figureOf(network string, k record.Kind) (row Row, f Figure, ok bool) {
 	named := func(same func(string) bool) int {
 		return slices.IndexFunc(m.scenario.Rows, func(r Row) bool { return r.Cell.Twin == 0 && same(r.Cell.Network) })
 	}
@@ -105,6 +127,11 @@ func (m match) figure(network string, k record.Kind) (row Row, f Figure, ok bool
 	row = m.scenario.Rows[i]
 	if f, ok = row.Figure(k.Name); ok {
 		return row, f, true
+	}
+	if host := map[string]string{reference.CPUClient: CPUClientHost, reference.CPUServer: CPUServerHost}[k.Name]; host != "" {
+		if f, ok = row.Load(host); ok {
+			return row, f, true
+		}
 	}
 	if f, ok = row.Load(k.Name); ok {
 		return row, f, true
@@ -143,12 +170,24 @@ func (m match) notes(row Row, f Figure, k record.Kind, p reference.Published, t 
 	}
 	c := row.Cell
 	note(c.Tool != t.Tool, "measured by %s, the source by %s", c.Tool, t.Tool)
-	note(c.Network != p.As, "measured over %s", c.Network)
+	all := alternatives(p.As)
+	standsIn := slices.Index(all, c.Network) > 0
+	note(standsIn && all[0] == p.Network, "measured over %s, which stands in for %s", c.Network, p.Network)
+	note(standsIn && all[0] != p.Network, "measured over %s, which stands in for %s and is not %s", c.Network, all[0], p.Network)
+	note(!standsIn && c.Network != all[0], "measured over %s", c.Network)
 	note(max(c.Options.Streams, 1) != t.Streams, "streams of each client: %d, in the source %d", max(c.Options.Streams, 1), t.Streams)
 	note(p.Underlay != "" && instanceOf(c.Underlay) != p.Underlay, "measured over an underlay that is %s, not named %s", cmp.Or(c.Underlay, "unshaped"), p.Underlay)
 	note(p.Underlay == "" && c.Underlay != "", "measured over the underlay %s", c.Underlay)
-	note(f.Kind.Name != k.Name, "%s stands for %s", f.Kind.Title, k.Title)
-	note(strings.HasPrefix(k.Name, "cpu_"), "of the processes, in the source of the whole machine at that end")
+	switch {
+	case !strings.HasPrefix(k.Name, "cpu_"):
+		note(f.Kind.Name != k.Name, "%s stands for %s", f.Kind.Title, k.Title)
+	case row.Apart && f.Kind.Name != k.Name:
+		note(true, "of the whole machine at that end, less what it uses when idle")
+	case f.Kind.Name != k.Name:
+		note(true, "of the processes and daemons on that host, in the source of the whole machine: what the kernel does on behalf of nobody is not in it")
+	default:
+		note(true, "of the processes, in the source of the whole machine at that end")
+	}
 	note(c.MTU != 0, "MTU %d", c.MTU)
 	note(c.Rules != 0, "%d further firewall rules", c.Rules)
 	note(c.Neighbours != 0, "%d idle neighbours", c.Neighbours)

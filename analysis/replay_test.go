@@ -51,9 +51,9 @@ func replay(t testing.TB, source string, rounds int, sd float64) []record.Trial 
 			for _, p := range table.Cells {
 				switch base, ok := p.Base(); {
 				case ok && p.As != "" && base > 0:
-					add(table, p, p.As, base)
+					add(table, p, alternatives(p.As)[0], base)
 				case table.Relative && p.As != "":
-					add(table, p, p.As, (1+p.Value/100)*scaleOf(table))
+					add(table, p, alternatives(p.As)[0], (1+p.Value/100)*scaleOf(table))
 					add(table, p, baselineAs(src, table, p.Label), scaleOf(table))
 				}
 			}

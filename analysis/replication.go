@@ -1,6 +1,9 @@
 package analysis
 
 import (
+	"slices"
+	"strings"
+
 	"nettoll/record"
 	"nettoll/reference"
 )
@@ -20,6 +23,7 @@ type Replication struct {
 type ReplicatedTable struct {
 	Table reference.Table
 	Kind  record.Kind      // of the metric; of CPUClient and CPUServer that of CPUKinds
+	CPUs  int              // of each host; 0 where that is unknown
 	Cells []ReplicatedCell // in the order of Table.Cells
 	Order Correlation      // of techniques at the same place: do the same ones lead?
 	Shape Correlation      // of places of the same technique: does it rise and fall alike?
@@ -38,6 +42,12 @@ type ReplicatedCell struct {
 	Notes          []string    // how the measured cell differs from the published one
 
 	base *Figure // of the baseline at the same place
+}
+
+// StandsIn reports whether what was measured is another network than the one that the
+// technique is, since that could not be.
+func (c ReplicatedCell) StandsIn() bool {
+	return c.Measured != nil && slices.Index(alternatives(c.Published.As), c.Cell.Network) > 0
 }
 
 // CorrelationName is what Correlation is called in reports.
@@ -73,7 +83,7 @@ func Replicate(res Result, src reference.Source) Replication {
 }
 
 func replicateTable(res Result, src reference.Source, t reference.Table) ReplicatedTable {
-	out := ReplicatedTable{Table: t, Kind: kindNamed(t.Metric)}
+	out := ReplicatedTable{Table: t, Kind: kindNamed(t.Metric), CPUs: len(res.Run.Machine.CPUs)}
 	conf := level(res.Run.Settings)
 	chosen := map[string]match{}
 	for _, c := range t.Columns {
@@ -83,19 +93,22 @@ func replicateTable(res Result, src reference.Source, t reference.Table) Replica
 		m := chosen[p.Label]
 		c := ReplicatedCell{Published: p}
 		c.PublishedRatio, _ = p.RatioIn(t)
-		base := baselineAs(src, t, p.Label)
-		if row, f, ok := m.figure(base, out.Kind); ok && row.Status == record.OK {
+		baseRow, f, ok := m.figure(baselineAs(src, t, p.Label), out.Kind)
+		if ok {
 			c.base = &f
 		}
-		c.measure(m, out.Kind, t)
+		if c.measure(m, out.Kind, t).Apart {
+			out.CPUs = 0 // those of another machine are not in the record
+		}
 		if why := leftOut(res.Run.Skips, p); why != "" && c.Measured == nil && c.Cell == (record.Cell{}) {
 			c.Skipped += ": " + why
 		}
 		if c.Measured != nil && c.base != nil {
 			switch {
 			case p.Network == t.Baseline:
-			case p.As == base:
+			case c.Cell == baseRow.Cell:
 				c.Notes = append(c.Notes, "the same network here as "+t.Baseline)
+			case c.Measured.Kind.Name != c.base.Kind.Name: // not the same thing
 			default:
 				c.Ratio = compare(pairUp(c.Measured.Points, c.base.Points), out.Kind.Better, conf)
 			}
@@ -107,24 +120,24 @@ func replicateTable(res Result, src reference.Source, t reference.Table) Replica
 	return out
 }
 
-// measure finds what was measured of the published cell.
-func (c *ReplicatedCell) measure(m match, k record.Kind, t reference.Table) {
+// measure finds what was measured of the published cell, and where.
+func (c *ReplicatedCell) measure(m match, k record.Kind, t reference.Table) (row Row) {
 	p := c.Published
 	if p.As == "" {
 		c.Skipped = "nettoll has no counterpart of " + p.Network
 		if other := otherAs(t, p.Network); other != "" {
 			c.Skipped += " at this place"
 		}
-		return
+		return row
 	}
 	row, f, ok := m.figure(p.As, k)
 	switch {
 	case !m.found:
 		c.Skipped = "not part of this run"
-		return
+		return row
 	case row.Cell.Network == "":
-		c.Skipped = p.As + " is not part of this run"
-		return
+		c.Skipped = strings.Join(alternatives(p.As), " or ") + " is not part of this run"
+		return row
 	}
 	c.Cell = row.Cell
 	switch {
@@ -141,12 +154,13 @@ func (c *ReplicatedCell) measure(m match, k record.Kind, t reference.Table) {
 		c.Measured = &f
 		c.Notes = m.notes(row, f, k, p, t)
 	}
+	return row
 }
 
 // leftOut is why the suite leaves out a network on purpose.
 func leftOut(skips []record.Skip, p reference.Published) string {
 	for _, s := range skips {
-		if s.Network == p.Network || s.Network == p.As && p.As != "" {
+		if s.Network == p.Network || slices.Contains(alternatives(p.As), s.Network) {
 			return s.Reason
 		}
 	}

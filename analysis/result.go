@@ -42,6 +42,7 @@ type Row struct {
 	// the workload has none. Percentiles are merged, never averaged.
 	Latency *hdrhistogram.Histogram
 	CPU     []Figure      // CPU use in the window, in the order of CPUKinds; empty where it was not recorded
+	Apart   bool          // the hosts were machines of their own, and CPU has all of them
 	Window  float64       // seconds measured in a trial, median
 	Flows   []record.Flow // of the last OK trial that has them
 	// ClientCPUs and ServerCPUs are where the processes of the last OK trial were

@@ -10,9 +10,9 @@ import (
 // side is a technique at a place: one end of a comparison.
 type side struct {
 	ok        bool
-	why       string // not
-	network   string // as the source calls it
-	as        string
+	why       string      // not
+	network   string      // as the source calls it
+	shown     string      // the same, with what stands in for it
 	cell      record.Cell // measured
 	label     string
 	value     float64 // published, or the measured median
@@ -24,7 +24,7 @@ type side struct {
 // side finds the figure of a technique in a column, published or measured. The
 // baseline of a table of relative figures is in no cell of it.
 func (t ReplicatedTable) side(network, label string, published bool) side {
-	s := side{network: network, label: label, better: t.Kind.Better, published: published, why: "the table does not have it"}
+	s := side{network: network, shown: network, label: label, better: t.Kind.Better, published: published, why: "the table does not have it"}
 	for _, c := range t.Cells {
 		p := c.Published
 		switch {
@@ -37,7 +37,10 @@ func (t ReplicatedTable) side(network, label string, published bool) side {
 			}
 			return s
 		case p.Network == network:
-			s.as, s.cell, s.why = p.As, c.Cell, c.Skipped
+			s.cell, s.why = c.Cell, c.Skipped
+			if c.StandsIn() {
+				s.shown += " (" + c.Cell.Network + ")"
+			}
 			if c.Measured != nil {
 				s.ok, s.value, s.points = true, c.Measured.Summary.Median, c.Measured.Points
 			}

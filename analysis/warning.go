@@ -27,6 +27,7 @@ const (
 	WarnPlacement     = "placement"         // the scheduler chose the CPUs
 	WarnTruncated     = "truncated"         // the last line is not whole
 	WarnUnfinished    = "unfinished"        // the run did not end, or not as planned
+	WarnEmulated      = "emulated"          // the machine's CPUs are a program
 )
 
 // Limits above which a doubt is worth a word.
@@ -154,6 +155,11 @@ func warnPlacement() Warning {
 	return Warning{WarnPlacement,
 		"placement is free: the scheduler moves client and server between CPUs, which makes latency bimodal and a median of it a matter of luck",
 		"use placement same or distinct"}
+}
+
+func warnEmulated() Warning {
+	return Warning{WarnEmulated, "the machine is emulated in software: no figure here is one of performance",
+		"measure on a machine, or under a hypervisor that uses it (KVM)"}
 }
 
 func warnTruncated(bytes int64) Warning {

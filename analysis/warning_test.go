@@ -31,6 +31,10 @@ func TestRowWarnings(t *testing.T) {
 			t.CPU = &record.CPUUse{Machine: record.MachineCPU{Steal: share * 2, PerCPU: make([]record.CPUSample, 2)}}
 		})
 	}
+	found := func(_ int, t *record.Trial) {
+		t.Status, t.Reason = record.Failed, "MTU black hole (seen as: nothing was received)"
+		t.Warnings = []record.Warning{{Code: "mtu-black-hole", Text: "MTU black hole: set the MTU to 1450"}, {Code: "nested-tunnel", Text: "a tunnel in a tunnel"}}
+	}
 	for _, tt := range []struct {
 		name, network, code string
 		change              func(*record.File)
@@ -54,6 +58,9 @@ func TestRowWarnings(t *testing.T) {
 				t.Status, t.Reason = record.Failed, "no"
 			}
 		}), "in 1 of 8 rounds"},
+		{"failed of a finding", "bridge", WarnFailed, each("bridge", found), "8 of 8 trials failed: MTU black hole (seen as: nothing was received)"},
+		{"a finding that is the reason is said once", "bridge", "mtu-black-hole", each("bridge", found), ""},
+		{"a finding that is not the reason", "bridge", "nested-tunnel", each("bridge", found), "a tunnel in a tunnel"},
 		{"failed once", "bridge", WarnFailed, each("bridge", func(i int, t *record.Trial) {
 			if i == 4 {
 				t.Status, t.Reason = record.Failed, "timeout"
@@ -137,6 +144,7 @@ func TestRunWarnings(t *testing.T) {
 	}{
 		{"orderly", func(*record.File) {}, "", record.EndMaxRounds, ""},
 		{"no end line", func(f *record.File) { f.Ends = nil }, WarnUnfinished, "", "complete rounds: 8"},
+		{"emulated", func(f *record.File) { f.Run.Machine.Virtual = record.Emulated }, WarnEmulated, record.EndMaxRounds, "no figure"},
 		{"cut off", func(f *record.File) { f.Truncated = 17 }, WarnTruncated, "", "17 bytes"},
 		{"interrupted", func(f *record.File) { f.Ends[0].Reason, f.Ends[0].Detail = record.EndInterrupted, "SIGINT" },
 			WarnUnfinished, record.EndInterrupted, "interrupted (SIGINT)"},

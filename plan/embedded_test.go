@@ -17,6 +17,12 @@ func trusted() Known {
 		Technique{Name: "iptables", Hosts: []int{1, 2}, Endpoints: BridgePorts},
 		Technique{Name: "pipework-veth", Hosts: []int{1}, Endpoints: BridgePorts},
 		Technique{Name: "bridge-nonf", Hosts: []int{1}, Endpoints: BridgePorts})
+	for _, name := range []string{"flannel-udp", "flannel-vxlan", "weave-sleeve", "udp-overlay-packet", "calico-bgp", "routed-bgp"} {
+		k.Techniques = append(k.Techniques, Technique{Name: name, Hosts: []int{2}, Endpoints: BridgePorts})
+	}
+	for _, name := range []string{"ovs", "ovs-userspace-tso"} {
+		k.Techniques = append(k.Techniques, Technique{Name: name, Hosts: []int{1}, Endpoints: 200})
+	}
 	tool := func(name, workloads string, options ...string) Tool {
 		t := Tool{Name: name, Step: time.Second, Lead: 600 * time.Millisecond}
 		for _, w := range strings.Fields(workloads) {
@@ -169,7 +175,7 @@ func TestICC(t *testing.T) {
 		have[place{c.Network, c.Servers, c.Clients, max(c.Processes, 1)}] = true
 	}
 	var want []place
-	for _, n := range []string{"host", "iptables", "pipework-veth"} {
+	for _, n := range []string{"host", "iptables", "pipework-veth", "ovs", "ovs-userspace-tso"} {
 		for _, clients := range []int{1, 2, 4, 8, 16, 20} {
 			want = append(want, place{n, 1, clients, 1})
 		}

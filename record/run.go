@@ -53,6 +53,10 @@ type Settings struct {
 	SelfCheck  bool    `json:"self_check,omitempty"`
 }
 
+// Emulated is a machine whose CPUs are a program: it shows whether a network works, and
+// nothing of how fast it is.
+const Emulated = "emulated"
+
 // Machine is what the run ran on.
 type Machine struct {
 	OS       string   `json:"os"`     // pretty name of the distribution
@@ -61,7 +65,7 @@ type Machine struct {
 	CPUModel string   `json:"cpu_model"`
 	CPUs     []CPU    `json:"cpus"` // those that nettoll may use
 	MemoryB  uint64   `json:"memory_bytes"`
-	Virtual  string   `json:"virtual,omitempty"` // hypervisor, where it is known
+	Virtual  string   `json:"virtual,omitempty"` // "yes" under a hypervisor, or Emulated
 	Root     bool     `json:"root"`              // false: inside a user namespace
 	Features []string `json:"features,omitempty"`
 }

@@ -78,6 +78,14 @@ type CPUUse struct {
 	Idle    float64      `json:"idle_cpu_s_s"` // CPU seconds a second of the idle machine, measured before
 
 	Containers []ContainerCPU `json:"containers,omitempty"` // as their control groups count; of platforms that have such
+	Hosts      []HostCPU      `json:"hosts,omitempty"`      // of hosts that are machines of their own, where there are several
+}
+
+// HostCPU is the CPU time of a host that is a machine of its own.
+type HostCPU struct {
+	Host string  `json:"host"` // as endpoints on it name it
+	Busy float64 `json:"busy_s"`
+	Idle float64 `json:"idle_cpu_s_s"` // CPU seconds a second of the idle machine, measured before
 }
 
 // ContainerCPU is the CPU time of all processes of one container, those of client or
@@ -90,6 +98,7 @@ type ContainerCPU struct {
 // ProcessCPU is the CPU time of one process (or of all processes of one role).
 type ProcessCPU struct {
 	Name   string  `json:"name,omitempty"`
+	Host   string  `json:"host,omitempty"` // that it ran on; empty where that is unknown, or several
 	User   float64 `json:"user_s"`
 	System float64 `json:"system_s"`
 	CPUs   []int   `json:"cpus,omitempty"` // where it was allowed to run; empty is anywhere
@@ -132,7 +141,8 @@ type Hop struct {
 // Endpoint is what can make one end of a trial differ from another's.
 type Endpoint struct {
 	Name     string            `json:"name"`
-	Role     string            `json:"role"` // "client" or "server"
+	Role     string            `json:"role"`           // "client" or "server"
+	Host     string            `json:"host,omitempty"` // that it is on, where that is known
 	Address  string            `json:"address"`
 	Device   string            `json:"device"`
 	Platform string            `json:"platform,omitempty"` // what the endpoint's platform says of itself, such as an engine's version

@@ -44,7 +44,7 @@ type Tool struct {
 // Technique is one way to connect containers, as the source calls it.
 type Technique struct {
 	Name  string `yaml:"name"`
-	As    string `yaml:"as"`    // nettoll's network that it corresponds to; "" where there is none yet. A table can say otherwise for a place
+	As    string `yaml:"as"`    // nettoll's network that it corresponds to; "" where there is none yet; "a|b" is b where a cannot be measured, and stands in for it. A table can say otherwise for a place
 	About string `yaml:"about"` // how the source built it, and where nettoll's differs
 }
 

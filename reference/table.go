@@ -42,7 +42,7 @@ type Place struct {
 // Published is one cell of a table.
 type Published struct {
 	Network string // as the source calls it
-	As      string // nettoll's network that it corresponds to; "" where there is none yet
+	As      string // nettoll's network that it corresponds to; "" where there is none yet; "a|b" as in Technique
 	Place
 	Metric  string
 	Value   float64 // as published, in Unit; meaningless where Missing is set

@@ -202,7 +202,11 @@ func clusterFigures(s analysis.Sweep, kinds []record.Kind, looks looks) []figure
 			return valueBar(sc, f.Summary), ok
 		})
 	}
-	for _, name := range []string{reference.CPUClient, reference.CPUServer} {
+	for _, ends := range [][2]string{{analysis.CPUClientHost, reference.CPUClient}, {analysis.CPUServerHost, reference.CPUServer}} {
+		name := ends[1]
+		if hasLoad(s, ends[0]) {
+			name = ends[0]
+		}
 		kind, end := cpuKind(name)
 		sc := scaleFor(kind, 1)
 		draw(kind.Title+", "+sc.unit, hint(kind), 0, 0, func(row analysis.Row) (plot.Bar, bool) {
@@ -217,7 +221,22 @@ func clusterFigures(s analysis.Sweep, kinds []record.Kind, looks looks) []figure
 			return aboveBar(*f.Ratio), true
 		})
 	}
+	if f := sweepLoads(s); f.chart.Drawn() {
+		all = append(all, f)
+	}
 	return all
+}
+
+// hasLoad reports whether any point of a sweep has a figure of CPU use.
+func hasLoad(s analysis.Sweep, name string) bool {
+	for _, l := range s.Lines {
+		for _, p := range l.Points {
+			if _, ok := p.Row.Load(name); ok {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // leastAbove keeps percents that are next to nothing from filling a chart.

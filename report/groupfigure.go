@@ -19,6 +19,9 @@ func (g group) figures(looks looks) ([]figure, error) {
 			all = append(all, f)
 		}
 	}
+	if f := g.loads(); f.chart.Drawn() {
+		all = append(all, f)
+	}
 	f, err := g.curves(looks)
 	if err == nil && f.chart.Drawn() {
 		all = append(all, f)

@@ -116,7 +116,7 @@ func (v pageView) links() []linkView {
 	return all
 }
 
-// method explains in five sentences how the figures came about.
+// method explains in a few sentences how the figures came about.
 func method(res analysis.Result) []string {
 	word := ""
 	for _, s := range res.Scenarios {
@@ -134,10 +134,25 @@ func method(res analysis.Result) []string {
 		"A trial counts only when the counters of every device, rule and process on the intended path show that the payload crossed it.",
 		"CPU cost is that of the whole machine, kernel and daemons included, less what the machine uses when idle.",
 	}
+	if knowsShared(res) {
+		all = append(all, "CPU time that the kernel charges to a process is that of clients, servers or daemons, on the host that they are on. What is left over the idle machine is shared: packets that the kernel handles on behalf of nobody, which in a lab cannot be told apart by host, and the measuring itself.")
+	}
 	if c := confidence(res); c != "" {
 		all = append(all, c)
 	}
 	return all
+}
+
+// knowsShared reports whether any row tells what no process can be charged with.
+func knowsShared(res analysis.Result) bool {
+	for _, s := range res.Scenarios {
+		for _, r := range s.Rows {
+			if _, ok := r.Load(analysis.CPUShared); ok {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func machineFacts(res analysis.Result) []fact {

@@ -127,8 +127,9 @@ type jsonTau struct {
 }
 
 type jsonPublished struct {
-	Network        string          `json:"network"` // as the source calls it
-	As             string          `json:"as,omitempty"`
+	Network        string          `json:"network"`                 // as the source calls it
+	As             string          `json:"as,omitempty"`            // nettoll's network for it; "a|b" is b where a was not measured
+	MeasuredOver   string          `json:"measured_over,omitempty"` // the network that Measured is of
 	Label          string          `json:"label"`
 	Published      *float64        `json:"published,omitempty"`
 	PublishedRatio *float64        `json:"published_ratio,omitempty"` // over the baseline at the same place
@@ -188,7 +189,7 @@ func jsonPublishedOf(c analysis.ReplicatedCell) jsonPublished {
 	}
 	if c.Measured != nil {
 		m := jsonMetricOf(*c.Measured)
-		out.Measured = &m
+		out.Measured, out.MeasuredOver = &m, c.Cell.Network
 	}
 	return out
 }

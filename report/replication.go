@@ -77,7 +77,10 @@ func publishedSheet(t analysis.ReplicatedTable) sheet {
 	if t.Table.Relative {
 		sh.note = "Published as what is above or below " + baseline
 	}
-	if sc.unit != "" && sc.unit != t.Table.Unit {
+	switch {
+	case ofTheMachine(t):
+		sh.note += fmt.Sprintf(", measured as a share of the %s of a host", countOf(t.CPUs, "CPU"))
+	case sc.unit != "" && sc.unit != t.Table.Unit:
 		sh.note += ", measured in " + sc.unit
 	}
 	if baseline != "" {
@@ -92,7 +95,7 @@ func publishedSheet(t analysis.ReplicatedTable) sheet {
 	}
 	for _, network := range t.Table.Networks() {
 		published := sheetLine{names: []string{network, "published"}, native: network == baseline}
-		measured := sheetLine{names: []string{"", "measured"}, native: network == baseline}
+		measured := sheetLine{names: []string{standsIn(t, network), "measured"}, native: network == baseline}
 		for _, c := range t.Table.Columns {
 			at := slices.IndexFunc(t.Cells, func(rc analysis.ReplicatedCell) bool {
 				return rc.Published.Network == network && rc.Published.Label == c.Label
@@ -120,7 +123,27 @@ func tableTitle(t reference.Table) string {
 	return capital(t.Name)
 }
 
+// standsIn names the network that stands in for a technique of the source, so that no
+// figure is taken for one of something else.
+func standsIn(t analysis.ReplicatedTable, network string) string {
+	for _, c := range t.Cells {
+		if c.Published.Network == network && c.StandsIn() {
+			return "  " + c.Cell.Network
+		}
+	}
+	return ""
+}
+
+// ofTheMachine reports whether a table is of CPU time as a share of what a host has, and
+// that is known here, too.
+func ofTheMachine(t analysis.ReplicatedTable) bool {
+	return t.Table.Unit == "percent of the machine" && t.Kind.Unit == "cpu-s/s" && t.CPUs > 0
+}
+
 func replicatedScale(t analysis.ReplicatedTable) scale {
+	if ofTheMachine(t) {
+		return scale{factor: float64(t.CPUs) / 100, unit: "%"}
+	}
 	for _, c := range t.Cells {
 		if c.Measured != nil && c.Measured.Summary.Median > 0 {
 			return scaleFor(t.Kind, c.Measured.Summary.Median)

@@ -45,7 +45,7 @@ func (s *session) machines(ctx context.Context, links []link) (*machines, error)
 			return nil, fmt.Errorf("%s: ask for its machine: %w", at.Name(), err)
 		}
 		if byBoot[o.Boot] == nil {
-			c := &machine{facts: o.Machine}
+			c := &machine{name: fmt.Sprintf("machine %d", len(m.all)+1), facts: o.Machine}
 			c.read = func(ctx context.Context) (snap sampler.Snapshot, err error) {
 				err = at.call(ctx, sampler.MethodCPU, nil, &snap)
 				return snap, err
@@ -126,6 +126,32 @@ func (m *machines) use(from, to []sampler.Snapshot, window float64) (sum record.
 		sum.PerCPU = append(sum.PerCPU, one.PerCPU...)
 	}
 	return sum, nil
+}
+
+// name calls the hosts of endpoints what their machines are called, where there are
+// several.
+func (m *machines) name(endpoints []record.Endpoint, links []link) {
+	if len(m.all) < 2 {
+		return
+	}
+	for i, at := range seats(links) {
+		endpoints[i].Host = m.of[at.Manned].name
+	}
+}
+
+// apart is what each machine did between two readings, where there are several.
+func (m *machines) apart(from, to []sampler.Snapshot, window float64) (all []record.HostCPU, err error) {
+	if len(m.all) < 2 {
+		return nil, nil
+	}
+	for i, c := range m.all {
+		one, err := sampler.Use(from[i], to[i], window)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, record.HostCPU{Host: c.name, Busy: one.Busy, Idle: c.idle})
+	}
+	return all, nil
 }
 
 // place chooses CPUs where clients and servers are. On machines of their own each side

@@ -30,8 +30,16 @@ func (s *session) trial(ctx context.Context, c record.Cell, began time.Time) rec
 		fmt.Errorf("the trial took more than %v beyond its window", more))
 	defer cancel()
 	if err := s.measure(ctx, &t, warmup, window); err != nil {
+		var cause *explained
+		known := errors.As(err, &cause)
+		if known {
+			t.Remedy = cause.remedy
+		}
 		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil {
 			err = context.Cause(ctx) // says more than that time is up
+			if known {
+				err = &explained{cause.finding, err}
+			}
 		}
 		t.Status, t.Reason = record.Failed, oneLine(err)
 		if errors.Is(err, platform.ErrUnsupported) {
@@ -99,7 +107,8 @@ func (s *session) measure(ctx context.Context, t *record.Trial, warmup, window t
 	if t.Endpoints, err = facts(ctx, links); err != nil {
 		return err
 	}
-	before, err := counters(ctx, links)
+	s.house(t.Endpoints, links)
+	before, err := s.count(ctx, links)
 	if err != nil {
 		return err
 	}
@@ -116,7 +125,8 @@ func (s *session) measure(ctx context.Context, t *record.Trial, warmup, window t
 	if err != nil {
 		return err
 	}
-	w := newWatcher(at, s.network, links)
+	at.name(t.Endpoints, links)
+	w := newWatcher(at, s, links)
 	job := workload.Job{
 		Workload: t.Cell.Workload, Options: t.Cell.Options, Warmup: warmup, Duration: window,
 		CPUs:  at.place(t.Cell.Placement, links),
@@ -128,7 +138,7 @@ func (s *session) measure(ctx context.Context, t *record.Trial, warmup, window t
 	place(t.Endpoints, job.CPUs)
 	res, err := tool.Run(ctx, job)
 	if err != nil {
-		return err
+		return s.examine(ctx, t, links, before, err)
 	}
 	s.r.spent += warmup + res.Window
 	return s.complete(ctx, t, res, w, proof, links, before)
@@ -148,7 +158,7 @@ func (s *session) complete(ctx context.Context, t *record.Trial, res workload.Re
 	if t.Path, err = p.finish(ctx, pairs); err != nil {
 		return fmt.Errorf("prove path: %w", err)
 	}
-	after, err := counters(ctx, links)
+	after, err := s.count(ctx, links)
 	if err != nil {
 		return err
 	}
@@ -158,6 +168,7 @@ func (s *session) complete(ctx context.Context, t *record.Trial, res workload.Re
 		return err
 	}
 	use.Client, use.Server, use.Idle = res.Client, res.Server, w.at.idle()
+	use.Client.Host, use.Server.Host = hostOfRole(t.Endpoints, "client"), hostOfRole(t.Endpoints, "server")
 	t.CPU = &use
 	t.Window, t.Latency, t.Flows, t.Warnings = res.Window.Seconds(), res.Latency, res.Flows, append(res.Warnings, doubts...)
 	var transactions uint64
@@ -170,6 +181,13 @@ func (s *session) complete(ctx context.Context, t *record.Trial, res workload.Re
 		for _, text := range n.Remarks() {
 			t.Warnings = append(t.Warnings, record.Warning{Code: "remark", Text: text})
 		}
+	}
+	sc, err := s.scene(t, links)
+	if err != nil {
+		return err
+	}
+	for _, f := range findings(sc) {
+		t.Warnings = append(t.Warnings, f.warning())
 	}
 	t.Warnings = append(t.Warnings, cost(t.Metrics, use, use.Idle, res.Window, res.Bytes, transactions)...)
 	t.Status = record.OK

@@ -99,7 +99,8 @@ type session struct {
 	topo    technique.Topology
 	agents  *agents
 
-	conditioned bool // the endpoints are what the cells want them to be
+	conditioned bool              // the endpoints are what the cells want them to be
+	known       map[string]device // of hosts, by "<host>/<device>", once they have been read
 }
 
 // closeTime bounds the taking down of one network, which goes on after an

@@ -20,6 +20,7 @@ import (
 type watcher struct {
 	at         *machines
 	daemons    []platform.Process
+	houseOf    func(platform.Process) string // host of a daemon
 	containers []container
 	from, to   edge
 }
@@ -39,9 +40,9 @@ type edge struct {
 	uncounted  error // of the first container that did not tell
 }
 
-func newWatcher(at *machines, n technique.Network, links []link) *watcher {
-	w := &watcher{at: at}
-	if d, ok := n.(technique.Daemoner); ok {
+func newWatcher(at *machines, s *session, links []link) *watcher {
+	w := &watcher{at: at, houseOf: s.houseOf}
+	if d, ok := s.network.(technique.Daemoner); ok {
 		w.daemons = d.Daemons()
 	}
 	seen := map[platform.CPUAccounter]bool{}
@@ -97,9 +98,13 @@ func (w *watcher) use(window time.Duration) (record.CPUUse, []record.Warning, er
 		return record.CPUUse{}, nil, err
 	}
 	use := record.CPUUse{Machine: m}
+	if use.Hosts, err = w.at.apart(w.from.machines, w.to.machines, window.Seconds()); err != nil {
+		return record.CPUUse{}, nil, err
+	}
 	for i, d := range w.daemons {
-		use.Daemons = append(use.Daemons,
-			sampler.Between(title(d), w.from.daemons[i], w.to.daemons[i], window.Seconds()))
+		one := sampler.Between(title(d), w.from.daemons[i], w.to.daemons[i], window.Seconds())
+		one.Host = w.houseOf(d)
+		use.Daemons = append(use.Daemons, one)
 	}
 	for _, e := range []edge{w.from, w.to} {
 		if errors.Is(e.uncounted, platform.ErrUnsupported) {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -15,14 +16,22 @@ import (
 // NetStat (with the "Tcp" of TcpRetransSegs in front), every interface and the
 // softnet counters of all CPUs. proc is "/proc".
 func Counters(proc string) (map[string]uint64, error) {
+	return countersOf(filepath.Join(proc, "self", "net"), append(slices.Clone(protocols), table{"dev", interfaces}, table{"softnet_stat", softnet})...)
+}
+
+// table is a file of counters below /proc/self/net.
+type table struct {
+	name string
+	read func(io.Reader, map[string]uint64) error
+}
+
+// protocols count what happens to packets, whatever the device.
+var protocols = []table{{"snmp", pairs}, {"netstat", pairs}, {"snmp6", single}}
+
+func countersOf(dir string, tables ...table) (map[string]uint64, error) {
 	all := make(map[string]uint64)
-	for _, f := range []struct {
-		name string
-		read func(io.Reader, map[string]uint64) error
-	}{
-		{"snmp", pairs}, {"netstat", pairs}, {"snmp6", single}, {"dev", interfaces}, {"softnet_stat", softnet},
-	} {
-		path := filepath.Join(proc, "self", "net", f.name)
+	for _, f := range tables {
+		path := filepath.Join(dir, f.name)
 		r, err := os.Open(path)
 		if f.name == "snmp6" && errors.Is(err, os.ErrNotExist) {
 			continue // a kernel without IPv6

@@ -38,6 +38,10 @@ func Machine(proc, sys string) (record.Machine, error) {
 				m.Virtual = "yes"
 			}
 		}
+		// What QEMU calls CPUs that it emulates itself, whatever they pretend to be.
+		if strings.Contains(m.CPUModel, "QEMU TCG") {
+			m.Virtual = record.Emulated
+		}
 	}
 	if mem, err := fs.Meminfo(); err == nil && mem.MemTotalBytes != nil {
 		m.MemoryB = *mem.MemTotalBytes

@@ -19,6 +19,8 @@ const (
 	MethodCPU        = "sampler.cpu"        // nothing → Snapshot of the machine
 	MethodInterfaces = "sampler.interfaces" // nothing → []nl.Interface
 	MethodCgroup     = "sampler.cgroup"     // nothing → time.Duration of Cgroup
+	MethodEcho       = "sampler.echo"       // Echo → nothing, when nobody can ask any more
+	MethodReach      = "sampler.reach"      // Reach → Reached
 )
 
 // Handlers are the agent's half: what is read inside an endpoint.
@@ -40,6 +42,8 @@ func Handlers() map[string]agent.Handler {
 		}),
 		MethodInterfaces: agent.Typed(func(context.Context, struct{}) ([]nl.Interface, error) { return Interfaces() }),
 		MethodCgroup:     agent.Typed(func(context.Context, struct{}) (time.Duration, error) { return Cgroup("/sys") }),
+		MethodEcho:       agent.Typed(func(ctx context.Context, e Echo) (struct{}, error) { return struct{}{}, e.Run(ctx) }),
+		MethodReach:      agent.Typed(func(ctx context.Context, r Reach) (Reached, error) { return r.Find(ctx) }),
 		MethodCondition:  agent.Typed(func(_ context.Context, c Condition) (Conditioned, error) { return c.Set() }),
 	}
 }

@@ -5,10 +5,4 @@ import (
 )
 
 // Interfaces lists the network devices of the namespace of this process.
-func Interfaces() (all []nl.Interface, err error) {
-	err = nl.With("", func(n *nl.NS) error {
-		all, err = n.Interfaces()
-		return err
-	})
-	return all, err
-}
+func Interfaces() ([]nl.Interface, error) { return Devices("") }

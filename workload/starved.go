@@ -13,14 +13,15 @@ const WarnStarved = "starved-flows"
 // Many flows on one link can leave a few of them without a segment for a window: each
 // retransmission that times out waits twice as long as the one before, from 200 ms
 // (Linux's TCP_RTO_MIN), so that a flow which lost three in a row is silent for more
-// than a second.
+// than a second. Of 128 flows on a full link of 70 Mbit/s, without any container network,
+// 2 to 79 were silent for one.
 const (
 	crowd       = 16  // flows
-	crowdSilent = 0.1 // of them
+	crowdSilent = 0.7 // of them; more are a fault
 	crowdWindow = 5000 * time.Millisecond
 )
 
-// Crowded says whether so few silent ones among so many flows can be explained by their
+// Crowded says whether silent flows among so many can be explained by their
 // number, in a window of that length.
 func Crowded(silent, flows int, window time.Duration) bool {
 	return flows >= crowd && float64(silent) <= crowdSilent*float64(flows) && window <= crowdWindow

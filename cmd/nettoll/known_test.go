@@ -66,7 +66,7 @@ func TestEmbeddedSuites(t *testing.T) {
 func measured(cells []record.Cell, t reference.Table, p reference.Published) bool {
 	or := func(want, have int) bool { return want == 0 || want == have }
 	return slices.ContainsFunc(cells, func(c record.Cell) bool {
-		return c.Network == p.As && c.Workload == t.Workload && or(t.Streams, max(c.Options.Streams, 1)) && or(p.Hosts, c.Hosts) && or(p.Family, c.Family) &&
+		return slices.Contains(strings.Split(p.As, "|"), c.Network) && c.Workload == t.Workload && or(t.Streams, max(c.Options.Streams, 1)) && or(p.Hosts, c.Hosts) && or(p.Family, c.Family) &&
 			or(p.Servers, c.Servers) && or(p.Clients, c.Clients) && or(p.Processes, max(c.Processes, 1)) &&
 			(p.Underlay == "" || c.Underlay == p.Like || strings.HasPrefix(c.Underlay, p.Underlay+":"))
 	})

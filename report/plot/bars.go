@@ -18,8 +18,15 @@ type Bar struct {
 	Value     float64
 	Low, High float64 // interval; equal to Value where there is none
 	Native    bool
-	Same      bool // no difference from native was found
-	Look      Look // of the network, in clusters
+	Same      bool   // no difference from native was found
+	Look      Look   // of the network, in clusters
+	Parts     []Part // that the bar is made of, in clusters; they add up to Value
+}
+
+// Part is a piece of a bar.
+type Part struct {
+	Value float64
+	Look  Look
 }
 
 // Bars draws horizontal bars that begin at zero, each with its interval, and a

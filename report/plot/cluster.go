@@ -24,7 +24,7 @@ func Clusters(all []Cluster, reference, least float64, label string) Chart {
 		bar     = 18
 		apart   = 7
 		below   = 20 // names of the ticks
-		left    = 112
+		left    = 124
 		right   = 46 // values
 	)
 	most := max(reference, least)
@@ -57,8 +57,15 @@ func Clusters(all []Cluster, reference, least float64, label string) Chart {
 			y -= heading
 			for _, b := range group.Bars {
 				middle := y - bar/2
-				c.FillText(style(text.Style{YAlign: text.YCenter}, letters-1, roleName), vg.Point{X: c.Min.X + left - 7, Y: middle}, clip(b.Name, 16))
-				clusterBar(c, b, toX(c, 0), toX(c, b.Value), middle)
+				c.FillText(style(text.Style{YAlign: text.YCenter}, letters-1, roleName), vg.Point{X: c.Min.X + left - 7, Y: middle}, clip(b.Name, 18))
+				if len(b.Parts) == 0 {
+					clusterBar(c, b, toX(c, 0), toX(c, b.Value), middle)
+				}
+				from := 0.0
+				for _, part := range b.Parts {
+					clusterBar(c, Bar{Look: part.Look}, toX(c, from), toX(c, from+part.Value), middle)
+					from += part.Value
+				}
 				if b.High > b.Low {
 					whisker(c, toX(c, b.Low), toX(c, b.High), middle)
 				}

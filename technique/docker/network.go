@@ -47,6 +47,9 @@ func (n *node) NetNS() string {
 	return ""
 }
 
+// OnHost implements technique.Located.
+func (n *node) OnHost() string { return n.host.Name() }
+
 // Unwrap implements platform.Wrapper.
 func (n *node) Unwrap() platform.Endpoint { return n.Endpoint }
 

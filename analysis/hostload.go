@@ -1,0 +1,71 @@
+package analysis
+
+import (
+	"slices"
+
+	"nettoll/record"
+)
+
+// hostLoad is the CPU time of the hosts that the endpoints of a role are on. It is
+// unknown where those of the other role are on the same one, where an endpoint's or a
+// daemon's host is unknown, and where the processes of the role were not counted: what
+// cannot be told apart is not shared out.
+func hostLoad(t record.Trial, role string, processes record.ProcessCPU) (seconds float64, known bool) {
+	own, ok := hostsOf(t, func(e record.Endpoint) bool { return e.Role == role })
+	others, all := hostsOf(t, func(e record.Endpoint) bool { return e.Role != role })
+	if !ok || !all || slices.ContainsFunc(own, func(h string) bool { return slices.Contains(others, h) }) {
+		return 0, false
+	}
+	if len(t.CPU.Hosts) > 0 {
+		return wholeHosts(t, own)
+	}
+	if slices.ContainsFunc(t.CPU.Daemons, func(d record.ProcessCPU) bool { return d.Host == "" }) || processes.Total() <= 0 {
+		return 0, false
+	}
+	return processes.Total() + daemons(t, func(d record.ProcessCPU) bool { return slices.Contains(own, d.Host) }), true
+}
+
+// hostsOf are the hosts of some endpoints, each once, if there are such and all are known.
+func hostsOf(t record.Trial, which func(record.Endpoint) bool) (hosts []string, known bool) {
+	for _, e := range t.Endpoints {
+		if !which(e) {
+			continue
+		}
+		if e.Host == "" {
+			return nil, false
+		}
+		if !slices.Contains(hosts, e.Host) {
+			hosts = append(hosts, e.Host)
+		}
+	}
+	return hosts, len(hosts) > 0
+}
+
+// wholeHosts is what machines of their own did beyond what they do when idle.
+func wholeHosts(t record.Trial, hosts []string) (seconds float64, known bool) {
+	for _, name := range hosts {
+		i := slices.IndexFunc(t.CPU.Hosts, func(h record.HostCPU) bool { return h.Host == name })
+		if i < 0 {
+			return 0, false
+		}
+		seconds += t.CPU.Hosts[i].Busy - t.CPU.Hosts[i].Idle*t.Window
+	}
+	return seconds, seconds > 0
+}
+
+// ownTolerance is by how much the clocks of processes and the idle time of the machine may
+// disagree, as in the runner's CPU cost.
+const ownTolerance = 1.05
+
+// sharedLoad is what the machine did beyond what it does when idle and what processes
+// were charged with. A little less than nothing is nothing; where it is more than a little,
+// the machine was not idle when it should have been, and it is unknown.
+func sharedLoad(t record.Trial) (seconds float64, known bool) {
+	client, server := t.CPU.Client.Total(), t.CPU.Server.Total()
+	if t.CPU.Machine.Busy <= 0 || client <= 0 || server <= 0 {
+		return 0, false
+	}
+	busy := t.CPU.Machine.Busy - t.CPU.Idle*t.Window
+	own := client + server + daemons(t, func(record.ProcessCPU) bool { return true })
+	return max(0, busy-own), own <= busy*ownTolerance
+}

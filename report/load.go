@@ -1,0 +1,124 @@
+package report
+
+import (
+	"strings"
+
+	"nettoll/analysis"
+	"nettoll/record"
+	"nettoll/reference"
+	"nettoll/report/plot"
+)
+
+// loadParts are what the CPU time of the machine goes to, in the order in which a bar
+// shows them. They are told apart by colours of their own, not those of networks.
+var loadParts = []struct {
+	metric, name string
+	look         plot.Look
+}{
+	{reference.CPUClient, "clients", plot.Look{Color: 1}},
+	{reference.CPUServer, "servers", plot.Look{Color: 6}},
+	{analysis.CPUDaemons, "daemons", plot.Look{Color: 2}},
+	{analysis.CPUShared, "shared", plot.Look{Color: 0}},
+}
+
+// loadTitle is of the chart of all CPU time.
+const loadTitle = "Where the CPU time goes"
+
+// loadFigure draws what the CPU time goes to: names are those of clusters, rows gives
+// each one's networks.
+func loadFigure(names []string, rows func(cluster int) []analysis.Row) figure {
+	kind, _ := cpuKind(analysis.CPUMachine)
+	sc := scaleFor(kind, 1)
+	out := figure{title: loadTitle + ", " + sc.unit, hint: hint(kind)}
+	words := []string{out.title + ", " + out.hint + "."}
+	shown := map[string]bool{}
+	var clusters []plot.Cluster
+	for i, name := range names {
+		cluster := plot.Cluster{Name: name}
+		for _, row := range rows(i) {
+			b, said, ok := loadBar(sc, row, shown)
+			if !ok {
+				continue
+			}
+			cluster.Bars = append(cluster.Bars, b)
+			words = append(words, strings.TrimPrefix(name+", ", ", ")+b.Name+": "+said+".")
+		}
+		if len(cluster.Bars) > 0 {
+			clusters = append(clusters, cluster)
+		}
+	}
+	if len(clusters) == 0 {
+		return out
+	}
+	out.chart = plot.Clusters(clusters, 0, 0, strings.Join(words, " "))
+	for _, p := range loadParts {
+		if shown[p.metric] {
+			out.keys = append(out.keys, plot.Key{Name: p.name, Look: p.look})
+		}
+	}
+	return out
+}
+
+// loadBar is what one network's CPU time goes to, the median of each part, where all of
+// it is known.
+func loadBar(sc scale, row analysis.Row, shown map[string]bool) (b plot.Bar, said string, ok bool) {
+	b.Name = networkName(row.Cell)
+	var parts []string
+	for _, p := range loadParts {
+		f, known := row.Load(p.metric)
+		if !known && p.metric != analysis.CPUDaemons { // a network need not have any
+			return b, "", false
+		}
+		if !known {
+			continue
+		}
+		v := f.Summary.Median / sc.factor
+		b.Value += v
+		b.Parts = append(b.Parts, plot.Part{Value: v, Look: p.look})
+		parts = append(parts, p.name+" "+sc.number(f.Summary.Median))
+	}
+	for _, p := range loadParts {
+		if _, known := row.Load(p.metric); known {
+			shown[p.metric] = true
+		}
+	}
+	b.Text = sc.number(b.Value * sc.factor)
+	b.Low, b.High = b.Value, b.Value
+	return b, b.Text + ", of that " + join(parts), true
+}
+
+// loads is the chart of a group.
+func (g group) loads() figure {
+	names := make([]string, len(g.scenarios))
+	for i, s := range g.scenarios {
+		if len(g.scenarios) > 1 {
+			names[i] = what(s.Cell.Workload)
+		}
+	}
+	return loadFigure(names, func(i int) []analysis.Row { return g.scenarios[i].Rows })
+}
+
+// what is asked of a network by a workload.
+func what(workload string) string {
+	if k, ok := record.KindOf(record.Primary(workload)[0]); ok {
+		return capital(k.Title)
+	}
+	return workload
+}
+
+// sweepLoads is the chart of a sweep.
+func sweepLoads(s analysis.Sweep) figure {
+	all := spots(s)
+	names := make([]string, len(all))
+	for i, at := range all {
+		names[i] = at.label(s)
+	}
+	return loadFigure(names, func(i int) (rows []analysis.Row) {
+		for _, l := range s.Lines {
+			if row := pointAt(l, all[i]); row != nil {
+				rows = append(rows, *row)
+			}
+		}
+		return rows
+	})
+}

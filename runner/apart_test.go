@@ -1,0 +1,49 @@
+package runner
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/prometheus/procfs"
+
+	"nettoll/record"
+	"nettoll/sampler"
+)
+
+// idling is a machine of one CPU at a second of an invented clock, after so much idle time.
+func idling(second, idle float64) sampler.Snapshot {
+	return sampler.Snapshot{At: time.Unix(0, int64(second*1e9)), CPUs: map[int64]procfs.CPUStat{0: {Idle: idle}}}
+}
+
+func TestMachinesApart(t *testing.T) {
+	a, b := &machine{name: "machine 1", idle: 0.25}, &machine{name: "machine 2"}
+	m := &machines{all: []*machine{a, b}}
+	from, to := []sampler.Snapshot{idling(1, 0), idling(1, 0)}, []sampler.Snapshot{idling(3, 0.5), idling(3, 2)}
+	got, err := m.apart(from, to, 2)
+	want := []record.HostCPU{{Host: "machine 1", Busy: 1.5, Idle: 0.25}, {Host: "machine 2"}}
+	if err != nil || len(got) != 2 {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	for i := range want {
+		if got[i].Host != want[i].Host || math.Abs(got[i].Busy-want[i].Busy) > 1e-9 || got[i].Idle != want[i].Idle {
+			t.Errorf("%+v, want %+v", got[i], want[i])
+		}
+	}
+	client, server := &Manned{Endpoint: hostNamed{name: "c"}}, &Manned{Endpoint: hostNamed{name: "s"}}
+	m.of = map[*Manned]*machine{client: b, server: a}
+	ends := []record.Endpoint{{Role: "client", Host: "h2"}, {Role: "server", Host: "h1"}}
+	m.name(ends, []link{{client: client, server: server}})
+	if ends[0].Host != "machine 2" || ends[1].Host != "machine 1" {
+		t.Errorf("endpoints are on %q and %q", ends[0].Host, ends[1].Host)
+	}
+	// One machine that is shared is not told as a whole: hosts are parts of it.
+	m = &machines{all: []*machine{a}}
+	if got, err := m.apart(from[:1], to[:1], 2); got != nil || err != nil {
+		t.Errorf("%+v, %v", got, err)
+	}
+	m.name(ends, nil)
+	if ends[0].Host != "machine 2" {
+		t.Errorf("renamed to %q", ends[0].Host)
+	}
+}

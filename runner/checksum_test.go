@@ -1,0 +1,115 @@
+package runner_test
+
+import (
+	"encoding/binary"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"nettoll/internal/netns"
+	"nettoll/internal/nl"
+	"nettoll/platform"
+	"nettoll/record"
+	"nettoll/runner"
+	"nettoll/technique"
+	"nettoll/technique/bridge"
+)
+
+// TestNetworkThatTakesPacketsOutOfTheKernel has a program instead of a bridge, which copies
+// frames as they are. Senders leave checksums to their devices.
+func TestNetworkThatTakesPacketsOutOfTheKernel(t *testing.T) {
+	copied := func(t *testing.T, n technique.Network) {
+		h := machines(n)[0]
+		in(t, h, func(n *nl.NS) error {
+			for _, port := range []string{"veth0", "veth1"} {
+				l, err := n.Link(port)
+				if err != nil {
+					return err
+				}
+				if err := n.LinkSetNoMaster(l); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		a, b := frames(t, h, "veth0"), frames(t, h, "veth1")
+		forward(t, a, b)
+		forward(t, b, a)
+	}
+	c := record.Cell{Hosts: 1, Family: 4, Workload: record.TCPStream}
+	tr := measured(t, bridge.New(), c, copied)
+	for _, want := range []string{"threw away ", " segments that arrived with wrong checksums: the sender leaves them to its device", " (seen as: "} {
+		if tr.Status != record.Failed || !strings.Contains(tr.Reason, want) {
+			t.Errorf("%s with reason %q, which does not say %q", tr.Status, tr.Reason, want)
+		}
+	}
+	if remedy := "turn the offload off in the containers (ethtool -K eth0 tx off)"; tr.Remedy != remedy || !strings.HasSuffix(said(tr, runner.FoundChecksums), remedy) {
+		t.Errorf("remedy is %q; %+v", tr.Remedy, tr.Warnings)
+	}
+	c.Offload = record.OffloadOff // the remedy
+	tr = measured(t, bridge.New(), c, copied)
+	if got := said(tr, runner.FoundChecksums); got != "" || strings.Contains(tr.Reason, "checksum") {
+		t.Errorf("without offloads: %s, %s, %s", tr.Status, tr.Reason, got)
+	}
+	if tr.Counters["h1c1/TcpInSegs"] == 0 || tr.Counters["h1c1/TcpInCsumErrors"] != 0 {
+		t.Errorf("without offloads: %s, %s", tr.Status, tr.Reason)
+	}
+}
+
+// frames is a socket for all that a device of the host receives.
+func frames(t *testing.T, h platform.Host, device string) *os.File {
+	t.Helper()
+	var fd int
+	err := netns.Do(h.(platform.NetNSer).NetNS(), func() (err error) {
+		const all = unix.ETH_P_ALL
+		protocol := binary.NativeEndian.Uint16([]byte{all >> 8, all & 0xff})
+		if fd, err = unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, int(protocol)); err != nil {
+			return err
+		}
+		var index int
+		err = nl.With("", func(n *nl.NS) error {
+			l, err := n.Link(device)
+			if err == nil {
+				index = l.Attrs().Index
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		return errors.Join(
+			unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1),
+			unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: protocol, Ifindex: index}))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := os.NewFile(uintptr(fd), device)
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
+// forward copies frames until the sockets are closed.
+func forward(t *testing.T, from, to *os.File) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		buf := make([]byte, 1<<17)
+		for {
+			n, err := from.Read(buf)
+			if errors.Is(err, os.ErrClosed) {
+				return
+			}
+			if err != nil { // the device is gone, or was down
+				time.Sleep(time.Millisecond)
+				continue
+			}
+			_, _ = to.Write(buf[:n]) // a frame that is too large is lost
+		}
+	}()
+	t.Cleanup(func() { from.Close(); <-done })
+}

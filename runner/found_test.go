@@ -1,0 +1,239 @@
+package runner_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"nettoll/internal/netns"
+	"nettoll/internal/nl"
+	"nettoll/platform"
+	"nettoll/platform/lab"
+	"nettoll/record"
+	"nettoll/runner"
+	"nettoll/sampler"
+	"nettoll/technique"
+	"nettoll/technique/bridge"
+	"nettoll/technique/loopback"
+	"nettoll/technique/published"
+	"nettoll/technique/routed"
+	"nettoll/technique/vxlan"
+	"nettoll/workload"
+	"nettoll/workload/engine"
+)
+
+// What follows breaks real networks in the ways that users do.
+
+// broken is a technique whose networks are changed after they were made.
+type broken struct {
+	technique.Technique
+	change func(t *testing.T, n technique.Network)
+	t      *testing.T
+}
+
+func (b broken) Connect(ctx context.Context, topo technique.Topology, p platform.Platform) (technique.Network, error) {
+	n, err := b.Technique.Connect(ctx, topo, p)
+	if err == nil && b.change != nil {
+		b.change(b.t, n)
+	}
+	return n, err
+}
+
+// measured is one cell, measured once.
+func measured(t *testing.T, tech technique.Technique, c record.Cell, change func(*testing.T, technique.Network)) record.Trial {
+	t.Helper()
+	if err := tech.Probe(t.Context(), lab.New()); err != nil {
+		t.Skip(err)
+	}
+	m, err := sampler.Machine("/proc", "/sys")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Network, c.Servers, c.Clients, c.Tool, c.Placement = "broken", 1, 1, "engine", record.PlacementFree
+	var trials []record.Trial
+	r := &runner.Runner{
+		Networks: map[string]runner.Recipe{"broken": {Platform: lab.New(), Technique: broken{tech, change, t}}},
+		Tools:    map[string]workload.Tool{"engine": engine.New()},
+		Machine:  m, Cells: []record.Cell{c},
+		Settings: record.Settings{Duration: 0.4, Warmup: 0.4, MinRounds: 1, MaxRounds: 1, Confidence: 0.95, Seed: 1},
+		Save: func(t record.Trial) error {
+			trials = append(trials, t)
+			return nil
+		},
+		Enough: func([]record.Trial) map[string]bool { return nil },
+	}
+	if _, err := r.Run(t.Context()); err != nil || len(trials) != 1 {
+		t.Fatalf("%d trials, %v", len(trials), err)
+	}
+	return trials[0]
+}
+
+// said is what a trial warns of under a code.
+func said(tr record.Trial, code string) string {
+	for _, w := range tr.Warnings {
+		if w.Code == code {
+			return w.Text
+		}
+	}
+	return ""
+}
+
+// setMTU gives devices of a namespace an MTU.
+func setMTU(t *testing.T, e platform.Endpoint, mtu int, devices ...string) {
+	t.Helper()
+	in(t, e, func(n *nl.NS) error {
+		for _, name := range devices {
+			l, err := n.Link(name)
+			if err != nil {
+				return err
+			}
+			if err := n.LinkSetMTU(l, mtu); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func in(t *testing.T, e platform.Endpoint, do func(*nl.NS) error) {
+	t.Helper()
+	if err := nl.With(e.(platform.NetNSer).NetNS(), do); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func machines(n technique.Network) []platform.Host {
+	return n.(interface{ Machines() []platform.Host }).Machines()
+}
+
+// wide gives containers on a VXLAN the MTU of the underlay, which has no room for the
+// tunnel's headers.
+func wide(t *testing.T, n technique.Network) {
+	for _, e := range slices.Concat(n.Servers(), n.Clients()) {
+		setMTU(t, e, 1500, "eth0")
+	}
+	for _, h := range machines(n) {
+		setMTU(t, h, 1500, "veth0")
+	}
+}
+
+// An underlay with less room than the tunnel was made for. The containers let routers cut
+// their packets.
+func TestTunnelWhosePacketsAreCut(t *testing.T) {
+	for _, family := range []int{4, 6} {
+		tr := measured(t, vxlan.New(), record.Cell{Hosts: 2, Family: family, Workload: record.UDPStream, Options: record.Options{MessageSize: 1300}},
+			func(t *testing.T, n technique.Network) {
+				for _, e := range slices.Concat(n.Servers(), n.Clients()) {
+					if err := netns.SetSysctl(e.(platform.NetNSer).NetNS(), "net/ipv4/ip_no_pmtu_disc", "1"); err != nil {
+						t.Fatal(err)
+					}
+				}
+				for _, h := range machines(n) {
+					setMTU(t, h, 1320, "eth0")
+				}
+			})
+		got := said(tr, runner.FoundFragmentation)
+		for _, want := range []string{"h2 sent packets in ", " fragments", "the containers' MTU of 1450", "set the containers' MTU to 1270"} {
+			if !strings.Contains(got, want) {
+				t.Errorf("IPv%d: %s, %s: warned of %q, which does not say %q; %+v", family, tr.Status, tr.Reason, got, want, tr.Warnings)
+			}
+		}
+		if tr.Counters["h2/IpFragCreates"] == 0 || tr.Counters["h1/IpReasmReqds"] == 0 {
+			t.Errorf("IPv%d: what hosts counted is not in the record", family)
+		}
+	}
+}
+
+// Segments that a device is to cut are not too large for it, and VXLAN tells their sender
+// what does not fit.
+func TestContainersWhoseMTUHasNoRoomForTheTunnel(t *testing.T) {
+	tr := measured(t, vxlan.New(), record.Cell{Hosts: 2, Family: 4, Workload: record.TCPStream}, wide)
+	want := "h2c1's eth0 has an MTU of 1500, but TCP had to find out that its path carries 1450: set the containers' MTU to 1450"
+	if got := said(tr, runner.FoundMTU); tr.Status != record.OK || got != want {
+		t.Errorf("%s, %s: warned of %q, want %q", tr.Status, tr.Reason, got, want)
+	}
+}
+
+// Without offloads the same packets are too large for the tunnel's device, and a bridge
+// tells nobody.
+func TestBlackHoleOfABridge(t *testing.T) {
+	for _, family := range []int{4, 6} {
+		tr := measured(t, vxlan.New(), record.Cell{Hosts: 2, Family: family, Workload: record.TCPStream, Offload: record.OffloadOff}, wide)
+		wantBlackHole(t, tr, "nothing larger than 1450 bytes crosses from h2c1 to h1c1, whose MTU is 1500: MTU black hole", "set the containers' MTU to 1450")
+	}
+}
+
+// On one host, too, and to one of its containers alone.
+func TestBlackHoleOfAPort(t *testing.T) {
+	tr := measured(t, bridge.NewWithoutNetfilter(), record.Cell{Hosts: 1, Family: 4, Workload: record.TCPStream, Offload: record.OffloadOff},
+		func(t *testing.T, n technique.Network) { setMTU(t, machines(n)[0], 1400, "veth0") })
+	wantBlackHole(t, tr, "nothing larger than 1404 bytes crosses from h1c2 to h1c1, whose MTU is 1500", "set the containers' MTU to 1400")
+}
+
+// Only the way back is narrow.
+func TestBlackHoleOfOneDirection(t *testing.T) {
+	tr := measured(t, vxlan.New(), record.Cell{Hosts: 2, Family: 4, Workload: record.TCPStream, Offload: record.OffloadOff, Options: record.Options{Reverse: true}},
+		func(t *testing.T, n technique.Network) { setMTU(t, machines(n)[0], 1321, "vxlan0") })
+	// A bridge lets frames pass that are longer by the tag of a VLAN.
+	wantBlackHole(t, tr, "nothing larger than 1325 bytes crosses from h1c1 to h2c1, whose MTU is 1450", "set the containers' MTU to 1321")
+}
+
+func wantBlackHole(t *testing.T, tr record.Trial, text, remedy string) {
+	t.Helper()
+	if tr.Status != record.Failed || !strings.HasPrefix(tr.Reason, text) || !strings.Contains(tr.Reason, " (seen as: ") || tr.Remedy != remedy {
+		t.Errorf("%s with reason %q and remedy %q, want %q and %q", tr.Status, tr.Reason, tr.Remedy, text, remedy)
+	}
+	if got := said(tr, runner.FoundBlackHole); !strings.HasPrefix(got, text) || !strings.HasSuffix(got, ": "+remedy) {
+		t.Errorf("warned of %q; %+v", got, tr.Warnings)
+	}
+	if tr.Metrics != nil || len(tr.Counters) == 0 {
+		t.Errorf("figures %v, %d counters", tr.Metrics, len(tr.Counters))
+	}
+}
+
+// What is right is not talked about.
+func TestNothingIsFoundInASoundNetwork(t *testing.T) {
+	for name, tech := range map[string]technique.Technique{"vxlan": vxlan.New(), "routed": routed.New(), "loopback": loopback.New()} {
+		hosts := slices.Max(tech.Hosts())
+		tr := measured(t, tech, record.Cell{Hosts: hosts, Family: 4, Workload: record.TCPStream}, nil)
+		if tr.Status != record.OK {
+			t.Fatalf("%s: %s: %s", name, tr.Status, tr.Reason)
+		}
+		for _, code := range []string{runner.FoundBlackHole, runner.FoundChecksums, runner.FoundFragmentation, runner.FoundMTU, runner.FoundNested} {
+			if text := said(tr, code); text != "" {
+				t.Errorf("%s: %s", name, text)
+			}
+		}
+		client := fmt.Sprintf("h%d", hosts)
+		if tr.Endpoints[0].Host != client || tr.Endpoints[1].Host != "h1" || tr.CPU.Client.Host != client || tr.CPU.Server.Host != "h1" {
+			t.Errorf("%s: endpoints are on %q and %q, clients on %q", name, tr.Endpoints[0].Host, tr.Endpoints[1].Host, tr.CPU.Client.Host)
+		}
+	}
+}
+
+// What a daemon of a network uses is told with the host that it is on.
+func TestDaemonsAreToldWithTheirHosts(t *testing.T) {
+	tr := measured(t, published.NewProxy(), record.Cell{Hosts: 1, Family: 4, Workload: record.TCPStream}, nil)
+	if tr.Status != record.OK || len(tr.CPU.Daemons) != 1 {
+		t.Fatalf("%s, %s: %+v", tr.Status, tr.Reason, tr.CPU)
+	}
+	if d := tr.CPU.Daemons[0]; d.Host != "h1" || d.Total() == 0 {
+		t.Errorf("%+v", d)
+	}
+}
+
+// A router that says so lets TCP find out what its path carries.
+func TestPathThatIsNarrowerThanItsEnds(t *testing.T) {
+	tr := measured(t, routed.New(), record.Cell{Hosts: 2, Family: 4, Workload: record.TCPStream},
+		func(t *testing.T, n technique.Network) {
+			for _, h := range machines(n) {
+				setMTU(t, h, 1400, "eth0")
+			}
+		})
+	want := "h2c1's eth0 has an MTU of 1500, but TCP had to find out that its path carries 1400: set the containers' MTU to 1400"
+	if got := said(tr, runner.FoundMTU); tr.Status != record.OK || got != want {
+		t.Errorf("%s, %s: warned of %q, want %q", tr.Status, tr.Reason, got, want)
+	}
+}

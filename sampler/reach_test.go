@@ -1,0 +1,100 @@
+package sampler_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"testing"
+
+	"nettoll/internal/nl"
+	"nettoll/sampler"
+)
+
+var cookie = []byte("sixteen letters.")
+
+// echo answers on a free port until the test ends.
+func echo(t *testing.T, at netip.Addr) netip.AddrPort {
+	t.Helper()
+	free, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(at, 0)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	to := free.LocalAddr().(*net.UDPAddr).AddrPort()
+	free.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- sampler.Echo{Six: at.Is6(), Port: int(to.Port()), Cookie: cookie}.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	return to
+}
+
+// loopbackMTU sets the MTU of lo until the test ends.
+func loopbackMTU(t *testing.T, mtu int) {
+	t.Helper()
+	was := 0
+	set := func(mtu int) {
+		err := nl.With("", func(n *nl.NS) error {
+			l, err := n.Link("lo")
+			if err != nil {
+				return err
+			}
+			was = l.Attrs().MTU
+			return errors.Join(n.Up("lo"), n.LinkSetMTU(l, mtu))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	set(mtu)
+	before := was
+	t.Cleanup(func() { set(before) })
+}
+
+func TestReachFindsTheLargestPacket(t *testing.T) {
+	for _, c := range []struct {
+		mtu, tried, want int
+	}{
+		{1500, 1500, 1500},
+		{1400, 1500, 1400},
+		{1283, 9000, 1283},
+		{9000, 1500, 1500}, // no larger one was tried
+	} {
+		for _, at := range []netip.Addr{netip.MustParseAddr("127.0.0.1"), netip.IPv6Loopback()} {
+			loopbackMTU(t, c.mtu)
+			got, err := sampler.Reach{To: echo(t, at), Cookie: cookie, MTU: c.tried}.Find(t.Context())
+			if want := (sampler.Reached{There: c.want, Back: c.want}); err != nil || got != want {
+				t.Errorf("MTU %d at %s, up to %d: %+v, %v, want %+v", c.mtu, at, c.tried, got, err, want)
+			}
+		}
+	}
+}
+
+func TestReachOfWhoDoesNotAnswer(t *testing.T) {
+	loopbackMTU(t, 1500)
+	at := netip.MustParseAddr("127.0.0.1")
+	got, err := sampler.Reach{To: netip.AddrPortFrom(at, 9), Cookie: cookie, MTU: 1500}.Find(t.Context())
+	if err != nil || got != (sampler.Reached{}) {
+		t.Errorf("nobody listens: %+v, %v", got, err)
+	}
+	got, err = sampler.Reach{To: echo(t, at), Cookie: []byte("another sixteen!"), MTU: 1500}.Find(t.Context())
+	if err != nil || got != (sampler.Reached{}) {
+		t.Errorf("a stranger was answered: %+v, %v", got, err)
+	}
+}
+
+func TestEchoOnAPortInUse(t *testing.T) {
+	c, err := net.ListenUDP("udp4", &net.UDPAddr{Port: 0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err := (sampler.Echo{Port: c.LocalAddr().(*net.UDPAddr).Port, Cookie: cookie}).Run(t.Context()); err == nil {
+		t.Error("no error")
+	}
+}
