@@ -50,7 +50,16 @@ func FormSwarm(ctx context.Context, engines []*Private) (*Swarm, error) {
 	if err := first.invite(ctx, engines[1:]); err != nil {
 		return nil, err
 	}
-	return awaitSwarm(ctx, hosts)
+	s, err := awaitSwarm(ctx, hosts)
+	if err == nil {
+		return s, nil
+	}
+	for _, p := range engines {
+		if said := p.said(); said != "" {
+			err = fmt.Errorf("%w; dockerd of %s logs: %s", err, p.name, said)
+		}
+	}
+	return nil, err
 }
 
 // bridgeOut makes the engine's docker_gwbridge as the engine would, but for the addresses.
