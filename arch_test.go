@@ -92,7 +92,7 @@ func TestImports(t *testing.T) {
 		"platform":            {},
 		"technique":           {"platform"},
 		"workload":            {"agent", "platform", "record"},
-		"sampler":             {"agent", "record", "internal/nl"},
+		"sampler":             {"agent", "record", "internal/netns", "internal/nl"},
 		"analysis":            {"record", "reference"},
 		"report":              {"record", "reference", "analysis", "report/plot"},
 		"report/plot":         {},
@@ -108,12 +108,13 @@ func TestImports(t *testing.T) {
 		"internal/dockerhost": {"plan", "internal/process"},
 		"internal/dockerd":    {"agent", "platform", "sampler", "internal/netns", "internal/nl", "internal/process"},
 		"internal/daemon":     {"platform", "internal/netns", "internal/process", "internal/program", "internal/undo"},
+		"internal/bird":       {"internal/daemon", "internal/plumb", "internal/program"},
 		"internal/plumb":      {"internal/daemon", "internal/netns", "internal/nl", "internal/nl/nft", "internal/undo", "platform", "technique"},
 	}
 	forDrivers := []string{
 		"agent", "platform", "plan", "record", "technique", "workload",
 		"internal/netns", "internal/nl", "internal/nl/nft", "internal/plumb", "internal/program", "internal/undo",
-		"internal/process", "internal/dockerd", "internal/daemon",
+		"internal/process", "internal/dockerd", "internal/daemon", "internal/bird",
 	}
 	for dir, p := range packages(t) {
 		family, isDriver := driver(dir)

@@ -39,7 +39,6 @@ type Spec struct {
 
 const (
 	patience = 20 * time.Second
-	interval = 20 * time.Millisecond
 	// grace is how long a daemon may take to end when it is asked to.
 	grace = 2 * time.Second
 )
@@ -85,26 +84,17 @@ func (d *Daemon) await(ctx context.Context, s Spec) error {
 	if long == 0 {
 		long = patience
 	}
-	asking, cancel := context.WithTimeout(ctx, long)
-	defer cancel()
-	for {
-		if err := d.Fault(); err != nil {
-			return err
-		}
-		err := s.Ready(asking)
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-asking.Done():
-			if ctx.Err() != nil {
-				return fmt.Errorf("%s: %w", d, context.Cause(ctx))
-			}
-			return fmt.Errorf("%s was not ready within %v: %w%s", d, long, err, d.said())
-		case <-d.ended:
-		case <-time.After(interval):
-		}
+	err := Until(ctx, long, s.Ready, d)
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return fmt.Errorf("%s: %w", d, context.Cause(ctx))
 	}
+	if fault := d.Fault(); fault != nil {
+		return fault
+	}
+	return fmt.Errorf("%s was not ready within %v: %w%s", d, long, err, d.said())
 }
 
 // String is what records call it.
@@ -167,6 +157,13 @@ func (d *Daemon) Stop() error {
 	case <-time.After(grace):
 		return d.Process.Kill()
 	}
+}
+
+// Kill ends the daemon at once. When it returns, Fault knows of it.
+func (d *Daemon) Kill() error {
+	err := d.Process.Kill()
+	<-d.ended
+	return err
 }
 
 // Available says whether daemons may be started here: where nothing but this process

@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"time"
 
-	"nettoll/internal/netns"
 	"nettoll/internal/program"
 	"nettoll/internal/undo"
 	"nettoll/platform"
@@ -72,20 +71,6 @@ func StartEtcd(ctx context.Context, stack *undo.Stack, paths program.Paths, h pl
 	return e, nil
 }
 
-// client speaks from the host's namespace.
-func (e *Etcd) client() *http.Client {
-	return &http.Client{Transport: &http.Transport{
-		DisableKeepAlives: true,
-		DialContext: func(ctx context.Context, network, addr string) (c net.Conn, err error) {
-			doing := netns.Do(e.ns, func() error {
-				c, err = (&net.Dialer{}).DialContext(ctx, network, addr)
-				return err
-			})
-			return c, doing
-		},
-	}}
-}
-
 // asking bounds one request.
 const asking = 5 * time.Second
 
@@ -100,7 +85,7 @@ func (e *Etcd) request(ctx context.Context, path string, body []byte) ([]byte, e
 	if err != nil {
 		return nil, err
 	}
-	resp, err := e.client().Do(req)
+	resp, err := HTTP(e.ns).Do(req)
 	if err != nil {
 		return nil, err
 	}

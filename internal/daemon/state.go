@@ -22,15 +22,30 @@ func State(stack *undo.Stack) (string, error) {
 		return "", err
 	}
 	stack.Push(dir, func(context.Context) error { return os.RemoveAll(dir) })
+	return dir, mount(stack, dir)
+}
+
+// Hide gives programs an empty directory in the place of one of the machine's, in which
+// they would keep what they remember: other networks of the machine depend on that. In a
+// lab, mounts are seen by nobody else. Where the machine has no such directory none is made.
+func Hide(stack *undo.Stack, dir string) error {
+	if info, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) || err == nil && !info.IsDir() {
+		return nil
+	}
+	return mount(stack, dir)
+}
+
+// mount mounts a file system in memory.
+func mount(stack *undo.Stack, dir string) error {
 	if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0755"); err != nil {
-		return "", fmt.Errorf("mount %s: %w", dir, err)
+		return fmt.Errorf("mount %s: %w", dir, err)
 	}
 	stack.Push("mount of "+dir, func(context.Context) error {
 		err := unix.Unmount(dir, unix.MNT_DETACH)
-		if errors.Is(err, unix.EINVAL) {
+		if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOENT) {
 			return nil // it is none any more
 		}
 		return err
 	})
-	return dir, nil
+	return nil
 }

@@ -47,9 +47,6 @@ func TestBatchGoesOnAfterAFailureAndNamesIt(t *testing.T) {
 	b.AddAddr("eth7", prefix("198.19.0.2/32"))
 	b.AddGateway(addr("198.19.9.9"))
 	b.AddAddr("lo", prefix("2001:2::1/128"))
-	if b.Len() != 6 {
-		t.Errorf("%d changes, want 6", b.Len())
-	}
 	err := b.Do(ns)
 	if err == nil {
 		t.Fatal("no error")

@@ -2,6 +2,7 @@ package nl
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/google/nftables"
@@ -31,14 +32,18 @@ func FirewallTables(path string) (all []FirewallTable, err error) {
 	return all, nil
 }
 
-// RemoveFirewallTables removes tables, with all that is in them.
-func RemoveFirewallTables(path string, tables ...FirewallTable) error {
-	if len(tables) == 0 {
-		return nil
+// RemoveFirewallTables removes all tables but some, with all that is in them.
+func RemoveFirewallTables(path string, but []FirewallTable) error {
+	all, err := FirewallTables(path)
+	if err != nil {
+		return err
 	}
 	var names []string
-	err := inFirewall(path, func(conn *nftables.Conn) error {
-		for _, t := range tables {
+	err = inFirewall(path, func(conn *nftables.Conn) error {
+		for _, t := range all {
+			if slices.Contains(but, t) {
+				continue
+			}
 			names = append(names, t.Name)
 			conn.DelTable(&nftables.Table{Name: t.Name, Family: t.Family})
 		}

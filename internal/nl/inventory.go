@@ -7,11 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/nftables"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
-
-	"nettoll/internal/netns"
 )
 
 // Inventory is everything of a network namespace that is configured, as text:
@@ -128,22 +125,11 @@ func destination(n *net.IPNet) string {
 	return n.String()
 }
 
-func tables(path string) ([]string, error) {
-	var all []string
-	err := netns.Do(path, func() error {
-		conn, err := nftables.New()
-		if err != nil {
-			return err
-		}
-		tables, err := conn.ListTables()
-		for _, t := range tables {
-			all = append(all, "table "+t.Name)
-		}
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("list firewall tables: %w", err)
+func tables(path string) (names []string, err error) {
+	all, err := FirewallTables(path)
+	for _, t := range all {
+		names = append(names, "table "+t.Name)
 	}
-	slices.Sort(all)
-	return all, nil
+	slices.Sort(names)
+	return names, err
 }

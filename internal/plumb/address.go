@@ -75,6 +75,9 @@ func at(i, k int, six bool) netip.Addr {
 	return netip.AddrFrom4(a)
 }
 
+// Single is the prefix of one address.
+func Single(a netip.Addr) netip.Prefix { return netip.PrefixFrom(a, a.BitLen()) }
+
 // both runs fn for IPv4 and IPv6, until one fails.
 func both(fn func(six bool) error) error {
 	if err := fn(false); err != nil {

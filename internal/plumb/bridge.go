@@ -1,17 +1,12 @@
 package plumb
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"net/netip"
-	"os"
 
 	"github.com/vishvananda/netlink"
 
-	"nettoll/internal/netns"
 	"nettoll/internal/nl"
-	"nettoll/platform"
 	"nettoll/technique"
 )
 
@@ -34,9 +29,7 @@ func (s *Site) AddBridge(h *Host, name string, mtu int, gateway bool) (*Bridge, 
 		return nil, err
 	}
 	b := &Bridge{Name: name, Host: h, MTU: mtu}
-	s.Made("bridge "+name, func(context.Context) error {
-		return nl.With(h.NS, func(n *nl.NS) error { return n.Remove(name) })
-	})
+	s.MadeDevice(h.NS, name)
 	return b, nl.With(h.NS, func(n *nl.NS) error {
 		attrs := netlink.NewLinkAttrs()
 		attrs.Name, attrs.MTU = name, mtu
@@ -50,13 +43,6 @@ func (s *Site) AddBridge(h *Host, name string, mtu int, gateway bool) (*Bridge, 
 			return n.Addr(name, netip.PrefixFrom(Gateway(h.Index, six), Subnet(h.Index, six).Bits()))
 		})
 	})
-}
-
-// Plug is how containers are attached.
-type Plug struct {
-	Device  string // inside the container; empty is eth0
-	Flat    bool   // the segment spans all hosts; else the host's own subnet
-	Gateway bool   // default route through the bridge's address
 }
 
 // Attach gives each container a veth pair to the bridge, addresses and routes. All
@@ -90,28 +76,14 @@ func (b *Bridge) Attach(s *Site, nodes []*Node, plug Plug) error {
 	if err != nil {
 		return err
 	}
-	var pairs nl.Batch
 	for _, node := range nodes {
-		ns, err := os.Open(node.NS)
-		if err != nil {
-			return fmt.Errorf("open network namespace of %s: %w", node.Name(), err)
-		}
-		defer ns.Close()
-		node.Device = plug.Device
-		node.Port = fmt.Sprintf("veth%d", node.Index)
-		s.Made("veth "+node.Port, func(context.Context) error {
-			return nl.With(b.Host.NS, func(n *nl.NS) error { return n.Remove(node.Port) })
-		})
-		pairs.AddVeth(nl.Veth{
-			Name: node.Port, Master: index, MTU: b.MTU,
-			Peer: plug.Device, PeerNS: int(ns.Fd()),
-		})
+		node.Device, node.Port = plug.Device, fmt.Sprintf("veth%d", node.Index)
 	}
-	if err := pairs.Do(b.Host.NS); err != nil {
+	if err := s.Pairs(b.Host, nodes, index, b.MTU); err != nil {
 		return fmt.Errorf("attach to bridge %s: %w", b.Name, err)
 	}
 	for _, node := range nodes {
-		if err := node.configure(plug); err != nil {
+		if err := node.Configure(plug); err != nil {
 			return fmt.Errorf("configure %s: %w", node.Name(), err)
 		}
 	}
@@ -154,68 +126,6 @@ func (b *Bridge) ready(nodes []*Node) error {
 		}
 	}
 	return nl.With(b.Host.NS, func(n *nl.NS) error { return n.Running(ports...) })
-}
-
-// configure gives the node's device its addresses. It is up before it has any: the
-// kernel drops an IPv6 address, in silence, if a device comes up with it in a moment
-// when memory for its route cannot be had at once.
-func (n *Node) configure(plug Plug) error {
-	var b nl.Batch
-	b.SetUp(n.Device)
-	for _, six := range []bool{false, true} {
-		bits := Subnet(n.Host.Index, six).Bits()
-		if plug.Flat {
-			bits = Segment(six).Bits()
-		}
-		b.AddAddr(n.Device, netip.PrefixFrom(ContainerAddr(n.Host.Index, n.Index, six), bits))
-	}
-	if plug.Gateway {
-		b.AddGateway(Gateway(n.Host.Index, false))
-		b.AddGateway(Gateway(n.Host.Index, true))
-	}
-	return b.Do(n.NS)
-}
-
-// Forwarding lets the host route packets.
-func (h *Host) Forwarding() error {
-	if err := h.ours(); err != nil {
-		return err
-	}
-	if err := netns.SetSysctl(h.NS, "net/ipv4/ip_forward", "1"); err != nil {
-		return err
-	}
-	return netns.SetSysctl(h.NS, "net/ipv6/conf/all/forwarding", "1")
-}
-
-// BridgeNetfilter says whether bridged packets pass the rules for routed ones
-// (br_netfilter), for IPv4 and IPv6.
-func (h *Host) BridgeNetfilter(on bool) error {
-	if err := h.ours(); err != nil {
-		return err
-	}
-	value := "0"
-	if on {
-		value = "1"
-	}
-	for _, key := range []string{"net/bridge/bridge-nf-call-iptables", "net/bridge/bridge-nf-call-ip6tables"} {
-		err := netns.SetSysctl(h.NS, key, value)
-		if errors.Is(err, os.ErrNotExist) {
-			if !on {
-				return nil // without the module no bridged packet meets a rule
-			}
-			return missingBridgeNetfilter(err)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func missingBridgeNetfilter(err error) error {
-	return &platform.Unsupported{
-		Feature: "netfilter on bridges", Option: "CONFIG_BRIDGE_NETFILTER", Remedy: "modprobe br_netfilter", Err: err,
-	}
 }
 
 // BridgedHops is the path between two ports of one bridge.

@@ -1,7 +1,6 @@
 package plumb
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -24,9 +23,7 @@ func (s *Site) Child(n *Node, device string, make func(netlink.LinkAttrs) netlin
 		return fmt.Errorf("open network namespace of %s: %w", n.Name(), err)
 	}
 	defer ns.Close()
-	s.Made(device+" of "+n.Name(), func(context.Context) error {
-		return nl.With(n.NS, func(in *nl.NS) error { return in.Remove(device) })
-	})
+	s.MadeDevice(n.NS, device)
 	n.Device = device
 	// Older kernels (6.1 is one) refuse a new device the name of any that the host
 	// has, although it goes elsewhere. So it gets its own name when it is there.
@@ -59,42 +56,6 @@ func (s *Site) Child(n *Node, device string, make func(netlink.LinkAttrs) netlin
 			return in.Addr(device, netip.PrefixFrom(a, Segment(six).Bits()))
 		})
 	})
-}
-
-// Nodes are all containers of the site, host by host.
-func (s *Site) Nodes() []*Node {
-	var all []*Node
-	for _, h := range s.Hosts {
-		all = append(all, h.Nodes...)
-	}
-	return all
-}
-
-// RouteContainers leads each host to the containers of the others over the underlay.
-func (s *Site) RouteContainers() error {
-	for _, from := range s.Hosts {
-		err := nl.With(from.NS, func(n *nl.NS) error {
-			for _, to := range s.Hosts {
-				if to == from {
-					continue
-				}
-				err := both(func(six bool) error {
-					s.Made("route to "+to.Name(), func(context.Context) error {
-						return nl.With(from.NS, func(n *nl.NS) error { return n.Unroute(Subnet(to.Index, six)) })
-					})
-					return n.Route(Subnet(to.Index, six), to.addr(six), from.Uplink().Device)
-				})
-				if err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // MacvlanBridge is a macvlan device whose siblings reach each other directly.

@@ -62,17 +62,12 @@ func (s *Site) AddDockerRules(b *Bridge) (*DockerRules, error) {
 // belongs to no answered one yet.
 func (r *DockerRules) Publish(n *Node, first, last int, six bool) (counting, accepting []nft.Rule) {
 	to := ContainerAddr(n.Host.Index, n.Index, six)
-	one := netip.PrefixFrom(to, to.BitLen())
+	one := Single(to)
 	for _, protocol := range []byte{unix.IPPROTO_UDP, unix.IPPROTO_TCP} {
 		accepting = append(accepting, r.docker.Rule(nft.To(one), nft.Ports(protocol, first, last), nft.Accept()))
-		counting = append(counting, r.nat.Rule(nft.To(hostPrefix(n.Host, six)), nft.Ports(protocol, first, last), nft.DNAT(to)))
+		counting = append(counting, r.nat.Rule(nft.To(Single(n.Host.addr(six))), nft.Ports(protocol, first, last), nft.DNAT(to)))
 	}
 	return counting, accepting
-}
-
-func hostPrefix(h *Host, six bool) netip.Prefix {
-	a := h.addr(six)
-	return netip.PrefixFrom(a, a.BitLen())
 }
 
 // Translate gives a container an external address, both ways: connections to it
@@ -80,9 +75,9 @@ func hostPrefix(h *Host, six bool) netip.Prefix {
 func (r *DockerRules) Translate(n *Node, external netip.Addr) (dnat, snat nft.Rule) {
 	six := external.Is6()
 	internal := ContainerAddr(n.Host.Index, n.Index, six)
-	one := netip.PrefixFrom(internal, internal.BitLen())
+	one := Single(internal)
 	r.docker.Rule(nft.To(one), nft.Accept())
-	dnat = r.nat.Rule(nft.To(netip.PrefixFrom(external, external.BitLen())), nft.DNAT(internal))
+	dnat = r.nat.Rule(nft.To(Single(external)), nft.DNAT(internal))
 	snat = r.postrouting.Rule(nft.From(one), nft.SNAT(external))
 	return dnat, snat
 }

@@ -19,6 +19,13 @@ import (
 type Need struct {
 	feature, option, module string
 	try                     func(ns string) error
+	instead                 string // what does without it
+}
+
+// Or says what does without the need, for the remedy.
+func (n Need) Or(instead string) Need {
+	n.instead = "; " + instead + " does without"
+	return n
 }
 
 // What techniques need.
@@ -35,14 +42,16 @@ var (
 		return &netlink.IPVlan{LinkAttrs: a, Mode: netlink.IPVLAN_MODE_L3}
 	})
 	VXLAN           = linkNeed("VXLAN devices", "CONFIG_VXLAN", "vxlan", func(a netlink.LinkAttrs) netlink.Link { return &netlink.Vxlan{LinkAttrs: a, VxlanId: 42, Port: 4789} })
-	NAT             = Need{"address translation", "CONFIG_NF_TABLES, CONFIG_NFT_NAT and CONFIG_NFT_FIB_INET", "nf_tables", tryNAT}
-	BridgeNetfilter = Need{"netfilter on bridges", "CONFIG_BRIDGE_NETFILTER", "br_netfilter", tryBridgeNetfilter}
+	NAT             = Need{feature: "address translation", option: "CONFIG_NF_TABLES, CONFIG_NFT_NAT and CONFIG_NFT_FIB_INET", module: "nf_tables", try: tryNAT}
+	BridgeNetfilter = Need{feature: "netfilter on bridges", option: "CONFIG_BRIDGE_NETFILTER", module: "br_netfilter", try: tryBridgeNetfilter}
 	WireGuard       = linkNeed("WireGuard devices", "CONFIG_WIREGUARD", "wireguard", func(a netlink.LinkAttrs) netlink.Link { return &netlink.Wireguard{LinkAttrs: a} })
 	IPIP            = tunnelNeed("IP-in-IP devices", "CONFIG_NET_IPIP", "ipip", nl.IPIP)
 	GRE             = tunnelNeed("GRE devices", "CONFIG_NET_IPGRE", "ip_gre", nl.GRE)
 	Geneve          = tunnelNeed("Geneve devices", "CONFIG_GENEVE", "geneve", nl.Geneve)
-	ESP             = Need{"encryption by IPsec", "CONFIG_XFRM_USER, CONFIG_INET_ESP and CONFIG_CRYPTO_GCM", "-a xfrm_user esp4 gcm", tryESP}
-	TUN             = Need{"TUN devices", "CONFIG_TUN", "tun", tryTUN}
+	ESP             = Need{feature: "encryption by IPsec", option: "CONFIG_XFRM_USER, CONFIG_INET_ESP and CONFIG_CRYPTO_GCM", module: "-a xfrm_user esp4 gcm", try: tryESP}
+	TUN             = Need{feature: "TUN devices", option: "CONFIG_TUN", module: "tun", try: tryTUN}
+	Dummy           = linkNeed("dummy devices", "CONFIG_DUMMY", "dummy", func(a netlink.LinkAttrs) netlink.Link { return &netlink.Dummy{LinkAttrs: a} })
+	Datapath        = Need{feature: "Open vSwitch's kernel datapath", option: "CONFIG_OPENVSWITCH", module: "openvswitch", try: tryDatapath}
 )
 
 // Check tries the needs out. The error of the first that is missing wraps
@@ -64,7 +73,7 @@ func Check(ctx context.Context, needs ...Need) error {
 		if err != nil {
 			return &platform.Unsupported{
 				Feature: n.feature, Option: n.option, Err: err,
-				Remedy: "modprobe " + n.module + " as root, or use a kernel that has " + n.option,
+				Remedy: "modprobe " + n.module + " as root, or use a kernel that has " + n.option + n.instead,
 			}
 		}
 	}
@@ -73,7 +82,7 @@ func Check(ctx context.Context, needs ...Need) error {
 
 // linkNeed tries to make a device of the kind on one end of a veth pair.
 func linkNeed(feature, option, module string, link func(netlink.LinkAttrs) netlink.Link) Need {
-	return Need{feature, option, module, func(ns string) error {
+	return Need{feature: feature, option: option, module: module, try: func(ns string) error {
 		return nl.With(ns, func(n *nl.NS) error {
 			attrs := netlink.NewLinkAttrs()
 			attrs.Name = "parent"
@@ -145,3 +154,5 @@ func tryBridgeNetfilter(ns string) error {
 	_, err := netns.Sysctl(ns, "net/bridge/bridge-nf-call-iptables")
 	return err
 }
+
+func tryDatapath(ns string) error { return nl.HasFamily(ns, "ovs_datapath") }

@@ -42,3 +42,45 @@ func (s *Site) keepParameters(h *Host) error {
 	}
 	return nil
 }
+
+// Forwarding lets the host route packets.
+func (h *Host) Forwarding() error {
+	if err := h.ours(); err != nil {
+		return err
+	}
+	if err := netns.SetSysctl(h.NS, "net/ipv4/ip_forward", "1"); err != nil {
+		return err
+	}
+	return netns.SetSysctl(h.NS, "net/ipv6/conf/all/forwarding", "1")
+}
+
+// BridgeNetfilter says whether bridged packets pass the rules for routed ones
+// (br_netfilter), for IPv4 and IPv6.
+func (h *Host) BridgeNetfilter(on bool) error {
+	if err := h.ours(); err != nil {
+		return err
+	}
+	value := "0"
+	if on {
+		value = "1"
+	}
+	for _, key := range []string{"net/bridge/bridge-nf-call-iptables", "net/bridge/bridge-nf-call-ip6tables"} {
+		err := netns.SetSysctl(h.NS, key, value)
+		if errors.Is(err, os.ErrNotExist) {
+			if !on {
+				return nil // without the module no bridged packet meets a rule
+			}
+			return missingBridgeNetfilter(err)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func missingBridgeNetfilter(err error) error {
+	return &platform.Unsupported{
+		Feature: "netfilter on bridges", Option: "CONFIG_BRIDGE_NETFILTER", Remedy: "modprobe br_netfilter", Err: err,
+	}
+}

@@ -6,11 +6,8 @@ package plumb
 
 import (
 	"context"
-	"fmt"
-	"net/netip"
-	"slices"
 
-	"nettoll/internal/daemon"
+	"nettoll/internal/nl"
 	"nettoll/internal/undo"
 	"nettoll/platform"
 	"nettoll/technique"
@@ -40,49 +37,20 @@ func (s *Site) Made(what string, remove func(context.Context) error) {
 	}
 }
 
-// Host is a host of the site.
-type Host struct {
-	platform.Host
-	NS    string
-	Index int
-	Nodes []*Node // containers on it
+// MadeDevice pushes the removal of a device from the namespace at path.
+func (s *Site) MadeDevice(path, device string) {
+	s.Made("device "+device, func(context.Context) error {
+		return nl.With(path, func(n *nl.NS) error { return n.Remove(device) })
+	})
 }
 
-// NetNS implements platform.NetNSer.
-func (h *Host) NetNS() string { return h.NS }
-
-// Uplink4 and Uplink6 are the host's addresses on the underlay.
-func (h *Host) addr(six bool) netip.Addr {
-	if six {
-		return h.Uplink().Addr6.Addr()
+// Nodes are all containers of the site, host by host.
+func (s *Site) Nodes() []*Node {
+	var all []*Node
+	for _, h := range s.Hosts {
+		all = append(all, h.Nodes...)
 	}
-	return h.Uplink().Addr4.Addr()
-}
-
-// Node is an endpoint of the site.
-type Node struct {
-	platform.Endpoint
-	NS     string
-	Host   *Host
-	Index  int    // among the containers of its host, from 0
-	Device string // inside, that carries the payload
-	Addr4  netip.Addr
-	Addr6  netip.Addr
-	Port   string // the other end of Device, on the host, where there is one
-}
-
-// Unwrap implements platform.Wrapper.
-func (n *Node) Unwrap() platform.Endpoint { return n.Endpoint }
-
-// NetNS implements platform.NetNSer.
-func (n *Node) NetNS() string { return n.NS }
-
-// Addr is the node's address of a family.
-func (n *Node) Addr(f technique.Family) netip.Addr {
-	if f == technique.IPv6 {
-		return n.Addr6
-	}
-	return n.Addr4
+	return all
 }
 
 // Begin asks the platform for hosts and puts the topology's containers on them.
@@ -192,125 +160,4 @@ func (s *Site) OnHost(h *Host) *Node {
 		Endpoint: h.Host, NS: h.NS, Host: h, Device: h.Uplink().Device,
 		Addr4: h.addr(false), Addr6: h.addr(true),
 	}
-}
-
-func namespace(e platform.Endpoint) (string, error) {
-	ns, ok := e.(platform.NetNSer)
-	if ok && ns.NetNS() != "" {
-		return ns.NetNS(), nil
-	}
-	return "", &platform.Unsupported{
-		Feature: "plumbing of " + e.Name(), Option: "a platform that shows network namespaces, and root",
-		Remedy: "run as root on the machine itself, or measure this technique in the lab",
-	}
-}
-
-// ours refuses to change a host that is the user's own machine.
-func (h *Host) ours() error {
-	if !platform.Borrowed(h.Host) {
-		return nil
-	}
-	return &platform.Unsupported{
-		Feature: "changing the network of this machine", Option: "a host that was made for it",
-		Remedy: "--private-engine starts an engine on a host of the lab; or measure this technique in the lab itself",
-	}
-}
-
-// Network is a finished site.
-type Network struct {
-	*Site
-	// Reach is where from reaches to; nil: at its own address.
-	Reach func(from, to *Node, f technique.Family) netip.Addr
-	// Hops are the path between two nodes.
-	Hops func(from, to *Node, f technique.Family) []technique.Hop
-	// Procs carry the payload in user space.
-	Procs []platform.Process
-	// Needed must run as long as the network is to work, whether they carry payload or not.
-	Needed []*daemon.Daemon
-	// Check looks for what is wrong with a network that is up; nil: nothing is known to go wrong.
-	Check func(context.Context) error
-	// OnWire is what the payload looks like on the underlay; see technique.Wired.
-	OnWire func(technique.Family) string
-}
-
-// Servers implements technique.Network.
-func (n *Network) Servers() []platform.Endpoint { return endpoints(n.Site.Servers) }
-
-// Clients implements technique.Network.
-func (n *Network) Clients() []platform.Endpoint { return endpoints(n.Site.Clients) }
-
-// Daemons implements technique.Daemoner.
-func (n *Network) Daemons() []platform.Process { return n.Procs }
-
-// Remarks implements technique.Remarker.
-func (n *Network) Remarks() []string {
-	all := slices.Clone(n.Site.Notes)
-	for _, d := range n.Needed {
-		all = append(all, d.Complaints()...)
-	}
-	return all
-}
-
-// Fault implements technique.Faulter.
-func (n *Network) Fault(ctx context.Context) error {
-	for _, d := range n.Needed {
-		if err := d.Fault(); err != nil {
-			return err
-		}
-	}
-	if n.Check == nil {
-		return nil
-	}
-	return n.Check(ctx)
-}
-
-// Wire implements technique.Wired.
-func (n *Network) Wire(f technique.Family) string {
-	if n.OnWire == nil {
-		return ""
-	}
-	return n.OnWire(f)
-}
-
-// Firewall is the rules of every host, as nft(8) would print them.
-func (n *Network) Firewall() []string { return n.Site.Rules }
-
-func endpoints(nodes []*Node) []platform.Endpoint {
-	all := make([]platform.Endpoint, len(nodes))
-	for i, n := range nodes {
-		all[i] = n
-	}
-	return all
-}
-
-// Addr implements technique.Network.
-func (n *Network) Addr(from, to platform.Endpoint, f technique.Family) (netip.Addr, error) {
-	a, aok := from.(*Node)
-	b, bok := to.(*Node)
-	if !aok || !bok {
-		return netip.Addr{}, fmt.Errorf("%s or %s is not part of this network", from.Name(), to.Name())
-	}
-	if n.Reach != nil {
-		return n.Reach(a, b, f), nil
-	}
-	return b.Addr(f), nil
-}
-
-// Path implements technique.Network.
-func (n *Network) Path(from, to platform.Endpoint, f technique.Family) []technique.Hop {
-	a, aok := from.(*Node)
-	b, bok := to.(*Node)
-	if !aok || !bok {
-		return nil
-	}
-	return n.Hops(a, b, f)
-}
-
-// Machines are the hosts, in order.
-func (n *Network) Machines() []platform.Host {
-	all := make([]platform.Host, len(n.Site.Hosts))
-	for i, h := range n.Site.Hosts {
-		all[i] = h.Host
-	}
-	return all
 }

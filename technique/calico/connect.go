@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"nettoll/internal/bird"
 	"nettoll/internal/daemon"
 	"nettoll/internal/plumb"
 	"nettoll/platform"
@@ -18,7 +19,8 @@ func (t Technique) Connect(ctx context.Context, topo technique.Topology, p platf
 		return nil, err
 	}
 	n := &network{tech: t, Network: plumb.Network{Site: s}}
-	n.Hops, n.OnWire = n.hops, n.onWire
+	n.Hops, n.OnWire, n.Check = n.hops, n.onWire, n.lost
+	n.routes = plumb.Routes{Site: s, Families: n.families(), Block: block, Device: n.toward}
 	if err := n.build(ctx); err != nil {
 		return nil, s.Abandon(ctx, err)
 	}
@@ -30,14 +32,12 @@ type network struct {
 	plumb.Network
 	tech     Technique
 	programs programs
+	routes   plumb.Routes // between hosts
 }
 
 // overhead of the tunnels in bytes: an outer IPv4 header; VXLAN over IPv6 (outer IP
 // 40, UDP 8, VXLAN 8, inner Ethernet 14). Felix gives all containers the lesser MTU.
 var overhead = map[way]int{ipip: 20, vxlan: 70}
-
-// leastMTU is that of IPv6, RFC 8200.
-const leastMTU = 1280
 
 func (n *network) build(ctx context.Context) error {
 	var err error
@@ -45,12 +45,12 @@ func (n *network) build(ctx context.Context) error {
 		return err
 	}
 	s := n.Site
+	mtu := plumb.Less(overhead[n.tech.way])
+	if err := s.Fits(n.tech.Name(), mtu); err != nil {
+		return err
+	}
 	for _, h := range s.Hosts {
-		mtu := h.Uplink().MTU - overhead[n.tech.way]
-		if mtu < leastMTU {
-			return fmt.Errorf("%s: the underlay's MTU of %d leaves containers %d, and IPv6 needs %d", n.tech.Name(), h.Uplink().MTU, mtu, leastMTU)
-		}
-		if err := attach(s, h, mtu); err != nil {
+		if err := s.AttachBehindProxyARP(h, mtu(h.Uplink().MTU)); err != nil {
 			return fmt.Errorf("%s: %w", h.Name(), err)
 		}
 	}
@@ -71,24 +71,24 @@ func (n *network) build(ctx context.Context) error {
 		return err
 	}
 	n.Needed = append(n.Needed, felix...)
-	n.Check = n.lost
 	if n.tech.way == vxlan {
 		return nil
 	}
-	bird, err := n.startBird(ctx, dir)
-	n.Needed = append(n.Needed, bird...)
+	mesh := bird.Mesh{Routes: n.routes, Paths: n.tech.paths}
+	if n.tech.way == ipip {
+		mesh.Tunnel = tunnel
+	}
+	routers, err := mesh.Start(ctx)
+	n.Needed = append(n.Needed, routers...)
 	return err
 }
 
-// lost says which of the routes between hosts are there no more, although the daemons are.
-func (n *network) lost(context.Context) error {
-	for _, h := range n.Site.Hosts {
-		if err := n.reaches(h); err != nil {
-			return fmt.Errorf("calico on %s has lost another host: %w", h.Name(), err)
-		}
-	}
-	return nil
-}
+// lost says which of the routes between hosts are there no more.
+func (n *network) lost(context.Context) error { return n.routes.Lost("calico") }
+
+// tunnel is the device that felix sets up for IPIP. The kernel makes it in each
+// namespace when the module is loaded, unless it is told not to.
+const tunnel = "tunl0"
 
 // devices are the tunnels between hosts.
 func (n *network) devices(six bool) []string {

@@ -9,7 +9,6 @@ import (
 
 	"nettoll/internal/daemon"
 	"nettoll/internal/netns"
-	"nettoll/internal/nl"
 	"nettoll/internal/plumb"
 )
 
@@ -20,15 +19,17 @@ const patience = 40 * time.Second
 // rules of its containers.
 func (n *network) startFelix(ctx context.Context, etcd string) ([]*daemon.Daemon, error) {
 	s := n.Site
-	if err := ownState(&s.Stack); err != nil {
+	// Felix must not write where Calico keeps what its CNI plugin is to know, on a machine
+	// that has it.
+	if err := daemon.Hide(&s.Stack, "/var/lib/calico"); err != nil {
 		return nil, err
 	}
 	for _, h := range s.Hosts {
-		if err := n.forget(h); err != nil {
+		if err := n.tidy(h); err != nil {
 			return nil, err
 		}
 	}
-	return onEach(ctx, s.Hosts, func(ctx context.Context, h *plumb.Host) (*daemon.Daemon, error) {
+	return s.Start(ctx, func(ctx context.Context, h *plumb.Host) (*daemon.Daemon, error) {
 		return daemon.Start(ctx, &s.Stack, h, daemon.Spec{
 			Name: "felix", Path: n.programs.felix, Patience: patience,
 			Env: []string{
@@ -83,13 +84,13 @@ func (n *network) written(ctx context.Context, h *plumb.Host) error {
 
 // routed says which of felix's routes a host lacks.
 func (n *network) routed(h *plumb.Host) error {
-	devices, err := routeDevices(h)
+	devices, err := h.RouteDevices()
 	if err != nil {
 		return err
 	}
 	for _, node := range h.Nodes {
 		for _, a := range []netip.Addr{node.Addr4, node.Addr6} {
-			if devices[single(a)] != node.Port {
+			if devices[plumb.Single(a)] != node.Port {
 				return fmt.Errorf("no route to %s of %s", a, node.Name())
 			}
 		}
@@ -97,32 +98,7 @@ func (n *network) routed(h *plumb.Host) error {
 	if n.tech.way != vxlan {
 		return nil
 	}
-	return n.reaches(h)
-}
-
-// reaches says which other hosts' containers a host has no routes to.
-func (n *network) reaches(h *plumb.Host) error {
-	devices, err := routeDevices(h)
-	if err != nil {
-		return err
-	}
-	for _, to := range n.Site.Hosts {
-		for _, six := range n.families() {
-			want := n.toward(h, six)
-			if to != h && devices[block(to, six)] != want {
-				return fmt.Errorf("no route to %s of %s over %s", block(to, six), to.Name(), want)
-			}
-		}
-	}
-	return nil
-}
-
-func routeDevices(h *plumb.Host) (devices map[netip.Prefix]string, err error) {
-	err = nl.With(h.NS, func(n *nl.NS) error {
-		devices, err = n.RouteDevices()
-		return err
-	})
-	return devices, err
+	return n.routes.Reach(h)
 }
 
 // families says of each IP version that it carries whether it is IPv6.

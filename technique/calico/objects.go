@@ -140,7 +140,7 @@ func (t Technique) describeHost(st *store, h *plumb.Host) {
 	for _, n := range h.Nodes {
 		st.put("WorkloadEndpoint", "workloadendpoints", "default", fmt.Sprintf("%s-cni-%s-%s", h.Name(), n.Name(), n.Device), fields{
 			"orchestrator": "cni", "node": h.Name(), "containerID": n.Name(), "endpoint": n.Device, "interfaceName": n.Port,
-			"ipNetworks": []string{single(n.Addr4).String(), single(n.Addr6).String()}, "profiles": []string{open},
+			"ipNetworks": []string{plumb.Single(n.Addr4).String(), plumb.Single(n.Addr6).String()}, "profiles": []string{open},
 		})
 	}
 }

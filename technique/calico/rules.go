@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"nettoll/internal/daemon"
 	"nettoll/internal/plumb"
 	"nettoll/platform"
 	"nettoll/technique"
@@ -45,10 +46,7 @@ func (n *network) passed(ctx context.Context, h *plumb.Host, six bool) (passed, 
 		path = n.programs.save6
 	}
 	var out bytes.Buffer
-	p, err := h.Start(ctx, platform.Command{Path: path, Args: []string{"-c", "-t", "filter"}, Stdout: &out})
-	if err == nil {
-		err = p.Wait()
-	}
+	err := daemon.Run(ctx, h, platform.Command{Path: path, Args: []string{"-c", "-t", "filter"}, Stdout: &out})
 	if err != nil {
 		return nil, err
 	}

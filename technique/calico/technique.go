@@ -8,7 +8,6 @@ import (
 	"context"
 	"fmt"
 
-	"nettoll/internal/daemon"
 	"nettoll/internal/plumb"
 	"nettoll/internal/program"
 	"nettoll/platform"
@@ -91,37 +90,9 @@ func (t Technique) Probe(ctx context.Context, _ platform.Platform) error {
 	}
 	switch t.way {
 	case ipip:
-		return probeIPIP(ctx)
+		return plumb.Check(ctx, plumb.Veth, plumb.IPIP)
 	case vxlan:
 		return plumb.Check(ctx, plumb.Veth, plumb.VXLAN)
 	}
 	return plumb.Check(ctx, plumb.Veth)
-}
-
-// programs are where the programs are.
-type programs struct{ felix, bird, ipset, save4, save6 string }
-
-func (t Technique) programs() (programs, error) {
-	var p programs
-	for _, want := range []struct {
-		path      *string
-		name, get string
-	}{
-		{&p.felix, "calico-felix", "make tools"},
-		{&p.bird, "bird", "apt install bird2"},
-		// Felix runs these two.
-		{&p.ipset, "ipset", "apt install ipset"},
-		{&p.save4, "iptables-nft-save", "apt install iptables"},
-		{&p.save6, "ip6tables-nft-save", "apt install iptables"},
-	} {
-		if want.path == &p.bird && t.way == vxlan {
-			continue // felix knows the way to the other hosts
-		}
-		var err error
-		if *want.path, err = daemon.Find(t.paths, want.name, want.get); err != nil {
-			return p, err
-		}
-	}
-	_, err := daemon.FindEtcd(t.paths)
-	return p, err
 }

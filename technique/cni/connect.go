@@ -46,7 +46,7 @@ func (n *network) build(ctx context.Context) error {
 		return err
 	}
 	if n.tech.list != nil {
-		if err := hide(&n.Stack, dir); err != nil {
+		if err := daemon.Hide(&n.Stack, machineState); err != nil {
 			return err
 		}
 	}
@@ -79,6 +79,10 @@ func (n *network) build(ctx context.Context) error {
 func bare(technique.Family) string {
 	return fmt.Sprintf("net %s or net %s", plumb.Segment(false), plumb.Segment(true))
 }
+
+// machineState is where plugins keep what they remember unless they are told another
+// place, by convention.
+const machineState = "/var/lib/cni"
 
 // caller calls the plugins on one host.
 type caller struct {

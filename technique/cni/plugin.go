@@ -15,6 +15,7 @@ import (
 	"github.com/containernetworking/cni/pkg/types"
 	"github.com/containernetworking/cni/pkg/version"
 
+	"nettoll/internal/daemon"
 	"nettoll/platform"
 )
 
@@ -51,12 +52,9 @@ func (r *runner) ExecPlugin(ctx context.Context, path string, config []byte, env
 	}
 	// The rest of the environment is the host's own.
 	own := slices.DeleteFunc(slices.Clone(environ), func(kv string) bool { return !strings.HasPrefix(kv, "CNI_") })
-	proc, err := r.host.Start(ctx, platform.Command{
+	err = daemon.Run(ctx, r.host, platform.Command{
 		Path: path, Env: own, Stdin: bytes.NewReader(config), Stdout: said.write, Stderr: complained.write,
 	})
-	if err == nil {
-		err = wait(ctx, proc)
-	}
 	out, errText := said.end(), complained.end()
 	switch {
 	case ctx.Err() != nil:
@@ -67,18 +65,6 @@ func (r *runner) ExecPlugin(ctx context.Context, path string, config []byte, env
 		return nil, fmt.Errorf("it wrote more than %d bytes", mostSaid)
 	}
 	return out, whole(out)
-}
-
-// wait returns when the process has ended, or when its time is up and it was killed.
-func wait(ctx context.Context, proc platform.Process) error {
-	ended := make(chan error, 1)
-	go func() { ended <- proc.Wait() }()
-	select {
-	case err := <-ended:
-		return err
-	case <-ctx.Done():
-		return errors.Join(context.Cause(ctx), proc.Kill())
-	}
 }
 
 // refusal is what a plugin says of its failure: as the specification has it, on

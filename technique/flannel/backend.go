@@ -51,19 +51,6 @@ var (
 	gce    = backend{kind: "gce", cloud: "Google Compute Engine"}
 )
 
-// least is the smallest MTU that IPv6 works with, in bytes (RFC 8200). Containers have
-// IPv6 addresses whether the backend carries it or not.
-const least = 1280
-
-// fits says whether an underlay's MTU is large enough.
-func (b backend) fits(underlay int) error {
-	if left := underlay - b.overhead; left < least {
-		return fmt.Errorf("the underlay's MTU of %d bytes leaves %d behind flannel's %s backend, and IPv6 needs %d: %d would do",
-			underlay, left, b.kind, least, least+b.overhead)
-	}
-	return nil
-}
-
 // wireguardPort is what both of flannel's ways with WireGuard listen on; the device for
 // IPv6 has the next one.
 const wireguardPort = 51820

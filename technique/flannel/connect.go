@@ -32,6 +32,9 @@ func (t Technique) connect(ctx context.Context, topo technique.Topology, p platf
 	if err != nil {
 		return nil, err
 	}
+	if err := s.Fits(t.name, plumb.Less(t.overhead)); err != nil {
+		return nil, s.Abandon(ctx, err)
+	}
 	b := &build{Network: &plumb.Network{Site: s, OnWire: t.wire}, backend: t.backend, programs: programs, patience: patience}
 	b.Hops, b.Check = b.path, b.routes
 	if err := b.build(ctx, t); err != nil {
@@ -57,11 +60,6 @@ type build struct {
 }
 
 func (b *build) build(ctx context.Context, t Technique) (err error) {
-	for _, h := range b.Hosts {
-		if err := b.fits(h.Uplink().MTU); err != nil {
-			return err
-		}
-	}
 	if b.dir, err = daemon.State(&b.Stack); err != nil {
 		return err
 	}

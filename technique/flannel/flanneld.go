@@ -23,21 +23,17 @@ const patience = 20 * time.Second
 var complaint = regexp.MustCompile(`^E\d{4} `)
 
 // startAll runs flanneld on all hosts at once, and returns when each has a lease.
-func (b *build) startAll(ctx context.Context) error {
-	b.flannelds = make([]*daemon.Daemon, len(b.Hosts))
-	errs := make([]error, len(b.Hosts))
-	var all sync.WaitGroup
-	for i, h := range b.Hosts {
-		all.Go(func() { b.flannelds[i], errs[i] = b.start(ctx, h, b.store.URL) })
-	}
-	all.Wait()
+func (b *build) startAll(ctx context.Context) (err error) {
+	b.flannelds, err = b.Start(ctx, func(ctx context.Context, h *plumb.Host) (*daemon.Daemon, error) {
+		return b.start(ctx, h, b.store.URL)
+	})
 	b.ending()
-	if err := errors.Join(errs...); err != nil {
+	if err != nil {
 		return err
 	}
-	for _, d := range b.flannelds {
-		b.Needed = append(b.Needed, d)
-		if b.carries {
+	b.Needed = append(b.Needed, b.flannelds...)
+	if b.carries {
+		for _, d := range b.flannelds {
 			b.Procs = append(b.Procs, d)
 		}
 	}
@@ -84,18 +80,7 @@ const chain = "FLANNEL-FWD"
 
 // run runs a program on a host to its end.
 func run(ctx context.Context, h *plumb.Host, program string, args ...string) error {
-	p, err := h.Start(ctx, platform.Command{Path: program, Args: args})
-	if err != nil {
-		return err
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- p.Wait() }()
-	select {
-	case err = <-ended:
-	case <-ctx.Done():
-		err = errors.Join(context.Cause(ctx), p.Kill())
-	}
-	if err != nil {
+	if err := daemon.Run(ctx, h, platform.Command{Path: program, Args: args}); err != nil {
 		return fmt.Errorf("%s: %w", program, err)
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"nettoll/internal/daemon"
 	"nettoll/internal/netns"
 	"nettoll/internal/nl"
 	"nettoll/internal/plumb"
@@ -16,46 +17,26 @@ import (
 )
 
 const (
-	interval = 20 * time.Millisecond // between two tries
-	answer   = 300 * time.Millisecond
-	discard  = 9 // IANA's port of a service that nobody runs
+	answer  = 300 * time.Millisecond
+	discard = 9 // IANA's port of a service that nobody runs
 )
 
 // mesh waits until every host reaches the containers' segment of every other, which is
 // more than what flanneld tells: its daemons learn of each other by and by.
 func (b *build) mesh(ctx context.Context) error {
-	asking, cancel := context.WithTimeout(ctx, b.patience)
-	defer cancel()
-	return b.pairs(func(from, to *plumb.Host, six bool) error {
-		for {
-			err := reach(asking, from.NS, plumb.Gateway(to.Index, six))
-			if err == nil {
-				return b.route(from, to, six)
+	err := daemon.Until(ctx, b.patience, func(ctx context.Context) error {
+		return b.pairs(func(from, to *plumb.Host, six bool) error {
+			if err := reach(ctx, from.NS, plumb.Gateway(to.Index, six)); err != nil {
+				return fmt.Errorf("%s does not reach the containers of %s: %w; the log of flanneld there ends with: %s",
+					from.Name(), to.Name(), err, b.flannelds[from.Index].Log())
 			}
-			if fault := b.fault(); fault != nil {
-				return fault
-			}
-			select {
-			case <-asking.Done():
-				if ctx.Err() != nil {
-					return context.Cause(ctx)
-				}
-				return fmt.Errorf("%s did not reach the containers of %s within %v: %w; the log of flanneld there ends with: %s",
-					from.Name(), to.Name(), b.patience, err, b.flannelds[from.Index].Log())
-			case <-time.After(interval):
-			}
-		}
-	})
-}
-
-// fault is that of the first daemon that has ended.
-func (b *build) fault() error {
-	for _, d := range b.Needed {
-		if err := d.Fault(); err != nil {
-			return err
-		}
+			return nil
+		})
+	}, b.Needed...)
+	if err != nil {
+		return err
 	}
-	return nil
+	return b.routes(ctx)
 }
 
 // reach tries to open a connection from a host. One that is refused has got there and

@@ -3,39 +3,27 @@ package flannel
 import (
 	"context"
 	"errors"
-	"slices"
 
-	"nettoll/internal/nl"
 	"nettoll/internal/plumb"
 )
 
 // tidy pushes the removal of what flanneld leaves on a host that stays: devices, routes,
 // and rules where it was not given the time to remove them.
 func (b *build) tidy(h *plumb.Host) error {
-	before, err := nl.FirewallTables(h.NS)
-	if err != nil {
+	if err := b.ForgetTables(h); err != nil {
 		return err
 	}
-	b.Made("what flanneld leaves on "+h.Name(), func(ctx context.Context) error {
-		err := nl.With(h.NS, func(n *nl.NS) error {
-			return b.families(func(six bool) error {
-				if !b.bare {
-					return n.Remove(b.leads(h, six))
-				}
-				for _, other := range b.Hosts {
-					if other == h {
-						continue
-					}
-					if err := n.Unroute(plumb.Subnet(other.Index, six)); err != nil {
-						return err
-					}
-				}
-				return nil
-			})
-		})
-		return errors.Join(err, b.families(func(six bool) error { return unrule(ctx, h, six) }), untable(h, before))
+	b.Made("rules of flanneld on "+h.Name(), func(ctx context.Context) error {
+		return b.families(func(six bool) error { return unrule(ctx, h, six) })
 	})
-	return nil
+	if b.bare {
+		plumb.Routes{Site: b.Site, Families: []bool{false, true}}.Forget(h)
+		return nil
+	}
+	return b.families(func(six bool) error {
+		b.MadeDevice(h.NS, b.leads(h, six))
+		return nil
+	})
 }
 
 // unrule removes flanneld's rules, if they are there.
@@ -53,17 +41,4 @@ func unrule(ctx context.Context, h *plumb.Host, six bool) error {
 		run(ctx, h, program, "-w", "-F", chain),
 		run(ctx, h, program, "-w", "-X", chain),
 	)
-}
-
-// untable removes the tables that iptables made for flanneld's rules, and in which nothing
-// is any more.
-func untable(h *plumb.Host, before []nl.FirewallTable) error {
-	now, err := nl.FirewallTables(h.NS)
-	if err != nil {
-		return err
-	}
-	made := slices.DeleteFunc(now, func(t nl.FirewallTable) bool {
-		return t.Name != "filter" || slices.Contains(before, t)
-	})
-	return nl.RemoveFirewallTables(h.NS, made...)
 }

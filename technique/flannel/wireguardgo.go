@@ -3,12 +3,8 @@ package flannel
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
 
-	"nettoll/internal/daemon"
-	"nettoll/internal/nl"
 	"nettoll/internal/plumb"
 )
 
@@ -46,28 +42,12 @@ const wireguardOverhead = 80
 
 func wireguardMTU(h *plumb.Host) int { return h.Uplink().MTU - wireguardOverhead }
 
-// sockets is where wireguard-go listens for wg.
-const sockets = "/var/run/wireguard"
-
 // startWireGuard runs wireguard-go on a host, where the backend is one in user space.
 func (b *build) startWireGuard(ctx context.Context, h *plumb.Host) error {
 	if !b.userspace {
 		return nil
 	}
-	device := wireguardDevice(h)
-	d, err := daemon.Start(ctx, &b.Stack, h, daemon.Spec{
-		Name: "wireguard-go", Path: b.wireguardGo, Args: []string{"-f", device},
-		Complaint: func(line string) bool { return len(line) > 6 && line[:6] == "ERROR:" },
-		Ready: func(context.Context) error {
-			if _, err := os.Stat(filepath.Join(sockets, device+".sock")); err != nil {
-				return err
-			}
-			return nl.With(h.NS, func(n *nl.NS) error {
-				_, err := n.Link(device)
-				return err
-			})
-		},
-	})
+	d, err := b.StartWireGuardGo(ctx, h, b.wireguardGo, wireguardDevice(h))
 	if err != nil {
 		return err
 	}

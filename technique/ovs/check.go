@@ -7,9 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/safchain/ethtool"
-
-	"nettoll/internal/netns"
+	"nettoll/internal/nl"
 	"nettoll/internal/plumb"
 	"nettoll/technique"
 )
@@ -55,21 +53,11 @@ const tso = "tx-tcp-segmentation"
 // segments makes sure that ovs-vswitchd takes segments of any size from the container: it says only in
 // its log when it does not.
 func segments(n *plumb.Node) error {
-	return netns.Do(n.NS, func() error {
-		tool, err := ethtool.NewEthtool()
-		if err != nil {
-			return fmt.Errorf("ethtool: %w", err)
-		}
-		defer tool.Close()
-		state, err := tool.Features(n.Device)
-		if err != nil {
-			return fmt.Errorf("offloads of %s: %w", n.Device, err)
-		}
-		if !state[tso] {
-			return &technique.WrongPath{Finding: "ovs-vswitchd was told userspace-tso-enable and does not offer " + tso + " to the container"}
-		}
-		return nil
-	})
+	on, err := nl.Offload(n.NS, n.Device, tso)
+	if err == nil && !on {
+		err = &technique.WrongPath{Finding: "ovs-vswitchd was told userspace-tso-enable and does not offer " + tso + " to the container"}
+	}
+	return err
 }
 
 var modeInUse = regexp.MustCompile(`(?m)^  port \d+: .*xdp-mode-in-use=([\w-]+)`)

@@ -24,12 +24,12 @@ func (t Technique) build(ctx context.Context, topo technique.Topology, p platfor
 	if err != nil {
 		return nil, err
 	}
-	if err := t.fits(topo.Underlay.MTU); err != nil {
-		return nil, err
-	}
 	s, err := plumb.Begin(ctx, topo, p)
 	if err != nil {
 		return nil, err
+	}
+	if err := s.Fits(t.name, plumb.Less(t.overhead())); err != nil {
+		return nil, s.Abandon(ctx, err)
 	}
 	b := &build{tech: t, Site: s}
 	for _, h := range s.Hosts {
@@ -122,10 +122,7 @@ func (b *build) host(ctx context.Context, v *vswitch) error {
 
 // mtu is that of the containers of a host.
 func (b *build) mtu(h *plumb.Host) int {
-	mtu := h.Uplink().MTU
-	if b.tech.tunnel != nil {
-		mtu -= b.tech.tunnel.overhead
-	}
+	mtu := h.Uplink().MTU - b.tech.overhead()
 	if most := b.tech.MaxMTU(); most > 0 {
 		mtu = min(mtu, most)
 	}

@@ -22,7 +22,7 @@ func TestLargestPacketsArrive(t *testing.T) {
 	const jumbo = 9000
 	for _, v := range All(nil) {
 		t.Run(v.Name(), func(t *testing.T) {
-			if v.datapath == kernel && tryKernel() != nil {
+			if v.datapath == kernel && plumb.Check(t.Context(), plumb.Datapath) != nil {
 				t.Skip("the kernel has no datapath")
 			}
 			b := built(t, variant(t, v.Name()), platform.Underlay{MTU: jumbo})

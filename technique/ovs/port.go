@@ -1,10 +1,7 @@
 package ovs
 
 import (
-	"context"
 	"fmt"
-	"net/netip"
-	"os"
 	"strconv"
 
 	"nettoll/internal/nl"
@@ -61,25 +58,13 @@ func (b *build) attach(v *vswitch, mtu int) (commands []string, err error) {
 
 // pairs makes veth pairs between the host and its containers.
 func (b *build) pairs(h *plumb.Host, mtu int) error {
-	var pairs nl.Batch
-	for _, n := range h.Nodes {
-		ns, err := os.Open(n.NS)
-		if err != nil {
-			return fmt.Errorf("open network namespace of %s: %w", n.Name(), err)
-		}
-		defer ns.Close()
-		b.Made("veth "+n.Port, func(context.Context) error {
-			return nl.With(h.NS, func(in *nl.NS) error { return in.Remove(n.Port) })
-		})
-		pairs.AddVeth(nl.Veth{Name: n.Port, MTU: mtu, Peer: n.Device, PeerNS: int(ns.Fd())})
-	}
-	if err := pairs.Do(h.NS); err != nil {
+	if err := b.Pairs(h, h.Nodes, 0, mtu); err != nil {
 		return fmt.Errorf("attach to %s: %w", bridge, err)
 	}
 	for _, n := range h.Nodes {
 		if b.tech.ports != veth {
-			if err := nl.CompleteChecksums(n.NS, n.Device); err != nil {
-				return fmt.Errorf("%s: %w", n.Name(), err)
+			if err := n.CompleteChecksums(); err != nil {
+				return err
 			}
 		}
 		if err := configure(n); err != nil {
@@ -116,13 +101,7 @@ func (b *build) give(h *plumb.Host) error {
 // configure brings the container's device up and gives it its addresses on the segment that
 // all containers share.
 func configure(n *plumb.Node) error {
-	var b nl.Batch
-	b.SetUp(n.Device)
-	for _, six := range []bool{false, true} {
-		a := plumb.ContainerAddr(n.Host.Index, n.Index, six)
-		b.AddAddr(n.Device, netip.PrefixFrom(a, plumb.Segment(six).Bits()))
-	}
-	if err := b.Do(n.NS); err != nil {
+	if err := n.Configure(plumb.Plug{Flat: true}); err != nil {
 		return err
 	}
 	return nl.With(n.NS, func(in *nl.NS) error { return in.Own(n.Addr4, n.Addr6) })

@@ -6,8 +6,6 @@ package ovs
 import (
 	"context"
 
-	"nettoll/internal/netns"
-	"nettoll/internal/nl"
 	"nettoll/internal/plumb"
 	"nettoll/internal/program"
 	"nettoll/platform"
@@ -79,19 +77,16 @@ func (t Technique) Probe(ctx context.Context, _ platform.Platform) error {
 		return err
 	}
 	needs := []plumb.Need{plumb.Veth}
-	if t.datapath == userspace {
+	switch {
+	case t.datapath == userspace:
 		needs = append(needs, plumb.TUN) // also bridges have a tap device
+	case t.tunnel != nil:
+		needs = append(needs, datapath, t.tunnel.need)
+	default:
+		needs = append(needs, datapath)
 	}
 	if err := plumb.Check(ctx, needs...); err != nil {
 		return err
-	}
-	if t.datapath == kernel {
-		if err := tryKernel(); err != nil {
-			return err
-		}
-		if t.tunnel != nil {
-			return plumb.Check(ctx, t.tunnel.need)
-		}
 	}
 	if t.ports == afxdp {
 		return tryXDP()
@@ -99,18 +94,5 @@ func (t Technique) Probe(ctx context.Context, _ platform.Platform) error {
 	return nil
 }
 
-// tryKernel asks the kernel for its datapath.
-func tryKernel() error {
-	ns, err := netns.New(1, func() error { return nil })
-	if err != nil {
-		return err
-	}
-	defer ns[0].Close()
-	if err := nl.HasFamily(ns[0].Path(), "ovs_datapath"); err != nil {
-		return &platform.Unsupported{
-			Feature: "Open vSwitch's kernel datapath", Option: "CONFIG_OPENVSWITCH", Err: err,
-			Remedy: "modprobe openvswitch as root, or use a kernel that has CONFIG_OPENVSWITCH; ovs-userspace does without",
-		}
-	}
-	return nil
-}
+// datapath is the kernel's.
+var datapath = plumb.Datapath.Or("ovs-userspace")

@@ -5,7 +5,6 @@ import (
 	"strconv"
 
 	"nettoll/internal/plumb"
-	"nettoll/platform"
 )
 
 // tunnel is a kind of tunnel.
@@ -24,24 +23,14 @@ var (
 	geneve = &tunnel{"geneve", 6081, 58, "genev_sys_6081", plumb.Geneve}
 )
 
-const (
-	vni = 42
-	// leastMTU is what IPv6 needs, in bytes (RFC 8200, section 5): the kernel takes no address of
-	// it on a device with less.
-	leastMTU = 1280
-)
+const vni = 42
 
-// fits says whether an underlay's MTU, 0 being the usual one, leaves enough to containers.
-func (t Technique) fits(underlay int) error {
-	if t.tunnel == nil || underlay == 0 || underlay-t.tunnel.overhead >= leastMTU {
-		return nil
+// overhead of the tunnel in bytes, if there is one.
+func (t Technique) overhead() int {
+	if t.tunnel == nil {
+		return 0
 	}
-	least := leastMTU + t.tunnel.overhead
-	return &platform.Unsupported{
-		Feature: fmt.Sprintf("%s on an underlay with the MTU %d", t.tunnel.kind, underlay),
-		Option:  fmt.Sprintf("an MTU of %d or more, so that IPv6 fits into the tunnel", least),
-		Remedy:  fmt.Sprintf("--mtu %d", least),
-	}
+	return t.tunnel.overhead
 }
 
 // name is of the port that leads to a host.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"nettoll/internal/daemon"
 	"nettoll/internal/netns"
 	"nettoll/internal/nl"
 	"nettoll/internal/nl/nft"
@@ -90,17 +91,14 @@ func (b *build) silence(h *plumb.Host) error {
 }
 
 const (
-	meeting = 20 * time.Second       // bounds the search for the other hosts
-	again   = 200 * time.Millisecond // is when it begins anew
-	discard = 9                      // UDP port, RFC 863
+	meeting = 20 * time.Second // bounds the search for the other hosts
+	discard = 9                // UDP port, RFC 863
 )
 
 // meet makes the hosts look for each other over their bridges, so that ovs-vswitchd learns their hardware
 // addresses before the first packet needs a tunnel.
 func (b *build) meet(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, meeting)
-	defer cancel()
-	for {
+	return daemon.Until(ctx, meeting, func(ctx context.Context) error {
 		var missing []string
 		for _, v := range b.vswitches {
 			some, err := v.strangers(ctx, b.Hosts)
@@ -109,15 +107,11 @@ func (b *build) meet(ctx context.Context) error {
 			}
 			missing = append(missing, some...)
 		}
-		if len(missing) == 0 {
-			return nil
+		if len(missing) > 0 {
+			return fmt.Errorf("tunnels: %s", strings.Join(missing, ", "))
 		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("tunnels: %w: %s", context.Cause(ctx), strings.Join(missing, ", "))
-		case <-time.After(again):
-		}
-	}
+		return nil
+	}, b.network().Needed...)
 }
 
 // strangers are the hosts that a vswitch cannot reach yet. It has sent something to each.

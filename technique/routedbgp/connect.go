@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"nettoll/internal/bird"
 	"nettoll/internal/plumb"
 	"nettoll/platform"
 	"nettoll/technique"
@@ -18,7 +19,10 @@ func (t Technique) Connect(ctx context.Context, topo technique.Topology, p platf
 	n := &network{Network: plumb.Network{Site: s, OnWire: plumb.Bare}, policies: map[*plumb.Node]technique.Hop{}}
 	n.Hops = n.hops
 	for _, h := range s.Hosts {
-		err := attach(s, h)
+		err := s.AttachBehindProxyARP(h, h.Uplink().MTU)
+		if err == nil {
+			err = route(h)
+		}
 		if err == nil && t.policies > 0 {
 			err = n.enforce(h, t.policies)
 		}
@@ -26,10 +30,14 @@ func (t Technique) Connect(ctx context.Context, topo technique.Topology, p platf
 			return nil, s.Abandon(ctx, fmt.Errorf("%s: %w", h.Name(), err))
 		}
 	}
-	if n.Needed, err = startBird(ctx, s, t.paths); err != nil {
+	routes := plumb.Routes{Site: s, Families: []bool{false, true}}
+	for _, h := range s.Hosts {
+		routes.Forget(h)
+	}
+	if n.Needed, err = (bird.Mesh{Routes: routes, Paths: t.paths}).Start(ctx); err != nil {
 		return nil, s.Abandon(ctx, err)
 	}
-	n.Check = func(context.Context) error { return lost(s) }
+	n.Check = func(context.Context) error { return routes.Lost("bird") }
 	return n, nil
 }
 

@@ -35,5 +35,5 @@ func TestLostRoutes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fault("bird on h2 has lost a peer: no route to 2001:2:0:1::/64 of h1")
+	fault("bird on h2 has lost another host: no route to 2001:2:0:1::/64 of h1")
 }

@@ -8,7 +8,7 @@ import (
 	"context"
 	"fmt"
 
-	"nettoll/internal/daemon"
+	"nettoll/internal/bird"
 	"nettoll/internal/plumb"
 	"nettoll/internal/program"
 	"nettoll/platform"
@@ -48,15 +48,11 @@ func (Technique) Hosts() []int { return []int{1, 2} }
 
 // Probe implements technique.Technique.
 func (t Technique) Probe(ctx context.Context, _ platform.Platform) error {
-	if _, err := findBird(t.paths); err != nil {
+	if _, err := bird.Find(t.paths); err != nil {
 		return err
 	}
 	if t.policies > 0 {
 		return plumb.Check(ctx, plumb.Veth, plumb.NAT) // with the latter, rules of nf_tables work
 	}
 	return plumb.Check(ctx, plumb.Veth)
-}
-
-func findBird(paths program.Paths) (string, error) {
-	return daemon.Find(paths, "bird", "apt install bird2")
 }

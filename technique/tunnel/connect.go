@@ -2,19 +2,13 @@ package tunnel
 
 import (
 	"context"
-	"fmt"
 
 	"nettoll/internal/plumb"
 	"nettoll/platform"
 	"nettoll/technique"
 )
 
-const (
-	bridge = "br0"
-	// least is the smallest MTU that IPv6 works with, in bytes (RFC 8200). Containers
-	// have IPv6 addresses on their host whether the tunnel carries it or not.
-	least = 1280
-)
+const bridge = "br0"
 
 // Connect implements technique.Technique.
 func (t Technique) Connect(ctx context.Context, topo technique.Topology, p platform.Platform) (technique.Network, error) {
@@ -30,6 +24,9 @@ func (t Technique) Connect(ctx context.Context, topo technique.Topology, p platf
 }
 
 func (t Technique) build(n *plumb.Network) error {
+	if err := n.Fits(t.name, t.payload); err != nil {
+		return err
+	}
 	for _, h := range n.Hosts {
 		if err := t.host(n.Site, h); err != nil {
 			return err
@@ -47,14 +44,6 @@ func (t Technique) build(n *plumb.Network) error {
 // host makes what is on one host: the containers' bridge, and the ends of the tunnels.
 func (t Technique) host(s *plumb.Site, h *plumb.Host) error {
 	mtu := t.payload(h.Uplink().MTU)
-	if mtu < least {
-		need := least
-		for t.payload(need) < least {
-			need++
-		}
-		return fmt.Errorf("%s: the MTU of the underlay, %d, leaves containers behind %s %d: it must be at least %d",
-			h.Name(), h.Uplink().MTU, t.name, mtu, need)
-	}
 	br, err := s.AddBridge(h, bridge, mtu, !t.flat)
 	if err != nil {
 		return err

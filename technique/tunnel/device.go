@@ -1,7 +1,6 @@
 package tunnel
 
 import (
-	"context"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -24,9 +23,7 @@ func (t Technique) ends(s *plumb.Site, h *plumb.Host, mtu int) error {
 				continue
 			}
 			name := toward(other)
-			s.Made(name+" of "+h.Name(), func(context.Context) error {
-				return nl.With(h.NS, func(n *nl.NS) error { return n.Remove(name) })
-			})
+			s.MadeDevice(h.NS, name)
 			attrs := netlink.NewLinkAttrs()
 			attrs.Name, attrs.MTU = name, mtu
 			if err := n.Add(t.device(attrs, h.Uplink().Addr4.Addr(), other.Uplink().Addr4.Addr())); err != nil {

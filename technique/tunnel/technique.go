@@ -28,16 +28,13 @@ type Technique struct {
 	payload func(mtu int) int
 }
 
-// less takes what a tunnel adds to each packet off the MTU.
-func less(overhead int) func(int) int { return func(mtu int) int { return mtu - overhead } }
-
 // NewIPIP gives IP in IP, which has room for IPv4 alone: ip6tnl would be another device,
 // and another network.
 func NewIPIP() Technique {
 	return Technique{
 		name: "ipip", wire: "ip proto 4", need: plumb.IPIP, families: []int{4}, device: nl.IPIP,
 		about:   "a bridge on each host, and IP-in-IP devices to the other hosts, as in Calico's IPIP mode; IPv4 only; MTU 20 below the underlay's",
-		payload: less(20), // the outer IP header
+		payload: plumb.Less(20), // the outer IP header
 	}
 }
 
@@ -46,7 +43,7 @@ func NewGRE() Technique {
 	return Technique{
 		name: "gre", wire: "ip proto 47", need: plumb.GRE, device: nl.GRE,
 		about:   "a bridge on each host, and GRE devices to the other hosts; MTU 24 below the underlay's",
-		payload: less(20 + 4), // the outer IP header, and GRE's
+		payload: plumb.Less(20 + 4), // the outer IP header, and GRE's
 	}
 }
 
@@ -55,7 +52,7 @@ func NewGeneve() Technique {
 	return Technique{
 		name: "geneve", wire: "udp dst port 6081", need: plumb.Geneve, device: nl.Geneve, flat: true,
 		about:   "a bridge and Geneve devices to the other hosts on each host, one segment over all hosts; MTU 50 below the underlay's",
-		payload: less(20 + 8 + 8 + 14), // outer IP, UDP, Geneve without options, inner Ethernet
+		payload: plumb.Less(20 + 8 + 8 + 14), // outer IP, UDP, Geneve without options, inner Ethernet
 	}
 }
 

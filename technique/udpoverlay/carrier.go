@@ -11,9 +11,6 @@ import (
 	"nettoll/technique"
 )
 
-// none is no gateway: the device itself leads there.
-var none netip.Addr
-
 // carrier is the process of a host.
 type carrier struct {
 	platform.Process

@@ -3,6 +3,7 @@ package udpoverlay
 import (
 	"context"
 	"fmt"
+	"net/netip"
 
 	"nettoll/internal/nl"
 	"nettoll/internal/plumb"
@@ -32,7 +33,7 @@ func (t Technique) Connect(ctx context.Context, topo technique.Topology, p platf
 	if err != nil {
 		return nil, err
 	}
-	if err := t.fits(s.Hosts[0].Uplink().MTU); err != nil {
+	if err := s.Fits(t.Name(), plumb.Less(t.overhead())); err != nil {
 		return nil, s.Abandon(ctx, err)
 	}
 	n := &network{Network: &plumb.Network{Site: s, OnWire: onWire}, carriers: map[*plumb.Host]*carrier{}}
@@ -55,17 +56,6 @@ func (t Technique) overhead() int {
 		return outer + ethernet
 	}
 	return outer
-}
-
-// leastMTU is IPv6's, RFC 8200. Devices with a smaller one cannot have its addresses.
-const leastMTU = 1280
-
-func (t Technique) fits(underlay int) error {
-	if left := underlay - t.overhead(); left < leastMTU {
-		return fmt.Errorf("%s: an underlay with an MTU of %d bytes leaves %d to containers, and IPv6 needs %d: %d would do",
-			t.Name(), underlay, left, leastMTU, leastMTU+t.overhead())
-	}
-	return nil
 }
 
 type network struct {
@@ -93,18 +83,14 @@ func (n *network) routed(ctx context.Context, h *plumb.Host) error {
 		return err
 	}
 	return nl.With(h.NS, func(ns *nl.NS) error {
-		l, err := ns.Link(tun)
-		if err != nil {
+		if err := ns.MTU(tun, mtu); err != nil {
 			return err
-		}
-		if err := ns.LinkSetMTU(l, mtu); err != nil {
-			return fmt.Errorf("set MTU of %s: %w", tun, err)
 		}
 		if err := ns.Up(tun); err != nil {
 			return err
 		}
 		for _, six := range []bool{false, true} { // the routes go with the device
-			if err := ns.Route(plumb.Segment(six), none, tun); err != nil {
+			if err := ns.Route(plumb.Segment(six), netip.Addr{}, tun); err != nil {
 				return err
 			}
 		}
@@ -124,16 +110,14 @@ func (n *network) bridged(ctx context.Context, h *plumb.Host) error {
 		return err
 	}
 	for _, c := range h.Nodes {
-		if err := nl.CompleteChecksums(c.NS, c.Device); err != nil {
-			return fmt.Errorf("%s: %w", c.Name(), err)
+		if err := c.CompleteChecksums(); err != nil {
+			return err
 		}
 	}
 	if err := h.BridgeNetfilter(false); err != nil {
 		return err
 	}
-	n.Made(bridgeEnd+" of "+h.Name(), func(context.Context) error {
-		return nl.With(h.NS, func(ns *nl.NS) error { return ns.Remove(bridgeEnd) })
-	})
+	n.MadeDevice(h.NS, bridgeEnd)
 	err = nl.With(h.NS, func(ns *nl.NS) error {
 		if err := ns.AddPair(bridgeEnd, h.NS, processEnd, mtu); err != nil {
 			return err

@@ -76,8 +76,8 @@ func TestDeviceThatGoesIsAFault(t *testing.T) {
 
 func TestUnderlayTooSmall(t *testing.T) {
 	for tech, want := range map[technique.Technique]string{
-		udpoverlay.NewTUN():    "udp-overlay-tun: an underlay with an MTU of 1300 bytes leaves 1272 to containers, and IPv6 needs 1280: 1308 would do",
-		udpoverlay.NewPacket(): "udp-overlay-packet: an underlay with an MTU of 1300 bytes leaves 1258 to containers, and IPv6 needs 1280: 1322 would do",
+		udpoverlay.NewTUN():    "udp-overlay-tun on an underlay with the MTU 1300: not supported here (needs 1308 or more: containers would have 1272, and IPv6 needs 1280)",
+		udpoverlay.NewPacket(): "udp-overlay-packet on an underlay with the MTU 1300: not supported here (needs 1322 or more: containers would have 1258, and IPv6 needs 1280)",
 	} {
 		topo := technique.Topology{Hosts: 2, Servers: 1, Clients: 1, Underlay: platform.Underlay{MTU: 1300}}
 		if _, err := tech.Connect(t.Context(), topo, lab.New()); err == nil || err.Error() != want {

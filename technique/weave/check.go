@@ -2,14 +2,12 @@ package weave
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"time"
 
-	"nettoll/internal/netns"
+	"nettoll/internal/daemon"
 	"nettoll/internal/plumb"
 	"nettoll/technique"
 )
@@ -19,29 +17,17 @@ const (
 	asking = 5 * time.Second
 	// longest is more than weaver has to say, in bytes.
 	longest = 1 << 20
-	// again is how often weavers are asked whether they have agreed.
-	again = 50 * time.Millisecond
 )
 
 // connections asks the weaver of a host.
 func connections(ctx context.Context, h *plumb.Host) ([]connection, error) {
 	ctx, cancel := context.WithTimeout(ctx, asking)
 	defer cancel()
-	client := http.Client{Transport: &http.Transport{
-		DisableKeepAlives: true,
-		DialContext: func(ctx context.Context, network, addr string) (c net.Conn, err error) {
-			doing := netns.Do(h.NS, func() error {
-				c, err = (&net.Dialer{}).DialContext(ctx, network, addr)
-				return err
-			})
-			return c, doing
-		},
-	}}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+control+"/status/connections", nil)
 	if err != nil {
 		return nil, err
 	}
-	resp, err := client.Do(req)
+	resp, err := daemon.HTTP(h.NS).Do(req)
 	if err != nil {
 		return nil, err
 	}
@@ -102,27 +88,5 @@ func (t Technique) judge(from, to string, c connection) error {
 // agree waits until the weavers carry payload as the variant has it, and says after a while
 // how they do instead.
 func (n *network) agree(ctx context.Context) error {
-	asking, cancel := context.WithTimeout(ctx, n.turn)
-	defer cancel()
-	last := n.check(ctx)
-	for last != nil {
-		select {
-		case <-asking.Done():
-			if ctx.Err() != nil {
-				return fmt.Errorf("weave: %w", context.Cause(ctx))
-			}
-			return last
-		case <-time.After(again):
-		}
-		for _, d := range n.Needed {
-			if err := d.Fault(); err != nil {
-				return err
-			}
-		}
-		// What was not heard because the time is over is no answer.
-		if err := n.check(asking); !errors.Is(err, context.DeadlineExceeded) {
-			last = err
-		}
-	}
-	return nil
+	return daemon.Until(ctx, n.turn, n.check, n.Needed...)
 }

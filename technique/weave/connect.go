@@ -8,7 +8,6 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"nettoll/internal/daemon"
-	"nettoll/internal/nl"
 	"nettoll/internal/plumb"
 	"nettoll/platform"
 	"nettoll/technique"
@@ -34,7 +33,7 @@ func (t Technique) Connect(ctx context.Context, topo technique.Topology, p platf
 	if err != nil {
 		return nil, err
 	}
-	if err := t.fits(s.Hosts[0].Uplink().MTU); err != nil {
+	if err := s.Fits(t.Name(), mtu); err != nil {
 		return nil, s.Abandon(ctx, err)
 	}
 	n := t.network(s, w)
@@ -88,8 +87,8 @@ func (n *network) attach(h *plumb.Host) error {
 		return nil
 	}
 	for _, c := range h.Nodes {
-		if err := nl.CompleteChecksums(c.NS, c.Device); err != nil {
-			return fmt.Errorf("%s: %w", c.Name(), err)
+		if err := c.CompleteChecksums(); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -109,17 +108,6 @@ func mtu(underlay int) int {
 		return ownMTU
 	}
 	return underlay - overhead
-}
-
-// leastMTU is IPv6's, RFC 8200. Devices with a smaller one cannot have its addresses.
-const leastMTU = 1280
-
-func (t Technique) fits(underlay int) error {
-	if left := mtu(underlay); left < leastMTU {
-		return fmt.Errorf("%s: an underlay with an MTU of %d bytes leaves %d to containers, and their IPv6 addresses need %d: %d would do",
-			t.Name(), underlay, left, leastMTU, leastMTU+overhead)
-	}
-	return nil
 }
 
 func (n *network) hops(from, to *plumb.Node, _ technique.Family) []technique.Hop {

@@ -97,13 +97,12 @@ func (t Technique) Probe(ctx context.Context, p platform.Platform) error {
 	if err != nil {
 		return err
 	}
-	if err := plumb.Check(ctx, plumb.Veth, plumb.BridgeDevice); err != nil {
-		return err
-	}
+	needs := []plumb.Need{plumb.Veth, plumb.BridgeDevice}
 	if t.fast {
-		if err := tryDatapath(); err != nil {
-			return err
-		}
+		needs = append(needs, plumb.Datapath.Or("weave-sleeve"))
+	}
+	if err := plumb.Check(ctx, needs...); err != nil {
+		return err
 	}
 	return t.tryBridge(ctx, p, w)
 }

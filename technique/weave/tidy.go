@@ -2,10 +2,9 @@ package weave
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 
+	"nettoll/internal/daemon"
 	"nettoll/internal/nl"
 	"nettoll/internal/plumb"
 	"nettoll/platform"
@@ -14,29 +13,17 @@ import (
 // tidy pushes the removal of what weaver leaves on a host that stays, which is all that it
 // has made.
 func (n *network) tidy(h *plumb.Host) error {
-	before, err := nl.FirewallTables(h.NS)
-	if err != nil {
+	if err := n.ForgetTables(h); err != nil {
 		return err
 	}
-	n.Made("what weaver leaves on "+h.Name(), func(ctx context.Context) error {
-		var err error
-		if n.fast {
-			err = nl.RemoveDatapath(h.NS, datapath)
-		}
-		return errors.Join(err, undevice(h), unrule(ctx, h), untable(h, before))
-	})
+	n.Made("rules of weaver on "+h.Name(), func(ctx context.Context) error { return unrule(ctx, h) })
+	for _, device := range []string{bridge, "vethwedu", bridgeEnd, tunnel} { // with one end of a pair goes the other
+		n.MadeDevice(h.NS, device)
+	}
+	if n.fast {
+		n.Made(datapath+" of "+h.Name(), func(context.Context) error { return nl.RemoveDatapath(h.NS, datapath) })
+	}
 	return nil
-}
-
-// undevice removes devices; with one end of a pair goes the other.
-func undevice(h *plumb.Host) error {
-	return nl.With(h.NS, func(n *nl.NS) error {
-		var errs []error
-		for _, device := range []string{tunnel, bridgeEnd, "vethwedu", bridge} {
-			errs = append(errs, n.Remove(device))
-		}
-		return errors.Join(errs...)
-	})
 }
 
 // rules are those that weaver makes for its bridge, and the chains that they lead to.
@@ -69,28 +56,5 @@ func unrule(ctx context.Context, h *plumb.Host) error {
 }
 
 func iptables(ctx context.Context, h *plumb.Host, args ...string) error {
-	p, err := h.Start(ctx, platform.Command{Path: "iptables", Args: append([]string{"-w"}, args...)})
-	if err != nil {
-		return err
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- p.Wait() }()
-	select {
-	case err := <-ended:
-		return err
-	case <-ctx.Done():
-		return errors.Join(context.Cause(ctx), p.Kill())
-	}
-}
-
-// untable removes the tables that iptables made for weaver's rules.
-func untable(h *plumb.Host, before []nl.FirewallTable) error {
-	now, err := nl.FirewallTables(h.NS)
-	if err != nil {
-		return err
-	}
-	made := slices.DeleteFunc(now, func(t nl.FirewallTable) bool {
-		return t.Name != "filter" && t.Name != "nat" || slices.Contains(before, t)
-	})
-	return nl.RemoveFirewallTables(h.NS, made...)
+	return daemon.Run(ctx, h, platform.Command{Path: "iptables", Args: append([]string{"-w"}, args...)})
 }

@@ -2,7 +2,6 @@ package weave
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -41,20 +40,15 @@ func (n *network) start(ctx context.Context, h *plumb.Host) error {
 		return err
 	}
 	earlier := n.Site.Hosts[:h.Index]
-	var last error // that weaver itself has given
 	d, err := daemon.Start(ctx, &n.Stack, h, daemon.Spec{
 		Name: "weaver", Path: n.path, Dir: dir, Args: n.args(h, dir, earlier), Env: n.env(),
 		Patience: n.patience, Complaint: complaint.MatchString,
 		Ready: func(ctx context.Context) error {
 			all, err := connections(ctx, h)
-			if err == nil {
-				err = established(h, all, earlier)
+			if err != nil {
+				return err
 			}
-			if last != nil && errors.Is(err, context.DeadlineExceeded) {
-				return last // the end of patience is no answer
-			}
-			last = err
-			return err
+			return established(h, all, earlier)
 		},
 	})
 	if err != nil {

@@ -20,8 +20,6 @@ const (
 	// header 40, UDP 8, WireGuard's header and check value 32. Over IPv4, as here, 20 stay
 	// unused.
 	overhead = 80
-	// least is the smallest MTU that IPv6 works with, in bytes (RFC 8200).
-	least = 1280
 )
 
 // Connect implements technique.Technique.
@@ -39,13 +37,12 @@ func (t Technique) Connect(ctx context.Context, topo technique.Topology, p platf
 
 func (t Technique) build(ctx context.Context, n *plumb.Network) error {
 	s := n.Site
+	mtu := plumb.Less(overhead)
+	if err := s.Fits(t.Name(), mtu); err != nil {
+		return err
+	}
 	for _, h := range s.Hosts {
-		mtu := h.Uplink().MTU - overhead
-		if mtu < least {
-			return fmt.Errorf("%s: the MTU of the underlay, %d, leaves containers behind WireGuard %d: it must be at least %d",
-				h.Name(), h.Uplink().MTU, mtu, least+overhead)
-		}
-		br, err := s.AddBridge(h, bridge, mtu, true)
+		br, err := s.AddBridge(h, bridge, mtu(h.Uplink().MTU), true)
 		if err != nil {
 			return err
 		}
@@ -64,7 +61,7 @@ func (t Technique) build(ctx context.Context, n *plumb.Network) error {
 			return err
 		}
 	}
-	return join(ctx, s)
+	return join(ctx, n)
 }
 
 // device is the tunnel's name on a host. It differs from host to host, since wireguard-go
@@ -74,9 +71,7 @@ func device(h *plumb.Host) string { return fmt.Sprintf("wg%d", h.Index+1) }
 // add makes the kernel's device.
 func add(s *plumb.Site, h *plumb.Host) error {
 	name := device(h)
-	s.Made(name+" of "+h.Name(), func(context.Context) error {
-		return nl.With(h.NS, func(n *nl.NS) error { return n.Remove(name) })
-	})
+	s.MadeDevice(h.NS, name)
 	return nl.With(h.NS, func(n *nl.NS) error {
 		attrs := netlink.NewLinkAttrs()
 		attrs.Name = name

@@ -9,13 +9,15 @@ import (
 
 	"golang.zx2c4.com/wireguard/wgctrl/wgtypes"
 
+	"nettoll/internal/daemon"
 	"nettoll/internal/nl"
 	"nettoll/internal/plumb"
 )
 
 // join gives each host's device a key and the other hosts as peers, and returns when all
 // pairs of hosts have agreed on session keys.
-func join(ctx context.Context, s *plumb.Site) error {
+func join(ctx context.Context, network *plumb.Network) error {
+	s := network.Site
 	keys := make([]wgtypes.Key, len(s.Hosts))
 	for i := range keys {
 		var err error
@@ -41,7 +43,7 @@ func join(ctx context.Context, s *plumb.Site) error {
 			return fmt.Errorf("%s: %w", h.Name(), err)
 		}
 	}
-	return shakeHands(ctx, s, keys)
+	return shakeHands(ctx, network, keys)
 }
 
 // peer is another host as WireGuard knows it.
@@ -64,16 +66,13 @@ const (
 	keepalive = 25 * time.Second
 	// patience is room for two further attempts, which WireGuard makes 5 s apart.
 	patience = 15 * time.Second
-	interval = 5 * time.Millisecond
 )
 
 // shakeHands has each host begin a session with those before it. Else the first packets of
 // a measurement would wait for that.
-func shakeHands(ctx context.Context, s *plumb.Site, keys []wgtypes.Key) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	for i, h := range s.Hosts[1:] {
-		begun := s.Hosts[:i+1]
+func shakeHands(ctx context.Context, network *plumb.Network, keys []wgtypes.Key) error {
+	for i, h := range network.Site.Hosts[1:] {
+		begun := network.Site.Hosts[:i+1]
 		err := nl.With(h.NS, func(n *nl.NS) error {
 			var cfg wgtypes.Config
 			every := keepalive
@@ -85,17 +84,13 @@ func shakeHands(ctx context.Context, s *plumb.Site, keys []wgtypes.Key) error {
 			if err := n.WireGuard(device(h), cfg); err != nil {
 				return err
 			}
-			for {
+			return daemon.Until(ctx, patience, func(context.Context) error {
 				met, err := shaken(n, h)
-				if err != nil || met >= len(begun) {
-					return err
+				if err == nil && met < len(begun) {
+					err = fmt.Errorf("%d of %d hosts answered WireGuard's handshake within %v", met, len(begun), patience)
 				}
-				select {
-				case <-ctx.Done():
-					return fmt.Errorf("%d of %d hosts answered WireGuard's handshake: %w", met, len(begun), context.Cause(ctx))
-				case <-time.After(interval):
-				}
-			}
+				return err
+			}, network.Needed...)
 		})
 		if err != nil {
 			return fmt.Errorf("%s: %w", h.Name(), err)

@@ -2,7 +2,6 @@ package ovs
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -32,16 +31,10 @@ func find(paths program.Paths) (programs, error) {
 // run waits for a program to end on the host. Its error is what it said.
 func (v *vswitch) run(ctx context.Context, name string, args ...string) error {
 	var said process.Tail
-	p, err := v.host.Start(ctx, platform.Command{Path: v.programs[name], Args: args, Env: v.environ(), Stdout: &said, Stderr: &said})
-	if err != nil {
-		return err
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- p.Wait() }()
-	select {
-	case err = <-ended:
-	case <-ctx.Done():
-		return errors.Join(fmt.Errorf("%s on %s: %w", name, v.host.Name(), context.Cause(ctx)), p.Kill())
+	cmd := platform.Command{Path: v.programs[name], Args: args, Env: v.environ(), Stdout: &said, Stderr: &said}
+	err := daemon.Run(ctx, v.host, cmd)
+	if ctx.Err() != nil {
+		return fmt.Errorf("%s on %s: %w", name, v.host.Name(), err)
 	}
 	text := strings.ReplaceAll(said.String(), "\n", " | ")
 	// ovs-vsctl ends with 0 when ovs-vswitchd could not do what it was told.

@@ -29,3 +29,22 @@ func CompleteChecksums(path, device string) error {
 		return nil
 	})
 }
+
+// Offload says whether what the kernel calls an offload is on for a device of the namespace
+// at path.
+func Offload(path, device, name string) (on bool, err error) {
+	err = netns.Do(path, func() error {
+		tool, err := ethtool.NewEthtool()
+		if err != nil {
+			return fmt.Errorf("ethtool: %w", err)
+		}
+		defer tool.Close()
+		state, err := tool.Features(device)
+		if err != nil {
+			return fmt.Errorf("offloads of %s: %w", device, err)
+		}
+		on = state[name]
+		return nil
+	})
+	return on, err
+}

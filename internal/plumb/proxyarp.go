@@ -1,4 +1,4 @@
-package calico
+package plumb
 
 import (
 	"context"
@@ -11,39 +11,36 @@ import (
 
 	"nettoll/internal/netns"
 	"nettoll/internal/nl"
-	"nettoll/internal/plumb"
 )
 
 // What Calico's CNI plugin gives to every container: the host's end of each veth pair has
 // the same hardware address, and so the same link-local address, which is the way out
 // for IPv6. That for IPv4 is an address that nobody has; the host answers for it.
 var (
-	hostMAC  = net.HardwareAddr{0xee, 0xee, 0xee, 0xee, 0xee, 0xee}
-	gateway4 = netip.AddrFrom4([4]byte{169, 254, 1, 1})
-	gateway6 = netip.AddrFrom16([16]byte{0xfe, 0x80, 8: 0xec, 0xee, 0xee, 0xff, 0xfe, 0xee, 0xee, 0xee})
+	proxyMAC      = net.HardwareAddr{0xee, 0xee, 0xee, 0xee, 0xee, 0xee}
+	proxyGateway4 = netip.AddrFrom4([4]byte{169, 254, 1, 1})
+	proxyGateway6 = netip.AddrFrom16([16]byte{0xfe, 0x80, 8: 0xec, 0xee, 0xee, 0xff, 0xfe, 0xee, 0xee, 0xee})
 )
 
-// single is the prefix of one address.
-func single(a netip.Addr) netip.Prefix { return netip.PrefixFrom(a, a.BitLen()) }
-
-// attach joins the containers of a host to it, and lets it route, as Calico's CNI plugin
-// does. Felix does the rest.
-func attach(s *plumb.Site, h *plumb.Host, mtu int) error {
+// AttachBehindProxyARP joins the containers of a host to it without a bridge, and lets it
+// route, as Calico's CNI plugin does. Whoever writes the routes to the containers has the
+// host answer ARP, too.
+func (s *Site) AttachBehindProxyARP(h *Host, mtu int) error {
 	if err := h.Forwarding(); err != nil {
 		return err
 	}
 	// A host answers ARP for an address only if it has a route there. A default route
 	// is enough, which the hosts of a lab do not have.
 	s.Made("route to the gateway's address", func(context.Context) error {
-		return nl.With(h.NS, func(n *nl.NS) error { return n.UnlinkRoute(single(gateway4)) })
+		return nl.With(h.NS, func(n *nl.NS) error { return n.UnlinkRoute(Single(proxyGateway4)) })
 	})
-	err := nl.With(h.NS, func(n *nl.NS) error { return n.LinkRoute(single(gateway4), h.Uplink().Device) })
+	err := nl.With(h.NS, func(n *nl.NS) error { return n.LinkRoute(Single(proxyGateway4), h.Uplink().Device) })
 	if err != nil {
 		return err
 	}
 	var ports []string
 	for _, node := range h.Nodes {
-		if err := attachNode(s, node, mtu); err != nil {
+		if err := s.attachBehindProxyARP(node, mtu); err != nil {
 			return fmt.Errorf("attach %s: %w", node.Name(), err)
 		}
 		ports = append(ports, node.Port)
@@ -51,8 +48,8 @@ func attach(s *plumb.Site, h *plumb.Host, mtu int) error {
 	return nl.With(h.NS, func(n *nl.NS) error { return n.Running(ports...) })
 }
 
-// attachNode joins one container to its host.
-func attachNode(s *plumb.Site, node *plumb.Node, mtu int) error {
+// attachBehindProxyARP joins one container to its host.
+func (s *Site) attachBehindProxyARP(node *Node, mtu int) error {
 	h := node.Host
 	node.Port = fmt.Sprintf("cali%d", node.Index)
 	ns, err := os.Open(node.NS)
@@ -60,11 +57,9 @@ func attachNode(s *plumb.Site, node *plumb.Node, mtu int) error {
 		return fmt.Errorf("open network namespace: %w", err)
 	}
 	defer ns.Close()
-	s.Made("veth "+node.Port, func(context.Context) error {
-		return nl.With(h.NS, func(n *nl.NS) error { return n.Remove(node.Port) })
-	})
+	s.MadeDevice(h.NS, node.Port)
 	attrs := netlink.NewLinkAttrs()
-	attrs.Name, attrs.MTU, attrs.HardwareAddr = node.Port, mtu, hostMAC
+	attrs.Name, attrs.MTU, attrs.HardwareAddr = node.Port, mtu, proxyMAC
 	return nl.With(h.NS, func(n *nl.NS) error {
 		err := n.Add(&netlink.Veth{LinkAttrs: attrs, PeerName: node.Device, PeerNamespace: netlink.NsFd(ns.Fd())})
 		if err != nil {
@@ -77,24 +72,24 @@ func attachNode(s *plumb.Site, node *plumb.Node, mtu int) error {
 		if err := n.Up(node.Port); err != nil {
 			return err
 		}
-		return configure(node)
+		return node.configureBehindProxyARP()
 	})
 }
 
-// configure gives the container its addresses and its way out.
-func configure(node *plumb.Node) error {
-	return nl.With(node.NS, func(n *nl.NS) error {
-		if err := n.Up(node.Device); err != nil {
+// configureBehindProxyARP gives the container its addresses and its way out.
+func (n *Node) configureBehindProxyARP() error {
+	return nl.With(n.NS, func(in *nl.NS) error {
+		if err := in.Up(n.Device); err != nil {
 			return err
 		}
-		if err := n.LinkRoute(single(gateway4), node.Device); err != nil {
+		if err := in.LinkRoute(Single(proxyGateway4), n.Device); err != nil {
 			return err
 		}
-		for _, way := range []struct{ own, via netip.Addr }{{node.Addr4, gateway4}, {node.Addr6, gateway6}} {
-			if err := n.Addr(node.Device, single(way.own)); err != nil {
+		for _, way := range []struct{ own, via netip.Addr }{{n.Addr4, proxyGateway4}, {n.Addr6, proxyGateway6}} {
+			if err := in.Addr(n.Device, Single(way.own)); err != nil {
 				return err
 			}
-			if err := n.Route(nl.Default(way.own.Is6()), way.via, node.Device); err != nil {
+			if err := in.Route(nl.Default(way.own.Is6()), way.via, n.Device); err != nil {
 				return err
 			}
 		}

@@ -23,19 +23,19 @@ func TestTablesThatWereThereStay(t *testing.T) {
 		}
 	}
 	add("old")
-	before, err := nl.Tables(ns)
+	before, err := nl.FirewallTables(ns)
 	if err != nil || len(before) != 1 || before[0].Name != "old" {
 		t.Fatalf("%v, %v", before, err)
 	}
 	add("new")
-	if all, err := nl.Tables(ns); err != nil || len(all) != 2 {
+	if all, err := nl.FirewallTables(ns); err != nil || len(all) != 2 {
 		t.Fatalf("%v, %v", all, err)
 	}
 	for range 2 { // the second time must do no harm
-		if err := nl.RemoveTables(ns, before); err != nil {
+		if err := nl.RemoveFirewallTables(ns, before); err != nil {
 			t.Fatal(err)
 		}
-		if all, err := nl.Tables(ns); err != nil || !slices.Equal(all, before) {
+		if all, err := nl.FirewallTables(ns); err != nil || !slices.Equal(all, before) {
 			t.Errorf("%v, %v; want %v", all, err, before)
 		}
 	}

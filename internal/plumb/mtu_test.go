@@ -1,0 +1,41 @@
+package plumb_test
+
+import (
+	"errors"
+	"testing"
+
+	"nettoll/internal/plumb"
+	"nettoll/platform"
+)
+
+// uplink is a host of which nothing is known but its MTU.
+type uplink struct {
+	platform.Host
+	mtu int
+}
+
+func (u uplink) Uplink() platform.Uplink { return platform.Uplink{MTU: u.mtu} }
+
+func TestFits(t *testing.T) {
+	even := func(mtu int) int { return (mtu - 50) &^ 1 } // as padding has it
+	for _, c := range []struct {
+		mtus   []int
+		inner  func(int) int
+		remedy string
+	}{
+		{[]int{1500, 1330}, plumb.Less(50), ""},
+		{[]int{1500, 1329}, plumb.Less(50), "--mtu 1330"},
+		{[]int{1280}, plumb.Less(0), ""},
+		{[]int{1300}, even, "--mtu 1330"},
+	} {
+		s := &plumb.Site{}
+		for _, mtu := range c.mtus {
+			s.Hosts = append(s.Hosts, &plumb.Host{Host: uplink{mtu: mtu}})
+		}
+		err := s.Fits("vxlan", c.inner)
+		var small *platform.Unsupported
+		if errors.As(err, &small) != (c.remedy != "") || small != nil && small.Remedy != c.remedy {
+			t.Errorf("%v: %v, want the remedy %q", c.mtus, err, c.remedy)
+		}
+	}
+}

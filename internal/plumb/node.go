@@ -1,0 +1,113 @@
+package plumb
+
+import (
+	"fmt"
+	"net/netip"
+
+	"nettoll/internal/nl"
+	"nettoll/platform"
+	"nettoll/technique"
+)
+
+// Host is a host of the site.
+type Host struct {
+	platform.Host
+	NS    string
+	Index int
+	Nodes []*Node // containers on it
+}
+
+// NetNS implements platform.NetNSer.
+func (h *Host) NetNS() string { return h.NS }
+
+// addr is the host's address on the underlay.
+func (h *Host) addr(six bool) netip.Addr {
+	if six {
+		return h.Uplink().Addr6.Addr()
+	}
+	return h.Uplink().Addr4.Addr()
+}
+
+// Node is an endpoint of the site.
+type Node struct {
+	platform.Endpoint
+	NS     string
+	Host   *Host
+	Index  int    // among the containers of its host, from 0
+	Device string // inside, that carries the payload
+	Addr4  netip.Addr
+	Addr6  netip.Addr
+	Port   string // the other end of Device, on the host, where there is one
+}
+
+// Unwrap implements platform.Wrapper.
+func (n *Node) Unwrap() platform.Endpoint { return n.Endpoint }
+
+// NetNS implements platform.NetNSer.
+func (n *Node) NetNS() string { return n.NS }
+
+// Addr is the node's address of a family.
+func (n *Node) Addr(f technique.Family) netip.Addr {
+	if f == technique.IPv6 {
+		return n.Addr6
+	}
+	return n.Addr4
+}
+
+// Plug is how containers are attached.
+type Plug struct {
+	Device  string // inside the container; empty is eth0
+	Flat    bool   // the segment spans all hosts; else the host's own subnet
+	Gateway bool   // default route through the bridge's address
+}
+
+// Configure gives the node's device its addresses. It is up before it has any: the
+// kernel drops an IPv6 address, in silence, if a device comes up with it in a moment
+// when memory for its route cannot be had at once.
+func (n *Node) Configure(plug Plug) error {
+	var b nl.Batch
+	b.SetUp(n.Device)
+	for _, six := range []bool{false, true} {
+		bits := Subnet(n.Host.Index, six).Bits()
+		if plug.Flat {
+			bits = Segment(six).Bits()
+		}
+		b.AddAddr(n.Device, netip.PrefixFrom(ContainerAddr(n.Host.Index, n.Index, six), bits))
+	}
+	if plug.Gateway {
+		b.AddGateway(Gateway(n.Host.Index, false))
+		b.AddGateway(Gateway(n.Host.Index, true))
+	}
+	return b.Do(n.NS)
+}
+
+// CompleteChecksums has the node's kernel do what is left to devices otherwise, for those
+// who take its frames with a program; see nl.CompleteChecksums.
+func (n *Node) CompleteChecksums() error {
+	if err := nl.CompleteChecksums(n.NS, n.Device); err != nil {
+		return fmt.Errorf("%s: %w", n.Name(), err)
+	}
+	return nil
+}
+
+func namespace(e platform.Endpoint) (string, error) {
+	ns, ok := e.(platform.NetNSer)
+	if ok && ns.NetNS() != "" {
+		return ns.NetNS(), nil
+	}
+	return "", &platform.Unsupported{
+		Feature: "plumbing of " + e.Name(), Option: "a platform that shows network namespaces, and root",
+		Remedy: "run as root on the machine itself, or measure this technique in the lab",
+	}
+}
+
+// ours refuses to change a host that is the user's own machine.
+func (h *Host) ours() error {
+	if !platform.Borrowed(h.Host) {
+		return nil
+	}
+	return &platform.Unsupported{
+		Feature: "changing the network of this machine", Option: "a host that was made for it",
+		Remedy: "--private-engine starts an engine on a host of the lab; or measure this technique in the lab itself",
+	}
+}
