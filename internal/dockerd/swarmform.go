@@ -101,10 +101,14 @@ func (p *Private) invite(ctx context.Context, others []*Private) error {
 	return nil
 }
 
+// swarmReady is how long nodes may take. It is a second or two, and more than a minute on
+// an emulated machine.
+const swarmReady = 2 * time.Minute
+
 // awaitSwarm returns when all nodes are ready, and done with the network of published
 // ports, which they make in the background.
 func awaitSwarm(ctx context.Context, hosts []*Host) (*Swarm, error) {
-	for deadline := time.Now().Add(ready); ; {
+	for deadline := time.Now().Add(swarmReady); ; {
 		s, err := FindSwarm(ctx, hosts)
 		for _, h := range hosts {
 			if err == nil {
