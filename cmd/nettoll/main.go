@@ -125,12 +125,12 @@ func oneLine(err error) string {
 	return strings.Join(strings.FieldsFunc(err.Error(), func(c rune) bool { return c == '\n' }), "; ")
 }
 
-// checkPaths refuses a --tool-path that no tool would look at.
+// checkPaths refuses a --tool-path that nothing would look at.
 func (a *app) checkPaths() error {
 	known := slices.Sorted(slices.Values(append(slices.Concat(slices.Collect(maps.Values(programs()))...), daemons()...)))
 	for name := range a.paths {
 		if !slices.Contains(known, name) {
-			return usagef("--tool-path %s: no tool runs such a program%s; known are %s", name, nearest(name, known), strings.Join(known, ", "))
+			return usagef("--tool-path %s: nothing runs such a program%s; known are %s", name, nearest(name, known), strings.Join(known, ", "))
 		}
 	}
 	return nil
