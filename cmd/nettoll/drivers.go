@@ -53,7 +53,7 @@ func venues(e engines) []venue {
 		{
 			platform: e.docker, about: "Docker engines: the user's, or private ones (--private-engine)",
 			native: "native", visit: 400 * time.Millisecond, container: 200 * time.Millisecond,
-			techniques: dockerTechniques(),
+			techniques: dockerTechniques(e.paths),
 		},
 		{
 			platform: e.swarm, about: "Docker engines that are nodes of one swarm, likewise",
@@ -117,8 +117,13 @@ func daemons() []string {
 
 // dockerTechniques are Docker's own networks, and those of the lab that need nothing but
 // the namespaces of containers.
-func dockerTechniques() []technique.Technique {
-	return append(anyOf(docker.All()), veth.New(), pipework.NewVeth(), pipework.NewMacvlan(), iptables.New())
+func dockerTechniques(paths program.Paths) []technique.Technique {
+	return slices.Concat(
+		anyOf(docker.All()),
+		[]technique.Technique{veth.New(), pipework.NewVeth(), pipework.NewMacvlan(), iptables.New(), vxlan.New(), routed.New()},
+		anyOf(ovs.All(paths)),
+		anyOf(flannel.All(paths)),
+	)
 }
 
 func anyOf[T technique.Technique](variants []T) (all []technique.Technique) {

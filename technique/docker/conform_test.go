@@ -12,11 +12,14 @@ import (
 	"nettoll/platform/platformtest"
 	"nettoll/technique"
 	"nettoll/technique/docker"
+	"nettoll/technique/flannel"
 	"nettoll/technique/iptables"
+	"nettoll/technique/ovs"
 	"nettoll/technique/pipework"
 	"nettoll/technique/sharedns"
 	"nettoll/technique/techniquetest"
 	"nettoll/technique/veth"
+	"nettoll/technique/vxlan"
 )
 
 func TestMain(m *testing.M) { testutil.Main(m) }
@@ -30,7 +33,17 @@ func TestConformance(t *testing.T) {
 	for _, tech := range docker.All() {
 		all = append(all, tech)
 	}
-	all = append(all, sharedns.New(), veth.New(), pipework.NewVeth(), pipework.NewMacvlan(), iptables.New())
+	all = append(all, sharedns.New(), veth.New(), pipework.NewVeth(), pipework.NewMacvlan(), iptables.New(), vxlan.New())
+	for _, tech := range ovs.All(nil) {
+		if tech.Name() == "ovs-userspace-tso" {
+			all = append(all, tech)
+		}
+	}
+	for _, tech := range flannel.All(nil) {
+		if tech.Name() == "flannel-vxlan" {
+			all = append(all, tech)
+		}
+	}
 	techniquetest.ConformOn(t, p, "docker:", all...)
 }
 
