@@ -29,7 +29,7 @@ type Trial struct {
 	Latency   *Histogram        `json:"latency,omitempty"`
 	Flows     []Flow            `json:"flows,omitempty"`
 	CPU       *CPUUse           `json:"cpu,omitempty"`
-	Counters  map[string]uint64 `json:"counters,omitempty"` // deltas that are not zero, by "<endpoint>/<counter>"
+	Counters  map[string]uint64 `json:"counters,omitempty"` // deltas that are not zero, by "<endpoint or host>/<counter>"
 	Path      []Hop             `json:"path,omitempty"`
 	Endpoints []Endpoint        `json:"endpoints,omitempty"`
 	Warnings  []Warning         `json:"warnings,omitempty"`
@@ -129,7 +129,7 @@ type CPUSample struct {
 // Hop is one thing on the path and what crossed it during the trial.
 type Hop struct {
 	Name    string `json:"name"`             // "<where>/<what>", such as "h1/br0"
-	Kind    string `json:"kind"`             // "device", "rule" or "process"
+	Kind    string `json:"kind"`             // "device", "rule", "connection" or "process"
 	Packets uint64 `json:"packets"`          // since before the connections were made
 	Bytes   uint64 `json:"bytes"`            // 0 where the hop counts no bytes
 	Need    uint64 `json:"need"`             // at least so many of Unit

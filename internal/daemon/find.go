@@ -32,3 +32,13 @@ func Find(paths program.Paths, name, get string) (string, error) {
 		Remedy: get + ", or --tool-path " + name + "=FILE", Err: errors.Unwrap(err),
 	}
 }
+
+// InPath gives the path of a program that daemons run as it is in PATH. get is the command
+// that gets it.
+func InPath(name, get string) (string, error) {
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return "", &platform.Unsupported{Feature: name, Option: "the program " + name, Remedy: get, Err: errors.Unwrap(err)}
+	}
+	return path, nil
+}

@@ -103,6 +103,9 @@ func (n *NS) Routes() ([]string, error) {
 			continue
 		}
 		s := "route " + destination(r.Dst)
+		if r.Type == unix.RTN_BLACKHOLE {
+			s = "route blackhole " + destination(r.Dst)
+		}
 		if r.Gw != nil {
 			s += " via " + r.Gw.String()
 		}

@@ -13,7 +13,7 @@ import (
 )
 
 // patience is how long felix may take, which reads all of etcd and writes hundreds of rules.
-const patience = 40 * time.Second
+const patience = 50 * time.Second
 
 // startFelix runs felix on every host, and returns when each has written the routes and
 // rules of its containers.

@@ -3,6 +3,7 @@ package calico
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"strings"
 
 	"github.com/vishvananda/netlink"
@@ -21,7 +22,7 @@ func (n *network) tidy(h *plumb.Host) error {
 		return err
 	}
 	if n.tech.way == ipip {
-		if err := restoreTunnel(s, h); err != nil {
+		if err := prepareTunnel(s, h); err != nil {
 			return err
 		}
 	}
@@ -56,26 +57,25 @@ func (n *network) removeSets(ctx context.Context, h *plumb.Host) error {
 	return err
 }
 
-// restoreTunnel pushes that the device is again as it is now.
-func restoreTunnel(s *plumb.Site, h *plumb.Host) error {
-	mtu := 0 // it is not there
-	err := nl.With(h.NS, func(n *nl.NS) error {
+// prepareTunnel makes the device where the kernel has not (fb_tunnels_only_for_init_net): the
+// ip program, by which felix would, asks the device itself to be made. It pushes that the
+// device is again as it is now.
+func prepareTunnel(s *plumb.Site, h *plumb.Host) error {
+	return nl.With(h.NS, func(n *nl.NS) error {
 		l, err := n.Link(tunnel)
-		if err == nil {
-			mtu = l.Attrs().MTU
+		if errors.As(err, &netlink.LinkNotFoundError{}) {
+			s.MadeDevice(h.NS, tunnel)
+			attrs := netlink.NewLinkAttrs()
+			attrs.Name = tunnel
+			return n.Add(nl.IPIP(attrs, netip.Addr{}, netip.Addr{}))
 		}
-		return err
-	})
-	if err != nil && !errors.As(err, &netlink.LinkNotFoundError{}) {
-		return err
-	}
-	s.Made(tunnel, func(context.Context) error {
-		return nl.With(h.NS, func(n *nl.NS) error {
-			if mtu == 0 {
-				return n.Remove(tunnel)
-			}
-			return n.Reset(tunnel, mtu)
+		if err != nil {
+			return err
+		}
+		mtu := l.Attrs().MTU
+		s.Made(tunnel, func(context.Context) error {
+			return nl.With(h.NS, func(n *nl.NS) error { return n.Reset(tunnel, mtu) })
 		})
+		return nil
 	})
-	return nil
 }

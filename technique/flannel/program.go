@@ -1,10 +1,7 @@
 package flannel
 
 import (
-	"os/exec"
-
 	"nettoll/internal/daemon"
-	"nettoll/platform"
 )
 
 // programs are where those are that a variant needs.
@@ -19,10 +16,8 @@ func (t Technique) find() (p programs, err error) {
 	}
 	// flanneld runs these two as they are in PATH.
 	for _, name := range []string{"iptables", "ip6tables"} {
-		if _, err := exec.LookPath(name); err != nil {
-			return p, &platform.Unsupported{
-				Feature: "flanneld", Option: "the program " + name, Remedy: "apt install iptables", Err: err,
-			}
+		if _, err := daemon.InPath(name, "apt install iptables"); err != nil {
+			return p, err
 		}
 	}
 	if p.flanneld, err = daemon.Find(t.paths, "flanneld", "make tools"); err != nil || !t.userspace {

@@ -50,6 +50,8 @@ func (n *network) start(ctx context.Context, h *plumb.Host, device string, frame
 	}}
 	if frames {
 		c.hops = append(c.hops, plumb.DeviceHop(h.Name(), h.NS, bridgeEnd))
+	} else {
+		c.hops = append(c.hops, plumb.DeviceHop(h.Name(), h.NS, bridge)) // which routes to the device
 	}
 	n.carriers[h] = c
 	n.Procs = append(n.Procs, c)

@@ -103,10 +103,12 @@ func route(n *nl.NS, s *plumb.Site, h *plumb.Host) error {
 
 func hops(from, to *plumb.Node, _ technique.Family) []technique.Hop {
 	return []technique.Hop{
-		from.Hop(), from.PortHop(), tunnelHop(from.Host), from.Host.UplinkHop(),
-		to.Host.UplinkHop(), tunnelHop(to.Host), to.PortHop(), to.Hop(),
+		from.Hop(), from.PortHop(), bridgeHop(from.Host), tunnelHop(from.Host), from.Host.UplinkHop(),
+		to.Host.UplinkHop(), tunnelHop(to.Host), bridgeHop(to.Host), to.PortHop(), to.Hop(),
 	}
 }
+
+func bridgeHop(h *plumb.Host) technique.Hop { return plumb.DeviceHop(h.Name(), h.NS, bridge) }
 
 func tunnelHop(h *plumb.Host) technique.Hop { return plumb.DeviceHop(h.Name(), h.NS, device(h)) }
 
