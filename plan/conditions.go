@@ -3,7 +3,6 @@ package plan
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"nettoll/record"
 )
@@ -18,8 +17,7 @@ type conditions struct {
 // Limits of conditions.
 const (
 	defaultMTU = 1500
-	minMTU     = 576 // that every IPv4 host takes, RFC 791
-	minMTU6    = 1280
+	minMTU     = 1280 // hosts have IPv6 addresses, RFC 8200
 	maxMTU     = 65535
 	maxRules   = 100_000
 )
@@ -90,17 +88,13 @@ func (s Suite) underlays(known Known) (texts []string, skips []Skip, err error) 
 }
 
 func (s Suite) checkConditions() error {
-	least, why := minMTU, ""
-	if slices.Contains(s.Families, 6) {
-		least, why = minMTU6, " with IPv6"
-	}
 	for _, f := range []struct {
 		name       string
 		values     []int
 		what       string
 		least, max int
 	}{
-		{"mtu", s.MTU, "bytes are not a possible MTU" + why, least, maxMTU},
+		{"mtu", s.MTU, "bytes are not a possible MTU", minMTU, maxMTU},
 		{"rules", s.Rules, "rules are not possible", 0, maxRules},
 		{"neighbours", s.Neighbours, "neighbours are not possible", 0, MaxEndpoints},
 	} {

@@ -68,9 +68,9 @@ func ask(all []seated, do func(i int, s seated) error) error {
 	return nil
 }
 
-// normalMTU is what the networks with the largest overhead have on an underlay of
-// 1500 bytes: VXLAN's 50 less.
-const normalMTU = 1450
+// normalMTU is what the network with the largest overhead has on an underlay of 1500
+// bytes: Weave's.
+const normalMTU = 1376
 
 // condition makes the endpoints what the cell wants them to be, once for a network.
 func (s *session) condition(ctx context.Context, c record.Cell, links []link) error {

@@ -12,7 +12,7 @@ import (
 // twoHosts is the scene of a sound tunnel.
 func twoHosts() scene {
 	offloads := map[string]bool{"tx-checksum": true}
-	return scene{
+	sc := scene{
 		ends: []record.Endpoint{
 			{Name: "h2c1", Role: "client", Host: "h2", Device: "eth0", MTU: 1450, Offloads: offloads},
 			{Name: "h1c1", Role: "server", Host: "h1", Device: "eth0", MTU: 1450, Offloads: offloads},
@@ -23,6 +23,8 @@ func twoHosts() scene {
 		path:    []device{{"h2", "vxlan0", "vxlan", 1450}, {"h2", "eth0", "veth", 1500}, {"h1", "eth0", "veth", 1500}, {"h1", "vxlan0", "vxlan", 1450}},
 		uplinks: map[string]device{"h1": {"h1", "eth0", "veth", 1500}, "h2": {"h2", "eth0", "veth", 1500}},
 	}
+	sc.paths = [][]device{sc.path}
+	return sc
 }
 
 func TestFindings(t *testing.T) {
@@ -69,8 +71,12 @@ func TestFindings(t *testing.T) {
 		}, nil},
 		{"tunnel over a tunnel", func(s *scene) { s.uplinks["h2"] = device{"h2", "wg0", "wireguard", 1500} },
 			[]string{FoundNested, "h2/vxlan0 (vxlan) is a tunnel inside the tunnel h2/wg0 (wireguard)"}},
-		{"two tunnels on the path", func(s *scene) { s.path = append(s.path, device{"h1", "gre1", "gre", 1500}) },
+		{"two tunnels on the path", func(s *scene) { s.paths[0] = append(s.paths[0], device{"h1", "gre1", "gre", 1500}) },
 			[]string{FoundNested, "h1/vxlan0 (vxlan) is a tunnel inside the tunnel h1/gre1 (gre)"}},
+		{"tunnels to two hosts", func(s *scene) {
+			to := device{"h1", "vxlan3", "vxlan", 1450}
+			s.path, s.paths = append(s.path, to), append(s.paths, []device{to})
+		}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			sc := twoHosts()

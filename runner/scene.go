@@ -16,6 +16,7 @@ type scene struct {
 	counted map[string]uint64 // what grew, by "<where>/<counter>"
 	hosts   []string          // that are no endpoints
 	path    []device          // of hosts, that the payload crosses
+	paths   [][]device        // the same, of each pair
 	uplinks map[string]device // of hosts, by their names, where there are several
 }
 
@@ -75,12 +76,18 @@ func (s *session) scene(t *record.Trial, links []link) (scene, error) {
 	}
 	slices.Sort(sc.hosts)
 	for _, l := range links {
+		var own []device
 		for _, h := range l.hops {
 			d, ok := known[h.Name]
-			if ok && h.Kind == technique.Device && !h.Absent && !slices.Contains(sc.path, d) {
+			if !ok || h.Kind != technique.Device || h.Absent {
+				continue
+			}
+			own = append(own, d)
+			if !slices.Contains(sc.path, d) {
 				sc.path = append(sc.path, d)
 			}
 		}
+		sc.paths = append(sc.paths, own)
 	}
 	if s.topo.Hosts > 1 {
 		for _, h := range s.hosts() {
@@ -158,18 +165,21 @@ func (sc scene) narrowest() (by device, size int) {
 	return by, size
 }
 
-// nested is a tunnel on the path and the tunnel that it is wrapped in, if there is such.
+// nested is a tunnel on the path of a pair and the tunnel that it is wrapped in, if there is
+// such. Several tunnels of a host that lead to several others are none.
 func (sc scene) nested() (inner, outer device, ok bool) {
-	for i, d := range sc.path {
-		if !d.tunnel() {
-			continue
-		}
-		if up := sc.uplinks[d.host]; up.tunnel() && up != d {
-			return d, up, true
-		}
-		for _, other := range sc.path[i+1:] {
-			if other.host == d.host && other.tunnel() {
-				return d, other, true
+	for _, path := range sc.paths {
+		for i, d := range path {
+			if !d.tunnel() {
+				continue
+			}
+			if up := sc.uplinks[d.host]; up.tunnel() && up != d {
+				return d, up, true
+			}
+			for _, other := range path[i+1:] {
+				if other.host == d.host && other != d && other.tunnel() {
+					return d, other, true
+				}
 			}
 		}
 	}

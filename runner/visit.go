@@ -78,7 +78,7 @@ func (r *Runner) build(ctx context.Context, v plan.Visit) (n technique.Network, 
 	if err != nil {
 		return nil, topo, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, buildTime)
+	ctx, cancel := context.WithTimeoutCause(ctx, buildTime, fmt.Errorf("the network was not built within %v", buildTime))
 	defer cancel()
 	if err := r.probe(ctx, v.Network, recipe); err != nil {
 		return nil, topo, err

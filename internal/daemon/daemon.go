@@ -59,8 +59,10 @@ func Start(ctx context.Context, stack *undo.Stack, h platform.Host, s Spec) (*Da
 		return nil, err
 	}
 	d := &Daemon{name: s.Name, host: h.Name(), log: log{complaint: s.Complaint}, ended: make(chan struct{})}
+	// Nobody in a lab reaches the user's proxy, and all that daemons talk to is in the lab.
+	env := append([]string{"NO_PROXY=*", "no_proxy=*"}, s.Env...)
 	var err error
-	d.Process, err = h.Start(ctx, platform.Command{Path: s.Path, Args: s.Args, Env: s.Env, Dir: s.Dir, Stdout: &d.log, Stderr: &d.log})
+	d.Process, err = h.Start(ctx, platform.Command{Path: s.Path, Args: s.Args, Env: env, Dir: s.Dir, Stdout: &d.log, Stderr: &d.log})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.Name, err)
 	}
@@ -88,6 +90,8 @@ func (d *Daemon) await(ctx context.Context, s Spec) error {
 	switch {
 	case err == nil:
 		return nil
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return fmt.Errorf("%s was not ready: %w%s", d, err, d.said())
 	case ctx.Err() != nil:
 		return fmt.Errorf("%s: %w", d, context.Cause(ctx))
 	}

@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -31,6 +32,9 @@ func Until(ctx context.Context, patience time.Duration, ready func(context.Conte
 		}
 		select {
 		case <-asking.Done():
+			if errors.Is(ctx.Err(), context.DeadlineExceeded) && last != nil {
+				return fmt.Errorf("%w: %w", context.Cause(ctx), last)
+			}
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 )
 
 // Stack is a stack of removals. The zero value is ready.
@@ -43,9 +44,14 @@ func (s *Stack) Close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
+// abandonTime bounds the removals after a failed construction.
+const abandonTime = 30 * time.Second
+
 // Abandon runs the removals after a failed construction and returns cause,
 // joined with whatever could not be removed. It works even when the context of
 // the construction is over.
 func (s *Stack) Abandon(ctx context.Context, cause error) error {
-	return errors.Join(cause, s.Close(context.WithoutCancel(ctx)))
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abandonTime)
+	defer cancel()
+	return errors.Join(cause, s.Close(ctx))
 }

@@ -29,6 +29,9 @@ func (Technique) Connect(ctx context.Context, topo technique.Topology, p platfor
 	if err != nil {
 		return nil, err
 	}
+	if err := s.Fits("vxlan", plumb.Less(overhead)); err != nil {
+		return nil, s.Abandon(ctx, err)
+	}
 	for _, h := range s.Hosts {
 		if err := host(s, h); err != nil {
 			return nil, s.Abandon(ctx, err)

@@ -52,7 +52,7 @@ type network struct {
 }
 
 func (t Technique) network(s *plumb.Site, w weaver) *network {
-	n := &network{Network: &plumb.Network{Site: s, OnWire: onWire}, Technique: t, weaver: w}
+	n := &network{Network: &plumb.Network{Site: s, OnWire: t.onWire}, Technique: t, weaver: w}
 	n.Network.Hops, n.Network.Check = n.hops, n.check
 	s.Notes = append(s.Notes, "weaver is of the version "+w.version)
 	return n
@@ -140,6 +140,9 @@ func maybe(h technique.Hop) technique.Hop {
 }
 
 // onWire: sleeve is on the port of the weavers' connections, the fast datapath on the next.
-func onWire(technique.Family) string {
-	return fmt.Sprintf("udp port %d or udp port %d", port, port+1)
+func (t Technique) onWire(technique.Family) string {
+	if t.fast {
+		return fmt.Sprintf("udp dst port %d", port+1)
+	}
+	return fmt.Sprintf("udp dst port %d", port)
 }
