@@ -39,9 +39,9 @@ test: needs tools lint ## all levels of tests
 MODULES := ipvlan-l2|ipvlan-l3|ipip|gre|geneve|ipsec|wireguard|flannel-wireguard|ovs|ovs-vxlan|ovs-geneve|cni-ipvlan
 
 .PHONY: test-vm
-test-vm: needs tools ## techniques whose modules this kernel may lack, in a virtual machine (root, Debian)
-	VM_LIMIT=1500 .ci/vm -run '^TestConformance$$/^($(MODULES))$$/^(hosts=1|hosts=2|wire|page_of_.*)$$' \
-		$(addprefix ./technique/,ipvlan tunnel wireguard flannel ovs cni)
+test-vm: needs tools ## techniques and delays whose modules this kernel may lack, in a virtual machine (root, Debian)
+	VM_LIMIT=1500 .ci/vm -run '^(TestConformance|TestUnderlayDelay)$$/^($(MODULES))$$/^(hosts=1|hosts=2|wire|page_of_.*)$$' \
+		./platform/lab $(addprefix ./technique/,ipvlan tunnel wireguard flannel ovs cni)
 
 .PHONY: lint
 lint: ## formatting and vet
