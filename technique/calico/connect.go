@@ -19,7 +19,7 @@ func (t Technique) Connect(ctx context.Context, topo technique.Topology, p platf
 		return nil, err
 	}
 	n := &network{tech: t, Network: plumb.Network{Site: s}}
-	n.Hops, n.OnWire, n.Check = n.hops, n.onWire, n.lost
+	n.Hops, n.OnWire, n.Check, n.shared = n.hops, n.onWire, n.lost, readings(s)
 	n.routes = plumb.Routes{Site: s, Families: n.families(), Block: block, Device: n.toward}
 	if err := n.build(ctx); err != nil {
 		return nil, s.Abandon(ctx, err)
@@ -33,6 +33,7 @@ type network struct {
 	tech     Technique
 	programs programs
 	routes   plumb.Routes // between hosts
+	shared   map[table]*reading
 }
 
 // overhead of the tunnels in bytes: an outer IPv4 header; VXLAN over IPv6 (outer IP
@@ -83,8 +84,13 @@ func (n *network) build(ctx context.Context) error {
 	return err
 }
 
-// lost says which of the routes between hosts are there no more.
-func (n *network) lost(context.Context) error { return n.routes.Lost("calico") }
+// lost says which of the routes between hosts are there no more, and which policies.
+func (n *network) lost(ctx context.Context) error {
+	if err := n.routes.Lost("calico"); err != nil {
+		return err
+	}
+	return n.unruled(ctx)
+}
 
 // tunnel is the device that felix sets up for IPIP. The kernel makes it in each
 // namespace when the module is loaded, unless it is told not to.

@@ -2,9 +2,12 @@ package calico_test
 
 import (
 	"context"
+	"errors"
+	"io"
 	"strings"
 	"testing"
 
+	"nettoll/internal/daemon"
 	"nettoll/internal/nl"
 	"nettoll/platform"
 	"nettoll/platform/lab"
@@ -43,6 +46,30 @@ func TestLostTunnel(t *testing.T) {
 	}
 	err = fault(t.Context())
 	if err == nil || !strings.HasPrefix(err.Error(), "calico on h2 has lost another host: no route to 198.19.0.0/20 of h1 over vxlan.calico") {
+		t.Error(err)
+	}
+}
+
+// TestLostPolicies has one host lose all rules, while felix goes on.
+func TestLostPolicies(t *testing.T) {
+	tech := calico.NewPolicy(nil)
+	platformtest.Require(t, "calico-felix", tech.Probe(t.Context(), lab.New()))
+	n, err := tech.Connect(t.Context(), technique.Topology{Hosts: 2, Servers: 1, Clients: 1}, lab.New())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer n.Close(context.Background())
+	fault := n.(technique.Faulter).Fault
+	if err := fault(t.Context()); err != nil {
+		t.Error(err)
+	}
+	second := n.(interface{ Machines() []platform.Host }).Machines()[1]
+	if err := daemon.Run(t.Context(), second, platform.Command{Path: "ip6tables-nft", Args: []string{"-F"}, Stdout: io.Discard}); err != nil {
+		t.Fatal(err)
+	}
+	err = fault(t.Context())
+	var wrong *technique.WrongPath
+	if !errors.As(err, &wrong) || wrong.Finding != "felix on h2 has written 0 of 10 policies (cali-pi-…)" {
 		t.Error(err)
 	}
 }

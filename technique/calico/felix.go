@@ -78,6 +78,9 @@ func (n *network) written(ctx context.Context, h *plumb.Host) error {
 				return err
 			}
 		}
+		if err := n.ruled(h, passed); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -19,7 +19,8 @@ func chains(n *plumb.Node) []string {
 
 // rulesHop counts what felix's rules for containers of one host let through.
 func (n *network) rulesHop(f technique.Family, nodes ...*plumb.Node) technique.Hop {
-	h := nodes[0].Host
+	h, six := nodes[0].Host, f == technique.IPv6
+	shared := n.shared[table{h, six}]
 	var names, all []string
 	for _, node := range nodes {
 		names, all = append(names, node.Name()), append(all, chains(node)...)
@@ -27,7 +28,7 @@ func (n *network) rulesHop(f technique.Family, nodes ...*plumb.Node) technique.H
 	return technique.Hop{
 		Name: h.Name() + "/rules-of-" + strings.Join(names, "-and-"), Kind: technique.Rule,
 		Read: func(ctx context.Context) (technique.Count, error) {
-			passed, err := n.passed(ctx, h, f == technique.IPv6)
+			passed, err := shared.get(ctx, func(ctx context.Context) (passed, error) { return n.passed(ctx, h, six) })
 			if err != nil {
 				return technique.Count{}, err
 			}
