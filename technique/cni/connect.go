@@ -3,7 +3,6 @@ package cni
 import (
 	"context"
 	"fmt"
-	"net/netip"
 	"path/filepath"
 	"strings"
 
@@ -21,7 +20,7 @@ func (t Technique) Connect(ctx context.Context, topo technique.Topology, p platf
 	if err != nil {
 		return nil, err
 	}
-	n := &network{tech: t, plugs: map[*plumb.Node]*plug{}, ways: map[[2]*plumb.Node]way{}}
+	n := &network{tech: t, plugs: map[*plumb.Node]*plug{}, ways: map[leg]way{}, closed: map[leg]error{}}
 	n.Network = &plumb.Network{Site: s, Hops: n.hops}
 	if t.plugin == "macvlan" || t.plugin == "ipvlan" {
 		n.OnWire = bare
@@ -35,9 +34,10 @@ func (t Technique) Connect(ctx context.Context, topo technique.Topology, p platf
 // network is what plugins have built.
 type network struct {
 	*plumb.Network
-	tech  Technique
-	plugs map[*plumb.Node]*plug
-	ways  map[[2]*plumb.Node]way // from a client and its server to the other
+	tech   Technique
+	plugs  map[*plumb.Node]*plug
+	ways   map[leg]way   // between hosts
+	closed map[leg]error // why there is no way
 }
 
 func (n *network) build(ctx context.Context) error {
@@ -60,6 +60,9 @@ func (n *network) build(ctx context.Context) error {
 		return err
 	}
 	if err := a.all(ctx); err != nil {
+		return err
+	}
+	if err := distinct(n.Site); err != nil {
 		return err
 	}
 	for _, node := range n.Nodes() {
@@ -102,26 +105,6 @@ func (a *attacher) host(h *plumb.Host, dir string) error {
 	}
 	a.on[h] = c
 	return err
-}
-
-// Addr implements technique.Network. A family that the plugins gave no address of is
-// not supported.
-func (n *network) Addr(from, to platform.Endpoint, f technique.Family) (netip.Addr, error) {
-	addr, err := n.Network.Addr(from, to, f)
-	if err == nil && !addr.IsValid() {
-		err = &platform.Unsupported{
-			Feature: fmt.Sprintf("IPv%d", f), Option: fmt.Sprintf("a conflist that gives containers IPv%d addresses", f),
-			Remedy: fmt.Sprintf("add an IPv%d range to the conflist, or measure IPv%d alone (-%[2]d)", f, other(f)),
-		}
-	}
-	return addr, err
-}
-
-func other(f technique.Family) technique.Family {
-	if f == technique.IPv6 {
-		return technique.IPv4
-	}
-	return technique.IPv6
 }
 
 // MadeUp are the names that plugins made up, each followed by what it belongs to.

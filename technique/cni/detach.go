@@ -10,7 +10,7 @@ import (
 	"nettoll/internal/plumb"
 )
 
-// detach takes from the containers what they were given.
+// detach takes from the containers what they were given, as long as it is given time.
 func (a *attacher) detach(ctx context.Context) error {
 	a.mu.Lock()
 	begun := a.begun
@@ -18,15 +18,24 @@ func (a *attacher) detach(ctx context.Context) error {
 	a.mu.Unlock()
 	var mu sync.Mutex
 	var errs []error
-	_ = each(context.WithoutCancel(ctx), begun, func(ctx context.Context, n *plumb.Node) error {
+	asked := 0
+	early := each(ctx, begun, func(ctx context.Context, n *plumb.Node) error {
 		c := a.on[n.Host]
-		if err := c.DelNetworkList(ctx, c.list, a.conf(n)); err != nil {
-			mu.Lock()
+		err := c.DelNetworkList(ctx, c.list, a.conf(n))
+		if ctx.Err() != nil {
+			return nil // it was cut short
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		asked++
+		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", n.Name(), err))
-			mu.Unlock()
 		}
 		return nil // the others are to be detached all the same
 	})
+	if asked < len(begun) {
+		errs = append(errs, fmt.Errorf("not all were detached: the plugins were done with %d of %d containers: %w", asked, len(begun), early))
+	}
 	return errors.Join(errs...)
 }
 

@@ -77,12 +77,13 @@ func look(n *plumb.Node) (*plug, error) {
 }
 
 // hops is the path between two containers, as far as it is known.
-func (n *network) hops(from, to *plumb.Node, _ technique.Family) []technique.Hop {
+func (n *network) hops(from, to *plumb.Node, f technique.Family) []technique.Hop {
 	a, b := n.plugs[from], n.plugs[to]
 	hops := []technique.Hop{from.Hop()}
 	if from.Host != to.Host {
-		hops = append(hops, out(from, a, n.ways[[2]*plumb.Node{from, to}])...)
-		back := out(to, b, n.ways[[2]*plumb.Node{to, from}])
+		there := leg{from, to, f}
+		hops = append(hops, out(from, a, n.ways[there])...)
+		back := out(to, b, n.ways[there.back()])
 		slices.Reverse(back)
 		return append(append(hops, back...), to.Hop())
 	}

@@ -31,7 +31,7 @@ touch /var/lib/cni/`+"$CNI_CONTAINERID"+`
 [ "$CNI_COMMAND" = ADD ] || exit 0
 nsenter --net="$CNI_NETNS" ip link add eth0 type veth peer name other
 nsenter --net="$CNI_NETNS" ip link set eth0 up
-nsenter --net="$CNI_NETNS" ip addr add 10.1.0.2/16 dev eth0
+nsenter --net="$CNI_NETNS" ip addr add 10.1.0.${CNI_CONTAINERID##*c}/16 dev eth0
 echo '{"cniVersion": "1.0.0"}'`)}
 	n, err := cni.New(conflist(t, "1.0.0", "keeper"), in).Connect(t.Context(), pair, lab.New())
 	if err != nil {

@@ -1,26 +1,70 @@
 package cni
 
 import (
+	"errors"
 	"fmt"
 
 	"nettoll/internal/nl"
 	"nettoll/internal/plumb"
 	"nettoll/platform"
+	"nettoll/technique"
 )
 
-// lead finds the ways between hosts.
+// leg is one direction between a client and its server, over one IP version.
+type leg struct {
+	from, to *plumb.Node
+	family   technique.Family
+}
+
+// back is the other direction.
+func (l leg) back() leg { return leg{l.to, l.from, l.family} }
+
+// lead finds the ways between hosts. It wants one for each pair, over any family.
 func (n *network) lead() error {
 	for i, c := range n.Network.Site.Clients {
 		sv := n.Network.Site.Servers[n.Topo.Pair(i)]
 		if c.Host == sv.Host {
 			continue
 		}
-		for _, pair := range [][2]*plumb.Node{{c, sv}, {sv, c}} {
-			w, err := n.way(pair[0], pair[1])
-			if err != nil {
-				return err
+		if err := n.leadPair(c, sv); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (n *network) leadPair(client, server *plumb.Node) error {
+	var first error
+	open := false
+	for _, f := range []technique.Family{technique.IPv4, technique.IPv6} {
+		there := leg{client, server, f}
+		if !client.Addr(f).IsValid() || !server.Addr(f).IsValid() {
+			continue
+		}
+		err := n.leadBoth(there)
+		switch {
+		case err == nil:
+			open = true
+		case !errors.Is(err, platform.ErrUnsupported):
+			return err
+		default:
+			n.closed[there], n.closed[there.back()] = err, err
+			if first == nil {
+				first = err
 			}
-			n.ways[pair] = w
+		}
+	}
+	if open {
+		return nil
+	}
+	return first
+}
+
+// leadBoth finds the ways there and back.
+func (n *network) leadBoth(there leg) (err error) {
+	for _, l := range []leg{there, there.back()} {
+		if n.ways[l], err = n.way(l); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -32,18 +76,14 @@ type way struct {
 	routed bool   // through the bridge that the container's port belongs to
 }
 
-// way asks the host of from. Containers that hang on a veth pair need a route there, or a
-// bridge that reaches further.
-func (n *network) way(from, to *plumb.Node) (w way, err error) {
-	p := n.plugs[from]
+// way asks the host where a leg begins. Containers that hang on a veth pair need a route
+// there, or a bridge that reaches further.
+func (n *network) way(l leg) (w way, err error) {
+	p, dst := n.plugs[l.from], l.to.Addr(l.family)
 	if p.port == "" {
 		return w, nil
 	}
-	dst := to.Addr4
-	if !dst.IsValid() {
-		dst = to.Addr6
-	}
-	err = nl.With(from.Host.NS, func(in *nl.NS) error {
+	err = nl.With(l.from.Host.NS, func(in *nl.NS) error {
 		out, err := in.Toward(dst)
 		if err == nil && out.Attrs().Name != p.bridge {
 			w = way{device: out.Attrs().Name, routed: true}
@@ -59,7 +99,7 @@ func (n *network) way(from, to *plumb.Node) (w way, err error) {
 		return &platform.Unsupported{
 			Feature: "a way between hosts", Option: "plugins that make one, or routes",
 			Remedy: "--hosts 1 measures it on one host",
-			Err:    fmt.Errorf("to reach %s at %s, %s has %s", to.Name(), dst, from.Host.Name(), found),
+			Err:    fmt.Errorf("to reach %s at %s, %s has %s", l.to.Name(), dst, l.from.Host.Name(), found),
 		}
 	})
 	return w, err
