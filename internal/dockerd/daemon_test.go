@@ -189,7 +189,7 @@ func (d *daemon) client(t *testing.T) *client.Client {
 func (d *daemon) isEmpty(t *testing.T) {
 	t.Helper()
 	c, left := d.client(t), []string{"unknown"}
-	for deadline := time.Now().Add(2 * time.Second); len(left) > 0 && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); len(left) > 0 && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		all, err := dockerd.Traces(t.Context(), c)
 		if err != nil {
 			t.Fatal(err)
