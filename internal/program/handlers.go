@@ -13,13 +13,14 @@ import (
 
 // Methods of the agent.
 const (
-	methodServe   = "program.serve"   // serveParams → int, by which the server is called
+	methodServe   = "program.serve"   // serveParams → nothing
 	methodObserve = "program.observe" // observeParams → cpuTime
 	methodStop    = "program.stop"    // stopParams → Output
 	methodRun     = "program.run"     // runParams → runResult
 )
 
 type serveParams struct {
+	Server  int // by which it is called from then on; no other of the agent's has it
 	Command Command
 	Listen  []Port
 	Limit   time.Duration // until it listens
@@ -66,60 +67,58 @@ func Handlers() map[string]agent.Handler {
 
 // house is the servers of an agent.
 type house struct {
-	mu   sync.Mutex
-	last int
-	all  map[int]*child
+	mu  sync.Mutex
+	all map[int]*child
 }
 
-func (h *house) serve(ctx context.Context, p serveParams) (int, error) {
+// serve starts a server. One that was cancelled can have been too late to be told: who
+// asked stops it by its number, which it has before it is ready.
+func (h *house) serve(ctx context.Context, p serveParams) (struct{}, error) {
 	if err := free(p.Listen); err != nil {
-		return 0, err
+		return struct{}{}, err
 	}
 	k, err := launch(p.Command)
 	if err != nil {
-		return 0, err
+		return struct{}{}, err
 	}
+	h.mu.Lock()
+	h.all[p.Server] = k
+	h.mu.Unlock()
 	ctx, cancel := context.WithTimeoutCause(ctx, p.Limit, fmt.Errorf("no port was opened within %v", p.Limit))
 	defer cancel()
 	if err := listening(ctx, p.Listen, k.done); err != nil {
 		k.stop(syscall.SIGTERM)
+		h.remove(p.Server)
 		if k.output.Stderr+k.output.Stdout != "" {
-			return 0, fmt.Errorf("%s: %w: %s", p.Command.Path, err, k.output.Why())
+			return struct{}{}, fmt.Errorf("%s: %w: %s", p.Command.Path, err, k.output.Why())
 		}
-		return 0, fmt.Errorf("%s: %w", p.Command.Path, err)
+		return struct{}{}, fmt.Errorf("%s: %w", p.Command.Path, err)
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.last++
-	h.all[h.last] = k
-	return h.last, nil
+	return struct{}{}, nil
 }
 
-func (h *house) find(server int, remove bool) (*child, error) {
+func (h *house) remove(server int) *child {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	k := h.all[server]
-	if k == nil {
-		return nil, fmt.Errorf("no server %d", server)
-	}
-	if remove {
-		delete(h.all, server)
-	}
-	return k, nil
+	delete(h.all, server)
+	return k
 }
 
 func (h *house) observe(ctx context.Context, p observeParams) (cpuTime, error) {
-	k, err := h.find(p.Server, false)
-	if err != nil {
-		return cpuTime{}, err
+	h.mu.Lock()
+	k := h.all[p.Server]
+	h.mu.Unlock()
+	if k == nil {
+		return cpuTime{}, fmt.Errorf("no server %d", p.Server)
 	}
 	return k.between(ctx, time.Now(), p.Window), nil
 }
 
 func (h *house) stop(_ context.Context, p stopParams) (Output, error) {
-	k, err := h.find(p.Server, true)
-	if err != nil {
-		return Output{}, err
+	k := h.remove(p.Server)
+	if k == nil {
+		return Output{}, fmt.Errorf("no server %d", p.Server)
 	}
 	select {
 	case <-k.done:

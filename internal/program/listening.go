@@ -21,12 +21,16 @@ const (
 	udpClosed = "07"
 )
 
-// listening returns when all ports are open in this network namespace.
+// listening returns when all ports are open in this network namespace. It is an error
+// when ctx has ended before.
 func listening(ctx context.Context, ports []Port, ended <-chan struct{}) error {
 	for {
 		missing, err := firstClosed(ports)
-		if err != nil || missing == nil {
+		if err != nil {
 			return err
+		}
+		if missing == nil {
+			return context.Cause(ctx)
 		}
 		select {
 		case <-ended:

@@ -80,13 +80,14 @@ func sh(script string) Command { return Command{Path: "/bin/sh", Args: []string{
 
 // endpoint has an agent in this process.
 type endpoint struct {
-	name   string
-	client *agent.Client
+	name     string
+	client   *agent.Client
+	handlers map[string]agent.Handler
 }
 
 func newEndpoint(t *testing.T, name string) *endpoint {
 	t.Helper()
-	e := &endpoint{name: name}
+	e := &endpoint{name: name, handlers: Handlers()}
 	p, _ := e.Start(t.Context(), platform.Command{})
 	e.client = agent.Dial(p)
 	t.Cleanup(func() {
@@ -107,7 +108,7 @@ func (e *endpoint) Start(context.Context, platform.Command) (platform.Process, e
 	stdout, out := io.Pipe()
 	p.in, p.out = stdin, stdout
 	go func() {
-		p.err = agent.Serve(context.Background(), in, out, Handlers())
+		p.err = agent.Serve(context.Background(), in, out, e.handlers)
 		out.Close()
 		close(p.done)
 	}()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"nettoll/agent"
@@ -144,6 +145,9 @@ func (r *running) dismiss() {
 	}
 }
 
+// lastServer numbers the servers of all trials.
+var lastServer atomic.Int64
+
 func (r *running) serve(ctx context.Context, s Server) error {
 	for _, have := range r.servers {
 		if have.Endpoint == s.Endpoint && have.Command.same(s.Command) {
@@ -154,8 +158,13 @@ func (r *running) serve(ctx context.Context, s Server) error {
 	if err != nil {
 		return err
 	}
-	v := serving{Server: s, agent: a}
-	if err := a.Call(ctx, methodServe, serveParams{s.Command, s.Listen, listenTime}, &v.id); err != nil {
+	v := serving{Server: s, agent: a, id: int(lastServer.Add(1))}
+	if err := a.Call(ctx, methodServe, serveParams{v.id, s.Command, s.Listen, listenTime}, nil); err != nil {
+		if ctx.Err() != nil { // it may be ready all the same, and its answer have come too late
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), listenTime)
+			defer cancel()
+			_ = a.Call(ctx, methodStop, stopParams{v.id, s.Kill}, nil) // fails where it has ended
+		}
 		return fmt.Errorf("server %s: %w", s.Endpoint.Name(), err)
 	}
 	r.servers = append(r.servers, v)

@@ -2,6 +2,7 @@ package program
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -161,6 +162,32 @@ func TestRunCancelled(t *testing.T) {
 		t.Errorf("the observer was told %q", o)
 	}
 	gone(t, "sleep\x0054321.6")
+	gone(t, "listen\x00tcp\x00"+s.Command.Args[2])
+}
+
+// TestCancelledServer gives up when the server is ready and the answer that says so is
+// on its way.
+func TestCancelledServer(t *testing.T) {
+	e := newEndpoint(t, "s")
+	ctx, cancel := context.WithCancel(t.Context())
+	serve := e.handlers[methodServe]
+	e.handlers[methodServe] = func(ctx context.Context, params json.RawMessage) (any, error) {
+		result, err := serve(ctx, params)
+		if err != nil {
+			t.Error(err)
+		}
+		cancel()
+		<-ctx.Done()
+		return result, err
+	}
+	s := server(t, e, "tcp")
+	_, err := Run(ctx, workload.Job{}, Trial{
+		Servers: []Server{s}, Window: time.Hour,
+		Clients: []Client{{newEndpoint(t, "c"), sh("true")}},
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
 	gone(t, "listen\x00tcp\x00"+s.Command.Args[2])
 }
 
