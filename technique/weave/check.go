@@ -55,7 +55,7 @@ func (n *network) check(ctx context.Context) error {
 			if other == h {
 				continue
 			}
-			if err := n.judge(h.Name(), other.Name(), toward(all, other)); err != nil {
+			if err := n.judge(h.Name(), other.Name(), toward(all, other), n.mtu(h.Uplink().MTU)); err != nil {
 				return err
 			}
 		}
@@ -63,8 +63,8 @@ func (n *network) check(ctx context.Context) error {
 	return nil
 }
 
-// judge says what is wrong with a connection.
-func (t Technique) judge(from, to string, c connection) error {
+// judge says what is wrong with a connection of containers with an MTU.
+func (t Technique) judge(from, to string, c connection, mtu int) error {
 	wrong := func(finding string) error {
 		return &technique.WrongPath{Finding: fmt.Sprintf("%s, between %s and %s", finding, from, to)}
 	}
@@ -81,6 +81,8 @@ func (t Technique) judge(from, to string, c connection) error {
 		return wrong("Weave does not encrypt, although it was given a password")
 	case !t.encrypted && c.Encrypted:
 		return wrong("Weave encrypts, although it was given no password")
+	case c.MTU > 0 && c.MTU < mtu:
+		return fmt.Errorf("weaver carries packets of %d bytes from %s to %s, and the containers' MTU is %d", c.MTU, from, to, mtu)
 	}
 	return nil
 }

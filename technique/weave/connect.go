@@ -33,7 +33,7 @@ func (t Technique) Connect(ctx context.Context, topo technique.Topology, p platf
 	if err != nil {
 		return nil, err
 	}
-	if err := s.Fits(t.Name(), mtu); err != nil {
+	if err := s.Fits(t.Name(), t.mtu); err != nil {
 		return nil, s.Abandon(ctx, err)
 	}
 	n := t.network(s, w)
@@ -77,9 +77,10 @@ func (n *network) build(ctx context.Context) (err error) {
 	return n.agree(ctx)
 }
 
-// attach gives containers what "weave attach" gives them.
+// attach gives containers what "weave attach" gives them, but for the times that ARP
+// entries live there and, in newer versions, two rules about multicast.
 func (n *network) attach(h *plumb.Host) error {
-	b := plumb.Bridge{Name: bridge, Host: h, MTU: mtu(h.Uplink().MTU), Kept: 1}
+	b := plumb.Bridge{Name: bridge, Host: h, MTU: n.mtu(h.Uplink().MTU), Kept: 1}
 	if err := b.Attach(n.Site, h.Nodes, plumb.Plug{Flat: true}); err != nil {
 		return err
 	}
@@ -97,15 +98,20 @@ func (n *network) attach(h *plumb.Host) error {
 const (
 	// ownMTU is Weave's, for underlays of 1460 bytes (Google's) and more.
 	ownMTU, ownUnderlay, ordinary = 1376, 1460, 1500
-	// overhead is the most that Weave adds, in bytes: VXLAN 50, ESP 34.
-	overhead = 84
+	// overhead is the most that Weave adds, in bytes, as its documentation has it (VXLAN 50,
+	// ESP 34), and sealed what sleeve adds that encrypts: IPv4 and UDP 28, the weaver's name
+	// 6, NaCl 24, and two Ethernet headers, to a multiple of four.
+	overhead, sealed = 84, 88
 )
 
 // mtu is that of containers: Weave's own on an ordinary underlay, and on others what its
 // documentation has the user set.
-func mtu(underlay int) int {
-	if underlay >= ownUnderlay && underlay <= ordinary {
+func (t Technique) mtu(underlay int) int {
+	switch {
+	case underlay >= ownUnderlay && underlay <= ordinary:
 		return ownMTU
+	case t.encrypted:
+		return underlay - sealed
 	}
 	return underlay - overhead
 }

@@ -3,7 +3,9 @@ package weave
 import (
 	"fmt"
 	"net/netip"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"nettoll/internal/plumb"
@@ -15,13 +17,14 @@ type connection struct {
 	State     string
 	Overlay   string // of one that is established: sleeve, fastdp
 	Encrypted bool
+	MTU       int    // that it carries, in bytes; 0 is not known (yet)
 	Detail    string // what else is said of it
 }
 
 // States of connections.
 const up = "established"
 
-var states = []string{up, "pending", "retrying", "failed", "connecting"}
+var states = []string{up, "pending", "waiting", "retrying", "failed", "connecting"}
 
 // How payload is carried.
 const (
@@ -30,6 +33,12 @@ const (
 	// undecided is the overlay of a connection that has none yet.
 	undecided = "none"
 )
+
+// carries is what a connection says of its MTU, after a space or another attribute without
+// one. Until sleeve has tried what crosses it says unmeasured.
+var carries = regexp.MustCompile(`mtu=(\d{1,5})\b`)
+
+const unmeasured = "65535"
 
 // parse reads the answer of weaver's /status/connections. A line of it is such as
 //
@@ -76,6 +85,11 @@ func one(words []string) (c connection, err error) {
 	c.Overlay = words[0]
 	if !slices.Contains([]string{sleeve, fastdp, undecided}, c.Overlay) {
 		return c, fmt.Errorf("the overlay %q is not known", c.Overlay)
+	}
+	if m := carries.FindStringSubmatch(c.Detail); m != nil && m[1] != unmeasured {
+		if c.MTU, err = strconv.Atoi(m[1]); err != nil {
+			return c, err
+		}
 	}
 	return c, nil
 }

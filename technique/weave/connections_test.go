@@ -17,6 +17,8 @@ const documented = `
 <- 192.168.48.17:54782   established sleeve 8a:50:4c:23:11:ae(ubuntu1204)
 -> 192.168.48.18:6783    established encrypted   sleeve 8a:50:4c:23:11:af(host8) encrypted=truemtu=1376
 -> 192.168.48.19:6783    established none   8a:50:4c:23:11:b0(host9)
+-> 192.168.48.20:6783    established sleeve 8a:50:4c:23:11:b1(host10) mtu=65535
+-> 192.168.48.21:6783    waiting     until: 2015-08-06 18:55:38.246910357 +0000 UTC
 `
 
 func TestParseConnections(t *testing.T) {
@@ -29,14 +31,16 @@ func TestParseConnections(t *testing.T) {
 	}
 	at := func(n byte) netip.Addr { return netip.AddrFrom4([4]byte{192, 168, 48, n}) }
 	want := []connection{
-		{Peer: at(12), State: up, Overlay: fastdp},
+		{Peer: at(12), State: up, Overlay: fastdp, MTU: 1410},
 		{Peer: at(13), State: "pending"},
 		{Peer: at(14), State: "retrying"},
 		{Peer: at(15), State: "failed"},
 		{Peer: at(16), State: "connecting"},
 		{Peer: at(17), State: up, Overlay: sleeve},
-		{Peer: at(18), State: up, Overlay: sleeve, Encrypted: true},
+		{Peer: at(18), State: up, Overlay: sleeve, Encrypted: true, MTU: 1376},
 		{Peer: at(19), State: up, Overlay: undecided},
+		{Peer: at(20), State: up, Overlay: sleeve},
+		{Peer: at(21), State: "waiting"},
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("%+v\nwant %+v", got, want)
@@ -65,9 +69,12 @@ func TestParseRefuses(t *testing.T) {
 
 func TestMTU(t *testing.T) {
 	for underlay, want := range map[int]int{1500: 1376, 1460: 1376, 1450: 1366, 9000: 8916} {
-		if got := mtu(underlay); got != want {
+		if got := NewSleeve(nil).mtu(underlay); got != want {
 			t.Errorf("on %d: %d, want %d", underlay, got, want)
 		}
+	}
+	if got := NewEncryptedSleeve(nil).mtu(9000); got != 8912 {
+		t.Errorf("encrypted, on 9000: %d", got)
 	}
 }
 

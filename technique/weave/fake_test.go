@@ -141,6 +141,8 @@ func fakeBridge(mac net.HardwareAddr, mtu int) error {
 	for _, rule := range []string{
 		"-N WEAVE-EXPOSE", "-I FORWARD -o weave -j WEAVE-EXPOSE", "-I FORWARD -i weave -o weave -j ACCEPT",
 		"-t nat -N WEAVE", "-t nat -A POSTROUTING -j WEAVE",
+		"-I INPUT -p tcp --dst 127.0.0.1 --dport 6784 -m addrtype ! --src-type LOCAL -m conntrack ! --ctstate RELATED,ESTABLISHED -j DROP",
+		"-N WEAVE-CANARY", "-t nat -N WEAVE-CANARY", "-t mangle -N WEAVE-CANARY",
 	} {
 		if err != nil {
 			break

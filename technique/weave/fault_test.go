@@ -65,6 +65,10 @@ func TestWeaversThatDoOtherwise(t *testing.T) {
 			func(f fake) weave.Technique { return weave.NewSleeve(f.paths()) }, "retrying    dial tcp4 198.18.0.1:6783: no route to host",
 			"weaver on h2 was not ready within 3s: h2 is not connected to h1: retrying dial tcp4 198.18.0.1:6783: no route to host", false,
 		},
+		"too narrow": {
+			func(f fake) weave.Technique { return weave.NewSleeve(f.paths()) }, "established sleeve 7a:00:00:00:00:01(h1) mtu=1314",
+			"weaver carries packets of 1314 bytes from h1 to h2, and the containers' MTU is 1376", false,
+		},
 		"another format": {
 			func(f fake) weave.Technique { return weave.NewSleeve(f.paths()) }, notUnderstood,
 			`weaver on h1 was not ready within 3s: connection "-> 198.18.0.2:6783       <html>404</html>": the state "<html>404</html>" is not known`, false,

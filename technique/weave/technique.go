@@ -25,8 +25,8 @@ type Technique struct {
 
 const (
 	patience = 20 * time.Second
-	// turn is several of the heartbeats, half a second apart, by which weavers see that
-	// the fast datapath works. Until then they use sleeve.
+	// turn is several of the first heartbeats, half a second apart, by which weavers see
+	// that the fast datapath works. Until then they use sleeve.
 	turn = 10 * time.Second
 )
 
@@ -68,10 +68,10 @@ func (t Technique) Name() string {
 // About implements technique.Technique.
 func (t Technique) About() string {
 	const sleeve = "Weave Net without its fast datapath: weaver takes frames off a port of the bridge by pcap and carries them in UDP; " +
-		"checksums and segmentation offload of the containers are off, as Weave has it; MTU 1376, as Weave documents it"
+		"checksums and segmentation offload of the containers are off, as Weave has it; MTU 1376, as with its fast datapath (left alone, weaver says 65535 and TCP finds out what crosses)"
 	switch {
 	case t.fast:
-		return "Weave Net with its fast datapath: weaver sets up the kernel's Open vSwitch datapath, which carries frames in VXLAN; MTU 1376, as Weave documents it"
+		return "Weave Net with its fast datapath: weaver sets up the kernel's Open vSwitch datapath, which carries frames in VXLAN; MTU 1376, weaver's own"
 	case t.encrypted:
 		return sleeve + "; encrypted by weaver (NaCl)"
 	}

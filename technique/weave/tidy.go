@@ -37,6 +37,20 @@ var rules = [][]string{
 	{"-t", "nat", "-D", "POSTROUTING", "-j", "WEAVE"},
 	{"-t", "nat", "-F", "WEAVE"},
 	{"-t", "nat", "-X", "WEAVE"},
+	guard("--dport", "6784", "-m", "comment", "--comment", "Block non-local access to Weave Net control port"),
+	guard(), // 2.6.3's
+	{"-F", canary}, {"-X", canary},
+	{"-t", "nat", "-F", canary}, {"-t", "nat", "-X", canary},
+	{"-t", "mangle", "-F", canary}, {"-t", "mangle", "-X", canary},
+}
+
+// canary is a chain by which weaver sees, from 2.6.4 on, that somebody has removed all rules.
+const canary = "WEAVE-CANARY"
+
+// guard removes the rule by which weaver keeps others off the port that it answers on.
+func guard(more ...string) []string {
+	return append([]string{"-D", "INPUT", "-p", "tcp", "-d", "127.0.0.1", "-m", "addrtype", "!", "--src-type", "LOCAL",
+		"-m", "conntrack", "!", "--ctstate", "RELATED,ESTABLISHED", "-j", "DROP"}, more...)
 }
 
 // unrule removes weaver's rules, if it came so far as to make them.
@@ -47,7 +61,7 @@ func unrule(ctx context.Context, h *plumb.Host) error {
 	for _, r := range rules {
 		_ = iptables(ctx, h, r...) // versions differ in the first, and one may be missing
 	}
-	for _, chain := range [][]string{{"-S", "WEAVE-EXPOSE"}, {"-t", "nat", "-S", "WEAVE"}} {
+	for _, chain := range [][]string{{"-S", "WEAVE-EXPOSE"}, {"-t", "nat", "-S", "WEAVE"}, {"-S", canary}} {
 		if iptables(ctx, h, chain...) == nil {
 			return fmt.Errorf("the chain %s is still in use", chain[len(chain)-1])
 		}

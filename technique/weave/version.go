@@ -18,7 +18,7 @@ type weaver struct {
 	version string // "2.8.1", or whatever a build of the user's own says
 }
 
-const get = "get weaver of Weave Net 2.x from its releases or the image weaveworks/weave"
+const get = "get weaver of Weave Net 2.x, such as /home/weave/weaver of the image weaveworks/weave"
 
 // find gives the program, if it is one that can be run here.
 func (t Technique) find(ctx context.Context) (w weaver, err error) {

@@ -70,7 +70,7 @@ func (n *network) args(h *plumb.Host, dir string, peers []*plumb.Host) []string 
 	}
 	args = append(args,
 		"--host", h.Uplink().Addr4.Addr().String(), "--port", strconv.Itoa(port), "--http-addr", control,
-		"--name", name(h), "--nickname", h.Name(), "--mtu", strconv.Itoa(mtu(h.Uplink().MTU)),
+		"--name", name(h), "--nickname", h.Name(), "--mtu", strconv.Itoa(n.mtu(h.Uplink().MTU)),
 		"--docker-api", "", "--no-dns", "--ipalloc-range", "", "--no-discovery", "--db-prefix", filepath.Join(dir, "weave"),
 	)
 	for _, p := range peers {
