@@ -1,11 +1,8 @@
 package lab_test
 
 import (
-	"compress/gzip"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +12,7 @@ import (
 	"nettoll/internal/nl"
 	"nettoll/platform"
 	"nettoll/platform/lab"
+	"nettoll/platform/platformtest"
 )
 
 // qdiscs lists the queueing disciplines of a host's uplink.
@@ -86,7 +84,7 @@ func TestUnderlayDelay(t *testing.T) {
 	shape := platform.Underlay{Rate: 1_000_000_000, Delay: 2 * time.Millisecond}
 	hosts, err := lab.New().Hosts(t.Context(), platform.HostRequest{Count: 2, Underlay: shape})
 	if err != nil {
-		if strings.Contains(kernelConfig(t), "CONFIG_NET_SCH_NETEM=y\n") {
+		if platformtest.KernelHas(t, "CONFIG_NET_SCH_NETEM") {
 			t.Fatalf("the kernel has netem: %v", err)
 		}
 		var missing *platform.Unsupported
@@ -116,22 +114,4 @@ func TestUnderlayDelay(t *testing.T) {
 			t.Errorf("%s has %v, want a token bucket of %d bit/s below netem", h.Name(), kinds, shape.Rate)
 		}
 	}
-}
-
-// kernelConfig is how the kernel was built, or nothing where it does not tell.
-func kernelConfig(t *testing.T) string {
-	f, err := os.Open("/proc/config.gz")
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := io.ReadAll(z)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
 }

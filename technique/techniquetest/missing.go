@@ -1,10 +1,7 @@
 package techniquetest
 
 import (
-	"compress/gzip"
 	"errors"
-	"io"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -32,29 +29,10 @@ func mustBeMissing(t *testing.T, err error) {
 	if len(options) == 0 {
 		t.Fatalf("unexpected skip: %v", err)
 	}
-	config := kernelConfig(t)
 	for _, o := range options {
-		if !strings.Contains(config, o+"=y\n") {
+		if !platformtest.KernelHas(t, o) {
 			return
 		}
 	}
 	t.Fatalf("unexpected skip: the kernel has %s: %v", missing.Option, err)
-}
-
-// kernelConfig is how the kernel was built, or nothing where it does not tell.
-func kernelConfig(t *testing.T) string {
-	f, err := os.Open("/proc/config.gz")
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := io.ReadAll(z)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
 }

@@ -1,0 +1,34 @@
+package platformtest
+
+import (
+	"compress/gzip"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"testing"
+)
+
+// KernelHas says that an option, such as CONFIG_IPVLAN, is built into the kernel. Of one
+// that does not tell how it was built it says no.
+func KernelHas(t testing.TB, option string) bool {
+	t.Helper()
+	f, err := os.Open("/proc/config.gz")
+	if errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Contains("\n"+string(config), "\n"+option+"=y\n")
+}
