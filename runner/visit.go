@@ -13,8 +13,19 @@ import (
 	"nettoll/technique"
 )
 
-// buildTime bounds the building of one network.
-const buildTime = 60 * time.Second
+// buildTime bounds the building of one network, and closeTime the taking down, which goes
+// on after an interrupt. Both are longer by containerTime for each of its containers: an
+// engine on a busy machine starts one in a second.
+const (
+	buildTime     = 60 * time.Second
+	closeTime     = 30 * time.Second
+	containerTime = 2 * time.Second
+)
+
+// longer is a bound for a network with that many containers.
+func longer(bound time.Duration, t technique.Topology) time.Duration {
+	return bound + time.Duration(t.Servers+t.Clients+t.Neighbours)*containerTime
+}
 
 // visit builds a network, measures its cells and takes it down again. A network
 // is built anew in every round, so that what differs from build to build is part
@@ -78,15 +89,16 @@ func (r *Runner) build(ctx context.Context, v plan.Visit) (n technique.Network, 
 	if err != nil {
 		return nil, topo, err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, buildTime, fmt.Errorf("the network was not built within %v", buildTime))
-	defer cancel()
-	if err := r.probe(ctx, v.Network, recipe); err != nil {
-		return nil, topo, err
-	}
 	topo = technique.Topology{
 		Hosts: v.Hosts, Servers: v.Servers, Clients: v.Clients,
 		Processes: v.Processes, Neighbours: v.Neighbours, Rules: v.Rules,
 		Underlay: platform.Underlay{Rate: shape.Rate, Delay: shape.Delay, MTU: v.MTU},
+	}
+	limit := longer(buildTime, topo)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the network was not built within %v", limit))
+	defer cancel()
+	if err := r.probe(ctx, v.Network, recipe); err != nil {
+		return nil, topo, err
 	}
 	n, err = recipe.Technique.Connect(ctx, topo, recipe.Platform)
 	return n, topo, err
@@ -103,12 +115,8 @@ type session struct {
 	known       map[string]device // of hosts, by "<host>/<device>", once they have been read
 }
 
-// closeTime bounds the taking down of one network, which goes on after an
-// interrupt.
-const closeTime = 30 * time.Second
-
 func (s *session) close(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), longer(closeTime, s.topo))
 	defer cancel()
 	return errors.Join(s.agents.close(), s.network.Close(ctx))
 }

@@ -46,7 +46,7 @@ func (s *Swarm) running(ctx context.Context, service string) (string, error) {
 		}
 		select {
 		case <-ctx.Done():
-			return "", fmt.Errorf("%s: %w", state, ctx.Err())
+			return "", fmt.Errorf("%s: %w", state, context.Cause(ctx))
 		case <-time.After(50 * time.Millisecond):
 		}
 	}

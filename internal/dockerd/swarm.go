@@ -143,7 +143,7 @@ func Settle(ctx context.Context, hosts []*Host) error {
 			}
 			select {
 			case <-ctx.Done():
-				return fmt.Errorf("docker: %s has still the network %s: %w", h.name, res.Items[0].Name, ctx.Err())
+				return fmt.Errorf("docker: %s has still the network %s: %w", h.name, res.Items[0].Name, context.Cause(ctx))
 			case <-time.After(50 * time.Millisecond):
 			}
 		}
