@@ -59,7 +59,7 @@ type snapshot struct {
 	counts map[int]technique.Count
 }
 
-// fresh is how old a snapshot may be. The counters themselves are older, see quick.
+// fresh is how old a snapshot may be.
 const fresh = 5 * time.Millisecond
 
 func (s *snapshot) read(ctx context.Context, control string) (map[int]technique.Count, error) {
@@ -67,6 +67,12 @@ func (s *snapshot) read(ctx context.Context, control string) (map[int]technique.
 	defer s.mu.Unlock()
 	if time.Since(s.at) < fresh {
 		return s.counts, nil
+	}
+	// The datapath's flows count, and revalidators add that to the rules' counters twice a
+	// second. What flows have counted until now is added when they are forgotten; the next
+	// packet makes a new one.
+	if _, err := ask(ctx, control, "revalidator/purge"); err != nil {
+		return nil, err
 	}
 	text, err := ask(ctx, control, "bridge/dump-flows", bridge)
 	if err != nil {

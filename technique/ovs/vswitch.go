@@ -30,10 +30,6 @@ func (v *vswitch) file(name string) string { return filepath.Join(v.dir, name) }
 func (v *vswitch) socket() string          { return v.file("db.sock") }
 func (v *vswitch) control() string         { return v.file("ovs-vswitchd.ctl") }
 
-// quick is how often revalidators bring the counters of rules up to date, at least, in ms. It
-// is 500 by default, which is as long as the proof of a path waits for them.
-const quick = 200
-
 // start runs the daemons. Their files are below dir.
 func (v *vswitch) start(ctx context.Context, s *plumb.Site, dir string, t Technique) error {
 	v.dir = filepath.Join(dir, v.host.Name())
@@ -53,12 +49,9 @@ func (v *vswitch) start(ctx context.Context, s *plumb.Site, dir string, t Techni
 	if err != nil {
 		return err
 	}
-	settings := []string{
-		"--no-wait", "--", "init",
-		"--", "set", "Open_vSwitch", ".", fmt.Sprintf("other_config:max-revalidator=%d", quick),
-	}
+	settings := []string{"--no-wait", "--", "init"}
 	if t.ports == internal {
-		settings = append(settings, "other_config:userspace-tso-enable=true") // is read at the start alone
+		settings = append(settings, "--", "set", "Open_vSwitch", ".", "other_config:userspace-tso-enable=true") // is read at the start alone
 	}
 	if err := v.vsctl(ctx, settings...); err != nil {
 		return err
