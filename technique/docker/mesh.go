@@ -16,6 +16,9 @@ import (
 // of published ports, in bytes.
 const ingressUnderlay = 1500
 
+// ingress is the namespace of a node's load balancer for published ports.
+const ingress = "ingress_sbox"
+
 // mesh is docker service create --publish: clients are processes of nodes and know the
 // address of their own node alone. Swarm publishes on all addresses of all nodes, so
 // that on machines of the user anyone could come in.
@@ -59,6 +62,9 @@ func mesh(ctx context.Context, n *network) error {
 		}
 		return hostAddr(from.host, f), nil
 	}
+	if err := n.forward(ingress); err != nil {
+		return err
+	}
 	if err := n.open(ctx, t); err != nil {
 		return err
 	}
@@ -68,7 +74,7 @@ func mesh(ctx context.Context, n *network) error {
 // meshed is the path through the namespace in which the client's node has its load
 // balancer: from the node's bridge to the overlay of published ports.
 func (n *network) meshed(t *tunnel) error {
-	ends, err := n.insides("ingress_sbox", "lb-"+t.label, "eth1", "eth0")
+	ends, err := n.insides(ingress, "lb-"+t.label, "eth1", "eth0")
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"nettoll/internal/dockerd"
+	"nettoll/internal/netns"
 	"nettoll/platform"
 	"nettoll/technique"
 )
@@ -45,6 +46,11 @@ func service(vip bool) func(context.Context, *network) error {
 		if err := n.lookedUp(ctx, services); err != nil {
 			return err
 		}
+		if vip {
+			if err := n.forward(t.balancer()); err != nil {
+				return err
+			}
+		}
 		if err := n.open(ctx, t); err != nil {
 			return err
 		}
@@ -77,6 +83,20 @@ func noIPVS(what, where string) error {
 		Remedy: "modprobe ip_vs as root, or measure swarm:service-dnsrr",
 		Err:    fmt.Errorf("the kernel of %s knows no virtual servers", where),
 	}
+}
+
+// forward has load balancers hand on what comes back from the services. An engine turns
+// forwarding on for the machine, and whatever namespaces are made begin with what the
+// machine has: those of an engine in a lab would be without it.
+func (n *network) forward(sandbox string) error {
+	for _, h := range n.hosts {
+		if path := h.Sandbox(sandbox); path != "" && !platform.Borrowed(h) {
+			if err := netns.SetSysctl(path, "net/ipv4/ip_forward", "1"); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // serve makes a service for each server. Their tasks are its containers.

@@ -1,11 +1,9 @@
 package docker_test
 
 import (
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"testing"
@@ -60,14 +58,23 @@ func inSwarm(t *testing.T, name string) docker.Technique {
 
 // cells are what is measured of a network: several servers, more clients, in streams,
 // transactions and datagrams.
-func cells(name string, hosts int) (all []record.Cell) {
+func cells(t *testing.T, name string, hosts int) (all []record.Cell) {
+	topo := topology(t, hosts)
 	for _, load := range []string{record.TCPStream, record.TCPRR, record.UDPRR} {
 		all = append(all, record.Cell{
-			Network: "swarm:" + name, Hosts: hosts, Family: 4, Servers: 2, Clients: 3, Neighbours: 1,
+			Network: "swarm:" + name, Hosts: hosts, Family: 4, Servers: topo.Servers, Clients: topo.Clients, Neighbours: topo.Neighbours,
 			Tool: "engine", Workload: load, Placement: record.PlacementFree,
 		})
 	}
 	return all
+}
+
+// topology is one with pairs that share servers, where there is time for it.
+func topology(t *testing.T, hosts int) technique.Topology {
+	if techniquetest.Slow(t) {
+		return technique.Topology{Hosts: hosts, Servers: 1, Clients: 1}
+	}
+	return technique.Topology{Hosts: hosts, Servers: 2, Clients: 3, Neighbours: 1}
 }
 
 // hops are the names of hops that the payload had to cross, or must not have crossed.
@@ -84,7 +91,7 @@ func hops(trial record.Trial, absent bool) string {
 // measured measures cells of a technique, all of which must be good.
 func measured(t *testing.T, p platform.Platform, name string, hosts int) []record.Trial {
 	t.Helper()
-	trials := techniquetest.Measure(t, p, inSwarm(t, name), cells(name, hosts))
+	trials := techniquetest.Measure(t, p, inSwarm(t, name), cells(t, name, hosts))
 	for _, trial := range trials {
 		if trial.Status != record.OK {
 			t.Errorf("%s: %s: %s", trial.Cell.Key(), trial.Status, trial.Reason)
@@ -128,7 +135,7 @@ func leavesNothing(t *testing.T, p *platforms.Swarm, name string, hosts int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n, err := inSwarm(t, name).Connect(t.Context(), technique.Topology{Hosts: hosts, Servers: 2, Clients: 3, Neighbours: 1}, p)
+	n, err := inSwarm(t, name).Connect(t.Context(), topology(t, hosts), p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,6 +186,15 @@ func labelled(t *testing.T, hosts platform.Hosts) (all []string) {
 
 func TestEncryptedOverlay(t *testing.T) {
 	p := swarms(t)
+	t.Run("hosts=2", func(t *testing.T) {
+		encrypted(t, p)
+		leavesNothingNow(t, p, 2)
+	})
+	t.Run("hosts=1", func(t *testing.T) { measured(t, p, "overlay-encrypted", 1) })
+}
+
+// encrypted is between two nodes, where the kernel must encrypt.
+func encrypted(t *testing.T, p *platforms.Swarm) {
 	n, err := inSwarm(t, "overlay-encrypted").Connect(t.Context(), technique.Topology{Hosts: 2, Servers: 1, Clients: 1}, p)
 	var wrong *technique.WrongPath
 	switch {
@@ -195,15 +211,13 @@ func TestEncryptedOverlay(t *testing.T) {
 		if !strings.Contains(wrong.Finding, "no packet of the encrypted overlay arrives") || !strings.Contains(wrong.Finding, "CONFIG_INET_ESP") {
 			t.Errorf("finding: %s", wrong.Finding)
 		}
-		if kernelHas(t, "CONFIG_INET_ESP") {
+		if platformtest.KernelHas(t, "CONFIG_INET_ESP") {
 			t.Errorf("the kernel has ESP: %v", err)
 		}
 		t.Log(err)
 	default:
 		t.Fatal(err)
 	}
-	leavesNothingNow(t, p, 2)
-	measured(t, p, "overlay-encrypted", 1)
 }
 
 // leavesNothingNow looks for what is left on nodes.
@@ -216,32 +230,6 @@ func leavesNothingNow(t *testing.T, p *platforms.Swarm, hosts int) {
 	if left := labelled(t, kept); len(left) > 0 {
 		t.Errorf("left: %s", strings.Join(left, ", "))
 	}
-}
-
-// kernelHas says that the kernel was built with an option, where it tells.
-func kernelHas(t *testing.T, option string) bool {
-	t.Helper()
-	_, err := os.Stat("/proc/config.gz")
-	return err == nil && strings.Contains(kernelConfig(t), "\n"+option+"=")
-}
-
-// kernelConfig is how the kernel was built.
-func kernelConfig(t *testing.T) string {
-	t.Helper()
-	f, err := os.Open("/proc/config.gz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := io.ReadAll(z)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
 }
 
 func TestServices(t *testing.T) {
@@ -262,7 +250,7 @@ func served(t *testing.T, p *platforms.Swarm, name string, hosts int) {
 		if !strings.Contains(missing.Option, "CONFIG_IP_VS") || missing.Remedy == "" {
 			t.Errorf("%v; remedy %q", err, missing.Remedy)
 		}
-		if _, gone := os.Stat("/proc/net/ip_vs"); gone == nil || kernelHas(t, "CONFIG_IP_VS") {
+		if _, gone := os.Stat("/proc/net/ip_vs"); gone == nil || platformtest.KernelHas(t, "CONFIG_IP_VS") {
 			t.Errorf("the kernel has virtual servers: %v", err)
 		}
 		leavesNothingNow(t, p, hosts)

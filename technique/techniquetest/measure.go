@@ -74,6 +74,10 @@ func measure(t *testing.T, p platform.Platform, tech technique.Technique, cells 
 	return trials
 }
 
+// Slow says that this machine is an emulated one, which takes a minute for what others do
+// in a second.
+func Slow(t *testing.T) bool { return slack(t) > 0 }
+
 // slack is how many seconds warm-up and window are to be longer than on an ordinary
 // machine. On an emulated one a flow may stand still for longer than either.
 func slack(t *testing.T) float64 {
