@@ -44,7 +44,7 @@ func Estimate(cells []record.Cell, set record.Settings, known Known) Forecast {
 	for _, v := range visits {
 		containers := v.Servers + v.Clients + v.Neighbours
 		p := known.platformOf(v.Network)
-		round += p.Visit.Seconds() + float64(containers)*p.Container.Seconds()
+		round += p.Visit.Seconds() + known.techniqueOf(v.Network).Startup.Seconds() + float64(containers)*p.Container.Seconds()
 		round += VisitOverhead.Seconds() + float64(containers)*ContainerOverhead.Seconds() + float64(v.Pairs())*AgentOverhead.Seconds()
 		for _, c := range v.Cells {
 			t := byName[c.Tool]
@@ -75,7 +75,7 @@ func (t Tool) whole(s float64) float64 {
 
 // Assumes says what the estimate takes for granted.
 func (Forecast) Assumes() string {
-	return fmt.Sprintf("assuming %s and %s a client beside warm-up and window of each trial, and %s, %s a container and %s a client for building a network",
+	return fmt.Sprintf("assuming %s and %s a client beside warm-up and window of each trial, and %s, %s a container and %s a client for building a network, and what its engine and its daemons take to start",
 		TrialOverhead, PairOverhead, VisitOverhead, ContainerOverhead, AgentOverhead)
 }
 

@@ -40,6 +40,9 @@ type Technique struct {
 	// Overflow: neighbours beyond that limit get further bridges, so that they do
 	// not count against it.
 	Overflow bool
+	// Startup is the time that building its network takes, and taking it down, more than
+	// VisitOverhead: that of its daemons.
+	Startup time.Duration
 }
 
 // Tool is a generator of traffic.

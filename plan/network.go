@@ -136,6 +136,16 @@ func (k Known) platformOf(network string) Platform {
 	return Platform{}
 }
 
+// techniqueOf is the technique of a cell's network.
+func (k Known) techniqueOf(network string) Technique {
+	name := network
+	if _, after, ok := strings.Cut(network, ":"); ok {
+		name = after
+	}
+	t, _ := k.find(k.platformOf(network).Name, name)
+	return t
+}
+
 // on are the techniques of a platform.
 func (k Known) on(platform string) (all []Technique) {
 	for _, t := range k.Techniques {

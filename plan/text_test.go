@@ -335,7 +335,7 @@ func TestEstimate(t *testing.T) {
 			t.Errorf("%s: %s", c.name, diff)
 		}
 	}
-	want := "assuming 15ms and 5ms a client beside warm-up and window of each trial, and 17ms, 1.5ms a container and 10ms a client for building a network"
+	want := "assuming 15ms and 5ms a client beside warm-up and window of each trial, and 17ms, 1.5ms a container and 10ms a client for building a network, and what its engine and its daemons take to start"
 	if got := (Forecast{}).Assumes(); got != want {
 		t.Errorf("got %q", got)
 	}
@@ -349,6 +349,14 @@ func TestEstimate(t *testing.T) {
 	got = Estimate([]record.Cell{slow}, record.Settings{Duration: 1.2, Warmup: 0.1}, Known{Tools: []Tool{{Name: "slow", Step: time.Second}}})
 	if want := 3*time.Second + TrialOverhead + 32*PairOverhead + VisitOverhead + 106*ContainerOverhead + 32*AgentOverhead; got.Round != want {
 		t.Errorf("a round of a tool of whole seconds takes %s, want %s", got.Round, want)
+	}
+	flannel := record.Cell{Network: "docker:flannel", Hosts: 2, Servers: 1, Clients: 1}
+	got = Estimate([]record.Cell{flannel}, record.Settings{}, Known{
+		Platforms:  []Platform{{Name: "lab"}, {Name: "docker", Visit: time.Second}},
+		Techniques: []Technique{{Name: "flannel", Startup: 3 * time.Second}, {Name: "veth", Startup: time.Hour}},
+	})
+	if want := 4*time.Second + TrialOverhead + PairOverhead + VisitOverhead + 2*ContainerOverhead + AgentOverhead; got.Round != want {
+		t.Errorf("a round of one with daemons on an engine takes %s, want %s", got.Round, want)
 	}
 	longest := Estimate(cells, record.Settings{Duration: 1e12, MinRounds: 1, MaxRounds: 10000}, Known{})
 	if longest.Max != 1<<63-1 {

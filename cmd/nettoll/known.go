@@ -57,7 +57,7 @@ func known(paths program.Paths, conflists cniFlags) plan.Known {
 		for _, t := range v.techniques {
 			k.Techniques = append(k.Techniques, plan.Technique{
 				Name: t.Name(), Hosts: t.Hosts(), Families: families(t), Platforms: []string{name},
-				Like: likeness(t), Endpoints: maxEndpoints(t), Overflow: overflows(t),
+				Like: likeness(t), Endpoints: maxEndpoints(t), Overflow: overflows(t), Startup: startup(t),
 			})
 		}
 	}
@@ -113,6 +113,14 @@ func likeness(t technique.Technique) string {
 func overflows(t technique.Technique) bool {
 	o, ok := t.(interface{ Overflow() bool })
 	return ok && o.Overflow()
+}
+
+// startup is how long the daemons of a technique take to start and to end.
+func startup(t technique.Technique) time.Duration {
+	if s, ok := t.(interface{ Startup() time.Duration }); ok {
+		return s.Startup()
+	}
+	return 0
 }
 
 // Programs know whole seconds only. Their clients go on for a moment after the

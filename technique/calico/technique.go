@@ -5,6 +5,8 @@
 package calico
 
 import (
+	"time"
+
 	"context"
 	"fmt"
 
@@ -82,6 +84,9 @@ func (t Technique) Families() []int {
 
 // six says whether it carries IPv6.
 func (t Technique) six() bool { return t.way != ipip }
+
+// Startup is about what etcd, felix and BIRD take to start and to agree, and to end.
+func (Technique) Startup() time.Duration { return 3 * time.Second }
 
 // Probe implements technique.Technique.
 func (t Technique) Probe(ctx context.Context, _ platform.Platform) error {

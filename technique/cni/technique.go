@@ -88,6 +88,9 @@ func (t Technique) MaxEndpoints() int {
 	return 0
 }
 
+// Startup is about what the plugins take for a few containers.
+func (Technique) Startup() time.Duration { return 150 * time.Millisecond }
+
 // Probe implements technique.Technique.
 func (t Technique) Probe(ctx context.Context, _ platform.Platform) error {
 	if t.list != nil {

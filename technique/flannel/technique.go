@@ -4,6 +4,8 @@
 package flannel
 
 import (
+	"time"
+
 	"context"
 
 	"nettoll/internal/plumb"
@@ -64,6 +66,9 @@ func (Technique) Overflow() bool { return true }
 
 // MaxEndpoints is how many containers one host can hold.
 func (Technique) MaxEndpoints() int { return plumb.MaxPorts }
+
+// Startup is about what etcd and flanneld take to start, and to end.
+func (Technique) Startup() time.Duration { return time.Second }
 
 // Probe implements technique.Technique.
 func (t Technique) Probe(ctx context.Context, _ platform.Platform) error {

@@ -4,6 +4,8 @@
 package ovs
 
 import (
+	"time"
+
 	"context"
 
 	"nettoll/internal/plumb"
@@ -70,6 +72,9 @@ func (t Technique) MaxMTU() int {
 	}
 	return 0
 }
+
+// Startup is about what Open vSwitch's daemons take to start, and to end.
+func (Technique) Startup() time.Duration { return 500 * time.Millisecond }
 
 // Probe implements technique.Technique.
 func (t Technique) Probe(ctx context.Context, _ platform.Platform) error {

@@ -5,6 +5,8 @@
 package routedbgp
 
 import (
+	"time"
+
 	"context"
 	"fmt"
 
@@ -45,6 +47,9 @@ func (t Technique) About() string {
 
 // Hosts implements technique.Technique.
 func (Technique) Hosts() []int { return []int{1, 2} }
+
+// Startup is about what BIRD takes on several hosts to start and to agree, and to end.
+func (Technique) Startup() time.Duration { return 2 * time.Second }
 
 // Probe implements technique.Technique.
 func (t Technique) Probe(ctx context.Context, _ platform.Platform) error {

@@ -91,6 +91,9 @@ func (Technique) Overflow() bool { return true }
 // weaver's.
 func (Technique) MaxEndpoints() int { return plumb.MaxPorts - 1 }
 
+// Startup is about what the weavers take to find each other and to agree on how to carry.
+func (Technique) Startup() time.Duration { return 2 * time.Second }
+
 // Probe implements technique.Technique.
 func (t Technique) Probe(ctx context.Context, p platform.Platform) error {
 	w, err := t.find(ctx)
