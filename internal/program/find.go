@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"regexp"
 	"time"
 
 	"nettoll/platform"
@@ -48,4 +49,18 @@ func Say(ctx context.Context, path string, args ...string) (string, error) {
 		return "", fmt.Errorf("%s: %w", path, errors.Join(err, ctx.Err()))
 	}
 	return string(bytes.TrimSpace(out)), nil
+}
+
+// Version has a program say its version when it is given a flag. The version is the first
+// group of the pattern.
+func Version(ctx context.Context, path, flag string, says *regexp.Regexp) (string, error) {
+	said, err := Say(ctx, path, flag)
+	if err != nil {
+		return "", err
+	}
+	m := says.FindStringSubmatch(said)
+	if m == nil {
+		return "", fmt.Errorf("%s %s says %.80q, which is no version", path, flag, said)
+	}
+	return m[1], nil
 }

@@ -3,6 +3,8 @@ package program
 import (
 	"errors"
 	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -198,6 +200,23 @@ func TestSay(t *testing.T) {
 	}
 	if said, err := Say(t.Context(), "/nonexistent/sh"); err == nil {
 		t.Errorf("%q", said)
+	}
+}
+
+func TestVersion(t *testing.T) {
+	number := regexp.MustCompile(`^sh (\d\S*)$`)
+	for says, want := range map[string]string{"sh 1.2-3": "1.2-3", "bash 5": ""} {
+		path := filepath.Join(t.TempDir(), "sh")
+		if err := os.WriteFile(path, []byte("#!/bin/sh\n[ \"$1\" = -V ] && echo '"+says+"'\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		v, err := Version(t.Context(), path, "-V", number)
+		if v != want || (err == nil) != (want != "") {
+			t.Errorf("%q: %q, %v", says, v, err)
+		}
+		if err != nil && !strings.Contains(err.Error(), path+` -V says "bash 5", which is no version`) {
+			t.Error(err)
+		}
 	}
 }
 

@@ -26,25 +26,31 @@ func TestMTUTooSmall(t *testing.T) {
 	}
 }
 
-// TestLostTunnel has one host lose its tunnel, while felix goes on.
-func TestLostTunnel(t *testing.T) {
-	tech := calico.NewVXLAN(nil)
+// built is Calico on two hosts, with nothing wrong. It gives the second of them, and asks
+// what is.
+func built(t *testing.T, tech technique.Technique) (second platform.Host, fault func() error) {
+	t.Helper()
 	platformtest.Require(t, "calico-felix", tech.Probe(t.Context(), lab.New()))
 	n, err := tech.Connect(t.Context(), technique.Topology{Hosts: 2, Servers: 1, Clients: 1}, lab.New())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer n.Close(context.Background())
-	fault := n.(technique.Faulter).Fault
-	if err := fault(t.Context()); err != nil {
+	t.Cleanup(func() { n.Close(context.Background()) })
+	fault = func() error { return n.(technique.Faulter).Fault(t.Context()) }
+	if err := fault(); err != nil {
 		t.Error(err)
 	}
-	second := n.(interface{ Machines() []platform.Host }).Machines()[1]
-	err = nl.With(second.(platform.NetNSer).NetNS(), func(n *nl.NS) error { return n.Remove("vxlan.calico") })
+	return n.(interface{ Machines() []platform.Host }).Machines()[1], fault
+}
+
+// TestLostTunnel has one host lose its tunnel, while felix goes on.
+func TestLostTunnel(t *testing.T) {
+	second, fault := built(t, calico.NewVXLAN(nil))
+	err := nl.With(second.(platform.NetNSer).NetNS(), func(n *nl.NS) error { return n.Remove("vxlan.calico") })
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = fault(t.Context())
+	err = fault()
 	if err == nil || !strings.HasPrefix(err.Error(), "calico on h2 has lost another host: no route to 198.19.0.0/20 of h1 over vxlan.calico") {
 		t.Error(err)
 	}
@@ -52,24 +58,12 @@ func TestLostTunnel(t *testing.T) {
 
 // TestLostPolicies has one host lose all rules, while felix goes on.
 func TestLostPolicies(t *testing.T) {
-	tech := calico.NewPolicy(nil)
-	platformtest.Require(t, "calico-felix", tech.Probe(t.Context(), lab.New()))
-	n, err := tech.Connect(t.Context(), technique.Topology{Hosts: 2, Servers: 1, Clients: 1}, lab.New())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer n.Close(context.Background())
-	fault := n.(technique.Faulter).Fault
-	if err := fault(t.Context()); err != nil {
-		t.Error(err)
-	}
-	second := n.(interface{ Machines() []platform.Host }).Machines()[1]
+	second, fault := built(t, calico.NewPolicy(nil))
 	if err := daemon.Run(t.Context(), second, platform.Command{Path: "ip6tables-nft", Args: []string{"-F"}, Stdout: io.Discard}); err != nil {
 		t.Fatal(err)
 	}
-	err = fault(t.Context())
 	var wrong *technique.WrongPath
-	if !errors.As(err, &wrong) || wrong.Finding != "felix on h2 has written 0 of 10 policies (cali-pi-…)" {
+	if err := fault(); !errors.As(err, &wrong) || wrong.Finding != "felix on h2 has written 0 of 10 policies (cali-pi-…)" {
 		t.Error(err)
 	}
 }

@@ -43,15 +43,7 @@ func (t Tool) Version(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	text, err := program.Say(ctx, path, "-V")
-	if err != nil {
-		return "", err
-	}
-	m := saysVersion.FindStringSubmatch(text)
-	if m == nil {
-		return "", fmt.Errorf("nuttcp -V says %.80q, which is no version", text)
-	}
-	return m[1], nil
+	return program.Version(ctx, path, "-V", saysVersion)
 }
 
 // Probe implements workload.Prober.

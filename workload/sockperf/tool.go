@@ -50,15 +50,7 @@ func (t Tool) Version(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	text, err := program.Say(ctx, path, "--version")
-	if err != nil {
-		return "", err
-	}
-	m := saysVersion.FindStringSubmatch(text)
-	if m == nil {
-		return "", fmt.Errorf("sockperf --version says %.80q, which is no version", text)
-	}
-	return m[1], nil
+	return program.Version(ctx, path, "--version", saysVersion)
 }
 
 // Probe implements workload.Prober.
