@@ -20,11 +20,17 @@ const (
 	buildTime     = 60 * time.Second
 	closeTime     = 30 * time.Second
 	containerTime = 2 * time.Second
+	// emulation is how many times as long an emulated machine gets.
+	emulation = 4
 )
 
-// longer is a bound for a network with that many containers.
-func longer(bound time.Duration, t technique.Topology) time.Duration {
-	return bound + time.Duration(t.Servers+t.Clients+t.Neighbours)*containerTime
+// within is a bound for a network with that many containers.
+func (r *Runner) within(bound time.Duration, t technique.Topology) time.Duration {
+	bound += time.Duration(t.Servers+t.Clients+t.Neighbours) * containerTime
+	if r.Machine.Virtual == record.Emulated {
+		bound *= emulation
+	}
+	return bound
 }
 
 // visit builds a network, measures its cells and takes it down again. A network
@@ -94,7 +100,7 @@ func (r *Runner) build(ctx context.Context, v plan.Visit) (n technique.Network, 
 		Processes: v.Processes, Neighbours: v.Neighbours, Rules: v.Rules,
 		Underlay: platform.Underlay{Rate: shape.Rate, Delay: shape.Delay, MTU: v.MTU},
 	}
-	limit := longer(buildTime, topo)
+	limit := r.within(buildTime, topo)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the network was not built within %v", limit))
 	defer cancel()
 	if err := r.probe(ctx, v.Network, recipe); err != nil {
@@ -116,7 +122,7 @@ type session struct {
 }
 
 func (s *session) close(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), longer(closeTime, s.topo))
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.r.within(closeTime, s.topo))
 	defer cancel()
 	return errors.Join(s.agents.close(), s.network.Close(ctx))
 }

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -49,8 +50,26 @@ type Container struct {
 	nets   map[string]*network.EndpointSettings
 }
 
+// attachTries is how often a busy swarm gets the time to attach a container to one of its
+// networks, which engines wait 20 seconds for.
+const attachTries = 3
+
+// unattached says that the swarm did not do so in time.
+func unattached(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "attaching to network failed") && strings.Contains(err.Error(), context.DeadlineExceeded.Error())
+}
+
 // start makes a container and an agent in it.
-func (e *Engine) start(ctx context.Context, s Spec, shown bool) (*Container, error) {
+func (e *Engine) start(ctx context.Context, s Spec, shown bool) (c *Container, err error) {
+	for range attachTries {
+		if c, err = e.startOnce(ctx, s, shown); !unattached(err) || ctx.Err() != nil {
+			break
+		}
+	}
+	return c, err
+}
+
+func (e *Engine) startOnce(ctx context.Context, s Spec, shown bool) (*Container, error) {
 	image, err := e.image(ctx)
 	if err != nil {
 		return nil, err

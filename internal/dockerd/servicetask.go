@@ -15,8 +15,8 @@ import (
 	"nettoll/agent"
 )
 
-// taskTime is how long a task may take until it runs.
-const taskTime = 45 * time.Second
+// taskTime is how long a task may take until it runs: seconds, but for an emulated machine.
+const taskTime = 2 * time.Minute
 
 // running waits for the service's task, and gives its container.
 func (s *Swarm) running(ctx context.Context, service string) (string, error) {
