@@ -35,13 +35,15 @@ test: needs tools lint ## all levels of tests
 	NETTOLL_REQUIRE="$${NETTOLL_REQUIRE-$$(.ci/have)}" $(GOTESTSUM) -- -p 1 -timeout 30m $(REAL)
 
 # Techniques whose modules a kernel may lack. In the virtual machine, which is slow, they
-# pass what tells whether they are right, and not the larger topologies.
+# pass what tells whether they are right, and not the larger topologies. By hand, as they take
+# five to ten minutes each: .ci/vm -run with TestServices and with the ipvlan networks of
+# TestConformance for ./technique/docker, and ./technique/calico.
 MODULES := ipvlan-l2|ipvlan-l3|ipip|gre|geneve|ipsec|wireguard|flannel-wireguard|ovs|ovs-vxlan|ovs-geneve|cni-ipvlan
 
 .PHONY: test-vm
 test-vm: needs tools ## techniques and delays whose modules this kernel may lack, in a virtual machine (root, Debian)
-	VM_LIMIT=1500 .ci/vm -run '^(TestConformance|TestUnderlayDelay)$$/^($(MODULES))$$/^(hosts=1|hosts=2|wire|page_of_.*)$$' \
-		./platform/lab $(addprefix ./technique/,ipvlan tunnel wireguard flannel ovs cni)
+	VM_LIMIT=1500 .ci/vm -run '^(TestConformance|TestUnderlayDelay)$$/^($(MODULES))$$/^(hosts=1|hosts=2|wire|page_of_.*)$$|^TestEncryptedOverlay$$/^hosts=2$$' \
+		./platform/lab $(addprefix ./technique/,ipvlan tunnel wireguard flannel ovs cni docker)
 
 .PHONY: lint
 lint: ## formatting and vet
