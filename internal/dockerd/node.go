@@ -8,7 +8,6 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/moby/moby/client"
 	"github.com/vishvananda/netlink"
@@ -22,6 +21,7 @@ import (
 const (
 	methodDevice = "dockerd.device" // netip.Addr → name of the device that has the address
 	methodKnock  = "dockerd.knock"  // knocking → knocked
+	methodGreet  = "dockerd.greet"  // port → nothing, until it is cancelled
 	methodIPVS   = "dockerd.ipvs"   // → whether the kernel has virtual servers
 )
 
@@ -30,6 +30,7 @@ func nodeHandlers() map[string]agent.Handler {
 	return map[string]agent.Handler{
 		methodDevice: agent.Typed(func(_ context.Context, a netip.Addr) (string, error) { return deviceOf(a) }),
 		methodKnock:  agent.Typed(knock),
+		methodGreet:  agent.Typed(greet),
 		methodIPVS:   agent.Typed(func(context.Context, struct{}) (bool, error) { return HasIPVS() }),
 	}
 }
@@ -59,74 +60,6 @@ func deviceOf(a netip.Addr) (string, error) {
 		}
 	}
 	return "", fmt.Errorf("no device has the address %s", a)
-}
-
-// knocking asks for connections to a port until something answers.
-type knocking struct {
-	To     netip.AddrPort
-	Within time.Duration
-}
-
-// knocked is what came of it.
-type knocked struct {
-	Answered bool
-	Last     string // what was seen last, where nothing answered
-}
-
-// knockTime is how long one connection may take; between two of them is knockPause.
-const (
-	knockTime  = 500 * time.Millisecond
-	knockPause = 50 * time.Millisecond
-)
-
-// knock connects until the other end accepts or refuses: either proves that packets
-// arrive there and come back.
-func knock(ctx context.Context, k knocking) (knocked, error) {
-	ctx, cancel := context.WithTimeout(ctx, k.Within)
-	defer cancel()
-	d := net.Dialer{Timeout: knockTime}
-	for last := "nothing was sent"; ; {
-		conn, err := d.DialContext(ctx, "tcp", k.To.String())
-		switch {
-		case err == nil:
-			conn.Close()
-			return knocked{Answered: true}, nil
-		case errors.Is(err, unix.ECONNREFUSED):
-			return knocked{Answered: true}, nil
-		case ctx.Err() == nil:
-			last = err.Error()
-		}
-		select {
-		case <-ctx.Done():
-			return knocked{Last: last}, nil
-		case <-time.After(knockPause):
-		}
-	}
-}
-
-// Knock says whether packets from the container arrive at an address and answers come
-// back, for which it waits. Port is best one that nobody listens on. Where nothing
-// answers, last is what was seen last.
-func (c *Container) Knock(ctx context.Context, at netip.AddrPort, within time.Duration) (answered bool, last string, err error) {
-	return knockBy(ctx, c.name, c.first, at, within)
-}
-
-// Knock is the same from the host itself.
-func (h *Host) Knock(ctx context.Context, at netip.AddrPort, within time.Duration) (answered bool, last string, err error) {
-	a, err := agent.Start(ctx, h)
-	if err != nil {
-		return false, "", err
-	}
-	defer a.Close()
-	return knockBy(ctx, h.name, a, at, within)
-}
-
-func knockBy(ctx context.Context, name string, a *agent.Client, at netip.AddrPort, within time.Duration) (bool, string, error) {
-	var k knocked
-	if err := a.Call(ctx, methodKnock, knocking{To: at, Within: within}, &k); err != nil {
-		return false, "", fmt.Errorf("%s: %w", name, err)
-	}
-	return k.Answered, k.Last, nil
 }
 
 // HasIPVS says whether the kernel of this machine has virtual servers, which distribute

@@ -1,6 +1,7 @@
 package dockerd
 
 import (
+	"context"
 	"net"
 	"net/netip"
 	"strings"
@@ -45,6 +46,46 @@ func TestKnock(t *testing.T) {
 		if !want && !strings.Contains(k.Last, "unreachable") {
 			t.Errorf("%s: %q does not say what was seen", at, k.Last)
 		}
+	}
+}
+
+// TestGreeted knocks where somebody accepts and says nothing, where somebody refuses, and
+// where a container greets.
+func TestGreeted(t *testing.T) {
+	loopback(t)
+	mute, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mute.Close()
+	refuses, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := refuses.Addr().(*net.TCPAddr)
+	refuses.Close()
+	for _, to := range []string{mute.Addr().String(), at.String()} {
+		k, err := knock(t.Context(), knocking{To: netip.MustParseAddrPort(to), Greeted: true, Within: 300 * time.Millisecond})
+		if err != nil || k.Answered || k.Last == "" {
+			t.Errorf("%s: %+v, %v; want no answer", to, k, err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() {
+		_, err := greet(ctx, at.Port)
+		ended <- err
+	}()
+	k, err := knock(t.Context(), knocking{To: at.AddrPort(), Greeted: true, Within: 10 * time.Second})
+	if err != nil || !k.Answered {
+		t.Errorf("a greeter: %+v, %v", k, err)
+	}
+	cancel()
+	<-ended
+	if again, err := net.Listen("tcp4", at.String()); err != nil {
+		t.Errorf("the port is not free again: %v", err)
+	} else {
+		again.Close()
 	}
 }
 

@@ -41,6 +41,7 @@ func mesh(ctx context.Context, n *network) error {
 	case mtu > ingressUnderlay:
 		n.notes = append(n.notes, fmt.Sprintf("Swarm makes the network of published ports for an underlay with the MTU %d, and this one has %d", ingressUnderlay, mtu))
 	}
+	n.balances = true
 	n.clients = n.outside(n.topo.Clients, n.clientHost)
 	if err := n.silent(ctx); err != nil {
 		return err

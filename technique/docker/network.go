@@ -26,6 +26,8 @@ type network struct {
 	// reach is where from reaches to; nil: at its own address.
 	reach func(from, to *node, f technique.Family) (netip.Addr, error)
 	hops  func(from, to *node, f technique.Family) []technique.Hop
+	// balances: connections to servers are led there by nodes, which answer, too.
+	balances bool
 }
 
 // node is an endpoint of the network.

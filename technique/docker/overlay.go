@@ -75,6 +75,10 @@ func (n *network) open(ctx context.Context, t *tunnel) error {
 
 // reached waits until each client hears of its server.
 func (n *network) reached(ctx context.Context) error {
+	if n.balances {
+		stop := n.greet(ctx)
+		defer stop()
+	}
 	lost, err := n.knock(ctx)
 	if err == nil && lost != nil {
 		err = lost
@@ -111,7 +115,7 @@ const (
 
 // knocker is a container or a host.
 type knocker interface {
-	Knock(ctx context.Context, at netip.AddrPort, within time.Duration) (answered bool, last string, err error)
+	Knock(ctx context.Context, at netip.AddrPort, greeted bool, within time.Duration) (answered bool, last string, err error)
 }
 
 // unheard is a pair of which no packet arrives.
@@ -123,6 +127,27 @@ type unheard struct {
 
 func (u *unheard) Error() string {
 	return fmt.Sprintf("docker: %s does not reach %s at %s within %v: %s", u.from.Name(), u.to.Name(), u.at, knockTime, u.last)
+}
+
+// greet has the servers of balanced services greet whoever comes through. Their nodes answer,
+// too, before they know where to lead connections.
+func (n *network) greet(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var greeting sync.WaitGroup
+	for _, s := range n.servers {
+		greeting.Go(func() { _ = s.container.Greet(ctx, n.greetingPort(s)) }) // what fails is not heard
+	}
+	return func() {
+		cancel()
+		greeting.Wait()
+	}
+}
+
+// greetingPort is one of a server's that no trial uses: these have an odd number of ports,
+// and there is an even one.
+func (n *network) greetingPort(server *node) int {
+	_, last := n.topo.Ports(server.index)
+	return last
 }
 
 // knock has each client connect to its server until that refuses. It gives the first
@@ -155,10 +180,11 @@ func (n *network) knockAt(ctx context.Context, from, to *node) (*unheard, error)
 	by, port := knocker(from.host), closedPort
 	if from.container != nil {
 		by = from.container
-	} else { // where nothing but what is published leads to the server
-		port, _ = n.topo.Ports(to.index)
 	}
-	answered, last, err := by.Knock(ctx, netip.AddrPortFrom(at, uint16(port)), knockTime)
+	if n.balances {
+		port = n.greetingPort(to)
+	}
+	answered, last, err := by.Knock(ctx, netip.AddrPortFrom(at, uint16(port)), n.balances, knockTime)
 	if err != nil || answered {
 		return nil, err
 	}

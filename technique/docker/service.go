@@ -23,7 +23,7 @@ const (
 // overlay and know the services by name.
 func service(vip bool) func(context.Context, *network) error {
 	return func(ctx context.Context, n *network) error {
-		if vip {
+		if n.balances = vip; vip {
 			if err := n.balanced(ctx, virtualIPs); err != nil {
 				return err
 			}
