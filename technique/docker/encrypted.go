@@ -67,7 +67,7 @@ func (u *unheard) why(dropped uint64) string {
 			"(XfrmOutNoStates), as kernels without ESP do (CONFIG_INET_ESP)", dropped)
 	}
 	return fmt.Sprintf("no packet of the encrypted overlay arrives: %s does not reach %s at %s within %v; %s; "+
-		"docker network create --opt encrypted does not notice", u.from.Name(), u.to.Name(), u.at, knockTime, reason)
+		"docker network create --opt encrypted does not notice", u.from.Name(), u.to.Name(), u.at, u.within, reason)
 }
 
 // proveESP counts what arrives at the hosts' uplinks and is neither TCP nor UDP: that is

@@ -107,6 +107,9 @@ func (n *network) addressed(ctx context.Context) error {
 const (
 	// knockTime is how long the swarm may take to tell all nodes of all containers.
 	knockTime = 10 * time.Second
+	// greetTime is how long nodes may take to lead connections to a service: they write
+	// several firewall rules for each port.
+	greetTime = 45 * time.Second
 	// closedPort is one that nobody listens on in our containers.
 	closedPort = 1
 	// knockers is how many clients knock at the same time.
@@ -122,11 +125,12 @@ type knocker interface {
 type unheard struct {
 	from, to *node
 	at       netip.Addr
+	within   time.Duration
 	last     string
 }
 
 func (u *unheard) Error() string {
-	return fmt.Sprintf("docker: %s does not reach %s at %s within %v: %s", u.from.Name(), u.to.Name(), u.at, knockTime, u.last)
+	return fmt.Sprintf("docker: %s does not reach %s at %s within %v: %s", u.from.Name(), u.to.Name(), u.at, u.within, u.last)
 }
 
 // greet has the servers of balanced services greet whoever comes through. Their nodes answer,
@@ -177,16 +181,16 @@ func (n *network) knockAt(ctx context.Context, from, to *node) (*unheard, error)
 	if err != nil {
 		return nil, err
 	}
-	by, port := knocker(from.host), closedPort
+	by, port, within := knocker(from.host), closedPort, knockTime
 	if from.container != nil {
 		by = from.container
 	}
 	if n.balances {
-		port = n.greetingPort(to)
+		port, within = n.greetingPort(to), greetTime
 	}
-	answered, last, err := by.Knock(ctx, netip.AddrPortFrom(at, uint16(port)), n.balances, knockTime)
+	answered, last, err := by.Knock(ctx, netip.AddrPortFrom(at, uint16(port)), n.balances, within)
 	if err != nil || answered {
 		return nil, err
 	}
-	return &unheard{from: from, to: to, at: at, last: last}, nil
+	return &unheard{from: from, to: to, at: at, within: within, last: last}, nil
 }
