@@ -37,7 +37,7 @@ Every finished trial is one line of the run file, on disk before the next begins
 Ctrl-C ends the run with a report of what there is; --resume goes on with it.`,
 		Example: `  nettoll run
   nettoll run bridge bridge-nonf --hosts 1 --precision 2% --time-budget 5m
-  nettoll run all -4 -6 -o all.ndjson
+  nettoll run all -4 -6 --time-budget 1h -o all.ndjson
   nettoll run vxlan routed --underlay rate=1gbit
   nettoll run bridge bridge-nonf --hosts 1 --baseline veth
   nettoll run bridge macvlan --hosts 1 --clients 1,2,4,8,16 --tool all
