@@ -42,7 +42,7 @@ MODULES := ipvlan-l2|ipvlan-l3|ipip|gre|geneve|ipsec|wireguard|flannel-wireguard
 
 .PHONY: test-vm
 test-vm: needs tools ## techniques and delays whose modules this kernel may lack, in a virtual machine (root, Debian)
-	VM_LIMIT=1500 .ci/vm -run '^(TestConformance|TestUnderlayDelay)$$/^($(MODULES))$$/^(hosts=1|hosts=2|wire|page_of_.*)$$|^TestEncryptedOverlay$$/^hosts=2$$' \
+	VM_LIMIT=1350 .ci/vm -run '^(TestConformance|TestUnderlayDelay)$$/^($(MODULES))$$/^(hosts=1|hosts=2|wire|page_of_.*)$$|^TestEncryptedOverlay$$/^hosts=2$$' \
 		./platform/lab $(addprefix ./technique/,ipvlan tunnel wireguard flannel ovs cni docker)
 
 .PHONY: lint
