@@ -62,11 +62,6 @@ func wrongChecksums(sc scene) (f finding, ok bool) {
 	return f, true
 }
 
-// ownFragments is how many fragments a host may send in a trial that are no payload: Weave's
-// daemon, for one, sends each other one a datagram of 60,001 bytes every five minutes to see
-// whether fragments arrive.
-const ownFragments = 100
-
 // wrongMTU finds packets that are larger than what their path carries, by what became of
 // them or, where that is not counted, by the devices on the path.
 func wrongMTU(sc scene) (f finding, ok bool) {
@@ -83,7 +78,7 @@ func wrongMTU(sc scene) (f finding, ok bool) {
 			"send smaller ones (--message-size), unless this is what is to be measured",
 		}, true
 	}
-	if where, n := sc.most(sc.hosts, cut, cut6); n > ownFragments {
+	if where, n := sc.most(sc.hosts, cut, cut6); n > sc.probes {
 		return finding{
 			FoundFragmentation, fmt.Sprintf("%s sent packets in %d fragments: those of the containers' MTU of %d are too large for the underlay with what is added to them", where, n, wide.MTU),
 			remedy,

@@ -34,7 +34,9 @@ func TestFindings(t *testing.T) {
 		want   []string // code, then what its text says
 	}{
 		{"sound", func(*scene) {}, nil},
-		{"a daemon tries whether fragments arrive", func(s *scene) { s.counted["h2/IpFragCreates"] = 82 }, nil},
+		{"a daemon tries whether fragments arrive", func(s *scene) { s.counted["h2/IpFragCreates"], s.probes = 82, 82 }, nil},
+		{"a daemon does, and the payload is cut as well", func(s *scene) { s.counted["h2/IpFragCreates"], s.probes = 83, 82 },
+			[]string{FoundFragmentation, "h2 sent packets in 83 fragments"}},
 		{"checksums at a host", func(s *scene) { s.counted["h1/UdpInCsumErrors"] = 2 },
 			[]string{FoundChecksums, "h1 threw away 2 segments", "ethtool -K eth0 tx off"}},
 		{"checksums of both families", func(s *scene) { s.counted["h1c1/UdpInCsumErrors"], s.counted["h1c1/Udp6InCsumErrors"] = 2, 3 },
@@ -47,13 +49,13 @@ func TestFindings(t *testing.T) {
 		}, []string{FoundChecksums, "although the sender completes them: something on the path corrupts packets"}},
 		{"hosts cut", func(s *scene) {
 			s.ends[0].MTU = 1500
-			s.counted["h2/IpFragCreates"], s.counted["h2/Ip6FragCreates"] = 300, 40
-		}, []string{FoundFragmentation, "h2 sent packets in 340 fragments", "MTU of 1500", "set the containers' MTU to 1450"}},
-		{"hosts cut, and nobody knows why", func(s *scene) { s.counted["h2/IpFragCreates"], s.path = 300, nil },
+			s.counted["h2/IpFragCreates"], s.counted["h2/Ip6FragCreates"] = 30, 4
+		}, []string{FoundFragmentation, "h2 sent packets in 34 fragments", "MTU of 1500", "set the containers' MTU to 1450"}},
+		{"hosts cut, and nobody knows why", func(s *scene) { s.counted["h2/IpFragCreates"], s.path = 30, nil },
 			[]string{FoundFragmentation, "lower the containers' MTU by what the encapsulation adds"}},
 		{"a sender cuts its own datagrams, and hosts what they put together", func(s *scene) {
-			s.counted["h2c1/IpFragCreates"], s.counted["h2/IpFragCreates"] = 300, 300
-		}, []string{FoundFragmentation, "h2c1 sent its datagrams in 300 fragments", "--message-size"}},
+			s.counted["h2c1/IpFragCreates"], s.counted["h2/IpFragCreates"] = 30, 30
+		}, []string{FoundFragmentation, "h2c1 sent its datagrams in 30 fragments", "--message-size"}},
 		{"TCP finds out", func(s *scene) { s.flows[0].TCP.PMTU = 1400 },
 			[]string{FoundMTU, "TCP had to find out that its path carries 1400", "set the containers' MTU to 1400"}},
 		{"no room for the tunnel", func(s *scene) { s.ends[1].MTU = 1460 },

@@ -18,6 +18,7 @@ type scene struct {
 	path    []device          // of hosts, that the payload crosses
 	paths   [][]device        // the same, of each pair
 	uplinks map[string]device // of hosts, by their names, where there are several
+	probes  uint64            // fragments of the network's own, at most, from each host
 }
 
 // device is a network device of a host.
@@ -64,6 +65,9 @@ func (s *session) devices() (map[string]device, error) {
 // scene describes a trial. Hosts whose namespaces cannot be read are not in it.
 func (s *session) scene(t *record.Trial, links []link) (scene, error) {
 	sc := scene{ends: t.Endpoints, flows: t.Flows, counted: t.Counters, uplinks: map[string]device{}}
+	if f, ok := s.network.(technique.Fragmenting); ok {
+		sc.probes = f.Fragments()
+	}
 	known, err := s.devices()
 	if err != nil {
 		return sc, err

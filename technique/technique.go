@@ -80,6 +80,12 @@ type Wired interface {
 	Wire(f Family) string
 }
 
+// Fragmenting is a network whose daemons send fragments that are none of the payload's.
+type Fragmenting interface {
+	// Fragments is how many of them one host may send during a trial.
+	Fragments() uint64
+}
+
 // Remarker is a network with something worth knowing about how it was built.
 type Remarker interface {
 	Remarks() []string

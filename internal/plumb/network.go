@@ -26,6 +26,8 @@ type Network struct {
 	Check func(context.Context) error
 	// OnWire is what the payload looks like on the underlay; see technique.Wired.
 	OnWire func(technique.Family) string
+	// Probes is how many fragments daemons send of their own; see technique.Fragmenting.
+	Probes uint64
 }
 
 // Servers implements technique.Network.
@@ -66,6 +68,9 @@ func (n *Network) Wire(f technique.Family) string {
 	}
 	return n.OnWire(f)
 }
+
+// Fragments implements technique.Fragmenting.
+func (n *Network) Fragments() uint64 { return n.Probes }
 
 // Firewall is the rules of every host, as nft(8) would print them.
 func (n *Network) Firewall() []string { return n.Site.Rules }

@@ -69,9 +69,8 @@ func hidden(t *testing.T) (lines []string) {
 // counters begin the lines of iptables-save, and end those of its chains.
 var counters = regexp.MustCompile(`^\[\d+:\d+\] | \[\d+:\d+\]$`)
 
-// rules are those of iptables on an engine's host, as iptables-save prints them, less
-// what counts.
-func rules(t *testing.T, h *dockerd.Host) (lines []string) {
+// Rules are those of iptables on a host, as iptables-save prints them, less what counts.
+func Rules(t *testing.T, h platform.Host) (lines []string) {
 	t.Helper()
 	for _, program := range []string{"iptables-save", "ip6tables-save"} {
 		for l := range strings.Lines(output(t, h, program)) {

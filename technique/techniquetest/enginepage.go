@@ -100,7 +100,7 @@ func (d *description) firewall(t *testing.T, n technique.Network, engines []*doc
 // kept says what rules an engine keeps, and which bridged packets meet them.
 func (d *description) kept(t *testing.T, h *dockerd.Host) string {
 	t.Helper()
-	all := ranged(rules(t, h))
+	all := ranged(Rules(t, h))
 	if len(all) == 0 {
 		return "no rules.\n"
 	}

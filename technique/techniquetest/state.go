@@ -29,7 +29,7 @@ func State(t *testing.T, hosts ...platform.Host) (lines []string) {
 		}
 		all := append(strings.Split(strings.TrimSpace(inv), "\n"), parameters(t, ns)...)
 		if d, ok := h.(*dockerd.Host); ok {
-			all = append(append(all, objects(t, d)...), rules(t, d)...)
+			all = append(append(all, objects(t, d)...), Rules(t, d)...)
 		}
 		for _, l := range all {
 			lines = append(lines, h.Name()+": "+l)

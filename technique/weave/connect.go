@@ -54,6 +54,7 @@ type network struct {
 func (t Technique) network(s *plumb.Site, w weaver) *network {
 	n := &network{Network: &plumb.Network{Site: s, OnWire: t.onWire}, Technique: t, weaver: w}
 	n.Network.Hops, n.Network.Check = n.hops, n.check
+	n.Network.Probes = probes(s.Hosts)
 	s.Notes = append(s.Notes, "weaver is of the version "+w.version)
 	return n
 }
@@ -93,6 +94,14 @@ func (n *network) attach(h *plumb.Host) error {
 		}
 	}
 	return nil
+}
+
+// probes is how many fragments a weaver sends within five minutes: it tries whether these
+// arrive at each other one by 60,001 bytes, when they connect and in that interval again.
+func probes(hosts []*plumb.Host) uint64 {
+	const size, headers, times = 60_001, 28, 2
+	room := hosts[0].Uplink().MTU - headers
+	return uint64(times * (len(hosts) - 1) * (size/room + 1))
 }
 
 const (

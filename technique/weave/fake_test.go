@@ -138,16 +138,20 @@ func fakeBridge(mac net.HardwareAddr, mtu int) error {
 		}
 		return n.Up(weave.Bridge, weave.BridgeEnd, weave.PcapEnd)
 	})
+	const guard = "-I INPUT -p tcp --dst 127.0.0.1 --dport 6784 -m addrtype ! --src-type LOCAL -m conntrack ! --ctstate RELATED,ESTABLISHED -m comment --comment"
 	for _, rule := range []string{
 		"-N WEAVE-EXPOSE", "-I FORWARD -o weave -j WEAVE-EXPOSE", "-I FORWARD -i weave -o weave -j ACCEPT",
 		"-t nat -N WEAVE", "-t nat -A POSTROUTING -j WEAVE",
-		"-I INPUT -p tcp --dst 127.0.0.1 --dport 6784 -m addrtype ! --src-type LOCAL -m conntrack ! --ctstate RELATED,ESTABLISHED -j DROP",
 		"-N WEAVE-CANARY", "-t nat -N WEAVE-CANARY", "-t mangle -N WEAVE-CANARY",
 	} {
 		if err != nil {
 			break
 		}
 		err = exec.Command("iptables", append([]string{"-w"}, strings.Fields(rule)...)...).Run()
+	}
+	if err == nil {
+		args := append([]string{"-w"}, strings.Fields(guard)...)
+		err = exec.Command("iptables", append(args, "Block non-local access to Weave Net control port", "-j", "DROP")...).Run()
 	}
 	return err
 }

@@ -3,6 +3,7 @@ package weave
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"nettoll/internal/daemon"
 	"nettoll/internal/nl"
@@ -37,8 +38,8 @@ var rules = [][]string{
 	{"-t", "nat", "-D", "POSTROUTING", "-j", "WEAVE"},
 	{"-t", "nat", "-F", "WEAVE"},
 	{"-t", "nat", "-X", "WEAVE"},
-	guard("--dport", "6784", "-m", "comment", "--comment", "Block non-local access to Weave Net control port"),
-	guard(), // 2.6.3's
+	guard([]string{"--dport", "6784"}, "-m", "comment", "--comment", "Block non-local access to Weave Net control port"),
+	guard(nil), // 2.6.3's
 	{"-F", canary}, {"-X", canary},
 	{"-t", "nat", "-F", canary}, {"-t", "nat", "-X", canary},
 	{"-t", "mangle", "-F", canary}, {"-t", "mangle", "-X", canary},
@@ -47,10 +48,12 @@ var rules = [][]string{
 // canary is a chain by which weaver sees, from 2.6.4 on, that somebody has removed all rules.
 const canary = "WEAVE-CANARY"
 
-// guard removes the rule by which weaver keeps others off the port that it answers on.
-func guard(more ...string) []string {
-	return append([]string{"-D", "INPUT", "-p", "tcp", "-d", "127.0.0.1", "-m", "addrtype", "!", "--src-type", "LOCAL",
-		"-m", "conntrack", "!", "--ctstate", "RELATED,ESTABLISHED", "-j", "DROP"}, more...)
+// guard removes the rule by which weaver keeps others off the port that it answers on. What
+// a rule matches must be told in the order in which it was made.
+func guard(port []string, comment ...string) []string {
+	return slices.Concat([]string{"-D", "INPUT", "-p", "tcp", "-d", "127.0.0.1"}, port,
+		[]string{"-m", "addrtype", "!", "--src-type", "LOCAL", "-m", "conntrack", "!", "--ctstate", "RELATED,ESTABLISHED"},
+		comment, []string{"-j", "DROP"})
 }
 
 // unrule removes weaver's rules, if it came so far as to make them.
