@@ -63,16 +63,17 @@ func knock(ctx context.Context, k knocking) (knocked, error) {
 	for last := "nothing was sent"; ; {
 		conn, err := d.DialContext(ctx, "tcp", k.To.String())
 		switch {
-		case err == nil && !k.Greeted, errors.Is(err, unix.ECONNREFUSED) && !k.Greeted:
-			if conn != nil {
-				conn.Close()
+		case err == nil && k.Greeted:
+			if err := greeted(conn); err != nil {
+				last = err.Error()
+				break
 			}
 			return knocked{Answered: true}, nil
 		case err == nil:
-			if err = greeted(conn); err == nil {
-				return knocked{Answered: true}, nil
-			}
-			last = err.Error()
+			conn.Close()
+			return knocked{Answered: true}, nil
+		case errors.Is(err, unix.ECONNREFUSED) && !k.Greeted:
+			return knocked{Answered: true}, nil
 		case ctx.Err() == nil:
 			last = err.Error()
 		}

@@ -21,25 +21,30 @@ func loopback(t *testing.T) {
 	}
 }
 
-func TestKnock(t *testing.T) {
+// ports are one on which somebody accepts and says nothing, and one on which nobody is.
+func ports(t *testing.T) (mute, closed netip.AddrPort) {
+	t.Helper()
 	loopback(t)
-	open, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	var l [2]net.Listener
+	for i := range l {
+		var err error
+		if l[i], err = net.Listen("tcp4", "127.0.0.1:0"); err != nil {
+			t.Fatal(err)
+		}
 	}
-	defer open.Close()
-	was, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	closed := was.Addr().String()
-	was.Close()
-	for at, want := range map[string]bool{
-		open.Addr().String(): true,
-		closed:               true,
-		"198.18.9.9:1":       false, // no route leads there
+	t.Cleanup(func() { l[0].Close() })
+	l[1].Close()
+	return netip.MustParseAddrPort(l[0].Addr().String()), netip.MustParseAddrPort(l[1].Addr().String())
+}
+
+func TestKnock(t *testing.T) {
+	mute, closed := ports(t)
+	for at, want := range map[netip.AddrPort]bool{
+		mute:                                    true,
+		closed:                                  true,
+		netip.MustParseAddrPort("198.18.9.9:1"): false, // no route leads there
 	} {
-		k, err := knock(t.Context(), knocking{To: netip.MustParseAddrPort(at), Within: 300 * time.Millisecond})
+		k, err := knock(t.Context(), knocking{To: at, Within: 300 * time.Millisecond})
 		if err != nil || k.Answered != want {
 			t.Errorf("%s: %+v, %v; want answered %v", at, k, err, want)
 		}
@@ -52,20 +57,9 @@ func TestKnock(t *testing.T) {
 // TestGreeted knocks where somebody accepts and says nothing, where somebody refuses, and
 // where a container greets.
 func TestGreeted(t *testing.T) {
-	loopback(t)
-	mute, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer mute.Close()
-	refuses, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	at := refuses.Addr().(*net.TCPAddr)
-	refuses.Close()
-	for _, to := range []string{mute.Addr().String(), at.String()} {
-		k, err := knock(t.Context(), knocking{To: netip.MustParseAddrPort(to), Greeted: true, Within: 300 * time.Millisecond})
+	mute, closed := ports(t)
+	for _, to := range []netip.AddrPort{mute, closed} {
+		k, err := knock(t.Context(), knocking{To: to, Greeted: true, Within: 300 * time.Millisecond})
 		if err != nil || k.Answered || k.Last == "" {
 			t.Errorf("%s: %+v, %v; want no answer", to, k, err)
 		}
@@ -73,16 +67,16 @@ func TestGreeted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() {
-		_, err := greet(ctx, at.Port)
+		_, err := greet(ctx, int(closed.Port()))
 		ended <- err
 	}()
-	k, err := knock(t.Context(), knocking{To: at.AddrPort(), Greeted: true, Within: 10 * time.Second})
+	k, err := knock(t.Context(), knocking{To: closed, Greeted: true, Within: 10 * time.Second})
 	if err != nil || !k.Answered {
 		t.Errorf("a greeter: %+v, %v", k, err)
 	}
 	cancel()
 	<-ended
-	if again, err := net.Listen("tcp4", at.String()); err != nil {
+	if again, err := net.Listen("tcp4", closed.String()); err != nil {
 		t.Errorf("the port is not free again: %v", err)
 	} else {
 		again.Close()

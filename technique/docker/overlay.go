@@ -2,6 +2,7 @@ package docker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"strconv"
@@ -75,15 +76,15 @@ func (n *network) open(ctx context.Context, t *tunnel) error {
 
 // reached waits until each client hears of its server.
 func (n *network) reached(ctx context.Context) error {
+	stop := func() error { return nil }
 	if n.balances {
-		stop := n.greet(ctx)
-		defer stop()
+		stop = n.greet(ctx)
 	}
 	lost, err := n.knock(ctx)
 	if err == nil && lost != nil {
 		err = lost
 	}
-	return err
+	return errors.Join(stop(), err)
 }
 
 // addressed finds each container's device on the network: containers of overlays have
@@ -135,15 +136,17 @@ func (u *unheard) Error() string {
 
 // greet has the servers of balanced services greet whoever comes through. Their nodes answer,
 // too, before they know where to lead connections.
-func (n *network) greet(ctx context.Context) (stop func()) {
+func (n *network) greet(ctx context.Context) (stop func() error) {
 	ctx, cancel := context.WithCancel(ctx)
 	var greeting sync.WaitGroup
-	for _, s := range n.servers {
-		greeting.Go(func() { _ = s.container.Greet(ctx, n.greetingPort(s)) }) // what fails is not heard
+	errs := make([]error, len(n.servers))
+	for i, s := range n.servers {
+		greeting.Go(func() { errs[i] = s.container.Greet(ctx, n.greetingPort(s)) })
 	}
-	return func() {
+	return func() error {
 		cancel()
 		greeting.Wait()
+		return errors.Join(errs...)
 	}
 }
 
