@@ -138,11 +138,7 @@ func (k Known) platformOf(network string) Platform {
 
 // techniqueOf is the technique of a cell's network.
 func (k Known) techniqueOf(network string) Technique {
-	name := network
-	if _, after, ok := strings.Cut(network, ":"); ok {
-		name = after
-	}
-	t, _ := k.find(k.platformOf(network).Name, name)
+	t, _ := k.find(k.platformOf(network).Name, network[strings.Index(network, ":")+1:])
 	return t
 }
 
