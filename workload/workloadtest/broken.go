@@ -20,12 +20,19 @@ import (
 	"nettoll/workload"
 )
 
-// broken has clients that do not do as they should, and servers that cannot.
-func broken(t *testing.T, build func(program.Paths) workload.Tool, client string, n *network) {
+// broken has clients that do not do as they should, and servers that cannot, each on a
+// network of its own.
+func broken(t *testing.T, build func(program.Paths) workload.Tool, client string) {
 	tool := build(nil)
-	name := tool.Drives()[0].Workload
-	job, _ := n.job(t, name, technique.IPv4)
-	addr := job.Pairs[0].Addr.String()
+	drive := tool.Drives()[0]
+	on := func(what string, f func(t *testing.T, n *network)) {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			f(t, connect(t, technique.Topology{Hosts: 1, Servers: 1, Clients: 1}))
+		})
+	}
+	// again measures with the same agents, which must be as good as before.
+	again := func(t *testing.T, n *network) { trialOn(t, tool, n, drive, technique.IPv4, record.Options{}, 0) }
 	for _, c := range []struct {
 		name, body string
 		limit      time.Duration // of the trial; 0 is none
@@ -38,48 +45,52 @@ func broken(t *testing.T, build func(program.Paths) workload.Tool, client string
 		{"fails", `echo 'out of coffee' >&2; exit 1`, 0, "out of coffee"},
 		{"hangs", `sleep 1000 & wait`, second, context.DeadlineExceeded.Error()},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			fake := build(program.Paths{client: script(t, client, addr, c.body)})
-			err := fails(t, fake, n, name, c.limit, nil)
+		on(c.name, func(t *testing.T, n *network) {
+			fake := build(program.Paths{client: script(t, client, n.serverAddr(t), c.body)})
+			err := fails(t, fake, n, drive.Workload, c.limit, nil)
 			if err != nil && !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v\ndoes not say %s", err, c.want)
 			}
+			if c.name == "hangs" {
+				again(t, n)
+			}
 		})
 	}
-	t.Run("cancelled", func(t *testing.T) {
+	on("cancelled", func(t *testing.T, n *network) {
 		ctx, cancel := context.WithCancel(t.Context())
-		before := running(t)
-		job, w := n.job(t, name, technique.IPv4)
+		job, w := n.job(t, drive.Workload, technique.IPv4)
 		job.Duration, w.then = time.Hour, cancel
 		if _, err := tool.Run(ctx, job); !errors.Is(err, context.Canceled) {
 			t.Errorf("error %v", err)
 		}
 		w.check(t, 0)
-		nothingLeft(t, before)
+		n.nothingLeft(t)
+		again(t, n)
 	})
-	t.Run("client killed", func(t *testing.T) {
-		err := fails(t, tool, n, name, 0, func(before map[int]string) { kill(t, before, addr, true) })
+	on("client killed", func(t *testing.T, n *network) {
+		err := fails(t, tool, n, drive.Workload, 0, func() { n.kill(t, true) })
 		if err != nil && !strings.Contains(err.Error(), "kill") {
 			t.Errorf("error %v\ndoes not say that it was killed", err)
 		}
+		again(t, n)
 	})
-	t.Run("server killed", func(t *testing.T) {
-		fails(t, tool, n, name, within, func(before map[int]string) { kill(t, before, addr, false) })
+	on("server killed", func(t *testing.T, n *network) {
+		fails(t, tool, n, drive.Workload, 5*second, func() { n.kill(t, false) })
+		again(t, n)
 	})
-	t.Run("port in use", func(t *testing.T) {
+	on("port in use", func(t *testing.T, n *network) {
+		job, _ := n.job(t, drive.Workload, technique.IPv4)
 		occupy(t, job.Pairs[0])
-		err := fails(t, tool, n, name, 0, nil)
+		err := fails(t, tool, n, drive.Workload, 0, nil)
 		if err != nil && !strings.Contains(err.Error(), "in use") {
 			t.Errorf("error %v\ndoes not say that a port is in use", err)
 		}
 	})
-	trial(t, tool, n, tool.Drives()[0], "again", technique.IPv4, record.Options{}, 0)
 }
 
 // fails runs a trial that must fail and leave nothing.
-func fails(t *testing.T, tool workload.Tool, n *network, name string, limit time.Duration, meanwhile func(before map[int]string)) error {
+func fails(t *testing.T, tool workload.Tool, n *network, name string, limit time.Duration, meanwhile func()) error {
 	t.Helper()
-	before := running(t)
 	job, w := n.job(t, name, technique.IPv4)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -91,7 +102,7 @@ func fails(t *testing.T, tool workload.Tool, n *network, name string, limit time
 	go func() {
 		defer close(did)
 		if meanwhile != nil {
-			meanwhile(before)
+			meanwhile()
 		}
 	}()
 	if meanwhile != nil {
@@ -103,7 +114,7 @@ func fails(t *testing.T, tool workload.Tool, n *network, name string, limit time
 		t.Errorf("no error, but %+v", r)
 	}
 	w.check(t, 0)
-	nothingLeft(t, before)
+	n.nothingLeft(t)
 	return err
 }
 

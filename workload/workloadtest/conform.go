@@ -58,12 +58,10 @@ func Conform(t *testing.T, build func(program.Paths) workload.Tool, programs ...
 		}
 		known[d.Workload] = true
 	}
-	one := connect(t, technique.Topology{Hosts: 1, Servers: 1, Clients: 1})
-	t.Run("one client", func(t *testing.T) { oneClient(t, tool, one) })
-	t.Run("broken", func(t *testing.T) { broken(t, build, programs[0], one) })
-	t.Run("several clients", func(t *testing.T) {
-		several(t, tool, connect(t, technique.Topology{Hosts: 1, Servers: 2, Clients: 3, Processes: 2}))
-	})
+	// Trials wait for whole seconds, and run side by side on networks of their own.
+	t.Run("one client", func(t *testing.T) { oneClient(t, tool) })
+	t.Run("several clients", func(t *testing.T) { several(t, tool) })
+	t.Run("broken", func(t *testing.T) { broken(t, build, programs[0]) })
 }
 
 func probe(t *testing.T, tool workload.Tool) error {
@@ -90,47 +88,52 @@ func missing(t *testing.T, build func(program.Paths) workload.Tool, programs []s
 }
 
 // oneClient drives every workload over both families, with and without options.
-func oneClient(t *testing.T, tool workload.Tool, n *network) {
+func oneClient(t *testing.T, tool workload.Tool) {
+	one := technique.Topology{Hosts: 1, Servers: 1, Clients: 1}
 	for i, d := range tool.Drives() {
-		trial(t, tool, n, d, "plain", technique.IPv4, record.Options{}, 0)
+		trial(t, tool, one, d, "plain", technique.IPv4, record.Options{}, 0)
 		if i == 0 && !d.IPv4Only {
-			trial(t, tool, n, d, "IPv6", technique.IPv6, record.Options{}, 0)
+			trial(t, tool, one, d, "IPv6", technique.IPv6, record.Options{}, 0)
 		}
 		if o := optionsOf(d); o != (record.Options{}) {
-			trial(t, tool, n, d, "options", technique.IPv4, o, 0)
+			trial(t, tool, one, d, "options", technique.IPv4, o, 0)
 		}
 		if slices.Contains(d.Options, "reverse") {
-			trial(t, tool, n, d, "reverse", technique.IPv4, record.Options{Reverse: true}, 0)
+			trial(t, tool, one, d, "reverse", technique.IPv4, record.Options{Reverse: true}, 0)
 		}
 	}
 }
 
 // several has six clients of two servers, two in each container.
-func several(t *testing.T, tool workload.Tool, n *network) {
+func several(t *testing.T, tool workload.Tool) {
 	for _, d := range tool.Drives() {
 		family := technique.IPv6
 		if d.IPv4Only {
 			family = technique.IPv4
 		}
-		trial(t, tool, n, d, "warm", family, record.Options{}, second/5)
+		trial(t, tool, technique.Topology{Hosts: 1, Servers: 2, Clients: 3, Processes: 2}, d, "warm", family, record.Options{}, second/5)
 	}
 }
 
-func trial(t *testing.T, tool workload.Tool, n *network, d workload.Drive, what string, f technique.Family, o record.Options, warmup time.Duration) {
+func trial(t *testing.T, tool workload.Tool, topo technique.Topology, d workload.Drive, what string, f technique.Family, o record.Options, warmup time.Duration) {
 	t.Run(fmt.Sprintf("%s %s", d.Workload, what), func(t *testing.T) {
-		before := running(t)
-		job, w := n.job(t, d.Workload, f)
-		job.Options, job.Warmup = o, warmup
-		counts := n.count(t, f)
-		r, err := tool.Run(t.Context(), job)
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.check(t, 1)
-		nothingLeft(t, before)
-		check(t, job, r)
-		n.checkCrossed(t, job, r, counts, f)
+		t.Parallel()
+		trialOn(t, tool, connect(t, topo), d, f, o, warmup)
 	})
+}
+
+func trialOn(t *testing.T, tool workload.Tool, n *network, d workload.Drive, f technique.Family, o record.Options, warmup time.Duration) {
+	job, w := n.job(t, d.Workload, f)
+	job.Options, job.Warmup = o, warmup
+	counts := n.count(t, f)
+	r, err := tool.Run(t.Context(), job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.check(t, 1)
+	n.nothingLeft(t)
+	check(t, job, r)
+	n.checkCrossed(t, job, r, counts, f)
 }
 
 // optionsOf sets all options that a drive honours at once, but for those that turn

@@ -21,6 +21,8 @@ type network struct {
 	technique.Network
 	topo  technique.Topology
 	seats map[seat]*manned
+
+	namespaces []uint64 // of its containers
 }
 
 // seat is a process of a role in an endpoint, as the runner has them.
@@ -50,7 +52,14 @@ func connect(t *testing.T, topo technique.Topology) *network {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := &network{v, topo, map[seat]*manned{}}
+	n := &network{Network: v, topo: topo, seats: map[seat]*manned{}}
+	for _, e := range append(v.Servers(), v.Clients()...) {
+		ns, err := inode(e.(platform.NetNSer).NetNS())
+		if err != nil {
+			t.Fatal(err)
+		}
+		n.namespaces = append(n.namespaces, ns)
+	}
 	t.Cleanup(func() {
 		for _, m := range n.seats {
 			if m.agent == nil {
@@ -113,6 +122,15 @@ func (n *network) job(t *testing.T, name string, f technique.Family) (workload.J
 		}
 	}
 	return job, w
+}
+
+// serverAddr is where clients reach the first server.
+func (n *network) serverAddr(t *testing.T) string {
+	a, err := n.Addr(n.Clients()[0], n.Servers()[0], technique.IPv4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a.String()
 }
 
 // count reads the counters of each container's end of its pair and of the server's

@@ -3,26 +3,32 @@ package workloadtest
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // within is how long something that must happen may take.
-const within = 5 * time.Second
+const within = 20 * time.Second
 
-// running lists the processes of the lab that are no agents, by number, with their
-// arguments and environment. Those that have ended and wait to be noticed do not
-// count.
-func running(t *testing.T) map[int]string {
+// running lists the processes in the network's namespaces that are no agents, by number,
+// with their arguments and environment. Those that have ended and wait to be noticed do
+// not count.
+func (n *network) running(t *testing.T) map[int]string {
 	all := map[int]string{}
 	paths, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
 		t.Error(err)
 	}
 	for _, p := range paths {
+		if in, err := inode(p + "/ns/net"); err != nil || !slices.Contains(n.namespaces, in) {
+			continue
+		}
 		args, err := os.ReadFile(p + "/cmdline")
 		if err != nil || len(args) == 0 || strings.HasSuffix(string(args), "\x00agent\x00") {
 			continue
@@ -34,16 +40,20 @@ func running(t *testing.T) map[int]string {
 	return all
 }
 
-// nothingLeft wants no process that was not there before. One that was killed
-// takes a moment.
-func nothingLeft(t *testing.T, before map[int]string) {
+// inode tells namespaces apart.
+func inode(path string) (uint64, error) {
+	var st unix.Stat_t
+	err := unix.Stat(path, &st)
+	return st.Ino, err
+}
+
+// nothingLeft wants no process in the network. One that was killed takes a moment.
+func (n *network) nothingLeft(t *testing.T) {
 	t.Helper()
 	for deadline := time.Now().Add(within); ; time.Sleep(time.Millisecond) {
 		left := ""
-		for pid, what := range running(t) {
-			if _, was := before[pid]; !was {
-				left, _, _ = strings.Cut(what, "\n")
-			}
+		for _, what := range n.running(t) {
+			left, _, _ = strings.Cut(what, "\n")
 		}
 		if left == "" {
 			return
@@ -57,18 +67,18 @@ func nothingLeft(t *testing.T, before map[int]string) {
 
 // kill kills clients, which know the address, or servers, when there are clients,
 // and they have had time to begin.
-func kill(t *testing.T, before map[int]string, addr string, clients bool) {
+func (n *network) kill(t *testing.T, clients bool) {
+	addr := n.serverAddr(t)
 	const begin = second / 2
 	var seen time.Time
 	for deadline := time.Now().Add(within); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		var found []int
-		for pid, what := range running(t) {
-			_, was := before[pid]
+		for pid, what := range n.running(t) {
 			isClient := strings.Contains(what, addr)
-			if isClient && !was && seen.IsZero() {
+			if isClient && seen.IsZero() {
 				seen = time.Now()
 			}
-			if !was && isClient == clients {
+			if isClient == clients {
 				found = append(found, pid)
 			}
 		}
