@@ -16,8 +16,9 @@ import (
 
 // Main is the TestMain of packages whose tests build networks. It runs the tests
 // inside a lab, so that nothing of theirs is left whatever happens, or, when the
-// program was started as an agent, the agent.
-func Main(m *testing.M) {
+// program was started as an agent, the agent. Afterwards it ends what tests share, and
+// fails if that does.
+func Main(m *testing.M, shared ...func() error) {
 	if len(os.Args) == 2 && os.Args[1] == "agent" {
 		os.Exit(runAgent())
 	}
@@ -36,7 +37,14 @@ func Main(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	os.Exit(m.Run())
+	status := m.Run()
+	for _, end := range shared {
+		if err := end(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			status = 1
+		}
+	}
+	os.Exit(status)
 }
 
 func runAgent() int {

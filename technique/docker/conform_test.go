@@ -22,7 +22,7 @@ import (
 	"nettoll/technique/vxlan"
 )
 
-func TestMain(m *testing.M) { testutil.Main(m) }
+func TestMain(m *testing.M) { testutil.Main(m, endSwarms) }
 
 // TestConformance runs the suite on private engines: all networks of Docker's own, and
 // what the lab's code plumbs into containers that have none.

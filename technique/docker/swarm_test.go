@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/moby/moby/client"
@@ -22,26 +24,44 @@ import (
 	"nettoll/technique/techniquetest"
 )
 
-// swarms is the platform of private swarms, with an image of this test program, which
-// serves as the agent.
+// swarms is the platform of private swarms, which all tests share, since to form one takes
+// longer than to measure in it. Its image holds this test program, which serves as the agent.
 func swarms(t *testing.T) *platforms.Swarm {
 	t.Helper()
 	platformtest.Require(t, "dockerd", dockerd.Available())
-	agent, err := rootfs.Agent()
+	p, err := shared()
 	if err != nil {
 		t.Fatal(err)
 	}
-	image, err := rootfs.New(agent)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := platforms.NewSwarm(platforms.Options{Run: "0123456789abcdef", Image: dockerd.Image{Root: image}, Lab: lab.New()})
-	t.Cleanup(func() {
-		if err := p.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
 	return p
+}
+
+var (
+	started atomic.Bool
+	shared  = sync.OnceValues(func() (*platforms.Swarm, error) {
+		agent, err := rootfs.Agent()
+		if err != nil {
+			return nil, err
+		}
+		image, err := rootfs.New(agent)
+		if err != nil {
+			return nil, err
+		}
+		started.Store(true)
+		return platforms.NewSwarm(platforms.Options{Run: "0123456789abcdef", Image: dockerd.Image{Root: image}, Lab: lab.New()}), nil
+	})
+)
+
+// endSwarms ends the private swarms, if a test has wanted some.
+func endSwarms() error {
+	if !started.Load() {
+		return nil
+	}
+	p, err := shared()
+	if err != nil {
+		return err
+	}
+	return p.Close(context.Background())
 }
 
 // inSwarm finds a technique.
