@@ -20,6 +20,9 @@ const (
 // median of all such whiles, so that something that ran in one of them does not
 // spoil the cost of all trials.
 func (r *Runner) watchIdle(ctx context.Context, while time.Duration) error {
+	if r.Unwatched {
+		return nil
+	}
 	used, err := r.idleUse(ctx, while)
 	if err != nil || ctx.Err() != nil {
 		return err

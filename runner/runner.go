@@ -33,6 +33,9 @@ type Runner struct {
 	Enough func([]record.Trial) map[string]bool
 	// Watch is told what happens, for progress. It may be nil.
 	Watch Watch
+	// Unwatched: the idle machine is not watched, for those who do not ask what traffic
+	// costs. CPU time is then recorded as if the machine used none by itself.
+	Unwatched bool
 
 	cpu     *sampler.CPU
 	idles   []float64 // CPU seconds a second of the idle machine, sorted

@@ -3,6 +3,7 @@ package flannel_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"nettoll/internal/testutil"
 	"nettoll/technique/flannel"
@@ -14,7 +15,7 @@ func TestMain(m *testing.M) { testutil.Main(m) }
 func TestConformance(t *testing.T) {
 	for _, tech := range flannel.All(nil) {
 		if !strings.Contains(tech.About(), "cloud") {
-			t.Run(tech.Name(), func(t *testing.T) { techniquetest.Conform(t, tech) })
+			t.Run(tech.Name(), func(t *testing.T) { techniquetest.ConformAfter(t, 300*time.Millisecond, tech) })
 		}
 	}
 }

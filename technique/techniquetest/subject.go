@@ -2,6 +2,7 @@ package techniquetest
 
 import (
 	"context"
+	"time"
 
 	"nettoll/internal/dockerd"
 	"nettoll/platform"
@@ -13,6 +14,7 @@ type subject struct {
 	technique.Technique
 	platform platform.Platform
 	prefix   string
+	warmup   time.Duration
 	engines  bool           // hosts run engines: they stay, and networks take seconds to build
 	engine   string         // introduces the page, where there is one
 	version  string         // of the engine
@@ -21,7 +23,7 @@ type subject struct {
 
 func newSubject(p platform.Platform, prefix string, tech technique.Technique) *subject {
 	_, engines := p.(dockerd.Provider)
-	return &subject{Technique: tech, platform: p, prefix: prefix, engines: engines, sections: map[int]string{}}
+	return &subject{Technique: tech, platform: p, prefix: prefix, warmup: usualWarmup, engines: engines, sections: map[int]string{}}
 }
 
 // network is what cells call it.
@@ -39,15 +41,19 @@ func (s *subject) own() bool {
 	return own
 }
 
-func (*subject) always() bool { return true }
-
-// sizes are the numbers of servers and clients that networks are built with. Where
-// engines take long to build them the large one is for traffic alone.
-func (s *subject) sizes() [][2]int {
-	if s.engines {
-		return [][2]int{{1, 1}}
+// largeMTU is a large MTU of the underlay that it can use.
+func (s *subject) largeMTU() int {
+	if l, ok := s.Technique.(interface{ MaxMTU() int }); ok {
+		return min(9000, l.MaxMTU())
 	}
-	return [][2]int{{1, 1}, {2, 3}}
+	return 9000
+}
+
+// slow says that its networks take seconds to build: with engines, or with daemons that
+// have to agree.
+func (s *subject) slow() bool {
+	d, ok := s.Technique.(interface{ Startup() time.Duration })
+	return s.engines || ok && d.Startup() >= time.Second
 }
 
 // families are the IP versions that it carries.

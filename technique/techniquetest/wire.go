@@ -9,83 +9,65 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
-	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"nettoll/platform"
-	"nettoll/platform/platformtest"
 	"nettoll/record"
 	"nettoll/technique"
 )
 
-// wire captures what hosts send to the underlay while a network is at work, and wants its
-// payload to look there as the network claims, and nothing else of it to be there. What
-// they receive is not looked at: the kernel shows it again once it is decrypted.
-func wire(t *testing.T, s *subject, hosts int) {
-	_, err := exec.LookPath("tcpdump")
-	platformtest.Require(t, "tcpdump", err)
-	for _, family := range s.families() {
-		tapped := &tapped{Technique: s.Technique, dir: t.TempDir(), family: family}
-		cell := record.Cell{
-			Network: s.network(), Hosts: hosts, Family: int(family), Servers: 1, Clients: 1,
-			Tool: "engine", Workload: record.TCPRR, Placement: record.PlacementFree,
+// bare are the addresses of containers, as a capture filter.
+var bare = map[technique.Family]string{
+	technique.IPv4: "net 198.19.0.0/16",
+	technique.IPv6: "net 2001:2::/56",
+}
+
+// check wants the payload of the pair's transactions to look on the wire as the network
+// claims, and nothing else of it to be there. Only what hosts send is captured: what they
+// receive, the kernel shows again once it is decrypted.
+func (w *watched) check(trials []record.Trial) {
+	w.t.Helper()
+	needed := map[string]uint64{} // transactions, by filter: some are the same for both families
+	for _, trial := range trials {
+		filter := w.filters[technique.Family(trial.Cell.Family)]
+		if trial.Cell.Clients > 1 || filter == "" {
+			continue
 		}
-		trials := Measure(t, s.platform, tapped, []record.Cell{cell})
-		want(t, trials)
-		if tapped.filter == "" {
-			return // it claims nothing
+		for _, f := range trial.Flows {
+			needed[filter] += f.Transactions
 		}
-		var transactions uint64
-		for _, trial := range trials {
-			for _, f := range trial.Flows {
-				transactions += f.Transactions
+	}
+	for _, host := range w.hosts {
+		for filter, transactions := range needed {
+			if got := w.count(host, filter); transactions == 0 || uint64(got) < transactions {
+				w.t.Errorf("%d packets that %s sent match %q, for %d transactions", got, host, filter, transactions)
 			}
 		}
-		for _, host := range tapped.hosts {
-			if got := tapped.count(t, host, tapped.filter); uint64(got) < transactions {
-				t.Errorf("IPv%d: %d packets that %s sent match %q, for %d transactions", family, got, host, tapped.filter, transactions)
-			}
-			const bare = "(net 198.19.0.0/16 or net 2001:2::/56)"
-			if got := tapped.count(t, host, bare+" and not ("+tapped.filter+")"); got > 0 {
-				t.Errorf("IPv%d: %d packets of containers left %s as they are, and do not match %q", family, got, host, tapped.filter)
+		for f, filter := range w.filters {
+			if got := w.count(host, bare[f]+" and not ("+filter+")"); got > 0 {
+				w.t.Errorf("IPv%d: %d packets of containers left %s as they are, and do not match %q", f, got, host, filter)
 			}
 		}
 	}
 }
 
-// tapped is a technique whose underlay is captured, where the first server and the first
-// client are.
-type tapped struct {
-	technique.Technique
-	dir    string
-	family technique.Family
-	filter string
-	hosts  []string
-}
+func (w *watched) file(host string) string { return filepath.Join(w.dir, host) }
 
-func (w *tapped) file(host string) string { return filepath.Join(w.dir, host) }
-
-// Connect implements technique.Technique.
-func (w *tapped) Connect(ctx context.Context, topo technique.Topology, p platform.Platform) (technique.Network, error) {
-	n, err := w.Technique.Connect(ctx, topo, p)
+// count is how many packets that a host sent match a filter.
+func (w *watched) count(host, filter string) int {
+	w.t.Helper()
+	// Its optimizer (libpcap 1.10) takes "net A and not net A" for more than nothing.
+	out, err := exec.CommandContext(w.t.Context(), "tcpdump", "-nn", "-O", "-r", w.file(host), filter).Output()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		w.t.Fatalf("tcpdump %q: %v: %s", filter, err, exit.Stderr)
+	}
 	if err != nil {
-		return nil, err
+		w.t.Fatal(err)
 	}
-	claim, ok := n.(technique.Wired)
-	if !ok || claim.Wire(w.family) == "" {
-		return n, nil
-	}
-	w.filter, w.hosts = claim.Wire(w.family), nil
-	tap := &tappedNetwork{Network: n}
-	for _, h := range machines(n)[:2] {
-		w.hosts = append(w.hosts, h.Name())
-		if err := tap.capture(ctx, h, w.file(h.Name())); err != nil {
-			return nil, errors.Join(err, tap.Close(ctx))
-		}
-	}
-	return tap, nil
+	return strings.Count(string(out), "\n")
 }
 
 // tappedNetwork ends the captures before the network goes.
@@ -129,19 +111,4 @@ func (n *tappedNetwork) Close(ctx context.Context) error {
 		}
 	}
 	return n.Network.Close(ctx)
-}
-
-// count is how many packets that a host sent match a filter.
-func (w *tapped) count(t *testing.T, host, filter string) int {
-	t.Helper()
-	// Its optimizer (libpcap 1.10) takes "net A and not net A" for more than nothing.
-	out, err := exec.CommandContext(t.Context(), "tcpdump", "-nn", "-O", "-r", w.file(host), filter).Output()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		t.Fatalf("tcpdump %q: %v: %s", filter, err, exit.Stderr)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.Count(string(out), "\n")
 }

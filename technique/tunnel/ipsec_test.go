@@ -6,11 +6,14 @@ import (
 	"testing"
 
 	"nettoll/internal/nl"
+	"nettoll/internal/testutil"
 	"nettoll/platform"
 	"nettoll/platform/lab"
 	"nettoll/technique"
 	"nettoll/technique/tunnel"
 )
+
+func TestMain(m *testing.M) { testutil.Main(m) }
 
 // kept is a platform whose hosts stay when a network is closed.
 type kept struct{ platform.Platform }

@@ -7,11 +7,14 @@ import (
 	"time"
 
 	"nettoll/internal/nl"
+	"nettoll/internal/testutil"
 	"nettoll/platform"
 	"nettoll/platform/lab"
 	"nettoll/technique"
 	"nettoll/technique/udpoverlay"
 )
+
+func TestMain(m *testing.M) { testutil.Main(m) }
 
 // connect builds a network of two hosts.
 func connect(t *testing.T, tech technique.Technique) technique.Network {

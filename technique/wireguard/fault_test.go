@@ -5,12 +5,15 @@ import (
 	"strings"
 	"testing"
 
+	"nettoll/internal/testutil"
 	"nettoll/platform"
 	"nettoll/platform/lab"
 	"nettoll/platform/platformtest"
 	"nettoll/technique"
 	"nettoll/technique/wireguard"
 )
+
+func TestMain(m *testing.M) { testutil.Main(m) }
 
 // TestSmallMTU wants to be told what is wrong before anything depends on the kernel.
 func TestSmallMTU(t *testing.T) {
