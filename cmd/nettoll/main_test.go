@@ -8,9 +8,12 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"nettoll/platform/platformtest"
 )
 
 // tiny is a run that is short, and yet long enough for a busy machine.
@@ -71,6 +74,9 @@ func TestScript(t *testing.T) {
 		Condition: func(cond string) (bool, error) {
 			if cond == "root" {
 				return os.Geteuid() == 0, nil
+			}
+			if option, ok := strings.CutPrefix(cond, "kernel:"); ok {
+				return platformtest.KernelHas(t, option), nil
 			}
 			return false, fmt.Errorf("unknown condition %q", cond)
 		},

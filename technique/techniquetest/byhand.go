@@ -47,6 +47,9 @@ func create(n network.Network) string {
 		args = append(args, "--subnet", c.Subnet.String())
 	}
 	for _, key := range slices.Sorted(maps.Keys(n.Options)) {
+		if key == "com.docker.network.driver.overlay.vxlanid_list" {
+			continue // which the swarm gives out
+		}
 		args = append(args, "--opt", strings.TrimSuffix(key+"="+n.Options[key], "="))
 	}
 	return strings.Join(append(args, n.Name), " ")

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"nettoll/internal/testutil"
 	"nettoll/platform"
 	"nettoll/platform/lab"
 	"nettoll/technique"
@@ -31,7 +32,8 @@ func ConformAfter(t *testing.T, warmup time.Duration, tech technique.Technique) 
 
 // ConformOn runs the suite on techniques of a platform, whose names in cells have the
 // prefix. Hosts may take long to start, as those with engines do: all techniques use
-// some before others are asked for.
+// some before others are asked for. Techniques that are not the platform's own rotate: they
+// prove there but one thing, that containers' namespaces are within reach.
 func ConformOn(t *testing.T, p platform.Platform, prefix string, techs ...technique.Technique) {
 	s := suite{alone: len(techs) == 1}
 	for _, tech := range techs {
@@ -55,6 +57,7 @@ func (s *suite) run(t *testing.T) {
 type suite struct {
 	subjects []*subject
 	alone    bool // there is one technique, whose name the test has already
+	guests   int  // techniques so far that are not the platform's own
 }
 
 // add takes a technique up, unless it cannot be built here.
@@ -68,6 +71,16 @@ func (s *suite) add(t *testing.T, on *subject) {
 	}
 	switch {
 	case err == nil:
+		if on.engines && !on.own() {
+			due := false
+			t.Run(on.Name(), func(t *testing.T) {
+				testutil.Rotate(t, s.guests)
+				due = true
+			})
+			if s.guests++; !due {
+				return
+			}
+		}
 		s.subjects = append(s.subjects, on)
 	case s.alone:
 		skip(t)

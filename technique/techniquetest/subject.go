@@ -19,11 +19,12 @@ type subject struct {
 	engine   string         // introduces the page, where there is one
 	version  string         // of the engine
 	sections map[int]string // of the page, by the number of hosts
+	ends     map[int]string // what these say of endpoints and path
 }
 
 func newSubject(p platform.Platform, prefix string, tech technique.Technique) *subject {
 	_, engines := p.(dockerd.Provider)
-	return &subject{Technique: tech, platform: p, prefix: prefix, warmup: usualWarmup, engines: engines, sections: map[int]string{}}
+	return &subject{Technique: tech, platform: p, prefix: prefix, warmup: usualWarmup, engines: engines, sections: map[int]string{}, ends: map[int]string{}}
 }
 
 // network is what cells call it.
