@@ -7,14 +7,6 @@ SHELL := /bin/bash
 # What "make tools" builds is found there, by nettoll and by its tests.
 export PATH := $(CURDIR)/bin:$(PATH)
 
-GOTESTSUM := go run gotest.tools/gotestsum@v1.13.0 --format pkgname
-
-# Packages without a kernel in them: these run under the race detector, side by side.
-PURE := . ./record/... ./plan/... ./reference/... ./analysis/... ./report/... ./agent/... ./internal/undo/...
-# Packages that build networks and measure: one after the other, since two that
-# measure at once starve each other.
-REAL := ./internal/... ./platform/... ./sampler/... ./technique/... ./workload/... ./runner/... ./cmd/...
-
 # What the programs are built from. It is a build tag, since those are kept in a program
 # and can be read there: nettoll puts the nettoll-agent beside it into images only when
 # both are known to be of one source.
@@ -30,20 +22,17 @@ tools: ## programs that networks are made of and no distribution has, or has too
 	.ci/tools
 
 .PHONY: test
-test: needs tools lint ## all levels of tests
-	NETTOLL_REQUIRE="$${NETTOLL_REQUIRE-$$(.ci/have)}" $(GOTESTSUM) -- -race $(PURE)
-	NETTOLL_REQUIRE="$${NETTOLL_REQUIRE-$$(.ci/have)}" $(GOTESTSUM) -- -p 1 -timeout 30m $(REAL)
+test: needs lint ## all levels of tests; some checks take turns, and run in one of four runs
+	.ci/test
 
-# Techniques whose modules a kernel may lack. In the virtual machine, which is slow, they
-# pass what tells whether they are right, and not the larger topologies. By hand, as they take
-# five to ten minutes each: .ci/vm -run with TestServices and with the ipvlan networks of
-# TestConformance for ./technique/docker, and ./technique/calico.
-MODULES := ipvlan-l2|ipvlan-l3|ipip|gre|geneve|ipsec|wireguard|flannel-wireguard|ovs|ovs-vxlan|ovs-geneve|cni-ipvlan
+.PHONY: test-all
+test-all: needs lint ## both, and nothing takes turns
+	.ci/test all
+	.ci/test-vm all
 
 .PHONY: test-vm
-test-vm: needs tools ## techniques and delays whose modules this kernel may lack, in a virtual machine (root, Debian)
-	VM_LIMIT=1350 .ci/vm -run '^(TestConformance|TestUnderlayDelay)$$/^($(MODULES))$$/^(hosts=1|hosts=2|wire|page_of_.*)$$|^TestEncryptedOverlay$$/^hosts=2$$' \
-		./platform/lab $(addprefix ./technique/,ipvlan tunnel wireguard flannel ovs cni docker)
+test-vm: needs tools ## networks and delays whose modules this kernel may lack, in a virtual machine (root, Debian)
+	.ci/test-vm
 
 .PHONY: lint
 lint: ## formatting and vet

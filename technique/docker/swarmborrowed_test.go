@@ -3,6 +3,7 @@ package docker_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	"nettoll/internal/dockerd"
 	"nettoll/internal/rootfs"
+	"nettoll/internal/testutil"
 	"nettoll/platform"
 	platforms "nettoll/platform/docker"
 	"nettoll/platform/lab"
@@ -120,10 +122,14 @@ func TestSwarmOfTheUser(t *testing.T) {
 	if err := p.Probe(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for _, hosts := range []int{1, 2} {
-		measured(t, p, "overlay", hosts)
-		measured(t, p, "service-dnsrr", hosts)
-		leavesNothing(t, p, "service-dnsrr", hosts)
+	for i, name := range []string{"overlay", "service-dnsrr"} {
+		for _, hosts := range []int{1, 2} {
+			t.Run(fmt.Sprintf("%s/hosts=%d", name, hosts), func(t *testing.T) {
+				testutil.Rotate(t, (i+hosts)%2)
+				measured(t, p, name, hosts)
+				leavesNothing(t, p, name, hosts)
+			})
+		}
 	}
 	for name, what := range map[string]string{"mesh": "all addresses of all nodes", "native": "outside containers", "host": "of your own"} {
 		_, err := inSwarm(t, name).Connect(t.Context(), technique.Topology{Hosts: 2, Servers: 1, Clients: 1}, p)

@@ -1,0 +1,34 @@
+package testutil
+
+import (
+	"testing"
+)
+
+func TestTurn(t *testing.T) {
+	for text, want := range map[string][2]int{"": {0, 1}, "1/4": {0, 4}, "4/4": {3, 4}} {
+		if k, n, err := turn(text); err != nil || k != want[0] || n != want[1] {
+			t.Errorf("%q: %d of %d, %v", text, k, n, err)
+		}
+	}
+	for _, text := range []string{"0/4", "5/4", "2", "x/y"} {
+		if _, _, err := turn(text); err == nil {
+			t.Errorf("%q is taken for a turn", text)
+		}
+	}
+}
+
+func TestTouched(t *testing.T) {
+	for folders, want := range map[string]bool{
+		"":                                false,
+		"record,technique/docker":         true,
+		"docker":                          true,
+		"record":                          false,
+		"ique/docker":                     false,
+		"technique/docker/x":              false,
+		"technique/dockers,technique/doc": false,
+	} {
+		if got := touched("/src/nettoll/technique/docker", folders); got != want {
+			t.Errorf("with %q touched: %v", folders, got)
+		}
+	}
+}
