@@ -105,6 +105,10 @@ func Primary(workload string) []string {
 	}
 }
 
+// Mixed reports whether a workload is transactions and streams at once, whose shares of
+// the network cannot be compared, and whose shares of CPU time nobody knows.
+func Mixed(workload string) bool { return workload == LatencyUnderLoad }
+
 // Measured is a figure of a metric in its base unit.
 func Measured(name string, value float64) Metric {
 	kind, _ := KindOf(name)

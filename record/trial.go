@@ -27,6 +27,8 @@ type Trial struct {
 	Metrics map[string]Metric `json:"metrics,omitempty"`
 
 	Latency   *Histogram        `json:"latency,omitempty"`
+	Course    *Course           `json:"course,omitempty"`
+	Covered   float64           `json:"covered,omitempty"` // share of the flows' time in the window in which one of the transactions of Latency was under way; 0 is unknown, and where they are not one after the other
 	Flows     []Flow            `json:"flows,omitempty"`
 	CPU       *CPUUse           `json:"cpu,omitempty"`
 	Counters  map[string]uint64 `json:"counters,omitempty"` // deltas that are not zero, by "<endpoint or host>/<counter>"
@@ -45,6 +47,15 @@ type Histogram struct {
 	P99     int64  `json:"p99_ns"`
 	P999    int64  `json:"p999_ns"`
 	Max     int64  `json:"max_ns"`
+
+	Unfinished int64 `json:"unfinished,omitempty"` // of these, transactions that had not ended: their latency is at least what is counted
+}
+
+// Course is what all flows together received or finished in each part of the window. Its
+// parts are equally long.
+type Course struct {
+	Bytes        []uint64  `json:"bytes,omitempty"`
+	Transactions []float64 `json:"transactions,omitempty"` // one that lies across parts is shared out between them
 }
 
 // Flow is one connection, as its receiver (bytes) or client (transactions) saw it.
@@ -53,7 +64,7 @@ type Flow struct {
 	Server       string   `json:"server"`
 	Stream       int      `json:"stream"`
 	Bytes        uint64   `json:"bytes,omitempty"`        // received within the window
-	Transactions uint64   `json:"transactions,omitempty"` // begun and ended within the window
+	Transactions uint64   `json:"transactions,omitempty"` // ended within the window
 	TCP          *TCPInfo `json:"tcp,omitempty"`          // of the sender, at the end
 }
 
@@ -75,7 +86,8 @@ type CPUUse struct {
 	Server  ProcessCPU   `json:"server"`
 	Daemons []ProcessCPU `json:"daemons,omitempty"` // user-space datapath
 	Machine MachineCPU   `json:"machine"`
-	Idle    float64      `json:"idle_cpu_s_s"` // CPU seconds a second of the idle machine, measured before
+	Idle    float64      `json:"idle_cpu_s_s"`             // CPU seconds a second of the idle machine, measured before
+	Watched float64      `json:"idle_watched_s,omitempty"` // seconds in which that was measured; trials of a round share them
 
 	Containers []ContainerCPU `json:"containers,omitempty"` // as their control groups count; of platforms that have such
 	Hosts      []HostCPU      `json:"hosts,omitempty"`      // of hosts that are machines of their own, where there are several
@@ -109,8 +121,9 @@ func (p ProcessCPU) Total() float64 { return p.User + p.System }
 
 // MachineCPU is the whole machine in the window.
 type MachineCPU struct {
-	Busy    float64     `json:"busy_s"`    // everything but idle, iowait and steal
-	Softirq float64     `json:"softirq_s"` // as the kernel accounts it; see IRQTime
+	Busy    float64     `json:"busy_s"`               // everything but idle, iowait and steal
+	Clock   string      `json:"idle_clock,omitempty"` // of idle time: "timer_list" (ns), "cpuidle" (µs) or "stat" (10 ms, and so where it is absent)
+	Softirq float64     `json:"softirq_s"`            // as the kernel accounts it; see IRQTime
 	Steal   float64     `json:"steal_s"`
 	PerCPU  []CPUSample `json:"per_cpu"`
 }

@@ -27,10 +27,10 @@ func Crowded(silent, flows int, window time.Duration) bool {
 	return flows >= crowd && float64(silent) <= crowdSilent*float64(flows) && window <= crowdWindow
 }
 
-// Starved is the warning that goes with them.
-func Starved(silent, flows int, because string) record.Warning {
+// Starved is the warning about silent flows that are no reason to fail.
+func Starved(silent, flows int) record.Warning {
 	return record.Warning{
 		Code: WarnStarved,
-		Text: fmt.Sprintf("%d of %d flows received nothing in the window: %s (a longer window would help)", silent, flows, because),
+		Text: fmt.Sprintf("%d of %d flows received nothing while the window was open: they waited for a CPU, or for a path that many share, longer than it lasts", silent, flows),
 	}
 }

@@ -84,6 +84,8 @@ type Result struct {
 	Window   time.Duration            // measured, not asked for
 	Metrics  map[string]record.Metric // without the costs, which the runner adds
 	Latency  *record.Histogram
+	Course   *record.Course // of the window, where the tool tells
+	Covered  float64        // as in record.Trial
 	Flows    []record.Flow
 	Client   record.ProcessCPU // all client processes, in the window
 	Server   record.ProcessCPU

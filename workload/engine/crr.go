@@ -130,7 +130,7 @@ func callStep(f *flow) (int64, syscall.Errno) {
 			return 0, errno
 		}
 		f.now = nanotime()
-		if f.begun >= f.opens && f.now <= f.closes {
+		if f.begun >= f.opens && f.begun < f.closes {
 			f.connects.add(f.now - f.begun)
 		}
 		b.phase = asking
@@ -154,9 +154,7 @@ func callStep(f *flow) (int64, syscall.Errno) {
 	b.fd = -1
 	f.now = nanotime()
 	f.conns++
-	if f.begun >= f.opens && f.now <= f.closes {
-		f.latencies.add(f.now - f.begun)
-	}
+	f.ended()
 	return 1, 0
 }
 

@@ -53,26 +53,60 @@
 // enough ahead for the slowest. One who is told too late to keep the window
 // fails the trial.
 //
-// The end that measures looks at the clock after each system call. What it had
-// counted before the first call that returned at or after t0, and before the first
-// that returned at or after t1, are taken from each other: payload of exactly t1-t0,
-// off by at most one read at each edge.
+// The end that measures looks at the clock after each system call. The window's edges,
+// and those of its ten equal parts, are cut by the first call to return at or after them
+// that brought something: what that call brought is taken to have come evenly since the
+// one before it. So payload and rates are off by less than one read at each edge, and a
+// flow that had no CPU for longer than the window lasts has the rate of one read in
+// the time that it waited.
 //
 //   - Streams are measured where the payload arrives. The sender goes on until
 //     the receiver's window is closed.
-//   - Transactions are measured at the client. One counts if it began at or after
-//     t0 and ended at or before t1; its latency is from just before the system call
-//     that sends the request (or makes its connection) to just after the one that
-//     received the last byte of the response. The loop is closed: one transaction at
-//     a time on each flow, so a stall delays those behind it instead of appearing in
-//     each of them. In paced_rr it is open, and appears.
-//   - Datagrams are counted by their numbers: lost are those between the highest
-//     number that had come when the window opened and the highest when it closed,
-//     that have not come until the end. Of these the receiver's socket dropped as many
-//     as the kernel says with the datagram behind the gap (SO_RXQ_OVFL).
+//   - Transactions are measured at the client. The latency is from just before the
+//     system call that sends the request (or makes its connection) to just after the one
+//     that received the last byte of the response. Which transactions count is said below.
+//   - Datagrams are counted as bytes are. What became of them is told by their numbers:
+//     lost are those between the highest number that had come when the window opened and
+//     the highest when it closed, that have not come until the end. Of these the
+//     receiver's socket dropped as many as the kernel says with the datagram behind the
+//     gap (SO_RXQ_OVFL).
 //
-// A flow that received nothing in the window fails the trial with its name, unless so
-// many share its CPU that it may not have had a turn; see judge.go.
+// A window closes when it is over and its flow has received something since it opened,
+// and when the transaction in hand has ended. A thread that has no CPU, a peer that has
+// none and a segment that is retransmitted can hold that up, and are waited for: to fail
+// such a trial would leave out the slow ones and favour whatever they were measured on.
+// A flow that received nothing while the window was open is named in a warning. One that
+// receives nothing for lastWait after it either is broken and fails the trial, with its
+// name; see judge.go.
+//
+// # Which transactions count
+//
+// Transactions that begin in [t0, t1) count, each with all of its latency, also what of it
+// is after t1. Whether one counts does not depend on how long it takes. If only those
+// counted that begin and end in the window, one that takes L would count with the probability
+// (W-L)/W, W being t1-t0, and a stall as long as the window never; if all counted that
+// touch it, with (W+L)/W.
+//
+// Two exceptions keep a flow that stands still from saying nothing. A transaction that
+// began before t0 and ends after t1 is the only one of its flow, and counts; so those that
+// take longer than W are as frequent as their share of time says, L/W times as
+// frequent as they begin. And a thread that had no CPU between two transactions for all of
+// the window counts the next one, with nothing covered.
+//
+// A transaction that has not ended lastWait after the window counts with the age that it
+// has reached: it takes at least that long. So do the requests of paced_rr that were due in
+// the window and are not sent when the one in hand at t1 has been answered. How many
+// those are is recorded (unfinished). Rates count what ended in the window, a transaction
+// across an edge in proportion.
+//
+// The loop is closed but for paced_rr: the next transaction begins when the one before has
+// ended. A stall is one slow transaction among thousands, though in an open system it
+// would hit every request that comes meanwhile (coordinated omission: Gil Tene, How NOT to
+// measure latency, 2013). Percentiles of these are of transactions; of time, see
+// the analysis, which weights each transaction with its duration. To check both, it is
+// recorded which share of the flows' time in the window the transactions that count were
+// under way (covered). What is missing was spent in those that began before it, on lost
+// datagrams, or between transactions without a CPU.
 //
 // # Strangers
 //

@@ -49,16 +49,13 @@ type flow struct {
 	batch     *batch // receives datagrams
 	tally     *tally // counts datagrams
 
-	// The window. Times are those of nanotime.
-	now           int64 // when the last step returned, where the flow is measured
-	begins        int64 // the flow
-	settles       int64 // half way from there to opens
-	opens, closes int64
-	cutAt         int64 // the edge that comes next
-	total         int64 // finished since the connection was made
-	before        int64 // of these, before the window opened
-	inside        int64 // of these, within the window
-	closed        atomic.Bool
+	// Times are those of nanotime.
+	now     int64 // when the last step returned, where the flow is measured
+	begins  int64 // the flow
+	settles int64 // half way from there to the opening of the window
+	total   int64 // finished since the connection was made
+	window
+	closed atomic.Bool // the window
 
 	info *record.TCPInfo // at the end, where the flow informs
 
@@ -75,7 +72,7 @@ func (f *flow) schedule(warmup, t0, t1 int64) {
 		f.begins = t0 - warmup/2
 	}
 	f.settles = t0 - (t0-f.begins)/2
-	f.opens, f.closes, f.cutAt = t0, t1, never
+	f.window = window{opens: t0, closes: t1, cutAt: never, brought: f.begins}
 	switch {
 	case f.measures() && f.patient:
 		f.cutAt = f.settles
@@ -87,7 +84,8 @@ func (f *flow) schedule(warmup, t0, t1 int64) {
 // run makes one step after the other until the session is halted.
 func (f *flow) run() error {
 	for !f.session.halted.Load() {
-		if f.session.resting.Load() && f.done() {
+		resting := f.session.resting.Load()
+		if resting && f.done() {
 			<-f.session.quit
 			return nil
 		}
@@ -102,7 +100,11 @@ func (f *flow) run() error {
 			f.now = nanotime()
 		}
 		if f.now >= f.cutAt {
-			f.cut()
+			f.cut(n)
+		}
+		if n > 0 {
+			f.brought = f.now
+			f.rested = resting
 		}
 		f.total += n
 	}
@@ -110,32 +112,10 @@ func (f *flow) run() error {
 }
 
 // done reports whether nobody's window needs what the flow would do now, if all
-// windows should be closed.
+// windows should be closed. One that sends has sent something since they should be:
+// its thread may not have had a CPU before.
 func (f *flow) done() bool {
-	return f.closed.Load() || f.counts == payloadBytes && !f.measures()
-}
-
-// cut is called by the first step to return at or after an edge of the window,
-// before what that step brought is counted.
-func (f *flow) cut() {
-	if f.cutAt == f.settles && f.patient {
-		f.patient = false
-		f.settle()
-		f.cutAt = f.opens
-	}
-	if f.now < f.cutAt {
-		return
-	}
-	if f.cutAt == f.opens {
-		f.before = f.total
-		f.cutAt = f.closes
-	}
-	if f.now >= f.closes {
-		f.inside = f.total - f.before
-		f.cutAt = never
-		f.closed.Store(true)
-		f.session.flowClosed()
-	}
+	return f.closed.Load() || f.counts == payloadBytes && !f.measures() && f.rested
 }
 
 // broken judges the failure of a step. That the other end has gone is how a
@@ -153,14 +133,6 @@ func (f *flow) broken(errno syscall.Errno) error {
 		return fmt.Errorf("%s: %s: %w", f.label, f.doing, errno)
 	}
 	return fmt.Errorf("%s: %w", f.label, errno)
-}
-
-// received is what the flow counted in the window.
-func (f *flow) received() int64 {
-	if f.latencies != nil {
-		return f.latencies.count()
-	}
-	return f.inside
 }
 
 // release gives back what the flow holds.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,9 +16,9 @@ import (
 
 // What goes wrong between the two halves, in this process.
 
-// TestSilentFlow has a client that makes its connection and sends nothing. The
+// TestMuteFlow has a client that makes its connection and sends nothing. The
 // window closes all the same.
-func TestSilentFlow(t *testing.T) {
+func TestMuteFlow(t *testing.T) {
 	for cold, warmup := range []time.Duration{0, 50 * time.Millisecond} {
 		t.Run(warmup.String(), func(t *testing.T) {
 			h, port := newHandlers(t), freePort(t)
@@ -29,11 +30,11 @@ func TestSilentFlow(t *testing.T) {
 			if answer := readByte(t, conn); answer != welcome {
 				t.Fatalf("answered %d", answer)
 			}
-			r, err := ask[startResult](t.Context(), h, methodStart, startParams{Session: "server", Warmup: warmup, Duration: 50 * time.Millisecond})
+			r, err := ask[startResult](t.Context(), h, methodStart, startParams{Session: "server", Warmup: warmup, Duration: 50 * time.Millisecond, Wait: 300 * time.Millisecond})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(r.Units) != 1 || r.Units[0] != 0 || r.Cold != cold {
+			if len(r.Units) != 1 || r.Units[0] != 0 || r.Cold != cold || r.Silent != 1 || !slices.Equal(r.Mute, []int{0}) {
 				t.Errorf("the window held %+v", r)
 			}
 		})

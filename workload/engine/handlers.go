@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,17 +57,30 @@ type startParams struct {
 	Begins   int64         `json:"begins_ns,omitempty"` // of the agent's clock; 0 is at once
 	Warmup   time.Duration `json:"warmup"`
 	Duration time.Duration `json:"duration"`
+	Wait     time.Duration `json:"wait,omitempty"` // for flows that received nothing in the window; 0 is lastWait
 }
 
-// startResult is what the window held. Units are payload bytes or transactions, of
-// each flow that this end measures. Histograms are of all its flows.
+// startResult is what the window held.
 type startResult struct {
-	Units     []int64 `json:"units,omitempty"`
-	Latencies string  `json:"hdr_v2,omitempty"`
-	Connects  string  `json:"connects_hdr_v2,omitempty"`
-	Unloaded  string  `json:"unloaded_hdr_v2,omitempty"`
-	Cold      int     `json:"cold,omitempty"` // flows that had received nothing when the window opened
-	CPU       cpuTime `json:"cpu"`
+	windowResult
+	CPU cpuTime `json:"cpu"`
+}
+
+// windowResult is what a window held at one end. Units are payload bytes or
+// transactions, of each flow that this end measures; those in the parts of the window
+// are of all its flows. Histograms are of all its flows, too.
+type windowResult struct {
+	Units      []float64 `json:"units,omitempty"`
+	Bytes      []float64 `json:"bytes,omitempty"`        // in each part
+	Ended      []float64 `json:"transactions,omitempty"` // in each part
+	Latencies  string    `json:"hdr_v2,omitempty"`
+	Connects   string    `json:"connects_hdr_v2,omitempty"`
+	Unloaded   string    `json:"unloaded_hdr_v2,omitempty"`
+	Covered    int64     `json:"covered_ns,omitempty"` // in which a transaction was under way, sum of the flows
+	Unfinished int64     `json:"unfinished,omitempty"` // transactions that had not ended when they were counted
+	Cold       int       `json:"cold,omitempty"`       // flows that had received nothing when the window opened
+	Silent     int       `json:"silent,omitempty"`     // flows that received nothing while it was open
+	Mute       []int     `json:"mute,omitempty"`       // flows, by their numbers, that did not after it either
 }
 
 type stopParams struct {
@@ -183,11 +197,12 @@ func (h *half) start(ctx context.Context, p startParams) (startResult, error) {
 	if p.Warmup < 0 || p.Duration <= 0 || p.Duration > time.Duration(highestLatency) {
 		return startResult{}, errors.New("start: the window must be longer than nothing and at most an hour")
 	}
-	use, err := s.start(ctx, p.Begins, p.Warmup, p.Duration)
+	use, err := s.start(ctx, p.Begins, p.Warmup, p.Duration, cmp.Or(p.Wait, lastWait))
 	if err != nil {
 		return startResult{}, err
 	}
-	return s.windowResult(use)
+	w, err := s.windowResult()
+	return startResult{windowResult: w, CPU: use}, err
 }
 
 // stop ends a session. One that is not known has ended already.
@@ -222,16 +237,31 @@ func (h *half) endAll() {
 }
 
 // windowResult collects what the flows counted. The window of each is closed.
-func (s *session) windowResult(use cpuTime) (r startResult, err error) {
-	r = startResult{Units: make([]int64, len(s.flows)), CPU: use}
+func (s *session) windowResult() (r windowResult, err error) {
+	r.Units = make([]float64, len(s.flows))
 	var all, connects, unloaded []*latencies
 	for i, f := range s.flows {
 		if !f.measures() {
 			continue
 		}
-		r.Units[i] = f.received()
+		r.Units[i] = f.inside()
+		sum := &r.Bytes
+		if f.counts == transactions {
+			sum = &r.Ended
+		}
+		*sum = added(*sum, f.parts())
+		if !f.open {
+			r.Covered += f.covered
+		}
+		r.Unfinished += f.unfinished
 		if f.before == 0 && f.opens > f.begins {
 			r.Cold++
+		}
+		if f.silent {
+			r.Silent++
+		}
+		if f.mute {
+			r.Mute = append(r.Mute, i)
 		}
 		all, connects, unloaded = append(all, f.latencies), append(connects, f.connects), append(unloaded, f.unloaded)
 	}
@@ -244,4 +274,15 @@ func (s *session) windowResult(use cpuTime) (r startResult, err error) {
 		}
 	}
 	return r, nil
+}
+
+// added adds the parts of a flow's window to those of others, of which there may be none.
+func added(sum []float64, parts [partsOfWindow]float64) []float64 {
+	if sum == nil {
+		sum = make([]float64, partsOfWindow)
+	}
+	for i, n := range parts {
+		sum[i] += n
+	}
+	return sum
 }

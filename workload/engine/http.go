@@ -149,9 +149,7 @@ func (b *browser) browse(f *flow) (int64, syscall.Errno) {
 		return 0, unix.EPROTO
 	}
 	f.now = nanotime()
-	if f.begun >= f.opens && f.now <= f.closes {
-		f.latencies.add(f.now - f.begun)
-	}
+	f.ended()
 	return 1, 0
 }
 
@@ -167,7 +165,7 @@ func (b *browser) connect(f *flow) error {
 	connected := nanotime()
 	conn.(*net.TCPConn).SetLinger(0) // leaves no TIME_WAIT, see tcpCRR
 	f.conns++
-	if f.begun >= f.opens && connected <= f.closes {
+	if f.begun >= f.opens && f.begun < f.closes {
 		f.connects.add(connected - f.begun)
 	}
 	b.in.Reset(conn)

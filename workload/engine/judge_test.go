@@ -10,36 +10,40 @@ import (
 )
 
 func TestJudge(t *testing.T) {
+	all := func(int) bool { return true }
+	none := func(int) bool { return false }
+	const broken = "server s: flow %d of client c received nothing in the window and for 4s after it"
 	for _, c := range []struct {
-		name     string
-		workload string
-		streams  int
-		window   time.Duration
-		silent   func(i int) bool
-		want     string // error or code of a warning
+		name         string
+		streams      int
+		window       time.Duration
+		silent, mute func(i int) bool
+		want         string // error or code of a warning
 	}{
-		{"all received", record.TCPStream, 2, time.Second, func(int) bool { return false }, ""},
-		{"one did not", record.TCPStream, 2, time.Second, func(i int) bool { return i == 1 }, "server s: flow 1 of client c received nothing in the window"},
-		{"one of many", record.TCPStream, 256, time.Second, func(i int) bool { return i == 255 }, workload.WarnStarved},
-		{"one of many that had the time", record.TCPStream, 256, time.Minute, func(i int) bool { return i == 7 }, "server s: flow 7 of client c received nothing in the window"},
-		{"all of many", record.TCPStream, 256, time.Second, func(int) bool { return true }, "server s: flow 0 of client c received nothing in the window"},
-		{"the only probe", record.LatencyUnderLoad, 256, time.Second, func(i int) bool { return i == 0 }, "client c: flow 0 of client c received nothing in the window"},
-		{"some of the load", record.LatencyUnderLoad, 256, time.Second, func(i int) bool { return i > 200 }, workload.WarnStarved},
+		{"all received", 2, time.Second, none, none, ""},
+		{"one was late", 2, time.Second, func(i int) bool { return i == 1 }, none, workload.WarnStarved},
+		{"all were late", 2, time.Second, all, none, workload.WarnStarved},
+		{"one never did", 2, time.Second, all, func(i int) bool { return i == 1 }, fmt.Sprintf(broken, 1)},
+		{"the only one never did", 1, time.Second, all, all, fmt.Sprintf(broken, 0)},
+		{"one of many never did", 256, time.Second, all, func(i int) bool { return i == 255 }, workload.WarnStarved},
+		{"one of many that had the time", 256, time.Minute, all, func(i int) bool { return i == 7 }, fmt.Sprintf(broken, 7)},
+		{"all of many", 256, time.Second, all, all, fmt.Sprintf(broken, 0)},
 	} {
 		tr, err := plan(workload.Job{
-			Workload: c.workload, Options: record.Options{Streams: c.streams}, Warmup: time.Second, Duration: c.window,
+			Workload: record.TCPStream, Options: record.Options{Streams: c.streams}, Warmup: time.Second, Duration: c.window,
 			CPUs:  workload.CPUs{Client: []int{0}, Server: []int{0}},
 			Pairs: []workload.Pair{{Client: newEndpoint("c"), Server: newEndpoint("s"), Addr: loopback4, Port: 5001}},
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, p := range tr.parties() {
-			p.window.Units = make([]int64, len(p.flows))
-		}
 		for i, f := range tr.flows {
-			if p, at := f.end(tr.kinds[f.kind].measured); !c.silent(i) {
-				p.window.Units[at] = 1
+			p, at := f.end(tr.kinds[f.kind].measured)
+			if c.silent(i) {
+				p.window.Silent++
+			}
+			if c.mute(i) {
+				p.window.Mute = append(p.window.Mute, at)
 			}
 		}
 		warnings, err := tr.judge()

@@ -38,8 +38,24 @@ func slot(ns int64) int {
 	return bucket<<(subBucketBits-1) + int(ns>>bucket)
 }
 
+// lowest is the least number of ns that is counted in a slot.
+func lowest(slot int) int64 {
+	bucket := max(0, slot>>(subBucketBits-1)-1)
+	return int64(slot-bucket<<(subBucketBits-1)) << bucket
+}
+
 //go:nosplit
-func (l *latencies) add(ns int64) { l.counts[slot(ns)]++ }
+func (l *latencies) add(ns int64) { l.counts[slot(min(ns, highestLatency))]++ }
+
+// none reports whether nothing was counted.
+func (l *latencies) none() bool {
+	for _, c := range l.counts {
+		if c > 0 {
+			return false
+		}
+	}
+	return true
+}
 
 func (l *latencies) count() (n int64) {
 	for _, c := range l.counts {

@@ -31,6 +31,7 @@ const (
 	livesAhead  = "lives an hour ahead"
 	livesBehind = "lives an hour behind"
 
+	stands           = "stands"            // for half a second, from the middle of a warm-up of 0.3 s
 	sendsNothing     = "sends nothing"     // says that it did
 	listensElsewhere = "listens elsewhere" // says that it listens, and does not
 )
@@ -59,6 +60,16 @@ func beAgent(how string) int {
 		moveClock(handlers, time.Hour)
 	case livesBehind:
 		moveClock(handlers, -time.Hour)
+	case stands:
+		start := handlers[methodStart]
+		handlers[methodStart] = func(ctx context.Context, params json.RawMessage) (any, error) {
+			stop := exec.Command("sh", "-c", "sleep 0.15; kill -STOP $PPID; sleep 0.5; kill -CONT $PPID")
+			if err := stop.Start(); err != nil {
+				return nil, err
+			}
+			defer stop.Wait()
+			return start(ctx, params)
+		}
 	case sendsNothing:
 		handlers[methodStart] = agent.Typed(func(_ context.Context, p startParams) (startResult, error) {
 			time.Sleep(p.Warmup + p.Duration)

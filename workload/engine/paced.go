@@ -14,13 +14,13 @@ const defaultRate = 1000 // transactions a second
 // network keeps up: an open loop. Each flow makes one at a time on one connection. A
 // request that becomes due while another waits for its response is sent right after
 // that, and its latency counts from when it was due, as in wrk2: who stalls, stalls
-// all that would have come meanwhile. Transactions count that end in the window, even
-// if they were due before: where requests come faster than they are answered, these
-// are all. A thread that sleeps until a request is due
+// all that would have come meanwhile. Transactions count that were due in the window;
+// those that have not been sent when the one in hand at its end is answered took at
+// least as long as they had waited by then. A thread that sleeps until a request is due
 // wakes some microseconds later, which count as well.
 func pacedRR() traffic {
 	exchange := exchange()
-	exchange.client = newPacedRequester
+	exchange.client, exchange.open = newPacedRequester, true
 	return traffic{
 		name:    record.PacedRR,
 		meeting: overTCP(),
@@ -50,11 +50,7 @@ func newPacedRequester(f *flow, o record.Options) (step, error) {
 //go:nosplit
 func pacedStep(f *flow) (int64, syscall.Errno) {
 	if f.sent > 0 {
-		n, errno := requestStep(f)
-		if n > 0 && f.begun < f.opens && f.now >= f.opens && f.now <= f.closes {
-			f.latencies.add(f.now - f.begun)
-		}
-		return n, errno
+		return requestStep(f)
 	}
 	f.pace.begins = f.begins
 	due := f.pace.due(f.number)

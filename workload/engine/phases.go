@@ -87,7 +87,7 @@ func (t *trial) window(ctx context.Context) error {
 	begins := nanotime() + int64(ahead)
 	var watching sync.WaitGroup
 	watching.Go(func() { watch(ctx, t.job, begins+int64(t.job.Warmup)) })
-	limit := ahead + t.job.Warmup + t.job.Duration + t.answerLimit()
+	limit := ahead + t.job.Warmup + t.job.Duration + lastWait + t.answerLimit()
 	err := t.each(ctx, t.parties(), func(ctx context.Context, p *party) error {
 		start := startParams{Session: p.session, Begins: p.clock.at(begins), Warmup: t.job.Warmup, Duration: t.job.Duration}
 		return p.call(ctx, limit, methodStart, start, &p.window)

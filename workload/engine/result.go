@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"nettoll/record"
@@ -31,6 +32,7 @@ func (t *trial) result() (workload.Result, error) {
 	}
 	var packets datagrams
 	var streams, counted int
+	r.Course = t.course()
 	for _, f := range t.flows {
 		flow, d, err := t.flowResult(f, &r.Crossed[f.pair])
 		if err != nil {
@@ -55,7 +57,11 @@ func (t *trial) result() (workload.Result, error) {
 		return r, err
 	}
 	if counted > 0 {
-		packets.metrics(r.Metrics, counted, streams > 0, seconds)
+		packets.metrics(r.Metrics, counted, streams > 0)
+	}
+	if counted > 0 && streams > 0 {
+		rate := r.Metrics[record.Throughput].Value / 8 / float64(t.options.MessageSize)
+		r.Metrics[record.PacketRate] = metric(record.PacketRate, rate)
 	}
 	r.Warnings = append(append(t.warnings(), starved...), t.shortfalls(packets, r.Metrics)...)
 	return r, nil
@@ -85,7 +91,7 @@ func (t *trial) flowResult(f plannedFlow, crossed *workload.Crossed) (flow recor
 		}
 		flow.TCP = informant.left.TCP[i]
 	}
-	units, total := uint64(measured.window.Units[at]), uint64(measured.left.Totals[at])
+	units, total := uint64(math.Round(measured.window.Units[at])), uint64(measured.left.Totals[at])
 	if k.counts == transactions {
 		flow.Transactions = units
 		total *= t.exchanged()
@@ -135,11 +141,22 @@ func (t *trial) addLatency(r *workload.Result, seconds float64) error {
 	if err != nil || sum == nil {
 		return err
 	}
+	if sum.TotalCount() == 0 {
+		return fmt.Errorf("%s: no transaction was answered that began in the window of %v: it has to be longer", t.traffic.name, t.job.Duration)
+	}
 	if r.Latency, err = recordHistogram(sum); err != nil {
 		return err
 	}
+	var ended float64
+	for _, p := range t.parties() {
+		r.Latency.Unfinished += p.window.Unfinished
+		for _, n := range p.window.Ended {
+			ended += n
+		}
+	}
+	r.Covered = t.covered()
 	set := func(name string, ns float64) { r.Metrics[name] = metric(name, ns/float64(time.Second)) }
-	r.Metrics[record.TransactionRate] = metric(record.TransactionRate, float64(r.Latency.Count)/seconds)
+	r.Metrics[record.TransactionRate] = metric(record.TransactionRate, ended/seconds)
 	set(record.LatencyMean, sum.Mean())
 	set(record.LatencyP50, float64(r.Latency.P50))
 	set(record.LatencyP90, float64(r.Latency.P90))
@@ -164,4 +181,43 @@ func (t *trial) addLatency(r *workload.Result, seconds float64) error {
 	}
 	set(record.LatencyAdded, float64(r.Latency.P50-unloaded.ValueAtPercentile(50)))
 	return nil
+}
+
+// course is what the window held in each of its parts, all flows together.
+func (t *trial) course() *record.Course {
+	c := &record.Course{}
+	for _, p := range t.parties() {
+		if p.window.Bytes != nil && c.Bytes == nil {
+			c.Bytes = make([]uint64, partsOfWindow)
+		}
+		if p.window.Ended != nil && c.Transactions == nil {
+			c.Transactions = make([]float64, partsOfWindow)
+		}
+		for i, n := range p.window.Bytes {
+			c.Bytes[i] += uint64(math.Round(n))
+		}
+		for i, n := range p.window.Ended {
+			c.Transactions[i] += math.Round(n*1000) / 1000
+		}
+	}
+	return c
+}
+
+// covered is the share of the window in which transactions were under way that count, of
+// all flows together. It is 0 where they are not one after the other.
+func (t *trial) covered() float64 {
+	flows, covered := 0, int64(0)
+	for _, f := range t.flows {
+		switch k := t.kinds[f.kind]; {
+		case k.counts != transactions:
+		case k.open:
+			return 0
+		default:
+			flows++
+		}
+	}
+	for _, p := range t.parties() {
+		covered += p.window.Covered
+	}
+	return float64(covered) / (float64(flows) * float64(t.job.Duration))
 }

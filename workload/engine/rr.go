@@ -57,9 +57,7 @@ func requestStep(f *flow) (int64, syscall.Errno) {
 		return 0, errno
 	}
 	f.sent, f.got = 0, 0
-	if f.begun >= f.opens && f.now <= f.closes {
-		f.latencies.add(f.now - f.begun)
-	}
+	f.ended()
 	return 1, 0
 }
 

@@ -28,7 +28,7 @@ func (d *datagrams) add(o datagrams) {
 }
 
 // metrics are the figures of so many flows together; of streams there are more.
-func (d datagrams) metrics(m map[string]record.Metric, flows int, streams bool, seconds float64) {
+func (d datagrams) metrics(m map[string]record.Metric, flows int, streams bool) {
 	share := func(name string, part, whole int64) {
 		if whole > 0 {
 			m[name] = metric(name, float64(part)/float64(whole))
@@ -41,7 +41,6 @@ func (d datagrams) metrics(m map[string]record.Metric, flows int, streams bool, 
 	share(record.ReceiverDrops, d.Dropped, d.Expected)
 	share(record.Reordering, d.Reordered, d.Received+d.Duplicates)
 	share(record.Duplicates, d.Duplicates, d.Received+d.Duplicates)
-	m[record.PacketRate] = metric(record.PacketRate, float64(d.Received)/seconds)
 	m[record.Jitter] = metric(record.Jitter, d.Jitter/float64(flows)/float64(time.Second))
 }
 

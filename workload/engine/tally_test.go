@@ -100,7 +100,7 @@ func receiver(t *testing.T, o record.Options, buffer int) (*flow, net.Conn) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { file.Close() })
-	f := &flow{session: &session{cookie: testCookie}, fd: int(file.Fd()), closes: math.MaxInt64}
+	f := &flow{session: &session{cookie: testCookie}, fd: int(file.Fd()), window: window{closes: math.MaxInt64}}
 	if _, err := newBatch(f, o); err != nil {
 		t.Fatal(err)
 	}

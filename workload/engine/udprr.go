@@ -65,17 +65,16 @@ func askStep(f *flow) (int64, syscall.Errno) {
 		return 0, errno
 	}
 	f.sent = 0
-	if f.begun >= f.opens && f.now <= f.closes {
+	if f.begun >= f.opens && f.begun < f.closes {
 		f.tally.asked++
-		if answered {
-			f.latencies.add(f.now - f.begun)
-		} else {
+		if !answered {
 			f.tally.unheard++
 		}
 	}
 	if !answered {
 		return 0, 0
 	}
+	f.ended()
 	return 1, 0
 }
 

@@ -37,6 +37,7 @@ type kind struct {
 	noDelay  bool                                      // TCP_NODELAY at both ends
 	waits    bool                                      // without a timeout, and woken by halt; see unattended
 	late     bool                                      // begins half way through the warm-up
+	open     bool                                      // transactions begin when they are due, not when the one before has ended
 	client   func(*flow, record.Options) (step, error) // gives the flow its buffers
 	server   func(*flow, record.Options) (step, error)
 }

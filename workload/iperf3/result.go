@@ -43,7 +43,7 @@ func result(job workload.Job, o program.Outcome, clients []figures) workload.Res
 			retransmits += *c.retransmits
 		}
 		if n := len(c.silent); n > 0 {
-			r.Warnings = append(r.Warnings, workload.Starved(n, len(c.streams), "they share the path with many"))
+			r.Warnings = append(r.Warnings, workload.Starved(n, len(c.streams)))
 		}
 		r.Warnings = append(r.Warnings, oneThread(job, i, c)...)
 	}

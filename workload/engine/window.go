@@ -1,0 +1,160 @@
+package engine
+
+// partsOfWindow is into how many equal parts a window is cut, so that it can be seen
+// whether what it held was the same from its beginning to its end.
+const partsOfWindow = 10
+
+// window is one window of a flow that is measured. Times are those of nanotime.
+type window struct {
+	opens, closes int64
+	cutAt         int64 // the edge that comes next, or when the flow settles
+	brought       int64 // when the last step returned that finished anything
+	// marks are what the flow had finished, since its connection was made, at the edges
+	// of the parts; next is which of them comes next.
+	marks [partsOfWindow + 1]float64
+	next  int
+	// before is how much steps had brought that returned before the window opened, and
+	// rested whether the flow, as a sender, sent anything when all should rest.
+	before int64
+	rested bool
+	silent bool // no step returned with anything while the window was open
+	mute   bool // nor after it
+
+	covered    int64 // ns of the window in which a transaction was under way that counts
+	unfinished int64 // transactions that count and had not ended
+}
+
+// edge is the beginning of a part, and of the one after the last the window's end.
+func (w *window) edge(part int) int64 {
+	return w.opens + (w.closes-w.opens)*int64(part)/partsOfWindow
+}
+
+// inside is what the flow finished within the window, and parts what within its parts.
+func (w *window) inside() float64 { return w.marks[partsOfWindow] - w.marks[0] }
+
+func (w *window) parts() (all [partsOfWindow]float64) {
+	for i := range all {
+		all[i] = w.marks[i+1] - w.marks[i]
+	}
+	return all
+}
+
+// cut is called by every step that returns at or after the edge that comes next, before
+// what it brought is counted: n.
+//
+// What a step brings is taken to have come about evenly since the one before it that
+// brought anything. So a flow whose thread, or whose peer's, waited for a CPU for longer
+// than the window lasts is a slow flow, and not one of nothing; and a read that lies
+// across an edge is shared out between both sides of it.
+func (f *flow) cut(n int64) {
+	if f.patient && f.cutAt == f.settles {
+		f.patient = false
+		f.settle()
+		f.cutAt = f.opens
+	}
+	if f.now < f.cutAt || n == 0 && !f.ends() {
+		return
+	}
+	for ; f.now >= f.cutAt; f.cutAt = f.edge(f.next) {
+		if f.next == 0 {
+			f.before = f.total
+		}
+		f.marks[f.next] = float64(f.total) + float64(n)*f.share(f.cutAt)
+		if f.next == partsOfWindow {
+			f.silent = f.total == f.before
+			f.close(n)
+			return
+		}
+		f.next++
+	}
+}
+
+// share is how much of what the step in hand brought had come about by an edge.
+func (f *flow) share(edge int64) float64 {
+	took := f.now - f.brought
+	if took <= 0 {
+		return 0
+	}
+	return float64(max(0, edge-f.brought)) / float64(took)
+}
+
+// ends reports whether the window can be closed by a step that brought nothing: of a flow
+// that received something while it was open, or that has no transaction due. Any other
+// is waited for; see session.start.
+func (f *flow) ends() bool {
+	switch {
+	case f.now < f.closes:
+		return false
+	case f.counts == payloadBytes:
+		return f.next > 0 && f.total > f.before
+	}
+	return f.open && f.sent == 0
+}
+
+// ended takes in the transaction that began at f.begun and ended at f.now.
+//
+// Those count that began in the window, whenever they end: whether one counts does not
+// depend on how long it takes. One that began before the window and ended after it counts
+// too, as the only one of its flow: it took at least as long as the window.
+//
+//go:nosplit
+func (f *flow) ended() {
+	if f.begun >= f.closes || f.begun < f.opens && f.now < f.closes || f.closed.Load() {
+		return
+	}
+	f.latencies.add(f.now - f.begun)
+	f.covered += min(f.now, f.closes) - max(f.begun, f.opens) // of an open loop it says nothing
+}
+
+// close ends the window of the flow.
+func (f *flow) close(n int64) {
+	f.cutAt = never
+	if f.open {
+		f.overdue()
+	}
+	if n > 0 && f.latencies != nil && f.begun >= f.closes && f.latencies.none() {
+		// The thread had no CPU between two transactions, for all of the window. This is
+		// the next one; that it says little shows in what is covered.
+		f.latencies.add(f.now - f.begun)
+	}
+	f.closed.Store(true)
+	f.session.flowClosed()
+}
+
+// overdue counts the requests of a paced flow that were due in the window and have not
+// been sent: they take at least as long as they have waited so far.
+func (f *flow) overdue() {
+	f.pace.begins = f.begins
+	first, behind := max(f.number, f.pace.by(f.opens-1)), f.pace.by(f.closes-1)
+	f.unfinished += max(0, behind-first)
+	for first < behind { // all that fall into one slot of the histogram at once
+		age := min(highestLatency, max(0, f.now-f.pace.due(first)))
+		same := max(1, min(behind, f.pace.by(f.now-lowest(slot(age))))-first)
+		f.latencies.counts[slot(age)] += same
+		first += same
+	}
+}
+
+// abandon ends the window of a flow that makes no more steps, if it is open. A
+// transaction that is under way took at least as long as it has lasted.
+func (f *flow) abandon() {
+	if !f.measures() || f.closed.Load() {
+		return
+	}
+	f.now = nanotime()
+	f.mute = f.next == 0 || f.total == f.before
+	underway := f.sent > 0 || !f.open && f.begun >= f.brought
+	if f.latencies != nil && underway && f.begun < f.closes && f.now >= f.opens {
+		f.latencies.add(f.now - f.begun)
+		f.covered += max(0, min(f.now, f.closes)-max(f.begun, f.opens))
+		f.unfinished++
+	}
+	if f.next == 0 {
+		f.before = f.total
+	}
+	for ; f.next <= partsOfWindow; f.next++ {
+		f.marks[f.next] = float64(f.total)
+	}
+	f.silent = f.total == f.before
+	f.close(0)
+}

@@ -1,0 +1,202 @@
+package engine
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"nettoll/record"
+)
+
+// measured is a flow with a window from 1000 to 2000, and begins at 0.
+func measured(k kind) *flow {
+	s := &session{role: k.measured, closed: make(chan struct{})}
+	s.open.Store(1)
+	f := &flow{kind: k, session: s, fd: -1, file: -1}
+	if k.counts == transactions {
+		f.latencies = newLatencies()
+	}
+	f.schedule(1000, 1000, 2000)
+	return f
+}
+
+// stepTo is a step of flow.run that returns at some time with so much.
+func stepTo(f *flow, at, n int64) {
+	if f.now = at; f.now >= f.cutAt {
+		f.cut(n)
+	}
+	if n > 0 {
+		f.brought = f.now
+	}
+	f.total += n
+}
+
+// exchangeTo is a transaction that begins at one time and ends at another.
+func exchangeTo(f *flow, begins, ends int64) {
+	f.begun, f.now = begins, ends
+	f.ended()
+	stepTo(f, ends, 1)
+}
+
+func near(a, b float64) bool { return math.Abs(a-b) < 1e-6*max(1, math.Abs(b)) }
+
+// TestReadsAcrossEdgesAreShared holds that a read which lies across an edge counts on
+// both sides of it.
+func TestReadsAcrossEdgesAreShared(t *testing.T) {
+	f := measured(upload())
+	stepTo(f, 900, 7)
+	stepTo(f, 1100, 200) // half of it before the window
+	stepTo(f, 1500, 400) // evenly over four parts
+	stepTo(f, 1900, 40)
+	stepTo(f, 2300, 400) // a quarter of it within the window
+	if f.inside() != 100+400+40+100 || !f.closed.Load() || f.silent {
+		t.Errorf("%v within the window, closed %v, silent %v", f.inside(), f.closed.Load(), f.silent)
+	}
+	want := [partsOfWindow]float64{100, 100, 100, 100, 100, 10, 10, 10, 10, 100}
+	for i, n := range f.parts() {
+		if !near(n, want[i]) {
+			t.Errorf("parts are %v, want %v", f.parts(), want)
+			break
+		}
+	}
+}
+
+// TestFlowsThatHadNoCPUAreSlow has flows whose thread, or whose peer's, did not run for
+// longer than the window.
+func TestFlowsThatHadNoCPUAreSlow(t *testing.T) {
+	f := measured(upload())
+	stepTo(f, 900, 7)
+	stepTo(f, 2500, 1600)
+	if !near(f.inside(), 1000) || !f.silent || !f.closed.Load() {
+		t.Errorf("receiver: %v within the window, silent %v, closed %v", f.inside(), f.silent, f.closed.Load())
+	}
+
+	f = measured(upload())
+	stepTo(f, 900, 7)
+	stepTo(f, 1400, 0) // looks after pollInterval, and there is nothing
+	stepTo(f, 2400, 0)
+	if f.closed.Load() {
+		t.Fatal("sender: nothing came, and it was not waited for")
+	}
+	stepTo(f, 2500, 1600)
+	if !near(f.inside(), 1000) || !f.silent || !f.closed.Load() {
+		t.Errorf("sender: %v within the window, silent %v, closed %v", f.inside(), f.silent, f.closed.Load())
+	}
+
+	f = measured(upload())
+	stepTo(f, 1400, 14)
+	stepTo(f, 2100, 0)
+	if !near(f.inside(), 4) || f.silent || !f.closed.Load() {
+		t.Errorf("stalled: %v within the window, silent %v, closed %v", f.inside(), f.silent, f.closed.Load())
+	}
+
+	f = measured(exchange())
+	exchangeTo(f, 900, 2500)
+	if f.latencies.count() != 1 || f.latencies.counts[slot(1600)] != 1 || f.covered != 1000 || !near(f.inside(), 1000.0/2500) || !f.silent {
+		t.Errorf("transaction: %d counted, %d ns covered, %v within the window, silent %v", f.latencies.count(), f.covered, f.inside(), f.silent)
+	}
+
+	f = measured(exchange())
+	exchangeTo(f, 900, 990)
+	exchangeTo(f, 2500, 2510)
+	if f.latencies.count() != 1 || f.covered != 0 || !f.closed.Load() {
+		t.Errorf("between two transactions: %d counted, %d ns covered, closed %v", f.latencies.count(), f.covered, f.closed.Load())
+	}
+}
+
+// TestLengthDoesNotDecideWhetherATransactionCounts has a stall at one of 1000 places
+// among transactions of 10 ns, of which the window has 100: however long the stall, if it
+// is no longer than the window, it counts from 100 of them.
+func TestLengthDoesNotDecideWhetherATransactionCounts(t *testing.T) {
+	for _, stall := range []int64{10, 100, 500, 990, 1000} {
+		counted := 0
+		for at := int64(0); at < 10_000; at += 10 {
+			f := measured(exchange())
+			for now := int64(-8000); !f.closed.Load(); {
+				length := int64(10)
+				if now == at-8000 {
+					length = stall
+				}
+				exchangeTo(f, now, now+length)
+				now += length
+			}
+			if stall > 10 && f.latencies.counts[slot(stall)] > 0 {
+				counted++
+			}
+			if stall == 10 && f.latencies.count() != 100 {
+				t.Fatalf("%d transactions counted of 100", f.latencies.count())
+			}
+		}
+		if stall > 10 && counted != 100 {
+			t.Errorf("a stall of %d ns counts in %d places of 1000, want 100", stall, counted)
+		}
+	}
+}
+
+// TestUnfinishedTransactionsCountWithTheirAge ends flows in the middle.
+func TestUnfinishedTransactionsCountWithTheirAge(t *testing.T) {
+	f := measured(exchange())
+	now := nanotime()
+	f.schedule(int64(time.Second), now-int64(2*time.Second), now-int64(time.Second))
+	exchangeTo(f, now-int64(2200*time.Millisecond), now-int64(1900*time.Millisecond))
+	f.begun, f.sent = now-int64(1500*time.Millisecond), 1
+	f.abandon()
+	if f.latencies.count() != 1 || f.unfinished != 1 || f.mute || f.covered != int64(500*time.Millisecond) {
+		t.Errorf("%d counted, %d unfinished, mute %v, %v covered", f.latencies.count(), f.unfinished, f.mute, time.Duration(f.covered))
+	}
+	if most := f.latencies.histogram().Max(); most < int64(1500*time.Millisecond) {
+		t.Errorf("counts with %v, has lasted 1.5s", time.Duration(most))
+	}
+
+	f = measured(exchange())
+	f.schedule(int64(time.Second), now-int64(2*time.Second), now-int64(time.Second))
+	f.abandon()
+	if !f.mute || !f.silent || f.latencies.count() != 0 || !f.closed.Load() {
+		t.Errorf("nothing at all: mute %v, silent %v, %d counted", f.mute, f.silent, f.latencies.count())
+	}
+}
+
+// TestOverdueRequestsCount has a paced flow that is stuck from 1500 on: of the requests
+// that are due every 10 ns, all of the window count, each once.
+func TestOverdueRequestsCount(t *testing.T) {
+	k := exchange()
+	k.client, k.open = newPacedRequester, true
+	f := measured(k)
+	if _, err := newPacedRequester(f, record.Options{RequestSize: 1, ResponseSize: 1, Rate: 1e8}); err != nil {
+		t.Fatal(err)
+	}
+	f.pace.begins = f.begins
+	for n, end := int64(0), int64(0); end < 3000; n++ {
+		due := f.pace.due(n)
+		end = due + 2
+		if due == 1500 {
+			end = 3000
+		}
+		f.number = n + 1
+		exchangeTo(f, due, end)
+	}
+	if f.latencies.count() != 100 || f.unfinished != 49 {
+		t.Fatalf("%d of 100 counted, %d of them unfinished, want 49", f.latencies.count(), f.unfinished)
+	}
+	want := newLatencies()
+	for n := int64(100); n < 150; n++ {
+		want.add(2)
+	}
+	for n := int64(150); n < 200; n++ {
+		want.add(3000 - f.pace.due(n))
+	}
+	for i, n := range want.counts {
+		if f.latencies.counts[i] != n {
+			t.Errorf("%d of %d ns, want %d", f.latencies.counts[i], lowest(i), n)
+		}
+	}
+}
+
+func TestLowestOfASlot(t *testing.T) {
+	for _, ns := range []int64{0, 1, 2047, 2048, 2049, 4095, 4096, 1e6, 123_456_789, highestLatency} {
+		low := lowest(slot(ns))
+		if low > ns || slot(low) != slot(ns) || low > 0 && slot(low-1) == slot(ns) {
+			t.Errorf("%d ns are in slot %d, which begins at %d", ns, slot(ns), low)
+		}
+	}
+}
