@@ -17,7 +17,7 @@ func idling(second, idle float64) sampler.Snapshot {
 }
 
 func TestMachinesApart(t *testing.T) {
-	a, b := &machine{name: "machine 1", idle: 0.25}, &machine{name: "machine 2"}
+	a, b := &machine{name: "machine 1", idle: &sampler.Baseline{Busy: 0.1, Watched: 0.4}}, &machine{name: "machine 2", idle: &sampler.Baseline{Busy: -0.1, Watched: 1}}
 	m := &machines{all: []*machine{a, b}}
 	from, to := []sampler.Snapshot{idling(1, 0), idling(1, 0)}, []sampler.Snapshot{idling(3, 0.5), idling(3, 2)}
 	got, err := m.apart(from, to, 2)

@@ -2,55 +2,43 @@ package runner
 
 import (
 	"context"
-	"slices"
+	"errors"
 	"time"
 
 	"nettoll/record"
-	"nettoll/sampler"
 )
 
-// How long the idle machine is watched before the first round, and before each
-// other one.
+// How long the idle machine is watched before the first round besides, and before every
+// round. The first is longer, as it may be the only one.
 const (
 	idleBefore  = 500 * time.Millisecond
-	idleBetween = 100 * time.Millisecond
+	idleBetween = 250 * time.Millisecond
 )
 
-// watchIdle watches the idle machine for a while. What it used by itself is the
-// median of all such whiles, so that something that ran in one of them does not
-// spoil the cost of all trials.
+// watchIdle watches the idle machine for a while, for the round that comes next.
+//
+// Each round has a baseline of its own, so that the error of a baseline varies from round
+// to round as everything else does, and is in the intervals. One for all rounds would be
+// off by as much in all of them, and no interval would know.
 func (r *Runner) watchIdle(ctx context.Context, while time.Duration) error {
 	if r.Unwatched {
 		return nil
 	}
-	used, err := r.idleUse(ctx, while)
-	if err != nil || ctx.Err() != nil {
-		return err
-	}
-	r.spent += while
-	r.idles = append(r.idles, used)
-	slices.Sort(r.idles)
-	r.idle = r.idles[(len(r.idles)-1)/2]
-	return nil
-}
-
-// idleUse is how many CPU seconds a second the machine uses by itself.
-func (r *Runner) idleUse(ctx context.Context, while time.Duration) (float64, error) {
 	from, err := r.cpu.Read()
 	if err != nil {
-		return 0, err
+		return err
 	}
 	select {
 	case <-ctx.Done():
-		return 0, nil
+		return nil
 	case <-time.After(while):
 	}
 	to, err := r.cpu.Read()
 	if err != nil {
-		return 0, err
+		return err
 	}
-	use, err := sampler.Use(from, to, 1)
-	return use.Busy, err
+	r.spent += while
+	return errors.Join(r.ahead.Watch(from, to), r.watched.Watch(from, to))
 }
 
 // ownTolerance is by how much the clocks of processes and the idle time of the machine may
@@ -58,22 +46,27 @@ func (r *Runner) idleUse(ctx context.Context, while time.Duration) (float64, err
 const ownTolerance = 1.05
 
 // cost adds what the traffic cost: CPU time of the whole machine, less what it
-// uses when idle, for each 1e9 bytes of payload and for each transaction. Where that is
-// less than what client, server and daemons used by their own clocks, the machine was not
-// idle when it should have been, and there is no such cost to tell: that is a warning, not a number.
-func cost(metrics map[string]record.Metric, use record.CPUUse, idle float64, window time.Duration, bytes, transactions uint64) []record.Warning {
-	busy := use.Machine.Busy - idle*window.Seconds()
-	own := use.Client.Total() + use.Server.Total()
-	for _, d := range use.Daemons {
+// uses when idle (CPU seconds a second), for each 1e9 bytes of payload or for each transaction. Traffic that has
+// both has no such cost: nobody knows which of its CPU time is whose.
+//
+// It is no less than what client, server and daemons used by their own clocks. A trial in
+// which the difference is less keeps its place below the others: to leave it out would
+// favour the dear ones. Where the difference is much less, the machine was not idle when it
+// should have been, or less to do was left to it than usual, and a warning says so.
+func cost(t *record.Trial, idle, bytes, transactions float64) {
+	busy := t.CPU.Machine.Busy - idle*t.Window
+	own := t.CPU.Client.Total() + t.CPU.Server.Total()
+	for _, d := range t.CPU.Daemons {
 		own += d.Total()
 	}
-	if busy <= 0 || own > busy*ownTolerance {
-		return []record.Warning{{Code: "idle-was-busy", Text: "the machine was busy before the run, when it should have been idle, by more than the traffic leaves room for: CPU cost is unknown"}}
+	if own > busy*ownTolerance {
+		t.Warnings = append(t.Warnings, record.Warning{Code: "idle-was-busy", Text: "the machine was busy with something else while it was watched idle, by more than it did beside the trial: the CPU cost is that of the processes alone, which is the least that it can be"})
 	}
-	if transactions > 0 {
-		metrics[record.CPUPerTransaction] = record.Metric{Value: busy / float64(transactions), Unit: "cpu-s"}
-	} else if bytes > 0 {
-		metrics[record.CPUPerGB] = record.Metric{Value: busy / (float64(bytes) / 1e9), Unit: "cpu-s/GB"}
+	switch spent := max(busy, own); {
+	case spent <= 0 || record.Mixed(t.Cell.Workload):
+	case transactions > 0:
+		t.Metrics[record.CPUPerTransaction] = record.Measured(record.CPUPerTransaction, spent/transactions)
+	case bytes > 0:
+		t.Metrics[record.CPUPerGB] = record.Measured(record.CPUPerGB, spent/(bytes/1e9))
 	}
-	return nil
 }

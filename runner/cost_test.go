@@ -1,43 +1,71 @@
 package runner
 
 import (
+	"math"
 	"testing"
-	"time"
 
 	"nettoll/record"
 )
 
-func TestCostIsUnknownWhereTheIdleMachineWasBusy(t *testing.T) {
-	use := func(busy, client, server, daemon float64) record.CPUUse {
+// TestEveryTrialKeepsItsCost holds that a trial in which the machine seems to have done
+// less than its processes is not left out, which would favour the dear ones.
+func TestEveryTrialKeepsItsCost(t *testing.T) {
+	use := func(busy, client, server, daemon float64) *record.CPUUse {
 		u := record.CPUUse{Machine: record.MachineCPU{Busy: busy}, Client: record.ProcessCPU{System: client}, Server: record.ProcessCPU{User: server}}
 		if daemon > 0 {
 			u.Daemons = []record.ProcessCPU{{System: daemon}}
 		}
-		return u
+		return &u
 	}
 	for name, c := range map[string]struct {
-		use   record.CPUUse
-		idle  float64 // CPU seconds a second
-		value float64 // CPU seconds for each GB; 0: unknown
+		use    *record.CPUUse
+		idle   float64 // CPU seconds a second
+		value  float64 // CPU seconds for each GB
+		warned bool
 	}{
-		"quiet":                        {use(1.2, 0.4, 0.5, 0), 0.2, 1},
-		"all in processes":             {use(1, 0.51, 0.51, 0), 0, 1},
-		"busier when idle":             {use(1.2, 0.1, 0.1, 0), 1.3, 0},
-		"as busy when idle":            {use(2, 0.1, 0.1, 0), 2 - 1e-11, 0},
-		"less than the processes took": {use(1.9, 0.4, 0.5, 0), 1.2, 0},
-		"less than the daemon took":    {use(1.9, 0.2, 0.2, 0.5), 1.2, 0},
-		"as much as with the daemon":   {use(1.9, 0.2, 0.2, 0.3), 1.2, 0.7},
+		"quiet":                        {use(1.2, 0.4, 0.5, 0), 0.2, 1, false},
+		"all in processes":             {use(1, 0.51, 0.51, 0), 0, 1.02, false},
+		"quieter than nothing":         {use(1.2, 0.4, 0.5, 0), -0.1, 1.3, false},
+		"busier when idle":             {use(1.2, 0.1, 0.1, 0), 1.3, 0.2, true},
+		"as busy when idle":            {use(2, 0.1, 0.1, 0), 2 - 1e-11, 0.2, true},
+		"less than the processes took": {use(1.9, 0.4, 0.5, 0), 1.2, 0.9, true},
+		"less than the daemon took":    {use(1.9, 0.2, 0.2, 0.5), 1.2, 0.9, true},
+		"as much as with the daemon":   {use(1.9, 0.2, 0.2, 0.3), 1.2, 0.7, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			metrics := map[string]record.Metric{}
-			doubts := cost(metrics, c.use, c.idle, time.Second, 1e9, 0)
-			got, told := metrics[record.CPUPerGB]
-			if told != (c.value != 0) || told && (got.Value < c.value*0.999 || got.Value > c.value*1.001) {
+			trial := record.Trial{Window: 1, CPU: c.use, Metrics: map[string]record.Metric{}}
+			cost(&trial, c.idle, 1e9, 0)
+			if got := trial.Metrics[record.CPUPerGB].Value; math.Abs(got-c.value) > 1e-9 {
 				t.Errorf("cost %v, want %v", got, c.value)
 			}
-			if told != (len(doubts) == 0) || !told && doubts[0].Code != "idle-was-busy" {
-				t.Errorf("doubts %+v", doubts)
+			if (len(trial.Warnings) > 0) != c.warned || c.warned && trial.Warnings[0].Code != "idle-was-busy" {
+				t.Errorf("doubts %+v", trial.Warnings)
 			}
 		})
+	}
+}
+
+// TestMixedTrafficHasNoSharedFigures holds that bytes and transactions are not added up,
+// and that the CPU time of streams is not charged to the transactions beside them.
+func TestMixedTrafficHasNoSharedFigures(t *testing.T) {
+	trial := record.Trial{
+		Cell: record.Cell{Workload: record.LatencyUnderLoad}, Window: 1, Metrics: map[string]record.Metric{},
+		CPU:   &record.CPUUse{Machine: record.MachineCPU{Busy: 2}, Client: record.ProcessCPU{System: 1}},
+		Flows: []record.Flow{{Transactions: 3000}, {Bytes: 1e9}, {Bytes: 1e9}, {Transactions: 2000}, {Bytes: 4e9}},
+	}
+	share(&trial)
+	cost(&trial, 0, 6e9, 5000)
+	if got := trial.Metrics[record.Fairness].Value; math.Abs(got-36.0/(3*18)) > 1e-9 { // of the streams alone
+		t.Errorf("fairness %v, want %v", got, 36.0/(3*18))
+	}
+	for _, name := range []string{record.CPUPerTransaction, record.CPUPerGB} {
+		if m, has := trial.Metrics[name]; has {
+			t.Errorf("%s is %v", name, m)
+		}
+	}
+	trial.Flows = []record.Flow{{Transactions: 3000}, {Bytes: 1e9}}
+	delete(trial.Metrics, record.Fairness)
+	if share(&trial); trial.Metrics[record.Fairness].Value != 0 {
+		t.Errorf("one stream and one flow of transactions share at %v", trial.Metrics[record.Fairness].Value)
 	}
 }

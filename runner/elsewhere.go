@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -12,12 +13,16 @@ import (
 	"nettoll/workload"
 )
 
+// idleAgain is how long machines elsewhere are watched before each trial of a round but the
+// first.
+const idleAgain = 100 * time.Millisecond
+
 // machine is a computer that endpoints of a trial run on.
 type machine struct {
 	name  string
 	facts record.Machine
 	read  func(context.Context) (sampler.Snapshot, error)
-	idle  float64 // CPU seconds a second that it uses by itself
+	idle  *sampler.Baseline // in this round
 }
 
 // machines are those of a trial, each once. of tells the machine of an endpoint in a
@@ -31,7 +36,7 @@ type machines struct {
 // is here.
 func (s *session) machines(ctx context.Context, links []link) (*machines, error) {
 	here := &machine{
-		facts: s.r.Machine, idle: s.r.idle,
+		facts: s.r.Machine, idle: &s.r.idle,
 		read: func(context.Context) (sampler.Snapshot, error) { return s.r.cpu.Read() },
 	}
 	if d, ok := s.network.(technique.Distant); !ok || !d.Distant() {
@@ -45,7 +50,10 @@ func (s *session) machines(ctx context.Context, links []link) (*machines, error)
 			return nil, fmt.Errorf("%s: ask for its machine: %w", at.Name(), err)
 		}
 		if byBoot[o.Boot] == nil {
-			c := &machine{name: fmt.Sprintf("machine %d", len(m.all)+1), facts: o.Machine}
+			if s.r.distant[o.Boot] == nil {
+				s.r.distant[o.Boot] = &sampler.Baseline{}
+			}
+			c := &machine{name: fmt.Sprintf("machine %d", len(m.all)+1), facts: o.Machine, idle: s.r.distant[o.Boot]}
 			c.read = func(ctx context.Context) (snap sampler.Snapshot, err error) {
 				err = at.call(ctx, sampler.MethodCPU, nil, &snap)
 				return snap, err
@@ -58,8 +66,15 @@ func (s *session) machines(ctx context.Context, links []link) (*machines, error)
 	return m, m.watchIdle(ctx)
 }
 
-// watchIdle watches the machines before there is traffic.
+// watchIdle watches the machines before there is traffic. What it sees is added to what
+// was seen of them before other trials of the round; before the first it looks longer.
 func (m *machines) watchIdle(ctx context.Context) error {
+	while := idleAgain
+	for _, c := range m.all {
+		if c.idle.Watched == 0 {
+			while = idleBetween
+		}
+	}
 	from, err := m.snap(ctx)
 	if err != nil {
 		return err
@@ -67,18 +82,16 @@ func (m *machines) watchIdle(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	case <-time.After(idleBetween):
+	case <-time.After(while):
 	}
 	to, err := m.snap(ctx)
 	if err != nil {
 		return err
 	}
 	for i, c := range m.all {
-		use, err := sampler.Use(from[i], to[i], 1)
-		if err != nil {
+		if err := c.idle.Watch(from[i], to[i]); err != nil {
 			return err
 		}
-		c.idle = use.Busy
 	}
 	return nil
 }
@@ -99,12 +112,15 @@ func (m *machines) snap(ctx context.Context) ([]sampler.Snapshot, error) {
 	return snaps, nil
 }
 
-// idle is what the machines use by themselves, together.
-func (m *machines) idle() (sum float64) {
+// idle is what the machines use by themselves, together, and for how many seconds each of
+// them was watched at least.
+func (m *machines) idle() (sum, watched float64) {
+	watched = m.all[0].idle.Watched
 	for _, c := range m.all {
-		sum += c.idle
+		sum += c.idle.Rate()
+		watched = min(watched, c.idle.Watched)
 	}
-	return sum
+	return sum, watched
 }
 
 // use is what the machines did between two readings, together. CPUs of several machines
@@ -122,10 +138,19 @@ func (m *machines) use(from, to []sampler.Snapshot, window float64) (sum record.
 			sum = one
 			continue
 		}
+		if coarser(one.Clock, sum.Clock) {
+			sum.Clock = one.Clock
+		}
 		sum.Busy, sum.Softirq, sum.Steal = sum.Busy+one.Busy, sum.Softirq+one.Softirq, sum.Steal+one.Steal
 		sum.PerCPU = append(sum.PerCPU, one.PerCPU...)
 	}
 	return sum, nil
+}
+
+// coarser reports whether a clock of idle time is coarser than another.
+func coarser(a, b string) bool {
+	fineness := []string{sampler.ClockTimerList, sampler.ClockCPUIdle, sampler.ClockStat}
+	return slices.Index(fineness, a) > slices.Index(fineness, b)
 }
 
 // name calls the hosts of endpoints what their machines are called, where there are
@@ -149,7 +174,7 @@ func (m *machines) apart(from, to []sampler.Snapshot, window float64) (all []rec
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, record.HostCPU{Host: c.name, Busy: one.Busy, Idle: c.idle})
+		all = append(all, record.HostCPU{Host: c.name, Busy: one.Busy, Idle: max(0, c.idle.Rate())})
 	}
 	return all, nil
 }

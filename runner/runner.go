@@ -38,8 +38,10 @@ type Runner struct {
 	Unwatched bool
 
 	cpu     *sampler.CPU
-	idles   []float64 // CPU seconds a second of the idle machine, sorted
-	idle    float64   // their median
+	watched sampler.Baseline             // the idle machine, in all
+	ahead   sampler.Baseline             // before the round that comes next
+	idle    sampler.Baseline             // before the round that is measured
+	distant map[string]*sampler.Baseline // other machines in that round, by boot
 	began   time.Time
 	spent   time.Duration // in warm-ups and windows, and watching the idle machine
 	longest time.Duration // of all rounds
@@ -90,7 +92,7 @@ func (r *Runner) prepare(ctx context.Context) (err error) {
 	for _, t := range r.Before {
 		r.note(t)
 	}
-	if r.cpu, err = sampler.NewCPU("/proc"); err != nil {
+	if r.cpu, err = sampler.NewCPU("/proc", "/sys"); err != nil {
 		return err
 	}
 	return r.watchIdle(ctx, idleBefore)
@@ -195,6 +197,7 @@ func (r *Runner) round(ctx context.Context, round int) (ran int, err error) {
 		if err := r.watchIdle(ctx, idleBetween); err != nil {
 			return 0, err
 		}
+		r.idle, r.ahead, r.distant = r.ahead, sampler.Baseline{}, map[string]*sampler.Baseline{}
 	}
 	place := &order{round: round, last: r.inRound(round)}
 	for _, v := range visits {
@@ -261,7 +264,7 @@ func (r *Runner) save(t record.Trial, place *order) error {
 func (r *Runner) end(reason string, err error) record.End {
 	e := record.End{
 		Finished: time.Now().UTC(), Reason: reason, Rounds: r.complete(),
-		Measuring: r.spent.Seconds(), Elapsed: time.Since(r.began).Seconds(), Idle: r.idle,
+		Measuring: r.spent.Seconds(), Elapsed: time.Since(r.began).Seconds(), Idle: max(0, r.watched.Rate()),
 	}
 	if err != nil {
 		e.Detail = err.Error()

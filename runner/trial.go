@@ -167,14 +167,17 @@ func (s *session) complete(ctx context.Context, t *record.Trial, res workload.Re
 	if err != nil {
 		return err
 	}
-	use.Client, use.Server, use.Idle = res.Client, res.Server, w.at.idle()
+	use.Client, use.Server = res.Client, res.Server
+	idle, watched := w.at.idle()
+	use.Idle, use.Watched = max(0, idle), watched
 	use.Client.Host, use.Server.Host = hostOfRole(t.Endpoints, "client"), hostOfRole(t.Endpoints, "server")
 	t.CPU = &use
 	t.Window, t.Latency, t.Flows, t.Warnings = res.Window.Seconds(), res.Latency, res.Flows, append(res.Warnings, doubts...)
-	var transactions uint64
+	var transactions float64
 	for _, f := range res.Flows {
-		transactions += f.Transactions
+		transactions += float64(f.Transactions)
 	}
+	t.Course, t.Covered = res.Course, res.Covered
 	t.Metrics = res.Metrics
 	share(t)
 	if n, ok := s.network.(technique.Remarker); ok {
@@ -189,7 +192,7 @@ func (s *session) complete(ctx context.Context, t *record.Trial, res workload.Re
 	for _, f := range findings(sc) {
 		t.Warnings = append(t.Warnings, f.warning())
 	}
-	t.Warnings = append(t.Warnings, cost(t.Metrics, use, use.Idle, res.Window, res.Bytes, transactions)...)
+	cost(t, idle, float64(res.Bytes), transactions)
 	t.Status = record.OK
 	if wrong := verdict(t.Path); wrong != "" {
 		t.Status, t.Reason = record.Invalid, wrong

@@ -3,6 +3,7 @@ package sampler
 import (
 	"context"
 	"net/netip"
+	"sync"
 	"time"
 
 	"nettoll/agent"
@@ -25,6 +26,7 @@ const (
 
 // Handlers are the agent's half: what is read inside an endpoint.
 func Handlers() map[string]agent.Handler {
+	machine := sync.OnceValues(func() (*CPU, error) { return NewCPU("/proc", "/sys") })
 	return map[string]agent.Handler{
 		MethodCounters: agent.Typed(func(context.Context, struct{}) (map[string]uint64, error) {
 			return Counters("/proc")
@@ -34,7 +36,7 @@ func Handlers() map[string]agent.Handler {
 		}),
 		MethodOrigin: agent.Typed(func(context.Context, struct{}) (Origin, error) { return FindOrigin("/proc", "/sys") }),
 		MethodCPU: agent.Typed(func(context.Context, struct{}) (Snapshot, error) {
-			c, err := NewCPU("/proc")
+			c, err := machine()
 			if err != nil {
 				return Snapshot{}, err
 			}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"time"
 
@@ -19,25 +20,39 @@ import (
 type CPU struct {
 	fs   procfs.FS
 	path string
+	idle idleClock
 }
 
-// NewCPU reads below proc ("/proc").
-func NewCPU(proc string) (*CPU, error) {
+// NewCPU reads below proc ("/proc") and sys ("/sys").
+func NewCPU(proc, sys string) (*CPU, error) {
 	fs, err := procfs.NewFS(proc)
 	if err != nil {
 		return nil, fmt.Errorf("sampler: %w", err)
 	}
-	return &CPU{fs, filepath.Join(proc, "stat")}, nil
+	return &CPU{fs, filepath.Join(proc, "stat"), findIdleClock(proc, sys)}, nil
 }
 
 // Snapshot is the machine at one moment, by its own clock.
 type Snapshot struct {
 	At   time.Time
 	CPUs map[int64]procfs.CPUStat
+	// Idle is for how many seconds each CPU has been idle by a finer clock than that of
+	// CPUs, with its name.
+	Idle  map[int64]float64
+	Clock string
+	Took  float64 // CPU seconds of taking the snapshot, right behind At
 }
 
 // Read takes a snapshot.
 func (c *CPU) Read() (Snapshot, error) {
+	runtime.LockOSThread() // whose CPU time is read
+	defer runtime.UnlockOSThread()
+	began := threadTime()
+	idle, at, err := c.idle.read()
+	clock := c.idle.name
+	if err != nil { // it could be read before
+		idle, clock, at = nil, ClockStat, time.Now()
+	}
 	st, err := c.fs.Stat()
 	if err != nil {
 		return Snapshot{}, fmt.Errorf("sampler: read CPU time: %s: %w", c.path, err)
@@ -45,7 +60,7 @@ func (c *CPU) Read() (Snapshot, error) {
 	if len(st.CPU) == 0 {
 		return Snapshot{}, fmt.Errorf("sampler: read CPU time: %s names no CPU", c.path)
 	}
-	return Snapshot{time.Now(), st.CPU}, nil
+	return Snapshot{At: at, CPUs: st.CPU, Idle: idle, Clock: clock, Took: (threadTime() - began).Seconds()}, nil
 }
 
 // ErrNoTime is of two readings that are one, or were never made.
@@ -54,16 +69,27 @@ var ErrNoTime = errors.New("sampler: no time passed between two readings of CPU 
 // Use is what the machine did between two snapshots, scaled to a window of so
 // many seconds, which the snapshots enclose but for scheduling delays.
 //
-// The kernel counts user, system and softirq time in ticks of 10 ms, but idle
-// time to the microsecond where it stops the tick on idle CPUs. Busy is
-// therefore what is left of the elapsed time after idle, iowait and steal.
+// /proc/stat tells user, system and softirq time in ticks of 10 ms, and there are finer
+// clocks of idle time. Busy is therefore what is left of the elapsed time after idle,
+// iowait and steal, less what taking the first snapshot took. Errors of single CPUs may
+// be negative and cancel in the sum, which alone is no less than nothing.
 func Use(from, to Snapshot, window float64) (record.MachineCPU, error) {
+	m, err := use(from, to, window)
+	m.Busy = positive(m.Busy)
+	return m, err
+}
+
+// use is Use with a sum of errors that may be negative.
+func use(from, to Snapshot, window float64) (record.MachineCPU, error) {
 	elapsed := to.At.Sub(from.At).Seconds()
 	if elapsed <= 0 || window <= 0 {
 		return record.MachineCPU{}, ErrNoTime
 	}
 	scale := window / elapsed
-	var m record.MachineCPU
+	m := record.MachineCPU{Clock: ClockStat, Busy: -from.Took * scale}
+	if from.Clock == to.Clock && from.Clock != "" {
+		m.Clock = from.Clock
+	}
 	for id, b := range to.CPUs {
 		a, ok := from.CPUs[id]
 		if !ok {
@@ -76,10 +102,10 @@ func Use(from, to Snapshot, window float64) (record.MachineCPU, error) {
 			Softirq: scale * positive(b.SoftIRQ-a.SoftIRQ),
 			IRQ:     scale * positive(b.IRQ-a.IRQ),
 			Steal:   scale * positive(b.Steal-a.Steal),
-			Idle:    scale * positive(b.Idle+b.Iowait-a.Idle-a.Iowait),
+			Idle:    scale * idleBetween(from, to, id, elapsed),
 		}
 		m.PerCPU = append(m.PerCPU, s)
-		m.Busy += positive(window - s.Idle - s.Steal)
+		m.Busy += window - s.Idle - s.Steal
 		m.Softirq += s.Softirq
 		m.Steal += s.Steal
 	}

@@ -17,7 +17,7 @@ import (
 
 // at is a snapshot of CPUs at a second of an invented clock.
 func at(second float64, cpus map[int64]procfs.CPUStat) Snapshot {
-	return Snapshot{time.Unix(0, int64(second*1e9)), cpus}
+	return Snapshot{At: time.Unix(0, int64(second*1e9)), CPUs: cpus}
 }
 
 var nearly = cmpopts.EquateApprox(0, 1e-9)
@@ -37,7 +37,7 @@ func TestUseScalesToTheWindow(t *testing.T) {
 	}
 	want := record.MachineCPU{
 		// CPU 0: 2 s less 0.6 idle and iowait, less 0.15 steal; CPU 1: nothing.
-		Busy: 1.25, Softirq: 0.1, Steal: 0.15,
+		Busy: 1.25, Clock: ClockStat, Softirq: 0.1, Steal: 0.15,
 		PerCPU: []record.CPUSample{
 			{CPU: 0, User: 0.7, System: 0.3, Softirq: 0.1, IRQ: 0.05, Steal: 0.15, Idle: 0.6},
 			{CPU: 1, Idle: 2},
@@ -56,9 +56,18 @@ func TestUseIsNeverNegative(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := record.MachineCPU{Busy: 1, PerCPU: []record.CPUSample{{CPU: 0}, {CPU: 1, Idle: 1.01}}}
+	// What is too much for one CPU is too little for another: the sum is right.
+	want := record.MachineCPU{Busy: 0.99, Clock: ClockStat, PerCPU: []record.CPUSample{{CPU: 0}, {CPU: 1, Idle: 1.01}}}
 	if diff := cmp.Diff(want, got, nearly); diff != "" {
 		t.Errorf("use (-want +got):\n%s", diff)
+	}
+}
+
+func TestUseLeavesOutWhatReadingTook(t *testing.T) {
+	from, to := at(1, map[int64]procfs.CPUStat{0: {}}), at(2, map[int64]procfs.CPUStat{0: {Idle: 0.5}})
+	from.Took, to.Took = 0.1, 0.3 // the second is behind the window
+	if got, err := Use(from, to, 2); err != nil || math.Abs(got.Busy-0.8) > 1e-9 {
+		t.Errorf("busy %v, want 0.8 (%v)", got.Busy, err)
 	}
 }
 
@@ -69,7 +78,7 @@ func TestUseLeavesOutCPUsThatCameOrWent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := record.MachineCPU{Busy: 0.5, PerCPU: []record.CPUSample{{CPU: 0, Idle: 0.5}}}
+	want := record.MachineCPU{Busy: 0.5, Clock: ClockStat, PerCPU: []record.CPUSample{{CPU: 0, Idle: 0.5}}}
 	if diff := cmp.Diff(want, got, nearly); diff != "" {
 		t.Errorf("use (-want +got):\n%s", diff)
 	}
@@ -95,7 +104,7 @@ func TestUseNeedsTime(t *testing.T) {
 func second[A any](_ A, err error) error { return err }
 
 func TestReadTakesSecondsFromStat(t *testing.T) {
-	c, err := NewCPU("testdata/proc")
+	c, err := NewCPU("testdata/proc", "testdata/none")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +122,7 @@ func TestReadTakesSecondsFromStat(t *testing.T) {
 }
 
 func TestThisMachineIsBusyWithinItsCPUs(t *testing.T) {
-	c, err := NewCPU("/proc")
+	c, err := NewCPU("/proc", "/sys")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +156,7 @@ func TestReadNamesTheFileThatIsWrong(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		c, err := NewCPU(dir)
+		c, err := NewCPU(dir, "testdata/none")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -155,7 +164,7 @@ func TestReadNamesTheFileThatIsWrong(t *testing.T) {
 			t.Errorf("%s: error is %v, want one that names %s", name, err, path)
 		}
 	}
-	if _, err := NewCPU(filepath.Join(t.TempDir(), "none")); err == nil || !strings.Contains(err.Error(), "none") {
+	if _, err := NewCPU(filepath.Join(t.TempDir(), "none"), "/sys"); err == nil || !strings.Contains(err.Error(), "none") {
 		t.Errorf("no /proc: error is %v", err)
 	}
 }

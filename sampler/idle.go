@@ -1,0 +1,223 @@
+package sampler
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Clocks of idle time, the finest first.
+const (
+	// ClockTimerList is /proc/timer_list, in nanoseconds. Only the machine's own root may
+	// read it, and containers do not have it.
+	ClockTimerList = "timer_list"
+	// ClockCPUIdle is /sys/devices/system/cpu/cpuN/cpuidle, in microseconds, which counts
+	// an idle period when it is over.
+	ClockCPUIdle = "cpuidle"
+	// ClockStat is /proc/stat, in ticks of 10 ms (USER_HZ) whatever the kernel keeps.
+	ClockStat = "stat"
+)
+
+// quantum is the tick of /proc/stat in seconds.
+const quantum = 0.01
+
+// dearest is how much CPU time a reading of /proc/timer_list may take. It lists all timers
+// of all CPUs: 0.05 ms for a CPU with few, and for n timers n² steps.
+const dearest = 5 * time.Millisecond
+
+// idleClock reads how long each CPU has been idle, and when.
+type idleClock struct {
+	name string
+	read func() (idle map[int64]float64, at time.Time, err error) // seconds
+}
+
+// findIdleClock finds the finest clock below proc and sys.
+func findIdleClock(proc, sys string) idleClock {
+	for _, clock := range []idleClock{timerListClock(filepath.Join(proc, "timer_list")), cpuidleClock(sys)} {
+		began := threadTime()
+		_, _, err := clock.read()
+		if err == nil && threadTime()-began <= dearest {
+			return clock
+		}
+	}
+	return idleClock{ClockStat, func() (map[int64]float64, time.Time, error) { return nil, time.Now(), nil }}
+}
+
+// threadTime is the CPU time of the calling thread.
+func threadTime() time.Duration {
+	var ts unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts) // cannot fail
+	return time.Duration(ts.Nano())
+}
+
+func timerListClock(path string) idleClock {
+	return idleClock{ClockTimerList, func() (map[int64]float64, time.Time, error) {
+		text, err := readTimerList(path)
+		if err != nil {
+			return nil, time.Time{}, err
+		}
+		now, idle, err := parseTimerList(text)
+		var mono unix.Timespec
+		_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &mono)
+		// The kernel notes the time when it begins to list.
+		return idle, time.Now().Add(-time.Duration(mono.Nano() - now)), err
+	}}
+}
+
+// readTimerList reads as far as the CPUs are listed. What comes behind is devices.
+func readTimerList(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text := make([]byte, 0, 1<<14)
+	for {
+		text = slices.Grow(text, 1<<13)
+		n, err := f.Read(text[len(text):cap(text)])
+		text = text[:len(text)+n]
+		if err == io.EOF || bytes.Contains(text, devices) {
+			return text, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+var devices = []byte("\nTick Device:")
+
+// parseTimerList gives the time of CLOCK_MONOTONIC in ns at which the kernel listed its
+// timers, and for how many seconds each CPU had been idle by then.
+//
+// The kernel adds an idle period to idle_sleeptime when it ends, or to iowait_sleeptime.
+// One that goes on since idle_entrytime is added here if it is known to go on: the tick
+// is stopped, and the CPU has not left the idle loop since (a CPU of nohz_full runs
+// without a tick, too). Where the tick goes on, it ends the period every few
+// milliseconds, and whether the CPU is idle is not told: nothing is added. What that
+// leaves out, at most a tick at either edge, is as likely at the one as at the other.
+func parseTimerList(text []byte) (now int64, idle map[int64]float64, err error) {
+	idle = map[int64]float64{}
+	var cpu, stopped, entered, left, slept int64
+	fields := map[string]*int64{
+		".tick_stopped": &stopped, ".idle_entrytime": &entered, ".idle_exittime": &left, ".idle_sleeptime": &slept,
+	}
+	if end := bytes.Index(text, devices); end >= 0 {
+		text = text[:end]
+	}
+	for line := range bytes.Lines(text) {
+		words := bytes.Fields(bytes.Replace(line, []byte(":"), []byte(" : "), 1))
+		if len(words) < 3 {
+			continue
+		}
+		name, value := string(words[0]), words[2]
+		into, known := fields[name]
+		switch {
+		case name == "now" && string(words[1]) == "at":
+			into = &now
+		case name == "cpu":
+			into, stopped, entered, left, slept = &cpu, -1, -1, -1, -1
+		case name == ".nohz_mode" || name == ".nohz":
+			if string(value) == "0" {
+				return 0, nil, errors.New("the kernel keeps no idle time: its tick never stops")
+			}
+			continue
+		case name == ".iowait_sleeptime":
+			into = new(int64)
+		case !known:
+			continue
+		}
+		if *into, err = strconv.ParseInt(string(value), 10, 64); err != nil || *into < 0 {
+			return 0, nil, fmt.Errorf("%s of CPU %d is %q", name, cpu, value)
+		}
+		if name != ".iowait_sleeptime" {
+			continue
+		}
+		if min(stopped, entered, left, slept) < 0 {
+			return 0, nil, fmt.Errorf("CPU %d is described by half", cpu)
+		}
+		sum := float64(slept) + float64(*into)
+		if stopped == 1 && entered > left && entered < now {
+			sum += float64(now - entered)
+		}
+		idle[cpu] = sum / 1e9
+	}
+	if now == 0 || len(idle) == 0 {
+		return 0, nil, errors.New("no idle times of CPUs")
+	}
+	return now, idle, nil
+}
+
+// cpuidleClock adds up the times of all idle states of each CPU.
+func cpuidleClock(sys string) idleClock {
+	type state struct {
+		cpu  int64
+		file *os.File
+	}
+	var states []state
+	paths, _ := filepath.Glob(filepath.Join(sys, "devices/system/cpu/cpu[0-9]*/cpuidle/state[0-9]*/time"))
+	for _, path := range paths {
+		name := filepath.Base(filepath.Dir(filepath.Dir(filepath.Dir(path))))
+		cpu, err := strconv.ParseInt(name[len("cpu"):], 10, 64)
+		if err != nil {
+			continue
+		}
+		if file, err := os.Open(path); err == nil {
+			states = append(states, state{cpu, file})
+		}
+	}
+	return idleClock{ClockCPUIdle, func() (map[int64]float64, time.Time, error) {
+		if len(states) == 0 {
+			return nil, time.Time{}, errors.New("the kernel keeps no idle states")
+		}
+		at, idle, b := time.Now(), map[int64]float64{}, make([]byte, 32)
+		for _, s := range states {
+			n, err := s.file.ReadAt(b, 0)
+			if err != nil && err != io.EOF {
+				delete(idle, s.cpu) // gone offline
+				continue
+			}
+			us, err := strconv.ParseUint(string(bytes.TrimSpace(b[:n])), 10, 64)
+			if err != nil {
+				return nil, at, fmt.Errorf("%s: %w", s.file.Name(), err)
+			}
+			idle[s.cpu] += float64(us) / 1e6
+		}
+		return idle, at, nil
+	}}
+}
+
+// idleBetween is how many seconds a CPU was idle between two snapshots.
+//
+// Of cpuidle the periods that go on at either edge are missing. Where that is more than
+// the tick of /proc/stat, which has them, it is seen there, and then what that says is
+// taken, to 10 ms. A CPU of which both say that it was idle all the time left its idle
+// state not once.
+func idleBetween(from, to Snapshot, cpu int64, elapsed float64) float64 {
+	a, b := from.CPUs[cpu], to.CPUs[cpu]
+	coarse := positive(b.Idle + b.Iowait - a.Idle - a.Iowait)
+	x, before := from.Idle[cpu]
+	y, after := to.Idle[cpu]
+	if from.Clock != to.Clock || !before || !after {
+		return coarse
+	}
+	fine := positive(y - x)
+	if from.Clock != ClockCPUIdle {
+		return fine
+	}
+	switch {
+	case fine == 0 && coarse >= elapsed-quantum:
+		return elapsed
+	case fine > coarse+quantum || fine < coarse-quantum:
+		return coarse
+	}
+	return fine
+}
