@@ -15,7 +15,7 @@ import (
 // itself: with twenty comparisons of equal networks one is expected to be called
 // different at 95 %.
 func Analyze(f *record.File) Result {
-	all := collect(f.Run.Cells, f.Trials)
+	all := collect(f.Run.Cells, Complete(f.Trials))
 	byCell := map[record.Cell]series{}
 	for _, c := range all {
 		byCell[c.cell] = c

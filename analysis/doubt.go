@@ -49,6 +49,12 @@ func doubts(row Row, c, base series, r *record.Run, end string) []Warning {
 		out = append(out, warnSteal(s))
 	}
 	out = append(out, unsteady(row, k, points)...)
+	trend := slices.ContainsFunc(out, func(w Warning) bool { return w.Code == WarnDrift })
+	out = append(out, alike(row, k, points, basePoints, trend)...)
+	out = append(out, uncovered(ok)...)
+	if moving := unstationary(k, ok); len(moving) > 0 {
+		out = append(slices.DeleteFunc(out, func(w Warning) bool { return w.Code == warnCold }), moving...) // says more
+	}
 	if names := unknown(ok); len(names) > 0 {
 		out = append(out, warnUnknownMetric(names))
 	}

@@ -39,7 +39,8 @@ type Row struct {
 	Counts  map[record.Status]int
 	Figures []Figure // in the order of record.Kinds
 	// Latency is the merged histogram of all OK trials, in nanoseconds, nil where
-	// the workload has none. Percentiles are merged, never averaged.
+	// the workload has none. Its percentiles are not those of Figures: these are of each
+	// trial, so that they have intervals and pairs, and their middle is shown.
 	Latency *hdrhistogram.Histogram
 	CPU     []Figure      // CPU use in the window, in the order of CPUKinds; empty where it was not recorded
 	Apart   bool          // the hosts were machines of their own, and CPU has all of them

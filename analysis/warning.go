@@ -28,6 +28,9 @@ const (
 	WarnTruncated     = "truncated"         // the last line is not whole
 	WarnUnfinished    = "unfinished"        // the run did not end, or not as planned
 	WarnEmulated      = "emulated"          // the machine's CPUs are a program
+	WarnAlike         = "autocorrelated"    // rounds are not independent
+	WarnUncovered     = "uncovered"         // time in the window that no latency accounts for
+	WarnUnstationary  = "not-stationary"    // the window is different at its end
 )
 
 // Limits above which a doubt is worth a word.
@@ -39,11 +42,16 @@ const (
 	outlierLimit = 0.25 // of the median: closer values are none, whatever their score
 )
 
+// warnCold is the engine's about flows that had received nothing when the window opened.
+const warnCold = "cold-flows"
+
 // carriedAdvice is what helps against a warning that trials carry.
 func carriedAdvice(code string) string {
 	switch code {
 	case "generator-limited":
 		return "the traffic generator, not the network, is the bottleneck: use more streams or clients, larger messages, or CPUs of their own for client and server"
+	case "starved-flows":
+		return "such trials count with what came just after the window: stop other work on the machine, or measure longer windows (-t)"
 	case "idle-was-busy":
 		return "stop other work on the machine, and measure again"
 	}
@@ -142,7 +150,7 @@ func warnLost(status record.Status, n, of int, reason, remedy string) Warning {
 func warnHistogram(n, of int, why error) Warning {
 	return Warning{WarnHistogram,
 		fmt.Sprintf("latencies of %d of %d trials cannot be read and are left out of the distribution (%v)", n, of, why),
-		"the run file was changed or damaged; the percentiles of the figures do not depend on it"}
+		"the run file was changed or damaged; of the figures only percentiles by time depend on it"}
 }
 
 func warnUnknownMetric(names []string) Warning {

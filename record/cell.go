@@ -148,6 +148,16 @@ func (c Cell) Scenario() Cell {
 	return c
 }
 
+// ClosedLoop reports whether transactions begin when the one before has ended, and not
+// when they are due.
+func (c Cell) ClosedLoop() bool {
+	switch c.Workload {
+	case TCPRR, UDPRR, TCPCRR, HTTP, Redis, Postgres, LatencyUnderLoad:
+		return c.Options.Rate == 0
+	}
+	return false
+}
+
 // Native names the network that a cell of so many hosts is compared with unless it
 // names another: the same traffic between the same hosts with no container network
 // at all.

@@ -25,6 +25,8 @@ const (
 	LatencyP90          = "latency_p90"
 	LatencyP99          = "latency_p99"
 	LatencyP999         = "latency_p999"
+	LatencyP99ByTime    = "latency_p99_by_time"  // of the time, not of the transactions, 99 % is spent in such as take no longer
+	LatencyP999ByTime   = "latency_p999_by_time" // computed by the analysis, from the latencies of closed loops
 	LatencyMax          = "latency_max"
 	LatencyAdded        = "latency_added" // p50 under load less p50 without
 	ConnectP50          = "connect_p50"   // making a connection
@@ -59,7 +61,9 @@ func Kinds() []Kind {
 		{LatencyP50, "latency p50", "s", LowerIsBetter},
 		{LatencyP90, "latency p90", "s", LowerIsBetter},
 		{LatencyP99, "latency p99", "s", LowerIsBetter},
+		{LatencyP99ByTime, "latency p99 by time", "s", LowerIsBetter},
 		{LatencyP999, "latency p99.9", "s", LowerIsBetter},
+		{LatencyP999ByTime, "latency p99.9 by time", "s", LowerIsBetter},
 		{LatencyMax, "latency max", "s", LowerIsBetter},
 		{LatencyAdded, "latency added by load", "s", LowerIsBetter},
 		{ConnectP50, "connect p50", "s", LowerIsBetter},
@@ -91,13 +95,13 @@ func KindOf(name string) (Kind, bool) {
 func Primary(workload string) []string {
 	switch workload {
 	case TCPRR, UDPRR:
-		return []string{LatencyP50, TransactionRate, LatencyP99, CPUPerTransaction}
+		return []string{LatencyP50, TransactionRate, LatencyP99, LatencyP99ByTime, CPUPerTransaction}
 	case PacedRR:
 		return []string{LatencyP50, LatencyP99, LatencyP999, LatencyMean, CPUPerTransaction}
 	case LatencyUnderLoad:
-		return []string{LatencyP50, LatencyAdded, LatencyP99, Throughput}
+		return []string{LatencyP50, LatencyAdded, LatencyP99, LatencyP99ByTime, Throughput}
 	case TCPCRR, HTTP, Redis, Postgres:
-		return []string{TransactionRate, LatencyP50, LatencyP99, CPUPerTransaction}
+		return []string{TransactionRate, LatencyP50, LatencyP99, LatencyP99ByTime, CPUPerTransaction}
 	case UDPStream:
 		return []string{PacketRate, Throughput, Loss, Jitter, CPUPerGB}
 	default:
