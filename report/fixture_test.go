@@ -118,7 +118,7 @@ func (sp specimen) values(workload string) map[string]float64 {
 		return map[string]float64{record.Throughput: sp.gbits * 1e9, record.CPUPerGB: sp.perGB, record.Retransmits: math.Round(sp.perGB * 10)}
 	}
 	return map[string]float64{record.TransactionRate: 1e6 / (sp.p50 * 1.04), record.LatencyP50: sp.p50 / 1e6, record.LatencyP90: sp.p50 * 1.3 / 1e6,
-		record.LatencyP99: sp.p99 / 1e6, record.LatencyP999: sp.p99 * 2.1 / 1e6, record.LatencyMax: sp.p99 * 9 / 1e6, record.CPUPerTransaction: sp.perTrans / 1e6}
+		record.LatencyP99: sp.p99 / 1e6, record.LatencyP99ByTime: sp.p99 * 1.6 / 1e6, record.LatencyP999: sp.p99 * 2.1 / 1e6, record.LatencyMax: sp.p99 * 9 / 1e6, record.CPUPerTransaction: sp.perTrans / 1e6}
 }
 
 func (sp specimen) row(cell record.Cell, native specimen, isNative bool) (analysis.Row, []record.Trial) {
@@ -149,6 +149,8 @@ func (sp specimen) row(cell record.Cell, native specimen, isNative bool) (analys
 	}
 	if cell.Workload == record.TCPRR {
 		row.Latency = sp.histogram()
+	} else {
+		row.Flows = []record.Flow{{Client: "c1", Server: "c2", Bytes: uint64(sp.gbits * 1e9), TCP: &record.TCPInfo{Congestion: "bbr"}}}
 	}
 	row.Path = sp.path()
 	row.Endpoints = sp.endpoints()

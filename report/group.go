@@ -17,7 +17,7 @@ type group struct {
 }
 
 // mostColumns is how many metrics may stand beside each other.
-const mostColumns = 6
+const mostColumns = 7
 
 // line is one network of a group.
 type line struct {

@@ -30,7 +30,9 @@ func (g group) figures(looks looks) ([]figure, error) {
 }
 
 func (g group) bars(c column) (figure, error) {
-	out := figure{title: unitTitle(c.kind, c.scale), hint: hint(c.kind)}
+	kind := c.kind
+	kind.Title = g.heading(c)
+	out := figure{title: unitTitle(kind, c.scale), hint: hint(c.kind)}
 	var bars []plot.Bar
 	words := []string{out.title + ", " + out.hint + ":"}
 	for _, l := range g.lines {
@@ -50,7 +52,7 @@ func (g group) bars(c column) (figure, error) {
 
 // curves are the latency distributions, where there are any.
 func (g group) curves(looks looks) (figure, error) {
-	out := figure{title: "Latency by percentile", hint: "lower is better, further right is rarer"}
+	out := figure{title: "Latency by percentile, all trials merged", hint: "lower is better, further right is rarer"}
 	var curves []plot.Curve
 	var names []string
 	for _, l := range g.lines {
@@ -69,6 +71,6 @@ func (g group) curves(looks looks) (figure, error) {
 		return out, nil
 	}
 	var err error
-	out.chart, err = plot.Percentiles(curves, "Latency by percentile, one line for each of: "+join(names))
+	out.chart, err = plot.Percentiles(curves, "Latency by percentile, all trials merged, one line for each of: "+join(names))
 	return out, err
 }

@@ -130,12 +130,15 @@ func method(res analysis.Result) []string {
 	word = cmp.Or(word, "native")
 	all := []string{
 		"Every round measures each network once, in random order, and " + word + " with them; each trial is compared with the " + word + " trial of its own round, since machines drift more than networks differ.",
-		"Bytes are counted where they arrive, after a warm-up and within the window common to all flows; latencies of all trials are merged into one distribution, and percentiles are never averaged.",
+		"Bytes are counted where they arrive, after a warm-up and within the window common to all flows; a percentile is that of all transactions of one trial, and what is shown is the middle of the trials. Only the charts of latencies by percentile merge the trials.",
 		"A trial counts only when the counters of every device, rule and process on the intended path show that the payload crossed it.",
 		"CPU cost is that of the whole machine, kernel and daemons included, less what the machine uses when idle.",
 	}
 	if knowsShared(res) {
 		all = append(all, "CPU time that the kernel charges to a process is that of clients, servers or daemons, on the host that they are on. What is left over the idle machine is shared: packets that the kernel handles on behalf of nobody, which in a lab cannot be told apart by host, and the measuring itself.")
+	}
+	if anyLoops(res) {
+		all = append(all, loopRemark)
 	}
 	if c := confidence(res); c != "" {
 		all = append(all, c)

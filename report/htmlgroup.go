@@ -66,12 +66,12 @@ type legendView struct {
 type missingView struct{ Name, Text, Remedy string }
 
 func newGroupView(g titledGroup, index int, looks looks, n *notes) (groupView, error) {
-	v := groupView{ID: fmt.Sprintf("g%d", index+1), Title: g.name, Traffic: g.traffic(), Word: g.word()}
+	v := groupView{ID: fmt.Sprintf("g%d", index+1), Title: g.name, Traffic: g.measuredWith(), Word: g.word()}
 	for _, s := range g.summary() {
 		v.Summary = append(v.Summary, sayingView{Subject: s.subject, Text: s.text})
 	}
 	for _, c := range g.columns {
-		cv := columnView{Title: c.kind.Title, Unit: c.scale.unit, Hint: hint(c.kind)}
+		cv := columnView{Title: g.heading(c), Unit: c.scale.unit, Hint: hint(c.kind)}
 		if g.compared(c) {
 			cv.Baseline = g.baseline()
 		}

@@ -11,7 +11,7 @@ import (
 
 // JSONSchema is the version of the JSON report. It grows when a field is
 // removed or changes its meaning.
-const JSONSchema = 1
+const JSONSchema = 2
 
 type jsonReport struct {
 	SchemaVersion int             `json:"schema_version"`
@@ -72,7 +72,7 @@ type jsonRow struct {
 	Trials    map[record.Status]int `json:"trials"`
 	Metrics   []jsonMetric          `json:"metrics"`
 	CPU       []jsonMetric          `json:"cpu,omitempty"` // use in the window, in CPU seconds a second
-	Latency   *jsonLatency          `json:"latency,omitempty"`
+	Latency   *jsonLatency          `json:"merged_latency,omitempty"`
 	Path      []record.Hop          `json:"path"`
 	Endpoints []record.Endpoint     `json:"endpoints"`
 	Warnings  []jsonWarning         `json:"warnings"`
@@ -104,7 +104,8 @@ type jsonComparison struct {
 	Verdict  string        `json:"verdict"`
 }
 
-// jsonLatency is the merged distribution, in seconds.
+// jsonLatency is the distribution of all trials merged, in seconds. Its percentiles are not
+// those of Metrics, which are the middle of the trials' own.
 type jsonLatency struct {
 	Count int64   `json:"count"`
 	Min   float64 `json:"min"`

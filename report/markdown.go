@@ -42,6 +42,9 @@ func writeMarkdown(w io.Writer, res analysis.Result, o Options) error {
 		fmt.Fprintf(&b, " %s.", markdown(capital(run)))
 	}
 	fmt.Fprintf(&b, "\n%s\n%s\n%s\n", rounds(res, o), markdown(ending(res)), confidence(res))
+	if anyLoops(res) {
+		b.WriteString(loopRemark + "\n")
+	}
 	for i, warning := range n.list {
 		fmt.Fprintf(&b, "\n[^%d]: %s\n", i+1, markdown(sentenceOf(warning)))
 	}
@@ -50,7 +53,7 @@ func writeMarkdown(w io.Writer, res analysis.Result, o Options) error {
 }
 
 func markdownGroup(b *strings.Builder, g titledGroup, n *notes) {
-	fmt.Fprintf(b, "\n## %s\n\n%s\n", markdown(g.name), markdown(g.traffic()))
+	fmt.Fprintf(b, "\n## %s\n\n%s\n", markdown(g.name), markdown(g.measuredWith()))
 	if sentences := g.summary(); len(sentences) > 0 {
 		b.WriteByte('\n')
 		for _, s := range sentences {
@@ -59,7 +62,7 @@ func markdownGroup(b *strings.Builder, g titledGroup, n *notes) {
 	}
 	header, rule := "\n| network |", "|---|"
 	for _, c := range g.columns {
-		header += fmt.Sprintf(" %s, %s |", c.kind.Title, c.scale.unit)
+		header += fmt.Sprintf(" %s, %s |", g.heading(c), c.scale.unit)
 		rule += "---:|"
 		if g.compared(c) {
 			header += fmt.Sprintf(" vs %s |", markdown(g.baseline()))

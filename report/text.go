@@ -47,6 +47,9 @@ func writeText(w io.Writer, res analysis.Result, o Options) error {
 		p.paragraph("", dim, capital(run)+".")
 	}
 	p.paragraph("", dim, rounds(res, o)+" "+ending(res))
+	if anyLoops(res) {
+		p.paragraph("", dim, loopRemark)
+	}
 	p.paragraph("", dim, confidence(res))
 	_, err = io.WriteString(w, p.b.String())
 	return err
@@ -54,7 +57,7 @@ func writeText(w io.Writer, res analysis.Result, o Options) error {
 
 func (p *page) group(g titledGroup, n *notes) {
 	p.paragraph("", bold, g.name)
-	p.paragraph("", dim, g.traffic())
+	p.paragraph("", dim, g.measuredWith())
 	p.blank()
 	for _, s := range g.summary() {
 		p.paragraph("  ", plain, s.String())

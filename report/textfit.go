@@ -16,15 +16,15 @@ type reduction struct {
 // What stays longest is what a decision needs: the difference from native in
 // throughput.
 var reductions = slices.Concat(
-	each(valueSpread, record.Jitter, record.Loss, record.LatencyP999, record.LatencyP99, record.CPUPerTransaction,
+	each(valueSpread, record.Jitter, record.Loss, record.LatencyP999, record.LatencyP99ByTime, record.LatencyP99, record.CPUPerTransaction,
 		record.CPUPerGB, record.LatencyAdded, record.LatencyP50, record.Throughput, record.PacketRate),
-	each(ratioSpread, record.Jitter, record.Loss, record.LatencyP999, record.LatencyP99, record.CPUPerTransaction, record.CPUPerGB,
+	each(ratioSpread, record.Jitter, record.Loss, record.LatencyP999, record.LatencyP99ByTime, record.LatencyP99, record.CPUPerTransaction, record.CPUPerGB,
 		record.LatencyAdded),
 	each(ratio, record.Loss, record.Jitter),
 	each(value, record.CPUPerTransaction, record.CPUPerGB),
-	each(ratio, record.LatencyP999, record.LatencyP99, record.CPUPerTransaction, record.LatencyAdded),
+	each(ratio, record.LatencyP999, record.LatencyP99ByTime, record.LatencyP99, record.CPUPerTransaction, record.LatencyAdded),
 	each(ratioSpread, record.LatencyP50),
-	each(value, record.Jitter, record.LatencyP999, record.LatencyP99),
+	each(value, record.Jitter, record.LatencyP999, record.LatencyP99ByTime, record.LatencyP99),
 	each(ratio, record.CPUPerGB),
 	each(value, record.Loss, record.LatencyAdded),
 	each(valueSpread, record.TransactionRate),
@@ -68,7 +68,7 @@ func (t *textTable) fit(width int) (hidden []string) {
 			before := t.visible(i)
 			t.shown[i][r.part] = false
 			if before && !t.visible(i) {
-				hidden = append(hidden, c.kind.Title)
+				hidden = append(hidden, t.g.heading(c))
 			}
 		}
 	}

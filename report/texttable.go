@@ -23,6 +23,7 @@ const (
 var shortTitles = map[string]string{
 	record.LatencyP50:        "p50",
 	record.LatencyP99:        "p99",
+	record.LatencyP99ByTime:  "p99 by time",
 	record.LatencyP999:       "p99.9",
 	record.LatencyAdded:      "added",
 	record.CPUPerTransaction: "CPU/trans.",
@@ -149,10 +150,7 @@ func (t *textTable) grid() grid {
 		if !t.visible(i) {
 			continue
 		}
-		title := shortTitles[c.kind.Name]
-		if title == "" {
-			title = c.kind.Title
-		}
+		title := t.g.shortHeading(c)
 		heading, column := t.column(i)
 		titles, units = append(titles, bold.paint(t.color, title)), append(units, dim.paint(t.color, heading))
 		for j := range body {

@@ -5,9 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -101,7 +99,7 @@ func crash(t *testing.T, after time.Duration, within bool) {
 		args = crashRun
 	}
 	again := start(t, dir, args...)
-	if status := again.status(t); status != exitOK && !(status == exitFailure && starved(t, path)) {
+	if status := again.status(t); status != exitOK {
 		t.Fatalf("resume with %d trials: exit status %d; it said:\n%s", kept, status, again.said())
 	}
 	complete(t, path)
@@ -128,10 +126,6 @@ func complete(t *testing.T, path string) {
 			skipped[trial.Cell.Key()] = true
 		case record.OK:
 		default:
-			if starving(trial) {
-				t.Logf("%s: %s", trial.Cell.Key(), trial.Reason)
-				continue
-			}
 			t.Errorf("%s in round %d: %s: %s", trial.Cell.Key(), trial.Round, trial.Status, trial.Reason)
 		}
 	}
@@ -145,17 +139,6 @@ func complete(t *testing.T, path string) {
 	if n := len(file.Ends); n == 0 || file.Ends[n-1].Reason != record.EndMaxRounds {
 		t.Errorf("ends are %+v", file.Ends)
 	}
-}
-
-// starving tells a trial that a busy machine left no time from one that broke.
-func starving(trial record.Trial) bool {
-	return trial.Status == record.Failed && strings.Contains(trial.Reason, "received nothing")
-}
-
-func starved(t *testing.T, path string) bool {
-	t.Helper()
-	file, err := record.ReadFile(path)
-	return err == nil && slices.ContainsFunc(file.Trials, starving)
 }
 
 func names(t *testing.T, dir string) (all []string) {

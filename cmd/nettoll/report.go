@@ -92,7 +92,7 @@ func readRun(path string) (*record.File, error) {
 
 func (a *app) write(w io.Writer, file *record.File, res analysis.Result, format, source string) error {
 	f, _ := report.ByName(format)
-	o := report.Options{Trials: file.Trials, Source: source}
+	o := report.Options{Trials: analysis.Complete(file.Trials), Source: source}
 	if a.terminal && w == a.stdout {
 		o.Width, o.Color = a.width(), !a.noColor
 	}
