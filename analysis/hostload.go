@@ -50,16 +50,12 @@ func wholeHosts(t record.Trial, hosts []string) (seconds float64, known bool) {
 		}
 		seconds += t.CPU.Hosts[i].Busy - t.CPU.Hosts[i].Idle*t.Window
 	}
-	return seconds, seconds > 0
+	return max(0, seconds), true
 }
 
-// ownTolerance is by how much the clocks of processes and the idle time of the machine may
-// disagree, as in the runner's CPU cost.
-const ownTolerance = 1.05
-
 // sharedLoad is what the machine did beyond what it does when idle and what processes
-// were charged with. A little less than nothing is nothing; where it is more than a little,
-// the machine was not idle when it should have been, and it is unknown.
+// were charged with. Less than nothing is nothing: to leave such trials out would favour
+// those of which more is left.
 func sharedLoad(t record.Trial) (seconds float64, known bool) {
 	client, server := t.CPU.Client.Total(), t.CPU.Server.Total()
 	if t.CPU.Machine.Busy <= 0 || client <= 0 || server <= 0 {
@@ -67,5 +63,5 @@ func sharedLoad(t record.Trial) (seconds float64, known bool) {
 	}
 	busy := t.CPU.Machine.Busy - t.CPU.Idle*t.Window
 	own := client + server + daemons(t, func(record.ProcessCPU) bool { return true })
-	return max(0, busy-own), own <= busy*ownTolerance
+	return max(0, busy-own), true
 }

@@ -46,7 +46,7 @@ func TestLoadsOfHosts(t *testing.T) {
 		{"no endpoints", func(t *record.Trial) { t.Endpoints = nil }, unknown, unknown, 0.875 / 2},
 		{"servers not counted", func(t *record.Trial) { t.CPU.Server = record.ProcessCPU{} }, 1.625 / 2, unknown, unknown},
 		{"processes that fill all CPUs", func(t *record.Trial) { t.CPU.Machine.Busy = 2.575 }, 1.625 / 2, 0.375, 0},
-		{"busy when it should have been idle", func(t *record.Trial) { t.CPU.Idle = 0.75 }, 1.625 / 2, 0.375, unknown},
+		{"busy when it should have been idle", func(t *record.Trial) { t.CPU.Idle = 0.75 }, 1.625 / 2, 0.375, 0},
 		{"machines of their own", func(t *record.Trial) {
 			t.CPU.Hosts = []record.HostCPU{{Host: "h1", Busy: 1.5, Idle: 0.25}, {Host: "h2", Busy: 2}, {Host: "h3", Busy: 1, Idle: 0.5}}
 		}, (2 + 0) / 2.0, 0.5, 0.875 / 2},
