@@ -215,6 +215,8 @@ func (s *session) flowClosed() {
 	}
 }
 
+var errHaltedEarly = errors.New("halted before the window was over")
+
 // start lets all flows run, from begins of nanotime or at once if that is 0, and returns when the window is
 // over, at both its own clock and, where it is measured, that of every flow. Flows
 // whose window is still open a wait after that are ended.
@@ -257,7 +259,7 @@ func (s *session) start(ctx context.Context, begins int64, warmup, duration, wai
 			s.halt()
 			return use, context.Cause(ctx)
 		case <-quit:
-			return use, errHalted
+			return use, errHaltedEarly
 		case <-late.C:
 			quit = nil
 			s.halt()
@@ -268,7 +270,7 @@ func (s *session) start(ctx context.Context, begins int64, warmup, duration, wai
 		}
 	}
 	if quit != nil && s.halted.Load() {
-		return use, errHalted
+		return use, errHaltedEarly
 	}
 	return use, nil
 }
