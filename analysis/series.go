@@ -97,7 +97,7 @@ func (s series) points(k record.Kind) []Point {
 // usable reports whether a value is one of the metric. What load adds to latency
 // can be less than nothing; no other metric can.
 func usable(k record.Kind, m record.Metric) bool {
-	possible := m.Value >= 0 || k.Name == record.LatencyAdded && m.Value < 0
+	possible := m.Value >= 0 || record.Signed(k.Name) && m.Value < 0
 	return m.Unit == k.Unit && possible && !math.IsInf(m.Value, 0)
 }
 

@@ -2,6 +2,7 @@ package record_test
 
 import (
 	"math"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -91,5 +92,24 @@ func TestWriterRefusesWhatNobodyMayCompareWith(t *testing.T) {
 				t.Errorf("%d trials after the refusal, want 1", len(f.Trials))
 			}
 		})
+	}
+}
+
+// TestLoadCanTakeLatencyAway holds that a trial is kept in which latency was a little less
+// under load than without.
+func TestLoadCanTakeLatencyAway(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run.ndjson")
+	w, err := record.Create(path, record.Run{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	added := record.Measured(record.LatencyAdded, -3.4e-6)
+	if err := w.Trial(record.Trial{Round: 1, Status: record.OK, Metrics: map[string]record.Metric{record.LatencyAdded: added}}); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	f, err := record.ReadFile(path)
+	if err != nil || len(f.Trials) != 1 || f.Trials[0].Metrics[record.LatencyAdded] != added {
+		t.Errorf("read %+v, %v", f, err)
 	}
 }

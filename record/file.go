@@ -128,7 +128,7 @@ func (t *Trial) check() error {
 		return fmt.Errorf("round %d: rounds count from 1", t.Round)
 	}
 	for name, m := range t.Metrics {
-		if math.IsNaN(m.Value) || math.IsInf(m.Value, 0) || m.Value < 0 {
+		if math.IsNaN(m.Value) || math.IsInf(m.Value, 0) || m.Value < 0 && !Signed(name) {
 			return fmt.Errorf("metric %s is %v", name, m.Value)
 		}
 	}

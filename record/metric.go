@@ -113,6 +113,10 @@ func Primary(workload string) []string {
 // the network cannot be compared, and whose shares of CPU time nobody knows.
 func Mixed(workload string) bool { return workload == LatencyUnderLoad }
 
+// Signed reports whether a metric can be less than nothing: what load adds to latency can,
+// where there is next to none.
+func Signed(metric string) bool { return metric == LatencyAdded }
+
 // Measured is a figure of a metric in its base unit.
 func Measured(name string, value float64) Metric {
 	kind, _ := KindOf(name)

@@ -36,7 +36,7 @@ func (g group) shortHeading(c column) string {
 }
 
 // loopRemark explains the tails of closed loops.
-const loopRemark = "Closed loop: a transaction begins when the one before has ended, so a stall is one of thousands, and p99 of the transactions hardly knows it. " +
+const loopRemark = "Closed loop: a transaction begins when the one before has ended, so a stall is one of thousands and barely changes the p99 of transactions. " +
 	"p99 by time weights each with its duration: at 99% of all moments the transaction under way takes no longer."
 
 // anyLoops reports whether any scenario is a closed loop of which latencies are known.
