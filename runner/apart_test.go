@@ -1,8 +1,10 @@
 package runner
 
 import (
+	"context"
 	"math"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/procfs"
@@ -46,4 +48,29 @@ func TestMachinesApart(t *testing.T) {
 	if ends[0].Host != "machine 2" {
 		t.Errorf("renamed to %q", ends[0].Host)
 	}
+}
+
+// TestMachinesElsewhereAreWatchedMoreThanOnce holds that what is seen of a machine before
+// each trial of a round is added up, the whiles by their lengths.
+func TestMachinesElsewhereAreWatchedMoreThanOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began, idle := time.Now(), 0.0
+		c := &machine{idle: &sampler.Baseline{}, read: func(context.Context) (sampler.Snapshot, error) {
+			return idling(time.Since(began).Seconds(), idle), nil
+		}}
+		m := &machines{all: []*machine{c}}
+		for _, share := range []float64{1, 0, 0.5} { // of the time in which its CPU is idle
+			go func() {
+				time.Sleep(time.Millisecond)
+				idle += share * map[bool]float64{true: 0.25, false: 0.1}[c.idle.Watched == 0]
+			}()
+			if err := m.watchIdle(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		rate, watched := m.idle()
+		if want := (0 + 0.1 + 0.05) / 0.45; math.Abs(watched-0.45) > 1e-9 || math.Abs(rate-want) > 1e-6 {
+			t.Errorf("%v CPU seconds a second in %v s, want %v in 0.45", rate, watched, want)
+		}
+	})
 }
