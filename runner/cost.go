@@ -52,7 +52,7 @@ const ownTolerance = 1.05
 // It is no less than what client, server and daemons used by their own clocks. A trial in
 // which the difference is less keeps its place below the others: to leave it out would
 // favour the dear ones. Where the difference is much less, the machine was not idle when it
-// should have been, or less to do was left to it than usual, and a warning says so.
+// should have been, and a warning says so.
 func cost(t *record.Trial, idle, bytes, transactions float64) {
 	busy := t.CPU.Machine.Busy - idle*t.Window
 	own := t.CPU.Client.Total() + t.CPU.Server.Total()
@@ -60,7 +60,7 @@ func cost(t *record.Trial, idle, bytes, transactions float64) {
 		own += d.Total()
 	}
 	if own > busy*ownTolerance {
-		t.Warnings = append(t.Warnings, record.Warning{Code: "idle-was-busy", Text: "the machine was busy with something else while it was watched idle, by more than it did beside the trial: the CPU cost is that of the processes alone, which is the least that it can be"})
+		t.Warnings = append(t.Warnings, record.Warning{Code: "idle-was-busy", Text: "the machine did more while it was watched idle than it did beside the trial: the CPU cost is that of client, server and daemons alone, the least that it can be"})
 	}
 	switch spent := max(busy, own); {
 	case spent <= 0 || record.Mixed(t.Cell.Workload):

@@ -177,6 +177,9 @@ func (s *session) complete(ctx context.Context, t *record.Trial, res workload.Re
 	for _, f := range res.Flows {
 		transactions += float64(f.Transactions)
 	}
+	if rate := res.Metrics[record.TransactionRate].Value; transactions == 0 { // less than one
+		transactions = rate * res.Window.Seconds()
+	}
 	t.Course, t.Covered = res.Course, res.Covered
 	t.Metrics = res.Metrics
 	share(t)

@@ -78,3 +78,21 @@ func FuzzCounters(f *testing.F) {
 		}
 	})
 }
+
+// FuzzTimerList gives the parser of idle times anything: what it takes for one is a number,
+// and no less than nothing.
+func FuzzTimerList(f *testing.F) {
+	f.Add(timerList(tick(0, 9e9, 8e9, 1e9, 5e8), tick(1, 7e9, 6e9, 2e9, 0)))
+	f.Add("now at 5 nsecs\ncpu: 0\n .tick_stopped : 1\n .idle_entrytime : 1\n .idle_exittime : 0\n .idle_sleeptime : 9223372036854775807\n .iowait_sleeptime : 9223372036854775807\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		now, idle, err := parseTimerList([]byte(text))
+		if err != nil {
+			return
+		}
+		for cpu, seconds := range idle {
+			if now <= 0 || cpu < 0 || !(seconds >= 0 && seconds < 1e11) {
+				t.Errorf("CPU %d was idle for %v s at %d", cpu, seconds, now)
+			}
+		}
+	})
+}

@@ -114,6 +114,9 @@ func parseTimerList(text []byte) (now int64, idle map[int64]float64, err error) 
 		text = text[:end]
 	}
 	for line := range bytes.Lines(text) {
+		if bytes.HasPrefix(line, []byte(" #")) {
+			continue // most are timers
+		}
 		words := bytes.Fields(bytes.Replace(line, []byte(":"), []byte(" : "), 1))
 		if len(words) < 3 {
 			continue
