@@ -49,7 +49,7 @@ func TestFaultsInTrials(t *testing.T) {
 	t.Run("engine hangs", func(t *testing.T) {
 		rounds(t, d, "user-bridge", func() {
 			d.signal(t, syscall.SIGSTOP)
-			time.AfterFunc(8*time.Second, func() { d.signal(t, syscall.SIGCONT) }) // longer than agents may be silent
+			time.AfterFunc(12*time.Second, func() { d.signal(t, syscall.SIGCONT) }) // longer than agents may be silent
 		}, "no answer within")
 	})
 	t.Run("network removed", func(t *testing.T) {
