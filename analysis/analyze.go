@@ -178,16 +178,10 @@ func finished(trials []record.Trial) time.Time {
 // ending is the orderly end of the run, if it has one: an end line of the last
 // process that worked on it.
 func ending(f *record.File) (record.End, bool) {
-	if len(f.Ends) == 0 || f.Truncated > 0 {
+	if len(f.Ends) == 0 || f.Open || f.Truncated > 0 {
 		return record.End{}, false
 	}
-	e := f.Ends[len(f.Ends)-1]
-	for _, r := range f.Resumes {
-		if r.Started.After(e.Finished) {
-			return record.End{}, false
-		}
-	}
-	return e, true
+	return f.Ends[len(f.Ends)-1], true
 }
 
 // runDoubts are the warnings of the run as a whole.

@@ -143,16 +143,16 @@ func TestRunWarnings(t *testing.T) {
 		text   string
 	}{
 		{"orderly", func(*record.File) {}, "", record.EndMaxRounds, ""},
-		{"no end line", func(f *record.File) { f.Ends = nil }, WarnUnfinished, "", "complete rounds: 8"},
+		{"no end line", func(f *record.File) { f.Ends, f.Open = nil, true }, WarnUnfinished, "", "complete rounds: 8"},
 		{"emulated", func(f *record.File) { f.Run.Machine.Virtual = record.Emulated }, WarnEmulated, record.EndMaxRounds, "no figure"},
 		{"cut off", func(f *record.File) { f.Truncated = 17 }, WarnTruncated, "", "17 bytes"},
 		{"interrupted", func(f *record.File) { f.Ends[0].Reason, f.Ends[0].Detail = record.EndInterrupted, "SIGINT" },
 			WarnUnfinished, record.EndInterrupted, "interrupted (SIGINT)"},
-		{"resumed and died", func(f *record.File) {
-			f.Resumes = []record.Resume{{Started: f.Ends[0].Finished.Add(time.Minute)}}
+		{"resumed and died, by a clock that was set back", func(f *record.File) {
+			f.Resumes, f.Open = []record.Resume{{Started: f.Ends[0].Finished.Add(-time.Minute)}}, true
 		}, WarnUnfinished, "", "did not end"},
-		{"died, resumed and ended", func(f *record.File) {
-			f.Resumes = []record.Resume{{Started: f.Ends[0].Finished.Add(-time.Minute)}}
+		{"died, resumed and ended, by a clock that was set back", func(f *record.File) {
+			f.Resumes = []record.Resume{{Started: f.Ends[0].Finished.Add(time.Minute)}}
 		}, "", record.EndMaxRounds, ""},
 		{"free placement", func(f *record.File) {
 			for i := range f.Trials {

@@ -30,41 +30,41 @@ const (
 // Two trials with equal cells are repeats of each other.
 type Cell struct {
 	Network   string  `json:"network"` // [platform:]technique
-	Hosts     int     `json:"hosts"`
+	Hosts     int     `json:"hosts" most:"1e6"`
 	Family    int     `json:"family"` // 4 or 6
-	Servers   int     `json:"servers"`
-	Clients   int     `json:"clients"`
+	Servers   int     `json:"servers" most:"1e6"`
+	Clients   int     `json:"clients" most:"1e6"`
 	Tool      string  `json:"tool"`
 	Workload  string  `json:"workload"`
 	Options   Options `json:"options"`
 	Placement string  `json:"placement"`
-	Underlay  string  `json:"underlay,omitempty"` // shaping, as written, or the name of an instance; empty is none
-	Twin      int     `json:"twin,omitempty"`     // self-check: 1 or 2, the same network measured as if it were two
-	Baseline  string  `json:"baseline,omitempty"` // network that it is compared with; empty is that of Native
+	Underlay  string  `json:"underlay,omitempty"`      // shaping, as written, or the name of an instance; empty is none
+	Twin      int     `json:"twin,omitempty" most:"2"` // self-check: 1 or 2, the same network measured as if it were two
+	Baseline  string  `json:"baseline,omitempty"`      // network that it is compared with; empty is that of Native
 
-	Processes  int    `json:"processes,omitempty"`  // clients in each client container; 0 is 1, and 1 is written as 0
-	Neighbours int    `json:"neighbours,omitempty"` // containers that exist beside those that talk
-	Rules      int    `json:"rules,omitempty"`      // further firewall rules on each host, none of which matches
-	MTU        int    `json:"mtu,omitempty"`        // of the underlay, in bytes; 0 is 1500
-	Offload    string `json:"offload,omitempty"`    // OffloadOff; empty is as the kernel has it
-	Normalize  bool   `json:"normalize,omitempty"`  // endpoints have MTU and offloads that every network can offer
+	Processes  int    `json:"processes,omitempty" most:"1e6"`  // clients in each client container; 0 is 1, and 1 is written as 0
+	Neighbours int    `json:"neighbours,omitempty" most:"1e6"` // containers that exist beside those that talk
+	Rules      int    `json:"rules,omitempty" most:"1e6"`      // further firewall rules on each host, none of which matches
+	MTU        int    `json:"mtu,omitempty"`                   // of the underlay, in bytes; 0 is 1500
+	Offload    string `json:"offload,omitempty"`               // OffloadOff; empty is as the kernel has it
+	Normalize  bool   `json:"normalize,omitempty"`             // endpoints have MTU and offloads that every network can offer
 }
 
 // Options are the parameters of a workload. Zero means the tool's default.
 type Options struct {
-	Streams      int    `json:"streams,omitempty"`       // -P, flows of each client
-	MessageSize  int    `json:"message_size,omitempty"`  // -l, bytes a write or read
-	Window       int    `json:"window,omitempty"`        // -w, socket buffer in bytes
-	Congestion   string `json:"congestion,omitempty"`    // -C
-	ZeroCopy     bool   `json:"zero_copy,omitempty"`     // -Z, sendfile
-	SkipRxCopy   bool   `json:"skip_rx_copy,omitempty"`  // receiver discards in the kernel
-	RequestSize  int    `json:"request_size,omitempty"`  // bytes
-	ResponseSize int    `json:"response_size,omitempty"` // bytes
-	Bandwidth    int    `json:"bandwidth,omitempty"`     // -b, payload bit/s that each flow offers; 0 is as fast as it goes
-	Rate         int    `json:"rate,omitempty"`          // transactions a second that each flow offers
-	Reverse      bool   `json:"reverse,omitempty"`       // -R, the server sends
-	NoKeepAlive  bool   `json:"no_keep_alive,omitempty"` // a connection for each request
-	GSO          bool   `json:"gso,omitempty"`           // datagrams are handed over in batches (UDP_SEGMENT, UDP_GRO)
+	Streams      int    `json:"streams,omitempty" most:"1e6"` // -P, flows of each client
+	MessageSize  int    `json:"message_size,omitempty"`       // -l, bytes a write or read
+	Window       int    `json:"window,omitempty"`             // -w, socket buffer in bytes
+	Congestion   string `json:"congestion,omitempty"`         // -C
+	ZeroCopy     bool   `json:"zero_copy,omitempty"`          // -Z, sendfile
+	SkipRxCopy   bool   `json:"skip_rx_copy,omitempty"`       // receiver discards in the kernel
+	RequestSize  int    `json:"request_size,omitempty"`       // bytes
+	ResponseSize int    `json:"response_size,omitempty"`      // bytes
+	Bandwidth    int    `json:"bandwidth,omitempty"`          // -b, payload bit/s that each flow offers; 0 is as fast as it goes
+	Rate         int    `json:"rate,omitempty"`               // transactions a second that each flow offers
+	Reverse      bool   `json:"reverse,omitempty"`            // -R, the server sends
+	NoKeepAlive  bool   `json:"no_keep_alive,omitempty"`      // a connection for each request
+	GSO          bool   `json:"gso,omitempty"`                // datagrams are handed over in batches (UDP_SEGMENT, UDP_GRO)
 }
 
 // Datagram is the payload of a datagram of udp_stream for which no message size is

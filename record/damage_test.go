@@ -11,7 +11,8 @@ import (
 
 const (
 	runLine   = `{"type":"run","schema_version":1,"id":"a"}` + "\n"
-	trialLine = `{"type":"trial","round":1,"status":"ok"}` + "\n"
+	cellKey   = `"cell":{"network":"bridge","family":4,"tool":"engine","workload":"tcp_rr"}`
+	trialLine = `{"type":"trial",` + cellKey + `,"round":1,"status":"ok"}` + "\n"
 )
 
 func TestReadNamesTheLineThatIsWrong(t *testing.T) {
@@ -27,9 +28,9 @@ func TestReadNamesTheLineThatIsWrong(t *testing.T) {
 		{"unknown type", runLine + trialLine + `{"type":"tune"}` + "\n", `line 3: unknown type "tune"`},
 		{"no type", runLine + `{}` + "\n", `line 2: unknown type ""`},
 		{"blank line", runLine + "\n" + trialLine, "line 2: not JSON"},
-		{"NaN", runLine + `{"type":"trial","round":1,"status":"ok","metrics":{"throughput":{"value":NaN}}}` + "\n", "line 2: not JSON"},
-		{"metric too large", runLine + `{"type":"trial","round":1,"status":"ok","metrics":{"throughput":{"value":1e999}}}` + "\n", "line 2: "},
-		{"negative metric", runLine + `{"type":"trial","round":1,"status":"ok","metrics":{"throughput":{"value":-1}}}` + "\n", "line 2: metric throughput is -1"},
+		{"NaN", runLine + `{"type":"trial",` + cellKey + `,"round":1,"status":"ok","metrics":{"throughput":{"value":NaN}}}` + "\n", "line 2: not JSON"},
+		{"metric too large", runLine + `{"type":"trial",` + cellKey + `,"round":1,"status":"ok","metrics":{"throughput":{"value":1e999}}}` + "\n", "line 2: "},
+		{"negative metric", runLine + `{"type":"trial",` + cellKey + `,"round":1,"status":"ok","metrics":{"throughput":{"value":-1}}}` + "\n", "line 2: metrics.throughput.value is -1; possible is 0 to 1e+18"},
 		{"skipped without reason", runLine + `{"type":"trial","round":1,"status":"skipped"}` + "\n", "line 2: skipped trial without a reason"},
 		{"failed without reason", runLine + `{"type":"trial","round":1,"status":"failed"}` + "\n", "line 2: failed trial without a reason"},
 		{"unknown status", runLine + `{"type":"trial","round":1,"status":"fine"}` + "\n", `line 2: unknown status "fine"`},
@@ -64,15 +65,15 @@ func TestWriterRefusesWhatNobodyMayCompareWith(t *testing.T) {
 		trial record.Trial
 		want  string
 	}{
-		{"NaN", record.Trial{Round: 1, Status: record.OK, Metrics: metric(math.NaN())}, "metric throughput is NaN"},
-		{"infinity", record.Trial{Round: 1, Status: record.OK, Metrics: metric(math.Inf(1))}, "metric throughput is +Inf"},
-		{"negative", record.Trial{Round: 1, Status: record.OK, Metrics: metric(-1)}, "metric throughput is -1"},
-		{"NaN outside metrics", record.Trial{Round: 1, Status: record.OK, Elapsed: math.NaN()}, "NaN"},
+		{"NaN", record.Trial{Cell: small, Round: 1, Status: record.OK, Metrics: metric(math.NaN())}, "metrics.throughput.value is NaN"},
+		{"infinity", record.Trial{Cell: small, Round: 1, Status: record.OK, Metrics: metric(math.Inf(1))}, "metrics.throughput.value is +Inf"},
+		{"negative", record.Trial{Cell: small, Round: 1, Status: record.OK, Metrics: metric(-1)}, "metrics.throughput.value is -1"},
+		{"NaN outside metrics", record.Trial{Cell: small, Round: 1, Status: record.OK, Elapsed: math.NaN()}, "elapsed_s is NaN"},
 		{"silent skip", record.Trial{Round: 1, Status: record.Skipped, Remedy: "modprobe it"}, "skipped trial without a reason"},
 		{"silent failure", record.Trial{Round: 1, Status: record.Failed}, "failed trial without a reason"},
 		{"no status", record.Trial{Round: 1}, `unknown status ""`},
 		{"no round", record.Trial{Status: record.OK}, "round 0"},
-		{"longer than a reader takes", record.Trial{Round: 1, Status: record.OK, Counters: bulky}, "bytes"},
+		{"longer than a reader takes", record.Trial{Cell: small, Round: 1, Status: record.OK, Counters: bulky}, "bytes"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			path, before := write(t, filledRun(t), filledTrial(t, 1))

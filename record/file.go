@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 )
 
@@ -21,6 +20,10 @@ type File struct {
 	Trials  []Trial
 	Resumes []Resume
 	Ends    []End
+	// Open says that the last complete line is not an end: a process began or went on
+	// with the run, and did not end in an orderly way. Clocks do not tell, since they
+	// may be set back.
+	Open bool
 	// Size is the length in bytes of the complete lines. Whatever follows is
 	// the beginning of a line that was never finished: the process died.
 	Size int64
@@ -32,7 +35,7 @@ type File struct {
 // counted in Truncated; any other line that cannot be read is an error that
 // names the line.
 func Read(r io.Reader) (*File, error) {
-	f := &File{}
+	f := &File{Open: true}
 	br := bufio.NewReaderSize(r, 1<<16)
 	for n := 1; ; n++ {
 		line, err := readLine(br)
@@ -91,30 +94,53 @@ func (f *File) add(line []byte, first bool) error {
 		if head.SchemaVersion < 1 || head.SchemaVersion > SchemaVersion {
 			return fmt.Errorf("schema version %d; this nettoll reads 1 to %d", head.SchemaVersion, SchemaVersion)
 		}
-		return json.Unmarshal(line, &f.Run)
+		return decode(line, &f.Run)
 	case TypeTrial:
-		var t Trial
-		if err := json.Unmarshal(line, &t); err != nil {
-			return err
-		}
-		if err := t.check(); err != nil {
-			return err
-		}
-		f.Trials = append(f.Trials, t)
-		return nil
+		f.Open = true
+		f.Trials = append(f.Trials, Trial{})
+		return decode(line, &f.Trials[len(f.Trials)-1])
 	case TypeResume:
-		var r Resume
-		f.Resumes = append(f.Resumes, r)
-		return json.Unmarshal(line, &f.Resumes[len(f.Resumes)-1])
+		f.Open = true
+		f.Resumes = append(f.Resumes, Resume{})
+		return decode(line, &f.Resumes[len(f.Resumes)-1])
 	case TypeEnd:
+		f.Open = false
 		f.Ends = append(f.Ends, End{})
-		return json.Unmarshal(line, &f.Ends[len(f.Ends)-1])
+		return decode(line, &f.Ends[len(f.Ends)-1])
 	}
 	return fmt.Errorf("unknown type %q", head.Type)
 }
 
-// check refuses a trial that cannot be true, so that nobody computes with it.
-func (t *Trial) check() error {
+// line is one of a run file.
+type line interface {
+	// check refuses what cannot be true.
+	check() error
+}
+
+// decode reads a line whose type is known.
+func decode(text []byte, into line) error {
+	if err := json.Unmarshal(text, into); err != nil {
+		return err
+	}
+	return into.check()
+}
+
+func (r *Run) check() error {
+	for i, c := range r.Cells {
+		if err := c.check(); err != nil {
+			return fmt.Errorf("cells[%d]: %w", i, err)
+		}
+	}
+	return bounded(r)
+}
+
+func (t *Trial) check() error  { return t.Check() }
+func (r *Resume) check() error { return bounded(r) }
+func (e *End) check() error    { return bounded(e) }
+
+// Check refuses a trial that cannot be true, so that nobody computes with it. The error
+// names the field as the file does.
+func (t *Trial) Check() error {
 	switch t.Status {
 	case OK, Invalid:
 	case Skipped, Failed:
@@ -127,12 +153,15 @@ func (t *Trial) check() error {
 	if t.Round < 1 {
 		return fmt.Errorf("round %d: rounds count from 1", t.Round)
 	}
-	for name, m := range t.Metrics {
-		if math.IsNaN(m.Value) || math.IsInf(m.Value, 0) || m.Value < 0 && !Signed(name) {
-			return fmt.Errorf("metric %s is %v", name, m.Value)
+	if err := t.Cell.check(); err != nil {
+		return err
+	}
+	if t.Latency != nil {
+		if err := t.Latency.check(); err != nil {
+			return err
 		}
 	}
-	return nil
+	return bounded(t)
 }
 
 // Writer appends to a run file. Each line is on the disk when its call returns.
@@ -142,6 +171,10 @@ type Writer struct {
 
 // Create begins a run file. It refuses to overwrite one.
 func Create(path string, run Run) (*Writer, error) {
+	run.Type, run.SchemaVersion = TypeRun, SchemaVersion
+	if err := run.check(); err != nil {
+		return nil, err
+	}
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
 		return nil, err
@@ -150,8 +183,7 @@ func Create(path string, run Run) (*Writer, error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	w := &Writer{f: f}
-	run.Type, run.SchemaVersion = TypeRun, SchemaVersion
-	if err := w.write(run); err != nil {
+	if err := w.write(&run); err != nil {
 		return nil, errors.Join(err, f.Close(), os.Remove(path))
 	}
 	return w, nil
@@ -178,7 +210,7 @@ func Append(path string, resume Resume) (*Writer, *File, error) {
 	}
 	w := &Writer{f: f}
 	resume.Type = TypeResume
-	if err := w.write(resume); err != nil {
+	if err := w.write(&resume); err != nil {
 		return nil, nil, errors.Join(err, f.Close())
 	}
 	return w, file, nil
@@ -187,23 +219,27 @@ func Append(path string, resume Resume) (*Writer, *File, error) {
 // Trial appends a finished trial.
 func (w *Writer) Trial(t Trial) error {
 	t.Type = TypeTrial
-	if err := t.check(); err != nil {
-		return fmt.Errorf("record: refuse trial of %s: %w", t.Cell.Key(), err)
+	if err := w.write(&t); err != nil {
+		return fmt.Errorf("trial of %s: %w", t.Cell.Key(), err)
 	}
-	return w.write(t)
+	return nil
 }
 
 // End appends the ending.
 func (w *Writer) End(e End) error {
 	e.Type = TypeEnd
-	return w.write(e)
+	return w.write(&e)
 }
 
 // write appends one line and waits for the disk. What could be written only in
-// part is cut off again, so that the file ends with a complete line.
-func (w *Writer) write(line any) error {
+// part is cut off again, so that the file ends with a complete line. What Read would
+// refuse is not written: one such line makes a whole file of no use.
+func (w *Writer) write(l line) error {
+	if err := l.check(); err != nil {
+		return fmt.Errorf("record: refuse a line: %w", err)
+	}
 	var b bytes.Buffer
-	if err := json.NewEncoder(&b).Encode(line); err != nil {
+	if err := json.NewEncoder(&b).Encode(l); err != nil {
 		return fmt.Errorf("record: encode: %w", err)
 	}
 	if b.Len() > maxLine {

@@ -105,8 +105,8 @@ func TestCreateRefusesToOverwrite(t *testing.T) {
 // TestFileIsReadableWhereverItWasCut cuts the last line at every byte, as a
 // process that dies while it writes would.
 func TestFileIsReadableWhereverItWasCut(t *testing.T) {
-	small := record.Trial{Cell: record.Cell{Network: "bridge"}, Round: 1, Status: record.OK}
-	path, whole := write(t, record.Run{ID: "a"}, small, small, small)
+	trial := record.Trial{Cell: small, Round: 1, Status: record.OK}
+	path, whole := write(t, record.Run{ID: "a"}, trial, trial, trial)
 	complete := bytes.LastIndexByte(whole[:len(whole)-1], '\n') + 1
 	for cut := complete; cut < len(whole); cut++ {
 		f, err := record.Read(bytes.NewReader(whole[:cut]))
@@ -124,7 +124,7 @@ func TestFileIsReadableWhereverItWasCut(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := errors.Join(w.Trial(small), w.Close()); err != nil {
+		if err := errors.Join(w.Trial(trial), w.Close()); err != nil {
 			t.Fatal(err)
 		}
 		f, err = record.ReadFile(path)

@@ -67,6 +67,7 @@ func filledTrial(t *testing.T, round int) record.Trial {
 	t.Helper()
 	tr := filled[record.Trial](t, round)
 	tr.Type, tr.Status, tr.Round = record.TypeTrial, record.OK, round
+	tr.Cell.Family, tr.Cell.Twin = 6, 2
 	return tr
 }
 
@@ -74,5 +75,12 @@ func filledRun(t *testing.T) record.Run {
 	t.Helper()
 	run := filled[record.Run](t, 0)
 	run.Type, run.SchemaVersion = record.TypeRun, record.SchemaVersion
+	run.Settings.Precision, run.Settings.Confidence = 0.25, 0.75
+	for i := range run.Cells {
+		run.Cells[i].Family, run.Cells[i].Twin = 4, 1
+	}
 	return run
 }
+
+// small is the least that says what was measured.
+var small = record.Cell{Network: "bridge", Family: 4, Tool: "engine", Workload: record.TCPRR}

@@ -49,7 +49,7 @@ func TestMain(m *testing.M) {
 // file to be as it was each time. At last there is room.
 func writeOnFullDisk(path string) error {
 	signal.Ignore(unix.SIGXFSZ)
-	trial := record.Trial{Cell: record.Cell{Network: "bridge"}, Round: 2, Status: record.OK}
+	trial := record.Trial{Cell: small, Round: 2, Status: record.OK}
 	before, err := os.ReadFile(path)
 	if err != nil {
 		return err
@@ -97,7 +97,7 @@ func limitFiles(size uint64) error {
 }
 
 func TestFullDiskLeavesOnlyCompleteLines(t *testing.T) {
-	path, _ := write(t, record.Run{ID: "a"}, record.Trial{Round: 1, Status: record.OK})
+	path, _ := write(t, record.Run{ID: "a"}, record.Trial{Cell: small, Round: 1, Status: record.OK})
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

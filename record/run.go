@@ -42,14 +42,14 @@ type Skip struct {
 
 // Settings are the limits of a run. Durations are in seconds.
 type Settings struct {
-	Duration   float64 `json:"duration_s"`    // measured window of one trial
-	Warmup     float64 `json:"warmup_s"`      // before the window, not counted
-	Precision  float64 `json:"precision"`     // wanted half width of the interval, relative (0.05 = 5 %)
-	Confidence float64 `json:"confidence"`    // level of every interval and test (0.95)
-	MinRounds  int     `json:"min_rounds"`    // at least
-	MaxRounds  int     `json:"max_rounds"`    // at most
-	Budget     float64 `json:"time_budget_s"` // no new round begins after this; 0 is none
-	Seed       uint64  `json:"seed"`          // of the order of trials
+	Duration   float64 `json:"duration_s" most:"1e9"`    // measured window of one trial
+	Warmup     float64 `json:"warmup_s" most:"1e9"`      // before the window, not counted
+	Precision  float64 `json:"precision" most:"1"`       // wanted half width of the interval, relative (0.05 = 5 %)
+	Confidence float64 `json:"confidence" most:"1"`      // level of every interval and test (0.95)
+	MinRounds  int     `json:"min_rounds" most:"1e6"`    // at least
+	MaxRounds  int     `json:"max_rounds" most:"1e6"`    // at most
+	Budget     float64 `json:"time_budget_s" most:"1e9"` // no new round begins after this; 0 is none
+	Seed       uint64  `json:"seed" most:"any"`          // of the order of trials
 	SelfCheck  bool    `json:"self_check,omitempty"`
 }
 
@@ -73,8 +73,8 @@ type Machine struct {
 // CPU is one processor and its place.
 type CPU struct {
 	ID      int `json:"id"`
-	Package int `json:"package"`
-	Core    int `json:"core"`
+	Package int `json:"package" least:"-1"`
+	Core    int `json:"core" least:"-1"`
 }
 
 // Resume says that another process continued the run.
@@ -99,8 +99,8 @@ type End struct {
 	Finished  time.Time `json:"finished"`
 	Reason    string    `json:"reason"`
 	Detail    string    `json:"detail,omitempty"`
-	Rounds    int       `json:"rounds"`       // complete rounds in the file
-	Measuring float64   `json:"measuring_s"`  // seconds of warm-ups, windows and watching the idle machine
-	Elapsed   float64   `json:"elapsed_s"`    // seconds from first to last trial of this process
-	Idle      float64   `json:"idle_cpu_s_s"` // CPU seconds a second that the idle machine used
+	Rounds    int       `json:"rounds" most:"1e6"`      // complete rounds in the file
+	Measuring float64   `json:"measuring_s" most:"1e9"` // seconds of warm-ups, windows and watching the idle machine
+	Elapsed   float64   `json:"elapsed_s" most:"1e9"`   // seconds from first to last trial of this process
+	Idle      float64   `json:"idle_cpu_s_s"`           // CPU seconds a second that the idle machine used
 }

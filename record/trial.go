@@ -16,14 +16,14 @@ const (
 type Trial struct {
 	Type    string            `json:"type"`
 	Cell    Cell              `json:"cell"`
-	Round   int               `json:"round"` // from 1; trials of one round are paired
-	Order   int               `json:"order"` // place in the round, from 1
+	Round   int               `json:"round" most:"1e6"` // from 1; trials of one round are paired
+	Order   int               `json:"order"`            // place in the round, from 1
 	Started time.Time         `json:"started"`
-	Elapsed float64           `json:"elapsed_s"` // all of it: building, proving, measuring
+	Elapsed float64           `json:"elapsed_s" most:"1e9"` // all of it: building, proving, measuring
 	Status  Status            `json:"status"`
 	Reason  string            `json:"reason,omitempty"`
 	Remedy  string            `json:"remedy,omitempty"`
-	Window  float64           `json:"window_s,omitempty"` // measured, common to all flows
+	Window  float64           `json:"window_s,omitempty" most:"1e9"` // measured, common to all flows
 	Metrics map[string]Metric `json:"metrics,omitempty"`
 
 	Latency   *Histogram        `json:"latency,omitempty"`

@@ -3,6 +3,7 @@ package runner_test
 import (
 	"context"
 	"errors"
+	"math"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -94,4 +95,31 @@ func TestInterruptedTrialIsNoFailure(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestTrialThatCannotBeTrue is one that failed, and the run goes on.
+func TestTrialThatCannotBeTrue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(&way{name: "bridge"}, &way{name: "host"})
+		b.tool.run = func(ctx context.Context, nth int64, job workload.Job) (workload.Result, error) {
+			r, err := b.tool.well(ctx, job)
+			if nth == 1 {
+				r.Metrics[record.Throughput] = record.Metric{Value: math.NaN(), Unit: "bit/s"}
+			}
+			return r, err
+		}
+		end, err := b.run(t, t.Context())
+		if err != nil || end.Reason == record.EndFailed {
+			t.Errorf("the run ended with %+v, %v", end, err)
+		}
+		var bad []string
+		for _, trial := range b.trials {
+			if trial.Status != record.OK {
+				bad = append(bad, string(trial.Status)+": "+trial.Reason)
+			}
+		}
+		if len(b.trials) < 3 || len(bad) != 1 || bad[0] != "failed: what was measured cannot be true: metrics.throughput.value is NaN; possible is 0 to 1e+18" {
+			t.Errorf("%d trials were saved; of these not OK: %q", len(b.trials), bad)
+		}
+	})
 }

@@ -251,6 +251,12 @@ func (r *Runner) save(t record.Trial, place *order) error {
 	t.Round, t.Order = place.round, place.last
 	t.Elapsed = time.Since(t.Started).Seconds()
 	t.Started = t.Started.UTC()
+	if err := t.Check(); err != nil { // a tool or the kernel has counted nonsense: no reason to lose all other trials
+		t = record.Trial{
+			Cell: t.Cell, Round: t.Round, Order: t.Order, Started: t.Started, Elapsed: t.Elapsed,
+			Status: record.Failed, Reason: "what was measured cannot be true: " + oneLine(err),
+		}
+	}
 	if err := r.Save(t); err != nil {
 		return fmt.Errorf("save trial: %w", err)
 	}

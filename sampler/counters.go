@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -49,11 +50,12 @@ func countersOf(dir string, tables ...table) (map[string]uint64, error) {
 }
 
 // Delta is what was counted between two readings; zeros are left out. Counters
-// that went down (gauges) are left out too.
+// that went down (gauges) are left out too, also below zero: the kernel sums parts of
+// TcpCurrEstab one after the other, and writes −1 as 2⁶⁴−1.
 func Delta(from, to map[string]uint64) map[string]uint64 {
 	d := make(map[string]uint64)
 	for name, v := range to {
-		if v > from[name] {
+		if v > from[name] && v-from[name] <= math.MaxInt64 {
 			d[name] = v - from[name]
 		}
 	}

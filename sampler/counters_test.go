@@ -1,6 +1,7 @@
 package sampler
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -96,8 +97,8 @@ func TestOnlyAKernelWithoutIPv6MayLackCounters(t *testing.T) {
 }
 
 func TestDeltaKeepsWhatGrew(t *testing.T) {
-	from := map[string]uint64{"grew": 5, "same": 7, "fell": 9, "gone": 3}
-	to := map[string]uint64{"grew": 8, "same": 7, "fell": 1, "new": 4, "zero": 0}
+	from := map[string]uint64{"grew": 5, "same": 7, "fell": 9, "gone": 3, "below": 1}
+	to := map[string]uint64{"grew": 8, "same": 7, "fell": 1, "new": 4, "zero": 0, "below": math.MaxUint64} // −1
 	want := map[string]uint64{"grew": 3, "new": 4}
 	if diff := cmp.Diff(want, Delta(from, to)); diff != "" {
 		t.Errorf("delta (-want +got):\n%s", diff)
