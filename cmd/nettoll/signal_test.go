@@ -1,10 +1,14 @@
 package main
 
 import (
+	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"nettoll/record"
 )
@@ -58,29 +62,108 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// TestSecondInterrupt ends a lab that does not listen to the first.
-func TestSecondInterrupt(t *testing.T) {
-	was := before(t)
-	p := start(t, t.TempDir(), "lab", "bridge", "--", "sleep", "1000")
-	var within int
-	until(t, "the lab is there", func() bool { within = inside(t, p); return within != 0 && len(childrenOf(within)) > 0 })
-	if err := syscall.Kill(within, syscall.SIGSTOP); err != nil {
+// TestSecondSignal ends a lab that does not listen to the first, whatever the signals.
+func TestSecondSignal(t *testing.T) {
+	for _, s := range [][2]syscall.Signal{{syscall.SIGINT, syscall.SIGINT}, {syscall.SIGINT, syscall.SIGTERM}, {syscall.SIGTERM, syscall.SIGHUP}} {
+		t.Run(fmt.Sprint(s), func(t *testing.T) {
+			was := before(t)
+			p := start(t, t.TempDir(), "lab", "bridge", "--", "sleep", "1000")
+			var within int
+			until(t, "the lab is there", func() bool { within = inside(t, p); return within != 0 && len(childrenOf(within)) > 0 })
+			if err := syscall.Kill(within, syscall.SIGSTOP); err != nil {
+				t.Fatal(err)
+			}
+			made := map[string]bool{}
+			namespacesOf(t, made)
+			p.signal(t, s[0])
+			until(t, "it has ended", func() bool {
+				_ = p.Process.Signal(s[1])
+				return p.ended()
+			})
+			if status := p.status(t); status != exitInterrupted {
+				t.Errorf("exit status %d", status)
+			}
+			if got := p.err.String(); got != "nettoll: interrupted twice: ended at once\n" {
+				t.Errorf("it said %q", got)
+			}
+			was.check(t, made)
+		})
+	}
+}
+
+// TestSecondSignalOutside ends what is no lab and does not listen to the first.
+func TestSecondSignalOutside(t *testing.T) {
+	dir := t.TempDir()
+	slow, asked := filepath.Join(dir, "slow"), filepath.Join(dir, "asked")
+	if err := os.WriteFile(slow, []byte("#!/bin/sh\n>"+asked+"\nexec sleep 1000\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	made := map[string]bool{}
-	namespacesOf(t, made)
+	p := start(t, dir, "run", "veth", "--tool", "iperf3|engine", "--workloads", "tcp_stream", "--tool-path", "iperf3="+slow, "--dry-run")
+	until(t, "the program is asked for its version", func() bool { _, err := os.Stat(asked); return err == nil })
 	p.signal(t, syscall.SIGINT)
 	until(t, "it has ended", func() bool {
-		_ = p.Process.Signal(syscall.SIGINT)
+		_ = p.Process.Signal(syscall.SIGTERM)
 		return p.ended()
 	})
-	if status := p.status(t); status != exitInterrupted {
-		t.Errorf("exit status %d", status)
+	if how := p.ProcessState.Sys().(syscall.WaitStatus); !how.Signaled() || how.Signal() != syscall.SIGTERM {
+		t.Errorf("it ended with %v and said:\n%s", p.ProcessState, p.said())
 	}
-	if got := p.err.String(); got != "nettoll: interrupted twice: ended at once\n" {
-		t.Errorf("it said %q", got)
+}
+
+// TestReportEnds ends a report at the first signal, whatever it waits for.
+func TestReportEnds(t *testing.T) {
+	dir := t.TempDir()
+	pipe := filepath.Join(dir, "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
 	}
-	was.check(t, made)
+	file := filepath.Join(dir, "x.ndjson")
+	const line = `{"type":"run","schema_version":1,"id":"a"}` + "\n"
+	if err := os.WriteFile(file, []byte(line), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ends := func(p *started, s syscall.Signal) {
+		t.Helper()
+		p.signal(t, s)
+		if status := p.status(t); status != exitInterrupted || p.err.String() != "nettoll: interrupted\n" {
+			t.Errorf("%v: exit status %d; it said:\n%s", s, status, p.said())
+		}
+	}
+	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		p := start(t, dir, "report", pipe)
+		w := -1
+		until(t, "it waits for a run file", func() (opened bool) {
+			var err error
+			w, err = syscall.Open(pipe, syscall.O_WRONLY|syscall.O_NONBLOCK, 0)
+			return err == nil
+		})
+		ends(p, s)
+		_ = syscall.Close(w)
+
+		r, err := syscall.Open(pipe, syscall.O_RDONLY|syscall.O_NONBLOCK, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := unix.FcntlInt(uintptr(r), unix.F_SETPIPE_SZ, 4096); err != nil {
+			t.Fatal(err)
+		}
+		p = start(t, dir, "report", file, "--format", "html", "-o", pipe)
+		until(t, "it waits for a reader", func() bool {
+			n, err := unix.IoctlGetInt(r, unix.TIOCINQ)
+			return err == nil && n > 0
+		})
+		ends(p, s)
+		_ = syscall.Close(r)
+	}
+	for _, args := range [][]string{{"--resume", pipe}, {"--resume", "/dev/null"}} {
+		p := start(t, dir, append([]string{"run"}, args...)...)
+		if status := p.status(t); status != exitUsage || !strings.Contains(p.err.String(), "only a regular file can be written on") {
+			t.Errorf("%v: exit status %d; it said:\n%s", args, status, p.said())
+		}
+	}
+	if left := names(t, dir); len(left) != 2 {
+		t.Errorf("files are %v", left)
+	}
 }
 
 // TestInterruptedEarly has nothing to report.

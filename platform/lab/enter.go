@@ -78,8 +78,8 @@ func Enter(o EnterOptions) (status int, err error) {
 	cmd.ExtraFiles = []*os.File{lifeline - 3: theirs}
 
 	signals := make(chan os.Signal, 8)
+	// For good: who comes back from here has only to say how it ended.
 	signal.Notify(signals, append(Ending(), syscall.SIGTSTP)...)
-	defer signal.Stop(signals)
 	err = cmd.Start()
 	theirs.Close()
 	if err != nil {

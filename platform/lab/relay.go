@@ -11,12 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrKilled is the error of a lab that a second interrupt ended at once.
+// ErrKilled is the error of a lab that a second signal ended at once.
 var ErrKilled = errors.New("interrupted twice: ended at once")
 
-// again is how long after the first interrupt another one is a second. Some
-// programs send one both to a process and to its group, which is one wish.
-const again = 400 * time.Millisecond
+// Again is how long after the first of the signals that end a lab another one is a
+// second. Some programs send one both to a process and to its group, which is one wish.
+const Again = 400 * time.Millisecond
 
 // Ending are the signals that end a lab, less those that this process was
 // started to ignore, as nohup does.
@@ -49,12 +49,15 @@ func (r *relay) run(signals <-chan os.Signal, done, ready <-chan struct{}) {
 			ready, s = nil, held
 		case <-done:
 			done, s = nil, syscall.SIGINT
+			if first.IsZero() {
+				first = time.Now()
+			}
 		case s = <-signals:
 			switch {
-			case s != syscall.SIGINT:
+			case s == syscall.SIGTSTP:
 			case first.IsZero():
 				first = time.Now()
-			case time.Since(first) > again:
+			case time.Since(first) > Again:
 				r.killed.Store(true)
 				_ = r.inside.Kill()
 			}
