@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 )
 
 // maxLine bounds one line of a run file, so that a file that is not one
@@ -186,7 +187,17 @@ func Create(path string, run Run) (*Writer, error) {
 	if err := w.write(&run); err != nil {
 		return nil, errors.Join(err, f.Close(), os.Remove(path))
 	}
+	SyncFolder(path)
 	return w, nil
+}
+
+// SyncFolder makes the name of a new file last through a loss of power, where that can be:
+// there are folders that may be written and not read, and file systems without a way to.
+func SyncFolder(path string) {
+	if dir, err := os.Open(filepath.Dir(path)); err == nil {
+		_ = dir.Sync()
+		_ = dir.Close()
+	}
 }
 
 // Append opens a run file to go on with it, cuts off the line that was never
@@ -195,6 +206,9 @@ func Append(path string, resume Resume) (*Writer, *File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND, 0)
 	if err != nil {
 		return nil, nil, err
+	}
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() { // a pipe is not there to be read again
+		return nil, nil, errors.Join(err, fmt.Errorf("%s is not a regular file", path), f.Close())
 	}
 	if err := lock(f); err != nil {
 		return nil, nil, errors.Join(err, f.Close())

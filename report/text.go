@@ -143,8 +143,10 @@ func wrap(content string, width int) []string {
 	return lines
 }
 
-// printable replaces what could move the cursor or colour the screen: names
-// and reasons come from files and from other programs.
+// Printable replaces what could move the cursor, colour the screen or turn the
+// direction of writing: names and reasons come from files and from other programs.
+func Printable(s string) string { return printable(s) }
+
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

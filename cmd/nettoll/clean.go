@@ -66,7 +66,7 @@ func (a *app) clean(ctx context.Context, f cleanFlags) error {
 	for _, name := range groups {
 		fmt.Fprintf(a.stdout, "%s control group %s\n", verb, name)
 	}
-	told := len(groups)
+	said := len(groups)
 	for _, s := range f.sweep(ctx) {
 		for _, o := range s.Removed {
 			fmt.Fprintf(a.stdout, "%s %s%s\n", verb, o, s.on)
@@ -74,7 +74,7 @@ func (a *app) clean(ctx context.Context, f cleanFlags) error {
 		for _, t := range s.Kept {
 			fmt.Fprintf(a.stdout, "kept %s%s of run %s: %s\n", count(t.Objects), s.on, t.Run, why(t))
 		}
-		told += len(s.Removed) + len(s.Kept)
+		said += len(s.Removed) + len(s.Kept)
 		failed = append(failed, s.err)
 	}
 	if err := ctx.Err(); err != nil {
@@ -82,11 +82,11 @@ func (a *app) clean(ctx context.Context, f cleanFlags) error {
 	}
 	if err := errors.Join(failed...); err != nil {
 		for line := range strings.Lines(err.Error()) {
-			fmt.Fprintf(a.stderr, "nettoll: %s\n", strings.TrimSuffix(line, "\n"))
+			fmt.Fprintf(a.stderr, "nettoll: %s\n", told(line))
 		}
 		return exitError(exitFailure)
 	}
-	if told == 0 {
+	if said == 0 {
 		fmt.Fprintln(a.stdout, "nothing was left behind")
 	}
 	return nil

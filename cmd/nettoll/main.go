@@ -16,12 +16,14 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"nettoll/internal/program"
 	"nettoll/platform/lab"
+	"nettoll/report"
 )
 
 // The exit statuses.
@@ -46,9 +48,26 @@ func main() {
 		errWidth: func() int { return width(os.Stderr) },
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), lab.Ending()...)
+	context.AfterFunc(ctx, func() { // a second signal has its usual effect
+		time.Sleep(lab.Again)
+		stop()
+	})
 	status := a.run(ctx)
-	stop()
+	placing.Lock() // until the program has ended
 	os.Exit(status)
+}
+
+// unless does something that knows nothing of ctx, and leaves it when that ends. What it
+// began to write is complete when the program ends, or as it was before.
+func unless(ctx context.Context, do func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- do() }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // width is the number of columns of a terminal, 0 when it is none.
@@ -120,9 +139,22 @@ func (a *app) run(ctx context.Context) int {
 	return exitFailure
 }
 
+// longestLine bounds what is said of one error, in letters: names in run files and suites
+// can be of any length.
+const longestLine = 4000
+
 // oneLine is the text of an error that may join several.
-func oneLine(err error) string {
-	return strings.Join(strings.FieldsFunc(err.Error(), func(c rune) bool { return c == '\n' }), "; ")
+func oneLine(err error) string { return told(err.Error()) }
+
+// told is a text on one line of standard error. There is nothing in it that a terminal
+// would act on: names come from files, and reasons from other programs.
+func told(text string) string {
+	text = strings.Join(strings.FieldsFunc(text, func(c rune) bool { return c == '\n' }), "; ")
+	text = report.Printable(text)
+	if letters := []rune(text); len(letters) > longestLine {
+		return string(letters[:longestLine-1]) + "…"
+	}
+	return text
 }
 
 // checkPaths refuses a --tool-path that nothing would look at.

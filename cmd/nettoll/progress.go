@@ -135,9 +135,9 @@ func (p *progress) Trial(t record.Trial) {
 	if t.Status == record.OK {
 		return
 	}
-	line := fmt.Sprintf("%s on %s, %s: %s: %s\n", t.Cell.Network, hosts(t.Cell.Hosts), t.Cell.Workload, t.Status, t.Reason)
+	line := told(fmt.Sprintf("%s on %s, %s: %s: %s", t.Cell.Network, hosts(t.Cell.Hosts), t.Cell.Workload, t.Status, t.Reason)) + "\n"
 	if t.Status == record.Skipped { // for all that is measured in it, and on any number of hosts
-		line = fmt.Sprintf("%s: skipped: %s\n", t.Cell.Network, t.Reason)
+		line = told(fmt.Sprintf("%s: skipped: %s", t.Cell.Network, t.Reason)) + "\n"
 		if p.told[line] {
 			return
 		}

@@ -36,29 +36,31 @@ func (a *app) reportCommand() *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if _, ok := report.ByName(format); !ok {
 				return usagef("--format %s: unknown%s; known are %s", format, nearest(format, formatList()), formatNames())
 			}
 			if _, ok := reference.ByName(beside); beside != "" && !ok {
 				return usagef("--beside %s: unknown%s; known are %s", beside, nearest(beside, reference.Names()), strings.Join(reference.Names(), ", "))
 			}
-			file, err := readRun(args[0])
-			if err != nil {
-				return err
-			}
-			res := analysis.Analyze(file)
-			source := cmp.Or(beside, file.Run.Source)
-			if charts != "" {
-				return a.writeCharts(charts, res, source)
-			}
-			if output == "" || output == "-" {
-				return a.write(a.stdout, file, res, format, source)
-			}
-			if same(output, args[0]) {
-				return usagef("-o %s: that is the run file; name another", output)
-			}
-			return a.writeFile(output, file, res, format, source)
+			return unless(cmd.Context(), func() error {
+				file, err := readRun(args[0])
+				if err != nil {
+					return err
+				}
+				res := analysis.Analyze(file)
+				source := cmp.Or(beside, file.Run.Source)
+				if charts != "" {
+					return a.writeCharts(charts, res, source)
+				}
+				if output == "" || output == "-" {
+					return a.write(a.stdout, file, res, format, source)
+				}
+				if same(output, args[0]) {
+					return usagef("-o %s: that is the run file; name another", output)
+				}
+				return a.writeFile(output, file, res, format, source)
+			})
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", "text", formatNames())
@@ -108,33 +110,7 @@ func (a *app) writeFile(path string, file *record.File, res analysis.Result, for
 	if err := a.write(&text, file, res, format, source); err != nil {
 		return err
 	}
-	return place(path, text.Bytes())
-}
-
-// place writes a file beside its name and then puts it there, so that a full disk
-// leaves the old one.
-func place(path string, text []byte) error {
-	tmp, err := os.CreateTemp(dirOf(path), ".nettoll-*")
-	if err != nil {
-		return fmt.Errorf("report: %w", err)
-	}
-	_, err = tmp.Write(text)
-	err = cmp.Or(err, tmp.Chmod(0o644), tmp.Close())
-	if err == nil {
-		err = os.Rename(tmp.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(tmp.Name())
-		return fmt.Errorf("report %s: %w", path, err)
-	}
-	return nil
-}
-
-func dirOf(path string) string {
-	if i := strings.LastIndexByte(path, '/'); i >= 0 {
-		return path[:i+1]
-	}
-	return "."
+	return a.place(path, text.Bytes())
 }
 
 func formatList() []string {
@@ -165,7 +141,7 @@ func (a *app) writeCharts(dir string, res analysis.Result, source string) error 
 			if err := write(&b); err != nil {
 				return fmt.Errorf("report: chart %s: %w", c.Name, err)
 			}
-			if err := place(filepath.Join(dir, c.Name+end), b.Bytes()); err != nil {
+			if err := a.place(filepath.Join(dir, c.Name+end), b.Bytes()); err != nil {
 				return err
 			}
 		}

@@ -110,7 +110,10 @@ func (f *runFlags) checkOutput() error {
 	if _, err := os.Lstat(f.output); err == nil {
 		return usagef("-o %s: the file exists; go on with it by --resume, or name another", f.output)
 	} else if !errors.Is(err, fs.ErrNotExist) {
-		return usagef("-o %s: %w", f.output, err)
+		return usagef("-o %s: %w", f.output, cause(err))
+	}
+	if page := pageOf(f.output); !ownPage(page, "") {
+		return usagef("-o %s: its report would be %s, which is there already; move that, or name another run file", f.output, page)
 	}
 	return reachable("-o", f.output)
 }
@@ -147,10 +150,6 @@ func (a *app) measure(ctx context.Context, f runFlags, suite plan.Suite, cells [
 		return err
 	}
 	now := time.Now()
-	path := f.output
-	if path == "" {
-		path = "nettoll-" + now.Format("20060102-150405") + ".ndjson"
-	}
 	var id [12]byte
 	rand.Read(id[:])
 	if set.Seed == 0 {
@@ -163,11 +162,34 @@ func (a *app) measure(ctx context.Context, f runFlags, suite plan.Suite, cells [
 		Source: suite.Source, Skips: skipsOf(suite, known(a.paths, a.cni)), Tools: versions(ctx, cells, toolByName(a.paths)),
 		Instance: suite.Instance, Price: suite.Price,
 	}
-	w, err := record.Create(path, run)
+	path, w, err := create(f.output, run)
 	if err != nil {
 		return fmt.Errorf("run file: %w", err)
 	}
 	return a.drive(ctx, path, w, &record.File{Run: run}, f)
+}
+
+// create begins a run file under the name that was given, or else under one that says when
+// the run began. Of several that begin in one second each gets its own.
+func create(name string, run record.Run) (path string, w *record.Writer, err error) {
+	if name != "" {
+		w, err = record.Create(name, run)
+		return name, w, err
+	}
+	stem := "nettoll-" + run.Started.Local().Format("20060102-150405")
+	const most = 1000
+	for n := 1; n <= most; n++ {
+		if path = stem + ".ndjson"; n > 1 {
+			path = fmt.Sprintf("%s-%d.ndjson", stem, n)
+		}
+		if !ownPage(pageOf(path), run.ID) {
+			continue
+		}
+		if w, err = record.Create(path, run); !errors.Is(err, fs.ErrExist) {
+			return path, w, err
+		}
+	}
+	return path, nil, err
 }
 
 // resume goes on with a run file.
@@ -178,15 +200,26 @@ func (a *app) resume(cmd *cobra.Command, f runFlags, args []string) error {
 	if name := f.contradictsResume(cmd.Flags()); name != "" {
 		return usagef("--resume goes on with the settings of its run file; leave out --%s", name)
 	}
-	file, err := readRun(f.resume)
+	if info, err := os.Stat(f.resume); err == nil && !info.IsDir() && !info.Mode().IsRegular() {
+		return usagef("--resume %s: only a regular file can be written on", f.resume)
+	}
+	var file *record.File
+	err := unless(cmd.Context(), func() (err error) {
+		file, err = readRun(f.resume)
+		return err
+	})
 	if err != nil {
 		return err
 	}
 	if err := f.cni.resumes(file.Run.Cells); err != nil {
 		return err
 	}
+	set := f.limits(file.Run.Settings)
+	if err := plan.Resumable(file.Run.Cells, set, known(f.paths, f.cni)); err != nil {
+		return usagef("--resume %s: %w; begin another run", f.resume, err)
+	}
 	if f.dryRun {
-		return a.dryRun(file.Run.Cells, nil, f.limits(file.Run.Settings))
+		return a.dryRun(file.Run.Cells, nil, set)
 	}
 	if err := reachable("--resume", f.resume); err != nil {
 		return err
@@ -280,11 +313,9 @@ func (a *app) conclude(path string, f runFlags, reason string) error {
 	}
 	res := analysis.Analyze(file)
 	shown := a.write(a.stdout, file, res, f.format, file.Run.Source)
-	page := pageOf(path)
-	if err := cmp.Or(a.writeFile(page, file, res, "html", file.Run.Source), shown); err != nil {
+	if err := cmp.Or(a.writePage(path, file, res), shown); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.stderr, "run file: %s\nreport:   %s\n", path, page)
 	if file.Run.Settings.SelfCheck {
 		if err := a.selfCheck(file); err != nil {
 			return err
@@ -294,6 +325,20 @@ func (a *app) conclude(path string, f runFlags, reason string) error {
 		return exitError(exitInterrupted)
 	}
 	return broken(res)
+}
+
+// writePage writes the HTML report beside a run file, and says where both are.
+func (a *app) writePage(path string, file *record.File, res analysis.Result) error {
+	page := pageOf(path)
+	if !ownPage(page, file.Run.ID) {
+		fmt.Fprintf(a.stderr, "run file: %s\nno report: %s is not a page of this run; nettoll report %s --format html -o FILE writes one\n", path, page, path)
+		return nil
+	}
+	if err := a.writeFile(page, file, res, "html", file.Run.Source); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.stderr, "run file: %s\nreport:   %s\n", path, page)
+	return nil
 }
 
 // pageOf names the HTML report of a run file, which is never the run file itself.
