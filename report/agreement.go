@@ -104,8 +104,11 @@ func agreementSheet(all []analysis.Agreement, n *notes) sheet {
 	if o := optionsText(first.Cell.Options); o != "" {
 		sh.title += ", " + o
 	}
+	const each = 3 // columns of a tool
+	var tools []string
 	for _, a := range all {
-		if !slices.Contains(sh.columns[1:], a.Tool) {
+		if !slices.Contains(tools, a.Tool) {
+			tools = append(tools, a.Tool)
 			sh.columns = append(sh.columns, a.Tool, "÷ "+a.Reference, "")
 		}
 	}
@@ -118,8 +121,7 @@ func agreementSheet(all []analysis.Agreement, n *notes) sheet {
 			l.cells[0] = figureCell(sc, a.Expected)
 			sh.lines = append(sh.lines, l)
 		}
-		column := 1 + slices.Index(sh.columns[1:], a.Tool)
-		cells := sh.lines[at].cells[column:]
+		cells := sh.lines[at].cells[1+each*slices.Index(tools, a.Tool):]
 		cells[0] = figureCell(sc, a.Found)
 		if a.Ratio != nil {
 			cells[1] = shareCell(*a.Ratio)

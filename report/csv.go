@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"io"
 	"strconv"
+	"strings"
 
 	"nettoll/analysis"
 	"nettoll/record"
@@ -77,7 +78,26 @@ func csvLine(row analysis.Row, f *analysis.Figure) []string {
 	for _, name := range csvHeader[len(line):] {
 		line = append(line, set[name])
 	}
+	for i := range line {
+		line[i] = inert(line[i])
+	}
 	return line
+}
+
+// inert is a cell that a spreadsheet takes for a text or a number and never runs: what is no
+// number and begins as formulas do gets an apostrophe in front, which says that it is text.
+func inert(cell string) string {
+	if _, err := strconv.ParseFloat(cell, 64); err == nil {
+		return cell
+	}
+	cell = printable(cell)
+	for _, first := range strings.TrimLeft(cell, " \u00a0") {
+		if strings.ContainsRune("=+-@＝＋－＠", first) { // some read the wide ones, too
+			return "'" + cell
+		}
+		break
+	}
+	return cell
 }
 
 func exact(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }

@@ -1,9 +1,14 @@
 package report
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf16"
 
 	"nettoll/analysis"
 	"nettoll/record"
@@ -151,9 +156,30 @@ func writeJSON(w io.Writer, res analysis.Result, o Options) error {
 		}
 		r.Scenarios = append(r.Scenarios, out)
 	}
-	e := json.NewEncoder(w)
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
 	e.SetIndent("", "  ")
-	return e.Encode(r)
+	if err := e.Encode(r); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, spelled(b.String()))
+	return err
+}
+
+// spelled writes letters that nobody sees, and that a terminal may act on, by their numbers:
+// they stand in strings only, which stay what they are.
+func spelled(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		if r < unicode.MaxASCII || r == '\u00a0' || unicode.IsPrint(r) {
+			b.WriteRune(r)
+			continue
+		}
+		for _, half := range utf16.Encode([]rune{r}) {
+			fmt.Fprintf(&b, `\u%04x`, half)
+		}
+	}
+	return b.String()
 }
 
 func jsonRowOf(row analysis.Row) jsonRow {

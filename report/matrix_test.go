@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -257,6 +258,24 @@ func TestMatrixHostile(t *testing.T) {
 	for _, c := range all {
 		if strings.Trim(c.Name, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" || c.Name == "" {
 			t.Errorf("file name %q", c.Name)
+		}
+	}
+}
+
+// TestAgreementOfOddTools: a tool is told from a column that is called like it.
+func TestAgreementOfOddTools(t *testing.T) {
+	var all []analysis.Agreement
+	for i, tool := range []string{"a", "", "÷ engine", "engine"} {
+		f := analysis.Figure{Kind: record.Kinds()[0], Summary: analysis.Summary{N: 1, Median: 1e9 * float64(1+i)}}
+		all = append(all, analysis.Agreement{Kind: f.Kind, Reference: "engine", Tool: tool, Expected: f, Found: f})
+	}
+	sh := agreementSheet(all, &notes{})
+	if len(sh.lines) != 1 || len(sh.columns) != len(sh.lines[0].cells) {
+		t.Fatalf("columns %q, lines %+v", sh.columns, sh.lines)
+	}
+	for i := range all {
+		if got, want := sh.lines[0].cells[1+3*i].value, fmt.Sprintf("%d.00", 1+i); got != want {
+			t.Errorf("tool %q: %s, want %s", all[i].Tool, got, want)
 		}
 	}
 }

@@ -8,8 +8,10 @@ import (
 	"math"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"unicode"
 
 	"golang.org/x/net/html"
 
@@ -169,16 +171,46 @@ func wellFormed(t *testing.T, format, got string) {
 			t.Error("lets HTML through")
 		}
 	case "json":
-		if !json.Valid([]byte(got)) || strings.Contains(got, "null") {
+		if !json.Valid([]byte(got)) || strings.Contains(got, ": null") {
 			t.Error("is not valid JSON, or has a null")
+		}
+		if at := strings.IndexFunc(got, unseen); at >= 0 {
+			t.Errorf("lets control characters through: %q", got[max(0, at-40):at+1])
 		}
 	case "csv":
 		lines, err := csv.NewReader(strings.NewReader(got)).ReadAll()
 		if err != nil || len(lines) == 0 {
-			t.Errorf("cannot be read: %v", err)
+			t.Fatalf("cannot be read: %v", err)
+		}
+		if at := strings.IndexFunc(got, unseen); at >= 0 {
+			t.Errorf("lets control characters through: %q", got[max(0, at-40):at+1])
+		}
+		for _, line := range lines {
+			for _, cell := range line {
+				_, err := strconv.ParseFloat(cell, 64)
+				if text := strings.TrimSpace(cell); err != nil && text != "" && strings.ContainsAny(text[:1], "=+-@") {
+					t.Errorf("a spreadsheet would run %q", cell)
+				}
+			}
 		}
 	case "html":
 		checkHTML(t, got)
+	}
+}
+
+// unseen are letters that nobody sees, but for the end of a line.
+func unseen(r rune) bool { return r != '\n' && r != '\u00a0' && !unicode.IsPrint(r) }
+
+// TestSpreadsheets: numbers stay numbers, and nothing is run.
+func TestSpreadsheets(t *testing.T) {
+	for cell, want := range map[string]string{
+		"-1.5": "-1.5", "+3": "+3", "1e-9": "1e-9", "": "", "bridge": "bridge", "no (-1)": "no (-1)",
+		"=1+1": "'=1+1", "+cmd|' /C calc'!A0": "'+cmd|' /C calc'!A0", "-2+3": "'-2+3", "@SUM(A1)": "'@SUM(A1)", "＝1": "'＝1",
+		"\t=1": "' =1", "\r=1": "·=1", " =1": "' =1", "\x1b[2J": "·[2J", "a\u202eb": "a·b", "a\nb": "a b",
+	} {
+		if got := inert(cell); got != want {
+			t.Errorf("%q: %q, want %q", cell, got, want)
+		}
 	}
 }
 

@@ -35,6 +35,7 @@ func Bars(bars []Bar, label string) (Chart, error) {
 	if len(bars) == 0 {
 		return Chart{}, nil
 	}
+	bars = each(bars, Bar.drawn)
 	p := empty()
 	names := make([]string, len(bars))
 	most := 0.0
@@ -128,6 +129,8 @@ func fewTicks(_, most float64) []plot.Tick { return ticksTo(most, 4.5) }
 // upTicks marks one more, for axes upwards, where texts are not in each other's way.
 func upTicks(_, most float64) []plot.Tick { return ticksTo(most, 5.5) }
 
+// ticksTo marks multiples of a round step, of which so many parts fit below most. Where
+// numbers are too small or too large for a step there are none.
 func ticksTo(most, parts float64) []plot.Tick {
 	step := math.Pow10(int(math.Floor(math.Log10(most))))
 	for _, m := range []float64{0.2, 0.5, 1, 2, 5} {
@@ -136,11 +139,17 @@ func ticksTo(most, parts float64) []plot.Tick {
 			break
 		}
 	}
-	decimals := max(0, -int(math.Floor(math.Log10(step))))
+	if !(step > 1e-300 && step < 1e300 && most/step <= parts) { // also where one is not a number
+		return nil
+	}
+	written := func(v float64) string { return strconv.FormatFloat(v, 'g', 3, 64) }
+	if decimals := max(0, -int(math.Floor(math.Log10(step)))); decimals <= 6 && most < 1e9 { // as short as they are read
+		written = func(v float64) string { return strconv.FormatFloat(v, 'f', decimals, 64) }
+	}
 	var ticks []plot.Tick
 	for i := 0; float64(i)*step <= most; i++ {
 		v := float64(i) * step
-		ticks = append(ticks, plot.Tick{Value: v, Label: strconv.FormatFloat(v, 'f', decimals, 64)})
+		ticks = append(ticks, plot.Tick{Value: v, Label: written(v)})
 	}
 	return ticks
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html"
 	"io"
+	"math"
 	"regexp"
 	"strings"
 
@@ -104,19 +105,32 @@ func (c Chart) WriteSVG(w io.Writer, title string) error {
 	return err
 }
 
-// pngScale is how many dots a unit of the view box has.
-const pngScale = 3
+// pngScale is how many dots a unit of the view box has at most, and mostDots how many a
+// picture has, of 4 bytes each.
+const (
+	pngScale = 3
+	mostDots = 1 << 24
+)
 
 // WritePNG writes the chart as a picture, with a title, on white.
 func (c Chart) WritePNG(w io.Writer, title string) error {
 	page := c.alone(title)
-	canvas := vgimg.NewWith(vgimg.UseWH(width+2*margin, page.height+2*margin), vgimg.UseDPI(72*pngScale))
-	inner := draw.Crop(draw.New(newPainter(canvas)), margin, -margin, margin, -margin)
-	page.paint(inner)
-	if _, err := (vgimg.PngCanvas{Canvas: canvas}).WriteTo(w); err != nil {
+	if _, err := (vgimg.PngCanvas{Canvas: page.picture(page.density())}).WriteTo(w); err != nil {
 		return fmt.Errorf("plot: write png: %w", err)
 	}
 	return nil
+}
+
+// density is how many dots a unit has in a picture.
+func (c Chart) density() float64 {
+	return min(pngScale, math.Sqrt(mostDots/((width+2*margin)*(c.height+2*margin)).Points()))
+}
+
+// picture paints the chart with so many dots for a unit.
+func (c Chart) picture(scale float64) *vgimg.Canvas {
+	canvas := vgimg.NewWith(vgimg.UseWH(width+2*margin, c.height+2*margin), vgimg.UseDPI(max(1, int(72*scale))))
+	c.paint(draw.Crop(draw.New(newPainter(canvas)), margin, -margin, margin, -margin))
+	return canvas
 }
 
 // alone adds what a page has around the chart: title and legend.
@@ -191,7 +205,11 @@ func style(s text.Style, size vg.Length, r role) text.Style {
 
 func dashes(lengths ...vg.Length) []vg.Length { return lengths }
 
+// clip shortens a text to so many letters. Where there is room for none it is empty.
 func clip(s string, most int) string {
+	if most < 1 {
+		return ""
+	}
 	if r := []rune(s); len(r) > most {
 		return string(r[:most-1]) + "…"
 	}

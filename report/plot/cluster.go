@@ -27,6 +27,8 @@ func Clusters(all []Cluster, reference, least float64, label string) Chart {
 		left    = 124
 		right   = 46 // values
 	)
+	all = each(all, func(c Cluster) Cluster { return Cluster{c.Name, each(c.Bars, Bar.drawn)} })
+	reference, least = drawn(reference), drawn(least)
 	most := max(reference, least)
 	height := vg.Length(below)
 	for _, group := range all {
@@ -43,7 +45,7 @@ func Clusters(all []Cluster, reference, least float64, label string) Chart {
 	}
 	most *= 1.02
 	toX := func(c draw.Canvas, v float64) vg.Length {
-		return c.Min.X + left + (width-left-right)*vg.Length(v/most)
+		return c.Min.X + left + (width-left-right)*vg.Length(min(v/most, 1))
 	}
 	return Chart{label: label, height: height, paint: func(c draw.Canvas) {
 		for _, t := range fewTicks(0, most) {

@@ -67,7 +67,7 @@ func (m Matrix) cell(c draw.Canvas, i, j int, at vg.Point, wide, tall vg.Length)
 	if cell.Known {
 		shade := 0
 		if m.Most > 0 {
-			shade = int(math.Round((shades - 1) * min(max(cell.Value/m.Most, 0), 1)))
+			shade = int(math.Round((shades - 1) * min(max(drawn(cell.Value)/drawn(m.Most), 0), 1)))
 		}
 		box := vg.Rectangle{Min: vg.Point{X: at.X + 1, Y: at.Y - tall/2 + 1}, Max: vg.Point{X: at.X + wide - 1, Y: at.Y + tall/2 - 1}}
 		c.SetColor((roleHeat + role(shade)).color())

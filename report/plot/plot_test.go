@@ -7,6 +7,7 @@ import (
 	"image/color"
 	"image/png"
 	"io"
+	"math"
 	"strings"
 	"testing"
 
@@ -136,5 +137,37 @@ func TestLooksDiffer(t *testing.T) {
 			t.Errorf("curves %d and %d look the same", other, i)
 		}
 		seen[look] = i
+	}
+}
+
+// TestTicksEnd: whatever an axis goes up to, its ticks are few.
+func TestTicksEnd(t *testing.T) {
+	for _, most := range []float64{0, -1, math.NaN(), math.Inf(1), math.Inf(-1), math.SmallestNonzeroFloat64, 1e-320, 1e-300, 1, 99, 1e9, 1e300, math.MaxFloat64} {
+		for _, parts := range []float64{4.5, 5.5} {
+			ticks := ticksTo(most, parts)
+			if ordinary := most > 1e-200 && most < 1e200; len(ticks) > 7 || ordinary && len(ticks) < 2 {
+				t.Errorf("up to %v: %d ticks", most, len(ticks))
+			}
+			for _, tick := range ticks {
+				if len(tick.Label) > 10 {
+					t.Errorf("up to %v: %q", most, tick.Label)
+				}
+			}
+		}
+	}
+}
+
+// TestPictureIsBounded: a chart of thousands of networks is a coarser picture, and not a
+// larger one.
+func TestPictureIsBounded(t *testing.T) {
+	for n, full := range map[int]bool{1: true, 100: true, 5000: false} {
+		chart, err := Bars(make([]Bar, n), "label")
+		if err != nil {
+			t.Fatal(err)
+		}
+		scale := chart.alone("title").density()
+		if dots := scale * scale * (width + 2*margin).Points() * chart.height.Points(); dots > mostDots || (scale == pngScale) != full {
+			t.Errorf("%d bars: %v dots for a unit, %v in all", n, scale, dots)
+		}
 	}
 }

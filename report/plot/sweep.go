@@ -47,6 +47,9 @@ const nameRoom = 114 * vg.Length(1)
 // Sweep draws a line for each network from zero upwards, its interval as a
 // band, and its name at its end.
 func Sweep(all []Series, x Axis, label string) (Chart, error) {
+	places := x.scale()
+	all = each(all, places.series)
+	x.Ticks = each(x.Ticks, func(t Tick) Tick { return Tick{places.place(t.At), t.Text} })
 	p := empty()
 	most, points := 0.0, 0
 	for _, s := range all {
@@ -76,16 +79,7 @@ func Sweep(all []Series, x Axis, label string) (Chart, error) {
 		}
 	}
 	p.Add(endings(all))
-	first, last := x.Ticks[0].At, x.Ticks[len(x.Ticks)-1].At
-	switch {
-	case x.Log && first > 0:
-		p.X.Scale = plot.LogScale{}
-		p.X.Min, p.X.Max = first/1.04, last*1.04
-	case first == last:
-		p.X.Min, p.X.Max = first-1, last+1
-	default:
-		p.X.Min, p.X.Max = first-(last-first)*0.02, last+(last-first)*0.02
-	}
+	p.X.Min, p.X.Max = -0.02, 1.02
 	p.Y.Min, p.Y.Max = 0, most*1.04
 	p.X.Padding = 6
 	p.X.Tick.Marker = x.marker(p.X)
