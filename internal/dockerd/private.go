@@ -117,6 +117,9 @@ func (p *Private) socket() string { return filepath.Join(p.dir, "docker.sock") }
 func parent(run string) string { return "/nettoll-" + run[:min(12, len(run))] }
 
 func (p *Private) begin(ctx context.Context, run string, s Settings) (err error) {
+	if err := hideMachineConfig(); err != nil {
+		return err
+	}
 	if p.dir, err = os.MkdirTemp("/run", "nettoll-docker-"); err != nil {
 		return err
 	}
