@@ -59,6 +59,9 @@ func docker(ctx context.Context) (err error) {
 	return nil
 }
 
+// benchRun stands for the id of a run.
+const benchRun = "bench-docker"
+
 // privateEngine is an engine on a host of the lab, with this program as its image.
 func privateEngine(ctx context.Context) (h *dockerd.Host, stop func() error, err error) {
 	agent, err := rootfs.Agent()
@@ -73,13 +76,13 @@ func privateEngine(ctx context.Context) (h *dockerd.Host, stop func() error, err
 	if err != nil {
 		return nil, nil, err
 	}
-	p, err := dockerd.StartPrivate(ctx, hosts.All()[0], 0, "bench-docker", dockerd.Image{Root: root}, dockerd.Settings{})
+	p, err := dockerd.StartPrivate(ctx, hosts.All()[0], 0, benchRun, dockerd.Image{Root: root}, dockerd.Settings{})
 	if err != nil {
 		return nil, nil, errors.Join(err, hosts.Close(ctx))
 	}
 	return p.Host, func() error {
 		err := errors.Join(p.Stop(), hosts.Close(context.WithoutCancel(ctx)))
-		_, swept := dockerd.SweepCgroups()
+		_, swept := dockerd.SweepCgroups(benchRun)
 		return errors.Join(err, swept)
 	}, nil
 }

@@ -17,32 +17,32 @@ import (
 
 // cleanFlags say what is cleaned.
 type cleanFlags struct {
-	engines     engineFlags
-	dryRun, all bool
+	engines  engineFlags
+	yes, all bool
 }
 
 func (a *app) cleanCommand() *cobra.Command {
 	var f cleanFlags
 	cmd := &cobra.Command{
 		Use:   "clean",
-		Short: "Remove what runs have left behind that were killed",
-		Long: `Remove what runs that were killed have left on Docker engines: services, containers,
+		Short: "List what runs have left behind that were killed, and remove it with --yes",
+		Long: `List what runs that were killed have left on Docker engines: services, containers,
 networks, images and volumes with the label ` + dockerd.Label + `, and nothing else; and on this
-machine the control groups of private engines. Labs leave nothing.
+machine the control groups of private engines. Labs leave nothing. --yes removes it.
 
 A run that goes on keeps what it has. So does one that began on another machine, in
 another container or before this machine was started: whether it goes on cannot be told
-from here. --all removes that too.`,
-		Example: `  nettoll clean --dry-run          what would be removed
-  nettoll clean --docker-host ssh://me@server
-  nettoll clean --all              though runs may go on`,
+from here. --all takes that, too, and is yours to know.`,
+		Example: `  nettoll clean                    what would be removed
+  nettoll clean --yes
+  nettoll clean --yes --docker-host ssh://me@server`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.clean(cmd.Context(), f) },
 	}
 	fl := cmd.Flags()
 	fl.StringArrayVar(&f.engines.at, "docker-host", nil, "Docker engine, by URL or context; may be given several times (default: that of the docker command)")
-	fl.BoolVar(&f.dryRun, "dry-run", false, "say what would be removed, and remove nothing")
-	fl.BoolVar(&f.all, "all", false, "also remove what belongs to runs that go on, or may")
+	fl.BoolVarP(&f.yes, "yes", "y", false, "remove what is listed")
+	fl.BoolVar(&f.all, "all", false, "also what belongs to runs of which nobody here can tell whether they go on")
 	return cmd
 }
 
@@ -53,20 +53,21 @@ type swept struct {
 	err error
 }
 
-// clean cleans engines and this machine, and says what it did, one line an object.
+// clean lists what is left on engines and on this machine, one line an object, and removes
+// it where that is wanted.
 func (a *app) clean(ctx context.Context, f cleanFlags) error {
 	var failed []error
 	verb, groups := "would remove", dockerd.LeftCgroups()
-	if !f.dryRun {
+	if f.yes {
 		var err error
 		verb = "removed"
-		groups, err = dockerd.SweepCgroups()
+		groups, err = dockerd.SweepCgroups("")
 		failed = append(failed, err)
 	}
 	for _, name := range groups {
 		fmt.Fprintf(a.stdout, "%s control group %s\n", verb, name)
 	}
-	said := len(groups)
+	found, kept := len(groups), 0
 	for _, s := range f.sweep(ctx) {
 		for _, o := range s.Removed {
 			fmt.Fprintf(a.stdout, "%s %s%s\n", verb, o, s.on)
@@ -74,7 +75,7 @@ func (a *app) clean(ctx context.Context, f cleanFlags) error {
 		for _, t := range s.Kept {
 			fmt.Fprintf(a.stdout, "kept %s%s of run %s: %s\n", count(t.Objects), s.on, t.Run, why(t))
 		}
-		said += len(s.Removed) + len(s.Kept)
+		found, kept = found+len(s.Removed), kept+len(s.Kept)
 		failed = append(failed, s.err)
 	}
 	if err := ctx.Err(); err != nil {
@@ -86,8 +87,11 @@ func (a *app) clean(ctx context.Context, f cleanFlags) error {
 		}
 		return exitError(exitFailure)
 	}
-	if said == 0 {
+	switch {
+	case found+kept == 0:
 		fmt.Fprintln(a.stdout, "nothing was left behind")
+	case found > 0 && !f.yes:
+		fmt.Fprintln(a.stderr, "nettoll clean --yes removes it")
 	}
 	return nil
 }
@@ -118,8 +122,8 @@ func (f cleanFlags) sweep(ctx context.Context) []swept {
 
 // engine cleans one engine, or finds out what would be removed.
 func (f cleanFlags) engine(ctx context.Context, c *client.Client) (dockerd.Cleaned, error) {
-	keep := func(t dockerd.Trace) bool { return t.State != dockerd.Ended && !f.all }
-	if !f.dryRun {
+	keep := func(t dockerd.Trace) bool { return t.State == dockerd.Going || t.State == dockerd.Unknown && !f.all }
+	if f.yes {
 		return dockerd.Clean(ctx, c, keep)
 	}
 	var would dockerd.Cleaned
@@ -151,5 +155,5 @@ func why(t dockerd.Trace) string {
 	if t.State == dockerd.Going {
 		return "it goes on"
 	}
-	return "whether it goes on cannot be told from here; --all removes them"
+	return "whether it goes on cannot be told from here; --all takes it, too"
 }

@@ -72,7 +72,7 @@ func (e *theirEngine) crash(t *testing.T, what string, after time.Duration, r *r
 		e.clean(t) // a run that came to its end leaves nothing
 	}
 	left := e.labelled(t)
-	out, _ := e.nettoll(t, exitOK, "clean")
+	out, _ := e.nettoll(t, exitOK, "clean", "--yes")
 	t.Logf("exit status %d; left were %v; clean said: %s", status, left, strings.ReplaceAll(strings.TrimSpace(out), "\n", ", "))
 	e.clean(t)
 	until(t, "their container runs again", func() bool {

@@ -286,7 +286,7 @@ func (a *app) drive(ctx context.Context, path string, w *record.Writer, file *re
 		err = endErr
 	}
 	if left := e.leave(ctx); err == nil && left != nil {
-		err = fmt.Errorf("%w; nettoll clean removes what is left", left)
+		err = fmt.Errorf("%w; nettoll clean --yes removes what is left", left)
 	}
 	if err == nil {
 		return a.conclude(path, f, end.Reason)

@@ -12,6 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// groupOf names the control group of all containers of a run's private engines.
+func groupOf(run string) string { return "nettoll-" + run[:min(12, len(run))] }
+
 // cgroupRoots are where hierarchies of control groups are: the one of version 2, or
 // those of version 1, in order.
 func cgroupRoots() []string {
@@ -29,12 +32,12 @@ func cgroupRoots() []string {
 	return roots
 }
 
-// holdCgroup keeps the control groups of a run from being swept while containers of it
-// are started, until the file is closed or the process ends. It is nil where that cannot
-// be, and dockerd will say why.
-func holdCgroup(run string) *os.File {
+// HoldCgroup makes the control group of a run's private engines, and keeps it from being swept
+// until the file is closed, or the process has ended in whatever way. It is nil where that
+// cannot be, and dockerd will say why.
+func HoldCgroup(run string) *os.File {
 	for _, root := range cgroupRoots() {
-		path := filepath.Join(root, parent(run))
+		path := filepath.Join(root, groupOf(run))
 		for {
 			if err := os.Mkdir(path, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 				break
@@ -97,7 +100,8 @@ func populated(group string) bool {
 }
 
 // LeftCgroups lists the control groups that private engines have left behind when they
-// were killed, by name, in order. Nothing else of theirs can outlive its lab.
+// were killed, by name, in order: those in which no process is, and which no process that
+// runs holds. Nothing else of theirs can outlive its lab.
 func LeftCgroups() []string {
 	var names []string
 	for name, paths := range leftCgroups() {
@@ -110,12 +114,14 @@ func LeftCgroups() []string {
 	return names
 }
 
-// SweepCgroups removes what LeftCgroups lists, and gives the names of what is gone.
-// Those that somebody uses again meanwhile stay. The error says which could not be
-// removed.
-func SweepCgroups() (removed []string, err error) {
+// SweepCgroups removes what LeftCgroups lists, of one run, or of all where none is named, and
+// gives the names of what is gone. The error says which could not be removed.
+func SweepCgroups(run string) (removed []string, err error) {
 	var errs []error
 	for name, paths := range leftCgroups() {
+		if run != "" && name != groupOf(run) {
+			continue
+		}
 		locks, ok := lockAll(paths)
 		if !ok {
 			continue

@@ -1,6 +1,7 @@
 package dockerd_test
 
 import (
+	"bufio"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -9,67 +10,114 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+	"time"
 
 	"nettoll/internal/dockerd"
 	"nettoll/platform/lab"
 )
 
-// group makes a control group as dockerd makes them, with one for a container.
-func group(t *testing.T, name string) (path string) {
+// group makes the control groups of a run as dockerd makes them, with one for a container,
+// and holds them.
+func group(t *testing.T, run string) (path string, hold *os.File) {
 	t.Helper()
-	root := "/sys/fs/cgroup"
-	if _, err := os.Stat(root + "/cgroup.procs"); err != nil {
-		root += "/pids"
+	hold = dockerd.HoldCgroup(run)
+	if hold == nil {
+		t.Fatal("a control group cannot be held")
 	}
-	path = filepath.Join(root, name)
-	if err := os.MkdirAll(path+"/container", 0o755); err != nil {
-		t.Fatal(err)
-	}
+	path = hold.Name()
 	t.Cleanup(func() {
+		hold.Close()
 		_ = os.Remove(path + "/container")
 		_ = os.Remove(path)
 	})
-	return path
+	if err := os.Mkdir(path+"/container", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return path, hold
 }
 
+// holdEnv makes the test program hold the control groups of the named run until it is killed.
+const holdEnv = "NETTOLL_TEST_HOLD"
+
+func holdUntilKilled(run string) {
+	hold := dockerd.HoldCgroup(run)
+	fmt.Println("held")
+	time.Sleep(time.Hour)
+	hold.Close()
+}
+
+// TestSweepCgroups: what a living process holds stays, and so does what has a process in
+// it, whoever sweeps; what a process held that was killed goes.
 func TestSweepCgroups(t *testing.T) {
 	if !lab.AsRoot() {
 		t.Skip("control groups are root's")
 	}
 	unique := rand.Uint32()
-	name := func(i int) string { return fmt.Sprintf("nettoll-%08x%04d", unique, i) }
-	empty, held, used, foreign := group(t, name(1)), group(t, name(2)), group(t, name(3)), group(t, "nottoll-"+name(4))
-	hold := dockerd.HoldCgroup(filepath.Base(held)[len("nettoll-"):])
-	if hold == nil {
-		t.Fatal("a control group cannot be held")
+	run := func(i int) string { return fmt.Sprintf("%08x%04d", unique, i) }
+	name := func(i int) string { return "nettoll-" + run(i) }
+	empty, released := group(t, run(1))
+	held, _ := group(t, run(2))
+	used, usedHold := group(t, run(3))
+	elsewhere, elsewhereHold := group(t, run(4))
+	foreign := filepath.Join(filepath.Dir(empty), "nottoll-"+run(5))
+	if err := os.MkdirAll(foreign+"/container", 0o755); err != nil {
+		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = os.Remove(foreign + "/container"); _ = os.Remove(foreign) })
+
 	sleep := exec.Command("sleep", "1000")
 	if err := sleep.Start(); err != nil {
 		t.Fatal(err)
 	}
-	end := func() {
-		_ = sleep.Process.Kill()
-		_ = sleep.Wait()
+	end := func(cmd *exec.Cmd) {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
 	}
-	defer end()
+	defer end(sleep)
 	if err := os.WriteFile(used+"/container/cgroup.procs", []byte(strconv.Itoa(sleep.Process.Pid)), 0); err != nil {
 		t.Fatal(err)
 	}
-	listed := dockerd.LeftCgroups()
-	removed, err := dockerd.SweepCgroups()
-	if err != nil {
-		t.Error(err)
+	other := exec.Command(os.Args[0])
+	other.Env = append(os.Environ(), holdEnv+"="+run(4))
+	said, err := other.StdoutPipe()
+	if err == nil {
+		err = other.Start()
 	}
-	for path, goes := range map[string]bool{empty: true, held: false, used: false, foreign: false} {
-		_, err := os.Stat(path + "/container")
-		if gone := err != nil; gone != goes || slices.Contains(listed, filepath.Base(path)) != goes || slices.Contains(removed, filepath.Base(path)) != goes {
-			t.Errorf("%s: listed in %v, removed in %v, is there: %v; it should go: %v", path, listed, removed, !gone, goes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer end(other)
+	if line, err := bufio.NewReader(said).ReadString('\n'); line != "held\n" {
+		t.Fatalf("the other process said %q, %v", line, err)
+	}
+	for _, hold := range []*os.File{released, usedHold, elsewhereHold} {
+		hold.Close()
+	}
+
+	there := func(path string) bool { _, err := os.Stat(path + "/container"); return err == nil }
+	for _, i := range []int{2, 3, 4} { // also where its own name is said
+		if removed, err := dockerd.SweepCgroups(run(i)); err != nil || len(removed) > 0 {
+			t.Errorf("sweeping %s removed %v, %v", name(i), removed, err)
 		}
 	}
-	hold.Close()
-	end()
-	removed, err = dockerd.SweepCgroups()
-	if err != nil || !slices.Contains(removed, filepath.Base(held)) || !slices.Contains(removed, filepath.Base(used)) {
-		t.Errorf("what is not in use any more: removed %v, %v", removed, err)
+	if !there(empty) {
+		t.Error("a run has swept the control group of another")
+	}
+	listed := dockerd.LeftCgroups()
+	if _, err := dockerd.SweepCgroups(""); err != nil {
+		t.Error(err)
+	}
+	for path, goes := range map[string]bool{empty: true, held: false, used: false, elsewhere: false, foreign: false} {
+		// Others may sweep at the same time.
+		if there(path) == goes || slices.Contains(listed, filepath.Base(path)) && !goes {
+			t.Errorf("%s: listed in %v, is there: %v; it should go: %v", path, listed, there(path), goes)
+		}
+	}
+	end(sleep)
+	end(other)
+	for path, i := range map[string]int{used: 3, elsewhere: 4} {
+		if _, err := dockerd.SweepCgroups(run(i)); err != nil || there(path) {
+			t.Errorf("%s is there: %v, though nobody holds it any more; %v", path, there(path), err)
+		}
 	}
 }

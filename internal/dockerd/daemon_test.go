@@ -63,17 +63,22 @@ func startDaemon(t *testing.T, o daemonOptions) *daemon {
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "mode=0711,size="+cmp.Or(o.size, "50%")); err != nil {
 		t.Fatal(err)
 	}
+	hold := dockerd.HoldCgroup(testGroup) // or nettoll clean would take it
 	d := &daemon{dir: dir, pool: cmp.Or(o.pool, "base=198.19.232.0/21,size=24")}
 	t.Cleanup(func() {
 		d.stop(t)
 		if err := errors.Join(unix.Unmount(dir, unix.MNT_DETACH), os.Remove(dir)); err != nil {
 			t.Error(err)
 		}
-		dockerd.SweepCgroups()
+		hold.Close()
+		_, _ = dockerd.SweepCgroups(testGroup)
 	})
 	d.start(t)
 	return d
 }
+
+// testGroup stands for the run of engines whose control groups are of tests.
+const testGroup = "test"
 
 // required fails a test whose need is not met here although it is required, and
 // skips it otherwise.
@@ -92,7 +97,7 @@ func (d *daemon) start(t *testing.T) {
 	t.Helper()
 	d.done = make(chan struct{})
 	d.cmd = exec.Command("dockerd", "--data-root", d.dir+"/data", "--exec-root", d.dir+"/exec", "--pidfile", d.dir+"/pid",
-		"--host", "unix://"+d.socket(), "--storage-driver", "overlay2", "--cgroup-parent", "/nettoll-test",
+		"--host", "unix://"+d.socket(), "--storage-driver", "overlay2", "--cgroup-parent", "/nettoll-"+testGroup,
 		"--bip", "198.19.240.1/21", "--default-address-pool", d.pool)
 	log, err := os.OpenFile(d.dir+"/log", os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600) // no pipe: shims outlive dockerd
 	if err != nil {

@@ -21,9 +21,6 @@ func LabelOf(pid string) (string, error) {
 	return thisBoot() + "/" + number(in) + "/" + own + "/" + start, err
 }
 
-// HoldCgroup is holdCgroup.
-func HoldCgroup(run string) *os.File { return holdCgroup(run) }
-
 // PID is that of dockerd.
 func (p *Private) PID() int { return p.proc.PID() }
 

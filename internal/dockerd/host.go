@@ -30,7 +30,6 @@ type Host struct {
 	mu      sync.Mutex
 	next    int        // number of the last container
 	outside *Container // for processes of a host that is elsewhere
-	cgroup  *os.File   // of a private engine with containers, see holdCgroup
 	holdings
 }
 
@@ -175,7 +174,6 @@ func (h *Host) Run(ctx context.Context, specs ...Spec) ([]*Container, error) {
 	if _, err := h.Engine.Load(ctx); err != nil {
 		return nil, err
 	}
-	h.hold()
 	all, errs := make([]*Container, len(specs)), make([]error, len(specs))
 	var starting sync.WaitGroup
 	free := make(chan struct{}, atOnce)
@@ -204,16 +202,6 @@ func (h *Host) Run(ctx context.Context, specs ...Spec) ([]*Container, error) {
 		}
 	}
 	return all, nil
-}
-
-// hold keeps the control groups of a private engine while containers are in them, or
-// about to be.
-func (h *Host) hold() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.under != nil && h.cgroup == nil {
-		h.cgroup = holdCgroup(h.Engine.Run)
-	}
 }
 
 // Number gives the next container's name.
@@ -267,10 +255,6 @@ func (h *Host) Empty(ctx context.Context) error {
 	defer h.mu.Unlock()
 	h.made, h.networks = append(left.made, h.made...), append(left.networks, h.networks...)
 	h.services, h.tasks = append(left.services, h.services...), append(left.tasks, h.tasks...)
-	if h.cgroup != nil && len(h.made) == 0 {
-		h.cgroup.Close()
-		h.cgroup = nil
-	}
 	if len(errs) > 1 { // of an engine that is gone all say the same
 		return fmt.Errorf("%w (and %d more)", errs[0], len(errs)-1)
 	}

@@ -42,9 +42,10 @@ func (s Settings) String() string {
 // Private is an engine of nettoll's own, on a host that was made for it.
 type Private struct {
 	*Host
-	proc platform.Process
-	dir  string
-	log  process.Tail
+	proc   platform.Process
+	dir    string
+	log    process.Tail
+	cgroup *os.File // as long as the engine can make containers, see HoldCgroup
 }
 
 // The addresses of private engines' own networks: what the address plan of
@@ -113,9 +114,6 @@ func (p *Private) letThrough(ctx context.Context, s Settings) error {
 
 func (p *Private) socket() string { return filepath.Join(p.dir, "docker.sock") }
 
-// parent is the cgroup of all containers of a private engine.
-func parent(run string) string { return "/nettoll-" + run[:min(12, len(run))] }
-
 func (p *Private) begin(ctx context.Context, run string, s Settings) (err error) {
 	if err := hideMachineConfig(); err != nil {
 		return err
@@ -127,6 +125,7 @@ func (p *Private) begin(ctx context.Context, run string, s Settings) (err error)
 		return fmt.Errorf("mount %s: %w", p.dir, err)
 	}
 	p.sandboxes = filepath.Join(p.dir, "exec", "netns")
+	p.cgroup = HoldCgroup(run)
 	// An engine that finds forwarding off turns it on, and lets nothing through that is
 	// not its own.
 	for _, key := range []string{"net/ipv4/ip_forward", "net/ipv6/conf/all/forwarding"} {
@@ -137,7 +136,7 @@ func (p *Private) begin(ctx context.Context, run string, s Settings) (err error)
 	args := []string{
 		"--data-root", filepath.Join(p.dir, "data"), "--exec-root", filepath.Join(p.dir, "exec"),
 		"--host", "unix://" + p.socket(), "--pidfile", filepath.Join(p.dir, "pid"), "--log-level", "warn",
-		"--cgroup-parent", parent(run), "--storage-driver", "overlay2",
+		"--cgroup-parent", "/" + groupOf(run), "--storage-driver", "overlay2",
 		"--bip", defaultBridge4.String(), "--ipv6", "--fixed-cidr-v6", defaultBridge6.String(), "--experimental",
 	}
 	if !s.NoIPTables {
@@ -201,6 +200,9 @@ func (p *Private) Stop() error {
 		case <-time.After(stopTime):
 			errs = append(errs, p.proc.Kill())
 		}
+	}
+	if p.cgroup != nil {
+		errs = append(errs, p.cgroup.Close())
 	}
 	if p.dir != "" {
 		errs = append(errs, unix.Unmount(p.dir, unix.MNT_DETACH), os.Remove(p.dir))

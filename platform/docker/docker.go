@@ -46,7 +46,6 @@ func (*Docker) Name() string { return "docker" }
 // Probe implements platform.Platform.
 func (d *Docker) Probe(ctx context.Context) error {
 	if d.o.Lab != nil {
-		dockerd.SweepCgroups()
 		return errors.Join(d.o.Lab.Probe(ctx), dockerd.Available())
 	}
 	d.mu.Lock()
@@ -147,8 +146,8 @@ func (d *Docker) Close(ctx context.Context) error {
 	for _, s := range d.private {
 		errs = append(errs, s.close(ctx))
 	}
-	if d.o.Lab != nil {
-		dockerd.SweepCgroups()
+	if d.o.Lab != nil && d.o.Run != "" { // what is left, of others too, is for nettoll clean
+		_, _ = dockerd.SweepCgroups(d.o.Run)
 	}
 	d.borrowed, d.private = nil, nil
 	return errors.Join(errs...)

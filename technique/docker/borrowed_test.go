@@ -52,11 +52,13 @@ func install(t *testing.T, args ...string) dial {
 	})
 	at := func(name string) string { return filepath.Join(dir, name) }
 	var said process.Tail
+	const borrowedGroup = "borrowed"
+	hold := dockerd.HoldCgroup(borrowedGroup) // or nettoll clean would take it
 	proc, err := process.Start(t.Context(), "engine", "", os.Environ(), platform.Command{
 		Path: "dockerd", Stdout: &said, Stderr: &said,
 		Args: append([]string{
 			"--data-root", at("data"), "--exec-root", at("exec"), "--pidfile", at("pid"), "--host", "unix://" + at("socket"),
-			"--cgroup-parent", "/nettoll-borrowed", "--log-level", "warn",
+			"--cgroup-parent", "/nettoll-" + borrowedGroup, "--log-level", "warn",
 		}, args...),
 	})
 	if err != nil {
@@ -69,7 +71,8 @@ func install(t *testing.T, args ...string) dial {
 		if err := proc.Wait(); err != nil {
 			t.Error(err)
 		}
-		dockerd.SweepCgroups()
+		hold.Close()
+		_, _ = dockerd.SweepCgroups(borrowedGroup)
 		// An engine leaves its rules, by which the next would be taken for one that keeps some.
 		for _, table := range []string{"filter", "nat"} {
 			for _, what := range []string{"--flush", "--delete-chain"} {
