@@ -98,12 +98,13 @@ func TestImports(t *testing.T) {
 		"report/plot":         {},
 		"runner":              {"agent", "plan", "platform", "record", "sampler", "technique", "workload"},
 		"internal/undo":       {},
+		"internal/beside":     {},
 		"internal/netns":      {},
 		"internal/nl":         {"internal/netns"},
 		"internal/nl/nft":     {},
-		"internal/program":    {"agent", "platform", "record", "workload"},
+		"internal/program":    {"agent", "platform", "record", "workload", "internal/beside"},
 		"reference":           {"record"},
-		"internal/rootfs":     {},
+		"internal/rootfs":     {"internal/beside"},
 		"internal/process":    {"internal/netns", "platform"},
 		"internal/dockerhost": {"plan", "internal/process"},
 		"internal/dockerd":    {"agent", "platform", "sampler", "internal/netns", "internal/nl", "internal/process"},
@@ -114,7 +115,7 @@ func TestImports(t *testing.T) {
 	forDrivers := []string{
 		"agent", "platform", "plan", "record", "technique", "workload",
 		"internal/netns", "internal/nl", "internal/nl/nft", "internal/plumb", "internal/program", "internal/undo",
-		"internal/process", "internal/dockerd", "internal/daemon", "internal/bird",
+		"internal/process", "internal/dockerd", "internal/daemon", "internal/bird", "internal/beside",
 	}
 	for dir, p := range packages(t) {
 		family, isDriver := driver(dir)

@@ -25,7 +25,7 @@ const cniAll = "cni"
 
 func (f *cniFlags) add(fl *pflag.FlagSet) {
 	fl.StringArrayVar(&f.conf, "cni-conf", nil, "CNI conflist, which is measured as the network cni-NAME, NAME being its own; may be given again")
-	fl.StringArrayVar(&f.bin, "cni-bin", nil, "folder with CNI plugins; may be given again (default: cni beside nettoll, "+cni.Usual()[1:].String()+")")
+	fl.StringArrayVar(&f.bin, "cni-bin", nil, "folder with CNI plugins; may be given again (default: cni beside nettoll, "+cni.System().String()+")")
 }
 
 // load reads the conflists, and finds out before anything is measured what is wrong with

@@ -15,7 +15,7 @@ import (
 
 // Find gives the path of BIRD.
 func Find(paths program.Paths) (string, error) {
-	return daemon.Find(paths, "bird", "apt install bird2")
+	return paths.Locate("bird", "apt install bird2")
 }
 
 // Mesh is a BIRD on each host, all of which talk to all others.

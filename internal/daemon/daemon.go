@@ -23,7 +23,7 @@ import (
 // Spec is a program to be run.
 type Spec struct {
 	Name string // as records and errors call it, "flanneld"
-	Path string // see Find
+	Path string
 	Args []string
 	Env  []string
 	Dir  string // working directory; empty is that of nettoll

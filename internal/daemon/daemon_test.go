@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"nettoll/internal/daemon"
-	"nettoll/internal/program"
 	"nettoll/internal/testutil"
 	"nettoll/internal/undo"
 	"nettoll/platform"
@@ -128,13 +127,5 @@ func TestEtcdKeepsWhatIsPut(t *testing.T) {
 	}
 	if err := e.Put(t.Context(), "/nettoll/test", "2"); err == nil {
 		t.Error("an etcd that has ended took a value")
-	}
-}
-
-func TestFindSaysHowToGetAProgram(t *testing.T) {
-	_, err := daemon.Find(program.Paths{"flanneld": "/nowhere/flanneld"}, "flanneld", "make tools")
-	var missing *platform.Unsupported
-	if !errors.As(err, &missing) || missing.Remedy != "make tools, or --tool-path flanneld=FILE" {
-		t.Error(err)
 	}
 }

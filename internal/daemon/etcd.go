@@ -33,7 +33,7 @@ const (
 
 // FindEtcd gives the path of etcd.
 func FindEtcd(paths program.Paths) (string, error) {
-	return Find(paths, "etcd", "apt install etcd-server")
+	return paths.Locate("etcd", "apt install etcd-server")
 }
 
 // StartEtcd runs etcd on a host, in dir, and listens on the host's underlay address

@@ -5,10 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"time"
 
+	"nettoll/internal/beside"
 	"nettoll/platform"
 )
 
@@ -16,21 +19,40 @@ import (
 // PATH.
 type Paths map[string]string
 
-// Find gives the path of a program. The error is a *platform.Unsupported that says
-// how to get it: the Debian package of that name.
+// Find gives the path of a program of a Debian package. See Locate.
 func (p Paths) Find(name, debianPackage string) (string, error) {
+	return p.Locate(name, "apt install "+debianPackage)
+}
+
+// Locate gives the path of a program: the one that --tool-path names, or that in PATH, or
+// that beside nettoll itself, where "make tools" puts it. get is the command that gets it.
+// The error is a *platform.Unsupported that names it as the remedy.
+func (p Paths) Locate(name, get string) (string, error) {
 	want := name
 	if given := p[name]; given != "" {
 		want = given
 	}
 	path, err := exec.LookPath(want)
-	if err != nil {
-		return "", &platform.Unsupported{
-			Feature: name, Option: "the program " + want,
-			Remedy: fmt.Sprintf("apt install %s, or --tool-path %s=FILE", debianPackage, name), Err: errors.Unwrap(err),
+	if err == nil {
+		return filepath.Abs(path)
+	}
+	why := errors.Unwrap(err)
+	if want == name {
+		path, err := beside.Find(name)
+		if err == nil {
+			path, err = exec.LookPath(path)
+		}
+		if err == nil {
+			return path, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			why = err
 		}
 	}
-	return path, nil
+	return "", &platform.Unsupported{
+		Feature: name, Option: "the program " + want,
+		Remedy: fmt.Sprintf("%s, or --tool-path %s=FILE", get, name), Err: why,
+	}
 }
 
 // versionTime bounds how long a program may take to say its version.

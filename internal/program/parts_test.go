@@ -192,6 +192,41 @@ func TestFind(t *testing.T) {
 	if !errors.Is(err, platform.ErrUnsupported) || !errors.As(err, &why) || why.Remedy != "apt install dash, or --tool-path sh=FILE" {
 		t.Errorf("%v", err)
 	}
+	_, err = Paths{"flanneld": "/nowhere/flanneld"}.Locate("flanneld", "make tools")
+	if !errors.As(err, &why) || why.Remedy != "make tools, or --tool-path flanneld=FILE" {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestLocateBeside takes what lies beside the program, unless others could have put it there.
+func TestLocateBeside(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Dir(self)
+	const name = "nettoll-test-flanneld"
+	beside := filepath.Join(dir, name)
+	if err := os.WriteFile(beside, []byte("#!/bin/sh\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Remove(beside) })
+	if path, err := (Paths{}).Locate(name, "make tools"); err != nil || path != beside {
+		t.Errorf("%s, %v", path, err)
+	}
+	if err := os.Chmod(beside, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	path, err := (Paths{}).Locate(name, "make tools")
+	if err == nil || !errors.Is(err, platform.ErrUnsupported) || !strings.Contains(err.Error(), beside+" is passed over: everybody may write to "+beside) {
+		t.Errorf("%s, %v", path, err)
+	}
+	if err := os.Chmod(beside, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if path, err := (Paths{}).Locate(name, "make tools"); err == nil || !strings.Contains(err.Error(), "permission denied") {
+		t.Errorf("%s, %v", path, err)
+	}
 }
 
 func TestSay(t *testing.T) {

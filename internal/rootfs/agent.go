@@ -4,9 +4,10 @@ import (
 	"debug/buildinfo"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime/debug"
 	"strings"
+
+	"nettoll/internal/beside"
 )
 
 // AgentPath is where an image has the program that serves as its agent.
@@ -16,15 +17,15 @@ const AgentPath = "/nettoll"
 const agentName = "nettoll-agent"
 
 // Agent gives the program that images have as AgentPath: nettoll-agent where it lies
-// beside the running program and was built from the same source, else the running
-// program itself. Both serve with the argument "agent".
+// beside the running program, nobody else could have put it there, and it was built from
+// the same source; else the running program itself. Both serve with the argument "agent".
 func Agent() (Program, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return Program{}, fmt.Errorf("rootfs: find the running program: %w", err)
 	}
 	if info, ok := debug.ReadBuildInfo(); ok {
-		if file, ok := beside(self, info); ok {
+		if file, err := beside.Find(agentName); err == nil && sameProgram(file, info) {
 			return Program{File: file, Path: AgentPath}, nil
 		}
 	}
@@ -34,11 +35,10 @@ func Agent() (Program, error) {
 	return Program{File: self, Path: AgentPath}, nil
 }
 
-// beside gives the agent that lies beside a program and was built with it.
-func beside(program string, info *debug.BuildInfo) (file string, ok bool) {
-	file = filepath.Join(filepath.Dir(program), agentName)
+// sameProgram says that a file is a program that was built with the one of the info.
+func sameProgram(file string, info *debug.BuildInfo) bool {
 	agent, err := buildinfo.ReadFile(file)
-	return file, err == nil && sameSource(info, agent)
+	return err == nil && sameSource(info, agent)
 }
 
 // sourceTag begins the build tag by which make says what the source was.

@@ -47,13 +47,13 @@ func TestSameSource(t *testing.T) {
 	}
 }
 
-// TestBeside builds a program as make does, and takes it for the agent of its equal.
-func TestBeside(t *testing.T) {
+// TestSameProgram builds a program as make does, and takes it for the agent of its equal.
+func TestSameProgram(t *testing.T) {
 	dir := t.TempDir()
-	program := filepath.Join(dir, "nettoll")
+	agent := filepath.Join(dir, agentName)
 	info := func(tag string) *debug.BuildInfo { return built("(devel)", "", "-tags", tag) }
-	if file, ok := beside(program, info("source_1")); ok {
-		t.Errorf("there is no agent, and it is %s", file)
+	if sameProgram(agent, info("source_1")) {
+		t.Error("there is no agent, and it is taken")
 	}
 	for name, text := range map[string]string{"go.mod": "module x\n", "main.go": "package main\n\nfunc main() {}\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
@@ -65,11 +65,11 @@ func TestBeside(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	if file, ok := beside(program, info("source_1")); !ok || file != filepath.Join(dir, agentName) {
-		t.Errorf("the agent is %s, %v", file, ok)
+	if !sameProgram(agent, info("source_1")) {
+		t.Error("the agent of its equal is not taken")
 	}
-	if file, ok := beside(program, info("source_2")); ok {
-		t.Errorf("of another source, %s is taken", file)
+	if sameProgram(agent, info("source_2")) {
+		t.Error("an agent of another source is taken")
 	}
 }
 

@@ -11,7 +11,7 @@ type programs struct{ felix, ipset, save4, save6 string }
 func (t Technique) programs() (programs, error) {
 	var p programs
 	var err error
-	if p.felix, err = daemon.Find(t.paths, "calico-felix", "make tools"); err != nil {
+	if p.felix, err = t.paths.Locate("calico-felix", "make tools"); err != nil {
 		return p, err
 	}
 	for _, want := range []struct {

@@ -20,15 +20,15 @@ func (t Technique) find() (p programs, err error) {
 			return p, err
 		}
 	}
-	if p.flanneld, err = daemon.Find(t.paths, "flanneld", "make tools"); err != nil || !t.userspace {
+	if p.flanneld, err = t.paths.Locate("flanneld", "make tools"); err != nil || !t.userspace {
 		return p, err
 	}
-	if p.wireguardGo, err = daemon.Find(t.paths, "wireguard-go", "make tools"); err != nil {
+	if p.wireguardGo, err = t.paths.Locate("wireguard-go", "make tools"); err != nil {
 		return p, err
 	}
-	if p.wg, err = daemon.Find(t.paths, "wg", "apt install wireguard-tools"); err != nil {
+	if p.wg, err = t.paths.Locate("wg", "apt install wireguard-tools"); err != nil {
 		return p, err
 	}
-	p.ip, err = daemon.Find(t.paths, "ip", "apt install iproute2")
+	p.ip, err = t.paths.Locate("ip", "apt install iproute2")
 	return p, err
 }

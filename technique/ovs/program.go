@@ -19,7 +19,7 @@ type programs map[string]string
 func find(paths program.Paths) (programs, error) {
 	found := programs{}
 	for _, name := range []string{"ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-vsctl", "ovs-ofctl", "ovs-dpctl"} {
-		path, err := daemon.Find(paths, name, "apt install openvswitch-switch")
+		path, err := paths.Locate(name, "apt install openvswitch-switch")
 		if err != nil {
 			return nil, err
 		}

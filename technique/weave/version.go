@@ -7,7 +7,6 @@ import (
 	"regexp"
 	"strings"
 
-	"nettoll/internal/daemon"
 	"nettoll/internal/program"
 	"nettoll/platform"
 )
@@ -22,7 +21,7 @@ const get = "get weaver of Weave Net 2.x, such as /home/weave/weaver of the imag
 
 // find gives the program, if it is one that can be run here.
 func (t Technique) find(ctx context.Context) (w weaver, err error) {
-	if w.path, err = daemon.Find(t.paths, "weaver", get); err != nil {
+	if w.path, err = t.paths.Locate("weaver", get); err != nil {
 		return w, err
 	}
 	if _, err := exec.LookPath("iptables"); err != nil { // weaver runs it as it is in PATH

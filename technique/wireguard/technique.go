@@ -65,4 +65,4 @@ func (t Technique) Probe(ctx context.Context, _ platform.Platform) error {
 // programName is the program that a device in user space needs.
 const programName = "wireguard-go"
 
-func (t Technique) find() (string, error) { return daemon.Find(t.paths, programName, "make tools") }
+func (t Technique) find() (string, error) { return t.paths.Locate(programName, "make tools") }
