@@ -56,6 +56,9 @@ type swept struct {
 // clean lists what is left on engines and on this machine, one line an object, and removes
 // it where that is wanted.
 func (a *app) clean(ctx context.Context, f cleanFlags) error {
+	if err := f.engines.named(); err != nil {
+		return err
+	}
 	var failed []error
 	verb, groups := "would remove", dockerd.LeftCgroups()
 	if f.yes {

@@ -48,6 +48,36 @@ func (f *engineFlags) borrows(cells []record.Cell) bool {
 	return !f.private && slices.ContainsFunc(cells, func(c record.Cell) bool { return onEngines(c.Network) })
 }
 
+// suit finds mistakes in the flags for a run of the cells: flags that would change nothing,
+// and names that can be no engine's.
+func (f *engineFlags) suit(cells []record.Cell, given func(string) bool) error {
+	const host, private = "docker-host", "private-engine"
+	if given(host) && f.private {
+		return usagef("--%s names an engine that runs, --%s starts one; leave one out", host, private)
+	}
+	if !slices.ContainsFunc(cells, func(c record.Cell) bool { return onEngines(c.Network) }) {
+		for _, name := range []string{host, private, "docker-image", "docker-tools"} {
+			if given(name) {
+				return usagef("--%s: the run has no network of an engine; name one, such as docker:bridge, or leave it out", name)
+			}
+		}
+	}
+	return f.named()
+}
+
+// named refuses names that were given and can be no engine's, whether it runs or not.
+func (f *engineFlags) named() error {
+	for _, name := range f.at {
+		if name == "" {
+			return usagef("--docker-host: no value is given")
+		}
+		if _, err := dockerhost.Resolve(name); err != nil {
+			return usageError{err}
+		}
+	}
+	return nil
+}
+
 // check finds out before anything is measured that there is no engine.
 func (f *engineFlags) check(ctx context.Context) error {
 	for _, dial := range f.dial() {

@@ -29,7 +29,7 @@ import (
 // The exit statuses.
 const (
 	exitOK          = 0
-	exitFailure     = 1   // something could not be measured, or went wrong
+	exitFailure     = 1   // something has no good trial, or went wrong
 	exitUsage       = 2   // the command line or a suite file
 	exitInterrupted = 130 // by ctrl-C; what was measured is kept
 )

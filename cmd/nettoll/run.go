@@ -34,7 +34,11 @@ func (a *app) runCommand() *cobra.Command {
 native. Without arguments it measures the suite "quick" in about a minute.
 
 Every finished trial is one line of the run file, on disk before the next begins.
-Ctrl-C ends the run with a report of what there is; --resume goes on with it.`,
+Ctrl-C ends the run with a report of what there is; --resume goes on with it.
+
+The exit status is 0 when everything that can run here has a good trial, even if single
+trials failed, which the report counts; 1 when something has none, or the run failed;
+2 for a mistake in the command line or a suite; 130 when the run was interrupted.`,
 		Example: `  nettoll run
   nettoll run bridge bridge-nonf --hosts 1 --precision 2% --time-budget 5m
   nettoll run all -4 -6 --time-budget 1h -o all.ndjson
@@ -59,6 +63,9 @@ Ctrl-C ends the run with a report of what there is; --resume goes on with it.`,
 			cells, err := f.expand(&suite)
 			if err != nil {
 				return f.fault(err, args)
+			}
+			if err := f.suit(cells, f.given); err != nil {
+				return err
 			}
 			set := plan.Settings(suite)
 			set.SelfCheck = f.selfCheck
@@ -218,6 +225,9 @@ func (a *app) resume(cmd *cobra.Command, f runFlags, args []string) error {
 	if err := plan.Resumable(file.Run.Cells, set, known(f.paths, f.cni)); err != nil {
 		return usagef("--resume %s: %w; begin another run", f.resume, err)
 	}
+	if err := f.suit(file.Run.Cells, f.given); err != nil {
+		return err
+	}
 	if f.dryRun {
 		return a.dryRun(file.Run.Cells, nil, set)
 	}
@@ -350,7 +360,8 @@ func pageOf(path string) string {
 	return page
 }
 
-// broken is an error when a network was to be measured and has no good trial.
+// broken is an error when something was to be measured and has no good trial. That single
+// trials failed is told by the report, and fails nobody's build: the others are as good.
 func broken(res analysis.Result) error {
 	for _, s := range res.Scenarios {
 		for _, row := range s.Rows {
