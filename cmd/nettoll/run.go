@@ -162,7 +162,7 @@ func (a *app) measure(ctx context.Context, f runFlags, suite plan.Suite, cells [
 	if set.Seed == 0 {
 		set.Seed = binary.NativeEndian.Uint64(id[4:])
 	}
-	m.Root = lab.AsRoot() || !lab.Inside() && os.Geteuid() == 0
+	m.Root = lab.AsRoot() || !lab.Inside() && lab.IsRoot()
 	run := record.Run{
 		ID: hex.EncodeToString(id[:]), Started: now.UTC(), Version: versionText(), Note: suite.Note,
 		Suite: suite.Name, Machine: m, Settings: set, Cells: cells,

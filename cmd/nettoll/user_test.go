@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+
+	"nettoll/record"
 )
 
 // TestNoUserNamespaces says to an ordinary user what is needed. The limit holds
@@ -42,5 +45,41 @@ func TestNoUserNamespaces(t *testing.T) {
 		if text.String() != want || out.Len() > 0 {
 			t.Errorf("%v said %q and %q", args, out.String(), text.String())
 		}
+	}
+}
+
+// TestRootOfANamespace: who is called root, but is not root of the machine, is an ordinary user.
+func TestRootOfANamespace(t *testing.T) {
+	if _, err := exec.LookPath("unshare"); err != nil {
+		t.Skip(err)
+	}
+	dir := t.TempDir()
+	p := startProgram(t, dir, "unshare", append([]string{"--user", "--map-root-user", "nettoll"}, append(tiny, "-o", "x.ndjson")...)...)
+	if status := p.status(t); status != exitOK {
+		t.Fatalf("exit status %d; it said:\n%s", status, p.said())
+	}
+	file, err := record.ReadFile(filepath.Join(dir, "x.ndjson"))
+	if err != nil || file.Run.Machine.Root {
+		t.Errorf("root is %v, %v", file.Run.Machine.Root, err)
+	}
+}
+
+// TestRootWithoutCapability: root who may not make namespaces makes them as an ordinary user.
+func TestRootWithoutCapability(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("takes a capability from root")
+	}
+	if _, err := exec.LookPath("setpriv"); err != nil {
+		t.Skip(err)
+	}
+	dir := t.TempDir()
+	args := append([]string{"--bounding-set", "-sys_admin", "--inh-caps", "-sys_admin", "nettoll"}, append(tiny, "-o", "x.ndjson")...)
+	p := startProgram(t, dir, "setpriv", args...)
+	if status := p.status(t); status != exitOK {
+		t.Fatalf("exit status %d; it said:\n%s", status, p.said())
+	}
+	file, err := record.ReadFile(filepath.Join(dir, "x.ndjson"))
+	if err != nil || file.Run.Machine.Root {
+		t.Errorf("root is %v, %v", file.Run.Machine.Root, err)
 	}
 }

@@ -22,8 +22,8 @@ const insideEnv = "NETTOLL_INSIDE_LAB"
 // Inside reports whether this process is the one inside.
 func Inside() bool { return os.Getenv(insideEnv) != "" }
 
-// AsRoot reports, inside, whether root made the lab, and not an ordinary user
-// in a user namespace.
+// AsRoot reports, inside, whether root of the machine made the lab, and not an
+// ordinary user, or root of another user namespace; see IsRoot.
 func AsRoot() bool { return os.Getenv(insideEnv) == insideAsRoot }
 
 const (
@@ -42,8 +42,8 @@ type EnterOptions struct {
 	Done <-chan struct{}
 }
 
-// Enter runs this program again, with the same arguments, in fresh user (unless
-// root), mount, PID and network namespaces, and returns its exit status. The
+// Enter runs this program again, with the same arguments, in fresh user (unless it may do
+// without), mount, PID and network namespaces, and returns its exit status. The
 // process inside is killed when this one dies, and with it, as the first process
 // of its PID namespace, everything in the lab. The error is ErrKilled when
 // interrupts asked for that.
@@ -61,7 +61,10 @@ func Enter(o EnterOptions) (status int, err error) {
 		Setpgid:    !o.Foreground,
 	}
 	mark := insideAsRoot
-	if os.Geteuid() != 0 {
+	if !IsRoot() {
+		mark = insideAsUser
+	}
+	if !mayMakeNamespaces() {
 		mark = insideAsUser
 		attr.Cloneflags |= unix.CLONE_NEWUSER
 		attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}}
@@ -116,8 +119,10 @@ func explain(err error) error {
 	}
 	remedy := "run as root, or ask the administrator for user namespaces"
 	switch {
+	case os.Geteuid() == 0 && !mayMakeNamespaces():
+		remedy = "root lacks CAP_SYS_ADMIN here, and may not make user namespaces either; in a container, start it with --privileged"
 	case os.Geteuid() == 0:
-		remedy = "root lacks CAP_SYS_ADMIN here; in a container, start it with --privileged"
+		remedy = "in a container, start it with --privileged"
 	case read("/proc/sys/user/max_user_namespaces") == "0":
 		remedy = "run as root, or: sysctl -w user.max_user_namespaces=15000"
 	case read("/proc/sys/kernel/unprivileged_userns_clone") == "0":
