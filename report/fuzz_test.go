@@ -81,7 +81,7 @@ func FuzzCharts(f *testing.F) {
 }
 
 // longestFuzz bounds the time that one input may take on a slow machine.
-const longestFuzz = 30 * time.Second
+const longestFuzz = 2 * time.Minute
 
 // fuzzFiles makes run files, changed by the bytes of an input and by its twist, and has
 // reports made of those that can be read.

@@ -65,7 +65,7 @@ func seeds(f *testing.F) {
 func fuzz(f *testing.F, chart func(*supply) (Chart, error)) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, input []byte) {
-		const longest = 30 * time.Second
+		const longest = 2 * time.Minute
 		alarm := time.AfterFunc(longest, func() { panic(fmt.Sprintf("no chart after %v of %q", longest, input)) })
 		defer alarm.Stop()
 		c, err := chart(&supply{input})
