@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -276,6 +277,31 @@ func TestAgreementOfOddTools(t *testing.T) {
 	for i := range all {
 		if got, want := sh.lines[0].cells[1+3*i].value, fmt.Sprintf("%d.00", 1+i); got != want {
 			t.Errorf("tool %q: %s, want %s", all[i].Tool, got, want)
+		}
+	}
+}
+
+// TestWideSheet is of a sweep with more steps than anyone measures: it is cut in pieces as any
+// other, and takes no longer for each.
+func TestWideSheet(t *testing.T) {
+	const columns = 4000
+	sh := sheet{stub: []string{"network"}}
+	line := sheetLine{names: []string{"host"}}
+	for i := range columns {
+		sh.columns = append(sh.columns, strconv.Itoa(i))
+		line.cells = append(line.cells, sheetCell{value: strconv.Itoa(i) + ".5", spread: "±1%"})
+	}
+	sh.lines = []sheetLine{line, line}
+	p := &page{width: 80}
+	p.sheet(sh)
+	for l := range strings.Lines(p.b.String()) {
+		if w := displayWidth(strings.TrimSuffix(l, "\n")); w > 80 {
+			t.Fatalf("%d columns: %q", w, l)
+		}
+	}
+	for _, i := range []int{0, 1, columns / 2, columns - 1} {
+		if got := strings.Count(p.b.String(), " "+strconv.Itoa(i)+".5 "); got != 2 {
+			t.Errorf("%d.5 stands there %d times", i, got)
 		}
 	}
 }

@@ -60,10 +60,12 @@ func (p *page) sheet(s sheet) {
 
 // piece is as many columns as fit, from one on and up to another; at least one.
 func (s sheet) piece(from, to, width int, color bool) (grid, int) {
-	if width > 0 {
-		for to > from+1 && s.grid(from, to, true, 0, false).width() > width {
-			to--
+	if width > 0 { // from below: a sweep can have thousands of columns
+		fit := from + 1
+		for fit < to && s.grid(from, fit+1, true, 0, false).width() <= width {
+			fit++
 		}
+		to = fit
 	}
 	spread, names := true, 0
 	if width > 0 && s.grid(from, to, true, 0, false).width() > width {
@@ -88,9 +90,7 @@ func (s sheet) longestName() int {
 func (s sheet) grid(from, to int, spread bool, names int, color bool) grid {
 	s.lines = slices.Clone(s.lines)
 	for i, l := range s.lines {
-		cells := slices.Repeat([]sheetCell{{}}, len(s.columns))
-		copy(cells[from:], absentOnce(l.cells[from:to]))
-		s.lines[i].cells = cells
+		s.lines[i].cells = absentOnce(l.cells[from:to])
 	}
 	heading := make([]string, 0, len(s.stub)+to-from)
 	for _, name := range s.stub {
@@ -111,7 +111,7 @@ func (s sheet) grid(from, to int, spread bool, names int, color bool) grid {
 	}
 	for c := from; c < to; c++ {
 		heading = append(heading, bold.paint(color, printable(s.columns[c])))
-		for i, cell := range s.column(c, spread, color) {
+		for i, cell := range s.column(c-from, spread, color) {
 			body[i] = append(body[i], cell)
 		}
 	}
