@@ -76,15 +76,16 @@ func sound(t *testing.T, res Result) {
 	}
 }
 
-func adversarial(t testing.TB) []*record.File {
+// adversarial are files of numbers from least to most, and beyond reason.
+func adversarial(t testing.TB, least, most float64) []*record.File {
 	host, bridge := streamCell("host"), streamCell("bridge")
-	extreme := []float64{0, 0, math.SmallestNonzeroFloat64, math.MaxFloat64, 1, 1, math.MaxFloat64, math.MaxFloat64}
+	extreme := []float64{0, 0, math.SmallestNonzeroFloat64, most, 1, 1, most, most}
 	var large, small, lost []record.Trial
 	for i, v := range extreme {
 		a, b := throughputTrial(host, i+1, v), throughputTrial(bridge, i+1, extreme[len(extreme)-1-i])
-		a.CPU = &record.CPUUse{Machine: record.MachineCPU{Steal: math.MaxFloat64, PerCPU: make([]record.CPUSample, 1)}}
+		a.CPU = &record.CPUUse{Machine: record.MachineCPU{Steal: most, PerCPU: make([]record.CPUSample, 1)}}
 		a.Window = math.SmallestNonzeroFloat64
-		a.Latency = &record.Histogram{Encoded: "AAAA", Count: -1}
+		a.Latency = &record.Histogram{Encoded: "AAAA", Count: int64(max(least, -1))}
 		large = append(large, a, b)
 		small = append(small, throughputTrial(host, i+1, math.SmallestNonzeroFloat64*float64(1+i)), throughputTrial(bridge, i+1, math.SmallestNonzeroFloat64))
 		lost = append(lost, lostTrial(host, i+1, record.Failed, "no"), lostTrial(bridge, i+1, record.Skipped, "no"))
@@ -98,8 +99,8 @@ func adversarial(t testing.TB) []*record.File {
 				c.Tool, c.Underlay = tool, "t2.micro:rate=1gbit"
 				a := throughputTrial(c, i+1, extreme[(i+j+k)%len(extreme)])
 				a.Metrics[record.Loss] = record.Metric{Value: v, Unit: "ratio"}
-				a.Metrics[record.LatencyAdded] = record.Metric{Value: -v / 2 * float64(j), Unit: "s"}
-				a.CPU = &record.CPUUse{Client: record.ProcessCPU{User: v, System: v}, Server: record.ProcessCPU{User: -v}}
+				a.Metrics[record.LatencyAdded] = record.Metric{Value: max(least, -v/2*float64(j)), Unit: "s"}
+				a.CPU = &record.CPUUse{Client: record.ProcessCPU{User: v, System: v}, Server: record.ProcessCPU{User: max(least, -v)}}
 				shares = append(shares, a)
 				c.Underlay, c.Clients = "", i+1
 				crowds = append(crowds, throughputTrial(c, 1+k, v))
@@ -107,7 +108,7 @@ func adversarial(t testing.TB) []*record.File {
 		}
 	}
 	latency := fileOf(latencyTrials(histogramOf(t, 1e9, 3, 5), histogramOf(t, 1e9, 2, 50))...)
-	latency.Run.Settings.Confidence, latency.Run.Settings.Precision = 1e300, -1
+	latency.Run.Settings.Confidence, latency.Run.Settings.Precision = 1e300, max(least, -1)
 	twins := twinFile(9, 20, 1)
 	twins.Run.Settings.Confidence = 1e-300
 	return []*record.File{fileOf(), fileOf(large...), fileOf(small...), fileOf(lost...), latency, twins,
@@ -142,7 +143,7 @@ func replicas(t *testing.T, res Result, sources []reference.Source) {
 
 func TestNeverNaN(t *testing.T) {
 	sources := reference.Sources()
-	for _, f := range adversarial(t) {
+	for _, f := range adversarial(t, -math.MaxFloat64, math.MaxFloat64) {
 		res := Analyze(f)
 		sound(t, res)
 		replicas(t, res, sources)
@@ -152,8 +153,13 @@ func TestNeverNaN(t *testing.T) {
 }
 
 func FuzzAnalyze(f *testing.F) {
-	for _, file := range adversarial(f) {
-		f.Add(encode(f, file))
+	for _, file := range adversarial(f, 0, 1e18) {
+		file.Run.Settings.Confidence = min(file.Run.Settings.Confidence, 1)
+		text := encode(f, file)
+		if _, err := record.Read(bytes.NewReader(text)); err != nil {
+			f.Errorf("a seed cannot be read: %v", err)
+		}
+		f.Add(text)
 	}
 	sources := reference.Sources()
 	f.Fuzz(func(t *testing.T, data []byte) {

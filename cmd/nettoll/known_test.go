@@ -34,6 +34,29 @@ func TestPorts(t *testing.T) {
 	}
 }
 
+// TestEverySuiteCanGoOn: --resume takes what run makes of each suite, on each platform.
+func TestEverySuiteCanGoOn(t *testing.T) {
+	k := known(nil, cniFlags{})
+	for _, name := range plan.Names() {
+		for _, platform := range append([]string{""}, platformNames()...) {
+			s, err := plan.Embedded(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s.TimeBudget = 0; platform != "" {
+				s.SetPlatform(platform)
+			}
+			cells, err := plan.Expand(s, k)
+			if err != nil { // what a suite measures is told elsewhere
+				continue
+			}
+			if err := plan.Resumable(cells, plan.Settings(s), k); err != nil {
+				t.Errorf("%s on %s: %v", name, platform, err)
+			}
+		}
+	}
+}
+
 // TestEmbeddedSuites holds that the suites name what is compiled in, and that each
 // figure of a source is measured or skipped with a reason.
 func TestEmbeddedSuites(t *testing.T) {
