@@ -41,8 +41,10 @@ func (a axis) without(c record.Cell) record.Cell {
 // ticks are those of the scenarios, each once, in order.
 func (a axis) ticks(g []Scenario) []Tick {
 	var out []Tick
+	seen := map[Tick]bool{}
 	for _, s := range g {
-		if t := a.tick(s.Cell); !slices.Contains(out, t) {
+		if t := a.tick(s.Cell); !seen[t] {
+			seen[t] = true
 			out = append(out, t)
 		}
 	}
@@ -55,13 +57,16 @@ func (a axis) ticks(g []Scenario) []Tick {
 	return out
 }
 
-// index finds the tick of a cell by its label.
-func (a axis) index(ticks []Tick, c record.Cell) int {
+// places finds the ticks of cells by their labels.
+func (a axis) places(ticks []Tick) func(record.Cell) int {
 	if a.tick == nil {
-		return 0
+		return func(record.Cell) int { return 0 }
 	}
-	label := a.tick(c).Label
-	return max(0, slices.IndexFunc(ticks, func(t Tick) bool { return t.Label == label }))
+	at := make(map[string]int, len(ticks))
+	for i, t := range slices.Backward(ticks) { // of equal labels the first
+		at[t.Label] = i
+	}
+	return func(c record.Cell) int { return at[a.tick(c).Label] }
 }
 
 // shorten gives ticks their short labels, unless two would have the same.

@@ -103,8 +103,11 @@ func newSweep(g []Scenario, x, y axis) Sweep {
 		s.YTicks = y.ticks(g)
 	}
 	index := map[string]int{}
+	type place struct{ line, x, y int }
+	taken := map[place]bool{}
+	toX, toY := x.places(s.XTicks), y.places(s.YTicks)
 	for _, scenario := range g {
-		at := SweepPoint{X: x.index(s.XTicks, scenario.Cell), Y: y.index(s.YTicks, scenario.Cell)}
+		at := SweepPoint{X: toX(scenario.Cell), Y: toY(scenario.Cell)}
 		for _, r := range scenario.Rows {
 			if r.Cell.Twin == 2 {
 				continue
@@ -115,8 +118,8 @@ func newSweep(g []Scenario, x, y axis) Sweep {
 				index[r.Cell.Network] = i
 				s.Lines = append(s.Lines, Line{Network: r.Cell.Network, Native: r.Native})
 			}
-			taken := slices.ContainsFunc(s.Lines[i].Points, func(p SweepPoint) bool { return p.X == at.X && p.Y == at.Y })
-			if !taken {
+			if here := (place{i, at.X, at.Y}); !taken[here] {
+				taken[here] = true
 				at.Row = r
 				s.Lines[i].Points = append(s.Lines[i].Points, at)
 			}

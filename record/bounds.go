@@ -21,6 +21,7 @@ const (
 	mostFloat    = 1e18
 	mostInt      = 1e18
 	mostUnsigned = math.MaxInt64
+	mostCells    = 20_000 // a suite has half as many, and a self-check both of each
 )
 
 // bounded finds the first number of a line that cannot be true. The error names the field

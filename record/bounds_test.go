@@ -218,3 +218,29 @@ func TestOpen(t *testing.T) {
 		}
 	}
 }
+
+// TestCellsAreBounded: what a report compares is what a suite can have.
+func TestCellsAreBounded(t *testing.T) {
+	for n, want := range map[int]string{20_000: "", 20_001: "it has 20001 different cells; possible are up to 20000"} {
+		var planned, measured strings.Builder
+		planned.WriteString(`{"type":"run","schema_version":1,"cells":[`)
+		measured.WriteString(runLine)
+		for i := range n {
+			cell := fmt.Sprintf(`{"network":"bridge","family":4,"tool":"engine","workload":"tcp_rr","rules":%d}`, i)
+			if i > 0 {
+				planned.WriteByte(',')
+			}
+			planned.WriteString(cell)
+			for range 2 {
+				fmt.Fprintf(&measured, `{"type":"trial","round":1,"status":"ok","cell":%s}`+"\n", cell)
+			}
+		}
+		planned.WriteString("]}\n")
+		for _, file := range []string{planned.String(), measured.String()} {
+			_, err := record.Read(strings.NewReader(file))
+			if want == "" && err != nil || want != "" && (err == nil || !strings.HasSuffix(err.Error(), want)) {
+				t.Errorf("%d cells: %v, want %q", n, err, want)
+			}
+		}
+	}
+}

@@ -38,6 +38,7 @@ type File struct {
 func Read(r io.Reader) (*File, error) {
 	f := &File{Open: true}
 	br := bufio.NewReaderSize(r, 1<<16)
+	cells := map[Cell]bool{}
 	for n := 1; ; n++ {
 		line, err := readLine(br)
 		if errors.Is(err, io.EOF) {
@@ -51,6 +52,12 @@ func Read(r io.Reader) (*File, error) {
 			return nil, fmt.Errorf("line %d: %w", n, err)
 		}
 		f.Size += int64(len(line))
+		if last := len(f.Trials) - 1; last >= 0 {
+			cells[f.Trials[last].Cell] = true
+		}
+		if most := max(len(f.Run.Cells), len(cells)); most > mostCells {
+			return nil, fmt.Errorf("line %d: it has %d different cells; possible are up to %d", n, most, mostCells)
+		}
 	}
 	if f.Size == 0 {
 		return nil, errors.New("not a run file: it has no complete line")
