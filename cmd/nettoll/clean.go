@@ -73,10 +73,10 @@ func (a *app) clean(ctx context.Context, f cleanFlags) error {
 	found, kept := len(groups), 0
 	for _, s := range f.sweep(ctx) {
 		for _, o := range s.Removed {
-			fmt.Fprintf(a.stdout, "%s %s%s\n", verb, o, s.on)
+			fmt.Fprintf(a.stdout, "%s %s\n", verb, told(o.String()+s.on))
 		}
 		for _, t := range s.Kept {
-			fmt.Fprintf(a.stdout, "kept %s%s of run %s: %s\n", count(t.Objects), s.on, t.Run, why(t))
+			fmt.Fprintf(a.stdout, "kept %s: %s\n", told(count(t.Objects)+s.on+" of run "+t.Run), why(t))
 		}
 		found, kept = found+len(s.Removed), kept+len(s.Kept)
 		failed = append(failed, s.err)
