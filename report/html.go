@@ -5,6 +5,7 @@ import (
 	"embed"
 	"html/template"
 	"io"
+	"strings"
 
 	"nettoll/analysis"
 )
@@ -85,7 +86,17 @@ func writeHTML(w io.Writer, res analysis.Result, o Options) error {
 		v.Findings = append(v.Findings, sentenceOf(warning))
 	}
 	v.Links = v.links()
-	return page.ExecuteTemplate(w, "page.tmpl", v)
+	var b strings.Builder
+	if err := page.ExecuteTemplate(&b, "page.tmpl", v); err != nil {
+		return err
+	}
+	_, err = io.WriteString(w, strings.Map(func(r rune) rune { // names must not turn what stands beside them
+		if r == '\n' || r == '\t' {
+			return r
+		}
+		return seen(r)
+	}, b.String()))
+	return err
 }
 
 type linkView struct{ ID, Title string }

@@ -194,6 +194,9 @@ func wellFormed(t *testing.T, format, got string) {
 			}
 		}
 	case "html":
+		if at := strings.IndexFunc(got, func(r rune) bool { return r != '\t' && unseen(r) }); at >= 0 {
+			t.Errorf("lets control characters through: %q", got[max(0, at-40):at+1])
+		}
 		checkHTML(t, got)
 	}
 }

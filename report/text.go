@@ -149,14 +149,19 @@ func Printable(s string) string { return printable(s) }
 
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t':
+		if r == '\n' || r == '\t' {
 			return ' '
-		case r == '\u00a0' || unicode.IsPrint(r):
-			return r
 		}
-		return '·'
+		return seen(r)
 	}, s)
+}
+
+// seen is a letter, or a dot in the place of one that nobody sees.
+func seen(r rune) rune {
+	if r == '\u00a0' || unicode.IsPrint(r) {
+		return r
+	}
+	return '·'
 }
 
 // style is an escape sequence.
