@@ -191,7 +191,7 @@ func Create(path string, run Run) (*Writer, error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	w := &Writer{f: f}
-	if err := w.write(&run); err != nil {
+	if err := w.write(&run, "run"); err != nil {
 		return nil, errors.Join(err, f.Close(), os.Remove(path))
 	}
 	SyncFolder(path)
@@ -231,7 +231,7 @@ func Append(path string, resume Resume) (*Writer, *File, error) {
 	}
 	w := &Writer{f: f}
 	resume.Type = TypeResume
-	if err := w.write(&resume); err != nil {
+	if err := w.write(&resume, "resume"); err != nil {
 		return nil, nil, errors.Join(err, f.Close())
 	}
 	return w, file, nil
@@ -240,24 +240,21 @@ func Append(path string, resume Resume) (*Writer, *File, error) {
 // Trial appends a finished trial.
 func (w *Writer) Trial(t Trial) error {
 	t.Type = TypeTrial
-	if err := w.write(&t); err != nil {
-		return fmt.Errorf("trial of %s: %w", t.Cell.Key(), err)
-	}
-	return nil
+	return w.write(&t, "trial of "+t.Cell.Key())
 }
 
 // End appends the ending.
 func (w *Writer) End(e End) error {
 	e.Type = TypeEnd
-	return w.write(&e)
+	return w.write(&e, "end")
 }
 
 // write appends one line and waits for the disk. What could be written only in
 // part is cut off again, so that the file ends with a complete line. What Read would
 // refuse is not written: one such line makes a whole file of no use.
-func (w *Writer) write(l line) error {
+func (w *Writer) write(l line, what string) error {
 	if err := l.check(); err != nil {
-		return fmt.Errorf("record: refuse a line: %w", err)
+		return fmt.Errorf("record: refuse %s: %w", what, err)
 	}
 	var b bytes.Buffer
 	if err := json.NewEncoder(&b).Encode(l); err != nil {
