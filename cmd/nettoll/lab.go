@@ -234,7 +234,10 @@ func (a *app) shell(ctx context.Context, in platform.Endpoint, command, env []st
 	defer stop()
 	err = proc.Wait()
 	var exit *exec.ExitError
-	if errors.As(err, &exit) {
+	switch {
+	case ctx.Err() != nil: // it was killed for that
+		return ctx.Err()
+	case errors.As(err, &exit):
 		if ws, ok := exit.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
 			return exitError(128 + int(ws.Signal()))
 		}

@@ -184,6 +184,20 @@ func TestInterruptedEarly(t *testing.T) {
 	}
 }
 
+// TestInterruptedCommand ends a command in a lab, which is an interrupt, and no status of the
+// command's.
+func TestInterruptedCommand(t *testing.T) {
+	p := start(t, t.TempDir(), "lab", "bridge", "--", "sleep", "1000")
+	until(t, "the command runs", func() bool {
+		within := inside(t, p)
+		return within != 0 && len(childrenOf(within)) > 0
+	})
+	p.signal(t, syscall.SIGINT)
+	if status := p.status(t); status != exitInterrupted || p.err.String() != "nettoll: interrupted\n" {
+		t.Errorf("exit status %d; it said:\n%s", status, p.said())
+	}
+}
+
 // TestNohup leaves a run alone that was started to ignore the terminal's end.
 func TestNohup(t *testing.T) {
 	dir := t.TempDir()
