@@ -106,9 +106,11 @@ func replace(path string, text []byte, old fs.FileInfo) (err error) {
 			_ = os.Remove(name)
 		}
 	}()
-	_, err = f.Write(text)
-	if old != nil && err == nil {
-		err = likewise(f, old)
+	if old != nil {
+		err = likewise(f, old) // before there is anything to read
+	}
+	if err == nil {
+		_, err = f.Write(text)
 	}
 	if err = cmp.Or(err, f.Sync(), f.Close()); err != nil {
 		return err
