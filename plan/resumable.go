@@ -15,7 +15,7 @@ import (
 func Resumable(cells []record.Cell, set record.Settings, known Known) error {
 	const twins = 2 // of each, in a self-check
 	if n := len(cells); n == 0 || n > twins*MaxCells {
-		return fmt.Errorf("it has %d cells; possible are 1 to %d", n, MaxCells)
+		return fmt.Errorf("it has %d cells, and must have 1 to %d", n, MaxCells)
 	}
 	limits := limitsOf(set)
 	for _, check := range []func(Suite) error{Suite.checkTimes, Suite.checkRounds} {

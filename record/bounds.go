@@ -74,16 +74,16 @@ func within(v reflect.Value, field string, tag reflect.StructTag) error {
 	case reflect.Float64:
 		least, most := limits(tag, 0, mostFloat)
 		if x := v.Float(); !(x >= least && x <= most) { // NaN is neither
-			return fmt.Errorf("%s is %v; possible is %v to %v", field, x, least, most)
+			return fmt.Errorf("%s is %v; it must be from %v to %v", field, x, least, most)
 		}
 	case reflect.Int, reflect.Int64:
 		least, most := limits(tag, 0, mostInt)
 		if x := v.Int(); x < int64(least) || x > int64(most) {
-			return fmt.Errorf("%s is %d; possible is %.0f to %.0f", field, x, least, most)
+			return fmt.Errorf("%s is %d; it must be from %.0f to %.0f", field, x, least, most)
 		}
 	case reflect.Uint64:
 		if x := v.Uint(); x > mostUnsigned && tag.Get("most") != "any" {
-			return fmt.Errorf("%s is %d; possible is 0 to %d", field, x, uint64(mostUnsigned))
+			return fmt.Errorf("%s is %d; it must be from 0 to %d", field, x, uint64(mostUnsigned))
 		}
 	}
 	return nil
@@ -117,7 +117,7 @@ func (c Cell) check() error {
 		}
 	}
 	if !slices.Contains([]int{4, 6}, c.Family) {
-		return fmt.Errorf("cell.family is %d; possible is 4 or 6", c.Family)
+		return fmt.Errorf("cell.family is %d; it must be 4 or 6", c.Family)
 	}
 	return nil
 }
@@ -139,9 +139,9 @@ func (h *Histogram) check() error {
 	case !ok:
 		return nil
 	case digits > mostDigits:
-		return fmt.Errorf("latency.hdr_v2 has %d significant digits; possible is up to %d", digits, mostDigits)
+		return fmt.Errorf("latency.hdr_v2 has %d significant digits; at most %d are possible", digits, mostDigits)
 	case highest > mostLatency:
-		return fmt.Errorf("latency.hdr_v2 goes up to %d ns; possible is up to %d", highest, int64(mostLatency))
+		return fmt.Errorf("latency.hdr_v2 goes up to %d ns; at most %d are possible", highest, int64(mostLatency))
 	}
 	return nil
 }

@@ -134,10 +134,10 @@ func TestEveryNumberIsBounded(t *testing.T) {
 
 func TestBoundsInWords(t *testing.T) {
 	for _, c := range []struct{ line, want string }{
-		{`"round":1,"status":"ok","cpu":{"client":{"user_s":5.9e307}}`, "cpu.client.user_s is 5.9e+307; possible is 0 to 1e+18"},
-		{`"round":1,"status":"ok","window_s":1e10`, "window_s is 1e+10; possible is 0 to 1e+09"},
-		{`"round":4611686018427387904,"status":"ok"`, "round is 4611686018427387904; possible is 0 to 1000000"},
-		{`"round":1,"status":"ok","counters":{"h1/TcpRetransSegs":18446744073709551615}`, "counters.h1/TcpRetransSegs is 18446744073709551615; possible is 0 to 9223372036854775807"},
+		{`"round":1,"status":"ok","cpu":{"client":{"user_s":5.9e307}}`, "cpu.client.user_s is 5.9e+307; it must be from 0 to 1e+18"},
+		{`"round":1,"status":"ok","window_s":1e10`, "window_s is 1e+10; it must be from 0 to 1e+09"},
+		{`"round":4611686018427387904,"status":"ok"`, "round is 4611686018427387904; it must be from 0 to 1000000"},
+		{`"round":1,"status":"ok","counters":{"h1/TcpRetransSegs":18446744073709551615}`, "counters.h1/TcpRetransSegs is 18446744073709551615; it must be from 0 to 9223372036854775807"},
 		{`"round":1,"status":"ok","path":[{"bytes":9223372036854775808}]`, "path[0].bytes is 9223372036854775808"},
 		{`"round":1,"status":"ok","flows":[{"stream":-1}]`, "flows[0].stream is -1"},
 	} {
@@ -150,7 +150,7 @@ func TestBoundsInWords(t *testing.T) {
 		{`{}`, "cell without a network"},
 		{`{"network":"a","workload":"b","family":4}`, "cell without a tool"},
 		{`{"network":"a","tool":"b","family":4}`, "cell without a workload"},
-		{`{"network":"a","tool":"b","workload":"c"}`, "cell.family is 0; possible is 4 or 6"},
+		{`{"network":"a","tool":"b","workload":"c"}`, "cell.family is 0; it must be 4 or 6"},
 	} {
 		for want, file := range map[string]string{
 			"line 1: cells[0]: " + c.want: `{"type":"run","schema_version":1,"cells":[` + c.cell + "]}\n",
@@ -172,8 +172,8 @@ func TestHistogramsAreBounded(t *testing.T) {
 	}{
 		{int64(time.Hour), 3, ""}, // the engine's
 		{1e9, 1, ""},
-		{math.MaxInt64, 3, "latency.hdr_v2 goes up to 9223372036854775807 ns; possible is up to 1000000000000000"},
-		{1e9, 5, "latency.hdr_v2 has 5 significant digits; possible is up to 3"},
+		{math.MaxInt64, 3, "latency.hdr_v2 goes up to 9223372036854775807 ns; at most 1000000000000000 are possible"},
+		{1e9, 5, "latency.hdr_v2 has 5 significant digits; at most 3 are possible"},
 	} {
 		h := hdrhistogram.New(1, c.highest, c.digits)
 		if err := h.RecordValue(7); err != nil {
@@ -221,7 +221,7 @@ func TestOpen(t *testing.T) {
 
 // TestCellsAreBounded: what a report compares is what a suite can have.
 func TestCellsAreBounded(t *testing.T) {
-	for n, want := range map[int]string{20_000: "", 20_001: "it has 20001 different cells; possible are up to 20000"} {
+	for n, want := range map[int]string{20_000: "", 20_001: "it has 20001 different cells; at most 20000 are possible"} {
 		var planned, measured strings.Builder
 		planned.WriteString(`{"type":"run","schema_version":1,"cells":[`)
 		measured.WriteString(runLine)

@@ -30,7 +30,7 @@ func TestReadNamesTheLineThatIsWrong(t *testing.T) {
 		{"blank line", runLine + "\n" + trialLine, "line 2: not JSON"},
 		{"NaN", runLine + `{"type":"trial",` + cellKey + `,"round":1,"status":"ok","metrics":{"throughput":{"value":NaN}}}` + "\n", "line 2: not JSON"},
 		{"metric too large", runLine + `{"type":"trial",` + cellKey + `,"round":1,"status":"ok","metrics":{"throughput":{"value":1e999}}}` + "\n", "line 2: "},
-		{"negative metric", runLine + `{"type":"trial",` + cellKey + `,"round":1,"status":"ok","metrics":{"throughput":{"value":-1}}}` + "\n", "line 2: metrics.throughput.value is -1; possible is 0 to 1e+18"},
+		{"negative metric", runLine + `{"type":"trial",` + cellKey + `,"round":1,"status":"ok","metrics":{"throughput":{"value":-1}}}` + "\n", "line 2: metrics.throughput.value is -1; it must be from 0 to 1e+18"},
 		{"skipped without reason", runLine + `{"type":"trial","round":1,"status":"skipped"}` + "\n", "line 2: skipped trial without a reason"},
 		{"failed without reason", runLine + `{"type":"trial","round":1,"status":"failed"}` + "\n", "line 2: failed trial without a reason"},
 		{"unknown status", runLine + `{"type":"trial","round":1,"status":"fine"}` + "\n", `line 2: unknown status "fine"`},

@@ -56,7 +56,7 @@ func Read(r io.Reader) (*File, error) {
 			cells[f.Trials[last].Cell] = true
 		}
 		if most := max(len(f.Run.Cells), len(cells)); most > mostCells {
-			return nil, fmt.Errorf("line %d: it has %d different cells; possible are up to %d", n, most, mostCells)
+			return nil, fmt.Errorf("line %d: it has %d different cells; at most %d are possible", n, most, mostCells)
 		}
 	}
 	if f.Size == 0 {

@@ -118,7 +118,7 @@ func TestTrialThatCannotBeTrue(t *testing.T) {
 				bad = append(bad, string(trial.Status)+": "+trial.Reason)
 			}
 		}
-		if len(b.trials) < 3 || len(bad) != 1 || bad[0] != "failed: what was measured cannot be true: metrics.throughput.value is NaN; possible is 0 to 1e+18" {
+		if len(b.trials) < 3 || len(bad) != 1 || bad[0] != "failed: what was measured cannot be true: metrics.throughput.value is NaN; it must be from 0 to 1e+18" {
 			t.Errorf("%d trials were saved; of these not OK: %q", len(b.trials), bad)
 		}
 	})
