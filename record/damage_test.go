@@ -105,7 +105,8 @@ func TestLoadCanTakeLatencyAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	added := record.Measured(record.LatencyAdded, -3.4e-6)
-	if err := w.Trial(record.Trial{Round: 1, Status: record.OK, Metrics: map[string]record.Metric{record.LatencyAdded: added}}); err != nil {
+	cell := record.Cell{Network: "host", Hosts: 1, Family: 4, Servers: 1, Clients: 1, Tool: "engine", Workload: record.LatencyUnderLoad}
+	if err := w.Trial(record.Trial{Cell: cell, Round: 1, Status: record.OK, Metrics: map[string]record.Metric{record.LatencyAdded: added}}); err != nil {
 		t.Fatal(err)
 	}
 	w.Close()
