@@ -52,7 +52,7 @@ func TestCharts(t *testing.T) {
 		t.Errorf("png: %v, %v", img.Bounds(), err)
 	}
 	specimen, so := specimenResult()
-	if all, err := Charts(specimen, so); err != nil || len(all) != 12 {
+	if all, err := Charts(specimen, so); err != nil || len(all) != 16 {
 		t.Errorf("%d charts of the specimen, %v", len(all), err)
 	}
 }
