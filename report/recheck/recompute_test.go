@@ -1,3 +1,6 @@
+// Package recheck computes reports anew from their run files, by code of its own that shares nothing
+// with what wrote them: it imports the standard library alone (arch_test.go holds that), and computes
+// by definition, over all sign patterns and all pairs of values, where the analysis is clever.
 package recheck
 
 import (
