@@ -102,8 +102,12 @@ func preferred(n int) int {
 	}
 }
 
-// mostForecast is from where on a forecast says nothing but "very many".
-const mostForecast = 100_000
+// MostRounds is up to how many rounds a forecast is worth being told: runs have no more. mostForecast
+// stands for all that is beyond.
+const (
+	MostRounds   = 10_000
+	mostForecast = 100_000
+)
 
 // forecast is about how many rounds a half width takes, since intervals narrow with the
 // square root of the rounds.

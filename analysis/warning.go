@@ -99,8 +99,8 @@ func warnNotPrecise(k record.Kind, in circumstances) Warning {
 	}
 	advice := "reduce other load on the machine, or ask for less (--precision)"
 	switch rounds := in.aim.Rounds; {
-	case rounds >= mostForecast/10:
-		advice = fmt.Sprintf("that would take more than %d rounds: %s", mostForecast/10, advice)
+	case rounds > MostRounds:
+		advice = fmt.Sprintf("that would take more than %d rounds: %s", MostRounds, advice)
 	case rounds > 0:
 		advice = fmt.Sprintf("all of the run's figures would reach it in about %d rounds: %s, %s", rounds, in.more(rounds), advice)
 	}

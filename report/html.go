@@ -138,7 +138,7 @@ func method(res analysis.Result) []string {
 	if knowsShared(res) {
 		all = append(all, "CPU time that the kernel charges to a process is that of clients, servers or daemons, on the host that they are on. What is left over the idle machine is shared: packets that the kernel handles on behalf of nobody, which in a lab cannot be told apart by host, and the measuring itself.")
 	}
-	for _, text := range []string{legend(res), multiplicity(res)} {
+	for _, text := range []string{legend(res), multiplicity(res), "A change in bold holds among all of these; the others describe."} {
 		if text != "" {
 			all = append(all, text)
 		}

@@ -122,7 +122,10 @@ func precision(res analysis.Result) string {
 		}
 	}
 	text := reached + " primary " + plural(a.Asked, "figure") + " reached ±" + strconv.FormatFloat(a.Wanted*100, 'g', 3, 64) + "%"
-	if a.Rounds > 0 && a.Seconds > 0 {
+	switch {
+	case a.Rounds > analysis.MostRounds:
+		text += fmt.Sprintf("; all of them would take more than %s rounds", count(analysis.MostRounds))
+	case a.Rounds > 0 && a.Seconds > 0:
 		text += fmt.Sprintf("; all of them would in about %s rounds, which take about %s", count(uint64(a.Rounds)), about(a.Seconds))
 	}
 	return text

@@ -77,6 +77,12 @@ func (g group) sentence(l line) (saying, bool) {
 			colon = ":"
 		}
 	}
+	switch {
+	case moved && untested(volume):
+		clauses = append(clauses, "too few rounds to compare its "+volumes[volume.Kind.Name].name)
+	case took && untested(latency):
+		clauses = append(clauses, "too few rounds to compare its latency")
+	}
 	return saying{l.name + colon, strings.Join(clauses, "; ") + "."}, true
 }
 
