@@ -85,7 +85,7 @@ func reached(n int, low, estimate, high, at float64, s record.Settings, compared
 // looks reports whether the interval is looked at after so many rounds, to decide whether
 // to measure on: after the least, and then after each number of the series R10 of
 // preferred numbers (ISO 3), each a quarter more than the one before: 6, 8, 10, 13, 16,
-// 20, 25, 32, 40, 50, 63, 79, 100 …
+// 20, 25, 32, 40, 50, 63, 80, 100 …
 func looks(n, least int) bool {
 	if n <= least {
 		return n == least
@@ -93,11 +93,13 @@ func looks(n, least int) bool {
 	return n == preferred(n)
 }
 
-// preferred is the least number of the series R10 that is not below n.
+// preferred is the least number of the series R10 that is not below n, in whole numbers.
 func preferred(n int) int {
-	for step := 0; ; step++ {
-		if v := int(math.Round(math.Pow(10, float64(step)/10))); v >= n {
-			return v
+	for decade := 1.0; ; decade *= 10 {
+		for _, r10 := range []float64{1, 1.25, 1.6, 2, 2.5, 3.15, 4, 5, 6.3, 8} {
+			if v := int(math.Round(r10 * decade)); v >= n {
+				return v
+			}
 		}
 	}
 }

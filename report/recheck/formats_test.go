@@ -205,11 +205,9 @@ func checkAim(t *testing.T, r run, o object, want map[cell]map[string]*figure) {
 			continue
 		}
 		needed := math.Max(math.Ceil(float64(f.ratio.n)*math.Pow(half/r.Precision, 2)), float64(f.ratio.n+1))
-		step := 0.0
-		for math.Round(math.Pow(10, step/10)) < needed {
-			step++
-		}
-		rounds = math.Max(rounds, math.Round(math.Pow(10, step/10)))
+		series := []float64{10, 12.5, 16, 20, 25, 31.5, 40, 50, 63, 80, 100, 125, 160, 200, 250, 315, 400, 500, 630, 800, 1000}
+		at := slices.IndexFunc(series, func(v float64) bool { return math.Round(v) >= needed })
+		rounds = math.Max(rounds, math.Round(series[at]))
 	}
 	aim := o["precision"].(object)
 	same(t, "figures that precision is asked of", number(t, aim, "asked"), float64(asked))
