@@ -53,7 +53,7 @@ func golden(t *testing.T, name, got string) {
 // goldenRuns are the run files that are kept in testdata with their reports in every
 // format. The tests of report/recheck compute both anew.
 func goldenRuns() map[string]*record.File {
-	return map[string]*record.File{"specimen": specimenFile(), "noisy": noisyFile(), "short": shortFile()}
+	return map[string]*record.File{"specimen": specimenFile(), "noisy": noisyFile(), "short": shortFile(), "many": manyFile()}
 }
 
 func TestGolden(t *testing.T) {
@@ -201,5 +201,36 @@ func shortFile() *record.File {
 		}
 	}
 	f.Ends[0].Reason = record.EndMaxRounds
+	return f
+}
+
+// manyFile has as many networks, measured often enough: one that is too noisy to tell, and CPU cost
+// that is not throughput once more.
+func manyFile() *record.File {
+	f := shortFile()
+	f.Run.ID, f.Run.Suite, f.Run.Settings.MaxRounds = "3a41", "many", inventedRounds
+	short := f.Trials
+	f.Trials = nil
+	for _, first := range short {
+		if first.Round > 1 {
+			continue
+		}
+		network := float64(first.Cell.Network[0])
+		noise := 0.02
+		if first.Cell.Network == "d" {
+			noise = 0.24
+		}
+		for round := 1; round <= inventedRounds; round++ {
+			t := first
+			t.Round, t.Metrics = round, map[string]record.Metric{}
+			for name, m := range first.Metrics {
+				t.Metrics[name] = record.Measured(name, rounded(m.Value*(1+noise*math.Sin(float64(5*round)+network))))
+			}
+			if v, ok := t.Metrics[record.Throughput]; ok {
+				t.Metrics[record.CPUPerGB] = record.Measured(record.CPUPerGB, rounded(1e10/v.Value*(0.3+0.1*(network-'a'))))
+			}
+			f.Trials = append(f.Trials, t)
+		}
+	}
 	return f
 }

@@ -315,7 +315,7 @@ func (g group) digest() []saying {
 				less = append(less, l.name)
 			}
 		}
-		total := 0
+		total := len(less) + len(more) + len(same) + len(unknown) + len(untested)
 		var parts []string
 		for _, p := range []struct {
 			names     []string
@@ -328,11 +328,10 @@ func (g group) digest() []saying {
 			{untested, "has too few rounds to be compared", "have too few rounds to be compared"},
 		} {
 			n := len(p.names)
-			total += n
 			switch {
 			case n == 1:
 				parts = append(parts, "one "+p.one+" ("+p.names[0]+")")
-			case n > 1 && n == len(g.lines)-len(g.natives()):
+			case n > 1 && n == total:
 				parts = append(parts, "all "+p.many+" ("+strings.Join(p.names, ", ")+")")
 			case n > 1:
 				parts = append(parts, number(n)+" "+p.many+" ("+strings.Join(p.names, ", ")+")")
@@ -348,7 +347,7 @@ func (g group) digest() []saying {
 		out = append(out, saying{d.subject, text})
 	}
 	if s := g.ends(g.cost()); s != "" {
-		out = append(out, saying{"CPU:", s})
+		out = append(out, saying{costNames[g.cost()] + ":", s})
 	}
 	return out
 }
@@ -357,24 +356,31 @@ func (g group) digest() []saying {
 func (g group) ends(metric string) string {
 	var parts []string
 	for _, s := range g.scenarios {
+		if metric == g.cost() && g.costFollows(s) {
+			continue
+		}
 		for _, e := range s.Extremes {
 			if e.Kind.Name != metric || !e.Shown() || e.Figure.Ratio == nil || e.Figure.Ratio.Level == 0 {
 				continue
 			}
-			if metric == g.cost() && g.costFollows(s) {
-				continue
+			word, next := "highest", "ahead of"
+			switch {
+			case metric == g.cost() && e.Highest:
+				word = "dearest"
+			case metric == g.cost():
+				word = "cheapest"
+			case e.Kind.Unit == "s" && e.Highest:
+				word, next = "slowest", "behind"
+			case e.Kind.Unit == "s":
+				word = "fastest"
+			case !e.Highest:
+				word, next = "lowest", "behind"
 			}
-			word := map[bool]string{true: "the highest", false: "the lowest"}[e.Highest]
-			if e.Kind.Unit == "s" {
-				word = map[bool]string{true: "the slowest", false: "the fastest"}[e.Highest]
+			text := "the " + word + " is " + networkName(e.Network) + " (" + shareRange(*e.Figure.Ratio) + " of " + g.word() + ")"
+			if metric != g.cost() {
+				text += ", " + next + " " + networkName(e.Next)
 			}
-			of := " of " + g.word()
-			if metric == g.cost() {
-				word = map[bool]string{true: "costs the most ", false: "costs the least "}[e.Highest] + costNames[metric]
-				parts = append(parts, networkName(e.Network)+" "+word+" ("+shareRange(*e.Figure.Ratio)+of+")")
-				continue
-			}
-			parts = append(parts, networkName(e.Network)+" is "+word+" ("+shareRange(*e.Figure.Ratio)+of+"), apart from "+networkName(e.Next))
+			parts = append(parts, text)
 		}
 	}
 	if len(parts) == 0 {

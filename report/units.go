@@ -169,8 +169,12 @@ func bounds(c analysis.Comparison) string {
 	if c.Value >= 10 {
 		return strings.TrimSuffix(factor(c.Low), "×") + "…" + factor(c.High)
 	}
-	decimals := changeDecimals(c)
-	return signed(100*(c.Low-1), decimals) + "…" + signed(100*(c.High-1), decimals) + "%"
+	for decimals := changeDecimals(c); ; decimals++ {
+		low, high := signed(100*(c.Low-1), decimals), signed(100*(c.High-1), decimals)
+		if low != high || decimals >= 2 {
+			return low + "…" + high + "%"
+		}
+	}
 }
 
 // changeDecimals gives decimals where whole percents would say nothing: where an end of the

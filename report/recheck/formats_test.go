@@ -13,7 +13,7 @@ import (
 )
 
 // runs are the golden run files.
-var runs = []string{"specimen", "noisy", "short"}
+var runs = []string{"specimen", "noisy", "short", "many"}
 
 func number(t *testing.T, o object, key string) float64 {
 	t.Helper()
