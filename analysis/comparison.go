@@ -147,7 +147,7 @@ func center(d []float64, level float64) *Comparison {
 	if len(d) == 0 {
 		return nil
 	}
-	plain := newRanksNull(plainRanks(len(d)))
+	plain := plainNull(len(d))
 	low, high, reached := pseudomedianInterval(d, plain, level)
 	return &Comparison{N: len(d), Value: pseudomedian(d), Low: low, High: high, Level: reached, P: signedRankP(d, plain)}
 }

@@ -50,7 +50,7 @@ func pseudomedianInterval(differences []float64, plain ranksNull, level float64)
 // however far so many of them lie: fewer Walsh averages have one of these in them than
 // lie beyond the interval's end.
 func withstands(n, outliers int, level float64) bool {
-	plain := newRanksNull(plainRanks(n))
+	plain := plainNull(n)
 	k := sort.Search(walshCount(n)/2+1, func(t int) bool { return plain.twoSided(float64(t)) >= 1-level })
 	return k > walshCount(n)-walshCount(n-outliers)
 }

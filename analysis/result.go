@@ -1,6 +1,6 @@
 // Package analysis turns the trials of a run file into figures with intervals,
 // comparisons with native and verdicts. It is pure: the same run file gives the
-// same result, always, and nothing in it reads a clock, a file or a global.
+// same result, always, and nothing in it reads a clock or a file.
 package analysis
 
 import (

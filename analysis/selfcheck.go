@@ -121,7 +121,7 @@ func twinPairs(all []series, k record.Kind) [][]pair {
 // attained is the probability that the signed-rank test of n pairs without a
 // difference rejects: the largest attainable p-value below 1−level.
 func attained(n int, level float64) float64 {
-	null := newRanksNull(plainRanks(n))
+	null := plainNull(n)
 	p := 0.0
 	for t := 0; null.twoSided(float64(t)) < 1-level; t++ {
 		p = null.twoSided(float64(t))

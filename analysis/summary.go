@@ -47,7 +47,7 @@ func summarize(values []float64, level float64) Summary {
 	// Rounding must not carry anything out of the range of the values.
 	within := func(log float64) float64 { return min(max(math.Exp(log), s.Min), s.Max) }
 	s.Estimate = within(pseudomedian(logs))
-	low, high, reached := pseudomedianInterval(logs, newRanksNull(plainRanks(n)), level)
+	low, high, reached := pseudomedianInterval(logs, plainNull(n), level)
 	if reached > 0 {
 		s.Low, s.High, s.Level = within(low), within(high), reached
 	}
