@@ -216,10 +216,17 @@ func differenceBounds(sc scale, c analysis.Comparison) string {
 	if c.Level == 0 {
 		return ""
 	}
-	if c.Low == c.High {
-		return sc.signed(c.Low)
+	ends := sc.signed(c.Low)
+	if c.Low != c.High {
+		ends += "…" + sc.signed(c.High)
 	}
-	return sc.signed(c.Low) + "…" + sc.signed(c.High)
+	switch sc.unit {
+	case "", "segments":
+		return ends
+	case "%":
+		return ends + " pp" // percentage points
+	}
+	return ends + " " + sc.unit
 }
 
 // signed writes a difference in the unit of the scale.
