@@ -45,6 +45,11 @@ func TestAgreements(t *testing.T) {
 	}{
 		{"equal", 8, 1, same, Same, "", ""},
 		{"a little less, surely", 8, 0.99, same, Same, "", ""},
+		{"no difference was found, and that is no agreement", 8, 1, func(t *record.Trial) {
+			m := t.Metrics[record.Throughput]
+			m.Value *= 1 + 0.2*float64(t.Round%2*2-1)
+			t.Metrics[record.Throughput] = m
+		}, NotKnown, "", ""},
 		{"too few rounds", 3, 0.5, same, Untested, "", ""},
 		{"other CPU", 8, 0.8, func(t *record.Trial) { t.CPU.Client.CPUs = []int{1} }, Different, ReasonPlacement, "clients of iperf3 ran on CPU 1, of engine on CPU 0"},
 		{"unpinned", 8, 0.8, func(t *record.Trial) { t.CPU.Server.CPUs = nil }, Different, ReasonPlacement, "servers of iperf3 ran on any CPU, of engine on CPU 1"},

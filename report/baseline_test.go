@@ -104,3 +104,34 @@ func TestBaselineTellsCellsApart(t *testing.T) {
 		}
 	}
 }
+
+// TestHostsAreNamespaces holds that no format lets two namespaces of one machine pass for two machines,
+// and that none calls machines namespaces.
+func TestHostsAreNamespaces(t *testing.T) {
+	lab := specimenFile()
+	machines := specimenFile()
+	for i := range machines.Trials {
+		if tr := &machines.Trials[i]; tr.CPU != nil && tr.Cell.Hosts > 1 {
+			use := *tr.CPU
+			use.Hosts = []record.HostCPU{{Host: "machine 1"}, {Host: "machine 2"}}
+			tr.CPU = &use
+		}
+	}
+	for _, f := range Formats() {
+		for want, file := range map[bool]*record.File{true: lab, false: machines} {
+			got := write(t, f.Name, analysis.Analyze(file), Options{Trials: file.Trials})
+			if says := strings.Contains(got, hostsAre); says != want {
+				t.Errorf("%s says %q: %v, want %v", f.Name, hostsAre, says, want)
+			}
+		}
+	}
+	all, err := Charts(analysis.Analyze(lab), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range all {
+		if strings.HasPrefix(c.Title, "Two hosts") && !strings.Contains(c.Title, hostsAre) {
+			t.Errorf("chart %q", c.Title)
+		}
+	}
+}
