@@ -27,7 +27,7 @@ func TestLeastRounds(t *testing.T) {
 
 // The time of all processes adds up, of those too that did not get to say how long they took.
 func TestSpent(t *testing.T) {
-	cell := record.Cell{Network: "host", Hosts: 1}
+	cell := record.Cell{Network: "host", Hosts: 1, Family: 4, Servers: 1, Clients: 1, Tool: "engine", Workload: record.TCPRR, Placement: record.PlacementFree}
 	run := record.Run{Type: record.TypeRun, SchemaVersion: record.SchemaVersion}
 	trial := func(round int) any {
 		return record.Trial{Type: record.TypeTrial, Cell: cell, Round: round, Status: record.OK, Elapsed: 2}
