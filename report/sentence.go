@@ -139,7 +139,7 @@ func known(f analysis.Figure) string {
 	if f.Summary.Level == 0 || f.Summary.Low <= 0 {
 		return ""
 	}
-	return " (" + spread(scale{}, f.Summary) + ")"
+	return " (" + spread(scaleFor(f.Kind, f.Summary.Estimate), f.Summary) + ")"
 }
 
 // volume is the metric that says how much goes over the networks of a group.

@@ -119,18 +119,23 @@ func quantity(kind record.Kind, v float64) string {
 	return scaleFor(kind, v).of(v)
 }
 
+// widest is the half width up to which ± describes an interval: wider ones reach much further
+// up than down, since nothing is less than 0.
+const widest = 0.5
+
 // spread is the interval of a figure: its greater half, relative to the estimate, or its ends
-// where the estimate is 0 or the interval reaches below.
+// where that is wide, the estimate is 0, or the interval reaches below.
 func spread(sc scale, s analysis.Summary) string {
+	half := math.Max(s.High-s.Estimate, s.Estimate-s.Low) / s.Estimate
 	switch {
 	case s.Level == 0:
 		return "±?"
 	case s.Low == s.High:
 		return "±0"
-	case s.Estimate <= 0 || s.Low < 0:
+	case s.Estimate <= 0 || s.Low < 0 || half > widest:
 		return sc.number(s.Low) + "…" + sc.number(s.High)
 	}
-	return "±" + percent(math.Max(s.High-s.Estimate, s.Estimate-s.Low)/s.Estimate)
+	return "±" + percent(half)
 }
 
 // percent writes the share of a whole. What is not zero is never written as zero.

@@ -79,6 +79,7 @@ func TestSpread(t *testing.T) {
 	}{
 		{analysis.Summary{Estimate: 10e9, Low: 9e9, High: 12e9, Level: 0.95}, "±20%"},
 		{analysis.Summary{Estimate: 10e9, Low: 9e9, High: 12e9}, "±?"},
+		{analysis.Summary{Estimate: 10e9, Low: 2e9, High: 71e9, Level: 0.95}, "2.00…71.0"},
 		{analysis.Summary{Estimate: 0, Low: 0, High: 3e9, Level: 0.95}, "0…3.00"},
 		{analysis.Summary{Estimate: 1e9, Low: -1e9, High: 3e9, Level: 0.95}, "-1.00…3.00"},
 	} {
