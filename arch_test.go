@@ -137,6 +137,26 @@ func TestImports(t *testing.T) {
 	}
 }
 
+// TestRecheckIsIndependent holds that what computes reports anew shares nothing with what wrote them.
+func TestRecheckIsIndependent(t *testing.T) {
+	files, err := filepath.Glob("report/recheck/*.go")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	for _, file := range files {
+		f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, i := range f.Imports {
+			name, _ := strconv.Unquote(i.Path.Value)
+			if first, _, _ := strings.Cut(name, "/"); first == module || strings.Contains(first, ".") {
+				t.Errorf("%s imports %s", file, name)
+			}
+		}
+	}
+}
+
 // TestKernelDoors holds that each way to the kernel has one package.
 func TestKernelDoors(t *testing.T) {
 	for door, keepers := range map[string][]string{

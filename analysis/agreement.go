@@ -6,29 +6,6 @@ import (
 	"nettoll/record"
 )
 
-// Concord says whether two tools give the same figure.
-type Concord int
-
-const (
-	ConcordUnknown Concord = iota // too few common rounds to tell
-	Agree                         // the interval of their ratio contains 1, or is within AgreeMargin of it
-	Differ                        // it does neither
-)
-
-func (c Concord) String() string {
-	switch c {
-	case Agree:
-		return "agree"
-	case Differ:
-		return "differ"
-	}
-	return "cannot be told"
-}
-
-// AgreeMargin is the difference of two tools that nobody needs explained,
-// however surely it was measured.
-const AgreeMargin = 0.02
-
 // referenceTool is the tool that others are compared with where it was measured.
 const referenceTool = "engine"
 
@@ -38,21 +15,30 @@ type Agreement struct {
 	Kind            record.Kind // the metric that both have
 	Reference, Tool string      // Reference is the engine where it was measured
 	Expected, Found Figure      // of Reference and of Tool
-	Ratio           *Comparison // Tool ÷ Reference, paired by round; nil where they share no round or a value is 0. Its verdict takes more for better
-	Concord         Concord
-	Reasons         []Warning // where they differ: what the record shows that can explain it, likeliest first
+	Ratio           *Comparison // Tool ÷ Reference, paired by round; nil where they share no round or a value is 0. Its effect takes more for better
+	Namespaces      bool        // hosts are namespaces of one machine, as in Scenario
+	Reasons         []Warning   // where they differ: what the record shows that can explain it, likeliest first
+}
+
+// Outcome says whether the tools agree: their figures are the Same within the margin. That no
+// difference was found is no agreement.
+func (a Agreement) Outcome() Outcome {
+	if a.Ratio == nil {
+		return Untested
+	}
+	return a.Ratio.Outcome
 }
 
 // compared are the metrics that tools are expected to agree on.
 var compared = [...]string{record.Throughput, record.PacketRate, record.TransactionRate, record.LatencyMean, record.LatencyP50}
 
-// Agreements compares the tools of a run with each other: of every cell that two
+// agreements compares the tools of a run with each other: of every cell that two
 // tools or more measured, and of every metric that both have among throughput,
 // packet rate, transaction rate, mean latency and p50. The order is that of the
 // plan.
-func Agreements(res Result) []Agreement {
+func agreements(res Result) []Agreement {
 	var order []record.Cell
-	byCell := map[record.Cell][]Row{}
+	byCell, namespaces := map[record.Cell][]Row{}, map[record.Cell]bool{}
 	for _, s := range res.Scenarios {
 		for _, r := range s.Rows {
 			if len(r.Figures) == 0 {
@@ -60,6 +46,7 @@ func Agreements(res Result) []Agreement {
 			}
 			c := r.Cell
 			c.Tool = ""
+			namespaces[c] = namespaces[c] || s.Namespaces
 			if len(byCell[c]) == 0 {
 				order = append(order, c)
 			}
@@ -74,7 +61,10 @@ func Agreements(res Result) []Agreement {
 		base := max(0, slices.IndexFunc(rows, func(r Row) bool { return r.Cell.Tool == referenceTool }))
 		for i, r := range rows {
 			if i != base {
-				out = append(out, agree(c, rows[base], r, level(res.Run.Settings))...)
+				for _, a := range agree(c, rows[base], r, judgingOf(res.Limits)) {
+					a.Namespaces = namespaces[c]
+					out = append(out, a)
+				}
 			}
 		}
 	}
@@ -82,7 +72,7 @@ func Agreements(res Result) []Agreement {
 }
 
 // agree compares two tools in every metric that they share.
-func agree(c record.Cell, base, row Row, conf float64) []Agreement {
+func agree(c record.Cell, base, row Row, j judging) []Agreement {
 	var out []Agreement
 	for _, name := range compared {
 		expected, has := base.Figure(name)
@@ -92,15 +82,10 @@ func agree(c record.Cell, base, row Row, conf float64) []Agreement {
 		}
 		a := Agreement{
 			Cell: c, Kind: expected.Kind, Reference: base.Cell.Tool, Tool: row.Cell.Tool, Expected: expected, Found: found,
-			Ratio: compare(pairUp(found.Points, expected.Points), record.HigherIsBetter, conf),
+			Ratio: compare(pairUp(found.Points, expected.Points), record.HigherIsBetter, j),
 		}
-		switch r := a.Ratio; {
-		case r == nil || r.Level == 0:
-		case r.Verdict == Indistinguishable, r.Low > 1-AgreeMargin && r.High < 1+AgreeMargin:
-			a.Concord = Agree
-		default:
-			a.Concord = Differ
-			a.Reasons = reasons(c, base, row)
+		if a.Outcome() == Different {
+			a.Reasons = reasons(c, base, row, j)
 		}
 		out = append(out, a)
 	}

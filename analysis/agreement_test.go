@@ -18,7 +18,8 @@ func byTools(rounds int, ratio float64, change func(*record.Trial)) []record.Tri
 			c.Tool, c.Options.MessageSize = tool, 1<<17
 			t := throughputTrial(c, i, 10e9*(1+0.001*float64(i%3)))
 			t.CPU = &record.CPUUse{Client: record.ProcessCPU{System: 0.5, CPUs: []int{0}}, Server: record.ProcessCPU{System: 0.6, CPUs: []int{1}}}
-			t.Flows = []record.Flow{{TCP: &record.TCPInfo{SndMSS: 1448, Congestion: "bbr"}}}
+			t.Flows = []record.Flow{{TCP: &record.TCPInfo{SndMSS: 1448, Congestion: "bbr"}, Message: 1 << 17}}
+			t.Metrics[record.Retransmits] = record.Metric{Value: 2, Unit: "segments"}
 			if tool == "iperf3" {
 				m := t.Metrics[record.Throughput]
 				m.Value *= ratio * (1 + 0.0005*float64(i%2))
@@ -38,46 +39,55 @@ func TestAgreements(t *testing.T) {
 		rounds int
 		ratio  float64
 		change func(*record.Trial)
-		want   Concord
+		want   Outcome
 		code   string // of a reason
 		says   string
 	}{
-		{"equal", 8, 1, same, Agree, "", ""},
-		{"a little less, surely", 8, 0.99, same, Agree, "", ""},
-		{"too few rounds", 3, 0.5, same, ConcordUnknown, "", ""},
-		{"other CPU", 8, 0.8, func(t *record.Trial) { t.CPU.Client.CPUs = []int{1} }, Differ, ReasonPlacement, "clients of iperf3 ran on CPU 1, of engine on CPU 0"},
-		{"unpinned", 8, 0.8, func(t *record.Trial) { t.CPU.Server.CPUs = nil }, Differ, ReasonPlacement, "servers of iperf3 ran on any CPU, of engine on CPU 1"},
-		{"congestion", 8, 1.2, func(t *record.Trial) { t.Flows[0].TCP.Congestion = "cubic" }, Differ, ReasonCongestion, "cubic against bbr, iperf3 against engine"},
-		{"mss", 8, 1.2, func(t *record.Trial) { t.Flows[0].TCP.SndMSS = 536 }, Differ, ReasonMSS, "MSS 536 against 1448"},
-		{"flows", 8, 1.2, func(t *record.Trial) { t.Flows = append(t.Flows, t.Flows[0]) }, Differ, ReasonFlows, "iperf3 had 2 connections, engine had 1"},
-		{"window", 8, 1.2, func(t *record.Trial) { t.Window = 2; t.CPU.Client.System *= 2; t.CPU.Server.System *= 2 }, Differ, ReasonWindow, "iperf3 is 2 s, that of engine 1 s"},
-		{"cpu", 8, 1.2, func(t *record.Trial) { t.CPU.Server.System = 0.9 }, Differ, ReasonCPU, "servers of iperf3 used 0.9 CPUs, of engine 0.6"},
+		{"equal", 8, 1, same, Same, "", ""},
+		{"a little less, surely", 8, 0.99, same, Same, "", ""},
+		{"no difference was found, and that is no agreement", 8, 1, func(t *record.Trial) {
+			m := t.Metrics[record.Throughput]
+			m.Value *= 1 + 0.2*float64(t.Round%2*2-1)
+			t.Metrics[record.Throughput] = m
+		}, NotKnown, "", ""},
+		{"too few rounds", 3, 0.5, same, Untested, "", ""},
+		{"other CPU", 8, 0.8, func(t *record.Trial) { t.CPU.Client.CPUs = []int{1} }, Different, ReasonPlacement, "clients of iperf3 ran on CPU 1, of engine on CPU 0"},
+		{"unpinned", 8, 0.8, func(t *record.Trial) { t.CPU.Server.CPUs = nil }, Different, ReasonPlacement, "servers of iperf3 ran on any CPU, of engine on CPU 1"},
+		{"congestion", 8, 1.2, func(t *record.Trial) { t.Flows[0].TCP.Congestion = "cubic" }, Different, ReasonCongestion, "cubic against bbr, iperf3 against engine"},
+		{"mss", 8, 1.2, func(t *record.Trial) { t.Flows[0].TCP.SndMSS = 536 }, Different, ReasonMSS, "MSS 536 against 1448"},
+		{"message size", 8, 1.2, func(t *record.Trial) { t.Flows[0].Message = 16384 }, Different, ReasonMessage, "message size 16384 against 131072, iperf3 against engine"},
+		{"retransmits", 8, 1.2, func(t *record.Trial) {
+			t.Metrics[record.Retransmits] = record.Metric{Value: float64(100 + t.Round), Unit: "segments"}
+		}, Different, ReasonRetransmit, "iperf3 retransmits 104 segments in a trial, engine 2"},
+		{"flows", 8, 1.2, func(t *record.Trial) { t.Flows = append(t.Flows, t.Flows[0]) }, Different, ReasonFlows, "iperf3 had 2 connections, engine had 1"},
+		{"window", 8, 1.2, func(t *record.Trial) { t.Window = 2; t.CPU.Client.System *= 2; t.CPU.Server.System *= 2 }, Different, ReasonWindow, "iperf3 is 2 s, that of engine 1 s"},
+		{"cpu", 8, 1.2, func(t *record.Trial) { t.CPU.Server.System = 0.9 }, Different, ReasonCPU, "servers of iperf3 used 0.9 CPUs, of engine 0.6"},
 		{"warned", 8, 1.2, func(t *record.Trial) {
 			t.Warnings = []record.Warning{{Code: "sender-side", Text: "counted by the sender"}}
-		}, Differ, ReasonWarned, "iperf3: counted by the sender"},
+		}, Different, ReasonWarned, "iperf3: counted by the sender"},
 		{"what a cell's repeats say", 8, 1.2, func(t *record.Trial) {
 			t.Metrics["wobble"] = record.Metric{Value: 1, Unit: "s"}
-		}, Differ, ReasonUnknown, "nothing in the record"},
-		{"defaults", 8, 1.2, func(t *record.Trial) { t.Cell.Options.MessageSize = 0 }, Differ, "", ""},
-		{"no idea", 8, 1.2, same, Differ, ReasonUnknown, "nothing in the record"},
+		}, Different, ReasonUnknown, "nothing in the record"},
+		{"defaults", 8, 1.2, func(t *record.Trial) { t.Cell.Options.MessageSize = 0 }, Different, "", ""},
+		{"no idea", 8, 1.2, same, Different, ReasonUnknown, "nothing in the record"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			trials := byTools(tt.rounds, tt.ratio, tt.change)
 			if tt.name == "defaults" { // of both, or they would be two cells
 				for i := range trials {
-					trials[i].Cell.Options.MessageSize = 0
+					trials[i].Cell.Options.MessageSize, trials[i].Flows[0].Message = 0, 0
 				}
 				tt.code, tt.says = ReasonDefaults, "message size"
 			}
-			got := Agreements(Analyze(fileOf(trials...)))
+			got := agreements(Analyze(fileOf(trials...)))
 			if len(got) != 1 {
 				t.Fatalf("%d agreements, want 1", len(got))
 			}
 			a := got[0]
-			if a.Reference != "engine" || a.Tool != "iperf3" || a.Kind.Name != record.Throughput || a.Cell.Tool != "" || a.Concord != tt.want {
-				t.Errorf("%s and %s %v, want %v: %+v", a.Reference, a.Tool, a.Concord, tt.want, a.Ratio)
+			if a.Reference != "engine" || a.Tool != "iperf3" || a.Kind.Name != record.Throughput || a.Cell.Tool != "" || a.Outcome() != tt.want {
+				t.Errorf("%s and %s %v, want %v: %+v", a.Reference, a.Tool, a.Outcome(), tt.want, a.Ratio)
 			}
-			if (len(a.Reasons) > 0) != (tt.want == Differ) {
+			if (len(a.Reasons) > 0) != (tt.want == Different) {
 				t.Errorf("reasons are %+v", a.Reasons)
 			}
 			if tt.code != "" {
@@ -103,7 +113,7 @@ func TestAgreementsOfWhatIsCommon(t *testing.T) {
 		c.Tool, c.Options.MessageSize = n, 1<<17
 		trials = append(trials, throughputTrial(c, 1, 9e9))
 	}
-	got := Agreements(Analyze(fileOf(trials...)))
+	got := agreements(Analyze(fileOf(trials...)))
 	var tools []string
 	for _, a := range got {
 		tools = append(tools, a.Tool+" "+a.Kind.Name)
@@ -112,8 +122,8 @@ func TestAgreementsOfWhatIsCommon(t *testing.T) {
 		t.Errorf("compared are %q", tools)
 	}
 	for _, a := range got[1:] {
-		if a.Concord != ConcordUnknown || a.Ratio == nil {
-			t.Errorf("one round of %s tells %v of %+v", a.Tool, a.Concord, a.Ratio)
+		if a.Outcome() != Untested || a.Ratio == nil {
+			t.Errorf("one round of %s tells %v of %+v", a.Tool, a.Outcome(), a.Ratio)
 		}
 	}
 }

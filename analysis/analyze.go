@@ -1,29 +1,35 @@
 package analysis
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"nettoll/record"
+	"nettoll/reference"
 )
 
 // Analyze says everything that can be said about a run file.
 //
 // Every interval and test is at the level of the run (Settings.Confidence), for
-// itself: with twenty comparisons of equal networks one is expected to be called
-// different at 95 %.
+// itself; what holds among all of them is in the verdicts, see giveVerdicts.
 func Analyze(f *record.File) Result {
 	all := collect(f.Run.Cells, Complete(f.Trials))
 	byCell := map[record.Cell]series{}
 	for _, c := range all {
 		byCell[c.cell] = c
 	}
-	res := Result{Run: f.Run, Finished: finished(f.Trials), Rounds: completeRounds(all)}
+	res := Result{Run: f.Run, Limits: f.Limits(), Finished: finished(f.Trials), Elapsed: f.Spent, Rounds: completeRounds(all, byCell, f.Limits())}
+	res.Level, res.Margin = level(res.Limits), equalWithin(res.Limits)
 	if e, ok := ending(f); ok {
 		res.End, res.EndDetail = e.Reason, e.Detail
 	}
+	in := newCircumstances(res, all, byCell)
+	res.Aim = in.aim
 	index := map[record.Cell]int{}
 	for _, c := range all {
 		scenario := c.cell.Scenario()
@@ -33,14 +39,54 @@ func Analyze(f *record.File) Result {
 			index[scenario] = i
 			res.Scenarios = append(res.Scenarios, Scenario{Cell: scenario})
 		}
-		row := newRow(c, byCell[native(c.cell)], &f.Run, res.End)
+		row := newRow(c, byCell[c.cell.Against()], in)
 		res.Scenarios[i].Rows = append(res.Scenarios[i].Rows, row)
 	}
 	for _, s := range res.Scenarios {
 		slices.SortStableFunc(s.Rows, func(a, b Row) int { return firstNative(a) - firstNative(b) })
 	}
-	res.Warnings = runDoubts(f, res)
+	res.Relate()
+	res.Warnings = runDoubts(f, res, in)
 	return res
+}
+
+// Relate says what the rows show together: verdicts, extremes, sweeps, agreement of tools,
+// prices, and what was published beside them. Analyze has done it.
+func (res *Result) Relate() {
+	giveVerdicts(res)
+	for i := range res.Scenarios {
+		s := &res.Scenarios[i]
+		s.Extremes = extremes(*s, judgingOf(res.Limits))
+		s.Namespaces = namespaces(*s)
+	}
+	res.Agreements, res.Prices, res.Sweeps, res.Replications = agreements(*res), perPrices(*res), nil, nil
+	// Twins are compared with each other, not along an axis.
+	if !res.Run.Settings.SelfCheck {
+		res.Sweeps = sweeps(*res)
+	}
+	if src, ok := reference.ByName(sourceOf(res.Run)); ok {
+		res.Replications = []Replication{replicate(*res, src)}
+	}
+}
+
+// sourceOf is the published source that a run is put beside: the one that it names, or
+// the one that its suite is named after.
+func sourceOf(run record.Run) string {
+	name := path.Base(run.Suite)
+	return cmp.Or(run.Source, strings.TrimSuffix(name, path.Ext(name)))
+}
+
+// namespaces reports whether the hosts of a scenario share one machine: there are
+// several, something was measured on them, and no trial had machines of its own.
+func namespaces(s Scenario) bool {
+	measured := false
+	for _, r := range s.Rows {
+		if r.Apart {
+			return false
+		}
+		measured = measured || r.Status == record.OK
+	}
+	return s.Cell.Hosts > 1 && measured
 }
 
 func firstNative(r Row) int {
@@ -50,7 +96,7 @@ func firstNative(r Row) int {
 	return 1
 }
 
-func newRow(c, base series, run *record.Run, end string) Row {
+func newRow(c, base series, in circumstances) Row {
 	row := Row{Cell: c.cell, Native: c.cell.IsNative(), Counts: map[record.Status]int{}}
 	for _, t := range c.trials {
 		row.Counts[t.Status]++
@@ -66,16 +112,29 @@ func newRow(c, base series, run *record.Run, end string) Row {
 	if row.Counts[record.OK] > 0 {
 		row.Status = record.OK
 	}
-	conf := level(run.Settings)
+	row.Reached = in.reached[c.cell]
+	figure := func(k record.Kind, of func(series) []Point) (f Figure, ok bool) {
+		points := of(c)
+		if len(points) == 0 {
+			return Figure{}, false
+		}
+		return newFigure(k, points, of(base), row.Native, in.judging), true
+	}
 	for _, k := range record.Kinds() {
-		if points := c.points(k); len(points) > 0 {
-			row.Figures = append(row.Figures, newFigure(k, points, base.points(k), row.Native, conf))
+		if f, ok := figure(k, func(s series) []Point { return s.points(k) }); ok {
+			row.Figures = append(row.Figures, f)
 		}
 	}
 	for _, k := range CPUKinds() {
-		if points := c.loads(k); len(points) > 0 {
-			row.CPU = append(row.CPU, newFigure(k, points, base.loads(k), row.Native, conf))
+		if f, ok := figure(k, func(s series) []Point { return s.loads(k) }); ok {
+			row.CPU = append(row.CPU, f)
 		}
+		if f, ok := figure(costKind(k, c.cell), func(s series) []Point { return s.costs(k) }); ok {
+			row.Costs = append(row.Costs, f)
+		}
+	}
+	if f, ok := figure(inUseKind(), series.inUse); ok {
+		row.InUse = &f
 	}
 	ok := c.ok()
 	row.Window, row.Flows = windowOf(ok), flowsOf(ok)
@@ -88,22 +147,22 @@ func newRow(c, base series, run *record.Run, end string) Row {
 	var bad int
 	var why error
 	row.Latency, bad, why = mergeLatency(ok)
-	row.Warnings = doubts(row, c, base, run, end)
+	row.Warnings = doubts(row, c, base, in)
 	if bad > 0 {
 		row.Warnings = append(row.Warnings, warnHistogram(bad, len(ok), why))
 	}
 	return row
 }
 
-func newFigure(k record.Kind, points, base []Point, native bool, conf float64) Figure {
-	fig := Figure{Kind: k, Summary: summarize(values(points), conf), Points: points}
+func newFigure(k record.Kind, points, base []Point, native bool, j judging) Figure {
+	fig := Figure{Kind: k, Summary: summarize(values(points), j.level), Points: points}
 	if native {
 		return fig
 	}
 	pairs := pairUp(points, base)
-	fig.Ratio = compare(pairs, k.Better, conf)
-	if fig.Ratio == nil || k.Unit == "ratio" {
-		fig.Difference = subtract(pairs, k.Better, conf)
+	fig.Ratio = compare(pairs, k.Better, j)
+	if fig.Ratio == nil || k.Unit == "ratio" || k.Unit == "s" {
+		fig.Difference = subtract(pairs, k.Better, j)
 	}
 	return fig
 }
@@ -133,33 +192,6 @@ func flowsOf(trials []record.Trial) []record.Flow {
 	return nil
 }
 
-// completeRounds counts the rounds in which every cell that can run has a trial.
-// A cell that was only ever skipped cannot run.
-func completeRounds(all []series) int {
-	have := map[int]int{}
-	cells := 0
-	for _, c := range all {
-		skipped := len(c.trials) > 0
-		for _, t := range c.trials {
-			skipped = skipped && t.Status == record.Skipped
-		}
-		if skipped {
-			continue
-		}
-		cells++
-		for _, t := range c.trials {
-			have[t.Round]++
-		}
-	}
-	n := 0
-	for _, measured := range have {
-		if measured == cells {
-			n++
-		}
-	}
-	return n
-}
-
 // finished is when the last trial ended.
 func finished(trials []record.Trial) time.Time {
 	var last time.Time
@@ -185,7 +217,7 @@ func ending(f *record.File) (record.End, bool) {
 }
 
 // runDoubts are the warnings of the run as a whole.
-func runDoubts(f *record.File, res Result) []Warning {
+func runDoubts(f *record.File, res Result, in circumstances) []Warning {
 	var out []Warning
 	if f.Run.Machine.Virtual == record.Emulated {
 		out = append(out, warnEmulated())
@@ -205,6 +237,9 @@ func runDoubts(f *record.File, res Result) []Warning {
 			text += " (" + res.EndDetail + ")"
 		}
 		out = append(out, warnUnfinished(fmt.Sprintf("%s; complete rounds: %d", text, res.Rounds)))
+	}
+	if most := res.mostRounds(); most >= record.LeastRounds(1, res.Level) && most < res.Multiplicity.Least {
+		out = append(out, warnShort(res.Multiplicity, most, in.more(res.Multiplicity.Least)))
 	}
 	for _, s := range res.Scenarios {
 		if s.Cell.Placement == record.PlacementFree {

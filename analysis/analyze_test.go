@@ -28,7 +28,7 @@ func TestAnalyze(t *testing.T) {
 		t.Errorf("native %+v", host)
 	}
 	f, ok := bridge.Figure(record.Throughput)
-	if !ok || f.Ratio == nil || f.Ratio.Verdict != Worse || f.Ratio.N != 8 || f.Summary.N != 8 {
+	if !ok || f.Ratio == nil || f.Ratio.Effect != Worse || f.Ratio.N != 8 || f.Summary.N != 8 {
 		t.Errorf("bridge %+v", f)
 	}
 	if f.Ratio.Low > 0.8 || f.Ratio.High < 0.8 {
@@ -141,13 +141,13 @@ func TestAnalyzeDuplicates(t *testing.T) {
 func TestAnalyzeOneRound(t *testing.T) {
 	res := Analyze(fileOf(pairedTrials(1, 1, 0.5, 0)...))
 	f, _ := rowOf(t, res, "bridge").Figure(record.Throughput)
-	want := Comparison{N: 1, Ratio: 0.5, Low: 0.5, High: 0.5, P: 1}
+	want := Comparison{N: 1, Value: 0.5, Low: 0.5, High: 0.5, P: 1, Primary: true, Judged: true}
 	got := *f.Ratio
-	got.Ratio, got.Low, got.High = round9(got.Ratio), round9(got.Low), round9(got.High)
+	got.Value, got.Low, got.High = round9(got.Value), round9(got.Low), round9(got.High)
 	if got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
-	if f.Summary != (Summary{N: 1, Median: 5e9, Low: 5e9, High: 5e9, Min: 5e9, Max: 5e9}) {
+	if f.Summary != (Summary{N: 1, Estimate: 5e9, Median: 5e9, Low: 5e9, High: 5e9, Min: 5e9, Max: 5e9}) {
 		t.Errorf("got %+v", f.Summary)
 	}
 }
@@ -195,16 +195,16 @@ func TestAnalyzeTwins(t *testing.T) {
 		}
 	}
 	rows := Analyze(f).Scenarios[0].Rows
-	verdicts := map[string]Verdict{}
+	effects := map[string]Effect{}
 	for _, r := range rows {
 		if fig, _ := r.Figure(record.Throughput); r.Cell.Twin == 2 {
-			verdicts[r.Cell.Network] = fig.Ratio.Verdict
+			effects[r.Cell.Network] = fig.Ratio.Effect
 		} else if fig.Ratio != nil || !r.Native {
 			t.Errorf("first twin of %s is not native", r.Cell.Network)
 		}
 	}
-	if want := map[string]Verdict{"bridge": Worse, "veth": Indistinguishable}; !reflect.DeepEqual(verdicts, want) {
-		t.Errorf("verdicts %v, want %v", verdicts, want)
+	if want := map[string]Effect{"bridge": Worse, "veth": ""}; !reflect.DeepEqual(effects, want) {
+		t.Errorf("effects %v, want %v", effects, want)
 	}
 }
 
@@ -219,4 +219,41 @@ func TestCompleteRounds(t *testing.T) {
 		t.Errorf("%d rounds although a cell was never tried", res.Rounds)
 	}
 	warningOf(t, rowOf(t, res, "ovs").Warnings, WarnNotMeasured)
+}
+
+// A cell that is known well enough, and so was measured no further, does not make later rounds
+// incomplete; one that is missing for no reason does.
+func TestCompleteRoundsWithoutWhatIsKnown(t *testing.T) {
+	quiet := several(9, 0.7, 0.8, 0.6, 0.9, 0.5)
+	longer := several(16, 0.7, 0.8, 0.6, 0.9, 0.5)
+	for name, stops := range map[string]int{"known": 9, "stopped before it was known": 7} {
+		var trials []record.Trial
+		for _, t := range longer {
+			if t.Cell.Network == "n1" && t.Round > stops {
+				continue
+			}
+			trials = append(trials, t)
+		}
+		res := Analyze(fileOf(trials...))
+		if want := map[int]int{9: 16, 7: 7}[stops]; res.Rounds != want {
+			t.Errorf("%s: %d complete rounds, want %d", name, res.Rounds, want)
+		}
+	}
+	if res := Analyze(fileOf(quiet...)); res.Rounds != 9 {
+		t.Errorf("%d complete rounds, want 9", res.Rounds)
+	}
+}
+
+// After a resume the limits of the last process hold, and time adds up.
+func TestAnalyzeResumed(t *testing.T) {
+	f := fileOf(pairedTrials(1, 13, 0.9, 0.2)...)
+	f.Run.Settings.MaxRounds, f.Spent = 40, 108
+	f.Resumes = []record.Resume{{Started: began.Add(time.Minute), Settings: &record.Settings{MaxRounds: 13, Precision: 0.3, Confidence: 0.9, EqualWithin: 0.5}}}
+	res := Analyze(f)
+	if res.Limits.MaxRounds != 13 || res.Elapsed != 108 || res.Level != 0.9 || res.Margin != 0.5 {
+		t.Errorf("limits %+v, %v s, level %v, margin %v", res.Limits, res.Elapsed, res.Level, res.Margin)
+	}
+	if c := rowOf(t, res, "bridge").Figures[0].Ratio; c.Outcome != Same {
+		t.Errorf("within half of native: %+v", c)
+	}
 }

@@ -30,7 +30,7 @@ func TestChosenBaseline(t *testing.T) {
 	}
 	for network, want := range map[string]float64{"docker:bridge": 0.5, "bridge": 0.6, "host": 2} {
 		row := rowOf(t, res, network)
-		if r := row.Figures[0].Ratio; row.Native || r == nil || r.Ratio < want-1e-9 || r.Ratio > want+1e-9 {
+		if r := row.Figures[0].Ratio; row.Native || r == nil || r.Value < want-1e-9 || r.Value > want+1e-9 {
 			t.Errorf("%s: native %t, ratio %+v, want %v", network, row.Native, r, want)
 		}
 	}

@@ -18,7 +18,7 @@ func (j *judge) note(t ReplicatedTable, a, b side, c contest) {
 		what = fmt.Sprintf("%s: %s against %s", a.shown, a.label, b.label)
 	}
 	told := "not published"
-	if p := compareSides(t.side(a.network, a.label, true), t.side(b.network, b.label, true), 0); p.known && p.ratio > 0 {
+	if p := compareSides(t.side(a.network, a.label, true), t.side(b.network, b.label, true), judging{}); p.known && p.ratio > 0 {
 		told = "published " + p.text
 	}
 	if line := fmt.Sprintf("%s %s, %s", what, c.text, told); !slices.Contains(j.evidence, line) {
@@ -28,7 +28,7 @@ func (j *judge) note(t ReplicatedTable, a, b side, c contest) {
 
 // contest compares two sides and keeps the figures.
 func (j *judge) contest(t ReplicatedTable, a, b side) contest {
-	c := compareSides(a, b, j.conf)
+	c := compareSides(a, b, j.judging)
 	j.note(t, a, b, c)
 	return c
 }
@@ -43,7 +43,7 @@ func (j *judge) faster() finding {
 		case c.ahead < 0 || j.published:
 			j.lost++
 		default:
-			j.open++
+			j.leave(c)
 		}
 	}
 	for _, t := range j.tables {
@@ -86,7 +86,7 @@ func (j *judge) fastest() finding {
 					continue
 				}
 				rivals++
-				if c.level() {
+				if c.level {
 					level = true
 					continue
 				}

@@ -53,13 +53,13 @@ func TestChecks(t *testing.T) {
 		name     string
 		check    reference.Check
 		measured []float64
-		want     Outcome
+		want     Judgement
 		says     string
 	}{
 		{"ahead", faster, []float64{110, 120, 130}, Holds, "a is ahead of b in 3 of 3 places"},
 		{"behind once", faster, []float64{110, 90, 130}, DoesNotHold, "in 2 of 3 places"},
 		{"behind once, most", most, []float64{110, 90, 130}, Holds, "in 2 of 3 places"},
-		{"level once", faster, []float64{110, 100, 130}, CannotTell, "1 cannot be told"},
+		{"level once", faster, []float64{110, 100, 130}, CannotTell, "they are the same within 5 % in 1"},
 		{"only the first counts", first, []float64{110, 90, 90}, Holds, "in 1 of 1 places"},
 		{"fastest", fastest, []float64{110, 110, 110}, Holds, "a is ahead of b in 3 of 3"},
 		{"level is no loss", fastest, []float64{110, 100, 110}, Holds, "level with"},
@@ -72,16 +72,16 @@ func TestChecks(t *testing.T) {
 		{"crosses the other way", cross, []float64{80, 90, 120}, DoesNotHold, "ahead at 3, behind at 1, 2"},
 		{"never crosses", cross, []float64{120, 130, 120}, DoesNotHold, "ahead at 1, 2, 3"},
 		{"perhaps crosses", cross, []float64{120, 130, 100}, CannotTell, "level at 3"},
-		{"order", order, []float64{120, 110, 80}, Holds, "in 3 of 3 pairs (Kendall's tau-b of the medians is 1.00)"},
-		{"other order", order, []float64{80, 90, 120}, DoesNotHold, "in 0 of 3 pairs (Kendall's tau-b of the medians is -1.00)"},
-		{"order unsure", order, []float64{120, 100, 80}, CannotTell, "in 2 of 3 pairs, and 1 cannot be told"},
+		{"order", order, []float64{120, 110, 80}, Holds, "in 3 of 3 pairs (Kendall's tau-b of the estimates is 1.00)"},
+		{"other order", order, []float64{80, 90, 120}, DoesNotHold, "in 0 of 3 pairs (Kendall's tau-b of the estimates is -1.00)"},
+		{"order unsure", order, []float64{120, 100, 80}, CannotTell, "in 2 of 3 pairs, they are the same within 5 % in 1"},
 		{"grows", grows, []float64{100, 120, 100}, Holds, "in 1 of 1 comparisons"},
 		{"shrinks", grows, []float64{120, 100, 100}, DoesNotHold, "in 0 of 1 comparisons"},
 		{"no such check", reference.Check{Kind: "best"}, []float64{1, 1, 1}, CannotTell, `no check called "best"`},
 		{"no such network", reference.Check{Kind: reference.Faster, Network: "z", Against: "b"}, []float64{1, 1, 1}, CannotTell, "z was not measured"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := newJudge(tt.check, race([]float64{120, 110, 80}, tt.measured), false, 0.95).run()
+			got := newJudge(tt.check, race([]float64{120, 110, 80}, tt.measured), false, at95).run()
 			if got.outcome != tt.want || !strings.Contains(got.text, tt.says) {
 				t.Errorf("%v, %q; want %v, %q", got.outcome, got.text, tt.want, tt.says)
 			}
@@ -93,7 +93,7 @@ func TestOneNetworkForTwo(t *testing.T) {
 	tables := race([]float64{80}, []float64{100})
 	tables[0].Cells[0].Cell = tables[0].Cells[1].Cell
 	for _, kind := range []reference.CheckKind{reference.Relative, reference.Crossover} {
-		got := newJudge(reference.Check{Kind: kind, Network: "a", Against: "b", Ratio: 1, Tolerance: 0.5}, tables, false, 0.95).run()
+		got := newJudge(reference.Check{Kind: kind, Network: "a", Against: "b", Ratio: 1, Tolerance: 0.5}, tables, false, at95).run()
 		if got.outcome != CannotTell || !strings.Contains(got.text, "not measured as two networks") {
 			t.Errorf("%s: %v, %q", kind, got.outcome, got.text)
 		}
@@ -102,7 +102,7 @@ func TestOneNetworkForTwo(t *testing.T) {
 
 // What the source prints alike has no order.
 func TestOrderOfPublishedTies(t *testing.T) {
-	got := newJudge(reference.Check{Kind: reference.Order, AtLeast: 1}, race([]float64{100, 110}, []float64{90, 120}), false, 0.95).run()
+	got := newJudge(reference.Check{Kind: reference.Order, AtLeast: 1}, race([]float64{100, 110}, []float64{90, 120}), false, at95).run()
 	if got.outcome != Holds || !strings.Contains(got.text, "in 1 of 1 pairs") {
 		t.Errorf("%v, %q", got.outcome, got.text)
 	}
@@ -114,7 +114,7 @@ func TestChecksKnowTheDirection(t *testing.T) {
 	for _, published := range []bool{true, false} {
 		tables := race([]float64{80, 70}, []float64{80, 70})
 		tables[0].Kind, _ = record.KindOf(record.LatencyMean)
-		if got := newJudge(check, tables, published, 0.95).run(); got.outcome != Holds {
+		if got := newJudge(check, tables, published, at95).run(); got.outcome != Holds {
 			t.Errorf("published %v: %v, %q", published, got.outcome, got.text)
 		}
 	}
@@ -123,12 +123,12 @@ func TestChecksKnowTheDirection(t *testing.T) {
 // Published figures that are equal are level: neither is ahead of the other.
 func TestPublishedTies(t *testing.T) {
 	tables := race([]float64{100, 120}, []float64{100, 100})
-	for kind, want := range map[reference.CheckKind]Outcome{reference.Faster: DoesNotHold, reference.Fastest: Holds} {
+	for kind, want := range map[reference.CheckKind]Judgement{reference.Faster: DoesNotHold, reference.Fastest: Holds} {
 		check := reference.Check{Kind: kind, Network: "a", Against: "b"}
 		if kind == reference.Fastest {
 			check.Against = ""
 		}
-		if got := newJudge(check, tables, true, 0.95).run(); got.outcome != want {
+		if got := newJudge(check, tables, true, at95).run(); got.outcome != want {
 			t.Errorf("%s: %v, want %v", kind, got.outcome, want)
 		}
 	}
@@ -136,7 +136,7 @@ func TestPublishedTies(t *testing.T) {
 
 func TestEvidence(t *testing.T) {
 	c := reference.Conclusion{Text: "a is fast", Checks: []reference.Check{{Kind: reference.Faster, Network: "a", Against: "b"}}}
-	got := checkConclusion(c, race([]float64{90, 120}, []float64{110, 120}), 0.95)
+	got := checkConclusion(c, race([]float64{90, 120}, []float64{110, 120}), at95)
 	if got.Published != DoesNotHold || got.Measured != Holds || len(got.Evidence) != 2 {
 		t.Fatalf("got %+v", got)
 	}

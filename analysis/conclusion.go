@@ -8,17 +8,17 @@ import (
 	"nettoll/reference"
 )
 
-// Outcome says what figures say about a conclusion.
-type Outcome int
+// Judgement says what figures say about a conclusion.
+type Judgement int
 
 const (
-	CannotTell    Outcome = iota // too little was measured, or too unsurely
-	Holds                        // the figures show it
-	DoesNotHold                  // the figures show that it is not so
-	NotMeasurable                // no measurement can tell
+	CannotTell    Judgement = iota // too little was measured, or too unsurely
+	Holds                          // the figures show it
+	DoesNotHold                    // the figures show that it is not so
+	NotMeasurable                  // no measurement can tell
 )
 
-func (o Outcome) String() string {
+func (o Judgement) String() string {
 	switch o {
 	case Holds:
 		return "holds"
@@ -34,23 +34,23 @@ func (o Outcome) String() string {
 // own figures and those of the run.
 type CheckedConclusion struct {
 	Conclusion reference.Conclusion
-	Published  Outcome  // by the source's own figures
-	Measured   Outcome  // by those of the run
-	Text       string   // one sentence in plain words, such as "holds here: …"
-	Evidence   []string // the figures that say so, a line each
+	Published  Judgement // by the source's own figures
+	Measured   Judgement // by those of the run
+	Text       string    // one sentence in plain words, such as "holds here: …"
+	Evidence   []string  // the figures that say so, a line each
 }
 
 // checkConclusion does all checks of a conclusion twice: on the published
 // figures, which are taken as exact, and on those of the run, of which only what
 // is sure at the level counts. One check that fails is enough to say no.
-func checkConclusion(c reference.Conclusion, tables []ReplicatedTable, conf float64) CheckedConclusion {
+func checkConclusion(c reference.Conclusion, tables []ReplicatedTable, conf judging) CheckedConclusion {
 	out := CheckedConclusion{Conclusion: c}
 	if len(c.Checks) == 0 {
 		out.Published, out.Measured = NotMeasurable, NotMeasurable
 		out.Text = "no measurement can tell: " + c.Why
 		return out
 	}
-	var published, measured []Outcome
+	var published, measured []Judgement
 	var details, standIns []string
 	for _, k := range c.Checks {
 		p := newJudge(k, tables, true, conf).run()
@@ -67,7 +67,7 @@ func checkConclusion(c reference.Conclusion, tables []ReplicatedTable, conf floa
 		out.Evidence = append(out.Evidence, m.evidence...)
 	}
 	out.Published, out.Measured = together(published), together(measured)
-	out.Text = map[Outcome]string{
+	out.Text = map[Judgement]string{
 		CannotTell: "cannot be told here", Holds: "holds here", DoesNotHold: "does not hold here",
 	}[out.Measured] + ": " + strings.Join(append(details, standIns...), "; ")
 	switch out.Published {
@@ -80,7 +80,7 @@ func checkConclusion(c reference.Conclusion, tables []ReplicatedTable, conf floa
 }
 
 // together is what several checks say.
-func together(all []Outcome) Outcome {
+func together(all []Judgement) Judgement {
 	switch {
 	case slices.Contains(all, DoesNotHold):
 		return DoesNotHold
@@ -93,7 +93,7 @@ func together(all []Outcome) Outcome {
 // share judges by how many cells show it, how many show the contrary, and how
 // many are open: it holds if enough show it already, and does not if not enough
 // could even if all open ones did.
-func share(won, lost, open int, least float64) Outcome {
+func share(won, lost, open int, least float64) Judgement {
 	if least == 0 {
 		least = 1
 	}
@@ -111,7 +111,7 @@ func share(won, lost, open int, least float64) Outcome {
 
 // finding is what one check found.
 type finding struct {
-	outcome  Outcome
+	outcome  Judgement
 	text     string
 	evidence []string
 	standIns []string // what was measured in the place of techniques, in words
@@ -122,14 +122,15 @@ type judge struct {
 	check     reference.Check
 	tables    []ReplicatedTable
 	published bool
-	conf      float64
+	judging
 
 	won, lost, open int
+	same            int // of the open ones: the two are the same within the margin
 	evidence        []string
 }
 
-func newJudge(k reference.Check, tables []ReplicatedTable, published bool, conf float64) *judge {
-	j := &judge{check: k, published: published, conf: conf}
+func newJudge(k reference.Check, tables []ReplicatedTable, published bool, conf judging) *judge {
+	j := &judge{check: k, published: published, judging: conf}
 	for _, t := range tables {
 		if len(k.Tables) == 0 || slices.Contains(k.Tables, t.Table.Name) {
 			j.tables = append(j.tables, t)
@@ -224,8 +225,19 @@ func (j *judge) labels(t ReplicatedTable) []string {
 // counts says in words what the cells showed.
 func (j *judge) counts(what string) string {
 	text := fmt.Sprintf("in %d of %d %s", j.won, j.won+j.lost+j.open, what)
-	if j.open > 0 {
-		text += fmt.Sprintf(", and %d cannot be told", j.open)
+	if j.same > 0 {
+		text += fmt.Sprintf(", they are the same within %s in %d", percent(j.margin), j.same)
+	}
+	if unknown := j.open - j.same; unknown > 0 {
+		text += fmt.Sprintf(", and %d cannot be told", unknown)
 	}
 	return text
+}
+
+// leave counts a comparison in which neither side is ahead.
+func (j *judge) leave(c contest) {
+	j.open++
+	if c.level {
+		j.same++
+	}
 }

@@ -76,7 +76,7 @@ func (c ReplicatedCell) here(relative bool) (v float64, ok bool) {
 	case relative && c.Ratio == nil:
 		return 0, false
 	case relative:
-		return c.Ratio.Ratio, true
+		return c.Ratio.Value, true
 	}
-	return c.Measured.Summary.Median, true
+	return c.Measured.Summary.Estimate, true
 }

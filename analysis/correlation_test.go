@@ -12,7 +12,7 @@ func cellsOf(group string, published, measured []float64) []ReplicatedCell {
 	var out []ReplicatedCell
 	for i, p := range published {
 		c := ReplicatedCell{Published: reference.Published{Network: string(rune('a' + i)), Place: reference.Place{Label: group}, Value: p},
-			Measured: &Figure{Summary: Summary{Median: measured[i]}}}
+			Measured: &Figure{Summary: Summary{Estimate: measured[i]}}}
 		c.Cell.Network, c.Cell.Underlay = c.Published.Network, group
 		out = append(out, c)
 	}

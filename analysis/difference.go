@@ -44,6 +44,7 @@ func setupOf(role string, endpoints []record.Endpoint, flows []record.Flow) setu
 		}
 	}
 	for _, f := range flows {
+		number("message size", f.Message)
 		if f.TCP != nil {
 			number("MSS", int(f.TCP.SndMSS))
 			add("congestion control", f.TCP.Congestion)

@@ -10,7 +10,7 @@ import (
 )
 
 // doubts are the warnings of one row, the gravest first.
-func doubts(row Row, c, base series, r *record.Run, end string) []Warning {
+func doubts(row Row, c, base series, in circumstances) []Warning {
 	if len(c.trials) == 0 {
 		return []Warning{warnNotMeasured()}
 	}
@@ -24,14 +24,12 @@ func doubts(row Row, c, base series, r *record.Run, end string) []Warning {
 	k, ok := c.primary(), c.ok()
 	points, basePoints := c.points(k), base.points(k)
 
-	known := precision(c, base, r.Settings)
-	least := leastPairs(level(r.Settings))
-	want := r.Settings.Precision
-	switch {
+	least := record.LeastRounds(1, in.level)
+	switch known := row.Reached; {
 	case known.N < least:
-		out = append(out, warnTooFewRounds(known.N, least, level(r.Settings)))
-	case want > 0 && known.HalfWidth > want:
-		out = append(out, warnNotPrecise(k, want, end))
+		out = append(out, warnTooFewRounds(known.N, least, in.level, in.more(least)))
+	case known.HalfWidth > known.Wanted && known.Wanted > 0:
+		out = append(out, warnNotPrecise(k, in))
 	}
 	if !row.Native {
 		switch missing := len(points) - len(pairUp(points, basePoints)); {
@@ -45,10 +43,10 @@ func doubts(row Row, c, base series, r *record.Run, end string) []Warning {
 		}
 	}
 	out = append(out, carried(c)...)
-	if s := stolen(ok, len(r.Machine.CPUs)); s > stealLimit {
+	if s := stolen(ok, len(in.machine.CPUs)); s > stealLimit {
 		out = append(out, warnSteal(s))
 	}
-	out = append(out, unsteady(row, k, points)...)
+	out = append(out, unsteady(row, k, points, in.level)...)
 	trend := slices.ContainsFunc(out, func(w Warning) bool { return w.Code == WarnDrift })
 	out = append(out, alike(row, k, points, basePoints, trend)...)
 	out = append(out, uncovered(ok)...)
@@ -109,7 +107,7 @@ func carried(c series) []Warning {
 }
 
 // unsteady looks at how a metric behaves over the rounds.
-func unsteady(row Row, k record.Kind, points []Point) []Warning {
+func unsteady(row Row, k record.Kind, points []Point, conf float64) []Warning {
 	var out []Warning
 	if row.Native && len(points) >= 4 {
 		if p := trendP(points); p < driftLevel {
@@ -122,7 +120,7 @@ func unsteady(row Row, k record.Kind, points []Point) []Warning {
 		}
 	}
 	if far := outliers(points, outlierLimit); len(far) > 0 {
-		out = append(out, warnOutliers(k, len(far), len(points)))
+		out = append(out, warnOutliers(k, len(far), len(points), withstands(len(points), len(far), conf)))
 	}
 	return out
 }

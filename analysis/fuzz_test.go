@@ -41,18 +41,15 @@ func finite(t *testing.T, path string, v reflect.Value) {
 func sound(t *testing.T, res Result) {
 	t.Helper()
 	finite(t, "result", reflect.ValueOf(res))
-	finite(t, "sweeps", reflect.ValueOf(Sweeps(res)))
-	finite(t, "agreements", reflect.ValueOf(Agreements(res)))
-	finite(t, "prices", reflect.ValueOf(PerPrices(res)))
 	for _, s := range res.Scenarios {
 		for _, r := range s.Rows {
 			for _, f := range r.Figures {
 				m := f.Summary
-				if !(m.Min <= m.Low && m.Low <= m.Median && m.Median <= m.High && m.High <= m.Max) {
+				if !(m.Min <= m.Low && m.Low <= m.Estimate*(1+1e-9) && m.Estimate <= m.High*(1+1e-9) && m.High <= m.Max && m.Min <= m.Median && m.Median <= m.Max) && m.Min >= 0 {
 					t.Errorf("summary %+v is out of order", m)
 				}
 				if d := f.Difference; d != nil {
-					if d.Low > d.Value || d.Value > d.High || d.Verdict != Indistinguishable && (d.Level == 0 || d.Low <= 0 && 0 <= d.High) {
+					if d.Low > d.Value || d.Value > d.High || d.Outcome == Different && (d.Level == 0 || d.Low <= 0 && 0 <= d.High) {
 						t.Errorf("difference %+v contradicts itself", d)
 					}
 				}
@@ -60,11 +57,11 @@ func sound(t *testing.T, res Result) {
 				if c == nil {
 					continue
 				}
-				if r.Native || c.Ratio <= 0 || c.Low > c.Ratio*(1+1e-9) || c.High < c.Ratio*(1-1e-9) || c.P < 0 || c.P > 1 {
+				if r.Native || c.Value <= 0 || c.Low > c.Value*(1+1e-9) || c.High < c.Value*(1-1e-9) || c.P < 0 || c.P > 1 {
 					t.Errorf("comparison %+v is out of order", c)
 				}
-				if c.Verdict != Indistinguishable && (c.Level == 0 || c.Low <= 1 && 1 <= c.High) {
-					t.Errorf("verdict of %+v contradicts its interval", c)
+				if c.Outcome == Different && (c.Level == 0 || c.Low <= 1 && 1 <= c.High) || c.Verdict == Different && c.Outcome != Different {
+					t.Errorf("outcome of %+v contradicts its interval", c)
 				}
 			}
 			for _, w := range r.Warnings {
@@ -119,7 +116,7 @@ func adversarial(t testing.TB, least, most float64) []*record.File {
 func replicas(t *testing.T, res Result, sources []reference.Source) {
 	t.Helper()
 	for _, src := range sources {
-		r := Replicate(res, src)
+		r := replicate(res, src)
 		finite(t, src.Name, reflect.ValueOf(r))
 		for _, table := range r.Tables {
 			for _, c := range table.Cells {

@@ -105,7 +105,7 @@ func TestTechniqueWithAlternatives(t *testing.T) {
 		{"not planned", []record.Trial{trial("host", 1)}, "", 0, "weave-sleeve or udp-overlay-packet is not part of this run"},
 		{"by host", []record.Trial{trial("host", 1, "h2", "h1"), trial("weave-sleeve", 3, "h2", "h1")}, "weave-sleeve", 5, "of the processes and daemons on that host"},
 	} {
-		got := cellAt(t, Replicate(Analyze(fileOf(c.trials...)), cloud(either)), "load", "weave-pcap", "1")
+		got := cellAt(t, replicate(Analyze(fileOf(c.trials...)), cloud(either)), "load", "weave-pcap", "1")
 		said := got.Skipped + strings.Join(got.Notes, "; ")
 		if got.Cell.Network != c.over || !strings.Contains(said, c.says) || (got.Measured == nil) != (c.value == 0) {
 			t.Errorf("%s: %q, %q, want %q, %q", c.name, got.Cell.Network, said, c.over, c.says)
@@ -126,7 +126,7 @@ func TestTechniqueWithAlternatives(t *testing.T) {
 				trials = append(trials, tr)
 			}
 		}
-		got := Replicate(Analyze(fileOf(trials...)), src).Conclusions[0]
+		got := replicate(Analyze(fileOf(trials...)), src).Conclusions[0]
 		text := strings.Contains(got.Text, "udp-overlay-packet stands in for weave-pcap")
 		evidence := strings.Contains(strings.Join(got.Evidence, "; "), "plain against weave-pcap (udp-overlay-packet)")
 		if got.Measured != Holds || text != want || evidence != want || !strings.Contains(strings.Join(got.Evidence, "; "), "published 1 times") {
@@ -134,7 +134,7 @@ func TestTechniqueWithAlternatives(t *testing.T) {
 		}
 	}
 	// What is of a host is not compared with what is of processes.
-	r := Replicate(Analyze(fileOf(trial("host", 1), trial("weave-sleeve", 3, "h2", "h1"))), cloud(either))
+	r := replicate(Analyze(fileOf(trial("host", 1), trial("weave-sleeve", 3, "h2", "h1"))), cloud(either))
 	if got := cellAt(t, r, "load", "weave-pcap", "1"); got.Measured == nil || got.Ratio != nil {
 		t.Errorf("measured %v, ratio %+v", got.Measured, got.Ratio)
 	}

@@ -29,7 +29,7 @@ func TestLoads(t *testing.T) {
 			t.Errorf("%s is %+v, want %v", name, f.Summary, want)
 		}
 	}
-	if f, _ := row.Load(reference.CPUClient); f.Ratio == nil || f.Ratio.Ratio < 1.99 || f.Ratio.Ratio > 2.01 {
+	if f, _ := row.Load(reference.CPUClient); f.Ratio == nil || f.Ratio.Value < 1.99 || f.Ratio.Value > 2.01 {
 		t.Errorf("clients need %+v of native's", f.Ratio)
 	}
 	if _, ok := row.Load(reference.CPUServer); ok {

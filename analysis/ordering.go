@@ -8,7 +8,7 @@ import (
 // crossover holds if the first technique is surely ahead somewhere and surely
 // behind further on, and never the other way round.
 func (j *judge) crossover() finding {
-	var ahead, behind, between []string
+	var ahead, behind, level, unknown []string
 	turned, before := false, false
 	for _, t := range j.tables {
 		for _, label := range j.labels(t) {
@@ -21,8 +21,10 @@ func (j *judge) crossover() finding {
 			case c.ahead < 0:
 				behind = append(behind, label)
 				before = before || len(ahead) > 0
+			case c.level:
+				level = append(level, label)
 			default:
-				between = append(between, label)
+				unknown = append(unknown, label)
 			}
 		}
 	}
@@ -31,7 +33,7 @@ func (j *judge) crossover() finding {
 	for _, p := range []struct {
 		is string
 		at []string
-	}{{"ahead", ahead}, {"behind", behind}, {"level", between}} {
+	}{{"ahead", ahead}, {"behind", behind}, {"level", level}, {"not known", unknown}} {
 		if len(p.at) > 0 {
 			parts = append(parts, p.is+" at "+strings.Join(p.at, ", "))
 		}
@@ -40,7 +42,7 @@ func (j *judge) crossover() finding {
 	case len(parts) == 0:
 		f.text = fmt.Sprintf("%s and %s were not measured as two networks at one place", j.check.Network, j.check.Against)
 		return f
-	case turned, len(between) == 0 && !before:
+	case turned, len(level)+len(unknown) == 0 && !before:
 		f.outcome = DoesNotHold
 	case before:
 		f.outcome = Holds
@@ -73,7 +75,7 @@ func (j *judge) order() finding {
 	if j.won+j.lost+j.open > 0 {
 		f.text = "the techniques come in the published order " + j.counts("pairs")
 		if c := sum.correlation(); c.Known {
-			f.text += fmt.Sprintf(" (%s of the medians is %.2f)", CorrelationName, c.Tau)
+			f.text += fmt.Sprintf(" (%s of the estimates is %.2f)", CorrelationName, c.Tau)
 		}
 	}
 	return f
@@ -81,7 +83,7 @@ func (j *judge) order() finding {
 
 // pair counts two techniques at a place for or against the published order.
 func (j *judge) pair(t ReplicatedTable, a, b, label string) {
-	published := compareSides(t.side(a, label, true), t.side(b, label, true), 0)
+	published := compareSides(t.side(a, label, true), t.side(b, label, true), judging{})
 	if !published.known || published.ahead == 0 {
 		return
 	}
@@ -89,7 +91,7 @@ func (j *judge) pair(t ReplicatedTable, a, b, label string) {
 	switch {
 	case !c.known:
 	case c.ahead == 0:
-		j.open++
+		j.leave(c)
 	case c.ahead == published.ahead:
 		j.won++
 	default:

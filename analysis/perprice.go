@@ -12,6 +12,8 @@ type PerPrice struct {
 	Cell     record.Cell
 	Instance reference.InstanceType
 	Native   bool
+	// Namespaces says that hosts are namespaces of one machine, as in Scenario.
+	Namespaces bool
 	// Throughput is the cell's, in bit/s.
 	Throughput Summary
 	// PerDollar is Throughput over the price of one instance: bit/s for a dollar an
@@ -20,11 +22,11 @@ type PerPrice struct {
 	PerDollar Summary
 }
 
-// PerPrices gives throughput per dollar of every cell whose underlay names an
+// perPrices gives throughput per dollar of every cell whose underlay names an
 // instance of which a price is known, in the order of the run. Cells without a
 // shape ran on the machine itself: on the instance that the run names, at the
 // price that the run gives or else at the published one.
-func PerPrices(res Result) []PerPrice {
+func perPrices(res Result) []PerPrice {
 	price := map[string]reference.InstanceType{}
 	for _, i := range reference.Instances() {
 		price[i.Name] = i
@@ -49,7 +51,7 @@ func PerPrices(res Result) []PerPrice {
 			}
 			per, ok := f.Summary.over(instance.Price)
 			if ok {
-				out = append(out, PerPrice{Cell: r.Cell, Instance: instance, Native: r.Native, Throughput: f.Summary, PerDollar: per})
+				out = append(out, PerPrice{Cell: r.Cell, Instance: instance, Native: r.Native, Namespaces: s.Namespaces, Throughput: f.Summary, PerDollar: per})
 			}
 		}
 	}
@@ -58,7 +60,7 @@ func PerPrices(res Result) []PerPrice {
 
 // over divides a summary, unless a value would be beyond the range of numbers.
 func (s Summary) over(by float64) (Summary, bool) {
-	for _, v := range []*float64{&s.Median, &s.Low, &s.High, &s.Min, &s.Max} {
+	for _, v := range []*float64{&s.Estimate, &s.Median, &s.Low, &s.High, &s.Min, &s.Max} {
 		*v /= by
 		if math.IsInf(*v, 0) || math.IsNaN(*v) {
 			return Summary{}, false

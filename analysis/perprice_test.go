@@ -17,7 +17,7 @@ func TestPerPrices(t *testing.T) {
 			}
 		}
 	}
-	got := PerPrices(Analyze(fileOf(trials...)))
+	got := perPrices(Analyze(fileOf(trials...)))
 	if len(got) != 4 {
 		t.Fatalf("%d prices, want two networks on two instances", len(got))
 	}
@@ -25,7 +25,7 @@ func TestPerPrices(t *testing.T) {
 	if p.Instance.Name != "m4.10xlarge" || p.Cell.Network != "vxlan" || p.Native || !got[0].Native || got[2].Instance.Name != "A1" {
 		t.Errorf("prices are %+v", got)
 	}
-	if want := p.Throughput.Median / 2.78; p.PerDollar.Median != want || p.PerDollar.Low != p.Throughput.Low/2.78 || p.PerDollar.Level != p.Throughput.Level {
+	if want := p.Throughput.Estimate / 2.78; p.PerDollar.Estimate != want || p.PerDollar.Low != p.Throughput.Low/2.78 || p.PerDollar.Level != p.Throughput.Level {
 		t.Errorf("%+v for a dollar, want %v", p.PerDollar, want)
 	}
 }
@@ -41,12 +41,12 @@ func TestPerPriceOfTheMachine(t *testing.T) {
 	} {
 		f := fileOf(pairedTrials(1, 6, 0.9, 0.01)...)
 		f.Run.Instance, f.Run.Price = tt.instance, tt.price
-		got := PerPrices(Analyze(f))
+		got := perPrices(Analyze(f))
 		if (len(got) > 0) != (tt.want > 0) {
 			t.Fatalf("%s at %v: %d prices", tt.instance, tt.price, len(got))
 		}
 		for _, p := range got {
-			if p.Instance.Price != tt.want || p.Instance.Name != tt.instance || p.PerDollar.Median != p.Throughput.Median/tt.want {
+			if p.Instance.Price != tt.want || p.Instance.Name != tt.instance || p.PerDollar.Estimate != p.Throughput.Estimate/tt.want {
 				t.Errorf("%s at %v: %+v", tt.instance, tt.price, p)
 			}
 		}

@@ -8,69 +8,117 @@ import (
 
 // Reached says how well the primary metric of a cell is known so far.
 type Reached struct {
-	N         int     // rounds that count: pairs with native, for native itself its OK trials
-	HalfWidth float64 // of the interval, relative (0.05 is 5 %); 0 where there is no interval yet
-	Known     bool    // MinRounds are done, and HalfWidth is at most what was asked for
+	N         int     // rounds that count: pairs with the baseline, for a baseline itself its OK trials
+	Wanted    float64 // half width that the run asks for, relative (0.05 is 5 %); 0 is none
+	HalfWidth float64 // greater half of the interval over its estimate; 0 where there is no interval yet
+	Narrow    bool    // there is an interval, and HalfWidth is at most what was asked for
+	Known     bool    // it need not be measured on: Narrow when it was looked at, after enough rounds for a verdict
+	Rounds    int     // about how many rounds the wanted half width takes; 0 where that is reached, or cannot be told
 }
 
-// Precision says of every cell with trials, by its key, whether its primary
-// metric is known as well as the settings ask for. A native cell is asked for
-// the interval of its median, any other for that of its ratio to native; where
-// native of its scenario was never measured, for that of its median. A cell
-// that has no OK trial is never known: whether to go on trying is the runner's
-// to decide. With Precision 0 in the settings, MinRounds and an interval are
-// enough.
+// Precision says of every cell with trials, by its key, whether its primary metric is
+// known as well as the settings ask for. A cell that has a baseline is asked for the
+// interval of its ratio to that; a cell without, which a baseline is too, for that of its
+// own figure. Baselines are measured on while a cell is that is compared with them,
+// which the runner sees to. A cell that has no OK trial is never known: whether to go on
+// trying is the runner's to decide. With Precision 0 in the settings, enough rounds and an
+// interval are enough.
 //
-// Looking after every round and stopping at the first narrow interval favours
-// rounds that agree by chance. The width does not know where 1 is, so the price
-// is small: over 2,000 simulated runs of equal networks each, with six to thirty
-// rounds, 2.9 to 6.2 % were called different at 95 %. More MinRounds lower it.
+// Enough rounds are MinRounds, and those without which no comparison could be called
+// different among all others (record.LeastRounds).
+//
+// Looking after every round and stopping at the first narrow interval favours rounds
+// that agree by chance, so the intervals are looked at a few times only, see looks. The
+// width does not know where 1 is, so the price is small: TestStopping holds what it is.
 func Precision(trials []record.Trial, s record.Settings) map[string]Reached {
 	all := collect(nil, trials)
 	byCell := map[record.Cell]series{}
+	compared := 0
 	for _, c := range all {
 		byCell[c.cell] = c
+		if !c.cell.IsNative() && len(c.ok()) > 0 {
+			compared++
+		}
 	}
 	out := map[string]Reached{}
 	for _, c := range all {
-		out[c.cell.Key()] = precision(c, byCell[native(c.cell)], s)
+		out[c.cell.Key()] = precision(c, byCell[c.cell.Against()], s, compared)
 	}
 	return out
 }
 
-func precision(c, native series, s record.Settings) Reached {
+// precision is how well a cell is known in a run of so many primary comparisons.
+func precision(c, base series, s record.Settings, compared int) Reached {
 	k := c.primary()
-	points, base := c.points(k), native.points(k)
+	points, basePoints := c.points(k), base.points(k)
 	if len(points) == 0 {
-		return Reached{}
+		return Reached{Wanted: s.Precision}
 	}
-	var r Reached
-	var has bool
-	if !c.cell.IsNative() && len(base) > 0 {
-		pairs := pairUp(points, base)
-		r.N = len(pairs)
-		if ratio := compare(pairs, k.Better, level(s)); ratio != nil && ratio.Level > 0 {
-			r.HalfWidth, has = halfWidth(ratio.Low, ratio.Ratio, ratio.High)
-		}
-	} else {
+	if c.cell.IsNative() || len(basePoints) == 0 {
 		m := summarize(values(points), level(s))
-		r.N = m.N
-		if m.Level > 0 {
-			r.HalfWidth, has = halfWidth(m.Low, m.Median, m.High)
-		}
+		return reached(m.N, m.Low, m.Estimate, m.High, m.Level, s, compared)
 	}
-	r.Known = has && r.N >= s.MinRounds && (s.Precision <= 0 || r.HalfWidth <= s.Precision)
+	pairs := pairUp(points, basePoints)
+	ratio := compare(pairs, k.Better, judgingOf(s))
+	if ratio == nil {
+		return Reached{Wanted: s.Precision, N: len(pairs)}
+	}
+	return reached(ratio.N, ratio.Low, ratio.Value, ratio.High, ratio.Level, s, compared)
+}
+
+// reached is what an interval of n rounds comes to in a run of so many primary comparisons.
+func reached(n int, low, estimate, high, at float64, s record.Settings, compared int) Reached {
+	r := Reached{N: n, Wanted: s.Precision}
+	half, has := halfWidth(low, estimate, high)
+	if at == 0 || !has {
+		return r
+	}
+	r.HalfWidth = half
+	r.Narrow = s.Precision <= 0 || half <= s.Precision
+	r.Known = r.Narrow && looks(n, max(s.MinRounds, record.LeastRounds(compared, level(s))))
+	if !r.Narrow {
+		r.Rounds = forecast(n, half, s.Precision)
+	}
 	return r
 }
 
-// halfWidth is half of an interval over its estimate. There is none where the
-// estimate is 0.
-func halfWidth(low, estimate, high float64) (h float64, ok bool) {
-	h = (high/estimate - low/estimate) / 2
-	if math.IsNaN(h) || math.IsInf(h, 0) {
-		return 0, false
+// looks reports whether the interval is looked at after so many rounds, to decide whether
+// to measure on: after the least, and then after each number of the series R10 of
+// preferred numbers (ISO 3), each a quarter more than the one before: 6, 8, 10, 13, 16,
+// 20, 25, 32, 40, 50, 63, 80, 100 …
+func looks(n, least int) bool {
+	if n <= least {
+		return n == least
 	}
-	return h, true
+	return n == preferred(n)
+}
+
+// preferred is the least number of the series R10 that is not below n, in whole numbers.
+func preferred(n int) int {
+	for decade := 1.0; ; decade *= 10 {
+		for _, r10 := range []float64{1, 1.25, 1.6, 2, 2.5, 3.15, 4, 5, 6.3, 8} {
+			if v := int(math.Round(r10 * decade)); v >= n {
+				return v
+			}
+		}
+	}
+}
+
+// MostRounds is up to how many rounds a forecast is worth being told: runs have no more. mostForecast
+// stands for all that is beyond.
+const (
+	MostRounds   = 10_000
+	mostForecast = 100_000
+)
+
+// forecast is about how many rounds a half width takes, since intervals narrow with the
+// square root of the rounds.
+func forecast(n int, halfWidth, wanted float64) int {
+	rounds := math.Ceil(float64(n) * math.Pow(halfWidth/wanted, 2))
+	if !(rounds < mostForecast) {
+		return mostForecast
+	}
+	return preferred(max(int(rounds), n+1))
 }
 
 // primary is the metric that a cell is ranked by: the first of its workload's

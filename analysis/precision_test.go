@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"slices"
 	"testing"
 
 	"nettoll/record"
@@ -109,5 +110,62 @@ func TestPrecisionOfWhatIsMeasured(t *testing.T) {
 		if f, ok := rowOf(t, Analyze(fileOf(trials...)), "bridge").Primary(); !ok || f.Kind.Name != tt.want {
 			t.Errorf("%s: primary is %+v", tt.name, f.Kind)
 		}
+	}
+}
+
+// Intervals are looked at a few times only: after the least rounds, and each quarter more.
+func TestLooks(t *testing.T) {
+	for _, tt := range []struct {
+		least int
+		want  []int
+	}{
+		{6, []int{6, 8, 10, 13, 16, 20, 25, 32, 40, 50, 63, 80, 100}},
+		{9, []int{9, 10, 13, 16, 20, 25, 32, 40, 50, 63, 80, 100}},
+		{13, []int{13, 16, 20, 25, 32, 40, 50, 63, 80, 100}},
+	} {
+		var got []int
+		for n := 1; n <= 100; n++ {
+			if looks(n, tt.least) {
+				got = append(got, n)
+			}
+		}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("least %d: %v, want %v", tt.least, got, tt.want)
+		}
+	}
+}
+
+// A cell is not known before there are enough rounds for a verdict among all comparisons.
+func TestKnownAfterEnoughRounds(t *testing.T) {
+	shares := []float64{0.7, 0.8, 0.6, 0.5, 0.9}
+	for rounds, want := range map[int]bool{6: false, 8: false, 9: true, 10: true, 11: false, 13: true} {
+		trials := several(rounds, shares...)
+		got := Precision(trials, settings95())[streamCell("n1").Key()]
+		if got.Known != want || !got.Narrow || got.N != rounds {
+			t.Errorf("%d rounds: %+v, want known %v", rounds, got, want)
+		}
+	}
+}
+
+// Twice as narrow takes four times as many rounds.
+func TestForecast(t *testing.T) {
+	for _, tt := range []struct {
+		n       int
+		half    float64
+		wanted  float64
+		atLeast int
+		atMost  int
+	}{{10, 0.10, 0.05, 40, 40}, {10, 0.051, 0.05, 11, 13}, {7, 0.35, 0.05, 343, 400}, {10, 1e9, 0.05, mostForecast, mostForecast}} {
+		if got := forecast(tt.n, tt.half, tt.wanted); got < tt.atLeast || got > tt.atMost {
+			t.Errorf("±%v after %d rounds, ±%v wanted: %d rounds, want %d to %d", tt.half, tt.n, tt.wanted, got, tt.atLeast, tt.atMost)
+		}
+	}
+	noisy := Analyze(fileOf(pairedTrials(1, 8, 0.9, 0.2)...))
+	if a := noisy.Aim; a.Asked != 1 || a.Narrow != 0 || a.Rounds <= 8 {
+		t.Errorf("a noisy run: %+v", a)
+	}
+	quiet := Analyze(fileOf(pairedTrials(1, 8, 0.9, 0.01)...))
+	if a := quiet.Aim; a.Asked != 1 || a.Narrow != 1 || a.Rounds != 0 {
+		t.Errorf("a quiet run: %+v", a)
 	}
 }

@@ -8,9 +8,9 @@ import (
 
 // pseudomedian is the Hodges–Lehmann estimate of the centre of differences: the
 // median of the Walsh averages (xᵢ+xⱼ)/2 for i ≤ j. Hodges and Lehmann, Estimates
-// of location based on rank tests, Ann. Math. Statist. 34 (1963). It stands 29 %
-// of wild values, and loses 4.5 % of efficiency against the mean where there
-// are none.
+// of location based on rank tests, Ann. Math. Statist. 34 (1963). With many
+// values 29 % of them may be wild; it loses 4.5 % of efficiency against the mean where
+// none are.
 func pseudomedian(differences []float64) float64 {
 	x := slices.Sorted(slices.Values(differences))
 	m := walshCount(len(x))
@@ -46,15 +46,13 @@ func pseudomedianInterval(differences []float64, plain ranksNull, level float64)
 	return walshSelect(x, k), walshSelect(x, m+1-k), 1 - plain.twoSided(float64(k-1))
 }
 
-// leastPairs is the least number of pairs in which the signed-rank test can
-// reject at the level: 2·2⁻ⁿ, the probability of n equal signs, must be below
-// 1−level. The median needs as many values for its interval.
-func leastPairs(level float64) int {
-	n := 1
-	for p := 1.0; p >= 1-level && n < 64; p /= 2 {
-		n++
-	}
-	return n
+// withstands reports whether the interval of the pseudo-median of n values stays where it is,
+// however far so many of them lie: fewer Walsh averages have one of these in them than
+// lie beyond the interval's end.
+func withstands(n, outliers int, level float64) bool {
+	plain := plainNull(n)
+	k := sort.Search(walshCount(n)/2+1, func(t int) bool { return plain.twoSided(float64(t)) >= 1-level })
+	return k > walshCount(n)-walshCount(n-outliers)
 }
 
 // walshCount is the number of Walsh averages of n values.

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"nettoll/record"
 )
 
 // walsh lists all Walsh averages in order.
@@ -64,7 +66,7 @@ func TestPseudomedianInterval(t *testing.T) {
 
 func TestLeastPairs(t *testing.T) {
 	for level, want := range map[float64]int{0.5: 3, 0.9: 5, 0.95: 6, 0.99: 8, 0.999: 11} {
-		if got := leastPairs(level); got != want {
+		if got := record.LeastRounds(1, level); got != want {
 			t.Errorf("at %v: %d, want %d", level, got, want)
 		}
 		for n := range 12 {

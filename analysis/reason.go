@@ -17,7 +17,9 @@ const (
 	ReasonMSS        = "tool-mss"        // other segments
 	ReasonSetup      = "tool-setup"      // endpoints were set up differently
 	ReasonWarned     = "tool-warning"    // what trials of either tool warn of
-	ReasonDefaults   = "tool-defaults"   // an option was left to each tool
+	ReasonMessage    = "tool-message"    // writes of another size
+	ReasonRetransmit = "tool-retransmit" // one retransmits more than the other
+	ReasonDefaults   = "tool-defaults"   // an option was left to each tool, and nobody says what they took
 	ReasonFlows      = "tool-flows"      // another number of connections
 	ReasonWindow     = "tool-window"     // another length of the measured window
 	ReasonCPU        = "tool-cpu"        // one needs more CPU time than the other
@@ -32,7 +34,7 @@ const (
 
 // reasons says what the record shows of two tools on one cell that can explain
 // why their figures differ. That they explain it is not proved.
-func reasons(c record.Cell, base, row Row) []Warning {
+func reasons(c record.Cell, base, row Row, j judging) []Warning {
 	a, b := base.Cell.Tool, row.Cell.Tool
 	var out []Warning
 	add := func(code, advice, format string, args ...any) {
@@ -50,14 +52,20 @@ func reasons(c record.Cell, base, row Row) []Warning {
 		switch {
 		case strings.Contains(d, "congestion control"):
 			code, advice = ReasonCongestion, "name the congestion control (--congestion)"
+		case strings.Contains(d, "message size"):
+			code, advice = ReasonMessage, "give the message size (--message-size)"
 		case strings.Contains(d, "MSS"):
 			code, advice = ReasonMSS, "see what either tool sets with TCP_MAXSEG, and the MTU of the path"
 		}
 		add(code, advice, "%s, %s against %s", d, b, a)
 	}
+	if v, w, differ := retransmits(base, row, j); differ {
+		add(ReasonRetransmit, "look for losses on the path, and at the socket buffers and pacing of both",
+			"%s retransmits %.3g segments in a trial, %s %.3g", b, v, a, w)
+	}
 	out = append(out, warned(base, row)...)
 	out = append(out, warned(row, base)...)
-	if option := leftOpen(c); option != "" {
+	if option := leftOpen(c); option != "" && !(option == "message size" && sizesKnown(base, row)) {
 		add(ReasonDefaults, "give --"+strings.ReplaceAll(option, " ", "-"), "the %s is what each tool takes when nobody says", option)
 	}
 	if n, m := len(row.Flows), len(base.Flows); n != m && n > 0 && m > 0 {
@@ -79,6 +87,26 @@ func reasons(c record.Cell, base, row Row) []Warning {
 		add(ReasonUnknown, "look at the trials of both; make a capture of each", "nothing in the record explains it")
 	}
 	return out
+}
+
+// retransmits are the segments that either sends again in a trial, where the two differ by their own
+// interval.
+func retransmits(base, row Row, j judging) (of, against float64, differ bool) {
+	f, has := row.Figure(record.Retransmits)
+	g, too := base.Figure(record.Retransmits)
+	if !has || !too {
+		return 0, 0, false
+	}
+	d := subtract(pairUp(f.Points, g.Points), record.LowerIsBetter, j)
+	return f.Summary.Estimate, g.Summary.Estimate, d != nil && d.Outcome == Different
+}
+
+// sizesKnown reports whether the record tells how large the writes of both tools were.
+func sizesKnown(base, row Row) bool {
+	told := func(r Row) bool {
+		return slices.ContainsFunc(r.Flows, func(f record.Flow) bool { return f.Message > 0 })
+	}
+	return told(base) && told(row)
 }
 
 // warned are the warnings of trials that a row has and the other has not.

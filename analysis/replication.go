@@ -40,6 +40,7 @@ type ReplicatedCell struct {
 	Ratio          *Comparison // measured, over the baseline at the same place, paired by round; nil for the baseline itself and where there is none
 	Skipped        string      // why nothing was measured; "" where something was
 	Notes          []string    // how the measured cell differs from the published one
+	Namespaces     bool        // its hosts were namespaces of one machine, as in Scenario
 
 	base *Figure // of the baseline at the same place
 }
@@ -62,9 +63,9 @@ type Correlation struct {
 	Known  bool    // there are pairs, and neither side has nothing but ties; else Tau is 0
 }
 
-// Replicate puts the cells of a run that correspond to a published measurement
+// replicate puts the cells of a run that correspond to a published measurement
 // beside it, and holds its conclusions against both.
-func Replicate(res Result, src reference.Source) Replication {
+func replicate(res Result, src reference.Source) Replication {
 	out := Replication{Source: src}
 	for _, t := range src.Tables {
 		rt := replicateTable(res, src, t)
@@ -77,14 +78,14 @@ func Replicate(res Result, src reference.Source) Replication {
 		out.Tables = append(out.Tables, rt)
 	}
 	for _, c := range src.Conclusions {
-		out.Conclusions = append(out.Conclusions, checkConclusion(c, out.Tables, level(res.Run.Settings)))
+		out.Conclusions = append(out.Conclusions, checkConclusion(c, out.Tables, judgingOf(res.Limits)))
 	}
 	return out
 }
 
 func replicateTable(res Result, src reference.Source, t reference.Table) ReplicatedTable {
 	out := ReplicatedTable{Table: t, Kind: kindNamed(t.Metric), CPUs: len(res.Run.Machine.CPUs)}
-	conf := level(res.Run.Settings)
+	j := judgingOf(res.Limits)
 	chosen := map[string]match{}
 	for _, c := range t.Columns {
 		chosen[c.Label] = findScenario(res.Scenarios, t, c.Place)
@@ -110,7 +111,7 @@ func replicateTable(res Result, src reference.Source, t reference.Table) Replica
 				c.Notes = append(c.Notes, "the same network here as "+t.Baseline)
 			case c.Measured.Kind.Name != c.base.Kind.Name: // not the same thing
 			default:
-				c.Ratio = compare(pairUp(c.Measured.Points, c.base.Points), out.Kind.Better, conf)
+				c.Ratio = compare(pairUp(c.Measured.Points, c.base.Points), out.Kind.Better, j)
 			}
 		}
 		out.Cells = append(out.Cells, c)
@@ -151,7 +152,7 @@ func (c *ReplicatedCell) measure(m match, k record.Kind, t reference.Table) (row
 	case !ok:
 		c.Skipped = row.Cell.Tool + " did not measure " + k.Title
 	default:
-		c.Measured = &f
+		c.Measured, c.Namespaces = &f, m.scenario.Namespaces
 		c.Notes = m.notes(row, f, k, p, t)
 	}
 	return row

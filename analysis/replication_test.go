@@ -17,7 +17,7 @@ func replicateOf(t testing.TB, source string, trials []record.Trial) Replication
 	if !ok {
 		t.Fatalf("no source %s", source)
 	}
-	return Replicate(Analyze(fileOf(trials...)), src)
+	return replicate(Analyze(fileOf(trials...)), src)
 }
 
 func cellAt(t *testing.T, r Replication, table, network, label string) ReplicatedCell {
@@ -64,8 +64,8 @@ func TestReplicateItself(t *testing.T) {
 				if name == reference.ICC2014 && rt.Table.Baseline == "pipework" && c.Published.Processes == 1 {
 					continue // other tables have these places too, with other figures
 				}
-				if d := c.Ratio.Ratio/c.PublishedRatio - 1; math.Abs(d) > 0.005 && (name != reference.HostBridge || c.Published.Hosts == 1) { // where two share a network
-					t.Errorf("%s, %s at %s: %v of the baseline, published %v", name, c.Published.Network, c.Published.Label, c.Ratio.Ratio, c.PublishedRatio)
+				if d := c.Ratio.Value/c.PublishedRatio - 1; math.Abs(d) > 0.005 && (name != reference.HostBridge || c.Published.Hosts == 1) { // where two share a network
+					t.Errorf("%s, %s at %s: %v of the baseline, published %v", name, c.Published.Network, c.Published.Label, c.Ratio.Value, c.PublishedRatio)
 				}
 			}
 			if rt.Order.Known && rt.Order.Tau < 0.75 && rt.Table.Unit != "percent of the machine" {
@@ -84,7 +84,7 @@ func TestReplicateItself(t *testing.T) {
 func TestConclusionsOfTheSources(t *testing.T) {
 	for _, tt := range []struct {
 		source, part string
-		want         Outcome
+		want         Judgement
 	}{
 		{reference.ICC2014, "separate containers", Holds},
 		{reference.ICC2014, "ovs is fastest", Holds},
@@ -126,7 +126,7 @@ func TestReplicateOutcomes(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		trials []record.Trial
-		want   Outcome
+		want   Judgement
 		text   string
 	}{
 		{"itself", itself, Holds, "holds here: it is so in 6 of 6 comparisons"},
@@ -190,11 +190,11 @@ func TestReplicateSkips(t *testing.T) {
 	f := fileOf(kept...)
 	f.Run.Skips = []record.Skip{{Network: "ovs", Reason: "not built in"}}
 	src, _ := reference.ByName(reference.ICC2014)
-	told := cellAt(t, Replicate(Analyze(f), src), crowds, "ovs", "1")
+	told := cellAt(t, replicate(Analyze(f), src), crowds, "ovs", "1")
 	if told.Skipped != "ovs or ovs-userspace-tso is not part of this run: not built in" {
 		t.Errorf("what the suite leaves out is skipped for %q", told.Skipped)
 	}
-	none := cellAt(t, Replicate(Analyze(f), cloud("")), "load", "weave-pcap", "1")
+	none := cellAt(t, replicate(Analyze(f), cloud("")), "load", "weave-pcap", "1")
 	if none.Skipped != "nettoll has no counterpart of weave-pcap" {
 		t.Errorf("what nettoll does not have is skipped for %q", none.Skipped)
 	}

@@ -1,6 +1,6 @@
 // Package analysis turns the trials of a run file into figures with intervals,
 // comparisons with native and verdicts. It is pure: the same run file gives the
-// same result, always, and nothing in it reads a clock, a file or a global.
+// same result, always, and nothing in it reads a clock or a file.
 package analysis
 
 import (
@@ -14,19 +14,34 @@ import (
 // Result is all that can be said about a run file.
 type Result struct {
 	Run       record.Run
-	Finished  time.Time // of the last trial; zero when there is none
-	End       string    // why the run ended (record.End…), or "" when it did not end in an orderly way
+	Limits    record.Settings // in force at the end: of the run, or of the last process that went on with it
+	Level     float64         // of every interval and test
+	Margin    float64         // differences up to so much, as a share of the baseline, count as none
+	Finished  time.Time       // of the last trial; zero when there is none
+	Elapsed   float64         // seconds that the processes worked on it, all together
+	End       string          // why the run ended (record.End…), or "" when it did not end in an orderly way
 	EndDetail string
-	Rounds    int // complete rounds: every cell that can run has a trial
+	Rounds    int // complete rounds: every cell that was still to be measured has a trial
 	Scenarios []Scenario
 	Warnings  []Warning // of the run as a whole
+
+	// What the rows show together.
+	Multiplicity Multiplicity
+	Aim          Aim
+	Agreements   []Agreement
+	Sweeps       []Sweep
+	Prices       []PerPrice
+	Replications []Replication
 }
 
 // Scenario holds cells that may be compared: the same traffic, hosts, family
 // and placement over different networks.
 type Scenario struct {
-	Cell record.Cell // with no network
-	Rows []Row       // native first, the others in the order of the plan
+	Cell     record.Cell // with no network
+	Rows     []Row       // the baseline first, the others in the order of the plan
+	Extremes []Extreme   // which networks are first and last, where that is tested
+	// Namespaces says that there are several hosts, and that they are namespaces of one machine.
+	Namespaces bool
 }
 
 // Row is one cell.
@@ -43,6 +58,9 @@ type Row struct {
 	// trial, so that they have intervals and pairs, and their middle is shown.
 	Latency *hdrhistogram.Histogram
 	CPU     []Figure      // CPU use in the window, in the order of CPUKinds; empty where it was not recorded
+	Costs   []Figure      // the same for what was moved meanwhile, in the order of CPUKinds; see costs
+	InUse   *Figure       // CPU use over idle in the window; nil where it was not recorded
+	Reached Reached       // how well the primary metric is known
 	Apart   bool          // the hosts were machines of their own, and CPU has all of them
 	Window  float64       // seconds measured in a trial, median
 	Flows   []record.Flow // of the last OK trial that has them
@@ -95,12 +113,20 @@ func (r Row) Load(name string) (Figure, bool) {
 type Figure struct {
 	Kind    record.Kind
 	Summary Summary
-	Ratio   *Comparison // with native; nil for native itself, where native has no pair, and where a value is 0
-	// Difference from native stands for the ratio where that says little or does
-	// not exist: in metrics that are shares themselves (unit "ratio"), and where a
-	// value is 0. Nil elsewhere.
-	Difference *Difference
+	Ratio   *Comparison // ÷ baseline; nil for the baseline itself, where it has no pair, and where a value is 0
+	// Difference from the baseline says more than the ratio in metrics that are shares
+	// themselves (unit "ratio"), stands for it where a value is 0, and gives times their size.
+	// Nil in all other metrics.
+	Difference *Comparison
 	Points     []Point // the values, in the order of rounds
+}
+
+// Comparison is the one of the two that is to be shown; nil where there is none.
+func (f Figure) Comparison() (c *Comparison, difference bool) {
+	if f.Difference != nil && (f.Ratio == nil || f.Kind.Unit == "ratio") {
+		return f.Difference, true
+	}
+	return f.Ratio, false
 }
 
 // Point is one value and the round it was measured in.
@@ -109,47 +135,9 @@ type Point struct {
 	Value float64
 }
 
-// Summary says where the values of repeated trials lie.
-type Summary struct {
-	N         int
-	Median    float64
-	Low, High float64 // interval of the median; equal to Min and Max where N is too small for the level
-	Min, Max  float64
-	Level     float64 // of the interval; 0 where N is too small to give the level asked for
-}
-
-// Verdict says what a comparison allows to be said.
-type Verdict int
-
-const (
-	Indistinguishable Verdict = iota // printed as ~
-	Better
-	Worse
-)
-
-// Comparison is a cell over native, paired by round.
-type Comparison struct {
-	N         int     // pairs
-	Ratio     float64 // cell ÷ native
-	Low, High float64 // interval of the ratio; the extremes of the pairs where N is too small for the level
-	Level     float64 // of the interval; 0 where N is too small to give the level asked for
-	P         float64 // of the test that the ratio is 1
-	Verdict   Verdict // at the run's level, in the direction of the metric
-}
-
-// Difference is a cell less native, paired by round, in the unit of the metric.
-type Difference struct {
-	N         int     // pairs
-	Value     float64 // cell − native
-	Low, High float64 // interval; the extremes of the pairs where N is too small for the level
-	Level     float64 // of the interval; 0 where N is too small to give the level asked for
-	P         float64 // of the test that there is none
-	Verdict   Verdict // at the run's level, in the direction of the metric
-}
-
 // Warning is a doubt, with what to do about it.
 type Warning struct {
 	Code   string // for programs
 	Text   string // what is doubtful
-	Advice string // what would mend it
+	Advice string // what would help
 }

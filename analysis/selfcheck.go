@@ -11,15 +11,18 @@ const BlockRounds = 8
 type FalseAlarms struct {
 	Block       int     // rounds of one comparison
 	Comparisons int     // of the second twin with the first, all metrics and blocks
-	Alarms      int     // of them with a verdict other than Indistinguishable
+	Alarms      int     // of them in which the test calls the twins different, by however little
 	Level       float64 // 1 − confidence of the run: the highest rate that is promised
 	Expected    float64 // rate to be expected: what the exact test of so many rounds attains below Level
 	Observed    float64 // Alarms ÷ Comparisons; 0 where there are none
 	Low, High   float64 // exact interval of the rate, as if metrics of one trial were independent
 	P           float64 // of so many alarms or more in the worst metric if its rate were Level, corrected for their number
-	Consistent  bool    // P ≥ Level: the alarms are no more than promised; false as well where nothing was compared
-	Metrics     []MetricAlarms
-	Warnings    []Warning
+	// Outcome is Different where the alarms are more than promised (P < Level), Same where they are
+	// surely not much more (High at most twice Level), NotKnown where there are too few
+	// comparisons to say either, and Untested where there are none.
+	Outcome  Outcome
+	Metrics  []MetricAlarms
+	Warnings []Warning
 }
 
 // MetricAlarms is the part of one metric, in the order of record.Kinds.
@@ -44,7 +47,8 @@ func SelfCheck(f *record.File, block int) FalseAlarms {
 	if block <= 0 {
 		block = BlockRounds
 	}
-	conf := level(f.Run.Settings)
+	judging := judgingOf(f.Limits())
+	conf := judging.level
 	out := FalseAlarms{Block: block, Level: 1 - conf, Expected: attained(block, conf), High: 1, P: 1}
 	all := collect(f.Run.Cells, f.Trials)
 	rounds := 0
@@ -53,9 +57,9 @@ func SelfCheck(f *record.File, block int) FalseAlarms {
 		for _, pairs := range twinPairs(all, k) {
 			rounds = max(rounds, len(pairs))
 			for ; len(pairs) >= block; pairs = pairs[block:] {
-				if c := compare(pairs[:block], k.Better, conf); c != nil {
+				if c := compare(pairs[:block], k.Better, judging); c != nil {
 					m.Comparisons++
-					if c.Verdict != Indistinguishable {
+					if c.alarms(conf) {
 						m.Alarms++
 					}
 				}
@@ -75,8 +79,9 @@ func SelfCheck(f *record.File, block int) FalseAlarms {
 }
 
 func (a *FalseAlarms) judge(conf float64, rounds int) {
-	if least := leastPairs(conf); a.Block < least {
-		a.Warnings = append(a.Warnings, warnTooFewRounds(a.Block, least, conf))
+	least := record.LeastRounds(1, conf)
+	if a.Block < least {
+		a.Warnings = append(a.Warnings, warnTooFewRounds(a.Block, least, conf, "compare longer blocks of rounds"))
 	}
 	if a.Comparisons == 0 {
 		a.Warnings = append(a.Warnings, warnNoComparison(rounds, a.Block))
@@ -87,7 +92,15 @@ func (a *FalseAlarms) judge(conf float64, rounds int) {
 	for _, m := range a.Metrics {
 		a.P = min(a.P, m.P*float64(len(a.Metrics)))
 	}
-	a.Consistent = a.P >= a.Level && a.Block >= leastPairs(conf)
+	switch {
+	case a.Block < least:
+	case a.P < a.Level:
+		a.Outcome = Different
+	case a.High <= 2*a.Level:
+		a.Outcome = Same
+	default:
+		a.Outcome = NotKnown
+	}
 }
 
 // twinPairs are the rounds of every second twin with the first of its scenario.
@@ -99,7 +112,7 @@ func twinPairs(all []series, k record.Kind) [][]pair {
 	var out [][]pair
 	for _, c := range all {
 		if c.cell.Twin == 2 {
-			out = append(out, pairUp(c.points(k), byCell[native(c.cell)].points(k)))
+			out = append(out, pairUp(c.points(k), byCell[c.cell.Against()].points(k)))
 		}
 	}
 	return out
@@ -108,7 +121,7 @@ func twinPairs(all []series, k record.Kind) [][]pair {
 // attained is the probability that the signed-rank test of n pairs without a
 // difference rejects: the largest attainable p-value below 1−level.
 func attained(n int, level float64) float64 {
-	null := newRanksNull(plainRanks(n))
+	null := plainNull(n)
 	p := 0.0
 	for t := 0; null.twoSided(float64(t)) < 1-level; t++ {
 		p = null.twoSided(float64(t))

@@ -39,25 +39,25 @@ func TestSelfCheck(t *testing.T) {
 		f             *record.File
 		block         int
 		blocks        int
-		consistent    bool
+		want          Outcome
 		least, most   int
 		expected      float64
 		warns         []string
 		metricsTested int
 	}{
-		{"equal", twinFile(1, 400, 1), 0, 50, true, 0, 12, 10.0 / 256, nil, 2},
-		{"unequal", twinFile(1, 400, 0.8), 0, 50, false, 95, 100, 10.0 / 256, nil, 2},
-		{"blocks of ten, rest left out", twinFile(2, 208, 1), 10, 20, true, 0, 6, 50.0 / 1024, nil, 2},
-		{"too short", twinFile(3, 7, 1), 0, 0, false, 0, 0, 10.0 / 256, []string{WarnTooFewRounds}, 0},
-		{"blocks too small", twinFile(3, 20, 0.5), 5, 4, false, 0, 0, 0, []string{WarnTooFewRounds}, 2},
-		{"not a self-check", fileOf(pairedTrials(4, 20, 1, 0.01)...), 0, 0, false, 0, 0, 10.0 / 256, []string{WarnTooFewRounds}, 0},
+		{"equal", twinFile(1, 400, 1), 0, 50, Same, 0, 12, 10.0 / 256, nil, 2},
+		{"unequal", twinFile(1, 400, 0.8), 0, 50, Different, 95, 100, 10.0 / 256, nil, 2},
+		{"blocks of ten, rest left out", twinFile(2, 208, 1), 10, 20, NotKnown, 0, 6, 50.0 / 1024, nil, 2},
+		{"too short", twinFile(3, 7, 1), 0, 0, Untested, 0, 0, 10.0 / 256, []string{WarnTooFewRounds}, 0},
+		{"blocks too small", twinFile(3, 20, 0.5), 5, 4, Untested, 0, 0, 0, []string{WarnTooFewRounds}, 2},
+		{"not a self-check", fileOf(pairedTrials(4, 20, 1, 0.01)...), 0, 0, Untested, 0, 0, 10.0 / 256, []string{WarnTooFewRounds}, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := SelfCheck(tt.f, tt.block)
 			if got.Comparisons != tt.blocks*tt.metricsTested || len(got.Metrics) != tt.metricsTested {
 				t.Errorf("%d comparisons of %d metrics, want %d of %d", got.Comparisons, len(got.Metrics), tt.blocks*tt.metricsTested, tt.metricsTested)
 			}
-			if got.Consistent != tt.consistent || got.Alarms < tt.least || got.Alarms > tt.most {
+			if got.Outcome != tt.want || got.Alarms < tt.least || got.Alarms > tt.most {
 				t.Errorf("got %+v", got)
 			}
 			if math.Abs(got.Expected-tt.expected) > 1e-3 {
@@ -73,18 +73,18 @@ func TestSelfCheck(t *testing.T) {
 	}
 }
 
-// Self-checks of equal networks must be called consistent at least as often as
+// Self-checks of equal networks must be called different at most as often as
 // the level promises, although their metrics hang together.
 func TestSelfCheckIsRarelyWrong(t *testing.T) {
 	const runs = 200
 	wrong := 0
 	for seed := range uint64(runs) {
-		if !SelfCheck(twinFile(100+seed, 80, 1), 0).Consistent {
+		if SelfCheck(twinFile(100+seed, 80, 1), 0).Outcome == Different {
 			wrong++
 		}
 	}
 	if most := 0.05*runs + 4*math.Sqrt(0.05*0.95*runs); float64(wrong) > most {
-		t.Errorf("%d of %d self-checks are called inconsistent, at most %.0f may", wrong, runs, most)
+		t.Errorf("%d of %d self-checks are called different, at most %.0f may", wrong, runs, most)
 	}
 }
 
@@ -92,17 +92,33 @@ func TestSelfCheckIsRarelyWrong(t *testing.T) {
 // with many is not.
 func TestSelfCheckCorrectsForMetrics(t *testing.T) {
 	for _, tt := range []struct {
-		ps         []float64
-		p          float64
-		consistent bool
-	}{{[]float64{0.04}, 0.04, false}, {[]float64{0.04, 0.9}, 0.08, true}, {[]float64{0.9, 0.01, 0.5}, 0.03, false}, {[]float64{0.9, 0.8}, 1, true}} {
+		ps    []float64
+		p     float64
+		other bool
+	}{{[]float64{0.04}, 0.04, true}, {[]float64{0.04, 0.9}, 0.08, false}, {[]float64{0.9, 0.01, 0.5}, 0.03, true}, {[]float64{0.9, 0.8}, 1, false}} {
 		a := FalseAlarms{Block: 8, Comparisons: 10, Level: 0.05, P: 1}
 		for _, p := range tt.ps {
 			a.Metrics = append(a.Metrics, MetricAlarms{P: p})
 		}
 		a.judge(0.95, 80)
-		if math.Abs(a.P-tt.p) > 1e-12 || a.Consistent != tt.consistent {
-			t.Errorf("p-values %v give %v, consistent %v; want %v, %v", tt.ps, a.P, a.Consistent, tt.p, tt.consistent)
+		if math.Abs(a.P-tt.p) > 1e-12 || (a.Outcome == Different) != tt.other {
+			t.Errorf("p-values %v give %v, %v; want %v, different %v", tt.ps, a.P, a.Outcome, tt.p, tt.other)
+		}
+	}
+}
+
+// Without alarms in a few comparisons the rate may still be anything: that is not called what
+// the level promises.
+func TestSelfCheckOfFew(t *testing.T) {
+	for _, tt := range []struct {
+		comparisons, alarms int
+		want                Outcome
+	}{{5, 0, NotKnown}, {35, 0, NotKnown}, {40, 0, Same}, {100, 4, Same}, {100, 6, NotKnown}} {
+		a := FalseAlarms{Block: 8, Comparisons: tt.comparisons, Alarms: tt.alarms, Level: 0.05, P: 1,
+			Metrics: []MetricAlarms{{Comparisons: tt.comparisons, Alarms: tt.alarms, P: binomialAtLeast(tt.alarms, tt.comparisons, 0.05)}}}
+		a.judge(0.95, 80)
+		if a.Outcome != tt.want {
+			t.Errorf("%d alarms of %d (%.3f to %.3f): %v, want %v", tt.alarms, tt.comparisons, a.Low, a.High, a.Outcome, tt.want)
 		}
 	}
 }

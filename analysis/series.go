@@ -55,17 +55,6 @@ func collect(planned []record.Cell, trials []record.Trial) []series {
 	return all
 }
 
-// native is the cell that c is compared with: for a cell of a self-check the
-// first twin of the same network, for any other the baseline of its scenario.
-func native(c record.Cell) record.Cell {
-	if c.Twin != 0 {
-		c.Twin = 1
-		return c
-	}
-	c.Network = c.Native()
-	return c
-}
-
 // BaselineName is what reports call the network that a cell is compared with: native,
 // or else its name.
 func BaselineName(c record.Cell) string { return cmp.Or(c.Baseline, "native") }
@@ -79,6 +68,24 @@ func (s series) ok() []record.Trial {
 		}
 	}
 	return out
+}
+
+// skipped reports whether the cell was tried and skipped every time: it cannot run here.
+func (s series) skipped() bool {
+	for _, t := range s.trials {
+		if t.Status != record.Skipped {
+			return false
+		}
+	}
+	return len(s.trials) > 0
+}
+
+// last is the last round with a trial, 0 where there is none.
+func (s series) last() (round int) {
+	for _, t := range s.trials {
+		round = max(round, t.Round)
+	}
+	return round
 }
 
 // points are the values of a metric in the OK trials. A value in another unit
@@ -116,4 +123,12 @@ func level(s record.Settings) float64 {
 		return s.Confidence
 	}
 	return 0.95
+}
+
+// equalWithin is the difference that counts as none, as a share of the baseline.
+func equalWithin(s record.Settings) float64 {
+	if s.EqualWithin > 0 && s.EqualWithin < 1 {
+		return s.EqualWithin
+	}
+	return record.DefaultEqualWithin
 }

@@ -15,7 +15,7 @@ type side struct {
 	shown     string      // the same, with what stands in for it
 	cell      record.Cell // measured
 	label     string
-	value     float64 // published, or the measured median
+	value     float64 // published, or the measured estimate
 	points    []Point // measured
 	better    record.Direction
 	published bool
@@ -42,7 +42,7 @@ func (t ReplicatedTable) side(network, label string, published bool) side {
 				s.shown += " (" + c.Cell.Network + ")"
 			}
 			if c.Measured != nil {
-				s.ok, s.value, s.points = true, c.Measured.Summary.Median, c.Measured.Points
+				s.ok, s.value, s.points = true, c.Measured.Summary.Estimate, c.Measured.Points
 			}
 			return s
 		}
@@ -56,7 +56,7 @@ func (t ReplicatedTable) side(network, label string, published bool) side {
 	}
 	for _, c := range t.Cells {
 		if c.Published.Label == label && c.base != nil {
-			s.ok, s.value, s.points = true, c.base.Summary.Median, c.base.Points
+			s.ok, s.value, s.points = true, c.base.Summary.Estimate, c.base.Points
 			return s
 		}
 	}
@@ -68,19 +68,14 @@ func (t ReplicatedTable) side(network, label string, published bool) side {
 type contest struct {
 	known            bool // both sides have figures of their own
 	exact            bool // the interval is one at the level; that of published figures is a point
-	ahead            int  // 1: surely the first side, −1: surely the second
+	ahead            int  // 1: surely the first side, by however little; −1: surely the second
+	level            bool // neither, and the two are the same within the margin
 	ratio, low, high float64
 	text             string
 }
 
-// level reports whether neither side is ahead by anything that matters: their
-// figures are printed alike, or their ratio is surely within AgreeMargin of 1.
-func (c contest) level() bool {
-	return c.known && c.exact && c.ahead == 0 && c.low > 1-AgreeMargin && c.high < 1+AgreeMargin
-}
-
 // compareSides compares a with b. Published figures are taken as exact.
-func compareSides(a, b side, conf float64) contest {
+func compareSides(a, b side, j judging) contest {
 	switch {
 	case !a.ok || !b.ok:
 		return contest{}
@@ -89,6 +84,7 @@ func compareSides(a, b side, conf float64) contest {
 		if a.better == record.LowerIsBetter {
 			c.ahead = -c.ahead
 		}
+		c.level = c.ahead == 0
 		if b.value > 0 {
 			c.ratio = a.value / b.value
 			c.low, c.high = c.ratio, c.ratio
@@ -98,21 +94,26 @@ func compareSides(a, b side, conf float64) contest {
 	case a.cell == b.cell:
 		return contest{} // one network, taken for two techniques
 	}
-	r := compare(pairUp(a.points, b.points), a.better, conf)
+	r := compare(pairUp(a.points, b.points), a.better, j)
 	if r == nil {
 		return contest{}
 	}
-	c := contest{known: true, exact: r.Level > 0, ratio: r.Ratio, low: r.Low, high: r.High}
-	switch r.Verdict {
-	case Better:
+	c := contest{known: true, exact: r.Level > 0, ratio: r.Value, low: r.Low, high: r.High}
+	switch {
+	case !c.exact:
+	case r.Low > 1:
 		c.ahead = 1
-	case Worse:
+	case r.High < 1:
 		c.ahead = -1
 	}
+	if a.better == record.LowerIsBetter {
+		c.ahead = -c.ahead
+	}
+	c.level = c.ahead == 0 && r.Outcome == Same
 	if c.exact {
-		c.text = fmt.Sprintf("%.3g times (%.3g to %.3g)", r.Ratio, r.Low, r.High)
+		c.text = fmt.Sprintf("%.3g times (%.3g to %.3g)", r.Value, r.Low, r.High)
 	} else {
-		c.text = fmt.Sprintf("%.3g times (too few common rounds to be sure: %d)", r.Ratio, r.N)
+		c.text = fmt.Sprintf("%.3g times (too few common rounds to be sure: %d)", r.Value, r.N)
 	}
 	return c
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"sync"
 
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -56,6 +57,26 @@ func newRanksNull(ranks []float64) ranksNull {
 	d.atMost = p
 	return d
 }
+
+// plainNull is the distribution for n ranks without ties. Every figure and comparison of a run
+// asks for that of its number of rounds, so each is enumerated once.
+func plainNull(n int) ranksNull {
+	plainNulls.Lock()
+	defer plainNulls.Unlock()
+	d, known := plainNulls.of[n]
+	if !known {
+		d = newRanksNull(plainRanks(n))
+		if n <= exactPairs { // others hold nothing that would be worth keeping
+			plainNulls.of[n] = d
+		}
+	}
+	return d
+}
+
+var plainNulls = struct {
+	sync.Mutex
+	of map[int]ranksNull
+}{of: map[int]ranksNull{}}
 
 // twoSided is the probability of a statistic as extreme as t or more so, t
 // being the smaller of T and its mirror image.

@@ -18,24 +18,25 @@ func TestSubtract(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		pairs []pair
-		want  Verdict
+		want  Outcome
 		value float64
 	}{
-		{"nothing against nothing", of(0, 0, 0, 0, 0, 0, 0), Indistinguishable, 0},
-		{"loss", of(0, 0.1, 0.11, 0.09, 0.1, 0.12, 0.08), Worse, 0.1},
-		{"less loss", of(0.2, 0.1, 0.11, 0.09, 0.1, 0.12, 0.08), Better, -0.1},
-		{"now and then", of(0, 0, 0.1, 0, 0, 0, 0), Indistinguishable, 0},
-		{"too few", of(0, 1, 1, 1), Indistinguishable, 1},
+		{"nothing against nothing", of(0, 0, 0, 0, 0, 0, 0), Same, 0},
+		{"loss", of(0, 0.1, 0.11, 0.09, 0.1, 0.12, 0.08), Different, 0.1},
+		{"less loss", of(0.2, 0.1, 0.11, 0.09, 0.1, 0.12, 0.08), Different, -0.1},
+		{"now and then", of(0, 0, 0.1, 0, 0, 0, 0), NotKnown, 0},
+		{"a little more of much", of(0.2, 0.201, 0.202, 0.201, 0.203, 0.202, 0.201), Same, 0.0015},
+		{"too few", of(0, 1, 1, 1), Untested, 1},
 	} {
-		d := subtract(tt.pairs, record.LowerIsBetter, 0.95)
-		if d == nil || d.Verdict != tt.want || math.Abs(d.Value-tt.value) > 1e-9 || d.N != len(tt.pairs) {
+		d := subtract(tt.pairs, record.LowerIsBetter, at95)
+		if d == nil || d.Outcome != tt.want || math.Abs(d.Value-tt.value) > 1e-9 || d.N != len(tt.pairs) {
 			t.Errorf("%s: %+v, want %v and %v", tt.name, d, tt.want, tt.value)
 		}
 	}
-	if d := subtract(of(-math.MaxFloat64, math.MaxFloat64), record.LowerIsBetter, 0.95); d != nil {
+	if d := subtract(of(-math.MaxFloat64, math.MaxFloat64), record.LowerIsBetter, at95); d != nil {
 		t.Errorf("beyond the range of numbers is %+v", d)
 	}
-	if subtract(nil, record.LowerIsBetter, 0.95) != nil {
+	if subtract(nil, record.LowerIsBetter, at95) != nil {
 		t.Error("no pair has a difference")
 	}
 }
@@ -66,7 +67,7 @@ func TestDifferenceStandsForRatio(t *testing.T) {
 		{record.Retransmits, "segments", 0, 10, false, true},
 		{record.Retransmits, "segments", 5, 10, true, false},
 		{record.LatencyAdded, "s", 1e-5, -1e-6, false, true},
-		{record.Jitter, "s", 1e-5, 2e-5, true, false},
+		{record.Jitter, "s", 1e-5, 2e-5, true, true}, // times have a size, too,
 		{record.Jitter, "s", 1e-5, -1, false, false}, // cannot be
 	} {
 		f := set(tt.name, tt.unit, tt.host, tt.bridge)

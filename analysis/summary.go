@@ -5,23 +5,63 @@ import (
 	"slices"
 )
 
-// summarize gives the median of values and its interval at the level. It
-// needs at least one value, and every value finite.
+// Summary says where the values of repeated trials lie.
+type Summary struct {
+	N int
+	// Estimate is where they lie: the pseudo-median of their logarithms where all are above
+	// 0, so that it belongs to ratios, which are such, too; else the median.
+	Estimate  float64
+	Low, High float64 // interval of Estimate; equal to Min and Max where N is too small for the level
+	Level     float64 // of the interval; 0 where N is too small to give the level asked for
+	Median    float64
+	Min, Max  float64
+}
+
+// summarize says where values lie, at the level. It needs at least one value, and
+// every value finite.
 //
-// The interval reaches from the k-th smallest to the k-th largest value. The
-// number of values below the true median is binomial with probability ½,
-// whatever the distribution of the values, so the interval covers the median
-// with probability 1 − 2·P(B(n, ½) ≤ k−1); k is the largest that keeps this at
-// or above the level. See Conover, Practical Nonparametric Statistics, 3rd ed.,
-// section 3.2. Summary.Level is the probability reached.
+// The interval of a pseudo-median is Tukey's, see pseudomedianInterval. It covers with
+// at least the level where the logarithms of values are spread alike to both sides,
+// and at 7 and 8 rounds is a third narrower than that of the median. Where a value is 0 or less,
+// which happens to what is mostly 0, the interval is the median's: from the k-th smallest
+// to the k-th largest value. The number of values below the true median is binomial with
+// probability ½, whatever the distribution of the values, so that covers with probability
+// 1 − 2·P(B(n, ½) ≤ k−1); k is the largest that keeps this at or above the level.
+// See Conover, Practical Nonparametric Statistics, 3rd ed., section 3.2. Summary.Level
+// is the probability reached.
 func summarize(values []float64, level float64) Summary {
 	x := slices.Sorted(slices.Values(values))
 	n := len(x)
 	s := Summary{N: n, Median: median(x), Low: x[0], High: x[n-1], Min: x[0], Max: x[n-1]}
-	if k, reached := medianRank(n, level); k > 0 {
-		s.Low, s.High, s.Level = x[k-1], x[n-k], reached
+	s.Estimate = s.Median
+	if x[0] <= 0 {
+		if k, reached := medianRank(n, level); k > 0 {
+			s.Low, s.High, s.Level = x[k-1], x[n-k], reached
+		}
+		return s
+	}
+	logs := make([]float64, n)
+	for i, v := range x {
+		logs[i] = math.Log(v)
+	}
+	// Rounding must not carry anything out of the range of the values.
+	within := func(log float64) float64 { return min(max(math.Exp(log), s.Min), s.Max) }
+	s.Estimate = within(pseudomedian(logs))
+	low, high, reached := pseudomedianInterval(logs, plainNull(n), level)
+	if reached > 0 {
+		s.Low, s.High, s.Level = within(low), within(high), reached
 	}
 	return s
+}
+
+// halfWidth is the greater half of the interval over the estimate. There is none where
+// the estimate is 0.
+func halfWidth(low, estimate, high float64) (h float64, ok bool) {
+	h = max(high/estimate-1, 1-low/estimate)
+	if math.IsNaN(h) || math.IsInf(h, 0) {
+		return 0, false
+	}
+	return h, true
 }
 
 // medianRank is k of the interval of the median, and the level that it

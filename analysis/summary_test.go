@@ -2,43 +2,89 @@ package analysis
 
 import (
 	"math"
+	"slices"
 	"testing"
 )
 
-func TestSummarize(t *testing.T) {
-	up := func(n int) []float64 {
-		x := make([]float64, n)
-		for i := range x {
-			x[i] = float64(n - i)
-		}
-		return x
+func upTo(n int) []float64 {
+	x := make([]float64, n)
+	for i := range x {
+		x[i] = float64(n - i)
 	}
+	return x
+}
+
+// The interval reaches from the k-th smallest to the k-th largest of the geometric means of two
+// values each, k−1 being the critical value in tables of the signed-rank test.
+func TestSummarize(t *testing.T) {
 	for _, tt := range []struct {
-		name   string
-		values []float64
-		level  float64
-		want   Summary
+		name  string
+		n, k  int
+		level float64
+		want  float64 // level reached
 	}{
-		{"one", []float64{4}, 0.95, Summary{1, 4, 4, 4, 4, 4, 0}},
-		{"five are too few", up(5), 0.95, Summary{5, 3, 1, 5, 1, 5, 0}},
-		{"five do for 90 %", up(5), 0.90, Summary{5, 3, 1, 5, 1, 5, 1 - 2.0/32}},
-		{"six", up(6), 0.95, Summary{6, 3.5, 1, 6, 1, 6, 1 - 2.0/64}},
-		{"eight keep the extremes", up(8), 0.95, Summary{8, 4.5, 1, 8, 1, 8, 1 - 2.0/256}},
-		{"nine", up(9), 0.95, Summary{9, 5, 2, 8, 1, 9, 1 - 2.0*10/512}},
-		{"twenty", up(20), 0.95, Summary{20, 10.5, 6, 15, 1, 20, 1 - 2.0*21700/1048576}},
-		{"largest numbers", []float64{math.MaxFloat64, math.MaxFloat64}, 0.95,
-			Summary{2, math.MaxFloat64, math.MaxFloat64, math.MaxFloat64, math.MaxFloat64, math.MaxFloat64, 0}},
+		{"one", 1, 0, 0.95, 0},
+		{"five are too few", 5, 0, 0.95, 0},
+		{"five do for 90 %", 5, 1, 0.90, 1 - 2.0/32},
+		{"six", 6, 1, 0.95, 1 - 2.0/64},
+		{"seven leave out the extremes", 7, 3, 0.95, 1 - 2.0*3/128},
+		{"eight", 8, 4, 0.95, 1 - 2.0*5/256},
+		{"ten", 10, 9, 0.95, 1 - 2.0*25/1024},
+		{"twenty", 20, 53, 0.95, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := summarize(tt.values, tt.level)
-			if math.Abs(got.Level-tt.want.Level) > 1e-9 {
-				t.Errorf("level %v, want %v", got.Level, tt.want.Level)
+			values := upTo(tt.n)
+			var walsh []float64
+			for i, a := range values {
+				for _, b := range values[i:] {
+					walsh = append(walsh, math.Sqrt(a*b))
+				}
 			}
-			got.Level = tt.want.Level
-			if got != tt.want {
-				t.Errorf("got %+v, want %+v", got, tt.want)
+			slices.Sort(walsh)
+			m := len(walsh)
+			want := Summary{N: tt.n, Median: float64(tt.n+1) / 2, Min: 1, Max: float64(tt.n), Low: 1, High: float64(tt.n)}
+			want.Estimate = math.Sqrt(walsh[(m-1)/2] * walsh[m/2])
+			if tt.k > 0 {
+				want.Low, want.High = walsh[tt.k-1], walsh[m-tt.k]
+			}
+			got := summarize(values, tt.level)
+			if tt.want > 0 && math.Abs(got.Level-tt.want) > 1e-9 || (got.Level > 0) != (tt.k > 0) {
+				t.Errorf("level %v, want %v", got.Level, tt.want)
+			}
+			for _, f := range []struct {
+				name string
+				a, b float64
+			}{{"estimate", got.Estimate, want.Estimate}, {"low", got.Low, want.Low}, {"high", got.High, want.High}, {"median", got.Median, want.Median},
+				{"min", got.Min, want.Min}, {"max", got.Max, want.Max}} {
+				if math.Abs(f.a-f.b) > 1e-9 {
+					t.Errorf("%s is %v, want %v", f.name, f.a, f.b)
+				}
 			}
 		})
+	}
+	most := math.MaxFloat64
+	if got := summarize([]float64{most, most}, 0.95); got != (Summary{N: 2, Estimate: most, Low: most, High: most, Median: most, Min: most, Max: most}) {
+		t.Errorf("the largest numbers are %+v", got)
+	}
+}
+
+// Of what is 0 at times there is no logarithm: the estimate is the median, from order statistics.
+func TestSummarizeWithZeros(t *testing.T) {
+	for _, tt := range []struct {
+		n     int
+		low   float64
+		high  float64
+		level float64
+	}{{5, 0, 4, 0}, {6, 0, 5, 1 - 2.0/64}, {8, 0, 7, 1 - 2.0/256}, {9, 1, 7, 1 - 2.0*10/512}, {20, 5, 14, 1 - 2.0*21700/1048576}} {
+		values := upTo(tt.n)
+		for i := range values {
+			values[i]--
+		}
+		got := summarize(values, 0.95)
+		middle := float64(tt.n-1) / 2
+		if math.Abs(got.Level-tt.level) > 1e-9 || got.Estimate != middle || got.Median != middle || got.Low != tt.low || got.High != tt.high {
+			t.Errorf("%d values: %+v, want %v to %v at %v", tt.n, got, tt.low, tt.high, tt.level)
+		}
 	}
 }
 

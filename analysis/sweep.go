@@ -22,6 +22,8 @@ type Sweep struct {
 	YTicks []Tick        // nil for a row
 	Kinds  []record.Kind // primary metrics of the workload that at least one point has, the one networks are ranked by first; of several clients the figure per client before the total
 	Lines  []Line        // native first, the others in the order of the plan
+	// Namespaces says that hosts are namespaces of one machine, as in Scenario.
+	Namespaces bool
 }
 
 // Line is a network over a sweep.
@@ -51,10 +53,10 @@ func (s Sweep) filled(n int) bool {
 	return w > 1 && h > 1 && n > w+h-1 && float64(n) >= leastFilled*float64(w*h)
 }
 
-// Sweeps finds what was varied in a run: every group of two scenarios or more
+// sweeps finds what was varied in a run: every group of two scenarios or more
 // that differ in one axis, then every matrix of two. Sweeps of one axis come in the
 // order of the plan.
-func Sweeps(res Result) []Sweep {
+func sweeps(res Result) []Sweep {
 	axes := axes()
 	var out []Sweep
 	for _, x := range axes {
@@ -107,6 +109,7 @@ func newSweep(g []Scenario, x, y axis) Sweep {
 	taken := map[place]bool{}
 	toX, toY := x.places(s.XTicks), y.places(s.YTicks)
 	for _, scenario := range g {
+		s.Namespaces = s.Namespaces || scenario.Namespaces
 		at := SweepPoint{X: toX(scenario.Cell), Y: toY(scenario.Cell)}
 		for _, r := range scenario.Rows {
 			if r.Cell.Twin == 2 {

@@ -69,7 +69,7 @@ func TestSweepsOfCrowds(t *testing.T) {
 	for _, p := range [][2]int{{1, 2}, {1, 4}, {1, 16}, {2, 2}, {4, 4}, {16, 16}} {
 		cells = append(cells, crowd(1, p[0], p[1]))
 	}
-	sweeps := Sweeps(Analyze(fileOf(varied(1, cells...)...)))
+	sweeps := sweeps(Analyze(fileOf(varied(1, cells...)...)))
 	names := axesOf(sweeps)
 	for _, want := range []string{"clients", "servers-clients", "processes", "clients processes"} {
 		if !slices.Contains(names, want) {
@@ -135,7 +135,7 @@ func TestSweeps(t *testing.T) {
 			[]string{"mtu", "mtu", "rules", "rules", "mtu rules"}, []string{"1500 B", "9000 B"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := Sweeps(Analyze(fileOf(varied(1, tt.cells...)...)))
+			got := sweeps(Analyze(fileOf(varied(1, tt.cells...)...)))
 			if !slices.Equal(axesOf(got), tt.want) {
 				t.Fatalf("sweeps of %q, want %q", axesOf(got), tt.want)
 			}
@@ -154,7 +154,7 @@ func TestSweepKeepsSkips(t *testing.T) {
 			trials[i] = lostTrial(tr.Cell, tr.Round, record.Skipped, "too many")
 		}
 	}
-	s := Sweeps(Analyze(fileOf(trials...)))[0]
+	s := sweeps(Analyze(fileOf(trials...)))[0]
 	p := s.Lines[1].Points
 	if len(p) != 2 || p[1].Row.Status != record.Skipped || p[1].Row.Reason != "too many" {
 		t.Errorf("points are %+v", p)

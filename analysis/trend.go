@@ -83,23 +83,26 @@ func trendVariance(points []Point) float64 {
 	return variance / 18
 }
 
-// trendChange is the change from the first round to the last over the median,
-// along the Theil–Sen line, whose slope is the median of the slopes of all pairs
-// of points: Sen, Estimates of the regression coefficient based on Kendall's tau,
-// JASA 63 (1968). It is 0 where the median is.
+// trendChange is the change from the first round to the last, as a share of the first,
+// along the Theil–Sen line through the logarithms, whose slope is the median of the
+// slopes of all pairs of points: Sen, Estimates of the regression coefficient based on Kendall's
+// tau, JASA 63 (1968). A line through logarithms is above 0 everywhere, so nothing falls by more
+// than all of it. It is 0 where a value is 0.
 func trendChange(points []Point) float64 {
-	middle := median(slices.Sorted(slices.Values(values(points))))
 	var slopes []float64
 	for i, a := range points {
 		for _, b := range points[i+1:] {
-			slopes = append(slopes, (b.Value/middle-a.Value/middle)/float64(b.Round-a.Round))
+			if a.Value <= 0 || b.Value <= 0 {
+				return 0
+			}
+			slopes = append(slopes, (math.Log(b.Value)-math.Log(a.Value))/float64(b.Round-a.Round))
 		}
 	}
-	if len(slopes) == 0 || middle <= 0 {
+	if len(slopes) == 0 {
 		return 0
 	}
 	slices.Sort(slopes)
-	change := median(slopes) * float64(points[len(points)-1].Round-points[0].Round)
+	change := math.Expm1(median(slopes) * float64(points[len(points)-1].Round-points[0].Round))
 	if math.IsNaN(change) || math.IsInf(change, 0) {
 		return 0
 	}

@@ -49,9 +49,14 @@ func TestTrendApproximation(t *testing.T) {
 func TestTrendChange(t *testing.T) {
 	fall := rising(11, func(i int) float64 { return 100 - 2*float64(i) })
 	fall[5].Value = 900
-	// The wild value moves the median to 92; the slope stays −2 over ten rounds.
-	if got := trendChange(fall); math.Abs(got+20.0/92) > 1e-9 {
+	// From 100 to 80, whatever the wild value, along a line through the logarithms.
+	if got := trendChange(fall); math.Abs(got+0.2) > 0.01 {
 		t.Errorf("change %v", got)
+	}
+	// From 100 to 3: a straight line over the median would say −187 %.
+	steep := rising(8, func(i int) float64 { return 100 * math.Pow(0.6, float64(i)) })
+	if got := trendChange(steep); math.Abs(got-(math.Pow(0.6, 7)-1)) > 1e-9 {
+		t.Errorf("change %v, want %v", got, math.Pow(0.6, 7)-1)
 	}
 	if got := trendChange(rising(4, func(int) float64 { return 0 })); got != 0 {
 		t.Errorf("change of zeros is %v", got)

@@ -2,35 +2,38 @@ package analysis
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"nettoll/record"
 )
 
 // Codes of the warnings that analysis adds to those that trials carry.
 const (
-	WarnTooFewRounds  = "too-few-rounds"    // no interval or test at the level
-	WarnNotPrecise    = "not-precise"       // a limit was reached before the wanted precision
-	WarnNoNative      = "no-native"         // nothing to compare with
-	WarnUnpaired      = "unpaired"          // rounds in which native is missing
-	WarnNotMeasured   = "not-measured"      // planned, never tried
-	WarnSteal         = "steal"             // the hypervisor took CPU time
-	WarnDrift         = "drift"             // native has a trend
-	WarnNoisy         = "noisy"             // native varies from round to round
-	WarnOutliers      = "outliers"          // single values far from the others
-	WarnDiffers       = "differs"           // endpoints are not set up as native's
-	WarnFailed        = "failed-trials"     // some or all trials broke
-	WarnInvalid       = "invalid-trials"    // some or all trials took another path
-	WarnSkipped       = "skipped-trials"    // skipped in some rounds, measured in others
-	WarnHistogram     = "corrupt-histogram" // latencies that cannot be read
-	WarnUnknownMetric = "unknown-metric"    // figures that this version does not know
-	WarnPlacement     = "placement"         // the scheduler chose the CPUs
-	WarnTruncated     = "truncated"         // the last line is not whole
-	WarnUnfinished    = "unfinished"        // the run did not end, or not as planned
-	WarnEmulated      = "emulated"          // the machine's CPUs are a program
-	WarnAlike         = "autocorrelated"    // rounds are not independent
-	WarnUncovered     = "uncovered"         // time in the window that no latency accounts for
-	WarnUnstationary  = "not-stationary"    // the window is different at its end
+	WarnTooFewRounds  = "too-few-rounds"      // no interval or test at the level
+	WarnNotPrecise    = "not-precise"         // a limit was reached before the wanted precision
+	WarnShort         = "too-few-for-verdict" // no verdict among so many comparisons
+	WarnNoNative      = "no-native"           // nothing to compare with
+	WarnUnpaired      = "unpaired"            // rounds in which native is missing
+	WarnNotMeasured   = "not-measured"        // planned, never tried
+	WarnSteal         = "steal"               // the hypervisor took CPU time
+	WarnDrift         = "drift"               // native has a trend
+	WarnNoisy         = "noisy"               // native varies from round to round
+	WarnOutliers      = "outliers"            // single values far from the others
+	WarnDiffers       = "differs"             // endpoints are not set up as native's
+	WarnFailed        = "failed-trials"       // some or all trials broke
+	WarnInvalid       = "invalid-trials"      // some or all trials took another path
+	WarnSkipped       = "skipped-trials"      // skipped in some rounds, measured in others
+	WarnHistogram     = "corrupt-histogram"   // latencies that cannot be read
+	WarnUnknownMetric = "unknown-metric"      // figures that this version does not know
+	WarnPlacement     = "placement"           // the scheduler chose the CPUs
+	WarnTruncated     = "truncated"           // the last line is not whole
+	WarnUnfinished    = "unfinished"          // the run did not end, or not as planned
+	WarnEmulated      = "emulated"            // the machine's CPUs are a program
+	WarnAlike         = "autocorrelated"      // rounds are not independent
+	WarnUncovered     = "uncovered"           // time in the window that no latency accounts for
+	WarnUnstationary  = "not-stationary"      // the window is different at its end
 )
 
 // Limits above which a doubt is worth a word.
@@ -60,29 +63,69 @@ func carriedAdvice(code string) string {
 
 func percent(share float64) string { return fmt.Sprintf("%.3g %%", 100*share) }
 
-func warnTooFewRounds(n, least int, level float64) Warning {
-	return Warning{WarnTooFewRounds,
-		fmt.Sprintf("too few rounds: %d, and %s confidence needs %d", n, percent(level), least),
-		fmt.Sprintf("measure at least %d rounds (--min-rounds %d), or go on with this run (--resume)", least, least)}
+// more says which flag gives a run so many rounds: the one that ended it.
+func (in circumstances) more(rounds int) string {
+	switch in.end {
+	case record.EndBudget:
+		if took := in.round * float64(rounds); took > 0 {
+			return fmt.Sprintf("allow more time (--time-budget %s)", budget(took))
+		}
+		return "allow more time (--time-budget)"
+	case record.EndMaxRounds:
+		return fmt.Sprintf("allow more rounds (--max-rounds %d)", rounds)
+	}
+	return "go on with this run (--resume)"
 }
 
-func warnNotPrecise(k record.Kind, want float64, end string) Warning {
-	when := map[string]string{
-		record.EndMaxRounds:   "when the limit of rounds was reached",
-		record.EndBudget:      "when the time was used up",
-		record.EndInterrupted: "when the run was interrupted",
-	}[end]
-	if when == "" {
-		when = "when the run stopped"
+// budget writes seconds as a limit that holds them, with a tenth to spare.
+func budget(seconds float64) string {
+	d := time.Duration(min(seconds*1.1, 1e6)) * time.Second
+	switch {
+	case d < time.Minute:
+		return (d.Truncate(5*time.Second) + 5*time.Second).String()
+	case d < time.Hour:
+		return strings.TrimSuffix((d.Truncate(time.Minute) + time.Minute).String(), "0s")
 	}
-	return Warning{WarnNotPrecise,
-		fmt.Sprintf("%s is not known to the ±%s that was asked for %s", k.Title, percent(want), when),
-		"allow more rounds (--max-rounds), ask for less (--precision), or give the machine less else to do"}
+	return strings.TrimSuffix((d.Truncate(time.Hour) + time.Hour).String(), "0m0s")
+}
+
+func warnTooFewRounds(n, least int, level float64, more string) Warning {
+	return Warning{WarnTooFewRounds,
+		fmt.Sprintf("too few rounds: %d, and %s confidence needs %d", n, percent(level), least), more}
+}
+
+// warnNotPrecise is in the same words for all rows that it holds for; how far each is off
+// is in its Reached.
+func warnNotPrecise(k record.Kind, in circumstances) Warning {
+	when := map[string]string{
+		record.EndMaxRounds:   "within the limit of rounds",
+		record.EndBudget:      "before the time was used up",
+		record.EndInterrupted: "before the run was interrupted",
+	}[in.end]
+	if when == "" {
+		when = "before the run stopped"
+	}
+	advice := "reduce other load on the machine, or ask for less (--precision)"
+	switch rounds := in.aim.Rounds; {
+	case rounds > MostRounds:
+		advice = fmt.Sprintf("that would take more than %d rounds: %s", MostRounds, advice)
+	case rounds > 0:
+		advice = fmt.Sprintf("all of the run's figures would reach it in about %d rounds: %s, %s", rounds, in.more(rounds), advice)
+	}
+	return Warning{WarnNotPrecise, fmt.Sprintf("%s did not reach the ±%s asked for %s", k.Title, percent(in.aim.Wanted), when), advice}
+}
+
+// warnShort says that a run has too few rounds for its number of comparisons.
+func warnShort(m Multiplicity, rounds int, more string) Warning {
+	return Warning{WarnShort,
+		fmt.Sprintf("%d rounds are too few for a verdict: among %d comparisons no difference, however large, is certain in fewer than %d",
+			rounds, m.Primary, m.Least),
+		more + ", or compare fewer networks at once"}
 }
 
 func warnNoNative(c record.Cell) Warning {
 	return Warning{WarnNoNative,
-		fmt.Sprintf("there is no measured trial of %s to compare with", native(c).Network),
+		fmt.Sprintf("there is no measured trial of %s to compare with", c.Against().Network),
 		fmt.Sprintf("see why %s was not measured; without it nothing can be said about cost", BaselineName(c))}
 }
 
@@ -114,16 +157,51 @@ func warnNoisy(c record.Cell, k record.Kind, cv float64) Warning {
 		"stop other work on the machine, or measure more rounds"}
 }
 
-func warnOutliers(k record.Kind, n, of int) Warning {
+// warnOutliers tells of single values far from the others, and whether the interval stands them.
+func warnOutliers(k record.Kind, n, of int, stands bool) Warning {
+	advice := "estimates and intervals are robust to so few"
+	if !stands {
+		advice = "with so few rounds an interval reaches as far as they do, and more rounds narrow it"
+	}
+	advice += "; the table of trials shows when they occurred"
 	return Warning{WarnOutliers,
 		fmt.Sprintf("%d of %d values of %s are outliers", n, of, k.Title),
-		"medians and intervals stand them; look in the table of trials for when they were, and for what else ran then"}
+		advice}
+}
+
+// offloads are those that --offload off turns off, as endpoints name them.
+var offloads = []string{"tso", "gso", "gro", "lro", "tx-checksum", "rx-checksum", "udp-gso"}
+
+// levelling names the flags that make endpoints alike in some of what differs.
+func levelling(c record.Cell, what []string) string {
+	differs := func(attribute string) bool {
+		return slices.ContainsFunc(what, func(text string) bool { return strings.Contains(" "+text, " "+attribute+" ") })
+	}
+	var flags []string
+	if !c.Normalize && (differs("MTU") || differs("MSS")) {
+		flags = append(flags, "--normalize")
+	}
+	if c.Offload == "" && slices.ContainsFunc(offloads, differs) {
+		flags = append(flags, "--offload off")
+		if c.Native() == record.Native(1) { // whose loopback device does some of its own accord
+			flags = append(flags, "--baseline veth")
+		}
+	}
+	if c.Options.Congestion == "" && differs("congestion control") {
+		flags = append(flags, "--congestion")
+	}
+	if len(flags) == 0 {
+		return ""
+	}
+	return "measure with " + strings.Join(flags, " ")
 }
 
 func warnDiffers(c record.Cell, what []string) Warning {
-	return Warning{WarnDiffers,
-		"not set up as " + BaselineName(c) + ": " + strings.Join(what, ", "),
-		"part of the difference may come from this rather than from the network; make them equal to tell which"}
+	advice := "part of the difference may come from this rather than from the network"
+	if remedy := levelling(c, what); remedy != "" {
+		advice += "; " + remedy + " to rule that out"
+	}
+	return Warning{WarnDiffers, "not set up as " + BaselineName(c) + ": " + strings.Join(what, ", "), advice}
 }
 
 // warnCarried repeats a warning of trials, in their last words.
@@ -183,5 +261,5 @@ func warnUnfinished(text string) Warning {
 func warnNoComparison(rounds, block int) Warning {
 	return Warning{WarnTooFewRounds,
 		fmt.Sprintf("nothing could be compared: %d rounds have both twins, one comparison needs %d", rounds, block),
-		fmt.Sprintf("measure at least %d rounds (--min-rounds %d)", block, block)}
+		fmt.Sprintf("measure at least %d rounds (--min-rounds %d), or go on with this run (--resume --min-rounds %d)", block, block, block)}
 }

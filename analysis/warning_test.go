@@ -44,11 +44,11 @@ func TestRowWarnings(t *testing.T) {
 		{"quiet", "bridge", "", func(*record.File) {}, ""},
 		{"few rounds", "bridge", WarnTooFewRounds, func(f *record.File) { f.Trials = f.Trials[:10] }, "5, and 95 % confidence needs 6"},
 		{"few rounds are not imprecise too", "bridge", WarnNotPrecise, func(f *record.File) { f.Trials = f.Trials[:10] }, ""},
-		{"not precise", "bridge", WarnNotPrecise, func(f *record.File) { f.Run.Settings.Precision = 0.001 }, "±0.1 % that was asked for"},
-		{"limit", "bridge", WarnNotPrecise, func(f *record.File) { f.Run.Settings.Precision = 0.001 }, "when the limit of rounds was reached"},
+		{"not precise", "bridge", WarnNotPrecise, func(f *record.File) { f.Run.Settings.Precision = 0.001 }, "did not reach the ±0.1 % asked for"},
+		{"limit", "bridge", WarnNotPrecise, func(f *record.File) { f.Run.Settings.Precision = 0.001 }, "within the limit of rounds"},
 		{"budget", "bridge", WarnNotPrecise, func(f *record.File) {
 			f.Run.Settings.Precision, f.Ends[0].Reason = 0.001, record.EndBudget
-		}, "when the time was used up"},
+		}, "before the time was used up"},
 		{"no precision wanted", "bridge", WarnNotPrecise, func(f *record.File) { f.Run.Settings.Precision = 0 }, ""},
 		{"native failed", "bridge", WarnNoNative, each("host", func(_ int, t *record.Trial) {
 			t.Status, t.Reason = record.Failed, "no"
@@ -177,5 +177,71 @@ func TestRunWarnings(t *testing.T) {
 				t.Errorf("%q does not say %q", w.Text, tt.text)
 			}
 		})
+	}
+}
+
+// Remedies name the flag that helps: the limit that ended the run, in a size that would do, and
+// never one that contradicts the run's own.
+func TestRemedies(t *testing.T) {
+	for _, tt := range []struct {
+		name, code, end string
+		rounds          int
+		spent           float64
+		says, not       string
+	}{
+		{"not precise, budget", WarnNotPrecise, record.EndBudget, 8, 60, "(--time-budget ", "--max-rounds"},
+		{"not precise, rounds", WarnNotPrecise, record.EndMaxRounds, 8, 60, "(--max-rounds ", "--time-budget"},
+		{"not precise, interrupted", WarnNotPrecise, record.EndInterrupted, 8, 60, "(--resume)", "--max-rounds"},
+		{"two rounds, budget", WarnTooFewRounds, record.EndBudget, 2, 20, "(--time-budget 2m)", "--min-rounds"},
+		{"two rounds, limit", WarnTooFewRounds, record.EndMaxRounds, 2, 20, "(--max-rounds 6)", "--min-rounds"},
+	} {
+		f := fileOf(pairedTrials(1, tt.rounds, 0.9, 0.2)...)
+		f.Ends[0].Reason, f.Spent = tt.end, tt.spent
+		w := warningOf(t, rowOf(t, Analyze(f), "bridge").Warnings, tt.code)
+		if !strings.Contains(w.Advice, tt.says) || strings.Contains(w.Advice, tt.not) {
+			t.Errorf("%s: %q, want %q and not %q", tt.name, w.Advice, tt.says, tt.not)
+		}
+	}
+}
+
+// What would make endpoints alike is named by its flags, unless the run has them already.
+func TestLevelling(t *testing.T) {
+	two, plain := streamCell("vxlan"), streamCell("bridge")
+	two.Hosts = 2
+	normal, off := two, two
+	normal.Normalize, off.Offload = true, record.OffloadOff
+	for _, tt := range []struct {
+		cell record.Cell
+		what []string
+		want string
+	}{
+		{two, []string{"MTU 1450 against 1500"}, "measure with --normalize"},
+		{two, []string{"client MSS 1398 against 1448"}, "measure with --normalize"},
+		{normal, []string{"MTU 1450 against 1500"}, ""},
+		{two, []string{"tso off against on", "qdisc fq against noqueue"}, "measure with --offload off"},
+		{off, []string{"tso off against on"}, ""},
+		{plain, []string{"server gro off against on"}, "measure with --offload off --baseline veth"},
+		{two, []string{"MTU 1450 against 1500", "congestion control cubic against bbr"}, "measure with --normalize --congestion"},
+		{two, []string{"qdisc fq against noqueue"}, ""},
+	} {
+		if got := levelling(tt.cell, tt.what); got != tt.want {
+			t.Errorf("%q: %q, want %q", tt.what, got, tt.want)
+		}
+	}
+}
+
+// An interval stands an outlier only where fewer Walsh averages have it than lie beyond its end.
+func TestWithstands(t *testing.T) {
+	for n, want := range map[int]bool{6: false, 8: false, 11: false, 12: true, 20: true} {
+		values := make([]float64, n)
+		for i := range values {
+			values[i] = 1 + 0.01*float64(i%5)
+		}
+		calm := summarize(values, 0.95)
+		values[n-1] = 1000
+		wild := summarize(values, 0.95)
+		if got := withstands(n, 1, 0.95); got != want || got != (wild.High < 2) || calm.High > 2 {
+			t.Errorf("%d values: withstands %v, want %v; the interval reaches %v", n, got, want, wild.High)
+		}
 	}
 }

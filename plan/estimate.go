@@ -25,17 +25,27 @@ type Forecast struct {
 	Visits    int // networks built in a round
 	MinRounds int // with the budget considered
 	MaxRounds int
-	Round     time.Duration
-	Min       time.Duration // if the precision is reached as early as possible
-	Max       time.Duration
-	Bounded   bool // the time budget is what bounds Max
+	// Comparisons is how many primary ones the run makes, Verdict how many rounds they take at the
+	// least to be called different, after correction for their number.
+	Comparisons int
+	Verdict     int
+	Round       time.Duration
+	Min         time.Duration // if the precision is reached as early as possible
+	Max         time.Duration
+	Bounded     bool // the time budget is what bounds Max
 }
 
 // Estimate says how long measuring the cells takes with what is known. No round begins
 // that would end after the budget, but for the first.
 func Estimate(cells []record.Cell, set record.Settings, known Known) Forecast {
 	visits := group(cells)
-	f := Forecast{Cells: len(cells), Visits: len(visits), MinRounds: set.MinRounds, MaxRounds: set.MaxRounds}
+	compared := record.Comparisons(cells)
+	f := Forecast{Cells: len(cells), Visits: len(visits), MaxRounds: set.MaxRounds,
+		Comparisons: compared}
+	if compared > 0 {
+		f.Verdict = record.LeastRounds(compared, set.Confidence)
+	}
+	f.MinRounds = min(max(set.MinRounds, f.Verdict), set.MaxRounds)
 	byName := make(map[string]Tool)
 	for _, t := range known.Tools {
 		byName[t.Name] = t
@@ -64,6 +74,10 @@ func Estimate(cells []record.Cell, set record.Settings, known Known) Forecast {
 	f.Max = seconds(round * float64(f.MaxRounds))
 	return f
 }
+
+// Short reports whether the run will have too few rounds for any verdict: so few that no
+// difference, however large, could be told from chance among so many comparisons.
+func (f Forecast) Short() bool { return f.Comparisons > 0 && f.MaxRounds < f.Verdict }
 
 // whole rounds seconds up to the tool's step.
 func (t Tool) whole(s float64) float64 {

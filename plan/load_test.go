@@ -49,6 +49,7 @@ duration: 300ms
 warmup: 0s
 precision: 2.5%
 confidence: 0.99
+equal_within: 2%
 min_rounds: 3
 max_rounds: 7
 time_budget: 1m30s
@@ -82,7 +83,7 @@ as_published:
 		Tools: []string{"engine", "qperf"}, Placements: []string{"same", "free"}, Servers: []int{2}, Clients: []int{3, 4}, Processes: []int{16},
 		Underlay: []Underlay{{Rate: 1_500_000_000, Delay: time.Millisecond}},
 		MTU:      []int{1500, 9000}, Rules: []int{10}, Neighbours: []int{0, 1000}, Offload: []string{"on", "off"}, Normalize: true,
-		Duration: 300 * time.Millisecond, Precision: 0.025, Confidence: 0.99,
+		Duration: 300 * time.Millisecond, Precision: 0.025, Confidence: 0.99, EqualWithin: 0.02,
 		MinRounds: 3, MaxRounds: 7, TimeBudget: 90 * time.Second, Seed: 1<<64 - 1, Note: "a: b",
 		Instance: "m4.large", Price: 0.139, Source: "icc-2014",
 		Skips: []Skip{{Network: "ovs", Reason: "not yet"}, {Underlay: "D1", Reason: "unknown"}},
@@ -128,8 +129,8 @@ func TestLoadErrors(t *testing.T) {
 		{"list", "- bridge\n", `x.yaml:1:1: a suite is a mapping, this is a list; write for example networks: [bridge]`},
 		{"unknown key", "netwroks: [bridge]\n", `x.yaml:1:1: unknown key "netwroks"; did you mean "networks"?`},
 		{"hyphen", head + "time-budget: 1s\n", `x.yaml:2:1: unknown key "time-budget"; did you mean "time_budget"?`},
-		{"strange key", "zebra: 1\n", `x.yaml:1:1: unknown key "zebra"; the keys are name, about, networks, platform, baseline, hosts, families, workloads, tools, placements, servers, clients, processes, topologies, underlay, mtu, rules, neighbours, offload, normalize, duration, warmup, precision, confidence, min_rounds, max_rounds, time_budget, seed, note, instance, price, source, skips, as_published`},
-		{"number as key", "1: 2\n", `x.yaml:1:1: the number 1 is not a key; the keys are name, about, networks, platform, baseline, hosts, families, workloads, tools, placements, servers, clients, processes, topologies, underlay, mtu, rules, neighbours, offload, normalize, duration, warmup, precision, confidence, min_rounds, max_rounds, time_budget, seed, note, instance, price, source, skips, as_published`},
+		{"strange key", "zebra: 1\n", `x.yaml:1:1: unknown key "zebra"; the keys are name, about, networks, platform, baseline, hosts, families, workloads, tools, placements, servers, clients, processes, topologies, underlay, mtu, rules, neighbours, offload, normalize, duration, warmup, precision, confidence, equal_within, min_rounds, max_rounds, time_budget, seed, note, instance, price, source, skips, as_published`},
+		{"number as key", "1: 2\n", `x.yaml:1:1: the number 1 is not a key; the keys are name, about, networks, platform, baseline, hosts, families, workloads, tools, placements, servers, clients, processes, topologies, underlay, mtu, rules, neighbours, offload, normalize, duration, warmup, precision, confidence, equal_within, min_rounds, max_rounds, time_budget, seed, note, instance, price, source, skips, as_published`},
 		{"unknown option", head + "workloads:\n  - name: tcp_stream\n    mesage_size: 1\n", `x.yaml:4:5: workloads[0]: unknown key "mesage_size"; did you mean "message_size"?`},
 		{"no name", head + "workloads: [{streams: 2}]\n", `x.yaml:2:13: workloads[0]: has no name; write for example name: tcp_rr`},
 		{"workload is a list", head + "workloads: [[tcp_rr]]\n", `x.yaml:2:13: workloads[0]: must be a name or a mapping, is a list; write for example tcp_rr or {name: tcp_rr, streams: 4}`},
@@ -187,6 +188,8 @@ func TestLoadErrors(t *testing.T) {
 		{"precision of text", head + "precision: good\n", `x.yaml:2:12: precision: "good" is not a share; write for example 5% or 0.05`},
 		{"no precision", head + "precision: 0%\n", `x.yaml:2:12: precision: 0% is not possible; write a share above 0% and up to 100%, such as 5%`},
 		{"no number", head + "precision: .nan\n", `x.yaml:2:12: precision: ".nan" is not a share; write for example 5% or 0.05`},
+		{"equal within nothing", head + "equal_within: 0%\n", `x.yaml:2:15: equal_within: 0% is not possible; write a share above 0% and below 100%, such as 5%`},
+		{"equal within everything", head + "equal_within: 100%\n", `x.yaml:2:15: equal_within: 100% is not possible; write a share above 0% and below 100%, such as 5%`},
 		{"confidence", head + "confidence: 100%\n", `x.yaml:2:13: confidence: 100% is not possible; write a share from 50% to below 100%, such as 95%`},
 		{"underlay", head + "underlay: rate=1\n", `x.yaml:2:11: underlay: "1" is not a rate; write a number and its unit such as 100mbit or 1gbit`},
 		{"one of several", head + "clients: [1, x]\n", `x.yaml:2:14: clients[1]: must be a whole number, is the text "x"; write digits only`},

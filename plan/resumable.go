@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -57,6 +58,7 @@ func limitsOf(set record.Settings) Suite {
 	return Suite{
 		Duration: seconds(set.Duration), Warmup: seconds(set.Warmup), TimeBudget: seconds(set.Budget),
 		Precision: Ratio(set.Precision), Confidence: Ratio(set.Confidence), MinRounds: set.MinRounds, MaxRounds: set.MaxRounds,
+		EqualWithin: cmp.Or(Ratio(set.EqualWithin), record.DefaultEqualWithin), // run files of before it was a setting have none
 	}
 }
 

@@ -50,7 +50,7 @@ type Suite struct {
 	Neighbours []int `yaml:"neighbours,omitempty" sweep:"true"`
 	// Whether devices segment, merge and check: on is as the kernel has it, off is none of it.
 	Offload []string `yaml:"offload,omitempty" sweep:"true"`
-	// Give all endpoints the MTU and the offloads that every network can offer.
+	// Give all endpoints the MTU that every network can offer.
 	Normalize bool `yaml:"normalize,omitempty"`
 	// Measured window of one trial.
 	Duration time.Duration `yaml:"duration,omitempty"`
@@ -60,7 +60,9 @@ type Suite struct {
 	Precision Ratio `yaml:"precision,omitempty"`
 	// Level of every confidence interval: 95% or 0.95.
 	Confidence Ratio `yaml:"confidence,omitempty"`
-	// Rounds that are measured in any case.
+	// Difference that counts as none, relative to what is compared with: 5% or 0.05.
+	EqualWithin Ratio `yaml:"equal_within,omitempty"`
+	// Rounds that are measured in any case. A run of many networks takes more, so that its comparisons can be concluded.
 	MinRounds int `yaml:"min_rounds,omitempty"`
 	// Rounds after which the run ends even if the precision was not reached.
 	MaxRounds int `yaml:"max_rounds,omitempty"`
@@ -101,9 +103,9 @@ func Default() Suite {
 		Duration:   time.Second,
 		Warmup:     200 * time.Millisecond,
 		Precision:  0.05,
-		Confidence: 0.95,
-		MinRounds:  6,
-		MaxRounds:  40,
+		Confidence: 0.95, EqualWithin: record.DefaultEqualWithin,
+		MinRounds: 6,
+		MaxRounds: 40,
 	}
 }
 
@@ -118,5 +120,7 @@ func Settings(s Suite) record.Settings {
 		MaxRounds:  s.MaxRounds,
 		Budget:     s.TimeBudget.Seconds(),
 		Seed:       s.Seed,
+
+		EqualWithin: float64(s.EqualWithin),
 	}
 }

@@ -304,7 +304,7 @@ func TestSettings(t *testing.T) {
 	s.TimeBudget, s.Seed = 90*time.Second, 7
 	want := record.Settings{
 		Duration: 1, Warmup: 0.2, Precision: 0.05, Confidence: 0.95,
-		MinRounds: 6, MaxRounds: 40, Budget: 90, Seed: 7,
+		MinRounds: 6, MaxRounds: 40, Budget: 90, Seed: 7, EqualWithin: 0.05,
 	}
 	if diff := cmp.Diff(want, Settings(s)); diff != "" {
 		t.Error(diff)
@@ -317,22 +317,42 @@ func TestEstimate(t *testing.T) {
 	stream.Workload, veth.Network = "tcp_stream", "veth"
 	cells := []record.Cell{rr, stream, veth}
 	const round = 3*(400*time.Millisecond+TrialOverhead+PairOverhead) + 2*(VisitOverhead+2*ContainerOverhead+AgentOverhead) // 1.32 s
-	set := record.Settings{Duration: 0.3, Warmup: 0.1, MinRounds: 6, MaxRounds: 40}
+	set := record.Settings{Duration: 0.3, Warmup: 0.1, Confidence: 0.95, MinRounds: 6, MaxRounds: 40}
 	for _, c := range []struct {
 		name   string
 		cells  []record.Cell
 		budget float64
 		want   Forecast
 	}{
-		{"no budget", cells, 0, Forecast{3, 2, 6, 40, round, 6 * round, 40 * round, false}},
-		{"wide budget", cells, 1000, Forecast{3, 2, 6, 40, round, 6 * round, 40 * round, false}},
-		{"budget ends within a round", cells, 15, Forecast{3, 2, 6, 11, round, 6 * round, 11 * round, true}},
-		{"budget below the least", cells, 3, Forecast{3, 2, 2, 2, round, 2 * round, 2 * round, true}},
-		{"nothing", nil, 10, Forecast{0, 0, 6, 40, 0, 0, 0, false}},
+		{"no budget", cells, 0, Forecast{3, 2, 6, 40, 1, 6, round, 6 * round, 40 * round, false}},
+		{"wide budget", cells, 1000, Forecast{3, 2, 6, 40, 1, 6, round, 6 * round, 40 * round, false}},
+		{"budget ends within a round", cells, 15, Forecast{3, 2, 6, 11, 1, 6, round, 6 * round, 11 * round, true}},
+		{"budget below the least", cells, 3, Forecast{3, 2, 2, 2, 1, 6, round, 2 * round, 2 * round, true}},
+		{"nothing", nil, 10, Forecast{0, 0, 6, 40, 0, 0, 0, 0, 0, false}},
 	} {
 		set.Budget = c.budget
 		if diff := cmp.Diff(c.want, Estimate(c.cells, set, Known{})); diff != "" {
 			t.Errorf("%s: %s", c.name, diff)
+		}
+	}
+	// More comparisons take more rounds before one of them can be called different, and the
+	// forecast says so where the limits hold fewer.
+	many := cells[:1:1]
+	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g"} {
+		c := rr
+		c.Network = name
+		many = append(many, c)
+	}
+	for _, c := range []struct {
+		least, most int
+		rounds      float64 // that the budget holds
+		min, max    int
+		short       bool
+	}{{6, 40, 0, 9, 40, false}, {12, 40, 0, 12, 40, false}, {6, 8, 0, 8, 8, true}, {6, 9, 0, 9, 9, false}, {6, 40, 8.5, 8, 8, true}, {6, 40, 9.5, 9, 9, false}} {
+		set := record.Settings{Duration: 0.3, Confidence: 0.95, MinRounds: c.least, MaxRounds: c.most}
+		set.Budget = c.rounds * Estimate(many, set, Known{}).Round.Seconds()
+		if f := Estimate(many, set, Known{}); f.Comparisons != 7 || f.Verdict != 9 || f.MinRounds != c.min || f.MaxRounds != c.max || f.Short() != c.short {
+			t.Errorf("%+v: %+v, short %v", c, f, f.Short())
 		}
 	}
 	want := "assuming 15ms and 5ms a client beside warm-up and window of each trial, and 17ms, 1.5ms a container and 10ms a client for building a network, and what its engine and its daemons take to start"

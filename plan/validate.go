@@ -159,7 +159,18 @@ func (s Suite) checkRounds() error {
 	if !(s.Confidence >= 0.5 && s.Confidence < 1) {
 		return s.fault("confidence", "%s is not possible; write a share from 50%% to below 100%%, such as 95%%", s.Confidence)
 	}
+	if err := CheckEqualWithin(s.EqualWithin); err != nil {
+		return s.fault("equal_within", "%v", err)
+	}
 	return nil
+}
+
+// CheckEqualWithin refuses a difference that cannot count as none.
+func CheckEqualWithin(r Ratio) error {
+	if r > 0 && r < 1 {
+		return nil
+	}
+	return fmt.Errorf("%s is not possible; write a share above 0%% and below 100%%, such as 5%%", r)
 }
 
 func (s Suite) checkMachine() error {

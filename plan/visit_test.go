@@ -79,7 +79,7 @@ func TestVisitsAreRepeatable(t *testing.T) {
 // and either cell of a visit to be the first. The seed is fixed: it cannot fail
 // by chance. Five standard deviations are allowed.
 func TestVisitsAreUniform(t *testing.T) {
-	const rounds, networks = 1000, 9
+	const rounds, networks = 1000, 7
 	cells := quick(t)
 	at := make(map[string][]int)
 	streamFirst, visits := 0, 0

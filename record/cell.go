@@ -171,6 +171,17 @@ func Native(hosts int) string {
 // Native names the network that the cell is compared with.
 func (c Cell) Native() string { return cmp.Or(c.Baseline, Native(c.Hosts)) }
 
+// Against is the cell that c is compared with: for a cell of a self-check the first
+// twin of the same network, for any other the baseline of its scenario.
+func (c Cell) Against() Cell {
+	if c.Twin != 0 {
+		c.Twin = 1
+		return c
+	}
+	c.Network = c.Native()
+	return c
+}
+
 // IsNative reports whether the cell is the baseline of its scenario.
 func (c Cell) IsNative() bool {
 	if c.Twin != 0 {

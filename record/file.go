@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // maxLine bounds one line of a run file, so that a file that is not one
@@ -30,13 +31,28 @@ type File struct {
 	Size int64
 	// Truncated is the length of that beginning.
 	Truncated int64
+	// Spent is how many seconds the processes worked on the run, all of them together: what
+	// each said at its end, and of one that did not get to say it what its trials took.
+	Spent float64
 }
+
+// spending adds up how long the processes worked that a run file is of.
+type spending struct{ said, trials float64 }
+
+// trial is one of the process that has not ended yet.
+func (s *spending) trial(elapsed float64) { s.trials += elapsed }
+
+// over is the end of a process that said how long it took, or did not get to say it.
+func (s *spending) over(elapsed float64) { s.said, s.trials = s.said+elapsed, 0 }
+
+func (s *spending) total() float64 { return s.said + s.trials }
 
 // Read reads a run file. A last line without its newline is left out and
 // counted in Truncated; any other line that cannot be read is an error that
 // names the line.
 func Read(r io.Reader) (*File, error) {
 	f := &File{Open: true}
+	var spent spending
 	br := bufio.NewReaderSize(r, 1<<16)
 	cells := map[Cell]bool{}
 	for n := 1; ; n++ {
@@ -48,7 +64,7 @@ func Read(r io.Reader) (*File, error) {
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", n, err)
 		}
-		if err := f.add(line, n == 1); err != nil {
+		if err := f.add(line, n == 1, &spent); err != nil {
 			return nil, fmt.Errorf("line %d: %w", n, err)
 		}
 		f.Size += int64(len(line))
@@ -62,6 +78,7 @@ func Read(r io.Reader) (*File, error) {
 	if f.Size == 0 {
 		return nil, errors.New("not a run file: it has no complete line")
 	}
+	f.Spent = spent.total()
 	return f, nil
 }
 
@@ -80,7 +97,7 @@ func readLine(br *bufio.Reader) ([]byte, error) {
 	}
 }
 
-func (f *File) add(line []byte, first bool) error {
+func (f *File) add(line []byte, first bool, spent *spending) error {
 	var head struct {
 		Type          string `json:"type"`
 		SchemaVersion int    `json:"schema_version"`
@@ -106,17 +123,35 @@ func (f *File) add(line []byte, first bool) error {
 	case TypeTrial:
 		f.Open = true
 		f.Trials = append(f.Trials, Trial{})
-		return decode(line, &f.Trials[len(f.Trials)-1])
+		t := &f.Trials[len(f.Trials)-1]
+		err := decode(line, t)
+		spent.trial(t.Elapsed)
+		return err
 	case TypeResume:
 		f.Open = true
 		f.Resumes = append(f.Resumes, Resume{})
+		spent.over(spent.trials)
 		return decode(line, &f.Resumes[len(f.Resumes)-1])
 	case TypeEnd:
 		f.Open = false
 		f.Ends = append(f.Ends, End{})
-		return decode(line, &f.Ends[len(f.Ends)-1])
+		e := &f.Ends[len(f.Ends)-1]
+		err := decode(line, e)
+		spent.over(e.Elapsed)
+		return err
 	}
 	return fmt.Errorf("unknown type %q", head.Type)
+}
+
+// Limits are the settings in force at the end of the run: those of the last process that
+// went on with it, or else the run's own.
+func (f *File) Limits() Settings {
+	for _, r := range slices.Backward(f.Resumes) {
+		if r.Settings != nil {
+			return *r.Settings
+		}
+	}
+	return f.Run.Settings
 }
 
 // line is one of a run file.

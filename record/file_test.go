@@ -48,6 +48,8 @@ func TestEveryFieldSurvivesTheFile(t *testing.T) {
 		Ends:    []record.End{filled[record.End](t, 4)},
 	}
 	want.Resumes[0].Type, want.Ends[0].Type = record.TypeResume, record.TypeEnd
+	limits := filledRun(t).Settings
+	want.Resumes[0].Settings = &limits
 
 	// Types and version are the writer's business.
 	run, first, second, resume, end := want.Run, want.Trials[0], want.Trials[1], want.Resumes[0], want.Ends[0]
@@ -69,6 +71,7 @@ func TestEveryFieldSurvivesTheFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	want.Size = int64(len(content(t, path)))
+	want.Spent = first.Elapsed + end.Elapsed // the first process did not get to say how long it took
 	if diff := cmp.Diff(&want, got); diff != "" {
 		t.Errorf("what was read is not what was written (-want +got):\n%s", diff)
 	}

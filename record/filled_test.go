@@ -75,7 +75,7 @@ func filledRun(t *testing.T) record.Run {
 	t.Helper()
 	run := filled[record.Run](t, 0)
 	run.Type, run.SchemaVersion = record.TypeRun, record.SchemaVersion
-	run.Settings.Precision, run.Settings.Confidence = 0.25, 0.75
+	run.Settings.Precision, run.Settings.Confidence, run.Settings.EqualWithin = 0.25, 0.75, 0.5
 	for i := range run.Cells {
 		run.Cells[i].Family, run.Cells[i].Twin = 4, 1
 	}

@@ -46,12 +46,18 @@ type Settings struct {
 	Warmup     float64 `json:"warmup_s" most:"1e9"`      // before the window, not counted
 	Precision  float64 `json:"precision" most:"1"`       // wanted half width of the interval, relative (0.05 = 5 %)
 	Confidence float64 `json:"confidence" most:"1"`      // level of every interval and test (0.95)
-	MinRounds  int     `json:"min_rounds" most:"1e6"`    // at least
+	MinRounds  int     `json:"min_rounds" most:"1e6"`    // at least; more where the comparisons need more, see LeastRounds
 	MaxRounds  int     `json:"max_rounds" most:"1e6"`    // at most
 	Budget     float64 `json:"time_budget_s" most:"1e9"` // no new round begins after this; 0 is none
 	Seed       uint64  `json:"seed" most:"any"`          // of the order of trials
 	SelfCheck  bool    `json:"self_check,omitempty"`
+	// EqualWithin is the difference that counts as none, as a share of the baseline (0.05 = 5 %).
+	// 0 is DefaultEqualWithin: run files that were written before it was a setting have none.
+	EqualWithin float64 `json:"equal_within,omitempty" most:"1"`
 }
+
+// DefaultEqualWithin is the difference from the baseline that counts as none unless a run says otherwise.
+const DefaultEqualWithin = 0.05
 
 // Emulated is a machine whose CPUs are a program: it shows whether a network works, and
 // nothing of how fast it is.
@@ -79,9 +85,10 @@ type CPU struct {
 
 // Resume says that another process continued the run.
 type Resume struct {
-	Type    string    `json:"type"`
-	Started time.Time `json:"started"`
-	Version string    `json:"version"`
+	Type     string    `json:"type"`
+	Started  time.Time `json:"started"`
+	Version  string    `json:"version"`
+	Settings *Settings `json:"settings,omitempty"` // in force from here on; nil in files of before they were kept
 }
 
 // Reasons for which a process stops taking trials.

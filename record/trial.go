@@ -63,9 +63,10 @@ type Flow struct {
 	Client       string   `json:"client"`
 	Server       string   `json:"server"`
 	Stream       int      `json:"stream"`
-	Bytes        uint64   `json:"bytes,omitempty"`        // received within the window
-	Transactions uint64   `json:"transactions,omitempty"` // ended within the window
-	TCP          *TCPInfo `json:"tcp,omitempty"`          // of the sender, at the end
+	Bytes        uint64   `json:"bytes,omitempty"`         // received within the window
+	Transactions uint64   `json:"transactions,omitempty"`  // ended within the window
+	TCP          *TCPInfo `json:"tcp,omitempty"`           // of the sender, at the end
+	Message      int      `json:"message_bytes,omitempty"` // of a write of a stream, where the tool says
 }
 
 // TCPInfo is what the kernel said of a connection at its end.

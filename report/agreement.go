@@ -15,11 +15,12 @@ const mostAgreements = 4
 
 // agreementSections compares tools: a table for each scenario and metric, networks
 // down, tools to the right.
-func agreementSections(f found, n *notes) []section {
-	if len(f.agreements) == 0 {
+func agreementSections(res analysis.Result, n *notes) []section {
+	if len(res.Agreements) == 0 {
 		return nil
 	}
-	sec := section{title: "Do the tools agree?", meta: "Each tool beside " + referenceNames(f.agreements) + ", on cells that are equal but for the tool."}
+	sec := section{title: "Do the tools agree?", meta: "Each tool beside " + referenceNames(res.Agreements) + ", on cells that are equal but for the tool. " +
+		"They agree where the whole interval of their ratio lies within " + percent(res.Margin) + " of 1. Each comparison is at the level of the run for itself."}
 	type key struct {
 		cell      record.Cell
 		metric    string
@@ -27,18 +28,18 @@ func agreementSections(f found, n *notes) []section {
 	}
 	var keys []key
 	tables := map[key][]analysis.Agreement{}
-	for _, a := range f.agreements {
+	for _, a := range res.Agreements {
 		k := key{a.Cell.Scenario(), a.Kind.Name, a.Reference}
 		if _, known := tables[k]; !known {
 			keys = append(keys, k)
 		}
 		tables[k] = append(tables[k], a)
 	}
-	sec.sayings = agreementSummary(f.agreements)
+	sec.sayings = agreementSummary(res.Agreements)
 	shown := 0
 	for _, k := range keys {
 		sh := agreementSheet(tables[k], n)
-		differs := slices.ContainsFunc(tables[k], func(a analysis.Agreement) bool { return a.Concord == analysis.Differ })
+		differs := slices.ContainsFunc(tables[k], func(a analysis.Agreement) bool { return a.Outcome() == analysis.Different })
 		sh.long = len(keys) > mostAgreements && (!differs || shown >= mostAgreements)
 		sh.folded = len(keys) > mostAgreements && !differs
 		if differs {
@@ -62,8 +63,8 @@ func referenceNames(all []analysis.Agreement) string {
 // agreementSummary counts for each tool where it agrees.
 func agreementSummary(all []analysis.Agreement) []saying {
 	type tally struct {
-		tool, reference       string
-		agree, differ, untold int
+		tool, reference                  string
+		agree, differ, unknown, untested int
 	}
 	var tallies []tally
 	for _, a := range all {
@@ -72,24 +73,29 @@ func agreementSummary(all []analysis.Agreement) []saying {
 			at = len(tallies)
 			tallies = append(tallies, tally{tool: a.Tool, reference: a.Reference})
 		}
-		switch a.Concord {
-		case analysis.Agree:
+		switch a.Outcome() {
+		case analysis.Same:
 			tallies[at].agree++
-		case analysis.Differ:
+		case analysis.Different:
 			tallies[at].differ++
+		case analysis.NotKnown:
+			tallies[at].unknown++
 		default:
-			tallies[at].untold++
+			tallies[at].untested++
 		}
 	}
 	var out []saying
 	for _, t := range tallies {
-		total := t.agree + t.differ + t.untold
+		total := t.agree + t.differ + t.unknown + t.untested
 		text := fmt.Sprintf("agrees with %s in %d of %d %s", t.reference, t.agree, total, plural(total, "figure"))
 		if t.differ > 0 {
 			text += fmt.Sprintf(", differs in %d", t.differ)
 		}
-		if t.untold > 0 {
-			text += fmt.Sprintf(", and has too few common rounds to tell in %d", t.untold)
+		if t.unknown > 0 {
+			text += fmt.Sprintf(", is not known to do either in %d", t.unknown)
+		}
+		if t.untested > 0 {
+			text += fmt.Sprintf(", and has too few common rounds in %d", t.untested)
 		}
 		out = append(out, saying{t.tool, text + "."})
 	}
@@ -98,9 +104,9 @@ func agreementSummary(all []analysis.Agreement) []saying {
 
 func agreementSheet(all []analysis.Agreement, n *notes) sheet {
 	first := all[0]
-	sc := scaleFor(first.Kind, first.Expected.Summary.Median)
+	sc := scaleFor(first.Kind, first.Expected.Summary.Estimate)
 	sh := sheet{stub: []string{"network"}, columns: []string{first.Reference}}
-	sh.title = unitTitle(first.Kind, sc) + ": " + first.Cell.Workload + ", " + lower(sharedText(first.Cell))
+	sh.title = unitTitle(first.Kind, sc) + ": " + first.Cell.Workload + ", " + lower(titleOf(first.Cell, first.Namespaces))
 	if o := optionsText(first.Cell.Options); o != "" {
 		sh.title += ", " + o
 	}
@@ -133,21 +139,21 @@ func agreementSheet(all []analysis.Agreement, n *notes) sheet {
 
 // shareCell writes a ratio as a share.
 func shareCell(c analysis.Comparison) sheetCell {
-	cell := sheetCell{value: percentTo(c.Ratio, changeDecimals(c)), spread: "±?"}
-	if c.Ratio >= 10 {
-		cell.value = factor(c.Ratio)
+	cell := sheetCell{value: percentTo(c.Value, shareDecimals(c.Value)), spread: "±?"}
+	if c.Value >= 10 {
+		cell.value = factor(c.Value)
 	}
 	if c.Level > 0 {
-		cell.spread = "±" + percent(halfWidth(c))
+		cell.spread = shareRange(c)
 	}
 	return cell
 }
 
 func concordCell(a analysis.Agreement, n *notes) sheetCell {
-	switch a.Concord {
-	case analysis.Agree:
+	switch a.Outcome() {
+	case analysis.Same:
 		return sheetCell{value: "agrees", class: "same"}
-	case analysis.Differ:
+	case analysis.Different:
 		var marks []int
 		for _, w := range a.Reasons {
 			w.Text = a.Tool + " against " + a.Reference + ": " + w.Text
@@ -157,8 +163,10 @@ func concordCell(a analysis.Agreement, n *notes) sheetCell {
 		}
 		slices.Sort(marks)
 		return sheetCell{value: "differs", class: "worse", marks: marks}
+	case analysis.NotKnown:
+		return sheetCell{value: "not known", class: "unknown"}
 	}
-	return sheetCell{value: "cannot tell", class: "same"}
+	return sheetCell{value: "untested", class: "unknown"}
 }
 
 // lower is capital undone, but for words that are capitals.

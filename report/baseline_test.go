@@ -13,33 +13,38 @@ import (
 // comparedWith is the specimen's networks of one host, compared with the first of
 // them under another name.
 func comparedWith(baseline string) (analysis.Result, Options) {
-	res, o := specimenResult()
-	res.Scenarios = res.Scenarios[:2]
-	change := func(c *record.Cell) {
-		c.Baseline = baseline
+	return comparedOver(baseline, 1)
+}
+
+// comparedOver does so for several numbers of clients.
+func comparedOver(baseline string, clients ...int) (analysis.Result, Options) {
+	all := specimenFile()
+	f := *all
+	f.Run.Cells, f.Trials = nil, nil
+	change := func(c record.Cell, clients int) record.Cell {
+		c.Baseline, c.Clients = baseline, clients
 		switch c.Network {
 		case "host":
 			c.Network = baseline
 		case "published", "proxy":
 			c.Network = "docker:" + c.Network
 		}
+		return c
 	}
-	for i := range res.Scenarios {
-		s := &res.Scenarios[i]
-		s.Cell.Baseline = baseline
-		for j := range s.Rows {
-			change(&s.Rows[j].Cell)
+	for _, n := range clients {
+		for _, c := range all.Run.Cells {
+			if c.Hosts == 1 {
+				f.Run.Cells = append(f.Run.Cells, change(c, n))
+			}
+		}
+		for _, t := range all.Trials {
+			if t.Cell.Hosts == 1 {
+				t.Cell = change(t.Cell, n)
+				f.Trials = append(f.Trials, t)
+			}
 		}
 	}
-	var trials []record.Trial
-	for _, t := range o.Trials {
-		if t.Cell.Hosts == 1 {
-			change(&t.Cell)
-			trials = append(trials, t)
-		}
-	}
-	o.Trials = trials
-	return res, o
+	return analysis.Analyze(&f), Options{Trials: f.Trials}
 }
 
 func TestGoldenBaseline(t *testing.T) {
@@ -52,19 +57,7 @@ func TestGoldenBaseline(t *testing.T) {
 // container network.
 func TestBaselineHasItsName(t *testing.T) {
 	res, o := comparedWith("sharedns")
-	swept := res
-	swept.Scenarios = nil
-	for _, clients := range []int{1, 2, 4} {
-		for _, s := range res.Scenarios {
-			s.Cell.Clients = clients
-			rows := append([]analysis.Row{}, s.Rows...)
-			for i := range rows {
-				rows[i].Cell.Clients = clients
-			}
-			s.Rows = rows
-			swept.Scenarios = append(swept.Scenarios, s)
-		}
-	}
+	swept, _ := comparedOver("sharedns", 1, 2, 4)
 	tags := regexp.MustCompile(`(?s)<style.*?</style>|<script.*?</script>|<[^>]*>`)
 	for name, r := range map[string]analysis.Result{"one scenario": res, "a sweep": swept} {
 		for _, format := range []string{"text", "md", "html"} {
@@ -87,7 +80,7 @@ func TestBaselineHasItsName(t *testing.T) {
 func TestBaselineTellsCellsApart(t *testing.T) {
 	res, o := comparedWith("docker:native")
 	for format, want := range map[string]string{
-		"bench": "/baseline=docker:native/placement=", "openmetrics": `,baseline="docker:native"}`, "csv": ",docker:native\n",
+		"bench": "/baseline=docker:native/placement=", "openmetrics": `,baseline="docker:native"}`, "csv": ",docker:native,",
 	} {
 		if got := write(t, format, res, o); !strings.Contains(got, want) {
 			t.Errorf("%s does not say %s", format, want)
@@ -108,6 +101,37 @@ func TestBaselineTellsCellsApart(t *testing.T) {
 	for _, s := range report.Scenarios {
 		if s.Baseline != "docker:native" || !s.Networks[0].Native || s.Networks[0].Network != s.Baseline {
 			t.Errorf("%+v", s)
+		}
+	}
+}
+
+// TestHostsAreNamespaces holds that no format lets two namespaces of one machine pass for two machines,
+// and that none calls machines namespaces.
+func TestHostsAreNamespaces(t *testing.T) {
+	lab := specimenFile()
+	machines := specimenFile()
+	for i := range machines.Trials {
+		if tr := &machines.Trials[i]; tr.CPU != nil && tr.Cell.Hosts > 1 {
+			use := *tr.CPU
+			use.Hosts = []record.HostCPU{{Host: "machine 1"}, {Host: "machine 2"}}
+			tr.CPU = &use
+		}
+	}
+	for _, f := range Formats() {
+		for want, file := range map[bool]*record.File{true: lab, false: machines} {
+			got := write(t, f.Name, analysis.Analyze(file), Options{Trials: file.Trials})
+			if says := strings.Contains(got, hostsAre); says != want {
+				t.Errorf("%s says %q: %v, want %v", f.Name, hostsAre, says, want)
+			}
+		}
+	}
+	all, err := Charts(analysis.Analyze(lab), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range all {
+		if strings.HasPrefix(c.Title, "Two hosts") && !strings.Contains(c.Title, hostsAre) {
+			t.Errorf("chart %q", c.Title)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -58,6 +59,7 @@ func writeBench(w io.Writer, res analysis.Result, o Options) error {
 		{"cpu", res.Run.Machine.CPUModel},
 		{"kernel", res.Run.Machine.Kernel},
 		{"run", res.Run.ID},
+		{"hosts", hostsNote(res)},
 	} {
 		if value := strings.TrimSpace(printable(c.value)); value != "" {
 			fmt.Fprintf(&b, "%s: %s\n", c.key, value)
@@ -84,6 +86,14 @@ func writeBench(w io.Writer, res analysis.Result, o Options) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// hostsNote says so where several hosts are namespaces of one machine.
+func hostsNote(res analysis.Result) string {
+	if slices.ContainsFunc(res.Scenarios, func(s analysis.Scenario) bool { return s.Namespaces }) {
+		return hostsAre
+	}
+	return ""
 }
 
 // benchName names a cell by its workload and one /key=value for everything

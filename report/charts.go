@@ -40,8 +40,8 @@ type placed struct {
 
 func chartsOf(res analysis.Result, o Options) ([]placed, error) {
 	var all []placed
-	looks := newLooks(res, *o.found)
-	for _, g := range titled(o.found.apart(res)) {
+	looks := newLooks(res)
+	for _, g := range titled(apart(res)) {
 		figures, err := g.figures(looks)
 		if err != nil {
 			return nil, err
@@ -50,7 +50,7 @@ func chartsOf(res analysis.Result, o Options) ([]placed, error) {
 			all = append(all, placed{g.name, f})
 		}
 	}
-	sections, err := sectionsOf(res, o, &notes{})
+	sections, err := sectionsOf(res, &notes{})
 	for _, s := range sections {
 		for _, f := range s.figures {
 			all = append(all, placed{s.title, f})
@@ -76,10 +76,10 @@ func newChartFile(where string, f figure, names map[string]int) Chart {
 	}
 }
 
-// fileName makes a name of small letters, digits and dashes, not too long.
+// fileName makes a name of small letters, digits and dashes, not too long. Microseconds are us.
 func fileName(s string) string {
 	var b strings.Builder
-	for _, r := range strings.ToLower(s) {
+	for _, r := range strings.ReplaceAll(strings.ToLower(s), "µ", "u") {
 		switch {
 		case r < unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r)):
 			b.WriteRune(r)

@@ -52,8 +52,22 @@ func TestCharts(t *testing.T) {
 		t.Errorf("png: %v, %v", img.Bounds(), err)
 	}
 	specimen, so := specimenResult()
-	if all, err := Charts(specimen, so); err != nil || len(all) != 14 {
+	all, err = Charts(specimen, so)
+	if err != nil || len(all) != 18 {
 		t.Errorf("%d charts of the specimen, %v", len(all), err)
+	}
+	for _, c := range all {
+		seen[c.Name] = true
+	}
+	// Microseconds are not called seconds, and CPU time is told for what was moved.
+	for _, want := range []string{
+		"one-host-ipv4-client-and-server-on-different-cpus-latency-p50-us",
+		"one-host-ipv4-client-and-server-on-different-cpus-where-the-cpu-time-of-tcp-stream-goes-s-for-1-gb",
+		"one-host-ipv4-client-and-server-on-different-cpus-where-the-cpu-time-of-tcp-rr-goes-us-for-a-transac",
+	} {
+		if !seen[want] {
+			t.Errorf("no chart %s among %v", want, seen)
+		}
 	}
 }
 

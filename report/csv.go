@@ -11,10 +11,49 @@ import (
 )
 
 var csvHeader = []string{
-	"network", "hosts", "family", "workload", "placement", "metric", "unit", "n", "median", "low", "high",
-	"ratio", "ratio_low", "ratio_high", "p", "verdict", "status", "reason",
+	"network", "hosts", "family", "workload", "placement", "metric", "unit", "n", "estimate", "low", "high", "median",
+	"ratio", "ratio_low", "ratio_high", "difference", "difference_low", "difference_high",
+	"p", "outcome", "effect", "adjusted_p", "verdict", "status", "reason",
 	"tool", "servers", "clients", "options", "underlay", "twin", "remedy",
-	"processes", "neighbours", "rules", "mtu", "offload", "normalize", "baseline",
+	"processes", "neighbours", "rules", "mtu", "offload", "normalize", "baseline", "hosts_are",
+}
+
+// csvFigure are the columns of a figure.
+var csvFigure = csvHeader[8:23]
+
+// csvFigureOf are their values. What does not exist, such as the p-value of what was not
+// tested, is empty.
+func csvFigureOf(f analysis.Figure) []string {
+	set := map[string]string{"estimate": exact(f.Summary.Estimate), "median": exact(f.Summary.Median)}
+	interval := func(name string, low, high, level float64) {
+		if level > 0 {
+			set[strings.TrimPrefix(name+"_low", "_")], set[strings.TrimPrefix(name+"_high", "_")] = exact(low), exact(high)
+		}
+	}
+	interval("", f.Summary.Low, f.Summary.High, f.Summary.Level)
+	for name, c := range map[string]*analysis.Comparison{"ratio": f.Ratio, "difference": f.Difference} {
+		if c != nil {
+			set[name] = exact(c.Value)
+			interval(name, c.Low, c.High, c.Level)
+		}
+	}
+	if c, _ := f.Comparison(); c != nil {
+		set["outcome"], set["effect"] = c.Outcome.String(), string(c.Effect)
+		if c.Level > 0 {
+			set["p"] = exact(c.P)
+		}
+		if c.Judged {
+			set["verdict"] = c.Verdict.String()
+			if c.Level > 0 {
+				set["adjusted_p"] = exact(c.Adjusted)
+			}
+		}
+	}
+	var values []string
+	for _, name := range csvFigure {
+		values = append(values, set[name])
+	}
+	return values
 }
 
 // writeCSV writes one line for every network and metric, in base units, and
@@ -27,12 +66,12 @@ func writeCSV(w io.Writer, res analysis.Result, _ Options) error {
 	for _, s := range res.Scenarios {
 		for _, row := range s.Rows {
 			for _, f := range row.Figures {
-				if err := c.Write(csvLine(row, &f)); err != nil {
+				if err := c.Write(csvLine(s, row, &f)); err != nil {
 					return err
 				}
 			}
 			if len(row.Figures) == 0 {
-				if err := c.Write(csvLine(row, nil)); err != nil {
+				if err := c.Write(csvLine(s, row, nil)); err != nil {
 					return err
 				}
 			}
@@ -42,28 +81,15 @@ func writeCSV(w io.Writer, res analysis.Result, _ Options) error {
 	return c.Error()
 }
 
-func csvLine(row analysis.Row, f *analysis.Figure) []string {
+func csvLine(s analysis.Scenario, row analysis.Row, f *analysis.Figure) []string {
 	cell := row.Cell
 	line := []string{cell.Network, strconv.Itoa(cell.Hosts), strconv.Itoa(cell.Family), cell.Workload, cell.Placement}
 	if f == nil {
-		line = append(line, "", "", "0", "", "", "", "", "", "", "", "")
+		line = append(line, "", "", "0")
+		line = append(line, make([]string, len(csvFigure))...)
 	} else {
-		s := f.Summary
-		line = append(line, f.Kind.Name, f.Kind.Unit, strconv.Itoa(s.N), exact(s.Median))
-		if s.Level > 0 {
-			line = append(line, exact(s.Low), exact(s.High))
-		} else {
-			line = append(line, "", "")
-		}
-		if r := f.Ratio; r != nil {
-			low, high := exact(r.Low), exact(r.High)
-			if r.Level == 0 {
-				low, high = "", ""
-			}
-			line = append(line, exact(r.Ratio), low, high, exact(r.P), verdictName(r.Verdict))
-		} else {
-			line = append(line, "", "", "", "", "")
-		}
+		line = append(line, f.Kind.Name, f.Kind.Unit, strconv.Itoa(f.Summary.N))
+		line = append(line, csvFigureOf(*f)...)
 	}
 	twin := ""
 	if cell.Twin != 0 {
@@ -72,6 +98,9 @@ func csvLine(row analysis.Row, f *analysis.Figure) []string {
 	line = append(line, string(row.Status), row.Reason, cell.Tool, strconv.Itoa(cell.Servers), strconv.Itoa(cell.Clients),
 		optionsText(cell.Options), cell.Underlay, twin, row.Remedy)
 	set := map[string]string{}
+	if s.Namespaces {
+		set["hosts_are"] = hostsAre
+	}
 	for _, c := range coordinates(cell) {
 		set[c.name] = c.value
 	}
@@ -101,16 +130,6 @@ func inert(cell string) string {
 }
 
 func exact(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
-
-func verdictName(v analysis.Verdict) string {
-	switch v {
-	case analysis.Better:
-		return "better"
-	case analysis.Worse:
-		return "worse"
-	}
-	return "indistinguishable"
-}
 
 func betterName(k record.Kind) string {
 	if k.Better == record.HigherIsBetter {

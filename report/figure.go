@@ -1,6 +1,7 @@
 package report
 
 import (
+	"strconv"
 	"strings"
 
 	"nettoll/analysis"
@@ -15,6 +16,37 @@ type figure struct {
 	hint  string
 	chart plot.Chart
 	keys  []plot.Key // of its legend
+	draws draws      // for its caption
+}
+
+// draws says what is to be seen in charts that a caption explains.
+type draws struct{ whiskers, bands, native, same, unknown, shades bool }
+
+// caption explains what is drawn in some charts, and nothing that is not.
+func caption(all []figure, word string, level, margin float64) string {
+	var d draws
+	for _, f := range all {
+		d.whiskers, d.bands, d.native = d.whiskers || f.draws.whiskers, d.bands || f.draws.bands, d.native || f.draws.native
+		d.same, d.unknown, d.shades = d.same || f.draws.same, d.unknown || f.draws.unknown, d.shades || f.draws.shades
+	}
+	var parts []string
+	add := func(when bool, text string) {
+		if when {
+			parts = append(parts, text)
+		}
+	}
+	intervals := strconv.FormatFloat(100*level, 'g', 4, 64) + "% intervals"
+	add(d.bands && d.whiskers, "bands and whiskers are "+intervals)
+	add(d.bands && !d.whiskers, "bands are "+intervals)
+	add(d.whiskers && !d.bands, "whiskers are "+intervals)
+	add(d.native, "the dashed line is "+word)
+	add(d.same, "a bar in the grey of "+word+" is the same within "+percent(margin))
+	add(d.unknown, "a pale bar is not known to differ from "+word+", nor to be the same")
+	add(d.shades, "in heatmaps a stronger colour is a greater value")
+	if len(parts) == 0 {
+		return ""
+	}
+	return capital(strings.Join(parts, "; ")) + "."
 }
 
 // sweepFigures draws lines over an axis that is a scale, groups of bars over one
@@ -68,9 +100,10 @@ func lineFigure(s analysis.Sweep, k record.Kind, looks looks) (figure, error) {
 			if !ok {
 				continue
 			}
-			m := f.Summary
-			line.Points = append(line.Points, plot.Point{X: axis[at.x], Y: m.Median / sc.factor, Low: m.Low / sc.factor, High: m.High / sc.factor})
-			values = append(values, sc.number(m.Median)+" at "+at.label(s))
+			b := valueBar(sc, f.Summary)
+			line.Points = append(line.Points, plot.Point{X: axis[at.x], Y: b.Value, Low: b.Low, High: b.High})
+			out.draws.bands = out.draws.bands || b.Low < b.High
+			values = append(values, said(sc, f)+" at "+at.label(s))
 		}
 		if len(values) > 0 {
 			all = append(all, line)
@@ -117,7 +150,7 @@ func heatFigures(s analysis.Sweep, k record.Kind) []figure {
 	for _, l := range s.Lines {
 		for _, p := range l.Points {
 			if f, ok := p.Row.Figure(k.Name); ok {
-				most = max(most, f.Summary.Median/sc.factor)
+				most = max(most, f.Summary.Estimate/sc.factor)
 			}
 		}
 	}
@@ -133,7 +166,7 @@ func heatFigures(s analysis.Sweep, k record.Kind) []figure {
 				if row := pointAt(l, spot{x, y}); row != nil {
 					cell.Text = "–"
 					if f, ok := row.Figure(k.Name); ok {
-						cell = plot.HeatCell{Text: sc.number(f.Summary.Median), Value: f.Summary.Median / sc.factor, Known: true}
+						cell = plot.HeatCell{Text: sc.number(f.Summary.Estimate), Value: f.Summary.Estimate / sc.factor, Known: true}
 						words = append(words, s.XTicks[x].Label+"×"+s.YTicks[y].Label+" "+cell.Text+",")
 						known++
 					}
@@ -144,7 +177,7 @@ func heatFigures(s analysis.Sweep, k record.Kind) []figure {
 		}
 		if known > 0 {
 			label := strings.TrimSuffix(strings.Join(words, " "), ",")
-			all = append(all, figure{title: l.Network + ": " + unitTitle(k, sc), hint: hint(k), chart: plot.Heat(m, label)})
+			all = append(all, figure{title: l.Network + ": " + unitTitle(k, sc), hint: hint(k), chart: plot.Heat(m, label), draws: draws{shades: true}})
 		}
 	}
 	return all
@@ -165,6 +198,7 @@ func clusterFigures(s analysis.Sweep, kinds []record.Kind, looks looks) []figure
 	draw := func(title, hint string, reference, least float64, bar func(row analysis.Row) (plot.Bar, bool)) {
 		words := []string{title + " by " + s.X.Title + ", " + hint + "."}
 		var clusters []plot.Cluster
+		var drawn draws
 		for _, at := range spots(s) {
 			cluster := plot.Cluster{Name: at.label(s)}
 			for _, l := range s.Lines {
@@ -174,6 +208,7 @@ func clusterFigures(s analysis.Sweep, kinds []record.Kind, looks looks) []figure
 				}
 				if b, ok := bar(*row); ok {
 					b.Name, b.Native, b.Look = l.Network, l.Native, looks[l.Network]
+					drawn.whiskers = drawn.whiskers || b.Low < b.High
 					cluster.Bars = append(cluster.Bars, b)
 					words = append(words, at.label(s)+", "+l.Network+": "+b.Text+".")
 				}
@@ -183,7 +218,7 @@ func clusterFigures(s analysis.Sweep, kinds []record.Kind, looks looks) []figure
 			}
 		}
 		if len(clusters) > 0 {
-			all = append(all, figure{title: title, hint: hint, chart: plot.Clusters(clusters, reference, least, strings.Join(words, " "))})
+			all = append(all, figure{title: title, hint: hint, chart: plot.Clusters(clusters, reference, least, strings.Join(words, " ")), draws: drawn})
 		}
 	}
 	for _, k := range kinds {
@@ -207,14 +242,17 @@ func clusterFigures(s analysis.Sweep, kinds []record.Kind, looks looks) []figure
 		if hasLoad(s, ends[0]) {
 			name = ends[0]
 		}
-		kind, end := cpuKind(name)
-		sc := scaleFor(kind, 1)
+		kind, ok := analysis.CostKind(name, s.Cell)
+		if !ok {
+			continue
+		}
+		sc := costScale(s, kind, name)
 		draw(kind.Title+", "+sc.unit, hint(kind), 0, 0, func(row analysis.Row) (plot.Bar, bool) {
-			f, ok := cpuFigure(row, name)
+			f, ok := row.Cost(name)
 			return valueBar(sc, f.Summary), ok
 		})
-		draw("CPU of "+end+" above "+analysis.BaselineName(s.Cell)+", %", hint(kind), 0, leastAbove, func(row analysis.Row) (plot.Bar, bool) {
-			f, ok := cpuFigure(row, name)
+		draw(kind.Title+" above "+analysis.BaselineName(s.Cell)+", %", hint(kind), 0, leastAbove, func(row analysis.Row) (plot.Bar, bool) {
+			f, ok := row.Cost(name)
 			if !ok || f.Ratio == nil {
 				return plot.Bar{}, false
 			}
@@ -227,11 +265,23 @@ func clusterFigures(s analysis.Sweep, kinds []record.Kind, looks looks) []figure
 	return all
 }
 
+// costScale is the unit for a figure of CPU cost of a sweep.
+func costScale(s analysis.Sweep, k record.Kind, name string) scale {
+	for _, l := range s.Lines {
+		for _, p := range l.Points {
+			if f, ok := p.Row.Cost(name); ok {
+				return scaleFor(k, f.Summary.Estimate)
+			}
+		}
+	}
+	return scaleFor(k, 1)
+}
+
 // hasLoad reports whether any point of a sweep has a figure of CPU use.
 func hasLoad(s analysis.Sweep, name string) bool {
 	for _, l := range s.Lines {
 		for _, p := range l.Points {
-			if _, ok := p.Row.Load(name); ok {
+			if _, ok := p.Row.Cost(name); ok {
 				return true
 			}
 		}
@@ -245,35 +295,42 @@ const leastAbove = 20
 // aboveBar is what a network takes more than native; what takes less has no bar.
 func aboveBar(c analysis.Comparison) plot.Bar {
 	above := func(ratio float64) float64 { return max(0, 100*(ratio-1)) }
-	return plot.Bar{Text: change(c), Value: above(c.Ratio), Low: above(c.Low), High: above(c.High)}
+	return barOf(plot.Bar{Text: change(c), Value: above(c.Value), Low: above(c.Low), High: above(c.High)}, c.Level)
 }
 
 func valueBar(sc scale, m analysis.Summary) plot.Bar {
-	return plot.Bar{Text: sc.number(m.Median), Value: m.Median / sc.factor, Low: m.Low / sc.factor, High: m.High / sc.factor}
+	return barOf(plot.Bar{Text: sc.number(m.Estimate), Value: m.Estimate / sc.factor, Low: m.Low / sc.factor, High: m.High / sc.factor}, m.Level)
 }
 
 func ratioBar(c analysis.Comparison) plot.Bar {
-	text := percentTo(c.Ratio, 0)
-	if c.Ratio < 0.0995 {
-		text = percentTo(c.Ratio, 1)
-	}
-	return plot.Bar{Text: text, Value: 100 * c.Ratio, Low: 100 * c.Low, High: 100 * c.High}
+	return barOf(plot.Bar{Text: percentTo(c.Value, shareDecimals(c.Value)), Value: 100 * c.Value, Low: 100 * c.Low, High: 100 * c.High}, c.Level)
 }
 
-func cpuKind(name string) (record.Kind, string) {
-	for _, k := range analysis.CPUKinds() {
-		if k.Name == name {
-			return k, strings.TrimPrefix(k.Title, "CPU of ")
-		}
+// barOf is a bar with its interval, where there is one.
+func barOf(b plot.Bar, level float64) plot.Bar {
+	if level == 0 {
+		b.Low, b.High = b.Value, b.Value
 	}
-	return record.Kind{Name: name, Title: name}, name
+	return b
 }
 
-func cpuFigure(row analysis.Row, name string) (analysis.Figure, bool) {
-	for _, f := range row.CPU {
-		if f.Kind.Name == name {
-			return f, true
-		}
+// toneOf is how strongly a figure's bar is drawn.
+func toneOf(f analysis.Figure) plot.Tone {
+	c, _ := f.Comparison()
+	switch {
+	case c == nil || c.Outcome == analysis.Different:
+		return plot.Strong
+	case c.Outcome == analysis.Same:
+		return plot.LikeNative
 	}
-	return analysis.Figure{}, false
+	return plot.Pale
+}
+
+// said is a figure in the words of a chart.
+func said(sc scale, f analysis.Figure) string {
+	text := sc.number(f.Summary.Estimate)
+	if f.Summary.Level > 0 {
+		text += " (" + spread(sc, f.Summary) + ")"
+	}
+	return text
 }

@@ -20,7 +20,7 @@ func finite(write writer) writer {
 		for i := range res.Scenarios {
 			rows := slices.Clone(res.Scenarios[i].Rows)
 			for j := range rows {
-				rows[j].Figures, rows[j].CPU = finiteFigures(rows[j].Figures), finiteFigures(rows[j].CPU)
+				rows[j] = finiteRow(rows[j])
 			}
 			res.Scenarios[i].Rows = rows
 		}
@@ -28,44 +28,35 @@ func finite(write writer) writer {
 		for i := range o.Trials {
 			o.Trials[i].Metrics = finiteMetrics(o.Trials[i].Metrics)
 		}
-		var f found
-		if o.found != nil {
-			f = *o.found
-		} else {
-			f = find(res, o)
-		}
-		f = finiteFound(f)
-		o.found = &f
-		return write(w, res, o)
+		return write(w, finiteTogether(res), o)
 	}
 }
 
-// finiteFound does the same for what was found in the rows.
-func finiteFound(f found) found {
-	f.sweeps = slices.Clone(f.sweeps)
-	for i := range f.sweeps {
-		lines := slices.Clone(f.sweeps[i].Lines)
+// finiteTogether does the same for what the rows show together.
+func finiteTogether(f analysis.Result) analysis.Result {
+	f.Sweeps = slices.Clone(f.Sweeps)
+	for i := range f.Sweeps {
+		lines := slices.Clone(f.Sweeps[i].Lines)
 		for j := range lines {
 			points := slices.Clone(lines[j].Points)
 			for k := range points {
-				row := &points[k].Row
-				row.Figures, row.CPU = finiteFigures(row.Figures), finiteFigures(row.CPU)
+				points[k].Row = finiteRow(points[k].Row)
 			}
 			lines[j].Points = points
 		}
-		f.sweeps[i].Lines = lines
+		f.Sweeps[i].Lines = lines
 	}
-	f.agreements = slices.DeleteFunc(slices.Clone(f.agreements), func(a analysis.Agreement) bool {
+	f.Agreements = slices.DeleteFunc(slices.Clone(f.Agreements), func(a analysis.Agreement) bool {
 		return len(finiteFigures([]analysis.Figure{a.Expected, a.Found})) < 2
 	})
-	for i := range f.agreements {
-		a := &f.agreements[i]
+	for i := range f.Agreements {
+		a := &f.Agreements[i]
 		a.Expected, a.Found = finiteFigures([]analysis.Figure{a.Expected})[0], finiteFigures([]analysis.Figure{a.Found})[0]
 		a.Ratio = finiteComparison(a.Ratio)
 	}
-	f.replications = slices.Clone(f.replications)
-	for i := range f.replications {
-		tables := slices.Clone(f.replications[i].Tables)
+	f.Replications = slices.Clone(f.Replications)
+	for i := range f.Replications {
+		tables := slices.Clone(f.Replications[i].Tables)
 		for j := range tables {
 			tables[j].Cells = finiteCells(tables[j].Cells)
 			for _, c := range []*analysis.Correlation{&tables[j].Order, &tables[j].Shape} {
@@ -74,11 +65,11 @@ func finiteFound(f found) found {
 				}
 			}
 		}
-		f.replications[i].Tables = tables
+		f.Replications[i].Tables = tables
 	}
-	f.prices = slices.DeleteFunc(slices.Clone(f.prices), func(p analysis.PerPrice) bool {
+	f.Prices = slices.DeleteFunc(slices.Clone(f.Prices), func(p analysis.PerPrice) bool {
 		m := p.PerDollar
-		return !isFinite(m.Median, m.Low, m.High, p.Throughput.Median)
+		return !isFinite(m.Estimate, m.Low, m.High, p.Throughput.Estimate)
 	})
 	return f
 }
@@ -106,26 +97,41 @@ func finiteCells(cells []analysis.ReplicatedCell) []analysis.ReplicatedCell {
 }
 
 func finiteComparison(c *analysis.Comparison) *analysis.Comparison {
-	if c == nil || !isFinite(c.Ratio, c.Low, c.High, c.P) {
+	if c == nil || !isFinite(c.Value, c.Low, c.High, c.P) {
 		return nil
 	}
 	return c
 }
 
+func finiteRow(row analysis.Row) analysis.Row {
+	row.Figures, row.CPU, row.Costs = finiteFigures(row.Figures), finiteFigures(row.CPU), finiteFigures(row.Costs)
+	if row.InUse != nil {
+		kept := finiteFigures([]analysis.Figure{*row.InUse})
+		row.InUse = nil
+		if len(kept) > 0 {
+			row.InUse = &kept[0]
+		}
+	}
+	return row
+}
+
 func finiteFigures(figures []analysis.Figure) []analysis.Figure {
 	var kept []analysis.Figure
 	for _, f := range figures {
-		if f.Summary.N == 0 || !isFinite(f.Summary.Median) {
+		if f.Summary.N == 0 || !isFinite(f.Summary.Estimate) {
 			continue
 		}
 		s := &f.Summary
 		if !isFinite(s.Low, s.High, s.Level) {
-			s.Low, s.High, s.Level = s.Median, s.Median, 0
+			s.Low, s.High, s.Level = s.Estimate, s.Estimate, 0
 		}
 		if !isFinite(s.Min, s.Max) {
 			s.Min, s.Max = s.Low, s.High
 		}
-		f.Ratio = finiteComparison(f.Ratio)
+		if !isFinite(s.Median) {
+			s.Median = s.Estimate
+		}
+		f.Ratio, f.Difference = finiteComparison(f.Ratio), finiteComparison(f.Difference)
 		kept = append(kept, f)
 	}
 	return kept

@@ -105,10 +105,7 @@ func fuzzFiles(f *testing.F, report func(*testing.T, analysis.Result, Options, u
 		}
 		alarm := time.AfterFunc(longestFuzz, func() { panic(fmt.Sprintf("no report after %v of:\n%s", longestFuzz, text)) })
 		defer alarm.Stop()
-		o := Options{Trials: file.Trials, Source: file.Run.Source}
-		if n := len(file.Ends); n > 0 {
-			o.Ended = &file.Ends[n-1]
-		}
+		o := Options{Trials: file.Trials}
 		report(t, analysis.Analyze(file), o, twist)
 	})
 }

@@ -11,6 +11,7 @@ import (
 // group joins the scenarios that differ only in their workload, so that all a
 // reader wants to know of a network stands on one line.
 type group struct {
+	res       *analysis.Result
 	scenarios []analysis.Scenario // no two of the same workload
 	lines     []line
 	columns   []column
@@ -46,7 +47,7 @@ scenarios:
 				continue scenarios
 			}
 		}
-		all = append(all, group{scenarios: []analysis.Scenario{s}})
+		all = append(all, group{res: &res, scenarios: []analysis.Scenario{s}})
 	}
 	for i := range all {
 		all[i].fill()
@@ -125,38 +126,22 @@ func (g group) kinds() []record.Kind {
 	return all
 }
 
-// shows reports whether a metric answers for a scenario. Where latency is what
-// is asked for and known, the transaction rate says nothing new. A scenario that measured
-// nothing shows its first metric, to say so there.
+// shows reports whether a metric answers for a scenario. A scenario that measured nothing shows
+// its first metric, to say so there.
 func (g group) shows(scenario int, metric string) bool {
-	primary := record.Primary(g.scenarios[scenario].Cell.Workload)
-	if !slices.Contains(primary, metric) {
-		return false
+	s := g.scenarios[scenario]
+	answers := s.Answers()
+	if len(answers) == 0 {
+		return metric == record.Primary(s.Cell.Workload)[0]
 	}
-	second := metric == record.TransactionRate && primary[0] != metric || metric == record.LatencyMean
-	if second && g.has(scenario, record.LatencyP50) {
-		return false
-	}
-	if g.has(scenario, metric) {
-		return true
-	}
-	return metric == primary[0] && !slices.ContainsFunc(primary, func(m string) bool { return g.has(scenario, m) })
-}
-
-func (g group) has(scenario int, metric string) bool {
-	for _, row := range g.scenarios[scenario].Rows {
-		if _, ok := row.Figure(metric); ok {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(answers, func(k record.Kind) bool { return k.Name == metric })
 }
 
 // reference is the value that the unit of a column is chosen for.
 func (g group) reference(c column) float64 {
 	for _, l := range g.lines {
 		if f, ok := l.figure(c); ok {
-			return f.Summary.Median
+			return f.Summary.Estimate
 		}
 	}
 	return 0
@@ -179,6 +164,18 @@ func (g group) find(l line, metric string) (analysis.Figure, bool) {
 		}
 	}
 	return analysis.Figure{}, false
+}
+
+// rowOf is the row of a line in the scenario in which a metric is primary.
+func (g group) rowOf(l line, metric string) analysis.Row {
+	for i, s := range g.scenarios {
+		if l.rows[i] != nil && slices.Contains(record.Primary(s.Cell.Workload), metric) {
+			if _, ok := l.rows[i].Figure(metric); ok {
+				return *l.rows[i]
+			}
+		}
+	}
+	return analysis.Row{}
 }
 
 // native is the line that all others are compared with. In a self-check every
@@ -214,8 +211,10 @@ func (g group) nativeOf(l line) (line, bool) {
 // compared reports whether any figure of a column stands beside native.
 func (g group) compared(c column) bool {
 	for _, l := range g.lines {
-		if f, ok := l.figure(c); ok && f.Ratio != nil {
-			return true
+		if f, ok := l.figure(c); ok {
+			if c, _ := f.Comparison(); c != nil {
+				return true
+			}
 		}
 	}
 	return false
@@ -223,6 +222,14 @@ func (g group) compared(c column) bool {
 
 // word is what sentences call the network that the others are compared with.
 func (g group) word() string { return analysis.BaselineName(g.scenarios[0].Cell) }
+
+// wordFor is what one line is compared with: in a self-check its twin.
+func (g group) wordFor(l line) string {
+	if n, ok := g.nativeOf(l); ok && len(l.rows) > 0 && l.rows[0] != nil && l.rows[0].Cell.Twin != 0 {
+		return n.name
+	}
+	return g.word()
+}
 
 // shortBaseline is the baseline in a heading: a chosen one with a long name is that
 // which the title and the first sentence name.

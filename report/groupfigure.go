@@ -3,7 +3,6 @@ package report
 import (
 	"strings"
 
-	"nettoll/analysis"
 	"nettoll/report/plot"
 )
 
@@ -19,8 +18,10 @@ func (g group) figures(looks looks) ([]figure, error) {
 			all = append(all, f)
 		}
 	}
-	if f := g.loads(); f.chart.Drawn() {
-		all = append(all, f)
+	for i := range g.scenarios {
+		if f := g.loads(i); f.chart.Drawn() {
+			all = append(all, f)
+		}
 	}
 	f, err := g.curves(looks)
 	if err == nil && f.chart.Drawn() {
@@ -41,9 +42,13 @@ func (g group) bars(c column) (figure, error) {
 			continue
 		}
 		b := valueBar(c.scale, f.Summary)
-		b.Name, b.Native, b.Same = l.name, l.native, f.Ratio != nil && f.Ratio.Verdict == analysis.Indistinguishable
+		b.Name, b.Native, b.Tone = l.name, l.native, toneOf(f)
 		bars = append(bars, b)
-		words = append(words, l.name+" "+b.Text+",")
+		words = append(words, l.name+" "+said(c.scale, f)+",")
+		out.draws.whiskers = out.draws.whiskers || b.Low < b.High
+		out.draws.native = out.draws.native || b.Native && len(g.natives()) == 1
+		out.draws.same = out.draws.same || !b.Native && b.Tone == plot.LikeNative
+		out.draws.unknown = out.draws.unknown || b.Tone == plot.Pale
 	}
 	var err error
 	out.chart, err = plot.Bars(bars, strings.TrimSuffix(strings.Join(words, " "), ","))

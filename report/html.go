@@ -55,30 +55,30 @@ func writeHTML(w io.Writer, res analysis.Result, o Options) error {
 	v := pageView{
 		Style: template.CSS(style), Script: template.JS(script) + template.JS(save),
 		Title: "What each container network costs", Note: res.Run.Note, Run: wasRun(res),
-		Machine: machineFacts(res), Rounds: rounds(res, o), Ending: ending(res), Method: method(res),
+		Machine: machineFacts(res), Rounds: rounds(res), Ending: ending(res), Method: method(res),
 		Trials: newTrialsView(o.Trials),
 	}
 	var n notes
-	looks := newLooks(res, *o.found)
-	for i, g := range titled(o.found.apart(res)) {
+	looks := newLooks(res)
+	for i, g := range titled(apart(res)) {
 		gv, err := newGroupView(g, i, looks, &n)
 		if err != nil {
 			return err
 		}
 		v.Groups = append(v.Groups, gv)
 	}
-	sections, err := sectionsOf(res, o, &n)
+	sections, err := sectionsOf(res, &n)
 	if err != nil {
 		return err
 	}
 	for i, s := range sections {
-		sv, err := newSectionView(s, i)
+		sv, err := newSectionView(s, i, res)
 		if err != nil {
 			return err
 		}
 		v.Sections = append(v.Sections, sv)
 	}
-	v.Paths = sweptPaths(res, *o.found)
+	v.Paths = sweptPaths(res)
 	for _, warning := range n.list {
 		v.Findings = append(v.Findings, sentenceOf(warning))
 	}
@@ -141,9 +141,10 @@ func method(res analysis.Result) []string {
 	word = cmp.Or(word, "native")
 	all := []string{
 		"Every round measures each network once, in random order, and " + word + " with them; each trial is compared with the " + word + " trial of its own round, since machines drift more than networks differ.",
-		"Bytes are counted where they arrive, after a warm-up and within the window common to all flows; a percentile is that of all transactions of one trial, and what is shown is the middle of the trials. Only the charts of latencies by percentile merge the trials.",
+		"Bytes are counted where they arrive, after a warm-up and within the window common to all flows.",
+		"A figure of a table, a percentile too, is an estimate over the trials' own figures: their pseudo-median, with its interval. Charts of latency by percentile draw the latencies of all trials merged.",
 		"A trial counts only when the counters of every device, rule and process on the intended path show that the payload crossed it.",
-		"CPU cost is that of the whole machine, kernel and daemons included, less what the machine uses when idle.",
+		"CPU cost is that of the whole machine, kernel and daemons included, less what the machine uses when idle. That of a stream that keeps a CPU busy is its throughput once more; sentences name it only where a network keeps more or fewer CPUs busy than " + word + ".",
 	}
 	if knowsShared(res) {
 		all = append(all, "CPU time that the kernel charges to a process is that of clients, servers or daemons, on the host that they are on. What is left over the idle machine is shared: packets that the kernel handles on behalf of nobody, which in a lab cannot be told apart by host, and the measuring itself.")
@@ -151,8 +152,10 @@ func method(res analysis.Result) []string {
 	if anyLoops(res) {
 		all = append(all, loopRemark)
 	}
-	if c := confidence(res); c != "" {
-		all = append(all, c)
+	for _, text := range []string{legend(res), multiplicity(res), "A change in bold holds among all of these; the others describe."} {
+		if text != "" {
+			all = append(all, text)
+		}
 	}
 	return all
 }

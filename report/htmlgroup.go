@@ -18,6 +18,7 @@ type groupView struct {
 	Columns []columnView
 	Lines   []lineView
 	Charts  []chartView
+	Caption string
 	Paths   []pathView
 	Facts   []endpointView
 	Missing []missingView
@@ -44,7 +45,8 @@ type cellView struct {
 	Value, Spread       string
 	Compared            bool
 	Change, ChangeRange string
-	Class               string // worse, better or same
+	Class               string // worse, better, same or unknown
+	Claimed             bool   // it holds among all primary comparisons
 	Status              string // instead of all others
 	Span                int    // columns that the status fills
 }
@@ -98,6 +100,7 @@ func newGroupView(g titledGroup, index int, looks looks, n *notes) (groupView, e
 	if err != nil {
 		return v, err
 	}
+	v.Caption = caption(figures, g.word(), g.res.Level, g.res.Margin)
 	v.Charts, err = chartViews(g.name, figures)
 	return v, err
 }
@@ -134,12 +137,10 @@ func newCell(g group, l line, c column) cellView {
 		}
 		return cellView{Status: absentText(l.rows[c.scenario]), Span: span}
 	}
-	cell := cellView{Value: c.scale.number(f.Summary.Median), Spread: plusMinus(f.Summary), Compared: g.compared(c)}
-	if f.Ratio != nil {
-		cell.Change, cell.ChangeRange = change(*f.Ratio), changePlusMinus(*f.Ratio)
-		cell.Class = map[analysis.Verdict]string{
-			analysis.Better: "better", analysis.Worse: "worse", analysis.Indistinguishable: "same",
-		}[f.Ratio.Verdict]
+	cell := cellView{Value: c.scale.number(f.Summary.Estimate), Spread: spread(c.scale, f.Summary), Compared: g.compared(c)}
+	if shows, ends, compared := compared(c.scale, f); compared != nil {
+		cell.Change, cell.ChangeRange, cell.Class = shows, ends, classOf(*compared)
+		cell.Claimed = compared.Primary && compared.Verdict == analysis.Different
 	}
 	return cell
 }

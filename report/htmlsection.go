@@ -13,6 +13,7 @@ type sectionView struct {
 	ID, Title, Meta string
 	Summary         []sayingView
 	Charts          []chartView
+	Caption         string
 	Sheets          []sheetView
 	Missing         []missingView
 	Remarks         []string
@@ -40,7 +41,7 @@ type sheetCellView struct {
 	Marks                []int
 }
 
-func newSectionView(s section, index int) (sectionView, error) {
+func newSectionView(s section, index int, res analysis.Result) (sectionView, error) {
 	v := sectionView{ID: fmt.Sprintf("s%d", index+1), Title: s.title, Meta: s.meta, Remarks: s.remarks}
 	for i, say := range s.sayings {
 		sv := sayingView{Subject: say.subject, Text: say.text}
@@ -58,6 +59,7 @@ func newSectionView(s section, index int) (sectionView, error) {
 		v.Missing = append(v.Missing, missingView{a.network, a.text(), capital(remedy)})
 	}
 	var err error
+	v.Caption = caption(s.figures, "the baseline", res.Level, res.Margin)
 	v.Charts, err = chartViews(s.title, s.figures)
 	return v, err
 }
@@ -84,8 +86,8 @@ func newSheetView(s sheet) sheetView {
 
 // sweptPaths gives the paths of networks that stand in sweeps only, each once
 // for each number of hosts.
-func sweptPaths(res analysis.Result, f found) []pathView {
-	swept := f.swept()
+func sweptPaths(res analysis.Result) []pathView {
+	swept := swept(res)
 	var all []pathView
 	var seen []string
 	for _, s := range res.Scenarios {

@@ -22,11 +22,17 @@ type jsonReport struct {
 	SchemaVersion int             `json:"schema_version"`
 	Run           jsonRun         `json:"run"`
 	Machine       record.Machine  `json:"machine"`
-	Settings      record.Settings `json:"settings"`
+	Settings      record.Settings `json:"settings"` // of the run
+	Limits        record.Settings `json:"limits"`   // in force at its end
+	Level         float64         `json:"level"`    // of intervals and tests
+	Margin        float64         `json:"margin"`   // a difference up to so much counts as none
 	Finished      string          `json:"finished,omitempty"`
+	Elapsed       float64         `json:"elapsed_s"` // of all processes that worked on the run
 	End           string          `json:"end,omitempty"`
 	EndDetail     string          `json:"end_detail,omitempty"`
 	Rounds        int             `json:"rounds"`
+	Comparisons   jsonComparisons `json:"comparisons"`
+	Precision     jsonAim         `json:"precision"`
 	Scenarios     []jsonScenario  `json:"scenarios"`
 	Warnings      []jsonWarning   `json:"warnings"`
 
@@ -34,6 +40,28 @@ type jsonReport struct {
 	Agreements   []jsonAgreement   `json:"agreements"`
 	Replications []jsonReplication `json:"replications"`
 	PerPrice     []jsonPerPrice    `json:"per_price"`
+}
+
+// jsonComparisons says how many comparisons there are, and what follows from that.
+type jsonComparisons struct {
+	Made     int     `json:"made"`               // with an interval, of the metrics that answer for their workloads
+	Expected float64 `json:"expected_by_chance"` // of these would be marked as different if no network differed
+	Primary  int     `json:"primary"`            // that verdicts are given on
+	Least    int     `json:"least_rounds"`       // without which no verdict could be "different"
+	// Verdicts of the primary ones.
+	Different int `json:"different"`
+	Same      int `json:"same"`
+	NotKnown  int `json:"not_known"`
+	Untested  int `json:"untested"`
+}
+
+// jsonAim says how far the run came to the precision asked for.
+type jsonAim struct {
+	Wanted  float64 `json:"wanted"` // half width of the interval, relative
+	Asked   int     `json:"asked"`  // primary figures that it is asked of
+	Reached int     `json:"reached"`
+	Rounds  int     `json:"rounds,omitempty"`  // about how many all of them take
+	Seconds float64 `json:"seconds,omitempty"` // about how long that is
 }
 
 type jsonRun struct {
@@ -62,9 +90,21 @@ type jsonScenario struct {
 	MTU        int    `json:"mtu,omitempty"`
 	Offload    string `json:"offload,omitempty"`
 	Normalize  bool   `json:"normalize,omitempty"`
-	Baseline   string `json:"baseline,omitempty"` // network that is compared with, where that is not native
+	Baseline   string `json:"baseline,omitempty"`  // network that is compared with, where that is not native
+	HostsAre   string `json:"hosts_are,omitempty"` // "namespaces of one machine", where there are several and they are
 
-	Networks []jsonRow `json:"networks"`
+	Networks []jsonRow     `json:"networks"`
+	Extremes []jsonExtreme `json:"extremes,omitempty"`
+}
+
+// jsonExtreme is the network with the highest or lowest figure, beside the next to it.
+type jsonExtreme struct {
+	Metric  string          `json:"metric"`
+	Highest bool            `json:"highest"` // else the lowest
+	Network string          `json:"network"`
+	Next    string          `json:"next"`
+	Ratio   *jsonComparison `json:"ratio,omitempty"` // network ÷ next
+	Shown   bool            `json:"shown"`           // they differ
 }
 
 type jsonRow struct {
@@ -76,11 +116,23 @@ type jsonRow struct {
 	Remedy    string                `json:"remedy,omitempty"`
 	Trials    map[record.Status]int `json:"trials"`
 	Metrics   []jsonMetric          `json:"metrics"`
-	CPU       []jsonMetric          `json:"cpu,omitempty"` // use in the window, in CPU seconds a second
+	CPU       []jsonMetric          `json:"cpu,omitempty"`        // use in the window, in CPU seconds per second
+	CPUCost   []jsonMetric          `json:"cpu_cost,omitempty"`   // the same per GB or per transaction
+	CPUInUse  *jsonMetric           `json:"cpu_in_use,omitempty"` // over idle, in CPU seconds per second
+	Follows   bool                  `json:"cpu_cost_follows_throughput,omitempty"`
+	Precision *jsonReached          `json:"precision,omitempty"` // of the primary figure
 	Latency   *jsonLatency          `json:"merged_latency,omitempty"`
 	Path      []record.Hop          `json:"path"`
 	Endpoints []record.Endpoint     `json:"endpoints"`
 	Warnings  []jsonWarning         `json:"warnings"`
+}
+
+// jsonReached says how well a primary figure is known.
+type jsonReached struct {
+	N         int     `json:"n"`
+	HalfWidth float64 `json:"half_width,omitempty"` // of its interval, relative; absent where there is none
+	Reached   bool    `json:"reached"`
+	Rounds    int     `json:"rounds,omitempty"` // about how many the wanted precision takes
 }
 
 type jsonMetric struct {
@@ -88,11 +140,13 @@ type jsonMetric struct {
 	Unit     string          `json:"unit"`
 	Better   string          `json:"better"`
 	N        int             `json:"n"`
+	Estimate float64         `json:"estimate"`           // pseudo-median; the median where a value is 0 or less
+	Interval *jsonInterval   `json:"interval,omitempty"` // of the estimate; absent where there are too few trials
 	Median   float64         `json:"median"`
 	Min      float64         `json:"min"`
 	Max      float64         `json:"max"`
-	Interval *jsonInterval   `json:"interval,omitempty"` // absent where there are too few trials
-	VsNative *jsonComparison `json:"vs_native,omitempty"`
+	VsNative *jsonComparison `json:"vs_native,omitempty"`  // over the baseline
+	Minus    *jsonComparison `json:"difference,omitempty"` // less the baseline
 }
 
 type jsonInterval struct {
@@ -101,12 +155,18 @@ type jsonInterval struct {
 	Level float64 `json:"level"`
 }
 
+// jsonComparison has a ratio or a difference. What was not tested has no interval and no p.
 type jsonComparison struct {
-	N        int           `json:"n"`
-	Ratio    float64       `json:"ratio"`
-	Interval *jsonInterval `json:"interval,omitempty"` // missing where there are too few pairs
-	P        float64       `json:"p"`
-	Verdict  string        `json:"verdict"`
+	N          int             `json:"n"`
+	Ratio      *float64        `json:"ratio,omitempty"`
+	Difference *float64        `json:"difference,omitempty"`
+	Interval   *jsonInterval   `json:"interval,omitempty"`
+	P          *float64        `json:"p,omitempty"`
+	Outcome    string          `json:"outcome"`          // by its own interval: different, same, not-known or untested
+	Effect     analysis.Effect `json:"effect,omitempty"` // better or worse, of what is different
+	Primary    bool            `json:"primary,omitempty"`
+	Adjusted   *float64        `json:"adjusted_p,omitempty"` // for the number of primary comparisons
+	Verdict    string          `json:"verdict,omitempty"`    // the outcome among all of these
 }
 
 // jsonLatency is the distribution of all trials merged, in seconds. Its percentiles are not
@@ -129,16 +189,19 @@ type jsonWarning struct {
 
 // writeJSON writes everything in base units. Lists are never null, and a
 // figure that is not known is absent.
-func writeJSON(w io.Writer, res analysis.Result, o Options) error {
+func writeJSON(w io.Writer, res analysis.Result, _ Options) error {
 	r := jsonReport{
 		SchemaVersion: JSONSchema,
 		Run: jsonRun{ID: res.Run.ID, Started: timestamp(res.Run.Started), Version: res.Run.Version,
 			Suite: res.Run.Suite, Note: res.Run.Note},
-		Machine: res.Run.Machine, Settings: res.Run.Settings, Finished: timestamp(res.Finished),
+		Machine: res.Run.Machine, Settings: res.Run.Settings, Limits: res.Limits, Level: res.Level, Margin: res.Margin,
+		Finished: timestamp(res.Finished), Elapsed: res.Elapsed,
 		End: res.End, EndDetail: res.EndDetail, Rounds: res.Rounds,
-		Scenarios: []jsonScenario{}, Warnings: jsonWarnings(res.Warnings),
-		Sweeps: jsonSweeps(*o.found), Agreements: jsonAgreements(o.found.agreements),
-		Replications: jsonReplications(o.found.replications), PerPrice: jsonPerPrices(o.found.prices),
+		Comparisons: jsonComparisonsOf(res.Multiplicity),
+		Precision:   jsonAim{res.Aim.Wanted, res.Aim.Asked, res.Aim.Narrow, res.Aim.Rounds, res.Aim.Seconds},
+		Scenarios:   []jsonScenario{}, Warnings: jsonWarnings(res.Warnings),
+		Sweeps: jsonSweeps(res), Agreements: jsonAgreements(res.Agreements),
+		Replications: jsonReplications(res.Replications), PerPrice: jsonPerPrices(res.Prices),
 	}
 	if r.Machine.CPUs == nil {
 		r.Machine.CPUs = []record.CPU{}
@@ -146,13 +209,19 @@ func writeJSON(w io.Writer, res analysis.Result, o Options) error {
 	for _, s := range res.Scenarios {
 		c := s.Cell
 		out := jsonScenario{
-			Title: (&group{scenarios: []analysis.Scenario{s}}).title(), Hosts: c.Hosts, Family: c.Family,
+			Title: titleOf(c, s.Namespaces), Hosts: c.Hosts, Family: c.Family,
 			Servers: c.Servers, Clients: c.Clients, Tool: c.Tool, Workload: c.Workload, Options: c.Options,
 			Placement: c.Placement, Underlay: c.Underlay, Networks: []jsonRow{},
 			Processes: c.Processes, Neighbours: c.Neighbours, Rules: c.Rules, MTU: c.MTU, Offload: c.Offload, Normalize: c.Normalize, Baseline: c.Baseline,
 		}
+		if s.Namespaces {
+			out.HostsAre = hostsAre
+		}
 		for _, row := range s.Rows {
 			out.Networks = append(out.Networks, jsonRowOf(row))
+		}
+		for _, e := range s.Extremes {
+			out.Extremes = append(out.Extremes, jsonExtreme{e.Kind.Name, e.Highest, e.Network.Network, e.Next.Network, jsonRatioOf(e.Ratio), e.Shown()})
 		}
 		r.Scenarios = append(r.Scenarios, out)
 	}
@@ -203,6 +272,17 @@ func jsonRowOf(row analysis.Row) jsonRow {
 	for _, f := range row.CPU {
 		out.CPU = append(out.CPU, jsonMetricOf(f))
 	}
+	for _, f := range row.Costs {
+		out.CPUCost = append(out.CPUCost, jsonMetricOf(f))
+	}
+	if row.InUse != nil {
+		m := jsonMetricOf(*row.InUse)
+		out.CPUInUse = &m
+	}
+	out.Follows = row.CostFollows()
+	if r := row.Reached; r.N > 0 {
+		out.Precision = &jsonReached{r.N, r.HalfWidth, r.Narrow, r.Rounds}
+	}
 	if h := row.Latency; h != nil && h.TotalCount() > 0 {
 		at := func(q float64) float64 { return float64(h.ValueAtQuantile(q)) / 1e9 }
 		out.Latency = &jsonLatency{Count: h.TotalCount(), Min: float64(h.Min()) / 1e9, P50: at(50), P90: at(90),
@@ -214,23 +294,49 @@ func jsonRowOf(row analysis.Row) jsonRow {
 func jsonMetricOf(f analysis.Figure) jsonMetric {
 	s := f.Summary
 	m := jsonMetric{Metric: f.Kind.Name, Unit: f.Kind.Unit, Better: betterName(f.Kind), N: s.N,
-		Median: s.Median, Min: s.Min, Max: s.Max}
+		Estimate: s.Estimate, Median: s.Median, Min: s.Min, Max: s.Max}
 	if s.Level > 0 {
 		m.Interval = &jsonInterval{s.Low, s.High, s.Level}
 	}
-	m.VsNative = jsonComparisonOf(f.Ratio)
+	m.VsNative, m.Minus = jsonRatioOf(f.Ratio), jsonDifferenceOf(f.Difference)
 	return m
+}
+
+func jsonRatioOf(c *analysis.Comparison) *jsonComparison {
+	out := jsonComparisonOf(c)
+	if out != nil {
+		out.Ratio = &c.Value
+	}
+	return out
+}
+
+func jsonDifferenceOf(c *analysis.Comparison) *jsonComparison {
+	out := jsonComparisonOf(c)
+	if out != nil {
+		out.Difference = &c.Value
+	}
+	return out
 }
 
 func jsonComparisonOf(c *analysis.Comparison) *jsonComparison {
 	if c == nil {
 		return nil
 	}
-	out := &jsonComparison{N: c.N, Ratio: c.Ratio, P: c.P, Verdict: verdictName(c.Verdict)}
+	out := &jsonComparison{N: c.N, Outcome: c.Outcome.String(), Effect: c.Effect, Primary: c.Primary}
+	if c.Judged {
+		out.Verdict = c.Verdict.String()
+	}
 	if c.Level > 0 {
-		out.Interval = &jsonInterval{c.Low, c.High, c.Level}
+		out.Interval, out.P = &jsonInterval{c.Low, c.High, c.Level}, &c.P
+		if c.Judged {
+			out.Adjusted = &c.Adjusted
+		}
 	}
 	return out
+}
+
+func jsonComparisonsOf(m analysis.Multiplicity) jsonComparisons {
+	return jsonComparisons{m.Comparisons, m.Expected, m.Primary, m.Least, m.Different, m.Same, m.NotKnown, m.Untested}
 }
 
 func jsonWarnings(warnings []analysis.Warning) []jsonWarning {

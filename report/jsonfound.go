@@ -37,9 +37,9 @@ type jsonPoint struct {
 }
 
 // jsonSweeps leaves out what other sweeps hold whole.
-func jsonSweeps(f found) []jsonSweep {
+func jsonSweeps(res analysis.Result) []jsonSweep {
 	out := []jsonSweep{}
-	sweeps, _ := f.shownSweeps()
+	sweeps, _ := shownSweeps(res.Sweeps)
 	titles := sweepTitles(sweeps)
 	for i, s := range sweeps {
 		js := jsonSweep{Title: titles[i], Cell: s.Cell, X: jsonAxisOf(s.X, s.XTicks), Points: []jsonPoint{}}
@@ -86,16 +86,15 @@ type jsonAgreement struct {
 	Expected  jsonMetric      `json:"expected"` // of the reference
 	Found     jsonMetric      `json:"found"`    // of the tool
 	Ratio     *jsonComparison `json:"ratio,omitempty"`
-	Concord   string          `json:"concord"` // agree, differ or unknown
+	Outcome   string          `json:"outcome"` // same (they agree), different, not-known or untested
 	Reasons   []jsonWarning   `json:"reasons"`
 }
 
 func jsonAgreements(all []analysis.Agreement) []jsonAgreement {
 	out := []jsonAgreement{}
-	concords := map[analysis.Concord]string{analysis.Agree: "agree", analysis.Differ: "differ", analysis.ConcordUnknown: "unknown"}
 	for _, a := range all {
 		out = append(out, jsonAgreement{a.Cell, a.Reference, a.Tool, jsonMetricOf(a.Expected), jsonMetricOf(a.Found),
-			jsonComparisonOf(a.Ratio), concords[a.Concord], jsonWarnings(a.Reasons)})
+			jsonRatioOf(a.Ratio), a.Outcome().String(), jsonWarnings(a.Reasons)})
 	}
 	return out
 }
@@ -150,7 +149,7 @@ type jsonConclusion struct {
 
 func jsonReplications(all []analysis.Replication) []jsonReplication {
 	out := []jsonReplication{}
-	names := map[analysis.Outcome]string{analysis.Holds: "holds", analysis.DoesNotHold: "does-not-hold",
+	names := map[analysis.Judgement]string{analysis.Holds: "holds", analysis.DoesNotHold: "does-not-hold",
 		analysis.CannotTell: "cannot-tell", analysis.NotMeasurable: "not-measurable"}
 	for _, r := range all {
 		jr := jsonReplication{Source: r.Source.Name, Title: r.Source.Title, Year: r.Source.Year, Cells: r.Cells, Measured: r.Measured,
@@ -180,7 +179,7 @@ func jsonTauOf(c analysis.Correlation) *jsonTau {
 
 func jsonPublishedOf(c analysis.ReplicatedCell) jsonPublished {
 	out := jsonPublished{Network: c.Published.Network, As: c.Published.As, Label: c.Published.Label, Missing: c.Published.Missing,
-		Ratio: jsonComparisonOf(c.Ratio), Skipped: c.Skipped, Notes: c.Notes}
+		Ratio: jsonRatioOf(c.Ratio), Skipped: c.Skipped, Notes: c.Notes}
 	if c.Published.Given() && isFinite(c.Published.Value) {
 		out.Published = &c.Published.Value
 	}
@@ -205,7 +204,7 @@ type jsonPerPrice struct {
 func jsonPerPrices(all []analysis.PerPrice) []jsonPerPrice {
 	out := []jsonPerPrice{}
 	for _, p := range all {
-		jp := jsonPerPrice{Cell: p.Cell, Instance: p.Instance.Name, Price: p.Instance.Price, PerDollar: p.PerDollar.Median}
+		jp := jsonPerPrice{Cell: p.Cell, Instance: p.Instance.Name, Price: p.Instance.Price, PerDollar: p.PerDollar.Estimate}
 		if p.PerDollar.Level > 0 {
 			jp.Interval = &jsonInterval{p.PerDollar.Low, p.PerDollar.High, p.PerDollar.Level}
 		}

@@ -21,15 +21,24 @@ var loadParts = []struct {
 	{analysis.CPUShared, "shared", plot.Look{Color: 0}},
 }
 
-// loadTitle is of the chart of all CPU time.
-const loadTitle = "Where the CPU time goes"
-
-// loadFigure draws what the CPU time goes to: names are those of clusters, rows gives
-// each one's networks.
-func loadFigure(names []string, rows func(cluster int) []analysis.Row) figure {
-	kind, _ := cpuKind(analysis.CPUMachine)
+// loadFigure draws what the CPU time goes to that a network needs for what it moves: for a GB or
+// a transaction of one workload, since networks that move less use less. names are those of
+// clusters, rows gives each one's networks.
+func loadFigure(c record.Cell, names []string, rows func(cluster int) []analysis.Row) figure {
+	kind, _ := analysis.CostKind(analysis.CPUMachine, c)
+	unit := "for 1 GB"
+	if kind.Unit == "cpu-s" {
+		unit = "for a transaction"
+	}
 	sc := scaleFor(kind, 1)
-	out := figure{title: loadTitle + ", " + sc.unit, hint: hint(kind)}
+	for i := range names {
+		for _, row := range rows(i) {
+			if f, ok := row.Cost(reference.CPUServer); ok && sc.factor == 1 {
+				sc = scaleFor(kind, f.Summary.Estimate)
+			}
+		}
+	}
+	out := figure{title: "Where the CPU time of " + c.Workload + " goes, " + strings.TrimSuffix(sc.unit, "/GB") + " " + unit, hint: hint(kind)}
 	words := []string{out.title + ", " + out.hint + "."}
 	shown := map[string]bool{}
 	var clusters []plot.Cluster
@@ -59,26 +68,26 @@ func loadFigure(names []string, rows func(cluster int) []analysis.Row) figure {
 	return out
 }
 
-// loadBar is what one network's CPU time goes to, the median of each part, where all of
+// loadBar is what one network's CPU time goes to, the estimate of each part, where all of
 // it is known.
 func loadBar(sc scale, row analysis.Row, shown map[string]bool) (b plot.Bar, said string, ok bool) {
 	b.Name = networkName(row.Cell)
 	var parts []string
 	for _, p := range loadParts {
-		f, known := row.Load(p.metric)
+		f, known := row.Cost(p.metric)
 		if !known && p.metric != analysis.CPUDaemons { // a network need not have any
 			return b, "", false
 		}
 		if !known {
 			continue
 		}
-		v := f.Summary.Median / sc.factor
+		v := f.Summary.Estimate / sc.factor
 		b.Value += v
 		b.Parts = append(b.Parts, plot.Part{Value: v, Look: p.look})
-		parts = append(parts, p.name+" "+sc.number(f.Summary.Median))
+		parts = append(parts, p.name+" "+sc.number(f.Summary.Estimate))
 	}
 	for _, p := range loadParts {
-		if _, known := row.Load(p.metric); known {
+		if _, known := row.Cost(p.metric); known {
 			shown[p.metric] = true
 		}
 	}
@@ -87,23 +96,10 @@ func loadBar(sc scale, row analysis.Row, shown map[string]bool) (b plot.Bar, sai
 	return b, b.Text + ", of that " + join(parts), true
 }
 
-// loads is the chart of a group.
-func (g group) loads() figure {
-	names := make([]string, len(g.scenarios))
-	for i, s := range g.scenarios {
-		if len(g.scenarios) > 1 {
-			names[i] = what(s.Cell.Workload)
-		}
-	}
-	return loadFigure(names, func(i int) []analysis.Row { return g.scenarios[i].Rows })
-}
-
-// what is asked of a network by a workload.
-func what(workload string) string {
-	if k, ok := record.KindOf(record.Primary(workload)[0]); ok {
-		return capital(k.Title)
-	}
-	return workload
+// loads is the chart of one scenario of a group.
+func (g group) loads(scenario int) figure {
+	s := g.scenarios[scenario]
+	return loadFigure(s.Cell, []string{""}, func(int) []analysis.Row { return s.Rows })
 }
 
 // sweepLoads is the chart of a sweep.
@@ -113,7 +109,7 @@ func sweepLoads(s analysis.Sweep) figure {
 	for i, at := range all {
 		names[i] = at.label(s)
 	}
-	return loadFigure(names, func(i int) (rows []analysis.Row) {
+	return loadFigure(s.Cell, names, func(i int) (rows []analysis.Row) {
 		for _, l := range s.Lines {
 			if row := pointAt(l, all[i]); row != nil {
 				rows = append(rows, *row)

@@ -16,7 +16,8 @@ func loaded(network string, loads map[string]float64) analysis.Row {
 	row := analysis.Row{Cell: record.Cell{Network: network, Hosts: 2, Workload: record.TCPStream}, Status: record.OK}
 	for _, k := range analysis.CPUKinds() {
 		if v, ok := loads[k.Name]; ok {
-			row.CPU = append(row.CPU, analysis.Figure{Kind: k, Summary: analysis.Summary{N: 1, Median: v, Low: v, High: v}})
+			cost, _ := analysis.CostKind(k.Name, row.Cell)
+			row.Costs = append(row.Costs, analysis.Figure{Kind: cost, Summary: analysis.Summary{N: 1, Estimate: v, Low: v, High: v}})
 		}
 	}
 	return row
@@ -28,7 +29,7 @@ func TestLoadFigureShowsWhereTheCPUTimeGoes(t *testing.T) {
 		loaded("flannel-udp", map[string]float64{reference.CPUClient: 0.1, reference.CPUServer: 0.2, analysis.CPUDaemons: 1.25, analysis.CPUShared: 0}),
 		loaded("half", map[string]float64{reference.CPUClient: 0.1, reference.CPUServer: 0.2}), // not all of it is known
 	}
-	f := loadFigure([]string{"t2.micro"}, func(int) []analysis.Row { return rows })
+	f := loadFigure(rows[0].Cell, []string{"t2.micro"}, func(int) []analysis.Row { return rows })
 	for _, want := range []string{
 		"t2.micro, native: 1.50, of that clients 0.500, servers 0.750, shared 0.250.",
 		"t2.micro, flannel-udp: 1.55, of that clients 0.100, servers 0.200, daemons 1.25, shared 0.",
@@ -56,11 +57,11 @@ func TestLoadFigureShowsWhereTheCPUTimeGoes(t *testing.T) {
 			t.Errorf("%s is not drawn", color)
 		}
 	}
-	f = loadFigure([]string{""}, func(int) []analysis.Row { return rows[:1] })
+	f = loadFigure(rows[0].Cell, []string{""}, func(int) []analysis.Row { return rows[:1] })
 	if len(f.keys) != 3 || strings.Contains(f.chart.Label(), "daemons") {
 		t.Errorf("a network without daemons: %q, legend %+v", f.chart.Label(), f.keys)
 	}
-	if loadFigure([]string{""}, func(int) []analysis.Row { return rows[2:] }).chart.Drawn() {
+	if loadFigure(rows[0].Cell, []string{""}, func(int) []analysis.Row { return rows[2:] }).chart.Drawn() {
 		t.Error("nothing is known, and something is drawn")
 	}
 }
@@ -72,7 +73,7 @@ func TestStandInIsNamed(t *testing.T) {
 		return analysis.ReplicatedTable{
 			Table: reference.Table{Name: "CPU", Unit: "percent of the machine", Columns: places, Cells: []reference.Published{p}},
 			Kind:  record.Kind{Name: reference.CPUClient, Unit: "cpu-s/s"}, CPUs: 4,
-			Cells: []analysis.ReplicatedCell{{Published: p, Cell: record.Cell{Network: over}, Measured: &analysis.Figure{Summary: analysis.Summary{Median: 1, Low: 1, High: 1, Level: 0.95}}}},
+			Cells: []analysis.ReplicatedCell{{Published: p, Cell: record.Cell{Network: over}, Measured: &analysis.Figure{Summary: analysis.Summary{Estimate: 1, Low: 1, High: 1, Level: 0.95}}}},
 		}
 	}
 	for _, c := range []struct{ as, over, want string }{

@@ -8,7 +8,7 @@ import (
 // looks gives each network the same colour in every chart of a report.
 type looks map[string]plot.Look
 
-func newLooks(res analysis.Result, f found) looks {
+func newLooks(res analysis.Result) looks {
 	all := looks{}
 	others := 0
 	add := func(name string, native bool) {
@@ -25,7 +25,7 @@ func newLooks(res analysis.Result, f found) looks {
 			add(networkName(row.Cell), row.Native)
 		}
 	}
-	for _, s := range f.sweeps {
+	for _, s := range res.Sweeps {
 		for _, l := range s.Lines {
 			add(l.Network, l.Native)
 		}

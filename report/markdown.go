@@ -18,8 +18,8 @@ func writeMarkdown(w io.Writer, res analysis.Result, o Options) error {
 		title = res.Run.Note
 	}
 	fmt.Fprintf(&b, "# %s\n", markdown(title))
-	all := titled(o.found.apart(res))
-	sections, err := sectionsOf(res, o, &n)
+	all := titled(apart(res))
+	sections, err := sectionsOf(res, &n)
 	if err != nil {
 		return err
 	}
@@ -41,7 +41,7 @@ func writeMarkdown(w io.Writer, res analysis.Result, o Options) error {
 	if run := wasRun(res); run != "" {
 		fmt.Fprintf(&b, " %s.", markdown(capital(run)))
 	}
-	fmt.Fprintf(&b, "\n%s\n%s\n%s\n", rounds(res, o), markdown(ending(res)), confidence(res))
+	fmt.Fprintf(&b, "\n%s\n%s\n%s\n%s\n", rounds(res), markdown(ending(res)), legend(res), multiplicity(res))
 	if anyLoops(res) {
 		b.WriteString(loopRemark + "\n")
 	}
@@ -98,10 +98,11 @@ func markdownCell(b *strings.Builder, g group, l line, c column) {
 		}
 		return
 	}
-	fmt.Fprintf(b, " %s %s |", c.scale.number(f.Summary.Median), plusMinus(f.Summary))
+	fmt.Fprintf(b, " %s %s |", c.scale.number(f.Summary.Estimate), spread(c.scale, f.Summary))
+	shows, ends, compared := compared(c.scale, f)
 	switch {
-	case f.Ratio != nil:
-		fmt.Fprintf(b, " %s %s |", markdown(change(*f.Ratio)), changePlusMinus(*f.Ratio))
+	case compared != nil:
+		fmt.Fprintf(b, " %s |", strings.TrimSpace(markdown(shows)+" "+ends))
 	case g.compared(c):
 		b.WriteString("  |")
 	}

@@ -36,8 +36,8 @@ func matrixSheets(s analysis.Sweep, k record.Kind, marks map[string][]int) []she
 					if f, ok := row.Figure(k.Name); ok {
 						known = true
 						cell = figureCell(sc, f)
-						if f.Ratio != nil {
-							cell.spread = change(*f.Ratio)
+						if shows, _, c := compared(sc, f); c != nil {
+							cell.spread = shows
 						}
 					}
 				}

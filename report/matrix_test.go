@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -76,7 +75,8 @@ func matrixResult(t testing.TB, suite string, cells []record.Cell) (analysis.Res
 		}
 	}
 	file.Ends = []record.End{{Reason: record.EndMaxRounds, Rounds: matrixRounds, Elapsed: 902}}
-	return analysis.Analyze(file), Options{Trials: file.Trials, Ended: &file.Ends[0]}
+	file.Spent = 902
+	return analysis.Analyze(file), Options{Trials: file.Trials}
 }
 
 func matrixTrial(c record.Cell, round, index int) record.Trial {
@@ -165,7 +165,7 @@ func TestSweepsReplaceTables(t *testing.T) {
 	if len(res.Scenarios) < 15 || rules > 11 {
 		t.Errorf("%d tables for %d scenarios", rules, len(res.Scenarios))
 	}
-	for _, g := range (found{sweeps: analysis.Sweeps(res)}).apart(res) {
+	for _, g := range apart(res) {
 		t.Errorf("%s has a table of its own and stands in a sweep", g.title())
 	}
 }
@@ -182,7 +182,7 @@ func TestFewScenariosKeepTheirTables(t *testing.T) {
 	}
 	for _, tt := range []struct{ cells, own int }{{4, 2}, {6, 0}} {
 		res, o := matrixResult(t, "", cells[:tt.cells])
-		own := len(find(res, o).apart(res))
+		own := len(apart(res))
 		if own != tt.own {
 			t.Errorf("%d cells: %d tables of their own, want %d", tt.cells, own, tt.own)
 		}
@@ -197,7 +197,8 @@ func TestWhatIsPublishedIsShown(t *testing.T) {
 	if got := write(t, "text", res, o); strings.Contains(got, "published") {
 		t.Error("a run of another suite is put beside a source")
 	}
-	o.Source = "icc-2014"
+	res.Run.Source = "icc-2014"
+	res.Relate()
 	got := write(t, "text", res, o)
 	for _, want := range []string{"Beside the published: Docker network performance", "(116%)", "Holds here:", "Cannot be told here:"} {
 		if !strings.Contains(got, want) {
@@ -208,10 +209,9 @@ func TestWhatIsPublishedIsShown(t *testing.T) {
 
 func TestMatrixHostile(t *testing.T) {
 	res, o := matrixResult(t, "icc-2014", matrixCells())
-	f := find(res, o)
-	f.sweeps = slices.Clone(f.sweeps)
-	for i := range f.sweeps {
-		s := &f.sweeps[i]
+	f := &res
+	for i := range f.Sweeps {
+		s := &f.Sweeps[i]
 		s.X.Title, s.Cell.Tool = hostile, hostile
 		for j := range s.XTicks {
 			s.XTicks[j].Label = hostile
@@ -221,17 +221,17 @@ func TestMatrixHostile(t *testing.T) {
 			for k := range s.Lines[j].Points {
 				figures := s.Lines[j].Points[k].Row.Figures
 				if len(figures) > 1 {
-					figures[0].Summary.High, figures[1].Summary.Median = math.Inf(1), math.NaN()
+					figures[0].Summary.High, figures[1].Summary.Estimate = math.Inf(1), math.NaN()
 				}
 			}
 		}
 	}
-	for i := range f.agreements {
-		f.agreements[i].Tool, f.agreements[i].Reasons = hostile, []analysis.Warning{{Code: hostile, Text: hostile}}
-		f.agreements[i].Ratio = &analysis.Comparison{Ratio: math.NaN()}
+	for i := range f.Agreements {
+		f.Agreements[i].Tool, f.Agreements[i].Reasons = hostile, []analysis.Warning{{Code: hostile, Text: hostile}}
+		f.Agreements[i].Ratio = &analysis.Comparison{Value: math.NaN()}
 	}
-	for i := range f.replications {
-		r := &f.replications[i]
+	for i := range f.Replications {
+		r := &f.Replications[i]
 		r.Source.Title, r.Source.Notes = hostile, []string{hostile}
 		for j := range r.Tables {
 			r.Tables[j].Order.Tau, r.Tables[j].Order.Known = math.NaN(), true
@@ -244,7 +244,6 @@ func TestMatrixHostile(t *testing.T) {
 			r.Conclusions[j].Text = hostile
 		}
 	}
-	o.found = &f
 	for _, format := range Formats() {
 		got := write(t, format.Name, res, o)
 		if at := notNumber.FindStringIndex(strings.ReplaceAll(got, "%s", "")); at != nil {
@@ -267,7 +266,7 @@ func TestMatrixHostile(t *testing.T) {
 func TestAgreementOfOddTools(t *testing.T) {
 	var all []analysis.Agreement
 	for i, tool := range []string{"a", "", "÷ engine", "engine"} {
-		f := analysis.Figure{Kind: record.Kinds()[0], Summary: analysis.Summary{N: 1, Median: 1e9 * float64(1+i)}}
+		f := analysis.Figure{Kind: record.Kinds()[0], Summary: analysis.Summary{N: 1, Estimate: 1e9 * float64(1+i)}}
 		all = append(all, analysis.Agreement{Kind: f.Kind, Reference: "engine", Tool: tool, Expected: f, Found: f})
 	}
 	sh := agreementSheet(all, &notes{})

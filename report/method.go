@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,7 +27,11 @@ func machine(m record.Machine) string {
 		parts = append(parts, fmt.Sprintf("%.0f GiB", float64(m.MemoryB)/(1<<30)))
 	}
 	if m.Virtual != "" {
-		parts = append(parts, "virtual ("+m.Virtual+")")
+		virtual := "virtual machine"
+		if m.Virtual == record.Emulated {
+			virtual = "emulated machine"
+		}
+		parts = append(parts, virtual)
 	}
 	if !m.Root && m.OS != "" {
 		parts = append(parts, "not root")
@@ -55,8 +58,8 @@ func ranOn(res analysis.Result) string {
 }
 
 // rounds says how much was measured.
-func rounds(res analysis.Result, o Options) string {
-	s := res.Run.Settings
+func rounds(res analysis.Result) string {
+	s := res.Limits
 	text := countOf(res.Rounds, "complete round")
 	if s.Duration > 0 {
 		text += fmt.Sprintf(", %s s for each trial", short(s.Duration))
@@ -64,54 +67,136 @@ func rounds(res analysis.Result, o Options) string {
 			text += fmt.Sprintf(" after %s s of warm-up", short(s.Warmup))
 		}
 	}
-	if o.Ended != nil && o.Ended.Elapsed > 0 {
-		text += ", " + seconds(o.Ended.Elapsed) + " in all"
+	if res.Elapsed > 0 {
+		text += ", " + seconds(res.Elapsed) + " in all"
 	}
 	return capital(text) + "."
 }
 
-// ending says why no more was measured.
+// ending says why no more was measured, and how far the run came.
 func ending(res analysis.Result) string {
-	s := res.Run.Settings
+	s := res.Limits
 	var text string
 	switch res.End {
 	case record.EndPrecision:
-		text = "Ended because every interval is as narrow as was asked"
-		if s.Precision > 0 {
-			text += " (±" + strconv.FormatFloat(s.Precision*100, 'g', 3, 64) + "%)"
-		}
+		text = "Stopped when it had the precision asked for"
 	case record.EndMaxRounds:
-		text = "Ended at the limit of rounds"
+		text = "Stopped at the limit of rounds"
 		if s.MaxRounds > 0 {
 			text += fmt.Sprintf(" (%d)", s.MaxRounds)
 		}
-		text += "; not every interval is as narrow as was asked"
 	case record.EndBudget:
-		text = "Ended because the time was used up; not every interval is as narrow as was asked"
+		text = "Stopped at the time budget"
+		if s.Budget > 0 {
+			text += " (" + seconds(s.Budget) + ")"
+		}
 	case record.EndInterrupted:
-		text = "Ended by the user"
+		text = "Stopped by the user"
 	case record.EndFailed:
-		text = "Ended because nothing more could be measured"
+		text = "Stopped because nothing more could be measured"
 	case "":
-		text = "Did not end in an orderly way; what was measured until then is shown"
+		text = "Did not finish cleanly; what was measured until then is shown"
 	default:
-		text = "Ended: " + res.End
+		text = "Stopped: " + res.End
 	}
 	if res.EndDetail != "" {
 		text += ": " + strings.TrimRight(res.EndDetail, ".")
 	}
+	if how := precision(res); how != "" {
+		text += "; " + how
+	}
 	return text + "."
 }
 
-// confidence says what the intervals mean and how often chance alone misleads.
-func confidence(res analysis.Result) string {
-	level := res.Run.Settings.Confidence
-	if level <= 0 || level >= 1 {
+// precision says how many of the figures that it was asked of reached the wanted precision.
+func precision(res analysis.Result) string {
+	a := res.Aim
+	if a.Wanted <= 0 || a.Asked == 0 {
 		return ""
 	}
-	oneIn := strconv.FormatFloat(math.Round(1/(1-level)), 'f', 0, 64)
-	return "Intervals (±) and differences hold at " + strconv.FormatFloat(level*100, 'g', 4, 64) +
-		"% confidence: 1 in " + oneIn + " identical networks would show a difference by chance. ~ means that none was found."
+	reached := fmt.Sprintf("%d of %d", a.Narrow, a.Asked)
+	if a.Narrow == a.Asked {
+		reached = "all " + strconv.Itoa(a.Asked)
+		if a.Asked == 1 {
+			reached = "the one"
+		}
+	}
+	text := reached + " primary " + plural(a.Asked, "figure") + " reached ±" + strconv.FormatFloat(a.Wanted*100, 'g', 3, 64) + "%"
+	switch {
+	case a.Rounds > analysis.MostRounds:
+		text += fmt.Sprintf("; all of them would take more than %s rounds", count(analysis.MostRounds))
+	case a.Rounds > 0 && a.Seconds > 0:
+		text += fmt.Sprintf("; all of them would in about %s rounds, which take about %s", count(uint64(a.Rounds)), about(a.Seconds))
+	}
+	return text
+}
+
+// about is a long time without its seconds.
+func about(s float64) string {
+	d := time.Duration(s) * time.Second
+	switch {
+	case s >= 48*3600:
+		return count(uint64(s/86400+0.5)) + " days"
+	case s >= 3600:
+		return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
+	}
+	return d.Round(time.Second).String()
+}
+
+// legend says what the signs in tables mean.
+func legend(res analysis.Result) string {
+	if res.Level == 0 || len(res.Scenarios) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("Figures and changes stand with their %s%% intervals; changes are paired by round. The sign = means the same within %s (the whole interval lies within that), ? means not known, and untested means too few rounds.",
+		strconv.FormatFloat(100*res.Level, 'g', 4, 64), percent(res.Margin))
+}
+
+// multiplicity says how many comparisons were made, how often chance alone misleads among so
+// many, and what holds among all of them.
+func multiplicity(res analysis.Result) string {
+	m := res.Multiplicity
+	if m.Primary == 0 {
+		return ""
+	}
+	level := strconv.FormatFloat(100*res.Level, 'g', 4, 64) + "%"
+	var text string
+	if m.Comparisons > 0 {
+		text = fmt.Sprintf("%s at %s each: about %s would be marked as different by chance if all networks were equal. ",
+			capital(countOf(m.Comparisons, "comparison")), level, strconv.FormatFloat(m.Expected, 'f', decimalsFor(m.Expected, 1), 64))
+	}
+	var verdicts []string
+	for _, v := range []struct {
+		n    int
+		what string
+	}{{m.Different, "different"}, {m.Same, "the same within " + percent(res.Margin)}, {m.NotKnown, "not known"}, {m.Untested, "untested"}} {
+		if v.n > 0 {
+			verdicts = append(verdicts, fmt.Sprintf("%d %s", v.n, v.what))
+		}
+	}
+	return text + fmt.Sprintf("Sentences rest on %s (%s of each network), which hold together at %s (Holm): %s.",
+		primaryCount(m.Primary), strings.Join(primaryTitles(res), " and "), level, strings.Join(verdicts, ", "))
+}
+
+func primaryCount(n int) string {
+	if n == 1 {
+		return "one primary comparison"
+	}
+	return fmt.Sprintf("the %d primary ones", n)
+}
+
+// primaryTitles are the metrics that verdicts are given on.
+func primaryTitles(res analysis.Result) (titles []string) {
+	for _, s := range res.Scenarios {
+		for _, r := range s.Rows {
+			for _, f := range r.Figures {
+				if c, _ := f.Comparison(); c != nil && c.Primary && !slices.Contains(titles, f.Kind.Title) {
+					titles = append(titles, f.Kind.Title)
+				}
+			}
+		}
+	}
+	return titles
 }
 
 func wasRun(res analysis.Result) string {

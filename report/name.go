@@ -9,10 +9,23 @@ import (
 )
 
 func (g group) title() string {
-	c := g.scenarios[0].Cell
+	namespaces := false
+	for _, s := range g.scenarios {
+		namespaces = namespaces || s.Namespaces
+	}
+	return titleOf(g.scenarios[0].Cell, namespaces)
+}
+
+// titleOf says where and how cells were measured. Hosts that are namespaces of one machine are called
+// that in every heading: no network card is between them.
+func titleOf(c record.Cell, namespaces bool) string {
 	var parts []string
 	if c.Hosts > 0 {
-		parts = append(parts, countOf(c.Hosts, "host"))
+		hosts := countOf(c.Hosts, "host")
+		if namespaces {
+			hosts += " (" + hostsAre + ")"
+		}
+		parts = append(parts, hosts)
 	}
 	if c.Family > 0 {
 		parts = append(parts, fmt.Sprintf("IPv%d", c.Family))
@@ -37,6 +50,9 @@ func (g group) title() string {
 	parts = append(parts, conditions(c)...)
 	return capital(strings.Join(parts, ", "))
 }
+
+// hostsAre is what several hosts are called that share a machine.
+const hostsAre = "namespaces of one machine"
 
 // titledGroup is a group with a title that no other group has.
 type titledGroup struct {
@@ -218,13 +234,15 @@ func networkName(c record.Cell) string {
 	return c.Network
 }
 
-func countOf(n int, thing string) string {
+func countOf(n int, thing string) string { return number(n) + " " + plural(n, thing) }
+
+// number writes a count: a small one in words.
+func number(n int) string {
 	words := []string{"no", "one", "two", "three", "four", "five", "six"}
-	number := count(uint64(max(n, 0)))
 	if n >= 0 && n < len(words) {
-		number = words[n]
+		return words[n]
 	}
-	return number + " " + plural(n, thing)
+	return count(uint64(max(n, 0)))
 }
 
 func plural(n int, thing string) string {

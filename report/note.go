@@ -166,7 +166,7 @@ func (a absence) text() string {
 		what += ": " + a.reason
 	}
 	if a.remedy != "" {
-		what += "; to mend it: " + a.remedy
+		what += "; fix: " + a.remedy
 	}
 	return strings.TrimRight(what, ".") + "."
 }

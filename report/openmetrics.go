@@ -23,8 +23,8 @@ type family struct {
 	samples          []string
 }
 
-// writeOpenMetrics writes gauges: for every metric its median and interval, and
-// the ratio to native with its own.
+// writeOpenMetrics writes gauges: for every metric its estimate and interval, the ratio to native or
+// the difference from it with its own, and what that allows to be said.
 func writeOpenMetrics(w io.Writer, res analysis.Result, _ Options) error {
 	var b strings.Builder
 	b.WriteString("# TYPE nettoll_run info\n# HELP nettoll_run The run that the figures are of.\n")
@@ -63,12 +63,16 @@ func metricFamilies(k record.Kind, res analysis.Result) []family {
 		return family{name: name, unit: unit, help: help}
 	}
 	all := []family{
-		named("", unit, capital(k.Title)+", median of all trials."),
-		named("_low", unit, "Lower end of the interval of the median."),
-		named("_high", unit, "Upper end of the interval of the median."),
+		named("", unit, capital(k.Title)+", estimate over all trials."),
+		named("_low", unit, "Lower end of the interval of the estimate."),
+		named("_high", unit, "Upper end of the interval of the estimate."),
 		named("_vs_native", "ratio", capital(k.Title)+" over that of native, paired by round."),
 		named("_vs_native_low", "ratio", "Lower end of the interval of the ratio."),
 		named("_vs_native_high", "ratio", "Upper end of the interval of the ratio."),
+		named("_minus_native", unit, capital(k.Title)+" less that of native, paired by round."),
+		named("_minus_native_low", unit, "Lower end of the interval of the difference."),
+		named("_minus_native_high", unit, "Upper end of the interval of the difference."),
+		{name: "nettoll_" + k.Name + "_outcome", help: "1 for what the interval allows to be said: different, same, not-known or untested; the verdict is that among all primary comparisons."},
 	}
 	for _, s := range res.Scenarios {
 		for _, row := range s.Rows {
@@ -76,19 +80,29 @@ func metricFamilies(k record.Kind, res analysis.Result) []family {
 			if !ok {
 				continue
 			}
-			labels := cellLabels(row.Cell)
+			labels := cellLabels(s, row.Cell)
 			add := func(at int, v float64) { all[at].samples = append(all[at].samples, labels+"} "+exact(v)) }
-			add(0, f.Summary.Median)
-			if f.Summary.Level > 0 {
-				add(1, f.Summary.Low)
-				add(2, f.Summary.High)
-			}
-			if c := f.Ratio; c != nil {
-				add(3, c.Ratio)
-				if c.Level > 0 {
-					add(4, c.Low)
-					add(5, c.High)
+			interval := func(at int, value, low, high, level float64) {
+				add(at, value)
+				if level > 0 {
+					add(at+1, low)
+					add(at+2, high)
 				}
+			}
+			m := f.Summary
+			interval(0, m.Estimate, m.Low, m.High, m.Level)
+			if c := f.Ratio; c != nil {
+				interval(3, c.Value, c.Low, c.High, c.Level)
+			}
+			if c := f.Difference; c != nil {
+				interval(6, c.Value, c.Low, c.High, c.Level)
+			}
+			if c, _ := f.Comparison(); c != nil {
+				says := ",outcome=" + labelValue(c.Outcome.String())
+				if c.Judged {
+					says += ",verdict=" + labelValue(c.Verdict.String())
+				}
+				all[9].samples = append(all[9].samples, labels+says+"} 1")
 			}
 		}
 	}
@@ -102,7 +116,7 @@ func trialFamily(res analysis.Result) family {
 		for _, row := range s.Rows {
 			for _, status := range []record.Status{record.OK, record.Skipped, record.Failed, record.Invalid} {
 				if n := row.Counts[status]; n > 0 {
-					f.samples = append(f.samples, cellLabels(row.Cell)+",status="+labelValue(string(status))+"} "+strconv.Itoa(n))
+					f.samples = append(f.samples, cellLabels(s, row.Cell)+",status="+labelValue(string(status))+"} "+strconv.Itoa(n))
 				}
 			}
 		}
@@ -111,11 +125,14 @@ func trialFamily(res analysis.Result) family {
 }
 
 // cellLabels is a cell as labels, with the brace that opens them.
-func cellLabels(c record.Cell) string {
+func cellLabels(s analysis.Scenario, c record.Cell) string {
 	parts := []coordinate{
 		{"network", networkName(c)}, {"workload", c.Workload}, {"tool", c.Tool}, {"hosts", strconv.Itoa(c.Hosts)},
 		{"family", strconv.Itoa(c.Family)}, {"servers", strconv.Itoa(c.Servers)}, {"clients", strconv.Itoa(c.Clients)},
 		{"placement", c.Placement}, {"underlay", c.Underlay}, {"options", optionsText(c.Options)},
+	}
+	if s.Namespaces {
+		parts = append(parts, coordinate{"hosts_are", hostsAre})
 	}
 	parts = slices.DeleteFunc(append(parts, coordinates(c)...), func(p coordinate) bool { return p.value == "" })
 	var b strings.Builder

@@ -65,7 +65,7 @@ func TestOpenMetricsUnits(t *testing.T) {
 	res, o := specimenResult()
 	got := write(t, "openmetrics", res, o)
 	for _, want := range []string{
-		`nettoll_throughput_bits_per_second{network="vxlan",workload="tcp_stream",tool="engine",hosts="2",family="4",servers="1",clients="1",placement="distinct",options="1 stream, messages of 128 KiB"} 8.1e+09`,
+		`nettoll_throughput_bits_per_second{network="vxlan",workload="tcp_stream",tool="engine",hosts="2",family="4",servers="1",clients="1",placement="distinct",options="1 stream, messages of 128 KiB",hosts_are="namespaces of one machine"} 8.`,
 		`nettoll_trials{network="ovs",workload="tcp_rr",tool="engine",hosts="1",family="4",servers="1",clients="1",placement="distinct",options="1 stream, 1 B there, 1 B back",status="skipped"} 1`,
 		"# UNIT nettoll_latency_p50_vs_native_ratio ratio\n",
 	} {

@@ -12,17 +12,20 @@ import (
 
 // priceSections say what an hour's dollar buys: instances down, networks to the
 // right, a table for each kind of traffic.
-func priceSections(f found, looks looks) []section {
-	if len(f.prices) == 0 {
+func priceSections(res analysis.Result, looks looks) []section {
+	if len(res.Prices) == 0 {
 		return nil
 	}
 	sec := section{title: "Throughput per dollar", meta: "Throughput over the price of one instance for an hour."}
+	if slices.ContainsFunc(res.Prices, func(p analysis.PerPrice) bool { return p.Namespaces }) {
+		sec.meta += " Hosts are " + hostsAre + "."
+	}
 	type table struct {
 		cell record.Cell
 		all  []analysis.PerPrice
 	}
 	var tables []table
-	for _, p := range f.prices {
+	for _, p := range res.Prices {
 		c := p.Cell.Scenario()
 		c.Underlay = ""
 		at := slices.IndexFunc(tables, func(t table) bool { return t.cell == c })
@@ -46,7 +49,7 @@ func perDollar() record.Kind {
 
 func priceFigure(c record.Cell, all []analysis.PerPrice, looks looks) figure {
 	kind := perDollar()
-	sc := scaleFor(kind, all[0].PerDollar.Median)
+	sc := scaleFor(kind, all[0].PerDollar.Estimate)
 	out := figure{title: unitTitle(kind, sc), hint: hint(kind)}
 	words := []string{out.title + ", " + traffic(c) + ", " + out.hint + "."}
 	var clusters []plot.Cluster
@@ -58,6 +61,7 @@ func priceFigure(c record.Cell, all []analysis.PerPrice, looks looks) figure {
 		}
 		b := valueBar(sc, p.PerDollar)
 		b.Name, b.Native, b.Look = networkName(p.Cell), p.Native, looks[networkName(p.Cell)]
+		out.draws.whiskers = out.draws.whiskers || b.Low < b.High
 		clusters[at].Bars = append(clusters[at].Bars, b)
 		words = append(words, p.Instance.Name+", "+b.Name+": "+b.Text+".")
 	}
@@ -67,7 +71,7 @@ func priceFigure(c record.Cell, all []analysis.PerPrice, looks looks) figure {
 
 func priceSheet(c record.Cell, all []analysis.PerPrice) sheet {
 	kind := perDollar()
-	sc := scaleFor(kind, all[0].PerDollar.Median)
+	sc := scaleFor(kind, all[0].PerDollar.Estimate)
 	sh := sheet{title: unitTitle(kind, sc) + ": " + traffic(c), stub: []string{"instance", "$/h"}}
 	for _, p := range all {
 		if name := networkName(p.Cell); !slices.Contains(sh.columns, name) {
@@ -81,7 +85,7 @@ func priceSheet(c record.Cell, all []analysis.PerPrice) sheet {
 			sh.lines = append(sh.lines, sheetLine{cells: slices.Repeat([]sheetCell{{value: "–", class: "absent"}}, len(sh.columns)),
 				names: []string{p.Instance.Name, strconv.FormatFloat(p.Instance.Price, 'f', -1, 64)}})
 		}
-		sh.lines[at].cells[slices.Index(sh.columns, networkName(p.Cell))] = sheetCell{value: sc.number(p.PerDollar.Median), spread: plusMinus(p.PerDollar)}
+		sh.lines[at].cells[slices.Index(sh.columns, networkName(p.Cell))] = sheetCell{value: sc.number(p.PerDollar.Estimate), spread: spread(sc, p.PerDollar)}
 	}
 	return sh
 }

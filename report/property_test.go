@@ -29,6 +29,7 @@ func specimenWith(f func(row *analysis.Row)) analysis.Result {
 			f(&res.Scenarios[i].Rows[j])
 		}
 	}
+	res.Relate()
 	return res
 }
 
@@ -43,7 +44,7 @@ func awkward() map[string]analysis.Result {
 			s := &row.Figures[i].Summary
 			s.N, s.Low, s.High, s.Min, s.Max, s.Level = 1, s.Median, s.Median, s.Median, s.Median, 0
 			if c := row.Figures[i].Ratio; c != nil {
-				*c = analysis.Comparison{Level: 0.95, N: 1, Ratio: c.Ratio, Low: c.Ratio, High: c.Ratio, P: 1}
+				*c = analysis.Comparison{N: 1, Value: c.Value, Low: c.Value, High: c.Value, P: 1}
 			}
 		}
 	})
@@ -53,7 +54,7 @@ func awkward() map[string]analysis.Result {
 			f := &row.Figures[i]
 			switch i % 3 {
 			case 0:
-				f.Summary.Median = math.NaN()
+				f.Summary.Estimate = math.NaN()
 			case 1:
 				f.Summary.Low, f.Summary.High, f.Summary.Max = math.Inf(-1), math.Inf(1), math.Inf(1)
 			}
@@ -66,14 +67,14 @@ func awkward() map[string]analysis.Result {
 		for i := range row.Figures {
 			row.Figures[i].Summary = analysis.Summary{N: 3, Level: 0.95}
 			if row.Figures[i].Ratio != nil {
-				row.Figures[i].Ratio = &analysis.Comparison{Level: 0.95, N: 3, P: 1}
+				row.Figures[i].Ratio = &analysis.Comparison{Level: 0.95, N: 3, P: 1, Outcome: analysis.Different, Effect: analysis.Worse}
 			}
 		}
 	})
 	all["tiny and huge"] = specimenWith(func(row *analysis.Row) {
 		for i := range row.Figures {
 			s := &row.Figures[i].Summary
-			s.Median, s.High = s.Median*math.Pow(10, float64(6*(i%3-1))), s.High*1e6
+			s.Estimate, s.High = s.Estimate*math.Pow(10, float64(6*(i%3-1))), s.High*1e6
 		}
 	})
 	all["hostile"] = specimenWith(func(row *analysis.Row) {
@@ -104,11 +105,12 @@ func withoutNative() analysis.Result {
 		rows := res.Scenarios[i].Rows[1:]
 		for j := range rows {
 			for k := range rows[j].Figures {
-				rows[j].Figures[k].Ratio = nil
+				rows[j].Figures[k].Ratio, rows[j].Figures[k].Difference = nil, nil
 			}
 		}
 		res.Scenarios[i].Rows = rows
 	}
+	res.Relate()
 	return res
 }
 
@@ -132,6 +134,7 @@ func manyNetworks() analysis.Result {
 		eight.Rows[i].Cell.Options.Streams = 8
 	}
 	res.Scenarios = append(res.Scenarios, eight)
+	res.Relate()
 	return res
 }
 

@@ -12,11 +12,16 @@ import (
 )
 
 // replicationSections put what was published beside what was measured.
-func replicationSections(f found) []section {
+func replicationSections(res analysis.Result) []section {
 	var all []section
-	for _, r := range f.replications {
+	for _, r := range res.Replications {
 		sec := section{title: "Beside the published: " + sourceTitle(r.Source)}
-		sec.meta = fmt.Sprintf("%d of %d published cells were measured. Figures of different machines do not compare; what compares is how each technique stands to the others.", r.Measured, r.Cells)
+		sec.meta = fmt.Sprintf("%d of %d published cells were measured. Figures of different machines do not compare; what compares is how each technique stands to the others. Each comparison is at the level of the run for itself.", r.Measured, r.Cells)
+		if slices.ContainsFunc(r.Tables, func(t analysis.ReplicatedTable) bool {
+			return slices.ContainsFunc(t.Cells, func(c analysis.ReplicatedCell) bool { return c.Namespaces })
+		}) {
+			sec.meta += " Hosts here are " + hostsAre + "."
+		}
 		for _, c := range r.Conclusions {
 			sec.sayings, sec.shown = append(sec.sayings, conclusionSaying(c)), append(sec.shown, c.Evidence)
 		}
@@ -46,7 +51,7 @@ func sourceTitle(s reference.Source) string {
 }
 
 // outcomes are the words for what figures say about a conclusion.
-var outcomes = map[analysis.Outcome]string{
+var outcomes = map[analysis.Judgement]string{
 	analysis.Holds: "Holds here:", analysis.DoesNotHold: "Does not hold here:",
 	analysis.CannotTell: "Cannot be told here:", analysis.NotMeasurable: "No measurement can tell:",
 }
@@ -145,8 +150,8 @@ func replicatedScale(t analysis.ReplicatedTable) scale {
 		return scale{factor: float64(t.CPUs) / 100, unit: "%"}
 	}
 	for _, c := range t.Cells {
-		if c.Measured != nil && c.Measured.Summary.Median > 0 {
-			return scaleFor(t.Kind, c.Measured.Summary.Median)
+		if c.Measured != nil && c.Measured.Summary.Estimate > 0 {
+			return scaleFor(t.Kind, c.Measured.Summary.Estimate)
 		}
 	}
 	return scaleFor(t.Kind, 0)
@@ -173,18 +178,23 @@ func measuredCell(sc scale, c analysis.ReplicatedCell) sheetCell {
 	if c.Measured == nil {
 		return sheetCell{value: "–", class: "absent"}
 	}
-	cell := sheetCell{value: sc.number(c.Measured.Summary.Median)}
+	cell := sheetCell{value: sc.number(c.Measured.Summary.Estimate)}
 	switch {
 	case c.Ratio != nil:
-		cell.spread = "(" + percentTo(c.Ratio.Ratio, shareDecimals(c.Ratio.Ratio))
-		if c.Ratio.Level > 0 {
-			cell.spread += " ±" + percent(halfWidth(*c.Ratio))
-		}
-		cell.spread += ")"
+		cell.spread = "(" + shareText(*c.Ratio) + ")"
 	default:
-		cell.spread = "(" + plusMinus(c.Measured.Summary) + ")"
+		cell.spread = "(" + spread(sc, c.Measured.Summary) + ")"
 	}
 	return cell
+}
+
+// shareText is a ratio as a share of the baseline, with its interval.
+func shareText(c analysis.Comparison) string {
+	decimals := shareDecimals(c.Value)
+	if c.Level == 0 {
+		return percentTo(c.Value, decimals) + " ±?"
+	}
+	return percentTo(c.Value, decimals) + ", " + between(100*c.Low, 100*c.High, decimals) + "%"
 }
 
 // shareDecimals gives one decimal where next to nothing is left.

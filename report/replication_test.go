@@ -11,7 +11,7 @@ import (
 // TestConclusions holds the words to what the figures say.
 func TestConclusions(t *testing.T) {
 	for _, tt := range []struct {
-		outcome, published analysis.Outcome
+		outcome, published analysis.Judgement
 		text, want         string
 	}{
 		{analysis.Holds, analysis.Holds, "holds here: in 5 of 6 cells", "Holds here: “ovs is fastest”: in 5 of 6 cells."},

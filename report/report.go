@@ -20,13 +20,6 @@ type Options struct {
 	Color bool
 	// Trials are the raw trials, for the formats that list them.
 	Trials []record.Trial
-	// Source names the published measurement to put beside the run; empty is the one
-	// that the suite is named after.
-	Source string
-	// Ended is the last ending of the run, nil when there is none.
-	Ended *record.End
-
-	found *found // what the run shows beyond its scenarios, once it is known
 }
 
 // Format is one way to write a result.
@@ -44,7 +37,7 @@ func Formats() []Format {
 		{"md", "GitHub Markdown", finite(writeMarkdown)},
 		{"csv", "one line for every network and metric", finite(writeCSV)},
 		{"json", "everything, in base units", finite(writeJSON)},
-		{"openmetrics", "medians, intervals and ratios for Prometheus", finite(writeOpenMetrics)},
+		{"openmetrics", "estimates, intervals and ratios for Prometheus", finite(writeOpenMetrics)},
 		{"bench", "Go benchmark format, for benchstat", finite(writeBench)},
 	}
 }

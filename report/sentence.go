@@ -1,8 +1,9 @@
 package report
 
 import (
+	"fmt"
 	"math"
-	"sort"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,17 +19,16 @@ type saying struct{ subject, text string }
 
 func (s saying) String() string { return strings.TrimSpace(s.subject + " " + s.text) }
 
-// summary says in plain sentences what a group shows.
+// summary says in plain sentences what a group shows. It claims what holds among all primary
+// comparisons of the run, and gives every size with its interval.
 func (g group) summary() []saying {
 	var each []saying
-	compared := 0
 	for _, l := range g.lines {
-		if s := g.sentence(l); s != "" {
-			each = append(each, saying{l.name, s})
-			compared++
+		if s, ok := g.sentence(l); ok {
+			each = append(each, s)
 		}
 	}
-	if compared > mostSentences {
+	if len(each) > mostSentences {
 		each = g.digest()
 	}
 	if l, ok := g.native(); ok {
@@ -45,46 +45,57 @@ func (g group) summary() []saying {
 	return each
 }
 
-// sentence says what one network costs, without its name. It is empty for the one
-// that the others are compared with, and where nothing was compared.
-func (g group) sentence(l line) string {
+// sentence says what one network costs. There is none for the one that the others are
+// compared with, and where nothing was compared.
+func (g group) sentence(l line) (saying, bool) {
 	if l.native {
-		return ""
+		return saying{}, false
 	}
-	if g.untold(l) {
-		return "has too few rounds to be compared with " + g.word() + "."
+	volume, moved := g.primary(l, g.volume())
+	latency, took := g.primary(l, record.LatencyP50)
+	var clauses []string
+	switch {
+	case !moved && !took:
+		return saying{}, false
+	case (!moved || untested(volume)) && (!took || untested(latency)):
+		return saying{l.name, "has too few rounds to be compared with " + g.wordFor(l) + "."}, true
 	}
-	text := g.volumeClause(l)
-	if f, ok := g.find(l, record.LatencyP50); ok && f.Ratio != nil {
-		longer := g.longer(l, f)
-		switch {
-		case text != "":
-			text += "; a transaction takes " + longer
-		case f.Ratio.Verdict == analysis.Indistinguishable:
-			return "takes as long for a transaction, as far as can be told (" + changePlusMinus(*f.Ratio) + ")."
-		default:
-			return "takes " + longer + " for a transaction."
+	colon := ""
+	if moved && !untested(volume) {
+		clause := g.volumeClause(l, volume)
+		if cost := g.costClause(l); cost != "" {
+			clause += " " + cost
+		}
+		clauses = append(clauses, clause)
+		if strings.HasPrefix(clause, "not known") {
+			colon = ":"
 		}
 	}
-	if text == "" {
-		return ""
+	if took && !untested(latency) {
+		clauses = append(clauses, g.latencyClause(latency))
+		if len(clauses) == 1 {
+			colon = ":"
+		}
 	}
-	return text + "."
+	switch {
+	case moved && untested(volume):
+		clauses = append(clauses, "too few rounds to compare its "+volumes[volume.Kind.Name].name)
+	case took && untested(latency):
+		clauses = append(clauses, "too few rounds to compare its latency")
+	}
+	return saying{l.name + colon, strings.Join(clauses, "; ") + "."}, true
 }
 
-// untold reports whether a network was compared in too few rounds for any
-// interval.
-func (g group) untold(l line) bool {
-	some := false
-	for _, metric := range []string{g.volume(), record.LatencyP50} {
-		if f, ok := g.find(l, metric); ok && f.Ratio != nil {
-			if f.Ratio.Level > 0 {
-				return false
-			}
-			some = true
-		}
-	}
-	return some
+// primary is the figure of a metric, where verdicts are given on it.
+func (g group) primary(l line, metric string) (analysis.Figure, bool) {
+	f, ok := g.find(l, metric)
+	c, _ := f.Comparison()
+	return f, ok && c != nil && c.Primary
+}
+
+func untested(f analysis.Figure) bool {
+	c, _ := f.Comparison()
+	return c.Outcome == analysis.Untested
 }
 
 // base says what native does, in absolute figures.
@@ -92,17 +103,17 @@ func (g group) base(l line) (saying, bool) {
 	var clauses []string
 	if f, ok := g.find(l, g.volume()); ok {
 		clause := volumes[g.volume()].moves + " " + volumeQuantity(f)
-		if cpu, ok := g.find(l, g.cpu()); ok {
+		if cpu, ok := g.find(l, g.cost()); ok {
 			if cpu.Kind.Name == record.CPUPerGB {
-				clause += " for " + strconv.FormatFloat(cpu.Summary.Median, 'g', 2, 64) + " CPU seconds per GB"
+				clause += " for " + strconv.FormatFloat(cpu.Summary.Estimate, 'g', 2, 64) + " CPU seconds per GB" + known(cpu)
 			} else {
-				clause += " for " + roughly(cpu.Kind, cpu.Summary.Median) + " of CPU each"
+				clause += " for " + quantity(cpu.Kind, cpu.Summary.Estimate) + " of CPU each" + known(cpu)
 			}
 		}
 		clauses = append(clauses, clause)
 	}
 	if f, ok := g.find(l, record.LatencyP50); ok {
-		clause := quantity(f.Kind, f.Summary.Median)
+		clause := quantity(f.Kind, f.Summary.Estimate) + known(f)
 		if len(clauses) > 0 {
 			clause = "a transaction takes " + clause
 		} else {
@@ -123,6 +134,14 @@ func (g group) base(l line) (saying, bool) {
 	return saying{name, strings.Join(clauses, "; ") + "."}, true
 }
 
+// known is how well a figure is known, where that is said.
+func known(f analysis.Figure) string {
+	if f.Summary.Level == 0 || f.Summary.Low <= 0 {
+		return ""
+	}
+	return " (" + spread(scaleFor(f.Kind, f.Summary.Estimate), f.Summary) + ")"
+}
+
 // volume is the metric that says how much goes over the networks of a group.
 func (g group) volume() string {
 	for _, s := range g.scenarios {
@@ -134,164 +153,253 @@ func (g group) volume() string {
 	return record.Throughput
 }
 
-// cpu is the metric of what that costs.
-func (g group) cpu() string {
+// cost is the metric of the CPU that that costs.
+func (g group) cost() string {
 	if g.volume() == record.TransactionRate {
 		return record.CPUPerTransaction
 	}
 	return record.CPUPerGB
 }
 
-// volumes are the words for them.
-var volumes = map[string]struct{ name, moves string }{
-	record.Throughput:      {"throughput", "moves"},
-	record.PacketRate:      {"packet rate", "moves"},
-	record.TransactionRate: {"transaction rate", "makes"},
+// volumes are the words for how much goes over a network.
+var volumes = map[string]struct{ name, moves, less, more string }{
+	record.Throughput:      {"throughput", "moves", "less", "more"},
+	record.PacketRate:      {"packet rate", "moves", "fewer packets", "more packets"},
+	record.TransactionRate: {"transaction rate", "makes", "fewer transactions", "more transactions"},
 }
 
 func volumeQuantity(f analysis.Figure) string {
 	if f.Kind.Name != record.TransactionRate {
-		return quantity(f.Kind, f.Summary.Median)
+		return quantity(f.Kind, f.Summary.Estimate) + known(f)
 	}
-	s := scaleFor(f.Kind, f.Summary.Median)
-	number := s.number(f.Summary.Median)
+	s := scaleFor(f.Kind, f.Summary.Estimate)
+	number := s.number(f.Summary.Estimate)
 	if prefix := strings.TrimSuffix(s.unit, "/s"); prefix != "" {
 		number += "\u00a0" + prefix
 	}
-	return number + " transactions a second"
+	return number + " transactions per second" + known(f)
 }
 
-var cpuNames = map[string]string{record.CPUPerGB: "CPU per GB", record.CPUPerTransaction: "CPU per transaction"}
+var costNames = map[string]string{record.CPUPerGB: "CPU per GB", record.CPUPerTransaction: "CPU per transaction"}
 
-// volumeClause says what becomes of the volume and of the CPU that it costs.
-func (g group) volumeClause(l line) string {
-	moved, cpu := "", ""
-	same := false
-	if f, ok := g.find(l, g.volume()); ok && f.Ratio != nil {
-		moved = movedClause(*f.Ratio, volumes[g.volume()].name, g.word())
-		same = f.Ratio.Verdict == analysis.Indistinguishable
+// volumeClause says what becomes of the volume.
+func (g group) volumeClause(l line, f analysis.Figure) string {
+	words, of := volumes[f.Kind.Name], g.wordFor(l)
+	c := f.Ratio
+	if c == nil {
+		c = f.Difference
+		return "not known how its " + words.name + " compares with " + of
 	}
-	f, ok := g.find(l, g.cpu())
-	if !ok || f.Ratio == nil || g.cpu() == record.CPUPerTransaction && moved == "" {
-		return moved
+	less := words.less
+	if c.Value > 1 {
+		less = words.more
 	}
-	name := cpuNames[g.cpu()]
-	switch cpu = cpuClause(*f.Ratio, name, g.word()); {
-	case f.Ratio.Verdict != analysis.Indistinguishable:
-		if moved == "" {
-			return cpu
-		}
-		return moved + " and " + cpu
-	case moved == "":
-		return cpu
-	case same:
-		return moved + " or " + name
-	default:
-		return moved + " and " + cpu
+	than := " " + less + " than " + of
+	switch {
+	case c.Verdict == analysis.Same:
+		return words.moves + " as much as " + of + " within " + g.margin() + " (" + bounds(*c) + ")"
+	case c.Outcome == analysis.NotKnown:
+		return "not known whether it " + words.moves + " more or less than " + of + " (" + bounds(*c) + ")"
+	case c.Verdict != analysis.Different:
+		return "may " + strings.TrimSuffix(words.moves, "s") + " " + byHowMuch(*c) + than + uncertain(*g.res)
+	case c.Doubtful(1):
+		return words.moves + " " + byHowMuch(*c) + than
+	case c.Value < 1:
+		return "keeps " + share(*c) + " of " + of + " " + words.name
 	}
+	return "reaches " + share(*c) + " of " + of + " " + words.name
 }
 
-func movedClause(c analysis.Comparison, what, of string) string {
-	switch c.Verdict {
-	case analysis.Worse:
-		return "keeps " + share(c) + " of " + of + " " + what
-	case analysis.Better:
-		return "reaches " + share(c) + " of " + of + " " + what
-	}
-	return "cannot be told from " + of + " in " + what + " (" + changePlusMinus(c) + ")"
+// uncertain says why a difference is not claimed.
+func uncertain(res analysis.Result) string {
+	return fmt.Sprintf(" (not certain among %d comparisons)", res.Multiplicity.Primary)
 }
 
-func cpuClause(c analysis.Comparison, what, of string) string {
-	if c.Verdict == analysis.Indistinguishable {
-		return "cannot be told from " + of + " in " + what
+// costClause says what that costs in CPU, where that says more than the volume does.
+func (g group) costClause(l line) string {
+	f, ok := g.find(l, g.cost())
+	if !ok || f.Ratio == nil || f.Ratio.Verdict != analysis.Different || g.rowOf(l, g.cost()).CostFollows() {
+		return ""
 	}
-	if c.Verdict == analysis.Worse && c.Ratio < 1.095 || c.Verdict == analysis.Better {
-		word := "more"
-		if c.Ratio < 1 {
-			word = "less"
-		}
-		return "costs " + percent(c.Ratio-1) + " " + word + " " + what
+	c := *f.Ratio
+	if c.Low >= 1.095 {
+		decimals := factorDecimals(c.Low)
+		return "for " + between(c.Low, c.High, decimals) + "× the " + costNames[g.cost()]
 	}
-	return "costs " + factor(c.Ratio) + " the " + what
+	more := "more"
+	if c.Value < 1 {
+		more = "less"
+	}
+	return "for " + byHowMuch(c) + " " + more + " " + costNames[g.cost()]
 }
 
-// longer gives the difference in time, taken from the paired ratio.
-func (g group) longer(l line, f analysis.Figure) string {
-	if f.Ratio.Verdict == analysis.Indistinguishable {
-		return "as long, as far as can be told (" + changePlusMinus(*f.Ratio) + ")"
+// byHowMuch is how far a change goes at the least and at the most, whichever its direction.
+func byHowMuch(c analysis.Comparison) string {
+	if c.Value >= 10 || c.Low >= 2 {
+		return between(c.Low, c.High, factorDecimals(c.Low)) + "×"
 	}
-	word := "longer"
-	if f.Ratio.Ratio < 1 {
-		word = "shorter"
-	}
-	native, ok := g.nativeOf(l)
-	if !ok {
-		return percent(f.Ratio.Ratio-1) + " " + word
-	}
-	base, ok := g.find(native, f.Kind.Name)
-	if !ok {
-		return percent(f.Ratio.Ratio-1) + " " + word
-	}
-	difference := math.Abs(f.Ratio.Ratio-1) * base.Summary.Median
-	return roughly(f.Kind, difference) + " " + word
+	low, high := math.Abs(c.Low-1), math.Abs(c.High-1)
+	return between(100*min(low, high), 100*max(low, high), changeDecimals(c)) + "%"
 }
 
+// latencyClause says what becomes of the time that a transaction takes. The difference in
+// time is that of the rounds, not a ratio of one figure times another.
+func (g group) latencyClause(f analysis.Figure) string {
+	c := f.Ratio
+	if c == nil {
+		return "not known how long a transaction takes beside " + g.word()
+	}
+	longer := "longer"
+	if c.Value < 1 {
+		longer = "shorter"
+	}
+	size := byHowMuch(*c)
+	if d := f.Difference; d != nil && d.Level > 0 && (d.Low > 0 || d.High < 0) && (d.Value > 0) == (c.Value > 1) {
+		size = times(f.Kind, *d)
+	}
+	switch {
+	case c.Verdict == analysis.Same:
+		return "a transaction takes as long within " + g.margin() + " (" + bounds(*c) + ")"
+	case c.Outcome == analysis.NotKnown:
+		return "not known whether a transaction takes longer or shorter (" + bounds(*c) + ")"
+	case c.Verdict != analysis.Different:
+		return "a transaction may take " + size + " " + longer + uncertain(*g.res)
+	}
+	return "a transaction takes " + size + " " + longer
+}
+
+// times is a range of time, in the unit that suits its middle.
+func times(k record.Kind, c analysis.Comparison) string {
+	s := scaleFor(k, math.Abs(c.Value))
+	low, high := math.Abs(c.Low)/s.factor, math.Abs(c.High)/s.factor
+	low, high = min(low, high), max(low, high)
+	return between(low, high, decimalsFor(low, 2)) + "\u00a0" + s.unit
+}
+
+// share is a ratio and its interval as shares of the baseline.
 func share(c analysis.Comparison) string {
-	if lopsided(c) {
-		return percent(c.Low) + " to " + percent(c.High)
-	}
-	if d := changeDecimals(c); d > 0 {
-		return percentTo(c.Ratio, d) + " ± " + percentTo(halfWidth(c), d)
-	}
-	return percent(c.Ratio) + " ± " + percent(halfWidth(c))
+	decimals := shareDecimals(c.Value)
+	return percentTo(c.Value, decimals) + " (" + between(100*c.Low, 100*c.High, decimals) + "%)"
 }
 
-// digest says of many networks which are best, worst and no different.
+// margin is the difference that counts as none.
+func (g group) margin() string { return percent(g.res.Margin) }
+
+// digest says of many networks how many differ, which do not, and which are first and last.
 func (g group) digest() []saying {
-	type ranked struct {
-		name string
-		c    analysis.Comparison
-		f    analysis.Figure
-	}
-	rank := func(metric string) (best []ranked, same []string) {
+	words := volumes[g.volume()]
+	var out []saying
+	for _, d := range []struct {
+		metric, subject, verb, less, more string
+	}{
+		{g.volume(), capital(words.name) + ":", words.moves, words.less + " than " + g.word(), words.more + " than " + g.word()},
+		{record.LatencyP50, "Latency:", "takes", "less time than " + g.word() + " for a transaction", "longer than " + g.word() + " for a transaction"},
+	} {
+		var less, more, same, unknown, untested []string
 		for _, l := range g.lines {
-			f, ok := g.find(l, metric)
-			if !ok || f.Ratio == nil {
+			f, ok := g.primary(l, d.metric)
+			if !ok || l.native {
 				continue
 			}
-			best = append(best, ranked{l.name, *f.Ratio, f})
-			if f.Ratio.Verdict == analysis.Indistinguishable {
+			c, _ := f.Comparison()
+			switch {
+			case c.Verdict == analysis.Same:
 				same = append(same, l.name)
+			case c.Verdict == analysis.Untested:
+				untested = append(untested, l.name)
+			case c.Verdict != analysis.Different:
+				unknown = append(unknown, l.name)
+			case (c.Effect == analysis.Better) == (f.Kind.Better == record.HigherIsBetter):
+				more = append(more, l.name)
+			default:
+				less = append(less, l.name)
 			}
 		}
-		sort.SliceStable(best, func(i, j int) bool { return best[i].c.Ratio < best[j].c.Ratio })
-		return best, same
+		total := len(less) + len(more) + len(same) + len(unknown) + len(untested)
+		var parts []string
+		for _, p := range []struct {
+			names     []string
+			one, many string
+		}{
+			{less, d.verb + " " + d.less, strings.TrimSuffix(d.verb, "s") + " " + d.less},
+			{more, d.verb + " " + d.more, strings.TrimSuffix(d.verb, "s") + " " + d.more},
+			{same, "is the same within " + g.margin(), "are the same within " + g.margin()},
+			{unknown, "is not known to differ, nor to be the same", "are not known to differ, nor to be the same"},
+			{untested, "has too few rounds to be compared", "have too few rounds to be compared"},
+		} {
+			n := len(p.names)
+			switch {
+			case n == 1:
+				parts = append(parts, "one "+p.one+" ("+p.names[0]+")")
+			case n > 1 && n == total:
+				parts = append(parts, "all "+p.many+" ("+strings.Join(p.names, ", ")+")")
+			case n > 1:
+				parts = append(parts, number(n)+" "+p.many+" ("+strings.Join(p.names, ", ")+")")
+			}
+		}
+		if total == 0 {
+			continue
+		}
+		text := "of " + countOf(total, "network") + ", " + strings.Join(parts, "; ") + "."
+		if ends := g.ends(d.metric); ends != "" {
+			text += " " + ends
+		}
+		out = append(out, saying{d.subject, text})
 	}
-	var out []saying
-	if r, same := rank(g.volume()); len(r) > 1 {
-		most, least := r[len(r)-1], r[0]
-		what := volumes[g.volume()].name
-		out = append(out, saying{capital(what) + ":", "of " + countOf(len(r), "network") + ", " + most.name + " has the highest (" + share(most.c) +
-			" of " + g.word() + ") and " + least.name + " the lowest (" + share(least.c) + ")." + g.noDifference(what, same)})
-	}
-	if r, same := rank(g.cpu()); len(r) > 1 {
-		unit := strings.TrimPrefix(cpuNames[g.cpu()], "CPU per ")
-		out = append(out, saying{"CPU:", "a " + unit + " costs the least CPU over " + r[0].name + " (" + factor(r[0].c.Ratio) + " " + g.word() + ") and the most over " +
-			r[len(r)-1].name + " (" + factor(r[len(r)-1].c.Ratio) + ")." + g.noDifference(cpuNames[g.cpu()], same)})
-	}
-	if r, same := rank(record.LatencyP50); len(r) > 1 {
-		first, last := r[0], r[len(r)-1]
-		out = append(out, saying{"Latency:", "a transaction is fastest over " + first.name + " (" + quantity(first.f.Kind, first.f.Summary.Median) +
-			") and slowest over " + last.name + " (" + quantity(last.f.Kind, last.f.Summary.Median) + ")." + g.noDifference("latency", same)})
+	if s := g.ends(g.cost()); s != "" {
+		out = append(out, saying{costNames[g.cost()] + ":", s})
 	}
 	return out
 }
 
-func (g group) noDifference(what string, names []string) string {
-	if len(names) == 0 {
+// ends names the first and the last of the networks, where either differs from the next to it.
+func (g group) ends(metric string) string {
+	var parts []string
+	for _, s := range g.scenarios {
+		if metric == g.cost() && g.costFollows(s) {
+			continue
+		}
+		for _, e := range s.Extremes {
+			if e.Kind.Name != metric || !e.Shown() || e.Figure.Ratio == nil || e.Figure.Ratio.Level == 0 {
+				continue
+			}
+			word, next := "highest", "ahead of"
+			switch {
+			case metric == g.cost() && e.Highest:
+				word = "dearest"
+			case metric == g.cost():
+				word = "cheapest"
+			case e.Kind.Unit == "s" && e.Highest:
+				word, next = "slowest", "behind"
+			case e.Kind.Unit == "s":
+				word = "fastest"
+			case !e.Highest:
+				word, next = "lowest", "behind"
+			}
+			text := "the " + word + " is " + networkName(e.Network) + " (" + shareRange(*e.Figure.Ratio) + " of " + g.word() + ")"
+			if metric != g.cost() {
+				text += ", " + next + " " + networkName(e.Next)
+			}
+			parts = append(parts, text)
+		}
+	}
+	if len(parts) == 0 {
 		return ""
 	}
-	return " Not to be told from " + g.word() + " in " + what + ": " + strings.Join(names, ", ") + "."
+	return capital(strings.Join(parts, "; ")) + "."
+}
+
+// shareRange is the interval of a ratio, as shares of the baseline or from twice on as factors.
+func shareRange(c analysis.Comparison) string {
+	if c.Low >= 2 {
+		return between(c.Low, c.High, factorDecimals(c.Low)) + "×"
+	}
+	return between(100*c.Low, 100*c.High, shareDecimals(c.Low)) + "%"
+}
+
+// costFollows reports whether the CPU cost of every network follows from its throughput.
+func (g group) costFollows(s analysis.Scenario) bool {
+	return !slices.ContainsFunc(s.Rows, func(r analysis.Row) bool { return !r.Native && r.Status == record.OK && !r.CostFollows() })
 }
 
 // missing names the networks that have no figure at all.

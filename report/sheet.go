@@ -21,17 +21,16 @@ type section struct {
 }
 
 // sectionsOf are all sections of a report, in its order.
-func sectionsOf(res analysis.Result, o Options, n *notes) ([]section, error) {
-	f := *o.found
-	all := replicationSections(f)
-	looks := newLooks(res, f)
-	sweeps, err := sweepSections(f, looks, n)
+func sectionsOf(res analysis.Result, n *notes) ([]section, error) {
+	all := replicationSections(res)
+	looks := newLooks(res)
+	sweeps, err := sweepSections(res, looks, n)
 	if err != nil {
 		return nil, err
 	}
 	all = append(all, sweeps...)
-	all = append(all, priceSections(f, looks)...)
-	return append(all, agreementSections(f, n)...), nil
+	all = append(all, priceSections(res, looks)...)
+	return append(all, agreementSections(res, n)...), nil
 }
 
 // sheet is a table: networks down, whatever is varied to the right.
@@ -55,19 +54,19 @@ type sheetLine struct {
 // sheetCell is a value and, fainter, what belongs to it.
 type sheetCell struct {
 	value, spread string
-	class         string // worse, better, same or absent
+	class         string // worse, better, same, unknown or absent
 	marks         []int  // doubts
 }
 
-// classes name verdicts for a style sheet.
-func verdictClass(v analysis.Verdict) string {
-	switch v {
-	case analysis.Better:
-		return "better"
-	case analysis.Worse:
-		return "worse"
+// classOf names what a comparison shows for a style sheet.
+func classOf(c analysis.Comparison) string {
+	switch {
+	case c.Outcome == analysis.Different:
+		return string(c.Effect)
+	case c.Outcome == analysis.Same:
+		return "same"
 	}
-	return "same"
+	return "unknown"
 }
 
 func (c sheetCell) style() style {
@@ -76,7 +75,7 @@ func (c sheetCell) style() style {
 		return green
 	case "worse":
 		return red
-	case "same", "absent":
+	case "same", "unknown", "absent":
 		return dim
 	}
 	return plain
@@ -97,11 +96,16 @@ func absentOnce(cells []sheetCell) []sheetCell {
 }
 
 func figureCell(s scale, f analysis.Figure) sheetCell {
-	return sheetCell{value: s.number(f.Summary.Median), spread: plusMinus(f.Summary)}
+	return sheetCell{value: s.number(f.Summary.Estimate), spread: spread(s, f.Summary)}
 }
 
-func ratioCell(c analysis.Comparison) sheetCell {
-	return sheetCell{value: change(c), spread: changePlusMinus(c), class: verdictClass(c.Verdict)}
+// comparedCell is what a figure shows beside the baseline; ok is false where there is none.
+func comparedCell(s scale, f analysis.Figure) (cell sheetCell, ok bool) {
+	shows, ends, c := compared(s, f)
+	if c == nil {
+		return sheetCell{}, false
+	}
+	return sheetCell{value: shows, spread: ends, class: classOf(*c)}, true
 }
 
 func absentCell(row *analysis.Row) sheetCell {

@@ -60,10 +60,10 @@ func standings(all []analysis.Sweep) []standing {
 
 // shownSweeps are the sweeps that say something that no other says, and whether
 // they stand within others.
-func (f found) shownSweeps() (sweeps []analysis.Sweep, inner []bool) {
-	for i, stands := range standings(f.sweeps) {
+func shownSweeps(all []analysis.Sweep) (sweeps []analysis.Sweep, inner []bool) {
+	for i, stands := range standings(all) {
 		if stands != dropped {
-			sweeps, inner = append(sweeps, f.sweeps[i]), append(inner, stands == within)
+			sweeps, inner = append(sweeps, all[i]), append(inner, stands == within)
 		}
 	}
 	return sweeps, inner

@@ -8,12 +8,12 @@ import (
 )
 
 // sweepSections says what each sweep shows.
-func sweepSections(f found, looks looks, n *notes) ([]section, error) {
+func sweepSections(res analysis.Result, looks looks, n *notes) ([]section, error) {
 	var all []section
-	sweeps, inner := f.shownSweeps()
+	sweeps, inner := shownSweeps(res.Sweeps)
 	titles, marks := sweepTitles(sweeps), sweepMarks(sweeps, n)
 	for i, s := range sweeps {
-		sec := section{inner: inner[i], title: titles[i], meta: sweepMeta(s.Cell), sayings: sweepSummary(s), missing: sweepAbsences(s)}
+		sec := section{inner: inner[i], title: titles[i], meta: sweepMeta(s), sayings: sweepSummary(s, res), missing: sweepAbsences(s)}
 		for j, k := range kindsOfSweep(s) {
 			sheets := []sheet{sweepSheet(s, k, marks[i])}
 			if s.Matrix() && len(spots(s)) > mostFlat {
@@ -62,8 +62,8 @@ func sweepSheet(s analysis.Sweep, k record.Kind, marks map[string][]int) sheet {
 				value = absentCell(row)
 			} else {
 				value = figureCell(sc, f)
-				if f.Ratio != nil {
-					ratio, compared = ratioCell(*f.Ratio), true
+				if cell, ok := comparedCell(sc, f); ok {
+					ratio, compared = cell, true
 				}
 			}
 			values.cells, ratios.cells = append(values.cells, value), append(ratios.cells, ratio)
@@ -81,8 +81,8 @@ func sweepScale(s analysis.Sweep, k record.Kind) scale {
 	var values []float64
 	for _, l := range s.Lines {
 		for _, p := range l.Points {
-			if f, ok := p.Row.Figure(k.Name); ok && f.Summary.Median > 0 {
-				values = append(values, f.Summary.Median)
+			if f, ok := p.Row.Figure(k.Name); ok && f.Summary.Estimate > 0 {
+				values = append(values, f.Summary.Estimate)
 			}
 		}
 	}
@@ -94,7 +94,7 @@ func sweepScale(s analysis.Sweep, k record.Kind) scale {
 }
 
 // sweepSummary says of each network how its distance from native changes.
-func sweepSummary(s analysis.Sweep) []saying {
+func sweepSummary(s analysis.Sweep, res analysis.Result) []saying {
 	kinds := kindsOfSweep(s)
 	if len(kinds) == 0 || s.Matrix() || len(s.Lines) > mostSentences+1 {
 		return nil
@@ -118,18 +118,21 @@ func sweepSummary(s analysis.Sweep) []saying {
 		if first == nil || from == to {
 			continue
 		}
-		out = append(out, saying{l.Network, "has " + toldShare(*first) + " of " + analysis.BaselineName(s.Cell) + "'s " + kinds[0].Title + " at " + from +
-			" and " + toldShare(*last) + " at " + to + "."})
+		out = append(out, saying{l.Network, toldShare(*first, s, kinds[0], res) + " at " + from + ", and " + toldShare(*last, s, kinds[0], res) + " at " + to + "."})
 	}
 	return out
 }
 
-func toldShare(c analysis.Comparison) string {
+// toldShare says in words how a network stands to its baseline at one place of a sweep.
+func toldShare(c analysis.Comparison, s analysis.Sweep, k record.Kind, res analysis.Result) string {
+	of := analysis.BaselineName(s.Cell)
 	switch {
-	case c.Verdict == analysis.Indistinguishable:
-		return "about 100% (±" + percent(halfWidth(c)) + ")"
-	case c.Ratio >= 10:
-		return factor(c.Ratio)
+	case c.Outcome == analysis.Same:
+		return "has as much " + k.Title + " as " + of + " within " + percent(res.Margin) + " (" + bounds(c) + ")"
+	case c.Outcome != analysis.Different:
+		return "is not known to have more or less " + k.Title + " than " + of + " (" + bounds(c) + ")"
+	case c.Judged && c.Verdict != analysis.Different:
+		return "may have " + shareRange(c) + " of " + of + "'s " + k.Title + uncertain(res)
 	}
-	return share(c)
+	return "has " + shareRange(c) + " of " + of + "'s " + k.Title
 }

@@ -43,12 +43,11 @@ func sweepTitles(all []analysis.Sweep) []string {
 }
 
 // sharedText is what the cells of a sweep share, less the traffic.
-func sharedText(c record.Cell) string {
-	return (&group{scenarios: []analysis.Scenario{{Cell: c}}}).title()
-}
+func sharedText(c record.Cell) string { return titleOf(c, false) }
 
-func sweepMeta(c record.Cell) string {
-	text := sharedText(c)
+func sweepMeta(s analysis.Sweep) string {
+	c := s.Cell
+	text := titleOf(c, s.Namespaces)
 	if c.Workload == "" {
 		return text
 	}

@@ -19,13 +19,13 @@ type page struct {
 // group of scenarios, then whatever qualifies them.
 func writeText(w io.Writer, res analysis.Result, o Options) error {
 	p := &page{width: o.Width, color: o.Color}
-	all := titled(o.found.apart(res))
+	all := titled(apart(res))
 	if res.Run.Note != "" {
 		p.paragraph("", bold, res.Run.Note)
 		p.blank()
 	}
 	var n notes
-	sections, err := sectionsOf(res, o, &n)
+	sections, err := sectionsOf(res, &n)
 	if err != nil {
 		return err
 	}
@@ -46,11 +46,12 @@ func writeText(w io.Writer, res analysis.Result, o Options) error {
 	if run := wasRun(res); run != "" {
 		p.paragraph("", dim, capital(run)+".")
 	}
-	p.paragraph("", dim, rounds(res, o)+" "+ending(res))
+	p.paragraph("", dim, rounds(res)+" "+ending(res))
 	if anyLoops(res) {
 		p.paragraph("", dim, loopRemark)
 	}
-	p.paragraph("", dim, confidence(res))
+	p.paragraph("", dim, legend(res))
+	p.paragraph("", dim, multiplicity(res))
 	_, err = io.WriteString(w, p.b.String())
 	return err
 }

@@ -12,7 +12,7 @@ import (
 type part int
 
 const (
-	value       part = iota // median
+	value       part = iota // estimate
 	valueSpread             // its interval
 	ratio                   // against native
 	ratioSpread
@@ -94,23 +94,27 @@ func absentText(row *analysis.Row) string {
 }
 
 func pieces(c column, f analysis.Figure) [parts]piece {
-	p := [parts]piece{value: {text: c.scale.number(f.Summary.Median)}, valueSpread: {plusMinus(f.Summary), dim}}
-	if f.Ratio == nil {
-		return p
+	p := [parts]piece{value: {text: c.scale.number(f.Summary.Estimate)}, valueSpread: {spread(c.scale, f.Summary), dim}}
+	shows, ends, compared := compared(c.scale, f)
+	if compared != nil {
+		p[ratio], p[ratioSpread] = piece{shows, styleOf(*compared)}, piece{ends, dim}
 	}
-	p[ratio] = piece{change(*f.Ratio), verdictStyle(f.Ratio.Verdict)}
-	p[ratioSpread] = piece{changePlusMinus(*f.Ratio), dim}
 	return p
 }
 
-func verdictStyle(v analysis.Verdict) style {
-	switch v {
+// styleOf colours what is different by its own interval; bold is what holds among all comparisons.
+func styleOf(c analysis.Comparison) style {
+	s := dim
+	switch c.Effect {
 	case analysis.Better:
-		return green
+		s = green
 	case analysis.Worse:
-		return red
+		s = red
 	}
-	return dim
+	if c.Primary && c.Verdict == analysis.Different {
+		s = bold + s
+	}
+	return s
 }
 
 // align pads values behind the point, so that all points of a column stand

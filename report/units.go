@@ -119,21 +119,23 @@ func quantity(kind record.Kind, v float64) string {
 	return scaleFor(kind, v).of(v)
 }
 
-// roughly writes one value to two digits, for a sentence.
-func roughly(kind record.Kind, v float64) string {
-	s := scaleFor(kind, v)
-	return strconv.FormatFloat(v/s.factor, 'f', decimalsFor(v/s.factor, 2), 64) + "\u00a0" + s.unit
-}
+// widest is the half width up to which ± describes an interval: wider ones reach much further
+// up than down, since nothing is less than 0.
+const widest = 0.5
 
-// plusMinus is the greater half of the interval, relative to the middle.
-func plusMinus(s analysis.Summary) string {
-	if s.Level == 0 {
+// spread is the interval of a figure: its greater half, relative to the estimate, or its ends
+// where that is wide, the estimate is 0, or the interval reaches below.
+func spread(sc scale, s analysis.Summary) string {
+	half := math.Max(s.High-s.Estimate, s.Estimate-s.Low) / s.Estimate
+	switch {
+	case s.Level == 0:
 		return "±?"
+	case s.Low == s.High:
+		return "±0"
+	case s.Estimate <= 0 || s.Low < 0 || half > widest:
+		return sc.number(s.Low) + "…" + sc.number(s.High)
 	}
-	if s.Median == 0 {
-		return "±0%"
-	}
-	return "±" + percent(math.Max(s.High-s.Median, s.Median-s.Low)/s.Median)
+	return "±" + percent(half)
 }
 
 // percent writes the share of a whole. What is not zero is never written as zero.
@@ -149,55 +151,125 @@ func percent(share float64) string {
 	}
 }
 
-// change writes a ratio as what it adds or takes away, from ten times on as a factor.
+// change says what a comparison shows: the change from the baseline where the two are
+// different, from ten times on as a factor; and else a sign for what it is.
 func change(c analysis.Comparison) string {
-	if c.Verdict == analysis.Indistinguishable {
-		return "~"
+	if sign := signs[c.Outcome]; sign != "" {
+		return sign
 	}
-	if c.Ratio >= 10 {
-		return factor(c.Ratio)
+	if c.Value >= 10 {
+		return factor(c.Value)
 	}
-	sign := "+"
-	if c.Ratio < 1 {
-		sign = "−"
-	}
-	return sign + percentTo(c.Ratio-1, changeDecimals(c))
+	return signed(100*(c.Value-1), changeDecimals(c)) + "%"
 }
 
-// changePlusMinus is the greater half of the ratio's interval: of native where
-// change is a percentage, of the factor where it is one.
-func changePlusMinus(c analysis.Comparison) string {
+// signs stand for what is not different.
+var signs = map[analysis.Outcome]string{analysis.Same: "=", analysis.NotKnown: "?", analysis.Untested: "untested"}
+
+// bounds are the ends of the interval of a change, of what is untested none.
+func bounds(c analysis.Comparison) string {
 	if c.Level == 0 {
-		return "±?"
+		return ""
 	}
-	if lopsided(c) {
-		return "−" + percent(c.Ratio-c.Low) + "/+" + percent(c.High-c.Ratio)
+	if c.Value >= 10 {
+		return strings.TrimSuffix(factor(c.Low), "×") + "…" + factor(c.High)
 	}
-	half := halfWidth(c)
-	if c.Ratio >= 10 && c.Verdict != analysis.Indistinguishable {
-		return "±" + percent(half/c.Ratio)
+	for decimals := changeDecimals(c); ; decimals++ {
+		low, high := signed(100*(c.Low-1), decimals), signed(100*(c.High-1), decimals)
+		if low != high || decimals >= 2 {
+			return low + "…" + high + "%"
+		}
 	}
-	if d := changeDecimals(c); d > 0 {
-		return "±" + percentTo(half, d)
-	}
-	return "±" + percent(half)
 }
 
-// lopsided reports whether a difference was found although the greater half of its
-// interval, on both sides, would reach native: ± would look like a contradiction.
-func lopsided(c analysis.Comparison) bool {
-	return c.Verdict != analysis.Indistinguishable && c.Ratio < 10 && halfWidth(c) >= math.Abs(c.Ratio-1)
-}
-
-func halfWidth(c analysis.Comparison) float64 { return math.Max(c.High-c.Ratio, c.Ratio-c.Low) }
-
-// changeDecimals gives one decimal where whole percents would say nothing: next
-// to native, and where next to nothing of native is left.
+// changeDecimals gives decimals where whole percents would say nothing: where an end of the
+// interval that is not 0 would be written as 0, and where next to nothing of the baseline is left.
 func changeDecimals(c analysis.Comparison) int {
-	if c.Verdict != analysis.Indistinguishable && (math.Abs(c.Ratio-1) < 0.0095 || c.Ratio < 0.0995) {
-		return 1
+	decimals := 0
+	for _, v := range []float64{c.Low - 1, c.High - 1} {
+		for decimals < 2 && v != 0 && math.Abs(v)*100*math.Pow10(decimals) < 0.5 {
+			decimals++
+		}
 	}
-	return 0
+	if c.Outcome == analysis.Different && c.High < 0.0995 {
+		decimals = max(decimals, 1)
+	}
+	return decimals
+}
+
+// signed writes a number with its sign.
+func signed(v float64, decimals int) string {
+	text := strconv.FormatFloat(math.Abs(v), 'f', decimals, 64)
+	switch {
+	case strings.Trim(text, "0.") == "":
+		return "0"
+	case v < 0:
+		return "−" + text
+	}
+	return "+" + text
+}
+
+// differenceChange is change for a difference in the unit of a scale; of shares it is in points.
+func differenceChange(sc scale, c analysis.Comparison) string {
+	if sign := signs[c.Outcome]; sign != "" {
+		return sign
+	}
+	return sc.signed(c.Value)
+}
+
+func differenceBounds(sc scale, c analysis.Comparison) string {
+	if c.Level == 0 {
+		return ""
+	}
+	ends := sc.signed(c.Low)
+	if c.Low != c.High {
+		ends += "…" + sc.signed(c.High)
+	}
+	switch sc.unit {
+	case "", "segments":
+		return ends
+	case "%":
+		return ends + " pp" // percentage points
+	}
+	return ends + " " + sc.unit
+}
+
+// signed writes a difference in the unit of the scale.
+func (s scale) signed(v float64) string {
+	text := s.number(math.Abs(v))
+	switch {
+	case strings.Trim(text, "0.") == "":
+		return "0"
+	case v < 0:
+		return "−" + text
+	}
+	return "+" + text
+}
+
+// compared is what a table says of a figure's comparison: what it shows, and its ends.
+func compared(sc scale, f analysis.Figure) (shows, ends string, c *analysis.Comparison) {
+	c, difference := f.Comparison()
+	switch {
+	case c == nil:
+		return "", "", nil
+	case difference:
+		return differenceChange(sc, *c), differenceBounds(sc, *c), c
+	}
+	return change(*c), bounds(*c), c
+}
+
+// between writes a range of positive values with one unit behind it, to as many decimals as it
+// takes to tell its ends apart, up to two more.
+func between(low, high float64, decimals int) string {
+	for more := 0; ; more++ {
+		a, b := strconv.FormatFloat(low, 'f', decimals+more, 64), strconv.FormatFloat(high, 'f', decimals+more, 64)
+		switch {
+		case a != b:
+			return a + "–" + b
+		case more == 2:
+			return strconv.FormatFloat(low, 'f', decimals, 64)
+		}
+	}
 }
 
 func percentTo(share float64, decimals int) string {
@@ -205,14 +277,17 @@ func percentTo(share float64, decimals int) string {
 }
 
 func factor(ratio float64) string {
-	decimals := 1
-	if ratio >= 10 {
-		decimals = 0
+	return strconv.FormatFloat(ratio, 'f', factorDecimals(ratio), 64) + "×"
+}
+
+func factorDecimals(ratio float64) int {
+	switch {
+	case ratio >= 10:
+		return 0
+	case ratio < 0.95:
+		return 2
 	}
-	if ratio < 0.95 {
-		decimals = 2
-	}
-	return strconv.FormatFloat(ratio, 'f', decimals, 64) + "×"
+	return 1
 }
 
 // byteCount writes a count of bytes with an SI prefix.

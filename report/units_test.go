@@ -46,75 +46,138 @@ func TestQuantity(t *testing.T) {
 
 func TestChange(t *testing.T) {
 	for _, tt := range []struct {
-		c         analysis.Comparison
-		want, pm  string
-		wantShare string
+		c                   analysis.Comparison
+		change, ends, share string
 	}{
-		{analysis.Comparison{Level: 0.95, Ratio: 0.87, Low: 0.85, High: 0.88, Verdict: analysis.Worse}, "−13%", "±2%", "87% ± 2%"},
-		{analysis.Comparison{Level: 0.95, Ratio: 1.41, Low: 1.38, High: 1.44, Verdict: analysis.Worse}, "+41%", "±3%", "141% ± 3%"},
-		{analysis.Comparison{Level: 0.95, Ratio: 0.93, Low: 0.67, High: 0.99, Verdict: analysis.Worse}, "−7%", "−26%/+6%", "67% to 99%"},
-		{analysis.Comparison{Level: 0.95, Ratio: 0.998, Low: 0.97, High: 1.02}, "~", "±3%", "100% ± 3%"},
-		{analysis.Comparison{Level: 0.95, Ratio: 1.006, Low: 1.002, High: 1.01, Verdict: analysis.Better}, "+0.6%", "±0.4%", "100.6% ± 0.4%"},
-		{analysis.Comparison{Level: 0.95, Ratio: 0.0148, Low: 0.0138, High: 0.0158, Verdict: analysis.Worse}, "−98.5%", "±0.1%", "1.5% ± 0.1%"},
-		{analysis.Comparison{Level: 0.95, Ratio: 27.3, Low: 25.2, High: 29.4, Verdict: analysis.Worse}, "27×", "±8%", ""},
+		{analysis.Comparison{Level: 0.95, Value: 0.87, Low: 0.85, High: 0.88, Outcome: analysis.Different}, "−13%", "−15…−12%", "87% (85–88%)"},
+		{analysis.Comparison{Level: 0.95, Value: 1.41, Low: 1.38, High: 1.44, Outcome: analysis.Different}, "+41%", "+38…+44%", "141% (138–144%)"},
+		{analysis.Comparison{Level: 0.95, Value: 0.93, Low: 0.67, High: 0.99, Outcome: analysis.Different}, "−7%", "−33…−1%", "93% (67–99%)"},
+		{analysis.Comparison{Level: 0.95, Value: 0.998, Low: 0.97, High: 1.02, Outcome: analysis.Same}, "=", "−3…+2%", ""},
+		{analysis.Comparison{Level: 0.95, Value: 1.02, Low: 0.97, High: 1.45, Outcome: analysis.NotKnown}, "?", "−3…+45%", ""},
+		{analysis.Comparison{Level: 0.95, Value: 1.006, Low: 1.002, High: 1.01, Outcome: analysis.Different}, "+0.6%", "+0.2…+1.0%", ""},
+		{analysis.Comparison{Level: 0.95, Value: 0.0148, Low: 0.0138, High: 0.0158, Outcome: analysis.Different}, "−98.5%", "−98.6…−98.4%", "1.5% (1.4–1.6%)"},
+		{analysis.Comparison{Level: 0.95, Value: 27.3, Low: 25.2, High: 29.4, Outcome: analysis.Different}, "27×", "25…29×", ""},
+		{analysis.Comparison{N: 2, Value: 2.82, Low: 2.82, High: 2.82}, "untested", "", ""},
 	} {
-		if got := change(tt.c); got != tt.want {
-			t.Errorf("change of %v: %q, want %q", tt.c.Ratio, got, tt.want)
+		if got := change(tt.c); got != tt.change {
+			t.Errorf("change of %v: %q, want %q", tt.c.Value, got, tt.change)
 		}
-		if got := changePlusMinus(tt.c); got != tt.pm {
-			t.Errorf("interval of %v: %q, want %q", tt.c.Ratio, got, tt.pm)
+		if got := bounds(tt.c); got != tt.ends {
+			t.Errorf("interval of %v: %q, want %q", tt.c.Value, got, tt.ends)
 		}
-		if got := share(tt.c); tt.wantShare != "" && got != tt.wantShare {
-			t.Errorf("share of %v: %q, want %q", tt.c.Ratio, got, tt.wantShare)
+		if got := share(tt.c); tt.share != "" && got != tt.share {
+			t.Errorf("share of %v: %q, want %q", tt.c.Value, got, tt.share)
 		}
 	}
 }
 
-func TestSentence(t *testing.T) {
-	ratio := func(r float64, v analysis.Verdict) *analysis.Comparison {
-		return &analysis.Comparison{Level: 0.95, N: 10, Ratio: r, Low: r - 0.02, High: r + 0.02, Verdict: v}
+func TestSpread(t *testing.T) {
+	gbits := scale{factor: 1e9, unit: "Gbit/s"}
+	for _, tt := range []struct {
+		s    analysis.Summary
+		want string
+	}{
+		{analysis.Summary{Estimate: 10e9, Low: 9e9, High: 12e9, Level: 0.95}, "±20%"},
+		{analysis.Summary{Estimate: 10e9, Low: 9e9, High: 12e9}, "±?"},
+		{analysis.Summary{Estimate: 10e9, Low: 2e9, High: 71e9, Level: 0.95}, "2.00…71.0"},
+		{analysis.Summary{Estimate: 0, Low: 0, High: 3e9, Level: 0.95}, "0…3.00"},
+		{analysis.Summary{Estimate: 1e9, Low: -1e9, High: 3e9, Level: 0.95}, "-1.00…3.00"},
+	} {
+		if got := spread(gbits, tt.s); got != tt.want {
+			t.Errorf("%+v: %q, want %q", tt.s, got, tt.want)
+		}
 	}
+}
+
+// A figure of which a ratio says nothing is shown by its difference.
+func TestDifferenceIsShown(t *testing.T) {
+	loss, _ := record.KindOf(record.Loss)
+	sc := scaleFor(loss, 0)
+	for _, tt := range []struct {
+		f           analysis.Figure
+		shows, ends string
+	}{
+		{analysis.Figure{Kind: loss, Difference: &analysis.Comparison{Level: 0.95, Value: 0.012, Low: 0.01, High: 0.014, Outcome: analysis.Different}}, "+1.2", "+1.0…+1.4 pp"},
+		{analysis.Figure{Kind: loss, Difference: &analysis.Comparison{Level: 0.95, Outcome: analysis.Same}}, "=", "0 pp"},
+		{analysis.Figure{Kind: loss, Difference: &analysis.Comparison{Level: 0.95, Low: -0.01, High: 0.02, Outcome: analysis.NotKnown},
+			Ratio: &analysis.Comparison{Level: 0.95, Value: 2, Low: 1.5, High: 3, Outcome: analysis.Different}}, "?", "−1.0…+2.0 pp"},
+	} {
+		if shows, ends, _ := compared(sc, tt.f); shows != tt.shows || ends != tt.ends {
+			t.Errorf("%+v: %q %q, want %q %q", tt.f.Difference, shows, ends, tt.shows, tt.ends)
+		}
+	}
+}
+
+// TestSentence holds what sentences claim to verdicts, and sizes to intervals.
+func TestSentence(t *testing.T) {
+	ratio := func(low, v, high float64, o, verdict analysis.Outcome) *analysis.Comparison {
+		c := &analysis.Comparison{Level: 0.95, N: 10, Value: v, Low: low, High: high, Outcome: o, Primary: true, Judged: true, Verdict: verdict}
+		if o == analysis.Untested {
+			c.Level = 0
+		}
+		return c
+	}
+	const different, same, unknown, untested = analysis.Different, analysis.Same, analysis.NotKnown, analysis.Untested
 	kind := func(name string) record.Kind {
 		k, _ := record.KindOf(name)
 		return k
 	}
-	figure := func(name string, median float64, c *analysis.Comparison) analysis.Figure {
-		return analysis.Figure{Kind: kind(name), Summary: analysis.Summary{N: 10, Median: median, Low: median, High: median, Level: 0.95}, Ratio: c}
+	figure := func(name string, estimate float64, c *analysis.Comparison) analysis.Figure {
+		return analysis.Figure{Kind: kind(name), Summary: analysis.Summary{N: 10, Estimate: estimate, Low: estimate, High: estimate, Level: 0.95}, Ratio: c}
 	}
-	scenario := func(workload string, native, other []analysis.Figure) analysis.Scenario {
+	scenario := func(workload string, native, other []analysis.Figure, inUse *analysis.Comparison) analysis.Scenario {
 		c := record.Cell{Hosts: 1, Family: 4, Servers: 1, Clients: 1, Workload: workload}
 		n, o := c, c
 		n.Network, o.Network = "host", "bridge"
-		return analysis.Scenario{Cell: c, Rows: []analysis.Row{
-			{Cell: n, Native: true, Status: record.OK, Figures: native}, {Cell: o, Status: record.OK, Figures: other}}}
+		row := analysis.Row{Cell: o, Status: record.OK, Figures: other}
+		if inUse != nil {
+			row.InUse = &analysis.Figure{Ratio: inUse}
+		}
+		return analysis.Scenario{Cell: c, Rows: []analysis.Row{{Cell: n, Native: true, Status: record.OK, Figures: native}, row}}
 	}
-	stream := func(throughput, cpu *analysis.Comparison) analysis.Scenario {
+	stream := func(throughput, cpu, inUse *analysis.Comparison) analysis.Scenario {
 		return scenario(record.TCPStream, []analysis.Figure{figure(record.Throughput, 20e9, nil)},
-			[]analysis.Figure{figure(record.Throughput, 17e9, throughput), figure(record.CPUPerGB, 0.5, cpu)})
+			[]analysis.Figure{figure(record.Throughput, 17e9, throughput), figure(record.CPUPerGB, 0.5, cpu)}, inUse)
 	}
-	rr := func(c *analysis.Comparison) analysis.Scenario {
-		return scenario(record.TCPRR, []analysis.Figure{figure(record.LatencyP50, 20e-6, nil)}, []analysis.Figure{figure(record.LatencyP50, 26.1e-6, c)})
+	rr := func(c *analysis.Comparison, low, value, high float64) analysis.Scenario {
+		f := figure(record.LatencyP50, 26.1e-6, c)
+		if value != 0 {
+			f.Difference = &analysis.Comparison{Level: 0.95, N: 10, Value: value, Low: low, High: high}
+		}
+		return scenario(record.TCPRR, []analysis.Figure{figure(record.LatencyP50, 20e-6, nil)}, []analysis.Figure{f}, nil)
 	}
-	const same = analysis.Indistinguishable
+	less := ratio(0.85, 0.87, 0.89, different, different)
 	for _, tt := range []struct {
+		name      string
 		scenarios []analysis.Scenario
 		want      string
 	}{
-		{[]analysis.Scenario{stream(ratio(0.87, analysis.Worse), ratio(1.4, analysis.Worse)), rr(ratio(1.305, analysis.Worse))},
-			"keeps 87% ± 2% of native throughput and costs 1.4× the CPU per GB; a transaction takes 6.1 µs longer."},
-		{[]analysis.Scenario{stream(ratio(0.87, analysis.Worse), ratio(1.01, same))},
-			"keeps 87% ± 2% of native throughput and cannot be told from native in CPU per GB."},
-		{[]analysis.Scenario{stream(ratio(1.01, same), ratio(1.01, same))},
-			"cannot be told from native in throughput (±2%) or CPU per GB."},
-		{[]analysis.Scenario{stream(ratio(1.04, analysis.Better), ratio(0.93, analysis.Better))},
-			"reaches 104% ± 2% of native throughput and costs 7% less CPU per GB."},
-		{[]analysis.Scenario{rr(ratio(0.9, analysis.Better))}, "takes 2.0 µs shorter for a transaction."},
-		{[]analysis.Scenario{rr(ratio(1, same))}, "takes as long for a transaction, as far as can be told (±2%)."},
-		{[]analysis.Scenario{rr(nil)}, ""},
+		{"a finding each", []analysis.Scenario{stream(less, ratio(1.2, 1.4, 1.5, different, different), ratio(1.1, 1.2, 1.3, different, different)),
+			rr(ratio(1.2, 1.3, 1.4, different, different), 5e-6, 8e-6, 12e-6)},
+			"bridge keeps 87% (85–89%) of native throughput for 1.2–1.5× the CPU per GB; a transaction takes 5.0–12.0 µs longer."},
+		{"CPU cost is throughput once more", []analysis.Scenario{stream(less, ratio(1.13, 1.15, 1.17, different, different), ratio(0.98, 1, 1.02, same, same))},
+			"bridge keeps 87% (85–89%) of native throughput."},
+		{"the size is not known", []analysis.Scenario{stream(ratio(0.59, 0.75, 0.97, different, different), nil, nil)}, "bridge moves 3–41% less than native."},
+		{"not among so many", []analysis.Scenario{stream(ratio(0.59, 0.75, 0.97, different, unknown), nil, nil)},
+			"bridge may move 3–41% less than native (not certain among 14 comparisons)."},
+		{"the same, and surely a little less", []analysis.Scenario{stream(ratio(0.97, 0.98, 0.99, same, same), nil, nil)},
+			"bridge moves as much as native within 5% (−3…−1%)."},
+		{"nothing is known", []analysis.Scenario{stream(ratio(0.54, 0.9, 1.11, unknown, unknown), nil, nil), rr(ratio(0.97, 1.2, 1.45, unknown, unknown), -1e-6, 5e-6, 9e-6)},
+			"bridge: not known whether it moves more or less than native (−46…+11%); not known whether a transaction takes longer or shorter (−3…+45%)."},
+		{"more, for less", []analysis.Scenario{stream(ratio(1.02, 1.04, 1.06, different, different), ratio(0.91, 0.93, 0.95, different, different), ratio(0.93, 0.96, 0.98, different, different))},
+			"bridge reaches 104% (102–106%) of native throughput for 5–9% less CPU per GB."},
+		{"only time", []analysis.Scenario{rr(ratio(0.88, 0.9, 0.92, different, different), -2.5e-6, -2e-6, -1.5e-6)}, "bridge: a transaction takes 1.5–2.5 µs shorter."},
+		{"as long", []analysis.Scenario{rr(ratio(0.98, 1, 1.02, same, same), 0, 0, 0)}, "bridge: a transaction takes as long within 5% (−2…+2%)."},
+		{"two rounds", []analysis.Scenario{stream(ratio(2.82, 2.82, 2.82, untested, untested), nil, nil)}, "bridge has too few rounds to be compared with native."},
+		{"two rounds of one of them", []analysis.Scenario{stream(less, nil, nil), rr(ratio(1.2, 1.2, 1.2, untested, untested), 0, 0, 0)},
+			"bridge keeps 87% (85–89%) of native throughput; too few rounds to compare its latency."},
+		{"no native", []analysis.Scenario{rr(nil, 0, 0, 0)}, ""},
 	} {
-		g := groups(analysis.Result{Scenarios: tt.scenarios})[0]
-		if got := strings.ReplaceAll(g.sentence(g.lines[1]), "\u00a0", " "); got != tt.want {
-			t.Errorf("got  %q\nwant %q", got, tt.want)
+		res := analysis.Result{Scenarios: tt.scenarios, Margin: 0.05, Level: 0.95, Multiplicity: analysis.Multiplicity{Primary: 14}}
+		g := groups(res)[0]
+		s, _ := g.sentence(g.lines[1])
+		if got := strings.ReplaceAll(s.String(), "\u00a0", " "); got != tt.want {
+			t.Errorf("%s:\ngot  %q\nwant %q", tt.name, got, tt.want)
 		}
 	}
 }

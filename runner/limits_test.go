@@ -2,6 +2,7 @@ package runner_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"testing/synctest"
 
@@ -31,6 +32,64 @@ func TestPrecisionEndsTheRunButNotBeforeTheFewestRounds(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestKnownCellsAreMeasuredNoMore leaves out what is known, and keeps its baseline as long as
+// anything else is compared with that.
+func TestKnownCellsAreMeasuredNoMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(&way{name: "host"}, &way{name: "bridge"}, &way{name: "veth"}, &way{name: "macvlan"})
+		b.Cells[3].Hosts, b.Cells[3].Network = 2, "native" // a baseline alone
+		b.Networks["native"] = b.Networks["macvlan"]
+		b.Settings.MaxRounds = 10
+		after := map[string]int{"host": 1, "bridge": 2, "veth": 4, "native": 3}
+		b.Enough = func(trials []record.Trial) map[string]bool {
+			count, enough := map[string]int{}, map[string]bool{}
+			for _, tr := range trials {
+				key := tr.Cell.Key()
+				count[key]++
+				enough[key] = count[key] >= after[tr.Cell.Network]
+			}
+			return enough
+		}
+		end, err := b.run(t, t.Context())
+		ends(t, end, err, record.EndPrecision, 4)
+		for network, want := range map[string]int{"host": 4, "bridge": 2, "veth": 4, "native": 3} {
+			if got := len(b.of(network)); got != want {
+				t.Errorf("%d trials of %s, want %d", got, network, want)
+			}
+		}
+		if b.w.builds["bridge"] != 2 {
+			t.Errorf("the bridge was built %d times for 2 trials", b.w.builds["bridge"])
+		}
+	})
+}
+
+// TestReopenedCellsJoinTheLastRound holds that a cell which was known, and is asked for more when
+// the run goes on, is not measured in rounds whose other trials are long over.
+func TestReopenedCellsJoinTheLastRound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		first := newBench(&way{name: "host"}, &way{name: "bridge"}, &way{name: "veth"})
+		first.Settings.MaxRounds = 4
+		first.Enough = func(trials []record.Trial) map[string]bool {
+			return map[string]bool{first.Cells[1].Key(): len(trials) >= 6}
+		}
+		if _, err := first.run(t, t.Context()); err != nil || len(first.of("bridge")) != 2 {
+			t.Fatalf("%d trials of what is known, %v", len(first.of("bridge")), err)
+		}
+		b := newBench(&way{name: "host"}, &way{name: "bridge"}, &way{name: "veth"})
+		b.Before, b.Settings.MaxRounds = first.trials, 6
+		if _, err := b.run(t, t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		var rounds []int
+		for _, tr := range b.of("bridge") {
+			rounds = append(rounds, tr.Round)
+		}
+		if !slices.Equal(rounds, []int{4, 5, 6}) {
+			t.Errorf("it went on in rounds %v, want 4, 5, 6", rounds)
+		}
+	})
 }
 
 func TestPrecisionIsNotAskedOfWhatWasGivenUp(t *testing.T) {

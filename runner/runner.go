@@ -29,7 +29,7 @@ type Runner struct {
 	Before []record.Trial
 	// Save keeps a finished trial for good. A trial that cannot be kept ends the run.
 	Save func(record.Trial) error
-	// Enough says which cells, by key, are known as well as was asked.
+	// Enough says which cells, by key, are known as well as was asked. They are measured no more.
 	Enough func([]record.Trial) map[string]bool
 	// Watch is told what happens, for progress. It may be nil.
 	Watch Watch
@@ -48,6 +48,7 @@ type Runner struct {
 	trials  []record.Trial
 	done    map[string]map[int]bool // cell key → rounds that have a trial
 	out     map[string]bool         // cells that are measured no more, by key
+	known   map[string]bool         // cells that need not be measured on, by key
 	failed  map[string]int          // failures in a row
 	probed  map[string]bool         // networks that can be built here, and tools that are
 	usable  map[string]error        // platforms that were asked whether they are, by name
@@ -71,7 +72,8 @@ func (r *Runner) Run(ctx context.Context) (record.End, error) {
 	if err := r.prepare(ctx); err != nil {
 		return r.end(record.EndFailed, err), err
 	}
-	for round := 1; ; round++ {
+	for round := r.first(); ; round++ {
+		r.settle(round)
 		if reason := r.over(ctx, round); reason != "" {
 			return r.end(reason, nil), nil
 		}
@@ -122,7 +124,7 @@ func (r *Runner) note(t record.Trial) {
 // every counter of each in memory.
 func brief(t record.Trial) record.Trial {
 	b := record.Trial{Cell: t.Cell, Round: t.Round, Order: t.Order, Status: t.Status, Reason: t.Reason}
-	for _, name := range record.Primary(t.Cell.Workload) {
+	for _, name := range append(record.Primary(t.Cell.Workload), record.LatencyMean) {
 		if m, ok := t.Metrics[name]; ok {
 			if b.Metrics == nil {
 				b.Metrics = map[string]record.Metric{}
@@ -144,7 +146,7 @@ func (r *Runner) over(ctx context.Context, round int) string {
 	if round > r.Settings.MaxRounds {
 		return record.EndMaxRounds
 	}
-	if round > r.Settings.MinRounds && r.precise() {
+	if r.settled() {
 		return record.EndPrecision
 	}
 	if budget := r.budget(); budget > 0 && time.Since(r.began)+r.longest > budget {
@@ -170,10 +172,45 @@ func (r *Runner) allOut() bool {
 	return true
 }
 
-func (r *Runner) precise() bool {
+// first is the round to begin with: the last one that the run file has trials of, which may not
+// be whole. What is missing in an earlier one was not measured for a reason, and would be paired
+// with trials of long ago.
+func (r *Runner) first() int {
+	last := 1
+	for _, t := range r.Before {
+		last = max(last, t.Round)
+	}
+	return last
+}
+
+// settle finds the cells that need not be measured on: those that are known well enough, and
+// baselines that nothing open is compared with. A baseline alone is asked for itself. Before the
+// fewest rounds are done there are none.
+func (r *Runner) settle(round int) {
+	r.known = map[string]bool{}
+	if round <= r.Settings.MinRounds {
+		return
+	}
 	enough := r.Enough(r.trials)
+	compared, needed := map[record.Cell]bool{}, map[record.Cell]bool{}
 	for _, c := range r.Cells {
-		if key := c.Key(); !r.out[key] && !enough[key] {
+		if key := c.Key(); !c.IsNative() && !r.out[key] {
+			r.known[key] = enough[key]
+			compared[c.Against()] = true
+			needed[c.Against()] = needed[c.Against()] || !enough[key]
+		}
+	}
+	for _, c := range r.Cells {
+		if key := c.Key(); c.IsNative() {
+			r.known[key] = compared[c] && !needed[c] || !compared[c] && enough[key]
+		}
+	}
+}
+
+// settled reports whether no cell needs to be measured on.
+func (r *Runner) settled() bool {
+	for _, c := range r.Cells {
+		if key := c.Key(); !r.out[key] && !r.known[key] {
 			return false
 		}
 	}
@@ -216,7 +253,7 @@ func (r *Runner) round(ctx context.Context, round int) (ran int, err error) {
 // open are the cells that still want a trial in the round.
 func (r *Runner) open(cells []record.Cell, round int) (open []record.Cell) {
 	for _, c := range cells {
-		if key := c.Key(); !r.out[key] && !r.done[key][round] {
+		if key := c.Key(); !r.out[key] && !r.known[key] && !r.done[key][round] {
 			open = append(open, c)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"nettoll/plan"
 	"nettoll/record"
@@ -36,10 +37,50 @@ func (a *app) dryRun(cells []record.Cell, skips []plan.Skip, set record.Settings
 	fmt.Fprintf(a.stdout, "\n%d cells in %d networks a round; a round takes about %s.\n", e.Cells, e.Visits, rough(e.Round))
 	fmt.Fprintf(a.stdout, "%d to %d rounds, %s to %s, %s.\n", e.MinRounds, e.MaxRounds,
 		rough(e.Min), rough(e.Max), e.Assumes())
+	if e.Comparisons > 0 {
+		fmt.Fprintf(a.stdout, "Primary comparisons: %d; a verdict among so many takes at least %d rounds.\n", e.Comparisons, e.Verdict)
+	}
+	if text := short(e, set); text != "" {
+		fmt.Fprintf(a.stdout, "Note: %s.\n", text)
+	}
 	if e.Min > longest && set.Budget == 0 {
 		fmt.Fprintln(a.stdout, "That is more than an hour, which needs --yes or --time-budget.")
 	}
 	return nil
+}
+
+// short says of a run that it will have too few rounds for any verdict, and what would give it
+// enough; or nothing.
+func short(e plan.Forecast, set record.Settings) string {
+	if !e.Short() {
+		return ""
+	}
+	limit, flag := fmt.Sprintf("the limit is %d", e.MaxRounds), fmt.Sprintf("--max-rounds %d", e.Verdict)
+	if e.Bounded {
+		limit = fmt.Sprintf("there is time for about %d", e.MaxRounds)
+		flag = "--time-budget " + budget(float64(e.Verdict)*e.Round.Seconds())
+		if set.MaxRounds < e.Verdict {
+			flag += fmt.Sprintf(" --max-rounds %d", e.Verdict)
+		}
+	}
+	rounds, among := "rounds", fmt.Sprintf("among %d comparisons", e.Comparisons)
+	if e.MaxRounds == 1 {
+		rounds = "round"
+	}
+	if e.Comparisons == 1 {
+		among = "on one comparison"
+	}
+	return fmt.Sprintf("%s %s, too few for a verdict %s, which takes %d: differences will be shown, and none can be claimed; give %s, or compare fewer networks at once",
+		limit, rounds, among, e.Verdict, flag)
+}
+
+// budget writes seconds as a limit that holds them, with a tenth to spare.
+func budget(seconds float64) string {
+	text := ((time.Duration(seconds*1.1) * time.Second).Truncate(5*time.Second) + 5*time.Second).String()
+	if whole, ok := strings.CutSuffix(text, "m0s"); ok {
+		return whole + "m"
+	}
+	return text
 }
 
 func planRows(w *tabwriter.Writer, cells []record.Cell) {

@@ -34,7 +34,8 @@ func (f *runFlags) expand(s *plan.Suite) ([]record.Cell, error) {
 	case e.Min <= budget || budget == 0:
 		s.TimeBudget = budget
 	case f.stretches():
-		s.TimeBudget = e.Min.Truncate(time.Minute) + time.Minute
+		least := time.Duration(s.MinRounds) * e.Round
+		s.TimeBudget = max(budget, least.Truncate(time.Minute)+time.Minute)
 	}
 	return cells, err
 }
@@ -44,7 +45,7 @@ func (f *runFlags) expand(s *plan.Suite) ([]record.Cell, error) {
 func (f *runFlags) stretches() bool { return f.given("platform") && !f.given("time-budget") }
 
 // lifts reports whether the time budget is only that of the default suite, which
-// nobody named: its minute is for what it measures itself, and not for what
+// nobody named: it is for what that measures itself, and not for what
 // arguments and flags ask for instead.
 func (f *runFlags) lifts() bool { return !f.given("suite") && !f.given("time-budget") }
 

@@ -178,7 +178,7 @@ latency and CPU, against the same machine with no container network at all.
 It builds the networks for real in namespaces of its own, drives traffic through
 them, proves that the packets took the intended path, and compares each network
 with native, with confidence intervals.`,
-		Example: `  nettoll run                      the default suite, in a minute
+		Example: `  nettoll run                      the default suite, in a minute or so
   nettoll run bridge macvlan -4 -6 two networks, both families
   nettoll doctor                   what can run here, and what would mend the rest
   nettoll lab bridge               a shell inside a container of that network`,

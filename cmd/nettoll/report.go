@@ -15,13 +15,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"nettoll/analysis"
+	"nettoll/plan"
 	"nettoll/record"
 	"nettoll/reference"
 	"nettoll/report"
 )
 
 func (a *app) reportCommand() *cobra.Command {
-	var format, output, charts, beside string
+	var format, output, charts, beside, within string
 	cmd := &cobra.Command{
 		Use:   "report RUN",
 		Short: "Write a report of a run file",
@@ -48,18 +49,23 @@ func (a *app) reportCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
+				file.Run.Source = cmp.Or(beside, file.Run.Source)
+				if cmd.Flags().Changed("equal-within") {
+					if err := equalWithin(file, within); err != nil {
+						return err
+					}
+				}
 				res := analysis.Analyze(file)
-				source := cmp.Or(beside, file.Run.Source)
 				if charts != "" {
-					return a.writeCharts(charts, res, source)
+					return a.writeCharts(charts, res)
 				}
 				if output == "" || output == "-" {
-					return a.write(a.stdout, file, res, format, source)
+					return a.write(a.stdout, file, res, format)
 				}
 				if same(output, args[0]) {
 					return usagef("-o %s: that is the run file; name another", output)
 				}
-				return a.writeFile(output, file, res, format, source)
+				return a.writeFile(output, file, res, format)
 			})
 		},
 	}
@@ -67,8 +73,27 @@ func (a *app) reportCommand() *cobra.Command {
 	cmd.Flags().StringVarP(&output, "output", "o", "", "file to write (default: standard output)")
 	cmd.Flags().StringVar(&charts, "charts", "", "folder to write every chart to, as SVG and PNG, instead of a report")
 	cmd.Flags().StringVar(&beside, "beside", "", "published source to set beside the run: "+strings.Join(reference.Names(), ", ")+" (default: the suite's own)")
+	cmd.Flags().StringVar(&within, "equal-within", "", "difference that counts as none, such as 5% (default: the run's own)")
 	cmd.MarkFlagsMutuallyExclusive("charts", "output")
 	return cmd
+}
+
+// equalWithin has a run file judged by another margin than its own.
+func equalWithin(file *record.File, text string) error {
+	margin, err := plan.ParseRatio(text)
+	if err == nil {
+		err = plan.CheckEqualWithin(margin)
+	}
+	if err != nil {
+		return usagef("--equal-within: %w", err)
+	}
+	file.Run.Settings.EqualWithin = float64(margin)
+	for i := range file.Resumes {
+		if s := file.Resumes[i].Settings; s != nil {
+			s.EqualWithin = float64(margin)
+		}
+	}
+	return nil
 }
 
 func same(a, b string) bool {
@@ -92,22 +117,19 @@ func readRun(path string) (*record.File, error) {
 	return file, err
 }
 
-func (a *app) write(w io.Writer, file *record.File, res analysis.Result, format, source string) error {
+func (a *app) write(w io.Writer, file *record.File, res analysis.Result, format string) error {
 	f, _ := report.ByName(format)
-	o := report.Options{Trials: analysis.Complete(file.Trials), Source: source}
+	o := report.Options{Trials: analysis.Complete(file.Trials)}
 	if a.terminal && w == a.stdout {
 		o.Width, o.Color = a.width(), !a.noColor
-	}
-	if n := len(file.Ends); n > 0 {
-		o.Ended = &file.Ends[n-1]
 	}
 	return f.Write(w, res, o)
 }
 
 // writeFile writes a report to a file.
-func (a *app) writeFile(path string, file *record.File, res analysis.Result, format, source string) error {
+func (a *app) writeFile(path string, file *record.File, res analysis.Result, format string) error {
 	var text bytes.Buffer
-	if err := a.write(&text, file, res, format, source); err != nil {
+	if err := a.write(&text, file, res, format); err != nil {
 		return err
 	}
 	return a.place(path, text.Bytes())
@@ -124,8 +146,8 @@ func formatList() []string {
 func formatNames() string { return strings.Join(formatList(), ", ") }
 
 // writeCharts writes every chart of a report to a folder.
-func (a *app) writeCharts(dir string, res analysis.Result, source string) error {
-	charts, err := report.Charts(res, report.Options{Source: source})
+func (a *app) writeCharts(dir string, res analysis.Result) error {
+	charts, err := report.Charts(res, report.Options{})
 	if err != nil {
 		return err
 	}

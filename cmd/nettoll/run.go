@@ -31,7 +31,7 @@ func (a *app) runCommand() *cobra.Command {
 		Use:   "run [NETWORK...]",
 		Short: "Measure what container networks cost",
 		Long: `Build each network, drive traffic through it, prove the path, and compare it with
-native. Without arguments it measures the suite "quick" in about a minute.
+native. Without arguments it measures the suite "quick" in little more than a minute.
 
 Every finished trial is one line of the run file, on disk before the next begins.
 Ctrl-C ends the run with a report of what there is; --resume goes on with it.
@@ -134,7 +134,7 @@ func (f *runFlags) checkTime(cells []record.Cell, set record.Settings) error {
 	if e.Min <= longest || set.Budget > 0 || f.yes {
 		return nil
 	}
-	return usagef("%d rounds of %d cells take about %s; --time-budget ends the run in time, a lower --min-rounds or --duration or fewer cells shorten it, --yes runs it as it is",
+	return usagef("%d rounds of %d cells take about %s; --time-budget ends the run in time, a lower --max-rounds or --duration or fewer cells shorten it, --yes runs it as it is",
 		e.MinRounds, e.Cells, rough(e.Min))
 }
 
@@ -238,7 +238,7 @@ func (a *app) resume(cmd *cobra.Command, f runFlags, args []string) error {
 		return err
 	}
 	return f.where(cmd.Context(), file.Run.Cells, func(ctx context.Context) error {
-		w, file, err := record.Append(f.resume, record.Resume{Started: time.Now().UTC(), Version: versionText()})
+		w, file, err := record.Append(f.resume, record.Resume{Started: time.Now().UTC(), Version: versionText(), Settings: &set})
 		if err != nil {
 			return err
 		}
@@ -266,7 +266,10 @@ func sameMachine(was record.Machine) error {
 // drive runs the runner over a run file and reports what is in it at the end.
 func (a *app) drive(ctx context.Context, path string, w *record.Writer, file *record.File, f runFlags) error {
 	defer w.Close()
-	set := f.limits(file.Run.Settings)
+	set := file.Limits()
+	if f.resume != "" {
+		set = f.limits(file.Run.Settings)
+	}
 	e, err := f.open(file.Run, a.paths, a.cni)
 	if err != nil {
 		return err
@@ -303,7 +306,7 @@ func (a *app) drive(ctx context.Context, path string, w *record.Writer, file *re
 	}
 	// The disk may be what failed: what is in the run file is shown, nothing is written.
 	if file, readErr := record.ReadFile(path); readErr == nil && len(file.Trials) > 0 {
-		_ = a.write(a.stdout, file, analysis.Analyze(file), f.format, file.Run.Source)
+		_ = a.write(a.stdout, file, analysis.Analyze(file), f.format)
 	}
 	return fmt.Errorf("%w; go on with nettoll run --resume %s", err, path)
 }
@@ -322,7 +325,7 @@ func (a *app) conclude(path string, f runFlags, reason string) error {
 		return exitError(exitFailure)
 	}
 	res := analysis.Analyze(file)
-	shown := a.write(a.stdout, file, res, f.format, file.Run.Source)
+	shown := a.write(a.stdout, file, res, f.format)
 	if err := cmp.Or(a.writePage(path, file, res), shown); err != nil {
 		return err
 	}
@@ -344,7 +347,7 @@ func (a *app) writePage(path string, file *record.File, res analysis.Result) err
 		fmt.Fprintf(a.stderr, "run file: %s\nno report: %s is not a page of this run; nettoll report %s --format html -o FILE writes one\n", path, page, path)
 		return nil
 	}
-	if err := a.writeFile(page, file, res, "html", file.Run.Source); err != nil {
+	if err := a.writeFile(page, file, res, "html"); err != nil {
 		return err
 	}
 	fmt.Fprintf(a.stderr, "run file: %s\nreport:   %s\n", path, page)
@@ -382,12 +385,16 @@ func (a *app) selfCheck(file *record.File) error {
 		fmt.Fprintf(a.stdout, "That is too little to say anything: at least %d rounds are needed.\n", c.Block)
 		return nil
 	}
-	fmt.Fprintf(a.stdout, "Rate %.1f %% (95 %% interval %.1f to %.1f %%); the level promises at most %.1f %%.\n",
-		100*c.Observed, 100*c.Low, 100*c.High, 100*c.Level)
-	if !c.Consistent {
+	fmt.Fprintf(a.stdout, "Rate %.1f %% (%.4g %% interval %.1f to %.1f %%); the level promises at most %.1f %%.\n",
+		100*c.Observed, 100*(1-c.Level), 100*c.Low, 100*c.High, 100*c.Level)
+	switch c.Outcome {
+	case analysis.Different:
 		fmt.Fprintln(a.stdout, "That is more than the level promises: do not trust small differences on this machine.")
 		return exitError(exitFailure)
+	case analysis.Same:
+		fmt.Fprintln(a.stdout, "That is what the level promises.")
+	default:
+		fmt.Fprintln(a.stdout, "These are too few comparisons to tell whether that is what the level promises: measure more rounds (--min-rounds, or --resume).")
 	}
-	fmt.Fprintln(a.stdout, "That is what the level promises.")
 	return nil
 }

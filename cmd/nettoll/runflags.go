@@ -35,7 +35,7 @@ type runFlags struct {
 	mtu, rules, neighbours       []int
 	offload                      []string
 	normalize                    bool
-	precision, level             string
+	precision, level, within     string
 	note, instance               string
 	price                        float64
 	duration, warmup, budget     time.Duration
@@ -74,14 +74,15 @@ func (f *runFlags) add(fl *pflag.FlagSet) {
 	fl.IntSliceVar(&f.rules, "rules", nil, "numbers of further firewall rules on each host, such as 0,100,10000")
 	fl.IntSliceVar(&f.neighbours, "neighbours", nil, "numbers of containers that exist beside those that talk")
 	fl.StringSliceVar(&f.offload, "offload", nil, "offloads of devices: on, off or both")
-	fl.BoolVar(&f.normalize, "normalize", false, "give all endpoints the MTU and offloads that every network can offer")
+	fl.BoolVar(&f.normalize, "normalize", false, "give all endpoints the MTU that every network can offer")
 
 	fl.DurationVarP(&f.duration, "duration", "t", 0, "measured window of one trial")
 	fl.DurationVar(&f.warmup, "warmup", 0, "time before the window that is not counted")
 	fl.StringVar(&f.precision, "precision", "", "go on until the interval is so narrow, such as 5%")
 	fl.StringVar(&f.level, "confidence", "", "level of the intervals and tests, such as 95%")
-	fl.IntVar(&f.minRounds, "min-rounds", 0, "measure at least so often")
-	fl.IntVar(&f.maxRounds, "max-rounds", 0, "measure at most so often")
+	fl.StringVar(&f.within, "equal-within", "", "difference that counts as none (default 5%)")
+	fl.IntVar(&f.minRounds, "min-rounds", 0, "minimum number of rounds (default 6, and as many as the comparisons need)")
+	fl.IntVar(&f.maxRounds, "max-rounds", 0, "maximum number of rounds (default 40)")
 	fl.DurationVar(&f.budget, "time-budget", 0, "begin no round that would end later; 0 is no limit")
 	fl.Uint64Var(&f.seed, "seed", 0, "of the order of trials (default: random)")
 	fl.StringVar(&f.note, "note", "", "a remark that is kept in the run file")
@@ -110,7 +111,7 @@ func alias(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 // and do not touch what is measured.
 var resumable = map[string]bool{
 	"resume": true, "dry-run": true, "format": true, "yes": true,
-	"precision": true, "min-rounds": true, "max-rounds": true, "time-budget": true,
+	"precision": true, "equal-within": true, "min-rounds": true, "max-rounds": true, "time-budget": true,
 	"docker-host": true, "private-engine": true, "docker-image": true, "docker-tools": true,
 	"cni-conf": true, "cni-bin": true,
 }
@@ -242,6 +243,9 @@ func (f *runFlags) limits(set record.Settings) record.Settings {
 	}
 	if p, err := plan.ParseRatio(f.precision); err == nil && f.given("precision") {
 		set.Precision = float64(p)
+	}
+	if p, err := plan.ParseRatio(f.within); err == nil && f.given("equal-within") {
+		set.EqualWithin = float64(p)
 	}
 	return set
 }

@@ -18,10 +18,19 @@ type Bar struct {
 	Value     float64
 	Low, High float64 // interval; equal to Value where there is none
 	Native    bool
-	Same      bool   // no difference from native was found
+	Tone      Tone   // how it stands to native
 	Look      Look   // of the network, in clusters
 	Parts     []Part // that the bar is made of, in clusters; they add up to Value
 }
+
+// Tone is the strength of a bar's colour.
+type Tone int
+
+const (
+	Strong     Tone = iota // differs from native
+	LikeNative             // the same as native
+	Pale                   // not known
+)
 
 // Part is a piece of a bar.
 type Part struct {
@@ -77,10 +86,10 @@ func addBar(p *plot.Plot, b Bar, at float64) error {
 	chart.LineStyle.Width = 0
 	chart.Color = roleBar.color()
 	switch {
-	case b.Native:
+	case b.Native || b.Tone == LikeNative:
 		chart.Color = roleBarNative.color()
-	case b.Same:
-		chart.Color = roleBarSame.color()
+	case b.Tone == Pale:
+		chart.Color = roleBarPale.color()
 	}
 	p.Add(chart)
 	if b.High <= b.Low {

@@ -32,7 +32,7 @@ func (s *supply) text() string { return string(s.take(s.upTo(40))) }
 
 func (s *supply) bar() Bar {
 	b := Bar{Name: s.text(), Text: s.text(), Value: s.float(), Low: s.float(), High: s.float(), Look: LookOf(s.upTo(99), false)}
-	b.Native, b.Same = s.upTo(2) == 1, s.upTo(2) == 1
+	b.Native, b.Tone = s.upTo(2) == 1, Tone(s.upTo(3))
 	for range s.upTo(3) {
 		b.Parts = append(b.Parts, Part{s.float(), LookOf(s.upTo(99), false)})
 	}

@@ -29,7 +29,7 @@ func TestCharts(t *testing.T) {
 	for name, draw := range map[string]func() (Chart, error){
 		"bars": func() (Chart, error) {
 			return Bars([]Bar{{Name: "host", Text: "20.1", Value: 20.1, Low: 20, High: 20.2, Native: true},
-				{Name: "<b>&", Text: "0", Value: 0, Low: 0, High: 0}, {Name: "bridge", Text: "12", Value: 12, Low: 12, High: 12, Same: true}}, `"<label>"`)
+				{Name: "<b>&", Text: "0", Value: 0, Low: 0, High: 0}, {Name: "bridge", Text: "12", Value: 12, Low: 12, High: 12, Tone: Pale}}, `"<label>"`)
 		},
 		"one bar of nothing": func() (Chart, error) { return Bars([]Bar{{Name: "host", Text: "0"}}, "label") },
 		"curves": func() (Chart, error) {

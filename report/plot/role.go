@@ -14,7 +14,7 @@ const (
 	roleFaint
 	roleGrid
 	roleBar
-	roleBarSame
+	roleBarPale
 	roleBarNative
 	roleInterval
 	roleName
@@ -44,7 +44,7 @@ var variables = map[role]string{
 	roleFaint:     "--faint",
 	roleGrid:      "--grid",
 	roleBar:       "--bar",
-	roleBarSame:   "--bar-same",
+	roleBarPale:   "--bar-pale",
 	roleBarNative: "--bar-native",
 	roleInterval:  "--interval",
 }
@@ -53,7 +53,7 @@ var variables = map[role]string{
 func Light() map[string]string {
 	return map[string]string{
 		"--text": "#1d232a", "--faint": "#59636e", "--grid": "#e4e7ea",
-		"--bar": "#4f86bf", "--bar-same": "#b4cce4", "--bar-native": "#858d96", "--interval": "#16202b",
+		"--bar": "#4f86bf", "--bar-pale": "#b4cce4", "--bar-native": "#858d96", "--interval": "#16202b",
 		"--line-0": "#4a525b", "--line-1": "#0072b2", "--line-2": "#d55e00", "--line-3": "#008a65",
 		"--line-4": "#b8578f", "--line-5": "#c08400", "--line-6": "#2f8fc7", "--line-7": "#7a5bb0",
 	}

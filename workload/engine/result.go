@@ -96,7 +96,7 @@ func (t *trial) flowResult(f plannedFlow, crossed *workload.Crossed) (flow recor
 		flow.Transactions = units
 		total *= t.exchanged()
 	} else {
-		flow.Bytes = units
+		flow.Bytes, flow.Message = units, t.options.MessageSize
 	}
 	crossed.Bytes += total
 	crossed.Conns += uint64(measured.left.Conns[at])

@@ -154,6 +154,9 @@ func checkResult(t *testing.T, job workload.Job, r workload.Result) {
 		if (f.Bytes > 0) != (k.counts == payloadBytes) || (f.Transactions > 0) != (k.counts == transactions) && !late {
 			t.Errorf("flow %d counted %+v", i, f)
 		}
+		if want := job.Options.MessageSize; (f.Message > 0) != (k.counts == payloadBytes) || want > 0 && f.Message > 0 && f.Message != want {
+			t.Errorf("flow %d wrote messages of %d bytes, want %d", i, f.Message, want)
+		}
 		bytes += f.Bytes
 		exchanges += f.Transactions
 	}

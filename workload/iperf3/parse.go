@@ -19,6 +19,7 @@ type figures struct {
 	silent      []int   // streams of which nothing arrived, in a direction
 	retransmits *uint64 // where the program tells
 	datagrams   *datagrams
+	message     int        // bytes of a write
 	minor       int        // of the program's version
 	busy        [2]float64 // CPUs that client and server used
 }
@@ -48,7 +49,7 @@ func parse(text, load string, streams int) (figures, error) {
 	if !ok {
 		return figures{}, fmt.Errorf("unknown version %q: tested with %s", o.Start.Version, tested)
 	}
-	f := figures{minor: m}
+	f := figures{minor: m, message: o.Start.TestStart.Block}
 	err := f.read(&o, load, streams)
 	if err != nil {
 		return figures{}, fmt.Errorf("output of version 3.%d (tested with %s): %w", m, tested, err)

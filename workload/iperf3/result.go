@@ -23,7 +23,7 @@ func result(job workload.Job, o program.Outcome, clients []figures) workload.Res
 		p := job.Pairs[i]
 		bytes := uint64(0)
 		for k, s := range c.streams {
-			r.Flows = append(r.Flows, record.Flow{Client: p.Client.Name(), Server: p.Server.Name(), Stream: k, Bytes: s.bytes, TCP: s.tcp})
+			r.Flows = append(r.Flows, record.Flow{Client: p.Client.Name(), Server: p.Server.Name(), Stream: k, Bytes: s.bytes, TCP: s.tcp, Message: c.message})
 			bytes += s.bytes
 		}
 		r.Bytes += bytes

@@ -31,7 +31,7 @@ func TestResultSumsClients(t *testing.T) {
 	two, three := uint64(2), uint64(3)
 	r := result(job(record.TCPStream, 2), program.Outcome{}, []figures{
 		{seconds: 1, streams: []stream{{bytes: 1000}, {bytes: 500}}, retransmits: &two, minor: 12},
-		{seconds: 2, streams: []stream{{bytes: 4000}, {bytes: 2000}}, retransmits: &three, minor: 12},
+		{seconds: 2, streams: []stream{{bytes: 4000}, {bytes: 2000}}, retransmits: &three, minor: 12, message: 1 << 17},
 	})
 	if got := r.Metrics[record.Throughput]; got != record.Measured(record.Throughput, 1500*8+6000*4) {
 		t.Errorf("throughput %+v", got)
@@ -39,7 +39,7 @@ func TestResultSumsClients(t *testing.T) {
 	if got := r.Metrics[record.Retransmits].Value; got != 5 || len(r.Metrics) != 2 {
 		t.Errorf("metrics %v", r.Metrics)
 	}
-	if r.Bytes != 7500 || r.Window.Round(time.Millisecond) != 1667*time.Millisecond || len(r.Flows) != 4 || r.Flows[3].Stream != 1 || r.Flows[3].Bytes != 2000 {
+	if r.Bytes != 7500 || r.Window.Round(time.Millisecond) != 1667*time.Millisecond || len(r.Flows) != 4 || r.Flows[3].Stream != 1 || r.Flows[3].Bytes != 2000 || r.Flows[3].Message != 1<<17 {
 		t.Errorf("%+v", r)
 	}
 	if r.Crossed[0] != (workload.Crossed{Bytes: 1500, Conns: 2}) || r.Crossed[1] != (workload.Crossed{Bytes: 6000, Conns: 2}) {

@@ -100,6 +100,7 @@ type figures struct {
 	latency      map[string]float64 // by metric
 	retransmits  float64            // negative where there is no TCP connection that lasts
 	mss          uint64
+	message      uint64 // bytes of a write of a stream
 	congestion   string
 }
 
@@ -158,8 +159,8 @@ func (t test) parseStream(m *figures, f fields, job workload.Job) (err error) {
 	if t.workload == record.UDPStream {
 		want = uint64(datagramOf(job))
 	}
-	if size, err := f.count(sender + "_SEND_SIZE"); err != nil || want > 0 && size != want {
-		return orElse(err, "netperf wrote %d bytes at a time, not %d", size, want)
+	if m.message, err = f.count(sender + "_SEND_SIZE"); err != nil || want > 0 && m.message != want {
+		return orElse(err, "netperf wrote %d bytes at a time, not %d", m.message, want)
 	}
 	return nil
 }

@@ -36,10 +36,10 @@ func TestParse(t *testing.T) {
 		want figures
 	}{
 		{"tcp_stream", testJob(record.TCPStream, record.Options{}), figures{
-			seconds: 1, bytes: 730300416, sent: 730300416, throughput: 5838042510, retransmits: 365, mss: 1448, congestion: "bbr",
+			seconds: 1, bytes: 730300416, sent: 730300416, throughput: 5838042510, retransmits: 365, mss: 1448, message: 16384, congestion: "bbr",
 		}},
 		{"tcp_maerts", testJob(record.TCPStream, record.Options{Reverse: true, MessageSize: 4096, Congestion: "reno"}), figures{
-			seconds: 1, bytes: 504901632, sent: 505131008, throughput: 4038902020, retransmits: 2, mss: 1448, congestion: "reno",
+			seconds: 1, bytes: 504901632, sent: 505131008, throughput: 4038902020, retransmits: 2, mss: 1448, message: 4096, congestion: "reno",
 		}},
 		{"tcp_rr", testJob(record.TCPRR, record.Options{}), figures{
 			seconds: 1, bytes: 74892, transactions: 37446, rate: 37432.377, mss: 1448, congestion: "bbr",
@@ -50,7 +50,7 @@ func TestParse(t *testing.T) {
 			latency: latencies(174.09, 64, 144, 2675, 57248),
 		}},
 		{"udp_stream", testJob(record.UDPStream, record.Options{}), figures{
-			seconds: 1, bytes: 54394200, sent: 85989400, throughput: 434616840, retransmits: -1,
+			seconds: 1, bytes: 54394200, sent: 85989400, throughput: 434616840, retransmits: -1, message: 1400,
 		}},
 		{"udp_rr", testJob(record.UDPRR, record.Options{}), figures{
 			seconds: 1, bytes: 53894, transactions: 26947, rate: 26945.490, retransmits: -1,

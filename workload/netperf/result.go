@@ -1,6 +1,7 @@
 package netperf
 
 import (
+	"math"
 	"time"
 
 	"nettoll/record"
@@ -57,7 +58,7 @@ func (t test) result(job workload.Job, all []figures) workload.Result {
 func (t test) flow(p workload.Pair, m figures) record.Flow {
 	f := record.Flow{Client: p.Client.Name(), Server: p.Server.Name(), Transactions: m.transactions}
 	if m.transactions == 0 {
-		f.Bytes = m.bytes
+		f.Bytes, f.Message = m.bytes, int(min(m.message, math.MaxInt32))
 	}
 	if t.asksTransport() {
 		f.TCP = &record.TCPInfo{Retransmits: uint32(m.retransmits), SndMSS: uint32(m.mss), Congestion: m.congestion}

@@ -69,6 +69,9 @@ func checkFlows(t *testing.T, job workload.Job, r workload.Result) {
 		if f.Client != p.Client.Name() || f.Server != p.Server.Name() || f.Stream != i%streams || f.Bytes+f.Transactions == 0 {
 			t.Errorf("flow %d is %+v", i, f)
 		}
+		if want := job.Options.MessageSize; want > 0 && f.Message > 0 && f.Message != want {
+			t.Errorf("flow %d wrote messages of %d bytes, asked for were %d", i, f.Message, want)
+		}
 		bytes += f.Bytes
 	}
 	if bytes > 0 && bytes != r.Bytes {

@@ -2,53 +2,20 @@ package report
 
 import (
 	"maps"
-	"path"
 	"slices"
-	"strings"
 
 	"nettoll/analysis"
 	"nettoll/record"
-	"nettoll/reference"
 )
-
-// found is what a run shows beyond its single scenarios.
-type found struct {
-	sweeps       []analysis.Sweep
-	agreements   []analysis.Agreement
-	replications []analysis.Replication
-	prices       []analysis.PerPrice
-}
-
-func find(res analysis.Result, o Options) found {
-	f := found{agreements: analysis.Agreements(res), prices: analysis.PerPrices(res)}
-	// Twins are compared with each other, not along an axis.
-	if !res.Run.Settings.SelfCheck {
-		f.sweeps = analysis.Sweeps(res)
-	}
-	if src, ok := reference.ByName(sourceName(res, o)); ok {
-		f.replications = append(f.replications, analysis.Replicate(res, src))
-	}
-	return f
-}
-
-// sourceName is the published source that a run is put beside: the one that was
-// asked for, or the one that its suite is named after.
-func sourceName(res analysis.Result, o Options) string {
-	if o.Source != "" {
-		return o.Source
-	}
-	name := path.Base(res.Run.Suite)
-	return strings.TrimSuffix(name, path.Ext(name))
-}
 
 // fewScenarios is up to how many scenarios have tables of their own, although
 // they stand in a sweep, where that is one step only.
 const fewScenarios = 8
 
 // swept holds the scenarios that sweeps show well enough, by the keys of their cells.
-func (f found) swept() map[string]bool {
+func swept(res analysis.Result) map[string]bool {
 	all, long := map[string]bool{}, map[string]bool{}
-	for _, s := range f.sweeps {
+	for _, s := range res.Sweeps {
 		maps.Copy(all, keysOf(s))
 		if s.Matrix() || len(s.XTicks) >= fewestTicks {
 			maps.Copy(long, keysOf(s))
@@ -72,8 +39,8 @@ func keysOf(s analysis.Sweep) map[string]bool {
 }
 
 // apart are the groups that no sweep shows already.
-func (f found) apart(res analysis.Result) []group {
-	swept := f.swept()
+func apart(res analysis.Result) []group {
+	swept := swept(res)
 	res.Scenarios = slices.DeleteFunc(slices.Clone(res.Scenarios), func(s analysis.Scenario) bool {
 		return swept[s.Cell.Scenario().Key()]
 	})

@@ -1,0 +1,180 @@
+package analysis
+
+import (
+	"math"
+
+	"nettoll/record"
+)
+
+// Outcome says what an interval allows to be said of a difference.
+type Outcome int
+
+const (
+	Untested  Outcome = iota // too few rounds for an interval at the level
+	NotKnown                 // the interval holds "no difference", and reaches beyond the margin
+	Same                     // the whole interval lies within the margin, whether or not it holds "no difference"
+	Different                // the interval leaves out "no difference", and reaches beyond the margin
+)
+
+func (o Outcome) String() string {
+	return [...]string{Untested: "untested", NotKnown: "not-known", Same: "same", Different: "different"}[o]
+}
+
+// Effect says which way a difference goes, in the direction of its metric.
+type Effect string
+
+// No effect is said of what is not different.
+const (
+	Better Effect = "better"
+	Worse  Effect = "worse"
+)
+
+// Comparison is a cell beside another, paired by round: a ratio, of which 1 is no
+// difference, or a difference in the unit of the metric, of which 0 is none.
+type Comparison struct {
+	N         int     // pairs
+	Value     float64 // cell ÷ baseline, or cell − baseline: the pseudo-median of the pairs
+	Low, High float64 // interval of Value; the extremes of the pairs where N is too small for the level
+	Level     float64 // of the interval; 0 where N is too small to give the level asked for
+	P         float64 // of the test that there is no difference; says nothing where Level is 0
+	Outcome   Outcome // by this interval alone
+	Effect    Effect  // of an Outcome that is Different
+
+	// Primary comparisons are those that verdicts are given on: one of each cell, of the metric
+	// that the cell is ranked by. Those of CPU cost follow them. All others describe.
+	Primary  bool
+	Judged   bool    // there is a verdict: it is primary, or of CPU cost
+	Adjusted float64 // P corrected for the number of primary comparisons in the run, see giveVerdicts
+	Verdict  Outcome // Outcome, but Different only where Adjusted says so too
+}
+
+// Doubtful reports whether the size of a difference is not known well enough to
+// be named: half of the interval is more than half of it. Of such one can say which
+// way it goes and how far it reaches at the least and at the most.
+func (c Comparison) Doubtful(none float64) bool {
+	return math.Max(c.High-c.Value, c.Value-c.Low) > math.Abs(c.Value-none)/2
+}
+
+// pair is one round in which a cell and its baseline were both measured.
+type pair struct {
+	round        int
+	cell, native float64
+}
+
+// pairUp joins points of the same round; rounds that only one of them has are
+// left out. Both are in the order of rounds.
+func pairUp(cell, native []Point) []pair {
+	var out []pair
+	for i, j := 0, 0; i < len(cell) && j < len(native); {
+		switch a, b := cell[i], native[j]; {
+		case a.Round < b.Round:
+			i++
+		case a.Round > b.Round:
+			j++
+		default:
+			out = append(out, pair{a.Round, a.Value, b.Value})
+			i, j = i+1, j+1
+		}
+	}
+	return out
+}
+
+// judging is how comparisons are judged in a run.
+type judging struct {
+	level  float64 // of intervals and tests
+	margin float64 // differences up to so much, as a share of the baseline, count as none
+}
+
+func judgingOf(s record.Settings) judging { return judging{level(s), equalWithin(s)} }
+
+// compare gives the ratio of a cell to its baseline. The differences
+// dᵢ = ln(cellᵢ/baselineᵢ) of the rounds are free of whatever slowed both in a
+// round; the ratio is the exponential of their pseudo-median, its interval that
+// of pseudomedianInterval, the test Wilcoxon's. Taking logarithms makes "twice"
+// and "half" equally far from 1, and a ratio of medians of pairs that says the
+// same whichever of the two is called the baseline.
+//
+// The result is nil where there is no pair, or where a value is 0, so that no
+// ratio exists; leaving out the pairs with zeros would favour the others.
+func compare(pairs []pair, better record.Direction, j judging) *Comparison {
+	d := make([]float64, len(pairs))
+	for i, p := range pairs {
+		if p.cell <= 0 || p.native <= 0 {
+			return nil
+		}
+		d[i] = math.Log(p.cell) - math.Log(p.native)
+	}
+	c := center(d, j.level)
+	if c == nil {
+		return nil
+	}
+	c.Value, c.Low, c.High = math.Exp(c.Value), math.Exp(c.Low), math.Exp(c.High)
+	if c.Low == 0 || math.IsInf(c.High, 0) {
+		return nil
+	}
+	c.judge(1, 1-j.margin, 1+j.margin, better, j.level)
+	return c
+}
+
+// subtract gives the difference of a cell from its baseline, for metrics of which a
+// ratio says little: a loss of 0 against 0 has none, and one of 0.002 % against
+// 0.001 % is not "twice as bad" to anybody. All is as in compare, on
+// cellᵢ − baselineᵢ instead of the logarithms. The margin is that share of what the
+// baseline has; of nothing it is nothing.
+//
+// The result is nil where there is no pair, or where a difference is beyond the
+// range of numbers.
+func subtract(pairs []pair, better record.Direction, j judging) *Comparison {
+	d, base := make([]float64, len(pairs)), make([]float64, len(pairs))
+	for i, p := range pairs {
+		d[i], base[i] = p.cell-p.native, p.native
+		if math.Abs(d[i]) > math.MaxFloat64/2 {
+			return nil // Walsh averages of such would overflow
+		}
+	}
+	c := center(d, j.level)
+	if c == nil {
+		return nil
+	}
+	margin := j.margin * math.Abs(summarize(base, j.level).Estimate)
+	c.judge(0, -margin, margin, better, j.level)
+	return c
+}
+
+// center gives the pseudo-median of differences, its interval and the test that it is 0.
+// It is nil where there is none.
+func center(d []float64, level float64) *Comparison {
+	if len(d) == 0 {
+		return nil
+	}
+	plain := plainNull(len(d))
+	low, high, reached := pseudomedianInterval(d, plain, level)
+	return &Comparison{N: len(d), Value: pseudomedian(d), Low: low, High: high, Level: reached, P: signedRankP(d, plain)}
+}
+
+// judge gives the outcome, none being the value of no difference and from and to the
+// margin around it. An interval that leaves out none although the test, knowing of
+// ties, does not reject is widened to it: what is shown never says more than what was
+// tested. With too few pairs for the level nothing was tested.
+func (c *Comparison) judge(none, from, to float64, better record.Direction, level float64) {
+	if c.Level == 0 {
+		return
+	}
+	if c.P >= 1-level {
+		c.Low, c.High = min(c.Low, none), max(c.High, none)
+	}
+	switch {
+	case from <= c.Low && c.High <= to:
+		c.Outcome = Same
+	case c.Low <= none && none <= c.High:
+		c.Outcome = NotKnown
+	default:
+		c.Outcome, c.Effect = Different, Worse
+		if (c.Low > none) == (better == record.HigherIsBetter) {
+			c.Effect = Better
+		}
+	}
+}
+
+// alarms reports whether the test calls the two different, within the margin or not.
+func (c *Comparison) alarms(level float64) bool { return c.Level > 0 && c.P < 1-level }

@@ -1,0 +1,155 @@
+package analysis
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"nettoll/record"
+)
+
+func pairsOf(ratios ...float64) []pair {
+	out := make([]pair, len(ratios))
+	for i, r := range ratios {
+		out[i] = pair{i + 1, 1000 * r, 1000}
+	}
+	return out
+}
+
+func TestCompare(t *testing.T) {
+	lower := pairsOf(0.80, 0.81, 0.79, 0.82, 0.78, 0.80)
+	higher := pairsOf(1.25, 1.24, 1.26, 1.23, 1.27, 1.25)
+	for _, tt := range []struct {
+		name   string
+		pairs  []pair
+		better record.Direction
+		want   Effect
+		level  bool
+	}{
+		{"less throughput", lower, record.HigherIsBetter, Worse, true},
+		{"more throughput", higher, record.HigherIsBetter, Better, true},
+		{"less latency", lower, record.LowerIsBetter, Better, true},
+		{"more latency", higher, record.LowerIsBetter, Worse, true},
+		{"five rounds", lower[:5], record.HigherIsBetter, "", false},
+		{"one round", lower[:1], record.HigherIsBetter, "", false},
+		{"both ways", pairsOf(0.9, 1.1, 0.95, 1.05, 1.02, 0.97), record.HigherIsBetter, "", true},
+		{"equal", pairsOf(1, 1, 1, 1, 1, 1), record.HigherIsBetter, "", true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := compare(tt.pairs, tt.better, at95)
+			if c.Effect != tt.want || (c.Level > 0) != tt.level || c.N != len(tt.pairs) {
+				t.Errorf("got %+v, want effect %q", c, tt.want)
+			}
+			if c.Low > c.Value || c.Value > c.High {
+				t.Errorf("ratio %v is outside of %v to %v", c.Value, c.Low, c.High)
+			}
+		})
+	}
+}
+
+func TestCompareEstimate(t *testing.T) {
+	c := compare(pairsOf(0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 4), record.HigherIsBetter, at95)
+	if math.Abs(c.Value-0.5) > 1e-12 {
+		t.Errorf("one wild pair moves the ratio from 0.5 to %v", c.Value)
+	}
+}
+
+func TestCompareImpossible(t *testing.T) {
+	for name, pairs := range map[string][]pair{
+		"no pair":          nil,
+		"zero of the cell": {{1, 0, 5}, {2, 5, 5}},
+		"zero of native":   {{1, 5, 0}, {2, 5, 5}},
+		"both zero":        {{1, 0, 0}},
+		"too large":        {{1, math.MaxFloat64, math.SmallestNonzeroFloat64}},
+		"too small":        {{1, math.SmallestNonzeroFloat64, math.MaxFloat64}},
+	} {
+		if c := compare(pairs, record.HigherIsBetter, at95); c != nil {
+			t.Errorf("%s: got %+v", name, c)
+		}
+	}
+}
+
+// Whatever the ties, outcome, p-value and interval say the same.
+func TestOutcomeAgreesWithInterval(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, 9))
+	outcomes := map[Outcome]int{}
+	for range 20000 {
+		pairs := make([]pair, 1+r.IntN(12))
+		centre := 98 + r.IntN(5)
+		for i := range pairs {
+			pairs[i] = pair{i, float64(centre - 4 + r.IntN(9)), 100}
+		}
+		c := compare(pairs, record.HigherIsBetter, at95)
+		outcomes[c.Outcome]++
+		holdsOne := c.Low <= 1 && 1 <= c.High
+		within := 0.95 <= c.Low && c.High <= 1.05
+		switch {
+		case (c.Level == 0) != (c.Outcome == Untested),
+			c.Level > 0 && (c.P < 0.05) == holdsOne,
+			c.Level > 0 && within != (c.Outcome == Same),
+			c.Outcome == Different && holdsOne, c.Outcome == NotKnown && !holdsOne,
+			(c.Effect != "") != (c.Outcome == Different),
+			c.Effect == Better && c.Value <= 1, c.Effect == Worse && c.Value >= 1:
+			t.Fatalf("%+v contradicts itself; pairs %v", c, pairs)
+		}
+	}
+	for _, o := range []Outcome{Untested, NotKnown, Same, Different} {
+		if outcomes[o] < 100 {
+			t.Errorf("%v came up only %d times", o, outcomes[o])
+		}
+	}
+}
+
+func TestPairUp(t *testing.T) {
+	got := pairUp([]Point{{1, 10}, {2, 20}, {4, 40}, {5, 50}}, []Point{{2, 2}, {3, 3}, {5, 5}, {6, 6}})
+	if len(got) != 2 || got[0] != (pair{2, 20, 2}) || got[1] != (pair{5, 50, 5}) {
+		t.Errorf("got %v", got)
+	}
+}
+
+// Three outcomes, and a fourth where nothing was tested. An interval within the margin is the
+// same, also where it leaves out 1; one that reaches beyond is not, although the test finds
+// nothing.
+func TestOutcomes(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		pairs  []pair
+		margin float64
+		want   Outcome
+		effect Effect
+	}{
+		{"a little less, surely", pairsOf(0.98, 0.97, 0.98, 0.97, 0.98, 0.97), 0.05, Same, ""},
+		{"more than the margin", pairsOf(0.98, 0.97, 0.98, 0.97, 0.98, 0.97), 0.02, Different, Worse},
+		{"about 1, narrow", pairsOf(0.99, 1.01, 0.98, 1.02, 1, 1.01), 0.05, Same, ""},
+		{"about 1, wide", pairsOf(0.8, 1.2, 0.9, 1.3, 1, 0.7), 0.05, NotKnown, ""},
+		{"about 1, wide, and a wide margin", pairsOf(0.8, 1.2, 0.9, 1.3, 1, 0.7), 0.4, Same, ""},
+		{"reaches into the margin", pairsOf(0.94, 0.96, 0.93, 0.97, 0.92, 0.95), 0.05, Different, Worse},
+		{"reaches out of the margin, and holds 1", pairsOf(0.94, 1.01, 0.93, 1.02, 0.97, 1), 0.05, NotKnown, ""},
+		{"equal in five rounds", pairsOf(1, 1, 1, 1, 1), 0.05, Untested, ""},
+		{"half in five rounds", pairsOf(0.5, 0.5, 0.5, 0.5, 0.5), 0.05, Untested, ""},
+	} {
+		c := compare(tt.pairs, record.HigherIsBetter, judging{0.95, tt.margin})
+		if c.Outcome != tt.want || c.Effect != tt.effect {
+			t.Errorf("%s: %v %q, want %v %q: %+v", tt.name, c.Outcome, c.Effect, tt.want, tt.effect, c)
+		}
+	}
+}
+
+// The size of a difference is named only where it is known to its half.
+func TestDoubtful(t *testing.T) {
+	for _, tt := range []struct {
+		c    Comparison
+		none float64
+		want bool
+	}{
+		{Comparison{Value: 0.75, Low: 0.59, High: 0.97}, 1, true},
+		{Comparison{Value: 0.75, Low: 0.70, High: 0.80}, 1, false},
+		{Comparison{Value: 1.3, Low: 1.2, High: 1.5}, 1, true},
+		{Comparison{Value: 8e-6, Low: 5e-6, High: 11e-6}, 0, false},
+		{Comparison{Value: 8e-6, Low: 3e-6, High: 12e-6}, 0, true},
+	} {
+		if got := tt.c.Doubtful(tt.none); got != tt.want {
+			t.Errorf("%+v: %v, want %v", tt.c, got, tt.want)
+		}
+	}
+}

@@ -1,0 +1,58 @@
+package analysis
+
+import (
+	"cmp"
+	"slices"
+
+	"nettoll/record"
+)
+
+// Extreme is the network with the highest or the lowest figure of a scenario, beside the
+// next to it.
+type Extreme struct {
+	Kind          record.Kind
+	Highest       bool
+	Network, Next record.Cell
+	Figure        Figure      // of Network
+	Ratio         *Comparison // Network ÷ Next, paired by round
+}
+
+// Shown reports whether the network can be called the highest, or the lowest: it differs
+// from the next one. Comparing the two that happen to come first says no more than it
+// should: Gutmann and Maymin, Is the selected population the best?, Ann. Statist. 15 (1987).
+func (e Extreme) Shown() bool { return e.Ratio != nil && e.Ratio.Outcome == Different }
+
+// extremes are the highest and the lowest of the networks that are compared, in the metric
+// that they are ranked by and in what that costs. They are ordered by their ratio to the
+// baseline, which is paired by round.
+func extremes(s Scenario, j judging) []Extreme {
+	answers := s.Answers()
+	var out []Extreme
+	for i, k := range answers {
+		if i > 0 && k.Name != record.CPUPerGB && k.Name != record.CPUPerTransaction {
+			continue
+		}
+		type ranked struct {
+			cell  record.Cell
+			f     Figure
+			ratio float64
+		}
+		var all []ranked
+		for _, r := range s.Rows {
+			if f, ok := r.Figure(k.Name); ok && !r.Native && f.Ratio != nil && r.Cell.Twin == 0 {
+				all = append(all, ranked{r.Cell, f, f.Ratio.Value})
+			}
+		}
+		if len(all) < 2 {
+			continue
+		}
+		slices.SortStableFunc(all, func(a, b ranked) int { return cmp.Compare(b.ratio, a.ratio) })
+		add := func(highest bool, a, b ranked) {
+			out = append(out, Extreme{Kind: k, Highest: highest, Network: a.cell, Next: b.cell, Figure: a.f,
+				Ratio: compare(pairUp(a.f.Points, b.f.Points), k.Better, j)})
+		}
+		add(true, all[0], all[1])
+		add(false, all[len(all)-1], all[len(all)-2])
+	}
+	return out
+}

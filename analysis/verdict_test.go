@@ -1,0 +1,213 @@
+package analysis
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"nettoll/record"
+)
+
+// several are rounds of host and of networks with so much of its throughput, and of its latency the
+// inverse; the noise of each is a fixed ripple.
+func several(rounds int, shares ...float64) []record.Trial {
+	var out []record.Trial
+	for round := 1; round <= rounds; round++ {
+		for i, share := range append([]float64{1}, shares...) {
+			c := streamCell("host")
+			if i > 0 {
+				c.Network = fmt.Sprintf("n%d", i)
+			}
+			v := share * (1 + 0.01*math.Sin(float64(5*round+3*i)))
+			t := throughputTrial(c, round, 10e9*v)
+			t.Metrics[record.CPUPerGB] = record.Metric{Value: 0.5 / v, Unit: "cpu-s/GB"}
+			out = append(out, t)
+			c.Workload = record.TCPRR
+			out = append(out, record.Trial{Type: record.TypeTrial, Cell: c, Round: round, Status: record.OK, Window: 1,
+				Metrics: map[string]record.Metric{record.LatencyP50: {Value: 20e-6 / v, Unit: "s"}, record.TransactionRate: {Value: 48e3 * v, Unit: "1/s"}}})
+		}
+	}
+	return out
+}
+
+// Single outcomes say different long before a verdict among all comparisons can.
+func TestVerdicts(t *testing.T) {
+	shares := []float64{0.7, 0.8, 0.6, 0.5, 1}
+	for _, tt := range []struct {
+		rounds int
+		want   Multiplicity
+	}{
+		{5, Multiplicity{Primary: 10, Least: 9, Untested: 10}},
+		// Of each network throughput, p50 and CPU per GB; the transaction rate says nothing beside p50.
+		{8, Multiplicity{Comparisons: 15, Expected: 15 * 10.0 / 256, Primary: 10, Least: 9, Same: 2, NotKnown: 8}},
+		{9, Multiplicity{Comparisons: 15, Expected: 15 * attained(9, 0.95), Primary: 10, Least: 9, Same: 2, Different: 8}},
+	} {
+		res := Analyze(fileOf(several(tt.rounds, shares...)...))
+		got := res.Multiplicity
+		if math.Abs(got.Expected-tt.want.Expected) > 1e-9 {
+			t.Errorf("%d rounds: %v expected by chance, want %v", tt.rounds, got.Expected, tt.want.Expected)
+		}
+		got.Expected = tt.want.Expected
+		if got != tt.want {
+			t.Errorf("%d rounds: %+v, want %+v", tt.rounds, got, tt.want)
+		}
+		short := slices.Contains(codes(res.Warnings), WarnShort)
+		if want := tt.rounds == 8; short != want {
+			t.Errorf("%d rounds: too few for a verdict is said: %v, want %v", tt.rounds, short, want)
+		}
+		for _, s := range res.Scenarios {
+			for _, r := range s.Rows {
+				for _, f := range r.Figures {
+					if c := f.Ratio; c != nil && tt.rounds == 8 && c.Level > 0 && r.Cell.Network != "n5" && c.Outcome != Different {
+						t.Errorf("%s of %s is %v by itself", f.Kind.Name, r.Cell.Network, c.Outcome)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestHolm(t *testing.T) {
+	of := func(ps ...float64) (all []*Comparison) {
+		for _, p := range ps {
+			all = append(all, &Comparison{P: p, Level: 0.95})
+		}
+		return all
+	}
+	for _, tt := range []struct{ p, want []float64 }{
+		{[]float64{0.01, 0.04, 0.03}, []float64{0.03, 0.06, 0.06}},
+		{[]float64{0.5, 0.6}, []float64{1, 1}},
+		{[]float64{0.04, 0.001, 0.015, 0.5}, []float64{0.08, 0.004, 0.045, 0.5}},
+		{nil, nil},
+	} {
+		all := of(tt.p...)
+		adjust(all)
+		for i, c := range all {
+			if math.Abs(c.Adjusted-tt.want[i]) > 1e-12 {
+				t.Errorf("p %v: adjusted %v, want %v", tt.p, c.Adjusted, tt.want[i])
+			}
+		}
+	}
+	some := of(0.01, 0.02)
+	some[0].Level = 0 // untested: it is none of the number
+	adjust(some)
+	if some[0].Adjusted != 0 || some[1].Adjusted != 0.02 {
+		t.Errorf("with one that was not tested: %v, %v", some[0].Adjusted, some[1].Adjusted)
+	}
+}
+
+// What costs CPU because it moves less says nothing of its own.
+func TestCostFollows(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		inUse float64 // CPUs, of native's
+		share float64 // of its throughput
+		want  bool
+	}{{"a busy CPU", 1, 0.7, true}, {"more CPUs", 1.3, 0.7, false}, {"as much for more", 1.3, 1, false}} {
+		trials := several(10, tt.share)
+		for i := range trials {
+			if m, ok := trials[i].Metrics[record.CPUPerGB]; ok && trials[i].Cell.Network != "host" {
+				m.Value *= tt.inUse
+				trials[i].Metrics[record.CPUPerGB] = m
+			}
+		}
+		row := rowOf(t, Analyze(fileOf(trials...)), "n1")
+		if got := row.CostFollows(); got != tt.want {
+			t.Errorf("%s: cost follows from throughput: %v, want %v; in use %+v", tt.name, got, tt.want, row.InUse.Ratio)
+		}
+		if f, _ := row.Figure(record.CPUPerGB); !f.Ratio.Judged || f.Ratio.Primary {
+			t.Errorf("%s: CPU per GB is %+v", tt.name, f.Ratio)
+		}
+	}
+}
+
+// CPU use is compared for what was moved: half the CPUs for a third of the traffic is more.
+func TestCosts(t *testing.T) {
+	trials := several(8, 0.3)
+	for i := range trials {
+		use := 0.8
+		if trials[i].Cell.Network != "host" {
+			use = 0.4
+		}
+		trials[i].CPU = &record.CPUUse{Client: record.ProcessCPU{System: use}}
+	}
+	for _, s := range Analyze(fileOf(trials...)).Scenarios {
+		row := s.Rows[1]
+		load, _ := row.Load("cpu_client")
+		cost, ok := row.Cost("cpu_client")
+		unit := map[string]string{record.TCPStream: "cpu-s/GB", record.TCPRR: "cpu-s"}[s.Cell.Workload]
+		if !ok || cost.Kind.Unit != unit || load.Ratio.Effect != Better || cost.Ratio.Effect != Worse {
+			t.Errorf("%s: CPUs %v, for what was moved %v of %+v", s.Cell.Workload, load.Ratio, cost.Ratio, cost.Kind)
+		}
+	}
+}
+
+// The first and the last are named only where they differ from the next to them.
+func TestExtremes(t *testing.T) {
+	for _, tt := range []struct {
+		shares        []float64
+		high, low     string
+		shown, lowest bool
+	}{
+		{[]float64{0.7, 0.9, 0.5}, "n2", "n3", true, true},
+		{[]float64{0.9, 0.9001, 0.5}, "n2", "n3", false, true},
+		{[]float64{0.9, 0.5, 0.5001}, "n1", "n2", true, false},
+	} {
+		res := Analyze(fileOf(several(8, tt.shares...)...))
+		var stream Scenario
+		for _, s := range res.Scenarios {
+			if s.Cell.Workload == record.TCPStream {
+				stream = s
+			}
+		}
+		seen := 0
+		for _, e := range stream.Extremes {
+			if e.Kind.Name != record.Throughput {
+				continue
+			}
+			seen++
+			want, shown := tt.low, tt.lowest
+			if e.Highest {
+				want, shown = tt.high, tt.shown
+			}
+			if e.Network.Network != want && shown || e.Shown() != shown {
+				t.Errorf("%v: highest %v: %s beside %s, shown %v (%+v)", tt.shares, e.Highest, e.Network.Network, e.Next.Network, e.Shown(), e.Ratio)
+			}
+		}
+		if seen != 2 {
+			t.Errorf("%v: %d extremes", tt.shares, seen)
+		}
+	}
+	for _, s := range Analyze(fileOf(several(2, 0.7, 0.9, 0.5)...)).Scenarios {
+		for _, e := range s.Extremes {
+			if e.Shown() {
+				t.Errorf("two rounds show %s as an extreme", e.Network.Network)
+			}
+		}
+	}
+}
+
+// Hosts that share a machine are told from machines.
+func TestNamespaces(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		hosts  int
+		change func(*record.Trial)
+		want   bool
+	}{
+		{"one host", 1, func(*record.Trial) {}, false},
+		{"two", 2, func(*record.Trial) {}, true},
+		{"two machines", 2, func(t *record.Trial) { t.CPU = &record.CPUUse{Hosts: []record.HostCPU{{Host: "machine 1"}}} }, false},
+		{"nothing measured", 2, func(t *record.Trial) { t.Status, t.Reason = record.Skipped, "no" }, false},
+	} {
+		trials := pairedTrials(1, 6, 0.9, 0.01)
+		for i := range trials {
+			trials[i].Cell.Hosts = tt.hosts
+			tt.change(&trials[i])
+		}
+		if got := Analyze(fileOf(trials...)).Scenarios[0].Namespaces; got != tt.want {
+			t.Errorf("%s: namespaces %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}

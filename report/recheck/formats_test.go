@@ -1,0 +1,440 @@
+package recheck
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// runs are the golden run files.
+var runs = []string{"specimen", "noisy", "short", "many"}
+
+func number(t *testing.T, o object, key string) float64 {
+	t.Helper()
+	v, ok := o[key].(float64)
+	if !ok {
+		t.Fatalf("%q is %v, want a number: %v", key, o[key], o)
+	}
+	return v
+}
+
+// same fails where a report has another number than was computed anew.
+func same(t *testing.T, what string, got, want float64) {
+	t.Helper()
+	if !near(got, want) {
+		t.Errorf("%s is %v, computed anew it is %v", what, got, want)
+	}
+}
+
+// checkComparison holds a comparison of the JSON report to one computed anew.
+func checkComparison(t *testing.T, what string, o object, value string, want *comparison) {
+	t.Helper()
+	if (o == nil) != (want == nil) {
+		t.Errorf("%s is %v, computed anew it is %+v", what, o, want)
+		return
+	}
+	if o == nil {
+		return
+	}
+	same(t, what, number(t, o, value), want.value)
+	same(t, what+": pairs", number(t, o, "n"), float64(want.n))
+	if o["outcome"] != want.outcome {
+		t.Errorf("%s is %v, computed anew %s: %+v", what, o["outcome"], want.outcome, want)
+	}
+	in, has := o["interval"].(object)
+	if _, p := o["p"]; has != want.known || p != want.known {
+		t.Errorf("%s: interval %v, p %v; computed anew there is one: %v", what, in, o["p"], want.known)
+	}
+	if has {
+		same(t, what+": low", number(t, in, "low"), want.low)
+		same(t, what+": high", number(t, in, "high"), want.high)
+		same(t, what+": level", number(t, in, "level"), want.level)
+		same(t, what+": p", number(t, o, "p"), want.p)
+	}
+	if o["primary"] == true {
+		if !want.primary || o["verdict"] != want.verdict {
+			t.Errorf("%s: verdict %v, computed anew %q (primary %v)", what, o["verdict"], want.verdict, want.primary)
+		}
+		if has {
+			same(t, what+": adjusted p", number(t, o, "adjusted_p"), want.adjusted)
+		}
+	} else if want.primary {
+		t.Errorf("%s has no verdict", what)
+	}
+}
+
+func checkMetric(t *testing.T, what string, m object, want *figure) {
+	t.Helper()
+	if want == nil {
+		t.Errorf("%s was never measured", what)
+		return
+	}
+	same(t, what+": n", number(t, m, "n"), float64(want.n))
+	same(t, what+": estimate", number(t, m, "estimate"), want.estimate)
+	same(t, what+": median", number(t, m, "median"), want.median)
+	same(t, what+": min", number(t, m, "min"), want.min)
+	same(t, what+": max", number(t, m, "max"), want.max)
+	in, has := m["interval"].(object)
+	if has != want.known {
+		t.Errorf("%s: interval %v, computed anew there is one: %v", what, in, want.known)
+	}
+	if has {
+		same(t, what+": low", number(t, in, "low"), want.low)
+		same(t, what+": high", number(t, in, "high"), want.high)
+	}
+	ratio, _ := m["vs_native"].(object)
+	checkComparison(t, what+" vs native", ratio, "ratio", want.ratio)
+	if difference, has := m["difference"].(object); has {
+		checkComparison(t, what+" less native", difference, "difference", want.difference)
+	} else if want.ratio == nil && want.difference != nil {
+		t.Errorf("%s has neither a ratio nor a difference", what)
+	}
+}
+
+func parsed(t *testing.T, name string) object {
+	t.Helper()
+	var o object
+	if err := json.Unmarshal([]byte(read(t, name+".json")), &o); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func list(v any) (all []object) {
+	items, _ := v.([]any)
+	for _, i := range items {
+		all = append(all, i.(object))
+	}
+	return all
+}
+
+func TestJSON(t *testing.T) {
+	for _, name := range runs {
+		t.Run(name, func(t *testing.T) {
+			r, o := readRun(t, "../testdata/"+name+".ndjson"), parsed(t, name)
+			want := r.figures()
+			same(t, "elapsed", number(t, o, "elapsed_s"), r.elapsed)
+			seen, chance, made, primary := 0, 0.0, 0, 0
+			verdicts := map[string]int{}
+			for _, s := range list(o["scenarios"]) {
+				for _, row := range list(s["networks"]) {
+					c := cellOf(t, s, row["network"].(string))
+					metrics := append(list(row["metrics"]), list(row["cpu_cost"])...)
+					for _, m := range append(metrics, list(row["cpu"])...) {
+						metric := m["metric"].(string)
+						what := fmt.Sprintf("%s of %s by %s in %s", metric, c.Network, c.Tool, c.Workload)
+						if strings.Contains(metric, "cpu_machine") || strings.Contains(metric, "cpu_shared") {
+							continue
+						}
+						if derived(metric) {
+							ratio, _ := m["vs_native"].(object)
+							if _, tested := ratio["interval"]; tested && metric == "latency_p99_by_time" { // which tables show
+								made++
+								chance += r.attained(int(number(t, ratio, "n")))
+							}
+							continue
+						}
+						f := want[c][metric]
+						checkMetric(t, what, m, f)
+						seen++
+						if f != nil && f.ratio != nil && f.ratio.primary {
+							primary++
+							verdicts[f.ratio.verdict]++
+						}
+						shown := f.ratio
+						if metric == "loss" {
+							shown = f.difference
+						}
+						if answers[c.Workload+"/"+metric] && shown != nil && shown.known {
+							made++
+							chance += r.attained(shown.n)
+						}
+					}
+				}
+			}
+			all := o["comparisons"].(object)
+			same(t, "comparisons", number(t, all, "made"), float64(made))
+			same(t, "expected by chance", number(t, all, "expected_by_chance"), chance)
+			same(t, "primary comparisons", number(t, all, "primary"), float64(primary))
+			least := 1.0
+			for float64(primary)*math.Pow(2, 1-least) >= 1-r.Confidence {
+				least++
+			}
+			same(t, "least rounds", number(t, all, "least_rounds"), least)
+			for key, verdict := range map[string]string{"different": "different", "same": "same", "not_known": "not-known", "untested": "untested"} {
+				same(t, "verdicts: "+verdict, number(t, all, key), float64(verdicts[verdict]))
+			}
+			if seen < 18 {
+				t.Errorf("only %d figures were checked", seen)
+			}
+			checkAim(t, r, o, want)
+			checkAgreements(t, r, o, want)
+			for _, p := range list(o["per_price"]) {
+				c := cellOf(t, p["cell"].(object), "")
+				same(t, "throughput per dollar of "+c.Network, number(t, p, "bit_s_per_usd_an_hour"), want[c]["throughput"].estimate/r.price)
+			}
+			for _, s := range list(o["scenarios"]) {
+				checkExtremes(t, r, s, want)
+			}
+		})
+	}
+}
+
+// derived are metrics that the analysis computes from encoded histograms, which the standard library
+// cannot read.
+func derived(metric string) bool { return strings.HasSuffix(metric, "_by_time") }
+
+// answers are the metrics that tables show, of those that the golden runs have.
+var answers = map[string]bool{
+	"tcp_stream/throughput": true, "tcp_stream/cpu_per_gb": true, "tcp_rr/latency_p50": true, "tcp_rr/latency_p99": true,
+	"tcp_rr/cpu_per_transaction": true, "udp_stream/packet_rate": true, "udp_stream/throughput": true, "udp_stream/loss": true,
+	"udp_stream/jitter": true, "udp_stream/cpu_per_gb": true,
+}
+
+// checkAim holds how far the run came to its precision.
+func checkAim(t *testing.T, r run, o object, want map[cell]map[string]*figure) {
+	t.Helper()
+	asked, reached, rounds := 0, 0, 0.0
+	for _, c := range r.cells {
+		metric := ranked[c.Workload][0]
+		f := want[c][metric]
+		if f == nil || f.ratio == nil {
+			continue
+		}
+		asked++
+		if !f.ratio.known {
+			continue
+		}
+		half := math.Max(f.ratio.high/f.ratio.value-1, 1-f.ratio.low/f.ratio.value)
+		if half <= r.Precision {
+			reached++
+			continue
+		}
+		needed := math.Max(math.Ceil(float64(f.ratio.n)*math.Pow(half/r.Precision, 2)), float64(f.ratio.n+1))
+		series := []float64{10, 12.5, 16, 20, 25, 31.5, 40, 50, 63, 80, 100, 125, 160, 200, 250, 315, 400, 500, 630, 800, 1000}
+		at := slices.IndexFunc(series, func(v float64) bool { return math.Round(v) >= needed })
+		rounds = math.Max(rounds, math.Round(series[at]))
+	}
+	aim := o["precision"].(object)
+	same(t, "figures that precision is asked of", number(t, aim, "asked"), float64(asked))
+	same(t, "figures that reached it", number(t, aim, "reached"), float64(reached))
+	if got, _ := aim["rounds"].(float64); got != rounds {
+		t.Errorf("about %v rounds, computed anew %v", got, rounds)
+	}
+}
+
+func checkAgreements(t *testing.T, r run, o object, want map[cell]map[string]*figure) {
+	t.Helper()
+	for _, a := range list(o["agreements"]) {
+		c := cellOf(t, a["cell"].(object), "")
+		base, tool := c, c
+		base.Tool, tool.Tool = a["reference"].(string), a["tool"].(string)
+		metric := a["found"].(object)["metric"].(string)
+		ratio, _ := a["ratio"].(object)
+		checkComparison(t, "agreement over "+c.Network, ratio, "ratio", r.compare(r.values[tool][metric], r.values[base][metric], false))
+		if ratio != nil && a["outcome"] != ratio["outcome"] {
+			t.Errorf("tools over %s: %v of a ratio that is %v", c.Network, a["outcome"], ratio["outcome"])
+		}
+		checkMetric(t, "expected over "+c.Network, a["expected"].(object), want[base][metric])
+		checkMetric(t, "found over "+c.Network, a["found"].(object), want[tool][metric])
+	}
+}
+
+func checkExtremes(t *testing.T, r run, s object, want map[cell]map[string]*figure) {
+	t.Helper()
+	for _, e := range list(s["extremes"]) {
+		first, next := cellOf(t, s, e["network"].(string)), cellOf(t, s, e["next"].(string))
+		metric := e["metric"].(string)
+		ratio, _ := e["ratio"].(object)
+		c := r.compare(r.values[first][metric], r.values[next][metric], false)
+		checkComparison(t, fmt.Sprintf("%s, %s beside %s", metric, first.Network, next.Network), ratio, "ratio", c)
+		if e["shown"] != (c != nil && c.outcome == "different") {
+			t.Errorf("%s is called an extreme: %v, beside the next it is %s", first.Network, e["shown"], c.outcome)
+		}
+		for other, figures := range want {
+			f := figures[metric]
+			same := other
+			same.Network = first.Network
+			if same != first || other == first.native() || f == nil || f.ratio == nil {
+				continue
+			}
+			if (e["highest"] == true) == (f.ratio.value > want[first][metric].ratio.value) && f.ratio.value != want[first][metric].ratio.value {
+				t.Errorf("%s: %s is beyond %s", metric, other.Network, first.Network)
+			}
+		}
+	}
+}
+
+func TestCSV(t *testing.T) {
+	for _, name := range runs {
+		r := readRun(t, "../testdata/"+name+".ndjson")
+		want := r.figures()
+		lines, err := csv.NewReader(strings.NewReader(read(t, name+".csv"))).ReadAll()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range lines[1:] {
+			at := func(column string) string { return l[slices.Index(lines[0], column)] }
+			if at("metric") == "" || derived(at("metric")) {
+				continue
+			}
+			var c cell
+			for _, known := range r.cells {
+				if known.Network == at("network") && known.Workload == at("workload") && known.Tool == at("tool") && strconv.Itoa(known.Hosts) == at("hosts") {
+					c = known
+				}
+			}
+			f := want[c][at("metric")]
+			if f == nil {
+				t.Fatalf("%s: %s of %s was never measured", name, at("metric"), c.Network)
+			}
+			what := fmt.Sprintf("%s: %s of %s", name, at("metric"), c.Network)
+			check := func(column string, exists bool, v float64) {
+				got, err := strconv.ParseFloat(at(column), 64)
+				if (err == nil) != exists || exists && !near(got, v) {
+					t.Errorf("%s: %s is %q, computed anew %v (%v)", what, column, at(column), v, exists)
+				}
+			}
+			check("estimate", true, f.estimate)
+			check("median", true, f.median)
+			check("low", f.known, f.low)
+			check("high", f.known, f.high)
+			c0 := f.ratio
+			if f.ratio != nil {
+				check("ratio", true, f.ratio.value)
+				check("ratio_low", f.ratio.known, f.ratio.low)
+				check("ratio_high", f.ratio.known, f.ratio.high)
+			}
+			if at("difference") != "" {
+				check("difference", true, f.difference.value)
+				check("difference_low", f.difference.known, f.difference.low)
+				check("difference_high", f.difference.known, f.difference.high)
+				if at("unit") == "ratio" || c0 == nil {
+					c0 = f.difference
+				}
+			} else if f.ratio == nil && f.difference != nil {
+				t.Errorf("%s is compared by nothing", what)
+			}
+			if c0 == nil {
+				continue
+			}
+			check("p", c0.known, c0.p)
+			if at("outcome") != c0.outcome || c0.primary && at("verdict") != c0.verdict {
+				t.Errorf("%s: %s, verdict %q; computed anew %s, %s", what, at("outcome"), at("verdict"), c0.outcome, c0.verdict)
+			}
+			if c0.primary {
+				check("adjusted_p", c0.known, c0.adjusted)
+			}
+		}
+	}
+}
+
+var sample = regexp.MustCompile(`^nettoll_([a-z0-9_]+)\{(.*)\} (\S+)$`)
+
+func TestOpenMetrics(t *testing.T) {
+	for _, name := range runs {
+		r := readRun(t, "../testdata/"+name+".ndjson")
+		want := r.figures()
+		checked := 0
+		for _, l := range strings.Split(read(t, name+".openmetrics"), "\n") {
+			m := sample.FindStringSubmatch(l)
+			if m == nil || strings.HasPrefix(m[1], "trials") || strings.HasPrefix(m[1], "run") || strings.Contains(m[1], "_by_time") {
+				continue
+			}
+			labels := map[string]string{}
+			for _, pair := range regexp.MustCompile(`([a-z_]+)="([^"]*)"`).FindAllStringSubmatch(m[2], -1) {
+				labels[pair[1]] = pair[2]
+			}
+			var c cell
+			for _, known := range r.cells {
+				if known.Network == labels["network"] && known.Workload == labels["workload"] && known.Tool == labels["tool"] && strconv.Itoa(known.Hosts) == labels["hosts"] {
+					c = known
+				}
+			}
+			var f *figure
+			metric := ""
+			for key := range want[c] {
+				if strings.HasPrefix(m[1], key) && len(key) > len(metric) {
+					f, metric = want[c][key], key
+				}
+			}
+			if f == nil {
+				t.Errorf("%s: %s was never measured", name, l)
+				continue
+			}
+			got, err := strconv.ParseFloat(m[3], 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			part := strings.TrimPrefix(m[1], metric)
+			part = strings.TrimPrefix(part, "_per_client") // that of a single client is the throughput
+			v, known := f.estimate, true
+			pick := func(low, high float64, exists bool) {
+				switch {
+				case strings.Contains(part, "_low"):
+					v, known = low, exists
+				case strings.Contains(part, "_high"):
+					v, known = high, exists
+				}
+			}
+			switch {
+			case strings.HasPrefix(part, "_outcome"):
+				c0 := f.ratio
+				if c0 == nil || metric == "loss" {
+					c0 = f.difference
+				}
+				if labels["outcome"] != c0.outcome || c0.primary && labels["verdict"] != c0.verdict {
+					t.Errorf("%s: %s; computed anew %s, %s", name, l, c0.outcome, c0.verdict)
+				}
+				v = 1
+			case strings.HasPrefix(part, "_vs_native"):
+				v = f.ratio.value
+				pick(f.ratio.low, f.ratio.high, f.ratio.known)
+			case strings.HasPrefix(part, "_minus_native"):
+				v = f.difference.value
+				pick(f.difference.low, f.difference.high, f.difference.known)
+			default:
+				pick(f.low, f.high, f.known)
+			}
+			checked++
+			if !known || !near(got, v) {
+				t.Errorf("%s: %s, computed anew %v (%v)", name, l, v, known)
+			}
+		}
+		if checked < 20 {
+			t.Errorf("%s: only %d samples were checked", name, checked)
+		}
+	}
+}
+
+// A line of the benchmark format is a trial, with its own values.
+func TestBench(t *testing.T) {
+	for _, name := range runs {
+		r := readRun(t, "../testdata/"+name+".ndjson")
+		values := map[string]bool{}
+		for _, metrics := range r.values {
+			for _, rounds := range metrics {
+				for _, v := range rounds {
+					values[strconv.FormatFloat(v, 'g', -1, 64)] = true
+				}
+			}
+		}
+		for _, l := range strings.Split(read(t, name+".bench"), "\n") {
+			fields := strings.Fields(l)
+			if len(fields) == 0 || !strings.HasPrefix(fields[0], "Benchmark") {
+				continue
+			}
+			for i := 2; i < len(fields); i += 2 {
+				if !values[fields[i]] {
+					t.Errorf("%s: no trial has %s %s", name, fields[i], fields[i+1])
+				}
+			}
+		}
+	}
+}
