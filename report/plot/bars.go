@@ -128,7 +128,7 @@ func (v values) Plot(c draw.Canvas, p *plot.Plot) {
 	s.XAlign, s.YAlign = text.XLeft, text.YCenter
 	for i, b := range v {
 		x := toX(math.Max(b.Value, b.High)) + 5
-		c.FillText(s, vg.Point{X: x, Y: toY(float64(len(v) - 1 - i))}, b.Text)
+		c.FillText(s, vg.Point{X: x, Y: toY(float64(len(v) - 1 - i))}, clip(b.Text, 40))
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"math"
 	"regexp"
 	"strings"
+	"unicode"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
@@ -205,11 +206,18 @@ func style(s text.Style, size vg.Length, r role) text.Style {
 
 func dashes(lengths ...vg.Length) []vg.Length { return lengths }
 
-// clip shortens a text to so many letters. Where there is room for none it is empty.
+// clip makes a text one line of at most so many letters. Where there is room for none it is
+// empty.
 func clip(s string, most int) string {
 	if most < 1 {
 		return ""
 	}
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, s)
 	if r := []rune(s); len(r) > most {
 		return string(r[:most-1]) + "…"
 	}

@@ -76,7 +76,7 @@ func Clusters(all []Cluster, reference, least float64, label string) Chart {
 				if line := toX(c, reference); at < line+5 && at+vg.Length(7*len(b.Text)) > line-2 {
 					at = line + 5
 				}
-				c.FillText(s, vg.Point{X: at, Y: middle}, b.Text)
+				c.FillText(s, vg.Point{X: at, Y: middle}, clip(b.Text, 40))
 				y -= bar
 			}
 			y -= apart

@@ -2,17 +2,21 @@ package plot
 
 import "math"
 
-// farthest is the largest number that is drawn as it is. What is beyond it cannot be told
-// from it beside anything smaller, and sums of it stay numbers.
-const farthest = 1e30
+// nearest and farthest are the least and the largest number that is drawn as it is. What is
+// beyond them cannot be told from zero, or from the largest, beside anything else; their
+// sums and ratios stay numbers.
+const (
+	nearest  = 1 / farthest
+	farthest = 1e30
+)
 
 // drawn is where a value is drawn on an axis that begins at zero. What is not a number has
 // no place, and stands there. A place far outside of a chart takes for ever to paint.
 func drawn(v float64) float64 {
-	if math.IsNaN(v) {
+	if !(v >= nearest) { // nor is NaN
 		return 0
 	}
-	return min(max(v, 0), farthest)
+	return min(v, farthest)
 }
 
 func (b Bar) drawn() Bar {
@@ -34,7 +38,7 @@ func (x Axis) scale() scale {
 	for _, t := range x.Ticks {
 		s.least, s.greatest = min(s.least, drawn(t.At)), max(s.greatest, drawn(t.At))
 	}
-	s.factors = x.Log && s.least > 1/farthest
+	s.factors = x.Log && s.least > 0
 	return s
 }
 

@@ -49,7 +49,7 @@ const nameRoom = 114 * vg.Length(1)
 func Sweep(all []Series, x Axis, label string) (Chart, error) {
 	places := x.scale()
 	all = each(all, places.series)
-	x.Ticks = each(x.Ticks, func(t Tick) Tick { return Tick{places.place(t.At), t.Text} })
+	x.Ticks = each(x.Ticks, func(t Tick) Tick { return Tick{places.place(t.At), clip(t.Text, 20)} })
 	p := empty()
 	most, points := 0.0, 0
 	for _, s := range all {
