@@ -62,6 +62,7 @@ type Pair struct {
 	Client platform.Endpoint
 	Server platform.Endpoint
 	Addr   netip.Addr // where the client reaches the server
+	Listen netip.Addr // where the server listens: what Addr has become where it arrives
 	Port   int        // of the server, for all its clients
 	Own    [2]int     // two more of its ports, for this client alone
 }

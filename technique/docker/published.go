@@ -53,6 +53,7 @@ func published(ctx context.Context, n *network) error {
 	if err := n.silent(ctx); err != nil {
 		return err
 	}
+	n.nat = true
 	n.reach = func(_, to *node, f technique.Family) (netip.Addr, error) {
 		if to.container == nil {
 			return hostAddr(to.host, f), nil

@@ -32,13 +32,13 @@ type flowSpec struct {
 
 // openParams begin a session, a server's (serve) or a client's (connect).
 type openParams struct {
-	Session  string         `json:"session"` // chosen by the caller
-	Workload string         `json:"workload"`
-	Options  record.Options `json:"options"`
-	Cookie   []byte         `json:"cookie"`
-	Limit    time.Duration  `json:"limit"` // of making a connection
-	Flows    []flowSpec     `json:"flows"`
-	Listen   netip.AddrPort `json:"listen,omitzero"` // server: wildcard address and port
+	Session  string           `json:"session"` // chosen by the caller
+	Workload string           `json:"workload"`
+	Options  record.Options   `json:"options"`
+	Cookie   []byte           `json:"cookie"`
+	Limit    time.Duration    `json:"limit"` // of making a connection
+	Flows    []flowSpec       `json:"flows"`
+	Listen   []netip.AddrPort `json:"listen,omitempty"` // server: every address that clients reach it at
 }
 
 // openResult says that the server listens, or that the client is connected.
@@ -115,9 +115,9 @@ func (h *half) serve(ctx context.Context, p openParams) (openResult, error) {
 	if err != nil {
 		return openResult{}, err
 	}
-	if err := s.traffic.meeting.listen(s, p.Listen); err != nil {
+	if err := s.listen(p.Listen); err != nil {
 		s.end()
-		return openResult{}, fmt.Errorf("listen on port %d: %w", p.Listen.Port(), err)
+		return openResult{}, err
 	}
 	return h.keep(ctx, p.Session, s)
 }
