@@ -101,7 +101,8 @@ func TestImports(t *testing.T) {
 		"internal/netns":      {},
 		"internal/nl":         {"internal/netns"},
 		"internal/nl/nft":     {},
-		"internal/program":    {"agent", "platform", "record", "workload"},
+		"internal/keeper":     {"platform"},
+		"internal/program":    {"agent", "internal/keeper", "platform", "record", "workload"},
 		"reference":           {"record"},
 		"internal/rootfs":     {},
 		"internal/process":    {"internal/netns", "platform"},
@@ -153,7 +154,7 @@ func TestKernelDoors(t *testing.T) {
 	for call, keepers := range map[string][]string{
 		"unix.Setns(":       {"internal/netns"},
 		"netlink.NewHandle": {"internal/nl"},
-		"exec.Command(":     {"platform/lab", "internal/dockerhost", "internal/process", "internal/program"},
+		"exec.Command(":     {"platform/lab", "internal/dockerhost", "internal/keeper", "internal/process", "internal/program"},
 	} {
 		for dir := range packages(t) {
 			files, err := filepath.Glob(filepath.Join(dir, "*.go"))

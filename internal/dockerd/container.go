@@ -47,6 +47,7 @@ type Container struct {
 	first  *agent.Client
 	age    int  // of the engine when the container began, see deaths
 	shown  bool // the namespaces of the engine's host can be reached from here
+	open   bool // its network is that of a machine of the user's
 	nets   map[string]*network.EndpointSettings
 }
 
@@ -210,6 +211,9 @@ func (c *Container) because(ctx context.Context, err error) error {
 
 // Name implements platform.Endpoint.
 func (c *Container) Name() string { return c.name }
+
+// Surroundings implements platform.Surrounded: processes of a container end with it.
+func (c *Container) Surroundings() platform.Surroundings { return platform.Surroundings{Open: c.open} }
 
 // ID is the engine's name for the container.
 func (c *Container) ID() string { return c.id }

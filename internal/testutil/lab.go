@@ -11,15 +11,19 @@ import (
 
 	"nettoll/agent"
 	"nettoll/internal/handlers"
+	"nettoll/internal/keeper"
 	"nettoll/platform/lab"
 )
 
 // Main is the TestMain of packages whose tests build networks. It runs the tests
 // inside a lab, so that nothing of theirs is left whatever happens, or, when the
-// program was started as an agent, the agent.
+// program was started as an agent or a keeper, these.
 func Main(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == "agent" {
 		os.Exit(runAgent())
+	}
+	if slices.Equal(os.Args[1:], keeper.Args) {
+		os.Exit(keeper.Main())
 	}
 	if slices.Contains(os.Args, "-test.fuzzworker") {
 		os.Exit(m.Run()) // a child of a test program that is inside

@@ -23,6 +23,9 @@ func (e *endpoint) Name() string { return e.name }
 // NetNS implements platform.NetNSer.
 func (e *endpoint) NetNS() string { return e.ns.Path() }
 
+// Surroundings implements platform.Surrounded.
+func (e *endpoint) Surroundings() platform.Surroundings { return platform.Surroundings{Outlive: !Inside()} }
+
 // Start implements platform.Endpoint. The process ends with the lab at the latest.
 func (e *endpoint) Start(ctx context.Context, c platform.Command) (platform.Process, error) {
 	return process.Start(ctx, e.name, e.NetNS(), environ(), c)

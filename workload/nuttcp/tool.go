@@ -8,6 +8,7 @@ package nuttcp
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"regexp"
 	"time"
 
@@ -80,7 +81,8 @@ func (t Tool) Run(ctx context.Context, job workload.Job) (workload.Result, error
 		trial.Servers = append(trial.Servers, program.Server{
 			Endpoint: p.Server,
 			Command:  program.Command{Path: nuttcp, Args: serverArgs(p), CPUs: program.CPUs(job.CPUs.Server, i, 1)},
-			Listen:   []program.Port{{Protocol: "tcp", Number: p.Own[0]}},
+			Place:    program.Place{Hold: []netip.Addr{p.Listen.Unmap()}},
+			Listen:   program.Ports("tcp", []netip.Addr{p.Listen}, p.Own[0]),
 		})
 		trial.Clients = append(trial.Clients, program.Client{
 			Endpoint: p.Client,

@@ -8,13 +8,14 @@
 // pgbench's log that ended in the window; they are exact to the microsecond.
 // Payload is the server's answers, without column names: 37 bytes each.
 //
-// Each trial has a database of its own, in memory, that takes about a second to make. The
-// server writes nothing to the disk and lets in everybody who reaches it.
+// Each trial has a database of its own, in memory, that takes about a second to make, and a
+// password of its own. The server writes nothing to the disk.
 package pgbench
 
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -32,6 +33,7 @@ const Name = "pgbench"
 
 const (
 	postgres      = "postgres"
+	initdb        = "initdb"
 	debianPackage = "postgresql"
 	// installed is where Debian has the programs of each version, outside of PATH.
 	installed = "/usr/lib/postgresql/*/bin/postgres"
@@ -95,8 +97,8 @@ func (tool Tool) Probe(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	initdb := filepath.Join(filepath.Dir(p.postgres), "initdb")
-	if _, err := (program.Paths{"initdb": initdb}).Find("initdb", debianPackage); err != nil {
+	makes := filepath.Join(filepath.Dir(p.postgres), initdb)
+	if _, err := (program.Paths{initdb: makes}).Find(initdb, debianPackage); err != nil {
 		return err
 	}
 	_, err = tool.Version(ctx)
@@ -136,12 +138,10 @@ func (tool Tool) Run(ctx context.Context, job workload.Job) (workload.Result, er
 	var t program.Trial
 	t.Lead, t.Window = program.Window(job)
 	t.Lead += lateness
-	for i, p := range job.Pairs {
-		t.Servers = append(t.Servers, program.Server{
-			Endpoint: p.Server, Command: server(filepath.Dir(found.postgres), job, i),
-			Listen: []program.Port{{Protocol: "tcp", Number: p.Port}},
-		})
-		t.Clients = append(t.Clients, program.Client{Endpoint: p.Client, Command: client(found.pgbench, job, i)})
+	password := rand.Text()
+	for i := range job.Pairs {
+		t.Servers = append(t.Servers, server(filepath.Dir(found.postgres), job, i, password))
+		t.Clients = append(t.Clients, client(found.pgbench, job, i, password))
 	}
 	// The log is read after the window, at about a million lines a second.
 	t.Tail = t.Lead + t.Window

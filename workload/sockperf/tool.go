@@ -16,6 +16,7 @@ package sockperf
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"regexp"
 
 	"nettoll/internal/program"
@@ -83,11 +84,12 @@ func (t Tool) Run(ctx context.Context, job workload.Job) (workload.Result, error
 	}
 	trial := program.Trial{Lead: hesitation + mode.cold(), Window: mode.window(job)}
 	for i, p := range job.Pairs {
-		server := mode.server(sockperf, job, p)
-		server.CPUs = program.CPUs(job.CPUs.Server, i, 1)
 		trial.Servers = append(trial.Servers, program.Server{
-			Endpoint: p.Server, Command: server,
-			Listen: []program.Port{{Protocol: mode.protocol, Number: p.Own[0]}},
+			Endpoint: p.Server, Ending: mode.ending(),
+			Command: program.Command{
+				Path: sockperf, Args: mode.serverArgs(job, p), CPUs: program.CPUs(job.CPUs.Server, i, 1),
+			},
+			Listen: program.Ports(mode.protocol, []netip.Addr{p.Listen}, p.Own[0]),
 		})
 		trial.Clients = append(trial.Clients, program.Client{
 			Endpoint: p.Client,

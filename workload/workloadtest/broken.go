@@ -21,7 +21,7 @@ import (
 )
 
 // broken has clients that do not do as they should, and servers that cannot.
-func broken(t *testing.T, build func(program.Paths) workload.Tool, client string, n *network) {
+func broken(t *testing.T, build func(program.Paths) workload.Tool, client, server string, n *network) {
 	tool := build(nil)
 	name := tool.Drives()[0].Workload
 	job, _ := n.job(t, name, technique.IPv4)
@@ -39,7 +39,7 @@ func broken(t *testing.T, build func(program.Paths) workload.Tool, client string
 		{"hangs", `sleep 1000 & wait`, second, context.DeadlineExceeded.Error()},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			fake := build(program.Paths{client: script(t, client, addr, c.body)})
+			fake := build(program.Paths{client: script(t, client, server, addr, c.body)})
 			err := fails(t, fake, n, name, c.limit, nil)
 			if err != nil && !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v\ndoes not say %s", err, c.want)
@@ -58,13 +58,13 @@ func broken(t *testing.T, build func(program.Paths) workload.Tool, client string
 		nothingLeft(t, before)
 	})
 	t.Run("client killed", func(t *testing.T) {
-		err := fails(t, tool, n, name, 0, func(before map[int]string) { kill(t, before, addr, true) })
+		err := fails(t, tool, n, name, 0, func(before map[int]string) { kill(t, before, addr, server, true) })
 		if err != nil && !strings.Contains(err.Error(), "kill") {
 			t.Errorf("error %v\ndoes not say that it was killed", err)
 		}
 	})
 	t.Run("server killed", func(t *testing.T) {
-		fails(t, tool, n, name, within, func(before map[int]string) { kill(t, before, addr, false) })
+		fails(t, tool, n, name, within, func(before map[int]string) { kill(t, before, addr, server, false) })
 	})
 	t.Run("port in use", func(t *testing.T) {
 		occupy(t, job.Pairs[0])
@@ -107,15 +107,19 @@ func fails(t *testing.T, tool workload.Tool, n *network, name string, limit time
 	return err
 }
 
-// script writes a program that is the real one, unless the address is among its
-// arguments or in its environment.
-func script(t *testing.T, name, addr, body string) string {
+// script writes a program that is the real one, unless it is a client: then the address is
+// among its arguments or in its environment.
+func script(t *testing.T, name, server, addr, body string) string {
 	t.Helper()
 	real, err := exec.LookPath(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := fmt.Sprintf("#!/bin/sh\ncase \"$* $(env)\" in\n*'%s'*)\n%s\n;;\nesac\nexec %s \"$@\"\n",
+	text := "#!/bin/sh\n"
+	if server != "" {
+		text += fmt.Sprintf("case \"$*\" in *'%s'*) exec %s \"$@\" ;; esac\n", server, real)
+	}
+	text += fmt.Sprintf("case \"$* $(env)\" in\n*'%s'*)\n%s\n;;\nesac\nexec %s \"$@\"\n",
 		addr, strings.ReplaceAll(body, "REAL", real), real)
 	path := filepath.Join(t.TempDir(), name)
 	if err := os.WriteFile(path, []byte(text), 0o755); err != nil {

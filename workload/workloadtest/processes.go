@@ -57,14 +57,14 @@ func nothingLeft(t *testing.T, before map[int]string) {
 
 // kill kills clients, which know the address, or servers, when there are clients,
 // and they have had time to begin.
-func kill(t *testing.T, before map[int]string, addr string, clients bool) {
+func kill(t *testing.T, before map[int]string, addr, server string, clients bool) {
 	const begin = second / 2
 	var seen time.Time
 	for deadline := time.Now().Add(within); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		var found []int
 		for pid, what := range running(t) {
 			_, was := before[pid]
-			isClient := strings.Contains(what, addr)
+			isClient := strings.Contains(what, addr) && (server == "" || !strings.Contains(what, server))
 			if isClient && !was && seen.IsZero() {
 				seen = time.Now()
 			}
