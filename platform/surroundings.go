@@ -16,6 +16,13 @@ type Surrounded interface {
 	Surroundings() Surroundings
 }
 
+// Undertaker is a host in a lab.
+type Undertaker interface {
+	// Leaves has a control group removed when the lab has ended, in whatever way: the kernel
+	// does not do that.
+	Leaves(cgroup string) error
+}
+
 // Around is what an endpoint shares.
 func Around(e Endpoint) Surroundings {
 	if s, ok := As[Surrounded](e); ok {

@@ -233,6 +233,9 @@ func (a *app) shell(ctx context.Context, in platform.Endpoint, command, env []st
 	stop := context.AfterFunc(ctx, func() { _ = proc.Kill() })
 	defer stop()
 	err = proc.Wait()
+	if ctx.Err() != nil { // we have ended it
+		return context.Cause(ctx)
+	}
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
 		if ws, ok := exit.Sys().(syscall.WaitStatus); ok && ws.Signaled() {

@@ -131,6 +131,11 @@ func (p *Private) begin(ctx context.Context, run string, s Settings) (err error)
 			return err
 		}
 	}
+	if u, ok := p.under.(platform.Undertaker); ok {
+		if err := u.Leaves(parent(run)); err != nil {
+			return fmt.Errorf("name the control group to the lab: %w", err)
+		}
+	}
 	args := []string{
 		"--data-root", filepath.Join(p.dir, "data"), "--exec-root", filepath.Join(p.dir, "exec"),
 		"--host", "unix://" + p.socket(), "--pidfile", filepath.Join(p.dir, "pid"), "--log-level", "warn",

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"nettoll/agent"
+	"nettoll/internal/dockerd"
 	"nettoll/internal/handlers"
 	"nettoll/internal/keeper"
 	"nettoll/platform/lab"
@@ -19,6 +20,7 @@ import (
 // inside a lab, so that nothing of theirs is left whatever happens, or, when the
 // program was started as an agent or a keeper, these.
 func Main(m *testing.M) {
+	lab.First(dockerd.RemoveCgroups)
 	if len(os.Args) == 2 && os.Args[1] == "agent" {
 		os.Exit(runAgent())
 	}
@@ -29,7 +31,7 @@ func Main(m *testing.M) {
 		os.Exit(m.Run()) // a child of a test program that is inside
 	}
 	if !lab.Inside() {
-		status, err := lab.Enter(lab.EnterOptions{})
+		status, err := lab.Enter(lab.EnterOptions{Remove: dockerd.RemoveCgroups})
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			status = 1
