@@ -144,7 +144,7 @@ func (a *app) tool(ctx context.Context, t workload.Tool) {
 		version, err = t.Version(ctx)
 	}
 	if err == nil {
-		fmt.Fprintf(a.stdout, "  %s %-24s version %s%s\n", a.mark(true), t.Name(), version, from)
+		fmt.Fprintf(a.stdout, "  %s %-24s version %s%s%s\n", a.mark(true), t.Name(), version, from, thisKernel.held(t))
 		return
 	}
 	a.cannot(t.Name(), err)

@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"time"
 
 	"nettoll/platform"
+	"nettoll/workload"
 )
 
 // Paths says where programs are, by name, for those that are not to be looked up in
@@ -31,6 +33,22 @@ func (p Paths) Find(name, debianPackage string) (string, error) {
 		}
 	}
 	return path, nil
+}
+
+// Pack finds programs for an image that need nothing but their libraries. debianPackage has
+// all of them.
+func (p Paths) Pack(debianPackage string, names ...string) (pack workload.Pack, err error) {
+	for _, name := range names {
+		path, err := p.Find(name, debianPackage)
+		if err != nil {
+			return pack, err
+		}
+		if path, err = filepath.Abs(path); err != nil {
+			return pack, err
+		}
+		pack.Programs = append(pack.Programs, path)
+	}
+	return pack, nil
 }
 
 // versionTime bounds how long a program may take to say its version.

@@ -37,7 +37,15 @@ func New(paths program.Paths) Tool { return Tool{paths} }
 var (
 	_ workload.Tool   = Tool{}
 	_ workload.Prober = Tool{}
+	_ workload.Packer = Tool{}
+	_ workload.Roamer = Tool{}
 )
+
+// Pack implements workload.Packer.
+func (t Tool) Pack() (workload.Pack, error) { return t.paths.Pack(Name, Name, server) }
+
+// Roams implements workload.Roamer.
+func (Tool) Roams() string { return server }
 
 // Name implements workload.Tool.
 func (Tool) Name() string { return Name }

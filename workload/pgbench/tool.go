@@ -35,8 +35,8 @@ const (
 	postgres      = "postgres"
 	initdb        = "initdb"
 	debianPackage = "postgresql"
-	// installed is where Debian has the programs of each version, outside of PATH.
-	installed = "/usr/lib/postgresql/*/bin/postgres"
+	// versions is where Debian has the programs of each version, outside of PATH.
+	versions = "/usr/lib/postgresql/*/bin/postgres"
 )
 
 // lateness is about how long a client takes to its first transaction.
@@ -51,6 +51,7 @@ func New(paths program.Paths) Tool { return Tool{paths} }
 var (
 	_ workload.Tool   = Tool{}
 	_ workload.Prober = Tool{}
+	_ workload.Packer = Tool{}
 )
 
 // Name implements workload.Tool.
@@ -67,7 +68,7 @@ type programs struct{ pgbench, postgres string }
 // find finds the programs. Those that are not given are the newest of Debian's, whose
 // pgbench in PATH is a script that looks for one, or those in PATH.
 func (tool Tool) find() (p programs, err error) {
-	all, _ := filepath.Glob(installed)
+	all, _ := filepath.Glob(versions)
 	newest := ""
 	if len(all) > 0 {
 		newest = slices.MaxFunc(all, func(a, b string) int { return cmp.Compare(major(a), major(b)) })

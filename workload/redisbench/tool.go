@@ -45,7 +45,14 @@ func New(paths program.Paths) Tool { return Tool{paths} }
 var (
 	_ workload.Tool   = Tool{}
 	_ workload.Prober = Tool{}
+	_ workload.Packer = Tool{}
 )
+
+// Pack implements workload.Packer.
+func (tool Tool) Pack() (workload.Pack, error) {
+	p, err := tool.find()
+	return workload.Pack{Programs: []string{p.bench, p.server}}, err
+}
 
 // Name implements workload.Tool.
 func (Tool) Name() string { return Name }

@@ -43,7 +43,7 @@ func (n *network) confined(t *testing.T, job workload.Job) (over func()) {
 					select {
 					case <-done:
 						return nil
-					case <-time.After(2 * time.Millisecond):
+					case <-time.After(20 * time.Millisecond):
 					}
 				}
 			})

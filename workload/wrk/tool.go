@@ -49,7 +49,14 @@ func New(paths program.Paths) Tool { return Tool{paths} }
 var (
 	_ workload.Tool   = Tool{}
 	_ workload.Prober = Tool{}
+	_ workload.Packer = Tool{}
 )
+
+// Pack implements workload.Packer.
+func (tool Tool) Pack() (workload.Pack, error) {
+	client, server, err := tool.find()
+	return workload.Pack{Programs: []string{client, server}}, err
+}
 
 // Name implements workload.Tool.
 func (Tool) Name() string { return Name }
