@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"nettoll/platform"
 )
@@ -248,5 +249,24 @@ func TestStart(t *testing.T) {
 	}
 	if err := c.Call(t.Context(), "add", sum{}, nil); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestAgentThatDoesNotRead has an agent that hangs: nobody waits for it longer than he wants.
+func TestAgentThatDoesNotRead(t *testing.T) {
+	hung := make(chan struct{})
+	p := run(func(io.Reader, io.Writer) error { <-hung; return nil })
+	kill := p.killed
+	p.killed = func() { kill(); close(hung) }
+	c := Dial(p)
+	for range 2 { // the second finds the first one's request on its way
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		if err := c.Call(ctx, "add", sum{1, 1}, nil); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("error %v", err)
+		}
+		cancel()
+	}
+	if err := c.Close(); err == nil || !strings.Contains(err.Error(), "killed") {
+		t.Errorf("close: %v", err)
 	}
 }

@@ -64,7 +64,7 @@ func (c *Client) Call(ctx context.Context, method string, in, out any) error {
 		return decode(method, resp, out)
 	case <-c.done:
 	case <-ctx.Done():
-		c.write(context.WithoutCancel(ctx), request{Method: methodCancel, Params: fmt.Append(nil, id)})
+		go c.write(context.WithoutCancel(ctx), request{Method: methodCancel, Params: fmt.Append(nil, id)}) // as soon as it reads
 		return fmt.Errorf("agent: call %s: %w", method, context.Cause(ctx))
 	}
 	select { // the answer can be the last thing that the agent said
@@ -116,8 +116,19 @@ func (c *Client) write(ctx context.Context, req request) error {
 		return context.Cause(ctx)
 	case c.writing <- struct{}{}:
 	}
-	_, err = c.proc.Stdin().Write(frame)
-	<-c.writing
+	written := make(chan error, 1)
+	go func() { // an agent that does not read would be waited for
+		_, err := c.proc.Stdin().Write(frame)
+		<-c.writing
+		written <- err
+	}()
+	select {
+	case err = <-written:
+	case <-c.done:
+		return c.err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 	if err == nil {
 		return nil
 	}

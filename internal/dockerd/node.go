@@ -21,7 +21,7 @@ import (
 const (
 	methodDevice = "dockerd.device" // netip.Addr → name of the device that has the address
 	methodKnock  = "dockerd.knock"  // knocking → knocked
-	methodGreet  = "dockerd.greet"  // port → nothing, until it is cancelled
+	methodGreet  = "dockerd.greet"  // netip.AddrPort → nothing, until it is cancelled
 	methodIPVS   = "dockerd.ipvs"   // → whether the kernel has virtual servers
 	methodShut   = "dockerd.shut"   // → nothing; see Spec.Near
 )

@@ -104,11 +104,7 @@ func (p *Private) letThrough(ctx context.Context, s Settings) error {
 	if s.NoIPTables {
 		return nil
 	}
-	proc, err := p.Start(ctx, platform.Command{Path: "ip6tables", Args: []string{"--wait", "--policy", "FORWARD", "ACCEPT"}})
-	if err != nil {
-		return err
-	}
-	return proc.Wait()
+	return process.Run(ctx, p, platform.Command{Path: "ip6tables", Args: []string{"--wait", "--policy", "FORWARD", "ACCEPT"}})
 }
 
 func (p *Private) socket() string { return filepath.Join(p.dir, "docker.sock") }
@@ -158,7 +154,9 @@ func (p *Private) await(ctx context.Context, c *client.Client) error {
 	ended := make(chan error, 1)
 	go func() { ended <- p.proc.Wait() }()
 	for deadline := time.Now().Add(ready); ; {
-		_, err := c.Ping(ctx, client.PingOptions{NegotiateAPIVersion: true})
+		asking, cancel := context.WithTimeout(ctx, answerTime) // one that does not answer is asked again
+		_, err := c.Ping(asking, client.PingOptions{NegotiateAPIVersion: true})
+		cancel()
 		if err == nil {
 			return nil
 		}

@@ -183,6 +183,36 @@ func TestAllEndWithTheAgent(t *testing.T) {
 	})
 }
 
+// TestOrdinaryUser kills the agent of an ordinary user.
+func TestOrdinaryUser(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("all tests here are of an ordinary user")
+	}
+	if b, err := os.ReadFile("/proc/sys/user/max_user_namespaces"); err != nil || strings.TrimSpace(string(b)) == "0" {
+		t.Skip("ordinary users may have no namespaces here")
+	}
+	m := mark(t)
+	agent := exec.Command("/proc/self/exe", "agent-to-be-killed", "namespaces", "forks", "2", m)
+	agent.Stdout, agent.Stderr, agent.Dir = os.Stdout, os.Stderr, "/"
+	agent.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	if err := agent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the server has forked", func() bool { return len(processes(t, orphan(m))) == 1 })
+	for _, pid := range processes(t, orphan(m)) {
+		if own, err := os.Readlink("/proc/self/ns/user"); err != nil {
+			t.Error(err)
+		} else if in, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/user", pid)); err != nil || in == own {
+			t.Errorf("the server is in the user namespace %s, and this is %s, %v", in, own, err)
+		}
+	}
+	if err := agent.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = agent.Wait() // it was killed
+	until(t, "nothing is left", func() bool { return len(processes(t, m)) == 0 })
+}
+
 // kept starts a keeper from a thread that lives as long as the test.
 func kept(t *testing.T, s Spec, alone bool) *Kept {
 	t.Helper()

@@ -133,6 +133,10 @@ func (h *half) connect(ctx context.Context, p openParams) (openResult, error) {
 	return h.keep(ctx, p.Session, s)
 }
 
+// maxFlows is more than a process can have, each with a thread: Linux numbers processes and
+// threads up to that (kernel.pid_max) unless it is told otherwise.
+const maxFlows = 32768
+
 func (h *half) open(ctx context.Context, r role, p openParams) (*session, error) {
 	w, o, err := trafficOf(p.Workload, p.Options)
 	if err != nil {
@@ -140,6 +144,9 @@ func (h *half) open(ctx context.Context, r role, p openParams) (*session, error)
 	}
 	if len(p.Cookie) != cookieSize {
 		return nil, fmt.Errorf("cookie of %d bytes: %d are needed", len(p.Cookie), cookieSize)
+	}
+	if len(p.Flows) > maxFlows {
+		return nil, fmt.Errorf("%d flows: one process has at most %d", len(p.Flows), maxFlows)
 	}
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
