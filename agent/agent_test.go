@@ -270,3 +270,32 @@ func TestAgentThatDoesNotRead(t *testing.T) {
 		t.Errorf("close: %v", err)
 	}
 }
+
+// TestRequestThatArrivesLate has an agent read a request whose caller has given up while it
+// was on its way: it is told so.
+func TestRequestThatArrivesLate(t *testing.T) {
+	slow, cancelled := make(chan struct{}), make(chan struct{})
+	h := map[string]Handler{"wait": Typed(func(ctx context.Context, _ struct{}) (int, error) {
+		<-ctx.Done()
+		close(cancelled)
+		return 0, ctx.Err()
+	})}
+	c := Dial(run(func(r io.Reader, w io.Writer) error {
+		<-slow
+		return Serve(context.Background(), r, w, h)
+	}))
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if err := c.Call(ctx, "wait", struct{}{}, nil); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error %v", err)
+	}
+	close(slow)
+	select {
+	case <-cancelled:
+	case <-time.After(10 * time.Second):
+		t.Error("the agent goes on with what nobody waits for")
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+}

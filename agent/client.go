@@ -64,7 +64,7 @@ func (c *Client) Call(ctx context.Context, method string, in, out any) error {
 		return decode(method, resp, out)
 	case <-c.done:
 	case <-ctx.Done():
-		go c.write(context.WithoutCancel(ctx), request{Method: methodCancel, Params: fmt.Append(nil, id)}) // as soon as it reads
+		go c.cancel(id)
 		return fmt.Errorf("agent: call %s: %w", method, context.Cause(ctx))
 	}
 	select { // the answer can be the last thing that the agent said
@@ -73,6 +73,11 @@ func (c *Client) Call(ctx context.Context, method string, in, out any) error {
 	default:
 		return fmt.Errorf("agent: call %s: %w", method, c.err)
 	}
+}
+
+// cancel tells the agent that nobody waits for an answer any more, as soon as it reads.
+func (c *Client) cancel(id uint64) {
+	_ = c.write(context.Background(), request{Method: methodCancel, Params: fmt.Append(nil, id)}) // fails where it has ended
 }
 
 func decode(method string, resp response, out any) error {
@@ -127,6 +132,11 @@ func (c *Client) write(ctx context.Context, req request) error {
 	case <-c.done:
 		return c.err
 	case <-ctx.Done():
+		go func() { // it may arrive all the same
+			if <-written == nil {
+				c.cancel(req.ID)
+			}
+		}()
 		return context.Cause(ctx)
 	}
 	if err == nil {
