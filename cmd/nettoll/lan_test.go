@@ -38,8 +38,7 @@ networks: [%s]
 hosts: [1]
 families: [%s]
 tools: [engine]
-workloads:
-%s
+workloads: [%s]
 duration: 300ms
 warmup: 0s
 min_rounds: 1
@@ -67,10 +66,10 @@ func TestNothingIsReachedFromTheLAN(t *testing.T) {
 	if testing.Short() {
 		workloads = workloads[:2]
 	}
-	for _, c := range []struct{ name, networks, family string }{
-		{"IPv4", "docker:host, docker:published", "4"}, {"IPv6", "docker:native", "6"},
-	} {
-		t.Run(c.name, func(t *testing.T) { l.run(t, c.networks, c.family, workloads) })
+	for _, w := range workloads {
+		name, _, _ := strings.Cut(strings.TrimPrefix(w, "{name: "), ",")
+		t.Run(name+"/IPv4", func(t *testing.T) { l.run(t, "docker:host, docker:published", "4", w) })
+		t.Run(name+"/IPv6", func(t *testing.T) { l.run(t, "docker:native", "6", w) })
 	}
 }
 
@@ -107,13 +106,12 @@ func (e *theirEngine) joinLAN(t *testing.T) *lan {
 }
 
 // run measures, and wants nothing to be reached meanwhile.
-func (l *lan) run(t *testing.T, networks, family string, workloads []string) {
+func (l *lan) run(t *testing.T, networks, family, workload string) {
 	dir, was := t.TempDir(), before(t)
-	lines := "  - " + strings.Join(workloads, "\n  - ")
 	if family == "6" {
-		lines = strings.ReplaceAll(lines, ", sockperf]", "]") // which knows IPv4 only
+		workload = strings.ReplaceAll(workload, ", sockperf]", "]") // which knows IPv4 only
 	}
-	suite := fmt.Sprintf(lanSuite, networks, family, lines)
+	suite := fmt.Sprintf(lanSuite, networks, family, workload)
 	if err := os.WriteFile(filepath.Join(dir, "lan.yaml"), []byte(suite), 0o644); err != nil {
 		t.Fatal(err)
 	}
