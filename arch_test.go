@@ -102,7 +102,8 @@ func TestImports(t *testing.T) {
 		"internal/netns":      {},
 		"internal/nl":         {"internal/netns"},
 		"internal/nl/nft":     {},
-		"internal/program":    {"agent", "platform", "record", "workload", "internal/beside"},
+		"internal/keeper":     {"platform"},
+		"internal/program":    {"agent", "platform", "record", "workload", "internal/beside", "internal/keeper"},
 		"reference":           {"record"},
 		"internal/rootfs":     {"internal/beside"},
 		"internal/process":    {"internal/netns", "platform"},
@@ -174,7 +175,7 @@ func TestKernelDoors(t *testing.T) {
 	for call, keepers := range map[string][]string{
 		"unix.Setns(":       {"internal/netns"},
 		"netlink.NewHandle": {"internal/nl"},
-		"exec.Command(":     {"platform/lab", "internal/dockerhost", "internal/process", "internal/program"},
+		"exec.Command(":     {"platform/lab", "internal/dockerhost", "internal/keeper", "internal/process", "internal/program"},
 	} {
 		for dir := range packages(t) {
 			files, err := filepath.Glob(filepath.Join(dir, "*.go"))

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"nettoll/platform"
 )
@@ -247,6 +248,54 @@ func TestStart(t *testing.T) {
 		t.Errorf("started %+v", e.started)
 	}
 	if err := c.Call(t.Context(), "add", sum{}, nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAgentThatDoesNotRead has an agent that hangs: nobody waits for it longer than he wants.
+func TestAgentThatDoesNotRead(t *testing.T) {
+	hung := make(chan struct{})
+	p := run(func(io.Reader, io.Writer) error { <-hung; return nil })
+	kill := p.killed
+	p.killed = func() { kill(); close(hung) }
+	c := Dial(p)
+	for range 2 { // the second finds the first one's request on its way
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		if err := c.Call(ctx, "add", sum{1, 1}, nil); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("error %v", err)
+		}
+		cancel()
+	}
+	if err := c.Close(); err == nil || !strings.Contains(err.Error(), "killed") {
+		t.Errorf("close: %v", err)
+	}
+}
+
+// TestRequestThatArrivesLate has an agent read a request whose caller has given up while it
+// was on its way: it is told so.
+func TestRequestThatArrivesLate(t *testing.T) {
+	slow, cancelled := make(chan struct{}), make(chan struct{})
+	h := map[string]Handler{"wait": Typed(func(ctx context.Context, _ struct{}) (int, error) {
+		<-ctx.Done()
+		close(cancelled)
+		return 0, ctx.Err()
+	})}
+	c := Dial(run(func(r io.Reader, w io.Writer) error {
+		<-slow
+		return Serve(context.Background(), r, w, h)
+	}))
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if err := c.Call(ctx, "wait", struct{}{}, nil); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error %v", err)
+	}
+	close(slow)
+	select {
+	case <-cancelled:
+	case <-time.After(10 * time.Second):
+		t.Error("the agent goes on with what nobody waits for")
+	}
+	if err := c.Close(); err != nil {
 		t.Error(err)
 	}
 }

@@ -64,7 +64,7 @@ func (c *Client) Call(ctx context.Context, method string, in, out any) error {
 		return decode(method, resp, out)
 	case <-c.done:
 	case <-ctx.Done():
-		c.write(context.WithoutCancel(ctx), request{Method: methodCancel, Params: fmt.Append(nil, id)})
+		go c.cancel(id)
 		return fmt.Errorf("agent: call %s: %w", method, context.Cause(ctx))
 	}
 	select { // the answer can be the last thing that the agent said
@@ -73,6 +73,11 @@ func (c *Client) Call(ctx context.Context, method string, in, out any) error {
 	default:
 		return fmt.Errorf("agent: call %s: %w", method, c.err)
 	}
+}
+
+// cancel tells the agent that nobody waits for an answer any more, as soon as it reads.
+func (c *Client) cancel(id uint64) {
+	_ = c.write(context.Background(), request{Method: methodCancel, Params: fmt.Append(nil, id)}) // fails where it has ended
 }
 
 func decode(method string, resp response, out any) error {
@@ -116,8 +121,24 @@ func (c *Client) write(ctx context.Context, req request) error {
 		return context.Cause(ctx)
 	case c.writing <- struct{}{}:
 	}
-	_, err = c.proc.Stdin().Write(frame)
-	<-c.writing
+	written := make(chan error, 1)
+	go func() { // an agent that does not read would be waited for
+		_, err := c.proc.Stdin().Write(frame)
+		<-c.writing
+		written <- err
+	}()
+	select {
+	case err = <-written:
+	case <-c.done:
+		return c.err
+	case <-ctx.Done():
+		go func() { // it may arrive all the same
+			if <-written == nil {
+				c.cancel(req.ID)
+			}
+		}()
+		return context.Cause(ctx)
+	}
 	if err == nil {
 		return nil
 	}

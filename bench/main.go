@@ -14,6 +14,8 @@ import (
 	"syscall"
 
 	"nettoll/agent"
+	"nettoll/internal/dockerd"
+	"nettoll/internal/keeper"
 	"nettoll/internal/program"
 	"nettoll/platform/lab"
 	"nettoll/workload/engine"
@@ -22,6 +24,10 @@ import (
 func init() { runtime.LockOSThread() }
 
 func main() {
+	lab.First(dockerd.RemoveCgroups)
+	if slices.Equal(os.Args[1:], keeper.Args) {
+		os.Exit(keeper.Main())
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx); err != nil {
@@ -43,7 +49,7 @@ func run(ctx context.Context) error {
 				return err
 			}
 		}
-		status, err := lab.Enter(lab.EnterOptions{})
+		status, err := lab.Enter(lab.EnterOptions{Remove: dockerd.RemoveCgroups})
 		if err == nil && status != 0 {
 			os.Exit(status)
 		}

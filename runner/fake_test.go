@@ -124,6 +124,10 @@ func (n *net) Clients() []platform.Endpoint { return n.clients }
 
 func (n *net) Daemons() []platform.Process { return n.daemons }
 
+func (n *net) Own(from, to platform.Endpoint, f technique.Family) (netip.Addr, error) {
+	return n.Addr(from, to, f)
+}
+
 func (*net) Addr(platform.Endpoint, platform.Endpoint, technique.Family) (netip.Addr, error) {
 	return netip.MustParseAddr("198.18.0.1"), nil
 }

@@ -60,6 +60,7 @@ func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Se
 type link struct {
 	client, server *Manned
 	toServer       netip.Addr
+	atServer       netip.Addr // what toServer is where it arrives
 	toClient       netip.Addr
 	hops           []technique.Hop
 	port           int
@@ -76,6 +77,9 @@ func (s *session) links(f technique.Family) ([]link, error) {
 		l := link{server: s.agents.man(sv, "server", 0), hops: s.network.Path(c, sv, f)}
 		var err error
 		if l.toServer, err = s.network.Addr(c, sv, f); err != nil {
+			return nil, err
+		}
+		if l.atServer, err = s.network.Own(c, sv, f); err != nil {
 			return nil, err
 		}
 		if l.toClient, err = s.network.Addr(sv, c, f); err != nil {
@@ -133,7 +137,9 @@ func (s *session) measure(ctx context.Context, t *record.Trial, warmup, window t
 		Watch: w.watch(ctx),
 	}
 	for _, l := range links {
-		job.Pairs = append(job.Pairs, workload.Pair{Client: l.client, Server: l.server, Addr: l.toServer, Port: l.port, Own: l.own})
+		job.Pairs = append(job.Pairs, workload.Pair{
+			Client: l.client, Server: l.server, Addr: l.toServer, Listen: l.atServer, Port: l.port, Own: l.own,
+		})
 	}
 	place(t.Endpoints, job.CPUs)
 	res, err := tool.Run(ctx, job)

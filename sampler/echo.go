@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"syscall"
 	"time"
 
@@ -15,9 +16,8 @@ import (
 
 // Echo asks an endpoint to answer the datagrams of a Reach, for a while.
 type Echo struct {
-	Six    bool
-	Port   int
-	Cookie []byte // of cookieSize; who does not know it is not answered
+	At     netip.AddrPort // where the other end's datagrams arrive, and no other address
+	Cookie []byte         // of cookieSize; who does not know it is not answered
 }
 
 // Run answers until nothing can be asked any more.
@@ -47,12 +47,15 @@ func (e Echo) Run(ctx context.Context) error {
 }
 
 func (e Echo) listen(ctx context.Context) (*net.UDPConn, error) {
+	if !e.At.IsValid() || e.At.Addr().IsUnspecified() {
+		return nil, fmt.Errorf("listen on %v: an address of this machine is needed", e.At)
+	}
 	config := net.ListenConfig{Control: whole}
 	network := "udp4"
-	if e.Six {
+	if e.At.Addr().Is6() {
 		network = "udp6"
 	}
-	conn, err := config.ListenPacket(ctx, network, fmt.Sprintf(":%d", e.Port))
+	conn, err := config.ListenPacket(ctx, network, e.At.String())
 	if err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ func echo(t *testing.T, at netip.Addr) netip.AddrPort {
 	free.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
-	go func() { done <- sampler.Echo{Six: at.Is6(), Port: int(to.Port()), Cookie: cookie}.Run(ctx) }()
+	go func() { done <- sampler.Echo{At: to, Cookie: cookie}.Run(ctx) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-done; err != nil {
@@ -89,12 +89,20 @@ func TestReachOfWhoDoesNotAnswer(t *testing.T) {
 }
 
 func TestEchoOnAPortInUse(t *testing.T) {
-	c, err := net.ListenUDP("udp4", &net.UDPAddr{Port: 0})
+	c, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if err := (sampler.Echo{Port: c.LocalAddr().(*net.UDPAddr).Port, Cookie: cookie}).Run(t.Context()); err == nil {
+	if err := (sampler.Echo{At: c.LocalAddr().(*net.UDPAddr).AddrPort(), Cookie: cookie}).Run(t.Context()); err == nil {
 		t.Error("no error")
+	}
+}
+
+func TestEchoNamesAnAddress(t *testing.T) {
+	for _, at := range []netip.AddrPort{{}, netip.MustParseAddrPort("0.0.0.0:20001"), netip.MustParseAddrPort("[::]:20001")} {
+		if err := (sampler.Echo{At: at, Cookie: cookie}).Run(t.Context()); err == nil {
+			t.Errorf("it listens on %v", at)
+		}
 	}
 }

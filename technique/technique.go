@@ -54,6 +54,9 @@ type Network interface {
 	Clients() []platform.Endpoint
 	// Addr is where from reaches to.
 	Addr(from, to platform.Endpoint, f Family) (netip.Addr, error)
+	// Own is the address of to at which what from sends there arrives: another one where
+	// the network translates addresses. A server listens on it, and on no other.
+	Own(from, to platform.Endpoint, f Family) (netip.Addr, error)
 	// Path lists what the payload between from and to must cross, and what it must not.
 	Path(from, to platform.Endpoint, f Family) []Hop
 	// Close takes down all that Connect made. It may be called again.

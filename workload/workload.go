@@ -40,6 +40,25 @@ type Prober interface {
 	Probe(ctx context.Context) error
 }
 
+// Packer is a tool whose programs can be put into the image of a container.
+type Packer interface {
+	// Pack says what they need there. The error wraps platform.ErrUnsupported where a
+	// program is missing.
+	Pack() (Pack, error)
+}
+
+// Pack is files of this machine, by their absolute paths, which are the same in the image.
+type Pack struct {
+	Programs []string
+	Data     []string // other files, and folders with all that is in them
+}
+
+// Roamer is a tool with a server that cannot be told where to listen.
+type Roamer interface {
+	// Roams names the server's program.
+	Roams() string
+}
+
 // Agenter is an endpoint that has an agent already, which somebody else closes.
 type Agenter interface {
 	Agent(ctx context.Context) (*agent.Client, error)
@@ -62,6 +81,7 @@ type Pair struct {
 	Client platform.Endpoint
 	Server platform.Endpoint
 	Addr   netip.Addr // where the client reaches the server
+	Listen netip.Addr // where the server listens: what Addr has become where it arrives
 	Port   int        // of the server, for all its clients
 	Own    [2]int     // two more of its ports, for this client alone
 }

@@ -17,6 +17,7 @@ import (
 
 	"nettoll/agent"
 	"nettoll/internal/handlers"
+	"nettoll/internal/keeper"
 )
 
 // The exit statuses, as nettoll has them.
@@ -45,6 +46,8 @@ func run(args []string, terminal bool, stdin io.Reader, stdout, stderr io.Writer
 			return fail(exitFailure, "%v", err)
 		}
 		return exitOK
+	case slices.Equal(args, keeper.Args):
+		return keeper.Main()
 	case len(args) > 0 && !slices.Equal(args, []string{"agent"}):
 		return fail(exitUsage, "no such arguments: %q; it takes none, or agent, or --version", args)
 	case terminal:

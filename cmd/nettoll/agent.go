@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"nettoll/agent"
 	"nettoll/internal/handlers"
+	"nettoll/internal/keeper"
 )
 
 // agentCommand is what nettoll starts in every endpoint. It speaks frames on
@@ -16,8 +18,16 @@ import (
 func (a *app) agentCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "agent", Short: "Serve one endpoint of a measurement on standard input and output", Hidden: true,
-		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 || slices.Equal(args, keeper.Args[1:]) {
+				return nil
+			}
+			return usagef("the agent is started by nettoll itself, without arguments")
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				os.Exit(keeper.Main()) // it has nothing to tidy up: it may be the first of its processes
+			}
 			if a.terminal {
 				return usagef("the agent is started by nettoll itself; it has nothing to say to a person")
 			}

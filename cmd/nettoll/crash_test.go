@@ -5,11 +5,14 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"syscall"
 	"testing"
 	"time"
 
+	"nettoll/internal/dockerd"
+	"nettoll/platform/platformtest"
 	"nettoll/record"
 )
 
@@ -151,4 +154,68 @@ func names(t *testing.T, dir string) (all []string) {
 		all = append(all, e.Name())
 	}
 	return all
+}
+
+// engineGroups are the control groups of private engines, by name, that are there.
+func engineGroups(t *testing.T) (names []string) {
+	t.Helper()
+	for _, pattern := range []string{"/sys/fs/cgroup/nettoll-*", "/sys/fs/cgroup/*/nettoll-*"} {
+		paths, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range paths {
+			if name := filepath.Base(path); !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// TestPrivateEngineCrash kills a run on a private engine when its containers are there, each
+// of its processes in turn. No control group of theirs is left.
+func TestPrivateEngineCrash(t *testing.T) {
+	platformtest.Require(t, "dockerd", dockerd.Available())
+	for _, which := range []string{"the outer process", "the first process", "the process inside"} {
+		t.Run(which, func(t *testing.T) {
+			old, was := engineGroups(t), before(t)
+			p := start(t, t.TempDir(), "run", "docker:bridge", "--baseline", "docker:bridge", "--private-engine", "--workloads", "tcp_rr", "--placement", "free",
+				"-t", "10s", "--min-rounds", "1", "--max-rounds", "1", "-o", "x.ndjson")
+			var group string
+			until(t, "there are containers", func() bool {
+				if p.ended() {
+					t.Fatal(p.said())
+				}
+				for _, name := range engineGroups(t) {
+					procs, _ := filepath.Glob("/sys/fs/cgroup/*/" + name + "/*/cgroup.procs")
+					unified, _ := filepath.Glob("/sys/fs/cgroup/" + name + "/*/cgroup.procs")
+					if !slices.Contains(old, name) && len(procs)+len(unified) > 0 {
+						group = name
+					}
+				}
+				return group != ""
+			})
+			pid := p.Process.Pid
+			if which != "the outer process" {
+				pid = inside(t, p)
+			}
+			if which == "the process inside" {
+				for _, child := range childrenOf(pid) {
+					if strings.Contains(ours(t)[child], " run ") {
+						pid = child
+					}
+				}
+			}
+			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			status := p.status(t)
+			if which != "the outer process" && (status != exitFailure || !strings.Contains(p.err.String(), "did not end by itself: signal: killed")) {
+				t.Errorf("exit status %d; it said:\n%s", status, p.said())
+			}
+			until(t, "its control groups are gone", func() bool { return !slices.Contains(engineGroups(t), group) })
+			was.check(t, nil)
+		})
+	}
 }

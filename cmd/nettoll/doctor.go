@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/moby/moby/client"
 	"github.com/spf13/cobra"
@@ -70,8 +71,13 @@ func private(paths program.Paths, conflists cniFlags) engines {
 // which there is none begins with a minus.
 const engineEnv = "NETTOLL_ENGINE"
 
+// stateTime bounds how long the user's engine may take to say what it is.
+const stateTime = 15 * time.Second
+
 // engineState says which Docker engine the docker command would use.
 func engineState(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(ctx, stateTime)
+	defer cancel()
 	target, err := dockerhost.Resolve("")
 	if err != nil {
 		return "-" + err.Error()
@@ -144,7 +150,7 @@ func (a *app) tool(ctx context.Context, t workload.Tool) {
 		version, err = t.Version(ctx)
 	}
 	if err == nil {
-		fmt.Fprintf(a.stdout, "  %s %-24s version %s%s\n", a.mark(true), t.Name(), version, from)
+		fmt.Fprintf(a.stdout, "  %s %-24s version %s%s%s\n", a.mark(true), t.Name(), version, from, thisKernel.held(t))
 		return
 	}
 	a.cannot(t.Name(), err)

@@ -155,7 +155,7 @@ func programs() map[string][]string {
 	return map[string][]string{
 		iperf.Name: {"iperf"}, iperf3.Name: {"iperf3"}, netperf.Name: {"netperf", "netserver"}, qperf.Name: {"qperf"},
 		sockperf.Name: {"sockperf"}, nuttcp.Name: {"nuttcp"}, wrk.Name: {"wrk", "nginx"},
-		redisbench.Name: {"redis-benchmark", "redis-cli", "redis-server"}, pgbench.Name: {"pgbench", "postgres"},
+		redisbench.Name: {"redis-benchmark", "redis-server"}, pgbench.Name: {"pgbench", "postgres"},
 	}
 }
 

@@ -16,9 +16,11 @@ import (
 	"nettoll/internal/dockerhost"
 	"nettoll/internal/program"
 	"nettoll/internal/rootfs"
+	"nettoll/platform"
 	"nettoll/platform/docker"
 	"nettoll/platform/lab"
 	"nettoll/record"
+	"nettoll/workload"
 )
 
 // engineFlags say which Docker engines are used, and what their containers are made
@@ -167,21 +169,24 @@ func (f *engineFlags) open(run record.Run, paths program.Paths, conflists cniFla
 	return engines{docker: docker.New(o), swarm: docker.NewSwarm(o), paths: paths, cni: conflists}, nil
 }
 
-// root is the image: the agent, the programs that the cells' tools start, where they
-// are on this machine, and those that were asked for. In the image they are where they
-// are here.
+// root is the image: the agent, the programs that the cells' tools start, with the files
+// that these need, and what was asked for. In the image all is where it is here.
 func (f *engineFlags) root(cells []record.Cell, paths program.Paths) (*rootfs.Image, error) {
 	agent, err := rootfs.Agent()
 	if err != nil {
 		return nil, err
 	}
-	in := []rootfs.Program{agent}
-	for _, tool := range usedTools(cells) {
-		for _, name := range programs()[tool] {
-			// What is missing, or cannot be in an image, is told by the tool's trials.
-			if path, err := paths.Find(name, name); err == nil && fits(path) {
-				in = append(in, rootfs.Program{File: path, Path: path})
-			}
+	in, data := []rootfs.Program{agent}, []rootfs.Data(nil)
+	for _, name := range usedTools(cells) {
+		pack, err := packed(toolByName(paths)[name])
+		if err != nil {
+			return nil, usagef("--tool %s: it cannot be used in containers: %w; leave it out, or name an image that has it (--docker-image)", name, err)
+		}
+		for _, path := range pack.Programs {
+			in = append(in, rootfs.Program{File: path, Path: path})
+		}
+		for _, path := range pack.Data {
+			data = append(data, rootfs.Data(path))
 		}
 	}
 	for _, name := range f.tools {
@@ -191,7 +196,25 @@ func (f *engineFlags) root(cells []record.Cell, paths program.Paths) (*rootfs.Im
 		}
 		in = append(in, rootfs.Program{File: path, Path: path})
 	}
-	return rootfs.New(in...)
+	return rootfs.With(data, in...)
+}
+
+// packed is what a tool needs in an image. Of one that is missing its trials say how to get it.
+func packed(tool workload.Tool) (workload.Pack, error) {
+	packer, ok := tool.(workload.Packer)
+	if !ok {
+		return workload.Pack{}, nil
+	}
+	pack, err := packer.Pack()
+	if errors.Is(err, platform.ErrUnsupported) {
+		return workload.Pack{}, nil
+	}
+	for _, path := range pack.Programs {
+		if err == nil {
+			_, err = rootfs.New(rootfs.Program{File: path, Path: path})
+		}
+	}
+	return pack, err
 }
 
 // fits says whether a program can be in an image.

@@ -6,6 +6,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"nettoll/internal/dockerd"
 	"nettoll/platform/lab"
 )
 
@@ -13,7 +14,7 @@ import (
 // with the same arguments, comes here again and is inside.
 func inLab(ctx context.Context, o lab.EnterOptions, fn func(context.Context) error) error {
 	if !lab.Inside() {
-		o.Done = ctx.Done()
+		o.Done, o.Remove = ctx.Done(), dockerd.RemoveCgroups
 		status, err := lab.Enter(o)
 		if err != nil {
 			return err

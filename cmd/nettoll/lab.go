@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -142,17 +143,30 @@ func hostCounts(t technique.Technique) string {
 	}
 }
 
+// labTime bounds the building of a network for a lab, and its taking down: more than anybody
+// waits for.
+const labTime = 10 * time.Minute
+
+// ending takes down what was made, also after an interrupt.
+func ending(ctx context.Context, do func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), labTime)
+	defer cancel()
+	return do(ctx)
+}
+
 // lab runs the command in the network, inside the lab.
 func (a *app) lab(ctx context.Context, tech technique.Technique, topo technique.Topology, in string, command []string) (err error) {
 	p := lab.New()
-	if err := tech.Probe(ctx, p); err != nil {
+	building, cancel := context.WithTimeoutCause(ctx, labTime, fmt.Errorf("the network was not built within %v", labTime))
+	defer cancel()
+	if err := tech.Probe(building, p); err != nil {
 		return withRemedy(err)
 	}
-	n, err := tech.Connect(ctx, topo, p)
+	n, err := tech.Connect(building, topo, p)
 	if err != nil {
 		return withRemedy(err)
 	}
-	defer func() { err = errors.Join(err, n.Close(context.WithoutCancel(ctx))) }()
+	defer func() { err = errors.Join(err, ending(ctx, n.Close)) }()
 
 	all := append(append([]platform.Endpoint{}, n.Clients()...), n.Servers()...)
 	if m, ok := n.(interface{ Machines() []platform.Host }); ok {
@@ -233,6 +247,9 @@ func (a *app) shell(ctx context.Context, in platform.Endpoint, command, env []st
 	stop := context.AfterFunc(ctx, func() { _ = proc.Kill() })
 	defer stop()
 	err = proc.Wait()
+	if ctx.Err() != nil { // we have ended it
+		return context.Cause(ctx)
+	}
 	var exit *exec.ExitError
 	switch {
 	case ctx.Err() != nil: // it was killed for that

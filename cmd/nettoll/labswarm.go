@@ -69,19 +69,23 @@ func (a *app) swarm(ctx context.Context, f labFlags, command []string) (err erro
 	rand.Read(id[:])
 	o := docker.Options{Run: hex.EncodeToString(id[:]), Image: dockerd.Image{Root: root}, Lab: lab.New()}
 	p := docker.NewSwarm(o)
-	if err := p.Probe(ctx); err != nil {
+	building, cancel := context.WithTimeoutCause(ctx, labTime, fmt.Errorf("the swarm was not there within %v", labTime))
+	defer cancel()
+	if err := p.Probe(building); err != nil {
 		return withRemedy(err)
 	}
-	defer func() { err = errors.Join(err, p.Close(context.WithoutCancel(ctx))) }()
-	hosts, err := p.Engines(ctx, platform.HostRequest{
+	defer func() { err = errors.Join(err, ending(ctx, p.Close)) }()
+	hosts, err := p.Engines(building, platform.HostRequest{
 		Count: f.swarm.nodes, Underlay: platform.Underlay{Rate: shape.Rate, Delay: shape.Delay},
 	}, dockerd.Settings{})
 	if err != nil {
 		return withRemedy(err)
 	}
 	nodes := hosts.Docker()
-	defer func() { err = errors.Join(err, dockerd.Clear(context.WithoutCancel(ctx), nodes)) }()
-	image, err := loadAll(ctx, nodes)
+	defer func() {
+		err = errors.Join(err, ending(ctx, func(ctx context.Context) error { return dockerd.Clear(ctx, nodes) }))
+	}()
+	image, err := loadAll(building, nodes)
 	if err != nil {
 		return err
 	}

@@ -41,6 +41,7 @@ func (a *app) listCommand() *cobra.Command {
 				if _, ok := t.(workload.Prober); ok {
 					kind = "a program that is installed beside nettoll; see nettoll doctor"
 				}
+				kind += thisKernel.held(t)
 				fmt.Fprintf(w, "%s\t%s\n", t.Name(), kind)
 			}
 		},

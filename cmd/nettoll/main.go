@@ -21,6 +21,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"nettoll/internal/dockerd"
 	"nettoll/internal/program"
 	"nettoll/platform/lab"
 	"nettoll/report"
@@ -39,6 +40,7 @@ const (
 func init() { runtime.LockOSThread() }
 
 func main() {
+	lab.First(dockerd.RemoveCgroups)
 	a := &app{
 		args: os.Args[1:], stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
 		terminal: term.IsTerminal(int(os.Stdout.Fd())),

@@ -103,6 +103,9 @@ func (f *runFlags) where(ctx context.Context, cells []record.Cell, fn func(conte
 	if !f.borrows(cells) {
 		return inLab(ctx, lab.EnterOptions{}, fn)
 	}
+	if err := thisKernel.safe(cells, f.paths); err != nil {
+		return err
+	}
 	if err := f.check(ctx); err != nil {
 		return explainEngine(err)
 	}

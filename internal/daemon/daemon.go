@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -173,7 +172,7 @@ func (d *Daemon) Kill() error {
 // Available says whether daemons may be started here: where nothing but this process
 // would end them, they could outlive it.
 func Available() error {
-	if os.Getpid() == 1 {
+	if process.Bound() {
 		return nil
 	}
 	return &platform.Unsupported{

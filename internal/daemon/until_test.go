@@ -9,7 +9,6 @@ import (
 
 	"nettoll/internal/daemon"
 	"nettoll/internal/undo"
-	"nettoll/platform"
 )
 
 func TestUntilAsksAgain(t *testing.T) {
@@ -60,24 +59,6 @@ func TestUntilEndsWithADaemonAndWithItsCaller(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(gone)
 	if err := daemon.Until(ctx, time.Minute, never); !errors.Is(err, gone) {
-		t.Error(err)
-	}
-}
-
-func TestRunEndsWithItsCaller(t *testing.T) {
-	h := host(t)
-	run := func(ctx context.Context, script string) error {
-		return daemon.Run(ctx, h, platform.Command{Path: "sh", Args: []string{"-c", script}})
-	}
-	if err := run(t.Context(), "exit 0"); err != nil {
-		t.Error(err)
-	}
-	if err := run(t.Context(), "exit 3"); err == nil || !strings.Contains(err.Error(), "exit status 3") {
-		t.Error(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	defer cancel()
-	if err := run(ctx, "exec sleep 60"); !errors.Is(err, context.DeadlineExceeded) {
 		t.Error(err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -144,6 +145,36 @@ func SweepCgroups(run string) (removed []string, err error) {
 	}
 	slices.Sort(removed)
 	return removed, errors.Join(errs...)
+}
+
+// removalTime bounds how long the kernel may take to let go of those who have just ended in
+// a control group.
+const removalTime = 2 * time.Second
+
+// RemoveCgroups removes control groups of a lab that has ended, unless somebody uses them.
+func RemoveCgroups(names []string) {
+	for deadline := time.Now().Add(removalTime); ; time.Sleep(5 * time.Millisecond) {
+		there := false
+		for _, root := range cgroupRoots() {
+			for _, name := range names {
+				_, err := os.Stat(filepath.Join(root, name))
+				there = there || err == nil
+			}
+		}
+		if !there || time.Now().After(deadline) {
+			return
+		}
+		left := leftCgroups()
+		for _, name := range names {
+			locks, ok := lockAll(left[name])
+			for _, path := range left[name] {
+				if ok {
+					_ = sweep(path) // it is tried again
+				}
+			}
+			unlock(locks)
+		}
+	}
 }
 
 // sweep removes a control group and those in it. The kernel refuses those in use.

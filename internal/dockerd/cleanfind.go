@@ -10,6 +10,8 @@ import (
 
 // find lists all objects with Label, in the order of kinds.
 func find(ctx context.Context, c *client.Client) ([]Object, error) {
+	ctx, cancel := context.WithTimeout(ctx, absenceTime)
+	defer cancel()
 	info, err := c.Info(ctx, client.InfoOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("docker: ask the engine: %w", brief(err))

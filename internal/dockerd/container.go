@@ -35,6 +35,10 @@ type Spec struct {
 	Publish network.PortMap // ports of the host
 	Expose  []network.Port  // ports that links lead to
 	Links   []string        // legacy links, CONTAINER:ALIAS
+	// Near containers have no way to anybody but their neighbours on a bridge, and hear of IPv4
+	// nobody else: neither does whoever comes by a route over the engine's machine to a port
+	// that is published there.
+	Near bool
 }
 
 // Container runs an agent as its first process, at whose end the engine removes it.
@@ -47,6 +51,7 @@ type Container struct {
 	first  *agent.Client
 	age    int  // of the engine when the container began, see deaths
 	shown  bool // the namespaces of the engine's host can be reached from here
+	open   bool // its network is that of a machine of the user's
 	nets   map[string]*network.EndpointSettings
 }
 
@@ -87,7 +92,11 @@ func (e *Engine) startOnce(ctx context.Context, s Spec, shown bool) (*Container,
 		return nil, fmt.Errorf("docker: create container %s: %w", s.Name, brief(err))
 	}
 	c.id = made.ID
-	if err := c.begin(ctx); err != nil {
+	err = c.begin(ctx)
+	if err == nil && s.Near {
+		err = c.first.Call(ctx, methodShut, struct{}{}, nil)
+	}
+	if err != nil {
 		err = fmt.Errorf("docker: start container %s: %w", s.Name, c.because(ctx, err))
 		return nil, errors.Join(err, c.remove(context.WithoutCancel(ctx)))
 	}
@@ -120,6 +129,7 @@ func (e *Engine) options(s Spec, image string) client.ContainerCreateOptions {
 			// Conditions (MTU, offloads) are set from within.
 			CapAdd:    []string{"NET_ADMIN"},
 			LogConfig: container.LogConfig{Type: "none"}, // frames are not for logs
+			ShmSize:   memorySize,
 		},
 	}
 	o.Config.ExposedPorts = network.PortSet{}
@@ -130,6 +140,9 @@ func (e *Engine) options(s Spec, image string) client.ContainerCreateOptions {
 		// What is plumbed later has both IP versions.
 		o.HostConfig.Sysctls = map[string]string{"net.ipv6.conf.all.disable_ipv6": "0", "net.ipv6.conf.default.disable_ipv6": "0"}
 	}
+	if s.Near {
+		o.HostConfig.Sysctls = map[string]string{"net.ipv4.conf.all.rp_filter": "1"}
+	}
 	if s.Addr4.IsValid() || s.Addr6.IsValid() {
 		o.NetworkingConfig = &network.NetworkingConfig{EndpointsConfig: map[string]*network.EndpointSettings{
 			s.Mode: {IPAMConfig: &network.EndpointIPAMConfig{IPv4Address: s.Addr4, IPv6Address: s.Addr6}},
@@ -137,6 +150,10 @@ func (e *Engine) options(s Spec, image string) client.ContainerCreateOptions {
 	}
 	return o
 }
+
+// memorySize is how much of /dev/shm a container may use, in bytes: programs have their files
+// there, and an engine gives 64 MiB. None of it is taken before it is used.
+const memorySize = 4 << 30
 
 // begin attaches to the container, so that nothing of what it says is lost, and
 // starts it.
@@ -210,6 +227,9 @@ func (c *Container) because(ctx context.Context, err error) error {
 
 // Name implements platform.Endpoint.
 func (c *Container) Name() string { return c.name }
+
+// Surroundings implements platform.Surrounded: processes of a container end with it.
+func (c *Container) Surroundings() platform.Surroundings { return platform.Surroundings{Open: c.open} }
 
 // ID is the engine's name for the container.
 func (c *Container) ID() string { return c.id }

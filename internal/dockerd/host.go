@@ -56,6 +56,14 @@ func (h *Host) Here() bool { return h.here }
 // Borrowed implements platform.Borrower.
 func (h *Host) Borrowed() bool { return h.under == nil }
 
+// Surroundings implements platform.Surrounded.
+func (h *Host) Surroundings() platform.Surroundings {
+	if h.under != nil {
+		return platform.Around(h.under)
+	}
+	return platform.Surroundings{Outlive: h.here, Open: true} // elsewhere it is a container
+}
+
 // Uplink implements platform.Host. A machine of the user's has none: no traffic goes
 // through its own devices.
 func (h *Host) Uplink() platform.Uplink {
@@ -104,6 +112,7 @@ func (h *Host) out(ctx context.Context) (*Container, error) {
 		if err != nil {
 			return nil, err
 		}
+		c.open = true
 		h.outside, h.made = c, append(h.made, c)
 	}
 	return h.outside, nil
@@ -189,6 +198,7 @@ func (h *Host) Run(ctx context.Context, specs ...Spec) ([]*Container, error) {
 				errs[i] = err
 				return
 			}
+			c.open = s.Mode == "host" && h.under == nil
 			all[i] = c
 			h.mu.Lock()
 			h.made = append(h.made, c)

@@ -36,9 +36,9 @@ const (
 // greeting is what greet says.
 const greeting = "nettoll"
 
-// greet says the greeting to whoever connects to a port, until ctx ends.
-func greet(ctx context.Context, port int) (struct{}, error) {
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", fmt.Sprintf(":%d", port))
+// greet says the greeting to whoever connects to an address, until ctx ends.
+func greet(ctx context.Context, at netip.AddrPort) (struct{}, error) {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", at.String())
 	if err != nil {
 		return struct{}{}, err
 	}
@@ -98,10 +98,11 @@ func greeted(conn net.Conn) error {
 	return err
 }
 
-// Greet has the container greet whoever connects to a port, until ctx ends, which is no
-// error.
+// Greet has the container greet whoever connects to a port of its own address, until ctx
+// ends, which is no error.
 func (c *Container) Greet(ctx context.Context, port int) error {
-	if err := c.first.Call(ctx, methodGreet, port, nil); err != nil && ctx.Err() == nil {
+	at := netip.AddrPortFrom(c.Addr(false), uint16(port))
+	if err := c.first.Call(ctx, methodGreet, at, nil); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("%s: %w", c.name, err)
 	}
 	return nil

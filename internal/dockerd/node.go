@@ -21,8 +21,9 @@ import (
 const (
 	methodDevice = "dockerd.device" // netip.Addr → name of the device that has the address
 	methodKnock  = "dockerd.knock"  // knocking → knocked
-	methodGreet  = "dockerd.greet"  // port → nothing, until it is cancelled
+	methodGreet  = "dockerd.greet"  // netip.AddrPort → nothing, until it is cancelled
 	methodIPVS   = "dockerd.ipvs"   // → whether the kernel has virtual servers
+	methodShut   = "dockerd.shut"   // → nothing; see Spec.Near
 )
 
 // nodeHandlers are the agent's half.
@@ -32,6 +33,7 @@ func nodeHandlers() map[string]agent.Handler {
 		methodKnock:  agent.Typed(knock),
 		methodGreet:  agent.Typed(greet),
 		methodIPVS:   agent.Typed(func(context.Context, struct{}) (bool, error) { return HasIPVS() }),
+		methodShut:   agent.Typed(func(context.Context, struct{}) (struct{}, error) { return struct{}{}, shut() }),
 	}
 }
 
@@ -41,6 +43,11 @@ func (c *Container) Device(ctx context.Context, a netip.Addr) (name string, err 
 		return "", fmt.Errorf("%s: %w", c.name, err)
 	}
 	return name, nil
+}
+
+// shut takes the way to everybody but neighbours.
+func shut() error {
+	return nl.With("", func(n *nl.NS) error { return errors.Join(n.Unroute(nl.Default(false)), n.Unroute(nl.Default(true))) })
 }
 
 func deviceOf(a netip.Addr) (string, error) {

@@ -67,7 +67,7 @@ func TestGreeted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() {
-		_, err := greet(ctx, int(closed.Port()))
+		_, err := greet(ctx, closed)
 		ended <- err
 	}()
 	k, err := knock(t.Context(), knocking{To: closed, Greeted: true, Within: 10 * time.Second})

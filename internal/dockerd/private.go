@@ -105,11 +105,7 @@ func (p *Private) letThrough(ctx context.Context, s Settings) error {
 	if s.NoIPTables {
 		return nil
 	}
-	proc, err := p.Start(ctx, platform.Command{Path: "ip6tables", Args: []string{"--wait", "--policy", "FORWARD", "ACCEPT"}})
-	if err != nil {
-		return err
-	}
-	return proc.Wait()
+	return process.Run(ctx, p, platform.Command{Path: "ip6tables", Args: []string{"--wait", "--policy", "FORWARD", "ACCEPT"}})
 }
 
 func (p *Private) socket() string { return filepath.Join(p.dir, "docker.sock") }
@@ -131,6 +127,11 @@ func (p *Private) begin(ctx context.Context, run string, s Settings) (err error)
 	for _, key := range []string{"net/ipv4/ip_forward", "net/ipv6/conf/all/forwarding"} {
 		if err := netns.SetSysctl(p.NetNS(), key, "1"); err != nil {
 			return err
+		}
+	}
+	if u, ok := p.under.(platform.Undertaker); ok {
+		if err := u.Leaves(groupOf(run)); err != nil {
+			return fmt.Errorf("name the control group to the lab: %w", err)
 		}
 	}
 	args := []string{
@@ -155,7 +156,9 @@ func (p *Private) await(ctx context.Context, c *client.Client) error {
 	ended := make(chan error, 1)
 	go func() { ended <- p.proc.Wait() }()
 	for deadline := time.Now().Add(ready); ; {
-		_, err := c.Ping(ctx, client.PingOptions{NegotiateAPIVersion: true})
+		asking, cancel := context.WithTimeout(ctx, answerTime) // one that does not answer is asked again
+		_, err := c.Ping(asking, client.PingOptions{NegotiateAPIVersion: true})
+		cancel()
 		if err == nil {
 			return nil
 		}

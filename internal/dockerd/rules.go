@@ -11,6 +11,7 @@ import (
 
 	"github.com/moby/moby/client"
 
+	"nettoll/internal/process"
 	"nettoll/platform"
 )
 
@@ -51,11 +52,7 @@ func (h *Host) Translations(ctx context.Context, to netip.Addr) (uint64, error) 
 // rules is the engine's table of translations, with counters.
 func (h *Host) rules(ctx context.Context, program string) (string, error) {
 	var out bytes.Buffer
-	p, err := h.Start(ctx, platform.Command{Path: program, Args: []string{"-c", "-t", "nat"}, Stdout: &out})
-	if err == nil {
-		err = p.Wait()
-	}
-	if err != nil {
+	if err := process.Run(ctx, h, platform.Command{Path: program, Args: []string{"-c", "-t", "nat"}, Stdout: &out}); err != nil {
 		return "", &platform.Unsupported{
 			Feature: "the proof of a published port", Option: "root and the program " + program,
 			Remedy: "run as root, with iptables installed", Err: err,

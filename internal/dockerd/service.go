@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/moby/moby/api/types/mount"
 	"github.com/moby/moby/api/types/network"
 	"github.com/moby/moby/api/types/swarm"
 	"github.com/moby/moby/client"
@@ -128,6 +129,7 @@ func (s *Swarm) service(name, image string, spec ServiceSpec) swarm.ServiceSpec 
 			Image: image, Labels: spec.Host.Engine.label(), Command: []string{self}, Args: []string{"agent"},
 			// The agent waits for input that nobody writes.
 			OpenStdin: true, StopSignal: "SIGKILL", StopGracePeriod: &grace, CapabilityAdd: []string{"NET_ADMIN"},
+			Mounts: []mount.Mount{{Type: mount.TypeTmpfs, Target: "/dev/shm", TmpfsOptions: &mount.TmpfsOptions{SizeBytes: memorySize}}},
 		},
 		Placement:     &swarm.Placement{Constraints: []string{"node.id==" + s.nodes[spec.Host]}},
 		RestartPolicy: &swarm.RestartPolicy{Condition: swarm.RestartPolicyConditionNone},

@@ -15,6 +15,9 @@ import (
 	"nettoll/technique/published"
 	"nettoll/technique/udpoverlay"
 	"nettoll/workload/engine"
+	"nettoll/workload/pgbench"
+	"nettoll/workload/redisbench"
+	"nettoll/workload/wrk"
 )
 
 // All is every method that an agent answers, by name. What the methods have begun
@@ -35,6 +38,9 @@ func parts(ctx context.Context) []map[string]agent.Handler {
 		published.Handlers(),
 		udpoverlay.Handlers(),
 		program.Handlers(),
+		pgbench.Handlers(),
+		redisbench.Handlers(),
+		wrk.Handlers(),
 		dockerd.Handlers(),
 	}
 }

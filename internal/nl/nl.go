@@ -189,7 +189,7 @@ func ipNet(p netip.Prefix) *net.IPNet {
 // Unroute removes the route to dst; one that is gone already is no error.
 func (n *NS) Unroute(dst netip.Prefix) error {
 	err := again(func() error { return n.RouteDel(&netlink.Route{Dst: ipNet(dst)}) })
-	if err != nil && !errors.Is(err, unix.ESRCH) {
+	if err != nil && !errors.Is(err, unix.ESRCH) && !errors.Is(err, unix.ENOENT) { // no route, or no table of them
 		return fmt.Errorf("remove route to %s: %w", dst, err)
 	}
 	return nil

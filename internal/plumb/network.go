@@ -16,6 +16,8 @@ type Network struct {
 	*Site
 	// Reach is where from reaches to; nil: at its own address.
 	Reach func(from, to *Node, f technique.Family) netip.Addr
+	// Translated: packets to a container arrive at its own address, wherever they were sent.
+	Translated bool
 	// Hops are the path between two nodes.
 	Hops func(from, to *Node, f technique.Family) []technique.Hop
 	// Procs carry the payload in user space.
@@ -94,6 +96,14 @@ func (n *Network) Addr(from, to platform.Endpoint, f technique.Family) (netip.Ad
 		return n.Reach(a, b, f), nil
 	}
 	return b.Addr(f), nil
+}
+
+// Own implements technique.Network.
+func (n *Network) Own(from, to platform.Endpoint, f technique.Family) (netip.Addr, error) {
+	if b, ok := to.(*Node); ok && n.Translated {
+		return b.Addr(f), nil
+	}
+	return n.Addr(from, to, f)
 }
 
 // Path implements technique.Network.

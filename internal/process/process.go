@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
@@ -32,6 +33,7 @@ func Start(ctx context.Context, name, ns string, env []string, c platform.Comman
 	p.cmd.Env, p.cmd.Dir = slices.Concat(env, c.Env), c.Dir
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = c.Stdin, c.Stdout, c.Stderr
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	p.cmd.WaitDelay = lastWords
 	if c.Foreground {
 		// A shell sees process groups of its own PID namespace only, so it gets one
 		// that it can see, and with it the terminal.
@@ -96,8 +98,14 @@ func (p *process) closePipes() {
 	}
 }
 
+// lastWords is how long what a process has left behind may hold its outputs open when the
+// process itself has ended.
+const lastWords = 2 * time.Second
+
 func (p *process) wait() {
-	p.err = p.cmd.Wait()
+	if p.err = p.cmd.Wait(); errors.Is(p.err, exec.ErrWaitDelay) {
+		p.err = nil // it ended well
+	}
 	if p.err != nil {
 		if last := p.stderr.String(); last != "" {
 			p.err = fmt.Errorf("%w: %s", p.err, strings.ReplaceAll(last, "\n", " | "))

@@ -2,11 +2,10 @@ package program
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"net/netip"
 	"os/exec"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -14,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"nettoll/internal/keeper"
 )
 
 // Command is a program and how it is started.
@@ -21,16 +22,29 @@ type Command struct {
 	Path  string // looked up in PATH by the agent when it has no slash
 	Args  []string
 	Env   []string // added to the agent's
-	Stdin string
-	CPUs  []int // where it may run; empty is anywhere
+	Stdin string   // /dev/stdin can be opened as often as one likes
+	CPUs  []int    // where it may run; empty is anywhere
 }
+
+// Place is what a program is given beyond what it is started with.
+type Place struct {
+	// Before are run to their ends before the program, one after the other, in its place.
+	// What they say is wanted only when they fail.
+	Before []Command
+	// Files are in the directory that the program begins in, which is in memory, its own and
+	// gone with it. Nil: it has none.
+	Files map[string]File
+	// Nobody: it does not run as root where the agent does, but as a user who owns nothing.
+	Nobody bool
+	// Hold are the addresses that its sockets are held to: for a server that cannot be told
+	// where to listen.
+	Hold []netip.Addr
+}
+
+// File is the content of a file: a text, then zeros up to a size.
+type File = keeper.File
 
 func (c Command) String() string { return strings.Join(append([]string{c.Path}, c.Args...), " ") }
-
-// same is whether two commands are equal but for their CPUs.
-func (c Command) same(d Command) bool {
-	return c.Path == d.Path && slices.Equal(c.Args, d.Args) && slices.Equal(c.Env, d.Env) && c.Stdin == d.Stdin
-}
 
 // Output is what a program left behind.
 type Output struct {
@@ -54,9 +68,11 @@ func (o Output) Why() string {
 // is broken.
 const maxOutput = 4 << 20
 
-// child is a started program. All that it starts is in its process group.
+// child is a started program. All that it starts is in its process group, or is its
+// keeper's.
 type child struct {
-	cmd      *exec.Cmd
+	cmd      *exec.Cmd    // itself, or its keeper
+	kept     *keeper.Kept // nil: it has no keeper
 	out, err limited
 	started  time.Time
 	stopped  atomic.Bool   // by us
@@ -65,22 +81,65 @@ type child struct {
 	last     usage // of its whole life, once it has ended
 }
 
-// launch starts a program on a thread of its own, from which it inherits its CPUs
-// and whose end would be its own.
+// launch starts a program that ends by itself.
 func launch(c Command) (*child, error) {
-	k := &child{cmd: exec.Command(c.Path, c.Args...), done: make(chan struct{})}
-	k.cmd.Env = append(k.cmd.Environ(), append([]string{"LC_ALL=C"}, c.Env...)...)
-	k.cmd.Stdin = strings.NewReader(c.Stdin)
-	k.cmd.Stdout, k.cmd.Stderr = &k.out, &k.err
-	k.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	k.cmd.WaitDelay = time.Second // for a descendant that holds an output open
+	k := &child{done: make(chan struct{})}
+	return k, k.begin(c, func() error {
+		stdin, err := keeper.Memory("input", c.Stdin)
+		if err != nil {
+			return err
+		}
+		defer stdin.Close()
+		moreFiles()
+		k.cmd = exec.Command(c.Path, c.Args...)
+		k.cmd.Env = append(k.cmd.Environ(), append([]string{"LC_ALL=C"}, c.Env...)...)
+		k.cmd.Stdin, k.cmd.Stdout, k.cmd.Stderr = stdin, &k.out, &k.err
+		k.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+		k.cmd.WaitDelay = time.Second // for a descendant that holds an output open
+		return k.cmd.Start()
+	})
+}
+
+// keep starts a program under a keeper, and returns when it has been started, after all that
+// comes before it. bound says that all that runs here ends with nettoll anyhow. The keeper
+// of one that lingers stays with its files until it is let go.
+func keep(ctx context.Context, c Command, p Place, bound, lingers bool) (*child, error) {
+	k := &child{done: make(chan struct{})}
+	s := keeper.Spec{Program: c.kept(), Files: p.Files, Nobody: p.Nobody, Hold: p.Hold, Linger: lingers}
+	for _, before := range p.Before {
+		s.Before = append(s.Before, before.kept())
+	}
+	err := k.begin(c, func() (err error) {
+		if k.kept, err = keeper.Start(s, &k.out, &k.err, bound); err == nil {
+			k.cmd = k.kept.Cmd
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := k.kept.Ready(ctx); err != nil {
+		k.stop(syscall.SIGKILL)
+		return nil, fmt.Errorf("start %s: %w", c.Path, err)
+	}
+	return k, nil
+}
+
+// kept is the command as a keeper takes it.
+func (c Command) kept() keeper.Program {
+	return keeper.Program{Path: c.Path, Args: c.Args, Env: c.Env, Stdin: c.Stdin}
+}
+
+// begin starts a program on a thread of its own, from which it inherits its CPUs and whose
+// end would be its own.
+func (k *child) begin(c Command, start func() error) error {
 	started := make(chan error)
 	go func() {
 		runtime.LockOSThread() // and never unlocked: the thread ends here
 		err := pin(c.CPUs)
 		if err == nil {
 			k.started = time.Now()
-			err = k.cmd.Start()
+			err = start()
 		}
 		started <- err
 		if err == nil {
@@ -88,10 +147,19 @@ func launch(c Command) (*child, error) {
 		}
 	}()
 	if err := <-started; err != nil {
-		return nil, fmt.Errorf("start %s: %w", c.Path, err)
+		return fmt.Errorf("start %s: %w", c.Path, err)
 	}
-	return k, nil
+	return nil
 }
+
+// moreFiles lets the programs that this process starts open as many files as it may itself:
+// Go gives them back the limit that it began with.
+var moreFiles = sync.OnceFunc(func() {
+	var files syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err == nil {
+		_ = syscall.Setrlimit(syscall.RLIMIT_NOFILE, &files) // which tells Go that it is meant
+	}
+})
 
 func pin(cpus []int) error {
 	if len(cpus) == 0 {
@@ -108,17 +176,24 @@ func pin(cpus []int) error {
 }
 
 func (k *child) wait() {
-	err := k.cmd.Wait()
-	s := k.cmd.ProcessState
-	k.output = Output{Stdout: k.out.String(), Stderr: k.err.String(), Status: s.ExitCode()}
-	if errors.Is(err, exec.ErrWaitDelay) {
-		err = nil
+	if k.kept != nil {
+		_ = k.kept.Wait() // Status tells
+	} else {
+		_ = k.cmd.Wait() // the state does
 	}
+	s := k.cmd.ProcessState
+	status, signal := s.ExitCode(), syscall.Signal(0)
+	if ws, ok := s.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+		signal = ws.Signal()
+	} else if k.kept != nil {
+		status, signal = k.kept.Status()
+	}
+	k.output = Output{Stdout: k.out.String(), Stderr: k.err.String(), Status: status}
 	if k.out.over || k.err.over {
 		k.output = Output{Stderr: fmt.Sprintf("printed more than %d bytes", maxOutput), Status: -1}
 	}
-	if ws, ok := s.Sys().(syscall.WaitStatus); ok && ws.Signaled() && !k.stopped.Load() {
-		k.output.Stderr = strings.TrimSpace(k.output.Stderr + "\nkilled by signal: " + ws.Signal().String())
+	if signal != 0 && !k.stopped.Load() {
+		k.output.Stderr = strings.TrimSpace(k.output.Stderr + "\nkilled by signal: " + signal.String())
 	}
 	if r, ok := s.SysUsage().(*syscall.Rusage); ok {
 		k.last = usage{user: time.Duration(r.Utime.Nano()).Seconds(), system: time.Duration(r.Stime.Nano()).Seconds()}
@@ -140,6 +215,13 @@ func (k *child) stop(sig syscall.Signal) {
 			break
 		}
 		_ = unix.Kill(k.cmd.Process.Pid, sig) // fails where it has just ended
+		select {
+		case <-k.done:
+		case <-time.After(patience):
+		}
+	}
+	if k.kept != nil {
+		k.kept.Kill()
 		select {
 		case <-k.done:
 		case <-time.After(patience):

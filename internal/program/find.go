@@ -13,6 +13,7 @@ import (
 
 	"nettoll/internal/beside"
 	"nettoll/platform"
+	"nettoll/workload"
 )
 
 // Paths says where programs are, by name, for those that are not to be looked up in
@@ -53,6 +54,22 @@ func (p Paths) Locate(name, get string) (string, error) {
 		Feature: name, Option: "the program " + want,
 		Remedy: fmt.Sprintf("%s, or --tool-path %s=FILE", get, name), Err: why,
 	}
+}
+
+// Pack finds programs for an image that need nothing but their libraries. debianPackage has
+// all of them.
+func (p Paths) Pack(debianPackage string, names ...string) (pack workload.Pack, err error) {
+	for _, name := range names {
+		path, err := p.Find(name, debianPackage)
+		if err != nil {
+			return pack, err
+		}
+		if path, err = filepath.Abs(path); err != nil {
+			return pack, err
+		}
+		pack.Programs = append(pack.Programs, path)
+	}
+	return pack, nil
 }
 
 // versionTime bounds how long a program may take to say its version.

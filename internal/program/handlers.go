@@ -9,11 +9,13 @@ import (
 	"time"
 
 	"nettoll/agent"
+	"nettoll/internal/keeper"
+	"nettoll/platform"
 )
 
 // Methods of the agent.
 const (
-	methodServe   = "program.serve"   // serveParams → nothing
+	methodServe   = "program.serve"   // serveParams → served
 	methodObserve = "program.observe" // observeParams → cpuTime
 	methodStop    = "program.stop"    // stopParams → Output
 	methodRun     = "program.run"     // runParams → runResult
@@ -22,8 +24,21 @@ const (
 type serveParams struct {
 	Server  int // by which it is called from then on; no other of the agent's has it
 	Command Command
+	Place   Place
 	Listen  []Port
+	Bound   bool          // all that runs at this end ends with nettoll, however that ends
+	Open    bool          // others than this run's processes reach what listens at this end
 	Limit   time.Duration // until it listens
+}
+
+// served says that a server is ready, or what it would need here.
+type served struct{ Missing *missing }
+
+// missing is a platform.Unsupported on its way.
+type missing struct{ Feature, Option, Remedy, Seen string }
+
+func (m *missing) unsupported() error {
+	return &platform.Unsupported{Feature: m.Feature, Option: m.Option, Remedy: m.Remedy, Err: errors.New(m.Seen)}
 }
 
 type observeParams struct {
@@ -33,13 +48,14 @@ type observeParams struct {
 
 type stopParams struct {
 	Server int
-	Kill   bool
+	Ending Ending
 }
 
 type runParams struct {
 	Command Command
 	Window  window
 	Limit   time.Duration // of its whole life
+	Bound   bool          // see serveParams
 }
 
 type runResult struct {
@@ -73,28 +89,39 @@ type house struct {
 
 // serve starts a server. One that was cancelled can have been too late to be told: who
 // asked stops it by its number, which it has before it is ready.
-func (h *house) serve(ctx context.Context, p serveParams) (struct{}, error) {
-	if err := free(p.Listen); err != nil {
-		return struct{}{}, err
+func (h *house) serve(ctx context.Context, p serveParams) (served, error) {
+	before, err := sockets()
+	if err == nil {
+		err = free(p.Listen, before)
 	}
-	k, err := launch(p.Command)
 	if err != nil {
-		return struct{}{}, err
+		return served{}, err
+	}
+	if len(p.Place.Hold) > 0 && !p.Open && keeper.CanHold() != nil {
+		// It will listen on all addresses, where nobody but the run's own processes comes.
+		p.Place.Hold, p.Listen = nil, everywhere(p.Listen)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, p.Limit, fmt.Errorf("no port was opened within %v", p.Limit))
+	defer cancel()
+	k, err := keep(ctx, p.Command, p.Place, p.Bound, false)
+	if lacks := (*platform.Unsupported)(nil); errors.As(err, &lacks) {
+		return served{&missing{lacks.Feature, lacks.Option, lacks.Remedy, fmt.Sprint(lacks.Err)}}, nil
+	}
+	if err != nil {
+		return served{}, err
 	}
 	h.mu.Lock()
 	h.all[p.Server] = k
 	h.mu.Unlock()
-	ctx, cancel := context.WithTimeoutCause(ctx, p.Limit, fmt.Errorf("no port was opened within %v", p.Limit))
-	defer cancel()
-	if err := listening(ctx, p.Listen, k.done); err != nil {
+	if err := listening(ctx, p.Listen, before, k.done); err != nil {
 		k.stop(syscall.SIGTERM)
 		h.remove(p.Server)
 		if k.output.Stderr+k.output.Stdout != "" {
-			return struct{}{}, fmt.Errorf("%s: %w: %s", p.Command.Path, err, k.output.Why())
+			return served{}, fmt.Errorf("%s: %w: %s", p.Command.Path, err, k.output.Why())
 		}
-		return struct{}{}, fmt.Errorf("%s: %w", p.Command.Path, err)
+		return served{}, fmt.Errorf("%s: %w", p.Command.Path, err)
 	}
-	return struct{}{}, nil
+	return served{}, nil
 }
 
 func (h *house) remove(server int) *child {
@@ -112,7 +139,7 @@ func (h *house) observe(ctx context.Context, p observeParams) (cpuTime, error) {
 	if k == nil {
 		return cpuTime{}, fmt.Errorf("no server %d", p.Server)
 	}
-	return k.between(ctx, time.Now(), p.Window), nil
+	return between(ctx, k, time.Now(), p.Window), nil
 }
 
 func (h *house) stop(_ context.Context, p stopParams) (Output, error) {
@@ -127,51 +154,39 @@ func (h *house) stop(_ context.Context, p stopParams) (Output, error) {
 		}
 	default:
 	}
-	sig := syscall.SIGTERM
-	if p.Kill {
-		sig = syscall.SIGKILL
-	}
-	k.stop(sig)
+	k.stop(p.Ending.signal())
 	return k.output, nil
 }
 
+// run runs the program of a client.
 func run(ctx context.Context, p runParams) (runResult, error) {
-	k, err := launch(p.Command)
-	if err != nil {
-		return runResult{}, err
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, p.Limit, fmt.Errorf("still running after %v", p.Limit.Round(time.Second/10)))
-	defer cancel()
-	used := make(chan cpuTime, 1)
-	go func() { used <- k.between(ctx, k.started, p.Window) }()
-	if err := k.await(ctx); err != nil {
-		if said := k.output; said.Stderr+said.Stdout != "" {
-			err = errors.Join(err, errors.New(said.Why()))
-		}
-		return runResult{}, fmt.Errorf("%s: %w", p.Command.Path, err)
-	}
-	return runResult{Output: k.output, CPU: <-used, Started: k.started}, nil
+	return follow(ctx, p, func(ctx context.Context, c *Course) (Output, error) { return c.once(ctx, p.Command) })
 }
 
-// between is the CPU time of the program in a window that begins Lead after start.
-// The timers can be late by a scheduling delay, so what was used between the two
-// readings is scaled to the window. A program that ends early has used what it has.
-func (k *child) between(ctx context.Context, start time.Time, w window) cpuTime {
-	k.sleep(ctx, time.Until(start.Add(w.Lead)))
-	from, opened := k.used(), time.Now()
-	k.sleep(ctx, time.Until(start.Add(w.Lead+w.Length)))
-	to, closed := k.used(), time.Now()
+// meter is something that uses CPU time until it is over.
+type meter interface {
+	used() usage
+	over() <-chan struct{}
+}
+
+// between is the CPU time of a meter in a window that begins Lead after start. The timers
+// can be late by a scheduling delay, so what was used between the two readings is scaled to
+// the window. A program that ends early has used what it has.
+func between(ctx context.Context, m meter, start time.Time, w window) cpuTime {
+	sleep := func(until time.Time) {
+		select {
+		case <-time.After(time.Until(until)):
+		case <-m.over():
+		case <-ctx.Done():
+		}
+	}
+	sleep(start.Add(w.Lead))
+	from, opened := m.used(), time.Now()
+	sleep(start.Add(w.Lead + w.Length))
+	to, closed := m.used(), time.Now()
 	scale := 1.0
 	if seen := closed.Sub(opened); seen > w.Length {
 		scale = w.Length.Seconds() / seen.Seconds()
 	}
 	return cpuTime{User: max(0, to.user-from.user) * scale, System: max(0, to.system-from.system) * scale}
-}
-
-func (k *child) sleep(ctx context.Context, d time.Duration) {
-	select {
-	case <-time.After(d):
-	case <-k.done:
-	case <-ctx.Done():
-	}
 }

@@ -1,18 +1,33 @@
 package program
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
+	"encoding/hex"
 	"fmt"
+	"net/netip"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// Port is a port that a server opens.
+// Port is a port that a server opens, at one of its addresses.
 type Port struct {
 	Protocol string // "tcp" or "udp"
-	Number   int
+	At       netip.AddrPort
+}
+
+func (p Port) String() string {
+	return fmt.Sprintf("%s port %d of %v", p.Protocol, p.At.Port(), p.At.Addr())
+}
+
+// socket is one that waits for whoever comes.
+type socket struct {
+	Port
+	inode uint64
 }
 
 // States of sockets in /proc/net/tcp and udp: a server waits in one of these.
@@ -21,43 +36,61 @@ const (
 	udpClosed = "07"
 )
 
-// listening returns when all ports are open in this network namespace. It is an error
-// when ctx has ended before.
-func listening(ctx context.Context, ports []Port, ended <-chan struct{}) error {
+// listening returns when all ports are open in this network namespace. It is an error when
+// ctx has ended before, or when any of them is opened at another address, too: a server that
+// listens elsewhere is reached by others than its clients. What was open before is another's.
+func listening(ctx context.Context, ports []Port, before []socket, ended <-chan struct{}) error {
 	for {
-		missing, err := firstClosed(ports)
+		open, err := sockets()
 		if err != nil {
 			return err
 		}
-		if missing == nil {
+		if i := slices.IndexFunc(open, func(s socket) bool { return s.strays(ports) && !slices.Contains(before, s) }); i >= 0 {
+			return fmt.Errorf("listens on %v, and was to listen on %v alone", open[i], ports[0].At.Addr())
+		}
+		i := slices.IndexFunc(ports, func(p Port) bool { return !slices.ContainsFunc(open, p.is) })
+		if i < 0 {
 			return context.Cause(ctx)
 		}
 		select {
 		case <-ended:
-			return fmt.Errorf("ended instead of listening on %s port %d", missing.Protocol, missing.Number)
+			return fmt.Errorf("ended instead of listening on %v", ports[i])
 		case <-ctx.Done():
-			return fmt.Errorf("does not listen on %s port %d: %w", missing.Protocol, missing.Number, context.Cause(ctx))
+			return fmt.Errorf("does not listen on %v: %w", ports[i], context.Cause(ctx))
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
 }
 
-// free says which of the ports somebody else has opened already.
-func free(ports []Port) error {
-	for i := range ports {
-		missing, err := firstClosed(ports[i : i+1])
-		if err != nil {
-			return err
-		}
-		if missing == nil {
-			return fmt.Errorf("%s port %d is in use", ports[i].Protocol, ports[i].Number)
+// free says which of the ports somebody else has opened already, there or at all addresses.
+func free(ports []Port, open []socket) error {
+	for _, p := range ports {
+		for _, s := range open {
+			if p.number(s) && (s.At.Addr() == p.At.Addr() || s.At.Addr().IsUnspecified()) {
+				return fmt.Errorf("%s port %d is in use", p.Protocol, p.At.Port())
+			}
 		}
 	}
 	return nil
 }
 
-func firstClosed(ports []Port) (*Port, error) {
-	open := map[Port]bool{}
+// is says whether a socket has the port. A socket of IPv6 on all addresses takes IPv4, too.
+func (p Port) is(s socket) bool {
+	a, b := p.At.Addr(), s.At.Addr()
+	return p.number(s) && (a == b || a.IsUnspecified() && b.IsUnspecified())
+}
+
+func (p Port) number(s socket) bool { return p.Protocol == s.Protocol && p.At.Port() == s.At.Port() }
+
+// strays says whether a socket has a port of a server's at an address that is not.
+func (s socket) strays(from []Port) bool {
+	is := func(p Port) bool { return p.is(s) }
+	number := func(p Port) bool { return p.number(s) }
+	return slices.ContainsFunc(from, number) && !slices.ContainsFunc(from, is)
+}
+
+// sockets are those of this network namespace that wait for whoever comes.
+func sockets() (all []socket, err error) {
 	for _, protocol := range []string{"tcp", "udp"} {
 		for _, family := range []string{"", "6"} {
 			b, err := os.ReadFile("/proc/self/net/" + protocol + family)
@@ -67,30 +100,53 @@ func firstClosed(ports []Port) (*Port, error) {
 			if err != nil {
 				return nil, err
 			}
-			for _, n := range openPorts(string(b)) {
-				open[Port{protocol, n}] = true
-			}
+			all = append(all, waiting(protocol, string(b))...)
 		}
 	}
-	for i, p := range ports {
-		if !open[p] {
-			return &ports[i], nil
-		}
-	}
-	return nil, nil
+	return all, nil
 }
 
-// openPorts reads the table of /proc/net/tcp or udp; see proc_pid_net(5).
-func openPorts(table string) (ports []int) {
+// waiting reads the table of /proc/net/tcp or udp; see proc_pid_net(5).
+func waiting(protocol, table string) (all []socket) {
 	for line := range strings.Lines(table) {
 		f := strings.Fields(line)
-		if len(f) < 4 || f[3] != tcpListen && f[3] != udpClosed {
+		if len(f) < 10 || f[3] != tcpListen && f[3] != udpClosed {
 			continue
 		}
-		_, port, _ := strings.Cut(f[1], ":")
-		if n, err := strconv.ParseUint(port, 16, 16); err == nil {
-			ports = append(ports, int(n))
+		at, ok := parseAddress(f[1])
+		inode, err := strconv.ParseUint(f[9], 10, 64)
+		if ok && err == nil {
+			all = append(all, socket{Port{protocol, at}, inode})
 		}
 	}
-	return ports
+	return all
+}
+
+// parseAddress reads an address and a port as the kernel prints them: each four bytes of the
+// address as a number, as it lies in memory, with hexadecimal digits.
+func parseAddress(text string) (at netip.AddrPort, ok bool) {
+	address, port, _ := strings.Cut(text, ":")
+	words, err := hex.DecodeString(address)
+	n, portErr := strconv.ParseUint(port, 16, 16)
+	if err != nil || portErr != nil || len(words) != 4 && len(words) != 16 {
+		return at, false
+	}
+	var b bytes.Buffer
+	for word := range slices.Chunk(words, 4) {
+		_ = binary.Write(&b, binary.NativeEndian, binary.BigEndian.Uint32(word)) // which a buffer takes
+	}
+	addr, ok := netip.AddrFromSlice(b.Bytes())
+	return netip.AddrPortFrom(addr.Unmap(), uint16(n)), ok
+}
+
+// everywhere are the same ports at all addresses of a family.
+func everywhere(ports []Port) (all []Port) {
+	for _, p := range ports {
+		a := netip.IPv4Unspecified()
+		if p.At.Addr().Is6() {
+			a = netip.IPv6Unspecified()
+		}
+		all = append(all, Port{p.Protocol, netip.AddrPortFrom(a, p.At.Port())})
+	}
+	return all
 }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -16,15 +17,19 @@ import (
 	"time"
 
 	"nettoll/agent"
+	"nettoll/internal/keeper"
 	"nettoll/platform"
 )
 
 // The test program is the programs that are run, too.
 func TestMain(m *testing.M) {
+	if slices.Equal(os.Args[1:], keeper.Args) {
+		os.Exit(keeper.Main())
+	}
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
 		case "listen":
-			os.Exit(listen(os.Args[2], os.Args[3]))
+			os.Exit(listen(os.Args[2], os.Args[3], os.Args[4]))
 		case "apart":
 			if _, err := syscall.Setsid(); err != nil {
 				fmt.Fprintln(os.Stderr, err)
@@ -41,12 +46,12 @@ func TestMain(m *testing.M) {
 }
 
 // listen is a server: it says that it ends when it is asked to.
-func listen(protocol, port string) int {
+func listen(protocol, port, at string) int {
 	var err error
 	if protocol == "udp" {
-		_, err = net.ListenPacket(protocol, ":"+port)
+		_, err = net.ListenPacket(protocol, net.JoinHostPort(at, port))
 	} else {
-		_, err = net.Listen(protocol, ":"+port)
+		_, err = net.Listen(protocol, net.JoinHostPort(at, port))
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

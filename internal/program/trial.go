@@ -2,11 +2,14 @@ package program
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"nettoll/agent"
@@ -34,16 +37,46 @@ type Trial struct {
 type Server struct {
 	Endpoint platform.Endpoint
 	Command  Command
-	Listen   []Port // it is ready when these are open
-	// Kill ends it at once, without asking: for one that does not end when it is
-	// asked, and has printed by then all that counts.
-	Kill bool
+	Place    Place
+	Listen   []Port // it is ready when these are open, and opens its ports nowhere else
+	Ending   Ending
 }
 
-// Client is a program that ends by itself.
+// same is whether two servers are equal but for their CPUs.
+func (s Server) same(t Server) bool {
+	s.Command.CPUs, t.Command.CPUs = nil, nil
+	return s.Endpoint == t.Endpoint && reflect.DeepEqual(s, t)
+}
+
+// Ending is how a server is asked to end.
+type Ending int
+
+const (
+	Terminate Ending = iota // SIGTERM
+	Interrupt               // SIGINT: for one that says then what it has counted
+	// Kill is at once, without asking: for one that does not end when it is asked, and
+	// has printed by then all that counts.
+	Kill
+)
+
+func (e Ending) signal() syscall.Signal {
+	switch e {
+	case Interrupt:
+		return syscall.SIGINT
+	case Kill:
+		return syscall.SIGKILL
+	}
+	return syscall.SIGTERM
+}
+
+// Client is a program that ends by itself, or a procedure that runs it.
 type Client struct {
 	Endpoint platform.Endpoint
 	Command  Command
+	// Procedure is the name by which its agent serves the procedure; empty is the program
+	// alone. Params say what the procedure is to do.
+	Procedure string
+	Params    any
 }
 
 // Outcome is what came of a trial. Clients' outputs are in the order of the pairs.
@@ -150,7 +183,7 @@ var lastServer atomic.Int64
 
 func (r *running) serve(ctx context.Context, s Server) error {
 	for _, have := range r.servers {
-		if have.Endpoint == s.Endpoint && have.Command.same(s.Command) {
+		if have.same(s) {
 			return nil
 		}
 	}
@@ -159,13 +192,19 @@ func (r *running) serve(ctx context.Context, s Server) error {
 		return err
 	}
 	v := serving{Server: s, agent: a, id: int(lastServer.Add(1))}
-	if err := a.Call(ctx, methodServe, serveParams{v.id, s.Command, s.Listen, listenTime}, nil); err != nil {
+	around := platform.Around(s.Endpoint)
+	p := serveParams{v.id, s.Command, s.Place, s.Listen, !around.Outlive, around.Open, listenTime}
+	var ready served
+	if err := a.Call(ctx, methodServe, p, &ready); err != nil {
 		if ctx.Err() != nil { // it may be ready all the same, and its answer have come too late
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), listenTime)
 			defer cancel()
-			_ = a.Call(ctx, methodStop, stopParams{v.id, s.Kill}, nil) // fails where it has ended
+			_ = a.Call(ctx, methodStop, stopParams{v.id, s.Ending}, nil) // fails where it has ended
 		}
 		return fmt.Errorf("server %s: %w", s.Endpoint.Name(), err)
+	}
+	if ready.Missing != nil {
+		return fmt.Errorf("server %s: %w", s.Endpoint.Name(), ready.Missing.unsupported())
 	}
 	r.servers = append(r.servers, v)
 	return nil
@@ -194,8 +233,8 @@ func (r *running) clients(ctx context.Context, t Trial, agents []*agent.Client) 
 	var all sync.WaitGroup
 	for i, c := range t.Clients {
 		all.Go(func() {
-			p := runParams{c.Command, window{t.Lead, t.Window}, limit}
-			err := agents[i].Call(ctx, methodRun, p, &results[i])
+			p := runParams{c.Command, window{t.Lead, t.Window}, limit, !platform.Around(c.Endpoint).Outlive}
+			err := c.call(ctx, agents[i], p, &results[i])
 			if o := results[i].Output; err == nil && o.Status != 0 {
 				err = fmt.Errorf("%s: %s", c.Command.Path, t.why(o))
 			}
@@ -206,6 +245,18 @@ func (r *running) clients(ctx context.Context, t Trial, agents []*agent.Client) 
 	}
 	all.Wait()
 	return results, context.Cause(ctx)
+}
+
+// call has the agent run the client to its end.
+func (c Client) call(ctx context.Context, a *agent.Client, p runParams, to *runResult) error {
+	if c.Procedure == "" {
+		return a.Call(ctx, methodRun, p, to)
+	}
+	params, err := json.Marshal(c.Params)
+	if err != nil {
+		return fmt.Errorf("encode params of %s: %w", c.Procedure, err)
+	}
+	return a.Call(ctx, c.Procedure, procedureParams{p, params}, to)
 }
 
 func (t Trial) why(o Output) string {
@@ -223,7 +274,7 @@ func (r *running) stop(ctx context.Context) (outputs []Output, err error) {
 	defer cancel()
 	outputs = make([]Output, len(r.servers))
 	for i, s := range r.servers {
-		if e := s.agent.Call(ctx, methodStop, stopParams{s.id, s.Kill}, &outputs[i]); e != nil {
+		if e := s.agent.Call(ctx, methodStop, stopParams{s.id, s.Ending}, &outputs[i]); e != nil {
 			err = errors.Join(err, fmt.Errorf("server %s: stop: %w", s.Endpoint.Name(), e))
 		}
 	}

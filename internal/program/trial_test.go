@@ -6,16 +6,24 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
+	"os"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"nettoll/internal/keeper"
 	"nettoll/workload"
 )
 
 const moment = 100 * time.Millisecond
+
+// at is a port of this machine's lo.
+func at(protocol string, port int) Port {
+	return Port{protocol, netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), uint16(port))}
+}
 
 // job is watched by the observer.
 func job() (workload.Job, *observer) {
@@ -26,17 +34,17 @@ func job() (workload.Job, *observer) {
 func server(t *testing.T, e *endpoint, protocol string) Server {
 	t.Helper()
 	n := freePort(t)
-	return Server{Endpoint: e, Command: self(t, "listen", protocol, strconv.Itoa(n)), Listen: []Port{{protocol, n}}}
+	return Server{Endpoint: e, Command: self(t, "listen", protocol, strconv.Itoa(n), "127.0.0.1"), Listen: []Port{at(protocol, n)}}
 }
 
 func TestRun(t *testing.T) {
 	s, c := newEndpoint(t, "s"), newEndpoint(t, "c")
 	tcp, udp, killed := server(t, s, "tcp"), server(t, s, "udp"), server(t, s, "tcp")
-	killed.Kill = true
+	killed.Ending = Kill
 	j, o := job()
 	r, err := Run(t.Context(), j, Trial{
 		Servers: []Server{tcp, udp, tcp, killed}, // one of them twice
-		Clients: []Client{{c, sh("echo first; sleep 0.3")}, {c, self(t, "spin", "700ms")}},
+		Clients: []Client{{Endpoint: c, Command: sh("echo first; sleep 0.3")}, {Endpoint: c, Command: self(t, "spin", "700ms")}},
 		Lead:    moment, Window: 5 * moment,
 	})
 	if err != nil {
@@ -79,18 +87,18 @@ func TestRunFails(t *testing.T) {
 		{"client prints too much", Command{}, 0, sh("head -c 5000000 /dev/zero"), "printed more than 4194304 bytes"},
 		{"client is not there", Command{}, 0, Command{Path: "/nonexistent/client"}, "client c: start /nonexistent/client: "},
 		{"client cannot run there", Command{}, 0, Command{Path: "/bin/true", CPUs: []int{9999}}, "client c: start /bin/true: pin to CPUs [9999]: invalid argument"},
-		{"server ends", sh("echo no coffee; exit 1"), 1, sh("true"), "server s: /bin/sh: ended instead of listening on tcp port %d: no coffee"},
+		{"server ends", sh("echo no coffee; exit 1"), 1, sh("true"), "server s: /bin/sh: ended instead of listening on tcp port %d of 127.0.0.1: no coffee"},
 		{"server is not there", Command{Path: "/nonexistent/server"}, 1, sh("true"), "server s: start /nonexistent/server: "},
 		{"port in use", sh("sleep 60"), inUse, sh("true"), "server s: tcp port %d is in use"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			j, o := job()
-			trial := Trial{Clients: []Client{{newEndpoint(t, "c"), c.client}}, Window: moment}
+			trial := Trial{Clients: []Client{{Endpoint: newEndpoint(t, "c"), Command: c.client}}, Window: moment}
 			if c.port == 1 {
 				c.port = freePort(t)
 			}
 			if c.port != 0 {
-				trial.Servers = []Server{{Endpoint: newEndpoint(t, "s"), Command: c.server, Listen: []Port{{"tcp", c.port}}}}
+				trial.Servers = []Server{{Endpoint: newEndpoint(t, "s"), Command: c.server, Listen: []Port{at("tcp", c.port)}}}
 			}
 			_, err := Run(t.Context(), j, trial)
 			want := c.want
@@ -111,7 +119,7 @@ func TestRunFails(t *testing.T) {
 }
 
 func TestExplain(t *testing.T) {
-	trial := Trial{Clients: []Client{{newEndpoint(t, "c"), sh("echo '{error: tea}'; exit 1")}}, Window: moment}
+	trial := Trial{Clients: []Client{{Endpoint: newEndpoint(t, "c"), Command: sh("echo '{error: tea}'; exit 1")}}, Window: moment}
 	for _, c := range []struct{ finds, want string }{{"there is only tea", "there is only tea"}, {"", "{error: tea}"}} {
 		trial.Explain = func(stdout string) string {
 			if stdout != "{error: tea}\n" {
@@ -132,8 +140,8 @@ func TestFirstFailureEndsAll(t *testing.T) {
 	_, err := Run(t.Context(), workload.Job{}, Trial{
 		Servers: []Server{s},
 		Clients: []Client{
-			{newEndpoint(t, "a"), sh("trap '' TERM INT; sleep 54321.5 & wait")},
-			{newEndpoint(t, "b"), sh("sleep 0.1; echo enough >&2; exit 1")},
+			{Endpoint: newEndpoint(t, "a"), Command: sh("trap '' TERM INT; sleep 54321.5 & wait")},
+			{Endpoint: newEndpoint(t, "b"), Command: sh("sleep 0.1; echo enough >&2; exit 1")},
 		},
 		Window: time.Hour,
 	})
@@ -153,7 +161,7 @@ func TestRunCancelled(t *testing.T) {
 	s := server(t, newEndpoint(t, "s"), "tcp")
 	_, err := Run(ctx, j, Trial{
 		Servers: []Server{s}, Window: time.Hour,
-		Clients: []Client{{newEndpoint(t, "c"), sh("sleep 54321.6")}},
+		Clients: []Client{{Endpoint: newEndpoint(t, "c"), Command: sh("sleep 54321.6")}},
 	})
 	if !errors.Is(err, enough) {
 		t.Errorf("error %v", err)
@@ -183,7 +191,7 @@ func TestCancelledServer(t *testing.T) {
 	s := server(t, e, "tcp")
 	_, err := Run(ctx, workload.Job{}, Trial{
 		Servers: []Server{s}, Window: time.Hour,
-		Clients: []Client{{newEndpoint(t, "c"), sh("true")}},
+		Clients: []Client{{Endpoint: newEndpoint(t, "c"), Command: sh("true")}},
 	})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
@@ -203,11 +211,127 @@ func TestServerKilled(t *testing.T) {
 	}}}
 	_, err := Run(t.Context(), j, Trial{
 		Servers: []Server{s}, Window: moment,
-		Clients: []Client{{newEndpoint(t, "c"), sh("sleep 0.3")}},
+		Clients: []Client{{Endpoint: newEndpoint(t, "c"), Command: sh("sleep 0.3")}},
 	})
 	if err == nil || !strings.Contains(err.Error(), "server s: ") || !strings.Contains(err.Error(), "killed by signal: killed") {
 		t.Errorf("error %v", err)
 	}
+}
+
+// TestServerListensElsewhere has servers that listen where they were not told to. One of them
+// cannot be told, and is held.
+func TestServerListensElsewhere(t *testing.T) {
+	n := freePort(t)
+	run := func(p Place, where string) error {
+		_, err := Run(t.Context(), workload.Job{}, Trial{
+			Servers: []Server{{
+				Endpoint: newEndpoint(t, "s"), Command: self(t, "listen", "tcp", strconv.Itoa(n), where),
+				Place: p, Listen: []Port{at("tcp", n)},
+			}},
+			Clients: []Client{{Endpoint: newEndpoint(t, "c"), Command: sh("true")}}, Window: moment,
+		})
+		return err
+	}
+	for where, is := range map[string]string{"0.0.0.0": "::", "127.0.0.2": "127.0.0.2"} { // a socket of IPv6 takes IPv4, too
+		want := fmt.Sprintf("listens on tcp port %d of %s, and was to listen on 127.0.0.1 alone", n, is)
+		if err := run(Place{}, where); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", where, err)
+		}
+	}
+	if err := keeper.CanHold(); err != nil {
+		t.Skip(err)
+	}
+	if err := run(Place{Hold: []netip.Addr{at("tcp", n).At.Addr()}}, "0.0.0.0"); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestPortOfAnother wants a port to be free that somebody has at another address.
+func TestPortOfAnother(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.2:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	n := l.Addr().(*net.TCPAddr).Port
+	_, err = Run(t.Context(), workload.Job{}, Trial{
+		Servers: []Server{{Endpoint: newEndpoint(t, "s"), Command: self(t, "listen", "tcp", strconv.Itoa(n), "127.0.0.1"), Listen: []Port{at("tcp", n)}}},
+		Clients: []Client{{Endpoint: newEndpoint(t, "c"), Command: sh("true")}}, Window: moment,
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// TestServerThatForks ends with its trial, and what it has started with it, in sessions of
+// their own or not.
+func TestServerThatForks(t *testing.T) {
+	s := server(t, newEndpoint(t, "s"), "tcp")
+	script := fmt.Sprintf("(setsid sh -c 'trap \"\" TERM INT HUP; sleep 54321.9 & wait' &) & exec %s", s.Command)
+	s.Command = sh(script)
+	_, err := Run(t.Context(), workload.Job{}, Trial{
+		Servers: []Server{s}, Clients: []Client{{Endpoint: newEndpoint(t, "c"), Command: sh("sleep 0.3")}}, Window: moment,
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	gone(t, "sleep\x0054321.9")
+}
+
+// TestPortsOnAllAddresses are those of a server that cannot be held.
+func TestPortsOnAllAddresses(t *testing.T) {
+	ports := everywhere([]Port{at("tcp", 20001)})
+	for where, want := range map[string]bool{"[::]:20001": true, "0.0.0.0:20001": true, "127.0.0.1:20001": false, "[::]:20002": false} {
+		s := socket{Port: Port{"tcp", netip.MustParseAddrPort(where)}}
+		if ports[0].is(s) != want || s.strays(ports) != (where == "127.0.0.1:20001") {
+			t.Errorf("%s: %v, strays %v", where, ports[0].is(s), s.strays(ports))
+		}
+	}
+}
+
+// steps is a procedure of this test: what it is told, one after the other.
+func steps(ctx context.Context, c *Course, scripts []string) (Output, error) {
+	said := ""
+	for _, script := range scripts {
+		o, err := c.Run(ctx, sh(script))
+		if err != nil {
+			return o, err
+		}
+		said += o.Stdout
+	}
+	_, err := c.RunIn(ctx, sh("read word || true; echo $word >told; echo x >>given"), map[string]File{"given": {Text: "w"}}, func(dir string) error {
+		b, err := os.ReadFile(dir + "/given")
+		said += string(b)
+		return err
+	})
+	return Output{Stdout: said}, err
+}
+
+func TestProcedure(t *testing.T) {
+	e := newEndpoint(t, "c")
+	e.handlers["steps"] = Procedure[[]string](steps).Handler()
+	trial := func(limit time.Duration, scripts ...string) (Outcome, error) {
+		ctx, cancel := context.WithTimeout(t.Context(), limit)
+		defer cancel()
+		return Run(ctx, workload.Job{}, Trial{
+			Clients: []Client{{Endpoint: e, Command: sh(""), Procedure: "steps", Params: scripts}}, Window: 5 * moment,
+		})
+	}
+	spin := self(t, "spin", "200ms").String()
+	o, err := trial(time.Minute, "echo one", spin, "echo two; sleep 0.3")
+	if err != nil || o.Clients[0].Stdout != "one\ntwo\nwx\n" {
+		t.Errorf("%+v, %v", o.Clients, err)
+	}
+	if used := o.Client.Total(); used < 0.05 || used > 1 {
+		t.Errorf("the client used %v s of CPU time", used)
+	}
+	if _, err := trial(time.Minute, "echo one", "echo no tea >&2; exit 1"); err == nil || !strings.Contains(err.Error(), "client c: /bin/sh: no tea") {
+		t.Error(err)
+	}
+	if _, err := trial(5*moment, "sleep 54322.1"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+	gone(t, "sleep\x0054322.1")
 }
 
 func TestNotSynchronous(t *testing.T) {
@@ -227,7 +351,7 @@ func TestNotSynchronous(t *testing.T) {
 func TestLimit(t *testing.T) {
 	e := newEndpoint(t, "c")
 	var r runResult
-	err := e.client.Call(t.Context(), methodRun, runParams{sh("echo working; sleep 54321.7"), window{}, 2 * moment}, &r)
+	err := e.client.Call(t.Context(), methodRun, runParams{sh("echo working; sleep 54321.7"), window{}, 2 * moment, true}, &r)
 	if err == nil || !strings.Contains(err.Error(), "still running after") || !strings.Contains(err.Error(), "working") {
 		t.Errorf("error %v", err)
 	}

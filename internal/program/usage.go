@@ -3,13 +3,14 @@ package program
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"nettoll/internal/keeper"
 )
 
 // usage is CPU time in seconds.
@@ -66,47 +67,14 @@ func (k *child) sum(family []int) (sum usage, alive bool) {
 	return sum, alive
 }
 
-// family is the program and all that descends from it, in its process group or
-// not: servers give their children sessions of their own. Other processes of the
-// machine are not looked at, of which there can be hundreds, each with a family.
-func (k *child) family() []int {
-	if _, err := os.Stat("/proc/thread-self/children"); err != nil {
-		return k.group()
-	}
-	all := []int{k.cmd.Process.Pid}
-	for i := 0; i < len(all); i++ {
-		lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", all[i]))
-		for _, list := range lists {
-			b, _ := os.ReadFile(list) // fails when it has ended meanwhile
-			for _, f := range strings.Fields(string(b)) {
-				if pid, err := strconv.Atoi(f); err == nil {
-					all = append(all, pid)
-				}
-			}
-		}
-	}
-	return all
-}
+func (k *child) over() <-chan struct{} { return k.done }
 
-// group is the processes of the program's group, for kernels that do not list
-// children (CONFIG_PROC_CHILDREN).
-func (k *child) group() (all []int) {
-	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
-	for _, path := range stats {
-		b, err := os.ReadFile(path)
-		if err != nil {
-			continue
-		}
-		if p, ok := parseStat(string(b)); ok && p.group == k.cmd.Process.Pid {
-			all = append(all, p.pid)
-		}
-	}
-	return all
-}
+// family is the program and all that descends from it.
+func (k *child) family() []int { return keeper.Family(k.cmd.Process.Pid) }
 
 // stat is what proc_pid_stat(5) says of a process. Times are in seconds.
 type stat struct {
-	pid, group               int
+	pid                      int
 	ended                    bool // and not reaped yet
 	user, system             float64
 	reapedUser, reapedSystem float64
@@ -125,9 +93,6 @@ func parseStat(text string) (s stat, ok bool) {
 	}
 	s.pid = pid
 	s.ended = f[0] == "Z" || f[0] == "X"
-	if s.group, err = strconv.Atoi(f[2]); err != nil {
-		return s, false
-	}
 	for i, v := range []*float64{&s.user, &s.system, &s.reapedUser, &s.reapedSystem} {
 		n, err := strconv.ParseUint(f[11+i], 10, 63)
 		if err != nil {

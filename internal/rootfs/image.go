@@ -17,6 +17,10 @@ type Program struct {
 	Path string // in the image, absolute
 }
 
+// Data is a file or a folder of this machine that an image is to have as it is, at the same
+// path.
+type Data string
+
 // Tool is a program as tools look it up: by its name, in /usr/bin.
 func Tool(name, file string) Program { return Program{File: file, Path: "/usr/bin/" + name} }
 
@@ -30,13 +34,21 @@ type Image struct {
 // New reads the programs and finds their libraries. It keeps no file open and no
 // content in memory. The error says in one line which program cannot be in an image,
 // and why: it is missing, a script, for another architecture, or lacks a library.
-func New(programs ...Program) (*Image, error) {
+func New(programs ...Program) (*Image, error) { return With(nil, programs...) }
+
+// With is New for programs that need further files.
+func With(data []Data, programs ...Program) (*Image, error) {
 	b, err := newBuilder()
 	if err != nil {
 		return nil, fmt.Errorf("rootfs: %w", err)
 	}
 	for _, p := range programs {
 		if err := b.program(p); err != nil {
+			return nil, fmt.Errorf("rootfs: %w", err)
+		}
+	}
+	for _, d := range data {
+		if err := b.data(string(d)); err != nil {
 			return nil, fmt.Errorf("rootfs: %w", err)
 		}
 	}

@@ -10,23 +10,29 @@ import (
 	"testing"
 
 	"nettoll/agent"
+	"nettoll/internal/dockerd"
 	"nettoll/internal/handlers"
+	"nettoll/internal/keeper"
 	"nettoll/platform/lab"
 )
 
 // Main is the TestMain of packages whose tests build networks. It runs the tests
 // inside a lab, so that nothing of theirs is left whatever happens, or, when the
-// program was started as an agent, the agent. Afterwards it ends what tests share, and
+// program was started as an agent or a keeper, these. Afterwards it ends what tests share, and
 // fails if that does.
 func Main(m *testing.M, shared ...func() error) {
+	lab.First(dockerd.RemoveCgroups)
 	if len(os.Args) == 2 && os.Args[1] == "agent" {
 		os.Exit(runAgent())
+	}
+	if slices.Equal(os.Args[1:], keeper.Args) {
+		os.Exit(keeper.Main())
 	}
 	if slices.Contains(os.Args, "-test.fuzzworker") {
 		os.Exit(m.Run()) // a child of a test program that is inside
 	}
 	if !lab.Inside() {
-		status, err := lab.Enter(lab.EnterOptions{})
+		status, err := lab.Enter(lab.EnterOptions{Remove: dockerd.RemoveCgroups})
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			status = 1

@@ -23,15 +23,20 @@ func (e *endpoint) Name() string { return e.name }
 // NetNS implements platform.NetNSer.
 func (e *endpoint) NetNS() string { return e.ns.Path() }
 
+// Surroundings implements platform.Surrounded.
+func (e *endpoint) Surroundings() platform.Surroundings {
+	return platform.Surroundings{Outlive: !Inside()}
+}
+
 // Start implements platform.Endpoint. The process ends with the lab at the latest.
 func (e *endpoint) Start(ctx context.Context, c platform.Command) (platform.Process, error) {
 	return process.Start(ctx, e.name, e.NetNS(), environ(), c)
 }
 
-// environ is the environment without the mark of the process inside, so that
+// environ is the environment without the marks of the process inside, so that
 // nettoll can be run within a lab's shell.
 func environ() []string {
 	return slices.DeleteFunc(os.Environ(), func(kv string) bool {
-		return strings.HasPrefix(kv, insideEnv+"=")
+		return strings.HasPrefix(kv, insideEnv+"=") || strings.HasPrefix(kv, firstEnv+"=")
 	})
 }

@@ -9,8 +9,8 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"runtime"
 	"strings"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -40,24 +40,21 @@ type EnterOptions struct {
 	// Done, when it is closed, ends the lab as an interrupt does. Whoever listens
 	// to signals before Enter does passes on by it what came earlier.
 	Done <-chan struct{}
+	// Remove removes what the lab has left if it was killed.
+	Remove Remains
 }
 
-// Enter runs this program again, with the same arguments, in fresh user (unless it may do
-// without), mount, PID and network namespaces, and returns its exit status. The
-// process inside is killed when this one dies, and with it, as the first process
-// of its PID namespace, everything in the lab. The error is ErrKilled when
-// interrupts asked for that.
-//
-// Enter must be called from the main goroutine: the kernel ties the death signal
-// to the thread that forked, and only the main thread lives as long as the process.
+// Enter runs this program again, with the same arguments, in fresh user (unless it
+// may do without), mount, PID and network namespaces, and returns its exit status. It calls
+// First there, which starts it once more. The first process ends when this one has, in
+// whatever way, and with it everything in the lab. The error is ErrKilled when interrupts
+// asked for that.
 func Enter(o EnterOptions) (status int, err error) {
-	runtime.LockOSThread()
 	cmd := exec.Command("/proc/self/exe", os.Args[1:]...)
 	cmd.Args[0] = os.Args[0]
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	attr := &syscall.SysProcAttr{
 		Cloneflags: unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS,
-		Pdeathsig:  syscall.SIGKILL,
 		Setpgid:    !o.Foreground,
 	}
 	mark := insideAsRoot
@@ -88,25 +85,34 @@ func Enter(o EnterOptions) (status int, err error) {
 	if err != nil {
 		return 0, explain(err)
 	}
-	ready := make(chan struct{})
+	ready, silent := make(chan struct{}), make(chan struct{})
+	var groups []string
+	var killed syscall.Signal
 	go func() {
-		_, _ = ours.Read(make([]byte, 1))
-		close(ready)
+		groups, killed = words(ours, sync.OnceFunc(func() { close(ready) }))
+		close(silent)
 	}()
 	r := &relay{inside: cmd.Process}
 	go r.run(signals, o.Done, ready)
 	err = cmd.Wait()
+	<-silent // all have ended who could speak
+	if len(groups) > 0 && o.Remove != nil {
+		o.Remove(groups)
+	}
 	if o.Foreground {
 		takeTerminal()
 	}
 	var exit *exec.ExitError
+	signaled := errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signaled()
 	switch {
 	case r.killed.Load():
 		return 0, ErrKilled
-	case !errors.As(err, &exit):
-		return 0, err
-	case exit.Sys().(syscall.WaitStatus).Signaled():
+	case killed != 0:
+		return 0, fmt.Errorf("lab: the process inside did not end by itself: signal: %v", killed)
+	case signaled:
 		return 0, fmt.Errorf("lab: the process inside did not end by itself: %w", err)
+	case exit == nil:
+		return 0, err
 	}
 	return exit.ExitCode(), nil
 }

@@ -4,29 +4,53 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"nettoll/internal/process"
 )
 
-// lifeline is a socket whose other end the outer process holds. It is told by it
-// that signals are heard.
-const lifeline = 3
-
-// Prepare makes the namespaces of the process inside usable: private mounts,
-// its own /proc for its own processes, and an empty /run.
+// Prepare makes the program inside ready for what it is for. Its signals are heard from then
+// on.
 func Prepare() error {
-	if os.Getpid() != 1 {
+	if os.Getenv(firstEnv) == "" || os.Getppid() != 1 {
 		return fmt.Errorf("lab: %s is set, but this is no lab; unset it", insideEnv)
 	}
+	process.Bind()
 	unix.CloseOnExec(lifeline)
-	go dieWithOuter(os.NewFile(lifeline, "lifeline"))
-	if _, err := unix.Write(lifeline, []byte{1}); err != nil {
+	// Told to stop, for writing to a terminal from its background, it would leave a
+	// measurement standing.
+	signal.Ignore(syscall.SIGTTOU)
+	if err := say(wordReady); err != nil {
 		return fmt.Errorf("lab: tell the outer process: %w", err)
 	}
-	// The first process of a namespace cannot be stopped: told to, for writing to
-	// a terminal from its background, it would try again and again.
-	signal.Ignore(syscall.SIGTTOU)
+	return nil
+}
+
+var saying sync.Mutex
+
+// say says a word to those whom the lab ends with.
+func say(word string) error {
+	saying.Lock()
+	defer saying.Unlock()
+	_, err := unix.Write(lifeline, []byte(word+"\n"))
+	return err
+}
+
+// Leaves implements platform.Undertaker.
+func (*host) Leaves(cgroup string) error {
+	if !Inside() {
+		return nil // nobody would hear it
+	}
+	return say(wordCgroup + strings.TrimPrefix(cgroup, "/"))
+}
+
+// mounts makes the mounts of the lab its own, with its own /proc for its own processes, and an
+// empty /run.
+func mounts() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return explain(fmt.Errorf("make mounts private: %w", err))
 	}
@@ -37,11 +61,4 @@ func Prepare() error {
 		return explain(fmt.Errorf("mount an empty /run: %w", err))
 	}
 	return nil
-}
-
-// dieWithOuter ends the process inside when the outer one has died before it
-// could tie the death signal.
-func dieWithOuter(outer *os.File) {
-	_, _ = outer.Read(make([]byte, 1))
-	os.Exit(128 + int(syscall.SIGKILL))
 }

@@ -30,7 +30,7 @@ func Ending() []os.Signal {
 	return all
 }
 
-// relay passes signals on to the process inside, but for the wish to stop: the
+// relay passes signals on to the first process, but for the wish to stop: the
 // clocks of a measurement would go on.
 type relay struct {
 	inside *os.Process

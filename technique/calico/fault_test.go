@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"nettoll/internal/daemon"
 	"nettoll/internal/nl"
+	"nettoll/internal/process"
 	"nettoll/platform"
 	"nettoll/platform/lab"
 	"nettoll/platform/platformtest"
@@ -59,7 +59,7 @@ func TestLostTunnel(t *testing.T) {
 // TestLostPolicies has one host lose all rules, while felix goes on.
 func TestLostPolicies(t *testing.T) {
 	second, fault := built(t, calico.NewPolicy(nil))
-	if err := daemon.Run(t.Context(), second, platform.Command{Path: "ip6tables-nft", Args: []string{"-F"}, Stdout: io.Discard}); err != nil {
+	if err := process.Run(t.Context(), second, platform.Command{Path: "ip6tables-nft", Args: []string{"-F"}, Stdout: io.Discard}); err != nil {
 		t.Fatal(err)
 	}
 	var wrong *technique.WrongPath

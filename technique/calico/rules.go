@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"strings"
 
-	"nettoll/internal/daemon"
 	"nettoll/internal/plumb"
+	"nettoll/internal/process"
 	"nettoll/platform"
 	"nettoll/technique"
 )
@@ -47,7 +47,7 @@ func (n *network) passed(ctx context.Context, h *plumb.Host, six bool) (passed, 
 		path = n.programs.save6
 	}
 	var out bytes.Buffer
-	err := daemon.Run(ctx, h, platform.Command{Path: path, Args: []string{"-c", "-t", "filter"}, Stdout: &out})
+	err := process.Run(ctx, h, platform.Command{Path: path, Args: []string{"-c", "-t", "filter"}, Stdout: &out})
 	if err != nil {
 		return nil, err
 	}

@@ -8,9 +8,9 @@ import (
 
 	"github.com/vishvananda/netlink"
 
-	"nettoll/internal/daemon"
 	"nettoll/internal/nl"
 	"nettoll/internal/plumb"
+	"nettoll/internal/process"
 	"nettoll/platform"
 )
 
@@ -40,7 +40,7 @@ func (n *network) removeSets(ctx context.Context, h *plumb.Host) error {
 	run := func(in string, args ...string) (string, error) {
 		var out strings.Builder
 		cmd := platform.Command{Path: n.programs.ipset, Args: args, Stdin: strings.NewReader(in), Stdout: &out}
-		err := daemon.Run(ctx, h, cmd)
+		err := process.Run(ctx, h, cmd)
 		return out.String(), err
 	}
 	names, err := run("", "list", "-n")

@@ -15,7 +15,7 @@ import (
 	"github.com/containernetworking/cni/pkg/types"
 	"github.com/containernetworking/cni/pkg/version"
 
-	"nettoll/internal/daemon"
+	"nettoll/internal/process"
 	"nettoll/platform"
 )
 
@@ -52,7 +52,7 @@ func (r *runner) ExecPlugin(ctx context.Context, path string, config []byte, env
 	}
 	// The rest of the environment is the host's own.
 	own := slices.DeleteFunc(slices.Clone(environ), func(kv string) bool { return !strings.HasPrefix(kv, "CNI_") })
-	err = daemon.Run(ctx, r.host, platform.Command{
+	err = process.Run(ctx, r.host, platform.Command{
 		Path: path, Env: own, Stdin: bytes.NewReader(config), Stdout: said.write, Stderr: complained.write,
 	})
 	out, errText := said.end(), complained.end()

@@ -57,6 +57,7 @@ func mesh(ctx context.Context, n *network) error {
 	if err != nil {
 		return err
 	}
+	n.nat = true
 	n.reach = func(from, to *node, f technique.Family) (netip.Addr, error) {
 		if to.container == nil {
 			return hostAddr(to.host, f), nil

@@ -25,7 +25,9 @@ type network struct {
 	rules            []string          // of ours on hosts, as text, for documentation
 	// reach is where from reaches to; nil: at its own address.
 	reach func(from, to *node, f technique.Family) (netip.Addr, error)
-	hops  func(from, to *node, f technique.Family) []technique.Hop
+	// nat: packets to a container arrive at its own address, wherever they were sent.
+	nat  bool
+	hops func(from, to *node, f technique.Family) []technique.Hop
 	// balances: connections to servers are led there by nodes, which answer, too.
 	balances bool
 }
@@ -107,6 +109,14 @@ func (n *network) Addr(from, to platform.Endpoint, f technique.Family) (netip.Ad
 		return n.reach(a, b, f)
 	}
 	return b.own(f)
+}
+
+// Own implements technique.Network.
+func (n *network) Own(from, to platform.Endpoint, f technique.Family) (netip.Addr, error) {
+	if n.nat {
+		return to.(*node).own(f)
+	}
+	return n.Addr(from, to, f)
 }
 
 // own is the container's address.

@@ -16,8 +16,9 @@ import (
 )
 
 // published is docker run -p: clients are processes of a host and know the address of
-// the servers' host alone. On the user's own machine that is the engine's bridge, so that
-// nothing can be reached from outside.
+// the servers' host alone. On the user's own machine that is the engine's bridge, and the
+// servers hear nobody beyond it: nothing can be reached from outside, not even by who routes
+// to the bridge.
 func published(ctx context.Context, n *network) error {
 	if err := n.apart(); err != nil {
 		return err
@@ -42,7 +43,7 @@ func published(ctx context.Context, n *network) error {
 	n.clients = n.outside(n.topo.Clients, n.clientHost)
 	server := func(_ *dockerd.Host, i int) dockerd.Spec {
 		first, last := n.topo.Ports(i)
-		return dockerd.Spec{Mode: "bridge", Publish: ports(at, first, last)}
+		return dockerd.Spec{Mode: "bridge", Publish: ports(at, first, last), Near: platform.Borrowed(h)}
 	}
 	if n.servers, err = n.place(ctx, n.topo.Servers, func(int) *dockerd.Host { return h }, server); err != nil {
 		return err
@@ -53,6 +54,7 @@ func published(ctx context.Context, n *network) error {
 	if err := n.silent(ctx); err != nil {
 		return err
 	}
+	n.nat = true
 	n.reach = func(_, to *node, f technique.Family) (netip.Addr, error) {
 		if to.container == nil {
 			return hostAddr(to.host, f), nil

@@ -139,6 +139,7 @@ func (n *network) lookedUp(ctx context.Context, services []*dockerd.Service) err
 		}
 		found[c] = a
 	}
+	n.nat = true
 	n.reach = func(from, to *node, _ technique.Family) (netip.Addr, error) {
 		if a, ok := found[from]; ok {
 			return a, nil

@@ -13,9 +13,9 @@ var only4 = []int{4}
 // Swarm is every network of engines that are nodes of one swarm, in the order of reports.
 func Swarm() []Technique {
 	all := []Technique{
-		{name: "native", hosts: []int{1, 2}, connect: native,
+		{name: "native", hosts: []int{1, 2}, connect: native, around: platform.Surroundings{Outlive: true, Open: true},
 			about: "processes of the nodes' hosts, outside all containers; the native of every network of Swarm"},
-		{name: "host", hosts: []int{1, 2}, connect: hostMode,
+		{name: "host", hosts: []int{1, 2}, connect: hostMode, around: platform.Surroundings{Open: true},
 			about: "containers with the node's own network (docker run --network host)"},
 		{name: "overlay", like: "vxlan", hosts: []int{1, 2}, connect: overlay, families: only4,
 			about: "containers on an attachable overlay network (VXLAN) of a swarm"},

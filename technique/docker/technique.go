@@ -22,16 +22,18 @@ type Technique struct {
 	settings    dockerd.Settings
 	needs       []plumb.Need // tried where the engine runs on this machine
 	connect     func(context.Context, *network) error
-	swarm       bool   // its hosts are nodes of one swarm
-	ipvs        string // what of it needs virtual servers of the kernel, if anything
+	swarm       bool // its hosts are nodes of one swarm
+	// around is what servers share with others on an engine of the user's.
+	around platform.Surroundings
+	ipvs   string // what of it needs virtual servers of the kernel, if anything
 }
 
 // All is every variant, in the order of reports.
 func All() []Technique {
 	return []Technique{
-		{name: "native", hosts: []int{1, 2}, connect: native,
+		{name: "native", hosts: []int{1, 2}, connect: native, around: platform.Surroundings{Outlive: true, Open: true},
 			about: "processes of the engines' hosts, outside all containers; the native of every network of Docker"},
-		{name: "host", hosts: []int{1, 2}, connect: hostMode,
+		{name: "host", hosts: []int{1, 2}, connect: hostMode, around: platform.Surroundings{Open: true},
 			about: "containers with the host's own network (docker run --network host)"},
 		{name: "container", like: "sharedns", hosts: []int{1}, connect: sharedMode,
 			about: "containers in the network namespace of another (docker run --network container:NAME), which talk over its lo"},
@@ -69,6 +71,9 @@ func (t Technique) Hosts() []int { return t.hosts }
 
 // Families are the IP versions that it carries; none is both.
 func (t Technique) Families() []int { return t.families }
+
+// Surroundings are those of its servers on an engine of the user's.
+func (t Technique) Surroundings() platform.Surroundings { return t.around }
 
 // Like is the technique of the lab that it is the real form of, where the names differ.
 func (t Technique) Like() string { return t.like }

@@ -12,6 +12,7 @@ import (
 
 	"nettoll/internal/daemon"
 	"nettoll/internal/plumb"
+	"nettoll/internal/process"
 	"nettoll/platform"
 )
 
@@ -80,7 +81,7 @@ const chain = "FLANNEL-FWD"
 
 // run runs a program on a host to its end.
 func run(ctx context.Context, h *plumb.Host, program string, args ...string) error {
-	if err := daemon.Run(ctx, h, platform.Command{Path: program, Args: args}); err != nil {
+	if err := process.Run(ctx, h, platform.Command{Path: program, Args: args}); err != nil {
 		return fmt.Errorf("%s: %w", program, err)
 	}
 	return nil

@@ -27,7 +27,7 @@ func (Technique) Connect(ctx context.Context, topo technique.Topology, p platfor
 			return nil, s.Abandon(ctx, fmt.Errorf("iptables: %s: %w", h.Name(), err))
 		}
 	}
-	return &plumb.Network{Site: s, Reach: reach, Hops: b.hops}, nil
+	return &plumb.Network{Site: s, Reach: reach, Translated: true, Hops: b.hops}, nil
 }
 
 // build collects the rules that prove the path.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"nettoll/internal/daemon"
 	"nettoll/internal/process"
 	"nettoll/internal/program"
 	"nettoll/platform"
@@ -32,7 +31,7 @@ func find(paths program.Paths) (programs, error) {
 func (v *vswitch) run(ctx context.Context, name string, args ...string) error {
 	var said process.Tail
 	cmd := platform.Command{Path: v.programs[name], Args: args, Env: v.environ(), Stdout: &said, Stderr: &said}
-	err := daemon.Run(ctx, v.host, cmd)
+	err := process.Run(ctx, v.host, cmd)
 	if ctx.Err() != nil {
 		return fmt.Errorf("%s on %s: %w", name, v.host.Name(), err)
 	}

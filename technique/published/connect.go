@@ -22,7 +22,7 @@ func (t Technique) Connect(ctx context.Context, topo technique.Topology, p platf
 	for i := range topo.Clients {
 		s.Clients = append(s.Clients, s.OnHost(s.ClientHost(i)))
 	}
-	b := &build{Network: &plumb.Network{Site: s, Reach: reach}, dnat: map[key][]nft.Rule{}, accept: map[key][]nft.Rule{}}
+	b := &build{Network: &plumb.Network{Site: s, Reach: reach, Translated: true}, dnat: map[key][]nft.Rule{}, accept: map[key][]nft.Rule{}}
 	b.Hops = b.path
 	if err := b.bridge(t.proxy); err != nil {
 		return nil, s.Abandon(ctx, err)

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"sync/atomic"
+	"time"
 
 	"nettoll/agent"
 	"nettoll/platform"
@@ -91,6 +92,9 @@ type proxy struct {
 func (p *proxy) serve(_ context.Context, ports []forward) (struct{}, error) {
 	servers := 0
 	for _, f := range ports {
+		if f.Server < 0 || f.Server >= len(ports) {
+			return struct{}{}, fmt.Errorf("server %d of %d ports", f.Server, len(ports))
+		}
 		servers = max(servers, f.Server+1)
 	}
 	p.bytes, p.conns = make([]atomic.Uint64, servers), make([]atomic.Uint64, servers)
@@ -116,16 +120,21 @@ func (p *proxy) count(_ context.Context, server int) (technique.Count, error) {
 	return technique.Count{Packets: p.conns[server].Load(), Bytes: p.bytes[server].Load()}, nil
 }
 
+// refusal is how long the proxy waits when it could not accept a connection.
+const refusal = 20 * time.Millisecond
+
 func (p *proxy) accept(l *net.TCPListener, f forward) {
 	for {
 		c, err := l.AcceptTCP()
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
-		if err == nil {
-			p.conns[f.Server].Add(1)
-			go p.carry(c, f)
+		if err != nil { // such as too many open files, which only time changes
+			time.Sleep(refusal)
+			continue
 		}
+		p.conns[f.Server].Add(1)
+		go p.carry(c, f)
 	}
 }
 

@@ -3,10 +3,15 @@ package techniquetest
 import (
 	"context"
 	"errors"
+	"net"
 	"net/netip"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"nettoll/internal/netns"
+	"nettoll/platform"
 	"nettoll/technique"
 )
 
@@ -88,7 +93,32 @@ func endpoints(t *testing.T, s *subject, n technique.Network, topo technique.Top
 			if len(n.Path(c, to, f)) == 0 {
 				t.Errorf("no path from %s to %s", c.Name(), to.Name())
 			}
+			ownAddress(t, n, c, to, f)
 		}
+	}
+}
+
+// ownAddress wants a server to be told to listen on an address that it has.
+func ownAddress(t *testing.T, n technique.Network, from, to platform.Endpoint, f technique.Family) {
+	t.Helper()
+	own, err := n.Own(from, to, f)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	ns, ok := platform.As[platform.NetNSer](to)
+	if !ok || ns.NetNS() == "" {
+		return
+	}
+	err = netns.Do(ns.NetNS(), func() error {
+		has, err := net.InterfaceAddrs()
+		if err == nil && !slices.ContainsFunc(has, func(a net.Addr) bool { return strings.HasPrefix(a.String(), own.String()+"/") }) {
+			t.Errorf("%s is told to listen on %s, and has %v", to.Name(), own, has)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }
 

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"slices"
 
-	"nettoll/internal/daemon"
 	"nettoll/internal/nl"
 	"nettoll/internal/plumb"
+	"nettoll/internal/process"
 	"nettoll/platform"
 )
 
@@ -73,5 +73,5 @@ func unrule(ctx context.Context, h *plumb.Host) error {
 }
 
 func iptables(ctx context.Context, h *plumb.Host, args ...string) error {
-	return daemon.Run(ctx, h, platform.Command{Path: "iptables", Args: append([]string{"-w"}, args...)})
+	return process.Run(ctx, h, platform.Command{Path: "iptables", Args: append([]string{"-w"}, args...)})
 }

@@ -5,7 +5,7 @@ import (
 	"os/exec"
 	"testing"
 
-	"nettoll/internal/daemon"
+	"nettoll/internal/process"
 	"nettoll/platform"
 	"nettoll/platform/lab"
 	"nettoll/platform/platformtest"
@@ -40,7 +40,7 @@ func TestNothingIsLeft(t *testing.T) {
 	for _, h := range hosts.All() {
 		for _, table := range []string{"filter", "nat", "mangle"} {
 			keep := platform.Command{Path: "iptables", Args: []string{"-w", "-t", table, "-N", "KEEP"}}
-			if err := daemon.Run(t.Context(), h, keep); err != nil {
+			if err := process.Run(t.Context(), h, keep); err != nil {
 				t.Fatal(err)
 			}
 		}

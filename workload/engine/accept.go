@@ -14,16 +14,24 @@ import (
 // any more.
 type listener struct {
 	fd   int
+	at   netip.AddrPort
 	shut func()
+}
+
+// listens keeps a socket that clients come to.
+func (s *session) listens(fd int, at netip.AddrPort) *listener {
+	l := &listener{fd: fd, at: at, shut: sync.OnceFunc(func() { unix.Shutdown(fd, unix.SHUT_RDWR) })}
+	s.listeners = append(s.listeners, l)
+	return l
 }
 
 // backlog is how many connections may wait to be accepted; the kernel lowers it to
 // net.core.somaxconn.
 const backlog = 4096
 
-// listenTCP binds the wildcard address of a family, of IPv6 alone for IPv6.
-func listenTCP(s *session, wildcard netip.AddrPort) (err error) {
-	fd, sa, err := newSocket(wildcard, unix.SOCK_STREAM)
+// listenTCP takes in connections to an address.
+func listenTCP(s *session, at netip.AddrPort) (err error) {
+	fd, sa, err := newSocket(at, unix.SOCK_STREAM)
 	if err != nil {
 		return err
 	}
@@ -38,42 +46,32 @@ func listenTCP(s *session, wildcard netip.AddrPort) (err error) {
 	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1); err != nil {
 		return err
 	}
-	if err := bind(fd, sa, wildcard); err != nil {
+	if err := unix.Bind(fd, sa); err != nil {
 		return err
 	}
 	if err := unix.Listen(fd, backlog); err != nil {
 		return err
 	}
-	s.listener = &listener{fd: fd, shut: sync.OnceFunc(func() { unix.Shutdown(fd, unix.SHUT_RDWR) })}
-	s.threads.Go(s.accept)
+	l := s.listens(fd, at)
+	s.threads.Go(func() { s.accept(l) })
 	return nil
-}
-
-// bind gives a socket its address, the wildcard of IPv6 for IPv6 alone.
-func bind(fd int, sa unix.Sockaddr, addr netip.AddrPort) error {
-	if addr.Addr().Is6() {
-		if err := unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 1); err != nil {
-			return err
-		}
-	}
-	return unix.Bind(fd, sa)
 }
 
 // accept takes connections until the session is halted. Each is looked at by
 // itself, so that a stranger who says nothing delays nobody. Where connections go
 // on to be made during the traffic, those belong to the flows.
-func (s *session) accept() {
+func (s *session) accept(l *listener) {
 	for !s.halted.Load() {
-		if !readable(s.listener.fd) {
+		if !readable(l.fd) {
 			continue
 		}
 		if s.traffic.meeting.brief && s.complete() {
 			return
 		}
-		fd, _, err := unix.Accept4(s.listener.fd, unix.SOCK_CLOEXEC)
+		fd, _, err := unix.Accept4(l.fd, unix.SOCK_CLOEXEC)
 		switch {
 		case err == nil:
-			s.threads.Go(func() { s.admit(fd) })
+			s.threads.Go(func() { s.admit(l, fd) })
 		case errors.Is(err, unix.EINTR), errors.Is(err, unix.EAGAIN), errors.Is(err, unix.ECONNABORTED):
 		case s.halted.Load():
 		default:
@@ -91,13 +89,13 @@ func readable(fd int) bool {
 }
 
 // admit makes a flow of a connection that knows the cookie.
-func (s *session) admit(fd int) {
+func (s *session) admit(l *listener, fd int) {
 	conn := handshake{fd, s.patience()}
 	greeting := make([]byte, helloSize)
 	if _, err := io.ReadFull(conn, greeting); err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
 		clear(greeting)
 	}
-	f := s.claim(greeting)
+	f := s.claim(l, greeting)
 	if f == nil {
 		s.strangers.Add(1)
 		unix.Close(fd)
@@ -122,7 +120,7 @@ func (s *session) admit(fd int) {
 }
 
 // claim returns the flow that a greeting asks for, or nil when it is a stranger's.
-func (s *session) claim(greeting []byte) *flow {
+func (s *session) claim(l *listener, greeting []byte) *flow {
 	index, ok := parseHello(greeting, s.cookie)
 	if !ok || index >= len(s.flows) {
 		return nil
@@ -133,6 +131,6 @@ func (s *session) claim(greeting []byte) *flow {
 	if f.claimed {
 		return nil
 	}
-	f.claimed = true
+	f.claimed, f.listener = true, l
 	return f
 }

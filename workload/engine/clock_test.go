@@ -78,7 +78,7 @@ func TestLateFlowsBegin(t *testing.T) {
 		t.Errorf("probe from %d, unloaded until %d; load from %d, settles at %d", probe.begins, probe.settles, load.begins, load.settles)
 	}
 	job := workload.Job{Workload: record.LatencyUnderLoad, Duration: time.Second, Pairs: []workload.Pair{
-		{Client: newEndpoint("c"), Server: newEndpoint("s"), Addr: loopback4, Port: 1},
+		{Client: newEndpoint("c"), Server: newEndpoint("s"), Addr: loopback4, Listen: loopback4, Port: 1},
 	}}
 	if _, err := plan(job); err == nil || !strings.Contains(err.Error(), "needs a warm-up") {
 		t.Errorf("no warm-up: error %v", err)

@@ -20,7 +20,8 @@ import (
 // has a range of ports of its own. The connection by which a flow was made stays, and
 // carries nothing.
 //
-// All flows of a server accept on its one port, and serve whoever comes.
+// All flows that have come to an address of the server accept there, and serve whoever
+// comes.
 func tcpCRR() traffic {
 	meeting := overTCP()
 	meeting.brief = true
@@ -184,7 +185,7 @@ func (f *flow) call() (errno syscall.Errno) {
 const silence = 10
 
 func newAcceptor(f *flow, o record.Options) (step, error) {
-	f.brief = &brief{fd: -1, listener: f.session.listener.fd}
+	f.brief = &brief{fd: -1, listener: f.listener.fd}
 	f.out, f.in = payload(o.ResponseSize), make([]byte, o.RequestSize)
 	// Inherited by what is accepted.
 	return acceptStep, unix.SetsockoptInt(f.brief.listener, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)

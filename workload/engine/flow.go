@@ -24,6 +24,8 @@ type flow struct {
 	session *session
 	claimed bool // server: a connection for it has come
 
+	listener *listener // server: by which it has come
+
 	fd    int
 	step  step
 	doing string // the operation in hand, where a step makes several

@@ -229,3 +229,12 @@ func TestCancelledStart(t *testing.T) {
 		}
 	}
 }
+
+// TestTooManyFlows asks for more than a process can have.
+func TestTooManyFlows(t *testing.T) {
+	h, port := newHandlers(t), freePort(t)
+	params := serveParams(record.TCPStream, record.Options{}, loopback4, port, maxFlows+1)
+	if _, err := ask[openResult](t.Context(), h, methodServe, params); err == nil || !strings.Contains(err.Error(), "at most 32768") {
+		t.Errorf("error %v", err)
+	}
+}

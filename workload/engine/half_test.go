@@ -41,11 +41,7 @@ func ask[Out any](ctx context.Context, h handlers, method string, in any) (out O
 var testCookie = []byte("sixteen bytes ok")
 
 func serveParams(workload string, o record.Options, addr netip.Addr, port, flows int) openParams {
-	wildcard := netip.IPv4Unspecified()
-	if addr.Is6() {
-		wildcard = netip.IPv6Unspecified()
-	}
-	p := openParams{Session: "server", Workload: workload, Options: o, Cookie: testCookie, Listen: netip.AddrPortFrom(wildcard, uint16(port))}
+	p := openParams{Session: "server", Workload: workload, Options: o, Cookie: testCookie, Listen: []netip.AddrPort{netip.AddrPortFrom(addr, uint16(port))}}
 	for i := range flows {
 		p.Flows = append(p.Flows, flowSpec{Label: fmt.Sprintf("flow %d of client x", i), CPU: -1})
 	}
@@ -54,7 +50,7 @@ func serveParams(workload string, o record.Options, addr netip.Addr, port, flows
 
 func connectParams(workload string, o record.Options, addr netip.Addr, port, flows int) openParams {
 	p := serveParams(workload, o, addr, port, flows)
-	p.Session, p.Listen = "client", netip.AddrPort{}
+	p.Session, p.Listen = "client", nil
 	for i := range p.Flows {
 		p.Flows[i].To = netip.AddrPortFrom(addr, uint16(port))
 		p.Flows[i].Index = i

@@ -33,13 +33,13 @@ type flowSpec struct {
 
 // openParams begin a session, a server's (serve) or a client's (connect).
 type openParams struct {
-	Session  string         `json:"session"` // chosen by the caller
-	Workload string         `json:"workload"`
-	Options  record.Options `json:"options"`
-	Cookie   []byte         `json:"cookie"`
-	Limit    time.Duration  `json:"limit"` // of making a connection
-	Flows    []flowSpec     `json:"flows"`
-	Listen   netip.AddrPort `json:"listen,omitzero"` // server: wildcard address and port
+	Session  string           `json:"session"` // chosen by the caller
+	Workload string           `json:"workload"`
+	Options  record.Options   `json:"options"`
+	Cookie   []byte           `json:"cookie"`
+	Limit    time.Duration    `json:"limit"` // of making a connection
+	Flows    []flowSpec       `json:"flows"`
+	Listen   []netip.AddrPort `json:"listen,omitempty"` // server: every address that clients reach it at
 }
 
 // openResult says that the server listens, or that the client is connected.
@@ -129,9 +129,9 @@ func (h *half) serve(ctx context.Context, p openParams) (openResult, error) {
 	if err != nil {
 		return openResult{}, err
 	}
-	if err := s.traffic.meeting.listen(s, p.Listen); err != nil {
+	if err := s.listen(p.Listen); err != nil {
 		s.end()
-		return openResult{}, fmt.Errorf("listen on port %d: %w", p.Listen.Port(), err)
+		return openResult{}, err
 	}
 	return h.keep(ctx, p.Session, s)
 }
@@ -147,6 +147,10 @@ func (h *half) connect(ctx context.Context, p openParams) (openResult, error) {
 	return h.keep(ctx, p.Session, s)
 }
 
+// maxFlows is more than a process can have, each with a thread: Linux numbers processes and
+// threads up to that (kernel.pid_max) unless it is told otherwise.
+const maxFlows = 32768
+
 func (h *half) open(ctx context.Context, r role, p openParams) (*session, error) {
 	w, o, err := trafficOf(p.Workload, p.Options)
 	if err != nil {
@@ -154,6 +158,9 @@ func (h *half) open(ctx context.Context, r role, p openParams) (*session, error)
 	}
 	if len(p.Cookie) != cookieSize {
 		return nil, fmt.Errorf("cookie of %d bytes: %d are needed", len(p.Cookie), cookieSize)
+	}
+	if len(p.Flows) > maxFlows {
+		return nil, fmt.Errorf("%d flows: one process has at most %d", len(p.Flows), maxFlows)
 	}
 	if err := context.Cause(ctx); err != nil {
 		return nil, err

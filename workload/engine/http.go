@@ -49,12 +49,8 @@ func (s *session) webCookie() string { return fmt.Sprintf("nettoll=%x", s.cookie
 
 // listenHTTP serves until the session is halted. A flow is there when its first
 // request has come; its number is the path.
-func listenHTTP(s *session, wildcard netip.AddrPort) error {
-	network := "tcp6"
-	if wildcard.Addr().Is4() {
-		network = "tcp4"
-	}
-	l, err := net.Listen(network, wildcard.String())
+func listenHTTP(s *session, at netip.AddrPort) error {
+	l, err := net.Listen("tcp", at.String())
 	if err != nil {
 		var call syscall.Errno
 		if errors.As(err, &call) {

@@ -32,7 +32,7 @@ func TestJudge(t *testing.T) {
 		tr, err := plan(workload.Job{
 			Workload: record.TCPStream, Options: record.Options{Streams: c.streams}, Warmup: time.Second, Duration: c.window,
 			CPUs:  workload.CPUs{Client: []int{0}, Server: []int{0}},
-			Pairs: []workload.Pair{{Client: newEndpoint("c"), Server: newEndpoint("s"), Addr: loopback4, Port: 5001}},
+			Pairs: []workload.Pair{{Client: newEndpoint("c"), Server: newEndpoint("s"), Addr: loopback4, Listen: loopback4, Port: 5001}},
 		})
 		if err != nil {
 			t.Fatal(err)

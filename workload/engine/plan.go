@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	"nettoll/agent"
@@ -30,7 +31,8 @@ type trial struct {
 type party struct {
 	role     role
 	endpoint platform.Endpoint
-	listen   netip.AddrPort // server
+	port     int              // server
+	listen   []netip.AddrPort // server: all of its addresses
 	session  string
 	flows    []flowSpec
 
@@ -83,19 +85,18 @@ func plan(job workload.Job) (*trial, error) {
 }
 
 func (t *trial) addPair(index int, pair workload.Pair) error {
-	addr := pair.Addr.Unmap()
-	if !addr.IsValid() {
+	addr, own := pair.Addr.Unmap(), pair.Listen.Unmap()
+	if !addr.IsValid() || !own.IsValid() {
 		return fmt.Errorf("client %s: no address of server %s", pair.Client.Name(), pair.Server.Name())
 	}
 	if pair.Port < 1 || pair.Port > 65535 {
 		return fmt.Errorf("server %s: port %d", pair.Server.Name(), pair.Port)
 	}
-	wildcard := netip.IPv6Unspecified()
-	if addr.Is4() {
-		wildcard = netip.IPv4Unspecified()
-	}
 	c := find(&t.clients, party{role: client, endpoint: pair.Client})
-	s := find(&t.servers, party{role: server, endpoint: pair.Server, listen: netip.AddrPortFrom(wildcard, uint16(pair.Port))})
+	s := find(&t.servers, party{role: server, endpoint: pair.Server, port: pair.Port})
+	if at := netip.AddrPortFrom(own, uint16(pair.Port)); !slices.Contains(s.listen, at) {
+		s.listen = append(s.listen, at)
+	}
 	for kind := range t.kinds {
 		n := len(t.flows)
 		label := fmt.Sprintf("flow %d of client %s", len(c.flows), pair.Client.Name())
@@ -115,7 +116,7 @@ func (t *trial) addPair(index int, pair workload.Pair) error {
 // find returns the party that is like want, and adds it if there is none.
 func find(parties *[]*party, want party) *party {
 	for _, p := range *parties {
-		if p.endpoint == want.endpoint && p.listen == want.listen {
+		if p.endpoint == want.endpoint && p.port == want.port {
 			return p
 		}
 	}

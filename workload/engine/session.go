@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -55,7 +56,7 @@ type session struct {
 
 	open      atomic.Int64  // measured flows whose window is not closed
 	closed    chan struct{} // all windows are closed
-	listener  *listener     // server
+	listeners []*listener   // server
 	strangers atomic.Int64
 
 	ending sync.Once
@@ -81,6 +82,23 @@ func newSession(r role, w traffic, p *process, params openParams) (*session, err
 	var err error
 	s.leave, err = p.enter(s.flows, w.meeting.managed)
 	return s, err
+}
+
+// listen has clients come in at the addresses, and nowhere else: whoever shares the
+// network with them reaches what listens on all.
+func (s *session) listen(at []netip.AddrPort) error {
+	if len(at) == 0 {
+		return errors.New("no address to listen on")
+	}
+	for _, a := range at {
+		if !a.IsValid() || a.Addr().IsUnspecified() {
+			return fmt.Errorf("listen on %v: an address of this machine is needed", a)
+		}
+		if err := s.traffic.meeting.listen(s, a); err != nil {
+			return fmt.Errorf("listen on %v: %w", a, err)
+		}
+	}
+	return nil
 }
 
 // live is the life of a connected flow on its own thread.
@@ -295,8 +313,8 @@ func (s *session) halt() {
 		s.halted.Store(true)
 		close(s.quit)
 		s.wake()
-		if s.listener != nil {
-			s.listener.shut()
+		for _, l := range s.listeners {
+			l.shut()
 		}
 	})
 }
@@ -312,8 +330,8 @@ func (s *session) end() {
 	}
 	s.leave()
 	s.leave = nil
-	if s.listener != nil {
-		unix.Close(s.listener.fd)
+	for _, l := range s.listeners {
+		unix.Close(l.fd)
 	}
 }
 

@@ -26,6 +26,7 @@ func testJob(t *testing.T, name string, pairs ...workload.Pair) workload.Job {
 		if !pairs[i].Addr.IsValid() {
 			pairs[i].Addr = loopback4
 		}
+		pairs[i].Listen = pairs[i].Addr
 	}
 	return workload.Job{Workload: name, Pairs: pairs, Warmup: 200 * time.Millisecond, Duration: 500 * time.Millisecond}
 }
@@ -307,12 +308,12 @@ func TestRunErrors(t *testing.T) {
 		{"server dies", "server s: agent has ended: exit status 3: out of coffee", func(_ *workload.Job, _, s *endpoint) { s.how = diesAtStart }},
 		{"client dies", "client c: agent has ended: exit status 3: out of coffee", func(_ *workload.Job, c, _ *endpoint) { c.how = diesAtStart }},
 		{"client sends nothing", "server s: flow 0 of client c received nothing in the window and for 4s after it", func(_ *workload.Job, c, _ *endpoint) { c.how = sendsNothing }},
-		{"port in use", "server s: listen on port %d: address already in use", func(j *workload.Job, _, _ *endpoint) { j.Pairs[0].Port = taken.Addr().(*net.TCPAddr).Port }},
+		{"port in use", "server s: listen on 127.0.0.1:%d: address already in use", func(j *workload.Job, _, _ *endpoint) { j.Pairs[0].Port = taken.Addr().(*net.TCPAddr).Port }},
 		{"no way to the server", "client c: connect to [::1]:%d: connection refused", func(j *workload.Job, _, s *endpoint) {
 			s.how = listensElsewhere
 			j.Pairs[0].Addr = loopback6
 		}},
-		{"unknown congestion control", `server s: listen on port %d: congestion control "carrierpigeon": not available here`, func(j *workload.Job, _, _ *endpoint) { j.Options.Congestion = "carrierpigeon" }},
+		{"unknown congestion control", `server s: listen on 127.0.0.1:%d: congestion control "carrierpigeon": not available here`, func(j *workload.Job, _, _ *endpoint) { j.Options.Congestion = "carrierpigeon" }},
 		{"unknown CPU", "flow 0 of client c: pin to CPU 9999: invalid argument", func(j *workload.Job, _, _ *endpoint) { j.CPUs.Server = []int{9999} }},
 	} {
 		t.Run(c.name, func(t *testing.T) {

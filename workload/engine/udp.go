@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -25,40 +24,33 @@ const (
 	attendEvery = leastLead / 2
 )
 
-// listenUDP binds the wildcard address of a family.
-func listenUDP(s *session, wildcard netip.AddrPort) error {
-	fd, sa, err := newSocket(wildcard, unix.SOCK_DGRAM)
+// listenUDP takes in greetings to an address.
+func listenUDP(s *session, at netip.AddrPort) error {
+	fd, sa, err := newSocket(at, unix.SOCK_DGRAM)
 	if err != nil {
 		return err
 	}
-	level, option := unix.IPPROTO_IP, unix.IP_PKTINFO
-	if wildcard.Addr().Is6() {
-		level, option = unix.IPPROTO_IPV6, unix.IPV6_RECVPKTINFO
-	}
-	if err = unix.SetsockoptInt(fd, level, option, 1); err == nil {
-		err = bind(fd, sa, wildcard)
-	}
-	if err == nil { // not before: the port must be free of others
+	if err = unix.Bind(fd, sa); err == nil { // not before: the port must be free of others
 		err = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)
 	}
 	if err != nil {
 		unix.Close(fd)
 		return err
 	}
-	s.listener = &listener{fd: fd, shut: sync.OnceFunc(func() { unix.Shutdown(fd, unix.SHUT_RDWR) })}
-	s.threads.Go(s.takeGreetings)
+	l := s.listens(fd, at)
+	s.threads.Go(func() { s.takeGreetings(l) })
 	return nil
 }
 
 // takeGreetings makes flows of those who know the cookie, until the session is
 // halted. A greeting that comes again has been answered, or will be.
-func (s *session) takeGreetings() {
-	b, extra := make([]byte, helloSize+1), make([]byte, controlRoom)
+func (s *session) takeGreetings(l *listener) {
+	b := make([]byte, helloSize+1)
 	for !s.halted.Load() {
-		if !readable(s.listener.fd) {
+		if !readable(l.fd) {
 			continue
 		}
-		n, nExtra, _, from, err := unix.Recvmsg(s.listener.fd, b, extra, unix.MSG_DONTWAIT)
+		n, from, err := unix.Recvfrom(l.fd, b, unix.MSG_DONTWAIT)
 		if err != nil || s.halted.Load() {
 			continue
 		}
@@ -67,42 +59,24 @@ func (s *session) takeGreetings() {
 			s.strangers.Add(1)
 			continue
 		}
-		if f := s.claim(b[:n]); f != nil {
-			greeted := arrivedAt(extra[:nExtra])
-			s.threads.Go(func() { s.admitDatagrams(f, greeted, from) })
+		if f := s.claim(l, b[:n]); f != nil {
+			s.threads.Go(func() { s.admitDatagrams(f, from) })
 		}
 	}
-}
-
-// arrivedAt is the address that a datagram was sent to.
-func arrivedAt(extra []byte) netip.Addr {
-	messages, err := unix.ParseSocketControlMessage(extra)
-	if err != nil {
-		return netip.Addr{}
-	}
-	for _, m := range messages {
-		switch {
-		case m.Header.Level == unix.IPPROTO_IP && m.Header.Type == unix.IP_PKTINFO && len(m.Data) >= unix.SizeofInet4Pktinfo:
-			return netip.AddrFrom4([4]byte(m.Data[8:12])) // struct in_pktinfo: ipi_addr
-		case m.Header.Level == unix.IPPROTO_IPV6 && m.Header.Type == unix.IPV6_PKTINFO && len(m.Data) >= unix.SizeofInet6Pktinfo:
-			return netip.AddrFrom16([16]byte(m.Data[:16]))
-		}
-	}
-	return netip.Addr{}
 }
 
 // admitDatagrams gives a flow its socket and answers its client.
-func (s *session) admitDatagrams(f *flow, local netip.Addr, peer unix.Sockaddr) {
+func (s *session) admitDatagrams(f *flow, peer unix.Sockaddr) {
 	defer f.release()
 	err := ownThread(f.cpu)
 	if err == nil {
-		err = s.openDatagrams(f, local, peer)
+		err = s.openDatagrams(f, peer)
 	}
 	if err == nil {
 		err = s.equip(f, f.fd)
 	}
 	if err != nil {
-		unix.Sendto(s.listener.fd, s.answer(refused, "server: "+err.Error()), 0, peer)
+		unix.Sendto(f.listener.fd, s.answer(refused, "server: "+err.Error()), 0, peer)
 		s.fail(fmt.Errorf("%s: %w", f.label, err))
 		return
 	}
@@ -113,23 +87,8 @@ func (s *session) admitDatagrams(f *flow, local netip.Addr, peer unix.Sockaddr) 
 	s.live(f)
 }
 
-func (s *session) openDatagrams(f *flow, local netip.Addr, peer unix.Sockaddr) error {
-	bound, err := unix.Getsockname(s.listener.fd)
-	if err != nil {
-		return fmt.Errorf("get port: %w", err)
-	}
-	var port int
-	switch sa := bound.(type) {
-	case *unix.SockaddrInet4:
-		port = sa.Port
-	case *unix.SockaddrInet6:
-		port = sa.Port
-	}
-	if !local.IsValid() {
-		return errors.New("the kernel does not say where the greeting arrived")
-	}
-	addr := netip.AddrPortFrom(local, uint16(port))
-	fd, sa, err := newSocket(addr, unix.SOCK_DGRAM)
+func (s *session) openDatagrams(f *flow, peer unix.Sockaddr) error {
+	fd, sa, err := newSocket(f.listener.at, unix.SOCK_DGRAM)
 	if err != nil {
 		return err
 	}
@@ -140,8 +99,8 @@ func (s *session) openDatagrams(f *flow, local netip.Addr, peer unix.Sockaddr) e
 	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1); err != nil {
 		return err
 	}
-	if err := bind(fd, sa, addr); err != nil {
-		return fmt.Errorf("bind %v: %w", addr, err)
+	if err := unix.Bind(fd, sa); err != nil {
+		return fmt.Errorf("bind %v: %w", f.listener.at, err)
 	}
 	if err := unix.Connect(fd, peer); err != nil {
 		return fmt.Errorf("connect to the client: %w", err)

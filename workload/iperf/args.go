@@ -37,7 +37,7 @@ func commands(path string, job workload.Job, pair int) (server, client program.C
 		both = append(both, "-Z", o.Congestion)
 	}
 	server = program.Command{
-		Path: path, Args: append([]string{"-s"}, both...),
+		Path: path, Args: append([]string{"-s", "-B", p.Listen.Unmap().String()}, both...),
 		CPUs: program.CPUs(job.CPUs.Server, pair, streams*clientsOf(job, p)),
 	}
 	args := append([]string{"-c", p.Addr.String()}, both...)
@@ -67,7 +67,7 @@ func commands(path string, job workload.Job, pair int) (server, client program.C
 // clientsOf is how many clients a pair's server has.
 func clientsOf(job workload.Job, of workload.Pair) (n int) {
 	for _, p := range job.Pairs {
-		if p.Server == of.Server && p.Port == of.Port {
+		if seatOf(p) == seatOf(of) {
 			n++
 		}
 	}

@@ -18,7 +18,7 @@ func result(job workload.Job, o program.Outcome, places map[seat]int) (workload.
 		if clients[i], err = read(o.Clients[i]); err != nil {
 			return workload.Result{}, fmt.Errorf("client %s: %w", p.Client.Name(), err)
 		}
-		n := places[seat{p.Server, p.Port}]
+		n := places[seatOf(p)]
 		serverOf[i] = n
 		if servers[n].flows != nil {
 			continue

@@ -39,7 +39,7 @@ func (c trial) result(t *testing.T, change func(*program.Outcome)) (workload.Res
 	if change != nil {
 		change(&o)
 	}
-	return result(j, o, map[seat]int{{endpoint("s"), 20001}: 0})
+	return result(j, o, map[seat]int{seatOf(workload.Pair{Server: endpoint("s"), Port: 20001}): 0})
 }
 
 var two = trial{record.TCPStream, record.Options{}, 1, 1, "two.server.txt", []string{"two.client2.txt"}}

@@ -1,6 +1,6 @@
 // Package iperf drives iperf 2 (https://sourceforge.net/projects/iperf2/), 2.1.
 //
-// One server in each server's endpoint serves all its clients. The receiver's figure
+// One server for each address of a server's endpoint serves all who reach it there. The receiver's figure
 // counts: it is in the server's report, or in the client's of what the server sends,
 // interval by interval. Both print enhanced text (-e) in bytes (-f B), because the
 // CSV output (-y C) has times of a tenth of a second, calls the client's peer "::"
@@ -15,6 +15,7 @@ package iperf
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"time"
 
 	"nettoll/internal/program"
@@ -35,7 +36,11 @@ func New(paths program.Paths) Tool { return Tool{paths} }
 var (
 	_ workload.Tool   = Tool{}
 	_ workload.Prober = Tool{}
+	_ workload.Packer = Tool{}
 )
+
+// Pack implements workload.Packer.
+func (tool Tool) Pack() (workload.Pack, error) { return tool.paths.Pack(Name, Name) }
 
 // Name implements workload.Tool.
 func (Tool) Name() string { return Name }
@@ -66,10 +71,10 @@ func (tool Tool) Run(ctx context.Context, job workload.Job) (workload.Result, er
 		if err != nil {
 			return workload.Result{}, fmt.Errorf("iperf: %w", err)
 		}
-		if at := (seat{p.Server, p.Port}); !has(servers, at) {
+		if at := seatOf(p); !has(servers, at) {
 			servers[at] = len(t.Servers)
-			listen := []program.Port{{Protocol: protocol(job.Workload), Number: p.Port}}
-			t.Servers = append(t.Servers, program.Server{Endpoint: p.Server, Command: server, Listen: listen, Kill: true})
+			listen := program.Ports(protocol(job.Workload), []netip.Addr{p.Listen}, p.Port)
+			t.Servers = append(t.Servers, program.Server{Endpoint: p.Server, Command: server, Listen: listen, Ending: program.Kill})
 		}
 		t.Clients = append(t.Clients, program.Client{Endpoint: p.Client, Command: client})
 	}
@@ -84,11 +89,14 @@ func (tool Tool) Run(ctx context.Context, job workload.Job) (workload.Result, er
 	return r, nil
 }
 
-// seat is where a server is.
+// seat is where a server is. It listens at one address.
 type seat struct {
 	endpoint platform.Endpoint
+	at       netip.Addr
 	port     int
 }
+
+func seatOf(p workload.Pair) seat { return seat{p.Server, p.Listen.Unmap(), p.Port} }
 
 func has(servers map[seat]int, at seat) bool { _, ok := servers[at]; return ok }
 

@@ -12,5 +12,5 @@ import (
 func TestMain(m *testing.M) { testutil.Main(m) }
 
 func TestConform(t *testing.T) {
-	workloadtest.Conform(t, func(paths program.Paths) workload.Tool { return New(paths) })
+	workloadtest.Conform(t, func(paths program.Paths) workload.Tool { return New(paths) }, "-s -B")
 }

@@ -20,7 +20,7 @@ func commands(path string, job workload.Job, pair int) (server, client program.C
 	lead, window := program.Window(job)
 	server = program.Command{
 		Path: path,
-		Args: []string{"-s", "-1", "-J", "-p", port},
+		Args: []string{"-s", "-1", "-J", "-B", p.Listen.Unmap().String(), "-p", port},
 		CPUs: program.CPUs(job.CPUs.Server, pair, streams),
 	}
 	args := []string{

@@ -37,7 +37,7 @@ func TestCommands(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			job := workload.Job{
 				Workload: c.load, Options: c.o, Warmup: c.warmup, Duration: 1500 * time.Millisecond,
-				Pairs: []workload.Pair{{}, {Addr: c.addr, Port: 20001, Own: [2]int{20004, 20005}}},
+				Pairs: []workload.Pair{{}, {Addr: c.addr, Listen: c.addr, Port: 20001, Own: [2]int{20004, 20005}}},
 				CPUs:  workload.CPUs{Client: []int{2, 3}, Server: []int{4, 5}},
 			}
 			server, client, err := commands("/bin/iperf3", job, 1)
@@ -47,7 +47,7 @@ func TestCommands(t *testing.T) {
 			if got := strings.Join(client.Args, " "); got != c.want {
 				t.Errorf("client %s\nwant   %s", got, c.want)
 			}
-			if got := server.String(); got != "/bin/iperf3 -s -1 -J -p 20004" {
+			if got := server.String(); got != "/bin/iperf3 -s -1 -J -B "+c.addr.String()+" -p 20004" {
 				t.Errorf("server %s", got)
 			}
 			cpus := [][]int{{3}, {5}}

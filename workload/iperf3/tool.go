@@ -13,6 +13,7 @@ package iperf3
 import (
 	"context"
 	"fmt"
+	"net/netip"
 
 	"nettoll/internal/program"
 	"nettoll/record"
@@ -31,7 +32,11 @@ func New(paths program.Paths) Tool { return Tool{paths} }
 var (
 	_ workload.Tool   = Tool{}
 	_ workload.Prober = Tool{}
+	_ workload.Packer = Tool{}
 )
+
+// Pack implements workload.Packer.
+func (tool Tool) Pack() (workload.Pack, error) { return tool.paths.Pack(Name, Name) }
 
 // Name implements workload.Tool.
 func (Tool) Name() string { return Name }
@@ -58,7 +63,7 @@ func (tool Tool) Run(ctx context.Context, job workload.Job) (workload.Result, er
 		if err != nil {
 			return workload.Result{}, fmt.Errorf("iperf3: %w", err)
 		}
-		listen := []program.Port{{Protocol: "tcp", Number: p.Own[0]}}
+		listen := program.Ports("tcp", []netip.Addr{p.Listen}, p.Own[0])
 		t.Servers = append(t.Servers, program.Server{Endpoint: p.Server, Command: server, Listen: listen})
 		t.Clients = append(t.Clients, program.Client{Endpoint: p.Client, Command: client})
 	}

@@ -66,7 +66,7 @@ func testOf(job workload.Job) (test, error) {
 // has children ignores their ends, so that nobody could tell what CPU time those
 // used who have ended.
 func serverArgs(p workload.Pair) []string {
-	return []string{"-D", "-f", family(p), "-p", strconv.Itoa(p.Own[0])}
+	return []string{"-D", "-f", "-L", p.Listen.Unmap().String() + "," + family(p)[1:], family(p), "-p", strconv.Itoa(p.Own[0])}
 }
 
 func (t test) clientArgs(job workload.Job, p workload.Pair) []string {

@@ -14,7 +14,7 @@ import (
 
 var (
 	four = workload.Pair{Addr: netip.MustParseAddr("198.18.0.2"), Port: 20001, Own: [2]int{20002, 20003}}
-	six  = workload.Pair{Addr: netip.MustParseAddr("2001:2::2"), Port: 20001, Own: [2]int{20002, 20003}}
+	six  = workload.Pair{Addr: netip.MustParseAddr("2001:2::2"), Listen: netip.MustParseAddr("2001:2::3"), Port: 20001, Own: [2]int{20002, 20003}}
 )
 
 // named is an endpoint that nothing is started in.
@@ -72,7 +72,7 @@ func TestClientArgs(t *testing.T) {
 	if _, err := testOf(testJob(record.HTTP, record.Options{})); err == nil {
 		t.Error("netperf drives http")
 	}
-	if got := strings.Join(serverArgs(six), " "); got != "-D -f -6 -p 20002" {
+	if got := strings.Join(serverArgs(six), " "); got != "-D -f -L 2001:2::3,6 -6 -p 20002" {
 		t.Errorf("server has %s", got)
 	}
 }

@@ -10,6 +10,7 @@ package netperf
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"regexp"
 	"time"
 
@@ -36,7 +37,15 @@ func New(paths program.Paths) Tool { return Tool{paths} }
 var (
 	_ workload.Tool   = Tool{}
 	_ workload.Prober = Tool{}
+	_ workload.Packer = Tool{}
+	_ workload.Roamer = Tool{}
 )
+
+// Pack implements workload.Packer.
+func (t Tool) Pack() (workload.Pack, error) { return t.paths.Pack(Name, Name, server) }
+
+// Roams implements workload.Roamer.
+func (Tool) Roams() string { return server }
 
 // Name implements workload.Tool.
 func (Tool) Name() string { return Name }
@@ -93,7 +102,8 @@ func (t Tool) Run(ctx context.Context, job workload.Job) (workload.Result, error
 		trial.Servers = append(trial.Servers, program.Server{
 			Endpoint: p.Server,
 			Command:  program.Command{Path: netserver, Args: serverArgs(p), CPUs: program.CPUs(job.CPUs.Server, i, 1)},
-			Listen:   []program.Port{{Protocol: "tcp", Number: p.Own[0]}},
+			Place:    program.Place{Hold: []netip.Addr{p.Listen.Unmap()}},
+			Listen:   program.Ports("tcp", []netip.Addr{p.Listen}, p.Own[0]),
 		})
 		trial.Clients = append(trial.Clients, program.Client{
 			Endpoint: p.Client,

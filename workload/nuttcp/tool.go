@@ -8,6 +8,7 @@ package nuttcp
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"regexp"
 	"time"
 
@@ -30,7 +31,15 @@ func New(paths program.Paths) Tool { return Tool{paths} }
 var (
 	_ workload.Tool   = Tool{}
 	_ workload.Prober = Tool{}
+	_ workload.Packer = Tool{}
+	_ workload.Roamer = Tool{}
 )
+
+// Pack implements workload.Packer.
+func (t Tool) Pack() (workload.Pack, error) { return t.paths.Pack(Name, Name) }
+
+// Roams implements workload.Roamer.
+func (Tool) Roams() string { return Name }
 
 // Name implements workload.Tool.
 func (Tool) Name() string { return Name }
@@ -80,7 +89,8 @@ func (t Tool) Run(ctx context.Context, job workload.Job) (workload.Result, error
 		trial.Servers = append(trial.Servers, program.Server{
 			Endpoint: p.Server,
 			Command:  program.Command{Path: nuttcp, Args: serverArgs(p), CPUs: program.CPUs(job.CPUs.Server, i, 1)},
-			Listen:   []program.Port{{Protocol: "tcp", Number: p.Own[0]}},
+			Place:    program.Place{Hold: []netip.Addr{p.Listen.Unmap()}},
+			Listen:   program.Ports("tcp", []netip.Addr{p.Listen}, p.Own[0]),
 		})
 		trial.Clients = append(trial.Clients, program.Client{
 			Endpoint: p.Client,

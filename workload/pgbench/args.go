@@ -1,32 +1,16 @@
 package pgbench
 
 import (
-	_ "embed"
+	"fmt"
+	"net/netip"
+	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"nettoll/internal/program"
 	"nettoll/workload"
 )
-
-// Both programs want files. They keep them in a file system in memory that nobody else
-// sees and that goes with the last process that does: nothing is left, however a
-// trial ends.
-
-// serve makes a database and starts its server.
-//
-//go:embed serve.sh
-var serve string
-
-// request runs pgbench and prints what its log says of the window.
-//
-//go:embed request.sh
-var request string
-
-// window prints what pgbench's log says of the window; it is awk's.
-//
-//go:embed window.awk
-var window string
 
 // tables is what pgbench -i makes at scale 1, but for the history, which its
 // read-only transactions do not need.
@@ -38,11 +22,6 @@ alter table pgbench_accounts add primary key (aid);
 vacuum freeze analyze;
 `
 
-// privately is a command that runs a script with mounts of its own.
-func privately(script string, args ...string) program.Command {
-	return program.Command{Path: "unshare", Args: append([]string{"--mount", "--ipc", "sh", "-c", script, "sh"}, args...)}
-}
-
 // spare is how many connections a server takes beyond those of the clients: three are
 // kept for administrators.
 const spare = 10
@@ -51,23 +30,68 @@ const spare = 10
 // makes one after the other, in the time that it was given for all.
 const perSecond = 50
 
-// server is the database server of a pair and of all others with the same one.
-func server(bin string, job workload.Job, pair int) program.Command {
-	p, flows, before := job.Pairs[pair], 0, map[any]bool{}
-	for i, other := range job.Pairs {
-		if other.Server == p.Server && other.Port == p.Port {
-			flows += max(job.Options.Streams, 1)
-		} else if i < pair {
-			before[other.Server] = true
-		}
+// user is the name of the only one that the database has.
+const user = "postgres"
+
+// settings of a server whose files are in memory, and whose data nobody wants to keep. Its
+// only connections are those of TCP. Times of day are of no use to it.
+const settings = `listen_addresses = '%s'
+port = %d
+max_connections = %d
+hba_file = 'pg_hba.conf'
+unix_socket_directories = ''
+timezone = 'GMT'
+log_timezone = 'GMT'
+dynamic_shared_memory_type = mmap
+fsync = off
+synchronous_commit = off
+full_page_writes = off
+wal_level = minimal
+max_wal_senders = 0
+autovacuum = off
+jit = off
+log_min_messages = fatal
+`
+
+// server is the database server of a pair and of all others with the same one. It makes its
+// database anew, and refuses to be root.
+func server(bin string, job workload.Job, pair int, password string) program.Server {
+	p, shared := job.Pairs[pair], program.SharedBy(job, pair)
+	var addresses []string
+	for _, a := range shared.Listen {
+		addresses = append(addresses, a.String())
 	}
-	c := privately(serve, bin, strconv.Itoa(p.Port), strconv.Itoa(flows+spare))
-	c.Stdin, c.CPUs = tables, program.CPUs(job.CPUs.Server, len(before), flows)
-	return c
+	postgres := filepath.Join(bin, postgres)
+	return program.Server{
+		Endpoint: p.Server,
+		Command: program.Command{
+			Path: postgres, Args: []string{"-D", data, "-c", "config_file=postgresql.conf"},
+			CPUs: program.CPUs(job.CPUs.Server, shared.Order, shared.Flows),
+		},
+		Place: program.Place{
+			Nobody: true,
+			Files: map[string]program.File{
+				"password":        {Text: password},
+				"pg_hba.conf":     {Text: "host all all all scram-sha-256\n"},
+				"postgresql.conf": {Text: fmt.Sprintf(settings, strings.Join(addresses, ", "), p.Port, shared.Flows+spare)},
+			},
+			Before: []program.Command{
+				{Path: filepath.Join(bin, initdb), Args: []string{
+					"-D", data, "-U", user, "-A", "scram-sha-256", "--pwfile=password",
+					"-E", "UTF8", "--no-locale", "--no-sync", "--wal-segsize=1",
+				}},
+				{Path: postgres, Args: []string{"--single", "-D", data, "-c", "exit_on_error=on", "postgres"}, Stdin: tables},
+			},
+		},
+		Listen: program.Ports("tcp", shared.Listen, p.Port),
+	}
 }
 
+// data is the directory of the database, in that of the server.
+const data = "data"
+
 // client is pgbench for a pair.
-func client(pgbench string, job workload.Job, pair int) program.Command {
+func client(pgbench string, job workload.Job, pair int, password string) program.Client {
 	p, streams := job.Pairs[pair], max(job.Options.Streams, 1)
 	lead, length := program.Window(job)
 	cpus := program.CPUs(job.CPUs.Client, pair, streams)
@@ -75,12 +99,23 @@ func client(pgbench string, job workload.Job, pair int) program.Command {
 	if lead > 0 {
 		before = program.WholeSeconds(lead)
 	}
-	c := privately(request, pgbench,
-		strconv.Itoa(before), strconv.Itoa(program.WholeSeconds(length)), strconv.Itoa(streams/perSecond),
-		"-h", p.Addr.String(), "-p", strconv.Itoa(p.Port), "-U", "postgres",
-		"-n", "-S", "-M", "prepared", "-c", strconv.Itoa(streams), "-j", strconv.Itoa(max(1, min(streams, len(cpus)))))
-	c.Stdin, c.CPUs = window, cpus
-	return c
+	window := program.WholeSeconds(length)
+	return program.Client{
+		Endpoint: p.Client,
+		Command: program.Command{
+			Path: pgbench, CPUs: cpus, Env: []string{"PGPASSWORD=" + password},
+			Args: []string{
+				"-h", p.Addr.String(), "-p", strconv.Itoa(p.Port), "-U", user,
+				"-n", "-S", "-M", "prepared", "-c", strconv.Itoa(streams), "-j", strconv.Itoa(max(1, min(streams, len(cpus)))),
+				"-T", strconv.Itoa(before + window + streams/perSecond), "-l", "--log-prefix=log", "postgres",
+			},
+		},
+		Procedure: procedure,
+		Params: request{
+			To:   netip.AddrPortFrom(p.Addr, uint16(p.Port)),
+			Lead: time.Duration(before) * time.Second, Window: time.Duration(window) * time.Second,
+		},
+	}
 }
 
 // version finds the version in what a program says, such as "postgres (PostgreSQL)

@@ -8,13 +8,14 @@
 // pgbench's log that ended in the window; they are exact to the microsecond.
 // Payload is the server's answers, without column names: 37 bytes each.
 //
-// Each trial has a database of its own, in memory, that takes about a second to make. The
-// server writes nothing to the disk and lets in everybody who reaches it.
+// Each trial has a database of its own, in memory, that takes about a second to make, and a
+// password of its own. The server writes nothing to the disk.
 package pgbench
 
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -32,9 +33,10 @@ const Name = "pgbench"
 
 const (
 	postgres      = "postgres"
+	initdb        = "initdb"
 	debianPackage = "postgresql"
-	// installed is where Debian has the programs of each version, outside of PATH.
-	installed = "/usr/lib/postgresql/*/bin/postgres"
+	// versions is where Debian has the programs of each version, outside of PATH.
+	versions = "/usr/lib/postgresql/*/bin/postgres"
 )
 
 // lateness is about how long a client takes to its first transaction.
@@ -49,6 +51,7 @@ func New(paths program.Paths) Tool { return Tool{paths} }
 var (
 	_ workload.Tool   = Tool{}
 	_ workload.Prober = Tool{}
+	_ workload.Packer = Tool{}
 )
 
 // Name implements workload.Tool.
@@ -65,7 +68,7 @@ type programs struct{ pgbench, postgres string }
 // find finds the programs. Those that are not given are the newest of Debian's, whose
 // pgbench in PATH is a script that looks for one, or those in PATH.
 func (tool Tool) find() (p programs, err error) {
-	all, _ := filepath.Glob(installed)
+	all, _ := filepath.Glob(versions)
 	newest := ""
 	if len(all) > 0 {
 		newest = slices.MaxFunc(all, func(a, b string) int { return cmp.Compare(major(a), major(b)) })
@@ -95,8 +98,8 @@ func (tool Tool) Probe(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	initdb := filepath.Join(filepath.Dir(p.postgres), "initdb")
-	if _, err := (program.Paths{"initdb": initdb}).Find("initdb", debianPackage); err != nil {
+	makes := filepath.Join(filepath.Dir(p.postgres), initdb)
+	if _, err := (program.Paths{initdb: makes}).Find(initdb, debianPackage); err != nil {
 		return err
 	}
 	_, err = tool.Version(ctx)
@@ -136,12 +139,10 @@ func (tool Tool) Run(ctx context.Context, job workload.Job) (workload.Result, er
 	var t program.Trial
 	t.Lead, t.Window = program.Window(job)
 	t.Lead += lateness
-	for i, p := range job.Pairs {
-		t.Servers = append(t.Servers, program.Server{
-			Endpoint: p.Server, Command: server(filepath.Dir(found.postgres), job, i),
-			Listen: []program.Port{{Protocol: "tcp", Number: p.Port}},
-		})
-		t.Clients = append(t.Clients, program.Client{Endpoint: p.Client, Command: client(found.pgbench, job, i)})
+	password := rand.Text()
+	for i := range job.Pairs {
+		t.Servers = append(t.Servers, server(filepath.Dir(found.postgres), job, i, password))
+		t.Clients = append(t.Clients, client(found.pgbench, job, i, password))
 	}
 	// The log is read after the window, at about a million lines a second.
 	t.Tail = t.Lead + t.Window

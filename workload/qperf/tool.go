@@ -13,6 +13,7 @@ package qperf
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"regexp"
 	"time"
 
@@ -36,7 +37,15 @@ func New(paths program.Paths) Tool { return Tool{paths} }
 var (
 	_ workload.Tool   = Tool{}
 	_ workload.Prober = Tool{}
+	_ workload.Packer = Tool{}
+	_ workload.Roamer = Tool{}
 )
+
+// Pack implements workload.Packer.
+func (t Tool) Pack() (workload.Pack, error) { return t.paths.Pack(Name, Name) }
+
+// Roams implements workload.Roamer.
+func (Tool) Roams() string { return Name }
 
 // Name implements workload.Tool.
 func (Tool) Name() string { return Name }
@@ -86,7 +95,8 @@ func (t Tool) Run(ctx context.Context, job workload.Job) (workload.Result, error
 		trial.Servers = append(trial.Servers, program.Server{
 			Endpoint: p.Server,
 			Command:  program.Command{Path: qperf, Args: serverArgs(p), CPUs: program.CPUs(job.CPUs.Server, i, 1)},
-			Listen:   []program.Port{{Protocol: "tcp", Number: p.Own[0]}},
+			Place:    program.Place{Hold: []netip.Addr{p.Listen.Unmap()}},
+			Listen:   program.Ports("tcp", []netip.Addr{p.Listen}, p.Own[0]),
 		})
 		trial.Clients = append(trial.Clients, program.Client{
 			Endpoint: p.Client,

@@ -1,8 +1,8 @@
 package redisbench
 
 import (
-	_ "embed"
 	"fmt"
+	"net/netip"
 	"strconv"
 	"strings"
 	"time"
@@ -21,14 +21,6 @@ const (
 	firstTry = 50
 )
 
-// request stores the value and says its size. Then it reads it, about 100 ms at a
-// time, until the time before the window is over; says how often it will now, which
-// is as often as lasts a tenth longer than the window, and does so until the window
-// is over.
-//
-//go:embed request.sh
-var request string
-
 // valueSize is the size of the value that is read, in bytes.
 func valueSize(job workload.Job) int {
 	if n := job.Options.ResponseSize; n > 0 {
@@ -37,37 +29,55 @@ func valueSize(job workload.Job) int {
 	return defaultValue
 }
 
-// server is the server of a pair and of all others with the same one. It keeps
-// nothing on the disk, and lets everybody in who reaches it.
-func server(path string, job workload.Job, pair int) program.Command {
-	p, flows, before := job.Pairs[pair], 0, map[any]bool{}
-	for i, other := range job.Pairs {
-		if other.Server == p.Server && other.Port == p.Port {
-			flows += max(job.Options.Streams, 1)
-		} else if i < pair {
-			before[other.Server] = true
-		}
+// server is the server of a pair and of all others with the same one. It keeps nothing on
+// the disk, and lets in who knows the password. It reads its settings from its input, where
+// nobody else sees them.
+func server(path string, job workload.Job, pair int, password string) program.Server {
+	p, shared := job.Pairs[pair], program.SharedBy(job, pair)
+	var addresses []string
+	for _, a := range shared.Listen {
+		addresses = append(addresses, a.String())
 	}
-	return program.Command{
-		Path: path,
-		Args: []string{
-			"--port", strconv.Itoa(p.Port), "--bind", "*", "-::*", "--protected-mode", "no",
-			"--save", "", "--appendonly", "no", "--daemonize", "no", "--databases", "1",
-			"--maxclients", strconv.Itoa(flows + 100), "--loglevel", "warning", "--logfile", "",
+	return program.Server{
+		Endpoint: p.Server,
+		Command: program.Command{
+			Path: path, Args: []string{"-"}, CPUs: program.CPUs(job.CPUs.Server, shared.Order, shared.Flows),
+			Stdin: fmt.Sprintf(`bind %s
+port %d
+requirepass %s
+save ""
+appendonly no
+daemonize no
+databases 1
+maxclients %d
+loglevel warning
+logfile ""
+`, strings.Join(addresses, " "), p.Port, password, shared.Flows+100),
 		},
-		CPUs: program.CPUs(job.CPUs.Server, len(before), flows),
+		Place:  program.Place{Nobody: true},
+		Listen: program.Ports("tcp", shared.Listen, p.Port),
 	}
 }
 
-// client is what a pair's client runs, with the time before the window and the
-// window's length.
-func client(p programs, job workload.Job, pair int, lead, window time.Duration) program.Command {
+// client is what a pair's client does, with the time before the window and the window's
+// length.
+func client(bench string, job workload.Job, pair int, password string, lead, window time.Duration) program.Client {
 	to, streams := job.Pairs[pair], max(job.Options.Streams, 1)
-	args := []string{"-c", request, "sh", p.cli, p.bench, to.Addr.String()}
-	for _, v := range []int{to.Port, valueSize(job), streams, firstTry * streams, int(lead.Milliseconds()), int(window.Milliseconds())} {
-		args = append(args, strconv.Itoa(v))
+	return program.Client{
+		Endpoint: to.Client,
+		Command: program.Command{
+			Path: bench, CPUs: program.CPUs(job.CPUs.Client, pair, streams),
+			Args: []string{
+				"-h", to.Addr.String(), "-p", strconv.Itoa(to.Port), "-a", password,
+				"-c", strconv.Itoa(streams), "-t", "get", "--csv",
+			},
+		},
+		Procedure: procedure,
+		Params: request{
+			To: netip.AddrPortFrom(to.Addr, uint16(to.Port)), Password: password, Size: valueSize(job),
+			Streams: streams, Lead: lead, Window: window,
+		},
 	}
-	return program.Command{Path: "sh", Args: args, CPUs: program.CPUs(job.CPUs.Client, pair, streams)}
 }
 
 // version finds the version in what a program says: "redis-benchmark 7.0.15",

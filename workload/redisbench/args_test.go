@@ -2,6 +2,7 @@ package redisbench
 
 import (
 	"net/netip"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -21,46 +22,75 @@ type endpoint struct {
 func (e *endpoint) Name() string { return e.name }
 
 func pair(server platform.Endpoint, addr string) workload.Pair {
-	return workload.Pair{Client: &endpoint{name: "c"}, Server: server, Addr: netip.MustParseAddr(addr), Port: 5201}
+	a := netip.MustParseAddr(addr)
+	return workload.Pair{Client: &endpoint{name: "c"}, Server: server, Addr: a, Listen: a.Next(), Port: 5201}
 }
 
 func TestClient(t *testing.T) {
-	p := programs{bench: "/bin/bench", cli: "/bin/cli"}
 	job := workload.Job{Pairs: []workload.Pair{pair(&endpoint{}, "2001:2::1")}}
-	got := client(p, job, 0, 300*time.Millisecond, 1500*time.Millisecond)
-	if want := "sh /bin/cli /bin/bench 2001:2::1 5201 3 1 50 300 1500"; !strings.HasSuffix(got.String(), want) {
-		t.Errorf("%s\nwant %s", got, want)
+	got := client("/bin/bench", job, 0, "sesame", 300*time.Millisecond, 1500*time.Millisecond)
+	if want := "/bin/bench -h 2001:2::1 -p 5201 -a sesame -c 1 -t get --csv"; got.Command.String() != want {
+		t.Errorf("%s\nwant %s", got.Command, want)
+	}
+	want := request{netip.MustParseAddrPort("[2001:2::1]:5201"), "sesame", 3, 1, 300 * time.Millisecond, 1500 * time.Millisecond}
+	if got.Params != want {
+		t.Errorf("%+v\nwant %+v", got.Params, want)
 	}
 	job.Options = record.Options{Streams: 4, ResponseSize: 1000}
 	job.CPUs.Client = []int{1, 2}
-	got = client(p, job, 0, 300*time.Millisecond, time.Second)
-	if want := "sh /bin/cli /bin/bench 2001:2::1 5201 1000 4 200 300 1000"; !strings.HasSuffix(got.String(), want) {
-		t.Errorf("%s\nwant %s", got, want)
+	got = client("/bin/bench", job, 0, "sesame", 300*time.Millisecond, time.Second)
+	if p := got.Params.(request); p.Size != 1000 || p.Streams != 4 || !strings.Contains(got.Command.String(), "-c 4 ") {
+		t.Errorf("%s, %+v", got.Command, p)
 	}
-	if !slices.Equal(got.CPUs, []int{1, 2}) {
-		t.Errorf("on CPUs %v", got.CPUs)
+	if !slices.Equal(got.Command.CPUs, []int{1, 2}) {
+		t.Errorf("on CPUs %v", got.Command.CPUs)
 	}
 }
 
 func TestServer(t *testing.T) {
 	a, b := &endpoint{name: "a"}, &endpoint{name: "b"}
 	job := workload.Job{
-		Pairs:   []workload.Pair{pair(a, "198.18.0.1"), pair(a, "198.18.0.1"), pair(b, "198.18.0.2")},
+		Pairs:   []workload.Pair{pair(a, "198.18.0.1"), pair(a, "198.18.0.1"), pair(a, "2001:2::1"), pair(b, "198.18.0.2")},
 		Options: record.Options{Streams: 3}, CPUs: workload.CPUs{Server: []int{2, 3}},
 	}
-	first, second, third := server("redis", job, 0), server("redis", job, 1), server("redis", job, 2)
-	if first.String() != second.String() {
-		t.Errorf("two servers where there is one: %s, %s", first, second)
+	first, second := server("redis", job, 0, "sesame"), server("redis", job, 1, "sesame")
+	if !reflect.DeepEqual(first, second) {
+		t.Errorf("two servers where there is one: %+v, %+v", first, second)
 	}
-	for _, want := range []string{"--port 5201", "--bind * -::*", "--save  --appendonly no", "--maxclients 106"} {
-		if !strings.Contains(first.String(), want) {
-			t.Errorf("no %q in %s", want, first)
+	settings := first.Command.Stdin
+	for _, want := range []string{"port 5201\n", "bind 198.18.0.2 2001:2::2\n", "requirepass sesame\n", "save \"\"\nappendonly no\n", "maxclients 109\n"} {
+		if !strings.Contains(settings, want) {
+			t.Errorf("no %q in %s", want, settings)
 		}
 	}
-	job.Options.Streams = 1
-	first, third = server("redis", job, 0), server("redis", job, 2)
-	if !slices.Equal(first.CPUs, []int{2, 3}) || !slices.Equal(third.CPUs, []int{3}) {
-		t.Errorf("on CPUs %v and %v", first.CPUs, third.CPUs)
+	if strings.Contains(first.Command.String(), "sesame") || !first.Place.Nobody {
+		t.Errorf("%s, %+v", first.Command, first.Place)
+	}
+	job.Pairs, job.Options.Streams = append(job.Pairs[:1], job.Pairs[3]), 1
+	first, last := server("redis", job, 0, ""), server("redis", job, 1, "")
+	if !slices.Equal(first.Command.CPUs, []int{2}) || !slices.Equal(last.Command.CPUs, []int{3}) {
+		t.Errorf("on CPUs %v and %v", first.Command.CPUs, last.Command.CPUs)
+	}
+}
+
+func TestNext(t *testing.T) {
+	const head = `"test","rps","avg_latency_ms"` + "\n"
+	for _, c := range []struct {
+		text                 string
+		count, streams, want int
+	}{
+		{head + `"GET","20000.00","0.1"`, 50, 1, 2000},
+		{head + `"GET","inf","0.1"`, 50, 1, 500},
+		{head + `"GET","5","0.1"`, 50, 8, 8},
+		{head + `"GET","1e300","0.1"`, 50, 8, 1<<31 - 1},
+		{head + `"GET","nan","0.1"`, 50, 1, 0},
+		{head + `"GET","-1","0.1"`, 50, 1, 0},
+		{head, 50, 1, 0}, {"lorem ipsum", 50, 1, 0}, {"", 50, 1, 0}, {"a\nb\n", 50, 1, 0},
+	} {
+		got, err := next(c.text, c.count, c.streams)
+		if got != c.want || (err == nil) != (c.want > 0) {
+			t.Errorf("%q: %d, %v; want %d", c.text, got, err, c.want)
+		}
 	}
 }
 

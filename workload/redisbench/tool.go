@@ -19,6 +19,7 @@ package redisbench
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 
 	"nettoll/internal/program"
@@ -31,7 +32,6 @@ const Name = "redis-benchmark"
 
 const (
 	redisServer   = "redis-server"
-	redisCLI      = "redis-cli"
 	serverPackage = "redis-server"
 	clientPackage = "redis-tools"
 )
@@ -45,7 +45,14 @@ func New(paths program.Paths) Tool { return Tool{paths} }
 var (
 	_ workload.Tool   = Tool{}
 	_ workload.Prober = Tool{}
+	_ workload.Packer = Tool{}
 )
+
+// Pack implements workload.Packer.
+func (tool Tool) Pack() (workload.Pack, error) {
+	p, err := tool.find()
+	return workload.Pack{Programs: []string{p.bench, p.server}}, err
+}
 
 // Name implements workload.Tool.
 func (Tool) Name() string { return Name }
@@ -56,13 +63,13 @@ func (Tool) Drives() []workload.Drive {
 }
 
 // programs is where the programs are.
-type programs struct{ bench, cli, server string }
+type programs struct{ bench, server string }
 
 func (tool Tool) find() (p programs, err error) {
 	for _, f := range []struct {
 		name, debianPackage string
 		path                *string
-	}{{Name, clientPackage, &p.bench}, {redisCLI, clientPackage, &p.cli}, {redisServer, serverPackage, &p.server}} {
+	}{{Name, clientPackage, &p.bench}, {redisServer, serverPackage, &p.server}} {
 		if *f.path, err = tool.paths.Find(f.name, f.debianPackage); err != nil {
 			return p, err
 		}
@@ -108,11 +115,10 @@ func (tool Tool) Run(ctx context.Context, job workload.Job) (workload.Result, er
 	}
 	t := program.Trial{Lead: job.Warmup + search, Window: job.Duration}
 	t.Tail = 2 * (t.Lead + t.Window) // it can become much slower than it was
-	for i, pair := range job.Pairs {
-		t.Servers = append(t.Servers, program.Server{
-			Endpoint: pair.Server, Command: server(p.server, job, i), Listen: []program.Port{{Protocol: "tcp", Number: pair.Port}},
-		})
-		t.Clients = append(t.Clients, program.Client{Endpoint: pair.Client, Command: client(p, job, i, t.Lead, t.Window)})
+	password := rand.Text()
+	for i := range job.Pairs {
+		t.Servers = append(t.Servers, server(p.server, job, i, password))
+		t.Clients = append(t.Clients, client(p.bench, job, i, password, t.Lead, t.Window))
 	}
 	o, err := program.Run(ctx, job, t)
 	if err != nil {

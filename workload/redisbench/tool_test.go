@@ -1,4 +1,4 @@
-package redisbench
+package redisbench_test
 
 import (
 	"testing"
@@ -6,11 +6,12 @@ import (
 	"nettoll/internal/program"
 	"nettoll/internal/testutil"
 	"nettoll/workload"
+	"nettoll/workload/redisbench"
 	"nettoll/workload/workloadtest"
 )
 
 func TestMain(m *testing.M) { testutil.Main(m) }
 
 func TestConform(t *testing.T) {
-	workloadtest.Conform(t, func(p program.Paths) workload.Tool { return New(p) }, Name, redisServer, redisCLI)
+	workloadtest.Conform(t, func(p program.Paths) workload.Tool { return redisbench.New(p) }, "", redisbench.Name, "redis-server")
 }

@@ -115,16 +115,17 @@ func (m mode) both(job workload.Job, p workload.Pair) []string {
 	return args
 }
 
-// interrupted starts a program that says what it counted when it is interrupted, and
-// nothing when it is terminated, as servers are here.
-const interrupted = `"$0" "$@" & trap "kill -INT $!" TERM; wait; wait`
+func (m mode) serverArgs(job workload.Job, p workload.Pair) []string {
+	return append([]string{"server", "-i", p.Listen.Unmap().String(), "--uc-reuseaddr"}, m.both(job, p)...)
+}
 
-func (m mode) server(path string, job workload.Job, p workload.Pair) program.Command {
-	args := append([]string{"server", "-i", "0.0.0.0", "--uc-reuseaddr"}, m.both(job, p)...)
+// ending is how the server is asked to end: it says what it counted when it is interrupted,
+// and nothing when it is terminated.
+func (m mode) ending() program.Ending {
 	if m.stream() {
-		return program.Command{Path: "/bin/sh", Args: append([]string{"-c", interrupted, path}, args...)}
+		return program.Interrupt
 	}
-	return program.Command{Path: path, Args: args}
+	return program.Terminate
 }
 
 func (m mode) clientArgs(job workload.Job, p workload.Pair) []string {

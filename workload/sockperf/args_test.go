@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"nettoll/internal/program"
 	"nettoll/platform"
 	"nettoll/record"
 	"nettoll/workload"
@@ -24,7 +25,7 @@ func between(client, server string) workload.Pair {
 }
 
 var (
-	four = workload.Pair{Addr: netip.MustParseAddr("198.18.0.2"), Port: 20001, Own: [2]int{20002, 20003}}
+	four = workload.Pair{Addr: netip.MustParseAddr("198.18.0.2"), Listen: netip.MustParseAddr("198.19.0.2"), Port: 20001, Own: [2]int{20002, 20003}}
 )
 
 func testJob(load string, o record.Options) workload.Job {
@@ -58,12 +59,12 @@ func TestArgs(t *testing.T) {
 			if got := strings.Join(m.clientArgs(job, four), " "); got != c.want {
 				t.Errorf("arguments %s\nwant      %s", got, c.want)
 			}
-			server := m.server("/opt/sockperf", job, four).String()
-			if !strings.Contains(server, "/opt/sockperf server -i 0.0.0.0 ") || strings.Contains(server, " --tcp") != c.tcp {
+			server := strings.Join(m.serverArgs(job, four), " ")
+			if !strings.HasPrefix(server, "server -i 198.19.0.2 ") || strings.Contains(server, " --tcp") != c.tcp {
 				t.Errorf("server is %s", server)
 			}
-			if strings.HasPrefix(server, "/bin/sh ") != (c.load == record.UDPStream) {
-				t.Errorf("server is %s: only that of a stream is interrupted, since only that counts", server)
+			if (m.ending() == program.Interrupt) != (c.load == record.UDPStream) {
+				t.Errorf("server is ended by %v: only that of a stream is interrupted, since only that counts", m.ending())
 			}
 		})
 	}

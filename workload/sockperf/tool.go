@@ -16,6 +16,7 @@ package sockperf
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"regexp"
 
 	"nettoll/internal/program"
@@ -37,7 +38,11 @@ func New(paths program.Paths) Tool { return Tool{paths} }
 var (
 	_ workload.Tool   = Tool{}
 	_ workload.Prober = Tool{}
+	_ workload.Packer = Tool{}
 )
+
+// Pack implements workload.Packer.
+func (t Tool) Pack() (workload.Pack, error) { return t.paths.Pack(Name, Name) }
 
 // Name implements workload.Tool.
 func (Tool) Name() string { return Name }
@@ -83,11 +88,12 @@ func (t Tool) Run(ctx context.Context, job workload.Job) (workload.Result, error
 	}
 	trial := program.Trial{Lead: hesitation + mode.cold(), Window: mode.window(job)}
 	for i, p := range job.Pairs {
-		server := mode.server(sockperf, job, p)
-		server.CPUs = program.CPUs(job.CPUs.Server, i, 1)
 		trial.Servers = append(trial.Servers, program.Server{
-			Endpoint: p.Server, Command: server,
-			Listen: []program.Port{{Protocol: mode.protocol, Number: p.Own[0]}},
+			Endpoint: p.Server, Ending: mode.ending(),
+			Command: program.Command{
+				Path: sockperf, Args: mode.serverArgs(job, p), CPUs: program.CPUs(job.CPUs.Server, i, 1),
+			},
+			Listen: program.Ports(mode.protocol, []netip.Addr{p.Listen}, p.Own[0]),
 		})
 		trial.Clients = append(trial.Clients, program.Client{
 			Endpoint: p.Client,

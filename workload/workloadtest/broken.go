@@ -22,7 +22,7 @@ import (
 
 // broken has clients that do not do as they should, and servers that cannot, each on a
 // network of its own.
-func broken(t *testing.T, build func(program.Paths) workload.Tool, client string) {
+func broken(t *testing.T, build func(program.Paths) workload.Tool, client, server string) {
 	tool := build(nil)
 	drive := tool.Drives()[0]
 	on := func(what string, f func(t *testing.T, n *network)) {
@@ -46,7 +46,7 @@ func broken(t *testing.T, build func(program.Paths) workload.Tool, client string
 		{"hangs", `sleep 1000 & wait`, second, context.DeadlineExceeded.Error()},
 	} {
 		on(c.name, func(t *testing.T, n *network) {
-			fake := build(program.Paths{client: script(t, client, n.serverAddr(t), c.body)})
+			fake := build(program.Paths{client: script(t, client, server, n.serverAddr(t), c.body)})
 			err := fails(t, fake, n, drive.Workload, c.limit, nil)
 			if err != nil && !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v\ndoes not say %s", err, c.want)
@@ -68,14 +68,14 @@ func broken(t *testing.T, build func(program.Paths) workload.Tool, client string
 		again(t, n)
 	})
 	on("client killed", func(t *testing.T, n *network) {
-		err := fails(t, tool, n, drive.Workload, 0, func() { n.kill(t, true) })
+		err := fails(t, tool, n, drive.Workload, 0, func() { n.kill(t, server, true) })
 		if err != nil && !strings.Contains(err.Error(), "kill") {
 			t.Errorf("error %v\ndoes not say that it was killed", err)
 		}
 		again(t, n)
 	})
 	on("server killed", func(t *testing.T, n *network) {
-		fails(t, tool, n, drive.Workload, 5*second, func() { n.kill(t, false) })
+		fails(t, tool, n, drive.Workload, 5*second, func() { n.kill(t, server, false) })
 		again(t, n)
 	})
 	on("port in use", func(t *testing.T, n *network) {
@@ -118,15 +118,19 @@ func fails(t *testing.T, tool workload.Tool, n *network, name string, limit time
 	return err
 }
 
-// script writes a program that is the real one, unless the address is among its
-// arguments or in its environment.
-func script(t *testing.T, name, addr, body string) string {
+// script writes a program that is the real one, unless it is a client: then the address is
+// among its arguments or in its environment.
+func script(t *testing.T, name, server, addr, body string) string {
 	t.Helper()
 	real, err := exec.LookPath(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := fmt.Sprintf("#!/bin/sh\ncase \"$* $(env)\" in\n*'%s'*)\n%s\n;;\nesac\nexec %s \"$@\"\n",
+	text := "#!/bin/sh\n"
+	if server != "" {
+		text += fmt.Sprintf("case \"$*\" in *'%s'*) exec %s \"$@\" ;; esac\n", server, real)
+	}
+	text += fmt.Sprintf("case \"$* $(env)\" in\n*'%s'*)\n%s\n;;\nesac\nexec %s \"$@\"\n",
 		addr, strings.ReplaceAll(body, "REAL", real), real)
 	path := filepath.Join(t.TempDir(), name)
 	if err := os.WriteFile(path, []byte(text), 0o755); err != nil {

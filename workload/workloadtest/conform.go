@@ -25,12 +25,12 @@ const second = time.Second
 // Conform runs the suite on a tool. build gives the tool with its programs where
 // the paths say. programs are their names as keys of the paths: the client first,
 // which is the tool's own name when none is given. A client is known by the
-// server's address, which is among its arguments or in its environment and
-// not in the server's.
+// server's address, which is among its arguments or in its environment. So it may be
+// among a server's, whose command line then has the text server.
 //
 // A tool that is not installed is skipped, unless NETTOLL_REQUIRE names it in its
 // list, with commas between.
-func Conform(t *testing.T, build func(program.Paths) workload.Tool, programs ...string) {
+func Conform(t *testing.T, build func(program.Paths) workload.Tool, server string, programs ...string) {
 	tool := build(nil)
 	if len(programs) == 0 {
 		programs = []string{tool.Name()}
@@ -61,7 +61,7 @@ func Conform(t *testing.T, build func(program.Paths) workload.Tool, programs ...
 	// Trials wait for whole seconds, and run side by side on networks of their own.
 	t.Run("one client", func(t *testing.T) { oneClient(t, tool) })
 	t.Run("several clients", func(t *testing.T) { several(t, tool) })
-	t.Run("broken", func(t *testing.T) { broken(t, build, programs[0]) })
+	t.Run("broken", func(t *testing.T) { broken(t, build, programs[0], server) })
 }
 
 func probe(t *testing.T, tool workload.Tool) error {
@@ -126,7 +126,9 @@ func trialOn(t *testing.T, tool workload.Tool, n *network, d workload.Drive, f t
 	job, w := n.job(t, d.Workload, f)
 	job.Options, job.Warmup = o, warmup
 	counts := n.count(t, f)
+	confined := n.confined(t, job)
 	r, err := tool.Run(t.Context(), job)
+	confined()
 	if err != nil {
 		t.Fatal(err)
 	}

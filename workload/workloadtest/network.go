@@ -117,7 +117,7 @@ func (n *network) job(t *testing.T, name string, f technique.Family) (workload.J
 			own := first + 1 + 2*taken[k]
 			taken[k]++
 			job.Pairs = append(job.Pairs, workload.Pair{
-				Client: n.seat(c, p), Server: n.seat(s, 0), Addr: addr, Port: first, Own: [2]int{own, own + 1},
+				Client: n.seat(c, p), Server: n.seat(s, 0), Addr: addr, Listen: addr, Port: first, Own: [2]int{own, own + 1},
 			})
 		}
 	}

@@ -67,14 +67,14 @@ func (n *network) nothingLeft(t *testing.T) {
 
 // kill kills clients, which know the address, or servers, when there are clients,
 // and they have had time to begin.
-func (n *network) kill(t *testing.T, clients bool) {
+func (n *network) kill(t *testing.T, server string, clients bool) {
 	addr := n.serverAddr(t)
 	const begin = second / 2
 	var seen time.Time
 	for deadline := time.Now().Add(within); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		var found []int
 		for pid, what := range n.running(t) {
-			isClient := strings.Contains(what, addr)
+			isClient := strings.Contains(what, addr) && (server == "" || !strings.Contains(what, server))
 			if isClient && seen.IsZero() {
 				seen = time.Now()
 			}

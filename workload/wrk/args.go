@@ -23,21 +23,6 @@ const (
 //go:embed done.lua
 var done string
 
-// Both programs want files. They get them on their standard input, and keep them in
-// a file system in memory that nobody else sees and that goes with the last process
-// that does: nothing is left, however a trial ends.
-var (
-	//go:embed serve.sh
-	serve string
-	//go:embed request.sh
-	request string
-)
-
-// privately is a command that runs a script with mounts of its own.
-func privately(script string, args ...string) program.Command {
-	return program.Command{Path: "unshare", Args: append([]string{"--mount", "sh", "-c", script, "sh"}, args...)}
-}
-
 // bodySize is the size of a response's body in bytes.
 func bodySize(job workload.Job) int {
 	if n := job.Options.ResponseSize; n > 0 {
@@ -46,36 +31,33 @@ func bodySize(job workload.Job) int {
 	return defaultBody
 }
 
-// serverOf is the web server of a pair and of all others with the same server.
-func serverOf(nginx string, job workload.Job, pair int) program.Command {
-	p, flows, before := job.Pairs[pair], 0, map[any]bool{}
-	six := false
-	for i, other := range job.Pairs {
-		if other.Server == p.Server && other.Port == p.Port {
-			flows += max(job.Options.Streams, 1)
-			six = six || other.Addr.Is6()
-		} else if i < pair {
-			before[other.Server] = true
-		}
+// serverOf is the web server of a pair and of all others with the same server. Its files
+// are in memory.
+func serverOf(nginx string, job workload.Job, pair int) program.Server {
+	p, shared := job.Pairs[pair], program.SharedBy(job, pair)
+	cpus := program.CPUs(job.CPUs.Server, shared.Order, shared.Flows)
+	ports := program.Ports("tcp", shared.Listen, p.Port)
+	return program.Server{
+		Endpoint: p.Server,
+		Command:  program.Command{Path: nginx, Args: []string{"-p", "./", "-e", "stderr", "-c", "nginx.conf"}, CPUs: cpus},
+		Place: program.Place{Nobody: true, Files: map[string]program.File{
+			"nginx.conf": {Text: config(ports, len(cpus), shared.Flows)}, "body": {Size: bodySize(job)},
+		}},
+		Listen: ports,
 	}
-	c := privately(serve, nginx, strconv.Itoa(bodySize(job)))
-	c.CPUs = program.CPUs(job.CPUs.Server, len(before), flows)
-	c.Stdin = config(p.Port, len(c.CPUs), flows, six)
-	return c
 }
 
 // config is nginx's configuration. A worker more than its CPU would only be
 // switched to; with no CPUs to say how many, nginx takes one for each there is.
-func config(port, workers, flows int, six bool) string {
-	count, listen := "auto", fmt.Sprintf("listen %d;", port)
+func config(ports []program.Port, workers, flows int) string {
+	count, listen := "auto", ""
 	if workers > 0 {
 		count = strconv.Itoa(workers)
 	}
-	if six { // where a kernel has no IPv6, this would be an error
-		listen += fmt.Sprintf(" listen [::]:%d ipv6only=on;", port)
+	for _, p := range ports {
+		listen += fmt.Sprintf("listen %v; ", p.At)
 	}
 	return fmt.Sprintf(`daemon off;
-user root;
 pid nginx.pid;
 error_log stderr;
 worker_processes %s;
@@ -90,22 +72,17 @@ http {
   tcp_nopush on;
   keepalive_requests 1000000000;
   keepalive_timeout 1h;
-  server { %s root .; }
+  server { %sroot .; }
 }
 `, count, 2*flows+1024, listen)
 }
 
 // client is wrk for a pair.
-func client(wrk string, job workload.Job, pair int) program.Command {
+func client(wrk string, job workload.Job, pair int) program.Client {
 	p, streams := job.Pairs[pair], max(job.Options.Streams, 1)
 	cpus := program.CPUs(job.CPUs.Client, pair, streams)
 	lead, window := program.Window(job)
-	warmup := 0
-	if lead > 0 {
-		warmup = program.WholeSeconds(lead)
-	}
 	args := []string{
-		wrk, strconv.Itoa(warmup), strconv.Itoa(program.WholeSeconds(window)),
 		"-t", strconv.Itoa(threads(streams, len(cpus))), "-c", strconv.Itoa(streams),
 		"--timeout", strconv.Itoa(timeout) + "s",
 	}
@@ -113,9 +90,10 @@ func client(wrk string, job workload.Job, pair int) program.Command {
 		args = append(args, "-H", "Connection: close")
 	}
 	url := "http://" + net.JoinHostPort(p.Addr.String(), strconv.Itoa(p.Port)) + "/body"
-	c := privately(request, append(args, url)...)
-	c.Stdin, c.CPUs = done, cpus
-	return c
+	return program.Client{
+		Endpoint: p.Client, Command: program.Command{Path: wrk, Args: append(args, url), CPUs: cpus},
+		Procedure: procedure, Params: request{Warmup: lead, Window: window},
+	}
 }
 
 // threads is how many threads wrk gets: one for each CPU that it may use, but no more

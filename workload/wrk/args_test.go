@@ -2,11 +2,13 @@ package wrk
 
 import (
 	"net/netip"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"nettoll/internal/program"
 	"nettoll/platform"
 	"nettoll/record"
 	"nettoll/workload"
@@ -20,7 +22,8 @@ type endpoint struct {
 func (e *endpoint) Name() string { return e.name }
 
 func pair(server platform.Endpoint, addr string) workload.Pair {
-	return workload.Pair{Server: server, Addr: netip.MustParseAddr(addr), Port: 5201}
+	a := netip.MustParseAddr(addr)
+	return workload.Pair{Server: server, Addr: a, Listen: a.Next(), Port: 5201}
 }
 
 func TestClient(t *testing.T) {
@@ -28,23 +31,25 @@ func TestClient(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		job  workload.Job
-		want string // the end of the command line
+		warm time.Duration
+		want string // the command line
 	}{
 		{"plain", workload.Job{Duration: time.Second, Pairs: []workload.Pair{pair(s, "198.18.0.1")}},
-			"/bin/wrk 0 1 -t 1 -c 1 --timeout 10s http://198.18.0.1:5201/body"},
+			0, "/bin/wrk -t 1 -c 1 --timeout 10s http://198.18.0.1:5201/body"},
 		{"times are whole seconds", workload.Job{Warmup: 1, Duration: 1500 * time.Millisecond, Pairs: []workload.Pair{pair(s, "2001:2::1")}},
-			"/bin/wrk 1 2 -t 1 -c 1 --timeout 10s http://[2001:2::1]:5201/body"},
+			time.Second, "/bin/wrk -t 1 -c 1 --timeout 10s http://[2001:2::1]:5201/body"},
 		{"options", workload.Job{
 			Duration: time.Second, Pairs: []workload.Pair{pair(s, "198.18.0.1")},
 			Options: record.Options{Streams: 6, NoKeepAlive: true}, CPUs: workload.CPUs{Client: []int{0, 1, 2, 3}},
-		}, "/bin/wrk 0 1 -t 3 -c 6 --timeout 10s -H Connection: close http://198.18.0.1:5201/body"},
+		}, 0, "/bin/wrk -t 3 -c 6 --timeout 10s -H Connection: close http://198.18.0.1:5201/body"},
 	} {
 		got := client("/bin/wrk", c.job, 0)
-		if !strings.HasSuffix(got.String(), "sh "+c.want) || got.Stdin != done {
-			t.Errorf("%s: %s", c.name, got)
+		_, window := program.Window(c.job)
+		if got.Command.String() != c.want || got.Params != (request{c.warm, window}) {
+			t.Errorf("%s: %s, %+v", c.name, got.Command, got.Params)
 		}
-		if !slices.Equal(got.CPUs, c.job.CPUs.Client) {
-			t.Errorf("%s: on CPUs %v", c.name, got.CPUs)
+		if !slices.Equal(got.Command.CPUs, c.job.CPUs.Client) {
+			t.Errorf("%s: on CPUs %v", c.name, got.Command.CPUs)
 		}
 	}
 }
@@ -57,23 +62,24 @@ func TestServer(t *testing.T) {
 		CPUs:    workload.CPUs{Server: []int{2, 3}},
 	}
 	first, second, third := serverOf("/sbin/nginx", job, 0), serverOf("/sbin/nginx", job, 1), serverOf("/sbin/nginx", job, 2)
-	if first.String() != second.String() || first.Stdin != second.Stdin || !strings.HasSuffix(first.String(), "/sbin/nginx 77") {
-		t.Errorf("two servers where there is one: %s, %s", first, second)
+	if !reflect.DeepEqual(first, second) || first.Place.Files["body"].Size != 77 {
+		t.Errorf("two servers where there is one: %+v, %+v", first, second)
 	}
-	for _, want := range []string{"listen 5201;", "listen [::]:5201 ipv6only=on;", "worker_processes 2;", "worker_connections 1028;"} {
-		if !strings.Contains(first.Stdin, want) {
-			t.Errorf("no %q in %s", want, first.Stdin)
+	text := func(s program.Server) string { return s.Place.Files["nginx.conf"].Text }
+	for _, want := range []string{"listen 198.18.0.2:5201;", "listen [2001:2::2]:5201;", "worker_processes 2;", "worker_connections 1028;"} {
+		if !strings.Contains(text(first), want) {
+			t.Errorf("no %q in %s", want, text(first))
 		}
 	}
-	if !slices.Equal(first.CPUs, []int{2, 3}) || !slices.Equal(third.CPUs, []int{3}) {
-		t.Errorf("on CPUs %v and %v", first.CPUs, third.CPUs)
+	if !slices.Equal(first.Command.CPUs, []int{2, 3}) || !slices.Equal(third.Command.CPUs, []int{3}) {
+		t.Errorf("on CPUs %v and %v", first.Command.CPUs, third.Command.CPUs)
 	}
-	if !strings.Contains(third.Stdin, "worker_processes 1;") || strings.Contains(third.Stdin, "[::]") {
-		t.Errorf("for one flow over IPv4: %s", third.Stdin)
+	if !strings.Contains(text(third), "worker_processes 1;") || strings.Contains(text(third), "[") {
+		t.Errorf("for one flow over IPv4: %s", text(third))
 	}
 	job.CPUs.Server = nil
-	if c := serverOf("/sbin/nginx", job, 0); !strings.Contains(c.Stdin, "worker_processes auto;") {
-		t.Errorf("anywhere: %s", c.Stdin)
+	if s := serverOf("/sbin/nginx", job, 0); !strings.Contains(text(s), "worker_processes auto;") {
+		t.Errorf("anywhere: %s", text(s))
 	}
 }
 

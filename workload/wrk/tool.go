@@ -49,7 +49,14 @@ func New(paths program.Paths) Tool { return Tool{paths} }
 var (
 	_ workload.Tool   = Tool{}
 	_ workload.Prober = Tool{}
+	_ workload.Packer = Tool{}
 )
+
+// Pack implements workload.Packer.
+func (tool Tool) Pack() (workload.Pack, error) {
+	client, server, err := tool.find()
+	return workload.Pack{Programs: []string{client, server}}, err
+}
 
 // Name implements workload.Tool.
 func (Tool) Name() string { return Name }
@@ -114,11 +121,9 @@ func (tool Tool) Run(ctx context.Context, job workload.Job) (workload.Result, er
 	if t.Lead > 0 {
 		t.Lead += lateness
 	}
-	for i, p := range job.Pairs {
-		t.Servers = append(t.Servers, program.Server{
-			Endpoint: p.Server, Command: serverOf(nginx, job, i), Listen: []program.Port{{Protocol: "tcp", Number: p.Port}},
-		})
-		t.Clients = append(t.Clients, program.Client{Endpoint: p.Client, Command: client(wrk, job, i)})
+	for i := range job.Pairs {
+		t.Servers = append(t.Servers, serverOf(nginx, job, i))
+		t.Clients = append(t.Clients, client(wrk, job, i))
 	}
 	o, err := program.Run(ctx, job, t)
 	if err != nil {

@@ -1,4 +1,4 @@
-package wrk
+package wrk_test
 
 import (
 	"testing"
@@ -7,10 +7,11 @@ import (
 	"nettoll/internal/testutil"
 	"nettoll/workload"
 	"nettoll/workload/workloadtest"
+	"nettoll/workload/wrk"
 )
 
 func TestMain(m *testing.M) { testutil.Main(m) }
 
 func TestConform(t *testing.T) {
-	workloadtest.Conform(t, func(p program.Paths) workload.Tool { return New(p) }, Name, nginx)
+	workloadtest.Conform(t, func(p program.Paths) workload.Tool { return wrk.New(p) }, "", wrk.Name, "nginx")
 }

@@ -1,0 +1,240 @@
+package keeper
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Some servers cannot be told where to listen, and bind the address that stands for all. The
+// kernel holds them to others: it asks the keeper about every bind(2) of theirs by a filter of
+// system calls (seccomp_unotify(2)), and the keeper writes the address into the call before
+// it goes on. Nobody needs permission for that, nothing of it is left when the program ends,
+// and no call but this one waits. Since Linux 5.5.
+
+// architectures of the kernel's system calls (AUDIT_ARCH_…), by Go's names.
+var architectures = map[string]uint32{
+	"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64, "riscv64": unix.AUDIT_ARCH_RISCV64,
+	"ppc64le": unix.AUDIT_ARCH_PPC64LE, "s390x": unix.AUDIT_ARCH_S390X, "loong64": unix.AUDIT_ARCH_LOONGARCH64,
+}
+
+// x32 is the bit of system calls of amd64's x32 binaries, which have other numbers.
+const x32 = 0x40000000
+
+// hold has the kernel ask about the binds of all that the calling thread starts from now on,
+// and answers until this process ends.
+func hold(to []netip.Addr) error {
+	fd, err := filter()
+	if err != nil {
+		return fmt.Errorf("hold the program to %v: %w", to, err)
+	}
+	go answer(fd, to)
+	return nil
+}
+
+// CanHold says whether programs can be held to addresses here.
+func CanHold() error {
+	tried := make(chan error)
+	go func() {
+		runtime.LockOSThread() // and never unlocked: the thread ends, with its filter
+		fd, err := filter()
+		if err == nil {
+			unix.Close(fd)
+		}
+		tried <- err
+	}()
+	return <-tried
+}
+
+// filter gives the calling thread a filter that asks about bind(2), and where it asks.
+func filter() (fd int, err error) {
+	arch, known := architectures[runtime.GOARCH]
+	if !known {
+		return -1, fmt.Errorf("the system calls of %s are not known", runtime.GOARCH)
+	}
+	// Offsets in struct seccomp_data: the number of the call, its architecture.
+	const callAt, archAt = 0, 4
+	load, equal, atLeast, give := uint16(unix.BPF_LD|unix.BPF_W|unix.BPF_ABS), uint16(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K),
+		uint16(unix.BPF_JMP|unix.BPF_JGE|unix.BPF_K), uint16(unix.BPF_RET|unix.BPF_K)
+	program := []unix.SockFilter{
+		{Code: load, K: archAt},
+		{Code: equal, K: arch, Jf: 3}, // a program for another one has other numbers: it is killed
+		{Code: load, K: callAt},
+		{Code: atLeast, K: x32, Jt: 1},
+		{Code: equal, K: unix.SYS_BIND, Jt: 1, Jf: 2},
+		{Code: give, K: unix.SECCOMP_RET_KILL_PROCESS},
+		{Code: give, K: unix.SECCOMP_RET_USER_NOTIF},
+		{Code: give, K: unix.SECCOMP_RET_ALLOW},
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return -1, fmt.Errorf("set no_new_privs: %w", err)
+	}
+	whole := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
+	// Without the second flag, older kernels let such a process pay for Spectre.
+	r, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER,
+		unix.SECCOMP_FILTER_FLAG_NEW_LISTENER|unix.SECCOMP_FILTER_FLAG_SPEC_ALLOW, uintptr(unsafe.Pointer(&whole)))
+	if errno != 0 {
+		return -1, fmt.Errorf("set a filter of system calls (seccomp, with notification): %w", errno)
+	}
+	return int(r), nil
+}
+
+// notification is struct seccomp_notif.
+type notification struct {
+	id         uint64
+	pid, flags uint32
+	call       int32
+	arch       uint32
+	at         uint64
+	args       [6]uint64
+}
+
+// response is struct seccomp_notif_resp.
+type response struct {
+	id     uint64
+	result int64
+	errno  int32
+	flags  uint32
+}
+
+// answer answers the kernel's questions.
+func answer(fd int, to []netip.Addr) {
+	for {
+		var n notification
+		_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SECCOMP_IOCTL_NOTIF_RECV, uintptr(unsafe.Pointer(&n)))
+		switch errno {
+		case 0:
+		case unix.EINTR, unix.ENOENT: // who asked has been interrupted, or killed
+			continue
+		default:
+			return
+		}
+		r := response{id: n.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
+		if err := redirect(fd, n, to); err != nil {
+			errno := unix.EACCES
+			_ = errors.As(err, &errno)
+			r.flags, r.errno = 0, -int32(errno)
+		}
+		_, _, errno = unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SECCOMP_IOCTL_NOTIF_SEND, uintptr(unsafe.Pointer(&r)))
+		if errno == unix.EINVAL && r.flags != 0 { // a kernel before 5.5 cannot go on with a call
+			r.flags, r.errno = 0, -int32(unix.ENOSYS)
+			_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SECCOMP_IOCTL_NOTIF_SEND, uintptr(unsafe.Pointer(&r)))
+		}
+	}
+}
+
+// redirect writes an address into a call of bind(2) that names none. The error is what the
+// call is answered with.
+func redirect(fd int, n notification, to []netip.Addr) error {
+	const most = 128 // bytes: struct sockaddr_storage
+	b := make([]byte, min(n.args[2], most))
+	m := memoryOf{int(n.pid), uintptr(n.args[1])}
+	if err := m.read(b); err != nil {
+		return err
+	}
+	address, ok := addressIn(b)
+	if !ok {
+		return nil // a netlink socket, or what the kernel refuses
+	}
+	bound, _ := netip.AddrFromSlice(address)
+	switch bound = bound.Unmap(); {
+	case bound.IsLoopback() || slices.Contains(to, bound):
+		return nil
+	case !bound.IsUnspecified():
+		return unix.EACCES
+	}
+	i := slices.IndexFunc(to, func(a netip.Addr) bool { return a.BitLen() == 8*len(address) })
+	if i < 0 && len(address) == 16 { // a socket of IPv6 takes IPv4, too
+		i = slices.IndexFunc(to, netip.Addr.Is4)
+	}
+	if i < 0 {
+		return unix.EADDRNOTAVAIL
+	}
+	if len(address) == 4 {
+		a := to[i].As4()
+		copy(address, a[:])
+	} else {
+		a := to[i].As16()
+		copy(address, a[:])
+	}
+	// Whoever asked may have been killed, and its number given to another process.
+	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SECCOMP_IOCTL_NOTIF_ID_VALID, uintptr(unsafe.Pointer(&n.id))); errno != 0 {
+		return errno
+	}
+	return m.write(b)
+}
+
+// addressIn is the part of a struct sockaddr that is an IP address.
+func addressIn(b []byte) (address []byte, ok bool) {
+	if len(b) < 2 {
+		return nil, false
+	}
+	switch family := binary.NativeEndian.Uint16(b); {
+	case family == unix.AF_INET && len(b) >= unix.SizeofSockaddrInet4:
+		return b[4:8], true
+	case family == unix.AF_INET6 && len(b) >= unix.SizeofSockaddrInet6-4: // without its scope, as it once was
+		return b[8:24], true
+	}
+	return nil, false
+}
+
+// memoryOf is a place in the memory of a process that waits for an answer. Docker's filter
+// of system calls lets containers have it as a file alone.
+type memoryOf struct {
+	pid int
+	at  uintptr
+}
+
+func (m memoryOf) read(b []byte) error {
+	n, err := unix.ProcessVMReadv(m.pid, vector(b), []unix.RemoteIovec{{Base: m.at, Len: len(b)}}, 0)
+	if err != nil {
+		return m.file(func(f *os.File) (int, error) { return f.ReadAt(b, int64(m.at)) })
+	}
+	return whole(n, len(b))
+}
+
+func (m memoryOf) write(b []byte) error {
+	n, err := unix.ProcessVMWritev(m.pid, vector(b), []unix.RemoteIovec{{Base: m.at, Len: len(b)}}, 0)
+	if err != nil {
+		return m.file(func(f *os.File) (int, error) { return f.WriteAt(b, int64(m.at)) })
+	}
+	return whole(n, len(b))
+}
+
+func vector(b []byte) []unix.Iovec {
+	v := []unix.Iovec{{Base: unsafe.SliceData(b)}}
+	v[0].SetLen(len(b))
+	return v
+}
+
+func whole(n, want int) error {
+	if n != want {
+		return unix.EFAULT
+	}
+	return nil
+}
+
+// file does something with the file of the memory. Where /proc is that of another PID
+// namespace, its numbers are those of other processes.
+func (m memoryOf) file(do func(*os.File) (int, error)) error {
+	if self, err := os.Readlink("/proc/self"); err != nil || self != strconv.Itoa(os.Getpid()) {
+		return unix.EACCES
+	}
+	f, err := os.OpenFile(fmt.Sprintf("/proc/%d/mem", m.pid), os.O_RDWR, 0)
+	if err != nil {
+		return unix.EACCES
+	}
+	defer f.Close()
+	if _, err := do(f); err != nil {
+		return unix.EFAULT
+	}
+	return nil
+}

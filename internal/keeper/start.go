@@ -1,0 +1,187 @@
+package keeper
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"nettoll/platform"
+)
+
+// Kept is a program and its keeper, as the agent sees them.
+type Kept struct {
+	// Cmd is the keeper, once it has been started. Its CPU time is next to nothing, and its
+	// output is the program's.
+	Cmd *exec.Cmd
+
+	line   *os.File // the agent's end of control
+	alone  bool     // the keeper has no namespaces
+	begun  chan report
+	ended  chan struct{} // the program has ended, or its keeper
+	report report        // how, where it is known; read it when ended is closed
+	known  bool
+}
+
+// namespaces are those of a keeper. That of IPC is for what a killed PostgreSQL leaves.
+const namespaces = unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWIPC
+
+// handshake bounds how long a keeper may take to hear what it is to do.
+const handshake = 10 * time.Second
+
+// Start starts a keeper with its output. bound says that all that runs here ends with nettoll
+// anyhow: then it may do without namespaces. The calling thread must live until Wait has
+// returned. The error wraps platform.ErrUnsupported where nothing would end the program.
+func Start(s Spec, stdout, stderr io.Writer, bound bool) (*Kept, error) {
+	k, err := try(s, stdout, stderr, namespaces, false)
+	if !refused(err) {
+		return k, err
+	}
+	if bound {
+		return try(s, stdout, stderr, 0, false)
+	}
+	if k, err = try(s, stdout, stderr, namespaces, true); refused(err) {
+		err = unkept(err)
+	}
+	return k, err
+}
+
+// refused says that the kernel lets nobody of this user have namespaces.
+func refused(err error) bool {
+	return errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EINVAL)
+}
+
+// unkept is that a program could outlive nettoll.
+func unkept(err error) error {
+	return &platform.Unsupported{
+		Feature: "a server that is a process of this machine", Option: "a PID namespace, by whose end all that it starts ends",
+		Remedy: "run as root, allow user namespaces, or use --private-engine", Err: err,
+	}
+}
+
+// CanKeep says whether programs of this machine can have keepers with namespaces.
+func CanKeep() error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	k, err := Start(Spec{Program: Program{Path: "/proc/self/exe", Args: []string{"--version"}}}, nil, nil, false)
+	if err != nil {
+		return err
+	}
+	k.Kill()
+	_ = k.Wait() // it was killed
+	return nil
+}
+
+func try(s Spec, stdout, stderr io.Writer, flags uintptr, user bool) (*Kept, error) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, os.NewSyscallError("socketpair", err)
+	}
+	theirs := os.NewFile(uintptr(pair[1]), "agent")
+	defer theirs.Close()
+	if err := unix.SetNonblock(pair[0], true); err != nil { // so that it can be closed while it is read
+		unix.Close(pair[0])
+		return nil, os.NewSyscallError("fcntl", err)
+	}
+	k := &Kept{line: os.NewFile(uintptr(pair[0]), "keeper"), alone: flags == 0, begun: make(chan report, 1), ended: make(chan struct{})}
+	k.Cmd = exec.Command("/proc/self/exe", Args...)
+	k.Cmd.Stdout, k.Cmd.Stderr = stdout, stderr
+	k.Cmd.WaitDelay = time.Second // for a descendant that holds an output open
+	k.Cmd.ExtraFiles = []*os.File{control - 3: theirs}
+	k.Cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Cloneflags: flags}
+	if !k.alone { // else it needs the time to end what it keeps
+		k.Cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
+	}
+	if user {
+		k.Cmd.SysProcAttr.Cloneflags |= unix.CLONE_NEWUSER
+		k.Cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}}
+		k.Cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}}
+	}
+	if err := k.Cmd.Start(); err != nil {
+		k.line.Close()
+		return nil, err
+	}
+	_ = k.line.SetWriteDeadline(time.Now().Add(handshake))
+	if err := json.NewEncoder(k.line).Encode(message{s, flags != 0}); err != nil {
+		k.Kill()
+		_ = k.Wait() // what it said is not known to be of use
+		return nil, fmt.Errorf("tell the keeper what to start: %w", err)
+	}
+	go k.listen()
+	return k, nil
+}
+
+// listen hears what the keeper tells.
+func (k *Kept) listen() {
+	defer close(k.ended)
+	words := json.NewDecoder(k.line)
+	var first, last report
+	if err := words.Decode(&first); err != nil {
+		first.Error = "its keeper has ended"
+	}
+	k.begun <- first
+	if first.Error != "" {
+		return
+	}
+	if err := words.Decode(&last); err == nil {
+		k.report, k.known = last, true
+	}
+}
+
+// Ready returns when the program has been started. Where that fails, or ctx ends before, the
+// keeper is to be killed.
+func (k *Kept) Ready(ctx context.Context) error {
+	select {
+	case r := <-k.begun:
+		if r.Error != "" {
+			return errors.New(r.Error)
+		}
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Ended is closed when the program has ended. The keeper of one that lingers has not.
+func (k *Kept) Ended() <-chan struct{} { return k.ended }
+
+// Room is where the files of the program are, as long as the keeper is there.
+func (k *Kept) Room() string { return fmt.Sprintf("/proc/%d/cwd", k.Cmd.Process.Pid) }
+
+// Release lets the keeper end, and all that is left of the program with it.
+func (k *Kept) Release() { k.line.Close() }
+
+// Kill ends the keeper and all that descends from it, at once.
+func (k *Kept) Kill() {
+	k.Release()
+	if k.alone { // it ends one after the other, which is its task alone
+		return
+	}
+	_ = k.Cmd.Process.Kill() // fails where it has ended
+}
+
+// Wait returns when the keeper has ended. It is called once.
+func (k *Kept) Wait() error {
+	err := k.Cmd.Wait()
+	<-k.ended // with what it said last
+	k.Release()
+	return err
+}
+
+// Status is how the program ended: its exit status, or -1 and, where it is known, the signal
+// that ended it. It may be asked when Wait has returned.
+func (k *Kept) Status() (status int, signal syscall.Signal) {
+	<-k.ended
+	if !k.known {
+		return -1, 0
+	}
+	return k.report.Status, syscall.Signal(k.report.Signal)
+}

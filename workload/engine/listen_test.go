@@ -1,0 +1,124 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"nettoll/record"
+)
+
+// another is an address of this machine that no client of these tests uses.
+var another = netip.MustParseAddr("127.0.0.2")
+
+// TestListensWhereClientsCome has every workload's server listen on one address of this
+// machine, and somebody try the next one.
+func TestListensWhereClientsCome(t *testing.T) {
+	for _, w := range workloads() {
+		t.Run(w.name, func(t *testing.T) {
+			h, port := newHandlers(t), freePort(t)
+			if _, err := ask[openResult](t.Context(), h, methodServe, serveParams(w.name, record.Options{}, loopback4, port, 1)); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := ask[openResult](t.Context(), h, methodConnect, connectParams(w.name, record.Options{}, loopback4, port, 1)); err != nil {
+				t.Fatal(err)
+			}
+			refuses(t, netip.AddrPortFrom(another, uint16(port)))
+			for _, local := range localAddresses(t, port) {
+				if local != "0100007F" { // 127.0.0.1, as the kernel writes it
+					t.Errorf("there is a socket at %s", local)
+				}
+			}
+		})
+	}
+}
+
+// refuses wants nobody to be there, for TCP or UDP.
+func refuses(t *testing.T, at netip.AddrPort) {
+	t.Helper()
+	conn, err := net.DialTimeout("tcp", at.String(), time.Second)
+	if err == nil {
+		conn.Close()
+		t.Errorf("%v takes connections", at)
+	}
+	if conn, err = net.Dial("udp", at.String()); err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
+	if _, err = conn.Write([]byte("who is there?")); err == nil {
+		_, err = conn.Read(make([]byte, 1))
+	}
+	if !errors.Is(err, unix.ECONNREFUSED) {
+		t.Errorf("%v takes datagrams: %v", at, err)
+	}
+}
+
+// localAddresses are those of all sockets with a local port, as /proc has them.
+func localAddresses(t *testing.T, port int) (all []string) {
+	t.Helper()
+	for _, table := range []string{"tcp", "tcp6", "udp", "udp6"} {
+		b, err := os.ReadFile("/proc/self/net/" + table)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(b)) {
+			if f := strings.Fields(line); len(f) > 1 && strings.HasSuffix(f[1], fmt.Sprintf(":%04X", port)) {
+				all = append(all, strings.TrimSuffix(f[1], fmt.Sprintf(":%04X", port)))
+			}
+		}
+	}
+	return all
+}
+
+// TestServerOfTwoAddresses has flows of one server come to different addresses of it, as
+// on a network of pairs.
+func TestServerOfTwoAddresses(t *testing.T) {
+	for _, name := range []string{record.TCPStream, record.TCPCRR, record.UDPRR, record.HTTP} {
+		t.Run(name, func(t *testing.T) {
+			h, port := newHandlers(t), freePort(t)
+			params := serveParams(name, record.Options{}, loopback4, port, 2)
+			params.Listen = append(params.Listen, netip.AddrPortFrom(another, uint16(port)))
+			if _, err := ask[openResult](t.Context(), h, methodServe, params); err != nil {
+				t.Fatal(err)
+			}
+			params = connectParams(name, record.Options{}, loopback4, port, 2)
+			params.Flows[1].To = netip.AddrPortFrom(another, uint16(port))
+			if _, err := ask[openResult](t.Context(), h, methodConnect, params); err != nil {
+				t.Fatal(err)
+			}
+			started := startBoth(t, h)
+			for _, session := range []string{"client", "server"} {
+				if _, err := ask[stopResult](t.Context(), h, methodStop, stopParams{Session: session}); err != nil {
+					t.Error(err)
+				}
+			}
+			measured := started["client"].Units
+			if name == record.TCPStream {
+				measured = started["server"].Units
+			}
+			if len(measured) != 2 || measured[0]+measured[1] == 0 {
+				t.Errorf("the flows carried %v", measured)
+			}
+		})
+	}
+}
+
+// TestNoServerOnAllAddresses wants an address to be named.
+func TestNoServerOnAllAddresses(t *testing.T) {
+	for _, at := range [][]netip.AddrPort{nil, {{}}, {netip.MustParseAddrPort("0.0.0.0:20001")}, {netip.MustParseAddrPort("[::]:20001")}} {
+		h := newHandlers(t)
+		params := serveParams(record.TCPRR, record.Options{}, loopback4, 20001, 1)
+		params.Listen = at
+		if _, err := ask[openResult](t.Context(), h, methodServe, params); err == nil || !strings.Contains(err.Error(), "address") {
+			t.Errorf("asked to listen on %v: %v", at, err)
+		}
+	}
+}

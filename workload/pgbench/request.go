@@ -1,0 +1,199 @@
+package pgbench
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"nettoll/agent"
+	"nettoll/internal/program"
+)
+
+// procedure is the name by which agents know what a client does.
+const procedure = "pgbench.request"
+
+// request says what a client is to do.
+type request struct {
+	To     netip.AddrPort
+	Lead   time.Duration // before the window
+	Window time.Duration
+}
+
+// Handlers are the agent's half.
+func Handlers() map[string]agent.Handler {
+	return map[string]agent.Handler{procedure: program.Procedure[request](transact).Handler()}
+}
+
+// transact runs pgbench when the server lets clients in, and adds to what it prints what its
+// log says of the window.
+func transact(ctx context.Context, c *program.Course, r request) (program.Output, error) {
+	if err := r.admitted(ctx); err != nil {
+		return program.Output{}, fmt.Errorf("wait for the server at %v: %w", r.To, err)
+	}
+	said := ""
+	o, err := c.RunIn(ctx, c.Command, nil, func(dir string) (err error) {
+		said, err = r.logged(dir)
+		return err
+	})
+	o.Stdout += said
+	return o, err
+}
+
+// admitted returns when the server lets clients in: it listens before that, and says then
+// that it cannot connect now.
+func (r request) admitted(ctx context.Context) error {
+	const cannotConnectNow = "57P03" // of PostgreSQL's error codes
+	for {
+		switch code, err := r.knock(ctx); {
+		case err != nil:
+			return err
+		case code == "":
+			return nil
+		case code != cannotConnectNow:
+			return fmt.Errorf("it refuses clients (error %s)", code)
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// knock begins a connection and gives the code of the error that it is answered with, or
+// nothing where it is asked for a password. It speaks PostgreSQL's protocol 3.0.
+func (r request) knock(ctx context.Context) (code string, err error) {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", r.To.String())
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	hello := "\x00\x03\x00\x00user\x00" + user + "\x00database\x00postgres\x00\x00"
+	if _, err := conn.Write(append(binary.BigEndian.AppendUint32(nil, uint32(4+len(hello))), hello...)); err != nil {
+		return "", err
+	}
+	head := make([]byte, 5) // kind and length, with itself
+	if _, err := io.ReadFull(conn, head); err != nil {
+		return "", err
+	}
+	const most = 64 << 10
+	length := binary.BigEndian.Uint32(head[1:])
+	switch {
+	case head[0] == 'R':
+		return "", nil
+	case head[0] != 'E' || length < 4 || length > most:
+		return "", fmt.Errorf("it answers %q, and is no PostgreSQL server", head)
+	}
+	body := make([]byte, length-4)
+	if _, err := io.ReadFull(conn, body); err != nil {
+		return "", err
+	}
+	for field := range bytes.SplitSeq(body, []byte{0}) {
+		if len(field) > 0 && field[0] == 'C' {
+			return string(field[1:]), nil
+		}
+	}
+	return "unknown", nil
+}
+
+// logged reads pgbench's logs twice, and says how often each latency occurred in the window,
+// and what each connection did. There is a log for each of its threads.
+func (r request) logged(dir string) (string, error) {
+	logs, err := filepath.Glob(filepath.Join(dir, "log.*"))
+	if err != nil || len(logs) == 0 {
+		return "", errors.Join(errors.New("there is no log"), err)
+	}
+	var lines, first, last int64
+	err = eachOf(logs, func(t transaction) {
+		if begin := t.end - t.latency; lines == 0 || begin < first {
+			first = begin
+		}
+		lines, last = lines+1, max(last, t.end)
+	})
+	if unknown := (unknownLine)(""); errors.As(err, &unknown) {
+		return unknownMark + string(unknown) + "\n", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	from := first + r.Lead.Microseconds()
+	to := min(last, from+r.Window.Microseconds())
+	clients, latencies := histogram{}, histogram{}
+	err = eachOf(logs, func(t transaction) {
+		if t.end > from && t.end <= to {
+			clients[t.client]++
+			latencies[t.latency]++
+		}
+	})
+	return fmt.Sprintf("%slines=%d us=%d\n%s%s\n%s%s\n", windowMark, lines, to-from, clientsMark, clients.told(), latencyMark, latencies.told()), err
+}
+
+// told is how often each value occurred, as parseCounts reads it.
+func (h histogram) told() string {
+	var b strings.Builder
+	for _, v := range slices.Sorted(maps.Keys(h)) {
+		fmt.Fprintf(&b, " %d:%d", v, h[v])
+	}
+	return b.String()
+}
+
+// transaction is a line of pgbench's log: the connection, its latency and its end in
+// microseconds.
+type transaction struct{ client, latency, end int64 }
+
+// unknownLine is one that is no transaction.
+type unknownLine string
+
+func (u unknownLine) Error() string { return fmt.Sprintf("unknown line %q", string(u)) }
+
+// eachOf gives all transactions of logs.
+func eachOf(logs []string, do func(transaction)) error {
+	for _, path := range logs {
+		f, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		lines := bufio.NewScanner(f)
+		for lines.Scan() && err == nil {
+			var t transaction
+			if t, err = parseLine(lines.Text()); err == nil {
+				do(t)
+			}
+		}
+		if err := errors.Join(err, lines.Err(), f.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// parseLine reads a line: connection, number, latency in microseconds, script, and the time
+// of the end in seconds and microseconds.
+func parseLine(line string) (transaction, error) {
+	f := strings.Fields(line)
+	if len(f) != 6 {
+		return transaction{}, unknownLine(line)
+	}
+	var n [6]int64
+	for i := range f {
+		var err error
+		if n[i], err = strconv.ParseInt(f[i], 10, 48); err != nil || n[i] < 0 {
+			return transaction{}, unknownLine(line)
+		}
+	}
+	return transaction{n[0], n[2], n[4]*1e6 + n[5]}, nil
+}

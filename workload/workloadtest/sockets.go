@@ -1,0 +1,94 @@
+package workloadtest
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"nettoll/internal/netns"
+	"nettoll/platform"
+	"nettoll/workload"
+)
+
+// confined watches the sockets in the containers of the servers until the trial is over. All
+// that waits for whoever comes must do so where the clients come, and nowhere else: what
+// listens on all addresses of a container would on a machine of the user's be reached by
+// everybody on its network.
+func (n *network) confined(t *testing.T, job workload.Job) (over func()) {
+	t.Helper()
+	allowed := map[string][]string{} // by namespace, as the kernel prints them
+	for _, p := range job.Pairs {
+		ns := p.Server.(*manned).Endpoint.(platform.NetNSer).NetNS()
+		allowed[ns] = append(allowed[ns], printed(p.Listen.As16()), printed(netip.AddrFrom16(p.Listen.As16()).As16()))
+		if p.Listen.Is4() {
+			four := p.Listen.As4()
+			allowed[ns] = append(allowed[ns], fmt.Sprintf("%08X", binary.NativeEndian.Uint32(four[:])))
+		}
+	}
+	done := make(chan struct{})
+	strays := make(chan map[string]bool, len(allowed))
+	for ns, at := range allowed {
+		go func() {
+			found := map[string]bool{}
+			err := netns.Do(ns, func() error {
+				for {
+					if err := stray(at, found); err != nil {
+						return err
+					}
+					select {
+					case <-done:
+						return nil
+					case <-time.After(20 * time.Millisecond):
+					}
+				}
+			})
+			if err != nil {
+				t.Error(err)
+			}
+			strays <- found
+		}()
+	}
+	return func() {
+		t.Helper()
+		close(done)
+		for range allowed {
+			for socket := range <-strays {
+				t.Errorf("there was a socket of %s, and clients come to %v", socket, job.Pairs[0].Listen)
+			}
+		}
+	}
+}
+
+// stray finds the sockets of the calling thread's network namespace that wait elsewhere.
+func stray(allowed []string, found map[string]bool) error {
+	const listening, unconnected = "0A", "07"
+	for _, table := range []string{"tcp", "tcp6", "udp", "udp6"} {
+		b, err := os.ReadFile("/proc/thread-self/net/" + table)
+		if err != nil {
+			return err
+		}
+		for line := range strings.Lines(string(b)) {
+			f := strings.Fields(line)
+			if len(f) < 4 || f[3] != listening && f[3] != unconnected {
+				continue
+			}
+			if at, _, _ := strings.Cut(f[1], ":"); !slices.Contains(allowed, at) {
+				found[table+" "+f[1]] = true
+			}
+		}
+	}
+	return nil
+}
+
+// printed is an address of IPv6 as /proc has it: four numbers as they lie in memory.
+func printed(a [16]byte) (s string) {
+	for word := range slices.Chunk(a[:], 4) {
+		s += fmt.Sprintf("%08X", binary.NativeEndian.Uint32(word))
+	}
+	return s
+}
