@@ -1,9 +1,13 @@
 package nl
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"nettoll/internal/netns"
 )
 
 // Interface is a network device, by what joins it to others and what it has carried.
@@ -38,4 +42,30 @@ func (n *NS) Interfaces() ([]Interface, error) {
 		all = append(all, d)
 	}
 	return all, nil
+}
+
+// HasDevice says whether the namespace at path has a device. Unlike questions by route
+// netlink it is answered at once while the kernel makes or removes others.
+func HasDevice(path, name string) (has bool, err error) {
+	err = netns.Do(path, func() error {
+		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd)
+		req, err := unix.NewIfreq(name)
+		if err != nil {
+			return err
+		}
+		err = unix.IoctlIfreq(fd, unix.SIOCGIFINDEX, req)
+		if errors.Is(err, unix.ENODEV) {
+			return nil
+		}
+		has = err == nil
+		return err
+	})
+	if err != nil {
+		err = fmt.Errorf("find device %s: %w", name, err)
+	}
+	return has, err
 }
