@@ -12,7 +12,7 @@ import (
 // space is a namespace with lo up.
 func space(t *testing.T) string {
 	t.Helper()
-	ns, err := netns.New(1, func() error { return nil })
+	ns, err := netns.New(t.Context(), 1, func() error { return nil })
 	if err != nil {
 		t.Fatal(err)
 	}

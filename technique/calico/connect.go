@@ -51,7 +51,7 @@ func (n *network) build(ctx context.Context) error {
 		return err
 	}
 	for _, h := range s.Hosts {
-		if err := s.AttachBehindProxyARP(h, mtu(h.Uplink().MTU)); err != nil {
+		if err := s.AttachBehindProxyARP(ctx, h, mtu(h.Uplink().MTU)); err != nil {
 			return fmt.Errorf("%s: %w", h.Name(), err)
 		}
 	}

@@ -46,7 +46,7 @@ func (t Technique) build(ctx context.Context, n *plumb.Network) error {
 		if err != nil {
 			return err
 		}
-		if err := br.Attach(s, h.Nodes, plumb.Plug{Gateway: true}); err != nil {
+		if err := br.Attach(ctx, s, h.Nodes, plumb.Plug{Gateway: true}); err != nil {
 			return err
 		}
 		if err := h.Forwarding(); err != nil {
