@@ -2,6 +2,7 @@ package sampler
 
 import (
 	"fmt"
+	"net/netip"
 
 	"nettoll/internal/netns"
 	"nettoll/internal/nl"
@@ -27,4 +28,28 @@ func Devices(path string) (all []nl.Interface, err error) {
 		err = fmt.Errorf("sampler: %w", err)
 	}
 	return all, err
+}
+
+// Routes says of every route of the namespace at path, by what it is for, where it leads.
+func Routes(path string) (all map[string]string, err error) {
+	err = nl.With(path, func(n *nl.NS) error {
+		all, err = n.RouteTable()
+		return err
+	})
+	if err != nil {
+		err = fmt.Errorf("sampler: %w", err)
+	}
+	return all, err
+}
+
+// RouteTo says where this process' namespace sends packets to an address.
+func RouteTo(to netip.Addr) (leads string, err error) {
+	err = nl.With("", func(n *nl.NS) error {
+		leads, err = n.RouteTo(to)
+		return err
+	})
+	if err != nil {
+		err = fmt.Errorf("sampler: %w", err)
+	}
+	return leads, err
 }
