@@ -41,13 +41,13 @@ func (s *session) machines(ctx context.Context, links []link) (*machines, error)
 	byBoot := map[string]*machine{}
 	for _, at := range seats(links) {
 		var o sampler.Origin
-		if err := at.call(ctx, sampler.MethodOrigin, nil, &o); err != nil {
+		if err := at.Call(ctx, sampler.MethodOrigin, nil, &o); err != nil {
 			return nil, fmt.Errorf("%s: ask for its machine: %w", at.Name(), err)
 		}
 		if byBoot[o.Boot] == nil {
 			c := &machine{name: fmt.Sprintf("machine %d", len(m.all)+1), facts: o.Machine}
 			c.read = func(ctx context.Context) (snap sampler.Snapshot, err error) {
-				err = at.call(ctx, sampler.MethodCPU, nil, &snap)
+				err = at.Call(ctx, sampler.MethodCPU, nil, &snap)
 				return snap, err
 			}
 			byBoot[o.Boot] = c

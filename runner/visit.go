@@ -52,11 +52,18 @@ func (r *Runner) visit(ctx context.Context, v plan.Visit, place *order) (ran int
 		return ran, nil
 	}
 	s := &session{r: r, network: n, topo: topo, agents: newAgents()}
+	s.settling, _ = s.settle(ctx, v) // where it cannot be told, the trials say what is wrong
 	for i, c := range v.Cells {
+		if ctx.Err() != nil {
+			break
+		}
 		if r.Watch != nil {
 			r.Watch.Begin(c)
 		}
 		t := s.trial(ctx, c, began)
+		if i == 0 {
+			t.Settle = s.settling
+		}
 		if ctx.Err() != nil && t.Status != record.OK {
 			break // interrupted: this is no failure of the network
 		}
@@ -81,6 +88,15 @@ func (r *Runner) visit(ctx context.Context, v plan.Visit, place *order) (ran int
 		return ran, fmt.Errorf("%s: take down: %w", v.Network, err)
 	}
 	return ran, nil
+}
+
+// gone waits until nothing is left of the network that was visited last: a kernel that
+// still removes it has less time for what is measured next, and is not idle when it is
+// watched. Where that takes too long, it shows in what is measured.
+func (r *Runner) gone(ctx context.Context, v plan.Visit) {
+	if l, ok := r.Networks[v.Network].Platform.(platform.Lingerer); ok {
+		_ = l.Gone(ctx)
+	}
 }
 
 func (r *Runner) build(ctx context.Context, v plan.Visit) (n technique.Network, topo technique.Topology, err error) {
@@ -117,8 +133,10 @@ type session struct {
 	topo    technique.Topology
 	agents  *agents
 
-	conditioned bool              // the endpoints are what the cells want them to be
-	known       map[string]device // of hosts, by "<host>/<device>", once they have been read
+	settling    *record.Settle            // what the network did until it was silent; nil: not known
+	greeted     map[technique.Family]bool // over which a packet has crossed between all pairs
+	conditioned bool                      // the endpoints are what the cells want them to be
+	known       map[string]device         // of hosts, by "<host>/<device>", once they have been read
 }
 
 func (s *session) close(ctx context.Context) error {
