@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -121,8 +122,9 @@ func (s *session) settle(ctx context.Context, v plan.Visit) (*record.Settle, err
 	if s.r.Machine.Virtual == record.Emulated {
 		bound *= emulation
 	}
-	from, lively := began, s.lively(v)
-	var quiet *standing // since when there are no packets
+	// Since when there are no packets, and since when the CPUs have nothing to do, either.
+	var quiet, calm *standing
+	from, lively, noisy := began, s.lively(v), false
 	for first := true; ; first = false {
 		if !first || lively {
 			select {
@@ -135,19 +137,23 @@ func (s *session) settle(ctx context.Context, v plan.Visit) (*record.Settle, err
 		if err != nil {
 			return nil, err
 		}
-		rest := s.rest(from, to)
+		r, since := s.rest(from, to), from
 		switch {
-		case rest.packets > quietPackets && to.at.Sub(began.at) >= bound:
-			return s.settled(began, to, rest, false), nil
-		case rest.packets > quietPackets:
-			quiet = nil
-		case first && !lively || rest.cpu <= rest.tolerance:
-			return s.settled(began, from, rest, true), nil
-		case quiet == nil:
-			since := from
-			quiet = &since
-		case to.at.Sub(quiet.at) >= cpuPatience:
-			return s.settled(began, *quiet, rest, true), nil
+		case r.packets > quietPackets:
+			if to.at.Sub(began.at) >= bound {
+				return s.settled(began, to, r, false), nil
+			}
+			quiet, calm, noisy = nil, nil, true
+		case first && !lively || r.cpu <= r.tolerance:
+			quiet, calm = cmp.Or(quiet, &since), cmp.Or(calm, &since)
+		default:
+			quiet, calm = cmp.Or(quiet, &since), nil
+		}
+		switch {
+		case calm != nil && (!noisy || to.at.Sub(calm.at) > lookTime*3/2): // else it may be a pause
+			return s.settled(began, *calm, r, true), nil
+		case quiet != nil && to.at.Sub(quiet.at) >= cpuPatience:
+			return s.settled(began, *quiet, r, true), nil
 		}
 		from = to
 	}

@@ -51,7 +51,7 @@ func newStorm(t *testing.T, from *plumb.Node) *storm {
 			select {
 			case <-s.stop:
 				return
-			case <-time.After(100 * time.Microsecond):
+			default:
 				c.WriteTo([]byte("hello"), &sockets.UDPAddr{IP: sockets.IPv4(198, 19, 15, 255), Port: 9})
 			}
 		}

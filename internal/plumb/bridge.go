@@ -121,7 +121,7 @@ const (
 	// have said it.
 	crowd = 64
 	// calm is how long nothing must have been said, and hushTime how long that may take.
-	calm     = 50 * time.Millisecond
+	calm     = 100 * time.Millisecond
 	hushTime = 5 * time.Second
 )
 
