@@ -3,8 +3,11 @@ package weave_test
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"nettoll/platform"
 	"nettoll/platform/lab"
@@ -81,6 +84,26 @@ func TestWeaversThatDoOtherwise(t *testing.T) {
 				t.Errorf("%v, want %s", err, c.want)
 			}
 		})
+	}
+}
+
+// TestWeaversThatKnowNoWay: they are connected, and carry nothing yet.
+func TestWeaversThatKnowNoWay(t *testing.T) {
+	f := newFake(t, version, inSleeve)
+	f.put("unrouted", "yes")
+	_, err := connect(t, weave.Hurried(weave.NewSleeve(f.paths())), lab.New())
+	if want := "h1 and h2 are connected, and the weaver on h1 knows no way to the other yet"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want)
+	}
+	// They learn of each other while they are waited for.
+	time.AfterFunc(time.Second, func() { os.Remove(filepath.Join(f.dir, "unrouted")) })
+	n, err := connect(t, weave.NewSleeve(f.paths()), lab.New())
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.put("unrouted", "yes")
+	if err := n.(technique.Faulter).Fault(t.Context()); err == nil || !strings.Contains(err.Error(), "knows no way") {
+		t.Errorf("after a way was lost: %v", err)
 	}
 }
 
