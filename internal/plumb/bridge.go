@@ -23,8 +23,9 @@ type Bridge struct {
 	MTU  int // of its ports; 0 is the kernel's
 	Kept int // ports that are not for containers
 
-	made    bool // by AddBridge: it comes up when its containers are attached
-	gateway bool // it is the containers' way out
+	made     bool // by AddBridge: it comes up when its containers are attached
+	gateway  bool // it is the containers' way out
+	without6 bool
 }
 
 // AddBridge makes a bridge on the host, which Attach brings up. With a gateway address it
@@ -33,7 +34,7 @@ func (s *Site) AddBridge(h *Host, name string, mtu int, gateway bool) (*Bridge, 
 	if err := h.ours(); err != nil {
 		return nil, err
 	}
-	b := &Bridge{Name: name, Host: h, MTU: mtu, made: true, gateway: gateway}
+	b := &Bridge{Name: name, Host: h, MTU: mtu, made: true, gateway: gateway, without6: s.without6}
 	s.MadeDevice(h.NS, name)
 	return b, nl.With(h.NS, func(n *nl.NS) error {
 		attrs := netlink.NewLinkAttrs()
@@ -58,6 +59,9 @@ func (b *Bridge) up() error {
 		}
 		i := b.Host.Index
 		return both(func(six bool) error {
+			if six && b.without6 {
+				return nil
+			}
 			return n.Addr(b.Name, netip.PrefixFrom(Gateway(i, six), Subnet(i, six).Bits()))
 		})
 	})
@@ -83,6 +87,7 @@ func (b *Bridge) Attach(ctx context.Context, s *Site, nodes []*Node, plug Plug) 
 	if plug.Device == "" {
 		plug.Device = "eth0"
 	}
+	plug.without6 = s.without6
 	var index int
 	err := nl.With(b.Host.NS, func(n *nl.NS) error {
 		l, err := n.Link(b.Name)
@@ -105,7 +110,7 @@ func (b *Bridge) Attach(ctx context.Context, s *Site, nodes []*Node, plug Plug) 
 			return fmt.Errorf("configure %s: %w", node.Name(), err)
 		}
 	}
-	if err := b.ready(ctx, nodes); err != nil {
+	if err := b.ready(ctx, nodes, plug); err != nil {
 		return err
 	}
 	if b.made && len(nodes) > crowd {
@@ -179,11 +184,15 @@ func (b *Bridge) overflow(s *Site, over int) (*Bridge, error) {
 }
 
 // ready waits until the bridge can forward to all nodes and they have their addresses.
-func (b *Bridge) ready(ctx context.Context, nodes []*Node) error {
+func (b *Bridge) ready(ctx context.Context, nodes []*Node, plug Plug) error {
 	var ports []string
 	for _, n := range nodes {
 		ports = append(ports, n.Port)
-		if err := nl.With(n.NS, func(in *nl.NS) error { return in.Own(ctx, n.Addr4, n.Addr6) }); err != nil {
+		own := []netip.Addr{n.Addr4, n.Addr6}
+		if plug.without6 {
+			own = own[:1]
+		}
+		if err := nl.With(n.NS, func(in *nl.NS) error { return in.Own(ctx, own...) }); err != nil {
 			return fmt.Errorf("%s: %w", n.Name(), err)
 		}
 	}

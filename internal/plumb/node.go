@@ -63,6 +63,8 @@ type Plug struct {
 	Device  string // inside the container; empty is eth0
 	Flat    bool   // the segment spans all hosts; else the host's own subnet
 	Gateway bool   // default route through the bridge's address
+
+	without6 bool // no IPv6
 }
 
 // Configure gives the node's device its addresses. It is up before it has any: the
@@ -73,14 +75,16 @@ func (n *Node) Configure(ctx context.Context, plug Plug) error {
 	b.SetUp(n.Device)
 	for _, six := range []bool{false, true} {
 		bits := Subnet(n.block, six).Bits()
+		if six && plug.without6 {
+			break
+		}
 		if plug.Flat {
 			bits = Segment(six).Bits()
 		}
 		b.AddAddr(n.Device, netip.PrefixFrom(n.addr(six), bits))
-	}
-	if plug.Gateway {
-		b.AddGateway(Gateway(n.block, false))
-		b.AddGateway(Gateway(n.block, true))
+		if plug.Gateway {
+			b.AddGateway(Gateway(n.block, six))
+		}
 	}
 	return b.Do(ctx, n.NS)
 }

@@ -27,6 +27,7 @@ type Site struct {
 
 	transient bool // what is made on the hosts goes with them
 	spare     int  // addresses of the spare block that are taken
+	without6  bool // containers on bridges have no IPv6: there is no room for its packets
 }
 
 // Made pushes the removal of something that was made on a host or in a container.

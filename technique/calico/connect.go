@@ -47,7 +47,7 @@ func (n *network) build(ctx context.Context) error {
 	}
 	s := n.Site
 	mtu := plumb.Less(overhead[n.tech.way])
-	if err := s.Fits(n.tech.Name(), mtu); err != nil {
+	if err := s.Fits(n.tech.Name(), nil, mtu); err != nil {
 		return err
 	}
 	for _, h := range s.Hosts {

@@ -32,7 +32,7 @@ func (t Technique) connect(ctx context.Context, topo technique.Topology, p platf
 	if err != nil {
 		return nil, err
 	}
-	if err := s.Fits(t.name, plumb.Less(t.overhead)); err != nil {
+	if err := s.Fits(t.name, t.Families(), plumb.Less(t.overhead)); err != nil {
 		return nil, s.Abandon(ctx, err)
 	}
 	b := &build{Network: &plumb.Network{Site: s, OnWire: t.wire}, backend: t.backend, programs: programs, patience: patience}

@@ -28,7 +28,7 @@ func (t Technique) build(ctx context.Context, topo technique.Topology, p platfor
 	if err != nil {
 		return nil, err
 	}
-	if err := s.Fits(t.name, plumb.Less(t.overhead())); err != nil {
+	if err := s.Fits(t.name, nil, plumb.Less(t.overhead())); err != nil {
 		return nil, s.Abandon(ctx, err)
 	}
 	b := &build{tech: t, Site: s}

@@ -24,7 +24,7 @@ func (t Technique) Connect(ctx context.Context, topo technique.Topology, p platf
 }
 
 func (t Technique) build(ctx context.Context, n *plumb.Network) error {
-	if err := n.Fits(t.name, t.payload); err != nil {
+	if err := n.Fits(t.name, t.families, t.payload); err != nil {
 		return err
 	}
 	for _, h := range n.Hosts {

@@ -33,7 +33,7 @@ func (t Technique) Connect(ctx context.Context, topo technique.Topology, p platf
 	if err != nil {
 		return nil, err
 	}
-	if err := s.Fits(t.Name(), plumb.Less(t.overhead())); err != nil {
+	if err := s.Fits(t.Name(), nil, plumb.Less(t.overhead())); err != nil {
 		return nil, s.Abandon(ctx, err)
 	}
 	n := &network{Network: &plumb.Network{Site: s, OnWire: onWire}, carriers: map[*plumb.Host]*carrier{}}

@@ -29,7 +29,7 @@ func (Technique) Connect(ctx context.Context, topo technique.Topology, p platfor
 	if err != nil {
 		return nil, err
 	}
-	if err := s.Fits("vxlan", plumb.Less(overhead)); err != nil {
+	if err := s.Fits("vxlan", nil, plumb.Less(overhead)); err != nil {
 		return nil, s.Abandon(ctx, err)
 	}
 	for _, h := range s.Hosts {

@@ -33,7 +33,7 @@ func (t Technique) Connect(ctx context.Context, topo technique.Topology, p platf
 	if err != nil {
 		return nil, err
 	}
-	if err := s.Fits(t.Name(), t.mtu); err != nil {
+	if err := s.Fits(t.Name(), t.Families(), t.mtu); err != nil {
 		return nil, s.Abandon(ctx, err)
 	}
 	n := t.network(s, w)
