@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"nettoll/platform"
-	"nettoll/record"
 	"nettoll/sampler"
 	"nettoll/technique"
 )
@@ -23,10 +22,7 @@ func (s *session) greet(ctx context.Context, f technique.Family, links []link) (
 	if s.greeted[f] {
 		return true, nil
 	}
-	within := greetTime
-	if s.r.Machine.Virtual == record.Emulated {
-		within *= emulation
-	}
+	within := s.r.patience(greetTime)
 	var pairs []sampler.Pair
 	var of []link
 	seen := map[[2]platform.Endpoint]bool{}

@@ -118,10 +118,7 @@ func (s *session) settle(ctx context.Context, v plan.Visit) (*record.Settle, err
 	if err != nil {
 		return nil, err
 	}
-	bound := silenceTime
-	if s.r.Machine.Virtual == record.Emulated {
-		bound *= emulation
-	}
+	bound := s.r.patience(silenceTime)
 	// Since when there are no packets, and since when the CPUs have nothing to do, either.
 	var quiet, calm *standing
 	from, lively, noisy := began, s.lively(v), false

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"nettoll/internal/emulated"
 	"nettoll/plan"
 	"nettoll/platform"
 	"nettoll/record"
@@ -20,15 +21,17 @@ const (
 	buildTime     = 60 * time.Second
 	closeTime     = 30 * time.Second
 	containerTime = 2 * time.Second
-	// emulation is how many times as long an emulated machine gets.
-	emulation = 4
 )
 
 // within is a bound for a network with that many containers.
 func (r *Runner) within(bound time.Duration, t technique.Topology) time.Duration {
-	bound += time.Duration(t.Servers+t.Clients+t.Neighbours) * containerTime
+	return r.patience(bound + time.Duration(t.Servers+t.Clients+t.Neighbours)*containerTime)
+}
+
+// patience is how long may be waited for what takes no longer on ordinary machines.
+func (r *Runner) patience(bound time.Duration) time.Duration {
 	if r.Machine.Virtual == record.Emulated {
-		bound *= emulation
+		bound *= emulated.Slowness
 	}
 	return bound
 }
