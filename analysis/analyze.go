@@ -39,6 +39,7 @@ func Analyze(f *record.File) Result {
 	for _, s := range res.Scenarios {
 		slices.SortStableFunc(s.Rows, func(a, b Row) int { return firstNative(a) - firstNative(b) })
 	}
+	res.Settlings = settlings(f.Trials)
 	res.Warnings = runDoubts(f, res)
 	return res
 }

@@ -19,6 +19,7 @@ type Result struct {
 	EndDetail string
 	Rounds    int // complete rounds: every cell that can run has a trial
 	Scenarios []Scenario
+	Settlings []Settling
 	Warnings  []Warning // of the run as a whole
 }
 

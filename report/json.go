@@ -29,6 +29,7 @@ type jsonReport struct {
 	Agreements   []jsonAgreement   `json:"agreements"`
 	Replications []jsonReplication `json:"replications"`
 	PerPrice     []jsonPerPrice    `json:"per_price"`
+	Settlings    []jsonSettling    `json:"settlings,omitempty"` // of networks that were watched before they were measured
 }
 
 type jsonRun struct {
@@ -133,6 +134,7 @@ func writeJSON(w io.Writer, res analysis.Result, o Options) error {
 		Scenarios: []jsonScenario{}, Warnings: jsonWarnings(res.Warnings),
 		Sweeps: jsonSweeps(*o.found), Agreements: jsonAgreements(o.found.agreements),
 		Replications: jsonReplications(o.found.replications), PerPrice: jsonPerPrices(o.found.prices),
+		Settlings: jsonSettlings(res),
 	}
 	if r.Machine.CPUs == nil {
 		r.Machine.CPUs = []record.CPU{}

@@ -31,7 +31,8 @@ func sectionsOf(res analysis.Result, o Options, n *notes) ([]section, error) {
 	}
 	all = append(all, sweeps...)
 	all = append(all, priceSections(f, looks)...)
-	return append(all, agreementSections(f, n)...), nil
+	all = append(all, agreementSections(f, n)...)
+	return append(all, settlingSections(res)...), nil
 }
 
 // sheet is a table: networks down, whatever is varied to the right.

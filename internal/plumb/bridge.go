@@ -45,10 +45,10 @@ func (s *Site) AddBridge(h *Host, name string, mtu int, gateway bool) (*Bridge, 
 
 // up brings up a bridge of AddBridge, whose ports have all been attached.
 //
-// Until then its ports take nothing in. The kernel of a container reports the multicast
-// groups that it listens to when its device comes up, several times, and a bridge sends
-// that to all others: a thousand containers would send each other millions of packets,
-// through every firewall rule, for a minute.
+// Until then its ports drop what they receive. When its device comes up, the kernel of a
+// container sends multicast listener reports, which a bridge floods to all other ports: a
+// thousand containers would send each other millions of packets, through every firewall
+// rule, for a minute.
 func (b *Bridge) up() error {
 	if !b.made {
 		return nil
@@ -122,15 +122,15 @@ func (b *Bridge) Attach(ctx context.Context, s *Site, nodes []*Node, plug Plug) 
 }
 
 const (
-	// crowd is how many containers have enough to say for a bridge to wait until they
-	// have said it.
+	// crowd is how many containers send enough reports for a bridge to wait until they
+	// have been sent.
 	crowd = 64
-	// calm is how long nothing must have been said, and hushTime how long that may take.
+	// calm is how long no report must have been sent, and hushTime how long that may take.
 	calm     = 100 * time.Millisecond
 	hushTime = 5 * time.Second
 )
 
-// hushed waits until the ports of a bridge, which is given by its index, take nothing in any
+// hushed waits until the ports of a bridge, which is given by its index, receive nothing any
 // more; see up. On a busy machine that is a while after the containers are ready.
 func (b *Bridge) hushed(ctx context.Context, index int) error {
 	var before uint64

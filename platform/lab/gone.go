@@ -77,10 +77,10 @@ func (w *witness) wait(ctx context.Context) error {
 	}
 }
 
-// hush sets down what sends packets on to many others. When the kernel removes a device it
-// tells the neighbours which multicast groups nobody listens to any more, and a thousand
-// containers on a bridge would hear a thousand times of each other, through every rule.
-// What cannot be set down is only slower to remove.
+// hush sets down the devices that send packets on to many others. The kernel reports that a
+// multicast group is left when it removes a device, and a bridge would flood the reports of a
+// thousand containers to each other, through every rule. What cannot be set down is only
+// slower to remove.
 func (s *site) hush() {
 	for _, h := range s.hosts {
 		_ = nl.With(h.NetNS(), func(n *nl.NS) error {

@@ -39,13 +39,13 @@ func (*Lab) Probe(ctx context.Context) error {
 	return ns[0].Close()
 }
 
-// quiet keeps devices that are made later in the current namespace from saying anything
-// by themselves once they are up: that would be in the middle of a measurement.
+// quiet keeps devices that are made later in the current namespace from sending anything by
+// themselves once they are up: that would be in the middle of a measurement.
 //
-// They do not look for duplicates of their link-local addresses, which would be of no use
-// before, and for routers. Link-local addresses there must be: a router without one on a
-// device finds no neighbour there. That it listens to a multicast group a kernel reports
-// when an address is added, and again within this interval; here that is at once.
+// There is no duplicate address detection for link-local addresses, which could not be used
+// before its end, and no router solicitation. There must be link-local addresses: a router
+// without one on a device finds no neighbour there. Multicast listener reports are sent when
+// an address is added, and repeated within an interval, which is made as short as can be.
 func quiet() error {
 	// One walk to the folder for all: among thousands of namespaces, each takes the kernel
 	// longer than to make a device.
