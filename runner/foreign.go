@@ -1,10 +1,8 @@
 package runner
 
 import (
-	"cmp"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"time"
 
@@ -51,9 +49,9 @@ func (s *session) ports() (map[string]port, error) {
 	return all, nil
 }
 
-// strangers doubts a trial beside which packets crossed the network that were not its own:
+// foreignTraffic doubts a trial beside which packets crossed the network that were not its own:
 // they reached containers without a part in it, or they were for everybody.
-func strangers(t *record.Trial, p *proof, before, after map[string]port, pairs int, elapsed time.Duration) []record.Warning {
+func foreignTraffic(t *record.Trial, p *proof, before, after map[string]port, pairs int, elapsed time.Duration) []record.Warning {
 	most := foreignPackets(pairs, elapsed)
 	for i, h := range p.hops { // whose names need not be those of devices
 		host, _, _ := strings.Cut(h.Name, "/")
@@ -84,9 +82,10 @@ func strangers(t *record.Trial, p *proof, before, after map[string]port, pairs i
 // forEverybody is the endpoint that heard most packets which are no workload's, and how
 // many those were.
 func forEverybody(t *record.Trial) (where string, most uint64) {
-	ends := slices.Clone(t.Endpoints)
-	slices.SortFunc(ends, func(a, b record.Endpoint) int { return cmp.Compare(a.Name, b.Name) })
-	for _, e := range ends {
+	for _, e := range t.Endpoints {
+		if e.Device == "lo" {
+			continue // what others of that machine hear does not cross this path
+		}
 		var sum uint64
 		for _, c := range []string{"IpExtInMcastPkts", "IpExtInBcastPkts", "Ip6InMcastPkts", "IcmpInEchos", "Icmp6InEchos"} {
 			sum += t.Counters[e.Name+"/"+c]
@@ -106,10 +105,10 @@ const (
 	switching = 5 * time.Microsecond
 )
 
-// rivals doubts a trial beside which the machine did what nothing explains: not the
+// foreignWork doubts a trial beside which the machine did what nothing explains: not the
 // processes of the traffic and the daemons, by their clocks, not the kernel's work on
 // packets, not the switches between all these, and not what the idle machine does.
-func rivals(use record.CPUUse, window time.Duration, switches uint64) []record.Warning {
+func foreignWork(use record.CPUUse, window time.Duration, switches uint64) []record.Warning {
 	own := use.Client.Total() + use.Server.Total()
 	for _, d := range use.Daemons {
 		own += d.Total()

@@ -34,7 +34,7 @@ func TestWorkOfOthersIsDoubted(t *testing.T) {
 			Machine: record.MachineCPU{Busy: c.busy, Softirq: c.softirq, PerCPU: make([]record.CPUSample, 2)},
 		}
 		got := ""
-		for _, w := range rivals(use, c.window, c.switches) {
+		for _, w := range foreignWork(use, c.window, c.switches) {
 			got += w.Text
 		}
 		if got != c.want {

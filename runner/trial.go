@@ -201,8 +201,8 @@ func (s *session) complete(ctx context.Context, t *record.Trial, res workload.Re
 	}
 	t.Warnings = append(t.Warnings, cost(t.Metrics, use, use.Idle, res.Window, res.Bytes, transactions)...)
 	t.Warnings = append(t.Warnings, unsettled(s.settling)...)
-	t.Warnings = append(t.Warnings, strangers(t, p, before.ports, after.ports, len(links), after.at.Sub(before.at))...)
-	t.Warnings = append(t.Warnings, w.rivals(use, res.Window)...)
+	t.Warnings = append(t.Warnings, foreignTraffic(t, p, before.ports, after.ports, len(links), after.at.Sub(before.at))...)
+	t.Warnings = append(t.Warnings, w.foreignWork(use, res.Window)...)
 	t.Status = record.OK
 	if wrong := cmp.Or(verdict(t.Path), changed(p, before, after, s.bridge)); wrong != "" {
 		t.Status, t.Reason = record.Invalid, wrong

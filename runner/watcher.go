@@ -124,12 +124,12 @@ func (w *watcher) use(window time.Duration) (record.CPUUse, []record.Warning, er
 	return use, nil, nil
 }
 
-// rivals doubts a trial on this machine alone.
-func (w *watcher) rivals(use record.CPUUse, window time.Duration) []record.Warning {
+// foreignWork doubts a trial on this machine alone.
+func (w *watcher) foreignWork(use record.CPUUse, window time.Duration) []record.Warning {
 	if w.at.of != nil {
 		return nil // what others do elsewhere is not known as well
 	}
-	return rivals(use, window, w.to.switches-min(w.from.switches, w.to.switches))
+	return foreignWork(use, window, w.to.switches-min(w.from.switches, w.to.switches))
 }
 
 // title is what records call a daemon.
