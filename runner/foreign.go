@@ -34,15 +34,20 @@ func (s *session) ports() (map[string]port, error) {
 	for _, h := range s.hosts() {
 		uplinks[h.Name()+"/"+h.Uplink().Device] = true
 	}
+	known, err := s.devices()
+	if err != nil {
+		return nil, err
+	}
 	all := map[string]port{}
 	for host, path := range s.readable() {
-		list, err := sampler.Devices(path)
+		list, err := sampler.Packets(path)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%s: %w", host, err)
 		}
-		for _, d := range list {
-			if name := host + "/" + d.Name; d.Kind == "veth" && !uplinks[name] {
-				all[name] = port{d.Index, d.Packets}
+		for device, packets := range list {
+			name := host + "/" + device
+			if d, ok := known[name]; ok && d.kind == "veth" && !uplinks[name] {
+				all[name] = port{s.indexes[name], packets}
 			}
 		}
 	}

@@ -17,11 +17,7 @@ const greetTime = 5 * time.Second
 
 // greet waits until a packet has crossed between all pairs, in each direction, once for
 // each IP version: daemons that say that they are connected may not carry anything yet.
-// already says that it had before.
-func (s *session) greet(ctx context.Context, f technique.Family, links []link) (already bool, err error) {
-	if s.greeted[f] {
-		return true, nil
-	}
+func (s *session) greet(ctx context.Context, f technique.Family, links []link) error {
 	within := s.r.patience(greetTime)
 	var pairs []sampler.Pair
 	var of []link
@@ -37,15 +33,15 @@ func (s *session) greet(ctx context.Context, f technique.Family, links []link) (
 	}
 	unmet, err := sampler.Meet(ctx, pairs, within)
 	if err != nil {
-		return false, fmt.Errorf("greet: %w", err)
+		return fmt.Errorf("greet: %w", err)
 	}
 	if unmet != nil {
 		l := of[unmet.Pair]
-		return false, fmt.Errorf("%s gets no answer within %v from %s at %s: %s", l.client.Name(), within, l.server.Name(), l.toServer, unmet.Last)
+		return fmt.Errorf("%s gets no answer within %v from %s at %s: %s", l.client.Name(), within, l.server.Name(), l.toServer, unmet.Last)
 	}
 	if s.greeted == nil {
 		s.greeted = map[technique.Family]bool{}
 	}
 	s.greeted[f] = true
-	return false, nil
+	return nil
 }

@@ -73,13 +73,13 @@ func (s *session) stand(ctx context.Context, links []link) (st standing, err err
 func (s *session) crossed(ctx context.Context, links []link) (sum uint64, err error) {
 	hosts := s.readable()
 	for name, path := range hosts {
-		all, err := sampler.Devices(path)
+		all, err := sampler.Packets(path)
 		if err != nil {
 			return 0, fmt.Errorf("%s: %w", name, err)
 		}
-		for _, d := range all {
-			if d.Name != "lo" { // over which daemons talk to each other
-				sum += d.Packets
+		for device, packets := range all {
+			if device != "lo" { // over which daemons talk to each other
+				sum += packets
 			}
 		}
 	}

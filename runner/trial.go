@@ -111,16 +111,18 @@ func (s *session) measure(ctx context.Context, t *record.Trial, warmup, window t
 		return err
 	}
 	s.house(t.Endpoints, links)
+	if f := technique.Family(t.Cell.Family); !s.greeted[f] {
+		before, err := s.count(ctx, links)
+		if err != nil {
+			return err
+		}
+		if err := s.greet(ctx, f, links); err != nil {
+			return s.examine(ctx, t, links, before, err)
+		}
+	}
 	before, err := s.look(ctx, links)
 	if err != nil {
 		return err
-	}
-	if met, err := s.greet(ctx, technique.Family(t.Cell.Family), links); err != nil {
-		return s.examine(ctx, t, links, before.counters, err)
-	} else if !met {
-		if before, err = s.look(ctx, links); err != nil { // without the greeting
-			return err
-		}
 	}
 	paths := make([][]technique.Hop, len(links))
 	for i, l := range links {

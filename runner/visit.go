@@ -140,6 +140,7 @@ type session struct {
 	greeted     map[technique.Family]bool // over which a packet has crossed between all pairs
 	conditioned bool                      // the endpoints are what the cells want them to be
 	known       map[string]device         // of hosts, by "<host>/<device>", once they have been read
+	indexes     map[string]int            // theirs
 }
 
 func (s *session) close(ctx context.Context) error {

@@ -13,23 +13,16 @@ import (
 // RouteTable says of every route of the main table, by what it is for, where it leads.
 // Those to multicast and link-local addresses are left out.
 func (n *NS) RouteTable() (map[string]string, error) {
-	devices, err := n.Interfaces()
-	if err != nil {
-		return nil, err
-	}
-	names := map[int]string{}
-	for _, d := range devices {
-		names[d.Index] = d.Name
-	}
 	var routes []netlink.Route
 	filter := &netlink.Route{Table: unix.RT_TABLE_MAIN}
-	err = again(func() (err error) {
+	err := again(func() (err error) {
 		routes, err = n.RouteListFiltered(netlink.FAMILY_ALL, filter, netlink.RT_FILTER_TABLE)
 		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("list routes: %w", err)
 	}
+	names := n.names()
 	all := map[string]string{}
 	for _, r := range routes {
 		if r.Dst != nil && (r.Dst.IP.IsLinkLocalUnicast() || r.Dst.IP.IsMulticast()) {
@@ -60,20 +53,32 @@ func (n *NS) RouteTo(to netip.Addr) (string, error) {
 	if len(routes) == 0 {
 		return "", fmt.Errorf("no route to %s", to)
 	}
-	var link netlink.Link
-	err = again(func() (err error) {
-		link, err = n.LinkByIndex(routes[0].LinkIndex)
-		return err
-	})
-	if err != nil {
-		return "", fmt.Errorf("find device %d: %w", routes[0].LinkIndex, err)
+	return leads(routes[0], n.names()), nil
+}
+
+// names finds the names of devices by their indexes, each once. A device that is gone has
+// none.
+func (n *NS) names() func(index int) string {
+	known := map[int]string{}
+	return func(index int) string {
+		name, ok := known[index]
+		if !ok {
+			_ = again(func() error {
+				l, err := n.LinkByIndex(index)
+				if err == nil {
+					name = l.Attrs().Name
+				}
+				return err
+			})
+			known[index] = name
+		}
+		return name
 	}
-	return leads(routes[0], map[int]string{routes[0].LinkIndex: link.Attrs().Name}), nil
 }
 
 // leads says where a route leads to. Devices have their index besides: one that was made
 // anew may have the same name.
-func leads(r netlink.Route, names map[int]string) string {
+func leads(r netlink.Route, names func(index int) string) string {
 	hop := func(gateway net.IP, via netlink.Destination, index int) string {
 		var words []string
 		if len(gateway) > 0 {
@@ -83,7 +88,7 @@ func leads(r netlink.Route, names map[int]string) string {
 			words = append(words, "via "+via.String())
 		}
 		if index != 0 {
-			words = append(words, fmt.Sprintf("dev %s (%d)", names[index], index))
+			words = append(words, fmt.Sprintf("dev %s (%d)", names(index), index))
 		}
 		return strings.Join(words, " ")
 	}
