@@ -214,6 +214,9 @@ func oneLine(s string) string {
 	return strings.ReplaceAll(strings.TrimSpace(s), "\n", " | ")
 }
 
+// PID is the agent's, as this machine numbers it; 0 where it has no meaning here.
+func (c *Client) PID() int { return c.proc.PID() }
+
 // Done is closed when the agent has ended.
 func (c *Client) Done() <-chan struct{} { return c.done }
 

@@ -46,6 +46,7 @@ func Analyze(f *record.File) Result {
 		slices.SortStableFunc(s.Rows, func(a, b Row) int { return firstNative(a) - firstNative(b) })
 	}
 	res.Relate()
+	res.Settlings = settlings(f.Trials)
 	res.Warnings = runDoubts(f, res, in)
 	return res
 }

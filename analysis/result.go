@@ -23,6 +23,7 @@ type Result struct {
 	EndDetail string
 	Rounds    int // complete rounds: every cell that was still to be measured has a trial
 	Scenarios []Scenario
+	Settlings []Settling
 	Warnings  []Warning // of the run as a whole
 
 	// What the rows show together.

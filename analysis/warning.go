@@ -55,8 +55,12 @@ func carriedAdvice(code string) string {
 		return "the traffic generator, not the network, is the bottleneck: use more streams or clients, larger messages, or CPUs of their own for client and server"
 	case "starved-flows":
 		return "such trials count with what came just after the window: stop other work on the machine, or measure longer windows (-t)"
-	case "idle-was-busy":
+	case "idle-was-busy", "foreign-cpu":
 		return "stop other work on the machine, and measure again"
+	case "foreign-packets":
+		return "find out what else sends over the network (tcpdump), and measure again without it"
+	case "not-silent":
+		return "its figures contain what the network does by itself: find out what it sends (tcpdump), or measure with fewer neighbours"
 	}
 	return ""
 }

@@ -85,7 +85,7 @@ func byNettoll(ctx context.Context) (close func() error, err error) {
 		}
 		nodes, err := s.Place(ctx, h, perHost)
 		if err == nil {
-			err = br.Attach(s, nodes, plumb.Plug{Gateway: true})
+			err = br.Attach(ctx, s, nodes, plumb.Plug{Gateway: true})
 		}
 		if err != nil {
 			return nil, s.Abandon(ctx, err)

@@ -18,6 +18,7 @@ import (
 	"nettoll/internal/keeper"
 	"nettoll/internal/program"
 	"nettoll/platform/lab"
+	"nettoll/sampler"
 	"nettoll/workload/engine"
 )
 
@@ -40,6 +41,7 @@ func run(ctx context.Context) error {
 	if len(os.Args) == 2 && os.Args[1] == "agent" {
 		handlers := engine.Handlers(ctx)
 		maps.Copy(handlers, program.Handlers())
+		maps.Copy(handlers, sampler.Handlers())
 		return agent.Serve(ctx, os.Stdin, os.Stdout, handlers)
 	}
 	wanted := func(part string) bool { return len(os.Args) == 1 || slices.Contains(os.Args[1:], part) }
@@ -61,7 +63,7 @@ func run(ctx context.Context) error {
 	for _, part := range []struct {
 		name string
 		do   func(context.Context) error
-	}{{"throughput", throughput}, {"latency", latency}, {"datagrams", datagrams}, {"connections", connections}, {"containers", containers}, {"docker", docker}} {
+	}{{"throughput", throughput}, {"latency", latency}, {"datagrams", datagrams}, {"connections", connections}, {"containers", containers}, {"neighbours", neighbours}, {"docker", docker}} {
 		if !wanted(part.name) {
 			continue
 		}

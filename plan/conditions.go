@@ -96,7 +96,7 @@ func (s Suite) checkConditions() error {
 	}{
 		{"mtu", s.MTU, "bytes are not a possible MTU", minMTU, maxMTU},
 		{"rules", s.Rules, "rules are not possible", 0, maxRules},
-		{"neighbours", s.Neighbours, "neighbours are not possible", 0, MaxEndpoints},
+		{"neighbours", s.Neighbours, "neighbours are not possible", 0, MaxContainers},
 	} {
 		for i, v := range f.values {
 			if v < f.least || v > f.max {

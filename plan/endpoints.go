@@ -36,7 +36,7 @@ func (s Suite) checkHost(net network, hosts int, t Topology, field string, neigh
 		talking = t.Servers + t.Clients
 		all = talking + neighbours
 	}
-	own, counted := MaxEndpoints, all
+	own, counted := MaxContainers, all
 	if e := net.technique.Endpoints; e > 0 {
 		own = min(own, e)
 		if net.technique.Overflow {
@@ -45,8 +45,10 @@ func (s Suite) checkHost(net network, hosts int, t Topology, field string, neigh
 	}
 	switch {
 	case counted > own:
-	case all > MaxEndpoints:
-		own, counted = MaxEndpoints, all
+	case talking > MaxEndpoints:
+		own, counted = MaxEndpoints, talking
+	case all > MaxContainers:
+		own, counted = MaxContainers, all
 	default:
 		return nil
 	}

@@ -91,7 +91,7 @@ func generate(t *testing.T) []byte {
 	}
 	for key, limits := range map[string][2]int{
 		"servers": {1, MaxServers}, "clients": {1, MaxEndpoints}, "processes": {1, MaxProcesses},
-		"mtu": {minMTU, maxMTU}, "rules": {0, maxRules}, "neighbours": {0, MaxEndpoints},
+		"mtu": {minMTU, maxMTU}, "rules": {0, maxRules}, "neighbours": {0, MaxContainers},
 	} {
 		p, _ := s.Properties.Get(key)
 		between(p.Items, limits[0], limits[1])

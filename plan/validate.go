@@ -19,6 +19,9 @@ const (
 	// its IPv4 subnet, less the network's, the gateway's, the broadcast's and one
 	// that stays free.
 	MaxEndpoints = 4092
+	// MaxContainers is how many there can be with those that do not talk, for which there
+	// is a spare subnet.
+	MaxContainers = 2 * MaxEndpoints
 	// MaxProcesses is how many client processes one container can have, by the
 	// ports of the servers.
 	MaxProcesses = 6379

@@ -35,6 +35,18 @@ type Trial struct {
 	Path      []Hop             `json:"path,omitempty"`
 	Endpoints []Endpoint        `json:"endpoints,omitempty"`
 	Warnings  []Warning         `json:"warnings,omitempty"`
+	Settle    *Settle           `json:"settle,omitempty"` // of the network, with the first trial after it was built
+}
+
+// Settle is what a network does by itself from when it has been built until it is silent.
+type Settle struct {
+	Wait    float64 `json:"wait_s"`  // until it was silent
+	CPU     float64 `json:"cpu_s"`   // CPU seconds of the machine until then, beyond those that it uses when idle
+	Packets uint64  `json:"packets"` // that crossed devices of its hosts until then
+	Silent  bool    `json:"silent"`  // false: it was not waited for any longer
+	// What it goes on doing while nobody uses it.
+	RestPackets float64 `json:"rest_packets_s"`
+	RestCPU     float64 `json:"rest_cpu_s_s"` // CPU seconds a second of the machine, beyond those that it uses when idle
 }
 
 // Histogram holds latencies in nanoseconds.

@@ -40,6 +40,7 @@ type jsonReport struct {
 	Agreements   []jsonAgreement   `json:"agreements"`
 	Replications []jsonReplication `json:"replications"`
 	PerPrice     []jsonPerPrice    `json:"per_price"`
+	Settlings    []jsonSettling    `json:"settlings,omitempty"` // of networks that were watched before they were measured
 }
 
 // jsonComparisons says how many comparisons there are, and what follows from that.
@@ -202,6 +203,7 @@ func writeJSON(w io.Writer, res analysis.Result, _ Options) error {
 		Scenarios:   []jsonScenario{}, Warnings: jsonWarnings(res.Warnings),
 		Sweeps: jsonSweeps(res), Agreements: jsonAgreements(res.Agreements),
 		Replications: jsonReplications(res.Replications), PerPrice: jsonPerPrices(res.Prices),
+		Settlings: jsonSettlings(res),
 	}
 	if r.Machine.CPUs == nil {
 		r.Machine.CPUs = []record.CPU{}

@@ -30,7 +30,8 @@ func sectionsOf(res analysis.Result, n *notes) ([]section, error) {
 	}
 	all = append(all, sweeps...)
 	all = append(all, priceSections(res, looks)...)
-	return append(all, agreementSections(res, n)...), nil
+	all = append(all, agreementSections(res, n)...)
+	return append(all, settlingSections(res)...), nil
 }
 
 // sheet is a table: networks down, whatever is varied to the right.

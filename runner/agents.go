@@ -57,8 +57,8 @@ func (m *Manned) Agent(ctx context.Context) (*agent.Client, error) {
 	return m.client, err
 }
 
-// call asks the agent of an endpoint.
-func (m *Manned) call(ctx context.Context, method string, in, out any) error {
+// Call asks the agent of an endpoint.
+func (m *Manned) Call(ctx context.Context, method string, in, out any) error {
 	c, err := m.Agent(ctx)
 	if err != nil {
 		return err

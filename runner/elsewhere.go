@@ -46,7 +46,7 @@ func (s *session) machines(ctx context.Context, links []link) (*machines, error)
 	byBoot := map[string]*machine{}
 	for _, at := range seats(links) {
 		var o sampler.Origin
-		if err := at.call(ctx, sampler.MethodOrigin, nil, &o); err != nil {
+		if err := at.Call(ctx, sampler.MethodOrigin, nil, &o); err != nil {
 			return nil, fmt.Errorf("%s: ask for its machine: %w", at.Name(), err)
 		}
 		if byBoot[o.Boot] == nil {
@@ -55,7 +55,7 @@ func (s *session) machines(ctx context.Context, links []link) (*machines, error)
 			}
 			c := &machine{name: fmt.Sprintf("machine %d", len(m.all)+1), facts: o.Machine, idle: s.r.distant[o.Boot]}
 			c.read = func(ctx context.Context) (snap sampler.Snapshot, err error) {
-				err = at.call(ctx, sampler.MethodCPU, nil, &snap)
+				err = at.Call(ctx, sampler.MethodCPU, nil, &snap)
 				return snap, err
 			}
 			byBoot[o.Boot] = c

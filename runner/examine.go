@@ -86,10 +86,10 @@ func (s *session) probe(ctx context.Context, sc scene, l link) (f finding, ok bo
 	echoing := make(chan struct{})
 	go func() {
 		defer close(echoing)
-		_ = l.server.call(ctx, sampler.MethodEcho, sampler.Echo{At: netip.AddrPortFrom(l.atServer, uint16(l.own[0])), Cookie: cookie}, nil)
+		_ = l.server.Call(ctx, sampler.MethodEcho, sampler.Echo{At: netip.AddrPortFrom(l.atServer, uint16(l.own[0])), Cookie: cookie}, nil)
 	}()
 	var r sampler.Reached
-	err := l.client.call(ctx, sampler.MethodReach, sampler.Reach{
+	err := l.client.Call(ctx, sampler.MethodReach, sampler.Reach{
 		To: netip.AddrPortFrom(l.toServer, uint16(l.own[0])), Cookie: cookie, MTU: max(client.MTU, server.MTU),
 	}, &r)
 	cancel()

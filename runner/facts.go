@@ -84,7 +84,7 @@ func (s *session) condition(ctx context.Context, c record.Cell, links []link) er
 	err := ask(seats(links), func(_ int, at seated) error {
 		p, got := want, sampler.Conditioned{}
 		p.Peer = at.peer
-		if err := at.call(ctx, sampler.MethodCondition, p, &got); err != nil {
+		if err := at.Call(ctx, sampler.MethodCondition, p, &got); err != nil {
 			return err
 		}
 		if got.Refused != "" {
@@ -104,7 +104,7 @@ func facts(ctx context.Context, links []link) ([]record.Endpoint, error) {
 	all := seats(links)
 	out := make([]record.Endpoint, len(all))
 	err := ask(all, func(i int, s seated) error {
-		if err := s.call(ctx, sampler.MethodEndpoint, s.peer, &out[i]); err != nil {
+		if err := s.Call(ctx, sampler.MethodEndpoint, s.peer, &out[i]); err != nil {
 			return err
 		}
 		out[i].Name, out[i].Role, out[i].Address = s.Name(), s.role, s.own.String()
@@ -141,7 +141,7 @@ func counters(ctx context.Context, links []link) (map[string]uint64, error) {
 	all := map[string]uint64{}
 	err := ask(once, func(_ int, s seated) error {
 		var c map[string]uint64
-		if err := s.call(ctx, sampler.MethodCounters, nil, &c); err != nil {
+		if err := s.Call(ctx, sampler.MethodCounters, nil, &c); err != nil {
 			return err
 		}
 		mu.Lock()

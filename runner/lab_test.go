@@ -40,15 +40,28 @@ func host(n technique.Network) string {
 // measure runs one round over altered bridges.
 func measure(t *testing.T, p platform.Platform, tool workload.Tool, a altered, families ...int) []record.Trial {
 	t.Helper()
+	var cells []record.Cell
+	for _, f := range families {
+		cells = append(cells, record.Cell{
+			Network: "bridge", Hosts: 1, Family: f, Servers: 1, Clients: 1, Tool: "engine",
+			Workload: record.TCPRR, Placement: record.PlacementFree,
+		})
+	}
+	return aRound(t, p, tool, a, cells...)
+}
+
+// aRound runs one round of cells over a technique, whatever they call it.
+func aRound(t *testing.T, p platform.Platform, tool workload.Tool, tech technique.Technique, cells ...record.Cell) []record.Trial {
+	t.Helper()
 	m, err := sampler.Machine("/proc", "/sys")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var trials []record.Trial
 	r := &runner.Runner{
-		Networks: map[string]runner.Recipe{"bridge": {Platform: p, Technique: a}},
+		Networks: map[string]runner.Recipe{cells[0].Network: {Platform: p, Technique: tech}},
 		Tools:    map[string]workload.Tool{"engine": tool},
-		Machine:  m,
+		Machine:  m, Cells: cells,
 		Settings: record.Settings{Duration: 0.3, Warmup: 0.4, MinRounds: 1, MaxRounds: 1, Confidence: 0.95, Seed: 1},
 		Save: func(t record.Trial) error {
 			trials = append(trials, t)
@@ -56,17 +69,11 @@ func measure(t *testing.T, p platform.Platform, tool workload.Tool, a altered, f
 		},
 		Enough: func([]record.Trial) map[string]bool { return nil },
 	}
-	for _, f := range families {
-		r.Cells = append(r.Cells, record.Cell{
-			Network: "bridge", Hosts: 1, Family: f, Servers: 1, Clients: 1, Tool: "engine",
-			Workload: record.TCPRR, Placement: record.PlacementFree,
-		})
-	}
 	if _, err := r.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if len(trials) != len(families) {
-		t.Fatalf("%d trials, want %d", len(trials), len(families))
+	if len(trials) != len(cells) {
+		t.Fatalf("%d trials, want %d", len(trials), len(cells))
 	}
 	return trials
 }

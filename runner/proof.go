@@ -14,7 +14,8 @@ import (
 type proof struct {
 	hops   []technique.Hop
 	before []technique.Count
-	pairs  [][]int // for each hop, the pairs whose payload must cross it
+	after  []technique.Count // when it was read last
+	pairs  [][]int           // for each hop, the pairs whose payload must cross it
 }
 
 // begin reads the hops on the paths of all pairs. A hop that several pairs share
@@ -70,7 +71,11 @@ func (p *proof) finish(ctx context.Context, pairs []carried) ([]record.Hop, erro
 		if err != nil {
 			return nil, err
 		}
+		p.after = after
 		for i, h := range p.hops {
+			if after[i].At != p.before[i].At {
+				continue // nothing that was counted there can be compared
+			}
 			if after[i].Bytes < p.before[i].Bytes || after[i].Packets < p.before[i].Packets {
 				return nil, fmt.Errorf("%s counts less than before the trial: it was made anew", h.Name)
 			}
@@ -82,6 +87,10 @@ func (p *proof) finish(ctx context.Context, pairs []carried) ([]record.Hop, erro
 		time.Sleep(10 * time.Millisecond)
 	}
 }
+
+// more is what was counted between two readings; nothing where the second is of another
+// device, which the trial is invalid for.
+func more(before, after uint64) uint64 { return after - min(before, after) }
 
 // background is what may cross a hop that the payload must not cross: address
 // resolution, and half of the payload, since what took this path would have left
@@ -98,7 +107,7 @@ func (p *proof) judge(after []technique.Count, pairs []carried) ([]record.Hop, b
 		}
 		r := record.Hop{
 			Name: h.Name, Kind: string(h.Kind), Absent: h.Absent, Unit: "bytes",
-			Packets: after[i].Packets - p.before[i].Packets, Bytes: after[i].Bytes - p.before[i].Bytes,
+			Packets: more(p.before[i].Packets, after[i].Packets), Bytes: more(p.before[i].Bytes, after[i].Bytes),
 			Need: sum.bytes,
 		}
 		got := r.Bytes

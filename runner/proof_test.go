@@ -155,3 +155,54 @@ func TestVerdictNamesTheFirstThatIsWrong(t *testing.T) {
 		t.Errorf("verdict of nothing is %q", got)
 	}
 }
+
+func TestDevicesThatAreJoinedToOthers(t *testing.T) {
+	name := func(host string, index int) string { return host + "'s " + map[int]string{7: "br0", 9: "br1"}[index] }
+	was := technique.Joint{Kind: "veth", Index: 3, Peer: 5, Home: 1, Master: 7}
+	for want, is := range map[string]technique.Joint{
+		"":                       was,
+		"h1/veth1 was made anew": {Kind: "veth", Index: 8, Peer: 5, Home: 1, Master: 7},
+		"the other end of h1/veth1 is another one":                     {Kind: "veth", Index: 3, Peer: 6, Home: 1, Master: 7},
+		"h1/veth1 was a port of h1's br0, and is one of h1's br1":      {Kind: "veth", Index: 3, Peer: 5, Home: 1, Master: 9},
+		"h1/veth1 was a port of h1's br0, and is no bridge's any more": {Kind: "veth", Index: 3, Peer: 5, Home: 1},
+	} {
+		before := technique.Count{Packets: 10, Bytes: 1000, At: was}
+		after := technique.Count{Packets: 20, Bytes: 3000, At: is}
+		if is.Index != was.Index {
+			after.Packets, after.Bytes = 1, 1
+		}
+		p, err := begin(t.Context(), [][]technique.Hop{{hop("h1/veth1", technique.Device, false, before, after)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.finish(t.Context(), []carried{{bytes: 1000}}); err != nil {
+			t.Errorf("%s: %v", want, err)
+		}
+		if got := moved(p.hops, p.before, p.after, name); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	other := was
+	other.Home = 2
+	hops := []technique.Hop{hop("h1/veth1", technique.Device, false, technique.Count{})}
+	if got := moved(hops, []technique.Count{{At: was}}, []technique.Count{{At: other}}, name); got != "the other end of h1/veth1 is another one" {
+		t.Errorf("%q", got)
+	}
+	was.Master = 0
+	if got := moved(hops, []technique.Count{{At: was}}, []technique.Count{{At: technique.Joint{Kind: "veth", Index: 3, Peer: 5, Home: 1, Master: 9}}}, name); got != "h1/veth1 has become a port of h1's br1" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestRoutesThatChange(t *testing.T) {
+	for want, now := range map[string]map[string]string{
+		"": {"h1: default": "via 198.18.0.2 dev eth0 (2)"},
+		"the route of h1 to default led via 198.18.0.2 dev eth0 (2), and leads via 198.18.0.3 dev eth0 (2)": {"h1: default": "via 198.18.0.3 dev eth0 (2)"},
+		"h1 has no route to default any more, which led via 198.18.0.2 dev eth0 (2)":                        {},
+		"h1 has a new route to 198.19.0.0/20, which leads dev wg0 (9)":                                      {"h1: default": "via 198.18.0.2 dev eth0 (2)", "h1: 198.19.0.0/20": "dev wg0 (9)"},
+	} {
+		if got := rerouted(map[string]string{"h1: default": "via 198.18.0.2 dev eth0 (2)"}, now); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -246,6 +246,7 @@ func (r *Runner) round(ctx context.Context, round int) (ran int, err error) {
 		if err != nil {
 			return ran, err
 		}
+		r.gone(ctx, v)
 	}
 	return ran, nil
 }

@@ -47,7 +47,7 @@ func (s *session) devices() (map[string]device, error) {
 	if s.known != nil {
 		return s.known, nil
 	}
-	all := map[string]device{}
+	all, indexes := map[string]device{}, map[string]int{}
 	for host, path := range s.readable() {
 		list, err := sampler.Devices(path)
 		if err != nil {
@@ -55,10 +55,10 @@ func (s *session) devices() (map[string]device, error) {
 		}
 		for _, d := range list {
 			one := device{host, d.Name, d.Kind, d.MTU}
-			all[one.String()] = one
+			all[one.String()], indexes[one.String()] = one, d.Index
 		}
 	}
-	s.known = all
+	s.known, s.indexes = all, indexes
 	return all, nil
 }
 

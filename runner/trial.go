@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,6 +66,7 @@ type link struct {
 	hops           []technique.Hop
 	port           int
 	own            [2]int
+	spare          int // a port of the server's that no trial uses
 }
 
 func (s *session) links(f technique.Family) ([]link, error) {
@@ -87,7 +89,8 @@ func (s *session) links(f technique.Family) ([]link, error) {
 		}
 		for p := range max(s.topo.Processes, 1) {
 			l.client = s.agents.man(c, "client", p)
-			l.port, _ = s.topo.Ports(n)
+			// The number of ports that are used is odd, and that of a block is even.
+			l.port, l.spare = s.topo.Ports(n)
 			l.own = [2]int{l.port + 1 + 2*taken[n], l.port + 2 + 2*taken[n]}
 			taken[n]++
 			links = append(links, l)
@@ -112,7 +115,16 @@ func (s *session) measure(ctx context.Context, t *record.Trial, warmup, window t
 		return err
 	}
 	s.house(t.Endpoints, links)
-	before, err := s.count(ctx, links)
+	if f := technique.Family(t.Cell.Family); !s.greeted[f] {
+		before, err := s.count(ctx, links)
+		if err != nil {
+			return err
+		}
+		if err := s.greet(ctx, f, links); err != nil {
+			return s.examine(ctx, t, links, before, err)
+		}
+	}
+	before, err := s.look(ctx, links)
 	if err != nil {
 		return err
 	}
@@ -144,14 +156,14 @@ func (s *session) measure(ctx context.Context, t *record.Trial, warmup, window t
 	place(t.Endpoints, job.CPUs)
 	res, err := tool.Run(ctx, job)
 	if err != nil {
-		return s.examine(ctx, t, links, before, err)
+		return s.examine(ctx, t, links, before.counters, err)
 	}
 	s.r.spent += warmup + res.Window
 	return s.complete(ctx, t, res, w, proof, links, before)
 }
 
 // complete turns what was measured into the trial's figures, if the path holds.
-func (s *session) complete(ctx context.Context, t *record.Trial, res workload.Result, w *watcher, p *proof, links []link, before map[string]uint64) error {
+func (s *session) complete(ctx context.Context, t *record.Trial, res workload.Result, w *watcher, p *proof, links []link, before sight) error {
 	if len(res.Crossed) != len(links) || len(res.Metrics) == 0 {
 		return fmt.Errorf("tool %s gave %d figures, and said of %d of %d pairs what they exchanged",
 			t.Cell.Tool, len(res.Metrics), len(res.Crossed), len(links))
@@ -164,11 +176,11 @@ func (s *session) complete(ctx context.Context, t *record.Trial, res workload.Re
 	if t.Path, err = p.finish(ctx, pairs); err != nil {
 		return fmt.Errorf("prove path: %w", err)
 	}
-	after, err := s.count(ctx, links)
+	after, err := s.look(ctx, links)
 	if err != nil {
 		return err
 	}
-	t.Counters = sampler.Delta(before, after)
+	t.Counters = sampler.Delta(before.counters, after.counters)
 	use, doubts, err := w.use(res.Window)
 	if err != nil {
 		return err
@@ -202,8 +214,11 @@ func (s *session) complete(ctx context.Context, t *record.Trial, res workload.Re
 		t.Warnings = append(t.Warnings, f.warning())
 	}
 	cost(t, idle, float64(res.Bytes), transactions)
+	t.Warnings = append(t.Warnings, unsettled(s.settling)...)
+	t.Warnings = append(t.Warnings, foreignTraffic(t, p, before.ports, after.ports, len(links), after.at.Sub(before.at))...)
+	t.Warnings = append(t.Warnings, w.foreignWork(use, res.Window)...)
 	t.Status = record.OK
-	if wrong := verdict(t.Path); wrong != "" {
+	if wrong := cmp.Or(verdict(t.Path), changed(p, before, after, s.bridge)); wrong != "" {
 		t.Status, t.Reason = record.Invalid, wrong
 	}
 	return nil

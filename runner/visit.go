@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"nettoll/internal/emulated"
 	"nettoll/plan"
 	"nettoll/platform"
 	"nettoll/record"
@@ -20,15 +21,17 @@ const (
 	buildTime     = 60 * time.Second
 	closeTime     = 30 * time.Second
 	containerTime = 2 * time.Second
-	// emulation is how many times as long an emulated machine gets.
-	emulation = 4
 )
 
 // within is a bound for a network with that many containers.
 func (r *Runner) within(bound time.Duration, t technique.Topology) time.Duration {
-	bound += time.Duration(t.Servers+t.Clients+t.Neighbours) * containerTime
+	return r.patience(bound + time.Duration(t.Servers+t.Clients+t.Neighbours)*containerTime)
+}
+
+// patience is how long may be waited for what takes no longer on ordinary machines.
+func (r *Runner) patience(bound time.Duration) time.Duration {
 	if r.Machine.Virtual == record.Emulated {
-		bound *= emulation
+		bound *= emulated.Slowness
 	}
 	return bound
 }
@@ -52,11 +55,18 @@ func (r *Runner) visit(ctx context.Context, v plan.Visit, place *order) (ran int
 		return ran, nil
 	}
 	s := &session{r: r, network: n, topo: topo, agents: newAgents()}
+	s.settling, _ = s.settle(ctx, v) // where it cannot be told, the trials say what is wrong
 	for i, c := range v.Cells {
+		if ctx.Err() != nil {
+			break
+		}
 		if r.Watch != nil {
 			r.Watch.Begin(c)
 		}
 		t := s.trial(ctx, c, began)
+		if i == 0 {
+			t.Settle = s.settling
+		}
 		if ctx.Err() != nil && t.Status != record.OK {
 			break // interrupted: this is no failure of the network
 		}
@@ -81,6 +91,15 @@ func (r *Runner) visit(ctx context.Context, v plan.Visit, place *order) (ran int
 		return ran, fmt.Errorf("%s: take down: %w", v.Network, err)
 	}
 	return ran, nil
+}
+
+// gone waits until nothing is left of the network that was visited last: a kernel that
+// still removes it has less time for what is measured next, and is not idle when it is
+// watched. Where that takes too long, it shows in what is measured.
+func (r *Runner) gone(ctx context.Context, v plan.Visit) {
+	if l, ok := r.Networks[v.Network].Platform.(platform.Lingerer); ok {
+		_ = l.Gone(ctx)
+	}
 }
 
 func (r *Runner) build(ctx context.Context, v plan.Visit) (n technique.Network, topo technique.Topology, err error) {
@@ -117,8 +136,11 @@ type session struct {
 	topo    technique.Topology
 	agents  *agents
 
-	conditioned bool              // the endpoints are what the cells want them to be
-	known       map[string]device // of hosts, by "<host>/<device>", once they have been read
+	settling    *record.Settle            // what the network did until it was silent; nil: not known
+	greeted     map[technique.Family]bool // over which a packet has crossed between all pairs
+	conditioned bool                      // the endpoints are what the cells want them to be
+	known       map[string]device         // of hosts, by "<host>/<device>", once they have been read
+	indexes     map[string]int            // theirs
 }
 
 func (s *session) close(ctx context.Context) error {

@@ -36,6 +36,7 @@ type edge struct {
 	machines   []sampler.Snapshot
 	daemons    []sampler.ProcessTime
 	containers []sampler.ContainerTime
+	switches   uint64
 	err        error
 	uncounted  error // of the first container that did not tell
 }
@@ -79,6 +80,9 @@ func (w *watcher) read(ctx context.Context) edge {
 			e.daemons = append(e.daemons, t)
 		}
 	}
+	if e.err == nil {
+		e.switches, e.err = sampler.Switches("/proc")
+	}
 	asking.Wait()
 	e.uncounted = cmp.Or(uncounted...)
 	return e
@@ -118,6 +122,14 @@ func (w *watcher) use(window time.Duration) (record.CPUUse, []record.Warning, er
 		use.Containers = append(use.Containers, w.to.containers[i].Since(w.from.containers[i], c.name, window.Seconds()))
 	}
 	return use, nil, nil
+}
+
+// foreignWork doubts a trial on this machine alone.
+func (w *watcher) foreignWork(use record.CPUUse, window time.Duration) []record.Warning {
+	if w.at.of != nil {
+		return nil // what others do elsewhere is not known as well
+	}
+	return foreignWork(use, window, w.to.switches-min(w.from.switches, w.to.switches))
 }
 
 // title is what records call a daemon.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"nettoll/platform"
 	"nettoll/record"
@@ -89,6 +90,26 @@ func (s *session) readable() map[string]string {
 		}
 	}
 	return all
+}
+
+// sight is what is looked at right before a trial and right after it.
+type sight struct {
+	at       time.Time
+	counters map[string]uint64 // see count
+	routes   map[string]string // see routes
+	ports    map[string]port   // see ports
+}
+
+func (s *session) look(ctx context.Context, links []link) (v sight, err error) {
+	v.at = time.Now()
+	if v.counters, err = s.count(ctx, links); err != nil {
+		return v, err
+	}
+	if v.routes, err = s.routes(ctx, links); err != nil {
+		return v, err
+	}
+	v.ports, err = s.ports()
+	return v, err
 }
 
 // count reads the counters of the endpoints and of the hosts between them, by

@@ -24,7 +24,7 @@ var (
 // of the first.
 func joined(t *testing.T) string {
 	t.Helper()
-	all, err := netns.New(2, func() error { return nil })
+	all, err := netns.New(t.Context(), 2, func() error { return nil })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 
+	"nettoll/internal/emulated"
 	"nettoll/record"
 )
 
@@ -38,8 +39,7 @@ func Machine(proc, sys string) (record.Machine, error) {
 				m.Virtual = "yes"
 			}
 		}
-		// What QEMU calls CPUs that it emulates itself, whatever they pretend to be.
-		if strings.Contains(m.CPUModel, "QEMU TCG") {
+		if emulated.CPU(m.CPUModel) {
 			m.Virtual = record.Emulated
 		}
 	}

@@ -22,6 +22,9 @@ const (
 	MethodCgroup     = "sampler.cgroup"     // nothing → time.Duration of Cgroup
 	MethodEcho       = "sampler.echo"       // Echo → nothing, when nobody can ask any more
 	MethodReach      = "sampler.reach"      // Reach → Reached
+	MethodRoute      = "sampler.route"      // netip.Addr → where packets to it are sent, in words
+	MethodAnswer     = "sampler.answer"     // Answer → nothing, when nobody greets any more
+	MethodGreet      = "sampler.greet"      // Greet → Greeted
 )
 
 // Handlers are the agent's half: what is read inside an endpoint.
@@ -46,6 +49,9 @@ func Handlers() map[string]agent.Handler {
 		MethodCgroup:     agent.Typed(func(context.Context, struct{}) (time.Duration, error) { return Cgroup("/sys") }),
 		MethodEcho:       agent.Typed(func(ctx context.Context, e Echo) (struct{}, error) { return struct{}{}, e.Run(ctx) }),
 		MethodReach:      agent.Typed(func(ctx context.Context, r Reach) (Reached, error) { return r.Find(ctx) }),
+		MethodRoute:      agent.Typed(func(_ context.Context, to netip.Addr) (string, error) { return RouteTo(to) }),
+		MethodAnswer:     agent.Typed(func(ctx context.Context, a Answer) (struct{}, error) { return struct{}{}, a.Run(ctx) }),
+		MethodGreet:      agent.Typed(func(ctx context.Context, g Greet) (Greeted, error) { return g.Run(ctx) }),
 		MethodCondition:  agent.Typed(func(_ context.Context, c Condition) (Conditioned, error) { return c.Set() }),
 	}
 }

@@ -2,6 +2,8 @@ package sampler_test
 
 import (
 	"net"
+	"net/netip"
+	"strings"
 	"testing"
 
 	"nettoll/internal/netns"
@@ -12,7 +14,7 @@ import (
 // space is a namespace with lo up.
 func space(t *testing.T) string {
 	t.Helper()
-	ns, err := netns.New(1, func() error { return nil })
+	ns, err := netns.New(t.Context(), 1, func() error { return nil })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,5 +69,83 @@ func TestDevicesAreThoseOfTheNamespace(t *testing.T) {
 	}
 	if _, err := sampler.Devices("/proc/self/fd/4095"); err == nil {
 		t.Error("no error of a namespace that does not exist")
+	}
+}
+
+func TestPacketsAreThoseOfTheNamespace(t *testing.T) {
+	path := space(t)
+	before, err := sampler.Packets(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = netns.Do(path, func() error {
+		c, err := net.Dial("udp4", "127.0.0.1:9")
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		_, err = c.Write([]byte("x"))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	after, err := sampler.Packets(path)
+	// The datagram and what is said of nobody's listening, each sent and received.
+	if n := after["lo"] - before["lo"]; err != nil || n != 4 {
+		t.Errorf("%d packets, %v", n, err)
+	}
+	if _, err := sampler.Packets("/proc/self/fd/4095"); err == nil {
+		t.Error("no error of a namespace that does not exist")
+	}
+}
+
+func TestRoutesAreThoseOfTheNamespace(t *testing.T) {
+	path := space(t)
+	err := nl.With(path, func(n *nl.NS) error {
+		if err := n.AddPair("a", path, "b", 0); err != nil {
+			return err
+		}
+		if err := n.Up("a", "b"); err != nil {
+			return err
+		}
+		for _, p := range []string{"198.19.0.1/24", "2001:2:0:1::1/64"} {
+			if err := n.Addr("a", netip.MustParsePrefix(p)); err != nil {
+				return err
+			}
+		}
+		if err := n.Route(netip.MustParsePrefix("198.19.5.0/24"), netip.MustParseAddr("198.19.0.7"), "a"); err != nil {
+			return err
+		}
+		return n.Route(nl.Default(true), netip.MustParseAddr("2001:2:0:1::7"), "a")
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := sampler.Routes(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for to, want := range map[string]string{
+		"198.19.0.0/24": "dev a (", "198.19.5.0/24": "via 198.19.0.7 dev a (",
+		"2001:2:0:1::/64 metric 256": "dev a (", "default (IPv6) metric 1024": "via 2001:2:0:1::7 dev a (",
+	} {
+		if !strings.HasPrefix(got[to], want) {
+			t.Errorf("%s leads %q, want %s…", to, got[to], want)
+		}
+		delete(got, to)
+	}
+	if len(got) > 0 {
+		t.Errorf("there is %v as well", got)
+	}
+	err = netns.Do(path, func() error {
+		leads, err := sampler.RouteTo(netip.MustParseAddr("198.19.5.9"))
+		if !strings.HasPrefix(leads, "via 198.19.0.7 dev a (") {
+			t.Errorf("it leads %q", leads)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }

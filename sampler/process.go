@@ -39,6 +39,16 @@ func Process(pid int) (ProcessTime, error) {
 	}, nil
 }
 
+// CPUTime is how many CPU seconds a process of this PID namespace has used so far; 0 where
+// it has ended, or has no number here.
+func CPUTime(pid int) float64 {
+	var ts unix.Timespec
+	if pid <= 0 || unix.ClockGettime(cpuClock(pid), &ts) != nil {
+		return 0
+	}
+	return float64(ts.Nano()) / 1e9
+}
+
 // cpuClock is the clock of a process' CPU time, as clock_getcpuclockid(3) makes it.
 func cpuClock(pid int) int32 {
 	const schedClock = 2
@@ -59,4 +69,18 @@ func Between(name string, from, to ProcessTime, window float64) record.ProcessCP
 		share = user / (user + system)
 	}
 	return record.ProcessCPU{Name: name, User: total * share, System: total * (1 - share)}
+}
+
+// Switches is how often the CPUs of the machine have gone from one thread to another since
+// it was started. proc is "/proc".
+func Switches(proc string) (uint64, error) {
+	fs, err := procfs.NewFS(proc)
+	if err != nil {
+		return 0, fmt.Errorf("sampler: %w", err)
+	}
+	st, err := fs.Stat()
+	if err != nil {
+		return 0, fmt.Errorf("sampler: read switches: %w", err)
+	}
+	return st.ContextSwitches, nil
 }

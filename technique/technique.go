@@ -137,8 +137,19 @@ const (
 	Proxy      HopKind = "process"    // counts bytes that a user-space process carried
 )
 
-// Count is what crossed a hop.
+// Count is what crossed a hop, and where it was read.
 type Count struct {
 	Packets uint64
 	Bytes   uint64
+	At      Joint
+}
+
+// Joint is how a device is joined to others. As long as it stays the same, the path does.
+// It is zero for hops that are no devices.
+type Joint struct {
+	Kind   string // as the kernel names it
+	Index  int    // of the device itself: one that was made anew has another, whatever its name
+	Peer   int    // index of the other end of a pair, or of the device below
+	Home   int    // where the peer is: the number that this namespace has for that one, or -1
+	Master int    // index of the bridge that it is a port of; 0 is none
 }

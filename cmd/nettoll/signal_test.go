@@ -198,6 +198,44 @@ func TestInterruptedCommand(t *testing.T) {
 	}
 }
 
+// TestInterruptedWhileBuilding ends a run while thousands of containers and rules are made:
+// nothing of that is waited for.
+func TestInterruptedWhileBuilding(t *testing.T) {
+	many := []string{
+		"run", "bridge", "--hosts", "1", "--neighbours", "1500", "--rules", "2000", "--workloads", "tcp_rr",
+		"-t", "50ms", "--baseline", "bridge-nonf", "-o", "x.ndjson", "bridge-nonf",
+	}
+	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+		was := before(t)
+		p := start(t, t.TempDir(), many...)
+		made := map[string]bool{}
+		until(t, "hundreds of containers are there", func() bool {
+			within := inside(t, p)
+			return p.ended() || within != 0 && namespacesHeld(within) > 300
+		})
+		namespacesOf(t, made)
+		p.signal(t, s)
+		if status := p.status(t); status != exitInterrupted {
+			t.Errorf("%s: exit status %d; it said:\n%s", s, status, p.said())
+		}
+		if said := p.err.String(); strings.Contains(said, "context canceled") || strings.Contains(said, "goroutine") {
+			t.Errorf("%s: it said %s", s, said)
+		}
+		was.check(t, made)
+	}
+}
+
+// namespacesHeld is how many network namespaces a process keeps by files.
+func namespacesHeld(pid int) (n int) {
+	links, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
+	for _, l := range links {
+		if to, err := os.Readlink(l); err == nil && strings.HasPrefix(to, "net:[") {
+			n++
+		}
+	}
+	return n
+}
+
 // TestNohup leaves a run alone that was started to ignore the terminal's end.
 func TestNohup(t *testing.T) {
 	dir := t.TempDir()

@@ -135,8 +135,12 @@ func (d *Daemon) Complaints() (all []string) {
 // Log is the end of what the daemon has logged.
 func (d *Daemon) Log() string { return d.log.String() }
 
-// said is the same on one line, for errors.
+// said is what the log tells, on one line, for errors: its complaints where there are such,
+// else its end.
 func (d *Daemon) said() string {
+	if complaints := d.log.complaints(); len(complaints) > 0 {
+		return ": it says: " + strings.Join(complaints, " | ")
+	}
 	if text := d.log.String(); text != "" {
 		return ": its log ends with: " + strings.ReplaceAll(text, "\n", " | ")
 	}

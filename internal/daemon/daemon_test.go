@@ -40,7 +40,8 @@ func TestDaemonThatDoesNotBecomeReady(t *testing.T) {
 	h := host(t)
 	never := func(context.Context) error { return errors.New("port 1 is closed") }
 	for script, want := range map[string]string{
-		"echo cannot bind >&2; exec sleep 60":    "prog on h1 was not ready within 300ms: port 1 is closed: its log ends with: cannot bind",
+		"echo cannot bind >&2; exec sleep 60":             "prog on h1 was not ready within 300ms: port 1 is closed: its log ends with: cannot bind",
+		"echo options; echo error: no tun; exec sleep 60": "prog on h1 was not ready within 300ms: port 1 is closed: it says: error: no tun",
 		"exec sleep 60":                          "prog on h1 was not ready within 300ms: port 1 is closed: it logged nothing",
 		"echo no config; echo giving up; exit 3": "prog on h1 ended (exit status 3): its log ends with: no config | giving up",
 	} {
@@ -80,7 +81,7 @@ func TestDaemonIsWatched(t *testing.T) {
 	for d.Fault() == nil && t.Context().Err() == nil {
 		time.Sleep(time.Millisecond)
 	}
-	if err := d.Fault(); err == nil || !strings.HasPrefix(err.Error(), "prog on h1 ended (exit status 4): its log ends with: fine") {
+	if err := d.Fault(); err == nil || !strings.HasPrefix(err.Error(), "prog on h1 ended (exit status 4): it says: error: no peers") {
 		t.Error(err)
 	}
 	if err := stack.Close(context.Background()); err != nil {

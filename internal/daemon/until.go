@@ -5,15 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"nettoll/internal/emulated"
 )
 
 // interval is between two questions.
 const interval = 20 * time.Millisecond
 
 // Until asks again and again, until the answer is nil, one of the daemons has ended, or
-// patience is over. Then its error is the last answer.
+// patience is over, of which an emulated machine gets more. Then its error is the last
+// answer.
 func Until(ctx context.Context, patience time.Duration, ready func(context.Context) error, needed ...*Daemon) error {
-	asking, cancel := context.WithTimeout(ctx, patience)
+	asking, cancel := context.WithTimeout(ctx, emulated.Patience(patience))
 	defer cancel()
 	var last error
 	for {

@@ -19,8 +19,8 @@ const machineConfig = "/etc/docker"
 // machine's: what is set there for the machine's own engine would change what is measured,
 // or end a private engine. The lab's mounts are its own and go with it.
 var hideMachineConfig = sync.OnceValue(func() error {
-	if os.Getpid() != 1 {
-		return errors.New("this is not a lab: mounts would be the machine's own")
+	if err := inLab(); err != nil {
+		return err
 	}
 	if _, err := os.Stat(machineConfig); errors.Is(err, fs.ErrNotExist) {
 		if err := overlay(filepath.Dir(machineConfig)); err != nil {
@@ -32,6 +32,20 @@ var hideMachineConfig = sync.OnceValue(func() error {
 	}
 	return inMemory(machineConfig)
 })
+
+// inLab wants the first process of this PID namespace to be of this program, as it is in a
+// lab alone. Elsewhere mounts would be the machine's own.
+func inLab() error {
+	first, err := os.Stat("/proc/1/exe")
+	if err != nil {
+		return fmt.Errorf("find out whether this is a lab: %w", err)
+	}
+	self, err := os.Stat("/proc/self/exe")
+	if err == nil && !os.SameFile(first, self) {
+		err = errors.New("this is not a lab: mounts would be the machine's own")
+	}
+	return err
+}
 
 // overlay lets a folder be written to without a change of it.
 func overlay(dir string) error {

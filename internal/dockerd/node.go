@@ -20,8 +20,6 @@ import (
 // What agents are asked for on a swarm's nodes.
 const (
 	methodDevice = "dockerd.device" // netip.Addr → name of the device that has the address
-	methodKnock  = "dockerd.knock"  // knocking → knocked
-	methodGreet  = "dockerd.greet"  // netip.AddrPort → nothing, until it is cancelled
 	methodIPVS   = "dockerd.ipvs"   // → whether the kernel has virtual servers
 	methodShut   = "dockerd.shut"   // → nothing; see Spec.Near
 )
@@ -30,8 +28,6 @@ const (
 func nodeHandlers() map[string]agent.Handler {
 	return map[string]agent.Handler{
 		methodDevice: agent.Typed(func(_ context.Context, a netip.Addr) (string, error) { return deviceOf(a) }),
-		methodKnock:  agent.Typed(knock),
-		methodGreet:  agent.Typed(greet),
 		methodIPVS:   agent.Typed(func(context.Context, struct{}) (bool, error) { return HasIPVS() }),
 		methodShut:   agent.Typed(func(context.Context, struct{}) (struct{}, error) { return struct{}{}, shut() }),
 	}

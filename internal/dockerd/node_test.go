@@ -1,12 +1,9 @@
 package dockerd
 
 import (
-	"context"
-	"net"
 	"net/netip"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/moby/moby/api/types/swarm"
 
@@ -18,68 +15,6 @@ func loopback(t *testing.T) {
 	t.Helper()
 	if err := nl.With("", func(n *nl.NS) error { return n.Up("lo") }); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// ports are one on which somebody accepts and says nothing, and one on which nobody is.
-func ports(t *testing.T) (mute, closed netip.AddrPort) {
-	t.Helper()
-	loopback(t)
-	var l [2]net.Listener
-	for i := range l {
-		var err error
-		if l[i], err = net.Listen("tcp4", "127.0.0.1:0"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Cleanup(func() { l[0].Close() })
-	l[1].Close()
-	return netip.MustParseAddrPort(l[0].Addr().String()), netip.MustParseAddrPort(l[1].Addr().String())
-}
-
-func TestKnock(t *testing.T) {
-	mute, closed := ports(t)
-	for at, want := range map[netip.AddrPort]bool{
-		mute:                                    true,
-		closed:                                  true,
-		netip.MustParseAddrPort("198.18.9.9:1"): false, // no route leads there
-	} {
-		k, err := knock(t.Context(), knocking{To: at, Within: 300 * time.Millisecond})
-		if err != nil || k.Answered != want {
-			t.Errorf("%s: %+v, %v; want answered %v", at, k, err, want)
-		}
-		if !want && !strings.Contains(k.Last, "unreachable") {
-			t.Errorf("%s: %q does not say what was seen", at, k.Last)
-		}
-	}
-}
-
-// TestGreeted knocks where somebody accepts and says nothing, where somebody refuses, and
-// where a container greets.
-func TestGreeted(t *testing.T) {
-	mute, closed := ports(t)
-	for _, to := range []netip.AddrPort{mute, closed} {
-		k, err := knock(t.Context(), knocking{To: to, Greeted: true, Within: 300 * time.Millisecond})
-		if err != nil || k.Answered || k.Last == "" {
-			t.Errorf("%s: %+v, %v; want no answer", to, k, err)
-		}
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error)
-	go func() {
-		_, err := greet(ctx, closed)
-		ended <- err
-	}()
-	k, err := knock(t.Context(), knocking{To: closed, Greeted: true, Within: 10 * time.Second})
-	if err != nil || !k.Answered {
-		t.Errorf("a greeter: %+v, %v", k, err)
-	}
-	cancel()
-	<-ended
-	if again, err := net.Listen("tcp4", closed.String()); err != nil {
-		t.Errorf("the port is not free again: %v", err)
-	} else {
-		again.Close()
 	}
 }
 

@@ -3,6 +3,7 @@
 package netns
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -30,18 +31,22 @@ func (n *NS) Close() error { return n.f.Close() }
 const current = "/proc/thread-self/ns/net"
 
 // New makes n namespaces, with their loopback devices down, and runs setup
-// inside each. Many are made on several threads.
-func New(n int, setup func() error) ([]*NS, error) {
+// inside each, until ctx ends. Many are made on several threads.
+func New(ctx context.Context, n int, setup func() error) ([]*NS, error) {
 	const each = 16 // namespaces that are worth a thread
 	threads := max(1, min(runtime.GOMAXPROCS(0), n/each))
 	parts, errs := make([][]*NS, threads), make([]error, threads)
 	var wg sync.WaitGroup
 	for i := range threads {
-		wg.Go(func() { parts[i], errs[i] = some(n*(i+1)/threads-n*i/threads, setup) })
+		wg.Go(func() { parts[i], errs[i] = some(ctx, n*(i+1)/threads-n*i/threads, setup) })
 	}
 	wg.Wait()
 	all := slices.Concat(parts...)
-	if err := errors.Join(errs...); err != nil {
+	err := errors.Join(errs...)
+	if ctx.Err() != nil {
+		err = context.Cause(ctx) // once, however many threads heard of it
+	}
+	if err != nil {
 		for _, n := range all {
 			n.Close()
 		}
@@ -51,9 +56,12 @@ func New(n int, setup func() error) ([]*NS, error) {
 }
 
 // some makes n namespaces on one thread. With an error come those that were made.
-func some(n int, setup func() error) (made []*NS, err error) {
+func some(ctx context.Context, n int, setup func() error) (made []*NS, err error) {
 	err = locked(func() error {
 		for range n {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
 			if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 				return fmt.Errorf("create network namespace: %w", err)
 			}

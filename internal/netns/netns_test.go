@@ -38,7 +38,7 @@ func nothing() error { return nil }
 
 func create(t *testing.T, n int) []*netns.NS {
 	t.Helper()
-	all, err := netns.New(n, nothing)
+	all, err := netns.New(t.Context(), n, nothing)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestNewGivesSeparateEmptyNamespaces(t *testing.T) {
 	home, before := here(t), open(t)
 	seen := map[string]bool{home: true}
 	var set []string
-	all, err := netns.New(5, func() error {
+	all, err := netns.New(t.Context(), 5, func() error {
 		set = append(set, here(t))
 		return nil
 	})
@@ -131,7 +131,7 @@ func TestNewLeavesNothingWhenSetupFails(t *testing.T) {
 	home, before := here(t), open(t)
 	broken := errors.New("third time unlucky")
 	n := 0
-	all, err := netns.New(5, func() error {
+	all, err := netns.New(t.Context(), 5, func() error {
 		if n++; n == 3 {
 			return broken
 		}

@@ -27,10 +27,10 @@ func TestBatchMakesChangesInOrder(t *testing.T) {
 	var good, bad nl.Batch
 	bad.AddGateway(addr("198.19.0.1"))
 	fill(&good)
-	if err := bad.Do(ns[0]); !errors.Is(err, unix.ENETUNREACH) {
+	if err := bad.Do(t.Context(), ns[0]); !errors.Is(err, unix.ENETUNREACH) {
 		t.Errorf("a gateway before its network: %v, want %v", err, unix.ENETUNREACH)
 	}
-	if err := good.Do(ns[0]); err != nil {
+	if err := good.Do(t.Context(), ns[0]); err != nil {
 		t.Fatal(err)
 	}
 	if got := inventory(t, ns[0]); !strings.Contains(got, "route default via 198.19.0.1 dev eth0\n") {
@@ -47,7 +47,7 @@ func TestBatchGoesOnAfterAFailureAndNamesIt(t *testing.T) {
 	b.AddAddr("eth7", prefix("198.19.0.2/32"))
 	b.AddGateway(addr("198.19.9.9"))
 	b.AddAddr("lo", prefix("2001:2::1/128"))
-	err := b.Do(ns)
+	err := b.Do(t.Context(), ns)
 	if err == nil {
 		t.Fatal("no error")
 	}
@@ -87,10 +87,10 @@ func TestBatchLongerThanAFlight(t *testing.T) {
 	for i := range n {
 		all.AddAddr("lo", address(i))
 	}
-	if err := taken.Do(ns); err != nil {
+	if err := taken.Do(t.Context(), ns); err != nil {
 		t.Fatal(err)
 	}
-	err := all.Do(ns)
+	err := all.Do(t.Context(), ns)
 	if err == nil {
 		t.Fatal("no error")
 	}
@@ -139,7 +139,7 @@ func TestBatchPairsWithPortsOfABridge(t *testing.T) {
 	}
 	b.AddVeth(nl.Veth{Name: "alone0", Peer: "alone1", PeerNS: int(f.Fd())})
 	b.AddVeth(nl.Veth{Name: "port5", Peer: "again", PeerNS: int(f.Fd())})
-	if err := b.Do(ns[0]); err == nil || err.Error() != "add veth port5: file exists" {
+	if err := b.Do(t.Context(), ns[0]); err == nil || err.Error() != "add veth port5: file exists" {
 		t.Errorf("error is %v, want that port5 exists", err)
 	}
 	here, there := inventory(t, ns[0]), inventory(t, ns[1])
@@ -168,11 +168,11 @@ func TestBatchPairsWithPortsOfABridge(t *testing.T) {
 
 func TestBatchOfNothingAndBatchOfNowhere(t *testing.T) {
 	var b nl.Batch
-	if err := b.Do("/no/such/namespace"); err != nil {
+	if err := b.Do(t.Context(), "/no/such/namespace"); err != nil {
 		t.Errorf("nothing to do: %v", err)
 	}
 	b.SetUp("lo")
-	if err := b.Do("/no/such/namespace"); !errors.Is(err, os.ErrNotExist) {
+	if err := b.Do(t.Context(), "/no/such/namespace"); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("error is %v, want %v", err, os.ErrNotExist)
 	}
 }

@@ -1,6 +1,7 @@
 package nl
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -15,8 +16,8 @@ import (
 const flight = 64
 
 // Do sends the changes to the namespace at path and waits for all answers.
-// The error names every change that was refused.
-func (b *Batch) Do(path string) error {
+// The error names every change that was refused. When ctx ends, what was not sent yet is not made.
+func (b *Batch) Do(ctx context.Context, path string) error {
 	if len(b.changes) == 0 {
 		return nil
 	}
@@ -33,6 +34,9 @@ func (b *Batch) Do(path string) error {
 	_ = unix.SetsockoptInt(fd, unix.SOL_NETLINK, unix.NETLINK_CAP_ACK, 1)
 	changes, errs := resolve(fd, b.changes)
 	for begin := 0; begin < len(changes); begin += flight {
+		if ctx.Err() != nil {
+			return errors.Join(append(errs, context.Cause(ctx))...)
+		}
 		part := changes[begin:min(begin+flight, len(changes))]
 		errs = append(errs, send(fd, part)...)
 	}

@@ -14,7 +14,7 @@ func TestMain(m *testing.M) { testutil.Main(m) }
 // namespaces makes empty namespaces and returns their paths.
 func namespaces(t *testing.T, n int) (paths []string) {
 	t.Helper()
-	all, err := netns.New(n, func() error { return nil })
+	all, err := netns.New(t.Context(), n, func() error { return nil })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@
 package nl
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -105,6 +106,18 @@ func (n *NS) Up(names ...string) error {
 	return nil
 }
 
+// Down sets a device down.
+func (n *NS) Down(name string) error {
+	l, err := n.Link(name)
+	if err != nil {
+		return err
+	}
+	if err := again(func() error { return n.LinkSetDown(l) }); err != nil {
+		return fmt.Errorf("set %s down: %w", name, err)
+	}
+	return nil
+}
+
 // Addr gives a device an address, without duplicate address detection: the
 // addresses of a lab are known to be free. Where the device is up the address can be
 // reached when it returns.
@@ -123,7 +136,7 @@ func (n *NS) Addr(device string, p netip.Prefix) error {
 	if l.Attrs().RawFlags&unix.IFF_UP == 0 {
 		return nil
 	}
-	return n.Own(p.Addr())
+	return n.Own(context.Background(), p.Addr())
 }
 
 // Route adds a route to dst over device, through the gateway where that is valid.

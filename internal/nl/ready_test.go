@@ -34,7 +34,7 @@ func TestOwnWaitsForTheAddress(t *testing.T) {
 			}
 		})
 		defer other.Wait()
-		if err := n.Own(addr("198.19.0.2")); err != nil {
+		if err := n.Own(t.Context(), addr("198.19.0.2")); err != nil {
 			return err
 		}
 		l, err := n.Toward(addr("198.19.0.2"))
@@ -96,13 +96,13 @@ func TestRunningWaitsForTheOtherEnd(t *testing.T) {
 			}
 		})
 		defer other.Wait()
-		if err := n.Running("eth0"); err != nil {
+		if err := n.Running(t.Context(), "eth0"); err != nil {
 			return err
 		}
 		if l, err := n.Link("eth0"); err != nil || l.Attrs().OperState != netlink.OperUp {
 			t.Errorf("eth0 is not up: %v", err)
 		}
-		if err := n.Running("eth7"); err == nil || !strings.HasPrefix(err.Error(), "find device eth7: ") {
+		if err := n.Running(t.Context(), "eth7"); err == nil || !strings.HasPrefix(err.Error(), "find device eth7: ") {
 			t.Errorf("a device that is not there: %v", err)
 		}
 		return nil
@@ -124,7 +124,7 @@ func TestAddressIsTheNamespacesOwnWhenItIsThere(t *testing.T) {
 		if err := n.Addr("eth0", prefix("2001:2:0:2::1/64")); err != nil { // without a carrier
 			return err
 		}
-		if err := n.Own(addr("2001:2:0:1::1"), addr("2001:2:0:2::1")); err != nil {
+		if err := n.Own(t.Context(), addr("2001:2:0:1::1"), addr("2001:2:0:2::1")); err != nil {
 			return err
 		}
 		for _, a := range []string{"2001:2:0:1::1", "2001:2:0:2::1"} {

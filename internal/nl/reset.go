@@ -9,12 +9,12 @@ import (
 // Reset sets a device down, takes its addresses, and gives it an MTU. It is for those
 // that the kernel makes by itself and does not remove.
 func (n *NS) Reset(device string, mtu int) error {
+	if err := n.Down(device); err != nil {
+		return err
+	}
 	l, err := n.Link(device)
 	if err != nil {
 		return err
-	}
-	if err := again(func() error { return n.LinkSetDown(l) }); err != nil {
-		return fmt.Errorf("set %s down: %w", device, err)
 	}
 	var addrs []netlink.Addr
 	err = again(func() (err error) { addrs, err = n.AddrList(l, netlink.FAMILY_ALL); return err })

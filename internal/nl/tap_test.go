@@ -17,7 +17,7 @@ import (
 // inPair runs fn in a new namespace with the veth pair a and b.
 func inPair(t *testing.T, fn func() error) {
 	t.Helper()
-	made, err := netns.New(1, func() error {
+	made, err := netns.New(t.Context(), 1, func() error {
 		err := nl.With("", func(n *nl.NS) error {
 			if err := n.AddPair("a", "/proc/thread-self/ns/net", "b", 0); err != nil {
 				return err
@@ -25,7 +25,7 @@ func inPair(t *testing.T, fn func() error) {
 			if err := n.Up("a", "b"); err != nil {
 				return err
 			}
-			return n.Running("a", "b")
+			return n.Running(t.Context(), "a", "b")
 		})
 		if err != nil {
 			return err

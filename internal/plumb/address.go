@@ -12,11 +12,16 @@ import (
 //
 //	198.18.0.0/16   2001:2:0:ffff::/64   the underlay (platform/lab)
 //	198.18.128.0…   2001:2:0:ffff::1:0…  further addresses of hosts there
-//	198.19.16i.0/20 2001:2:0:i+1::/64    containers of host i
+//	198.19.16i.0/20 2001:2:0:i+1::/64    containers of host i, from 0 to 14
+//	198.19.240.0/20 2001:2:0:10::/64     containers for which there is no room there
 //	198.19.0.0/16   2001:2::/56          containers of all hosts, where they share one segment
 
-// MaxContainers is how many containers of one host have an address.
+// MaxContainers is how many containers of one host have an address in its own block.
 const MaxContainers = 1<<12 - 4
+
+// spareBlock is the block of containers that find no address in that of their host: it
+// is that of a host which there never is.
+const spareBlock = 15
 
 // ContainerAddr is the address of container k of host i, both from 0.
 func ContainerAddr(i, k int, six bool) netip.Addr { return at(i, k+2, six) }

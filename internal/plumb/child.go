@@ -1,6 +1,7 @@
 package plumb
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -14,9 +15,12 @@ import (
 
 // Child makes a device (macvlan, ipvlan) on the uplink of the node's host,
 // inside the node, with the node's address on the segment that all hosts share.
-func (s *Site) Child(n *Node, device string, make func(netlink.LinkAttrs) netlink.Link) error {
+func (s *Site) Child(ctx context.Context, n *Node, device string, make func(netlink.LinkAttrs) netlink.Link) error {
 	if err := n.Host.ours(); err != nil {
 		return err
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
 	ns, err := os.Open(n.NS)
 	if err != nil {
@@ -52,8 +56,7 @@ func (s *Site) Child(n *Node, device string, make func(netlink.LinkAttrs) netlin
 			return err
 		}
 		return both(func(six bool) error {
-			a := ContainerAddr(n.Host.Index, n.Index, six)
-			return in.Addr(device, netip.PrefixFrom(a, Segment(six).Bits()))
+			return in.Addr(device, netip.PrefixFrom(n.addr(six), Segment(six).Bits()))
 		})
 	})
 }

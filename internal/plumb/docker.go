@@ -61,7 +61,7 @@ func (s *Site) AddDockerRules(b *Bridge) (*DockerRules, error) {
 // the rules that count its connections, TCP's and UDP's, and those that accept what
 // belongs to no answered one yet.
 func (r *DockerRules) Publish(n *Node, first, last int, six bool) (counting, accepting []nft.Rule) {
-	to := ContainerAddr(n.Host.Index, n.Index, six)
+	to := n.addr(six)
 	one := Single(to)
 	for _, protocol := range []byte{unix.IPPROTO_UDP, unix.IPPROTO_TCP} {
 		accepting = append(accepting, r.docker.Rule(nft.To(one), nft.Ports(protocol, first, last), nft.Accept()))
@@ -74,7 +74,7 @@ func (r *DockerRules) Publish(n *Node, first, last int, six bool) (counting, acc
 // reach the container, connections from the container come from it.
 func (r *DockerRules) Translate(n *Node, external netip.Addr) (dnat, snat nft.Rule) {
 	six := external.Is6()
-	internal := ContainerAddr(n.Host.Index, n.Index, six)
+	internal := n.addr(six)
 	one := Single(internal)
 	r.docker.Rule(nft.To(one), nft.Accept())
 	dnat = r.nat.Rule(nft.To(Single(external)), nft.DNAT(internal))

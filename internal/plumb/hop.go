@@ -2,7 +2,6 @@ package plumb
 
 import (
 	"context"
-	"fmt"
 	"net/netip"
 	"strings"
 
@@ -17,19 +16,20 @@ func DeviceHop(where, ns, device string) technique.Hop {
 		Name: where + "/" + device, Kind: technique.Device,
 		Read: func(context.Context) (c technique.Count, err error) {
 			err = nl.With(ns, func(n *nl.NS) error {
-				l, err := n.Link(device)
-				if err != nil {
-					return err
-				}
-				st := l.Attrs().Statistics
-				if st == nil {
-					return fmt.Errorf("device %s counts nothing", device)
-				}
-				c = technique.Count{Packets: st.RxPackets + st.TxPackets, Bytes: st.RxBytes + st.TxBytes}
-				return nil
+				d, err := n.Interface(device)
+				c = Counted(d)
+				return err
 			})
 			return c, err
 		},
+	}
+}
+
+// Counted is what a device says of itself as a hop.
+func Counted(d nl.Interface) technique.Count {
+	return technique.Count{
+		Packets: d.Packets, Bytes: d.Bytes,
+		At: technique.Joint{Kind: d.Kind, Index: d.Index, Peer: d.Peer, Home: int(d.Home), Master: d.Master},
 	}
 }
 

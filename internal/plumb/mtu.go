@@ -2,31 +2,40 @@ package plumb
 
 import (
 	"fmt"
+	"slices"
 
 	"nettoll/platform"
 )
 
-// leastMTU is what IPv6 needs, in bytes (RFC 8200, section 5): the kernel takes no address
-// of it on a device with less. Containers have such addresses whether a technique carries
-// IPv6 between hosts or not.
-const leastMTU = 1280
+// What IP needs, in bytes: IPv6 of every link (RFC 8200, section 5), the kernel takes no
+// address of it on a device with less; IPv4 of every host (RFC 791, section 3.1).
+const leastMTU6, leastMTU4 = 1280, 576
 
 // Fits refuses underlays that are too small for what a technique adds to packets. inner is
-// the MTU of containers over an underlay with an MTU.
-func (s *Site) Fits(name string, inner func(mtu int) int) error {
+// the MTU of containers over an underlay with an MTU. Containers have IPv6 addresses
+// whether it is carried between hosts or not; where families, the IP versions that the
+// technique carries, are IPv4 alone, and there is no room for IPv6, they do without.
+func (s *Site) Fits(name string, families []int, inner func(mtu int) int) error {
+	least, version := leastMTU6, "IPv6"
+	if slices.Equal(families, []int{4}) {
+		least, version = leastMTU4, "IPv4"
+	}
 	for _, h := range s.Hosts {
 		under := h.Uplink().MTU
 		left := inner(under)
-		if left >= leastMTU {
+		if left < leastMTU6 {
+			s.without6 = true
+		}
+		if left >= least {
 			continue
 		}
-		need := leastMTU
-		for inner(need) < leastMTU {
+		need := least
+		for inner(need) < least {
 			need++
 		}
 		return &platform.Unsupported{
 			Feature: fmt.Sprintf("%s on an underlay with the MTU %d", name, under),
-			Option:  fmt.Sprintf("%d or more: containers would have %d, and IPv6 needs %d", need, left, leastMTU),
+			Option:  fmt.Sprintf("%d or more: containers would have %d, and %s needs %d", need, left, version, least),
 			Remedy:  fmt.Sprintf("--mtu %d", need),
 		}
 	}

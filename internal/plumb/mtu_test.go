@@ -19,20 +19,24 @@ func (u uplink) Uplink() platform.Uplink { return platform.Uplink{MTU: u.mtu} }
 func TestFits(t *testing.T) {
 	even := func(mtu int) int { return (mtu - 50) &^ 1 } // as padding has it
 	for _, c := range []struct {
-		mtus   []int
-		inner  func(int) int
-		remedy string
+		mtus     []int
+		families []int
+		inner    func(int) int
+		remedy   string
 	}{
-		{[]int{1500, 1330}, plumb.Less(50), ""},
-		{[]int{1500, 1329}, plumb.Less(50), "--mtu 1330"},
-		{[]int{1280}, plumb.Less(0), ""},
-		{[]int{1300}, even, "--mtu 1330"},
+		{[]int{1500, 1330}, nil, plumb.Less(50), ""},
+		{[]int{1500, 1329}, nil, plumb.Less(50), "--mtu 1330"},
+		{[]int{1500, 1329}, []int{4, 6}, plumb.Less(50), "--mtu 1330"},
+		{[]int{1280}, nil, plumb.Less(0), ""},
+		{[]int{1300}, nil, even, "--mtu 1330"},
+		{[]int{1280}, []int{4}, plumb.Less(88), ""},
+		{[]int{600}, []int{4}, plumb.Less(88), "--mtu 664"},
 	} {
 		s := &plumb.Site{}
 		for _, mtu := range c.mtus {
 			s.Hosts = append(s.Hosts, &plumb.Host{Host: uplink{mtu: mtu}})
 		}
-		err := s.Fits("vxlan", c.inner)
+		err := s.Fits("vxlan", c.families, c.inner)
 		var small *platform.Unsupported
 		if errors.As(err, &small) != (c.remedy != "") || small != nil && small.Remedy != c.remedy {
 			t.Errorf("%v: %v, want the remedy %q", c.mtus, err, c.remedy)

@@ -61,7 +61,7 @@ func Check(ctx context.Context, needs ...Need) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		ns, err := netns.New(1, func() error { return nil })
+		ns, err := netns.New(ctx, 1, func() error { return nil })
 		if err != nil {
 			return err
 		}

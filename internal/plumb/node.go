@@ -1,6 +1,7 @@
 package plumb
 
 import (
+	"context"
 	"fmt"
 	"net/netip"
 
@@ -34,6 +35,7 @@ type Node struct {
 	NS     string
 	Host   *Host
 	Index  int    // among the containers of its host, from 0
+	block  int    // of the address plan, that its addresses are from: as a rule its host's
 	Device string // inside, that carries the payload
 	Addr4  netip.Addr
 	Addr6  netip.Addr
@@ -47,8 +49,10 @@ func (n *Node) Unwrap() platform.Endpoint { return n.Endpoint }
 func (n *Node) NetNS() string { return n.NS }
 
 // Addr is the node's address of a family.
-func (n *Node) Addr(f technique.Family) netip.Addr {
-	if f == technique.IPv6 {
+func (n *Node) Addr(f technique.Family) netip.Addr { return n.addr(f == technique.IPv6) }
+
+func (n *Node) addr(six bool) netip.Addr {
+	if six {
 		return n.Addr6
 	}
 	return n.Addr4
@@ -59,26 +63,30 @@ type Plug struct {
 	Device  string // inside the container; empty is eth0
 	Flat    bool   // the segment spans all hosts; else the host's own subnet
 	Gateway bool   // default route through the bridge's address
+
+	without6 bool // no IPv6
 }
 
 // Configure gives the node's device its addresses. It is up before it has any: the
 // kernel drops an IPv6 address, in silence, if a device comes up with it in a moment
 // when memory for its route cannot be had at once.
-func (n *Node) Configure(plug Plug) error {
+func (n *Node) Configure(ctx context.Context, plug Plug) error {
 	var b nl.Batch
 	b.SetUp(n.Device)
 	for _, six := range []bool{false, true} {
-		bits := Subnet(n.Host.Index, six).Bits()
+		bits := Subnet(n.block, six).Bits()
+		if six && plug.without6 {
+			break
+		}
 		if plug.Flat {
 			bits = Segment(six).Bits()
 		}
-		b.AddAddr(n.Device, netip.PrefixFrom(ContainerAddr(n.Host.Index, n.Index, six), bits))
+		b.AddAddr(n.Device, netip.PrefixFrom(n.addr(six), bits))
+		if plug.Gateway {
+			b.AddGateway(Gateway(n.block, six))
+		}
 	}
-	if plug.Gateway {
-		b.AddGateway(Gateway(n.Host.Index, false))
-		b.AddGateway(Gateway(n.Host.Index, true))
-	}
-	return b.Do(n.NS)
+	return b.Do(ctx, n.NS)
 }
 
 // CompleteChecksums has the node's kernel do what is left to devices otherwise, for those

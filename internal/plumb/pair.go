@@ -1,6 +1,7 @@
 package plumb
 
 import (
+	"context"
 	"fmt"
 	"os"
 
@@ -10,7 +11,7 @@ import (
 // Pairs gives each of the nodes, which are on the host, a veth pair: Device in the node, and
 // Port on the host, which comes up there. master is the index of the bridge that ports
 // belong to, 0 is none; MTU 0 is the kernel's.
-func (s *Site) Pairs(h *Host, nodes []*Node, master, mtu int) error {
+func (s *Site) Pairs(ctx context.Context, h *Host, nodes []*Node, master, mtu int) error {
 	var pairs nl.Batch
 	for _, n := range nodes {
 		ns, err := os.Open(n.NS)
@@ -21,5 +22,5 @@ func (s *Site) Pairs(h *Host, nodes []*Node, master, mtu int) error {
 		s.MadeDevice(h.NS, n.Port)
 		pairs.AddVeth(nl.Veth{Name: n.Port, Master: master, MTU: mtu, Peer: n.Device, PeerNS: int(ns.Fd())})
 	}
-	return pairs.Do(h.NS)
+	return pairs.Do(ctx, h.NS)
 }

@@ -25,7 +25,7 @@ var (
 // AttachBehindProxyARP joins the containers of a host to it without a bridge, and lets it
 // route, as Calico's CNI plugin does. Whoever writes the routes to the containers has the
 // host answer ARP, too.
-func (s *Site) AttachBehindProxyARP(h *Host, mtu int) error {
+func (s *Site) AttachBehindProxyARP(ctx context.Context, h *Host, mtu int) error {
 	if err := h.Forwarding(); err != nil {
 		return err
 	}
@@ -40,16 +40,19 @@ func (s *Site) AttachBehindProxyARP(h *Host, mtu int) error {
 	}
 	var ports []string
 	for _, node := range h.Nodes {
-		if err := s.attachBehindProxyARP(node, mtu); err != nil {
+		if err := s.attachBehindProxyARP(ctx, node, mtu); err != nil {
 			return fmt.Errorf("attach %s: %w", node.Name(), err)
 		}
 		ports = append(ports, node.Port)
 	}
-	return nl.With(h.NS, func(n *nl.NS) error { return n.Running(ports...) })
+	return nl.With(h.NS, func(n *nl.NS) error { return n.Running(ctx, ports...) })
 }
 
 // attachBehindProxyARP joins one container to its host.
-func (s *Site) attachBehindProxyARP(node *Node, mtu int) error {
+func (s *Site) attachBehindProxyARP(ctx context.Context, node *Node, mtu int) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	h := node.Host
 	node.Port = fmt.Sprintf("cali%d", node.Index)
 	ns, err := os.Open(node.NS)

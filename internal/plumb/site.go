@@ -6,6 +6,7 @@ package plumb
 
 import (
 	"context"
+	"fmt"
 
 	"nettoll/internal/nl"
 	"nettoll/internal/undo"
@@ -25,6 +26,8 @@ type Site struct {
 	Rules      []string // firewall tables, as text, for documentation
 
 	transient bool // what is made on the hosts goes with them
+	spare     int  // addresses of the spare block that are taken
+	without6  bool // containers on bridges have no IPv6: there is no room for its packets
 }
 
 // Made pushes the removal of something that was made on a host or in a container.
@@ -148,8 +151,15 @@ func (s *Site) Adopt(h *Host, e platform.Endpoint) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &Node{Endpoint: e, NS: ns, Host: h, Index: len(h.Nodes), Device: "eth0"}
-	n.Addr4, n.Addr6 = ContainerAddr(h.Index, n.Index, false), ContainerAddr(h.Index, n.Index, true)
+	n := &Node{Endpoint: e, NS: ns, Host: h, Index: len(h.Nodes), Device: "eth0", block: h.Index}
+	k := n.Index
+	if k >= MaxContainers {
+		n.block, k = spareBlock, s.spare
+		if s.spare++; s.spare > MaxContainers {
+			return nil, fmt.Errorf("%s: there is no address for so many containers", n.Name())
+		}
+	}
+	n.Addr4, n.Addr6 = ContainerAddr(n.block, k, false), ContainerAddr(n.block, k, true)
 	h.Nodes = append(h.Nodes, n)
 	return n, nil
 }

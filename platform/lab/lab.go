@@ -5,13 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 
 	"nettoll/internal/netns"
 	"nettoll/platform"
 )
 
 // Lab is the platform.
-type Lab struct{}
+type Lab struct {
+	mu      sync.Mutex
+	leaving []*witness // of what the kernel is removing, the earliest first
+}
 
 // New gives the lab. Its process is Inside, or root's: then namespaces are held by
 // files of the process and go with it, and processes in them end with their input.
@@ -21,29 +25,50 @@ func New() *Lab { return &Lab{} }
 func (*Lab) Name() string { return "lab" }
 
 // Probe implements platform.Platform: it makes one namespace.
-func (*Lab) Probe(context.Context) error {
+func (*Lab) Probe(ctx context.Context) error {
 	if !Inside() && os.Geteuid() != 0 {
 		return &platform.Unsupported{
 			Feature: "networks of the lab beside those of a Docker engine", Option: "root",
 			Remedy: "run as root, or measure the lab in a run of its own",
 		}
 	}
-	ns, err := netns.New(1, quiet)
+	ns, err := netns.New(ctx, 1, quiet)
 	if err != nil {
 		return explain(err)
 	}
 	return ns[0].Close()
 }
 
-// quiet keeps devices that are made later in the current namespace from looking
-// for duplicates of their link-local addresses and for routers: that would send
-// multicast for seconds after a network is up, in the middle of a measurement,
-// and the addresses would be of no use before. Link-local addresses there must be:
-// a router without one on a device finds no neighbour there.
+// quiet keeps devices that are made later in the current namespace from sending anything by
+// themselves once they are up: that would be in the middle of a measurement.
+//
+// There is no duplicate address detection for link-local addresses, which could not be used
+// before its end, and no router solicitation. There must be link-local addresses: a router
+// without one on a device finds no neighbour there. Multicast listener reports are sent when
+// an address is added, and repeated within an interval, which is made as short as can be.
 func quiet() error {
-	for _, key := range []string{"accept_dad", "router_solicitations"} {
-		err := os.WriteFile("/proc/sys/net/ipv6/conf/default/"+key, []byte("0"), 0)
-		if err != nil && !errors.Is(err, os.ErrNotExist) { // a kernel without IPv6 has no such parameter
+	// One walk to the folder for all: among thousands of namespaces, each takes the kernel
+	// longer than to make a device.
+	conf, err := os.OpenRoot("/proc/sys/net/ipv6/conf/default")
+	if errors.Is(err, os.ErrNotExist) { // a kernel without IPv6
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer conf.Close()
+	for key, value := range map[string]string{
+		"accept_dad": "0", "router_solicitations": "0", "mldv2_unsolicited_report_interval": "1", // ms
+	} {
+		f, err := conf.OpenFile(key, os.O_WRONLY, 0)
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		_, err = f.WriteString(value)
+		if err = errors.Join(err, f.Close()); err != nil {
 			return err
 		}
 	}
@@ -54,16 +79,16 @@ func quiet() error {
 const maxHosts = 15
 
 // Hosts implements platform.Platform.
-func (l *Lab) Hosts(_ context.Context, req platform.HostRequest) (platform.Hosts, error) {
+func (l *Lab) Hosts(ctx context.Context, req platform.HostRequest) (platform.Hosts, error) {
 	if req.Count < 1 || req.Count > maxHosts {
 		return nil, fmt.Errorf("lab: %d hosts: the lab has addresses for 1 to %d", req.Count, maxHosts)
 	}
-	s := &site{mtu: req.Underlay.MTU}
+	s := &site{lab: l, mtu: req.Underlay.MTU}
 	if s.mtu == 0 {
 		s.mtu = underlayMTU
 	}
 	for i := range req.Count {
-		ns, err := s.namespace(1)
+		ns, err := s.namespace(ctx, 1)
 		if err != nil {
 			return nil, errors.Join(err, s.Close(context.Background()))
 		}
@@ -73,14 +98,14 @@ func (l *Lab) Hosts(_ context.Context, req platform.HostRequest) (platform.Hosts
 			index:    i,
 		})
 	}
-	if err := s.wire(req.Underlay); err != nil {
+	if err := s.wire(ctx, req.Underlay); err != nil {
 		return nil, errors.Join(fmt.Errorf("lab: underlay: %w", err), s.Close(context.Background()))
 	}
 	for _, h := range s.hosts {
 		if req.Rules == 0 {
 			break
 		}
-		if err := h.addRules(req.Rules); err != nil {
+		if err := h.addRules(ctx, req.Rules); err != nil {
 			return nil, errors.Join(fmt.Errorf("lab: %s: %w", h.Name(), err), s.Close(context.Background()))
 		}
 	}
@@ -89,14 +114,15 @@ func (l *Lab) Hosts(_ context.Context, req platform.HostRequest) (platform.Hosts
 
 // site is a set of hosts with one underlay, and owns every namespace in it.
 type site struct {
+	lab   *Lab
 	hosts []*host
 	mtu   int // of the underlay
 	all   []*netns.NS
 }
 
 // namespace makes namespaces that live as long as the site.
-func (s *site) namespace(n int) ([]*netns.NS, error) {
-	ns, err := netns.New(n, quiet)
+func (s *site) namespace(ctx context.Context, n int) ([]*netns.NS, error) {
+	ns, err := netns.New(ctx, n, quiet)
 	if err != nil {
 		return nil, err
 	}
@@ -116,12 +142,24 @@ func (s *site) All() []platform.Host {
 // Transient implements platform.Transient.
 func (*site) Transient() bool { return true }
 
-// Close implements platform.Hosts. The kernel removes what is in the namespaces.
-func (s *site) Close(context.Context) error {
+// Close implements platform.Hosts. The kernel removes what is in the namespaces, and may
+// take a while for it; see Gone.
+func (s *site) Close(ctx context.Context) error {
+	var last *witness
+	if len(s.all) > many {
+		s.hush()
+		last = newWitness(ctx)
+	}
 	var errs []error
 	for _, ns := range s.all {
 		errs = append(errs, ns.Close())
 	}
 	s.all = nil
+	if last != nil {
+		errs = append(errs, last.end.Close())
+		s.lab.mu.Lock()
+		s.lab.leaving = append(s.lab.leaving, last)
+		s.lab.mu.Unlock()
+	}
 	return errors.Join(errs...)
 }

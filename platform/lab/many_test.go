@@ -2,10 +2,16 @@ package lab_test
 
 import (
 	"context"
+	"math/rand/v2"
 	"net/netip"
+	"os/exec"
 	"testing"
 
+	"github.com/vishvananda/netlink"
+
+	"nettoll/internal/nl"
 	"nettoll/internal/plumb"
+	"nettoll/platform"
 	"nettoll/platform/lab"
 	"nettoll/platform/platformtest"
 	"nettoll/technique"
@@ -32,8 +38,12 @@ func TestThousandContainersOnOneBridge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := br.Attach(s, h.Nodes, plumb.Plug{Gateway: true}); err != nil {
+	if err := br.Attach(t.Context(), s, h.Nodes, plumb.Plug{Gateway: true}); err != nil {
 		t.Fatal(err)
+	}
+	// Each container has told the bridge of a few multicast groups, and not all others.
+	if said, most := packets(t, h), uint64(len(h.Nodes)*100); said > most {
+		t.Errorf("%d packets have crossed the devices of %d containers that were not used yet, want at most %d", said, len(h.Nodes), most)
 	}
 	names, addrs := map[string]bool{}, map[netip.Addr]bool{}
 	for _, n := range h.Nodes {
@@ -49,6 +59,69 @@ func TestThousandContainersOnOneBridge(t *testing.T) {
 	}
 }
 
+// packets is how many have crossed all devices of a host.
+func packets(t *testing.T, h *plumb.Host) (sum uint64) {
+	t.Helper()
+	err := nl.With(h.NS, func(n *nl.NS) error {
+		all, err := n.Interfaces()
+		for _, d := range all {
+			sum += d.Packets
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sum
+}
+
+// TestSilentNeighboursAreContainersLikeOthers: they keep silent, and have all that
+// containers have which were used.
+func TestSilentNeighboursAreContainersLikeOthers(t *testing.T) {
+	platformtest.Require(t, "ping", findPing())
+	s := site(t, technique.Topology{Hosts: 1, Servers: 1, Clients: 1, Neighbours: 400, Rules: 100})
+	h := s.Hosts[0]
+	br, err := s.AddBridge(h, "br0", 0, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := br.Attach(t.Context(), s, h.Nodes, plumb.Plug{Gateway: true}); err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range rand.Perm(len(s.Neighbours))[:50] {
+		n := s.Neighbours[k]
+		for _, f := range []technique.Family{technique.IPv4, technique.IPv6} {
+			p, err := s.Clients[0].Start(t.Context(), platform.Command{Path: "ping", Args: []string{"-c", "1", "-W", "20", n.Addr(f).String()}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := p.Wait(); err != nil {
+				t.Errorf("%s does not answer at %s: %v", n.Name(), n.Addr(f), err)
+			}
+		}
+		err := nl.With(n.NS, func(in *nl.NS) error {
+			l, err := in.Link(n.Device)
+			if err == nil && l.Attrs().OperState != netlink.OperUp {
+				t.Errorf("%s of %s is %s", n.Device, n.Name(), l.Attrs().OperState)
+			}
+			for _, to := range []netip.Addr{plumb.ExternalAddr(0, 0, false), plumb.ExternalAddr(0, 0, true)} {
+				if l, err := in.Toward(to); err != nil || l.Attrs().Name != n.Device {
+					t.Errorf("%s has no way out: %v", n.Name(), err)
+				}
+			}
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func findPing() error {
+	_, err := exec.LookPath("ping")
+	return err
+}
+
 func TestMoreContainersThanABridgeHasPorts(t *testing.T) {
 	s := site(t, technique.Topology{Hosts: 1, Servers: 1, Clients: plumb.MaxPorts})
 	h := s.Hosts[0]
@@ -56,7 +129,7 @@ func TestMoreContainersThanABridgeHasPorts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = br.Attach(s, h.Nodes, plumb.Plug{})
+	err = br.Attach(t.Context(), s, h.Nodes, plumb.Plug{})
 	if want := "bridge br0: 1024 containers talk: it has 1023 ports for them"; err == nil || err.Error() != want {
 		t.Errorf("error is %v, want %q", err, want)
 	}
@@ -69,7 +142,7 @@ func TestNeighboursThatFindNoPortGetABridgeOfTheirOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := br.Attach(s, h.Nodes, plumb.Plug{Gateway: true}); err != nil {
+	if err := br.Attach(t.Context(), s, h.Nodes, plumb.Plug{Gateway: true}); err != nil {
 		t.Fatal(err)
 	}
 	platformtest.Exchange(t, s.Clients[0].NS, s.Servers[0].NS, s.Servers[0].Addr4)

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"context"
 	"encoding/binary"
 	"net/netip"
 
@@ -11,7 +12,7 @@ import (
 // receives and what it forwards. Each looks at the destination, as the rules of a
 // service do, and none matches: the addresses are of 240.0.0.0/4 (RFC 1112,
 // section 4), which nobody has, and of a subnet of 2001:2::/48 that no lab uses.
-func (h *host) addRules(n int) error {
+func (h *host) addRules(ctx context.Context, n int) error {
 	fw, err := nft.New(h.NetNS(), "further-rules")
 	if err != nil {
 		return err
@@ -23,6 +24,9 @@ func (h *host) addRules(n int) error {
 		base.Rule(nft.From(netip.PrefixFrom(netip.IPv6Unspecified(), 0)), nft.Jump(six))
 	}
 	for k := range n {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		a4, a6 := nobody(k)
 		four.Filler(nft.To(netip.PrefixFrom(a4, a4.BitLen())), nft.Drop())
 		six.Filler(nft.To(netip.PrefixFrom(a6, a6.BitLen())), nft.Drop())

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -33,7 +34,7 @@ func uplink(i, mtu int) platform.Uplink {
 // wire joins the hosts: a veth pair for two, a switch (a bridge in a namespace
 // of its own) for any other number. A single host has a switch with one port, so
 // that it too has an uplink with a carrier.
-func (s *site) wire(shape platform.Underlay) error {
+func (s *site) wire(ctx context.Context, shape platform.Underlay) error {
 	var sw *netns.NS
 	if len(s.hosts) == 2 {
 		a, b := s.hosts[0].NetNS(), s.hosts[1].NetNS()
@@ -41,7 +42,7 @@ func (s *site) wire(shape platform.Underlay) error {
 			return err
 		}
 	} else {
-		ns, err := s.namespace(1)
+		ns, err := s.namespace(ctx, 1)
 		if err != nil {
 			return err
 		}
@@ -55,16 +56,16 @@ func (s *site) wire(shape platform.Underlay) error {
 			return fmt.Errorf("%s: %w", h.Name(), err)
 		}
 	}
-	return s.running(sw)
+	return s.running(ctx, sw)
 }
 
 // running waits until the uplinks and the ports of the switch, if there is one,
 // carry packets. An end of a pair does when the other end is up too.
-func (s *site) running(sw *netns.NS) error {
+func (s *site) running(ctx context.Context, sw *netns.NS) error {
 	for i, h := range s.hosts {
-		err := nl.With(h.NetNS(), func(n *nl.NS) error { return n.Running(uplinkDevice) })
+		err := nl.With(h.NetNS(), func(n *nl.NS) error { return n.Running(ctx, uplinkDevice) })
 		if err == nil && sw != nil {
-			err = nl.With(sw.Path(), func(n *nl.NS) error { return n.Running(port(i)) })
+			err = nl.With(sw.Path(), func(n *nl.NS) error { return n.Running(ctx, port(i)) })
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", h.Name(), err)

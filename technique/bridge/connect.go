@@ -14,20 +14,20 @@ func (t Technique) Connect(ctx context.Context, topo technique.Topology, p platf
 	if err != nil {
 		return nil, err
 	}
-	n, err := t.build(s)
+	n, err := t.build(ctx, s)
 	if err != nil {
 		return nil, s.Abandon(ctx, err)
 	}
 	return n, nil
 }
 
-func (t Technique) build(s *plumb.Site) (*plumb.Network, error) {
+func (t Technique) build(ctx context.Context, s *plumb.Site) (*plumb.Network, error) {
 	h := s.Hosts[0]
 	br, err := s.AddBridge(h, "br0", s.Topo.Underlay.MTU, true)
 	if err != nil {
 		return nil, err
 	}
-	if err := br.Attach(s, h.Nodes, plumb.Plug{Gateway: true}); err != nil {
+	if err := br.Attach(ctx, s, h.Nodes, plumb.Plug{Gateway: true}); err != nil {
 		return nil, err
 	}
 	if err := h.BridgeNetfilter(t.netfilter); err != nil {

@@ -47,11 +47,11 @@ func (n *network) build(ctx context.Context) error {
 	}
 	s := n.Site
 	mtu := plumb.Less(overhead[n.tech.way])
-	if err := s.Fits(n.tech.Name(), mtu); err != nil {
+	if err := s.Fits(n.tech.Name(), nil, mtu); err != nil {
 		return err
 	}
 	for _, h := range s.Hosts {
-		if err := s.AttachBehindProxyARP(h, mtu(h.Uplink().MTU)); err != nil {
+		if err := s.AttachBehindProxyARP(ctx, h, mtu(h.Uplink().MTU)); err != nil {
 			return fmt.Errorf("%s: %w", h.Name(), err)
 		}
 	}

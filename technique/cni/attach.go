@@ -77,7 +77,7 @@ func (a *attacher) add(ctx context.Context, n *plumb.Node) error {
 	c := a.on[n.Host]
 	result, err := c.AddNetworkList(ctx, c.list, a.conf(n))
 	if err == nil {
-		err = settle(n, result)
+		err = settle(ctx, n, result)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", n.Name(), err)

@@ -66,7 +66,7 @@ func (n *network) build(ctx context.Context) error {
 		return err
 	}
 	for _, node := range n.Nodes() {
-		if n.plugs[node], err = look(node); err != nil {
+		if n.plugs[node], err = look(ctx, node); err != nil {
 			return err
 		}
 	}

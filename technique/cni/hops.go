@@ -1,6 +1,7 @@
 package cni
 
 import (
+	"context"
 	"maps"
 	"slices"
 
@@ -23,7 +24,7 @@ type plug struct {
 }
 
 // look finds out how a container's device hangs on its host, and waits until it forwards.
-func look(n *plumb.Node) (*plug, error) {
+func look(ctx context.Context, n *plumb.Node) (*plug, error) {
 	p := &plug{}
 	var index, peer int
 	err := nl.With(n.NS, func(in *nl.NS) error {
@@ -73,7 +74,7 @@ func look(n *plumb.Node) (*plug, error) {
 			return d.Master == master.Index && (d.Kind != "veth" || d.Name == n.Host.Uplink().Device)
 		})
 	}
-	return p, nl.With(n.Host.NS, func(in *nl.NS) error { return in.Running(p.port) })
+	return p, nl.With(n.Host.NS, func(in *nl.NS) error { return in.Running(ctx, p.port) })
 }
 
 // hops is the path between two containers, as far as it is known.

@@ -1,6 +1,7 @@
 package cni
 
 import (
+	"context"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -14,7 +15,7 @@ import (
 
 // settle gives the container the addresses that its device got, and returns when they
 // can be reached.
-func settle(n *plumb.Node, result types.Result) error {
+func settle(ctx context.Context, n *plumb.Node, result types.Result) error {
 	n.Device, n.Addr4, n.Addr6 = device, netip.Addr{}, netip.Addr{}
 	has, err := addresses(n)
 	if err != nil {
@@ -43,7 +44,7 @@ func settle(n *plumb.Node, result types.Result) error {
 			if !addr.IsValid() {
 				continue
 			}
-			if err := in.Own(addr); err != nil {
+			if err := in.Own(ctx, addr); err != nil {
 				return err
 			}
 		}

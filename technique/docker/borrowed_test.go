@@ -211,7 +211,7 @@ func refused(t *testing.T, p platform.Platform, tech technique.Technique, topo t
 // hasDummy says whether the kernel has the device that engines make a parent of.
 func hasDummy(t *testing.T) bool {
 	t.Helper()
-	ns, err := netns.New(1, func() error { return nil })
+	ns, err := netns.New(t.Context(), 1, func() error { return nil })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,7 @@ func encrypted(ctx context.Context, n *network) error {
 	if err := t.find(ctx); err != nil {
 		return err
 	}
-	switch lost, err := n.knock(ctx); {
+	switch lost, err := n.meet(ctx); {
 	case err != nil:
 		return err
 	case lost != nil && lost.from.host == lost.to.host:

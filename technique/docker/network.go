@@ -7,6 +7,7 @@ import (
 
 	"nettoll/internal/dockerd"
 	"nettoll/internal/nl"
+	"nettoll/internal/plumb"
 	"nettoll/internal/undo"
 	"nettoll/platform"
 	"nettoll/technique"
@@ -204,7 +205,7 @@ func deviceHop(where, device string, list func(context.Context) ([]nl.Interface,
 			}
 			for _, d := range all {
 				if d.Name == device {
-					return technique.Count{Packets: d.Packets, Bytes: d.Bytes}, nil
+					return plumb.Counted(d), nil
 				}
 			}
 			return technique.Count{}, fmt.Errorf("%s has no device %s any more", where, device)

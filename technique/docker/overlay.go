@@ -2,11 +2,9 @@ package docker
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/netip"
 	"strconv"
-	"sync"
 	"time"
 
 	"nettoll/internal/dockerd"
@@ -76,15 +74,11 @@ func (n *network) open(ctx context.Context, t *tunnel) error {
 
 // reached waits until each client hears of its server.
 func (n *network) reached(ctx context.Context) error {
-	stop := func() error { return nil }
-	if n.balances {
-		stop = n.greet(ctx)
-	}
-	lost, err := n.knock(ctx)
+	lost, err := n.meet(ctx)
 	if err == nil && lost != nil {
 		err = lost
 	}
-	return errors.Join(stop(), err)
+	return err
 }
 
 // addressed finds each container's device on the network: containers of overlays have
@@ -106,21 +100,12 @@ func (n *network) addressed(ctx context.Context) error {
 }
 
 const (
-	// knockTime is how long the swarm may take to tell all nodes of all containers.
-	knockTime = 10 * time.Second
-	// greetTime is how long nodes may take to lead connections to a service: they write
+	// meetTime is how long the swarm may take to tell all nodes of all containers.
+	meetTime = 10 * time.Second
+	// balanceTime is how long nodes may take to lead connections to a service: they write
 	// several firewall rules for each port.
-	greetTime = 45 * time.Second
-	// closedPort is one that nobody listens on in our containers.
-	closedPort = 1
-	// knockers is how many clients knock at the same time.
-	knockers = 16
+	balanceTime = 45 * time.Second
 )
-
-// knocker is a container or a host.
-type knocker interface {
-	Knock(ctx context.Context, at netip.AddrPort, greeted bool, within time.Duration) (answered bool, last string, err error)
-}
 
 // unheard is a pair of which no packet arrives.
 type unheard struct {
@@ -134,66 +119,42 @@ func (u *unheard) Error() string {
 	return fmt.Sprintf("docker: %s does not reach %s at %s within %v: %s", u.from.Name(), u.to.Name(), u.at, u.within, u.last)
 }
 
-// greet has the servers of balanced services greet whoever comes through. Their nodes answer,
-// too, before they know where to lead connections.
-func (n *network) greet(ctx context.Context) (stop func() error) {
-	ctx, cancel := context.WithCancel(ctx)
-	var greeting sync.WaitGroup
-	errs := make([]error, len(n.servers))
-	for i, s := range n.servers {
-		greeting.Go(func() { errs[i] = s.container.Greet(ctx, n.greetingPort(s)) })
-	}
-	return func() error {
-		cancel()
-		greeting.Wait()
-		return errors.Join(errs...)
-	}
-}
-
 // greetingPort is one of a server's that no trial uses: these have an odd number of ports,
 // and there is an even one.
-func (n *network) greetingPort(server *node) int {
+func (n *network) greetingPort(server *node) uint16 {
 	_, last := n.topo.Ports(server.index)
-	return last
+	return uint16(last)
 }
 
-// knock has each client connect to its server until that refuses. It gives the first
-// pair that nothing was heard of.
-func (n *network) knock(ctx context.Context) (*unheard, error) {
-	lost, errs := make([]*unheard, len(n.clients)), make([]error, len(n.clients))
-	var knocking sync.WaitGroup
-	free := make(chan struct{}, knockers)
-	for i, c := range n.clients {
-		free <- struct{}{}
-		knocking.Go(func() {
-			defer func() { <-free }()
-			lost[i], errs[i] = n.knockAt(ctx, c, n.servers[n.topo.Pair(i)])
-		})
-	}
-	knocking.Wait()
-	for i := range lost {
-		if lost[i] != nil || errs[i] != nil {
-			return lost[i], errs[i]
-		}
-	}
-	return nil, nil
-}
-
-func (n *network) knockAt(ctx context.Context, from, to *node) (*unheard, error) {
-	at, err := n.Addr(from, to, technique.IPv4)
-	if err != nil {
-		return nil, err
-	}
-	by, port, within := knocker(from.host), closedPort, knockTime
-	if from.container != nil {
-		by = from.container
-	}
+// meet waits until packets cross between each client and its server. It gives the first
+// pair of which nothing was heard.
+func (n *network) meet(ctx context.Context) (*unheard, error) {
+	within := meetTime
 	if n.balances {
-		port, within = n.greetingPort(to), greetTime
+		within = balanceTime
 	}
-	answered, last, err := by.Knock(ctx, netip.AddrPortFrom(at, uint16(port)), n.balances, within)
-	if err != nil || answered {
+	pairs, lost := make([]dockerd.Pair, len(n.clients)), make([]unheard, len(n.clients))
+	for i, c := range n.clients {
+		to := n.servers[n.topo.Pair(i)]
+		at, err := n.Addr(c, to, technique.IPv4)
+		if err != nil {
+			return nil, err
+		}
+		own, err := n.Own(c, to, technique.IPv4)
+		if err != nil {
+			return nil, err
+		}
+		port := n.greetingPort(to)
+		pairs[i] = dockerd.Pair{
+			From: c.host, Container: c.container, To: to.container,
+			At: netip.AddrPortFrom(at, port), Own: netip.AddrPortFrom(own, port),
+		}
+		lost[i] = unheard{from: c, to: to, at: at, within: within}
+	}
+	unmet, err := dockerd.Meet(ctx, pairs, within)
+	if err != nil || unmet == nil {
 		return nil, err
 	}
-	return &unheard{from: from, to: to, at: at, within: within, last: last}, nil
+	lost[unmet.Pair].last = unmet.Last
+	return &lost[unmet.Pair], nil
 }

@@ -151,7 +151,7 @@ func (n *network) lookedUp(ctx context.Context, services []*dockerd.Service) err
 
 // lookUp finds the address of a service's name, which its nodes are told of in the end.
 func lookUp(ctx context.Context, from *node, name string) (netip.Addr, error) {
-	for deadline := time.Now().Add(knockTime); ; {
+	for deadline := time.Now().Add(meetTime); ; {
 		a, err := from.container.Resolve(ctx, name)
 		if err == nil || time.Now().After(deadline) {
 			return a, err

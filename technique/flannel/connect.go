@@ -32,7 +32,7 @@ func (t Technique) connect(ctx context.Context, topo technique.Topology, p platf
 	if err != nil {
 		return nil, err
 	}
-	if err := s.Fits(t.name, plumb.Less(t.overhead)); err != nil {
+	if err := s.Fits(t.name, t.Families(), plumb.Less(t.overhead)); err != nil {
 		return nil, s.Abandon(ctx, err)
 	}
 	b := &build{Network: &plumb.Network{Site: s, OnWire: t.wire}, backend: t.backend, programs: programs, patience: patience}
@@ -88,7 +88,7 @@ func (b *build) build(ctx context.Context, t Technique) (err error) {
 		return err
 	}
 	for _, h := range b.Hosts {
-		if err := b.attach(h); err != nil {
+		if err := b.attach(ctx, h); err != nil {
 			return fmt.Errorf("%s: %w", h.Name(), err)
 		}
 	}
@@ -97,7 +97,7 @@ func (b *build) build(ctx context.Context, t Technique) (err error) {
 
 // attach puts the host's containers on a bridge with the subnet and the MTU that
 // flanneld wrote, as its CNI plugin does, and Docker with --bip and --mtu.
-func (b *build) attach(h *plumb.Host) error {
+func (b *build) attach(ctx context.Context, h *plumb.Host) error {
 	lease, err := b.lease(h)
 	if err != nil {
 		return err
@@ -109,7 +109,7 @@ func (b *build) attach(h *plumb.Host) error {
 	if err != nil {
 		return err
 	}
-	return br.Attach(b.Site, h.Nodes, plumb.Plug{Gateway: true})
+	return br.Attach(ctx, b.Site, h.Nodes, plumb.Plug{Gateway: true})
 }
 
 func (b *build) path(from, to *plumb.Node, f technique.Family) []technique.Hop {

@@ -23,7 +23,7 @@ func (Technique) Connect(ctx context.Context, topo technique.Topology, p platfor
 	}
 	b := &build{Site: s, dnat: map[key]nft.Rule{}, snat: map[key]nft.Rule{}}
 	for _, h := range s.Hosts {
-		if err := b.host(h); err != nil {
+		if err := b.host(ctx, h); err != nil {
 			return nil, s.Abandon(ctx, fmt.Errorf("iptables: %s: %w", h.Name(), err))
 		}
 	}
@@ -50,12 +50,12 @@ func reach(_, to *plumb.Node, f technique.Family) netip.Addr {
 }
 
 // host builds one host: the bridge, the rules, and the external addresses.
-func (b *build) host(h *plumb.Host) error {
+func (b *build) host(ctx context.Context, h *plumb.Host) error {
 	br, err := b.AddBridge(h, "br0", b.Topo.Underlay.MTU, true)
 	if err != nil {
 		return err
 	}
-	if err := br.Attach(b.Site, h.Nodes, plumb.Plug{Gateway: true}); err != nil {
+	if err := br.Attach(ctx, b.Site, h.Nodes, plumb.Plug{Gateway: true}); err != nil {
 		return err
 	}
 	if err := h.BridgeNetfilter(true); err != nil {

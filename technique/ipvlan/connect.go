@@ -19,7 +19,7 @@ func (t Technique) Connect(ctx context.Context, topo technique.Topology, p platf
 		return nil, err
 	}
 	for _, n := range s.Nodes() {
-		if err := s.Child(n, "eth0", t.device); err != nil {
+		if err := s.Child(ctx, n, "eth0", t.device); err != nil {
 			return nil, s.Abandon(ctx, err)
 		}
 		if t.layer3 {

@@ -15,7 +15,7 @@ func (Technique) Connect(ctx context.Context, topo technique.Topology, p platfor
 		return nil, err
 	}
 	for _, n := range s.Nodes() {
-		if err := s.Child(n, "eth0", plumb.MacvlanBridge); err != nil {
+		if err := s.Child(ctx, n, "eth0", plumb.MacvlanBridge); err != nil {
 			return nil, s.Abandon(ctx, err)
 		}
 	}

@@ -28,7 +28,7 @@ func (t Technique) build(ctx context.Context, topo technique.Topology, p platfor
 	if err != nil {
 		return nil, err
 	}
-	if err := s.Fits(t.name, plumb.Less(t.overhead())); err != nil {
+	if err := s.Fits(t.name, nil, plumb.Less(t.overhead())); err != nil {
 		return nil, s.Abandon(ctx, err)
 	}
 	b := &build{tech: t, Site: s}
@@ -87,7 +87,7 @@ func (b *build) host(ctx context.Context, v *vswitch) error {
 	if mtu == b.tech.MaxMTU() {
 		b.Notes = append(b.Notes, fmt.Sprintf("containers of %s have the MTU %d, the largest that AF_XDP ports carry", v.host.Name(), mtu))
 	}
-	commands, err := b.attach(v, mtu)
+	commands, err := b.attach(ctx, v, mtu)
 	if err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func (b *build) host(ctx context.Context, v *vswitch) error {
 	case b.overUplink():
 		return b.takeUplink(v.host)
 	case b.tech.ports == internal:
-		return b.give(v.host)
+		return b.give(ctx, v.host)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package ovs
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 
@@ -37,9 +38,9 @@ func (p ports) name(n *plumb.Node) string {
 
 // attach makes the veth pairs of the host's containers, where they have such, configures them and
 // gives the ovs-vsctl commands that make ports of them.
-func (b *build) attach(v *vswitch, mtu int) (commands []string, err error) {
+func (b *build) attach(ctx context.Context, v *vswitch, mtu int) (commands []string, err error) {
 	if b.tech.ports != internal {
-		if err := b.pairs(v.host, mtu); err != nil {
+		if err := b.pairs(ctx, v.host, mtu); err != nil {
 			return nil, err
 		}
 	}
@@ -57,8 +58,8 @@ func (b *build) attach(v *vswitch, mtu int) (commands []string, err error) {
 }
 
 // pairs makes veth pairs between the host and its containers.
-func (b *build) pairs(h *plumb.Host, mtu int) error {
-	if err := b.Pairs(h, h.Nodes, 0, mtu); err != nil {
+func (b *build) pairs(ctx context.Context, h *plumb.Host, mtu int) error {
+	if err := b.Pairs(ctx, h, h.Nodes, 0, mtu); err != nil {
 		return fmt.Errorf("attach to %s: %w", bridge, err)
 	}
 	for _, n := range h.Nodes {
@@ -67,13 +68,13 @@ func (b *build) pairs(h *plumb.Host, mtu int) error {
 				return err
 			}
 		}
-		if err := configure(n); err != nil {
+		if err := configure(ctx, n); err != nil {
 			return fmt.Errorf("configure %s: %w", n.Name(), err)
 		}
 	}
 	return nl.With(h.NS, func(in *nl.NS) error {
 		for _, n := range h.Nodes {
-			if err := in.Running(n.Port); err != nil {
+			if err := in.Running(ctx, n.Port); err != nil {
 				return err
 			}
 		}
@@ -82,11 +83,11 @@ func (b *build) pairs(h *plumb.Host, mtu int) error {
 }
 
 // give moves internal ports into their containers.
-func (b *build) give(h *plumb.Host) error {
+func (b *build) give(ctx context.Context, h *plumb.Host) error {
 	for _, n := range h.Nodes {
 		err := nl.With(h.NS, func(in *nl.NS) error { return in.Give(n.Port, n.NS, n.Device) })
 		if err == nil {
-			err = configure(n)
+			err = configure(ctx, n)
 		}
 		if err == nil {
 			err = segments(n)
@@ -100,9 +101,9 @@ func (b *build) give(h *plumb.Host) error {
 
 // configure brings the container's device up and gives it its addresses on the segment that
 // all containers share.
-func configure(n *plumb.Node) error {
-	if err := n.Configure(plumb.Plug{Flat: true}); err != nil {
+func configure(ctx context.Context, n *plumb.Node) error {
+	if err := n.Configure(ctx, plumb.Plug{Flat: true}); err != nil {
 		return err
 	}
-	return nl.With(n.NS, func(in *nl.NS) error { return in.Own(n.Addr4, n.Addr6) })
+	return nl.With(n.NS, func(in *nl.NS) error { return in.Own(ctx, n.Addr4, n.Addr6) })
 }

@@ -21,29 +21,29 @@ func (t Technique) Connect(ctx context.Context, topo technique.Topology, p platf
 	if t.macvlan {
 		build = macvlan
 	}
-	n, err := build(s)
+	n, err := build(ctx, s)
 	if err != nil {
 		return nil, s.Abandon(ctx, err)
 	}
 	return n, nil
 }
 
-func macvlan(s *plumb.Site) (*plumb.Network, error) {
+func macvlan(ctx context.Context, s *plumb.Site) (*plumb.Network, error) {
 	for _, n := range s.Nodes() {
-		if err := s.Child(n, device, plumb.MacvlanBridge); err != nil {
+		if err := s.Child(ctx, n, device, plumb.MacvlanBridge); err != nil {
 			return nil, err
 		}
 	}
 	return &plumb.Network{Site: s, Hops: plumb.ChildHops}, nil
 }
 
-func veth(s *plumb.Site) (*plumb.Network, error) {
+func veth(ctx context.Context, s *plumb.Site) (*plumb.Network, error) {
 	h := s.Hosts[0]
 	br, err := s.AddBridge(h, "br1", s.Topo.Underlay.MTU, false)
 	if err != nil {
 		return nil, err
 	}
-	if err := br.Attach(s, h.Nodes, plumb.Plug{Device: device}); err != nil {
+	if err := br.Attach(ctx, s, h.Nodes, plumb.Plug{Device: device}); err != nil {
 		return nil, err
 	}
 	return &plumb.Network{Site: s, Hops: plumb.BridgedHops}, nil

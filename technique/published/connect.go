@@ -24,7 +24,7 @@ func (t Technique) Connect(ctx context.Context, topo technique.Topology, p platf
 	}
 	b := &build{Network: &plumb.Network{Site: s, Reach: reach, Translated: true}, dnat: map[key][]nft.Rule{}, accept: map[key][]nft.Rule{}}
 	b.Hops = b.path
-	if err := b.bridge(t.proxy); err != nil {
+	if err := b.bridge(ctx, t.proxy); err != nil {
 		return nil, s.Abandon(ctx, err)
 	}
 	if t.proxy {
@@ -56,13 +56,13 @@ func reach(_, to *plumb.Node, f technique.Family) netip.Addr {
 	return to.Host.Uplink().Addr4.Addr()
 }
 
-func (b *build) bridge(proxy bool) error {
+func (b *build) bridge(ctx context.Context, proxy bool) error {
 	h := b.Hosts[0]
 	br, err := b.AddBridge(h, "br0", b.Topo.Underlay.MTU, true)
 	if err != nil {
 		return err
 	}
-	if err := br.Attach(b.Site, h.Nodes, plumb.Plug{Gateway: true}); err != nil {
+	if err := br.Attach(ctx, b.Site, h.Nodes, plumb.Plug{Gateway: true}); err != nil {
 		return err
 	}
 	if err := h.BridgeNetfilter(true); err != nil {

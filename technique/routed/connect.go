@@ -15,7 +15,7 @@ func (Technique) Connect(ctx context.Context, topo technique.Topology, p platfor
 		return nil, err
 	}
 	for _, h := range s.Hosts {
-		if err := host(s, h); err != nil {
+		if err := host(ctx, s, h); err != nil {
 			return nil, s.Abandon(ctx, err)
 		}
 	}
@@ -27,12 +27,12 @@ func (Technique) Connect(ctx context.Context, topo technique.Topology, p platfor
 
 const bridge = "br0"
 
-func host(s *plumb.Site, h *plumb.Host) error {
+func host(ctx context.Context, s *plumb.Site, h *plumb.Host) error {
 	br, err := s.AddBridge(h, bridge, s.Topo.Underlay.MTU, true)
 	if err != nil {
 		return err
 	}
-	if err := br.Attach(s, h.Nodes, plumb.Plug{Gateway: true}); err != nil {
+	if err := br.Attach(ctx, s, h.Nodes, plumb.Plug{Gateway: true}); err != nil {
 		return err
 	}
 	return h.Forwarding()

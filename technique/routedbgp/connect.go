@@ -19,7 +19,7 @@ func (t Technique) Connect(ctx context.Context, topo technique.Topology, p platf
 	n := &network{Network: plumb.Network{Site: s, OnWire: plumb.Bare}, policies: map[*plumb.Node]technique.Hop{}}
 	n.Hops = n.hops
 	for _, h := range s.Hosts {
-		err := s.AttachBehindProxyARP(h, h.Uplink().MTU)
+		err := s.AttachBehindProxyARP(ctx, h, h.Uplink().MTU)
 		if err == nil {
 			err = route(h)
 		}

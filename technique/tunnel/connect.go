@@ -17,18 +17,18 @@ func (t Technique) Connect(ctx context.Context, topo technique.Topology, p platf
 		return nil, err
 	}
 	n := &plumb.Network{Site: s, OnWire: func(technique.Family) string { return t.wire }}
-	if err := t.build(n); err != nil {
+	if err := t.build(ctx, n); err != nil {
 		return nil, s.Abandon(ctx, err)
 	}
 	return n, nil
 }
 
-func (t Technique) build(n *plumb.Network) error {
-	if err := n.Fits(t.name, t.payload); err != nil {
+func (t Technique) build(ctx context.Context, n *plumb.Network) error {
+	if err := n.Fits(t.name, t.families, t.payload); err != nil {
 		return err
 	}
 	for _, h := range n.Hosts {
-		if err := t.host(n.Site, h); err != nil {
+		if err := t.host(ctx, n.Site, h); err != nil {
 			return err
 		}
 	}
@@ -42,7 +42,7 @@ func (t Technique) build(n *plumb.Network) error {
 }
 
 // host makes what is on one host: the containers' bridge, and the ends of the tunnels.
-func (t Technique) host(s *plumb.Site, h *plumb.Host) error {
+func (t Technique) host(ctx context.Context, s *plumb.Site, h *plumb.Host) error {
 	mtu := t.payload(h.Uplink().MTU)
 	br, err := s.AddBridge(h, bridge, mtu, !t.flat)
 	if err != nil {
@@ -51,7 +51,7 @@ func (t Technique) host(s *plumb.Site, h *plumb.Host) error {
 	if t.flat {
 		br.Kept = len(s.Hosts) - 1 // for the tunnels
 	}
-	if err := br.Attach(s, h.Nodes, plumb.Plug{Flat: t.flat, Gateway: !t.flat}); err != nil {
+	if err := br.Attach(ctx, s, h.Nodes, plumb.Plug{Flat: t.flat, Gateway: !t.flat}); err != nil {
 		return err
 	}
 	if t.flat {

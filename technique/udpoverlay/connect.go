@@ -33,7 +33,7 @@ func (t Technique) Connect(ctx context.Context, topo technique.Topology, p platf
 	if err != nil {
 		return nil, err
 	}
-	if err := s.Fits(t.Name(), plumb.Less(t.overhead())); err != nil {
+	if err := s.Fits(t.Name(), nil, plumb.Less(t.overhead())); err != nil {
 		return nil, s.Abandon(ctx, err)
 	}
 	n := &network{Network: &plumb.Network{Site: s, OnWire: onWire}, carriers: map[*plumb.Host]*carrier{}}
@@ -70,7 +70,7 @@ func (n *network) routed(ctx context.Context, h *plumb.Host) error {
 	if err != nil {
 		return err
 	}
-	if err := br.Attach(n.Site, h.Nodes, plumb.Plug{Gateway: true}); err != nil {
+	if err := br.Attach(ctx, n.Site, h.Nodes, plumb.Plug{Gateway: true}); err != nil {
 		return err
 	}
 	if err := h.BridgeNetfilter(false); err != nil {
@@ -106,7 +106,7 @@ func (n *network) bridged(ctx context.Context, h *plumb.Host) error {
 		return err
 	}
 	br.Kept = 1 // for the process
-	if err := br.Attach(n.Site, h.Nodes, plumb.Plug{Flat: true}); err != nil {
+	if err := br.Attach(ctx, n.Site, h.Nodes, plumb.Plug{Flat: true}); err != nil {
 		return err
 	}
 	for _, c := range h.Nodes {
@@ -128,7 +128,7 @@ func (n *network) bridged(ctx context.Context, h *plumb.Host) error {
 		if err := ns.Up(processEnd, bridgeEnd); err != nil {
 			return err
 		}
-		return ns.Running(processEnd, bridgeEnd)
+		return ns.Running(ctx, processEnd, bridgeEnd)
 	})
 	if err != nil {
 		return err

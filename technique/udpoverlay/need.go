@@ -1,6 +1,7 @@
 package udpoverlay
 
 import (
+	"context"
 	"errors"
 
 	"golang.org/x/sys/unix"
@@ -11,8 +12,8 @@ import (
 )
 
 // trySocket opens a packet socket on a device of a namespace made for that.
-func trySocket() error {
-	made, err := netns.New(1, func() error {
+func trySocket(ctx context.Context) error {
+	made, err := netns.New(ctx, 1, func() error {
 		if err := nl.With("", func(n *nl.NS) error { return n.Up("lo") }); err != nil {
 			return err
 		}

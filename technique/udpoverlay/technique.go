@@ -66,5 +66,5 @@ func (t Technique) Probe(ctx context.Context, _ platform.Platform) error {
 	if err := plumb.Check(ctx, plumb.Veth, plumb.BridgeDevice); err != nil {
 		return err
 	}
-	return trySocket()
+	return trySocket(ctx)
 }

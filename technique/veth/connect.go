@@ -21,7 +21,7 @@ func (Technique) Connect(ctx context.Context, topo technique.Topology, p platfor
 	at := make(map[*plumb.Node]end)
 	for i, client := range s.Clients {
 		e := end{device: fmt.Sprintf("eth%d", i/topo.Servers), server: s.Servers[topo.Pair(i)], client: i}
-		if err := join(s, client, e); err != nil {
+		if err := join(ctx, s, client, e); err != nil {
 			return nil, s.Abandon(ctx, fmt.Errorf("veth: join %s and %s: %w", client.Name(), e.server.Name(), err))
 		}
 		at[client] = e
@@ -52,7 +52,10 @@ type end struct {
 func clientAddr(i int, six bool) netip.Addr { return plumb.ContainerAddr(0, 2*i+1, six) }
 func serverAddr(i int, six bool) netip.Addr { return plumb.ContainerAddr(0, 2*i, six) }
 
-func join(s *plumb.Site, client *plumb.Node, e end) error {
+func join(ctx context.Context, s *plumb.Site, client *plumb.Node, e end) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	s.Made("veth of "+client.Name(), func(context.Context) error {
 		return nl.With(client.NS, func(n *nl.NS) error { return n.Remove(client.Device) })
 	})

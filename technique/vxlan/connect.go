@@ -29,25 +29,25 @@ func (Technique) Connect(ctx context.Context, topo technique.Topology, p platfor
 	if err != nil {
 		return nil, err
 	}
-	if err := s.Fits("vxlan", plumb.Less(overhead)); err != nil {
+	if err := s.Fits("vxlan", nil, plumb.Less(overhead)); err != nil {
 		return nil, s.Abandon(ctx, err)
 	}
 	for _, h := range s.Hosts {
-		if err := host(s, h); err != nil {
+		if err := host(ctx, s, h); err != nil {
 			return nil, s.Abandon(ctx, err)
 		}
 	}
 	return &plumb.Network{Site: s, Hops: hops, OnWire: onWire}, nil
 }
 
-func host(s *plumb.Site, h *plumb.Host) error {
+func host(ctx context.Context, s *plumb.Site, h *plumb.Host) error {
 	mtu := h.Uplink().MTU - overhead
 	br, err := s.AddBridge(h, bridge, mtu, false)
 	if err != nil {
 		return err
 	}
 	br.Kept = 1 // for the tunnel
-	if err := br.Attach(s, h.Nodes, plumb.Plug{Flat: true}); err != nil {
+	if err := br.Attach(ctx, s, h.Nodes, plumb.Plug{Flat: true}); err != nil {
 		return err
 	}
 	if err := h.BridgeNetfilter(false); err != nil {

@@ -2,9 +2,11 @@ package weave
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"time"
 
 	"nettoll/internal/daemon"
@@ -19,14 +21,15 @@ const (
 	longest = 1 << 20
 )
 
-// connections asks the weaver of a host.
-func connections(ctx context.Context, h *plumb.Host) ([]connection, error) {
+// ask asks the weaver of a host.
+func ask(ctx context.Context, h *plumb.Host, question, format string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, asking)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+control+"/status/connections", nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+control+question, nil)
 	if err != nil {
 		return nil, err
 	}
+	req.Header.Set("Accept", format)
 	resp, err := daemon.HTTP(h.NS).Do(req)
 	if err != nil {
 		return nil, err
@@ -37,17 +40,48 @@ func connections(ctx context.Context, h *plumb.Host) ([]connection, error) {
 	if err == nil && resp.StatusCode != http.StatusOK && resp.StatusCode != http.StatusServiceUnavailable {
 		err = fmt.Errorf("weaver answers %s", resp.Status)
 	}
+	return said, err
+}
+
+// connections are those of the weaver of a host.
+func connections(ctx context.Context, h *plumb.Host) ([]connection, error) {
+	said, err := ask(ctx, h, "/status/connections", "text/plain")
 	if err != nil {
 		return nil, err
 	}
 	return parse(string(said))
 }
 
-// check wants every two hosts to be connected as the variant has it. Weavers choose that
-// by themselves, for each connection, and again whenever heartbeats get lost.
+// routes are the names of the weavers that the one of a host knows a way to. Since Weave
+// Net 2.6 weavers tell each other of a new connection a second after it is established, and
+// until then they carry nothing over it, not even ARP.
+func routes(ctx context.Context, h *plumb.Host) (names []string, err error) {
+	said, err := ask(ctx, h, "/report", "application/json")
+	if err != nil {
+		return nil, err
+	}
+	var report struct {
+		Router struct{ UnicastRoutes []struct{ Dest string } }
+	}
+	if err := json.Unmarshal(said, &report); err != nil {
+		return nil, fmt.Errorf("report: %w", err)
+	}
+	for _, r := range report.Router.UnicastRoutes {
+		names = append(names, r.Dest)
+	}
+	return names, nil
+}
+
+// check wants every two hosts to be connected as the variant has it, and to carry payload
+// over that. Weavers choose how by themselves, for each connection, and again whenever
+// heartbeats get lost.
 func (n *network) check(ctx context.Context) error {
 	for _, h := range n.Site.Hosts {
 		all, err := connections(ctx, h)
+		if err != nil {
+			return fmt.Errorf("weaver on %s: %w", h.Name(), err)
+		}
+		known, err := routes(ctx, h)
 		if err != nil {
 			return fmt.Errorf("weaver on %s: %w", h.Name(), err)
 		}
@@ -57,6 +91,9 @@ func (n *network) check(ctx context.Context) error {
 			}
 			if err := n.judge(h.Name(), other.Name(), toward(all, other), n.mtu(h.Uplink().MTU)); err != nil {
 				return err
+			}
+			if !slices.Contains(known, name(other)) {
+				return fmt.Errorf("%s and %s are connected, and the weaver on %s knows no way to the other yet", h.Name(), other.Name(), h.Name())
 			}
 		}
 	}

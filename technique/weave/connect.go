@@ -33,7 +33,7 @@ func (t Technique) Connect(ctx context.Context, topo technique.Topology, p platf
 	if err != nil {
 		return nil, err
 	}
-	if err := s.Fits(t.Name(), t.mtu); err != nil {
+	if err := s.Fits(t.Name(), t.Families(), t.mtu); err != nil {
 		return nil, s.Abandon(ctx, err)
 	}
 	n := t.network(s, w)
@@ -71,7 +71,7 @@ func (n *network) build(ctx context.Context) (err error) {
 		if err := n.start(ctx, h); err != nil {
 			return err
 		}
-		if err := n.attach(h); err != nil {
+		if err := n.attach(ctx, h); err != nil {
 			return err
 		}
 	}
@@ -80,9 +80,9 @@ func (n *network) build(ctx context.Context) (err error) {
 
 // attach gives containers what "weave attach" gives them, but for the times that ARP
 // entries live there and, in newer versions, two rules about multicast.
-func (n *network) attach(h *plumb.Host) error {
+func (n *network) attach(ctx context.Context, h *plumb.Host) error {
 	b := plumb.Bridge{Name: bridge, Host: h, MTU: n.mtu(h.Uplink().MTU), Kept: 1}
-	if err := b.Attach(n.Site, h.Nodes, plumb.Plug{Flat: true}); err != nil {
+	if err := b.Attach(ctx, n.Site, h.Nodes, plumb.Plug{Flat: true}); err != nil {
 		return err
 	}
 	if n.fast {

@@ -1,6 +1,7 @@
 package weave_test
 
 import (
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -118,6 +119,20 @@ func fakeWeaver(dir string, args []string) error {
 				fmt.Fprintf(w, "-> %-21s %s\n", peer+":6783", said)
 			}
 		}
+	})
+	http.HandleFunc("/report", func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Accept") != "application/json" { // it wants a template
+			http.Error(w, "no template", http.StatusBadRequest)
+			return
+		}
+		type route struct{ Dest, Via string }
+		var routes []route
+		for i := range 3 {
+			if dest := fmt.Sprintf("7a:00:00:00:00:%02x", i+1); dest == *name || read("unrouted") == "" {
+				routes = append(routes, route{dest, "00:00:00:00:00:00"})
+			}
+		}
+		json.NewEncoder(w).Encode(map[string]any{"Version": "2.8.1", "Router": map[string]any{"UnicastRoutes": routes}})
 	})
 	return http.ListenAndServe(*control, nil)
 }

@@ -3,9 +3,14 @@ package weave_test
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"nettoll/internal/nl"
 	"nettoll/platform"
 	"nettoll/platform/lab"
 	"nettoll/platform/platformtest"
@@ -81,6 +86,47 @@ func TestWeaversThatDoOtherwise(t *testing.T) {
 				t.Errorf("%v, want %s", err, c.want)
 			}
 		})
+	}
+}
+
+// TestWeaversThatKnowNoWay: they are connected, and carry nothing yet.
+func TestWeaversThatKnowNoWay(t *testing.T) {
+	f := newFake(t, version, inSleeve)
+	f.put("unrouted", "yes")
+	_, err := connect(t, weave.Hurried(weave.NewSleeve(f.paths())), lab.New())
+	if want := "h1 and h2 are connected, and the weaver on h1 knows no way to the other yet"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want)
+	}
+	// They learn of each other while they are waited for.
+	time.AfterFunc(time.Second, func() { os.Remove(filepath.Join(f.dir, "unrouted")) })
+	n, err := connect(t, weave.NewSleeve(f.paths()), lab.New())
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.put("unrouted", "yes")
+	if err := n.(technique.Faulter).Fault(t.Context()); err == nil || !strings.Contains(err.Error(), "knows no way") {
+		t.Errorf("after a way was lost: %v", err)
+	}
+}
+
+// TestSmallUnderlay: Weave carries IPv4 alone, which has room where IPv6 has none.
+func TestSmallUnderlay(t *testing.T) {
+	f := newFake(t, version, "established sleeve 7a:00:00:00:00:01(h1) mtu=1196")
+	topo := technique.Topology{Hosts: 2, Servers: 1, Clients: 1, Underlay: platform.Underlay{MTU: 1280}}
+	n, err := weave.NewSleeve(f.paths()).Connect(t.Context(), topo, lab.New())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer n.Close(context.Background())
+	err = nl.With(n.Servers()[0].(platform.NetNSer).NetNS(), func(in *nl.NS) error {
+		all, err := in.Devices()
+		if err == nil && (all[0].Name != "eth0" || all[0].MTU != 1196 || !slices.Equal(all[0].Addrs, []string{"198.19.0.2/16"})) {
+			t.Errorf("the container has %v", all[0])
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }
 

@@ -37,7 +37,7 @@ func TestWeaverThatDoesNotStart(t *testing.T) {
 	f.put("refusal", "creating dummy interface: operation not supported")
 	tech := weave.NewSleeve(f.paths())
 	_, err := connect(t, tech, lab.New())
-	if want := "weaver on h1 ended (exit status 1): its log ends with: " + said; err == nil || err.Error() != want {
+	if want := "weaver on h1 ended (exit status 1): it says: " + said; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 	// It is tried before it is used, where the kernel has no such device.

@@ -38,7 +38,7 @@ func (t Technique) Connect(ctx context.Context, topo technique.Topology, p platf
 func (t Technique) build(ctx context.Context, n *plumb.Network) error {
 	s := n.Site
 	mtu := plumb.Less(overhead)
-	if err := s.Fits(t.Name(), mtu); err != nil {
+	if err := s.Fits(t.Name(), nil, mtu); err != nil {
 		return err
 	}
 	for _, h := range s.Hosts {
@@ -46,7 +46,7 @@ func (t Technique) build(ctx context.Context, n *plumb.Network) error {
 		if err != nil {
 			return err
 		}
-		if err := br.Attach(s, h.Nodes, plumb.Plug{Gateway: true}); err != nil {
+		if err := br.Attach(ctx, s, h.Nodes, plumb.Plug{Gateway: true}); err != nil {
 			return err
 		}
 		if err := h.Forwarding(); err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/nftables"
 	"github.com/google/nftables/expr"
+	"github.com/mdlayher/netlink"
 	"golang.org/x/sys/unix"
 )
 
@@ -26,6 +27,7 @@ type Firewall struct {
 	rules int
 	texts []*chainText
 
+	flight    int   // how many rules are sent together
 	collected int   // rules since the last flush
 	err       error // of a flush before Commit
 }
@@ -57,13 +59,13 @@ func New(path, table string) (*Firewall, error) {
 	if err != nil {
 		return nil, fmt.Errorf("nft: open network namespace: %w", err)
 	}
-	conn, err := nftables.New(nftables.WithNetNSFd(int(ns.Fd())))
+	f := &Firewall{ns: ns, flight: firstFlight}
+	f.conn, err = nftables.New(nftables.WithNetNSFd(int(ns.Fd())), nftables.WithSockOptions(f.makeRoom))
 	if err != nil {
 		ns.Close()
 		return nil, fmt.Errorf("nft: %w", err)
 	}
-	f := &Firewall{ns: ns, conn: conn}
-	f.table = conn.AddTable(&nftables.Table{Family: nftables.TableFamilyINet, Name: table})
+	f.table = f.conn.AddTable(&nftables.Table{Family: nftables.TableFamilyINet, Name: table})
 	return f, nil
 }
 
@@ -76,13 +78,34 @@ func (f *Firewall) Commit() error {
 	return nil
 }
 
-// flight is how many rules are sent together. All of a flight is one message, which
-// has to fit into the buffer of a socket, and so have the kernel's answers to each.
-const flight = 20
+// A flight is the rules that are sent together. All of it is one message, which has to fit
+// into a socket's buffer, and so have the kernel's answers to each rule. The kernel looks
+// at all rules of a chain for each flight: of a thousand small ones they take seconds.
+const (
+	firstFlight = 20 // fits into every buffer
+	buffer      = 4 << 20
+	// ruleRoom is more than a rule takes of the buffer, or the answer to it, in bytes.
+	ruleRoom = 4 << 10
+)
+
+// makeRoom asks for larger buffers of a socket, and finds out how much fits into them.
+// Ordinary users get as much as net.core.rmem_max and wmem_max say.
+func (f *Firewall) makeRoom(c *netlink.Conn) error {
+	if err := errors.Join(c.SetReadBuffer(buffer), c.SetWriteBuffer(buffer)); err != nil {
+		return err
+	}
+	in, err := c.ReadBuffer()
+	if err != nil {
+		return err
+	}
+	out, err := c.WriteBuffer()
+	f.flight = max(firstFlight, min(in, out)/ruleRoom)
+	return err
+}
 
 // collect makes room for another rule.
 func (f *Firewall) collect() {
-	if f.collected++; f.collected > flight {
+	if f.collected++; f.collected > f.flight {
 		f.flush()
 		f.collected = 1
 	}

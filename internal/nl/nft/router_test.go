@@ -30,7 +30,7 @@ var (
 func route(t *testing.T) routed {
 	t.Helper()
 	// A router finds no neighbour before its link-local address is known to be free.
-	all, err := netns.New(3, func() error {
+	all, err := netns.New(t.Context(), 3, func() error {
 		return os.WriteFile("/proc/sys/net/ipv6/conf/default/accept_dad", []byte("0"), 0)
 	})
 	if err != nil {
@@ -64,7 +64,7 @@ func route(t *testing.T) routed {
 		}
 	}
 	for ns, devices := range map[string][]string{r.left: {"eth0"}, r.router: {"eth0", "eth1"}, r.right: {"eth0"}} {
-		with(t, ns, func(n *nl.NS) error { return n.Running(devices...) })
+		with(t, ns, func(n *nl.NS) error { return n.Running(t.Context(), devices...) })
 	}
 	for _, key := range []string{"net/ipv4/ip_forward", "net/ipv6/conf/all/forwarding"} {
 		if err := netns.SetSysctl(r.router, key, "1"); err != nil {

@@ -1,0 +1,97 @@
+package lab_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+
+	"nettoll/internal/netns"
+	"nettoll/internal/nl"
+	"nettoll/platform"
+	"nettoll/platform/lab"
+	"nettoll/technique"
+	"nettoll/technique/bridge"
+)
+
+// outside is the end of a veth pair whose other end is in the namespace at path. It is
+// there as long as that one is.
+func outside(t *testing.T, path string) (there func() bool) {
+	t.Helper()
+	all, err := netns.New(t.Context(), 1, func() error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { all[0].Close() })
+	ns := all[0].Path()
+	if err := nl.With(ns, func(n *nl.NS) error { return n.AddPair("outside", path, "inside", 0) }); err != nil {
+		t.Fatal(err)
+	}
+	return func() bool {
+		has, err := nl.HasDevice(ns, "outside")
+		if err != nil {
+			t.Error(err)
+		}
+		return has
+	}
+}
+
+func TestGoneWaitsForTheKernel(t *testing.T) {
+	l := lab.New()
+	hosts, err := l.Hosts(t.Context(), platform.HostRequest{Count: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	containers, err := hosts.All()[0].Containers(t.Context(), 200)
+	if err != nil {
+		t.Fatal(err)
+	}
+	there := outside(t, containers[0].(platform.NetNSer).NetNS())
+	if err := l.Gone(t.Context()); err != nil || !there() {
+		t.Errorf("nothing was closed: %v", err)
+	}
+	if err := hosts.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	stopped := errors.New("interrupted")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(stopped)
+	if err := l.Gone(ctx); !errors.Is(err, stopped) && there() {
+		t.Errorf("it did not hear that it was interrupted: %v", err)
+	}
+	if err := l.Gone(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if there() {
+		t.Error("a container is still there")
+	}
+}
+
+// tired is a context that ends when it has been asked so often whether it has.
+type tired struct {
+	context.Context
+	left atomic.Int64
+}
+
+func (c *tired) Err() error {
+	if c.left.Add(-1) < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestBuildingHearsAnInterrupt: wherever it is when it comes.
+func TestBuildingHearsAnInterrupt(t *testing.T) {
+	topo := technique.Topology{Hosts: 1, Servers: 1, Clients: 1, Neighbours: 150, Rules: 500}
+	for _, after := range []int64{0, 5, 400, 600, 700, 800, 900} {
+		ctx := &tired{Context: t.Context()}
+		ctx.left.Store(after)
+		n, err := bridge.New().Connect(ctx, topo, lab.New())
+		if err == nil {
+			n.Close(context.Background())
+		}
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("interrupted when it had looked for that %d times: %v", after, err)
+		}
+	}
+}

@@ -1,0 +1,56 @@
+package report
+
+import (
+	"encoding/json"
+	unescaping "html"
+	"strings"
+	"testing"
+
+	"nettoll/analysis"
+	"nettoll/record"
+)
+
+// TestNetworksThatTookLongToFallSilent: it is told where it matters, in every format that has
+// room for it.
+func TestNetworksThatTookLongToFallSilent(t *testing.T) {
+	calm := analysis.Settling{Cell: record.Cell{Network: "veth", Hosts: 1, Servers: 1, Clients: 1}, Built: 6, Silent: 6}
+	slow := analysis.Settling{
+		Cell: record.Cell{Network: "docker:bridge", Hosts: 1, Servers: 1, Clients: 1, Neighbours: 1000}, Built: 6, Silent: 6,
+		Wait: analysis.Spread{Median: 3.21, Max: 4.5}, CPU: analysis.Spread{Median: 2.5, Max: 3}, Packets: analysis.Spread{Median: 1_234_567, Max: 2_000_000},
+	}
+	never := slow
+	never.Cell.Neighbours, never.Silent, never.Wait = 0, 5, analysis.Spread{Median: 0.1, Max: 30}
+	res, o := specimenResult()
+	for _, c := range []struct {
+		settlings []analysis.Settling
+		says      []string
+	}{
+		{[]analysis.Settling{calm}, nil},
+		{[]analysis.Settling{calm, slow}, []string{
+			"docker:bridge, 1,000 idle neighbours fell silent 3.21 s after it had been built (median of 6); until then the machine used 2.5 CPU seconds beyond its idle ones, and 1,234,567 packets crossed the network's devices (medians).",
+		}},
+		{[]analysis.Settling{never}, []string{"docker:bridge was built six times and did not fall silent one time, for up to 30 s; until then"}},
+	} {
+		res.Settlings = c.settlings
+		text := strings.Join(strings.Fields(write(t, "text", res, o)), " ")
+		if strings.Contains(text, "Until networks were silent") != (c.says != nil) {
+			t.Errorf("%+v: %v", c.settlings, c.says)
+		}
+		for _, want := range c.says {
+			if !strings.Contains(text, want) {
+				t.Errorf("text does not say %q", want)
+			}
+			html := unescaping.UnescapeString(strings.Join(strings.Fields(write(t, "html", res, o)), " "))
+			if subject, rest, _ := strings.Cut(want, " "); !strings.Contains(html, subject) || !strings.Contains(html, rest[len(rest)-40:]) {
+				t.Errorf("the page does not say %q", want)
+			}
+		}
+		var got struct{ Settlings []jsonSettling }
+		if err := json.Unmarshal([]byte(write(t, "json", res, o)), &got); err != nil {
+			t.Fatal(err)
+		}
+		if len(got.Settlings) != len(c.settlings) || got.Settlings[0].Network != c.settlings[0].Cell.Network || got.Settlings[0].Wait.Max != c.settlings[0].Wait.Max {
+			t.Errorf("%+v", got.Settlings)
+		}
+	}
+}

@@ -1,0 +1,44 @@
+package runner
+
+import (
+	"testing"
+	"time"
+
+	"nettoll/record"
+)
+
+// TestWorkOfOthersIsDoubted: what a trial does by itself is none of others, on a quiet machine
+// with any clock.
+func TestWorkOfOthersIsDoubted(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		busy     float64
+		idle     float64
+		own      float64 // of client, server and a daemon, each
+		softirq  float64
+		switches uint64
+		window   time.Duration
+		want     string
+	}{
+		{"a stream that fills both CPUs", 2, 0.02, 0.5, 0.45, 9_000, time.Second, ""},
+		{"transactions, most of whose time is between processes", 1.1, 0.01, 0.2, 0.2, 80_000, time.Second, ""},
+		{"a machine that is always half busy", 1.6, 0.9, 0.2, 0.1, 10_000, time.Second, ""},
+		{"clocks of ticks in a short window", 0.13, 0, 0.02, 0.02, 1000, 100 * time.Millisecond, ""},
+		{"a process on one CPU", 1.9, 0.02, 0.2, 0.2, 9_000, time.Second, "something else used 1 CPU seconds a second of the machine beside the trial"},
+		{"half of one", 1.4, 0.02, 0.2, 0.2, 9_000, time.Second, "something else used 0.53 CPU seconds a second of the machine beside the trial"},
+		{"in a long window even less", 5, 0.02, 1, 0.5, 20_000, 5 * time.Second, "something else used 0.26 CPU seconds a second of the machine beside the trial"},
+	} {
+		one := record.ProcessCPU{User: c.own / 2, System: c.own / 2}
+		use := record.CPUUse{
+			Client: one, Server: one, Daemons: []record.ProcessCPU{one}, Idle: c.idle,
+			Machine: record.MachineCPU{Busy: c.busy, Softirq: c.softirq, PerCPU: make([]record.CPUSample, 2)},
+		}
+		got := ""
+		for _, w := range foreignWork(use, c.window, c.switches) {
+			got += w.Text
+		}
+		if got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}

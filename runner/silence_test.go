@@ -1,0 +1,190 @@
+package runner_test
+
+import (
+	"context"
+	"errors"
+	sockets "net"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"nettoll/internal/netns"
+	"nettoll/internal/nl/nft"
+	"nettoll/internal/plumb"
+	"nettoll/platform/lab"
+	"nettoll/record"
+	"nettoll/runner"
+	"nettoll/technique"
+	"nettoll/technique/bridge"
+	"nettoll/workload"
+	"nettoll/workload/engine"
+)
+
+// storm has a container send to all others of its network, until it is stopped.
+type storm struct {
+	stop, over chan struct{}
+}
+
+func newStorm(t *testing.T, from *plumb.Node) *storm {
+	t.Helper()
+	config := sockets.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) error {
+		var err error
+		return errors.Join(raw.Control(func(fd uintptr) { err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_BROADCAST, 1) }), err)
+	}}
+	var c sockets.PacketConn
+	err := netns.Do(from.NS, func() (err error) {
+		c, err = config.ListenPacket(t.Context(), "udp4", ":0")
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &storm{make(chan struct{}), make(chan struct{})}
+	go func() {
+		defer close(s.over)
+		defer c.Close()
+		for {
+			select {
+			case <-s.stop:
+				return
+			default:
+				c.WriteTo([]byte("hello"), &sockets.UDPAddr{IP: sockets.IPv4(198, 19, 15, 255), Port: 9})
+			}
+		}
+	}()
+	return s
+}
+
+func (s *storm) end() {
+	close(s.stop)
+	<-s.over
+}
+
+// bridged is a cell with a few containers that do not talk.
+var bridged = record.Cell{
+	Network: "bridge", Hosts: 1, Family: 4, Servers: 1, Clients: 1, Neighbours: 30, Tool: "engine",
+	Workload: record.TCPRR, Placement: record.PlacementFree,
+}
+
+// late is the engine, which tells when it is run.
+type late struct {
+	engine.Tool
+	run func()
+}
+
+func (l late) Run(ctx context.Context, job workload.Job) (workload.Result, error) {
+	l.run()
+	return l.Tool.Run(ctx, job)
+}
+
+func TestTrialsBeginWhenTheNetworkIsSilent(t *testing.T) {
+	var raging atomic.Bool
+	a := altered{bridge.New(), func(n technique.Network) (technique.Network, error) {
+		s := newStorm(t, n.(*plumb.Network).Site.Neighbours[7])
+		raging.Store(true)
+		time.AfterFunc(time.Second, func() {
+			s.end()
+			raging.Store(false)
+		})
+		return n, nil
+	}}
+	tool := late{engine.New(), func() {
+		if raging.Load() {
+			t.Error("a trial begins in the storm")
+		}
+	}}
+	other := bridged
+	other.Family = 6
+	trials := aRound(t, lab.New(), tool, a, bridged, other)
+	for i, tr := range trials {
+		if tr.Status != record.OK || said(tr, "not-silent") != "" || said(tr, "foreign-packets") != "" {
+			t.Errorf("%s: %s, %v", tr.Status, tr.Reason, tr.Warnings)
+		}
+		if (tr.Settle != nil) != (i == 0) {
+			t.Errorf("trial %d: %+v", i, tr.Settle)
+		}
+	}
+	// Each datagram reaches more than thirty containers, and is counted at both ends.
+	if s := trials[0].Settle; s == nil || !s.Silent || s.Wait <= 0 || s.Packets < 10_000 {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestNetworkThatNeverFallsSilent(t *testing.T) {
+	defer runner.Hurry(300 * time.Millisecond)()
+	var s *storm
+	a := altered{bridge.New(), func(n technique.Network) (technique.Network, error) {
+		s = newStorm(t, n.(*plumb.Network).Site.Neighbours[7])
+		return n, nil
+	}}
+	tr := aRound(t, lab.New(), engine.New(), a, bridged)[0]
+	s.end()
+	if tr.Settle == nil || tr.Settle.Silent {
+		t.Errorf("%+v", tr.Settle)
+	}
+	for code, want := range map[string]string{
+		"not-silent":      "the network did not become silent: after ",
+		"foreign-packets": ", behind which is a container that has no part in the trial",
+	} {
+		if got := said(tr, code); !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want %s", code, got, want)
+		}
+	}
+}
+
+func TestSilentNetworkIsNotDoubted(t *testing.T) {
+	tr := aRound(t, lab.New(), engine.New(), bridge.New(), bridged)[0]
+	if tr.Status != record.OK || said(tr, "not-silent") != "" || said(tr, "foreign-packets") != "" {
+		t.Errorf("%s: %s, %v", tr.Status, tr.Reason, tr.Warnings)
+	}
+	if tr.Settle == nil || !tr.Settle.Silent {
+		t.Errorf("%+v", tr.Settle)
+	}
+}
+
+// TestForeignPacketsInMidTrial: where nobody keeps silent, those who talk hear what is for
+// everybody.
+func TestForeignPacketsInMidTrial(t *testing.T) {
+	for _, neighbours := range []int{0, 30} {
+		var built technique.Network
+		var s *storm
+		tool := &disturbed{Tool: engine.New(), disturb: func() { s = newStorm(t, built.(*plumb.Network).Site.Servers[1]) }}
+		c := bridged
+		c.Servers, c.Clients, c.Neighbours = 2, 2, neighbours
+		tr := aRound(t, lab.New(), tool, shown{bridge.New(), &built}, c)[0]
+		s.end()
+		if got := said(tr, "foreign-packets"); tr.Status != record.OK || !strings.Contains(got, "something else was sent through the network") {
+			t.Errorf("%d neighbours: %s: %s: %q", neighbours, tr.Status, tr.Reason, got)
+		}
+	}
+}
+
+// TestTrialsBeginWhenAPacketHasCrossed: the network says that it is ready, and carries
+// nothing for longer than a generator of traffic waits.
+func TestTrialsBeginWhenAPacketHasCrossed(t *testing.T) {
+	a := altered{bridge.New(), func(n technique.Network) (technique.Network, error) {
+		fw, err := nft.New(host(n), "wall")
+		if err != nil {
+			return nil, err
+		}
+		fw.BaseChain("forward", nft.Forward, true)
+		if err := fw.Commit(); err != nil {
+			return nil, err
+		}
+		time.AfterFunc(3*time.Second, func() {
+			if err := fw.Remove(); err != nil {
+				t.Error(err)
+			}
+		})
+		return n, nil
+	}}
+	for _, tr := range measure(t, lab.New(), engine.New(), a, 4, 6) {
+		if tr.Status != record.OK {
+			t.Errorf("IPv%d: %s: %s", tr.Cell.Family, tr.Status, tr.Reason)
+		}
+	}
+}

@@ -1,0 +1,102 @@
+package runner_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/vishvananda/netlink"
+
+	"nettoll/internal/nl"
+	"nettoll/internal/plumb"
+	"nettoll/platform"
+	"nettoll/platform/lab"
+	"nettoll/record"
+	"nettoll/technique"
+	"nettoll/technique/bridge"
+	"nettoll/technique/routed"
+	"nettoll/workload/engine"
+)
+
+// TestPathThatChangesInMidTrial: counters go on counting, and the traffic goes on. Only
+// that devices and routes are not what they were tells that it took another path.
+func TestPathThatChangesInMidTrial(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		tech   technique.Technique
+		hosts  int
+		change func(t *testing.T, n *plumb.Network)
+		want   string // empty: it stays valid
+	}{
+		{"nothing", bridge.New(), 1, func(*testing.T, *plumb.Network) {}, ""},
+		{"another bridge", bridge.NewWithoutNetfilter(), 1, func(t *testing.T, n *plumb.Network) {
+			on(t, n.Site.Hosts[0].NS, func(ns *nl.NS) error {
+				attrs := netlink.NewLinkAttrs()
+				attrs.Name = "br1"
+				if err := ns.Add(&netlink.Bridge{LinkAttrs: attrs}); err != nil {
+					return err
+				}
+				if err := ns.Up("br1"); err != nil {
+					return err
+				}
+				for _, node := range n.Site.Hosts[0].Nodes {
+					if err := ns.Master(node.Port, "br1"); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		}, "h1/veth1 was a port of br0, and is one of br1"},
+		{"another route of a host", routed.Technique{}, 2, func(t *testing.T, n *plumb.Network) {
+			h := n.Site.Hosts[0]
+			on(t, h.NS, func(ns *nl.NS) error {
+				other := n.Site.Hosts[1]
+				return ns.Route(plumb.Single(n.Site.Clients[0].Addr4), other.Uplink().Addr4.Addr(), h.Uplink().Device)
+			})
+		}, "h1 has a new route to 198.19.16.2/32, which leads via 198.18.0.2 dev eth0"},
+		{"another route of a container", bridge.New(), 1, func(t *testing.T, n *plumb.Network) {
+			c, s := n.Site.Clients[0], n.Site.Servers[0]
+			on(t, c.NS, func(ns *nl.NS) error { return ns.Route(plumb.Single(s.Addr4), plumb.Gateway(0, false), c.Device) })
+		}, "the route of h1c2 to 198.19.0.2 led dev eth0"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var built technique.Network
+			tool := &disturbed{Tool: engine.New(), disturb: func() { c.change(t, built.(*plumb.Network)) }}
+			tr := aRound(t, lab.New(), tool, shown{c.tech, &built}, record.Cell{
+				Network: "shown", Hosts: c.hosts, Family: 4, Servers: 1, Clients: 1, Tool: "engine",
+				Workload: record.TCPRR, Placement: record.PlacementFree,
+			})[0]
+			if c.want == "" {
+				if tr.Status != record.OK {
+					t.Errorf("%s: %s", tr.Status, tr.Reason)
+				}
+				return
+			}
+			if tr.Status != record.Invalid || !strings.HasPrefix(tr.Reason, "the path changed during the trial: ") || !strings.Contains(tr.Reason, c.want) {
+				t.Errorf("%s: %s; want invalid: … %s", tr.Status, tr.Reason, c.want)
+			}
+			if tr.Metrics[record.TransactionRate].Value == 0 {
+				t.Error("its figures are not kept")
+			}
+		})
+	}
+}
+
+// shown tells of the network that it builds.
+type shown struct {
+	technique.Technique
+	built *technique.Network
+}
+
+func (w shown) Connect(ctx context.Context, topo technique.Topology, p platform.Platform) (technique.Network, error) {
+	n, err := w.Technique.Connect(ctx, topo, p)
+	*w.built = n
+	return n, err
+}
+
+func on(t *testing.T, ns string, fn func(*nl.NS) error) {
+	t.Helper()
+	if err := nl.With(ns, fn); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,149 @@
+package sampler_test
+
+import (
+	"context"
+	"encoding/json"
+	"net"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"nettoll/internal/nl"
+	"nettoll/sampler"
+)
+
+// here is an agent that runs in the test itself.
+type here struct{ name string }
+
+func (here) Call(ctx context.Context, method string, in, out any) error {
+	params, err := json.Marshal(in)
+	if err != nil {
+		return err
+	}
+	said, err := sampler.Handlers()[method](ctx, params)
+	if err != nil || out == nil {
+		return err
+	}
+	b, err := json.Marshal(said)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(b, out)
+}
+
+// loopback sets lo up in the tests' own namespace.
+func loopback(t *testing.T) {
+	t.Helper()
+	if err := nl.With("", func(n *nl.NS) error { return n.Up("lo") }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func pair(at string) []sampler.Pair {
+	return []sampler.Pair{{Client: here{"client"}, Server: here{"server"}, At: netip.MustParseAddrPort(at), Own: netip.MustParseAddrPort(at)}}
+}
+
+func TestPairsMeet(t *testing.T) {
+	loopback(t)
+	var all []sampler.Pair
+	for _, at := range []string{"127.0.0.1:20008", "[::1]:20008", "127.0.0.2:20008", "127.0.0.1:20008"} {
+		all = append(all, pair(at)...)
+	}
+	if unmet, err := sampler.Meet(t.Context(), all, 20*time.Second); unmet != nil || err != nil {
+		t.Errorf("%+v, %v", unmet, err)
+	}
+	// Nothing of it is left.
+	for _, network := range []string{"tcp4", "tcp6"} {
+		l, err := net.Listen(network, ":20008")
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Close()
+	}
+}
+
+// TestStrangers: a server listens at one address, and answers those who know the cookie.
+func TestStrangers(t *testing.T) {
+	loopback(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	cookie := []byte("0123456789abcdef")
+	at := netip.MustParseAddrPort("127.0.0.1:20008")
+	ended := make(chan error, 1)
+	go func() { ended <- sampler.Answer{At: []netip.AddrPort{at, at}, Cookie: cookie}.Run(ctx) }()
+	if g, err := (sampler.Greet{To: at, Cookie: cookie, Within: 20 * time.Second}).Run(t.Context()); err != nil || !g.Answered {
+		t.Errorf("%+v, %v", g, err)
+	}
+	for what, stranger := range map[string]sampler.Greet{
+		"who knows no cookie":  {To: at, Cookie: []byte("fedcba9876543210"), Within: 300 * time.Millisecond},
+		"who comes from aside": {To: netip.MustParseAddrPort("127.0.0.2:20008"), Cookie: cookie, Within: 300 * time.Millisecond},
+	} {
+		if g, err := stranger.Run(t.Context()); err != nil || g.Answered {
+			t.Errorf("%s: %+v, %v", what, g, err)
+		}
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWhatIsSeenOfAServerThatDoesNotAnswer(t *testing.T) {
+	loopback(t)
+	mute, err := net.Listen("tcp4", "127.0.0.1:0") // accepts, and says nothing
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mute.Close()
+	for to, want := range map[string]string{
+		"127.0.0.1:1":         "connection refused",
+		"198.51.100.7:1":      "network is unreachable",
+		mute.Addr().String():  "connection refused", // over UDP
+		"[2001:db8::7]:20008": "network is unreachable",
+	} {
+		g, err := (sampler.Greet{To: netip.MustParseAddrPort(to), Cookie: make([]byte, 16), Within: 400 * time.Millisecond}).Run(t.Context())
+		if err != nil || g.Answered || g.Last != want {
+			t.Errorf("%s: %+v, %v; want %s", to, g, err, want)
+		}
+	}
+}
+
+// TestServerThatAnswersLate: an answer takes longer than the pause between greetings, and
+// one protocol is enough.
+func TestServerThatAnswersLate(t *testing.T) {
+	loopback(t)
+	p, err := net.ListenPacket("udp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	go func() {
+		for said := make([]byte, 100); ; {
+			n, from, err := p.ReadFrom(said)
+			if err != nil {
+				return
+			}
+			late := append([]byte(nil), said[:n]...)
+			time.AfterFunc(300*time.Millisecond, func() { p.WriteTo(late, from) })
+		}
+	}()
+	to := netip.MustParseAddrPort(p.LocalAddr().String())
+	g, err := (sampler.Greet{To: to, Cookie: make([]byte, 16), Within: 20 * time.Second}).Run(t.Context())
+	if err != nil || !g.Answered {
+		t.Errorf("%+v, %v", g, err)
+	}
+}
+
+func TestServerThatCannotAnswer(t *testing.T) {
+	loopback(t)
+	taken, err := net.Listen("tcp4", "127.0.0.1:20008")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	unmet, err := sampler.Meet(t.Context(), pair("127.0.0.1:20008"), 20*time.Second)
+	if err == nil || unmet != nil || !strings.Contains(err.Error(), "address already in use") {
+		t.Errorf("%+v, %v", unmet, err)
+	}
+}
