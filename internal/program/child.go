@@ -75,9 +75,10 @@ type child struct {
 	kept     *keeper.Kept // nil: it has no keeper
 	out, err limited
 	started  time.Time
-	stopped  atomic.Bool   // by us
+	sent     atomic.Uint64 // the signals that it was sent by us, a bit each
 	done     chan struct{} // closed when it has ended
 	output   Output
+	broken   bool  // ended by somebody else's signal, or with too much to say
 	last     usage // of its whole life, once it has ended
 }
 
@@ -190,9 +191,11 @@ func (k *child) wait() {
 	}
 	k.output = Output{Stdout: k.out.String(), Stderr: k.err.String(), Status: status}
 	if k.out.over || k.err.over {
+		k.broken = true
 		k.output = Output{Stderr: fmt.Sprintf("printed more than %d bytes", maxOutput), Status: -1}
 	}
-	if signal != 0 && !k.stopped.Load() {
+	if signal != 0 && k.sent.Load()&(1<<signal) == 0 {
+		k.broken = true
 		k.output.Stderr = strings.TrimSpace(k.output.Stderr + "\nkilled by signal: " + signal.String())
 	}
 	if r, ok := s.SysUsage().(*syscall.Rusage); ok {
@@ -210,16 +213,17 @@ func (k *child) stop(sig syscall.Signal) {
 	select {
 	case <-k.done:
 	default:
-		k.stopped.Store(true)
 		if sig == syscall.SIGKILL {
 			break
 		}
+		k.sent.Or(1 << sig)
 		_ = unix.Kill(k.cmd.Process.Pid, sig) // fails where it has just ended
 		select {
 		case <-k.done:
 		case <-time.After(patience):
 		}
 	}
+	k.sent.Or(1 << syscall.SIGKILL)
 	if k.kept != nil {
 		k.kept.Kill()
 		select {

@@ -147,14 +147,10 @@ func (h *house) stop(_ context.Context, p stopParams) (Output, error) {
 	if k == nil {
 		return Output{}, fmt.Errorf("no server %d", p.Server)
 	}
-	select {
-	case <-k.done:
-		if k.output.Status < 0 { // its clients may not have noticed
-			return k.output, fmt.Errorf("%s: %s", k.cmd.Path, k.output.Why())
-		}
-	default:
-	}
 	k.stop(p.Ending.signal())
+	if k.broken { // its clients may not have noticed
+		return k.output, fmt.Errorf("%s: %s", k.cmd.Path, k.output.Why())
+	}
 	return k.output, nil
 }
 
