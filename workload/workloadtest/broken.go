@@ -75,7 +75,7 @@ func broken(t *testing.T, build func(program.Paths) workload.Tool, client, serve
 		again(t, n)
 	})
 	on("server killed", func(t *testing.T, n *network) {
-		fails(t, tool, n, drive.Workload, 5*second, func() { n.kill(t, server, false) })
+		fails(t, tool, n, drive.Workload, 3*second, func() { n.kill(t, server, false) })
 		again(t, n)
 	})
 	on("port in use", func(t *testing.T, n *network) {
@@ -88,21 +88,21 @@ func broken(t *testing.T, build func(program.Paths) workload.Tool, client, serve
 	})
 }
 
-// fails runs a trial that must fail and leave nothing.
+// fails runs a trial that must fail and leave nothing. A limit ends it so long after what is
+// done meanwhile.
 func fails(t *testing.T, tool workload.Tool, n *network, name string, limit time.Duration, meanwhile func()) error {
 	t.Helper()
 	job, w := n.job(t, name, technique.IPv4)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	if limit > 0 {
-		ctx, cancel = context.WithTimeout(ctx, limit)
-		defer cancel()
-	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
 	did := make(chan struct{})
 	go func() {
 		defer close(did)
 		if meanwhile != nil {
 			meanwhile()
+		}
+		if limit > 0 {
+			time.AfterFunc(limit, func() { cancel(context.DeadlineExceeded) })
 		}
 	}()
 	if meanwhile != nil {

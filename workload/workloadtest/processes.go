@@ -14,7 +14,7 @@ import (
 )
 
 // within is how long something that must happen may take.
-const within = 20 * time.Second
+const within = time.Minute
 
 // running lists the processes in the network's namespaces that are no agents, by number,
 // with their arguments and environment. Those that have ended and wait to be noticed do
