@@ -12,24 +12,22 @@ import (
 func TestNarrowUnderlayIsRefused(t *testing.T) {
 	topo := two
 	topo.Underlay.MTU = 1300
-	for name, want := range map[string]string{
-		"flannel-udp":   "--mtu 1308",
-		"flannel-vxlan": "--mtu 1350",
-	} {
-		n, err := named(t, name).Connect(t.Context(), topo, lab.New())
-		var small *platform.Unsupported
-		if !errors.As(err, &small) || small.Remedy != want {
-			t.Errorf("%s: %v, %v; want %q", name, n, err, want)
-		}
-	}
-	// What is said to do does.
-	topo.Underlay.MTU = 1350
 	n, err := named(t, "flannel-vxlan").Connect(t.Context(), topo, lab.New())
-	if err != nil {
-		t.Fatal(err)
+	var small *platform.Unsupported
+	if !errors.As(err, &small) || small.Remedy != "--mtu 1350" {
+		t.Errorf("%v, %v", n, err)
 	}
-	if err := n.Close(t.Context()); err != nil {
-		t.Error(err)
+	// What is said to do does, and IPv4, which flannel-udp carries alone, needs less.
+	for name, mtu := range map[string]int{"flannel-vxlan": 1350, "flannel-udp": 1280} {
+		topo.Underlay.MTU = mtu
+		n, err := named(t, name).Connect(t.Context(), topo, lab.New())
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if err := n.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
