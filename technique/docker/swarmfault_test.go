@@ -64,8 +64,8 @@ func rounds(t *testing.T, p platform.Platform, n int, disturb func()) []record.T
 	if len(trials) != n {
 		t.Fatalf("%d trials of %d", len(trials), n)
 	}
-	if trials[0].Status != record.Failed {
-		t.Errorf("the disturbed trial is %s", trials[0].Status)
+	if trials[0].Status == record.OK {
+		t.Error("the disturbed trial is ok")
 	}
 	for _, trial := range trials {
 		if trial.Status != record.OK && (trial.Reason == "" || strings.Contains(trial.Reason, "\n")) {
