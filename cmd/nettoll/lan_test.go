@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"nettoll/internal/netns"
+	"nettoll/internal/testutil"
 	"nettoll/record"
 )
 
@@ -62,14 +63,16 @@ var lanWorkloads = []string{
 func TestNothingIsReachedFromTheLAN(t *testing.T) {
 	e := startTheirs(t)
 	l := e.joinLAN(t)
-	workloads := lanWorkloads
-	if testing.Short() {
-		workloads = workloads[:2]
-	}
-	for _, w := range workloads {
+	for i, w := range lanWorkloads {
 		name, _, _ := strings.Cut(strings.TrimPrefix(w, "{name: "), ",")
-		t.Run(name+"/IPv4", func(t *testing.T) { l.run(t, "docker:host, docker:published", "4", w) })
-		t.Run(name+"/IPv6", func(t *testing.T) { l.run(t, "docker:native", "6", w) })
+		t.Run(name+"/IPv4", func(t *testing.T) {
+			testutil.Rotate(t, i)
+			l.run(t, "docker:host, docker:published", "4", w)
+		})
+		t.Run(name+"/IPv6", func(t *testing.T) {
+			testutil.Rotate(t, i+1)
+			l.run(t, "docker:native", "6", w)
+		})
 	}
 }
 
