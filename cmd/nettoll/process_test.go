@@ -145,6 +145,19 @@ func inside(t *testing.T, p *started) int {
 	return 0
 }
 
+// within is the program in the lab of p, which its first process has started, or 0.
+func within(t *testing.T, p *started) int {
+	t.Helper()
+	if first := inside(t, p); first != 0 {
+		for _, child := range childrenOf(first) {
+			if ours(t)[child] != "" {
+				return child
+			}
+		}
+	}
+	return 0
+}
+
 // namespaces are the network namespaces that a process is in, a mount or an open
 // file holds of a process, by what names them.
 func namespaces(t *testing.T) map[string]string {

@@ -62,15 +62,17 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// TestSecondSignal ends a lab that does not listen to the first, whatever the signals.
+// TestSecondSignal ends a lab that does not listen to the first, whatever the signals: the
+// program in it, or its first process, which passes signals on.
 func TestSecondSignal(t *testing.T) {
-	for _, s := range [][2]syscall.Signal{{syscall.SIGINT, syscall.SIGINT}, {syscall.SIGINT, syscall.SIGTERM}, {syscall.SIGTERM, syscall.SIGHUP}} {
+	for s, deaf := range map[[2]syscall.Signal]func(*testing.T, *started) int{
+		{syscall.SIGINT, syscall.SIGINT}: within, {syscall.SIGINT, syscall.SIGTERM}: within, {syscall.SIGTERM, syscall.SIGHUP}: inside,
+	} {
 		t.Run(fmt.Sprint(s), func(t *testing.T) {
 			was := before(t)
 			p := start(t, t.TempDir(), "lab", "bridge", "--", "sleep", "1000")
-			var within int
-			until(t, "the lab is there", func() bool { within = inside(t, p); return within != 0 && len(childrenOf(within)) > 0 })
-			if err := syscall.Kill(within, syscall.SIGSTOP); err != nil {
+			until(t, "the lab is there", func() bool { pid := within(t, p); return pid != 0 && len(childrenOf(pid)) > 0 })
+			if err := syscall.Kill(deaf(t, p), syscall.SIGSTOP); err != nil {
 				t.Fatal(err)
 			}
 			made := map[string]bool{}
@@ -189,8 +191,8 @@ func TestInterruptedEarly(t *testing.T) {
 func TestInterruptedCommand(t *testing.T) {
 	p := start(t, t.TempDir(), "lab", "bridge", "--", "sleep", "1000")
 	until(t, "the command runs", func() bool {
-		within := inside(t, p)
-		return within != 0 && len(childrenOf(within)) > 0
+		pid := within(t, p)
+		return pid != 0 && len(childrenOf(pid)) > 0
 	})
 	p.signal(t, syscall.SIGINT)
 	if status := p.status(t); status != exitInterrupted || p.err.String() != "nettoll: interrupted\n" {
@@ -210,8 +212,8 @@ func TestInterruptedWhileBuilding(t *testing.T) {
 		p := start(t, t.TempDir(), many...)
 		made := map[string]bool{}
 		until(t, "hundreds of containers are there", func() bool {
-			within := inside(t, p)
-			return p.ended() || within != 0 && namespacesHeld(within) > 300
+			pid := within(t, p)
+			return p.ended() || pid != 0 && namespacesHeld(pid) > 300
 		})
 		namespacesOf(t, made)
 		p.signal(t, s)
