@@ -133,6 +133,15 @@ func (d *daemon) signal(t *testing.T, s syscall.Signal) {
 	if err := d.cmd.Process.Signal(s); err != nil {
 		t.Error(err)
 	}
+	if s == syscall.SIGSTOP { // which threads see one after the other
+		until(t, "all threads have stopped", func() bool {
+			files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", d.cmd.Process.Pid))
+			return err == nil && !slices.ContainsFunc(files, func(file string) bool {
+				b, err := os.ReadFile(file)
+				return err == nil && !strings.Contains(string(b), ") T ")
+			})
+		})
+	}
 }
 
 // kill is kill -9.

@@ -277,7 +277,7 @@ func TestStatus(t *testing.T) {
 		}{"exit 0": {}, "exit 7": {7, 0}, "kill -USR1 $$": {-1, syscall.SIGUSR1}} {
 			k := kept(t, Spec{Program: Program{Path: "sh", Args: []string{"-c", script}}}, alone)
 			<-k.Ended()
-			if status, signal := k.Status(); status != want.status || signal != want.signal {
+			if status, signal, _ := k.Status(); status != want.status || signal != want.signal {
 				t.Errorf("%s: %d %d, want %+v", script, status, signal, want)
 			}
 		}
@@ -297,7 +297,7 @@ func TestSignals(t *testing.T) {
 				t.Fatal(err)
 			}
 			<-k.Ended()
-			if status, _ := k.Status(); status != map[syscall.Signal]int{syscall.SIGINT: 3, syscall.SIGTERM: 4}[s] {
+			if status, _, _ := k.Status(); status != map[syscall.Signal]int{syscall.SIGINT: 3, syscall.SIGTERM: 4}[s] {
 				t.Errorf("%v: status %d", s, status)
 			}
 		}
@@ -317,7 +317,7 @@ func TestPlace(t *testing.T) {
 			Files:  map[string]File{"text": {Text: "a text"}, "zeros": {Text: "x", Size: 1 << 20}},
 		}, alone)
 		<-k.Ended()
-		if status, signal := k.Status(); status != 0 {
+		if status, signal, _ := k.Status(); status != 0 {
 			t.Errorf("status %d, signal %d", status, signal)
 		}
 		for name, want := range map[string]string{

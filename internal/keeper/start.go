@@ -176,12 +176,12 @@ func (k *Kept) Wait() error {
 	return err
 }
 
-// Status is how the program ended: its exit status, or -1 and, where it is known, the signal
-// that ended it. It may be asked when Wait has returned.
-func (k *Kept) Status() (status int, signal syscall.Signal) {
+// Status is how the program ended, as far as the keeper could tell before it ended itself: its
+// exit status, or -1 and the signal. It may be asked when Wait has returned.
+func (k *Kept) Status() (status int, signal syscall.Signal, known bool) {
 	<-k.ended
 	if !k.known {
-		return -1, 0
+		return -1, 0, false
 	}
-	return k.report.Status, syscall.Signal(k.report.Signal)
+	return k.report.Status, syscall.Signal(k.report.Signal), true
 }

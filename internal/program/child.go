@@ -183,18 +183,27 @@ func (k *child) wait() {
 		_ = k.cmd.Wait() // the state does
 	}
 	s := k.cmd.ProcessState
-	status, signal := s.ExitCode(), syscall.Signal(0)
-	if ws, ok := s.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
-		signal = ws.Signal()
-	} else if k.kept != nil {
-		status, signal = k.kept.Status()
+	status, signal, known := -1, syscall.Signal(0), false
+	if k.kept != nil {
+		status, signal, known = k.kept.Status() // the keeper may have been killed after that
+	}
+	if ws, ok := s.Sys().(syscall.WaitStatus); ok && !known {
+		if ws.Signaled() {
+			signal = ws.Signal()
+		} else if k.kept == nil {
+			status = ws.ExitStatus()
+		}
 	}
 	k.output = Output{Stdout: k.out.String(), Stderr: k.err.String(), Status: status}
 	if k.out.over || k.err.over {
 		k.broken = true
 		k.output = Output{Stderr: fmt.Sprintf("printed more than %d bytes", maxOutput), Status: -1}
 	}
-	if signal != 0 && k.sent.Load()&(1<<signal) == 0 {
+	sent := k.sent.Load()
+	if known {
+		sent &^= 1 << syscall.SIGKILL // which ends the keeper, who tells no more then
+	}
+	if signal != 0 && sent&(1<<signal) == 0 {
 		k.broken = true
 		k.output.Stderr = strings.TrimSpace(k.output.Stderr + "\nkilled by signal: " + signal.String())
 	}
