@@ -140,7 +140,12 @@ func (v *vswitch) strangers(ctx context.Context, hosts []*plumb.Host) (missing [
 	return missing, nil
 }
 
+// greet has the kernel ask who has an address, and ovs-vswitchd hear the answer. A kernel that
+// has been asked by the other one knows already, and would not ask for five seconds.
 func (v *vswitch) greet(a netip.Addr) error {
+	if err := nl.With(v.host.NS, func(n *nl.NS) error { return n.Forget(physical, a) }); err != nil {
+		return err
+	}
 	return netns.Do(v.host.NS, func() error {
 		c, err := net.DialUDP("udp4", nil, net.UDPAddrFromAddrPort(netip.AddrPortFrom(a, discard)))
 		if err != nil {
