@@ -56,7 +56,7 @@ func Start(s Spec, stdout, stderr io.Writer, bound bool) (*Kept, error) {
 
 // refused says that the kernel lets nobody of this user have namespaces.
 func refused(err error) bool {
-	return errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EINVAL)
+	return errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EINVAL)
 }
 
 // unkept is that a program could outlive nettoll.
@@ -75,8 +75,14 @@ func CanKeep() error {
 	if err != nil {
 		return err
 	}
+	ctx, cancel := context.WithTimeout(context.Background(), handshake)
+	defer cancel()
+	err = k.Ready(ctx)
 	k.Kill()
 	_ = k.Wait() // it was killed
+	if err != nil {
+		return unkept(err)
+	}
 	return nil
 }
 

@@ -102,6 +102,10 @@ func (p *process) closePipes() {
 // process itself has ended.
 const lastWords = 2 * time.Second
 
+// deathTime is how long a process that was killed may take to end. What its last reference
+// frees can take seconds.
+const deathTime = time.Minute
+
 func (p *process) wait() {
 	if p.err = p.cmd.Wait(); errors.Is(p.err, exec.ErrWaitDelay) {
 		p.err = nil // it ended well
@@ -150,6 +154,10 @@ func (p *process) Kill() error {
 		err = nil
 	}
 	_ = unix.Kill(-p.PID(), unix.SIGKILL) // its process group; fails where nobody is left in it
-	<-p.done
-	return err
+	select {
+	case <-p.done:
+		return err
+	case <-time.After(deathTime): // it hangs in the kernel
+		return errors.Join(err, fmt.Errorf("process %d did not end within %v of being killed", p.PID(), deathTime))
+	}
 }

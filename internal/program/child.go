@@ -216,6 +216,10 @@ func (k *child) wait() {
 // patience is how long a program that is asked to end may take.
 const patience = 500 * time.Millisecond
 
+// keeperTime is how long a keeper without namespaces may take to end one descendant after the
+// other and to remove their files. Who kills it leaves them.
+const keeperTime = 5 * time.Second
+
 // stop ends the program and all that it has started, and returns when they have
 // ended. Programs print what they have when they are asked by SIGINT or SIGTERM.
 func (k *child) stop(sig syscall.Signal) {
@@ -237,7 +241,7 @@ func (k *child) stop(sig syscall.Signal) {
 		k.kept.Kill()
 		select {
 		case <-k.done:
-		case <-time.After(patience):
+		case <-time.After(keeperTime):
 		}
 	}
 	_ = unix.Kill(-k.cmd.Process.Pid, unix.SIGKILL) // fails where nobody is left

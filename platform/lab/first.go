@@ -6,7 +6,9 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -55,6 +57,8 @@ func First(remove Remains) {
 type first struct {
 	outer  *os.File
 	remove Remains
+
+	mu     sync.Mutex // listen adds, while end reads
 	groups []string
 }
 
@@ -112,7 +116,9 @@ func (f *first) listen(inner *os.File, heard chan<- struct{}) {
 	words := bufio.NewScanner(inner)
 	for words.Scan() {
 		if name, ok := strings.CutPrefix(words.Text(), wordCgroup); ok {
+			f.mu.Lock()
 			f.groups = append(f.groups, name)
+			f.mu.Unlock()
 		}
 		fmt.Fprintln(f.outer, words.Text()) // who does not hear it has gone
 	}
@@ -135,7 +141,10 @@ const endTime = 5 * time.Second
 
 // end removes the control groups of what has been in the lab, which the kernel does not do.
 func (f *first) end() {
-	if len(f.groups) == 0 {
+	f.mu.Lock()
+	groups := slices.Clone(f.groups)
+	f.mu.Unlock()
+	if len(groups) == 0 {
 		return // the kernel ends the processes with this one
 	}
 	_ = unix.Kill(-1, unix.SIGKILL) // fails where nobody is left
@@ -148,7 +157,7 @@ func (f *first) end() {
 			time.Sleep(time.Millisecond)
 		}
 	}
-	f.remove(f.groups)
+	f.remove(groups)
 }
 
 // words hears what the processes inside say, until they have ended.
