@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"sync"
 
 	"nettoll/internal/keeper"
 	"nettoll/internal/program"
@@ -17,7 +18,7 @@ type kernel struct {
 }
 
 // thisKernel is that of this machine.
-var thisKernel = kernel{keep: keeper.CanKeep, hold: keeper.CanHold}
+var thisKernel = kernel{keep: sync.OnceValue(keeper.CanKeep), hold: sync.OnceValue(keeper.CanHold)}
 
 // safe refuses, before anything is built, servers on a machine of the user's that could outlive
 // nettoll there, or that anybody around could reach.

@@ -251,10 +251,7 @@ func (a *app) shell(ctx context.Context, in platform.Endpoint, command, env []st
 		return context.Cause(ctx)
 	}
 	var exit *exec.ExitError
-	switch {
-	case ctx.Err() != nil: // it was killed for that
-		return ctx.Err()
-	case errors.As(err, &exit):
+	if errors.As(err, &exit) {
 		if ws, ok := exit.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
 			return exitError(128 + int(ws.Signal()))
 		}

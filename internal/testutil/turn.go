@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -11,12 +12,13 @@ import (
 // Rotate skips a test unless it is its turn. Checks that take long, and look at the same
 // code as others that always run, take turns: of those of a list, the one at index i runs
 // in every n-th run of the suite, and all run where the change at hand touches their
-// package. Faults, kills, proofs of path and statistics never rotate.
+// package, or one of those below the folders that are named besides. Faults, kills, proofs of
+// path and statistics never rotate.
 //
 // The environment says which turn it is, as make test sets it: NETTOLL_TURN is K/N, and
 // NETTOLL_TOUCHED lists the folders of packages that run whole, with commas between.
 // Without a turn everything runs.
-func Rotate(t *testing.T, i int) {
+func Rotate(t *testing.T, i int, folders ...string) {
 	t.Helper()
 	text := os.Getenv("NETTOLL_TURN")
 	turn, of, err := turn(text)
@@ -27,7 +29,9 @@ func Rotate(t *testing.T, i int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if i%of != turn && !touched(dir, os.Getenv("NETTOLL_TOUCHED")) {
+	changed := os.Getenv("NETTOLL_TOUCHED")
+	besides := slices.ContainsFunc(folders, func(f string) bool { return below(f, changed) })
+	if i%of != turn && !touched(dir, changed) && !besides {
 		t.Skipf("rotates: runs in turn %d of %d, and this is turn %s; make test-all runs everything", i%of+1, of, text)
 	}
 }
@@ -51,4 +55,11 @@ func touched(dir, folders string) bool {
 		}
 	}
 	return false
+}
+
+// below reports whether a folder, or one below it, is in a list of folders.
+func below(folder, list string) bool {
+	return slices.ContainsFunc(strings.Split(list, ","), func(one string) bool {
+		return one == folder || strings.HasPrefix(one, folder+"/")
+	})
 }

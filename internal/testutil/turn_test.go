@@ -32,3 +32,11 @@ func TestTouched(t *testing.T) {
 		}
 	}
 }
+
+func TestBelow(t *testing.T) {
+	for folder, want := range map[string]bool{"workload": true, "workload/wrk": true, "internal/program": true, "internal": true, "work": false, "agent": false} {
+		if got := below(folder, "cmd/nettoll,workload/wrk,internal/program"); got != want {
+			t.Errorf("%s: %v", folder, got)
+		}
+	}
+}
