@@ -32,7 +32,7 @@ type Unmet struct {
 	Last string // what was seen last
 }
 
-// Meet has each client greet its server until that answers, over UDP or TCP: then a packet
+// Meet has each client greet its server until that answers, over UDP and TCP: then a packet
 // has crossed between them in each direction. It gives the first pair that did not meet
 // within a time.
 func Meet(ctx context.Context, pairs []Pair, within time.Duration) (*Unmet, error) {
@@ -181,7 +181,8 @@ const (
 	connectTime = 250 * time.Millisecond
 )
 
-// Run greets until there is an answer or the time is over.
+// Run greets until there is an answer over UDP and one over TCP, or the time is over: rules
+// for the one may be there before those for the other.
 func (g Greet) Run(ctx context.Context) (Greeted, error) {
 	ctx, cancel := context.WithTimeout(ctx, g.Within)
 	defer cancel()
@@ -195,16 +196,17 @@ func (g Greet) Run(ctx context.Context) (Greeted, error) {
 					last[i] = seen(err)
 				}
 			})
-			if answered[i] {
-				cancel()
-			}
 		})
 	}
 	greeting.Wait()
-	if answered[0] || answered[1] {
+	switch {
+	case answered[0] && answered[1]:
 		return Greeted{Answered: true}, nil
-	}
-	if last[1] == silence {
+	case answered[0]:
+		return Greeted{Last: last[1] + " over TCP"}, nil
+	case answered[1]:
+		return Greeted{Last: last[0] + " over UDP"}, nil
+	case last[1] == silence:
 		last[1] = last[0]
 	}
 	return Greeted{Last: last[1]}, nil

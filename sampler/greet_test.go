@@ -3,6 +3,7 @@ package sampler_test
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"net"
 	"net/netip"
 	"strings"
@@ -109,8 +110,8 @@ func TestWhatIsSeenOfAServerThatDoesNotAnswer(t *testing.T) {
 	}
 }
 
-// TestServerThatAnswersLate: an answer takes longer than the pause between greetings, and
-// one protocol is enough.
+// TestServerThatAnswersLate: an answer takes longer than the pause between greetings.
+// Without one over TCP as well the two have not met.
 func TestServerThatAnswersLate(t *testing.T) {
 	loopback(t)
 	p, err := net.ListenPacket("udp4", "127.0.0.1:0")
@@ -129,7 +130,27 @@ func TestServerThatAnswersLate(t *testing.T) {
 		}
 	}()
 	to := netip.MustParseAddrPort(p.LocalAddr().String())
-	g, err := (sampler.Greet{To: to, Cookie: make([]byte, 16), Within: 20 * time.Second}).Run(t.Context())
+	g, err := (sampler.Greet{To: to, Cookie: make([]byte, 16), Within: 2 * time.Second}).Run(t.Context())
+	if err != nil || g.Answered || g.Last != "connection refused over TCP" {
+		t.Errorf("over UDP alone: %+v, %v", g, err)
+	}
+	l, err := net.Listen("tcp4", to.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		said := make([]byte, 16)
+		if _, err := io.ReadFull(c, said); err == nil {
+			c.Write(said)
+		}
+	}()
+	g, err = (sampler.Greet{To: to, Cookie: make([]byte, 16), Within: 20 * time.Second}).Run(t.Context())
 	if err != nil || !g.Answered {
 		t.Errorf("%+v, %v", g, err)
 	}
