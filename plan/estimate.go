@@ -19,6 +19,13 @@ const (
 	AgentOverhead     = 10 * time.Millisecond
 )
 
+// How long the idle machine is watched before the first round besides, and before every
+// round. The first is longer, as it may be the only one.
+const (
+	IdleBefore  = 500 * time.Millisecond
+	IdleBetween = 250 * time.Millisecond
+)
+
 // Forecast says how long a run would take.
 type Forecast struct {
 	Cells     int
@@ -50,7 +57,10 @@ func Estimate(cells []record.Cell, set record.Settings, known Known) Forecast {
 	for _, t := range known.Tools {
 		byName[t.Name] = t
 	}
-	round := 0.0
+	round, before := IdleBetween.Seconds(), IdleBefore.Seconds()
+	if len(visits) == 0 {
+		round, before = 0, 0
+	}
 	for _, v := range visits {
 		containers := v.Servers + v.Clients + v.Neighbours
 		p := known.platformOf(v.Network)
@@ -63,15 +73,15 @@ func Estimate(cells []record.Cell, set record.Settings, known Known) Forecast {
 		}
 	}
 	if set.Budget > 0 && round > 0 {
-		begun := max(1, math.Floor(set.Budget/round))
+		begun := max(1, math.Floor((set.Budget-before)/round))
 		if begun < float64(f.MaxRounds) {
 			f.MaxRounds, f.Bounded = int(begun), true
 		}
 		f.MinRounds = min(f.MinRounds, f.MaxRounds)
 	}
 	f.Round = seconds(round)
-	f.Min = seconds(round * float64(f.MinRounds))
-	f.Max = seconds(round * float64(f.MaxRounds))
+	f.Min = seconds(before + round*float64(f.MinRounds))
+	f.Max = seconds(before + round*float64(f.MaxRounds))
 	return f
 }
 
@@ -89,8 +99,8 @@ func (t Tool) whole(s float64) float64 {
 
 // Assumes says what the estimate takes for granted.
 func (Forecast) Assumes() string {
-	return fmt.Sprintf("assuming %s and %s a client beside warm-up and window of each trial, and %s, %s a container and %s a client for building a network, and what its engine and its daemons take to start",
-		TrialOverhead, PairOverhead, VisitOverhead, ContainerOverhead, AgentOverhead)
+	return fmt.Sprintf("assuming %s and %s a client beside warm-up and window of each trial, and %s, %s a container and %s a client for building a network, what its engine and its daemons take to start, and %s a round in which the idle machine is watched",
+		TrialOverhead, PairOverhead, VisitOverhead, ContainerOverhead, AgentOverhead, IdleBetween)
 }
 
 // seconds is a duration; what is too long for one is the longest.

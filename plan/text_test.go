@@ -316,7 +316,7 @@ func TestEstimate(t *testing.T) {
 	stream, veth := rr, rr
 	stream.Workload, veth.Network = "tcp_stream", "veth"
 	cells := []record.Cell{rr, stream, veth}
-	const round = 3*(400*time.Millisecond+TrialOverhead+PairOverhead) + 2*(VisitOverhead+2*ContainerOverhead+AgentOverhead) // 1.32 s
+	const round = 3*(400*time.Millisecond+TrialOverhead+PairOverhead) + 2*(VisitOverhead+2*ContainerOverhead+AgentOverhead) + IdleBetween // 1.57 s
 	set := record.Settings{Duration: 0.3, Warmup: 0.1, Confidence: 0.95, MinRounds: 6, MaxRounds: 40}
 	for _, c := range []struct {
 		name   string
@@ -324,10 +324,10 @@ func TestEstimate(t *testing.T) {
 		budget float64
 		want   Forecast
 	}{
-		{"no budget", cells, 0, Forecast{3, 2, 6, 40, 1, 6, round, 6 * round, 40 * round, false}},
-		{"wide budget", cells, 1000, Forecast{3, 2, 6, 40, 1, 6, round, 6 * round, 40 * round, false}},
-		{"budget ends within a round", cells, 15, Forecast{3, 2, 6, 11, 1, 6, round, 6 * round, 11 * round, true}},
-		{"budget below the least", cells, 3, Forecast{3, 2, 2, 2, 1, 6, round, 2 * round, 2 * round, true}},
+		{"no budget", cells, 0, Forecast{3, 2, 6, 40, 1, 6, round, IdleBefore + 6*round, IdleBefore + 40*round, false}},
+		{"wide budget", cells, 1000, Forecast{3, 2, 6, 40, 1, 6, round, IdleBefore + 6*round, IdleBefore + 40*round, false}},
+		{"budget ends within a round", cells, 15, Forecast{3, 2, 6, 9, 1, 6, round, IdleBefore + 6*round, IdleBefore + 9*round, true}},
+		{"budget below the least", cells, 4, Forecast{3, 2, 2, 2, 1, 6, round, IdleBefore + 2*round, IdleBefore + 2*round, true}},
 		{"nothing", nil, 10, Forecast{0, 0, 6, 40, 0, 0, 0, 0, 0, false}},
 	} {
 		set.Budget = c.budget
@@ -355,7 +355,7 @@ func TestEstimate(t *testing.T) {
 			t.Errorf("%+v: %+v, short %v", c, f, f.Short())
 		}
 	}
-	want := "assuming 15ms and 5ms a client beside warm-up and window of each trial, and 17ms, 1.5ms a container and 10ms a client for building a network, and what its engine and its daemons take to start"
+	want := "assuming 15ms and 5ms a client beside warm-up and window of each trial, and 17ms, 1.5ms a container and 10ms a client for building a network, what its engine and its daemons take to start, and 250ms a round in which the idle machine is watched"
 	if got := (Forecast{}).Assumes(); got != want {
 		t.Errorf("got %q", got)
 	}
@@ -363,11 +363,11 @@ func TestEstimate(t *testing.T) {
 	// processes, 2 servers and 100 neighbours.
 	slow := record.Cell{Network: "veth", Hosts: 1, Servers: 2, Clients: 4, Processes: 8, Neighbours: 100, Tool: "slow"}
 	got := Estimate([]record.Cell{slow}, record.Settings{Duration: 0.3, Warmup: 0.1}, Known{Tools: []Tool{{Name: "slow", MinDuration: time.Second, Lead: 500 * time.Millisecond}}})
-	if want := 1600*time.Millisecond + TrialOverhead + 32*PairOverhead + VisitOverhead + 106*ContainerOverhead + 32*AgentOverhead; got.Round != want {
+	if want := 1600*time.Millisecond + TrialOverhead + 32*PairOverhead + VisitOverhead + 106*ContainerOverhead + 32*AgentOverhead + IdleBetween; got.Round != want {
 		t.Errorf("a round of a slow tool takes %s, want %s", got.Round, want)
 	}
 	got = Estimate([]record.Cell{slow}, record.Settings{Duration: 1.2, Warmup: 0.1}, Known{Tools: []Tool{{Name: "slow", Step: time.Second}}})
-	if want := 3*time.Second + TrialOverhead + 32*PairOverhead + VisitOverhead + 106*ContainerOverhead + 32*AgentOverhead; got.Round != want {
+	if want := 3*time.Second + TrialOverhead + 32*PairOverhead + VisitOverhead + 106*ContainerOverhead + 32*AgentOverhead + IdleBetween; got.Round != want {
 		t.Errorf("a round of a tool of whole seconds takes %s, want %s", got.Round, want)
 	}
 	flannel := record.Cell{Network: "docker:flannel", Hosts: 2, Servers: 1, Clients: 1}
@@ -375,7 +375,7 @@ func TestEstimate(t *testing.T) {
 		Platforms:  []Platform{{Name: "lab"}, {Name: "docker", Visit: time.Second}},
 		Techniques: []Technique{{Name: "flannel", Startup: 3 * time.Second}, {Name: "veth", Startup: time.Hour}},
 	})
-	if want := 4*time.Second + TrialOverhead + PairOverhead + VisitOverhead + 2*ContainerOverhead + AgentOverhead; got.Round != want {
+	if want := 4*time.Second + TrialOverhead + PairOverhead + VisitOverhead + 2*ContainerOverhead + AgentOverhead + IdleBetween; got.Round != want {
 		t.Errorf("a round of one with daemons on an engine takes %s, want %s", got.Round, want)
 	}
 	longest := Estimate(cells, record.Settings{Duration: 1e12, MinRounds: 1, MaxRounds: 10000}, Known{})

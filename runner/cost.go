@@ -8,13 +8,6 @@ import (
 	"nettoll/record"
 )
 
-// How long the idle machine is watched before the first round besides, and before every
-// round. The first is longer, as it may be the only one.
-const (
-	idleBefore  = 500 * time.Millisecond
-	idleBetween = 250 * time.Millisecond
-)
-
 // watchIdle watches the idle machine for a while, for the round that comes next.
 //
 // Each round has a baseline of its own, so that the error of a baseline varies from round

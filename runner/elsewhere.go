@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"nettoll/plan"
 	"nettoll/record"
 	"nettoll/sampler"
 	"nettoll/technique"
@@ -72,7 +73,7 @@ func (m *machines) watchIdle(ctx context.Context) error {
 	while := idleAgain
 	for _, c := range m.all {
 		if c.idle.Watched == 0 {
-			while = idleBetween
+			while = plan.IdleBetween
 		}
 	}
 	from, err := m.snap(ctx)

@@ -97,7 +97,7 @@ func (r *Runner) prepare(ctx context.Context) (err error) {
 	if r.cpu, err = sampler.NewCPU("/proc", "/sys"); err != nil {
 		return err
 	}
-	return r.watchIdle(ctx, idleBefore)
+	return r.watchIdle(ctx, plan.IdleBefore)
 }
 
 // note takes account of a trial.
@@ -231,7 +231,7 @@ func (r *Runner) round(ctx context.Context, round int) (ran int, err error) {
 		r.Watch.Round(round, total)
 	}
 	if total > 0 {
-		if err := r.watchIdle(ctx, idleBetween); err != nil {
+		if err := r.watchIdle(ctx, plan.IdleBetween); err != nil {
 			return 0, err
 		}
 		r.idle, r.ahead, r.distant = r.ahead, sampler.Baseline{}, map[string]*sampler.Baseline{}
