@@ -1,6 +1,8 @@
 package runner
 
 import (
+	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -39,6 +41,26 @@ func TestWorkOfOthersIsDoubted(t *testing.T) {
 		}
 		if got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// TestSilenceThatIsNotKnown: a network that could not be watched is doubted as one is that did
+// not become silent.
+func TestSilenceThatIsNotKnown(t *testing.T) {
+	for _, c := range []struct {
+		settle  *record.Settle
+		unknown error
+		want    int
+	}{
+		{nil, nil, 0}, // nothing to watch
+		{&record.Settle{Silent: true}, nil, 0},
+		{&record.Settle{}, nil, 1},
+		{nil, errors.New("read counters of h1:\nno such process"), 1},
+	} {
+		got := unsettled(c.settle, c.unknown)
+		if len(got) != c.want || c.want > 0 && (got[0].Code != "not-silent" || strings.Contains(got[0].Text, "\n")) {
+			t.Errorf("%+v, %v: %+v", c.settle, c.unknown, got)
 		}
 	}
 }

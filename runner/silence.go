@@ -102,6 +102,10 @@ func (s *session) crossed(ctx context.Context, links []link) (sum uint64, err er
 
 // settle waits until the network is silent, and says what that took.
 func (s *session) settle(ctx context.Context, v plan.Visit) (*record.Settle, error) {
+	bound := s.r.patience(silenceTime)
+	limit := bound + s.r.patience(grace)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("its counters were not read within %v", limit))
+	defer cancel()
 	links, err := s.links(technique.Family(v.Cells[0].Family))
 	if err != nil {
 		return nil, err
@@ -118,7 +122,6 @@ func (s *session) settle(ctx context.Context, v plan.Visit) (*record.Settle, err
 	if err != nil {
 		return nil, err
 	}
-	bound := s.r.patience(silenceTime)
 	// Since when there are no packets, and since when the CPUs have nothing to do, either.
 	var quiet, calm *standing
 	from, lively, noisy := began, s.lively(v), false
@@ -205,8 +208,12 @@ func (s *session) settled(began, until standing, r rest, silent bool) *record.Se
 	}
 }
 
-// unsettled doubts the trials of a network that did not become silent.
-func unsettled(s *record.Settle) []record.Warning {
+// unsettled doubts the trials of a network that did not become silent, or of which that is not
+// known.
+func unsettled(s *record.Settle, unknown error) []record.Warning {
+	if unknown != nil {
+		return []record.Warning{{Code: "not-silent", Text: fmt.Sprintf("whether the network was silent before it was measured is not known: %s", oneLine(unknown))}}
+	}
 	if s == nil || s.Silent {
 		return nil
 	}

@@ -214,7 +214,7 @@ func (s *session) complete(ctx context.Context, t *record.Trial, res workload.Re
 		t.Warnings = append(t.Warnings, f.warning())
 	}
 	cost(t, idle, float64(res.Bytes), transactions)
-	t.Warnings = append(t.Warnings, unsettled(s.settling)...)
+	t.Warnings = append(t.Warnings, unsettled(s.settling, s.unheard)...)
 	t.Warnings = append(t.Warnings, foreignTraffic(t, p, before.ports, after.ports, len(links), after.at.Sub(before.at))...)
 	t.Warnings = append(t.Warnings, w.foreignWork(use, res.Window)...)
 	t.Status = record.OK

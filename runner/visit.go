@@ -55,7 +55,7 @@ func (r *Runner) visit(ctx context.Context, v plan.Visit, place *order) (ran int
 		return ran, nil
 	}
 	s := &session{r: r, network: n, topo: topo, agents: newAgents()}
-	s.settling, _ = s.settle(ctx, v) // where it cannot be told, the trials say what is wrong
+	s.settling, s.unheard = s.settle(ctx, v)
 	for i, c := range v.Cells {
 		if ctx.Err() != nil {
 			break
@@ -137,6 +137,7 @@ type session struct {
 	agents  *agents
 
 	settling    *record.Settle            // what the network did until it was silent; nil: not known
+	unheard     error                     // why it is not known
 	greeted     map[technique.Family]bool // over which a packet has crossed between all pairs
 	conditioned bool                      // the endpoints are what the cells want them to be
 	known       map[string]device         // of hosts, by "<host>/<device>", once they have been read
