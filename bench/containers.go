@@ -152,7 +152,12 @@ func gateway(h int, six bool) netip.Prefix {
 	return netip.PrefixFrom(plumb.Gateway(h, six), plumb.Subnet(h, six).Bits())
 }
 
+// outside bounds each program that something is compared with or made by.
+const outside = 10 * time.Minute
+
 func ip(ctx context.Context, dir, batch string, args ...string) error {
+	ctx, cancel := context.WithTimeout(ctx, outside)
+	defer cancel()
 	file := filepath.Join(dir, "batch")
 	if err := os.WriteFile(file, []byte(batch), 0o600); err != nil {
 		return err

@@ -102,6 +102,8 @@ func startByNettoll(ctx context.Context, h *dockerd.Host) (time.Duration, error)
 // since their agents wait for input (-i).
 func startByDocker(ctx context.Context, h *dockerd.Host, image string) (time.Duration, error) {
 	docker := func(args ...string) (string, error) {
+		ctx, cancel := context.WithTimeout(ctx, time.Minute)
+		defer cancel()
 		cmd := exec.CommandContext(ctx, "docker", append([]string{"--host", h.Engine.Client.DaemonHost()}, args...)...)
 		out, err := cmd.Output()
 		var failed *exec.ExitError

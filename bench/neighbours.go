@@ -186,6 +186,8 @@ func rulesByNFT(ctx context.Context, dir, host string, rules int) error {
 	if err := os.WriteFile(file, []byte(b.String()), 0o600); err != nil {
 		return err
 	}
+	ctx, cancel := context.WithTimeout(ctx, outside)
+	defer cancel()
 	out, err := exec.CommandContext(ctx, "ip", "netns", "exec", host, "nft", "-f", file).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("nft -f: %w: %s", err, out)

@@ -23,6 +23,8 @@ func whole(ctx context.Context) error {
 	}
 	defer os.RemoveAll(dir)
 	program := filepath.Join(dir, "nettoll")
+	ctx, cancel := context.WithTimeout(ctx, outside) // for all that follows
+	defer cancel()
 	build := exec.CommandContext(ctx, "go", "build", "-o", program, "./cmd/nettoll")
 	build.Stderr = os.Stderr
 	if err := build.Run(); err != nil {

@@ -30,8 +30,8 @@ func valueSize(job workload.Job) int {
 }
 
 // server is the server of a pair and of all others with the same one. It keeps nothing on
-// the disk, and lets in who knows the password. It reads its settings from its input, where
-// nobody else sees them.
+// the disk, and lets in who knows the password, which is against whoever comes over the network:
+// redis-benchmark has it among its arguments, which users of its machine can see.
 func server(path string, job workload.Job, pair int, password string) program.Server {
 	p, shared := job.Pairs[pair], program.SharedBy(job, pair)
 	var addresses []string
