@@ -15,6 +15,7 @@ import (
 	"github.com/moby/moby/client"
 	"golang.org/x/sys/unix"
 
+	"nettoll/internal/emulated"
 	"nettoll/internal/netns"
 	"nettoll/internal/process"
 	"nettoll/platform"
@@ -155,7 +156,8 @@ func (p *Private) begin(ctx context.Context, run string, s Settings) (err error)
 func (p *Private) await(ctx context.Context, c *client.Client) error {
 	ended := make(chan error, 1)
 	go func() { ended <- p.proc.Wait() }()
-	for deadline := time.Now().Add(ready); ; {
+	within := emulated.Patience(ready)
+	for deadline := time.Now().Add(within); ; {
 		asking, cancel := context.WithTimeout(ctx, answerTime) // one that does not answer is asked again
 		_, err := c.Ping(asking, client.PingOptions{NegotiateAPIVersion: true})
 		cancel()
@@ -170,7 +172,7 @@ func (p *Private) await(ctx context.Context, c *client.Client) error {
 		case <-time.After(20 * time.Millisecond):
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("dockerd did not answer within %v: %s", ready, p.said())
+			return fmt.Errorf("dockerd did not answer within %v: %s", within, p.said())
 		}
 	}
 }
