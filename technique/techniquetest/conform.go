@@ -33,7 +33,8 @@ func ConformAfter(t *testing.T, warmup time.Duration, tech technique.Technique) 
 // ConformOn runs the suite on techniques of a platform, whose names in cells have the
 // prefix. Hosts may take long to start, as those with engines do: all techniques use
 // some before others are asked for. Techniques that are not the platform's own rotate: they
-// prove there but one thing, that containers' namespaces are within reach.
+// prove there but one thing, that containers' namespaces are within reach. So do crowds, which
+// differ from pairs by what is the same for all techniques.
 func ConformOn(t *testing.T, p platform.Platform, prefix string, techs ...technique.Technique) {
 	s := suite{alone: len(techs) == 1}
 	for _, tech := range techs {
@@ -81,6 +82,7 @@ func (s *suite) add(t *testing.T, on *subject) {
 				return
 			}
 		}
+		on.place = len(s.subjects)
 		s.subjects = append(s.subjects, on)
 	case s.alone:
 		skip(t)
@@ -98,7 +100,10 @@ func (s *subject) conform(t *testing.T, hosts int) {
 		t.Run("traffic", func(t *testing.T) { engineTraffic(t, s, hosts) })
 	}
 	if s.own() && hosts != 2 {
-		t.Run("crowd", func(t *testing.T) { engineCrowd(t, s, hosts) })
+		t.Run("crowd", func(t *testing.T) {
+			testutil.Rotate(t, s.place+hosts)
+			engineCrowd(t, s, hosts)
+		})
 	}
 	if hosts <= 2 {
 		t.Run("network", func(t *testing.T) { comesAndGoes(t, s, hosts) })

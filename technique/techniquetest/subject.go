@@ -15,6 +15,7 @@ type subject struct {
 	platform platform.Platform
 	prefix   string
 	warmup   time.Duration
+	place    int            // among those of the suite
 	engines  bool           // hosts run engines: they stay, and networks take seconds to build
 	engine   string         // introduces the page, where there is one
 	version  string         // of the engine
