@@ -174,9 +174,23 @@ func multiplicity(res analysis.Result) string {
 			verdicts = append(verdicts, fmt.Sprintf("%d %s", v.n, v.what))
 		}
 	}
-	return text + fmt.Sprintf("Sentences rest on %s (%s of each network), which hold together at %s (Holm): %s.",
-		primaryCount(m.Primary), strings.Join(primaryTitles(res), " and "), level, strings.Join(verdicts, ", "))
+	text += fmt.Sprintf("Sentences rest on %s (%s of each network): %s. The differences that they claim hold together at %s (Holm)",
+		primaryCount(m.Primary), strings.Join(primaryTitles(res), " and "), strings.Join(verdicts, ", "), level)
+	var further []string
+	if m.Costs > 0 {
+		further = append(further, "those in CPU cost ("+countOf(m.Costs, "comparison")+")")
+	}
+	if m.Extremes > 0 && slices.ContainsFunc(apart(res), func(g group) bool { return len(g.sentences()) > mostSentences }) {
+		further = append(further, "those between the first or last network and the next ("+countOf(m.Extremes, "comparison")+")")
+	}
+	if len(further) > 0 {
+		text += ", and so do " + strings.Join(further, " and ") + ", each kind for itself"
+	}
+	return text + "."
 }
+
+// boldRemark explains what is in bold where anything is.
+const boldRemark = "A change in bold is a primary difference that holds together with all others; the rest describes."
 
 func primaryCount(n int) string {
 	if n == 1 {

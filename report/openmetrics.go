@@ -72,7 +72,7 @@ func metricFamilies(k record.Kind, res analysis.Result) []family {
 		named("_minus_native", unit, capital(k.Title)+" less that of native, paired by round."),
 		named("_minus_native_low", unit, "Lower end of the interval of the difference."),
 		named("_minus_native_high", unit, "Upper end of the interval of the difference."),
-		{name: "nettoll_" + k.Name + "_outcome", help: "1 for what the interval allows to be said: different, same, not-known or untested; the verdict is that among all primary comparisons."},
+		{name: "nettoll_" + k.Name + "_outcome", help: "1 for what the interval allows to be said: different, same, not-known or untested; the verdict is that among all comparisons of its family."},
 	}
 	for _, s := range res.Scenarios {
 		for _, row := range s.Rows {

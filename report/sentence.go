@@ -22,12 +22,7 @@ func (s saying) String() string { return strings.TrimSpace(s.subject + " " + s.t
 // summary says in plain sentences what a group shows. It claims what holds among all primary
 // comparisons of the run, and gives every size with its interval.
 func (g group) summary() []saying {
-	var each []saying
-	for _, l := range g.lines {
-		if s, ok := g.sentence(l); ok {
-			each = append(each, s)
-		}
-	}
+	each := g.sentences()
 	if len(each) > mostSentences {
 		each = g.digest()
 	}
@@ -41,6 +36,16 @@ func (g group) summary() []saying {
 	}
 	if s := g.missing(); s != "" {
 		each = append(each, saying{"Not measured:", s})
+	}
+	return each
+}
+
+// sentences say what each network costs.
+func (g group) sentences() (each []saying) {
+	for _, l := range g.lines {
+		if s, ok := g.sentence(l); ok {
+			each = append(each, s)
+		}
 	}
 	return each
 }
