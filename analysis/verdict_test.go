@@ -143,6 +143,23 @@ func TestCosts(t *testing.T) {
 	}
 }
 
+// Traffic of two kinds at once has no cost: the CPU time of a probe is not that of the stream beside it.
+func TestMixedTrafficHasNoCost(t *testing.T) {
+	trials := several(8, 0.3)
+	for i := range trials {
+		trials[i].Cell.Workload = map[string]string{record.TCPStream: record.TCPStream, record.TCPRR: record.LatencyUnderLoad}[trials[i].Cell.Workload]
+		trials[i].Metrics[record.Throughput] = record.Measured(record.Throughput, 1e9)
+		trials[i].CPU = &record.CPUUse{Client: record.ProcessCPU{System: 0.5}}
+	}
+	for _, s := range Analyze(fileOf(trials...)).Scenarios {
+		for _, row := range s.Rows {
+			if mixed := s.Cell.Workload == record.LatencyUnderLoad; mixed != (len(row.Costs) == 0) || len(row.CPU) == 0 {
+				t.Errorf("%s: costs %+v", s.Cell.Workload, row.Costs)
+			}
+		}
+	}
+}
+
 // The first and the last are named only where they differ from the next to them.
 func TestExtremes(t *testing.T) {
 	for _, tt := range []struct {
