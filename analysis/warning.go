@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -65,7 +66,13 @@ func carriedAdvice(code string) string {
 	return ""
 }
 
-func percent(share float64) string { return fmt.Sprintf("%.3g %%", 100*share) }
+// Percent writes a share in percent, to three digits.
+func Percent(share float64) string {
+	if p := 100 * share; math.Abs(p) >= 100 {
+		return fmt.Sprintf("%.0f%%", p)
+	}
+	return fmt.Sprintf("%.3g%%", 100*share)
+}
 
 // more says which flag gives a run so many rounds: the one that ended it.
 func (in circumstances) more(rounds int) string {
@@ -95,7 +102,7 @@ func budget(seconds float64) string {
 
 func warnTooFewRounds(n, least int, level float64, more string) Warning {
 	return Warning{WarnTooFewRounds,
-		fmt.Sprintf("too few rounds: %d, and %s confidence needs %d", n, percent(level), least), more}
+		fmt.Sprintf("too few rounds: %d, and %s confidence needs %d", n, Percent(level), least), more}
 }
 
 // warnNotPrecise is in the same words for all rows that it holds for; how far each is off
@@ -116,7 +123,7 @@ func warnNotPrecise(k record.Kind, in circumstances) Warning {
 	case rounds > 0:
 		advice = fmt.Sprintf("all of the run's figures would reach it in about %d rounds: %s, %s", rounds, in.more(rounds), advice)
 	}
-	return Warning{WarnNotPrecise, fmt.Sprintf("%s did not reach the ±%s asked for %s", k.Title, percent(in.aim.Wanted), when), advice}
+	return Warning{WarnNotPrecise, fmt.Sprintf("%s did not reach the ±%s asked for %s", k.Title, Percent(in.aim.Wanted), when), advice}
 }
 
 // warnShort says that a run has too few rounds for its number of comparisons.
@@ -145,19 +152,19 @@ func warnNotMeasured() Warning {
 
 func warnSteal(share float64) Warning {
 	return Warning{WarnSteal,
-		fmt.Sprintf("the hypervisor took %s of the CPU time while this was measured", percent(share)),
+		fmt.Sprintf("the hypervisor took %s of the CPU time while this was measured", Percent(share)),
 		"measure when its other guests are quiet, or on a machine of your own"}
 }
 
 func warnDrift(c record.Cell, k record.Kind, change, p float64) Warning {
 	return Warning{WarnDrift,
-		fmt.Sprintf("%s of %s changed by %+.3g %% from the first round to the last (p=%.2g)", k.Title, BaselineName(c), 100*change, p),
+		fmt.Sprintf("%s of %s changed by %+.3g%% from the first round to the last (p=%.2g)", k.Title, BaselineName(c), 100*change, p),
 		"ratios are paired by round and mostly free of it, absolute figures are not: let the machine settle, or look for throttling and other load"}
 }
 
 func warnNoisy(c record.Cell, k record.Kind, cv float64) Warning {
 	return Warning{WarnNoisy,
-		fmt.Sprintf("%s of %s varies by %s (standard deviation) from round to round", k.Title, BaselineName(c), percent(cv)),
+		fmt.Sprintf("%s of %s varies by %s (standard deviation) from round to round", k.Title, BaselineName(c), Percent(cv)),
 		"stop other work on the machine, or measure more rounds"}
 }
 

@@ -42,9 +42,9 @@ func TestRowWarnings(t *testing.T) {
 	}{
 		{"quiet native", "host", "", func(*record.File) {}, ""},
 		{"quiet", "bridge", "", func(*record.File) {}, ""},
-		{"few rounds", "bridge", WarnTooFewRounds, func(f *record.File) { f.Trials = f.Trials[:10] }, "5, and 95 % confidence needs 6"},
+		{"few rounds", "bridge", WarnTooFewRounds, func(f *record.File) { f.Trials = f.Trials[:10] }, "5, and 95% confidence needs 6"},
 		{"few rounds are not imprecise too", "bridge", WarnNotPrecise, func(f *record.File) { f.Trials = f.Trials[:10] }, ""},
-		{"not precise", "bridge", WarnNotPrecise, func(f *record.File) { f.Run.Settings.Precision = 0.001 }, "did not reach the ±0.1 % asked for"},
+		{"not precise", "bridge", WarnNotPrecise, func(f *record.File) { f.Run.Settings.Precision = 0.001 }, "did not reach the ±0.1% asked for"},
 		{"limit", "bridge", WarnNotPrecise, func(f *record.File) { f.Run.Settings.Precision = 0.001 }, "within the limit of rounds"},
 		{"budget", "bridge", WarnNotPrecise, func(f *record.File) {
 			f.Run.Settings.Precision, f.Ends[0].Reason = 0.001, record.EndBudget
@@ -79,7 +79,7 @@ func TestRowWarnings(t *testing.T) {
 		{"skipped always", "bridge", WarnSkipped, each("bridge", func(_ int, t *record.Trial) {
 			t.Status, t.Reason = record.Skipped, "busy"
 		}), ""},
-		{"steal", "bridge", WarnSteal, steal(0.05), "took 5 % of the CPU time"},
+		{"steal", "bridge", WarnSteal, steal(0.05), "took 5% of the CPU time"},
 		{"little steal", "bridge", WarnSteal, steal(0.019), ""},
 		{"drift", "host", WarnDrift, scale("host", func(i int) float64 { return 1 - 0.03*float64(i) }), "changed by -2"},
 		{"drift of the other", "bridge", WarnDrift, scale("bridge", func(i int) float64 { return 1 - 0.03*float64(i) }), ""},

@@ -40,7 +40,7 @@ func caption(all []figure, word string, level, margin float64) string {
 	add(d.bands && !d.whiskers, "bands are "+intervals)
 	add(d.whiskers && !d.bands, "whiskers are "+intervals)
 	add(d.native, "the dashed line is "+word)
-	add(d.same, "a bar in the grey of "+word+" is the same within "+percent(margin))
+	add(d.same, "a bar in the grey of "+word+" is the same within "+analysis.Percent(margin))
 	add(d.unknown, "a pale bar is not known to differ from "+word+", nor to be the same")
 	add(d.shades, "in heatmaps a stronger colour is a greater value")
 	if len(parts) == 0 {

@@ -121,7 +121,7 @@ func precision(res analysis.Result) string {
 			reached = "the one"
 		}
 	}
-	text := reached + " primary " + plural(a.Asked, "figure") + " reached ±" + strconv.FormatFloat(a.Wanted*100, 'g', 3, 64) + "%"
+	text := reached + " primary " + plural(a.Asked, "figure") + " reached ±" + analysis.Percent(a.Wanted)
 	switch {
 	case a.Rounds > analysis.MostRounds:
 		text += fmt.Sprintf("; all of them would take more than %s rounds", count(analysis.MostRounds))
@@ -149,7 +149,7 @@ func legend(res analysis.Result) string {
 		return ""
 	}
 	return fmt.Sprintf("Figures and changes stand with their %s%% intervals; changes are paired by round. The sign = means the same within %s (the whole interval lies within that), ? means not known, and untested means too few rounds.",
-		strconv.FormatFloat(100*res.Level, 'g', 4, 64), percent(res.Margin))
+		strconv.FormatFloat(100*res.Level, 'g', 4, 64), analysis.Percent(res.Margin))
 }
 
 // multiplicity says how many comparisons were made, how often chance alone misleads among so
@@ -169,7 +169,7 @@ func multiplicity(res analysis.Result) string {
 	for _, v := range []struct {
 		n    int
 		what string
-	}{{m.Different, "different"}, {m.Same, "the same within " + percent(res.Margin)}, {m.NotKnown, "not known"}, {m.Untested, "untested"}} {
+	}{{m.Different, "different"}, {m.Same, "the same within " + analysis.Percent(res.Margin)}, {m.NotKnown, "not known"}, {m.Untested, "untested"}} {
 		if v.n > 0 {
 			verdicts = append(verdicts, fmt.Sprintf("%d %s", v.n, v.what))
 		}

@@ -288,7 +288,7 @@ func share(c analysis.Comparison) string {
 }
 
 // margin is the difference that counts as none.
-func (g group) margin() string { return percent(g.res.Margin) }
+func (g group) margin() string { return analysis.Percent(g.res.Margin) }
 
 // digest says of many networks how many differ, which do not, and which are first and last.
 func (g group) digest() []saying {

@@ -152,7 +152,7 @@ func toldShare(f analysis.Figure, s analysis.Sweep, res analysis.Result) (text s
 	c, of, title := *f.Ratio, analysis.BaselineName(s.Cell), f.Kind.Title
 	switch {
 	case c.Verdict == analysis.Same:
-		return "has as much " + title + " as " + of + " within " + percent(res.Margin) + " (" + bounds(c) + ")", true
+		return "has as much " + title + " as " + of + " within " + analysis.Percent(res.Margin) + " (" + bounds(c) + ")", true
 	case c.Outcome != analysis.Different:
 		return "is not known to have more or less " + title + " than " + of + " (" + bounds(c) + ")", true
 	case c.Verdict != analysis.Different:

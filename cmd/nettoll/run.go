@@ -388,7 +388,7 @@ func (a *app) selfCheck(file *record.File) error {
 		fmt.Fprintf(a.stdout, "That is too little to say anything: at least %d rounds are needed.\n", c.Block)
 		return nil
 	}
-	fmt.Fprintf(a.stdout, "Rate %.1f %% (%.4g %% interval %.1f to %.1f %%); the level promises at most %.1f %%.\n",
+	fmt.Fprintf(a.stdout, "Rate %.1f%% (%.4g%% interval %.1f to %.1f%%); the level promises at most %.1f%%.\n",
 		100*c.Observed, 100*(1-c.Level), 100*c.Low, 100*c.High, 100*c.Level)
 	switch c.Outcome {
 	case analysis.Different:
