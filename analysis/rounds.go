@@ -11,10 +11,9 @@ type circumstances struct {
 	judging
 	machine record.Machine
 	limits  record.Settings
-	end     string
+	bound
 	reached map[record.Cell]Reached
 	aim     Aim
-	round   float64 // seconds that a round took on average; 0 where that is unknown
 }
 
 // Aim is the precision that a run asks for, and how far it came.
@@ -28,7 +27,7 @@ type Aim struct {
 }
 
 func newCircumstances(res Result, all []series, byCell map[record.Cell]series) circumstances {
-	in := circumstances{judging: judgingOf(res.Limits), machine: res.Run.Machine, limits: res.Limits, end: res.End,
+	in := circumstances{judging: judgingOf(res.Limits), machine: res.Run.Machine, limits: res.Limits, bound: bound{end: res.End, maxRounds: res.Limits.MaxRounds},
 		reached: map[record.Cell]Reached{}, aim: Aim{Wanted: res.Limits.Precision}}
 	compared, rounds := comparedCells(all), 0
 	needed := map[record.Cell]bool{} // baselines that something is compared with
