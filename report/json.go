@@ -218,9 +218,7 @@ func writeJSON(w io.Writer, res analysis.Result, _ Options) error {
 			Servers: c.Servers, Clients: c.Clients, Tool: c.Tool, Workload: c.Workload, Options: c.Options,
 			Placement: c.Placement, Underlay: c.Underlay, Networks: []jsonRow{},
 			Processes: c.Processes, Neighbours: c.Neighbours, Rules: c.Rules, MTU: c.MTU, Offload: c.Offload, Normalize: c.Normalize, Baseline: c.Baseline,
-		}
-		if s.Namespaces {
-			out.HostsAre = hostsAre
+			HostsAre: kindOfHosts(s.Namespaces),
 		}
 		for _, row := range s.Rows {
 			out.Networks = append(out.Networks, jsonRowOf(row))

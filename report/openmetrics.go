@@ -130,9 +130,7 @@ func cellLabels(s analysis.Scenario, c record.Cell) string {
 		{"network", networkName(c)}, {"workload", c.Workload}, {"tool", c.Tool}, {"hosts", strconv.Itoa(c.Hosts)},
 		{"family", strconv.Itoa(c.Family)}, {"servers", strconv.Itoa(c.Servers)}, {"clients", strconv.Itoa(c.Clients)},
 		{"placement", c.Placement}, {"underlay", c.Underlay}, {"options", optionsText(c.Options)},
-	}
-	if s.Namespaces {
-		parts = append(parts, coordinate{"hosts_are", hostsAre})
+		{"hosts_are", kindOfHosts(s.Namespaces)},
 	}
 	parts = slices.DeleteFunc(append(parts, coordinates(c)...), func(p coordinate) bool { return p.value == "" })
 	var b strings.Builder
