@@ -174,8 +174,12 @@ func multiplicity(res analysis.Result) string {
 			verdicts = append(verdicts, fmt.Sprintf("%d %s", v.n, v.what))
 		}
 	}
-	text += fmt.Sprintf("Sentences rest on %s (%s of each network): %s. The differences that they claim hold together at %s (Holm)",
-		primaryCount(m.Primary), strings.Join(primaryTitles(res), " and "), strings.Join(verdicts, ", "), level)
+	text += fmt.Sprintf("Sentences rest on %s (%s of each network): %s.",
+		primaryCount(m.Primary), strings.Join(primaryTitles(res), " and "), strings.Join(verdicts, ", "))
+	if m.Untested == m.Primary {
+		return text
+	}
+	text += " The differences that they claim hold together at " + level + " (Holm)"
 	var further []string
 	if m.Costs > 0 {
 		further = append(further, "those in CPU cost ("+countOf(m.Costs, "comparison")+")")
@@ -196,7 +200,7 @@ func primaryCount(n int) string {
 	if n == 1 {
 		return "one primary comparison"
 	}
-	return fmt.Sprintf("the %d primary ones", n)
+	return fmt.Sprintf("the %d primary comparisons", n)
 }
 
 // primaryTitles are the metrics that verdicts are given on.
