@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"nettoll/record"
+	"nettoll/reference"
 )
 
 // byTools are rounds of a bridge measured by the engine and by iperf3, which
@@ -99,6 +100,30 @@ func TestAgreements(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// What repeats of one cell say together explains nothing between tools; what a tool did in its windows may.
+func TestReasonsOfWarnings(t *testing.T) {
+	other := Row{Cell: streamCell("bridge")}
+	for code, want := range map[string]int{WarnAlike: 0, WarnNoisy: 0, WarnUncovered: 1, WarnUnstationary: 1} {
+		if got := warned(Row{Cell: other.Cell, Warnings: []Warning{{Code: code, Text: "so"}}}, other); len(got) != want {
+			t.Errorf("%s: %+v", code, got)
+		}
+	}
+}
+
+// CPU use is told as tables and charts tell it.
+func TestReasonsTellEstimates(t *testing.T) {
+	of := func(tool string, estimate float64) Row {
+		c := streamCell("bridge")
+		c.Tool, c.Options.MessageSize = tool, 1<<17
+		return Row{Cell: c, CPU: []Figure{{Kind: record.Kind{Name: reference.CPUClient}, Summary: Summary{Median: 1, Estimate: estimate}}}}
+	}
+	base, row := of("engine", 0.5), of("iperf3", 0.8)
+	w := warningOf(t, reasons(base.Cell, base, row, judgingOf(settings95())), ReasonCPU)
+	if want := "clients of iperf3 used 0.8 CPUs, of engine 0.5"; w.Text != want {
+		t.Errorf("%q, want %q", w.Text, want)
 	}
 }
 

@@ -54,12 +54,12 @@ func Analyze(f *record.File) Result {
 // Relate says what the rows show together: verdicts, extremes, sweeps, agreement of tools,
 // prices, and what was published beside them. Analyze has done it.
 func (res *Result) Relate() {
-	giveVerdicts(res)
 	for i := range res.Scenarios {
 		s := &res.Scenarios[i]
 		s.Extremes = extremes(*s, judgingOf(res.Limits))
 		s.Namespaces = namespaces(*s)
 	}
+	giveVerdicts(res)
 	res.Agreements, res.Prices, res.Sweeps, res.Replications = agreements(*res), perPrices(*res), nil, nil
 	// Twins are compared with each other, not along an axis.
 	if !res.Run.Settings.SelfCheck {

@@ -221,6 +221,38 @@ func TestCompleteRounds(t *testing.T) {
 	warningOf(t, rowOf(t, res, "ovs").Warnings, WarnNotMeasured)
 }
 
+// A cell that failed once would have been tried again: a round that was cut before it is not complete. One that
+// failed as often as cells are tried is in no later round.
+func TestCompleteRoundsWithoutWhatWasGivenUp(t *testing.T) {
+	for failures, want := range map[int]int{1: 5, 2: 5, 3: 6} {
+		trials := pairedTrials(1, 6, 1, 0.01)
+		for round := 1; round <= 5; round++ {
+			c := streamCell("veth")
+			if round > 5-failures {
+				trials = append(trials, lostTrial(c, round, record.Failed, "no"))
+			} else {
+				trials = append(trials, throughputTrial(c, round, 9e9))
+			}
+		}
+		if res := Analyze(fileOf(trials...)); res.Rounds != want {
+			t.Errorf("%d failures: %d complete rounds, want %d", failures, res.Rounds, want)
+		}
+	}
+}
+
+// A cell whose baseline was never measured is compared with nothing, and asks for no more rounds of the others.
+func TestComparedWithWhatWasMeasured(t *testing.T) {
+	trials := pairedTrials(1, 6, 1, 0.001)
+	for round := 1; round <= 6; round++ {
+		alone := streamCell("vxlan")
+		alone.Hosts = 2
+		trials = append(trials, throughputTrial(alone, round, 9e9), lostTrial(alone.Against(), round, record.Failed, "no"))
+	}
+	if f := fileOf(trials...); !Precision(f.Trials, f.Limits())[streamCell("bridge").Key()].Known || Analyze(f).Multiplicity.Primary != 1 {
+		t.Errorf("%+v of %+v", Precision(f.Trials, f.Limits()), Analyze(f).Multiplicity)
+	}
+}
+
 // A cell that is known well enough, and so was measured no further, does not make later rounds
 // incomplete; one that is missing for no reason does.
 func TestCompleteRoundsWithoutWhatIsKnown(t *testing.T) {

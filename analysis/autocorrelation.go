@@ -114,7 +114,7 @@ func ordersAtMost(n, most int) float64 {
 // lag-1 correlation of 0.4, an interval of 95 % holds the truth in 81 to 89 % of runs, and with
 // 0.7 in 60 to 72 %. Of a network it is the ratio to native that counts, of native itself
 // its values. A trend that was found already is no second doubt.
-func alike(row Row, k record.Kind, points, base []Point, trend bool) []Warning {
+func alike(row Row, k record.Kind, points, base []Point, trend bool, in circumstances) []Warning {
 	var series []float64
 	of := k.Title
 	if row.Native {
@@ -137,5 +137,5 @@ func alike(row Row, k record.Kind, points, base []Point, trend bool) []Warning {
 	}
 	return []Warning{{WarnAlike,
 		fmt.Sprintf("%s changes slowly from round to round (%d rounds, p=%.2g): rounds are not independent, and the interval is too narrow", of, len(series), p),
-		"measure for longer, so that what changes averages out (--min-rounds), or find what it is: other work on the machine, or throttling"}}
+		"find what changes: other work on the machine, or throttling; or let it average out: " + in.more(2*len(series))}}
 }

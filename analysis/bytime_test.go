@@ -130,7 +130,7 @@ func TestUncovered(t *testing.T) {
 		trials = append(trials, trial)
 	}
 	w := warningOf(t, rowOf(t, Analyze(fileOf(trials...)), "host").Warnings, WarnUncovered)
-	if want := "in 2 of 4 trials the transactions that count cover less than 98 % of the window, at the least 42 %"; len(w.Text) < len(want) || w.Text[:len(want)] != want {
+	if want := "in 2 of 4 trials the transactions that count cover less than 98% of the window, at the least 42%"; len(w.Text) < len(want) || w.Text[:len(want)] != want {
 		t.Errorf("warning is %q", w.Text)
 	}
 	if all := uncovered(trials[:2]); len(all) > 0 {

@@ -40,11 +40,10 @@ type Comparison struct {
 	Outcome   Outcome // by this interval alone
 	Effect    Effect  // of an Outcome that is Different
 
-	// Primary comparisons are those that verdicts are given on: one of each cell, of the metric
-	// that the cell is ranked by. Those of CPU cost follow them. All others describe.
+	// Primary comparisons are one of each cell, of the metric that the cell is ranked by.
 	Primary  bool
-	Judged   bool    // there is a verdict: it is primary, or of CPU cost
-	Adjusted float64 // P corrected for the number of primary comparisons in the run, see giveVerdicts
+	Judged   bool    // there is a verdict: it is of one of the families of giveVerdicts. All others describe
+	Adjusted float64 // P corrected for the number of comparisons in its family
 	Verdict  Outcome // Outcome, but Different only where Adjusted says so too
 }
 

@@ -226,7 +226,7 @@ func (j *judge) labels(t ReplicatedTable) []string {
 func (j *judge) counts(what string) string {
 	text := fmt.Sprintf("in %d of %d %s", j.won, j.won+j.lost+j.open, what)
 	if j.same > 0 {
-		text += fmt.Sprintf(", they are the same within %s in %d", percent(j.margin), j.same)
+		text += fmt.Sprintf(", they are the same within %s in %d", Percent(j.margin), j.same)
 	}
 	if unknown := j.open - j.same; unknown > 0 {
 		text += fmt.Sprintf(", and %d cannot be told", unknown)

@@ -49,8 +49,12 @@ func (s series) amounts() []Point {
 	return out
 }
 
-// costs are a figure of CPU use over what the trial moved.
+// costs are a figure of CPU use over what the trial moved. Traffic of two kinds at once has none: nobody
+// knows which of its CPU time is whose.
 func (s series) costs(k record.Kind) []Point {
+	if record.Mixed(s.cell.Workload) {
+		return nil
+	}
 	var out []Point
 	for _, p := range pairUp(s.loads(k), s.amounts()) {
 		if v := p.cell / p.native; p.native > 0 && !math.IsInf(v, 0) {

@@ -29,6 +29,6 @@ func uncovered(trials []record.Trial) []Warning {
 	}
 	return []Warning{{WarnUncovered,
 		fmt.Sprintf("in %d of %d trials the transactions that count cover less than %s of the window, at the least %s: the rest passed in slow ones that began before it, on lost datagrams, or without a CPU",
-			n, known, percent(leastCovered), percent(least)),
+			n, known, Percent(leastCovered), Percent(least)),
 		"the slowest are missing from the percentiles: measure longer windows (-t), or stop other work on the machine"}}
 }

@@ -46,9 +46,9 @@ func doubts(row Row, c, base series, in circumstances) []Warning {
 	if s := stolen(ok, len(in.machine.CPUs)); s > stealLimit {
 		out = append(out, warnSteal(s))
 	}
-	out = append(out, unsteady(row, k, points, in.level)...)
+	out = append(out, unsteady(row, k, points, in)...)
 	trend := slices.ContainsFunc(out, func(w Warning) bool { return w.Code == WarnDrift })
-	out = append(out, alike(row, k, points, basePoints, trend)...)
+	out = append(out, alike(row, k, points, basePoints, trend, in)...)
 	out = append(out, uncovered(ok)...)
 	if moving := unstationary(k, ok); len(moving) > 0 {
 		out = append(slices.DeleteFunc(out, func(w Warning) bool { return w.Code == warnCold }), moving...) // says more
@@ -107,7 +107,7 @@ func carried(c series) []Warning {
 }
 
 // unsteady looks at how a metric behaves over the rounds.
-func unsteady(row Row, k record.Kind, points []Point, conf float64) []Warning {
+func unsteady(row Row, k record.Kind, points []Point, in circumstances) []Warning {
 	var out []Warning
 	if row.Native && len(points) >= 4 {
 		if p := trendP(points); p < driftLevel {
@@ -116,11 +116,11 @@ func unsteady(row Row, k record.Kind, points []Point, conf float64) []Warning {
 			}
 		}
 		if cv := variation(values(points)); cv > noisyLimit {
-			out = append(out, warnNoisy(row.Cell, k, cv))
+			out = append(out, warnNoisy(row.Cell, k, cv, in.more(2*len(points))))
 		}
 	}
 	if far := outliers(points, outlierLimit); len(far) > 0 {
-		out = append(out, warnOutliers(k, len(far), len(points), withstands(len(points), len(far), conf)))
+		out = append(out, warnOutliers(k, len(far), len(points), withstands(len(points), len(far), in.level)))
 	}
 	return out
 }

@@ -17,14 +17,19 @@ type Extreme struct {
 	Ratio         *Comparison // Network ÷ Next, paired by round
 }
 
-// Shown reports whether the network can be called the highest, or the lowest: it differs
-// from the next one. Comparing the two that happen to come first says no more than it
-// should: Gutmann and Maymin, Is the selected population the best?, Ann. Statist. 15 (1987).
-func (e Extreme) Shown() bool { return e.Ratio != nil && e.Ratio.Outcome == Different }
+// Shown reports whether the network can be called the highest, or the lowest: it is beyond
+// the next one, by a verdict among all extremes of the run. Comparing the two that happen to
+// come first says no more than it should: Gutmann and Maymin, Is the selected population the
+// best?, Ann. Statist. 15 (1987). They may come first in rounds that they do not share, as cells
+// that are known are measured no more, and the other way round in those that they do.
+func (e Extreme) Shown() bool {
+	return e.Ratio != nil && e.Ratio.Verdict == Different && (e.Ratio.Value > 1) == e.Highest
+}
 
 // extremes are the highest and the lowest of the networks that are compared, in the metric
 // that they are ranked by and in what that costs. They are ordered by their ratio to the
-// baseline, which is paired by round.
+// baseline, which is paired by round. Where one of them has no ratio, as with a throughput of
+// 0, nobody knows its place, and there are none.
 func extremes(s Scenario, j judging) []Extreme {
 	answers := s.Answers()
 	var out []Extreme
@@ -38,12 +43,18 @@ func extremes(s Scenario, j judging) []Extreme {
 			ratio float64
 		}
 		var all []ranked
+		placed := true
 		for _, r := range s.Rows {
-			if f, ok := r.Figure(k.Name); ok && !r.Native && f.Ratio != nil && r.Cell.Twin == 0 {
+			f, ok := r.Figure(k.Name)
+			switch {
+			case !ok || r.Native || r.Cell.Twin != 0:
+			case f.Ratio == nil:
+				placed = false
+			default:
 				all = append(all, ranked{r.Cell, f, f.Ratio.Value})
 			}
 		}
-		if len(all) < 2 {
+		if !placed || len(all) < 2 {
 			continue
 		}
 		slices.SortStableFunc(all, func(a, b ranked) int { return cmp.Compare(b.ratio, a.ratio) })

@@ -33,13 +33,10 @@ type Reached struct {
 func Precision(trials []record.Trial, s record.Settings) map[string]Reached {
 	all := collect(nil, trials)
 	byCell := map[record.Cell]series{}
-	compared := 0
 	for _, c := range all {
 		byCell[c.cell] = c
-		if !c.cell.IsNative() && len(c.ok()) > 0 {
-			compared++
-		}
 	}
+	compared := comparedCells(all)
 	out := map[string]Reached{}
 	for _, c := range all {
 		out[c.cell.Key()] = precision(c, byCell[c.cell.Against()], s, compared)

@@ -78,9 +78,9 @@ func reasons(c record.Cell, base, row Row, j judging) []Warning {
 		name, who := role[0], role[1]
 		v, has := row.Load(name)
 		w, too := base.Load(name)
-		if has && too && math.Abs(v.Summary.Median-w.Summary.Median) > cpuShare*min(v.Summary.Median, w.Summary.Median) {
+		if has && too && math.Abs(v.Summary.Estimate-w.Summary.Estimate) > cpuShare*min(v.Summary.Estimate, w.Summary.Estimate) {
 			add(ReasonCPU, "see whether the slower one has a CPU fully busy: then it measures itself",
-				"%s of %s used %.2g CPUs, of %s %.2g", who, b, v.Summary.Median, a, w.Summary.Median)
+				"%s of %s used %.2g CPUs, of %s %.2g", who, b, v.Summary.Estimate, a, w.Summary.Estimate)
 		}
 	}
 	if len(out) == 0 {
@@ -125,7 +125,7 @@ func warned(row, other Row) []Warning {
 // explain nothing between two tools.
 var ownCodes = []string{
 	WarnTooFewRounds, WarnNotPrecise, WarnNoNative, WarnUnpaired, WarnNotMeasured, WarnDrift, WarnNoisy, WarnOutliers,
-	WarnDiffers, WarnFailed, WarnInvalid, WarnSkipped, WarnHistogram, WarnUnknownMetric,
+	WarnDiffers, WarnFailed, WarnInvalid, WarnSkipped, WarnHistogram, WarnUnknownMetric, WarnAlike,
 }
 
 // leftOpen names an option that decides the figure and that the cell leaves to

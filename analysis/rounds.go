@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"math"
+	"slices"
 
 	"nettoll/record"
 )
@@ -11,10 +12,9 @@ type circumstances struct {
 	judging
 	machine record.Machine
 	limits  record.Settings
-	end     string
+	bound
 	reached map[record.Cell]Reached
 	aim     Aim
-	round   float64 // seconds that a round took on average; 0 where that is unknown
 }
 
 // Aim is the precision that a run asks for, and how far it came.
@@ -28,7 +28,7 @@ type Aim struct {
 }
 
 func newCircumstances(res Result, all []series, byCell map[record.Cell]series) circumstances {
-	in := circumstances{judging: judgingOf(res.Limits), machine: res.Run.Machine, limits: res.Limits, end: res.End,
+	in := circumstances{judging: judgingOf(res.Limits), machine: res.Run.Machine, limits: res.Limits, bound: bound{end: res.End, maxRounds: res.Limits.MaxRounds},
 		reached: map[record.Cell]Reached{}, aim: Aim{Wanted: res.Limits.Precision}}
 	compared, rounds := comparedCells(all), 0
 	needed := map[record.Cell]bool{} // baselines that something is compared with
@@ -56,14 +56,32 @@ func newCircumstances(res Result, all []series, byCell map[record.Cell]series) c
 	return in
 }
 
-// comparedCells is how many cells have figures to compare with a baseline.
-func comparedCells(all []series) (n int) {
+// comparedCells is how many cells have figures, and a baseline that has.
+func comparedCells(all []series) int {
+	var measured []record.Cell
 	for _, c := range all {
-		if !c.cell.IsNative() && len(c.ok()) > 0 {
-			n++
+		if len(c.ok()) > 0 {
+			measured = append(measured, c.cell)
 		}
 	}
-	return n
+	return record.Comparisons(measured)
+}
+
+// givenUp reports whether a cell with these trials is tried no more: it cannot run, or it failed too often in a row.
+func givenUp(trials []record.Trial) bool {
+	failed := 0
+	for _, t := range slices.Backward(trials) {
+		switch t.Status {
+		case record.Skipped:
+			return true
+		case record.OK:
+			return false
+		}
+		if failed++; failed == record.GiveUp {
+			return true
+		}
+	}
+	return false
 }
 
 // completeRounds counts the rounds in which every cell that was still to be measured has a
@@ -75,7 +93,7 @@ func completeRounds(all []series, byCell map[record.Cell]series, s record.Settin
 	until := map[record.Cell]int{} // the last round that a cell was to be measured in
 	ends := func(c series) int {
 		last := c.trials[len(c.trials)-1] // there is one, in the order of rounds
-		if last.Status != record.OK || precision(c, byCell[c.cell.Against()], s, compared).Known {
+		if givenUp(c.trials) || precision(c, byCell[c.cell.Against()], s, compared).Known {
 			return last.Round
 		}
 		return math.MaxInt

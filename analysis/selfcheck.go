@@ -10,19 +10,21 @@ const BlockRounds = 8
 // called them different.
 type FalseAlarms struct {
 	Block       int     // rounds of one comparison
-	Comparisons int     // of the second twin with the first, all metrics and blocks
+	Comparisons int     // of the second twin with the first, in the metric that their cell is ranked by: one of each cell and block
 	Alarms      int     // of them in which the test calls the twins different, by however little
 	Level       float64 // 1 − confidence of the run: the highest rate that is promised
 	Expected    float64 // rate to be expected: what the exact test of so many rounds attains below Level
 	Observed    float64 // Alarms ÷ Comparisons; 0 where there are none
-	Low, High   float64 // exact interval of the rate, as if metrics of one trial were independent
+	Low, High   float64 // exact interval of the rate
 	P           float64 // of so many alarms or more in the worst metric if its rate were Level, corrected for their number
+	Worst       MetricAlarms
 	// Outcome is Different where the alarms are more than promised (P < Level), Same where they are
 	// surely not much more (High at most twice Level), NotKnown where there are too few
 	// comparisons to say either, and Untested where there are none.
 	Outcome  Outcome
 	Metrics  []MetricAlarms
 	Warnings []Warning
+	More     string // what gives the run more rounds, where there are too few
 }
 
 // MetricAlarms is the part of one metric, in the order of record.Kinds.
@@ -35,34 +37,39 @@ type MetricAlarms struct {
 
 // SelfCheck compares the twins of a self-check with each other. A series of
 // rounds would give one comparison of a metric only, so the pairs are cut into
-// consecutive blocks of so many rounds (0 is BlockRounds), each compared for
-// itself exactly as Analyze does; an incomplete last block is left out.
+// consecutive blocks of so many rounds (0 is BlockRounds, or as many as the level needs), each
+// compared for itself exactly as Analyze does; an incomplete last block is left out.
 //
-// Blocks share no trial and are independent, metrics of a trial are not: a
-// single odd round can raise an alarm in several at once. So each metric has its
-// own binomial test, one-sided since fewer alarms than promised are no fault,
-// and the smallest p-value is multiplied by the number of metrics (Bonferroni),
-// which holds whatever the dependence.
+// Blocks share no trial and are independent, metrics of a trial are not: CPU per GB of a busy CPU
+// is its throughput once more, and a single odd round can raise an alarm in several at once. So the
+// rate and its interval are of one metric of each cell, and each metric has its own binomial test
+// beside that, one-sided since fewer alarms than promised are no fault. The smallest p-value is
+// multiplied by the number of metrics (Bonferroni), which holds whatever the dependence.
 func SelfCheck(f *record.File, block int) FalseAlarms {
-	if block <= 0 {
-		block = BlockRounds
-	}
 	judging := judgingOf(f.Limits())
 	conf := judging.level
+	if block <= 0 {
+		block = max(BlockRounds, record.LeastRounds(1, conf))
+	}
 	out := FalseAlarms{Block: block, Level: 1 - conf, Expected: attained(block, conf), High: 1, P: 1}
 	all := collect(f.Run.Cells, f.Trials)
 	rounds := 0
 	for _, k := range record.Kinds() {
 		m := MetricAlarms{Kind: k}
-		for _, pairs := range twinPairs(all, k) {
-			rounds = max(rounds, len(pairs))
-			for ; len(pairs) >= block; pairs = pairs[block:] {
+		for _, of := range twins(all, k) {
+			rounds = max(rounds, len(of.pairs))
+			compared, alarms := 0, 0
+			for pairs := of.pairs; len(pairs) >= block; pairs = pairs[block:] {
 				if c := compare(pairs[:block], k.Better, judging); c != nil {
-					m.Comparisons++
+					compared++
 					if c.alarms(conf) {
-						m.Alarms++
+						alarms++
 					}
 				}
+			}
+			m.Comparisons, m.Alarms = m.Comparisons+compared, m.Alarms+alarms
+			if of.primary {
+				out.Comparisons, out.Alarms = out.Comparisons+compared, out.Alarms+alarms
 			}
 		}
 		if m.Comparisons == 0 {
@@ -71,9 +78,9 @@ func SelfCheck(f *record.File, block int) FalseAlarms {
 		m.Low, m.High = binomialInterval(m.Alarms, m.Comparisons, conf)
 		m.P = binomialAtLeast(m.Alarms, m.Comparisons, out.Level)
 		out.Metrics = append(out.Metrics, m)
-		out.Comparisons += m.Comparisons
-		out.Alarms += m.Alarms
 	}
+	why, _ := ending(f)
+	out.More = bound{why.Reason, f.Limits().MaxRounds, f.Spent / float64(max(1, rounds))}.more(max(block, 2*rounds))
 	out.judge(conf, rounds)
 	return out
 }
@@ -84,13 +91,15 @@ func (a *FalseAlarms) judge(conf float64, rounds int) {
 		a.Warnings = append(a.Warnings, warnTooFewRounds(a.Block, least, conf, "compare longer blocks of rounds"))
 	}
 	if a.Comparisons == 0 {
-		a.Warnings = append(a.Warnings, warnNoComparison(rounds, a.Block))
+		a.Warnings = append(a.Warnings, warnNoComparison(rounds, a.Block, a.More))
 		return
 	}
 	a.Observed = float64(a.Alarms) / float64(a.Comparisons)
 	a.Low, a.High = binomialInterval(a.Alarms, a.Comparisons, conf)
 	for _, m := range a.Metrics {
-		a.P = min(a.P, m.P*float64(len(a.Metrics)))
+		if p := m.P * float64(len(a.Metrics)); p < a.P {
+			a.P, a.Worst = p, m
+		}
 	}
 	switch {
 	case a.Block < least:
@@ -103,16 +112,22 @@ func (a *FalseAlarms) judge(conf float64, rounds int) {
 	}
 }
 
-// twinPairs are the rounds of every second twin with the first of its scenario.
-func twinPairs(all []series, k record.Kind) [][]pair {
+// twinRounds are the rounds of a second twin with the first, in one metric.
+type twinRounds struct {
+	pairs   []pair
+	primary bool // it is the metric that the cell is ranked by
+}
+
+// twins are the rounds of every second twin with the first of its scenario.
+func twins(all []series, k record.Kind) []twinRounds {
 	byCell := map[record.Cell]series{}
 	for _, c := range all {
 		byCell[c.cell] = c
 	}
-	var out [][]pair
+	var out []twinRounds
 	for _, c := range all {
 		if c.cell.Twin == 2 {
-			out = append(out, pairUp(c.points(k), byCell[c.cell.Against()].points(k)))
+			out = append(out, twinRounds{pairUp(c.points(k), byCell[c.cell.Against()].points(k)), c.primary().Name == k.Name})
 		}
 	}
 	return out

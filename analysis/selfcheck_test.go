@@ -10,7 +10,7 @@ import (
 )
 
 // twinFile is a self-check of so many rounds; the second twin is slower by the
-// factor ratio, and CPU per GB goes along with throughput.
+// factor ratio, and CPU per GB is throughput once more.
 func twinFile(seed uint64, rounds int, ratio float64) *record.File {
 	r := rand.New(rand.NewPCG(seed, 1))
 	var trials []record.Trial
@@ -45,8 +45,8 @@ func TestSelfCheck(t *testing.T) {
 		warns         []string
 		metricsTested int
 	}{
-		{"equal", twinFile(1, 400, 1), 0, 50, Same, 0, 12, 10.0 / 256, nil, 2},
-		{"unequal", twinFile(1, 400, 0.8), 0, 50, Different, 95, 100, 10.0 / 256, nil, 2},
+		{"equal", twinFile(1, 1600, 1), 0, 200, Same, 0, 12, 10.0 / 256, nil, 2},
+		{"unequal", twinFile(1, 400, 0.8), 0, 50, Different, 50, 50, 10.0 / 256, nil, 2},
 		{"blocks of ten, rest left out", twinFile(2, 208, 1), 10, 20, NotKnown, 0, 6, 50.0 / 1024, nil, 2},
 		{"too short", twinFile(3, 7, 1), 0, 0, Untested, 0, 0, 10.0 / 256, []string{WarnTooFewRounds}, 0},
 		{"blocks too small", twinFile(3, 20, 0.5), 5, 4, Untested, 0, 0, 0, []string{WarnTooFewRounds}, 2},
@@ -54,8 +54,13 @@ func TestSelfCheck(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := SelfCheck(tt.f, tt.block)
-			if got.Comparisons != tt.blocks*tt.metricsTested || len(got.Metrics) != tt.metricsTested {
-				t.Errorf("%d comparisons of %d metrics, want %d of %d", got.Comparisons, len(got.Metrics), tt.blocks*tt.metricsTested, tt.metricsTested)
+			if got.Comparisons != tt.blocks || len(got.Metrics) != tt.metricsTested {
+				t.Errorf("%d comparisons, and %d metrics, want %d and %d", got.Comparisons, len(got.Metrics), tt.blocks, tt.metricsTested)
+			}
+			for _, m := range got.Metrics {
+				if m.Comparisons != tt.blocks || m.Alarms != got.Alarms { // the metrics are one, and tell no more than one
+					t.Errorf("%s: %+v of %+v", m.Kind.Name, m, got)
+				}
 			}
 			if got.Outcome != tt.want || got.Alarms < tt.least || got.Alarms > tt.most {
 				t.Errorf("got %+v", got)
@@ -104,6 +109,29 @@ func TestSelfCheckCorrectsForMetrics(t *testing.T) {
 		if math.Abs(a.P-tt.p) > 1e-12 || (a.Outcome == Different) != tt.other {
 			t.Errorf("p-values %v give %v, %v; want %v, different %v", tt.ps, a.P, a.Outcome, tt.p, tt.other)
 		}
+	}
+}
+
+// The interval of the rate holds the true one as often as it says, though each alarm is one in every metric.
+func TestSelfCheckIntervalCovers(t *testing.T) {
+	const runs = 200
+	missed, rate := 0, attained(BlockRounds, 0.95)
+	for seed := range uint64(runs) {
+		if got := SelfCheck(twinFile(300+seed, 400, 1), 0); got.Low > rate || got.High < rate {
+			missed++
+		}
+	}
+	if most := 0.05*runs + 4*math.Sqrt(0.05*0.95*runs); float64(missed) > most {
+		t.Errorf("%d of %d intervals miss the rate, at most %.0f may", missed, runs, most)
+	}
+}
+
+// A level that so few rounds cannot give has longer blocks.
+func TestSelfCheckBlocksAreLongEnough(t *testing.T) {
+	f := twinFile(5, 60, 1)
+	f.Run.Settings.Confidence = 0.999
+	if got, least := SelfCheck(f, 0), record.LeastRounds(1, 0.999); got.Block != least || got.Outcome == Untested {
+		t.Errorf("blocks of %d rounds, want %d; %v", got.Block, least, got.Outcome)
 	}
 }
 

@@ -15,6 +15,8 @@ type Settling struct {
 	Wait    Spread      // seconds
 	CPU     Spread      // CPU seconds of the machine, beyond those that it uses when idle
 	Packets Spread      // that crossed the devices of its hosts
+	// Namespaces says that hosts are namespaces of one machine, as in Scenario.
+	Namespaces bool
 }
 
 // Spread is where values lie.
@@ -29,11 +31,16 @@ func spreadOf(values []float64) Spread {
 func settlings(trials []record.Trial) []Settling {
 	var order []record.Cell
 	seen := map[record.Cell][]record.Settle{}
+	measured, apart := map[record.Cell]bool{}, map[record.Cell]bool{}
 	for _, t := range trials {
+		c := built(t.Cell)
+		if t.Status == record.OK {
+			measured[c] = true
+			apart[c] = apart[c] || t.CPU != nil && len(t.CPU.Hosts) > 0
+		}
 		if t.Settle == nil {
 			continue
 		}
-		c := built(t.Cell)
 		if seen[c] == nil {
 			order = append(order, c)
 		}
@@ -41,7 +48,7 @@ func settlings(trials []record.Trial) []Settling {
 	}
 	var all []Settling
 	for _, c := range order {
-		s := Settling{Cell: c, Built: len(seen[c])}
+		s := Settling{Cell: c, Built: len(seen[c]), Namespaces: c.Hosts > 1 && measured[c] && !apart[c]}
 		of := func(value func(record.Settle) float64) Spread {
 			var values []float64
 			for _, one := range seen[c] {

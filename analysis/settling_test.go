@@ -33,3 +33,19 @@ func TestSettlings(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// Hosts that share a machine are told from machines here, too.
+func TestSettledNamespaces(t *testing.T) {
+	for hosts, want := range map[int]bool{1: false, 2: true} {
+		c := record.Cell{Network: "vxlan", Hosts: hosts, Family: 4, Servers: 1, Clients: 1, Tool: "engine", Workload: record.TCPRR, Placement: "distinct"}
+		f := &record.File{Run: record.Run{Cells: []record.Cell{c}}, Trials: []record.Trial{
+			{Cell: c, Round: 1, Status: record.OK, Settle: &record.Settle{Wait: 3, Silent: true}}, {Cell: c, Round: 2, Status: record.OK}}}
+		if got := analysis.Analyze(f).Settlings[0].Namespaces; got != want {
+			t.Errorf("%d hosts: namespaces %v, want %v", hosts, got, want)
+		}
+		f.Trials[1].CPU = &record.CPUUse{Hosts: []record.HostCPU{{Host: "machine 1"}, {Host: "machine 2"}}}
+		if analysis.Analyze(f).Settlings[0].Namespaces {
+			t.Errorf("%d machines are called namespaces", hosts)
+		}
+	}
+}

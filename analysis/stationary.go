@@ -42,7 +42,7 @@ func unstationary(k record.Kind, trials []record.Trial) []Warning {
 		how, less = "less", -1
 	}
 	return []Warning{{WarnUnstationary,
-		fmt.Sprintf("the second half of the window held %s %s than the first (%d rounds, p=%.2g): %s had not come to its steady state", percent(less*size), how, len(changes), p, k.Title),
+		fmt.Sprintf("the second half of the window held %s %s than the first (%d rounds, p=%.2g): %s had not come to its steady state", Percent(less*size), how, len(changes), p, k.Title),
 		"allow a longer warm-up (--warmup), or measure a longer window (-t), in which the beginning counts for less"}}
 }
 

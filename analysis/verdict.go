@@ -15,26 +15,25 @@ type Multiplicity struct {
 	// if no network differed from its baseline.
 	Expected float64
 
-	Primary int // comparisons that verdicts are given on, with an interval or without
+	Primary int // of each cell that of the metric it is ranked by, with an interval or without
 	Least   int // rounds without which none of them could be called different
 
 	Different, Same, NotKnown, Untested int // their verdicts
+
+	Costs, Extremes int // comparisons of CPU cost, and of the first and last networks with the next, with an interval
 }
 
-// giveVerdicts corrects the primary comparisons of a run for their number and counts what
-// they say. An Outcome is about one interval. Among many of them some are Different by
-// chance, and a summary that names those would be wrong more often than the level says; so
-// a verdict of Different needs an adjusted p-value below 1−level, after Holm, A simple
-// sequentially rejective multiple test procedure, Scand. J. Statist. 6 (1979): with that, the
-// probability of one wrong verdict or more in a run is at most 1−level, however the
-// comparisons depend on each other.
+// giveVerdicts corrects the comparisons of a run that sentences rest on for their number, and counts
+// what the primary ones say. An Outcome is about one interval. Among many of them some are Different
+// by chance, and a summary that names those would be wrong more often than the level says; so a
+// verdict of Different needs an adjusted p-value below 1−level, see judgeTogether.
 //
-// CPU cost is not one of these, since that of a stream that keeps a CPU busy is its throughput once
-// more. Where it says something of its own, sentences name it if its p-value times the number
-// of primary comparisons is below 1−level (Bonferroni).
+// There are three families, each corrected for itself: the primary comparisons; those of CPU cost, which
+// is not primary since that of a stream that keeps a CPU busy is its throughput once more; and those
+// of the first and last networks with the next to them.
 func giveVerdicts(res *Result) {
 	conf := level(res.Limits)
-	var primary, costs []*Comparison
+	var primary, costs, ends []*Comparison
 	m := Multiplicity{}
 	for _, s := range res.Scenarios {
 		answers := s.Answers()
@@ -42,7 +41,7 @@ func giveVerdicts(res *Result) {
 			row := &s.Rows[i]
 			main := row.compared()
 			if main != nil {
-				main.Primary, main.Judged = true, true
+				main.Primary = true
 				primary = append(primary, main)
 			}
 			for _, f := range row.Figures {
@@ -54,25 +53,19 @@ func giveVerdicts(res *Result) {
 			}
 			for _, name := range []string{record.CPUPerGB, record.CPUPerTransaction} {
 				if f, ok := row.Figure(name); ok && f.Ratio != nil && !f.Ratio.Primary {
-					f.Ratio.Judged = true
 					costs = append(costs, f.Ratio)
 				}
 			}
 		}
+		for _, e := range s.Extremes {
+			if e.Ratio != nil {
+				ends = append(ends, e.Ratio)
+			}
+		}
 	}
 	m.Primary, m.Least = len(primary), record.LeastRounds(len(primary), conf)
-	adjust(primary)
-	for _, c := range costs {
-		if c.Level > 0 {
-			c.Adjusted = min(1, c.P*float64(max(1, len(primary))))
-		}
-	}
-	for _, c := range append(costs, primary...) {
-		c.Verdict = c.Outcome
-		if c.Outcome == Different && c.Adjusted >= 1-conf {
-			c.Verdict = NotKnown
-		}
-	}
+	judgeTogether(primary, conf)
+	m.Costs, m.Extremes = judgeTogether(costs, conf), judgeTogether(ends, conf)
 	for _, c := range primary {
 		switch c.Verdict {
 		case Different:
@@ -115,9 +108,24 @@ func (res *Result) mostRounds() (n int) {
 	return n
 }
 
+// judgeTogether gives verdicts on a family of comparisons, and says how many of them have an interval. It
+// is that of Holm, A simple sequentially rejective multiple test procedure, Scand. J. Statist. 6 (1979): the
+// probability of one wrong verdict of Different or more in the family is at most 1−level, however
+// its comparisons depend on each other.
+func judgeTogether(all []*Comparison, level float64) (tested int) {
+	tested = adjust(all)
+	for _, c := range all {
+		c.Judged, c.Verdict = true, c.Outcome
+		if c.Outcome == Different && c.Adjusted >= 1-level {
+			c.Verdict = NotKnown
+		}
+	}
+	return tested
+}
+
 // adjust gives comparisons with an interval Holm's adjusted p-values: of m of them, in
 // ascending order of p, the i-th is (m−i+1)·p, at most 1, and at least that of the one before.
-func adjust(all []*Comparison) {
+func adjust(all []*Comparison) (m int) {
 	tested := slices.DeleteFunc(slices.Clone(all), func(c *Comparison) bool { return c.Level == 0 })
 	slices.SortStableFunc(tested, func(a, b *Comparison) int { return cmp.Compare(a.P, b.P) })
 	before := 0.0
@@ -125,6 +133,7 @@ func adjust(all []*Comparison) {
 		before = max(before, min(1, float64(len(tested)-i)*c.P))
 		c.Adjusted = before
 	}
+	return len(tested)
 }
 
 // Answers are the metrics that answer for the workload of a scenario, of those that any

@@ -40,8 +40,8 @@ func TestVerdicts(t *testing.T) {
 	}{
 		{5, Multiplicity{Primary: 10, Least: 9, Untested: 10}},
 		// Of each network throughput, p50 and CPU per GB; the transaction rate says nothing beside p50.
-		{8, Multiplicity{Comparisons: 15, Expected: 15 * 10.0 / 256, Primary: 10, Least: 9, Same: 2, NotKnown: 8}},
-		{9, Multiplicity{Comparisons: 15, Expected: 15 * attained(9, 0.95), Primary: 10, Least: 9, Same: 2, Different: 8}},
+		{8, Multiplicity{Comparisons: 15, Expected: 15 * 10.0 / 256, Primary: 10, Least: 9, Same: 2, NotKnown: 8, Costs: 5, Extremes: 6}},
+		{9, Multiplicity{Comparisons: 15, Expected: 15 * attained(9, 0.95), Primary: 10, Least: 9, Same: 2, Different: 8, Costs: 5, Extremes: 6}},
 	} {
 		res := Analyze(fileOf(several(tt.rounds, shares...)...))
 		got := res.Multiplicity
@@ -143,6 +143,23 @@ func TestCosts(t *testing.T) {
 	}
 }
 
+// Traffic of two kinds at once has no cost: the CPU time of a probe is not that of the stream beside it.
+func TestMixedTrafficHasNoCost(t *testing.T) {
+	trials := several(8, 0.3)
+	for i := range trials {
+		trials[i].Cell.Workload = map[string]string{record.TCPStream: record.TCPStream, record.TCPRR: record.LatencyUnderLoad}[trials[i].Cell.Workload]
+		trials[i].Metrics[record.Throughput] = record.Measured(record.Throughput, 1e9)
+		trials[i].CPU = &record.CPUUse{Client: record.ProcessCPU{System: 0.5}}
+	}
+	for _, s := range Analyze(fileOf(trials...)).Scenarios {
+		for _, row := range s.Rows {
+			if mixed := s.Cell.Workload == record.LatencyUnderLoad; mixed != (len(row.Costs) == 0) || len(row.CPU) == 0 {
+				t.Errorf("%s: costs %+v", s.Cell.Workload, row.Costs)
+			}
+		}
+	}
+}
+
 // The first and the last are named only where they differ from the next to them.
 func TestExtremes(t *testing.T) {
 	for _, tt := range []struct {
@@ -179,10 +196,52 @@ func TestExtremes(t *testing.T) {
 			t.Errorf("%v: %d extremes", tt.shares, seen)
 		}
 	}
-	for _, s := range Analyze(fileOf(several(2, 0.7, 0.9, 0.5)...)).Scenarios {
+	for rounds, differ := range map[int]bool{2: false, 7: true} { // 7 are enough for one of them, and too few for 6
+		for _, s := range Analyze(fileOf(several(rounds, 0.7, 0.9, 0.5)...)).Scenarios {
+			for _, e := range s.Extremes {
+				if e.Shown() || (e.Ratio.Outcome == Different) != differ {
+					t.Errorf("%d rounds show %s as an extreme: %v, %+v", rounds, e.Network.Network, e.Shown(), e.Ratio)
+				}
+			}
+		}
+	}
+}
+
+// What is first by its ratio to native, in rounds of its own, and behind the next in those that they share is
+// not called the first.
+func TestExtremesOfOtherRounds(t *testing.T) {
+	var trials []record.Trial
+	for round := 1; round <= 30; round++ {
+		for i, share := range []float64{1, 0.9, 0.95} {
+			c := streamCell([]string{"host", "known", "on"}[i])
+			switch {
+			case i == 1 && round > 12:
+				continue
+			case i == 2 && round > 12:
+				share = 0.6
+			}
+			trials = append(trials, throughputTrial(c, round, 10e9*share*(1+0.001*math.Sin(float64(5*round+3*i)))))
+		}
+	}
+	for _, e := range Analyze(fileOf(trials...)).Scenarios[0].Extremes {
+		if want := map[bool]string{true: "known", false: "on"}[e.Highest]; e.Network.Network != want || e.Ratio.Outcome != Different || e.Shown() {
+			t.Errorf("highest %v: %s, shown %v, %+v", e.Highest, e.Network.Network, e.Shown(), e.Ratio)
+		}
+	}
+}
+
+// A network that moved nothing in a round has no ratio; what is the lowest without it is not the lowest.
+func TestExtremesWithoutARatio(t *testing.T) {
+	trials := several(10, 0.7, 0.9, 0.5)
+	for i := range trials {
+		if trials[i].Cell.Network == "n3" && trials[i].Round == 4 && trials[i].Cell.Workload == record.TCPStream {
+			trials[i].Metrics[record.Throughput] = record.Metric{Value: 0, Unit: "bit/s"}
+		}
+	}
+	for _, s := range Analyze(fileOf(trials...)).Scenarios {
 		for _, e := range s.Extremes {
-			if e.Shown() {
-				t.Errorf("two rounds show %s as an extreme", e.Network.Network)
+			if e.Kind.Name == record.Throughput {
+				t.Errorf("highest %v: %s, %+v", e.Highest, e.Network.Network, e.Ratio)
 			}
 		}
 	}

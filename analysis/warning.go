@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -65,25 +66,44 @@ func carriedAdvice(code string) string {
 	return ""
 }
 
-func percent(share float64) string { return fmt.Sprintf("%.3g %%", 100*share) }
+// Percent writes a share in percent, to three digits.
+func Percent(share float64) string {
+	if p := 100 * share; math.Abs(p) >= 100 {
+		return fmt.Sprintf("%.0f%%", p)
+	}
+	return fmt.Sprintf("%.3g%%", 100*share)
+}
 
-// more says which flag gives a run so many rounds: the one that ended it.
-func (in circumstances) more(rounds int) string {
-	switch in.end {
+// bound is what ended a run.
+type bound struct {
+	end       string
+	maxRounds int     // limit of rounds; 0 is none
+	round     float64 // seconds that a round took on average; 0 where that is unknown
+}
+
+// more says which flags give a run so many rounds: those of what ended it, and no limit below.
+func (b bound) more(rounds int) string {
+	limit := ""
+	if b.maxRounds > 0 && b.maxRounds < rounds {
+		limit = fmt.Sprintf(" --max-rounds %d", rounds)
+	}
+	switch b.end {
+	case record.EndPrecision:
+		return fmt.Sprintf("ask for more rounds (--min-rounds %d%s)", rounds, limit)
 	case record.EndBudget:
-		if took := in.round * float64(rounds); took > 0 {
-			return fmt.Sprintf("allow more time (--time-budget %s)", budget(took))
+		if took := b.round * float64(rounds); took > 0 {
+			return fmt.Sprintf("allow more time (--time-budget %s%s)", Budget(took), limit)
 		}
-		return "allow more time (--time-budget)"
+		return "allow more time (--time-budget" + limit + ")"
 	case record.EndMaxRounds:
 		return fmt.Sprintf("allow more rounds (--max-rounds %d)", rounds)
 	}
 	return "go on with this run (--resume)"
 }
 
-// budget writes seconds as a limit that holds them, with a tenth to spare.
-func budget(seconds float64) string {
-	d := time.Duration(min(seconds*1.1, 1e6)) * time.Second
+// Budget writes seconds as a limit that holds them, with a tenth to spare.
+func Budget(seconds float64) string {
+	d := time.Duration(min(seconds*1.1, 1e9)) * time.Second
 	switch {
 	case d < time.Minute:
 		return (d.Truncate(5*time.Second) + 5*time.Second).String()
@@ -95,7 +115,7 @@ func budget(seconds float64) string {
 
 func warnTooFewRounds(n, least int, level float64, more string) Warning {
 	return Warning{WarnTooFewRounds,
-		fmt.Sprintf("too few rounds: %d, and %s confidence needs %d", n, percent(level), least), more}
+		fmt.Sprintf("too few rounds: %d, and %s confidence needs %d", n, Percent(level), least), more}
 }
 
 // warnNotPrecise is in the same words for all rows that it holds for; how far each is off
@@ -116,7 +136,7 @@ func warnNotPrecise(k record.Kind, in circumstances) Warning {
 	case rounds > 0:
 		advice = fmt.Sprintf("all of the run's figures would reach it in about %d rounds: %s, %s", rounds, in.more(rounds), advice)
 	}
-	return Warning{WarnNotPrecise, fmt.Sprintf("%s did not reach the ±%s asked for %s", k.Title, percent(in.aim.Wanted), when), advice}
+	return Warning{WarnNotPrecise, fmt.Sprintf("%s did not reach the ±%s asked for %s", k.Title, Percent(in.aim.Wanted), when), advice}
 }
 
 // warnShort says that a run has too few rounds for its number of comparisons.
@@ -145,20 +165,20 @@ func warnNotMeasured() Warning {
 
 func warnSteal(share float64) Warning {
 	return Warning{WarnSteal,
-		fmt.Sprintf("the hypervisor took %s of the CPU time while this was measured", percent(share)),
+		fmt.Sprintf("the hypervisor took %s of the CPU time while this was measured", Percent(share)),
 		"measure when its other guests are quiet, or on a machine of your own"}
 }
 
 func warnDrift(c record.Cell, k record.Kind, change, p float64) Warning {
 	return Warning{WarnDrift,
-		fmt.Sprintf("%s of %s changed by %+.3g %% from the first round to the last (p=%.2g)", k.Title, BaselineName(c), 100*change, p),
+		fmt.Sprintf("%s of %s changed by %+.3g%% from the first round to the last (p=%.2g)", k.Title, BaselineName(c), 100*change, p),
 		"ratios are paired by round and mostly free of it, absolute figures are not: let the machine settle, or look for throttling and other load"}
 }
 
-func warnNoisy(c record.Cell, k record.Kind, cv float64) Warning {
+func warnNoisy(c record.Cell, k record.Kind, cv float64, more string) Warning {
 	return Warning{WarnNoisy,
-		fmt.Sprintf("%s of %s varies by %s (standard deviation) from round to round", k.Title, BaselineName(c), percent(cv)),
-		"stop other work on the machine, or measure more rounds"}
+		fmt.Sprintf("%s of %s varies by %s (standard deviation) from round to round", k.Title, BaselineName(c), Percent(cv)),
+		"stop other work on the machine, or " + more}
 }
 
 // warnOutliers tells of single values far from the others, and whether the interval stands them.
@@ -262,8 +282,7 @@ func warnUnfinished(text string) Warning {
 	return Warning{WarnUnfinished, text, "what was measured is sound; go on with this run (--resume) for the rest"}
 }
 
-func warnNoComparison(rounds, block int) Warning {
+func warnNoComparison(rounds, block int, more string) Warning {
 	return Warning{WarnTooFewRounds,
-		fmt.Sprintf("nothing could be compared: %d rounds have both twins, one comparison needs %d", rounds, block),
-		fmt.Sprintf("measure at least %d rounds (--min-rounds %d), or go on with this run (--resume --min-rounds %d)", block, block, block)}
+		fmt.Sprintf("nothing could be compared: %d rounds have both twins, one comparison needs %d", rounds, block), more}
 }

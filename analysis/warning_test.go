@@ -42,9 +42,9 @@ func TestRowWarnings(t *testing.T) {
 	}{
 		{"quiet native", "host", "", func(*record.File) {}, ""},
 		{"quiet", "bridge", "", func(*record.File) {}, ""},
-		{"few rounds", "bridge", WarnTooFewRounds, func(f *record.File) { f.Trials = f.Trials[:10] }, "5, and 95 % confidence needs 6"},
+		{"few rounds", "bridge", WarnTooFewRounds, func(f *record.File) { f.Trials = f.Trials[:10] }, "5, and 95% confidence needs 6"},
 		{"few rounds are not imprecise too", "bridge", WarnNotPrecise, func(f *record.File) { f.Trials = f.Trials[:10] }, ""},
-		{"not precise", "bridge", WarnNotPrecise, func(f *record.File) { f.Run.Settings.Precision = 0.001 }, "did not reach the ±0.1 % asked for"},
+		{"not precise", "bridge", WarnNotPrecise, func(f *record.File) { f.Run.Settings.Precision = 0.001 }, "did not reach the ±0.1% asked for"},
 		{"limit", "bridge", WarnNotPrecise, func(f *record.File) { f.Run.Settings.Precision = 0.001 }, "within the limit of rounds"},
 		{"budget", "bridge", WarnNotPrecise, func(f *record.File) {
 			f.Run.Settings.Precision, f.Ends[0].Reason = 0.001, record.EndBudget
@@ -79,7 +79,7 @@ func TestRowWarnings(t *testing.T) {
 		{"skipped always", "bridge", WarnSkipped, each("bridge", func(_ int, t *record.Trial) {
 			t.Status, t.Reason = record.Skipped, "busy"
 		}), ""},
-		{"steal", "bridge", WarnSteal, steal(0.05), "took 5 % of the CPU time"},
+		{"steal", "bridge", WarnSteal, steal(0.05), "took 5% of the CPU time"},
 		{"little steal", "bridge", WarnSteal, steal(0.019), ""},
 		{"drift", "host", WarnDrift, scale("host", func(i int) float64 { return 1 - 0.03*float64(i) }), "changed by -2"},
 		{"drift of the other", "bridge", WarnDrift, scale("bridge", func(i int) float64 { return 1 - 0.03*float64(i) }), ""},
@@ -189,7 +189,7 @@ func TestRemedies(t *testing.T) {
 		spent           float64
 		says, not       string
 	}{
-		{"not precise, budget", WarnNotPrecise, record.EndBudget, 8, 60, "(--time-budget ", "--max-rounds"},
+		{"not precise, budget", WarnNotPrecise, record.EndBudget, 8, 60, "(--time-budget 35m --max-rounds 250)", "allow more rounds"},
 		{"not precise, rounds", WarnNotPrecise, record.EndMaxRounds, 8, 60, "(--max-rounds ", "--time-budget"},
 		{"not precise, interrupted", WarnNotPrecise, record.EndInterrupted, 8, 60, "(--resume)", "--max-rounds"},
 		{"two rounds, budget", WarnTooFewRounds, record.EndBudget, 2, 20, "(--time-budget 2m)", "--min-rounds"},
@@ -200,6 +200,39 @@ func TestRemedies(t *testing.T) {
 		w := warningOf(t, rowOf(t, Analyze(f), "bridge").Warnings, tt.code)
 		if !strings.Contains(w.Advice, tt.says) || strings.Contains(w.Advice, tt.not) {
 			t.Errorf("%s: %q, want %q and not %q", tt.name, w.Advice, tt.says, tt.not)
+		}
+	}
+}
+
+// Where more rounds help, the flags are those of what ended the run, and no limit below stands in their way.
+func TestRemediesThatAreMoreRounds(t *testing.T) {
+	file := func(end string) *record.File {
+		var trials []record.Trial
+		for round := 1; round <= 12; round++ {
+			v := 10e9 * float64(1+round%2)
+			trials = append(trials, throughputTrial(streamCell("host"), round, v), throughputTrial(streamCell("bridge"), round, v*(0.5+0.01*float64(round))))
+		}
+		f := fileOf(trials...)
+		f.Ends[0].Reason, f.Spent = end, 120
+		return f
+	}
+	for end, want := range map[string]string{
+		record.EndBudget:      "allow more time (--time-budget 5m --max-rounds 24)",
+		record.EndMaxRounds:   "allow more rounds (--max-rounds 24)",
+		record.EndPrecision:   "ask for more rounds (--min-rounds 24 --max-rounds 24)",
+		record.EndInterrupted: "go on with this run (--resume)",
+	} {
+		res := Analyze(file(end))
+		for network, code := range map[string]string{"host": WarnNoisy, "bridge": WarnAlike} {
+			if w := warningOf(t, rowOf(t, res, network).Warnings, code); !strings.HasSuffix(w.Advice, want) {
+				t.Errorf("%s after %s: %q, want %q", code, end, w.Advice, want)
+			}
+		}
+		twins := twinFile(3, 7, 1)
+		twins.Ends[0].Reason, twins.Run.Settings.MaxRounds, twins.Spent = end, 7, 70
+		want = strings.NewReplacer("5m", "3m", "24", "14").Replace(want)
+		if got := SelfCheck(twins, 0); got.More != want || got.Warnings[0].Advice != want {
+			t.Errorf("self-check after %s: %q, %q, want %q", end, got.More, got.Warnings[0].Advice, want)
 		}
 	}
 }

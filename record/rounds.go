@@ -12,11 +12,18 @@ func LeastRounds(comparisons int, level float64) int {
 	return n
 }
 
-// Comparisons is how many of the cells are compared with another: the primary comparisons
+// GiveUp is after how many failures in a row a cell is tried no more.
+const GiveUp = 3
+
+// Comparisons is how many of the cells are compared with another of them: the primary comparisons
 // of a run, each of the metric that its cell is ranked by.
 func Comparisons(cells []Cell) (n int) {
+	among := map[Cell]bool{}
 	for _, c := range cells {
-		if !c.IsNative() {
+		among[c] = true
+	}
+	for _, c := range cells {
+		if !c.IsNative() && among[c.Against()] {
 			n++
 		}
 	}

@@ -25,6 +25,26 @@ func TestLeastRounds(t *testing.T) {
 	}
 }
 
+// What is compared has a baseline among the cells.
+func TestComparisons(t *testing.T) {
+	of := func(network string, hosts, twin int) record.Cell {
+		return record.Cell{Network: network, Hosts: hosts, Twin: twin, Workload: record.TCPRR}
+	}
+	for _, tt := range []struct {
+		cells []record.Cell
+		want  int
+	}{
+		{nil, 0},
+		{[]record.Cell{of("host", 1, 0), of("bridge", 1, 0), of("veth", 1, 0)}, 2},
+		{[]record.Cell{of("host", 1, 0), of("bridge", 1, 0), of("vxlan", 2, 0)}, 1},
+		{[]record.Cell{of("host", 1, 1), of("host", 1, 2)}, 1},
+	} {
+		if got := record.Comparisons(tt.cells); got != tt.want {
+			t.Errorf("%d comparisons of %+v, want %d", got, tt.cells, tt.want)
+		}
+	}
+}
+
 // The time of all processes adds up, of those too that did not get to say how long they took.
 func TestSpent(t *testing.T) {
 	cell := record.Cell{Network: "host", Hosts: 1, Family: 4, Servers: 1, Clients: 1, Tool: "engine", Workload: record.TCPRR, Placement: record.PlacementFree}

@@ -108,6 +108,6 @@ type End struct {
 	Detail    string    `json:"detail,omitempty"`
 	Rounds    int       `json:"rounds" most:"1e6"`      // complete rounds in the file
 	Measuring float64   `json:"measuring_s" most:"1e9"` // seconds of warm-ups, windows and watching the idle machine
-	Elapsed   float64   `json:"elapsed_s" most:"1e9"`   // seconds from first to last trial of this process
+	Elapsed   float64   `json:"elapsed_s" most:"1e9"`   // seconds since this process began to work on the run, watching the idle machine included
 	Idle      float64   `json:"idle_cpu_s_s"`           // CPU seconds a second that the idle machine used
 }

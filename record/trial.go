@@ -43,7 +43,7 @@ type Settle struct {
 	Wait    float64 `json:"wait_s"`  // until it was silent
 	CPU     float64 `json:"cpu_s"`   // CPU seconds of the machine until then, beyond those that it uses when idle
 	Packets uint64  `json:"packets"` // that crossed devices of its hosts until then
-	Silent  bool    `json:"silent"`  // false: it was not waited for any longer
+	Silent  bool    `json:"silent"`  // there were no more packets, though CPUs may still have been busy; false: it was not waited for any longer
 	// What it goes on doing while nobody uses it.
 	RestPackets float64 `json:"rest_packets_s"`
 	RestCPU     float64 `json:"rest_cpu_s_s"` // CPU seconds a second of the machine, beyond those that it uses when idle
@@ -136,7 +136,7 @@ func (p ProcessCPU) Total() float64 { return p.User + p.System }
 type MachineCPU struct {
 	Busy    float64     `json:"busy_s"`               // everything but idle, iowait and steal
 	Clock   string      `json:"idle_clock,omitempty"` // of idle time: "timer_list" (ns), "cpuidle" (µs) or "stat" (10 ms, and so where it is absent)
-	Softirq float64     `json:"softirq_s"`            // as the kernel accounts it; see IRQTime
+	Softirq float64     `json:"softirq_s"`            // as the kernel accounts it, in ticks
 	Steal   float64     `json:"steal_s"`
 	PerCPU  []CPUSample `json:"per_cpu"`
 }

@@ -20,7 +20,7 @@ func agreementSections(res analysis.Result, n *notes) []section {
 		return nil
 	}
 	sec := section{title: "Do the tools agree?", meta: "Each tool beside " + referenceNames(res.Agreements) + ", on cells that are equal but for the tool. " +
-		"They agree where the whole interval of their ratio lies within " + percent(res.Margin) + " of 1. Each comparison is at the level of the run for itself."}
+		"They agree where the whole interval of their ratio lies within " + analysis.Percent(res.Margin) + " of 1. Each comparison is at the level of the run for itself."}
 	type key struct {
 		cell      record.Cell
 		metric    string

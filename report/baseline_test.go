@@ -135,3 +135,73 @@ func TestHostsAreNamespaces(t *testing.T) {
 		}
 	}
 }
+
+// TestEveryHeadingSaysWhatHostsAre holds that each place that counts hosts says so, and each list of JSON: sweeps that
+// differ in how many hosts they have, tools, prices and networks that were waited for.
+func TestEveryHeadingSaysWhatHostsAre(t *testing.T) {
+	var cells []record.Cell
+	for _, hosts := range []int{1, 2} {
+		for _, streams := range []int{1, 4, 16} {
+			for _, tool := range []string{"engine", "iperf3"} {
+				for _, network := range []string{record.Native(hosts), "vxlan"} {
+					cells = append(cells, record.Cell{Network: network, Hosts: hosts, Family: 4, Servers: 1, Clients: 1, Tool: tool,
+						Workload: record.TCPStream, Placement: record.PlacementDistinct, Underlay: "m4.large:rate=1gbit", Options: record.Options{Streams: streams}})
+				}
+			}
+		}
+	}
+	res, o := matrixResult(t, "hosts", cells)
+	res.Settlings = []analysis.Settling{{Cell: record.Cell{Network: "vxlan", Hosts: 2, Servers: 1, Clients: 1}, Built: 6, Silent: 5,
+		Wait: analysis.Spread{Median: 3, Max: 30}, Namespaces: true}}
+	if len(res.Sweeps) == 0 || len(res.Agreements) == 0 || len(res.Prices) == 0 {
+		t.Fatalf("%d sweeps, %d agreements, %d prices", len(res.Sweeps), len(res.Agreements), len(res.Prices))
+	}
+	counted := regexp.MustCompile(`(?i)two hosts(.{0,30})`)
+	for _, format := range []string{"text", "md", "html"} {
+		got, _, _ := strings.Cut(write(t, format, res, o), `<section aria-labelledby="trials"`) // where they are in a column
+		found := counted.FindAllStringSubmatch(strings.Join(strings.Fields(got), " "), -1)
+		for _, m := range found {
+			if !strings.HasPrefix(m[1], " ("+hostsAre+")") {
+				t.Errorf("%s says %q", format, m[0])
+			}
+		}
+		if len(found) < 5 {
+			t.Errorf("%s: only %q", format, found)
+		}
+	}
+	all, err := Charts(res, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	prices := 0
+	for _, c := range all {
+		if strings.Contains(c.Title, "two hosts") && !strings.Contains(c.Title, hostsAre) {
+			t.Errorf("chart %q", c.Title)
+		}
+		if strings.Contains(c.Title, "dollar") && strings.Contains(c.Title, hostsAre) {
+			prices++
+		}
+	}
+	if prices != 6 { // tools and streams of two hosts
+		t.Errorf("%d charts of prices say what hosts are", prices)
+	}
+	var lists map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(write(t, "json", res, o)), &lists); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"scenarios", "sweeps", "agreements", "per_price", "settlings"} {
+		var items []struct {
+			Hosts    int
+			Cell     record.Cell
+			HostsAre string `json:"hosts_are"`
+		}
+		if err := json.Unmarshal(lists[name], &items); err != nil || len(items) == 0 {
+			t.Fatal(name, err)
+		}
+		for _, i := range items {
+			if two := max(i.Hosts, i.Cell.Hosts) == 2; two != (i.HostsAre == hostsAre) {
+				t.Errorf("%s: hosts of %+v are %q", name, i, i.HostsAre)
+			}
+		}
+	}
+}

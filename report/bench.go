@@ -90,10 +90,7 @@ func writeBench(w io.Writer, res analysis.Result, o Options) error {
 
 // hostsNote says so where several hosts are namespaces of one machine.
 func hostsNote(res analysis.Result) string {
-	if slices.ContainsFunc(res.Scenarios, func(s analysis.Scenario) bool { return s.Namespaces }) {
-		return hostsAre
-	}
-	return ""
+	return kindOfHosts(slices.ContainsFunc(res.Scenarios, func(s analysis.Scenario) bool { return s.Namespaces }))
 }
 
 // benchName names a cell by its workload and one /key=value for everything

@@ -97,10 +97,7 @@ func csvLine(s analysis.Scenario, row analysis.Row, f *analysis.Figure) []string
 	}
 	line = append(line, string(row.Status), row.Reason, cell.Tool, strconv.Itoa(cell.Servers), strconv.Itoa(cell.Clients),
 		optionsText(cell.Options), cell.Underlay, twin, row.Remedy)
-	set := map[string]string{}
-	if s.Namespaces {
-		set["hosts_are"] = hostsAre
-	}
+	set := map[string]string{"hosts_are": kindOfHosts(s.Namespaces)}
 	for _, c := range coordinates(cell) {
 		set[c.name] = c.value
 	}

@@ -40,7 +40,7 @@ func caption(all []figure, word string, level, margin float64) string {
 	add(d.bands && !d.whiskers, "bands are "+intervals)
 	add(d.whiskers && !d.bands, "whiskers are "+intervals)
 	add(d.native, "the dashed line is "+word)
-	add(d.same, "a bar in the grey of "+word+" is the same within "+percent(margin))
+	add(d.same, "a bar in the grey of "+word+" is the same within "+analysis.Percent(margin))
 	add(d.unknown, "a pale bar is not known to differ from "+word+", nor to be the same")
 	add(d.shades, "in heatmaps a stronger colour is a greater value")
 	if len(parts) == 0 {
@@ -277,7 +277,7 @@ func costScale(s analysis.Sweep, k record.Kind, name string) scale {
 	return scaleFor(k, 1)
 }
 
-// hasLoad reports whether any point of a sweep has a figure of CPU use.
+// hasLoad reports whether any point of a sweep has a figure of CPU cost.
 func hasLoad(s analysis.Sweep, name string) bool {
 	for _, l := range s.Lines {
 		for _, p := range l.Points {
@@ -302,8 +302,10 @@ func valueBar(sc scale, m analysis.Summary) plot.Bar {
 	return barOf(plot.Bar{Text: sc.number(m.Estimate), Value: m.Estimate / sc.factor, Low: m.Low / sc.factor, High: m.High / sc.factor}, m.Level)
 }
 
+// ratioBar is a share of the baseline, with the sign that tables have for what is not different.
 func ratioBar(c analysis.Comparison) plot.Bar {
-	return barOf(plot.Bar{Text: percentTo(c.Value, shareDecimals(c.Value)), Value: 100 * c.Value, Low: 100 * c.Low, High: 100 * c.High}, c.Level)
+	text := strings.TrimSpace(percentTo(c.Value, shareDecimals(c.Value)) + " " + signs[c.Outcome])
+	return barOf(plot.Bar{Text: text, Value: 100 * c.Value, Low: 100 * c.Low, High: 100 * c.High}, c.Level)
 }
 
 // barOf is a bar with its interval, where there is one.

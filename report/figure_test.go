@@ -29,3 +29,14 @@ func TestAxisPlaces(t *testing.T) {
 		}
 	}
 }
+
+// Bars in groups have the colours of their networks; what is not different is told by its sign.
+func TestRatioBarsSayWhatIsNotKnown(t *testing.T) {
+	for outcome, want := range map[analysis.Outcome]string{
+		analysis.Different: "55%", analysis.NotKnown: "55% ?", analysis.Same: "55% =", analysis.Untested: "55% untested",
+	} {
+		if b := ratioBar(analysis.Comparison{Value: 0.55, Outcome: outcome}); b.Text != want {
+			t.Errorf("%v: %q, want %q", outcome, b.Text, want)
+		}
+	}
+}

@@ -185,11 +185,18 @@ func rounded(v float64) float64 {
 
 // trials are those of a specimen in one cell. What one moves more it takes less CPU for.
 func (sp specimen) trials(cell record.Cell) []record.Trial {
+	var trials []record.Trial
 	if sp.status != "" {
-		return []record.Trial{{Type: record.TypeTrial, Cell: cell, Round: 1, Status: sp.status, Reason: sp.reason, Remedy: sp.remedy, Elapsed: 0.2}}
+		tries := 1
+		if sp.status != record.Skipped {
+			tries = record.GiveUp
+		}
+		for round := range tries {
+			trials = append(trials, record.Trial{Type: record.TypeTrial, Cell: cell, Round: round + 1, Status: sp.status, Reason: sp.reason, Remedy: sp.remedy, Elapsed: 0.2})
+		}
+		return trials
 	}
 	values := sp.values(cell.Workload)
-	var trials []record.Trial
 	for round := range inventedRounds {
 		t := record.Trial{Type: record.TypeTrial, Cell: cell, Round: round + 1, Status: record.OK, Elapsed: 6.3, Window: 5, Warnings: sp.warnings}
 		if round == inventedRounds-1 { // reports show those of the last

@@ -152,7 +152,7 @@ func method(res analysis.Result) []string {
 	if anyLoops(res) {
 		all = append(all, loopRemark)
 	}
-	for _, text := range []string{legend(res), multiplicity(res), "A change in bold holds among all of these; the others describe."} {
+	for _, text := range []string{legend(res), multiplicity(res), boldRemark} {
 		if text != "" {
 			all = append(all, text)
 		}

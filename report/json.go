@@ -54,6 +54,9 @@ type jsonComparisons struct {
 	Same      int `json:"same"`
 	NotKnown  int `json:"not_known"`
 	Untested  int `json:"untested"`
+	// Further families, each corrected for itself.
+	Costs    int `json:"cpu_cost"`      // of CPU cost with the baseline's
+	Extremes int `json:"first_or_last"` // of the first and the last networks with the next
 }
 
 // jsonAim says how far the run came to the precision asked for.
@@ -105,7 +108,7 @@ type jsonExtreme struct {
 	Network string          `json:"network"`
 	Next    string          `json:"next"`
 	Ratio   *jsonComparison `json:"ratio,omitempty"` // network ÷ next
-	Shown   bool            `json:"shown"`           // they differ
+	Shown   bool            `json:"shown"`           // it is beyond the next, by a verdict among all extremes
 }
 
 type jsonRow struct {
@@ -166,7 +169,7 @@ type jsonComparison struct {
 	Outcome    string          `json:"outcome"`          // by its own interval: different, same, not-known or untested
 	Effect     analysis.Effect `json:"effect,omitempty"` // better or worse, of what is different
 	Primary    bool            `json:"primary,omitempty"`
-	Adjusted   *float64        `json:"adjusted_p,omitempty"` // for the number of primary comparisons
+	Adjusted   *float64        `json:"adjusted_p,omitempty"` // for the number of comparisons in its family: primary, of CPU cost, or of extremes
 	Verdict    string          `json:"verdict,omitempty"`    // the outcome among all of these
 }
 
@@ -215,9 +218,7 @@ func writeJSON(w io.Writer, res analysis.Result, _ Options) error {
 			Servers: c.Servers, Clients: c.Clients, Tool: c.Tool, Workload: c.Workload, Options: c.Options,
 			Placement: c.Placement, Underlay: c.Underlay, Networks: []jsonRow{},
 			Processes: c.Processes, Neighbours: c.Neighbours, Rules: c.Rules, MTU: c.MTU, Offload: c.Offload, Normalize: c.Normalize, Baseline: c.Baseline,
-		}
-		if s.Namespaces {
-			out.HostsAre = hostsAre
+			HostsAre: kindOfHosts(s.Namespaces),
 		}
 		for _, row := range s.Rows {
 			out.Networks = append(out.Networks, jsonRowOf(row))
@@ -338,7 +339,7 @@ func jsonComparisonOf(c *analysis.Comparison) *jsonComparison {
 }
 
 func jsonComparisonsOf(m analysis.Multiplicity) jsonComparisons {
-	return jsonComparisons{m.Comparisons, m.Expected, m.Primary, m.Least, m.Different, m.Same, m.NotKnown, m.Untested}
+	return jsonComparisons{m.Comparisons, m.Expected, m.Primary, m.Least, m.Different, m.Same, m.NotKnown, m.Untested, m.Costs, m.Extremes}
 }
 
 func jsonWarnings(warnings []analysis.Warning) []jsonWarning {

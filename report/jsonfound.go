@@ -11,6 +11,8 @@ type jsonSweep struct {
 	X      jsonAxis    `json:"x"`
 	Y      *jsonAxis   `json:"y,omitempty"` // of a matrix
 	Points []jsonPoint `json:"points"`
+
+	HostsAre string `json:"hosts_are,omitempty"` // as in a scenario
 }
 
 type jsonAxis struct {
@@ -42,7 +44,7 @@ func jsonSweeps(res analysis.Result) []jsonSweep {
 	sweeps, _ := shownSweeps(res.Sweeps)
 	titles := sweepTitles(sweeps)
 	for i, s := range sweeps {
-		js := jsonSweep{Title: titles[i], Cell: s.Cell, X: jsonAxisOf(s.X, s.XTicks), Points: []jsonPoint{}}
+		js := jsonSweep{Title: titles[i], Cell: s.Cell, X: jsonAxisOf(s.X, s.XTicks), Points: []jsonPoint{}, HostsAre: kindOfHosts(s.Namespaces)}
 		if s.Matrix() {
 			y := jsonAxisOf(s.Y, s.YTicks)
 			js.Y = &y
@@ -88,13 +90,14 @@ type jsonAgreement struct {
 	Ratio     *jsonComparison `json:"ratio,omitempty"`
 	Outcome   string          `json:"outcome"` // same (they agree), different, not-known or untested
 	Reasons   []jsonWarning   `json:"reasons"`
+	HostsAre  string          `json:"hosts_are,omitempty"`
 }
 
 func jsonAgreements(all []analysis.Agreement) []jsonAgreement {
 	out := []jsonAgreement{}
 	for _, a := range all {
 		out = append(out, jsonAgreement{a.Cell, a.Reference, a.Tool, jsonMetricOf(a.Expected), jsonMetricOf(a.Found),
-			jsonRatioOf(a.Ratio), a.Outcome().String(), jsonWarnings(a.Reasons)})
+			jsonRatioOf(a.Ratio), a.Outcome().String(), jsonWarnings(a.Reasons), kindOfHosts(a.Namespaces)})
 	}
 	return out
 }
@@ -137,6 +140,7 @@ type jsonPublished struct {
 	Ratio          *jsonComparison `json:"ratio,omitempty"`
 	Skipped        string          `json:"skipped,omitempty"` // why nothing is measured
 	Notes          []string        `json:"notes,omitempty"`
+	HostsAre       string          `json:"hosts_are,omitempty"` // of what was measured
 }
 
 type jsonConclusion struct {
@@ -179,7 +183,7 @@ func jsonTauOf(c analysis.Correlation) *jsonTau {
 
 func jsonPublishedOf(c analysis.ReplicatedCell) jsonPublished {
 	out := jsonPublished{Network: c.Published.Network, As: c.Published.As, Label: c.Published.Label, Missing: c.Published.Missing,
-		Ratio: jsonRatioOf(c.Ratio), Skipped: c.Skipped, Notes: c.Notes}
+		Ratio: jsonRatioOf(c.Ratio), Skipped: c.Skipped, Notes: c.Notes, HostsAre: kindOfHosts(c.Namespaces)}
 	if c.Published.Given() && isFinite(c.Published.Value) {
 		out.Published = &c.Published.Value
 	}
@@ -199,12 +203,13 @@ type jsonPerPrice struct {
 	Price     float64       `json:"usd_an_hour"`
 	PerDollar float64       `json:"bit_s_per_usd_an_hour"`
 	Interval  *jsonInterval `json:"interval,omitempty"`
+	HostsAre  string        `json:"hosts_are,omitempty"`
 }
 
 func jsonPerPrices(all []analysis.PerPrice) []jsonPerPrice {
 	out := []jsonPerPrice{}
 	for _, p := range all {
-		jp := jsonPerPrice{Cell: p.Cell, Instance: p.Instance.Name, Price: p.Instance.Price, PerDollar: p.PerDollar.Estimate}
+		jp := jsonPerPrice{Cell: p.Cell, Instance: p.Instance.Name, Price: p.Instance.Price, PerDollar: p.PerDollar.Estimate, HostsAre: kindOfHosts(p.Namespaces)}
 		if p.PerDollar.Level > 0 {
 			jp.Interval = &jsonInterval{p.PerDollar.Low, p.PerDollar.High, p.PerDollar.Level}
 		}

@@ -304,3 +304,21 @@ func TestWideSheet(t *testing.T) {
 		}
 	}
 }
+
+// Six rounds are too few for any verdict among so many comparisons, though each of them differs by itself: no
+// sentence of a sweep claims one, those about several clients included.
+func TestSweepsClaimWhatVerdictsDo(t *testing.T) {
+	res, o := matrixResult(t, "matrix", matrixCells())
+	if res.Multiplicity.Different > 0 {
+		t.Fatalf("%+v", res.Multiplicity)
+	}
+	text := strings.Join(strings.Fields(write(t, "text", res, o)), " ")
+	for _, claim := range []string{" has 5", " has 6"} {
+		if at := strings.Index(text, claim); at >= 0 {
+			t.Errorf("claimed: %q", text[max(0, at-20):at+80])
+		}
+	}
+	if want := "iptables may have 54–56% of native's throughput at 1, and may have 54–56% of native's throughput at 20 (not certain among 50 comparisons)."; !strings.Contains(text, want) {
+		t.Errorf("text does not say %q", want)
+	}
+}

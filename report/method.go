@@ -121,7 +121,7 @@ func precision(res analysis.Result) string {
 			reached = "the one"
 		}
 	}
-	text := reached + " primary " + plural(a.Asked, "figure") + " reached ±" + strconv.FormatFloat(a.Wanted*100, 'g', 3, 64) + "%"
+	text := reached + " primary " + plural(a.Asked, "figure") + " reached ±" + analysis.Percent(a.Wanted)
 	switch {
 	case a.Rounds > analysis.MostRounds:
 		text += fmt.Sprintf("; all of them would take more than %s rounds", count(analysis.MostRounds))
@@ -149,7 +149,7 @@ func legend(res analysis.Result) string {
 		return ""
 	}
 	return fmt.Sprintf("Figures and changes stand with their %s%% intervals; changes are paired by round. The sign = means the same within %s (the whole interval lies within that), ? means not known, and untested means too few rounds.",
-		strconv.FormatFloat(100*res.Level, 'g', 4, 64), percent(res.Margin))
+		strconv.FormatFloat(100*res.Level, 'g', 4, 64), analysis.Percent(res.Margin))
 }
 
 // multiplicity says how many comparisons were made, how often chance alone misleads among so
@@ -169,20 +169,38 @@ func multiplicity(res analysis.Result) string {
 	for _, v := range []struct {
 		n    int
 		what string
-	}{{m.Different, "different"}, {m.Same, "the same within " + percent(res.Margin)}, {m.NotKnown, "not known"}, {m.Untested, "untested"}} {
+	}{{m.Different, "different"}, {m.Same, "the same within " + analysis.Percent(res.Margin)}, {m.NotKnown, "not known"}, {m.Untested, "untested"}} {
 		if v.n > 0 {
 			verdicts = append(verdicts, fmt.Sprintf("%d %s", v.n, v.what))
 		}
 	}
-	return text + fmt.Sprintf("Sentences rest on %s (%s of each network), which hold together at %s (Holm): %s.",
-		primaryCount(m.Primary), strings.Join(primaryTitles(res), " and "), level, strings.Join(verdicts, ", "))
+	text += fmt.Sprintf("Sentences rest on %s (%s of each network): %s.",
+		primaryCount(m.Primary), strings.Join(primaryTitles(res), " and "), strings.Join(verdicts, ", "))
+	if m.Untested == m.Primary {
+		return text
+	}
+	text += " The differences that they claim hold together at " + level + " (Holm)"
+	var further []string
+	if m.Costs > 0 {
+		further = append(further, "those in CPU cost ("+countOf(m.Costs, "comparison")+")")
+	}
+	if m.Extremes > 0 && slices.ContainsFunc(apart(res), func(g group) bool { return len(g.sentences()) > mostSentences }) {
+		further = append(further, "those between the first or last network and the next ("+countOf(m.Extremes, "comparison")+")")
+	}
+	if len(further) > 0 {
+		text += ", and so do " + strings.Join(further, " and ") + ", each kind for itself"
+	}
+	return text + "."
 }
+
+// boldRemark explains what is in bold where anything is.
+const boldRemark = "A change in bold is a primary difference that holds together with all others; the rest describes."
 
 func primaryCount(n int) string {
 	if n == 1 {
 		return "one primary comparison"
 	}
-	return fmt.Sprintf("the %d primary ones", n)
+	return fmt.Sprintf("the %d primary comparisons", n)
 }
 
 // primaryTitles are the metrics that verdicts are given on.

@@ -21,11 +21,7 @@ func (g group) title() string {
 func titleOf(c record.Cell, namespaces bool) string {
 	var parts []string
 	if c.Hosts > 0 {
-		hosts := countOf(c.Hosts, "host")
-		if namespaces {
-			hosts += " (" + hostsAre + ")"
-		}
-		parts = append(parts, hosts)
+		parts = append(parts, hostsText(c, namespaces))
 	}
 	if c.Family > 0 {
 		parts = append(parts, fmt.Sprintf("IPv%d", c.Family))
@@ -53,6 +49,23 @@ func titleOf(c record.Cell, namespaces bool) string {
 
 // hostsAre is what several hosts are called that share a machine.
 const hostsAre = "namespaces of one machine"
+
+// hostsText is how many hosts there are, and what they are.
+func hostsText(c record.Cell, namespaces bool) string {
+	text := countOf(c.Hosts, "host")
+	if namespaces {
+		text += " (" + hostsAre + ")"
+	}
+	return text
+}
+
+// kindOfHosts is hostsAre where that is so, for programs.
+func kindOfHosts(namespaces bool) string {
+	if namespaces {
+		return hostsAre
+	}
+	return ""
+}
 
 // titledGroup is a group with a title that no other group has.
 type titledGroup struct {

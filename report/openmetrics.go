@@ -72,7 +72,7 @@ func metricFamilies(k record.Kind, res analysis.Result) []family {
 		named("_minus_native", unit, capital(k.Title)+" less that of native, paired by round."),
 		named("_minus_native_low", unit, "Lower end of the interval of the difference."),
 		named("_minus_native_high", unit, "Upper end of the interval of the difference."),
-		{name: "nettoll_" + k.Name + "_outcome", help: "1 for what the interval allows to be said: different, same, not-known or untested; the verdict is that among all primary comparisons."},
+		{name: "nettoll_" + k.Name + "_outcome", help: "1 for what the interval allows to be said: different, same, not-known or untested; the verdict is that among all comparisons of its family."},
 	}
 	for _, s := range res.Scenarios {
 		for _, row := range s.Rows {
@@ -130,9 +130,7 @@ func cellLabels(s analysis.Scenario, c record.Cell) string {
 		{"network", networkName(c)}, {"workload", c.Workload}, {"tool", c.Tool}, {"hosts", strconv.Itoa(c.Hosts)},
 		{"family", strconv.Itoa(c.Family)}, {"servers", strconv.Itoa(c.Servers)}, {"clients", strconv.Itoa(c.Clients)},
 		{"placement", c.Placement}, {"underlay", c.Underlay}, {"options", optionsText(c.Options)},
-	}
-	if s.Namespaces {
-		parts = append(parts, coordinate{"hosts_are", hostsAre})
+		{"hosts_are", kindOfHosts(s.Namespaces)},
 	}
 	parts = slices.DeleteFunc(append(parts, coordinates(c)...), func(p coordinate) bool { return p.value == "" })
 	var b strings.Builder

@@ -17,9 +17,6 @@ func priceSections(res analysis.Result, looks looks) []section {
 		return nil
 	}
 	sec := section{title: "Throughput per dollar", meta: "Throughput over the price of one instance for an hour."}
-	if slices.ContainsFunc(res.Prices, func(p analysis.PerPrice) bool { return p.Namespaces }) {
-		sec.meta += " Hosts are " + hostsAre + "."
-	}
 	type table struct {
 		cell record.Cell
 		all  []analysis.PerPrice
@@ -42,6 +39,14 @@ func priceSections(res analysis.Result, looks looks) []section {
 	return []section{sec}
 }
 
+// hostsOf says what the hosts of some prices are, behind a title, where they are no machines.
+func hostsOf(all []analysis.PerPrice) string {
+	if slices.ContainsFunc(all, func(p analysis.PerPrice) bool { return p.Namespaces }) {
+		return ", hosts are " + hostsAre
+	}
+	return ""
+}
+
 // perDollar is bit/s for a dollar an hour, as a metric.
 func perDollar() record.Kind {
 	return record.Kind{Name: "per_dollar", Title: "throughput per dollar and hour", Unit: "bit/s", Better: record.HigherIsBetter}
@@ -50,7 +55,7 @@ func perDollar() record.Kind {
 func priceFigure(c record.Cell, all []analysis.PerPrice, looks looks) figure {
 	kind := perDollar()
 	sc := scaleFor(kind, all[0].PerDollar.Estimate)
-	out := figure{title: unitTitle(kind, sc), hint: hint(kind)}
+	out := figure{title: unitTitle(kind, sc) + hostsOf(all), hint: hint(kind)}
 	words := []string{out.title + ", " + traffic(c) + ", " + out.hint + "."}
 	var clusters []plot.Cluster
 	for _, p := range all {
@@ -72,7 +77,7 @@ func priceFigure(c record.Cell, all []analysis.PerPrice, looks looks) figure {
 func priceSheet(c record.Cell, all []analysis.PerPrice) sheet {
 	kind := perDollar()
 	sc := scaleFor(kind, all[0].PerDollar.Estimate)
-	sh := sheet{title: unitTitle(kind, sc) + ": " + traffic(c), stub: []string{"instance", "$/h"}}
+	sh := sheet{title: unitTitle(kind, sc) + ": " + traffic(c) + hostsOf(all), stub: []string{"instance", "$/h"}}
 	for _, p := range all {
 		if name := networkName(p.Cell); !slices.Contains(sh.columns, name) {
 			sh.columns = append(sh.columns, name)

@@ -297,7 +297,10 @@ func TestColorOnlyWhenAsked(t *testing.T) {
 	if !escapes.MatchString(colored) || escapes.MatchString(plainText) {
 		t.Error("colour is not what was asked for")
 	}
-	if escapes.ReplaceAllString(colored, "") != plainText {
+	if !strings.Contains(colored, string(bold)) || !strings.Contains(colored, boldRemark) || strings.Contains(plainText, boldRemark) {
+		t.Error("what bold means is not told where there is any, or where there is none")
+	}
+	if strings.ReplaceAll(escapes.ReplaceAllString(colored, ""), boldRemark+"\n", "") != plainText {
 		t.Error("colour changes the text")
 	}
 }

@@ -22,12 +22,7 @@ func (s saying) String() string { return strings.TrimSpace(s.subject + " " + s.t
 // summary says in plain sentences what a group shows. It claims what holds among all primary
 // comparisons of the run, and gives every size with its interval.
 func (g group) summary() []saying {
-	var each []saying
-	for _, l := range g.lines {
-		if s, ok := g.sentence(l); ok {
-			each = append(each, s)
-		}
-	}
+	each := g.sentences()
 	if len(each) > mostSentences {
 		each = g.digest()
 	}
@@ -41,6 +36,16 @@ func (g group) summary() []saying {
 	}
 	if s := g.missing(); s != "" {
 		each = append(each, saying{"Not measured:", s})
+	}
+	return each
+}
+
+// sentences say what each network costs.
+func (g group) sentences() (each []saying) {
+	for _, l := range g.lines {
+		if s, ok := g.sentence(l); ok {
+			each = append(each, s)
+		}
 	}
 	return each
 }
@@ -185,21 +190,23 @@ var costNames = map[string]string{record.CPUPerGB: "CPU per GB", record.CPUPerTr
 // volumeClause says what becomes of the volume.
 func (g group) volumeClause(l line, f analysis.Figure) string {
 	words, of := volumes[f.Kind.Name], g.wordFor(l)
-	c := f.Ratio
-	if c == nil {
-		c = f.Difference
-		return "not known how its " + words.name + " compares with " + of
-	}
-	less := words.less
-	if c.Value > 1 {
-		less = words.more
+	c, difference, ends := primaryComparison(f)
+	less, lower := words.less, "lower"
+	if rises(*c, difference) {
+		less, lower = words.more, "higher"
 	}
 	than := " " + less + " than " + of
 	switch {
 	case c.Verdict == analysis.Same:
-		return words.moves + " as much as " + of + " within " + g.margin() + " (" + bounds(*c) + ")"
+		return words.moves + " as much as " + of + " within " + g.margin() + " (" + ends + ")"
 	case c.Outcome == analysis.NotKnown:
-		return "not known whether it " + words.moves + " more or less than " + of + " (" + bounds(*c) + ")"
+		return "not known whether it " + words.moves + " more or less than " + of + " (" + ends + ")"
+	case difference:
+		clause := "a " + words.name + " " + times(f.Kind, *c) + " " + lower + " than " + of + "'s"
+		if c.Verdict != analysis.Different {
+			return "may have " + clause + uncertain(*g.res)
+		}
+		return "has " + clause
 	case c.Verdict != analysis.Different:
 		return "may " + strings.TrimSuffix(words.moves, "s") + " " + byHowMuch(*c) + than + uncertain(*g.res)
 	case c.Doubtful(1):
@@ -208,6 +215,24 @@ func (g group) volumeClause(l line, f analysis.Figure) string {
 		return "keeps " + share(*c) + " of " + of + " " + words.name
 	}
 	return "reaches " + share(*c) + " of " + of + " " + words.name
+}
+
+// primaryComparison is that of a primary figure, with the ends of its interval: where a value is 0 there is no
+// ratio, and it is the difference.
+func primaryComparison(f analysis.Figure) (c *analysis.Comparison, difference bool, ends string) {
+	c, difference = f.Comparison()
+	if difference {
+		return c, true, differenceBounds(scaleFor(f.Kind, math.Max(math.Abs(c.Low), math.Abs(c.High))), *c)
+	}
+	return c, false, bounds(*c)
+}
+
+// rises reports whether there is more than over the baseline.
+func rises(c analysis.Comparison, difference bool) bool {
+	if difference {
+		return c.Value > 0
+	}
+	return c.Value > 1
 }
 
 // uncertain says why a difference is not claimed.
@@ -245,23 +270,20 @@ func byHowMuch(c analysis.Comparison) string {
 // latencyClause says what becomes of the time that a transaction takes. The difference in
 // time is that of the rounds, not a ratio of one figure times another.
 func (g group) latencyClause(f analysis.Figure) string {
-	c := f.Ratio
-	if c == nil {
-		return "not known how long a transaction takes beside " + g.word()
-	}
+	c, difference, ends := primaryComparison(f)
 	longer := "longer"
-	if c.Value < 1 {
+	if !rises(*c, difference) {
 		longer = "shorter"
 	}
 	size := byHowMuch(*c)
-	if d := f.Difference; d != nil && d.Level > 0 && (d.Low > 0 || d.High < 0) && (d.Value > 0) == (c.Value > 1) {
+	if d := f.Difference; difference || d != nil && d.Level > 0 && (d.Low > 0 || d.High < 0) && (d.Value > 0) == (c.Value > 1) {
 		size = times(f.Kind, *d)
 	}
 	switch {
 	case c.Verdict == analysis.Same:
-		return "a transaction takes as long within " + g.margin() + " (" + bounds(*c) + ")"
+		return "a transaction takes as long within " + g.margin() + " (" + ends + ")"
 	case c.Outcome == analysis.NotKnown:
-		return "not known whether a transaction takes longer or shorter (" + bounds(*c) + ")"
+		return "not known whether a transaction takes longer or shorter (" + ends + ")"
 	case c.Verdict != analysis.Different:
 		return "a transaction may take " + size + " " + longer + uncertain(*g.res)
 	}
@@ -283,7 +305,7 @@ func share(c analysis.Comparison) string {
 }
 
 // margin is the difference that counts as none.
-func (g group) margin() string { return percent(g.res.Margin) }
+func (g group) margin() string { return analysis.Percent(g.res.Margin) }
 
 // digest says of many networks how many differ, which do not, and which are first and last.
 func (g group) digest() []saying {

@@ -48,7 +48,7 @@ func settlingName(s analysis.Settling) string {
 	c := s.Cell
 	parts := []string{networkName(c)}
 	if c.Hosts > 1 {
-		parts = append(parts, countOf(c.Hosts, "host"))
+		parts = append(parts, hostsText(c, s.Namespaces))
 	}
 	if c.Clients > 1 || c.Servers > 1 || c.Processes > 1 {
 		parts = append(parts, crowd(c))
@@ -75,6 +75,7 @@ type jsonSettling struct {
 	Rules      int        `json:"rules,omitempty"`
 	MTU        int        `json:"mtu,omitempty"`
 	Underlay   string     `json:"underlay,omitempty"`
+	HostsAre   string     `json:"hosts_are,omitempty"`
 	Built      int        `json:"built"`
 	Silent     int        `json:"silent"`
 	Wait       jsonSpread `json:"wait_s"`
@@ -92,7 +93,7 @@ func jsonSettlings(res analysis.Result) (all []jsonSettling) {
 		c := s.Cell
 		all = append(all, jsonSettling{
 			Network: c.Network, Hosts: c.Hosts, Servers: c.Servers, Clients: c.Clients, Processes: c.Processes,
-			Neighbours: c.Neighbours, Rules: c.Rules, MTU: c.MTU, Underlay: c.Underlay, Built: s.Built, Silent: s.Silent,
+			Neighbours: c.Neighbours, Rules: c.Rules, MTU: c.MTU, Underlay: c.Underlay, HostsAre: kindOfHosts(s.Namespaces), Built: s.Built, Silent: s.Silent,
 			Wait: jsonSpread(s.Wait), CPU: jsonSpread(s.CPU), Packets: jsonSpread(s.Packets),
 		})
 	}

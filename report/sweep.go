@@ -93,46 +93,70 @@ func sweepScale(s analysis.Sweep, k record.Kind) scale {
 	return scaleFor(k, values[len(values)*2/3])
 }
 
-// sweepSummary says of each network how its distance from native changes.
+// sweepSummary says of each network how its distance from native changes, in the metric that it is
+// ranked by: there are verdicts on no other.
 func sweepSummary(s analysis.Sweep, res analysis.Result) []saying {
-	kinds := kindsOfSweep(s)
-	if len(kinds) == 0 || s.Matrix() || len(s.Lines) > mostSentences+1 {
+	kind, ok := primaryOf(s)
+	if !ok || s.Matrix() || len(s.Lines) > mostSentences+1 {
 		return nil
 	}
 	var out []saying
 	for _, l := range s.Lines {
-		var first, last *analysis.Comparison
+		var first, last *analysis.Figure
 		var from, to string
 		for _, at := range spots(s) {
 			row := pointAt(l, at)
 			if row == nil {
 				continue
 			}
-			if f, ok := row.Figure(kinds[0].Name); ok && f.Ratio != nil && f.Ratio.Level > 0 {
+			if f, ok := row.Primary(); ok && f.Kind.Name == kind && f.Ratio != nil && f.Ratio.Level > 0 {
 				if first == nil {
-					first, from = f.Ratio, at.label(s)
+					first, from = &f, at.label(s)
 				}
-				last, to = f.Ratio, at.label(s)
+				last, to = &f, at.label(s)
 			}
 		}
 		if first == nil || from == to {
 			continue
 		}
-		out = append(out, saying{l.Network, toldShare(*first, s, kinds[0], res) + " at " + from + ", and " + toldShare(*last, s, kinds[0], res) + " at " + to + "."})
+		told, certain := toldShare(*first, s, res)
+		then, certainThen := toldShare(*last, s, res)
+		told += " at " + from
+		if !certain && certainThen {
+			told += uncertain(res)
+		}
+		told += ", and " + then + " at " + to
+		if !certainThen {
+			told += uncertain(res)
+		}
+		out = append(out, saying{l.Network, told + "."})
 	}
 	return out
 }
 
-// toldShare says in words how a network stands to its baseline at one place of a sweep.
-func toldShare(c analysis.Comparison, s analysis.Sweep, k record.Kind, res analysis.Result) string {
-	of := analysis.BaselineName(s.Cell)
-	switch {
-	case c.Outcome == analysis.Same:
-		return "has as much " + k.Title + " as " + of + " within " + percent(res.Margin) + " (" + bounds(c) + ")"
-	case c.Outcome != analysis.Different:
-		return "is not known to have more or less " + k.Title + " than " + of + " (" + bounds(c) + ")"
-	case c.Judged && c.Verdict != analysis.Different:
-		return "may have " + shareRange(c) + " of " + of + "'s " + k.Title + uncertain(res)
+// primaryOf is the metric that the cells of a sweep are ranked by: that of the first with a figure.
+func primaryOf(s analysis.Sweep) (metric string, ok bool) {
+	for _, l := range s.Lines {
+		for _, p := range l.Points {
+			if f, ok := p.Row.Primary(); ok {
+				return f.Kind.Name, true
+			}
+		}
 	}
-	return "has " + shareRange(c) + " of " + of + "'s " + k.Title
+	return "", false
+}
+
+// toldShare says in words how a network stands to its baseline at one place of a sweep, and whether it
+// is certain among all primary comparisons.
+func toldShare(f analysis.Figure, s analysis.Sweep, res analysis.Result) (text string, certain bool) {
+	c, of, title := *f.Ratio, analysis.BaselineName(s.Cell), f.Kind.Title
+	switch {
+	case c.Verdict == analysis.Same:
+		return "has as much " + title + " as " + of + " within " + analysis.Percent(res.Margin) + " (" + bounds(c) + ")", true
+	case c.Outcome != analysis.Different:
+		return "is not known to have more or less " + title + " than " + of + " (" + bounds(c) + ")", true
+	case c.Verdict != analysis.Different:
+		return "may have " + shareRange(c) + " of " + of + "'s " + title, false
+	}
+	return "has " + shareRange(c) + " of " + of + "'s " + title, true
 }

@@ -17,33 +17,32 @@ func sweepTitles(all []analysis.Sweep) []string {
 		}
 		return strings.TrimSpace(s.Cell.Workload + " " + text)
 	}
-	apart := []func(record.Cell) string{
-		func(c record.Cell) string { return c.Tool },
-		crowd,
-		func(c record.Cell) string { return lower(sharedText(record.Cell{Hosts: c.Hosts, Family: c.Family})) },
-		func(c record.Cell) string {
-			return lower(sharedText(record.Cell{Placement: c.Placement, Underlay: c.Underlay}))
+	apart := []func(analysis.Sweep) string{
+		func(s analysis.Sweep) string { return s.Cell.Tool },
+		func(s analysis.Sweep) string { return crowd(s.Cell) },
+		func(s analysis.Sweep) string {
+			return lower(titleOf(record.Cell{Hosts: s.Cell.Hosts, Family: s.Cell.Family}, s.Namespaces))
 		},
-		func(c record.Cell) string { return join(conditions(c)) },
-		func(c record.Cell) string { return optionsText(c.Options) },
+		func(s analysis.Sweep) string {
+			return lower(titleOf(record.Cell{Placement: s.Cell.Placement, Underlay: s.Cell.Underlay}, false))
+		},
+		func(s analysis.Sweep) string { return join(conditions(s.Cell)) },
+		func(s analysis.Sweep) string { return optionsText(s.Cell.Options) },
 	}
 	titles := make([]string, len(all))
 	for i, s := range all {
 		titles[i] = base(s)
 		for _, part := range apart {
 			differs := slices.ContainsFunc(all, func(other analysis.Sweep) bool {
-				return base(other) == base(s) && part(other.Cell) != part(s.Cell)
+				return base(other) == base(s) && part(other) != part(s)
 			})
-			if text := part(s.Cell); differs && text != "" {
+			if text := part(s); differs && text != "" {
 				titles[i] += ", " + text
 			}
 		}
 	}
 	return titles
 }
-
-// sharedText is what the cells of a sweep share, less the traffic.
-func sharedText(c record.Cell) string { return titleOf(c, false) }
 
 func sweepMeta(s analysis.Sweep) string {
 	c := s.Cell

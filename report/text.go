@@ -52,6 +52,9 @@ func writeText(w io.Writer, res analysis.Result, o Options) error {
 	}
 	p.paragraph("", dim, legend(res))
 	p.paragraph("", dim, multiplicity(res))
+	if p.color {
+		p.paragraph("", dim, boldRemark)
+	}
 	_, err = io.WriteString(w, p.b.String())
 	return err
 }

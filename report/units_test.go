@@ -1,6 +1,7 @@
 package report
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 
@@ -178,6 +179,28 @@ func TestSentence(t *testing.T) {
 		s, _ := g.sentence(g.lines[1])
 		if got := strings.ReplaceAll(s.String(), "\u00a0", " "); got != tt.want {
 			t.Errorf("%s:\ngot  %q\nwant %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+// The difference that counts as none is written as it was asked for, wherever it stands.
+func TestMarginAsItIs(t *testing.T) {
+	within := regexp.MustCompile(`within (\d\S*%)`)
+	for margin, want := range map[float64]string{0.025: "2.5%", 0.005: "0.5%", 0.07: "7%"} {
+		for _, file := range []*record.File{specimenFile(), manyFile()} {
+			file.Run.Settings.EqualWithin = margin
+			for _, format := range []string{"text", "md", "html", "json"} {
+				got := write(t, format, analysis.Analyze(file), Options{Trials: file.Trials})
+				all := within.FindAllStringSubmatch(got, -1)
+				if len(all) == 0 && format != "json" {
+					t.Errorf("%s does not say the margin", format)
+				}
+				for _, m := range all {
+					if m[1] != want {
+						t.Errorf("%s says %s of a margin of %v", format, m[1], margin)
+					}
+				}
+			}
 		}
 	}
 }

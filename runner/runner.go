@@ -61,9 +61,6 @@ type Watch interface {
 	Trial(t record.Trial)
 }
 
-// giveUp is after how many failures in a row a cell is tried no more.
-const giveUp = 3
-
 // Run measures until every cell is known well enough, a limit is reached, or ctx
 // ends. Failing trials are recorded and do not end it. The error is one that
 // makes going on pointless: nothing can be saved, or the machine cannot be read.
@@ -114,7 +111,7 @@ func (r *Runner) note(t record.Trial) {
 	case record.OK:
 		r.failed[key] = 0
 	default:
-		if r.failed[key]++; r.failed[key] >= giveUp {
+		if r.failed[key]++; r.failed[key] >= record.GiveUp {
 			r.out[key] = true
 		}
 	}

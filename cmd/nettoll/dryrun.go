@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
-	"time"
 
+	"nettoll/analysis"
 	"nettoll/plan"
 	"nettoll/record"
 )
@@ -58,7 +58,7 @@ func short(e plan.Forecast, set record.Settings) string {
 	limit, flag := fmt.Sprintf("the limit is %d", e.MaxRounds), fmt.Sprintf("--max-rounds %d", e.Verdict)
 	if e.Bounded {
 		limit = fmt.Sprintf("there is time for about %d", e.MaxRounds)
-		flag = "--time-budget " + budget(float64(e.Verdict)*e.Round.Seconds())
+		flag = "--time-budget " + analysis.Budget(float64(e.Verdict)*e.Round.Seconds())
 		if set.MaxRounds < e.Verdict {
 			flag += fmt.Sprintf(" --max-rounds %d", e.Verdict)
 		}
@@ -72,15 +72,6 @@ func short(e plan.Forecast, set record.Settings) string {
 	}
 	return fmt.Sprintf("%s %s, too few for a verdict %s, which takes %d: differences will be shown, and none can be claimed; give %s, or compare fewer networks at once",
 		limit, rounds, among, e.Verdict, flag)
-}
-
-// budget writes seconds as a limit that holds them, with a tenth to spare.
-func budget(seconds float64) string {
-	text := ((time.Duration(seconds*1.1) * time.Second).Truncate(5*time.Second) + 5*time.Second).String()
-	if whole, ok := strings.CutSuffix(text, "m0s"); ok {
-		return whole + "m"
-	}
-	return text
 }
 
 func planRows(w *tabwriter.Writer, cells []record.Cell) {

@@ -382,22 +382,23 @@ func broken(res analysis.Result) error {
 // selfCheck says whether equal networks were found equal.
 func (a *app) selfCheck(file *record.File) error {
 	c := analysis.SelfCheck(file, 0)
-	fmt.Fprintf(a.stdout, "\nSelf-check: one network, measured as if it were two, %d comparisons of %d rounds: %d false alarms.\n",
+	fmt.Fprintf(a.stdout, "\nSelf-check: one network, measured as if it were two, %d comparisons of %d rounds, each in the metric that its cell is ranked by; false alarms: %d.\n",
 		c.Comparisons, c.Block, c.Alarms)
 	if c.Comparisons == 0 {
-		fmt.Fprintf(a.stdout, "That is too little to say anything: at least %d rounds are needed.\n", c.Block)
+		fmt.Fprintf(a.stdout, "That is too little to say anything, which takes at least %d rounds: %s.\n", c.Block, c.More)
 		return nil
 	}
-	fmt.Fprintf(a.stdout, "Rate %.1f %% (%.4g %% interval %.1f to %.1f %%); the level promises at most %.1f %%.\n",
+	fmt.Fprintf(a.stdout, "Rate %.1f%% (%.4g%% interval %.1f to %.1f%%); the level promises at most %.1f%%.\n",
 		100*c.Observed, 100*(1-c.Level), 100*c.Low, 100*c.High, 100*c.Level)
 	switch c.Outcome {
 	case analysis.Different:
-		fmt.Fprintln(a.stdout, "That is more than the level promises: do not trust small differences on this machine.")
+		fmt.Fprintf(a.stdout, "There are more false alarms than the level promises (%s: %d in %d comparisons): do not trust small differences on this machine.\n",
+			c.Worst.Kind.Title, c.Worst.Alarms, c.Worst.Comparisons)
 		return exitError(exitFailure)
 	case analysis.Same:
 		fmt.Fprintln(a.stdout, "That is what the level promises.")
 	default:
-		fmt.Fprintln(a.stdout, "These are too few comparisons to tell whether that is what the level promises: measure more rounds (--min-rounds, or --resume).")
+		fmt.Fprintln(a.stdout, "These are too few comparisons to tell whether that is what the level promises: "+c.More+".")
 	}
 	return nil
 }

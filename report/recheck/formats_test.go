@@ -57,15 +57,15 @@ func checkComparison(t *testing.T, what string, o object, value string, want *co
 		same(t, what+": level", number(t, in, "level"), want.level)
 		same(t, what+": p", number(t, o, "p"), want.p)
 	}
-	if o["primary"] == true {
-		if !want.primary || o["verdict"] != want.verdict {
-			t.Errorf("%s: verdict %v, computed anew %q (primary %v)", what, o["verdict"], want.verdict, want.primary)
-		}
-		if has {
-			same(t, what+": adjusted p", number(t, o, "adjusted_p"), want.adjusted)
-		}
-	} else if want.primary {
-		t.Errorf("%s has no verdict", what)
+	if primary := o["primary"] == true; primary != want.primary {
+		t.Errorf("%s is primary: %v, computed anew %v", what, primary, want.primary)
+	}
+	verdict, judged := o["verdict"]
+	if judged != want.judged || judged && verdict != want.verdict {
+		t.Errorf("%s: verdict %v, computed anew %q (there is one: %v)", what, verdict, want.verdict, want.judged)
+	}
+	if judged && has {
+		same(t, what+": adjusted p", number(t, o, "adjusted_p"), want.adjusted)
 	}
 }
 
@@ -179,9 +179,16 @@ func TestJSON(t *testing.T) {
 				c := cellOf(t, p["cell"].(object), "")
 				same(t, "throughput per dollar of "+c.Network, number(t, p, "bit_s_per_usd_an_hour"), want[c]["throughput"].estimate/r.price)
 			}
-			for _, s := range list(o["scenarios"]) {
-				checkExtremes(t, r, s, want)
+			checkExtremes(t, r, o, want)
+			costs := 0
+			for _, figures := range want {
+				for name, f := range figures {
+					if strings.HasPrefix(name, "cpu_per_") && f.ratio != nil && f.ratio.known {
+						costs++
+					}
+				}
 			}
+			same(t, "comparisons of CPU cost", number(t, all, "cpu_cost"), float64(costs))
 		})
 	}
 }
@@ -246,25 +253,52 @@ func checkAgreements(t *testing.T, r run, o object, want map[cell]map[string]*fi
 	}
 }
 
-func checkExtremes(t *testing.T, r run, s object, want map[cell]map[string]*figure) {
+// checkExtremes holds the first and the last networks of all scenarios, which are one family of comparisons.
+func checkExtremes(t *testing.T, r run, o object, want map[cell]map[string]*figure) {
 	t.Helper()
-	for _, e := range list(s["extremes"]) {
-		first, next := cellOf(t, s, e["network"].(string)), cellOf(t, s, e["next"].(string))
-		metric := e["metric"].(string)
-		ratio, _ := e["ratio"].(object)
-		c := r.compare(r.values[first][metric], r.values[next][metric], false)
-		checkComparison(t, fmt.Sprintf("%s, %s beside %s", metric, first.Network, next.Network), ratio, "ratio", c)
-		if e["shown"] != (c != nil && c.outcome == "different") {
-			t.Errorf("%s is called an extreme: %v, beside the next it is %s", first.Network, e["shown"], c.outcome)
+	var family []*comparison
+	known := 0
+	type extreme struct {
+		of          object
+		first, next cell
+		c           *comparison
+	}
+	var all []extreme
+	for _, s := range list(o["scenarios"]) {
+		for _, e := range list(s["extremes"]) {
+			first, next := cellOf(t, s, e["network"].(string)), cellOf(t, s, e["next"].(string))
+			c := r.compare(r.values[first][e["metric"].(string)], r.values[next][e["metric"].(string)], false)
+			all = append(all, extreme{e, first, next, c})
+			if c != nil {
+				family = append(family, c)
+			}
+			if c != nil && c.known {
+				known++
+			}
+		}
+	}
+	r.holm(family)
+	same(t, "comparisons of the first and the last", number(t, o["comparisons"].(object), "first_or_last"), float64(known))
+	for _, e := range all {
+		metric, c, first := e.of["metric"].(string), e.c, e.first
+		ratio, _ := e.of["ratio"].(object)
+		checkComparison(t, fmt.Sprintf("%s, %s beside %s", metric, first.Network, e.next.Network), ratio, "ratio", c)
+		beyond := c != nil && c.verdict == "different" && (c.low > 1 && e.of["highest"] == true || c.high < 1 && e.of["highest"] == false)
+		if e.of["shown"] != beyond {
+			t.Errorf("%s is called an extreme: %v, beside the next it is %+v", first.Network, e.of["shown"], c)
 		}
 		for other, figures := range want {
 			f := figures[metric]
 			same := other
 			same.Network = first.Network
-			if same != first || other == first.native() || f == nil || f.ratio == nil {
+			if same != first || other == first.native() || f == nil {
 				continue
 			}
-			if (e["highest"] == true) == (f.ratio.value > want[first][metric].ratio.value) && f.ratio.value != want[first][metric].ratio.value {
+			if f.ratio == nil {
+				t.Errorf("%s: %s is called an extreme, and %s has no ratio", metric, first.Network, other.Network)
+				continue
+			}
+			if (e.of["highest"] == true) == (f.ratio.value > want[first][metric].ratio.value) && f.ratio.value != want[first][metric].ratio.value {
 				t.Errorf("%s: %s is beyond %s", metric, other.Network, first.Network)
 			}
 		}

@@ -285,6 +285,7 @@ type comparison struct {
 	known            bool
 	outcome          string
 	primary          bool
+	judged           bool // of a family of comparisons that are corrected for their number
 	adjusted         float64
 	verdict          string
 }
@@ -351,7 +352,7 @@ var ranked = map[string][]string{
 // figures computes all of a run, with the verdicts of its primary comparisons.
 func (r run) figures() map[cell]map[string]*figure {
 	all := map[cell]map[string]*figure{}
-	var primary []*comparison
+	var primary, costs []*comparison
 	for _, c := range r.cells {
 		all[c] = map[string]*figure{}
 		for name, values := range r.values[c] {
@@ -364,6 +365,9 @@ func (r run) figures() map[cell]map[string]*figure {
 				f.ratio, f.difference = r.compare(values, base, false), r.compare(values, base, true)
 			}
 			all[c][name] = f
+			if (name == "cpu_per_gb" || name == "cpu_per_transaction") && f.ratio != nil {
+				costs = append(costs, f.ratio)
+			}
 		}
 		for _, name := range ranked[c.Workload] {
 			if f := all[c][name]; f != nil {
@@ -375,8 +379,16 @@ func (r run) figures() map[cell]map[string]*figure {
 			}
 		}
 	}
-	// Holm, by hand: the smallest p times their number, the next times one less, and so on.
-	slices.SortFunc(primary, func(a, b *comparison) int {
+	r.holm(primary)
+	r.holm(costs)
+	return all
+}
+
+// holm gives a family of comparisons its verdicts, by hand: the smallest p times their number, the next times
+// one less, and so on.
+func (r run) holm(family []*comparison) {
+	tested := slices.DeleteFunc(slices.Clone(family), func(c *comparison) bool { return !c.known })
+	slices.SortFunc(tested, func(a, b *comparison) int {
 		switch {
 		case a.p < b.p:
 			return -1
@@ -385,7 +397,9 @@ func (r run) figures() map[cell]map[string]*figure {
 		}
 		return 0
 	})
-	tested := slices.DeleteFunc(slices.Clone(primary), func(c *comparison) bool { return !c.known })
+	for _, c := range family {
+		c.judged = true
+	}
 	before := 0.0
 	for i, c := range tested {
 		before = math.Max(before, math.Min(1, float64(len(tested)-i)*c.p))
@@ -394,7 +408,6 @@ func (r run) figures() map[cell]map[string]*figure {
 			c.verdict = "not-known"
 		}
 	}
-	return all
 }
 
 // attained is how often the test of n pairs without a difference rejects.
