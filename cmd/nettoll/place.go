@@ -26,8 +26,8 @@ var placing sync.Mutex
 // is written to. Errors name what the user named.
 func (a *app) place(path string, text []byte) error {
 	err := func() error {
-		if isStdout(path) {
-			_, err := a.stdout.Write(text)
+		if w := a.open(path); w != nil {
+			_, err := w.Write(text)
 			return err
 		}
 		info, err := os.Stat(path)
@@ -51,14 +51,16 @@ func (a *app) place(path string, text []byte) error {
 	return nil
 }
 
-// isStdout says that a name means standard output, whatever that is: opened by its name, a
-// file that it was led to would be written from its beginning.
-func isStdout(path string) bool {
+// open is what a name means that stands for standard output or error, wherever that is led to,
+// or nil: opened by its name, a file would be written from its beginning.
+func (a *app) open(path string) io.Writer {
 	switch filepath.Clean(path) {
 	case "-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1":
-		return true
+		return a.stdout
+	case "/dev/stderr", "/dev/fd/2", "/proc/self/fd/2":
+		return a.stderr
 	}
-	return false
+	return nil
 }
 
 // writeTo writes to something that is not a file.
