@@ -26,7 +26,7 @@ const (
 func (s *session) trial(ctx context.Context, c record.Cell, began time.Time) record.Trial {
 	t := record.Trial{Cell: c, Started: began}
 	warmup, window := seconds(s.r.Settings.Warmup), seconds(s.r.Settings.Duration)
-	more := grace + time.Duration(c.Pairs())*graceClient
+	more := s.r.patience(grace + time.Duration(c.Pairs())*graceClient)
 	ctx, cancel := context.WithTimeoutCause(ctx, warmup+window+more,
 		fmt.Errorf("the trial took more than %v beyond its window", more))
 	defer cancel()
