@@ -235,30 +235,44 @@ func (g Greet) network(protocol string) string {
 	return protocol + "4"
 }
 
-// datagrams sends one after the other until one is answered. All are from one socket, since
-// an answer may take longer than the pause between them.
+// datagrams sends one after the other until one is answered: for a while from one socket,
+// since an answer may take longer than the pause between them, and then from another one, for
+// twice as long. A host that has seen the first before it had its rules for address translation
+// leaves all others from the same port as they are, as long as they come.
 func (g Greet) datagrams(ctx context.Context, failed func(error)) bool {
-	for ; ctx.Err() == nil; wait(ctx, greetPause) {
-		c, err := (&net.Dialer{}).DialContext(ctx, g.network("udp"), g.To.String())
+	for long := connectTime; ctx.Err() == nil; long = min(2*long, g.Within) {
+		answered, err := g.talk(ctx, long, failed)
+		if answered {
+			return true
+		}
 		if err != nil {
 			failed(err)
-			continue
-		}
-		defer c.Close()
-		defer context.AfterFunc(ctx, func() { c.Close() })()
-		for ctx.Err() == nil {
-			next := time.Now().Add(greetPause)
-			_, err := c.Write(g.Cookie)
-			if err == nil {
-				if err = g.hear(c, next); err == nil {
-					return true
-				}
-			}
-			failed(err)
-			wait(ctx, time.Until(next))
+			wait(ctx, greetPause)
 		}
 	}
 	return false
+}
+
+// talk sends datagrams from one socket for so long.
+func (g Greet) talk(ctx context.Context, long time.Duration, failed func(error)) (answered bool, err error) {
+	c, err := (&net.Dialer{}).DialContext(ctx, g.network("udp"), g.To.String())
+	if err != nil {
+		return false, err
+	}
+	defer c.Close()
+	defer context.AfterFunc(ctx, func() { c.Close() })()
+	for end := time.Now().Add(long); ctx.Err() == nil && time.Now().Before(end); {
+		next := time.Now().Add(greetPause)
+		_, err := c.Write(g.Cookie)
+		if err == nil {
+			if err = g.hear(c, next); err == nil {
+				return true, nil
+			}
+		}
+		failed(err)
+		wait(ctx, time.Until(next))
+	}
+	return false, nil
 }
 
 // connections makes one after the other until one is answered.

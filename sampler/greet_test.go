@@ -110,6 +110,27 @@ func TestWhatIsSeenOfAServerThatDoesNotAnswer(t *testing.T) {
 	}
 }
 
+// answersTCP answers the first who connects.
+func answersTCP(t *testing.T, at netip.AddrPort) {
+	t.Helper()
+	l, err := net.Listen("tcp4", at.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		said := make([]byte, 16)
+		if _, err := io.ReadFull(c, said); err == nil {
+			c.Write(said)
+		}
+	}()
+}
+
 // TestServerThatAnswersLate: an answer takes longer than the pause between greetings.
 // Without one over TCP as well the two have not met.
 func TestServerThatAnswersLate(t *testing.T) {
@@ -134,23 +155,40 @@ func TestServerThatAnswersLate(t *testing.T) {
 	if err != nil || g.Answered || g.Last != "connection refused over TCP" {
 		t.Errorf("over UDP alone: %+v, %v", g, err)
 	}
-	l, err := net.Listen("tcp4", to.String())
+	answersTCP(t, to)
+	g, err = (sampler.Greet{To: to, Cookie: make([]byte, 16), Within: 20 * time.Second}).Run(t.Context())
+	if err != nil || !g.Answered {
+		t.Errorf("%+v, %v", g, err)
+	}
+}
+
+// TestPortThatIsNeverAnswered: the first packet came before the rules, and all from its port go
+// astray for ever.
+func TestPortThatIsNeverAnswered(t *testing.T) {
+	loopback(t)
+	at := netip.MustParseAddrPort("127.0.0.1:20008")
+	p, err := net.ListenPacket("udp4", at.String())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
+	defer p.Close()
 	go func() {
-		c, err := l.Accept()
-		if err != nil {
-			return
-		}
-		defer c.Close()
-		said := make([]byte, 16)
-		if _, err := io.ReadFull(c, said); err == nil {
-			c.Write(said)
+		astray := ""
+		for said := make([]byte, 100); ; {
+			n, from, err := p.ReadFrom(said)
+			if err != nil {
+				return
+			}
+			if astray == "" {
+				astray = from.String()
+			}
+			if from.String() != astray {
+				p.WriteTo(said[:n], from)
+			}
 		}
 	}()
-	g, err = (sampler.Greet{To: to, Cookie: make([]byte, 16), Within: 20 * time.Second}).Run(t.Context())
+	answersTCP(t, at)
+	g, err := (sampler.Greet{To: at, Cookie: make([]byte, 16), Within: 20 * time.Second}).Run(t.Context())
 	if err != nil || !g.Answered {
 		t.Errorf("%+v, %v", g, err)
 	}
