@@ -5,6 +5,7 @@ import (
 	"errors"
 	sockets "net"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -44,23 +45,30 @@ func newStorm(t *testing.T, from *plumb.Node) *storm {
 		t.Fatal(err)
 	}
 	s := &storm{make(chan struct{}), make(chan struct{})}
-	raging := make(chan struct{})
+	const senders = 4 // on a busy machine one of them has a CPU
+	var sending sync.WaitGroup
+	raging := make(chan struct{}, senders)
+	for range senders {
+		sending.Go(func() {
+			for sent := 1; ; sent++ {
+				select {
+				case <-s.stop:
+					return
+				default:
+					c.WriteTo([]byte("hello"), &sockets.UDPAddr{IP: sockets.IPv4(198, 19, 15, 255), Port: 9})
+				}
+				if sent == 10 {
+					raging <- struct{}{}
+				}
+			}
+		})
+	}
 	go func() {
-		defer close(s.over)
-		defer c.Close()
-		for sent := 0; ; sent++ {
-			if sent == 10 {
-				close(raging)
-			}
-			select {
-			case <-s.stop:
-				return
-			default:
-				c.WriteTo([]byte("hello"), &sockets.UDPAddr{IP: sockets.IPv4(198, 19, 15, 255), Port: 9})
-			}
-		}
+		sending.Wait()
+		c.Close()
+		close(s.over)
 	}()
-	<-raging // on a busy machine that takes a while
+	<-raging
 	return s
 }
 
