@@ -100,7 +100,7 @@ func TestImports(t *testing.T) {
 		"internal/undo":       {},
 		"internal/beside":     {},
 		"internal/netns":      {},
-		"internal/nl":         {"internal/netns"},
+		"internal/nl":         {"internal/emulated", "internal/netns"},
 		"internal/nl/nft":     {},
 		"internal/keeper":     {"platform"},
 		"internal/program":    {"agent", "platform", "record", "workload", "internal/beside", "internal/keeper"},

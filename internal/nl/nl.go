@@ -9,10 +9,12 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"time"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"nettoll/internal/emulated"
 	"nettoll/internal/netns"
 )
 
@@ -24,15 +26,27 @@ type NS struct {
 
 // Open connects to the namespace at path; the empty path is the current one.
 func Open(path string) (*NS, error) {
-	n := &NS{Path: path}
-	err := netns.Do(path, func() (err error) {
-		n.Handle, err = netlink.NewHandle(unix.NETLINK_ROUTE)
-		return err
-	})
+	h, err := connect(path, unix.NETLINK_ROUTE)
 	if err != nil {
 		return nil, fmt.Errorf("netlink in %s: %w", path, err)
 	}
-	return n, nil
+	return &NS{h, path}, nil
+}
+
+// answerTime is how long an answer of the kernel is waited for. Another's change of thousands of
+// devices can hold it up for seconds.
+const answerTime = 15 * time.Second
+
+// connect opens a netlink socket of a family in a namespace.
+func connect(path string, family int) (h *netlink.Handle, err error) {
+	err = netns.Do(path, func() (err error) {
+		h, err = netlink.NewHandle(family)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return h, h.SetSocketTimeout(emulated.Patience(answerTime))
 }
 
 // With opens the namespace for the time of fn.
@@ -45,12 +59,18 @@ func With(path string, fn func(*NS) error) error {
 	return fn(n)
 }
 
+// errNoAnswer is of a kernel that is held up, for instance by others' changes.
+var errNoAnswer = errors.New("the kernel gave no answer over netlink in time")
+
 // again repeats a call that a signal or a change of the dumped table interrupted.
 func again(fn func() error) error {
 	for {
 		err := fn()
 		if errors.Is(err, unix.EINTR) || errors.Is(err, netlink.ErrDumpInterrupted) {
 			continue
+		}
+		if errors.Is(err, unix.EAGAIN) { // the library's word for a time limit
+			return errNoAnswer
 		}
 		return err
 	}

@@ -7,8 +7,6 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
-
-	"nettoll/internal/netns"
 )
 
 // ESP is one direction of IPsec between two hosts: what one subnet sends to another goes
@@ -135,11 +133,7 @@ func (e ESP) policy(dir netlink.Dir) *netlink.XfrmPolicy {
 
 // xfrm connects to the part of the kernel of a namespace that IPsec is configured by.
 func xfrm(ns string, fn func(*netlink.Handle) error) error {
-	var h *netlink.Handle
-	err := netns.Do(ns, func() (err error) {
-		h, err = netlink.NewHandle(unix.NETLINK_XFRM)
-		return err
-	})
+	h, err := connect(ns, unix.NETLINK_XFRM)
 	if err != nil {
 		return fmt.Errorf("IPsec netlink socket: %w", err)
 	}
