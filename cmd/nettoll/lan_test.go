@@ -129,7 +129,9 @@ func (l *lan) run(t *testing.T, networks, family, workload string) {
 	first := engineBridge.Next() // container
 	for _, at := range []netip.Addr{lan4, lan6, engineBridge, first, first.Next()} {
 		for port := lanFirst; port <= lanLast; port++ {
-			watching.Go(func() { seen.try(t, l.peer, netip.AddrPortFrom(at, uint16(port)), done) })
+			to := netip.AddrPortFrom(at, uint16(port))
+			watching.Go(func() { seen.try(t, l.peer, to, done) })
+			watching.Go(func() { seen.persist(t, l.peer, to, done) })
 		}
 	}
 	p := l.e.inside(t, dir, "nettoll", "run", "--suite", "lan.yaml", "-o", "x.ndjson")
@@ -286,6 +288,34 @@ func (s *sightings) try(t *testing.T, ns string, at netip.AddrPort, done <-chan 
 			if silent == 8 {
 				s.add("datagrams of a peer on the LAN are not refused at %v", at)
 			}
+			select {
+			case <-done:
+				return nil
+			case <-time.After(50 * time.Millisecond):
+			}
+		}
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// persist sends datagrams from one and the same port, from before anything listens: a machine
+// that has seen the first of them goes on with the rest as it did with that.
+func (s *sightings) persist(t *testing.T, ns string, to netip.AddrPort, done <-chan struct{}) {
+	err := netns.Do(ns, func() error {
+		conn, err := net.ListenPacket("udp", ":0")
+		if err != nil {
+			return err
+		}
+		defer conn.Close()
+		go func() {
+			if _, from, err := conn.ReadFrom(make([]byte, 1500)); err == nil {
+				s.add("a peer on the LAN is answered by %v, who speaks on and on", from)
+			}
+		}()
+		for {
+			_, _ = conn.WriteTo([]byte("is still nobody there?"), net.UDPAddrFromAddrPort(to)) // where refused before
 			select {
 			case <-done:
 				return nil

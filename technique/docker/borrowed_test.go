@@ -243,6 +243,12 @@ func TestBorrowedEngineWithoutRules(t *testing.T) {
 	if notes := n.(technique.Remarker).Remarks(); !slices.ContainsFunc(notes, func(s string) bool { return strings.Contains(s, "not proved") }) {
 		t.Errorf("the remarks %q do not say what is not proved", notes)
 	}
+	// The proxy would let in whoever has a route to the engine's bridge.
+	for _, f := range []technique.Family{technique.IPv4, technique.IPv6} {
+		if a, err := n.Addr(n.Clients()[0], n.Servers()[0], f); err == nil && !a.IsLoopback() || err != nil && f == technique.IPv4 {
+			t.Errorf("the port is published at %v, %v; want loopback", a, err)
+		}
+	}
 	if err := n.Close(t.Context()); err != nil {
 		t.Error(err)
 	}

@@ -2,14 +2,17 @@ package docker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"strconv"
 
 	networks "github.com/moby/moby/api/types/network"
+	"golang.org/x/sys/unix"
 
 	"nettoll/internal/dockerd"
+	"nettoll/internal/nl"
 	"nettoll/internal/nl/nft"
 	"nettoll/platform"
 	"nettoll/technique"
@@ -18,7 +21,8 @@ import (
 // published is docker run -p: clients are processes of a host and know the address of
 // the servers' host alone. On the user's own machine that is the engine's bridge, and the
 // servers hear nobody beyond it: nothing can be reached from outside, not even by who routes
-// to the bridge.
+// to the bridge. Where the engine has no rules there, and its proxy would hear them, it is
+// loopback.
 func published(ctx context.Context, n *network) error {
 	if err := n.apart(); err != nil {
 		return err
@@ -34,9 +38,13 @@ func published(ctx context.Context, n *network) error {
 	if err != nil {
 		return err
 	}
+	noRules, err := h.KeepsNoRules(ctx)
+	if err != nil {
+		return err
+	}
 	at := []netip.Addr{h.Addr(false), h.Addr(true)}
 	if platform.Borrowed(h) {
-		if at, err = addresses(b.Device); err != nil {
+		if at, err = addresses(b.Device, noRules); err != nil {
 			return err
 		}
 	}
@@ -66,17 +74,40 @@ func published(ctx context.Context, n *network) error {
 		}
 		return netip.Addr{}, errNoIPv6("the default bridge")
 	}
-	if noRules, err := h.KeepsNoRules(ctx); err != nil {
-		return err
-	} else if noRules {
+	if noRules {
 		return n.proxied(ctx)
+	}
+	if platform.Borrowed(h) {
+		if err := n.forget(at); err != nil {
+			return err
+		}
 	}
 	return n.translated(ctx)
 }
 
+// forget has the host forget datagrams that came to the servers' ports before these were
+// published. Those that follow would go to the engine's proxy and not by its rules, and to the
+// servers as if they came from the host.
+func (n *network) forget(at []netip.Addr) error {
+	first, _ := n.topo.Ports(0)
+	_, last := n.topo.Ports(n.topo.Servers - 1)
+	err := nl.ForgetUDP(n.hosts[0].NetNS(), at, first, last)
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EPROTONOSUPPORT) {
+		return &platform.Unsupported{
+			Feature: "a published port that only its clients reach", Option: "CONFIG_NF_CT_NETLINK",
+			Remedy: "modprobe nf_conntrack_netlink, or use a private engine", Err: err,
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("docker: %w", err)
+	}
+	return nil
+}
+
 // addresses are those of a device of this machine that packets can be sent to from
-// elsewhere. An engine does not always tell the address of its own bridge.
-func addresses(device string) ([]netip.Addr, error) {
+// elsewhere, or for each IP version that it has one of, loopback. An engine does not always tell
+// the address of its own bridge.
+func addresses(device string, loopback bool) ([]netip.Addr, error) {
 	d, err := net.InterfaceByName(device)
 	if err != nil {
 		return nil, fmt.Errorf("docker: find %s: %w", device, err)
@@ -87,7 +118,14 @@ func addresses(device string) ([]netip.Addr, error) {
 	}
 	var all []netip.Addr
 	for _, a := range on {
-		if p, err := netip.ParsePrefix(a.String()); err == nil && p.Addr().IsGlobalUnicast() {
+		p, err := netip.ParsePrefix(a.String())
+		switch {
+		case err != nil || !p.Addr().IsGlobalUnicast():
+		case loopback && p.Addr().Is4():
+			all = append(all, netip.AddrFrom4([4]byte{127, 0, 0, 1}))
+		case loopback:
+			all = append(all, netip.IPv6Loopback())
+		default:
 			all = append(all, p.Addr())
 		}
 	}
