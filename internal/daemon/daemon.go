@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"nettoll/internal/emulated"
 	"nettoll/internal/process"
 	"nettoll/internal/undo"
 	"nettoll/platform"
@@ -147,7 +148,8 @@ func (d *Daemon) said() string {
 	return ": it logged nothing"
 }
 
-// Stop asks the daemon to end, and ends it where it does not. It may be called again.
+// Stop asks the daemon to end, and ends it where it does not, with all that it has started:
+// that could go on to change what is tidied up behind the daemon. It may be called again.
 func (d *Daemon) Stop() error {
 	d.stopped.Store(true)
 	select {
@@ -160,9 +162,25 @@ func (d *Daemon) Stop() error {
 	}
 	select {
 	case <-d.ended:
-		return nil
+		return d.endOrphans()
 	case <-time.After(grace):
-		return d.Process.Kill()
+		return errors.Join(d.Process.Kill(), d.endOrphans())
+	}
+}
+
+// endOrphans ends what the daemon has left running in its process group, and returns when
+// nobody is in it.
+func (d *Daemon) endOrphans() error {
+	for end := time.Now().Add(emulated.Patience(grace)); ; time.Sleep(time.Millisecond) {
+		err := unix.Kill(-d.PID(), unix.SIGKILL)
+		switch {
+		case errors.Is(err, unix.ESRCH):
+			return nil
+		case err != nil:
+			return fmt.Errorf("%s: end what it has started: %w", d, err)
+		case time.Now().After(end):
+			return fmt.Errorf("%s: what it has started did not end within %v of being killed", d, grace)
+		}
 	}
 }
 

@@ -106,6 +106,35 @@ func TestStoppedDaemonIsNoFault(t *testing.T) {
 	}
 }
 
+// TestStoppedDaemonLeavesNobody has a child that outlives its daemon and would go on to write.
+func TestStoppedDaemonLeavesNobody(t *testing.T) {
+	h := host(t)
+	dir := t.TempDir()
+	ready := func(context.Context) error { _, err := os.Stat(filepath.Join(dir, "up")); return err }
+	spec := shell(`trap 'exit 0' TERM
+		(trap '' TERM; touch up; exec </dev/null >/dev/null 2>&1; while :; do date +%N >written; sleep 0.01; done) &
+		while :; do wait; done`, ready)
+	spec.Dir = dir
+	var stack undo.Stack
+	d, err := daemon.Start(t.Context(), &stack, h, spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Stop(); err != nil {
+		t.Error(err)
+	}
+	if err := os.RemoveAll(filepath.Join(dir, "written")); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(100 * time.Millisecond)
+	if _, err := os.Stat(filepath.Join(dir, "written")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("what the daemon had started goes on to write: %v", err)
+	}
+	if err := stack.Close(context.Background()); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestEtcdKeepsWhatIsPut(t *testing.T) {
 	h := host(t)
 	_, err := daemon.FindEtcd(nil)
