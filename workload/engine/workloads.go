@@ -49,6 +49,7 @@ type traffic struct {
 	honours []string                    // options, by the names of their flags
 	options func(*record.Options) error // checks them and adds defaults
 	flows   func(record.Options) []kind // of each client
+	turns   bool                        // flows can rest between several windows
 	// exchanged is the payload of a transaction in both directions, in bytes.
 	exchanged func(record.Options) int
 }
