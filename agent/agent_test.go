@@ -232,6 +232,8 @@ type endpoint struct{ started platform.Command }
 
 func (e *endpoint) Name() string { return "c1" }
 
+func (e *endpoint) OnHost() string { return "h1" }
+
 func (e *endpoint) Start(ctx context.Context, cmd platform.Command) (platform.Process, error) {
 	e.started = cmd
 	return run(func(r io.Reader, w io.Writer) error { return Serve(context.Background(), r, w, handlers()) }), nil

@@ -85,40 +85,32 @@ func (a axis) shorten(ticks []Tick) {
 	}
 }
 
-// axes lists what sweeps are looked for in. Zero of a cell's field stands for a
-// default: for one process, one stream and an MTU of 1500.
+// axes lists what sweeps are looked for in.
 func axes() []axis {
-	count := func(name, title, unit string, least int, field func(*record.Cell) *int) axis {
+	of := func(name string) axis {
+		d, _ := record.DimensionOf(name)
+		_, number := d.Number(record.Cell{})
 		return axis{
-			Axis: Axis{Name: name, Title: title, Unit: unit, Numeric: true},
+			Axis: Axis{Name: d.Name, Title: d.Title, Unit: d.Unit, Numeric: number},
 			tick: func(c record.Cell) Tick {
-				v := *field(&c)
-				if v == 0 {
-					v = least
+				if v, ok := d.Number(c); ok {
+					return Tick{float64(v), amount(v, d.Unit)}
 				}
-				return Tick{float64(v), amount(v, unit)}
+				return Tick{0, cmp.Or(d.Text(c), "as it is")}
 			},
-			clear: func(c *record.Cell) { *field(c) = 0 },
+			clear: d.Clear,
 		}
 	}
 	return []axis{
-		count("clients", "clients", "", 1, func(c *record.Cell) *int { return &c.Clients }),
-		count("servers", "servers", "", 1, func(c *record.Cell) *int { return &c.Servers }),
+		of("clients"), of("servers"),
 		{
 			Axis:  Axis{Name: "servers-clients", Title: "servers x clients", Numeric: true},
 			fits:  func(c record.Cell) bool { return c.Servers == c.Clients },
 			tick:  func(c record.Cell) Tick { return Tick{float64(c.Clients), fmt.Sprintf("%dx%d", c.Servers, c.Clients)} },
 			clear: func(c *record.Cell) { c.Servers, c.Clients = 0, 0 },
 		},
-		count("processes", "clients in each container", "", 1, func(c *record.Cell) *int { return &c.Processes }),
-		count("streams", "streams of each client", "", 1, func(c *record.Cell) *int { return &c.Options.Streams }),
-		count("message-size", "message size", "B", 0, func(c *record.Cell) *int { return &c.Options.MessageSize }),
-		count("request-size", "request size", "B", 0, func(c *record.Cell) *int { return &c.Options.RequestSize }),
-		count("mtu", "MTU", "B", 1500, func(c *record.Cell) *int { return &c.MTU }),
-		count("rules", "further firewall rules", "", 0, func(c *record.Cell) *int { return &c.Rules }),
-		count("neighbours", "idle neighbours", "", 0, func(c *record.Cell) *int { return &c.Neighbours }),
-		count("bandwidth", "offered rate of each flow", "bit/s", 0, func(c *record.Cell) *int { return &c.Options.Bandwidth }),
-		count("rate", "offered transactions of each flow", "1/s", 0, func(c *record.Cell) *int { return &c.Options.Rate }),
+		of("processes"), of("streams"), of("message-size"), of("request-size"), of("mtu"), of("rules"), of("neighbours"),
+		of("bandwidth"), of("rate"), of("congestion"),
 		{
 			Axis:  Axis{Name: "underlay", Title: "underlay"},
 			tick:  func(c record.Cell) Tick { return Tick{float64(placeOfUnderlay(c.Underlay)), c.Underlay} },

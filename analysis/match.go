@@ -70,7 +70,9 @@ func distance(c record.Cell, t reference.Table, at reference.Place) int {
 	}
 	o := c.Options
 	o.Streams = 0
-	add(16, c.Rules != 0 || c.Neighbours != 0 || c.MTU != 0 || c.Offload != "" || c.Normalize)
+	add(16, slices.ContainsFunc(record.Dimensions(record.Condition), func(d record.Dimension) bool {
+		return d.Name != "underlay" && d.IsSet(c)
+	}))
 	add(8, c.Underlay != "" && at.Underlay == "")
 	add(8, at.Underlay != "" && instanceOf(c.Underlay) != at.Underlay)
 	add(8, at.Underlay != "" && instanceOf(c.Underlay) != at.Underlay && c.Underlay != at.Like)

@@ -7,13 +7,6 @@ import (
 	"nettoll/record"
 )
 
-// conditions are what surrounds the traffic of a cell, as cells carry it.
-type conditions struct {
-	underlay               string
-	mtu, rules, neighbours int
-	offload                string
-}
-
 // Limits of conditions.
 const (
 	defaultMTU = 1500
@@ -24,8 +17,8 @@ const (
 
 // conditions are every shape of the underlay with every MTU, number of rules and
 // of neighbours, and with offloads on and off. What is left out is told by the
-// skips.
-func (s Suite) conditions(known Known) ([]conditions, []Skip, error) {
+// skips. They are cells that say nothing else.
+func (s Suite) conditions(known Known) ([]record.Cell, []Skip, error) {
 	underlays, skips, err := s.underlays(known)
 	if err != nil {
 		return nil, nil, err
@@ -37,7 +30,7 @@ func (s Suite) conditions(known Known) ([]conditions, []Skip, error) {
 				"there are more than %d ways to combine underlays, MTUs, rules, neighbours and offloads; write fewer", MaxCells)
 		}
 	}
-	var all []conditions
+	var all []record.Cell
 	for _, u := range underlays {
 		for _, mtu := range orZero(s.MTU) {
 			if mtu == defaultMTU {
@@ -49,7 +42,9 @@ func (s Suite) conditions(known Known) ([]conditions, []Skip, error) {
 						if offload != record.OffloadOff {
 							offload = ""
 						}
-						all = append(all, conditions{u, mtu, rules, neighbours, offload})
+						all = append(all, record.Cell{
+							Underlay: u, MTU: mtu, Rules: rules, Neighbours: neighbours, Offload: offload, Normalize: s.Normalize,
+						})
 					}
 				}
 			}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/token"
+
+	"nettoll/record"
 )
 
 // decoder fills a suite from a YAML tree and remembers where each field stood.
@@ -74,6 +76,10 @@ func keysOf(t reflect.Type) (map[string]int, []string) {
 
 func (d *decoder) mapping(n *ast.MappingNode, path string, v reflect.Value) error {
 	index, keys := keysOf(v.Type())
+	workload, named := v.Addr().Interface().(*Workload)
+	if named {
+		keys = slices.Concat(keys, optionKeys())
+	}
 	lines := make(map[string]int)
 	for _, pair := range n.Values {
 		name, ok := pair.Key.(ast.Node).(*ast.StringNode)
@@ -82,7 +88,9 @@ func (d *decoder) mapping(n *ast.MappingNode, path string, v reflect.Value) erro
 		}
 		key := name.Value
 		i, ok := index[key]
-		if !ok {
+		option, isOption := optionOf(key)
+		isOption = named && isOption
+		if !ok && !isOption {
 			return d.fault(first(pair.Key), path, "unknown key %q; %s", key, mean(key, keys, "the keys are "+strings.Join(keys, ", ")))
 		}
 		if line, twice := lines[key]; twice {
@@ -96,6 +104,12 @@ func (d *decoder) mapping(n *ast.MappingNode, path string, v reflect.Value) erro
 		if _, null := pair.Value.(*ast.NullNode); null || pair.Value == nil {
 			return d.fault(first(pair.Key), field, "has no value; write one or delete the key")
 		}
+		if isOption {
+			if err := d.option(pair.Value, field, option, workload); err != nil {
+				return err
+			}
+			continue
+		}
 		decode := d.value
 		if v.Type().Field(i).Tag.Get("sweep") != "" {
 			decode = d.sweep
@@ -104,9 +118,27 @@ func (d *decoder) mapping(n *ast.MappingNode, path string, v reflect.Value) erro
 			return err
 		}
 	}
-	if _, named := v.Interface().(Workload); named && lines["name"] == 0 {
+	if named && lines["name"] == 0 {
 		return d.fault(first(n), path, "has no name; write for example name: tcp_rr")
 	}
+	return nil
+}
+
+// option decodes an option of a workload: sizes and rates as flags have them, all else as
+// any value.
+func (d *decoder) option(n ast.Node, path string, option record.Dimension, w *Workload) error {
+	c := record.Cell{Options: w.Options}
+	field := reflect.ValueOf(option.Field(&c))
+	switch option.Unit {
+	case "B":
+		field = reflect.ValueOf((*Size)(field.Interface().(*int)))
+	case "bit/s":
+		field = reflect.ValueOf((*BitRate)(field.Interface().(*int)))
+	}
+	if err := d.value(n, path, field.Elem()); err != nil {
+		return err
+	}
+	w.Options = c.Options
 	return nil
 }
 

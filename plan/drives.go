@@ -134,7 +134,7 @@ func (s Suite) driversOf(w Workload, name, field string, known Known) ([]drive, 
 			}
 		}
 		if missing == "" && !six {
-			found = append(found, drive{t.Name, w.Name, w.Options(), d.IPv4Only})
+			found = append(found, drive{t.Name, w.Name, w.Options, d.IPv4Only})
 		}
 	}
 	if name != allTools && !slices.Contains(tools, name) {
@@ -146,8 +146,8 @@ func (s Suite) driversOf(w Workload, name, field string, known Known) ([]drive, 
 // missing is an option of the workload that the tool does not honour.
 func (d Drive) missing(w Workload) string {
 	for _, o := range w.given() {
-		if !slices.Contains(d.Options, o) {
-			return o
+		if !slices.Contains(d.Options, o.Name) {
+			return o.Name
 		}
 	}
 	return ""
@@ -180,7 +180,11 @@ func (s Suite) undriven(field string, w Workload, known Known) error {
 	case len(able) > 0:
 		return s.fault(field, "no tool of the suite drives %s; add one of %s to tools", w.Name, strings.Join(able, ", "))
 	case len(w.given()) > 0:
-		return s.fault(field, "no tool drives %s with %s; leave options out", w.Name, strings.Join(w.given(), ", "))
+		var names []string
+		for _, o := range w.given() {
+			names = append(names, o.Name)
+		}
+		return s.fault(field, "no tool drives %s with %s; leave options out", w.Name, strings.Join(names, ", "))
 	}
 	return s.fault(field, "no tool drives %s over IPv6; add 4 to families", w.Name)
 }

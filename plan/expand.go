@@ -118,7 +118,7 @@ func (s Suite) expand(known Known) ([]record.Cell, error) {
 			names = once(names)
 			for _, t := range topologies {
 				for _, c := range conditions {
-					cell := s.cell(t, c)
+					cell := t.between(c)
 					cell.Hosts, cell.Family, cell.Baseline = h, f, bases[h].chosen
 					cells = append(cells, across(cell, drives, placements, names)...)
 				}
@@ -131,16 +131,13 @@ func (s Suite) expand(known Known) ([]record.Cell, error) {
 	return cells, nil
 }
 
-// cell has what all cells of a topology under the same conditions have in common.
-func (s Suite) cell(t Topology, c conditions) record.Cell {
-	cell := record.Cell{
-		Servers: t.Servers, Clients: t.Clients, Processes: t.Processes, Neighbours: c.neighbours,
-		Underlay: c.underlay, MTU: c.mtu, Rules: c.rules, Offload: c.offload, Normalize: s.Normalize,
+// between is a cell with the topology's numbers, of those that have none.
+func (t Topology) between(c record.Cell) record.Cell {
+	c.Servers, c.Clients = t.Servers, t.Clients
+	if t.Processes != 1 {
+		c.Processes = t.Processes
 	}
-	if cell.Processes == 1 {
-		cell.Processes = 0
-	}
-	return cell
+	return c
 }
 
 // across gives the cell every workload and placement, and each of these every

@@ -131,7 +131,7 @@ func TestExpand(t *testing.T) {
 			s.Networks, s.Servers, s.Clients = []string{"host"}, []int{2}, []int{3}
 			s.Underlay = []Underlay{{Rate: 1e9}}
 			s.Placements = []string{"same", "free"}
-			s.Workloads = []Workload{{Name: "tcp_stream", Window: 4096}, {Name: "tcp_stream", Streams: 4}}
+			s.Workloads = []Workload{{Name: "tcp_stream", Options: record.Options{Window: 4096}}, {Name: "tcp_stream", Options: record.Options{Streams: 4}}}
 		}, []string{
 			"host/hosts=1/ipv4/2x3/engine:tcp_stream/w=4096/same/underlay=rate=1gbit",
 			"host/hosts=1/ipv4/2x3/engine:tcp_stream/w=4096/free/underlay=rate=1gbit",
@@ -184,7 +184,7 @@ func TestExpand(t *testing.T) {
 		}},
 		{"all tools that honour the options", func(s *Suite) {
 			s.Tools = []string{"all"}
-			s.Workloads = []Workload{{Name: "tcp_rr"}, {Name: "tcp_rr", Streams: 2}}
+			s.Workloads = []Workload{{Name: "tcp_rr"}, {Name: "tcp_rr", Options: record.Options{Streams: 2}}}
 		}, []string{
 			"host/hosts=1/ipv4/1x1/engine:tcp_rr/distinct",
 			"host/hosts=1/ipv4/1x1/engine:tcp_rr/P=2/distinct",
@@ -275,12 +275,14 @@ func TestExpandErrors(t *testing.T) {
 		{"instance of no rate", func(s *Suite) { s.Underlay = []Underlay{{Instance: "d1"}} }, `underlay: the network of D1 is advertised as "unknown", which is no rate; write the one it has, such as D1:rate=1gbit`, "--underlay"},
 		{"instances of no rate", func(s *Suite) { s.Underlay = []Underlay{{Instance: "d1"}, {Instance: "D1"}} }, `underlay: the network of D1 is advertised as "unknown", which is no rate; write the one it has, such as D1:rate=1gbit`, "--underlay"},
 		{"option of a tool", func(s *Suite) {
-			s.Tools, s.Workloads = []string{"engine", "qperf"}, []Workload{{Name: "tcp_rr", Streams: 4}}
+			s.Tools, s.Workloads = []string{"engine", "qperf"}, []Workload{{Name: "tcp_rr", Options: record.Options{Streams: 4}}}
 		}, `tools[1]: qperf does not honour streams on tcp_rr; engine can; name one that can, or leave the option out`, "--tools"},
 		{"option of the only tool", func(s *Suite) {
-			s.Tools, s.Workloads = []string{"qperf"}, []Workload{{Name: "tcp_crr", RequestSize: 4}}
+			s.Tools, s.Workloads = []string{"qperf"}, []Workload{{Name: "tcp_crr", Options: record.Options{RequestSize: 4}}}
 		}, `tools[0]: qperf does not honour request-size on tcp_crr; no tool does; leave the option out`, "--tools"},
-		{"option of no tool", func(s *Suite) { s.Tools, s.Workloads = []string{"all"}, []Workload{{Name: "tcp_crr", RequestSize: 4}} }, `workloads[0]: no tool drives tcp_crr with request-size; leave options out`, "--workloads"},
+		{"option of no tool", func(s *Suite) {
+			s.Tools, s.Workloads = []string{"all"}, []Workload{{Name: "tcp_crr", Options: record.Options{RequestSize: 4}}}
+		}, `workloads[0]: no tool drives tcp_crr with request-size; leave options out`, "--workloads"},
 		{"tool of a workload", func(s *Suite) { s.Workloads = []Workload{{Name: "tcp_rr", Tools: []string{"qprf"}}} }, `workloads[0].tools[0]: unknown tool "qprf"; did you mean "qperf"? nettoll list tools shows all`, "--tools"},
 		{"one of several tools", func(s *Suite) { s.Tools = []string{"engin|qperf"} }, `tools[0]: unknown tool "engin"; did you mean "engine"? nettoll list tools shows all`, "--tools"},
 		{"family of a tool", func(s *Suite) { s.Tools, s.Families = []string{"qperf"}, []int{6} }, `tools[0]: qperf drives tcp_rr over IPv4 only; add 4 to families, or leave qperf out`, "--tools"},
@@ -300,7 +302,7 @@ func TestExpandErrors(t *testing.T) {
 		{"too many", func(s *Suite) {
 			s.Networks, s.Workloads = []string{"all"}, nil
 			for i := range 1000 {
-				s.Workloads = append(s.Workloads, Workload{Name: "tcp_rr", RequestSize: Size(i + 1)})
+				s.Workloads = append(s.Workloads, Workload{Name: "tcp_rr", Options: record.Options{RequestSize: i + 1}})
 			}
 		}, `networks: the suite has up to 26000 cells; name fewer networks, workloads or placements: 10000 is the limit`, "--networks"},
 	} {

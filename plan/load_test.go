@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"nettoll/record"
 )
 
 func TestLoad(t *testing.T) {
@@ -74,11 +76,11 @@ as_published:
 		Hosts: []int{1, 2}, Families: []int{4, 6},
 		Workloads: []Workload{
 			{Name: "tcp_stream"},
-			{Name: "tcp_rr", RequestSize: 64, ResponseSize: 1024, Streams: 2, Tools: []string{"qperf"}},
-			{Name: "udp_stream", Bandwidth: 1.5e9, GSO: true},
-			{Name: "paced_rr", Rate: 1000},
-			{Name: "http", NoKeepAlive: true},
-			{Name: "tcp_stream", MessageSize: 131072, Window: 1048576, Congestion: "cubic", ZeroCopy: true, SkipRxCopy: true, Reverse: true},
+			{Name: "tcp_rr", Options: record.Options{RequestSize: 64, ResponseSize: 1024, Streams: 2}, Tools: []string{"qperf"}},
+			{Name: "udp_stream", Options: record.Options{Bandwidth: 1.5e9, GSO: true}},
+			{Name: "paced_rr", Options: record.Options{Rate: 1000}},
+			{Name: "http", Options: record.Options{NoKeepAlive: true}},
+			{Name: "tcp_stream", Options: record.Options{MessageSize: 131072, Window: 1048576, Congestion: "cubic", ZeroCopy: true, SkipRxCopy: true, Reverse: true}},
 		},
 		Tools: []string{"engine", "qperf"}, Placements: []string{"same", "free"}, Servers: []int{2}, Clients: []int{3, 4}, Processes: []int{16},
 		Underlay: []Underlay{{Rate: 1_500_000_000, Delay: time.Millisecond}},
@@ -89,7 +91,7 @@ as_published:
 		Skips: []Skip{{Network: "ovs", Reason: "not yet"}, {Underlay: "D1", Reason: "unknown"}},
 		AsPublished: &Published{
 			Duration: 5 * time.Second, Rounds: 10, Tools: []string{"iperf"},
-			Workloads: []Workload{{Name: "tcp_rr"}, {Name: "tcp_stream", Streams: 10}},
+			Workloads: []Workload{{Name: "tcp_rr"}, {Name: "tcp_stream", Options: record.Options{Streams: 10}}},
 		},
 	}
 	for name, text := range map[string]string{
@@ -160,7 +162,7 @@ func TestLoadErrors(t *testing.T) {
 		{"list for size", head + "workloads: [{name: tcp_stream, window: [1]}]\n", `x.yaml:2:40: workloads[0].window: must be one value, is a list; write it as one text`},
 		{"zero streams", head + "workloads: [{name: tcp_stream, streams: 0}]\n", `x.yaml:2:41: workloads[0].streams: 0 is not possible; write a number from 1 to 10000, or leave it out`},
 		{"negative streams", head + "workloads: [{name: tcp_stream, streams: -1}]\n", `x.yaml:2:41: workloads[0].streams: -1 is not possible; write a number from 1 to 10000, or leave it out`},
-		{"large message", head + "workloads: [{name: tcp_stream, message_size: 1G}]\n", `x.yaml:2:46: workloads[0].message_size: 1073741824 is not possible; write a number from 1 to 64M, or leave it out`},
+		{"large message", head + "workloads: [{name: tcp_stream, message_size: 1G}]\n", `x.yaml:2:46: workloads[0].message_size: 1G is not possible; write a number from 1 to 64M, or leave it out`},
 		{"useless option", head + "workloads:\n  - tcp_rr\n  - name: tcp_rr\n    message_size: 1K\n", `x.yaml:5:19: workloads[1].message_size: has no effect on tcp_rr; leave it out`},
 		{"useless request", head + "workloads: [{name: tcp_stream, request_size: 1}]\n", `x.yaml:2:46: workloads[0].request_size: has no effect on tcp_stream; leave it out`},
 		{"congestion", head + "workloads: [{name: tcp_stream, congestion: 'a b'}]\n", `x.yaml:2:44: workloads[0].congestion: "a b" is not a congestion control; write a name such as cubic`},
@@ -206,7 +208,7 @@ func TestLoadErrors(t *testing.T) {
 		{"bandwidth", head + "workloads: [{name: udp_stream, bandwidth: fast}]\n", `x.yaml:2:43: workloads[0].bandwidth: "fast" is not a bandwidth; write bit/s such as 100M or 1G`},
 		{"no bandwidth", head + "workloads: [{name: udp_stream, bandwidth: 0}]\n", `x.yaml:2:43: workloads[0].bandwidth: 0 is not possible; write bit/s from 1 to 400G, or leave it out`},
 		{"bandwidth of TCP", head + "workloads: [{name: tcp_stream, bandwidth: 1G}]\n", `x.yaml:2:43: workloads[0].bandwidth: has no effect on tcp_stream; leave it out`},
-		{"no rate", head + "workloads: [{name: paced_rr, rate: 0}]\n", `x.yaml:2:36: workloads[0].rate: 0 is not possible; write a number from 1 to 100000000, or leave it out`},
+		{"no rate", head + "workloads: [{name: paced_rr, rate: 0}]\n", `x.yaml:2:36: workloads[0].rate: 0 is not possible; write a number from 1 to 10000000, or leave it out`},
 		{"reverse transactions", head + "workloads: [{name: tcp_rr, reverse: true}]\n", `x.yaml:2:37: workloads[0].reverse: has no effect on tcp_rr; leave it out`},
 		{"price", head + "price: cheap\n", `x.yaml:2:8: price: must be a number, is the text "cheap"; write for example 0.139`},
 		{"price of nothing", head + "price: 1\n", `x.yaml:2:8: price: is that of no machine; name its type by instance`},

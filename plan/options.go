@@ -3,10 +3,9 @@ package plan
 import (
 	"fmt"
 	"strings"
-)
 
-// maxTransactions is a rate above what a machine can do.
-const maxTransactions = 100_000_000
+	"nettoll/record"
+)
 
 func (s Suite) checkWorkloads() error {
 	if len(s.Workloads) == 0 {
@@ -29,32 +28,23 @@ func (s Suite) checkOptions(field string, w Workload) error {
 	if !isName(w.Name) {
 		return s.fault(field, "%q is not a workload; write a name such as tcp_stream", w.Name)
 	}
-	for _, o := range []struct {
-		name  string
-		value Size
-		max   Size
-	}{
-		{"streams", Size(w.Streams), maxStreams},
-		{"message_size", w.MessageSize, maxSize},
-		{"window", w.Window, maxWindow},
-		{"request_size", w.RequestSize, maxSize},
-		{"response_size", w.ResponseSize, maxSize},
-		{"rate", Size(w.Rate), maxTransactions},
-	} {
-		name := field + "." + o.name
-		if o.value < 0 || o.value > o.max || o.value == 0 && s.written(name) {
-			return s.fault(name, "%d is not possible; write a number from 1 to %s, or leave it out", int(o.value), o.max)
+	c := record.Cell{Options: w.Options}
+	for _, d := range record.Dimensions(record.Option) {
+		name := field + "." + keyOf(d)
+		if n, ok := d.Raw(c); ok && (n < 0 || n > d.Most || n == 0 && s.written(name)) {
+			what := "a number"
+			if d.Unit == "bit/s" {
+				what = d.Unit
+			}
+			return s.fault(name, "%s is not possible; write %s from 1 to %s, or leave it out", inUnit(n, d.Unit), what, inUnit(d.Most, d.Unit))
 		}
 	}
-	if name := field + ".bandwidth"; w.Bandwidth < 0 || w.Bandwidth > maxRate || w.Bandwidth == 0 && s.written(name) {
-		return s.fault(name, "%s is not possible; write bit/s from 1 to %s, or leave it out", w.Bandwidth, BitRate(maxRate))
-	}
-	if strings.Trim(w.Congestion, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" || len(w.Congestion) > 15 {
-		return s.fault(field+".congestion", "%q is not a congestion control; write a name such as cubic", w.Congestion)
+	if strings.Trim(w.Options.Congestion, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" || len(w.Options.Congestion) > 15 {
+		return s.fault(field+".congestion", "%q is not a congestion control; write a name such as cubic", w.Options.Congestion)
 	}
 	for _, o := range w.given() {
-		if !Takes(w.Name, o) {
-			return s.fault(field+"."+strings.ReplaceAll(o, "-", "_"), "has no effect on %s; leave it out", w.Name)
+		if !o.Takes(w.Name) {
+			return s.fault(field+"."+keyOf(o), "has no effect on %s; leave it out", w.Name)
 		}
 	}
 	return nil

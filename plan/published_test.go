@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"nettoll/record"
 )
 
 func TestSkipped(t *testing.T) {
@@ -31,11 +33,11 @@ func TestFiles(t *testing.T) {
 		{"processes", func(s *Suite) { s.Processes = []int{1, 250} },
 			`processes: 1x1x250 needs 1106 open files in one process, 1000 are allowed here; write fewer, or raise the limit (ulimit -n)`},
 		{"streams", func(s *Suite) {
-			s.Clients, s.Workloads = []int{8}, []Workload{{Name: "tcp_rr"}, {Name: "tcp_rr", Streams: 128}}
+			s.Clients, s.Workloads = []int{8}, []Workload{{Name: "tcp_rr"}, {Name: "tcp_rr", Options: record.Options{Streams: 128}}}
 		},
 			`clients: 1x8 with 128 streams each needs 1124 open files in one process, 1000 are allowed here; write fewer, or raise the limit (ulimit -n)`},
 		{"streams of several servers", func(s *Suite) {
-			s.Servers, s.Clients, s.Workloads = []int{8}, []int{8}, []Workload{{Name: "tcp_rr", Streams: 128}}
+			s.Servers, s.Clients, s.Workloads = []int{8}, []int{8}, []Workload{{Name: "tcp_rr", Options: record.Options{Streams: 128}}}
 		}, ""},
 	} {
 		s := with("veth")
@@ -50,7 +52,7 @@ func TestSetWorkloads(t *testing.T) {
 	s := with("veth")
 	s.file, s.at = "x.yaml", map[string]string{"workloads": "x.yaml:3:1", "workloads[0]": "x.yaml:3:2", "workloads[0].gso": "x.yaml:3:9"}
 	before := s
-	s.SetWorkloads([]Workload{{Name: "tcp_rr", GSO: true}})
+	s.SetWorkloads([]Workload{{Name: "tcp_rr", Options: record.Options{GSO: true}}})
 	if want := "x.yaml:3:1: workloads[0].gso: has no effect on tcp_rr; leave it out"; message(s.Validate()) != want {
 		t.Errorf("got  %v\nwant %s", s.Validate(), want)
 	}

@@ -65,13 +65,8 @@ func limitsOf(set record.Settings) Suite {
 // suiteOf is the suite of one cell, within limits.
 func suiteOf(c record.Cell, s Suite) (Suite, error) {
 	underlay, err := ParseUnderlay(c.Underlay)
-	o := c.Options
 	s.Networks, s.Baseline, s.Hosts, s.Families = []string{c.Network}, c.Native(), []int{c.Hosts}, []int{c.Family}
-	s.Workloads = []Workload{{
-		Name: c.Workload, Streams: o.Streams, MessageSize: Size(o.MessageSize), Window: Size(o.Window), Congestion: o.Congestion,
-		ZeroCopy: o.ZeroCopy, SkipRxCopy: o.SkipRxCopy, RequestSize: Size(o.RequestSize), ResponseSize: Size(o.ResponseSize),
-		Bandwidth: BitRate(o.Bandwidth), Rate: o.Rate, Reverse: o.Reverse, NoKeepAlive: o.NoKeepAlive, GSO: o.GSO,
-	}}
+	s.Workloads = []Workload{{Name: c.Workload, Options: c.Options}}
 	s.Tools, s.Placements = []string{c.Tool}, []string{c.Placement}
 	s.Servers, s.Clients, s.Processes = []int{c.Servers}, []int{c.Clients}, []int{max(c.Processes, 1)}
 	s.Underlay, s.MTU, s.Rules, s.Neighbours, s.Offload = []Underlay{underlay}, some(c.MTU), some(c.Rules), some(c.Neighbours), some(c.Offload)

@@ -34,7 +34,7 @@ func TestWhatSuitesHaveIsResumable(t *testing.T) {
 		},
 		"topologies": func(s *Suite) { s.Networks, s.Topologies = []string{"bridge"}, []Topology{{1, 2, 3}, {2, 2, 1}} },
 		"options": func(s *Suite) {
-			s.Networks, s.Workloads = []string{"bridge"}, []Workload{{Name: record.TCPStream, Streams: 3, Congestion: "cubic", ZeroCopy: true}}
+			s.Networks, s.Workloads = []string{"bridge"}, []Workload{{Name: record.TCPStream, Options: record.Options{Streams: 3, Congestion: "cubic", ZeroCopy: true}}}
 		},
 	} {
 		s := Default()

@@ -7,11 +7,14 @@ import (
 	"os"
 	"reflect"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/invopop/jsonschema"
+
+	"nettoll/record"
 )
 
 var update = flag.Bool("update", false, "write suite.schema.json anew")
@@ -100,8 +103,9 @@ func generate(t *testing.T) []byte {
 	between(hosts.Items, 1, MaxHosts)
 	seed, _ := s.Properties.Get("seed")
 	seed.Minimum = "0"
-	streams, _ := s.Definitions["Workload"].Properties.Get("streams")
-	between(streams, 1, maxStreams)
+	for _, d := range record.Dimensions(record.Option) {
+		s.Definitions["Workload"].Properties.Set(keyOf(d), optionSchema(d))
+	}
 	workloads, _ := s.Properties.Get("workloads")
 	workloads.Items = &jsonschema.Schema{OneOf: []*jsonschema.Schema{{Type: "string"}, workloads.Items}}
 	// A key that sweeps takes one value, or a list of them.
@@ -123,6 +127,27 @@ func generate(t *testing.T) []byte {
 		t.Fatal(err)
 	}
 	return append(text, '\n')
+}
+
+// optionSchema says what is written for an option.
+func optionSchema(d record.Dimension) *jsonschema.Schema {
+	out := &jsonschema.Schema{Type: "string"}
+	switch _, number := d.Raw(record.Cell{}); {
+	case d.Unit == "B":
+		out = mapped(reflect.TypeFor[Size]())
+	case d.Unit == "bit/s":
+		out = mapped(reflect.TypeFor[BitRate]())
+	case number:
+		out = &jsonschema.Schema{Type: "integer", Minimum: "1", Maximum: json.Number(strconv.Itoa(d.Most))}
+	case d.Switch():
+		out.Type = "boolean"
+	}
+	out.Description = strings.ToUpper(d.About[:1]) + d.About[1:]
+	if one, _, _ := strings.Cut(d.Example, ","); one != "" {
+		out.Description += ", such as " + one
+	}
+	out.Description += "."
+	return out
 }
 
 func TestSchema(t *testing.T) {

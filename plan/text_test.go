@@ -261,30 +261,6 @@ func TestFlag(t *testing.T) {
 	}
 }
 
-func TestTakes(t *testing.T) {
-	for option, want := range map[string]string{
-		"message-size":  "tcp_stream udp_stream tcp_bidir latency_under_load",
-		"zero-copy":     "tcp_stream tcp_bidir",
-		"request-size":  "tcp_rr tcp_crr udp_rr paced_rr latency_under_load",
-		"response-size": "tcp_rr tcp_crr udp_rr paced_rr latency_under_load http",
-		"bandwidth":     "udp_stream",
-		"gso":           "udp_stream",
-		"rate":          "paced_rr",
-		"reverse":       "tcp_stream udp_stream",
-		"no-keep-alive": "http",
-		"congestion":    "tcp_stream tcp_bidir tcp_rr tcp_crr paced_rr latency_under_load",
-		"window":        "tcp_stream tcp_bidir udp_stream tcp_rr tcp_crr udp_rr paced_rr latency_under_load",
-		"streams":       "tcp_stream tcp_bidir udp_stream tcp_rr tcp_crr udp_rr paced_rr latency_under_load http redis postgres",
-	} {
-		takers := strings.Fields(want)
-		for _, w := range strings.Fields("tcp_stream tcp_bidir udp_stream tcp_rr tcp_crr udp_rr paced_rr latency_under_load http redis postgres") {
-			if got := Takes(w, option); got != slices.Contains(takers, w) {
-				t.Errorf("%s takes %s: %t", w, option, got)
-			}
-		}
-	}
-}
-
 // TestFaultOfLoadedSuite shows that what only Expand can find is named by its
 // place in the file too.
 func TestFaultOfLoadedSuite(t *testing.T) {

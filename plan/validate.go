@@ -28,13 +28,10 @@ const (
 	// BridgePorts is how many ports a Linux bridge has.
 	BridgePorts = 1023
 
-	maxRounds  = 10_000
-	maxStreams = 10_000
-	maxSize    = Size(64 << 20)
-	maxWindow  = Size(1 << 30)
-	minWindow  = 10 * time.Millisecond // the kernel's clock of CPU time moves in such steps
-	maxTime    = 24 * time.Hour
-	maxPrice   = 1e6 // dollars an hour
+	maxRounds = 10_000
+	minWindow = 10 * time.Millisecond // the kernel's clock of CPU time moves in such steps
+	maxTime   = 24 * time.Hour
+	maxPrice  = 1e6 // dollars an hour
 )
 
 // Validate finds the first value that makes no sense, alone or beside another.

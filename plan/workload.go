@@ -1,92 +1,98 @@
 package plan
 
 import (
+	"fmt"
 	"maps"
+	"strconv"
 	"strings"
 
 	"nettoll/record"
 )
 
-// Workload is a workload and its options. In a suite file the name alone will
-// do. An option of zero is the tool's default.
+// Workload is a workload and its options. In a suite file the name alone will do, and
+// options stand beside it, by the names of their dimensions.
 type Workload struct {
 	// Name of the workload, such as tcp_stream or tcp_rr.
 	Name string `yaml:"name"`
-	// Flows of each client (-P).
-	Streams int `yaml:"streams,omitempty"`
-	// Bytes of one write or read of a stream (-l).
-	MessageSize Size `yaml:"message_size,omitempty"`
-	// Socket buffer in bytes (-w).
-	Window Size `yaml:"window,omitempty"`
-	// Congestion control (-C), such as cubic.
-	Congestion string `yaml:"congestion,omitempty"`
-	// The sender of a stream sends a file instead of memory (-Z).
-	ZeroCopy bool `yaml:"zero_copy,omitempty"`
-	// The receiver of a stream lets the kernel discard what arrives.
-	SkipRxCopy bool `yaml:"skip_rx_copy,omitempty"`
-	// Bytes of a request.
-	RequestSize Size `yaml:"request_size,omitempty"`
-	// Bytes of a response.
-	ResponseSize Size `yaml:"response_size,omitempty"`
-	// Payload that each flow of udp_stream offers, in bit/s such as 100M or 1G (-b).
-	Bandwidth BitRate `yaml:"bandwidth,omitempty"`
-	// Transactions a second that each flow of paced_rr offers.
-	Rate int `yaml:"rate,omitempty"`
-	// The server sends and the client receives (-R).
-	Reverse bool `yaml:"reverse,omitempty"`
-	// A connection for each request of http.
-	NoKeepAlive bool `yaml:"no_keep_alive,omitempty"`
-	// Datagrams are handed to the kernel and taken from it in batches.
-	GSO bool `yaml:"gso,omitempty"`
+	// An option of zero is the tool's default.
+	Options record.Options `yaml:"-"`
 	// Tools that drive this workload, instead of those of the suite.
 	Tools []string `yaml:"tools,omitempty" jsonschema:"minItems=1"`
 }
 
-// Options are the workload's options as cells carry them.
-func (w Workload) Options() record.Options {
-	return record.Options{
-		Streams:      w.Streams,
-		MessageSize:  int(w.MessageSize),
-		Window:       int(w.Window),
-		Congestion:   w.Congestion,
-		ZeroCopy:     w.ZeroCopy,
-		SkipRxCopy:   w.SkipRxCopy,
-		RequestSize:  int(w.RequestSize),
-		ResponseSize: int(w.ResponseSize),
-		Bandwidth:    int(w.Bandwidth),
-		Rate:         w.Rate,
-		Reverse:      w.Reverse,
-		NoKeepAlive:  w.NoKeepAlive,
-		GSO:          w.GSO,
-	}
-}
-
-// given are the options that are set, by the names of their flags.
-func (w Workload) given() []string {
-	var names []string
-	for _, o := range []struct {
-		name string
-		set  bool
-	}{
-		{"streams", w.Streams != 0},
-		{"message-size", w.MessageSize != 0},
-		{"window", w.Window != 0},
-		{"congestion", w.Congestion != ""},
-		{"zero-copy", w.ZeroCopy},
-		{"skip-rx-copy", w.SkipRxCopy},
-		{"request-size", w.RequestSize != 0},
-		{"response-size", w.ResponseSize != 0},
-		{"bandwidth", w.Bandwidth != 0},
-		{"rate", w.Rate != 0},
-		{"reverse", w.Reverse},
-		{"no-keep-alive", w.NoKeepAlive},
-		{"gso", w.GSO},
-	} {
-		if o.set {
-			names = append(names, o.name)
+// given are the options that are set.
+func (w Workload) given() (all []record.Dimension) {
+	for _, d := range record.Dimensions(record.Option) {
+		if d.IsSet(record.Cell{Options: w.Options}) {
+			all = append(all, d)
 		}
 	}
-	return names
+	return all
+}
+
+// keyOf is how suite files name an option.
+func keyOf(d record.Dimension) string { return strings.ReplaceAll(d.Name, "-", "_") }
+
+// optionKeys are how suite files name all options.
+func optionKeys() (keys []string) {
+	for _, d := range record.Dimensions(record.Option) {
+		keys = append(keys, keyOf(d))
+	}
+	return keys
+}
+
+// optionOf is the option that suite files name so.
+func optionOf(key string) (record.Dimension, bool) {
+	d, ok := record.DimensionOf(strings.ReplaceAll(key, "_", "-"))
+	return d, ok && d.Part == record.Option && keyOf(d) == key
+}
+
+// Put reads an option as a flag has it and puts it into the workload: a size as ParseSize
+// reads it, a rate as ParseBitRate does, a whole number, a name, true or false.
+func (w *Workload) Put(d record.Dimension, text string) error {
+	c := record.Cell{Options: w.Options}
+	switch v := d.Field(&c).(type) {
+	case *int:
+		n, err := parseNumber(text, d.Unit)
+		if err != nil {
+			return err
+		}
+		*v = n
+	case *string:
+		*v = text
+	case *bool:
+		*v = text == "true"
+	}
+	w.Options = c.Options
+	return nil
+}
+
+// parseNumber reads a whole number of a unit.
+func parseNumber(text, unit string) (int, error) {
+	switch unit {
+	case "B":
+		n, err := ParseSize(text)
+		return int(n), err
+	case "bit/s":
+		n, err := ParseBitRate(text)
+		return int(n), err
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return 0, fmt.Errorf("%q is not a whole number; write digits only", text)
+	}
+	return n, nil
+}
+
+// inUnit writes a number as parseNumber reads it.
+func inUnit(n int, unit string) string {
+	switch unit {
+	case "B":
+		return Size(n).String()
+	case "bit/s":
+		return BitRate(n).String()
+	}
+	return strconv.Itoa(n)
 }
 
 // SetWorkloads gives the suite other workloads than its file does. What errors say

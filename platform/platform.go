@@ -46,6 +46,9 @@ type Hosts interface {
 // Endpoint is where processes run: a container, or a host itself.
 type Endpoint interface {
 	Name() string
+	// OnHost is the name of the host that it is on: a host's own, and of a container that
+	// is nobody's yet none.
+	OnHost() string
 	Start(ctx context.Context, cmd Command) (Process, error)
 }
 

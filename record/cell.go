@@ -79,62 +79,23 @@ const OffloadOff = "off"
 // Pairs is how many clients there are: processes in all containers.
 func (c Cell) Pairs() int { return c.Clients * max(c.Processes, 1) }
 
-// inKey keeps texts of cells from being taken for the structure of their key.
+// escape keeps texts of cells from being taken for the structure of their key.
 // The placement is the last part of a key without "=", and has none itself.
-var inKey = strings.NewReplacer("%", "%25", "/", "%2F")
+var escape = strings.NewReplacer("%", "%25", "/", "%2F").Replace
 
 // Key is a stable text that is equal for equal cells only.
 func (c Cell) Key() string {
 	var b strings.Builder
-	text := inKey.Replace
-	tool, placement := strings.ReplaceAll(text(c.Tool), ":", "%3A"), strings.ReplaceAll(text(c.Placement), "=", "%3D")
-	fmt.Fprintf(&b, "%s/hosts=%d/ipv%d/%dx%d/%s:%s", text(c.Network), c.Hosts, c.Family, c.Servers, c.Clients, tool, text(c.Workload))
-	o := c.Options
-	for _, f := range []struct {
-		name string
-		v    int
-	}{{"P", o.Streams}, {"l", o.MessageSize}, {"w", o.Window}, {"req", o.RequestSize}, {"resp", o.ResponseSize}, {"b", o.Bandwidth}, {"rate", o.Rate}} {
-		if f.v != 0 {
-			fmt.Fprintf(&b, "/%s=%d", f.name, f.v)
+	tool, placement := strings.ReplaceAll(escape(c.Tool), ":", "%3A"), strings.ReplaceAll(escape(c.Placement), "=", "%3D")
+	fmt.Fprintf(&b, "%s/hosts=%d/ipv%d/%dx%d/%s:%s", escape(c.Network), c.Hosts, c.Family, c.Servers, c.Clients, tool, escape(c.Workload))
+	for _, d := range dimensions {
+		switch {
+		case d.Name == "placement":
+			b.WriteString("/" + placement)
+		case d.key == inHead || !d.IsSet(c):
+		default:
+			b.WriteString(d.inKey(c))
 		}
-	}
-	if o.Congestion != "" {
-		fmt.Fprintf(&b, "/C=%s", text(o.Congestion))
-	}
-	if o.ZeroCopy {
-		b.WriteString("/Z")
-	}
-	if o.SkipRxCopy {
-		b.WriteString("/skip-rx-copy")
-	}
-	for _, f := range []struct {
-		name  string
-		given bool
-	}{{"R", o.Reverse}, {"no-keep-alive", o.NoKeepAlive}, {"gso", o.GSO}} {
-		if f.given {
-			fmt.Fprintf(&b, "/%s", f.name)
-		}
-	}
-	fmt.Fprintf(&b, "/%s", placement)
-	if c.Underlay != "" {
-		fmt.Fprintf(&b, "/underlay=%s", text(c.Underlay))
-	}
-	for _, f := range []struct {
-		name string
-		v    int
-	}{{"processes", c.Processes}, {"neighbours", c.Neighbours}, {"rules", c.Rules}, {"mtu", c.MTU}, {"twin", c.Twin}} {
-		if f.v != 0 {
-			fmt.Fprintf(&b, "/%s=%d", f.name, f.v)
-		}
-	}
-	if c.Offload != "" {
-		fmt.Fprintf(&b, "/offload=%s", text(c.Offload))
-	}
-	if c.Normalize {
-		b.WriteString("/normalize=1")
-	}
-	if c.Baseline != "" {
-		fmt.Fprintf(&b, "/baseline=%s", text(c.Baseline))
 	}
 	return b.String()
 }

@@ -48,9 +48,10 @@ func newTrialsView(trials []record.Trial) trialsView {
 		scales = append(scales, s)
 		v.Columns = append(v.Columns, trialColumn{k.Title, s.unit})
 	}
-	varied := variedFields(trials)
+	varied := variedIn(trials)
 	for _, f := range varied {
-		v.Varied = append(v.Varied, variedColumn{f.title, f.number})
+		_, number := f.Number(record.Cell{})
+		v.Varied = append(v.Varied, variedColumn{f.Name, number})
 	}
 	for _, t := range trials {
 		r := trialRow{
@@ -58,7 +59,7 @@ func newTrialsView(trials []record.Trial) trialsView {
 			Status: string(t.Status), Elapsed: strconv.FormatFloat(t.Elapsed, 'f', 1, 64), Remark: remark(t),
 		}
 		for _, f := range varied {
-			r.Varied = append(r.Varied, trialValue{Text: f.of(t.Cell)})
+			r.Varied = append(r.Varied, trialValue{Text: f.Text(t.Cell)})
 		}
 		for i, k := range kinds {
 			value := trialValue{}
@@ -72,48 +73,18 @@ func newTrialsView(trials []record.Trial) trialsView {
 	return v
 }
 
-// cellField is something of a cell that gets a column where it varies.
-type cellField struct {
-	title  string
-	number bool
-	of     func(record.Cell) string
-}
-
-func variedFields(trials []record.Trial) []cellField {
-	whole := func(title string, of func(record.Cell) int) cellField {
-		return cellField{title, true, func(c record.Cell) string { return strconv.Itoa(of(c)) }}
-	}
-	all := []cellField{
-		{"tool", false, func(c record.Cell) string { return c.Tool }},
-		whole("servers", func(c record.Cell) int { return c.Servers }),
-		whole("clients", func(c record.Cell) int { return c.Clients }),
-		whole("processes", func(c record.Cell) int { return max(c.Processes, 1) }),
-		whole("streams", func(c record.Cell) int { return c.Options.Streams }),
-		whole("message", func(c record.Cell) int { return c.Options.MessageSize }),
-		whole("neighbours", func(c record.Cell) int { return c.Neighbours }),
-		whole("rules", func(c record.Cell) int { return c.Rules }),
-		whole("MTU", func(c record.Cell) int {
-			if c.MTU == 0 {
-				return 1500
-			}
-			return c.MTU
-		}),
-		{"offload", false, func(c record.Cell) string { return c.Offload }},
-		{"alike", false, func(c record.Cell) string {
-			if c.Normalize {
-				return "yes"
-			}
-			return "no"
-		}},
-		{"underlay", false, func(c record.Cell) string { return c.Underlay }},
-		{"baseline", false, func(c record.Cell) string { return c.Baseline }},
-	}
+// variedIn are the dimensions that differ between trials and that the table shows nowhere else.
+func variedIn(trials []record.Trial) []record.Dimension {
+	shown := []string{"network", "hosts", "family", "workload", "placement", "twin"}
 	// Requests and bulk transfers have options of their own; only a difference
 	// within a workload was made on purpose.
-	return slices.DeleteFunc(all, func(f cellField) bool {
+	return slices.DeleteFunc(record.Dimensions(), func(d record.Dimension) bool {
+		if slices.Contains(shown, d.Name) {
+			return true
+		}
 		first := map[string]string{}
 		for _, t := range trials {
-			v := f.of(t.Cell)
+			v := d.Text(t.Cell)
 			if was, seen := first[t.Cell.Workload]; seen && was != v {
 				return false
 			}

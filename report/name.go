@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -158,25 +159,16 @@ type coordinate struct{ name, value string }
 // coordinates lists those that are set.
 func coordinates(c record.Cell) []coordinate {
 	var all []coordinate
-	for _, f := range []struct {
-		name  string
-		value int
-	}{{"processes", c.Processes}, {"neighbours", c.Neighbours}, {"rules", c.Rules}, {"mtu", c.MTU}} {
-		if f.value != 0 {
-			all = append(all, coordinate{f.name, strconv.Itoa(f.value)})
+	for _, d := range record.Dimensions(record.Path, record.Condition, record.Beside) {
+		if d.IsSet(c) && !slices.Contains(everyRun, d.Name) {
+			all = append(all, coordinate{d.Name, d.Text(c)})
 		}
-	}
-	if c.Offload != "" {
-		all = append(all, coordinate{"offload", c.Offload})
-	}
-	if c.Normalize {
-		all = append(all, coordinate{"normalize", "true"})
-	}
-	if c.Baseline != "" {
-		all = append(all, coordinate{"baseline", c.Baseline})
 	}
 	return all
 }
+
+// everyRun are the dimensions that every run has, and columns have of their own.
+var everyRun = []string{"network", "hosts", "family", "servers", "clients", "underlay", "twin"}
 
 // traffic says what was driven through the networks of a group.
 func (g group) traffic() string {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/procfs"
 
+	"nettoll/platform"
 	"nettoll/record"
 	"nettoll/sampler"
 )
@@ -16,6 +17,15 @@ import (
 // idling is a machine of one CPU at a second of an invented clock, after so much idle time.
 func idling(second, idle float64) sampler.Snapshot {
 	return sampler.Snapshot{At: time.Unix(0, int64(second*1e9)), CPUs: map[int64]procfs.CPUStat{0: {Idle: idle}}}
+}
+
+// named is an endpoint that is nowhere.
+type named string
+
+func (n named) Name() string { return string(n) }
+func (named) OnHost() string { return "" }
+func (named) Start(context.Context, platform.Command) (platform.Process, error) {
+	return nil, platform.ErrUnsupported
 }
 
 func TestMachinesApart(t *testing.T) {
@@ -32,7 +42,7 @@ func TestMachinesApart(t *testing.T) {
 			t.Errorf("%+v, want %+v", got[i], want[i])
 		}
 	}
-	client, server := &Manned{Endpoint: hostNamed{name: "c"}}, &Manned{Endpoint: hostNamed{name: "s"}}
+	client, server := &Manned{Endpoint: named("c")}, &Manned{Endpoint: named("s")}
 	m.of = map[*Manned]*machine{client: b, server: a}
 	ends := []record.Endpoint{{Role: "client", Host: "h2"}, {Role: "server", Host: "h1"}}
 	m.name(ends, []link{{client: client, server: server}})

@@ -61,7 +61,7 @@ type way struct {
 	probe    error
 	connect  func(ctx context.Context, nth int) error
 	close    error
-	daemons  []platform.Process
+	daemons  []technique.Daemon
 	pathless bool
 	fault    func() error                        // of a network; nil: it knows of none
 	on       platform.Platform                   // that it was built on last
@@ -122,7 +122,7 @@ func (n *net) Servers() []platform.Endpoint { return n.servers }
 
 func (n *net) Clients() []platform.Endpoint { return n.clients }
 
-func (n *net) Daemons() []platform.Process { return n.daemons }
+func (n *net) Daemons() []technique.Daemon { return n.daemons }
 
 func (n *net) Own(from, to platform.Endpoint, f technique.Family) (netip.Addr, error) {
 	return n.Addr(from, to, f)

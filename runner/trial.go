@@ -114,7 +114,7 @@ func (s *session) measure(ctx context.Context, t *record.Trial, warmup, window t
 	if t.Endpoints, err = facts(ctx, links); err != nil {
 		return err
 	}
-	s.house(t.Endpoints, links)
+	house(t.Endpoints, links)
 	if f := technique.Family(t.Cell.Family); !s.greeted[f] {
 		before, err := s.count(ctx, links)
 		if err != nil {

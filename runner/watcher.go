@@ -19,8 +19,7 @@ import (
 // edges of the window.
 type watcher struct {
 	at         *machines
-	daemons    []platform.Process
-	houseOf    func(platform.Process) string // host of a daemon
+	daemons    []technique.Daemon
 	containers []container
 	from, to   edge
 }
@@ -42,7 +41,7 @@ type edge struct {
 }
 
 func newWatcher(at *machines, s *session, links []link) *watcher {
-	w := &watcher{at: at, houseOf: s.houseOf}
+	w := &watcher{at: at}
 	if d, ok := s.network.(technique.Daemoner); ok {
 		w.daemons = d.Daemons()
 	}
@@ -107,7 +106,7 @@ func (w *watcher) use(window time.Duration) (record.CPUUse, []record.Warning, er
 	}
 	for i, d := range w.daemons {
 		one := sampler.Between(title(d), w.from.daemons[i], w.to.daemons[i], window.Seconds())
-		one.Host = w.houseOf(d)
+		one.Host = d.OnHost()
 		use.Daemons = append(use.Daemons, one)
 	}
 	for _, e := range []edge{w.from, w.to} {
@@ -133,7 +132,7 @@ func (w *watcher) foreignWork(use record.CPUUse, window time.Duration) []record.
 }
 
 // title is what records call a daemon.
-func title(d platform.Process) string {
+func title(d technique.Daemon) string {
 	if named, ok := d.(fmt.Stringer); ok {
 		return named.String()
 	}

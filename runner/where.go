@@ -4,13 +4,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"nettoll/platform"
 	"nettoll/record"
 	"nettoll/sampler"
-	"nettoll/technique"
 )
 
 // sited is a network that shows the hosts that it is on.
@@ -24,44 +22,10 @@ func (s *session) hosts() []platform.Host {
 	return nil
 }
 
-// hostOf is the name of the host that an endpoint is on, or empty where nobody tells.
-func (s *session) hostOf(e platform.Endpoint) string {
-	if at, ok := platform.As[technique.Located](e); ok {
-		return at.OnHost()
-	}
-	return s.named(func(host string) bool {
-		number, ok := strings.CutPrefix(e.Name(), host+"c") // a container of the lab
-		return e.Name() == host || ok && number != "" && strings.Trim(number, "0123456789") == ""
-	})
-}
-
-// houseOf is the name of the host that a process of the network is on, or empty where
-// nobody tells.
-func (s *session) houseOf(p platform.Process) string {
-	if at, ok := p.(technique.Housed); ok {
-		return at.Host()
-	}
-	return s.named(func(host string) bool { return strings.HasSuffix(title(p), " on "+host) })
-}
-
-// named is the host whose name fits, or the only one there is.
-func (s *session) named(fits func(host string) bool) string {
-	all := s.hosts()
-	for _, h := range all {
-		if fits(h.Name()) {
-			return h.Name()
-		}
-	}
-	if len(all) == 1 {
-		return all[0].Name()
-	}
-	return ""
-}
-
 // house notes which hosts the endpoints of a trial are on.
-func (s *session) house(endpoints []record.Endpoint, links []link) {
+func house(endpoints []record.Endpoint, links []link) {
 	for i, at := range seats(links) {
-		endpoints[i].Host = s.hostOf(at.Endpoint)
+		endpoints[i].Host = at.OnHost()
 	}
 }
 

@@ -64,9 +64,15 @@ type Network interface {
 }
 
 // Daemoner is a network with processes that carry the payload in user space.
-// Their CPU time is a cost of the network. One that is a fmt.Stringer is called so in records.
+// Their CPU time is a cost of the network.
 type Daemoner interface {
-	Daemons() []platform.Process
+	Daemons() []Daemon
+}
+
+// Daemon is one of them. One that is a fmt.Stringer is called so in records.
+type Daemon interface {
+	platform.Process
+	OnHost() string // name of the host that it runs on
 }
 
 // Faulter is a network that knows when something that it needs has broken: a daemon that

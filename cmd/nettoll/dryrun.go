@@ -1,10 +1,8 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -103,10 +101,7 @@ func planGroups(w *tabwriter.Writer, cells []record.Cell) {
 		}
 		here := slices.DeleteFunc(slices.Clone(cells), func(c record.Cell) bool { return c.Hosts != h })
 		fmt.Fprintf(w, "%s\t%d cells, each of these with each:\n", hosts(h), len(here))
-		for _, axis := range []struct {
-			name string
-			of   func(record.Cell) string
-		}{
+		for _, axis := range append([]planAxis{
 			{"networks", func(c record.Cell) string {
 				if c.IsNative() {
 					return c.Network + " (" + baselineText(c) + ")"
@@ -117,12 +112,7 @@ func planGroups(w *tabwriter.Writer, cells []record.Cell) {
 			{"servers×clients", topologyText},
 			{"traffic", func(c record.Cell) string { return workloadText(c) + " by " + c.Tool }},
 			{"placements", func(c record.Cell) string { return c.Placement }},
-			{"underlays", func(c record.Cell) string { return cmp.Or(c.Underlay, unchanged) }},
-			{"MTU", func(c record.Cell) string { return numberText(c.MTU) }},
-			{"rules", func(c record.Cell) string { return numberText(c.Rules) }},
-			{"neighbours", func(c record.Cell) string { return numberText(c.Neighbours) }},
-			{"offload", func(c record.Cell) string { return cmp.Or(c.Offload, unchanged) }},
-		} {
+		}, conditionAxes()...) {
 			var values []string
 			seen := map[string]bool{}
 			for _, c := range here {
@@ -150,11 +140,22 @@ func baselineText(c record.Cell) string {
 // unchanged is a condition that is as it would be anyway.
 const unchanged = "as it is"
 
-func numberText(n int) string {
-	if n == 0 {
-		return unchanged
+// planAxis is something that cells are crossed with.
+type planAxis struct {
+	name string
+	of   func(record.Cell) string
+}
+
+func conditionAxes() (all []planAxis) {
+	for _, d := range record.Dimensions(record.Condition) {
+		all = append(all, planAxis{d.Name, func(c record.Cell) string {
+			if !d.IsSet(c) {
+				return unchanged
+			}
+			return d.Text(c)
+		}})
 	}
-	return strconv.Itoa(n)
+	return all
 }
 
 func topologyText(c record.Cell) string {
@@ -167,27 +168,14 @@ func topologyText(c record.Cell) string {
 
 // workloadText is the workload with its options, as flags have them.
 func workloadText(c record.Cell) string {
-	text, o := c.Workload, c.Options
-	for _, f := range []struct {
-		flag  string
-		value int
-	}{
-		{"-P", o.Streams}, {"-l", o.MessageSize}, {"-w", o.Window}, {"-b", o.Bandwidth}, {"--rate", o.Rate},
-		{"--request-size", o.RequestSize}, {"--response-size", o.ResponseSize},
-	} {
-		if f.value != 0 {
-			text += fmt.Sprintf(" %s %d", f.flag, f.value)
+	text := c.Workload
+	for _, d := range record.Dimensions(record.Option) {
+		if !d.IsSet(c) {
+			continue
 		}
-	}
-	if o.Congestion != "" {
-		text += " -C " + o.Congestion
-	}
-	for _, f := range []struct {
-		flag  string
-		given bool
-	}{{"-Z", o.ZeroCopy}, {"--skip-rx-copy", o.SkipRxCopy}, {"-R", o.Reverse}, {"--no-keep-alive", o.NoKeepAlive}, {"--gso", o.GSO}} {
-		if f.given {
-			text += " " + f.flag
+		text += " " + d.Flag()
+		if !d.Switch() {
+			text += " " + d.Text(c)
 		}
 	}
 	return text
@@ -196,22 +184,14 @@ func workloadText(c record.Cell) string {
 // surroundings are the conditions that are not as usual.
 func surroundings(c record.Cell) string {
 	var parts []string
-	if c.Underlay != "" {
-		parts = append(parts, c.Underlay)
-	}
-	for _, f := range []struct {
-		name  string
-		value int
-	}{{"MTU", c.MTU}, {"rules", c.Rules}, {"neighbours", c.Neighbours}} {
-		if f.value != 0 {
-			parts = append(parts, fmt.Sprintf("%s %d", f.name, f.value))
+	for _, d := range record.Dimensions(record.Condition) {
+		switch {
+		case !d.IsSet(c):
+		case d.Switch():
+			parts = append(parts, d.Name)
+		default:
+			parts = append(parts, d.Name+" "+d.Text(c))
 		}
-	}
-	if c.Offload != "" {
-		parts = append(parts, "offload "+c.Offload)
-	}
-	if c.Normalize {
-		parts = append(parts, "normalized")
 	}
 	return strings.Join(parts, ", ")
 }

@@ -1,153 +1,113 @@
 package main
 
 import (
-	"slices"
-
 	"github.com/spf13/pflag"
 
 	"nettoll/plan"
+	"nettoll/record"
 )
 
-// optionFlags are the options of workloads. Those that are lists multiply the
-// workloads that take them.
+// optionFlags are the options of workloads, each by the name of its dimension. A list of
+// values multiplies the workloads that take the option.
 type optionFlags struct {
-	streams                       []int
-	message                       []string
-	window, congestion            string
-	request, response, bandwidth  string
-	rate                          int
-	zeroCopy, skipRxCopy, reverse bool
-	noKeepAlive, gso              bool
+	values   map[string]*[]string // of options that have values
+	switches map[string]*bool     // of those that are set or not
 }
 
 func (f *optionFlags) add(fl *pflag.FlagSet) {
-	fl.IntSliceVarP(&f.streams, "streams", "P", nil, "connections of each client, such as 1,4,16")
-	fl.StringSliceVarP(&f.message, "message-size", "l", nil, "bytes of a write or read of a stream, such as 1K,128K")
-	fl.StringVarP(&f.window, "window", "w", "", "socket buffers in bytes, such as 256K")
-	fl.StringVarP(&f.congestion, "congestion", "C", "", "TCP congestion control")
-	fl.BoolVarP(&f.zeroCopy, "zero-copy", "Z", false, "send with sendfile(2)")
-	fl.BoolVar(&f.skipRxCopy, "skip-rx-copy", false, "the receiver discards in the kernel")
-	fl.BoolVarP(&f.reverse, "reverse", "R", false, "the server sends, the client receives")
-	fl.StringVarP(&f.bandwidth, "bandwidth", "b", "", "bit/s that each flow of udp_stream offers, such as 100M or 1G")
-	fl.BoolVar(&f.gso, "gso", false, "udp_stream hands datagrams over in batches")
-	fl.StringVar(&f.request, "request-size", "", "bytes of a request of tcp_rr and the like")
-	fl.StringVar(&f.response, "response-size", "", "bytes of a response of tcp_rr and the like")
-	fl.IntVar(&f.rate, "rate", 0, "transactions a second that each flow of paced_rr offers")
-	fl.BoolVar(&f.noKeepAlive, "no-keep-alive", false, "http makes a connection for each request")
+	f.values, f.switches = map[string]*[]string{}, map[string]*bool{}
+	for _, d := range record.Dimensions(record.Option) {
+		if d.Switch() {
+			f.switches[d.Name] = fl.BoolP(d.Name, d.Short, false, d.About)
+			continue
+		}
+		about := d.About
+		if d.Example != "" {
+			about += ", such as " + d.Example
+		}
+		f.values[d.Name] = fl.StringSliceP(d.Name, d.Short, nil, about)
+		fl.Lookup(d.Name).Value = listOf{fl.Lookup(d.Name).Value, d}
+	}
 }
 
-// option is a flag's change of a workload: one for each of its values.
-type option struct {
-	name string
-	sets []func(*plan.Workload)
+// listOf is a list of a dimension's values. Help names what they are.
+type listOf struct {
+	pflag.Value
+	d record.Dimension
+}
+
+func (l listOf) Type() string {
+	switch _, number := l.d.Raw(record.Cell{}); {
+	case l.d.Unit == "B":
+		return "sizes"
+	case l.d.Unit == "bit/s":
+		return "rates"
+	case number:
+		return "ints"
+	}
+	return "names"
 }
 
 // overrideWorkloads gives the options to the workloads that have them.
 func (f *runFlags) overrideWorkloads(s *plan.Suite, given func(string) bool) error {
-	options, err := f.options(given)
-	if err != nil || len(options) == 0 {
-		return err
-	}
-	workloads := s.Workloads
-	for _, o := range options {
+	for _, d := range record.Dimensions(record.Option) {
+		if !given(d.Name) {
+			continue
+		}
+		puts, err := f.puts(d)
+		if err != nil {
+			return err
+		}
 		var changed []plan.Workload
 		used := false
-		for _, w := range workloads {
-			if !plan.Takes(w.Name, o.name) {
+		for _, w := range s.Workloads {
+			if !d.Takes(w.Name) {
 				changed = append(changed, w)
 				continue
 			}
 			used = true
-			for _, set := range o.sets {
-				c := w
-				set(&c)
-				changed = append(changed, c)
+			for _, put := range puts {
+				changed = append(changed, put(w))
 			}
 		}
 		if !used {
-			return usagef("--%s: no workload of this run has it", o.name)
+			return usagef("--%s: no workload of this run has it", d.Name)
 		}
-		workloads = changed
+		s.SetWorkloads(changed)
 	}
-	s.SetWorkloads(workloads)
 	return nil
 }
 
-// options are the flags that were given, in the order of help.
-func (f *optionFlags) options(given func(string) bool) ([]option, error) {
-	streams := func() (sets []func(*plan.Workload), err error) {
-		for _, n := range f.streams {
-			if n < 1 {
-				return nil, usagef("--streams %d: at least one is needed", n)
-			}
-			sets = append(sets, func(w *plan.Workload) { w.Streams = n })
-		}
-		return sets, nil
+// puts are the changes of a workload that an option's flag makes: one for each value.
+func (f *optionFlags) puts(d record.Dimension) (all []func(plan.Workload) plan.Workload, err error) {
+	texts := f.texts(d)
+	if len(texts) == 0 {
+		return nil, usagef("--%s: no value is given", d.Name)
 	}
-	sizes := func(name string, texts []string, field func(*plan.Workload) *plan.Size) func() ([]func(*plan.Workload), error) {
-		return func() (sets []func(*plan.Workload), err error) {
-			for _, text := range texts {
-				size, err := plan.ParseSize(text)
-				switch {
-				case err != nil:
-					return nil, usagef("--%s: %w", name, err)
-				case size < 1:
-					return nil, usagef("--%s %s: at least one byte is needed", name, text)
-				}
-				sets = append(sets, func(w *plan.Workload) { *field(w) = size })
-			}
-			return sets, nil
+	for _, text := range texts {
+		var w plan.Workload
+		if err := w.Put(d, text); err != nil {
+			return nil, usagef("--%s: %w", d.Name, err)
 		}
-	}
-	one := func(set func(*plan.Workload)) func() ([]func(*plan.Workload), error) {
-		return func() ([]func(*plan.Workload), error) { return []func(*plan.Workload){set}, nil }
-	}
-	bandwidth := func() ([]func(*plan.Workload), error) {
-		rate, err := plan.ParseBitRate(f.bandwidth)
-		switch {
-		case err != nil:
-			return nil, usagef("--bandwidth: %w", err)
-		case rate < 1:
-			return nil, usagef("--bandwidth %s: at least 1 bit/s is needed; leave it out for as fast as it goes", f.bandwidth)
+		if n, ok := d.Raw(record.Cell{Options: w.Options}); ok && n < 1 {
+			return nil, usagef("--%s %s: at least 1%s is needed", d.Name, text, map[string]string{
+				"B": " byte", "bit/s": " bit/s", "1/s": " a second",
+			}[d.Unit])
 		}
-		return []func(*plan.Workload){func(w *plan.Workload) { w.Bandwidth = rate }}, nil
-	}
-	rate := func() ([]func(*plan.Workload), error) {
-		if f.rate < 1 {
-			return nil, usagef("--rate %d: at least 1 a second is needed", f.rate)
-		}
-		return []func(*plan.Workload){func(w *plan.Workload) { w.Rate = f.rate }}, nil
-	}
-	var all []option
-	for _, o := range []struct {
-		name string
-		sets func() ([]func(*plan.Workload), error)
-	}{
-		{"streams", streams},
-		{"message-size", sizes("message-size", f.message, func(w *plan.Workload) *plan.Size { return &w.MessageSize })},
-		{"window", sizes("window", []string{f.window}, func(w *plan.Workload) *plan.Size { return &w.Window })},
-		{"congestion", one(func(w *plan.Workload) { w.Congestion = f.congestion })},
-		{"zero-copy", one(func(w *plan.Workload) { w.ZeroCopy = f.zeroCopy })},
-		{"skip-rx-copy", one(func(w *plan.Workload) { w.SkipRxCopy = f.skipRxCopy })},
-		{"reverse", one(func(w *plan.Workload) { w.Reverse = f.reverse })},
-		{"bandwidth", bandwidth},
-		{"gso", one(func(w *plan.Workload) { w.GSO = f.gso })},
-		{"request-size", sizes("request-size", []string{f.request}, func(w *plan.Workload) *plan.Size { return &w.RequestSize })},
-		{"response-size", sizes("response-size", []string{f.response}, func(w *plan.Workload) *plan.Size { return &w.ResponseSize })},
-		{"rate", rate},
-		{"no-keep-alive", one(func(w *plan.Workload) { w.NoKeepAlive = f.noKeepAlive })},
-	} {
-		if !given(o.name) {
-			continue
-		}
-		sets, err := o.sets()
-		if err != nil {
-			return nil, err
-		}
-		if len(sets) == 0 {
-			return nil, usagef("--%s: no value is given", o.name)
-		}
-		all = append(all, option{o.name, slices.Clip(sets)})
+		all = append(all, func(w plan.Workload) plan.Workload {
+			_ = w.Put(d, text) // which was read before
+			return w
+		})
 	}
 	return all, nil
+}
+
+func (f *optionFlags) texts(d record.Dimension) []string {
+	if given := f.switches[d.Name]; given != nil {
+		if *given {
+			return []string{"true"}
+		}
+		return []string{"false"}
+	}
+	return *f.values[d.Name]
 }

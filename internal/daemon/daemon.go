@@ -104,8 +104,8 @@ func (d *Daemon) await(ctx context.Context, s Spec) error {
 // String is what records call it.
 func (d *Daemon) String() string { return d.name + " on " + d.host }
 
-// Host is the name of the host that it runs on.
-func (d *Daemon) Host() string { return d.host }
+// OnHost is the name of the host that it runs on.
+func (d *Daemon) OnHost() string { return d.host }
 
 // Fault says how the daemon ended, if it did by itself.
 func (d *Daemon) Fault() error {

@@ -46,6 +46,7 @@ type Spec struct {
 type Container struct {
 	engine *Engine
 	name   string
+	host   string // that its engine runs on, by its name
 	id     string
 	pid    int
 	first  *agent.Client
@@ -227,6 +228,9 @@ func (c *Container) because(ctx context.Context, err error) error {
 
 // Name implements platform.Endpoint.
 func (c *Container) Name() string { return c.name }
+
+// OnHost implements platform.Endpoint.
+func (c *Container) OnHost() string { return c.host }
 
 // Surroundings implements platform.Surrounded: processes of a container end with it.
 func (c *Container) Surroundings() platform.Surroundings { return platform.Surroundings{Open: c.open} }

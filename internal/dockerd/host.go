@@ -50,6 +50,9 @@ func Borrow(e *Engine, index int, here bool) *Host {
 // Name implements platform.Endpoint.
 func (h *Host) Name() string { return h.name }
 
+// OnHost implements platform.Endpoint.
+func (h *Host) OnHost() string { return h.name }
+
 // Here says that the host is this very machine, or made on it.
 func (h *Host) Here() bool { return h.here }
 
@@ -112,7 +115,7 @@ func (h *Host) out(ctx context.Context) (*Container, error) {
 		if err != nil {
 			return nil, err
 		}
-		c.open = true
+		c.host, c.open = h.name, true
 		h.outside, h.made = c, append(h.made, c)
 	}
 	return h.outside, nil
@@ -198,7 +201,7 @@ func (h *Host) Run(ctx context.Context, specs ...Spec) ([]*Container, error) {
 				errs[i] = err
 				return
 			}
-			c.open = s.Mode == "host" && h.under == nil
+			c.host, c.open = h.name, s.Mode == "host" && h.under == nil
 			all[i] = c
 			h.mu.Lock()
 			h.made = append(h.made, c)

@@ -8,17 +8,15 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-
-	"nettoll/platform"
 )
 
 // Proxies are the docker-proxy processes that serve a container's addresses.
-func (h *Host) Proxies(at ...netip.Addr) ([]platform.Process, error) {
+func (h *Host) Proxies(at ...netip.Addr) ([]Proxy, error) {
 	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
 		return nil, err
 	}
-	var all []platform.Process
+	var all []Proxy
 	for _, path := range lines {
 		b, err := os.ReadFile(path)
 		if err != nil {
@@ -32,7 +30,7 @@ func (h *Host) Proxies(at ...netip.Addr) ([]platform.Process, error) {
 		if err != nil {
 			return nil, fmt.Errorf("docker: %s: %w", path, err)
 		}
-		all = append(all, daemon(pid))
+		all = append(all, Proxy{pid, h.name})
 	}
 	return all, nil
 }
@@ -53,14 +51,18 @@ func serves(args [][]byte, at []netip.Addr) bool {
 	return false
 }
 
-// daemon is a process that belongs to the engine: it can be watched and nothing else.
-type daemon int
+// Proxy is a docker-proxy. It belongs to the engine: it can be watched and nothing else.
+type Proxy struct {
+	pid  int
+	host string
+}
 
-func (d daemon) PID() int            { return int(d) }
-func (daemon) Stdin() io.WriteCloser { return nil }
-func (daemon) Stdout() io.Reader     { return nil }
-func (daemon) Stderr() string        { return "" }
-func (daemon) Wait() error           { return errNotOurs }
-func (daemon) Kill() error           { return errNotOurs }
+func (p Proxy) PID() int            { return p.pid }
+func (p Proxy) OnHost() string      { return p.host }
+func (Proxy) Stdin() io.WriteCloser { return nil }
+func (Proxy) Stdout() io.Reader     { return nil }
+func (Proxy) Stderr() string        { return "" }
+func (Proxy) Wait() error           { return errNotOurs }
+func (Proxy) Kill() error           { return errNotOurs }
 
 var errNotOurs = fmt.Errorf("docker: the process belongs to the engine")

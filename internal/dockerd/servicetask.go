@@ -54,7 +54,7 @@ func (s *Swarm) running(ctx context.Context, service string) (string, error) {
 
 // adopt makes a container of one that the swarm has started.
 func (h *Host) adopt(ctx context.Context, name, id, net string) (*Container, error) {
-	c := &Container{engine: h.Engine, name: name, id: id, shown: h.reachable()}
+	c := &Container{engine: h.Engine, name: name, host: h.name, id: id, shown: h.reachable()}
 	state, err := h.Engine.Client.ContainerInspect(ctx, id, client.ContainerInspectOptions{})
 	if err != nil {
 		return nil, brief(err)

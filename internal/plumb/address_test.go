@@ -31,5 +31,7 @@ func TestMoreContainersThanAHostHasAddresses(t *testing.T) {
 // place is a container of which nothing is wanted but a name.
 type place struct{ platform.Endpoint }
 
-func (place) Name() string  { return "c" }
-func (place) NetNS() string { return "/" }
+func (place) Name() string { return "c" }
+
+func (place) OnHost() string { return "h1" }
+func (place) NetNS() string  { return "/" }

@@ -21,7 +21,7 @@ type Network struct {
 	// Hops are the path between two nodes.
 	Hops func(from, to *Node, f technique.Family) []technique.Hop
 	// Procs carry the payload in user space.
-	Procs []platform.Process
+	Procs []technique.Daemon
 	// Needed must run as long as the network is to work, whether they carry payload or not.
 	Needed []*daemon.Daemon
 	// Check looks for what is wrong with a network that is up; nil: nothing is known to go wrong.
@@ -39,7 +39,7 @@ func (n *Network) Servers() []platform.Endpoint { return endpoints(n.Site.Server
 func (n *Network) Clients() []platform.Endpoint { return endpoints(n.Site.Clients) }
 
 // Daemons implements technique.Daemoner.
-func (n *Network) Daemons() []platform.Process { return n.Procs }
+func (n *Network) Daemons() []technique.Daemon { return n.Procs }
 
 // Remarks implements technique.Remarker.
 func (n *Network) Remarks() []string {

@@ -103,7 +103,9 @@ func newEndpoint(t *testing.T, name string) *endpoint {
 	return e
 }
 
-func (e *endpoint) Name() string                                 { return e.name }
+func (e *endpoint) Name() string { return e.name }
+
+func (e *endpoint) OnHost() string                               { return "h1" }
 func (e *endpoint) Agent(context.Context) (*agent.Client, error) { return e.client, nil }
 
 // Start starts an agent, whatever the command.

@@ -14,11 +14,15 @@ import (
 // endpoint is a namespace in which processes run.
 type endpoint struct {
 	name string
+	host string
 	ns   *netns.NS
 }
 
 // Name implements platform.Endpoint.
 func (e *endpoint) Name() string { return e.name }
+
+// OnHost implements platform.Endpoint.
+func (e *endpoint) OnHost() string { return e.host }
 
 // NetNS implements platform.NetNSer.
 func (e *endpoint) NetNS() string { return e.ns.Path() }

@@ -49,5 +49,5 @@ func (h *host) Share(_ context.Context, with platform.Endpoint) (platform.Endpoi
 
 func (h *host) container(ns *netns.NS) *endpoint {
 	h.next++
-	return &endpoint{name: fmt.Sprintf("%sc%d", h.name, h.next), ns: ns}
+	return &endpoint{name: fmt.Sprintf("%sc%d", h.name, h.next), host: h.name, ns: ns}
 }

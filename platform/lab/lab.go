@@ -92,8 +92,9 @@ func (l *Lab) Hosts(ctx context.Context, req platform.HostRequest) (platform.Hos
 		if err != nil {
 			return nil, errors.Join(err, s.Close(context.Background()))
 		}
+		name := fmt.Sprintf("h%d", i+1)
 		s.hosts = append(s.hosts, &host{
-			endpoint: endpoint{name: fmt.Sprintf("h%d", i+1), ns: ns[0]},
+			endpoint: endpoint{name: name, host: name, ns: ns[0]},
 			site:     s,
 			index:    i,
 		})

@@ -20,7 +20,7 @@ type network struct {
 	hosts            []*dockerd.Host
 	swarm            *dockerd.Swarm // that the hosts' engines are nodes of; nil outside of swarms
 	servers, clients []*node
-	daemons          []platform.Process
+	daemons          []technique.Daemon
 	notes            []string
 	concealed        map[string]string // namespaces that engines hide, by what is in them
 	rules            []string          // of ours on hosts, as text, for documentation
@@ -52,9 +52,6 @@ func (n *node) NetNS() string {
 	return ""
 }
 
-// OnHost implements technique.Located.
-func (n *node) OnHost() string { return n.host.Name() }
-
 // Unwrap implements platform.Wrapper.
 func (n *node) Unwrap() platform.Endpoint { return n.Endpoint }
 
@@ -73,7 +70,7 @@ func (n *network) Servers() []platform.Endpoint { return endpoints(n.servers) }
 func (n *network) Clients() []platform.Endpoint { return endpoints(n.clients) }
 
 // Daemons implements technique.Daemoner.
-func (n *network) Daemons() []platform.Process { return n.daemons }
+func (n *network) Daemons() []technique.Daemon { return n.daemons }
 
 // Fault implements technique.Faulter.
 func (n *network) Fault(ctx context.Context) error {

@@ -201,7 +201,9 @@ func (n *network) proxied(ctx context.Context) error {
 		if len(procs) == 0 {
 			return fmt.Errorf("docker: no docker-proxy serves %s", s.Name())
 		}
-		n.daemons = append(n.daemons, procs...)
+		for _, p := range procs {
+			n.daemons = append(n.daemons, p)
+		}
 	}
 	n.hops = func(from, to *node, _ technique.Family) []technique.Hop {
 		return append(n.toHost(from), to.portHop(), to.hop())

@@ -37,7 +37,7 @@ func (b *build) startProxy(ctx context.Context) error {
 	}
 	client := agent.Dial(proc)
 	b.Push("proxy", func(context.Context) error { return client.Close() })
-	b.Procs = append(b.Procs, housed{proc, h.Name()})
+	b.Procs = append(b.Procs, proxying{proc, h.Name()})
 	var ports []forward
 	for i, n := range b.Site.Servers {
 		first, last := b.Topo.Ports(i)
@@ -61,17 +61,17 @@ func (b *build) startProxy(ctx context.Context) error {
 	return nil
 }
 
-// housed is the proxy's process, which knows its host.
-type housed struct {
+// proxying is the process of the proxy.
+type proxying struct {
 	platform.Process
 	host string
 }
 
-// Host implements technique.Housed.
-func (p housed) Host() string { return p.host }
+// OnHost implements technique.Daemon.
+func (p proxying) OnHost() string { return p.host }
 
 // String is what records call it.
-func (p housed) String() string { return "proxy on " + p.host }
+func (p proxying) String() string { return "proxy on " + p.host }
 
 // Handlers are the agent's half: a proxy that, as docker-proxy does, accepts a
 // connection, makes another and copies between the two, in the kernel where

@@ -76,6 +76,7 @@ func endpoints(t *testing.T, s *subject, n technique.Network, topo technique.Top
 	if got := len(n.Clients()); got != topo.Clients {
 		t.Fatalf("%d clients, want %d", got, topo.Clients)
 	}
+	whereabouts(t, n)
 	for i, c := range n.Clients() {
 		to := n.Servers()[topo.Pair(i)]
 		for _, f := range s.families() {
@@ -94,6 +95,33 @@ func endpoints(t *testing.T, s *subject, n technique.Network, topo technique.Top
 				t.Errorf("no path from %s to %s", c.Name(), to.Name())
 			}
 			ownAddress(t, n, c, to, f)
+		}
+	}
+}
+
+// whereabouts wants endpoints and daemons to be on hosts of the network, by their names.
+func whereabouts(t *testing.T, n technique.Network) {
+	t.Helper()
+	hosts := map[string]bool{}
+	for _, h := range machines(n) {
+		hosts[h.Name()] = true
+		if h.OnHost() != h.Name() {
+			t.Errorf("the host %s says that it is on %q", h.Name(), h.OnHost())
+		}
+	}
+	if len(hosts) == 0 {
+		t.Error("the network shows no hosts")
+	}
+	for _, e := range slices.Concat(n.Servers(), n.Clients()) {
+		if !hosts[e.OnHost()] {
+			t.Errorf("%s is on %q, which is no host of the network", e.Name(), e.OnHost())
+		}
+	}
+	if d, ok := n.(technique.Daemoner); ok {
+		for _, p := range d.Daemons() {
+			if !hosts[p.OnHost()] {
+				t.Errorf("daemon %d is on %q, which is no host of the network", p.PID(), p.OnHost())
+			}
 		}
 	}
 }

@@ -22,8 +22,8 @@ type carrier struct {
 // String is what records call it.
 func (c *carrier) String() string { return "udp-overlay on " + c.host }
 
-// Host is where it runs.
-func (c *carrier) Host() string { return c.host }
+// OnHost implements technique.Daemon.
+func (c *carrier) OnHost() string { return c.host }
 
 // start runs the process of a host, which takes what comes through the device.
 func (n *network) start(ctx context.Context, h *plumb.Host, device string, frames bool) error {

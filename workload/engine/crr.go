@@ -30,7 +30,7 @@ func tcpCRR() traffic {
 		meeting: meeting,
 		honours: []string{"streams", "window", "congestion", "request-size", "response-size"},
 		options: func(o *record.Options) error {
-			if err := atLeast(&o.RequestSize, cookieSize, maxSize, cookieSize, "request size"); err != nil {
+			if err := atLeast(&o.RequestSize, cookieSize, record.MaxMessage, cookieSize, "request size"); err != nil {
 				return err
 			}
 			o.ResponseSize = max(o.ResponseSize, 1)

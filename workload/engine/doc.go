@@ -79,6 +79,17 @@
 // receives nothing for lastWait after it either is broken and fails the trial, with its
 // name; see judge.go.
 //
+// # Turns
+//
+// A job can stand beside others and take turns with them: its connections are made once (Stand),
+// and its flows run in several turns (Turns), each with time to settle and a window, and sleep
+// between them; turns.go. Everybody is told of all turns before the first, so that nothing but
+// the traffic itself is going on in a window. The end that leads, which sends a stream or asks,
+// stops by the clock. A sender goes on for overrun after the window, until what closes it has
+// come, and what is then on its way has drainTime to arrive; what does not is recorded. A
+// requester says so with its last request, since the end that answers looks at no clock. A window
+// in which nothing came is one of nothing: it is not waited for, as somebody else's turn comes.
+//
 // # Which transactions count
 //
 // Transactions that begin in [t0, t1) count, each with all of its latency, also what of it

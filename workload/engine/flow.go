@@ -57,7 +57,14 @@ type flow struct {
 	settles int64 // half way from there to the opening of the window
 	total   int64 // finished since the connection was made
 	window
-	closed atomic.Bool // the window
+	past    []window     // of turns that are over, see turns.go
+	ofTurns []*latencies // of each turn
+	turn    int          // the one in hand, or that comes next
+	pauses  int64        // when one that leads and has no window rests
+	rests   bool         // one that leads is to sleep until its next turn
+	told    bool         // one that answers: nothing more comes in this turn
+	left    []int        // bytes that were still on their way after each turn
+	closed  atomic.Bool  // the last window
 
 	info *record.TCPInfo // at the end, where the flow informs
 
@@ -75,6 +82,7 @@ func (f *flow) schedule(warmup, t0, t1 int64) {
 	}
 	f.settles = t0 - (t0-f.begins)/2
 	f.window = window{opens: t0, closes: t1, cutAt: never, brought: f.begins}
+	f.pauses = never
 	switch {
 	case f.measures() && f.patient:
 		f.cutAt = f.settles
@@ -90,6 +98,14 @@ func (f *flow) run() error {
 		if resting && f.done() {
 			<-f.session.quit
 			return nil
+		}
+		switch {
+		case f.rests || f.pauses != never && nanotime() >= f.pauses:
+			if !f.rest() {
+				return nil
+			}
+		case f.idles():
+			f.await()
 		}
 		n, errno := f.step(f)
 		if errno != 0 {

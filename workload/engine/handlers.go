@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -58,12 +59,16 @@ type startParams struct {
 	Warmup   time.Duration `json:"warmup"`
 	Duration time.Duration `json:"duration"`
 	Wait     time.Duration `json:"wait,omitempty"` // for flows that received nothing in the window; 0 is lastWait
+	// Turns, by the agent's clock, have a warm-up and a window each, and the flows rest between
+	// them and afterwards. Then Begins says nothing.
+	Turns []int64 `json:"turns_ns,omitempty"`
 }
 
-// startResult is what the window held.
+// startResult is what the window held, or the window of each turn.
 type startResult struct {
 	windowResult
-	CPU cpuTime `json:"cpu"`
+	CPU   cpuTime       `json:"cpu"`
+	Turns []startResult `json:"turns,omitempty"`
 }
 
 // windowResult is what a window held at one end. Units are payload bytes or
@@ -81,6 +86,7 @@ type windowResult struct {
 	Cold       int       `json:"cold,omitempty"`       // flows that had received nothing when the window opened
 	Silent     int       `json:"silent,omitempty"`     // flows that received nothing while it was open
 	Mute       []int     `json:"mute,omitempty"`       // flows, by their numbers, that did not after it either
+	From       []int64   `json:"from,omitempty"`       // what each flow had finished when its turn began
 }
 
 type stopParams struct {
@@ -94,6 +100,7 @@ type stopResult struct {
 	Datagrams []*datagrams      `json:"datagrams,omitempty"`
 	TCP       []*record.TCPInfo `json:"tcp,omitempty"`
 	Strangers int64             `json:"strangers,omitempty"`
+	Left      []int             `json:"left,omitempty"` // bytes that were still on their way after each turn
 }
 
 // Handlers is the engine's half of an agent, to be given to agent.Serve. It serves
@@ -204,12 +211,33 @@ func (h *half) start(ctx context.Context, p startParams) (startResult, error) {
 	if p.Warmup < 0 || p.Duration <= 0 || p.Duration > time.Duration(highestLatency) {
 		return startResult{}, errors.New("start: the window must be longer than nothing and at most an hour")
 	}
-	use, err := s.start(ctx, p.Begins, p.Warmup, p.Duration, cmp.Or(p.Wait, lastWait))
+	begins, rest := p.Turns, len(p.Turns) > 0
+	if !rest {
+		begins = []int64{cmp.Or(p.Begins, nanotime())}
+	}
+	used, err := s.start(ctx, turnsAt(begins, p.Warmup, p.Duration), rest, cmp.Or(p.Wait, lastWait))
 	if err != nil {
 		return startResult{}, err
 	}
-	w, err := s.windowResult()
-	return startResult{windowResult: w, CPU: use}, err
+	if !rest {
+		w, err := s.windowResult(func(f *flow) (*window, *latencies) { return &f.window, f.latencies })
+		return startResult{windowResult: w, CPU: used[0]}, err
+	}
+	var r startResult
+	for i := range begins {
+		w, err := s.windowResult(func(f *flow) (*window, *latencies) { return f.held(i) })
+		if err != nil {
+			return r, err
+		}
+		w.From = make([]int64, len(s.flows))
+		for n, f := range s.flows {
+			if f.measures() {
+				w.From[n] = f.past[i].from
+			}
+		}
+		r.Turns = append(r.Turns, startResult{windowResult: w, CPU: used[i]})
+	}
+	return r, nil
 }
 
 // stop ends a session. One that is not known has ended already.
@@ -228,6 +256,7 @@ func (h *half) stop(_ context.Context, p stopParams) (stopResult, error) {
 		r.Conns = append(r.Conns, f.conns)
 		r.Datagrams = append(r.Datagrams, f.tally.figures())
 		r.TCP = append(r.TCP, f.info)
+		r.Left = addedLeft(r.Left, f.left)
 	}
 	return r, nil
 }
@@ -243,34 +272,35 @@ func (h *half) endAll() {
 	}
 }
 
-// windowResult collects what the flows counted. The window of each is closed.
-func (s *session) windowResult() (r windowResult, err error) {
+// windowResult collects what the flows counted in a window, which is closed.
+func (s *session) windowResult(of func(*flow) (*window, *latencies)) (r windowResult, err error) {
 	r.Units = make([]float64, len(s.flows))
 	var all, connects, unloaded []*latencies
 	for i, f := range s.flows {
 		if !f.measures() {
 			continue
 		}
-		r.Units[i] = f.inside()
+		w, l := of(f)
+		r.Units[i] = w.inside()
 		sum := &r.Bytes
 		if f.counts == transactions {
 			sum = &r.Ended
 		}
-		*sum = added(*sum, f.parts())
+		*sum = added(*sum, w.parts())
 		if !f.open {
-			r.Covered += f.covered
+			r.Covered += w.covered
 		}
-		r.Unfinished += f.unfinished
-		if f.before == 0 && f.opens > f.begins {
+		r.Unfinished += w.unfinished
+		if w.before == w.from && w.opens > f.begins {
 			r.Cold++
 		}
-		if f.silent {
+		if w.silent {
 			r.Silent++
 		}
-		if f.mute {
+		if w.mute {
 			r.Mute = append(r.Mute, i)
 		}
-		all, connects, unloaded = append(all, f.latencies), append(connects, f.connects), append(unloaded, f.unloaded)
+		all, connects, unloaded = append(all, l), append(connects, f.connects), append(unloaded, f.unloaded)
 	}
 	for _, h := range []struct {
 		to   *string
@@ -281,6 +311,16 @@ func (s *session) windowResult() (r windowResult, err error) {
 		}
 	}
 	return r, nil
+}
+
+func addedLeft(sum, of []int) []int {
+	if sum == nil {
+		return slices.Clone(of)
+	}
+	for i, n := range of {
+		sum[i] += n
+	}
+	return sum
 }
 
 // added adds the parts of a flow's window to those of others, of which there may be none.

@@ -21,6 +21,7 @@ type trial struct {
 	options record.Options // complete
 	kinds   []kind         // the flows of each client
 	cookie  []byte
+	inTurns bool
 	servers []*party
 	clients []*party
 	flows   []plannedFlow

@@ -13,6 +13,7 @@ func tcpRR() traffic {
 		honours:   []string{"streams", "window", "congestion", "request-size", "response-size"},
 		options:   rrOptions,
 		flows:     each(exchange()),
+		turns:     true,
 		exchanged: requestAndResponse,
 	}
 }
@@ -82,7 +83,11 @@ func respondStep(f *flow) (int64, syscall.Errno) {
 	}
 	n, errno := receive(f.fd, f.in[f.got:], 0)
 	f.got += n
-	if f.got == len(f.in) {
+	switch {
+	case f.got < len(f.in):
+	case f.in[0] == bye:
+		f.got, f.told = 0, true
+	default:
 		f.sent, f.got = 0, 0
 	}
 	return 0, errno

@@ -49,6 +49,9 @@ type session struct {
 	resting atomic.Bool   // the windows should be closed
 	failed  chan error    // the first failure of a flow
 
+	turns   []turn
+	inTurns bool // between which the flows rest
+
 	mu        sync.Mutex
 	connected int
 	started   bool
@@ -116,7 +119,9 @@ func (s *session) live(f *flow) {
 		err = f.run()
 	}
 	s.attended(f)
-	f.abandon()
+	for f.measures() && !f.closed.Load() { // each window that is left
+		f.abandon()
+	}
 	if f.informs == s.role {
 		var infoErr error
 		f.info, infoErr = tcpInfo(f.fd)
@@ -235,31 +240,41 @@ func (s *session) flowClosed() {
 
 var errHaltedEarly = errors.New("halted before the window was over")
 
-// start lets all flows run, from begins of nanotime or at once if that is 0, and returns when the window is
+// start lets all flows run, from when the first turn begins, and returns when the last window is
 // over, at both its own clock and, where it is measured, that of every flow. Flows
-// whose window is still open a wait after that are ended.
-func (s *session) start(ctx context.Context, begins int64, warmup, duration, wait time.Duration) (cpuTime, error) {
+// whose window is still open a wait after that are ended. It gives the CPU time of each window.
+func (s *session) start(ctx context.Context, turns []turn, rest bool, wait time.Duration) ([]cpuTime, error) {
 	if err := s.arm(); err != nil {
-		return cpuTime{}, err
+		return nil, err
 	}
-	if begins == 0 {
-		begins = nanotime()
+	if err := checkTurns(turns); err != nil {
+		return nil, err
 	}
-	t0 := begins + int64(warmup)
-	t1 := t0 + int64(duration)
-	if late := nanotime() - t0; late > int64(duration/100) {
-		return cpuTime{}, fmt.Errorf("start: told so %v after the window had opened", time.Duration(late))
+	first, t1 := turns[0], turns[len(turns)-1].closes
+	if late := nanotime() - first.opens; late > (first.closes-first.opens)/100 {
+		return nil, fmt.Errorf("start: told so %v after the window had opened", time.Duration(late))
 	}
 	crowded := s.crowded()
+	s.turns, s.inTurns = turns, rest
 	for _, f := range s.flows {
 		f.patient = f.patient && crowded
-		f.schedule(int64(warmup), t0, t1)
+		if rest {
+			f.prepare()
+		} else {
+			f.schedule(first.opens-first.begins, first.opens, first.closes)
+		}
 	}
 	over := time.Duration(t1 - nanotime())
 	time.AfterFunc(over+restAfter, func() { s.resting.Store(true) })
 	time.AfterFunc(over+grace+time.Duration(len(s.flows))*flowLimit, s.halt)
-	used := make(chan cpuTime, 1)
-	go func() { used <- cpuBetween(t0, t1, s.quit) }()
+	used := make(chan []cpuTime, 1)
+	go func() {
+		var all []cpuTime
+		for _, t := range turns {
+			all = append(all, cpuBetween(t.opens, t.closes, s.quit))
+		}
+		used <- all
+	}()
 	windows, quit := s.closed, s.quit
 	if s.open.Load() == 0 {
 		windows = nil
@@ -268,7 +283,7 @@ func (s *session) start(ctx context.Context, begins int64, warmup, duration, wai
 	defer late.Stop()
 	close(s.begin)
 
-	var use cpuTime
+	var use []cpuTime
 	for done := false; !done || windows != nil; {
 		select {
 		case err := <-s.failed:

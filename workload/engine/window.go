@@ -18,7 +18,10 @@ type window struct {
 	before int64
 	rested bool
 	silent bool // no step returned with anything while the window was open
-	mute   bool // nor after it
+	// entered says that the turn has begun, and from what the flow had finished by then.
+	entered bool
+	from    int64
+	mute    bool // nor after it
 
 	covered    int64 // ns of the window in which a transaction was under way that counts
 	unfinished int64 // transactions that count and had not ended
@@ -47,13 +50,20 @@ func (w *window) parts() (all [partsOfWindow]float64) {
 // than the window lasts is a slow flow, and not one of nothing; and a read that lies
 // across an edge is shared out between both sides of it.
 func (f *flow) cut(n int64) {
-	if f.patient && f.cutAt == f.settles {
+	if f.session.inTurns && !f.entered && f.now >= f.cutAt {
+		f.enter()
+	}
+	if f.patient && f.now >= f.cutAt && f.cutAt == f.settles {
 		f.patient = false
 		f.settle()
 		f.cutAt = f.opens
 	}
 	if f.now < f.cutAt || n == 0 && !f.ends() {
 		return
+	}
+	brought := n
+	if f.isNext() {
+		n = 0
 	}
 	for ; f.now >= f.cutAt; f.cutAt = f.edge(f.next) {
 		if f.next == 0 {
@@ -63,6 +73,9 @@ func (f *flow) cut(n int64) {
 		if f.next == partsOfWindow {
 			f.silent = f.total == f.before
 			f.close(n)
+			if f.now >= f.cutAt { // the next turn's begin
+				f.cut(brought)
+			}
 			return
 		}
 		f.next++
@@ -71,11 +84,12 @@ func (f *flow) cut(n int64) {
 
 // share is how much of what the step in hand brought had come about by an edge.
 func (f *flow) share(edge int64) float64 {
-	took := f.now - f.brought
+	since := max(f.brought, f.begins) // and not since the turn before
+	took := f.now - since
 	if took <= 0 {
 		return 0
 	}
-	return float64(max(0, edge-f.brought)) / float64(took)
+	return float64(max(0, edge-since)) / float64(took)
 }
 
 // ends reports whether the window can be closed by a step that brought nothing: of a flow
@@ -86,7 +100,7 @@ func (f *flow) ends() bool {
 	case f.now < f.closes:
 		return false
 	case f.counts == payloadBytes:
-		return f.next > 0 && f.total > f.before
+		return f.session.inTurns || f.next > 0 && f.total > f.before
 	}
 	return f.open && f.sent == 0
 }
@@ -117,6 +131,9 @@ func (f *flow) close(n int64) {
 		// the next one; that it says little shows in what is covered.
 		f.latencies.add(f.now - f.begun)
 	}
+	if f.passed() {
+		return
+	}
 	f.closed.Store(true)
 	f.session.flowClosed()
 }
@@ -142,6 +159,9 @@ func (f *flow) abandon() {
 		return
 	}
 	f.now = nanotime()
+	if f.session.inTurns && !f.entered {
+		f.enter()
+	}
 	f.mute = f.next == 0 || f.total == f.before
 	underway := f.sent > 0 || !f.open && f.begun >= f.brought
 	if f.latencies != nil && underway && f.begun < f.closes && f.now >= f.opens {

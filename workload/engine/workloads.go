@@ -49,6 +49,7 @@ type traffic struct {
 	honours []string                    // options, by the names of their flags
 	options func(*record.Options) error // checks them and adds defaults
 	flows   func(record.Options) []kind // of each client
+	turns   bool                        // flows can rest between several windows
 	// exchanged is the payload of a transaction in both directions, in bytes.
 	exchanged func(record.Options) int
 }
@@ -95,54 +96,18 @@ func trafficOf(name string, o record.Options) (traffic, record.Options, error) {
 
 // refuse names an option that is set and that the workload does not honour.
 func (w traffic) refuse(o record.Options) error {
-	for _, option := range []struct {
-		flag string
-		set  bool
-	}{
-		{"streams", o.Streams != 0},
-		{"message-size", o.MessageSize != 0},
-		{"window", o.Window != 0},
-		{"congestion", o.Congestion != ""},
-		{"zero-copy", o.ZeroCopy},
-		{"skip-rx-copy", o.SkipRxCopy},
-		{"request-size", o.RequestSize != 0},
-		{"response-size", o.ResponseSize != 0},
-		{"bandwidth", o.Bandwidth != 0},
-		{"rate", o.Rate != 0},
-		{"reverse", o.Reverse},
-		{"no-keep-alive", o.NoKeepAlive},
-		{"gso", o.GSO},
-	} {
-		if option.set && !slices.Contains(w.honours, option.flag) {
-			return fmt.Errorf("%s has no effect", option.flag)
+	for _, d := range record.Dimensions(record.Option) {
+		if d.IsSet(record.Cell{Options: o}) && !slices.Contains(w.honours, d.Name) {
+			return fmt.Errorf("%s has no effect", d.Name)
 		}
 	}
 	return nil
 }
 
-// Limits of options, so that a mistyped one does not fill the memory.
-const (
-	maxStreams   = 10_000
-	maxSize      = 64 << 20 // bytes
-	maxBandwidth = 1 << 40  // bit/s
-	maxRate      = 10_000_000
-)
-
 func checkSizes(o record.Options) error {
-	for _, c := range []struct {
-		name       string
-		value, max int
-	}{
-		{"streams", o.Streams, maxStreams},
-		{"message size", o.MessageSize, maxSize},
-		{"window", o.Window, 1 << 30},
-		{"request size", o.RequestSize, maxSize},
-		{"response size", o.ResponseSize, maxSize},
-		{"bandwidth", o.Bandwidth, maxBandwidth},
-		{"rate", o.Rate, maxRate},
-	} {
-		if c.value < 0 || c.value > c.max {
-			return fmt.Errorf("%s is %d: between 1 and %d is possible", c.name, c.value, c.max)
+	for _, d := range record.Dimensions(record.Option) {
+		if n, ok := d.Raw(record.Cell{Options: o}); ok && (n < 0 || n > d.Most) {
+			return fmt.Errorf("%s is %d: between 1 and %d is possible", d.Name, n, d.Most)
 		}
 	}
 	return nil

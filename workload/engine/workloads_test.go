@@ -38,7 +38,7 @@ func TestTrafficOf(t *testing.T) {
 		{"http by default", record.HTTP, record.Options{}, record.Options{Streams: 1, ResponseSize: 1024}, ""},
 		{"http with a request", record.HTTP, record.Options{RequestSize: 5}, record.Options{}, "request-size has no effect"},
 		{"negative streams", record.TCPStream, record.Options{Streams: -1}, record.Options{}, "streams is -1"},
-		{"huge message", record.TCPStream, record.Options{MessageSize: 1 << 40}, record.Options{}, "message size is"},
+		{"huge message", record.TCPStream, record.Options{MessageSize: 1 << 40}, record.Options{}, "message-size is"},
 		{"negative window", record.TCPStream, record.Options{Window: -5}, record.Options{}, "window is -5"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

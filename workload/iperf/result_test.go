@@ -17,6 +17,8 @@ type endpoint string
 
 func (e endpoint) Name() string { return string(e) }
 
+func (endpoint) OnHost() string { return "h1" }
+
 func (endpoint) Start(context.Context, platform.Command) (platform.Process, error) { return nil, nil }
 
 // trial is what a transcript was made by: lead and window in seconds.

@@ -1,4 +1,0 @@
-package plumb
-
-// OnHost implements technique.Located.
-func (n *Node) OnHost() string { return n.Host.Name() }

@@ -1,0 +1,98 @@
+package record_test
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"nettoll/record"
+)
+
+// TestEveryFieldIsADimension wants each field of a cell in the table once.
+func TestEveryFieldIsADimension(t *testing.T) {
+	var c record.Cell
+	named := map[any]string{}
+	for _, d := range record.Dimensions() {
+		field := d.Field(&c)
+		if other := named[field]; other != "" {
+			t.Errorf("%s and %s are one field", d.Name, other)
+		}
+		named[field] = d.Name
+		if found, ok := record.DimensionOf(d.Name); !ok || found.Name != d.Name || found.Title == "" {
+			t.Errorf("%s is found as %+v", d.Name, found)
+		}
+		if _, number := d.Raw(c); d.Part == record.Option && (d.About == "" || number && d.Most == 0) {
+			t.Errorf("%s is an option without words, or without a limit", d.Name)
+		}
+	}
+	each(reflect.ValueOf(&c).Elem(), "Cell", func(name string, v reflect.Value) {
+		if named[v.Addr().Interface()] == "" {
+			t.Errorf("%s is no dimension", name)
+		}
+	})
+}
+
+// TestDimensionsOfACell reads, sets and clears each field by the table.
+func TestDimensionsOfACell(t *testing.T) {
+	full := filled[record.Cell](t, 3)
+	for _, d := range record.Dimensions() {
+		if !d.IsSet(full) || d.IsSet(record.Cell{}) {
+			t.Errorf("%s is set: %v, and in no cell: %v", d.Name, d.IsSet(full), d.IsSet(record.Cell{}))
+		}
+		cleared := full
+		d.Clear(&cleared)
+		if d.IsSet(cleared) || cleared == full {
+			t.Errorf("%s was not cleared", d.Name)
+		}
+		if n, ok := d.Number(record.Cell{}); n != d.Usual || ok == (d.Switch() || reflect.ValueOf(d.Field(&full)).Elem().Kind() == reflect.String) {
+			t.Errorf("%s is %d, %v in no cell", d.Name, n, ok)
+		}
+	}
+}
+
+// TestKeyStays wants keys to be what they were: programs compare them.
+func TestKeyStays(t *testing.T) {
+	c := record.Cell{
+		Network: "docker:bridge", Hosts: 2, Family: 6, Servers: 2, Clients: 8, Tool: "iperf3", Workload: "tcp_stream", Placement: "free",
+		Options: record.Options{
+			Streams: 4, MessageSize: 1024, Window: 4096, Congestion: "cubic", ZeroCopy: true, SkipRxCopy: true, RequestSize: 1, ResponseSize: 2,
+			Bandwidth: 3, Rate: 5, Reverse: true, NoKeepAlive: true, GSO: true,
+		},
+		Underlay: "m4/x", Twin: 1, Baseline: "veth", Processes: 3, Neighbours: 6, Rules: 7, MTU: 9000, Offload: "off", Normalize: true,
+	}
+	const want = "docker:bridge/hosts=2/ipv6/2x8/iperf3:tcp_stream/P=4/l=1024/w=4096/req=1/resp=2/b=3/rate=5/C=cubic/Z/skip-rx-copy/R/no-keep-alive/gso" +
+		"/free/underlay=m4%2Fx/processes=3/neighbours=6/rules=7/mtu=9000/twin=1/offload=off/normalize=1/baseline=veth"
+	if got := c.Key(); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	c = record.Cell{Network: "bridge", Hosts: 1, Family: 4, Servers: 1, Clients: 1, Tool: "engine", Workload: "tcp_rr", Placement: "same"}
+	if got, want := c.Key(), "bridge/hosts=1/ipv4/1x1/engine:tcp_rr/same"; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+func TestTakes(t *testing.T) {
+	for option, want := range map[string]string{
+		"message-size":  "tcp_stream udp_stream tcp_bidir latency_under_load",
+		"zero-copy":     "tcp_stream tcp_bidir",
+		"request-size":  "tcp_rr tcp_crr udp_rr paced_rr latency_under_load",
+		"response-size": "tcp_rr tcp_crr udp_rr paced_rr latency_under_load http",
+		"bandwidth":     "udp_stream",
+		"gso":           "udp_stream",
+		"rate":          "paced_rr",
+		"reverse":       "tcp_stream udp_stream",
+		"no-keep-alive": "http",
+		"congestion":    "tcp_stream tcp_bidir tcp_rr tcp_crr paced_rr latency_under_load",
+		"window":        "tcp_stream tcp_bidir udp_stream tcp_rr tcp_crr udp_rr paced_rr latency_under_load",
+		"streams":       "tcp_stream tcp_bidir udp_stream tcp_rr tcp_crr udp_rr paced_rr latency_under_load http redis postgres",
+	} {
+		takers := strings.Fields(want)
+		for _, w := range strings.Fields("tcp_stream tcp_bidir udp_stream tcp_rr tcp_crr udp_rr paced_rr latency_under_load http redis postgres") {
+			d, ok := record.DimensionOf(option)
+			if got := d.Takes(w); !ok || got != slices.Contains(takers, w) {
+				t.Errorf("%s takes %s: %t", w, option, got)
+			}
+		}
+	}
+}

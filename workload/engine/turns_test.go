@@ -1,0 +1,290 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"nettoll/record"
+	"nettoll/workload"
+)
+
+// inTurns is a flow with windows from 1000 to 2000, from 12000 to 13000 and from 22000 to 23000,
+// whose turns begin 1000 before.
+func inTurns(k kind) *flow {
+	s := &session{role: k.measured, closed: make(chan struct{}), inTurns: true, quit: make(chan struct{})}
+	s.open.Store(1)
+	s.turns = []turn{{0, 1000, 2000}, {11000, 12000, 13000}, {21000, 22000, 23000}}
+	f := &flow{kind: k, session: s, fd: -1, file: -1}
+	if k.counts == transactions {
+		f.latencies = newLatencies()
+	}
+	f.prepare()
+	return f
+}
+
+// TestWindowsOfTurns has a stream that drains after each window, and falls silent in the second.
+func TestWindowsOfTurns(t *testing.T) {
+	f := inTurns(upload())
+	stepTo(f, 500, 50)
+	stepTo(f, 1000, 50)
+	stepTo(f, 1500, 500)
+	stepTo(f, 2100, 600) // five sixths of it within the window
+	stepTo(f, 2200, 7)   // drained
+	stepTo(f, 11500, 1)
+	stepTo(f, 14000, 0)   // nobody sends any more
+	stepTo(f, 21500, 100) // of the third turn
+	stepTo(f, 22500, 1000)
+	stepTo(f, 23500, 1000)
+	stepTo(f, 23600, 3)
+	if !f.closed.Load() || len(f.past) != 3 {
+		t.Fatalf("closed: %v, windows: %d", f.closed.Load(), len(f.past))
+	}
+	for i, want := range []struct {
+		inside float64
+		from   int64
+		silent bool
+	}{{1000, 0, false}, {0, 1207, true}, {1000, 1208, false}} {
+		w, _ := f.held(i)
+		if !near(w.inside(), want.inside) || w.from != want.from || w.silent != want.silent {
+			t.Errorf("turn %d: %v in the window, from %d, silent: %v; want %+v", i+1, w.inside(), w.from, w.silent, want)
+		}
+	}
+}
+
+// TestFirstReadOfATurnClosesTheWindowBefore holds that a window in which nothing came takes
+// nothing of what comes in the next turn.
+func TestFirstReadOfATurnClosesTheWindowBefore(t *testing.T) {
+	f := inTurns(upload())
+	stepTo(f, 500, 5)
+	stepTo(f, 11900, 100)
+	stepTo(f, 12500, 600) // of which 500 in the window
+	stepTo(f, 13100, 600)
+	if w, _ := f.held(0); w.inside() != 0 || !w.silent {
+		t.Errorf("%v in the silent window, silent: %v", w.inside(), w.silent)
+	}
+	if w, _ := f.held(1); !near(w.inside(), 1000) || w.silent || w.from != 5 {
+		t.Errorf("%v in the window after it, silent: %v, from %d", w.inside(), w.silent, w.from)
+	}
+}
+
+// TestTransactionsOfTurns holds that each window has the transactions that begin in it, one that
+// ends late too.
+func TestTransactionsOfTurns(t *testing.T) {
+	f := inTurns(exchange())
+	exchangeTo(f, 500, 900)
+	exchangeTo(f, 1100, 1200)
+	exchangeTo(f, 1300, 12500) // stalls into the second window
+	for at := int64(12600); at < 13100; at += 100 {
+		exchangeTo(f, at, at+50)
+	}
+	exchangeTo(f, 21500, 23100)
+	exchangeTo(f, 23200, 23300)
+	for i, want := range []int64{2, 4, 1} {
+		w, l := f.held(i)
+		if l.count() != want {
+			t.Errorf("turn %d has %d transactions, want %d", i+1, l.count(), want)
+		}
+		if i == 1 && w.covered != 4*50 {
+			t.Errorf("turn %d: %d of its window is covered", i+1, w.covered)
+		}
+	}
+	if !f.closed.Load() {
+		t.Error("the last window is open")
+	}
+}
+
+func TestTurnsThatAreTooClose(t *testing.T) {
+	at := turnsAt([]int64{0, int64(100*time.Millisecond + TurnGap)}, 40*time.Millisecond, 60*time.Millisecond)
+	if err := checkTurns(at); err != nil {
+		t.Error(err)
+	}
+	at[1].begins--
+	if err := checkTurns(at); err == nil || !strings.Contains(err.Error(), "turn 2 begins 6.999999ms after") {
+		t.Error(err)
+	}
+}
+
+// TestWhatIsOnItsWayIsNoticed has a peer that does not take what was sent.
+func TestWhatIsOnItsWayIsNoticed(t *testing.T) {
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	c, err := net.Dial("tcp4", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	file, err := c.(*net.TCPConn).File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	fd := int(file.Fd())
+	if err := unix.SetNonblock(fd, true); err != nil {
+		t.Fatal(err)
+	}
+	f := &flow{fd: fd, pauses: nanotime(), left: make([]int, 1)}
+	if f.drain(); f.left[0] != 0 {
+		t.Errorf("of nothing %d bytes are left", f.left[0])
+	}
+	for err == nil {
+		_, err = unix.Write(fd, make([]byte, 1<<20))
+	}
+	f.pauses = nanotime()
+	if f.drain(); !errors.Is(err, unix.EAGAIN) || f.left[0] == 0 {
+		t.Errorf("%v; %d bytes are left of what nobody reads", err, f.left[0])
+	}
+}
+
+// TestTurns has two jobs that stand beside each other, and take turns.
+func TestTurns(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		work    string
+		options record.Options
+		addr    func(*workload.Pair)
+	}{
+		{"stream", record.TCPStream, record.Options{}, nil},
+		{"streams back", record.TCPStream, record.Options{Streams: 3, Reverse: true}, nil},
+		{"both ways over IPv6", record.TCPBidir, record.Options{}, func(p *workload.Pair) { p.Addr = loopback6 }},
+		{"exchange", record.TCPRR, record.Options{}, nil},
+		{"exchanges of unequal sizes", record.TCPRR, record.Options{Streams: 2, RequestSize: 10_000, ResponseSize: 1}, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			const turns, length = 4, 40 * time.Millisecond
+			var stand []*Standing
+			var ends []*endpoint
+			for i := range 2 {
+				client, server := newEndpoint(fmt.Sprintf("c%d", i)), newEndpoint(fmt.Sprintf("s%d", i))
+				pair := workload.Pair{Client: client, Server: server, Port: freePort(t)}
+				if c.addr != nil {
+					c.addr(&pair)
+				}
+				job := testJob(t, c.work, pair)
+				job.Options, job.Warmup, job.Duration = c.options, length/2, length
+				s, err := New().Stand(t.Context(), job)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer s.Close()
+				stand, ends = append(stand, s), append(ends, client, server)
+			}
+			first := time.Now().Add(stand[0].Notice() + stand[1].Notice() + 50*time.Millisecond)
+			const each = length/2 + length + 50*time.Millisecond // a test's machine may be busy
+			results, errs := make([][]workload.Result, 2), make([]error, 2)
+			var running sync.WaitGroup
+			for i, s := range stand {
+				var at []time.Time
+				for n := range turns {
+					at = append(at, first.Add(time.Duration(2*n+i)*each))
+				}
+				running.Go(func() { results[i], errs[i] = s.Turns(t.Context(), at) })
+			}
+			running.Wait()
+			for i, all := range results {
+				if errs[i] != nil {
+					t.Fatal(errs[i])
+				}
+				if len(all) != turns {
+					t.Fatalf("%d results, want %d", len(all), turns)
+				}
+				for n, r := range all {
+					moved := r.Metrics[record.Throughput].Value > 0 || r.Metrics[record.TransactionRate].Value > 0
+					if r.Window != length || !moved && len(r.Warnings) == 0 || r.Crossed[0].Bytes < r.Bytes/2 {
+						t.Errorf("turn %d of job %d: %d bytes in %v, %d crossed, %v", n+1, i, r.Bytes, r.Window, r.Crossed[0].Bytes, r.Metrics)
+					}
+				}
+			}
+			for _, s := range stand {
+				s.Close()
+			}
+			for _, e := range ends {
+				e.gone(t)
+			}
+		})
+	}
+}
+
+// TestFlowsSleepBetweenTurns reads the clocks of processes whose flows have long pauses.
+func TestFlowsSleepBetweenTurns(t *testing.T) {
+	for _, work := range []string{record.TCPStream, record.TCPRR} {
+		t.Run(work, func(t *testing.T) {
+			client, server := newEndpoint("c"), newEndpoint("s")
+			job := testJob(t, work, workload.Pair{Client: client, Server: server, Port: freePort(t)})
+			job.Warmup, job.Duration = 20*time.Millisecond, 40*time.Millisecond
+			s, err := New().Stand(t.Context(), job)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			const pause = 2 * time.Second
+			first := time.Now().Add(s.Notice() + 50*time.Millisecond)
+			done := make(chan error, 1)
+			go func() {
+				_, err := s.Turns(t.Context(), []time.Time{first, first.Add(pause)})
+				done <- err
+			}()
+			// Well after the first turn, and well before the second.
+			used := func() (all time.Duration) {
+				for _, e := range []*endpoint{client, server} {
+					for _, p := range e.started {
+						all += threadTime(t, p.PID())
+					}
+				}
+				return all
+			}
+			time.Sleep(time.Until(first.Add(300 * time.Millisecond)))
+			from, began := used(), time.Now()
+			time.Sleep(time.Until(first.Add(pause - 200*time.Millisecond)))
+			cpu, while := used()-from, time.Since(began)
+			if each := cpu / 2; each > while/1000 {
+				t.Errorf("flows that sleep took %v of CPU in %v at each end", each, while)
+			}
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// threadTime is the CPU time of all threads of a process, by its own clock.
+func threadTime(t *testing.T, pid int) time.Duration {
+	t.Helper()
+	const processClock = 2 // CPUCLOCK_SCHED of a process, in linux/posix-timers.h
+	var ts unix.Timespec
+	if err := unix.ClockGettime(int32(^pid<<3|processClock), &ts); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(ts.Nano())
+}
+
+func TestWorkloadsThatCannotRest(t *testing.T) {
+	for _, work := range []string{record.TCPCRR, record.UDPStream, record.UDPRR, record.PacedRR, record.HTTP} {
+		job := testJob(t, work, workload.Pair{Client: newEndpoint("c"), Server: newEndpoint("s"), Port: 1})
+		if s, err := New().Stand(t.Context(), job); !errors.Is(err, errNoTurns) {
+			t.Errorf("%s: %v, %v", work, s, err)
+		}
+	}
+}
+
+// TestWhatATurnFinished shares out among turns what a flow has finished in all.
+func TestWhatATurnFinished(t *testing.T) {
+	p := &party{}
+	for _, from := range []int64{0, 1207, 1208} {
+		p.window.Turns = append(p.window.Turns, startResult{windowResult: windowResult{From: []int64{from, 0}}})
+	}
+	for turn, want := range []int64{1207, 1, 2103} {
+		if got := p.finishedIn(turn, []int64{3311, 0}); got[0] != want || got[1] != 0 {
+			t.Errorf("turn %d finished %v, want %d", turn+1, got, want)
+		}
+	}
+}
