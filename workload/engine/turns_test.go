@@ -214,50 +214,50 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// TestFlowsSleepBetweenTurns reads the clocks of processes whose flows have long pauses.
+// TestFlowsSleepBetweenTurns reads the clocks of processes whose flows have a long pause, from
+// when even a busy machine has come to the end of what was before it.
 func TestFlowsSleepBetweenTurns(t *testing.T) {
+	const pause, calm = 4 * time.Second, time.Second
+	first := time.Now().Add(time.Second)
+	ends := map[string]*endpoint{}
+	var running sync.WaitGroup
 	for _, work := range []string{record.TCPStream, record.TCPRR} {
-		t.Run(work, func(t *testing.T) {
-			client, server := newEndpoint("c"), newEndpoint("s")
-			job := testJob(t, work, workload.Pair{Client: client, Server: server, Port: freePort(t)})
-			job.Warmup, job.Duration = 20*time.Millisecond, 40*time.Millisecond
-			s, err := New().Stand(t.Context(), job)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer s.Close()
-			const pause = 2 * time.Second
-			first := time.Now().Add(s.Notice() + 50*time.Millisecond)
-			done := make(chan error, 1)
-			go func() {
-				_, err := s.Turns(t.Context(), []time.Time{first, first.Add(pause)})
-				done <- err
-			}()
-			// Well after the first turn, and well before the second.
-			used := func() (all time.Duration) {
-				for _, e := range []*endpoint{client, server} {
-					for _, p := range e.started {
-						all += threadTime(t, p.PID())
-					}
-				}
-				return all
-			}
-			time.Sleep(time.Until(first.Add(300 * time.Millisecond)))
-			from, began := used(), time.Now()
-			time.Sleep(time.Until(first.Add(pause - 200*time.Millisecond)))
-			cpu, while := used()-from, time.Since(began)
-			if each := cpu / 2; each > while/1000 {
-				t.Errorf("flows that sleep took %v of CPU in %v at each end", each, while)
-			}
-			if err := <-done; err != nil {
-				t.Error(err)
+		client, server := newEndpoint("c"), newEndpoint("s")
+		ends["client of "+work], ends["server of "+work] = client, server
+		job := testJob(t, work, workload.Pair{Client: client, Server: server, Port: freePort(t)})
+		job.Warmup, job.Duration = 20*time.Millisecond, 40*time.Millisecond
+		s, err := New().Stand(t.Context(), job)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		running.Go(func() {
+			if _, err := s.Turns(t.Context(), []time.Time{first, first.Add(pause)}); err != nil {
+				t.Errorf("%s: %v", work, err)
 			}
 		})
 	}
+	used := func() map[string]time.Duration {
+		all := map[string]time.Duration{}
+		for name, e := range ends {
+			all[name] = processTime(t, e.started[0].PID())
+		}
+		return all
+	}
+	time.Sleep(time.Until(first.Add(calm)))
+	from, began := used(), time.Now()
+	time.Sleep(time.Until(first.Add(pause - 200*time.Millisecond)))
+	while := time.Since(began)
+	for name, to := range used() {
+		if cpu := to - from[name]; cpu > while/1000 {
+			t.Errorf("%s: flows that sleep took %v of CPU in %v", name, cpu, while)
+		}
+	}
+	running.Wait()
 }
 
-// threadTime is the CPU time of all threads of a process, by its own clock.
-func threadTime(t *testing.T, pid int) time.Duration {
+// processTime is the CPU time of a process, by its own clock.
+func processTime(t *testing.T, pid int) time.Duration {
 	t.Helper()
 	const processClock = 2 // CPUCLOCK_SCHED of a process, in linux/posix-timers.h
 	var ts unix.Timespec
