@@ -116,7 +116,7 @@ func TestImports(t *testing.T) {
 	}
 	forDrivers := []string{
 		"agent", "platform", "plan", "record", "technique", "workload",
-		"internal/netns", "internal/nl", "internal/nl/nft", "internal/plumb", "internal/program", "internal/undo",
+		"internal/emulated", "internal/netns", "internal/nl", "internal/nl/nft", "internal/plumb", "internal/program", "internal/undo",
 		"internal/process", "internal/dockerd", "internal/daemon", "internal/bird", "internal/beside",
 	}
 	for dir, p := range packages(t) {

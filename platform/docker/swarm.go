@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"nettoll/internal/dockerd"
+	"nettoll/internal/emulated"
 	"nettoll/platform"
 )
 
@@ -91,7 +92,7 @@ const emptyTime = 15 * time.Second
 // up with its engines.
 func (h *swarmHosts) Close(ctx context.Context) error {
 	if h.discard != nil {
-		within, cancel := context.WithTimeout(ctx, emptyTime)
+		within, cancel := context.WithTimeout(ctx, emulated.Patience(emptyTime))
 		defer cancel()
 		ctx = within
 	}
