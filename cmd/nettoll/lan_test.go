@@ -198,32 +198,23 @@ func programsNow() (names []string) {
 
 // watch looks at the sockets of the machine that wait for whoever comes.
 func (s *sightings) watch(t *testing.T, ns string, done <-chan struct{}) {
-	err := netns.Do(ns, func() error {
-		for {
-			open, err := waitingSockets()
-			if err != nil {
-				return err
-			}
-			open = slices.DeleteFunc(open, func(w waitingSocket) bool { return slices.Contains(s.before, w) })
-			s.mu.Lock()
-			s.servers = max(s.servers, len(open))
-			s.mu.Unlock()
-			for _, socket := range open {
-				// At its bridge an engine's own proxy listens for what is published there.
-				if a := socket.at.Addr(); !a.IsLoopback() && a != engineBridge {
-					s.add("a socket waits for %s at %v", socket.protocol, socket.at)
-				}
-			}
-			select {
-			case <-done:
-				return nil
-			case <-time.After(25 * time.Millisecond):
+	keepOn(t, ns, done, func() error {
+		open, err := waitingSockets()
+		if err != nil {
+			return err
+		}
+		open = slices.DeleteFunc(open, func(w waitingSocket) bool { return slices.Contains(s.before, w) })
+		s.mu.Lock()
+		s.servers = max(s.servers, len(open))
+		s.mu.Unlock()
+		for _, socket := range open {
+			// At its bridge an engine's own proxy listens for what is published there.
+			if a := socket.at.Addr(); !a.IsLoopback() && a != engineBridge {
+				s.add("a socket waits for %s at %v", socket.protocol, socket.at)
 			}
 		}
+		return nil
 	})
-	if err != nil {
-		t.Error(err)
-	}
 }
 
 type waitingSocket struct {
@@ -265,28 +256,12 @@ func waitingSockets() (all []waitingSocket, err error) {
 	return all, nil
 }
 
-// try asks for a connection and sends a datagram, again and again, from the peer.
-func (s *sightings) try(t *testing.T, ns string, at netip.AddrPort, done <-chan struct{}) {
+// keepOn does something in a network namespace, again and again.
+func keepOn(t *testing.T, ns string, done <-chan struct{}, each func() error) {
 	err := netns.Do(ns, func() error {
-		for silent := 0; ; {
-			conn, err := net.DialTimeout("tcp", at.String(), 100*time.Millisecond)
-			if err == nil {
-				conn.Close()
-				s.add("a peer on the LAN is connected to %v", at)
-			}
-			answered, refused, err := datagram(at)
-			if err != nil {
+		for {
+			if err := each(); err != nil {
 				return err
-			}
-			if answered {
-				s.add("a peer on the LAN is answered from %v", at)
-			}
-			// A busy kernel does not answer each. At the bridge and behind it there is nobody to refuse.
-			if silent++; refused || !slices.Contains([]netip.Addr{lan4, lan6}, at.Addr()) {
-				silent = 0
-			}
-			if silent == 8 {
-				s.add("datagrams of a peer on the LAN are not refused at %v", at)
 			}
 			select {
 			case <-done:
@@ -300,31 +275,53 @@ func (s *sightings) try(t *testing.T, ns string, at netip.AddrPort, done <-chan 
 	}
 }
 
-// persist sends datagrams from one and the same port, from before anything listens: a machine
-// that has seen the first of them goes on with the rest as it did with that.
-func (s *sightings) persist(t *testing.T, ns string, to netip.AddrPort, done <-chan struct{}) {
-	err := netns.Do(ns, func() error {
-		conn, err := net.ListenPacket("udp", ":0")
+// try asks for a connection and sends a datagram, again and again, from the peer.
+func (s *sightings) try(t *testing.T, ns string, at netip.AddrPort, done <-chan struct{}) {
+	silent := 0
+	keepOn(t, ns, done, func() error {
+		conn, err := net.DialTimeout("tcp", at.String(), 100*time.Millisecond)
+		if err == nil {
+			conn.Close()
+			s.add("a peer on the LAN is connected to %v", at)
+		}
+		answered, refused, err := datagram(at)
 		if err != nil {
 			return err
 		}
-		defer conn.Close()
-		go func() {
-			if _, from, err := conn.ReadFrom(make([]byte, 1500)); err == nil {
-				s.add("a peer on the LAN is answered by %v, who speaks on and on", from)
-			}
-		}()
-		for {
-			_, _ = conn.WriteTo([]byte("is still nobody there?"), net.UDPAddrFromAddrPort(to)) // where refused before
-			select {
-			case <-done:
-				return nil
-			case <-time.After(50 * time.Millisecond):
-			}
+		if answered {
+			s.add("a peer on the LAN is answered from %v", at)
 		}
+		// A busy kernel does not answer each. At the bridge and behind it there is nobody to refuse.
+		if silent++; refused || !slices.Contains([]netip.Addr{lan4, lan6}, at.Addr()) {
+			silent = 0
+		}
+		if silent == 8 {
+			s.add("datagrams of a peer on the LAN are not refused at %v", at)
+		}
+		return nil
 	})
-	if err != nil {
-		t.Error(err)
+}
+
+// persist sends datagrams from one and the same port, from before anything listens: a machine
+// that has seen the first of them goes on with the rest as it did with that.
+func (s *sightings) persist(t *testing.T, ns string, to netip.AddrPort, done <-chan struct{}) {
+	var conn net.PacketConn
+	keepOn(t, ns, done, func() (err error) {
+		if conn == nil {
+			if conn, err = net.ListenPacket("udp", ":0"); err != nil {
+				return err
+			}
+			go func() {
+				if _, from, err := conn.ReadFrom(make([]byte, 1500)); err == nil {
+					s.add("a peer on the LAN is answered by %v, to whom it speaks on and on", from)
+				}
+			}()
+		}
+		_, _ = conn.WriteTo([]byte("is still nobody there?"), net.UDPAddrFromAddrPort(to)) // where refused before
+		return nil
+	})
+	if conn != nil {
+		conn.Close()
 	}
 }
 

@@ -171,7 +171,8 @@ func (d *Daemon) Stop() error {
 // endOrphans ends what the daemon has left running in its process group, and returns when
 // nobody is in it.
 func (d *Daemon) endOrphans() error {
-	for end := time.Now().Add(emulated.Patience(grace)); ; time.Sleep(time.Millisecond) {
+	within := emulated.Patience(grace)
+	for end := time.Now().Add(within); ; time.Sleep(time.Millisecond) {
 		err := unix.Kill(-d.PID(), unix.SIGKILL)
 		switch {
 		case errors.Is(err, unix.ESRCH):
@@ -179,7 +180,7 @@ func (d *Daemon) endOrphans() error {
 		case err != nil:
 			return fmt.Errorf("%s: end what it has started: %w", d, err)
 		case time.Now().After(end):
-			return fmt.Errorf("%s: what it has started did not end within %v of being killed", d, grace)
+			return fmt.Errorf("%s: what it has started did not end within %v of being killed", d, within)
 		}
 	}
 }

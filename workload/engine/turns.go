@@ -282,6 +282,11 @@ func (t *trial) turnResults(turns int) (all []workload.Result, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("turn %d: %w", i+1, err)
 		}
+		for n := range r.Crossed {
+			if i > 0 {
+				r.Crossed[n].Conns = 0 // they were made before the first turn
+			}
+		}
 		if left := t.left(i); left > 0 {
 			r.Warnings = append(r.Warnings, record.Warning{
 				Code: "overran", Text: fmt.Sprintf("%d bytes were still on their way %v after the window", left, TurnGap),

@@ -199,6 +199,9 @@ func TestTurns(t *testing.T) {
 				}
 				for n, r := range all {
 					moved := r.Metrics[record.Throughput].Value > 0 || r.Metrics[record.TransactionRate].Value > 0
+					if conns := r.Crossed[0].Conns; (conns > 0) != (n == 0) {
+						t.Errorf("turn %d of job %d made %d connections", n+1, i, conns)
+					}
 					if r.Window != length || !moved && len(r.Warnings) == 0 || r.Crossed[0].Bytes < r.Bytes/2 {
 						t.Errorf("turn %d of job %d: %d bytes in %v, %d crossed, %v", n+1, i, r.Bytes, r.Window, r.Crossed[0].Bytes, r.Metrics)
 					}
