@@ -80,6 +80,7 @@ type child struct {
 	output   Output
 	broken   bool  // ended by somebody else's signal, or with too much to say
 	last     usage // of its whole life, once it has ended
+	observed readings
 }
 
 // launch starts a program that ends by itself.

@@ -17,7 +17,7 @@ import (
 const (
 	methodServe   = "program.serve"   // serveParams → served
 	methodObserve = "program.observe" // observeParams → cpuTime
-	methodStop    = "program.stop"    // stopParams → Output
+	methodStop    = "program.stop"    // stopParams → stopped
 	methodRun     = "program.run"     // runParams → runResult
 )
 
@@ -49,6 +49,11 @@ type observeParams struct {
 type stopParams struct {
 	Server int
 	Ending Ending
+}
+
+type stopped struct {
+	Output Output
+	Unseen float64 // CPU time in the window that its observer could not see, in seconds
 }
 
 type runParams struct {
@@ -139,19 +144,26 @@ func (h *house) observe(ctx context.Context, p observeParams) (cpuTime, error) {
 	if k == nil {
 		return cpuTime{}, fmt.Errorf("no server %d", p.Server)
 	}
-	return between(ctx, k, time.Now(), p.Window), nil
+	used, at := between(ctx, k, time.Now(), p.Window)
+	h.mu.Lock()
+	k.observed = at
+	h.mu.Unlock()
+	return used, nil
 }
 
-func (h *house) stop(_ context.Context, p stopParams) (Output, error) {
+func (h *house) stop(_ context.Context, p stopParams) (stopped, error) {
 	k := h.remove(p.Server)
 	if k == nil {
-		return Output{}, fmt.Errorf("no server %d", p.Server)
+		return stopped{}, fmt.Errorf("no server %d", p.Server)
 	}
 	k.stop(p.Ending.signal())
 	if k.broken { // its clients may not have noticed
-		return k.output, fmt.Errorf("%s: %s", k.cmd.Path, k.output.Why())
+		return stopped{Output: k.output}, fmt.Errorf("%s: %s", k.cmd.Path, k.output.Why())
 	}
-	return k.output, nil
+	h.mu.Lock()
+	at := k.observed
+	h.mu.Unlock()
+	return stopped{k.output, unseen(at.from, at.to, k.last)}, nil
 }
 
 // run runs the program of a client.
@@ -165,10 +177,13 @@ type meter interface {
 	over() <-chan struct{}
 }
 
+// readings are those of a meter at both ends of a window.
+type readings struct{ from, to usage }
+
 // between is the CPU time of a meter in a window that begins Lead after start. The timers
 // can be late by a scheduling delay, so what was used between the two readings is scaled to
 // the window. A program that ends early has used what it has.
-func between(ctx context.Context, m meter, start time.Time, w window) cpuTime {
+func between(ctx context.Context, m meter, start time.Time, w window) (cpuTime, readings) {
 	sleep := func(until time.Time) {
 		select {
 		case <-time.After(time.Until(until)):
@@ -184,5 +199,5 @@ func between(ctx context.Context, m meter, start time.Time, w window) cpuTime {
 	if seen := closed.Sub(opened); seen > w.Length {
 		scale = w.Length.Seconds() / seen.Seconds()
 	}
-	return cpuTime{User: max(0, to.user-from.user) * scale, System: max(0, to.system-from.system) * scale}
+	return cpuTime{User: max(0, to.user-from.user) * scale, System: max(0, to.system-from.system) * scale}, readings{from, to}
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"os/exec"
 	"os/signal"
 	"slices"
 	"strconv"
@@ -29,7 +30,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
 		case "listen":
-			os.Exit(listen(os.Args[2], os.Args[3], os.Args[4]))
+			os.Exit(listen(os.Args[2], os.Args[3], os.Args[4], os.Args[5:]...))
 		case "apart":
 			if _, err := syscall.Setsid(); err != nil {
 				fmt.Fprintln(os.Stderr, err)
@@ -40,13 +41,23 @@ func TestMain(m *testing.M) {
 		case "spin":
 			spin(os.Args[2])
 			os.Exit(0)
+		case "tell":
+			spin(os.Args[2])
+			var own syscall.Rusage
+			if err := syscall.Getrusage(syscall.RUSAGE_SELF, &own); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				os.Exit(1)
+			}
+			fmt.Println(time.Duration(own.Utime.Nano() + own.Stime.Nano()).Seconds())
+			os.Exit(0)
 		}
 	}
 	os.Exit(m.Run())
 }
 
-// listen is a server: it says that it ends when it is asked to.
-func listen(protocol, port, at string) int {
+// listen is a server: it says that it ends when it is asked to. It starts a child that
+// tells what it used when somebody writes to the fifo.
+func listen(protocol, port, at string, fifo ...string) int {
 	var err error
 	if protocol == "udp" {
 		_, err = net.ListenPacket(protocol, net.JoinHostPort(at, port))
@@ -59,6 +70,18 @@ func listen(protocol, port, at string) int {
 	}
 	asked := make(chan os.Signal, 1)
 	signal.Notify(asked, syscall.SIGTERM)
+	for _, f := range fifo {
+		if _, err := os.ReadFile(f); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		c := exec.Command("/proc/self/exe", "tell", "3ms")
+		c.Stdout = os.Stdout
+		if err := c.Run(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+	}
 	<-asked
 	fmt.Println("goodbye")
 	return 0

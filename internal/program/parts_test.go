@@ -43,13 +43,14 @@ func TestOpenPorts(t *testing.T) {
 func TestParseStat(t *testing.T) {
 	const rest = " S 1 77 77 0 -1 4194560 100 200 0 0 150 50 30 20 20 0 1 0 12345 1000 100"
 	for text, want := range map[string]stat{
-		"42 (sh)" + rest:                                   {42, false, 1.5, 0.5, 0.3, 0.2},
-		"42 (a) b (c) S 1 2)" + rest:                       {42, false, 1.5, 0.5, 0.3, 0.2},
-		"42 (sh)" + strings.Replace(rest, " S ", " Z ", 1): {42, true, 1.5, 0.5, 0.3, 0.2},
+		"42 (sh)" + rest:                                   {42, false, 1.5, 0.5, 0.3, 0.2, 200},
+		"42 (a) b (c) S 1 2)" + rest:                       {42, false, 1.5, 0.5, 0.3, 0.2, 200},
+		"42 (sh)" + strings.Replace(rest, " S ", " Z ", 1): {42, true, 1.5, 0.5, 0.3, 0.2, 200},
 		"42 (sh) S 1 77 77 0 -1 4194560":                   {},
 		"42 sh" + rest:                                     {},
 		"x (sh)" + rest:                                    {},
 		"42 (sh)" + strings.Replace(rest, "150", "-1", 1):  {},
+		"42 (sh)" + strings.Replace(rest, "200", "x", 1):   {},
 		"42 )sh(" + rest:                                   {},
 		"":                                                 {},
 	} {

@@ -127,7 +127,9 @@ func (c *Course) used() usage {
 	return c.sum.plus(c.last.used())
 }
 
-func (u usage) plus(v usage) usage { return usage{u.user + v.user, u.system + v.system} }
+func (u usage) plus(v usage) usage {
+	return usage{u.user + v.user, u.system + v.system, u.reaped + v.reaped}
+}
 
 func (c *Course) over() <-chan struct{} { return c.ended }
 
@@ -137,7 +139,10 @@ func follow(ctx context.Context, p runParams, do func(context.Context, *Course) 
 	defer cancel()
 	c := &Course{Command: p.Command, Started: time.Now(), bound: p.Bound, ended: make(chan struct{})}
 	used := make(chan cpuTime, 1)
-	go func() { used <- between(ctx, c, c.Started, p.Window) }()
+	go func() {
+		u, _ := between(ctx, c, c.Started, p.Window)
+		used <- u
+	}()
 	out, err := do(ctx, c)
 	close(c.ended)
 	if err != nil {

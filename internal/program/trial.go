@@ -274,9 +274,12 @@ func (r *running) stop(ctx context.Context) (outputs []Output, err error) {
 	defer cancel()
 	outputs = make([]Output, len(r.servers))
 	for i, s := range r.servers {
-		if e := s.agent.Call(ctx, methodStop, stopParams{s.id, s.Ending}, &outputs[i]); e != nil {
+		var end stopped
+		if e := s.agent.Call(ctx, methodStop, stopParams{s.id, s.Ending}, &end); e != nil {
 			err = errors.Join(err, fmt.Errorf("server %s: stop: %w", s.Endpoint.Name(), e))
 		}
+		outputs[i] = end.Output
+		r.servers[i].cpu.System += end.Unseen
 	}
 	return outputs, err
 }

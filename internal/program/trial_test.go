@@ -278,6 +278,33 @@ func TestServerThatForks(t *testing.T) {
 	gone(t, "sleep\x0054321.9")
 }
 
+// TestServersChildren has a server start a child for its client, which is over and reaped
+// before the window closes: proc_pid_stat(5) counts it in whole ticks.
+func TestServersChildren(t *testing.T) {
+	fifo := t.TempDir() + "/fifo"
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := server(t, newEndpoint(t, "s"), "tcp")
+	s.Command.Args = append(s.Command.Args, fifo)
+	s.Command.Env = []string{"GORACE=atexit_sleep_ms=0"} // what is slow to end is killed
+	r, err := Run(t.Context(), workload.Job{}, Trial{
+		Servers: []Server{s}, Lead: 2 * moment, Window: 20 * moment,
+		Clients: []Client{{Endpoint: newEndpoint(t, "c"), Command: sh("sleep 0.4; echo > " + fifo + "; sleep 2")}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	told, _, _ := strings.Cut(r.Servers[0].Stdout, "\n")
+	used, err := strconv.ParseFloat(told, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := r.Server.Total(); got < 0.98*used || got > used+4./ticks {
+		t.Errorf("the server used %v s of CPU time, its child alone %v s", got, used)
+	}
+}
+
 // TestPortsOnAllAddresses are those of a server that cannot be held.
 func TestPortsOnAllAddresses(t *testing.T) {
 	ports := everywhere([]Port{at("tcp", 20001)})

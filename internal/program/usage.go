@@ -14,14 +14,20 @@ import (
 )
 
 // usage is CPU time in seconds.
-type usage struct{ user, system float64 }
+type usage struct {
+	user, system float64
+	reaped       uint64 // grows with each descendant that its parent has reaped
+}
+
+func (u usage) total() float64 { return u.user + u.system }
 
 // ticks is the kernel's USER_HZ, which is 100 on every architecture Go runs on.
 const ticks = 100
 
 // used is the CPU time of the program and of all that descends from it, so far. The
 // clock of each process is exact; how it is split into user and system is sampled
-// by ticks. Children that have ended count through the parent that reaped them.
+// by ticks. Children that have ended count through the parent that reaped them, in whole
+// ticks: unseen is what that leaves out.
 func (k *child) used() usage {
 	const tries = 5
 	for try := 1; ; try++ {
@@ -63,8 +69,19 @@ func (k *child) sum(family []int) (sum usage, alive bool) {
 		}
 		sum.user += p.user + p.reapedUser
 		sum.system += p.system + p.reapedSystem
+		sum.reaped += p.reapedFaults
 	}
 	return sum, alive
+}
+
+// unseen is the CPU time in seconds that a reading leaves out, of what was used since an
+// earlier one: where a child was reaped in between, less than a tick in user and less than
+// a tick in system mode. Its whole life, which is known exactly, bounds it too.
+func unseen(from, to, life usage) float64 {
+	if from.reaped == to.reaped {
+		return 0
+	}
+	return min(max(0, life.total()-to.total()), 2./ticks)
 }
 
 func (k *child) over() <-chan struct{} { return k.done }
@@ -78,6 +95,7 @@ type stat struct {
 	ended                    bool // and not reaped yet
 	user, system             float64
 	reapedUser, reapedSystem float64
+	reapedFaults             uint64 // minor page faults: every process has some
 }
 
 func parseStat(text string) (s stat, ok bool) {
@@ -93,6 +111,9 @@ func parseStat(text string) (s stat, ok bool) {
 	}
 	s.pid = pid
 	s.ended = f[0] == "Z" || f[0] == "X"
+	if s.reapedFaults, err = strconv.ParseUint(f[8], 10, 64); err != nil {
+		return s, false
+	}
 	for i, v := range []*float64{&s.user, &s.system, &s.reapedUser, &s.reapedSystem} {
 		n, err := strconv.ParseUint(f[11+i], 10, 63)
 		if err != nil {
