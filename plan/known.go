@@ -24,6 +24,8 @@ type Platform struct {
 	// Visit and Container are the time that building a network and starting a container
 	// of it take there, more than in the lab.
 	Visit, Container time.Duration
+	// OneAtATime: its networks cannot stand beside each other.
+	OneAtATime bool
 }
 
 // Technique is what a plan must know of one.
@@ -67,6 +69,7 @@ type Drive struct {
 	Workload string
 	Options  []string // that it honours, by the names of their flags
 	IPv4Only bool
+	Turns    bool // its traffic can rest while other networks have their turn
 }
 
 // drives finds how the tool drives a workload.

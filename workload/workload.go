@@ -31,7 +31,43 @@ type Drive struct {
 	Workload string // record.TCPStream, …
 	Options  []string
 	IPv4Only bool
+	Turns    bool // a Turner's: its traffic can rest between turns
 }
+
+// Turner is a tool whose traffic can stand beside that of others and take turns with it: its
+// connections are made once, and rest while others have theirs. Drives say which workloads.
+type Turner interface {
+	Tool
+	// Stand makes the connections of a job, which rest until their first turn. The caller
+	// closes what it returns.
+	Stand(ctx context.Context, job Job) (Standing, error)
+}
+
+// Standing is a job whose connections are made and rest.
+type Standing interface {
+	// Notice is how long before the first turn its ends must be told of it.
+	Notice() time.Duration
+	// Gap is how long after the window of a turn the traffic has come to rest. The next turn,
+	// whoever it is that has it, begins no sooner.
+	Gap() time.Duration
+	// Turns has traffic flow when turns begin, each for the warm-up and the duration of the
+	// job, and gives what each window held. What has crossed the network is that of the turn
+	// as a whole, with what came before it. Together is what all windows held but those of
+	// cold turns. It is called once.
+	Turns(ctx context.Context, t Turns) (each []Result, together Result, err error)
+	// Close ends what stands.
+	Close()
+}
+
+// Turns is when one of several has its turns.
+type Turns struct {
+	Begins []time.Time
+	Cold   int       // how many at the beginning do not count
+	Over   time.Time // when all have had theirs: nobody works out anything before
+}
+
+// WarnOverran is the code of a warning that some of a turn's traffic was on its way for longer.
+const WarnOverran = "overran"
 
 // Prober is a tool that can be missing.
 type Prober interface {

@@ -11,7 +11,7 @@ func tcpBidir() traffic {
 		meeting: overTCP(),
 		honours: []string{"streams", "message-size", "window", "congestion", "zero-copy", "skip-rx-copy"},
 		options: streamOptions,
-		turns:   true,
+		rests:   streamRest,
 		flows: func(o record.Options) []kind {
 			var all []kind
 			for range o.Streams {

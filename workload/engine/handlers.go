@@ -62,6 +62,7 @@ type startParams struct {
 	// Turns, by the agent's clock, have a warm-up and a window each, and the flows rest between
 	// them and afterwards. Then Begins says nothing.
 	Turns []int64 `json:"turns_ns,omitempty"`
+	Over  int64   `json:"over_ns,omitempty"` // when the turns of others are over, too, and results are worked out
 }
 
 // startResult is what the window held, or the window of each turn.
@@ -222,6 +223,9 @@ func (h *half) start(ctx context.Context, p startParams) (startResult, error) {
 	if !rest {
 		w, err := s.windowResult(func(f *flow) (*window, *latencies) { return &f.window, f.latencies })
 		return startResult{windowResult: w, CPU: used[0]}, err
+	}
+	if !sleepUntil(p.Over, ctx.Done()) {
+		return startResult{}, context.Cause(ctx)
 	}
 	var r startResult
 	for i := range begins {

@@ -13,7 +13,7 @@ func tcpRR() traffic {
 		honours:   []string{"streams", "window", "congestion", "request-size", "response-size"},
 		options:   rrOptions,
 		flows:     each(exchange()),
-		turns:     true,
+		rests:     answerRest,
 		exchanged: requestAndResponse,
 	}
 }

@@ -19,7 +19,7 @@ func tcpStream() traffic {
 		meeting: overTCP(),
 		honours: []string{"streams", "message-size", "window", "congestion", "zero-copy", "skip-rx-copy", "reverse"},
 		options: streamOptions,
-		turns:   true,
+		rests:   streamRest,
 		flows: func(o record.Options) []kind {
 			if o.Reverse {
 				return each(download())(o)

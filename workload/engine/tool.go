@@ -20,7 +20,7 @@ type Tool struct{}
 // New returns the tool.
 func New() Tool { return Tool{} }
 
-var _ workload.Tool = Tool{}
+var _ workload.Turner = Tool{}
 
 // Name implements workload.Tool.
 func (Tool) Name() string { return Name }
@@ -32,7 +32,7 @@ func (Tool) Version(context.Context) (string, error) { return version, nil }
 func (Tool) Drives() []workload.Drive {
 	var all []workload.Drive
 	for _, w := range workloads() {
-		all = append(all, workload.Drive{Workload: w.name, Options: w.honours})
+		all = append(all, workload.Drive{Workload: w.name, Options: w.honours, Turns: w.rests > 0})
 	}
 	return all
 }

@@ -13,16 +13,15 @@ import (
 	"nettoll/workload"
 )
 
-// How a turn ends. A sender goes on for overrun after its window: the receiver's is closed by
-// the first read behind it. What is on its way then has drainTime to arrive.
+// How a turn ends. The sender of a stream goes on for overrun after its window: the receiver's is
+// closed by the first read behind it. What is on its way then has drainTime to arrive. Of
+// transactions one of each flow is under way, at most.
 const (
-	overrun   = 2 * time.Millisecond
-	drainTime = 5 * time.Millisecond
+	overrun    = 2 * time.Millisecond
+	drainTime  = 5 * time.Millisecond
+	streamRest = overrun + drainTime
+	answerRest = 3 * time.Millisecond
 )
-
-// TurnGap is how long after the window of a turn the flows have come to rest. Whoever takes
-// turns with them begins no sooner.
-const TurnGap = overrun + drainTime
 
 // turn is one of several times in which a session's flows run. Its window opens when they have
 // settled.
@@ -39,8 +38,8 @@ func turnsAt(begins []int64, warmup, duration time.Duration) []turn {
 // checkTurns wants turns in order, with time to come to rest between them.
 func checkTurns(turns []turn) error {
 	for i := range turns[1:] {
-		if gap := time.Duration(turns[i+1].begins - turns[i].closes); gap < TurnGap {
-			return fmt.Errorf("start: turn %d begins %v after the window of the one before: %v is needed", i+2, gap, TurnGap)
+		if gap := time.Duration(turns[i+1].begins - turns[i].closes); gap < answerRest {
+			return fmt.Errorf("start: turn %d begins %v after the window of the one before: %v is needed", i+2, gap, answerRest)
 		}
 	}
 	return nil
@@ -177,7 +176,7 @@ func (f *flow) await() {
 	if next < 0 {
 		next = len(turns)
 	}
-	if left := time.Duration(turns[max(0, next-1)].closes-now) + TurnGap; left > 0 && f.measures() {
+	if left := time.Duration(turns[max(0, next-1)].closes-now) + streamRest; left > 0 && f.measures() {
 		wait := unix.NsecToTimespec(int64(left))
 		_, _ = unix.Ppoll([]unix.PollFd{{Fd: int32(f.fd), Events: unix.POLLIN}}, &wait, nil)
 		return
@@ -192,9 +191,12 @@ func (f *flow) await() {
 // drain waits until the peer has acknowledged all that was sent, and notes what is left when
 // the time for that is over: it crosses the network in somebody else's turn.
 func (f *flow) drain() {
+	// The last segments may have arrived: their acknowledgement can wait for 40 ms.
+	mss, _ := unix.GetsockoptInt(f.fd, unix.IPPROTO_TCP, unix.TCP_MAXSEG)
+	ackedLate := max(1, 2*mss)
 	for over := f.pauses + int64(drainTime); ; time.Sleep(100 * time.Microsecond) {
 		left, err := unix.IoctlGetInt(f.fd, unix.SIOCOUTQ)
-		if err != nil || left == 0 {
+		if err != nil || left < ackedLate {
 			return
 		}
 		if nanotime() >= over {
@@ -207,16 +209,16 @@ func (f *flow) drain() {
 // errNoTurns says that a workload cannot wait between turns.
 var errNoTurns = errors.New("its flows cannot rest between turns")
 
-// Standing is a job whose connections are made and whose flows sleep.
-type Standing struct{ t *trial }
+// standing implements workload.Standing: its flows sleep.
+type standing struct{ t *trial }
 
-// Stand makes the connections of a job. The caller closes what it returns.
-func (Tool) Stand(ctx context.Context, job workload.Job) (*Standing, error) {
+// Stand implements workload.Turner.
+func (Tool) Stand(ctx context.Context, job workload.Job) (workload.Standing, error) {
 	t, err := plan(job)
 	if err != nil {
 		return nil, err
 	}
-	if !t.traffic.turns {
+	if t.traffic.rests == 0 {
 		return nil, fmt.Errorf("%s: %w", job.Workload, errNoTurns)
 	}
 	for _, phase := range []func(context.Context) error{t.summon, t.serve, t.connect, t.align} {
@@ -226,29 +228,35 @@ func (Tool) Stand(ctx context.Context, job workload.Job) (*Standing, error) {
 			return nil, err
 		}
 	}
-	return &Standing{t}, nil
+	return &standing{t}, nil
 }
 
-// Notice is how long before the first turn the flows must be told of it.
-func (s *Standing) Notice() time.Duration { return s.t.lead() }
+// Notice implements workload.Standing.
+func (s *standing) Notice() time.Duration { return s.t.lead() }
 
-// Turns has the flows run when turns begin, each for the warm-up and the duration of the job,
-// and gives what each window held; what has crossed is that of the turn as a whole, with what
-// came before it. It is called once.
-func (s *Standing) Turns(ctx context.Context, begins []time.Time) ([]workload.Result, error) {
-	t := s.t
+// Gap implements workload.Standing.
+func (s *standing) Gap() time.Duration { return s.t.traffic.rests }
+
+// Turns implements workload.Standing.
+func (s *standing) Turns(ctx context.Context, when workload.Turns) (each []workload.Result, together workload.Result, err error) {
+	t, begins := s.t, when.Begins
 	t.inTurns = true
-	if len(begins) == 0 {
-		return nil, errors.New("no turn is given")
+	if len(begins) <= when.Cold {
+		return nil, together, fmt.Errorf("%d turns are given, and the first %d are not to count", len(begins), when.Cold)
 	}
 	now, ours := time.Now(), nanotime()
 	var at []int64
 	for _, b := range begins {
 		at = append(at, ours+int64(b.Sub(now)))
 	}
-	limit := time.Until(begins[len(begins)-1]) + t.job.Warmup + t.job.Duration + lastWait + t.answerLimit()
-	err := t.each(ctx, t.parties(), func(ctx context.Context, p *party) error {
-		start := startParams{Session: p.session, Warmup: t.job.Warmup, Duration: t.job.Duration}
+	last := begins[len(begins)-1]
+	if when.Over.After(last) {
+		last = when.Over
+	}
+	over := ours + int64(last.Sub(now))
+	limit := time.Until(last) + t.job.Warmup + t.job.Duration + lastWait + t.answerLimit()
+	err = t.each(ctx, t.parties(), func(ctx context.Context, p *party) error {
+		start := startParams{Session: p.session, Warmup: t.job.Warmup, Duration: t.job.Duration, Over: p.clock.at(over)}
 		for _, b := range at {
 			start.Turns = append(start.Turns, p.clock.at(b))
 		}
@@ -259,14 +267,22 @@ func (s *Standing) Turns(ctx context.Context, begins []time.Time) ([]workload.Re
 	}
 	if err != nil {
 		t.abandon(ctx)
-		return nil, err
+		return nil, together, err
 	}
-	return t.turnResults(len(begins))
+	if each, err = t.turnResults(len(begins)); err == nil {
+		together, err = t.together(each, when.Cold)
+	}
+	return each, together, err
 }
 
 // turnResults puts together what all parties say of each turn.
 func (t *trial) turnResults(turns int) (all []workload.Result, err error) {
 	totals := map[*party][]int64{}
+	defer func() {
+		for p, of := range totals {
+			p.left.Totals = of
+		}
+	}()
 	for _, p := range t.parties() {
 		totals[p] = p.left.Totals
 		if len(p.window.Turns) != turns {
@@ -289,7 +305,7 @@ func (t *trial) turnResults(turns int) (all []workload.Result, err error) {
 		}
 		if left := t.left(i); left > 0 {
 			r.Warnings = append(r.Warnings, record.Warning{
-				Code: "overran", Text: fmt.Sprintf("%d bytes were still on their way %v after the window", left, TurnGap),
+				Code: workload.WarnOverran, Text: fmt.Sprintf("%d bytes were still on their way %v after the window of a turn", left, t.traffic.rests),
 			})
 		}
 		all = append(all, r)
@@ -312,6 +328,63 @@ func (p *party) finishedIn(turn int, totals []int64) []int64 {
 	return all
 }
 
+// together is what the windows of all turns but the first cold ones held.
+func (t *trial) together(each []workload.Result, cold int) (r workload.Result, err error) {
+	n := len(each) - cold
+	for _, p := range t.parties() {
+		p.window.windowResult, p.window.CPU = windowResult{}, cpuTime{}
+		for i, turn := range p.window.Turns[cold:] {
+			if err := p.window.add(turn, i == 0); err != nil {
+				return r, fmt.Errorf("%v: %w", p, err)
+			}
+		}
+	}
+	of := *t
+	of.job.Duration *= time.Duration(n)
+	if r, err = of.result(); err != nil {
+		return r, err
+	}
+	for _, one := range each[cold:] {
+		for _, w := range one.Warnings {
+			if w.Code == workload.WarnOverran && !slices.Contains(r.Warnings, w) {
+				r.Warnings = append(r.Warnings, w)
+			}
+		}
+	}
+	return r, nil
+}
+
+// add adds what the window of another turn held, the first of several or not. A flow is mute that
+// is so in all of them.
+func (r *startResult) add(o startResult, first bool) (err error) {
+	sum := func(to *[]float64, of []float64) {
+		if *to == nil && of != nil {
+			*to = make([]float64, len(of))
+		}
+		for i := range min(len(*to), len(of)) {
+			(*to)[i] += of[i]
+		}
+	}
+	sum(&r.Units, o.Units)
+	sum(&r.Bytes, o.Bytes)
+	sum(&r.Ended, o.Ended)
+	for to, of := range map[*string]string{&r.Latencies: o.Latencies, &r.Connects: o.Connects, &r.Unloaded: o.Unloaded} {
+		if *to, err = mergeEncoded(*to, of); err != nil {
+			return err
+		}
+	}
+	if first {
+		r.Mute = slices.Clone(o.Mute)
+	}
+	r.Mute = slices.DeleteFunc(r.Mute, func(n int) bool { return !slices.Contains(o.Mute, n) })
+	r.Covered += o.Covered
+	r.Unfinished += o.Unfinished
+	r.Cold, r.Silent = max(r.Cold, o.Cold), max(r.Silent, o.Silent)
+	r.CPU.User += o.CPU.User
+	r.CPU.System += o.CPU.System
+	return nil
+}
+
 // left is how many bytes were still on their way when somebody else's turn could begin.
 func (t *trial) left(turn int) (sum int) {
 	for _, p := range t.parties() {
@@ -322,8 +395,8 @@ func (t *trial) left(turn int) (sum int) {
 	return sum
 }
 
-// Close ends what stands.
-func (s *Standing) Close() {
+// Close implements workload.Standing.
+func (s *standing) Close() {
 	s.t.abandon(context.Background())
 	s.t.dismiss()
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"strings"
 	"sync"
@@ -101,12 +102,12 @@ func TestTransactionsOfTurns(t *testing.T) {
 }
 
 func TestTurnsThatAreTooClose(t *testing.T) {
-	at := turnsAt([]int64{0, int64(100*time.Millisecond + TurnGap)}, 40*time.Millisecond, 60*time.Millisecond)
+	at := turnsAt([]int64{0, int64(100*time.Millisecond + answerRest)}, 40*time.Millisecond, 60*time.Millisecond)
 	if err := checkTurns(at); err != nil {
 		t.Error(err)
 	}
 	at[1].begins--
-	if err := checkTurns(at); err == nil || !strings.Contains(err.Error(), "turn 2 begins 6.999999ms after") {
+	if err := checkTurns(at); err == nil || !strings.Contains(err.Error(), "turn 2 begins 2.999999ms after") {
 		t.Error(err)
 	}
 }
@@ -161,7 +162,7 @@ func TestTurns(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			const turns, length = 4, 40 * time.Millisecond
-			var stand []*Standing
+			var stand []workload.Standing
 			var ends []*endpoint
 			for i := range 2 {
 				client, server := newEndpoint(fmt.Sprintf("c%d", i)), newEndpoint(fmt.Sprintf("s%d", i))
@@ -180,14 +181,16 @@ func TestTurns(t *testing.T) {
 			}
 			first := time.Now().Add(stand[0].Notice() + stand[1].Notice() + 50*time.Millisecond)
 			const each = length/2 + length + 50*time.Millisecond // a test's machine may be busy
-			results, errs := make([][]workload.Result, 2), make([]error, 2)
+			results, together, errs := make([][]workload.Result, 2), make([]workload.Result, 2), make([]error, 2)
 			var running sync.WaitGroup
 			for i, s := range stand {
 				var at []time.Time
 				for n := range turns {
 					at = append(at, first.Add(time.Duration(2*n+i)*each))
 				}
-				running.Go(func() { results[i], errs[i] = s.Turns(t.Context(), at) })
+				running.Go(func() {
+					results[i], together[i], errs[i] = s.Turns(t.Context(), workload.Turns{Begins: at, Cold: 1, Over: first.Add(2 * turns * each)})
+				})
 			}
 			running.Wait()
 			for i, all := range results {
@@ -197,6 +200,7 @@ func TestTurns(t *testing.T) {
 				if len(all) != turns {
 					t.Fatalf("%d results, want %d", len(all), turns)
 				}
+				checkTogether(t, together[i], all[1:])
 				for n, r := range all {
 					moved := r.Metrics[record.Throughput].Value > 0 || r.Metrics[record.TransactionRate].Value > 0
 					if conns := r.Crossed[0].Conns; (conns > 0) != (n == 0) {
@@ -214,6 +218,37 @@ func TestTurns(t *testing.T) {
 				e.gone(t)
 			}
 		})
+	}
+}
+
+// checkTogether holds that several turns together are the sum of each, but for the rounding of
+// transactions that lie across the edge of a window.
+func checkTogether(t *testing.T, sum workload.Result, each []workload.Result) {
+	t.Helper()
+	var window time.Duration
+	var bytes uint64
+	var count int64
+	var cpu float64
+	for _, r := range each {
+		window, bytes, cpu = window+r.Window, bytes+r.Bytes, cpu+r.Client.Total()
+		if r.Latency != nil {
+			count += r.Latency.Count
+		}
+	}
+	if sum.Window != window || math.Abs(float64(sum.Bytes)-float64(bytes)) > 0.001*float64(bytes) || math.Abs(sum.Client.Total()-cpu) > 1e-9 {
+		t.Errorf("together %d bytes in %v with %v s of CPU; the turns have %d in %v with %v s", sum.Bytes, sum.Window, sum.Client.Total(), bytes, window, cpu)
+	}
+	if count > 0 && (sum.Latency == nil || sum.Latency.Count != count) {
+		t.Errorf("together they have %+v, want %d latencies", sum.Latency, count)
+	}
+	var course float64
+	for i := range partsOfWindow {
+		if sum.Course.Bytes != nil {
+			course += float64(sum.Course.Bytes[i])
+		}
+	}
+	if sum.Course.Bytes != nil && math.Abs(course-float64(bytes)) > 0.001*float64(bytes) {
+		t.Errorf("the course has %v bytes, the turns %d", course, bytes)
 	}
 }
 
@@ -235,7 +270,7 @@ func TestFlowsSleepBetweenTurns(t *testing.T) {
 		}
 		defer s.Close()
 		running.Go(func() {
-			if _, err := s.Turns(t.Context(), []time.Time{first, first.Add(pause)}); err != nil {
+			if _, _, err := s.Turns(t.Context(), workload.Turns{Begins: []time.Time{first, first.Add(pause)}}); err != nil {
 				t.Errorf("%s: %v", work, err)
 			}
 		})

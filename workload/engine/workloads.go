@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"syscall"
+	"time"
 
 	"nettoll/record"
 )
@@ -49,7 +50,7 @@ type traffic struct {
 	honours []string                    // options, by the names of their flags
 	options func(*record.Options) error // checks them and adds defaults
 	flows   func(record.Options) []kind // of each client
-	turns   bool                        // flows can rest between several windows
+	rests   time.Duration               // until flows rest after the window of a turn; 0: they cannot
 	// exchanged is the payload of a transaction in both directions, in bytes.
 	exchanged func(record.Options) int
 }
