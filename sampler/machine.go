@@ -79,6 +79,43 @@ func Use(from, to Snapshot, window float64) (record.MachineCPU, error) {
 	return m, err
 }
 
+// Span is from one snapshot to another.
+type Span struct{ From, To Snapshot }
+
+// Across is what the machine did in several spans together, and how many seconds they are.
+// Errors in Busy, which may be negative in each, cancel in the sum.
+func Across(spans []Span) (sum record.MachineCPU, elapsed float64, err error) {
+	places := map[int]int{}
+	for i, s := range spans {
+		length := s.To.At.Sub(s.From.At).Seconds()
+		one, err := use(s.From, s.To, length)
+		if err != nil {
+			return sum, 0, err
+		}
+		if elapsed += length; i == 0 {
+			sum.Clock = one.Clock
+		} else if one.Clock != sum.Clock {
+			sum.Clock = ClockStat
+		}
+		sum.Busy, sum.Softirq, sum.Steal = sum.Busy+one.Busy, sum.Softirq+one.Softirq, sum.Steal+one.Steal
+		for _, c := range one.PerCPU {
+			at, ok := places[c.CPU]
+			if !ok {
+				at = len(sum.PerCPU)
+				places[c.CPU] = at
+				sum.PerCPU = append(sum.PerCPU, record.CPUSample{CPU: c.CPU})
+			}
+			to := &sum.PerCPU[at]
+			to.User, to.System, to.Softirq = to.User+c.User, to.System+c.System, to.Softirq+c.Softirq
+			to.IRQ, to.Steal, to.Idle = to.IRQ+c.IRQ, to.Steal+c.Steal, to.Idle+c.Idle
+		}
+	}
+	if len(spans) == 0 {
+		return sum, 0, ErrNoTime
+	}
+	return sum, elapsed, nil
+}
+
 // use is Use with a sum of errors that may be negative.
 func use(from, to Snapshot, window float64) (record.MachineCPU, error) {
 	elapsed := to.At.Sub(from.At).Seconds()
