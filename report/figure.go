@@ -20,7 +20,7 @@ type figure struct {
 }
 
 // draws says what is to be seen in charts that a caption explains.
-type draws struct{ whiskers, bands, native, same, unknown, shades bool }
+type draws struct{ whiskers, bands, native, same, unknown, shades, changes, lines bool }
 
 // caption explains what is drawn in some charts, and nothing that is not.
 func caption(all []figure, word string, level, margin float64) string {
@@ -28,6 +28,7 @@ func caption(all []figure, word string, level, margin float64) string {
 	for _, f := range all {
 		d.whiskers, d.bands, d.native = d.whiskers || f.draws.whiskers, d.bands || f.draws.bands, d.native || f.draws.native
 		d.same, d.unknown, d.shades = d.same || f.draws.same, d.unknown || f.draws.unknown, d.shades || f.draws.shades
+		d.changes, d.lines = d.changes || f.draws.changes, d.lines || f.draws.lines
 	}
 	var parts []string
 	add := func(when bool, text string) {
@@ -36,12 +37,15 @@ func caption(all []figure, word string, level, margin float64) string {
 		}
 	}
 	intervals := strconv.FormatFloat(100*level, 'g', 4, 64) + "% intervals"
+	add(d.changes, "a mark is the change against "+word)
+	add(d.lines, "the line through it is its "+strings.TrimSuffix(intervals, "s"))
+	add(d.changes, "the shaded band is what counts as the same, "+analysis.Percent(margin))
 	add(d.bands && d.whiskers, "bands and whiskers are "+intervals)
 	add(d.bands && !d.whiskers, "bands are "+intervals)
 	add(d.whiskers && !d.bands, "whiskers are "+intervals)
 	add(d.native, "the dashed line is "+word)
 	add(d.same, "a bar in the grey of "+word+" is the same within "+analysis.Percent(margin))
-	add(d.unknown, "a pale bar is not known to differ from "+word+", nor to be the same")
+	add(d.unknown, "what is pale is not known to differ from "+word+", nor to be the same")
 	add(d.shades, "in heatmaps a stronger colour is a greater value")
 	if len(parts) == 0 {
 		return ""

@@ -1,18 +1,26 @@
 package report
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 
+	"nettoll/analysis"
+	"nettoll/record"
 	"nettoll/report/plot"
 )
 
-// figures are bars for each metric of a group, and its latency distributions.
+// figures are, for each metric of a group, how much its networks differ from the baseline, or bars
+// where there is none; and the latency distributions.
 func (g group) figures(looks looks) ([]figure, error) {
 	var all []figure
 	for _, c := range g.columns {
-		f, err := g.bars(c)
-		if err != nil {
-			return nil, err
+		f, ok := g.changes(c)
+		if !ok {
+			var err error
+			if f, err = g.bars(c); err != nil {
+				return nil, err
+			}
 		}
 		if f.chart.Drawn() {
 			all = append(all, f)
@@ -28,6 +36,66 @@ func (g group) figures(looks looks) ([]figure, error) {
 		all = append(all, f)
 	}
 	return all, err
+}
+
+// changes are the ratios of a metric to the baseline's, the best first. There are none where
+// nothing was compared, or in differences.
+func (g group) changes(c column) (figure, bool) {
+	kind := c.kind
+	kind.Title = g.heading(c)
+	out := figure{title: capital(kind.Title) + " against " + g.baseline(), hint: hint(c.kind)}
+	type row struct {
+		plot.Change
+		words string
+	}
+	var rows []row
+	for _, l := range g.lines {
+		f, ok := l.figure(c)
+		if !ok || l.native {
+			continue
+		}
+		compared, difference := f.Comparison()
+		if compared == nil || difference {
+			continue
+		}
+		r := *compared
+		b := plot.Change{Name: l.name, Text: strings.TrimSpace(change(r) + " " + bounds(r)), Value: r.Value, Low: r.Low, High: r.High, Tone: toneOf(f)}
+		if r.Level == 0 {
+			b.Low, b.High = r.Value, r.Value
+		}
+		rows = append(rows, row{b, l.name + " " + spoken(r, g.res.Margin) + ","})
+		out.draws.changes, out.draws.lines = true, out.draws.lines || b.Low < b.High
+		out.draws.unknown = out.draws.unknown || b.Tone == plot.Pale
+	}
+	if len(rows) == 0 {
+		return out, false
+	}
+	better := 1.0
+	if c.kind.Better == record.HigherIsBetter {
+		better = -1
+	}
+	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(better*a.Value, better*b.Value) })
+	var all []plot.Change
+	words := []string{out.title + ", " + out.hint + ":"}
+	for _, r := range rows {
+		all, words = append(all, r.Change), append(words, r.words)
+	}
+	out.chart = plot.Forest(all, g.res.Margin, strings.TrimSuffix(strings.Join(words, " "), ","))
+	return out, true
+}
+
+// spoken is a change without signs that stand for words.
+func spoken(c analysis.Comparison, margin float64) string {
+	ends := bounds(c)
+	switch c.Outcome {
+	case analysis.Same:
+		return "is the same within " + analysis.Percent(margin) + " (" + ends + ")"
+	case analysis.NotKnown:
+		return "is not known (" + ends + ")"
+	case analysis.Untested:
+		return "is untested"
+	}
+	return change(c) + " (" + ends + ")"
 }
 
 func (g group) bars(c column) (figure, error) {

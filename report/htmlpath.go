@@ -91,6 +91,7 @@ type endpointView struct {
 	Device, Address      string
 	MTU, Qdisc, CPUs     marked
 	Offloads, Parameters []marked
+	Reduced              bool // to the offloads and parameters that differ from the baseline's
 }
 
 type marked struct {
@@ -112,10 +113,21 @@ func endpointFacts(g group) []endpointView {
 			if at := slices.IndexFunc(base, func(n record.Endpoint) bool { return n.Role == e.Role }); at >= 0 {
 				b = base[at]
 			}
-			all = append(all, newEndpoint(l.name, e, b))
+			v := newEndpoint(l.name, e, b)
+			if !l.native && len(base) > 0 {
+				v.onlyDifferent()
+			}
+			all = append(all, v)
 		}
 	}
 	return all
+}
+
+// onlyDifferent leaves out what an end has in common with the baseline's.
+func (v *endpointView) onlyDifferent() {
+	same := func(m marked) bool { return !m.Differs }
+	v.Offloads, v.Parameters = slices.DeleteFunc(v.Offloads, same), slices.DeleteFunc(v.Parameters, same)
+	v.Reduced = true
 }
 
 func endpoints(l line) []record.Endpoint {

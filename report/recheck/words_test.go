@@ -290,18 +290,18 @@ func plainHTML(page string) string {
 }
 
 // TestChartsDrawNoIntervalThatIsNone holds pictures to the JSON report: where nothing was tested
-// there is no whisker, no band and no caption of one.
+// there is no line through a mark, no whisker, no band and no caption of one.
 func TestChartsDrawNoIntervalThatIsNone(t *testing.T) {
 	for _, tt := range []struct {
 		name      string
 		intervals bool
 	}{{"short", false}, {"specimen", true}, {"noisy", true}} {
 		page := read(t, tt.name+".html")
-		if got := strings.Contains(page, "hiskers are"); got != tt.intervals {
-			t.Errorf("%s: the caption speaks of whiskers: %v, want %v", tt.name, got, tt.intervals)
+		if got := strings.Contains(page, "hiskers are") || strings.Contains(page, "the line through it is its"); got != tt.intervals {
+			t.Errorf("%s: a caption speaks of intervals: %v, want %v", tt.name, got, tt.intervals)
 		}
-		if got := strings.Contains(page, "var(--interval)"); got != tt.intervals {
-			t.Errorf("%s: whiskers are drawn: %v, want %v", tt.name, got, tt.intervals)
+		if got := strings.Contains(page, "var(--interval)") || strings.Contains(page, "stroke-width:2.4"); got != tt.intervals {
+			t.Errorf("%s: intervals are drawn: %v, want %v", tt.name, got, tt.intervals)
 		}
 	}
 }

@@ -1,0 +1,126 @@
+package plot
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// Change is one network in a forest plot.
+type Change struct {
+	Name      string
+	Text      string  // the change and its interval, as they are written beside it
+	Value     float64 // network ÷ baseline
+	Low, High float64 // interval; equal to Value where there is none
+	Tone      Tone    // how it stands to the baseline
+}
+
+// Places of a forest plot, in units of its view box.
+const (
+	forestRow   = 24 * vg.Length(1)
+	forestBelow = 22 * vg.Length(1) // names of the ticks
+	forestLeft  = 112 * vg.Length(1)
+	forestRight = 98 * vg.Length(1)
+)
+
+// mostChange is the largest factor, either way, that is drawn as it is.
+const mostChange = 1000
+
+// Forest draws how much each network differs from the baseline, with its interval, on a scale of
+// factors: half as much is as far as twice as much. The line is no change, and the shaded band
+// what counts as none. The label says in words what the chart shows.
+func Forest(all []Change, margin float64, label string) Chart {
+	if len(all) == 0 {
+		return Chart{}
+	}
+	factor := func(v float64) float64 { return min(max(drawn(v), 1./mostChange), mostChange) }
+	all = each(all, func(c Change) Change {
+		c.Value, c.Low, c.High = factor(c.Value), factor(c.Low), factor(c.High)
+		return c
+	})
+	margin = min(max(margin, 0), 0.9)
+	least, most := 1-2*max(margin, 0.01), 1+2*max(margin, 0.01)
+	for _, c := range all {
+		least, most = min(least, c.Value, c.Low), max(most, c.Value, c.High)
+	}
+	const room = 0.04
+	from, to := math.Log(least), math.Log(most)
+	from, to = from-room*(to-from), to+room*(to-from)
+	height := forestRow*vg.Length(len(all)) + forestBelow
+	return Chart{label: label, height: height, paint: func(c draw.Canvas) {
+		toX := func(v float64) vg.Length {
+			return c.Min.X + forestLeft + (width-forestLeft-forestRight)*vg.Length((math.Log(v)-from)/(to-from))
+		}
+		top, bottom := c.Max.Y, c.Min.Y+forestBelow
+		c.SetColor(roleGrid.color())
+		c.Fill(vg.Rectangle{Min: vg.Point{X: toX(1 - margin), Y: bottom}, Max: vg.Point{X: toX(1 + margin), Y: top}}.Path())
+		for _, v := range changeTicks(least, most, toX) {
+			x := toX(v)
+			if v == 1 {
+				c.StrokeLine2(draw.LineStyle{Color: roleBarNative.color(), Width: 1}, x, bottom, x, top)
+			} else {
+				c.StrokeLine2(draw.LineStyle{Color: roleGrid.color(), Width: 0.7}, x, bottom, x, top)
+			}
+			c.FillText(style(text.Style{YAlign: text.YTop}, letters-1, roleTick), vg.Point{X: x, Y: bottom - 5}, changeText(v))
+		}
+		for i, one := range all {
+			middle := top - forestRow*(vg.Length(i)+0.5)
+			c.FillText(style(text.Style{YAlign: text.YCenter}, letters, roleName), vg.Point{X: c.Min.X + forestLeft - 7, Y: middle}, clip(one.Name, 17))
+			colour := roleBar.color()
+			switch one.Tone {
+			case LikeNative:
+				colour = roleBarNative.color()
+			case Pale:
+				colour = roleBarPale.color()
+			}
+			if one.High > one.Low {
+				c.StrokeLine2(draw.LineStyle{Color: colour, Width: 2.4}, toX(one.Low), middle, toX(one.High), middle)
+			}
+			const half = 4.5
+			at := toX(one.Value)
+			c.SetColor(colour)
+			c.Fill(vg.Rectangle{Min: vg.Point{X: at - half, Y: middle - half}, Max: vg.Point{X: at + half, Y: middle + half}}.Path())
+			c.FillText(style(text.Style{YAlign: text.YCenter}, letters-1, roleText), vg.Point{X: c.Min.X + width - forestRight + 8, Y: middle}, clip(one.Text, 18))
+		}
+	}}
+}
+
+// changes that an axis may name, as factors.
+var changes = []float64{0.001, 0.01, 0.1, 0.25, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 1, 1.02, 1.05, 1.1, 1.2, 1.3, 1.5, 2, 3, 5, 10, 20, 100, 1000}
+
+// changeTicks are no change and what fits beside it, each far enough from the one before.
+func changeTicks(least, most float64, toX func(float64) vg.Length) []float64 {
+	const apart = 36
+	ticks := []float64{1}
+	last := toX(1)
+	for _, v := range changes {
+		if v > 1 && v <= most && toX(v)-last >= apart {
+			ticks, last = append(ticks, v), toX(v)
+		}
+	}
+	last = toX(1)
+	for i := len(changes) - 1; i >= 0; i-- {
+		if v := changes[i]; v < 1 && v >= least && last-toX(v) >= apart {
+			ticks, last = append(ticks, v), toX(v)
+		}
+	}
+	return ticks
+}
+
+// changeText is a factor as a change in percent, or from ten on as a factor.
+func changeText(v float64) string {
+	switch percent := math.Round(1000*(v-1)) / 10; {
+	case v >= 10:
+		return strconv.FormatFloat(v, 'g', 4, 64) + "×"
+	case percent == 0:
+		return "0"
+	case percent > 0:
+		return "+" + strconv.FormatFloat(percent, 'g', 4, 64) + "%"
+	default:
+		return strings.Replace(strconv.FormatFloat(percent, 'g', 4, 64), "-", "−", 1) + "%"
+	}
+}
