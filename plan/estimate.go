@@ -30,6 +30,8 @@ const (
 type Forecast struct {
 	Cells     int
 	Visits    int // networks built in a round
+	Groups    int // of networks that stand at once
+	InTurns   int // cells that take turns; all others have whole trials
 	MinRounds int // with the budget considered
 	MaxRounds int
 	// Comparisons is how many primary ones the run makes, Verdict how many rounds they take at the
@@ -61,15 +63,25 @@ func Estimate(cells []record.Cell, set record.Settings, known Known) Forecast {
 	if len(visits) == 0 {
 		round, before = 0, 0
 	}
-	for _, v := range visits {
-		containers := v.Servers + v.Clients + v.Neighbours
-		p := known.platformOf(v.Network)
-		round += p.Visit.Seconds() + known.techniqueOf(v.Network).Startup.Seconds() + float64(containers)*p.Container.Seconds()
-		round += VisitOverhead.Seconds() + float64(containers)*ContainerOverhead.Seconds() + float64(v.Pairs())*AgentOverhead.Seconds()
-		for _, c := range v.Cells {
+	for _, g := range Groups(visits, set, known.able()) {
+		f.Groups++
+		for _, v := range g.Visits {
+			containers := v.Servers + v.Clients + v.Neighbours
+			p := known.platformOf(v.Network)
+			round += p.Visit.Seconds() + known.techniqueOf(v.Network).Startup.Seconds() + float64(containers)*p.Container.Seconds()
+			round += VisitOverhead.Seconds() + float64(containers)*ContainerOverhead.Seconds() + float64(v.Pairs())*AgentOverhead.Seconds()
+		}
+		for _, c := range g.Whole {
 			t := byName[c.Tool]
 			round += t.whole(set.Warmup) + t.whole(max(set.Duration, t.MinDuration.Seconds())) + t.Lead.Seconds() +
 				TrialOverhead.Seconds() + float64(c.Pairs())*PairOverhead.Seconds()
+		}
+		for _, contest := range g.Contests {
+			round += contest.span(set).Seconds()
+			f.InTurns += len(contest.Cells)
+			for _, c := range contest.Cells {
+				round += TrialOverhead.Seconds() + float64(c.Pairs())*PairOverhead.Seconds()
+			}
 		}
 	}
 	if set.Budget > 0 && round > 0 {

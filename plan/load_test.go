@@ -49,6 +49,7 @@ offload: [on, off]
 normalize: true
 duration: 300ms
 warmup: 0s
+turns: false
 precision: 2.5%
 confidence: 0.99
 equal_within: 2%
@@ -131,8 +132,8 @@ func TestLoadErrors(t *testing.T) {
 		{"list", "- bridge\n", `x.yaml:1:1: a suite is a mapping, this is a list; write for example networks: [bridge]`},
 		{"unknown key", "netwroks: [bridge]\n", `x.yaml:1:1: unknown key "netwroks"; did you mean "networks"?`},
 		{"hyphen", head + "time-budget: 1s\n", `x.yaml:2:1: unknown key "time-budget"; did you mean "time_budget"?`},
-		{"strange key", "zebra: 1\n", `x.yaml:1:1: unknown key "zebra"; the keys are name, about, networks, platform, baseline, hosts, families, workloads, tools, placements, servers, clients, processes, topologies, underlay, mtu, rules, neighbours, offload, normalize, duration, warmup, precision, confidence, equal_within, min_rounds, max_rounds, time_budget, seed, note, instance, price, source, skips, as_published`},
-		{"number as key", "1: 2\n", `x.yaml:1:1: the number 1 is not a key; the keys are name, about, networks, platform, baseline, hosts, families, workloads, tools, placements, servers, clients, processes, topologies, underlay, mtu, rules, neighbours, offload, normalize, duration, warmup, precision, confidence, equal_within, min_rounds, max_rounds, time_budget, seed, note, instance, price, source, skips, as_published`},
+		{"strange key", "zebra: 1\n", `x.yaml:1:1: unknown key "zebra"; the keys are name, about, networks, platform, baseline, hosts, families, workloads, tools, placements, servers, clients, processes, topologies, underlay, mtu, rules, neighbours, offload, normalize, duration, warmup, turns, precision, confidence, equal_within, min_rounds, max_rounds, time_budget, seed, note, instance, price, source, skips, as_published`},
+		{"number as key", "1: 2\n", `x.yaml:1:1: the number 1 is not a key; the keys are name, about, networks, platform, baseline, hosts, families, workloads, tools, placements, servers, clients, processes, topologies, underlay, mtu, rules, neighbours, offload, normalize, duration, warmup, turns, precision, confidence, equal_within, min_rounds, max_rounds, time_budget, seed, note, instance, price, source, skips, as_published`},
 		{"unknown option", head + "workloads:\n  - name: tcp_stream\n    mesage_size: 1\n", `x.yaml:4:5: workloads[0]: unknown key "mesage_size"; did you mean "message_size"?`},
 		{"no name", head + "workloads: [{streams: 2}]\n", `x.yaml:2:13: workloads[0]: has no name; write for example name: tcp_rr`},
 		{"workload is a list", head + "workloads: [[tcp_rr]]\n", `x.yaml:2:13: workloads[0]: must be a name or a mapping, is a list; write for example tcp_rr or {name: tcp_rr, streams: 4}`},

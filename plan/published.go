@@ -38,7 +38,7 @@ func (s Suite) Published() (Suite, error) {
 	if p == nil {
 		return s, errors.New("the suite does not say how its source measured")
 	}
-	s.AsPublished, s.TimeBudget = nil, 0
+	s.AsPublished, s.TimeBudget, s.Turns = nil, 0, false
 	at := maps.Clone(s.at)
 	moved := func(field string) {
 		for k := range at {

@@ -56,6 +56,8 @@ type Suite struct {
 	Duration time.Duration `yaml:"duration,omitempty"`
 	// Time before the window in which traffic flows and is not counted.
 	Warmup time.Duration `yaml:"warmup,omitempty"`
+	// Build the networks that are compared at once and have them take turns of some milliseconds, where their traffic can rest between them; false is one whole trial after the other. Without the key it is true.
+	Turns bool `yaml:"turns,omitempty"`
 	// Wanted half width of the confidence interval, relative to the value: 5% or 0.05.
 	Precision Ratio `yaml:"precision,omitempty"`
 	// Level of every confidence interval: 95% or 0.95.
@@ -102,6 +104,7 @@ func Default() Suite {
 		Placements: []string{record.PlacementDistinct},
 		Duration:   time.Second,
 		Warmup:     200 * time.Millisecond,
+		Turns:      true,
 		Precision:  0.05,
 		Confidence: 0.95, EqualWithin: record.DefaultEqualWithin,
 		MinRounds: 6,
@@ -122,5 +125,6 @@ func Settings(s Suite) record.Settings {
 		Seed:       s.Seed,
 
 		EqualWithin: float64(s.EqualWithin),
+		Turns:       s.Turns,
 	}
 }

@@ -280,7 +280,7 @@ func TestSettings(t *testing.T) {
 	s.TimeBudget, s.Seed = 90*time.Second, 7
 	want := record.Settings{
 		Duration: 1, Warmup: 0.2, Precision: 0.05, Confidence: 0.95,
-		MinRounds: 6, MaxRounds: 40, Budget: 90, Seed: 7, EqualWithin: 0.05,
+		MinRounds: 6, MaxRounds: 40, Budget: 90, Seed: 7, EqualWithin: 0.05, Turns: true,
 	}
 	if diff := cmp.Diff(want, Settings(s)); diff != "" {
 		t.Error(diff)
@@ -300,11 +300,11 @@ func TestEstimate(t *testing.T) {
 		budget float64
 		want   Forecast
 	}{
-		{"no budget", cells, 0, Forecast{3, 2, 6, 40, 1, 6, round, IdleBefore + 6*round, IdleBefore + 40*round, false}},
-		{"wide budget", cells, 1000, Forecast{3, 2, 6, 40, 1, 6, round, IdleBefore + 6*round, IdleBefore + 40*round, false}},
-		{"budget ends within a round", cells, 15, Forecast{3, 2, 6, 9, 1, 6, round, IdleBefore + 6*round, IdleBefore + 9*round, true}},
-		{"budget below the least", cells, 4, Forecast{3, 2, 2, 2, 1, 6, round, IdleBefore + 2*round, IdleBefore + 2*round, true}},
-		{"nothing", nil, 10, Forecast{0, 0, 6, 40, 0, 0, 0, 0, 0, false}},
+		{"no budget", cells, 0, Forecast{3, 2, 2, 0, 6, 40, 1, 6, round, IdleBefore + 6*round, IdleBefore + 40*round, false}},
+		{"wide budget", cells, 1000, Forecast{3, 2, 2, 0, 6, 40, 1, 6, round, IdleBefore + 6*round, IdleBefore + 40*round, false}},
+		{"budget ends within a round", cells, 15, Forecast{3, 2, 2, 0, 6, 9, 1, 6, round, IdleBefore + 6*round, IdleBefore + 9*round, true}},
+		{"budget below the least", cells, 4, Forecast{3, 2, 2, 0, 2, 2, 1, 6, round, IdleBefore + 2*round, IdleBefore + 2*round, true}},
+		{"nothing", nil, 10, Forecast{0, 0, 0, 0, 6, 40, 0, 0, 0, 0, 0, false}},
 	} {
 		set.Budget = c.budget
 		if diff := cmp.Diff(c.want, Estimate(c.cells, set, Known{})); diff != "" {

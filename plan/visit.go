@@ -28,6 +28,12 @@ func Visits(cells []record.Cell, round int, seed uint64) []Visit {
 	return visits
 }
 
+// Place is what cells have in common that are measured in the same network.
+func Place(c record.Cell) record.Cell {
+	c.Family, c.Tool, c.Workload, c.Options, c.Placement, c.Baseline = 0, "", "", record.Options{}, "", ""
+	return c
+}
+
 // group gathers the cells that are measured in the same network, in the order of
 // their keys.
 func group(cells []record.Cell) []Visit {
@@ -44,9 +50,7 @@ func group(cells []record.Cell) []Visit {
 	index := make(map[record.Cell]int)
 	for _, k := range sorted {
 		c := k.cell
-		place := c
-		place.Family, place.Tool, place.Workload, place.Options, place.Placement = 0, "", "", record.Options{}, ""
-		place.Baseline = ""
+		place := Place(c)
 		i, ok := index[place]
 		if !ok {
 			i = len(visits)

@@ -72,6 +72,9 @@ type Options struct {
 // enough for tunnels not to fragment it.
 const Datagram = 1400
 
+// MachinesOwn is the congestion control that the machine has by itself.
+const MachinesOwn = "machine"
+
 // OffloadOff is a Cell's Offload without segmentation, receive merging and
 // checksums by devices.
 const OffloadOff = "off"

@@ -51,6 +51,12 @@ type Settings struct {
 	Budget     float64 `json:"time_budget_s" most:"1e9"` // no new round begins after this; 0 is none
 	Seed       uint64  `json:"seed" most:"any"`          // of the order of trials
 	SelfCheck  bool    `json:"self_check,omitempty"`
+	// Turns: networks that are compared stand at once and take turns of some milliseconds, where
+	// traffic can rest between them. Duration is what the turns of a trial measure together.
+	Turns bool `json:"turns,omitempty"`
+	// Congestion is the TCP congestion control of flows for which none is named; empty is the
+	// machine's own, as it is for tools that cannot choose.
+	Congestion string `json:"congestion,omitempty"`
 	// EqualWithin is the difference that counts as none, as a share of the baseline (0.05 = 5 %).
 	// 0 is DefaultEqualWithin: run files that were written before it was a setting have none.
 	EqualWithin float64 `json:"equal_within,omitempty" most:"1"`

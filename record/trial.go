@@ -28,6 +28,7 @@ type Trial struct {
 
 	Latency   *Histogram        `json:"latency,omitempty"`
 	Course    *Course           `json:"course,omitempty"`
+	Slices    []Slice           `json:"slices,omitempty"`  // the window, where it is several that took turns with those of other networks
 	Covered   float64           `json:"covered,omitempty"` // share of the flows' time in the window in which one of the transactions of Latency was under way; 0 is unknown, and where they are not one after the other
 	Flows     []Flow            `json:"flows,omitempty"`
 	CPU       *CPUUse           `json:"cpu,omitempty"`
@@ -68,6 +69,14 @@ type Histogram struct {
 type Course struct {
 	Bytes        []uint64  `json:"bytes,omitempty"`
 	Transactions []float64 `json:"transactions,omitempty"` // one that lies across parts is shared out between them
+}
+
+// Slice is one of the windows of a trial between which other networks had their turn.
+type Slice struct {
+	At           float64 `json:"at_s"`                   // when it opened, in seconds since the first turn of the round's networks at this workload
+	Window       float64 `json:"window_s"`               // its length
+	Bytes        uint64  `json:"bytes,omitempty"`        // received within it
+	Transactions uint64  `json:"transactions,omitempty"` // ended within it
 }
 
 // Flow is one connection, as its receiver (bytes) or client (transactions) saw it.

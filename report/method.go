@@ -63,7 +63,12 @@ func rounds(res analysis.Result) string {
 	text := countOf(res.Rounds, "complete round")
 	if s.Duration > 0 {
 		text += fmt.Sprintf(", %s s for each trial", short(s.Duration))
-		if s.Warmup > 0 {
+		switch {
+		case s.Warmup > 0 && s.Turns:
+			text += fmt.Sprintf(", in turns where traffic can rest between them, and elsewhere after %s s of warm-up", short(s.Warmup))
+		case s.Turns:
+			text += ", in turns where traffic can rest between them"
+		case s.Warmup > 0:
 			text += fmt.Sprintf(" after %s s of warm-up", short(s.Warmup))
 		}
 	}

@@ -32,7 +32,9 @@ func TestMachinesApart(t *testing.T) {
 	a, b := &machine{name: "machine 1", idle: &sampler.Baseline{Busy: 0.1, Watched: 0.4}}, &machine{name: "machine 2", idle: &sampler.Baseline{Busy: -0.1, Watched: 1}}
 	m := &machines{all: []*machine{a, b}}
 	from, to := []sampler.Snapshot{idling(1, 0), idling(1, 0)}, []sampler.Snapshot{idling(3, 0.5), idling(3, 2)}
-	got, err := m.apart(from, to, 2)
+	w := watcher{at: m, turns: []turnUse{{edge{machines: from}, edge{machines: to}}}}
+	use, _, err := w.use(2, 0, 0.25)
+	got := use.Hosts
 	want := []record.HostCPU{{Host: "machine 1", Busy: 1.5, Idle: 0.25}, {Host: "machine 2"}}
 	if err != nil || len(got) != 2 {
 		t.Fatalf("%+v, %v", got, err)
@@ -51,8 +53,9 @@ func TestMachinesApart(t *testing.T) {
 	}
 	// One machine that is shared is not told as a whole: hosts are parts of it.
 	m = &machines{all: []*machine{a}}
-	if got, err := m.apart(from[:1], to[:1], 2); got != nil || err != nil {
-		t.Errorf("%+v, %v", got, err)
+	w = watcher{at: m, turns: []turnUse{{edge{machines: from[:1]}, edge{machines: to[:1]}}}}
+	if use, _, err := w.use(2, 0, 0.25); use.Hosts != nil || err != nil {
+		t.Errorf("%+v, %v", use.Hosts, err)
 	}
 	m.name(ends, nil)
 	if ends[0].Host != "machine 2" {

@@ -53,7 +53,7 @@ func TestMixedTrafficHasNoSharedFigures(t *testing.T) {
 		CPU:   &record.CPUUse{Machine: record.MachineCPU{Busy: 2}, Client: record.ProcessCPU{System: 1}},
 		Flows: []record.Flow{{Transactions: 3000}, {Bytes: 1e9}, {Bytes: 1e9}, {Transactions: 2000}, {Bytes: 4e9}},
 	}
-	share(&trial)
+	shareOut(&trial)
 	cost(&trial, 0, 6e9, 5000)
 	if got := trial.Metrics[record.Fairness].Value; math.Abs(got-36.0/(3*18)) > 1e-9 { // of the streams alone
 		t.Errorf("fairness %v, want %v", got, 36.0/(3*18))
@@ -65,7 +65,7 @@ func TestMixedTrafficHasNoSharedFigures(t *testing.T) {
 	}
 	trial.Flows = []record.Flow{{Transactions: 3000}, {Bytes: 1e9}}
 	delete(trial.Metrics, record.Fairness)
-	if share(&trial); trial.Metrics[record.Fairness].Value != 0 {
+	if shareOut(&trial); trial.Metrics[record.Fairness].Value != 0 {
 		t.Errorf("one stream and one flow of transactions share at %v", trial.Metrics[record.Fairness].Value)
 	}
 }

@@ -124,19 +124,26 @@ func (m *machines) idle() (sum, watched float64) {
 	return sum, watched
 }
 
-// use is what the machines did between two readings, together. CPUs of several machines
-// are not told apart.
-func (m *machines) use(from, to []sampler.Snapshot, window float64) (sum record.MachineCPU, err error) {
-	if len(from) != len(m.all) || len(to) != len(m.all) {
-		return sum, sampler.ErrNoTime
-	}
-	for i := range m.all {
-		one, err := sampler.Use(from[i], to[i], window)
+// use is what the machines did between the edges of turns, together, and, where there are several,
+// apart; and how many seconds that was. CPUs of several machines are not told apart.
+func (m *machines) use(turns []turnUse) (sum record.MachineCPU, apart []record.HostCPU, elapsed float64, err error) {
+	for i, c := range m.all {
+		var spans []sampler.Span
+		for _, t := range turns {
+			if len(t.from.machines) != len(m.all) || len(t.to.machines) != len(m.all) {
+				return sum, nil, 0, sampler.ErrNoTime
+			}
+			spans = append(spans, sampler.Span{From: t.from.machines[i], To: t.to.machines[i]})
+		}
+		one, seconds, err := sampler.Across(spans)
 		if err != nil {
-			return sum, err
+			return sum, nil, 0, err
+		}
+		if len(m.all) > 1 {
+			apart = append(apart, record.HostCPU{Host: c.name, Busy: one.Busy, Idle: c.idle.Rate()})
 		}
 		if i == 0 {
-			sum = one
+			sum, elapsed = one, seconds
 			continue
 		}
 		if coarser(one.Clock, sum.Clock) {
@@ -145,7 +152,7 @@ func (m *machines) use(from, to []sampler.Snapshot, window float64) (sum record.
 		sum.Busy, sum.Softirq, sum.Steal = sum.Busy+one.Busy, sum.Softirq+one.Softirq, sum.Steal+one.Steal
 		sum.PerCPU = append(sum.PerCPU, one.PerCPU...)
 	}
-	return sum, nil
+	return sum, apart, elapsed, nil
 }
 
 // coarser reports whether a clock of idle time is coarser than another.
@@ -163,21 +170,6 @@ func (m *machines) name(endpoints []record.Endpoint, links []link) {
 	for i, at := range seats(links) {
 		endpoints[i].Host = m.of[at.Manned].name
 	}
-}
-
-// apart is what each machine did between two readings, where there are several.
-func (m *machines) apart(from, to []sampler.Snapshot, window float64) (all []record.HostCPU, err error) {
-	if len(m.all) < 2 {
-		return nil, nil
-	}
-	for i, c := range m.all {
-		one, err := sampler.Use(from[i], to[i], window)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, record.HostCPU{Host: c.name, Busy: one.Busy, Idle: max(0, c.idle.Rate())})
-	}
-	return all, nil
 }
 
 // place chooses CPUs where clients and servers are. On machines of their own each side

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"nettoll/plan"
@@ -234,18 +235,38 @@ func (r *Runner) round(ctx context.Context, round int) (ran int, err error) {
 		r.idle, r.ahead, r.distant = r.ahead, sampler.Baseline{}, map[string]*sampler.Baseline{}
 	}
 	place := &order{round: round, last: r.inRound(round)}
-	for _, v := range visits {
+	for _, g := range plan.Groups(visits, r.Settings, r.able()) {
 		if ctx.Err() != nil || r.hurry() {
 			break
 		}
-		n, err := r.visit(ctx, v, place)
+		n, err := r.group(ctx, g, place)
 		ran += n
 		if err != nil {
 			return ran, err
 		}
-		r.gone(ctx, v)
+		for _, v := range g.Visits {
+			r.gone(ctx, v)
+		}
 	}
 	return ran, nil
+}
+
+// able says what can stand beside others, and take turns.
+func (r *Runner) able() plan.Able {
+	return plan.Able{
+		Beside: func(network string) bool {
+			recipe, ok := r.Networks[network]
+			if !ok {
+				return false
+			}
+			_, single := recipe.Platform.(platform.Single)
+			return !single
+		},
+		Turns: func(tool, work string) bool {
+			t, ok := r.Tools[tool].(workload.Turner)
+			return ok && slices.ContainsFunc(t.Drives(), func(d workload.Drive) bool { return d.Workload == work && d.Turns })
+		},
+	}
 }
 
 // open are the cells that still want a trial in the round.
@@ -284,7 +305,9 @@ type order struct{ round, last int }
 func (r *Runner) save(t record.Trial, place *order) error {
 	place.last++
 	t.Round, t.Order = place.round, place.last
-	t.Elapsed = time.Since(t.Started).Seconds()
+	if t.Elapsed == 0 {
+		t.Elapsed = time.Since(t.Started).Seconds()
+	}
 	t.Started = t.Started.UTC()
 	if err := t.Check(); err != nil { // a tool or the kernel has counted nonsense: no reason to lose all other trials
 		t = record.Trial{

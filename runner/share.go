@@ -4,9 +4,9 @@ import (
 	"nettoll/record"
 )
 
-// share adds what a trial of several clients says of the average one, and how evenly
+// shareOut adds what a trial of several clients says of the average one, and how evenly
 // the flows share the network.
-func share(t *record.Trial) {
+func shareOut(t *record.Trial) {
 	if total, ok := t.Metrics[record.Throughput]; ok && t.Cell.Pairs() > 1 {
 		t.Metrics[record.ThroughputPerClient] = record.Measured(record.ThroughputPerClient, total.Value/float64(t.Cell.Pairs()))
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	"nettoll/platform"
@@ -31,28 +32,33 @@ func (s *session) trial(ctx context.Context, c record.Cell, began time.Time) rec
 		fmt.Errorf("the trial took more than %v beyond its window", more))
 	defer cancel()
 	if err := s.measure(ctx, &t, warmup, window); err != nil {
-		var cause *explained
-		known := errors.As(err, &cause)
-		if known {
-			t.Remedy = cause.remedy
-		}
-		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil {
-			err = context.Cause(ctx) // says more than that time is up
-			if known {
-				err = &explained{cause.finding, err}
-			}
-		}
-		t.Status, t.Reason = record.Failed, oneLine(err)
-		if errors.Is(err, platform.ErrUnsupported) {
-			t.Status = record.Skipped
-			var missing *platform.Unsupported
-			if errors.As(err, &missing) {
-				t.Remedy = missing.Remedy
-			}
-		}
-		t.Metrics, t.Latency = nil, nil
+		failed(ctx, &t, err)
 	}
 	return t
+}
+
+// failed notes on a trial what broke it.
+func failed(ctx context.Context, t *record.Trial, err error) {
+	var cause *explained
+	known := errors.As(err, &cause)
+	if known {
+		t.Remedy = cause.remedy
+	}
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil {
+		err = context.Cause(ctx) // says more than that time is up
+		if known {
+			err = &explained{cause.finding, err}
+		}
+	}
+	t.Status, t.Reason = record.Failed, oneLine(err)
+	if errors.Is(err, platform.ErrUnsupported) {
+		t.Status = record.Skipped
+		var missing *platform.Unsupported
+		if errors.As(err, &missing) {
+			t.Remedy = missing.Remedy
+		}
+	}
+	t.Metrics, t.Latency, t.Slices = nil, nil, nil
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
@@ -99,78 +105,105 @@ func (s *session) links(f technique.Family) ([]link, error) {
 	return links, nil
 }
 
-func (s *session) measure(ctx context.Context, t *record.Trial, warmup, window time.Duration) error {
+// attempt is a trial in a network that is ready for its traffic.
+type attempt struct {
+	s      *session
+	t      *record.Trial
+	tool   workload.Tool
+	links  []link
+	before sight
+	proof  *proof
+	at     *machines
+	watch  *watcher
+	job    workload.Job
+}
+
+// approach readies a network for a trial: it is what the cell wants it to be, a packet has
+// crossed it, and what is counted there is read.
+func (s *session) approach(ctx context.Context, t *record.Trial) (*attempt, error) {
 	tool, err := s.r.tool(ctx, t.Cell.Tool)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	links, err := s.links(technique.Family(t.Cell.Family))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := s.condition(ctx, t.Cell, links); err != nil {
-		return err
+		return nil, err
 	}
 	if t.Endpoints, err = facts(ctx, links); err != nil {
-		return err
+		return nil, err
 	}
 	house(t.Endpoints, links)
 	if f := technique.Family(t.Cell.Family); !s.greeted[f] {
 		before, err := s.count(ctx, links)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if err := s.greet(ctx, f, links); err != nil {
-			return s.examine(ctx, t, links, before, err)
+			return nil, s.examine(ctx, t, links, before, err)
 		}
 	}
-	before, err := s.look(ctx, links)
-	if err != nil {
-		return err
+	a := &attempt{s: s, t: t, tool: tool, links: links}
+	if a.before, err = s.look(ctx, links); err != nil {
+		return nil, err
 	}
 	paths := make([][]technique.Hop, len(links))
 	for i, l := range links {
 		paths[i] = l.hops
 	}
-	proof, err := begin(ctx, paths)
-	if err != nil {
-		return fmt.Errorf("prove path: %w", err)
+	if a.proof, err = begin(ctx, paths); err != nil {
+		return nil, fmt.Errorf("prove path: %w", err)
 	}
-
-	at, err := s.machines(ctx, links)
-	if err != nil {
-		return err
+	if a.at, err = s.machines(ctx, links); err != nil {
+		return nil, err
 	}
-	at.name(t.Endpoints, links)
-	w := newWatcher(at, s, links)
-	job := workload.Job{
-		Workload: t.Cell.Workload, Options: t.Cell.Options, Warmup: warmup, Duration: window,
-		CPUs:  at.place(t.Cell.Placement, links),
-		Watch: w.watch(ctx),
-	}
+	a.at.name(t.Endpoints, links)
+	a.watch = newWatcher(a.at, s, links)
+	a.job = workload.Job{Workload: t.Cell.Workload, Options: t.Cell.Options, CPUs: a.at.place(t.Cell.Placement, links)}
+	a.job.Options.Congestion = s.r.congestion(tool, t.Cell)
 	for _, l := range links {
-		job.Pairs = append(job.Pairs, workload.Pair{
+		a.job.Pairs = append(a.job.Pairs, workload.Pair{
 			Client: l.client, Server: l.server, Addr: l.toServer, Listen: l.atServer, Port: l.port, Own: l.own,
 		})
 	}
-	place(t.Endpoints, job.CPUs)
-	res, err := tool.Run(ctx, job)
-	if err != nil {
-		return s.examine(ctx, t, links, before.counters, err)
-	}
-	s.r.spent += warmup + res.Window
-	return s.complete(ctx, t, res, w, proof, links, before)
+	place(t.Endpoints, a.job.CPUs)
+	return a, nil
 }
 
-// complete turns what was measured into the trial's figures, if the path holds.
-func (s *session) complete(ctx context.Context, t *record.Trial, res workload.Result, w *watcher, p *proof, links []link, before sight) error {
-	if len(res.Crossed) != len(links) || len(res.Metrics) == 0 {
+// measure drives a whole trial.
+func (s *session) measure(ctx context.Context, t *record.Trial, warmup, window time.Duration) error {
+	a, err := s.approach(ctx, t)
+	if err != nil {
+		return err
+	}
+	a.job.Warmup, a.job.Duration, a.job.Watch = warmup, window, a.watch.watch(ctx)
+	res, err := a.tool.Run(ctx, a.job)
+	if err != nil {
+		return a.examine(ctx, err)
+	}
+	s.r.spent += warmup + res.Window
+	return a.complete(ctx, res, res.Crossed, 0)
+}
+
+// examine looks for what broke the traffic.
+func (a *attempt) examine(ctx context.Context, err error) error {
+	return a.s.examine(ctx, a.t, a.links, a.before.counters, err)
+}
+
+// complete turns what was measured into the trial's figures, if the path holds. Crossed is what
+// each pair has exchanged in all, and share how much of what was used belongs to the windows, see
+// watcher.use.
+func (a *attempt) complete(ctx context.Context, res workload.Result, crossed []workload.Crossed, share float64) error {
+	s, t, p, links := a.s, a.t, a.proof, a.links
+	if len(crossed) != len(links) || len(res.Metrics) == 0 {
 		return fmt.Errorf("tool %s gave %d figures, and said of %d of %d pairs what they exchanged",
-			t.Cell.Tool, len(res.Metrics), len(res.Crossed), len(links))
+			t.Cell.Tool, len(res.Metrics), len(crossed), len(links))
 	}
 	pairs := make([]carried, len(links))
 	for i := range links {
-		pairs[i] = carried{res.Crossed[i].Bytes, res.Crossed[i].Conns}
+		pairs[i] = carried{crossed[i].Bytes, crossed[i].Conns}
 	}
 	var err error
 	if t.Path, err = p.finish(ctx, pairs); err != nil {
@@ -180,13 +213,13 @@ func (s *session) complete(ctx context.Context, t *record.Trial, res workload.Re
 	if err != nil {
 		return err
 	}
-	t.Counters = sampler.Delta(before.counters, after.counters)
-	use, doubts, err := w.use(res.Window)
+	t.Counters = sampler.Delta(a.before.counters, after.counters)
+	idle, watched := a.at.idle()
+	use, doubts, err := a.watch.use(res.Window.Seconds(), share, idle)
 	if err != nil {
 		return err
 	}
 	use.Client, use.Server = res.Client, res.Server
-	idle, watched := w.at.idle()
 	use.Idle, use.Watched = max(0, idle), watched
 	use.Client.Host, use.Server.Host = hostOfRole(t.Endpoints, "client"), hostOfRole(t.Endpoints, "server")
 	t.CPU = &use
@@ -200,7 +233,7 @@ func (s *session) complete(ctx context.Context, t *record.Trial, res workload.Re
 	}
 	t.Course, t.Covered = res.Course, res.Covered
 	t.Metrics = res.Metrics
-	share(t)
+	shareOut(t)
 	if n, ok := s.network.(technique.Remarker); ok {
 		for _, text := range n.Remarks() {
 			t.Warnings = append(t.Warnings, record.Warning{Code: "remark", Text: text})
@@ -215,13 +248,25 @@ func (s *session) complete(ctx context.Context, t *record.Trial, res workload.Re
 	}
 	cost(t, idle, float64(res.Bytes), transactions)
 	t.Warnings = append(t.Warnings, unsettled(s.settling, s.unheard)...)
-	t.Warnings = append(t.Warnings, foreignTraffic(t, p, before.ports, after.ports, len(links), after.at.Sub(before.at))...)
-	t.Warnings = append(t.Warnings, w.foreignWork(use, res.Window)...)
+	t.Warnings = append(t.Warnings, foreignTraffic(t, p, a.before.ports, after.ports, len(links), after.at.Sub(a.before.at))...)
+	t.Warnings = append(t.Warnings, a.watch.foreignWork(use, res.Window)...)
 	t.Status = record.OK
-	if wrong := cmp.Or(verdict(t.Path), changed(p, before, after, s.bridge)); wrong != "" {
+	if wrong := cmp.Or(verdict(t.Path), changed(p, a.before, after, s.bridge)); wrong != "" {
 		t.Status, t.Reason = record.Invalid, wrong
 	}
 	return nil
+}
+
+// congestion is the congestion control that the tool is told to use; empty is the machine's own.
+func (r *Runner) congestion(tool workload.Tool, c record.Cell) string {
+	named := cmp.Or(c.Options.Congestion, r.Settings.Congestion)
+	chooses := slices.ContainsFunc(tool.Drives(), func(d workload.Drive) bool {
+		return d.Workload == c.Workload && slices.Contains(d.Options, "congestion")
+	})
+	if !chooses || named == record.MachinesOwn {
+		return ""
+	}
+	return named
 }
 
 // tool finds a tool that can be used here.

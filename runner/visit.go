@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -36,61 +38,123 @@ func (r *Runner) patience(bound time.Duration) time.Duration {
 	return bound
 }
 
-// visit builds a network, measures its cells and takes it down again. A network
-// is built anew in every round, so that what differs from build to build is part
-// of the interval.
-func (r *Runner) visit(ctx context.Context, v plan.Visit, place *order) (ran int, err error) {
-	began := time.Now()
-	n, topo, err := r.build(ctx, v)
-	if err != nil {
-		if ctx.Err() != nil {
-			return 0, nil
+// group builds networks, measures their cells and takes them down again. All stand at once.
+// They are built anew in every round, so that what differs from build to build is part of the
+// interval.
+func (r *Runner) group(ctx context.Context, g plan.Group, place *order) (ran int, err error) {
+	stand := map[record.Cell]*session{} // by what their cells have in common
+	defer func() {
+		for _, v := range g.Visits {
+			if s := stand[v.Cell]; s != nil {
+				if e := s.close(ctx); e != nil {
+					err = errors.Join(err, fmt.Errorf("%s: take down: %w", v.Network, e))
+				}
+			}
 		}
-		for _, t := range unusable(v.Cells, began, err) {
+	}()
+	save := func(all ...record.Trial) error {
+		for _, t := range all {
 			if err := r.save(t, place); err != nil {
+				return err
+			}
+			ran++
+		}
+		return nil
+	}
+	for _, v := range g.Visits {
+		began := time.Now()
+		n, topo, err := r.build(ctx, v)
+		if ctx.Err() != nil {
+			if err == nil {
+				stand[v.Cell] = &session{r: r, network: n, topo: topo, agents: newAgents()}
+			}
+			return ran, nil
+		}
+		if err != nil {
+			if err := save(unusable(v.Cells, began, err)...); err != nil {
 				return ran, err
 			}
-			ran++
-		}
-		return ran, nil
-	}
-	s := &session{r: r, network: n, topo: topo, agents: newAgents()}
-	s.settling, s.unheard = s.settle(ctx, v)
-	for i, c := range v.Cells {
-		if ctx.Err() != nil {
-			break
-		}
-		if r.Watch != nil {
-			r.Watch.Begin(c)
-		}
-		t := s.trial(ctx, c, began)
-		if i == 0 {
-			t.Settle = s.settling
-		}
-		if ctx.Err() != nil && t.Status != record.OK {
-			break // interrupted: this is no failure of the network
-		}
-		broke := s.fault(ctx, &t)
-		if err := r.save(t, place); err != nil {
-			return ran, errors.Join(err, s.close(ctx))
-		}
-		ran++
-		began = time.Now()
-		if broke == nil {
 			continue
 		}
-		for _, t := range unusable(v.Cells[i+1:], began, broke) {
-			if err := r.save(t, place); err != nil {
-				return ran, errors.Join(err, s.close(ctx))
-			}
-			ran++
-		}
-		break
+		s := &session{r: r, network: n, topo: topo, agents: newAgents()}
+		stand[v.Cell] = s
+		s.settling, s.unheard = s.settle(ctx, v)
+		s.took = time.Since(began)
 	}
-	if err := s.close(ctx); err != nil {
-		return ran, fmt.Errorf("%s: take down: %w", v.Network, err)
+	for _, part := range r.parts(g, place.round) {
+		if ctx.Err() != nil || r.hurry() {
+			break
+		}
+		trials, err := r.part(ctx, part, stand, place.round)
+		if err != nil {
+			return ran, err
+		}
+		if err := save(trials...); err != nil {
+			return ran, err
+		}
 	}
 	return ran, nil
+}
+
+// parts are what is measured in a group one after the other, in a random order: contests, and
+// cells by themselves.
+func (r *Runner) parts(g plan.Group, round int) []plan.Contest {
+	all := slices.Clone(g.Contests)
+	for _, c := range g.Whole {
+		all = append(all, plan.Contest{Cells: []record.Cell{c}})
+	}
+	rnd := rand.New(rand.NewPCG(r.Settings.Seed, uint64(round)))
+	if len(g.Visits) > 1 { // else their order is random already
+		rnd.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	}
+	return all
+}
+
+// part measures the cells of a contest, or one by itself, in networks that stand. Those of a
+// network that has broken are given up.
+func (r *Runner) part(ctx context.Context, part plan.Contest, stand map[record.Cell]*session, round int) (done []record.Trial, err error) {
+	began := time.Now()
+	var able plan.Contest
+	var in []*session
+	for _, c := range part.Cells {
+		s := stand[plan.Place(c)]
+		switch {
+		case s == nil: // it could not be built
+		case s.broke != nil:
+			done = append(done, unusable([]record.Cell{c}, began, s.broke)...)
+		default:
+			able.Cells, in = append(able.Cells, c), append(in, s)
+		}
+	}
+	if len(able.Cells) == 0 {
+		return done, nil
+	}
+	if r.Watch != nil {
+		r.Watch.Begin(able.Cells[0])
+	}
+	var trials []record.Trial
+	if len(part.Cells) > 1 {
+		trials = r.turns(ctx, able, in, round)
+	} else {
+		trials = []record.Trial{in[0].trial(ctx, able.Cells[0], began.Add(-in[0].untold()))}
+	}
+	for i := range trials {
+		t, s := &trials[i], in[i]
+		if ctx.Err() != nil && t.Status != record.OK {
+			continue // interrupted: this is no failure of the network
+		}
+		t.Settle, s.settling = s.settling, nil
+		s.broke = s.fault(ctx, t)
+		done = append(done, *t)
+	}
+	return done, nil
+}
+
+// untold is what it took to build the network, once: its first trial tells it.
+func (s *session) untold() time.Duration {
+	took := s.took
+	s.took = 0
+	return took
 }
 
 // gone waits until nothing is left of the network that was visited last: a kernel that
@@ -136,6 +200,8 @@ type session struct {
 	topo    technique.Topology
 	agents  *agents
 
+	took        time.Duration             // to build it, until a trial has told
+	broke       error                     // what it needs and has lost
 	settling    *record.Settle            // what the network did until it was silent; nil: not known
 	unheard     error                     // why it is not known
 	greeted     map[technique.Family]bool // over which a packet has crossed between all pairs

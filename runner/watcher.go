@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -16,13 +17,16 @@ import (
 )
 
 // watcher samples the machine, the daemons of a network and its containers at the
-// edges of the window.
+// edges of the window, or of each turn.
 type watcher struct {
 	at         *machines
 	daemons    []technique.Daemon
 	containers []container
-	from, to   edge
+	turns      []turnUse
 }
+
+// turnUse is what was read at the beginning and at the end of a turn. A whole trial is one.
+type turnUse struct{ from, to edge }
 
 // container is an endpoint whose CPU time is counted as a whole.
 type container struct {
@@ -57,7 +61,8 @@ func newWatcher(at *machines, s *session, links []link) *watcher {
 
 // watch is what a tool tells of the edges.
 func (w *watcher) watch(ctx context.Context) workload.Watch {
-	return workload.Watch{Open: func() { w.from = w.read(ctx) }, Close: func() { w.to = w.read(ctx) }}
+	w.turns = make([]turnUse, 1)
+	return workload.Watch{Open: func() { w.turns[0].from = w.read(ctx) }, Close: func() { w.turns[0].to = w.read(ctx) }}
 }
 
 // read asks all containers at once: they may be far away, and are to be read at the
@@ -87,40 +92,85 @@ func (w *watcher) read(ctx context.Context) edge {
 	return e
 }
 
-// use is the CPU time of the machine, the daemons and the containers, scaled to the
-// window. Of containers it is that of all or, with a warning, of none: a sum of some
+// use is the CPU time of the machine, the daemons and the containers in a window of so many
+// seconds. Of containers it is that of all or, with a warning, of none: a sum of some
 // would be a wrong number.
-func (w *watcher) use(window time.Duration) (record.CPUUse, []record.Warning, error) {
-	for _, err := range []error{w.from.err, w.to.err} {
-		if err != nil {
-			return record.CPUUse{}, nil, err
+//
+// Share is how much of what was used between the edges, beyond what the idle machine uses in a
+// second, belongs to the window: as much as of the payload that crossed the network. 0 is in
+// proportion to the time, where the edges are those of the window but for scheduling delays.
+func (w *watcher) use(window, share, idle float64) (record.CPUUse, []record.Warning, error) {
+	for _, t := range w.turns {
+		for _, err := range []error{t.from.err, t.to.err} {
+			if err != nil {
+				return record.CPUUse{}, nil, err
+			}
 		}
 	}
-	m, err := w.at.use(w.from.machines, w.to.machines, window.Seconds())
+	m, hosts, elapsed, err := w.at.use(w.turns)
 	if err != nil {
 		return record.CPUUse{}, nil, err
 	}
-	use := record.CPUUse{Machine: m}
-	if use.Hosts, err = w.at.apart(w.from.machines, w.to.machines, window.Seconds()); err != nil {
-		return record.CPUUse{}, nil, err
+	if share == 0 {
+		share = window / elapsed
+	}
+	use := record.CPUUse{Machine: scaled(m, share, window, idle*(window-share*elapsed))}
+	for _, h := range hosts {
+		h.Busy = max(0, h.Busy*share+h.Idle*(window-share*elapsed))
+		h.Idle = max(0, h.Idle)
+		use.Hosts = append(use.Hosts, h)
 	}
 	for i, d := range w.daemons {
-		one := sampler.Between(title(d), w.from.daemons[i], w.to.daemons[i], window.Seconds())
-		one.Host = d.OnHost()
-		use.Daemons = append(use.Daemons, one)
-	}
-	for _, e := range []edge{w.from, w.to} {
-		if errors.Is(e.uncounted, platform.ErrUnsupported) {
-			return use, nil, nil
+		var sum record.ProcessCPU
+		for _, t := range w.turns {
+			one := sampler.Between(title(d), t.from.daemons[i], t.to.daemons[i], share*t.seconds())
+			sum.Name, sum.User, sum.System = one.Name, sum.User+one.User, sum.System+one.System
 		}
-		if e.uncounted != nil {
-			return use, []record.Warning{{Code: "container-cpu", Text: "the CPU time of containers is unknown: " + oneLine(e.uncounted)}}, nil
+		sum.Host = d.OnHost()
+		use.Daemons = append(use.Daemons, sum)
+	}
+	for _, t := range w.turns {
+		for _, e := range []edge{t.from, t.to} {
+			if errors.Is(e.uncounted, platform.ErrUnsupported) {
+				return use, nil, nil
+			}
+			if e.uncounted != nil {
+				return use, []record.Warning{{Code: "container-cpu", Text: "the CPU time of containers is unknown: " + oneLine(e.uncounted)}}, nil
+			}
 		}
 	}
 	for i, c := range w.containers {
-		use.Containers = append(use.Containers, w.to.containers[i].Since(w.from.containers[i], c.name, window.Seconds()))
+		sum := record.ContainerCPU{Name: c.name}
+		for _, t := range w.turns {
+			sum.CPU += t.to.containers[i].Since(t.from.containers[i], c.name, share*t.seconds()).CPU
+		}
+		use.Containers = append(use.Containers, sum)
 	}
 	return use, nil, nil
+}
+
+// seconds is how long it was between the edges.
+func (t turnUse) seconds() float64 {
+	if len(t.from.machines) == 0 || len(t.to.machines) == 0 {
+		return 0
+	}
+	return t.to.machines[0].At.Sub(t.from.machines[0].At).Seconds()
+}
+
+// scaled is a share of what a machine did, as it would have been in a window, with as much busy
+// time more.
+func scaled(m record.MachineCPU, share, window, more float64) record.MachineCPU {
+	m.Busy = max(0, m.Busy*share+more)
+	m.Softirq *= share
+	m.Steal *= share
+	m.PerCPU = slices.Clone(m.PerCPU)
+	for i := range m.PerCPU {
+		c := &m.PerCPU[i]
+		c.User, c.System, c.Softirq = c.User*share, c.System*share, c.Softirq*share
+		c.IRQ, c.Steal = c.IRQ*share, c.Steal*share
+		c.Idle = max(0, min(c.Idle*share, window))
+	}
+	return m
 }
 
 // foreignWork doubts a trial on this machine alone.
@@ -128,7 +178,11 @@ func (w *watcher) foreignWork(use record.CPUUse, window time.Duration) []record.
 	if w.at.of != nil {
 		return nil // what others do elsewhere is not known as well
 	}
-	return foreignWork(use, window, w.to.switches-min(w.from.switches, w.to.switches))
+	var switches uint64
+	for _, t := range w.turns {
+		switches += t.to.switches - min(t.from.switches, t.to.switches)
+	}
+	return foreignWork(use, window, switches)
 }
 
 // title is what records call a daemon.

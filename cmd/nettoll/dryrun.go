@@ -33,6 +33,9 @@ func (a *app) dryRun(cells []record.Cell, skips []plan.Skip, set record.Settings
 	}
 	e := plan.Estimate(cells, set, known(a.paths, a.cni))
 	fmt.Fprintf(a.stdout, "\n%d cells in %d networks a round; a round takes about %s.\n", e.Cells, e.Visits, rough(e.Round))
+	if e.InTurns > 0 {
+		fmt.Fprintf(a.stdout, "%s at once; %d cells take turns there, and %s whole trials.\n", standing(e), e.InTurns, have(e.Cells-e.InTurns))
+	}
 	fmt.Fprintf(a.stdout, "%d to %d rounds, %s to %s, %s.\n", e.MinRounds, e.MaxRounds,
 		rough(e.Min), rough(e.Max), e.Assumes())
 	if e.Comparisons > 0 {
@@ -45,6 +48,25 @@ func (a *app) dryRun(cells []record.Cell, skips []plan.Skip, set record.Settings
 		fmt.Fprintln(a.stdout, "That is more than an hour, which needs --yes or --time-budget.")
 	}
 	return nil
+}
+
+// standing says how the networks of a round stand at once.
+func standing(e plan.Forecast) string {
+	if e.Groups == 1 {
+		return "All networks stand"
+	}
+	return fmt.Sprintf("Networks stand in %d groups, those of each", e.Groups)
+}
+
+// have says how many cells have something.
+func have(n int) string {
+	switch n {
+	case 0:
+		return "none has"
+	case 1:
+		return "one has"
+	}
+	return fmt.Sprintf("%d have", n)
 }
 
 // short says of a run that it will have too few rounds for any verdict, and what would give it

@@ -11,6 +11,7 @@ import (
 
 	"nettoll/internal/program"
 	"nettoll/plan"
+	"nettoll/platform"
 	"nettoll/record"
 	"nettoll/reference"
 	"nettoll/technique"
@@ -54,7 +55,8 @@ func known(paths program.Paths, conflists cniFlags) plan.Known {
 	var k plan.Known
 	for _, v := range venues(engines{cni: conflists}) {
 		name := v.platform.Name()
-		k.Platforms = append(k.Platforms, plan.Platform{Name: name, Native: v.native, Visit: v.visit, Container: v.container})
+		_, single := v.platform.(platform.Single)
+		k.Platforms = append(k.Platforms, plan.Platform{Name: name, Native: v.native, Visit: v.visit, Container: v.container, OneAtATime: single})
 		for _, t := range v.techniques {
 			k.Techniques = append(k.Techniques, plan.Technique{
 				Name: t.Name(), Hosts: t.Hosts(), Families: families(t), Platforms: []string{name},

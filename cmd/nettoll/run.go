@@ -69,6 +69,9 @@ trials failed, which the report counts; 1 when something has none, or the run fa
 			}
 			set := plan.Settings(suite)
 			set.SelfCheck = f.selfCheck
+			if set.Congestion, err = congestion(cells); err != nil {
+				return err
+			}
 			if f.dryRun {
 				return a.dryRun(cells, plan.Skipped(suite, known(a.paths, a.cni)), set)
 			}
@@ -87,6 +90,17 @@ trials failed, which the report counts; 1 when something has none, or the run fa
 	f.given = cmd.Flags().Changed
 	completeNames(cmd)
 	return cmd
+}
+
+// congestion is what TCP flows have for which none is named, the same for all of a run. In a lab
+// everybody is privileged; in other platforms' containers, nobody.
+func congestion(cells []record.Cell) (string, error) {
+	c, err := sampler.ReadCongestion("/proc")
+	if err != nil {
+		return "", err
+	}
+	lab := !slices.ContainsFunc(cells, func(c record.Cell) bool { return strings.Contains(c.Network, ":") })
+	return c.Unpaced(lab), nil
 }
 
 // completeNames completes the flags of run that name a platform or a network.

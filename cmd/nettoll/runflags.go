@@ -39,6 +39,7 @@ type runFlags struct {
 	note, instance               string
 	price                        float64
 	duration, warmup, budget     time.Duration
+	turns                        bool
 	minRounds, maxRounds         int
 	seed                         uint64
 
@@ -78,6 +79,7 @@ func (f *runFlags) add(fl *pflag.FlagSet) {
 
 	fl.DurationVarP(&f.duration, "duration", "t", 0, "measured window of one trial")
 	fl.DurationVar(&f.warmup, "warmup", 0, "time before the window that is not counted")
+	fl.BoolVar(&f.turns, "turns", true, "have networks that are compared take turns of some milliseconds, where their traffic can; =false: whole trials, one after the other")
 	fl.StringVar(&f.precision, "precision", "", "go on until the interval is so narrow, such as 5%")
 	fl.StringVar(&f.level, "confidence", "", "level of the intervals and tests, such as 95%")
 	fl.StringVar(&f.within, "equal-within", "", "difference that counts as none (default 5%)")

@@ -43,6 +43,9 @@ func New(o Options) *Docker { return &Docker{o: o} }
 // Name implements platform.Platform.
 func (*Docker) Name() string { return "docker" }
 
+// OneAtATime implements platform.Single: the networks of an engine share its hosts.
+func (*Docker) OneAtATime() {}
+
 // Probe implements platform.Platform.
 func (d *Docker) Probe(ctx context.Context) error {
 	if d.o.Lab != nil {

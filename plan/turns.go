@@ -1,0 +1,205 @@
+package plan
+
+import (
+	"cmp"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"nettoll/record"
+)
+
+// A machine's speed changes by a tenth and more within a second, where others share it. Networks
+// that are compared are therefore built all at once, and take turns: each has the machine for
+// some hundredths of a second, then the next one. What the machine does hits all of them alike,
+// and cancels in their ratios.
+
+// Turn is how long a network has the machine to itself.
+type Turn struct {
+	Settle time.Duration // in which traffic flows and is not counted
+	Slice  time.Duration // the window
+	Rest   time.Duration // in which what is on its way arrives, and counters are read
+}
+
+// Length is all of it.
+func (t Turn) Length() time.Duration { return t.Settle + t.Slice + t.Rest }
+
+// Turns by workload, in the order of how short they may be: a stream's window has to grow again
+// after each pause, and a transaction takes some ten microseconds.
+var (
+	streamTurn   = Turn{Settle: 15 * time.Millisecond, Slice: 60 * time.Millisecond, Rest: 10 * time.Millisecond}
+	exchangeTurn = Turn{Settle: 10 * time.Millisecond, Slice: 25 * time.Millisecond, Rest: 6 * time.Millisecond}
+)
+
+// TurnOf is the turn of a workload.
+func TurnOf(workload string) Turn {
+	if workload == record.TCPRR {
+		return exchangeTurn
+	}
+	return streamTurn
+}
+
+// Slices is how many slices a network has in a round, so that together they are as long as a
+// trial is to be: an even number, since every other cycle runs backwards.
+func Slices(workload string, set record.Settings) int {
+	n := int(math.Ceil(set.Duration / TurnOf(workload).Slice.Seconds()))
+	return max(2, n+n%2)
+}
+
+// Limits of what stands at once.
+const (
+	mostTogether   = 24  // networks
+	mostContainers = 128 // of them together
+	mostFlows      = 16  // of a network in turns
+)
+
+// Able says what can stand beside others, and take turns.
+type Able struct {
+	Beside func(network string) bool
+	Turns  func(tool, workload string) bool
+}
+
+// able reads it off what is known.
+func (k Known) able() Able {
+	return Able{
+		Beside: func(network string) bool { return !k.platformOf(network).OneAtATime },
+		Turns: func(tool, workload string) bool {
+			for _, t := range k.Tools {
+				if d, ok := t.drives(workload); ok && t.Name == tool {
+					return d.Turns
+				}
+			}
+			return false
+		},
+	}
+}
+
+// Group is networks that are built and stand at once.
+type Group struct {
+	Visits   []Visit
+	Contests []Contest     // in turns
+	Whole    []record.Cell // measured one after the other, by a whole trial each
+}
+
+// Contest is cells that take turns. They differ in their networks alone.
+type Contest struct{ Cells []record.Cell }
+
+// Workload is what all of them measure.
+func (c Contest) Workload() string { return c.Cells[0].Workload }
+
+// Groups puts the networks of a round together that differ in nothing but what they are, in the
+// order in which they come. Where networks cannot stand at once, each is a group.
+func Groups(visits []Visit, set record.Settings, able Able) []Group {
+	var groups []Group
+	index := map[record.Cell]int{}
+	for _, v := range visits {
+		place := v.Cell
+		place.Network, place.Twin = "", 0
+		i, ok := index[place]
+		if !ok || !set.Turns || !able.Beside(v.Network) || groups[i].full(v) {
+			i = len(groups)
+			groups = append(groups, Group{})
+			if able.Beside(v.Network) {
+				index[place] = i
+			}
+		}
+		groups[i].Visits = append(groups[i].Visits, v)
+	}
+	for i := range groups {
+		groups[i].share(set, able)
+	}
+	return groups
+}
+
+// full reports whether another network would be too much.
+func (g Group) full(v Visit) bool {
+	n := len(g.Visits) + 1
+	return n > mostTogether || n*(v.Servers+v.Clients+v.Neighbours) > mostContainers
+}
+
+// share finds the cells that take turns. One that has nobody to take turns with is measured by
+// a whole trial.
+func (g *Group) share(set record.Settings, able Able) {
+	index := map[record.Cell]int{}
+	for _, v := range g.Visits {
+		for _, c := range v.Cells {
+			if len(g.Visits) == 1 || !takesTurns(c, set, able) {
+				g.Whole = append(g.Whole, c)
+				continue
+			}
+			same := c
+			same.Network, same.Twin, same.Baseline = "", 0, ""
+			i, ok := index[same]
+			if !ok {
+				i = len(g.Contests)
+				index[same] = i
+				g.Contests = append(g.Contests, Contest{})
+			}
+			g.Contests[i].Cells = append(g.Contests[i].Cells, c)
+		}
+	}
+	g.Contests = slices.DeleteFunc(g.Contests, func(c Contest) bool {
+		if len(c.Cells) == 1 {
+			g.Whole = append(g.Whole, c.Cells[0])
+		}
+		return len(c.Cells) == 1
+	})
+}
+
+// takesTurns reports whether the traffic of a cell can be measured in turns. It cannot where it
+// would not have grown by the end of a turn: on a link that is shaped, or paced by BBR, whose
+// model of the path is older than that. Rates that are given are for whole trials, too.
+func takesTurns(c record.Cell, set record.Settings, able Able) bool {
+	o := c.Options
+	control := cmp.Or(o.Congestion, set.Congestion, record.MachinesOwn)
+	return able.Turns(c.Tool, c.Workload) && c.Underlay == "" && control != record.MachinesOwn && !strings.HasPrefix(control, "bbr") &&
+		o.Bandwidth == 0 && o.Rate == 0 && c.Pairs()*max(o.Streams, 1) <= mostFlows
+}
+
+// baselinesInCycle is how often the baseline has its turn in a cycle of so many other networks:
+// the error of a ratio is least with the square root of their number.
+func baselinesInCycle(others int) int { return max(1, int(math.Round(math.Sqrt(float64(others))))) }
+
+// Order is whose turn it is, by places in Cells: cycles in which every network has its turn once,
+// in a random order, and the baseline several times between them, evenly spaced. Each cycle is
+// followed by the same one backwards, so that what changes steadily hits all alike.
+func (c Contest) Order(slicesEach int, r *rand.Rand) (order []int) {
+	var baselines, others []int
+	for i, cell := range c.Cells {
+		if cell.IsNative() {
+			baselines = append(baselines, i)
+		} else {
+			others = append(others, i)
+		}
+	}
+	if len(baselines) > 1 { // twins, each of which is compared with its own
+		baselines, others = nil, append(baselines, others...)
+	}
+	for range slicesEach / 2 {
+		r.Shuffle(len(others), func(i, j int) { others[i], others[j] = others[j], others[i] })
+		var cycle []int
+		n := baselinesInCycle(len(others))
+		for i, o := range others {
+			if i == 0 || i*n/len(others) != (i-1)*n/len(others) {
+				cycle = append(cycle, baselines...)
+			}
+			cycle = append(cycle, o)
+		}
+		if len(others) == 0 {
+			cycle = append(cycle, baselines...)
+		}
+		order = append(order, cycle...)
+		slices.Reverse(cycle)
+		order = append(order, cycle...)
+	}
+	return order
+}
+
+// span is how long all turns of the contest take, with one each at the beginning that warms up.
+func (c Contest) span(set record.Settings) time.Duration {
+	w := c.Workload()
+	order := c.Order(Slices(w, set), rand.New(rand.NewPCG(1, 1)))
+	return time.Duration(len(order)+len(c.Cells)) * TurnOf(w).Length()
+}

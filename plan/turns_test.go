@@ -1,0 +1,192 @@
+package plan
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"nettoll/record"
+)
+
+func cellOf(network, work string) record.Cell {
+	return record.Cell{Network: network, Hosts: 1, Family: 4, Servers: 1, Clients: 1, Tool: "engine", Workload: work}
+}
+
+// everything can stand beside others but what is docker's, and streams and exchanges of the engine
+// can take turns.
+var everything = Able{
+	Beside: func(network string) bool { return !strings.HasPrefix(network, "docker:") },
+	Turns: func(tool, workload string) bool {
+		return tool == "engine" && (workload == record.TCPStream || workload == record.TCPRR)
+	},
+}
+
+// told is how groups read: their networks, their contests and what is measured by whole trials.
+func told(groups []Group) (all []string) {
+	short := func(cells []record.Cell) string {
+		var names []string
+		for _, c := range cells {
+			names = append(names, c.Network+"/"+c.Workload)
+		}
+		slices.Sort(names)
+		return strings.Join(names, " ")
+	}
+	for _, g := range groups {
+		var parts []string
+		for _, c := range g.Contests {
+			parts = append(parts, "turns "+short(c.Cells))
+		}
+		if len(g.Whole) > 0 {
+			parts = append(parts, "whole "+short(g.Whole))
+		}
+		slices.Sort(parts)
+		all = append(all, strings.Join(parts, "; "))
+	}
+	slices.Sort(all)
+	return all
+}
+
+func TestGroups(t *testing.T) {
+	turns := record.Settings{Turns: true, Congestion: "cubic"}
+	two := func(c record.Cell) record.Cell {
+		c.Hosts = 2
+		return c
+	}
+	with := func(c record.Cell, change func(*record.Cell)) record.Cell {
+		change(&c)
+		return c
+	}
+	host, bridge := cellOf("host", record.TCPStream), cellOf("bridge", record.TCPStream)
+	for _, c := range []struct {
+		name  string
+		set   record.Settings
+		cells []record.Cell
+		want  []string
+	}{
+		{"together", turns, []record.Cell{host, bridge}, []string{"turns bridge/tcp_stream host/tcp_stream"}},
+		{"told not to", record.Settings{Congestion: "cubic"}, []record.Cell{host, bridge}, []string{"whole bridge/tcp_stream", "whole host/tcp_stream"}},
+		{"workloads by themselves", turns, []record.Cell{host, bridge, cellOf("host", record.TCPRR), cellOf("bridge", record.TCPRR)},
+			[]string{"turns bridge/tcp_rr host/tcp_rr; turns bridge/tcp_stream host/tcp_stream"}},
+		{"what cannot rest has whole trials beside them", turns, []record.Cell{host, bridge, cellOf("host", record.UDPRR), cellOf("bridge", record.UDPRR)},
+			[]string{"turns bridge/tcp_stream host/tcp_stream; whole bridge/udp_rr host/udp_rr"}},
+		{"one and two hosts never share a baseline", turns, []record.Cell{host, bridge, two(cellOf("native", record.TCPStream)), two(cellOf("vxlan", record.TCPStream))},
+			[]string{"turns bridge/tcp_stream host/tcp_stream", "turns native/tcp_stream vxlan/tcp_stream"}},
+		{"an engine's networks stand alone", turns, []record.Cell{cellOf("docker:host", record.TCPStream), cellOf("docker:bridge", record.TCPStream)},
+			[]string{"whole docker:bridge/tcp_stream", "whole docker:host/tcp_stream"}},
+		{"nobody to take turns with", turns, []record.Cell{host, cellOf("bridge", record.TCPRR)}, []string{"whole bridge/tcp_rr host/tcp_stream"}},
+		{"a paced sender", record.Settings{Turns: true, Congestion: "bbr"}, []record.Cell{host, bridge}, []string{"whole bridge/tcp_stream host/tcp_stream"}},
+		{"whatever the machine has", turns, []record.Cell{
+			with(host, func(c *record.Cell) { c.Options.Congestion = record.MachinesOwn }), with(bridge, func(c *record.Cell) { c.Options.Congestion = record.MachinesOwn }),
+		}, []string{"whole bridge/tcp_stream host/tcp_stream"}},
+		{"a link that is shaped", turns, []record.Cell{
+			with(host, func(c *record.Cell) { c.Underlay = "rate=1gbit" }), with(bridge, func(c *record.Cell) { c.Underlay = "rate=1gbit" }),
+		}, []string{"whole bridge/tcp_stream host/tcp_stream"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := told(Groups(Visits(c.cells, 1, 1), c.set, everything)); !slices.Equal(got, c.want) {
+				t.Errorf("%q\nwant %q", got, c.want)
+			}
+		})
+	}
+}
+
+// TestGroupsHaveABound holds that not more networks stand at once than there is room for, and that
+// none is lost.
+func TestGroupsHaveABound(t *testing.T) {
+	var cells []record.Cell
+	for i := range 60 {
+		cells = append(cells, cellOf("n"+strings.Repeat("x", i), record.TCPRR))
+	}
+	for clients, most := range map[int]int{1: mostTogether, 31: 4} {
+		for i := range cells {
+			cells[i].Clients = clients
+		}
+		sum := 0
+		for _, g := range Groups(Visits(cells, 1, 1), record.Settings{Turns: true, Congestion: "cubic"}, everything) {
+			sum += len(g.Visits)
+			if len(g.Visits) > most {
+				t.Errorf("%d networks of %d containers stand at once", len(g.Visits), clients+1)
+			}
+		}
+		if sum != len(cells) {
+			t.Errorf("%d of %d networks are in groups", sum, len(cells))
+		}
+	}
+}
+
+func TestOrder(t *testing.T) {
+	for others := range 23 {
+		c := Contest{Cells: []record.Cell{cellOf("host", record.TCPStream)}}
+		for i := range others {
+			c.Cells = append(c.Cells, cellOf("bridge"+strings.Repeat("x", i), record.TCPStream))
+		}
+		const each = 4
+		order := c.Order(each, rand.New(rand.NewPCG(1, uint64(others))))
+		count, last, farthest := map[int]int{}, -1, 0
+		for at, i := range order {
+			count[i]++
+			if c.Cells[i].IsNative() {
+				last = at
+			} else if last >= 0 {
+				farthest = max(farthest, at-last)
+			}
+		}
+		for i := range c.Cells[1:] {
+			if count[i+1] != each {
+				t.Errorf("%d others: one has %d turns, want %d", others, count[i+1], each)
+			}
+		}
+		if want := each * baselinesInCycle(others); count[0] != want {
+			t.Errorf("%d others: the baseline has %d turns, want %d", others, count[0], want)
+		}
+		cycle := len(order) / each
+		for at := range cycle {
+			if order[at] != order[2*cycle-1-at] {
+				t.Errorf("%d others: the second cycle %v is not the first one backwards, %v", others, order[cycle:2*cycle], order[:cycle])
+				break
+			}
+		}
+		// A network's next baseline is the nearer one, before it or after it.
+		if most := int(math.Ceil(float64(others)/float64(baselinesInCycle(others)))) + 1; farthest > 2*most {
+			t.Errorf("%d others: one is %d turns from the baseline", others, farthest)
+		}
+	}
+}
+
+// TestTwinsTakeTurnsAlike holds that none of them has more turns: each is compared with one.
+func TestTwinsTakeTurnsAlike(t *testing.T) {
+	var c Contest
+	for _, n := range []string{"host", "bridge"} {
+		for twin := range 2 {
+			cell := cellOf(n, record.TCPStream)
+			cell.Twin = twin + 1
+			c.Cells = append(c.Cells, cell)
+		}
+	}
+	count := map[int]int{}
+	for _, i := range c.Order(2, rand.New(rand.NewPCG(1, 1))) {
+		count[i]++
+	}
+	for i := range c.Cells {
+		if count[i] != 2 {
+			t.Errorf("twin %d has %d turns", i, count[i])
+		}
+	}
+}
+
+func TestSlices(t *testing.T) {
+	for _, c := range []struct {
+		workload string
+		duration float64
+		want     int
+	}{
+		{record.TCPStream, 0.05, 2}, {record.TCPStream, 0.12, 2}, {record.TCPStream, 0.2, 4}, {record.TCPStream, 1, 18},
+		{record.TCPRR, 0.05, 2}, {record.TCPRR, 0.2, 8},
+	} {
+		if got := Slices(c.workload, record.Settings{Duration: c.duration}); got != c.want {
+			t.Errorf("%s of %v s: %d slices, want %d", c.workload, c.duration, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,316 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"nettoll/plan"
+	"nettoll/record"
+	"nettoll/technique"
+	"nettoll/workload"
+)
+
+// player is a cell that is measured in turns, and its network.
+type player struct {
+	*attempt
+	standing workload.Standing
+	begins   []time.Time
+	sights   []turnSight // of the turns that count
+	each     []workload.Result
+	together workload.Result
+	err      error
+}
+
+// turns measures a cell in each of several networks that stand at once, in turns. What breaks one
+// leaves the others theirs.
+func (r *Runner) turns(ctx context.Context, c plan.Contest, in []*session, round int) []record.Trial {
+	began := time.Now()
+	turn := plan.TurnOf(c.Workload())
+	order := c.Order(plan.Slices(c.Workload(), r.Settings), rand.New(rand.NewPCG(r.Settings.Seed, uint64(round))))
+	limit := r.patience(time.Duration(len(c.Cells))*grace) + time.Duration(len(c.Cells)+len(order))*turn.Length()
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the turns of %d networks took more than %v", len(c.Cells), limit))
+	defer cancel()
+	trials, players := make([]record.Trial, len(c.Cells)), make([]*player, len(c.Cells))
+	for i, cell := range c.Cells {
+		trials[i] = record.Trial{Cell: cell}
+		p, err := in[i].player(ctx, &trials[i], turn)
+		if err != nil {
+			failed(ctx, &trials[i], err)
+			continue
+		}
+		players[i] = p
+		defer p.standing.Close()
+	}
+	first := r.play(ctx, players, order, turn)
+	for i, p := range players {
+		if p == nil {
+			continue
+		}
+		p.standing.Close() // before what it leaves is looked at
+		if err := p.finish(ctx, first.Add(turn.Settle)); err != nil {
+			failed(ctx, &trials[i], err)
+		}
+	}
+	for i := range trials { // each tells its part of what all took, and what its network took before
+		built := in[i].untold()
+		trials[i].Started = began.Add(-built)
+		trials[i].Elapsed = (built + time.Since(began)/time.Duration(len(trials))).Seconds()
+	}
+	return trials
+}
+
+// player readies a network for its turns.
+func (s *session) player(ctx context.Context, t *record.Trial, turn plan.Turn) (*player, error) {
+	a, err := s.approach(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	tool, ok := a.tool.(workload.Turner)
+	if !ok {
+		return nil, fmt.Errorf("tool %s cannot take turns", a.tool.Name())
+	}
+	a.job.Warmup, a.job.Duration = turn.Settle, turn.Slice
+	p := &player{attempt: a}
+	if p.standing, err = tool.Stand(ctx, a.job); err != nil {
+		return nil, a.examine(ctx, err)
+	}
+	return p, nil
+}
+
+// cold is how many turns each has at the beginning that do not count: connections have to grow,
+// and caches to be filled.
+const cold = 1
+
+// play gives everybody their turns, and reads what is counted between them. It returns when the
+// first turn began that counts.
+func (r *Runner) play(ctx context.Context, players []*player, order []int, turn plan.Turn) (first time.Time) {
+	var whose []*player
+	var notice time.Duration
+	for _, p := range players {
+		if p != nil {
+			whose = append(whose, p)
+			notice += p.standing.Notice()
+		}
+	}
+	here := whose
+	for _, i := range order {
+		if p := players[i]; p != nil {
+			whose = append(whose, p)
+		}
+	}
+	if len(here) == 0 {
+		return first
+	}
+	begins := time.Now().Add(notice)
+	for i, p := range whose {
+		p.begins = append(p.begins, begins.Add(time.Duration(i)*turn.Length()))
+	}
+	over := begins.Add(time.Duration(len(whose)) * turn.Length())
+	var running sync.WaitGroup
+	for _, p := range here {
+		running.Go(func() {
+			p.each, p.together, p.err = p.standing.Turns(ctx, workload.Turns{Begins: p.begins, Cold: cold, Over: over})
+		})
+	}
+	counted := whose[len(here):]
+	first = begins.Add(time.Duration(len(here)) * turn.Length())
+	var was *player // whose turn has just been
+	for i := range len(counted) + 1 {
+		at := first.Add(time.Duration(i) * turn.Length())
+		if !sleepUntil(ctx, at.Add(here[0].standing.Gap()-turn.Rest)) {
+			break
+		}
+		var next *player
+		if i < len(counted) {
+			next = counted[i]
+		}
+		e := edgeBetween(ctx, was, next, here)
+		if was != nil {
+			was.sights[len(was.sights)-1].end(e, was.watch.read(ctx))
+		}
+		if next != nil {
+			next.sights = append(next.sights, turnSight{before: e, use: turnUse{from: next.watch.read(ctx)}, late: time.Now().After(at)})
+		}
+		was = next
+	}
+	running.Wait()
+	r.spent += time.Duration(len(whose)) * turn.Length()
+	return first
+}
+
+// sleepUntil reports whether ctx is still there then.
+func sleepUntil(ctx context.Context, t time.Time) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(time.Until(t)):
+		return true
+	}
+}
+
+// turnSight is what is looked at before a turn and after it.
+type turnSight struct {
+	before, after turnEdge
+	use           turnUse
+	late          bool // the turn had begun before all was read
+	over          bool
+}
+
+func (s *turnSight) end(e turnEdge, use edge) { s.after, s.use.to, s.over = e, use, true }
+
+// turnEdge is what is counted between two turns.
+type turnEdge struct {
+	hops   map[*player][]technique.Count // of the networks whose turns they are
+	firsts map[*player]technique.Count   // of everybody's first device
+	err    error
+}
+
+// edgeBetween reads what is counted between the turns of two players, either of which may be nil.
+func edgeBetween(ctx context.Context, was, next *player, all []*player) turnEdge {
+	e := turnEdge{hops: map[*player][]technique.Count{}, firsts: map[*player]technique.Count{}}
+	for _, p := range all {
+		if p == was || p == next {
+			counts, err := p.proof.read(ctx)
+			if e.hops[p] = counts; err != nil {
+				e.err = err
+			}
+			continue
+		}
+		if i, ok := p.proof.firstDevice(); ok {
+			if c, err := p.proof.hops[i].Read(ctx); err == nil { // else its own turn says so
+				e.firsts[p] = c
+			}
+		}
+	}
+	return e
+}
+
+// first is what the first device of a network had counted.
+func (e turnEdge) first(p *player) (c technique.Count, ok bool) {
+	i, ok := p.proof.firstDevice()
+	if counts := e.hops[p]; ok && i < len(counts) {
+		return counts[i], true
+	}
+	c, ok = e.firsts[p]
+	return c, ok
+}
+
+// firstDevice is the place of the first hop that is a device which the payload crosses.
+func (p *proof) firstDevice() (at int, ok bool) {
+	for i, h := range p.hops {
+		if h.Kind == technique.Device && !h.Absent {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+// finish turns what the turns held into the trial's figures, if the path holds in each of them.
+// First is when the first window opened of all that are compared.
+func (p *player) finish(ctx context.Context, first time.Time) error {
+	if p.err != nil {
+		return p.examine(ctx, p.err)
+	}
+	total, counted := make([]workload.Crossed, len(p.links)), uint64(0)
+	for i, one := range p.each {
+		for n, c := range one.Crossed {
+			total[n].Bytes += c.Bytes
+			total[n].Conns += c.Conns
+			if i >= cold {
+				counted += c.Bytes
+			}
+		}
+	}
+	if n := len(p.sights); counted == 0 || n != len(p.each)-cold || !p.sights[n-1].over {
+		return fmt.Errorf("%d of %d turns were watched, in which %d bytes crossed", len(p.sights), len(p.each)-cold, counted)
+	}
+	for _, s := range p.sights {
+		p.watch.turns = append(p.watch.turns, s.use)
+	}
+	if err := p.complete(ctx, p.together, total, float64(p.together.Bytes)/float64(counted)); err != nil {
+		return err
+	}
+	for i, one := range p.each[cold:] {
+		s := record.Slice{At: p.begins[cold+i].Add(p.job.Warmup).Sub(first).Seconds(), Window: one.Window.Seconds()}
+		for _, f := range one.Flows {
+			s.Bytes += f.Bytes
+			s.Transactions += f.Transactions
+		}
+		p.t.Slices = append(p.t.Slices, s)
+	}
+	if wrong := p.astray(); p.t.Status == record.OK && wrong != "" {
+		p.t.Status, p.t.Reason = record.Invalid, wrong
+	}
+	return nil
+}
+
+// astray says in which turn the payload did not take its path, or crossed the network of another,
+// or nothing. Of hops that count late or connections alone, of a turn that overran and of one
+// that was looked at too late only what all turns together have counted says something.
+func (p *player) astray() string {
+	for i, s := range p.sights {
+		one := p.each[cold+i]
+		if s.before.err != nil || s.after.err != nil || s.late || overran(one) {
+			continue
+		}
+		pairs, sum := make([]carried, len(one.Crossed)), uint64(0)
+		for n, c := range one.Crossed {
+			pairs[n] = carried{bytes: c.Bytes / 2}
+			sum += c.Bytes
+		}
+		if sum < leastProof {
+			continue
+		}
+		in := fmt.Sprintf("in turn %d of %d: ", i+1, len(p.sights))
+		hops, _ := (&proof{hops: p.proof.hops, before: s.before.hops[p], pairs: p.proof.pairs}).judge(s.after.hops[p], pairs)
+		for n, h := range p.proof.hops {
+			if h.Kind != technique.Device && h.Kind != technique.Rule {
+				continue
+			}
+			if wrong := verdict(hops[n : n+1]); wrong != "" {
+				return in + wrong
+			}
+		}
+		for o := range s.before.others(p) {
+			was, _ := s.before.first(o)
+			is, ok := s.after.first(o)
+			if bytes := more(was.Bytes, is.Bytes); ok && is.At == was.At && bytes > sum/2+background {
+				at, _ := o.proof.firstDevice()
+				return fmt.Sprintf("%s%d bytes crossed %s of %s, which had no turn", in, bytes, o.proof.hops[at].Name, o.t.Cell.Network)
+			}
+		}
+	}
+	return ""
+}
+
+// leastProof is how much payload of a turn says something of its path. At the edges of turns a
+// transaction can be taken for one of the turn before, and so half of the payload is enough there:
+// all turns together must have crossed with every byte.
+const leastProof = 256 // bytes
+
+// others are all of whom something was read, but for one.
+func (e turnEdge) others(p *player) map[*player]bool {
+	all := map[*player]bool{}
+	for o := range e.hops {
+		all[o] = o != p
+	}
+	for o := range e.firsts {
+		all[o] = true
+	}
+	maps.DeleteFunc(all, func(_ *player, other bool) bool { return !other })
+	return all
+}
+
+// overran reports whether some of a turn's payload was still on its way when it was over.
+func overran(r workload.Result) bool {
+	for _, w := range r.Warnings {
+		if w.Code == workload.WarnOverran {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,182 @@
+package runner_test
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"nettoll/internal/nl"
+	"nettoll/internal/plumb"
+	"nettoll/platform"
+	"nettoll/platform/lab"
+	"nettoll/record"
+	"nettoll/runner"
+	"nettoll/sampler"
+	"nettoll/technique"
+	"nettoll/technique/bridge"
+	native "nettoll/technique/host"
+	"nettoll/technique/veth"
+	"nettoll/workload"
+	"nettoll/workload/engine"
+)
+
+// inTurns measures one round of workloads over three networks that take turns.
+func inTurns(t *testing.T, p platform.Platform, tool workload.Tool, between technique.Technique, workloads ...string) []record.Trial {
+	t.Helper()
+	m, err := sampler.Machine("/proc", "/sys")
+	if err != nil {
+		t.Fatal(err)
+	}
+	congestion, err := sampler.ReadCongestion("/proc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var trials []record.Trial
+	r := &runner.Runner{
+		Networks: map[string]runner.Recipe{
+			"host": {Platform: p, Technique: native.New()}, "veth": {Platform: p, Technique: veth.New()}, "bridge": {Platform: p, Technique: between},
+		},
+		Tools:   map[string]workload.Tool{"engine": tool},
+		Machine: m,
+		Settings: record.Settings{
+			Duration: 0.2, MinRounds: 1, MaxRounds: 1, Confidence: 0.95, Seed: 1, Turns: true, Congestion: congestion.Unpaced(true),
+		},
+		Save: func(t record.Trial) error {
+			trials = append(trials, t)
+			return nil
+		},
+		Enough: func([]record.Trial) map[string]bool { return nil },
+	}
+	for _, w := range workloads {
+		for _, n := range []string{"host", "veth", "bridge"} {
+			r.Cells = append(r.Cells, record.Cell{
+				Network: n, Hosts: 1, Family: 4, Servers: 1, Clients: 1, Tool: "engine", Workload: w, Placement: record.PlacementDistinct,
+			})
+		}
+	}
+	if _, err := r.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if len(trials) != len(r.Cells) {
+		t.Fatalf("%d trials, want %d", len(trials), len(r.Cells))
+	}
+	return trials
+}
+
+func TestNetworksTakeTurns(t *testing.T) {
+	type interval struct {
+		network  string
+		from, to float64
+	}
+	turns := map[string][]interval{}
+	for _, tr := range inTurns(t, lab.New(), engine.New(), bridge.New(), record.TCPStream, record.TCPRR) {
+		work, network := tr.Cell.Workload, tr.Cell.Network
+		if tr.Status != record.OK || tr.CPU == nil || tr.CPU.Client.Total() <= 0 || tr.CPU.Server.Total() <= 0 {
+			t.Errorf("%s, %s: %s, %s, CPU %+v", network, work, tr.Status, tr.Reason, tr.CPU)
+			continue
+		}
+		var window float64
+		var bytes, transactions uint64
+		for _, s := range tr.Slices {
+			turns[work] = append(turns[work], interval{network, s.At, s.At + s.Window})
+			window, bytes, transactions = window+s.Window, bytes+s.Bytes, transactions+s.Transactions
+		}
+		if len(tr.Slices) < 2 || math.Abs(window-tr.Window) > 1e-6 || window < 0.2-1e-6 {
+			t.Errorf("%s, %s: %d slices of together %v s, the window was %v s", network, work, len(tr.Slices), window, tr.Window)
+		}
+		figure, want := record.Throughput, float64(bytes)*8/window
+		if work == record.TCPRR {
+			figure, want = record.TransactionRate, float64(transactions)/window
+		}
+		// Transactions across the edges of slices are shared out.
+		if got := tr.Metrics[figure].Value; got <= 0 || math.Abs(got-want) > 0.01*want+float64(len(tr.Slices))/window {
+			t.Errorf("%s, %s: %s is %v, its slices make it %v", network, work, figure, got, want)
+		}
+		for _, f := range tr.Flows {
+			if own, _ := sampler.ReadCongestion("/proc"); f.TCP.Congestion != own.Unpaced(true) {
+				t.Errorf("%s, %s: congestion control %s, want %s", network, work, f.TCP.Congestion, own.Unpaced(true))
+			}
+		}
+	}
+	const nearest = 0.3 // seconds
+	for work, all := range turns {
+		slices.SortFunc(all, func(a, b interval) int { return cmp.Compare(a.from, b.from) })
+		for i, one := range all {
+			if i > 0 && one.from < all[i-1].to {
+				t.Errorf("%s: %v had its turn in that of %v", work, one, all[i-1])
+			}
+			near := slices.ContainsFunc(all, func(o interval) bool {
+				return o.network == "host" && math.Abs(o.from-one.from) < nearest
+			})
+			if !near {
+				t.Errorf("%s: %v had no turn of the baseline within %v s", work, one, nearest)
+			}
+		}
+	}
+}
+
+// midTurn is the engine with a fault in the middle of turns.
+type midTurn struct {
+	engine.Tool
+	once    sync.Once
+	disturb func()
+}
+
+func (m *midTurn) Stand(ctx context.Context, job workload.Job) (workload.Standing, error) {
+	s, err := m.Tool.Stand(ctx, job)
+	return &midStanding{s, m}, err
+}
+
+type midStanding struct {
+	workload.Standing
+	m *midTurn
+}
+
+func (s *midStanding) Turns(ctx context.Context, when workload.Turns) ([]workload.Result, workload.Result, error) {
+	s.m.once.Do(func() { time.AfterFunc(time.Until(when.Begins[when.Cold]), s.m.disturb) })
+	return s.Standing.Turns(ctx, when)
+}
+
+// TestFaultInMidTurn holds that what happens to one network is on its trial, and leaves the others
+// theirs.
+func TestFaultInMidTurn(t *testing.T) {
+	var built technique.Network
+	agents := &watched{Lab: lab.New(), agents: map[string]platform.Process{}}
+	for _, c := range []struct {
+		name   string
+		fault  func()
+		status record.Status
+		said   string
+	}{
+		{"a device that is gone", func() {
+			n := built.(*plumb.Network)
+			on(t, n.Site.Hosts[0].NS, func(ns *nl.NS) error { return ns.Remove(n.Site.Hosts[0].Nodes[0].Port) })
+		}, record.Failed, ""},
+		{"another route", func() {
+			n := built.(*plumb.Network)
+			c, s := n.Site.Clients[0], n.Site.Servers[0]
+			on(t, c.NS, func(ns *nl.NS) error { return ns.Route(plumb.Single(s.Addr4), plumb.Gateway(0, false), c.Device) })
+		}, record.Invalid, "the path changed during the trial: the route of h1c2"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			tool := &midTurn{Tool: engine.New(), disturb: c.fault}
+			for _, tr := range inTurns(t, agents, tool, shown{bridge.New(), &built}, record.TCPRR) {
+				want := record.OK
+				if tr.Cell.Network == "bridge" {
+					want = c.status
+				}
+				if tr.Status != want || !strings.HasPrefix(tr.Reason, c.said) && want != record.OK {
+					t.Errorf("%s: %s, %q; want %s, %q", tr.Cell.Network, tr.Status, tr.Reason, want, c.said)
+				}
+				if tr.Status == record.Failed && (tr.Metrics != nil || tr.Slices != nil) {
+					t.Errorf("%s failed with figures: %v", tr.Cell.Network, tr.Metrics)
+				}
+			}
+		})
+	}
+}
