@@ -50,7 +50,7 @@ func Slices(workload string, set record.Settings) int {
 
 // Limits of what stands at once.
 const (
-	mostTogether   = 24  // networks
+	mostTogether   = 40  // networks
 	mostContainers = 128 // of them together
 	mostFlows      = 16  // of a network in turns
 )
@@ -90,33 +90,35 @@ type Contest struct{ Cells []record.Cell }
 func (c Contest) Workload() string { return c.Cells[0].Workload }
 
 // Groups puts the networks of a round together that differ in nothing but what they are, in the
-// order in which they come. Where networks cannot stand at once, each is a group.
-func Groups(visits []Visit, set record.Settings, able Able) []Group {
-	var groups []Group
+// order in which they come. Where networks cannot stand at once, each is a group. Those that are
+// too many stand in several groups, of which one has the baseline: the others are further from it.
+func Groups(visits []Visit, set record.Settings, able Able) (groups []Group) {
+	var places [][]Visit
 	index := map[record.Cell]int{}
 	for _, v := range visits {
 		place := v.Cell
 		place.Network, place.Twin = "", 0
-		i, ok := index[place]
-		if !ok || !set.Turns || !able.Beside(v.Network) || groups[i].full(v) {
-			i = len(groups)
-			groups = append(groups, Group{})
-			if able.Beside(v.Network) {
-				index[place] = i
-			}
+		if !set.Turns || !able.Beside(v.Network) {
+			place = v.Cell
 		}
-		groups[i].Visits = append(groups[i].Visits, v)
+		i, ok := index[place]
+		if !ok {
+			i = len(places)
+			index[place] = i
+			places = append(places, nil)
+		}
+		places[i] = append(places[i], v)
 	}
-	for i := range groups {
-		groups[i].share(set, able)
+	for _, all := range places {
+		most := min(mostTogether, max(1, mostContainers/max(1, all[0].Servers+all[0].Clients+all[0].Neighbours)))
+		parts := (len(all) + most - 1) / most
+		for part := range slices.Chunk(all, (len(all)+parts-1)/parts) {
+			g := Group{Visits: part}
+			g.share(set, able)
+			groups = append(groups, g)
+		}
 	}
 	return groups
-}
-
-// full reports whether another network would be too much.
-func (g Group) full(v Visit) bool {
-	n := len(g.Visits) + 1
-	return n > mostTogether || n*(v.Servers+v.Clients+v.Neighbours) > mostContainers
 }
 
 // share finds the cells that take turns. One that has nobody to take turns with is measured by
