@@ -74,7 +74,7 @@ const normalMTU = 1376
 
 // condition makes the endpoints what the cell wants them to be, once for a network.
 func (s *session) condition(ctx context.Context, c record.Cell, links []link) error {
-	want := sampler.Condition{NoOffloads: c.Offload == record.OffloadOff}
+	want := sampler.Condition{NoOffloads: c.Offload == record.OffloadOff, KeepWindow: s.rests}
 	if c.Normalize {
 		want.MaxMTU = normalMTU
 	}

@@ -97,6 +97,11 @@ func TestNetworksTakeTurns(t *testing.T) {
 		if got := tr.Metrics[figure].Value; got <= 0 || math.Abs(got-want) > 0.01*want+float64(len(tr.Slices))/window {
 			t.Errorf("%s, %s: %s is %v, its slices make it %v", network, work, figure, got, want)
 		}
+		for _, e := range tr.Endpoints {
+			if got := e.Sysctls["net.ipv4.tcp_slow_start_after_idle"]; got != "0" {
+				t.Errorf("%s, %s: %s begins anew after a rest: %q", network, work, e.Name, got)
+			}
+		}
 		for _, f := range tr.Flows {
 			if own, _ := sampler.ReadCongestion("/proc"); f.TCP.Congestion != own.Unpaced(true) {
 				t.Errorf("%s, %s: congestion control %s, want %s", network, work, f.TCP.Congestion, own.Unpaced(true))

@@ -76,7 +76,7 @@ func (r *Runner) group(ctx context.Context, g plan.Group, place *order) (ran int
 			}
 			continue
 		}
-		s := &session{r: r, network: n, topo: topo, agents: newAgents()}
+		s := &session{r: r, network: n, topo: topo, agents: newAgents(), rests: len(g.Contests) > 0}
 		stand[v.Cell] = s
 		s.settling, s.unheard = s.settle(ctx, v)
 		s.took = time.Since(began)
@@ -199,6 +199,7 @@ type session struct {
 	network technique.Network
 	topo    technique.Topology
 	agents  *agents
+	rests   bool // connections rest while others have their turn; the endpoints are nettoll's own
 
 	took        time.Duration             // to build it, until a trial has told
 	broke       error                     // what it needs and has lost

@@ -3,6 +3,7 @@ package sampler
 import (
 	"fmt"
 	"net/netip"
+	"os"
 
 	"github.com/safchain/ethtool"
 
@@ -15,6 +16,7 @@ type Condition struct {
 	Peer       netip.Addr
 	NoOffloads bool // no segmentation, receive merging or checksums by the device
 	MaxMTU     int  // bytes; a larger MTU becomes this; 0 is any
+	KeepWindow bool // a TCP connection that has rested goes on with the window that it had
 }
 
 // offloadsOff are the features that NoOffloads turns off, by the kernel's names.
@@ -23,6 +25,10 @@ var offloadsOff = []string{
 	"tx-udp-segmentation", "tx-generic-segmentation", "rx-gro", "rx-lro", "tx-checksum-ip-generic", "rx-checksum",
 }
 
+// slowStartAfterIdle is a parameter of each network namespace. Without it, a connection that has
+// rested for a retransmission timeout, which is 200 ms at the least, begins anew (RFC 2861).
+const slowStartAfterIdle = "/proc/sys/net/ipv4/tcp_slow_start_after_idle"
+
 // Conditioned says what a Condition met with.
 type Conditioned struct {
 	Refused string // what the device cannot do without; empty is nothing
@@ -30,6 +36,14 @@ type Conditioned struct {
 
 // Set makes this end of a connection so.
 func (c Condition) Set() (out Conditioned, err error) {
+	if c.KeepWindow {
+		if err := os.WriteFile(slowStartAfterIdle, []byte("0"), 0); err != nil {
+			return out, fmt.Errorf("sampler: %w", err)
+		}
+	}
+	if !c.NoOffloads && c.MaxMTU == 0 {
+		return out, nil
+	}
 	err = nl.With("", func(n *nl.NS) error {
 		link, err := n.Toward(c.Peer)
 		if err != nil {

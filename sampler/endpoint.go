@@ -37,6 +37,7 @@ func Endpoint(peer netip.Addr) (record.Endpoint, error) {
 	for _, key := range []string{
 		"net/ipv4/tcp_congestion_control", "net/ipv4/tcp_rmem", "net/ipv4/tcp_wmem", "net/core/default_qdisc",
 		"net/ipv4/tcp_mtu_probing", "net/ipv4/tcp_window_scaling", "net/ipv4/tcp_timestamps", "net/ipv4/tcp_sack",
+		"net/ipv4/tcp_slow_start_after_idle",
 	} {
 		b, err := os.ReadFile(filepath.Join("/proc/sys", key))
 		if err != nil {
