@@ -110,6 +110,7 @@ func newRow(c, base series, in circumstances) Row {
 		}
 	}
 	row.Endpoints, _ = c.lastSetup()
+	row.Limit = c.limit()
 	if row.Counts[record.OK] > 0 {
 		row.Status = record.OK
 	}

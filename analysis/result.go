@@ -60,6 +60,7 @@ type Row struct {
 	Latency *hdrhistogram.Histogram
 	CPU     []Figure      // CPU use in the window, in the order of CPUKinds; empty where it was not recorded
 	Costs   []Figure      // the same for what was moved meanwhile, in the order of CPUKinds; see costs
+	Limit   Limit         // what keeps its stream from being faster
 	InUse   *Figure       // CPU use over idle in the window; nil where it was not recorded
 	Reached Reached       // how well the primary metric is known
 	Apart   bool          // the hosts were machines of their own, and CPU has all of them

@@ -134,7 +134,7 @@ func warnNotPrecise(k record.Kind, in circumstances) Warning {
 	case rounds > MostRounds:
 		advice = fmt.Sprintf("that would take more than %d rounds: %s", MostRounds, advice)
 	case rounds > 0:
-		advice = fmt.Sprintf("all of the run's figures would reach it in about %d rounds: %s, %s", rounds, in.more(rounds), advice)
+		advice = fmt.Sprintf("all of the run's figures would reach ±%s in about %d rounds: %s, %s", Percent(in.aim.Wanted), rounds, in.more(rounds), advice)
 	}
 	return Warning{WarnNotPrecise, fmt.Sprintf("%s did not reach the ±%s asked for %s", k.Title, Percent(in.aim.Wanted), when), advice}
 }

@@ -100,6 +100,11 @@ type TCPInfo struct {
 	RcvMSS      uint32 `json:"rcv_mss"`
 	PMTU        uint32 `json:"pmtu"`
 	Congestion  string `json:"congestion"`
+	// Of its whole life, in microseconds: in which it had something to send, and of that, in which
+	// the receiver's window or its own buffer kept it from sending. 0 is not known, too.
+	Busy          uint64 `json:"busy_us,omitempty"`
+	WindowLimited uint64 `json:"rwnd_limited_us,omitempty"`
+	BufferLimited uint64 `json:"sndbuf_limited_us,omitempty"`
 }
 
 // CPUUse accounts for the window. Seconds are CPU seconds.

@@ -124,7 +124,8 @@ type jsonRow struct {
 	CPUCost   []jsonMetric          `json:"cpu_cost,omitempty"`   // the same per GB or per transaction
 	CPUInUse  *jsonMetric           `json:"cpu_in_use,omitempty"` // over idle, in CPU seconds per second
 	Follows   bool                  `json:"cpu_cost_follows_throughput,omitempty"`
-	Precision *jsonReached          `json:"precision,omitempty"` // of the primary figure
+	Precision *jsonReached          `json:"precision,omitempty"`  // of the primary figure
+	LimitedBy string                `json:"limited_by,omitempty"` // sender, receiver, both, softirq, link, window or generator; absent is not known
 	Latency   *jsonLatency          `json:"merged_latency,omitempty"`
 	Path      []record.Hop          `json:"path"`
 	Endpoints []record.Endpoint     `json:"endpoints"`
@@ -282,7 +283,7 @@ func jsonRowOf(row analysis.Row) jsonRow {
 		m := jsonMetricOf(*row.InUse)
 		out.CPUInUse = &m
 	}
-	out.Follows = row.CostFollows()
+	out.Follows, out.LimitedBy = row.CostFollows(), row.Limit.By
 	if r := row.Reached; r.N > 0 {
 		out.Precision = &jsonReached{r.N, r.HalfWidth, r.Narrow, r.Rounds}
 	}

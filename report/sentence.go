@@ -31,6 +31,9 @@ func (g group) summary() []saying {
 			each = append([]saying{s}, each...)
 		}
 	}
+	if limit := g.commonLimit(); limit != "" {
+		each = append(each, saying{text: "All are limited by " + limit + "."})
+	}
 	if len(g.natives()) == 0 && len(g.lines) > 0 {
 		each = append(each, saying{text: "There is no " + g.word() + " to compare with."})
 	}
@@ -38,6 +41,52 @@ func (g group) summary() []saying {
 		each = append(each, saying{"Not measured:", s})
 	}
 	return each
+}
+
+// commonLimit is what limits the streams of all networks of a group, where it is the same.
+func (g group) commonLimit() (common string) {
+	if len(g.lines) < 2 {
+		return ""
+	}
+	for _, l := range g.lines {
+		row := g.rowOf(l, g.volume())
+		if len(row.Figures) == 0 {
+			continue
+		}
+		row.Limit.Softirq = 0 // differs
+		switch words := limitWords(row.Limit); {
+		case words == "" || common != "" && words != common:
+			return ""
+		default:
+			common = words
+		}
+	}
+	return common
+}
+
+// limitWords is what limits a stream, in words.
+func limitWords(l analysis.Limit) string {
+	words := ""
+	switch l.By {
+	case analysis.LimitSender:
+		words = "the sender's CPU"
+	case analysis.LimitReceiver:
+		words = "the receiver's CPU"
+	case analysis.LimitBoth:
+		words = "the CPUs of both ends"
+	case analysis.LimitSoftirq:
+		return "the kernel's work on packets (softirq) on CPU " + strconv.Itoa(l.CPU)
+	case analysis.LimitLink:
+		return "the link's rate"
+	case analysis.LimitWindow:
+		return "the TCP window"
+	case analysis.LimitGenerator:
+		return "the generator itself"
+	}
+	if l.Softirq > 0 && words != "" {
+		words += " (" + strconv.FormatFloat(100*l.Softirq, 'f', 0, 64) + "% of it softirq)"
+	}
+	return words
 }
 
 // sentences say what each network costs.
@@ -70,6 +119,9 @@ func (g group) sentence(l line) (saying, bool) {
 		clause := g.volumeClause(l, volume)
 		if cost := g.costClause(l); cost != "" {
 			clause += " " + cost
+		}
+		if limit := limitWords(g.rowOf(l, g.volume()).Limit); limit != "" && g.commonLimit() == "" {
+			clause += ", limited by " + limit
 		}
 		clauses = append(clauses, clause)
 		if strings.HasPrefix(clause, "not known") {

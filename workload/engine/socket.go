@@ -107,5 +107,7 @@ func tcpInfo(fd int) (*record.TCPInfo, error) {
 		RcvMSS:      info.Rcv_mss,
 		PMTU:        info.Pmtu,
 		Congestion:  strings.TrimRight(congestion, "\x00"),
+
+		Busy: info.Busy_time, WindowLimited: info.Rwnd_limited, BufferLimited: info.Sndbuf_limited,
 	}, nil
 }

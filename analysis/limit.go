@@ -1,0 +1,164 @@
+package analysis
+
+import (
+	"strconv"
+	"strings"
+
+	"nettoll/record"
+)
+
+// What can limit a stream.
+const (
+	LimitSender    = "sender"    // the CPUs that the sending processes may have
+	LimitReceiver  = "receiver"  // those of the receiving ones
+	LimitBoth      = "both"      // those of either
+	LimitSoftirq   = "softirq"   // a CPU on which the kernel handles packets on behalf of nobody
+	LimitLink      = "link"      // the rate that the underlay was given
+	LimitWindow    = "window"    // the receiver's window, or the sender's buffer
+	LimitGenerator = "generator" // the programs themselves, in user space
+)
+
+// Limit is what keeps a stream from being faster; By is empty where that is not known.
+type Limit struct {
+	By string
+	// CPU is the CPU of LimitSoftirq.
+	CPU int
+	// Softirq is the share of the time of the limiting process's CPU that was softirq's, where
+	// that CPU was its own and softirqTicks of it were counted; 0 is not known.
+	Softirq float64
+}
+
+// From which share on something is said to be used up. A process that shares its CPU with nothing
+// gets 0.97 to 1 of it, since ticks and other threads take some; a shaped link carries its rate in
+// packets, 3 to 5 % of which are headers.
+const (
+	usedUp     = 0.9
+	ofLink     = 0.9
+	ofTime     = 0.25 // of the time in which a connection had something to send, if nothing else is used up: the kernel counts in ticks
+	ofUser     = 0.25
+	ofSoftirq  = 0.5
+	tickLength = 0.01 // seconds, in which the kernel counts softirq
+	// softirqTicks is how many of them say something: 20 are known to within a quarter.
+	softirqTicks = 20
+)
+
+// limit says what limits a stream in one direction, from all OK trials together.
+func (s series) limit() Limit {
+	c := s.cell
+	if c.Workload != record.TCPStream && c.Workload != record.UDPStream || c.Options.Bandwidth > 0 {
+		return Limit{}
+	}
+	var window, bytes float64
+	var sender, receiver process
+	perCPU := map[int]*record.CPUSample{}
+	var busy, stalled float64 // of connections, in microseconds
+	for _, t := range s.ok() {
+		if t.CPU == nil || t.Window <= 0 {
+			continue
+		}
+		window += t.Window
+		from, to := t.CPU.Client, t.CPU.Server
+		if c.Options.Reverse {
+			from, to = to, from
+		}
+		sender.add(from)
+		receiver.add(to)
+		for _, one := range t.CPU.Machine.PerCPU {
+			sum := perCPU[one.CPU]
+			if sum == nil {
+				sum = &record.CPUSample{}
+				perCPU[one.CPU] = sum
+			}
+			sum.Softirq += one.Softirq
+			sum.Idle += one.Idle
+		}
+		for _, f := range t.Flows {
+			bytes += float64(f.Bytes)
+			if f.TCP != nil {
+				busy += float64(f.TCP.Busy)
+				stalled += float64(f.TCP.WindowLimited + f.TCP.BufferLimited)
+			}
+		}
+	}
+	if window == 0 {
+		return Limit{}
+	}
+	flows := c.Pairs() * max(c.Options.Streams, 1)
+	sending, receiving := sender.share(window, flows), receiver.share(window, flows)
+	rate, shaped := rateOf(c.Underlay)
+	switch {
+	case sending >= usedUp && sender.user >= ofUser*sender.total, receiving >= usedUp && receiver.user >= ofUser*receiver.total:
+		return Limit{By: LimitGenerator}
+	case shaped && bytes*8/window >= ofLink*rate:
+		return Limit{By: LimitLink}
+	case sending >= usedUp && receiving >= usedUp:
+		return Limit{By: LimitBoth}
+	case sending >= usedUp:
+		return Limit{By: LimitSender, Softirq: sender.softirq(perCPU, window)}
+	case receiving >= usedUp:
+		return Limit{By: LimitReceiver, Softirq: receiver.softirq(perCPU, window)}
+	}
+	for cpu, sum := range perCPU {
+		if sum.Softirq >= ofSoftirq*window && sum.Softirq >= softirqTicks*tickLength && sum.Idle <= (1-usedUp)*window {
+			return Limit{By: LimitSoftirq, CPU: cpu}
+		}
+	}
+	if busy > 0 && stalled >= ofTime*busy {
+		return Limit{By: LimitWindow}
+	}
+	return Limit{}
+}
+
+// process is what all processes of a role used in several trials.
+type process struct {
+	user, total float64 // CPU seconds
+	cpus        []int
+}
+
+func (p *process) add(one record.ProcessCPU) {
+	p.user += one.User
+	p.total += one.Total()
+	p.cpus = one.CPUs
+}
+
+// share is how much of the CPUs that they can have at once the processes used: as many as there
+// are flows, or as they are pinned to.
+func (p process) share(window float64, flows int) float64 {
+	most := flows
+	if n := len(p.cpus); n > 0 {
+		most = min(most, n)
+	}
+	return p.total / (window * float64(max(1, most)))
+}
+
+// softirq is the share of softirq in the time of the process's CPU, where it has one alone.
+func (p process) softirq(all map[int]*record.CPUSample, window float64) float64 {
+	if len(p.cpus) != 1 || all[p.cpus[0]] == nil || all[p.cpus[0]].Softirq < softirqTicks*tickLength {
+		return 0
+	}
+	return min(1, all[p.cpus[0]].Softirq/window)
+}
+
+// rateOf reads the rate of an underlay, in bit/s, as cells have it: in the units of tc(8).
+func rateOf(underlay string) (bits float64, ok bool) {
+	_, shape, named := strings.Cut(underlay, ":")
+	if !named {
+		shape = underlay
+	}
+	for part := range strings.SplitSeq(shape, ",") {
+		text, is := strings.CutPrefix(part, "rate=")
+		if !is {
+			continue
+		}
+		number, factor := strings.TrimSuffix(text, "bit"), 1.0
+		for unit, by := range map[string]float64{"k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12} {
+			if n, has := strings.CutSuffix(number, unit); has {
+				number, factor = n, by
+				break
+			}
+		}
+		v, err := strconv.ParseFloat(number, 64)
+		return v * factor, err == nil && v > 0
+	}
+	return 0, false
+}

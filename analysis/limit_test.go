@@ -1,0 +1,78 @@
+package analysis
+
+import (
+	"testing"
+
+	"nettoll/record"
+)
+
+// streamOf is a cell whose only trial lasted a second, with a sender on CPU 0 and a receiver on CPU 1.
+func streamOf(change func(*record.Trial)) series {
+	t := record.Trial{
+		Cell:   record.Cell{Network: "bridge", Hosts: 1, Servers: 1, Clients: 1, Workload: record.TCPStream},
+		Status: record.OK, Window: 1,
+		CPU: &record.CPUUse{
+			Client:  record.ProcessCPU{System: 0.5, CPUs: []int{0}},
+			Server:  record.ProcessCPU{System: 0.5, CPUs: []int{1}},
+			Machine: record.MachineCPU{PerCPU: []record.CPUSample{{CPU: 0, Idle: 0.5}, {CPU: 1, Idle: 0.5}, {CPU: 2, Idle: 1}}},
+		},
+		Flows: []record.Flow{{Bytes: 1e9 / 8, TCP: &record.TCPInfo{Busy: 1e6}}},
+	}
+	change(&t)
+	return series{cell: t.Cell, trials: []record.Trial{t}}
+}
+
+func TestLimit(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(*record.Trial)
+		want   Limit
+	}{
+		{"nothing is used up", func(*record.Trial) {}, Limit{}},
+		{"sender", func(t *record.Trial) { t.CPU.Client.System = 0.97 }, Limit{By: LimitSender}},
+		{"sender that carries softirq", func(t *record.Trial) {
+			t.CPU.Client.System, t.CPU.Machine.PerCPU[0].Softirq = 0.97, 0.6
+		}, Limit{By: LimitSender, Softirq: 0.6}},
+		{"a few ticks of softirq say nothing", func(t *record.Trial) {
+			t.CPU.Client.System, t.CPU.Machine.PerCPU[0].Softirq = 0.97, 0.1
+		}, Limit{By: LimitSender}},
+		{"receiver", func(t *record.Trial) { t.CPU.Server.System = 0.95 }, Limit{By: LimitReceiver}},
+		{"the other way round", func(t *record.Trial) { t.CPU.Server.System, t.Cell.Options.Reverse = 0.95, true }, Limit{By: LimitSender}},
+		{"both", func(t *record.Trial) { t.CPU.Client.System, t.CPU.Server.System = 0.95, 0.99 }, Limit{By: LimitBoth}},
+		{"generator", func(t *record.Trial) { t.CPU.Client.User, t.CPU.Client.System = 0.6, 0.39 }, Limit{By: LimitGenerator}},
+		{"two flows on CPUs of their own", func(t *record.Trial) {
+			t.CPU.Client.System, t.CPU.Client.CPUs, t.Cell.Options.Streams = 0.97, []int{0, 1}, 2
+		}, Limit{}},
+		{"two flows on one CPU", func(t *record.Trial) { t.CPU.Client.System, t.Cell.Options.Streams = 0.97, 2 }, Limit{By: LimitSender}},
+		{"softirq elsewhere", func(t *record.Trial) { t.CPU.Machine.PerCPU[2] = record.CPUSample{CPU: 2, Softirq: 0.95, Idle: 0.02} }, Limit{By: LimitSoftirq, CPU: 2}},
+		{"softirq elsewhere, beside idle time", func(t *record.Trial) {
+			t.CPU.Machine.PerCPU[2] = record.CPUSample{CPU: 2, Softirq: 0.6, Idle: 0.4}
+		}, Limit{}},
+		{"link", func(t *record.Trial) { t.Cell.Underlay = "m4.large:rate=1.05gbit,delay=1ms" }, Limit{By: LimitLink}},
+		{"a link with room", func(t *record.Trial) { t.Cell.Underlay = "rate=10gbit" }, Limit{}},
+		{"receiver's window", func(t *record.Trial) { t.Flows[0].TCP.WindowLimited = 9e5 }, Limit{By: LimitWindow}},
+		{"sender's buffer", func(t *record.Trial) { t.Flows[0].TCP.BufferLimited = 9e5 }, Limit{By: LimitWindow}},
+		{"a slow reader fills the window", func(t *record.Trial) {
+			t.Flows[0].TCP.WindowLimited, t.CPU.Server.System = 9e5, 0.99
+		}, Limit{By: LimitReceiver}},
+		{"a given rate", func(t *record.Trial) { t.CPU.Client.System, t.Cell.Options.Bandwidth = 0.97, 1e9 }, Limit{}},
+		{"transactions", func(t *record.Trial) { t.CPU.Client.System, t.Cell.Workload = 0.97, record.TCPRR }, Limit{}},
+		{"no CPU time was recorded", func(t *record.Trial) { t.CPU = nil }, Limit{}},
+		{"it failed", func(t *record.Trial) { t.CPU.Client.System, t.Status = 0.97, record.Failed }, Limit{}},
+	} {
+		if got := streamOf(c.change).limit(); got != c.want {
+			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
+		}
+	}
+}
+
+func TestRateOf(t *testing.T) {
+	for text, want := range map[string]float64{
+		"rate=1gbit": 1e9, "rate=1.5gbit,delay=1ms": 1.5e9, "delay=1ms,rate=100mbit": 1e8, "m4.large:rate=450mbit": 4.5e8,
+		"rate=9600bit": 9600, "rate=64kbit": 64e3, "": 0, "delay=1ms": 0, "m4.large": 0, "rate=": 0, "rate=fast": 0, "rate=-1gbit": 0,
+	} {
+		if got, ok := rateOf(text); ok != (want > 0) || ok && got != want {
+			t.Errorf("%q: %v, %v; want %v", text, got, ok, want)
+		}
+	}
+}
