@@ -21,6 +21,7 @@ type pageView struct {
 	Note     string
 	Run      string
 	Links    []linkView // where there is much to find
+	Grade    string
 	Groups   []groupView
 	Sections []sectionView
 	Paths    []pathView // of networks that only sweeps show
@@ -55,7 +56,7 @@ func writeHTML(w io.Writer, res analysis.Result, o Options) error {
 	v := pageView{
 		Style: template.CSS(style), Script: template.JS(script) + template.JS(save),
 		Title: "What each container network costs", Note: res.Run.Note, Run: wasRun(res),
-		Machine: machineFacts(res), Rounds: rounds(res), Ending: ending(res), Method: method(res),
+		Grade: grade(res), Machine: machineFacts(res), Rounds: rounds(res), Ending: ending(res), Method: method(res),
 		Trials: newTrialsView(o.Trials),
 	}
 	var n notes

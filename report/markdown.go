@@ -26,6 +26,9 @@ func writeMarkdown(w io.Writer, res analysis.Result, o Options) error {
 	if len(all)+len(sections) == 0 {
 		b.WriteString("\nNothing was measured.\n")
 	}
+	if text := grade(res); text != "" {
+		fmt.Fprintf(&b, "\n**%s**\n", markdown(text))
+	}
 	for _, g := range all {
 		markdownGroup(&b, g, &n)
 	}

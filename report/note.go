@@ -33,6 +33,9 @@ func (n *notes) marks(l line) []int {
 			continue
 		}
 		for _, w := range row.Warnings {
+			if isOfTheRun(w) {
+				continue
+			}
 			if k := n.number(w); !seen[k] {
 				seen[k] = true
 				marks = append(marks, k)

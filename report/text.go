@@ -33,6 +33,10 @@ func writeText(w io.Writer, res analysis.Result, o Options) error {
 		p.paragraph("", plain, "Nothing was measured.")
 		p.blank()
 	}
+	if text := grade(res); text != "" {
+		p.paragraph("", bold, text)
+		p.blank()
+	}
 	for _, g := range all {
 		p.group(g, &n)
 	}
