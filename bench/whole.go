@@ -33,6 +33,9 @@ func whole(ctx context.Context) error {
 	if err := overhead(ctx, program, dir); err != nil {
 		return err
 	}
+	if err := turns(ctx, program, dir); err != nil {
+		return err
+	}
 	return memory(ctx, program, dir)
 }
 
