@@ -63,6 +63,7 @@ type flow struct {
 	pauses  int64        // when one that leads and has no window rests
 	rests   bool         // one that leads is to sleep until its next turn
 	told    bool         // one that answers: nothing more comes in this turn
+	byes    int          // turns whose end the other end has not been told
 	left    []int        // bytes that were still on their way after each turn
 	closed  atomic.Bool  // the last window
 

@@ -94,6 +94,7 @@ func (f *flow) passed() bool {
 	}
 	f.past = append(f.past, f.window)
 	f.rests = f.leads()
+	f.byes++
 	if f.turn+1 == len(f.session.turns) {
 		f.turn++
 		return false
@@ -141,16 +142,19 @@ func (f *flow) rest() bool {
 // is not 0.
 const bye = 0
 
-// sayBye lets the end that answers know that there is nothing more in this turn.
+// sayBye lets the end that answers know that there is nothing more in this turn, and in those
+// that are over by now.
 func (f *flow) sayBye() {
-	text := make([]byte, len(f.out))
-	text[0] = bye
-	for len(text) > 0 && !f.session.halted.Load() {
-		n, errno := send(f.fd, text)
-		if errno != 0 && errno != unix.EAGAIN && errno != unix.EINTR {
-			return // as the next step will find
+	for ; f.byes > 0; f.byes-- {
+		text := make([]byte, len(f.out))
+		text[0] = bye
+		for len(text) > 0 && !f.session.halted.Load() {
+			n, errno := send(f.fd, text)
+			if errno != 0 && errno != unix.EAGAIN && errno != unix.EINTR {
+				return // as the next step will find
+			}
+			text = text[n:]
 		}
-		text = text[n:]
 	}
 }
 
@@ -169,23 +173,27 @@ func (f *flow) idles() bool {
 // await sleeps until the next turn, when what was on its way has come. Go's scheduler knows of
 // it, unlike of a step that waits: that takes it for busy, and looks after it a hundred times
 // a second.
+//
+// Which turn is next is what has been counted, and not what the clock says: this end may hear of
+// the end of a turn when the next one has begun.
 func (f *flow) await() {
-	f.told = false
-	now, turns := nanotime(), f.session.turns
-	next := slices.IndexFunc(turns, func(t turn) bool { return t.begins > now })
-	if next < 0 {
-		next = len(turns)
+	if f.told {
+		f.told = false
+		f.turn++
 	}
-	if left := time.Duration(turns[max(0, next-1)].closes-now) + streamRest; left > 0 && f.measures() {
-		wait := unix.NsecToTimespec(int64(left))
-		_, _ = unix.Ppoll([]unix.PollFd{{Fd: int32(f.fd), Events: unix.POLLIN}}, &wait, nil)
-		return
+	turns := f.session.turns
+	if f.measures() && f.turn > 0 {
+		if left := time.Duration(turns[f.turn-1].closes-nanotime()) + streamRest; left > 0 {
+			wait := unix.NsecToTimespec(int64(left))
+			_, _ = unix.Ppoll([]unix.PollFd{{Fd: int32(f.fd), Events: unix.POLLIN}}, &wait, nil)
+			return
+		}
 	}
-	if next == len(turns) {
+	if f.turn >= len(turns) {
 		<-f.session.quit
 		return
 	}
-	sleepUntil(turns[next].begins, f.session.quit)
+	sleepUntil(turns[f.turn].begins, f.session.quit)
 }
 
 // drain waits until the peer has acknowledged all that was sent, and notes what is left when

@@ -221,6 +221,38 @@ func TestTurns(t *testing.T) {
 	}
 }
 
+// TestLateByes has an end that answers hear of the end of a turn when the next one has begun, and
+// one that asks find two of its turns over at once.
+func TestLateByes(t *testing.T) {
+	begun := nanotime() - int64(time.Second)
+	s := &session{role: server, inTurns: true, quit: make(chan struct{})}
+	s.turns = []turn{{begun - 300, begun - 200, begun - 100}, {begun, begun + 100, begun + 200}, {never / 2, never/2 + 100, never/2 + 200}}
+	f := &flow{kind: exchange(), session: s, fd: -1, file: -1}
+	f.prepare()
+	f.told = true
+	woken := make(chan struct{})
+	go func() {
+		f.await()
+		close(woken)
+	}()
+	select {
+	case <-woken:
+	case <-time.After(10 * time.Second):
+		t.Fatal("it sleeps through the turn that has begun")
+	}
+	if f.turn != 1 || f.told {
+		t.Errorf("turn %d, told: %v", f.turn, f.told)
+	}
+
+	f = inTurns(exchange())
+	stepTo(f, 500, 1)
+	stepTo(f, 1500, 1)
+	stepTo(f, 21500, 1) // in the third turn
+	if f.byes != 2 || f.turn != 2 {
+		t.Errorf("%d ends of turns are to be told, in turn %d", f.byes, f.turn)
+	}
+}
+
 // checkTogether holds that several turns together are the sum of each, but for the rounding of
 // transactions that lie across the edge of a window.
 func checkTogether(t *testing.T, sum workload.Result, each []workload.Result) {
