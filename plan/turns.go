@@ -124,30 +124,52 @@ func Groups(visits []Visit, set record.Settings, able Able) (groups []Group) {
 // share finds the cells that take turns. One that has nobody to take turns with is measured by
 // a whole trial.
 func (g *Group) share(set record.Settings, able Able) {
-	index := map[record.Cell]int{}
+	var resting []record.Cell
 	for _, v := range g.Visits {
 		for _, c := range v.Cells {
-			if len(g.Visits) == 1 || !takesTurns(c, set, able) {
+			if len(g.Visits) > 1 && takesTurns(c, set, able) {
+				resting = append(resting, c)
+			} else {
 				g.Whole = append(g.Whole, c)
-				continue
 			}
-			same := c
-			same.Network, same.Twin, same.Baseline = "", 0, ""
-			i, ok := index[same]
-			if !ok {
-				i = len(g.Contests)
-				index[same] = i
-				g.Contests = append(g.Contests, Contest{})
-			}
-			g.Contests[i].Cells = append(g.Contests[i].Cells, c)
 		}
 	}
-	g.Contests = slices.DeleteFunc(g.Contests, func(c Contest) bool {
-		if len(c.Cells) == 1 {
-			g.Whole = append(g.Whole, c.Cells[0])
+	for _, c := range Alike(resting) {
+		if len(c.Cells) > 1 {
+			g.Contests = append(g.Contests, c)
+		} else {
+			g.Whole = append(g.Whole, c.Cells...)
 		}
-		return len(c.Cells) == 1
-	})
+	}
+}
+
+// Alike puts cells together that differ in their networks alone, in the order in which they come.
+func Alike(cells []record.Cell) (all []Contest) {
+	index := map[record.Cell]int{}
+	for _, c := range cells {
+		same := c
+		same.Network, same.Twin, same.Baseline = "", 0, ""
+		i, ok := index[same]
+		if !ok {
+			i = len(all)
+			index[same] = i
+			all = append(all, Contest{})
+		}
+		all[i].Cells = append(all[i].Cells, c)
+	}
+	return all
+}
+
+// Beside is the cells in the order in which they have one whole trial each: random, and the
+// baseline in the middle, so that no other is far from it.
+func (c Contest) Beside(r *rand.Rand) []record.Cell {
+	baselines, others := c.sides()
+	r.Shuffle(len(others), func(i, j int) { others[i], others[j] = others[j], others[i] })
+	var order []record.Cell
+	for _, i := range slices.Insert(others, len(others)/2, baselines...) {
+		order = append(order, c.Cells[i])
+	}
+	return order
 }
 
 // takesTurns reports whether the traffic of a cell can be measured in turns. It cannot where it
@@ -168,17 +190,7 @@ func baselinesInCycle(others int) int { return max(1, int(math.Round(math.Sqrt(f
 // in a random order, and the baseline several times between them, evenly spaced. Each cycle is
 // followed by the same one backwards, so that what changes steadily hits all alike.
 func (c Contest) Order(slicesEach int, r *rand.Rand) (order []int) {
-	var baselines, others []int
-	for i, cell := range c.Cells {
-		if cell.IsNative() {
-			baselines = append(baselines, i)
-		} else {
-			others = append(others, i)
-		}
-	}
-	if len(baselines) > 1 { // twins, each of which is compared with its own
-		baselines, others = nil, append(baselines, others...)
-	}
+	baselines, others := c.sides()
 	for range slicesEach / 2 {
 		r.Shuffle(len(others), func(i, j int) { others[i], others[j] = others[j], others[i] })
 		var cycle []int
@@ -197,6 +209,22 @@ func (c Contest) Order(slicesEach int, r *rand.Rand) (order []int) {
 		order = append(order, cycle...)
 	}
 	return order
+}
+
+// sides are the places of the baseline, and of those that are compared with it. Twins are all
+// alike: each is compared with its own.
+func (c Contest) sides() (baselines, others []int) {
+	for i, cell := range c.Cells {
+		if cell.IsNative() {
+			baselines = append(baselines, i)
+		} else {
+			others = append(others, i)
+		}
+	}
+	if len(baselines) > 1 {
+		return nil, append(baselines, others...)
+	}
+	return baselines, others
 }
 
 // span is how long all turns of the contest take, with one each at the beginning that warms up.

@@ -155,6 +155,22 @@ func TestOrder(t *testing.T) {
 	}
 }
 
+// TestBeside holds that the baseline of whole trials is in the middle.
+func TestBeside(t *testing.T) {
+	c := Contest{Cells: []record.Cell{cellOf("host", record.UDPRR), cellOf("a", record.UDPRR), cellOf("b", record.UDPRR), cellOf("c", record.UDPRR), cellOf("d", record.UDPRR)}}
+	first := map[string]bool{}
+	for seed := range uint64(20) {
+		order := c.Beside(rand.New(rand.NewPCG(seed, 1)))
+		if len(order) != len(c.Cells) || order[2].Network != "host" {
+			t.Fatalf("the order is %v", order)
+		}
+		first[order[0].Network] = true
+	}
+	if len(first) < 3 {
+		t.Errorf("only %v come first in 20 rounds", first)
+	}
+}
+
 // TestTwinsTakeTurnsAlike holds that none of them has more turns: each is compared with one.
 func TestTwinsTakeTurnsAlike(t *testing.T) {
 	var c Contest

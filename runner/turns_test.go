@@ -20,13 +20,20 @@ import (
 	"nettoll/technique"
 	"nettoll/technique/bridge"
 	native "nettoll/technique/host"
+	"nettoll/technique/routed"
+	"nettoll/technique/udpoverlay"
 	"nettoll/technique/veth"
 	"nettoll/workload"
 	"nettoll/workload/engine"
 )
 
-// inTurns measures one round of workloads over three networks that take turns.
+// inTurns measures one round of workloads over three networks of one host that take turns.
 func inTurns(t *testing.T, p platform.Platform, tool workload.Tool, between technique.Technique, workloads ...string) []record.Trial {
+	t.Helper()
+	return takeTurns(t, p, tool, 1, map[string]technique.Technique{"host": native.New(), "veth": veth.New(), "bridge": between}, workloads...)
+}
+
+func takeTurns(t *testing.T, p platform.Platform, tool workload.Tool, hosts int, networks map[string]technique.Technique, workloads ...string) []record.Trial {
 	t.Helper()
 	m, err := sampler.Machine("/proc", "/sys")
 	if err != nil {
@@ -38,11 +45,9 @@ func inTurns(t *testing.T, p platform.Platform, tool workload.Tool, between tech
 	}
 	var trials []record.Trial
 	r := &runner.Runner{
-		Networks: map[string]runner.Recipe{
-			"host": {Platform: p, Technique: native.New()}, "veth": {Platform: p, Technique: veth.New()}, "bridge": {Platform: p, Technique: between},
-		},
-		Tools:   map[string]workload.Tool{"engine": tool},
-		Machine: m,
+		Networks: map[string]runner.Recipe{},
+		Tools:    map[string]workload.Tool{"engine": tool},
+		Machine:  m,
 		Settings: record.Settings{
 			Duration: 0.2, MinRounds: 1, MaxRounds: 1, Confidence: 0.95, Seed: 1, Turns: true, Congestion: congestion.Unpaced(true),
 		},
@@ -52,10 +57,11 @@ func inTurns(t *testing.T, p platform.Platform, tool workload.Tool, between tech
 		},
 		Enough: func([]record.Trial) map[string]bool { return nil },
 	}
-	for _, w := range workloads {
-		for _, n := range []string{"host", "veth", "bridge"} {
+	for n, with := range networks {
+		r.Networks[n] = runner.Recipe{Platform: p, Technique: with}
+		for _, w := range workloads {
 			r.Cells = append(r.Cells, record.Cell{
-				Network: n, Hosts: 1, Family: 4, Servers: 1, Clients: 1, Tool: "engine", Workload: w, Placement: record.PlacementDistinct,
+				Network: n, Hosts: hosts, Family: 4, Servers: 1, Clients: 1, Tool: "engine", Workload: w, Placement: record.PlacementDistinct,
 			})
 		}
 	}
@@ -183,5 +189,27 @@ func TestFaultInMidTurn(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestDaemonKilledInMidTurn has a network lose the process that carries its payload.
+func TestDaemonKilledInMidTurn(t *testing.T) {
+	var built technique.Network
+	tool := &midTurn{Tool: engine.New(), disturb: func() {
+		if err := built.(technique.Daemoner).Daemons()[0].Kill(); err != nil {
+			t.Error(err)
+		}
+	}}
+	networks := map[string]technique.Technique{
+		"native": native.NewNative(), "routed": routed.Technique{}, "udp-overlay-tun": shown{udpoverlay.NewTUN(), &built},
+	}
+	for _, tr := range takeTurns(t, lab.New(), tool, 2, networks, record.TCPRR) {
+		want := record.OK
+		if tr.Cell.Network == "udp-overlay-tun" {
+			want = record.Failed
+		}
+		if tr.Status != want {
+			t.Errorf("%s: %s, %q; want %s", tr.Cell.Network, tr.Status, tr.Reason, want)
+		}
 	}
 }

@@ -97,17 +97,22 @@ func (r *Runner) group(ctx context.Context, g plan.Group, place *order) (ran int
 }
 
 // parts are what is measured in a group one after the other, in a random order: contests, and
-// cells by themselves.
+// cells by themselves, those that are compared one right after the other.
 func (r *Runner) parts(g plan.Group, round int) []plan.Contest {
-	all := slices.Clone(g.Contests)
-	for _, c := range g.Whole {
-		all = append(all, plan.Contest{Cells: []record.Cell{c}})
-	}
 	rnd := rand.New(rand.NewPCG(r.Settings.Seed, uint64(round)))
-	if len(g.Visits) > 1 { // else their order is random already
-		rnd.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	var all [][]plan.Contest
+	for _, c := range g.Contests {
+		all = append(all, []plan.Contest{c})
 	}
-	return all
+	for _, alike := range plan.Alike(g.Whole) {
+		var one []plan.Contest
+		for _, c := range alike.Beside(rnd) {
+			one = append(one, plan.Contest{Cells: []record.Cell{c}})
+		}
+		all = append(all, one)
+	}
+	rnd.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	return slices.Concat(all...)
 }
 
 // part measures the cells of a contest, or one by itself, in networks that stand. Those of a
@@ -143,7 +148,9 @@ func (r *Runner) part(ctx context.Context, part plan.Contest, stand map[record.C
 		if ctx.Err() != nil && t.Status != record.OK {
 			continue // interrupted: this is no failure of the network
 		}
-		t.Settle, s.settling = s.settling, nil
+		if !s.told {
+			t.Settle, s.told = s.settling, true
+		}
 		s.broke = s.fault(ctx, t)
 		done = append(done, *t)
 	}
@@ -205,6 +212,7 @@ type session struct {
 	broke       error                     // what it needs and has lost
 	settling    *record.Settle            // what the network did until it was silent; nil: not known
 	unheard     error                     // why it is not known
+	told        bool                      // a trial has that
 	greeted     map[technique.Family]bool // over which a packet has crossed between all pairs
 	conditioned bool                      // the endpoints are what the cells want them to be
 	known       map[string]device         // of hosts, by "<host>/<device>", once they have been read
