@@ -2,6 +2,9 @@ package plan
 
 import (
 	"cmp"
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -39,6 +42,15 @@ func TurnOf(workload string) Turn {
 		return exchangeTurn
 	}
 	return streamTurn
+}
+
+// Chance is a source of random orders, another one for each purpose: two orders of one round
+// that were made from the same numbers could undo each other.
+func Chance(set record.Settings, round int, purpose string) *rand.Rand {
+	h := fnv.New128a()
+	fmt.Fprintf(h, "%d %d %s", set.Seed, round, purpose)
+	sum := h.Sum(nil)
+	return rand.New(rand.NewPCG(binary.BigEndian.Uint64(sum), binary.BigEndian.Uint64(sum[8:])))
 }
 
 // Slices is how many slices a network has in a round, so that together they are as long as a
@@ -85,6 +97,9 @@ type Group struct {
 
 // Contest is cells that take turns. They differ in their networks alone.
 type Contest struct{ Cells []record.Cell }
+
+// Key is equal for the same contest of every round.
+func (c Contest) Key() string { return c.Cells[0].Scenario().Key() }
 
 // Workload is what all of them measure.
 func (c Contest) Workload() string { return c.Cells[0].Workload }

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -151,6 +152,29 @@ func TestOrder(t *testing.T) {
 		// A network's next baseline is the nearer one, before it or after it.
 		if most := int(math.Ceil(float64(others)/float64(baselinesInCycle(others)))) + 1; farthest > 2*most {
 			t.Errorf("%d others: one is %d turns from the baseline", others, farthest)
+		}
+	}
+}
+
+// TestOrdersAreIndependent holds that whose turn is first does not follow from the order in which
+// networks were built.
+func TestOrdersAreIndependent(t *testing.T) {
+	set := record.Settings{Turns: true, Congestion: "cubic", Seed: 7}
+	cells := []record.Cell{cellOf("host", record.TCPRR), cellOf("a", record.TCPRR), cellOf("b", record.TCPRR)}
+	met := map[string]int{}
+	const rounds = 200
+	for round := range rounds {
+		c := Groups(Visits(cells, round, set.Seed), set, everything)[0].Contests[0]
+		built := slices.IndexFunc(c.Cells, func(c record.Cell) bool { return c.Network == "a" }) < slices.IndexFunc(c.Cells, func(c record.Cell) bool { return c.Network == "b" })
+		order := c.Order(2, Chance(set, round, "turns of "+c.Key()))
+		met[fmt.Sprint(built, c.Cells[order[1]].Network)]++
+	}
+	if len(met) != 4 {
+		t.Errorf("of 4 combinations %d are met: %v", len(met), met)
+	}
+	for what, n := range met {
+		if n < rounds/8 {
+			t.Errorf("%s is met %d times in %d rounds: %v", what, n, rounds, met)
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -30,7 +29,7 @@ type player struct {
 func (r *Runner) turns(ctx context.Context, c plan.Contest, in []*session, round int) []record.Trial {
 	began := time.Now()
 	turn := plan.TurnOf(c.Workload())
-	order := c.Order(plan.Slices(c.Workload(), r.Settings), rand.New(rand.NewPCG(r.Settings.Seed, uint64(round))))
+	order := c.Order(plan.Slices(c.Workload(), r.Settings), plan.Chance(r.Settings, round, "turns of "+c.Key()))
 	limit := r.patience(time.Duration(len(c.Cells))*grace) + time.Duration(len(c.Cells)+len(order))*turn.Length()
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the turns of %d networks took more than %v", len(c.Cells), limit))
 	defer cancel()

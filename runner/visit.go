@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -99,7 +98,7 @@ func (r *Runner) group(ctx context.Context, g plan.Group, place *order) (ran int
 // parts are what is measured in a group one after the other, in a random order: contests, and
 // cells by themselves, those that are compared one right after the other.
 func (r *Runner) parts(g plan.Group, round int) []plan.Contest {
-	rnd := rand.New(rand.NewPCG(r.Settings.Seed, uint64(round)))
+	rnd := plan.Chance(r.Settings, round, "parts of a group")
 	var all [][]plan.Contest
 	for _, c := range g.Contests {
 		all = append(all, []plan.Contest{c})
