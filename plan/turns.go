@@ -202,8 +202,9 @@ func takesTurns(c record.Cell, set record.Settings, able Able) bool {
 func baselinesInCycle(others int) int { return max(1, int(math.Round(math.Sqrt(float64(others))))) }
 
 // Order is whose turn it is, by places in Cells: cycles in which every network has its turn once,
-// in a random order, and the baseline several times between them, evenly spaced. Each cycle is
-// followed by the same one backwards, so that what changes steadily hits all alike.
+// in a random order, and the baseline several times between them, evenly spaced, before the first
+// or behind the last. Each cycle is followed by the same one backwards, so that what changes
+// steadily hits all alike.
 func (c Contest) Order(slicesEach int, r *rand.Rand) (order []int) {
 	baselines, others := c.sides()
 	for range slicesEach / 2 {
@@ -218,6 +219,9 @@ func (c Contest) Order(slicesEach int, r *rand.Rand) (order []int) {
 		}
 		if len(others) == 0 {
 			cycle = append(cycle, baselines...)
+		}
+		if r.IntN(2) == 0 { // else the baseline would have the first turn of all, and the last
+			slices.Reverse(cycle)
 		}
 		order = append(order, cycle...)
 		slices.Reverse(cycle)
