@@ -352,6 +352,9 @@ func (t *trial) together(each []workload.Result, cold int) (r workload.Result, e
 	if r, err = of.result(); err != nil {
 		return r, err
 	}
+	if len(r.Metrics) == 0 {
+		return r, fmt.Errorf("%s: no transaction was answered in %d windows of %v", t.traffic.name, n, t.job.Duration)
+	}
 	for _, one := range each[cold:] {
 		for _, w := range one.Warnings {
 			if w.Code == workload.WarnOverran && !slices.Contains(r.Warnings, w) {

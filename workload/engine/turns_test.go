@@ -101,6 +101,19 @@ func TestTransactionsOfTurns(t *testing.T) {
 	}
 }
 
+// TestTransactionOfSeveralTurns holds that one which lasts for whole windows counts in each.
+func TestTransactionOfSeveralTurns(t *testing.T) {
+	f := inTurns(exchange())
+	exchangeTo(f, 500, 13500)
+	exchangeTo(f, 22500, 23500)
+	for i, want := range []int64{13000, 13000, 1000} {
+		_, l := f.held(i)
+		if h := l.histogram(); h.TotalCount() != 1 || h.Max() < want || h.Max() > want*101/100 {
+			t.Errorf("turn %d has %d transactions, the longest of %d ns, want one of %d", i+1, h.TotalCount(), h.Max(), want)
+		}
+	}
+}
+
 func TestTurnsThatAreTooClose(t *testing.T) {
 	at := turnsAt([]int64{0, int64(100*time.Millisecond + answerRest)}, 40*time.Millisecond, 60*time.Millisecond)
 	if err := checkTurns(at); err != nil {

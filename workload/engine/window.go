@@ -74,6 +74,9 @@ func (f *flow) cut(n int64) {
 			f.silent = f.total == f.before
 			f.close(n)
 			if f.now >= f.cutAt { // the next turn's begin
+				if brought > 0 && f.latencies != nil {
+					f.ended() // as far as that turn is concerned
+				}
 				f.cut(brought)
 			}
 			return
