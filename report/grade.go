@@ -31,7 +31,7 @@ func grade(res analysis.Result) string {
 	if by := disturbances(res); len(by) > 0 {
 		parts = append(parts, "Disturbed by "+strings.Join(by, " and ")+".")
 	}
-	if advice := ofTheRun(res); advice.Text != "" {
+	if advice := ofTheRun(res); advice.Text != "" && res.Aim.Narrow < res.Aim.Asked {
 		parts = append(parts, capital(strings.TrimRight(cmp.Or(advice.Advice, advice.Text), "."))+".")
 	}
 	return strings.Join(parts, " ")

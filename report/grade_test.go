@@ -26,7 +26,7 @@ func TestGrade(t *testing.T) {
 			"1 of 2 primary comparisons are decided. Changes are known to within ±20%. Disturbed by other work on the machine and networks that did not fall silent. Allow more time (--time-budget 3m)."},
 		{"too few rounds", analysis.Multiplicity{Primary: 2, Untested: 2}, []analysis.Row{{}}, "None of 2 primary comparisons is decided."},
 	} {
-		res := analysis.Result{Multiplicity: c.m, Scenarios: []analysis.Scenario{{Rows: c.rows}}}
+		res := analysis.Result{Multiplicity: c.m, Aim: analysis.Aim{Asked: c.m.Primary, Narrow: c.m.Primary - c.m.NotKnown}, Scenarios: []analysis.Scenario{{Rows: c.rows}}}
 		if got := grade(res); got != c.want {
 			t.Errorf("%s: %q\nwant %q", c.name, got, c.want)
 		}
