@@ -1,6 +1,8 @@
 package analysis
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -98,7 +100,8 @@ func (s series) limit() Limit {
 	case receiving >= usedUp:
 		return Limit{By: LimitReceiver, Softirq: receiver.softirq(perCPU, window)}
 	}
-	for cpu, sum := range perCPU {
+	for _, cpu := range slices.Sorted(maps.Keys(perCPU)) {
+		sum := perCPU[cpu]
 		if sum.Softirq >= ofSoftirq*window && sum.Softirq >= softirqTicks*tickLength && sum.Idle <= (1-usedUp)*window {
 			return Limit{By: LimitSoftirq, CPU: cpu}
 		}

@@ -45,6 +45,12 @@ func TestLimit(t *testing.T) {
 		}, Limit{}},
 		{"two flows on one CPU", func(t *record.Trial) { t.CPU.Client.System, t.Cell.Options.Streams = 0.97, 2 }, Limit{By: LimitSender}},
 		{"softirq elsewhere", func(t *record.Trial) { t.CPU.Machine.PerCPU[2] = record.CPUSample{CPU: 2, Softirq: 0.95, Idle: 0.02} }, Limit{By: LimitSoftirq, CPU: 2}},
+		{"softirq on several CPUs", func(t *record.Trial) {
+			for cpu := 9; cpu > 1; cpu-- {
+				t.CPU.Machine.PerCPU = append(t.CPU.Machine.PerCPU, record.CPUSample{CPU: cpu, Softirq: 0.95})
+			}
+			t.CPU.Machine.PerCPU[2].Idle = 0
+		}, Limit{By: LimitSoftirq, CPU: 2}},
 		{"softirq elsewhere, beside idle time", func(t *record.Trial) {
 			t.CPU.Machine.PerCPU[2] = record.CPUSample{CPU: 2, Softirq: 0.6, Idle: 0.4}
 		}, Limit{}},

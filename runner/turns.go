@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -274,7 +275,7 @@ func (p *player) astray() string {
 				return in + wrong
 			}
 		}
-		for o := range s.before.others(p) {
+		for _, o := range s.before.others(p) {
 			was, _ := s.before.first(o)
 			is, ok := s.after.first(o)
 			if bytes := more(was.Bytes, is.Bytes); ok && is.At == was.At && bytes > sum/2+background {
@@ -292,24 +293,12 @@ func (p *player) astray() string {
 const leastProof = 256 // bytes
 
 // others are all of whom something was read, but for one.
-func (e turnEdge) others(p *player) map[*player]bool {
-	all := map[*player]bool{}
-	for o := range e.hops {
-		all[o] = o != p
-	}
-	for o := range e.firsts {
-		all[o] = true
-	}
-	maps.DeleteFunc(all, func(_ *player, other bool) bool { return !other })
-	return all
+func (e turnEdge) others(p *player) []*player {
+	all := slices.AppendSeq(slices.Collect(maps.Keys(e.firsts)), maps.Keys(e.hops))
+	return slices.DeleteFunc(all, func(o *player) bool { return o == p })
 }
 
 // overran reports whether some of a turn's payload was still on its way when it was over.
 func overran(r workload.Result) bool {
-	for _, w := range r.Warnings {
-		if w.Code == workload.WarnOverran {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.Warnings, func(w record.Warning) bool { return w.Code == workload.WarnOverran })
 }

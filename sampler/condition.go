@@ -1,6 +1,7 @@
 package sampler
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
@@ -37,7 +38,8 @@ type Conditioned struct {
 // Set makes this end of a connection so.
 func (c Condition) Set() (out Conditioned, err error) {
 	if c.KeepWindow {
-		if err := os.WriteFile(slowStartAfterIdle, []byte("0"), 0); err != nil {
+		// A kernel that has it outside of namespaces only shows so in what is recorded of the end.
+		if err := os.WriteFile(slowStartAfterIdle, []byte("0"), 0); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return out, fmt.Errorf("sampler: %w", err)
 		}
 	}
