@@ -14,10 +14,10 @@ func binomialAtLeast(k, n int, p float64) float64 {
 	return mathext.RegIncBeta(float64(k), float64(n-k+1), p)
 }
 
-// binomialInterval is the exact interval of a probability of which k of n trials
+// BinomialInterval is the exact interval of a probability of which k of n trials
 // came true. Clopper and Pearson, The use of confidence or fiducial limits
 // illustrated in the case of the binomial, Biometrika 26 (1934).
-func binomialInterval(k, n int, level float64) (low, high float64) {
+func BinomialInterval(k, n int, level float64) (low, high float64) {
 	tail := (1 - level) / 2
 	low, high = 0, 1
 	if k > 0 {

@@ -27,7 +27,7 @@ func TestBinomialInterval(t *testing.T) {
 		{1, 20, 0.001265, 0.248733},
 		{5, 10, 0.187086, 0.812914},
 	} {
-		low, high := binomialInterval(tt.k, tt.n, 0.95)
+		low, high := BinomialInterval(tt.k, tt.n, 0.95)
 		if math.Abs(low-tt.low) > 1e-6 || math.Abs(high-tt.high) > 1e-6 {
 			t.Errorf("%d of %d: %v to %v, want %v to %v", tt.k, tt.n, low, high, tt.low, tt.high)
 		}

@@ -86,6 +86,17 @@ type judging struct {
 
 func judgingOf(s record.Settings) judging { return judging{level(s), equalWithin(s)} }
 
+// Paired gives the ratio of values to those that each of them is paired with, for values that are
+// of no one run. All is as in the comparison of a cell with its baseline; level is of the interval
+// and the test, margin as a share of 1. It is nil where there is no pair, or no ratio of one.
+func Paired(of, with []float64, level, margin float64) *Comparison {
+	pairs := make([]pair, min(len(of), len(with)))
+	for i := range pairs {
+		pairs[i] = pair{i + 1, of[i], with[i]}
+	}
+	return compare(pairs, record.HigherIsBetter, judging{level, margin})
+}
+
 // compare gives the ratio of a cell to its baseline. The differences
 // dᵢ = ln(cellᵢ/baselineᵢ) of the rounds are free of whatever slowed both in a
 // round; the ratio is the exponential of their pseudo-median, its interval that

@@ -51,7 +51,7 @@ func SelfCheck(f *record.File, block int) FalseAlarms {
 	if block <= 0 {
 		block = max(BlockRounds, record.LeastRounds(1, conf))
 	}
-	out := FalseAlarms{Block: block, Level: 1 - conf, Expected: attained(block, conf), High: 1, P: 1}
+	out := FalseAlarms{Block: block, Level: 1 - conf, Expected: Attained(block, conf), High: 1, P: 1}
 	all := collect(f.Run.Cells, f.Trials)
 	rounds := 0
 	for _, k := range record.Kinds() {
@@ -75,7 +75,7 @@ func SelfCheck(f *record.File, block int) FalseAlarms {
 		if m.Comparisons == 0 {
 			continue
 		}
-		m.Low, m.High = binomialInterval(m.Alarms, m.Comparisons, conf)
+		m.Low, m.High = BinomialInterval(m.Alarms, m.Comparisons, conf)
 		m.P = binomialAtLeast(m.Alarms, m.Comparisons, out.Level)
 		out.Metrics = append(out.Metrics, m)
 	}
@@ -95,7 +95,7 @@ func (a *FalseAlarms) judge(conf float64, rounds int) {
 		return
 	}
 	a.Observed = float64(a.Alarms) / float64(a.Comparisons)
-	a.Low, a.High = binomialInterval(a.Alarms, a.Comparisons, conf)
+	a.Low, a.High = BinomialInterval(a.Alarms, a.Comparisons, conf)
 	for _, m := range a.Metrics {
 		if p := m.P * float64(len(a.Metrics)); p < a.P {
 			a.P, a.Worst = p, m
@@ -133,9 +133,9 @@ func twins(all []series, k record.Kind) []twinRounds {
 	return out
 }
 
-// attained is the probability that the signed-rank test of n pairs without a
+// Attained is the probability that the signed-rank test of n pairs without a
 // difference rejects: the largest attainable p-value below 1−level.
-func attained(n int, level float64) float64 {
+func Attained(n int, level float64) float64 {
 	null := plainNull(n)
 	p := 0.0
 	for t := 0; null.twoSided(float64(t)) < 1-level; t++ {

@@ -115,7 +115,7 @@ func TestSelfCheckCorrectsForMetrics(t *testing.T) {
 // The interval of the rate holds the true one as often as it says, though each alarm is one in every metric.
 func TestSelfCheckIntervalCovers(t *testing.T) {
 	const runs = 200
-	missed, rate := 0, attained(BlockRounds, 0.95)
+	missed, rate := 0, Attained(BlockRounds, 0.95)
 	for seed := range uint64(runs) {
 		if got := SelfCheck(twinFile(300+seed, 400, 1), 0); got.Low > rate || got.High < rate {
 			missed++

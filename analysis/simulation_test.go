@@ -65,7 +65,7 @@ func TestFalseAlarms(t *testing.T) {
 						alarms++
 					}
 				}
-				expected := attained(n, 0.95)
+				expected := Attained(n, 0.95)
 				if expected > 0.05 {
 					t.Errorf("n=%d attains %v, which is above the level", n, expected)
 				}

@@ -48,7 +48,7 @@ func giveVerdicts(res *Result) {
 				c, _ := f.Comparison()
 				if c != nil && c.Level > 0 && (c == main || slices.Contains(answers, f.Kind)) {
 					m.Comparisons++
-					m.Expected += attained(c.N, conf)
+					m.Expected += Attained(c.N, conf)
 				}
 			}
 			for _, name := range []string{record.CPUPerGB, record.CPUPerTransaction} {

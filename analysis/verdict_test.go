@@ -41,7 +41,7 @@ func TestVerdicts(t *testing.T) {
 		{5, Multiplicity{Primary: 10, Least: 9, Untested: 10}},
 		// Of each network throughput, p50 and CPU per GB; the transaction rate says nothing beside p50.
 		{8, Multiplicity{Comparisons: 15, Expected: 15 * 10.0 / 256, Primary: 10, Least: 9, Same: 2, NotKnown: 8, Costs: 5, Extremes: 6}},
-		{9, Multiplicity{Comparisons: 15, Expected: 15 * attained(9, 0.95), Primary: 10, Least: 9, Same: 2, Different: 8, Costs: 5, Extremes: 6}},
+		{9, Multiplicity{Comparisons: 15, Expected: 15 * Attained(9, 0.95), Primary: 10, Least: 9, Same: 2, Different: 8, Costs: 5, Extremes: 6}},
 	} {
 		res := Analyze(fileOf(several(tt.rounds, shares...)...))
 		got := res.Multiplicity
