@@ -41,6 +41,7 @@ type flow struct {
 	sent, got int   // of the message in hand
 	number    int64 // of the transaction in hand, where they have one
 	begun     int64
+	spin      int64 // before an answer, see Spinning
 	latencies *latencies
 	connects  *latencies // making connections
 	unloaded  *latencies // before the load

@@ -107,8 +107,12 @@ type stopResult struct {
 // Handlers is the engine's half of an agent, to be given to agent.Serve. It serves
 // any number of trials, one after the other or at once. Whatever is still going on
 // when ctx ends is ended.
-func Handlers(ctx context.Context) map[string]agent.Handler {
-	h := &half{process: &process{}, sessions: map[string]*session{}}
+func Handlers(ctx context.Context) map[string]agent.Handler { return Spinning(ctx, 0) }
+
+// Spinning is Handlers whose servers spin for so long, by their own clock, before they answer a
+// request of tcp_rr: who judges what measures gives it a network that is slower by what is known.
+func Spinning(ctx context.Context, spin time.Duration) map[string]agent.Handler {
+	h := &half{process: &process{}, sessions: map[string]*session{}, spin: spin}
 	context.AfterFunc(ctx, h.endAll)
 	return h.handlers()
 }
@@ -126,6 +130,7 @@ func (h *half) handlers() map[string]agent.Handler {
 // half holds the sessions of one agent.
 type half struct {
 	process *process
+	spin    time.Duration // of servers, see Spinning
 
 	mu       sync.Mutex
 	over     bool
@@ -175,7 +180,13 @@ func (h *half) open(ctx context.Context, r role, p openParams) (*session, error)
 	}
 	p.Options = o
 	p.Limit = max(p.Limit, handshakeLimit)
-	return newSession(r, w, h.process, p)
+	s, err := newSession(r, w, h.process, p)
+	if err == nil {
+		for _, f := range s.flows {
+			f.spin = int64(h.spin)
+		}
+	}
+	return s, err
 }
 
 // keep makes a session known. A caller who has given up meanwhile will not ask

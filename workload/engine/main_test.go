@@ -34,6 +34,7 @@ const (
 	stands           = "stands"            // for half a second, from the middle of a warm-up of 0.3 s
 	sendsNothing     = "sends nothing"     // says that it did
 	listensElsewhere = "listens elsewhere" // says that it listens, and does not
+	spins            = "spins"             // for a millisecond before it answers
 )
 
 func TestMain(m *testing.M) {
@@ -75,6 +76,8 @@ func beAgent(how string) int {
 			time.Sleep(p.Warmup + p.Duration)
 			return startResult{}, nil
 		})
+	case spins:
+		handlers = Spinning(ctx, time.Millisecond)
 	case listensElsewhere:
 		handlers[methodServe] = agent.Typed(func(context.Context, openParams) (openResult, error) { return openResult{}, nil })
 	}

@@ -88,6 +88,10 @@ func respondStep(f *flow) (int64, syscall.Errno) {
 	case f.in[0] == bye:
 		f.got, f.told = 0, true
 	default:
+		if f.spin > 0 {
+			for until := nanotime() + f.spin; nanotime() < until; {
+			}
+		}
 		f.sent, f.got = 0, 0
 	}
 	return 0, errno

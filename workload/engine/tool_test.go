@@ -396,3 +396,15 @@ func TestRunCancelled(t *testing.T) {
 		})
 	}
 }
+
+// TestSpinning has a server that takes a known time by itself: no transaction is faster.
+func TestSpinning(t *testing.T) {
+	c, s := newEndpoint("c"), newEndpoint("s")
+	s.how = spins
+	job := testJob(t, record.TCPRR, workload.Pair{Client: c, Server: s, Port: freePort(t)})
+	r, _ := runTrial(t, job)
+	checkResult(t, job, r)
+	if p50 := r.Metrics[record.LatencyP50].Value; p50 < 0.001 {
+		t.Errorf("p50 is %v s, and every answer takes a millisecond", p50)
+	}
+}
