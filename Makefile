@@ -49,9 +49,14 @@ fuzz: ## every fuzz target for a while
 	.ci/fuzz 30s
 
 .PHONY: bench
-bench: ## ratios, measured side by side in one run
+bench: ## ratios, measured side by side in one run; PART= names some of its parts alone
 	.ci/needs iproute2 iperf3 qperf sockperf netperf
-	go run ./bench
+	go run ./bench $(PART)
+
+# Some hours: docs/measured/README.md says how long each part takes, and how to do less of it.
+.PHONY: judge
+judge: ## what nettoll says of networks whose truth is known otherwise; the run files stay in docs/measured
+	go run ./bench equivalence alone rates slower twins busy keep=docs/measured
 
 .PHONY: update
 update: ## write golden files, the schema and the technique pages anew

@@ -1,6 +1,7 @@
 // Command bench measures what nettoll is worth beside other tools, side by side
 // in one run, as ratios: figures of a shared machine mean nothing by themselves.
-// Arguments are the parts to do, by name; without any, all are done.
+// Arguments are the parts to do, by name; without any, all are done but those of
+// judge.go, which judge the instrument itself and take long.
 package main
 
 import (
@@ -19,7 +20,6 @@ import (
 	"nettoll/internal/program"
 	"nettoll/platform/lab"
 	"nettoll/sampler"
-	"nettoll/workload/engine"
 )
 
 func init() { runtime.LockOSThread() }
@@ -38,11 +38,17 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	if len(os.Args) == 2 && os.Args[1] == "agent" {
-		handlers := engine.Handlers(ctx)
+	if len(os.Args) > 1 && os.Args[1] == "agent" {
+		handlers, err := engineHandlers(ctx, os.Args[2:])
+		if err != nil {
+			return err
+		}
 		maps.Copy(handlers, program.Handlers())
 		maps.Copy(handlers, sampler.Handlers())
 		return agent.Serve(ctx, os.Stdin, os.Stdout, handlers)
+	}
+	if did, err := judge(ctx, os.Args[1:]); did {
+		return err
 	}
 	wanted := func(part string) bool { return len(os.Args) == 1 || slices.Contains(os.Args[1:], part) }
 	if !lab.Inside() {

@@ -22,12 +22,10 @@ func whole(ctx context.Context) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	program := filepath.Join(dir, "nettoll")
 	ctx, cancel := context.WithTimeout(ctx, outside) // for all that follows
 	defer cancel()
-	build := exec.CommandContext(ctx, "go", "build", "-o", program, "./cmd/nettoll")
-	build.Stderr = os.Stderr
-	if err := build.Run(); err != nil {
+	program, err := compiled(ctx, dir)
+	if err != nil {
 		return err
 	}
 	if err := overhead(ctx, program, dir); err != nil {

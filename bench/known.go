@@ -1,0 +1,138 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"nettoll/analysis"
+	"nettoll/plan"
+	"nettoll/platform"
+	"nettoll/platform/lab"
+	"nettoll/record"
+	"nettoll/runner"
+	"nettoll/sampler"
+	"nettoll/technique"
+	"nettoll/technique/host"
+	"nettoll/technique/veth"
+	"nettoll/workload"
+	"nettoll/workload/engine"
+)
+
+// known is a pair of networks that differ by what is known: the baseline, and the slower one.
+type known struct {
+	hosts    int
+	workload string
+	turns    bool
+	names    [2]string
+	how      [2]technique.Technique
+}
+
+// links are two links, each a token bucket. What is shaped has no turns, as in any run.
+func links() known {
+	return known{2, record.TCPStream, false, [2]string{"native", "slower"}, [2]technique.Technique{rated{host.NewNative(), 1e9}, rated{host.NewNative(), 0.9e9}}}
+}
+
+// servers are two veth pairs, at one of which the server spins. The other one is called host, as the
+// baseline of one host is.
+func servers(spin time.Duration) known {
+	return known{1, record.TCPRR, true, [2]string{"host", "slower"}, [2]technique.Technique{veth.New(), spun{veth.New(), spin}}}
+}
+
+// rated is a technique on links of such a rate, in bit/s, whatever the cell says.
+type rated struct {
+	technique.Technique
+	rate uint64
+}
+
+func (r rated) Connect(ctx context.Context, topo technique.Topology, p platform.Platform) (technique.Network, error) {
+	topo.Underlay.Rate = r.rate
+	return r.Technique.Connect(ctx, topo, p)
+}
+
+// knownPair is how the slower of a pair compares with the baseline, and the p50 of that in seconds.
+func (j *judging) knownPair(ctx context.Context, name string, k known) (c *analysis.Comparison, p50 float64, err error) {
+	f, err := j.kept(name)
+	if f == nil && err == nil {
+		f, err = j.measurePair(ctx, name, k)
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	rows := analysis.Analyze(f).Scenarios[0].Rows
+	if of, ok := rows[0].Figure(record.LatencyP50); ok {
+		p50 = of.Summary.Estimate
+	}
+	if of, ok := rows[1].Primary(); ok {
+		c = of.Ratio
+	}
+	if c == nil {
+		return nil, 0, fmt.Errorf("%s is %s: %s", k.names[1], rows[1].Status, rows[1].Reason)
+	}
+	return c, p50, nil
+}
+
+// measurePair measures a pair as the default run measures, into a run file.
+func (j *judging) measurePair(ctx context.Context, name string, k known) (*record.File, error) {
+	j.step(name)
+	run, err := runOf(name, k)
+	if err != nil {
+		return nil, err
+	}
+	w, err := record.Create(filepath.Join(j.dir, name+".ndjson"), run)
+	if err != nil {
+		return nil, err
+	}
+	defer w.Close()
+	networks := map[string]runner.Recipe{}
+	for i, network := range k.names {
+		networks[network] = runner.Recipe{Platform: lab.New(), Technique: k.how[i]}
+	}
+	r := &runner.Runner{
+		Networks: networks, Tools: map[string]workload.Tool{"engine": engine.New()},
+		Machine: run.Machine, Settings: run.Settings, Cells: run.Cells, Save: w.Trial,
+		Enough: func(trials []record.Trial) map[string]bool {
+			enough := map[string]bool{}
+			for key, reached := range analysis.Precision(trials, run.Settings) {
+				enough[key] = reached.Known
+			}
+			return enough
+		},
+	}
+	end, err := r.Run(ctx)
+	if err == nil {
+		err = cmp.Or(w.End(end), ctx.Err()) // what was interrupted is no run to keep
+	}
+	if err != nil {
+		return nil, err
+	}
+	return j.read(name)
+}
+
+// runOf is a run of a pair that has the default suite's settings.
+func runOf(name string, k known) (run record.Run, err error) {
+	suite, err := plan.Embedded(plan.DefaultSuite)
+	if err != nil {
+		return run, err
+	}
+	run = record.Run{ID: rand.Text(), Started: time.Now().UTC(), Version: "bench", Suite: name, Settings: plan.Settings(suite)}
+	run.Settings.Seed, run.Settings.Turns = uint64(time.Now().UnixNano()), k.turns
+	if run.Machine, err = sampler.Machine("/proc", "/sys"); err != nil {
+		return run, err
+	}
+	congestion, err := sampler.ReadCongestion("/proc")
+	if err != nil {
+		return run, err
+	}
+	run.Settings.Congestion = congestion.Unpaced(true)
+	for _, network := range k.names {
+		run.Cells = append(run.Cells, record.Cell{
+			Network: network, Hosts: k.hosts, Family: 4, Servers: 1, Clients: 1,
+			Tool: "engine", Workload: k.workload, Placement: record.PlacementDistinct,
+		})
+	}
+	return run, nil
+}
