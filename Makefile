@@ -55,8 +55,8 @@ bench: ## ratios, measured side by side in one run; PART= names some of its part
 
 # Some hours: docs/measured/README.md says how long each part takes, and how to do less of it.
 .PHONY: judge
-judge: ## what nettoll says of networks whose truth is known otherwise; the run files stay in docs/measured
-	go run ./bench equivalence alone rates slower twins busy keep=docs/measured
+judge: ## what nettoll says of networks whose truth is known otherwise; the run files stay in .cache/judge
+	go run ./bench equivalence alone rates slower twins busy keep=.cache/judge
 
 .PHONY: update
 update: ## write golden files, the schema and the technique pages anew
