@@ -53,7 +53,7 @@ bench: ## ratios, measured side by side in one run; PART= names some of its part
 	.ci/needs iproute2 iperf3 qperf sockperf netperf
 	go run ./bench $(PART)
 
-# Some hours: docs/measured/README.md says how long each part takes, and how to do less of it.
+# Three hours: docs/measured/README.md says how long each part takes, and how to do less of it.
 .PHONY: judge
 judge: ## what nettoll says of networks whose truth is known otherwise; the run files stay in .cache/judge
 	go run ./bench equivalence alone rates slower twins busy keep=.cache/judge
