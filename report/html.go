@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"nettoll/analysis"
+	"nettoll/record"
 )
 
 //go:embed html
@@ -17,10 +18,13 @@ var pageFiles embed.FS
 type pageView struct {
 	Style    template.CSS
 	Script   template.JS
-	Title    string
+	Title    string // of the window
+	Heading  string
 	Note     string
 	Run      string
-	Links    []linkView // where there is much to find
+	File     string
+	Where    string // the machine, in one line
+	Contents []entryView
 	Grade    string
 	Groups   []groupView
 	Sections []sectionView
@@ -55,7 +59,7 @@ func writeHTML(w io.Writer, res analysis.Result, o Options) error {
 	}
 	v := pageView{
 		Style: template.CSS(style), Script: template.JS(script) + template.JS(save),
-		Title: "What each container network costs", Note: res.Run.Note, Run: wasRun(res),
+		Title: pageTitle(res, o.File), Heading: heading(res), Note: res.Run.Note, Run: wasRun(res), File: o.File, Where: machineCalled(res.Run),
 		Grade: grade(res), Machine: machineFacts(res), Rounds: rounds(res), Ending: ending(res), Method: method(res),
 		Trials: newTrialsView(o.Trials),
 	}
@@ -86,7 +90,7 @@ func writeHTML(w io.Writer, res analysis.Result, o Options) error {
 	for _, warning := range res.Warnings {
 		v.Findings = append(v.Findings, sentenceOf(warning))
 	}
-	v.Links = v.links()
+	v.Contents = v.contents()
 	var b strings.Builder
 	if err := page.ExecuteTemplate(&b, "page.tmpl", v); err != nil {
 		return err
@@ -98,34 +102,6 @@ func writeHTML(w io.Writer, res analysis.Result, o Options) error {
 		return seen(r)
 	}, b.String()))
 	return err
-}
-
-type linkView struct{ ID, Title string }
-
-// fewestLinks is from how many parts on a page needs a list of them.
-const fewestLinks = 3
-
-func (v pageView) links() []linkView {
-	var all []linkView
-	for _, g := range v.Groups {
-		all = append(all, linkView{g.ID, g.Title})
-	}
-	for _, s := range v.Sections {
-		all = append(all, linkView{s.ID, s.Title})
-	}
-	if len(all) < fewestLinks {
-		return nil
-	}
-	for _, l := range []struct {
-		shown bool
-		linkView
-	}{{len(v.Paths) > 0, linkView{"paths", "The path of each network"}}, {len(v.Findings) > 0, linkView{"findings", "What to doubt"}},
-		{true, linkView{"method", "How to read this"}}, {len(v.Trials.Rows) > 0, linkView{"trials", "Every trial"}}} {
-		if l.shown {
-			all = append(all, l.linkView)
-		}
-	}
-	return all
 }
 
 // method explains in a few sentences how the figures came about.
@@ -171,6 +147,15 @@ func knowsShared(res analysis.Result) bool {
 		}
 	}
 	return false
+}
+
+// machineCalled is the machine of a run in one line, after the name that its user has for it.
+func machineCalled(run record.Run) string {
+	text := capital(machine(run.Machine))
+	if run.Instance != "" {
+		text = run.Instance + ": " + text
+	}
+	return text
 }
 
 func machineFacts(res analysis.Result) []fact {

@@ -7,15 +7,11 @@ import (
 	"nettoll/record"
 )
 
-// manyTrials is how many rows are too many for paper.
-const manyTrials = 200
-
 // trialsView is the table of every trial.
 type trialsView struct {
 	Varied  []variedColumn // what differs between the trials' cells on purpose
 	Columns []trialColumn
 	Rows    []trialRow
-	Many    bool
 }
 
 type trialColumn struct{ Title, Unit string }
@@ -40,7 +36,7 @@ type trialRow struct {
 type trialValue struct{ Text, Exact string }
 
 func newTrialsView(trials []record.Trial) trialsView {
-	v := trialsView{Many: len(trials) > manyTrials}
+	var v trialsView
 	kinds := kindsOf(trials)
 	var scales []scale
 	for _, k := range kinds {

@@ -13,11 +13,10 @@ import (
 func writeMarkdown(w io.Writer, res analysis.Result, o Options) error {
 	var b strings.Builder
 	var n notes
-	title := "What each container network costs"
+	fmt.Fprintf(&b, "# %s\n", markdown(heading(res)))
 	if res.Run.Note != "" {
-		title = res.Run.Note
+		fmt.Fprintf(&b, "\n%s\n", markdown(res.Run.Note))
 	}
-	fmt.Fprintf(&b, "# %s\n", markdown(title))
 	all := titled(apart(res))
 	sections, err := sectionsOf(res, &n)
 	if err != nil {

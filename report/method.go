@@ -227,8 +227,8 @@ func wasRun(res analysis.Result) string {
 	if res.Run.Suite != "" {
 		parts = append(parts, "suite "+res.Run.Suite)
 	}
-	if !res.Run.Started.IsZero() {
-		parts = append(parts, res.Run.Started.UTC().Format("2006-01-02 15:04")+" UTC")
+	if at := started(res); at != "" {
+		parts = append(parts, at)
 	}
 	if res.Run.Version != "" {
 		parts = append(parts, "nettoll "+res.Run.Version)

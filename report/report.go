@@ -18,6 +18,8 @@ type Options struct {
 	Width int
 	// Color allows escape codes for colour.
 	Color bool
+	// File is the name of the run file, for the heading of a page; empty where there is none.
+	File string
 	// Trials are the raw trials, for the formats that list them.
 	Trials []record.Trial
 }

@@ -60,12 +60,12 @@ func (a *app) reportCommand() *cobra.Command {
 					return a.writeCharts(charts, res)
 				}
 				if output == "" || output == "-" {
-					return a.write(a.stdout, file, res, format)
+					return a.write(a.stdout, args[0], file, res, format)
 				}
 				if same(output, args[0]) {
 					return usagef("-o %s: that is the run file; name another", output)
 				}
-				return a.writeFile(output, file, res, format)
+				return a.writeFile(output, args[0], file, res, format)
 			})
 		},
 	}
@@ -117,19 +117,20 @@ func readRun(path string) (*record.File, error) {
 	return file, err
 }
 
-func (a *app) write(w io.Writer, file *record.File, res analysis.Result, format string) error {
+// write writes a report of a run file, which is at path.
+func (a *app) write(w io.Writer, path string, file *record.File, res analysis.Result, format string) error {
 	f, _ := report.ByName(format)
-	o := report.Options{Trials: analysis.Complete(file.Trials)}
+	o := report.Options{File: filepath.Base(path), Trials: analysis.Complete(file.Trials)}
 	if a.terminal && w == a.stdout {
 		o.Width, o.Color = a.width(), !a.noColor
 	}
 	return f.Write(w, res, o)
 }
 
-// writeFile writes a report to a file.
-func (a *app) writeFile(path string, file *record.File, res analysis.Result, format string) error {
+// writeFile writes a report of the run file at run to a file.
+func (a *app) writeFile(path, run string, file *record.File, res analysis.Result, format string) error {
 	var text bytes.Buffer
-	if err := a.write(&text, file, res, format); err != nil {
+	if err := a.write(&text, run, file, res, format); err != nil {
 		return err
 	}
 	return a.place(path, text.Bytes())

@@ -326,7 +326,7 @@ func (a *app) drive(ctx context.Context, path string, w *record.Writer, file *re
 	}
 	// The disk may be what failed: what is in the run file is shown, nothing is written.
 	if file, readErr := record.ReadFile(path); readErr == nil && len(file.Trials) > 0 {
-		_ = a.write(a.stdout, file, analysis.Analyze(file), f.format)
+		_ = a.write(a.stdout, path, file, analysis.Analyze(file), f.format)
 	}
 	return fmt.Errorf("%w; go on with nettoll run --resume %s", err, path)
 }
@@ -345,7 +345,7 @@ func (a *app) conclude(path string, f runFlags, reason string) error {
 		return exitError(exitFailure)
 	}
 	res := analysis.Analyze(file)
-	shown := a.write(a.stdout, file, res, f.format)
+	shown := a.write(a.stdout, path, file, res, f.format)
 	if err := cmp.Or(a.writePage(path, file, res), shown); err != nil {
 		return err
 	}
@@ -367,7 +367,7 @@ func (a *app) writePage(path string, file *record.File, res analysis.Result) err
 		fmt.Fprintf(a.stderr, "run file: %s\nno report: %s is not a page of this run; nettoll report %s --format html -o FILE writes one\n", path, page, path)
 		return nil
 	}
-	if err := a.writeFile(page, file, res, "html"); err != nil {
+	if err := a.writeFile(page, path, file, res, "html"); err != nil {
 		return err
 	}
 	fmt.Fprintf(a.stderr, "run file: %s\nreport:   %s\n", path, page)

@@ -24,7 +24,8 @@ const (
 	forestRow   = 24 * vg.Length(1)
 	forestBelow = 22 * vg.Length(1) // names of the ticks
 	forestLeft  = 112 * vg.Length(1)
-	forestRight = 98 * vg.Length(1)
+	textRoom    = 104 * vg.Length(1) // of 14 letters
+	mostText    = 18                 // letters
 )
 
 // mostChange is the largest factor, either way, that is drawn as it is.
@@ -43,6 +44,10 @@ func Forest(all []Change, margin float64, label string) Chart {
 		return c
 	})
 	margin = min(max(margin, 0), 0.9)
+	right := textRoom // for what is written beside the marks, in a wide font
+	for _, c := range all {
+		right = max(right, textRoom*vg.Length(len([]rune(clip(c.Text, mostText))))/14)
+	}
 	least, most := 1-2*max(margin, 0.01), 1+2*max(margin, 0.01)
 	for _, c := range all {
 		least, most = min(least, c.Value, c.Low), max(most, c.Value, c.High)
@@ -53,7 +58,7 @@ func Forest(all []Change, margin float64, label string) Chart {
 	height := forestRow*vg.Length(len(all)) + forestBelow
 	return Chart{label: label, height: height, paint: func(c draw.Canvas) {
 		toX := func(v float64) vg.Length {
-			return c.Min.X + forestLeft + (width-forestLeft-forestRight)*vg.Length((math.Log(v)-from)/(to-from))
+			return c.Min.X + forestLeft + (width-forestLeft-right)*vg.Length((math.Log(v)-from)/(to-from))
 		}
 		top, bottom := c.Max.Y, c.Min.Y+forestBelow
 		c.SetColor(roleGrid.color())
@@ -84,7 +89,7 @@ func Forest(all []Change, margin float64, label string) Chart {
 			at := toX(one.Value)
 			c.SetColor(colour)
 			c.Fill(vg.Rectangle{Min: vg.Point{X: at - half, Y: middle - half}, Max: vg.Point{X: at + half, Y: middle + half}}.Path())
-			c.FillText(style(text.Style{YAlign: text.YCenter}, letters-1, roleText), vg.Point{X: c.Min.X + width - forestRight + 8, Y: middle}, clip(one.Text, 18))
+			c.FillText(style(text.Style{YAlign: text.YCenter}, letters-1, roleText), vg.Point{X: c.Min.X + width - right + 8, Y: middle}, clip(one.Text, mostText))
 		}
 	}}
 }
