@@ -29,7 +29,7 @@ type pageView struct {
 	Groups   []groupView
 	Sections []sectionView
 	Paths    []pathView // of networks that only sweeps show
-	Findings []string
+	Findings []noteGroup
 	Machine  []fact
 	Rounds   string
 	Ending   string
@@ -63,16 +63,16 @@ func writeHTML(w io.Writer, res analysis.Result, o Options) error {
 		Grade: grade(res), Machine: machineFacts(res), Rounds: rounds(res), Ending: ending(res), Method: method(res),
 		Trials: newTrialsView(o.Trials),
 	}
-	var n notes
+	n := newNotes(res)
 	looks := newLooks(res)
 	for i, g := range titled(apart(res)) {
-		gv, err := newGroupView(g, i, looks, &n)
+		gv, err := newGroupView(g, i, looks, n)
 		if err != nil {
 			return err
 		}
 		v.Groups = append(v.Groups, gv)
 	}
-	sections, err := sectionsOf(res, &n)
+	sections, err := sectionsOf(res, n)
 	if err != nil {
 		return err
 	}
@@ -84,12 +84,7 @@ func writeHTML(w io.Writer, res analysis.Result, o Options) error {
 		v.Sections = append(v.Sections, sv)
 	}
 	v.Paths = sweptPaths(res)
-	for _, warning := range n.list {
-		v.Findings = append(v.Findings, sentenceOf(warning))
-	}
-	for _, warning := range res.Warnings {
-		v.Findings = append(v.Findings, sentenceOf(warning))
-	}
+	v.Findings = n.groups(res)
 	v.Contents = v.contents()
 	var b strings.Builder
 	if err := page.ExecuteTemplate(&b, "page.tmpl", v); err != nil {

@@ -39,9 +39,16 @@ func (v pageView) contents() []entryView {
 		{true, "machine", "Where it was measured"},
 		{len(v.Trials.Rows) > 0, "trials", "Every trial"},
 	} {
-		if part.shown {
-			all = append(all, entryView{ID: part.id, Title: part.title})
+		if !part.shown {
+			continue
 		}
+		e := entryView{ID: part.id, Title: part.title}
+		if part.id == "findings" {
+			for _, g := range v.Findings {
+				e.Parts = append(e.Parts, entryView{ID: g.ID, Title: lower(g.Title)})
+			}
+		}
+		all = append(all, e)
 	}
 	return all
 }

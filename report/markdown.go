@@ -8,17 +8,17 @@ import (
 	"nettoll/analysis"
 )
 
-// writeMarkdown writes GitHub Markdown: sentences, a table for each group and
-// footnotes.
+// writeMarkdown writes GitHub Markdown: sentences, a table for each group and what to doubt. Its own
+// footnotes would stand in the order in which they are met, whatever they are about.
 func writeMarkdown(w io.Writer, res analysis.Result, o Options) error {
 	var b strings.Builder
-	var n notes
+	n := newNotes(res)
 	fmt.Fprintf(&b, "# %s\n", markdown(heading(res)))
 	if res.Run.Note != "" {
 		fmt.Fprintf(&b, "\n%s\n", markdown(res.Run.Note))
 	}
 	all := titled(apart(res))
-	sections, err := sectionsOf(res, &n)
+	sections, err := sectionsOf(res, n)
 	if err != nil {
 		return err
 	}
@@ -29,16 +29,14 @@ func writeMarkdown(w io.Writer, res analysis.Result, o Options) error {
 		fmt.Fprintf(&b, "\n**%s**\n", markdown(text))
 	}
 	for _, g := range all {
-		markdownGroup(&b, g, &n)
+		markdownGroup(&b, g, n)
 	}
 	for _, s := range sections {
 		if !s.inner {
-			markdownSection(&b, s)
+			markdownSection(&b, s, n)
 		}
 	}
-	for _, warning := range res.Warnings {
-		fmt.Fprintf(&b, "\n> **Note:** %s\n", markdown(sentenceOf(warning)))
-	}
+	markdownDoubts(&b, n.groups(res))
 	fmt.Fprintf(&b, "\n---\n\nMeasured on %s.", markdown(ranOn(res)))
 	if run := wasRun(res); run != "" {
 		fmt.Fprintf(&b, " %s.", markdown(capital(run)))
@@ -46,9 +44,6 @@ func writeMarkdown(w io.Writer, res analysis.Result, o Options) error {
 	fmt.Fprintf(&b, "\n%s\n%s\n%s\n%s\n", rounds(res), markdown(ending(res)), legend(res), multiplicity(res))
 	if anyLoops(res) {
 		b.WriteString(loopRemark + "\n")
-	}
-	for i, warning := range n.list {
-		fmt.Fprintf(&b, "\n[^%d]: %s\n", i+1, markdown(sentenceOf(warning)))
 	}
 	_, err = io.WriteString(w, strings.TrimRight(b.String(), "\n")+"\n")
 	return err
@@ -73,11 +68,7 @@ func markdownGroup(b *strings.Builder, g titledGroup, n *notes) {
 	}
 	b.WriteString(header + "\n" + rule + "\n")
 	for _, l := range g.lines {
-		b.WriteString("| " + markdown(l.name))
-		for _, mark := range n.marks(l) {
-			fmt.Fprintf(b, "[^%d]", mark)
-		}
-		b.WriteString(" |")
+		b.WriteString("| " + markdown(l.name) + markdownMarks(n.marks(l), n) + " |")
 		for _, c := range g.columns {
 			markdownCell(b, g.group, l, c)
 		}
@@ -87,6 +78,30 @@ func markdownGroup(b *strings.Builder, g titledGroup, n *notes) {
 		b.WriteByte('\n')
 		for _, a := range missing {
 			fmt.Fprintf(b, "- **%s** %s\n", markdown(a.network), markdown(a.text()))
+		}
+	}
+}
+
+// markdownMarks are the numbers of doubts, each a link to the heading below which it stands.
+func markdownMarks(marks []int, n *notes) string {
+	text := ""
+	for _, mark := range marks {
+		text += fmt.Sprintf(" [%s](#%s)", superscript([]int{mark}), n.groupOf(mark))
+	}
+	return text
+}
+
+func markdownDoubts(b *strings.Builder, groups []noteGroup) {
+	if len(groups) > 0 {
+		b.WriteString("\n## What to doubt\n")
+	}
+	for _, g := range groups {
+		fmt.Fprintf(b, "\n### %s\n\n", g.Title)
+		for _, note := range g.Notes {
+			fmt.Fprintf(b, "%d. %s\n", note.Number, markdown(note.Text))
+		}
+		for _, text := range g.OfRun {
+			fmt.Fprintf(b, "- %s\n", markdown(text))
 		}
 	}
 }

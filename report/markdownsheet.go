@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-func markdownSection(b *strings.Builder, s section) {
+func markdownSection(b *strings.Builder, s section, n *notes) {
 	fmt.Fprintf(b, "\n## %s\n", markdown(s.title))
 	if s.meta != "" {
 		fmt.Fprintf(b, "\n%s\n", markdown(s.meta))
@@ -18,7 +18,7 @@ func markdownSection(b *strings.Builder, s section) {
 	}
 	for _, sh := range s.sheets {
 		if !sh.folded && !sh.long {
-			markdownSheet(b, sh)
+			markdownSheet(b, sh, n)
 		}
 	}
 	if len(s.missing)+len(s.remarks) > 0 {
@@ -32,7 +32,7 @@ func markdownSection(b *strings.Builder, s section) {
 	}
 }
 
-func markdownSheet(b *strings.Builder, s sheet) {
+func markdownSheet(b *strings.Builder, s sheet, n *notes) {
 	if s.title != "" {
 		fmt.Fprintf(b, "\n### %s\n", markdown(s.title))
 	}
@@ -54,18 +54,12 @@ func markdownSheet(b *strings.Builder, s sheet) {
 		for i, name := range l.names {
 			b.WriteString(" " + markdown(strings.TrimSpace(name)))
 			if i == 0 {
-				for _, mark := range l.marks {
-					fmt.Fprintf(b, "[^%d]", mark)
-				}
+				b.WriteString(markdownMarks(l.marks, n))
 			}
 			b.WriteString(" |")
 		}
 		for _, c := range absentOnce(l.cells) {
-			b.WriteString(" " + markdown(c.text()))
-			for _, mark := range c.marks {
-				fmt.Fprintf(b, "[^%d]", mark)
-			}
-			b.WriteString(" |")
+			b.WriteString(" " + markdown(c.text()) + markdownMarks(c.marks, n) + " |")
 		}
 		b.WriteByte('\n')
 	}

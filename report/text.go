@@ -24,8 +24,8 @@ func writeText(w io.Writer, res analysis.Result, o Options) error {
 		p.paragraph("", bold, res.Run.Note)
 		p.blank()
 	}
-	var n notes
-	sections, err := sectionsOf(res, &n)
+	n := newNotes(res)
+	sections, err := sectionsOf(res, n)
 	if err != nil {
 		return err
 	}
@@ -38,14 +38,14 @@ func writeText(w io.Writer, res analysis.Result, o Options) error {
 		p.blank()
 	}
 	for _, g := range all {
-		p.group(g, &n)
+		p.group(g, n)
 	}
 	for _, s := range sections {
 		if !s.inner {
 			p.section(s)
 		}
 	}
-	p.footnotes(res, n)
+	p.footnotes(n.groups(res))
 	p.paragraph("", dim, "Measured on "+ranOn(res)+".")
 	if run := wasRun(res); run != "" {
 		p.paragraph("", dim, capital(run)+".")
@@ -86,14 +86,17 @@ func (p *page) group(g titledGroup, n *notes) {
 	p.blank()
 }
 
-func (p *page) footnotes(res analysis.Result, n notes) {
-	for i, w := range n.list {
-		p.paragraph(superscript([]int{i + 1})+" ", plain, sentenceOf(w))
+func (p *page) footnotes(groups []noteGroup) {
+	for _, g := range groups {
+		p.paragraph("", dim, g.Title+":")
+		for _, note := range g.Notes {
+			p.paragraph(superscript([]int{note.Number})+" ", plain, note.Text)
+		}
+		for _, text := range g.OfRun {
+			p.paragraph("! ", plain, text)
+		}
 	}
-	for _, w := range res.Warnings {
-		p.paragraph("! ", plain, sentenceOf(w))
-	}
-	if len(n.list)+len(res.Warnings) > 0 {
+	if len(groups) > 0 {
 		p.blank()
 	}
 }
