@@ -24,8 +24,8 @@ const (
 	forestRow   = 24 * vg.Length(1)
 	forestBelow = 22 * vg.Length(1) // names of the ticks
 	forestLeft  = 112 * vg.Length(1)
-	textRoom    = 104 * vg.Length(1) // of 14 letters
-	mostText    = 18                 // letters
+	textRoom    = 112 * vg.Length(1) // of 14 letters
+	mostText    = 20                 // letters
 )
 
 // mostChange is the largest factor, either way, that is drawn as it is.
@@ -43,12 +43,13 @@ func Forest(all []Change, margin float64, label string) Chart {
 		c.Value, c.Low, c.High = factor(c.Value), factor(c.Low), factor(c.High)
 		return c
 	})
-	margin = min(max(margin, 0), 0.9)
+	margin = min(drawn(margin), 0.9)
 	right := textRoom // for what is written beside the marks, in a wide font
 	for _, c := range all {
 		right = max(right, textRoom*vg.Length(len([]rune(clip(c.Text, mostText))))/14)
 	}
-	least, most := 1-2*max(margin, 0.01), 1+2*max(margin, 0.01)
+	band := max(margin, 0.01)
+	least, most := (1-band)*(1-band), (1+band)*(1+band)
 	for _, c := range all {
 		least, most = min(least, c.Value, c.Low), max(most, c.Value, c.High)
 	}

@@ -51,3 +51,13 @@ func TestForestShowsEveryNetwork(t *testing.T) {
 		t.Error("nothing is drawn")
 	}
 }
+
+// TestForestHasPlacesWithinAnyMargin: a difference of most of the baseline may count as none.
+func TestForestHasPlacesWithinAnyMargin(t *testing.T) {
+	for _, margin := range []float64{0, 0.05, 0.5, 0.6, 1} {
+		svg, err := Forest([]Change{{Name: "veth", Value: 0.9, Low: 0.8, High: 1}}, margin, "").Inline()
+		if err != nil || strings.Contains(svg, "NaN") {
+			t.Errorf("within %v something has no place, %v", margin, err)
+		}
+	}
+}

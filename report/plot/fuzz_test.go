@@ -127,3 +127,11 @@ func FuzzClusters(f *testing.F) {
 		return Clusters(list(s, 4, func() Cluster { return Cluster{s.text(), list(s, 5, s.bar)} }), s.float(), s.float(), s.text()), nil
 	})
 }
+
+func FuzzForest(f *testing.F) {
+	fuzz(f, func(s *supply) (Chart, error) {
+		return Forest(list(s, 8, func() Change {
+			return Change{Name: s.text(), Text: s.text(), Value: s.float(), Low: s.float(), High: s.float(), Tone: Tone(s.upTo(3))}
+		}), s.float(), s.text()), nil
+	})
+}
