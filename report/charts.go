@@ -46,7 +46,7 @@ func chartsOf(res analysis.Result, o Options) ([]placed, error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, f := range figures {
+		for _, f := range append(figures, g.overRounds()...) {
 			all = append(all, placed{g.name, f})
 		}
 	}

@@ -53,7 +53,7 @@ func TestCharts(t *testing.T) {
 	}
 	specimen, so := specimenResult()
 	all, err = Charts(specimen, so)
-	if err != nil || len(all) != 18 {
+	if err != nil || len(all) != 22 {
 		t.Errorf("%d charts of the specimen, %v", len(all), err)
 	}
 	for _, c := range all {

@@ -20,7 +20,9 @@ type figure struct {
 }
 
 // draws says what is to be seen in charts that a caption explains.
-type draws struct{ whiskers, bands, native, same, unknown, shades, changes, lines bool }
+type draws struct {
+	whiskers, bands, native, same, unknown, shades, changes, lines, rounds, behind bool
+}
 
 // caption explains what is drawn in some charts, and nothing that is not.
 func caption(all []figure, word string, level, margin float64) string {
@@ -29,6 +31,7 @@ func caption(all []figure, word string, level, margin float64) string {
 		d.whiskers, d.bands, d.native = d.whiskers || f.draws.whiskers, d.bands || f.draws.bands, d.native || f.draws.native
 		d.same, d.unknown, d.shades = d.same || f.draws.same, d.unknown || f.draws.unknown, d.shades || f.draws.shades
 		d.changes, d.lines = d.changes || f.draws.changes, d.lines || f.draws.lines
+		d.rounds, d.behind = d.rounds || f.draws.rounds, d.behind || f.draws.behind
 	}
 	var parts []string
 	add := func(when bool, text string) {
@@ -40,6 +43,9 @@ func caption(all []figure, word string, level, margin float64) string {
 	add(d.changes, "a mark is the change against "+word)
 	add(d.lines, "the line through it is its "+strings.TrimSuffix(intervals, "s"))
 	add(d.changes, "the shaded band is what counts as the same, "+analysis.Percent(margin))
+	add(d.rounds, "each line is what a network had in each round, beside its own estimate over all of them, and to the right are the least and the most of it")
+	add(d.behind, "the thin line behind it is "+word+" in the same rounds")
+	add(d.rounds, "all rows have one scale, and the shaded band is ±"+analysis.Percent(margin))
 	add(d.bands && d.whiskers, "bands and whiskers are "+intervals)
 	add(d.bands && !d.whiskers, "bands are "+intervals)
 	add(d.whiskers && !d.bands, "whiskers are "+intervals)

@@ -17,6 +17,7 @@ func (v pageView) contents() []entryView {
 		}{
 			{len(g.Missing) > 0, "missing", "what is missing"},
 			{len(g.Charts) > 0, "charts", "charts"},
+			{len(g.Rounds.Charts) > 0, "rounds", "round by round"},
 			{len(g.Paths) > 0, "paths", "paths"},
 			{len(g.Facts) > 0, "ends", "ends"},
 		} {

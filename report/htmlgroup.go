@@ -19,6 +19,7 @@ type groupView struct {
 	Lines   []lineView
 	Charts  []chartView
 	Caption string
+	Rounds  drawnRounds
 	Paths   []pathView
 	Facts   []endpointView
 	Missing []missingView
@@ -57,6 +58,12 @@ type chartView struct {
 	SVG         template.HTML
 	Legend      []legendView
 	Wide        bool
+}
+
+// drawnRounds are charts of networks over the rounds of a run.
+type drawnRounds struct {
+	Charts  []chartView
+	Caption string
 }
 
 type legendView struct {
@@ -101,7 +108,12 @@ func newGroupView(g titledGroup, index int, looks looks, n *notes) (groupView, e
 		return v, err
 	}
 	v.Caption = caption(figures, g.word(), g.res.Level, g.res.Margin)
-	v.Charts, err = chartViews(g.name, figures)
+	if v.Charts, err = chartViews(g.name, figures); err != nil {
+		return v, err
+	}
+	figures = g.overRounds()
+	v.Rounds.Caption = caption(figures, g.word(), g.res.Level, g.res.Margin)
+	v.Rounds.Charts, err = chartViews(g.name, figures)
 	return v, err
 }
 

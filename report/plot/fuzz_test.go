@@ -135,3 +135,14 @@ func FuzzForest(f *testing.F) {
 		}), s.float(), s.text()), nil
 	})
 }
+
+func FuzzRounds(f *testing.F) {
+	fuzz(f, func(s *supply) (Chart, error) {
+		visits := func() []Visit {
+			return list(s, 9, func() Visit { return Visit{int(binary.BigEndian.Uint64(s.take(8))), s.float()} })
+		}
+		return Rounds(list(s, 5, func() History {
+			return History{Name: s.text(), Text: s.text(), Native: s.upTo(2) == 1, Points: visits(), Behind: visits()}
+		}), s.float(), s.text()), nil
+	})
+}

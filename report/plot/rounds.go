@@ -1,0 +1,152 @@
+package plot
+
+import (
+	"math"
+	"strconv"
+
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// History is one network over the rounds of a run.
+type History struct {
+	Name   string
+	Text   string // how far it varies, as it is written beside it
+	Native bool
+	Points []Visit // by round, ascending
+	Behind []Visit // those of the baseline, drawn faint behind them
+}
+
+// Visit is what a network had in one round, as a share of what it has over all of them.
+type Visit struct {
+	Round int
+	Share float64
+}
+
+// Places of the rounds, in units of the view box.
+const (
+	historyRow   = 32 * vg.Length(1)
+	historyApart = 5 * vg.Length(1)
+	historyBelow = 20 * vg.Length(1) // names of the ticks
+	historyLeft  = 112 * vg.Length(1)
+	historyRight = 86 * vg.Length(1)
+)
+
+// Rounds draws a row for each network: what it had in each round, beside its own middle. All rows have one scale,
+// of factors, so that a disturbed round stands at one place in all of them, and a network that is less steady
+// than others goes further. The shaded band is as wide as what counts as no difference. The label says in
+// words what the chart shows.
+func Rounds(all []History, margin float64, label string) Chart {
+	share := func(v Visit) Visit {
+		return Visit{v.Round, min(max(drawn(v.Share), 1./mostChange), mostChange)}
+	}
+	all = each(all, func(h History) History {
+		h.Points, h.Behind = thinned(each(h.Points, share)), thinned(each(h.Behind, share))
+		return h
+	})
+	margin = min(max(drawn(margin), 0.01), 0.5)
+	low, high := 1-margin, 1+margin
+	first, last := math.MaxInt, math.MinInt
+	for _, h := range all {
+		for _, v := range h.Points {
+			low, high = min(low, v.Share), max(high, v.Share)
+			first, last = min(first, v.Round), max(last, v.Round)
+		}
+	}
+	if last < first {
+		return Chart{}
+	}
+	from, to := math.Log(low), math.Log(high)
+	height := historyRow*vg.Length(len(all)) + historyBelow
+	return Chart{label: label, height: height, paint: func(c draw.Canvas) {
+		toX := func(round int) vg.Length {
+			if first == last {
+				return c.Min.X + historyLeft
+			}
+			at := (float64(round) - float64(first)) / (float64(last) - float64(first))
+			at = min(max(at, 0), 1) // as upwards
+			return tenths(c.Min.X + historyLeft + (width-historyLeft-historyRight)*vg.Length(at))
+		}
+		for i, h := range all {
+			top := c.Max.Y - historyRow*vg.Length(i)
+			middle := top - historyRow/2
+			toY := func(share float64) vg.Length {
+				at := (math.Log(share) - from) / (to - from)
+				at = min(max(at, 0), 1) // what is behind can go further than all that is drawn itself
+				return tenths(top - historyRow + historyApart/2 + (historyRow-historyApart)*vg.Length(at))
+			}
+			c.SetColor(roleGrid.color())
+			c.Fill(vg.Rectangle{Min: vg.Point{X: toX(first), Y: toY(1 - margin)}, Max: vg.Point{X: toX(last), Y: toY(1 + margin)}}.Path())
+			history(c, h.Behind, toX, toY, draw.LineStyle{Color: roleBarNative.color(), Width: 0.7})
+			own := draw.LineStyle{Color: roleBar.color(), Width: 1.6}
+			if h.Native {
+				own.Color = roleBarNative.color()
+			}
+			history(c, h.Points, toX, toY, own)
+			c.FillText(style(text.Style{YAlign: text.YCenter}, letters, roleName), vg.Point{X: c.Min.X + historyLeft - 7, Y: middle}, clip(h.Name, 17))
+			c.FillText(style(text.Style{YAlign: text.YCenter}, letters-1, roleText), vg.Point{X: c.Min.X + width - historyRight + 8, Y: middle}, clip(h.Text, 16))
+		}
+		bottom := c.Min.Y + historyBelow - 5
+		faint := style(text.Style{YAlign: text.YTop}, letters-1, roleTick)
+		c.FillText(faint, vg.Point{X: toX(first), Y: bottom}, "round "+strconv.Itoa(first))
+		if last > first {
+			c.FillText(faint, vg.Point{X: toX(last), Y: bottom}, strconv.Itoa(last))
+		}
+	}}
+}
+
+// tenths rounds a place to what can be seen, which keeps long lines short in a file.
+func tenths(v vg.Length) vg.Length { return vg.Length(math.Round(10*v.Points()) / 10) }
+
+// history draws a line through rounds that follow each other. Where some are missing it is broken, and a round
+// alone is a dash.
+func history(c draw.Canvas, all []Visit, toX func(int) vg.Length, toY func(float64) vg.Length, s draw.LineStyle) {
+	for from := 0; from < len(all); {
+		to := from + 1
+		for to < len(all) && (len(all) > mostVisits/2 || all[to].Round-all[to-1].Round <= 1) {
+			to++
+		}
+		var points []vg.Point
+		for _, v := range all[from:to] {
+			points = append(points, vg.Point{X: toX(v.Round), Y: toY(v.Share)})
+		}
+		if len(points) == 1 {
+			const half = 1.5
+			at := points[0]
+			points = []vg.Point{{X: at.X - half, Y: at.Y}, {X: at.X + half, Y: at.Y}}
+		}
+		c.StrokeLines(s, points)
+		from = to
+	}
+}
+
+// mostVisits is how many rounds are drawn as they are: there is no room for more.
+const mostVisits = 200
+
+// thinned leaves the least and the greatest of as many stretches as there is room for, so that what stands
+// out stays.
+func thinned(all []Visit) []Visit {
+	if len(all) <= mostVisits {
+		return all
+	}
+	const stretches = mostVisits / 2
+	var out []Visit
+	for i := range stretches {
+		part := all[i*len(all)/stretches : (i+1)*len(all)/stretches]
+		least, most := 0, 0
+		for j, v := range part {
+			if v.Share < part[least].Share {
+				least = j
+			}
+			if v.Share > part[most].Share {
+				most = j
+			}
+		}
+		out = append(out, part[min(least, most)])
+		if least != most {
+			out = append(out, part[max(least, most)])
+		}
+	}
+	return out
+}
