@@ -28,7 +28,7 @@ type pageView struct {
 	Grade    string
 	Groups   []groupView
 	Sections []sectionView
-	Paths    []pathView // of networks that only sweeps show
+	Paths    []topologyView // of networks that only sweeps show
 	Findings []noteGroup
 	Machine  []fact
 	Rounds   string

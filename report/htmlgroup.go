@@ -20,7 +20,7 @@ type groupView struct {
 	Charts  []chartView
 	Caption string
 	Rounds  drawnRounds
-	Paths   []pathView
+	Paths   []topologyView
 	Facts   []endpointView
 	Missing []missingView
 }
@@ -93,7 +93,7 @@ func newGroupView(g titledGroup, index int, looks looks, n *notes) (groupView, e
 		}
 		lv.Cells = joinAbsent(lv.Cells)
 		v.Lines = append(v.Lines, lv)
-		if p, ok := newPath(l); ok {
+		if p, ok := newTopology(l); ok {
 			v.Paths = append(v.Paths, p)
 		}
 	}

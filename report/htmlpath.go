@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -9,81 +8,6 @@ import (
 
 	"nettoll/record"
 )
-
-// pathView is the diagram of one network: the hops in their order, and apart
-// from them those that the payload must not cross.
-type pathView struct {
-	Network string
-	Client  string
-	Server  string
-	Hops    []hopView
-	Never   []hopView
-}
-
-type hopView struct {
-	Where, Name, Kind string
-	Crossed           string
-	Besides           string // what else was counted
-	Need              string
-	OK                bool
-}
-
-func newPath(l line) (pathView, bool) {
-	for _, row := range l.rows {
-		if row == nil || len(row.Path) == 0 {
-			continue
-		}
-		v := pathView{Network: l.name, Client: "client", Server: "server"}
-		for _, e := range row.Endpoints {
-			switch e.Role {
-			case "client":
-				v.Client = cmp.Or(e.Name, v.Client)
-			case "server":
-				v.Server = cmp.Or(e.Name, v.Server)
-			}
-		}
-		for _, h := range row.Path {
-			if h.Absent {
-				v.Never = append(v.Never, newHop(h))
-			} else {
-				v.Hops = append(v.Hops, newHop(h))
-			}
-		}
-		return v, true
-	}
-	return pathView{}, false
-}
-
-func newHop(h record.Hop) hopView {
-	v := hopView{Name: h.Name, Kind: h.Kind, OK: h.OK}
-	if where, what, ok := strings.Cut(h.Name, "/"); ok {
-		v.Where, v.Name = where, what
-	}
-	v.Crossed = packets(h.Packets)
-	if h.Bytes > 0 {
-		v.Crossed, v.Besides = byteCount(h.Bytes), v.Crossed
-		if h.Unit == "packets" {
-			v.Crossed, v.Besides = v.Besides, v.Crossed
-		}
-	}
-	need := packets(h.Need)
-	if h.Unit == "bytes" {
-		need = byteCount(h.Need)
-	}
-	if h.Absent {
-		v.Need = "at most " + need
-	} else {
-		v.Need = "at least " + need
-	}
-	return v
-}
-
-func packets(n uint64) string {
-	if n == 1 {
-		return "1 packet"
-	}
-	return count(n) + " packets"
-}
 
 // endpointView is one end of a network; what differs from native is marked.
 type endpointView struct {

@@ -86,9 +86,9 @@ func newSheetView(s sheet) sheetView {
 
 // sweptPaths gives the paths of networks that stand in sweeps only, each once
 // for each number of hosts.
-func sweptPaths(res analysis.Result) []pathView {
+func sweptPaths(res analysis.Result) []topologyView {
 	swept := swept(res)
-	var all []pathView
+	var all []topologyView
 	var seen []string
 	for _, s := range res.Scenarios {
 		if !swept[s.Cell.Scenario().Key()] {
@@ -101,7 +101,7 @@ func sweptPaths(res analysis.Result) []pathView {
 			if slices.Contains(seen, key) {
 				continue
 			}
-			if p, ok := newPath(line{name: name, rows: []*analysis.Row{row}}); ok {
+			if p, ok := newTopology(line{name: name, rows: []*analysis.Row{row}}); ok {
 				seen = append(seen, key)
 				all = append(all, p)
 			}
