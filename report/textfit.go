@@ -52,6 +52,9 @@ func (t *textTable) fit(width int) (hidden []string) {
 	if width <= 0 {
 		return nil
 	}
+	if t.fitBars(width) {
+		return nil
+	}
 	if width < 60 {
 		for i, name := range t.names {
 			t.names[i] = cut(name, max(width/3, 4))
@@ -82,6 +85,19 @@ func (t *textTable) fit(width int) (hidden []string) {
 		}
 	}
 	return hidden
+}
+
+// fitBars adds bars where there is room for them beside the whole table: they show once more what it says.
+func (t *textTable) fitBars(width int) bool {
+	room := min(width-t.width()-len(gap), mostBarColumns)
+	if room < fewestBarColumns {
+		return false
+	}
+	bars, ok := newTextBars(t.g, room)
+	if ok {
+		t.bars = bars
+	}
+	return ok
 }
 
 // last reports whether a column is the only one left, or all that is left of it is one part.

@@ -45,6 +45,7 @@ type textTable struct {
 	shown  [][parts]bool    // by column
 	color  bool
 	tooFew bool
+	bars   textBars // of no columns where there is no room
 }
 
 func newTextTable(g group, n *notes, color bool) *textTable {
@@ -159,6 +160,12 @@ func (t *textTable) grid() grid {
 		titles, units = append(titles, bold.paint(t.color, title)), append(units, dim.paint(t.color, heading))
 		for j := range body {
 			body[j] = append(body[j], column[j])
+		}
+	}
+	if t.bars.columns > 0 {
+		titles, units = append(titles, bold.paint(t.color, t.bars.title)), append(units, dim.paint(t.color, t.bars.heading()))
+		for j := range body {
+			body[j] = append(body[j], t.bars.bar(j, t.color))
 		}
 	}
 	return grid{heading: [][]string{titles, units}, body: body}
