@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"nettoll/analysis"
+	"nettoll/record"
 )
 
 // mostNamed is how many networks a heading names; of more it gives the number.
@@ -15,7 +16,7 @@ func heading(res analysis.Result) string {
 	compared, all := networksOf(res)
 	switch {
 	case len(all) == 0:
-		return "A run without networks"
+		return "A run without figures"
 	case res.Run.Settings.SelfCheck:
 		return "Self-check of " + namedOrCounted(all)
 	case len(compared) == 0:
@@ -41,10 +42,14 @@ func pageTitle(res analysis.Result, file string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), " · ")
 }
 
-// networksOf are the networks that were compared with a baseline, and all of them, in the order of the report.
+// networksOf are the networks that were measured beside a baseline, and all that were measured, in the order of the
+// report.
 func networksOf(res analysis.Result) (compared, all []string) {
 	for _, s := range res.Scenarios {
 		for _, r := range s.Rows {
+			if r.Status != record.OK {
+				continue
+			}
 			if !slices.Contains(all, r.Cell.Network) {
 				all = append(all, r.Cell.Network)
 			}

@@ -18,7 +18,7 @@ func ranOver(names ...string) analysis.Result {
 	res := analysis.Result{Run: record.Run{Started: time.Date(2026, 3, 14, 21, 7, 0, 0, time.UTC)}}
 	var s analysis.Scenario
 	for i, name := range names {
-		s.Rows = append(s.Rows, analysis.Row{Cell: record.Cell{Network: name, Hosts: 1}, Native: i == 0})
+		s.Rows = append(s.Rows, analysis.Row{Cell: record.Cell{Network: name, Hosts: 1}, Native: i == 0, Status: record.OK})
 	}
 	res.Scenarios = []analysis.Scenario{s, s}
 	return res
@@ -31,6 +31,10 @@ func TestHeading(t *testing.T) {
 	}
 	check := ranOver("host", "veth")
 	check.Run.Settings.SelfCheck = true
+	skipped := ranOver("host", "bridge", "ovs")
+	for i := range skipped.Scenarios {
+		skipped.Scenarios[i].Rows[2].Status = record.Skipped
+	}
 	for _, tt := range []struct {
 		res  analysis.Result
 		want string
@@ -40,8 +44,9 @@ func TestHeading(t *testing.T) {
 		{ranOver("host", "a", "b", "c", "d", "e"), "What a, b, c, d and e cost"},
 		{ranOver(many...), "What 53 container networks cost"},
 		{ranOver("host"), "Measurements of host"},
+		{skipped, "What bridge costs"},
 		{check, "Self-check of host and veth"},
-		{analysis.Result{}, "A run without networks"},
+		{analysis.Result{}, "A run without figures"},
 	} {
 		if got := heading(tt.res); got != tt.want {
 			t.Errorf("%q, want %q", got, tt.want)
