@@ -32,7 +32,7 @@ func (s Suite) drives(known Known) ([]drive, error) {
 	}
 	by := make(map[string][]drive) // tool: its drives
 	var order []string
-	for i, w := range s.Workloads {
+	for i, w := range s.loads() {
 		field := fmt.Sprintf("workloads[%d]", i)
 		if !slices.Contains(workloads, w.Name) {
 			return nil, s.unknown(field, "workload", w.Name, workloads)
@@ -69,6 +69,33 @@ func (s Suite) drives(known Known) ([]drive, error) {
 		all = append(all, by[t]...)
 	}
 	return once(all), nil
+}
+
+// Equal load is what every network of today carries without effort, per flow.
+const (
+	equalBandwidth = 1_000_000_000 // bit/s
+	equalRate      = 10_000        // transactions a second
+)
+
+// loads are the workloads, and those of equal load beside them.
+func (s Suite) loads() []Workload {
+	all := slices.Clone(s.Workloads)
+	if !s.EqualLoad {
+		return all
+	}
+	for _, w := range s.Workloads {
+		w.Tools = []string{"engine"}
+		switch {
+		case w.Name == record.TCPStream && w.Options.Bandwidth == 0:
+			w.Options.Bandwidth = equalBandwidth
+		case w.Name == record.TCPRR:
+			w.Name, w.Options.Rate = record.PacedRR, equalRate
+		default:
+			continue
+		}
+		all = append(all, w)
+	}
+	return all
 }
 
 // either stands between tools of which the first that is there drives.

@@ -365,3 +365,26 @@ func TestTwoHostsStandForAnyNumberAboveOne(t *testing.T) {
 		t.Errorf("on three hosts are %v, want those that make sense on two", names)
 	}
 }
+
+// TestEqualLoad holds that a suite has the workloads of equal load beside its own, with their
+// options, and those alone that have one.
+func TestEqualLoad(t *testing.T) {
+	s := Default()
+	s.EqualLoad = true
+	s.Workloads = []Workload{
+		{Name: record.TCPStream, Options: record.Options{Streams: 4}},
+		{Name: record.TCPStream, Options: record.Options{Bandwidth: 5}},
+		{Name: record.TCPRR, Options: record.Options{RequestSize: 100}, Tools: []string{"qperf"}},
+		{Name: record.TCPCRR},
+	}
+	engine := []string{"engine"}
+	want := append(slices.Clone(s.Workloads),
+		Workload{Name: record.TCPStream, Options: record.Options{Streams: 4, Bandwidth: 1e9}, Tools: engine},
+		Workload{Name: record.PacedRR, Options: record.Options{RequestSize: 100, Rate: 10_000}, Tools: engine})
+	if diff := cmp.Diff(want, s.loads()); diff != "" {
+		t.Error(diff)
+	}
+	if s.EqualLoad = false; !cmp.Equal(s.loads(), s.Workloads) {
+		t.Error(s.loads())
+	}
+}

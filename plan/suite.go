@@ -28,6 +28,8 @@ type Suite struct {
 	Families []int `yaml:"families,omitempty" jsonschema:"minItems=1"`
 	// Workloads to drive through each network.
 	Workloads []Workload `yaml:"workloads,omitempty" jsonschema:"minItems=1"`
+	// Measure what networks cost at equal load, too: for tcp_stream one of 1 Gbit/s, and for tcp_rr 10,000 transactions a second. At full speed the faster network has more to do. The engine drives them.
+	EqualLoad bool `yaml:"equal_load,omitempty"`
 	// Tools that drive the workloads; all is every tool that can, iperf|engine is the first of the two that is installed. A tool that cannot drive a workload leaves it to the others.
 	Tools []string `yaml:"tools,omitempty" jsonschema:"minItems=1"`
 	// Where the processes run: same (client and server on one CPU), distinct (on CPUs of their own) or free (wherever the scheduler puts them).

@@ -29,6 +29,10 @@ type Turn struct {
 // Length is all of it.
 func (t Turn) Length() time.Duration { return t.Settle + t.Slice + t.Rest }
 
+// Cold is how many turns each network has at the beginning that do not count: connections have to
+// grow, and caches to be filled.
+const Cold = 1
+
 // Turns by workload, in the order of how short they may be: a stream's window has to grow again
 // after each pause, and a transaction takes some ten microseconds.
 var (
@@ -38,7 +42,8 @@ var (
 
 // TurnOf is the turn of a workload.
 func TurnOf(workload string) Turn {
-	if workload == record.TCPRR {
+	switch workload {
+	case record.TCPRR, record.PacedRR:
 		return exchangeTurn
 	}
 	return streamTurn
@@ -189,12 +194,31 @@ func (c Contest) Beside(r *rand.Rand) []record.Cell {
 
 // takesTurns reports whether the traffic of a cell can be measured in turns. It cannot where it
 // would not have grown by the end of a turn: on a link that is shaped, or paced by BBR, whose
-// model of the path is older than that. Rates that are given are for whole trials, too.
+// model of the path is older than that. Nor can it where a given rate leaves a slice with little.
 func takesTurns(c record.Cell, set record.Settings, able Able) bool {
 	o := c.Options
 	control := cmp.Or(o.Congestion, set.Congestion, record.MachinesOwn)
 	return able.Turns(c.Tool, c.Workload) && c.Underlay == "" && control != record.MachinesOwn && !strings.HasPrefix(control, "bbr") &&
-		o.Bandwidth == 0 && o.Rate == 0 && c.Pairs()*max(o.Streams, 1) <= mostFlows
+		fillsSlice(c) && c.Pairs()*max(o.Streams, 1) <= mostFlows
+}
+
+// How much of traffic of a given rate a slice holds at least: what the edges of a window cut off
+// is then no more than a hundredth.
+const (
+	leastBytes   = 600_000
+	leastAnswers = 100
+)
+
+// fillsSlice reports whether a slice holds enough of traffic whose rate is given.
+func fillsSlice(c record.Cell) bool {
+	o, slice := c.Options, TurnOf(c.Workload).Slice.Seconds()
+	switch {
+	case o.Bandwidth > 0:
+		return float64(o.Bandwidth)/8*slice >= leastBytes
+	case o.Rate > 0 || c.Workload == record.PacedRR:
+		return float64(o.Rate)*slice >= leastAnswers
+	}
+	return true
 }
 
 // baselinesInCycle is how often the baseline has its turn in a cycle of so many other networks:
@@ -250,5 +274,5 @@ func (c Contest) sides() (baselines, others []int) {
 func (c Contest) span(set record.Settings) time.Duration {
 	w := c.Workload()
 	order := c.Order(Slices(w, set), rand.New(rand.NewPCG(1, 1)))
-	return time.Duration(len(order)+len(c.Cells)) * TurnOf(w).Length()
+	return time.Duration(len(order)+Cold*len(c.Cells)) * TurnOf(w).Length()
 }

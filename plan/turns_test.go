@@ -216,6 +216,30 @@ func TestTwinsTakeTurnsAlike(t *testing.T) {
 	}
 }
 
+// TestGivenRatesInTurns has traffic of a given rate in turns where a slice holds enough of it.
+func TestGivenRatesInTurns(t *testing.T) {
+	set := record.Settings{Turns: true, Congestion: "cubic"}
+	able := Able{Turns: func(string, string) bool { return true }}
+	for _, c := range []struct {
+		work string
+		o    record.Options
+		want bool
+	}{
+		{record.TCPStream, record.Options{}, true},
+		{record.TCPStream, record.Options{Bandwidth: 1e9}, true},
+		{record.TCPStream, record.Options{Bandwidth: 10e6}, false},
+		{record.PacedRR, record.Options{Rate: 10_000}, true},
+		{record.PacedRR, record.Options{Rate: 1000}, false},
+		{record.PacedRR, record.Options{}, false},
+	} {
+		cell := cellOf("bridge", c.work)
+		cell.Options = c.o
+		if got := takesTurns(cell, set, able); got != c.want {
+			t.Errorf("%s %+v takes turns: %v", c.work, c.o, got)
+		}
+	}
+}
+
 func TestSlices(t *testing.T) {
 	for _, c := range []struct {
 		workload string

@@ -86,8 +86,8 @@ var dimensions = []Dimension{
 		key:   "resp", field: func(c *Cell) any { return &c.Options.ResponseSize },
 	},
 	{
-		Name: "bandwidth", Short: "b", Title: "offered rate of each flow", Unit: "bit/s", Part: Option, Most: 400e9, takes: []string{UDPStream},
-		About: "payload that each flow of udp_stream offers, in bit/s", Example: "100M,1G",
+		Name: "bandwidth", Short: "b", Title: "offered rate of each flow", Unit: "bit/s", Part: Option, Most: 400e9, takes: []string{UDPStream, TCPStream},
+		About: "payload that each flow of a stream offers, in bit/s", Example: "100M,1G",
 		key: "b", field: func(c *Cell) any { return &c.Options.Bandwidth },
 	},
 	{

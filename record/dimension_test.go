@@ -78,7 +78,7 @@ func TestTakes(t *testing.T) {
 		"zero-copy":     "tcp_stream tcp_bidir",
 		"request-size":  "tcp_rr tcp_crr udp_rr paced_rr latency_under_load",
 		"response-size": "tcp_rr tcp_crr udp_rr paced_rr latency_under_load http",
-		"bandwidth":     "udp_stream",
+		"bandwidth":     "tcp_stream udp_stream",
 		"gso":           "udp_stream",
 		"rate":          "paced_rr",
 		"reverse":       "tcp_stream udp_stream",

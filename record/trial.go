@@ -112,12 +112,20 @@ type CPUUse struct {
 	Client  ProcessCPU   `json:"client"`
 	Server  ProcessCPU   `json:"server"`
 	Daemons []ProcessCPU `json:"daemons,omitempty"` // user-space datapath
+	Resting *Resting     `json:"resting,omitempty"` // of a trial in turns, where the network has daemons
 	Machine MachineCPU   `json:"machine"`
 	Idle    float64      `json:"idle_cpu_s_s"`             // CPU seconds a second of the idle machine, measured before
 	Watched float64      `json:"idle_watched_s,omitempty"` // seconds in which that was measured; trials of a round share them
 
 	Containers []ContainerCPU `json:"containers,omitempty"` // as their control groups count; of platforms that have such
 	Hosts      []HostCPU      `json:"hosts,omitempty"`      // of hosts that are machines of their own, where there are several
+}
+
+// Resting is what a network that has no traffic costs: the CPU time of its daemons while other
+// networks had their turns.
+type Resting struct {
+	Watched float64 `json:"watched_s"` // seconds of those turns
+	CPU     float64 `json:"cpu_s"`     // of all daemons together
 }
 
 // HostCPU is the CPU time of a host that is a machine of its own.

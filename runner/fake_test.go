@@ -162,7 +162,9 @@ func (*tool) Name() string { return "fake" }
 
 func (*tool) Version(context.Context) (string, error) { return "1", nil }
 
-func (*tool) Drives() []workload.Drive { return []workload.Drive{{Workload: record.TCPStream}} }
+func (*tool) Drives() []workload.Drive {
+	return []workload.Drive{{Workload: record.TCPStream, Options: []string{"congestion"}}}
+}
 
 func (f *tool) Run(ctx context.Context, job workload.Job) (workload.Result, error) {
 	nth := f.runs.Add(1)

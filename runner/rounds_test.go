@@ -76,7 +76,7 @@ type follower struct{ rounds, announced, begun, finished int }
 
 func (f *follower) Round(_, trials int) { f.rounds++; f.announced += trials }
 
-func (f *follower) Begin(record.Cell) { f.begun++ }
+func (f *follower) Begin([]record.Cell) { f.begun++ }
 
 func (f *follower) Trial(record.Trial) { f.finished++ }
 

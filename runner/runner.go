@@ -57,8 +57,8 @@ type Runner struct {
 
 // Watch follows a run.
 type Watch interface {
-	Round(round, trials int) // a round begins, with so many trials
-	Begin(c record.Cell)
+	Round(round, trials int)   // a round begins, with so many trials
+	Begin(cells []record.Cell) // are measured, in turns if there are several
 	Trial(t record.Trial)
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	"nettoll/platform"
@@ -221,6 +222,9 @@ func (a *attempt) complete(ctx context.Context, res workload.Result, crossed []w
 	}
 	use.Client, use.Server = res.Client, res.Server
 	use.Idle, use.Watched = max(0, idle), watched
+	if !overran(res) { // else its daemons had more to do
+		use.Resting = a.watch.resting()
+	}
 	use.Client.Host, use.Server.Host = hostOfRole(t.Endpoints, "client"), hostOfRole(t.Endpoints, "server")
 	t.CPU = &use
 	t.Window, t.Latency, t.Flows, t.Warnings = res.Window.Seconds(), res.Latency, res.Flows, append(res.Warnings, doubts...)
@@ -251,7 +255,7 @@ func (a *attempt) complete(ctx context.Context, res workload.Result, crossed []w
 	t.Warnings = append(t.Warnings, foreignTraffic(t, p, a.before.ports, after.ports, len(links), after.at.Sub(a.before.at))...)
 	t.Warnings = append(t.Warnings, a.watch.foreignWork(use, res.Window)...)
 	t.Status = record.OK
-	if wrong := cmp.Or(verdict(t.Path), changed(p, a.before, after, s.bridge)); wrong != "" {
+	if wrong := cmp.Or(verdict(t.Path), changed(p, a.before, after, s.bridge), a.uncontrolled(res)); wrong != "" {
 		t.Status, t.Reason = record.Invalid, wrong
 	}
 	return nil
@@ -267,6 +271,26 @@ func (r *Runner) congestion(tool workload.Tool, c record.Cell) string {
 		return ""
 	}
 	return named
+}
+
+// uncontrolled says how connections were not under the congestion control that the tool was told,
+// or under several where it was told none. Figures that are compared have the same.
+func (a *attempt) uncontrolled(res workload.Result) string {
+	seen := slices.Clone(res.Congestion)
+	for _, f := range res.Flows {
+		if f.TCP != nil && f.TCP.Congestion != "" {
+			seen = append(seen, f.TCP.Congestion)
+		}
+	}
+	slices.Sort(seen)
+	seen = slices.Compact(seen)
+	switch told := a.job.Options.Congestion; {
+	case len(seen) > 1:
+		return "connections were under several congestion controls: " + strings.Join(seen, ", ")
+	case len(seen) == 1 && told != "" && seen[0] != told:
+		return fmt.Sprintf("connections were under congestion control %s, and %s was asked for", seen[0], told)
+	}
+	return ""
 }
 
 // tool finds a tool that can be used here.

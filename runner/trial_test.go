@@ -110,3 +110,43 @@ func TestPayloadThatLeftNoTraceIsInvalid(t *testing.T) {
 		}
 	})
 }
+
+// TestConnectionsUnderAnotherCongestionControl has a tool tell what the kernel said of its
+// connections, at either end.
+func TestConnectionsUnderAnotherCongestionControl(t *testing.T) {
+	flow := func(control string) []record.Flow { return []record.Flow{{TCP: &record.TCPInfo{Congestion: control}}} }
+	for _, c := range []struct {
+		name, told string
+		result     workload.Result
+		want       string // why it is invalid
+	}{
+		{"as told", "cubic", workload.Result{Congestion: []string{"cubic"}, Flows: flow("cubic")}, ""},
+		{"the machine's own", "", workload.Result{Congestion: []string{"bbr"}, Flows: flow("bbr")}, ""},
+		{"nothing is known", "cubic", workload.Result{}, ""},
+		{"another one", "cubic", workload.Result{Flows: flow("bbr")}, "connections were under congestion control bbr, and cubic was asked for"},
+		{"another one at the other end", "", workload.Result{Congestion: []string{"bbr", "cubic"}, Flows: flow("bbr")},
+			"connections were under several congestion controls: bbr, cubic"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(&way{name: "bridge"})
+				b.Settings.MaxRounds, b.Settings.Congestion = 1, c.told
+				b.tool.run = func(ctx context.Context, _ int64, job workload.Job) (workload.Result, error) {
+					r, err := b.tool.well(ctx, job)
+					r.Congestion, r.Flows = c.result.Congestion, c.result.Flows
+					return r, err
+				}
+				if _, err := b.run(t, t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				want := record.OK
+				if c.want != "" {
+					want = record.Invalid
+				}
+				if tr := b.trials[0]; tr.Status != want || tr.Reason != c.want {
+					t.Errorf("%s with reason %q, want %s with %q", tr.Status, tr.Reason, want, c.want)
+				}
+			})
+		})
+	}
+}

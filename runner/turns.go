@@ -81,10 +81,6 @@ func (s *session) player(ctx context.Context, t *record.Trial, turn plan.Turn) (
 	return p, nil
 }
 
-// cold is how many turns each has at the beginning that do not count: connections have to grow,
-// and caches to be filled.
-const cold = 1
-
 // play gives everybody their turns, and reads what is counted between them. It returns when the
 // first turn began that counts.
 func (r *Runner) play(ctx context.Context, players []*player, order []int, turn plan.Turn) (first time.Time) {
@@ -113,7 +109,7 @@ func (r *Runner) play(ctx context.Context, players []*player, order []int, turn 
 	var running sync.WaitGroup
 	for _, p := range here {
 		running.Go(func() {
-			p.each, p.together, p.err = p.standing.Turns(ctx, workload.Turns{Begins: p.begins, Cold: cold, Over: over})
+			p.each, p.together, p.err = p.standing.Turns(ctx, workload.Turns{Begins: p.begins, Cold: plan.Cold, Over: over})
 		})
 	}
 	counted := whose[len(here):]
@@ -220,13 +216,13 @@ func (p *player) finish(ctx context.Context, first time.Time) error {
 		for n, c := range one.Crossed {
 			total[n].Bytes += c.Bytes
 			total[n].Conns += c.Conns
-			if i >= cold {
+			if i >= plan.Cold {
 				counted += c.Bytes
 			}
 		}
 	}
-	if n := len(p.sights); counted == 0 || n != len(p.each)-cold || !p.sights[n-1].over {
-		return fmt.Errorf("%d of %d turns were watched, in which %d bytes crossed", len(p.sights), len(p.each)-cold, counted)
+	if n := len(p.sights); counted == 0 || n != len(p.each)-plan.Cold || !p.sights[n-1].over {
+		return fmt.Errorf("%d of %d turns were watched, in which %d bytes crossed", len(p.sights), len(p.each)-plan.Cold, counted)
 	}
 	for _, s := range p.sights {
 		p.watch.turns = append(p.watch.turns, s.use)
@@ -234,8 +230,8 @@ func (p *player) finish(ctx context.Context, first time.Time) error {
 	if err := p.complete(ctx, p.together, total, float64(p.together.Bytes)/float64(counted)); err != nil {
 		return err
 	}
-	for i, one := range p.each[cold:] {
-		s := record.Slice{At: p.begins[cold+i].Add(p.job.Warmup).Sub(first).Seconds(), Window: one.Window.Seconds()}
+	for i, one := range p.each[plan.Cold:] {
+		s := record.Slice{At: p.begins[plan.Cold+i].Add(p.job.Warmup).Sub(first).Seconds(), Window: one.Window.Seconds()}
 		for _, f := range one.Flows {
 			s.Bytes += f.Bytes
 			s.Transactions += f.Transactions
@@ -253,7 +249,7 @@ func (p *player) finish(ctx context.Context, first time.Time) error {
 // that was looked at too late only what all turns together have counted says something.
 func (p *player) astray() string {
 	for i, s := range p.sights {
-		one := p.each[cold+i]
+		one := p.each[plan.Cold+i]
 		if s.before.err != nil || s.after.err != nil || s.late || overran(one) {
 			continue
 		}

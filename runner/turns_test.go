@@ -153,6 +153,16 @@ func (s *midStanding) Turns(ctx context.Context, when workload.Turns) ([]workloa
 	return s.Standing.Turns(ctx, when)
 }
 
+// upon is a technique upon a platform of its own.
+type upon struct {
+	technique.Technique
+	platform platform.Platform
+}
+
+func (o upon) Connect(ctx context.Context, topo technique.Topology, _ platform.Platform) (technique.Network, error) {
+	return o.Technique.Connect(ctx, topo, o.platform)
+}
+
 // TestFaultInMidTurn holds that what happens to one network is on its trial, and leaves the others
 // theirs.
 func TestFaultInMidTurn(t *testing.T) {
@@ -173,10 +183,17 @@ func TestFaultInMidTurn(t *testing.T) {
 			c, s := n.Site.Clients[0], n.Site.Servers[0]
 			on(t, c.NS, func(ns *nl.NS) error { return ns.Route(plumb.Single(s.Addr4), plumb.Gateway(0, false), c.Device) })
 		}, record.Invalid, "the path changed during the trial: the route of h1c2"},
+		{"a container that stops", func() {
+			agents.mu.Lock()
+			defer agents.mu.Unlock()
+			if err := agents.agents["h1c1"].Kill(); err != nil {
+				t.Error(err)
+			}
+		}, record.Failed, "server h1c1: "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			tool := &midTurn{Tool: engine.New(), disturb: c.fault}
-			for _, tr := range inTurns(t, agents, tool, shown{bridge.New(), &built}, record.TCPRR) {
+			for _, tr := range inTurns(t, lab.New(), tool, upon{shown{bridge.New(), &built}, agents}, record.TCPRR) {
 				want := record.OK
 				if tr.Cell.Network == "bridge" {
 					want = c.status

@@ -134,7 +134,7 @@ func (r *Runner) part(ctx context.Context, part plan.Contest, stand map[record.C
 		return done, nil
 	}
 	if r.Watch != nil {
-		r.Watch.Begin(able.Cells[0])
+		r.Watch.Begin(able.Cells)
 	}
 	var trials []record.Trial
 	if len(part.Cells) > 1 {

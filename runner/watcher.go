@@ -149,6 +149,24 @@ func (w *watcher) use(window, share, idle float64) (record.CPUUse, []record.Warn
 	return use, nil, nil
 }
 
+// resting is what the daemons used between one turn of their network and its next; nil where
+// there is nothing to tell.
+func (w *watcher) resting() *record.Resting {
+	var r record.Resting
+	for i := range max(0, len(w.turns)-1) {
+		others := turnUse{w.turns[i].to, w.turns[i+1].from}
+		seconds := others.seconds()
+		for n, d := range w.daemons {
+			r.CPU += sampler.Between(title(d), others.from.daemons[n], others.to.daemons[n], seconds).Total()
+		}
+		r.Watched += seconds
+	}
+	if len(w.daemons) == 0 || r.Watched <= 0 {
+		return nil
+	}
+	return &r
+}
+
 // seconds is how long it was between the edges.
 func (t turnUse) seconds() float64 {
 	if len(t.from.machines) == 0 || len(t.to.machines) == 0 {

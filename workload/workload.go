@@ -148,6 +148,9 @@ type Result struct {
 	Bytes    uint64    // payload received in the window, both directions
 	Crossed  []Crossed // by pair of the job: what its path must have carried
 	Warnings []record.Warning
+	// Congestion is the TCP congestion controls that connections were seen to have, at both ends,
+	// where the tool can tell, each once.
+	Congestion []string
 }
 
 // Crossed is what a pair of endpoints exchanged since its connections were made,

@@ -36,6 +36,7 @@ func (f *runFlags) override(s *plan.Suite, given func(string) bool) error {
 		"instance":     func() error { s.Instance = f.instance; return nil },
 		"price":        func() error { s.Price = f.price; return nil },
 		"duration":     func() error { s.Duration = f.duration; return nil },
+		"equal-load":   func() error { s.EqualLoad = f.equalLoad; return nil },
 		"turns":        func() error { s.Turns = f.turns; return nil },
 		"warmup":       func() error { s.Warmup = f.warmup; return nil },
 		"min-rounds":   func() error { s.MinRounds = f.minRounds; return nil },

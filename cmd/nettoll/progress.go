@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"nettoll/analysis"
 	"nettoll/plan"
 	"nettoll/record"
 )
@@ -23,10 +24,12 @@ type progress struct {
 	ended sync.WaitGroup
 
 	mu      sync.Mutex
+	first   int // round of this process: a run that goes on has had others
 	round   int
 	trials  int
 	planned int // trials, as far as is known now
 	at      string
+	more    int             // rounds that the wanted precision takes beyond those that are done; 0: unknown
 	told    map[string]bool // skips
 }
 
@@ -58,6 +61,9 @@ func (p *progress) show(ctx context.Context) {
 	for {
 		p.mu.Lock()
 		line := bar(p.round, time.Since(p.began), p.left(), p.at)
+		if p.more > 0 {
+			line += "; " + p.needed()
+		}
 		p.mu.Unlock()
 		if interrupted == nil {
 			line = "interrupted; what there is will be reported"
@@ -117,17 +123,48 @@ func (p *progress) Round(round, trials int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.round = round
+	if p.first == 0 {
+		p.first = round
+	}
 	p.planned = p.trials + max(1, p.set.MaxRounds-round+1)*trials
 	if p.width == nil {
-		fmt.Fprintf(p.w, "round %d: %d trials, %s since the beginning\n", round, trials, time.Since(p.began).Round(time.Second))
+		line := fmt.Sprintf("round %d: %d trials, %s since the beginning", round, trials, time.Since(p.began).Round(time.Second))
+		if p.more > 0 {
+			line += "; " + p.needed()
+		}
+		fmt.Fprintln(p.w, line)
 	}
 }
 
-// Begin implements runner.Watch.
-func (p *progress) Begin(c record.Cell) {
+// Reached takes in how well each cell is known so far, by its key.
+func (p *progress) Reached(cells map[string]analysis.Reached) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.at = fmt.Sprintf("%s, %s, %s", c.Network, hosts(c.Hosts), c.Workload)
+	p.more = 0
+	for _, r := range cells {
+		p.more = max(p.more, r.Rounds-r.N)
+	}
+}
+
+// needed says what the wanted precision takes: rounds, and time, at the pace of those so far.
+func (p *progress) needed() string {
+	text := fmt.Sprintf("±%s takes about %d rounds more", analysis.Percent(p.set.Precision), p.more)
+	if done := p.round - p.first; done > 0 {
+		text += fmt.Sprintf(", %s", rough(time.Duration(p.more)*time.Since(p.began)/time.Duration(done)))
+	}
+	return text
+}
+
+// Begin implements runner.Watch.
+func (p *progress) Begin(cells []record.Cell) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c := cells[0]
+	what := c.Network
+	if len(cells) > 1 {
+		what = fmt.Sprintf("%d networks in turns", len(cells))
+	}
+	p.at = fmt.Sprintf("%s, %s, %s", what, hosts(c.Hosts), c.Workload)
 }
 
 // Trial implements runner.Watch. A trial that gave no figure is told of.

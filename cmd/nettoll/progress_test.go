@@ -1,9 +1,13 @@
 package main
 
 import (
+	"strings"
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"nettoll/analysis"
+	"nettoll/record"
 )
 
 func TestBar(t *testing.T) {
@@ -31,5 +35,31 @@ func TestCut(t *testing.T) {
 	}
 	if cut(line, -1) != line {
 		t.Error("a terminal of unknown width must show the whole line")
+	}
+}
+
+// TestForecast has a run tell what the precision takes that it was asked for: as much as the cell
+// that is known worst, at the pace of its own rounds.
+func TestForecast(t *testing.T) {
+	var out strings.Builder
+	p := &progress{w: &out, set: record.Settings{Precision: 0.05, MaxRounds: 40}, began: time.Now().Add(-20 * time.Second)}
+	p.Round(7, 4)
+	p.Reached(map[string]analysis.Reached{"a": {N: 7, Narrow: true}, "b": {N: 8, Rounds: 10}, "c": {N: 7, Rounds: 20}})
+	p.Round(11, 4)
+	p.Reached(map[string]analysis.Reached{"a": {N: 20, Narrow: true}})
+	p.Round(12, 4)
+	want := "round 7: 4 trials, 20s since the beginning\n" +
+		"round 11: 4 trials, 20s since the beginning; ±5% takes about 13 rounds more, 1m5s\n" +
+		"round 12: 4 trials, 20s since the beginning\n"
+	if out.String() != want {
+		t.Errorf("got:\n%s\nwant:\n%s", out.String(), want)
+	}
+	p.Begin([]record.Cell{{Network: "host", Hosts: 1, Workload: record.TCPRR}})
+	if p.at != "host, 1 host, tcp_rr" {
+		t.Error(p.at)
+	}
+	p.Begin([]record.Cell{{Network: "host", Hosts: 1, Workload: record.TCPRR}, {Network: "bridge", Hosts: 1, Workload: record.TCPRR}})
+	if p.at != "2 networks in turns, 1 host, tcp_rr" {
+		t.Error(p.at)
 	}
 }

@@ -304,10 +304,11 @@ func (a *app) drive(ctx context.Context, path string, w *record.Writer, file *re
 		Before:   file.Trials,
 		Save:     w.Trial,
 		Enough: func(trials []record.Trial) map[string]bool {
-			enough := map[string]bool{}
-			for key, reached := range analysis.Precision(trials, set) {
+			enough, precision := map[string]bool{}, analysis.Precision(trials, set)
+			for key, reached := range precision {
 				enough[key] = reached.Known
 			}
+			p.Reached(precision)
 			return enough
 		},
 		Watch: p,

@@ -40,6 +40,7 @@ type runFlags struct {
 	price                        float64
 	duration, warmup, budget     time.Duration
 	turns                        bool
+	equalLoad                    bool
 	minRounds, maxRounds         int
 	seed                         uint64
 
@@ -79,6 +80,7 @@ func (f *runFlags) add(fl *pflag.FlagSet) {
 
 	fl.DurationVarP(&f.duration, "duration", "t", 0, "measured window of one trial")
 	fl.DurationVar(&f.warmup, "warmup", 0, "time before the window that is not counted")
+	fl.BoolVar(&f.equalLoad, "equal-load", false, "measure also at equal load, 1 Gbit/s and 10,000 transactions a second: what networks cost there in CPU time can be compared")
 	fl.BoolVar(&f.turns, "turns", true, "have networks that are compared take turns of some milliseconds, where their traffic can; =false: whole trials, one after the other")
 	fl.StringVar(&f.precision, "precision", "", "go on until the interval is so narrow, such as 5%")
 	fl.StringVar(&f.level, "confidence", "", "level of the intervals and tests, such as 95%")

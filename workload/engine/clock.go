@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"time"
 	_ "unsafe" // for go:linkname
 )
@@ -23,6 +24,7 @@ type offset struct {
 	ahead   int64
 	took    int64 // the fastest answer
 	slowest int64
+	learned int64 // when it was asked for the first time
 }
 
 // questions is how often each agent is asked for its clock.
@@ -32,6 +34,9 @@ const questions = 5
 // clock, read twice, wherever agents are on this machine.
 func (o *offset) learn(asked, theirs, answered int64) {
 	took := answered - asked
+	if o.learned == 0 {
+		o.learned = asked
+	}
 	o.slowest = max(o.slowest, took)
 	if o.took != 0 && took >= o.took {
 		return
@@ -46,17 +51,53 @@ func (o *offset) learn(asked, theirs, answered int64) {
 // at is when the agent's clock shows what ours does at t.
 func (o *offset) at(t int64) int64 { return t + o.ahead }
 
+// slewing is by how much two clocks can go apart that are both adjusted to run faster or slower:
+// Linux does so by at most 500 ppm each (MAXFREQ in linux/timex.h).
+const slewing = 2 * 500e-6
+
+// jumped is by how much the clock has jumped since it was asked before, or 0 where the errors of
+// both offsets and the adjustment of clocks can explain the difference.
+func (o *offset) jumped(before offset) time.Duration {
+	apart := o.ahead - before.ahead
+	most := o.took + before.took + int64(slewing*float64(o.learned-before.learned))
+	if max(apart, -apart) <= most {
+		return 0
+	}
+	return time.Duration(apart)
+}
+
 // align compares the clocks of all agents with ours, all at once: when they are to
 // start, they are called at once, too.
 func (t *trial) align(ctx context.Context) error {
+	return t.each(ctx, t.parties(), func(ctx context.Context, p *party) (err error) {
+		p.clock, err = t.clockOf(ctx, p)
+		return err
+	})
+}
+
+// clockOf asks an agent for its clock.
+func (t *trial) clockOf(ctx context.Context, p *party) (o offset, err error) {
+	for range questions {
+		var theirs clockResult
+		asked := nanotime()
+		if err := p.call(ctx, t.answerLimit(), methodClock, struct{}{}, &theirs); err != nil {
+			return o, err
+		}
+		o.learn(asked, theirs.Now, nanotime())
+	}
+	return o, nil
+}
+
+// steady holds that no agent's clock has jumped since they were aligned, as that of a virtual
+// machine does which is stopped meanwhile: the windows of both ends were then not at one time.
+func (t *trial) steady(ctx context.Context) error {
 	return t.each(ctx, t.parties(), func(ctx context.Context, p *party) error {
-		for range questions {
-			var theirs clockResult
-			asked := nanotime()
-			if err := p.call(ctx, t.answerLimit(), methodClock, struct{}{}, &theirs); err != nil {
-				return err
-			}
-			p.clock.learn(asked, theirs.Now, nanotime())
+		now, err := t.clockOf(ctx, p)
+		if err != nil {
+			return err
+		}
+		if by := now.jumped(p.clock); by != 0 {
+			return fmt.Errorf("its clock has jumped by %v during the trial", by.Round(100*time.Microsecond))
 		}
 		return nil
 	})

@@ -48,6 +48,49 @@ func TestRunWithClocksThatDiffer(t *testing.T) {
 	}
 }
 
+// TestClockThatJumps has an end whose clock goes on elsewhere in the middle: the windows of both
+// ends were not at one time, and what was counted is worth nothing.
+func TestClockThatJumps(t *testing.T) {
+	const want = "server s: its clock has jumped by 10"
+	for name, run := range map[string]func(workload.Job) error{
+		"whole": func(job workload.Job) error {
+			_, err := New().Run(t.Context(), job)
+			return err
+		},
+		"in turns": func(job workload.Job) error {
+			s, err := New().Stand(t.Context(), job)
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			first := time.Now().Add(s.Notice() + 50*time.Millisecond)
+			_, _, err = s.Turns(t.Context(), workload.Turns{Begins: []time.Time{first, first.Add(200 * time.Millisecond)}})
+			return err
+		},
+	} {
+		c, s := newEndpoint("c"), newEndpoint("s")
+		s.how = leaps
+		job := testJob(t, record.TCPStream, workload.Pair{Client: c, Server: s, Port: freePort(t)})
+		job.Warmup, job.Duration = 20*time.Millisecond, 40*time.Millisecond
+		if err := run(job); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", name, err, want)
+		}
+	}
+	for _, c := range []struct {
+		before, now offset
+		want        time.Duration
+	}{
+		{offset{ahead: 5000, took: 100, learned: 1}, offset{ahead: 5150, took: 60, learned: 1}, 0},
+		{offset{ahead: 5000, took: 100, learned: 1}, offset{ahead: 5170, took: 60, learned: 1}, 170},
+		{offset{ahead: 5000, took: 100, learned: 1}, offset{ahead: 4000, took: 60, learned: 1}, -1000},
+		{offset{took: 100, learned: 1}, offset{ahead: 1_000_000, took: 100, learned: 1 + 1e9}, 0}, // a second later
+	} {
+		if got := c.now.jumped(c.before); got != c.want {
+			t.Errorf("from %+v to %+v: %v, want %v", c.before, c.now, got, c.want)
+		}
+	}
+}
+
 func TestStartThatComesTooLate(t *testing.T) {
 	h, port := newHandlers(t), freePort(t)
 	if _, err := ask[openResult](t.Context(), h, methodServe, serveParams(record.TCPRR, record.Options{}, loopback4, port, 1)); err != nil {

@@ -11,6 +11,7 @@
 //	          and is acknowledged when the server's thread for it is ready
 //	align     every agent is asked for its clock
 //	start     all begin at one time: warm-up, then the window
+//	steady    every agent is asked for its clock again: none may have jumped
 //	stop      clients first; connections are reset, so that nothing of this trial
 //	          is still in flight during the next
 //

@@ -39,7 +39,7 @@ type flow struct {
 	file      int     // what sendfile sends; -1 is none
 	offset    int64
 	sent, got int   // of the message in hand
-	number    int64 // of the transaction in hand, where they have one
+	number    int64 // of the transaction in hand, where they have one; of a stream of a given rate bytes
 	begun     int64
 	spin      int64 // before an answer, see Spinning
 	latencies *latencies
@@ -47,6 +47,7 @@ type flow struct {
 	unloaded  *latencies // before the load
 	conns     int64      // connections made for payload beyond the flow's own
 	pace      pace
+	write     step   // of a stream of a given rate
 	brief     *brief // tcp_crr
 	train     *train // sends datagrams
 	batch     *batch // receives datagrams
@@ -68,7 +69,8 @@ type flow struct {
 	left    []int        // bytes that were still on their way after each turn
 	closed  atomic.Bool  // the last window
 
-	info *record.TCPInfo // at the end, where the flow informs
+	info    *record.TCPInfo // at the end, where the flow informs
+	control string          // TCP congestion control of this end, where the connection lasts
 
 	_ [64]byte // keeps the counters of flows in different cache lines
 }
@@ -153,6 +155,18 @@ func (f *flow) broken(errno syscall.Errno) error {
 		return fmt.Errorf("%s: %s: %w", f.label, f.doing, errno)
 	}
 	return fmt.Errorf("%s: %w", f.label, errno)
+}
+
+// inform reads what the kernel knows of the connection.
+func (f *flow) inform() (err error) {
+	if f.informs == f.session.role {
+		if f.info, err = tcpInfo(f.fd); err == nil {
+			f.control = f.info.Congestion
+		}
+		return err
+	}
+	f.control, err = congestionOf(f.fd)
+	return err
 }
 
 // release gives back what the flow holds.

@@ -100,6 +100,7 @@ type stopResult struct {
 	Conns     []int64           `json:"conns,omitempty"` // connections beyond the flow's own
 	Datagrams []*datagrams      `json:"datagrams,omitempty"`
 	TCP       []*record.TCPInfo `json:"tcp,omitempty"`
+	Controls  []string          `json:"controls,omitempty"` // TCP congestion control of each flow, where its connection lasts
 	Strangers int64             `json:"strangers,omitempty"`
 	Left      []int             `json:"left,omitempty"` // bytes that were still on their way after each turn
 }
@@ -271,6 +272,7 @@ func (h *half) stop(_ context.Context, p stopParams) (stopResult, error) {
 		r.Conns = append(r.Conns, f.conns)
 		r.Datagrams = append(r.Datagrams, f.tally.figures())
 		r.TCP = append(r.TCP, f.info)
+		r.Controls = append(r.Controls, f.control)
 		r.Left = addedLeft(r.Left, f.left)
 	}
 	return r, nil

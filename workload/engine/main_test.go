@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -30,6 +31,7 @@ const (
 
 	livesAhead  = "lives an hour ahead"
 	livesBehind = "lives an hour behind"
+	leaps       = "leaps" // its clock goes forward when it has begun
 
 	stands           = "stands"            // for half a second, from the middle of a warm-up of 0.3 s
 	sendsNothing     = "sends nothing"     // says that it did
@@ -61,6 +63,19 @@ func beAgent(how string) int {
 		moveClock(handlers, time.Hour)
 	case livesBehind:
 		moveClock(handlers, -time.Hour)
+	case leaps:
+		var begun atomic.Bool
+		start, clock := handlers[methodStart], handlers[methodClock]
+		handlers[methodStart] = func(ctx context.Context, params json.RawMessage) (any, error) {
+			begun.Store(true)
+			return start(ctx, params)
+		}
+		handlers[methodClock] = func(ctx context.Context, params json.RawMessage) (any, error) {
+			if begun.Load() {
+				return clockResult{Now: nanotime() + int64(leap)}, nil
+			}
+			return clock(ctx, params)
+		}
 	case stands:
 		start := handlers[methodStart]
 		handlers[methodStart] = func(ctx context.Context, params json.RawMessage) (any, error) {
@@ -89,6 +104,9 @@ func beAgent(how string) int {
 }
 
 // moveClock makes handlers that see another time.
+// leap is more than half of what a busy machine takes to answer.
+const leap = 10 * time.Second
+
 func moveClock(handlers map[string]agent.Handler, by time.Duration) {
 	start := handlers[methodStart]
 	handlers[methodStart] = func(ctx context.Context, params json.RawMessage) (any, error) {

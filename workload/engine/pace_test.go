@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 	"net"
+	"syscall"
 	"testing"
 	"time"
 
@@ -184,5 +185,39 @@ func TestLostAndLateDatagrams(t *testing.T) {
 	}
 	if fastest := time.Duration(latencies.Min()); fastest < while-time.Millisecond {
 		t.Errorf("a late response was taken for the next, after %v", fastest)
+	}
+}
+
+// TestStreamOfAGivenRate counts what is written: never more than is due, and all of it when the
+// flow sleeps.
+func TestStreamOfAGivenRate(t *testing.T) {
+	const message, rate = 1400, 100_000_000 // bytes, bit/s
+	f := &flow{session: &session{}, out: make([]byte, message), write: func(*flow) (int64, syscall.Errno) { return message, 0 }}
+	f.begins = nanotime()
+	f.pace.every = 8e9 / float64(rate)
+	sent, slept := int64(0), 0
+	for slept < 20 {
+		before := nanotime()
+		n, errno := sendWhenDue(f)
+		if errno != 0 {
+			t.Fatal(errno)
+		}
+		after := nanotime()
+		if n == 0 {
+			slept++
+			if due := int64(float64(before-f.begins) / f.pace.every); sent < due {
+				t.Fatalf("it sleeps with %d bytes sent of %d that are due", sent, due)
+			}
+		}
+		if due := int64(float64(after-f.begins)/f.pace.every) + message; sent+n > due {
+			t.Fatalf("%d bytes sent, %d were due", sent+n, due)
+		}
+		sent += n
+	}
+	for _, c := range []struct{ rate, want int }{{0, 128 << 10}, {1e9, 125_000}, {10e9, 128 << 10}, {1e6, 1400}} {
+		o := record.Options{Bandwidth: c.rate}
+		if err := streamOptions(&o); err != nil || o.MessageSize != c.want {
+			t.Errorf("at %d bit/s a message has %d bytes, want %d (%v)", c.rate, o.MessageSize, c.want, err)
+		}
 	}
 }

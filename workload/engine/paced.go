@@ -32,6 +32,7 @@ func pacedRR() traffic {
 			return rrOptions(o)
 		},
 		flows:     each(exchange),
+		rests:     answerRest,
 		exchanged: requestAndResponse,
 	}
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"nettoll/record"
@@ -66,7 +67,18 @@ func (t *trial) result() (workload.Result, error) {
 		r.Metrics[record.PacketRate] = metric(record.PacketRate, rate)
 	}
 	r.Warnings = append(append(t.warnings(), starved...), t.shortfalls(packets, r.Metrics)...)
+	r.Congestion = t.controls()
 	return r, nil
+}
+
+// controls are the congestion controls that the kernel says the connections have, at either end.
+func (t *trial) controls() []string {
+	var all []string
+	for _, p := range t.parties() {
+		all = append(all, p.left.Controls...)
+	}
+	slices.Sort(all)
+	return slices.DeleteFunc(slices.Compact(all), func(name string) bool { return name == "" })
 }
 
 // exchanged is the payload of a transaction in both directions, in bytes.

@@ -122,11 +122,9 @@ func (s *session) live(f *flow) {
 	for f.measures() && !f.closed.Load() { // each window that is left
 		f.abandon()
 	}
-	if f.informs == s.role {
-		var infoErr error
-		f.info, infoErr = tcpInfo(f.fd)
-		if err == nil && infoErr != nil {
-			err = fmt.Errorf("%s: %w", f.label, infoErr)
+	if f.informs != "" {
+		if readErr := f.inform(); err == nil && readErr != nil {
+			err = fmt.Errorf("%s: %w", f.label, readErr)
 		}
 	}
 	if s.role == client && f.fd >= 0 {

@@ -94,9 +94,9 @@ func tcpInfo(fd int) (*record.TCPInfo, error) {
 	if err != nil {
 		return nil, fmt.Errorf("get TCP_INFO: %w", err)
 	}
-	congestion, err := unix.GetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION)
+	congestion, err := congestionOf(fd)
 	if err != nil {
-		return nil, fmt.Errorf("get TCP_CONGESTION: %w", err)
+		return nil, err
 	}
 	return &record.TCPInfo{
 		Retransmits: info.Total_retrans,
@@ -106,8 +106,16 @@ func tcpInfo(fd int) (*record.TCPInfo, error) {
 		SndMSS:      info.Snd_mss,
 		RcvMSS:      info.Rcv_mss,
 		PMTU:        info.Pmtu,
-		Congestion:  strings.TrimRight(congestion, "\x00"),
+		Congestion:  congestion,
 
 		Busy: info.Busy_time, WindowLimited: info.Rwnd_limited, BufferLimited: info.Sndbuf_limited,
 	}, nil
+}
+
+func congestionOf(fd int) (string, error) {
+	name, err := unix.GetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION)
+	if err != nil {
+		return "", fmt.Errorf("get TCP_CONGESTION: %w", err)
+	}
+	return strings.TrimRight(name, "\x00"), nil
 }

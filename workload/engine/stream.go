@@ -17,7 +17,7 @@ func tcpStream() traffic {
 	return traffic{
 		name:    record.TCPStream,
 		meeting: overTCP(),
-		honours: []string{"streams", "message-size", "window", "congestion", "zero-copy", "skip-rx-copy", "reverse"},
+		honours: []string{"streams", "message-size", "window", "bandwidth", "congestion", "zero-copy", "skip-rx-copy", "reverse"},
 		options: streamOptions,
 		rests:   streamRest,
 		flows: func(o record.Options) []kind {
@@ -38,14 +38,49 @@ func download() kind {
 	return kind{measured: client, counts: payloadBytes, informs: server, client: newReceiver, server: newSender}
 }
 
+// A stream of a given rate writes as much as is due in a thousandth of a second at once, if no
+// other message size is asked for, and no less than a segment holds.
+const (
+	writesInSecond = 1000
+	leastWrite     = 1400 // bytes
+)
+
 func streamOptions(o *record.Options) error {
 	if o.MessageSize == 0 {
 		o.MessageSize = defaultMessage
+		if o.Bandwidth > 0 {
+			o.MessageSize = min(defaultMessage, max(leastWrite, o.Bandwidth/8/writesInSecond))
+		}
 	}
 	return nil
 }
 
 func newSender(f *flow, o record.Options) (step, error) {
+	send, err := newWriter(f, o)
+	if err != nil || o.Bandwidth == 0 {
+		return send, err
+	}
+	f.pace.every = 8e9 / float64(o.Bandwidth) // of a byte
+	f.write = send
+	return sendWhenDue, nil
+}
+
+// sendWhenDue sleeps until a message is due, or writes one. The bytes that were sent since the
+// flow began, or its turn, are counted in f.number. It paces by its own clock and not by that of
+// the kernel (SO_MAX_PACING_RATE), which would cost the sender a timer for every few segments.
+//
+//go:nosplit
+func sendWhenDue(f *flow) (int64, syscall.Errno) {
+	f.pace.begins = f.begins
+	if due := f.pace.due(f.number); nanotime() < due {
+		return 0, sleepTo(due)
+	}
+	n, errno := f.write(f)
+	f.number += n
+	return n, errno
+}
+
+func newWriter(f *flow, o record.Options) (step, error) {
 	f.out = payload(o.MessageSize)
 	if !o.ZeroCopy {
 		return sendMessage, nil

@@ -53,7 +53,7 @@ func (Tool) Run(ctx context.Context, job workload.Job) (workload.Result, error) 
 }
 
 func (t *trial) run(ctx context.Context) error {
-	for _, phase := range []func(context.Context) error{t.summon, t.serve, t.connect, t.align, t.window, t.stop} {
+	for _, phase := range []func(context.Context) error{t.summon, t.serve, t.connect, t.align, t.window, t.steady, t.stop} {
 		if err := phase(ctx); err != nil {
 			return err
 		}

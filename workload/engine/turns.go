@@ -65,7 +65,7 @@ func (f *flow) prepare() {
 // take sets a turn.
 func (f *flow) take(i int) {
 	t := f.session.turns[i]
-	f.turn = i
+	f.turn, f.number = i, 0
 	f.schedule(t.opens-t.begins, t.opens, t.closes)
 	switch {
 	case f.measures():
@@ -270,6 +270,9 @@ func (s *standing) Turns(ctx context.Context, when workload.Turns) (each []workl
 		}
 		return p.call(ctx, limit, methodStart, start, &p.window)
 	})
+	if err == nil {
+		err = t.steady(ctx)
+	}
 	if err == nil {
 		err = t.stop(ctx)
 	}

@@ -86,6 +86,9 @@ func (t *trial) shortfalls(sent datagrams, m map[string]record.Metric) (all []re
 	flows, seconds := float64(len(t.flows)), t.job.Duration.Seconds()
 	rate := m[record.TransactionRate].Value + flows/seconds
 	offered := (float64(sent.Expected) + flows) * float64(t.options.MessageSize) * 8 / seconds
+	if t.traffic.name == record.TCPStream {
+		offered = m[record.Throughput].Value + flows*float64(t.options.MessageSize)*8/seconds
+	}
 	for _, w := range []*record.Warning{
 		paceMissed("transactions a second", flows*float64(t.options.Rate), rate),
 		paceMissed("bit/s of payload", flows*float64(t.options.Bandwidth), offered),

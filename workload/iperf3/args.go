@@ -33,6 +33,9 @@ func commands(path string, job workload.Job, pair int) (server, client program.C
 	}
 	switch job.Workload {
 	case record.TCPStream:
+		if o.Bandwidth > 0 {
+			args = append(args, "-b", strconv.Itoa(o.Bandwidth))
+		}
 	case record.TCPBidir:
 		args = append(args, "--bidir")
 	case record.UDPStream:

@@ -44,7 +44,7 @@ func (Tool) Name() string { return Name }
 // Drives implements workload.Tool.
 func (Tool) Drives() []workload.Drive {
 	return []workload.Drive{
-		{Workload: record.TCPStream, Options: []string{"streams", "message-size", "window", "congestion", "zero-copy", "reverse"}},
+		{Workload: record.TCPStream, Options: []string{"streams", "message-size", "window", "bandwidth", "congestion", "zero-copy", "reverse"}},
 		{Workload: record.TCPBidir, Options: []string{"streams", "message-size", "window", "congestion", "zero-copy"}},
 		{Workload: record.UDPStream, Options: []string{"streams", "message-size", "window", "bandwidth", "reverse"}},
 	}
