@@ -15,6 +15,10 @@ type Settling struct {
 	Wait    Spread      // seconds
 	CPU     Spread      // CPU seconds of the machine, beyond those that it uses when idle
 	Packets Spread      // that crossed the devices of its hosts
+	// Resting is what its daemons used while other networks had their turns, in CPU seconds a
+	// second, and Rested in how many trials that is known.
+	Resting Spread
+	Rested  int
 	// Namespaces says that hosts are namespaces of one machine, as in Scenario.
 	Namespaces bool
 }
@@ -31,9 +35,13 @@ func spreadOf(values []float64) Spread {
 func settlings(trials []record.Trial) []Settling {
 	var order []record.Cell
 	seen := map[record.Cell][]record.Settle{}
+	resting := map[record.Cell][]float64{}
 	measured, apart := map[record.Cell]bool{}, map[record.Cell]bool{}
 	for _, t := range trials {
 		c := built(t.Cell)
+		if t.CPU != nil && t.CPU.Resting != nil {
+			resting[c] = append(resting[c], t.CPU.Resting.CPU/t.CPU.Resting.Watched)
+		}
 		if t.Status == record.OK {
 			measured[c] = true
 			apart[c] = apart[c] || t.CPU != nil && len(t.CPU.Hosts) > 0
@@ -63,6 +71,9 @@ func settlings(trials []record.Trial) []Settling {
 		}
 		s.Wait = of(func(one record.Settle) float64 { return one.Wait })
 		s.CPU = of(func(one record.Settle) float64 { return one.CPU })
+		if values := resting[c]; len(values) > 0 {
+			s.Resting, s.Rested = spreadOf(values), len(values)
+		}
 		s.Packets = of(func(one record.Settle) float64 { return float64(one.Packets) })
 		all = append(all, s)
 	}

@@ -19,6 +19,8 @@ func TestSettlings(t *testing.T) {
 	for i, s := range []*record.Settle{{Wait: 3, CPU: 2, Packets: 500, Silent: true}, nil, {Wait: 0, Silent: true}} {
 		f.Trials = append(f.Trials, record.Trial{Cell: f.Run.Cells[i], Round: 1, Status: record.OK, Settle: s})
 	}
+	f.Trials[0].CPU = &record.CPUUse{Resting: &record.Resting{Watched: 2, CPU: 0.5}}
+	f.Trials[1].CPU = &record.CPUUse{Resting: &record.Resting{Watched: 4, CPU: 3}}
 	// In the next rounds another cell of the network comes first, and its trial fails.
 	f.Trials = append(f.Trials,
 		record.Trial{Cell: other, Round: 2, Status: record.Failed, Reason: "why", Settle: &record.Settle{Wait: 30, CPU: 40, Packets: 9000}},
@@ -26,7 +28,8 @@ func TestSettlings(t *testing.T) {
 	got := analysis.Analyze(f).Settlings
 	want := []analysis.Settling{
 		{Cell: record.Cell{Network: "bridge", Hosts: 1, Servers: 1, Clients: 1, Neighbours: 1000}, Built: 3, Silent: 2,
-			Wait: analysis.Spread{Median: 4, Max: 30}, CPU: analysis.Spread{Median: 2, Max: 40}, Packets: analysis.Spread{Median: 700, Max: 9000}},
+			Wait: analysis.Spread{Median: 4, Max: 30}, CPU: analysis.Spread{Median: 2, Max: 40}, Packets: analysis.Spread{Median: 700, Max: 9000},
+			Resting: analysis.Spread{Median: 0.5, Max: 0.75}, Rested: 2},
 		{Cell: record.Cell{Network: "bridge", Hosts: 1, Servers: 1, Clients: 1}, Built: 1, Silent: 1},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

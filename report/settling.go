@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"nettoll/analysis"
@@ -11,20 +12,40 @@ import (
 // fall silent.
 const settlingMatters = 0.5
 
-// settlingSections say what networks did by themselves before they could be measured, if
-// any of them did much.
+// restingMatters is from what share of a CPU on it is worth a word what daemons use while there
+// is no traffic.
+const restingMatters = 0.001
+
+// settlingSections say what networks did by themselves before they were measured, and while
+// others were, if any of them did much.
 func settlingSections(res analysis.Result) []section {
 	sec := section{
-		title: "Until networks were silent",
-		meta:  "What they sent and used by themselves after they had been built. No trial contains it: trials begin afterwards.",
+		title: "What networks do without traffic",
+		meta:  "What they sent and used by themselves after they had been built, until they were silent, and what their daemons used later, while other networks had their turns. No trial contains it.",
 	}
-	sh := sheet{stub: []string{"network", "built"}, columns: []string{"silent after, s", "CPU seconds", "packets"}, long: true}
+	sh := sheet{stub: []string{"network", "built"}, columns: []string{"silent after, s", "CPU seconds until then", "packets until then"}, long: true}
+	rested := slices.ContainsFunc(res.Settlings, func(s analysis.Settling) bool { return s.Rested > 0 })
+	if rested {
+		sh.columns = append(sh.columns, "daemons at rest, % of a CPU")
+	}
 	for _, s := range res.Settlings {
 		name := settlingName(s)
-		sh.lines = append(sh.lines, sheetLine{
+		line := sheetLine{
 			names: []string{name, count(uint64(s.Built)) + " ×"},
 			cells: []sheetCell{spreadCell(s.Wait), spreadCell(s.CPU), {value: count(uint64(s.Packets.Median)), spread: upTo(count(uint64(s.Packets.Max)))}},
-		})
+		}
+		if rested {
+			cell := sheetCell{value: "–"}
+			if s.Rested > 0 {
+				cell = spreadCell(analysis.Spread{Median: 100 * s.Resting.Median, Max: 100 * s.Resting.Max})
+			}
+			line.cells = append(line.cells, cell)
+		}
+		sh.lines = append(sh.lines, line)
+		if s.Rested > 0 && s.Resting.Median >= restingMatters {
+			sec.sayings = append(sec.sayings, saying{name, fmt.Sprintf("has daemons that used %s of a CPU while it had no traffic (median of %d).",
+				analysis.Percent(s.Resting.Median), s.Rested)})
+		}
 		if s.Wait.Median < settlingMatters && s.Silent == s.Built {
 			continue
 		}
@@ -81,6 +102,8 @@ type jsonSettling struct {
 	Wait       jsonSpread `json:"wait_s"`
 	CPU        jsonSpread `json:"cpu_s"`
 	Packets    jsonSpread `json:"packets"`
+	// CPU seconds a second of its daemons while other networks had their turns.
+	Resting *jsonSpread `json:"resting_cpu_s_s,omitempty"`
 }
 
 type jsonSpread struct {
@@ -91,11 +114,15 @@ type jsonSpread struct {
 func jsonSettlings(res analysis.Result) (all []jsonSettling) {
 	for _, s := range res.Settlings {
 		c := s.Cell
-		all = append(all, jsonSettling{
+		one := jsonSettling{
 			Network: c.Network, Hosts: c.Hosts, Servers: c.Servers, Clients: c.Clients, Processes: c.Processes,
 			Neighbours: c.Neighbours, Rules: c.Rules, MTU: c.MTU, Underlay: c.Underlay, HostsAre: kindOfHosts(s.Namespaces), Built: s.Built, Silent: s.Silent,
 			Wait: jsonSpread(s.Wait), CPU: jsonSpread(s.CPU), Packets: jsonSpread(s.Packets),
-		})
+		}
+		if s.Rested > 0 {
+			one.Resting = &jsonSpread{s.Resting.Median, s.Resting.Max}
+		}
+		all = append(all, one)
 	}
 	return all
 }

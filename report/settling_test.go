@@ -20,6 +20,9 @@ func TestNetworksThatTookLongToFallSilent(t *testing.T) {
 	}
 	never := slow
 	never.Cell.Neighbours, never.Silent, never.Wait = 0, 5, analysis.Spread{Median: 0.1, Max: 30}
+	busy, idle := calm, calm
+	busy.Rested, busy.Resting = 12, analysis.Spread{Median: 0.0123, Max: 0.05}
+	idle.Rested, idle.Resting = 12, analysis.Spread{Median: 0.0001, Max: 0.05}
 	res, o := specimenResult()
 	for _, c := range []struct {
 		settlings []analysis.Settling
@@ -30,10 +33,12 @@ func TestNetworksThatTookLongToFallSilent(t *testing.T) {
 			"docker:bridge, 1,000 idle neighbours fell silent 3.21 s after it had been built (median of 6); until then the machine used 2.5 CPU seconds beyond its idle ones, and 1,234,567 packets crossed the network's devices (medians).",
 		}},
 		{[]analysis.Settling{never}, []string{"docker:bridge was built six times and did not fall silent one time, for up to 30 s; until then"}},
+		{[]analysis.Settling{idle}, nil},
+		{[]analysis.Settling{busy}, []string{"veth has daemons that used 1.23% of a CPU while it had no traffic (median of 12)."}},
 	} {
 		res.Settlings = c.settlings
 		text := strings.Join(strings.Fields(write(t, "text", res, o)), " ")
-		if strings.Contains(text, "Until networks were silent") != (c.says != nil) {
+		if strings.Contains(text, "What networks do without traffic") != (c.says != nil) {
 			t.Errorf("%+v: %v", c.settlings, c.says)
 		}
 		for _, want := range c.says {
