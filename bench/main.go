@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"slices"
 	"syscall"
+	"time"
 
 	"nettoll/agent"
 	"nettoll/internal/dockerd"
@@ -50,12 +51,16 @@ func run(ctx context.Context) error {
 	if did, err := judge(ctx, os.Args[1:]); did {
 		return err
 	}
-	wanted := func(part string) bool { return len(os.Args) == 1 || slices.Contains(os.Args[1:], part) }
+	p := newProgress(os.Args[1:])
 	if !lab.Inside() {
-		if wanted("whole") {
-			if err := whole(ctx); err != nil {
-				return err
-			}
+		if err := p.do(ctx, outsideParts); err != nil {
+			return err
+		}
+		if !p.any(insideParts) {
+			return nil
+		}
+		if err := os.Setenv(begunEnv, p.begun.Format(time.RFC3339Nano)); err != nil {
+			return err
 		}
 		status, err := lab.Enter(lab.EnterOptions{Remove: dockerd.RemoveCgroups})
 		if err == nil && status != 0 {
@@ -66,15 +71,72 @@ func run(ctx context.Context) error {
 	if err := lab.Prepare(); err != nil {
 		return err
 	}
-	for _, part := range []struct {
-		name string
-		do   func(context.Context) error
-	}{{"throughput", throughput}, {"latency", latency}, {"datagrams", datagrams}, {"connections", connections}, {"containers", containers}, {"neighbours", neighbours}, {"docker", docker}} {
-		if !wanted(part.name) {
+	return p.do(ctx, insideParts)
+}
+
+// part is what is measured together. It takes about so long on two CPUs.
+type part struct {
+	name  string
+	takes time.Duration
+	do    func(context.Context) error
+}
+
+// What runs the program itself is outside of a lab, as that makes its own.
+var (
+	outsideParts = []part{
+		{"turns", 165 * time.Second, turns},
+		{"memory", 60 * time.Second, memory},
+	}
+	insideParts = []part{
+		{"throughput", 80 * time.Second, throughput},
+		{"latency", 80 * time.Second, latency},
+		{"datagrams", 40 * time.Second, datagrams},
+		{"connections", 20 * time.Second, connections},
+		{"containers", 60 * time.Second, containers},
+		{"neighbours", 60 * time.Second, neighbours},
+		{"docker", 45 * time.Second, docker},
+	}
+)
+
+// progress does parts and says how far it is. Those that are named are done, or else all.
+type progress struct {
+	named []string
+	begun time.Time
+}
+
+// begunEnv tells the process in the lab when all began.
+const begunEnv = "NETTOLL_BENCH_BEGUN"
+
+func newProgress(named []string) *progress {
+	p := &progress{named: named, begun: time.Now()}
+	if at, err := time.Parse(time.RFC3339Nano, os.Getenv(begunEnv)); err == nil {
+		p.begun = at
+	}
+	return p
+}
+
+func (p *progress) wants(one part) bool {
+	return len(p.named) == 0 || slices.Contains(p.named, one.name)
+}
+
+func (p *progress) any(parts []part) bool { return slices.ContainsFunc(parts, p.wants) }
+
+// do does those of the parts that are wanted, and says before each how much is left of all.
+func (p *progress) do(ctx context.Context, parts []part) error {
+	all := slices.DeleteFunc(slices.Concat(outsideParts, insideParts), func(one part) bool { return !p.wants(one) })
+	for _, one := range parts {
+		if !p.wants(one) {
 			continue
 		}
-		if err := part.do(ctx); err != nil {
-			return err
+		at := slices.IndexFunc(all, func(o part) bool { return o.name == one.name })
+		var left time.Duration
+		for _, o := range all[at:] {
+			left += o.takes
+		}
+		fmt.Fprintf(os.Stderr, "%d of %d: %s; %v since the beginning, about %v left\n",
+			at+1, len(all), one.name, time.Since(p.begun).Round(time.Second), left)
+		if err := one.do(ctx); err != nil {
+			return fmt.Errorf("%s: %w", one.name, err)
 		}
 	}
 	return nil

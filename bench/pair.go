@@ -28,8 +28,8 @@ func newPair(ctx context.Context, cpus [2]int) (*pair, error) {
 	}
 	return &pair{network: n, job: workload.Job{
 		Pairs:    []workload.Pair{{Client: c, Server: s, Addr: a, Listen: a, Port: 20001, Own: [2]int{20002, 20003}}},
-		Warmup:   time.Second,
-		Duration: 2 * time.Second,
+		Warmup:   500 * time.Millisecond,
+		Duration: time.Second,
 		CPUs:     workload.CPUs{Client: cpus[:1], Server: cpus[1:]},
 		Watch:    workload.Watch{Open: func() {}, Close: func() {}},
 	}}, nil

@@ -18,7 +18,7 @@ import (
 	"nettoll/workload/sockperf"
 )
 
-const rounds = 7
+const rounds = 5
 
 // rival is another tool that measures the same thing, and the aim.
 type rival struct {

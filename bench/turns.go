@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"time"
 
 	"nettoll/plan"
 	"nettoll/record"
@@ -62,22 +63,30 @@ func widths(ctx context.Context, program, file string) (map[string]map[string]fl
 	return all, nil
 }
 
+// byHand is how long the same comparison takes with fixed repeats: iperf3 and qperf,
+// ten times ten seconds each, for every network.
+const byHand = 2 * 10 * 10.0 // seconds
+
 // turns runs the default suite in turns and by whole trials, in the same time, and compares how
 // well they know their ratios.
-func turns(ctx context.Context, program, dir string) error {
+func turns(ctx context.Context) error { return withProgram(ctx, turnsOf) }
+
+func turnsOf(ctx context.Context, program, dir string) error {
 	var known []map[string]map[string]float64
 	for i, args := range [][]string{{"run"}, {"run", "--suite", "quick", "--turns=false", "-t", "200ms"}} {
 		file := filepath.Join(dir, fmt.Sprintf("turns%d.ndjson", i))
+		begin := time.Now()
 		if err := nettoll(ctx, program, append(args, "-o", file)...).Run(); err != nil {
 			return err
 		}
+		elapsed := time.Since(begin)
 		all, err := widths(ctx, program, file)
 		if err != nil {
 			return err
 		}
 		known = append(known, all)
 		if i == 0 {
-			if err := inSlices(file); err != nil {
+			if err := inSlices(file, elapsed.Seconds()); err != nil {
 				return err
 			}
 		}
@@ -101,8 +110,9 @@ func turns(ctx context.Context, program, dir string) error {
 	return nil
 }
 
-// inSlices shows how much of a run was not in slices, their settling included.
-func inSlices(file string) error {
+// inSlices shows how the time of a run was spent: in slices, in traffic that settles, whole turns
+// at the beginning among it, and in neither; and how long it took beside the same by hand.
+func inSlices(file string, elapsed float64) error {
 	f, err := record.ReadFile(file)
 	if err != nil {
 		return err
@@ -110,12 +120,24 @@ func inSlices(file string) error {
 	if len(f.Ends) != 1 {
 		return fmt.Errorf("%s has no end", file)
 	}
-	sum := 0.0
+	slices, settling := 0.0, 0.0
 	for _, t := range f.Trials {
+		turn := plan.TurnOf(t.Cell.Workload)
 		for _, s := range t.Slices {
-			sum += s.Window + plan.TurnOf(t.Cell.Workload).Settle.Seconds()
+			slices += s.Window
+			settling += turn.Settle.Seconds()
+		}
+		if len(t.Slices) > 0 {
+			settling += plan.Cold * (turn.Settle + turn.Slice).Seconds()
 		}
 	}
-	ratios{1 - sum/f.Ends[0].Elapsed}.show("time outside of slices and their settling", false, 0.15)
+	whole := f.Ends[0].Elapsed
+	ratios{1 - (slices+settling)/whole}.show("time outside of slices and settling", false, 0.15)
+	fmt.Printf("%-46s %6.2f, and in settling %.2f\n", "time in slices", slices/whole, settling/whole)
+	networks := map[string]bool{}
+	for _, c := range f.Run.Cells {
+		networks[fmt.Sprint(c.Network, c.Hosts)] = true
+	}
+	ratios{elapsed / (byHand * float64(len(networks)))}.show("default suite ÷ 10 × 10 s of iperf3 and qperf", false, 1)
 	return nil
 }

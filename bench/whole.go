@@ -10,13 +10,10 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"nettoll/record"
 )
 
-// whole measures runs of the program itself: the time that is not spent measuring
-// and the memory that trials take.
-func whole(ctx context.Context) error {
+// withProgram builds the program and hands it over, with a folder for its files.
+func withProgram(ctx context.Context, do func(ctx context.Context, program, dir string) error) error {
 	dir, err := os.MkdirTemp("", "nettoll-bench-*")
 	if err != nil {
 		return err
@@ -28,50 +25,21 @@ func whole(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := overhead(ctx, program, dir); err != nil {
-		return err
-	}
-	if err := turns(ctx, program, dir); err != nil {
-		return err
-	}
-	return memory(ctx, program, dir)
-}
-
-// byHand is how long the same comparison takes with fixed repeats: iperf3 and qperf,
-// ten times ten seconds each, for every network.
-const byHand = 2 * 10 * 10.0 // seconds
-
-// overhead runs the default suite: the share of it that is not warm-up or window, and
-// its wall time beside that of the same comparison by hand.
-func overhead(ctx context.Context, program, dir string) error {
-	file := filepath.Join(dir, "quick.ndjson")
-	begin := time.Now()
-	if err := nettoll(ctx, program, "run", "-o", file).Run(); err != nil {
-		return err
-	}
-	elapsed := time.Since(begin).Seconds()
-	f, err := record.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	if len(f.Ends) != 1 {
-		return fmt.Errorf("%s has no end", file)
-	}
-	ratios{1 - f.Ends[0].Measuring/elapsed}.show("time outside measuring, of the default suite", false, 0.10)
-	networks := map[string]bool{}
-	for _, c := range f.Run.Cells {
-		networks[fmt.Sprint(c.Network, c.Hosts)] = true
-	}
-	ratios{elapsed / (byHand * float64(len(networks)))}.show("default suite ÷ 10 × 10 s of iperf3 and qperf", false, 1)
-	return nil
+	return do(ctx, program, dir)
 }
 
 // memory compares the memory of the measuring process late in a run with that
 // early in it.
-func memory(ctx context.Context, program, dir string) error {
+func memory(ctx context.Context) error { return withProgram(ctx, memoryOf) }
+
+// manyRounds are rounds of ten cells each, and so a thousand trials.
+const manyRounds = 100
+
+func memoryOf(ctx context.Context, program, dir string) error {
 	file := filepath.Join(dir, "many.ndjson")
-	cmd := nettoll(ctx, program, "run", "loopback", "--hosts", "1", "--workloads", "tcp_rr", "-t", "10ms", "--warmup", "0s",
-		"--min-rounds", "500", "--max-rounds", "500", "--time-budget", "0", "-o", file)
+	rounds := strconv.Itoa(manyRounds)
+	cmd := nettoll(ctx, program, "run", "loopback", "--hosts", "1", "--ipv4", "--ipv6", "--workloads", "tcp_rr,udp_rr,tcp_crr,tcp_stream,udp_stream",
+		"-t", "10ms", "--warmup", "0s", "--turns=false", "--min-rounds", rounds, "--max-rounds", rounds, "--time-budget", "0", "-o", file)
 	if err := cmd.Start(); err != nil {
 		return err
 	}
