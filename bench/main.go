@@ -85,7 +85,7 @@ type part struct {
 var (
 	outsideParts = []part{
 		{"turns", 165 * time.Second, turns},
-		{"memory", 60 * time.Second, memory},
+		{"memory", 100 * time.Second, memory},
 	}
 	insideParts = []part{
 		{"throughput", 80 * time.Second, throughput},

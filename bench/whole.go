@@ -32,8 +32,12 @@ func withProgram(ctx context.Context, do func(ctx context.Context, program, dir 
 // early in it.
 func memory(ctx context.Context) error { return withProgram(ctx, memoryOf) }
 
-// manyRounds are rounds of ten cells each, and so a thousand trials.
-const manyRounds = 100
+// manyRounds are rounds of ten cells each. The memory is read when so many trials are done.
+const (
+	manyRounds  = 60
+	earlyTrials = 100
+	lateTrials  = 550
+)
 
 func memoryOf(ctx context.Context, program, dir string) error {
 	file := filepath.Join(dir, "many.ndjson")
@@ -52,7 +56,7 @@ func memoryOf(ctx context.Context, program, dir string) error {
 			if err != nil || early == 0 || late == 0 {
 				return fmt.Errorf("a run of many trials: %w (memory read: %v, %v)", err, early, late)
 			}
-			ratios{late / early}.show("memory after 900 trials ÷ after 100", false, 1.25)
+			ratios{late / early}.show(fmt.Sprintf("memory after %d trials ÷ after %d", lateTrials, earlyTrials), false, 1.25)
 			return nil
 		case <-time.After(20 * time.Millisecond):
 		}
@@ -61,9 +65,9 @@ func memoryOf(ctx context.Context, program, dir string) error {
 			continue
 		}
 		switch n := bytes.Count(b, []byte("\n")); {
-		case n > 100 && early == 0:
+		case n > earlyTrials && early == 0:
 			early = resident(cmd.Process.Pid)
-		case n > 900 && n < 1000:
+		case n > lateTrials:
 			late = resident(cmd.Process.Pid)
 		}
 	}
