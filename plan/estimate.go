@@ -63,14 +63,21 @@ func Estimate(cells []record.Cell, set record.Settings, known Known) Forecast {
 	if len(visits) == 0 {
 		round, before = 0, 0
 	}
-	for _, g := range Groups(visits, set, known.able()) {
+	able := known.able(cells)
+	for _, g := range Groups(visits, set, able) {
 		f.Groups++
+		slowest := 0.0 // of those that are built at once
 		for _, v := range g.Visits {
 			containers := v.Servers + v.Clients + v.Neighbours
 			p := known.platformOf(v.Network)
-			round += p.Visit.Seconds() + known.techniqueOf(v.Network).Startup.Seconds() + float64(containers)*p.Container.Seconds()
+			build := p.Visit.Seconds() + known.techniqueOf(v.Network).Startup.Seconds() + float64(containers)*p.Container.Seconds()
+			if able.Across && p.AtOnce > 0 {
+				slowest, build = max(slowest, build), 0
+			}
+			round += build
 			round += VisitOverhead.Seconds() + float64(containers)*ContainerOverhead.Seconds() + float64(v.Pairs())*AgentOverhead.Seconds()
 		}
+		round += slowest
 		for _, c := range g.Whole {
 			t := byName[c.Tool]
 			round += t.whole(set.Warmup) + t.whole(max(set.Duration, t.MinDuration.Seconds())) + t.Lead.Seconds() +

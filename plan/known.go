@@ -24,8 +24,8 @@ type Platform struct {
 	// Visit and Container are the time that building a network and starting a container
 	// of it take there, more than in the lab.
 	Visit, Container time.Duration
-	// OneAtATime: its networks cannot stand beside each other.
-	OneAtATime bool
+	// AtOnce is how many of its networks can stand at once; 0 is any number.
+	AtOnce int
 }
 
 // Technique is what a plan must know of one.

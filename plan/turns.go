@@ -74,23 +74,44 @@ const (
 
 // Able says what can stand beside others, and take turns.
 type Able struct {
+	// Beside says of a network whether it can stand beside all others of the run.
 	Beside func(network string) bool
+	// Across says that networks on different numbers of hosts are built at once, too: it takes time
+	// to build them, and little work.
+	Across bool
 	Turns  func(tool, workload string) bool
 }
 
-// able reads it off what is known.
-func (k Known) able() Able {
-	return Able{
-		Beside: func(network string) bool { return !k.platformOf(network).OneAtATime },
-		Turns: func(tool, workload string) bool {
-			for _, t := range k.Tools {
-				if d, ok := t.drives(workload); ok && t.Name == tool {
-					return d.Turns
-				}
+// AbleTo says what of a run's networks can stand at once, of which only so many of a platform's
+// can; 0 is any number. It is the same in every round: a network is measured in one way.
+func AbleTo(cells []record.Cell, atOnce func(network string) int, turns func(tool, workload string) bool) Able {
+	bounded, least := 0, 0
+	for _, v := range group(cells) {
+		if n := atOnce(v.Network); n > 0 {
+			if bounded++; least == 0 || n < least {
+				least = n
 			}
-			return false
-		},
+		}
 	}
+	fit := bounded <= least
+	return Able{
+		Beside: func(network string) bool { return fit || atOnce(network) == 0 },
+		Across: bounded > 0 && fit,
+		Turns:  turns,
+	}
+}
+
+// able reads it off what is known.
+func (k Known) able(cells []record.Cell) Able {
+	atOnce := func(network string) int { return k.platformOf(network).AtOnce }
+	return AbleTo(cells, atOnce, func(tool, workload string) bool {
+		for _, t := range k.Tools {
+			if d, ok := t.drives(workload); ok && t.Name == tool {
+				return d.Turns
+			}
+		}
+		return false
+	})
 }
 
 // Group is networks that are built and stand at once.
@@ -118,6 +139,9 @@ func Groups(visits []Visit, set record.Settings, able Able) (groups []Group) {
 	for _, v := range visits {
 		place := v.Cell
 		place.Network, place.Twin = "", 0
+		if able.Across {
+			place.Hosts = 0
+		}
 		if !set.Turns || !able.Beside(v.Network) {
 			place = v.Cell
 		}

@@ -93,6 +93,41 @@ func TestGroups(t *testing.T) {
 	}
 }
 
+// TestGroupsOfEngines has engines of their own for a few networks: all of these stand at once then,
+// on any number of hosts, and with those of the lab. Where they are too many, each stands alone.
+func TestGroupsOfEngines(t *testing.T) {
+	set := record.Settings{Turns: true, Congestion: "cubic"}
+	var cells []record.Cell
+	for _, name := range []string{"docker:native", "docker:bridge", "bridge"} {
+		for hosts := 1; hosts <= 2; hosts++ {
+			c := cellOf(name, record.TCPRR)
+			c.Hosts = hosts
+			cells = append(cells, c)
+		}
+	}
+	atOnce := func(most int) func(string) int {
+		return func(network string) int {
+			if strings.HasPrefix(network, "docker:") {
+				return most
+			}
+			return 0
+		}
+	}
+	const contest = "turns bridge/tcp_rr docker:bridge/tcp_rr docker:native/tcp_rr"
+	for most, want := range map[int][]string{
+		4: {contest + "; " + contest},
+		3: {
+			"whole bridge/tcp_rr", "whole bridge/tcp_rr", "whole docker:bridge/tcp_rr", "whole docker:bridge/tcp_rr",
+			"whole docker:native/tcp_rr", "whole docker:native/tcp_rr",
+		},
+	} {
+		got := told(Groups(Visits(cells, 1, 1), set, AbleTo(cells, atOnce(most), everything.Turns)))
+		if !slices.Equal(got, want) {
+			t.Errorf("%d at once: %q\nwant %q", most, got, want)
+		}
+	}
+}
+
 // TestGroupsHaveABound holds that not more networks stand at once than there is room for, and that
 // none is lost.
 func TestGroupsHaveABound(t *testing.T) {

@@ -116,4 +116,6 @@ type End struct {
 	Measuring float64   `json:"measuring_s" most:"1e9"` // seconds of warm-ups, windows and watching the idle machine
 	Elapsed   float64   `json:"elapsed_s" most:"1e9"`   // seconds since this process began to work on the run, watching the idle machine included
 	Idle      float64   `json:"idle_cpu_s_s"`           // CPU seconds a second that the idle machine used
+	// Stood is what was not built anew in every round, in words. All else was.
+	Stood []string `json:"stood,omitempty"`
 }

@@ -17,6 +17,8 @@ type Recipe struct {
 // probe finds out whether a network can be built here: its platform is asked until it has
 // said yes or that it is not supported, its technique until it has said yes.
 func (r *Runner) probe(ctx context.Context, network string, recipe Recipe) error {
+	r.probing.Lock()
+	defer r.probing.Unlock()
 	name := recipe.Platform.Name()
 	err, asked := r.usable[name]
 	if !asked {

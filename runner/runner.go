@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"nettoll/plan"
@@ -53,6 +54,8 @@ type Runner struct {
 	failed  map[string]int          // failures in a row
 	probed  map[string]bool         // networks that can be built here, and tools that are
 	usable  map[string]error        // platforms that were asked whether they are, by name
+	probing sync.Mutex              // networks that are built at once
+	can     plan.Able
 }
 
 // Watch follows a run.
@@ -89,6 +92,7 @@ func (r *Runner) Run(ctx context.Context) (record.End, error) {
 func (r *Runner) prepare(ctx context.Context) (err error) {
 	r.done, r.out, r.failed = map[string]map[int]bool{}, map[string]bool{}, map[string]int{}
 	r.probed, r.usable = map[string]bool{}, map[string]error{}
+	r.can = r.able()
 	for _, t := range r.Before {
 		r.note(t)
 	}
@@ -235,7 +239,7 @@ func (r *Runner) round(ctx context.Context, round int) (ran int, err error) {
 		r.idle, r.ahead, r.distant = r.ahead, sampler.Baseline{}, map[string]*sampler.Baseline{}
 	}
 	place := &order{round: round, last: r.inRound(round)}
-	for _, g := range plan.Groups(visits, r.Settings, r.able()) {
+	for _, g := range plan.Groups(visits, r.Settings, r.can) {
 		if ctx.Err() != nil || r.hurry() {
 			break
 		}
@@ -251,22 +255,25 @@ func (r *Runner) round(ctx context.Context, round int) (ran int, err error) {
 	return ran, nil
 }
 
-// able says what can stand beside others, and take turns.
+// able says what can stand beside others, and take turns. It is asked once: how much memory is free
+// changes.
 func (r *Runner) able() plan.Able {
-	return plan.Able{
-		Beside: func(network string) bool {
-			recipe, ok := r.Networks[network]
-			if !ok {
-				return false
-			}
-			_, single := recipe.Platform.(platform.Single)
-			return !single
-		},
-		Turns: func(tool, work string) bool {
-			t, ok := r.Tools[tool].(workload.Turner)
-			return ok && slices.ContainsFunc(t.Drives(), func(d workload.Drive) bool { return d.Workload == work && d.Turns })
-		},
+	return plan.AbleTo(r.Cells, r.atOnce, func(tool, work string) bool {
+		t, ok := r.Tools[tool].(workload.Turner)
+		return ok && slices.ContainsFunc(t.Drives(), func(d workload.Drive) bool { return d.Workload == work && d.Turns })
+	})
+}
+
+// atOnce is how many networks of a platform can stand at once, by the name of one; 0 is any number.
+func (r *Runner) atOnce(network string) int {
+	recipe, ok := r.Networks[network]
+	if !ok {
+		return 1
 	}
+	if b, ok := recipe.Platform.(platform.Bounded); ok {
+		return b.AtOnce()
+	}
+	return 0
 }
 
 // open are the cells that still want a trial in the round.
@@ -333,6 +340,14 @@ func (r *Runner) end(reason string, err error) record.End {
 	if err != nil {
 		e.Detail = err.Error()
 	}
+	seen := map[string]bool{}
+	for _, recipe := range r.Networks {
+		if s, ok := recipe.Platform.(platform.Stander); ok && !seen[s.Name()] {
+			seen[s.Name()] = true
+			e.Stood = append(e.Stood, s.Stood()...)
+		}
+	}
+	slices.Sort(e.Stood)
 	return e
 }
 

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"nettoll/internal/nl"
 	"nettoll/internal/plumb"
 	"nettoll/platform"
@@ -227,6 +229,31 @@ func TestDaemonKilledInMidTurn(t *testing.T) {
 		}
 		if tr.Status != want {
 			t.Errorf("%s: %s, %q; want %s", tr.Cell.Network, tr.Status, tr.Reason, want)
+		}
+	}
+}
+
+// TestMachinesClockJumps sets the machine's clock an hour on in mid-turn, as somebody may who
+// administers it: turns go by another clock, and nothing is said of an hour.
+func TestMachinesClockJumps(t *testing.T) {
+	m, err := sampler.Machine("/proc", "/sys")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Virtual != record.Emulated {
+		t.Skip("it sets the clock of the whole machine: .ci/test-vm runs it in the virtual machine")
+	}
+	set := func(by time.Duration) {
+		now := unix.NsecToTimeval(time.Now().Round(0).Add(by).UnixNano())
+		if err := unix.Settimeofday(&now); err != nil {
+			t.Error(err)
+		}
+	}
+	tool := &midTurn{Tool: engine.New(), disturb: func() { set(time.Hour) }}
+	defer set(-time.Hour)
+	for _, tr := range inTurns(t, lab.New(), tool, bridge.New(), record.TCPRR) {
+		if tr.Status != record.OK || tr.Elapsed <= 0 || tr.Elapsed > 1800 || tr.Window > 60 {
+			t.Errorf("%s: %s, %q, %v s in all, a window of %v s", tr.Cell.Network, tr.Status, tr.Reason, tr.Elapsed, tr.Window)
 		}
 	}
 }

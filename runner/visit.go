@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"nettoll/internal/emulated"
@@ -42,15 +43,7 @@ func (r *Runner) patience(bound time.Duration) time.Duration {
 // interval.
 func (r *Runner) group(ctx context.Context, g plan.Group, place *order) (ran int, err error) {
 	stand := map[record.Cell]*session{} // by what their cells have in common
-	defer func() {
-		for _, v := range g.Visits {
-			if s := stand[v.Cell]; s != nil {
-				if e := s.close(ctx); e != nil {
-					err = errors.Join(err, fmt.Errorf("%s: take down: %w", v.Network, e))
-				}
-			}
-		}
-	}()
+	defer func() { err = errors.Join(err, r.closeAll(ctx, g.Visits, stand)) }()
 	save := func(all ...record.Trial) error {
 		for _, t := range all {
 			if err := r.save(t, place); err != nil {
@@ -60,25 +53,25 @@ func (r *Runner) group(ctx context.Context, g plan.Group, place *order) (ran int
 		}
 		return nil
 	}
-	for _, v := range g.Visits {
-		began := time.Now()
-		n, topo, err := r.build(ctx, v)
+	all := r.buildAll(ctx, g.Visits)
+	for i, v := range g.Visits {
+		if all[i].network != nil && all[i].err == nil {
+			stand[v.Cell] = &session{r: r, network: all[i].network, topo: all[i].topo, agents: newAgents(), rests: len(g.Contests) > 0}
+		}
+	}
+	for i, v := range g.Visits {
 		if ctx.Err() != nil {
-			if err == nil {
-				stand[v.Cell] = &session{r: r, network: n, topo: topo, agents: newAgents()}
-			}
 			return ran, nil
 		}
-		if err != nil {
-			if err := save(unusable(v.Cells, began, err)...); err != nil {
+		if err := all[i].err; err != nil {
+			if err := save(unusable(v.Cells, all[i].began, err)...); err != nil {
 				return ran, err
 			}
 			continue
 		}
-		s := &session{r: r, network: n, topo: topo, agents: newAgents(), rests: len(g.Contests) > 0}
-		stand[v.Cell] = s
+		began, s := time.Now(), stand[v.Cell]
 		s.settling, s.unheard = s.settle(ctx, v)
-		s.took = time.Since(began)
+		s.took = all[i].took + time.Since(began)
 	}
 	for _, part := range r.parts(g, place.round) {
 		if ctx.Err() != nil || r.hurry() {
@@ -93,6 +86,62 @@ func (r *Runner) group(ctx context.Context, g plan.Group, place *order) (ran int
 		}
 	}
 	return ran, nil
+}
+
+// built is what became of the building of a network.
+type built struct {
+	network technique.Network
+	topo    technique.Topology
+	began   time.Time
+	took    time.Duration
+	err     error
+}
+
+// buildAll builds networks one after the other, but those at once of which only so many can stand:
+// for these somebody else is waited for, most of the time.
+func (r *Runner) buildAll(ctx context.Context, visits []plan.Visit) []built {
+	all := make([]built, len(visits))
+	var building sync.WaitGroup
+	for i, v := range visits {
+		one := &all[i]
+		build := func() {
+			one.began = time.Now()
+			one.network, one.topo, one.err = r.build(ctx, v)
+			one.took = time.Since(one.began)
+		}
+		switch {
+		case r.atOnce(v.Network) > 0:
+			building.Go(build)
+		case ctx.Err() == nil:
+			build()
+		}
+	}
+	building.Wait()
+	return all
+}
+
+// closeAll takes networks down, as they were built.
+func (r *Runner) closeAll(ctx context.Context, visits []plan.Visit, stand map[record.Cell]*session) error {
+	errs := make([]error, len(visits))
+	var closing sync.WaitGroup
+	for i, v := range visits {
+		s := stand[v.Cell]
+		if s == nil {
+			continue
+		}
+		closed := func() {
+			if err := s.close(ctx); err != nil {
+				errs[i] = fmt.Errorf("%s: take down: %w", v.Network, err)
+			}
+		}
+		if r.atOnce(v.Network) > 0 {
+			closing.Go(closed)
+		} else {
+			closed()
+		}
+	}
+	closing.Wait()
+	return errors.Join(errs...)
 }
 
 // parts are what is measured in a group one after the other, in a random order: contests, and

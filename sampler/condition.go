@@ -38,9 +38,8 @@ type Conditioned struct {
 // Set makes this end of a connection so.
 func (c Condition) Set() (out Conditioned, err error) {
 	if c.KeepWindow {
-		// A kernel that has it outside of namespaces only shows so in what is recorded of the end.
-		if err := os.WriteFile(slowStartAfterIdle, []byte("0"), 0); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return out, fmt.Errorf("sampler: %w", err)
+		if err := keepWindow(); err != nil {
+			return out, err
 		}
 	}
 	if !c.NoOffloads && c.MaxMTU == 0 {
@@ -64,6 +63,20 @@ func (c Condition) Set() (out Conditioned, err error) {
 		return err
 	})
 	return out, err
+}
+
+// keepWindow has connections go on that have rested. A kernel that has the parameter outside of
+// namespaces only shows so in what is recorded of the end, and a container that was made so cannot
+// write it.
+func keepWindow() error {
+	is, err := os.ReadFile(slowStartAfterIdle)
+	if errors.Is(err, os.ErrNotExist) || err == nil && string(is) == "0\n" {
+		return nil
+	}
+	if err := os.WriteFile(slowStartAfterIdle, []byte("0"), 0); err != nil {
+		return fmt.Errorf("sampler: %w", err)
+	}
+	return nil
 }
 
 // turnOff turns the offloads of a device off and names one that stays on.

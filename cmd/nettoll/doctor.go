@@ -94,6 +94,20 @@ func engineState(ctx context.Context) string {
 	return fmt.Sprintf("engine %s at %s, API %s", v.Version, target, c.ClientVersion())
 }
 
+// offerTime bounds how long the user's engine may take to answer after a run that is not of it.
+const offerTime = 3 * time.Second
+
+// offerEngine says, after a run that touched no engine, how the networks of the one that answers
+// here are measured beside those of the lab.
+func (a *app) offerEngine(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, offerTime)
+	defer cancel()
+	if state := engineState(ctx); !strings.HasPrefix(state, "-") {
+		fmt.Fprintln(a.stdout, "\nA Docker engine answers here; this run left it alone. Its own networks beside the lab's: nettoll run "+
+			"docker:bridge docker:published bridge published")
+	}
+}
+
 // engine says whether networks of Docker can be measured on the user's engine.
 func (a *app) engine() {
 	state, missing := strings.CutPrefix(os.Getenv(engineEnv), "-")

@@ -15,7 +15,7 @@ import (
 const mostRows = 60
 
 // dryRun prints what would be measured, what would not, and how long it would take.
-func (a *app) dryRun(cells []record.Cell, skips []plan.Skip, set record.Settings) error {
+func (a *app) dryRun(f runFlags, cells []record.Cell, skips []plan.Skip, set record.Settings) error {
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	if len(cells) > mostRows {
 		planGroups(w, cells)
@@ -31,7 +31,7 @@ func (a *app) dryRun(cells []record.Cell, skips []plan.Skip, set record.Settings
 			fmt.Fprintf(a.stdout, "  %s: %s\n", strings.TrimSpace(s.Network+" "+s.Underlay), s.Reason)
 		}
 	}
-	e := plan.Estimate(cells, set, known(a.paths, a.cni))
+	e := plan.Estimate(cells, set, known(a.paths, a.cni, f.private))
 	fmt.Fprintf(a.stdout, "\n%d cells in %d networks a round; a round takes about %s.\n", e.Cells, e.Visits, rough(e.Round))
 	if e.InTurns > 0 {
 		fmt.Fprintf(a.stdout, "%s at once; %d cells take turns there, and %s whole trials.\n", standing(e), e.InTurns, have(e.Cells-e.InTurns))

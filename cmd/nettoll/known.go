@@ -12,6 +12,7 @@ import (
 	"nettoll/internal/program"
 	"nettoll/plan"
 	"nettoll/platform"
+	"nettoll/platform/docker"
 	"nettoll/record"
 	"nettoll/reference"
 	"nettoll/technique"
@@ -25,12 +26,12 @@ func (f *runFlags) expand(s *plan.Suite) ([]record.Cell, error) {
 		expand = plan.SelfCheck
 	}
 	if !f.lifts() && !f.stretches() {
-		return expand(*s, known(f.paths, f.cni))
+		return expand(*s, known(f.paths, f.cni, f.private))
 	}
 	budget := s.TimeBudget
 	s.TimeBudget = 0
-	cells, err := expand(*s, known(f.paths, f.cni))
-	e := plan.Estimate(cells, plan.Settings(*s), known(f.paths, f.cni))
+	cells, err := expand(*s, known(f.paths, f.cni, f.private))
+	e := plan.Estimate(cells, plan.Settings(*s), known(f.paths, f.cni, f.private))
 	switch {
 	case e.Min <= budget || budget == 0:
 		s.TimeBudget = budget
@@ -50,13 +51,19 @@ func (f *runFlags) stretches() bool { return f.given("platform") && !f.given("ti
 // arguments and flags ask for instead.
 func (f *runFlags) lifts() bool { return !f.given("suite") && !f.given("time-budget") }
 
-// known is what the planner must know of the drivers.
-func known(paths program.Paths, conflists cniFlags) plan.Known {
+// known is what the planner must know of the drivers, where engines are private or those of the
+// user.
+func known(paths program.Paths, conflists cniFlags, private bool) plan.Known {
 	var k plan.Known
 	for _, v := range venues(engines{cni: conflists}) {
 		name := v.platform.Name()
-		_, single := v.platform.(platform.Single)
-		k.Platforms = append(k.Platforms, plan.Platform{Name: name, Native: v.native, Visit: v.visit, Container: v.container, OneAtATime: single})
+		atOnce := 0
+		if _, bounded := v.platform.(platform.Bounded); bounded {
+			if atOnce = 1; private {
+				atOnce = docker.PrivateAtOnce
+			}
+		}
+		k.Platforms = append(k.Platforms, plan.Platform{Name: name, Native: v.native, Visit: v.visit, Container: v.container, AtOnce: atOnce})
 		for _, t := range v.techniques {
 			k.Techniques = append(k.Techniques, plan.Technique{
 				Name: t.Name(), Hosts: t.Hosts(), Families: families(t), Platforms: []string{name},

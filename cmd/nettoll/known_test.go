@@ -36,7 +36,7 @@ func TestPorts(t *testing.T) {
 
 // TestEverySuiteCanGoOn: --resume takes what run makes of each suite, on each platform.
 func TestEverySuiteCanGoOn(t *testing.T) {
-	k := known(nil, cniFlags{})
+	k := known(nil, cniFlags{}, false)
 	for _, name := range plan.Names() {
 		for _, platform := range append([]string{""}, platformNames()...) {
 			s, err := plan.Embedded(name)
@@ -65,7 +65,7 @@ func TestEmbeddedSuites(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cells, err := plan.Expand(s, known(nil, cniFlags{}))
+		cells, err := plan.Expand(s, known(nil, cniFlags{}, false))
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		}

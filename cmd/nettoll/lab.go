@@ -123,7 +123,7 @@ func (f labFlags) resolve(name string, paths program.Paths, conflists cniFlags) 
 	}
 	shape, err := plan.ParseUnderlay(f.underlay)
 	if err == nil {
-		shape, err = known(nil, cniFlags{}).Shape(shape)
+		shape, err = known(nil, cniFlags{}, false).Shape(shape)
 	}
 	if err != nil {
 		return nil, topo, usagef("--underlay: %w", err)

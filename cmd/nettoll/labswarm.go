@@ -56,7 +56,7 @@ func (f *swarmFlags) check(fl *pflag.FlagSet, swarm bool) error {
 func (a *app) swarm(ctx context.Context, f labFlags, command []string) (err error) {
 	shape, err := plan.ParseUnderlay(f.underlay)
 	if err == nil {
-		shape, err = known(nil, cniFlags{}).Shape(shape)
+		shape, err = known(nil, cniFlags{}, false).Shape(shape)
 	}
 	if err != nil {
 		return usagef("--underlay: %w", err)

@@ -69,11 +69,11 @@ trials failed, which the report counts; 1 when something has none, or the run fa
 			}
 			set := plan.Settings(suite)
 			set.SelfCheck = f.selfCheck
-			if set.Congestion, err = congestion(cells); err != nil {
+			if set.Congestion, err = congestion(f.borrows(cells)); err != nil {
 				return err
 			}
 			if f.dryRun {
-				return a.dryRun(cells, plan.Skipped(suite, known(a.paths, a.cni)), set)
+				return a.dryRun(f, cells, plan.Skipped(suite, known(a.paths, a.cni, f.private)), set)
 			}
 			if err := f.checkTime(cells, set); err != nil {
 				return err
@@ -81,9 +81,13 @@ trials failed, which the report counts; 1 when something has none, or the run fa
 			if err := f.checkOutput(); err != nil {
 				return err
 			}
-			return f.where(cmd.Context(), cells, func(ctx context.Context) error {
+			err = f.where(cmd.Context(), cells, func(ctx context.Context) error {
 				return a.measure(ctx, f, suite, cells, set)
 			})
+			if err == nil && len(args) == 0 && !f.given("suite") && !f.given("platform") && f.format == "text" && !lab.Inside() {
+				a.offerEngine(cmd.Context())
+			}
+			return err
 		},
 	}
 	f.add(cmd.Flags())
@@ -92,9 +96,10 @@ trials failed, which the report counts; 1 when something has none, or the run fa
 	return cmd
 }
 
-// congestion is what TCP flows have for which none is named, the same for all of a run. In a lab
-// everybody is privileged; in other platforms' containers, nobody.
-func congestion(cells []record.Cell) (string, error) {
+// congestion is what TCP flows have for which none is named, the same for all of a run. In a lab,
+// and on engines that are started there, everybody is privileged; on those of the user's, nobody
+// need be.
+func congestion(borrowed bool) (string, error) {
 	c, err := sampler.ReadCongestion("/proc")
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil // it cannot be told what there is: everybody has the machine's own
@@ -102,8 +107,7 @@ func congestion(cells []record.Cell) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	lab := !slices.ContainsFunc(cells, func(c record.Cell) bool { return strings.Contains(c.Network, ":") })
-	return c.Unpaced(lab), nil
+	return c.Unpaced(!borrowed), nil
 }
 
 // completeNames completes the flags of run that name a platform or a network.
@@ -150,7 +154,7 @@ const longest = time.Hour
 
 // checkTime refuses a run whose fewest rounds take too long, unless that is meant.
 func (f *runFlags) checkTime(cells []record.Cell, set record.Settings) error {
-	e := plan.Estimate(cells, set, known(f.paths, f.cni))
+	e := plan.Estimate(cells, set, known(f.paths, f.cni, f.private))
 	if e.Min <= longest || set.Budget > 0 || f.yes {
 		return nil
 	}
@@ -186,7 +190,7 @@ func (a *app) measure(ctx context.Context, f runFlags, suite plan.Suite, cells [
 	run := record.Run{
 		ID: hex.EncodeToString(id[:]), Started: now.UTC(), Version: versionText(), Note: suite.Note,
 		Suite: suite.Name, Machine: m, Settings: set, Cells: cells,
-		Source: suite.Source, Skips: skipsOf(suite, known(a.paths, a.cni)), Tools: versions(ctx, cells, toolByName(a.paths)),
+		Source: suite.Source, Skips: skipsOf(suite, known(a.paths, a.cni, f.private)), Tools: versions(ctx, cells, toolByName(a.paths)),
 		Instance: suite.Instance, Price: suite.Price,
 	}
 	path, w, err := create(f.output, run)
@@ -242,14 +246,14 @@ func (a *app) resume(cmd *cobra.Command, f runFlags, args []string) error {
 		return err
 	}
 	set := f.limits(file.Run.Settings)
-	if err := plan.Resumable(file.Run.Cells, set, known(f.paths, f.cni)); err != nil {
+	if err := plan.Resumable(file.Run.Cells, set, known(f.paths, f.cni, f.private)); err != nil {
 		return usagef("--resume %s: %w; begin another run", f.resume, err)
 	}
 	if err := f.suit(file.Run.Cells, f.given); err != nil {
 		return err
 	}
 	if f.dryRun {
-		return a.dryRun(file.Run.Cells, nil, set)
+		return a.dryRun(f, file.Run.Cells, nil, set)
 	}
 	if err := reachable("--resume", f.resume); err != nil {
 		return err
@@ -294,7 +298,7 @@ func (a *app) drive(ctx context.Context, path string, w *record.Writer, file *re
 	if err != nil {
 		return err
 	}
-	p := a.progress(ctx, plan.Estimate(file.Run.Cells, set, known(a.paths, a.cni)), set)
+	p := a.progress(ctx, plan.Estimate(file.Run.Cells, set, known(a.paths, a.cni, f.private)), set)
 	r := &runner.Runner{
 		Networks: recipes(e),
 		Tools:    toolByName(a.paths),

@@ -33,7 +33,7 @@ func TestOnlyTheFirstPlatformNeedsNoPrefix(t *testing.T) {
 // TestEveryPlannedNetworkCanBeBuilt holds that the planner and the runner call
 // networks by the same names, and that natives are there.
 func TestEveryPlannedNetworkCanBeBuilt(t *testing.T) {
-	all, k := recipes(engines{}), known(nil, cniFlags{})
+	all, k := recipes(engines{}), known(nil, cniFlags{}, false)
 	built := 0
 	for _, v := range venues(engines{}) {
 		s := plan.Default()

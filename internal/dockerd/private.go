@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -96,6 +97,8 @@ func StartPrivate(ctx context.Context, under platform.Host, index int, run strin
 		return nil, errors.Join(fmt.Errorf("docker: private engine on %s: %w", under.Name(), err), c.Close(), p.Stop())
 	}
 	p.Engine = NewEngine(c, run, image)
+	_, err = netns.Sysctl(p.NetNS(), slowStartAfterIdle)
+	p.Engine.rests = err == nil
 	return p, nil
 }
 
@@ -129,6 +132,11 @@ func (p *Private) begin(ctx context.Context, run string, s Settings) (err error)
 		if err := netns.SetSysctl(p.NetNS(), key, "1"); err != nil {
 			return err
 		}
+	}
+	// Connections that rest between turns: see Engine.rests. Old kernels have it for all
+	// namespaces together.
+	if err := netns.SetSysctl(p.NetNS(), slowStartAfterIdle, "0"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
 	if u, ok := p.under.(platform.Undertaker); ok {
 		if err := u.Leaves(groupOf(run)); err != nil {

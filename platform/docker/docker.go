@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/moby/moby/client"
@@ -25,6 +26,8 @@ type Options struct {
 	// Lab gives the hosts that private engines are started on; nil: the user's engines
 	// are used.
 	Lab platform.Platform
+	// Sets is how many sets of private engines are kept at most; 0: as many as there is memory for.
+	Sets int
 }
 
 // Docker is the platform.
@@ -33,8 +36,10 @@ type Docker struct {
 
 	mu       sync.Mutex
 	borrowed []*dockerd.Host
-	private  []*set // the one that was used last is the last
+	private  []*set // the one that was taken last is the last
+	starting int    // sets that are not there yet
 	seen     bool   // the user's engines have been nodes of one swarm
+	stood    []string
 }
 
 // New gives the platform. It connects when it is probed. Close it.
@@ -43,8 +48,29 @@ func New(o Options) *Docker { return &Docker{o: o} }
 // Name implements platform.Platform.
 func (*Docker) Name() string { return "docker" }
 
-// OneAtATime implements platform.Single: the networks of an engine share its hosts.
-func (*Docker) OneAtATime() {}
+// PrivateAtOnce is how many networks can stand at once at most where engines are started for them.
+const PrivateAtOnce = 8
+
+// AtOnce implements platform.Bounded. Networks on private engines have engines of their own each,
+// as many as there is memory for.
+func (d *Docker) AtOnce() int {
+	if d.o.Lab == nil {
+		return 1
+	}
+	const hosts = 2
+	return min(PrivateAtOnce, d.mostSets(hosts))
+}
+
+// Stood implements platform.Stander.
+func (d *Docker) Stood() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	all := slices.Clone(d.stood)
+	if n := len(d.borrowed); n > 0 {
+		all = append(all, fmt.Sprintf("%d × dockerd of the user's", n))
+	}
+	return all
+}
 
 // Probe implements platform.Platform.
 func (d *Docker) Probe(ctx context.Context) error {
@@ -84,11 +110,11 @@ func (d *Docker) Engines(ctx context.Context, req platform.HostRequest, s docker
 	if req.Count < 1 {
 		return nil, fmt.Errorf("docker: %d hosts: at least 1 is needed", req.Count)
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	if d.o.Lab != nil {
 		return d.start(ctx, req, s)
 	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if err := d.connect(ctx); err != nil {
 		return nil, err
 	}
@@ -114,7 +140,10 @@ func (d *Docker) Engines(ctx context.Context, req platform.HostRequest, s docker
 }
 
 // hosts are engines in use by one network.
-type hosts struct{ all []*dockerd.Host }
+type hosts struct {
+	all  []*dockerd.Host
+	free func() // others can have them; nil: they can anyway
+}
 
 // All implements platform.Hosts.
 func (h *hosts) All() []platform.Host {
@@ -131,6 +160,9 @@ func (h *hosts) Docker() []*dockerd.Host { return h.all }
 // Close implements platform.Hosts: what was made is removed, the engines stay for the
 // next network.
 func (h *hosts) Close(ctx context.Context) error {
+	if h.free != nil {
+		defer h.free()
+	}
 	var errs []error
 	for _, host := range h.all {
 		errs = append(errs, host.Empty(ctx))

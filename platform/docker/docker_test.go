@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/moby/moby/client"
@@ -44,7 +45,7 @@ func private(t *testing.T) *docker.Docker {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := docker.New(docker.Options{Run: "0123456789abcdef", Image: dockerd.Image{Root: image}, Lab: lab.New()})
+	p := docker.New(docker.Options{Run: "0123456789abcdef", Image: dockerd.Image{Root: image}, Lab: lab.New(), Sets: 3})
 	t.Cleanup(func() {
 		if err := p.Close(context.Background()); err != nil {
 			t.Error(err)
@@ -86,28 +87,64 @@ func engine(t *testing.T, p *docker.Docker, req platform.HostRequest, s dockerd.
 func TestEnginesAreKeptUntilThereAreTooMany(t *testing.T) {
 	p := private(t)
 	plain, own := platform.HostRequest{}, dockerd.Settings{}
-	first, hosts := engine(t, p, plain, own)
-	if err := hosts.Close(t.Context()); err != nil {
-		t.Fatal(err)
+	// used gives the engine of a network that has been taken down.
+	used := func(req platform.HostRequest, s dockerd.Settings) *dockerd.Host {
+		h, hosts := engine(t, p, req, s)
+		if err := hosts.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return h
 	}
-	if again, _ := engine(t, p, plain, own); again != first {
+	first := used(plain, own)
+	if again := used(plain, own); again != first {
 		t.Error("the same hosts were asked for, and others were given")
 	}
-	if other, _ := engine(t, p, plain, dockerd.Settings{NoICC: true}); other == first {
+	if other := used(plain, dockerd.Settings{NoICC: true}); other == first {
 		t.Error("other settings were asked for, and the same engine was given")
 	}
-	if other, _ := engine(t, p, platform.HostRequest{Rules: 1}, own); other == first {
+	if other := used(platform.HostRequest{Rules: 1}, own); other == first {
 		t.Error("another host was asked for, and the same was given")
 	}
 	if got := daemons(t); got != 3 {
 		t.Errorf("%d engines run, want 3", got)
 	}
-	engine(t, p, platform.HostRequest{Underlay: platform.Underlay{MTU: 9000}}, own)
+	used(platform.HostRequest{Underlay: platform.Underlay{MTU: 9000}}, own)
 	if got := daemons(t); got != 3 {
 		t.Errorf("%d engines run, want 3: the one that was used before all others should have ended", got)
 	}
-	if again, _ := engine(t, p, plain, own); again == first {
+	if again := used(plain, own); again == first {
 		t.Error("an engine that has ended was given")
+	}
+	want := []string{"1 × dockerd", "1 × dockerd --icc=false", "1 × dockerd", "1 × dockerd", "1 × dockerd"}
+	if got := p.Stood(); !slices.Equal(got, want) {
+		t.Errorf("stood: %q, want %q", got, want)
+	}
+}
+
+// TestNetworksThatStandAtOnce holds that each has engines of its own, which are somebody else's
+// when it has been taken down.
+func TestNetworksThatStandAtOnce(t *testing.T) {
+	p := private(t)
+	plain, own := platform.HostRequest{}, dockerd.Settings{}
+	one, hosts := engine(t, p, plain, own)
+	other, _ := engine(t, p, plain, own)
+	if one == other {
+		t.Error("two networks that stand have the same engine")
+	}
+	if err := hosts.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if again, _ := engine(t, p, plain, own); again != one {
+		t.Error("an engine that nobody uses was not given")
+	}
+	if got := daemons(t); got != 2 {
+		t.Errorf("%d engines run, want 2", got)
+	}
+	if n := p.AtOnce(); n < 2 {
+		t.Errorf("%d networks can stand at once", n)
+	}
+	if n := docker.New(docker.Options{}).AtOnce(); n != 1 {
+		t.Errorf("%d networks can stand at once on an engine of the user's", n)
 	}
 }
 

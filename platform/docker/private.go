@@ -3,7 +3,11 @@ package docker
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"sync"
+
+	"golang.org/x/sys/unix"
 
 	"nettoll/internal/dockerd"
 	"nettoll/platform"
@@ -17,29 +21,77 @@ type set struct {
 	under    platform.Hosts
 	engines  []*dockerd.Private
 	swarm    *dockerd.Swarm // where the settings want one
+	taken    bool           // by a network that stands
 }
 
-// mostSets is how many sets are kept. An engine takes about 100 MB.
-const mostSets = 3
+// Sets are kept as long as all engines together take no more than a tenth of the memory that is
+// free, but a few in any case.
+const (
+	fewSets      = 3
+	engineMemory = 100 << 20 // bytes, about
+)
 
-// start gives the set that was asked for, which it makes where there is none.
+// mostSets is how many sets of so many engines are kept.
+func (d *Docker) mostSets(engines int) int {
+	if d.o.Sets > 0 {
+		return d.o.Sets
+	}
+	var m unix.Sysinfo_t
+	if err := unix.Sysinfo(&m); err != nil {
+		return fewSets
+	}
+	free := (m.Freeram + m.Bufferram) * uint64(m.Unit)
+	return max(fewSets, int(free/10/uint64(engineMemory*engines)))
+}
+
+// start gives a set that was asked for and has no network, which it makes where there is none.
 func (d *Docker) start(ctx context.Context, req platform.HostRequest, s dockerd.Settings) (dockerd.Hosts, error) {
+	have, err := d.take(ctx, req, s)
+	if have != nil || err != nil {
+		return have, err
+	}
+	made, err := d.newSet(ctx, req, s)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.starting--; err != nil {
+		return nil, err
+	}
+	made.taken = true
+	d.private, d.stood = append(d.private, made), append(d.stood, made.String())
+	return d.use(made), nil
+}
+
+// take gives a set that is there, or else makes room for another.
+func (d *Docker) take(ctx context.Context, req platform.HostRequest, s dockerd.Settings) (dockerd.Hosts, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if err := d.discardBroken(ctx); err != nil {
 		return nil, err
 	}
 	for i, have := range d.private {
-		if have.req == req && have.settings == s {
+		if have.req == req && have.settings == s && !have.taken {
 			d.private = append(append(d.private[:i:i], d.private[i+1:]...), have)
+			have.taken = true
 			return d.use(have), nil
 		}
 	}
-	for len(d.private) >= mostSets {
-		oldest := d.private[0]
-		d.private = d.private[1:]
+	for len(d.private)+d.starting >= d.mostSets(req.Count) {
+		i := slices.IndexFunc(d.private, func(s *set) bool { return !s.taken })
+		if i < 0 {
+			break
+		}
+		oldest := d.private[i]
+		d.private = slices.Delete(d.private, i, i+1)
 		if err := oldest.close(ctx); err != nil {
 			return nil, err
 		}
 	}
+	d.starting++
+	return nil, nil
+}
+
+// newSet starts engines.
+func (d *Docker) newSet(ctx context.Context, req platform.HostRequest, s dockerd.Settings) (*set, error) {
 	under, err := d.o.Lab.Hosts(ctx, req)
 	if err != nil {
 		return nil, err
@@ -60,24 +112,35 @@ func (d *Docker) start(ctx context.Context, req platform.HostRequest, s dockerd.
 	if err != nil {
 		return nil, errors.Join(err, made.close(context.WithoutCancel(ctx)))
 	}
-	d.private = append(d.private, made)
-	return d.use(made), nil
+	return made, nil
+}
+
+// String is what was started, for people.
+func (s *set) String() string {
+	text := fmt.Sprintf("%d × dockerd", len(s.engines))
+	if with := s.settings.String(); with != "" {
+		text += " " + with
+	}
+	if s.swarm != nil {
+		text += ", nodes of one swarm"
+	}
+	return text
 }
 
 // use gives the hosts of a set.
 func (d *Docker) use(s *set) dockerd.Hosts {
-	if s.swarm == nil {
-		return s.hosts()
-	}
-	return &swarmHosts{hosts: *s.hosts(), swarm: s.swarm, discard: func(ctx context.Context) error { return d.discard(ctx, s) }}
-}
-
-func (s *set) hosts() *hosts {
-	h := &hosts{}
+	h := hosts{free: func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		s.taken = false
+	}}
 	for _, e := range s.engines {
 		h.all = append(h.all, e.Host)
 	}
-	return h
+	if s.swarm == nil {
+		return &h
+	}
+	return &swarmHosts{hosts: h, swarm: s.swarm, discard: func(ctx context.Context) error { return d.discard(ctx, s) }}
 }
 
 // close ends the engines and lets their hosts go.

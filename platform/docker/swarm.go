@@ -91,6 +91,9 @@ const emptyTime = 15 * time.Second
 // Close implements platform.Hosts. A private swarm that lets something not go is given
 // up with its engines.
 func (h *swarmHosts) Close(ctx context.Context) error {
+	if h.free != nil {
+		defer h.free()
+	}
 	if h.discard != nil {
 		within, cancel := context.WithTimeout(ctx, emulated.Patience(emptyTime))
 		defer cancel()
@@ -120,10 +123,14 @@ func (h *swarmHosts) Close(ctx context.Context) error {
 // discardBroken ends private swarms that have lost a node.
 func (d *Docker) discardBroken(ctx context.Context) error {
 	for _, s := range slices.Clone(d.private) {
-		if s.swarm == nil {
+		if s.swarm == nil || s.taken {
 			continue
 		}
-		if _, err := dockerd.FindSwarm(ctx, s.hosts().all); err == nil || ctx.Err() != nil {
+		var nodes []*dockerd.Host
+		for _, e := range s.engines {
+			nodes = append(nodes, e.Host)
+		}
+		if _, err := dockerd.FindSwarm(ctx, nodes); err == nil || ctx.Err() != nil {
 			continue
 		}
 		if err := d.drop(ctx, s); err != nil {
