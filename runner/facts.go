@@ -84,6 +84,13 @@ func (s *session) condition(ctx context.Context, c record.Cell, links []link) er
 	err := ask(seats(links), func(_ int, at seated) error {
 		p, got := want, sampler.Conditioned{}
 		p.Peer = at.peer
+		// An engine's container cannot write what is its own.
+		if ns, ok := platform.As[platform.NetNSer](at.Endpoint); ok && want.KeepWindow && ns.NetNS() != "" {
+			if err := sampler.KeepWindow(ns.NetNS()); err != nil {
+				return err
+			}
+			p.KeepWindow = false
+		}
 		if err := at.Call(ctx, sampler.MethodCondition, p, &got); err != nil {
 			return err
 		}

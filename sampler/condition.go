@@ -8,6 +8,7 @@ import (
 
 	"github.com/safchain/ethtool"
 
+	"nettoll/internal/netns"
 	"nettoll/internal/nl"
 )
 
@@ -28,7 +29,7 @@ var offloadsOff = []string{
 
 // slowStartAfterIdle is a parameter of each network namespace. Without it, a connection that has
 // rested for a retransmission timeout, which is 200 ms at the least, begins anew (RFC 2861).
-const slowStartAfterIdle = "/proc/sys/net/ipv4/tcp_slow_start_after_idle"
+const slowStartAfterIdle = "net/ipv4/tcp_slow_start_after_idle"
 
 // Conditioned says what a Condition met with.
 type Conditioned struct {
@@ -38,7 +39,7 @@ type Conditioned struct {
 // Set makes this end of a connection so.
 func (c Condition) Set() (out Conditioned, err error) {
 	if c.KeepWindow {
-		if err := keepWindow(); err != nil {
+		if err := KeepWindow(""); err != nil {
 			return out, err
 		}
 	}
@@ -65,15 +66,15 @@ func (c Condition) Set() (out Conditioned, err error) {
 	return out, err
 }
 
-// keepWindow has connections go on that have rested. A kernel that has the parameter outside of
-// namespaces only shows so in what is recorded of the end, and a container that was made so cannot
-// write it.
-func keepWindow() error {
-	is, err := os.ReadFile(slowStartAfterIdle)
-	if errors.Is(err, os.ErrNotExist) || err == nil && string(is) == "0\n" {
+// KeepWindow has TCP connections in a network namespace go on as they were when they have rested;
+// "" is the one at hand. A kernel that has the parameter outside of namespaces only shows so in what
+// is recorded of the end.
+func KeepWindow(ns string) error {
+	err := netns.SetSysctl(ns, slowStartAfterIdle, "0")
+	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
-	if err := os.WriteFile(slowStartAfterIdle, []byte("0"), 0); err != nil {
+	if err != nil {
 		return fmt.Errorf("sampler: %w", err)
 	}
 	return nil

@@ -133,9 +133,6 @@ func (e *Engine) options(s Spec, image string) client.ContainerCreateOptions {
 			ShmSize:   memorySize,
 		},
 	}
-	if mode := o.HostConfig.NetworkMode; !mode.IsHost() && !mode.IsContainer() {
-		o.HostConfig.Sysctls = e.sysctls()
-	}
 	o.Config.ExposedPorts = network.PortSet{}
 	for _, port := range append(slices.Collect(maps.Keys(s.Publish)), s.Expose...) {
 		o.Config.ExposedPorts[port] = struct{}{}

@@ -33,22 +33,8 @@ type Engine struct {
 	loading sync.Mutex
 	loaded  string // reference of the image; empty until it is there
 	silent  atomic.Bool
-	rests   bool // connections of its containers go on as they were when they have rested
 
 	described described
-}
-
-// slowStartAfterIdle is a parameter of each network namespace. Without it, a connection that has
-// rested for a retransmission timeout, as between two turns, begins anew (RFC 2861). What is in a
-// container cannot set it.
-const slowStartAfterIdle = "net/ipv4/tcp_slow_start_after_idle"
-
-// sysctls are those of containers that have a network namespace of their own.
-func (e *Engine) sysctls() map[string]string {
-	if !e.rests {
-		return nil
-	}
-	return map[string]string{strings.ReplaceAll(slowStartAfterIdle, "/", "."): "0"}
 }
 
 // Image is what containers are made from.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -97,8 +96,6 @@ func StartPrivate(ctx context.Context, under platform.Host, index int, run strin
 		return nil, errors.Join(fmt.Errorf("docker: private engine on %s: %w", under.Name(), err), c.Close(), p.Stop())
 	}
 	p.Engine = NewEngine(c, run, image)
-	_, err = netns.Sysctl(p.NetNS(), slowStartAfterIdle)
-	p.Engine.rests = err == nil
 	return p, nil
 }
 
@@ -132,11 +129,6 @@ func (p *Private) begin(ctx context.Context, run string, s Settings) (err error)
 		if err := netns.SetSysctl(p.NetNS(), key, "1"); err != nil {
 			return err
 		}
-	}
-	// Connections that rest between turns: see Engine.rests. Old kernels have it for all
-	// namespaces together.
-	if err := netns.SetSysctl(p.NetNS(), slowStartAfterIdle, "0"); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
 	}
 	if u, ok := p.under.(platform.Undertaker); ok {
 		if err := u.Leaves(groupOf(run)); err != nil {

@@ -129,8 +129,7 @@ func (s *Swarm) service(name, image string, spec ServiceSpec) swarm.ServiceSpec 
 			Image: image, Labels: spec.Host.Engine.label(), Command: []string{self}, Args: []string{"agent"},
 			// The agent waits for input that nobody writes.
 			OpenStdin: true, StopSignal: "SIGKILL", StopGracePeriod: &grace, CapabilityAdd: []string{"NET_ADMIN"},
-			Sysctls: spec.Host.Engine.sysctls(),
-			Mounts:  []mount.Mount{{Type: mount.TypeTmpfs, Target: "/dev/shm", TmpfsOptions: &mount.TmpfsOptions{SizeBytes: memorySize}}},
+			Mounts: []mount.Mount{{Type: mount.TypeTmpfs, Target: "/dev/shm", TmpfsOptions: &mount.TmpfsOptions{SizeBytes: memorySize}}},
 		},
 		Placement:     &swarm.Placement{Constraints: []string{"node.id==" + s.nodes[spec.Host]}},
 		RestartPolicy: &swarm.RestartPolicy{Condition: swarm.RestartPolicyConditionNone},

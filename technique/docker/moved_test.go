@@ -29,13 +29,15 @@ func TestPortsThatAreMovedInMidTrial(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	hosts, err := p.Engines(t.Context(), platform.HostRequest{Count: 1}, dockerd.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := hosts.Close(t.Context()); err != nil { // the network is built on them
+		t.Fatal(err)
+	}
 	move := func() {
-		hosts, err := p.Engines(t.Context(), platform.HostRequest{Count: 1}, dockerd.Settings{})
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		err = nl.With(hosts.Docker()[0].NetNS(), func(n *nl.NS) error {
+		err := nl.With(hosts.Docker()[0].NetNS(), func(n *nl.NS) error {
 			all, err := n.Interfaces()
 			if err != nil {
 				return err

@@ -2,10 +2,8 @@ package docker
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/netip"
-	"sync"
 
 	"nettoll/internal/dockerd"
 	"nettoll/internal/nl"
@@ -159,27 +157,6 @@ func (n *network) run(ctx context.Context, server, client func(h *dockerd.Host, 
 		s.Links, s.Publish = nil, nil
 		return s
 	})
-	return err
-}
-
-// runAcross makes containers that are all alike, at once on the hosts of the servers and on those of
-// the clients. On one host, servers are first, as ever: their addresses tell.
-func (n *network) runAcross(ctx context.Context, alike dockerd.Spec) (err error) {
-	mode := func(*dockerd.Host, int) dockerd.Spec { return alike }
-	if len(n.hosts) == 1 {
-		return n.run(ctx, mode, mode)
-	}
-	var serving sync.WaitGroup
-	var servers error
-	serving.Go(func() {
-		n.servers, servers = n.place(ctx, n.topo.Servers, func(int) *dockerd.Host { return n.hosts[0] }, mode)
-	})
-	n.clients, err = n.place(ctx, n.topo.Clients, n.clientHost, mode)
-	serving.Wait()
-	if err = errors.Join(servers, err); err != nil {
-		return err
-	}
-	_, err = n.place(ctx, n.topo.Neighbours, n.clientHost, mode)
 	return err
 }
 

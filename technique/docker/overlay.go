@@ -18,7 +18,8 @@ func overlay(ctx context.Context, n *network) error {
 	if err != nil {
 		return err
 	}
-	if err := n.runAcross(ctx, dockerd.Spec{Mode: t.name}); err != nil {
+	mode := func(*dockerd.Host, int) dockerd.Spec { return dockerd.Spec{Mode: t.name} }
+	if err := n.run(ctx, mode, mode); err != nil {
 		return err
 	}
 	if err := n.open(ctx, t); err != nil {

@@ -158,6 +158,9 @@ func leavesNothing(t *testing.T, p *platforms.Swarm, name string, hosts int) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := kept.Close(t.Context()); err != nil { // the network is built on them
+		t.Fatal(err)
+	}
 	n, err := inSwarm(t, name).Connect(t.Context(), topology(t, hosts), p)
 	if err != nil {
 		t.Fatal(err)
@@ -252,6 +255,9 @@ func leavesNothingNow(t *testing.T, p *platforms.Swarm, hosts int) {
 	}
 	if left := labelled(t, kept); len(left) > 0 {
 		t.Errorf("left: %s", strings.Join(left, ", "))
+	}
+	if err := kept.Close(t.Context()); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -82,6 +82,9 @@ func second(t *testing.T, p *platforms.Swarm) *dockerd.Host {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := hosts.Close(t.Context()); err != nil { // they stay for the next network
+		t.Fatal(err)
+	}
 	return hosts.Docker()[1]
 }
 
@@ -95,8 +98,9 @@ func works(t *testing.T, trials []record.Trial) {
 
 func TestNodeLeaves(t *testing.T) {
 	p := swarms(t)
+	h := second(t, p)
 	works(t, rounds(t, p, 2, func() {
-		if _, err := second(t, p).Engine.Client.SwarmLeave(t.Context(), client.SwarmLeaveOptions{Force: true}); err != nil {
+		if _, err := h.Engine.Client.SwarmLeave(t.Context(), client.SwarmLeaveOptions{Force: true}); err != nil {
 			t.Error(err)
 		}
 	}))
@@ -104,8 +108,8 @@ func TestNodeLeaves(t *testing.T) {
 
 func TestPartition(t *testing.T) {
 	p := swarms(t)
+	h := second(t, p)
 	works(t, rounds(t, p, 3, func() {
-		h := second(t, p)
 		cut, err := h.Start(t.Context(), platform.Command{Path: "ip", Args: []string{"link", "set", h.Uplink().Device, "down"}})
 		if err == nil {
 			err = cut.Wait()
