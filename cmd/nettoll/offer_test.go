@@ -16,11 +16,11 @@ func TestDefaultRunBesideAnEngine(t *testing.T) {
 		wants bool
 	}{
 		{nil, true},
-		{[]string{"host", "veth"}, false},
+		{[]string{"host", "veth", "--hosts", "1"}, false},
 		{[]string{"--format", "json"}, false},
 	} {
 		args := append([]string{"nettoll", "run"}, c.args...)
-		args = append(args, "--hosts", "1", "--workloads", "tcp_rr", "-t", "20ms", "--min-rounds", "1", "--max-rounds", "1")
+		args = append(args, "--workloads", "tcp_rr", "-t", "20ms", "--min-rounds", "1", "--max-rounds", "1")
 		p := e.inside(t, t.TempDir(), args...)
 		if status := p.status(t); status != exitOK || strings.Contains(p.out.String(), offer) != c.wants {
 			t.Errorf("%v: exit status %d; it said:\n%s", c.args, status, p.said())
