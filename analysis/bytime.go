@@ -22,18 +22,11 @@ import (
 // Applications, volume II, section I.4). A request that arrives at such a moment, behind
 // the transaction, would wait for what is left of it, which is between nothing and all of it.
 //
-// It is 0 of an empty histogram.
-func byTime(h *hdrhistogram.Histogram, q float64) int64 {
-	bars := h.Distribution()
-	total := 0.0
-	for _, b := range bars {
-		total += weight(b)
-	}
+// It is 0 where there are no bars.
+func byTime(bars []hdrhistogram.Bar, q float64) int64 {
+	total := underWay(bars)
 	sum, last := 0.0, int64(0)
 	for _, b := range bars {
-		if b.Count == 0 {
-			continue
-		}
 		sum, last = sum+weight(b), b.To
 		if sum >= q*total {
 			break
@@ -45,6 +38,14 @@ func byTime(h *hdrhistogram.Histogram, q float64) int64 {
 // weight is the time that the transactions of a bar took.
 func weight(b hdrhistogram.Bar) float64 {
 	return float64(b.Count) * (float64(b.From) + float64(b.To)) / 2
+}
+
+// underWay is the time that all of them took, in nanoseconds.
+func underWay(bars []hdrhistogram.Bar) (sum float64) {
+	for _, b := range bars {
+		sum += weight(b)
+	}
+	return sum
 }
 
 // Complete adds to trials the figures that can be computed from what they hold, and takes
@@ -81,11 +82,12 @@ func complete(t record.Trial) record.Trial {
 	}
 	if t.Latency != nil && t.Cell.ClosedLoop() {
 		if h, err := decodeLatency(t.Latency); err == nil && h.TotalCount() > 0 {
+			bars := barsOf(h)
 			for name, q := range map[string]float64{record.LatencyP99ByTime: 0.99, record.LatencyP999ByTime: 0.999} {
-				m[name] = record.Measured(name, float64(byTime(h, q))/1e9)
+				m[name] = record.Measured(name, float64(byTime(bars, q))/1e9)
 			}
 			if t.Covered == 0 {
-				t.Covered = covered(h, t)
+				t.Covered = covered(bars, t)
 			}
 		}
 	}
@@ -94,18 +96,15 @@ func complete(t record.Trial) record.Trial {
 }
 
 // covered is the share of the window that transactions took, of all flows that made some.
-func covered(h *hdrhistogram.Histogram, t record.Trial) float64 {
-	flows, sum := 0.0, 0.0
+func covered(bars []hdrhistogram.Bar, t record.Trial) float64 {
+	flows := 0.0
 	for _, f := range t.Flows {
 		if f.Transactions > 0 {
 			flows++
 		}
 	}
-	for _, b := range h.Distribution() {
-		sum += weight(b)
-	}
 	if flows == 0 || t.Window <= 0 {
 		return 0
 	}
-	return min(1, sum/1e9/(flows*t.Window))
+	return min(1, underWay(bars)/1e9/(flows*t.Window))
 }

@@ -84,7 +84,7 @@ func TestByTimeIsOfTheTime(t *testing.T) {
 	}
 	for _, q := range []float64{0.01, 0.2, 0.35, 0.5, 0.7, 0.9, 0.99, 1} {
 		short := 0
-		limit := byTime(h, q)
+		limit := byTime(barsOf(h), q)
 		for _, ns := range moments {
 			if ns <= limit {
 				short++
@@ -100,7 +100,7 @@ func TestByTimeIsOfTheTime(t *testing.T) {
 			t.Errorf("%v of the time is spent in transactions of up to %d ns, %v in shorter ones, want %v", float64(short)/all, limit, least/all, q)
 		}
 	}
-	if byTime(hdrhistogram.New(1, 1000, 3), 0.5) != 0 {
+	if byTime(barsOf(hdrhistogram.NewPacked(1, 1000, 3)), 0.5) != 0 {
 		t.Error("an empty histogram has a percentile")
 	}
 }

@@ -2,7 +2,11 @@ package analysis
 
 import (
 	"encoding/base64"
+	"math"
+	"math/rand/v2"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
@@ -72,5 +76,37 @@ func TestMergeLatency(t *testing.T) {
 				t.Errorf("%d values up to %d, want %d up to %d", got.TotalCount(), got.Max(), tt.count, tt.max)
 			}
 		})
+	}
+}
+
+// TestBars compares what is read without room for empty buckets with what the dense histogram says.
+func TestBars(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for digits := 1; digits <= 5; digits++ {
+		for _, lowest := range []int64{1, 2, 1000, 4095, 1 << 20} {
+			dense := hdrhistogram.New(lowest, int64(time.Hour), digits)
+			for range 300 {
+				if err := dense.RecordValues(int64(math.Exp(28*r.Float64())), 1+r.Int64N(5)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var want []hdrhistogram.Bar
+			for _, b := range dense.Distribution() {
+				if b.Count > 0 {
+					want = append(want, b)
+				}
+			}
+			text, err := dense.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := decodeLatency(&record.Histogram{Encoded: string(text), Count: dense.TotalCount()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if bars := barsOf(got); !slices.Equal(bars, want) {
+				t.Errorf("%d digits, from %d ns on: %v, want %v", digits, lowest, bars, want)
+			}
+		}
 	}
 }
