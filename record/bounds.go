@@ -1,17 +1,13 @@
 package record
 
 import (
-	"bytes"
-	"compress/zlib"
-	"encoding/base64"
-	"encoding/binary"
 	"fmt"
-	"io"
 	"math"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // What a number may be where its field says nothing else by a tag most or least. A run
@@ -26,26 +22,49 @@ const (
 
 // bounded finds the first number of a line that cannot be true. The error names the field
 // as the file does.
-func bounded(line any) error { return within(reflect.ValueOf(line), "", "") }
+func bounded(line any) error {
+	if wrong := within(reflect.ValueOf(line), bounds{most: math.NaN()}); wrong != nil {
+		return wrong
+	}
+	return nil
+}
 
-func within(v reflect.Value, field string, tag reflect.StructTag) error {
+// impossible is a number that cannot be true. Its place is put together while it is handed
+// up, so that nothing is spent on names where all is well.
+type impossible struct{ place, text string }
+
+func (e *impossible) Error() string { return strings.TrimPrefix(e.place, ".") + " is " + e.text }
+
+func (e *impossible) in(place string) *impossible {
+	if e != nil {
+		e.place = place + e.place
+	}
+	return e
+}
+
+// bounds are what a field's tags say that a number in it may be.
+type bounds struct {
+	least, most float64 // most is NaN where nothing is said, and depends on the kind of number
+	any         bool
+}
+
+func (b bounds) above(most float64) float64 {
+	if math.IsNaN(b.most) {
+		return most
+	}
+	return b.most
+}
+
+func within(v reflect.Value, b bounds) *impossible {
 	switch v.Kind() {
 	case reflect.Pointer:
 		if !v.IsNil() {
-			return within(v.Elem(), field, tag)
+			return within(v.Elem(), b)
 		}
 	case reflect.Struct:
-		for i := range v.NumField() {
-			f := v.Type().Field(i)
-			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-			if !f.IsExported() || name == "" { // such as those of time.Time
-				continue
-			}
-			if field != "" {
-				name = field + "." + name
-			}
-			if err := within(v.Field(i), name, f.Tag); err != nil {
-				return err
+		for _, f := range boundedFields(v.Type()) {
+			if wrong := within(v.Field(f.index), f.bounds); wrong != nil {
+				return wrong.in("." + f.name)
 			}
 		}
 	case reflect.Slice:
@@ -53,38 +72,60 @@ func within(v reflect.Value, field string, tag reflect.StructTag) error {
 			return nil
 		}
 		for i := range v.Len() {
-			if err := within(v.Index(i), field+"["+strconv.Itoa(i)+"]", tag); err != nil {
-				return err
+			if wrong := within(v.Index(i), b); wrong != nil {
+				return wrong.in("[" + strconv.Itoa(i) + "]")
 			}
 		}
 	case reflect.Map:
-		if !numeric(v.Type().Elem()) {
-			return nil
-		}
-		for it := v.MapRange(); it.Next(); {
-			value := it.Value()
-			if m, ok := value.Interface().(Metric); ok && Signed(it.Key().String()) {
-				m.Value = math.Abs(m.Value)
-				value = reflect.ValueOf(m)
-			}
-			if err := within(value, field+"."+it.Key().String(), tag); err != nil {
-				return err
-			}
-		}
+		return withinMap(v, b)
 	case reflect.Float64:
-		least, most := limits(tag, 0, mostFloat)
-		if x := v.Float(); !(x >= least && x <= most) { // NaN is neither
-			return fmt.Errorf("%s is %v; it must be from %v to %v", field, x, least, most)
-		}
+		return withinFloat(v.Float(), b)
 	case reflect.Int, reflect.Int64:
-		least, most := limits(tag, 0, mostInt)
-		if x := v.Int(); x < int64(least) || x > int64(most) {
-			return fmt.Errorf("%s is %d; it must be from %.0f to %.0f", field, x, least, most)
+		most := b.above(mostInt)
+		if x := v.Int(); x < int64(b.least) || x > int64(most) {
+			return &impossible{text: fmt.Sprintf("%d; it must be from %.0f to %.0f", x, b.least, most)}
 		}
 	case reflect.Uint64:
-		if x := v.Uint(); x > mostUnsigned && tag.Get("most") != "any" {
-			return fmt.Errorf("%s is %d; it must be from 0 to %d", field, x, uint64(mostUnsigned))
+		return withinCount(v.Uint(), b)
+	}
+	return nil
+}
+
+// withinMap looks at the kinds of map that trials have.
+func withinMap(v reflect.Value, b bounds) *impossible {
+	switch m := v.Interface().(type) {
+	case map[string]Metric:
+		for name, one := range m {
+			if Signed(name) {
+				one.Value = math.Abs(one.Value)
+			}
+			if wrong := withinFloat(one.Value, b); wrong != nil {
+				return wrong.in("." + name + ".value")
+			}
 		}
+	case map[string]uint64:
+		for name, n := range m {
+			if wrong := withinCount(n, b); wrong != nil {
+				return wrong.in("." + name)
+			}
+		}
+	case map[string]bool, map[string]string:
+	default:
+		panic("record: no bounds for a " + v.Type().String())
+	}
+	return nil
+}
+
+func withinFloat(x float64, b bounds) *impossible {
+	if most := b.above(mostFloat); !(x >= b.least && x <= most) { // NaN is neither
+		return &impossible{text: fmt.Sprintf("%v; it must be from %v to %v", x, b.least, most)}
+	}
+	return nil
+}
+
+func withinCount(x uint64, b bounds) *impossible {
+	if x > mostUnsigned && !b.any {
+		return &impossible{text: fmt.Sprintf("%d; it must be from 0 to %d", x, uint64(mostUnsigned))}
 	}
 	return nil
 }
@@ -92,21 +133,45 @@ func within(v reflect.Value, field string, tag reflect.StructTag) error {
 // numeric reports whether there can be numbers in values of a type.
 func numeric(t reflect.Type) bool { return t.Kind() != reflect.String && t.Kind() != reflect.Bool }
 
-// limits are those of a field's tags, where it has any.
-func limits(tag reflect.StructTag, least, most float64) (float64, float64) {
-	for _, l := range []struct {
-		name string
-		at   *float64
-	}{{"least", &least}, {"most", &most}} {
-		if text := tag.Get(l.name); text != "" {
-			v, err := strconv.ParseFloat(text, 64)
-			if err != nil {
-				panic(fmt.Sprintf("record: tag %s of a field: %v", l.name, err))
-			}
-			*l.at = v
+// boundedField is a field of a struct in which there can be numbers.
+type boundedField struct {
+	index int
+	name  string // as the file has it
+	bounds
+}
+
+// boundedTypes has the fields of each type: tags are read once, and not for each of thousands of trials.
+var boundedTypes sync.Map
+
+func boundedFields(t reflect.Type) []boundedField {
+	if known, ok := boundedTypes.Load(t); ok {
+		return known.([]boundedField)
+	}
+	var fields []boundedField
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.IsExported() && name != "" && numeric(f.Type) { // others are such as those of time.Time
+			fields = append(fields, boundedField{i, name, boundsOf(f.Tag)})
 		}
 	}
-	return least, most
+	boundedTypes.Store(t, fields)
+	return fields
+}
+
+// boundsOf are those of a field's tags, where it has any.
+func boundsOf(tag reflect.StructTag) bounds {
+	b := bounds{most: math.NaN(), any: tag.Get("most") == "any"}
+	for name, at := range map[string]*float64{"least": &b.least, "most": &b.most} {
+		if text := tag.Get(name); text != "" && text != "any" {
+			v, err := strconv.ParseFloat(text, 64)
+			if err != nil {
+				panic(fmt.Sprintf("record: tag %s of a field: %v", name, err))
+			}
+			*at = v
+		}
+	}
+	return b
 }
 
 // check refuses a cell that says too little to be compared with others.
@@ -120,52 +185,4 @@ func (c Cell) check() error {
 		return fmt.Errorf("cell.family is %d; it must be 4 or 6", c.Family)
 	}
 	return nil
-}
-
-// What a histogram of latencies may be. The engine's go up to an hour with 3 digits;
-// whoever reads one makes room for all that its geometry says, before anything of it is
-// known to be used.
-const (
-	mostDigits  = 3
-	mostLatency = 1e15 // ns
-)
-
-// check refuses a histogram that takes more room than any that was measured. What cannot
-// be read at all is left to those who read it: the other figures of its trial are as good
-// as they are.
-func (h *Histogram) check() error {
-	digits, highest, ok := h.geometry()
-	switch {
-	case !ok:
-		return nil
-	case digits > mostDigits:
-		return fmt.Errorf("latency.hdr_v2 has %d significant digits; at most %d are possible", digits, mostDigits)
-	case highest > mostLatency:
-		return fmt.Errorf("latency.hdr_v2 goes up to %d ns; at most %d are possible", highest, int64(mostLatency))
-	}
-	return nil
-}
-
-// geometry reads the header of HdrHistogram's compressed V2 encoding: behind a cookie and
-// a length of 4 bytes each, zlib's stream of cookie, length, offset and digits, of 4 bytes
-// each, and the lowest and highest value, of 8 bytes each.
-func (h *Histogram) geometry() (digits int32, highest int64, ok bool) {
-	raw, err := base64.StdEncoding.DecodeString(h.Encoded)
-	if err != nil || len(raw) < 8 {
-		return 0, 0, false
-	}
-	z, err := zlib.NewReader(bytes.NewReader(raw[8:]))
-	if err != nil {
-		return 0, 0, false
-	}
-	var header struct {
-		_       [3]int32
-		Digits  int32
-		_       int64
-		Highest int64
-	}
-	if err := binary.Read(io.LimitReader(z, 64), binary.BigEndian, &header); err != nil {
-		return 0, 0, false
-	}
-	return header.Digits, header.Highest, true
 }
