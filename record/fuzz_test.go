@@ -13,16 +13,18 @@ import (
 	"nettoll/record"
 )
 
-// FuzzRead reads anything without panic, and what it could read it can write and
-// read again equal.
+// FuzzRead reads anything without panic, for reports as well, and what it could read it can
+// write and read again equal.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(runLine + trialLine))
 	f.Add([]byte(runLine + `{"type":"resume","started":"2026-01-02T03:04:05+01:00"}` + "\n" + `{"type":"end","reason":"precision"}` + "\n" + `{"ty`))
 	f.Add([]byte(runLine + `{"type":"trial","cell":{"network":"a","tool":"b","workload":"c","family":4},"round":1,"status":"skipped","reason":"\ud800","metrics":{"a":{"value":-0}},"latency":null,"path":[]}` + "\n"))
 	f.Add([]byte(`{"type":"run","Type":"run","schema_version":1,"cells":[{"network":"a","tool":"b","workload":"c","family":4,"hosts":1}],"settings":{"seed":18446744073709551615}}` + "\r\n"))
+	f.Add([]byte(runLine + `{"type":"trial",` + cellKey + `,"round":1,"status":"ok","counters":{"a":1,"b\\":22},"endpoints":[{"name":"a","mtu":1500}],"path":[{"name":"a"}]}` + "\n"))
 	f.Add([]byte("null\n"))
 	f.Fuzz(func(t *testing.T, input []byte) {
 		first, err := record.Read(bytes.NewReader(input))
+		agree(t, input, first, err)
 		if err != nil {
 			return
 		}
