@@ -18,7 +18,14 @@ import (
 // Every interval and test is at the level of the run (Settings.Confidence), for
 // itself; what holds among all of them is in the verdicts, see giveVerdicts.
 func Analyze(f *record.File) Result {
-	all := collect(f.Run.Cells, Complete(f.Trials))
+	completed := *f
+	completed.Trials = Complete(f.Trials)
+	return AnalyzeCompleted(&completed)
+}
+
+// AnalyzeCompleted does so with a file whose trials are complete, see CompleteTrial.
+func AnalyzeCompleted(f *record.File) Result {
+	all := collect(f.Run.Cells, f.Trials)
 	byCell := map[record.Cell]series{}
 	for _, c := range all {
 		byCell[c.cell] = c
@@ -170,7 +177,7 @@ func newFigure(k record.Kind, points, base []Point, native bool, j judging) Figu
 }
 
 // windowOf is the median length of the windows of trials, in seconds.
-func windowOf(trials []record.Trial) float64 {
+func windowOf(trials []*record.Trial) float64 {
 	var all []float64
 	for _, t := range trials {
 		if t.Window > 0 && !math.IsInf(t.Window, 0) {
@@ -185,7 +192,7 @@ func windowOf(trials []record.Trial) float64 {
 }
 
 // flowsOf are the flows of the last trial that has some.
-func flowsOf(trials []record.Trial) []record.Flow {
+func flowsOf(trials []*record.Trial) []record.Flow {
 	for _, t := range slices.Backward(trials) {
 		if len(t.Flows) > 0 {
 			return t.Flows

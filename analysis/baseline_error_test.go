@@ -20,7 +20,7 @@ func TestTheBaselinesErrorIsInTheInterval(t *testing.T) {
 	for range runs {
 		one := 2 * random.NormFloat64()
 		for _, own := range []bool{true, false} {
-			var trials []record.Trial
+			var trials []*record.Trial
 			for i := range rounds {
 				idle := one
 				if own {
@@ -28,7 +28,7 @@ func TestTheBaselinesErrorIsInTheInterval(t *testing.T) {
 				}
 				trial := throughputTrial(rrCell("host"), i+1, 0)
 				trial.Metrics = map[string]record.Metric{k.Name: {Value: truth + random.NormFloat64() - idle, Unit: k.Unit}}
-				trials = append(trials, trial)
+				trials = append(trials, &trial)
 			}
 			s := summarize(values(series{trials: trials}.points(k)), 0.95)
 			if s.Low <= truth && truth <= s.High {

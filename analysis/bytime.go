@@ -65,6 +65,9 @@ func Complete(trials []record.Trial) []record.Trial {
 	return out
 }
 
+// CompleteTrial does so with a single trial, in its place.
+func CompleteTrial(t *record.Trial) { *t = complete(*t) }
+
 func complete(t record.Trial) record.Trial {
 	if t.Status != record.OK {
 		return t

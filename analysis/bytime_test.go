@@ -133,7 +133,7 @@ func TestUncovered(t *testing.T) {
 	if want := "in 2 of 4 trials the transactions that count cover less than 98% of the window, at the least 42%"; len(w.Text) < len(want) || w.Text[:len(want)] != want {
 		t.Errorf("warning is %q", w.Text)
 	}
-	if all := uncovered(trials[:2]); len(all) > 0 {
+	if all := uncovered(each(trials[:2])); len(all) > 0 {
 		t.Errorf("warnings %v", all)
 	}
 }

@@ -12,7 +12,7 @@ const leastCovered = 0.98
 
 // uncovered are doubts about latencies of trials in whose window there was time that
 // belongs to none of them.
-func uncovered(trials []record.Trial) []Warning {
+func uncovered(trials []*record.Trial) []Warning {
 	known, n, least := 0, 0, 1.0
 	for _, t := range trials {
 		if t.Covered <= 0 {

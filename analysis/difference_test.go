@@ -50,7 +50,7 @@ func TestDifferences(t *testing.T) {
 			of := func(network string, e []record.Endpoint, f []record.Flow) series {
 				trial := throughputTrial(streamCell(network), 1, 1)
 				trial.Endpoints, trial.Flows = e, f
-				return series{trial.Cell, []record.Trial{trial}}
+				return series{trial.Cell, []*record.Trial{&trial}}
 			}
 			got := differences(of("bridge", tt.endpoints, tt.flows), of("host", endpointsOf(1500, nil), mss(1448)))
 			if !slices.Equal(got, tt.want) {

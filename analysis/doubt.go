@@ -64,7 +64,7 @@ func doubts(row Row, c, base series, in circumstances) []Warning {
 func lost(c series) []Warning {
 	var out []Warning
 	for _, status := range []record.Status{record.Failed, record.Invalid, record.Skipped} {
-		var last record.Trial
+		var last *record.Trial
 		n := 0
 		for _, t := range c.trials {
 			if t.Status == status {
@@ -128,7 +128,7 @@ func unsteady(row Row, k record.Kind, points []Point, in circumstances) []Warnin
 // stolen is the mean over trials of the share of the CPU time of their windows
 // that the hypervisor took. cpus is how many the machine has, for trials that do
 // not list them.
-func stolen(trials []record.Trial, cpus int) float64 {
+func stolen(trials []*record.Trial, cpus int) float64 {
 	var sum float64
 	n := 0
 	for _, t := range trials {
@@ -146,7 +146,7 @@ func stolen(trials []record.Trial, cpus int) float64 {
 }
 
 // unknown names the metrics of trials that have no kind, or another unit.
-func unknown(trials []record.Trial) []string {
+func unknown(trials []*record.Trial) []string {
 	names := map[string]bool{}
 	for _, t := range trials {
 		for name, m := range t.Metrics {

@@ -10,7 +10,7 @@ import (
 // unknown where those of the other role are on the same one, where an endpoint's or a
 // daemon's host is unknown, and where the processes of the role were not counted: what
 // cannot be told apart is not shared out.
-func hostLoad(t record.Trial, role string, processes record.ProcessCPU) (seconds float64, known bool) {
+func hostLoad(t *record.Trial, role string, processes record.ProcessCPU) (seconds float64, known bool) {
 	own, ok := hostsOf(t, func(e record.Endpoint) bool { return e.Role == role })
 	others, all := hostsOf(t, func(e record.Endpoint) bool { return e.Role != role })
 	if !ok || !all || slices.ContainsFunc(own, func(h string) bool { return slices.Contains(others, h) }) {
@@ -26,7 +26,7 @@ func hostLoad(t record.Trial, role string, processes record.ProcessCPU) (seconds
 }
 
 // hostsOf are the hosts of some endpoints, each once, if there are such and all are known.
-func hostsOf(t record.Trial, which func(record.Endpoint) bool) (hosts []string, known bool) {
+func hostsOf(t *record.Trial, which func(record.Endpoint) bool) (hosts []string, known bool) {
 	for _, e := range t.Endpoints {
 		if !which(e) {
 			continue
@@ -42,7 +42,7 @@ func hostsOf(t record.Trial, which func(record.Endpoint) bool) (hosts []string, 
 }
 
 // wholeHosts is what machines of their own did beyond what they do when idle.
-func wholeHosts(t record.Trial, hosts []string) (seconds float64, known bool) {
+func wholeHosts(t *record.Trial, hosts []string) (seconds float64, known bool) {
 	for _, name := range hosts {
 		i := slices.IndexFunc(t.CPU.Hosts, func(h record.HostCPU) bool { return h.Host == name })
 		if i < 0 {
@@ -56,7 +56,7 @@ func wholeHosts(t record.Trial, hosts []string) (seconds float64, known bool) {
 // sharedLoad is what the machine did beyond what it does when idle and what processes
 // were charged with. Less than nothing is nothing: to leave such trials out would favour
 // those of which more is left.
-func sharedLoad(t record.Trial) (seconds float64, known bool) {
+func sharedLoad(t *record.Trial) (seconds float64, known bool) {
 	client, server := t.CPU.Client.Total(), t.CPU.Server.Total()
 	if t.CPU.Machine.Busy <= 0 || client <= 0 || server <= 0 {
 		return 0, false

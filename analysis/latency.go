@@ -13,15 +13,13 @@ import (
 // mergeLatency adds up the histograms of trials, in nanoseconds. A histogram
 // that cannot be read is left out and counted in bad; why says what is wrong
 // with the last of them. The result is nil where no trial has one.
-func mergeLatency(trials []record.Trial) (merged *hdrhistogram.Histogram, bad int, why error) {
+func mergeLatency(trials []*record.Trial) (merged *hdrhistogram.PackedHistogram, bad int, why error) {
 	for _, t := range trials {
 		if t.Latency == nil {
 			continue
 		}
 		h, err := decodeLatency(t.Latency)
-		if err == nil && merged == nil {
-			merged, err = hdrhistogram.Decode([]byte(t.Latency.Encoded))
-		} else if err == nil {
+		if err == nil {
 			merged, err = addLatency(merged, h)
 		}
 		if err != nil {
@@ -62,7 +60,10 @@ func barsOf(h *hdrhistogram.PackedHistogram) []hdrhistogram.Bar {
 
 // addLatency merges h into sum and returns the sum, which grows to a geometry
 // that holds every value of both at the finer of their resolutions.
-func addLatency(sum *hdrhistogram.Histogram, h *hdrhistogram.PackedHistogram) (*hdrhistogram.Histogram, error) {
+func addLatency(sum, h *hdrhistogram.PackedHistogram) (*hdrhistogram.PackedHistogram, error) {
+	if sum == nil {
+		return h, nil
+	}
 	if h.TotalCount() > math.MaxInt64-sum.TotalCount() {
 		return sum, fmt.Errorf("more than %d values", int64(math.MaxInt64))
 	}
@@ -70,12 +71,12 @@ func addLatency(sum *hdrhistogram.Histogram, h *hdrhistogram.PackedHistogram) (*
 	if sum.LowestTrackableValue() != h.LowestTrackableValue() || sum.SignificantFigures() != h.SignificantFigures() ||
 		sum.HighestTrackableValue() < h.HighestTrackableValue() {
 		top := max(2, sum.HighestTrackableValue(), h.HighestTrackableValue(), sum.Max(), h.Max())
-		to = hdrhistogram.New(1, top, int(max(1, sum.SignificantFigures(), h.SignificantFigures())))
+		to = hdrhistogram.NewPacked(1, top, int(max(1, sum.SignificantFigures(), h.SignificantFigures())))
 		if to.Merge(sum) != 0 {
 			return sum, fmt.Errorf("histogram cannot be widened to %d", top)
 		}
 	}
-	if dropped := h.MergeInto(to); dropped != 0 {
+	if dropped := to.Merge(h); dropped != 0 {
 		return to, fmt.Errorf("%d values are beyond the range of the histogram", dropped)
 	}
 	return to, nil

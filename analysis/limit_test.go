@@ -19,7 +19,7 @@ func streamOf(change func(*record.Trial)) series {
 		Flows: []record.Flow{{Bytes: 1e9 / 8, TCP: &record.TCPInfo{Busy: 1e6}}},
 	}
 	change(&t)
-	return series{cell: t.Cell, trials: []record.Trial{t}}
+	return series{cell: t.Cell, trials: []*record.Trial{&t}}
 }
 
 func TestLimit(t *testing.T) {

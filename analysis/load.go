@@ -60,7 +60,7 @@ func (s series) loads(k record.Kind) []Point {
 }
 
 // load is a figure of CPU use in one trial, in seconds, if that is known.
-func load(name string, t record.Trial) (seconds float64, known bool) {
+func load(name string, t *record.Trial) (seconds float64, known bool) {
 	switch name {
 	case reference.CPUClient:
 		seconds = t.CPU.Client.Total()
@@ -85,7 +85,7 @@ func load(name string, t record.Trial) (seconds float64, known bool) {
 	return seconds, seconds > 0
 }
 
-func daemons(t record.Trial, which func(record.ProcessCPU) bool) (seconds float64) {
+func daemons(t *record.Trial, which func(record.ProcessCPU) bool) (seconds float64) {
 	for _, d := range t.CPU.Daemons {
 		if which(d) {
 			seconds += d.Total()

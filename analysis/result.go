@@ -57,7 +57,7 @@ type Row struct {
 	// Latency is the merged histogram of all OK trials, in nanoseconds, nil where
 	// the workload has none. Its percentiles are not those of Figures: these are of each
 	// trial, so that they have intervals and pairs, and their middle is shown.
-	Latency *hdrhistogram.Histogram
+	Latency *hdrhistogram.PackedHistogram
 	CPU     []Figure      // CPU use in the window, in the order of CPUKinds; empty where it was not recorded
 	Costs   []Figure      // the same for what was moved meanwhile, in the order of CPUKinds; see costs
 	Limit   Limit         // what keeps its stream from being faster

@@ -68,7 +68,7 @@ func comparedCells(all []series) int {
 }
 
 // givenUp reports whether a cell with these trials is tried no more: it cannot run, or it failed too often in a row.
-func givenUp(trials []record.Trial) bool {
+func givenUp(trials []*record.Trial) bool {
 	failed := 0
 	for _, t := range slices.Backward(trials) {
 		switch t.Status {

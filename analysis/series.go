@@ -12,7 +12,7 @@ import (
 // rounds.
 type series struct {
 	cell   record.Cell
-	trials []record.Trial
+	trials []*record.Trial
 }
 
 // collect sorts trials into series: planned cells first, in their order, then
@@ -38,7 +38,8 @@ func collect(planned []record.Cell, trials []record.Trial) []series {
 		round int
 	}
 	taken := map[slot]int{}
-	for _, t := range trials {
+	for i := range trials {
+		t := &trials[i]
 		s := &all[place(t.Cell)]
 		at, again := taken[slot{t.Cell, t.Round}]
 		switch {
@@ -50,7 +51,7 @@ func collect(planned []record.Cell, trials []record.Trial) []series {
 		}
 	}
 	for _, s := range all {
-		slices.SortStableFunc(s.trials, func(a, b record.Trial) int { return cmp.Compare(a.Round, b.Round) })
+		slices.SortStableFunc(s.trials, func(a, b *record.Trial) int { return cmp.Compare(a.Round, b.Round) })
 	}
 	return all
 }
@@ -60,8 +61,8 @@ func collect(planned []record.Cell, trials []record.Trial) []series {
 func BaselineName(c record.Cell) string { return cmp.Or(c.Baseline, "native") }
 
 // ok are the trials that were measured over the intended path.
-func (s series) ok() []record.Trial {
-	var out []record.Trial
+func (s series) ok() []*record.Trial {
+	var out []*record.Trial
 	for _, t := range s.trials {
 		if t.Status == record.OK {
 			out = append(out, t)

@@ -22,7 +22,7 @@ const (
 // compared with the first, as (B-A)/(B+A). If the window is stationary that is as often
 // above 0 as below, however noisy and however bursty the traffic is, and Wilcoxon's
 // signed-rank test of the rounds holds its level.
-func unstationary(k record.Kind, trials []record.Trial) []Warning {
+func unstationary(k record.Kind, trials []*record.Trial) []Warning {
 	var changes []float64
 	for _, t := range trials {
 		if d, ok := change(courseOf(k, t)); ok {
@@ -47,7 +47,7 @@ func unstationary(k record.Kind, trials []record.Trial) []Warning {
 }
 
 // courseOf is what the parts of a trial's window held of what the metric is about.
-func courseOf(k record.Kind, t record.Trial) (parts []float64) {
+func courseOf(k record.Kind, t *record.Trial) (parts []float64) {
 	switch {
 	case t.Course == nil:
 		return nil

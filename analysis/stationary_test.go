@@ -46,7 +46,7 @@ func TestStationaryWindowsAreNotDoubted(t *testing.T) {
 	}{{6, 0.3}, {7, 0.1}, {7, 0.5}, {10, 0.5}, {20, 0.5}, {40, 1}} {
 		doubted := 0
 		for range runs {
-			if len(unstationary(k, courses(c.rounds, func() []uint64 { return window(random, c.sd) }))) > 0 {
+			if len(unstationary(k, each(courses(c.rounds, func() []uint64 { return window(random, c.sd) })))) > 0 {
 				doubted++
 			}
 		}
@@ -86,7 +86,7 @@ func TestWindowsThatRiseAreDoubted(t *testing.T) {
 	// Too few rounds, and too little to matter.
 	k, _ := record.KindOf(record.Throughput)
 	slight := func() []uint64 { return []uint64{100, 100, 100, 100, 100, 104, 104, 104, 104, 104} }
-	if all := append(unstationary(k, courses(5, rising)), unstationary(k, courses(30, slight))...); len(all) > 0 {
+	if all := append(unstationary(k, each(courses(5, rising))), unstationary(k, each(courses(30, slight)))...); len(all) > 0 {
 		t.Errorf("warnings %v", all)
 	}
 }
@@ -97,12 +97,12 @@ func TestCourseOfWhatIsMeasured(t *testing.T) {
 		record.Throughput: {1, 2}, record.PacketRate: {1, 2}, record.LatencyP50: {3.5, 4.5}, record.TransactionRate: {3.5, 4.5},
 	} {
 		k, _ := record.KindOf(name)
-		if got := courseOf(k, trial); !slices.Equal(got, want) {
+		if got := courseOf(k, &trial); !slices.Equal(got, want) {
 			t.Errorf("%s: %v, want %v", name, got, want)
 		}
 	}
 	k, _ := record.KindOf(record.Throughput)
-	if courseOf(k, record.Trial{}) != nil || len(unstationary(k, []record.Trial{{Course: &record.Course{Bytes: make([]uint64, 10)}}, {}})) > 0 {
+	if courseOf(k, &record.Trial{}) != nil || len(unstationary(k, []*record.Trial{{Course: &record.Course{Bytes: make([]uint64, 10)}}, {}})) > 0 {
 		t.Error("nothing is not stationary")
 	}
 }

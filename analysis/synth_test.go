@@ -119,3 +119,11 @@ func warningOf(t *testing.T, ws []Warning, code string) Warning {
 	t.Fatalf("no warning %s among %q", code, codes(ws))
 	return Warning{}
 }
+
+// each is how trials of a series are handed on.
+func each(trials []record.Trial) (all []*record.Trial) {
+	for i := range trials {
+		all = append(all, &trials[i])
+	}
+	return all
+}

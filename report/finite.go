@@ -24,10 +24,7 @@ func finite(write writer) writer {
 			}
 			res.Scenarios[i].Rows = rows
 		}
-		o.Trials = slices.Clone(o.Trials)
-		for i := range o.Trials {
-			o.Trials[i].Metrics = finiteMetrics(o.Trials[i].Metrics)
-		}
+		o.Trials = finiteTrials(o.Trials)
 		return write(w, finiteTogether(res), o)
 	}
 }
@@ -135,6 +132,27 @@ func finiteFigures(figures []analysis.Figure) []analysis.Figure {
 		kept = append(kept, f)
 	}
 	return kept
+}
+
+// finiteTrials are the trials themselves where nothing has to be kept away, as is so with all that come
+// from a run file.
+func finiteTrials(trials []record.Trial) []record.Trial {
+	odd := func(t record.Trial) bool {
+		for _, m := range t.Metrics {
+			if !isFinite(m.Value) {
+				return true
+			}
+		}
+		return false
+	}
+	if !slices.ContainsFunc(trials, odd) {
+		return trials
+	}
+	trials = slices.Clone(trials)
+	for i := range trials {
+		trials[i].Metrics = finiteMetrics(trials[i].Metrics)
+	}
+	return trials
 }
 
 func finiteMetrics(metrics map[string]record.Metric) map[string]record.Metric {

@@ -288,7 +288,7 @@ func jsonRowOf(row analysis.Row) jsonRow {
 		out.Precision = &jsonReached{r.N, r.HalfWidth, r.Narrow, r.Rounds}
 	}
 	if h := row.Latency; h != nil && h.TotalCount() > 0 {
-		at := func(q float64) float64 { return float64(h.ValueAtQuantile(q)) / 1e9 }
+		at := func(q float64) float64 { return float64(h.ValueAtPercentile(q)) / 1e9 }
 		out.Latency = &jsonLatency{Count: h.TotalCount(), Min: float64(h.Min()) / 1e9, P50: at(50), P90: at(90),
 			P99: at(99), P999: at(99.9), Max: float64(h.Max()) / 1e9}
 	}

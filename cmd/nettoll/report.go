@@ -45,7 +45,7 @@ func (a *app) reportCommand() *cobra.Command {
 				return usagef("--beside %s: unknown%s; known are %s", beside, nearest(beside, reference.Names()), strings.Join(reference.Names(), ", "))
 			}
 			return unless(cmd.Context(), func() error {
-				file, err := readRun(args[0])
+				file, err := readRun(args[0], readFigures)
 				if err != nil {
 					return err
 				}
@@ -55,7 +55,7 @@ func (a *app) reportCommand() *cobra.Command {
 						return err
 					}
 				}
-				res := analysis.Analyze(file)
+				res := analysis.AnalyzeCompleted(file)
 				if charts != "" {
 					return a.writeCharts(charts, res)
 				}
@@ -105,9 +105,14 @@ func same(a, b string) bool {
 	return err == nil && os.SameFile(one, other)
 }
 
+// readFigures reads a run file with complete trials, for a report of it.
+func readFigures(path string) (*record.File, error) {
+	return record.ReadFigures(path, analysis.CompleteTrial)
+}
+
 // readRun reads a run file that the user named.
-func readRun(path string) (*record.File, error) {
-	file, err := record.ReadFile(path)
+func readRun(path string, read func(string) (*record.File, error)) (*record.File, error) {
+	file, err := read(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, usagef("%s: no such run file", path)
@@ -117,10 +122,10 @@ func readRun(path string) (*record.File, error) {
 	return file, err
 }
 
-// write writes a report of a run file, which is at path.
+// write writes a report of a run file of complete trials, which is at path.
 func (a *app) write(w io.Writer, path string, file *record.File, res analysis.Result, format string) error {
 	f, _ := report.ByName(format)
-	o := report.Options{File: filepath.Base(path), Trials: analysis.Complete(file.Trials)}
+	o := report.Options{File: filepath.Base(path), Trials: file.Trials}
 	if a.terminal && w == a.stdout {
 		o.Width, o.Color = a.width(), !a.noColor
 	}

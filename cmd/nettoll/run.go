@@ -236,7 +236,7 @@ func (a *app) resume(cmd *cobra.Command, f runFlags, args []string) error {
 	}
 	var file *record.File
 	err := unless(cmd.Context(), func() (err error) {
-		file, err = readRun(f.resume)
+		file, err = readRun(f.resume, record.ReadFile)
 		return err
 	})
 	if err != nil {
@@ -330,15 +330,15 @@ func (a *app) drive(ctx context.Context, path string, w *record.Writer, file *re
 		return a.conclude(path, f, end.Reason)
 	}
 	// The disk may be what failed: what is in the run file is shown, nothing is written.
-	if file, readErr := record.ReadFile(path); readErr == nil && len(file.Trials) > 0 {
-		_ = a.write(a.stdout, path, file, analysis.Analyze(file), f.format)
+	if file, readErr := readFigures(path); readErr == nil && len(file.Trials) > 0 {
+		_ = a.write(a.stdout, path, file, analysis.AnalyzeCompleted(file), f.format)
 	}
 	return fmt.Errorf("%w; go on with nettoll run --resume %s", err, path)
 }
 
 // conclude reports a run file: on standard output, and as HTML beside it.
 func (a *app) conclude(path string, f runFlags, reason string) error {
-	file, err := record.ReadFile(path)
+	file, err := readFigures(path)
 	if err != nil {
 		return err
 	}
@@ -349,13 +349,13 @@ func (a *app) conclude(path string, f runFlags, reason string) error {
 		}
 		return exitError(exitFailure)
 	}
-	res := analysis.Analyze(file)
+	res := analysis.AnalyzeCompleted(file)
 	shown := a.write(a.stdout, path, file, res, f.format)
 	if err := cmp.Or(a.writePage(path, file, res), shown); err != nil {
 		return err
 	}
 	if file.Run.Settings.SelfCheck {
-		if err := a.selfCheck(file); err != nil {
+		if err := a.selfCheck(path); err != nil {
 			return err
 		}
 	}
@@ -401,8 +401,12 @@ func broken(res analysis.Result) error {
 	return nil
 }
 
-// selfCheck says whether equal networks were found equal.
-func (a *app) selfCheck(file *record.File) error {
+// selfCheck says whether equal networks were found equal, in what was measured.
+func (a *app) selfCheck(path string) error {
+	file, err := record.ReadFile(path)
+	if err != nil {
+		return err
+	}
 	c := analysis.SelfCheck(file, 0)
 	fmt.Fprintf(a.stdout, "\nSelf-check: one network, measured as if it were two, %d comparisons of %d rounds, each in the metric that its cell is ranked by; false alarms: %d.\n",
 		c.Comparisons, c.Block, c.Alarms)

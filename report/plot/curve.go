@@ -15,7 +15,7 @@ import (
 // Curve is the latency distribution of one network.
 type Curve struct {
 	Look      Look
-	Histogram *hdrhistogram.Histogram // nanoseconds
+	Histogram *hdrhistogram.PackedHistogram // nanoseconds
 }
 
 // Look is how a curve is drawn, for the legend.
@@ -95,7 +95,7 @@ func Percentiles(curves []Curve, label string) (Chart, error) {
 	return Chart{label: label, height: 230, paint: p.Draw}, nil
 }
 
-func percentiles(h *hdrhistogram.Histogram) plotter.XYs {
+func percentiles(h *hdrhistogram.PackedHistogram) plotter.XYs {
 	if h == nil || h.TotalCount() < FewestValues {
 		return nil
 	}
@@ -104,7 +104,7 @@ func percentiles(h *hdrhistogram.Histogram) plotter.XYs {
 	var points plotter.XYs
 	for i := range steps + 1 {
 		x := end * float64(i) / steps
-		us := float64(h.ValueAtQuantile(100*(1-math.Pow(10, -x)))) / 1e3
+		us := float64(h.ValueAtPercentile(100*(1-math.Pow(10, -x)))) / 1e3
 		if i == 0 {
 			us = float64(h.Min()) / 1e3
 		}

@@ -103,7 +103,7 @@ func FuzzSweep(f *testing.F) {
 func FuzzPercentiles(f *testing.F) {
 	fuzz(f, func(s *supply) (Chart, error) {
 		return Percentiles(list(s, 4, func() Curve {
-			h := hdrhistogram.New(1, 1e15, 1+s.upTo(3))
+			h := hdrhistogram.NewPacked(1, 1e15, 1+s.upTo(3))
 			for range s.upTo(8) {
 				_ = h.RecordValues(int64(binary.BigEndian.Uint64(s.take(8))>>s.upTo(64)), int64(binary.BigEndian.Uint64(s.take(8))>>(8+s.upTo(56))))
 			}

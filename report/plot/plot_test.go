@@ -14,9 +14,9 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-func histogram(t *testing.T, n int) *hdrhistogram.Histogram {
+func histogram(t *testing.T, n int) *hdrhistogram.PackedHistogram {
 	t.Helper()
-	h := hdrhistogram.New(1, 1e9, 3)
+	h := hdrhistogram.NewPacked(1, 1e9, 3)
 	for i := range n {
 		if err := h.RecordValue(int64(20_000 + i)); err != nil {
 			t.Fatal(err)
