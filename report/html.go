@@ -5,7 +5,6 @@ import (
 	"embed"
 	"html/template"
 	"io"
-	"strings"
 
 	"nettoll/analysis"
 	"nettoll/record"
@@ -86,17 +85,11 @@ func writeHTML(w io.Writer, res analysis.Result, o Options) error {
 	v.Paths = sweptPaths(res)
 	v.Findings = n.groups(res)
 	v.Contents = v.contents()
-	var b strings.Builder
-	if err := page.ExecuteTemplate(&b, "page.tmpl", v); err != nil {
+	s := seenWriter{to: w}
+	if err := page.ExecuteTemplate(&s, "page.tmpl", v); err != nil {
 		return err
 	}
-	_, err = io.WriteString(w, strings.Map(func(r rune) rune { // names must not turn what stands beside them
-		if r == '\n' || r == '\t' {
-			return r
-		}
-		return seen(r)
-	}, b.String()))
-	return err
+	return s.Flush()
 }
 
 // method explains in a few sentences how the figures came about.

@@ -38,7 +38,7 @@ func (v pageView) contents() []entryView {
 		{len(v.Findings) > 0, "findings", "What to doubt"},
 		{true, "method", "How to read this"},
 		{true, "machine", "Where it was measured"},
-		{len(v.Trials.Rows) > 0, "trials", "Every trial"},
+		{v.Trials.Rows != nil, "trials", "Every trial"},
 	} {
 		if !part.shown {
 			continue

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"iter"
 	"slices"
 	"strconv"
 
@@ -11,7 +12,7 @@ import (
 type trialsView struct {
 	Varied  []variedColumn // what differs between the trials' cells on purpose
 	Columns []trialColumn
-	Rows    []trialRow
+	Rows    iter.Seq[trialRow] // made one after the other, since there may be thousands; nil where there are none
 }
 
 type trialColumn struct{ Title, Unit string }
@@ -49,7 +50,7 @@ func newTrialsView(trials []record.Trial) trialsView {
 		_, number := f.Number(record.Cell{})
 		v.Varied = append(v.Varied, variedColumn{f.Name, number})
 	}
-	for _, t := range trials {
+	row := func(t record.Trial) trialRow {
 		r := trialRow{
 			Round: t.Round, Order: t.Order, Network: networkName(t.Cell), Workload: t.Cell.Workload, Where: place(t.Cell),
 			Status: string(t.Status), Elapsed: strconv.FormatFloat(t.Elapsed, 'f', 1, 64), Remark: remark(t),
@@ -64,7 +65,16 @@ func newTrialsView(trials []record.Trial) trialsView {
 			}
 			r.Values = append(r.Values, value)
 		}
-		v.Rows = append(v.Rows, r)
+		return r
+	}
+	if len(trials) > 0 {
+		v.Rows = func(yield func(trialRow) bool) {
+			for _, t := range trials {
+				if !yield(row(t)) {
+					return
+				}
+			}
+		}
 	}
 	return v
 }
