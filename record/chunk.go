@@ -17,19 +17,18 @@ const chunkSize = 1 << 20
 type chunk struct {
 	text   []byte
 	ends   []int    // of each line in text, behind its newline
+	ended  error    // why no lines follow; text has what there is then of a line that was never finished
 	trials []*Trial // what each line is, where decode knows it
 }
 
-// fill reads the next lines. The error is why there are no more, and text has what there is
-// then of a line that was never finished.
-func (c *chunk) fill(br *bufio.Reader) (err error) {
-	c.text, c.ends = c.text[:0], c.ends[:0]
-	for err == nil && len(c.text) < chunkSize {
-		if err = c.readLine(br); err == nil {
+// fill reads the next lines.
+func (c *chunk) fill(br *bufio.Reader) {
+	c.text, c.ends, c.ended = c.text[:0], c.ends[:0], nil
+	for c.ended == nil && len(c.text) < chunkSize {
+		if c.ended = c.readLine(br); c.ended == nil {
 			c.ends = append(c.ends, len(c.text))
 		}
 	}
-	return err
 }
 
 // readLine adds a line with its newline, or what there is and io.EOF.

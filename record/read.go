@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 )
 
 // maxLine bounds one line of a run file, so that a file that is not one
@@ -38,11 +39,18 @@ func Read(r io.Reader) (*File, error) { return read(r, wholeTrial, func(*Trial) 
 func read(r io.Reader, decode func(line []byte) *Trial, brief func(*Trial)) (*File, error) {
 	f := &File{Open: true}
 	var spent spending
-	var c chunk
+	var c, next chunk
 	cells := map[Cell]bool{}
 	br := bufio.NewReaderSize(r, 1<<16)
+	var reading sync.WaitGroup
+	defer reading.Wait()
+	next.fill(br)
 	for n := 0; ; {
-		ended := c.fill(br)
+		reading.Wait()
+		c, next = next, c
+		if c.ended == nil {
+			reading.Go(func() { next.fill(br) })
+		}
 		c.decode(decode)
 		for i, t := range c.trials {
 			n++
@@ -63,12 +71,12 @@ func read(r io.Reader, decode func(line []byte) *Trial, brief func(*Trial)) (*Fi
 				return nil, fmt.Errorf("line %d: it has %d different cells; at most %d are possible", n, most, mostCells)
 			}
 		}
-		if errors.Is(ended, io.EOF) {
+		if errors.Is(c.ended, io.EOF) {
 			f.Truncated = int64(len(c.rest()))
 			break
 		}
-		if ended != nil {
-			return nil, fmt.Errorf("line %d: %w", n+1, ended)
+		if c.ended != nil {
+			return nil, fmt.Errorf("line %d: %w", n+1, c.ended)
 		}
 	}
 	if f.Size == 0 {
