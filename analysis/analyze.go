@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"math"
 	"path"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"nettoll/record"
@@ -37,8 +40,9 @@ func AnalyzeCompleted(f *record.File) Result {
 	}
 	in := newCircumstances(res, all, byCell)
 	res.Aim = in.aim
+	rows := newRows(all, byCell, in)
 	index := map[record.Cell]int{}
-	for _, c := range all {
+	for n, c := range all {
 		scenario := c.cell.Scenario()
 		i, ok := index[scenario]
 		if !ok {
@@ -46,8 +50,7 @@ func AnalyzeCompleted(f *record.File) Result {
 			index[scenario] = i
 			res.Scenarios = append(res.Scenarios, Scenario{Cell: scenario})
 		}
-		row := newRow(c, byCell[c.cell.Against()], in)
-		res.Scenarios[i].Rows = append(res.Scenarios[i].Rows, row)
+		res.Scenarios[i].Rows = append(res.Scenarios[i].Rows, rows[n])
 	}
 	for _, s := range res.Scenarios {
 		slices.SortStableFunc(s.Rows, func(a, b Row) int { return firstNative(a) - firstNative(b) })
@@ -102,6 +105,22 @@ func firstNative(r Row) int {
 		return 0
 	}
 	return 1
+}
+
+// newRows makes the rows of cells, on all CPUs.
+func newRows(all []series, byCell map[record.Cell]series, in circumstances) []Row {
+	rows := make([]Row, len(all))
+	var next atomic.Int64
+	var done sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(all)) {
+		done.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(all); i = int(next.Add(1)) - 1 {
+				rows[i] = newRow(all[i], byCell[all[i].cell.Against()], in)
+			}
+		})
+	}
+	done.Wait()
+	return rows
 }
 
 func newRow(c, base series, in circumstances) Row {
