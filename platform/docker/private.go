@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sync"
 
-	"golang.org/x/sys/unix"
+	"github.com/prometheus/procfs"
 
 	"nettoll/internal/dockerd"
 	"nettoll/platform"
@@ -24,8 +24,8 @@ type set struct {
 	taken    bool           // by a network that stands
 }
 
-// Sets are kept as long as all engines together take no more than a tenth of the memory that is
-// free, but a few in any case.
+// Sets are kept as long as all engines together take no more than a quarter of the memory that is
+// available, but a few in any case.
 const (
 	fewSets      = 3
 	engineMemory = 100 << 20 // bytes, about
@@ -36,12 +36,15 @@ func (d *Docker) mostSets(engines int) int {
 	if d.o.Sets > 0 {
 		return d.o.Sets
 	}
-	var m unix.Sysinfo_t
-	if err := unix.Sysinfo(&m); err != nil {
+	fs, err := procfs.NewFS("/proc")
+	if err != nil {
 		return fewSets
 	}
-	free := (m.Freeram + m.Bufferram) * uint64(m.Unit)
-	return max(fewSets, int(free/10/uint64(engineMemory*engines)))
+	m, err := fs.Meminfo()
+	if err != nil || m.MemAvailableBytes == nil {
+		return fewSets
+	}
+	return max(fewSets, int(*m.MemAvailableBytes/4/uint64(engineMemory*engines)))
 }
 
 // start gives a set that was asked for and has no network, which it makes where there is none.
