@@ -105,6 +105,7 @@ func TestBrowser(t *testing.T) {
 	}
 	checkSaving(t, ctx)
 	checkSorting(t, ctx)
+	checkSortingResults(t, ctx)
 	checkFilter(t, ctx, len(o.Trials))
 	checkDark(t, ctx)
 
@@ -207,6 +208,48 @@ func checkSorting(t *testing.T, ctx context.Context) {
 	}
 	if sorted := evaluate[string](t, ctx, `document.querySelector("`+heading+`").getAttribute("aria-sort")`); sorted != "descending" {
 		t.Errorf("aria-sort is %q", sorted)
+	}
+}
+
+// checkSortingResults sorts the results of the first scenarios, of which one network was skipped, by a metric and by
+// what it is beside the baseline, with the mouse and with the keyboard.
+func checkSortingResults(t *testing.T, ctx context.Context) {
+	t.Helper()
+	const results = `document.querySelector("table.results")`
+	names := func() string {
+		return strings.Join(evaluate[[]string](t, ctx, `Array.from(`+results+`.tBodies[0].rows, r => r.cells[0].firstChild.textContent)`), " ")
+	}
+	sorts := func(of string) string {
+		return evaluate[string](t, ctx, results+`.querySelector("`+of+`").getAttribute("aria-sort") || ""`)
+	}
+	click := func(of string) { do(t, ctx, chromedp.Click(chromedp.CSS("table.results "+of+" button"))) }
+	const throughput, changed = "thead [data-column='1']", "thead [data-column='2']"
+	const before = "host veth macvlan bridge published proxy ovs"
+	if got := names(); got != before {
+		t.Fatalf("the specimen has %s", got)
+	}
+	for _, step := range []struct {
+		press       func()
+		of, sort    string
+		want, title string
+	}{
+		{func() { click(throughput) }, throughput, "ascending", "proxy published bridge veth macvlan host ovs", "throughput"},
+		{func() { click(throughput) }, throughput, "descending", "host macvlan veth bridge published proxy ovs", "throughput"},
+		{func() { click(throughput) }, throughput, "", before, "throughput"},
+		{func() { do(t, ctx, chromedp.SendKeys(chromedp.CSS("table.results "+changed+" button"), "\r")) }, changed, "ascending",
+			"proxy published bridge veth macvlan host ovs", "the change, with the enter key"},
+		{func() { click("thead th:first-child") }, "thead th:first-child", "ascending", "bridge host macvlan ovs proxy published veth", "the name"},
+	} {
+		step.press()
+		if got := names(); got != step.want || sorts(step.of) != step.sort {
+			t.Errorf("by %s, %q: %s, want %s; aria-sort is %q", step.title, step.sort, got, step.want, sorts(step.of))
+		}
+		if n := evaluate[int](t, ctx, results+`.querySelectorAll("[aria-sort]").length`); n > 1 {
+			t.Errorf("%d headings have aria-sort", n)
+		}
+	}
+	if first := evaluate[string](t, ctx, `document.querySelectorAll("table.results")[1].tBodies[0].rows[0].cells[0].firstChild.textContent`); first != "native" {
+		t.Errorf("another table now begins with %s", first)
 	}
 }
 

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"html/template"
+	"strconv"
 
 	"nettoll/analysis"
 	"nettoll/record"
@@ -33,6 +34,7 @@ type sayingView struct {
 type columnView struct {
 	Title, Unit, Hint string
 	Baseline          string // empty where nothing is compared
+	At, Beside        int    // columns of the table: the values', and that of what they are beside the baseline
 }
 
 type lineView struct {
@@ -44,8 +46,10 @@ type lineView struct {
 
 type cellView struct {
 	Value, Spread       string
+	Key                 string // for sorting
 	Compared            bool
 	Change, ChangeRange string
+	Place               string // for sorting by the change; empty where that is untested
 	Class               string // worse, better, same or unknown
 	Claimed             bool   // it holds among all primary comparisons
 	Status              string // instead of all others
@@ -79,10 +83,13 @@ func newGroupView(g titledGroup, index int, looks looks, n *notes) (groupView, e
 	for _, s := range g.summary() {
 		v.Summary = append(v.Summary, sayingView{Subject: s.subject, Text: s.text})
 	}
+	at := 1 // beside the networks
 	for _, c := range g.columns {
-		cv := columnView{Title: g.heading(c), Unit: c.scale.unit, Hint: hint(c.kind)}
+		cv := columnView{Title: g.heading(c), Unit: c.scale.unit, Hint: hint(c.kind), At: at}
+		at++
 		if g.compared(c) {
-			cv.Baseline = g.baseline()
+			cv.Baseline, cv.Beside = g.baseline(), at
+			at++
 		}
 		v.Columns = append(v.Columns, cv)
 	}
@@ -149,12 +156,32 @@ func newCell(g group, l line, c column) cellView {
 		}
 		return cellView{Status: absentText(l.rows[c.scenario]), Span: span}
 	}
-	cell := cellView{Value: c.scale.number(f.Summary.Estimate), Spread: spread(c.scale, f.Summary), Compared: g.compared(c)}
+	cell := cellView{Value: c.scale.number(f.Summary.Estimate), Spread: spread(c.scale, f.Summary), Key: sortKey(f.Summary.Estimate), Compared: g.compared(c)}
 	if shows, ends, compared := compared(c.scale, f); compared != nil {
 		cell.Change, cell.ChangeRange, cell.Class = shows, ends, classOf(*compared)
+		if compared.Outcome != analysis.Untested {
+			cell.Place = sortKey(compared.Value)
+		}
 		cell.Claimed = compared.Primary && compared.Verdict == analysis.Different
+	} else if l.native && cell.Compared {
+		cell.Place = sortKey(g.noChange(c))
 	}
 	return cell
+}
+
+// sortKey is a value that rows are sorted by.
+func sortKey(v float64) string { return strconv.FormatFloat(v, 'g', 9, 64) }
+
+// noChange is where the baseline stands among those that are compared with it: a ratio of 1, or a difference of 0.
+func (g group) noChange(c column) float64 {
+	for _, l := range g.lines {
+		if f, ok := l.figure(c); ok {
+			if c, difference := f.Comparison(); c != nil && difference {
+				return 0
+			}
+		}
+	}
+	return 1
 }
 
 // joinAbsent makes one cell of neighbours that say the same instead of figures.

@@ -1,44 +1,56 @@
 "use strict";
 (() => {
-  const table = document.getElementById("trial-table");
-  if (!table) return;
-  const body = table.tBodies[0];
-  const rows = Array.from(body.rows);
-  const headings = Array.from(table.tHead.rows[0].cells);
+  // What spans several columns, such as "skipped", stands in each of them.
+  const cellAt = (row, column) => {
+    let end = 0;
+    return Array.from(row.cells).find((cell) => (end += cell.colSpan) > column);
+  };
 
-  const valueOf = (row, column, isNumber) => {
-    const cell = row.cells[column];
-    if (!isNumber) return cell.textContent;
-    const value = parseFloat(cell.dataset.value || cell.textContent);
+  const keyOf = (row, column, isNumber) => {
+    const cell = cellAt(row, column);
+    if (!cell) return null;
+    const text = cell.dataset.value || (cell.firstChild || cell).textContent; // without marks of doubts
+    if (!isNumber) return text;
+    const value = parseFloat(text);
     return Number.isNaN(value) ? null : value;
   };
 
   // Rows without a value stay last in either direction.
-  const sort = (column, isNumber, down) => {
-    const keyed = rows.map((row) => ({ row, key: valueOf(row, column, isNumber) }));
+  const sorted = (rows, column, isNumber, down) => {
+    const keyed = rows.map((row) => ({ row, key: keyOf(row, column, isNumber) }));
     keyed.sort((a, b) => {
       if (a.key === null || b.key === null) return (a.key === null) - (b.key === null);
       const order = isNumber ? a.key - b.key : a.key.localeCompare(b.key);
       return down ? -order : order;
     });
-    const all = document.createDocumentFragment();
-    keyed.forEach(({ row }) => all.append(row));
-    body.append(all);
+    return keyed.map(({ row }) => row);
   };
 
-  headings.forEach((heading, column) => {
-    const button = document.createElement("button");
-    button.type = "button";
-    button.append(...heading.childNodes);
-    heading.append(button);
-    button.addEventListener("click", () => {
-      const down = heading.getAttribute("aria-sort") === "ascending";
-      headings.forEach((other) => other.removeAttribute("aria-sort"));
-      heading.setAttribute("aria-sort", down ? "descending" : "ascending");
-      sort(column, heading.dataset.number === "1", down);
+  // One click sorts up, the next one down, and a third one as it was.
+  const next = { none: "ascending", ascending: "descending", descending: "none" };
+  document.querySelectorAll("table.sortable").forEach((table) => {
+    const body = table.tBodies[0];
+    const rows = Array.from(body.rows);
+    const headings = Array.from(table.tHead.querySelectorAll("th:not(.unit), th[data-column]"));
+    headings.forEach((heading) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.append(...heading.childNodes);
+      heading.append(button);
+      const column = Number(heading.dataset.column || heading.cellIndex);
+      button.addEventListener("click", () => {
+        const order = next[heading.getAttribute("aria-sort") || "none"];
+        headings.forEach((other) => other.removeAttribute("aria-sort"));
+        if (order !== "none") heading.setAttribute("aria-sort", order);
+        body.append(...(order === "none" ? rows : sorted(rows, column, heading.dataset.number === "1", order === "descending")));
+      });
     });
   });
-
+})();
+(() => {
+  const table = document.getElementById("trial-table");
+  if (!table) return;
+  const rows = Array.from(table.tBodies[0].rows);
   const input = document.getElementById("filter");
   const output = document.querySelector(".filter output");
   const texts = rows.map((row) => Array.from(row.cells, (c) => c.textContent).join(" ").toLowerCase());
