@@ -14,6 +14,8 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
+
+	"nettoll/analysis"
 )
 
 // browser starts Chromium, or skips. Where NETTOLL_REQUIRE names "browser",
@@ -155,7 +157,12 @@ func checkSaving(t *testing.T, ctx context.Context) {
 // sweeps and published tables.
 func TestBrowserMatrices(t *testing.T) {
 	ctx := browser(t)
-	for name, result := range matrices(t) {
+	pages := matrices(t)
+	pages["loads"] = func() (analysis.Result, Options) {
+		f := loadsFile()
+		return analysis.Analyze(f), Options{Trials: f.Trials}
+	}
+	for name, result := range pages {
 		res, o := result()
 		url := servePage(t, write(t, "html", res, o))
 		for _, width := range []int64{1280, 390, 360} {

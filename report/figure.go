@@ -21,7 +21,7 @@ type figure struct {
 
 // draws says what is to be seen in charts that a caption explains.
 type draws struct {
-	whiskers, bands, native, same, unknown, shades, changes, lines, rounds, behind bool
+	whiskers, bands, native, same, unknown, shades, changes, lines, rounds, behind, loads, crosses bool
 }
 
 // caption explains what is drawn in some charts, and nothing that is not.
@@ -32,6 +32,7 @@ func caption(all []figure, word string, level, margin float64) string {
 		d.same, d.unknown, d.shades = d.same || f.draws.same, d.unknown || f.draws.unknown, d.shades || f.draws.shades
 		d.changes, d.lines = d.changes || f.draws.changes, d.lines || f.draws.lines
 		d.rounds, d.behind = d.rounds || f.draws.rounds, d.behind || f.draws.behind
+		d.loads, d.crosses = d.loads || f.draws.loads, d.crosses || f.draws.crosses
 	}
 	var parts []string
 	add := func(when bool, text string) {
@@ -53,6 +54,8 @@ func caption(all []figure, word string, level, margin float64) string {
 	add(d.same, "a bar in the grey of "+word+" is the same within "+analysis.Percent(margin))
 	add(d.unknown, "what is pale is not known to differ from "+word+", nor to be the same")
 	add(d.shades, "in heatmaps a stronger colour is a greater value")
+	add(d.loads, "against load, each point stands over what was achieved, and a line joins a network's in the order of what was asked for: one that turns back did less when more was asked for")
+	add(d.crosses, "its arms are "+intervals)
 	if len(parts) == 0 {
 		return ""
 	}
@@ -82,7 +85,8 @@ func sweepFigures(s analysis.Sweep, title string, looks looks) ([]figure, error)
 			all = append(all, f)
 		}
 	}
-	return all, nil
+	loads, err := underLoad(s, looks)
+	return append(all, loads...), err
 }
 
 func unitTitle(k record.Kind, sc scale) string {

@@ -53,7 +53,7 @@ func golden(t *testing.T, name, got string) {
 // goldenRuns are the run files that are kept in testdata with their reports in every
 // format. The tests of report/recheck compute both anew.
 func goldenRuns() map[string]*record.File {
-	return map[string]*record.File{"specimen": specimenFile(), "noisy": noisyFile(), "short": shortFile(), "many": manyFile()}
+	return map[string]*record.File{"specimen": specimenFile(), "noisy": noisyFile(), "short": shortFile(), "many": manyFile(), "loads": loadsFile()}
 }
 
 func TestGolden(t *testing.T) {
@@ -201,6 +201,34 @@ func shortFile() *record.File {
 		}
 	}
 	f.Ends[0].Reason = record.EndMaxRounds
+	return f
+}
+
+// loadsFile offers networks more and more transactions, up to more than any of them can do.
+func loadsFile() *record.File {
+	f := shortFile()
+	f.Run.ID, f.Run.Suite, f.Run.Settings.MaxRounds = "10ad5", "loads", inventedRounds
+	f.Run.Cells, f.Trials = nil, nil
+	most := map[string]float64{"host": 21e3, "bridge": 17e3, "published": 9e3}
+	for _, rate := range []int{1000, 5000, 10_000, 20_000} {
+		for i, name := range []string{"host", "bridge", "published"} {
+			c := record.Cell{Network: name, Hosts: 1, Family: 4, Servers: 1, Clients: 1, Tool: "engine", Workload: record.PacedRR, Placement: record.PlacementDistinct,
+				Options: record.Options{Streams: 1, Rate: rate}}
+			f.Run.Cells = append(f.Run.Cells, c)
+			for round := 1; round <= inventedRounds; round++ {
+				ripple := 1 + 0.02*math.Sin(float64(5*round+i))
+				did, wait := float64(rate), 60e-6*(1+0.2*float64(i))/(1-min(float64(rate)/most[name], 0.9))
+				if did > most[name] { // it does less than its most, and a queue grows
+					did, wait = 0.95*most[name], 12e-3
+				}
+				t := record.Trial{Type: record.TypeTrial, Cell: c, Round: round, Order: 1, Status: record.OK, Window: 0.2, Elapsed: 0.4, Started: f.Run.Started, Metrics: map[string]record.Metric{}}
+				for metric, v := range map[string]float64{record.TransactionRate: did * (1 + 0.1*(ripple-1)), record.LatencyP50: wait * ripple, record.LatencyP99: 4 * wait * ripple} {
+					t.Metrics[metric] = record.Measured(metric, rounded(v))
+				}
+				f.Trials = append(f.Trials, t)
+			}
+		}
+	}
 	return f
 }
 

@@ -100,6 +100,16 @@ func FuzzSweep(f *testing.F) {
 	})
 }
 
+func FuzzLoad(f *testing.F) {
+	fuzz(f, func(s *supply) (Chart, error) {
+		extent := func() Extent { return Extent{s.float(), s.float(), s.float()} }
+		cross := func() Cross { return Cross{extent(), extent()} }
+		return Load(list(s, 5, func() Loaded {
+			return Loaded{Look: LookOf(s.upTo(99), false), Points: list(s, 6, cross)}
+		}), s.text(), s.text())
+	})
+}
+
 func FuzzPercentiles(f *testing.F) {
 	fuzz(f, func(s *supply) (Chart, error) {
 		return Percentiles(list(s, 4, func() Curve {

@@ -43,6 +43,11 @@ func TestCharts(t *testing.T) {
 		"sweep of one value": func() (Chart, error) {
 			return Sweep([]Series{{Name: "host", Points: []Point{{0, 0, 0, 0}}}}, Axis{Ticks: []Tick{{0, "m4"}}}, "label")
 		},
+		"load": func() (Chart, error) {
+			return Load([]Loaded{{Points: []Cross{{Extent{1, 1, 1}, Extent{20, 19, 21}}, {Extent{9, 8, 9.5}, Extent{70, 60, 900}}, {Extent{7, 7, 7}, Extent{400, 400, 400}}}},
+				{Look: LookOf(9, false), Points: []Cross{{}, {Extent{2, 2, 2}, Extent{3, 4, 2}}}}, {}}, "<b>", "<label>")
+		},
+		"load of nothing": func() (Chart, error) { return Load([]Loaded{{Points: make([]Cross, 2)}}, "", "label") },
 		"heat": func() (Chart, error) {
 			return Heat(Matrix{RowTitle: "containers", ColumnTitle: "<b>", Rows: []string{"1", "16"}, Columns: []string{"1", "2"}, Most: 12,
 				Cells: [][]HeatCell{{{"12", 12, true}, {"0", 0, true}}, {{"–", 0, false}}}}, "<label>"), nil
@@ -119,12 +124,33 @@ func TestNothingToDraw(t *testing.T) {
 		"too few values": func() (Chart, error) { return Percentiles([]Curve{{Histogram: histogram(t, FewestValues-1)}}, "") },
 		"no points":      func() (Chart, error) { return Sweep([]Series{{Name: "host"}}, Axis{Ticks: []Tick{{1, "1"}}}, "") },
 		"no ticks":       func() (Chart, error) { return Sweep([]Series{{Points: []Point{{Y: 1}}}}, Axis{}, "") },
+		"no loads":       func() (Chart, error) { return Load([]Loaded{{}}, "", "") },
 		"no cells":       func() (Chart, error) { return Heat(Matrix{}, ""), nil },
 		"no clusters":    func() (Chart, error) { return Clusters(nil, 0, 0, ""), nil },
 	} {
 		chart, err := draw()
 		if svg, _ := chart.Inline(); svg != "" || chart.Drawn() || err != nil {
 			t.Errorf("%s: %q, %v", name, svg, err)
+		}
+	}
+}
+
+// Values that are more than ten times apart stand on a scale of factors, and no others, nor zero.
+func TestScaleOfLoads(t *testing.T) {
+	for _, tt := range []struct {
+		least, most float64
+		factors     bool
+		ticks       string
+	}{
+		{2, 20, false, "0 5 10 15 20"}, {2, 21, true, "2 5 10 20"}, {0, 21, false, "0 5 10 15 20"}, {0.08, 17, true, "0.1 1 10"}, {1e-9, 1e9, true, "1e-06 0.01 100 1e+06"},
+	} {
+		s := scaleOf([]Extent{{tt.least, tt.least, tt.least}, {tt.most, tt.most, tt.most}})
+		var ticks []string
+		for _, one := range s.ticks() {
+			ticks = append(ticks, one.Label)
+		}
+		if got := strings.Join(ticks, " "); s.factors != tt.factors || got != tt.ticks {
+			t.Errorf("%v to %v: factors %v, ticks %s; want %v, %s", tt.least, tt.most, s.factors, got, tt.factors, tt.ticks)
 		}
 	}
 }

@@ -24,6 +24,7 @@ type (
 			MessageSize int `json:"message_size"`
 			Request     int `json:"request_size"`
 			Response    int `json:"response_size"`
+			Rate        int
 		}
 	}
 	metric struct {

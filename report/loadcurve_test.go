@@ -1,0 +1,67 @@
+package report
+
+import (
+	"strings"
+	"testing"
+
+	"nettoll/analysis"
+	"nettoll/record"
+)
+
+// loadTitles are the titles of charts of latency against load in a report.
+func loadTitles(t *testing.T, f *record.File) (titles []string) {
+	t.Helper()
+	charts, err := Charts(analysis.Analyze(f), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range charts {
+		if strings.Contains(c.Title, "against load") {
+			titles = append(titles, c.Title)
+		}
+	}
+	return titles
+}
+
+func TestLatencyAgainstLoad(t *testing.T) {
+	if got := loadTitles(t, loadsFile()); len(got) != 2 || !strings.Contains(got[0], "Latency p50") || !strings.Contains(got[1], "Latency p99") {
+		t.Errorf("charts %q", got)
+	}
+	page := write(t, "html", analysis.Analyze(loadsFile()), Options{})
+	// What was asked for, 20,000, is more than it could do.
+	for _, want := range []string{"at 8.55 (", "Transactions achieved, k/s", "host (baseline)", "against load, each point stands over what was achieved"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+}
+
+// There is no load to draw over where there is one only, or where networks differ in something else.
+func TestNoLatencyAgainstLoad(t *testing.T) {
+	for name, change := range map[string]func(*record.Cell) (keep bool){
+		"one load": func(c *record.Cell) bool { return c.Options.Rate == 1000 },
+		"no loads": func(c *record.Cell) bool { c.Options.RequestSize, c.Options.Rate = c.Options.Rate, 1000; return true },
+		"one for each": func(c *record.Cell) bool {
+			return (c.Network == "host") == (c.Options.Rate == 1000) && c.Options.Rate <= 5000
+		},
+		"other measures": func(c *record.Cell) bool { c.Workload = record.UDPStream; return false },
+	} {
+		f := loadsFile()
+		var cells []record.Cell
+		for _, c := range f.Run.Cells {
+			if change(&c) {
+				cells = append(cells, c)
+			}
+		}
+		var trials []record.Trial
+		for _, tr := range f.Trials {
+			if change(&tr.Cell) {
+				trials = append(trials, tr)
+			}
+		}
+		f.Run.Cells, f.Trials = cells, trials
+		if got := loadTitles(t, f); len(got) > 0 {
+			t.Errorf("%s: charts %q", name, got)
+		}
+	}
+}

@@ -1,0 +1,134 @@
+package plot
+
+import (
+	"math"
+	"slices"
+	"strconv"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// Loaded is one network under several loads.
+type Loaded struct {
+	Look   Look
+	Points []Cross // in the order of what was offered
+}
+
+// Cross is a point with intervals in both directions.
+type Cross struct{ X, Y Extent }
+
+// Extent is a value and its interval, whose ends are the value where there is none.
+type Extent struct{ Value, Low, High float64 }
+
+// factorsFrom is from how many times the least value on an axis is one of factors.
+const factorsFrom = 10
+
+// Load draws a line for each network over what it achieved, which may turn back where more was
+// offered. Each axis begins at zero, or is one of factors where its values are that far apart.
+func Load(all []Loaded, xTitle, label string) (Chart, error) {
+	all = slices.DeleteFunc(slices.Clone(all), func(l Loaded) bool { return len(l.Points) == 0 })
+	if len(all) == 0 {
+		return Chart{}, nil
+	}
+	var xs, ys []Extent
+	for _, l := range all {
+		for _, p := range l.Points {
+			xs, ys = append(xs, p.X), append(ys, p.Y)
+		}
+	}
+	x, y := scaleOf(xs), scaleOf(ys)
+	p := empty()
+	grid := plotter.NewGrid()
+	grid.Horizontal = draw.LineStyle{Color: roleGrid.color(), Width: 0.7}
+	grid.Vertical = grid.Horizontal
+	p.Add(grid)
+	for _, l := range all {
+		places := each(l.Points, func(c Cross) Cross { return Cross{x.extent(c.X), y.extent(c.Y)} })
+		if err := addLoad(p, l.Look, places); err != nil {
+			return Chart{}, err
+		}
+	}
+	p.X.Min, p.X.Max = -0.02, 1.02
+	p.Y.Min, p.Y.Max = 0, 1.04
+	p.X.Padding = 6
+	p.X.Tick.Marker, p.Y.Tick.Marker = plot.ConstantTicks(x.ticks()), plot.ConstantTicks(y.ticks())
+	return Chart{label: label, height: 230, paint: func(c draw.Canvas) {
+		middle := vg.Point{X: c.Min.X + width/2 + 10, Y: c.Min.Y + 7}
+		c.FillText(style(text.Style{YAlign: text.YCenter}, letters-1, roleTick), middle, clip(xTitle, 44))
+		p.Draw(draw.Crop(c, 0, 0, titleRoom, -4))
+	}}, nil
+}
+
+// addLoad draws a network's intervals, and a line through its points.
+func addLoad(p *plot.Plot, look Look, points []Cross) error {
+	var xys plotter.XYs
+	for _, at := range points {
+		xys = append(xys, plotter.XY{X: at.X.Value, Y: at.Y.Value})
+		for _, arm := range []plotter.XYs{
+			{{X: at.X.Low, Y: at.Y.Value}, {X: at.X.High, Y: at.Y.Value}},
+			{{X: at.X.Value, Y: at.Y.Low}, {X: at.X.Value, Y: at.Y.High}},
+		} {
+			l, err := plotter.NewLine(arm)
+			if err != nil {
+				return err
+			}
+			l.LineStyle = draw.LineStyle{Color: look.line().Color, Width: 0.6}
+			p.Add(l)
+		}
+	}
+	l, dots, err := plotter.NewLinePoints(xys)
+	if err != nil {
+		return err
+	}
+	l.LineStyle = look.line()
+	dots.GlyphStyle = draw.GlyphStyle{Color: l.Color, Radius: 2.4, Shape: draw.CircleGlyph{}}
+	p.Add(l, dots)
+	return nil
+}
+
+// scaleOf is the scale of an axis on which some values and their intervals stand.
+func scaleOf(all []Extent) scale {
+	least, most := math.Inf(1), 0.0
+	for _, e := range all {
+		for _, v := range []float64{e.Value, e.Low, e.High} {
+			least, most = min(least, drawn(v)), max(most, drawn(v))
+		}
+	}
+	if least > 0 && most/least > factorsFrom {
+		const room = 1.05
+		return scale{least: least / room, greatest: most * room, factors: true}
+	}
+	return scale{greatest: most}
+}
+
+func (s scale) extent(e Extent) Extent {
+	return Extent{s.place(e.Value), s.place(min(e.Low, e.Value)), s.place(max(e.High, e.Value))}
+}
+
+// ticks are round values of the scale, at their places.
+func (s scale) ticks() []plot.Tick {
+	var all []plot.Tick
+	if !s.factors {
+		for _, t := range upTicks(0, s.greatest) {
+			all = append(all, plot.Tick{Value: s.place(t.Value), Label: t.Label})
+		}
+		return all
+	}
+	marks := []float64{1, 2, 5}
+	if s.greatest/s.least > 200 {
+		marks = marks[:1]
+	}
+	every := max(1, math.Ceil(math.Log10(s.greatest/s.least)/6)) // decades
+	for decade := math.Floor(math.Log10(s.least)); decade <= math.Log10(s.greatest); decade += every {
+		for _, m := range marks {
+			if v := m * math.Pow(10, decade); v >= s.least && v <= s.greatest {
+				all = append(all, plot.Tick{Value: s.place(v), Label: strconv.FormatFloat(v, 'g', 6, 64)})
+			}
+		}
+	}
+	return all
+}
