@@ -9,19 +9,31 @@ import (
 	"nettoll/record"
 )
 
-// notes numbers warnings; the same warning keeps its number wherever it appears.
+// notes numbers warnings; the same warning keeps its number wherever it appears. Those that differ in nothing but counts
+// are one, with the range of them.
 type notes struct {
 	list []analysis.Warning
+	at   map[noteKey]int  // in the list, whose order must not change any more; nil until something is looked for
+	told map[noteKey]bool // by tables of single scenarios, so that sweeps need not tell it
 }
 
 func (n *notes) number(w analysis.Warning) int {
-	for i, have := range n.list {
-		if have == w {
-			return i + 1
+	if n.at == nil {
+		n.at = map[noteKey]int{}
+		for i, have := range n.list {
+			n.at[keyOf(have)] = i
 		}
 	}
-	n.list = append(n.list, w)
-	return len(n.list)
+	i, known := n.at[keyOf(w)]
+	if !known {
+		n.list = append(n.list, w)
+		n.at[keyOf(w)] = len(n.list) - 1
+		return len(n.list)
+	}
+	if have := &n.list[i]; have.Text != w.Text {
+		have.Text = mergeCounts(have.Text, w.Text)
+	}
+	return i + 1
 }
 
 // marks gives the numbers of all warnings of a line, each once.
@@ -57,11 +69,20 @@ func superscript(marks []int) string {
 }
 
 func sentenceOf(w analysis.Warning) string {
-	text := capital(strings.TrimRight(w.Text, ". "))
+	text := strings.TrimRight(w.Text, ". ")
+	if !beginsWithName(text) {
+		text = capital(text)
+	}
 	if w.Advice == "" {
 		return text + "."
 	}
 	return text + ". " + capital(strings.TrimRight(w.Advice, ". ")) + "."
+}
+
+// beginsWithName reports whether the first word of a text is a name, such as that of a host or a device, and no word.
+func beginsWithName(s string) bool {
+	first, _, _ := strings.Cut(s, " ")
+	return strings.HasSuffix(first, "'s") || strings.HasSuffix(first, ":") || strings.ContainsAny(first, "0123456789/_")
 }
 
 func capital(s string) string {

@@ -48,6 +48,10 @@ func newNotes(res analysis.Result) *notes {
 			met.marks(l)
 		}
 	}
+	met.told = map[noteKey]bool{}
+	for _, w := range met.list {
+		met.told[keyOf(w)] = true
+	}
 	sweeps, _ := shownSweeps(res.Sweeps)
 	sweepMarks(sweeps, &met)
 	agreementSections(res, &met)
@@ -60,6 +64,7 @@ func newNotes(res analysis.Result) *notes {
 	slices.SortStableFunc(met.list, func(a, b analysis.Warning) int {
 		return cmp.Or(cmp.Compare(noteKindOf(a), noteKindOf(b)), cmp.Compare(first[a.Code], first[b.Code]))
 	})
+	met.at = nil
 	return &met
 }
 

@@ -10,17 +10,21 @@ import (
 )
 
 // sweepMarks numbers the doubts of each sweep's networks. What differs in its
-// figures from cell to cell is one doubt, in the words of its first cell.
+// figures from cell to cell is one doubt, in the words of its first cell, unless tables of the cells' own have told all
+// of it.
 func sweepMarks(sweeps []analysis.Sweep, n *notes) []map[string][]int {
 	first := map[string]analysis.Warning{}
 	cells := map[string]map[string]bool{}
+	told := map[string]bool{}
 	var codes []string
 	each := func(visit func(sweep int, network string, w analysis.Warning, cell string)) {
 		for i, s := range sweeps {
 			for _, l := range s.Lines {
 				for _, p := range l.Points {
 					for _, w := range p.Row.Warnings {
-						visit(i, l.Network, w, p.Row.Cell.Key())
+						if !isOfTheRun(w) {
+							visit(i, l.Network, w, p.Row.Cell.Key())
+						}
 					}
 				}
 			}
@@ -28,14 +32,18 @@ func sweepMarks(sweeps []analysis.Sweep, n *notes) []map[string][]int {
 	}
 	each(func(_ int, _ string, w analysis.Warning, cell string) {
 		if _, known := first[w.Code]; !known {
-			first[w.Code], cells[w.Code] = w, map[string]bool{}
+			first[w.Code], cells[w.Code], told[w.Code] = w, map[string]bool{}, true
 			codes = append(codes, w.Code)
 		}
+		told[w.Code] = told[w.Code] && n.told[keyOf(w)]
 		cells[w.Code][cell] = true
 	})
 	numbers := map[string]int{}
 	for _, code := range codes {
 		w := first[code]
+		if told[code] {
+			continue
+		}
 		if count := len(cells[code]); count > 1 {
 			w.Text = strings.TrimRight(w.Text, ". ") + fmt.Sprintf("; it is much the same in %d cells in all", count)
 		}
@@ -46,7 +54,11 @@ func sweepMarks(sweeps []analysis.Sweep, n *notes) []map[string][]int {
 		marks[i] = map[string][]int{}
 	}
 	each(func(i int, network string, w analysis.Warning, _ string) {
-		if k := numbers[w.Code]; !slices.Contains(marks[i][network], k) {
+		k, known := numbers[w.Code]
+		if !known {
+			k = n.number(w)
+		}
+		if !slices.Contains(marks[i][network], k) {
 			marks[i][network] = append(marks[i][network], k)
 			slices.Sort(marks[i][network])
 		}

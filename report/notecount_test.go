@@ -1,0 +1,79 @@
+package report
+
+import (
+	"strings"
+	"testing"
+
+	"nettoll/analysis"
+)
+
+func TestCountsAreMerged(t *testing.T) {
+	for _, tt := range []struct {
+		texts []string
+		want  string
+	}{
+		{[]string{"busy (in 5 of 8 trials)", "busy (in 1 of 8 trials)", "busy (in 3 of 8 trials)"}, "busy (in 1 to 5 of 8 trials)"},
+		{[]string{"busy (in 9 of 9 trials)", "busy (in 10 of 10 trials)"}, "busy (in all of 9 to 10 trials)"},
+		{[]string{"busy (in 9 of 9 trials)", "busy (in 10 of 10 trials)", "busy (in 2 of 10 trials)"}, "busy (in 2 to 10 of 9 to 10 trials)"},
+		{[]string{"1 of 16 values of latency are outliers", "2 of 16 values of latency are outliers"}, "1 to 2 of 16 values of latency are outliers"},
+		{[]string{"1 of 2 flows were cold (in 1 of 8 trials)", "2 of 2 flows were cold (in 3 of 8 trials)"}, "1 to 2 of 2 flows were cold (in 1 to 3 of 8 trials)"},
+		{[]string{"the same (in 1 of 8 trials)", "the same (in 1 of 8 trials)"}, "the same (in 1 of 8 trials)"},
+	} {
+		var n notes
+		for range 2 { // numbers are asked for again and again
+			for _, text := range tt.texts {
+				if got := n.number(analysis.Warning{Code: "code", Text: text}); got != 1 {
+					t.Errorf("%q has the number %d", text, got)
+				}
+			}
+		}
+		if n.list[0].Text != tt.want {
+			t.Errorf("%q, want %q", n.list[0].Text, tt.want)
+		}
+	}
+	var n notes
+	for i, w := range []analysis.Warning{{Code: "a", Text: "MTU 1500 (in 1 of 8 trials)"}, {Code: "a", Text: "MTU 1450 (in 1 of 8 trials)"},
+		{Code: "b", Text: "MTU 1500 (in 1 of 8 trials)"}, {Code: "a", Text: "MTU 1500 (in 1 of 8 trials)", Advice: "wait"}, {Code: "a", Text: "MTU 1500 (in 1 of 8 rounds)"}} {
+		if got := n.number(w); got != i+1 {
+			t.Errorf("%+v has the number %d, want %d", w, got, i+1)
+		}
+	}
+}
+
+func TestNamesKeepTheirLetters(t *testing.T) {
+	for text, want := range map[string]string{
+		"h1's lo has an MTU of 65536":    "h1's lo has an MTU of 65536.",
+		"node-a's eth0 is down":          "node-a's eth0 is down.",
+		"h1/veth0 lost 3 packets":        "h1/veth0 lost 3 packets.",
+		"flanneld: exit status 1":        "flanneld: exit status 1.",
+		"latency p50 changes slowly":     "Latency p50 changes slowly.",
+		"not set up as native: MTU 1500": "Not set up as native: MTU 1500.",
+		"":                               ".",
+	} {
+		if got := sentenceOf(analysis.Warning{Text: text}); got != want {
+			t.Errorf("%q becomes %q", text, got)
+		}
+	}
+}
+
+// What cells with tables of their own doubt is not told once more for the sweep that they stand in.
+func TestSweepsRepeatNoDoubts(t *testing.T) {
+	f := loadsFile()
+	for i := range f.Trials {
+		f.Trials[i].Warnings = append(f.Trials[i].Warnings, steal)
+	}
+	few := f.Trials[:0]
+	for _, tr := range f.Trials {
+		if tr.Cell.Options.Rate <= 5000 {
+			few = append(few, tr)
+		}
+	}
+	f.Trials, f.Run.Cells = few, f.Run.Cells[:6]
+	res := analysis.Analyze(f)
+	if len(apart(res)) != 2 || len(res.Sweeps) != 1 {
+		t.Fatalf("%d tables, %d sweeps", len(apart(res)), len(res.Sweeps))
+	}
+	if text := write(t, "text", res, Options{}); strings.Count(text, steal.Text[4:]) != 1 {
+		t.Errorf("told more than once:\n%s", text)
+	}
+}
