@@ -9,7 +9,7 @@ import (
 	"nettoll/record"
 )
 
-// notes numbers warnings; the same warning keeps its number wherever it appears. Those that differ in nothing but counts
+// notes numbers warnings; the same warning keeps its number wherever it appears. Those that differ in nothing but counts and amounts
 // are one, with the range of them.
 type notes struct {
 	list []analysis.Warning
@@ -31,7 +31,7 @@ func (n *notes) number(w analysis.Warning) int {
 		return len(n.list)
 	}
 	if have := &n.list[i]; have.Text != w.Text {
-		have.Text = mergeCounts(have.Text, w.Text)
+		have.Text = mergeAmounts(mergeCounts(have.Text, w.Text), w.Text)
 	}
 	return i + 1
 }

@@ -1,7 +1,9 @@
 package report
 
 import (
+	"cmp"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -12,11 +14,11 @@ import (
 // of 9 to 10.
 var counts = regexp.MustCompile(`\b(?:(\d+)(?: to (\d+))?|all) of (\d+)(?: to (\d+))? (trials|values|rounds|flows)\b`)
 
-// noteKey is a doubt without its counts.
+// noteKey is a doubt without its counts and amounts.
 type noteKey struct{ code, text, advice string }
 
 func keyOf(w analysis.Warning) noteKey {
-	return noteKey{w.Code, counts.ReplaceAllString(w.Text, "# of # $5"), w.Advice}
+	return noteKey{w.Code, amounts.ReplaceAllString(counts.ReplaceAllString(w.Text, "# of # $5"), "#$3"), w.Advice}
 }
 
 // counted is one count: how many, of how many.
@@ -73,4 +75,29 @@ func mergeCounts(text, other string) string {
 		end = at[1]
 	}
 	return b.String() + text[end:]
+}
+
+// amounts are sizes in doubts that are the same doubt whatever the size is.
+var amounts = regexp.MustCompile(`(\d[\d.]*)(?: to (\d[\d.]*))?( CPU seconds a second of | bytes were still on their way| % of its CPU time in user space|%: the rest passed in slow ones)`)
+
+// mergeAmounts gives a text the amounts of another one as well.
+func mergeAmounts(text, other string) string {
+	more := amounts.FindAllStringSubmatch(other, -1)
+	i := -1
+	return amounts.ReplaceAllStringFunc(text, func(part string) string {
+		m := amounts.FindStringSubmatch(part)
+		if i++; i == len(more) {
+			return part
+		}
+		all := slices.DeleteFunc([]string{m[1], m[2], more[i][1], more[i][2]}, func(s string) bool { return s == "" })
+		slices.SortFunc(all, func(a, b string) int {
+			x, _ := strconv.ParseFloat(a, 64)
+			y, _ := strconv.ParseFloat(b, 64)
+			return cmp.Compare(x, y)
+		})
+		if least, most := all[0], all[len(all)-1]; least != most {
+			return least + " to " + most + m[3]
+		}
+		return part
+	})
 }
