@@ -141,6 +141,12 @@ func amount(v int, unit string) string {
 	case unit == "bit/s" && v%1e3 == 0:
 		return fmt.Sprintf("%d kbit/s", v/1e3)
 	}
+	if unit == "1/s" {
+		if v%1e3 == 0 {
+			return fmt.Sprintf("%d k/s", v/1e3)
+		}
+		return strconv.Itoa(v) + " /s"
+	}
 	return strconv.Itoa(v) + " " + unit
 }
 

@@ -5,6 +5,7 @@ import (
 	"embed"
 	"html/template"
 	"io"
+	"regexp"
 
 	"nettoll/analysis"
 	"nettoll/record"
@@ -40,7 +41,7 @@ type fact struct{ Name, Value string }
 
 // writeHTML writes one page that needs nothing but itself.
 func writeHTML(w io.Writer, res analysis.Result, o Options) error {
-	page, err := template.ParseFS(pageFiles, "html/*.tmpl")
+	page, err := template.New("").Funcs(template.FuncMap{"flags": flags}).ParseFS(pageFiles, "html/*.tmpl")
 	if err != nil {
 		return err
 	}
@@ -90,6 +91,13 @@ func writeHTML(w io.Writer, res analysis.Result, o Options) error {
 		return err
 	}
 	return s.Flush()
+}
+
+var flagName = regexp.MustCompile(`--[a-z][a-z-]*`)
+
+// flags keeps flags of the command line in one piece, which browsers break at every dash.
+func flags(text string) template.HTML {
+	return template.HTML(flagName.ReplaceAllString(template.HTMLEscapeString(text), `<span class="flag">$0</span>`))
 }
 
 // method explains in a few sentences how the figures came about.

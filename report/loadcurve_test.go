@@ -65,3 +65,14 @@ func TestNoLatencyAgainstLoad(t *testing.T) {
 		}
 	}
 }
+
+// A page of sweeps alone begins with what is known, as any other; a factor is not of something.
+func TestSweepsAlone(t *testing.T) {
+	res := analysis.Analyze(loadsFile())
+	if page := write(t, "html", res, Options{}); !strings.Contains(page, `<p class="grade">All 8 primary comparisons are decided`) || strings.Contains(page, "Nothing was measured") {
+		t.Error("the page does not begin with its grade")
+	}
+	if text := write(t, "text", res, Options{}); !strings.Contains(text, "at 1 k/s, and has 19.8–20.2× native's latency p50 at 20 k/s") {
+		t.Errorf("text says:\n%s", text)
+	}
+}

@@ -79,3 +79,10 @@ func TestSweepsRepeatNoDoubts(t *testing.T) {
 		t.Errorf("told more than once:\n%s", text)
 	}
 }
+
+func TestFlagsStayWhole(t *testing.T) {
+	const want = `measure with <span class="flag">--offload</span> off &lt;b&gt; or <span class="flag">--max-rounds</span> 9`
+	if got := string(flags("measure with --offload off <b> or --max-rounds 9")); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"html"
 	"maps"
 	"slices"
 	"strings"
@@ -65,7 +64,7 @@ func TestNotesInEveryFormat(t *testing.T) {
 			for _, g := range groups {
 				find(map[string]string{"text": g.Title + ":", "md": "### " + g.Title, "html": `<h3 id="` + g.ID + `">` + g.Title}[format])
 				for _, note := range g.Notes {
-					find(map[string]string{"text": superscript([]int{note.Number}) + " " + printable(note.Text), "md": markdown(note.Text), "html": html.EscapeString(note.Text)}[format])
+					find(map[string]string{"text": superscript([]int{note.Number}) + " " + printable(note.Text), "md": markdown(note.Text), "html": string(flags(note.Text))}[format])
 				}
 			}
 		}

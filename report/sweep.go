@@ -150,13 +150,17 @@ func primaryOf(s analysis.Sweep) (metric string, ok bool) {
 // is certain among all primary comparisons.
 func toldShare(f analysis.Figure, s analysis.Sweep, res analysis.Result) (text string, certain bool) {
 	c, of, title := *f.Ratio, analysis.BaselineName(s.Cell), f.Kind.Title
+	join := " of " // a share of it; a factor is times it
+	if c.Low >= 2 {
+		join = " "
+	}
 	switch {
 	case c.Verdict == analysis.Same:
 		return "has as much " + title + " as " + of + " within " + analysis.Percent(res.Margin) + " (" + bounds(c) + ")", true
 	case c.Outcome != analysis.Different:
 		return "is not known to have more or less " + title + " than " + of + " (" + bounds(c) + ")", true
 	case c.Verdict != analysis.Different:
-		return "may have " + shareRange(c) + " of " + of + "'s " + title, false
+		return "may have " + shareRange(c) + join + of + "'s " + title, false
 	}
-	return "has " + shareRange(c) + " of " + of + "'s " + title, true
+	return "has " + shareRange(c) + join + of + "'s " + title, true
 }
