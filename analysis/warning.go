@@ -132,7 +132,7 @@ func warnNotPrecise(k record.Kind, in circumstances) Warning {
 	advice := "reduce other load on the machine, or ask for less (--precision)"
 	switch rounds := in.aim.Rounds; {
 	case rounds > MostRounds:
-		advice = fmt.Sprintf("that would take more than %d rounds: %s", MostRounds, advice)
+		advice = fmt.Sprintf("the precision asked for would take more than %d rounds: %s", MostRounds, advice)
 	case rounds > 0:
 		advice = fmt.Sprintf("all of the run's figures would reach ±%s in about %d rounds: %s, %s", Percent(in.aim.Wanted), rounds, in.more(rounds), advice)
 	}
