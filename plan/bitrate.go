@@ -8,15 +8,15 @@ import (
 )
 
 // BitRate is a number of bits a second. It is written as iperf3 writes -b: K, M,
-// G and T are powers of 1000, in either case.
+// G and T are powers of 1000, in either case, and the name of the unit may follow.
 type BitRate int
 
-// ParseBitRate reads a rate such as 100M or 1.5G.
+// ParseBitRate reads a rate such as 100M, 1.5G or 1Gbit.
 func ParseBitRate(text string) (BitRate, error) {
-	number, exponent := text, 0
-	if n := len(text) - 1; n > 0 {
-		if i := strings.IndexByte("kmgt", text[n]|0x20); i >= 0 {
-			number, exponent = text[:n], 3*(i+1)
+	number, exponent := suffixed(text, "bits/s", "bit/s", "bits", "bit"), 0
+	if n := len(number) - 1; n > 0 {
+		if i := strings.IndexByte("kmgt", number[n]|0x20); i >= 0 {
+			number, exponent = number[:n], 3*(i+1)
 		}
 	}
 	v, ok := decimal(number, exponent)

@@ -286,7 +286,7 @@ func TestExpandErrors(t *testing.T) {
 		{"tool of a workload", func(s *Suite) { s.Workloads = []Workload{{Name: "tcp_rr", Tools: []string{"qprf"}}} }, `workloads[0].tools[0]: unknown tool "qprf"; did you mean "qperf"? nettoll list tools shows all`, "--tools"},
 		{"one of several tools", func(s *Suite) { s.Tools = []string{"engin|qperf"} }, `tools[0]: unknown tool "engin"; did you mean "engine"? nettoll list tools shows all`, "--tools"},
 		{"family of a tool", func(s *Suite) { s.Tools, s.Families = []string{"qperf"}, []int{6} }, `tools[0]: qperf drives tcp_rr over IPv4 only; add 4 to families, or leave qperf out`, "--tools"},
-		{"price of nothing", func(s *Suite) { s.Price = 2 }, `price: is that of no machine; name its type by instance`, "--price"},
+		{"price of nothing", func(s *Suite) { s.Price = 2 }, `price: needs the type of the machine that costs it; give instance, such as m4.large`, "--price"},
 		{"skip without reason", func(s *Suite) { s.Skips = []Skip{{Network: "ovs"}} }, `skips[0]: gives no reason; write for example reason: it is not a technique yet`, "--skips"},
 		{"as published", func(s *Suite) { s.AsPublished = &Published{Rounds: -1} }, `min_rounds: -1 rounds are not possible; write a number from 1 to 10000`, "--min-rounds"},
 		{"too many topologies", func(s *Suite) {

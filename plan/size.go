@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -8,16 +9,16 @@ import (
 	"time"
 )
 
-// Size is a number of bytes. It is written as iperf3 writes -l and -w: K, M and
-// G are powers of 1024, in either case.
+// Size is a number of bytes. It is written as iperf3 writes -l and -w: K, M, G and
+// T are powers of 1024, in either case, and the name of the unit may follow.
 type Size int
 
-// ParseSize reads a size such as 128K or 1460.
+// ParseSize reads a size such as 128K, 128KB or 1460.
 func ParseSize(text string) (Size, error) {
-	number, unit := text, 1.0
-	if n := len(text) - 1; n > 0 {
-		if i := strings.IndexByte("kmg", text[n]|0x20); i >= 0 {
-			number, unit = text[:n], float64(int(1024)<<(10*i))
+	number, unit := suffixed(text, "ib", "b"), 1.0
+	if n := len(number) - 1; n > 0 {
+		if i := strings.IndexByte("kmgt", number[n]|0x20); i >= 0 {
+			number, unit = number[:n], float64(int(1024)<<(10*i))
 		}
 	}
 	v, ok := decimal(number, 0)
@@ -31,6 +32,16 @@ func ParseSize(text string) (Size, error) {
 		return 0, fmt.Errorf("%q is more than any buffer; write bytes such as 1460, 128K or 1M", text)
 	}
 	return Size(v), nil
+}
+
+// suffixed is a number without the name of its unit, in either case, if one is there.
+func suffixed(text string, units ...string) string {
+	for _, u := range units {
+		if n := len(text) - len(u); n > 0 && strings.EqualFold(text[n:], u) {
+			return text[:n]
+		}
+	}
+	return text
 }
 
 // String writes the size as ParseSize reads it.
@@ -74,6 +85,14 @@ func (r Ratio) String() string {
 	return strconv.FormatFloat(math.Round(float64(r)*1e8)/1e6, 'f', -1, 64) + "%"
 }
 
+// meant is a hint at the percent that somebody meant who wrote the number alone.
+func (r Ratio) meant() string {
+	if r <= 1 || r >= 100 {
+		return ""
+	}
+	return fmt.Sprintf("did you mean %s%%? ", strconv.FormatFloat(float64(r), 'f', -1, 64))
+}
+
 // Set makes a ratio usable as a flag.
 func (r *Ratio) Set(text string) (err error) {
 	*r, err = ParseRatio(text)
@@ -92,6 +111,19 @@ func decimal(text string, exponent int) (float64, bool) {
 	}
 	v, err := strconv.ParseFloat(text+"e"+strconv.Itoa(exponent), 64)
 	return v, err == nil
+}
+
+// ParseDuration reads a length of time as flags have it: 300ms, 2m, or seconds, as iperf3 has
+// them. In files lengths have their unit, so that nobody needs to know which one is meant.
+func ParseDuration(text string) (time.Duration, error) {
+	if _, ok := decimal(strings.TrimPrefix(text, "-"), 0); ok {
+		text += "s"
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		return 0, errors.New("is not a length of time; write seconds, or a number and its unit, such as 10, 300ms or 2m")
+	}
+	return d, nil
 }
 
 func parseDuration(text string) (time.Duration, error) {

@@ -154,10 +154,10 @@ func (s Suite) checkRounds() error {
 			"at least %d and at most %d rounds contradict each other; lower min_rounds or raise max_rounds", s.MinRounds, s.MaxRounds)
 	}
 	if !(s.Precision > 0 && s.Precision <= 1) {
-		return s.fault("precision", "%s is not possible; write a share above 0%% and up to 100%%, such as 5%%", s.Precision)
+		return s.fault("precision", "%s is not possible; %swrite a share above 0%% and up to 100%%, such as 5%%", s.Precision, s.Precision.meant())
 	}
 	if !(s.Confidence >= 0.5 && s.Confidence < 1) {
-		return s.fault("confidence", "%s is not possible; write a share from 50%% to below 100%%, such as 95%%", s.Confidence)
+		return s.fault("confidence", "%s is not possible; %swrite a share from 50%% to below 100%%, such as 95%%", s.Confidence, s.Confidence.meant())
 	}
 	if err := CheckEqualWithin(s.EqualWithin); err != nil {
 		return s.fault("equal_within", "%v", err)
@@ -170,7 +170,7 @@ func CheckEqualWithin(r Ratio) error {
 	if r > 0 && r < 1 {
 		return nil
 	}
-	return fmt.Errorf("%s is not possible; write a share above 0%% and below 100%%, such as 5%%", r)
+	return fmt.Errorf("%s is not possible; %swrite a share above 0%% and below 100%%, such as 5%%", r, r.meant())
 }
 
 func (s Suite) checkMachine() error {
@@ -178,7 +178,7 @@ func (s Suite) checkMachine() error {
 	case !(s.Price >= 0 && s.Price <= maxPrice):
 		return s.fault("price", "%v is not possible; write dollars an hour, such as 0.139", s.Price)
 	case s.Price > 0 && s.Instance == "":
-		return s.fault("price", "is that of no machine; name its type by instance")
+		return s.fault("price", "needs the type of the machine that costs it; give instance, such as m4.large")
 	}
 	return nil
 }

@@ -176,6 +176,9 @@ func (d Dimension) Takes(workload string) bool {
 	return d.takes == nil || slices.Contains(d.takes, workload)
 }
 
+// Takers are the workloads on which it has an effect; nil is all.
+func (d Dimension) Takers() []string { return slices.Clone(d.takes) }
+
 // IsSet reports whether it is another than the zero value in a cell.
 func (d Dimension) IsSet(c Cell) bool {
 	switch v := d.field(&c).(type) {

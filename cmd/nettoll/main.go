@@ -197,10 +197,11 @@ with native, with confidence intervals.`,
 		"where a program is that is not to be looked up in PATH, such as iperf3=/opt/iperf3")
 	a.cni.add(root.PersistentFlags())
 	root.PersistentPreRunE = func(*cobra.Command, []string) error { return cmp.Or(a.checkPaths(), a.cni.load()) }
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usagef("%w%s; see %s --help", err, nearestFlag(err, cmd), cmd.CommandPath())
-	})
+	root.SetFlagErrorFunc(a.flagFault)
 	root.AddCommand(a.runCommand(), a.listCommand(), a.doctorCommand(), a.reportCommand(), a.labCommand(), a.agentCommand(), a.cleanCommand(), a.versionCommand())
 	strict(root)
+	for _, cmd := range root.Commands() {
+		onlyOnce(cmd.Flags())
+	}
 	return root
 }

@@ -116,6 +116,10 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 
 var oneError = regexp.MustCompile(`\Anettoll: [^\n]+\n\z`)
 
+// foreign are the words of libraries, and names of files that nobody named.
+var foreign = regexp.MustCompile(`strconv|ParseInt|invalid argument|invalid syntax|invalid character|unknown shorthand|missing unit|` +
+	`needs an argument|flags in the group|key=value|\bstat |\.nettoll-|goroutine|panic`)
+
 // refuses [ARG...] wants nettoll to refuse the arguments as a mistake: status 2,
 // one line on standard error, and nothing on standard output.
 func refuses(ts *testscript.TestScript, neg bool, args []string) {
@@ -126,8 +130,12 @@ func refuses(ts *testscript.TestScript, neg bool, args []string) {
 	if out := ts.ReadFile("stdout"); out != "" {
 		ts.Fatalf("standard output is not empty: %s", out)
 	}
-	if text := ts.ReadFile("stderr"); !oneError.MatchString(text) {
+	text := ts.ReadFile("stderr")
+	if !oneError.MatchString(text) {
 		ts.Fatalf("not one line of nettoll's: %q", text)
+	}
+	if words := foreign.FindString(text); words != "" {
+		ts.Fatalf("%q is no word of nettoll's: %s", words, text)
 	}
 }
 

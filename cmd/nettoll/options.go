@@ -1,6 +1,8 @@
 package main
 
 import (
+	"strings"
+
 	"github.com/spf13/pflag"
 
 	"nettoll/plan"
@@ -71,7 +73,9 @@ func (f *runFlags) overrideWorkloads(s *plan.Suite, given func(string) bool) err
 			}
 		}
 		if !used {
-			return usagef("--%s: no workload of this run has it", d.Name)
+			takers := d.Takers()
+			return usagef("--%s: no workload of this run takes it; it applies to %s: add --workloads %s, or leave it out",
+				d.Name, strings.Join(takers, ", "), takers[0])
 		}
 		s.SetWorkloads(changed)
 	}

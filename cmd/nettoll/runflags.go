@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -78,8 +77,8 @@ func (f *runFlags) add(fl *pflag.FlagSet) {
 	fl.StringSliceVar(&f.offload, "offload", nil, "offloads of devices: on, off or both")
 	fl.BoolVar(&f.normalize, "normalize", false, "give all endpoints the MTU that every network can offer")
 
-	fl.DurationVarP(&f.duration, "duration", "t", 0, "measured window of one trial")
-	fl.DurationVar(&f.warmup, "warmup", 0, "time before the window that is not counted")
+	fl.VarP((*length)(&f.duration), "duration", "t", "measured window of one trial")
+	fl.Var((*length)(&f.warmup), "warmup", "time before the window that is not counted")
 	fl.BoolVar(&f.equalLoad, "equal-load", false, "measure also at equal load, 1 Gbit/s and 10,000 transactions a second: what networks cost there in CPU time can be compared")
 	fl.BoolVar(&f.turns, "turns", true, "have networks that are compared take turns of some milliseconds, where their traffic can; =false: whole trials, one after the other")
 	fl.StringVar(&f.precision, "precision", "", "go on until the interval is so narrow, such as 5%")
@@ -87,7 +86,7 @@ func (f *runFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.within, "equal-within", "", "difference that counts as none (default 5%)")
 	fl.IntVar(&f.minRounds, "min-rounds", 0, "minimum number of rounds (default 6, and as many as the comparisons need)")
 	fl.IntVar(&f.maxRounds, "max-rounds", 0, "maximum number of rounds (default 40)")
-	fl.DurationVar(&f.budget, "time-budget", 0, "begin no round that would end later; 0 is no limit")
+	fl.Var((*length)(&f.budget), "time-budget", "begin no round that would end later; 0 is no limit")
 	fl.Uint64Var(&f.seed, "seed", 0, "of the order of trials (default: random)")
 	fl.StringVar(&f.note, "note", "", "a remark that is kept in the run file")
 
@@ -204,7 +203,7 @@ func loadSuite(name string) (plan.Suite, error) {
 	r, err := openRegular(name)
 	if err != nil {
 		if strings.ContainsAny(name, "./") {
-			return plan.Suite{}, usagef("--suite: %w", err)
+			return plan.Suite{}, usagef("--suite %s: %w", name, cause(err))
 		}
 		return plan.Suite{}, usagef("--suite %s: unknown%s; known are %s, or name a YAML file", name, nearest(name, plan.Names()), strings.Join(plan.Names(), ", "))
 	}
@@ -224,7 +223,7 @@ func openRegular(name string) (*os.File, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file", name)
+		return nil, errors.New("not a regular file")
 	}
 	return os.Open(name)
 }

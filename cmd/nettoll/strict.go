@@ -1,10 +1,7 @@
 package main
 
 import (
-	"errors"
-
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 // strict makes the commands that cobra brings refuse what they do not know.
@@ -38,15 +35,4 @@ func strict(root *cobra.Command) {
 func unknownCommand(name string) error {
 	known := []string{"run", "list", "doctor", "report", "lab", "clean", "version", "completion", "help"}
 	return usagef("unknown command %q%s; see nettoll --help", name, nearest(name, known))
-}
-
-// nearestFlag is a hint at the flag that was probably meant.
-func nearestFlag(err error, cmd *cobra.Command) string {
-	var missing *pflag.NotExistError
-	if !errors.As(err, &missing) || missing.GetSpecifiedShortnames() != "" {
-		return ""
-	}
-	var known []string
-	cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, "--"+f.Name) })
-	return nearest("--"+missing.GetSpecifiedName(), known)
 }

@@ -82,7 +82,7 @@ func at(file string, text []byte, err error) error {
 	switch {
 	case errors.As(err, &syntax):
 		line, column := position(text, syntax.Offset)
-		return fmt.Errorf("%s:%d:%d: %w", file, line, column, err)
+		return fmt.Errorf("%s:%d:%d: not JSON; check commas, quotes and brackets here", file, line, column)
 	case errors.As(err, &kind):
 		return fmt.Errorf("%s: a conflist is a JSON object, and this is a JSON %s", file, kind.Value)
 	}

@@ -21,10 +21,10 @@ func write(t *testing.T, text string) string {
 
 func TestConflistsThatAreNone(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                                 "FILE:1:1: unexpected end of JSON input",
-		"{\n  \"name\": \"a\",\n  oops\n}": "FILE:3:3: invalid character 'o' looking for beginning of object key string",
-		"{\n\t\"name\": \"a\",\n}":         "FILE:3:1: invalid character '}' looking for beginning of object key string",
-		`{"name": "a"`:                     "FILE:1:12: unexpected end of JSON input",
+		"":                                 "FILE:1:1: not JSON; check commas, quotes and brackets here",
+		"{\n  \"name\": \"a\",\n  oops\n}": "FILE:3:3: not JSON; check commas, quotes and brackets here",
+		"{\n\t\"name\": \"a\",\n}":         "FILE:3:1: not JSON; check commas, quotes and brackets here",
+		`{"name": "a"`:                     "FILE:1:12: not JSON; check commas, quotes and brackets here",
 		`["a"]`:                            "FILE: a conflist is a JSON object, and this is a JSON array",
 		`null`:                             "FILE: no name",
 		`{}`:                               "FILE: no name",
