@@ -7,6 +7,8 @@ package report
 
 import (
 	"io"
+	"slices"
+	"strings"
 
 	"nettoll/analysis"
 	"nettoll/record"
@@ -27,6 +29,7 @@ type Options struct {
 // Format is one way to write a result.
 type Format struct {
 	Name  string
+	Ends  []string // of the names of its files, without their dots, the usual one first
 	About string
 	Write func(w io.Writer, res analysis.Result, o Options) error
 }
@@ -34,14 +37,24 @@ type Format struct {
 // Formats lists every format, the default first.
 func Formats() []Format {
 	return []Format{
-		{"text", "tables and sentences for a terminal", finite(writeText)},
-		{"html", "one self-contained page with charts, paths and every trial", finite(writeHTML)},
-		{"md", "GitHub Markdown", finite(writeMarkdown)},
-		{"csv", "one line for every network and metric", finite(writeCSV)},
-		{"json", "everything, in base units", finite(writeJSON)},
-		{"openmetrics", "estimates, intervals and ratios for Prometheus", finite(writeOpenMetrics)},
-		{"bench", "Go benchmark format, for benchstat", finite(writeBench)},
+		{"text", []string{"txt", "text", "log"}, "tables and sentences for a terminal", finite(writeText)},
+		{"html", []string{"html", "htm"}, "one self-contained page with charts, paths and every trial", finite(writeHTML)},
+		{"md", []string{"md", "markdown"}, "GitHub Markdown", finite(writeMarkdown)},
+		{"csv", []string{"csv"}, "one line for every network and metric", finite(writeCSV)},
+		{"json", []string{"json"}, "everything, in base units", finite(writeJSON)},
+		{"openmetrics", []string{"om", "prom", "openmetrics"}, "estimates, intervals and ratios for Prometheus", finite(writeOpenMetrics)},
+		{"bench", []string{"bench"}, "Go benchmark format, for benchstat", finite(writeBench)},
 	}
+}
+
+// ByEnd finds the format of files whose names end so, such as ".html".
+func ByEnd(end string) (Format, bool) {
+	for _, f := range Formats() {
+		if slices.Contains(f.Ends, strings.ToLower(strings.TrimPrefix(end, "."))) {
+			return f, true
+		}
+	}
+	return Format{}, false
 }
 
 // ByName finds a format.

@@ -28,7 +28,7 @@ func (a *app) reportCommand() *cobra.Command {
 		Use:   "report RUN",
 		Short: "Write a report of a run file",
 		Example: `  nettoll report run.ndjson
-  nettoll report run.ndjson --format html -o run.html
+  nettoll report run.ndjson -o run.html
   nettoll report run.ndjson --format bench | benchstat -
   nettoll report run.ndjson --charts figures       every chart as SVG and PNG
   nettoll report run.ndjson --beside icc-2014      what was published beside it`,
@@ -42,6 +42,19 @@ func (a *app) reportCommand() *cobra.Command {
 			if _, ok := report.ByName(format); !ok {
 				return usagef("--format %s: unknown%s; known are %s", format, nearest(format, formatList()), formatNames())
 			}
+			if charts != "" {
+				for _, flag := range []string{"output", "format"} {
+					if cmd.Flags().Changed(flag) {
+						return usagef("--charts writes charts instead of a report; leave out --%s, or --charts", flag)
+					}
+				}
+			}
+			if !cmd.Flags().Changed("format") {
+				var err error
+				if format, err = formatOf(output); err != nil {
+					return err
+				}
+			}
 			if _, ok := reference.ByName(beside); beside != "" && !ok {
 				return usagef("--beside %s: unknown%s; known are %s", beside, nearest(beside, reference.Names()), strings.Join(reference.Names(), ", "))
 			}
@@ -52,6 +65,9 @@ func (a *app) reportCommand() *cobra.Command {
 				file, err := readRun(args[0], readFigures)
 				if err != nil {
 					return err
+				}
+				if len(file.Trials) == 0 {
+					return fmt.Errorf("%s: nothing was measured; go on with nettoll run --resume %s", args[0], args[0])
 				}
 				file.Run.Source = cmp.Or(beside, file.Run.Source)
 				if cmd.Flags().Changed("equal-within") {
@@ -73,12 +89,11 @@ func (a *app) reportCommand() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&format, "format", "text", formatNames())
+	cmd.Flags().StringVar(&format, "format", "text", formatNames()+"; without it, what the name of the file ends in says it")
 	cmd.Flags().StringVarP(&output, "output", "o", "", "file to write (default: standard output)")
 	cmd.Flags().StringVar(&charts, "charts", "", "folder to write every chart to, as SVG and PNG, instead of a report")
 	cmd.Flags().StringVar(&beside, "beside", "", "published source to set beside the run: "+strings.Join(reference.Names(), ", ")+" (default: the suite's own)")
 	cmd.Flags().StringVar(&within, "equal-within", "", "difference that counts as none, such as 5% (default: the run's own)")
-	cmd.MarkFlagsMutuallyExclusive("charts", "output")
 	return cmd
 }
 
@@ -103,6 +118,22 @@ func equalWithin(file *record.File, text string) error {
 		}
 	}
 	return nil
+}
+
+// formatOf is the format that the name of a report asks for.
+func formatOf(path string) (string, error) {
+	end := filepath.Ext(path)
+	if end == "" || end == filepath.Base(path) || strings.HasPrefix(filepath.Clean(path), "/dev/") {
+		return report.Formats()[0].Name, nil
+	}
+	if f, ok := report.ByEnd(end); ok {
+		return f.Name, nil
+	}
+	mend := "name one by --format"
+	if end == ".svg" || end == ".png" {
+		mend = "--charts FOLDER writes charts"
+	}
+	return "", usagef("-o %s: no format of a report is called %s; %s", path, end, mend)
 }
 
 func same(a, b string) bool {

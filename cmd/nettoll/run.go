@@ -373,7 +373,7 @@ func (a *app) writePage(path string, file *record.File, res analysis.Result) err
 		return nil
 	}
 	if err := a.writeFile(page, path, file, res, "html"); err != nil {
-		return err
+		return fmt.Errorf("%w; the run file %s is complete", err, path)
 	}
 	fmt.Fprintf(a.stderr, "run file: %s\nreport:   %s\n", path, page)
 	return nil
