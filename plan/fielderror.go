@@ -73,8 +73,11 @@ func (s Suite) unknown(field, kind, name string, known []string) error {
 	return s.fault(field, "unknown %s %q; %s", kind, name, listed(name, known, where))
 }
 
-// listed suggests the nearest name and says where all of them can be seen.
+// listed suggests the names that begin so, or the nearest one, and says where all of them can be seen.
 func listed(name string, known []string, where string) string {
+	if all := Variants(name, known); len(all) > 0 {
+		return fmt.Sprintf("did you mean %s? %s shows all", anyOf(all), where)
+	}
 	if n, ok := Nearest(name, known); ok {
 		return fmt.Sprintf("did you mean %q? %s shows all", n, where)
 	}

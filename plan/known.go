@@ -24,6 +24,8 @@ type Platform struct {
 	// Visit and Container are the time that building a network and starting a container
 	// of it take there, more than in the lab.
 	Visit, Container time.Duration
+	// Usual are the techniques that its name alone means, as a network.
+	Usual []string
 	// AtOnce is how many of its networks can stand at once; 0 is any number.
 	AtOnce int
 }

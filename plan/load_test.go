@@ -167,7 +167,7 @@ func TestLoadErrors(t *testing.T) {
 		{"useless option", head + "workloads:\n  - tcp_rr\n  - name: tcp_rr\n    message_size: 1K\n", `x.yaml:5:19: workloads[1].message_size: has no effect on tcp_rr; leave it out`},
 		{"useless request", head + "workloads: [{name: tcp_stream, request_size: 1}]\n", `x.yaml:2:46: workloads[0].request_size: has no effect on tcp_stream; leave it out`},
 		{"congestion", head + "workloads: [{name: tcp_stream, congestion: 'a b'}]\n", `x.yaml:2:44: workloads[0].congestion: "a b" is not a congestion control; write a name such as cubic`},
-		{"network", "networks: [bridge, 'a b']\n", `x.yaml:1:20: networks[1]: "a b" is not a network; write a technique such as bridge, or platform:technique`},
+		{"network", "networks: [bridge, 'a b']\n", `x.yaml:1:20: networks[1]: "a b" is not a network; name each for itself: a b`},
 		{"platform", "networks: ['docker:']\n", `x.yaml:1:12: networks[0]: "docker:" is not a network; write a technique such as bridge, or platform:technique`},
 		{"hosts", head + "hosts: [1, 17]\n", `x.yaml:2:12: hosts[1]: 17 hosts are not possible; write a number from 1 to 15`},
 		{"family", head + "families: [4, 5]\n", `x.yaml:2:15: families[1]: 5 is not an IP version; write 4 or 6`},

@@ -54,6 +54,12 @@ func (s Suite) networks(known Known) (nets []network, skips []Skip, err error) {
 			}
 			continue
 		}
+		if usual := known.usual(text); len(usual) > 0 {
+			for _, t := range usual {
+				add(network{known.name(text, t.Name), text, t, "", false})
+			}
+			continue
+		}
 		t, ok := known.find(platform, name)
 		if moved && !ok {
 			t, ok = known.like(platform, name)
@@ -103,6 +109,9 @@ func (s Suite) split(text, field string, known Known) (platform, technique strin
 	return platform, technique, nil
 }
 
+// clusters are names that people try, of networks that are there only in a cluster.
+var clusters = []string{"cilium", "kubernetes", "k8s", "antrea", "kube-router"}
+
 // unknownTechnique is the fault of a field that names a technique which its platform
 // does not have. One that another platform has was probably meant there.
 func (s Suite) unknownTechnique(field, platform, name string, known Known) error {
@@ -110,11 +119,32 @@ func (s Suite) unknownTechnique(field, platform, name string, known Known) error
 		return s.fault(field, "%s has no technique %q; did you mean %q? nettoll list techniques shows all",
 			platform, name, others[0]+":"+name)
 	}
+	if slices.Contains(known.platforms(), name) {
+		return s.fault(field, "%s is a platform; write %s:%s for all of its networks. nettoll list networks %s shows them", name, name, allNetworks, name)
+	}
+	if slices.Contains(clusters, name) {
+		return s.fault(field, "%s needs a cluster with its agents, which nettoll does not start; calico-… and flannel-… can be measured without one, and what a CNI plugin builds by itself (--cni-conf)", name)
+	}
 	var here []string
 	for _, t := range known.on(platform) {
 		here = append(here, t.Name)
 	}
 	return s.unknown(field, "technique", name, here)
+}
+
+// usual are the techniques that the name of a platform means, as a network.
+func (k Known) usual(platform string) (all []Technique) {
+	for _, p := range k.Platforms {
+		if p.Name != platform {
+			continue
+		}
+		for _, name := range p.Usual {
+			if t, ok := k.find(platform, name); ok {
+				all = append(all, t)
+			}
+		}
+	}
+	return all
 }
 
 // platforms are the names of all platforms.

@@ -16,7 +16,7 @@ type Suite struct {
 	Name string `yaml:"name,omitempty"`
 	// One sentence on what the suite is for.
 	About string `yaml:"about,omitempty"`
-	// Networks to measure, each [platform:]technique, such as bridge or docker:bridge; all is every technique of the platform, docker:all every one of another. What they are compared with is added.
+	// Networks to measure, each [platform:]technique, such as bridge or docker:bridge; all is every technique of the platform, docker:all every one of another, docker those that it is mostly used with. What they are compared with is added.
 	Networks []string `yaml:"networks" jsonschema:"minItems=1,example=bridge"`
 	// Platform of networks that are named without one. Without the key it is lab.
 	Platform string `yaml:"platform,omitempty"`

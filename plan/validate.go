@@ -65,7 +65,7 @@ func (s Suite) checkNetworks() error {
 	}
 	for i, n := range s.Networks {
 		if !isNetwork(n) {
-			return s.fault(fmt.Sprintf("networks[%d]", i), "%q is not a network; write a technique such as bridge, or platform:technique", n)
+			return s.fault(fmt.Sprintf("networks[%d]", i), "%q is not a network; %s", n, networkMeant(n))
 		}
 	}
 	if s.Platform != "" && !isName(s.Platform) {
@@ -75,6 +75,18 @@ func (s Suite) checkNetworks() error {
 		return s.fault("baseline", "%q is not one network; write a technique such as veth, or platform:technique", b)
 	}
 	return nil
+}
+
+// networkMeant says how a network is written that somebody wrote in another way.
+func networkMeant(text string) string {
+	parts := strings.FieldsFunc(text, func(c rune) bool { return c == ',' || c == ' ' })
+	switch lower := strings.ToLower(text); {
+	case len(parts) > 1 && !slices.ContainsFunc(parts, func(p string) bool { return !isNetwork(p) }):
+		return "name each for itself: " + strings.Join(parts, " ")
+	case isNetwork(lower):
+		return "names are in lower case: " + lower
+	}
+	return "write a technique such as bridge, or platform:technique"
 }
 
 // isNetwork reports whether the text could name a network, or all of a platform.

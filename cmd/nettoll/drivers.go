@@ -52,12 +52,12 @@ func venues(e engines) []venue {
 		},
 		{
 			platform: e.docker, about: "Docker engines: the user's, or private ones (--private-engine)",
-			native: "native", visit: 400 * time.Millisecond, container: 200 * time.Millisecond,
+			native: "native", usual: []string{"bridge", "published"}, visit: 400 * time.Millisecond, container: 200 * time.Millisecond,
 			techniques: dockerTechniques(e.paths),
 		},
 		{
 			platform: e.swarm, about: "Docker engines that are nodes of one swarm, likewise",
-			native: "native", visit: time.Second, container: 300 * time.Millisecond,
+			native: "native", usual: []string{"overlay"}, visit: time.Second, container: 300 * time.Millisecond,
 			techniques: anyOf(docker.Swarm()),
 		},
 	})

@@ -63,7 +63,7 @@ func known(paths program.Paths, conflists cniFlags, private bool) plan.Known {
 				atOnce = docker.PrivateAtOnce
 			}
 		}
-		k.Platforms = append(k.Platforms, plan.Platform{Name: name, Native: v.native, Visit: v.visit, Container: v.container, AtOnce: atOnce})
+		k.Platforms = append(k.Platforms, plan.Platform{Name: name, Native: v.native, Visit: v.visit, Container: v.container, Usual: v.usual, AtOnce: atOnce})
 		for _, t := range v.techniques {
 			k.Techniques = append(k.Techniques, plan.Technique{
 				Name: t.Name(), Hosts: t.Hosts(), Families: families(t), Platforms: []string{name},

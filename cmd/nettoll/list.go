@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -12,14 +14,19 @@ import (
 )
 
 func (a *app) listCommand() *cobra.Command {
-	lists := map[string]func(*tabwriter.Writer){
-		"techniques": func(w *tabwriter.Writer) {
-			for _, v := range venues(engines{cni: a.cni}) {
-				for _, t := range v.techniques {
-					fmt.Fprintf(w, "%s\t%s\t%s\n", v.name(t), hostCounts(t), t.About())
+	var of string // whose networks are wanted; "" is all
+	networks := func(w *tabwriter.Writer) {
+		for _, v := range venues(engines{cni: a.cni}) {
+			for _, t := range v.techniques {
+				if name := v.name(t); of == "" || of == v.platform.Name() || of == name || of == t.Name() || strings.HasPrefix(name, of+"-") || strings.HasPrefix(t.Name(), of+"-") {
+					fmt.Fprintf(w, "%s\t%s\t%s\n", name, hostCounts(t), t.About())
 				}
 			}
-		},
+		}
+	}
+	lists := map[string]func(*tabwriter.Writer){
+		"networks":   networks,
+		"techniques": networks,
 		"workloads": func(w *tabwriter.Writer) {
 			by := map[string][]string{}
 			var names []string
@@ -72,25 +79,42 @@ func (a *app) listCommand() *cobra.Command {
 			}
 		},
 	}
-	names := []string{"techniques", "workloads", "tools", "platforms", "suites", "instances"}
+	names := []string{"networks", "techniques", "workloads", "tools", "platforms", "suites", "instances"}
 	return &cobra.Command{
-		Use:       "list techniques|workloads|tools|platforms|suites|instances",
-		Short:     "List what nettoll knows",
-		Example:   "  nettoll list techniques",
+		Use:   "list networks [PLATFORM|NAME]|workloads|tools|platforms|suites|instances",
+		Short: "List what nettoll knows",
+		Example: `  nettoll list networks            everything that can be measured, also: list techniques
+  nettoll list networks docker     those of one platform
+  nettoll list networks calico     those whose names begin so
+  nettoll list suites`,
 		ValidArgs: names,
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usagef("list what? techniques, workloads, tools, platforms, suites or instances")
+			if len(args) == 0 {
+				return usagef("list what? networks, workloads, tools, platforms, suites or instances")
 			}
 			if lists[args[0]] == nil {
-				return usagef("cannot list %q%s; there are techniques, workloads, tools, platforms, suites and instances", args[0], nearest(args[0], names))
+				return usagef("cannot list %q%s; there are networks, workloads, tools, platforms, suites and instances", args[0], nearest(args[0], names))
+			}
+			if narrow := args[0] == "networks" || args[0] == "techniques"; len(args) > 2 || len(args) == 2 && !narrow {
+				return usagef("list %s: leave out %q", args[0], args[len(args)-1])
 			}
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+			if len(args) > 1 {
+				of = args[1]
+			}
+			var text strings.Builder
+			w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 			lists[args[0]](w)
-			return w.Flush()
+			if err := w.Flush(); err != nil {
+				return err
+			}
+			if text.Len() == 0 {
+				return usagef("list %s: none is called %q, and no platform%s", args[0], of, nearest(of, slices.Concat(networkNames(), platformNames())))
+			}
+			_, err := io.WriteString(a.stdout, text.String())
+			return err
 		},
 	}
 }

@@ -41,6 +41,7 @@ trials failed, which the report counts; 1 when something has none, or the run fa
 2 for a mistake in the command line or a suite; 130 when the run was interrupted.`,
 		Example: `  nettoll run
   nettoll run bridge bridge-nonf --hosts 1 --precision 2% --time-budget 5m
+  nettoll run docker               what Docker's bridge and a published port cost
   nettoll run all -4 -6 --time-budget 1h -o all.ndjson
   nettoll run vxlan routed --underlay rate=1gbit
   nettoll run bridge bridge-nonf --hosts 1 --baseline veth
@@ -49,10 +50,13 @@ trials failed, which the report counts; 1 when something has none, or the run fa
   nettoll run --suite my-suite.yaml --dry-run
   nettoll run --resume nettoll-20260102-150405.ndjson`,
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return append(networkNames(), wholeNames()...), cobra.ShellCompDirectiveNoFileComp
+			return slices.Concat(networkNames(), wholeNames(), usualNames()), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.paths, f.cni = a.paths, a.cni
+			if len(args) == 1 && args[0] == "help" {
+				return usagef("help is no network; did you mean nettoll run --help?")
+			}
 			suite, err := f.suiteOf(args)
 			if err != nil {
 				return err

@@ -1,7 +1,11 @@
 package main
 
 import (
+	"slices"
+
 	"github.com/spf13/cobra"
+
+	"nettoll/plan"
 )
 
 // strict makes the commands that cobra brings refuse what they do not know.
@@ -34,5 +38,9 @@ func strict(root *cobra.Command) {
 
 func unknownCommand(name string) error {
 	known := []string{"run", "list", "doctor", "report", "lab", "clean", "version", "completion", "help"}
-	return usagef("unknown command %q%s; see nettoll --help", name, nearest(name, known))
+	hint := nearest(name, known)
+	if networks := slices.Concat(networkNames(), wholeNames(), platformNames()); hint == "" && (slices.Contains(networks, name) || len(plan.Variants(name, networks)) > 0) {
+		hint = "; did you mean nettoll run " + name + "?"
+	}
+	return usagef("unknown command %q%s; see nettoll --help", name, hint)
 }

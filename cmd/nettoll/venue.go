@@ -16,6 +16,8 @@ type venue struct {
 	// default platform has one for each number of hosts, as record.Native says.
 	native     string
 	techniques []technique.Technique
+	// usual are the techniques that the platform's name alone means, as a network.
+	usual []string
 	// visit and container are how much longer than in the lab it takes to build a network
 	// and to start a container, about.
 	visit, container time.Duration
@@ -77,6 +79,16 @@ func networkNames() (names []string) {
 func wholeNames() (names []string) {
 	for _, v := range venues(engines{}) {
 		names = append(names, v.prefix+"all")
+	}
+	return names
+}
+
+// usualNames are the platforms whose names alone mean networks.
+func usualNames() (names []string) {
+	for _, v := range venues(engines{}) {
+		if len(v.usual) > 0 {
+			names = append(names, v.platform.Name())
+		}
 	}
 	return names
 }
