@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // Congestion is what a machine has of TCP's congestion control, by the kernel's names.
@@ -32,6 +34,17 @@ func ReadCongestion(proc string) (c Congestion, err error) {
 	}
 	c.Own = own[0]
 	return c, nil
+}
+
+// TryCongestion finds out whether a connection of this process can have an algorithm. The
+// kernel loads its module for that, where it may.
+func TryCongestion(name string) error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("sampler: %w", err)
+	}
+	defer unix.Close(fd)
+	return unix.SetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION, name)
 }
 
 // Unpaced is the algorithm to measure networks with: cubic, which sends when it may and not when a

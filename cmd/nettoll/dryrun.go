@@ -1,6 +1,9 @@
 package main
 
 import (
+	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,15 +11,36 @@ import (
 
 	"nettoll/analysis"
 	"nettoll/plan"
+	"nettoll/platform/lab"
 	"nettoll/record"
 )
 
 // mostRows is how many cells a dry run names one by one.
 const mostRows = 60
 
-// dryRun prints what would be measured, what would not, and how long it would take.
-func (a *app) dryRun(f runFlags, cells []record.Cell, skips []plan.Skip, set record.Settings) error {
-	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+// dryRun prints what would be measured, what would not, and how long it would take. What cannot
+// run here is found out as in a run, where that can be: without a lab, or an engine, there is
+// the plan, and why nothing of it can be tried.
+func (a *app) dryRun(ctx context.Context, f runFlags, cells []record.Cell, skips []plan.Skip, set record.Settings) error {
+	show := func(ctx context.Context) error {
+		found, err := a.look(ctx, f, cells)
+		if err != nil {
+			return err
+		}
+		return a.showPlan(f, cells, skips, set, found)
+	}
+	err := f.where(ctx, cells, show)
+	var told exitError
+	if err == nil || lab.Inside() || ctx.Err() != nil || errors.Is(err, lab.ErrKilled) || errors.As(err, &told) || errors.As(err, &usageError{}) {
+		return err
+	}
+	return a.showPlan(f, cells, skips, set, here{reasons: []reason{{[]string{"all of it"}, oneLine(err)}}})
+}
+
+// showPlan prints a plan, and what of it cannot run here.
+func (a *app) showPlan(f runFlags, cells []record.Cell, skips []plan.Skip, set record.Settings, found here) error {
+	var out bytes.Buffer
+	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
 	if len(cells) > mostRows {
 		planGroups(w, cells)
 	} else {
@@ -25,29 +49,37 @@ func (a *app) dryRun(f runFlags, cells []record.Cell, skips []plan.Skip, set rec
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	if len(skips) > 0 {
-		fmt.Fprintln(a.stdout, "\nnot measured")
-		for _, s := range skips {
-			fmt.Fprintf(a.stdout, "  %s: %s\n", strings.TrimSpace(s.Network+" "+s.Underlay), s.Reason)
+	if len(found.reasons) > 0 {
+		fmt.Fprintln(&out, "\ncannot run here")
+		for _, r := range found.reasons {
+			fmt.Fprintf(&out, "  %s\n", r)
 		}
 	}
-	e := plan.Estimate(cells, set, known(a.paths, a.cni, f.private))
-	fmt.Fprintf(a.stdout, "\n%d cells in %d networks a round; a round takes about %s.\n", e.Cells, e.Visits, rough(e.Round))
-	if e.InTurns > 0 {
-		fmt.Fprintf(a.stdout, "%s at once; %d cells take turns there, and %s whole trials.\n", standing(e), e.InTurns, have(e.Cells-e.InTurns))
+	if len(skips) > 0 {
+		fmt.Fprintln(&out, "\nnot measured")
+		for _, s := range skips {
+			fmt.Fprintf(&out, "  %s: %s\n", strings.TrimSpace(s.Network+" "+s.Underlay), s.Reason)
+		}
 	}
-	fmt.Fprintf(a.stdout, "%d to %d rounds, %s to %s, %s.\n", e.MinRounds, e.MaxRounds,
+	cells = found.possible(cells)
+	e := plan.Estimate(cells, set, known(a.paths, a.cni, f.private))
+	fmt.Fprintf(&out, "\n%d cells in %d networks a round; a round takes about %s.\n", e.Cells, e.Visits, rough(e.Round))
+	if e.InTurns > 0 {
+		fmt.Fprintf(&out, "%s at once; %d cells take turns there, and %s whole trials.\n", standing(e), e.InTurns, have(e.Cells-e.InTurns))
+	}
+	fmt.Fprintf(&out, "%d to %d rounds, %s to %s, %s.\n", e.MinRounds, e.MaxRounds,
 		rough(e.Min), rough(e.Max), e.Assumes())
 	if e.Comparisons > 0 {
-		fmt.Fprintf(a.stdout, "Primary comparisons: %d; a verdict among so many takes at least %d rounds.\n", e.Comparisons, e.Verdict)
+		fmt.Fprintf(&out, "Primary comparisons: %d; a verdict among so many takes at least %d rounds.\n", e.Comparisons, e.Verdict)
 	}
 	if text := short(e, set); text != "" {
-		fmt.Fprintf(a.stdout, "Note: %s.\n", text)
+		fmt.Fprintf(&out, "Note: %s.\n", text)
 	}
 	if e.Min > longest && set.Budget == 0 {
-		fmt.Fprintln(a.stdout, "That is more than an hour, which needs --yes or --time-budget.")
+		fmt.Fprintln(&out, "That is more than an hour, which needs --yes or --time-budget.")
 	}
-	return nil
+	_, err := a.stdout.Write(out.Bytes())
+	return err
 }
 
 // standing says how the networks of a round stand at once.

@@ -16,6 +16,7 @@ import (
 	"nettoll/internal/dockerhost"
 	"nettoll/internal/program"
 	"nettoll/internal/rootfs"
+	"nettoll/plan"
 	"nettoll/platform"
 	"nettoll/platform/docker"
 	"nettoll/platform/lab"
@@ -65,6 +66,38 @@ func (f *engineFlags) suit(cells []record.Cell, given func(string) bool) error {
 		}
 	}
 	return f.named()
+}
+
+// onEnginesThere leaves out networks on more hosts than there are engines of the user's, where
+// nobody asked for so many and others are left, and has the suite say so.
+func (f *runFlags) onEnginesThere(s *plan.Suite, cells []record.Cell) []record.Cell {
+	most := max(1, len(f.at))
+	if !f.borrows(cells) || len(s.Hosts) > 0 {
+		return cells
+	}
+	tooMany := map[int]bool{}
+	for _, c := range cells {
+		if c.Hosts > most {
+			tooMany[c.Hosts] = true
+		}
+	}
+	for _, c := range cells {
+		if !onEngines(c.Network) {
+			delete(tooMany, c.Hosts)
+		}
+	}
+	left := slices.DeleteFunc(slices.Clone(cells), func(c record.Cell) bool { return tooMany[c.Hosts] })
+	if len(left) == 0 {
+		return cells
+	}
+	told := map[string]bool{}
+	for _, c := range cells {
+		if name := fmt.Sprintf("%s on %s", c.Network, hosts(c.Hosts)); tooMany[c.Hosts] && !c.IsNative() && !told[name] {
+			told[name] = true
+			s.Skips = append(s.Skips, plan.Skip{Network: name, Reason: fmt.Sprintf("that takes %d engines; name each with --docker-host, or have them started (--private-engine)", c.Hosts)})
+		}
+	}
+	return left
 }
 
 // named refuses names that were given and can be no engine's, whether it runs or not.

@@ -71,18 +71,19 @@ trials failed, which the report counts; 1 when something has none, or the run fa
 			if err := f.suit(cells, f.given); err != nil {
 				return err
 			}
+			cells = f.onEnginesThere(&suite, cells)
 			set := plan.Settings(suite)
 			set.SelfCheck = f.selfCheck
 			if set.Congestion, err = congestion(f.borrows(cells)); err != nil {
 				return err
 			}
-			if f.dryRun {
-				return a.dryRun(f, cells, plan.Skipped(suite, known(a.paths, a.cni, f.private)), set)
-			}
-			if err := f.checkTime(cells, set); err != nil {
+			if err := f.checkOutput(); err != nil {
 				return err
 			}
-			if err := f.checkOutput(); err != nil {
+			if f.dryRun {
+				return a.dryRun(cmd.Context(), f, cells, plan.Skipped(suite, known(a.paths, a.cni, f.private)), set)
+			}
+			if err := f.checkTime(cells, set); err != nil {
 				return err
 			}
 			err = f.where(cmd.Context(), cells, func(ctx context.Context) error {
@@ -190,6 +191,13 @@ func (a *app) measure(ctx context.Context, f runFlags, suite plan.Suite, cells [
 	if set.Seed == 0 {
 		set.Seed = binary.NativeEndian.Uint64(id[4:])
 	}
+	here, err := a.look(ctx, f, cells)
+	if err != nil {
+		return err
+	}
+	if err := here.nothing(cells); err != nil {
+		return err
+	}
 	m.Root = lab.AsRoot() || !lab.Inside() && lab.IsRoot()
 	run := record.Run{
 		ID: hex.EncodeToString(id[:]), Started: now.UTC(), Version: versionText(), Note: suite.Note,
@@ -201,7 +209,18 @@ func (a *app) measure(ctx context.Context, f runFlags, suite plan.Suite, cells [
 	if err != nil {
 		return fmt.Errorf("run file: %w", err)
 	}
-	return a.drive(ctx, path, w, &record.File{Run: run}, f)
+	return a.drive(ctx, path, w, &record.File{Run: run}, here.possible(cells), f)
+}
+
+// look finds out what of the cells can be done here.
+func (a *app) look(ctx context.Context, f runFlags, cells []record.Cell) (h here, err error) {
+	borrows := f.borrows(cells)
+	if !borrows { // whose connections are those of engines anywhere
+		if err := checkCongestion(cells); err != nil {
+			return h, err
+		}
+	}
+	return a.lookHere(ctx, cells, private(a.paths, a.cni), borrows)
 }
 
 // create begins a run file under the name that was given, or else under one that says when
@@ -257,7 +276,7 @@ func (a *app) resume(cmd *cobra.Command, f runFlags, args []string) error {
 		return err
 	}
 	if f.dryRun {
-		return a.dryRun(f, file.Run.Cells, nil, set)
+		return a.dryRun(cmd.Context(), f, file.Run.Cells, nil, set)
 	}
 	if err := reachable("--resume", f.resume); err != nil {
 		return err
@@ -270,7 +289,7 @@ func (a *app) resume(cmd *cobra.Command, f runFlags, args []string) error {
 		if err != nil {
 			return err
 		}
-		return a.drive(ctx, f.resume, w, file, f)
+		return a.drive(ctx, f.resume, w, file, file.Run.Cells, f)
 	})
 }
 
@@ -291,8 +310,9 @@ func sameMachine(was record.Machine) error {
 	return nil
 }
 
-// drive runs the runner over a run file and reports what is in it at the end.
-func (a *app) drive(ctx context.Context, path string, w *record.Writer, file *record.File, f runFlags) error {
+// drive runs the runner over a run file and reports what is in it at the end. Some cells may be
+// known to be impossible.
+func (a *app) drive(ctx context.Context, path string, w *record.Writer, file *record.File, possible []record.Cell, f runFlags) error {
 	defer w.Close()
 	set := file.Limits()
 	if f.resume != "" {
@@ -302,7 +322,7 @@ func (a *app) drive(ctx context.Context, path string, w *record.Writer, file *re
 	if err != nil {
 		return err
 	}
-	p := a.progress(ctx, plan.Estimate(file.Run.Cells, set, known(a.paths, a.cni, f.private)), set)
+	p := a.progress(ctx, plan.Estimate(possible, set, known(a.paths, a.cni, f.private)), set)
 	r := &runner.Runner{
 		Networks: recipes(e),
 		Tools:    toolByName(a.paths),

@@ -6,7 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/moby/moby/client"
@@ -75,11 +77,20 @@ func (d *Docker) Stood() []string {
 // Probe implements platform.Platform.
 func (d *Docker) Probe(ctx context.Context) error {
 	if d.o.Lab != nil {
-		return errors.Join(d.o.Lab.Probe(ctx), dockerd.Available())
+		return errors.Join(d.o.Lab.Probe(ctx), dockerd.Available(), rootOfMachine())
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.connect(ctx)
+}
+
+// rootOfMachine: dockerd gives files to users that an ordinary user's namespace does not have.
+func rootOfMachine() error {
+	users, err := os.ReadFile("/proc/self/uid_map")
+	if f := strings.Fields(string(users)); err == nil && len(f) == 3 && f[2] == "1" { // one user alone
+		return &platform.Unsupported{Feature: "a private Docker engine", Option: "root of this machine", Remedy: "run as root, or use an engine that runs"}
+	}
+	return nil
 }
 
 // connect dials the user's engines, once.
