@@ -32,6 +32,7 @@ func (s Suite) drives(known Known) ([]drive, error) {
 	}
 	by := make(map[string][]drive) // tool: its drives
 	var order []string
+	var undriven []error
 	for i, w := range s.loads() {
 		field := fmt.Sprintf("workloads[%d]", i)
 		if !slices.Contains(workloads, w.Name) {
@@ -61,14 +62,39 @@ func (s Suite) drives(known Known) ([]drive, error) {
 			}
 		}
 		if !driven {
-			return nil, s.undriven(field, w, known)
+			undriven = append(undriven, s.undriven(field, w, known))
 		}
+	}
+	if len(undriven) > 0 && (!s.eased || len(order) == 0) {
+		return nil, undriven[0]
 	}
 	var all []drive
 	for _, t := range s.inOrder(order) {
 		all = append(all, by[t]...)
 	}
 	return once(all), nil
+}
+
+// Undriven says of each workload that the suite leaves out, since none of its tools drives it,
+// which tools do.
+func Undriven(s Suite, known Known) (all []Skip) {
+	drives, err := s.drives(known)
+	if err != nil {
+		return nil
+	}
+	for _, w := range s.Workloads {
+		if slices.ContainsFunc(drives, func(d drive) bool { return d.workload == w.Name }) {
+			continue
+		}
+		var able []string
+		for _, t := range known.Tools {
+			if d, ok := t.drives(w.Name); ok && d.missing(w) == "" {
+				able = append(able, t.Name)
+			}
+		}
+		all = append(all, Skip{Network: w.Name, Reason: fmt.Sprintf("%s cannot drive it; %s can", strings.Join(s.Tools, ", "), strings.Join(able, ", "))})
+	}
+	return all
 }
 
 // Equal load is what every network of today carries without effort, per flow.

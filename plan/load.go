@@ -54,6 +54,7 @@ func Load(name string, r io.Reader) (Suite, error) {
 		return Suite{}, err
 	}
 	s.file, s.at = name, d.at
+	s.eased = s.written("tools") && !s.written("workloads")
 	return s, s.Validate()
 }
 

@@ -93,6 +93,7 @@ func Skipped(s Suite, known Known) []Skip {
 			skips = append(skips, k)
 		}
 	}
+	skips = append(skips, Undriven(s, known)...)
 	_, elsewhere, err := s.networks(known)
 	if err != nil {
 		return skips

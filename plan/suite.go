@@ -90,12 +90,17 @@ type Suite struct {
 	file  string            // that the suite was read from
 	at    map[string]string // where each field was written, as file:line:column
 	moved bool              // to another platform than the one it was written for
+	eased bool              // its workloads were not chosen for its tools: those that none drives are left out
 }
 
 // SetPlatform moves the suite to another platform than it was written for: names
 // without a prefix mean that one. What it does not have is left out, and Skipped
 // says so.
 func (s *Suite) SetPlatform(name string) { s.Platform, s.moved = name, true }
+
+// LeaveUndriven has the suite leave out workloads that none of its tools drives: its tools were
+// chosen, and the workloads were not chosen for them.
+func (s *Suite) LeaveUndriven() { s.eased = true }
 
 // Default is the suite that files and flags begin with. It names no network.
 func Default() Suite {

@@ -75,8 +75,8 @@ func (a *app) showPlan(f runFlags, cells []record.Cell, skips []plan.Skip, set r
 	if text := short(e, set); text != "" {
 		fmt.Fprintf(&out, "Note: %s.\n", text)
 	}
-	if e.Min > longest && set.Budget == 0 {
-		fmt.Fprintln(&out, "That is more than an hour, which needs --yes or --time-budget.")
+	if e.Max > longest && set.Budget == 0 {
+		fmt.Fprintln(&out, "That may be more than an hour, which needs --yes or --time-budget.")
 	}
 	_, err := a.stdout.Write(out.Bytes())
 	return err

@@ -41,11 +41,12 @@ func init() { runtime.LockOSThread() }
 
 func main() {
 	lab.First(dockerd.RemoveCgroups)
+	dumb := os.Getenv("TERM") == "dumb" // and takes no control sequences
 	a := &app{
 		args: os.Args[1:], stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
 		terminal: term.IsTerminal(int(os.Stdout.Fd())),
-		watched:  term.IsTerminal(int(os.Stderr.Fd())),
-		noColor:  os.Getenv("NO_COLOR") != "",
+		watched:  term.IsTerminal(int(os.Stderr.Fd())) && !dumb,
+		noColor:  os.Getenv("NO_COLOR") != "" || dumb,
 		width:    func() int { return width(os.Stdout) },
 		errWidth: func() int { return width(os.Stderr) },
 	}
@@ -113,9 +114,13 @@ func (a *app) run(ctx context.Context) int {
 	root := a.root()
 	root.SetArgs(a.args)
 	root.SetIn(a.stdin)
-	root.SetOut(a.stdout)
+	help := &sink{w: a.stdout}
+	root.SetOut(help)
 	root.SetErr(a.stderr)
 	err := root.ExecuteContext(ctx)
+	if err == nil && help.err != nil {
+		err = fmt.Errorf("write standard output: %w", cause(help.err))
+	}
 	var status exitError
 	switch {
 	case err == nil:
@@ -141,6 +146,18 @@ func (a *app) run(ctx context.Context) int {
 	return exitFailure
 }
 
+// sink remembers that something could not be written: who prints help does not look.
+type sink struct {
+	w   io.Writer
+	err error
+}
+
+func (s *sink) Write(b []byte) (int, error) {
+	n, err := s.w.Write(b)
+	s.err = cmp.Or(s.err, err)
+	return n, err
+}
+
 // longestLine bounds what is said of one error, in letters: names in run files and suites
 // can be of any length.
 const longestLine = 4000
@@ -162,9 +179,12 @@ func told(text string) string {
 // checkPaths refuses a --tool-path that nothing would look at.
 func (a *app) checkPaths() error {
 	known := slices.Sorted(slices.Values(append(slices.Concat(slices.Collect(maps.Values(programs()))...), daemons()...)))
-	for name := range a.paths {
+	for name, file := range a.paths {
 		if !slices.Contains(known, name) {
 			return usagef("--tool-path %s: nothing runs such a program%s; known are %s", name, nearest(name, known), strings.Join(known, ", "))
+		}
+		if info, err := os.Stat(file); err != nil || info.IsDir() {
+			return usagef("--tool-path %s=%s: no such program", name, file)
 		}
 	}
 	return nil
@@ -172,8 +192,9 @@ func (a *app) checkPaths() error {
 
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
-		Use:   "nettoll",
-		Short: "What does a container network cost?",
+		Use:     "nettoll",
+		Version: versionText(),
+		Short:   "What does a container network cost?",
 		Long: `nettoll measures what each container network charges your traffic: throughput,
 latency and CPU, against the same machine with no container network at all.
 
@@ -197,6 +218,7 @@ with native, with confidence intervals.`,
 		"where a program is that is not to be looked up in PATH, such as iperf3=/opt/iperf3")
 	a.cni.add(root.PersistentFlags())
 	root.PersistentPreRunE = func(*cobra.Command, []string) error { return cmp.Or(a.checkPaths(), a.cni.load()) }
+	root.SetVersionTemplate("nettoll {{.Version}}\n")
 	root.SetFlagErrorFunc(a.flagFault)
 	root.AddCommand(a.runCommand(), a.listCommand(), a.doctorCommand(), a.reportCommand(), a.labCommand(), a.agentCommand(), a.cleanCommand(), a.versionCommand())
 	strict(root)

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"slices"
+	"strings"
 
 	"nettoll/plan"
 )
@@ -62,6 +63,9 @@ func (f *runFlags) override(s *plan.Suite, given func(string) bool) error {
 	if given("min-rounds") && !given("max-rounds") {
 		s.MaxRounds = max(s.MaxRounds, f.minRounds)
 	}
+	if given("tools") && !given("workloads") {
+		s.LeaveUndriven()
+	}
 	return f.overrideWorkloads(s, given)
 }
 
@@ -76,6 +80,12 @@ func (f *runFlags) overridePlatform(s *plan.Suite, named bool) error {
 	}
 	switch {
 	case f.given("platform") && named:
+		means := func(n string) bool {
+			return !strings.Contains(n, ":") && !slices.Contains(usualNames(), n) || strings.HasPrefix(n+":", f.platform+":")
+		}
+		if !slices.ContainsFunc(s.Networks, means) {
+			return usagef("--platform %s: every network is named with its own platform; leave it out", f.platform)
+		}
 		s.Platform = f.platform
 	case f.given("platform"):
 		s.SetPlatform(f.platform)

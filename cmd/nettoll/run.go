@@ -154,17 +154,17 @@ func (f *runFlags) checkOutput() error {
 	return reachable("-o", f.output)
 }
 
-// longest is how long a run may take at least without being asked for twice.
+// longest is how long a run may take at most without being asked for twice.
 const longest = time.Hour
 
-// checkTime refuses a run whose fewest rounds take too long, unless that is meant.
+// checkTime refuses a run that may take too long, unless that is meant.
 func (f *runFlags) checkTime(cells []record.Cell, set record.Settings) error {
 	e := plan.Estimate(cells, set, known(f.paths, f.cni, f.private))
-	if e.Min <= longest || set.Budget > 0 || f.yes {
+	if e.Max <= longest || set.Budget > 0 || f.yes {
 		return nil
 	}
-	return usagef("%d rounds of %d cells take about %s; --time-budget ends the run in time, a lower --max-rounds or --duration or fewer cells shorten it, --yes runs it as it is",
-		e.MinRounds, e.Cells, rough(e.Min))
+	return usagef("%d to %d rounds of %d cells take about %s to %s; --time-budget ends the run in time, a lower --max-rounds or --duration or fewer cells shorten it, --yes runs it as it is",
+		e.MinRounds, e.MaxRounds, e.Cells, rough(e.Min), rough(e.Max))
 }
 
 // reachable refuses a file that nobody sees inside a lab, whose /run is its own.
@@ -197,6 +197,9 @@ func (a *app) measure(ctx context.Context, f runFlags, suite plan.Suite, cells [
 	}
 	if err := here.nothing(cells); err != nil {
 		return err
+	}
+	for _, left := range plan.Undriven(suite, known(a.paths, a.cni, f.private)) {
+		fmt.Fprintf(a.stderr, "note: %s is left out: %s\n", left.Network, left.Reason)
 	}
 	m.Root = lab.AsRoot() || !lab.Inside() && lab.IsRoot()
 	run := record.Run{

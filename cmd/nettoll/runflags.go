@@ -54,7 +54,7 @@ func (f *runFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.resume, "resume", "", "go on with this run file")
 	fl.BoolVar(&f.dryRun, "dry-run", false, "print the plan and how long it takes, and measure nothing")
 	fl.BoolVar(&f.asPublished, "as-published", false, "measure as long and as often as the suite's source did")
-	fl.BoolVarP(&f.yes, "yes", "y", false, "run even if that takes more than an hour")
+	fl.BoolVarP(&f.yes, "yes", "y", false, "run even if that may take more than an hour")
 	fl.BoolVar(&f.selfCheck, "self-check", false, "measure each network as if it were two, to see how often equals are called different")
 	fl.StringVar(&f.format, "format", "text", "format of the report on standard output: "+formatNames())
 

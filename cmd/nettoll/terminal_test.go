@@ -179,9 +179,9 @@ func running(t *testing.T, program string) bool {
 	return false
 }
 
-// TestTerminalColor colours for a terminal, unless NO_COLOR is set.
+// TestTerminalColor colours for a terminal that can, unless NO_COLOR is set.
 func TestTerminalColor(t *testing.T) {
-	for env, want := range map[string]bool{"NO_COLOR=": true, "NO_COLOR=1": false} {
+	for env, want := range map[string]bool{"NO_COLOR=": true, "NO_COLOR=1": false, "TERM=dumb": false} {
 		c := openConsole(t, t.TempDir(), []string{env}, "sh", "-c", "nettoll doctor; echo e''nd")
 		until(t, "it has ended", func() bool { return strings.Contains(c.screen(), "end") })
 		if got := strings.Contains(c.screen(), "\x1b["); got != want {
