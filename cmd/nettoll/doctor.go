@@ -1,10 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,20 +26,74 @@ import (
 )
 
 func (a *app) doctorCommand() *cobra.Command {
-	return &cobra.Command{
+	var asJSON bool
+	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Say what can run here, what cannot, why, and what would mend it",
-		Args:  noArgs,
+		Long: `Try every network and tool, and say what can run here, what cannot, why, and what would
+mend it. The exit status is 1 where no network can be built at all.`,
+		Example: `  nettoll doctor
+  nettoll doctor --json | jq -r '.networks[] | select(.ok).name'`,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !lab.Inside() { // where the socket of the user's engine can be seen
 				os.Setenv(engineEnv, engineState(cmd.Context()))
 			}
-			return inLab(cmd.Context(), lab.EnterOptions{}, a.doctor)
+			err := inLab(cmd.Context(), lab.EnterOptions{}, func(ctx context.Context) error { return a.doctor(ctx, nil, asJSON) })
+			if refused(cmd.Context(), err) {
+				return errors.Join(a.doctor(cmd.Context(), err, asJSON), err)
+			}
+			return err
 		},
 	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
+	return cmd
 }
 
-func (a *app) doctor(ctx context.Context) error {
+// refused reports whether an error is that there can be no lab, or no engine: what a command that
+// only looks can say, and go on.
+func refused(ctx context.Context, err error) bool {
+	var told exitError
+	return err != nil && !lab.Inside() && ctx.Err() == nil && !errors.Is(err, lab.ErrKilled) && !errors.As(err, &told) && !errors.As(err, &usageError{})
+}
+
+// diagnosis is what doctor finds.
+type diagnosis struct {
+	Machine   record.Machine `json:"machine"`
+	Lab       finding        `json:"lab"`
+	Placement string         `json:"placement"`
+	Docker    finding        `json:"docker"` // the user's engine
+	Networks  []finding      `json:"networks"`
+	Tools     []finding      `json:"tools"`
+}
+
+// finding is whether something can be used, and how, or why not, and what would mend that.
+type finding struct {
+	Name     string `json:"name"`
+	Platform string `json:"platform,omitempty"` // of a network
+	OK       bool   `json:"ok"`
+	How      string `json:"how,omitempty"`
+	Reason   string `json:"reason,omitempty"`
+	Fix      string `json:"fix,omitempty"`
+}
+
+// found is a finding of something that was tried.
+func found(name, how string, err error) finding {
+	f := finding{Name: name, OK: err == nil}
+	if err == nil {
+		f.How = how
+		return f
+	}
+	f.Reason = oneLine(err)
+	var missing *platform.Unsupported
+	if errors.As(err, &missing) {
+		f.Fix = missing.Remedy
+	}
+	return f
+}
+
+// doctor tries all that there is, where there is a lab, and all that needs none elsewhere.
+func (a *app) doctor(ctx context.Context, labless error, asJSON bool) error {
 	m, err := sampler.Machine("/proc", "/sys")
 	if err != nil {
 		return err
@@ -45,20 +102,145 @@ func (a *app) doctor(ctx context.Context) error {
 	if !lab.AsRoot() {
 		as = "as an ordinary user, in a user namespace"
 	}
-	fmt.Fprintf(a.stdout, "machine    %s, Linux %s, %s, %d CPUs\n", m.OS, m.Kernel, m.CPUModel, len(m.CPUs))
-	fmt.Fprintf(a.stdout, "lab        works, %s\n", as)
-	a.placementAdvice(m)
-	a.engine()
+	d := diagnosis{Machine: m, Lab: found("lab", as, labless), Placement: placementAdvice(m), Docker: engineFound()}
 	for _, v := range venues(private(a.paths, a.cni)) {
-		if err := a.venue(ctx, v); err != nil {
+		all, err := tried(ctx, v, labless)
+		if err != nil {
 			return err
 		}
+		d.Networks = append(d.Networks, all...)
 	}
-	fmt.Fprintln(a.stdout, "\ntools")
 	for _, t := range tools(a.paths) {
-		a.tool(ctx, t)
+		d.Tools = append(d.Tools, toolFound(ctx, t))
 	}
-	return nil
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	var out bytes.Buffer
+	if asJSON {
+		e := json.NewEncoder(&out)
+		e.SetIndent("", "  ")
+		err = e.Encode(d)
+	} else {
+		a.diagnose(&out, d)
+	}
+	if err == nil {
+		_, err = a.stdout.Write(out.Bytes())
+	}
+	return err
+}
+
+// tried are the networks of a platform. That the lab itself works is known by now; another
+// platform is asked first.
+func tried(ctx context.Context, v venue, labless error) (all []finding, err error) {
+	cannot := labless
+	if cannot == nil && v.prefix != "" {
+		cannot = v.platform.Probe(ctx)
+	}
+	for _, t := range v.techniques {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		err := cannot
+		if err == nil {
+			err = t.Probe(ctx, v.platform)
+		}
+		f := found(v.name(t), hostCounts(t), err)
+		f.Platform = v.platform.Name()
+		all = append(all, f)
+	}
+	return all, nil
+}
+
+// diagnose writes a diagnosis for people.
+func (a *app) diagnose(out *bytes.Buffer, d diagnosis) {
+	fmt.Fprintf(out, "machine    %s, Linux %s, %s, %d CPUs\n", d.Machine.OS, d.Machine.Kernel, d.Machine.CPUModel, len(d.Machine.CPUs))
+	if d.Lab.OK {
+		fmt.Fprintf(out, "lab        works, %s\n", d.Lab.How)
+	} else {
+		fmt.Fprintf(out, "lab        does not work: %s\n", d.Lab.Reason)
+	}
+	fmt.Fprintf(out, "placement  %s\n", d.Placement)
+	if d.Docker.OK {
+		fmt.Fprintf(out, "docker     %s\n", d.Docker.How)
+	} else {
+		fmt.Fprintf(out, "docker     no engine: %s\n", d.Docker.Reason)
+	}
+	wide := 0
+	for _, f := range slices.Concat(d.Networks, d.Tools) {
+		wide = max(wide, len(f.Name))
+	}
+	if d.Lab.OK {
+		for i, name := range platformNames() {
+			if i == 0 {
+				fmt.Fprintln(out, "\ntechniques")
+			} else {
+				fmt.Fprintf(out, "\ntechniques of %s, with --private-engine\n", name)
+			}
+			of := slices.DeleteFunc(slices.Clone(d.Networks), func(f finding) bool { return f.Platform != name })
+			if why := of[0].Reason; why != "" && !slices.ContainsFunc(of, func(f finding) bool { return f.Reason != why }) {
+				of = []finding{{Name: name + ":all", Reason: why}} // which is the platform's own
+			}
+			for _, f := range of {
+				a.line(out, f, wide)
+			}
+		}
+	}
+	fmt.Fprintln(out, "\ntools")
+	for _, f := range d.Tools {
+		a.line(out, f, wide)
+	}
+	if d.Lab.OK {
+		fmt.Fprintf(out, "\n%d of %d networks can run here, and %d of %d tools.\n", usable(d.Networks), len(d.Networks), usable(d.Tools), len(d.Tools))
+	} else {
+		fmt.Fprintf(out, "\nNone of %d networks can run here without a lab, and %d of %d tools can.\n", len(d.Networks), usable(d.Tools), len(d.Tools))
+		return
+	}
+	for _, r := range remedies(slices.Concat(d.Networks, d.Tools)) {
+		fmt.Fprintf(out, "For %s: %s\n", few(r.names), r.text)
+	}
+}
+
+func (a *app) line(out *bytes.Buffer, f finding, wide int) {
+	text := f.How
+	if !f.OK {
+		text = f.Reason
+	}
+	fmt.Fprintf(out, "  %s %-*s  %s\n", a.mark(f.OK), wide, f.Name, text)
+}
+
+func usable(all []finding) (n int) {
+	for _, f := range all {
+		if f.OK {
+			n++
+		}
+	}
+	return n
+}
+
+// remedies are what would mend something, that which mends most first.
+func remedies(all []finding) (by []reason) {
+	for _, f := range all {
+		if f.Fix == "" {
+			continue
+		}
+		i := slices.IndexFunc(by, func(r reason) bool { return r.text == f.Fix })
+		if i < 0 {
+			i, by = len(by), append(by, reason{text: f.Fix})
+		}
+		by[i].names = append(by[i].names, f.Name)
+	}
+	slices.SortStableFunc(by, func(a, b reason) int { return len(b.names) - len(a.names) })
+	return by
+}
+
+// few names a few of many.
+func few(names []string) string {
+	const most = 3
+	if n := len(names); n > most {
+		return fmt.Sprintf("%d more (%s …)", n, strings.Join(names[:most], ", "))
+	}
+	return strings.Join(names, ", ")
 }
 
 // private are platforms of engines that would be started.
@@ -108,52 +290,17 @@ func (a *app) offerEngine(ctx context.Context) {
 	}
 }
 
-// engine says whether networks of Docker can be measured on the user's engine.
-func (a *app) engine() {
+// engineFound says whether networks of Docker can be measured on the user's engine.
+func engineFound() finding {
 	state, missing := strings.CutPrefix(os.Getenv(engineEnv), "-")
 	if missing {
-		fmt.Fprintf(a.stdout, "docker     no engine: %s\n", state)
-		return
+		return finding{Name: "docker", Reason: state}
 	}
-	fmt.Fprintf(a.stdout, "docker     %s\n", state)
+	return finding{Name: "docker", OK: true, How: state}
 }
 
-// venue says which networks of a platform can be built. That the lab itself works has
-// been shown by getting here; another platform is asked first.
-func (a *app) venue(ctx context.Context, v venue) error {
-	if v.prefix == "" {
-		fmt.Fprintln(a.stdout, "\ntechniques")
-	} else {
-		fmt.Fprintf(a.stdout, "\ntechniques of %s, with --private-engine\n", v.platform.Name())
-		if err := v.platform.Probe(ctx); err != nil {
-			a.cannot(v.platform.Name(), err)
-			return ctx.Err()
-		}
-	}
-	for _, t := range v.techniques {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if err := t.Probe(ctx, v.platform); err != nil {
-			a.cannot(v.name(t), err)
-			continue
-		}
-		fmt.Fprintf(a.stdout, "  %s %-24s %s\n", a.mark(true), v.name(t), hostCounts(t))
-	}
-	return nil
-}
-
-// cannot says why something cannot be used, and what would mend it.
-func (a *app) cannot(name string, err error) {
-	fmt.Fprintf(a.stdout, "  %s %-24s %v\n", a.mark(false), name, err)
-	var missing *platform.Unsupported
-	if errors.As(err, &missing) {
-		fmt.Fprintf(a.stdout, "  %26s to mend it: %s\n", "", missing.Remedy)
-	}
-}
-
-// tool says which version of a tool is there, or how to get it.
-func (a *app) tool(ctx context.Context, t workload.Tool) {
+// toolFound says which version of a tool is there, or how to get it.
+func toolFound(ctx context.Context, t workload.Tool) finding {
 	from := ", built in"
 	var err error
 	if p, ok := t.(workload.Prober); ok {
@@ -163,21 +310,16 @@ func (a *app) tool(ctx context.Context, t workload.Tool) {
 	if err == nil {
 		version, err = t.Version(ctx)
 	}
-	if err == nil {
-		fmt.Fprintf(a.stdout, "  %s %-24s version %s%s%s\n", a.mark(true), t.Name(), version, from, thisKernel.held(t))
-		return
-	}
-	a.cannot(t.Name(), err)
+	return found(t.Name(), "version "+version+from+thisKernel.held(t), err)
 }
 
 // placementAdvice says where client and server would be pinned.
-func (a *app) placementAdvice(m record.Machine) {
+func placementAdvice(m record.Machine) string {
 	cpus := runner.Place(m, record.PlacementDistinct)
 	if len(cpus.Client) == 0 {
-		fmt.Fprintln(a.stdout, "placement  one CPU only: client and server share it, and latency is that of one CPU")
-		return
+		return "one CPU only: client and server share it, and latency is that of one CPU"
 	}
-	fmt.Fprintf(a.stdout, "placement  client on CPU %v, server on CPU %v\n", cpus.Client, cpus.Server)
+	return fmt.Sprintf("client on CPU %v, server on CPU %v", cpus.Client, cpus.Server)
 }
 
 func (a *app) mark(ok bool) string {

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,7 +10,6 @@ import (
 
 	"nettoll/analysis"
 	"nettoll/plan"
-	"nettoll/platform/lab"
 	"nettoll/record"
 )
 
@@ -30,8 +28,7 @@ func (a *app) dryRun(ctx context.Context, f runFlags, cells []record.Cell, skips
 		return a.showPlan(f, cells, skips, set, found)
 	}
 	err := f.where(ctx, cells, show)
-	var told exitError
-	if err == nil || lab.Inside() || ctx.Err() != nil || errors.Is(err, lab.ErrKilled) || errors.As(err, &told) || errors.As(err, &usageError{}) {
+	if !refused(ctx, err) {
 		return err
 	}
 	return a.showPlan(f, cells, skips, set, here{reasons: []reason{{[]string{"all of it"}, oneLine(err)}}})
