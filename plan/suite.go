@@ -98,6 +98,9 @@ type Suite struct {
 // says so.
 func (s *Suite) SetPlatform(name string) { s.Platform, s.moved = name, true }
 
+// Budgeted reports whether the suite's file says how long a run may take.
+func (s Suite) Budgeted() bool { return s.written("time_budget") }
+
 // LeaveUndriven has the suite leave out workloads that none of its tools drives: its tools were
 // chosen, and the workloads were not chosen for them.
 func (s *Suite) LeaveUndriven() { s.eased = true }
@@ -109,7 +112,7 @@ func Default() Suite {
 		Workloads:  []Workload{{Name: record.TCPStream}, {Name: record.TCPRR}},
 		Tools:      []string{"engine"},
 		Placements: []string{record.PlacementDistinct},
-		Duration:   time.Second,
+		Duration:   120 * time.Millisecond,
 		Warmup:     200 * time.Millisecond,
 		Turns:      true,
 		Precision:  0.05,

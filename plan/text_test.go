@@ -285,7 +285,7 @@ func TestSettings(t *testing.T) {
 	s := Default()
 	s.TimeBudget, s.Seed = 90*time.Second, 7
 	want := record.Settings{
-		Duration: 1, Warmup: 0.2, Precision: 0.05, Confidence: 0.95,
+		Duration: 0.12, Warmup: 0.2, Precision: 0.05, Confidence: 0.95,
 		MinRounds: 6, MaxRounds: 40, Budget: 90, Seed: 7, EqualWithin: 0.05, Turns: true,
 	}
 	if diff := cmp.Diff(want, Settings(s)); diff != "" {

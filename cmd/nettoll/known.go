@@ -48,8 +48,10 @@ func (f *runFlags) stretches() bool { return f.given("platform") && !f.given("ti
 
 // lifts reports whether the time budget is only that of the default suite, which
 // nobody named: it is for what that measures itself, and not for what
-// arguments and flags ask for instead.
-func (f *runFlags) lifts() bool { return !f.given("suite") && !f.given("time-budget") }
+// arguments, flags and suite files ask for instead.
+func (f *runFlags) lifts() bool {
+	return (!f.given("suite") || !f.budgeted) && !f.given("time-budget")
+}
 
 // known is what the planner must know of the drivers, where engines are private or those of the
 // user.

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"nettoll/internal/dockerd"
@@ -146,6 +147,14 @@ func (a *app) run(ctx context.Context) int {
 	return exitFailure
 }
 
+// addPrograms adds the flags of commands that run programs of this machine.
+func (a *app) addPrograms(fl *pflag.FlagSet) {
+	fl.StringToStringVar((*map[string]string)(&a.paths), "tool-path", nil,
+		"where a program is that is not to be looked up in PATH, such as iperf3=/opt/iperf3")
+	fl.Lookup("tool-path").DefValue = ""
+	a.cni.add(fl)
+}
+
 // sink remembers that something could not be written: who prints help does not look.
 type sink struct {
 	w   io.Writer
@@ -214,15 +223,17 @@ with native, with confidence intervals.`,
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.PersistentFlags().StringToStringVar((*map[string]string)(&a.paths), "tool-path", nil,
-		"where a program is that is not to be looked up in PATH, such as iperf3=/opt/iperf3")
-	a.cni.add(root.PersistentFlags())
 	root.PersistentPreRunE = func(*cobra.Command, []string) error { return cmp.Or(a.checkPaths(), a.cni.load()) }
 	root.SetVersionTemplate("nettoll {{.Version}}\n")
 	root.SetFlagErrorFunc(a.flagFault)
 	root.AddCommand(a.runCommand(), a.listCommand(), a.doctorCommand(), a.reportCommand(), a.labCommand(), a.agentCommand(), a.cleanCommand(), a.versionCommand())
 	strict(root)
 	for _, cmd := range root.Commands() {
+		switch cmd.Name() {
+		case "run", "list", "doctor", "lab":
+			a.addPrograms(cmd.Flags())
+			grouped(cmd.Flags(), "Programs and plugins of this machine")
+		}
 		onlyOnce(cmd.Flags())
 	}
 	return root

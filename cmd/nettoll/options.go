@@ -28,7 +28,8 @@ func (f *optionFlags) add(fl *pflag.FlagSet) {
 			about += ", such as " + d.Example
 		}
 		f.values[d.Name] = fl.StringSliceP(d.Name, d.Short, nil, about)
-		fl.Lookup(d.Name).Value = listOf{fl.Lookup(d.Name).Value, d}
+		flag := fl.Lookup(d.Name)
+		flag.Value, flag.DefValue = listOf{flag.Value, d}, ""
 	}
 }
 

@@ -94,6 +94,7 @@ func (a *app) reportCommand() *cobra.Command {
 	cmd.Flags().StringVar(&charts, "charts", "", "folder to write every chart to, as SVG and PNG, instead of a report")
 	cmd.Flags().StringVar(&beside, "beside", "", "published source to set beside the run: "+strings.Join(reference.Names(), ", ")+" (default: the suite's own)")
 	cmd.Flags().StringVar(&within, "equal-within", "", "difference that counts as none, such as 5% (default: the run's own)")
+	completeValues(cmd, map[string]func() []string{"format": formatList, "beside": reference.Names})
 	return cmd
 }
 

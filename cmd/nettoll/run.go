@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -97,6 +98,7 @@ trials failed, which the report counts; 1 when something has none, or the run fa
 	}
 	f.add(cmd.Flags())
 	f.given = cmd.Flags().Changed
+	cmd.SetUsageFunc(a.groupedUsage)
 	completeNames(cmd)
 	return cmd
 }
@@ -115,13 +117,47 @@ func congestion(borrowed bool) (string, error) {
 	return c.Unpaced(!borrowed), nil
 }
 
-// completeNames completes the flags of run that name a platform or a network.
+// completeNames completes the values of flags of run.
 func completeNames(cmd *cobra.Command) {
-	for flag, names := range map[string]func() []string{"platform": platformNames, "baseline": networkNames} {
-		_ = cmd.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return names(), cobra.ShellCompDirectiveNoFileComp
+	completeValues(cmd, map[string]func() []string{
+		"platform": platformNames, "baseline": networkNames, "format": formatList,
+		"tools":     func() []string { return slices.Concat(slices.Sorted(maps.Keys(toolByName(nil))), []string{"all"}) },
+		"workloads": workloadNames,
+		"placement": func() []string { return []string{record.PlacementSame, record.PlacementDistinct, record.PlacementFree} },
+		"offload":   func() []string { return []string{"on", "off"} },
+		"congestion": func() []string {
+			c, _ := sampler.ReadCongestion("/proc")
+			return c.There
+		},
+	})
+	_ = cmd.RegisterFlagCompletionFunc("suite", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return plan.Names(), cobra.ShellCompDirectiveDefault // or a file
+	})
+}
+
+// completeValues completes values of flags, behind the last comma of those that are lists.
+func completeValues(cmd *cobra.Command, flags map[string]func() []string) {
+	for flag, names := range flags {
+		_ = cmd.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, _ []string, begun string) (all []string, _ cobra.ShellCompDirective) {
+			before := begun[:strings.LastIndex(begun, ",")+1]
+			for _, name := range names() {
+				all = append(all, before+name)
+			}
+			return all, cobra.ShellCompDirectiveNoFileComp
 		})
 	}
+}
+
+// workloadNames are the workloads that some tool drives.
+func workloadNames() (names []string) {
+	for _, t := range tools(nil) {
+		for _, d := range t.Drives() {
+			if !slices.Contains(names, d.Workload) {
+				names = append(names, d.Workload)
+			}
+		}
+	}
+	return names
 }
 
 // where runs fn in a lab, or, where engines of the user's are measured, right here.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -21,6 +22,7 @@ type runFlags struct {
 	suite, output, resume, format string
 	dryRun, selfCheck             bool
 	asPublished, yes              bool
+	budgeted                      bool // the suite says how long a run may take
 	four, six                     bool
 	paths                         program.Paths
 	cni                           cniFlags
@@ -49,52 +51,64 @@ type runFlags struct {
 
 func (f *runFlags) add(fl *pflag.FlagSet) {
 	fl.SortFlags = false
+	d := plan.Default()
 	fl.StringVar(&f.suite, "suite", "quick", "suite: "+strings.Join(plan.Names(), ", ")+", or a YAML file")
-	fl.StringVarP(&f.output, "output", "o", "", "run file (default nettoll-<time>.ndjson); the HTML report goes beside it")
-	fl.StringVar(&f.resume, "resume", "", "go on with this run file")
-	fl.BoolVar(&f.dryRun, "dry-run", false, "print the plan and how long it takes, and measure nothing")
-	fl.BoolVar(&f.asPublished, "as-published", false, "measure as long and as often as the suite's source did")
-	fl.BoolVarP(&f.yes, "yes", "y", false, "run even if that may take more than an hour")
-	fl.BoolVar(&f.selfCheck, "self-check", false, "measure each network as if it were two, to see how often equals are called different")
-	fl.StringVar(&f.format, "format", "text", "format of the report on standard output: "+formatNames())
-
 	fl.StringVar(&f.platform, "platform", "", "platform of networks that are named without one: "+strings.Join(platformNames(), ", "))
 	fl.StringVar(&f.baseline, "baseline", "", "network that the others are compared with (default: native)")
-	fl.BoolVarP(&f.four, "ipv4", "4", false, "IPv4")
-	fl.BoolVarP(&f.six, "ipv6", "6", false, "IPv6")
 	fl.IntSliceVar(&f.hosts, "hosts", nil, "numbers of hosts (default: all that a technique makes sense on)")
-	fl.StringSliceVar(&f.workloads, "workloads", nil, "workloads, such as tcp_stream,tcp_rr")
-	fl.StringSliceVar(&f.tools, "tools", nil, "generators of traffic (also --tool); all is every one that can")
-	fl.StringSliceVar(&f.placements, "placement", nil, "where client and server run: same, distinct or free CPUs")
+	fl.BoolVarP(&f.four, "ipv4", "4", false, "IPv4, the default")
+	fl.BoolVarP(&f.six, "ipv6", "6", false, "IPv6; -4 -6 is both")
+	fl.BoolVar(&f.selfCheck, "self-check", false, "measure each network as if it were two, to see how often equals are called different")
+	fl.BoolVar(&f.asPublished, "as-published", false, "measure as long and as often as the suite's source did")
+	grouped(fl, "What is measured")
+
+	fl.StringSliceVar(&f.workloads, "workloads", nil, "workloads (default tcp_stream,tcp_rr)")
+	fl.StringSliceVar(&f.tools, "tools", nil, "generators of traffic, also --tool; all is every one that can (default engine)")
+	fl.BoolVar(&f.equalLoad, "equal-load", false, "measure also at equal load, 1 Gbit/s and 10,000 transactions a second: what networks cost there in CPU time can be compared")
+	fl.StringSliceVar(&f.placements, "placement", nil, "where client and server run: same, distinct or free CPUs (default distinct)")
+	f.optionFlags.add(fl)
+	grouped(fl, "Traffic")
+
 	fl.IntSliceVar(&f.servers, "servers", nil, "numbers of server containers, such as 1,2,4")
 	fl.IntSliceVar(&f.clients, "clients", nil, "numbers of client containers, such as 1,2,4,8,16")
 	fl.IntSliceVar(&f.processes, "processes", nil, "numbers of client processes in each client container")
 	fl.StringSliceVar(&f.topologies, "topology", nil, "SERVERSxCLIENTS[xPROCESSES], such as 1x8,8x8,1x4x16, instead of those three")
 	fl.StringArrayVar(&f.underlays, "underlay", nil, "shapes of the link between hosts, such as rate=1gbit,delay=1ms, or instances, such as m4.10xlarge")
 	fl.IntSliceVar(&f.mtu, "mtu", nil, "MTUs of the underlay, such as 1500,9000")
-	fl.IntSliceVar(&f.rules, "rules", nil, "numbers of further firewall rules on each host, such as 0,100,10000")
-	fl.IntSliceVar(&f.neighbours, "neighbours", nil, "numbers of containers that exist beside those that talk")
 	fl.StringSliceVar(&f.offload, "offload", nil, "offloads of devices: on, off or both")
 	fl.BoolVar(&f.normalize, "normalize", false, "give all endpoints the MTU that every network can offer")
+	fl.IntSliceVar(&f.rules, "rules", nil, "numbers of further firewall rules on each host, such as 0,100,10000")
+	fl.IntSliceVar(&f.neighbours, "neighbours", nil, "numbers of containers that exist beside those that talk")
+	grouped(fl, "Topology and surroundings")
 
-	fl.VarP((*length)(&f.duration), "duration", "t", "measured window of one trial")
-	fl.Var((*length)(&f.warmup), "warmup", "time before the window that is not counted")
-	fl.BoolVar(&f.equalLoad, "equal-load", false, "measure also at equal load, 1 Gbit/s and 10,000 transactions a second: what networks cost there in CPU time can be compared")
+	fl.VarP((*length)(&f.duration), "duration", "t", fmt.Sprintf("measured window of one trial, in seconds or with a unit (default %s)", d.Duration))
+	fl.Var((*length)(&f.warmup), "warmup", fmt.Sprintf("time before the window that is not counted (default %s)", d.Warmup))
 	fl.BoolVar(&f.turns, "turns", true, "have networks that are compared take turns of some milliseconds, where their traffic can; =false: whole trials, one after the other")
-	fl.StringVar(&f.precision, "precision", "", "go on until the interval is so narrow, such as 5%")
-	fl.StringVar(&f.level, "confidence", "", "level of the intervals and tests, such as 95%")
-	fl.StringVar(&f.within, "equal-within", "", "difference that counts as none (default 5%)")
-	fl.IntVar(&f.minRounds, "min-rounds", 0, "minimum number of rounds (default 6, and as many as the comparisons need)")
-	fl.IntVar(&f.maxRounds, "max-rounds", 0, "maximum number of rounds (default 40)")
-	fl.Var((*length)(&f.budget), "time-budget", "begin no round that would end later; 0 is no limit")
+	fl.Var((*length)(&f.budget), "time-budget", "begin no round that would end later; 0 is no limit (default 75s, or none where the fewest rounds take longer)")
+	fl.IntVar(&f.minRounds, "min-rounds", 0, fmt.Sprintf("minimum number of rounds (default %d, and as many as the comparisons need)", d.MinRounds))
+	fl.IntVar(&f.maxRounds, "max-rounds", 0, fmt.Sprintf("maximum number of rounds (default %d)", d.MaxRounds))
+	fl.StringVar(&f.precision, "precision", "", fmt.Sprintf("stop when the interval is within so much of the value (default %s)", d.Precision))
+	fl.StringVar(&f.level, "confidence", "", fmt.Sprintf("level of the intervals and tests (default %s)", d.Confidence))
+	fl.StringVar(&f.within, "equal-within", "", fmt.Sprintf("difference that counts as none (default %s)", d.EqualWithin))
 	fl.Uint64Var(&f.seed, "seed", 0, "of the order of trials (default: random)")
-	fl.StringVar(&f.note, "note", "", "a remark that is kept in the run file")
+	fl.BoolVarP(&f.yes, "yes", "y", false, "run even if that may take more than an hour")
+	grouped(fl, "How long, and how sure")
 
+	f.engineFlags.add(fl)
+	grouped(fl, "Docker")
+
+	fl.BoolVar(&f.dryRun, "dry-run", false, "print the plan and how long it takes, and measure nothing")
+	fl.StringVarP(&f.output, "output", "o", "", "run file (default nettoll-<time>.ndjson); the HTML report goes beside it")
+	fl.StringVar(&f.resume, "resume", "", "go on with this run file")
+	fl.StringVar(&f.format, "format", "text", "format of the report on standard output: "+formatNames())
+	fl.StringVar(&f.note, "note", "", "a remark that is kept in the run file")
 	fl.StringVar(&f.instance, "instance", "", "type of this machine, such as m4.10xlarge, for the run file")
 	fl.Float64Var(&f.price, "price", 0, "dollars an hour that this machine costs, for the run file")
+	grouped(fl, "Output")
 
-	f.optionFlags.add(fl)
-	f.engineFlags.add(fl)
+	for _, name := range []string{"duration", "warmup", "time-budget"} {
+		fl.Lookup(name).DefValue = "" // which is the suite's
+	}
 	fl.SetNormalizeFunc(alias)
 }
 
@@ -141,6 +155,10 @@ func (f *runFlags) suiteOf(args []string) (plan.Suite, error) {
 	s, err := loadSuite(f.suite)
 	if err != nil {
 		return s, err
+	}
+	f.budgeted = s.Budgeted()
+	if usual, err := plan.Embedded(plan.DefaultSuite); err == nil && !f.budgeted {
+		s.TimeBudget = usual.TimeBudget // one set of defaults, whoever names the networks
 	}
 	if f.asPublished {
 		if s, err = s.Published(); err != nil {
