@@ -152,7 +152,7 @@ func (f *runFlags) suiteOf(args []string) (plan.Suite, error) {
 			return plan.Suite{}, usagef("--%s: name a file", flag)
 		}
 	}
-	s, err := loadSuite(f.suite)
+	s, err := loadSuite("--suite", f.suite)
 	if err != nil {
 		return s, err
 	}
@@ -214,16 +214,16 @@ func (f *runFlags) fault(err error, args []string) error {
 	return usageError{err}
 }
 
-func loadSuite(name string) (plan.Suite, error) {
+func loadSuite(as, name string) (plan.Suite, error) {
 	if s, err := plan.Embedded(name); err == nil {
 		return s, nil
 	}
 	r, err := openRegular(name)
 	if err != nil {
 		if strings.ContainsAny(name, "./") {
-			return plan.Suite{}, usagef("--suite %s: %w", name, cause(err))
+			return plan.Suite{}, usagef("%s %s: %w", as, name, cause(err))
 		}
-		return plan.Suite{}, usagef("--suite %s: unknown%s; known are %s, or name a YAML file", name, nearest(name, plan.Names()), strings.Join(plan.Names(), ", "))
+		return plan.Suite{}, usagef("%s %s: unknown%s; known are %s, or name a YAML file", as, name, nearest(name, plan.Names()), strings.Join(plan.Names(), ", "))
 	}
 	defer r.Close()
 	s, err := plan.Load(name, r)

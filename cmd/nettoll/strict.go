@@ -37,7 +37,7 @@ func strict(root *cobra.Command) {
 }
 
 func unknownCommand(name string) error {
-	known := []string{"run", "list", "doctor", "report", "lab", "clean", "version", "completion", "help"}
+	known := []string{"run", "list", "doctor", "report", "lab", "clean", "suite", "version", "completion", "help"}
 	hint := nearest(name, known)
 	if networks := slices.Concat(networkNames(), wholeNames(), platformNames()); hint == "" && (slices.Contains(networks, name) || len(plan.Variants(name, networks)) > 0) {
 		hint = "; did you mean nettoll run " + name + "?"

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"nettoll/plan"
+)
+
+func (a *app) suiteCommand() *cobra.Command {
+	show := &cobra.Command{
+		Use:   "show NAME|FILE",
+		Short: "Print a suite with all its settings, as a file for run --suite",
+		Example: `  nettoll suite show quick
+  nettoll suite show full >mine.yaml`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usagef("suite show takes one suite, not %d; nettoll list suites shows those that are built in", len(args))
+			}
+			return nil
+		},
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return plan.Names(), cobra.ShellCompDirectiveDefault
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			s, err := loadSuite("suite", args[0])
+			if err != nil {
+				return err
+			}
+			text, err := s.YAML()
+			if err == nil {
+				_, err = io.WriteString(a.stdout, text)
+			}
+			return err
+		},
+	}
+	suite := &cobra.Command{
+		Use:   "suite show NAME|FILE",
+		Short: "Show what a suite says",
+		Args: func(*cobra.Command, []string) error {
+			return usagef("suite what? write for example: nettoll suite show %s", plan.DefaultSuite)
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	suite.AddCommand(show)
+	return suite
+}
