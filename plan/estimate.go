@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"nettoll/record"
@@ -41,7 +42,9 @@ type Forecast struct {
 	Round       time.Duration
 	Min         time.Duration // if the precision is reached as early as possible
 	Max         time.Duration
-	Bounded     bool // the time budget is what bounds Max
+	Bounded     bool          // the time budget is what bounds Max
+	Starting    time.Duration // of a round: engines and daemons start and end
+	Slow        []string      // networks that this is for, those that take half a second of it or more
 }
 
 // Estimate says how long measuring the cells takes with what is known. No round begins
@@ -59,6 +62,8 @@ func Estimate(cells []record.Cell, set record.Settings, known Known) Forecast {
 	for _, t := range known.Tools {
 		byName[t.Name] = t
 	}
+	starting := 0.0
+	const slow = 0.5 // s
 	round, before := IdleBetween.Seconds(), IdleBefore.Seconds()
 	if len(visits) == 0 {
 		round, before = 0, 0
@@ -71,13 +76,19 @@ func Estimate(cells []record.Cell, set record.Settings, known Known) Forecast {
 			containers := v.Servers + v.Clients + v.Neighbours
 			p := known.platformOf(v.Network)
 			build := p.Visit.Seconds() + known.techniqueOf(v.Network).Startup.Seconds() + float64(containers)*p.Container.Seconds()
+			if build >= slow && !slices.Contains(f.Slow, v.Network) {
+				f.Slow = append(f.Slow, v.Network)
+			}
+			starting += build
 			if able.Across && p.AtOnce > 0 {
+				starting -= build
 				slowest, build = max(slowest, build), 0
 			}
 			round += build
 			round += VisitOverhead.Seconds() + float64(containers)*ContainerOverhead.Seconds() + float64(v.Pairs())*AgentOverhead.Seconds()
 		}
 		round += slowest
+		starting += slowest
 		for _, c := range g.Whole {
 			t := byName[c.Tool]
 			round += t.whole(set.Warmup) + t.whole(max(set.Duration, t.MinDuration.Seconds())) + t.Lead.Seconds() +
@@ -98,7 +109,7 @@ func Estimate(cells []record.Cell, set record.Settings, known Known) Forecast {
 		}
 		f.MinRounds = min(f.MinRounds, f.MaxRounds)
 	}
-	f.Round = seconds(round)
+	f.Round, f.Starting = seconds(round), seconds(starting)
 	f.Min = seconds(before + round*float64(f.MinRounds))
 	f.Max = seconds(before + round*float64(f.MaxRounds))
 	return f

@@ -306,11 +306,11 @@ func TestEstimate(t *testing.T) {
 		budget float64
 		want   Forecast
 	}{
-		{"no budget", cells, 0, Forecast{3, 2, 2, 0, 6, 40, 1, 6, round, IdleBefore + 6*round, IdleBefore + 40*round, false}},
-		{"wide budget", cells, 1000, Forecast{3, 2, 2, 0, 6, 40, 1, 6, round, IdleBefore + 6*round, IdleBefore + 40*round, false}},
-		{"budget ends within a round", cells, 15, Forecast{3, 2, 2, 0, 6, 9, 1, 6, round, IdleBefore + 6*round, IdleBefore + 9*round, true}},
-		{"budget below the least", cells, 4, Forecast{3, 2, 2, 0, 2, 2, 1, 6, round, IdleBefore + 2*round, IdleBefore + 2*round, true}},
-		{"nothing", nil, 10, Forecast{0, 0, 0, 0, 6, 40, 0, 0, 0, 0, 0, false}},
+		{"no budget", cells, 0, Forecast{3, 2, 2, 0, 6, 40, 1, 6, round, IdleBefore + 6*round, IdleBefore + 40*round, false, 0, nil}},
+		{"wide budget", cells, 1000, Forecast{3, 2, 2, 0, 6, 40, 1, 6, round, IdleBefore + 6*round, IdleBefore + 40*round, false, 0, nil}},
+		{"budget ends within a round", cells, 15, Forecast{3, 2, 2, 0, 6, 9, 1, 6, round, IdleBefore + 6*round, IdleBefore + 9*round, true, 0, nil}},
+		{"budget below the least", cells, 4, Forecast{3, 2, 2, 0, 2, 2, 1, 6, round, IdleBefore + 2*round, IdleBefore + 2*round, true, 0, nil}},
+		{"nothing", nil, 10, Forecast{0, 0, 0, 0, 6, 40, 0, 0, 0, 0, 0, false, 0, nil}},
 	} {
 		set.Budget = c.budget
 		if diff := cmp.Diff(c.want, Estimate(c.cells, set, Known{})); diff != "" {
@@ -359,6 +359,9 @@ func TestEstimate(t *testing.T) {
 	})
 	if want := 4*time.Second + TrialOverhead + PairOverhead + VisitOverhead + 2*ContainerOverhead + AgentOverhead + IdleBetween; got.Round != want {
 		t.Errorf("a round of one with daemons on an engine takes %s, want %s", got.Round, want)
+	}
+	if got.Starting != 4*time.Second || !slices.Equal(got.Slow, []string{"docker:flannel"}) {
+		t.Errorf("%s of that are for starting %q, want 4s for docker:flannel", got.Starting, got.Slow)
 	}
 	longest := Estimate(cells, record.Settings{Duration: 1e12, MinRounds: 1, MaxRounds: 10000}, Known{})
 	if longest.Max != 1<<63-1 {

@@ -69,8 +69,10 @@ func (a *app) showPlan(f runFlags, cells []record.Cell, skips []plan.Skip, set r
 	if e.Comparisons > 0 {
 		fmt.Fprintf(&out, "Primary comparisons: %d; a verdict among so many takes at least %d rounds.\n", e.Comparisons, e.Verdict)
 	}
-	if text := short(e, set); text != "" {
-		fmt.Fprintf(&out, "Note: %s.\n", text)
+	for _, text := range []string{costly(e), short(e, set)} {
+		if text != "" {
+			fmt.Fprintf(&out, "Note: %s.\n", text)
+		}
 	}
 	if e.Max > longest && set.Budget == 0 {
 		fmt.Fprintln(&out, "That may be more than an hour, which needs --yes or --time-budget.")
@@ -96,6 +98,24 @@ func have(n int) string {
 		return "one has"
 	}
 	return fmt.Sprintf("%d have", n)
+}
+
+// costly says of a run that much of its time goes to starting what networks are made of, and of
+// which; or nothing.
+func costly(e plan.Forecast) string {
+	if len(e.Slow) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("about %s of each round of %s go to starting the engines and daemons of %s", rough(e.Starting), rough(e.Round), listed(e.Slow))
+}
+
+// listed names a few of several networks.
+func listed(names []string) string {
+	const most = 4
+	if n := len(names); n > most {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), n-most)
+	}
+	return strings.Join(names, ", ")
 }
 
 // short says of a run that it will have too few rounds for any verdict, and what would give it

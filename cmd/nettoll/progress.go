@@ -40,8 +40,10 @@ func (a *app) progress(ctx context.Context, f plan.Forecast, set record.Settings
 		told: map[string]bool{},
 	}
 	fmt.Fprintf(a.stderr, "%d networks, %d cells, at most about %s; ctrl-C ends it with what there is\n", f.Visits, f.Cells, rough(f.Max))
-	if text := short(f, set); text != "" {
-		fmt.Fprintf(a.stderr, "note: %s\n", text)
+	for _, text := range []string{costly(f), short(f, set)} {
+		if text != "" {
+			fmt.Fprintf(a.stderr, "note: %s\n", text)
+		}
 	}
 	if a.watched {
 		p.width = a.errWidth
