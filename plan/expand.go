@@ -188,6 +188,21 @@ func (s Suite) fit(nets []network) (fits [][]int, hosts []int, err error) {
 	return fits, once(s.Hosts), nil
 }
 
+// KeepFitting leaves out networks that nobody named and that make no sense on the numbers of hosts
+// that were asked for, where others do.
+func (s *Suite) KeepFitting(known Known) {
+	var fitting []string
+	for _, name := range s.Networks {
+		t, ok := known.find(s.home(known), name)
+		if why, _ := s.unfit(network{name: name, technique: t}); !ok || why == "" {
+			fitting = append(fitting, name)
+		}
+	}
+	if len(fitting) > 0 {
+		s.Networks = fitting
+	}
+}
+
 // unfit says why nothing of a network is measured, and what would change that; or
 // nothing.
 func (s Suite) unfit(net network) (why, mend string) {

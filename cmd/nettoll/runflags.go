@@ -181,6 +181,9 @@ func (f *runFlags) suiteOf(args []string) (plan.Suite, error) {
 	if err := f.override(&s, f.given); err != nil {
 		return s, err
 	}
+	if !f.given("suite") && !f.given("platform") && len(args) == 0 {
+		s.KeepFitting(known(f.paths, f.cni, f.private))
+	}
 	checked := s
 	if f.lifts() {
 		checked.TimeBudget = 0
