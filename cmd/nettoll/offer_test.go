@@ -1,8 +1,13 @@
 package main
 
 import (
+	"fmt"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"nettoll/record"
 )
 
 // TestDefaultRunBesideAnEngine holds that a run which names no network touches no engine, and says
@@ -27,4 +32,29 @@ func TestDefaultRunBesideAnEngine(t *testing.T) {
 		}
 	}
 	e.untouched(t)
+}
+
+// TestRunDocker holds that the name of the platform measures what it is mostly used with, on as
+// many hosts as there are engines.
+func TestRunDocker(t *testing.T) {
+	e := startTheirs(t)
+	dir := t.TempDir()
+	p := e.inside(t, dir, "nettoll", "run", "docker", "--workloads", "tcp_rr", "-t", "20ms", "--min-rounds", "1", "--max-rounds", "1", "-o", "x.ndjson")
+	if status := p.status(t); status != exitOK {
+		t.Fatalf("exit status %d; it said:\n%s", status, p.said())
+	}
+	file, err := record.ReadFile(filepath.Join(dir, "x.ndjson"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var networks []string
+	for _, c := range file.Run.Cells {
+		networks = append(networks, fmt.Sprintf("%s on %d", c.Network, c.Hosts))
+	}
+	if want := []string{"docker:native on 1", "docker:bridge on 1", "docker:published on 1"}; !slices.Equal(networks, want) {
+		t.Errorf("it measured %q, want %q", networks, want)
+	}
+	if s := file.Run.Skips; len(s) != 1 || s[0].Network != "docker:published on 2 hosts" {
+		t.Errorf("it left out %+v", s)
+	}
 }

@@ -179,6 +179,9 @@ func (f *runFlags) checkOutput() error {
 	if f.output == "" {
 		return nil
 	}
+	if info, err := os.Stat(f.output); err == nil && info.IsDir() {
+		return usagef("-o %s: it is a folder; name a file", f.output)
+	}
 	if _, err := os.Lstat(f.output); err == nil {
 		return usagef("-o %s: the file exists; go on with it by --resume, or name another", f.output)
 	} else if !errors.Is(err, fs.ErrNotExist) {
