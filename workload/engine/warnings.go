@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"strconv"
 
 	"nettoll/record"
 )
@@ -76,8 +77,16 @@ func paceMissed(what string, asked, got float64) *record.Warning {
 	}
 	return &record.Warning{
 		Code: WarnPace,
-		Text: fmt.Sprintf("%.4g %s were asked for, %.4g came about: the figures are those of a path or a generator that cannot keep up", asked, what, got),
+		Text: fmt.Sprintf("%s %s were asked for, %s came about: the figures are those of a path or a generator that cannot keep up", plain(asked), what, plain(got)),
 	}
+}
+
+// plain is a figure with four digits or more, and without an exponent.
+func plain(v float64) string {
+	if v >= 1000 {
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(v, 'g', 4, 64)
 }
 
 // shortfalls are the doubts about traffic that has a given pace. What each flow was
@@ -91,7 +100,7 @@ func (t *trial) shortfalls(sent datagrams, m map[string]record.Metric) (all []re
 	}
 	for _, w := range []*record.Warning{
 		paceMissed("transactions a second", flows*float64(t.options.Rate), rate),
-		paceMissed("bit/s of payload", flows*float64(t.options.Bandwidth), offered),
+		paceMissed("Mbit/s of payload", flows*float64(t.options.Bandwidth)/1e6, offered/1e6),
 	} {
 		if w != nil {
 			all = append(all, *w)
