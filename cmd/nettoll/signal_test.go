@@ -16,7 +16,7 @@ import (
 // endless is a run that ends only when it is told to.
 var endless = []string{
 	"run", "bridge", "--hosts", "1", "--workloads", "tcp_rr", "--placement", "free",
-	"-t", "50ms", "--warmup", "50ms", "--max-rounds", "10000", "--time-budget", "0", "--precision", "0.01%", "-o", "x.ndjson",
+	"-t", "50ms", "--warmup", "50ms", "--max-rounds", "10000", "--time-budget", "0", "--yes", "--precision", "0.01%", "-o", "x.ndjson",
 }
 
 // TestSignals ends a run in the middle: what was measured is reported and kept.
@@ -119,9 +119,8 @@ func TestReportEnds(t *testing.T) {
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(dir, "x.ndjson")
-	const line = `{"type":"run","schema_version":1,"id":"a"}` + "\n"
-	if err := os.WriteFile(file, []byte(line), 0o600); err != nil {
+	file, err := filepath.Abs("../../report/testdata/specimen.ndjson")
+	if err != nil {
 		t.Fatal(err)
 	}
 	ends := func(p *started, s syscall.Signal) {
