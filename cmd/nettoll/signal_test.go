@@ -54,7 +54,7 @@ func TestSignals(t *testing.T) {
 					t.Errorf("%s: %s: %s", trial.Cell.Key(), trial.Status, trial.Reason)
 				}
 			}
-			if left := names(t, dir); len(left) != 2 { // and the page
+			if left := names(t, dir); len(left) != 1 { // and the page
 				t.Errorf("files are %v", left)
 			}
 			was.check(t, made)
@@ -162,7 +162,7 @@ func TestReportEnds(t *testing.T) {
 			t.Errorf("%v: exit status %d; it said:\n%s", args, status, p.said())
 		}
 	}
-	if left := names(t, dir); len(left) != 2 {
+	if left := names(t, dir); len(left) != 1 {
 		t.Errorf("files are %v", left)
 	}
 }
