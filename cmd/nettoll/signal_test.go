@@ -54,7 +54,7 @@ func TestSignals(t *testing.T) {
 					t.Errorf("%s: %s: %s", trial.Cell.Key(), trial.Status, trial.Reason)
 				}
 			}
-			if left := names(t, dir); len(left) != 1 { // and the page
+			if left := names(t, dir); len(left) != 2 { // and the page
 				t.Errorf("files are %v", left)
 			}
 			was.check(t, made)
