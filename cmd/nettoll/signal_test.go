@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -97,9 +98,19 @@ func TestSecondSignal(t *testing.T) {
 func TestSecondSignalOutside(t *testing.T) {
 	dir := t.TempDir()
 	slow, asked := filepath.Join(dir, "slow"), filepath.Join(dir, "asked")
-	if err := os.WriteFile(slow, []byte("#!/bin/sh\n>"+asked+"\nexec sleep 1000\n"), 0o755); err != nil {
+	if err := os.WriteFile(slow, []byte("#!/bin/sh\necho $$ >"+asked+"\nexec sleep 1000\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { // it outlives who asked it, and was killed by then
+		text, err := os.ReadFile(asked)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		if pid, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	})
 	p := start(t, dir, "run", "veth", "--tool", "iperf3|engine", "--workloads", "tcp_stream", "--tool-path", "iperf3="+slow, "--dry-run")
 	until(t, "the program is asked for its version", func() bool { _, err := os.Stat(asked); return err == nil })
 	p.signal(t, syscall.SIGINT)
