@@ -132,11 +132,11 @@ func (s *set) String() string {
 
 // use gives the hosts of a set.
 func (d *Docker) use(s *set) dockerd.Hosts {
-	h := hosts{free: func() {
+	h := hosts{free: sync.OnceFunc(func() { // by then somebody else may have it
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		s.taken = false
-	}}
+	})}
 	for _, e := range s.engines {
 		h.all = append(h.all, e.Host)
 	}
