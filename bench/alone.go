@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"nettoll/record"
 )
@@ -70,3 +71,12 @@ func places(f *record.File) (all []place) {
 	}
 	return all
 }
+
+// fixedRounds are the arguments of a run of the two usual workloads that has so many rounds,
+// whatever it finds.
+func fixedRounds(rounds string, args ...string) []string {
+	return append([]string{"--min-rounds", rounds, "--max-rounds", rounds, "--time-budget", "0", "--yes",
+		"--workloads", record.TCPStream + "," + record.TCPRR}, args...)
+}
+
+func hostsOf(n int) []string { return []string{"--hosts", strconv.Itoa(n)} }

@@ -3,47 +3,74 @@ package main
 import (
 	"context"
 	"fmt"
-	"strconv"
+	"slices"
+	"time"
 
 	"nettoll/record"
+	"nettoll/technique"
+	"nettoll/technique/bridge"
+	"nettoll/technique/host"
+	"nettoll/technique/macvlan"
+	"nettoll/technique/veth"
+	"nettoll/technique/vxlan"
+	"nettoll/workload"
+	"nettoll/workload/engine"
 )
 
-// roundsAtOnce is how many rounds one way of measuring has until it is the other's turn, so
-// that what the machine does in an hour hits both.
-const roundsAtOnce = "6"
+// roundsAtOnce is how many rounds a run file of equivalence has.
+const roundsAtOnce = 6
 
-// equivalence measures the same networks in turns and by whole trials of a second, so many times
-// six rounds of each, and judges whether their ratios are the same.
+// equivalence measures networks that stand in turns and by whole trials of a second, in the same
+// rounds, so many times six of them, and judges whether their ratios are the same. What differs from
+// round to round, and what the machine does for longer than a round, hits both ways alike.
 func equivalence(ctx context.Context, j *judging) error {
 	s := newSides("turns", "whole")
-	groups := [][]string{{"bridge", "veth", "macvlan", "--hosts", "1"}, {"vxlan", "--hosts", "2"}}
-	j.total = j.size * len(groups) * 2
+	groups := []known{
+		{hosts: 1, names: []string{"host", "bridge", "veth", "macvlan"}, how: []technique.Technique{host.New(), bridge.New(), veth.New(), macvlan.New()}},
+		{hosts: 2, names: []string{"native", "vxlan"}, how: []technique.Technique{host.NewNative(), vxlan.New()}},
+	}
+	j.total = j.size * len(groups)
 	for pass := range j.size {
-		for _, group := range groups {
-			for k := range 2 {
-				side := (pass + k) % 2
-				name := fmt.Sprintf("equivalence-%s-%s-%d", group[0], s.names[side], pass+1)
-				args := append([]string{"-t", "240ms"}, group...)
-				if side == 1 {
-					args = append([]string{"-t", "1s", "--turns=false"}, group...)
-				}
-				f, err := j.run(ctx, name, fixedRounds(roundsAtOnce, args...)...)
-				if err != nil {
-					return err
-				}
-				s.add(side, f)
+		for _, k := range groups {
+			k.workloads, k.tools = []string{record.TCPStream, record.TCPRR}, []workload.Tool{engine.New(), whole{engine.New()}}
+			k.turns, k.rounds, k.duration = true, roundsAtOnce, inTurns
+			f, err := j.measured(ctx, fmt.Sprintf("equivalence-%s-%d", k.names[1], pass+1), k)
+			if err != nil {
+				return err
 			}
+			s.add(0, byTool(f, "engine"))
+			s.add(1, byTool(f, whole{}.Name()))
 		}
 	}
 	s.show()
 	return nil
 }
 
-// fixedRounds are the arguments of a run of the two usual workloads that has so many rounds,
-// whatever it finds.
-func fixedRounds(rounds string, args ...string) []string {
-	return append([]string{"--min-rounds", rounds, "--max-rounds", rounds, "--time-budget", "0", "--yes",
-		"--workloads", record.TCPStream + "," + record.TCPRR}, args...)
+// inTurns is how long all slices of a network are, in a round.
+const inTurns = 240 * time.Millisecond
+
+// whole is a tool whose trials take a second each, and no turns.
+type whole struct{ workload.Tool }
+
+func (whole) Name() string { return "whole" }
+
+func (w whole) Drives() []workload.Drive {
+	all := slices.Clone(w.Tool.Drives())
+	for i := range all {
+		all[i].Turns = false
+	}
+	return all
 }
 
-func hostsOf(n int) []string { return []string{"--hosts", strconv.Itoa(n)} }
+func (w whole) Run(ctx context.Context, job workload.Job) (workload.Result, error) {
+	job.Duration = time.Second
+	return w.Tool.Run(ctx, job)
+}
+
+// byTool is the part of a run that a tool measured.
+func byTool(f *record.File, tool string) *record.File {
+	part := *f
+	part.Run.Cells = slices.DeleteFunc(slices.Clone(f.Run.Cells), func(c record.Cell) bool { return c.Tool != tool })
+	part.Trials = slices.DeleteFunc(slices.Clone(f.Trials), func(t record.Trial) bool { return t.Cell.Tool != tool })
+	return &part
+}

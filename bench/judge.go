@@ -24,7 +24,7 @@ type judgement struct {
 
 func judgements() []judgement {
 	return []judgement{
-		{name: "equivalence", usual: 10, do: equivalence},
+		{name: "equivalence", usual: 10, inside: true, do: equivalence},
 		{name: "alone", usual: 6, do: aloneQuick},
 		{name: "alone-full", usual: 2, do: aloneFull},
 		{name: "rates", usual: 6, do: rates},

@@ -22,24 +22,29 @@ import (
 	"nettoll/workload/engine"
 )
 
-// known is a pair of networks that differ by what is known: the baseline, and the slower one.
+// known is networks to compare: the baseline, then others. What is not given is as in the default suite.
 type known struct {
-	hosts    int
-	workload string
-	turns    bool
-	names    [2]string
-	how      [2]technique.Technique
+	hosts     int
+	workloads []string
+	tools     []workload.Tool
+	turns     bool
+	rounds    int           // no more and no fewer; 0: until enough is known
+	duration  time.Duration // of a trial
+	names     []string
+	how       []technique.Technique
 }
 
 // links are two links, each a token bucket. What is shaped has no turns, as in any run.
 func links() known {
-	return known{2, record.TCPStream, false, [2]string{"native", "slower"}, [2]technique.Technique{rated{host.NewNative(), 1e9}, rated{host.NewNative(), 0.9e9}}}
+	return known{hosts: 2, workloads: []string{record.TCPStream}, tools: []workload.Tool{engine.New()},
+		names: []string{"native", "slower"}, how: []technique.Technique{rated{host.NewNative(), 1e9}, rated{host.NewNative(), 0.9e9}}}
 }
 
 // servers are two veth pairs, at one of which the server spins. The other one is called host, as the
 // baseline of one host is.
 func servers(spin time.Duration) known {
-	return known{1, record.TCPRR, true, [2]string{"host", "slower"}, [2]technique.Technique{veth.New(), spun{veth.New(), spin}}}
+	return known{hosts: 1, workloads: []string{record.TCPRR}, tools: []workload.Tool{engine.New()}, turns: true,
+		names: []string{"host", "slower"}, how: []technique.Technique{veth.New(), spun{veth.New(), spin}}}
 }
 
 // rated is a technique on links of such a rate, in bit/s, whatever the cell says.
@@ -55,10 +60,7 @@ func (r rated) Connect(ctx context.Context, topo technique.Topology, p platform.
 
 // knownPair is how the slower of a pair compares with the baseline, and the p50 of that in seconds.
 func (j *judging) knownPair(ctx context.Context, name string, k known) (c *analysis.Comparison, p50 float64, err error) {
-	f, err := j.kept(name)
-	if f == nil && err == nil {
-		f, err = j.measurePair(ctx, name, k)
-	}
+	f, err := j.measured(ctx, name, k)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -75,8 +77,11 @@ func (j *judging) knownPair(ctx context.Context, name string, k known) (c *analy
 	return c, p50, nil
 }
 
-// measurePair measures a pair as the default run measures, into a run file.
-func (j *judging) measurePair(ctx context.Context, name string, k known) (*record.File, error) {
+// measured is the run file of that name, measured now if it is not there.
+func (j *judging) measured(ctx context.Context, name string, k known) (*record.File, error) {
+	if f, err := j.kept(name); f != nil || err != nil {
+		return f, err
+	}
 	j.step(name)
 	run, err := runOf(name, k)
 	if err != nil {
@@ -91,8 +96,12 @@ func (j *judging) measurePair(ctx context.Context, name string, k known) (*recor
 	for i, network := range k.names {
 		networks[network] = runner.Recipe{Platform: lab.New(), Technique: k.how[i]}
 	}
+	tools := map[string]workload.Tool{}
+	for _, t := range k.tools {
+		tools[t.Name()] = t
+	}
 	r := &runner.Runner{
-		Networks: networks, Tools: map[string]workload.Tool{"engine": engine.New()},
+		Networks: networks, Tools: tools,
 		Machine: run.Machine, Settings: run.Settings, Cells: run.Cells, Save: w.Trial,
 		Enough: func(trials []record.Trial) map[string]bool {
 			enough := map[string]bool{}
@@ -112,14 +121,21 @@ func (j *judging) measurePair(ctx context.Context, name string, k known) (*recor
 	return j.read(name)
 }
 
-// runOf is a run of a pair that has the default suite's settings.
+// runOf is a run of networks that has the default suite's settings, but for what is given.
 func runOf(name string, k known) (run record.Run, err error) {
 	suite, err := plan.Embedded(plan.DefaultSuite)
 	if err != nil {
 		return run, err
 	}
 	run = record.Run{ID: rand.Text(), Started: time.Now().UTC(), Version: "bench", Suite: name, Settings: plan.Settings(suite)}
-	run.Settings.Seed, run.Settings.Turns = uint64(time.Now().UnixNano()), k.turns
+	set := &run.Settings
+	set.Seed, set.Turns = uint64(time.Now().UnixNano()), k.turns
+	if k.rounds > 0 {
+		set.MinRounds, set.MaxRounds, set.Budget = k.rounds, k.rounds, 0
+	}
+	if k.duration > 0 {
+		set.Duration = k.duration.Seconds()
+	}
 	if run.Machine, err = sampler.Machine("/proc", "/sys"); err != nil {
 		return run, err
 	}
@@ -127,12 +143,16 @@ func runOf(name string, k known) (run record.Run, err error) {
 	if err != nil {
 		return run, err
 	}
-	run.Settings.Congestion = congestion.Unpaced(true)
+	set.Congestion = congestion.Unpaced(true)
 	for _, network := range k.names {
-		run.Cells = append(run.Cells, record.Cell{
-			Network: network, Hosts: k.hosts, Family: 4, Servers: 1, Clients: 1,
-			Tool: "engine", Workload: k.workload, Placement: record.PlacementDistinct,
-		})
+		for _, tool := range k.tools {
+			for _, w := range k.workloads {
+				run.Cells = append(run.Cells, record.Cell{
+					Network: network, Hosts: k.hosts, Family: 4, Servers: 1, Clients: 1,
+					Tool: tool.Name(), Workload: w, Placement: record.PlacementDistinct,
+				})
+			}
+		}
 	}
 	return run, nil
 }
