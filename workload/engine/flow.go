@@ -59,15 +59,16 @@ type flow struct {
 	settles int64 // half way from there to the opening of the window
 	total   int64 // finished since the connection was made
 	window
-	past    []window     // of turns that are over, see turns.go
-	ofTurns []*latencies // of each turn
-	turn    int          // the one in hand, or that comes next
-	pauses  int64        // when one that leads and has no window rests
-	rests   bool         // one that leads is to sleep until its next turn
-	told    bool         // one that answers: nothing more comes in this turn
-	byes    int          // turns whose end the other end has not been told
-	left    []int        // bytes that were still on their way after each turn
-	closed  atomic.Bool  // the last window
+	past    []window    // of turns that are over, see turns.go
+	cold    *latencies  // of turns that do not count
+	counted *latencies  // of those that do
+	turn    int         // the one in hand, or that comes next
+	pauses  int64       // when one that leads and has no window rests
+	rests   bool        // one that leads is to sleep until its next turn
+	told    bool        // one that answers: nothing more comes in this turn
+	byes    int         // turns whose end the other end has not been told
+	left    []int       // bytes that were still on their way after each turn
+	closed  atomic.Bool // the last window
 
 	info    *record.TCPInfo // at the end, where the flow informs
 	control string          // TCP congestion control of this end, where the connection lasts

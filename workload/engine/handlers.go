@@ -62,14 +62,17 @@ type startParams struct {
 	// Turns, by the agent's clock, have a warm-up and a window each, and the flows rest between
 	// them and afterwards. Then Begins says nothing.
 	Turns []int64 `json:"turns_ns,omitempty"`
+	Cold  int     `json:"cold,omitempty"`    // how many of them, at the beginning, do not count
 	Over  int64   `json:"over_ns,omitempty"` // when the turns of others are over, too, and results are worked out
 }
 
-// startResult is what the window held, or the window of each turn.
+// startResult is what the window held, or the window of each turn: of these latencies are known
+// together only, of those that count.
 type startResult struct {
 	windowResult
-	CPU   cpuTime       `json:"cpu"`
-	Turns []startResult `json:"turns,omitempty"`
+	CPU     cpuTime       `json:"cpu"`
+	Turns   []startResult `json:"turns,omitempty"`
+	Counted string        `json:"counted_hdr_v2,omitempty"`
 }
 
 // windowResult is what a window held at one end. Units are payload bytes or
@@ -228,7 +231,7 @@ func (h *half) start(ctx context.Context, p startParams) (startResult, error) {
 	if !rest {
 		begins = []int64{cmp.Or(p.Begins, nanotime())}
 	}
-	used, err := s.start(ctx, turnsAt(begins, p.Warmup, p.Duration), rest, cmp.Or(p.Wait, lastWait))
+	used, err := s.start(ctx, turnsAt(begins, p.Warmup, p.Duration), rest, p.Cold, cmp.Or(p.Wait, lastWait))
 	if err != nil {
 		return startResult{}, err
 	}
@@ -241,7 +244,7 @@ func (h *half) start(ctx context.Context, p startParams) (startResult, error) {
 	}
 	var r startResult
 	for i := range begins {
-		w, err := s.windowResult(func(f *flow) (*window, *latencies) { return f.held(i) })
+		w, err := s.windowResult(func(f *flow) (*window, *latencies) { return &f.past[i], nil })
 		if err != nil {
 			return r, err
 		}
@@ -253,7 +256,14 @@ func (h *half) start(ctx context.Context, p startParams) (startResult, error) {
 		}
 		r.Turns = append(r.Turns, startResult{windowResult: w, CPU: used[i]})
 	}
-	return r, nil
+	var counted []*latencies
+	for _, f := range s.flows {
+		if f.measures() {
+			counted = append(counted, f.counted)
+		}
+	}
+	r.Counted, err = encodeSum(counted)
+	return r, err
 }
 
 // stop ends a session. One that is not known has ended already.

@@ -118,18 +118,6 @@ func mergeHistograms(encoded []string) (*hdrhistogram.Histogram, error) {
 	return sum, nil
 }
 
-// mergeEncoded adds up two encoded histograms, either of which may be empty.
-func mergeEncoded(a, b string) (string, error) {
-	if a == "" || b == "" {
-		return a + b, nil
-	}
-	sum, err := mergeHistograms([]string{a, b})
-	if err != nil {
-		return "", err
-	}
-	return encodeHistogram(sum)
-}
-
 // recordHistogram is the form in which latencies are recorded.
 func recordHistogram(h *hdrhistogram.Histogram) (*record.Histogram, error) {
 	encoded, err := encodeHistogram(h)

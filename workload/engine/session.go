@@ -51,6 +51,7 @@ type session struct {
 
 	turns   []turn
 	inTurns bool // between which the flows rest
+	cold    int  // turns at the beginning that do not count
 
 	mu        sync.Mutex
 	connected int
@@ -241,7 +242,7 @@ var errHaltedEarly = errors.New("halted before the window was over")
 // start lets all flows run, from when the first turn begins, and returns when the last window is
 // over, at both its own clock and, where it is measured, that of every flow. Flows
 // whose window is still open a wait after that are ended. It gives the CPU time of each window.
-func (s *session) start(ctx context.Context, turns []turn, rest bool, wait time.Duration) ([]cpuTime, error) {
+func (s *session) start(ctx context.Context, turns []turn, rest bool, cold int, wait time.Duration) ([]cpuTime, error) {
 	if err := s.arm(); err != nil {
 		return nil, err
 	}
@@ -253,7 +254,7 @@ func (s *session) start(ctx context.Context, turns []turn, rest bool, wait time.
 		return nil, fmt.Errorf("start: told so %v after the window had opened", time.Duration(late))
 	}
 	crowded := s.crowded()
-	s.turns, s.inTurns = turns, rest
+	s.turns, s.inTurns, s.cold = turns, rest, cold
 	for _, f := range s.flows {
 		f.patient = f.patient && crowded
 		if rest {

@@ -56,8 +56,8 @@ func (f *flow) leads() bool {
 func (f *flow) prepare() {
 	turns := f.session.turns
 	f.past, f.left = make([]window, 0, len(turns)), make([]int, len(turns))
-	for len(f.ofTurns) < len(turns) && f.latencies != nil {
-		f.ofTurns = append(f.ofTurns, newLatencies())
+	if f.counted = f.latencies; f.counted != nil {
+		f.cold = newLatencies()
 	}
 	f.take(0)
 }
@@ -73,8 +73,8 @@ func (f *flow) take(i int) {
 	case f.leads():
 		f.pauses = t.closes + int64(overrun)
 	}
-	if f.latencies != nil {
-		f.latencies = f.ofTurns[i]
+	if f.latencies = f.counted; i < f.session.cold {
+		f.latencies = f.cold
 	}
 }
 
@@ -108,14 +108,6 @@ func (f *flow) passed() bool {
 func (f *flow) isNext() bool {
 	return f.session.inTurns && f.counts == payloadBytes &&
 		f.turn+1 < len(f.session.turns) && f.now >= f.session.turns[f.turn+1].begins
-}
-
-// held is the window of a turn that is over, with its latencies.
-func (f *flow) held(turn int) (*window, *latencies) {
-	if f.latencies == nil {
-		return &f.past[turn], nil
-	}
-	return &f.past[turn], f.ofTurns[turn]
 }
 
 // rest has a flow that leads sleep until its next turn, and reports whether there is one.
@@ -264,7 +256,7 @@ func (s *standing) Turns(ctx context.Context, when workload.Turns) (each []workl
 	over := ours + int64(last.Sub(now))
 	limit := time.Until(last) + t.job.Warmup + t.job.Duration + lastWait + t.answerLimit()
 	err = t.each(ctx, t.parties(), func(ctx context.Context, p *party) error {
-		start := startParams{Session: p.session, Warmup: t.job.Warmup, Duration: t.job.Duration, Over: p.clock.at(over)}
+		start := startParams{Session: p.session, Warmup: t.job.Warmup, Duration: t.job.Duration, Cold: when.Cold, Over: p.clock.at(over)}
 		for _, b := range at {
 			start.Turns = append(start.Turns, p.clock.at(b))
 		}
@@ -343,11 +335,9 @@ func (p *party) finishedIn(turn int, totals []int64) []int64 {
 func (t *trial) together(each []workload.Result, cold int) (r workload.Result, err error) {
 	n := len(each) - cold
 	for _, p := range t.parties() {
-		p.window.windowResult, p.window.CPU = windowResult{}, cpuTime{}
+		p.window.windowResult, p.window.CPU = windowResult{Latencies: p.window.Counted}, cpuTime{}
 		for i, turn := range p.window.Turns[cold:] {
-			if err := p.window.add(turn, i == 0); err != nil {
-				return r, fmt.Errorf("%v: %w", p, err)
-			}
+			p.window.add(turn, i == 0)
 		}
 	}
 	of := *t
@@ -370,7 +360,7 @@ func (t *trial) together(each []workload.Result, cold int) (r workload.Result, e
 
 // add adds what the window of another turn held, the first of several or not. A flow is mute that
 // is so in all of them.
-func (r *startResult) add(o startResult, first bool) (err error) {
+func (r *startResult) add(o startResult, first bool) {
 	sum := func(to *[]float64, of []float64) {
 		if *to == nil && of != nil {
 			*to = make([]float64, len(of))
@@ -382,11 +372,6 @@ func (r *startResult) add(o startResult, first bool) (err error) {
 	sum(&r.Units, o.Units)
 	sum(&r.Bytes, o.Bytes)
 	sum(&r.Ended, o.Ended)
-	for to, of := range map[*string]string{&r.Latencies: o.Latencies, &r.Connects: o.Connects, &r.Unloaded: o.Unloaded} {
-		if *to, err = mergeEncoded(*to, of); err != nil {
-			return err
-		}
-	}
 	if first {
 		r.Mute = slices.Clone(o.Mute)
 	}
@@ -396,7 +381,6 @@ func (r *startResult) add(o startResult, first bool) (err error) {
 	r.Cold, r.Silent = max(r.Cold, o.Cold), max(r.Silent, o.Silent)
 	r.CPU.User += o.CPU.User
 	r.CPU.System += o.CPU.System
-	return nil
 }
 
 // left is how many bytes were still on their way when somebody else's turn could begin.
