@@ -21,6 +21,9 @@ func (r *Runner) watchIdle(ctx context.Context, while time.Duration) error {
 	if err != nil {
 		return err
 	}
+	if len(from.Idle) == 0 { // by ticks of 10 ms alone
+		while *= 3
+	}
 	select {
 	case <-ctx.Done():
 		return nil

@@ -51,10 +51,7 @@ func (s *session) machines(ctx context.Context, links []link) (*machines, error)
 			return nil, fmt.Errorf("%s: ask for its machine: %w", at.Name(), err)
 		}
 		if byBoot[o.Boot] == nil {
-			if s.r.distant[o.Boot] == nil {
-				s.r.distant[o.Boot] = &sampler.Baseline{}
-			}
-			c := &machine{name: fmt.Sprintf("machine %d", len(m.all)+1), facts: o.Machine, idle: s.r.distant[o.Boot]}
+			c := &machine{name: fmt.Sprintf("machine %d", len(m.all)+1), facts: o.Machine, idle: s.r.idleOf(o.Boot)}
 			c.read = func(ctx context.Context) (snap sampler.Snapshot, err error) {
 				err = at.Call(ctx, sampler.MethodCPU, nil, &snap)
 				return snap, err
@@ -65,6 +62,16 @@ func (s *session) machines(ctx context.Context, links []link) (*machines, error)
 		m.of[at.Manned] = byBoot[o.Boot]
 	}
 	return m, m.watchIdle(ctx)
+}
+
+// idleOf is the baseline of another machine in this round, by its boot.
+func (r *Runner) idleOf(boot string) *sampler.Baseline {
+	r.probing.Lock()
+	defer r.probing.Unlock()
+	if r.distant[boot] == nil {
+		r.distant[boot] = &sampler.Baseline{}
+	}
+	return r.distant[boot]
 }
 
 // watchIdle watches the machines before there is traffic. What it sees is added to what

@@ -54,7 +54,7 @@ type Runner struct {
 	failed  map[string]int          // failures in a row
 	probed  map[string]bool         // networks that can be built here, and tools that are
 	usable  map[string]error        // platforms that were asked whether they are, by name
-	probing sync.Mutex              // networks that are built at once
+	probing sync.Mutex              // by networks that are built, or readied, at once
 	can     plan.Able
 }
 

@@ -300,6 +300,8 @@ func (r *Runner) tool(ctx context.Context, name string) (workload.Tool, error) {
 		return nil, fmt.Errorf("no tool %s", name)
 	}
 	prober, can := tool.(workload.Prober)
+	r.probing.Lock()
+	defer r.probing.Unlock()
 	if !can || r.probed["tool "+name] {
 		return tool, nil
 	}

@@ -35,26 +35,36 @@ func (r *Runner) turns(ctx context.Context, c plan.Contest, in []*session, round
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the turns of %d networks took more than %v", len(c.Cells), limit))
 	defer cancel()
 	trials, players := make([]record.Trial, len(c.Cells)), make([]*player, len(c.Cells))
+	var readying sync.WaitGroup
 	for i, cell := range c.Cells {
 		trials[i] = record.Trial{Cell: cell}
-		p, err := in[i].player(ctx, &trials[i], turn)
-		if err != nil {
-			failed(ctx, &trials[i], err)
-			continue
+		readying.Go(func() {
+			var err error
+			if players[i], err = in[i].player(ctx, &trials[i], turn); err != nil {
+				failed(ctx, &trials[i], err)
+			}
+		})
+	}
+	readying.Wait()
+	for _, p := range players {
+		if p != nil {
+			defer p.standing.Close()
 		}
-		players[i] = p
-		defer p.standing.Close()
 	}
 	first := r.play(ctx, players, order, turn)
+	var finishing sync.WaitGroup
 	for i, p := range players {
 		if p == nil {
 			continue
 		}
-		p.standing.Close() // before what it leaves is looked at
-		if err := p.finish(ctx, first.Add(turn.Settle)); err != nil {
-			failed(ctx, &trials[i], err)
-		}
+		finishing.Go(func() {
+			p.standing.Close() // before what it leaves is looked at
+			if err := p.finish(ctx, first.Add(turn.Settle)); err != nil {
+				failed(ctx, &trials[i], err)
+			}
+		})
 	}
+	finishing.Wait()
 	for i := range trials { // each tells its part of what all took, and what its network took before
 		built := in[i].untold()
 		trials[i].Started = began.Add(-built)
@@ -81,6 +91,10 @@ func (s *session) player(ctx context.Context, t *record.Trial, turn plan.Turn) (
 	return p, nil
 }
 
+// telling is how much longer it takes to tell one more of its turns. Whoever is told late misses some
+// of a cold turn.
+const telling = 5 * time.Millisecond
+
 // play gives everybody their turns, and reads what is counted between them. It returns when the
 // first turn began that counts.
 func (r *Runner) play(ctx context.Context, players []*player, order []int, turn plan.Turn) (first time.Time) {
@@ -89,9 +103,10 @@ func (r *Runner) play(ctx context.Context, players []*player, order []int, turn 
 	for _, p := range players {
 		if p != nil {
 			whose = append(whose, p)
-			notice += p.standing.Notice()
+			notice = max(notice, p.standing.Notice())
 		}
 	}
+	notice += time.Duration(len(whose)) * telling
 	here := whose
 	for _, i := range order {
 		if p := players[i]; p != nil {
