@@ -227,7 +227,7 @@ func TestBrowserPrints(t *testing.T) {
 		}
 		return err
 	}))
-	const most = 12
+	const most = 10
 	if pages := len(regexp.MustCompile(`/Type /Page\b`).FindAll(pdf, -1)); pages < 3 || pages > most {
 		t.Errorf("%d pages are printed of %d bytes, want at most %d", pages, len(pdf), most)
 	}
