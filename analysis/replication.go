@@ -121,6 +121,10 @@ func replicateTable(res Result, src reference.Source, t reference.Table) Replica
 	return out
 }
 
+// NotInRun is why a published cell was not measured that the run has no cell for; the network that is
+// missing may stand before it.
+const NotInRun = "not part of this run"
+
 // measure finds what was measured of the published cell, and where.
 func (c *ReplicatedCell) measure(m match, k record.Kind, t reference.Table) (row Row) {
 	p := c.Published
@@ -134,10 +138,10 @@ func (c *ReplicatedCell) measure(m match, k record.Kind, t reference.Table) (row
 	row, f, ok := m.figure(p.As, k)
 	switch {
 	case !m.found:
-		c.Skipped = "not part of this run"
+		c.Skipped = NotInRun
 		return row
 	case row.Cell.Network == "":
-		c.Skipped = strings.Join(alternatives(p.As), " or ") + " is not part of this run"
+		c.Skipped = strings.Join(alternatives(p.As), " or ") + " is " + NotInRun
 		return row
 	}
 	c.Cell = row.Cell

@@ -60,7 +60,7 @@ func (t ReplicatedTable) side(network, label string, published bool) side {
 			return s
 		}
 	}
-	s.why = "not part of this run"
+	s.why = NotInRun
 	return s
 }
 

@@ -31,7 +31,7 @@ func (s Suite) checkOptions(field string, w Workload) error {
 	c := record.Cell{Options: w.Options}
 	for _, d := range record.Dimensions(record.Option) {
 		name := field + "." + keyOf(d)
-		if n, ok := d.Raw(c); ok && (n < 0 || n > d.Most || n == 0 && s.written(name)) {
+		if n, ok := d.Raw(c); ok && (n < 0 || n > d.Most || n == 0 && !d.Open && s.written(name)) {
 			what := "a number"
 			if d.Unit == "bit/s" {
 				what = d.Unit

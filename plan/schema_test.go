@@ -33,9 +33,9 @@ func mapped(t reflect.Type) *jsonschema.Schema {
 	case reflect.TypeFor[Ratio]():
 		return either(jsonschema.Schema{Type: "number", Minimum: "0", Maximum: "1"}, whole+`%?$`)
 	case reflect.TypeFor[Underlay]():
-		return &jsonschema.Schema{Type: "string", Pattern: `^([a-zA-Z][-a-zA-Z0-9_.]*|([a-zA-Z][-a-zA-Z0-9_.]*:)?((rate|delay)=[0-9.]+[a-zA-Z]+(, *|$))*)$`}
+		return &jsonschema.Schema{Type: "string", Pattern: `^([a-zA-Z][-a-zA-Z0-9_.]*|([a-zA-Z][-a-zA-Z0-9_.]*:)?((rate|delay)=[0-9.]+[a-zA-Zµ0-9./]*(, *|$))*)$`}
 	case reflect.TypeFor[BitRate]():
-		return either(jsonschema.Schema{Type: "integer", Minimum: "1"}, whole+`[kKmMgGtT]?$`)
+		return either(jsonschema.Schema{Type: "integer", Minimum: "0"}, whole+`[kKmMgGtT]?([bB][iI][tT]([sS]|/[sS]|[sS]/[sS])?)?$`)
 	case reflect.TypeFor[Topology]():
 		return &jsonschema.Schema{Type: "string", Pattern: `^[0-9]+[xX×][0-9]+([xX×][0-9]+)?$`}
 	}

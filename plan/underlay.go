@@ -48,10 +48,10 @@ var delayUnits = []struct {
 // unshaped is how people write the zero Underlay.
 const unshaped = "none"
 
-// ParseUnderlay reads a shape such as rate=1gbit,delay=1ms, the name of an
-// instance such as m4.10xlarge, or both, as m4.10xlarge:rate=10gbit. Rates and
-// delays are written as tc(8) writes them: mbit is 10^6 bit/s, mibit is 2^20 bit/s,
-// and mbps is 10^6 bytes a second. Empty and none are unshaped.
+// ParseUnderlay reads a shape such as rate=1G,delay=1ms, the name of an
+// instance such as m4.10xlarge, or both, as m4.10xlarge:rate=10G. Rates are written as
+// BitRate is, or as tc(8) writes them: mbit is 10^6 bit/s, mibit is 2^20 bit/s, and mbps
+// is 10^6 bytes a second. Empty and none are unshaped.
 func ParseUnderlay(text string) (Underlay, error) {
 	var u Underlay
 	if text == "" || text == unshaped {
@@ -60,7 +60,7 @@ func ParseUnderlay(text string) (Underlay, error) {
 	name, shape, both := strings.Cut(text, ":")
 	switch {
 	case both && !isInstance(name):
-		return u, fmt.Errorf("%q is not the name of an instance; write for example m4.large:rate=1gbit", name)
+		return u, fmt.Errorf("%q is not the name of an instance; write for example m4.large:rate=1G", name)
 	case both:
 		u.Instance, text = name, shape
 	case isInstance(name) && !isShapeKey(name):
@@ -80,7 +80,7 @@ func ParseUnderlay(text string) (Underlay, error) {
 		case "delay":
 			u.Delay, err = parseDelay(value)
 		default:
-			err = fmt.Errorf("%q is not part of a shape; write for example rate=1gbit,delay=1ms", part)
+			err = fmt.Errorf("%q is not part of a shape; write for example rate=1G,delay=1ms", part)
 		}
 		if err != nil {
 			return Underlay{}, err
@@ -118,7 +118,7 @@ func ParseUnderlays(text string) ([]Underlay, error) {
 	for _, t := range texts {
 		u, err := ParseUnderlay(t)
 		if err == nil && t == "" && len(texts) > 1 {
-			err = fmt.Errorf("%q is not part of a shape; write for example rate=1gbit,delay=1ms", t)
+			err = fmt.Errorf("%q is not part of a shape; write for example rate=1G,delay=1ms", t)
 		}
 		if err != nil {
 			return nil, err
@@ -128,7 +128,22 @@ func ParseUnderlays(text string) ([]Underlay, error) {
 	return all, nil
 }
 
+// parseRate reads a rate as ParseBitRate does, or in the units of tc.
 func parseRate(text string) (uint64, error) {
+	v, err := bitRate(text)
+	switch {
+	case err != nil:
+		return 0, err
+	case v == 0:
+		return 0, errors.New("rate must be above zero; leave it out for a link without a limit")
+	}
+	return v, nil
+}
+
+func bitRate(text string) (uint64, error) {
+	if v, err := ParseBitRate(text); err == nil {
+		return uint64(v), nil
+	}
 	for _, unit := range rateUnits {
 		number, ok := strings.CutSuffix(strings.ToLower(text), unit.name)
 		if !ok {
@@ -138,15 +153,30 @@ func parseRate(text string) (uint64, error) {
 		if v *= unit.times; !ok || v != math.Trunc(v) || v > 1<<53 {
 			break
 		}
-		if v == 0 {
-			return 0, errors.New("rate must be above zero; leave it out for a link without a limit")
-		}
 		return uint64(v), nil
 	}
-	return 0, fmt.Errorf("%q is not a rate; write a number and its unit such as 100mbit or 1gbit", text)
+	return 0, fmt.Errorf("%q is not a rate; write bit/s such as 100M or 1G, or as tc has them: 100mbit, 1gbit", text)
 }
 
+// parseDelay reads a length of time as Go or tc has it. It needs a unit: a number alone is seconds
+// to other flags, and microseconds to tc.
 func parseDelay(text string) (time.Duration, error) {
+	v, err := delay(text)
+	switch {
+	case err != nil:
+		return 0, err
+	case v == 0:
+		return 0, errors.New("delay must be above zero; leave it out for a link without one")
+	}
+	return v, nil
+}
+
+func delay(text string) (time.Duration, error) {
+	if _, bare := decimal(text, 0); !bare {
+		if v, err := time.ParseDuration(text); err == nil && v >= 0 {
+			return v, nil
+		}
+	}
 	for _, unit := range delayUnits {
 		number, ok := strings.CutSuffix(strings.ToLower(text), unit.name)
 		if !ok {
@@ -155,9 +185,6 @@ func parseDelay(text string) (time.Duration, error) {
 		v, ok := decimal(number, unit.ten)
 		if !ok || v != math.Trunc(v) || v > 1<<53 {
 			break
-		}
-		if v == 0 {
-			return 0, errors.New("delay must be above zero; leave it out for a link without one")
 		}
 		return time.Duration(v), nil
 	}

@@ -17,6 +17,7 @@ type Dimension struct {
 	Unit    string // "B", "bit/s", "1/s"; "" of counts, names and switches
 	Usual   int    // what a number of zero stands for, such as an MTU of 1500
 	Most    int    // of a number that is an option, so that a mistyped one does not fill the memory
+	Open    bool   // zero can be written, too: no limit, which is what leaving it out means
 	Part    Part
 
 	takes []string          // workloads that take it; nil is all
@@ -86,8 +87,8 @@ var dimensions = []Dimension{
 		key:   "resp", field: func(c *Cell) any { return &c.Options.ResponseSize },
 	},
 	{
-		Name: "bandwidth", Short: "b", Title: "offered rate of each flow", Unit: "bit/s", Part: Option, Most: 400e9, takes: []string{UDPStream, TCPStream},
-		About: "payload that each flow of a stream offers, in bit/s", Example: "100M,1G",
+		Name: "bandwidth", Short: "b", Title: "offered rate of each flow", Unit: "bit/s", Part: Option, Most: 400e9, Open: true, takes: []string{UDPStream, TCPStream},
+		About: "payload that each flow of a stream offers, in bit/s; 0 is no limit", Example: "100M,1G",
 		key: "b", field: func(c *Cell) any { return &c.Options.Bandwidth },
 	},
 	{

@@ -6,13 +6,16 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
+	browsed "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
 	"nettoll/analysis"
@@ -176,6 +179,57 @@ func TestBrowserMatrices(t *testing.T) {
 				t.Errorf("%s at %d: texts of charts overlap: %q", name, width, overlaps)
 			}
 		}
+	}
+}
+
+// TestBrowserSortsSweeps sorts the table of a sweep: what a network has beside native stays below it.
+func TestBrowserSortsSweeps(t *testing.T) {
+	ctx := browser(t)
+	f := loadsFile()
+	do(t, ctx, chromedp.Navigate(servePage(t, write(t, "html", analysis.Analyze(f), Options{Trials: f.Trials}))))
+	const table = `document.querySelector("table.sheet.sortable")`
+	names := func() string {
+		return strings.Join(evaluate[[]string](t, ctx, `Array.from(`+table+`.tBodies[0].rows, r => r.cells[0].firstChild.textContent)`), ", ")
+	}
+	const up, down = "host, bridge, vs native, published, vs native", "published, vs native, bridge, vs native, host"
+	for _, want := range []string{up, up, down, up} { // as it was, then after one click, two and three
+		if got := names(); got != want {
+			t.Errorf("the rows are %s, want %s", got, want)
+		}
+		evaluate[bool](t, ctx, table+`.tHead.rows[0].lastElementChild.querySelector("button").click(), true`)
+	}
+}
+
+// TestBrowserPrints holds that a printed page leaves out what nobody reads on paper, and nothing else.
+func TestBrowserPrints(t *testing.T) {
+	ctx := browser(t)
+	res, o := specimenResult()
+	const paper = 703 // pixels between margins of 12 mm on A4
+	do(t, ctx, chromedp.EmulateViewport(paper, 1000), chromedp.Navigate(servePage(t, write(t, "html", res, o))),
+		chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+			_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print"})
+			return err
+		}))
+	evaluate[bool](t, ctx, `dispatchEvent(new Event("beforeprint")), true`)
+	if cut := evaluate[[]string](t, ctx, `Array.from(document.querySelectorAll("main *"))
+		.filter((e) => e.getBoundingClientRect().right > `+strconv.Itoa(paper)+` + 1 && !e.closest("svg")).map((e) => e.tagName + " " + e.textContent.slice(0, 40))`); len(cut) > 0 {
+		t.Errorf("sticks out of the paper: %q", cut)
+	}
+	if height := evaluate[float64](t, ctx, `document.querySelector(".every").getBoundingClientRect().height`); height > 0 {
+		t.Error("every trial is printed")
+	}
+	var pdf []byte
+	do(t, ctx, chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		css := true
+		got, err := cdp.Call(ctx, target, browsed.PrintToPDF, browsed.PrintToPDFParams{PaperWidth: 8.27, PaperHeight: 11.69, PreferCSSPageSize: &css})
+		if err == nil {
+			pdf = got.Data
+		}
+		return err
+	}))
+	const most = 10
+	if pages := len(regexp.MustCompile(`/Type /Page\b`).FindAll(pdf, -1)); pages < 3 || pages > most {
+		t.Errorf("%d pages are printed of %d bytes, want at most %d", pages, len(pdf), most)
 	}
 }
 

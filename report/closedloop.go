@@ -54,7 +54,14 @@ func anyLoops(res analysis.Result) bool {
 // for or not.
 func (g group) measuredWith() string {
 	text := g.traffic()
-	var used []string
+	if used := g.congestions(); len(used) > 0 {
+		text += "; congestion control in use: " + strings.Join(used, ", ")
+	}
+	return text
+}
+
+// congestions are the congestion controls that the streams of a group turned out to use.
+func (g group) congestions() (used []string) {
 	for _, s := range g.scenarios {
 		for _, r := range s.Rows {
 			for _, f := range r.Flows {
@@ -64,9 +71,6 @@ func (g group) measuredWith() string {
 			}
 		}
 	}
-	if len(used) == 0 {
-		return text
-	}
 	slices.Sort(used)
-	return text + "; congestion control in use: " + strings.Join(used, ", ")
+	return used
 }

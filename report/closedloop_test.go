@@ -92,3 +92,39 @@ func TestCongestionControlInUseIsShown(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+// TestEndsTellTheCongestionControlInUse holds that the machine's own is not taken for the one in use.
+func TestEndsTellTheCongestionControlInUse(t *testing.T) {
+	for _, tt := range []struct {
+		used []string
+		own  string
+		want string
+	}{
+		{[]string{"cubic"}, "bbr", "congestion control in use: cubic (the machine's own is bbr)"},
+		{[]string{"bbr", "cubic"}, "bbr", "congestion control in use: bbr, cubic (the machine's own is bbr)"},
+		{[]string{"bbr"}, "bbr", "congestion control in use: bbr"},
+		{nil, "bbr", "tcp_congestion_control bbr"},
+	} {
+		e := record.Endpoint{Sysctls: map[string]string{"net.ipv4.tcp_congestion_control": tt.own}}
+		if got := newEndpoint("host", e, e, tt.used).Parameters; len(got) != 1 || got[0].Text != tt.want {
+			t.Errorf("%q in use, the machine's own is %q: %+v", tt.used, tt.own, got)
+		}
+	}
+}
+
+// TestMethodTellsTurns holds that a page explains the rounds that its run had.
+func TestMethodTellsTurns(t *testing.T) {
+	for _, tt := range []struct {
+		turns      bool
+		says, lies string
+	}{
+		{false, "measures each network once", "take turns"},
+		{true, "take turns of some hundredths of a second", "each network once"},
+	} {
+		res, _ := specimenResult()
+		res.Limits.Turns = tt.turns
+		if got := method(res)[0]; !strings.Contains(got, tt.says) || strings.Contains(got, tt.lies) || !strings.Contains(got, "of its own round") {
+			t.Errorf("turns %v: %s", tt.turns, got)
+		}
+	}
+}

@@ -112,8 +112,13 @@ func method(res analysis.Result) []string {
 		}
 	}
 	word = cmp.Or(word, "native")
+	measures := "Every round measures each network once, in random order, and " + word + " with them."
+	if res.Limits.Turns {
+		measures = "Every round builds the networks anew. Those whose traffic can rest take turns of some hundredths of a second, in random order and then backwards, and " + word +
+			" has several turns among them; any other network has one whole trial a round, in random order."
+	}
 	all := []string{
-		"Every round measures each network once, in random order, and " + word + " with them; each trial is compared with the " + word + " trial of its own round, since machines drift more than networks differ.",
+		measures + " A network is compared with " + word + " of its own round, since machines drift more than networks differ.",
 		"Bytes are counted where they arrive, after a warm-up and within the window common to all flows.",
 		"A figure of a table, a percentile too, is an estimate over the trials' own figures: their pseudo-median, with its interval. Charts of latency by percentile draw the latencies of all trials merged.",
 		"A trial counts only when the counters of every device, rule and process on the intended path show that the payload crossed it.",

@@ -27,6 +27,7 @@ type marked struct {
 // endpointFacts compares the ends of every network with native's.
 func endpointFacts(g group) []endpointView {
 	var all []endpointView
+	used := g.congestions()
 	for _, l := range g.lines {
 		var base []record.Endpoint
 		if n, ok := g.nativeOf(l); ok {
@@ -37,7 +38,7 @@ func endpointFacts(g group) []endpointView {
 			if at := slices.IndexFunc(base, func(n record.Endpoint) bool { return n.Role == e.Role }); at >= 0 {
 				b = base[at]
 			}
-			v := newEndpoint(l.name, e, b)
+			v := newEndpoint(l.name, e, b, used)
 			if !l.native && len(base) > 0 {
 				v.onlyDifferent()
 			}
@@ -63,7 +64,9 @@ func endpoints(l line) []record.Endpoint {
 	return nil
 }
 
-func newEndpoint(network string, e, base record.Endpoint) endpointView {
+// newEndpoint is one end beside the baseline's. Of congestion control what was in use matters, where that is
+// known: the parameter is what the machine has for those that choose none.
+func newEndpoint(network string, e, base record.Endpoint, used []string) endpointView {
 	v := endpointView{
 		Network: network, Role: e.Role, Name: e.Name, Device: e.Device, Address: e.Address,
 		MTU:   marked{Text: strconv.Itoa(e.MTU), Differs: e.MTU != base.MTU},
@@ -80,7 +83,14 @@ func newEndpoint(network string, e, base record.Endpoint) endpointView {
 	for _, name := range slices.Sorted(maps.Keys(e.Sysctls)) {
 		was, known := base.Sysctls[name]
 		short := name[strings.LastIndexByte(name, '.')+1:]
-		v.Parameters = append(v.Parameters, marked{Text: short + " " + e.Sysctls[name], Differs: known && was != e.Sysctls[name]})
+		text := short + " " + e.Sysctls[name]
+		if short == "tcp_congestion_control" && len(used) > 0 {
+			text = "congestion control in use: " + join(used)
+			if len(used) > 1 || used[0] != e.Sysctls[name] {
+				text += " (the machine's own is " + e.Sysctls[name] + ")"
+			}
+		}
+		v.Parameters = append(v.Parameters, marked{Text: text, Differs: known && was != e.Sysctls[name]})
 	}
 	return v
 }

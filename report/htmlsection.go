@@ -26,6 +26,7 @@ type sheetView struct {
 	Columns []string
 	Lines   []sheetLineView
 	Folded  bool
+	Sorts   bool
 }
 
 type sheetLineView struct {
@@ -38,6 +39,7 @@ type sheetLineView struct {
 
 type sheetCellView struct {
 	Value, Spread, Class string
+	Key                  string // for sorting
 	Marks                []int
 }
 
@@ -77,7 +79,8 @@ func newSheetView(s sheet) sheetView {
 			lv.Names = append(lv.Names, strings.TrimSpace(name))
 		}
 		for _, c := range absentOnce(l.cells) {
-			lv.Cells = append(lv.Cells, sheetCellView{c.value, c.spread, c.class, c.marks})
+			lv.Cells = append(lv.Cells, sheetCellView{c.value, c.spread, c.class, c.key, c.marks})
+			v.Sorts = v.Sorts || c.key != "" && len(s.stub) == 1
 		}
 		v.Lines = append(v.Lines, lv)
 	}

@@ -207,6 +207,37 @@ func TestWhatIsPublishedIsShown(t *testing.T) {
 	}
 }
 
+// TestWhatWasNotMeasuredIsSaidOnce holds that a source of which a run has little takes little room.
+func TestWhatWasNotMeasuredIsSaidOnce(t *testing.T) {
+	beside := func(cells []record.Cell, format string) string {
+		res, o := matrixResult(t, "icc-2014", cells)
+		_, text, found := strings.Cut(write(t, format, res, o), "Beside the published")
+		if !found {
+			t.Fatal("nothing is beside the published")
+		}
+		return text
+	}
+	const nothing = " (inter-container communication) (2014)\nNone of the 70 published cells was measured.\n\n" +
+		"  iptables, pipework, link and ovs were not measured in 70 cells: not part of this run; fix: measure them with nettoll run --suite icc-2014.\n\n"
+	none := []record.Cell{{Network: "veth", Hosts: 1, Family: 4, Servers: 1, Clients: 1, Tool: "engine", Workload: record.TCPRR, Placement: record.PlacementDistinct}}
+	if got := beside(none, "text"); !strings.Contains(got, nothing) || strings.Contains(got, "Cannot be told") {
+		t.Errorf("a run with nothing of a source says:\n%.1500s", got)
+	}
+	var some []record.Cell
+	for _, c := range matrixCells() {
+		if c.Servers == 1 && c.Clients == 20 && c.Tool == "engine" {
+			some = append(some, c)
+		}
+	}
+	got := beside(some, "text")
+	if strings.Contains(got, "Many servers, many clients") || !strings.Contains(got, "One server, many clients") || strings.Count(got, "not part of this run;") != 1 {
+		t.Errorf("a run of one column says:\n%.4000s", got)
+	}
+	if page := beside(some, "html"); !strings.Contains(page, "<summary>Many servers, many clients</summary>") {
+		t.Error("a table of which nothing was measured is not folded on the page")
+	}
+}
+
 func TestMatrixHostile(t *testing.T) {
 	res, o := matrixResult(t, "icc-2014", matrixCells())
 	f := &res

@@ -15,7 +15,12 @@ import (
 func replicationSections(res analysis.Result) []section {
 	var all []section
 	for _, r := range res.Replications {
-		sec := section{title: "Beside the published: " + sourceTitle(r.Source)}
+		sec := section{title: "Beside the published: " + sourceTitle(r.Source), missing: skippedCells(r)}
+		if r.Measured == 0 {
+			sec.meta = fmt.Sprintf("None of the %d published cells was measured.", r.Cells)
+			all = append(all, sec)
+			continue
+		}
 		sec.meta = fmt.Sprintf("%d of %d published cells were measured. Figures of different machines do not compare; what compares is how each technique stands to the others. Each comparison is at the level of the run for itself.", r.Measured, r.Cells)
 		if slices.ContainsFunc(r.Tables, func(t analysis.ReplicatedTable) bool {
 			return slices.ContainsFunc(t.Cells, func(c analysis.ReplicatedCell) bool { return c.Namespaces })
@@ -29,7 +34,6 @@ func replicationSections(res analysis.Result) []section {
 			sec.sheets = append(sec.sheets, publishedSheet(t))
 			sec.remarks = append(sec.remarks, correlationText(t)...)
 		}
-		sec.missing = skippedCells(r)
 		sec.remarks = append(sec.remarks, cellNotes(r)...)
 		for _, note := range r.Source.Notes {
 			sec.remarks = append(sec.remarks, "Of the source: "+strings.TrimRight(note, ".")+".")
@@ -76,7 +80,8 @@ func conclusionSaying(c analysis.CheckedConclusion) saying {
 // each with its share of the baseline.
 func publishedSheet(t analysis.ReplicatedTable) sheet {
 	baseline := t.Table.Baseline
-	sh := sheet{title: tableTitle(t.Table), stub: []string{"technique", ""}}
+	measured := slices.ContainsFunc(t.Cells, func(c analysis.ReplicatedCell) bool { return c.Measured != nil })
+	sh := sheet{title: tableTitle(t.Table), stub: []string{"technique", ""}, folded: !measured}
 	sc := replicatedScale(t)
 	sh.note = "Published in " + t.Table.Unit
 	if t.Table.Relative {
@@ -241,12 +246,21 @@ func likeness(tau float64) string {
 	return "rather the opposite way"
 }
 
-// skippedCells gives each reason for which published cells were not measured once.
+// skippedCells gives each reason for which published cells were not measured once. What the run has no cells for
+// is one reason, whatever of them it lacks.
 func skippedCells(r analysis.Replication) []absence {
 	var all []absence
 	var counts []int
+	var absent []string
+	left := 0
 	for _, t := range r.Tables {
 		for _, c := range t.Cells {
+			if strings.HasSuffix(c.Skipped, analysis.NotInRun) {
+				if left++; !slices.Contains(absent, c.Published.Network) {
+					absent = append(absent, c.Published.Network)
+				}
+				continue
+			}
 			if c.Skipped == "" {
 				continue
 			}
@@ -269,6 +283,16 @@ func skippedCells(r analysis.Replication) []absence {
 			was, each = "were", " each"
 		}
 		all[i].status, all[i].counted = record.Status(was+" not measured in "+all[i].counted+each), ""
+	}
+	if left > 0 {
+		was := "was"
+		if len(absent) > 1 {
+			was = "were"
+		}
+		all = append(all, absence{
+			network: enumerated(absent), status: record.Status(fmt.Sprintf("%s not measured in %s", was, countOf(left, "cell"))),
+			reason: analysis.NotInRun, remedy: "measure them with nettoll run --suite " + r.Source.Name,
+		})
 	}
 	return all
 }

@@ -56,6 +56,7 @@ type sheetLine struct {
 type sheetCell struct {
 	value, spread string
 	class         string // worse, better, same, unknown or absent
+	key           string // for sorting
 	marks         []int  // doubts
 }
 
@@ -97,7 +98,7 @@ func absentOnce(cells []sheetCell) []sheetCell {
 }
 
 func figureCell(s scale, f analysis.Figure) sheetCell {
-	return sheetCell{value: s.number(f.Summary.Estimate), spread: spread(s, f.Summary)}
+	return sheetCell{value: s.number(f.Summary.Estimate), spread: spread(s, f.Summary), key: sortKey(f.Summary.Estimate)}
 }
 
 // comparedCell is what a figure shows beside the baseline; ok is false where there is none.

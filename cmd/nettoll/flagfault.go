@@ -89,14 +89,35 @@ func unknownFlag(err *pflag.NotExistError) string {
 	return "--" + err.GetSpecifiedName()
 }
 
-// nearestFlag is a hint at the flag that was probably meant.
+// nearestFlag is a hint at the flag that was probably meant, or at the network, which is named
+// without dashes.
 func nearestFlag(err *pflag.NotExistError, cmd *cobra.Command) string {
 	if err.GetSpecifiedShortnames() != "" {
 		return ""
 	}
 	var known []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, "--"+f.Name) })
-	return nearest("--"+err.GetSpecifiedName(), known)
+	flags := len(known)
+	for _, network := range networksOf(cmd) {
+		known = append(known, "--"+network)
+	}
+	name := "--" + err.GetSpecifiedName()
+	if n, _ := plan.Nearest(name, known); slices.Contains(known[flags:], n) && !slices.Contains(known[:flags], n) {
+		network := strings.TrimPrefix(n, "--")
+		return fmt.Sprintf("; %s is a network: %s %s", network, cmd.CommandPath(), network)
+	}
+	return nearest(name, known[:flags])
+}
+
+// networksOf are the networks that a command takes as arguments.
+func networksOf(cmd *cobra.Command) []string {
+	switch cmd.Name() {
+	case "run":
+		return slices.Concat(networkNames(), wholeNames(), usualNames())
+	case "lab":
+		return venues(engines{})[0].names()
+	}
+	return nil
 }
 
 // length is a flag for a length of time: a number alone is seconds, as iperf3 has it.

@@ -61,7 +61,7 @@ shell on the host of its manager, where DOCKER_HOST leads to the manager's engin
 	fl.IntVar(&f.hosts, "hosts", 0, "number of hosts (default: the technique's smallest)")
 	fl.IntVar(&f.servers, "servers", 1, "number of server containers")
 	fl.IntVar(&f.clients, "clients", 1, "number of client containers")
-	fl.StringVar(&f.underlay, "underlay", "", "shape of the link between hosts, such as rate=1gbit,delay=1ms")
+	fl.StringVar(&f.underlay, "underlay", "", "shape of the link between hosts, such as rate=1G,delay=1ms")
 	fl.StringVar(&f.in, "in", "", "namespace to be in (default: the first client's)")
 	f.swarm.add(fl)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

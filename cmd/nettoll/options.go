@@ -94,7 +94,7 @@ func (f *optionFlags) puts(d record.Dimension) (all []func(plan.Workload) plan.W
 		if err := w.Put(d, text); err != nil {
 			return nil, usagef("--%s: %w", d.Name, err)
 		}
-		if n, ok := d.Raw(record.Cell{Options: w.Options}); ok && n < 1 {
+		if n, ok := d.Raw(record.Cell{Options: w.Options}); ok && n < 1 && !d.Open {
 			return nil, usagef("--%s %s: at least 1%s is needed", d.Name, text, map[string]string{
 				"B": " byte", "bit/s": " bit/s", "1/s": " a second",
 			}[d.Unit])

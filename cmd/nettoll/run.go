@@ -44,14 +44,14 @@ trials failed, which the report counts; 1 when something has none, or the run fa
   nettoll run bridge bridge-nonf --hosts 1 --precision 2% --time-budget 5m
   nettoll run docker               what Docker's bridge and a published port cost
   nettoll run all -4 -6 --time-budget 1h -o all.ndjson
-  nettoll run vxlan routed --underlay rate=1gbit
+  nettoll run vxlan routed --underlay rate=1G
   nettoll run bridge bridge-nonf --hosts 1 --baseline veth
   nettoll run bridge macvlan --hosts 1 --clients 1,2,4,8,16 --tool all
   nettoll run --suite icc-2014
   nettoll run --suite my-suite.yaml --dry-run
   nettoll run --resume nettoll-20260102-150405.ndjson`,
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return slices.Concat(networkNames(), wholeNames(), usualNames()), cobra.ShellCompDirectiveNoFileComp
+		ValidArgsFunction: func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+			return networksOf(cmd), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.paths, f.cni = a.paths, a.cni

@@ -73,7 +73,7 @@ func (f *runFlags) add(fl *pflag.FlagSet) {
 	fl.IntSliceVar(&f.clients, "clients", nil, "numbers of client containers, such as 1,2,4,8,16")
 	fl.IntSliceVar(&f.processes, "processes", nil, "numbers of client processes in each client container")
 	fl.StringSliceVar(&f.topologies, "topology", nil, "SERVERSxCLIENTS[xPROCESSES], such as 1x8,8x8,1x4x16, instead of those three")
-	fl.StringArrayVar(&f.underlays, "underlay", nil, "shapes of the link between hosts, such as rate=1gbit,delay=1ms, or instances, such as m4.10xlarge")
+	fl.StringArrayVar(&f.underlays, "underlay", nil, "shapes of the link between hosts, such as rate=1G,delay=1ms, or instances, such as m4.10xlarge")
 	fl.IntSliceVar(&f.mtu, "mtu", nil, "MTUs of the underlay, such as 1500,9000")
 	fl.StringSliceVar(&f.offload, "offload", nil, "offloads of devices: on, off or both")
 	fl.BoolVar(&f.normalize, "normalize", false, "give all endpoints the MTU that every network can offer")

@@ -15,15 +15,22 @@
     return Number.isNaN(value) ? null : value;
   };
 
+  // A row that tells more of the one above goes with it.
+  const blocksOf = (rows) => {
+    const blocks = [];
+    rows.forEach((row) => (blocks.length && row.classList.contains("second") ? blocks[blocks.length - 1].push(row) : blocks.push([row])));
+    return blocks;
+  };
+
   // Rows without a value stay last in either direction.
   const sorted = (rows, column, isNumber, down) => {
-    const keyed = rows.map((row) => ({ row, key: keyOf(row, column, isNumber) }));
+    const keyed = blocksOf(rows).map((block) => ({ block, key: keyOf(block[0], column, isNumber) }));
     keyed.sort((a, b) => {
       if (a.key === null || b.key === null) return (a.key === null) - (b.key === null);
       const order = isNumber ? a.key - b.key : a.key.localeCompare(b.key);
       return down ? -order : order;
     });
-    return keyed.map(({ row }) => row);
+    return keyed.flatMap(({ block }) => block);
   };
 
   // One click sorts up, the next one down, and a third one as it was.
