@@ -21,10 +21,11 @@ const (
 )
 
 // How long the idle machine is watched before the first round besides, and before every
-// round. The first is longer, as it may be the only one.
+// round. The first is longer, as it may be the only one. Where only ticks tell how long
+// it was idle it takes three times as long.
 const (
 	IdleBefore  = 500 * time.Millisecond
-	IdleBetween = 250 * time.Millisecond
+	IdleBetween = 100 * time.Millisecond
 )
 
 // Forecast says how long a run would take.

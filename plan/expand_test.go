@@ -298,7 +298,7 @@ func TestExpandErrors(t *testing.T) {
 		}, `networks: the suite has up to 1224120 cells; name fewer networks, workloads or placements: 10000 is the limit`, "--networks"},
 		{"budget", func(s *Suite) {
 			s.Networks, s.Duration, s.Warmup, s.TimeBudget = []string{"bridge", "veth"}, time.Second, 0, 3*time.Second
-		}, `time_budget: 3s is less than one round of 3 cells takes, about 3.4s; write more, or measure less`, "--time-budget"},
+		}, `time_budget: 3s is less than one round of 3 cells takes, about 3.25s; write more, or measure less`, "--time-budget"},
 		{"too many", func(s *Suite) {
 			s.Networks, s.Workloads = []string{"all"}, nil
 			for i := range 1000 {

@@ -306,7 +306,7 @@ func TestEstimate(t *testing.T) {
 	stream, veth := rr, rr
 	stream.Workload, veth.Network = "tcp_stream", "veth"
 	cells := []record.Cell{rr, stream, veth}
-	const round = 3*(400*time.Millisecond+TrialOverhead+PairOverhead) + 2*(VisitOverhead+2*ContainerOverhead+AgentOverhead) + IdleBetween // 1.57 s
+	const round = 3*(400*time.Millisecond+TrialOverhead+PairOverhead) + 2*(VisitOverhead+2*ContainerOverhead+AgentOverhead) + IdleBetween // 1.42 s
 	set := record.Settings{Duration: 0.3, Warmup: 0.1, Confidence: 0.95, MinRounds: 6, MaxRounds: 40}
 	for _, c := range []struct {
 		name   string
@@ -316,7 +316,7 @@ func TestEstimate(t *testing.T) {
 	}{
 		{"no budget", cells, 0, Forecast{3, 2, 2, 0, 6, 40, 1, 6, round, IdleBefore + 6*round, IdleBefore + 40*round, false, 0, nil}},
 		{"wide budget", cells, 1000, Forecast{3, 2, 2, 0, 6, 40, 1, 6, round, IdleBefore + 6*round, IdleBefore + 40*round, false, 0, nil}},
-		{"budget ends within a round", cells, 15, Forecast{3, 2, 2, 0, 6, 9, 1, 6, round, IdleBefore + 6*round, IdleBefore + 9*round, true, 0, nil}},
+		{"budget ends within a round", cells, 15, Forecast{3, 2, 2, 0, 6, 10, 1, 6, round, IdleBefore + 6*round, IdleBefore + 10*round, true, 0, nil}},
 		{"budget below the least", cells, 4, Forecast{3, 2, 2, 0, 2, 2, 1, 6, round, IdleBefore + 2*round, IdleBefore + 2*round, true, 0, nil}},
 		{"nothing", nil, 10, Forecast{0, 0, 0, 0, 6, 40, 0, 0, 0, 0, 0, false, 0, nil}},
 	} {
@@ -345,7 +345,7 @@ func TestEstimate(t *testing.T) {
 			t.Errorf("%+v: %+v, short %v", c, f, f.Short())
 		}
 	}
-	want := "assuming 15ms and 5ms a client beside warm-up and window of each trial, and 17ms, 1.5ms a container and 10ms a client for building a network, what its engine and its daemons take to start, and 250ms a round in which the idle machine is watched"
+	want := "assuming 15ms and 5ms a client beside warm-up and window of each trial, and 17ms, 1.5ms a container and 10ms a client for building a network, what its engine and its daemons take to start, and 100ms a round in which the idle machine is watched"
 	if got := (Forecast{}).Assumes(); got != want {
 		t.Errorf("got %q", got)
 	}

@@ -36,8 +36,8 @@ const Cold = 1
 // Turns by workload, in the order of how short they may be: a stream's window has to grow again
 // after each pause, and a transaction takes some ten microseconds.
 var (
-	streamTurn   = Turn{Settle: 15 * time.Millisecond, Slice: 60 * time.Millisecond, Rest: 10 * time.Millisecond}
-	exchangeTurn = Turn{Settle: 10 * time.Millisecond, Slice: 25 * time.Millisecond, Rest: 6 * time.Millisecond}
+	streamTurn   = Turn{Settle: 15 * time.Millisecond, Slice: 75 * time.Millisecond, Rest: 8 * time.Millisecond}
+	exchangeTurn = Turn{Settle: 10 * time.Millisecond, Slice: 40 * time.Millisecond, Rest: 5 * time.Millisecond}
 )
 
 // TurnOf is the turn of a workload.
@@ -245,9 +245,18 @@ func fillsSlice(c record.Cell) bool {
 	return true
 }
 
+// mostApart is how long before or after a turn one of the baseline begins, at most: a shared machine's
+// speed forgets itself in 0.4 s.
+const mostApart = 300 * time.Millisecond
+
 // baselinesInCycle is how often the baseline has its turn in a cycle of so many other networks:
-// the error of a ratio is least with the square root of their number.
-func baselinesInCycle(others int) int { return max(1, int(math.Round(math.Sqrt(float64(others))))) }
+// the error of a ratio is least with the square root of their number. It is more often where a
+// turn would be too far from the next one of the baseline: as many turns as lie between two of these,
+// since where a cycle meets its mirror image there are twice as many.
+func baselinesInCycle(others int, turn time.Duration) int {
+	between := int(mostApart / turn)
+	return max(1, int(math.Round(math.Sqrt(float64(others)))), (others+between-1)/between)
+}
 
 // Order is whose turn it is, by places in Cells: cycles in which every network has its turn once,
 // in a random order, and the baseline several times between them, evenly spaced, before the first
@@ -255,10 +264,11 @@ func baselinesInCycle(others int) int { return max(1, int(math.Round(math.Sqrt(f
 // steadily hits all alike.
 func (c Contest) Order(slicesEach int, r *rand.Rand) (order []int) {
 	baselines, others := c.sides()
+	turn := TurnOf(c.Workload()).Length()
 	for range slicesEach / 2 {
 		r.Shuffle(len(others), func(i, j int) { others[i], others[j] = others[j], others[i] })
 		var cycle []int
-		n := baselinesInCycle(len(others))
+		n := baselinesInCycle(len(others), turn)
 		for i, o := range others {
 			if i == 0 || i*n/len(others) != (i-1)*n/len(others) {
 				cycle = append(cycle, baselines...)

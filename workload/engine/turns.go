@@ -18,7 +18,7 @@ import (
 // transactions one of each flow is under way, at most.
 const (
 	overrun    = 2 * time.Millisecond
-	drainTime  = 5 * time.Millisecond
+	drainTime  = 3 * time.Millisecond
 	streamRest = overrun + drainTime
 	answerRest = 3 * time.Millisecond
 )
