@@ -174,7 +174,9 @@ type Greeted struct {
 }
 
 const (
-	// greetPause is between two greetings: a packet may be lost, or come too early.
+	// Between two greetings is at first greetSoon, since who answers may just be about to listen, then
+	// each time twice as long, and greetPause at most: a packet may be lost, or come too early.
+	greetSoon  = 2 * time.Millisecond
 	greetPause = 40 * time.Millisecond
 	// connectTime is how long the first attempt to connect may take, and each further one
 	// twice as long. The kernel would send a packet that was lost again after a second.
@@ -240,21 +242,22 @@ func (g Greet) network(protocol string) string {
 // twice as long. A host that has seen the first before it had its rules for address translation
 // leaves all others from the same port as they are, as long as they come.
 func (g Greet) datagrams(ctx context.Context, failed func(error)) bool {
+	pause := pauses()
 	for long := connectTime; ctx.Err() == nil; long = min(2*long, g.Within) {
-		answered, err := g.talk(ctx, long, failed)
+		answered, err := g.talk(ctx, long, pause, failed)
 		if answered {
 			return true
 		}
 		if err != nil {
 			failed(err)
-			wait(ctx, greetPause)
+			wait(ctx, pause())
 		}
 	}
 	return false
 }
 
 // talk sends datagrams from one socket for so long.
-func (g Greet) talk(ctx context.Context, long time.Duration, failed func(error)) (answered bool, err error) {
+func (g Greet) talk(ctx context.Context, long time.Duration, pause func() time.Duration, failed func(error)) (answered bool, err error) {
 	c, err := (&net.Dialer{}).DialContext(ctx, g.network("udp"), g.To.String())
 	if err != nil {
 		return false, err
@@ -262,7 +265,7 @@ func (g Greet) talk(ctx context.Context, long time.Duration, failed func(error))
 	defer c.Close()
 	defer context.AfterFunc(ctx, func() { c.Close() })()
 	for end := time.Now().Add(long); ctx.Err() == nil && time.Now().Before(end); {
-		next := time.Now().Add(greetPause)
+		next := time.Now().Add(pause())
 		_, err := c.Write(g.Cookie)
 		if err == nil {
 			if err = g.hear(c, next); err == nil {
@@ -277,8 +280,9 @@ func (g Greet) talk(ctx context.Context, long time.Duration, failed func(error))
 
 // connections makes one after the other until one is answered.
 func (g Greet) connections(ctx context.Context, failed func(error)) bool {
+	pause := pauses()
 	for long := connectTime; ctx.Err() == nil; long = min(2*long, g.Within) {
-		next := time.Now().Add(greetPause)
+		next := time.Now().Add(pause())
 		err := g.connection(ctx, long)
 		if err == nil {
 			return true
@@ -314,6 +318,15 @@ func (g Greet) hear(c net.Conn, until time.Time) error {
 		return errors.New("somebody else answers")
 	}
 	return nil
+}
+
+// pauses are how long to wait before the next greeting, each time.
+func pauses() func() time.Duration {
+	next := greetSoon / 2
+	return func() time.Duration {
+		next = min(2*next, greetPause)
+		return next
+	}
 }
 
 // wait waits, but not longer than ctx.
