@@ -99,6 +99,7 @@ func TestImports(t *testing.T) {
 		"runner":              {"agent", "internal/emulated", "plan", "platform", "record", "sampler", "technique", "workload"},
 		"internal/undo":       {},
 		"internal/beside":     {},
+		"internal/origin":     {},
 		"internal/netns":      {},
 		"internal/nl":         {"internal/emulated", "internal/netns"},
 		"internal/nl/nft":     {},
@@ -263,5 +264,5 @@ func TestFileNames(t *testing.T) {
 // isProgram says of a package that it wires others together: a program, or the list of
 // what agents can be asked for, which all programs share.
 func isProgram(dir string) bool {
-	return strings.HasPrefix(dir, "cmd/") || dir == "bench" || dir == "internal/handlers"
+	return strings.HasPrefix(dir, "cmd/") || dir == "bench" || dir == "release" || dir == "internal/handlers"
 }
