@@ -36,15 +36,14 @@ lint: ## formatting and vet
 .PHONY: needs
 needs: ## programs that the tests use, from the distribution
 	.ci/needs iproute2 iputils-ping nftables util-linux chromium iperf iperf3 netperf qperf sockperf nuttcp wrk nginx-light redis-server redis-tools postgresql \
-		docker.io iptables openssh-client etcd-server tcpdump bird2 openvswitch-switch ipset containernetworking-plugins wireguard-tools
+		docker.io iptables openssh-client etcd-server tcpdump bird2 openvswitch-switch ipset containernetworking-plugins wireguard-tools rpm man-db qemu-user-static
 
 .PHONY: release
 release: ## a release as dist/…; VERSION= names it, if no tag does
 	.ci/release "$(VERSION)"
 
 .PHONY: test-release
-test-release: ## a release is installed and used in every way that there is, and is built twice
-	.ci/needs dpkg rpm man-db qemu-user-static
+test-release: needs ## a release is made twice, and installed and used in every way that there is
 	.ci/test-release
 
 .PHONY: fuzz
