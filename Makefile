@@ -7,15 +7,9 @@ SHELL := /bin/bash
 # What "make tools" builds is found there, by nettoll and by its tests.
 export PATH := $(CURDIR)/bin:$(PATH)
 
-# What the programs are built from. It is a build tag, since those are kept in a program
-# and can be read there: nettoll puts the nettoll-agent beside it into images only when
-# both are known to be of one source.
-SOURCE = find . -name '.?*' -prune -o \( -name '*.go' -o -name go.mod -o -name go.sum \) -print0 | \
-	LC_ALL=C sort -z | xargs -0 cat | sha256sum | cut -c1-16
-
 .PHONY: build
 build: ## the programs, as bin/nettoll and bin/nettoll-agent
-	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -tags "source_$$($(SOURCE))" -o bin/ ./cmd/nettoll ./cmd/nettoll-agent
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -tags "source_$$(.ci/source)" -o bin/ ./cmd/nettoll ./cmd/nettoll-agent
 
 .PHONY: tools
 tools: ## programs that networks are made of and no distribution has, or has too old, as bin/…
@@ -42,7 +36,15 @@ lint: ## formatting and vet
 .PHONY: needs
 needs: ## programs that the tests use, from the distribution
 	.ci/needs iproute2 iputils-ping nftables util-linux chromium iperf iperf3 netperf qperf sockperf nuttcp wrk nginx-light redis-server redis-tools postgresql \
-		docker.io iptables openssh-client etcd-server tcpdump bird2 openvswitch-switch ipset containernetworking-plugins wireguard-tools
+		docker.io iptables openssh-client etcd-server tcpdump bird2 openvswitch-switch ipset containernetworking-plugins wireguard-tools rpm man-db qemu-user-static
+
+.PHONY: release
+release: ## a release as dist/…; VERSION= names it, if no tag does
+	.ci/release "$(VERSION)"
+
+.PHONY: test-release
+test-release: needs ## a release is made twice, and installed and used in every way that there is
+	.ci/test-release
 
 .PHONY: fuzz
 fuzz: ## every fuzz target for a while

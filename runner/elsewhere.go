@@ -7,16 +7,17 @@ import (
 	"sync"
 	"time"
 
-	"nettoll/plan"
 	"nettoll/record"
 	"nettoll/sampler"
 	"nettoll/technique"
 	"nettoll/workload"
 )
 
-// idleAgain is how long machines elsewhere are watched before each trial of a round but the
-// first.
-const idleAgain = 100 * time.Millisecond
+// How long machines elsewhere are watched before the first trial of a round, and before each other one.
+const (
+	idleFirst = 250 * time.Millisecond
+	idleAgain = 100 * time.Millisecond
+)
 
 // machine is a computer that endpoints of a trial run on.
 type machine struct {
@@ -80,7 +81,7 @@ func (m *machines) watchIdle(ctx context.Context) error {
 	while := idleAgain
 	for _, c := range m.all {
 		if c.idle.Watched == 0 {
-			while = plan.IdleBetween
+			while = idleFirst
 		}
 	}
 	from, err := m.snap(ctx)

@@ -58,8 +58,8 @@ func TestEveryRoundHasEveryNetworkOnceAndNative(t *testing.T) {
 		if watch.rounds != 6 || watch.announced != 24 || watch.begun != 24 || watch.finished != 24 {
 			t.Errorf("who watched was told %+v, want 6 rounds and 24 of each", watch)
 		}
-		// 24 trials of 1 s, and the idle machine before the first round (0.5 s) and before each (0.25 s).
-		if want := 24 + 0.5 + 6*0.25; math.Abs(end.Measuring-want) > 1e-9 {
+		// 24 trials of 1 s, and the idle machine before the first round (0.5 s) and before each (0.1 s).
+		if want := 24 + 0.5 + 6*0.1; math.Abs(end.Measuring-want) > 1e-9 {
 			t.Errorf("%v s of measuring, want %v", end.Measuring, want)
 		}
 	})

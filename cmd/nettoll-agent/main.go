@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"slices"
 	"syscall"
 
@@ -18,6 +17,7 @@ import (
 	"nettoll/agent"
 	"nettoll/internal/handlers"
 	"nettoll/internal/keeper"
+	"nettoll/internal/origin"
 )
 
 // The exit statuses, as nettoll has them.
@@ -42,7 +42,7 @@ func run(args []string, terminal bool, stdin io.Reader, stdout, stderr io.Writer
 	}
 	switch {
 	case slices.Equal(args, []string{"--version"}):
-		if _, err := fmt.Fprintf(stdout, "nettoll-agent %s\n", version()); err != nil {
+		if _, err := fmt.Fprintf(stdout, "nettoll-agent %s\n", origin.Text()); err != nil {
 			return fail(exitFailure, "%v", err)
 		}
 		return exitOK
@@ -59,12 +59,4 @@ func run(args []string, terminal bool, stdin io.Reader, stdout, stderr io.Writer
 		return fail(exitFailure, "%v", err)
 	}
 	return exitOK
-}
-
-// version is the module's, which the build knows.
-func version() string {
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return info.Main.Version
-	}
-	return "unknown"
 }

@@ -20,30 +20,40 @@ func grouped(fl *pflag.FlagSet, title string) {
 	})
 }
 
-// groupedUsage is the usage of a command whose flags are in groups, in the order in which they
-// were added.
-func (a *app) groupedUsage(cmd *cobra.Command) error {
-	var titles []string
-	sets := map[string]*pflag.FlagSet{}
+// flagGroup is flags with the heading above them.
+type flagGroup struct {
+	title string
+	flags *pflag.FlagSet
+}
+
+// flagGroups are the flags of a command in their groups, in the order in which they were added.
+func flagGroups(cmd *cobra.Command) (all []flagGroup) {
+	at := map[string]int{}
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		title := "Flags"
 		if t := f.Annotations[group]; t != nil {
 			title = t[0]
 		}
-		if sets[title] == nil {
-			titles, sets[title] = append(titles, title), pflag.NewFlagSet(title, pflag.ContinueOnError)
-			sets[title].SortFlags = false
+		if _, known := at[title]; !known {
+			at[title] = len(all)
+			all = append(all, flagGroup{title, pflag.NewFlagSet(title, pflag.ContinueOnError)})
+			all[at[title]].flags.SortFlags = false
 		}
-		sets[title].AddFlag(f)
+		all[at[title]].flags.AddFlag(f)
 	})
+	return all
+}
+
+// groupedUsage is the usage of a command whose flags are in groups.
+func (a *app) groupedUsage(cmd *cobra.Command) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Usage:\n  %s\n\nExamples:\n%s\n", cmd.UseLine(), cmd.Example)
-	for _, title := range titles {
+	for _, g := range flagGroups(cmd) {
 		width := 0
 		if a.terminal {
 			width = a.width()
 		}
-		fmt.Fprintf(&b, "\n%s:\n%s", title, sets[title].FlagUsagesWrapped(width))
+		fmt.Fprintf(&b, "\n%s:\n%s", g.title, g.flags.FlagUsagesWrapped(width))
 	}
 	_, err := fmt.Fprint(cmd.OutOrStderr(), b.String())
 	return err

@@ -23,6 +23,7 @@ import (
 	"golang.org/x/term"
 
 	"nettoll/internal/dockerd"
+	"nettoll/internal/origin"
 	"nettoll/internal/program"
 	"nettoll/platform/lab"
 	"nettoll/report"
@@ -202,7 +203,7 @@ func (a *app) checkPaths() error {
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:     "nettoll",
-		Version: versionText(),
+		Version: origin.Text(),
 		Short:   "What does a container network cost?",
 		Long: `nettoll measures what each container network charges your traffic: throughput,
 latency and CPU, against the same machine with no container network at all.
@@ -226,7 +227,7 @@ with native, with confidence intervals.`,
 	root.PersistentPreRunE = func(*cobra.Command, []string) error { return cmp.Or(a.checkPaths(), a.cni.load()) }
 	root.SetVersionTemplate("nettoll {{.Version}}\n")
 	root.SetFlagErrorFunc(a.flagFault)
-	root.AddCommand(a.runCommand(), a.listCommand(), a.doctorCommand(), a.reportCommand(), a.labCommand(), a.agentCommand(), a.cleanCommand(), a.suiteCommand(), a.versionCommand())
+	root.AddCommand(a.runCommand(), a.listCommand(), a.doctorCommand(), a.reportCommand(), a.labCommand(), a.agentCommand(), a.cleanCommand(), a.suiteCommand(), a.manCommand(), a.versionCommand())
 	strict(root)
 	for _, cmd := range root.Commands() {
 		switch cmd.Name() {

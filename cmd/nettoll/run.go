@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"nettoll/analysis"
+	"nettoll/internal/origin"
 	"nettoll/plan"
 	"nettoll/platform/lab"
 	"nettoll/record"
@@ -242,7 +243,7 @@ func (a *app) measure(ctx context.Context, f runFlags, suite plan.Suite, cells [
 	}
 	m.Root = lab.AsRoot() || !lab.Inside() && lab.IsRoot()
 	run := record.Run{
-		ID: hex.EncodeToString(id[:]), Started: now.UTC(), Version: versionText(), Note: suite.Note,
+		ID: hex.EncodeToString(id[:]), Started: now.UTC(), Version: origin.Version(), Note: suite.Note,
 		Suite: suite.Name, Machine: m, Settings: set, Cells: cells,
 		Source: suite.Source, Skips: skipsOf(suite, known(a.paths, a.cni, f.private)), Tools: versions(ctx, cells, toolByName(a.paths)),
 		Instance: suite.Instance, Price: suite.Price,
@@ -327,7 +328,7 @@ func (a *app) resume(cmd *cobra.Command, f runFlags, args []string) error {
 		return err
 	}
 	return f.where(cmd.Context(), file.Run.Cells, func(ctx context.Context) error {
-		w, file, err := record.Append(f.resume, record.Resume{Started: time.Now().UTC(), Version: versionText(), Settings: &set})
+		w, file, err := record.Append(f.resume, record.Resume{Started: time.Now().UTC(), Version: origin.Version(), Settings: &set})
 		if err != nil {
 			return err
 		}

@@ -2,39 +2,17 @@ package main
 
 import (
 	"fmt"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"nettoll/internal/origin"
 )
-
-// version is set when a release is linked; otherwise the build says what it is.
-var version = ""
-
-func versionText() string {
-	if version != "" {
-		return version
-	}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	text := "devel"
-	for _, s := range info.Settings {
-		switch {
-		case s.Key == "vcs.revision" && len(s.Value) >= 12:
-			text += "-" + s.Value[:12]
-		case s.Key == "vcs.modified" && s.Value == "true":
-			text += "-modified"
-		}
-	}
-	return text
-}
 
 func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "version", Short: "Print the version", Args: noArgs,
+		Use: "version", Short: "Print the version, the commit and the version of Go", Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintf(a.stdout, "nettoll %s\n", versionText())
+			_, err := fmt.Fprintf(a.stdout, "nettoll %s\n", origin.Text())
 			return err
 		},
 	}

@@ -42,6 +42,11 @@ func (b *builder) base() error {
 			return err
 		}
 	}
+	return nil
+}
+
+// databases adds those of this machine.
+func (b *builder) databases() error {
 	for _, name := range fromHere {
 		c, err := copyOf(name)
 		if errors.Is(err, fs.ErrNotExist) {

@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -52,9 +53,44 @@ func With(data []Data, programs ...Program) (*Image, error) {
 			return nil, fmt.Errorf("rootfs: %w", err)
 		}
 	}
+	if err := errors.Join(b.base(), b.databases()); err != nil {
+		return nil, fmt.Errorf("rootfs: %w", err)
+	}
+	return b.image(), nil
+}
+
+// Static is the image of programs that need no library, for whatever machine they are, with
+// texts by their paths in the image. It has nothing of this machine, so that it is the same
+// wherever it is made.
+func Static(texts map[string]string, programs ...Program) (*Image, error) {
+	b := &builder{tree: tree{}}
+	for i, p := range programs {
+		o, err := open(p.File)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("rootfs: %w", err)
+		case o.interp != "":
+			return nil, fmt.Errorf("rootfs: %s needs libraries: build it without", p.File)
+		case i == 0:
+			b.arch = o.arch
+		}
+		if err := b.program(p); err != nil {
+			return nil, fmt.Errorf("rootfs: %w", err)
+		}
+	}
+	for name, content := range texts {
+		if err := b.tree.file(name, 0o644, text(content), "a text"); err != nil {
+			return nil, fmt.Errorf("rootfs: %w", err)
+		}
+	}
 	if err := b.base(); err != nil {
 		return nil, fmt.Errorf("rootfs: %w", err)
 	}
+	return b.image(), nil
+}
+
+// image is what was put together.
+func (b *builder) image() *Image {
 	m := &Image{tree: b.tree, names: b.tree.names()}
 	h := sha256.New()
 	for _, name := range m.names {
@@ -66,7 +102,7 @@ func With(data []Data, programs ...Program) (*Image, error) {
 		fmt.Fprintln(h)
 	}
 	m.id = hex.EncodeToString(h.Sum(nil))[:idLength]
-	return m, nil
+	return m
 }
 
 // idLength is how many hexadecimal digits an ID has: two images of one machine will
