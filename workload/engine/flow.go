@@ -173,7 +173,7 @@ func (f *flow) inform() (err error) {
 func (f *flow) release() {
 	descriptors := []*int{&f.fd, &f.file}
 	if f.brief != nil {
-		descriptors = append(descriptors, &f.brief.fd)
+		descriptors = append(descriptors, &f.brief.fd, &f.brief.next)
 	}
 	for _, fd := range descriptors {
 		if *fd >= 0 {
