@@ -35,6 +35,7 @@ type flow struct {
 	out, in   []byte
 	flags     uintptr // of receive
 	patient   bool    // a receiver that settles, see settle
+	paced     bool    // what it receives, by BBR
 	sleeps    bool    // without a timeout, under the session's lock
 	file      int     // what sendfile sends; -1 is none
 	offset    int64

@@ -255,7 +255,7 @@ func (s *session) start(ctx context.Context, turns []turn, rest bool, wait time.
 	crowded := s.crowded()
 	s.turns, s.inTurns = turns, rest
 	for _, f := range s.flows {
-		f.patient = f.patient && crowded
+		f.patient = f.patient && (crowded || f.paced)
 		if rest {
 			f.prepare()
 		} else {
