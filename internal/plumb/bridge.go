@@ -105,14 +105,10 @@ func (b *Bridge) Attach(ctx context.Context, s *Site, nodes []*Node, plug Plug) 
 	if err := s.Pairs(ctx, b.Host, nodes, index, b.MTU); err != nil {
 		return fmt.Errorf("attach to bridge %s: %w", b.Name, err)
 	}
-	err = eachOf(nodes, func(node *Node) error {
+	for _, node := range nodes {
 		if err := node.Configure(ctx, plug); err != nil {
 			return fmt.Errorf("configure %s: %w", node.Name(), err)
 		}
-		return nil
-	})
-	if err != nil {
-		return err
 	}
 	if err := b.ready(ctx, nodes, plug); err != nil {
 		return err
@@ -189,7 +185,9 @@ func (b *Bridge) overflow(s *Site, over int) (*Bridge, error) {
 
 // ready waits until the bridge can forward to all nodes and they have their addresses.
 func (b *Bridge) ready(ctx context.Context, nodes []*Node, plug Plug) error {
-	err := eachOf(nodes, func(n *Node) error {
+	var ports []string
+	for _, n := range nodes {
+		ports = append(ports, n.Port)
 		own := []netip.Addr{n.Addr4, n.Addr6}
 		if plug.without6 {
 			own = own[:1]
@@ -197,14 +195,6 @@ func (b *Bridge) ready(ctx context.Context, nodes []*Node, plug Plug) error {
 		if err := nl.With(n.NS, func(in *nl.NS) error { return in.Own(ctx, own...) }); err != nil {
 			return fmt.Errorf("%s: %w", n.Name(), err)
 		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	var ports []string
-	for _, n := range nodes {
-		ports = append(ports, n.Port)
 	}
 	return nl.With(b.Host.NS, func(n *nl.NS) error { return n.Running(ctx, ports...) })
 }

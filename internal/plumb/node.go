@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
-	"runtime"
-	"sync"
 
 	"nettoll/internal/nl"
 	"nettoll/platform"
@@ -89,30 +87,6 @@ func (n *Node) Configure(ctx context.Context, plug Plug) error {
 		}
 	}
 	return b.Do(ctx, n.NS)
-}
-
-// eachOf does something in each of the nodes, in several at a time, since much of entering a
-// namespace and asking its kernel is outside of the lock that all devices share. It stops at what fails.
-func eachOf(nodes []*Node, do func(*Node) error) error {
-	threads := min(runtime.GOMAXPROCS(0), len(nodes))
-	errs := make([]error, threads)
-	var wg sync.WaitGroup
-	for i := range threads {
-		wg.Go(func() {
-			for _, n := range nodes[len(nodes)*i/threads : len(nodes)*(i+1)/threads] {
-				if errs[i] = do(n); errs[i] != nil {
-					return
-				}
-			}
-		})
-	}
-	wg.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // CompleteChecksums has the node's kernel do what is left to devices otherwise, for those

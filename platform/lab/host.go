@@ -22,23 +22,17 @@ func (h *host) Uplink() platform.Uplink { return uplink(h.index, h.site.mtu) }
 
 // Containers implements platform.Host.
 func (h *host) Containers(ctx context.Context, n int) ([]platform.Endpoint, error) {
-	// On the thread that makes the namespace, which is inside: to enter it again takes longer than this.
-	all, err := h.site.namespace(ctx, n, func() error {
-		if err := quiet(); err != nil {
-			return err
-		}
-		var b nl.Batch
-		b.SetUp("lo")
-		if err := b.Do(ctx, ""); err != nil {
-			return fmt.Errorf("set lo up: %w", err)
-		}
-		return nil
-	})
+	all, err := h.site.namespace(ctx, n)
 	if err != nil {
 		return nil, fmt.Errorf("lab: %s: make %d containers: %w", h.name, n, err)
 	}
 	endpoints := make([]platform.Endpoint, n)
 	for i, ns := range all {
+		var b nl.Batch
+		b.SetUp("lo")
+		if err := b.Do(ctx, ns.Path()); err != nil {
+			return nil, fmt.Errorf("lab: %s: set lo up: %w", h.name, err)
+		}
 		endpoints[i] = h.container(ns)
 	}
 	return endpoints, nil

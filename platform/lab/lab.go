@@ -88,7 +88,7 @@ func (l *Lab) Hosts(ctx context.Context, req platform.HostRequest) (platform.Hos
 		s.mtu = underlayMTU
 	}
 	for i := range req.Count {
-		ns, err := s.namespace(ctx, 1, quiet)
+		ns, err := s.namespace(ctx, 1)
 		if err != nil {
 			return nil, errors.Join(err, s.Close(context.Background()))
 		}
@@ -121,9 +121,9 @@ type site struct {
 	all   []*netns.NS
 }
 
-// namespace makes namespaces that live as long as the site, and runs setup inside each.
-func (s *site) namespace(ctx context.Context, n int, setup func() error) ([]*netns.NS, error) {
-	ns, err := netns.New(ctx, n, setup)
+// namespace makes namespaces that live as long as the site.
+func (s *site) namespace(ctx context.Context, n int) ([]*netns.NS, error) {
+	ns, err := netns.New(ctx, n, quiet)
 	if err != nil {
 		return nil, err
 	}

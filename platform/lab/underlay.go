@@ -42,7 +42,7 @@ func (s *site) wire(ctx context.Context, shape platform.Underlay) error {
 			return err
 		}
 	} else {
-		ns, err := s.namespace(ctx, 1, quiet)
+		ns, err := s.namespace(ctx, 1)
 		if err != nil {
 			return err
 		}
