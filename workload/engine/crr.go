@@ -19,8 +19,7 @@ import (
 // then neither end is left in TIME_WAIT, and ports do not run out, for which netperf
 // has a range of ports of its own. While it waits for the response the client makes the next
 // transaction's socket, which is not in the latency: a transaction begins when it connects.
-// The connection by which a flow was made stays, and
-// carries nothing.
+// The connection by which a flow was made stays, and carries nothing.
 //
 // All flows that have come to an address of the server accept there, and serve whoever
 // comes.
