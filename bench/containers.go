@@ -53,7 +53,7 @@ func containers(ctx context.Context) error {
 		speed = append(speed, theirs.Seconds()/ours.Seconds())
 		fmt.Fprintf(os.Stderr, "%d containers: nettoll %.2f s, ip -batch %.2f s\n", containerCount, ours.Seconds(), theirs.Seconds())
 	}
-	speed.show("ip -batch ÷ nettoll, time for 1,000 containers", true, 3)
+	speed.show("ip -batch ÷ nettoll, time for 1,000 containers", true, 5)
 	memory.show("memory of a container in MB", false, 0.5)
 	return nil
 }

@@ -1,8 +1,13 @@
 package engine
 
 import (
+	"errors"
 	"runtime"
 	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"nettoll/record"
 )
 
 func TestCrowded(t *testing.T) {
@@ -56,6 +61,32 @@ func TestPatientFlowsSettleWithinTheWarmup(t *testing.T) {
 		step(2000, 100)
 		if f.before != want || f.inside() != 200 || !f.closed.Load() {
 			t.Errorf("late=%v: before=%d inside=%v closed=%v, want %d, 200 and closed", late, f.before, f.inside(), f.closed.Load(), want)
+		}
+	}
+}
+
+// TestReceiverUnderBBR holds that it is told from others: it settles though it has a CPU of its own.
+func TestReceiverUnderBBR(t *testing.T) {
+	for control, want := range map[string]bool{"reno": false, "bbr": true} {
+		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer unix.Close(fd)
+		err = unix.SetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION, control)
+		if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EPERM) {
+			t.Logf("%s: %v", control, err)
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := &flow{fd: fd}
+		if _, err := newReceiver(f, record.Options{MessageSize: 1000}); err != nil {
+			t.Fatal(err)
+		}
+		if f.paced != want {
+			t.Errorf("%s: paced: %v", control, f.paced)
 		}
 	}
 }

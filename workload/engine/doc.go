@@ -19,7 +19,8 @@
 //
 // A flow is one connection, or in UDP two sockets that know each other. At either
 // end it has one operating system thread, pinned if that was asked for, which makes
-// blocking system calls on a plain socket and nothing else. A kind (workloads.go) has
+// blocking system calls on a plain socket and nothing else (a receiver of datagrams naps
+// between them, see napTime). A kind (workloads.go) has
 // a function for each end that makes one such call; flow.run calls it until told to
 // stop. A workload is a list of kinds for each client:
 //

@@ -35,6 +35,7 @@ type flow struct {
 	out, in   []byte
 	flags     uintptr // of receive
 	patient   bool    // a receiver that settles, see settle
+	paced     bool    // what it receives, by BBR
 	sleeps    bool    // without a timeout, under the session's lock
 	file      int     // what sendfile sends; -1 is none
 	offset    int64
@@ -174,7 +175,7 @@ func (f *flow) inform() (err error) {
 func (f *flow) release() {
 	descriptors := []*int{&f.fd, &f.file}
 	if f.brief != nil {
-		descriptors = append(descriptors, &f.brief.fd)
+		descriptors = append(descriptors, &f.brief.fd, &f.brief.next)
 	}
 	for _, fd := range descriptors {
 		if *fd >= 0 {

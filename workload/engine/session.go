@@ -256,7 +256,7 @@ func (s *session) start(ctx context.Context, turns []turn, rest bool, cold int, 
 	crowded := s.crowded()
 	s.turns, s.inTurns, s.cold = turns, rest, cold
 	for _, f := range s.flows {
-		f.patient = f.patient && crowded
+		f.patient = f.patient && (crowded || f.paced)
 		if rest {
 			f.prepare()
 		} else {

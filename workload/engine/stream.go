@@ -116,7 +116,11 @@ func sendPages(f *flow) (int64, syscall.Errno) {
 
 func newReceiver(f *flow, o record.Options) (step, error) {
 	f.in = make([]byte, o.MessageSize)
-	f.patient = true
+	control, err := congestionOf(f.fd)
+	if err != nil {
+		return nil, err
+	}
+	f.patient, f.paced = true, control == "bbr"
 	if o.SkipRxCopy {
 		f.flags = unix.MSG_TRUNC
 	}

@@ -150,6 +150,37 @@ func TestFullSocketIsNotThePathsLoss(t *testing.T) {
 	}
 }
 
+// TestReceiverNaps looks for a nap behind reads that brought several datagrams and where the
+// socket's buffer has room for as many as come meanwhile.
+func TestReceiverNaps(t *testing.T) {
+	for _, c := range []struct {
+		what       string
+		size, sent int
+		gso        bool
+		window     int // bytes, 0 is the kernel's
+		want       bool
+	}{
+		{"several", 1000, 4, false, 0, true},
+		{"one", 1000, 1, false, 0, false},
+		{"as many as are read at once", 100, largestTrain, false, 0, false},
+		{"a small buffer", 1000, 4, false, 8 << 10, false},
+		{"batches", 1000, 4, true, 0, false},
+	} {
+		f, from := receiver(t, record.Options{MessageSize: c.size, GSO: c.gso}, c.window)
+		for n := range c.sent {
+			if _, err := from.Write(streamDatagram(int64(n+1), c.size)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, errno := receiveBatch(f); errno != 0 || got != int64(c.sent*c.size) {
+			t.Fatalf("%s: %d bytes, %v", c.what, got, errno)
+		}
+		if f.batch.naps != c.want {
+			t.Errorf("%s: naps: %v", c.what, f.batch.naps)
+		}
+	}
+}
+
 // TestTrainArrives sends datagrams in one system call, to be read at once.
 func TestTrainArrives(t *testing.T) {
 	f, from := receiver(t, record.Options{MessageSize: 100, GSO: true}, 0)
