@@ -179,11 +179,11 @@ func (d *decoder) value(n ast.Node, path string, v reflect.Value) error {
 	case *string:
 		text, ok := plainText(n)
 		if !ok {
-			mend := "write one text"
+			fix := "write one text"
 			if _, ok := scalar(n); ok {
-				mend = "put it in quotes"
+				fix = "put it in quotes"
 			}
-			return d.fault(tk, path, "must be text, is %s; %s", describe(n), mend)
+			return d.fault(tk, path, "must be text, is %s; %s", describe(n), fix)
 		}
 		*p = text
 	case *bool:
@@ -243,11 +243,11 @@ func (d *decoder) value(n ast.Node, path string, v reflect.Value) error {
 func (d *decoder) list(n ast.Node, path string, v reflect.Value) error {
 	seq, ok := n.(*ast.SequenceNode)
 	if !ok {
-		mend := "write its items in brackets"
+		fix := "write its items in brackets"
 		if text, ok := scalar(n); ok {
-			mend = fmt.Sprintf("write %s: [%s]", path, text)
+			fix = fmt.Sprintf("write %s: [%s]", path, text)
 		}
-		return d.fault(first(n), path, "must be a list, is %s; %s", describe(n), mend)
+		return d.fault(first(n), path, "must be a list, is %s; %s", describe(n), fix)
 	}
 	if len(seq.Values) == 0 {
 		return d.fault(first(n), path, "is an empty list; name at least one or delete the key")

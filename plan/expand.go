@@ -172,8 +172,8 @@ func (s Suite) fit(nets []network) (fits [][]int, hosts []int, err error) {
 				fit = append(fit, h)
 			}
 		}
-		if why, mend := s.unfit(net); why != "" && net.field != "" && !net.moved {
-			return nil, nil, s.fault(net.field, "%s; %s, or leave %s out", why, mend, net.name)
+		if why, fix := s.unfit(net); why != "" && net.field != "" && !net.moved {
+			return nil, nil, s.fault(net.field, "%s; %s, or leave %s out", why, fix, net.name)
 		}
 		fits = append(fits, fit)
 		hosts = append(hosts, fit...)
@@ -202,7 +202,7 @@ func (s *Suite) KeepFitting(known Known) {
 
 // unfit says why nothing of a network is measured, and what would change that; or
 // nothing.
-func (s Suite) unfit(net network) (why, mend string) {
+func (s Suite) unfit(net network) (why, fix string) {
 	t := net.technique
 	switch {
 	case len(s.Hosts) > 0 && !slices.ContainsFunc(s.Hosts, t.spans):

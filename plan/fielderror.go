@@ -9,7 +9,7 @@ import (
 type FieldError struct {
 	At    string // "file:line:column"; empty where the suite was not read from a file
 	Field string // such as "min_rounds" or "workloads[1].window"; empty for a fault of the text itself
-	Text  string // what is wrong; what would mend it
+	Text  string // what is wrong; what would fix it
 }
 
 func (e *FieldError) Error() string {

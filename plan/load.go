@@ -25,7 +25,7 @@ const (
 
 // Load reads a suite file and validates it. The name is what errors call the
 // file. Each of its own errors is a *FieldError, whose text is one line:
-// "file:line:column: what is wrong; what would mend it".
+// "file:line:column: what is wrong; what would fix it".
 //
 // The file holds one YAML document without anchors, aliases, tags and merge keys:
 // a suite is short enough to be written out.
@@ -103,12 +103,12 @@ func (d *decoder) parse(text string) (root ast.Node, err error) {
 
 // syntax makes one line of the parser's error.
 func (d *decoder) syntax(err error) error {
-	const mend = "check indentation (spaces, no tabs), colons, brackets and quotes here"
+	const fix = "check indentation (spaces, no tabs), colons, brackets and quotes here"
 	var e yaml.Error
 	if errors.As(err, &e) && e.GetToken() != nil {
-		return d.fault(e.GetToken(), "", "not YAML: %s; %s", oneLine(e.GetMessage()), mend)
+		return d.fault(e.GetToken(), "", "not YAML: %s; %s", oneLine(e.GetMessage()), fix)
 	}
-	return d.faultAt(1, 1, "not YAML: %s; %s", oneLine(err.Error()), mend)
+	return d.faultAt(1, 1, "not YAML: %s; %s", oneLine(err.Error()), fix)
 }
 
 func oneLine(text string) string {

@@ -159,6 +159,6 @@ func TestSchema(t *testing.T) {
 		return
 	}
 	if diff := cmp.Diff(string(want), string(Schema())); diff != "" {
-		t.Errorf("suite.schema.json is not what Suite says; go test ./plan -run Schema -update mends it (-want +got)\n%s", diff)
+		t.Errorf("suite.schema.json is not what Suite says; go test ./plan -run Schema -update fixes it (-want +got)\n%s", diff)
 	}
 }

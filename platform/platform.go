@@ -14,7 +14,7 @@ import (
 type Platform interface {
 	Name() string
 	// Probe says whether the platform can be used here; the error says why not
-	// and what would mend it.
+	// and what would fix it.
 	Probe(ctx context.Context) error
 	// Hosts gives hosts that reach each other over an underlay. In the lab they
 	// are made for the caller, who closes them.

@@ -8,7 +8,7 @@ import (
 // ErrUnsupported is in every error that says that something is missing.
 var ErrUnsupported = errors.New("not supported here")
 
-// Unsupported says what is missing, and what would mend it.
+// Unsupported says what is missing, and what would fix it.
 type Unsupported struct {
 	Feature string // "macvlan devices"
 	Option  string // "CONFIG_MACVLAN", a program, a permission

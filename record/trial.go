@@ -7,7 +7,7 @@ type Status string
 
 const (
 	OK      Status = "ok"      // measured, and the path proved
-	Skipped Status = "skipped" // cannot run here; Reason says why, Remedy what would mend it
+	Skipped Status = "skipped" // cannot run here; Reason says why, Remedy what would fix it
 	Failed  Status = "failed"  // broke; Reason says how
 	Invalid Status = "invalid" // ran, but not over the intended path: its figures must not be used
 )

@@ -19,7 +19,7 @@ const (
 // largestPacket is what IP can express, in bytes. A loopback device has a larger MTU.
 const largestPacket = 65535
 
-// finding is something wrong with a network, and what would mend it.
+// finding is something wrong with a network, and what would fix it.
 type finding struct {
 	code, text, remedy string
 }

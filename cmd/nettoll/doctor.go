@@ -29,9 +29,9 @@ func (a *app) doctorCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Say what can run here, what cannot, why, and what would mend it",
+		Short: "Say what can run here, what cannot, why, and what would fix it",
 		Long: `Try every network and tool, and say what can run here, what cannot, why, and what would
-mend it. The exit status is 1 where no network can be built at all.`,
+fix it. The exit status is 1 where no network can be built at all.`,
 		Example: `  nettoll doctor
   nettoll doctor --json | jq -r '.networks[] | select(.ok).name'`,
 		Args: noArgs,
@@ -67,7 +67,7 @@ type diagnosis struct {
 	Tools     []finding      `json:"tools"`
 }
 
-// finding is whether something can be used, and how, or why not, and what would mend that.
+// finding is whether something can be used, and how, or why not, and what would fix that.
 type finding struct {
 	Name     string `json:"name"`
 	Platform string `json:"platform,omitempty"` // of a network
@@ -218,7 +218,7 @@ func usable(all []finding) (n int) {
 	return n
 }
 
-// remedies are what would mend something, that which mends most first.
+// remedies are what would fix something, that which fixes most first.
 func remedies(all []finding) (by []reason) {
 	for _, f := range all {
 		if f.Fix == "" {

@@ -20,7 +20,7 @@ type here struct {
 	reasons         []reason         // in the order of the cells
 }
 
-// reason is why some networks, or a tool, cannot be used, and what would mend that.
+// reason is why some networks, or a tool, cannot be used, and what would fix that.
 type reason struct {
 	names []string
 	text  string

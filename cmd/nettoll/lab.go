@@ -260,11 +260,11 @@ func (a *app) shell(ctx context.Context, in platform.Endpoint, command, env []st
 	return err
 }
 
-// withRemedy adds what would mend an error, where that is known.
+// withRemedy adds what would fix an error, where that is known.
 func withRemedy(err error) error {
 	var missing *platform.Unsupported
 	if errors.As(err, &missing) && missing.Remedy != "" {
-		return fmt.Errorf("%w; to mend it: %s", err, missing.Remedy)
+		return fmt.Errorf("%w; fix: %s", err, missing.Remedy)
 	}
 	return err
 }

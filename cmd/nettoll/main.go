@@ -213,7 +213,7 @@ them, proves that the packets took the intended path, and compares each network
 with native, with confidence intervals.`,
 		Example: `  nettoll run                      the default suite, in a minute or so
   nettoll run bridge macvlan -4 -6 two networks, both families
-  nettoll doctor                   what can run here, and what would mend the rest
+  nettoll doctor                   what can run here, and what would fix the rest
   nettoll lab bridge               a shell inside a container of that network`,
 		SilenceUsage: true, SilenceErrors: true,
 		Args: func(_ *cobra.Command, args []string) error {

@@ -130,11 +130,11 @@ func formatOf(path string) (string, error) {
 	if f, ok := report.ByEnd(end); ok {
 		return f.Name, nil
 	}
-	mend := "name one by --format"
+	fix := "name one by --format"
 	if end == ".svg" || end == ".png" {
-		mend = "--charts FOLDER writes charts"
+		fix = "--charts FOLDER writes charts"
 	}
-	return "", usagef("-o %s: no format of a report is called %s; %s", path, end, mend)
+	return "", usagef("-o %s: no format of a report is called %s; %s", path, end, fix)
 }
 
 func same(a, b string) bool {

@@ -21,7 +21,7 @@ func judge(t Target, ping client.PingResult, version string, err error) error {
 		if err != nil && ping.APIVersion == "" {
 			return explain(t, err)
 		}
-		wrong.Reason, wrong.Remedy = "what answers there is an HTTP server, but no Docker engine", mend
+		wrong.Reason, wrong.Remedy = "what answers there is an HTTP server, but no Docker engine", fix
 	case versions.LessThan(ping.APIVersion, client.MinAPIVersion):
 		wrong.Reason = fmt.Sprintf("its API has version %s, and nettoll needs at least %s", ping.APIVersion, client.MinAPIVersion)
 		wrong.Remedy = "upgrade it to Docker 19.03 or later"

@@ -91,7 +91,7 @@ func prepare(t Target) (*client.Client, *dialer, error) {
 	}
 	c, err := client.New(options...)
 	if err != nil {
-		return nil, nil, unusable(err, mend)
+		return nil, nil, unusable(err, fix)
 	}
 	return c, d, nil
 }

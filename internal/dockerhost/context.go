@@ -39,7 +39,7 @@ func (f folder) byContext(name, from string) (Target, error) {
 	}
 	if err != nil {
 		wrong.Reason, wrong.Err = oneLine(err.Error()), err
-		wrong.Remedy = fmt.Sprintf("mend it with docker context update %s --docker host=HOST, or name another engine with %s", name, flag)
+		wrong.Remedy = fmt.Sprintf("fix it with docker context update %s --docker host=HOST, or name another engine with %s", name, flag)
 		return Target{}, wrong
 	}
 	t := Target{Host: endpoint.Host, Source: contextSource + name, tls: tls, skipVerify: endpoint.SkipTLSVerify}

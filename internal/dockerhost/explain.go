@@ -12,7 +12,7 @@ import (
 	"syscall"
 )
 
-// explain says what a failed connection means and what would mend it.
+// explain says what a failed connection means and what would fix it.
 func explain(t Target, err error) *Unreachable {
 	u := &Unreachable{Target: t, Err: err}
 	for _, about := range []func(Target, error) (string, string){aboutSSH, aboutDialling, aboutTLS, aboutHTTP} {
@@ -20,12 +20,12 @@ func explain(t Target, err error) *Unreachable {
 			return u
 		}
 	}
-	u.Reason, u.Remedy = oneLine(err.Error()), mend
+	u.Reason, u.Remedy = oneLine(err.Error()), fix
 	return u
 }
 
-// mend is the advice where nothing better is known.
-const mend = "check the address, or name another engine with " + flag
+// fix is the advice where nothing better is known.
+const fix = "check the address, or name another engine with " + flag
 
 func aboutSSH(t Target, err error) (reason, remedy string) {
 	var failed *sshFailed
@@ -59,11 +59,11 @@ func aboutDialling(t Target, err error) (reason, remedy string) {
 		return denied(t.address())
 	case local && errors.Is(err, syscall.ECONNREFUSED):
 		if notSocket(t.address()) {
-			return "this is no socket", mend
+			return "this is no socket", fix
 		}
 		return "nobody listens on the socket", start
 	case local:
-		return oneLine(operation.Err.Error()), mend
+		return oneLine(operation.Err.Error()), fix
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return operation.Addr.String() + " refuses the connection", "is dockerd running there, with -H " + t.redacted() +
 			"? without, it listens on its socket only, which ssh://USER@HOST reaches"
@@ -81,13 +81,13 @@ func aboutHTTP(t Target, err error) (reason, remedy string) {
 	case strings.Contains(text, "HTTP request to an HTTPS server"), strings.Contains(text, `malformed HTTP response "\x15\x03`):
 		return "it speaks TLS", t.useCertificates()
 	case strings.Contains(text, "malformed HTTP"), strings.Contains(text, "readLoopPeekFailLocked: %!w(<nil>)"):
-		return "what listens there does not speak HTTP", mend
+		return "what listens there does not speak HTTP", fix
 	case strings.HasPrefix(text, daemonSays), strings.HasPrefix(text, "request returned "):
 		reason = "what answers there is an HTTP server, but no Docker engine"
 		if said := strings.TrimPrefix(text, daemonSays); !strings.Contains(said, "<") { // no web page
 			reason += ": " + oneLine(said)
 		}
-		return reason, mend
+		return reason, fix
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE),
 		strings.Contains(text, "server closed idle connection"): // it ends before the question was sent
 		reason = "it ends the connection without an answer"

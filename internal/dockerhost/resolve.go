@@ -38,7 +38,7 @@ func Resolve(name string) (Target, error) {
 		case unreadable != nil:
 			return Target{}, &Unreachable{
 				Target: Target{Source: "the current context"}, Reason: oneLine(unreadable.Error()),
-				Remedy: "mend that file, or name an engine with " + flag, Err: unreadable,
+				Remedy: "fix that file, or name an engine with " + flag, Err: unreadable,
 			}
 		case settings.CurrentContext != "":
 			chosen, from = settings.CurrentContext, f.file(config.ConfigFileName)

@@ -144,7 +144,7 @@ func TestBrokenConfiguration(t *testing.T) {
 	f := clean(t)
 	write(t, string(f), "config.json", `{"currentContext": `, 0o600)
 	_, err := Resolve("")
-	unreachable(t, err, "config.json", "mend that file")
+	unreachable(t, err, "config.json", "fix that file")
 	if got, err := Resolve("unix:///s"); err != nil || got.Host != "unix:///s" {
 		t.Errorf("a named engine needs no configuration, but: %v, %v", got, err)
 	}

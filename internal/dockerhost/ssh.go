@@ -35,11 +35,11 @@ func sshArgs(host string) ([]string, error) {
 func (t Target) tryLogin() string {
 	spec, err := ssh.ParseURL(t.Host)
 	if err != nil {
-		return mend
+		return fix
 	}
 	args, err := spec.Command(nil, "docker", "version")
 	if err != nil {
-		return mend
+		return fix
 	}
 	return "try: ssh " + oneLine(strings.Join(args, " "))
 }

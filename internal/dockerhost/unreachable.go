@@ -5,7 +5,7 @@ import (
 	"unicode"
 )
 
-// Unreachable says why an engine cannot be used, and what would mend it, in one
+// Unreachable says why an engine cannot be used, and what would fix it, in one
 // line.
 type Unreachable struct {
 	Target Target // with no Host where none was found

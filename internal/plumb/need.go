@@ -68,7 +68,7 @@ func Check(ctx context.Context, needs ...Need) error {
 		err = n.try(ns[0].Path())
 		ns[0].Close()
 		if missing := (*platform.Unsupported)(nil); errors.As(err, &missing) {
-			return missing // it knows better what would mend it
+			return missing // it knows better what would fix it
 		}
 		if err != nil {
 			return &platform.Unsupported{

@@ -117,7 +117,7 @@ func Enter(o EnterOptions) (status int, err error) {
 	return exit.ExitCode(), nil
 }
 
-// explain says what stands in the way of namespaces, and what would mend it.
+// explain says what stands in the way of namespaces, and what would fix it.
 func explain(err error) error {
 	read := func(path string) string {
 		b, _ := os.ReadFile(path)

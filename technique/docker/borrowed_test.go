@@ -174,7 +174,7 @@ func TestBorrowedEngine(t *testing.T) {
 }
 
 // onMachine wants trials over both families to be good. On an engine as it is installed
-// there are networks that have no IPv6, and they say what would mend it.
+// there are networks that have no IPv6, and they say what would fix it.
 func onMachine(t *testing.T, p platform.Platform, tech technique.Technique) {
 	four := []string{"container", "bridge", "user-bridge", "link", "published"}
 	var cells []record.Cell
@@ -195,7 +195,7 @@ func onMachine(t *testing.T, p platform.Platform, tech technique.Technique) {
 }
 
 // refused wants a network not to be built where it would change the machine, and to be
-// told what would mend it.
+// told what would fix it.
 func refused(t *testing.T, p platform.Platform, tech technique.Technique, topo technique.Topology) {
 	n, err := tech.Connect(t.Context(), topo, p)
 	if err == nil {

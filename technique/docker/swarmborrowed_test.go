@@ -89,7 +89,7 @@ func borrowed(t *testing.T, of ...*dockerd.Private) *platforms.Swarm {
 	return p
 }
 
-// missing wants an error to say that something is missing, what, and what would mend it.
+// missing wants an error to say that something is missing, what, and what would fix it.
 func missing(t *testing.T, err error, what, remedy string) {
 	t.Helper()
 	u := (*platform.Unsupported)(nil)
