@@ -36,12 +36,27 @@ func Precision(trials []record.Trial, s record.Settings) map[string]Reached {
 	for _, c := range all {
 		byCell[c.cell] = c
 	}
-	compared := comparedCells(all)
+	compared, needed := comparedCells(all), neededBaselines(all)
 	out := map[string]Reached{}
 	for _, c := range all {
-		out[c.cell.Key()] = precision(c, byCell[c.cell.Against()], s, compared)
+		r := precision(c, byCell[c.cell.Against()], s, compared)
+		if needed[c.cell] {
+			r.Rounds = 0 // ratios are what is asked for
+		}
+		out[c.cell.Key()] = r
 	}
 	return out
+}
+
+// neededBaselines are those with which something is compared that has figures.
+func neededBaselines(all []series) map[record.Cell]bool {
+	needed := map[record.Cell]bool{}
+	for _, c := range all {
+		if !c.cell.IsNative() && len(c.ok()) > 0 {
+			needed[c.cell.Against()] = true
+		}
+	}
+	return needed
 }
 
 // precision is how well a cell is known in a run of so many primary comparisons.

@@ -72,6 +72,18 @@ func TestPrecisionIsOfTheRatio(t *testing.T) {
 	if got[streamCell("host").Key()].Known || !got[streamCell("bridge").Key()].Known {
 		t.Errorf("got %+v", got)
 	}
+	if more := got[streamCell("host").Key()].Rounds; more != 0 {
+		t.Errorf("the baseline is to have %d rounds for its own sake", more)
+	}
+	var alone []record.Trial
+	for _, tr := range trials {
+		if tr.Cell.IsNative() {
+			alone = append(alone, tr)
+		}
+	}
+	if got := Precision(alone, settings95()); got[streamCell("host").Key()].Rounds == 0 {
+		t.Errorf("alone it has none: %+v", got)
+	}
 }
 
 // A tool without percentiles is asked for what it has.

@@ -31,14 +31,11 @@ func newCircumstances(res Result, all []series, byCell map[record.Cell]series) c
 	in := circumstances{judging: judgingOf(res.Limits), machine: res.Run.Machine, limits: res.Limits, bound: bound{end: res.End, maxRounds: res.Limits.MaxRounds},
 		reached: map[record.Cell]Reached{}, aim: Aim{Wanted: res.Limits.Precision}}
 	compared, rounds := comparedCells(all), 0
-	needed := map[record.Cell]bool{} // baselines that something is compared with
 	for _, c := range all {
 		in.reached[c.cell] = precision(c, byCell[c.cell.Against()], res.Limits, compared)
 		rounds = max(rounds, c.last())
-		if !c.cell.IsNative() && len(c.ok()) > 0 {
-			needed[c.cell.Against()] = true
-		}
 	}
+	needed := neededBaselines(all)
 	for _, c := range all {
 		r := in.reached[c.cell]
 		if len(c.ok()) == 0 || c.cell.IsNative() && needed[c.cell] {
