@@ -19,7 +19,7 @@ var (
 	marks   = regexp.MustCompile(`[^\p{L}\p{N}\- _]`)
 )
 
-// anchors are what links can name within a page, as forges make them of its headings.
+// anchors are what links can name within a page, as sites that host repositories make them of its headings.
 func anchors(text string) (all []string) {
 	for _, h := range heading.FindAllStringSubmatch(fenced.ReplaceAllString(text, ""), -1) {
 		all = append(all, strings.ReplaceAll(marks.ReplaceAllString(strings.ToLower(h[1]), ""), " ", "-"))

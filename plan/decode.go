@@ -189,7 +189,7 @@ func (d *decoder) value(n ast.Node, path string, v reflect.Value) error {
 	case *bool:
 		b, ok := n.(*ast.BoolNode)
 		if !ok {
-			return d.fault(tk, path, "%s is no truth value; write true or false", describe(n))
+			return d.fault(tk, path, "%s is not a truth value; write true or false", describe(n))
 		}
 		*p = b.Value
 	case *int:

@@ -272,8 +272,8 @@ func TestExpandErrors(t *testing.T) {
 		{"rules", func(s *Suite) { s.Rules = []int{-1} }, `rules: -1 rules are not possible; write a number from 0 to 100000`, "--rules"},
 		{"offload", func(s *Suite) { s.Offload = []string{"of"} }, `offload: "of" is not possible; write on or off`, "--offload"},
 		{"instance", func(s *Suite) { s.Underlay = []Underlay{{Instance: "m4.10xlrge"}} }, `underlay: unknown instance "m4.10xlrge"; did you mean "m4.10xlarge"? nettoll list instances shows all, or write its rate, such as m4.10xlrge:rate=1gbit`, "--underlay"},
-		{"instance of no rate", func(s *Suite) { s.Underlay = []Underlay{{Instance: "d1"}} }, `underlay: the network of D1 is advertised as "unknown", which is no rate; write the one it has, such as D1:rate=1gbit`, "--underlay"},
-		{"instances of no rate", func(s *Suite) { s.Underlay = []Underlay{{Instance: "d1"}, {Instance: "D1"}} }, `underlay: the network of D1 is advertised as "unknown", which is no rate; write the one it has, such as D1:rate=1gbit`, "--underlay"},
+		{"instance without a rate", func(s *Suite) { s.Underlay = []Underlay{{Instance: "d1"}} }, `underlay: the network of D1 is advertised as "unknown", which is not a rate; write the one it has, such as D1:rate=1gbit`, "--underlay"},
+		{"instances of no rate", func(s *Suite) { s.Underlay = []Underlay{{Instance: "d1"}, {Instance: "D1"}} }, `underlay: the network of D1 is advertised as "unknown", which is not a rate; write the one it has, such as D1:rate=1gbit`, "--underlay"},
 		{"option of a tool", func(s *Suite) {
 			s.Tools, s.Workloads = []string{"engine", "qperf"}, []Workload{{Name: "tcp_rr", Options: record.Options{Streams: 4}}}
 		}, `tools[1]: qperf does not honour streams on tcp_rr; engine can; name one that can, or leave the option out`, "--tools"},

@@ -47,7 +47,7 @@ func (k Known) Shape(u Underlay) (Underlay, error) {
 type unknownRate struct{ Instance }
 
 func (e *unknownRate) Error() string {
-	return fmt.Sprintf("the network of %s is advertised as %q, which is no rate; write the one it has, such as %s:rate=1gbit", e.Name, e.Network, e.Name)
+	return fmt.Sprintf("the network of %s is advertised as %q, which is not a rate; write the one it has, such as %s:rate=1gbit", e.Name, e.Network, e.Name)
 }
 
 // isInstance reports whether the text could name an instance: a letter, then

@@ -158,7 +158,7 @@ func TestLoadErrors(t *testing.T) {
 		{"underscore", head + "servers: 1_0\n", `x.yaml:2:10: servers: must be a whole number, is the number 1_0; write digits only`},
 		{"huge", head + "servers: 99999999999999999999\n", `x.yaml:2:10: servers: must be a whole number, is the text "99999999999999999999"; write digits only`},
 		{"negative seed", head + "seed: -1\n", `x.yaml:2:7: seed: must be a whole number from 0 to 2^64-1, is the number -1; write digits only`},
-		{"text for truth", head + "workloads: [{name: tcp_stream, zero_copy: yes}]\n", `x.yaml:2:43: workloads[0].zero_copy: the text "yes" is no truth value; write true or false`},
+		{"text for truth", head + "workloads: [{name: tcp_stream, zero_copy: yes}]\n", `x.yaml:2:43: workloads[0].zero_copy: the text "yes" is not a truth value; write true or false`},
 		{"bad size", head + "workloads: [{name: tcp_stream, window: 1X}]\n", `x.yaml:2:40: workloads[0].window: "1X" is not a size; write bytes such as 1460, 128K or 1M`},
 		{"list for size", head + "workloads: [{name: tcp_stream, window: [1]}]\n", `x.yaml:2:40: workloads[0].window: must be one value, is a list; write it as one text`},
 		{"zero streams", head + "workloads: [{name: tcp_stream, streams: 0}]\n", `x.yaml:2:41: workloads[0].streams: 0 is not possible; write a number from 1 to 10000, or leave it out`},

@@ -14,7 +14,7 @@ func TestSkipped(t *testing.T) {
 	s.Underlay = []Underlay{{}, {Instance: "d1"}}
 	want := []Skip{
 		{Network: "ovs", Reason: "not yet"},
-		{Underlay: "D1", Reason: `the network of D1 is advertised as "unknown", which is no rate; write the one it has, such as D1:rate=1gbit`},
+		{Underlay: "D1", Reason: `the network of D1 is advertised as "unknown", which is not a rate; write the one it has, such as D1:rate=1gbit`},
 	}
 	if diff := cmp.Diff(want, Skipped(s, drivers())); diff != "" {
 		t.Error(diff)

@@ -37,7 +37,7 @@ const Cold = 1
 // after each pause, and a transaction takes some ten microseconds.
 var (
 	streamTurn   = Turn{Settle: 15 * time.Millisecond, Slice: 75 * time.Millisecond, Rest: 8 * time.Millisecond}
-	exchangeTurn = Turn{Settle: 10 * time.Millisecond, Slice: 40 * time.Millisecond, Rest: 5 * time.Millisecond}
+	exchangeTurn = Turn{Settle: 10 * time.Millisecond, Slice: 40 * time.Millisecond, Rest: 6 * time.Millisecond}
 )
 
 // TurnOf is the turn of a workload.

@@ -51,7 +51,7 @@ type Settings struct {
 	Budget     float64 `json:"time_budget_s" most:"1e9"` // no new round begins after this; 0 is none
 	Seed       uint64  `json:"seed" most:"any"`          // of the order of trials
 	SelfCheck  bool    `json:"self_check,omitempty"`
-	// Turns: networks that are compared stand at once and take turns of some milliseconds, where
+	// Turns: networks that are compared stand at once and take turns of some hundredths of a second, where
 	// traffic can rest between them. Duration is what the turns of a trial measure together.
 	Turns bool `json:"turns,omitempty"`
 	// Congestion is the TCP congestion control of flows for which none is named; empty is the

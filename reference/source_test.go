@@ -30,7 +30,7 @@ func TestNames(t *testing.T) {
 			for _, p := range table.Cells {
 				for as := range strings.SplitSeq(p.As, "|") {
 					if !slices.Contains(networks, as) {
-						t.Errorf("%s: %s is taken for %q, which is no network", s.Name, p.Network, as)
+						t.Errorf("%s: %s is taken for %q, which is not a network", s.Name, p.Network, as)
 					}
 				}
 				if p.Hosts == 0 || p.Family == 0 || p.Servers == 0 || p.Clients == 0 || p.Processes == 0 || p.Label == "" {

@@ -174,7 +174,7 @@ type Greeted struct {
 }
 
 const (
-	// Between two greetings is at first greetSoon, since who answers may just be about to listen, then
+	// The time between two greetings is greetSoon at first, since who answers may just be about to listen, then
 	// each time twice as long, and greetPause at most: a packet may be lost, or come too early.
 	greetSoon  = 2 * time.Millisecond
 	greetPause = 40 * time.Millisecond
@@ -243,12 +243,14 @@ func (g Greet) network(protocol string) string {
 // leaves all others from the same port as they are, as long as they come.
 func (g Greet) datagrams(ctx context.Context, failed func(error)) bool {
 	pause := pauses()
-	for long := connectTime; ctx.Err() == nil; long = min(2*long, g.Within) {
+	for long := connectTime; ctx.Err() == nil; {
 		answered, err := g.talk(ctx, long, pause, failed)
 		if answered {
 			return true
 		}
-		if err != nil {
+		if err == nil {
+			long = min(2*long, g.Within)
+		} else {
 			failed(err)
 			wait(ctx, pause())
 		}
@@ -281,13 +283,17 @@ func (g Greet) talk(ctx context.Context, long time.Duration, pause func() time.D
 // connections makes one after the other until one is answered.
 func (g Greet) connections(ctx context.Context, failed func(error)) bool {
 	pause := pauses()
-	for long := connectTime; ctx.Err() == nil; long = min(2*long, g.Within) {
-		next := time.Now().Add(pause())
+	for long := connectTime; ctx.Err() == nil; {
+		began := time.Now()
+		next := began.Add(pause())
 		err := g.connection(ctx, long)
 		if err == nil {
 			return true
 		}
 		failed(err)
+		if time.Since(began) >= long { // else it was refused
+			long = min(2*long, g.Within)
+		}
 		wait(ctx, time.Until(next))
 	}
 	return false

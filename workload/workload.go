@@ -39,7 +39,7 @@ type Drive struct {
 type Turner interface {
 	Tool
 	// Stand makes the connections of a job, which rest until their first turn. The caller
-	// closes what it returns.
+	// closes what it returns. It is called for several networks at once.
 	Stand(ctx context.Context, job Job) (Standing, error)
 }
 

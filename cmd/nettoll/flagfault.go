@@ -37,7 +37,7 @@ func (a *app) flagFault(cmd *cobra.Command, err error) error {
 		}
 		return usagef("unknown flag: %s%s%s", unknownFlag(unknown), nearestFlag(unknown, cmd), help)
 	case errors.As(err, &syntax):
-		return usagef("%q is no flag%s", syntax.GetSpecifiedFlag(), help)
+		return usagef("%q is not a flag%s", syntax.GetSpecifiedFlag(), help)
 	}
 	return usagef("%w%s", err, help)
 }
@@ -64,11 +64,11 @@ func valueFault(f *pflag.Flag, text string, err error) string {
 	case "float64":
 		return "is not a number; write digits, such as 0.139"
 	case "bool":
-		return "is no truth value; write true or false"
+		return "is not a truth value; write true or false"
 	case "stringToString":
 		return "is not NAME=FILE; write for example iperf3=/opt/iperf3"
 	case "stringSlice":
-		return "is no list; write names with commas between them, and no quotes"
+		return "is not a list; write names with commas between them, and no quotes"
 	}
 	return err.Error()
 }
@@ -151,7 +151,7 @@ func (o *once) Set(text string) error {
 	return o.Value.Set(text)
 }
 
-// onlyOnce has every flag that is no list take one value.
+// onlyOnce has every flag that is not a list take one value.
 func onlyOnce(fl *pflag.FlagSet) {
 	fl.VisitAll(func(f *pflag.Flag) {
 		switch f.Value.(type) {

@@ -93,7 +93,7 @@ func (f labFlags) resolve(name string, paths program.Paths, conflists cniFlags) 
 	}
 	tech, ok := own.find(name)
 	if _, elsewhere := recipes(engines{})[name]; !ok && elsewhere {
-		return nil, topo, usagef("%s is no network of the lab%s; nettoll list networks lab shows those that are, and lab swarm starts engines", name, nearest(name[strings.Index(name, ":")+1:], own.names()))
+		return nil, topo, usagef("%s is not a network of the lab%s; nettoll list networks lab shows those that are, and lab swarm starts engines", name, nearest(name[strings.Index(name, ":")+1:], own.names()))
 	}
 	if !ok {
 		return nil, topo, usagef("unknown technique %q%s; see nettoll list techniques", name, nearest(name, own.names()))

@@ -57,7 +57,7 @@ trials failed, which the report counts; 1 when something has none, or the run fa
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.paths, f.cni = a.paths, a.cni
 			if len(args) == 1 && args[0] == "help" {
-				return usagef("help is no network; did you mean nettoll run --help?")
+				return usagef("help is not a network; did you mean nettoll run --help?")
 			}
 			suite, err := f.suiteOf(args)
 			if err != nil {

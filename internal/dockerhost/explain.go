@@ -59,7 +59,7 @@ func aboutDialling(t Target, err error) (reason, remedy string) {
 		return denied(t.address())
 	case local && errors.Is(err, syscall.ECONNREFUSED):
 		if notSocket(t.address()) {
-			return "this is no socket", fix
+			return "this is not a socket", fix
 		}
 		return "nobody listens on the socket", start
 	case local:

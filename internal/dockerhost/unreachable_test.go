@@ -33,7 +33,7 @@ func TestSockets(t *testing.T) {
 	}
 
 	_, err = Connect(t.Context(), Target{Host: "unix://" + write(t, dir, "file", "", 0o600)})
-	unreachable(t, err, "this is no socket", "--docker-host")
+	unreachable(t, err, "this is not a socket", "--docker-host")
 
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: dir + "/stale"})
 	if err != nil {

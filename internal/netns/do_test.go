@@ -51,7 +51,7 @@ func TestDoSaysWhatItCannotEnter(t *testing.T) {
 		"enter network namespace": "/proc/self/ns/mnt",
 	} {
 		err := netns.Do(path, func() error {
-			t.Errorf("fn ran although %s is no network namespace", path)
+			t.Errorf("fn ran although %s is not a network namespace", path)
 			return nil
 		})
 		if err == nil || !strings.HasPrefix(err.Error(), name) {
