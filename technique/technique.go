@@ -129,7 +129,7 @@ type Hop struct {
 	// Absent: the payload must not cross it. A bridge without netfilter has such a
 	// hop: the rule that would count.
 	Absent bool
-	// Read gives the counters since the hop was made.
+	// Read gives the counters since the hop was made. Hops of different networks are read at the same time.
 	Read func(context.Context) (Count, error)
 }
 
