@@ -160,7 +160,7 @@ func (l *lan) run(t *testing.T, networks, family, workload string) {
 	for _, what := range slices.Sorted(maps.Keys(seen.reached)) {
 		t.Errorf("%s, while %v were measured", what, seen.reached[what])
 	}
-	was.check(t, map[string]bool{})
+	was.check(t, map[string]uint64{})
 }
 
 // sightings are what was seen during a run.

@@ -14,6 +14,10 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
+
+	"nettoll/internal/netns"
 )
 
 // patience bounds every wait; it is no expectation.
@@ -209,13 +213,15 @@ func before(t *testing.T) leftovers {
 }
 
 // check waits until no process of nettoll is left, and then finds what else is.
-// A namespace counts when the program under test made it: others come and go.
-func (l leftovers) check(t *testing.T, made map[string]bool) {
+// A namespace counts when the program under test made it: others come and go, and the kernel gives
+// them the numbers of those that have gone.
+func (l leftovers) check(t *testing.T, made map[string]uint64) {
 	t.Helper()
 	until(t, "no process of nettoll is left", func() bool { return len(ours(t)) == 0 })
 	until(t, "no namespace of nettoll's is left", func() bool {
-		for name := range namespaces(t) {
-			if _, old := l.namespaces[name]; !old && made[name] {
+		for name, link := range namespaces(t) {
+			_, old := l.namespaces[name]
+			if cookie, ours := made[name]; !old && ours && cookieOf(link) == cookie {
 				return false
 			}
 		}
@@ -229,8 +235,23 @@ func (l leftovers) check(t *testing.T, made map[string]bool) {
 	}
 }
 
+// cookieOf is what the kernel tells a network namespace apart by, for as long as it runs; 0 where
+// it does not tell, or the namespace has gone.
+func cookieOf(link string) (cookie uint64) {
+	_ = netns.Do(link, func() error {
+		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd)
+		cookie, err = unix.GetsockoptUint64(fd, unix.SOL_SOCKET, unix.SO_NETNS_COOKIE)
+		return err
+	})
+	return cookie
+}
+
 // namespacesOf are the network namespaces of the program under test right now.
-func namespacesOf(t *testing.T, into map[string]bool) {
+func namespacesOf(t *testing.T, into map[string]uint64) {
 	t.Helper()
 	host, _ := os.Readlink("/proc/self/ns/net")
 	for pid := range ours(t) {
@@ -238,7 +259,7 @@ func namespacesOf(t *testing.T, into map[string]bool) {
 		fds, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
 		for _, link := range append(links, fds...) {
 			if name, err := os.Readlink(link); err == nil && strings.HasPrefix(name, "net:[") && name != host {
-				into[name] = true
+				into[name] = cookieOf(link)
 			}
 		}
 	}

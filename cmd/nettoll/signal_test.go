@@ -28,7 +28,7 @@ func TestSignals(t *testing.T) {
 			path := filepath.Join(dir, "x.ndjson")
 			p := start(t, dir, endless...)
 			until(t, "three trials are in the run file", func() bool { return trials(path) >= 3 })
-			made := map[string]bool{}
+			made := map[string]uint64{}
 			namespacesOf(t, made)
 			if len(made) == 0 {
 				t.Error("no namespace of the run is found")
@@ -76,7 +76,7 @@ func TestSecondSignal(t *testing.T) {
 			if err := syscall.Kill(deaf(t, p), syscall.SIGSTOP); err != nil {
 				t.Fatal(err)
 			}
-			made := map[string]bool{}
+			made := map[string]uint64{}
 			namespacesOf(t, made)
 			p.signal(t, s[0])
 			until(t, "it has ended", func() bool {
@@ -220,7 +220,7 @@ func TestInterruptedWhileBuilding(t *testing.T) {
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		was := before(t)
 		p := start(t, t.TempDir(), many...)
-		made := map[string]bool{}
+		made := map[string]uint64{}
 		until(t, "hundreds of containers are there", func() bool {
 			pid := within(t, p)
 			return p.ended() || pid != 0 && namespacesHeld(pid) > 300
