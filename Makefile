@@ -33,10 +33,12 @@ lint: ## formatting and vet
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo "run gofmt -w on these"; exit 1; }
 	go vet ./...
 
+# Where docker.io has no docker command, since Debian 13, that is in docker-cli.
 .PHONY: needs
 needs: ## programs that the tests use, from the distribution
 	.ci/needs iproute2 iputils-ping nftables util-linux chromium iperf iperf3 netperf qperf sockperf nuttcp wrk nginx-light redis-server redis-tools postgresql \
-		docker.io iptables openssh-client etcd-server tcpdump bird2 openvswitch-switch ipset containernetworking-plugins wireguard-tools rpm man-db qemu-user-static
+		docker.io iptables openssh-client etcd-server tcpdump bird2 openvswitch-switch ipset containernetworking-plugins wireguard-tools rpm man-db qemu-user-static \
+		$$(command -v docker >/dev/null || echo docker-cli)
 
 .PHONY: release
 release: ## a release as dist/…; VERSION= names it, if no tag does
