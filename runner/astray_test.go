@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"slices"
 	"testing"
 
 	"nettoll/record"
@@ -16,29 +17,30 @@ func TestTurnThatWentAstray(t *testing.T) {
 		name     string
 		own      []uint64 // what the first device has counted: before the first turn, after it, before the second, after it
 		other    []uint64 // the same of another network's
-		late     bool
+		late     []int    // which of these was read when the next turn had begun
 		warnings []record.Warning
 		want     string
 	}{
-		{"both turns took the path", []uint64{0, payload, payload, 2 * payload}, []uint64{5, 5, 5, 5}, false, nil, ""},
-		{"the second did not", []uint64{0, 2 * payload, 2 * payload, 2 * payload}, []uint64{5, 5, 5, 5}, false, nil,
+		{"both turns took the path", []uint64{0, payload, payload, 2 * payload}, []uint64{5, 5, 5, 5}, nil, nil, ""},
+		{"the second did not", []uint64{0, 2 * payload, 2 * payload, 2 * payload}, []uint64{5, 5, 5, 5}, nil, nil,
 			"in turn 2 of 2: path not proved: 0 bytes crossed h1/v0, the payload was 524288"},
-		{"the first crossed another network, too", []uint64{0, payload, payload, 2 * payload}, []uint64{5, payload + 5, payload + 5, payload + 5}, false, nil,
+		{"the first crossed another network, too", []uint64{0, payload, payload, 2 * payload}, []uint64{5, payload + 5, payload + 5, payload + 5}, nil, nil,
 			"in turn 1 of 2: 1048576 bytes crossed h1/w0 of veth, which had no turn"},
-		{"daemons talk", []uint64{0, payload, payload, 2 * payload}, []uint64{5, 5000, 5000, 9000}, false, nil, ""},
-		{"looked at too late to know", []uint64{0, payload / 4, payload, payload}, []uint64{5, 5, 5, 5}, true, nil, ""},
-		{"some was still on its way", []uint64{0, payload / 4, payload, payload}, []uint64{5, 5, 5, 5}, false, []record.Warning{{Code: workload.WarnOverran}}, ""},
+		{"daemons talk", []uint64{0, payload, payload, 2 * payload}, []uint64{5, 5000, 5000, 9000}, nil, nil, ""},
+		{"looked at too late to know", []uint64{0, payload / 4, payload, payload}, []uint64{5, 5, 5, 5}, []int{0, 2}, nil, ""},
+		{"another had its turn before the first was looked at", []uint64{0, payload, payload, 2 * payload}, []uint64{5, payload + 5, payload + 5, payload + 5}, []int{1}, nil, ""},
+		{"some was still on its way", []uint64{0, payload / 4, payload, payload}, []uint64{5, 5, 5, 5}, nil, []record.Warning{{Code: workload.WarnOverran}}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			other := &player{attempt: &attempt{t: &record.Trial{Cell: record.Cell{Network: "veth"}}, proof: &proof{hops: []technique.Hop{hop("h1/w0", technique.Device, false)}}}}
 			p := &player{attempt: &attempt{proof: &proof{hops: []technique.Hop{hop("h1/v0", technique.Device, false)}, pairs: [][]int{{0}}}}}
 			p.each = []workload.Result{{}} // cold
 			at := func(i int) turnEdge {
-				return turnEdge{hops: map[*player][]technique.Count{p: {bytes(c.own[i])}}, firsts: map[*player]technique.Count{other: bytes(c.other[i])}}
+				return turnEdge{late: slices.Contains(c.late, i), hops: map[*player][]technique.Count{p: {bytes(c.own[i])}}, firsts: map[*player]technique.Count{other: bytes(c.other[i])}}
 			}
 			for i := 0; i < len(c.own); i += 2 {
 				p.each = append(p.each, workload.Result{Crossed: []workload.Crossed{{Bytes: payload}}, Warnings: c.warnings})
-				p.sights = append(p.sights, turnSight{before: at(i), after: at(i + 1), late: c.late})
+				p.sights = append(p.sights, turnSight{before: at(i), after: at(i + 1)})
 			}
 			if got := p.astray(); got != c.want {
 				t.Errorf("%q, want %q", got, c.want)

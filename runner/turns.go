@@ -140,11 +140,12 @@ func (r *Runner) play(ctx context.Context, players []*player, order []int, turn 
 			next = counted[i]
 		}
 		e := edgeBetween(ctx, was, next, here)
+		e.late = time.Now().After(at)
 		if was != nil {
 			was.sights[len(was.sights)-1].end(e, was.watch.read(ctx))
 		}
 		if next != nil {
-			next.sights = append(next.sights, turnSight{before: e, use: turnUse{from: next.watch.read(ctx)}, late: time.Now().After(at)})
+			next.sights = append(next.sights, turnSight{before: e, use: turnUse{from: next.watch.read(ctx)}})
 		}
 		was = next
 	}
@@ -167,7 +168,6 @@ func sleepUntil(ctx context.Context, t time.Time) bool {
 type turnSight struct {
 	before, after turnEdge
 	use           turnUse
-	late          bool // the turn had begun before all was read
 	over          bool
 }
 
@@ -177,6 +177,7 @@ func (s *turnSight) end(e turnEdge, use edge) { s.after, s.use.to, s.over = e, u
 type turnEdge struct {
 	hops   map[*player][]technique.Count // of the networks whose turns they are
 	firsts map[*player]technique.Count   // of everybody's first device
+	late   bool                          // the next turn had begun before all was read
 	err    error
 }
 
@@ -265,7 +266,7 @@ func (p *player) finish(ctx context.Context, first time.Time) error {
 func (p *player) astray() string {
 	for i, s := range p.sights {
 		one := p.each[plan.Cold+i]
-		if s.before.err != nil || s.after.err != nil || s.late || overran(one) {
+		if s.before.err != nil || s.after.err != nil || s.before.late || s.after.late || overran(one) {
 			continue
 		}
 		pairs, sum := make([]carried, len(one.Crossed)), uint64(0)
