@@ -157,7 +157,7 @@ func (t *trial) addLatency(r *workload.Result, seconds float64) error {
 	}
 	switch {
 	case sum.TotalCount() == 0 && t.inTurns:
-		return nil // the others tell how long they take
+		return nil // who puts the turns together says so
 	case sum.TotalCount() == 0:
 		return fmt.Errorf("%s: no transaction was answered that began in the window of %v: it has to be longer", t.traffic.name, t.job.Duration)
 	}
