@@ -36,6 +36,9 @@ type flow struct {
 	flags     uintptr // of receive
 	patient   bool    // a receiver that settles, see settle
 	paced     bool    // what it receives, by BBR
+	lowat     int     // bytes for which a receiver that has settled is woken
+	remainder bool    // the last read found less: it has waited for pollInterval
+	trickles  bool    // and so did the one before
 	sleeps    bool    // without a timeout, under the session's lock
 	file      int     // what sendfile sends; -1 is none
 	offset    int64
@@ -123,16 +126,28 @@ func (f *flow) run() error {
 			}
 			f.now = nanotime()
 		}
-		if f.now >= f.cutAt {
-			f.cut(n)
-		}
+		f.account(n)
 		if n > 0 {
-			f.brought = f.now
 			f.rested = resting
 		}
-		f.total += n
 	}
 	return nil
+}
+
+// account counts what a step has brought that returned at f.now.
+func (f *flow) account(n int64) {
+	if f.now >= f.cutAt {
+		f.cut(n)
+	}
+	f.total += n
+	if n == 0 {
+		return
+	}
+	f.brought = f.now
+	if f.remainder && !f.trickles {
+		f.stale += n
+	}
+	f.trickles = f.remainder
 }
 
 // done reports whether nobody's window needs what the flow would do now, if all

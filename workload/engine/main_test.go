@@ -33,7 +33,7 @@ const (
 	livesBehind = "lives an hour behind"
 	leaps       = "leaps" // its clock goes forward when it has begun
 
-	stands           = "stands"            // for half a second, from the middle of a warm-up of 0.3 s
+	stands           = "stands"            // from 0.15 to 0.95 s after it was told to start
 	sendsNothing     = "sends nothing"     // says that it did
 	listensElsewhere = "listens elsewhere" // says that it listens, and does not
 	spins            = "spins"             // for a millisecond before it answers
@@ -79,7 +79,7 @@ func beAgent(how string) int {
 	case stands:
 		start := handlers[methodStart]
 		handlers[methodStart] = func(ctx context.Context, params json.RawMessage) (any, error) {
-			stop := exec.Command("sh", "-c", "sleep 0.15; kill -STOP $PPID; sleep 0.5; kill -CONT $PPID")
+			stop := exec.Command("sh", "-c", "sleep 0.15; kill -STOP $PPID; sleep 0.8; kill -CONT $PPID")
 			if err := stop.Start(); err != nil {
 				return nil, err
 			}

@@ -134,6 +134,7 @@ func newReceiver(f *flow, o record.Options) (step, error) {
 func receiveMessage(f *flow) (int64, syscall.Errno) {
 	n, errno := receive(f.fd, f.in, f.flags)
 	f.now = nanotime()
+	f.remainder = n < f.lowat
 	return int64(n), errno
 }
 
@@ -150,10 +151,14 @@ const (
 
 // settle looks at what has arrived so far. A socket that refuses stays as it was:
 // woken for every segment.
+//
+// What is less than was asked for stays in the socket for up to pollInterval. Where a sender
+// has come to a halt, such a remainder is no sign that it goes on; the next one is.
 func (f *flow) settle() {
 	rate := float64(f.total) / float64(f.now-f.begins) // bytes a nanosecond
 	expected := rate * float64(f.closes-f.opens)
-	if lowat := int(min(sleepBytes, sleepShare*expected)); lowat > 1 {
-		_ = unix.SetsockoptInt(f.fd, unix.SOL_SOCKET, unix.SO_RCVLOWAT, lowat)
+	lowat := int(min(sleepBytes, sleepShare*expected))
+	if lowat > 1 && unix.SetsockoptInt(f.fd, unix.SOL_SOCKET, unix.SO_RCVLOWAT, lowat) == nil {
+		f.lowat = min(lowat, len(f.in))
 	}
 }

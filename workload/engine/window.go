@@ -17,7 +17,8 @@ type window struct {
 	// rested whether the flow, as a sender, sent anything when all should rest.
 	before int64
 	rested bool
-	silent bool // no step returned with anything while the window was open
+	stale  int64 // bytes that came in the window and may have lain in the socket before; see settle
+	silent bool  // nothing came while the window was open but for those
 	// entered says that the turn has begun, and from what the flow had finished by then.
 	entered bool
 	from    int64
@@ -67,11 +68,11 @@ func (f *flow) cut(n int64) {
 	}
 	for ; f.now >= f.cutAt; f.cutAt = f.edge(f.next) {
 		if f.next == 0 {
-			f.before = f.total
+			f.before, f.stale = f.total, 0
 		}
 		f.marks[f.next] = float64(f.total) + float64(n)*f.share(f.cutAt)
 		if f.next == partsOfWindow {
-			f.silent = f.total == f.before
+			f.silent = f.heard() == 0
 			f.close(n)
 			if f.now >= f.cutAt { // the next turn's begin
 				if brought > 0 && f.latencies != nil {
@@ -95,6 +96,9 @@ func (f *flow) share(edge int64) float64 {
 	return float64(max(0, edge-since)) / float64(took)
 }
 
+// heard is what has come since the window opened, and was sent in it as far as can be known.
+func (f *flow) heard() int64 { return f.total - f.before - f.stale }
+
 // ends reports whether the window can be closed by a step that brought nothing: of a flow
 // that received something while it was open, or that has no transaction due. Any other
 // is waited for; see session.start.
@@ -103,7 +107,7 @@ func (f *flow) ends() bool {
 	case f.now < f.closes:
 		return false
 	case f.counts == payloadBytes:
-		return f.session.inTurns || f.next > 0 && f.total > f.before
+		return f.session.inTurns || f.next > 0 && f.heard() > 0
 	}
 	return f.open && f.sent == 0
 }
@@ -165,7 +169,7 @@ func (f *flow) abandon() {
 	if f.session.inTurns && !f.entered {
 		f.enter()
 	}
-	f.mute = f.next == 0 || f.total == f.before
+	f.mute = f.next == 0 || f.heard() == 0
 	underway := f.sent > 0 || !f.open && f.begun >= f.brought
 	if f.latencies != nil && underway && f.begun < f.closes && f.now >= f.opens {
 		f.latencies.add(f.now - f.begun)
@@ -173,11 +177,11 @@ func (f *flow) abandon() {
 		f.unfinished++
 	}
 	if f.next == 0 {
-		f.before = f.total
+		f.before, f.stale = f.total, 0
 	}
 	for ; f.next <= partsOfWindow; f.next++ {
 		f.marks[f.next] = float64(f.total)
 	}
-	f.silent = f.total == f.before
+	f.silent = f.heard() == 0
 	f.close(0)
 }

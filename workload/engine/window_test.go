@@ -22,13 +22,8 @@ func measured(k kind) *flow {
 
 // stepTo is a step of flow.run that returns at some time with so much.
 func stepTo(f *flow, at, n int64) {
-	if f.now = at; f.now >= f.cutAt {
-		f.cut(n)
-	}
-	if n > 0 {
-		f.brought = f.now
-	}
-	f.total += n
+	f.now = at
+	f.account(n)
 }
 
 // exchangeTo is a transaction that begins at one time and ends at another.
@@ -101,6 +96,34 @@ func TestFlowsThatHadNoCPUAreSlow(t *testing.T) {
 	exchangeTo(f, 2500, 2510)
 	if f.latencies.count() != 1 || f.covered != 0 || !f.closed.Load() {
 		t.Errorf("between two transactions: %d counted, %d ns covered, closed %v", f.latencies.count(), f.covered, f.closed.Load())
+	}
+}
+
+// TestRemainderIsNoSignOfLife has a sender that comes to a halt before the window, while its
+// receiver waits for more.
+func TestRemainderIsNoSignOfLife(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		reads  []int64 // from before the window on, each 300 after the last; less than 100 is a remainder
+		silent bool
+	}{
+		{"nothing more comes", []int64{100, 100, 30}, true},
+		{"less than what is waited for keeps coming", []int64{100, 100, 30, 30}, false},
+		{"it goes on", []int64{100, 100, 30, 100}, false},
+		{"it came to a halt before", []int64{100, 30, 0, 0}, true},
+	} {
+		f := measured(upload())
+		f.lowat = 100
+		at := int64(600)
+		for _, n := range append(c.reads, 0, 0, 0, 0) {
+			f.remainder = n < int64(f.lowat)
+			stepTo(f, at, n)
+			at += 300
+		}
+		closed := f.closed.Load()
+		if f.abandon(); closed == c.silent || f.mute != c.silent {
+			t.Errorf("%s: closed %v, mute %v", c.name, closed, f.mute)
+		}
 	}
 }
 
