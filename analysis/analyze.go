@@ -250,6 +250,9 @@ func runDoubts(f *record.File, res Result, in circumstances) []Warning {
 	if f.Run.Machine.Virtual == record.Emulated {
 		out = append(out, warnEmulated())
 	}
+	if used, cpus := othersUse(f); used > busyLimit*float64(cpus) {
+		out = append(out, warnBusy(used, cpus))
+	}
 	if f.Truncated > 0 {
 		out = append(out, warnTruncated(f.Truncated))
 	}

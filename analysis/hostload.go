@@ -53,6 +53,24 @@ func wholeHosts(t *record.Trial, hosts []string) (seconds float64, known bool) {
 	return max(0, seconds), true
 }
 
+// othersUse is how many CPUs of the machine other work had while nothing was measured, and how
+// many there are: 0 where endpoints were on other machines, or nobody watched.
+func othersUse(f *record.File) (used float64, cpus int) {
+	var idle []float64
+	for _, t := range f.Trials {
+		if t.Status != record.OK || t.CPU == nil || len(t.CPU.Hosts) > 0 || len(t.CPU.Machine.PerCPU) == 0 {
+			continue
+		}
+		idle = append(idle, t.CPU.Idle)
+		cpus = max(cpus, len(t.CPU.Machine.PerCPU))
+	}
+	if len(idle) == 0 {
+		return 0, 0
+	}
+	slices.Sort(idle)
+	return median(idle), cpus
+}
+
 // sharedLoad is what the machine did beyond what it does when idle and what processes
 // were charged with. Less than nothing is nothing: to leave such trials out would favour
 // those of which more is left.

@@ -19,6 +19,7 @@ const (
 	WarnUnpaired      = "unpaired"            // rounds in which native is missing
 	WarnNotMeasured   = "not-measured"        // planned, never tried
 	WarnSteal         = "steal"               // the hypervisor took CPU time
+	WarnBusy          = "busy-machine"        // other work had a good part of the CPUs all the time
 	WarnDrift         = "drift"               // native has a trend
 	WarnNoisy         = "noisy"               // native varies from round to round
 	WarnOutliers      = "outliers"            // single values far from the others
@@ -40,6 +41,7 @@ const (
 // Limits above which a doubt is worth a word.
 const (
 	stealLimit   = 0.02 // of the CPU time in the windows
+	busyLimit    = 0.10 // of the machine's CPUs, between trials
 	driftLevel   = 0.01 // p of the test for a trend
 	driftLimit   = 0.10 // of the median, first round to last
 	noisyLimit   = 0.20 // coefficient of variation
@@ -167,6 +169,12 @@ func warnSteal(share float64) Warning {
 	return Warning{WarnSteal,
 		fmt.Sprintf("the hypervisor took %s of the CPU time while this was measured", Percent(share)),
 		"measure when its other guests are quiet, or on a machine of your own"}
+}
+
+func warnBusy(used float64, cpus int) Warning {
+	return Warning{WarnBusy,
+		fmt.Sprintf("other work had %.2g of the machine's %d CPUs between trials: a receiver that waits for a CPU is woken less often, so that networks may differ less from native than on a quiet machine", used, cpus),
+		"stop other work on the machine, and measure again"}
 }
 
 func warnDrift(c record.Cell, k record.Kind, change, p float64) Warning {

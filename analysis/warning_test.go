@@ -135,6 +135,13 @@ func TestRowWarnings(t *testing.T) {
 }
 
 func TestRunWarnings(t *testing.T) {
+	idle := func(used float64) func(*record.File) {
+		return func(f *record.File) {
+			for i := range f.Trials {
+				f.Trials[i].CPU = &record.CPUUse{Idle: used, Machine: record.MachineCPU{PerCPU: make([]record.CPUSample, 2)}}
+			}
+		}
+	}
 	for _, tt := range []struct {
 		name   string
 		change func(*record.File)
@@ -145,6 +152,8 @@ func TestRunWarnings(t *testing.T) {
 		{"orderly", func(*record.File) {}, "", record.EndMaxRounds, ""},
 		{"no end line", func(f *record.File) { f.Ends, f.Open = nil, true }, WarnUnfinished, "", "complete rounds: 8"},
 		{"emulated", func(f *record.File) { f.Run.Machine.Virtual = record.Emulated }, WarnEmulated, record.EndMaxRounds, "no figure"},
+		{"a compiler beside it", idle(1.9), WarnBusy, record.EndMaxRounds, "had 1.9 of the machine's 2 CPUs"},
+		{"little beside it", idle(0.19), "", record.EndMaxRounds, ""},
 		{"cut off", func(f *record.File) { f.Truncated = 17 }, WarnTruncated, "", "17 bytes"},
 		{"interrupted", func(f *record.File) { f.Ends[0].Reason, f.Ends[0].Detail = record.EndInterrupted, "SIGINT" },
 			WarnUnfinished, record.EndInterrupted, "interrupted (SIGINT)"},

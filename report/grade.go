@@ -80,13 +80,15 @@ func upTwoDigits(v float64) float64 {
 
 // disturbances are what went on beside trials and was not theirs.
 func disturbances(res analysis.Result) (all []string) {
+	met := append(rowWarnings(res), res.Warnings...)
 	for _, d := range []struct{ code, words string }{
+		{analysis.WarnBusy, "other work all the time, beside which networks may differ less than on a quiet machine"},
 		{"foreign-cpu", "other work on the machine"},
 		{"idle-was-busy", "work while the machine was watched idle"},
 		{"foreign-packets", "packets of others"},
 		{"not-silent", "networks that did not fall silent"},
 	} {
-		if slices.ContainsFunc(rowWarnings(res), func(w analysis.Warning) bool { return w.Code == d.code }) {
+		if slices.ContainsFunc(met, func(w analysis.Warning) bool { return w.Code == d.code }) {
 			all = append(all, d.words)
 		}
 	}
