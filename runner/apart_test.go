@@ -32,7 +32,7 @@ func TestMachinesApart(t *testing.T) {
 	a, b := &machine{name: "machine 1", idle: &sampler.Baseline{Busy: 0.1, Watched: 0.4}}, &machine{name: "machine 2", idle: &sampler.Baseline{Busy: -0.1, Watched: 1}}
 	m := &machines{all: []*machine{a, b}}
 	from, to := []sampler.Snapshot{idling(1, 0), idling(1, 0)}, []sampler.Snapshot{idling(3, 0.5), idling(3, 2)}
-	w := watcher{at: m, turns: []turnUse{{edge{machines: from}, edge{machines: to}}}}
+	w := watcher{at: m, turns: []turnUse{{from: edge{machines: from}, to: edge{machines: to}}}}
 	use, _, err := w.use(2, 0, 0.25)
 	got := use.Hosts
 	want := []record.HostCPU{{Host: "machine 1", Busy: 1.5, Idle: 0.25}, {Host: "machine 2"}}
@@ -53,13 +53,40 @@ func TestMachinesApart(t *testing.T) {
 	}
 	// One machine that is shared is not told as a whole: hosts are parts of it.
 	m = &machines{all: []*machine{a}}
-	w = watcher{at: m, turns: []turnUse{{edge{machines: from[:1]}, edge{machines: to[:1]}}}}
+	w = watcher{at: m, turns: []turnUse{{from: edge{machines: from[:1]}, to: edge{machines: to[:1]}}}}
 	if use, _, err := w.use(2, 0, 0.25); use.Hosts != nil || err != nil {
 		t.Errorf("%+v, %v", use.Hosts, err)
 	}
 	m.name(ends, nil)
 	if ends[0].Host != "machine 2" {
 		t.Errorf("renamed to %q", ends[0].Host)
+	}
+}
+
+// TestTurnsThatWereReadLate holds that a turn at whose edge another had begun says nothing of the
+// CPU time of its network, and what was crossed in the others stands for all.
+func TestTurnsThatWereReadLate(t *testing.T) {
+	idle := &sampler.Baseline{Watched: 1}
+	read := func(second, idle float64, late bool) edge {
+		return edge{machines: []sampler.Snapshot{idling(second, idle)}, late: late}
+	}
+	for _, c := range []struct {
+		name      string
+		late, all bool
+		want      float64
+	}{
+		{"none", false, false, 1.0},
+		{"the second turn's end", true, false, 0.8},
+		{"all", true, true, 1.0},
+	} {
+		w := watcher{at: &machines{all: []*machine{{idle: idle}}}, turns: []turnUse{
+			{from: read(0, 0, c.all), to: read(1, 0.6, false), crossed: 100},  // 0.4 s busy
+			{from: read(2, 0.6, false), to: read(3, 1, c.late), crossed: 100}, // 0.6 s, some of it another's
+		}}
+		use, _, err := w.use(1.5, 200, 0)
+		if err != nil || math.Abs(use.Machine.Busy-c.want) > 1e-9 {
+			t.Errorf("late: %s: %v CPU seconds, %v, want %v", c.name, use.Machine.Busy, err, c.want)
+		}
 	}
 }
 

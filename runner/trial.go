@@ -185,7 +185,7 @@ func (s *session) measure(ctx context.Context, t *record.Trial, warmup, window t
 		return a.examine(ctx, err)
 	}
 	s.r.spent += warmup + res.Window
-	return a.complete(ctx, res, res.Crossed, 0)
+	return a.complete(ctx, res, res.Crossed)
 }
 
 // examine looks for what broke the traffic.
@@ -194,9 +194,8 @@ func (a *attempt) examine(ctx context.Context, err error) error {
 }
 
 // complete turns what was measured into the trial's figures, if the path holds. Crossed is what
-// each pair has exchanged in all, and share how much of what was used belongs to the windows, see
-// watcher.use.
-func (a *attempt) complete(ctx context.Context, res workload.Result, crossed []workload.Crossed, share float64) error {
+// each pair has exchanged in all.
+func (a *attempt) complete(ctx context.Context, res workload.Result, crossed []workload.Crossed) error {
 	s, t, p, links := a.s, a.t, a.proof, a.links
 	if len(crossed) != len(links) || len(res.Metrics) == 0 {
 		return fmt.Errorf("tool %s gave %d figures, and said of %d of %d pairs what they exchanged",
@@ -216,7 +215,7 @@ func (a *attempt) complete(ctx context.Context, res workload.Result, crossed []w
 	}
 	t.Counters = sampler.Delta(a.before.counters, after.counters)
 	idle, watched := a.at.idle()
-	use, doubts, err := a.watch.use(res.Window.Seconds(), share, idle)
+	use, doubts, err := a.watch.use(res.Window.Seconds(), float64(res.Bytes), idle)
 	if err != nil {
 		return err
 	}

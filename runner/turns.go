@@ -142,16 +142,23 @@ func (r *Runner) play(ctx context.Context, players []*player, order []int, turn 
 		e := edgeBetween(ctx, was, next, here)
 		e.late = time.Now().After(at)
 		if was != nil {
-			was.sights[len(was.sights)-1].end(e, was.watch.read(ctx))
+			was.sights[len(was.sights)-1].end(e, was.readBy(ctx, at))
 		}
 		if next != nil {
-			next.sights = append(next.sights, turnSight{before: e, use: turnUse{from: next.watch.read(ctx)}})
+			next.sights = append(next.sights, turnSight{before: e, use: turnUse{from: next.readBy(ctx, at)}})
 		}
 		was = next
 	}
 	running.Wait()
 	r.spent += time.Duration(len(whose)) * turn.Length()
 	return first
+}
+
+// readBy reads what is sampled between two turns, of which the next one begins then.
+func (p *player) readBy(ctx context.Context, begins time.Time) edge {
+	e := p.watch.read(ctx)
+	e.late = e.at.After(begins)
+	return e
 }
 
 // sleepUntil reports whether ctx is still there then.
@@ -227,23 +234,26 @@ func (p *player) finish(ctx context.Context, first time.Time) error {
 	if p.err != nil {
 		return p.examine(ctx, p.err)
 	}
-	total, counted := make([]workload.Crossed, len(p.links)), uint64(0)
+	total, counted := make([]workload.Crossed, len(p.links)), make([]uint64, len(p.each))
 	for i, one := range p.each {
 		for n, c := range one.Crossed {
 			total[n].Bytes += c.Bytes
 			total[n].Conns += c.Conns
-			if i >= plan.Cold {
-				counted += c.Bytes
-			}
+			counted[i] += c.Bytes
 		}
 	}
-	if n := len(p.sights); counted == 0 || n != len(p.each)-plan.Cold || !p.sights[n-1].over {
-		return fmt.Errorf("%d of %d turns were watched, in which %d bytes crossed", len(p.sights), len(p.each)-plan.Cold, counted)
+	n := len(p.sights)
+	if n == 0 || n != len(p.each)-plan.Cold || !p.sights[n-1].over {
+		return fmt.Errorf("%d of %d turns were watched", n, len(p.each)-plan.Cold)
 	}
-	for _, s := range p.sights {
+	for i, s := range p.sights {
+		s.use.crossed = counted[plan.Cold+i]
 		p.watch.turns = append(p.watch.turns, s.use)
 	}
-	if err := p.complete(ctx, p.together, total, float64(p.together.Bytes)/float64(counted)); err != nil {
+	if crossedIn(p.watch.turns) == 0 {
+		return fmt.Errorf("nothing crossed in %d turns", n)
+	}
+	if err := p.complete(ctx, p.together, total); err != nil {
 		return err
 	}
 	for i, one := range p.each[plan.Cold:] {

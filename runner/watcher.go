@@ -25,8 +25,12 @@ type watcher struct {
 	turns      []turnUse
 }
 
-// turnUse is what was read at the beginning and at the end of a turn. A whole trial is one.
-type turnUse struct{ from, to edge }
+// turnUse is what was read at the beginning and at the end of a turn, and what crossed the network
+// in between. A whole trial is one, whose edges are those of its window.
+type turnUse struct {
+	from, to edge
+	crossed  uint64 // bytes of payload; 0 where the window is all
+}
 
 // container is an endpoint whose CPU time is counted as a whole.
 type container struct {
@@ -40,6 +44,8 @@ type edge struct {
 	daemons    []sampler.ProcessTime
 	containers []sampler.ContainerTime
 	switches   uint64
+	at         time.Time // when the machines had been read
+	late       bool      // a turn had begun by then
 	err        error
 	uncounted  error // of the first container that did not tell
 }
@@ -77,6 +83,7 @@ func (w *watcher) read(ctx context.Context) edge {
 		})
 	}
 	e.machines, e.err = w.at.snap(ctx)
+	e.at = time.Now()
 	for _, d := range w.daemons {
 		if e.err == nil {
 			var t sampler.ProcessTime
@@ -96,10 +103,10 @@ func (w *watcher) read(ctx context.Context) edge {
 // seconds. Of containers it is that of all or, with a warning, of none: a sum of some
 // would be a wrong number.
 //
-// Share is how much of what was used between the edges, beyond what the idle machine uses in a
-// second, belongs to the window: as much as of the payload that crossed the network. 0 is in
-// proportion to the time, where the edges are those of the window but for scheduling delays.
-func (w *watcher) use(window, share, idle float64) (record.CPUUse, []record.Warning, error) {
+// Of what was used between the edges of turns, beyond what the idle machine uses in a second, so much
+// belongs to the window as of the payload that crossed the network: bytes. Where the edges are
+// those of the window but for scheduling delays, it is in proportion to the time.
+func (w *watcher) use(window, bytes, idle float64) (record.CPUUse, []record.Warning, error) {
 	for _, t := range w.turns {
 		for _, err := range []error{t.from.err, t.to.err} {
 			if err != nil {
@@ -107,12 +114,14 @@ func (w *watcher) use(window, share, idle float64) (record.CPUUse, []record.Warn
 			}
 		}
 	}
-	m, hosts, elapsed, err := w.at.use(w.turns)
+	turns := w.timely()
+	m, hosts, elapsed, err := w.at.use(turns)
 	if err != nil {
 		return record.CPUUse{}, nil, err
 	}
-	if share == 0 {
-		share = window / elapsed
+	share := window / elapsed
+	if crossed := crossedIn(turns); crossed > 0 {
+		share = bytes / float64(crossed)
 	}
 	use := record.CPUUse{Machine: scaled(m, share, window, idle*(window-share*elapsed))}
 	for _, h := range hosts {
@@ -122,7 +131,7 @@ func (w *watcher) use(window, share, idle float64) (record.CPUUse, []record.Warn
 	}
 	for i, d := range w.daemons {
 		var sum record.ProcessCPU
-		for _, t := range w.turns {
+		for _, t := range turns {
 			one := sampler.Between(title(d), t.from.daemons[i], t.to.daemons[i], share*t.seconds())
 			sum.Name, sum.User, sum.System = one.Name, sum.User+one.User, sum.System+one.System
 		}
@@ -141,7 +150,7 @@ func (w *watcher) use(window, share, idle float64) (record.CPUUse, []record.Warn
 	}
 	for i, c := range w.containers {
 		sum := record.ContainerCPU{Name: c.name}
-		for _, t := range w.turns {
+		for _, t := range turns {
 			sum.CPU += t.to.containers[i].Since(t.from.containers[i], c.name, share*t.seconds()).CPU
 		}
 		use.Containers = append(use.Containers, sum)
@@ -149,12 +158,32 @@ func (w *watcher) use(window, share, idle float64) (record.CPUUse, []record.Warn
 	return use, nil, nil
 }
 
+// timely are the turns at whose edges no other turn had begun when they were read, or all if there
+// is none: on a busy machine the time of another network's turn would be taken for theirs.
+func (w *watcher) timely() []turnUse {
+	timely := slices.DeleteFunc(slices.Clone(w.turns), func(t turnUse) bool { return t.from.late || t.to.late })
+	if crossedIn(timely) == 0 {
+		return w.turns
+	}
+	return timely
+}
+
+func crossedIn(turns []turnUse) (bytes uint64) {
+	for _, t := range turns {
+		bytes += t.crossed
+	}
+	return bytes
+}
+
 // resting is what the daemons used between one turn of their network and its next; nil where
 // there is nothing to tell.
 func (w *watcher) resting() *record.Resting {
 	var r record.Resting
 	for i := range max(0, len(w.turns)-1) {
-		others := turnUse{w.turns[i].to, w.turns[i+1].from}
+		others := turnUse{from: w.turns[i].to, to: w.turns[i+1].from}
+		if others.from.late || others.to.late {
+			continue
+		}
 		seconds := others.seconds()
 		for n, d := range w.daemons {
 			r.CPU += sampler.Between(title(d), others.from.daemons[n], others.to.daemons[n], seconds).Total()
