@@ -6,13 +6,13 @@ import (
 	"slices"
 	"time"
 
+	"nettoll/network"
+	"nettoll/network/bridge"
+	"nettoll/network/host"
+	"nettoll/network/macvlan"
+	"nettoll/network/veth"
+	"nettoll/network/vxlan"
 	"nettoll/record"
-	"nettoll/technique"
-	"nettoll/technique/bridge"
-	"nettoll/technique/host"
-	"nettoll/technique/macvlan"
-	"nettoll/technique/veth"
-	"nettoll/technique/vxlan"
 	"nettoll/workload"
 	"nettoll/workload/engine"
 )
@@ -26,8 +26,8 @@ const roundsAtOnce = 6
 func equivalence(ctx context.Context, j *judging) error {
 	s := newSides("turns", "whole")
 	groups := []known{
-		{hosts: 1, names: []string{"host", "bridge", "veth", "macvlan"}, how: []technique.Technique{host.New(), bridge.New(), veth.New(), macvlan.New()}},
-		{hosts: 2, names: []string{"native", "vxlan"}, how: []technique.Technique{host.NewNative(), vxlan.New()}},
+		{hosts: 1, names: []string{"host", "bridge", "veth", "macvlan"}, how: []network.Technique{host.New(), bridge.New(), veth.New(), macvlan.New()}},
+		{hosts: 2, names: []string{"native", "vxlan"}, how: []network.Technique{host.NewNative(), vxlan.New()}},
 	}
 	j.total = j.size * len(groups)
 	for pass := range j.size {

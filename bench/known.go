@@ -9,15 +9,15 @@ import (
 	"time"
 
 	"nettoll/analysis"
+	"nettoll/network"
+	"nettoll/network/host"
+	"nettoll/network/veth"
 	"nettoll/plan"
 	"nettoll/platform"
 	"nettoll/platform/lab"
 	"nettoll/record"
 	"nettoll/runner"
 	"nettoll/sampler"
-	"nettoll/technique"
-	"nettoll/technique/host"
-	"nettoll/technique/veth"
 	"nettoll/workload"
 	"nettoll/workload/engine"
 )
@@ -31,29 +31,29 @@ type known struct {
 	rounds    int           // no more and no fewer; 0: until enough is known
 	duration  time.Duration // of a trial
 	names     []string
-	how       []technique.Technique
+	how       []network.Technique
 }
 
 // links are two links, each a token bucket. What is shaped has no turns, as in any run.
 func links() known {
 	return known{hosts: 2, workloads: []string{record.TCPStream}, tools: []workload.Tool{engine.New()},
-		names: []string{"native", "slower"}, how: []technique.Technique{rated{host.NewNative(), 1e9}, rated{host.NewNative(), 0.9e9}}}
+		names: []string{"native", "slower"}, how: []network.Technique{rated{host.NewNative(), 1e9}, rated{host.NewNative(), 0.9e9}}}
 }
 
 // servers are two veth pairs, at one of which the server spins. The other one is called host, as the
 // baseline of one host is.
 func servers(spin time.Duration) known {
 	return known{hosts: 1, workloads: []string{record.TCPRR}, tools: []workload.Tool{engine.New()}, turns: true,
-		names: []string{"host", "slower"}, how: []technique.Technique{veth.New(), spun{veth.New(), spin}}}
+		names: []string{"host", "slower"}, how: []network.Technique{veth.New(), spun{veth.New(), spin}}}
 }
 
 // rated is a technique on links of such a rate, in bit/s, whatever the cell says.
 type rated struct {
-	technique.Technique
+	network.Technique
 	rate uint64
 }
 
-func (r rated) Connect(ctx context.Context, topo technique.Topology, p platform.Platform) (technique.Network, error) {
+func (r rated) Connect(ctx context.Context, topo network.Topology, p platform.Platform) (network.Network, error) {
 	topo.Underlay.Rate = r.rate
 	return r.Technique.Connect(ctx, topo, p)
 }

@@ -6,13 +6,13 @@ import (
 	"os"
 	"time"
 
+	"nettoll/network"
+	"nettoll/network/bridge"
 	"nettoll/platform"
 	"nettoll/platform/lab"
 	"nettoll/record"
 	"nettoll/runner"
 	"nettoll/sampler"
-	"nettoll/technique"
-	"nettoll/technique/bridge"
 	"nettoll/workload"
 	"nettoll/workload/engine"
 )
@@ -47,11 +47,11 @@ type phases struct{ built, measured, gone time.Duration }
 
 // timed is a technique that tells when its network is begun, built and closed.
 type timed struct {
-	technique.Technique
+	network.Technique
 	begun, built, closed *time.Time
 }
 
-func (t timed) Connect(ctx context.Context, topo technique.Topology, p platform.Platform) (technique.Network, error) {
+func (t timed) Connect(ctx context.Context, topo network.Topology, p platform.Platform) (network.Network, error) {
 	*t.begun = time.Now()
 	n, err := t.Technique.Connect(ctx, topo, p)
 	*t.built = time.Now()
@@ -59,7 +59,7 @@ func (t timed) Connect(ctx context.Context, topo technique.Topology, p platform.
 }
 
 type timedNetwork struct {
-	technique.Network
+	network.Network
 	closed *time.Time
 }
 

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"nettoll/agent"
+	"nettoll/network"
 	"nettoll/platform"
-	"nettoll/technique"
 	"nettoll/workload/engine"
 )
 
@@ -31,11 +31,11 @@ func engineHandlers(ctx context.Context, args []string) (map[string]agent.Handle
 
 // spun is a technique whose servers spin for so long before they answer.
 type spun struct {
-	technique.Technique
+	network.Technique
 	spin time.Duration
 }
 
-func (s spun) Connect(ctx context.Context, topo technique.Topology, p platform.Platform) (technique.Network, error) {
+func (s spun) Connect(ctx context.Context, topo network.Topology, p platform.Platform) (network.Network, error) {
 	n, err := s.Technique.Connect(ctx, topo, p)
 	if err != nil {
 		return nil, err
@@ -48,21 +48,21 @@ func (s spun) Connect(ctx context.Context, topo technique.Topology, p platform.P
 }
 
 type spunNetwork struct {
-	technique.Network
+	network.Network
 	servers []platform.Endpoint
 }
 
 func (n spunNetwork) Servers() []platform.Endpoint { return n.servers }
 
-func (n spunNetwork) Addr(from, to platform.Endpoint, f technique.Family) (netip.Addr, error) {
+func (n spunNetwork) Addr(from, to platform.Endpoint, f network.Family) (netip.Addr, error) {
 	return n.Network.Addr(plain(from), plain(to), f)
 }
 
-func (n spunNetwork) Own(from, to platform.Endpoint, f technique.Family) (netip.Addr, error) {
+func (n spunNetwork) Own(from, to platform.Endpoint, f network.Family) (netip.Addr, error) {
 	return n.Network.Own(plain(from), plain(to), f)
 }
 
-func (n spunNetwork) Path(from, to platform.Endpoint, f technique.Family) []technique.Hop {
+func (n spunNetwork) Path(from, to platform.Endpoint, f network.Family) []network.Hop {
 	return n.Network.Path(plain(from), plain(to), f)
 }
 

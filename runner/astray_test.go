@@ -4,8 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	"nettoll/network"
 	"nettoll/record"
-	"nettoll/technique"
 	"nettoll/workload"
 )
 
@@ -32,11 +32,11 @@ func TestTurnThatWentAstray(t *testing.T) {
 		{"some was still on its way", []uint64{0, payload / 4, payload, payload}, []uint64{5, 5, 5, 5}, nil, []record.Warning{{Code: workload.WarnOverran}}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			other := &player{attempt: &attempt{t: &record.Trial{Cell: record.Cell{Network: "veth"}}, proof: &proof{hops: []technique.Hop{hop("h1/w0", technique.Device, false)}}}}
-			p := &player{attempt: &attempt{proof: &proof{hops: []technique.Hop{hop("h1/v0", technique.Device, false)}, pairs: [][]int{{0}}}}}
+			other := &player{attempt: &attempt{t: &record.Trial{Cell: record.Cell{Network: "veth"}}, proof: &proof{hops: []network.Hop{hop("h1/w0", network.Device, false)}}}}
+			p := &player{attempt: &attempt{proof: &proof{hops: []network.Hop{hop("h1/v0", network.Device, false)}, pairs: [][]int{{0}}}}}
 			p.each = []workload.Result{{}} // cold
 			at := func(i int) turnEdge {
-				return turnEdge{late: slices.Contains(c.late, i), hops: map[*player][]technique.Count{p: {bytes(c.own[i])}}, firsts: map[*player]technique.Count{other: bytes(c.other[i])}}
+				return turnEdge{late: slices.Contains(c.late, i), hops: map[*player][]network.Count{p: {bytes(c.own[i])}}, firsts: map[*player]network.Count{other: bytes(c.other[i])}}
 			}
 			for i := 0; i < len(c.own); i += 2 {
 				p.each = append(p.each, workload.Result{Crossed: []workload.Crossed{{Bytes: payload}}, Warnings: c.warnings})

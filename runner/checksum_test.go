@@ -12,17 +12,17 @@ import (
 
 	"nettoll/internal/netns"
 	"nettoll/internal/nl"
+	"nettoll/network"
+	"nettoll/network/bridge"
 	"nettoll/platform"
 	"nettoll/record"
 	"nettoll/runner"
-	"nettoll/technique"
-	"nettoll/technique/bridge"
 )
 
 // TestNetworkThatTakesPacketsOutOfTheKernel has a program instead of a bridge, which copies
 // frames as they are. Senders leave checksums to their devices.
 func TestNetworkThatTakesPacketsOutOfTheKernel(t *testing.T) {
-	copied := func(t *testing.T, n technique.Network) {
+	copied := func(t *testing.T, n network.Network) {
 		h := machines(n)[0]
 		in(t, h, func(n *nl.NS) error {
 			for _, port := range []string{"veth0", "veth1"} {

@@ -6,10 +6,10 @@ import (
 	"sync"
 	"testing"
 
+	"nettoll/network/bridge"
 	"nettoll/platform"
 	"nettoll/platform/lab"
 	"nettoll/record"
-	"nettoll/technique/bridge"
 	"nettoll/workload"
 	"nettoll/workload/engine"
 )

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"nettoll/internal/testutil"
+	"nettoll/network"
 	"nettoll/platform"
 	"nettoll/record"
-	"nettoll/technique"
 	"nettoll/workload"
 )
 
@@ -61,7 +61,7 @@ type way struct {
 	probe    error
 	connect  func(ctx context.Context, nth int) error
 	close    error
-	daemons  []technique.Daemon
+	daemons  []network.Daemon
 	pathless bool
 	fault    func() error                        // of a network; nil: it knows of none
 	on       platform.Platform                   // that it was built on last
@@ -88,7 +88,7 @@ func (f *way) Probe(context.Context, platform.Platform) error {
 	return f.probe
 }
 
-func (f *way) Connect(ctx context.Context, topo technique.Topology, p platform.Platform) (technique.Network, error) {
+func (f *way) Connect(ctx context.Context, topo network.Topology, p platform.Platform) (network.Network, error) {
 	f.w.mu.Lock()
 	f.on = p
 	f.w.builds[f.name]++
@@ -122,22 +122,22 @@ func (n *net) Servers() []platform.Endpoint { return n.servers }
 
 func (n *net) Clients() []platform.Endpoint { return n.clients }
 
-func (n *net) Daemons() []technique.Daemon { return n.daemons }
+func (n *net) Daemons() []network.Daemon { return n.daemons }
 
-func (n *net) Own(from, to platform.Endpoint, f technique.Family) (netip.Addr, error) {
+func (n *net) Own(from, to platform.Endpoint, f network.Family) (netip.Addr, error) {
 	return n.Addr(from, to, f)
 }
 
-func (*net) Addr(platform.Endpoint, platform.Endpoint, technique.Family) (netip.Addr, error) {
+func (*net) Addr(platform.Endpoint, platform.Endpoint, network.Family) (netip.Addr, error) {
 	return netip.MustParseAddr("198.18.0.1"), nil
 }
 
-func (n *net) Path(platform.Endpoint, platform.Endpoint, technique.Family) []technique.Hop {
+func (n *net) Path(platform.Endpoint, platform.Endpoint, network.Family) []network.Hop {
 	if n.pathless {
 		return nil
 	}
-	return []technique.Hop{{Name: "h1/br0", Kind: technique.Device, Read: func(context.Context) (technique.Count, error) {
-		return technique.Count{Bytes: n.w.crossed.Load()}, nil
+	return []network.Hop{{Name: "h1/br0", Kind: network.Device, Read: func(context.Context) (network.Count, error) {
+		return network.Count{Bytes: n.w.crossed.Load()}, nil
 	}}}
 }
 
@@ -196,7 +196,7 @@ func (f *tool) well(ctx context.Context, job workload.Job) (workload.Result, err
 
 var errGone = errors.New("the network fell off the table")
 
-// Fault implements technique.Faulter.
+// Fault implements network.Faulter.
 func (n *net) Fault(context.Context) error {
 	if n.fault == nil {
 		return nil

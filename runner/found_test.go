@@ -9,17 +9,17 @@ import (
 
 	"nettoll/internal/netns"
 	"nettoll/internal/nl"
+	"nettoll/network"
+	"nettoll/network/bridge"
+	"nettoll/network/loopback"
+	"nettoll/network/published"
+	"nettoll/network/routed"
+	"nettoll/network/vxlan"
 	"nettoll/platform"
 	"nettoll/platform/lab"
 	"nettoll/record"
 	"nettoll/runner"
 	"nettoll/sampler"
-	"nettoll/technique"
-	"nettoll/technique/bridge"
-	"nettoll/technique/loopback"
-	"nettoll/technique/published"
-	"nettoll/technique/routed"
-	"nettoll/technique/vxlan"
 	"nettoll/workload"
 	"nettoll/workload/engine"
 )
@@ -28,12 +28,12 @@ import (
 
 // broken is a technique whose networks are changed after they were made.
 type broken struct {
-	technique.Technique
-	change func(t *testing.T, n technique.Network)
+	network.Technique
+	change func(t *testing.T, n network.Network)
 	t      *testing.T
 }
 
-func (b broken) Connect(ctx context.Context, topo technique.Topology, p platform.Platform) (technique.Network, error) {
+func (b broken) Connect(ctx context.Context, topo network.Topology, p platform.Platform) (network.Network, error) {
 	n, err := b.Technique.Connect(ctx, topo, p)
 	if err == nil && b.change != nil {
 		b.change(b.t, n)
@@ -42,7 +42,7 @@ func (b broken) Connect(ctx context.Context, topo technique.Topology, p platform
 }
 
 // measured is one cell, measured once.
-func measured(t *testing.T, tech technique.Technique, c record.Cell, change func(*testing.T, technique.Network)) record.Trial {
+func measured(t *testing.T, tech network.Technique, c record.Cell, change func(*testing.T, network.Network)) record.Trial {
 	t.Helper()
 	if err := tech.Probe(t.Context(), lab.New()); err != nil {
 		t.Skip(err)
@@ -104,13 +104,13 @@ func in(t *testing.T, e platform.Endpoint, do func(*nl.NS) error) {
 	}
 }
 
-func machines(n technique.Network) []platform.Host {
+func machines(n network.Network) []platform.Host {
 	return n.(interface{ Machines() []platform.Host }).Machines()
 }
 
 // wide gives containers on a VXLAN the MTU of the underlay, which has no room for the
 // tunnel's headers.
-func wide(t *testing.T, n technique.Network) {
+func wide(t *testing.T, n network.Network) {
 	for _, e := range slices.Concat(n.Servers(), n.Clients()) {
 		setMTU(t, e, 1500, "eth0")
 	}
@@ -124,7 +124,7 @@ func wide(t *testing.T, n technique.Network) {
 func TestTunnelWhosePacketsAreCut(t *testing.T) {
 	for _, family := range []int{4, 6} {
 		tr := measured(t, vxlan.New(), record.Cell{Hosts: 2, Family: family, Workload: record.UDPStream, Options: record.Options{MessageSize: 1300}},
-			func(t *testing.T, n technique.Network) {
+			func(t *testing.T, n network.Network) {
 				for _, e := range slices.Concat(n.Servers(), n.Clients()) {
 					if err := netns.SetSysctl(e.(platform.NetNSer).NetNS(), "net/ipv4/ip_no_pmtu_disc", "1"); err != nil {
 						t.Fatal(err)
@@ -168,14 +168,14 @@ func TestBlackHoleOfABridge(t *testing.T) {
 // On one host, too, and to one of its containers alone.
 func TestBlackHoleOfAPort(t *testing.T) {
 	tr := measured(t, bridge.NewWithoutNetfilter(), record.Cell{Hosts: 1, Family: 4, Workload: record.TCPStream, Offload: record.OffloadOff},
-		func(t *testing.T, n technique.Network) { setMTU(t, machines(n)[0], 1400, "veth0") })
+		func(t *testing.T, n network.Network) { setMTU(t, machines(n)[0], 1400, "veth0") })
 	wantBlackHole(t, tr, "nothing larger than 1404 bytes crosses from h1c2 to h1c1, whose MTU is 1500", "set the containers' MTU to 1400")
 }
 
 // Only the way back is narrow.
 func TestBlackHoleOfOneDirection(t *testing.T) {
 	tr := measured(t, vxlan.New(), record.Cell{Hosts: 2, Family: 4, Workload: record.TCPStream, Offload: record.OffloadOff, Options: record.Options{Reverse: true}},
-		func(t *testing.T, n technique.Network) { setMTU(t, machines(n)[0], 1321, "vxlan0") })
+		func(t *testing.T, n network.Network) { setMTU(t, machines(n)[0], 1321, "vxlan0") })
 	// A bridge lets frames pass that are longer by the tag of a VLAN.
 	wantBlackHole(t, tr, "nothing larger than 1325 bytes crosses from h1c1 to h2c1, whose MTU is 1450", "set the containers' MTU to 1321")
 }
@@ -195,7 +195,7 @@ func wantBlackHole(t *testing.T, tr record.Trial, text, remedy string) {
 
 // What is right is not talked about.
 func TestNothingIsFoundInASoundNetwork(t *testing.T) {
-	for name, tech := range map[string]technique.Technique{"vxlan": vxlan.New(), "routed": routed.New(), "loopback": loopback.New()} {
+	for name, tech := range map[string]network.Technique{"vxlan": vxlan.New(), "routed": routed.New(), "loopback": loopback.New()} {
 		hosts := slices.Max(tech.Hosts())
 		tr := measured(t, tech, record.Cell{Hosts: hosts, Family: 4, Workload: record.TCPStream}, nil)
 		if tr.Status != record.OK {
@@ -227,7 +227,7 @@ func TestDaemonsAreToldWithTheirHosts(t *testing.T) {
 // A router that says so lets TCP find out what its path carries.
 func TestPathThatIsNarrowerThanItsEnds(t *testing.T) {
 	tr := measured(t, routed.New(), record.Cell{Hosts: 2, Family: 4, Workload: record.TCPStream},
-		func(t *testing.T, n technique.Network) {
+		func(t *testing.T, n network.Network) {
 			for _, h := range machines(n) {
 				setMTU(t, h, 1400, "eth0")
 			}

@@ -6,13 +6,13 @@ import (
 	"testing"
 
 	"nettoll/internal/plumb"
+	"nettoll/network"
+	"nettoll/network/bridge"
 	"nettoll/platform"
 	"nettoll/platform/lab"
 	"nettoll/record"
 	"nettoll/runner"
 	"nettoll/sampler"
-	"nettoll/technique"
-	"nettoll/technique/bridge"
 	"nettoll/workload"
 	"nettoll/workload/engine"
 )
@@ -21,10 +21,10 @@ import (
 // altered is the bridge technique with a change to its networks.
 type altered struct {
 	bridge.Technique
-	change func(plain technique.Network) (technique.Network, error)
+	change func(plain network.Network) (network.Network, error)
 }
 
-func (a altered) Connect(ctx context.Context, topo technique.Topology, p platform.Platform) (technique.Network, error) {
+func (a altered) Connect(ctx context.Context, topo network.Topology, p platform.Platform) (network.Network, error) {
 	n, err := a.Technique.Connect(ctx, topo, p)
 	if err != nil || a.change == nil {
 		return n, err
@@ -33,7 +33,7 @@ func (a altered) Connect(ctx context.Context, topo technique.Topology, p platfor
 }
 
 // host is the namespace of a network's first host.
-func host(n technique.Network) string {
+func host(n network.Network) string {
 	return n.(interface{ Machines() []platform.Host }).Machines()[0].(platform.NetNSer).NetNS()
 }
 
@@ -51,7 +51,7 @@ func measure(t *testing.T, p platform.Platform, tool workload.Tool, a altered, f
 }
 
 // aRound runs one round of cells over a technique, whatever they call it.
-func aRound(t *testing.T, p platform.Platform, tool workload.Tool, tech technique.Technique, cells ...record.Cell) []record.Trial {
+func aRound(t *testing.T, p platform.Platform, tool workload.Tool, tech network.Technique, cells ...record.Cell) []record.Trial {
 	t.Helper()
 	m, err := sampler.Machine("/proc", "/sys")
 	if err != nil {
@@ -80,47 +80,47 @@ func aRound(t *testing.T, p platform.Platform, tool workload.Tool, tech techniqu
 
 // otherPath is a network that says something else of its path.
 type otherPath struct {
-	technique.Network
-	path func(real []technique.Hop) []technique.Hop
+	network.Network
+	path func(real []network.Hop) []network.Hop
 }
 
-func (n otherPath) Path(from, to platform.Endpoint, f technique.Family) []technique.Hop {
+func (n otherPath) Path(from, to platform.Endpoint, f network.Family) []network.Hop {
 	return n.path(n.Network.Path(from, to, f))
 }
 
 func TestPathIsProvedByWhatCrossedIt(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		path   func(ns string, real []technique.Hop) []technique.Hop
+		path   func(ns string, real []network.Hop) []network.Hop
 		status record.Status
 		reason []string
 	}{
-		{"as it is", func(_ string, real []technique.Hop) []technique.Hop { return real }, record.OK, nil},
+		{"as it is", func(_ string, real []network.Hop) []network.Hop { return real }, record.OK, nil},
 		{
 			"a device that the traffic does not cross",
-			func(ns string, real []technique.Hop) []technique.Hop {
+			func(ns string, real []network.Hop) []network.Hop {
 				return append(real, plumb.DeviceHop("h1", ns, "eth0"))
 			},
 			record.Invalid, []string{"path not proved: ", " bytes crossed h1/eth0, the payload was "},
 		},
 		{
 			"a device that it must not cross, and does not",
-			func(ns string, real []technique.Hop) []technique.Hop {
+			func(ns string, real []network.Hop) []network.Hop {
 				return append(real, plumb.Absent(plumb.DeviceHop("h1", ns, "eth0")))
 			},
 			record.OK, nil,
 		},
 		{
 			"a device that it must not cross, and does",
-			func(_ string, real []technique.Hop) []technique.Hop {
-				return append([]technique.Hop{plumb.Absent(real[0])}, real[1:]...)
+			func(_ string, real []network.Hop) []network.Hop {
+				return append([]network.Hop{plumb.Absent(real[0])}, real[1:]...)
 			},
 			record.Invalid, []string{"wrong path: ", " bytes crossed h1c2/eth0, which the payload must not cross"},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			a := altered{bridge.New(), func(n technique.Network) (technique.Network, error) {
-				return otherPath{n, func(real []technique.Hop) []technique.Hop { return c.path(host(n), real) }}, nil
+			a := altered{bridge.New(), func(n network.Network) (network.Network, error) {
+				return otherPath{n, func(real []network.Hop) []network.Hop { return c.path(host(n), real) }}, nil
 			}}
 			tr := measure(t, lab.New(), engine.New(), a, 4)[0]
 			if tr.Status != c.status || (tr.Status == record.OK) != (tr.Reason == "") {

@@ -5,10 +5,10 @@ import (
 	"math"
 	"testing"
 
+	"nettoll/network"
 	"nettoll/platform"
 	"nettoll/record"
 	"nettoll/runner"
-	"nettoll/technique"
 	"nettoll/workload"
 )
 
@@ -74,7 +74,7 @@ func TestEveryClientProcessHasAnAgentAndPortsOfItsOwn(t *testing.T) {
 	for server, port := range shared {
 		take(port, server)
 	}
-	topo := technique.Topology{Servers: 2, Clients: 3, Processes: 2}
+	topo := network.Topology{Servers: 2, Clients: 3, Processes: 2}
 	first, _ := topo.Ports(0)
 	_, last := topo.Ports(1)
 	for port := range ports {

@@ -7,22 +7,22 @@ import (
 
 	"nettoll/internal/nl/nft"
 	"nettoll/internal/plumb"
+	"nettoll/network"
+	"nettoll/network/bridge"
 	"nettoll/platform"
 	"nettoll/platform/lab"
 	"nettoll/record"
-	"nettoll/technique"
-	"nettoll/technique/bridge"
 	"nettoll/workload/engine"
 )
 
 // elsewhere is a network whose servers are said to be where nobody listens.
 type elsewhere struct {
-	technique.Network
+	network.Network
 	at netip.Addr
 }
 
-func (n elsewhere) Addr(from, to platform.Endpoint, f technique.Family) (netip.Addr, error) {
-	if to == n.Servers()[0] && f == technique.IPv4 {
+func (n elsewhere) Addr(from, to platform.Endpoint, f network.Family) (netip.Addr, error) {
+	if to == n.Servers()[0] && f == network.IPv4 {
 		return n.at, nil
 	}
 	return n.Network.Addr(from, to, f)
@@ -31,12 +31,12 @@ func (n elsewhere) Addr(from, to platform.Endpoint, f technique.Family) (netip.A
 func TestServerThatCannotBeReachedFailsTheTrial(t *testing.T) {
 	for _, c := range []struct {
 		name, want string
-		change     func(t *testing.T, n technique.Network) (technique.Network, error)
+		change     func(t *testing.T, n network.Network) (network.Network, error)
 	}{
-		{"nobody listens", "connection refused", func(_ *testing.T, n technique.Network) (technique.Network, error) {
+		{"nobody listens", "connection refused", func(_ *testing.T, n network.Network) (network.Network, error) {
 			return elsewhere{n, plumb.Gateway(0, false)}, nil
 		}},
-		{"all packets are dropped", "no answer within", func(t *testing.T, n technique.Network) (technique.Network, error) {
+		{"all packets are dropped", "no answer within", func(t *testing.T, n network.Network) (network.Network, error) {
 			fw, err := nft.New(host(n), "wall")
 			if err != nil {
 				return nil, err
@@ -47,7 +47,7 @@ func TestServerThatCannotBeReachedFailsTheTrial(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			a := altered{bridge.New(), func(n technique.Network) (technique.Network, error) { return c.change(t, n) }}
+			a := altered{bridge.New(), func(n network.Network) (network.Network, error) { return c.change(t, n) }}
 			tr := measure(t, lab.New(), engine.New(), a, 4)[0]
 			if tr.Status != record.Failed || tr.Reason == "" || strings.Contains(tr.Reason, "\n") || tr.Metrics != nil {
 				t.Errorf("%s with reason %q and figures %v, want failed with one line", tr.Status, tr.Reason, tr.Metrics)

@@ -4,14 +4,14 @@ import (
 	"context"
 	"errors"
 
+	"nettoll/network"
 	"nettoll/platform"
-	"nettoll/technique"
 )
 
 // Recipe is how a network is built: a technique, and the platform that it is built on.
 type Recipe struct {
 	Platform  platform.Platform
-	Technique technique.Technique
+	Technique network.Technique
 }
 
 // probe finds out whether a network can be built here: its platform is asked until it has

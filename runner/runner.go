@@ -12,11 +12,11 @@ import (
 	"sync"
 	"time"
 
+	"nettoll/network"
 	"nettoll/plan"
 	"nettoll/platform"
 	"nettoll/record"
 	"nettoll/sampler"
-	"nettoll/technique"
 	"nettoll/workload"
 )
 
@@ -357,7 +357,7 @@ func unusable(cells []record.Cell, began time.Time, err error) []record.Trial {
 	for i, c := range cells {
 		t := record.Trial{Cell: c, Started: began, Status: record.Failed, Reason: oneLine(err)}
 		var missing *platform.Unsupported
-		var wrong *technique.WrongPath
+		var wrong *network.WrongPath
 		if errors.Is(err, platform.ErrUnsupported) {
 			t.Status = record.Skipped
 		}

@@ -3,9 +3,9 @@ package runner
 import (
 	"slices"
 
+	"nettoll/network"
 	"nettoll/record"
 	"nettoll/sampler"
-	"nettoll/technique"
 )
 
 // scene is what a trial took place in and what was counted there, in which findings are
@@ -65,7 +65,7 @@ func (s *session) devices() (map[string]device, error) {
 // scene describes a trial. Hosts whose namespaces cannot be read are not in it.
 func (s *session) scene(t *record.Trial, links []link) (scene, error) {
 	sc := scene{ends: t.Endpoints, flows: t.Flows, counted: t.Counters, uplinks: map[string]device{}}
-	if f, ok := s.network.(technique.Fragmenting); ok {
+	if f, ok := s.network.(network.Fragmenting); ok {
 		sc.probes = f.Fragments()
 	}
 	known, err := s.devices()
@@ -83,7 +83,7 @@ func (s *session) scene(t *record.Trial, links []link) (scene, error) {
 		var own []device
 		for _, h := range l.hops {
 			d, ok := known[h.Name]
-			if !ok || h.Kind != technique.Device || h.Absent {
+			if !ok || h.Kind != network.Device || h.Absent {
 				continue
 			}
 			own = append(own, d)

@@ -17,11 +17,11 @@ import (
 	"nettoll/internal/netns"
 	"nettoll/internal/nl/nft"
 	"nettoll/internal/plumb"
+	"nettoll/network"
+	"nettoll/network/bridge"
 	"nettoll/platform/lab"
 	"nettoll/record"
 	"nettoll/runner"
-	"nettoll/technique"
-	"nettoll/technique/bridge"
 	"nettoll/workload"
 	"nettoll/workload/engine"
 )
@@ -99,7 +99,7 @@ func (l late) Run(ctx context.Context, job workload.Job) (workload.Result, error
 
 func TestTrialsBeginWhenTheNetworkIsSilent(t *testing.T) {
 	var raging atomic.Bool
-	a := altered{bridge.New(), func(n technique.Network) (technique.Network, error) {
+	a := altered{bridge.New(), func(n network.Network) (network.Network, error) {
 		s := newStorm(t, n.(*plumb.Network).Site.Neighbours[7])
 		raging.Store(true)
 		time.AfterFunc(time.Second, func() {
@@ -132,14 +132,14 @@ func TestTrialsBeginWhenTheNetworkIsSilent(t *testing.T) {
 
 // lively is a technique that says that it has daemons: its network is looked at for a while, in which
 // a storm has a CPU on a busy machine, too.
-type lively struct{ technique.Technique }
+type lively struct{ network.Technique }
 
 func (lively) Startup() time.Duration { return time.Millisecond }
 
 func TestNetworkThatNeverFallsSilent(t *testing.T) {
 	defer runner.Hurry(300 * time.Millisecond)()
 	var s *storm
-	a := altered{bridge.New(), func(n technique.Network) (technique.Network, error) {
+	a := altered{bridge.New(), func(n network.Network) (network.Network, error) {
 		s = newStorm(t, n.(*plumb.Network).Site.Neighbours[7])
 		return n, nil
 	}}
@@ -176,7 +176,7 @@ func TestSilentNetworkIsNotDoubted(t *testing.T) {
 // everybody.
 func TestForeignPacketsInMidTrial(t *testing.T) {
 	for _, neighbours := range []int{0, 30} {
-		var built technique.Network
+		var built network.Network
 		var s *storm
 		tool := &disturbed{Tool: engine.New(), disturb: func() { s = newStorm(t, built.(*plumb.Network).Site.Servers[1]) }}
 		c := bridged
@@ -192,7 +192,7 @@ func TestForeignPacketsInMidTrial(t *testing.T) {
 // TestTrialsBeginWhenAPacketHasCrossed: the network says that it is ready, and carries
 // nothing for longer than a generator of traffic waits.
 func TestTrialsBeginWhenAPacketHasCrossed(t *testing.T) {
-	a := altered{bridge.New(), func(n technique.Network) (technique.Network, error) {
+	a := altered{bridge.New(), func(n network.Network) (network.Network, error) {
 		fw, err := nft.New(host(n), "wall")
 		if err != nil {
 			return nil, err

@@ -9,12 +9,12 @@ import (
 
 	"nettoll/internal/nl"
 	"nettoll/internal/plumb"
+	"nettoll/network"
+	"nettoll/network/bridge"
+	"nettoll/network/routed"
 	"nettoll/platform"
 	"nettoll/platform/lab"
 	"nettoll/record"
-	"nettoll/technique"
-	"nettoll/technique/bridge"
-	"nettoll/technique/routed"
 	"nettoll/workload/engine"
 )
 
@@ -23,7 +23,7 @@ import (
 func TestPathThatChangesInMidTrial(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		tech   technique.Technique
+		tech   network.Technique
 		hosts  int
 		change func(t *testing.T, n *plumb.Network)
 		want   string // empty: it stays valid
@@ -60,7 +60,7 @@ func TestPathThatChangesInMidTrial(t *testing.T) {
 		}, "the route of h1c2 to 198.19.0.2 led dev eth0"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var built technique.Network
+			var built network.Network
 			tool := &disturbed{Tool: engine.New(), disturb: func() { c.change(t, built.(*plumb.Network)) }}
 			tr := aRound(t, lab.New(), tool, shown{c.tech, &built}, record.Cell{
 				Network: "shown", Hosts: c.hosts, Family: 4, Servers: 1, Clients: 1, Tool: "engine",
@@ -84,11 +84,11 @@ func TestPathThatChangesInMidTrial(t *testing.T) {
 
 // shown tells of the network that it builds.
 type shown struct {
-	technique.Technique
-	built *technique.Network
+	network.Technique
+	built *network.Network
 }
 
-func (w shown) Connect(ctx context.Context, topo technique.Topology, p platform.Platform) (technique.Network, error) {
+func (w shown) Connect(ctx context.Context, topo network.Topology, p platform.Platform) (network.Network, error) {
 	n, err := w.Technique.Connect(ctx, topo, p)
 	*w.built = n
 	return n, err

@@ -8,9 +8,9 @@ import (
 	"sync"
 	"time"
 
+	"nettoll/network"
 	"nettoll/plan"
 	"nettoll/record"
-	"nettoll/technique"
 	"nettoll/workload"
 )
 
@@ -182,15 +182,15 @@ func (s *turnSight) end(e turnEdge, use edge) { s.after, s.use.to, s.over = e, u
 
 // turnEdge is what is counted between two turns.
 type turnEdge struct {
-	hops   map[*player][]technique.Count // of the networks whose turns they are
-	firsts map[*player]technique.Count   // of everybody's first device
-	late   bool                          // the next turn had begun before all was read
+	hops   map[*player][]network.Count // of the networks whose turns they are
+	firsts map[*player]network.Count   // of everybody's first device
+	late   bool                        // the next turn had begun before all was read
 	err    error
 }
 
 // edgeBetween reads what is counted between the turns of two players, either of which may be nil.
 func edgeBetween(ctx context.Context, was, next *player, all []*player) turnEdge {
-	e := turnEdge{hops: map[*player][]technique.Count{}, firsts: map[*player]technique.Count{}}
+	e := turnEdge{hops: map[*player][]network.Count{}, firsts: map[*player]network.Count{}}
 	for _, p := range all {
 		if p == was || p == next {
 			counts, err := p.proof.read(ctx)
@@ -209,7 +209,7 @@ func edgeBetween(ctx context.Context, was, next *player, all []*player) turnEdge
 }
 
 // first is what the first device of a network had counted.
-func (e turnEdge) first(p *player) (c technique.Count, ok bool) {
+func (e turnEdge) first(p *player) (c network.Count, ok bool) {
 	i, ok := p.proof.firstDevice()
 	if counts := e.hops[p]; ok && i < len(counts) {
 		return counts[i], true
@@ -221,7 +221,7 @@ func (e turnEdge) first(p *player) (c technique.Count, ok bool) {
 // firstDevice is the place of the first hop that is a device which the payload crosses.
 func (p *proof) firstDevice() (at int, ok bool) {
 	for i, h := range p.hops {
-		if h.Kind == technique.Device && !h.Absent {
+		if h.Kind == network.Device && !h.Absent {
 			return i, true
 		}
 	}
@@ -290,7 +290,7 @@ func (p *player) astray() string {
 		in := fmt.Sprintf("in turn %d of %d: ", i+1, len(p.sights))
 		hops, _ := (&proof{hops: p.proof.hops, before: s.before.hops[p], pairs: p.proof.pairs}).judge(s.after.hops[p], pairs)
 		for n, h := range p.proof.hops {
-			if h.Kind != technique.Device && h.Kind != technique.Rule {
+			if h.Kind != network.Device && h.Kind != network.Rule {
 				continue
 			}
 			if wrong := verdict(hops[n : n+1]); wrong != "" {

@@ -14,28 +14,28 @@ import (
 
 	"nettoll/internal/nl"
 	"nettoll/internal/plumb"
+	"nettoll/network"
+	"nettoll/network/bridge"
+	native "nettoll/network/host"
+	"nettoll/network/routed"
+	"nettoll/network/udpoverlay"
+	"nettoll/network/veth"
 	"nettoll/platform"
 	"nettoll/platform/lab"
 	"nettoll/record"
 	"nettoll/runner"
 	"nettoll/sampler"
-	"nettoll/technique"
-	"nettoll/technique/bridge"
-	native "nettoll/technique/host"
-	"nettoll/technique/routed"
-	"nettoll/technique/udpoverlay"
-	"nettoll/technique/veth"
 	"nettoll/workload"
 	"nettoll/workload/engine"
 )
 
 // inTurns measures one round of workloads over three networks of one host that take turns.
-func inTurns(t *testing.T, p platform.Platform, tool workload.Tool, between technique.Technique, workloads ...string) []record.Trial {
+func inTurns(t *testing.T, p platform.Platform, tool workload.Tool, between network.Technique, workloads ...string) []record.Trial {
 	t.Helper()
-	return takeTurns(t, p, tool, 1, map[string]technique.Technique{"host": native.New(), "veth": veth.New(), "bridge": between}, workloads...)
+	return takeTurns(t, p, tool, 1, map[string]network.Technique{"host": native.New(), "veth": veth.New(), "bridge": between}, workloads...)
 }
 
-func takeTurns(t *testing.T, p platform.Platform, tool workload.Tool, hosts int, networks map[string]technique.Technique, workloads ...string) []record.Trial {
+func takeTurns(t *testing.T, p platform.Platform, tool workload.Tool, hosts int, networks map[string]network.Technique, workloads ...string) []record.Trial {
 	t.Helper()
 	m, err := sampler.Machine("/proc", "/sys")
 	if err != nil {
@@ -157,18 +157,18 @@ func (s *midStanding) Turns(ctx context.Context, when workload.Turns) ([]workloa
 
 // upon is a technique upon a platform of its own.
 type upon struct {
-	technique.Technique
+	network.Technique
 	platform platform.Platform
 }
 
-func (o upon) Connect(ctx context.Context, topo technique.Topology, _ platform.Platform) (technique.Network, error) {
+func (o upon) Connect(ctx context.Context, topo network.Topology, _ platform.Platform) (network.Network, error) {
 	return o.Technique.Connect(ctx, topo, o.platform)
 }
 
 // TestFaultInMidTurn holds that what happens to one network is on its trial, and leaves the others
 // theirs.
 func TestFaultInMidTurn(t *testing.T) {
-	var built technique.Network
+	var built network.Network
 	agents := &watched{Lab: lab.New(), agents: map[string]platform.Process{}}
 	for _, c := range []struct {
 		name   string
@@ -213,13 +213,13 @@ func TestFaultInMidTurn(t *testing.T) {
 
 // TestDaemonKilledInMidTurn has a network lose the process that carries its payload.
 func TestDaemonKilledInMidTurn(t *testing.T) {
-	var built technique.Network
+	var built network.Network
 	tool := &midTurn{Tool: engine.New(), disturb: func() {
-		if err := built.(technique.Daemoner).Daemons()[0].Kill(); err != nil {
+		if err := built.(network.Daemoner).Daemons()[0].Kill(); err != nil {
 			t.Error(err)
 		}
 	}}
-	networks := map[string]technique.Technique{
+	networks := map[string]network.Technique{
 		"native": native.NewNative(), "routed": routed.Technique{}, "udp-overlay-tun": shown{udpoverlay.NewTUN(), &built},
 	}
 	for _, tr := range takeTurns(t, lab.New(), tool, 2, networks, record.TCPRR) {

@@ -9,10 +9,10 @@ import (
 	"sync"
 	"time"
 
+	"nettoll/network"
 	"nettoll/platform"
 	"nettoll/record"
 	"nettoll/sampler"
-	"nettoll/technique"
 	"nettoll/workload"
 )
 
@@ -20,7 +20,7 @@ import (
 // edges of the window, or of each turn.
 type watcher struct {
 	at         *machines
-	daemons    []technique.Daemon
+	daemons    []network.Daemon
 	containers []container
 	turns      []turnUse
 }
@@ -52,7 +52,7 @@ type edge struct {
 
 func newWatcher(at *machines, s *session, links []link) *watcher {
 	w := &watcher{at: at}
-	if d, ok := s.network.(technique.Daemoner); ok {
+	if d, ok := s.network.(network.Daemoner); ok {
 		w.daemons = d.Daemons()
 	}
 	seen := map[platform.CPUAccounter]bool{}
@@ -233,7 +233,7 @@ func (w *watcher) foreignWork(use record.CPUUse, window time.Duration) []record.
 }
 
 // title is what records call a daemon.
-func title(d technique.Daemon) string {
+func title(d network.Daemon) string {
 	if named, ok := d.(fmt.Stringer); ok {
 		return named.String()
 	}

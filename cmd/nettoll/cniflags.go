@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"nettoll/network"
+	"nettoll/network/cni"
 	"nettoll/record"
-	"nettoll/technique"
-	"nettoll/technique/cni"
 )
 
 // cniFlags say which CNI conflists can be measured, and where plugins are. The zero value
@@ -72,9 +72,9 @@ func (f cniFlags) folders() cni.Folders {
 }
 
 // techniques are the reference plugins and the conflists that were given.
-func (f cniFlags) techniques() []technique.Technique {
+func (f cniFlags) techniques() []network.Technique {
 	in := f.folders()
-	all := []technique.Technique{cni.NewBridge(in), cni.NewPTP(in), cni.NewMacvlan(in), cni.NewIPvlan(in)}
+	all := []network.Technique{cni.NewBridge(in), cni.NewPTP(in), cni.NewMacvlan(in), cni.NewIPvlan(in)}
 	for _, list := range f.lists {
 		all = append(all, cni.New(list, in))
 	}

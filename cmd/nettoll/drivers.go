@@ -5,29 +5,29 @@ import (
 	"time"
 
 	"nettoll/internal/program"
+	"nettoll/network"
+	"nettoll/network/bridge"
+	"nettoll/network/calico"
+	"nettoll/network/docker"
+	"nettoll/network/flannel"
+	"nettoll/network/host"
+	"nettoll/network/iptables"
+	"nettoll/network/ipvlan"
+	"nettoll/network/loopback"
+	"nettoll/network/macvlan"
+	"nettoll/network/ovs"
+	"nettoll/network/pipework"
+	"nettoll/network/published"
+	"nettoll/network/routed"
+	"nettoll/network/routedbgp"
+	"nettoll/network/sharedns"
+	"nettoll/network/tunnel"
+	"nettoll/network/udpoverlay"
+	"nettoll/network/veth"
+	"nettoll/network/vxlan"
+	"nettoll/network/weave"
+	"nettoll/network/wireguard"
 	"nettoll/platform/lab"
-	"nettoll/technique"
-	"nettoll/technique/bridge"
-	"nettoll/technique/calico"
-	"nettoll/technique/docker"
-	"nettoll/technique/flannel"
-	"nettoll/technique/host"
-	"nettoll/technique/iptables"
-	"nettoll/technique/ipvlan"
-	"nettoll/technique/loopback"
-	"nettoll/technique/macvlan"
-	"nettoll/technique/ovs"
-	"nettoll/technique/pipework"
-	"nettoll/technique/published"
-	"nettoll/technique/routed"
-	"nettoll/technique/routedbgp"
-	"nettoll/technique/sharedns"
-	"nettoll/technique/tunnel"
-	"nettoll/technique/udpoverlay"
-	"nettoll/technique/veth"
-	"nettoll/technique/vxlan"
-	"nettoll/technique/weave"
-	"nettoll/technique/wireguard"
 	"nettoll/workload"
 	"nettoll/workload/engine"
 	"nettoll/workload/iperf"
@@ -64,8 +64,8 @@ func venues(e engines) []venue {
 }
 
 // kernelTechniques need nothing but the kernel.
-func kernelTechniques() []technique.Technique {
-	return []technique.Technique{
+func kernelTechniques() []network.Technique {
+	return []network.Technique{
 		loopback.New(),
 		host.New(),
 		host.NewNative(),
@@ -94,12 +94,12 @@ func kernelTechniques() []technique.Technique {
 }
 
 // daemonTechniques are made of programs, which paths says where to find.
-func daemonTechniques(paths program.Paths) []technique.Technique {
+func daemonTechniques(paths program.Paths) []network.Technique {
 	return slices.Concat(
 		anyOf(ovs.All(paths)),
 		anyOf(flannel.All(paths)),
 		anyOf(weave.All(paths)),
-		[]technique.Technique{
+		[]network.Technique{
 			routedbgp.New(paths), routedbgp.NewPolicy(paths),
 			calico.NewBGP(paths), calico.NewPolicy(paths), calico.NewIPIP(paths), calico.NewVXLAN(paths),
 			wireguard.NewUserspace(paths),
@@ -117,16 +117,16 @@ func daemons() []string {
 
 // dockerTechniques are Docker's own networks, and those of the lab that need nothing but
 // the namespaces of containers.
-func dockerTechniques(paths program.Paths) []technique.Technique {
+func dockerTechniques(paths program.Paths) []network.Technique {
 	return slices.Concat(
 		anyOf(docker.All()),
-		[]technique.Technique{veth.New(), pipework.NewVeth(), pipework.NewMacvlan(), iptables.New(), vxlan.New(), routed.New()},
+		[]network.Technique{veth.New(), pipework.NewVeth(), pipework.NewMacvlan(), iptables.New(), vxlan.New(), routed.New()},
 		anyOf(ovs.All(paths)),
 		anyOf(flannel.All(paths)),
 	)
 }
 
-func anyOf[T technique.Technique](variants []T) (all []technique.Technique) {
+func anyOf[T network.Technique](variants []T) (all []network.Technique) {
 	for _, t := range variants {
 		all = append(all, t)
 	}

@@ -10,12 +10,12 @@ import (
 	"time"
 
 	"nettoll/internal/program"
+	"nettoll/network"
 	"nettoll/plan"
 	"nettoll/platform"
 	"nettoll/platform/docker"
 	"nettoll/record"
 	"nettoll/reference"
-	"nettoll/technique"
 	"nettoll/workload"
 )
 
@@ -98,7 +98,7 @@ func known(paths program.Paths, conflists cniFlags, private bool) plan.Known {
 
 // maxEndpoints is how many containers of a technique one host can hold; 0 is
 // what addresses there are.
-func maxEndpoints(t technique.Technique) int {
+func maxEndpoints(t network.Technique) int {
 	if l, ok := t.(interface{ MaxEndpoints() int }); ok {
 		return l.MaxEndpoints()
 	}
@@ -106,7 +106,7 @@ func maxEndpoints(t technique.Technique) int {
 }
 
 // families are the IP versions that a technique carries; none is both.
-func families(t technique.Technique) []int {
+func families(t network.Technique) []int {
 	if f, ok := t.(interface{ Families() []int }); ok {
 		return f.Families()
 	}
@@ -114,7 +114,7 @@ func families(t technique.Technique) []int {
 }
 
 // likeness is the technique of the lab that one of another platform is the real form of.
-func likeness(t technique.Technique) string {
+func likeness(t network.Technique) string {
 	if l, ok := t.(interface{ Like() string }); ok {
 		return l.Like()
 	}
@@ -122,13 +122,13 @@ func likeness(t technique.Technique) string {
 }
 
 // overflows reports whether a technique has room for more neighbours than that.
-func overflows(t technique.Technique) bool {
+func overflows(t network.Technique) bool {
 	o, ok := t.(interface{ Overflow() bool })
 	return ok && o.Overflow()
 }
 
 // startup is how long the daemons of a technique take to start and to end.
-func startup(t technique.Technique) time.Duration {
+func startup(t network.Technique) time.Duration {
 	if s, ok := t.(interface{ Startup() time.Duration }); ok {
 		return s.Startup()
 	}

@@ -15,10 +15,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"nettoll/internal/program"
+	"nettoll/network"
 	"nettoll/plan"
 	"nettoll/platform"
 	"nettoll/platform/lab"
-	"nettoll/technique"
 )
 
 type labFlags struct {
@@ -84,8 +84,8 @@ shell on the host of its manager, where DOCKER_HOST leads to the manager's engin
 	return cmd
 }
 
-func (f labFlags) resolve(name string, paths program.Paths, conflists cniFlags) (technique.Technique, technique.Topology, error) {
-	topo := technique.Topology{Hosts: f.hosts, Servers: f.servers, Clients: f.clients}
+func (f labFlags) resolve(name string, paths program.Paths, conflists cniFlags) (network.Technique, network.Topology, error) {
+	topo := network.Topology{Hosts: f.hosts, Servers: f.servers, Clients: f.clients}
 	own := venues(engines{paths: paths, cni: conflists})[0]
 	name, err := conflists.one(name)
 	if err != nil {
@@ -132,7 +132,7 @@ func (f labFlags) resolve(name string, paths program.Paths, conflists cniFlags) 
 	return tech, topo, nil
 }
 
-func hostCounts(t technique.Technique) string {
+func hostCounts(t network.Technique) string {
 	switch first := t.Hosts()[0]; {
 	case len(t.Hosts()) == 2:
 		return "any number of hosts"
@@ -155,7 +155,7 @@ func ending(ctx context.Context, do func(context.Context) error) error {
 }
 
 // lab runs the command in the network, inside the lab.
-func (a *app) lab(ctx context.Context, tech technique.Technique, topo technique.Topology, in string, command []string) (err error) {
+func (a *app) lab(ctx context.Context, tech network.Technique, topo network.Topology, in string, command []string) (err error) {
 	p := lab.New()
 	building, cancel := context.WithTimeoutCause(ctx, labTime, fmt.Errorf("the network was not built within %v", labTime))
 	defer cancel()
@@ -202,13 +202,13 @@ func endpoint(all []platform.Endpoint, name string) (platform.Endpoint, error) {
 }
 
 // banner says what is where, and gives it as environment.
-func (a *app) banner(n technique.Network, here platform.Endpoint, interactive bool) ([]string, error) {
+func (a *app) banner(n network.Network, here platform.Endpoint, interactive bool) ([]string, error) {
 	c, s := n.Clients()[0], n.Servers()[0]
 	var env, addrs []string
 	for _, f := range []struct {
-		family   technique.Family
+		family   network.Family
 		variable string
-	}{{technique.IPv4, "NETTOLL_SERVER"}, {technique.IPv6, "NETTOLL_SERVER6"}} {
+	}{{network.IPv4, "NETTOLL_SERVER"}, {network.IPv6, "NETTOLL_SERVER6"}} {
 		addr, err := n.Addr(c, s, f.family)
 		if errors.Is(err, platform.ErrUnsupported) {
 			continue // the other one will do

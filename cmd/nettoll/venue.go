@@ -3,9 +3,9 @@ package main
 import (
 	"time"
 
+	"nettoll/network"
 	"nettoll/platform"
 	"nettoll/runner"
-	"nettoll/technique"
 )
 
 // venue is a platform with the techniques that networks are built with on it.
@@ -15,7 +15,7 @@ type venue struct {
 	// native is the technique that stands for its hosts without containers; the
 	// default platform has one for each number of hosts, as record.Native says.
 	native     string
-	techniques []technique.Technique
+	techniques []network.Technique
 	// usual are the techniques that the platform's name alone means, as a network.
 	usual []string
 	// visit and container are how much longer than in the lab it takes to build a network
@@ -36,7 +36,7 @@ func prefixed(all []venue) []venue {
 }
 
 // name is what cells call the network of a technique.
-func (v venue) name(t technique.Technique) string { return v.prefix + t.Name() }
+func (v venue) name(t network.Technique) string { return v.prefix + t.Name() }
 
 // names are those of all its networks.
 func (v venue) names() (names []string) {
@@ -47,7 +47,7 @@ func (v venue) names() (names []string) {
 }
 
 // find finds a technique by its name on this platform.
-func (v venue) find(name string) (technique.Technique, bool) {
+func (v venue) find(name string) (network.Technique, bool) {
 	for _, t := range v.techniques {
 		if t.Name() == name {
 			return t, true

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"testing"
 
+	"nettoll/network/bridge"
 	"nettoll/plan"
 	"nettoll/platform"
-	"nettoll/technique/bridge"
 )
 
 // elsewhere is a platform of which only the name matters.

@@ -9,11 +9,11 @@ import (
 
 	"nettoll/internal/dockerd"
 	"nettoll/internal/rootfs"
+	"nettoll/network/docker"
 	platforms "nettoll/platform/docker"
 	"nettoll/record"
 	"nettoll/runner"
 	"nettoll/sampler"
-	"nettoll/technique/docker"
 	"nettoll/workload"
 	"nettoll/workload/engine"
 )

@@ -10,7 +10,7 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"nettoll/internal/nl"
-	"nettoll/technique"
+	"nettoll/network"
 )
 
 // Child makes a device (macvlan, ipvlan) on the uplink of the node's host,
@@ -68,9 +68,9 @@ func MacvlanBridge(attrs netlink.LinkAttrs) netlink.Link {
 
 // ChildHops is the path between children of uplinks: siblings on one host talk
 // past the uplink, others over it.
-func ChildHops(from, to *Node, _ technique.Family) []technique.Hop {
+func ChildHops(from, to *Node, _ network.Family) []network.Hop {
 	if from.Host == to.Host {
-		return []technique.Hop{from.Hop(), Absent(from.Host.UplinkHop()), to.Hop()}
+		return []network.Hop{from.Hop(), Absent(from.Host.UplinkHop()), to.Hop()}
 	}
-	return []technique.Hop{from.Hop(), from.Host.UplinkHop(), to.Host.UplinkHop(), to.Hop()}
+	return []network.Hop{from.Hop(), from.Host.UplinkHop(), to.Host.UplinkHop(), to.Hop()}
 }

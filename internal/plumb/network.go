@@ -7,41 +7,41 @@ import (
 	"slices"
 
 	"nettoll/internal/daemon"
+	"nettoll/network"
 	"nettoll/platform"
-	"nettoll/technique"
 )
 
 // Network is a finished site.
 type Network struct {
 	*Site
 	// Reach is where from reaches to; nil: at its own address.
-	Reach func(from, to *Node, f technique.Family) netip.Addr
+	Reach func(from, to *Node, f network.Family) netip.Addr
 	// Translated: packets to a container arrive at its own address, wherever they were sent.
 	Translated bool
 	// Hops are the path between two nodes.
-	Hops func(from, to *Node, f technique.Family) []technique.Hop
+	Hops func(from, to *Node, f network.Family) []network.Hop
 	// Procs carry the payload in user space.
-	Procs []technique.Daemon
+	Procs []network.Daemon
 	// Needed must run as long as the network is to work, whether they carry payload or not.
 	Needed []*daemon.Daemon
 	// Check looks for what is wrong with a network that is up; nil: nothing is known to go wrong.
 	Check func(context.Context) error
-	// OnWire is what the payload looks like on the underlay; see technique.Wired.
-	OnWire func(technique.Family) string
-	// Probes is how many fragments daemons send of their own; see technique.Fragmenting.
+	// OnWire is what the payload looks like on the underlay; see network.Wired.
+	OnWire func(network.Family) string
+	// Probes is how many fragments daemons send of their own; see network.Fragmenting.
 	Probes uint64
 }
 
-// Servers implements technique.Network.
+// Servers implements network.Network.
 func (n *Network) Servers() []platform.Endpoint { return endpoints(n.Site.Servers) }
 
-// Clients implements technique.Network.
+// Clients implements network.Network.
 func (n *Network) Clients() []platform.Endpoint { return endpoints(n.Site.Clients) }
 
-// Daemons implements technique.Daemoner.
-func (n *Network) Daemons() []technique.Daemon { return n.Procs }
+// Daemons implements network.Daemoner.
+func (n *Network) Daemons() []network.Daemon { return n.Procs }
 
-// Remarks implements technique.Remarker.
+// Remarks implements network.Remarker.
 func (n *Network) Remarks() []string {
 	all := slices.Clone(n.Site.Notes)
 	for _, d := range n.Needed {
@@ -50,7 +50,7 @@ func (n *Network) Remarks() []string {
 	return all
 }
 
-// Fault implements technique.Faulter.
+// Fault implements network.Faulter.
 func (n *Network) Fault(ctx context.Context) error {
 	for _, d := range n.Needed {
 		if err := d.Fault(); err != nil {
@@ -63,15 +63,15 @@ func (n *Network) Fault(ctx context.Context) error {
 	return n.Check(ctx)
 }
 
-// Wire implements technique.Wired.
-func (n *Network) Wire(f technique.Family) string {
+// Wire implements network.Wired.
+func (n *Network) Wire(f network.Family) string {
 	if n.OnWire == nil {
 		return ""
 	}
 	return n.OnWire(f)
 }
 
-// Fragments implements technique.Fragmenting.
+// Fragments implements network.Fragmenting.
 func (n *Network) Fragments() uint64 { return n.Probes }
 
 // Firewall is the rules of every host, as nft(8) would print them.
@@ -85,8 +85,8 @@ func endpoints(nodes []*Node) []platform.Endpoint {
 	return all
 }
 
-// Addr implements technique.Network.
-func (n *Network) Addr(from, to platform.Endpoint, f technique.Family) (netip.Addr, error) {
+// Addr implements network.Network.
+func (n *Network) Addr(from, to platform.Endpoint, f network.Family) (netip.Addr, error) {
 	a, aok := from.(*Node)
 	b, bok := to.(*Node)
 	if !aok || !bok {
@@ -98,16 +98,16 @@ func (n *Network) Addr(from, to platform.Endpoint, f technique.Family) (netip.Ad
 	return b.Addr(f), nil
 }
 
-// Own implements technique.Network.
-func (n *Network) Own(from, to platform.Endpoint, f technique.Family) (netip.Addr, error) {
+// Own implements network.Network.
+func (n *Network) Own(from, to platform.Endpoint, f network.Family) (netip.Addr, error) {
 	if b, ok := to.(*Node); ok && n.Translated {
 		return b.Addr(f), nil
 	}
 	return n.Addr(from, to, f)
 }
 
-// Path implements technique.Network.
-func (n *Network) Path(from, to platform.Endpoint, f technique.Family) []technique.Hop {
+// Path implements network.Network.
+func (n *Network) Path(from, to platform.Endpoint, f network.Family) []network.Hop {
 	a, aok := from.(*Node)
 	b, bok := to.(*Node)
 	if !aok || !bok {

@@ -6,8 +6,8 @@ import (
 	"net/netip"
 
 	"nettoll/internal/nl"
+	"nettoll/network"
 	"nettoll/platform"
-	"nettoll/technique"
 )
 
 // Host is a host of the site.
@@ -49,7 +49,7 @@ func (n *Node) Unwrap() platform.Endpoint { return n.Endpoint }
 func (n *Node) NetNS() string { return n.NS }
 
 // Addr is the node's address of a family.
-func (n *Node) Addr(f technique.Family) netip.Addr { return n.addr(f == technique.IPv6) }
+func (n *Node) Addr(f network.Family) netip.Addr { return n.addr(f == network.IPv6) }
 
 func (n *Node) addr(six bool) netip.Addr {
 	if six {

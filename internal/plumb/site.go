@@ -10,14 +10,14 @@ import (
 
 	"nettoll/internal/nl"
 	"nettoll/internal/undo"
+	"nettoll/network"
 	"nettoll/platform"
-	"nettoll/technique"
 )
 
 // Site is a network under construction: hosts, and the containers on them.
 type Site struct {
 	undo.Stack
-	Topo       technique.Topology
+	Topo       network.Topology
 	Hosts      []*Host
 	Servers    []*Node  // on the first host
 	Clients    []*Node  // on the others, in turn
@@ -57,7 +57,7 @@ func (s *Site) Nodes() []*Node {
 }
 
 // Begin asks the platform for hosts and puts the topology's containers on them.
-func Begin(ctx context.Context, topo technique.Topology, p platform.Platform) (*Site, error) {
+func Begin(ctx context.Context, topo network.Topology, p platform.Platform) (*Site, error) {
 	s, err := BeginHosts(ctx, topo, p)
 	if err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func Begin(ctx context.Context, topo technique.Topology, p platform.Platform) (*
 }
 
 // BeginHosts asks the platform for hosts alone.
-func BeginHosts(ctx context.Context, topo technique.Topology, p platform.Platform) (*Site, error) {
+func BeginHosts(ctx context.Context, topo network.Topology, p platform.Platform) (*Site, error) {
 	hosts, err := p.Hosts(ctx, platform.HostRequest{Count: topo.Hosts, Underlay: topo.Underlay, Rules: topo.Rules})
 	if err != nil {
 		return nil, err

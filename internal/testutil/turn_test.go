@@ -27,7 +27,7 @@ func TestTouched(t *testing.T) {
 		"technique/docker/x":              false,
 		"technique/dockers,technique/doc": false,
 	} {
-		if got := touched("/src/nettoll/technique/docker", folders); got != want {
+		if got := touched("/src/nettoll/network/docker", folders); got != want {
 			t.Errorf("with %q touched: %v", folders, got)
 		}
 	}

@@ -8,10 +8,10 @@ import (
 
 	"nettoll/internal/netns"
 	"nettoll/internal/nl"
+	"nettoll/network"
+	"nettoll/network/bridge"
 	"nettoll/platform"
 	"nettoll/platform/lab"
-	"nettoll/technique"
-	"nettoll/technique/bridge"
 )
 
 // outside is the end of a veth pair whose other end is in the namespace at path. It is
@@ -82,7 +82,7 @@ func (c *tired) Err() error {
 
 // TestBuildingHearsAnInterrupt: wherever it is when it comes.
 func TestBuildingHearsAnInterrupt(t *testing.T) {
-	topo := technique.Topology{Hosts: 1, Servers: 1, Clients: 1, Neighbours: 150, Rules: 500}
+	topo := network.Topology{Hosts: 1, Servers: 1, Clients: 1, Neighbours: 150, Rules: 500}
 	for _, after := range []int64{0, 5, 400, 600, 700, 800, 900} {
 		ctx := &tired{Context: t.Context()}
 		ctx.left.Store(after)

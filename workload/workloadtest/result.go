@@ -6,8 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"nettoll/network"
 	"nettoll/record"
-	"nettoll/technique"
 	"nettoll/workload"
 )
 
@@ -103,7 +103,7 @@ func checkLatency(t *testing.T, job workload.Job, r workload.Result) {
 }
 
 // checkCrossed compares what the tool says with what the devices really counted.
-func (n *network) checkCrossed(t *testing.T, job workload.Job, r workload.Result, before [][]technique.Count, f technique.Family) {
+func (n *standing) checkCrossed(t *testing.T, job workload.Job, r workload.Result, before [][]network.Count, f network.Family) {
 	t.Helper()
 	after := n.count(t, f)
 	processes := max(n.topo.Processes, 1)

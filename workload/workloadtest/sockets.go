@@ -19,7 +19,7 @@ import (
 // that waits for whoever comes must do so where the clients come, and nowhere else: what
 // listens on all addresses of a container would on a machine of the user's be reached by
 // everybody on its network.
-func (n *network) confined(t *testing.T, job workload.Job) (over func()) {
+func (n *standing) confined(t *testing.T, job workload.Job) (over func()) {
 	t.Helper()
 	allowed := map[string][]string{} // by namespace, as the kernel prints them
 	for _, p := range job.Pairs {
