@@ -5,23 +5,23 @@ import (
 	"time"
 
 	"nettoll/network"
-	"nettoll/network/veth"
+	"nettoll/network/kernel"
 	"nettoll/platform/lab"
 	"nettoll/workload"
 )
 
 // pair is a client and a server on a veth pair.
 type pair struct {
-	network network.Network
+	network *network.Network
 	job     workload.Job
 }
 
 func newPair(ctx context.Context, cpus [2]int) (*pair, error) {
-	n, err := veth.New().Connect(ctx, network.Topology{Hosts: 1, Servers: 1, Clients: 1}, lab.New())
+	n, err := kernel.Veth().Connect(ctx, network.Topology{Hosts: 1, Servers: 1, Clients: 1}, lab.New())
 	if err != nil {
 		return nil, err
 	}
-	c, s := n.Clients()[0], n.Servers()[0]
+	c, s := n.Clients[0], n.Servers[0]
 	a, err := n.Addr(c, s, network.IPv4)
 	if err != nil {
 		return nil, err

@@ -1,28 +1,45 @@
-// Package technique says what a way of connecting containers must offer. Each
-// technique is a package below this one; docs/adding-a-network.md shows how to
-// add another.
+// Package network says what connects containers: a driver builds one kind of network, on a
+// platform. Kinds that need nothing but the kernel are in network/kernel, each other one in a
+// package of its own; docs/adding-a-network.md shows how to add another.
 package network
 
 import (
 	"context"
+	"errors"
 	"net/netip"
+	"time"
 
 	"nettoll/platform"
 )
 
-// Technique connects endpoints.
-type Technique interface {
-	Name() string
-	// About is one sentence on what the packets cross.
-	About() string
-	// Hosts lists the numbers of hosts that it makes sense on. 2 stands for any number
-	// above 1.
-	Hosts() []int
-	// Probe says whether the technique can be built on the platform. The error
-	// wraps platform.ErrUnsupported when something is missing; any other error is a fault.
-	Probe(ctx context.Context, p platform.Platform) error
-	// Connect builds the network. What it made is gone when it fails.
-	Connect(ctx context.Context, topo Topology, p platform.Platform) (Network, error)
+// Info is what a kind of network is.
+type Info struct {
+	Name  string
+	About string // one sentence on what the packets cross
+	// Hosts are the numbers of hosts that it makes sense on. 2 stands for any number above 1.
+	Hosts    []int
+	Families []int // IP versions, 4 and 6; none is both
+	// Endpoints is how many containers one host can hold; 0 is what addresses there are.
+	// Overflow says that there is room for more neighbours, on bridges of their own.
+	Endpoints int
+	Overflow  bool
+	MTU       int           // the largest of an underlay, in bytes; 0 is any
+	Startup   time.Duration // that its daemons take to start and to end
+	Like      string        // the network of the lab that this one of another platform is the real form of, where the names differ
+	Around    platform.Surroundings
+}
+
+// Driver builds one kind of network.
+type Driver struct {
+	Info
+	// Probe says whether a platform can have it. The error wraps platform.ErrUnsupported when
+	// something is missing; any other error is a fault.
+	Probe func(context.Context, platform.Platform) error
+	// Connect builds a network. What it made is gone when it fails.
+	Connect func(context.Context, Topology, platform.Platform) (*Network, error)
+	// HostsOn gives the very hosts that Connect builds on as long as they are kept; nil: those
+	// of the platform.
+	HostsOn func(context.Context, platform.Platform, platform.HostRequest) (platform.Hosts, error)
 }
 
 // Topology is what is to be connected. Servers live on the first host, clients on
@@ -48,63 +65,86 @@ const (
 	IPv6 Family = 6
 )
 
-// Network is a technique at work.
-type Network interface {
-	Servers() []platform.Endpoint
-	Clients() []platform.Endpoint
+// Then is the driver whose networks are looked at, or changed, once they stand.
+func (d Driver) Then(look func(context.Context, Topology, *Network) error) Driver {
+	connect := d.Connect
+	d.Connect = func(ctx context.Context, topo Topology, p platform.Platform) (*Network, error) {
+		n, err := connect(ctx, topo, p)
+		if err != nil {
+			return nil, err
+		}
+		if err := look(ctx, topo, n); err != nil {
+			return nil, errors.Join(err, n.Close(ctx))
+		}
+		return n, nil
+	}
+	return d
+}
+
+// Network is one that stands. Functions that are nil have nothing to tell.
+type Network struct {
+	Servers, Clients []platform.Endpoint
+	Hosts            []platform.Host // in order
+
 	// Addr is where from reaches to.
-	Addr(from, to platform.Endpoint, f Family) (netip.Addr, error)
+	Addr func(from, to platform.Endpoint, f Family) (netip.Addr, error)
 	// Own is the address of to at which what from sends there arrives: another one where
 	// the network translates addresses. A server listens on it, and on no other.
-	Own(from, to platform.Endpoint, f Family) (netip.Addr, error)
+	Own func(from, to platform.Endpoint, f Family) (netip.Addr, error)
 	// Path lists what the payload between from and to must cross, and what it must not.
-	Path(from, to platform.Endpoint, f Family) []Hop
+	Path func(from, to platform.Endpoint, f Family) []Hop
 	// Close takes down all that Connect made. It may be called again.
-	Close(ctx context.Context) error
+	Close func(context.Context) error
+
+	// Daemons carry the payload in user space. Their CPU time is a cost of the network.
+	Daemons []Daemon
+	// Fault says when something that the network needs has broken: a daemon that has ended, a
+	// container that was killed. It is asked after every trial. A *WrongPath says that the
+	// network is up and carries the payload in another way than it claims.
+	Fault func(context.Context) error
+	// Wire is what payload between hosts looks like on the underlay: a filter, as
+	// pcap-filter(7) has it, that every packet matches; empty claims nothing.
+	Wire func(Family) string
+	// Fragments is how many fragments that are none of the payload's daemons of one host may
+	// send during a trial.
+	Fragments uint64
+	// Remarks are worth knowing about how it was built, and went.
+	Remarks func() []string
+	// Distant says that endpoints may be on other machines than this one. What is read of a
+	// machine is then read by the agents that are on it.
+	Distant bool
+
+	Page Page
 }
 
-// Daemoner is a network with processes that carry the payload in user space.
-// Their CPU time is a cost of the network.
-type Daemoner interface {
-	Daemons() []Daemon
+// Page is what only the page of a kind of network in docs/networks tells.
+type Page struct {
+	Firewall  []string          // the rules that were made, as nft(8) prints them
+	Concealed map[string]string // network namespaces that engines hide, by what is in them
+	MadeUp    func() []string   // names that plugins made up, each followed by what it belongs to
 }
 
-// Daemon is one of them. One that is a fmt.Stringer is called so in records.
+// Broken asks for a fault.
+func (n *Network) Broken(ctx context.Context) error {
+	if n.Fault == nil {
+		return nil
+	}
+	return n.Fault(ctx)
+}
+
+// Daemon is a process that carries payload. One that is a fmt.Stringer is called so in records.
 type Daemon interface {
 	platform.Process
 	OnHost() string // name of the host that it runs on
 }
 
-// Faulter is a network that knows when something that it needs has broken: a daemon that
-// has ended, a container that was killed. It is asked after every trial. A *WrongPath says
-// that the network is up and carries the payload in another way than it claims.
-type Faulter interface {
-	Fault(ctx context.Context) error
+// WrongPath is the error of a network that was built and leads elsewhere than it
+// claims: its trials are invalid, and not failures of the machine.
+type WrongPath struct {
+	Finding string // what is wrong, in words
 }
 
-// Wired is a network that claims what its payload looks like on the underlay.
-type Wired interface {
-	// Wire is a filter, as pcap-filter(7) has it, that every packet of payload between
-	// hosts matches; empty claims nothing.
-	Wire(f Family) string
-}
-
-// Fragmenting is a network whose daemons send fragments that are none of the payload's.
-type Fragmenting interface {
-	// Fragments is how many of them one host may send during a trial.
-	Fragments() uint64
-}
-
-// Remarker is a network with something worth knowing about how it was built.
-type Remarker interface {
-	Remarks() []string
-}
-
-// Distant is a network of which endpoints may be on other machines than this one. What is
-// read of a machine is then read by the agents that are on it.
-type Distant interface {
-	Distant() bool
-}
+func (w *WrongPath) Error() string { return "wrong path: " + w.Finding }
 
 // Ports of servers begin here, below the ephemeral ones.
 const (

@@ -71,7 +71,7 @@ type Uplink struct {
 }
 
 // NetNSer is an endpoint whose network namespace can be reached from here, so
-// that techniques which only plumb namespaces work on it.
+// that networks which only plumb namespaces work on it.
 type NetNSer interface {
 	// NetNS is a path to the namespace.
 	NetNS() string

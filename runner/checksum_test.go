@@ -13,7 +13,7 @@ import (
 	"nettoll/internal/netns"
 	"nettoll/internal/nl"
 	"nettoll/network"
-	"nettoll/network/bridge"
+	"nettoll/network/kernel"
 	"nettoll/platform"
 	"nettoll/record"
 	"nettoll/runner"
@@ -22,8 +22,8 @@ import (
 // TestNetworkThatTakesPacketsOutOfTheKernel has a program instead of a bridge, which copies
 // frames as they are. Senders leave checksums to their devices.
 func TestNetworkThatTakesPacketsOutOfTheKernel(t *testing.T) {
-	copied := func(t *testing.T, n network.Network) {
-		h := machines(n)[0]
+	copied := func(t *testing.T, n *network.Network) {
+		h := n.Hosts[0]
 		in(t, h, func(n *nl.NS) error {
 			for _, port := range []string{"veth0", "veth1"} {
 				l, err := n.Link(port)
@@ -41,7 +41,7 @@ func TestNetworkThatTakesPacketsOutOfTheKernel(t *testing.T) {
 		forward(t, b, a)
 	}
 	c := record.Cell{Hosts: 1, Family: 4, Workload: record.TCPStream}
-	tr := measured(t, bridge.New(), c, copied)
+	tr := measured(t, kernel.Bridge(), c, copied)
 	for _, want := range []string{"threw away ", " segments that arrived with wrong checksums: the sender leaves them to its device", " (seen as: "} {
 		if tr.Status != record.Failed || !strings.Contains(tr.Reason, want) {
 			t.Errorf("%s with reason %q, which does not say %q", tr.Status, tr.Reason, want)
@@ -51,7 +51,7 @@ func TestNetworkThatTakesPacketsOutOfTheKernel(t *testing.T) {
 		t.Errorf("remedy is %q; %+v", tr.Remedy, tr.Warnings)
 	}
 	c.Offload = record.OffloadOff // the remedy
-	tr = measured(t, bridge.New(), c, copied)
+	tr = measured(t, kernel.Bridge(), c, copied)
 	if got := said(tr, runner.FoundChecksums); got != "" || strings.Contains(tr.Reason, "checksum") {
 		t.Errorf("without offloads: %s, %s, %s", tr.Status, tr.Reason, got)
 	}

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"testing"
 
-	"nettoll/network/bridge"
+	"nettoll/network/kernel"
 	"nettoll/platform"
 	"nettoll/platform/lab"
 	"nettoll/record"
@@ -97,7 +97,7 @@ func TestAgentThatDiesFailsItsTrialOnly(t *testing.T) {
 					t.Error(err)
 				}
 			}}
-			trials := measure(t, p, tool, altered{bridge.New(), nil}, 4, 6)
+			trials := measure(t, p, tool, kernel.Bridge(), 4, 6)
 			first, second := trials[0], trials[1]
 			if first.Status != record.Failed || !strings.Contains(first.Reason, victim) || !strings.Contains(first.Reason, "killed") || strings.Contains(first.Reason, "\n") {
 				t.Errorf("%s with reason %q, want failed with one line that says that the agent in %s was killed", first.Status, first.Reason, victim)

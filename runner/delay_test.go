@@ -13,7 +13,6 @@ import (
 	"nettoll/internal/netns"
 	"nettoll/internal/nl"
 	"nettoll/network"
-	"nettoll/network/bridge"
 	"nettoll/platform/lab"
 	"nettoll/record"
 	"nettoll/runner"
@@ -133,13 +132,14 @@ func slowStarts(t *testing.T) *record.File {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := altered{bridge.New(), func(n network.Network) (network.Network, error) {
+	a := altered(func(n *network.Network) error {
 		relay(t, host(n), 20*time.Millisecond)
-		return otherPath{n, func(real []network.Hop) []network.Hop { return real[:1] }}, nil
-	}}
+		otherPath(n, func(real []network.Hop) []network.Hop { return real[:1] })
+		return nil
+	})
 	file := &record.File{Run: record.Run{Settings: record.Settings{Duration: 0.3, Warmup: 0.08, MinRounds: 8, MaxRounds: 8, Confidence: 0.95, Seed: 1}}}
 	r := &runner.Runner{
-		Networks: map[string]runner.Recipe{"bridge": {Platform: lab.New(), Technique: a}},
+		Networks: map[string]runner.Recipe{"bridge": {Platform: lab.New(), Driver: a}},
 		Tools:    map[string]workload.Tool{"engine": engine.New()},
 		Machine:  m, Settings: file.Run.Settings,
 		Cells: []record.Cell{{

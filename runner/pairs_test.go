@@ -28,7 +28,7 @@ func one(t *testing.T, c record.Cell, flows ...record.Flow) (record.Trial, workl
 	c.Network, c.Hosts, c.Family, c.Tool, c.Workload, c.Placement = "fake", 1, 4, "fake", record.TCPStream, record.PlacementFree
 	var trials []record.Trial
 	r := &runner.Runner{
-		Networks: map[string]runner.Recipe{"fake": {Platform: &ground{w: w}, Technique: &way{w: w, name: "fake"}}},
+		Networks: map[string]runner.Recipe{"fake": {Platform: &ground{w: w}, Driver: (&way{w: w, name: "fake"}).driver()}},
 		Tools:    map[string]workload.Tool{"fake": fake},
 		Settings: record.Settings{Duration: 0.02, MinRounds: 1, MaxRounds: 1, Confidence: 0.95},
 		Cells:    []record.Cell{c},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"time"
 
 	"nettoll/network"
@@ -165,13 +166,12 @@ func (s *session) lively(v plan.Visit) bool {
 	if s.topo.Servers+s.topo.Clients+s.topo.Neighbours > crowd {
 		return true
 	}
-	for _, e := range append(s.network.Servers(), s.network.Clients()...) {
+	for _, e := range slices.Concat(s.network.Servers, s.network.Clients) {
 		if _, ok := platform.As[platform.Describer](e); ok {
 			return true
 		}
 	}
-	d, ok := s.r.Networks[v.Network].Technique.(interface{ Startup() time.Duration })
-	return ok && d.Startup() > 0
+	return s.r.Networks[v.Network].Driver.Startup > 0
 }
 
 // rest is what a network does while nobody uses it.

@@ -77,7 +77,7 @@ type link struct {
 }
 
 func (s *session) links(f network.Family) ([]link, error) {
-	servers, clients := s.network.Servers(), s.network.Clients()
+	servers, clients := s.network.Servers, s.network.Clients
 	var links []link
 	taken := make([]int, len(servers)) // clients of each server so far
 	for i, c := range clients[:s.topo.Clients] {
@@ -237,8 +237,8 @@ func (a *attempt) complete(ctx context.Context, res workload.Result, crossed []w
 	t.Course, t.Covered = res.Course, res.Covered
 	t.Metrics = res.Metrics
 	shareOut(t)
-	if n, ok := s.network.(network.Remarker); ok {
-		for _, text := range n.Remarks() {
+	if s.network.Remarks != nil {
+		for _, text := range s.network.Remarks() {
 			t.Warnings = append(t.Warnings, record.Warning{Code: "remark", Text: text})
 		}
 	}

@@ -90,7 +90,7 @@ func (r *Runner) group(ctx context.Context, g plan.Group, place *order) (ran int
 
 // built is what became of the building of a network.
 type built struct {
-	network network.Network
+	network *network.Network
 	topo    network.Topology
 	began   time.Time
 	took    time.Duration
@@ -221,7 +221,7 @@ func (r *Runner) gone(ctx context.Context, v plan.Visit) {
 	}
 }
 
-func (r *Runner) build(ctx context.Context, v plan.Visit) (n network.Network, topo network.Topology, err error) {
+func (r *Runner) build(ctx context.Context, v plan.Visit) (n *network.Network, topo network.Topology, err error) {
 	recipe, ok := r.Networks[v.Network]
 	if !ok {
 		return nil, topo, fmt.Errorf("no network %s", v.Network)
@@ -244,14 +244,14 @@ func (r *Runner) build(ctx context.Context, v plan.Visit) (n network.Network, to
 	if err := r.probe(ctx, v.Network, recipe); err != nil {
 		return nil, topo, err
 	}
-	n, err = recipe.Technique.Connect(ctx, topo, recipe.Platform)
+	n, err = recipe.Driver.Connect(ctx, topo, recipe.Platform)
 	return n, topo, err
 }
 
 // session is a network at work, with the agents in it.
 type session struct {
 	r       *Runner
-	network network.Network
+	network *network.Network
 	topo    network.Topology
 	agents  *agents
 	rests   bool // connections rest while others have their turn; the endpoints are nettoll's own

@@ -51,10 +51,7 @@ type edge struct {
 }
 
 func newWatcher(at *machines, s *session, links []link) *watcher {
-	w := &watcher{at: at}
-	if d, ok := s.network.(network.Daemoner); ok {
-		w.daemons = d.Daemons()
-	}
+	w := &watcher{at: at, daemons: s.network.Daemons}
 	seen := map[platform.CPUAccounter]bool{}
 	for _, s := range seats(links) {
 		if c, ok := platform.As[platform.CPUAccounter](s.Endpoint); ok && !seen[c] {

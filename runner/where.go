@@ -11,17 +11,6 @@ import (
 	"nettoll/sampler"
 )
 
-// sited is a network that shows the hosts that it is on.
-type sited interface{ Machines() []platform.Host }
-
-// hosts are those of the network, where it shows them.
-func (s *session) hosts() []platform.Host {
-	if n, ok := s.network.(sited); ok {
-		return n.Machines()
-	}
-	return nil
-}
-
 // house notes which hosts the endpoints of a trial are on.
 func house(endpoints []record.Endpoint, links []link) {
 	for i, at := range seats(links) {
@@ -47,7 +36,7 @@ func hostOfRole(endpoints []record.Endpoint, role string) (host string) {
 // the network's: what else goes on in a machine of the user's is not the trial's.
 func (s *session) readable() map[string]string {
 	all := map[string]string{}
-	for _, h := range s.hosts() {
+	for _, h := range s.network.Hosts {
 		ns, ok := h.(platform.NetNSer)
 		if ok && ns.NetNS() != "" && !platform.Borrowed(h) {
 			all[h.Name()] = ns.NetNS()

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"nettoll/internal/program"
-	"nettoll/network"
 	"nettoll/plan"
 	"nettoll/platform"
 	"nettoll/platform/docker"
@@ -66,10 +65,10 @@ func known(paths program.Paths, conflists cniFlags, private bool) plan.Known {
 			}
 		}
 		k.Platforms = append(k.Platforms, plan.Platform{Name: name, Native: v.native, Visit: v.visit, Container: v.container, Usual: v.usual, AtOnce: atOnce})
-		for _, t := range v.techniques {
+		for _, d := range v.drivers {
 			k.Techniques = append(k.Techniques, plan.Technique{
-				Name: t.Name(), Hosts: t.Hosts(), Families: families(t), Platforms: []string{name},
-				Like: likeness(t), Endpoints: maxEndpoints(t), Overflow: overflows(t), Startup: startup(t),
+				Name: d.Name, Hosts: d.Hosts, Families: d.Families, Platforms: []string{name},
+				Like: d.Like, Endpoints: d.Endpoints, Overflow: d.Overflow, Startup: d.Startup,
 			})
 		}
 	}
@@ -94,45 +93,6 @@ func known(paths program.Paths, conflists cniFlags, private bool) plan.Known {
 		k.Files = int(min(files.Max, math.MaxInt32)) // the Go runtime takes all of it
 	}
 	return k
-}
-
-// maxEndpoints is how many containers of a technique one host can hold; 0 is
-// what addresses there are.
-func maxEndpoints(t network.Technique) int {
-	if l, ok := t.(interface{ MaxEndpoints() int }); ok {
-		return l.MaxEndpoints()
-	}
-	return 0
-}
-
-// families are the IP versions that a technique carries; none is both.
-func families(t network.Technique) []int {
-	if f, ok := t.(interface{ Families() []int }); ok {
-		return f.Families()
-	}
-	return nil
-}
-
-// likeness is the technique of the lab that one of another platform is the real form of.
-func likeness(t network.Technique) string {
-	if l, ok := t.(interface{ Like() string }); ok {
-		return l.Like()
-	}
-	return ""
-}
-
-// overflows reports whether a technique has room for more neighbours than that.
-func overflows(t network.Technique) bool {
-	o, ok := t.(interface{ Overflow() bool })
-	return ok && o.Overflow()
-}
-
-// startup is how long the daemons of a technique take to start and to end.
-func startup(t network.Technique) time.Duration {
-	if s, ok := t.(interface{ Startup() time.Duration }); ok {
-		return s.Startup()
-	}
-	return 0
 }
 
 // Programs know whole seconds only. Their clients go on for a moment after the

@@ -11,7 +11,7 @@ import (
 	"nettoll/agent"
 	"nettoll/internal/dockerd"
 	"nettoll/internal/program"
-	"nettoll/network/published"
+	"nettoll/network/kernel"
 	"nettoll/network/udpoverlay"
 	"nettoll/sampler"
 	"nettoll/workload/engine"
@@ -35,7 +35,7 @@ func parts(ctx context.Context) []map[string]agent.Handler {
 	return []map[string]agent.Handler{
 		engine.Handlers(ctx),
 		sampler.Handlers(),
-		published.Handlers(),
+		kernel.Handlers(),
 		udpoverlay.Handlers(),
 		program.Handlers(),
 		pgbench.Handlers(),

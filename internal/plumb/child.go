@@ -61,6 +61,16 @@ func (s *Site) Child(ctx context.Context, n *Node, device string, make func(netl
 	})
 }
 
+// Children does so in every container of the site.
+func (s *Site) Children(ctx context.Context, device string, make func(netlink.LinkAttrs) netlink.Link) error {
+	for _, n := range s.Nodes() {
+		if err := s.Child(ctx, n, device, make); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // MacvlanBridge is a macvlan device whose siblings reach each other directly.
 func MacvlanBridge(attrs netlink.LinkAttrs) netlink.Link {
 	return &netlink.Macvlan{LinkAttrs: attrs, Mode: netlink.MACVLAN_MODE_BRIDGE}

@@ -105,7 +105,7 @@ func namespace(e platform.Endpoint) (string, error) {
 	}
 	return "", &platform.Unsupported{
 		Feature: "plumbing of " + e.Name(), Option: "a platform that shows network namespaces, and root",
-		Remedy: "run as root on the machine itself, or measure this technique in the lab",
+		Remedy: "run as root on the machine itself, or measure this network in the lab",
 	}
 }
 
@@ -116,6 +116,6 @@ func (h *Host) ours() error {
 	}
 	return &platform.Unsupported{
 		Feature: "changing the network of this machine", Option: "a host that was made for it",
-		Remedy: "--private-engine starts an engine on a host of the lab; or measure this technique in the lab itself",
+		Remedy: "--private-engine starts an engine on a host of the lab; or measure this network in the lab itself",
 	}
 }

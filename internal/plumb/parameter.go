@@ -9,7 +9,7 @@ import (
 	"nettoll/platform"
 )
 
-// parameters are those of the kernel that techniques set on hosts.
+// parameters are those of the kernel that networks set on hosts.
 var parameters = []string{
 	"net/ipv4/ip_forward",
 	"net/ipv6/conf/all/forwarding",

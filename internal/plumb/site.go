@@ -1,4 +1,4 @@
-// Package plumb holds the building blocks that techniques are put together
+// Package plumb holds the building blocks that networks are put together
 // from: containers in their places, addresses, bridges with ports, Docker's
 // firewall rules, and the hops that prove a path. It works on every platform
 // whose endpoints show their network namespace.
@@ -162,6 +162,21 @@ func (s *Site) Adopt(h *Host, e platform.Endpoint) (*Node, error) {
 	n.Addr4, n.Addr6 = ContainerAddr(n.block, k, false), ContainerAddr(n.block, k, true)
 	h.Nodes = append(h.Nodes, n)
 	return n, nil
+}
+
+// OnHosts makes the topology's servers and clients of the hosts themselves.
+func (s *Site) OnHosts() {
+	for range s.Topo.Servers {
+		s.Servers = append(s.Servers, s.OnHost(s.Hosts[0]))
+	}
+	s.ClientsOnHosts()
+}
+
+// ClientsOnHosts makes the topology's clients of the hosts themselves.
+func (s *Site) ClientsOnHosts() {
+	for i := range s.Topo.Clients {
+		s.Clients = append(s.Clients, s.OnHost(s.ClientHost(i)))
+	}
 }
 
 // OnHost makes a node of the host itself, at its underlay address.

@@ -9,28 +9,12 @@ import (
 	"nettoll/internal/daemon"
 	"nettoll/internal/plumb"
 	"nettoll/network"
-	"nettoll/platform"
 )
 
-// Connect implements network.Technique.
-func (t Technique) Connect(ctx context.Context, topo network.Topology, p platform.Platform) (network.Network, error) {
-	s, err := plumb.Begin(ctx, topo, p)
-	if err != nil {
-		return nil, err
-	}
-	n := &build{tech: t, Network: plumb.Network{Site: s}}
-	n.Hops, n.OnWire, n.Check, n.shared = n.hops, n.onWire, n.lost, readings(s)
-	n.routes = plumb.Routes{Site: s, Families: n.families(), Block: block, Device: n.toward}
-	if err := n.build(ctx); err != nil {
-		return nil, s.Abandon(ctx, err)
-	}
-	return n, nil
-}
-
-// network is Calico at work.
+// build is Calico at work.
 type build struct {
-	plumb.Network
-	tech     Technique
+	*plumb.Network
+	tech     variant
 	programs programs
 	routes   plumb.Routes // between hosts
 	shared   map[table]*reading
@@ -47,7 +31,7 @@ func (n *build) build(ctx context.Context) error {
 	}
 	s := n.Site
 	mtu := plumb.Less(overhead[n.tech.way])
-	if err := s.Fits(n.tech.Name(), nil, mtu); err != nil {
+	if err := s.Fits(n.tech.Name, nil, mtu); err != nil {
 		return err
 	}
 	for _, h := range s.Hosts {

@@ -28,7 +28,7 @@ func TestMTUTooSmall(t *testing.T) {
 
 // built is Calico on two hosts, with nothing wrong. It gives the second of them, and asks
 // what is.
-func built(t *testing.T, tech network.Technique) (second platform.Host, fault func() error) {
+func built(t *testing.T, tech network.Driver) (second platform.Host, fault func() error) {
 	t.Helper()
 	platformtest.Require(t, "calico-felix", tech.Probe(t.Context(), lab.New()))
 	n, err := tech.Connect(t.Context(), network.Topology{Hosts: 2, Servers: 1, Clients: 1}, lab.New())
@@ -36,11 +36,11 @@ func built(t *testing.T, tech network.Technique) (second platform.Host, fault fu
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { n.Close(context.Background()) })
-	fault = func() error { return n.(network.Faulter).Fault(t.Context()) }
+	fault = func() error { return n.Broken(t.Context()) }
 	if err := fault(); err != nil {
 		t.Error(err)
 	}
-	return n.(interface{ Machines() []platform.Host }).Machines()[1], fault
+	return n.Hosts[1], fault
 }
 
 // TestLostTunnel has one host lose its tunnel, while felix goes on.

@@ -5,18 +5,18 @@
 package calico
 
 import (
-	"time"
-
 	"context"
 	"fmt"
+	"time"
 
 	"nettoll/internal/plumb"
 	"nettoll/internal/program"
-	"nettoll/platform"
+	"nettoll/network"
 )
 
-// Technique is Calico in one of its ways between hosts, with policies or without.
-type Technique struct {
+// variant is Calico in one of its ways between hosts, with policies or without.
+type variant struct {
+	network.Info
 	paths    program.Paths
 	way      way
 	policies int // that apply to each container
@@ -31,73 +31,56 @@ const (
 	vxlan way = "vxlan"
 )
 
-// NewBGP gives Calico without encapsulation.
-func NewBGP(paths program.Paths) Technique { return Technique{paths: paths, way: bgp} }
+const plain = "Calico: felix's routes and rules for each container, BIRD between hosts, no encapsulation"
 
-// NewPolicy gives Calico without encapsulation, with policies.
-func NewPolicy(paths program.Paths) Technique {
-	return Technique{paths: paths, way: bgp, policies: policies}
+// NewBGP is Calico without encapsulation.
+func NewBGP(paths program.Paths) network.Driver {
+	return variant{paths: paths, way: bgp, Info: network.Info{Name: "calico-bgp", Hosts: []int{1, 2}, About: plain}}.driver()
 }
 
-// NewIPIP gives Calico with the kernel's IPIP tunnels.
-func NewIPIP(paths program.Paths) Technique { return Technique{paths: paths, way: ipip} }
-
-// NewVXLAN gives Calico with the kernel's VXLAN tunnels.
-func NewVXLAN(paths program.Paths) Technique { return Technique{paths: paths, way: vxlan} }
-
-// Name implements network.Technique.
-func (t Technique) Name() string {
-	if t.policies > 0 {
-		return fmt.Sprintf("calico-%s-policy", t.way)
-	}
-	return fmt.Sprintf("calico-%s", t.way)
+// NewPolicy is Calico without encapsulation, with policies. On one host all ways are the same.
+func NewPolicy(paths program.Paths) network.Driver {
+	return variant{paths: paths, way: bgp, policies: policies, Info: network.Info{
+		Name: "calico-bgp-policy", Hosts: []int{2},
+		About: plain + fmt.Sprintf("; each new connection passes %d network policies of %d rules where it leaves a container, and as many where it enters one", policies, rulesOfPolicy),
+	}}.driver()
 }
 
-// About implements network.Technique.
-func (t Technique) About() string {
-	about := map[way]string{
-		bgp:   "Calico: felix's routes and rules for each container, BIRD between hosts, no encapsulation",
-		ipip:  "Calico: felix's routes and rules for each container, BIRD and IPIP tunnels between hosts; MTU 20 below the underlay's",
-		vxlan: "Calico: felix's routes and rules for each container, and its VXLAN tunnels between hosts; MTU 70 below the underlay's, as that over IPv6 needs",
-	}[t.way]
-	if t.policies > 0 {
-		about += fmt.Sprintf("; each new connection passes %d network policies of %d rules where it leaves a container, and as many where it enters one", t.policies, rulesOfPolicy)
-	}
-	return about
+// NewIPIP is Calico with the kernel's IPIP tunnels, which have none but IPv4.
+func NewIPIP(paths program.Paths) network.Driver {
+	return variant{paths: paths, way: ipip, Info: network.Info{
+		Name: "calico-ipip", Hosts: []int{2}, Families: []int{4},
+		About: "Calico: felix's routes and rules for each container, BIRD and IPIP tunnels between hosts; MTU 20 below the underlay's",
+	}}.driver(plumb.IPIP)
 }
 
-// Hosts implements network.Technique. On one host all ways are the same.
-func (t Technique) Hosts() []int {
-	if t.way == bgp && t.policies == 0 {
-		return []int{1, 2}
-	}
-	return []int{2}
+// NewVXLAN is Calico with the kernel's VXLAN tunnels.
+func NewVXLAN(paths program.Paths) network.Driver {
+	return variant{paths: paths, way: vxlan, Info: network.Info{
+		Name: "calico-vxlan", Hosts: []int{2},
+		About: "Calico: felix's routes and rules for each container, and its VXLAN tunnels between hosts; MTU 70 below the underlay's, as that over IPv6 needs",
+	}}.driver(plumb.VXLAN)
 }
 
-// Families are the IP versions that it carries: IPIP has none but IPv4.
-func (t Technique) Families() []int {
-	if t.way == ipip {
-		return []int{4}
+func (v variant) driver(further ...plumb.Need) network.Driver {
+	v.Startup = 3 * time.Second // of etcd, felix and BIRD, which have to agree
+	if v.Families == nil {
+		v.Families = []int{4, 6}
 	}
-	return []int{4, 6}
+	return plumb.Recipe{
+		Info: v.Info, Needs: append([]plumb.Need{plumb.Veth}, further...),
+		Have: func(context.Context) error {
+			_, err := v.programs()
+			return err
+		},
+		Build: func(ctx context.Context, on *plumb.Network) error {
+			n := &build{tech: v, Network: on}
+			n.Hops, n.OnWire, n.Check, n.shared = n.hops, n.onWire, n.lost, readings(n.Site)
+			n.routes = plumb.Routes{Site: n.Site, Families: n.families(), Block: block, Device: n.toward}
+			return n.build(ctx)
+		},
+	}.Driver()
 }
 
 // six says whether it carries IPv6.
-func (t Technique) six() bool { return t.way != ipip }
-
-// Startup is about what etcd, felix and BIRD take to start and to agree, and to end.
-func (Technique) Startup() time.Duration { return 3 * time.Second }
-
-// Probe implements network.Technique.
-func (t Technique) Probe(ctx context.Context, _ platform.Platform) error {
-	if _, err := t.programs(); err != nil {
-		return err
-	}
-	switch t.way {
-	case ipip:
-		return plumb.Check(ctx, plumb.Veth, plumb.IPIP)
-	case vxlan:
-		return plumb.Check(ctx, plumb.Veth, plumb.VXLAN)
-	}
-	return plumb.Check(ctx, plumb.Veth)
-}
+func (v variant) six() bool { return v.way != ipip }

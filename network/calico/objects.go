@@ -74,7 +74,7 @@ func block(h *plumb.Host, six bool) netip.Prefix {
 const blockBits6 = 116
 
 // describe stores all that felix wants to know of a network.
-func (t Technique) describe(ctx context.Context, e *daemon.Etcd, s *plumb.Site) error {
+func (t variant) describe(ctx context.Context, e *daemon.Etcd, s *plumb.Site) error {
 	st := &store{ctx: ctx, etcd: e}
 	st.put("ClusterInformation", "clusterinformations", "", "default", fields{
 		"clusterGUID": "00000000000040008000000000000000", "datastoreReady": true,
@@ -97,7 +97,7 @@ func (t Technique) describe(ctx context.Context, e *daemon.Etcd, s *plumb.Site) 
 // open is the profile of containers that no policy applies to.
 const open = "open"
 
-func (t Technique) describePools(st *store) {
+func (t variant) describePools(st *store) {
 	mode := func(w way) string {
 		if t.way == w {
 			return "Always"
@@ -117,7 +117,7 @@ func (t Technique) describePools(st *store) {
 	}
 }
 
-func (t Technique) describeHost(st *store, h *plumb.Host) {
+func (t variant) describeHost(st *store, h *plumb.Host) {
 	u := h.Uplink()
 	bgp := fields{"ipv4Address": u.Addr4.String(), "ipv6Address": u.Addr6.String()}
 	node := fields{"bgp": bgp}

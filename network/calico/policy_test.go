@@ -60,7 +60,7 @@ func TestPoliciesThatFelixHasNotWritten(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := ""
-		if err := (&build{tech: Technique{policies: c.policies}}).ruled(host, all); err != nil {
+		if err := (&build{tech: variant{policies: c.policies}}).ruled(host, all); err != nil {
 			got = err.Error()
 		}
 		if got != c.want {
@@ -72,7 +72,7 @@ func TestPoliciesThatFelixHasNotWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	empty := &plumb.Host{Host: named{}}
-	if err := (&build{tech: Technique{policies: 2}}).ruled(empty, all); err != nil {
+	if err := (&build{tech: variant{policies: 2}}).ruled(empty, all); err != nil {
 		t.Errorf("a host without containers, which no policy applies to: %v", err)
 	}
 }

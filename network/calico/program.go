@@ -8,7 +8,7 @@ import (
 // programs are where the programs are.
 type programs struct{ felix, ipset, save4, save6 string }
 
-func (t Technique) programs() (programs, error) {
+func (t variant) programs() (programs, error) {
 	var p programs
 	var err error
 	if p.felix, err = t.paths.Locate("calico-felix", "make tools"); err != nil {

@@ -9,25 +9,16 @@ import (
 	"nettoll/platform"
 )
 
-// Addr implements network.Network. A family that the plugins gave no address of is
-// not supported, nor is one that has no way between the hosts.
-func (n *build) Addr(from, to platform.Endpoint, f network.Family) (netip.Addr, error) {
-	addr, err := n.Network.Addr(from, to, f)
-	if err != nil {
-		return addr, err
-	}
-	if !addr.IsValid() {
-		return addr, &platform.Unsupported{
+// refuse: a family that the plugins gave no address of is not supported, nor is one that has no
+// way between the hosts.
+func (n *build) refuse(from, to *plumb.Node, f network.Family, at netip.Addr) error {
+	if !at.IsValid() {
+		return &platform.Unsupported{
 			Feature: fmt.Sprintf("IPv%d", f), Option: fmt.Sprintf("a conflist that gives containers IPv%d addresses", f),
 			Remedy: fmt.Sprintf("add an IPv%d range to the conflist, or measure IPv%d alone (-%[2]d)", f, other(f)),
 		}
 	}
-	a, aok := from.(*plumb.Node)
-	b, bok := to.(*plumb.Node)
-	if aok && bok && n.closed[leg{a, b, f}] != nil {
-		return netip.Addr{}, n.closed[leg{a, b, f}]
-	}
-	return addr, nil
+	return n.closed[leg{from, to, f}]
 }
 
 func other(f network.Family) network.Family {

@@ -16,7 +16,7 @@ import (
 
 // attacher attaches containers.
 type attacher struct {
-	tech Technique
+	tech variant
 	site *plumb.Site
 	on   map[*plumb.Host]*caller
 

@@ -13,7 +13,7 @@ func TestMain(m *testing.M) { testutil.Main(m) }
 
 func TestConformance(t *testing.T) {
 	in := cni.Usual()
-	for _, tech := range []network.Technique{cni.NewBridge(in), cni.NewPTP(in), cni.NewMacvlan(in), cni.NewIPvlan(in)} {
-		t.Run(tech.Name(), func(t *testing.T) { networktest.Conform(t, tech) })
+	for _, tech := range []network.Driver{cni.NewBridge(in), cni.NewPTP(in), cni.NewMacvlan(in), cni.NewIPvlan(in)} {
+		t.Run(tech.Name, func(t *testing.T) { networktest.Conform(t, tech) })
 	}
 }

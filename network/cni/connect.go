@@ -11,30 +11,21 @@ import (
 	"nettoll/internal/daemon"
 	"nettoll/internal/plumb"
 	"nettoll/network"
-	"nettoll/platform"
 )
 
-// Connect implements network.Technique.
-func (t Technique) Connect(ctx context.Context, topo network.Topology, p platform.Platform) (network.Network, error) {
-	s, err := plumb.Begin(ctx, topo, p)
-	if err != nil {
-		return nil, err
-	}
-	n := &build{tech: t, plugs: map[*plumb.Node]*plug{}, ways: map[leg]way{}, closed: map[leg]error{}}
-	n.Network = &plumb.Network{Site: s, Hops: n.hops}
-	if t.plugin == "macvlan" || t.plugin == "ipvlan" {
+func (v variant) build(ctx context.Context, on *plumb.Network) error {
+	n := &build{Network: on, tech: v, plugs: map[*plumb.Node]*plug{}, ways: map[leg]way{}, closed: map[leg]error{}}
+	n.Hops, n.Refuse, n.MadeUp = n.hops, n.refuse, n.madeUp
+	if v.plugin == "macvlan" || v.plugin == "ipvlan" {
 		n.OnWire = bare
 	}
-	if err := n.build(ctx); err != nil {
-		return nil, s.Abandon(ctx, err)
-	}
-	return n, nil
+	return n.build(ctx)
 }
 
-// network is what plugins have built.
+// build is what plugins have built.
 type build struct {
 	*plumb.Network
-	tech   Technique
+	tech   variant
 	plugs  map[*plumb.Node]*plug
 	ways   map[leg]way   // between hosts
 	closed map[leg]error // why there is no way
@@ -107,8 +98,8 @@ func (a *attacher) host(h *plumb.Host, dir string) error {
 	return err
 }
 
-// MadeUp are the names that plugins made up, each followed by what it belongs to.
-func (n *build) MadeUp() (names []string) {
+// madeUp are the names that plugins made up, each followed by what it belongs to.
+func (n *build) madeUp() (names []string) {
 	for _, node := range n.Nodes() {
 		if p := n.plugs[node]; p.port != "" {
 			names = append(names, p.port, portName(node))

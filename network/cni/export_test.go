@@ -1,11 +1,16 @@
 package cni
 
-import "time"
+import (
+	"time"
 
-// Within gives plugins less time.
-func (t Technique) Within(d time.Duration) Technique {
-	t.patience = d
-	return t
+	"nettoll/network"
+)
+
+// Hurried is a conflist of the user's whose plugins have less time.
+func Hurried(list *Conflist, in Folders, patience time.Duration) network.Driver {
+	v := users(list, in)
+	v.patience = patience
+	return v.driver()
 }
 
 // Parse is for tests of texts.

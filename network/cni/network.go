@@ -10,11 +10,12 @@ import (
 	"time"
 
 	"nettoll/internal/plumb"
-	"nettoll/platform"
+	"nettoll/network"
 )
 
-// Technique is a conflist.
-type Technique struct {
+// variant is a conflist.
+type variant struct {
+	network.Info
 	in       Folders
 	plugin   string    // the reference plugin that the conflist is made for; empty: it is the user's
 	list     *Conflist // of the user's
@@ -24,90 +25,69 @@ type Technique struct {
 // longest is how long a plugin may take.
 const longest = 30 * time.Second
 
-// New gives a conflist of the user's.
-func New(list *Conflist, in Folders) Technique {
-	return Technique{in: in, list: list, patience: longest}
-}
-
-// NewBridge gives the plugin bridge: veth pairs on a bridge that is the gateway.
-func NewBridge(in Folders) Technique { return reference("bridge", in) }
-
-// NewPTP gives the plugin ptp: a veth pair and a route for each container.
-func NewPTP(in Folders) Technique { return reference("ptp", in) }
-
-// NewMacvlan gives the plugin macvlan, on the uplink.
-func NewMacvlan(in Folders) Technique { return reference("macvlan", in) }
-
-// NewIPvlan gives the plugin ipvlan, on the uplink.
-func NewIPvlan(in Folders) Technique { return reference("ipvlan", in) }
-
-func reference(plugin string, in Folders) Technique {
-	return Technique{in: in, plugin: plugin, patience: longest}
-}
-
 // prefix is that of all names. Colons would stand behind a platform.
 const prefix = "cni-"
 
-// Name implements network.Technique. Names of networks have no capital letters.
-func (t Technique) Name() string {
-	if t.list != nil {
-		return prefix + strings.ToLower(t.list.Name())
-	}
-	return prefix + t.plugin
+// New is a conflist of the user's. Whether it leads from host to host is seen when it is built.
+func New(list *Conflist, in Folders) network.Driver { return users(list, in).driver() }
+
+func users(list *Conflist, in Folders) variant {
+	return variant{in: in, list: list, patience: longest, Info: network.Info{
+		Name: prefix + strings.ToLower(list.Name()), Hosts: []int{1, 2}, // names of networks have no capital letters
+		About: fmt.Sprintf("what the CNI plugins of the conflist %s build: %s", list.File, strings.Join(list.Types(), ", ")),
+	}}
 }
 
-// About implements network.Technique.
-func (t Technique) About() string {
-	switch t.plugin {
-	case "bridge":
-		return "the CNI plugin bridge with host-local: veth pairs on a Linux bridge that is the gateway, no rules"
-	case "ptp":
-		return "the CNI plugin ptp with host-local: a veth pair for each container, and the host routes between them"
-	case "macvlan":
-		return "the CNI plugin macvlan (bridge mode) with host-local, on the host's uplink"
-	case "ipvlan":
-		return "the CNI plugin ipvlan (L2 mode) with host-local, on the host's uplink"
-	}
-	return fmt.Sprintf("what the CNI plugins of the conflist %s build: %s", t.list.File, strings.Join(t.list.Types(), ", "))
+// NewBridge is the plugin bridge: veth pairs on a bridge that is the gateway.
+func NewBridge(in Folders) network.Driver {
+	return reference("bridge", in, network.Info{
+		Hosts: []int{1}, Endpoints: plumb.MaxPorts,
+		About: "the CNI plugin bridge with host-local: veth pairs on a Linux bridge that is the gateway, no rules",
+	}, plumb.Veth, plumb.BridgeDevice)
 }
 
-// Hosts implements network.Technique. Whether a conflist of the user's leads from host to
-// host is seen when it is built.
-func (t Technique) Hosts() []int {
-	if t.plugin == "bridge" || t.plugin == "ptp" {
-		return []int{1}
-	}
-	return []int{1, 2}
+// NewPTP is the plugin ptp: a veth pair and a route for each container.
+func NewPTP(in Folders) network.Driver {
+	return reference("ptp", in, network.Info{
+		Hosts: []int{1},
+		About: "the CNI plugin ptp with host-local: a veth pair for each container, and the host routes between them",
+	}, plumb.Veth)
 }
 
-// MaxEndpoints is how many containers one host can hold; 0 is as many as have an address.
-func (t Technique) MaxEndpoints() int {
-	if t.plugin == "bridge" {
-		return plumb.MaxPorts
-	}
-	return 0
+// NewMacvlan is the plugin macvlan, on the uplink.
+func NewMacvlan(in Folders) network.Driver {
+	return reference("macvlan", in, network.Info{
+		Hosts: []int{1, 2},
+		About: "the CNI plugin macvlan (bridge mode) with host-local, on the host's uplink",
+	}, plumb.Macvlan)
 }
 
-// Startup is about what the plugins take for a few containers.
-func (Technique) Startup() time.Duration { return 150 * time.Millisecond }
+// NewIPvlan is the plugin ipvlan, on the uplink.
+func NewIPvlan(in Folders) network.Driver {
+	return reference("ipvlan", in, network.Info{
+		Hosts: []int{1, 2},
+		About: "the CNI plugin ipvlan (L2 mode) with host-local, on the host's uplink",
+	}, plumb.IPVlanL2)
+}
 
-// Probe implements network.Technique.
-func (t Technique) Probe(ctx context.Context, _ platform.Platform) error {
-	if t.list != nil {
-		return t.list.Check(t.in)
+func reference(plugin string, in Folders, i network.Info, needs ...plumb.Need) network.Driver {
+	i.Name = prefix + plugin
+	return variant{in: in, plugin: plugin, patience: longest, Info: i}.driver(needs...)
+}
+
+func (v variant) driver(needs ...plumb.Need) network.Driver {
+	v.Startup = 150 * time.Millisecond // of the plugins, for a few containers
+	return plumb.Recipe{Info: v.Info, Needs: needs, Have: v.have, Build: v.build}.Driver()
+}
+
+func (v variant) have(context.Context) error {
+	if v.list != nil {
+		return v.list.Check(v.in)
 	}
-	for _, plugin := range []string{t.plugin, "host-local"} {
-		if err := t.in.missing(plugin); err != nil {
+	for _, plugin := range []string{v.plugin, "host-local"} {
+		if err := v.in.missing(plugin); err != nil {
 			return err
 		}
 	}
-	switch t.plugin {
-	case "macvlan":
-		return plumb.Check(ctx, plumb.Macvlan)
-	case "ipvlan":
-		return plumb.Check(ctx, plumb.IPVlanL2)
-	case "bridge":
-		return plumb.Check(ctx, plumb.Veth, plumb.BridgeDevice)
-	}
-	return plumb.Check(ctx, plumb.Veth)
+	return nil
 }

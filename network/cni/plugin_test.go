@@ -57,7 +57,7 @@ func TestPluginsThatFail(t *testing.T) {
 		in := cni.Folders{script(t, "broken", body)}
 		tech := cni.New(conflist(t, "1.0.0", "broken"), in)
 		if strings.Contains(body, "sleep") {
-			tech = tech.Within(700 * time.Millisecond)
+			tech = cni.Hurried(conflist(t, "1.0.0", "broken"), in, 700*time.Millisecond)
 		}
 		n, err := tech.Connect(t.Context(), pair, lab.New())
 		if err == nil {

@@ -37,7 +37,7 @@ echo '{"cniVersion": "1.0.0"}'`)}
 	if err != nil {
 		t.Fatal(err)
 	}
-	if remarks := n.(interface{ Remarks() []string }).Remarks(); len(remarks) != 1 {
+	if remarks := n.Remarks(); len(remarks) != 1 {
 		t.Errorf("remarks on a path that is not known: %q", remarks)
 	}
 	if err := n.Close(context.Background()); err != nil {

@@ -18,7 +18,7 @@ const bridgeName = "cni0"
 
 // generate gives the conflist of a reference plugin for a host, with addresses as the
 // address plan has them.
-func (t Technique) generate(h *plumb.Host, mtu int, dir string) (*libcni.NetworkConfigList, error) {
+func (t variant) generate(h *plumb.Host, mtu int, dir string) (*libcni.NetworkConfigList, error) {
 	plugin := map[string]any{
 		"type": t.plugin,
 		// Which address a container gets must not depend on which is first.
@@ -42,7 +42,7 @@ func (t Technique) generate(h *plumb.Host, mtu int, dir string) (*libcni.Network
 		plugin["mtu"] = mtu
 	}
 	plugin["ipam"] = ipam
-	text, err := json.Marshal(map[string]any{"cniVersion": specVersion, "name": t.Name(), "plugins": []any{plugin}})
+	text, err := json.Marshal(map[string]any{"cniVersion": specVersion, "name": t.Name, "plugins": []any{plugin}})
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func ranges(four, six netip.Prefix) [][]map[string]string {
 
 // wanted are the addresses that the address plan has for a container, for the
 // capability "ips".
-func (t Technique) wanted(n *plumb.Node) map[string]any {
+func (t variant) wanted(n *plumb.Node) map[string]any {
 	if t.list != nil {
 		return nil
 	}

@@ -25,7 +25,7 @@ const mine = `{"cniVersion": "0.4.0", "name": "Mine.1", "plugins": [
 	{"type": "tuning", "sysctl": {"net.core.somaxconn": "500"}}
 ]}`
 
-func users(t *testing.T, text string) cni.Technique {
+func users(t *testing.T, text string) network.Driver {
 	t.Helper()
 	list, err := cni.Load(write(t, text))
 	if err != nil {
@@ -41,13 +41,13 @@ func users(t *testing.T, text string) cni.Technique {
 
 func TestUsersConflist(t *testing.T) {
 	tech := users(t, mine)
-	if tech.Name() != "cni-mine.1" || !strings.HasSuffix(tech.About(), ": bridge, tuning") {
-		t.Errorf("%s: %s", tech.Name(), tech.About())
+	if tech.Name != "cni-mine.1" || !strings.HasSuffix(tech.About, ": bridge, tuning") {
+		t.Errorf("%s: %s", tech.Name, tech.About)
 	}
 	var cells []record.Cell
 	for _, family := range []int{4, 6} {
 		cells = append(cells, record.Cell{
-			Network: tech.Name(), Hosts: 1, Family: family, Servers: 2, Clients: 3,
+			Network: tech.Name, Hosts: 1, Family: family, Servers: 2, Clients: 3,
 			Tool: "engine", Workload: record.TCPRR, Placement: record.PlacementFree,
 		})
 	}
@@ -74,7 +74,7 @@ func TestUsersConflistIsTakenDown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client, server := n.Clients()[0], n.Servers()[0]
+	client, server := n.Clients[0], n.Servers[0]
 	addr, err := n.Addr(client, server, network.IPv4)
 	if err != nil || !netip.MustParsePrefix("10.77.0.0/16").Contains(addr) {
 		t.Errorf("%v, %v", addr, err)
@@ -105,7 +105,7 @@ func TestUsersMacvlanBetweenHosts(t *testing.T) {
 	tech := users(t, `{"cniVersion": "1.0.0", "name": "flat", "plugins": [{"type": "macvlan", "master": "eth0", "mode": "bridge",
 		"ipam": {"type": "host-local", "ranges": [[{"subnet": "10.78.0.0/16"}], [{"subnet": "fd00:78::/64"}]]}}]}`)
 	cell := record.Cell{
-		Network: tech.Name(), Hosts: 2, Family: 6, Servers: 1, Clients: 1,
+		Network: tech.Name, Hosts: 2, Family: 6, Servers: 1, Clients: 1,
 		Tool: "engine", Workload: record.TCPRR, Placement: record.PlacementFree,
 	}
 	for _, trial := range networktest.Measure(t, lab.New(), tech, []record.Cell{cell}) {
@@ -147,13 +147,13 @@ func TestUsersPluginThatRoutesBetweenHosts(t *testing.T) {
 		t.Fatal(err)
 	}
 	var hops []string
-	for _, h := range n.Path(n.Clients()[0], n.Servers()[0], network.IPv4) {
+	for _, h := range n.Path(n.Clients[0], n.Servers[0], network.IPv4) {
 		hops = append(hops, h.Name)
 	}
 	if got := strings.Join(hops, " "); got != "h2c1/eth0 h2/veth-h2c1 h2/br-t h2/eth0 h1/eth0 h1/br-t h1/veth-h1c1 h1c1/eth0" {
 		t.Error(got)
 	}
-	remarks := n.(network.Remarker).Remarks()
+	remarks := n.Remarks()
 	if len(remarks) != 1 || remarks[0] != "the MTU of h1c1 is 9000, and that of the underlay 1500: large packets do not cross in one piece" {
 		t.Errorf("remarks %q", remarks)
 	}
@@ -161,7 +161,7 @@ func TestUsersPluginThatRoutesBetweenHosts(t *testing.T) {
 		t.Error(err)
 	}
 	cell := record.Cell{
-		Network: tech.Name(), Hosts: 2, Family: 4, Servers: 1, Clients: 1,
+		Network: tech.Name, Hosts: 2, Family: 4, Servers: 1, Clients: 1,
 		Tool: "engine", Workload: record.TCPRR, Placement: record.PlacementFree,
 	}
 	for _, trial := range networktest.Measure(t, lab.New(), tech, []record.Cell{cell}) {

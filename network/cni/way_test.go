@@ -40,7 +40,7 @@ func TestWaysOfFamiliesDiffer(t *testing.T) {
 		network.IPv6: "h2c1/eth0 h2/veth-h2c1 h2/br-t h2/six h2/eth0 h1/eth0 h1/six h1/br-t h1/veth-h1c1 h1c1/eth0",
 	} {
 		var hops []string
-		for _, h := range n.Path(n.Clients()[0], n.Servers()[0], family) {
+		for _, h := range n.Path(n.Clients[0], n.Servers[0], family) {
 			hops = append(hops, h.Name)
 		}
 		if got := strings.Join(hops, " "); got != want {
@@ -57,7 +57,7 @@ func TestFamilyWithoutWay(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer n.Close(context.Background())
-	client, server := n.Clients()[0], n.Servers()[0]
+	client, server := n.Clients[0], n.Servers[0]
 	for _, ends := range [][2]platform.Endpoint{{client, server}, {server, client}} {
 		if _, err := n.Addr(ends[0], ends[1], network.IPv4); err != nil {
 			t.Error(err)

@@ -20,10 +20,8 @@ import (
 	"nettoll/internal/process"
 	"nettoll/network"
 	"nettoll/network/docker"
-	"nettoll/network/iptables"
+	"nettoll/network/kernel"
 	"nettoll/network/networktest"
-	"nettoll/network/pipework"
-	"nettoll/network/veth"
 	"nettoll/platform"
 	platforms "nettoll/platform/docker"
 	"nettoll/platform/platformtest"
@@ -126,10 +124,10 @@ func machine(t *testing.T, d dial) *dockerd.Host {
 }
 
 // byName finds one of Docker's networks.
-func byName(t *testing.T, name string) docker.Technique {
+func byName(t *testing.T, name string) network.Driver {
 	t.Helper()
 	all := docker.All()
-	i := slices.IndexFunc(all, func(tech docker.Technique) bool { return tech.Name() == name })
+	i := slices.IndexFunc(all, func(tech network.Driver) bool { return tech.Name == name })
 	if i < 0 {
 		t.Fatalf("there is no %s", name)
 	}
@@ -144,17 +142,17 @@ func TestBorrowedEngine(t *testing.T) {
 	before := networktest.State(t, host)
 	t.Run("measured", func(t *testing.T) {
 		p := engines(t, platforms.Options{Dial: []func(context.Context) (*client.Client, bool, error){d}})
-		for _, tech := range []network.Technique{
+		for _, tech := range []network.Driver{
 			byName(t, "native"), byName(t, "host"), byName(t, "container"), byName(t, "bridge"), byName(t, "user-bridge"),
-			byName(t, "link"), byName(t, "published"), veth.New(),
+			byName(t, "link"), byName(t, "published"), kernel.Veth(),
 		} {
-			t.Run(tech.Name(), func(t *testing.T) { onMachine(t, p, tech) })
+			t.Run(tech.Name, func(t *testing.T) { onMachine(t, p, tech) })
 		}
-		for _, tech := range []network.Technique{
+		for _, tech := range []network.Driver{
 			byName(t, "bridge-noiptables"), byName(t, "link-noicc"), byName(t, "published-proxy"),
-			pipework.NewVeth(), pipework.NewMacvlan(), iptables.New(),
+			kernel.PipeworkVeth(), kernel.PipeworkMacvlan(), kernel.IPTables(),
 		} {
-			t.Run(tech.Name(), func(t *testing.T) { refused(t, p, tech, network.Topology{Hosts: 1, Servers: 1, Clients: 1}) })
+			t.Run(tech.Name, func(t *testing.T) { refused(t, p, tech, network.Topology{Hosts: 1, Servers: 1, Clients: 1}) })
 		}
 		t.Run("macvlan", func(t *testing.T) {
 			if tech := byName(t, "macvlan"); hasDummy(t) {
@@ -175,17 +173,17 @@ func TestBorrowedEngine(t *testing.T) {
 
 // onMachine wants trials over both families to be good. On an engine as it is installed
 // there are networks that have no IPv6, and they say what would fix it.
-func onMachine(t *testing.T, p platform.Platform, tech network.Technique) {
+func onMachine(t *testing.T, p platform.Platform, tech network.Driver) {
 	four := []string{"container", "bridge", "user-bridge", "link", "published"}
 	var cells []record.Cell
 	for _, family := range []int{4, 6} {
 		cells = append(cells, record.Cell{
-			Network: "docker:" + tech.Name(), Hosts: 1, Family: family, Servers: 1, Clients: 2,
+			Network: "docker:" + tech.Name, Hosts: 1, Family: family, Servers: 1, Clients: 2,
 			Tool: "engine", Workload: record.TCPRR, Placement: record.PlacementFree,
 		})
 	}
 	for _, trial := range networktest.Measure(t, p, tech, cells) {
-		switch without := trial.Cell.Family == 6 && slices.Contains(four, tech.Name()); {
+		switch without := trial.Cell.Family == 6 && slices.Contains(four, tech.Name); {
 		case without && (trial.Status != record.Skipped || !strings.Contains(trial.Remedy, "--private-engine")):
 			t.Errorf("%s: %s: %s; %s", trial.Cell.Key(), trial.Status, trial.Reason, trial.Remedy)
 		case !without && trial.Status != record.OK:
@@ -196,7 +194,7 @@ func onMachine(t *testing.T, p platform.Platform, tech network.Technique) {
 
 // refused wants a network not to be built where it would change the machine, and to be
 // told what would fix it.
-func refused(t *testing.T, p platform.Platform, tech network.Technique, topo network.Topology) {
+func refused(t *testing.T, p platform.Platform, tech network.Driver, topo network.Topology) {
 	n, err := tech.Connect(t.Context(), topo, p)
 	if err == nil {
 		n.Close(t.Context())
@@ -237,15 +235,15 @@ func TestBorrowedEngineWithoutRules(t *testing.T) {
 			t.Errorf("on the machine there is: %s", l)
 		}
 	}
-	if len(n.(network.Daemoner).Daemons()) == 0 {
+	if len(n.Daemons) == 0 {
 		t.Error("no docker-proxy is said to carry the payload")
 	}
-	if notes := n.(network.Remarker).Remarks(); !slices.ContainsFunc(notes, func(s string) bool { return strings.Contains(s, "not proved") }) {
+	if notes := n.Remarks(); !slices.ContainsFunc(notes, func(s string) bool { return strings.Contains(s, "not proved") }) {
 		t.Errorf("the remarks %q do not say what is not proved", notes)
 	}
 	// The proxy would let in whoever has a route to the engine's bridge.
 	for _, f := range []network.Family{network.IPv4, network.IPv6} {
-		if a, err := n.Addr(n.Clients()[0], n.Servers()[0], f); err == nil && !a.IsLoopback() || err != nil && f == network.IPv4 {
+		if a, err := n.Addr(n.Clients[0], n.Servers[0], f); err == nil && !a.IsLoopback() || err != nil && f == network.IPv4 {
 			t.Errorf("the port is published at %v, %v; want loopback", a, err)
 		}
 	}

@@ -10,13 +10,9 @@ import (
 	"nettoll/network"
 	"nettoll/network/docker"
 	"nettoll/network/flannel"
-	"nettoll/network/iptables"
+	"nettoll/network/kernel"
 	"nettoll/network/networktest"
 	"nettoll/network/ovs"
-	"nettoll/network/pipework"
-	"nettoll/network/sharedns"
-	"nettoll/network/veth"
-	"nettoll/network/vxlan"
 	platforms "nettoll/platform/docker"
 	"nettoll/platform/lab"
 	"nettoll/platform/platformtest"
@@ -29,18 +25,18 @@ func TestMain(m *testing.M) { testutil.Main(m, endSwarms) }
 func TestConformance(t *testing.T) {
 	platformtest.Require(t, "dockerd", dockerd.Available())
 	p := engines(t, platforms.Options{Lab: lab.New()})
-	var all []network.Technique
+	var all []network.Driver
 	for _, tech := range docker.All() {
 		all = append(all, tech)
 	}
-	all = append(all, sharedns.New(), veth.New(), pipework.NewVeth(), pipework.NewMacvlan(), iptables.New(), vxlan.New())
+	all = append(all, kernel.SharedNS(), kernel.Veth(), kernel.PipeworkVeth(), kernel.PipeworkMacvlan(), kernel.IPTables(), kernel.VXLAN())
 	for _, tech := range ovs.All(nil) {
-		if tech.Name() == "ovs-userspace-tso" {
+		if tech.Name == "ovs-userspace-tso" {
 			all = append(all, tech)
 		}
 	}
 	for _, tech := range flannel.All(nil) {
-		if tech.Name() == "flannel-vxlan" {
+		if tech.Name == "flannel-vxlan" {
 			all = append(all, tech)
 		}
 	}

@@ -65,7 +65,7 @@ func TestPortsThatAreMovedInMidTrial(t *testing.T) {
 	}
 	var trials []record.Trial
 	r := &runner.Runner{
-		Networks: map[string]runner.Recipe{"docker:bridge": {Platform: p, Technique: byName(t, "bridge")}},
+		Networks: map[string]runner.Recipe{"docker:bridge": {Platform: p, Driver: byName(t, "bridge")}},
 		Tools:    map[string]workload.Tool{"engine": &disturbed{Tool: engine.New(), disturb: move}},
 		Machine:  m,
 		Settings: record.Settings{Duration: 0.5, Warmup: 0.1, MinRounds: 1, MaxRounds: 1, Confidence: 0.95, Seed: 1},

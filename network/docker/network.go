@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"nettoll/internal/dockerd"
 	"nettoll/internal/nl"
@@ -13,7 +14,7 @@ import (
 	"nettoll/platform"
 )
 
-// network is one of Docker's networks at work.
+// build is one of Docker's networks at work.
 type build struct {
 	undo.Stack
 	topo             network.Topology
@@ -63,17 +64,25 @@ func endpoints(nodes []*node) []platform.Endpoint {
 	return all
 }
 
-// Servers implements network.Network.
-func (n *build) Servers() []platform.Endpoint { return endpoints(n.servers) }
+// standing is the network as others see it.
+func (n *build) standing() *network.Network {
+	hosts := make([]platform.Host, len(n.hosts))
+	for i, h := range n.hosts {
+		hosts[i] = h
+	}
+	return &network.Network{
+		Servers: endpoints(n.servers), Clients: endpoints(n.clients), Hosts: hosts,
+		Addr: n.addr, Own: n.own, Close: n.Close, Daemons: n.daemons, Fault: n.fault,
+		Path: func(from, to platform.Endpoint, f network.Family) []network.Hop {
+			return n.hops(from.(*node), to.(*node), f)
+		},
+		Remarks: func() []string { return n.notes },
+		Distant: slices.ContainsFunc(n.hosts, func(h *dockerd.Host) bool { return !h.Here() }),
+		Page:    network.Page{Firewall: n.rules, Concealed: n.concealed},
+	}
+}
 
-// Clients implements network.Network.
-func (n *build) Clients() []platform.Endpoint { return endpoints(n.clients) }
-
-// Daemons implements network.Daemoner.
-func (n *build) Daemons() []network.Daemon { return n.daemons }
-
-// Fault implements network.Faulter.
-func (n *build) Fault(ctx context.Context) error {
+func (n *build) fault(ctx context.Context) error {
 	for _, h := range n.hosts {
 		if err := h.Fault(ctx); err != nil {
 			return err
@@ -82,26 +91,7 @@ func (n *build) Fault(ctx context.Context) error {
 	return nil
 }
 
-// Remarks implements network.Remarker.
-func (n *build) Remarks() []string { return n.notes }
-
-// Firewall is the rules that were made to prove the path, as nft(8) would print them.
-func (n *build) Firewall() []string { return n.rules }
-
-// Concealed are the network namespaces that engines hide, by what is in them.
-func (n *build) Concealed() map[string]string { return n.concealed }
-
-// Machines are the hosts, in order.
-func (n *build) Machines() []platform.Host {
-	all := make([]platform.Host, len(n.hosts))
-	for i, h := range n.hosts {
-		all[i] = h
-	}
-	return all
-}
-
-// Addr implements network.Network.
-func (n *build) Addr(from, to platform.Endpoint, f network.Family) (netip.Addr, error) {
+func (n *build) addr(from, to platform.Endpoint, f network.Family) (netip.Addr, error) {
 	a, b := from.(*node), to.(*node)
 	if n.reach != nil {
 		return n.reach(a, b, f)
@@ -109,12 +99,12 @@ func (n *build) Addr(from, to platform.Endpoint, f network.Family) (netip.Addr, 
 	return b.own(f)
 }
 
-// Own implements network.Network.
-func (n *build) Own(from, to platform.Endpoint, f network.Family) (netip.Addr, error) {
+// own is the address at which packets arrive at to.
+func (n *build) own(from, to platform.Endpoint, f network.Family) (netip.Addr, error) {
 	if n.nat {
 		return to.(*node).own(f)
 	}
-	return n.Addr(from, to, f)
+	return n.addr(from, to, f)
 }
 
 // own is the container's address.
@@ -127,11 +117,6 @@ func (n *node) own(f network.Family) (netip.Addr, error) {
 		return a, errNoIPv6("this network")
 	}
 	return a, nil
-}
-
-// Path implements network.Network.
-func (n *build) Path(from, to platform.Endpoint, f network.Family) []network.Hop {
-	return n.hops(from.(*node), to.(*node), f)
 }
 
 // clientHost is where client i lives.

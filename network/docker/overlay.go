@@ -136,11 +136,11 @@ func (n *build) meet(ctx context.Context) (*unheard, error) {
 	pairs, lost := make([]dockerd.Pair, len(n.clients)), make([]unheard, len(n.clients))
 	for i, c := range n.clients {
 		to := n.servers[n.topo.Pair(i)]
-		at, err := n.Addr(c, to, network.IPv4)
+		at, err := n.addr(c, to, network.IPv4)
 		if err != nil {
 			return nil, err
 		}
-		own, err := n.Own(c, to, network.IPv4)
+		own, err := n.own(c, to, network.IPv4)
 		if err != nil {
 			return nil, err
 		}

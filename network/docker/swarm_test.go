@@ -64,16 +64,16 @@ func endSwarms() error {
 	return p.Close(context.Background())
 }
 
-// inSwarm finds a technique.
-func inSwarm(t *testing.T, name string) docker.Technique {
+// inSwarm finds a network.
+func inSwarm(t *testing.T, name string) network.Driver {
 	t.Helper()
 	for _, tech := range docker.Swarm() {
-		if tech.Name() == name {
+		if tech.Name == name {
 			return tech
 		}
 	}
-	t.Fatalf("no technique %s", name)
-	return docker.Technique{}
+	t.Fatalf("no network %s", name)
+	return network.Driver{}
 }
 
 // cells are what is measured of a network: several servers, more clients, in streams,
@@ -108,7 +108,7 @@ func hops(trial record.Trial, absent bool) string {
 	return " " + strings.Join(names, " ") + " "
 }
 
-// measured measures cells of a technique, all of which must be good.
+// measured measures cells of a network, all of which must be good.
 func measured(t *testing.T, p platform.Platform, name string, hosts int) []record.Trial {
 	t.Helper()
 	trials := networktest.Measure(t, p, inSwarm(t, name), cells(t, name, hosts))

@@ -43,7 +43,7 @@ func rounds(t *testing.T, p platform.Platform, n int, disturb func()) []record.T
 	}
 	var trials []record.Trial
 	r := &runner.Runner{
-		Networks: map[string]runner.Recipe{"swarm:overlay": {Platform: p, Technique: inSwarm(t, "overlay")}},
+		Networks: map[string]runner.Recipe{"swarm:overlay": {Platform: p, Driver: inSwarm(t, "overlay")}},
 		Tools:    map[string]workload.Tool{"engine": &disturbed{Tool: engine.New(), disturb: disturb}},
 		Machine:  m,
 		Settings: record.Settings{Duration: 1, Warmup: 0.1, MinRounds: n, MaxRounds: n, Confidence: 0.95, Seed: 1},

@@ -8,37 +8,24 @@ import (
 	"nettoll/internal/daemon"
 	"nettoll/internal/plumb"
 	"nettoll/network"
-	"nettoll/platform"
 )
 
-// Connect implements network.Technique.
-func (t Technique) Connect(ctx context.Context, topo network.Topology, p platform.Platform) (network.Network, error) {
-	if t.cloud != "" {
-		return nil, t.Probe(ctx, p)
+// build connects the containers. It gives what tests look into.
+func (v variant) build(ctx context.Context, n *plumb.Network) (*build, error) {
+	if err := v.have(ctx); err != nil {
+		return nil, err
 	}
-	b, err := t.connect(ctx, topo, p)
+	programs, err := v.find()
 	if err != nil {
 		return nil, err
 	}
-	return b.Network, nil
-}
-
-func (t Technique) connect(ctx context.Context, topo network.Topology, p platform.Platform) (*build, error) {
-	programs, err := t.find()
-	if err != nil {
+	if err := n.Fits(v.Name, v.Families, plumb.Less(v.overhead)); err != nil {
 		return nil, err
 	}
-	s, err := plumb.Begin(ctx, topo, p)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.Fits(t.name, t.Families(), plumb.Less(t.overhead)); err != nil {
-		return nil, s.Abandon(ctx, err)
-	}
-	b := &build{Network: &plumb.Network{Site: s, OnWire: t.wire}, backend: t.backend, programs: programs, patience: patience}
-	b.Hops, b.Check = b.path, b.routes
-	if err := b.build(ctx, t); err != nil {
-		return nil, s.Abandon(ctx, fmt.Errorf("%s: %w", t.name, err))
+	b := &build{Network: n, backend: v.backend, programs: programs, patience: patience}
+	b.OnWire, b.Hops, b.Check = v.wire, b.path, b.routes
+	if err := b.build(ctx, v); err != nil {
+		return nil, fmt.Errorf("%s: %w", v.Name, err)
 	}
 	return b, nil
 }
@@ -59,7 +46,7 @@ type build struct {
 	flannelds []*daemon.Daemon
 }
 
-func (b *build) build(ctx context.Context, t Technique) (err error) {
+func (b *build) build(ctx context.Context, t variant) (err error) {
 	if b.dir, err = daemon.State(&b.Stack); err != nil {
 		return err
 	}

@@ -17,30 +17,34 @@ import (
 	"nettoll/platform/platformtest"
 )
 
-func named(t *testing.T, name string) Technique {
+func named(t *testing.T, name string) variant {
 	t.Helper()
-	for _, tech := range All(nil) {
-		if tech.Name() == name {
-			err := tech.Probe(t.Context(), lab.New())
+	for _, v := range variants(nil) {
+		if v.Name == name {
+			err := v.driver().Probe(t.Context(), lab.New())
 			need := "kernel"
 			if missing := (*platform.Unsupported)(nil); errors.As(err, &missing) {
 				need = strings.TrimPrefix(missing.Option, "the program ")
 			}
 			platformtest.Require(t, need, err)
-			return tech
+			return v
 		}
 	}
-	t.Fatalf("no technique %s", name)
-	return Technique{}
+	t.Fatalf("no network %s", name)
+	return variant{}
 }
 
 var two = network.Topology{Hosts: 2, Servers: 1, Clients: 1}
 
-func connect(t *testing.T, tech Technique) *build {
+func connect(t *testing.T, v variant) *build {
 	t.Helper()
-	n, err := tech.connect(t.Context(), two, lab.New())
+	s, err := plumb.Begin(t.Context(), two, lab.New())
 	if err != nil {
 		t.Fatal(err)
+	}
+	n, err := v.build(t.Context(), &plumb.Network{Site: s})
+	if err != nil {
+		t.Fatal(s.Abandon(t.Context(), err))
 	}
 	t.Cleanup(func() {
 		if err := n.Close(context.Background()); err != nil {
@@ -58,15 +62,15 @@ func within(long time.Duration, ready func() bool) {
 
 func TestKilledDaemonIsNamed(t *testing.T) {
 	n := connect(t, named(t, "flannel-udp"))
-	if err := n.Fault(t.Context()); err != nil {
+	if err := n.Standing().Fault(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := n.Daemons()[1].Kill(); err != nil {
+	if err := n.Procs[1].Kill(); err != nil {
 		t.Fatal(err)
 	}
 	var err error
 	within(5*time.Second, func() bool {
-		err = n.Fault(t.Context())
+		err = n.Standing().Fault(t.Context())
 		return err != nil
 	})
 	if err == nil || !strings.HasPrefix(err.Error(), "flanneld on h2 ended (signal: killed)") {
@@ -83,7 +87,7 @@ func TestOtherRouteIsFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = n.Fault(t.Context())
+	err = n.Standing().Fault(t.Context())
 	var wrong *network.WrongPath
 	if !errors.As(err, &wrong) || !strings.Contains(wrong.Finding, "h1 sends what is for the containers of h2 through "+h.Uplink().Device) {
 		t.Error(err)
@@ -93,14 +97,14 @@ func TestOtherRouteIsFound(t *testing.T) {
 // TestComplaintIsNoted: a lease that flanneld cannot read keeps it from nothing else.
 func TestComplaintIsNoted(t *testing.T) {
 	n := connect(t, named(t, "flannel-vxlan"))
-	before := len(n.Remarks())
+	before := len(n.Standing().Remarks())
 	lease := map[string]any{"PublicIP": "198.18.0.9", "BackendType": "vxlan", "BackendData": "no object"}
 	if err := n.put(t.Context(), "subnets/198.19.128.0-20", lease); err != nil {
 		t.Fatal(err)
 	}
 	var all []string
 	within(5*time.Second, func() bool {
-		all = n.Remarks()
+		all = n.Standing().Remarks()
 		return len(all) >= before+len(n.Hosts)
 	})
 	for _, want := range []string{"flanneld on h1 says: E", "flanneld on h2 says: E"} {
@@ -108,7 +112,7 @@ func TestComplaintIsNoted(t *testing.T) {
 			t.Errorf("no remark %q… in %q", want, all)
 		}
 	}
-	if err := n.Fault(t.Context()); err != nil {
+	if err := n.Standing().Fault(t.Context()); err != nil {
 		t.Error(err)
 	}
 }
@@ -139,16 +143,17 @@ func TestStoreThatIsDown(t *testing.T) {
 
 func TestCloudsAreRefused(t *testing.T) {
 	clouds := 0
-	for _, tech := range All(nil) {
-		if tech.cloud == "" {
+	for _, v := range variants(nil) {
+		if v.cloud == "" {
 			continue
 		}
 		clouds++
+		tech := v.driver()
 		_, connecting := tech.Connect(t.Context(), two, lab.New())
 		for _, err := range []error{tech.Probe(t.Context(), lab.New()), connecting} {
 			var missing *platform.Unsupported
 			if !errors.As(err, &missing) || !strings.Contains(missing.Option, "route table") || !strings.Contains(missing.Remedy, "flannel-host-gw") {
-				t.Errorf("%s: %v", tech.Name(), err)
+				t.Errorf("%s: %v", tech.Name, err)
 			}
 		}
 	}

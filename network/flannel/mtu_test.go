@@ -12,7 +12,7 @@ import (
 func TestNarrowUnderlayIsRefused(t *testing.T) {
 	topo := two
 	topo.Underlay.MTU = 1300
-	n, err := named(t, "flannel-vxlan").Connect(t.Context(), topo, lab.New())
+	n, err := named(t, "flannel-vxlan").driver().Connect(t.Context(), topo, lab.New())
 	var small *platform.Unsupported
 	if !errors.As(err, &small) || small.Remedy != "--mtu 1350" {
 		t.Errorf("%v, %v", n, err)
@@ -20,7 +20,7 @@ func TestNarrowUnderlayIsRefused(t *testing.T) {
 	// What is said to do does, and IPv4, which flannel-udp carries alone, needs less.
 	for name, mtu := range map[string]int{"flannel-vxlan": 1350, "flannel-udp": 1280} {
 		topo.Underlay.MTU = mtu
-		n, err := named(t, name).Connect(t.Context(), topo, lab.New())
+		n, err := named(t, name).driver().Connect(t.Context(), topo, lab.New())
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -36,7 +36,7 @@ func TestNarrowTunnelIsNoted(t *testing.T) {
 		"flannel-vxlan":        "flannel's vxlan backend gives containers the MTU 1450, of which its own device for IPv6 carries 1430",
 		"flannel-wireguard-go": "flannel's extension backend gives containers the MTU 1500, of which its own device for IPv4 carries 1420",
 	} {
-		notes := connect(t, named(t, name)).Remarks()
+		notes := connect(t, named(t, name)).Standing().Remarks()
 		if len(notes) != 1 || !strings.HasPrefix(notes[0], want) {
 			t.Errorf("%s: remarks %q, want %q", name, notes, want)
 		}

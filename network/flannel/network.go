@@ -4,82 +4,75 @@
 package flannel
 
 import (
-	"time"
-
 	"context"
+	"time"
 
 	"nettoll/internal/plumb"
 	"nettoll/internal/program"
+	"nettoll/network"
 	"nettoll/platform"
 )
 
-// Technique is flannel with one of its backends.
-type Technique struct {
+// variant is flannel with one of its backends.
+type variant struct {
+	network.Info
 	backend
-	name, about string
-	paths       program.Paths
+	paths program.Paths
 }
 
 // All is every variant, in the order of reports.
-func All(paths program.Paths) []Technique {
-	all := []Technique{
-		{backend: udp, name: "flannel-udp",
-			about: "flannel's udp backend: packets go through a TUN device to flanneld, which carries them in UDP; its first and slowest way"},
-		{backend: vxlan, name: "flannel-vxlan",
-			about: "flannel's vxlan backend: a VXLAN device whose neighbours flanneld keeps; MTU 50 below the underlay's"},
-		{backend: hostGateway, name: "flannel-host-gw",
-			about: "flannel's host-gw backend: plain routes to the subnets of the other hosts; no encapsulation"},
-		{backend: wireguard, name: "flannel-wireguard",
-			about: "flannel's wireguard backend: packets are encrypted by the kernel's WireGuard devices; MTU 80 below the underlay's"},
-		{backend: wireguardGo, name: "flannel-wireguard-go",
-			about: "flannel's extension backend with WireGuard in user space: wireguard-go encrypts the packets of a TUN device"},
-		{backend: awsVPC, name: "flannel-aws-vpc",
-			about: "flannel's aws-vpc backend: routes in the cloud's table, no encapsulation; on the hosts the datapath of flannel-host-gw"},
-		{backend: gce, name: "flannel-gce",
-			about: "flannel's gce backend: routes in the cloud's table, no encapsulation; on the hosts the datapath of flannel-host-gw"},
+func All(paths program.Paths) (drivers []network.Driver) {
+	for _, v := range variants(paths) {
+		drivers = append(drivers, v.driver())
+	}
+	return drivers
+}
+
+func variants(paths program.Paths) []variant {
+	all := []variant{
+		{backend: udp, Info: network.Info{Name: "flannel-udp",
+			About: "flannel's udp backend: packets go through a TUN device to flanneld, which carries them in UDP; its first and slowest way"}},
+		{backend: vxlan, Info: network.Info{Name: "flannel-vxlan",
+			About: "flannel's vxlan backend: a VXLAN device whose neighbours flanneld keeps; MTU 50 below the underlay's"}},
+		{backend: hostGateway, Info: network.Info{Name: "flannel-host-gw",
+			About: "flannel's host-gw backend: plain routes to the subnets of the other hosts; no encapsulation"}},
+		{backend: wireguard, Info: network.Info{Name: "flannel-wireguard",
+			About: "flannel's wireguard backend: packets are encrypted by the kernel's WireGuard devices; MTU 80 below the underlay's"}},
+		{backend: wireguardGo, Info: network.Info{Name: "flannel-wireguard-go",
+			About: "flannel's extension backend with WireGuard in user space: wireguard-go encrypts the packets of a TUN device"}},
+		{backend: awsVPC, Info: network.Info{Name: "flannel-aws-vpc",
+			About: "flannel's aws-vpc backend: routes in the cloud's table, no encapsulation; on the hosts the datapath of flannel-host-gw"}},
+		{backend: gce, Info: network.Info{Name: "flannel-gce",
+			About: "flannel's gce backend: routes in the cloud's table, no encapsulation; on the hosts the datapath of flannel-host-gw"}},
 	}
 	for i := range all {
-		all[i].paths = paths
+		v := &all[i]
+		v.paths, v.Hosts, v.Families = paths, []int{2}, []int{4}
+		if v.six {
+			v.Families = []int{4, 6}
+		}
+		v.Endpoints, v.Overflow, v.Startup = plumb.MaxPorts, true, time.Second
 	}
 	return all
 }
 
-// Name implements network.Technique.
-func (t Technique) Name() string { return t.name }
-
-// About implements network.Technique.
-func (t Technique) About() string { return t.about }
-
-// Hosts implements network.Technique.
-func (Technique) Hosts() []int { return []int{2} }
-
-// Families are the IP versions that it carries: flannel's older backends know but one.
-func (t Technique) Families() []int {
-	if t.six {
-		return []int{4, 6}
-	}
-	return []int{4}
+func (v variant) driver() network.Driver {
+	return plumb.Recipe{
+		Info: v.Info, Needs: append([]plumb.Need{plumb.Veth, plumb.BridgeDevice, plumb.BridgeNetfilter}, v.needs...), Have: v.have,
+		Build: func(ctx context.Context, n *plumb.Network) error {
+			_, err := v.build(ctx, n)
+			return err
+		},
+	}.Driver()
 }
 
-// Overflow says that neighbours beyond MaxEndpoints get bridges of their own.
-func (Technique) Overflow() bool { return true }
-
-// MaxEndpoints is how many containers one host can hold.
-func (Technique) MaxEndpoints() int { return plumb.MaxPorts }
-
-// Startup is about what etcd and flanneld take to start, and to end.
-func (Technique) Startup() time.Duration { return time.Second }
-
-// Probe implements network.Technique.
-func (t Technique) Probe(ctx context.Context, _ platform.Platform) error {
-	if t.cloud != "" {
+func (v variant) have(context.Context) error {
+	if v.cloud != "" {
 		return &platform.Unsupported{
-			Feature: t.name, Option: "the route table of " + t.cloud,
-			Remedy: "run flannel on instances of " + t.cloud + "; its datapath is that of flannel-host-gw, which is measured",
+			Feature: v.Name, Option: "the route table of " + v.cloud,
+			Remedy: "run flannel on instances of " + v.cloud + "; its datapath is that of flannel-host-gw, which is measured",
 		}
 	}
-	if _, err := t.find(); err != nil {
-		return err
-	}
-	return plumb.Check(ctx, append([]plumb.Need{plumb.Veth, plumb.BridgeDevice, plumb.BridgeNetfilter}, t.needs...)...)
+	_, err := v.find()
+	return err
 }

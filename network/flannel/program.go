@@ -10,7 +10,7 @@ type programs struct {
 }
 
 // find looks for all of them.
-func (t Technique) find() (p programs, err error) {
+func (t variant) find() (p programs, err error) {
 	if _, err := daemon.FindEtcd(t.paths); err != nil {
 		return p, err
 	}

@@ -40,11 +40,15 @@ func TestKilledDaemonLeavesNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 			before := networktest.State(t, hosts.All()...)
-			n, err := tech.Connect(t.Context(), two, staying{lab.New(), hosts})
+			s, err := plumb.Begin(t.Context(), two, staying{lab.New(), hosts})
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, d := range n.(*plumb.Network).Needed[1:] {
+			n, err := tech.build(t.Context(), &plumb.Network{Site: s})
+			if err != nil {
+				t.Fatal(s.Abandon(t.Context(), err))
+			}
+			for _, d := range n.Needed[1:] {
 				if err := d.Kill(); err != nil {
 					t.Error(err)
 				}

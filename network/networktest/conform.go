@@ -1,5 +1,5 @@
-// Package techniquetest is the conformance suite of techniques: one suite for
-// all, on every platform. It also writes the techniques' pages of the documentation,
+// Package networktest is the conformance suite of networks: one suite for
+// all, on every platform. It also writes the networks' pages of the documentation,
 // from networks as they really were.
 package networktest
 
@@ -17,12 +17,12 @@ import (
 	"nettoll/platform/lab"
 )
 
-// Conform runs the suite on a technique in the lab.
-func Conform(t *testing.T, tech network.Technique) { ConformAfter(t, usualWarmup, tech) }
+// Conform runs the suite on a network in the lab.
+func Conform(t *testing.T, tech network.Driver) { ConformAfter(t, usualWarmup, tech) }
 
 // ConformAfter does so with longer warm-ups, for networks that lose the first large packets:
 // their tunnels are narrower than the MTU of containers, which learn it from the path only.
-func ConformAfter(t *testing.T, warmup time.Duration, tech network.Technique) {
+func ConformAfter(t *testing.T, warmup time.Duration, tech network.Driver) {
 	s := suite{alone: true}
 	on := newSubject(lab.New(), "", tech)
 	on.warmup = warmup
@@ -30,12 +30,12 @@ func ConformAfter(t *testing.T, warmup time.Duration, tech network.Technique) {
 	s.run(t)
 }
 
-// ConformOn runs the suite on techniques of a platform, whose names in cells have the
-// prefix. Hosts may take long to start, as those with engines do: all techniques use
-// some before others are asked for. Techniques that are not the platform's own rotate: they
+// ConformOn runs the suite on networks of a platform, whose names in cells have the
+// prefix. Hosts may take long to start, as those with engines do: all networks use
+// some before others are asked for. Networks that are not the platform's own rotate: they
 // prove there but one thing, that containers' namespaces are within reach. So do crowds, which
-// differ from pairs by what is the same for all techniques.
-func ConformOn(t *testing.T, p platform.Platform, prefix string, techs ...network.Technique) {
+// differ from pairs by what is the same for all networks.
+func ConformOn(t *testing.T, p platform.Platform, prefix string, techs ...network.Driver) {
 	s := suite{alone: len(techs) == 1}
 	for _, tech := range techs {
 		s.add(t, newSubject(p, prefix, tech))
@@ -48,20 +48,20 @@ func (s *suite) run(t *testing.T) {
 		s.each(t, fmt.Sprintf("hosts=%d", hosts), hosts, func(t *testing.T, on *subject) { on.conform(t, hosts) })
 	}
 	for _, on := range s.subjects {
-		if len(on.sections) == len(on.Hosts()) { // else but a part of the suite was run
-			t.Run("page of "+on.Name(), func(t *testing.T) { page(t, on) })
+		if len(on.sections) == len(on.Hosts) { // else but a part of the suite was run
+			t.Run("page of "+on.Name, func(t *testing.T) { page(t, on) })
 		}
 	}
 }
 
-// suite is the techniques that can be built here.
+// suite is the networks that can be built here.
 type suite struct {
 	subjects []*subject
-	alone    bool // there is one technique, whose name the test has already
-	guests   int  // techniques so far that are not the platform's own
+	alone    bool // there is one network, whose name the test has already
+	guests   int  // networks so far that are not the platform's own
 }
 
-// add takes a technique up, unless it cannot be built here.
+// add takes a network up, unless it cannot be built here.
 func (s *suite) add(t *testing.T, on *subject) {
 	err := on.Probe(t.Context(), on.platform)
 	skip := func(t *testing.T) {
@@ -74,7 +74,7 @@ func (s *suite) add(t *testing.T, on *subject) {
 	case err == nil:
 		if on.engines && !on.own() {
 			due := false
-			t.Run(on.Name(), func(t *testing.T) {
+			t.Run(on.Name, func(t *testing.T) {
 				testutil.Rotate(t, s.guests)
 				due = true
 			})
@@ -87,7 +87,7 @@ func (s *suite) add(t *testing.T, on *subject) {
 	case s.alone:
 		skip(t)
 	default:
-		t.Run(on.Name(), skip)
+		t.Run(on.Name, skip)
 	}
 }
 
@@ -110,10 +110,10 @@ func (s *subject) conform(t *testing.T, hosts int) {
 	}
 }
 
-// each runs a part of the suite on all techniques that are for so many hosts.
+// each runs a part of the suite on all networks that are for so many hosts.
 func (s *suite) each(t *testing.T, part string, hosts int, run func(*testing.T, *subject)) {
 	some := slices.DeleteFunc(slices.Clone(s.subjects), func(on *subject) bool {
-		return !slices.Contains(on.Hosts(), min(hosts, 2)) // 2 is any number above 1
+		return !slices.Contains(on.Hosts, min(hosts, 2)) // 2 is any number above 1
 	})
 	if len(some) == 0 {
 		return
@@ -124,7 +124,7 @@ func (s *suite) each(t *testing.T, part string, hosts int, run func(*testing.T, 
 			return
 		}
 		for _, on := range some {
-			t.Run(on.Name(), func(t *testing.T) { run(t, on) })
+			t.Run(on.Name, func(t *testing.T) { run(t, on) })
 		}
 	})
 }

@@ -32,14 +32,10 @@ func introduction(t *testing.T, h *dockerd.Host) (version, text string) {
 }
 
 // daemons says which processes carry the payload.
-func (d *description) daemons(t *testing.T, n network.Network) {
+func (d *description) daemons(t *testing.T, n *network.Network) {
 	t.Helper()
-	of, ok := n.(network.Daemoner)
-	if !ok {
-		return
-	}
 	count := map[string]int{}
-	for _, p := range of.Daemons() {
+	for _, p := range n.Daemons {
 		b, err := os.ReadFile("/proc/" + strconv.Itoa(p.PID()) + "/cmdline")
 		if err != nil {
 			t.Fatal(err)
@@ -67,16 +63,14 @@ func (d *description) commands(t *testing.T, engines []*dockerd.Host) {
 	}
 }
 
-// firewall is the rules that packets can meet: those of the technique, and those of
+// firewall is the rules that packets can meet: those of the network, and those of
 // engines where the path goes through a host.
-func (d *description) firewall(t *testing.T, n network.Network, engines []*dockerd.Host) {
+func (d *description) firewall(t *testing.T, n *network.Network, engines []*dockerd.Host) {
 	t.Helper()
 	var b strings.Builder
-	if f, ok := n.(interface{ Firewall() []string }); ok {
-		for _, rules := range f.Firewall() {
-			host, table, _ := strings.Cut(rules, ": ")
-			fmt.Fprintf(&b, "\n`%s`:\n\n```\n%s```\n", host, table)
-		}
+	for _, rules := range n.Page.Firewall {
+		host, table, _ := strings.Cut(rules, ": ")
+		fmt.Fprintf(&b, "\n`%s`:\n\n```\n%s```\n", host, table)
 	}
 	var texts []string
 	with := map[string][]string{} // hosts, by what their engines keep
@@ -125,8 +119,8 @@ func (d *description) kept(t *testing.T, h *dockerd.Host) string {
 }
 
 // through says whether packets pass a host by more than its uplink.
-func through(n network.Network, h *dockerd.Host) bool {
-	hops := n.Path(n.Clients()[0], n.Servers()[0], network.IPv4)
+func through(n *network.Network, h *dockerd.Host) bool {
+	hops := n.Path(n.Clients[0], n.Servers[0], network.IPv4)
 	return slices.ContainsFunc(hops, func(hop network.Hop) bool {
 		what, on := strings.CutPrefix(hop.Name, h.Name()+"/")
 		return on && what != "lo" && what != h.Uplink().Device

@@ -8,7 +8,7 @@ import (
 	"nettoll/platform"
 )
 
-// keep gives hosts for the technique that stay when its networks are closed, and the
+// keep gives hosts for the network that stay when its networks are closed, and the
 // platform on which networks are built on these.
 func (s *subject) keep(t *testing.T, n int) (platform.Platform, platform.Hosts) {
 	t.Helper()
@@ -25,9 +25,9 @@ func (s *subject) keep(t *testing.T, n int) (platform.Platform, platform.Hosts) 
 	}
 	// Those with engines stay anyhow. Which they are depends on the engines' settings.
 	ask := s.platform.Hosts
-	if own, ok := s.Technique.(hoster); ok {
+	if s.own() {
 		ask = func(ctx context.Context, req platform.HostRequest) (platform.Hosts, error) {
-			return own.HostsOn(ctx, s.platform, req)
+			return s.HostsOn(ctx, s.platform, req)
 		}
 	}
 	hosts, err := ask(ctx, req)

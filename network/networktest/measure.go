@@ -23,15 +23,15 @@ const tries = 3
 // usualWarmup is enough for connections to begin.
 const usualWarmup = 50 * time.Millisecond
 
-// Measure runs one round of cells over one technique, whatever they call it, and again
+// Measure runs one round of cells over one network, whatever they call it, and again
 // what failed.
-func Measure(t *testing.T, p platform.Platform, tech network.Technique, cells []record.Cell) []record.Trial {
+func Measure(t *testing.T, p platform.Platform, tech network.Driver, cells []record.Cell) []record.Trial {
 	t.Helper()
 	return measureAfter(t, usualWarmup, p, tech, cells)
 }
 
 // measureAfter measures after a warm-up of that length.
-func measureAfter(t *testing.T, warmup time.Duration, p platform.Platform, tech network.Technique, cells []record.Cell) []record.Trial {
+func measureAfter(t *testing.T, warmup time.Duration, p platform.Platform, tech network.Driver, cells []record.Cell) []record.Trial {
 	t.Helper()
 	trials := measure(t, warmup, p, tech, cells)
 	for range tries - 1 {
@@ -51,7 +51,7 @@ func measureAfter(t *testing.T, warmup time.Duration, p platform.Platform, tech 
 	return trials
 }
 
-func measure(t *testing.T, warmup time.Duration, p platform.Platform, tech network.Technique, cells []record.Cell) []record.Trial {
+func measure(t *testing.T, warmup time.Duration, p platform.Platform, tech network.Driver, cells []record.Cell) []record.Trial {
 	t.Helper()
 	m, err := sampler.Machine("/proc", "/sys")
 	if err != nil {
@@ -74,7 +74,7 @@ func measure(t *testing.T, warmup time.Duration, p platform.Platform, tech netwo
 		Enough: func([]record.Trial) map[string]bool { return nil },
 	}
 	for _, c := range cells {
-		r.Networks[c.Network] = runner.Recipe{Platform: p, Technique: tech}
+		r.Networks[c.Network] = runner.Recipe{Platform: p, Driver: tech}
 	}
 	if _, err := r.Run(t.Context()); err != nil {
 		t.Fatal(err)

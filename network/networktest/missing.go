@@ -11,7 +11,7 @@ import (
 	"nettoll/platform/platformtest"
 )
 
-// mustBeMissing fails the test when a technique says that it is not supported
+// mustBeMissing fails the test when a network says that it is not supported
 // although the kernel was built with all that it names.
 func mustBeMissing(t *testing.T, err error) {
 	t.Helper()

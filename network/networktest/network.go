@@ -69,16 +69,16 @@ var (
 	range6 = netip.MustParsePrefix("2001:2::/48")
 )
 
-func endpoints(t *testing.T, s *subject, n network.Network, topo network.Topology) {
-	if got := len(n.Servers()); got != topo.Servers {
+func endpoints(t *testing.T, s *subject, n *network.Network, topo network.Topology) {
+	if got := len(n.Servers); got != topo.Servers {
 		t.Fatalf("%d servers, want %d", got, topo.Servers)
 	}
-	if got := len(n.Clients()); got != topo.Clients {
+	if got := len(n.Clients); got != topo.Clients {
 		t.Fatalf("%d clients, want %d", got, topo.Clients)
 	}
 	whereabouts(t, n)
-	for i, c := range n.Clients() {
-		to := n.Servers()[topo.Pair(i)]
+	for i, c := range n.Clients {
+		to := n.Servers[topo.Pair(i)]
 		for _, f := range s.families() {
 			a, err := n.Addr(c, to, f)
 			if err != nil {
@@ -100,10 +100,10 @@ func endpoints(t *testing.T, s *subject, n network.Network, topo network.Topolog
 }
 
 // whereabouts wants endpoints and daemons to be on hosts of the network, by their names.
-func whereabouts(t *testing.T, n network.Network) {
+func whereabouts(t *testing.T, n *network.Network) {
 	t.Helper()
 	hosts := map[string]bool{}
-	for _, h := range machines(n) {
+	for _, h := range n.Hosts {
 		hosts[h.Name()] = true
 		if h.OnHost() != h.Name() {
 			t.Errorf("the host %s says that it is on %q", h.Name(), h.OnHost())
@@ -112,22 +112,20 @@ func whereabouts(t *testing.T, n network.Network) {
 	if len(hosts) == 0 {
 		t.Error("the network shows no hosts")
 	}
-	for _, e := range slices.Concat(n.Servers(), n.Clients()) {
+	for _, e := range slices.Concat(n.Servers, n.Clients) {
 		if !hosts[e.OnHost()] {
 			t.Errorf("%s is on %q, which is no host of the network", e.Name(), e.OnHost())
 		}
 	}
-	if d, ok := n.(network.Daemoner); ok {
-		for _, p := range d.Daemons() {
-			if !hosts[p.OnHost()] {
-				t.Errorf("daemon %d is on %q, which is no host of the network", p.PID(), p.OnHost())
-			}
+	for _, p := range n.Daemons {
+		if !hosts[p.OnHost()] {
+			t.Errorf("daemon %d is on %q, which is no host of the network", p.PID(), p.OnHost())
 		}
 	}
 }
 
 // ownAddress wants a server to be told to listen on an address that it has.
-func ownAddress(t *testing.T, n network.Network, from, to platform.Endpoint, f network.Family) {
+func ownAddress(t *testing.T, n *network.Network, from, to platform.Endpoint, f network.Family) {
 	t.Helper()
 	own, err := n.Own(from, to, f)
 	if err != nil {

@@ -18,14 +18,14 @@ import (
 
 var update = flag.Bool("update", false, "write the pages of docs/networks anew")
 
-// page compares the technique's page with the network as it was now.
+// page compares the network's page with the network as it was now.
 func page(t *testing.T, s *subject) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n\n", s.network())
-	fmt.Fprintf(&b, "<!-- Written by the conformance suite from real networks: go test ./technique/... -update -->\n\n")
-	about := s.About()
+	fmt.Fprintf(&b, "<!-- Written by the conformance suite from real networks: go test ./network/... -update -->\n\n")
+	about := s.About
 	fmt.Fprintf(&b, "%s%s.\n%s", strings.ToUpper(about[:1]), about[1:], s.engine)
-	for _, hosts := range s.Hosts() {
+	for _, hosts := range s.Hosts {
 		b.WriteString(s.sections[hosts])
 	}
 	path := filepath.Join(root(t), "docs", "networks", strings.ReplaceAll(s.network(), ":", "-")+".md")
@@ -47,15 +47,15 @@ func page(t *testing.T, s *subject) {
 		return
 	}
 	if err != nil || string(got) != b.String() {
-		t.Errorf("%s is not what the network is now (%v); go test ./technique/... -update writes it anew:\n%s", path, err, b.String())
+		t.Errorf("%s is not what the network is now (%v); go test ./network/... -update writes it anew:\n%s", path, err, b.String())
 	}
 }
 
-// Page compares the page of a technique that has tests of its own with the networks as they
+// Page compares the page of a network that has tests of its own with the networks as they
 // are now, and writes it when told to.
-func Page(t *testing.T, p platform.Platform, prefix string, tech network.Technique) {
+func Page(t *testing.T, p platform.Platform, prefix string, tech network.Driver) {
 	on := newSubject(p, prefix, tech)
-	for _, hosts := range tech.Hosts() {
+	for _, hosts := range tech.Hosts {
 		n, err := tech.Connect(t.Context(), network.Topology{Hosts: hosts, Servers: 1, Clients: 1}, p)
 		if err != nil {
 			t.Fatal(err)
@@ -69,11 +69,11 @@ func Page(t *testing.T, p platform.Platform, prefix string, tech network.Techniq
 }
 
 // describe writes the section of the page on a network, which is on so many hosts.
-func describe(t *testing.T, s *subject, n network.Network, hosts int) {
+func describe(t *testing.T, s *subject, n *network.Network, hosts int) {
 	var b strings.Builder
 	d := &description{Builder: &b, names: strings.NewReplacer()}
-	if m, ok := n.(interface{ MadeUp() []string }); ok {
-		d.names, d.plugins = strings.NewReplacer(m.MadeUp()...), true
+	if n.Page.MadeUp != nil {
+		d.names, d.plugins = strings.NewReplacer(n.Page.MadeUp()...), true
 	}
 	fmt.Fprintf(d, "\n## On %d host%s\n\n", hosts, strings.Repeat("s", min(1, hosts-1)))
 	engines := enginesOf(n)
@@ -100,8 +100,8 @@ type description struct {
 }
 
 // ends says who reaches whom, and over what.
-func (d *description) ends(t *testing.T, s *subject, n network.Network) {
-	client, server := n.Clients()[0], n.Servers()[0]
+func (d *description) ends(t *testing.T, s *subject, n *network.Network) {
+	client, server := n.Clients[0], n.Servers[0]
 	for _, f := range s.families() {
 		a, err := n.Addr(client, server, f)
 		if err != nil {
@@ -120,7 +120,7 @@ func (d *description) ends(t *testing.T, s *subject, n network.Network) {
 }
 
 // places lists what is in each network namespace.
-func (d *description) places(t *testing.T, n network.Network) {
+func (d *description) places(t *testing.T, n *network.Network) {
 	var b strings.Builder
 	renamed := false
 	for _, p := range places(t, n) {
@@ -149,7 +149,7 @@ type place struct {
 }
 
 // places are those of the endpoints and hosts of a network, each once.
-func places(t *testing.T, n network.Network) (all []*place) {
+func places(t *testing.T, n *network.Network) (all []*place) {
 	add := func(e platform.Endpoint) {
 		p, ok := e.(platform.NetNSer)
 		if !ok || p.NetNS() == "" {
@@ -167,30 +167,20 @@ func places(t *testing.T, n network.Network) (all []*place) {
 			all[i].names = append(all[i].names, e.Name())
 		}
 	}
-	add(n.Clients()[0])
-	for _, h := range machines(n) {
+	add(n.Clients[0])
+	for _, h := range n.Hosts {
 		add(h)
 	}
-	add(n.Servers()[0])
-	if c, ok := n.(interface{ Concealed() map[string]string }); ok {
-		for _, name := range slices.Sorted(maps.Keys(c.Concealed())) {
-			all = append(all, &place{ns: c.Concealed()[name], names: []string{name}})
-		}
+	add(n.Servers[0])
+	for _, name := range slices.Sorted(maps.Keys(n.Page.Concealed)) {
+		all = append(all, &place{ns: n.Page.Concealed[name], names: []string{name}})
 	}
 	return all
 }
 
-// machines are the hosts of a network.
-func machines(n network.Network) []platform.Host {
-	if m, ok := n.(interface{ Machines() []platform.Host }); ok {
-		return m.Machines()
-	}
-	return nil
-}
-
 // enginesOf are the hosts of a network that run engines.
-func enginesOf(n network.Network) (all []*dockerd.Host) {
-	for _, h := range machines(n) {
+func enginesOf(n *network.Network) (all []*dockerd.Host) {
+	for _, h := range n.Hosts {
 		if e, ok := h.(*dockerd.Host); ok {
 			all = append(all, e)
 		}

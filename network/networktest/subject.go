@@ -1,7 +1,6 @@
 package networktest
 
 import (
-	"context"
 	"time"
 
 	"nettoll/internal/dockerd"
@@ -9,9 +8,9 @@ import (
 	"nettoll/platform"
 )
 
-// subject is a technique under test.
+// subject is a kind of network under test.
 type subject struct {
-	network.Technique
+	network.Driver
 	platform platform.Platform
 	prefix   string
 	warmup   time.Duration
@@ -23,49 +22,38 @@ type subject struct {
 	ends     map[int]string // what these say of endpoints and path
 }
 
-func newSubject(p platform.Platform, prefix string, tech network.Technique) *subject {
+func newSubject(p platform.Platform, prefix string, tech network.Driver) *subject {
 	_, engines := p.(dockerd.Provider)
-	return &subject{Technique: tech, platform: p, prefix: prefix, warmup: usualWarmup, engines: engines, sections: map[int]string{}, ends: map[int]string{}}
+	return &subject{Driver: tech, platform: p, prefix: prefix, warmup: usualWarmup, engines: engines, sections: map[int]string{}, ends: map[int]string{}}
 }
 
 // network is what cells call it.
-func (s *subject) network() string { return s.prefix + s.Name() }
+func (s *subject) network() string { return s.prefix + s.Name }
 
-// hoster is a technique that knows which hosts of a platform it builds on.
-type hoster interface {
-	HostsOn(context.Context, platform.Platform, platform.HostRequest) (platform.Hosts, error)
-}
-
-// own says that the technique is the platform's own, and no other that is plumbed there
+// own says that the network is the platform's own, and no other that is plumbed there
 // by the code that the lab has tested.
-func (s *subject) own() bool {
-	_, own := s.Technique.(hoster)
-	return own
-}
+func (s *subject) own() bool { return s.HostsOn != nil }
 
 // largeMTU is a large MTU of the underlay that it can use.
 func (s *subject) largeMTU() int {
-	if l, ok := s.Technique.(interface{ MaxMTU() int }); ok {
-		return min(9000, l.MaxMTU())
+	const jumbo = 9000
+	if s.MTU > 0 {
+		return min(jumbo, s.MTU)
 	}
-	return 9000
+	return jumbo
 }
 
 // slow says that its networks take seconds to build: with engines, or with daemons that
 // have to agree.
-func (s *subject) slow() bool {
-	d, ok := s.Technique.(interface{ Startup() time.Duration })
-	return s.engines || ok && d.Startup() >= time.Second
-}
+func (s *subject) slow() bool { return s.engines || s.Startup >= time.Second }
 
 // families are the IP versions that it carries.
 func (s *subject) families() []network.Family {
-	f, ok := s.Technique.(interface{ Families() []int })
-	if !ok || len(f.Families()) == 0 {
+	if len(s.Families) == 0 {
 		return []network.Family{network.IPv4, network.IPv6}
 	}
 	var all []network.Family
-	for _, v := range f.Families() {
+	for _, v := range s.Families {
 		all = append(all, network.Family(v))
 	}
 	return all

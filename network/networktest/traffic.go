@@ -2,7 +2,6 @@ package networktest
 
 import (
 	"context"
-	"errors"
 	"os/exec"
 	"strings"
 	"testing"
@@ -26,7 +25,7 @@ func traffic(t *testing.T, s *subject, hosts int) {
 		_, err := exec.LookPath("tcpdump")
 		platformtest.Require(t, "tcpdump", err)
 	}
-	w := &watched{Technique: s.Technique, t: t, s: s}
+	w := &watched{t: t, s: s}
 	if tap {
 		w.dir = t.TempDir()
 	}
@@ -53,7 +52,7 @@ func traffic(t *testing.T, s *subject, hosts int) {
 		}
 		add(crowd, record.TCPRR, record.UDPRR)
 	}
-	trials := measureAfter(t, s.warmup, s.platform, w, cells)
+	trials := measureAfter(t, s.warmup, s.platform, s.Then(w.look), cells)
 	want(t, trials)
 	w.check(trials)
 }
@@ -71,7 +70,7 @@ func engineTraffic(t *testing.T, s *subject, hosts int) {
 			Tool: "engine", Workload: loads[i], Placement: record.PlacementFree,
 		})
 	}
-	want(t, Measure(t, s.platform, s.Technique, cells))
+	want(t, Measure(t, s.platform, s.Driver, cells))
 	Same(t, "after the traffic", before, State(t, kept.All()...))
 }
 
@@ -89,8 +88,8 @@ func engineCrowd(t *testing.T, s *subject, hosts int) {
 	for _, cell.Workload = range []string{record.TCPRR, record.UDPRR} {
 		cells = append(cells, cell)
 	}
-	w := &watched{Technique: s.Technique, t: t, s: s}
-	want(t, Measure(t, s.platform, w, cells))
+	w := &watched{t: t, s: s}
+	want(t, Measure(t, s.platform, s.Then(w.look), cells))
 }
 
 // want says of trials what is not as it should be.
@@ -118,11 +117,10 @@ func want(t *testing.T, trials []record.Trial) {
 	}
 }
 
-// watched is a technique whose networks are looked at when they have been built: whether
-// they have what the topology asks for. With a directory, what two hosts of a network
-// with one pair of containers send to the underlay is captured.
+// watched looks at networks when they have been built: whether they have what the topology asks
+// for. With a directory, what two hosts of a network with one pair of containers send to the
+// underlay is captured.
 type watched struct {
-	network.Technique
 	t   *testing.T
 	s   *subject
 	dir string // of captures; empty captures nothing
@@ -131,39 +129,38 @@ type watched struct {
 	filters map[network.Family]string
 }
 
-// Connect implements network.Technique.
-func (w *watched) Connect(ctx context.Context, topo network.Topology, p platform.Platform) (network.Network, error) {
-	n, err := w.Technique.Connect(ctx, topo, p)
-	if err != nil {
-		return nil, err
-	}
+func (w *watched) look(ctx context.Context, topo network.Topology, n *network.Network) error {
 	endpoints(w.t, w.s, n, topo)
-	for _, h := range machines(n) {
+	for _, h := range n.Hosts {
 		if hasRules := further(w.t, h); hasRules != (topo.Rules > 0) {
 			w.t.Errorf("%s has further rules: %v, and %d were asked for", h.Name(), hasRules, topo.Rules)
 		}
 	}
-	claim, ok := n.(network.Wired)
-	if w.dir == "" || topo.Clients > 1 || !ok {
-		return n, nil
+	if w.dir == "" || topo.Clients > 1 || n.Wire == nil {
+		return nil
 	}
 	w.filters, w.hosts = map[network.Family]string{}, nil
 	for _, f := range w.s.families() {
-		if filter := claim.Wire(f); filter != "" {
+		if filter := n.Wire(f); filter != "" {
 			w.filters[f] = filter
 		}
 	}
 	if len(w.filters) == 0 {
-		return n, nil
+		return nil
 	}
-	tap := &tappedNetwork{Network: n}
-	for _, h := range machines(n)[:2] {
+	tap := &tap{}
+	end := n.Close
+	n.Close = func(ctx context.Context) error {
+		tap.end()
+		return end(ctx)
+	}
+	for _, h := range n.Hosts[:2] {
 		w.hosts = append(w.hosts, h.Name())
 		if err := tap.capture(ctx, h, w.file(h.Name())); err != nil {
-			return nil, errors.Join(err, tap.Close(ctx))
+			return err
 		}
 	}
-	return tap, nil
+	return nil
 }
 
 // further reports whether a host has the rules that a topology asks for.

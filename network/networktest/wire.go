@@ -70,14 +70,11 @@ func (w *watched) count(host, filter string) int {
 	return strings.Count(string(out), "\n")
 }
 
-// tappedNetwork ends the captures before the network goes.
-type tappedNetwork struct {
-	network.Network
-	procs []platform.Process
-}
+// tap is captures on the hosts of a network, which end before it goes.
+type tap struct{ procs []platform.Process }
 
 // capture keeps what a host sends to the underlay.
-func (n *tappedNetwork) capture(ctx context.Context, h platform.Host, file string) error {
+func (t *tap) capture(ctx context.Context, h platform.Host, file string) error {
 	_ = os.Remove(file) // of an attempt that failed
 	var said bytes.Buffer
 	proc, err := h.Start(ctx, platform.Command{
@@ -88,7 +85,7 @@ func (n *tappedNetwork) capture(ctx context.Context, h platform.Host, file strin
 	if err != nil {
 		return err
 	}
-	n.procs = append(n.procs, proc)
+	t.procs = append(t.procs, proc)
 	for deadline := time.Now().Add(5 * time.Second); !exists(file); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			return errors.New("tcpdump captures nothing")
@@ -102,13 +99,13 @@ func exists(path string) bool {
 	return unix.Stat(path, &st) == nil && st.Size > 0
 }
 
-// Close implements network.Network.
-func (n *tappedNetwork) Close(ctx context.Context) error {
+// end ends the captures.
+func (t *tap) end() {
 	time.Sleep(50 * time.Millisecond) // what is in the buffer
-	for _, p := range n.procs {
+	for _, p := range t.procs {
 		if err := unix.Kill(p.PID(), syscall.SIGINT); err == nil {
 			_ = p.Wait()
 		}
 	}
-	return n.Network.Close(ctx)
+	t.procs = nil
 }

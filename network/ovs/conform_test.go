@@ -12,6 +12,6 @@ func TestMain(m *testing.M) { testutil.Main(m) }
 
 func TestConformance(t *testing.T) {
 	for _, tech := range ovs.All(nil) {
-		t.Run(tech.Name(), func(t *testing.T) { networktest.Conform(t, tech) })
+		t.Run(tech.Name, func(t *testing.T) { networktest.Conform(t, tech) })
 	}
 }

@@ -7,44 +7,50 @@ import (
 	"nettoll/internal/daemon"
 	"nettoll/internal/plumb"
 	"nettoll/network"
-	"nettoll/platform"
 )
 
-// Connect implements network.Technique.
-func (t Technique) Connect(ctx context.Context, topo network.Topology, p platform.Platform) (network.Network, error) {
-	b, err := t.build(ctx, topo, p)
+// build connects the containers. It gives what tests look into.
+func (v variant) build(ctx context.Context, n *plumb.Network) (*build, error) {
+	programs, err := find(v.paths)
 	if err != nil {
 		return nil, err
 	}
-	return b.network(), nil
-}
-
-func (t Technique) build(ctx context.Context, topo network.Topology, p platform.Platform) (*build, error) {
-	programs, err := find(t.paths)
-	if err != nil {
+	if err := n.Fits(v.Name, nil, plumb.Less(v.overhead())); err != nil {
 		return nil, err
 	}
-	s, err := plumb.Begin(ctx, topo, p)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.Fits(t.name, nil, plumb.Less(t.overhead())); err != nil {
-		return nil, s.Abandon(ctx, err)
-	}
-	b := &build{tech: t, Site: s}
-	for _, h := range s.Hosts {
+	b := &build{tech: v, Site: n.Site, site: n}
+	for _, h := range n.Hosts {
 		b.vswitches = append(b.vswitches, &vswitch{host: h, programs: programs})
 	}
 	if err := b.everything(ctx); err != nil {
-		return nil, s.Abandon(ctx, err)
+		return nil, err
+	}
+	n.Hops, n.Check = b.hops, b.check
+	n.Needed = b.daemons()
+	if v.datapath == userspace {
+		for _, s := range b.vswitches {
+			n.Procs = append(n.Procs, s.daemon)
+		}
+	}
+	if v.tunnel != nil {
+		n.OnWire = func(network.Family) string { return fmt.Sprintf("udp dst port %d", v.tunnel.port) }
 	}
 	return b, nil
 }
 
+// daemons are those of all hosts.
+func (b *build) daemons() (all []*daemon.Daemon) {
+	for _, v := range b.vswitches {
+		all = append(all, v.db, v.daemon)
+	}
+	return all
+}
+
 // build is a network under construction.
 type build struct {
-	tech Technique
+	tech variant
 	*plumb.Site
+	site      *plumb.Network
 	vswitches []*vswitch // by the host
 }
 
@@ -84,7 +90,7 @@ func (b *build) host(ctx context.Context, v *vswitch) error {
 		n.Device, n.Port = device, b.tech.ports.name(n)
 	}
 	mtu := b.mtu(v.host)
-	if mtu == b.tech.MaxMTU() {
+	if mtu == b.tech.MTU {
 		b.Notes = append(b.Notes, fmt.Sprintf("containers of %s have the MTU %d, the largest that AF_XDP ports carry", v.host.Name(), mtu))
 	}
 	commands, err := b.attach(ctx, v, mtu)
@@ -123,22 +129,8 @@ func (b *build) host(ctx context.Context, v *vswitch) error {
 // mtu is that of the containers of a host.
 func (b *build) mtu(h *plumb.Host) int {
 	mtu := h.Uplink().MTU - b.tech.overhead()
-	if most := b.tech.MaxMTU(); most > 0 {
+	if most := b.tech.MTU; most > 0 {
 		mtu = min(mtu, most)
 	}
 	return mtu
-}
-
-func (b *build) network() *plumb.Network {
-	n := &plumb.Network{Site: b.Site, Hops: b.hops, Check: b.check}
-	for _, v := range b.vswitches {
-		n.Needed = append(n.Needed, v.db, v.daemon)
-		if b.tech.datapath == userspace {
-			n.Procs = append(n.Procs, v.daemon)
-		}
-	}
-	if b.tech.tunnel != nil {
-		n.OnWire = func(network.Family) string { return fmt.Sprintf("udp dst port %d", b.tech.tunnel.port) }
-	}
-	return n
 }

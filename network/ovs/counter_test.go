@@ -27,7 +27,7 @@ func TestComplaintsAreAboutTheDatapath(t *testing.T) {
 		"dpif|WARN|failed to enumerate system datapaths: No such file or directory":          {false, false},
 		"bridge|INFO|bridge br0: added interface veth0 on port 2":                            {false, false},
 	} {
-		got := [2]bool{Technique{ports: veth}.complaint(line), Technique{ports: internal}.complaint(line)}
+		got := [2]bool{variant{ports: veth}.complaint(line), variant{ports: internal}.complaint(line)}
 		if got != want {
 			t.Errorf("%q: %v, want %v", line, got, want)
 		}

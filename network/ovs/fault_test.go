@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nettoll/internal/nl"
+	"nettoll/internal/plumb"
 	"nettoll/internal/program"
 	"nettoll/network"
 	"nettoll/platform"
@@ -19,26 +20,40 @@ import (
 	"nettoll/platform/platformtest"
 )
 
-// variant is one of All that can be built here.
-func variant(t *testing.T, name string) Technique {
+// named is the variant of that name, which can be built here.
+func named(t *testing.T, name string) variant {
 	t.Helper()
-	all := All(nil)
-	i := slices.IndexFunc(all, func(v Technique) bool { return v.Name() == name })
+	all := variants(nil)
+	i := slices.IndexFunc(all, func(v variant) bool { return v.Name == name })
 	if i < 0 {
 		t.Fatalf("there is no %s", name)
 	}
 	_, err := find(nil)
 	platformtest.Require(t, "ovs-vswitchd", err)
-	if err := all[i].Probe(t.Context(), lab.New()); err != nil {
+	if err := all[i].driver().Probe(t.Context(), lab.New()); err != nil {
 		t.Fatal(err)
 	}
 	return all[i]
 }
 
-// built is a network of the variant with one pair.
-func built(t *testing.T, v Technique, under platform.Underlay) *build {
+// on builds a network on a platform.
+func (v variant) on(t *testing.T, topo network.Topology, p platform.Platform) (*build, error) {
 	t.Helper()
-	b, err := v.build(t.Context(), network.Topology{Hosts: v.Hosts()[0], Servers: 1, Clients: 1, Underlay: under}, lab.New())
+	s, err := plumb.Begin(t.Context(), topo, p)
+	if err != nil {
+		return nil, err
+	}
+	b, err := v.build(t.Context(), &plumb.Network{Site: s})
+	if err != nil {
+		return nil, s.Abandon(t.Context(), err)
+	}
+	return b, nil
+}
+
+// built is a network of the variant with one pair.
+func built(t *testing.T, v variant, under platform.Underlay) *build {
+	t.Helper()
+	b, err := v.on(t, network.Topology{Hosts: v.Hosts[0], Servers: 1, Clients: 1, Underlay: under}, lab.New())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,15 +67,15 @@ func built(t *testing.T, v Technique, under platform.Underlay) *build {
 
 func TestDaemonThatDiesIsAFault(t *testing.T) {
 	for index, name := range []string{"ovsdb-server", "ovs-vswitchd"} {
-		b := built(t, variant(t, "ovs-userspace"), platform.Underlay{})
-		n := b.network()
+		b := built(t, named(t, "ovs-userspace"), platform.Underlay{})
+		n := b.site.Standing()
 		if err := n.Fault(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if remarks := n.Remarks(); len(remarks) > 0 {
 			t.Errorf("a network that is well says %q", remarks)
 		}
-		d := n.Needed[index]
+		d := b.daemons()[index]
 		if err := unix.Kill(d.PID(), syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
@@ -76,11 +91,11 @@ func TestDaemonThatDiesIsAFault(t *testing.T) {
 }
 
 func TestDatapathThatWasNotAskedForIsAWrongPath(t *testing.T) {
-	b := built(t, variant(t, "ovs-userspace"), platform.Underlay{})
+	b := built(t, named(t, "ovs-userspace"), platform.Underlay{})
 	b.tech.datapath = kernel // the bridge is in the other one, as if it had fallen back
 	var wrong *network.WrongPath
 	want := "br0 on h1: the datapath is netdev, which was to be system"
-	if err := b.network().Fault(t.Context()); !errors.As(err, &wrong) || wrong.Finding != want {
+	if err := b.site.Standing().Fault(t.Context()); !errors.As(err, &wrong) || wrong.Finding != want {
 		t.Errorf("%v, want %q", err, want)
 	}
 	b.tech.datapath = userspace
@@ -88,15 +103,15 @@ func TestDatapathThatWasNotAskedForIsAWrongPath(t *testing.T) {
 		t.Fatal(err)
 	}
 	want = "br0 on h1: the bridge is in no datapath"
-	if err := b.network().Fault(t.Context()); !errors.As(err, &wrong) || wrong.Finding != want {
+	if err := b.site.Standing().Fault(t.Context()); !errors.As(err, &wrong) || wrong.Finding != want {
 		t.Errorf("%v, want %q", err, want)
 	}
 }
 
 func TestUnknownDatapathIsRefused(t *testing.T) {
-	v := variant(t, "ovs-userspace")
+	v := named(t, "ovs-userspace")
 	v.datapath = "nonsense"
-	b, err := v.build(t.Context(), network.Topology{Hosts: 1, Servers: 1, Clients: 1}, lab.New())
+	b, err := v.on(t, network.Topology{Hosts: 1, Servers: 1, Clients: 1}, lab.New())
 	if err == nil {
 		t.Fatal(b.Close(context.Background()))
 	}
@@ -108,12 +123,12 @@ func TestUnknownDatapathIsRefused(t *testing.T) {
 }
 
 func TestContainerWithoutSegmentationIsAWrongPath(t *testing.T) {
-	b := built(t, variant(t, "ovs-userspace"), platform.Underlay{})
+	b := built(t, named(t, "ovs-userspace"), platform.Underlay{})
 	var wrong *network.WrongPath
 	if err := segments(b.Servers[0]); !errors.As(err, &wrong) {
 		t.Errorf("a device without offloads passes for one with them: %v", err)
 	}
-	tso := built(t, variant(t, "ovs-userspace-tso"), platform.Underlay{})
+	tso := built(t, named(t, "ovs-userspace-tso"), platform.Underlay{})
 	if err := segments(tso.Servers[0]); err != nil {
 		t.Error(err)
 	}
@@ -121,7 +136,7 @@ func TestContainerWithoutSegmentationIsAWrongPath(t *testing.T) {
 
 // The queueing disciplines of the uplinks are the underlay's shape, which Open vSwitch would remove.
 func TestUplinkKeepsItsShape(t *testing.T) {
-	b := built(t, variant(t, "ovs-userspace-vxlan"), platform.Underlay{Rate: 100e6})
+	b := built(t, named(t, "ovs-userspace-vxlan"), platform.Underlay{Rate: 100e6})
 	for _, h := range b.Hosts {
 		err := nl.With(h.NS, func(n *nl.NS) error {
 			l, err := n.Link(h.Uplink().Device)
@@ -141,7 +156,7 @@ func TestUplinkKeepsItsShape(t *testing.T) {
 }
 
 func TestQuestionThatIsRefused(t *testing.T) {
-	b := built(t, variant(t, "ovs-userspace"), platform.Underlay{})
+	b := built(t, named(t, "ovs-userspace"), platform.Underlay{})
 	v := b.vswitches[0]
 	for want, args := range map[string][]string{
 		`bridge/dump-flows: refused: Unknown bridge`:      {"bridge/dump-flows", "br7"},

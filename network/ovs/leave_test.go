@@ -41,12 +41,12 @@ func (s staying) inventories(t *testing.T) (all string) {
 // Also an Open vSwitch that has died leaves nothing, and hosts get their addresses back.
 func TestDeadDaemonLeavesNothing(t *testing.T) {
 	for _, name := range []string{"ovs-userspace-tso", "ovs-userspace-vxlan"} {
-		t.Run(name, func(t *testing.T) { dies(t, variant(t, name)) })
+		t.Run(name, func(t *testing.T) { dies(t, named(t, name)) })
 	}
 }
 
-func dies(t *testing.T, v Technique) {
-	count := v.Hosts()[0]
+func dies(t *testing.T, v variant) {
+	count := v.Hosts[0]
 	hosts, err := lab.New().Hosts(t.Context(), platform.HostRequest{Count: count})
 	if err != nil {
 		t.Fatal(err)
@@ -54,7 +54,7 @@ func dies(t *testing.T, v Technique) {
 	defer hosts.Close(context.Background())
 	s := staying{lab.New(), hosts}
 	before := s.inventories(t)
-	b, err := v.build(t.Context(), network.Topology{Hosts: count, Servers: 1, Clients: 1}, s)
+	b, err := v.on(t, network.Topology{Hosts: count, Servers: 1, Clients: 1}, s)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 var logging = []string{"-vsyslog:off", "-vfile:off", "-vconsole:info", "-vPATTERN:console:%c|%p|%m"}
 
 // complaint tells what is wrong with the datapath from the rest of a log.
-func (t Technique) complaint(line string) bool {
+func (t variant) complaint(line string) bool {
 	level := strings.Contains(line, "|ERR|") || strings.Contains(line, "|WARN|")
 	return level && !harmless.MatchString(line) && !(t.ports == internal && moved.MatchString(line))
 }

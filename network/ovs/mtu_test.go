@@ -20,12 +20,12 @@ import (
 // frames.
 func TestLargestPacketsArrive(t *testing.T) {
 	const jumbo = 9000
-	for _, v := range All(nil) {
-		t.Run(v.Name(), func(t *testing.T) {
+	for _, v := range variants(nil) {
+		t.Run(v.Name, func(t *testing.T) {
 			if v.datapath == kernel && plumb.Check(t.Context(), plumb.Datapath) != nil {
 				t.Skip("the kernel has no datapath")
 			}
-			b := built(t, variant(t, v.Name()), platform.Underlay{MTU: jumbo})
+			b := built(t, named(t, v.Name), platform.Underlay{MTU: jumbo})
 			want := min(b.mtu(b.Site.Hosts[0]), jumbo)
 			if got := mtu(t, b.Servers[0]); got != want || got < maxXDP {
 				t.Errorf("the server has the MTU %d, want %d", got, want)
@@ -46,11 +46,11 @@ func TestLargestPacketsArrive(t *testing.T) {
 func TestUnderlayThatIsTooSmallIsRefused(t *testing.T) {
 	topo := network.Topology{Hosts: 2, Servers: 1, Clients: 1, Underlay: platform.Underlay{MTU: 1329}}
 	var small *platform.Unsupported
-	b, err := variant(t, "ovs-userspace-vxlan").build(t.Context(), topo, lab.New())
+	b, err := named(t, "ovs-userspace-vxlan").on(t, topo, lab.New())
 	if !errors.As(err, &small) || small.Remedy != "--mtu 1330" {
 		t.Errorf("%v, %v", b, err)
 	}
-	built(t, variant(t, "ovs-userspace-vxlan"), platform.Underlay{MTU: 1330})
+	built(t, named(t, "ovs-userspace-vxlan"), platform.Underlay{MTU: 1330})
 }
 
 func mtu(t *testing.T, n *plumb.Node) (mtu int) {

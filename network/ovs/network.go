@@ -4,19 +4,17 @@
 package ovs
 
 import (
-	"time"
-
 	"context"
 
 	"nettoll/internal/plumb"
 	"nettoll/internal/program"
+	"nettoll/network"
 	"nettoll/platform"
 )
 
-// Technique is Open vSwitch with one of its datapaths.
-type Technique struct {
-	name     string
-	about    string
+// variant is Open vSwitch with one of its datapaths.
+type variant struct {
+	network.Info
 	datapath string // as Open vSwitch calls it: system or netdev
 	ports    ports
 	tunnel   *tunnel // nil on one host
@@ -29,20 +27,6 @@ const (
 	userspace = "netdev"
 )
 
-// Name implements network.Technique.
-func (t Technique) Name() string { return t.name }
-
-// About implements network.Technique.
-func (t Technique) About() string { return t.about }
-
-// Hosts implements network.Technique.
-func (t Technique) Hosts() []int {
-	if t.tunnel == nil {
-		return []int{1}
-	}
-	return []int{2}
-}
-
 const (
 	// mostPorts is how many ports a broadcast can reach: it is sent to all of them at once,
 	// and what exceeds a CPU's backlog (net.core.netdev_max_backlog, 1000) is dropped.
@@ -54,49 +38,31 @@ const (
 	mostXDP = 32
 )
 
-// MaxEndpoints is how many containers one host can hold.
-func (t Technique) MaxEndpoints() int {
-	switch t.ports {
-	case internal:
-		return mostTaps
-	case afxdp:
-		return mostXDP
-	}
-	return mostPorts
-}
-
-// MaxMTU is the largest MTU that containers can have, in bytes; 0 is any.
-func (t Technique) MaxMTU() int {
-	if t.ports == afxdp {
-		return maxXDP
-	}
-	return 0
-}
-
-// Startup is about what Open vSwitch's daemons take to start, and to end.
-func (Technique) Startup() time.Duration { return 500 * time.Millisecond }
-
-// Probe implements network.Technique.
-func (t Technique) Probe(ctx context.Context, _ platform.Platform) error {
-	if _, err := find(t.paths); err != nil {
-		return err
-	}
+func (v variant) driver() network.Driver {
 	needs := []plumb.Need{plumb.Veth}
 	switch {
-	case t.datapath == userspace:
+	case v.datapath == userspace:
 		needs = append(needs, plumb.TUN) // also bridges have a tap device
-	case t.tunnel != nil:
-		needs = append(needs, datapath, t.tunnel.need)
+	case v.tunnel != nil:
+		needs = append(needs, datapath, v.tunnel.need)
 	default:
 		needs = append(needs, datapath)
 	}
-	if err := plumb.Check(ctx, needs...); err != nil {
-		return err
+	r := plumb.Recipe{
+		Info: v.Info, Needs: needs,
+		Have: func(context.Context) error {
+			_, err := find(v.paths)
+			return err
+		},
+		Build: func(ctx context.Context, n *plumb.Network) error {
+			_, err := v.build(ctx, n)
+			return err
+		},
 	}
-	if t.ports == afxdp {
-		return tryXDP()
+	if v.ports == afxdp {
+		r.Try = func(context.Context, platform.Platform) error { return tryXDP() }
 	}
-	return nil
+	return r.Driver()
 }
 
 // datapath is the kernel's.

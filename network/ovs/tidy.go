@@ -13,7 +13,7 @@ import (
 const ending = 5 * time.Second
 
 // cleanup ends ovs-vswitchd with all that it has made in the kernel.
-func (v *vswitch) cleanup(ctx context.Context, t Technique) error {
+func (v *vswitch) cleanup(ctx context.Context, t variant) error {
 	if v.daemon.Fault() != nil {
 		return v.sweep(ctx, t)
 	}
@@ -36,7 +36,7 @@ const (
 
 // sweep removes what an ovs-vswitchd that has died has left. Its tap devices stay, so that the next
 // one finds them, and so does a datapath in the kernel.
-func (v *vswitch) sweep(ctx context.Context, t Technique) error {
+func (v *vswitch) sweep(ctx context.Context, t variant) error {
 	errs := []error{v.removeDatapath(ctx)}
 	names := []string{bridge, physical, userDatapath}
 	if t.ports == internal {

@@ -26,7 +26,7 @@ var (
 const vni = 42
 
 // overhead of the tunnel in bytes, if there is one.
-func (t Technique) overhead() int {
+func (t variant) overhead() int {
 	if t.tunnel == nil {
 		return 0
 	}

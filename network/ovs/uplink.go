@@ -111,7 +111,7 @@ func (b *build) meet(ctx context.Context) error {
 			return fmt.Errorf("tunnels: %s", strings.Join(missing, ", "))
 		}
 		return nil
-	}, b.network().Needed...)
+	}, b.daemons()...)
 }
 
 // strangers are the hosts that a vswitch cannot reach yet. It has sent something to each.

@@ -1,49 +1,71 @@
 package ovs
 
-import "nettoll/internal/program"
+import (
+	"time"
+
+	"nettoll/internal/program"
+	"nettoll/network"
+)
 
 // All are the variants, in the order of reports; paths says where programs are that are
 // not in PATH.
-func All(paths program.Paths) []Technique {
-	all := []Technique{
+func All(paths program.Paths) (drivers []network.Driver) {
+	for _, v := range variants(paths) {
+		drivers = append(drivers, v.driver())
+	}
+	return drivers
+}
+
+func variants(paths program.Paths) []variant {
+	all := []variant{
 		{
-			name: "ovs", datapath: kernel, ports: veth,
-			about: "an Open vSwitch bridge in the kernel's datapath with veth ports, one host",
+			Info:     network.Info{Name: "ovs", About: "an Open vSwitch bridge in the kernel's datapath with veth ports, one host"},
+			datapath: kernel, ports: veth,
 		},
 		{
-			name: "ovs-vxlan", datapath: kernel, ports: veth, tunnel: vxlan,
-			about: "Open vSwitch in the kernel's datapath on each host, joined by VXLAN tunnels; MTU 50 below the underlay's",
+			Info:     network.Info{Name: "ovs-vxlan", About: "Open vSwitch in the kernel's datapath on each host, joined by VXLAN tunnels; MTU 50 below the underlay's"},
+			datapath: kernel, ports: veth, tunnel: vxlan,
 		},
 		{
-			name: "ovs-geneve", datapath: kernel, ports: veth, tunnel: geneve,
-			about: "Open vSwitch in the kernel's datapath on each host, joined by Geneve tunnels; MTU 58 below the underlay's",
+			Info:     network.Info{Name: "ovs-geneve", About: "Open vSwitch in the kernel's datapath on each host, joined by Geneve tunnels; MTU 58 below the underlay's"},
+			datapath: kernel, ports: veth, tunnel: geneve,
 		},
 		{
-			name: "ovs-userspace", datapath: userspace, ports: bareVeth,
-			about: "an Open vSwitch bridge in the user-space datapath with veth ports whose offloads are off, one host",
+			Info:     network.Info{Name: "ovs-userspace", About: "an Open vSwitch bridge in the user-space datapath with veth ports whose offloads are off, one host"},
+			datapath: userspace, ports: bareVeth,
 		},
 		{
-			name: "ovs-userspace-tso", datapath: userspace, ports: internal,
-			about: "an Open vSwitch bridge in the user-space datapath with userspace-tso-enable; " +
-				"its internal (tap) ports are the containers' devices; one host",
+			Info: network.Info{Name: "ovs-userspace-tso", About: "an Open vSwitch bridge in the user-space datapath with userspace-tso-enable; " +
+				"its internal (tap) ports are the containers' devices; one host"},
+			datapath: userspace, ports: internal,
 		},
 		{
-			name: "ovs-userspace-afxdp", datapath: userspace, ports: afxdp,
-			about: "an Open vSwitch bridge in the user-space datapath with AF_XDP ports on veth devices whose offloads are off, one host",
+			Info:     network.Info{Name: "ovs-userspace-afxdp", About: "an Open vSwitch bridge in the user-space datapath with AF_XDP ports on veth devices whose offloads are off, one host"},
+			datapath: userspace, ports: afxdp,
 		},
 		{
-			name: "ovs-userspace-vxlan", datapath: userspace, ports: bareVeth, tunnel: vxlan,
-			about: "Open vSwitch in the user-space datapath on each host, with the uplink as a port, " +
-				"joined by VXLAN tunnels; MTU 50 below the underlay's",
+			Info: network.Info{Name: "ovs-userspace-vxlan", About: "Open vSwitch in the user-space datapath on each host, with the uplink as a port, " +
+				"joined by VXLAN tunnels; MTU 50 below the underlay's"},
+			datapath: userspace, ports: bareVeth, tunnel: vxlan,
 		},
 		{
-			name: "ovs-userspace-geneve", datapath: userspace, ports: bareVeth, tunnel: geneve,
-			about: "Open vSwitch in the user-space datapath on each host, with the uplink as a port, " +
-				"joined by Geneve tunnels; MTU 58 below the underlay's",
+			Info: network.Info{Name: "ovs-userspace-geneve", About: "Open vSwitch in the user-space datapath on each host, with the uplink as a port, " +
+				"joined by Geneve tunnels; MTU 58 below the underlay's"},
+			datapath: userspace, ports: bareVeth, tunnel: geneve,
 		},
 	}
 	for i := range all {
-		all[i].paths = paths
+		v := &all[i]
+		v.paths, v.Hosts, v.Startup, v.Endpoints = paths, []int{1}, 500*time.Millisecond, mostPorts
+		if v.tunnel != nil {
+			v.Hosts = []int{2}
+		}
+		switch v.ports {
+		case internal:
+			v.Endpoints = mostTaps
+		case afxdp:
+			v.Endpoints, v.MTU = mostXDP, maxXDP
+		}
 	}
 	return all
 }

@@ -31,7 +31,7 @@ func (v *vswitch) socket() string          { return v.file("db.sock") }
 func (v *vswitch) control() string         { return v.file("ovs-vswitchd.ctl") }
 
 // start runs the daemons. Their files are below dir.
-func (v *vswitch) start(ctx context.Context, s *plumb.Site, dir string, t Technique) error {
+func (v *vswitch) start(ctx context.Context, s *plumb.Site, dir string, t variant) error {
 	v.dir = filepath.Join(dir, v.host.Name())
 	if err := os.Mkdir(v.dir, 0o755); err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 func TestMain(m *testing.M) { testutil.Main(m) }
 
 func TestConformance(t *testing.T) {
-	for _, tech := range []network.Technique{routedbgp.New(nil), routedbgp.NewPolicy(nil)} {
-		t.Run(tech.Name(), func(t *testing.T) { networktest.Conform(t, tech) })
+	for _, tech := range []network.Driver{routedbgp.New(nil), routedbgp.NewPolicy(nil)} {
+		t.Run(tech.Name, func(t *testing.T) { networktest.Conform(t, tech) })
 	}
 }

@@ -7,43 +7,35 @@ import (
 	"nettoll/internal/bird"
 	"nettoll/internal/plumb"
 	"nettoll/network"
-	"nettoll/platform"
 )
 
-// Connect implements network.Technique.
-func (t Technique) Connect(ctx context.Context, topo network.Topology, p platform.Platform) (network.Network, error) {
-	s, err := plumb.Begin(ctx, topo, p)
-	if err != nil {
-		return nil, err
-	}
-	n := &build{Network: plumb.Network{Site: s, OnWire: plumb.Bare}, policies: map[*plumb.Node]network.Hop{}}
-	n.Hops = n.hops
-	for _, h := range s.Hosts {
-		err := s.AttachBehindProxyARP(ctx, h, h.Uplink().MTU)
+func (v variant) build(ctx context.Context, on *plumb.Network) (err error) {
+	n := &build{Network: on, policies: map[*plumb.Node]network.Hop{}}
+	n.OnWire, n.Hops = plumb.Bare, n.hops
+	for _, h := range n.Site.Hosts {
+		err := n.AttachBehindProxyARP(ctx, h, h.Uplink().MTU)
 		if err == nil {
 			err = route(h)
 		}
-		if err == nil && t.policies > 0 {
-			err = n.enforce(h, t.policies)
+		if err == nil && v.policies > 0 {
+			err = n.enforce(h, v.policies)
 		}
 		if err != nil {
-			return nil, s.Abandon(ctx, fmt.Errorf("%s: %w", h.Name(), err))
+			return fmt.Errorf("%s: %w", h.Name(), err)
 		}
 	}
-	routes := plumb.Routes{Site: s, Families: []bool{false, true}}
-	for _, h := range s.Hosts {
+	routes := plumb.Routes{Site: n.Site, Families: []bool{false, true}}
+	for _, h := range n.Site.Hosts {
 		routes.Forget(h)
 	}
-	if n.Needed, err = (bird.Mesh{Routes: routes, Paths: t.paths}).Start(ctx); err != nil {
-		return nil, s.Abandon(ctx, err)
-	}
 	n.Check = func(context.Context) error { return routes.Lost("bird") }
-	return n, nil
+	n.Needed, err = bird.Mesh{Routes: routes, Paths: v.paths}.Start(ctx)
+	return err
 }
 
-// network is the site, and the rules that prove that policies are on the path.
+// build is the site, and the rules that prove that policies are on the path.
 type build struct {
-	plumb.Network
+	*plumb.Network
 	policies map[*plumb.Node]network.Hop
 }
 

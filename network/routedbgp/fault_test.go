@@ -24,13 +24,13 @@ func TestLostRoutes(t *testing.T) {
 	defer n.Close(context.Background())
 	fault := func(want string) {
 		t.Helper()
-		err := n.(network.Faulter).Fault(t.Context())
+		err := n.Broken(t.Context())
 		if want == "" && err != nil || want != "" && (err == nil || !strings.HasPrefix(err.Error(), want)) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
 	fault("")
-	second := n.(interface{ Machines() []platform.Host }).Machines()[1]
+	second := n.Hosts[1]
 	err = nl.With(second.(platform.NetNSer).NetNS(), func(n *nl.NS) error { return n.Unroute(plumb.Subnet(0, true)) })
 	if err != nil {
 		t.Fatal(err)

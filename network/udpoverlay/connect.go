@@ -8,7 +8,6 @@ import (
 	"nettoll/internal/nl"
 	"nettoll/internal/plumb"
 	"nettoll/network"
-	"nettoll/platform"
 )
 
 const (
@@ -27,37 +26,33 @@ const (
 	processEnd = "overlay-packet"
 )
 
-// Connect implements network.Technique.
-func (t Technique) Connect(ctx context.Context, topo network.Topology, p platform.Platform) (network.Network, error) {
-	s, err := plumb.Begin(ctx, topo, p)
-	if err != nil {
-		return nil, err
+func (v variant) build(ctx context.Context, on *plumb.Network) error {
+	if err := on.Fits(v.Name, nil, plumb.Less(v.overhead())); err != nil {
+		return err
 	}
-	if err := s.Fits(t.Name(), nil, plumb.Less(t.overhead())); err != nil {
-		return nil, s.Abandon(ctx, err)
-	}
-	n := &build{Network: &plumb.Network{Site: s, OnWire: onWire}, carriers: map[*plumb.Host]*carrier{}}
-	n.Hops, n.Check = n.path, n.check
-	for _, h := range s.Hosts {
-		build := n.routed
-		if t.frames {
-			build = n.bridged
+	n := &build{Network: on, carriers: map[*plumb.Host]*carrier{}}
+	n.OnWire, n.Hops, n.Check = onWire, n.path, n.check
+	for _, h := range n.Site.Hosts {
+		host := n.routed
+		if v.frames {
+			host = n.bridged
 		}
-		if err := build(ctx, h); err != nil {
-			return nil, s.Abandon(ctx, fmt.Errorf("%s: %s: %w", t.Name(), h.Name(), err))
+		if err := host(ctx, h); err != nil {
+			return fmt.Errorf("%s: %s: %w", v.Name, h.Name(), err)
 		}
 	}
-	return n, nil
+	return nil
 }
 
 // overhead is what the overlay adds to a packet of a container, in bytes.
-func (t Technique) overhead() int {
-	if t.frames {
+func (v variant) overhead() int {
+	if v.frames {
 		return outer + ethernet
 	}
 	return outer
 }
 
+// build is the overlay at work.
 type build struct {
 	*plumb.Network
 	carriers map[*plumb.Host]*carrier

@@ -17,7 +17,7 @@ import (
 func TestMain(m *testing.M) { testutil.Main(m) }
 
 // connect builds a network of two hosts.
-func connect(t *testing.T, tech network.Technique) network.Network {
+func connect(t *testing.T, tech network.Driver) *network.Network {
 	t.Helper()
 	if err := tech.Probe(t.Context(), lab.New()); err != nil {
 		t.Skip(err)
@@ -34,22 +34,22 @@ func connect(t *testing.T, tech network.Technique) network.Network {
 	return n
 }
 
-func fault(t *testing.T, n network.Network) string {
+func fault(t *testing.T, n *network.Network) string {
 	t.Helper()
-	if err := n.(network.Faulter).Fault(t.Context()); err != nil {
+	if err := n.Broken(t.Context()); err != nil {
 		return err.Error()
 	}
 	return ""
 }
 
 func TestProcessThatEndsIsAFault(t *testing.T) {
-	for _, tech := range []network.Technique{udpoverlay.NewTUN(), udpoverlay.NewPacket()} {
-		t.Run(tech.Name(), func(t *testing.T) {
+	for _, tech := range []network.Driver{udpoverlay.NewTUN(), udpoverlay.NewPacket()} {
+		t.Run(tech.Name, func(t *testing.T) {
 			n := connect(t, tech)
 			if got := fault(t, n); got != "" {
 				t.Fatalf("a network at work has the fault %s", got)
 			}
-			if err := n.(network.Daemoner).Daemons()[1].Kill(); err != nil {
+			if err := n.Daemons[1].Kill(); err != nil {
 				t.Fatal(err)
 			}
 			if got := fault(t, n); !strings.Contains(got, "udp-overlay on h2: agent") || strings.Contains(got, "\n") {
@@ -61,7 +61,7 @@ func TestProcessThatEndsIsAFault(t *testing.T) {
 
 func TestDeviceThatGoesIsAFault(t *testing.T) {
 	n := connect(t, udpoverlay.NewPacket())
-	host := n.(interface{ Machines() []platform.Host }).Machines()[0]
+	host := n.Hosts[0]
 	err := nl.With(host.(platform.NetNSer).NetNS(), func(ns *nl.NS) error { return ns.Remove("overlay-bridge") })
 	if err != nil {
 		t.Fatal(err)
@@ -78,9 +78,9 @@ func TestDeviceThatGoesIsAFault(t *testing.T) {
 }
 
 func TestUnderlayTooSmall(t *testing.T) {
-	for tech, want := range map[network.Technique]string{
-		udpoverlay.NewTUN():    "udp-overlay-tun on an underlay with the MTU 1300: not supported here (needs 1308 or more: containers would have 1272, and IPv6 needs 1280)",
-		udpoverlay.NewPacket(): "udp-overlay-packet on an underlay with the MTU 1300: not supported here (needs 1322 or more: containers would have 1258, and IPv6 needs 1280)",
+	for want, tech := range map[string]network.Driver{
+		"udp-overlay-tun on an underlay with the MTU 1300: not supported here (needs 1308 or more: containers would have 1272, and IPv6 needs 1280)":    udpoverlay.NewTUN(),
+		"udp-overlay-packet on an underlay with the MTU 1300: not supported here (needs 1322 or more: containers would have 1258, and IPv6 needs 1280)": udpoverlay.NewPacket(),
 	} {
 		topo := network.Topology{Hosts: 2, Servers: 1, Clients: 1, Underlay: platform.Underlay{MTU: 1300}}
 		if _, err := tech.Connect(t.Context(), topo, lab.New()); err == nil || err.Error() != want {

@@ -8,63 +8,36 @@ import (
 	"context"
 
 	"nettoll/internal/plumb"
-	"nettoll/platform"
+	"nettoll/network"
 )
 
-// Technique is the overlay in one of its variants.
-type Technique struct {
+// variant is the overlay in one of its ways.
+type variant struct {
+	network.Info
 	frames bool // it takes whole frames off a port of the bridge, else packets that are routed to it
 }
 
-// NewTUN gives the variant that packets are routed to, through a TUN device, as flannel's
+// NewTUN is the variant that packets are routed to, through a TUN device, as flannel's
 // udp backend has it.
-func NewTUN() Technique { return Technique{} }
+func NewTUN() network.Driver {
+	return variant{Info: network.Info{
+		Name: "udp-overlay-tun", Hosts: []int{2}, Endpoints: plumb.MaxPorts, Overflow: true,
+		About: "a bridge on each host and a route to the other hosts' containers through a TUN device: a process of nettoll's own reads " +
+			"packets from it and carries them in UDP, one packet a datagram; MTU 28 below the underlay's",
+	}}.driver(nil, plumb.TUN)
+}
 
-// NewPacket gives the variant that takes frames off a port of the bridge through a packet
+// NewPacket is the variant that takes frames off a port of the bridge through a packet
 // socket, as Weave Net's sleeve does with pcap.
-func NewPacket() Technique { return Technique{frames: true} }
-
-// Name implements network.Technique.
-func (t Technique) Name() string {
-	if t.frames {
-		return "udp-overlay-packet"
-	}
-	return "udp-overlay-tun"
-}
-
-// About implements network.Technique.
-func (t Technique) About() string {
-	if t.frames {
-		return "a bridge on each host, one segment over all hosts: a process of nettoll's own takes frames off a port of the bridge " +
+func NewPacket() network.Driver {
+	return variant{frames: true, Info: network.Info{
+		Name: "udp-overlay-packet", Hosts: []int{2}, Endpoints: plumb.MaxPorts - 1, Overflow: true, // one port of the bridge is the overlay's
+		About: "a bridge on each host, one segment over all hosts: a process of nettoll's own takes frames off a port of the bridge " +
 			"(AF_PACKET), learns where addresses are, and carries them in UDP, one frame a datagram; checksums and segmentation " +
-			"offload of the containers are off, since no device completes what the process takes; MTU 42 below the underlay's"
-	}
-	return "a bridge on each host and a route to the other hosts' containers through a TUN device: a process of nettoll's own reads " +
-		"packets from it and carries them in UDP, one packet a datagram; MTU 28 below the underlay's"
+			"offload of the containers are off, since no device completes what the process takes; MTU 42 below the underlay's",
+	}}.driver(trySocket)
 }
 
-// Hosts implements network.Technique.
-func (Technique) Hosts() []int { return []int{2} }
-
-// Overflow says that neighbours beyond MaxEndpoints get bridges of their own.
-func (Technique) Overflow() bool { return true }
-
-// MaxEndpoints is how many containers one host can hold: one port of the bridge may be
-// the overlay's.
-func (t Technique) MaxEndpoints() int {
-	if t.frames {
-		return plumb.MaxPorts - 1
-	}
-	return plumb.MaxPorts
-}
-
-// Probe implements network.Technique.
-func (t Technique) Probe(ctx context.Context, _ platform.Platform) error {
-	if !t.frames {
-		return plumb.Check(ctx, plumb.Veth, plumb.BridgeDevice, plumb.TUN)
-	}
-	if err := plumb.Check(ctx, plumb.Veth, plumb.BridgeDevice); err != nil {
-		return err
-	}
-	return trySocket(ctx)
+func (v variant) driver(have func(context.Context) error, further ...plumb.Need) network.Driver {
+	return plumb.Recipe{Info: v.Info, Needs: append([]plumb.Need{plumb.Veth, plumb.BridgeDevice}, further...), Have: have, Build: v.build}.Driver()
 }

@@ -101,7 +101,7 @@ func (n *build) check(ctx context.Context) error {
 }
 
 // judge says what is wrong with a connection of containers with an MTU.
-func (t Technique) judge(from, to string, c connection, mtu int) error {
+func (t variant) judge(from, to string, c connection, mtu int) error {
 	wrong := func(finding string) error {
 		return &network.WrongPath{Finding: fmt.Sprintf("%s, between %s and %s", finding, from, to)}
 	}

@@ -9,6 +9,6 @@ import (
 
 func TestConformance(t *testing.T) {
 	for _, tech := range weave.All(nil) {
-		t.Run(tech.Name(), func(t *testing.T) { networktest.Conform(t, tech) })
+		t.Run(tech.Name, func(t *testing.T) { networktest.Conform(t, tech) })
 	}
 }

@@ -23,39 +23,19 @@ const (
 	tunnel      = "vxlan-6784" // another port of it
 )
 
-// Connect implements network.Technique.
-func (t Technique) Connect(ctx context.Context, topo network.Topology, p platform.Platform) (network.Network, error) {
-	w, err := t.find(ctx)
-	if err != nil {
-		return nil, err
-	}
-	s, err := plumb.Begin(ctx, topo, p)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.Fits(t.Name(), t.Families(), t.mtu); err != nil {
-		return nil, s.Abandon(ctx, err)
-	}
-	n := t.network(s, w)
-	if err := n.build(ctx); err != nil {
-		return nil, s.Abandon(ctx, err)
-	}
-	return n.Network, nil
-}
-
-// network is one under construction.
+// build is one under construction.
 type build struct {
 	*plumb.Network
-	Technique
+	variant
 	weaver
 	dir string
 }
 
-func (t Technique) network(s *plumb.Site, w weaver) *build {
-	n := &build{Network: &plumb.Network{Site: s, OnWire: t.onWire}, Technique: t, weaver: w}
-	n.Network.Hops, n.Network.Check = n.hops, n.check
-	n.Network.Probes = probes(s.Hosts)
-	s.Notes = append(s.Notes, "weaver is of the version "+w.version)
+// on is what the weavers are to build on a site.
+func (v variant) on(site *plumb.Network, w weaver) *build {
+	n := &build{Network: site, variant: v, weaver: w}
+	site.OnWire, site.Hops, site.Check, site.Fragments = v.onWire, n.hops, n.check, probes(site.Hosts)
+	site.Notes = append(site.Notes, "weaver is of the version "+w.version)
 	return n
 }
 
@@ -115,11 +95,11 @@ const (
 
 // mtu is that of containers: Weave's own on an ordinary underlay, and on others what its
 // documentation has the user set.
-func (t Technique) mtu(underlay int) int {
+func (v variant) mtu(underlay int) int {
 	switch {
 	case underlay >= ownUnderlay && underlay <= ordinary:
 		return ownMTU
-	case t.encrypted:
+	case v.encrypted:
 		return underlay - sealed
 	}
 	return underlay - overhead
@@ -155,8 +135,8 @@ func maybe(h network.Hop) network.Hop {
 }
 
 // onWire: sleeve is on the port of the weavers' connections, the fast datapath on the next.
-func (t Technique) onWire(network.Family) string {
-	if t.fast {
+func (v variant) onWire(network.Family) string {
+	if v.fast {
 		return fmt.Sprintf("udp dst port %d", port+1)
 	}
 	return fmt.Sprintf("udp dst port %d", port)

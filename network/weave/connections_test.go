@@ -69,11 +69,11 @@ func TestParseRefuses(t *testing.T) {
 
 func TestMTU(t *testing.T) {
 	for underlay, want := range map[int]int{1500: 1376, 1460: 1376, 1450: 1366, 9000: 8916} {
-		if got := NewSleeve(nil).mtu(underlay); got != want {
+		if got := sleeveOf(nil).mtu(underlay); got != want {
 			t.Errorf("on %d: %d, want %d", underlay, got, want)
 		}
 	}
-	if got := NewEncryptedSleeve(nil).mtu(9000); got != 8912 {
+	if got := encryptedOf(nil).mtu(9000); got != 8912 {
 		t.Errorf("encrypted, on 9000: %d", got)
 	}
 }

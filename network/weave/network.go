@@ -10,11 +10,12 @@ import (
 
 	"nettoll/internal/plumb"
 	"nettoll/internal/program"
-	"nettoll/platform"
+	"nettoll/network"
 )
 
-// Technique is Weave in one of its variants.
-type Technique struct {
+// variant is Weave in one of its ways.
+type variant struct {
+	network.Info
 	paths     program.Paths
 	fast      bool // by the kernel's datapath, else sleeve
 	encrypted bool
@@ -30,82 +31,68 @@ const (
 	turn = 10 * time.Second
 )
 
-// NewSleeve gives the variant in user space.
-func NewSleeve(paths program.Paths) Technique {
-	return Technique{paths: paths, patience: patience, turn: turn}
+const sleeveAbout = "Weave Net without its fast datapath: weaver takes frames off a port of the bridge by pcap and carries them in UDP; " +
+	"checksums and segmentation offload of the containers are off, as Weave has it; MTU 1376, as with its fast datapath (left alone, weaver says 65535 and TCP finds out what crosses)"
+
+// NewSleeve is the variant in user space.
+func NewSleeve(paths program.Paths) network.Driver { return sleeveOf(paths).driver() }
+
+// NewEncryptedSleeve is the variant in user space with a password.
+func NewEncryptedSleeve(paths program.Paths) network.Driver { return encryptedOf(paths).driver() }
+
+// NewFastDatapath is the variant in the kernel.
+func NewFastDatapath(paths program.Paths) network.Driver { return fastOf(paths).driver() }
+
+// All is every variant, in the order of reports.
+func All(paths program.Paths) []network.Driver {
+	return []network.Driver{NewSleeve(paths), NewEncryptedSleeve(paths), NewFastDatapath(paths)}
 }
 
-// NewEncryptedSleeve gives the variant in user space with a password.
-func NewEncryptedSleeve(paths program.Paths) Technique {
-	t := NewSleeve(paths)
-	t.encrypted = true
-	return t
+func sleeveOf(paths program.Paths) variant { return variantOf(paths, "weave-sleeve", sleeveAbout) }
+
+func encryptedOf(paths program.Paths) variant {
+	v := variantOf(paths, "weave-sleeve-encrypted", sleeveAbout+"; encrypted by weaver (NaCl)")
+	v.encrypted = true
+	return v
 }
 
-// NewFastDatapath gives the variant in the kernel.
-func NewFastDatapath(paths program.Paths) Technique {
-	t := NewSleeve(paths)
-	t.fast = true
-	return t
+func fastOf(paths program.Paths) variant {
+	v := variantOf(paths, "weave-fastdp", "Weave Net with its fast datapath: weaver sets up the kernel's Open vSwitch datapath, which carries frames in VXLAN; MTU 1376, weaver's own")
+	v.fast = true
+	return v
 }
 
-// All gives every variant, in the order of reports.
-func All(paths program.Paths) []Technique {
-	return []Technique{NewSleeve(paths), NewEncryptedSleeve(paths), NewFastDatapath(paths)}
+func variantOf(paths program.Paths, name, about string) variant {
+	return variant{paths: paths, patience: patience, turn: turn, Info: network.Info{
+		Name: name, About: about, Hosts: []int{2},
+		Families:  []int{4},           // that of which Weave gives containers addresses
+		Endpoints: plumb.MaxPorts - 1, // one port of its bridge is weaver's
+		Overflow:  true,
+		Startup:   2 * time.Second, // the weavers have to find each other and to agree on how to carry
+	}}
 }
 
-// Name implements network.Technique.
-func (t Technique) Name() string {
-	switch {
-	case t.fast:
-		return "weave-fastdp"
-	case t.encrypted:
-		return "weave-sleeve-encrypted"
-	}
-	return "weave-sleeve"
-}
-
-// About implements network.Technique.
-func (t Technique) About() string {
-	const sleeve = "Weave Net without its fast datapath: weaver takes frames off a port of the bridge by pcap and carries them in UDP; " +
-		"checksums and segmentation offload of the containers are off, as Weave has it; MTU 1376, as with its fast datapath (left alone, weaver says 65535 and TCP finds out what crosses)"
-	switch {
-	case t.fast:
-		return "Weave Net with its fast datapath: weaver sets up the kernel's Open vSwitch datapath, which carries frames in VXLAN; MTU 1376, weaver's own"
-	case t.encrypted:
-		return sleeve + "; encrypted by weaver (NaCl)"
-	}
-	return sleeve
-}
-
-// Hosts implements network.Technique.
-func (Technique) Hosts() []int { return []int{2} }
-
-// Families are the IP versions that it carries: Weave gives containers addresses of one.
-func (Technique) Families() []int { return []int{4} }
-
-// Overflow says that neighbours beyond MaxEndpoints get bridges of their own.
-func (Technique) Overflow() bool { return true }
-
-// MaxEndpoints is how many containers one host can hold: one port of its bridge is
-// weaver's.
-func (Technique) MaxEndpoints() int { return plumb.MaxPorts - 1 }
-
-// Startup is about what the weavers take to find each other and to agree on how to carry.
-func (Technique) Startup() time.Duration { return 2 * time.Second }
-
-// Probe implements network.Technique.
-func (t Technique) Probe(ctx context.Context, p platform.Platform) error {
-	w, err := t.find(ctx)
-	if err != nil {
-		return err
-	}
+func (v variant) driver() network.Driver {
 	needs := []plumb.Need{plumb.Veth, plumb.BridgeDevice}
-	if t.fast {
+	if v.fast {
 		needs = append(needs, plumb.Datapath.Or("weave-sleeve"))
 	}
-	if err := plumb.Check(ctx, needs...); err != nil {
-		return err
-	}
-	return t.tryBridge(ctx, p, w)
+	return plumb.Recipe{
+		Info: v.Info, Needs: needs,
+		Have: func(ctx context.Context) error {
+			_, err := v.find(ctx)
+			return err
+		},
+		Try: v.tryBridge,
+		Build: func(ctx context.Context, on *plumb.Network) error {
+			w, err := v.find(ctx)
+			if err != nil {
+				return err
+			}
+			if err := on.Fits(v.Name, v.Families, v.mtu); err != nil {
+				return err
+			}
+			return v.on(on, w).build(ctx)
+		},
+	}.Driver()
 }

@@ -54,7 +54,7 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 	before := state()
 	for _, says := range []string{inSleeve, inFast} {
-		n, err := connect(t, weave.Hurried(weave.NewSleeve(newFake(t, version, says).paths())), kept{lab.New(), hosts})
+		n, err := connect(t, weave.HurriedSleeve(newFake(t, version, says).paths()), kept{lab.New(), hosts})
 		if (err == nil) != (says == inSleeve) {
 			t.Fatal(err)
 		}

@@ -20,7 +20,7 @@ type weaver struct {
 const get = "get weaver of Weave Net 2.x, such as /home/weave/weaver of the image weaveworks/weave"
 
 // find gives the program, if it is one that can be run here.
-func (t Technique) find(ctx context.Context) (w weaver, err error) {
+func (t variant) find(ctx context.Context) (w weaver, err error) {
 	if w.path, err = t.paths.Locate("weaver", get); err != nil {
 		return w, err
 	}

@@ -27,7 +27,7 @@ const (
 func (n *build) start(ctx context.Context, h *plumb.Host) error {
 	if platform.Borrowed(h.Host) {
 		return &platform.Unsupported{
-			Feature: "weaver on this machine", Option: "a host that was made for it", Remedy: "measure this technique in the lab",
+			Feature: "weaver on this machine", Option: "a host that was made for it", Remedy: "measure this network in the lab",
 		}
 	}
 	// Its state is in a directory of its own: a weaver that finds traces of an earlier one

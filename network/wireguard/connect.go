@@ -10,7 +10,6 @@ import (
 	"nettoll/internal/nl"
 	"nettoll/internal/plumb"
 	"nettoll/network"
-	"nettoll/platform"
 )
 
 const (
@@ -22,23 +21,11 @@ const (
 	overhead = 80
 )
 
-// Connect implements network.Technique.
-func (t Technique) Connect(ctx context.Context, topo network.Topology, p platform.Platform) (network.Network, error) {
-	s, err := plumb.Begin(ctx, topo, p)
-	if err != nil {
-		return nil, err
-	}
-	n := &plumb.Network{Site: s, Hops: hops, OnWire: onWire}
-	if err := t.build(ctx, n); err != nil {
-		return nil, s.Abandon(ctx, err)
-	}
-	return n, nil
-}
-
-func (t Technique) build(ctx context.Context, n *plumb.Network) error {
+func (v variant) build(ctx context.Context, n *plumb.Network) error {
 	s := n.Site
+	n.Hops, n.OnWire = hops, onWire
 	mtu := plumb.Less(overhead)
-	if err := s.Fits(t.Name(), nil, mtu); err != nil {
+	if err := s.Fits(v.Name, nil, mtu); err != nil {
 		return err
 	}
 	for _, h := range s.Hosts {
@@ -52,8 +39,8 @@ func (t Technique) build(ctx context.Context, n *plumb.Network) error {
 		if err := h.Forwarding(); err != nil {
 			return err
 		}
-		if t.userspace {
-			err = t.start(ctx, n, h)
+		if v.userspace {
+			err = v.start(ctx, n, h)
 		} else {
 			err = add(s, h)
 		}

@@ -32,11 +32,11 @@ func TestProgramThatEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fault := n.(network.Faulter).Fault
+	fault := n.Broken
 	if err := fault(t.Context()); err != nil {
 		t.Error(err)
 	}
-	procs := n.(network.Daemoner).Daemons()
+	procs := n.Daemons
 	if len(procs) != 2 {
 		t.Fatalf("%d processes carry payload, want one on each host", len(procs))
 	}

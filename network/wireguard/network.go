@@ -8,61 +8,50 @@ import (
 	"nettoll/internal/daemon"
 	"nettoll/internal/plumb"
 	"nettoll/internal/program"
-	"nettoll/platform"
+	"nettoll/network"
 )
 
-// Technique is WireGuard in one of its variants.
-type Technique struct {
+// variant is WireGuard in one of its ways.
+type variant struct {
+	network.Info
 	userspace bool
 	paths     program.Paths
 }
 
-// New gives the variant with the kernel's device.
-func New() Technique { return Technique{} }
-
-// NewUserspace gives the variant with the program wireguard-go.
-func NewUserspace(paths program.Paths) Technique { return Technique{userspace: true, paths: paths} }
-
-// Name implements network.Technique.
-func (t Technique) Name() string {
-	if t.userspace {
-		return programName
-	}
-	return "wireguard"
+// New is WireGuard by the kernel's device.
+func New() network.Driver {
+	return variant{Info: network.Info{
+		Name:  "wireguard",
+		About: "a bridge on each host, and WireGuard between the hosts by the kernel; MTU 80 below the underlay's",
+	}}.driver(plumb.WireGuard)
 }
 
-// About implements network.Technique.
-func (t Technique) About() string {
-	if t.userspace {
-		return "a bridge on each host, and WireGuard between the hosts by the program wireguard-go, over a TUN device; MTU 80 below the underlay's"
-	}
-	return "a bridge on each host, and WireGuard between the hosts by the kernel; MTU 80 below the underlay's"
+// NewUserspace is WireGuard by the program wireguard-go.
+func NewUserspace(paths program.Paths) network.Driver {
+	return variant{userspace: true, paths: paths, Info: network.Info{
+		Name:  programName,
+		About: "a bridge on each host, and WireGuard between the hosts by the program wireguard-go, over a TUN device; MTU 80 below the underlay's",
+	}}.driver(plumb.TUN)
 }
 
-// Hosts implements network.Technique.
-func (Technique) Hosts() []int { return []int{2} }
+func (v variant) driver(need plumb.Need) network.Driver {
+	v.Hosts, v.Endpoints, v.Overflow = []int{2}, plumb.MaxPorts, true
+	return plumb.Recipe{Info: v.Info, Needs: []plumb.Need{plumb.Veth, plumb.BridgeDevice, need}, Have: v.have, Build: v.build}.Driver()
+}
 
-// Overflow says that neighbours beyond MaxEndpoints get bridges of their own.
-func (Technique) Overflow() bool { return true }
-
-// MaxEndpoints is how many containers one host can hold.
-func (Technique) MaxEndpoints() int { return plumb.MaxPorts }
-
-// Probe implements network.Technique.
-func (t Technique) Probe(ctx context.Context, _ platform.Platform) error {
-	if !t.userspace {
-		return plumb.Check(ctx, plumb.Veth, plumb.BridgeDevice, plumb.WireGuard)
+// have looks for the program.
+func (v variant) have(context.Context) error {
+	if !v.userspace {
+		return nil
 	}
 	if err := daemon.Available(); err != nil {
 		return err
 	}
-	if _, err := t.find(); err != nil {
-		return err
-	}
-	return plumb.Check(ctx, plumb.Veth, plumb.BridgeDevice, plumb.TUN)
+	_, err := v.find()
+	return err
 }
 
 // programName is the program that a device in user space needs.
 const programName = "wireguard-go"
 
-func (t Technique) find() (string, error) { return t.paths.Locate(programName, "make tools") }
+func (v variant) find() (string, error) { return v.paths.Locate(programName, "make tools") }

@@ -7,8 +7,8 @@ import (
 )
 
 // start runs wireguard-go on a host, which makes the tunnel's device.
-func (t Technique) start(ctx context.Context, n *plumb.Network, h *plumb.Host) error {
-	path, err := t.find()
+func (v variant) start(ctx context.Context, n *plumb.Network, h *plumb.Host) error {
+	path, err := v.find()
 	if err != nil {
 		return err
 	}

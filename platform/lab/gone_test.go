@@ -9,7 +9,7 @@ import (
 	"nettoll/internal/netns"
 	"nettoll/internal/nl"
 	"nettoll/network"
-	"nettoll/network/bridge"
+	"nettoll/network/kernel"
 	"nettoll/platform"
 	"nettoll/platform/lab"
 )
@@ -86,7 +86,7 @@ func TestBuildingHearsAnInterrupt(t *testing.T) {
 	for _, after := range []int64{0, 5, 400, 600, 700, 800, 900} {
 		ctx := &tired{Context: t.Context()}
 		ctx.left.Store(after)
-		n, err := bridge.New().Connect(ctx, topo, lab.New())
+		n, err := kernel.Bridge().Connect(ctx, topo, lab.New())
 		if err == nil {
 			n.Close(context.Background())
 		}

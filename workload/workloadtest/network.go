@@ -3,6 +3,7 @@ package workloadtest
 import (
 	"context"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -10,15 +11,15 @@ import (
 
 	"nettoll/agent"
 	"nettoll/network"
-	"nettoll/network/veth"
+	"nettoll/network/kernel"
 	"nettoll/platform"
 	"nettoll/platform/lab"
 	"nettoll/workload"
 )
 
-// network is veth pairs with the agents at their ends, which stay.
+// standing is veth pairs with the agents at their ends, which stay.
 type standing struct {
-	network.Network
+	*network.Network
 	topo  network.Topology
 	seats map[seat]*manned
 
@@ -48,12 +49,12 @@ func (m *manned) Agent(ctx context.Context) (*agent.Client, error) {
 
 func connect(t *testing.T, topo network.Topology) *standing {
 	t.Helper()
-	v, err := veth.New().Connect(t.Context(), topo, lab.New())
+	v, err := kernel.Veth().Connect(t.Context(), topo, lab.New())
 	if err != nil {
 		t.Fatal(err)
 	}
 	n := &standing{Network: v, topo: topo, seats: map[seat]*manned{}}
-	for _, e := range append(v.Servers(), v.Clients()...) {
+	for _, e := range slices.Concat(v.Servers, v.Clients) {
 		ns, err := inode(e.(platform.NetNSer).NetNS())
 		if err != nil {
 			t.Fatal(err)
@@ -105,9 +106,9 @@ func (n *standing) job(t *testing.T, name string, f network.Family) (workload.Jo
 	w := &watched{}
 	job := workload.Job{Workload: name, Duration: second + slack(t), Watch: workload.Watch{Open: w.open, Close: w.close}}
 	taken := make([]int, n.topo.Servers)
-	for i, c := range n.Clients() {
+	for i, c := range n.Clients {
 		k := n.topo.Pair(i)
-		s := n.Servers()[k]
+		s := n.Servers[k]
 		addr, err := n.Addr(c, s, f)
 		if err != nil {
 			t.Fatal(err)
@@ -126,7 +127,7 @@ func (n *standing) job(t *testing.T, name string, f network.Family) (workload.Jo
 
 // serverAddr is where clients reach the first server.
 func (n *standing) serverAddr(t *testing.T) string {
-	a, err := n.Addr(n.Clients()[0], n.Servers()[0], network.IPv4)
+	a, err := n.Addr(n.Clients[0], n.Servers[0], network.IPv4)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,9 +138,9 @@ func (n *standing) serverAddr(t *testing.T) string {
 // end, by the client's place.
 func (n *standing) count(t *testing.T, f network.Family) (counts [][]network.Count) {
 	t.Helper()
-	for i, c := range n.Clients() {
+	for i, c := range n.Clients {
 		var ends []network.Count
-		for _, h := range n.Path(c, n.Servers()[n.topo.Pair(i)], f) {
+		for _, h := range n.Path(c, n.Servers[n.topo.Pair(i)], f) {
 			v, err := h.Read(t.Context())
 			if err != nil {
 				t.Fatal(err)

@@ -108,7 +108,7 @@ func (n *standing) checkCrossed(t *testing.T, job workload.Job, r workload.Resul
 	after := n.count(t, f)
 	processes := max(n.topo.Processes, 1)
 	all, crossed := uint64(0), uint64(0)
-	for i := range n.Clients() {
+	for i := range n.Clients {
 		var sum workload.Crossed
 		for _, c := range r.Crossed[i*processes : (i+1)*processes] {
 			if c.Bytes == 0 || c.Conns == 0 {
