@@ -284,7 +284,7 @@ func (p *player) astray() string {
 			pairs[n] = carried{bytes: c.Bytes / 2}
 			sum += c.Bytes
 		}
-		if sum < leastProof {
+		if sum < leastToProve(one) {
 			continue
 		}
 		in := fmt.Sprintf("in turn %d of %d: ", i+1, len(p.sights))
@@ -309,10 +309,20 @@ func (p *player) astray() string {
 	return ""
 }
 
-// leastProof is how much payload of a turn says something of its path. At the edges of turns a
-// transaction can be taken for one of the turn before, and so half of the payload is enough there:
-// all turns together must have crossed with every byte.
-const leastProof = 256 // bytes
+// At the edges of turns a transaction can be taken for one of the turn before, and so half of the
+// payload is enough in a turn: all turns together must have crossed with every byte. Of a stream,
+// a receiver that had no CPU reads in its turn what its socket was full of since the one before.
+const (
+	leastExchanged = 256     // bytes of payload of a turn that say something of its path
+	leastStreamed  = 6 << 20 // the same of a stream: what a socket holds, the kernel's usual tcp_rmem
+)
+
+func leastToProve(turn workload.Result) uint64 {
+	if slices.ContainsFunc(turn.Flows, func(f record.Flow) bool { return f.Transactions > 0 }) {
+		return leastExchanged
+	}
+	return leastStreamed
+}
 
 // others are all of whom something was read, but for one.
 func (e turnEdge) others(p *player) []*player {
