@@ -55,8 +55,6 @@ type spunServer struct {
 	spin time.Duration
 }
 
-func (s spunServer) Unwrap() platform.Endpoint { return s.Endpoint }
-
 // plain is the endpoint that a network knows as its own.
 func plain(e platform.Endpoint) platform.Endpoint {
 	if s, ok := e.(spunServer); ok {

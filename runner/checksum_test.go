@@ -64,7 +64,7 @@ func TestNetworkThatTakesPacketsOutOfTheKernel(t *testing.T) {
 func frames(t *testing.T, h platform.Host, device string) *os.File {
 	t.Helper()
 	var fd int
-	err := netns.Do(h.(platform.NetNSer).NetNS(), func() (err error) {
+	err := netns.Do(h.Facts().NetNS, func() (err error) {
 		const all = unix.ETH_P_ALL
 		protocol := binary.NativeEndian.Uint16([]byte{all >> 8, all & 0xff})
 		if fd, err = unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, int(protocol)); err != nil {

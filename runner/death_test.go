@@ -43,8 +43,6 @@ type watchedHost struct {
 	w *watched
 }
 
-func (h watchedHost) NetNS() string { return h.Host.(platform.NetNSer).NetNS() }
-
 func (h watchedHost) Containers(ctx context.Context, n int) ([]platform.Endpoint, error) {
 	all, err := h.Host.Containers(ctx, n)
 	for i := range all {
@@ -57,8 +55,6 @@ type watchedContainer struct {
 	platform.Endpoint
 	w *watched
 }
-
-func (c watchedContainer) NetNS() string { return c.Endpoint.(platform.NetNSer).NetNS() }
 
 func (c watchedContainer) Start(ctx context.Context, cmd platform.Command) (platform.Process, error) {
 	p, err := c.Endpoint.Start(ctx, cmd)

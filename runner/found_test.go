@@ -85,7 +85,7 @@ func setMTU(t *testing.T, e platform.Endpoint, mtu int, devices ...string) {
 
 func in(t *testing.T, e platform.Endpoint, do func(*nl.NS) error) {
 	t.Helper()
-	if err := nl.With(e.(platform.NetNSer).NetNS(), do); err != nil {
+	if err := nl.With(e.Facts().NetNS, do); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -108,7 +108,7 @@ func TestTunnelWhosePacketsAreCut(t *testing.T) {
 		tr := measured(t, kernel.VXLAN(), record.Cell{Hosts: 2, Family: family, Workload: record.UDPStream, Options: record.Options{MessageSize: 1300}},
 			func(t *testing.T, n *network.Network) {
 				for _, e := range slices.Concat(n.Servers, n.Clients) {
-					if err := netns.SetSysctl(e.(platform.NetNSer).NetNS(), "net/ipv4/ip_no_pmtu_disc", "1"); err != nil {
+					if err := netns.SetSysctl(e.Facts().NetNS, "net/ipv4/ip_no_pmtu_disc", "1"); err != nil {
 						t.Fatal(err)
 					}
 				}

@@ -28,7 +28,7 @@ func node(e platform.Endpoint) *plumb.Node { return e.(*plumb.Node) }
 
 // host is the namespace of a network's first host.
 func host(n *network.Network) string {
-	return n.Hosts[0].(platform.NetNSer).NetNS()
+	return n.Hosts[0].Facts().NetNS
 }
 
 // measure runs one round over altered bridges.

@@ -11,7 +11,6 @@ import (
 
 	"nettoll/network"
 	"nettoll/plan"
-	"nettoll/platform"
 	"nettoll/record"
 	"nettoll/sampler"
 )
@@ -167,7 +166,7 @@ func (s *session) lively(v plan.Visit) bool {
 		return true
 	}
 	for _, e := range slices.Concat(s.network.Servers, s.network.Clients) {
-		if _, ok := platform.As[platform.Describer](e); ok {
+		if e.Facts().About != "" {
 			return true
 		}
 	}

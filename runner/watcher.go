@@ -35,7 +35,7 @@ type turnUse struct {
 // container is an endpoint whose CPU time is counted as a whole.
 type container struct {
 	name string
-	platform.CPUAccounter
+	used func(context.Context) (time.Duration, error)
 }
 
 // edge is what was read at one edge of the window.
@@ -52,11 +52,11 @@ type edge struct {
 
 func newWatcher(at *machines, s *session, links []link) *watcher {
 	w := &watcher{at: at, daemons: s.network.Daemons}
-	seen := map[platform.CPUAccounter]bool{}
+	seen := map[string]bool{}
 	for _, s := range seats(links) {
-		if c, ok := platform.As[platform.CPUAccounter](s.Endpoint); ok && !seen[c] {
-			seen[c] = true
-			w.containers = append(w.containers, container{s.Name(), c})
+		if used := s.Facts().CPUTime; used != nil && !seen[s.Name()] {
+			seen[s.Name()] = true
+			w.containers = append(w.containers, container{s.Name(), used})
 		}
 	}
 	return w
@@ -76,7 +76,7 @@ func (w *watcher) read(ctx context.Context) edge {
 	var asking sync.WaitGroup
 	for i, c := range w.containers {
 		asking.Go(func() {
-			e.containers[i], uncounted[i] = sampler.Container(func() (time.Duration, error) { return c.CPUTime(ctx) })
+			e.containers[i], uncounted[i] = sampler.Container(func() (time.Duration, error) { return c.used(ctx) })
 		})
 	}
 	e.machines, e.err = w.at.snap(ctx)

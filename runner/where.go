@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"nettoll/platform"
 	"nettoll/record"
 	"nettoll/sampler"
 )
@@ -37,9 +36,8 @@ func hostOfRole(endpoints []record.Endpoint, role string) (host string) {
 func (s *session) readable() map[string]string {
 	all := map[string]string{}
 	for _, h := range s.network.Hosts {
-		ns, ok := h.(platform.NetNSer)
-		if ok && ns.NetNS() != "" && !platform.Borrowed(h) {
-			all[h.Name()] = ns.NetNS()
+		if f := h.Facts(); f.NetNS != "" && !f.Borrowed {
+			all[h.Name()] = f.NetNS
 		}
 	}
 	return all

@@ -59,7 +59,7 @@ func known(paths program.Paths, conflists cniFlags, private bool) plan.Known {
 	for _, v := range venues(engines{cni: conflists}) {
 		name := v.platform.Name()
 		atOnce := 0
-		if _, bounded := v.platform.(platform.Bounded); bounded {
+		if _, bounded := v.platform.(platform.Engines); bounded {
 			if atOnce = 1; private {
 				atOnce = docker.PrivateAtOnce
 			}

@@ -32,6 +32,3 @@ func (e *Engine) Describe() string {
 	})
 	return e.described.text
 }
-
-// Describe implements platform.Describer.
-func (c *Container) Describe() string { return c.engine.Describe() }

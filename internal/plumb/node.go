@@ -18,9 +18,6 @@ type Host struct {
 	Nodes []*Node // containers on it
 }
 
-// NetNS implements platform.NetNSer.
-func (h *Host) NetNS() string { return h.NS }
-
 // addr is the host's address on the underlay.
 func (h *Host) addr(six bool) netip.Addr {
 	if six {
@@ -41,12 +38,6 @@ type Node struct {
 	Addr6  netip.Addr
 	Port   string // the other end of Device, on the host, where there is one
 }
-
-// Unwrap implements platform.Wrapper.
-func (n *Node) Unwrap() platform.Endpoint { return n.Endpoint }
-
-// NetNS implements platform.NetNSer.
-func (n *Node) NetNS() string { return n.NS }
 
 // Addr is the node's address of a family.
 func (n *Node) Addr(f network.Family) netip.Addr { return n.addr(f == network.IPv6) }
@@ -99,9 +90,8 @@ func (n *Node) CompleteChecksums() error {
 }
 
 func namespace(e platform.Endpoint) (string, error) {
-	ns, ok := e.(platform.NetNSer)
-	if ok && ns.NetNS() != "" {
-		return ns.NetNS(), nil
+	if ns := e.Facts().NetNS; ns != "" {
+		return ns, nil
 	}
 	return "", &platform.Unsupported{
 		Feature: "plumbing of " + e.Name(), Option: "a platform that shows network namespaces, and root",
@@ -111,7 +101,7 @@ func namespace(e platform.Endpoint) (string, error) {
 
 // ours refuses to change a host that is the user's own machine.
 func (h *Host) ours() error {
-	if !platform.Borrowed(h.Host) {
+	if !h.Facts().Borrowed {
 		return nil
 	}
 	return &platform.Unsupported{

@@ -79,10 +79,7 @@ func BeginHosts(ctx context.Context, topo network.Topology, p platform.Platform)
 	if err != nil {
 		return nil, err
 	}
-	s := &Site{Topo: topo}
-	if t, ok := hosts.(platform.Transient); ok {
-		s.transient = t.Transient()
-	}
+	s := &Site{Topo: topo, transient: hosts.Transient()}
 	s.Push("hosts", hosts.Close)
 	for i, h := range hosts.All() {
 		ns, err := namespace(h)

@@ -19,11 +19,11 @@ func TestTurn(t *testing.T) {
 
 func TestTouched(t *testing.T) {
 	for folders, want := range map[string]bool{
-		"":                                false,
+		"":                              false,
 		"record,network/docker":         true,
-		"docker":                          true,
-		"record":                          false,
-		"ique/docker":                     false,
+		"docker":                        true,
+		"record":                        false,
+		"ique/docker":                   false,
 		"network/docker/x":              false,
 		"network/dockers,technique/doc": false,
 	} {

@@ -46,7 +46,7 @@ func built(t *testing.T, tech network.Driver) (second platform.Host, fault func(
 // TestLostTunnel has one host lose its tunnel, while felix goes on.
 func TestLostTunnel(t *testing.T) {
 	second, fault := built(t, calico.NewVXLAN(nil))
-	err := nl.With(second.(platform.NetNSer).NetNS(), func(n *nl.NS) error { return n.Remove("vxlan.calico") })
+	err := nl.With(second.Facts().NetNS, func(n *nl.NS) error { return n.Remove("vxlan.calico") })
 	if err != nil {
 		t.Fatal(err)
 	}

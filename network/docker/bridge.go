@@ -61,7 +61,7 @@ func userBridge(ctx context.Context, n *build) error {
 // for good: an engine lets its machine forward IPv6 from then on, which then no longer
 // heeds the routers that advertise themselves to it.
 func forwards6(h *dockerd.Host) bool {
-	if !platform.Borrowed(h) {
+	if !h.Borrowed() {
 		return true
 	}
 	on, err := netns.Sysctl(h.NetNS(), "net/ipv6/conf/all/forwarding")

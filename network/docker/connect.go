@@ -14,7 +14,7 @@ import (
 func hostAddr(h *dockerd.Host, f network.Family) netip.Addr {
 	six := f == network.IPv6
 	switch {
-	case !platform.Borrowed(h):
+	case !h.Borrowed():
 		return h.Addr(six)
 	case six:
 		return netip.IPv6Loopback()
@@ -37,7 +37,7 @@ func hostHops(from, to *node, _ network.Family) []network.Hop {
 // apart refuses several hosts that share no underlay of the lab: traffic between the
 // user's own machines would go through their own devices.
 func (n *build) apart() error {
-	if len(n.hosts) > 1 && platform.Borrowed(n.hosts[0]) {
+	if len(n.hosts) > 1 && n.hosts[0].Borrowed() {
 		return &platform.Unsupported{
 			Feature: "traffic between machines of your own", Option: "an address of each that nettoll may use",
 			Remedy: "--private-engine starts engines on hosts of the lab",

@@ -10,7 +10,6 @@ import (
 	"nettoll/internal/dockerd"
 	"nettoll/internal/nl/nft"
 	"nettoll/network"
-	"nettoll/platform"
 )
 
 // encrypted is docker network create -d overlay --attachable --opt encrypted.
@@ -43,7 +42,7 @@ func encrypted(ctx context.Context, n *build) error {
 		n.notes = append(n.notes, "on one host Docker encrypts nothing")
 		return nil
 	}
-	if platform.Borrowed(n.hosts[0]) {
+	if n.hosts[0].Borrowed() {
 		n.notes = append(n.notes, "the encryption is the engine's word: the uplinks of machines of your own are not looked at")
 		return nil
 	}

@@ -23,7 +23,7 @@ const ingress = "ingress_sbox"
 // address of their own node alone. Swarm publishes on all addresses of all nodes, so
 // that on machines of the user anyone could come in.
 func mesh(ctx context.Context, n *build) error {
-	if platform.Borrowed(n.hosts[0]) {
+	if n.hosts[0].Borrowed() {
 		return &platform.Unsupported{
 			Feature: "the routing mesh", Option: "nodes that nobody else reaches: Swarm publishes ports on all addresses of all nodes",
 			Remedy: "--private-engine starts engines on hosts of the lab",

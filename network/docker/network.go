@@ -45,17 +45,6 @@ type node struct {
 	portName  string
 }
 
-// NetNS implements platform.NetNSer.
-func (n *node) NetNS() string {
-	if ns, ok := n.Endpoint.(platform.NetNSer); ok {
-		return ns.NetNS()
-	}
-	return ""
-}
-
-// Unwrap implements platform.Wrapper.
-func (n *node) Unwrap() platform.Endpoint { return n.Endpoint }
-
 func endpoints(nodes []*node) []platform.Endpoint {
 	all := make([]platform.Endpoint, len(nodes))
 	for i, n := range nodes {

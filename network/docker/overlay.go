@@ -39,7 +39,7 @@ func (n *build) overlaid(ctx context.Context, options map[string]string) (*tunne
 	for k, v := range options {
 		spec.Options[k] = v
 	}
-	if platform.Borrowed(n.hosts[0]) {
+	if n.hosts[0].Borrowed() {
 		// The swarm accepts a subnet that is taken, and never makes the network work.
 		n.notes = append(n.notes, "the addresses are the swarm's choice: those for benchmarking may be taken there")
 		if all := n.topo.Servers + n.topo.Clients + n.topo.Neighbours; all > mostChosen {

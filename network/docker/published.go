@@ -43,7 +43,7 @@ func published(ctx context.Context, n *build) error {
 		return err
 	}
 	at := []netip.Addr{h.Addr(false), h.Addr(true)}
-	if platform.Borrowed(h) {
+	if h.Borrowed() {
 		if at, err = addresses(b.Device, noRules); err != nil {
 			return err
 		}
@@ -51,7 +51,7 @@ func published(ctx context.Context, n *build) error {
 	n.clients = n.outside(n.topo.Clients, n.clientHost)
 	server := func(_ *dockerd.Host, i int) dockerd.Spec {
 		first, last := n.topo.Ports(i)
-		return dockerd.Spec{Mode: "bridge", Publish: ports(at, first, last), Near: platform.Borrowed(h)}
+		return dockerd.Spec{Mode: "bridge", Publish: ports(at, first, last), Near: h.Borrowed()}
 	}
 	if n.servers, err = n.place(ctx, n.topo.Servers, func(int) *dockerd.Host { return h }, server); err != nil {
 		return err
@@ -77,7 +77,7 @@ func published(ctx context.Context, n *build) error {
 	if noRules {
 		return n.proxied(ctx)
 	}
-	if platform.Borrowed(h) {
+	if h.Borrowed() {
 		if err := n.forget(at); err != nil {
 			return err
 		}
@@ -208,7 +208,7 @@ func (n *build) proxied(ctx context.Context) error {
 	n.hops = func(from, to *node, _ network.Family) []network.Hop {
 		return append(n.toHost(from), to.portHop(), to.hop())
 	}
-	if platform.Borrowed(h) {
+	if h.Borrowed() {
 		n.notes = append(n.notes, "that docker-proxy carries the payload is not proved: a machine of one's own gets no rule that would count what else forwards it")
 		return nil
 	}

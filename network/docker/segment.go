@@ -70,7 +70,7 @@ func segment(driver, mode string) func(context.Context, *build) error {
 
 // parentless says what an engine needs that makes a parent itself.
 func parentless(h *dockerd.Host, err error) error {
-	if !platform.Borrowed(h) || !strings.Contains(err.Error(), "operation not supported") {
+	if !h.Borrowed() || !strings.Contains(err.Error(), "operation not supported") {
 		return err
 	}
 	return &platform.Unsupported{

@@ -90,7 +90,7 @@ func noIPVS(what, where string) error {
 // machine has: those of an engine in a lab would be without it.
 func (n *build) forward(sandbox string) error {
 	for _, h := range n.hosts {
-		if path := h.Sandbox(sandbox); path != "" && !platform.Borrowed(h) {
+		if path := h.Sandbox(sandbox); path != "" && !h.Borrowed() {
 			if err := netns.SetSysctl(path, "net/ipv4/ip_forward", "1"); err != nil {
 				return err
 			}

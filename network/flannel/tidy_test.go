@@ -24,6 +24,8 @@ type kept struct{ platform.Hosts }
 
 func (kept) Close(context.Context) error { return nil }
 
+func (kept) Transient() bool { return false }
+
 // TestKilledDaemonLeavesNothing: a flanneld that is killed cannot put its host in order.
 // One of the hosts has rules of its own, which stay.
 func TestKilledDaemonLeavesNothing(t *testing.T) {

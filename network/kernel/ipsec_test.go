@@ -25,6 +25,8 @@ type stay struct{ platform.Hosts }
 
 func (stay) Close(context.Context) error { return nil }
 
+func (stay) Transient() bool { return false }
+
 // TestIPsecLeavesNothing looks at what no list of devices and routes shows.
 func TestIPsecLeavesNothing(t *testing.T) {
 	tech := kernel.IPsec()
@@ -49,7 +51,7 @@ func TestIPsecLeavesNothing(t *testing.T) {
 func want(t *testing.T, n *network.Network, states, policies int) {
 	t.Helper()
 	for _, h := range n.Hosts {
-		s, p, err := nl.ESPs(h.(platform.NetNSer).NetNS())
+		s, p, err := nl.ESPs(h.Facts().NetNS)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -64,3 +64,5 @@ func (k *kept) Hosts(ctx context.Context, req platform.HostRequest) (platform.Ho
 type stay struct{ platform.Hosts }
 
 func (stay) Close(context.Context) error { return nil }
+
+func (stay) Transient() bool { return false }

@@ -132,11 +132,11 @@ func ownAddress(t *testing.T, n *network.Network, from, to platform.Endpoint, f 
 		t.Error(err)
 		return
 	}
-	ns, ok := platform.As[platform.NetNSer](to)
-	if !ok || ns.NetNS() == "" {
+	ns := to.Facts().NetNS
+	if ns == "" {
 		return
 	}
-	err = netns.Do(ns.NetNS(), func() error {
+	err = netns.Do(ns, func() error {
 		has, err := net.InterfaceAddrs()
 		if err == nil && !slices.ContainsFunc(has, func(a net.Addr) bool { return strings.HasPrefix(a.String(), own.String()+"/") }) {
 			t.Errorf("%s is told to listen on %s, and has %v", to.Name(), own, has)

@@ -151,17 +151,17 @@ type place struct {
 // places are those of the endpoints and hosts of a network, each once.
 func places(t *testing.T, n *network.Network) (all []*place) {
 	add := func(e platform.Endpoint) {
-		p, ok := e.(platform.NetNSer)
-		if !ok || p.NetNS() == "" {
+		ns := e.Facts().NetNS
+		if ns == "" {
 			return
 		}
-		id, err := os.Readlink(p.NetNS())
+		id, err := os.Readlink(ns)
 		if err != nil {
 			t.Fatal(err)
 		}
 		i := slices.IndexFunc(all, func(p *place) bool { return p.id == id })
 		if i < 0 {
-			i, all = len(all), append(all, &place{ns: p.NetNS(), id: id})
+			i, all = len(all), append(all, &place{ns: ns, id: id})
 		}
 		if !slices.Contains(all[i].names, e.Name()) {
 			all[i].names = append(all[i].names, e.Name())

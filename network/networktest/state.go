@@ -22,7 +22,7 @@ import (
 func State(t *testing.T, hosts ...platform.Host) (lines []string) {
 	t.Helper()
 	for _, h := range hosts {
-		ns := h.(platform.NetNSer).NetNS()
+		ns := h.Facts().NetNS
 		inv, err := nl.Inventory(ns)
 		if err != nil {
 			t.Fatal(err)

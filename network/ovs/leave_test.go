@@ -26,10 +26,11 @@ func (s staying) Hosts(context.Context, platform.HostRequest) (platform.Hosts, e
 
 func (s staying) All() []platform.Host      { return s.hosts.All() }
 func (staying) Close(context.Context) error { return nil }
+func (staying) Transient() bool             { return false }
 func (s staying) inventories(t *testing.T) (all string) {
 	t.Helper()
 	for _, h := range s.hosts.All() {
-		one, err := nl.Inventory(h.(platform.NetNSer).NetNS())
+		one, err := nl.Inventory(h.Facts().NetNS)
 		if err != nil {
 			t.Fatal(err)
 		}

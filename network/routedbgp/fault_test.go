@@ -9,7 +9,6 @@ import (
 	"nettoll/internal/plumb"
 	"nettoll/network"
 	"nettoll/network/routedbgp"
-	"nettoll/platform"
 	"nettoll/platform/lab"
 	"nettoll/platform/platformtest"
 )
@@ -31,7 +30,7 @@ func TestLostRoutes(t *testing.T) {
 	}
 	fault("")
 	second := n.Hosts[1]
-	err = nl.With(second.(platform.NetNSer).NetNS(), func(n *nl.NS) error { return n.Unroute(plumb.Subnet(0, true)) })
+	err = nl.With(second.Facts().NetNS, func(n *nl.NS) error { return n.Unroute(plumb.Subnet(0, true)) })
 	if err != nil {
 		t.Fatal(err)
 	}

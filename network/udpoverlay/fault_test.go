@@ -62,7 +62,7 @@ func TestProcessThatEndsIsAFault(t *testing.T) {
 func TestDeviceThatGoesIsAFault(t *testing.T) {
 	n := connect(t, udpoverlay.NewPacket())
 	host := n.Hosts[0]
-	err := nl.With(host.(platform.NetNSer).NetNS(), func(ns *nl.NS) error { return ns.Remove("overlay-bridge") })
+	err := nl.With(host.Facts().NetNS, func(ns *nl.NS) error { return ns.Remove("overlay-bridge") })
 	if err != nil {
 		t.Fatal(err)
 	}

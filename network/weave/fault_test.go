@@ -118,7 +118,7 @@ func TestSmallUnderlay(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer n.Close(context.Background())
-	err = nl.With(n.Servers[0].(platform.NetNSer).NetNS(), func(in *nl.NS) error {
+	err = nl.With(n.Servers[0].Facts().NetNS, func(in *nl.NS) error {
 		all, err := in.Devices()
 		if err == nil && (all[0].Name != "eth0" || all[0].MTU != 1196 || !slices.Equal(all[0].Addrs, []string{"198.19.0.2/16"})) {
 			t.Errorf("the container has %v", all[0])

@@ -27,6 +27,8 @@ type stay struct{ platform.Hosts }
 
 func (stay) Close(context.Context) error { return nil }
 
+func (stay) Transient() bool { return false }
+
 // TestNothingIsLeft has hosts whose firewall has tables already: with these goes nothing of
 // what weaver has put into them.
 func TestNothingIsLeft(t *testing.T) {

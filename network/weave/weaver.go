@@ -25,7 +25,7 @@ const (
 // start runs weaver on a host, and returns when it is connected to those that run already.
 // It makes the bridge.
 func (n *build) start(ctx context.Context, h *plumb.Host) error {
-	if platform.Borrowed(h.Host) {
+	if h.Facts().Borrowed {
 		return &platform.Unsupported{
 			Feature: "weaver on this machine", Option: "a host that was made for it", Remedy: "measure this network in the lab",
 		}

@@ -53,7 +53,7 @@ func (*Docker) Name() string { return "docker" }
 // PrivateAtOnce is how many networks can stand at once at most where engines are started for them.
 const PrivateAtOnce = 8
 
-// AtOnce implements platform.Bounded. Networks on private engines have engines of their own each,
+// AtOnce implements platform.Engines. Networks on private engines have engines of their own each,
 // as many as there is memory for.
 func (d *Docker) AtOnce() int {
 	if d.o.Lab == nil {
@@ -63,7 +63,7 @@ func (d *Docker) AtOnce() int {
 	return min(PrivateAtOnce, d.mostSets(hosts))
 }
 
-// Stood implements platform.Stander.
+// Stood implements platform.Engines.
 func (d *Docker) Stood() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -155,6 +155,9 @@ type hosts struct {
 	all  []*dockerd.Host
 	free func() // others can have them; nil: they can anyway
 }
+
+// Transient implements platform.Hosts: engines outlive networks.
+func (*hosts) Transient() bool { return false }
 
 // All implements platform.Hosts.
 func (h *hosts) All() []platform.Host {

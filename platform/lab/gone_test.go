@@ -46,7 +46,7 @@ func TestGoneWaitsForTheKernel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	there := outside(t, containers[0].(platform.NetNSer).NetNS())
+	there := outside(t, containers[0].Facts().NetNS)
 	if err := l.Gone(t.Context()); err != nil || !there() {
 		t.Errorf("nothing was closed: %v", err)
 	}

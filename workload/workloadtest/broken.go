@@ -15,7 +15,6 @@ import (
 	"nettoll/internal/netns"
 	"nettoll/internal/program"
 	"nettoll/network"
-	"nettoll/platform"
 	"nettoll/record"
 	"nettoll/workload"
 )
@@ -142,7 +141,7 @@ func script(t *testing.T, name, server, addr, body string) string {
 // occupy listens on all ports of a pair.
 func occupy(t *testing.T, p workload.Pair) {
 	t.Helper()
-	err := netns.Do(p.Server.(*manned).Endpoint.(platform.NetNSer).NetNS(), func() error {
+	err := netns.Do(p.Server.(*manned).Endpoint.Facts().NetNS, func() error {
 		for _, port := range []int{p.Port, p.Own[0], p.Own[1]} {
 			l, err := net.Listen("tcp", fmt.Sprintf(":%d", port))
 			if err != nil {

@@ -55,7 +55,7 @@ func connect(t *testing.T, topo network.Topology) *standing {
 	}
 	n := &standing{Network: v, topo: topo, seats: map[seat]*manned{}}
 	for _, e := range slices.Concat(v.Servers, v.Clients) {
-		ns, err := inode(e.(platform.NetNSer).NetNS())
+		ns, err := inode(e.Facts().NetNS)
 		if err != nil {
 			t.Fatal(err)
 		}
