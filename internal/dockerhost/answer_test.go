@@ -38,7 +38,7 @@ func serve(t *testing.T, h http.Handler) Target {
 
 func TestAnswers(t *testing.T) {
 	clean(t)
-	const noEngine = "an HTTP server, but no Docker engine"
+	const noEngine = "an HTTP server, not a Docker engine"
 	for _, c := range []struct {
 		what           string
 		h              http.Handler
@@ -102,7 +102,7 @@ func TestNegotiation(t *testing.T) {
 		{engine: "1.45", asked: "v1.43", want: "1.43"},
 		{engine: "1.41", asked: "1.50", reason: "DOCKER_API_VERSION is 1.50, which is not between 1.40 and the engine's 1.41"},
 		{engine: "1.41", asked: "1.39", reason: "DOCKER_API_VERSION is 1.39, which is not between 1.40 and the engine's 1.41"},
-		{engine: "1.41", asked: "latest", reason: `DOCKER_API_VERSION is "latest", which is no version`},
+		{engine: "1.41", asked: "latest", reason: `DOCKER_API_VERSION is "latest", which is not a version`},
 	} {
 		t.Setenv("DOCKER_API_VERSION", c.asked)
 		engine, err := Connect(t.Context(), serve(t, engineOf(c.engine)))

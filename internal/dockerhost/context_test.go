@@ -1,7 +1,6 @@
 package dockerhost
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -30,12 +29,6 @@ func TestUnknownContext(t *testing.T) {
 	write(t, string(f), "config.json", `{"currentContext": "gone"}`, 0o600)
 	_, err = Resolve("")
 	unreachable(t, err, "named by "+f.file("config.json"), "contexts here: ")
-
-	for i := range 20 {
-		addContext(t, f, fmt.Sprintf("many%d", i), "tcp://192.0.2.3:2376", nil)
-	}
-	_, err = Resolve("elsewhere")
-	unreachable(t, err, "no such context", "many8 and 13 more")
 }
 
 func TestBrokenContext(t *testing.T) {
@@ -76,7 +69,7 @@ func TestContextCertificates(t *testing.T) {
 	t.Setenv("DOCKER_TLS_VERIFY", "1") // is for addresses only
 	t.Setenv("DOCKER_CERT_PATH", "/nowhere")
 	got, err := Resolve("prod")
-	if err != nil || !got.encrypted() || !got.authenticated() || string(got.tls.CA) != a.pem || string(got.tls.Key) != mine.key {
+	if err != nil || !got.encrypted() || got.tls.Cert == nil || string(got.tls.CA) != a.pem || string(got.tls.Key) != mine.key {
 		t.Errorf("context prod has certificates %v, %v", got.tls, err)
 	}
 	got, err = Resolve("plain")
@@ -94,7 +87,7 @@ func TestEnvironmentCertificates(t *testing.T) {
 		t.Errorf("without DOCKER_TLS_VERIFY: certificates %v, %v", got.tls, err)
 	}
 	t.Setenv("DOCKER_TLS_VERIFY", "0") // not empty
-	if got, err := Resolve(""); err != nil || !got.encrypted() || got.authenticated() || got.skipVerify {
+	if got, err := Resolve(""); err != nil || !got.encrypted() || got.tls.Cert != nil || got.skipVerify {
 		t.Errorf("with an authority alone: %+v, %v", got, err)
 	}
 	t.Setenv("DOCKER_TLS_VERIFY", "")

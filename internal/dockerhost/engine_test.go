@@ -226,7 +226,7 @@ func TestDeadlines(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "ssh", "#!/bin/sh\nexec cat\n", 0o700)
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
-	conn, err := dialSSH(nil, "lab.example", func(error) {})
+	conn, err := dialSSH(nil, func(error) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -247,7 +247,7 @@ func TestDeadlines(t *testing.T) {
 	if err := errors.Join(conn.Close(), conn.Close()); err != nil {
 		t.Error(err)
 	}
-	if _, err := conn.Read(b); !errors.Is(err, os.ErrClosed) {
+	if _, err := conn.Read(b); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("a read after the end: %v", err)
 	}
 	if left := running(t, "cat"); len(left) != 0 {

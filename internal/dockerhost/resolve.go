@@ -1,21 +1,32 @@
 package dockerhost
 
 import (
+	"encoding/csv"
+	"errors"
 	"fmt"
+	"io/fs"
+	"net/http"
 	"os"
 	"os/user"
 	"path/filepath"
 	"strings"
 
+	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/cli/cli/config"
-	"github.com/docker/cli/cli/connhelper/ssh"
+	dockercontext "github.com/docker/cli/cli/context"
+	"github.com/docker/cli/cli/context/docker"
+	"github.com/docker/cli/cli/context/store"
 	"github.com/docker/cli/opts"
 	"github.com/moby/moby/client"
+
+	"nettoll/plan"
 )
 
 const (
 	flag           = "--docker-host"
 	envContext     = "DOCKER_CONTEXT"
+	envTLS         = "DOCKER_TLS"            // TLS without a look at the engine's certificate
+	envHeaders     = "DOCKER_CUSTOM_HEADERS" // in place of the configuration's HttpHeaders
 	defaultContext = "default"
 )
 
@@ -36,18 +47,15 @@ func Resolve(name string) (Target, error) {
 		case byEnv != "":
 			chosen, from = byEnv, envContext
 		case unreadable != nil:
-			return Target{}, &Unreachable{
-				Target: Target{Source: "the current context"}, Reason: oneLine(unreadable.Error()),
-				Remedy: "fix that file, or name an engine with " + flag, Err: unreadable,
-			}
+			return Target{}, Target{Source: "the current context"}.unusable(unreadable, "fix that file, or name an engine with "+flag)
 		case settings.CurrentContext != "":
 			chosen, from = settings.CurrentContext, f.file(config.ConfigFileName)
 		}
 	}
 	var t Target
 	var err error
-	switch {
-	case name != "" && isAddress(name):
+	switch isAddress := strings.ContainsAny(name, ":/"); { // names of contexts have neither
+	case isAddress:
 		t, err = f.byAddress(name, flag)
 	case chosen == defaultContext:
 		t, err = f.byDefault()
@@ -57,18 +65,11 @@ func Resolve(name string) (Target, error) {
 	if err != nil {
 		return Target{}, err
 	}
-	t.headers, err = headers(settings.HTTPHeaders, os.Getenv(envHeaders))
-	if err != nil {
-		return Target{}, &Unreachable{
-			Target: t, Reason: oneLine(err.Error()),
-			Remedy: "write " + envHeaders + " as NAME=VALUE,NAME=VALUE, or unset it", Err: err,
-		}
+	if t.headers, err = headers(settings.HTTPHeaders, os.Getenv(envHeaders)); err != nil {
+		return Target{}, t.unusable(err, "write "+envHeaders+" as NAME=VALUE,NAME=VALUE, or unset it")
 	}
 	return t, nil
 }
-
-// isAddress tells addresses from names of contexts, which have neither of the two.
-func isAddress(name string) bool { return strings.ContainsAny(name, ":/") }
 
 // folder is where the docker command keeps its configuration.
 type folder string
@@ -101,15 +102,13 @@ func (f folder) byDefault() (Target, error) {
 }
 
 func (f folder) byAddress(address, source string) (Target, error) {
-	wrong := &Unreachable{Target: Target{Source: source + " " + quoted(Target{Host: address}.redacted())}}
+	named := Target{Source: source + " " + quoted(Target{Host: address}.redacted())}
 	if strings.HasPrefix(address, "/") {
-		wrong.Reason, wrong.Remedy = "this is a path and no address", "a socket is named unix://"+oneLine(address)
-		return Target{}, wrong
+		return Target{}, named.unusable(errors.New("this is a path, not an address"), "a socket is named unix://"+oneLine(address))
 	}
 	host, err := opts.ParseHost(tlsWanted() != "", address)
 	if err != nil {
-		wrong.Reason, wrong.Remedy, wrong.Err = "this is no address of an engine", addresses, err
-		return Target{}, wrong
+		return Target{}, named.unusable(errors.New("this is not an address of an engine"), addresses)
 	}
 	t := Target{Host: host, Source: source}
 	if err := t.check(); err != nil {
@@ -121,21 +120,106 @@ func (f folder) byAddress(address, source string) (Target, error) {
 	return t, err
 }
 
-// addresses says which there are.
-const addresses = "name it as unix://PATH, tcp://HOST:PORT or ssh://USER@HOST"
-
-// check finds what is wrong with an address before anything is sent to it.
-func (t Target) check() error {
-	switch t.scheme() {
-	case "unix", "tcp":
-		return nil
-	case "ssh":
-		if _, err := ssh.ParseURL(t.Host); err != nil {
-			return &Unreachable{Target: t, Reason: oneLine(err.Error()), Remedy: addresses, Err: err}
+// tlsWanted is the variable that asks for TLS to addresses, if one does.
+func tlsWanted() string {
+	for _, name := range []string{client.EnvTLSVerify, envTLS} {
+		if os.Getenv(name) != "" {
+			return name
 		}
+	}
+	return ""
+}
+
+// tlsFromEnv gives a target the certificates that the environment names, if it asks
+// for TLS. As for the docker command, the authority's certificate must be there and
+// the client's need not.
+func (f folder) tlsFromEnv(t *Target) error {
+	by := tlsWanted()
+	if by == "" {
 		return nil
 	}
-	return &Unreachable{
-		Target: t, Reason: fmt.Sprintf("nettoll cannot use %s addresses", quoted(t.scheme())), Remedy: addresses,
+	dir := os.Getenv(client.EnvOverrideCertPath)
+	if dir == "" {
+		dir = string(f)
 	}
+	present := func(name string) string {
+		path := filepath.Join(dir, name)
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			return ""
+		}
+		return path
+	}
+	data, err := dockercontext.TLSDataFromFiles(filepath.Join(dir, "ca.pem"), present("cert.pem"), present("key.pem"))
+	if err != nil {
+		return t.unusable(fmt.Errorf("%s asks for TLS: %w", by, err),
+			"put ca.pem, cert.pem and key.pem there, name their folder in "+client.EnvOverrideCertPath+", or unset "+by)
+	}
+	t.tls, t.skipVerify = data, by != client.EnvTLSVerify
+	return nil
+}
+
+func (f folder) contexts() *store.ContextStore {
+	endpoint := store.EndpointTypeGetter(docker.DockerEndpoint, func() any { return &docker.EndpointMeta{} })
+	return store.New(f.file("contexts"), store.NewConfig(nil, endpoint))
+}
+
+// byContext reads a context; from says who named it.
+func (f folder) byContext(name, from string) (Target, error) {
+	contexts, named := f.contexts(), Target{Source: contextSource + oneLine(name)}
+	metadata, err := contexts.GetMetadata(name)
+	if cerrdefs.IsNotFound(err) {
+		return Target{}, named.unusable(fmt.Errorf("there is no such context (named by %s)", from), instead(name, from, contexts))
+	}
+	var endpoint docker.EndpointMeta
+	if err == nil {
+		endpoint, err = docker.EndpointFromContext(metadata)
+	}
+	var tls *dockercontext.TLSData
+	if err == nil {
+		tls, err = dockercontext.LoadTLSData(contexts, name, docker.DockerEndpoint)
+	}
+	if err != nil {
+		return Target{}, named.unusable(err,
+			fmt.Sprintf("fix it with docker context update %s --docker host=HOST, or name another engine with %s", name, flag))
+	}
+	t := Target{Host: endpoint.Host, Source: contextSource + name, tls: tls, skipVerify: endpoint.SkipTLSVerify}
+	if t.Host == "" {
+		t.Host = client.DefaultDockerHost
+	}
+	return t, t.check()
+}
+
+// instead says which contexts there are.
+func instead(name, from string, contexts store.Lister) string {
+	names, _ := store.Names(contexts) // of a store that cannot be read there is nothing to suggest
+	names = append([]string{defaultContext}, names...)
+	remedy := "contexts here: " + oneLine(strings.Join(names, ", "))
+	if near, ok := plan.Nearest(name, names); ok {
+		remedy = fmt.Sprintf("did you mean %q? %s", near, remedy)
+	}
+	if from == flag {
+		remedy += "; a machine is named as tcp://HOST:PORT or ssh://USER@HOST"
+	}
+	return remedy
+}
+
+// headers are those that the user wants in each request, for engines behind a proxy: the
+// configuration's, or those of envHeaders: one line of CSV with NAME=VALUE in each field.
+func headers(configured map[string]string, env string) (map[string]string, error) {
+	if env == "" {
+		return configured, nil
+	}
+	fields, err := csv.NewReader(strings.NewReader(env)).Read()
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", envHeaders, err)
+	}
+	all := map[string]string{}
+	for _, f := range fields {
+		name, value, ok := strings.Cut(f, "=")
+		if name = strings.TrimSpace(name); !ok || name == "" {
+			return nil, fmt.Errorf("read %s: %q is not NAME=VALUE", envHeaders, f)
+		}
+		all[http.CanonicalHeaderKey(name)] = value
+	}
+	return all, nil
 }

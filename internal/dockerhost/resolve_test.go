@@ -86,16 +86,16 @@ func TestPrecedence(t *testing.T) {
 func TestNoAddress(t *testing.T) {
 	for _, c := range []struct{ name, reason, remedy string }{
 		{"/var/run/docker.sock", "a path", "unix:///var/run/docker.sock"},
-		{"ftp://192.0.2.1", "no address of an engine", "ssh://USER@HOST"},
-		{"http://192.0.2.1:2375", "no address of an engine", "tcp://HOST:PORT"},
-		{"tcp://[::1", "no address of an engine", "tcp://HOST:PORT"},
-		{"tcp://host:port", "no address of an engine", "tcp://HOST:PORT"},
+		{"ftp://192.0.2.1", "not an address of an engine", "ssh://USER@HOST"},
+		{"http://192.0.2.1:2375", "not an address of an engine", "tcp://HOST:PORT"},
+		{"tcp://[::1", "not an address of an engine", "tcp://HOST:PORT"},
+		{"tcp://host:port", "not an address of an engine", "tcp://HOST:PORT"},
 		{"npipe:////./pipe/docker_engine", `cannot use "npipe" addresses`, "unix://PATH"},
 		{"fd://3", `cannot use "fd" addresses`, "unix://PATH"},
 		{"ssh://", "hostname is empty", "ssh://USER@HOST"},
 		{"ssh://me:secret@host", "password is not supported", "ssh://USER@HOST"},
 		{"ssh://host?x=1", "query parameters", "ssh://USER@HOST"},
-		{"://", "no address of an engine", "tcp://HOST:PORT"},
+		{"://", "not an address of an engine", "tcp://HOST:PORT"},
 	} {
 		clean(t)
 		_, err := Resolve(c.name)

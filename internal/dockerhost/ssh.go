@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/docker/cli/cli/connhelper/ssh"
+	"golang.org/x/sys/unix"
 
 	"nettoll/internal/process"
 )
@@ -31,19 +32,6 @@ func sshArgs(host string) ([]string, error) {
 	return spec.Command([]string{"-o", "ConnectTimeout=8", "-T"}, remote...)
 }
 
-// tryLogin is the command that shows what ssh and the machine behind it have to say.
-func (t Target) tryLogin() string {
-	spec, err := ssh.ParseURL(t.Host)
-	if err != nil {
-		return fix
-	}
-	args, err := spec.Command(nil, "docker", "version")
-	if err != nil {
-		return fix
-	}
-	return "try: ssh " + oneLine(strings.Join(args, " "))
-}
-
 // sshFailed is what ssh says when it ends in failure.
 type sshFailed struct {
 	said string // the last line
@@ -59,42 +47,39 @@ func (e *sshFailed) Error() string {
 
 func (e *sshFailed) Unwrap() error { return e.err }
 
-// sshConn is a connection over the standard input and output of ssh. The one of
-// docker's library is not used, because it loses what ssh said when writing fails
-// before reading does, has no deadlines, and has ssh killed with the thread that
+// sshConn is a connection over the standard input and output of ssh, which are the other
+// end of a socket. The one of docker's library is not used, because it loses what ssh said when
+// writing fails before reading does, has no deadlines, and has ssh killed with the thread that
 // started it, while threads come and go here.
 type sshConn struct {
+	*net.UnixConn
 	cmd    *exec.Cmd
-	in     *os.File // ssh's standard input, to write to
-	out    *os.File // its standard output, to read from
 	stderr process.Tail
 	ended  chan struct{} // closed when ssh has ended
 	err    error         // of ssh, once it has ended
-	host   string
-	failed func(error) // is told when ssh fails
+	failed func(error)   // is told when ssh fails
 }
 
-func dialSSH(args []string, host string, failed func(error)) (net.Conn, error) {
-	theirIn, in, err := os.Pipe()
+func dialSSH(args []string, failed func(error)) (net.Conn, error) {
+	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("start ssh: %w", err)
 	}
-	defer theirIn.Close()
-	out, theirOut, err := os.Pipe()
+	ours, theirs := os.NewFile(uintptr(ends[0]), "ssh"), os.NewFile(uintptr(ends[1]), "ssh")
+	defer theirs.Close()
+	conn, err := net.FileConn(ours)
+	ours.Close() // conn has a descriptor of its own
 	if err != nil {
-		in.Close()
 		return nil, fmt.Errorf("start ssh: %w", err)
 	}
-	defer theirOut.Close()
-	c := &sshConn{cmd: exec.Command("ssh", args...), in: in, out: out, ended: make(chan struct{}), host: host, failed: failed}
-	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = theirIn, theirOut, &c.stderr
+	c := &sshConn{UnixConn: conn.(*net.UnixConn), cmd: exec.Command("ssh", args...), ended: make(chan struct{}), failed: failed}
+	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = theirs, theirs, &c.stderr
 	// A session of its own has no terminal to ask for passwords on, and hears none of
 	// the terminal's interrupts.
 	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	c.cmd.WaitDelay = time.Second // for a master of shared connections, which holds stderr
 	if err := c.cmd.Start(); err != nil {
-		in.Close()
-		out.Close()
+		conn.Close()
 		return nil, fmt.Errorf("start ssh: %w", err)
 	}
 	go func() {
@@ -109,9 +94,9 @@ func dialSSH(args []string, host string, failed func(error)) (net.Conn, error) {
 // endTime is how long ssh may take to end after its output or its connection has.
 const endTime = time.Second
 
-// why replaces the end of a pipe by what ssh said, if it has failed.
+// why replaces the end of the socket by what ssh said, if it has failed.
 func (c *sshConn) why(err error) error {
-	if !errors.Is(err, io.EOF) && !errors.Is(err, syscall.EPIPE) {
+	if !errors.Is(err, io.EOF) && !errors.Is(err, syscall.EPIPE) && !errors.Is(err, syscall.ECONNRESET) {
 		return err
 	}
 	select {
@@ -129,7 +114,7 @@ func (c *sshConn) why(err error) error {
 
 // Read implements net.Conn.
 func (c *sshConn) Read(b []byte) (int, error) {
-	n, err := c.out.Read(b)
+	n, err := c.UnixConn.Read(b)
 	if n > 0 || err == nil {
 		return n, nil
 	}
@@ -138,20 +123,16 @@ func (c *sshConn) Read(b []byte) (int, error) {
 
 // Write implements net.Conn.
 func (c *sshConn) Write(b []byte) (int, error) {
-	n, err := c.in.Write(b)
+	n, err := c.UnixConn.Write(b)
 	if err != nil {
 		err = c.why(err)
 	}
 	return n, err
 }
 
-// CloseWrite tells the engine that nothing more will be sent.
-func (c *sshConn) CloseWrite() error { return c.in.Close() }
-
 // Close implements net.Conn. It returns when ssh has ended.
 func (c *sshConn) Close() error {
-	_ = c.in.Close()                          // may have been closed already
-	_ = c.out.Close()                         // the same
+	_ = c.UnixConn.Close()                    // may have been closed already
 	_ = c.cmd.Process.Signal(syscall.SIGTERM) // fails where it has ended
 	select {
 	case <-c.ended:
@@ -161,29 +142,3 @@ func (c *sshConn) Close() error {
 	}
 	return nil
 }
-
-// LocalAddr implements net.Conn.
-func (c *sshConn) LocalAddr() net.Addr { return sshAddr("localhost") }
-
-// RemoteAddr implements net.Conn.
-func (c *sshConn) RemoteAddr() net.Addr { return sshAddr(c.host) }
-
-// SetDeadline implements net.Conn.
-func (c *sshConn) SetDeadline(t time.Time) error {
-	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
-}
-
-// SetReadDeadline implements net.Conn.
-func (c *sshConn) SetReadDeadline(t time.Time) error { return c.out.SetReadDeadline(t) }
-
-// SetWriteDeadline implements net.Conn.
-func (c *sshConn) SetWriteDeadline(t time.Time) error { return c.in.SetWriteDeadline(t) }
-
-// sshAddr is the name of a machine that ssh logs in to.
-type sshAddr string
-
-// Network implements net.Addr.
-func (sshAddr) Network() string { return "ssh" }
-
-// String implements net.Addr.
-func (a sshAddr) String() string { return string(a) }

@@ -8,11 +8,15 @@ package dockerhost
 
 import (
 	"cmp"
+	"fmt"
 	"net/netip"
 	"net/url"
+	"regexp"
 	"strings"
 
+	"github.com/docker/cli/cli/connhelper/ssh"
 	dockercontext "github.com/docker/cli/cli/context"
+	"github.com/moby/moby/client"
 )
 
 // Target is an engine, and where its address was found. Targets are made by
@@ -24,6 +28,26 @@ type Target struct {
 	tls        *dockercontext.TLSData
 	skipVerify bool // of the engine's certificate
 	headers    map[string]string
+}
+
+// contextSource begins the Source of a Target that a context gave.
+const contextSource = "context "
+
+// addresses says which there are.
+const addresses = "name it as unix://PATH, tcp://HOST:PORT or ssh://USER@HOST"
+
+// check finds what is wrong with an address before anything is sent to it.
+func (t Target) check() error {
+	switch t.scheme() {
+	case "unix", "tcp":
+		return nil
+	case "ssh":
+		if _, err := ssh.ParseURL(t.Host); err != nil {
+			return t.unusable(err, addresses)
+		}
+		return nil
+	}
+	return t.unusable(fmt.Errorf("nettoll cannot use %s addresses", quoted(t.scheme())), addresses)
 }
 
 // String is the address and where it was found, without a password.
@@ -45,9 +69,12 @@ func (t Target) MayBeLocal() bool {
 	case "unix":
 		return true
 	case "tcp":
-		name := t.hostname()
-		addr, err := netip.ParseAddr(name)
-		return name == "localhost" || err == nil && addr.IsLoopback()
+		u, err := url.Parse(t.Host)
+		if err != nil {
+			return false
+		}
+		addr, err := netip.ParseAddr(u.Hostname())
+		return u.Hostname() == "localhost" || err == nil && addr.IsLoopback()
 	}
 	return false
 }
@@ -63,28 +90,32 @@ func (t Target) address() string {
 	return address
 }
 
-// hostname is the name or address of the machine, without port, user and path.
-func (t Target) hostname() string {
-	u, err := url.Parse(t.Host)
-	if err != nil {
-		return ""
-	}
-	return u.Hostname()
-}
-
 // encrypted is whether TLS is spoken to the engine.
 func (t Target) encrypted() bool { return t.scheme() == "tcp" && (t.tls != nil || t.skipVerify) }
 
-// authenticated is whether a client certificate is shown to the engine.
-func (t Target) authenticated() bool { return t.tls != nil && t.tls.Cert != nil && t.tls.Key != nil }
+var password = regexp.MustCompile(`(://[^/@:]*):[^@]*@`)
 
 // redacted is the address as it can be shown: in one line and without a password.
-func (t Target) redacted() string {
-	before, after, found := strings.Cut(t.Host, "@")
-	scheme, user, _ := strings.Cut(before, "://")
-	name, _, hasPassword := strings.Cut(user, ":")
-	if !found || !hasPassword || scheme == "unix" {
-		return oneLine(t.Host)
+func (t Target) redacted() string { return oneLine(password.ReplaceAllString(t.Host, "$1:xxxxx@")) }
+
+// useCertificates says how certificates are given to the engine's user.
+func (t Target) useCertificates() string {
+	if name, ok := strings.CutPrefix(t.Source, contextSource); ok {
+		return "docker context update " + name + " --docker host=" + t.redacted() + ",ca=FILE,cert=FILE,key=FILE"
 	}
-	return oneLine(scheme + "://" + name + ":xxxxx@" + after)
+	return "put ca.pem, cert.pem and key.pem into a folder and set " +
+		client.EnvTLSVerify + "=1 " + client.EnvOverrideCertPath + "=FOLDER"
+}
+
+// tryLogin is the command that shows what ssh and the machine behind it have to say.
+func (t Target) tryLogin() string {
+	spec, err := ssh.ParseURL(t.Host)
+	if err != nil {
+		return fix
+	}
+	args, err := spec.Command(nil, "docker", "version")
+	if err != nil {
+		return fix
+	}
+	return "try: ssh " + oneLine(strings.Join(args, " "))
 }

@@ -42,12 +42,12 @@ func TestTLS(t *testing.T) {
 		{"right", engine(good), a.pem, pair{}, "", ""},
 		{"right, both", wanting(tls.VersionTLS13), a.pem, mine, "", ""},
 		{"right, both, TLS 1.2", wanting(tls.VersionTLS12), a.pem, mine, "", ""},
-		{"unknown authority", engine(good), other.pem, pair{}, "an authority that is not known here", "DOCKER_CERT_PATH=FOLDER"},
-		{"another name", engine(a.issue(t, "docker.example", later)), a.pem, pair{}, "its certificate is for another name", "as its certificate does"},
-		{"expired", engine(a.issue(t, "127.0.0.1", earlier)), a.pem, pair{}, "it is another time here", "renew it, or set the clock"},
+		{"unknown authority", engine(good), other.pem, pair{}, "signed by unknown authority", "DOCKER_CERT_PATH=FOLDER"},
+		{"another name", engine(a.issue(t, "docker.example", later)), a.pem, pair{}, "127.0.0.1", "check its certificate"},
+		{"expired", engine(a.issue(t, "127.0.0.1", earlier)), a.pem, pair{}, "certificate has expired", "and the clock"},
 		{"no client certificate", wanting(tls.VersionTLS13), a.pem, pair{}, "a client certificate", "cert.pem and key.pem"},
 		{"no client certificate, TLS 1.2", wanting(tls.VersionTLS12), a.pem, pair{}, "a client certificate", "cert.pem and key.pem"},
-		{"foreign client certificate", wanting(tls.VersionTLS12), a.pem, foreign, "does not accept the client certificate", "DOCKER_CERT_PATH"},
+		{"foreign client certificate", wanting(tls.VersionTLS12), a.pem, foreign, "it wants a client certificate that it trusts", "DOCKER_CERT_PATH"},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			clean(t)
@@ -111,7 +111,7 @@ func TestTLSOnOneSide(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = Connect(t.Context(), target)
-	unreachable(t, err, "it does not speak TLS", "unset DOCKER_TLS_VERIFY")
+	unreachable(t, err, "it does not speak TLS", "no certificates (DOCKER_TLS_VERIFY")
 }
 
 func TestBrokenCertificates(t *testing.T) {

@@ -33,7 +33,7 @@ func TestSockets(t *testing.T) {
 	}
 
 	_, err = Connect(t.Context(), Target{Host: "unix://" + write(t, dir, "file", "", 0o600)})
-	unreachable(t, err, "this is not a socket", "--docker-host")
+	unreachable(t, err, "nobody listens there", "is dockerd running?")
 
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: dir + "/stale"})
 	if err != nil {
@@ -42,7 +42,7 @@ func TestSockets(t *testing.T) {
 	l.SetUnlinkOnClose(false)
 	l.Close()
 	_, err = Connect(t.Context(), Target{Host: "unix://" + dir + "/stale"})
-	unreachable(t, err, "nobody listens on the socket", "is dockerd running?")
+	unreachable(t, err, "nobody listens there", "is dockerd running?")
 
 	own, err := net.Listen("unix", dir+"/docker.sock")
 	if err != nil {
@@ -106,10 +106,6 @@ func TestPermission(t *testing.T) {
 	}
 	clean(t)
 	group, gid := foreignGroup(t)
-	nobody, err := user.LookupId("65534")
-	if err != nil {
-		t.Skip(err)
-	}
 	dir := t.TempDir()
 	openTo(t, dir)
 	path := dir + "/s"
@@ -125,10 +121,10 @@ func TestPermission(t *testing.T) {
 		mode     os.FileMode
 		want     string
 	}{
-		{"group", 0, int(gid), 0o660, "permission denied: the socket belongs to group " + group + "; as root: usermod -aG " + group + " " + nobody.Username + ", then log in again; or run as root"},
+		{"group", 0, int(gid), 0o660, "permission denied: the socket belongs to group " + group + "; as root: usermod -aG " + group + " USER, then log in again; or run as root"},
 		{"root", 0, 0, 0o660, "permission denied: the socket is for root only; run as root"},
 		{"closed to its group", 0, int(gid), 0o600, "permission denied: the socket is for root only; run as root"},
-		{"another user", 2, 0, 0o600, "permission denied: the socket belongs to user " + userName(2) + "; run as " + userName(2) + " or as root"},
+		{"another user", 54321, 0, 0o600, "permission denied: the socket is for 54321 only; run as root"},
 		{"unknown group", 0, 54321, 0o660, "usermod -aG 54321 "},
 	} {
 		if err := errors.Join(os.Chown(path, c.uid, c.gid), os.Chmod(path, c.mode)); err != nil {
@@ -151,12 +147,12 @@ func TestTCPRefusals(t *testing.T) {
 	loopback(t)
 	nobody := freePort(t)
 	_, err := Connect(t.Context(), Target{Host: "tcp://" + nobody})
-	unreachable(t, err, nobody+" refuses the connection", "is dockerd running there, with -H tcp://"+nobody)
+	unreachable(t, err, nobody+": connect: connection refused", "is dockerd running there, with -H tcp://"+nobody)
 	if !errors.Is(err, syscall.ECONNREFUSED) {
 		t.Errorf("the cause is lost: %v", err)
 	}
 	_, err = Connect(t.Context(), Target{Host: "tcp://no-such-machine.invalid:2375"})
-	unreachable(t, err, `no-such-machine.invalid"`, "or write the address")
+	unreachable(t, err, "lookup no-such-machine.invalid", "or write the address")
 	_, err = Connect(t.Context(), Target{Host: "tcp://198.18.0.1:2375"}) // the lab has no route
 	unreachable(t, err, "network is unreachable", "check address and network")
 }
