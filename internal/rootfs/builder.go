@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -93,4 +94,71 @@ func script(file string) (string, bool) {
 	defer f.Close()
 	line, _, _ := bufio.NewReader(f).ReadLine()
 	return strings.TrimSpace(string(line)), strings.HasPrefix(string(line), "#!")
+}
+
+// data adds a file, or all files of a folder. Links are followed, and what is neither file
+// nor folder is left out.
+func (b *builder) data(name string) error {
+	if !filepath.IsAbs(name) {
+		return fmt.Errorf("%q is no absolute path", name)
+	}
+	return filepath.WalkDir(name, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := os.Stat(path)
+		if err != nil || !info.Mode().IsRegular() {
+			return err
+		}
+		const everybody = 0o444 // of the image can read it, whoever could here
+		return b.tree.file(path, info.Mode().Perm()|everybody, &content{file: path, size: info.Size()}, path+" of this machine")
+	})
+}
+
+// folders are those of every image: what the runtime mounts something on, and what
+// programs take for granted.
+var folders = map[string]fs.FileMode{
+	"/dev":     0o755,
+	"/proc":    0o555,
+	"/root":    0o700,
+	"/run":     0o755,
+	"/sys":     0o555,
+	"/tmp":     0o777 | fs.ModeSticky,
+	"/var/tmp": 0o777 | fs.ModeSticky,
+}
+
+// texts are the files of every image.
+var texts = map[string]string{
+	"/etc/passwd":        "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/nonexistent:/bin/false\n",
+	"/etc/group":         "root:x:0:\nnogroup:x:65534:\n",
+	"/etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\nprotocols: files\nservices: files\n",
+}
+
+// fromHere are files of this machine that programs read where they are there: netperf
+// and qperf look protocols and services up.
+var fromHere = []string{"/etc/protocols", "/etc/services"}
+
+// base adds what every image has.
+func (b *builder) base() error {
+	for name, mode := range folders {
+		if err := b.tree.folder(name, mode); err != nil {
+			return err
+		}
+	}
+	for name, content := range texts {
+		if err := b.tree.file(name, 0o644, text(content), "a file of every image"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// databases adds those of this machine.
+func (b *builder) databases() error {
+	for _, name := range fromHere {
+		if err := b.data(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
 }

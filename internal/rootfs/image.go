@@ -1,3 +1,10 @@
+// Package rootfs makes the root filesystem of a container image out of programs of
+// this machine: the programs, less what is only for debuggers, the libraries that
+// they load, and the few files that they expect. No registry, no distribution and no
+// compiler is needed, and the image holds the very programs that were asked for.
+//
+// The stream is the same for the same files: names are sorted, times are zero, all
+// belongs to root. Image.ID is short enough for a tag.
 package rootfs
 
 import (
@@ -40,20 +47,20 @@ func New(programs ...Program) (*Image, error) { return With(nil, programs...) }
 // With is New for programs that need further files.
 func With(data []Data, programs ...Program) (*Image, error) {
 	b, err := newBuilder()
-	if err != nil {
-		return nil, fmt.Errorf("rootfs: %w", err)
-	}
 	for _, p := range programs {
-		if err := b.program(p); err != nil {
-			return nil, fmt.Errorf("rootfs: %w", err)
+		if err == nil {
+			err = b.program(p)
 		}
 	}
 	for _, d := range data {
-		if err := b.data(string(d)); err != nil {
-			return nil, fmt.Errorf("rootfs: %w", err)
+		if err == nil {
+			err = b.data(string(d))
 		}
 	}
-	if err := errors.Join(b.base(), b.databases()); err != nil {
+	if err == nil {
+		err = errors.Join(b.base(), b.databases())
+	}
+	if err != nil {
 		return nil, fmt.Errorf("rootfs: %w", err)
 	}
 	return b.image(), nil
@@ -64,29 +71,33 @@ func With(data []Data, programs ...Program) (*Image, error) {
 // wherever it is made.
 func Static(texts map[string]string, programs ...Program) (*Image, error) {
 	b := &builder{tree: tree{}}
+	if err := b.static(texts, programs); err != nil {
+		return nil, fmt.Errorf("rootfs: %w", err)
+	}
+	return b.image(), nil
+}
+
+func (b *builder) static(texts map[string]string, programs []Program) error {
 	for i, p := range programs {
 		o, err := open(p.File)
 		switch {
 		case err != nil:
-			return nil, fmt.Errorf("rootfs: %w", err)
+			return err
 		case o.interp != "":
-			return nil, fmt.Errorf("rootfs: %s needs libraries: build it without", p.File)
+			return fmt.Errorf("%s needs libraries: build it without", p.File)
 		case i == 0:
 			b.arch = o.arch
 		}
 		if err := b.program(p); err != nil {
-			return nil, fmt.Errorf("rootfs: %w", err)
+			return err
 		}
 	}
 	for name, content := range texts {
 		if err := b.tree.file(name, 0o644, text(content), "a text"); err != nil {
-			return nil, fmt.Errorf("rootfs: %w", err)
+			return err
 		}
 	}
-	if err := b.base(); err != nil {
-		return nil, fmt.Errorf("rootfs: %w", err)
-	}
-	return b.image(), nil
+	return b.base()
 }
 
 // image is what was put together.

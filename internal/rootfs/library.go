@@ -1,6 +1,7 @@
 package rootfs
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,6 +16,7 @@ import (
 type module struct {
 	*object
 	name        string  // as errors call it
+	file        string  // on this machine
 	here, there string  // the folders that $ORIGIN is, on this machine and in the image
 	by          *module // that needed it; nil for the program
 }
@@ -56,7 +58,7 @@ func (b *builder) libraries(program *module, loader string) error {
 			if err := b.tree.file(place, 0o755, found.content(found.file), found.file+" (for "+program.name+")"); err != nil {
 				return err
 			}
-			queue = append(queue, &module{object: found.object, name: name, here: found.here, there: found.there, by: m})
+			queue = append(queue, found)
 		}
 	}
 	return nil
@@ -80,13 +82,6 @@ type search struct {
 	folders []string // of ld.so.conf
 }
 
-// library is a library that was found.
-type library struct {
-	*object
-	file        string
-	here, there string // its folders on this machine and in the image
-}
-
 // place is a folder where a library may be, and where the loader inside looks for it.
 type place struct{ here, there string }
 
@@ -96,7 +91,7 @@ type place struct{ here, there string }
 // The loader inside has no cache, so that it looks where it was built to look: in the
 // folder that it is in itself. There goes whatever is not found by a path that is
 // written in a program or library.
-func (s *search) find(name string, m *module) (*library, error) {
+func (s *search) find(name string, m *module) (*module, error) {
 	for _, p := range s.places(name, m) {
 		file := filepath.Join(p.here, path.Base(name))
 		if same(file, s.loader) {
@@ -111,7 +106,7 @@ func (s *search) find(name string, m *module) (*library, error) {
 		case o.arch != s.arch:
 			continue
 		}
-		return &library{object: o, file: file, here: p.here, there: p.there}, nil
+		return &module{object: o, name: name, file: file, here: p.here, there: p.there, by: m}, nil
 	}
 	return nil, os.ErrNotExist
 }
@@ -167,4 +162,49 @@ func same(a, b string) bool {
 	}
 	second, err := os.Stat(b)
 	return err == nil && os.SameFile(first, second)
+}
+
+// ldSoConf is where a distribution says where its libraries are.
+const ldSoConf = "/etc/ld.so.conf"
+
+// configured gives the folders that a file of configuration names, in order, with
+// those of the files that it includes (ldconfig(8)). A file that cannot be read names
+// none: musl has no such file.
+func configured(file string) []string { return configuredBut(map[string]bool{}, file) }
+
+// configuredBut does not read what was read before.
+func configuredBut(read map[string]bool, file string) (folders []string) {
+	if read[file] {
+		return nil
+	}
+	read[file] = true
+	f, err := os.Open(file)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		line, _, _ := strings.Cut(lines.Text(), "#")
+		words := strings.FieldsFunc(line, func(c rune) bool { return strings.ContainsRune(" \t\r,:", c) })
+		if len(words) == 0 || words[0] == "hwcap" {
+			continue
+		}
+		if words[0] != "include" {
+			for _, folder := range words {
+				folder, _, _ = strings.Cut(folder, "=") // a kind of library, as in /lib=libc6
+				folders = append(folders, folder)
+			}
+			continue
+		}
+		for _, pattern := range words[1:] {
+			if !filepath.IsAbs(pattern) {
+				pattern = filepath.Join(filepath.Dir(file), pattern)
+			}
+			included, _ := filepath.Glob(pattern) // no pattern, no file
+			for _, name := range included {
+				folders = append(folders, configuredBut(read, name)...)
+			}
+		}
+	}
+	return folders
 }

@@ -114,14 +114,5 @@ func (t tree) file(name string, mode fs.FileMode, c *content, what string) error
 // text is a content that is no file of this machine.
 func text(s string) *content { return &content{head: []byte(s), size: int64(len(s))} }
 
-// copyOf is the content of a file of this machine as it is.
-func copyOf(file string) (*content, error) {
-	info, err := os.Stat(file)
-	if err != nil {
-		return nil, err
-	}
-	return &content{file: file, size: info.Size()}, nil
-}
-
 // names gives all paths in order, folders before what is in them.
 func (t tree) names() []string { return slices.Sorted(maps.Keys(t)) }
