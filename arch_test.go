@@ -109,7 +109,7 @@ func TestImports(t *testing.T) {
 		"internal/rootfs":     {"internal/beside"},
 		"internal/process":    {"internal/netns", "platform"},
 		"internal/dockerhost": {"plan", "internal/process"},
-		"internal/dockerd":    {"agent", "platform", "sampler", "internal/emulated", "internal/netns", "internal/nl", "internal/process"},
+		"internal/dockerd":    {"agent", "platform", "sampler", "internal/daemon", "internal/netns", "internal/nl", "internal/process", "internal/undo"},
 		"internal/emulated":   {},
 		"internal/daemon":     {"platform", "internal/emulated", "internal/netns", "internal/process", "internal/program", "internal/undo"},
 		"internal/bird":       {"internal/daemon", "internal/plumb", "internal/program"},

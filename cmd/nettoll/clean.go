@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
-	"sync"
 
-	"github.com/moby/moby/client"
 	"github.com/spf13/cobra"
 
 	"nettoll/internal/dockerd"
@@ -103,42 +101,26 @@ func (a *app) clean(ctx context.Context, f cleanFlags) error {
 func (f cleanFlags) sweep(ctx context.Context) []swept {
 	dials := f.engines.dial()
 	all := make([]swept, len(dials))
-	var sweeping sync.WaitGroup
-	for i, dial := range dials {
-		sweeping.Go(func() {
-			c, _, err := dial(ctx)
-			if err != nil {
-				if !f.absent(err) {
-					all[i].err = err
-				}
-				return
-			}
-			defer c.Close()
-			if all[i].Cleaned, all[i].err = f.engine(ctx, c); len(dials) > 1 {
-				all[i].on = " on " + c.DaemonHost()
-			}
-		})
-	}
-	sweeping.Wait()
-	return all
-}
-
-// engine cleans one engine, or finds out what would be removed.
-func (f cleanFlags) engine(ctx context.Context, c *client.Client) (dockerd.Cleaned, error) {
 	keep := func(t dockerd.Trace) bool { return t.State == dockerd.Going || t.State == dockerd.Unknown && !f.all }
-	if f.yes {
-		return dockerd.Clean(ctx, c, keep)
-	}
-	var would dockerd.Cleaned
-	traces, err := dockerd.Traces(ctx, c)
-	for _, t := range traces {
-		if keep(t) {
-			would.Kept = append(would.Kept, t)
-		} else {
-			would.Removed = append(would.Removed, t.Objects...)
+	errs := dockerd.Each(-1, dials, func(i int, dial dialEngine) error {
+		c, _, err := dial(ctx)
+		if f.absent(err) {
+			return nil
 		}
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		if len(dials) > 1 {
+			all[i].on = " on " + c.DaemonHost()
+		}
+		all[i].Cleaned, err = dockerd.Clean(ctx, c, !f.yes, keep)
+		return err
+	})
+	for i, err := range errs {
+		all[i].err = err
 	}
-	return would, err
+	return all
 }
 
 // absent says that there is no engine where nobody said that there is one.

@@ -125,8 +125,11 @@ func (f *engineFlags) check(ctx context.Context) error {
 	return nil
 }
 
+// dialEngine connects to an engine, and says whether it may be on this machine.
+type dialEngine = func(context.Context) (*client.Client, bool, error)
+
 // dial connects to each of the user's engines.
-func (f *engineFlags) dial() (all []func(context.Context) (*client.Client, bool, error)) {
+func (f *engineFlags) dial() (all []dialEngine) {
 	names := f.at
 	if len(names) == 0 {
 		names = []string{""}

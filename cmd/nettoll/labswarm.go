@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
-	"sync"
 
 	"github.com/spf13/pflag"
 
@@ -117,12 +116,11 @@ func labImage() (*rootfs.Image, error) {
 
 // loadAll brings the image to all nodes, and gives its name.
 func loadAll(ctx context.Context, nodes []*dockerd.Host) (image string, err error) {
-	images, errs := make([]string, len(nodes)), make([]error, len(nodes))
-	var loading sync.WaitGroup
-	for i, h := range nodes {
-		loading.Go(func() { images[i], errs[i] = h.Engine.Load(ctx) })
-	}
-	loading.Wait()
+	images := make([]string, len(nodes))
+	errs := dockerd.Each(-1, nodes, func(i int, h *dockerd.Host) (err error) {
+		images[i], err = h.Engine.Load(ctx)
+		return err
+	})
 	return images[0], errors.Join(errs...)
 }
 

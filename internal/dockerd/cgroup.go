@@ -2,6 +2,7 @@ package dockerd
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -38,37 +39,45 @@ func cgroupRoots() []string {
 // cannot be, and dockerd will say why.
 func HoldCgroup(run string) *os.File {
 	for _, root := range cgroupRoots() {
-		path := filepath.Join(root, groupOf(run))
-		for {
-			if err := os.Mkdir(path, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-				break
-			}
-			f, err := os.Open(path)
-			if errors.Is(err, fs.ErrNotExist) {
-				continue // it was swept in this moment
-			}
-			if err != nil {
-				break
-			}
-			err = unix.Flock(int(f.Fd()), unix.LOCK_SH)
-			held, statErr := f.Stat()
-			is, isErr := os.Stat(path)
-			if err == nil && statErr == nil && isErr == nil && os.SameFile(held, is) {
-				return f
-			}
-			f.Close()
-			if err != nil {
-				break
-			}
+		if f := hold(filepath.Join(root, groupOf(run))); f != nil {
+			return f
 		}
 	}
 	return nil
 }
 
-// leftCgroups are the control groups of private engines in which no process is and which
-// nobody holds, by their names, with their paths in all hierarchies.
-func leftCgroups() map[string][]string {
+// hold makes a control group and locks it. One that is swept meanwhile is made again.
+func hold(path string) *os.File {
+	for {
+		if err := os.Mkdir(path, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil
+		}
+		f, err := os.Open(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil
+		}
+		err = unix.Flock(int(f.Fd()), unix.LOCK_SH)
+		held, heldErr := f.Stat()
+		is, isErr := os.Stat(path)
+		if err == nil && heldErr == nil && isErr == nil && os.SameFile(held, is) {
+			return f
+		}
+		f.Close()
+		if err != nil {
+			return nil
+		}
+	}
+}
+
+// eachLeft does something with each control group that private engines have left behind when
+// they were killed, in the order of their names, with its paths in all hierarchies: those in which
+// no process is, and which no process that runs holds. They are locked meanwhile.
+func eachLeft(do func(name string, paths []string)) {
 	all := map[string][]string{}
+	var names []string
 	for _, root := range cgroupRoots() {
 		paths, err := filepath.Glob(filepath.Join(root, "nettoll-*"))
 		if err != nil {
@@ -76,15 +85,22 @@ func leftCgroups() map[string][]string {
 		}
 		for _, path := range paths {
 			name := filepath.Base(path)
-			all[name] = append(all[name], path)
+			all[name], names = append(all[name], path), append(names, name)
 		}
 	}
-	for name, paths := range all {
-		if slices.ContainsFunc(paths, populated) {
-			delete(all, name)
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		if slices.ContainsFunc(all[name], populated) {
+			continue
+		}
+		locks, free := lockAll(all[name])
+		if free {
+			do(name, all[name])
+		}
+		for _, f := range locks {
+			f.Close()
 		}
 	}
-	return all
 }
 
 // populated says that a process is in a control group or in one below it.
@@ -100,18 +116,25 @@ func populated(group string) bool {
 	return in
 }
 
-// LeftCgroups lists the control groups that private engines have left behind when they
-// were killed, by name, in order: those in which no process is, and which no process that
-// runs holds. Nothing else of theirs can outlive its lab.
-func LeftCgroups() []string {
-	var names []string
-	for name, paths := range leftCgroups() {
-		if locks, ok := lockAll(paths); ok {
-			names = append(names, name)
-			unlock(locks)
+// lockAll locks control groups, and says whether nobody else holds one.
+func lockAll(paths []string) (locks []*os.File, free bool) {
+	for _, path := range paths {
+		f, err := os.Open(path)
+		if err != nil {
+			continue
+		}
+		locks = append(locks, f)
+		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+			return locks, false
 		}
 	}
-	slices.Sort(names)
+	return locks, true
+}
+
+// LeftCgroups lists the control groups that private engines have left behind, by name.
+// Nothing else of theirs can outlive its lab.
+func LeftCgroups() (names []string) {
+	eachLeft(func(name string, _ []string) { names = append(names, name) })
 	return names
 }
 
@@ -119,31 +142,19 @@ func LeftCgroups() []string {
 // gives the names of what is gone. The error says which could not be removed.
 func SweepCgroups(run string) (removed []string, err error) {
 	var errs []error
-	for name, paths := range leftCgroups() {
+	eachLeft(func(name string, paths []string) {
 		if run != "" && name != groupOf(run) {
-			continue
+			return
 		}
-		locks, ok := lockAll(paths)
-		if !ok {
-			continue
-		}
-		var failed error
-		for _, path := range paths {
-			if err := sweep(path); err != nil && !errors.Is(err, unix.EBUSY) {
-				failed = fmt.Errorf("docker: remove control group %s: %w", name, err)
-			}
-		}
-		unlock(locks)
-		switch _, there := leftCgroups()[name]; {
-		case errors.Is(failed, fs.ErrPermission):
-			errs = append(errs, fmt.Errorf("%w; try as root", failed))
-		case failed != nil:
-			errs = append(errs, failed)
-		case !there:
+		switch err := sweep(paths); {
+		case err == nil:
 			removed = append(removed, name)
+		case errors.Is(err, fs.ErrPermission):
+			errs = append(errs, fmt.Errorf("docker: remove control group %s: %w; try as root", name, err))
+		case !errors.Is(err, unix.EBUSY): // somebody uses it again
+			errs = append(errs, fmt.Errorf("docker: remove control group %s: %w", name, err))
 		}
-	}
-	slices.Sort(removed)
+	})
 	return removed, errors.Join(errs...)
 }
 
@@ -153,70 +164,37 @@ const removalTime = 2 * time.Second
 
 // RemoveCgroups removes control groups of a lab that has ended, unless somebody uses them.
 func RemoveCgroups(names []string) {
-	for deadline := time.Now().Add(removalTime); ; time.Sleep(5 * time.Millisecond) {
-		there := false
-		for _, root := range cgroupRoots() {
-			for _, name := range names {
-				_, err := os.Stat(filepath.Join(root, name))
-				there = there || err == nil
+	there := func(name string) bool {
+		return slices.ContainsFunc(cgroupRoots(), func(root string) bool {
+			_, err := os.Stat(filepath.Join(root, name))
+			return err == nil
+		})
+	}
+	for deadline := time.Now().Add(removalTime); slices.ContainsFunc(names, there) && time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		eachLeft(func(name string, paths []string) {
+			if slices.Contains(names, name) {
+				_ = sweep(paths) // it is tried again
 			}
-		}
-		if !there || time.Now().After(deadline) {
-			return
-		}
-		left := leftCgroups()
-		for _, name := range names {
-			locks, ok := lockAll(left[name])
-			for _, path := range left[name] {
-				if ok {
-					_ = sweep(path) // it is tried again
-				}
-			}
-			unlock(locks)
-		}
+		})
 	}
 }
 
-// sweep removes a control group and those in it. The kernel refuses those in use.
-func sweep(group string) error {
-	in, err := os.ReadDir(group)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	for _, d := range in {
-		if d.IsDir() {
-			if err := sweep(filepath.Join(group, d.Name())); err != nil {
-				return err
+// sweep removes control groups and those in them. The kernel refuses those in use.
+func sweep(groups []string) error {
+	var all []string
+	for _, group := range groups {
+		_ = filepath.WalkDir(group, func(path string, d fs.DirEntry, err error) error {
+			if err == nil && d.IsDir() {
+				all = append(all, path)
 			}
+			return nil // what is gone need not be removed
+		})
+	}
+	var errs []error
+	for _, path := range slices.Backward(all) {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
 		}
 	}
-	if err := os.Remove(group); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
-}
-
-// lockAll locks control groups that nobody holds.
-func lockAll(paths []string) (locks []*os.File, ok bool) {
-	for _, path := range paths {
-		f, err := os.Open(path)
-		if err != nil {
-			continue
-		}
-		locks = append(locks, f)
-		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-			unlock(locks)
-			return nil, false
-		}
-	}
-	return locks, true
-}
-
-func unlock(locks []*os.File) {
-	for _, f := range locks {
-		f.Close()
-	}
+	return cmp.Or(errs...)
 }

@@ -129,7 +129,7 @@ func TestClean(t *testing.T) {
 			t.Errorf("run %s: %s, want %s", run, got, want)
 		}
 	}
-	done, err := dockerd.Clean(t.Context(), c, goesOn)
+	done, err := dockerd.Clean(t.Context(), c, false, goesOn)
 	if err != nil {
 		t.Error(err)
 	}
@@ -144,7 +144,7 @@ func TestClean(t *testing.T) {
 	}
 	theirs.check(t, c)
 
-	done, err = dockerd.Clean(t.Context(), c, func(dockerd.Trace) bool { return false })
+	done, err = dockerd.Clean(t.Context(), c, false, func(dockerd.Trace) bool { return false })
 	if err != nil {
 		t.Error(err)
 	}
@@ -177,7 +177,7 @@ func TestCleanReportsWhatStays(t *testing.T) {
 	if _, err := c.ImageTag(t.Context(), client.ImageTagOptions{Source: "nettoll:used", Target: "theirs:1"}); err != nil {
 		t.Fatal(err)
 	}
-	done, err := dockerd.Clean(t.Context(), c, func(trace dockerd.Trace) bool { return trace.Run != "used" })
+	done, err := dockerd.Clean(t.Context(), c, false, func(trace dockerd.Trace) bool { return trace.Run != "used" })
 	if err == nil {
 		t.Error("a network in use is removed")
 	} else if err := oneLine(err.Error(), "docker: remove network used-net: ", "has active endpoints"); err != nil {
@@ -228,7 +228,7 @@ func TestCleanSwarm(t *testing.T) {
 		return n
 	}
 	until(t, "the service's container is there", func() bool { return kinds()["container"] == 1 })
-	done, err := dockerd.Clean(t.Context(), c, func(dockerd.Trace) bool { return false })
+	done, err := dockerd.Clean(t.Context(), c, false, func(dockerd.Trace) bool { return false })
 	if err != nil {
 		t.Error(err)
 	}

@@ -90,7 +90,7 @@ func (e *Engine) startOnce(ctx context.Context, s Spec, shown bool) (*Container,
 		made, err = e.Client.ContainerCreate(creating, o)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("docker: create container %s: %w", s.Name, brief(err))
+		return nil, failed(err, "create container %s", s.Name)
 	}
 	c.id = made.ID
 	err = c.begin(ctx)
@@ -115,7 +115,7 @@ func (e *Engine) evict(ctx context.Context, name string) bool {
 	if is.Config.Labels[Label] != e.Run || is.State.Running && is.Config.Labels[processLabel] == e.process {
 		return false
 	}
-	return removeContainer(ctx, e.Client, is.ID) == nil
+	return Object{Kind: "container", Name: name, id: is.ID}.remove(ctx, e.Client) == nil
 }
 
 func (e *Engine) options(s Spec, image string) client.ContainerCreateOptions {
@@ -169,11 +169,10 @@ func (c *Container) begin(ctx context.Context) error {
 		return err
 	}
 	s := open(conn.HijackedResponse, platform.Command{}, func() error {
-		err := c.fate(c.age)
-		if errors.Is(err, errOver) {
-			return nil
+		if err := c.fate(c.age); !errors.Is(err, errOver) {
+			return err
 		}
-		return err
+		return nil
 	})
 	s.kill = c.destroy
 	c.first = agent.Dial(s)
@@ -199,20 +198,13 @@ func (c *Container) early() error {
 	}
 }
 
-// errOver is the end of a container whose agent has no input any more.
-var errOver = errors.New("ended with exit status 0")
-
 // fate says what became of the container since an age of the engine's; nil is that
 // nothing is known.
 func (c *Container) fate(age int) error {
-	switch how := c.engine.deaths.of(c.id, age); how {
-	case "":
-		return nil
-	case errOver.Error():
-		return fmt.Errorf("container %s %w", c.name, errOver)
-	default:
-		return fmt.Errorf("container %s %s", c.name, how)
+	if how := c.engine.deaths.of(c.id, age); how != nil {
+		return fmt.Errorf("container %s %w", c.name, how)
 	}
+	return nil
 }
 
 // because prefers what became of the container to what its engine answers then. Where
@@ -235,6 +227,9 @@ func (c *Container) OnHost() string { return c.host }
 // Surroundings implements platform.Surrounded: processes of a container end with it.
 func (c *Container) Surroundings() platform.Surroundings { return platform.Surroundings{Open: c.open} }
 
+// Describe implements platform.Describer.
+func (c *Container) Describe() string { return c.engine.says() }
+
 // ID is the engine's name for the container.
 func (c *Container) ID() string { return c.id }
 
@@ -252,55 +247,71 @@ func (c *Container) NetNS() string {
 
 // Addr is the container's address on its first network; the zero value is none.
 func (c *Container) Addr(six bool) netip.Addr {
-	for _, n := range c.nets {
-		if six {
-			return n.GlobalIPv6Address
-		}
-		return n.IPAddress
+	if six {
+		return c.attached().GlobalIPv6Address
 	}
-	return netip.Addr{}
+	return c.attached().IPAddress
 }
 
 // Gateway is the engine's address on the container's network.
 func (c *Container) Gateway(six bool) netip.Addr {
-	for _, n := range c.nets {
-		if six {
-			return n.IPv6Gateway
-		}
-		return n.Gateway
+	if six {
+		return c.attached().IPv6Gateway
 	}
-	return netip.Addr{}
+	return c.attached().Gateway
+}
+
+// attached is what the container has of its first network.
+func (c *Container) attached() network.EndpointSettings {
+	for _, n := range c.nets {
+		return *n
+	}
+	return network.EndpointSettings{}
+}
+
+// ask asks the container's first process.
+func ask[Out any](ctx context.Context, c *Container, method string, in any) (out Out, err error) {
+	if err = c.first.Call(ctx, method, in, &out); err != nil {
+		err = fmt.Errorf("%s: %w", c.name, err)
+	}
+	return out, err
 }
 
 // Interfaces lists the container's network devices.
-func (c *Container) Interfaces(ctx context.Context) (all []nl.Interface, err error) {
-	if err := c.first.Call(ctx, sampler.MethodInterfaces, nil, &all); err != nil {
-		return nil, fmt.Errorf("%s: %w", c.name, err)
-	}
-	return all, nil
+func (c *Container) Interfaces(ctx context.Context) ([]nl.Interface, error) {
+	return ask[[]nl.Interface](ctx, c, sampler.MethodInterfaces, nil)
 }
 
 // CPUTime implements platform.CPUAccounter.
-func (c *Container) CPUTime(ctx context.Context) (used time.Duration, err error) {
-	if err := c.first.Call(ctx, sampler.MethodCgroup, nil, &used); err != nil {
-		return 0, fmt.Errorf("%s: %w", c.name, err)
-	}
-	return used, nil
+func (c *Container) CPUTime(ctx context.Context) (time.Duration, error) {
+	return ask[time.Duration](ctx, c, sampler.MethodCgroup, nil)
+}
+
+// Device is the name of the container's device that has an address.
+func (c *Container) Device(ctx context.Context, a netip.Addr) (string, error) {
+	return ask[string](ctx, c, methodDevice, a)
+}
+
+// Resolve is the IPv4 address that a name has in the container.
+func (c *Container) Resolve(ctx context.Context, name string) (netip.Addr, error) {
+	return ask[netip.Addr](ctx, c, methodResolve, name)
+}
+
+// seen says that the container's first process is one of this machine, as nettoll sees it.
+func (c *Container) seen() bool {
+	groups, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", c.pid))
+	return err == nil && c.pid > 0 && bytes.Contains(groups, []byte(c.id))
 }
 
 // end kills the container without its engine, which cannot do it any more. The first
 // process takes all others of its PID namespace with it.
 func (c *Container) end() {
-	groups, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", c.pid))
-	if err == nil && c.pid > 0 && bytes.Contains(groups, []byte(c.id)) {
+	if c.seen() {
 		_ = unix.Kill(c.pid, unix.SIGKILL) // fails where it has ended meanwhile
 	}
 }
 
 // remove takes the container away and returns when it is gone.
 func (c *Container) remove(ctx context.Context) error {
-	if err := removeContainer(ctx, c.engine.Client, c.id); err != nil {
-		return fmt.Errorf("docker: remove container %s: %w", c.name, err)
-	}
-	return nil
+	return Object{Kind: "container", Name: c.name, id: c.id}.remove(ctx, c.engine.Client)
 }

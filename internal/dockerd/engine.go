@@ -6,17 +6,21 @@ package dockerd
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/moby/moby/client"
+	"golang.org/x/sync/errgroup"
 )
 
 // Label marks what nettoll has made on an engine. Its value is the id of the run.
@@ -33,8 +37,7 @@ type Engine struct {
 	loading sync.Mutex
 	loaded  string // reference of the image; empty until it is there
 	silent  atomic.Bool
-
-	described described
+	says    func() string // see Container.Describe
 }
 
 // Image is what containers are made from.
@@ -52,6 +55,7 @@ const self = "/nettoll"
 // NewEngine uses an engine for a run, until Close.
 func NewEngine(c *client.Client, run string, image Image) *Engine {
 	e := &Engine{Client: c, Run: run, Image: image, process: thisProcess()}
+	e.says = sync.OnceValue(e.describe)
 	e.deaths = follow(e)
 	return e
 }
@@ -62,9 +66,7 @@ func (e *Engine) Close(ctx context.Context) error {
 	defer e.loading.Unlock()
 	var err error
 	if e.loaded != "" && e.Image.Given == "" {
-		if err = removeImage(ctx, e.Client, e.loaded, true); err != nil {
-			err = fmt.Errorf("docker: remove image %s: %w", e.loaded, err)
-		}
+		err = Object{Kind: "image", Name: e.loaded, id: e.loaded, force: true}.remove(ctx, e.Client)
 	}
 	e.deaths.stop()
 	return errors.Join(err, e.Client.Close())
@@ -81,7 +83,7 @@ func (e *Engine) Load(ctx context.Context) (string, error) {
 	have, err := e.Client.ImageInspect(ctx, ref)
 	switch {
 	case err != nil && !gone(err):
-		return "", fmt.Errorf("docker: inspect image %s: %w", ref, brief(err))
+		return "", failed(err, "inspect image %s", ref)
 	case err != nil && e.Image.Given != "":
 		return "", fmt.Errorf("docker: the engine has no image %s: pull or load it first", ref)
 	case err != nil:
@@ -90,7 +92,7 @@ func (e *Engine) Load(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("docker: the engine has an image %s that is not nettoll's: give it another name", ref)
 	}
 	if err != nil {
-		return "", fmt.Errorf("docker: load image: %w", brief(err))
+		return "", failed(err, "load image")
 	}
 	e.loaded = ref
 	return ref, nil
@@ -130,6 +132,26 @@ func (e *Engine) importImage(ctx context.Context) error {
 	return drain(res)
 }
 
+// drain reads the progress messages of an engine to their end. An error can be
+// among them, although the answer began well.
+func drain(r io.ReadCloser) error {
+	defer r.Close()
+	d := json.NewDecoder(r)
+	for {
+		var m struct {
+			Error string `json:"error"`
+		}
+		switch err := d.Decode(&m); {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		case m.Error != "":
+			return errors.New(m.Error)
+		}
+	}
+}
+
 func quoted(s string) string { return `"` + s + `"` }
 
 // label is what everything is marked with: the run, and the process that makes it.
@@ -140,6 +162,116 @@ func (e *Engine) label() map[string]string {
 // name makes a name that no object of anyone else has.
 func (e *Engine) name(what string) string {
 	return "nettoll-" + e.Run[:min(12, len(e.Run))] + "-" + what
+}
+
+// Facts are what the engine says of itself that can make its networks differ from
+// another engine's.
+func (e *Engine) Facts(ctx context.Context) (map[string]string, error) {
+	info, err := e.Client.Info(ctx, client.InfoOptions{})
+	if err != nil {
+		return nil, failed(err, "ask the engine")
+	}
+	i := info.Info
+	facts := map[string]string{
+		"engine": i.ServerVersion, "api": e.Client.ClientVersion(), "storage": i.Driver, "runtime": i.DefaultRuntime,
+		"cgroup": i.CgroupVersion, "kernel": i.KernelVersion, "os": i.OperatingSystem,
+	}
+	if i.FirewallBackend != nil {
+		facts["firewall"] = i.FirewallBackend.Driver
+	}
+	maps.DeleteFunc(facts, func(_, v string) bool { return v == "" })
+	return facts, nil
+}
+
+// describe says in a few words which engine it is and what can make its networks differ
+// from another's. It is empty where the engine does not say.
+func (e *Engine) describe() string {
+	ctx, cancel := asking()
+	defer cancel()
+	facts, err := e.Facts(ctx)
+	if err != nil {
+		return ""
+	}
+	text := "Docker Engine " + facts["engine"]
+	for _, name := range []string{"storage", "runtime", "firewall", "cgroup"} {
+		if v := facts[name]; v != "" {
+			text += ", " + name + " " + v
+		}
+	}
+	return text
+}
+
+// Here says whether the engine's containers are processes of this very machine, seen
+// from where nettoll runs: a container is started, and looked for among them. An
+// engine in a virtual machine has a socket here as well, and its word for a process
+// would be that of a stranger.
+func (e *Engine) Here(ctx context.Context) (here bool, err error) {
+	c, err := e.start(ctx, Spec{Name: "here", Mode: "none"}, false)
+	if err != nil {
+		return false, err
+	}
+	return c.seen(), c.remove(context.WithoutCancel(ctx))
+}
+
+// asking bounds a question to an engine that no caller's context bounds.
+func asking() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), killTime)
+}
+
+// How long an engine may take to answer such a question that is asked for each of many
+// processes, and how long when it did not answer the last one: it may hang.
+const (
+	answerTime = 5 * time.Second
+	hangTime   = time.Second
+)
+
+func (e *Engine) asking() (context.Context, context.CancelFunc) {
+	limit := answerTime
+	if e.silent.Load() {
+		limit = hangTime
+	}
+	return context.WithTimeout(context.Background(), limit)
+}
+
+// heard remembers whether the engine answered.
+func (e *Engine) heard(err error) { e.silent.Store(errors.Is(err, context.DeadlineExceeded)) }
+
+// pause is between two questions.
+const pause = 10 * time.Millisecond
+
+// until asks again and again until the answer is yes or an error, or ctx is over.
+func until(ctx context.Context, answer func() (bool, error)) error {
+	for {
+		if yes, err := answer(); yes || err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(pause):
+		}
+	}
+}
+
+// Each does something with all of them, so many at a time or, with -1, all at once. The errors
+// are in the order of what they are about.
+func Each[T any](limit int, all []T, do func(i int, one T) error) []error {
+	errs := make([]error, len(all))
+	var doing errgroup.Group
+	doing.SetLimit(limit)
+	for i, one := range all {
+		doing.Go(func() error {
+			errs[i] = do(i, one)
+			return nil
+		})
+	}
+	_ = doing.Wait()
+	return errs
+}
+
+// failed says what an engine did not do, and why.
+func failed(err error, format string, args ...any) error {
+	return fmt.Errorf("docker: %s: %w", fmt.Sprintf(format, args...), brief(err))
 }
 
 // gone says that the engine has no such object.

@@ -1,6 +1,10 @@
 package dockerd
 
-import "os"
+import (
+	"strconv"
+
+	"github.com/prometheus/procfs"
+)
 
 // What tests of this package see of its inside.
 var (
@@ -13,16 +17,19 @@ const ProcessLabel = processLabel
 
 // LabelOf is the value that thisProcess would give in another process.
 func LabelOf(pid string) (string, error) {
-	in, err := os.Readlink("/proc/" + pid + "/ns/pid")
+	n, err := strconv.Atoi(pid)
 	if err != nil {
 		return "", err
 	}
-	own, start, err := identify("/proc/" + pid)
-	return thisBoot() + "/" + number(in) + "/" + own + "/" + start, err
+	p, err := procfs.NewProc(n)
+	if err != nil {
+		return "", err
+	}
+	return labelOf(p)
 }
 
 // PID is that of dockerd.
-func (p *Private) PID() int { return p.proc.PID() }
+func (p *Private) PID() int { return p.daemon.PID() }
 
 // By is the engine as another process would use it, whose label is given.
 func By(process string, e *Engine) *Engine {

@@ -1,6 +1,7 @@
 package dockerd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,9 +37,23 @@ type Host struct {
 // holdings are what was made on an engine.
 type holdings struct {
 	made     []*Container
-	networks []string
-	services []string // of the swarm that it manages
-	tasks    []string // services whose tasks run here
+	networks []Object
+	services []Object // of the swarm that it manages
+	tasks    []Object // services whose tasks run here
+}
+
+// Provider is a platform whose hosts run Docker engines.
+type Provider interface {
+	platform.Platform
+	// Engines gives hosts whose engines have the settings. The error wraps
+	// platform.ErrUnsupported where there are none.
+	Engines(ctx context.Context, req platform.HostRequest, s Settings) (Hosts, error)
+}
+
+// Hosts are hosts with engines.
+type Hosts interface {
+	platform.Hosts
+	Docker() []*Host
 }
 
 // Borrow makes a host of an engine of the user's. Nothing of the machine itself is
@@ -123,16 +138,11 @@ func (h *Host) out(ctx context.Context) (*Container, error) {
 
 // Interfaces lists the host's network devices.
 func (h *Host) Interfaces(ctx context.Context) (all []nl.Interface, err error) {
+	if h.here && h.under == nil {
+		return InterfacesIn("") // its own needs no permission
+	}
 	if h.here {
-		ns := h.NetNS()
-		if h.under == nil {
-			ns = "" // its own needs no permission
-		}
-		err = nl.With(ns, func(n *nl.NS) error {
-			all, err = n.Interfaces()
-			return err
-		})
-		return all, err
+		return InterfacesIn(h.NetNS())
 	}
 	out, err := h.out(ctx)
 	if err != nil {
@@ -186,33 +196,27 @@ func (h *Host) Run(ctx context.Context, specs ...Spec) ([]*Container, error) {
 	if _, err := h.Engine.Load(ctx); err != nil {
 		return nil, err
 	}
-	all, errs := make([]*Container, len(specs)), make([]error, len(specs))
-	var starting sync.WaitGroup
-	free := make(chan struct{}, atOnce)
-	for i, s := range specs {
-		if s.Name == "" {
-			s.Name = h.Number()
+	specs = slices.Clone(specs)
+	for i := range specs {
+		if specs[i].Name == "" {
+			specs[i].Name = h.Number()
 		}
-		free <- struct{}{}
-		starting.Go(func() {
-			defer func() { <-free }()
-			c, err := h.Engine.start(ctx, s, h.reachable())
-			if err != nil {
-				errs[i] = err
-				return
-			}
-			c.host, c.open = h.name, s.Mode == "host" && h.under == nil
-			all[i] = c
-			h.mu.Lock()
-			h.made = append(h.made, c)
-			h.mu.Unlock()
-		})
 	}
-	starting.Wait()
-	for _, err := range errs {
+	all := make([]*Container, len(specs))
+	err := cmp.Or(Each(atOnce, specs, func(i int, s Spec) error {
+		c, err := h.Engine.start(ctx, s, h.reachable())
 		if err != nil {
-			return nil, err
+			return err
 		}
+		c.host, c.open = h.name, s.Mode == "host" && h.under == nil
+		all[i] = c
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.made = append(h.made, c)
+		return nil
+	})...)
+	if err != nil {
+		return nil, err
 	}
 	return all, nil
 }
@@ -242,17 +246,18 @@ func (h *Host) Empty(ctx context.Context) error {
 	h.mu.Unlock()
 	var left holdings
 	var errs []error
-	each := func(ids []string, remove func(context.Context, string) error) (failed []string) {
-		for _, id := range ids {
-			if err := remove(ctx, id); err != nil {
-				errs, failed = append(errs, err), append(failed, id)
+	each := func(all []Object, remove func(context.Context, Object) error) (failed []Object) {
+		for _, o := range all {
+			if err := remove(ctx, o); err != nil {
+				errs, failed = append(errs, err), append(failed, o)
 			}
 		}
 		return failed
 	}
-	left.services = each(was.services, h.Engine.removeService)
+	whole := func(ctx context.Context, o Object) error { return o.remove(ctx, h.Engine.Client) }
+	left.services = each(was.services, whole)
 	left.tasks = each(was.tasks, h.Engine.removeTasks)
-	for i, err := range h.removeAll(ctx, was.made) {
+	for i, err := range Each(atOnce, was.made, func(_ int, c *Container) error { return c.remove(ctx) }) {
 		if err != nil {
 			errs, left.made = append(errs, err), append(left.made, was.made[i])
 			if h.under != nil {
@@ -261,7 +266,7 @@ func (h *Host) Empty(ctx context.Context) error {
 		}
 	}
 	slices.Reverse(was.networks)
-	left.networks = each(was.networks, h.Engine.removeNetwork)
+	left.networks = each(was.networks, whole)
 	slices.Reverse(left.networks)
 
 	h.mu.Lock()
@@ -272,20 +277,4 @@ func (h *Host) Empty(ctx context.Context) error {
 		return fmt.Errorf("%w (and %d more)", errs[0], len(errs)-1)
 	}
 	return errors.Join(errs...)
-}
-
-// removeAll removes containers, several at a time.
-func (h *Host) removeAll(ctx context.Context, made []*Container) []error {
-	errs := make([]error, len(made))
-	var removing sync.WaitGroup
-	free := make(chan struct{}, atOnce)
-	for i, c := range made {
-		free <- struct{}{}
-		removing.Go(func() {
-			defer func() { <-free }()
-			errs[i] = c.remove(ctx)
-		})
-	}
-	removing.Wait()
-	return errs
 }

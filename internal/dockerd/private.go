@@ -4,20 +4,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/moby/moby/client"
 	"golang.org/x/sys/unix"
 
-	"nettoll/internal/emulated"
+	"nettoll/internal/daemon"
 	"nettoll/internal/netns"
 	"nettoll/internal/process"
+	"nettoll/internal/undo"
 	"nettoll/platform"
 )
 
@@ -43,10 +46,8 @@ func (s Settings) String() string {
 // Private is an engine of nettoll's own, on a host that was made for it.
 type Private struct {
 	*Host
-	proc   platform.Process
-	dir    string
-	log    process.Tail
-	cgroup *os.File // as long as the engine can make containers, see HoldCgroup
+	daemon *daemon.Daemon
+	stack  undo.Stack
 }
 
 // The addresses of private engines' own networks: what the address plan of
@@ -56,8 +57,11 @@ var (
 	defaultBridge6 = netip.MustParsePrefix("2001:2:0:100::/64")
 )
 
-// ready is how long dockerd may take until it answers.
-const ready = 30 * time.Second
+// How long dockerd may take until it answers, and to end by itself.
+const (
+	ready    = 30 * time.Second
+	stopTime = 10 * time.Second
+)
 
 // Available says whether private engines can be started here.
 func Available() error {
@@ -82,62 +86,48 @@ func StartPrivate(ctx context.Context, under platform.Host, index int, run strin
 		return nil, err
 	}
 	p := &Private{Host: &Host{Index: index, name: under.Name(), under: under, settings: s, here: true}}
-	if err := p.begin(ctx, run, s); err != nil {
-		return nil, errors.Join(fmt.Errorf("docker: private engine on %s: %w", under.Name(), err), p.Stop())
-	}
-	c, err := client.New(client.WithHost("unix://" + p.socket()))
+	c, err := p.begin(ctx, run, s)
 	if err != nil {
-		return nil, errors.Join(err, p.Stop())
-	}
-	if err := p.await(ctx, c); err != nil {
-		return nil, errors.Join(fmt.Errorf("docker: private engine on %s: %w", under.Name(), err), c.Close(), p.Stop())
-	}
-	if err := p.letThrough(ctx, s); err != nil {
-		return nil, errors.Join(fmt.Errorf("docker: private engine on %s: %w", under.Name(), err), c.Close(), p.Stop())
+		return nil, p.stack.Abandon(ctx, fmt.Errorf("docker: private engine on %s: %w", under.Name(), err))
 	}
 	p.Engine = NewEngine(c, run, image)
+	p.stack.Push("the engine of "+p.name, func(ctx context.Context) error {
+		err := p.Empty(ctx)
+		p.Engine.deaths.stop()
+		return errors.Join(err, c.Close())
+	})
 	return p, nil
 }
 
-// letThrough takes back that an engine with ip6tables drops what it has no rule for,
-// whether forwarding was on before or not: bridges that techniques make on its host
-// would carry IPv4 alone.
-func (p *Private) letThrough(ctx context.Context, s Settings) error {
-	if s.NoIPTables {
-		return nil
+// begin starts dockerd and gives a client of it.
+func (p *Private) begin(ctx context.Context, run string, s Settings) (*client.Client, error) {
+	dir, err := daemon.State(&p.stack)
+	if err != nil {
+		return nil, err
 	}
-	return process.Run(ctx, p, platform.Command{Path: "ip6tables", Args: []string{"--wait", "--policy", "FORWARD", "ACCEPT"}})
-}
-
-func (p *Private) socket() string { return filepath.Join(p.dir, "docker.sock") }
-
-func (p *Private) begin(ctx context.Context, run string, s Settings) (err error) {
 	if err := hideMachineConfig(); err != nil {
-		return err
+		return nil, err
 	}
-	if p.dir, err = os.MkdirTemp("/run", "nettoll-docker-"); err != nil {
-		return err
+	if f := HoldCgroup(run); f != nil { // as long as the engine can make containers
+		p.stack.Push("the lock of its control group", func(context.Context) error { return f.Close() })
 	}
-	if err := unix.Mount("tmpfs", p.dir, "tmpfs", 0, "mode=0711"); err != nil {
-		return fmt.Errorf("mount %s: %w", p.dir, err)
-	}
-	p.sandboxes = filepath.Join(p.dir, "exec", "netns")
-	p.cgroup = HoldCgroup(run)
 	// An engine that finds forwarding off turns it on, and lets nothing through that is
 	// not its own.
 	for _, key := range []string{"net/ipv4/ip_forward", "net/ipv6/conf/all/forwarding"} {
 		if err := netns.SetSysctl(p.NetNS(), key, "1"); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if u, ok := p.under.(platform.Undertaker); ok {
 		if err := u.Leaves(groupOf(run)); err != nil {
-			return fmt.Errorf("name the control group to the lab: %w", err)
+			return nil, fmt.Errorf("name the control group to the lab: %w", err)
 		}
 	}
+	socket := "unix://" + filepath.Join(dir, "docker.sock")
+	p.sandboxes = filepath.Join(dir, "exec", "netns")
 	args := []string{
-		"--data-root", filepath.Join(p.dir, "data"), "--exec-root", filepath.Join(p.dir, "exec"),
-		"--host", "unix://" + p.socket(), "--pidfile", filepath.Join(p.dir, "pid"), "--log-level", "warn",
+		"--data-root", filepath.Join(dir, "data"), "--exec-root", filepath.Join(dir, "exec"),
+		"--host", socket, "--pidfile", filepath.Join(dir, "pid"), "--log-level", "warn",
 		"--cgroup-parent", "/" + groupOf(run), "--storage-driver", "overlay2",
 		"--bip", defaultBridge4.String(), "--ipv6", "--fixed-cidr-v6", defaultBridge6.String(), "--experimental",
 	}
@@ -148,69 +138,68 @@ func (p *Private) begin(ctx context.Context, run string, s Settings) (err error)
 		args = append(args, "--mtu", strconv.Itoa(mtu))
 	}
 	args = append(args, strings.Fields(s.String())...)
-	p.proc, err = p.under.Start(ctx, platform.Command{Path: "dockerd", Args: args, Stdout: &p.log, Stderr: &p.log})
-	return err
-}
-
-// await returns when the engine answers.
-func (p *Private) await(ctx context.Context, c *client.Client) error {
-	ended := make(chan error, 1)
-	go func() { ended <- p.proc.Wait() }()
-	within := emulated.Patience(ready)
-	for deadline := time.Now().Add(within); ; {
-		asking, cancel := context.WithTimeout(ctx, answerTime) // one that does not answer is asked again
-		_, err := c.Ping(asking, client.PingOptions{NegotiateAPIVersion: true})
-		cancel()
-		if err == nil {
-			return nil
-		}
-		select {
-		case err := <-ended:
-			return fmt.Errorf("dockerd ended: %w: %s", err, p.said())
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(20 * time.Millisecond):
-		}
-		if time.Now().After(deadline) {
-			return fmt.Errorf("dockerd did not answer within %v: %s", within, p.said())
-		}
+	c, err := client.New(client.WithHost(socket))
+	if err != nil {
+		return nil, err
 	}
+	p.daemon, err = daemon.Start(ctx, &p.stack, p.under, daemon.Spec{
+		Name: "dockerd", Path: "dockerd", Args: args, Patience: ready, Grace: stopTime,
+		Ready: func(ctx context.Context) error {
+			asking, cancel := context.WithTimeout(ctx, answerTime) // one that does not answer is asked again
+			defer cancel()
+			_, err := c.Ping(asking, client.PingOptions{NegotiateAPIVersion: true})
+			return brief(err)
+		},
+	})
+	if err == nil && !s.NoIPTables {
+		// An engine with ip6tables drops what it has no rule for, whether forwarding was on before
+		// or not: bridges that techniques make on its host would carry IPv4 alone.
+		err = process.Run(ctx, p, platform.Command{Path: "ip6tables", Args: []string{"--wait", "--policy", "FORWARD", "ACCEPT"}})
+	}
+	if err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
 }
-
-// said is the end of what dockerd logged.
-func (p *Private) said() string { return strings.ReplaceAll(p.log.String(), "\n", " | ") }
-
-// stopTime is how long dockerd may take to end by itself.
-const stopTime = 10 * time.Second
 
 // Stop ends the engine, and all that it has.
 func (p *Private) Stop() error {
-	var errs []error
-	if p.Engine != nil {
-		ctx, cancel := asking()
-		defer cancel()
-		errs = append(errs, p.Empty(ctx))
-		p.Engine.deaths.stop()
-		errs = append(errs, p.Engine.Client.Close())
-	}
-	if p.proc != nil {
-		_ = unix.Kill(p.proc.PID(), unix.SIGTERM)
-		done := make(chan struct{})
-		go func() {
-			_ = p.proc.Wait()
-			close(done)
-		}()
-		select {
-		case <-done:
-		case <-time.After(stopTime):
-			errs = append(errs, p.proc.Kill())
+	ctx, cancel := asking()
+	defer cancel()
+	return p.stack.Close(ctx)
+}
+
+// machineConfig is where dockerd reads settings, certificates and plugins, and writes its
+// key, whatever it is told on its command line.
+const machineConfig = "/etc/docker"
+
+// hideMachineConfig gives all programs of this lab an empty folder in the place of the
+// machine's: what is set there for the machine's own engine would change what is measured,
+// or end a private engine. The lab's mounts are its own and go with it.
+var hideMachineConfig = sync.OnceValue(func() error {
+	if _, err := os.Stat(machineConfig); errors.Is(err, fs.ErrNotExist) {
+		if err := overlay(filepath.Dir(machineConfig)); err != nil {
+			return err
+		}
+		if err := os.Mkdir(machineConfig, 0o755); err != nil {
+			return err
 		}
 	}
-	if p.cgroup != nil {
-		errs = append(errs, p.cgroup.Close())
+	return daemon.Hide(new(undo.Stack), machineConfig)
+})
+
+// overlay lets a folder be written to without a change of it.
+func overlay(dir string) error {
+	scratch, err := os.MkdirTemp("/run", "nettoll-overlay-")
+	if err != nil {
+		return err
 	}
-	if p.dir != "" {
-		errs = append(errs, unix.Unmount(p.dir, unix.MNT_DETACH), os.Remove(p.dir))
+	upper, work := filepath.Join(scratch, "upper"), filepath.Join(scratch, "work")
+	if err := errors.Join(os.Mkdir(upper, 0o755), os.Mkdir(work, 0o700)); err != nil {
+		return err
 	}
-	return errors.Join(errs...)
+	if err := unix.Mount("overlay", dir, "overlay", 0, "lowerdir="+dir+",upperdir="+upper+",workdir="+work); err != nil {
+		return fmt.Errorf("mount %s: %w", dir, err)
+	}
+	return nil
 }

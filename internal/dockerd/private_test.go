@@ -65,7 +65,7 @@ func TestPrivateEngineKilled(t *testing.T) {
 		})
 	})
 	mounts, err := os.ReadFile("/proc/self/mounts")
-	if err != nil || strings.Contains(string(mounts), "/run/nettoll-docker-") {
+	if err != nil || strings.Contains(string(mounts), "/run/nettoll-") {
 		t.Errorf("mounts are left: %s, %v", mounts, err)
 	}
 }

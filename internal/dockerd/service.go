@@ -1,16 +1,20 @@
 package dockerd
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
-	"sync"
 	"time"
 
 	"github.com/moby/moby/api/types/mount"
 	"github.com/moby/moby/api/types/network"
 	"github.com/moby/moby/api/types/swarm"
 	"github.com/moby/moby/client"
+
+	"nettoll/agent"
 )
 
 // Ingress is the network of every swarm that published ports lead over.
@@ -37,24 +41,18 @@ type Service struct {
 // Serve makes services, several at a time. Images are those that the nodes have: no
 // registry is asked. All go with the hosts, also those of a call that failed.
 func (s *Swarm) Serve(ctx context.Context, specs ...ServiceSpec) ([]*Service, error) {
-	all, errs := make([]*Service, len(specs)), make([]error, len(specs))
-	var starting sync.WaitGroup
-	free := make(chan struct{}, atOnce)
+	all, names := make([]*Service, len(specs)), make([]string, len(specs))
 	for i, spec := range specs {
-		name := spec.Host.Number()
-		free <- struct{}{}
-		starting.Go(func() {
-			defer func() { <-free }()
-			if all[i], errs[i] = s.serve(ctx, name, spec); errs[i] != nil {
-				errs[i] = fmt.Errorf("docker: service %s: %w", name, errs[i])
-			}
-		})
+		names[i] = spec.Host.Number()
 	}
-	starting.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return nil, err
+	err := cmp.Or(Each(atOnce, specs, func(i int, spec ServiceSpec) (err error) {
+		if all[i], err = s.serve(ctx, names[i], spec); err != nil {
+			return fmt.Errorf("docker: service %s: %w", names[i], err)
 		}
+		return nil
+	})...)
+	if err != nil {
+		return nil, err
 	}
 	return all, nil
 }
@@ -89,7 +87,7 @@ func (s *Swarm) create(ctx context.Context, h *Host, spec swarm.ServiceSpec) (st
 	m := s.Manager
 	have, err := m.Engine.Client.ServiceInspect(ctx, spec.Name, client.ServiceInspectOptions{})
 	if err == nil && have.Service.Spec.Labels[Label] == m.Engine.Run {
-		if err := m.Engine.removeService(ctx, have.Service.ID); err != nil {
+		if err := (Object{Kind: "service", Name: spec.Name, id: have.Service.ID}).remove(ctx, m.Engine.Client); err != nil {
 			return "", err
 		}
 	}
@@ -100,11 +98,12 @@ func (s *Swarm) create(ctx context.Context, h *Host, spec swarm.ServiceSpec) (st
 	if err != nil {
 		return "", brief(err)
 	}
+	o := Object{Kind: "service", Name: spec.Name, id: made.ID}
 	m.mu.Lock()
-	m.services = append(m.services, made.ID)
+	m.services = append(m.services, o)
 	m.mu.Unlock()
 	h.mu.Lock()
-	h.tasks = append(h.tasks, made.ID)
+	h.tasks = append(h.tasks, o)
 	h.mu.Unlock()
 	return made.ID, ctx.Err()
 }
@@ -155,4 +154,90 @@ func (s *Swarm) service(name, image string, spec ServiceSpec) swarm.ServiceSpec 
 		TaskTemplate: t, EndpointSpec: e,
 		Mode: swarm.ServiceMode{Replicated: &swarm.ReplicatedService{Replicas: &one}},
 	}
+}
+
+// taskTime is how long a task may take until it runs: seconds, but for an emulated machine.
+const taskTime = 2 * time.Minute
+
+// running waits for the service's task, and gives its container.
+func (s *Swarm) running(ctx context.Context, service string) (id string, err error) {
+	filters := make(client.Filters).Add("service", service)
+	within, cancel := context.WithTimeout(ctx, taskTime)
+	defer cancel()
+	state := "no task was made"
+	err = until(within, func() (bool, error) {
+		res, err := s.Manager.Engine.Client.TaskList(within, client.TaskListOptions{Filters: filters})
+		for _, t := range res.Items {
+			state = fmt.Sprintf("its task is %s", t.Status.State)
+			if t.Status.Err != "" {
+				state += ": " + t.Status.Err
+			}
+			switch t.Status.State {
+			case swarm.TaskStateRunning:
+				if t.Status.ContainerStatus != nil {
+					id = t.Status.ContainerStatus.ContainerID
+				}
+			case swarm.TaskStateFailed, swarm.TaskStateRejected, swarm.TaskStateComplete, swarm.TaskStateShutdown, swarm.TaskStateOrphaned:
+				return false, errors.New(state)
+			}
+		}
+		return id != "", err
+	})
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		err = fmt.Errorf("%s: %w", state, context.Cause(ctx))
+	case within.Err() != nil:
+		err = brief(fmt.Errorf("after %v %s", taskTime, state))
+	default:
+		err = brief(err)
+	}
+	return id, err
+}
+
+// adopt makes a container of one that the swarm has started.
+func (h *Host) adopt(ctx context.Context, name, id, net string) (*Container, error) {
+	c := &Container{engine: h.Engine, name: name, host: h.name, id: id, shown: h.reachable()}
+	state, err := h.Engine.Client.ContainerInspect(ctx, id, client.ContainerInspectOptions{})
+	if err != nil {
+		return nil, brief(err)
+	}
+	c.pid, c.nets = state.Container.State.Pid, state.Container.NetworkSettings.Networks
+	maps.DeleteFunc(c.nets, func(on string, _ *network.EndpointSettings) bool { return on != net })
+	c.first, err = agent.Start(ctx, c)
+	return c, err
+}
+
+// removeTasks removes the containers of a service.
+func (e *Engine) removeTasks(ctx context.Context, service Object) error {
+	res, err := e.Client.ContainerList(ctx, client.ContainerListOptions{
+		All: true, Filters: make(client.Filters).Add("label", "com.docker.swarm.service.id="+service.id),
+	})
+	if err != nil {
+		return failed(err, "list the containers of %s", service)
+	}
+	var errs []error
+	for _, c := range res.Items {
+		errs = append(errs, Object{Kind: "container", Name: "of " + service.Name, id: c.ID}.remove(ctx, e.Client))
+	}
+	return errors.Join(errs...)
+}
+
+// vip is the service's own address on a network.
+func (s *Swarm) vip(ctx context.Context, service, net string) (netip.Addr, error) {
+	cl := s.Manager.Engine.Client
+	on, err := cl.NetworkInspect(ctx, net, client.NetworkInspectOptions{})
+	if err != nil {
+		return netip.Addr{}, brief(err)
+	}
+	res, err := cl.ServiceInspect(ctx, service, client.ServiceInspectOptions{})
+	if err != nil {
+		return netip.Addr{}, brief(err)
+	}
+	for _, v := range res.Service.Endpoint.VirtualIPs {
+		if v.NetworkID == on.Network.ID {
+			return v.Addr.Addr(), nil
+		}
+	}
+	return netip.Addr{}, fmt.Errorf("the swarm gave it no address on %s", net)
 }

@@ -2,7 +2,6 @@ package dockerhost
 
 import (
 	"net"
-	"nettoll/platform/platformtest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"nettoll/platform/platformtest"
 )
 
 // sshProgram skips where there is no ssh.

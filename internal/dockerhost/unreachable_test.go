@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"nettoll/platform/lab"
 )
@@ -204,4 +206,21 @@ func TestOneLine(t *testing.T) {
 			t.Errorf("lastLine(%q) = %q, want %q", text, got, want)
 		}
 	}
+}
+
+func FuzzOneLine(f *testing.F) {
+	for _, text := range []string{"", "a\nb", "\x1b[2J", "\xff", strings.Repeat("x", 400), "a\r\n\u2028b"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, line := range []string{oneLine(text), lastLine(text)} {
+			if !utf8.ValidString(line) || utf8.RuneCountInString(line) > longest || line != strings.TrimSpace(line) ||
+				strings.ContainsFunc(line, func(r rune) bool { return !unicode.IsPrint(r) }) {
+				t.Errorf("%q becomes %q", text, line)
+			}
+			if again := oneLine(line); again != line {
+				t.Errorf("%q becomes %q and then %q", text, line, again)
+			}
+		}
+	})
 }

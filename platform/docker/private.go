@@ -100,15 +100,10 @@ func (d *Docker) newSet(ctx context.Context, req platform.HostRequest, s dockerd
 		return nil, err
 	}
 	made := &set{req: req, settings: s, under: under, engines: make([]*dockerd.Private, req.Count)}
-	errs := make([]error, req.Count)
-	var starting sync.WaitGroup
-	for i, h := range under.All() {
-		starting.Go(func() {
-			made.engines[i], errs[i] = dockerd.StartPrivate(ctx, h, i, d.o.Run, d.o.Image, s)
-		})
-	}
-	starting.Wait()
-	err = errors.Join(errs...)
+	err = errors.Join(dockerd.Each(-1, under.All(), func(i int, h platform.Host) (err error) {
+		made.engines[i], err = dockerd.StartPrivate(ctx, h, i, d.o.Run, d.o.Image, s)
+		return err
+	})...)
 	if err == nil && s.Swarm {
 		made.swarm, err = dockerd.FormSwarm(ctx, made.engines)
 	}
@@ -148,13 +143,7 @@ func (d *Docker) use(s *set) dockerd.Hosts {
 
 // close ends the engines and lets their hosts go.
 func (s *set) close(ctx context.Context) error {
-	errs := make([]error, len(s.engines))
-	var stopping sync.WaitGroup
-	for i, e := range s.engines {
-		if e != nil {
-			stopping.Go(func() { errs[i] = e.Stop() })
-		}
-	}
-	stopping.Wait()
+	started := slices.DeleteFunc(slices.Clone(s.engines), func(e *dockerd.Private) bool { return e == nil })
+	errs := dockerd.Each(-1, started, func(_ int, e *dockerd.Private) error { return e.Stop() })
 	return errors.Join(append(errs, s.under.Close(ctx))...)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 	"time"
 
 	"nettoll/internal/dockerd"
@@ -104,13 +103,7 @@ func (h *swarmHosts) Close(ctx context.Context) error {
 		all = append(slices.Clip(all), h.swarm.Manager)
 	}
 	// At the same time, since the manager's networks go when the containers of all are gone.
-	errs := make([]error, len(all))
-	var emptying sync.WaitGroup
-	for i, host := range all {
-		emptying.Go(func() { errs[i] = host.Empty(ctx) })
-	}
-	emptying.Wait()
-	err := errors.Join(errs...)
+	err := errors.Join(dockerd.Each(-1, all, func(_ int, host *dockerd.Host) error { return host.Empty(ctx) })...)
 	if err == nil {
 		err = dockerd.Settle(ctx, all)
 	}

@@ -2,6 +2,7 @@ package dockerd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -81,7 +82,7 @@ func (d *deaths) age() int {
 
 // of says what became of a container that was there at an age of the engine's, or
 // nothing where nobody knows. A process in it can have lacked memory alone.
-func (d *deaths) of(id string, age int) string {
+func (d *deaths) of(id string, age int) error {
 	deadline, told := time.Now().Add(wait), false
 	for ; ; time.Sleep(10 * time.Millisecond) {
 		d.mu.Lock()
@@ -93,18 +94,65 @@ func (d *deaths) of(id string, age int) string {
 		late := time.Now().After(deadline)
 		switch {
 		case oom && (how != "" || late):
-			return "ran out of memory (OOM)"
+			return errors.New("ran out of memory (OOM)")
 		case lost:
-			return "was lost: its Docker engine ended or was started again"
+			return errors.New("was lost: its Docker engine ended or was started again")
 		case how == killed && late:
-			return "was killed from outside (exit status 137)"
+			return errors.New("was killed from outside (exit status 137)")
+		case how == "0":
+			return errOver
 		case how != "" && how != killed:
-			return fmt.Sprintf("ended with exit status %s", how)
+			return fmt.Errorf("ended with exit status %s", how)
 		case late:
-			return ""
+			return nil
 		}
 	}
 }
 
 // killed is the exit status of SIGKILL, which the engine reports before it says why.
 const killed = "137"
+
+// errOver is the end of a container whose agent has no input any more.
+var errOver = errors.New("ended with exit status 0")
+
+// faultTime bounds the search for a fault.
+const faultTime = 3 * time.Second
+
+// Fault says what has become of what was made on the engine, for a trial that failed and
+// does not know why: that the engine hangs or has ended, that a container has, or that
+// a network was taken from one. It is nil where all is as it was made.
+func (h *Host) Fault(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, faultTime)
+	defer cancel()
+	if _, err := h.Engine.Client.Ping(ctx, client.PingOptions{}); err != nil {
+		return fmt.Errorf("docker: the engine of %s: %w", h.name, brief(err))
+	}
+	h.mu.Lock()
+	made := append([]*Container{}, h.made...)
+	h.mu.Unlock()
+	for _, c := range made {
+		if err := c.fault(ctx); err != nil {
+			return fmt.Errorf("docker: %w", err)
+		}
+	}
+	return nil
+}
+
+func (c *Container) fault(ctx context.Context) error {
+	is, err := c.engine.Client.ContainerInspect(ctx, c.id, client.ContainerInspectOptions{})
+	if err != nil && !gone(err) {
+		return fmt.Errorf("container %s: %w", c.name, brief(err))
+	}
+	if err != nil || !is.Container.State.Running {
+		if how := c.fate(c.age); how != nil {
+			return how
+		}
+		return fmt.Errorf("container %s has ended", c.name)
+	}
+	for on := range c.nets {
+		if is.Container.NetworkSettings.Networks[on] == nil {
+			return fmt.Errorf("container %s is no longer on network %s: somebody took it away", c.name, on)
+		}
+	}
+	return nil
+}

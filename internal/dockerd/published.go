@@ -5,11 +5,14 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"net/netip"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/moby/moby/client"
+	"github.com/prometheus/procfs"
 
 	"nettoll/internal/process"
 	"nettoll/platform"
@@ -88,25 +91,40 @@ func translations(text string, to netip.Addr) (count uint64, found bool, err err
 	return count, found, nil
 }
 
-// Facts are what the engine says of itself that can make its networks differ from
-// another engine's.
-func (e *Engine) Facts(ctx context.Context) (map[string]string, error) {
-	info, err := e.Client.Info(ctx, client.InfoOptions{})
+// Proxies are the docker-proxy processes that serve a container's addresses.
+func (h *Host) Proxies(at ...netip.Addr) (all []Proxy, err error) {
+	procs, err := procfs.AllProcs()
 	if err != nil {
-		return nil, fmt.Errorf("docker: ask the engine: %w", brief(err))
+		return nil, err
 	}
-	i := info.Info
-	facts := map[string]string{
-		"engine": i.ServerVersion, "api": e.Client.ClientVersion(), "storage": i.Driver, "runtime": i.DefaultRuntime,
-		"cgroup": i.CgroupVersion, "kernel": i.KernelVersion, "os": i.OperatingSystem,
-	}
-	if i.FirewallBackend != nil {
-		facts["firewall"] = i.FirewallBackend.Driver
-	}
-	for k, v := range facts {
-		if v == "" {
-			delete(facts, k)
+	for _, p := range procs {
+		args, err := p.CmdLine()
+		if err != nil || len(args) == 0 || filepath.Base(args[0]) != "docker-proxy" { // or it has ended
+			continue
+		}
+		i := slices.Index(args, "-container-ip")
+		if i < 0 || i+1 == len(args) {
+			continue
+		}
+		if to, err := netip.ParseAddr(args[i+1]); err == nil && slices.Contains(at, to) {
+			all = append(all, Proxy{p.PID, h.name})
 		}
 	}
-	return facts, nil
+	return all, nil
 }
+
+// Proxy is a docker-proxy. It belongs to the engine: it can be watched and nothing else.
+type Proxy struct {
+	pid  int
+	host string
+}
+
+func (p Proxy) PID() int            { return p.pid }
+func (p Proxy) OnHost() string      { return p.host }
+func (Proxy) Stdin() io.WriteCloser { return nil }
+func (Proxy) Stdout() io.Reader     { return nil }
+func (Proxy) Stderr() string        { return "" }
+func (Proxy) Wait() error           { return errNotOurs }
+func (Proxy) Kill() error           { return errNotOurs }
+
+var errNotOurs = fmt.Errorf("docker: the process belongs to the engine")

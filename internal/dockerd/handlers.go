@@ -6,10 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"os"
-	"path/filepath"
 
-	"github.com/moby/moby/client"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
@@ -17,28 +14,28 @@ import (
 	"nettoll/internal/nl"
 )
 
-// What agents are asked for on a swarm's nodes.
+// What agents are asked for.
 const (
-	methodDevice = "dockerd.device" // netip.Addr → name of the device that has the address
-	methodIPVS   = "dockerd.ipvs"   // → whether the kernel has virtual servers
-	methodShut   = "dockerd.shut"   // → nothing; see Spec.Near
+	methodResolve = "dockerd.resolve" // string → the IPv4 address that a name has where the agent runs
+	methodDevice  = "dockerd.device"  // netip.Addr → name of the device that has the address
+	methodIPVS    = "dockerd.ipvs"    // → whether the kernel has virtual servers
+	methodShut    = "dockerd.shut"    // → nothing; see Spec.Near
 )
 
-// nodeHandlers are the agent's half.
-func nodeHandlers() map[string]agent.Handler {
+// Handlers are the agent's half.
+func Handlers() map[string]agent.Handler {
 	return map[string]agent.Handler{
+		methodResolve: agent.Typed(func(ctx context.Context, name string) (netip.Addr, error) {
+			all, err := net.DefaultResolver.LookupNetIP(ctx, "ip4", name)
+			if err != nil {
+				return netip.Addr{}, err
+			}
+			return all[0].Unmap(), nil
+		}),
 		methodDevice: agent.Typed(func(_ context.Context, a netip.Addr) (string, error) { return deviceOf(a) }),
 		methodIPVS:   agent.Typed(func(context.Context, struct{}) (bool, error) { return HasIPVS() }),
 		methodShut:   agent.Typed(func(context.Context, struct{}) (struct{}, error) { return struct{}{}, shut() }),
 	}
-}
-
-// Device is the name of the container's device that has an address.
-func (c *Container) Device(ctx context.Context, a netip.Addr) (name string, err error) {
-	if err := c.first.Call(ctx, methodDevice, a, &name); err != nil {
-		return "", fmt.Errorf("%s: %w", c.name, err)
-	}
-	return name, nil
 }
 
 // shut takes the way to everybody but neighbours.
@@ -80,45 +77,13 @@ func HasIPVS() (bool, error) {
 func (h *Host) HasIPVS(ctx context.Context) (has bool, err error) {
 	if h.here {
 		has, err = HasIPVS()
+	} else if out, outErr := h.out(ctx); outErr != nil {
+		err = outErr
 	} else {
-		var out *Container
-		if out, err = h.out(ctx); err == nil {
-			err = out.first.Call(ctx, methodIPVS, struct{}{}, &has)
-		}
+		has, err = ask[bool](ctx, out, methodIPVS, struct{}{})
 	}
 	if err != nil {
 		return false, fmt.Errorf("docker: ask %s for virtual servers: %w", h.name, err)
 	}
 	return has, nil
-}
-
-// Sandbox is the path of a network namespace that the engine has hidden, by the name
-// that the engine gives it. It is empty where it cannot be reached from here.
-func (h *Host) Sandbox(name string) string {
-	if !h.reachable() {
-		return ""
-	}
-	path := filepath.Join(h.sandboxes, name)
-	if _, err := os.Stat(path); err != nil {
-		return ""
-	}
-	return path
-}
-
-// InterfacesIn lists the network devices of a namespace that Sandbox has given.
-func InterfacesIn(path string) (all []nl.Interface, err error) {
-	err = nl.With(path, func(n *nl.NS) error {
-		all, err = n.Interfaces()
-		return err
-	})
-	return all, err
-}
-
-// NetworkID is the engine's name for a network of the swarm that it manages.
-func (h *Host) NetworkID(ctx context.Context, name string) (string, error) {
-	n, err := h.Engine.Client.NetworkInspect(ctx, name, client.NetworkInspectOptions{})
-	if err != nil {
-		return "", fmt.Errorf("docker: inspect network %s: %w", name, brief(err))
-	}
-	return n.Network.ID, nil
 }

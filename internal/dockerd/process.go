@@ -10,12 +10,84 @@ import (
 	"strings"
 	"time"
 
+	cerrdefs "github.com/containerd/errdefs"
 	"github.com/moby/moby/api/pkg/stdcopy"
 	"github.com/moby/moby/client"
 
 	"nettoll/internal/process"
 	"nettoll/platform"
 )
+
+// Start implements platform.Endpoint, as docker exec does.
+func (c *Container) Start(ctx context.Context, cmd platform.Command) (platform.Process, error) {
+	path := cmd.Path
+	if path == platform.Self {
+		path = self
+	}
+	fail := func(err error) (platform.Process, error) {
+		return nil, fmt.Errorf("%s: start %s: %w", c.name, cmd.Path, c.because(ctx, err))
+	}
+	cl := c.engine.Client
+	made, err := cl.ExecCreate(ctx, c.id, client.ExecCreateOptions{
+		AttachStdin: true, AttachStdout: true, AttachStderr: true, Env: cmd.Env, WorkingDir: cmd.Dir,
+		Cmd: append([]string{path}, cmd.Args...),
+	})
+	if err != nil {
+		return fail(err)
+	}
+	conn, err := cl.ExecAttach(ctx, made.ID, client.ExecAttachOptions{})
+	if err != nil {
+		return fail(err)
+	}
+	age := max(c.age, c.engine.deaths.age())
+	s := open(conn.HijackedResponse, cmd, func() error { return c.ended(made.ID, age) })
+	s.kill = c.destroy
+	state, err := cl.ExecInspect(ctx, made.ID, client.ExecInspectOptions{})
+	if err != nil {
+		conn.Close()
+		return fail(err)
+	}
+	s.pid = state.PID
+	return s, nil
+}
+
+// ended says how a process that was started in the container ended.
+func (c *Container) ended(exec string, age int) error {
+	ctx, cancel := c.engine.asking()
+	defer cancel()
+	var state client.ExecInspectResult
+	var err error
+	late := until(ctx, func() (bool, error) {
+		state, err = c.engine.Client.ExecInspect(ctx, exec, client.ExecInspectOptions{})
+		return !state.Running, err
+	})
+	c.engine.heard(err)
+	switch {
+	case err == nil && late != nil:
+		err = errors.New("the engine broke the connection off")
+	case err == nil && state.ExitCode == 0:
+		return nil
+	case err == nil:
+		err = fmt.Errorf("exit status %d", state.ExitCode)
+	}
+	if how := c.fate(age); how != nil {
+		return how
+	}
+	return brief(err)
+}
+
+// destroy ends all that runs in the container: the engine knows no way to end one
+// process of it.
+func (c *Container) destroy() error {
+	ctx, cancel := c.engine.asking()
+	defer cancel()
+	_, err := c.engine.Client.ContainerKill(ctx, c.id, client.ContainerKillOptions{Signal: "KILL"})
+	c.engine.heard(err)
+	if gone(err) || cerrdefs.IsConflict(err) { // it has ended
+		return nil
+	}
+	return brief(err)
+}
 
 // stream is a process in a container, by the connection to its standard streams.
 type stream struct {
@@ -164,26 +236,3 @@ func (s *stream) Kill() error {
 	<-s.done
 	return fmt.Errorf("docker: kill a process: %w", err)
 }
-
-// asking bounds a question to the engine that no caller's context bounds.
-func asking() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.Background(), killTime)
-}
-
-// How long an engine may take to answer such a question that is asked for each of many
-// processes, and how long when it did not answer the last one: it may hang.
-const (
-	answerTime = 5 * time.Second
-	hangTime   = time.Second
-)
-
-func (e *Engine) asking() (context.Context, context.CancelFunc) {
-	limit := answerTime
-	if e.silent.Load() {
-		limit = hangTime
-	}
-	return context.WithTimeout(context.Background(), limit)
-}
-
-// heard remembers whether the engine answered.
-func (e *Engine) heard(err error) { e.silent.Store(errors.Is(err, context.DeadlineExceeded)) }
