@@ -168,14 +168,12 @@ func (c *Container) begin(ctx context.Context) error {
 		conn.Close()
 		return err
 	}
-	s := open(conn.HijackedResponse, platform.Command{}, func() error {
+	c.first = agent.Dial(c.stream(conn.HijackedResponse, platform.Command{}, func() error {
 		if err := c.fate(c.age); !errors.Is(err, errOver) {
 			return err
 		}
 		return nil
-	})
-	s.kill = c.destroy
-	c.first = agent.Dial(s)
+	}))
 	state, err := cl.ContainerInspect(ctx, c.id, client.ContainerInspectOptions{})
 	if gone(err) {
 		return c.early()

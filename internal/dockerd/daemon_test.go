@@ -22,6 +22,7 @@ import (
 	"nettoll/internal/dockerhost"
 	"nettoll/internal/nl"
 	"nettoll/platform/lab"
+	"nettoll/platform/platformtest"
 )
 
 // daemon is a dockerd of the test's own, which stands for one of the user's. What it
@@ -45,13 +46,9 @@ type daemonOptions struct {
 // startDaemon starts dockerd in the lab.
 func startDaemon(t *testing.T, o daemonOptions) *daemon {
 	t.Helper()
-	for _, program := range []string{"dockerd", "containerd", "runc"} {
-		if _, err := exec.LookPath(program); err != nil {
-			required(t, err.Error())
-		}
-	}
+	platformtest.Require(t, "dockerd", dockerd.Available())
 	if !lab.AsRoot() {
-		required(t, "dockerd must be started by root")
+		platformtest.Require(t, "dockerd", errors.New("dockerd must be started by root"))
 	}
 	if err := nl.With("", func(n *nl.NS) error { return n.Up("lo") }); err != nil {
 		t.Fatal(err)
@@ -79,16 +76,6 @@ func startDaemon(t *testing.T, o daemonOptions) *daemon {
 
 // testGroup stands for the run of engines whose control groups are of tests.
 const testGroup = "test"
-
-// required fails a test whose need is not met here although it is required, and
-// skips it otherwise.
-func required(t *testing.T, why string) {
-	t.Helper()
-	if slices.Contains(strings.Split(os.Getenv("NETTOLL_REQUIRE"), ","), "dockerd") {
-		t.Fatalf("dockerd is required: %s", why)
-	}
-	t.Skip(why)
-}
 
 func (d *daemon) socket() string { return filepath.Join(d.dir, "docker.sock") }
 

@@ -54,6 +54,8 @@ type Provider interface {
 type Hosts interface {
 	platform.Hosts
 	Docker() []*Host
+	// Swarm is the swarm that all engines are nodes of; nil where none was asked for.
+	Swarm() *Swarm
 }
 
 // Borrow makes a host of an engine of the user's. Nothing of the machine itself is

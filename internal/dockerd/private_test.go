@@ -13,14 +13,13 @@ import (
 	"nettoll/internal/dockerd"
 	"nettoll/platform"
 	"nettoll/platform/lab"
+	"nettoll/platform/platformtest"
 )
 
 // TestPrivateEngineKilled: a private engine that is gone is stopped like any other, and
 // leaves nothing.
 func TestPrivateEngineKilled(t *testing.T) {
-	if err := dockerd.Available(); err != nil {
-		required(t, err.Error())
-	}
+	platformtest.Require(t, "dockerd", dockerd.Available())
 	hosts, err := lab.New().Hosts(t.Context(), platform.HostRequest{Count: 1})
 	if err != nil {
 		t.Fatal(err)

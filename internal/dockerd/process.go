@@ -40,8 +40,7 @@ func (c *Container) Start(ctx context.Context, cmd platform.Command) (platform.P
 		return fail(err)
 	}
 	age := max(c.age, c.engine.deaths.age())
-	s := open(conn.HijackedResponse, cmd, func() error { return c.ended(made.ID, age) })
-	s.kill = c.destroy
+	s := c.stream(conn.HijackedResponse, cmd, func() error { return c.ended(made.ID, age) })
 	state, err := cl.ExecInspect(ctx, made.ID, client.ExecInspectOptions{})
 	if err != nil {
 		conn.Close()
@@ -101,18 +100,18 @@ type stream struct {
 	err    error
 }
 
-// open makes a process of a connection. status says how it ended.
-func open(conn client.HijackedResponse, c platform.Command, status func() error) *stream {
-	s := &stream{conn: conn, done: make(chan struct{})}
-	if c.Stdin == nil {
+// stream makes a process of a connection. status says how it ended.
+func (c *Container) stream(conn client.HijackedResponse, cmd platform.Command, status func() error) *stream {
+	s := &stream{conn: conn, kill: c.destroy, done: make(chan struct{})}
+	if cmd.Stdin == nil {
 		s.stdin = input{&s.conn}
 	} else {
 		go func() {
-			_, _ = io.Copy(s.conn.Conn, c.Stdin)
+			_, _ = io.Copy(s.conn.Conn, cmd.Stdin)
 			_ = s.conn.CloseWrite()
 		}()
 	}
-	out, errs := c.Stdout, c.Stderr
+	out, errs := cmd.Stdout, cmd.Stderr
 	var pipe io.WriteCloser
 	if out == nil {
 		s.stdout, pipe = buffered()

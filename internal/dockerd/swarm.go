@@ -24,12 +24,6 @@ type Swarm struct {
 	nodes map[*Host]string // ids
 }
 
-// SwarmHosts are hosts whose engines are nodes of one swarm.
-type SwarmHosts interface {
-	Hosts
-	Swarm() *Swarm
-}
-
 // FindSwarm asks engines for the swarm that they are part of. The error says in one line
 // which of them is in none, in another one or not ready, or that none of them is a
 // manager.

@@ -10,10 +10,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/moby/moby/client"
 
 	"nettoll/internal/dockerd"
+	"nettoll/internal/emulated"
 	"nettoll/platform"
 )
 
@@ -144,16 +146,19 @@ func (d *Docker) Engines(ctx context.Context, req platform.HostRequest, s docker
 		}
 	}
 	used := hosts{all: d.borrowed[:req.Count]}
+	var err error
 	if wantsSwarm {
-		return d.inSwarm(ctx, used)
+		used.swarm, err = d.find(ctx) // whose manager may be another engine
 	}
-	return &used, nil
+	return &used, err
 }
 
 // hosts are engines in use by one network.
 type hosts struct {
-	all  []*dockerd.Host
-	free func() // others can have them; nil: they can anyway
+	all     []*dockerd.Host
+	swarm   *dockerd.Swarm              // that they are nodes of, where one was asked for
+	free    func()                      // others can have them; nil: they can anyway
+	discard func(context.Context) error // ends the engines of a private swarm; nil otherwise
 }
 
 // All implements platform.Hosts.
@@ -168,17 +173,37 @@ func (h *hosts) All() []platform.Host {
 // Docker implements dockerd.Hosts.
 func (h *hosts) Docker() []*dockerd.Host { return h.all }
 
+// Swarm implements dockerd.Hosts.
+func (h *hosts) Swarm() *dockerd.Swarm { return h.swarm }
+
+// emptyTime is how long a private swarm may take to let go what was made on it. A node
+// that nobody reaches keeps its networks in use.
+const emptyTime = 15 * time.Second
+
 // Close implements platform.Hosts: what was made is removed, the engines stay for the
-// next network.
+// next network. A private swarm that lets something not go is given up with its engines.
 func (h *hosts) Close(ctx context.Context) error {
 	if h.free != nil {
 		defer h.free()
 	}
-	var errs []error
-	for _, host := range h.all {
-		errs = append(errs, host.Empty(ctx))
+	if h.discard != nil {
+		within, cancel := context.WithTimeout(ctx, emulated.Patience(emptyTime))
+		defer cancel()
+		ctx = within
 	}
-	return errors.Join(errs...)
+	all := h.all
+	if h.swarm != nil && !slices.Contains(all, h.swarm.Manager) {
+		all = append(slices.Clip(all), h.swarm.Manager)
+	}
+	// At the same time, since the manager's networks go when the containers of all are gone.
+	err := errors.Join(dockerd.Each(-1, all, func(_ int, host *dockerd.Host) error { return host.Empty(ctx) })...)
+	if err == nil && h.swarm != nil {
+		err = dockerd.Settle(ctx, all)
+	}
+	if err != nil && h.discard != nil {
+		return h.discard(context.WithoutCancel(ctx))
+	}
+	return err
 }
 
 // Close leaves the user's engines as they were, and ends private ones.

@@ -127,7 +127,7 @@ func (s *set) String() string {
 
 // use gives the hosts of a set.
 func (d *Docker) use(s *set) dockerd.Hosts {
-	h := hosts{free: sync.OnceFunc(func() { // by then somebody else may have it
+	h := &hosts{swarm: s.swarm, free: sync.OnceFunc(func() { // by then somebody else may have it
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		s.taken = false
@@ -135,10 +135,10 @@ func (d *Docker) use(s *set) dockerd.Hosts {
 	for _, e := range s.engines {
 		h.all = append(h.all, e.Host)
 	}
-	if s.swarm == nil {
-		return &h
+	if s.swarm != nil {
+		h.discard = func(ctx context.Context) error { return d.discard(ctx, s) }
 	}
-	return &swarmHosts{hosts: h, swarm: s.swarm, discard: func(ctx context.Context) error { return d.discard(ctx, s) }}
+	return h
 }
 
 // close ends the engines and lets their hosts go.

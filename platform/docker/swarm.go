@@ -2,12 +2,9 @@ package docker
 
 import (
 	"context"
-	"errors"
 	"slices"
-	"time"
 
 	"nettoll/internal/dockerd"
-	"nettoll/internal/emulated"
 	"nettoll/platform"
 )
 
@@ -40,7 +37,7 @@ func (s *Swarm) Hosts(ctx context.Context, req platform.HostRequest) (platform.H
 	return s.Engines(ctx, req, dockerd.Settings{})
 }
 
-// Engines implements dockerd.Provider. What it gives are dockerd.SwarmHosts.
+// Engines implements dockerd.Provider.
 func (s *Swarm) Engines(ctx context.Context, req platform.HostRequest, with dockerd.Settings) (dockerd.Hosts, error) {
 	with.Swarm = true
 	return s.Docker.Engines(ctx, req, with)
@@ -62,55 +59,6 @@ func (d *Docker) find(ctx context.Context) (*dockerd.Swarm, error) {
 		Remedy: "docker swarm init and docker swarm join, and name the engines with --docker-host; " +
 			"or --private-engine, which starts engines of one swarm for the measurement",
 	}
-}
-
-// inSwarm gives those of the user's engines that are used. The manager may be another.
-func (d *Docker) inSwarm(ctx context.Context, used hosts) (dockerd.Hosts, error) {
-	found, err := d.find(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return &swarmHosts{hosts: used, swarm: found}, nil
-}
-
-// swarmHosts are nodes of a swarm in use by one network.
-type swarmHosts struct {
-	hosts
-	swarm   *dockerd.Swarm
-	discard func(context.Context) error // ends private engines; nil for those of the user
-}
-
-// Swarm implements dockerd.SwarmHosts.
-func (h *swarmHosts) Swarm() *dockerd.Swarm { return h.swarm }
-
-// emptyTime is how long a private swarm may take to let go what was made on it. A node
-// that nobody reaches keeps its networks in use.
-const emptyTime = 15 * time.Second
-
-// Close implements platform.Hosts. A private swarm that lets something not go is given
-// up with its engines.
-func (h *swarmHosts) Close(ctx context.Context) error {
-	if h.free != nil {
-		defer h.free()
-	}
-	if h.discard != nil {
-		within, cancel := context.WithTimeout(ctx, emulated.Patience(emptyTime))
-		defer cancel()
-		ctx = within
-	}
-	all := h.all
-	if !slices.Contains(all, h.swarm.Manager) {
-		all = append(slices.Clip(all), h.swarm.Manager)
-	}
-	// At the same time, since the manager's networks go when the containers of all are gone.
-	err := errors.Join(dockerd.Each(-1, all, func(_ int, host *dockerd.Host) error { return host.Empty(ctx) })...)
-	if err == nil {
-		err = dockerd.Settle(ctx, all)
-	}
-	if err != nil && h.discard != nil {
-		return h.discard(context.WithoutCancel(ctx))
-	}
-	return err
 }
 
 // discardBroken ends private swarms that have lost a node.

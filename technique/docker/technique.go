@@ -125,11 +125,9 @@ func (t Technique) Connect(ctx context.Context, topo technique.Topology, p platf
 	if err != nil {
 		return nil, err
 	}
-	n := &network{topo: topo, hosts: hosts.Docker()}
+	n := &network{topo: topo, hosts: hosts.Docker(), swarm: hosts.Swarm()}
 	n.Push("engines' objects", hosts.Close)
-	if of, ok := hosts.(dockerd.SwarmHosts); ok {
-		n.swarm = of.Swarm()
-	} else if t.swarm {
+	if t.swarm && n.swarm == nil {
 		return nil, n.Abandon(ctx, &platform.Unsupported{Feature: "a network of a swarm's", Option: "engines of a swarm", Remedy: "write swarm:" + t.name})
 	}
 	if t.settings != (dockerd.Settings{}) {
