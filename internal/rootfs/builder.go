@@ -39,13 +39,13 @@ func (b *builder) program(p Program) error {
 		if interpreter, ok := script(p.File); ok {
 			return fmt.Errorf("%s is a script (%s), and images take programs only: name the program that it runs", p.File, interpreter)
 		}
-		return fmt.Errorf("%s is no program: it is no ELF file", p.File)
+		return fmt.Errorf("%s is not a program: it is not an ELF file", p.File)
 	case err != nil:
 		return err
 	case o.arch != b.arch:
 		return fmt.Errorf("%s is for %v, and this machine is %v: give a build for it", p.File, o.arch, b.arch)
 	case !o.entry:
-		return fmt.Errorf("%s is no program: it is a library or an object file", p.File)
+		return fmt.Errorf("%s is not a program: it is a library or an object file", p.File)
 	}
 	if err := b.tree.file(p.Path, 0o755, o.content(p.File), p.File); err != nil {
 		return err
@@ -100,7 +100,7 @@ func script(file string) (string, bool) {
 // nor folder is left out.
 func (b *builder) data(name string) error {
 	if !filepath.IsAbs(name) {
-		return fmt.Errorf("%q is no absolute path", name)
+		return fmt.Errorf("%q is not an absolute path", name)
 	}
 	return filepath.WalkDir(name, func(path string, _ fs.DirEntry, err error) error {
 		if err != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 // errNotELF is the error of a file that is no ELF file at all.
-var errNotELF = errors.New("is no ELF file")
+var errNotELF = errors.New("is not an ELF file")
 
 // object is what loading an ELF file takes.
 type object struct {
@@ -155,7 +155,7 @@ func open(path string) (*object, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is no regular file", path)
+		return nil, fmt.Errorf("%s is not a regular file", path)
 	}
 	o, err := readObject(f, info.Size())
 	if err != nil {

@@ -93,7 +93,7 @@ func (t tree) above(name string) error {
 // content twice is no error.
 func (t tree) file(name string, mode fs.FileMode, c *content, what string) error {
 	if name != path.Clean(name) || !path.IsAbs(name) || name == "/" {
-		return fmt.Errorf("%q is no path of a file in an image: give an absolute one without . and .. in it", name)
+		return fmt.Errorf("%q is not a path of a file in an image: give an absolute one without . and .. in it", name)
 	}
 	there, ok := t[name]
 	if ok && there.mode.IsDir() {
