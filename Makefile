@@ -63,9 +63,9 @@ judge: ## what nettoll says of networks whose truth is known otherwise; the run 
 	go run ./bench equivalence alone rates slower twins busy keep=.cache/judge
 
 .PHONY: update
-update: ## write golden files, the schema, the technique pages and the picture in the README anew
+update: ## write golden files, the schema, the network pages and the picture in the README anew
 	go test ./plan ./report -update
-	go test -p 1 -timeout 30m ./technique/... -update
+	go test -p 1 -timeout 30m ./network/... -update
 
 .PHONY: help
 help:

@@ -67,9 +67,9 @@ func packages(t *testing.T) map[string]*pkg {
 }
 
 // driver says of a package which family of drivers it belongs to, if any:
-// packages below technique, workload and platform, but for their tests' suites.
+// packages below network, workload and platform, but for their tests' suites.
 func driver(dir string) (family string, ok bool) {
-	for _, f := range []string{"platform", "technique", "workload"} {
+	for _, f := range []string{"platform", "network", "workload"} {
 		if rest, found := strings.CutPrefix(dir, f+"/"); found && !strings.HasSuffix(strings.Split(rest, "/")[0], "test") {
 			return f, true
 		}
@@ -90,13 +90,13 @@ func TestImports(t *testing.T) {
 		"plan":                {"record"},
 		"agent":               {"platform"},
 		"platform":            {},
-		"technique":           {"platform"},
+		"network":             {"platform"},
 		"workload":            {"agent", "platform", "record"},
 		"sampler":             {"agent", "record", "internal/emulated", "internal/netns", "internal/nl"},
 		"analysis":            {"record", "reference"},
 		"report":              {"record", "reference", "analysis", "report/plot"},
 		"report/plot":         {},
-		"runner":              {"agent", "internal/emulated", "plan", "platform", "record", "sampler", "technique", "workload"},
+		"runner":              {"agent", "internal/emulated", "plan", "platform", "record", "sampler", "network", "workload"},
 		"internal/undo":       {},
 		"internal/beside":     {},
 		"internal/origin":     {},
@@ -113,10 +113,10 @@ func TestImports(t *testing.T) {
 		"internal/emulated":   {},
 		"internal/daemon":     {"platform", "internal/emulated", "internal/netns", "internal/process", "internal/program", "internal/undo"},
 		"internal/bird":       {"internal/daemon", "internal/plumb", "internal/program"},
-		"internal/plumb":      {"internal/daemon", "internal/netns", "internal/nl", "internal/nl/nft", "internal/undo", "platform", "technique"},
+		"internal/plumb":      {"internal/daemon", "internal/netns", "internal/nl", "internal/nl/nft", "internal/undo", "platform", "network"},
 	}
 	forDrivers := []string{
-		"agent", "platform", "plan", "record", "technique", "workload",
+		"agent", "platform", "plan", "record", "network", "workload",
 		"internal/emulated", "internal/netns", "internal/nl", "internal/nl/nft", "internal/plumb", "internal/program", "internal/undo",
 		"internal/process", "internal/dockerd", "internal/daemon", "internal/bird", "internal/beside",
 	}
@@ -219,24 +219,6 @@ func TestFolders(t *testing.T) {
 	for _, e := range entries {
 		if e.IsDir() && !strings.HasPrefix(e.Name(), ".") && e.Name() != "bin" && e.Name() != "dist" && !strings.Contains(string(b), "\n    "+e.Name()+"/") {
 			t.Errorf("docs/architecture.md does not name the folder %s/", e.Name())
-		}
-	}
-}
-
-// TestSiblings holds that sibling techniques have the same file names.
-func TestSiblings(t *testing.T) {
-	dirs, err := filepath.Glob("technique/*/")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, d := range dirs {
-		if isTestSupport(filepath.ToSlash(filepath.Clean(d))) {
-			continue
-		}
-		for _, f := range []string{"technique.go", "connect.go", "conform_test.go"} {
-			if _, err := os.Stat(filepath.Join(d, f)); err != nil {
-				t.Errorf("%v: every technique has technique.go, connect.go and conform_test.go", err)
-			}
 		}
 	}
 }

@@ -232,7 +232,8 @@ type endpoint struct{ started platform.Command }
 
 func (e *endpoint) Name() string { return "c1" }
 
-func (e *endpoint) OnHost() string { return "h1" }
+func (e *endpoint) OnHost() string      { return "h1" }
+func (*endpoint) Facts() platform.Facts { return platform.Facts{} }
 
 func (e *endpoint) Start(ctx context.Context, cmd platform.Command) (platform.Process, error) {
 	e.started = cmd

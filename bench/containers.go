@@ -13,8 +13,8 @@ import (
 	"github.com/prometheus/procfs"
 
 	"nettoll/internal/plumb"
+	"nettoll/network"
 	"nettoll/platform/lab"
-	"nettoll/technique"
 )
 
 const (
@@ -73,7 +73,7 @@ func available() (float64, error) {
 }
 
 func byNettoll(ctx context.Context) (close func() error, err error) {
-	topo := technique.Topology{Hosts: containerCount / perHost}
+	topo := network.Topology{Hosts: containerCount / perHost}
 	s, err := plumb.BeginHosts(ctx, topo, lab.New())
 	if err != nil {
 		return nil, err

@@ -6,13 +6,9 @@ import (
 	"slices"
 	"time"
 
+	"nettoll/network"
+	"nettoll/network/kernel"
 	"nettoll/record"
-	"nettoll/technique"
-	"nettoll/technique/bridge"
-	"nettoll/technique/host"
-	"nettoll/technique/macvlan"
-	"nettoll/technique/veth"
-	"nettoll/technique/vxlan"
 	"nettoll/workload"
 	"nettoll/workload/engine"
 )
@@ -26,8 +22,8 @@ const roundsAtOnce = 6
 func equivalence(ctx context.Context, j *judging) error {
 	s := newSides("turns", "whole")
 	groups := []known{
-		{hosts: 1, names: []string{"host", "bridge", "veth", "macvlan"}, how: []technique.Technique{host.New(), bridge.New(), veth.New(), macvlan.New()}},
-		{hosts: 2, names: []string{"native", "vxlan"}, how: []technique.Technique{host.NewNative(), vxlan.New()}},
+		{hosts: 1, names: []string{"host", "bridge", "veth", "macvlan"}, how: []network.Driver{kernel.Host(), kernel.Bridge(), kernel.Veth(), kernel.Macvlan()}},
+		{hosts: 2, names: []string{"native", "vxlan"}, how: []network.Driver{kernel.Native(), kernel.VXLAN()}},
 	}
 	j.total = j.size * len(groups)
 	for pass := range j.size {

@@ -9,15 +9,14 @@ import (
 	"time"
 
 	"nettoll/analysis"
+	"nettoll/network"
+	"nettoll/network/kernel"
 	"nettoll/plan"
 	"nettoll/platform"
 	"nettoll/platform/lab"
 	"nettoll/record"
 	"nettoll/runner"
 	"nettoll/sampler"
-	"nettoll/technique"
-	"nettoll/technique/host"
-	"nettoll/technique/veth"
 	"nettoll/workload"
 	"nettoll/workload/engine"
 )
@@ -31,31 +30,31 @@ type known struct {
 	rounds    int           // no more and no fewer; 0: until enough is known
 	duration  time.Duration // of a trial
 	names     []string
-	how       []technique.Technique
+	how       []network.Driver
 }
 
 // links are two links, each a token bucket. What is shaped has no turns, as in any run.
 func links() known {
 	return known{hosts: 2, workloads: []string{record.TCPStream}, tools: []workload.Tool{engine.New()},
-		names: []string{"native", "slower"}, how: []technique.Technique{rated{host.NewNative(), 1e9}, rated{host.NewNative(), 0.9e9}}}
+		names: []string{"native", "slower"}, how: []network.Driver{rated(1e9), rated(0.9e9)}}
 }
 
 // servers are two veth pairs, at one of which the server spins. The other one is called host, as the
 // baseline of one host is.
 func servers(spin time.Duration) known {
 	return known{hosts: 1, workloads: []string{record.TCPRR}, tools: []workload.Tool{engine.New()}, turns: true,
-		names: []string{"host", "slower"}, how: []technique.Technique{veth.New(), spun{veth.New(), spin}}}
+		names: []string{"host", "slower"}, how: []network.Driver{kernel.Veth(), spun(kernel.Veth(), spin)}}
 }
 
-// rated is a technique on links of such a rate, in bit/s, whatever the cell says.
-type rated struct {
-	technique.Technique
-	rate uint64
-}
-
-func (r rated) Connect(ctx context.Context, topo technique.Topology, p platform.Platform) (technique.Network, error) {
-	topo.Underlay.Rate = r.rate
-	return r.Technique.Connect(ctx, topo, p)
+// rated is native on links of such a rate, in bit/s, whatever the cell says.
+func rated(rate uint64) network.Driver {
+	d := kernel.Native()
+	connect := d.Connect
+	d.Connect = func(ctx context.Context, topo network.Topology, p platform.Platform) (*network.Network, error) {
+		topo.Underlay.Rate = rate
+		return connect(ctx, topo, p)
+	}
+	return d
 }
 
 // knownPair is how the slower of a pair compares with the baseline, and the p50 of that in seconds.
@@ -94,7 +93,7 @@ func (j *judging) measured(ctx context.Context, name string, k known) (*record.F
 	defer w.Close()
 	networks := map[string]runner.Recipe{}
 	for i, network := range k.names {
-		networks[network] = runner.Recipe{Platform: lab.New(), Technique: k.how[i]}
+		networks[network] = runner.Recipe{Platform: lab.New(), Driver: k.how[i]}
 	}
 	tools := map[string]workload.Tool{}
 	for _, t := range k.tools {

@@ -6,13 +6,13 @@ import (
 	"os"
 	"time"
 
+	"nettoll/network"
+	"nettoll/network/kernel"
 	"nettoll/platform"
 	"nettoll/platform/lab"
 	"nettoll/record"
 	"nettoll/runner"
 	"nettoll/sampler"
-	"nettoll/technique"
-	"nettoll/technique/bridge"
 	"nettoll/workload"
 	"nettoll/workload/engine"
 )
@@ -45,31 +45,24 @@ func neighbours(ctx context.Context) error {
 // phases are times from the beginning, but for gone, which is from when the removal begins.
 type phases struct{ built, measured, gone time.Duration }
 
-// timed is a technique that tells when its network is begun, built and closed.
-type timed struct {
-	technique.Technique
-	begun, built, closed *time.Time
-}
-
-func (t timed) Connect(ctx context.Context, topo technique.Topology, p platform.Platform) (technique.Network, error) {
-	*t.begun = time.Now()
-	n, err := t.Technique.Connect(ctx, topo, p)
-	*t.built = time.Now()
-	return timedNetwork{n, t.closed}, err
-}
-
-type timedNetwork struct {
-	technique.Network
-	closed *time.Time
-}
-
-func (n timedNetwork) Machines() []platform.Host {
-	return n.Network.(interface{ Machines() []platform.Host }).Machines()
-}
-
-func (n timedNetwork) Close(ctx context.Context) error {
-	*n.closed = time.Now()
-	return n.Network.Close(ctx)
+// timed is a driver that tells when its network is begun, built and closed.
+func timed(d network.Driver, begun, built, closed *time.Time) network.Driver {
+	connect := d.Connect
+	d.Connect = func(ctx context.Context, topo network.Topology, p platform.Platform) (*network.Network, error) {
+		*begun = time.Now()
+		n, err := connect(ctx, topo, p)
+		*built = time.Now()
+		if err != nil {
+			return nil, err
+		}
+		end := n.Close
+		n.Close = func(ctx context.Context) error {
+			*closed = time.Now()
+			return end(ctx)
+		}
+		return n, nil
+	}
+	return d
 }
 
 func measureNeighbours(ctx context.Context, neighbours, rules int) (p phases, err error) {
@@ -81,7 +74,7 @@ func measureNeighbours(ctx context.Context, neighbours, rules int) (p phases, er
 	var begun, built, closed, saved time.Time
 	var trial record.Trial
 	r := &runner.Runner{
-		Networks: map[string]runner.Recipe{"bridge": {Platform: l, Technique: timed{bridge.New(), &begun, &built, &closed}}},
+		Networks: map[string]runner.Recipe{"bridge": {Platform: l, Driver: timed(kernel.Bridge(), &begun, &built, &closed)}},
 		Tools:    map[string]workload.Tool{"engine": engine.New()},
 		Machine:  m,
 		Settings: record.Settings{Duration: 1, Warmup: 0.2, MinRounds: 1, MaxRounds: 1, Confidence: 0.95, Seed: 1},

@@ -4,25 +4,25 @@ import (
 	"context"
 	"time"
 
+	"nettoll/network"
+	"nettoll/network/kernel"
 	"nettoll/platform/lab"
-	"nettoll/technique"
-	"nettoll/technique/veth"
 	"nettoll/workload"
 )
 
 // pair is a client and a server on a veth pair.
 type pair struct {
-	network technique.Network
+	network *network.Network
 	job     workload.Job
 }
 
 func newPair(ctx context.Context, cpus [2]int) (*pair, error) {
-	n, err := veth.New().Connect(ctx, technique.Topology{Hosts: 1, Servers: 1, Clients: 1}, lab.New())
+	n, err := kernel.Veth().Connect(ctx, network.Topology{Hosts: 1, Servers: 1, Clients: 1}, lab.New())
 	if err != nil {
 		return nil, err
 	}
-	c, s := n.Clients()[0], n.Servers()[0]
-	a, err := n.Addr(c, s, technique.IPv4)
+	c, s := n.Clients[0], n.Servers[0]
+	a, err := n.Addr(c, s, network.IPv4)
 	if err != nil {
 		return nil, err
 	}

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"nettoll/agent"
+	"nettoll/network"
 	"nettoll/platform"
-	"nettoll/technique"
 	"nettoll/workload/engine"
 )
 
@@ -29,45 +29,24 @@ func engineHandlers(ctx context.Context, args []string) (map[string]agent.Handle
 	return engine.Spinning(ctx, spin), nil
 }
 
-// spun is a technique whose servers spin for so long before they answer.
-type spun struct {
-	technique.Technique
-	spin time.Duration
-}
-
-func (s spun) Connect(ctx context.Context, topo technique.Topology, p platform.Platform) (technique.Network, error) {
-	n, err := s.Technique.Connect(ctx, topo, p)
-	if err != nil {
-		return nil, err
-	}
-	w := spunNetwork{Network: n}
-	for _, e := range n.Servers() {
-		w.servers = append(w.servers, spunServer{e, s.spin})
-	}
-	return w, nil
-}
-
-type spunNetwork struct {
-	technique.Network
-	servers []platform.Endpoint
-}
-
-func (n spunNetwork) Servers() []platform.Endpoint { return n.servers }
-
-func (n spunNetwork) Addr(from, to platform.Endpoint, f technique.Family) (netip.Addr, error) {
-	return n.Network.Addr(plain(from), plain(to), f)
-}
-
-func (n spunNetwork) Own(from, to platform.Endpoint, f technique.Family) (netip.Addr, error) {
-	return n.Network.Own(plain(from), plain(to), f)
-}
-
-func (n spunNetwork) Path(from, to platform.Endpoint, f technique.Family) []technique.Hop {
-	return n.Network.Path(plain(from), plain(to), f)
-}
-
-func (n spunNetwork) Machines() []platform.Host {
-	return n.Network.(interface{ Machines() []platform.Host }).Machines()
+// spun is a driver of networks whose servers spin for so long before they answer.
+func spun(d network.Driver, spin time.Duration) network.Driver {
+	return d.Then(func(_ context.Context, _ network.Topology, n *network.Network) error {
+		for i, e := range n.Servers {
+			n.Servers[i] = spunServer{e, spin}
+		}
+		addr, own, path := n.Addr, n.Own, n.Path
+		n.Addr = func(from, to platform.Endpoint, f network.Family) (netip.Addr, error) {
+			return addr(plain(from), plain(to), f)
+		}
+		n.Own = func(from, to platform.Endpoint, f network.Family) (netip.Addr, error) {
+			return own(plain(from), plain(to), f)
+		}
+		n.Path = func(from, to platform.Endpoint, f network.Family) []network.Hop {
+			return path(plain(from), plain(to), f)
+		}
+		return nil
+	})
 }
 
 // spunServer is an endpoint whose agents spin.
@@ -75,8 +54,6 @@ type spunServer struct {
 	platform.Endpoint
 	spin time.Duration
 }
-
-func (s spunServer) Unwrap() platform.Endpoint { return s.Endpoint }
 
 // plain is the endpoint that a network knows as its own.
 func plain(e platform.Endpoint) platform.Endpoint {

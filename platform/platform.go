@@ -40,6 +40,9 @@ type Underlay struct {
 // Hosts are joined by one underlay.
 type Hosts interface {
 	All() []Host
+	// Transient says that they were made for the caller: whatever is made on them is gone
+	// when they are closed.
+	Transient() bool
 	Close(ctx context.Context) error
 }
 
@@ -49,6 +52,7 @@ type Endpoint interface {
 	// OnHost is the name of the host that it is on: a host's own, and of a container that
 	// is nobody's yet none.
 	OnHost() string
+	Facts() Facts
 	Start(ctx context.Context, cmd Command) (Process, error)
 }
 
@@ -70,30 +74,37 @@ type Uplink struct {
 	Addr6  netip.Prefix
 }
 
-// NetNSer is an endpoint whose network namespace can be reached from here, so
-// that techniques which only plumb namespaces work on it.
-type NetNSer interface {
-	// NetNS is a path to the namespace.
-	NetNS() string
+// Facts are what else there is to know of an endpoint.
+type Facts struct {
+	// NetNS is a path to its network namespace, where that can be reached from here, so that
+	// networks which only plumb namespaces work on it.
+	NetNS string
+	// About is what of its platform is worth a word: which engine, and how it is set up.
+	About string
+	// Borrowed: it is a host that is the user's own machine. Nothing of it is changed but by
+	// what the platform itself makes on it: no device, address, route, rule or kernel parameter.
+	Borrowed bool
+	Around   Surroundings
+	// CPUTime is what all processes of a container have used since it began, by its control
+	// group; nil where it is not counted as a whole. The error names the container, and wraps
+	// ErrUnsupported where nobody counts.
+	CPUTime func(context.Context) (time.Duration, error)
 }
 
-// CPUAccounter is a container whose CPU time is counted as a whole.
-type CPUAccounter interface {
-	// CPUTime is what all its processes have used since it began, by its control
-	// group. The error names the container, and wraps ErrUnsupported where nobody
-	// counts.
-	CPUTime(ctx context.Context) (time.Duration, error)
+// Surroundings is what the processes of an endpoint share with others than those of the
+// run. Of a container, and of all in a lab, that is nothing: the zero value.
+type Surroundings struct {
+	// Outlive: a process there goes on when nettoll is killed, unless something of its own
+	// ends it.
+	Outlive bool
+	// Open: its network is that of a machine of the user's. Whoever reaches the machine
+	// reaches what listens there on all addresses.
+	Open bool
 }
 
 // Self as the Path of a Command is nettoll's own program, wherever the platform
 // has put it.
 const Self = "nettoll:self"
-
-// Transient is a set of hosts that were made for the caller: whatever is made on
-// them is gone when they are closed.
-type Transient interface {
-	Transient() bool
-}
 
 // Sharer is a host that can make a container in the network namespace of
 // another, as docker run --network container:NAME does.
@@ -101,10 +112,11 @@ type Sharer interface {
 	Share(ctx context.Context, with Endpoint) (Endpoint, error)
 }
 
-// Describer is an endpoint whose platform is worth a word: which engine, and how it is
-// set up. It is asked once for each trial, and answers from memory.
-type Describer interface {
-	Describe() string
+// Undertaker is a host in a lab.
+type Undertaker interface {
+	// Leaves has a control group removed when the lab has ended, in whatever way: the kernel
+	// does not do that.
+	Leaves(cgroup string) error
 }
 
 // Command is a process to be started.

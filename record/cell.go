@@ -29,7 +29,7 @@ const (
 // over it, and everything that could make two of its trials differ on purpose.
 // Two trials with equal cells are repeats of each other.
 type Cell struct {
-	Network   string  `json:"network"` // [platform:]technique
+	Network   string  `json:"network"` // [platform:]name
 	Hosts     int     `json:"hosts" most:"1e6"`
 	Family    int     `json:"family"` // 4 or 6
 	Servers   int     `json:"servers" most:"1e6"`

@@ -29,9 +29,6 @@ type Manned struct {
 	client *agent.Client
 }
 
-// Unwrap implements platform.Wrapper.
-func (m *Manned) Unwrap() platform.Endpoint { return m.Endpoint }
-
 // man gives the endpoint of a role and process, always the same one.
 func (a *agents) man(e platform.Endpoint, role string, process int) *Manned {
 	k := seat{e, role, process}

@@ -22,8 +22,9 @@ func idling(second, idle float64) sampler.Snapshot {
 // named is an endpoint that is nowhere.
 type named string
 
-func (n named) Name() string { return string(n) }
-func (named) OnHost() string { return "" }
+func (n named) Name() string        { return string(n) }
+func (named) OnHost() string        { return "" }
+func (named) Facts() platform.Facts { return platform.Facts{} }
 func (named) Start(context.Context, platform.Command) (platform.Process, error) {
 	return nil, platform.ErrUnsupported
 }

@@ -4,15 +4,15 @@ import (
 	"slices"
 	"testing"
 
+	"nettoll/network"
 	"nettoll/record"
-	"nettoll/technique"
 	"nettoll/workload"
 )
 
 // TestTurnThatWentAstray holds that each turn proves its path by itself, and that the networks
 // of others stand still meanwhile.
 func TestTurnThatWentAstray(t *testing.T) {
-	const payload = 1 << 20
+	const payload = 8 << 20
 	for _, c := range []struct {
 		name     string
 		own      []uint64 // what the first device has counted: before the first turn, after it, before the second, after it
@@ -23,20 +23,20 @@ func TestTurnThatWentAstray(t *testing.T) {
 	}{
 		{"both turns took the path", []uint64{0, payload, payload, 2 * payload}, []uint64{5, 5, 5, 5}, nil, nil, ""},
 		{"the second did not", []uint64{0, 2 * payload, 2 * payload, 2 * payload}, []uint64{5, 5, 5, 5}, nil, nil,
-			"in turn 2 of 2: path not proved: 0 bytes crossed h1/v0, the payload was 524288"},
+			"in turn 2 of 2: path not proved: 0 bytes crossed h1/v0, the payload was 4194304"},
 		{"the first crossed another network, too", []uint64{0, payload, payload, 2 * payload}, []uint64{5, payload + 5, payload + 5, payload + 5}, nil, nil,
-			"in turn 1 of 2: 1048576 bytes crossed h1/w0 of veth, which had no turn"},
+			"in turn 1 of 2: 8388608 bytes crossed h1/w0 of veth, which had no turn"},
 		{"daemons talk", []uint64{0, payload, payload, 2 * payload}, []uint64{5, 5000, 5000, 9000}, nil, nil, ""},
 		{"looked at too late to know", []uint64{0, payload / 4, payload, payload}, []uint64{5, 5, 5, 5}, []int{0, 2}, nil, ""},
 		{"another had its turn before the first was looked at", []uint64{0, payload, payload, 2 * payload}, []uint64{5, payload + 5, payload + 5, payload + 5}, []int{1}, nil, ""},
 		{"some was still on its way", []uint64{0, payload / 4, payload, payload}, []uint64{5, 5, 5, 5}, nil, []record.Warning{{Code: workload.WarnOverran}}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			other := &player{attempt: &attempt{t: &record.Trial{Cell: record.Cell{Network: "veth"}}, proof: &proof{hops: []technique.Hop{hop("h1/w0", technique.Device, false)}}}}
-			p := &player{attempt: &attempt{proof: &proof{hops: []technique.Hop{hop("h1/v0", technique.Device, false)}, pairs: [][]int{{0}}}}}
+			other := &player{attempt: &attempt{t: &record.Trial{Cell: record.Cell{Network: "veth"}}, proof: &proof{hops: []network.Hop{hop("h1/w0", network.Device, false)}}}}
+			p := &player{attempt: &attempt{proof: &proof{hops: []network.Hop{hop("h1/v0", network.Device, false)}, pairs: [][]int{{0}}}}}
 			p.each = []workload.Result{{}} // cold
 			at := func(i int) turnEdge {
-				return turnEdge{late: slices.Contains(c.late, i), hops: map[*player][]technique.Count{p: {bytes(c.own[i])}}, firsts: map[*player]technique.Count{other: bytes(c.other[i])}}
+				return turnEdge{late: slices.Contains(c.late, i), hops: map[*player][]network.Count{p: {bytes(c.own[i])}}, firsts: map[*player]network.Count{other: bytes(c.other[i])}}
 			}
 			for i := 0; i < len(c.own); i += 2 {
 				p.each = append(p.each, workload.Result{Crossed: []workload.Crossed{{Bytes: payload}}, Warnings: c.warnings})
@@ -46,5 +46,22 @@ func TestTurnThatWentAstray(t *testing.T) {
 				t.Errorf("%q, want %q", got, c.want)
 			}
 		})
+	}
+}
+
+// TestWhatASocketHeldProvesNothing has a receiver read in its turn what came in the one before.
+func TestWhatASocketHeldProvesNothing(t *testing.T) {
+	const payload = 32_580
+	for transactions, want := range map[uint64]string{
+		0:  "", // a stream
+		20: "in turn 1 of 1: path not proved: 0 bytes crossed h1/v0, the payload was 16290",
+	} {
+		p := &player{attempt: &attempt{proof: &proof{hops: []network.Hop{hop("h1/v0", network.Device, false)}, pairs: [][]int{{0}}}}}
+		at := turnEdge{hops: map[*player][]network.Count{p: {bytes(payload)}}}
+		p.sights = []turnSight{{before: at, after: at}}
+		p.each = []workload.Result{{}, {Crossed: []workload.Crossed{{Bytes: payload}}, Flows: []record.Flow{{Transactions: transactions}}}}
+		if got := p.astray(); got != want {
+			t.Errorf("%d transactions: %q, want %q", transactions, got, want)
+		}
 	}
 }

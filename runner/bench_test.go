@@ -26,11 +26,12 @@ type bench struct {
 	w      *world
 	tool   *tool
 	trials []record.Trial
+	ways   map[string]*way // the kinds of networks, by name
 }
 
 // newBench measures the cells of the ways, each a second in at most three rounds.
 func newBench(ways ...*way) *bench {
-	b := &bench{w: newWorld()}
+	b := &bench{w: newWorld(), ways: map[string]*way{}}
 	b.tool = &tool{w: b.w}
 	b.Runner = &runner.Runner{
 		Networks: map[string]runner.Recipe{},
@@ -43,8 +44,8 @@ func newBench(ways ...*way) *bench {
 		Enough: func([]record.Trial) map[string]bool { return nil },
 	}
 	for _, f := range ways {
-		f.w = b.w
-		b.Networks[f.name] = runner.Recipe{Platform: &ground{w: b.w}, Technique: f}
+		f.w, b.ways[f.name] = b.w, f
+		b.Networks[f.name] = runner.Recipe{Platform: &ground{w: b.w}, Driver: f.driver()}
 		b.Cells = append(b.Cells, cells(f.name)...)
 	}
 	return b

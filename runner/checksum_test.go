@@ -12,18 +12,18 @@ import (
 
 	"nettoll/internal/netns"
 	"nettoll/internal/nl"
+	"nettoll/network"
+	"nettoll/network/kernel"
 	"nettoll/platform"
 	"nettoll/record"
 	"nettoll/runner"
-	"nettoll/technique"
-	"nettoll/technique/bridge"
 )
 
 // TestNetworkThatTakesPacketsOutOfTheKernel has a program instead of a bridge, which copies
 // frames as they are. Senders leave checksums to their devices.
 func TestNetworkThatTakesPacketsOutOfTheKernel(t *testing.T) {
-	copied := func(t *testing.T, n technique.Network) {
-		h := machines(n)[0]
+	copied := func(t *testing.T, n *network.Network) {
+		h := n.Hosts[0]
 		in(t, h, func(n *nl.NS) error {
 			for _, port := range []string{"veth0", "veth1"} {
 				l, err := n.Link(port)
@@ -41,7 +41,7 @@ func TestNetworkThatTakesPacketsOutOfTheKernel(t *testing.T) {
 		forward(t, b, a)
 	}
 	c := record.Cell{Hosts: 1, Family: 4, Workload: record.TCPStream}
-	tr := measured(t, bridge.New(), c, copied)
+	tr := measured(t, kernel.Bridge(), c, copied)
 	for _, want := range []string{"threw away ", " segments that arrived with wrong checksums: the sender leaves them to its device", " (seen as: "} {
 		if tr.Status != record.Failed || !strings.Contains(tr.Reason, want) {
 			t.Errorf("%s with reason %q, which does not say %q", tr.Status, tr.Reason, want)
@@ -51,7 +51,7 @@ func TestNetworkThatTakesPacketsOutOfTheKernel(t *testing.T) {
 		t.Errorf("remedy is %q; %+v", tr.Remedy, tr.Warnings)
 	}
 	c.Offload = record.OffloadOff // the remedy
-	tr = measured(t, bridge.New(), c, copied)
+	tr = measured(t, kernel.Bridge(), c, copied)
 	if got := said(tr, runner.FoundChecksums); got != "" || strings.Contains(tr.Reason, "checksum") {
 		t.Errorf("without offloads: %s, %s, %s", tr.Status, tr.Reason, got)
 	}
@@ -64,7 +64,7 @@ func TestNetworkThatTakesPacketsOutOfTheKernel(t *testing.T) {
 func frames(t *testing.T, h platform.Host, device string) *os.File {
 	t.Helper()
 	var fd int
-	err := netns.Do(h.(platform.NetNSer).NetNS(), func() (err error) {
+	err := netns.Do(h.Facts().NetNS, func() (err error) {
 		const all = unix.ETH_P_ALL
 		protocol := binary.NativeEndian.Uint16([]byte{all >> 8, all & 0xff})
 		if fd, err = unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, int(protocol)); err != nil {

@@ -6,10 +6,10 @@ import (
 	"sync"
 	"testing"
 
+	"nettoll/network/kernel"
 	"nettoll/platform"
 	"nettoll/platform/lab"
 	"nettoll/record"
-	"nettoll/technique/bridge"
 	"nettoll/workload"
 	"nettoll/workload/engine"
 )
@@ -43,8 +43,6 @@ type watchedHost struct {
 	w *watched
 }
 
-func (h watchedHost) NetNS() string { return h.Host.(platform.NetNSer).NetNS() }
-
 func (h watchedHost) Containers(ctx context.Context, n int) ([]platform.Endpoint, error) {
 	all, err := h.Host.Containers(ctx, n)
 	for i := range all {
@@ -57,8 +55,6 @@ type watchedContainer struct {
 	platform.Endpoint
 	w *watched
 }
-
-func (c watchedContainer) NetNS() string { return c.Endpoint.(platform.NetNSer).NetNS() }
 
 func (c watchedContainer) Start(ctx context.Context, cmd platform.Command) (platform.Process, error) {
 	p, err := c.Endpoint.Start(ctx, cmd)
@@ -97,7 +93,7 @@ func TestAgentThatDiesFailsItsTrialOnly(t *testing.T) {
 					t.Error(err)
 				}
 			}}
-			trials := measure(t, p, tool, altered{bridge.New(), nil}, 4, 6)
+			trials := measure(t, p, tool, kernel.Bridge(), 4, 6)
 			first, second := trials[0], trials[1]
 			if first.Status != record.Failed || !strings.Contains(first.Reason, victim) || !strings.Contains(first.Reason, "killed") || strings.Contains(first.Reason, "\n") {
 				t.Errorf("%s with reason %q, want failed with one line that says that the agent in %s was killed", first.Status, first.Reason, victim)

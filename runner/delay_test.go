@@ -12,12 +12,11 @@ import (
 	"nettoll/analysis"
 	"nettoll/internal/netns"
 	"nettoll/internal/nl"
+	"nettoll/network"
 	"nettoll/platform/lab"
 	"nettoll/record"
 	"nettoll/runner"
 	"nettoll/sampler"
-	"nettoll/technique"
-	"nettoll/technique/bridge"
 	"nettoll/workload"
 	"nettoll/workload/engine"
 )
@@ -133,13 +132,14 @@ func slowStarts(t *testing.T) *record.File {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := altered{bridge.New(), func(n technique.Network) (technique.Network, error) {
+	a := altered(func(n *network.Network) error {
 		relay(t, host(n), 20*time.Millisecond)
-		return otherPath{n, func(real []technique.Hop) []technique.Hop { return real[:1] }}, nil
-	}}
+		otherPath(n, func(real []network.Hop) []network.Hop { return real[:1] })
+		return nil
+	})
 	file := &record.File{Run: record.Run{Settings: record.Settings{Duration: 0.3, Warmup: 0.08, MinRounds: 8, MaxRounds: 8, Confidence: 0.95, Seed: 1}}}
 	r := &runner.Runner{
-		Networks: map[string]runner.Recipe{"bridge": {Platform: lab.New(), Technique: a}},
+		Networks: map[string]runner.Recipe{"bridge": {Platform: lab.New(), Driver: a}},
 		Tools:    map[string]workload.Tool{"engine": engine.New()},
 		Machine:  m, Settings: file.Run.Settings,
 		Cells: []record.Cell{{

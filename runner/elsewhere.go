@@ -9,7 +9,6 @@ import (
 
 	"nettoll/record"
 	"nettoll/sampler"
-	"nettoll/technique"
 	"nettoll/workload"
 )
 
@@ -41,7 +40,7 @@ func (s *session) machines(ctx context.Context, links []link) (*machines, error)
 		facts: s.r.Machine, idle: &s.r.idle,
 		read: func(context.Context) (sampler.Snapshot, error) { return s.r.cpu.Read() },
 	}
-	if d, ok := s.network.(technique.Distant); !ok || !d.Distant() {
+	if !s.network.Distant {
 		return &machines{all: []*machine{here}}, nil
 	}
 	m := &machines{of: map[*Manned]*machine{}}

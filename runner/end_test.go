@@ -63,7 +63,7 @@ func TestInterruptedTrialIsNoFailure(t *testing.T) {
 			}
 		},
 		"while it is built": func(b *bench, cancel func()) {
-			b.Networks["bridge"].Technique.(*way).connect = func(ctx context.Context, nth int) error {
+			b.ways["bridge"].connect = func(ctx context.Context, nth int) error {
 				if nth < 2 {
 					return nil
 				}

@@ -85,8 +85,8 @@ func (s *session) condition(ctx context.Context, c record.Cell, links []link) er
 		p, got := want, sampler.Conditioned{}
 		p.Peer = at.peer
 		// An engine's container cannot write what is its own.
-		if ns, ok := platform.As[platform.NetNSer](at.Endpoint); ok && want.KeepWindow && ns.NetNS() != "" {
-			if err := sampler.KeepWindow(ns.NetNS()); err != nil {
+		if ns := at.Facts().NetNS; want.KeepWindow && ns != "" {
+			if err := sampler.KeepWindow(ns); err != nil {
 				return err
 			}
 			p.KeepWindow = false
@@ -115,9 +115,7 @@ func facts(ctx context.Context, links []link) ([]record.Endpoint, error) {
 			return err
 		}
 		out[i].Name, out[i].Role, out[i].Address = s.Name(), s.role, s.own.String()
-		if d, ok := platform.As[platform.Describer](s.Endpoint); ok {
-			out[i].Platform = d.Describe()
-		}
+		out[i].Platform = s.Facts().About
 		return nil
 	})
 	return out, err

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"nettoll/internal/testutil"
+	"nettoll/network"
 	"nettoll/platform"
 	"nettoll/record"
-	"nettoll/technique"
 	"nettoll/workload"
 )
 
@@ -54,14 +54,14 @@ func (*ground) Hosts(context.Context, platform.HostRequest) (platform.Hosts, err
 	return nil, errGone
 }
 
-// way is a technique. Faults that are nil do not happen.
+// way is a kind of network. Faults that are nil do not happen.
 type way struct {
 	w        *world
 	name     string
 	probe    error
 	connect  func(ctx context.Context, nth int) error
 	close    error
-	daemons  []technique.Daemon
+	daemons  []network.Daemon
 	pathless bool
 	fault    func() error                        // of a network; nil: it knows of none
 	on       platform.Platform                   // that it was built on last
@@ -75,20 +75,18 @@ func (f *way) place(name string) platform.Endpoint {
 	return f.endpoint(name)
 }
 
-func (f *way) Name() string { return f.name }
+func (f *way) driver() network.Driver {
+	return network.Driver{Info: network.Info{Name: f.name, About: f.name, Hosts: []int{1, 2}}, Probe: f.probed, Connect: f.connected}
+}
 
-func (f *way) About() string { return f.name }
-
-func (f *way) Hosts() []int { return []int{1, 2} }
-
-func (f *way) Probe(context.Context, platform.Platform) error {
+func (f *way) probed(context.Context, platform.Platform) error {
 	f.w.mu.Lock()
 	defer f.w.mu.Unlock()
 	f.w.probes[f.name]++
 	return f.probe
 }
 
-func (f *way) Connect(ctx context.Context, topo technique.Topology, p platform.Platform) (technique.Network, error) {
+func (f *way) connected(ctx context.Context, topo network.Topology, p platform.Platform) (*network.Network, error) {
 	f.w.mu.Lock()
 	f.on = p
 	f.w.builds[f.name]++
@@ -102,53 +100,46 @@ func (f *way) Connect(ctx context.Context, topo technique.Topology, p platform.P
 	f.w.mu.Lock()
 	f.w.open++
 	f.w.mu.Unlock()
-	n := &net{way: f}
+	closed := false
+	n := &network.Network{
+		Daemons: f.daemons,
+		Addr: func(platform.Endpoint, platform.Endpoint, network.Family) (netip.Addr, error) {
+			return netip.MustParseAddr("198.18.0.1"), nil
+		},
+		Path: f.path,
+		Fault: func(context.Context) error {
+			if f.fault == nil {
+				return nil
+			}
+			return f.fault()
+		},
+		Close: func(context.Context) error {
+			f.w.mu.Lock()
+			defer f.w.mu.Unlock()
+			if !closed {
+				closed = true
+				f.w.open--
+			}
+			return f.close
+		},
+	}
+	n.Own = n.Addr
 	for i := range topo.Servers {
-		n.servers = append(n.servers, f.place(fmt.Sprintf("h1c%d", i+1)))
+		n.Servers = append(n.Servers, f.place(fmt.Sprintf("h1c%d", i+1)))
 	}
 	for i := range topo.Clients {
-		n.clients = append(n.clients, f.place(fmt.Sprintf("h%dc%d", topo.Hosts, topo.Servers+i+1)))
+		n.Clients = append(n.Clients, f.place(fmt.Sprintf("h%dc%d", topo.Hosts, topo.Servers+i+1)))
 	}
 	return n, nil
 }
 
-type net struct {
-	*way
-	servers, clients []platform.Endpoint
-	closed           bool
-}
-
-func (n *net) Servers() []platform.Endpoint { return n.servers }
-
-func (n *net) Clients() []platform.Endpoint { return n.clients }
-
-func (n *net) Daemons() []technique.Daemon { return n.daemons }
-
-func (n *net) Own(from, to platform.Endpoint, f technique.Family) (netip.Addr, error) {
-	return n.Addr(from, to, f)
-}
-
-func (*net) Addr(platform.Endpoint, platform.Endpoint, technique.Family) (netip.Addr, error) {
-	return netip.MustParseAddr("198.18.0.1"), nil
-}
-
-func (n *net) Path(platform.Endpoint, platform.Endpoint, technique.Family) []technique.Hop {
-	if n.pathless {
+func (f *way) path(platform.Endpoint, platform.Endpoint, network.Family) []network.Hop {
+	if f.pathless {
 		return nil
 	}
-	return []technique.Hop{{Name: "h1/br0", Kind: technique.Device, Read: func(context.Context) (technique.Count, error) {
-		return technique.Count{Bytes: n.w.crossed.Load()}, nil
+	return []network.Hop{{Name: "h1/br0", Kind: network.Device, Read: func(context.Context) (network.Count, error) {
+		return network.Count{Bytes: f.w.crossed.Load()}, nil
 	}}}
-}
-
-func (n *net) Close(context.Context) error {
-	n.w.mu.Lock()
-	defer n.w.mu.Unlock()
-	if !n.closed {
-		n.closed = true
-		n.w.open--
-	}
-	return n.way.close
 }
 
 // tool is a generator of traffic that sends nothing, but says it did.
@@ -195,11 +186,3 @@ func (f *tool) well(ctx context.Context, job workload.Job) (workload.Result, err
 }
 
 var errGone = errors.New("the network fell off the table")
-
-// Fault implements technique.Faulter.
-func (n *net) Fault(context.Context) error {
-	if n.fault == nil {
-		return nil
-	}
-	return n.fault()
-}

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"nettoll/network"
 	"nettoll/record"
-	"nettoll/technique"
 )
 
 // faultTime bounds the search for what is wrong with a network.
@@ -17,14 +17,13 @@ const faultTime = 10 * time.Second
 // that carries its payload in another way than it claims makes the trial invalid.
 // The error is what broke, if the trial failed with it: no other would fare better.
 func (s *session) fault(ctx context.Context, t *record.Trial) error {
-	n, ok := s.network.(technique.Faulter)
-	if !ok || t.Status == record.Skipped {
+	if t.Status == record.Skipped {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), faultTime)
 	defer cancel()
-	err := n.Fault(ctx)
-	var wrong *technique.WrongPath
+	err := s.network.Broken(ctx)
+	var wrong *network.WrongPath
 	switch {
 	case err == nil:
 		return nil

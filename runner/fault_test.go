@@ -7,8 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"nettoll/network"
 	"nettoll/record"
-	"nettoll/technique"
 	"nettoll/workload"
 )
 
@@ -24,8 +24,8 @@ func TestWhatBrokeIsOnTheTrial(t *testing.T) {
 		"nothing":             {nil, nil, record.OK, "", ""},
 		"beside the payload":  {ended, nil, record.OK, "", "network-fault"},
 		"under the payload":   {ended, errGone, record.Failed, ended.Error() + " (seen as: ", ""},
-		"another way":         {&technique.WrongPath{Finding: "it went through sleeve"}, nil, record.Invalid, "it went through sleeve", ""},
-		"another way, failed": {&technique.WrongPath{Finding: "it went through sleeve"}, errGone, record.Failed, "it went through sleeve (seen as: ", ""},
+		"another way":         {&network.WrongPath{Finding: "it went through sleeve"}, nil, record.Invalid, "it went through sleeve", ""},
+		"another way, failed": {&network.WrongPath{Finding: "it went through sleeve"}, errGone, record.Failed, "it went through sleeve (seen as: ", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -31,7 +31,7 @@ type port struct {
 // network, by "<host>/<device>".
 func (s *session) ports() (map[string]port, error) {
 	uplinks := map[string]bool{}
-	for _, h := range s.hosts() {
+	for _, h := range s.network.Hosts {
 		uplinks[h.Name()+"/"+h.Uplink().Device] = true
 	}
 	known, err := s.devices()

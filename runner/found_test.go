@@ -9,40 +9,21 @@ import (
 
 	"nettoll/internal/netns"
 	"nettoll/internal/nl"
+	"nettoll/network"
+	"nettoll/network/kernel"
 	"nettoll/platform"
 	"nettoll/platform/lab"
 	"nettoll/record"
 	"nettoll/runner"
 	"nettoll/sampler"
-	"nettoll/technique"
-	"nettoll/technique/bridge"
-	"nettoll/technique/loopback"
-	"nettoll/technique/published"
-	"nettoll/technique/routed"
-	"nettoll/technique/vxlan"
 	"nettoll/workload"
 	"nettoll/workload/engine"
 )
 
 // What follows breaks real networks in the ways that users do.
 
-// broken is a technique whose networks are changed after they were made.
-type broken struct {
-	technique.Technique
-	change func(t *testing.T, n technique.Network)
-	t      *testing.T
-}
-
-func (b broken) Connect(ctx context.Context, topo technique.Topology, p platform.Platform) (technique.Network, error) {
-	n, err := b.Technique.Connect(ctx, topo, p)
-	if err == nil && b.change != nil {
-		b.change(b.t, n)
-	}
-	return n, err
-}
-
 // measured is one cell, measured once.
-func measured(t *testing.T, tech technique.Technique, c record.Cell, change func(*testing.T, technique.Network)) record.Trial {
+func measured(t *testing.T, tech network.Driver, c record.Cell, change func(*testing.T, *network.Network)) record.Trial {
 	t.Helper()
 	if err := tech.Probe(t.Context(), lab.New()); err != nil {
 		t.Skip(err)
@@ -54,9 +35,14 @@ func measured(t *testing.T, tech technique.Technique, c record.Cell, change func
 	c.Network, c.Servers, c.Clients, c.Tool, c.Placement = "broken", 1, 1, "engine", record.PlacementFree
 	var trials []record.Trial
 	r := &runner.Runner{
-		Networks: map[string]runner.Recipe{"broken": {Platform: lab.New(), Technique: broken{tech, change, t}}},
-		Tools:    map[string]workload.Tool{"engine": engine.New()},
-		Machine:  m, Cells: []record.Cell{c},
+		Networks: map[string]runner.Recipe{"broken": {Platform: lab.New(), Driver: tech.Then(func(_ context.Context, _ network.Topology, n *network.Network) error {
+			if change != nil {
+				change(t, n)
+			}
+			return nil
+		})}},
+		Tools:   map[string]workload.Tool{"engine": engine.New()},
+		Machine: m, Cells: []record.Cell{c},
 		Settings: record.Settings{Duration: 0.4, Warmup: 0.4, MinRounds: 1, MaxRounds: 1, Confidence: 0.95, Seed: 1},
 		Save: func(t record.Trial) error {
 			trials = append(trials, t)
@@ -99,22 +85,18 @@ func setMTU(t *testing.T, e platform.Endpoint, mtu int, devices ...string) {
 
 func in(t *testing.T, e platform.Endpoint, do func(*nl.NS) error) {
 	t.Helper()
-	if err := nl.With(e.(platform.NetNSer).NetNS(), do); err != nil {
+	if err := nl.With(e.Facts().NetNS, do); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func machines(n technique.Network) []platform.Host {
-	return n.(interface{ Machines() []platform.Host }).Machines()
-}
-
 // wide gives containers on a VXLAN the MTU of the underlay, which has no room for the
 // tunnel's headers.
-func wide(t *testing.T, n technique.Network) {
-	for _, e := range slices.Concat(n.Servers(), n.Clients()) {
+func wide(t *testing.T, n *network.Network) {
+	for _, e := range slices.Concat(n.Servers, n.Clients) {
 		setMTU(t, e, 1500, "eth0")
 	}
-	for _, h := range machines(n) {
+	for _, h := range n.Hosts {
 		setMTU(t, h, 1500, "veth0")
 	}
 }
@@ -123,14 +105,14 @@ func wide(t *testing.T, n technique.Network) {
 // their packets.
 func TestTunnelWhosePacketsAreCut(t *testing.T) {
 	for _, family := range []int{4, 6} {
-		tr := measured(t, vxlan.New(), record.Cell{Hosts: 2, Family: family, Workload: record.UDPStream, Options: record.Options{MessageSize: 1300}},
-			func(t *testing.T, n technique.Network) {
-				for _, e := range slices.Concat(n.Servers(), n.Clients()) {
-					if err := netns.SetSysctl(e.(platform.NetNSer).NetNS(), "net/ipv4/ip_no_pmtu_disc", "1"); err != nil {
+		tr := measured(t, kernel.VXLAN(), record.Cell{Hosts: 2, Family: family, Workload: record.UDPStream, Options: record.Options{MessageSize: 1300}},
+			func(t *testing.T, n *network.Network) {
+				for _, e := range slices.Concat(n.Servers, n.Clients) {
+					if err := netns.SetSysctl(e.Facts().NetNS, "net/ipv4/ip_no_pmtu_disc", "1"); err != nil {
 						t.Fatal(err)
 					}
 				}
-				for _, h := range machines(n) {
+				for _, h := range n.Hosts {
 					setMTU(t, h, 1320, "eth0")
 				}
 			})
@@ -149,7 +131,7 @@ func TestTunnelWhosePacketsAreCut(t *testing.T) {
 // Segments that a device is to cut are not too large for it, and VXLAN tells their sender
 // what does not fit.
 func TestContainersWhoseMTUHasNoRoomForTheTunnel(t *testing.T) {
-	tr := measured(t, vxlan.New(), record.Cell{Hosts: 2, Family: 4, Workload: record.TCPStream}, wide)
+	tr := measured(t, kernel.VXLAN(), record.Cell{Hosts: 2, Family: 4, Workload: record.TCPStream}, wide)
 	want := "h2c1's eth0 has an MTU of 1500, but TCP had to find out that its path carries 1450: set the containers' MTU to 1450"
 	if got := said(tr, runner.FoundMTU); tr.Status != record.OK || got != want {
 		t.Errorf("%s, %s: warned of %q, want %q", tr.Status, tr.Reason, got, want)
@@ -160,22 +142,22 @@ func TestContainersWhoseMTUHasNoRoomForTheTunnel(t *testing.T) {
 // tells nobody.
 func TestBlackHoleOfABridge(t *testing.T) {
 	for _, family := range []int{4, 6} {
-		tr := measured(t, vxlan.New(), record.Cell{Hosts: 2, Family: family, Workload: record.TCPStream, Offload: record.OffloadOff}, wide)
+		tr := measured(t, kernel.VXLAN(), record.Cell{Hosts: 2, Family: family, Workload: record.TCPStream, Offload: record.OffloadOff}, wide)
 		wantBlackHole(t, tr, "nothing larger than 1450 bytes crosses from h2c1 to h1c1, whose MTU is 1500: MTU black hole", "set the containers' MTU to 1450")
 	}
 }
 
 // On one host, too, and to one of its containers alone.
 func TestBlackHoleOfAPort(t *testing.T) {
-	tr := measured(t, bridge.NewWithoutNetfilter(), record.Cell{Hosts: 1, Family: 4, Workload: record.TCPStream, Offload: record.OffloadOff},
-		func(t *testing.T, n technique.Network) { setMTU(t, machines(n)[0], 1400, "veth0") })
+	tr := measured(t, kernel.BridgeWithoutNetfilter(), record.Cell{Hosts: 1, Family: 4, Workload: record.TCPStream, Offload: record.OffloadOff},
+		func(t *testing.T, n *network.Network) { setMTU(t, n.Hosts[0], 1400, "veth0") })
 	wantBlackHole(t, tr, "nothing larger than 1404 bytes crosses from h1c2 to h1c1, whose MTU is 1500", "set the containers' MTU to 1400")
 }
 
 // Only the way back is narrow.
 func TestBlackHoleOfOneDirection(t *testing.T) {
-	tr := measured(t, vxlan.New(), record.Cell{Hosts: 2, Family: 4, Workload: record.TCPStream, Offload: record.OffloadOff, Options: record.Options{Reverse: true}},
-		func(t *testing.T, n technique.Network) { setMTU(t, machines(n)[0], 1321, "vxlan0") })
+	tr := measured(t, kernel.VXLAN(), record.Cell{Hosts: 2, Family: 4, Workload: record.TCPStream, Offload: record.OffloadOff, Options: record.Options{Reverse: true}},
+		func(t *testing.T, n *network.Network) { setMTU(t, n.Hosts[0], 1321, "vxlan0") })
 	// A bridge lets frames pass that are longer by the tag of a VLAN.
 	wantBlackHole(t, tr, "nothing larger than 1325 bytes crosses from h1c1 to h2c1, whose MTU is 1450", "set the containers' MTU to 1321")
 }
@@ -195,8 +177,8 @@ func wantBlackHole(t *testing.T, tr record.Trial, text, remedy string) {
 
 // What is right is not talked about.
 func TestNothingIsFoundInASoundNetwork(t *testing.T) {
-	for name, tech := range map[string]technique.Technique{"vxlan": vxlan.New(), "routed": routed.New(), "loopback": loopback.New()} {
-		hosts := slices.Max(tech.Hosts())
+	for name, tech := range map[string]network.Driver{"vxlan": kernel.VXLAN(), "routed": kernel.Routed(), "loopback": kernel.Loopback()} {
+		hosts := slices.Max(tech.Hosts)
 		tr := measured(t, tech, record.Cell{Hosts: hosts, Family: 4, Workload: record.TCPStream}, nil)
 		if tr.Status != record.OK {
 			t.Fatalf("%s: %s: %s", name, tr.Status, tr.Reason)
@@ -215,7 +197,7 @@ func TestNothingIsFoundInASoundNetwork(t *testing.T) {
 
 // What a daemon of a network uses is told with the host that it is on.
 func TestDaemonsAreToldWithTheirHosts(t *testing.T) {
-	tr := measured(t, published.NewProxy(), record.Cell{Hosts: 1, Family: 4, Workload: record.TCPStream}, nil)
+	tr := measured(t, kernel.PublishedProxy(), record.Cell{Hosts: 1, Family: 4, Workload: record.TCPStream}, nil)
 	if tr.Status != record.OK || len(tr.CPU.Daemons) != 1 {
 		t.Fatalf("%s, %s: %+v", tr.Status, tr.Reason, tr.CPU)
 	}
@@ -226,9 +208,9 @@ func TestDaemonsAreToldWithTheirHosts(t *testing.T) {
 
 // A router that says so lets TCP find out what its path carries.
 func TestPathThatIsNarrowerThanItsEnds(t *testing.T) {
-	tr := measured(t, routed.New(), record.Cell{Hosts: 2, Family: 4, Workload: record.TCPStream},
-		func(t *testing.T, n technique.Network) {
-			for _, h := range machines(n) {
+	tr := measured(t, kernel.Routed(), record.Cell{Hosts: 2, Family: 4, Workload: record.TCPStream},
+		func(t *testing.T, n *network.Network) {
+			for _, h := range n.Hosts {
 				setMTU(t, h, 1400, "eth0")
 			}
 		})

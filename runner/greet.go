@@ -6,9 +6,9 @@ import (
 	"net/netip"
 	"time"
 
+	"nettoll/network"
 	"nettoll/platform"
 	"nettoll/sampler"
-	"nettoll/technique"
 )
 
 // greetTime is how long the first packet may take to cross a network that is said to be
@@ -17,7 +17,7 @@ const greetTime = 5 * time.Second
 
 // greet waits until a packet has crossed between all pairs, in each direction, once for
 // each IP version: daemons that say that they are connected may not carry anything yet.
-func (s *session) greet(ctx context.Context, f technique.Family, links []link) error {
+func (s *session) greet(ctx context.Context, f network.Family, links []link) error {
 	within := s.r.patience(greetTime)
 	var pairs []sampler.Pair
 	var of []link
@@ -43,7 +43,7 @@ func (s *session) greet(ctx context.Context, f technique.Family, links []link) e
 		return fmt.Errorf("%s gets no answer within %v from %s at %s: %s", l.client.Name(), within, l.server.Name(), l.toServer, unmet.Last)
 	}
 	if s.greeted == nil {
-		s.greeted = map[technique.Family]bool{}
+		s.greeted = map[network.Family]bool{}
 	}
 	s.greeted[f] = true
 	return nil

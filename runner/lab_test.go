@@ -6,39 +6,33 @@ import (
 	"testing"
 
 	"nettoll/internal/plumb"
+	"nettoll/network"
+	"nettoll/network/kernel"
 	"nettoll/platform"
 	"nettoll/platform/lab"
 	"nettoll/record"
 	"nettoll/runner"
 	"nettoll/sampler"
-	"nettoll/technique"
-	"nettoll/technique/bridge"
 	"nettoll/workload"
 	"nettoll/workload/engine"
 )
 
 // What follows measures real networks with the real engine.
-// altered is the bridge technique with a change to its networks.
-type altered struct {
-	bridge.Technique
-	change func(plain technique.Network) (technique.Network, error)
+// altered is bridges with a change to each.
+func altered(change func(n *network.Network) error) network.Driver {
+	return kernel.Bridge().Then(func(_ context.Context, _ network.Topology, n *network.Network) error { return change(n) })
 }
 
-func (a altered) Connect(ctx context.Context, topo technique.Topology, p platform.Platform) (technique.Network, error) {
-	n, err := a.Technique.Connect(ctx, topo, p)
-	if err != nil || a.change == nil {
-		return n, err
-	}
-	return a.change(n)
-}
+// node is what an endpoint of a network of the lab is.
+func node(e platform.Endpoint) *plumb.Node { return e.(*plumb.Node) }
 
 // host is the namespace of a network's first host.
-func host(n technique.Network) string {
-	return n.(interface{ Machines() []platform.Host }).Machines()[0].(platform.NetNSer).NetNS()
+func host(n *network.Network) string {
+	return n.Hosts[0].Facts().NetNS
 }
 
 // measure runs one round over altered bridges.
-func measure(t *testing.T, p platform.Platform, tool workload.Tool, a altered, families ...int) []record.Trial {
+func measure(t *testing.T, p platform.Platform, tool workload.Tool, a network.Driver, families ...int) []record.Trial {
 	t.Helper()
 	var cells []record.Cell
 	for _, f := range families {
@@ -50,8 +44,8 @@ func measure(t *testing.T, p platform.Platform, tool workload.Tool, a altered, f
 	return aRound(t, p, tool, a, cells...)
 }
 
-// aRound runs one round of cells over a technique, whatever they call it.
-func aRound(t *testing.T, p platform.Platform, tool workload.Tool, tech technique.Technique, cells ...record.Cell) []record.Trial {
+// aRound runs one round of cells over one kind of network, whatever they call it.
+func aRound(t *testing.T, p platform.Platform, tool workload.Tool, tech network.Driver, cells ...record.Cell) []record.Trial {
 	t.Helper()
 	m, err := sampler.Machine("/proc", "/sys")
 	if err != nil {
@@ -59,7 +53,7 @@ func aRound(t *testing.T, p platform.Platform, tool workload.Tool, tech techniqu
 	}
 	var trials []record.Trial
 	r := &runner.Runner{
-		Networks: map[string]runner.Recipe{cells[0].Network: {Platform: p, Technique: tech}},
+		Networks: map[string]runner.Recipe{cells[0].Network: {Platform: p, Driver: tech}},
 		Tools:    map[string]workload.Tool{"engine": tool},
 		Machine:  m, Cells: cells,
 		Settings: record.Settings{Duration: 0.3, Warmup: 0.4, MinRounds: 1, MaxRounds: 1, Confidence: 0.95, Seed: 1},
@@ -78,50 +72,47 @@ func aRound(t *testing.T, p platform.Platform, tool workload.Tool, tech techniqu
 	return trials
 }
 
-// otherPath is a network that says something else of its path.
-type otherPath struct {
-	technique.Network
-	path func(real []technique.Hop) []technique.Hop
-}
-
-func (n otherPath) Path(from, to platform.Endpoint, f technique.Family) []technique.Hop {
-	return n.path(n.Network.Path(from, to, f))
+// otherPath has a network say something else of its path.
+func otherPath(n *network.Network, path func(real []network.Hop) []network.Hop) {
+	real := n.Path
+	n.Path = func(from, to platform.Endpoint, f network.Family) []network.Hop { return path(real(from, to, f)) }
 }
 
 func TestPathIsProvedByWhatCrossedIt(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		path   func(ns string, real []technique.Hop) []technique.Hop
+		path   func(ns string, real []network.Hop) []network.Hop
 		status record.Status
 		reason []string
 	}{
-		{"as it is", func(_ string, real []technique.Hop) []technique.Hop { return real }, record.OK, nil},
+		{"as it is", func(_ string, real []network.Hop) []network.Hop { return real }, record.OK, nil},
 		{
 			"a device that the traffic does not cross",
-			func(ns string, real []technique.Hop) []technique.Hop {
+			func(ns string, real []network.Hop) []network.Hop {
 				return append(real, plumb.DeviceHop("h1", ns, "eth0"))
 			},
 			record.Invalid, []string{"path not proved: ", " bytes crossed h1/eth0, the payload was "},
 		},
 		{
 			"a device that it must not cross, and does not",
-			func(ns string, real []technique.Hop) []technique.Hop {
+			func(ns string, real []network.Hop) []network.Hop {
 				return append(real, plumb.Absent(plumb.DeviceHop("h1", ns, "eth0")))
 			},
 			record.OK, nil,
 		},
 		{
 			"a device that it must not cross, and does",
-			func(_ string, real []technique.Hop) []technique.Hop {
-				return append([]technique.Hop{plumb.Absent(real[0])}, real[1:]...)
+			func(_ string, real []network.Hop) []network.Hop {
+				return append([]network.Hop{plumb.Absent(real[0])}, real[1:]...)
 			},
 			record.Invalid, []string{"wrong path: ", " bytes crossed h1c2/eth0, which the payload must not cross"},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			a := altered{bridge.New(), func(n technique.Network) (technique.Network, error) {
-				return otherPath{n, func(real []technique.Hop) []technique.Hop { return c.path(host(n), real) }}, nil
-			}}
+			a := altered(func(n *network.Network) error {
+				otherPath(n, func(real []network.Hop) []network.Hop { return c.path(host(n), real) })
+				return nil
+			})
 			tr := measure(t, lab.New(), engine.New(), a, 4)[0]
 			if tr.Status != c.status || (tr.Status == record.OK) != (tr.Reason == "") {
 				t.Errorf("%s with reason %q, want %s", tr.Status, tr.Reason, c.status)

@@ -5,10 +5,10 @@ import (
 	"math"
 	"testing"
 
+	"nettoll/network"
 	"nettoll/platform"
 	"nettoll/record"
 	"nettoll/runner"
-	"nettoll/technique"
 	"nettoll/workload"
 )
 
@@ -28,7 +28,7 @@ func one(t *testing.T, c record.Cell, flows ...record.Flow) (record.Trial, workl
 	c.Network, c.Hosts, c.Family, c.Tool, c.Workload, c.Placement = "fake", 1, 4, "fake", record.TCPStream, record.PlacementFree
 	var trials []record.Trial
 	r := &runner.Runner{
-		Networks: map[string]runner.Recipe{"fake": {Platform: &ground{w: w}, Technique: &way{w: w, name: "fake"}}},
+		Networks: map[string]runner.Recipe{"fake": {Platform: &ground{w: w}, Driver: (&way{w: w, name: "fake"}).driver()}},
 		Tools:    map[string]workload.Tool{"fake": fake},
 		Settings: record.Settings{Duration: 0.02, MinRounds: 1, MaxRounds: 1, Confidence: 0.95},
 		Cells:    []record.Cell{c},
@@ -74,7 +74,7 @@ func TestEveryClientProcessHasAnAgentAndPortsOfItsOwn(t *testing.T) {
 	for server, port := range shared {
 		take(port, server)
 	}
-	topo := technique.Topology{Servers: 2, Clients: 3, Processes: 2}
+	topo := network.Topology{Servers: 2, Clients: 3, Processes: 2}
 	first, _ := topo.Ports(0)
 	_, last := topo.Ports(1)
 	for port := range ports {

@@ -17,7 +17,8 @@ type place string
 
 func (p place) Name() string { return string(p) }
 
-func (p place) OnHost() string { return "h1" }
+func (p place) OnHost() string      { return "h1" }
+func (place) Facts() platform.Facts { return platform.Facts{} }
 
 func (p place) Start(context.Context, platform.Command) (platform.Process, error) {
 	in, out := &pipe{}, &pipe{}

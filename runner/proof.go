@@ -5,22 +5,22 @@ import (
 	"fmt"
 	"time"
 
+	"nettoll/network"
 	"nettoll/record"
-	"nettoll/technique"
 )
 
 // proof reads the hops of a network before the traffic and after it, and says
 // whether the payload crossed them.
 type proof struct {
-	hops   []technique.Hop
-	before []technique.Count
-	after  []technique.Count // when it was read last
-	pairs  [][]int           // for each hop, the pairs whose payload must cross it
+	hops   []network.Hop
+	before []network.Count
+	after  []network.Count // when it was read last
+	pairs  [][]int         // for each hop, the pairs whose payload must cross it
 }
 
 // begin reads the hops on the paths of all pairs. A hop that several pairs share
 // is read once.
-func begin(ctx context.Context, paths [][]technique.Hop) (*proof, error) {
+func begin(ctx context.Context, paths [][]network.Hop) (*proof, error) {
 	p := &proof{}
 	known := map[string]int{}
 	for pair, hops := range paths {
@@ -42,8 +42,8 @@ func begin(ctx context.Context, paths [][]technique.Hop) (*proof, error) {
 	return p, err
 }
 
-func (p *proof) read(ctx context.Context) ([]technique.Count, error) {
-	counts := make([]technique.Count, len(p.hops))
+func (p *proof) read(ctx context.Context) ([]network.Count, error) {
+	counts := make([]network.Count, len(p.hops))
 	for i, h := range p.hops {
 		var err error
 		if counts[i], err = h.Read(ctx); err != nil {
@@ -97,7 +97,7 @@ func more(before, after uint64) uint64 { return after - min(before, after) }
 // all of it, with headers, both ways.
 const background = 64 << 10 // bytes
 
-func (p *proof) judge(after []technique.Count, pairs []carried) ([]record.Hop, bool) {
+func (p *proof) judge(after []network.Count, pairs []carried) ([]record.Hop, bool) {
 	out, all := make([]record.Hop, len(p.hops)), true
 	for i, h := range p.hops {
 		var sum carried
@@ -111,7 +111,7 @@ func (p *proof) judge(after []technique.Count, pairs []carried) ([]record.Hop, b
 			Need: sum.bytes,
 		}
 		got := r.Bytes
-		if h.Kind == technique.Connection {
+		if h.Kind == network.Connection {
 			r.Unit, r.Need, got = "packets", sum.conns, r.Packets
 		}
 		if h.Absent {

@@ -6,13 +6,13 @@ import (
 	"strings"
 	"testing"
 
+	"nettoll/network"
 	"nettoll/record"
-	"nettoll/technique"
 )
 
 // hop counts what it is told, one reading after the other.
-func hop(name string, kind technique.HopKind, absent bool, readings ...technique.Count) technique.Hop {
-	return technique.Hop{Name: name, Kind: kind, Absent: absent, Read: func(context.Context) (technique.Count, error) {
+func hop(name string, kind network.HopKind, absent bool, readings ...network.Count) network.Hop {
+	return network.Hop{Name: name, Kind: kind, Absent: absent, Read: func(context.Context) (network.Count, error) {
 		c := readings[0]
 		if len(readings) > 1 {
 			readings = readings[1:]
@@ -21,38 +21,38 @@ func hop(name string, kind technique.HopKind, absent bool, readings ...technique
 	}}
 }
 
-func bytes(n uint64) technique.Count { return technique.Count{Packets: n / 100, Bytes: n} }
+func bytes(n uint64) network.Count { return network.Count{Packets: n / 100, Bytes: n} }
 
 func TestJudge(t *testing.T) {
 	const base = 1 << 40 // counted before the trial
 	for _, c := range []struct {
 		name   string
-		kind   technique.HopKind
+		kind   network.HopKind
 		absent bool
-		after  technique.Count // beyond base
+		after  network.Count // beyond base
 		ok     bool
 		said   string
 	}{
-		{"headers make it more", technique.Device, false, bytes(11_000), true, ""},
-		{"just the payload", technique.Device, false, bytes(10_000), true, ""},
-		{"a byte less", technique.Device, false, bytes(9_999), false, "path not proved: 9999 bytes crossed h1/br0, the payload was 10000"},
-		{"nothing", technique.Rule, false, bytes(0), false, "path not proved: 0 bytes crossed h1/br0, the payload was 10000"},
-		{"process", technique.Proxy, false, technique.Count{Bytes: 10_000}, true, ""},
-		{"a packet for each connection", technique.Connection, false, technique.Count{Packets: 3}, true, ""},
-		{"a connection less", technique.Connection, false, technique.Count{Packets: 2, Bytes: 1 << 30}, false, "path not proved: h1/br0 counted 2 new connections of 3"},
-		{"absent and silent", technique.Device, true, bytes(0), true, ""},
-		{"absent but for address resolution", technique.Device, true, bytes(background), true, ""},
-		{"absent with half of the payload", technique.Device, true, bytes(5_000 + background), true, ""},
-		{"absent with more", technique.Device, true, bytes(5_001 + background), false, "wrong path: 70537 bytes crossed h1/br0, which the payload must not cross"},
+		{"headers make it more", network.Device, false, bytes(11_000), true, ""},
+		{"just the payload", network.Device, false, bytes(10_000), true, ""},
+		{"a byte less", network.Device, false, bytes(9_999), false, "path not proved: 9999 bytes crossed h1/br0, the payload was 10000"},
+		{"nothing", network.Rule, false, bytes(0), false, "path not proved: 0 bytes crossed h1/br0, the payload was 10000"},
+		{"process", network.Proxy, false, network.Count{Bytes: 10_000}, true, ""},
+		{"a packet for each connection", network.Connection, false, network.Count{Packets: 3}, true, ""},
+		{"a connection less", network.Connection, false, network.Count{Packets: 2, Bytes: 1 << 30}, false, "path not proved: h1/br0 counted 2 new connections of 3"},
+		{"absent and silent", network.Device, true, bytes(0), true, ""},
+		{"absent but for address resolution", network.Device, true, bytes(background), true, ""},
+		{"absent with half of the payload", network.Device, true, bytes(5_000 + background), true, ""},
+		{"absent with more", network.Device, true, bytes(5_001 + background), false, "wrong path: 70537 bytes crossed h1/br0, which the payload must not cross"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			before := technique.Count{Packets: base, Bytes: base}
-			p, err := begin(t.Context(), [][]technique.Hop{{hop("h1/br0", c.kind, c.absent, before)}})
+			before := network.Count{Packets: base, Bytes: base}
+			p, err := begin(t.Context(), [][]network.Hop{{hop("h1/br0", c.kind, c.absent, before)}})
 			if err != nil {
 				t.Fatal(err)
 			}
-			after := technique.Count{Packets: base + c.after.Packets, Bytes: base + c.after.Bytes}
-			hops, ok := p.judge([]technique.Count{after}, []carried{{bytes: 10_000, conns: 3}})
+			after := network.Count{Packets: base + c.after.Packets, Bytes: base + c.after.Bytes}
+			hops, ok := p.judge([]network.Count{after}, []carried{{bytes: 10_000, conns: 3}})
 			if ok != c.ok || len(hops) != 1 || hops[0].OK != c.ok {
 				t.Errorf("judged %v, %+v; want %v", ok, hops, c.ok)
 			}
@@ -67,30 +67,30 @@ func TestJudge(t *testing.T) {
 }
 
 func TestNoPayloadProvesNothing(t *testing.T) {
-	p, err := begin(t.Context(), [][]technique.Hop{{hop("h1/br0", technique.Device, false, bytes(0))}})
+	p, err := begin(t.Context(), [][]network.Hop{{hop("h1/br0", network.Device, false, bytes(0))}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if hops, ok := p.judge([]technique.Count{bytes(0)}, []carried{{}}); ok || verdict(hops) == "" {
+	if hops, ok := p.judge([]network.Count{bytes(0)}, []carried{{}}); ok || verdict(hops) == "" {
 		t.Errorf("judged %v, %+v", ok, hops)
 	}
 }
 
 func TestSharedHopMustCarryThePayloadOfAllItsPairs(t *testing.T) {
-	own := func(name string) technique.Hop { return hop(name, technique.Device, false, bytes(0)) }
+	own := func(name string) network.Hop { return hop(name, network.Device, false, bytes(0)) }
 	shared := own("h1/br0")
-	p, err := begin(t.Context(), [][]technique.Hop{{own("h1c1/eth0"), shared}, {own("h1c2/eth0"), shared}})
+	p, err := begin(t.Context(), [][]network.Hop{{own("h1c1/eth0"), shared}, {own("h1c2/eth0"), shared}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	pairs := []carried{{bytes: 100, conns: 1}, {bytes: 200, conns: 1}}
 	for _, c := range []struct {
-		after []technique.Count
+		after []network.Count
 		want  string
 	}{
-		{[]technique.Count{bytes(100), bytes(300), bytes(200)}, ""},
-		{[]technique.Count{bytes(100), bytes(299), bytes(200)}, "path not proved: 299 bytes crossed h1/br0, the payload was 300"},
-		{[]technique.Count{bytes(300), bytes(300), bytes(100)}, "path not proved: 100 bytes crossed h1c2/eth0, the payload was 200"},
+		{[]network.Count{bytes(100), bytes(300), bytes(200)}, ""},
+		{[]network.Count{bytes(100), bytes(299), bytes(200)}, "path not proved: 299 bytes crossed h1/br0, the payload was 300"},
+		{[]network.Count{bytes(300), bytes(300), bytes(100)}, "path not proved: 100 bytes crossed h1c2/eth0, the payload was 200"},
 	} {
 		hops, _ := p.judge(c.after, pairs)
 		if len(hops) != 3 {
@@ -103,8 +103,8 @@ func TestSharedHopMustCarryThePayloadOfAllItsPairs(t *testing.T) {
 }
 
 func TestFinishWaitsForCountersThatComeLate(t *testing.T) {
-	late := hop("h1/proxy", technique.Proxy, false, bytes(0), bytes(0), bytes(500), bytes(1000))
-	p, err := begin(t.Context(), [][]technique.Hop{{late}})
+	late := hop("h1/proxy", network.Proxy, false, bytes(0), bytes(0), bytes(500), bytes(1000))
+	p, err := begin(t.Context(), [][]network.Hop{{late}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,11 +115,11 @@ func TestFinishWaitsForCountersThatComeLate(t *testing.T) {
 }
 
 func TestCounterThatBeganAnewIsAnError(t *testing.T) {
-	for name, after := range map[string]technique.Count{
+	for name, after := range map[string]network.Count{
 		"bytes": {Packets: 10, Bytes: 900}, "packets": {Packets: 9, Bytes: 1000},
 	} {
 		for _, absent := range []bool{false, true} {
-			p, err := begin(t.Context(), [][]technique.Hop{{hop("h1/vxlan0", technique.Device, absent, bytes(1000), after)}})
+			p, err := begin(t.Context(), [][]network.Hop{{hop("h1/vxlan0", network.Device, absent, bytes(1000), after)}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -133,11 +133,11 @@ func TestCounterThatBeganAnewIsAnError(t *testing.T) {
 
 func TestHopThatCannotBeReadIsNamed(t *testing.T) {
 	broken := errors.New("no such device")
-	unreadable := technique.Hop{Name: "h1/br0", Read: func(context.Context) (technique.Count, error) { return technique.Count{}, broken }}
-	if _, err := begin(t.Context(), [][]technique.Hop{{unreadable}}); !errors.Is(err, broken) || !strings.HasPrefix(err.Error(), "read h1/br0: ") {
+	unreadable := network.Hop{Name: "h1/br0", Read: func(context.Context) (network.Count, error) { return network.Count{}, broken }}
+	if _, err := begin(t.Context(), [][]network.Hop{{unreadable}}); !errors.Is(err, broken) || !strings.HasPrefix(err.Error(), "read h1/br0: ") {
 		t.Errorf("error is %v", err)
 	}
-	if _, err := begin(t.Context(), [][]technique.Hop{{hop("a", technique.Device, false, bytes(0))}, nil}); err == nil {
+	if _, err := begin(t.Context(), [][]network.Hop{{hop("a", network.Device, false, bytes(0))}, nil}); err == nil {
 		t.Error("a pair without hops is no error")
 	}
 }
@@ -158,20 +158,20 @@ func TestVerdictNamesTheFirstThatIsWrong(t *testing.T) {
 
 func TestDevicesThatAreJoinedToOthers(t *testing.T) {
 	name := func(host string, index int) string { return host + "'s " + map[int]string{7: "br0", 9: "br1"}[index] }
-	was := technique.Joint{Kind: "veth", Index: 3, Peer: 5, Home: 1, Master: 7}
-	for want, is := range map[string]technique.Joint{
+	was := network.Joint{Kind: "veth", Index: 3, Peer: 5, Home: 1, Master: 7}
+	for want, is := range map[string]network.Joint{
 		"":                       was,
 		"h1/veth1 was made anew": {Kind: "veth", Index: 8, Peer: 5, Home: 1, Master: 7},
 		"the other end of h1/veth1 is another one":                     {Kind: "veth", Index: 3, Peer: 6, Home: 1, Master: 7},
 		"h1/veth1 was a port of h1's br0, and is one of h1's br1":      {Kind: "veth", Index: 3, Peer: 5, Home: 1, Master: 9},
 		"h1/veth1 was a port of h1's br0, and is no bridge's any more": {Kind: "veth", Index: 3, Peer: 5, Home: 1},
 	} {
-		before := technique.Count{Packets: 10, Bytes: 1000, At: was}
-		after := technique.Count{Packets: 20, Bytes: 3000, At: is}
+		before := network.Count{Packets: 10, Bytes: 1000, At: was}
+		after := network.Count{Packets: 20, Bytes: 3000, At: is}
 		if is.Index != was.Index {
 			after.Packets, after.Bytes = 1, 1
 		}
-		p, err := begin(t.Context(), [][]technique.Hop{{hop("h1/veth1", technique.Device, false, before, after)}})
+		p, err := begin(t.Context(), [][]network.Hop{{hop("h1/veth1", network.Device, false, before, after)}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -184,12 +184,12 @@ func TestDevicesThatAreJoinedToOthers(t *testing.T) {
 	}
 	other := was
 	other.Home = 2
-	hops := []technique.Hop{hop("h1/veth1", technique.Device, false, technique.Count{})}
-	if got := moved(hops, []technique.Count{{At: was}}, []technique.Count{{At: other}}, name); got != "the other end of h1/veth1 is another one" {
+	hops := []network.Hop{hop("h1/veth1", network.Device, false, network.Count{})}
+	if got := moved(hops, []network.Count{{At: was}}, []network.Count{{At: other}}, name); got != "the other end of h1/veth1 is another one" {
 		t.Errorf("%q", got)
 	}
 	was.Master = 0
-	if got := moved(hops, []technique.Count{{At: was}}, []technique.Count{{At: technique.Joint{Kind: "veth", Index: 3, Peer: 5, Home: 1, Master: 9}}}, name); got != "h1/veth1 has become a port of h1's br1" {
+	if got := moved(hops, []network.Count{{At: was}}, []network.Count{{At: network.Joint{Kind: "veth", Index: 3, Peer: 5, Home: 1, Master: 9}}}, name); got != "h1/veth1 has become a port of h1's br1" {
 		t.Errorf("%q", got)
 	}
 }

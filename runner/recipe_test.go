@@ -14,7 +14,7 @@ import (
 func (b *bench) move(other *ground, names ...string) {
 	other.w = b.w
 	for _, name := range names {
-		b.Networks[name] = runner.Recipe{Platform: other, Technique: b.Networks[name].Technique}
+		b.Networks[name] = runner.Recipe{Platform: other, Driver: b.Networks[name].Driver}
 	}
 }
 
@@ -30,7 +30,7 @@ func TestEveryPlatformIsProbedOnceAndEveryNetworkIsBuiltOnItsOwn(t *testing.T) {
 			}
 		}
 		for name, r := range b.Networks {
-			if on := r.Technique.(*way).on; on != r.Platform {
+			if on := b.ways[name].on; on != r.Platform {
 				t.Errorf("%s was built on %v, want %v", name, on, r.Platform)
 			}
 		}

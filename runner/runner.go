@@ -12,11 +12,11 @@ import (
 	"sync"
 	"time"
 
+	"nettoll/network"
 	"nettoll/plan"
 	"nettoll/platform"
 	"nettoll/record"
 	"nettoll/sampler"
-	"nettoll/technique"
 	"nettoll/workload"
 )
 
@@ -270,7 +270,7 @@ func (r *Runner) atOnce(network string) int {
 	if !ok {
 		return 1
 	}
-	if b, ok := recipe.Platform.(platform.Bounded); ok {
+	if b, ok := recipe.Platform.(platform.Engines); ok {
 		return b.AtOnce()
 	}
 	return 0
@@ -342,7 +342,7 @@ func (r *Runner) end(reason string, err error) record.End {
 	}
 	seen := map[string]bool{}
 	for _, recipe := range r.Networks {
-		if s, ok := recipe.Platform.(platform.Stander); ok && !seen[s.Name()] {
+		if s, ok := recipe.Platform.(platform.Engines); ok && !seen[s.Name()] {
 			seen[s.Name()] = true
 			e.Stood = append(e.Stood, s.Stood()...)
 		}
@@ -357,7 +357,7 @@ func unusable(cells []record.Cell, began time.Time, err error) []record.Trial {
 	for i, c := range cells {
 		t := record.Trial{Cell: c, Started: began, Status: record.Failed, Reason: oneLine(err)}
 		var missing *platform.Unsupported
-		var wrong *technique.WrongPath
+		var wrong *network.WrongPath
 		if errors.Is(err, platform.ErrUnsupported) {
 			t.Status = record.Skipped
 		}

@@ -3,9 +3,9 @@ package runner
 import (
 	"slices"
 
+	"nettoll/network"
 	"nettoll/record"
 	"nettoll/sampler"
-	"nettoll/technique"
 )
 
 // scene is what a trial took place in and what was counted there, in which findings are
@@ -64,10 +64,7 @@ func (s *session) devices() (map[string]device, error) {
 
 // scene describes a trial. Hosts whose namespaces cannot be read are not in it.
 func (s *session) scene(t *record.Trial, links []link) (scene, error) {
-	sc := scene{ends: t.Endpoints, flows: t.Flows, counted: t.Counters, uplinks: map[string]device{}}
-	if f, ok := s.network.(technique.Fragmenting); ok {
-		sc.probes = f.Fragments()
-	}
+	sc := scene{ends: t.Endpoints, flows: t.Flows, counted: t.Counters, uplinks: map[string]device{}, probes: s.network.Fragments}
 	known, err := s.devices()
 	if err != nil {
 		return sc, err
@@ -83,7 +80,7 @@ func (s *session) scene(t *record.Trial, links []link) (scene, error) {
 		var own []device
 		for _, h := range l.hops {
 			d, ok := known[h.Name]
-			if !ok || h.Kind != technique.Device || h.Absent {
+			if !ok || h.Kind != network.Device || h.Absent {
 				continue
 			}
 			own = append(own, d)
@@ -94,7 +91,7 @@ func (s *session) scene(t *record.Trial, links []link) (scene, error) {
 		sc.paths = append(sc.paths, own)
 	}
 	if s.topo.Hosts > 1 {
-		for _, h := range s.hosts() {
+		for _, h := range s.network.Hosts {
 			if d, ok := known[h.Name()+"/"+h.Uplink().Device]; ok {
 				sc.uplinks[h.Name()] = d
 			}

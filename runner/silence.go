@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"time"
 
+	"nettoll/network"
 	"nettoll/plan"
-	"nettoll/platform"
 	"nettoll/record"
 	"nettoll/sampler"
-	"nettoll/technique"
 )
 
 // A network is measured when it is silent. What was just built is not: kernels of new
@@ -86,7 +86,7 @@ func (s *session) crossed(ctx context.Context, links []link) (sum uint64, err er
 	seen := map[string]bool{}
 	for _, l := range links {
 		for _, h := range l.hops {
-			if len(hosts) > 0 || h.Kind != technique.Device || seen[h.Name] {
+			if len(hosts) > 0 || h.Kind != network.Device || seen[h.Name] {
 				continue
 			}
 			seen[h.Name] = true
@@ -106,7 +106,7 @@ func (s *session) settle(ctx context.Context, v plan.Visit) (*record.Settle, err
 	limit := bound + s.r.patience(grace)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("its counters were not read within %v", limit))
 	defer cancel()
-	links, err := s.links(technique.Family(v.Cells[0].Family))
+	links, err := s.links(network.Family(v.Cells[0].Family))
 	if err != nil {
 		return nil, err
 	}
@@ -165,13 +165,12 @@ func (s *session) lively(v plan.Visit) bool {
 	if s.topo.Servers+s.topo.Clients+s.topo.Neighbours > crowd {
 		return true
 	}
-	for _, e := range append(s.network.Servers(), s.network.Clients()...) {
-		if _, ok := platform.As[platform.Describer](e); ok {
+	for _, e := range slices.Concat(s.network.Servers, s.network.Clients) {
+		if e.Facts().About != "" {
 			return true
 		}
 	}
-	d, ok := s.r.Networks[v.Network].Technique.(interface{ Startup() time.Duration })
-	return ok && d.Startup() > 0
+	return s.r.Networks[v.Network].Driver.Startup > 0
 }
 
 // rest is what a network does while nobody uses it.

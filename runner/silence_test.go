@@ -17,11 +17,11 @@ import (
 	"nettoll/internal/netns"
 	"nettoll/internal/nl/nft"
 	"nettoll/internal/plumb"
+	"nettoll/network"
+	"nettoll/network/kernel"
 	"nettoll/platform/lab"
 	"nettoll/record"
 	"nettoll/runner"
-	"nettoll/technique"
-	"nettoll/technique/bridge"
 	"nettoll/workload"
 	"nettoll/workload/engine"
 )
@@ -99,15 +99,15 @@ func (l late) Run(ctx context.Context, job workload.Job) (workload.Result, error
 
 func TestTrialsBeginWhenTheNetworkIsSilent(t *testing.T) {
 	var raging atomic.Bool
-	a := altered{bridge.New(), func(n technique.Network) (technique.Network, error) {
-		s := newStorm(t, n.(*plumb.Network).Site.Neighbours[7])
+	a := altered(func(n *network.Network) error {
+		s := newStorm(t, node(n.Servers[0]).Host.Nodes[2+7])
 		raging.Store(true)
 		time.AfterFunc(time.Second, func() {
 			s.end()
 			raging.Store(false)
 		})
-		return n, nil
-	}}
+		return nil
+	})
 	tool := late{engine.New(), func() {
 		if raging.Load() {
 			t.Error("a trial begins in the storm")
@@ -130,22 +130,17 @@ func TestTrialsBeginWhenTheNetworkIsSilent(t *testing.T) {
 	}
 }
 
-// lively is a technique that says that it has daemons: its network is looked at for a while, in which
-// a storm has a CPU on a busy machine, too.
-type lively struct{ technique.Technique }
-
-func (lively) Startup() time.Duration { return time.Millisecond }
-
 func TestNetworkThatNeverFallsSilent(t *testing.T) {
 	defer runner.Hurry(300 * time.Millisecond)()
 	var s *storm
-	a := altered{bridge.New(), func(n technique.Network) (technique.Network, error) {
-		s = newStorm(t, n.(*plumb.Network).Site.Neighbours[7])
-		return n, nil
-	}}
+	a := altered(func(n *network.Network) error {
+		s = newStorm(t, node(n.Servers[0]).Host.Nodes[2+7])
+		return nil
+	})
+	a.Startup = time.Millisecond // it is looked at for a while, in which a storm has a CPU on a busy machine, too
 	again := bridged
 	again.Workload = record.TCPStream
-	trials := aRound(t, lab.New(), engine.New(), lively{a}, bridged, again)
+	trials := aRound(t, lab.New(), engine.New(), a, bridged, again)
 	s.end()
 	if trials[0].Settle == nil || trials[0].Settle.Silent || trials[1].Settle != nil {
 		t.Errorf("%+v is told with the first trial, %+v with the second", trials[0].Settle, trials[1].Settle)
@@ -163,7 +158,7 @@ func TestNetworkThatNeverFallsSilent(t *testing.T) {
 }
 
 func TestSilentNetworkIsNotDoubted(t *testing.T) {
-	tr := aRound(t, lab.New(), engine.New(), bridge.New(), bridged)[0]
+	tr := aRound(t, lab.New(), engine.New(), kernel.Bridge(), bridged)[0]
 	if tr.Status != record.OK || said(tr, "not-silent") != "" || said(tr, "foreign-packets") != "" {
 		t.Errorf("%s: %s, %v", tr.Status, tr.Reason, tr.Warnings)
 	}
@@ -176,12 +171,12 @@ func TestSilentNetworkIsNotDoubted(t *testing.T) {
 // everybody.
 func TestForeignPacketsInMidTrial(t *testing.T) {
 	for _, neighbours := range []int{0, 30} {
-		var built technique.Network
+		var built *network.Network
 		var s *storm
-		tool := &disturbed{Tool: engine.New(), disturb: func() { s = newStorm(t, built.(*plumb.Network).Site.Servers[1]) }}
+		tool := &disturbed{Tool: engine.New(), disturb: func() { s = newStorm(t, node(built.Servers[1])) }}
 		c := bridged
 		c.Servers, c.Clients, c.Neighbours = 2, 2, neighbours
-		tr := aRound(t, lab.New(), tool, shown{bridge.New(), &built}, c)[0]
+		tr := aRound(t, lab.New(), tool, shown(kernel.Bridge(), &built), c)[0]
 		s.end()
 		if got := said(tr, "foreign-packets"); tr.Status != record.OK || !strings.Contains(got, "something else was sent through the network") {
 			t.Errorf("%d neighbours: %s: %s: %q", neighbours, tr.Status, tr.Reason, got)
@@ -192,22 +187,22 @@ func TestForeignPacketsInMidTrial(t *testing.T) {
 // TestTrialsBeginWhenAPacketHasCrossed: the network says that it is ready, and carries
 // nothing for longer than a generator of traffic waits.
 func TestTrialsBeginWhenAPacketHasCrossed(t *testing.T) {
-	a := altered{bridge.New(), func(n technique.Network) (technique.Network, error) {
+	a := altered(func(n *network.Network) error {
 		fw, err := nft.New(host(n), "wall")
 		if err != nil {
-			return nil, err
+			return err
 		}
 		fw.BaseChain("forward", nft.Forward, true)
 		if err := fw.Commit(); err != nil {
-			return nil, err
+			return err
 		}
 		time.AfterFunc(3*time.Second, func() {
 			if err := fw.Remove(); err != nil {
 				t.Error(err)
 			}
 		})
-		return n, nil
-	}}
+		return nil
+	})
 	for _, tr := range measure(t, lab.New(), engine.New(), a, 4, 6) {
 		if tr.Status != record.OK {
 			t.Errorf("IPv%d: %s: %s", tr.Cell.Family, tr.Status, tr.Reason)

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"sync"
 
+	"nettoll/network"
 	"nettoll/sampler"
-	"nettoll/technique"
 )
 
 // A path is proved by counters of the devices on it. That they are still joined as they
@@ -28,7 +28,7 @@ func changed(p *proof, before, after sight, bridge func(host string, index int) 
 
 // moved says which device is not joined to others as it was, or nothing. bridge names the
 // device of a host with an index.
-func moved(hops []technique.Hop, before, after []technique.Count, bridge func(host string, index int) string) string {
+func moved(hops []network.Hop, before, after []network.Count, bridge func(host string, index int) string) string {
 	for i, h := range hops {
 		a, b := before[i].At, after[i].At
 		if a == b {

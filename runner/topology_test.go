@@ -9,12 +9,10 @@ import (
 
 	"nettoll/internal/nl"
 	"nettoll/internal/plumb"
-	"nettoll/platform"
+	"nettoll/network"
+	"nettoll/network/kernel"
 	"nettoll/platform/lab"
 	"nettoll/record"
-	"nettoll/technique"
-	"nettoll/technique/bridge"
-	"nettoll/technique/routed"
 	"nettoll/workload/engine"
 )
 
@@ -23,14 +21,14 @@ import (
 func TestPathThatChangesInMidTrial(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		tech   technique.Technique
+		tech   network.Driver
 		hosts  int
-		change func(t *testing.T, n *plumb.Network)
+		change func(t *testing.T, n *network.Network)
 		want   string // empty: it stays valid
 	}{
-		{"nothing", bridge.New(), 1, func(*testing.T, *plumb.Network) {}, ""},
-		{"another bridge", bridge.NewWithoutNetfilter(), 1, func(t *testing.T, n *plumb.Network) {
-			on(t, n.Site.Hosts[0].NS, func(ns *nl.NS) error {
+		{"nothing", kernel.Bridge(), 1, func(*testing.T, *network.Network) {}, ""},
+		{"another bridge", kernel.BridgeWithoutNetfilter(), 1, func(t *testing.T, n *network.Network) {
+			on(t, host(n), func(ns *nl.NS) error {
 				attrs := netlink.NewLinkAttrs()
 				attrs.Name = "br1"
 				if err := ns.Add(&netlink.Bridge{LinkAttrs: attrs}); err != nil {
@@ -39,30 +37,30 @@ func TestPathThatChangesInMidTrial(t *testing.T) {
 				if err := ns.Up("br1"); err != nil {
 					return err
 				}
-				for _, node := range n.Site.Hosts[0].Nodes {
-					if err := ns.Master(node.Port, "br1"); err != nil {
+				for _, one := range node(n.Servers[0]).Host.Nodes {
+					if err := ns.Master(one.Port, "br1"); err != nil {
 						return err
 					}
 				}
 				return nil
 			})
 		}, "h1/veth1 was a port of br0, and is one of br1"},
-		{"another route of a host", routed.Technique{}, 2, func(t *testing.T, n *plumb.Network) {
-			h := n.Site.Hosts[0]
-			on(t, h.NS, func(ns *nl.NS) error {
-				other := n.Site.Hosts[1]
-				return ns.Route(plumb.Single(n.Site.Clients[0].Addr4), other.Uplink().Addr4.Addr(), h.Uplink().Device)
+		{"another route of a host", kernel.Routed(), 2, func(t *testing.T, n *network.Network) {
+			h := n.Hosts[0]
+			on(t, host(n), func(ns *nl.NS) error {
+				other := n.Hosts[1]
+				return ns.Route(plumb.Single(node(n.Clients[0]).Addr4), other.Uplink().Addr4.Addr(), h.Uplink().Device)
 			})
 		}, "h1 has a new route to 198.19.16.2/32, which leads via 198.18.0.2 dev eth0"},
-		{"another route of a container", bridge.New(), 1, func(t *testing.T, n *plumb.Network) {
-			c, s := n.Site.Clients[0], n.Site.Servers[0]
+		{"another route of a container", kernel.Bridge(), 1, func(t *testing.T, n *network.Network) {
+			c, s := node(n.Clients[0]), node(n.Servers[0])
 			on(t, c.NS, func(ns *nl.NS) error { return ns.Route(plumb.Single(s.Addr4), plumb.Gateway(0, false), c.Device) })
 		}, "the route of h1c2 to 198.19.0.2 led dev eth0"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var built technique.Network
-			tool := &disturbed{Tool: engine.New(), disturb: func() { c.change(t, built.(*plumb.Network)) }}
-			tr := aRound(t, lab.New(), tool, shown{c.tech, &built}, record.Cell{
+			var built *network.Network
+			tool := &disturbed{Tool: engine.New(), disturb: func() { c.change(t, built) }}
+			tr := aRound(t, lab.New(), tool, shown(c.tech, &built), record.Cell{
 				Network: "shown", Hosts: c.hosts, Family: 4, Servers: 1, Clients: 1, Tool: "engine",
 				Workload: record.TCPRR, Placement: record.PlacementFree,
 			})[0]
@@ -82,16 +80,12 @@ func TestPathThatChangesInMidTrial(t *testing.T) {
 	}
 }
 
-// shown tells of the network that it builds.
-type shown struct {
-	technique.Technique
-	built *technique.Network
-}
-
-func (w shown) Connect(ctx context.Context, topo technique.Topology, p platform.Platform) (technique.Network, error) {
-	n, err := w.Technique.Connect(ctx, topo, p)
-	*w.built = n
-	return n, err
+// shown tells of the network that was built last.
+func shown(d network.Driver, built **network.Network) network.Driver {
+	return d.Then(func(_ context.Context, _ network.Topology, n *network.Network) error {
+		*built = n
+		return nil
+	})
 }
 
 func on(t *testing.T, ns string, fn func(*nl.NS) error) {

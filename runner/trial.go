@@ -10,10 +10,10 @@ import (
 	"strings"
 	"time"
 
+	"nettoll/network"
 	"nettoll/platform"
 	"nettoll/record"
 	"nettoll/sampler"
-	"nettoll/technique"
 	"nettoll/workload"
 )
 
@@ -70,14 +70,14 @@ type link struct {
 	toServer       netip.Addr
 	atServer       netip.Addr // what toServer is where it arrives
 	toClient       netip.Addr
-	hops           []technique.Hop
+	hops           []network.Hop
 	port           int
 	own            [2]int
 	spare          int // a port of the server's that no trial uses
 }
 
-func (s *session) links(f technique.Family) ([]link, error) {
-	servers, clients := s.network.Servers(), s.network.Clients()
+func (s *session) links(f network.Family) ([]link, error) {
+	servers, clients := s.network.Servers, s.network.Clients
 	var links []link
 	taken := make([]int, len(servers)) // clients of each server so far
 	for i, c := range clients[:s.topo.Clients] {
@@ -126,7 +126,7 @@ func (s *session) approach(ctx context.Context, t *record.Trial) (*attempt, erro
 	if err != nil {
 		return nil, err
 	}
-	links, err := s.links(technique.Family(t.Cell.Family))
+	links, err := s.links(network.Family(t.Cell.Family))
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +137,7 @@ func (s *session) approach(ctx context.Context, t *record.Trial) (*attempt, erro
 		return nil, err
 	}
 	house(t.Endpoints, links)
-	if f := technique.Family(t.Cell.Family); !s.greeted[f] {
+	if f := network.Family(t.Cell.Family); !s.greeted[f] {
 		before, err := s.count(ctx, links)
 		if err != nil {
 			return nil, err
@@ -150,7 +150,7 @@ func (s *session) approach(ctx context.Context, t *record.Trial) (*attempt, erro
 	if a.before, err = s.look(ctx, links); err != nil {
 		return nil, err
 	}
-	paths := make([][]technique.Hop, len(links))
+	paths := make([][]network.Hop, len(links))
 	for i, l := range links {
 		paths[i] = l.hops
 	}
@@ -237,8 +237,8 @@ func (a *attempt) complete(ctx context.Context, res workload.Result, crossed []w
 	t.Course, t.Covered = res.Course, res.Covered
 	t.Metrics = res.Metrics
 	shareOut(t)
-	if n, ok := s.network.(technique.Remarker); ok {
-		for _, text := range n.Remarks() {
+	if s.network.Remarks != nil {
+		for _, text := range s.network.Remarks() {
 			t.Warnings = append(t.Warnings, record.Warning{Code: "remark", Text: text})
 		}
 	}

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"nettoll/network"
 	"nettoll/platform"
 	"nettoll/record"
-	"nettoll/technique"
 	"nettoll/workload"
 )
 
@@ -62,7 +62,7 @@ func TestTrialFailsWithOneLineThatSaysWhy(t *testing.T) {
 		{"no path", "prove path: the network names no hop", func(_ *bench, f *way) { f.pathless = true }},
 		{"impossible underlay", `"fast" is not part of a shape`, func(b *bench, _ *way) { b.Cells[0].Underlay = "fast,slow" }},
 		{"underlay without a shape", "underlay fast has no shape; write its rate, as in fast:rate=1gbit", func(b *bench, _ *way) { b.Cells[0].Underlay = "fast" }},
-		{"daemon has died", "CPU time of process 4194303", func(_ *bench, f *way) { f.daemons = []technique.Daemon{ghost{}} }},
+		{"daemon has died", "CPU time of process 4194303", func(_ *bench, f *way) { f.daemons = []network.Daemon{ghost{}} }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

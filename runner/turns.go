@@ -8,9 +8,9 @@ import (
 	"sync"
 	"time"
 
+	"nettoll/network"
 	"nettoll/plan"
 	"nettoll/record"
-	"nettoll/technique"
 	"nettoll/workload"
 )
 
@@ -182,15 +182,15 @@ func (s *turnSight) end(e turnEdge, use edge) { s.after, s.use.to, s.over = e, u
 
 // turnEdge is what is counted between two turns.
 type turnEdge struct {
-	hops   map[*player][]technique.Count // of the networks whose turns they are
-	firsts map[*player]technique.Count   // of everybody's first device
-	late   bool                          // the next turn had begun before all was read
+	hops   map[*player][]network.Count // of the networks whose turns they are
+	firsts map[*player]network.Count   // of everybody's first device
+	late   bool                        // the next turn had begun before all was read
 	err    error
 }
 
 // edgeBetween reads what is counted between the turns of two players, either of which may be nil.
 func edgeBetween(ctx context.Context, was, next *player, all []*player) turnEdge {
-	e := turnEdge{hops: map[*player][]technique.Count{}, firsts: map[*player]technique.Count{}}
+	e := turnEdge{hops: map[*player][]network.Count{}, firsts: map[*player]network.Count{}}
 	for _, p := range all {
 		if p == was || p == next {
 			counts, err := p.proof.read(ctx)
@@ -209,7 +209,7 @@ func edgeBetween(ctx context.Context, was, next *player, all []*player) turnEdge
 }
 
 // first is what the first device of a network had counted.
-func (e turnEdge) first(p *player) (c technique.Count, ok bool) {
+func (e turnEdge) first(p *player) (c network.Count, ok bool) {
 	i, ok := p.proof.firstDevice()
 	if counts := e.hops[p]; ok && i < len(counts) {
 		return counts[i], true
@@ -221,7 +221,7 @@ func (e turnEdge) first(p *player) (c technique.Count, ok bool) {
 // firstDevice is the place of the first hop that is a device which the payload crosses.
 func (p *proof) firstDevice() (at int, ok bool) {
 	for i, h := range p.hops {
-		if h.Kind == technique.Device && !h.Absent {
+		if h.Kind == network.Device && !h.Absent {
 			return i, true
 		}
 	}
@@ -284,13 +284,13 @@ func (p *player) astray() string {
 			pairs[n] = carried{bytes: c.Bytes / 2}
 			sum += c.Bytes
 		}
-		if sum < leastProof {
+		if sum < leastToProve(one) {
 			continue
 		}
 		in := fmt.Sprintf("in turn %d of %d: ", i+1, len(p.sights))
 		hops, _ := (&proof{hops: p.proof.hops, before: s.before.hops[p], pairs: p.proof.pairs}).judge(s.after.hops[p], pairs)
 		for n, h := range p.proof.hops {
-			if h.Kind != technique.Device && h.Kind != technique.Rule {
+			if h.Kind != network.Device && h.Kind != network.Rule {
 				continue
 			}
 			if wrong := verdict(hops[n : n+1]); wrong != "" {
@@ -309,10 +309,20 @@ func (p *player) astray() string {
 	return ""
 }
 
-// leastProof is how much payload of a turn says something of its path. At the edges of turns a
-// transaction can be taken for one of the turn before, and so half of the payload is enough there:
-// all turns together must have crossed with every byte.
-const leastProof = 256 // bytes
+// At the edges of turns a transaction can be taken for one of the turn before, and so half of the
+// payload is enough in a turn: all turns together must have crossed with every byte. Of a stream,
+// a receiver that had no CPU reads in its turn what its socket was full of since the one before.
+const (
+	leastExchanged = 256     // bytes of payload of a turn that say something of its path
+	leastStreamed  = 6 << 20 // the same of a stream: what a socket holds, the kernel's usual tcp_rmem
+)
+
+func leastToProve(turn workload.Result) uint64 {
+	if slices.ContainsFunc(turn.Flows, func(f record.Flow) bool { return f.Transactions > 0 }) {
+		return leastExchanged
+	}
+	return leastStreamed
+}
 
 // others are all of whom something was read, but for one.
 func (e turnEdge) others(p *player) []*player {

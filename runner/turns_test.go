@@ -14,28 +14,25 @@ import (
 
 	"nettoll/internal/nl"
 	"nettoll/internal/plumb"
+	"nettoll/network"
+	"nettoll/network/kernel"
+	"nettoll/network/udpoverlay"
 	"nettoll/platform"
 	"nettoll/platform/lab"
 	"nettoll/record"
 	"nettoll/runner"
 	"nettoll/sampler"
-	"nettoll/technique"
-	"nettoll/technique/bridge"
-	native "nettoll/technique/host"
-	"nettoll/technique/routed"
-	"nettoll/technique/udpoverlay"
-	"nettoll/technique/veth"
 	"nettoll/workload"
 	"nettoll/workload/engine"
 )
 
 // inTurns measures one round of workloads over three networks of one host that take turns.
-func inTurns(t *testing.T, p platform.Platform, tool workload.Tool, between technique.Technique, workloads ...string) []record.Trial {
+func inTurns(t *testing.T, p platform.Platform, tool workload.Tool, between network.Driver, workloads ...string) []record.Trial {
 	t.Helper()
-	return takeTurns(t, p, tool, 1, map[string]technique.Technique{"host": native.New(), "veth": veth.New(), "bridge": between}, workloads...)
+	return takeTurns(t, p, tool, 1, map[string]network.Driver{"host": kernel.Host(), "veth": kernel.Veth(), "bridge": between}, workloads...)
 }
 
-func takeTurns(t *testing.T, p platform.Platform, tool workload.Tool, hosts int, networks map[string]technique.Technique, workloads ...string) []record.Trial {
+func takeTurns(t *testing.T, p platform.Platform, tool workload.Tool, hosts int, networks map[string]network.Driver, workloads ...string) []record.Trial {
 	t.Helper()
 	m, err := sampler.Machine("/proc", "/sys")
 	if err != nil {
@@ -60,7 +57,7 @@ func takeTurns(t *testing.T, p platform.Platform, tool workload.Tool, hosts int,
 		Enough: func([]record.Trial) map[string]bool { return nil },
 	}
 	for n, with := range networks {
-		r.Networks[n] = runner.Recipe{Platform: p, Technique: with}
+		r.Networks[n] = runner.Recipe{Platform: p, Driver: with}
 		for _, w := range workloads {
 			r.Cells = append(r.Cells, record.Cell{
 				Network: n, Hosts: hosts, Family: 4, Servers: 1, Clients: 1, Tool: "engine", Workload: w, Placement: record.PlacementDistinct,
@@ -82,7 +79,7 @@ func TestNetworksTakeTurns(t *testing.T) {
 		from, to float64
 	}
 	turns := map[string][]interval{}
-	for _, tr := range inTurns(t, lab.New(), engine.New(), bridge.New(), record.TCPStream, record.TCPRR) {
+	for _, tr := range inTurns(t, lab.New(), engine.New(), kernel.Bridge(), record.TCPStream, record.TCPRR) {
 		work, network := tr.Cell.Workload, tr.Cell.Network
 		if tr.Status != record.OK || tr.CPU == nil || tr.CPU.Client.Total() <= 0 || tr.CPU.Server.Total() <= 0 {
 			t.Errorf("%s, %s: %s, %s, CPU %+v", network, work, tr.Status, tr.Reason, tr.CPU)
@@ -155,21 +152,16 @@ func (s *midStanding) Turns(ctx context.Context, when workload.Turns) ([]workloa
 	return s.Standing.Turns(ctx, when)
 }
 
-// upon is a technique upon a platform of its own.
-type upon struct {
-	technique.Technique
-	platform platform.Platform
-}
-
-func (o upon) Connect(ctx context.Context, topo technique.Topology, _ platform.Platform) (technique.Network, error) {
-	return o.Technique.Connect(ctx, topo, o.platform)
-}
-
 // TestFaultInMidTurn holds that what happens to one network is on its trial, and leaves the others
 // theirs.
 func TestFaultInMidTurn(t *testing.T) {
-	var built technique.Network
+	var built *network.Network
 	agents := &watched{Lab: lab.New(), agents: map[string]platform.Process{}}
+	between := shown(kernel.Bridge(), &built)
+	connect := between.Connect
+	between.Connect = func(ctx context.Context, topo network.Topology, _ platform.Platform) (*network.Network, error) {
+		return connect(ctx, topo, agents)
+	}
 	for _, c := range []struct {
 		name   string
 		fault  func()
@@ -177,12 +169,10 @@ func TestFaultInMidTurn(t *testing.T) {
 		said   string
 	}{
 		{"a device that is gone", func() {
-			n := built.(*plumb.Network)
-			on(t, n.Site.Hosts[0].NS, func(ns *nl.NS) error { return ns.Remove(n.Site.Hosts[0].Nodes[0].Port) })
+			on(t, host(built), func(ns *nl.NS) error { return ns.Remove(node(built.Servers[0]).Port) })
 		}, record.Failed, ""},
 		{"another route", func() {
-			n := built.(*plumb.Network)
-			c, s := n.Site.Clients[0], n.Site.Servers[0]
+			c, s := node(built.Clients[0]), node(built.Servers[0])
 			on(t, c.NS, func(ns *nl.NS) error { return ns.Route(plumb.Single(s.Addr4), plumb.Gateway(0, false), c.Device) })
 		}, record.Invalid, "the path changed during the trial: the route of h1c2"},
 		{"a container that stops", func() {
@@ -195,7 +185,7 @@ func TestFaultInMidTurn(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			tool := &midTurn{Tool: engine.New(), disturb: c.fault}
-			for _, tr := range inTurns(t, lab.New(), tool, upon{shown{bridge.New(), &built}, agents}, record.TCPRR) {
+			for _, tr := range inTurns(t, lab.New(), tool, between, record.TCPRR) {
 				want := record.OK
 				if tr.Cell.Network == "bridge" {
 					want = c.status
@@ -213,14 +203,14 @@ func TestFaultInMidTurn(t *testing.T) {
 
 // TestDaemonKilledInMidTurn has a network lose the process that carries its payload.
 func TestDaemonKilledInMidTurn(t *testing.T) {
-	var built technique.Network
+	var built *network.Network
 	tool := &midTurn{Tool: engine.New(), disturb: func() {
-		if err := built.(technique.Daemoner).Daemons()[0].Kill(); err != nil {
+		if err := built.Daemons[0].Kill(); err != nil {
 			t.Error(err)
 		}
 	}}
-	networks := map[string]technique.Technique{
-		"native": native.NewNative(), "routed": routed.Technique{}, "udp-overlay-tun": shown{udpoverlay.NewTUN(), &built},
+	networks := map[string]network.Driver{
+		"native": kernel.Native(), "routed": kernel.Routed(), "udp-overlay-tun": shown(udpoverlay.NewTUN(), &built),
 	}
 	for _, tr := range takeTurns(t, lab.New(), tool, 2, networks, record.TCPRR) {
 		want := record.OK
@@ -251,7 +241,7 @@ func TestMachinesClockJumps(t *testing.T) {
 	}
 	tool := &midTurn{Tool: engine.New(), disturb: func() { set(time.Hour) }}
 	defer set(-time.Hour)
-	for _, tr := range inTurns(t, lab.New(), tool, bridge.New(), record.TCPRR) {
+	for _, tr := range inTurns(t, lab.New(), tool, kernel.Bridge(), record.TCPRR) {
 		if tr.Status != record.OK || tr.Elapsed <= 0 || tr.Elapsed > 1800 || tr.Window > 60 {
 			t.Errorf("%s: %s, %q, %v s in all, a window of %v s", tr.Cell.Network, tr.Status, tr.Reason, tr.Elapsed, tr.Window)
 		}

@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"nettoll/internal/emulated"
+	"nettoll/network"
 	"nettoll/plan"
 	"nettoll/platform"
 	"nettoll/record"
-	"nettoll/technique"
 )
 
 // buildTime bounds the building of one network, and closeTime the taking down, which goes
@@ -26,7 +26,7 @@ const (
 )
 
 // within is a bound for a network with that many containers.
-func (r *Runner) within(bound time.Duration, t technique.Topology) time.Duration {
+func (r *Runner) within(bound time.Duration, t network.Topology) time.Duration {
 	return r.patience(bound + time.Duration(t.Servers+t.Clients+t.Neighbours)*containerTime)
 }
 
@@ -90,8 +90,8 @@ func (r *Runner) group(ctx context.Context, g plan.Group, place *order) (ran int
 
 // built is what became of the building of a network.
 type built struct {
-	network technique.Network
-	topo    technique.Topology
+	network *network.Network
+	topo    network.Topology
 	began   time.Time
 	took    time.Duration
 	err     error
@@ -221,7 +221,7 @@ func (r *Runner) gone(ctx context.Context, v plan.Visit) {
 	}
 }
 
-func (r *Runner) build(ctx context.Context, v plan.Visit) (n technique.Network, topo technique.Topology, err error) {
+func (r *Runner) build(ctx context.Context, v plan.Visit) (n *network.Network, topo network.Topology, err error) {
 	recipe, ok := r.Networks[v.Network]
 	if !ok {
 		return nil, topo, fmt.Errorf("no network %s", v.Network)
@@ -233,7 +233,7 @@ func (r *Runner) build(ctx context.Context, v plan.Visit) (n technique.Network, 
 	if err != nil {
 		return nil, topo, err
 	}
-	topo = technique.Topology{
+	topo = network.Topology{
 		Hosts: v.Hosts, Servers: v.Servers, Clients: v.Clients,
 		Processes: v.Processes, Neighbours: v.Neighbours, Rules: v.Rules,
 		Underlay: platform.Underlay{Rate: shape.Rate, Delay: shape.Delay, MTU: v.MTU},
@@ -244,27 +244,27 @@ func (r *Runner) build(ctx context.Context, v plan.Visit) (n technique.Network, 
 	if err := r.probe(ctx, v.Network, recipe); err != nil {
 		return nil, topo, err
 	}
-	n, err = recipe.Technique.Connect(ctx, topo, recipe.Platform)
+	n, err = recipe.Driver.Connect(ctx, topo, recipe.Platform)
 	return n, topo, err
 }
 
 // session is a network at work, with the agents in it.
 type session struct {
 	r       *Runner
-	network technique.Network
-	topo    technique.Topology
+	network *network.Network
+	topo    network.Topology
 	agents  *agents
 	rests   bool // connections rest while others have their turn; the endpoints are nettoll's own
 
-	took        time.Duration             // to build it, until a trial has told
-	broke       error                     // what it needs and has lost
-	settling    *record.Settle            // what the network did until it was silent; nil: not known
-	unheard     error                     // why it is not known
-	told        bool                      // a trial has that
-	greeted     map[technique.Family]bool // over which a packet has crossed between all pairs
-	conditioned bool                      // the endpoints are what the cells want them to be
-	known       map[string]device         // of hosts, by "<host>/<device>", once they have been read
-	indexes     map[string]int            // theirs
+	took        time.Duration           // to build it, until a trial has told
+	broke       error                   // what it needs and has lost
+	settling    *record.Settle          // what the network did until it was silent; nil: not known
+	unheard     error                   // why it is not known
+	told        bool                    // a trial has that
+	greeted     map[network.Family]bool // over which a packet has crossed between all pairs
+	conditioned bool                    // the endpoints are what the cells want them to be
+	known       map[string]device       // of hosts, by "<host>/<device>", once they have been read
+	indexes     map[string]int          // theirs
 }
 
 func (s *session) close(ctx context.Context) error {

@@ -9,10 +9,10 @@ import (
 	"sync"
 	"time"
 
+	"nettoll/network"
 	"nettoll/platform"
 	"nettoll/record"
 	"nettoll/sampler"
-	"nettoll/technique"
 	"nettoll/workload"
 )
 
@@ -20,7 +20,7 @@ import (
 // edges of the window, or of each turn.
 type watcher struct {
 	at         *machines
-	daemons    []technique.Daemon
+	daemons    []network.Daemon
 	containers []container
 	turns      []turnUse
 }
@@ -35,7 +35,7 @@ type turnUse struct {
 // container is an endpoint whose CPU time is counted as a whole.
 type container struct {
 	name string
-	platform.CPUAccounter
+	used func(context.Context) (time.Duration, error)
 }
 
 // edge is what was read at one edge of the window.
@@ -51,15 +51,12 @@ type edge struct {
 }
 
 func newWatcher(at *machines, s *session, links []link) *watcher {
-	w := &watcher{at: at}
-	if d, ok := s.network.(technique.Daemoner); ok {
-		w.daemons = d.Daemons()
-	}
-	seen := map[platform.CPUAccounter]bool{}
+	w := &watcher{at: at, daemons: s.network.Daemons}
+	seen := map[string]bool{}
 	for _, s := range seats(links) {
-		if c, ok := platform.As[platform.CPUAccounter](s.Endpoint); ok && !seen[c] {
-			seen[c] = true
-			w.containers = append(w.containers, container{s.Name(), c})
+		if used := s.Facts().CPUTime; used != nil && !seen[s.Name()] {
+			seen[s.Name()] = true
+			w.containers = append(w.containers, container{s.Name(), used})
 		}
 	}
 	return w
@@ -79,7 +76,7 @@ func (w *watcher) read(ctx context.Context) edge {
 	var asking sync.WaitGroup
 	for i, c := range w.containers {
 		asking.Go(func() {
-			e.containers[i], uncounted[i] = sampler.Container(func() (time.Duration, error) { return c.CPUTime(ctx) })
+			e.containers[i], uncounted[i] = sampler.Container(func() (time.Duration, error) { return c.used(ctx) })
 		})
 	}
 	e.machines, e.err = w.at.snap(ctx)
@@ -233,7 +230,7 @@ func (w *watcher) foreignWork(use record.CPUUse, window time.Duration) []record.
 }
 
 // title is what records call a daemon.
-func title(d technique.Daemon) string {
+func title(d network.Daemon) string {
 	if named, ok := d.(fmt.Stringer); ok {
 		return named.String()
 	}

@@ -25,7 +25,9 @@ type counted struct {
 
 const telling = 300 * time.Millisecond
 
-func (c *counted) CPUTime(ctx context.Context) (time.Duration, error) {
+func (c *counted) Facts() platform.Facts { return platform.Facts{CPUTime: c.used} }
+
+func (c *counted) used(context.Context) (time.Duration, error) {
 	time.Sleep(telling / 2)
 	used := time.Duration(c.share * float64(time.Since(c.began)))
 	time.Sleep(telling / 2)
@@ -34,8 +36,6 @@ func (c *counted) CPUTime(ctx context.Context) (time.Duration, error) {
 
 // stand is an endpoint that stands for another.
 type stand struct{ platform.Endpoint }
-
-func (s *stand) Unwrap() platform.Endpoint { return s.Endpoint }
 
 // countedTrial is the trial of a network of two servers and three clients whose
 // endpoints are made by name.

@@ -6,21 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"nettoll/platform"
 	"nettoll/record"
 	"nettoll/sampler"
 )
-
-// sited is a network that shows the hosts that it is on.
-type sited interface{ Machines() []platform.Host }
-
-// hosts are those of the network, where it shows them.
-func (s *session) hosts() []platform.Host {
-	if n, ok := s.network.(sited); ok {
-		return n.Machines()
-	}
-	return nil
-}
 
 // house notes which hosts the endpoints of a trial are on.
 func house(endpoints []record.Endpoint, links []link) {
@@ -47,10 +35,9 @@ func hostOfRole(endpoints []record.Endpoint, role string) (host string) {
 // the network's: what else goes on in a machine of the user's is not the trial's.
 func (s *session) readable() map[string]string {
 	all := map[string]string{}
-	for _, h := range s.hosts() {
-		ns, ok := h.(platform.NetNSer)
-		if ok && ns.NetNS() != "" && !platform.Borrowed(h) {
-			all[h.Name()] = ns.NetNS()
+	for _, h := range s.network.Hosts {
+		if f := h.Facts(); f.NetNS != "" && !f.Borrowed {
+			all[h.Name()] = f.NetNS
 		}
 	}
 	return all

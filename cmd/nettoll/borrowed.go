@@ -12,25 +12,22 @@ import (
 )
 
 // kernel says what the kernel does for programs of this machine. Nil is that it does.
-type kernel struct {
+type kernelFacts struct {
 	keep func() error // end all that a program has started together with it
 	hold func() error // hold the sockets of one that cannot be told where to listen
 }
 
 // thisKernel is that of this machine.
-var thisKernel = kernel{keep: sync.OnceValue(keeper.CanKeep), hold: sync.OnceValue(keeper.CanHold)}
+var thisKernel = kernelFacts{keep: sync.OnceValue(keeper.CanKeep), hold: sync.OnceValue(keeper.CanHold)}
 
 // safe refuses, before anything is built, servers on a machine of the user's that could outlive
 // nettoll there, or that anybody around could reach.
-func (k kernel) safe(cells []record.Cell, paths program.Paths) error {
+func (k kernelFacts) safe(cells []record.Cell, paths program.Paths) error {
 	all, tools := recipes(engines{}), toolByName(paths)
 	for _, c := range cells {
 		around := platform.Surroundings{Outlive: true} // of the lab's networks beside an engine
 		if onEngines(c.Network) {
-			around = platform.Surroundings{}
-		}
-		if s, ok := all[c.Network].Technique.(interface{ Surroundings() platform.Surroundings }); ok {
-			around = s.Surroundings()
+			around = all[c.Network].Driver.Around
 		}
 		if _, starts := tools[c.Tool].(workload.Prober); starts && around.Outlive {
 			if err := k.keep(); err != nil {
@@ -64,7 +61,7 @@ func refusal(c record.Cell, err error) error {
 }
 
 // held says of a tool how it is kept from listening where others reach it.
-func (k kernel) held(t workload.Tool) string {
+func (k kernelFacts) held(t workload.Tool) string {
 	r, roams := t.(workload.Roamer)
 	if !roams {
 		return ""

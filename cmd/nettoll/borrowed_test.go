@@ -24,21 +24,21 @@ func TestSafeOnAMachineOfTheUsers(t *testing.T) {
 	}
 	for _, c := range []struct {
 		network, tool string
-		kernel        kernel
+		kernel        kernelFacts
 		want          string
 	}{
-		{"docker:native", "iperf3", kernel{can, can}, ""},
-		{"docker:native", "qperf", kernel{can, can}, ""},
-		{"docker:native", "iperf3", kernel{can, cannot}, ""},
-		{"docker:native", "qperf", kernel{can, cannot}, "docker:native with qperf: qperf on a network that others reach"},
-		{"docker:host", "nuttcp", kernel{can, cannot}, "docker:host with nuttcp: nuttcp on"},
-		{"swarm:host", "netperf", kernel{can, cannot}, "swarm:host with netperf: netserver on"},
-		{"docker:bridge", "qperf", kernel{can, cannot}, ""},
-		{"docker:published", "qperf", kernel{can, cannot}, ""},
-		{"docker:native", "redis-benchmark", kernel{unkept, can}, "docker:native with redis-benchmark: a server: not supported here (needs a PID namespace): operation not permitted; run as root"},
-		{"docker:native", "engine", kernel{unkept, can}, ""},
-		{"docker:host", "redis-benchmark", kernel{unkept, can}, ""},
-		{"bridge", "iperf3", kernel{unkept, can}, "bridge with iperf3: a server"},
+		{"docker:native", "iperf3", kernelFacts{can, can}, ""},
+		{"docker:native", "qperf", kernelFacts{can, can}, ""},
+		{"docker:native", "iperf3", kernelFacts{can, cannot}, ""},
+		{"docker:native", "qperf", kernelFacts{can, cannot}, "docker:native with qperf: qperf on a network that others reach"},
+		{"docker:host", "nuttcp", kernelFacts{can, cannot}, "docker:host with nuttcp: nuttcp on"},
+		{"swarm:host", "netperf", kernelFacts{can, cannot}, "swarm:host with netperf: netserver on"},
+		{"docker:bridge", "qperf", kernelFacts{can, cannot}, ""},
+		{"docker:published", "qperf", kernelFacts{can, cannot}, ""},
+		{"docker:native", "redis-benchmark", kernelFacts{unkept, can}, "docker:native with redis-benchmark: a server: not supported here (needs a PID namespace): operation not permitted; run as root"},
+		{"docker:native", "engine", kernelFacts{unkept, can}, ""},
+		{"docker:host", "redis-benchmark", kernelFacts{unkept, can}, ""},
+		{"bridge", "iperf3", kernelFacts{unkept, can}, "bridge with iperf3: a server"},
 	} {
 		err := c.kernel.safe([]record.Cell{{Network: c.network, Tool: c.tool}}, nil)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
@@ -49,11 +49,11 @@ func TestSafeOnAMachineOfTheUsers(t *testing.T) {
 		}
 	}
 	for _, c := range []struct {
-		kernel kernel
+		kernel kernelFacts
 		want   string
 	}{
-		{kernel{can, can}, "qperf cannot be told where to listen, and is held to its clients' address"},
-		{kernel{can, cannot}, "not on the network of a Docker engine's machine: qperf on a network that others reach"},
+		{kernelFacts{can, can}, "qperf cannot be told where to listen, and is held to its clients' address"},
+		{kernelFacts{can, cannot}, "not on the network of a Docker engine's machine: qperf on a network that others reach"},
 	} {
 		if got := c.kernel.held(qperf.New(nil)); !strings.Contains(got, c.want) {
 			t.Errorf("%q, want %q", got, c.want)

@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"nettoll/network"
+	"nettoll/network/cni"
 	"nettoll/record"
-	"nettoll/technique"
-	"nettoll/technique/cni"
 )
 
 // cniFlags say which CNI conflists can be measured, and where plugins are. The zero value
@@ -55,7 +55,7 @@ func (f *cniFlags) load() error {
 		if err := reachable("--cni-conf", file); err != nil {
 			return err
 		}
-		name := cni.New(list, nil).Name()
+		name := cni.New(list, nil).Name
 		if slices.Contains(f.names(), name) {
 			return usagef("--cni-conf %s: there is another network %s: give its conflist another name than %s", file, name, list.Name())
 		}
@@ -71,10 +71,10 @@ func (f cniFlags) folders() cni.Folders {
 	return cni.Usual()
 }
 
-// techniques are the reference plugins and the conflists that were given.
-func (f cniFlags) techniques() []technique.Technique {
+// drivers are those of the reference plugins and the conflists that were given.
+func (f cniFlags) drivers() []network.Driver {
 	in := f.folders()
-	all := []technique.Technique{cni.NewBridge(in), cni.NewPTP(in), cni.NewMacvlan(in), cni.NewIPvlan(in)}
+	all := []network.Driver{cni.NewBridge(in), cni.NewPTP(in), cni.NewMacvlan(in), cni.NewIPvlan(in)}
 	for _, list := range f.lists {
 		all = append(all, cni.New(list, in))
 	}
@@ -82,8 +82,8 @@ func (f cniFlags) techniques() []technique.Technique {
 }
 
 func (f cniFlags) names() (names []string) {
-	for _, t := range f.techniques() {
-		names = append(names, t.Name())
+	for _, t := range f.drivers() {
+		names = append(names, t.Name)
 	}
 	return names
 }

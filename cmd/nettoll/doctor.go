@@ -137,7 +137,7 @@ func tried(ctx context.Context, v venue, labless error) (all []finding, err erro
 	if cannot == nil && v.prefix != "" {
 		cannot = v.platform.Probe(ctx)
 	}
-	for _, t := range v.techniques {
+	for _, t := range v.drivers {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -173,9 +173,9 @@ func (a *app) diagnose(out *bytes.Buffer, d diagnosis) {
 	if d.Lab.OK {
 		for i, name := range platformNames() {
 			if i == 0 {
-				fmt.Fprintln(out, "\ntechniques")
+				fmt.Fprintln(out, "\nnetworks")
 			} else {
-				fmt.Fprintf(out, "\ntechniques of %s, with --private-engine\n", name)
+				fmt.Fprintf(out, "\nnetworks of %s, with --private-engine\n", name)
 			}
 			of := slices.DeleteFunc(slices.Clone(d.Networks), func(f finding) bool { return f.Platform != name })
 			if why := of[0].Reason; why != "" && !slices.ContainsFunc(of, func(f finding) bool { return f.Reason != why }) {

@@ -5,29 +5,17 @@ import (
 	"time"
 
 	"nettoll/internal/program"
+	"nettoll/network"
+	"nettoll/network/calico"
+	"nettoll/network/docker"
+	"nettoll/network/flannel"
+	"nettoll/network/kernel"
+	"nettoll/network/ovs"
+	"nettoll/network/routedbgp"
+	"nettoll/network/udpoverlay"
+	"nettoll/network/weave"
+	"nettoll/network/wireguard"
 	"nettoll/platform/lab"
-	"nettoll/technique"
-	"nettoll/technique/bridge"
-	"nettoll/technique/calico"
-	"nettoll/technique/docker"
-	"nettoll/technique/flannel"
-	"nettoll/technique/host"
-	"nettoll/technique/iptables"
-	"nettoll/technique/ipvlan"
-	"nettoll/technique/loopback"
-	"nettoll/technique/macvlan"
-	"nettoll/technique/ovs"
-	"nettoll/technique/pipework"
-	"nettoll/technique/published"
-	"nettoll/technique/routed"
-	"nettoll/technique/routedbgp"
-	"nettoll/technique/sharedns"
-	"nettoll/technique/tunnel"
-	"nettoll/technique/udpoverlay"
-	"nettoll/technique/veth"
-	"nettoll/technique/vxlan"
-	"nettoll/technique/weave"
-	"nettoll/technique/wireguard"
 	"nettoll/workload"
 	"nettoll/workload/engine"
 	"nettoll/workload/iperf"
@@ -41,70 +29,40 @@ import (
 	"nettoll/workload/wrk"
 )
 
-// venues is every platform that is compiled in, with its techniques in the order of
+// venues is every platform that is compiled in, with its networks in the order of
 // reports; the first is the default.
 func venues(e engines) []venue {
 	e = e.named()
 	return prefixed([]venue{
 		{
 			platform: lab.New(), about: "private namespaces of this machine",
-			techniques: slices.Concat(kernelTechniques(), daemonTechniques(e.paths), e.cni.techniques()),
+			drivers: slices.Concat(ofKernel(), ofPrograms(e.paths), e.cni.drivers()),
 		},
 		{
 			platform: e.docker, about: "Docker engines: the user's, or private ones (--private-engine)",
 			native: "native", usual: []string{"bridge", "published"}, visit: 400 * time.Millisecond, container: 200 * time.Millisecond,
-			techniques: dockerTechniques(e.paths),
+			drivers: ofDocker(e.paths),
 		},
 		{
 			platform: e.swarm, about: "Docker engines that are nodes of one swarm, likewise",
 			native: "native", usual: []string{"overlay"}, visit: time.Second, container: 300 * time.Millisecond,
-			techniques: anyOf(docker.Swarm()),
+			drivers: docker.Swarm(),
 		},
 	})
 }
 
-// kernelTechniques need nothing but the kernel.
-func kernelTechniques() []technique.Technique {
-	return []technique.Technique{
-		loopback.New(),
-		host.New(),
-		host.NewNative(),
-		sharedns.New(),
-		veth.New(),
-		bridge.New(),
-		bridge.NewWithoutNetfilter(),
-		macvlan.New(),
-		ipvlan.NewL2(),
-		ipvlan.NewL3(),
-		pipework.NewVeth(),
-		pipework.NewMacvlan(),
-		iptables.New(),
-		published.New(),
-		published.NewProxy(),
-		vxlan.New(),
-		routed.New(),
-		tunnel.NewIPIP(),
-		tunnel.NewGRE(),
-		tunnel.NewGeneve(),
-		tunnel.NewIPsec(),
-		wireguard.New(),
-		udpoverlay.NewTUN(),
-		udpoverlay.NewPacket(),
-	}
+// ofKernel need nothing but the kernel.
+func ofKernel() []network.Driver {
+	return slices.Concat(kernel.All(), []network.Driver{wireguard.New(), udpoverlay.NewTUN(), udpoverlay.NewPacket()})
 }
 
-// daemonTechniques are made of programs, which paths says where to find.
-func daemonTechniques(paths program.Paths) []technique.Technique {
-	return slices.Concat(
-		anyOf(ovs.All(paths)),
-		anyOf(flannel.All(paths)),
-		anyOf(weave.All(paths)),
-		[]technique.Technique{
-			routedbgp.New(paths), routedbgp.NewPolicy(paths),
-			calico.NewBGP(paths), calico.NewPolicy(paths), calico.NewIPIP(paths), calico.NewVXLAN(paths),
-			wireguard.NewUserspace(paths),
-		},
-	)
+// ofPrograms are made of programs, which paths says where to find.
+func ofPrograms(paths program.Paths) []network.Driver {
+	return slices.Concat(ovs.All(paths), flannel.All(paths), weave.All(paths), []network.Driver{
+		routedbgp.New(paths), routedbgp.NewPolicy(paths),
+		calico.NewBGP(paths), calico.NewPolicy(paths), calico.NewIPIP(paths), calico.NewVXLAN(paths),
+		wireguard.NewUserspace(paths),
+	})
 }
 
 // daemons are the programs of these, as --tool-path names them.
@@ -115,22 +73,12 @@ func daemons() []string {
 	}
 }
 
-// dockerTechniques are Docker's own networks, and those of the lab that need nothing but
+// ofDocker are Docker's own networks, and those of the lab that need nothing but
 // the namespaces of containers.
-func dockerTechniques(paths program.Paths) []technique.Technique {
-	return slices.Concat(
-		anyOf(docker.All()),
-		[]technique.Technique{veth.New(), pipework.NewVeth(), pipework.NewMacvlan(), iptables.New(), vxlan.New(), routed.New()},
-		anyOf(ovs.All(paths)),
-		anyOf(flannel.All(paths)),
-	)
-}
-
-func anyOf[T technique.Technique](variants []T) (all []technique.Technique) {
-	for _, t := range variants {
-		all = append(all, t)
-	}
-	return all
+func ofDocker(paths program.Paths) []network.Driver {
+	return slices.Concat(docker.All(), []network.Driver{
+		kernel.Veth(), kernel.PipeworkVeth(), kernel.PipeworkMacvlan(), kernel.IPTables(), kernel.VXLAN(), kernel.Routed(),
+	}, ovs.All(paths), flannel.All(paths))
 }
 
 // tools is every generator of traffic that is compiled in; paths says where programs

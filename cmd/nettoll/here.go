@@ -47,7 +47,7 @@ func (a *app) lookHere(ctx context.Context, cells []record.Cell, e engines, borr
 				platforms[name] = err
 			}
 			if err == nil {
-				err = r.Technique.Probe(ctx, r.Platform)
+				err = r.Driver.Probe(ctx, r.Platform)
 			}
 			h.networks[c.Network] = h.note(c.Network, err)
 		}

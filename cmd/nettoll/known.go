@@ -15,7 +15,6 @@ import (
 	"nettoll/platform/docker"
 	"nettoll/record"
 	"nettoll/reference"
-	"nettoll/technique"
 	"nettoll/workload"
 )
 
@@ -60,16 +59,16 @@ func known(paths program.Paths, conflists cniFlags, private bool) plan.Known {
 	for _, v := range venues(engines{cni: conflists}) {
 		name := v.platform.Name()
 		atOnce := 0
-		if _, bounded := v.platform.(platform.Bounded); bounded {
+		if _, bounded := v.platform.(platform.Engines); bounded {
 			if atOnce = 1; private {
 				atOnce = docker.PrivateAtOnce
 			}
 		}
 		k.Platforms = append(k.Platforms, plan.Platform{Name: name, Native: v.native, Visit: v.visit, Container: v.container, Usual: v.usual, AtOnce: atOnce})
-		for _, t := range v.techniques {
+		for _, d := range v.drivers {
 			k.Techniques = append(k.Techniques, plan.Technique{
-				Name: t.Name(), Hosts: t.Hosts(), Families: families(t), Platforms: []string{name},
-				Like: likeness(t), Endpoints: maxEndpoints(t), Overflow: overflows(t), Startup: startup(t),
+				Name: d.Name, Hosts: d.Hosts, Families: d.Families, Platforms: []string{name},
+				Like: d.Like, Endpoints: d.Endpoints, Overflow: d.Overflow, Startup: d.Startup,
 			})
 		}
 	}
@@ -94,45 +93,6 @@ func known(paths program.Paths, conflists cniFlags, private bool) plan.Known {
 		k.Files = int(min(files.Max, math.MaxInt32)) // the Go runtime takes all of it
 	}
 	return k
-}
-
-// maxEndpoints is how many containers of a technique one host can hold; 0 is
-// what addresses there are.
-func maxEndpoints(t technique.Technique) int {
-	if l, ok := t.(interface{ MaxEndpoints() int }); ok {
-		return l.MaxEndpoints()
-	}
-	return 0
-}
-
-// families are the IP versions that a technique carries; none is both.
-func families(t technique.Technique) []int {
-	if f, ok := t.(interface{ Families() []int }); ok {
-		return f.Families()
-	}
-	return nil
-}
-
-// likeness is the technique of the lab that one of another platform is the real form of.
-func likeness(t technique.Technique) string {
-	if l, ok := t.(interface{ Like() string }); ok {
-		return l.Like()
-	}
-	return ""
-}
-
-// overflows reports whether a technique has room for more neighbours than that.
-func overflows(t technique.Technique) bool {
-	o, ok := t.(interface{ Overflow() bool })
-	return ok && o.Overflow()
-}
-
-// startup is how long the daemons of a technique take to start and to end.
-func startup(t technique.Technique) time.Duration {
-	if s, ok := t.(interface{ Startup() time.Duration }); ok {
-		return s.Startup()
-	}
-	return 0
 }
 
 // Programs know whole seconds only. Their clients go on for a moment after the

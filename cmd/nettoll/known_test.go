@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"nettoll/network"
 	"nettoll/plan"
 	"nettoll/record"
 	"nettoll/reference"
-	"nettoll/technique"
 )
 
 // TestPorts holds that the planner counts the ports of servers as networks
@@ -18,7 +18,7 @@ func TestPorts(t *testing.T) {
 		{Servers: 1, Clients: 1, Processes: 1}, {Servers: 1, Clients: 4, Processes: 1}, {Servers: 20, Clients: 20, Processes: 1},
 		{Servers: 1, Clients: 16, Processes: 16}, {Servers: 3, Clients: 4, Processes: 5}, {Servers: 7, Clients: 4000, Processes: 1},
 	} {
-		n := technique.Topology{Servers: p.Servers, Clients: p.Clients, Processes: p.Processes}
+		n := network.Topology{Servers: p.Servers, Clients: p.Clients, Processes: p.Processes}
 		first, _ := n.Ports(0)
 		_, last := n.Ports(p.Servers - 1)
 		if got := last - first + 1; got != p.Ports() {
@@ -27,7 +27,7 @@ func TestPorts(t *testing.T) {
 	}
 	most := plan.Topology{Servers: 1, Clients: 1, Processes: plan.MaxProcesses}
 	for want, p := range map[bool]plan.Topology{true: most, false: {Servers: 1, Clients: 1, Processes: plan.MaxProcesses + 1}} {
-		_, last := technique.Topology{Servers: 1, Clients: 1, Processes: p.Processes}.Ports(0)
+		_, last := network.Topology{Servers: 1, Clients: 1, Processes: p.Processes}.Ports(0)
 		if got := last <= 32767; got != want {
 			t.Errorf("%s ends below the ephemeral ports: %t, want %t", p, got, want)
 		}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -15,10 +16,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"nettoll/internal/program"
+	"nettoll/network"
 	"nettoll/plan"
 	"nettoll/platform"
 	"nettoll/platform/lab"
-	"nettoll/technique"
 )
 
 type labFlags struct {
@@ -31,9 +32,9 @@ type labFlags struct {
 func (a *app) labCommand() *cobra.Command {
 	var f labFlags
 	cmd := &cobra.Command{
-		Use:   "lab TECHNIQUE|swarm [-- COMMAND [ARG...]]",
+		Use:   "lab NETWORK|swarm [-- COMMAND [ARG...]]",
 		Short: "Build a network and run a shell or a command inside it",
-		Long: `Build the network of a technique in a lab and run a shell, or a command, in the
+		Long: `Build a network in a lab and run a shell, or a command, in the
 client's network namespace, so that anyone can look at it with ping, tcpdump or
 iperf3. "ip netns exec NAME COMMAND" reaches the other namespaces; the banner names
 them, and the environment has NETTOLL_SERVER and NETTOLL_SERVER6, the server's
@@ -47,7 +48,7 @@ shell on the host of its manager, where DOCKER_HOST leads to the manager's engin
   nettoll lab swarm --nodes 3 -- docker node ls`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if n := cmd.ArgsLenAtDash(); len(args) == 0 || n == 0 {
-				return usagef("which technique? See nettoll list techniques")
+				return usagef("which network? See nettoll list networks")
 			} else if n < 0 && len(args) > 1 || n > 1 {
 				return usagef("%q: put the command behind --", args[1])
 			}
@@ -58,7 +59,7 @@ shell on the host of its manager, where DOCKER_HOST leads to the manager's engin
 		},
 	}
 	fl := cmd.Flags()
-	fl.IntVar(&f.hosts, "hosts", 0, "number of hosts (default: the technique's smallest)")
+	fl.IntVar(&f.hosts, "hosts", 0, "number of hosts (default: the least that the network makes sense on)")
 	fl.IntVar(&f.servers, "servers", 1, "number of server containers")
 	fl.IntVar(&f.clients, "clients", 1, "number of client containers")
 	fl.StringVar(&f.underlay, "underlay", "", "shape of the link between hosts, such as rate=1G,delay=1ms")
@@ -84,57 +85,57 @@ shell on the host of its manager, where DOCKER_HOST leads to the manager's engin
 	return cmd
 }
 
-func (f labFlags) resolve(name string, paths program.Paths, conflists cniFlags) (technique.Technique, technique.Topology, error) {
-	topo := technique.Topology{Hosts: f.hosts, Servers: f.servers, Clients: f.clients}
+func (f labFlags) resolve(name string, paths program.Paths, conflists cniFlags) (network.Driver, network.Topology, error) {
+	topo := network.Topology{Hosts: f.hosts, Servers: f.servers, Clients: f.clients}
 	own := venues(engines{paths: paths, cni: conflists})[0]
 	name, err := conflists.one(name)
 	if err != nil {
-		return nil, topo, err
+		return network.Driver{}, topo, err
 	}
 	tech, ok := own.find(name)
 	if _, elsewhere := recipes(engines{})[name]; !ok && elsewhere {
-		return nil, topo, usagef("%s is not a network of the lab%s; nettoll list networks lab shows those that are, and lab swarm starts engines", name, nearest(name[strings.Index(name, ":")+1:], own.names()))
+		return network.Driver{}, topo, usagef("%s is not a network of the lab%s; nettoll list networks lab shows those that are, and lab swarm starts engines", name, nearest(name[strings.Index(name, ":")+1:], own.names()))
 	}
 	if !ok {
-		return nil, topo, usagef("unknown technique %q%s; see nettoll list techniques", name, nearest(name, own.names()))
+		return network.Driver{}, topo, usagef("unknown network %q%s; see nettoll list networks", name, nearest(name, own.names()))
 	}
 	if topo.Hosts == 0 {
-		topo.Hosts = tech.Hosts()[0]
+		topo.Hosts = tech.Hosts[0]
 	}
 	possible := false
-	for _, h := range tech.Hosts() {
+	for _, h := range tech.Hosts {
 		possible = possible || h == topo.Hosts || h == 2 && topo.Hosts > 2
 	}
 	if !possible {
-		return nil, topo, usagef("--hosts %d: %s works on %s", f.hosts, name, hostCounts(tech))
+		return network.Driver{}, topo, usagef("--hosts %d: %s works on %s", f.hosts, name, hostCounts(tech))
 	}
 	if topo.Hosts > plan.MaxHosts {
-		return nil, topo, usagef("--hosts %d: %d is the most", f.hosts, plan.MaxHosts)
+		return network.Driver{}, topo, usagef("--hosts %d: %d is the most", f.hosts, plan.MaxHosts)
 	}
 	if f.servers < 1 || f.clients < 1 {
-		return nil, topo, usagef("--servers %d, --clients %d: at least 1 of each is needed", f.servers, f.clients)
+		return network.Driver{}, topo, usagef("--servers %d, --clients %d: at least 1 of each is needed", f.servers, f.clients)
 	}
-	busiest, limit := max(f.servers, f.clients), cmp.Or(maxEndpoints(tech), plan.MaxEndpoints)
+	busiest, limit := max(f.servers, f.clients), cmp.Or(tech.Endpoints, plan.MaxEndpoints)
 	if topo.Hosts == 1 {
 		busiest = f.servers + f.clients
 	}
 	if busiest > limit {
-		return nil, topo, usagef("--servers %d, --clients %d: one host would hold %d, %s takes %d there", f.servers, f.clients, busiest, name, limit)
+		return network.Driver{}, topo, usagef("--servers %d, --clients %d: one host would hold %d, %s takes %d there", f.servers, f.clients, busiest, name, limit)
 	}
 	shape, err := plan.ParseUnderlay(f.underlay)
 	if err == nil {
 		shape, err = known(nil, cniFlags{}, false).Shape(shape)
 	}
 	if err != nil {
-		return nil, topo, usagef("--underlay: %w", err)
+		return network.Driver{}, topo, usagef("--underlay: %w", err)
 	}
 	topo.Underlay = platform.Underlay{Rate: shape.Rate, Delay: shape.Delay}
 	return tech, topo, nil
 }
 
-func hostCounts(t technique.Technique) string {
-	switch first := t.Hosts()[0]; {
-	case len(t.Hosts()) == 2:
+func hostCounts(t network.Driver) string {
+	switch first := t.Hosts[0]; {
+	case len(t.Hosts) == 2:
 		return "any number of hosts"
 	case first == 2:
 		return "2 or more hosts"
@@ -155,7 +156,7 @@ func ending(ctx context.Context, do func(context.Context) error) error {
 }
 
 // lab runs the command in the network, inside the lab.
-func (a *app) lab(ctx context.Context, tech technique.Technique, topo technique.Topology, in string, command []string) (err error) {
+func (a *app) lab(ctx context.Context, tech network.Driver, topo network.Topology, in string, command []string) (err error) {
 	p := lab.New()
 	building, cancel := context.WithTimeoutCause(ctx, labTime, fmt.Errorf("the network was not built within %v", labTime))
 	defer cancel()
@@ -168,16 +169,14 @@ func (a *app) lab(ctx context.Context, tech technique.Technique, topo technique.
 	}
 	defer func() { err = errors.Join(err, ending(ctx, n.Close)) }()
 
-	all := append(append([]platform.Endpoint{}, n.Clients()...), n.Servers()...)
-	if m, ok := n.(interface{ Machines() []platform.Host }); ok {
-		for _, h := range m.Machines() {
-			all = append(all, h)
-		}
+	all := slices.Concat(n.Clients, n.Servers)
+	for _, h := range n.Hosts {
+		all = append(all, h)
 	}
 	if err := lab.Publish(all); err != nil {
 		return err
 	}
-	here := n.Clients()[0]
+	here := n.Clients[0]
 	if in != "" {
 		if here, err = endpoint(all, in); err != nil {
 			return err
@@ -202,13 +201,13 @@ func endpoint(all []platform.Endpoint, name string) (platform.Endpoint, error) {
 }
 
 // banner says what is where, and gives it as environment.
-func (a *app) banner(n technique.Network, here platform.Endpoint, interactive bool) ([]string, error) {
-	c, s := n.Clients()[0], n.Servers()[0]
+func (a *app) banner(n *network.Network, here platform.Endpoint, interactive bool) ([]string, error) {
+	c, s := n.Clients[0], n.Servers[0]
 	var env, addrs []string
 	for _, f := range []struct {
-		family   technique.Family
+		family   network.Family
 		variable string
-	}{{technique.IPv4, "NETTOLL_SERVER"}, {technique.IPv6, "NETTOLL_SERVER6"}} {
+	}{{network.IPv4, "NETTOLL_SERVER"}, {network.IPv6, "NETTOLL_SERVER6"}} {
 		addr, err := n.Addr(c, s, f.family)
 		if errors.Is(err, platform.ErrUnsupported) {
 			continue // the other one will do

@@ -18,7 +18,7 @@ import (
 	"nettoll/platform/lab"
 )
 
-// labSwarm is what nettoll lab is asked for to get a swarm, in place of a technique.
+// labSwarm is what nettoll lab is asked for to get a swarm, in place of a network.
 const labSwarm = "swarm"
 
 // defaultNodes is how many nodes it has: a manager and two workers.

@@ -64,7 +64,7 @@ func TestNothingIsReachedFromTheLAN(t *testing.T) {
 	e := startTheirs(t)
 	l := e.joinLAN(t)
 	// What this proves is held by these.
-	servers := []string{"internal/keeper", "internal/program", "technique/docker", "workload"}
+	servers := []string{"internal/keeper", "internal/program", "network/docker", "workload"}
 	for i, w := range lanWorkloads {
 		name, _, _ := strings.Cut(strings.TrimPrefix(w, "{name: "), ",")
 		t.Run(name+"/IPv4", func(t *testing.T) {

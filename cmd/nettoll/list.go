@@ -17,9 +17,9 @@ func (a *app) listCommand() *cobra.Command {
 	var of string // whose networks are wanted; "" is all
 	networks := func(w *tabwriter.Writer) {
 		for _, v := range venues(engines{cni: a.cni}) {
-			for _, t := range v.techniques {
-				if name := v.name(t); of == "" || of == v.platform.Name() || of == name || of == t.Name() || strings.HasPrefix(name, of+"-") || strings.HasPrefix(t.Name(), of+"-") {
-					fmt.Fprintf(w, "%s\t%s\t%s\n", name, hostCounts(t), t.About())
+			for _, t := range v.drivers {
+				if name := v.name(t); of == "" || of == v.platform.Name() || of == name || of == t.Name || strings.HasPrefix(name, of+"-") || strings.HasPrefix(t.Name, of+"-") {
+					fmt.Fprintf(w, "%s\t%s\t%s\n", name, hostCounts(t), t.About)
 				}
 			}
 		}

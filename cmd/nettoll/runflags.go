@@ -55,7 +55,7 @@ func (f *runFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.suite, "suite", "quick", "suite: "+strings.Join(plan.Names(), ", ")+", or a YAML file")
 	fl.StringVar(&f.platform, "platform", "", "platform of networks that are named without one: "+strings.Join(platformNames(), ", "))
 	fl.StringVar(&f.baseline, "baseline", "", "network that the others are compared with (default: native)")
-	fl.IntSliceVar(&f.hosts, "hosts", nil, "numbers of hosts (default: all that a technique makes sense on)")
+	fl.IntSliceVar(&f.hosts, "hosts", nil, "numbers of hosts (default: all that a network makes sense on)")
 	fl.BoolVarP(&f.four, "ipv4", "4", false, "IPv4, the default")
 	fl.BoolVarP(&f.six, "ipv6", "6", false, "IPv6; -4 -6 is both")
 	fl.BoolVar(&f.selfCheck, "self-check", false, "measure each network as if it were two, to see how often equals are called different")

@@ -3,20 +3,20 @@ package main
 import (
 	"time"
 
+	"nettoll/network"
 	"nettoll/platform"
 	"nettoll/runner"
-	"nettoll/technique"
 )
 
-// venue is a platform with the techniques that networks are built with on it.
+// venue is a platform with the drivers of the networks that are built on it.
 type venue struct {
 	platform platform.Platform
 	about    string // in a few words
-	// native is the technique that stands for its hosts without containers; the
+	// native is the network that stands for its hosts without containers; the
 	// default platform has one for each number of hosts, as record.Native says.
-	native     string
-	techniques []technique.Technique
-	// usual are the techniques that the platform's name alone means, as a network.
+	native  string
+	drivers []network.Driver
+	// usual are the networks that the platform's name alone means, as a network.
 	usual []string
 	// visit and container are how much longer than in the lab it takes to build a network
 	// and to start a container, about.
@@ -35,33 +35,33 @@ func prefixed(all []venue) []venue {
 	return all
 }
 
-// name is what cells call the network of a technique.
-func (v venue) name(t technique.Technique) string { return v.prefix + t.Name() }
+// name is what cells call the network of a driver.
+func (v venue) name(d network.Driver) string { return v.prefix + d.Name }
 
 // names are those of all its networks.
 func (v venue) names() (names []string) {
-	for _, t := range v.techniques {
+	for _, t := range v.drivers {
 		names = append(names, v.name(t))
 	}
 	return names
 }
 
-// find finds a technique by its name on this platform.
-func (v venue) find(name string) (technique.Technique, bool) {
-	for _, t := range v.techniques {
-		if t.Name() == name {
+// find finds a driver by the name of its network on this platform.
+func (v venue) find(name string) (network.Driver, bool) {
+	for _, t := range v.drivers {
+		if t.Name == name {
 			return t, true
 		}
 	}
-	return nil, false
+	return network.Driver{}, false
 }
 
 // recipes are all networks, by their names in cells.
 func recipes(e engines) map[string]runner.Recipe {
 	all := make(map[string]runner.Recipe)
 	for _, v := range venues(e) {
-		for _, t := range v.techniques {
-			all[v.name(t)] = runner.Recipe{Platform: v.platform, Technique: t}
+		for _, t := range v.drivers {
+			all[v.name(t)] = runner.Recipe{Platform: v.platform, Driver: t}
 		}
 	}
 	return all

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"testing"
 
+	"nettoll/network/kernel"
 	"nettoll/plan"
 	"nettoll/platform"
-	"nettoll/technique/bridge"
 )
 
 // elsewhere is a platform of which only the name matters.
@@ -24,7 +24,7 @@ func (elsewhere) Hosts(context.Context, platform.HostRequest) (platform.Hosts, e
 func TestOnlyTheFirstPlatformNeedsNoPrefix(t *testing.T) {
 	all := prefixed([]venue{{platform: elsewhere("lab")}, {platform: elsewhere("docker")}, {platform: elsewhere("swarm")}})
 	for i, want := range []string{"bridge", "docker:bridge", "swarm:bridge"} {
-		if got := all[i].name(bridge.New()); got != want {
+		if got := all[i].name(kernel.Bridge()); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}
@@ -58,7 +58,7 @@ func TestEveryPlannedNetworkCanBeBuilt(t *testing.T) {
 			}
 		}
 		if _, ok := v.find(v.native); !ok && v.native != "" {
-			t.Errorf("%s has no technique %s for its native", v.platform.Name(), v.native)
+			t.Errorf("%s has no network %s for its native", v.platform.Name(), v.native)
 		}
 	}
 	if built != len(all) || len(networkNames()) != built {

@@ -43,8 +43,8 @@ func StartEtcd(ctx context.Context, stack *undo.Stack, paths program.Paths, h pl
 	if err != nil {
 		return nil, err
 	}
-	n, ok := h.(platform.NetNSer)
-	if !ok {
+	ns := h.Facts().NetNS
+	if ns == "" {
 		return nil, fmt.Errorf("etcd: %s shows no network namespace", h.Name())
 	}
 	at := func(a netip.Addr, port int) string {
@@ -52,7 +52,7 @@ func StartEtcd(ctx context.Context, stack *undo.Stack, paths program.Paths, h pl
 	}
 	self := netip.AddrFrom4([4]byte{127, 0, 0, 1})
 	under := h.Uplink().Addr4.Addr()
-	e := &Etcd{URL: at(under, etcdClients), url: at(self, etcdClients), ns: n.NetNS()}
+	e := &Etcd{URL: at(under, etcdClients), url: at(self, etcdClients), ns: ns}
 	e.Daemon, err = Start(ctx, stack, h, Spec{
 		Name: "etcd", Path: path,
 		Args: []string{

@@ -222,11 +222,10 @@ func (c *Container) Name() string { return c.name }
 // OnHost implements platform.Endpoint.
 func (c *Container) OnHost() string { return c.host }
 
-// Surroundings implements platform.Surrounded: processes of a container end with it.
-func (c *Container) Surroundings() platform.Surroundings { return platform.Surroundings{Open: c.open} }
-
-// Describe implements platform.Describer.
-func (c *Container) Describe() string { return c.engine.says() }
+// Facts implements platform.Endpoint. Processes of a container end with it.
+func (c *Container) Facts() platform.Facts {
+	return platform.Facts{NetNS: c.netNS(), About: c.engine.says(), Around: platform.Surroundings{Open: c.open}, CPUTime: c.cpuTime}
+}
 
 // ID is the engine's name for the container.
 func (c *Container) ID() string { return c.id }
@@ -234,9 +233,9 @@ func (c *Container) ID() string { return c.id }
 // FullName is the name by which other containers can link to it.
 func (c *Container) FullName() string { return c.engine.name(c.name) }
 
-// NetNS implements platform.NetNSer. It is empty where the engine's namespaces cannot
+// netNS is a path to its network namespace. It is empty where the engine's namespaces cannot
 // be reached from here.
-func (c *Container) NetNS() string {
+func (c *Container) netNS() string {
 	if !c.shown || c.pid == 0 {
 		return ""
 	}
@@ -280,8 +279,7 @@ func (c *Container) Interfaces(ctx context.Context) ([]nl.Interface, error) {
 	return ask[[]nl.Interface](ctx, c, sampler.MethodInterfaces, nil)
 }
 
-// CPUTime implements platform.CPUAccounter.
-func (c *Container) CPUTime(ctx context.Context) (time.Duration, error) {
+func (c *Container) cpuTime(ctx context.Context) (time.Duration, error) {
 	return ask[time.Duration](ctx, c, sampler.MethodCgroup, nil)
 }
 

@@ -37,7 +37,7 @@ type Engine struct {
 	loading sync.Mutex
 	loaded  string // reference of the image; empty until it is there
 	silent  atomic.Bool
-	says    func() string // see Container.Describe
+	says    func() string // what it is, asked once
 }
 
 // Image is what containers are made from.

@@ -73,15 +73,16 @@ func (h *Host) OnHost() string { return h.name }
 // Here says that the host is this very machine, or made on it.
 func (h *Host) Here() bool { return h.here }
 
-// Borrowed implements platform.Borrower.
+// Borrowed says that it is the user's own machine.
 func (h *Host) Borrowed() bool { return h.under == nil }
 
-// Surroundings implements platform.Surrounded.
-func (h *Host) Surroundings() platform.Surroundings {
+// Facts implements platform.Endpoint.
+func (h *Host) Facts() platform.Facts {
 	if h.under != nil {
-		return platform.Around(h.under)
+		return platform.Facts{NetNS: h.NetNS(), Around: h.under.Facts().Around}
 	}
-	return platform.Surroundings{Outlive: h.here, Open: true} // elsewhere it is a container
+	around := platform.Surroundings{Outlive: h.here, Open: true} // elsewhere it is a container
+	return platform.Facts{NetNS: h.NetNS(), Borrowed: true, Around: around}
 }
 
 // Uplink implements platform.Host. A machine of the user's has none: no traffic goes
@@ -93,11 +94,11 @@ func (h *Host) Uplink() platform.Uplink {
 	return h.under.Uplink()
 }
 
-// NetNS implements platform.NetNSer. It is empty for a machine elsewhere.
+// NetNS is a path to its network namespace. It is empty for a machine elsewhere.
 func (h *Host) NetNS() string {
 	switch {
 	case h.under != nil:
-		return h.under.(platform.NetNSer).NetNS()
+		return h.under.Facts().NetNS
 	case h.here:
 		return "/proc/self/ns/net"
 	}

@@ -9,11 +9,11 @@ import (
 
 	"nettoll/internal/dockerd"
 	"nettoll/internal/rootfs"
+	"nettoll/network/docker"
 	platforms "nettoll/platform/docker"
 	"nettoll/record"
 	"nettoll/runner"
 	"nettoll/sampler"
-	"nettoll/technique/docker"
 	"nettoll/workload"
 	"nettoll/workload/engine"
 )
@@ -115,8 +115,8 @@ func rounds(t *testing.T, d *daemon, network string, disturb func(), words ...st
 		Enough: func([]record.Trial) map[string]bool { return nil },
 	}
 	for _, tech := range docker.All() {
-		if tech.Name() == network {
-			r.Networks[network] = runner.Recipe{Platform: p, Technique: tech}
+		if tech.Name == network {
+			r.Networks[network] = runner.Recipe{Platform: p, Driver: tech}
 		}
 	}
 	if _, err := r.Run(t.Context()); err != nil {

@@ -11,9 +11,9 @@ import (
 	"nettoll/agent"
 	"nettoll/internal/dockerd"
 	"nettoll/internal/program"
+	"nettoll/network/kernel"
+	"nettoll/network/udpoverlay"
 	"nettoll/sampler"
-	"nettoll/technique/published"
-	"nettoll/technique/udpoverlay"
 	"nettoll/workload/engine"
 	"nettoll/workload/pgbench"
 	"nettoll/workload/redisbench"
@@ -35,7 +35,7 @@ func parts(ctx context.Context) []map[string]agent.Handler {
 	return []map[string]agent.Handler{
 		engine.Handlers(ctx),
 		sampler.Handlers(),
-		published.Handlers(),
+		kernel.Handlers(),
 		udpoverlay.Handlers(),
 		program.Handlers(),
 		pgbench.Handlers(),

@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"net/netip"
 
-	"nettoll/technique"
+	"nettoll/network"
 )
 
 // The address plan. IPv4 is from 198.18.0.0/15 (RFC 2544), IPv6 from
@@ -49,9 +49,9 @@ func Segment(six bool) netip.Prefix {
 }
 
 // Bare is what packets of containers look like on an underlay that carries them as they
-// are; see technique.Wired.
-func Bare(f technique.Family) string {
-	if f == technique.IPv6 {
+// are; see network.Wired.
+func Bare(f network.Family) string {
+	if f == network.IPv6 {
 		return "ip6 and net 2001:2::/56"
 	}
 	return "ip and net " + Segment(false).String()

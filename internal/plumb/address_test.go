@@ -33,5 +33,5 @@ type place struct{ platform.Endpoint }
 
 func (place) Name() string { return "c" }
 
-func (place) OnHost() string { return "h1" }
-func (place) NetNS() string  { return "/" }
+func (place) OnHost() string        { return "h1" }
+func (place) Facts() platform.Facts { return platform.Facts{NetNS: "/"} }

@@ -9,7 +9,7 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"nettoll/internal/nl"
-	"nettoll/technique"
+	"nettoll/network"
 )
 
 // MaxPorts is how many ports a Linux bridge can have (BR_MAX_PORTS less the
@@ -200,6 +200,6 @@ func (b *Bridge) ready(ctx context.Context, nodes []*Node, plug Plug) error {
 }
 
 // BridgedHops is the path between two ports of one bridge.
-func BridgedHops(from, to *Node, _ technique.Family) []technique.Hop {
-	return []technique.Hop{from.Hop(), from.PortHop(), to.PortHop(), to.Hop()}
+func BridgedHops(from, to *Node, _ network.Family) []network.Hop {
+	return []network.Hop{from.Hop(), from.PortHop(), to.PortHop(), to.Hop()}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"nettoll/internal/nl"
-	"nettoll/technique"
+	"nettoll/network"
 )
 
 // Child makes a device (macvlan, ipvlan) on the uplink of the node's host,
@@ -61,6 +61,16 @@ func (s *Site) Child(ctx context.Context, n *Node, device string, make func(netl
 	})
 }
 
+// Children does so in every container of the site.
+func (s *Site) Children(ctx context.Context, device string, make func(netlink.LinkAttrs) netlink.Link) error {
+	for _, n := range s.Nodes() {
+		if err := s.Child(ctx, n, device, make); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // MacvlanBridge is a macvlan device whose siblings reach each other directly.
 func MacvlanBridge(attrs netlink.LinkAttrs) netlink.Link {
 	return &netlink.Macvlan{LinkAttrs: attrs, Mode: netlink.MACVLAN_MODE_BRIDGE}
@@ -68,9 +78,9 @@ func MacvlanBridge(attrs netlink.LinkAttrs) netlink.Link {
 
 // ChildHops is the path between children of uplinks: siblings on one host talk
 // past the uplink, others over it.
-func ChildHops(from, to *Node, _ technique.Family) []technique.Hop {
+func ChildHops(from, to *Node, _ network.Family) []network.Hop {
 	if from.Host == to.Host {
-		return []technique.Hop{from.Hop(), Absent(from.Host.UplinkHop()), to.Hop()}
+		return []network.Hop{from.Hop(), Absent(from.Host.UplinkHop()), to.Hop()}
 	}
-	return []technique.Hop{from.Hop(), from.Host.UplinkHop(), to.Host.UplinkHop(), to.Hop()}
+	return []network.Hop{from.Hop(), from.Host.UplinkHop(), to.Host.UplinkHop(), to.Hop()}
 }

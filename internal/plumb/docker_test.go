@@ -8,8 +8,8 @@ import (
 
 	"nettoll/internal/plumb"
 	"nettoll/internal/testutil"
+	"nettoll/network"
 	"nettoll/platform/lab"
-	"nettoll/technique"
 )
 
 func TestMain(m *testing.M) { testutil.Main(m) }
@@ -34,7 +34,7 @@ func namespacesOpen(t *testing.T) (n int) {
 func TestFirewallHoldsNoNamespaceOfAClosedSite(t *testing.T) {
 	before := namespacesOpen(t)
 	for _, committed := range []bool{true, false} {
-		s, err := plumb.Begin(t.Context(), technique.Topology{Hosts: 1, Servers: 1, Clients: 1}, lab.New())
+		s, err := plumb.Begin(t.Context(), network.Topology{Hosts: 1, Servers: 1, Clients: 1}, lab.New())
 		if err != nil {
 			t.Fatal(err)
 		}

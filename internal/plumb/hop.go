@@ -7,14 +7,14 @@ import (
 
 	"nettoll/internal/nl"
 	"nettoll/internal/nl/nft"
-	"nettoll/technique"
+	"nettoll/network"
 )
 
 // DeviceHop counts what a device received and sent, together.
-func DeviceHop(where, ns, device string) technique.Hop {
-	return technique.Hop{
-		Name: where + "/" + device, Kind: technique.Device,
-		Read: func(context.Context) (c technique.Count, err error) {
+func DeviceHop(where, ns, device string) network.Hop {
+	return network.Hop{
+		Name: where + "/" + device, Kind: network.Device,
+		Read: func(context.Context) (c network.Count, err error) {
 			err = nl.With(ns, func(n *nl.NS) error {
 				d, err := n.Interface(device)
 				c = Counted(d)
@@ -26,45 +26,45 @@ func DeviceHop(where, ns, device string) technique.Hop {
 }
 
 // Counted is what a device says of itself as a hop.
-func Counted(d nl.Interface) technique.Count {
-	return technique.Count{
+func Counted(d nl.Interface) network.Count {
+	return network.Count{
 		Packets: d.Packets, Bytes: d.Bytes,
-		At: technique.Joint{Kind: d.Kind, Index: d.Index, Peer: d.Peer, Home: int(d.Home), Master: d.Master},
+		At: network.Joint{Kind: d.Kind, Index: d.Index, Peer: d.Peer, Home: int(d.Home), Master: d.Master},
 	}
 }
 
 // Hop is the node's own device.
-func (n *Node) Hop() technique.Hop { return DeviceHop(n.Name(), n.NS, n.Device) }
+func (n *Node) Hop() network.Hop { return DeviceHop(n.Name(), n.NS, n.Device) }
 
 // PortHop is the host's end of the node's veth pair.
-func (n *Node) PortHop() technique.Hop { return DeviceHop(n.Host.Name(), n.Host.NS, n.Port) }
+func (n *Node) PortHop() network.Hop { return DeviceHop(n.Host.Name(), n.Host.NS, n.Port) }
 
 // LoopbackHop is the node's lo.
-func (n *Node) LoopbackHop() technique.Hop { return DeviceHop(n.Name(), n.NS, "lo") }
+func (n *Node) LoopbackHop() network.Hop { return DeviceHop(n.Name(), n.NS, "lo") }
 
 // OverLoopback is the Reach of networks whose nodes share a namespace.
-func OverLoopback(_, _ *Node, f technique.Family) netip.Addr {
-	if f == technique.IPv6 {
+func OverLoopback(_, _ *Node, f network.Family) netip.Addr {
+	if f == network.IPv6 {
 		return netip.IPv6Loopback()
 	}
 	return netip.AddrFrom4([4]byte{127, 0, 0, 1})
 }
 
 // LoopbackHops is their path.
-func LoopbackHops(from, _ *Node, _ technique.Family) []technique.Hop {
-	return []technique.Hop{from.LoopbackHop()}
+func LoopbackHops(from, _ *Node, _ network.Family) []network.Hop {
+	return []network.Hop{from.LoopbackHop()}
 }
 
 // UplinkHop is the host's device on the underlay.
-func (h *Host) UplinkHop() technique.Hop { return DeviceHop(h.Name(), h.NS, h.Uplink().Device) }
+func (h *Host) UplinkHop() network.Hop { return DeviceHop(h.Name(), h.NS, h.Uplink().Device) }
 
-// RuleHop is a firewall rule. Kind is technique.Rule for one that sees all
-// packets, technique.Connection for one of a NAT chain.
-func RuleHop(h *Host, name string, kind technique.HopKind, rules ...nft.Rule) technique.Hop {
-	return technique.Hop{
+// RuleHop is a firewall rule. Kind is network.Rule for one that sees all
+// packets, network.Connection for one of a NAT chain.
+func RuleHop(h *Host, name string, kind network.HopKind, rules ...nft.Rule) network.Hop {
+	return network.Hop{
 		Name: h.Name() + "/" + strings.ReplaceAll(name, " ", "-"), Kind: kind,
-		Read: func(context.Context) (technique.Count, error) {
-			var sum technique.Count
+		Read: func(context.Context) (network.Count, error) {
+			var sum network.Count
 			for _, r := range rules {
 				packets, bytes, err := r.Count()
 				if err != nil {
@@ -79,7 +79,7 @@ func RuleHop(h *Host, name string, kind technique.HopKind, rules ...nft.Rule) te
 }
 
 // Absent says that the payload must not cross the hop.
-func Absent(h technique.Hop) technique.Hop {
+func Absent(h network.Hop) network.Hop {
 	h.Absent = true
 	return h
 }

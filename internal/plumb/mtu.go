@@ -11,10 +11,10 @@ import (
 // address of it on a device with less; IPv4 of every host (RFC 791, section 3.1).
 const leastMTU6, leastMTU4 = 1280, 576
 
-// Fits refuses underlays that are too small for what a technique adds to packets. inner is
+// Fits refuses underlays that are too small for what a network adds to packets. inner is
 // the MTU of containers over an underlay with an MTU. Containers have IPv6 addresses
 // whether it is carried between hosts or not; where families, the IP versions that the
-// technique carries, are IPv4 alone, and there is no room for IPv6, they do without.
+// network carries, are IPv4 alone, and there is no room for IPv6, they do without.
 func (s *Site) Fits(name string, families []int, inner func(mtu int) int) error {
 	least, version := leastMTU6, "IPv6"
 	if slices.Equal(families, []int{4}) {
@@ -42,5 +42,5 @@ func (s *Site) Fits(name string, families []int, inner func(mtu int) int) error 
 	return nil
 }
 
-// Less is the MTU of containers where a technique adds so many bytes to each packet.
+// Less is the MTU of containers where a network adds so many bytes to each packet.
 func Less(overhead int) func(mtu int) int { return func(mtu int) int { return mtu - overhead } }

@@ -14,7 +14,7 @@ import (
 	"nettoll/platform"
 )
 
-// Need is something of the kernel's that a technique is built from. It is tried
+// Need is something of the kernel's that a network is built from. It is tried
 // out in a namespace made for that, never guessed from a version.
 type Need struct {
 	feature, option, module string
@@ -28,7 +28,7 @@ func (n Need) Or(instead string) Need {
 	return n
 }
 
-// What techniques need.
+// What networks need.
 var (
 	Veth         = linkNeed("veth devices", "CONFIG_VETH", "veth", nil)
 	BridgeDevice = linkNeed("bridge devices", "CONFIG_BRIDGE", "bridge", func(netlink.LinkAttrs) netlink.Link { return &netlink.Bridge{} })

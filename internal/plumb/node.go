@@ -6,8 +6,8 @@ import (
 	"net/netip"
 
 	"nettoll/internal/nl"
+	"nettoll/network"
 	"nettoll/platform"
-	"nettoll/technique"
 )
 
 // Host is a host of the site.
@@ -17,9 +17,6 @@ type Host struct {
 	Index int
 	Nodes []*Node // containers on it
 }
-
-// NetNS implements platform.NetNSer.
-func (h *Host) NetNS() string { return h.NS }
 
 // addr is the host's address on the underlay.
 func (h *Host) addr(six bool) netip.Addr {
@@ -42,14 +39,8 @@ type Node struct {
 	Port   string // the other end of Device, on the host, where there is one
 }
 
-// Unwrap implements platform.Wrapper.
-func (n *Node) Unwrap() platform.Endpoint { return n.Endpoint }
-
-// NetNS implements platform.NetNSer.
-func (n *Node) NetNS() string { return n.NS }
-
 // Addr is the node's address of a family.
-func (n *Node) Addr(f technique.Family) netip.Addr { return n.addr(f == technique.IPv6) }
+func (n *Node) Addr(f network.Family) netip.Addr { return n.addr(f == network.IPv6) }
 
 func (n *Node) addr(six bool) netip.Addr {
 	if six {
@@ -99,23 +90,22 @@ func (n *Node) CompleteChecksums() error {
 }
 
 func namespace(e platform.Endpoint) (string, error) {
-	ns, ok := e.(platform.NetNSer)
-	if ok && ns.NetNS() != "" {
-		return ns.NetNS(), nil
+	if ns := e.Facts().NetNS; ns != "" {
+		return ns, nil
 	}
 	return "", &platform.Unsupported{
 		Feature: "plumbing of " + e.Name(), Option: "a platform that shows network namespaces, and root",
-		Remedy: "run as root on the machine itself, or measure this technique in the lab",
+		Remedy: "run as root on the machine itself, or measure this network in the lab",
 	}
 }
 
 // ours refuses to change a host that is the user's own machine.
 func (h *Host) ours() error {
-	if !platform.Borrowed(h.Host) {
+	if !h.Facts().Borrowed {
 		return nil
 	}
 	return &platform.Unsupported{
 		Feature: "changing the network of this machine", Option: "a host that was made for it",
-		Remedy: "--private-engine starts an engine on a host of the lab; or measure this technique in the lab itself",
+		Remedy: "--private-engine starts an engine on a host of the lab; or measure this network in the lab itself",
 	}
 }

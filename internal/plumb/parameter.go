@@ -9,7 +9,7 @@ import (
 	"nettoll/platform"
 )
 
-// parameters are those of the kernel that techniques set on hosts.
+// parameters are those of the kernel that networks set on hosts.
 var parameters = []string{
 	"net/ipv4/ip_forward",
 	"net/ipv6/conf/all/forwarding",
@@ -22,7 +22,7 @@ var parameters = []string{
 // keepParameters pushes that a host which stays gets back the values that its kernel
 // parameters have now: the next network on it must not differ by the one before.
 func (s *Site) keepParameters(h *Host) error {
-	if s.transient || platform.Borrowed(h.Host) {
+	if s.transient || h.Facts().Borrowed {
 		return nil
 	}
 	for _, key := range parameters {

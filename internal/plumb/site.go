@@ -1,4 +1,4 @@
-// Package plumb holds the building blocks that techniques are put together
+// Package plumb holds the building blocks that networks are put together
 // from: containers in their places, addresses, bridges with ports, Docker's
 // firewall rules, and the hops that prove a path. It works on every platform
 // whose endpoints show their network namespace.
@@ -10,14 +10,14 @@ import (
 
 	"nettoll/internal/nl"
 	"nettoll/internal/undo"
+	"nettoll/network"
 	"nettoll/platform"
-	"nettoll/technique"
 )
 
 // Site is a network under construction: hosts, and the containers on them.
 type Site struct {
 	undo.Stack
-	Topo       technique.Topology
+	Topo       network.Topology
 	Hosts      []*Host
 	Servers    []*Node  // on the first host
 	Clients    []*Node  // on the others, in turn
@@ -57,7 +57,7 @@ func (s *Site) Nodes() []*Node {
 }
 
 // Begin asks the platform for hosts and puts the topology's containers on them.
-func Begin(ctx context.Context, topo technique.Topology, p platform.Platform) (*Site, error) {
+func Begin(ctx context.Context, topo network.Topology, p platform.Platform) (*Site, error) {
 	s, err := BeginHosts(ctx, topo, p)
 	if err != nil {
 		return nil, err
@@ -74,15 +74,12 @@ func Begin(ctx context.Context, topo technique.Topology, p platform.Platform) (*
 }
 
 // BeginHosts asks the platform for hosts alone.
-func BeginHosts(ctx context.Context, topo technique.Topology, p platform.Platform) (*Site, error) {
+func BeginHosts(ctx context.Context, topo network.Topology, p platform.Platform) (*Site, error) {
 	hosts, err := p.Hosts(ctx, platform.HostRequest{Count: topo.Hosts, Underlay: topo.Underlay, Rules: topo.Rules})
 	if err != nil {
 		return nil, err
 	}
-	s := &Site{Topo: topo}
-	if t, ok := hosts.(platform.Transient); ok {
-		s.transient = t.Transient()
-	}
+	s := &Site{Topo: topo, transient: hosts.Transient()}
 	s.Push("hosts", hosts.Close)
 	for i, h := range hosts.All() {
 		ns, err := namespace(h)
@@ -162,6 +159,21 @@ func (s *Site) Adopt(h *Host, e platform.Endpoint) (*Node, error) {
 	n.Addr4, n.Addr6 = ContainerAddr(n.block, k, false), ContainerAddr(n.block, k, true)
 	h.Nodes = append(h.Nodes, n)
 	return n, nil
+}
+
+// OnHosts makes the topology's servers and clients of the hosts themselves.
+func (s *Site) OnHosts() {
+	for range s.Topo.Servers {
+		s.Servers = append(s.Servers, s.OnHost(s.Hosts[0]))
+	}
+	s.ClientsOnHosts()
+}
+
+// ClientsOnHosts makes the topology's clients of the hosts themselves.
+func (s *Site) ClientsOnHosts() {
+	for i := range s.Topo.Clients {
+		s.Clients = append(s.Clients, s.OnHost(s.ClientHost(i)))
+	}
 }
 
 // OnHost makes a node of the host itself, at its underlay address.

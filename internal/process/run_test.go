@@ -18,7 +18,8 @@ type here struct{}
 
 func (here) Name() string { return "here" }
 
-func (here) OnHost() string { return "h1" }
+func (here) OnHost() string        { return "h1" }
+func (here) Facts() platform.Facts { return platform.Facts{} }
 
 func (here) Start(ctx context.Context, c platform.Command) (platform.Process, error) {
 	return process.Start(ctx, "here", "", os.Environ(), c)

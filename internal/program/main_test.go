@@ -129,6 +129,7 @@ func newEndpoint(t *testing.T, name string) *endpoint {
 func (e *endpoint) Name() string { return e.name }
 
 func (e *endpoint) OnHost() string                               { return "h1" }
+func (*endpoint) Facts() platform.Facts                          { return platform.Facts{} }
 func (e *endpoint) Agent(context.Context) (*agent.Client, error) { return e.client, nil }
 
 // Start starts an agent, whatever the command.

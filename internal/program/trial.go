@@ -192,7 +192,7 @@ func (r *running) serve(ctx context.Context, s Server) error {
 		return err
 	}
 	v := serving{Server: s, agent: a, id: int(lastServer.Add(1))}
-	around := platform.Around(s.Endpoint)
+	around := s.Endpoint.Facts().Around
 	p := serveParams{v.id, s.Command, s.Place, s.Listen, !around.Outlive, around.Open, listenTime}
 	var ready served
 	if err := a.Call(ctx, methodServe, p, &ready); err != nil {
@@ -233,7 +233,7 @@ func (r *running) clients(ctx context.Context, t Trial, agents []*agent.Client) 
 	var all sync.WaitGroup
 	for i, c := range t.Clients {
 		all.Go(func() {
-			p := runParams{c.Command, window{t.Lead, t.Window}, limit, !platform.Around(c.Endpoint).Outlive}
+			p := runParams{c.Command, window{t.Lead, t.Window}, limit, !c.Endpoint.Facts().Around.Outlive}
 			err := c.call(ctx, agents[i], p, &results[i])
 			if o := results[i].Output; err == nil && o.Status != 0 {
 				err = fmt.Errorf("%s: %s", c.Command.Path, t.why(o))

@@ -19,15 +19,15 @@ func TestTurn(t *testing.T) {
 
 func TestTouched(t *testing.T) {
 	for folders, want := range map[string]bool{
-		"":                                false,
-		"record,technique/docker":         true,
-		"docker":                          true,
-		"record":                          false,
-		"ique/docker":                     false,
-		"technique/docker/x":              false,
-		"technique/dockers,technique/doc": false,
+		"":                              false,
+		"record,network/docker":         true,
+		"docker":                        true,
+		"record":                        false,
+		"ique/docker":                   false,
+		"network/docker/x":              false,
+		"network/dockers,technique/doc": false,
 	} {
-		if got := touched("/src/nettoll/technique/docker", folders); got != want {
+		if got := touched("/src/nettoll/network/docker", folders); got != want {
 			t.Errorf("with %q touched: %v", folders, got)
 		}
 	}

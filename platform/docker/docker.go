@@ -55,7 +55,7 @@ func (*Docker) Name() string { return "docker" }
 // PrivateAtOnce is how many networks can stand at once at most where engines are started for them.
 const PrivateAtOnce = 8
 
-// AtOnce implements platform.Bounded. Networks on private engines have engines of their own each,
+// AtOnce implements platform.Engines. Networks on private engines have engines of their own each,
 // as many as there is memory for.
 func (d *Docker) AtOnce() int {
 	if d.o.Lab == nil {
@@ -65,7 +65,7 @@ func (d *Docker) AtOnce() int {
 	return min(PrivateAtOnce, d.mostSets(hosts))
 }
 
-// Stood implements platform.Stander.
+// Stood implements platform.Engines.
 func (d *Docker) Stood() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -160,6 +160,9 @@ type hosts struct {
 	free    func()                      // others can have them; nil: they can anyway
 	discard func(context.Context) error // ends the engines of a private swarm; nil otherwise
 }
+
+// Transient implements platform.Hosts: engines outlive networks.
+func (*hosts) Transient() bool { return false }
 
 // All implements platform.Hosts.
 func (h *hosts) All() []platform.Host {

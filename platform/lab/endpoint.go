@@ -24,13 +24,13 @@ func (e *endpoint) Name() string { return e.name }
 // OnHost implements platform.Endpoint.
 func (e *endpoint) OnHost() string { return e.host }
 
-// NetNS implements platform.NetNSer.
-func (e *endpoint) NetNS() string { return e.ns.Path() }
-
-// Surroundings implements platform.Surrounded.
-func (e *endpoint) Surroundings() platform.Surroundings {
-	return platform.Surroundings{Outlive: !Inside()}
+// Facts implements platform.Endpoint.
+func (e *endpoint) Facts() platform.Facts {
+	return platform.Facts{NetNS: e.NetNS(), Around: platform.Surroundings{Outlive: !Inside()}}
 }
+
+// NetNS is a path to its network namespace.
+func (e *endpoint) NetNS() string { return e.ns.Path() }
 
 // Start implements platform.Endpoint. The process ends with the lab at the latest.
 func (e *endpoint) Start(ctx context.Context, c platform.Command) (platform.Process, error) {

@@ -8,10 +8,10 @@ import (
 
 	"nettoll/internal/netns"
 	"nettoll/internal/nl"
+	"nettoll/network"
+	"nettoll/network/kernel"
 	"nettoll/platform"
 	"nettoll/platform/lab"
-	"nettoll/technique"
-	"nettoll/technique/bridge"
 )
 
 // outside is the end of a veth pair whose other end is in the namespace at path. It is
@@ -46,7 +46,7 @@ func TestGoneWaitsForTheKernel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	there := outside(t, containers[0].(platform.NetNSer).NetNS())
+	there := outside(t, containers[0].Facts().NetNS)
 	if err := l.Gone(t.Context()); err != nil || !there() {
 		t.Errorf("nothing was closed: %v", err)
 	}
@@ -82,11 +82,11 @@ func (c *tired) Err() error {
 
 // TestBuildingHearsAnInterrupt: wherever it is when it comes.
 func TestBuildingHearsAnInterrupt(t *testing.T) {
-	topo := technique.Topology{Hosts: 1, Servers: 1, Clients: 1, Neighbours: 150, Rules: 500}
+	topo := network.Topology{Hosts: 1, Servers: 1, Clients: 1, Neighbours: 150, Rules: 500}
 	for _, after := range []int64{0, 5, 400, 600, 700, 800, 900} {
 		ctx := &tired{Context: t.Context()}
 		ctx.left.Store(after)
-		n, err := bridge.New().Connect(ctx, topo, lab.New())
+		n, err := kernel.Bridge().Connect(ctx, topo, lab.New())
 		if err == nil {
 			n.Close(context.Background())
 		}

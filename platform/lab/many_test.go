@@ -11,13 +11,13 @@ import (
 
 	"nettoll/internal/nl"
 	"nettoll/internal/plumb"
+	"nettoll/network"
 	"nettoll/platform"
 	"nettoll/platform/lab"
 	"nettoll/platform/platformtest"
-	"nettoll/technique"
 )
 
-func site(t *testing.T, topo technique.Topology) *plumb.Site {
+func site(t *testing.T, topo network.Topology) *plumb.Site {
 	t.Helper()
 	s, err := plumb.Begin(t.Context(), topo, lab.New())
 	if err != nil {
@@ -32,7 +32,7 @@ func site(t *testing.T, topo technique.Topology) *plumb.Site {
 }
 
 func TestThousandContainersOnOneBridge(t *testing.T) {
-	s := site(t, technique.Topology{Hosts: 1, Servers: 1, Clients: 999})
+	s := site(t, network.Topology{Hosts: 1, Servers: 1, Clients: 999})
 	h := s.Hosts[0]
 	br, err := s.AddBridge(h, "br0", 0, true)
 	if err != nil {
@@ -53,9 +53,9 @@ func TestThousandContainersOnOneBridge(t *testing.T) {
 		t.Errorf("%d names and %d addresses of 1000 containers", len(names), len(addrs))
 	}
 	first, last := h.Nodes[0], h.Nodes[999]
-	for _, f := range []technique.Family{technique.IPv4, technique.IPv6} {
+	for _, f := range []network.Family{network.IPv4, network.IPv6} {
 		platformtest.Exchange(t, first.NS, last.NS, last.Addr(f))
-		platformtest.Exchange(t, last.NS, h.NS, plumb.Gateway(0, f == technique.IPv6))
+		platformtest.Exchange(t, last.NS, h.NS, plumb.Gateway(0, f == network.IPv6))
 	}
 }
 
@@ -79,7 +79,7 @@ func packets(t *testing.T, h *plumb.Host) (sum uint64) {
 // containers have which were used.
 func TestSilentNeighboursAreContainersLikeOthers(t *testing.T) {
 	platformtest.Require(t, "ping", findPing())
-	s := site(t, technique.Topology{Hosts: 1, Servers: 1, Clients: 1, Neighbours: 400, Rules: 100})
+	s := site(t, network.Topology{Hosts: 1, Servers: 1, Clients: 1, Neighbours: 400, Rules: 100})
 	h := s.Hosts[0]
 	br, err := s.AddBridge(h, "br0", 0, true)
 	if err != nil {
@@ -90,7 +90,7 @@ func TestSilentNeighboursAreContainersLikeOthers(t *testing.T) {
 	}
 	for _, k := range rand.Perm(len(s.Neighbours))[:50] {
 		n := s.Neighbours[k]
-		for _, f := range []technique.Family{technique.IPv4, technique.IPv6} {
+		for _, f := range []network.Family{network.IPv4, network.IPv6} {
 			p, err := s.Clients[0].Start(t.Context(), platform.Command{Path: "ping", Args: []string{"-c", "1", "-W", "20", n.Addr(f).String()}})
 			if err != nil {
 				t.Fatal(err)
@@ -123,7 +123,7 @@ func findPing() error {
 }
 
 func TestMoreContainersThanABridgeHasPorts(t *testing.T) {
-	s := site(t, technique.Topology{Hosts: 1, Servers: 1, Clients: plumb.MaxPorts})
+	s := site(t, network.Topology{Hosts: 1, Servers: 1, Clients: plumb.MaxPorts})
 	h := s.Hosts[0]
 	br, err := s.AddBridge(h, "br0", 0, false)
 	if err != nil {
@@ -136,7 +136,7 @@ func TestMoreContainersThanABridgeHasPorts(t *testing.T) {
 }
 
 func TestNeighboursThatFindNoPortGetABridgeOfTheirOwn(t *testing.T) {
-	s := site(t, technique.Topology{Hosts: 1, Servers: 1, Clients: 1, Neighbours: plumb.MaxPorts})
+	s := site(t, network.Topology{Hosts: 1, Servers: 1, Clients: 1, Neighbours: plumb.MaxPorts})
 	h := s.Hosts[0]
 	br, err := s.AddBridge(h, "br0", 0, true)
 	if err != nil {

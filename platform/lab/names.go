@@ -21,8 +21,8 @@ func Publish(endpoints []platform.Endpoint) error {
 		return fmt.Errorf("lab: %w", err)
 	}
 	for _, e := range endpoints {
-		ns, ok := e.(platform.NetNSer)
-		if !ok {
+		ns := e.Facts().NetNS
+		if ns == "" {
 			continue
 		}
 		path := filepath.Join(netnsDir, e.Name())
@@ -34,7 +34,7 @@ func Publish(endpoints []platform.Endpoint) error {
 			return fmt.Errorf("lab: %w", err)
 		}
 		f.Close()
-		if err := unix.Mount(ns.NetNS(), path, "", unix.MS_BIND, ""); err != nil {
+		if err := unix.Mount(ns, path, "", unix.MS_BIND, ""); err != nil {
 			return fmt.Errorf("lab: name namespace %s: %w", e.Name(), err)
 		}
 	}

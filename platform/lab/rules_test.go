@@ -20,7 +20,7 @@ func TestHostsHaveRulesAndMTU(t *testing.T) {
 	defer hosts.Close(t.Context())
 	for _, h := range hosts.All() {
 		u := h.Uplink()
-		err := nl.With(h.(platform.NetNSer).NetNS(), func(n *nl.NS) error {
+		err := nl.With(h.Facts().NetNS, func(n *nl.NS) error {
 			l, err := n.Link(u.Device)
 			if err == nil && (l.Attrs().MTU != 9000 || u.MTU != 9000) {
 				t.Errorf("%s: MTU %d, said to be %d, want 9000", h.Name(), l.Attrs().MTU, u.MTU)
@@ -39,7 +39,7 @@ func TestHostsHaveRulesAndMTU(t *testing.T) {
 // countRules is how many firewall rules a host has.
 func countRules(t *testing.T, h platform.Host) (n int) {
 	t.Helper()
-	ns, err := os.Open(h.(platform.NetNSer).NetNS())
+	ns, err := os.Open(h.Facts().NetNS)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import (
 // qdiscs lists the queueing disciplines of a host's uplink.
 func qdiscs(t *testing.T, h platform.Host) (all []netlink.Qdisc) {
 	t.Helper()
-	err := nl.With(h.(platform.NetNSer).NetNS(), func(n *nl.NS) error {
+	err := nl.With(h.Facts().NetNS, func(n *nl.NS) error {
 		l, err := n.Link(h.Uplink().Device)
 		if err == nil {
 			all, err = n.QdiscList(l)

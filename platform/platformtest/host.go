@@ -38,8 +38,8 @@ func uplinks(t *testing.T, hosts platform.Hosts) {
 		if u.Addr4.Masked() != first.Addr4.Masked() || u.Addr6.Masked() != first.Addr6.Masked() {
 			t.Errorf("%s: %s or %s is on another segment than %s and %s", h.Name(), u.Addr4, u.Addr6, first.Addr4, first.Addr6)
 		}
-		if n, ok := h.(platform.NetNSer); ok {
-			asItSays(t, h.Name(), n.NetNS(), u)
+		if ns := h.Facts().NetNS; ns != "" {
+			asItSays(t, h.Name(), ns, u)
 		}
 	}
 }
@@ -74,13 +74,12 @@ func reach(t *testing.T, hosts platform.Hosts) {
 	for _, six := range []bool{false, true} {
 		for i, client := range all {
 			for k, server := range all {
-				from, ok := client.(platform.NetNSer)
-				to, known := server.(platform.NetNSer)
-				if !ok || !known {
+				from, to := client.Facts().NetNS, server.Facts().NetNS
+				if from == "" || to == "" {
 					t.Skip("the hosts show no namespace to talk from")
 				}
 				before := uplinkBytes(t, all)
-				payload := Exchange(t, from.NetNS(), to.NetNS(), address(server, six))
+				payload := Exchange(t, from, to, address(server, six))
 				after := uplinkBytes(t, all)
 				for _, h := range []int{i, k} {
 					if crossed := after[h] - before[h]; i != k && crossed < payload {
@@ -105,7 +104,7 @@ func uplinkBytes(t *testing.T, all []platform.Host) []uint64 {
 	t.Helper()
 	bytes := make([]uint64, len(all))
 	for i, h := range all {
-		c, err := plumb.DeviceHop(h.Name(), h.(platform.NetNSer).NetNS(), h.Uplink().Device).Read(t.Context())
+		c, err := plumb.DeviceHop(h.Name(), h.Facts().NetNS, h.Uplink().Device).Read(t.Context())
 		if err != nil {
 			t.Error(err)
 		}
@@ -159,15 +158,15 @@ func bare(t *testing.T, e platform.Endpoint) {
 	if len(lines) != 3 || !strings.HasPrefix(strings.TrimSpace(lines[2]), "lo:") {
 		t.Errorf("%s has more or less than lo: %q", e.Name(), lines)
 	}
-	n, ok := e.(platform.NetNSer)
-	if !ok {
+	ns := e.Facts().NetNS
+	if ns == "" {
 		return
 	}
-	inv, err := nl.Inventory(n.NetNS())
+	inv, err := nl.Inventory(ns)
 	if want := "device lo (device) mtu 65536 127.0.0.1/8 ::1/128\n"; err != nil || inv != want {
 		t.Errorf("%s has %v\n%swant\n%s", e.Name(), err, inv, want)
 	}
-	err = nl.With(n.NetNS(), func(n *nl.NS) error {
+	err = nl.With(ns, func(n *nl.NS) error {
 		l, err := n.Link("lo")
 		if err == nil && l.Attrs().RawFlags&unix.IFF_UP == 0 {
 			t.Errorf("%s: lo is down", e.Name())

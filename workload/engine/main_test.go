@@ -139,7 +139,8 @@ func newEndpoint(name string) *endpoint { return &endpoint{name: name, how: beha
 
 func (e *endpoint) Name() string { return e.name }
 
-func (e *endpoint) OnHost() string { return "h1" }
+func (e *endpoint) OnHost() string      { return "h1" }
+func (*endpoint) Facts() platform.Facts { return platform.Facts{} }
 
 func (e *endpoint) Start(_ context.Context, c platform.Command) (platform.Process, error) {
 	if c.Path != platform.Self {

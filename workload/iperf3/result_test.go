@@ -17,7 +17,8 @@ type endpoint string
 
 func (e endpoint) Name() string { return string(e) }
 
-func (endpoint) OnHost() string { return "h1" }
+func (endpoint) OnHost() string        { return "h1" }
+func (endpoint) Facts() platform.Facts { return platform.Facts{} }
 
 func (endpoint) Start(context.Context, platform.Command) (platform.Process, error) { return nil, nil }
 

@@ -14,9 +14,8 @@ import (
 
 	"nettoll/internal/netns"
 	"nettoll/internal/program"
-	"nettoll/platform"
+	"nettoll/network"
 	"nettoll/record"
-	"nettoll/technique"
 	"nettoll/workload"
 )
 
@@ -25,14 +24,14 @@ import (
 func broken(t *testing.T, build func(program.Paths) workload.Tool, client, server string) {
 	tool := build(nil)
 	drive := tool.Drives()[0]
-	on := func(what string, f func(t *testing.T, n *network)) {
+	on := func(what string, f func(t *testing.T, n *standing)) {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			f(t, connect(t, technique.Topology{Hosts: 1, Servers: 1, Clients: 1}))
+			f(t, connect(t, network.Topology{Hosts: 1, Servers: 1, Clients: 1}))
 		})
 	}
 	// again measures with the same agents, which must be as good as before.
-	again := func(t *testing.T, n *network) { trialOn(t, tool, n, drive, technique.IPv4, record.Options{}, 0) }
+	again := func(t *testing.T, n *standing) { trialOn(t, tool, n, drive, network.IPv4, record.Options{}, 0) }
 	for _, c := range []struct {
 		name, body string
 		limit      time.Duration // of the trial; 0 is none
@@ -45,7 +44,7 @@ func broken(t *testing.T, build func(program.Paths) workload.Tool, client, serve
 		{"fails", `echo 'out of coffee' >&2; exit 1`, 0, "out of coffee"},
 		{"hangs", `sleep 1000 & wait`, second, context.DeadlineExceeded.Error()},
 	} {
-		on(c.name, func(t *testing.T, n *network) {
+		on(c.name, func(t *testing.T, n *standing) {
 			fake := build(program.Paths{client: script(t, client, server, n.serverAddr(t), c.body)})
 			err := fails(t, fake, n, drive.Workload, c.limit, nil)
 			if err != nil && !strings.Contains(err.Error(), c.want) {
@@ -56,9 +55,9 @@ func broken(t *testing.T, build func(program.Paths) workload.Tool, client, serve
 			}
 		})
 	}
-	on("cancelled", func(t *testing.T, n *network) {
+	on("cancelled", func(t *testing.T, n *standing) {
 		ctx, cancel := context.WithCancel(t.Context())
-		job, w := n.job(t, drive.Workload, technique.IPv4)
+		job, w := n.job(t, drive.Workload, network.IPv4)
 		job.Duration, w.then = time.Hour, cancel
 		if _, err := tool.Run(ctx, job); !errors.Is(err, context.Canceled) {
 			t.Errorf("error %v", err)
@@ -67,19 +66,19 @@ func broken(t *testing.T, build func(program.Paths) workload.Tool, client, serve
 		n.nothingLeft(t)
 		again(t, n)
 	})
-	on("client killed", func(t *testing.T, n *network) {
+	on("client killed", func(t *testing.T, n *standing) {
 		err := fails(t, tool, n, drive.Workload, 0, func() { n.kill(t, server, true) })
 		if err != nil && !strings.Contains(err.Error(), "kill") {
 			t.Errorf("error %v\ndoes not say that it was killed", err)
 		}
 		again(t, n)
 	})
-	on("server killed", func(t *testing.T, n *network) {
+	on("server killed", func(t *testing.T, n *standing) {
 		fails(t, tool, n, drive.Workload, 3*second, func() { n.kill(t, server, false) })
 		again(t, n)
 	})
-	on("port in use", func(t *testing.T, n *network) {
-		job, _ := n.job(t, drive.Workload, technique.IPv4)
+	on("port in use", func(t *testing.T, n *standing) {
+		job, _ := n.job(t, drive.Workload, network.IPv4)
 		occupy(t, job.Pairs[0])
 		err := fails(t, tool, n, drive.Workload, 0, nil)
 		if err != nil && !strings.Contains(err.Error(), "in use") {
@@ -90,9 +89,9 @@ func broken(t *testing.T, build func(program.Paths) workload.Tool, client, serve
 
 // fails runs a trial that must fail and leave nothing. A limit ends it so long after what is
 // done meanwhile.
-func fails(t *testing.T, tool workload.Tool, n *network, name string, limit time.Duration, meanwhile func()) error {
+func fails(t *testing.T, tool workload.Tool, n *standing, name string, limit time.Duration, meanwhile func()) error {
 	t.Helper()
-	job, w := n.job(t, name, technique.IPv4)
+	job, w := n.job(t, name, network.IPv4)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
 	did := make(chan struct{})
@@ -142,7 +141,7 @@ func script(t *testing.T, name, server, addr, body string) string {
 // occupy listens on all ports of a pair.
 func occupy(t *testing.T, p workload.Pair) {
 	t.Helper()
-	err := netns.Do(p.Server.(*manned).Endpoint.(platform.NetNSer).NetNS(), func() error {
+	err := netns.Do(p.Server.(*manned).Endpoint.Facts().NetNS, func() error {
 		for _, port := range []int{p.Port, p.Own[0], p.Own[1]} {
 			l, err := net.Listen("tcp", fmt.Sprintf(":%d", port))
 			if err != nil {

@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"nettoll/internal/program"
+	"nettoll/network"
 	"nettoll/platform"
 	"nettoll/record"
-	"nettoll/technique"
 	"nettoll/workload"
 )
 
@@ -89,17 +89,17 @@ func missing(t *testing.T, build func(program.Paths) workload.Tool, programs []s
 
 // oneClient drives every workload over both families, with and without options.
 func oneClient(t *testing.T, tool workload.Tool) {
-	one := technique.Topology{Hosts: 1, Servers: 1, Clients: 1}
+	one := network.Topology{Hosts: 1, Servers: 1, Clients: 1}
 	for i, d := range tool.Drives() {
-		trial(t, tool, one, d, "plain", technique.IPv4, record.Options{}, 0)
+		trial(t, tool, one, d, "plain", network.IPv4, record.Options{}, 0)
 		if i == 0 && !d.IPv4Only {
-			trial(t, tool, one, d, "IPv6", technique.IPv6, record.Options{}, 0)
+			trial(t, tool, one, d, "IPv6", network.IPv6, record.Options{}, 0)
 		}
 		if o := optionsOf(d); o != (record.Options{}) {
-			trial(t, tool, one, d, "options", technique.IPv4, o, 0)
+			trial(t, tool, one, d, "options", network.IPv4, o, 0)
 		}
 		if slices.Contains(d.Options, "reverse") {
-			trial(t, tool, one, d, "reverse", technique.IPv4, record.Options{Reverse: true}, 0)
+			trial(t, tool, one, d, "reverse", network.IPv4, record.Options{Reverse: true}, 0)
 		}
 	}
 }
@@ -107,22 +107,22 @@ func oneClient(t *testing.T, tool workload.Tool) {
 // several has six clients of two servers, two in each container.
 func several(t *testing.T, tool workload.Tool) {
 	for _, d := range tool.Drives() {
-		family := technique.IPv6
+		family := network.IPv6
 		if d.IPv4Only {
-			family = technique.IPv4
+			family = network.IPv4
 		}
-		trial(t, tool, technique.Topology{Hosts: 1, Servers: 2, Clients: 3, Processes: 2}, d, "warm", family, record.Options{}, second/5)
+		trial(t, tool, network.Topology{Hosts: 1, Servers: 2, Clients: 3, Processes: 2}, d, "warm", family, record.Options{}, second/5)
 	}
 }
 
-func trial(t *testing.T, tool workload.Tool, topo technique.Topology, d workload.Drive, what string, f technique.Family, o record.Options, warmup time.Duration) {
+func trial(t *testing.T, tool workload.Tool, topo network.Topology, d workload.Drive, what string, f network.Family, o record.Options, warmup time.Duration) {
 	t.Run(fmt.Sprintf("%s %s", d.Workload, what), func(t *testing.T) {
 		t.Parallel()
 		trialOn(t, tool, connect(t, topo), d, f, o, warmup)
 	})
 }
 
-func trialOn(t *testing.T, tool workload.Tool, n *network, d workload.Drive, f technique.Family, o record.Options, warmup time.Duration) {
+func trialOn(t *testing.T, tool workload.Tool, n *standing, d workload.Drive, f network.Family, o record.Options, warmup time.Duration) {
 	job, w := n.job(t, d.Workload, f)
 	job.Options, job.Warmup = o, warmup
 	counts := n.count(t, f)

@@ -3,23 +3,24 @@ package workloadtest
 import (
 	"context"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"nettoll/agent"
+	"nettoll/network"
+	"nettoll/network/kernel"
 	"nettoll/platform"
 	"nettoll/platform/lab"
-	"nettoll/technique"
-	"nettoll/technique/veth"
 	"nettoll/workload"
 )
 
-// network is veth pairs with the agents at their ends, which stay.
-type network struct {
-	technique.Network
-	topo  technique.Topology
+// standing is veth pairs with the agents at their ends, which stay.
+type standing struct {
+	*network.Network
+	topo  network.Topology
 	seats map[seat]*manned
 
 	namespaces []uint64 // of its containers
@@ -46,15 +47,15 @@ func (m *manned) Agent(ctx context.Context) (*agent.Client, error) {
 	return m.agent, err
 }
 
-func connect(t *testing.T, topo technique.Topology) *network {
+func connect(t *testing.T, topo network.Topology) *standing {
 	t.Helper()
-	v, err := veth.New().Connect(t.Context(), topo, lab.New())
+	v, err := kernel.Veth().Connect(t.Context(), topo, lab.New())
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := &network{Network: v, topo: topo, seats: map[seat]*manned{}}
-	for _, e := range append(v.Servers(), v.Clients()...) {
-		ns, err := inode(e.(platform.NetNSer).NetNS())
+	n := &standing{Network: v, topo: topo, seats: map[seat]*manned{}}
+	for _, e := range slices.Concat(v.Servers, v.Clients) {
+		ns, err := inode(e.Facts().NetNS)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,7 +77,7 @@ func connect(t *testing.T, topo technique.Topology) *network {
 	return n
 }
 
-func (n *network) seat(e platform.Endpoint, process int) *manned {
+func (n *standing) seat(e platform.Endpoint, process int) *manned {
 	k := seat{e, process}
 	if n.seats[k] == nil {
 		n.seats[k] = &manned{Endpoint: e}
@@ -100,14 +101,14 @@ func slack(t *testing.T) time.Duration {
 }
 
 // job is a trial of a second between all pairs.
-func (n *network) job(t *testing.T, name string, f technique.Family) (workload.Job, *watched) {
+func (n *standing) job(t *testing.T, name string, f network.Family) (workload.Job, *watched) {
 	t.Helper()
 	w := &watched{}
 	job := workload.Job{Workload: name, Duration: second + slack(t), Watch: workload.Watch{Open: w.open, Close: w.close}}
 	taken := make([]int, n.topo.Servers)
-	for i, c := range n.Clients() {
+	for i, c := range n.Clients {
 		k := n.topo.Pair(i)
-		s := n.Servers()[k]
+		s := n.Servers[k]
 		addr, err := n.Addr(c, s, f)
 		if err != nil {
 			t.Fatal(err)
@@ -125,8 +126,8 @@ func (n *network) job(t *testing.T, name string, f technique.Family) (workload.J
 }
 
 // serverAddr is where clients reach the first server.
-func (n *network) serverAddr(t *testing.T) string {
-	a, err := n.Addr(n.Clients()[0], n.Servers()[0], technique.IPv4)
+func (n *standing) serverAddr(t *testing.T) string {
+	a, err := n.Addr(n.Clients[0], n.Servers[0], network.IPv4)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,11 +136,11 @@ func (n *network) serverAddr(t *testing.T) string {
 
 // count reads the counters of each container's end of its pair and of the server's
 // end, by the client's place.
-func (n *network) count(t *testing.T, f technique.Family) (counts [][]technique.Count) {
+func (n *standing) count(t *testing.T, f network.Family) (counts [][]network.Count) {
 	t.Helper()
-	for i, c := range n.Clients() {
-		var ends []technique.Count
-		for _, h := range n.Path(c, n.Servers()[n.topo.Pair(i)], f) {
+	for i, c := range n.Clients {
+		var ends []network.Count
+		for _, h := range n.Path(c, n.Servers[n.topo.Pair(i)], f) {
 			v, err := h.Read(t.Context())
 			if err != nil {
 				t.Fatal(err)

@@ -19,7 +19,7 @@ const within = time.Minute
 // running lists the processes in the network's namespaces that are no agents, by number,
 // with their arguments and environment. Those that have ended and wait to be noticed do
 // not count.
-func (n *network) running(t *testing.T) map[int]string {
+func (n *standing) running(t *testing.T) map[int]string {
 	all := map[int]string{}
 	paths, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
@@ -48,7 +48,7 @@ func inode(path string) (uint64, error) {
 }
 
 // nothingLeft wants no process in the network. One that was killed takes a moment.
-func (n *network) nothingLeft(t *testing.T) {
+func (n *standing) nothingLeft(t *testing.T) {
 	t.Helper()
 	for deadline := time.Now().Add(within); ; time.Sleep(time.Millisecond) {
 		left := ""
@@ -67,7 +67,7 @@ func (n *network) nothingLeft(t *testing.T) {
 
 // kill kills clients, which know the address, or servers, when there are clients,
 // and they have had time to begin.
-func (n *network) kill(t *testing.T, server string, clients bool) {
+func (n *standing) kill(t *testing.T, server string, clients bool) {
 	addr := n.serverAddr(t)
 	const begin = second / 2
 	var seen time.Time

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"nettoll/network"
 	"nettoll/record"
-	"nettoll/technique"
 	"nettoll/workload"
 )
 
@@ -103,12 +103,12 @@ func checkLatency(t *testing.T, job workload.Job, r workload.Result) {
 }
 
 // checkCrossed compares what the tool says with what the devices really counted.
-func (n *network) checkCrossed(t *testing.T, job workload.Job, r workload.Result, before [][]technique.Count, f technique.Family) {
+func (n *standing) checkCrossed(t *testing.T, job workload.Job, r workload.Result, before [][]network.Count, f network.Family) {
 	t.Helper()
 	after := n.count(t, f)
 	processes := max(n.topo.Processes, 1)
 	all, crossed := uint64(0), uint64(0)
-	for i := range n.Clients() {
+	for i := range n.Clients {
 		var sum workload.Crossed
 		for _, c := range r.Crossed[i*processes : (i+1)*processes] {
 			if c.Bytes == 0 || c.Conns == 0 {

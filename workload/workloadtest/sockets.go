@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"nettoll/internal/netns"
-	"nettoll/platform"
 	"nettoll/workload"
 )
 
@@ -19,11 +18,11 @@ import (
 // that waits for whoever comes must do so where the clients come, and nowhere else: what
 // listens on all addresses of a container would on a machine of the user's be reached by
 // everybody on its network.
-func (n *network) confined(t *testing.T, job workload.Job) (over func()) {
+func (n *standing) confined(t *testing.T, job workload.Job) (over func()) {
 	t.Helper()
 	allowed := map[string][]string{} // by namespace, as the kernel prints them
 	for _, p := range job.Pairs {
-		ns := p.Server.(*manned).Endpoint.(platform.NetNSer).NetNS()
+		ns := p.Server.(*manned).Endpoint.Facts().NetNS
 		allowed[ns] = append(allowed[ns], printed(p.Listen.As16()), printed(netip.AddrFrom16(p.Listen.As16()).As16()))
 		if p.Listen.Is4() {
 			four := p.Listen.As4()

@@ -1,0 +1,146 @@
+package calico
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"nettoll/internal/daemon"
+	"nettoll/internal/plumb"
+)
+
+// object is one of Calico's, as its library keeps them in etcd.
+type object struct {
+	Kind       string   `json:"kind"`
+	APIVersion string   `json:"apiVersion"`
+	Metadata   metadata `json:"metadata"`
+	Spec       any      `json:"spec"`
+}
+
+type metadata struct {
+	Name      string `json:"name"`
+	Namespace string `json:"namespace,omitempty"`
+	UID       string `json:"uid"`
+	Created   string `json:"creationTimestamp"`
+}
+
+// fields are those of an object's specification.
+type fields map[string]any
+
+// store puts objects into etcd.
+type store struct {
+	ctx  context.Context
+	etcd *daemon.Etcd
+	made int
+	err  error
+}
+
+// put stores an object of a kind, which etcd's keys have in plural.
+func (s *store) put(kind, plural, namespace, name string, spec any) {
+	s.made++
+	key := "/calico/resources/v3/projectcalico.org/" + plural + "/"
+	if namespace != "" {
+		key += namespace + "/"
+	}
+	s.write(key+name, object{kind, "projectcalico.org/v3", metadata{
+		Name: name, Namespace: namespace,
+		UID: fmt.Sprintf("00000000-0000-4000-8000-%012d", s.made), Created: "2026-01-01T00:00:00Z",
+	}, spec})
+}
+
+func (s *store) write(key string, value any) {
+	if s.err != nil {
+		return
+	}
+	text, err := json.Marshal(value)
+	if err == nil {
+		err = s.etcd.Put(s.ctx, key, string(text))
+	}
+	s.err = err
+}
+
+// block is what a host has of the pool of addresses: that of IPAM blocks of IPv6 is at most
+// as large as 12 bits.
+func block(h *plumb.Host, six bool) netip.Prefix {
+	p := plumb.Subnet(h.Index, six)
+	if six {
+		return netip.PrefixFrom(p.Addr(), blockBits6)
+	}
+	return p
+}
+
+const blockBits6 = 116
+
+// describe stores all that felix wants to know of a network.
+func (t variant) describe(ctx context.Context, e *daemon.Etcd, s *plumb.Site) error {
+	st := &store{ctx: ctx, etcd: e}
+	st.put("ClusterInformation", "clusterinformations", "", "default", fields{
+		"clusterGUID": "00000000000040008000000000000000", "datastoreReady": true,
+	})
+	t.describePools(st)
+	for _, h := range s.Hosts {
+		t.describeHost(st, h)
+	}
+	anything := []fields{{"action": "Allow"}}
+	st.put("Profile", "profiles", "", open, fields{"ingress": anything, "egress": anything})
+	for i := range t.policies {
+		rules := policy(i, t.policies)
+		st.put("GlobalNetworkPolicy", "globalnetworkpolicies", "", fmt.Sprintf("default.policy%d", i+1), fields{
+			"order": i + 1, "selector": "all()", "types": []string{"Ingress", "Egress"}, "ingress": rules, "egress": rules,
+		})
+	}
+	return st.err
+}
+
+// open is the profile of containers that no policy applies to.
+const open = "open"
+
+func (t variant) describePools(st *store) {
+	mode := func(w way) string {
+		if t.way == w {
+			return "Always"
+		}
+		return "Never"
+	}
+	for _, six := range []bool{false, true} {
+		spec := fields{
+			"cidr": plumb.Segment(six).String(), "blockSize": plumb.Subnet(0, false).Bits(), "nodeSelector": "all()",
+			"ipipMode": mode(ipip), "vxlanMode": mode(vxlan), "allowedUses": []string{"Workload", "Tunnel"},
+		}
+		name := "pool4"
+		if six {
+			name, spec["blockSize"], spec["ipipMode"] = "pool6", blockBits6, "Never"
+		}
+		st.put("IPPool", "ippools", "", name, spec)
+	}
+}
+
+func (t variant) describeHost(st *store, h *plumb.Host) {
+	u := h.Uplink()
+	bgp := fields{"ipv4Address": u.Addr4.String(), "ipv6Address": u.Addr6.String()}
+	node := fields{"bgp": bgp}
+	own4, own6 := plumb.Gateway(h.Index, false).String(), plumb.Gateway(h.Index, true).String()
+	switch t.way {
+	case ipip:
+		bgp["ipv4IPIPTunnelAddr"] = own4
+	case vxlan:
+		node["ipv4VXLANTunnelAddr"], node["ipv6VXLANTunnelAddr"] = own4, own6
+	}
+	st.put("Node", "nodes", "", h.Name(), node)
+	for family, six := range map[string]bool{"ipv4": false, "ipv6": true} {
+		p := block(h, six)
+		key := fmt.Sprintf("/calico/ipam/v2/assignment/%s/block/%s", family, strings.Replace(p.String(), "/", "-", 1))
+		st.write(key, fields{
+			"cidr": p.String(), "affinity": "host:" + h.Name(),
+			"allocations": []int{}, "unallocated": []int{}, "attributes": []int{}, "deleted": false,
+		})
+	}
+	for _, n := range h.Nodes {
+		st.put("WorkloadEndpoint", "workloadendpoints", "default", fmt.Sprintf("%s-cni-%s-%s", h.Name(), n.Name(), n.Device), fields{
+			"orchestrator": "cni", "node": h.Name(), "containerID": n.Name(), "endpoint": n.Device, "interfaceName": n.Port,
+			"ipNetworks": []string{plumb.Single(n.Addr4).String(), plumb.Single(n.Addr6).String()}, "profiles": []string{open},
+		})
+	}
+}

@@ -1,0 +1,133 @@
+package cni
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/containernetworking/cni/libcni"
+
+	"nettoll/internal/daemon"
+	"nettoll/internal/plumb"
+	"nettoll/network"
+)
+
+func (v variant) build(ctx context.Context, on *plumb.Network) error {
+	n := &build{Network: on, tech: v, plugs: map[*plumb.Node]*plug{}, ways: map[leg]way{}, closed: map[leg]error{}}
+	n.Hops, n.Refuse, n.MadeUp = n.hops, n.refuse, n.madeUp
+	if v.plugin == "macvlan" || v.plugin == "ipvlan" {
+		n.OnWire = bare
+	}
+	return n.build(ctx)
+}
+
+// build is what plugins have built.
+type build struct {
+	*plumb.Network
+	tech   variant
+	plugs  map[*plumb.Node]*plug
+	ways   map[leg]way   // between hosts
+	closed map[leg]error // why there is no way
+}
+
+func (n *build) build(ctx context.Context) error {
+	dir, err := daemon.State(&n.Stack)
+	if err != nil {
+		return err
+	}
+	if n.tech.list != nil {
+		if err := daemon.Hide(&n.Stack, machineState); err != nil {
+			return err
+		}
+	}
+	a := &attacher{tech: n.tech, site: n.Site, on: map[*plumb.Host]*caller{}}
+	for _, h := range n.Hosts {
+		if err := a.host(h, dir); err != nil {
+			return err
+		}
+	}
+	if err := a.keepDevices(); err != nil {
+		return err
+	}
+	if err := a.all(ctx); err != nil {
+		return err
+	}
+	if err := distinct(n.Site); err != nil {
+		return err
+	}
+	for _, node := range n.Nodes() {
+		if n.plugs[node], err = look(ctx, node); err != nil {
+			return err
+		}
+	}
+	if err := n.lead(); err != nil {
+		return err
+	}
+	n.remark()
+	return nil
+}
+
+// bare is what packets of containers look like on the underlay, whatever the family: with
+// those of a device come requests for neighbours and announcements of both.
+func bare(network.Family) string {
+	return fmt.Sprintf("net %s or net %s", plumb.Segment(false), plumb.Segment(true))
+}
+
+// machineState is where plugins keep what they remember unless they are told another
+// place, by convention.
+const machineState = "/var/lib/cni"
+
+// caller calls the plugins on one host.
+type caller struct {
+	*libcni.CNIConfig
+	list *libcni.NetworkConfigList
+}
+
+// host makes ready to call plugins on a host.
+func (a *attacher) host(h *plumb.Host, dir string) error {
+	var err error
+	c := &caller{CNIConfig: libcni.NewCNIConfigWithCacheDir(a.tech.in, filepath.Join(dir, "cache"),
+		&runner{host: h, in: a.tech.in, patience: a.tech.patience})}
+	if a.tech.list != nil {
+		c.list, err = a.tech.list.keptIn(filepath.Join(dir, "addresses"))
+	} else {
+		c.list, err = a.tech.generate(h, a.site.Topo.Underlay.MTU, dir)
+	}
+	a.on[h] = c
+	return err
+}
+
+// madeUp are the names that plugins made up, each followed by what it belongs to.
+func (n *build) madeUp() (names []string) {
+	for _, node := range n.Nodes() {
+		if p := n.plugs[node]; p.port != "" {
+			names = append(names, p.port, portName(node))
+		}
+	}
+	return names
+}
+
+// remark notes what is worth knowing of how it was built.
+func (n *build) remark() {
+	var unknown []string
+	for _, node := range n.Nodes() {
+		p := n.plugs[node]
+		if p.port == "" && p.parent == "" {
+			unknown = append(unknown, fmt.Sprintf("%s (%s)", node.Name(), p.kind))
+		}
+	}
+	if len(unknown) > 0 {
+		n.Notes = append(n.Notes, "what packets cross between these containers' devices and the hosts is not known, so that part of the path is not proved: "+strings.Join(unknown, ", "))
+	}
+	if len(n.Hosts) == 1 {
+		return
+	}
+	for _, node := range n.Nodes() {
+		p, under := n.plugs[node], node.Host.Uplink()
+		if p.mtu > under.MTU {
+			n.Notes = append(n.Notes, fmt.Sprintf("the MTU of %s is %d, and that of the underlay %d: large packets do not cross in one piece", node.Name(), p.mtu, under.MTU))
+			return // once is enough
+		}
+	}
+}

@@ -1,0 +1,50 @@
+package cni_test
+
+import (
+	"context"
+	"os"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"nettoll/network/cni"
+	"nettoll/platform/lab"
+)
+
+// What plugins keep without having been told where must not reach the machine's own state.
+func TestStateOfTheMachineIsHidden(t *testing.T) {
+	// In this lab alone, so that the test needs no such folder on the machine.
+	if err := unix.Mount("tmpfs", "/var/lib", "tmpfs", 0, ""); err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Unmount("/var/lib", unix.MNT_DETACH)
+	const kept = "/var/lib/cni/of-the-machine"
+	if err := os.Mkdir("/var/lib/cni", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(kept, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	in := cni.Folders{script(t, "keeper", `
+[ -e `+kept+` ] && { echo it is not hidden >&2; exit 1; }
+touch /var/lib/cni/`+"$CNI_CONTAINERID"+`
+[ "$CNI_COMMAND" = ADD ] || exit 0
+nsenter --net="$CNI_NETNS" ip link add eth0 type veth peer name other
+nsenter --net="$CNI_NETNS" ip link set eth0 up
+nsenter --net="$CNI_NETNS" ip addr add 10.1.0.${CNI_CONTAINERID##*c}/16 dev eth0
+echo '{"cniVersion": "1.0.0"}'`)}
+	n, err := cni.New(conflist(t, "1.0.0", "keeper"), in).Connect(t.Context(), pair, lab.New())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if remarks := n.Remarks(); len(remarks) != 1 {
+		t.Errorf("remarks on a path that is not known: %q", remarks)
+	}
+	if err := n.Close(context.Background()); err != nil {
+		t.Error(err)
+	}
+	files, err := os.ReadDir("/var/lib/cni")
+	if err != nil || len(files) != 1 || files[0].Name() != "of-the-machine" {
+		t.Errorf("the machine has %v, %v", files, err)
+	}
+}

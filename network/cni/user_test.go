@@ -1,0 +1,172 @@
+package cni_test
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"nettoll/network"
+	"nettoll/network/cni"
+	"nettoll/network/networktest"
+	"nettoll/platform"
+	"nettoll/platform/lab"
+	"nettoll/platform/platformtest"
+	"nettoll/record"
+)
+
+// mine is a conflist as users have it: IPv4, addresses of their own, masquerading.
+const mine = `{"cniVersion": "0.4.0", "name": "Mine.1", "plugins": [
+	{"type": "bridge", "bridge": "br-mine", "isDefaultGateway": true, "ipMasq": true,
+	 "ipam": {"type": "host-local", "ranges": [[{"subnet": "10.77.0.0/16"}]]}},
+	{"type": "tuning", "sysctl": {"net.core.somaxconn": "500"}}
+]}`
+
+func users(t *testing.T, text string) network.Driver {
+	t.Helper()
+	list, err := cni.Load(write(t, text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tech := cni.New(list, cni.Usual())
+	err = tech.Probe(t.Context(), lab.New())
+	platformtest.Require(t, "bridge", err)
+	_, err = exec.LookPath("iptables") // by which the plugin masquerades
+	platformtest.Require(t, "iptables", err)
+	return tech
+}
+
+func TestUsersConflist(t *testing.T) {
+	tech := users(t, mine)
+	if tech.Name != "cni-mine.1" || !strings.HasSuffix(tech.About, ": bridge, tuning") {
+		t.Errorf("%s: %s", tech.Name, tech.About)
+	}
+	var cells []record.Cell
+	for _, family := range []int{4, 6} {
+		cells = append(cells, record.Cell{
+			Network: tech.Name, Hosts: 1, Family: family, Servers: 2, Clients: 3,
+			Tool: "engine", Workload: record.TCPRR, Placement: record.PlacementFree,
+		})
+	}
+	for _, trial := range networktest.Measure(t, lab.New(), tech, cells) {
+		switch trial.Cell.Family {
+		case 4:
+			if trial.Status != record.OK {
+				t.Errorf("IPv4: %s: %s", trial.Status, trial.Reason)
+			}
+		case 6:
+			if trial.Status != record.Skipped || !strings.HasPrefix(trial.Reason, "IPv6: not supported here") || trial.Remedy == "" {
+				t.Errorf("IPv6: %s: %s (%s)", trial.Status, trial.Reason, trial.Remedy)
+			}
+		}
+	}
+	if _, err := os.Stat("/var/lib/cni/networks/Mine.1"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("host-local has left something on this machine: %v", err)
+	}
+}
+
+func TestUsersConflistIsTakenDown(t *testing.T) {
+	tech := users(t, mine)
+	n, err := tech.Connect(t.Context(), pair, lab.New())
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, server := n.Clients[0], n.Servers[0]
+	addr, err := n.Addr(client, server, network.IPv4)
+	if err != nil || !netip.MustParsePrefix("10.77.0.0/16").Contains(addr) {
+		t.Errorf("%v, %v", addr, err)
+	}
+	var hops []string
+	for _, h := range n.Path(client, server, network.IPv4) {
+		hops = append(hops, h.Name)
+	}
+	if got := strings.Join(hops, " "); got != "h1c2/eth0 h1/veth-h1c2 h1/veth-h1c1 h1c1/eth0" {
+		t.Error(got)
+	}
+	if err := n.Close(context.Background()); err != nil {
+		t.Error(err)
+	}
+}
+
+// A bridge of one host does not lead to another, and that is told before anything is tried.
+func TestUsersConflistThatLeadsNowhere(t *testing.T) {
+	tech := users(t, mine)
+	_, err := tech.Connect(t.Context(), network.Topology{Hosts: 2, Servers: 1, Clients: 1}, lab.New())
+	if !errors.Is(err, platform.ErrUnsupported) || !strings.HasSuffix(err.Error(), "to reach h1c1 at 10.77.0.2, h2 has it to be on br-mine, which has no port but those of containers") {
+		t.Error(err)
+	}
+}
+
+// Hosts share what host-local keeps, so that no address is given twice.
+func TestUsersMacvlanBetweenHosts(t *testing.T) {
+	tech := users(t, `{"cniVersion": "1.0.0", "name": "flat", "plugins": [{"type": "macvlan", "master": "eth0", "mode": "bridge",
+		"ipam": {"type": "host-local", "ranges": [[{"subnet": "10.78.0.0/16"}], [{"subnet": "fd00:78::/64"}]]}}]}`)
+	cell := record.Cell{
+		Network: tech.Name, Hosts: 2, Family: 6, Servers: 1, Clients: 1,
+		Tool: "engine", Workload: record.TCPRR, Placement: record.PlacementFree,
+	}
+	for _, trial := range networktest.Measure(t, lab.New(), tech, []record.Cell{cell}) {
+		if trial.Status != record.OK {
+			t.Errorf("%s: %s", trial.Status, trial.Reason)
+		}
+	}
+}
+
+// between is a plugin that does what those of clusters do: a bridge with a subnet of its own on
+// each host, and routes to the others. Its MTU is larger than the underlay's.
+const between = `
+[ "$CNI_COMMAND" = ADD ] || exit 0
+set -e
+host=$(ip -4 -o addr show dev eth0 | sed 's,.*198\.18\.0\.\([0-9]*\)/.*,\1,')
+at=$((${CNI_CONTAINERID##*c} + 1))
+if ! ip link show br-t >/dev/null 2>&1; then
+	ip link add br-t type bridge
+	ip addr add 10.$host.0.1/16 dev br-t
+	ip link set br-t up
+	echo 1 >/proc/sys/net/ipv4/ip_forward
+	for other in 1 2; do [ $other = $host ] || ip route add 10.$other.0.0/16 via 198.18.0.$other; done
+fi
+ip link add t$at type veth peer name p$at
+ip link set t$at mtu 9000 master br-t up
+nsenter --net="$CNI_NETNS" sleep 5 >/dev/null & inside=$!
+until [ "$(readlink /proc/$inside/ns/net)" = "$(readlink $CNI_NETNS)" ]; do :; done
+ip link set p$at mtu 9000 netns $inside
+kill $inside
+nsenter --net="$CNI_NETNS" sh -ec "ip link set p$at name eth0 up; ip addr add 10.$host.0.$at/16 dev eth0; ip route add default via 10.$host.0.1"
+echo '{"cniVersion": "1.0.0"}'
+`
+
+func TestUsersPluginThatRoutesBetweenHosts(t *testing.T) {
+	tech := cni.New(conflist(t, "1.0.0", "between"), cni.Folders{script(t, "between", between)})
+	topo := network.Topology{Hosts: 2, Servers: 1, Clients: 1}
+	n, err := tech.Connect(t.Context(), topo, lab.New())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var hops []string
+	for _, h := range n.Path(n.Clients[0], n.Servers[0], network.IPv4) {
+		hops = append(hops, h.Name)
+	}
+	if got := strings.Join(hops, " "); got != "h2c1/eth0 h2/veth-h2c1 h2/br-t h2/eth0 h1/eth0 h1/br-t h1/veth-h1c1 h1c1/eth0" {
+		t.Error(got)
+	}
+	remarks := n.Remarks()
+	if len(remarks) != 1 || remarks[0] != "the MTU of h1c1 is 9000, and that of the underlay 1500: large packets do not cross in one piece" {
+		t.Errorf("remarks %q", remarks)
+	}
+	if err := n.Close(context.Background()); err != nil {
+		t.Error(err)
+	}
+	cell := record.Cell{
+		Network: tech.Name, Hosts: 2, Family: 4, Servers: 1, Clients: 1,
+		Tool: "engine", Workload: record.TCPRR, Placement: record.PlacementFree,
+	}
+	for _, trial := range networktest.Measure(t, lab.New(), tech, []record.Cell{cell}) {
+		if trial.Status != record.OK {
+			t.Errorf("%s: %s", trial.Status, trial.Reason)
+		}
+	}
+}

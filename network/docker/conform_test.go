@@ -1,0 +1,65 @@
+package docker_test
+
+import (
+	"context"
+	"testing"
+
+	"nettoll/internal/dockerd"
+	"nettoll/internal/rootfs"
+	"nettoll/internal/testutil"
+	"nettoll/network"
+	"nettoll/network/docker"
+	"nettoll/network/flannel"
+	"nettoll/network/kernel"
+	"nettoll/network/networktest"
+	"nettoll/network/ovs"
+	platforms "nettoll/platform/docker"
+	"nettoll/platform/lab"
+	"nettoll/platform/platformtest"
+)
+
+func TestMain(m *testing.M) { testutil.Main(m, endSwarms) }
+
+// TestConformance runs the suite on private engines: all networks of Docker's own, and
+// what the lab's code plumbs into containers that have none.
+func TestConformance(t *testing.T) {
+	platformtest.Require(t, "dockerd", dockerd.Available())
+	p := engines(t, platforms.Options{Lab: lab.New()})
+	var all []network.Driver
+	for _, tech := range docker.All() {
+		all = append(all, tech)
+	}
+	all = append(all, kernel.SharedNS(), kernel.Veth(), kernel.PipeworkVeth(), kernel.PipeworkMacvlan(), kernel.IPTables(), kernel.VXLAN())
+	for _, tech := range ovs.All(nil) {
+		if tech.Name == "ovs-userspace-tso" {
+			all = append(all, tech)
+		}
+	}
+	for _, tech := range flannel.All(nil) {
+		if tech.Name == "flannel-vxlan" {
+			all = append(all, tech)
+		}
+	}
+	networktest.ConformOn(t, p, "docker:", all...)
+}
+
+// engines is the platform with an image of this test program, which serves as the agent.
+func engines(t *testing.T, o platforms.Options) *platforms.Docker {
+	t.Helper()
+	agent, err := rootfs.Agent()
+	if err != nil {
+		t.Fatal(err)
+	}
+	image, err := rootfs.New(agent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Run, o.Image = "0123456789abcdef", dockerd.Image{Root: image}
+	p := platforms.New(o)
+	t.Cleanup(func() {
+		if err := p.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}

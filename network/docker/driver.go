@@ -1,0 +1,155 @@
+// Package docker measures the networks that Docker Engine itself makes: its default
+// bridge and others, host mode, shared namespaces, links, published ports, macvlan
+// and ipvlan; and what their hosts can do without it.
+package docker
+
+import (
+	"context"
+	"errors"
+
+	"nettoll/internal/dockerd"
+	"nettoll/internal/plumb"
+	"nettoll/network"
+	"nettoll/platform"
+)
+
+// variant is one of Docker's networks.
+type variant struct {
+	network.Info
+	settings dockerd.Settings
+	needs    []plumb.Need // tried where the engine runs on this machine
+	connect  func(context.Context, *build) error
+	swarm    bool   // its hosts are nodes of one swarm
+	ipvs     string // what of it needs virtual servers of the kernel, if anything
+}
+
+// All is every variant, in the order of reports.
+func All() []network.Driver {
+	return drivers([]variant{
+		{connect: native, Info: network.Info{
+			Name: "native", Hosts: []int{1, 2}, Around: platform.Surroundings{Outlive: true, Open: true},
+			About: "processes of the engines' hosts, outside all containers; the native of every network of Docker",
+		}},
+		{connect: hostMode, Info: network.Info{
+			Name: "host", Hosts: []int{1, 2}, Around: platform.Surroundings{Open: true},
+			About: "containers with the host's own network (docker run --network host)",
+		}},
+		{connect: sharedMode, Info: network.Info{
+			Name: "container", Like: "sharedns", Hosts: []int{1},
+			About: "containers in the network namespace of another (docker run --network container:NAME), which talk over its lo",
+		}},
+		{connect: defaultBridge, Info: network.Info{
+			Name: "bridge", Hosts: []int{1},
+			About: "containers on Docker's default bridge",
+		}},
+		{connect: defaultBridge, settings: dockerd.Settings{NoIPTables: true}, Info: network.Info{
+			Name: "bridge-noiptables", Hosts: []int{1},
+			About: "containers on the default bridge of an engine that keeps no firewall rules (dockerd --iptables=false)",
+		}},
+		{connect: userBridge, Info: network.Info{
+			Name: "user-bridge", Hosts: []int{1},
+			About: "containers on a bridge network of one's own (docker network create)",
+		}},
+		{connect: link, Info: network.Info{
+			Name: "link", Hosts: []int{1}, Families: []int{4},
+			About: "containers on the default bridge; the client reaches the server by a legacy link's name (docker run --link)",
+		}},
+		{connect: link, settings: dockerd.Settings{NoICC: true}, Info: network.Info{
+			Name: "link-noicc", Hosts: []int{1}, Families: []int{4},
+			About: "the same where containers may talk by links alone (dockerd --icc=false)",
+		}},
+		{connect: published, Info: network.Info{
+			Name: "published", Hosts: []int{1, 2},
+			About: "a published port of the host, translated (DNAT) to a container on the default bridge; the client is a process of a host",
+		}},
+		{connect: published, settings: dockerd.Settings{NoIPTables: true}, Info: network.Info{
+			Name: "published-proxy", Hosts: []int{1, 2},
+			About: "a published port of the host that docker-proxy alone serves (dockerd --iptables=false)",
+		}},
+		{connect: segment("macvlan", ""), needs: []plumb.Need{plumb.Macvlan}, Info: network.Info{
+			Name: "macvlan", Hosts: []int{1, 2},
+			About: "containers on a macvlan network (bridge mode) of the host's uplink",
+		}},
+		{connect: segment("ipvlan", "l2"), needs: []plumb.Need{plumb.IPVlanL2}, Info: network.Info{
+			Name: "ipvlan-l2", Hosts: []int{1, 2},
+			About: "containers on an ipvlan network (L2 mode) of the host's uplink",
+		}},
+		{connect: segment("ipvlan", "l3"), needs: []plumb.Need{plumb.IPVlanL3}, Info: network.Info{
+			Name: "ipvlan-l3", Hosts: []int{1},
+			About: "containers on an ipvlan network (L3 mode) of the host's uplink, routed by the host",
+		}},
+	})
+}
+
+func drivers(all []variant) (of []network.Driver) {
+	for _, v := range all {
+		v.Endpoints = maxContainers
+		of = append(of, network.Driver{Info: v.Info, Probe: v.probe, Connect: v.build, HostsOn: v.hostsOn})
+	}
+	return of
+}
+
+// maxContainers is how many containers of a host are worth waiting for: an engine
+// starts a few in a second.
+const maxContainers = 200
+
+// probe: what only the engine can tell shows when the
+// network is builv.
+func (v variant) probe(ctx context.Context, p platform.Platform) error {
+	if _, ok := p.(dockerd.Provider); !ok {
+		venue := "docker"
+		if v.swarm {
+			venue = "swarm"
+		}
+		return &platform.Unsupported{Feature: "a network of Docker's", Option: "the platform " + venue, Remedy: "write " + venue + ":" + v.Name}
+	}
+	if err := v.probeIPVS(p); err != nil {
+		return err
+	}
+	return plumb.Check(ctx, v.needs...)
+}
+
+// engines gives hosts whose engines have the network's settings.
+func (v variant) engines(ctx context.Context, p platform.Platform, req platform.HostRequest) (dockerd.Hosts, error) {
+	provider, ok := p.(dockerd.Provider)
+	if !ok {
+		return nil, v.probe(ctx, p)
+	}
+	return provider.Engines(ctx, req, v.settings)
+}
+
+// hostsOn gives the very hosts that Connect builds on, as long as they are kept.
+func (v variant) hostsOn(ctx context.Context, p platform.Platform, req platform.HostRequest) (platform.Hosts, error) {
+	hosts, err := v.engines(ctx, p, req)
+	if err != nil {
+		return nil, err
+	}
+	return hosts, nil
+}
+
+func (v variant) build(ctx context.Context, topo network.Topology, p platform.Platform) (*network.Network, error) {
+	hosts, err := v.engines(ctx, p, platform.HostRequest{Count: topo.Hosts, Underlay: topo.Underlay, Rules: topo.Rules})
+	if err != nil {
+		return nil, err
+	}
+	n := &build{topo: topo, hosts: hosts.Docker(), swarm: hosts.Swarm()}
+	n.Push("engines' objects", hosts.Close)
+	if v.swarm && n.swarm == nil {
+		return nil, n.Abandon(ctx, &platform.Unsupported{Feature: "a network of a swarm's", Option: "engines of a swarm", Remedy: "write swarm:" + v.Name})
+	}
+	if v.settings != (dockerd.Settings{}) {
+		n.notes = append(n.notes, "the engine runs with "+v.settings.String())
+	}
+	if err := v.connect(ctx, n); err != nil {
+		return nil, n.Abandon(ctx, err)
+	}
+	return n.standing(), nil
+}
+
+// errNoIPv6 is the network's on an engine that gives containers no IPv6 address.
+func errNoIPv6(what string) error {
+	return &platform.Unsupported{
+		Feature: "IPv6 on " + what, Option: "an engine that has it there",
+		Remedy: `start dockerd with --ipv6 and --fixed-cidr-v6, or use --private-engine`, Err: errors.New("the container has no IPv6 address"),
+	}
+}

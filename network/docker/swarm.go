@@ -1,0 +1,67 @@
+package docker
+
+import (
+	"nettoll/internal/dockerd"
+	"nettoll/network"
+	"nettoll/platform"
+)
+
+// only4 is because engines (20.10) number the IPv6 addresses of an overlay each for
+// itself, so that containers of two nodes have the same one, and tell the other nodes of
+// IPv4 neighbours alone.
+var only4 = []int{4}
+
+// Swarm is every network of engines that are nodes of one swarm, in the order of reports.
+func Swarm() []network.Driver {
+	all := []variant{
+		{connect: native, Info: network.Info{
+			Name: "native", Hosts: []int{1, 2}, Around: platform.Surroundings{Outlive: true, Open: true},
+			About: "processes of the nodes' hosts, outside all containers; the native of every network of Swarm",
+		}},
+		{connect: hostMode, Info: network.Info{
+			Name: "host", Hosts: []int{1, 2}, Around: platform.Surroundings{Open: true},
+			About: "containers with the node's own network (docker run --network host)",
+		}},
+		{connect: overlay, Info: network.Info{
+			Name: "overlay", Like: "vxlan", Hosts: []int{1, 2}, Families: only4,
+			About: "containers on an attachable overlay network (VXLAN) of a swarm",
+		}},
+		{connect: encrypted, Info: network.Info{
+			Name: "overlay-encrypted", Hosts: []int{1, 2}, Families: only4,
+			About: "the same with encryption between nodes (docker network create --opt encrypted: IPsec ESP); on one host Docker encrypts nothing",
+		}},
+		{connect: service(false), Info: network.Info{
+			Name: "service-dnsrr", Hosts: []int{1, 2}, Families: only4,
+			About: "services of one task on an overlay; the client, a container, reaches the task by the service's name (--endpoint-mode dnsrr)",
+		}},
+		{connect: service(true), ipvs: virtualIPs, Info: network.Info{
+			Name: "service-vip", Hosts: []int{1, 2}, Families: only4,
+			About: "services of one task on an overlay; the client, a container, reaches the service's virtual IP, which IPVS leads to the task",
+		}},
+		{connect: mesh, ipvs: routingMesh, Info: network.Info{
+			Name: "mesh", Hosts: []int{1, 2}, Families: only4,
+			About: "a published port of a service (routing mesh); the client is a process of a node and reaches the port at its own node, from where IPVS and the ingress overlay lead to the task",
+		}},
+	}
+	for i := range all {
+		all[i].swarm = true
+	}
+	return drivers(all)
+}
+
+// private is a platform that may start engines of its own, on this machine.
+type private interface{ Private() bool }
+
+// probeIPVS says whether the network can be had of private engines. What the kernels of
+// the user's engines have shows when the network is built.
+func (v variant) probeIPVS(p platform.Platform) error {
+	own, ok := p.(private)
+	if v.ipvs == "" || !ok || !own.Private() {
+		return nil
+	}
+	has, err := dockerd.HasIPVS()
+	if err == nil && !has {
+		err = noIPVS(v.ipvs, "this machine")
+	}
+	return err
+}

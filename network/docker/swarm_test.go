@@ -1,0 +1,306 @@
+package docker_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/moby/moby/client"
+
+	"nettoll/internal/dockerd"
+	"nettoll/internal/rootfs"
+	"nettoll/network"
+	"nettoll/network/docker"
+	"nettoll/network/networktest"
+	"nettoll/platform"
+	platforms "nettoll/platform/docker"
+	"nettoll/platform/lab"
+	"nettoll/platform/platformtest"
+	"nettoll/record"
+)
+
+// swarms is the platform of private swarms, which all tests share, since to form one takes
+// longer than to measure in it. Its image holds this test program, which serves as the agent.
+func swarms(t *testing.T) *platforms.Swarm {
+	t.Helper()
+	platformtest.Require(t, "dockerd", dockerd.Available())
+	p, err := shared()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+var (
+	started atomic.Bool
+	shared  = sync.OnceValues(func() (*platforms.Swarm, error) {
+		agent, err := rootfs.Agent()
+		if err != nil {
+			return nil, err
+		}
+		image, err := rootfs.New(agent)
+		if err != nil {
+			return nil, err
+		}
+		started.Store(true)
+		return platforms.NewSwarm(platforms.Options{Run: "0123456789abcdef", Image: dockerd.Image{Root: image}, Lab: lab.New()}), nil
+	})
+)
+
+// endSwarms ends the private swarms, if a test has wanted some.
+func endSwarms() error {
+	if !started.Load() {
+		return nil
+	}
+	p, err := shared()
+	if err != nil {
+		return err
+	}
+	return p.Close(context.Background())
+}
+
+// inSwarm finds a network.
+func inSwarm(t *testing.T, name string) network.Driver {
+	t.Helper()
+	for _, tech := range docker.Swarm() {
+		if tech.Name == name {
+			return tech
+		}
+	}
+	t.Fatalf("no network %s", name)
+	return network.Driver{}
+}
+
+// cells are what is measured of a network: several servers, more clients, in streams,
+// transactions and datagrams.
+func cells(t *testing.T, name string, hosts int) (all []record.Cell) {
+	topo := topology(t, hosts)
+	for _, load := range []string{record.TCPStream, record.TCPRR, record.UDPRR} {
+		all = append(all, record.Cell{
+			Network: "swarm:" + name, Hosts: hosts, Family: 4, Servers: topo.Servers, Clients: topo.Clients, Neighbours: topo.Neighbours,
+			Tool: "engine", Workload: load, Placement: record.PlacementFree,
+		})
+	}
+	return all
+}
+
+// topology is one with pairs that share servers, where there is time for it.
+func topology(t *testing.T, hosts int) network.Topology {
+	if networktest.Slow(t) {
+		return network.Topology{Hosts: hosts, Servers: 1, Clients: 1}
+	}
+	return network.Topology{Hosts: hosts, Servers: 2, Clients: 3, Neighbours: 1}
+}
+
+// hops are the names of hops that the payload had to cross, or must not have crossed.
+func hops(trial record.Trial, absent bool) string {
+	var names []string
+	for _, h := range trial.Path {
+		if h.Absent == absent {
+			names = append(names, h.Name)
+		}
+	}
+	return " " + strings.Join(names, " ") + " "
+}
+
+// measured measures cells of a network, all of which must be good.
+func measured(t *testing.T, p platform.Platform, name string, hosts int) []record.Trial {
+	t.Helper()
+	trials := networktest.Measure(t, p, inSwarm(t, name), cells(t, name, hosts))
+	for _, trial := range trials {
+		if trial.Status != record.OK {
+			t.Errorf("%s: %s: %s", trial.Cell.Key(), trial.Status, trial.Reason)
+		}
+		for _, h := range trial.Path {
+			t.Logf("%s: %+v", trial.Cell.Workload, h)
+		}
+	}
+	return trials
+}
+
+func TestOverlay(t *testing.T) {
+	p := swarms(t)
+	for _, hosts := range []int{1, 2, 3} {
+		t.Run(fmt.Sprintf("hosts=%d", hosts), func(t *testing.T) {
+			for _, trial := range measured(t, p, "overlay", hosts) {
+				must, mustNot := hops(trial, false), hops(trial, true)
+				want, in := []string{"h1/vxlan-overlay", "h1/eth0"}, mustNot
+				if hosts > 1 {
+					want, in = append(want, "h2/vxlan-overlay", "h2/eth0"), must
+				}
+				for _, hop := range want {
+					if !strings.Contains(in, " "+hop+" ") {
+						t.Errorf("%s: crossed%s, not%s: %s is not where it belongs", trial.Cell.Key(), must, mustNot, hop)
+					}
+				}
+			}
+			if hosts == 2 {
+				leavesNothing(t, p, "overlay", hosts)
+			}
+			leavesNothingNow(t, p, hosts)
+		})
+	}
+}
+
+// TestPage compares the page of the overlay with what it is now.
+func TestPage(t *testing.T) { networktest.Page(t, swarms(t), "swarm:", inSwarm(t, "overlay")) }
+
+// leavesNothing builds a network, takes it down, and looks for what is left of it on the
+// nodes.
+func leavesNothing(t *testing.T, p *platforms.Swarm, name string, hosts int) {
+	t.Helper()
+	kept, err := p.Hosts(t.Context(), platform.HostRequest{Count: hosts})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := kept.Close(t.Context()); err != nil { // the network is built on them
+		t.Fatal(err)
+	}
+	n, err := inSwarm(t, name).Connect(t.Context(), topology(t, hosts), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(labelled(t, kept)) == 0 {
+		t.Error("nothing carries the label while the network is there")
+	}
+	for range 2 { // the second time must do no harm
+		if err := n.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	if left := labelled(t, kept); len(left) > 0 {
+		t.Errorf("left: %s", strings.Join(left, ", "))
+	}
+}
+
+// labelled are the objects of a swarm and its engines that carry our label, but images.
+func labelled(t *testing.T, hosts platform.Hosts) (all []string) {
+	t.Helper()
+	ours := make(client.Filters).Add("label", dockerd.Label)
+	for _, h := range hosts.All() {
+		c := h.(*dockerd.Host).Engine.Client
+		containers, err := c.ContainerList(t.Context(), client.ContainerListOptions{All: true, Filters: ours})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range containers.Items {
+			all = append(all, h.Name()+": container "+strings.Join(o.Names, " "))
+		}
+		networks, err := c.NetworkList(t.Context(), client.NetworkListOptions{Filters: ours})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range networks.Items {
+			all = append(all, h.Name()+": network "+o.Name)
+		}
+	}
+	manager := hosts.(dockerd.Hosts).Swarm().Manager
+	services, err := manager.Engine.Client.ServiceList(t.Context(), client.ServiceListOptions{Filters: ours})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range services.Items {
+		all = append(all, "service "+o.Spec.Name)
+	}
+	return all
+}
+
+func TestEncryptedOverlay(t *testing.T) {
+	p := swarms(t)
+	t.Run("hosts=2", func(t *testing.T) {
+		encrypted(t, p)
+		leavesNothingNow(t, p, 2)
+	})
+	t.Run("hosts=1", func(t *testing.T) { measured(t, p, "overlay-encrypted", 1) })
+}
+
+// encrypted is between two nodes, where the kernel must encrypt.
+func encrypted(t *testing.T, p *platforms.Swarm) {
+	n, err := inSwarm(t, "overlay-encrypted").Connect(t.Context(), network.Topology{Hosts: 2, Servers: 1, Clients: 1}, p)
+	var wrong *network.WrongPath
+	switch {
+	case err == nil:
+		if err := n.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		for _, trial := range measured(t, p, "overlay-encrypted", 2) {
+			if !strings.Contains(hops(trial, false), " h2/esp-h1 ") {
+				t.Errorf("%s: no hop proves encryption: %s", trial.Cell.Key(), hops(trial, false))
+			}
+		}
+	case errors.As(err, &wrong):
+		if !strings.Contains(wrong.Finding, "no packet of the encrypted overlay arrives") || !strings.Contains(wrong.Finding, "CONFIG_INET_ESP") {
+			t.Errorf("finding: %s", wrong.Finding)
+		}
+		if platformtest.KernelHas(t, "CONFIG_INET_ESP") {
+			t.Errorf("the kernel has ESP: %v", err)
+		}
+		t.Log(err)
+	default:
+		t.Fatal(err)
+	}
+}
+
+// leavesNothingNow looks for what is left on nodes.
+func leavesNothingNow(t *testing.T, p *platforms.Swarm, hosts int) {
+	t.Helper()
+	kept, err := p.Hosts(t.Context(), platform.HostRequest{Count: hosts})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if left := labelled(t, kept); len(left) > 0 {
+		t.Errorf("left: %s", strings.Join(left, ", "))
+	}
+	if err := kept.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestServices(t *testing.T) {
+	p := swarms(t)
+	for _, name := range []string{"service-dnsrr", "service-vip", "mesh"} {
+		for _, hosts := range []int{1, 2} {
+			t.Run(fmt.Sprintf("%s/hosts=%d", name, hosts), func(t *testing.T) { served(t, p, name, hosts) })
+		}
+	}
+}
+
+func served(t *testing.T, p *platforms.Swarm, name string, hosts int) {
+	if probed := inSwarm(t, name).Probe(t.Context(), p); errors.Is(probed, platform.ErrUnsupported) {
+		unserved(t, p, name, hosts)
+		t.Skip(probed)
+	}
+	want := map[string]string{"service-dnsrr": "h1c1/eth0", "service-vip": "lb-overlay-eth0", "mesh": "lb-ingress-eth0"}[name]
+	for _, trial := range measured(t, p, name, hosts) {
+		if !strings.Contains(hops(trial, false), want) {
+			t.Errorf("%s: %s is not in the path%s", trial.Cell.Key(), want, hops(trial, false))
+		}
+	}
+	if hosts == 2 {
+		leavesNothing(t, p, name, hosts)
+	}
+	leavesNothingNow(t, p, hosts)
+}
+
+// unserved wants building to say why it cannot be, as the probe has said.
+func unserved(t *testing.T, p *platforms.Swarm, name string, hosts int) {
+	n, err := inSwarm(t, name).Connect(t.Context(), network.Topology{Hosts: hosts, Servers: 1, Clients: 1}, p)
+	var missing *platform.Unsupported
+	switch {
+	case err == nil:
+		t.Errorf("it was built: %v", n.Close(t.Context()))
+	case name == "service-dnsrr" || !errors.As(err, &missing):
+		t.Fatal(err)
+	case !strings.Contains(missing.Option, "CONFIG_IP_VS") || missing.Remedy == "":
+		t.Errorf("%v; remedy %q", err, missing.Remedy)
+	}
+	if _, gone := os.Stat("/proc/net/ip_vs"); gone == nil || platformtest.KernelHas(t, "CONFIG_IP_VS") {
+		t.Errorf("the kernel has virtual servers: %v", err)
+	}
+	leavesNothingNow(t, p, hosts)
+}

@@ -1,0 +1,147 @@
+package docker_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/moby/moby/client"
+
+	"nettoll/internal/dockerd"
+	"nettoll/internal/rootfs"
+	"nettoll/internal/testutil"
+	"nettoll/network"
+	"nettoll/platform"
+	platforms "nettoll/platform/docker"
+	"nettoll/platform/lab"
+	"nettoll/platform/platformtest"
+)
+
+// daemons starts engines as a user's might run, each on a host of its own.
+func daemons(t *testing.T, n int) []*dockerd.Private {
+	t.Helper()
+	platformtest.Require(t, "dockerd", dockerd.Available())
+	hosts, err := lab.New().Hosts(t.Context(), platform.HostRequest{Count: n})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, errs := make([]*dockerd.Private, n), make([]error, n)
+	var starting sync.WaitGroup
+	for i, h := range hosts.All() {
+		starting.Go(func() {
+			all[i], errs[i] = dockerd.StartPrivate(t.Context(), h, i, "feedfacefeedface", dockerd.Image{}, dockerd.Settings{})
+		})
+	}
+	starting.Wait()
+	t.Cleanup(func() {
+		var stopping sync.WaitGroup
+		for _, d := range all {
+			if d != nil {
+				stopping.Go(func() {
+					if err := d.Stop(); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+		}
+		stopping.Wait()
+		if err := hosts.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// borrowed is the platform of the swarm of a user's engines, none of which is known to
+// run on this machine.
+func borrowed(t *testing.T, of ...*dockerd.Private) *platforms.Swarm {
+	t.Helper()
+	agent, err := rootfs.Agent()
+	if err != nil {
+		t.Fatal(err)
+	}
+	image, err := rootfs.New(agent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := platforms.Options{Run: "0123456789abcdef", Image: dockerd.Image{Root: image}}
+	for _, d := range of {
+		o.Dial = append(o.Dial, func(ctx context.Context) (*client.Client, bool, error) {
+			c, err := client.New(client.WithHost(d.Engine.Client.DaemonHost()))
+			if err == nil {
+				_, err = c.Ping(ctx, client.PingOptions{NegotiateAPIVersion: true})
+			}
+			return c, false, err
+		})
+	}
+	p := platforms.NewSwarm(o)
+	t.Cleanup(func() {
+		if err := p.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
+
+// missing wants an error to say that something is missing, what, and what would fix it.
+func missing(t *testing.T, err error, what, remedy string) {
+	t.Helper()
+	u := (*platform.Unsupported)(nil)
+	if !errors.As(err, &u) {
+		t.Fatalf("got %v, want it to be unsupported", err)
+	}
+	if !strings.Contains(err.Error(), what) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("%v: want one line with %q", err, what)
+	}
+	if !strings.Contains(u.Remedy, remedy) {
+		t.Errorf("the remedy %q lacks %q", u.Remedy, remedy)
+	}
+}
+
+func TestSwarmOfTheUser(t *testing.T) {
+	d := daemons(t, 3)
+	missing(t, borrowed(t, d[0], d[1]).Probe(t.Context()), "engine h1 (on ", "docker swarm init")
+	if _, err := dockerd.FormSwarm(t.Context(), d[:2]); err != nil {
+		t.Fatal(err)
+	}
+	missing(t, borrowed(t, d[0], d[2]).Probe(t.Context()), "is not part of a swarm", "--private-engine")
+	missing(t, borrowed(t, d[1]).Probe(t.Context()), "none of the engines is a manager", "--docker-host")
+	if _, err := dockerd.FormSwarm(t.Context(), d[2:]); err != nil {
+		t.Fatal(err)
+	}
+	missing(t, borrowed(t, d[0], d[2]).Probe(t.Context()), "is part of another swarm than", "docker swarm join")
+
+	// The manager need not be the first, nor be measured at all.
+	p := borrowed(t, d[1], d[0])
+	if err := p.Probe(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range []string{"overlay", "service-dnsrr"} {
+		for _, hosts := range []int{1, 2} {
+			t.Run(fmt.Sprintf("%s/hosts=%d", name, hosts), func(t *testing.T) {
+				testutil.Rotate(t, (i+hosts)%2)
+				measured(t, p, name, hosts)
+				leavesNothing(t, p, name, hosts)
+			})
+		}
+	}
+	for name, what := range map[string]string{"mesh": "all addresses of all nodes", "native": "outside containers", "host": "of your own"} {
+		_, err := inSwarm(t, name).Connect(t.Context(), network.Topology{Hosts: 2, Servers: 1, Clients: 1}, p)
+		missing(t, err, what, "")
+	}
+
+	if _, err := d[1].Engine.Client.SwarmLeave(t.Context(), client.SwarmLeaveOptions{Force: true}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := inSwarm(t, "overlay").Connect(t.Context(), network.Topology{Hosts: 2, Servers: 1, Clients: 1}, p)
+	if err == nil || errors.Is(err, platform.ErrUnsupported) || !strings.Contains(err.Error(), "engine h1 (on ") ||
+		!strings.Contains(err.Error(), "is not part of a swarm") || strings.Contains(err.Error(), "\n") {
+		t.Errorf("after a node has left: %v; want one line that names it, as of a fault", err)
+	}
+}

@@ -1,0 +1,67 @@
+package kernel
+
+import (
+	"context"
+
+	"nettoll/internal/plumb"
+	"nettoll/network"
+)
+
+// Bridge is Docker's default network: containers on a Linux bridge by veth pairs, with Docker's
+// rules in front of them.
+func Bridge() network.Driver {
+	return onBridge(true, network.Info{
+		Name:  "bridge",
+		About: "veth pairs on a Linux bridge with Docker's forward, isolation and masquerade rules, br_netfilter on",
+	}, plumb.NAT, plumb.BridgeNetfilter)
+}
+
+// BridgeWithoutNetfilter is a bridge whose packets meet no rule.
+func BridgeWithoutNetfilter() network.Driver {
+	return onBridge(false, network.Info{
+		Name:  "bridge-nonf",
+		About: "the same bridge and rules, but br_netfilter off: bridged packets meet no rule",
+	})
+}
+
+func onBridge(netfilter bool, i network.Info, further ...plumb.Need) network.Driver {
+	i.Hosts, i.Endpoints, i.Overflow = []int{1}, plumb.MaxPorts, true
+	return plumb.Recipe{
+		Info:  i,
+		Needs: append([]plumb.Need{plumb.Veth, plumb.BridgeDevice}, further...),
+		Build: func(ctx context.Context, n *plumb.Network) error {
+			h := n.Site.Hosts[0]
+			rules, err := dockers(ctx, n.Site, h, netfilter)
+			if err != nil {
+				return err
+			}
+			if err := rules.Commit(n.Site); err != nil {
+				return err
+			}
+			n.Hops = func(from, to *plumb.Node, _ network.Family) []network.Hop {
+				established := plumb.RuleHop(h, "rule established", network.Rule, rules.Established, rules.Among)
+				if !netfilter {
+					established = plumb.Absent(established)
+				}
+				return []network.Hop{from.Hop(), from.PortHop(), established, to.PortHop(), to.Hop()}
+			}
+			return nil
+		},
+	}.Driver()
+}
+
+// dockers puts the containers of a host on a bridge, and makes Docker's rules in front of it,
+// which are not in force yet.
+func dockers(ctx context.Context, s *plumb.Site, h *plumb.Host, netfilter bool) (*plumb.DockerRules, error) {
+	br, err := s.AddBridge(h, bridge, s.Topo.Underlay.MTU, true)
+	if err != nil {
+		return nil, err
+	}
+	if err := br.Attach(ctx, s, h.Nodes, plumb.Plug{Gateway: true}); err != nil {
+		return nil, err
+	}
+	if err := h.BridgeNetfilter(netfilter); err != nil {
+		return nil, err
+	}
+	return s.AddDockerRules(br)
+}

@@ -1,0 +1,93 @@
+package kernel
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+
+	"nettoll/internal/nl"
+	"nettoll/internal/plumb"
+	"nettoll/network"
+)
+
+// direction is what goes encrypted from one host's containers to another's.
+type direction struct {
+	from, to *plumb.Host
+	family   network.Family
+}
+
+// mesh is all directions between the hosts of a site.
+type mesh map[direction]nl.ESP
+
+// encrypt has each pair of hosts encrypt what their containers exchange.
+func encrypt(s *plumb.Site) (mesh, error) {
+	if err := s.RouteContainers(); err != nil {
+		return nil, err
+	}
+	m := mesh{}
+	for _, from := range s.Hosts {
+		for _, to := range s.Hosts {
+			if to == from {
+				continue
+			}
+			for _, f := range []network.Family{network.IPv4, network.IPv6} {
+				if err := m.add(s, direction{from, to, f}); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	return m, nil
+}
+
+// firstSPI is the first that is not reserved (RFC 4303).
+const firstSPI = 256
+
+func (m mesh) add(s *plumb.Site, d direction) error {
+	six := d.family == network.IPv6
+	e := nl.ESP{
+		From: d.from.Uplink().Addr4.Addr(), To: d.to.Uplink().Addr4.Addr(),
+		Src: plumb.Subnet(d.from.Index, six), Dst: plumb.Subnet(d.to.Index, six),
+		SPI: uint32(firstSPI + len(m)),
+	}
+	if _, err := rand.Read(e.Key[:]); err != nil {
+		return fmt.Errorf("make a key: %w", err)
+	}
+	m[d] = e
+	for _, h := range []*plumb.Host{d.to, d.from} {
+		s.Made("IPsec of "+h.Name(), func(context.Context) error { return e.Remove(h.NS) })
+	}
+	if err := e.Receive(d.to.NS); err != nil {
+		return fmt.Errorf("%s: %w", d.to.Name(), err)
+	}
+	if err := e.Send(d.from.NS); err != nil {
+		return fmt.Errorf("%s: %w", d.from.Name(), err)
+	}
+	return nil
+}
+
+func (m mesh) hops(from, to *plumb.Node, f network.Family) []network.Hop {
+	return []network.Hop{
+		from.Hop(), from.PortHop(), plumb.DeviceHop(from.Host.Name(), from.Host.NS, bridge), m.hop(from.Host, to.Host, f), from.Host.UplinkHop(),
+		to.Host.UplinkHop(), m.hop(to.Host, from.Host, f), plumb.DeviceHop(to.Host.Name(), to.Host.NS, bridge), to.PortHop(), to.Hop(),
+	}
+}
+
+// hop counts what a host has encrypted for another one and decrypted from it. There is no
+// device that would.
+func (m mesh) hop(at, other *plumb.Host, f network.Family) network.Hop {
+	return network.Hop{
+		Name: at.Name() + "/esp-" + toward(other), Kind: network.Rule,
+		Read: func(context.Context) (sum network.Count, err error) {
+			for _, d := range []direction{{at, other, f}, {other, at, f}} {
+				packets, bytes, err := m[d].Count(at.NS)
+				if err != nil {
+					return sum, err
+				}
+				sum.Packets += packets
+				sum.Bytes += bytes
+			}
+			return sum, nil
+		},
+	}
+}

@@ -1,0 +1,62 @@
+package kernel_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"nettoll/internal/nl"
+	"nettoll/network"
+	"nettoll/network/kernel"
+	"nettoll/platform"
+	"nettoll/platform/lab"
+)
+
+// kept is a platform whose hosts stay when a network is closed.
+type kept struct{ platform.Platform }
+
+// Hosts implements platform.Platform.
+func (k kept) Hosts(ctx context.Context, req platform.HostRequest) (platform.Hosts, error) {
+	h, err := k.Platform.Hosts(ctx, req)
+	return stay{h}, err
+}
+
+type stay struct{ platform.Hosts }
+
+func (stay) Close(context.Context) error { return nil }
+
+func (stay) Transient() bool { return false }
+
+// TestIPsecLeavesNothing looks at what no list of devices and routes shows.
+func TestIPsecLeavesNothing(t *testing.T) {
+	tech := kernel.IPsec()
+	if err := tech.Probe(t.Context(), lab.New()); errors.Is(err, platform.ErrUnsupported) {
+		t.Skip(err)
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	n, err := tech.Connect(t.Context(), network.Topology{Hosts: 2, Servers: 1, Clients: 1}, kept{lab.New()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Two directions and two families; a host that receives has a policy for itself and
+	// one for what it forwards.
+	want(t, n, 4, 6)
+	if err := n.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	want(t, n, 0, 0)
+}
+
+func want(t *testing.T, n *network.Network, states, policies int) {
+	t.Helper()
+	for _, h := range n.Hosts {
+		s, p, err := nl.ESPs(h.Facts().NetNS)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s != states || p != policies {
+			t.Errorf("%s has %d associations and %d policies, want %d and %d", h.Name(), s, p, states, policies)
+		}
+	}
+}

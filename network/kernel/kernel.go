@@ -1,0 +1,17 @@
+// Package kernel has the networks that need nothing but the kernel, a file for each. All lists
+// them.
+package kernel
+
+import "nettoll/network"
+
+// All is every network of the package, in the order of reports.
+func All() []network.Driver {
+	return []network.Driver{
+		Loopback(), Host(), Native(), SharedNS(), Veth(),
+		Bridge(), BridgeWithoutNetfilter(),
+		Macvlan(), IPVlanL2(), IPVlanL3(),
+		PipeworkVeth(), PipeworkMacvlan(),
+		IPTables(), Published(), PublishedProxy(),
+		VXLAN(), Routed(), IPIP(), GRE(), Geneve(), IPsec(),
+	}
+}

@@ -1,0 +1,171 @@
+package kernel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"sync/atomic"
+	"time"
+
+	"nettoll/agent"
+	"nettoll/network"
+	"nettoll/platform"
+)
+
+// Methods of the agent that is the proxy.
+const (
+	methodServe = "published.serve"
+	methodCount = "published.count"
+)
+
+// forward is a port to be served.
+type forward struct {
+	Server int // whose traffic is counted
+	Listen netip.AddrPort
+	To     netip.AddrPort
+}
+
+// startProxy runs one proxy on the host for all published ports.
+func (p *publication) startProxy(ctx context.Context) error {
+	h := p.Site.Hosts[0]
+	proc, err := h.Start(ctx, platform.Command{Path: platform.Self, Args: []string{"agent"}})
+	if err != nil {
+		return fmt.Errorf("published: start proxy: %w", err)
+	}
+	client := agent.Dial(proc)
+	p.Push("proxy", func(context.Context) error { return client.Close() })
+	p.Procs = append(p.Procs, proxying{proc, h.Name()})
+	var ports []forward
+	for i, n := range p.Servers {
+		first, last := p.Topo.Ports(i)
+		for port := first; port <= last; port++ {
+			for _, f := range []network.Family{network.IPv4, network.IPv6} {
+				ports = append(ports, forward{
+					Server: i,
+					Listen: netip.AddrPortFrom(published(nil, n, f), uint16(port)),
+					To:     netip.AddrPortFrom(n.Addr(f), uint16(port)),
+				})
+			}
+		}
+	}
+	if err := client.Call(ctx, methodServe, ports, nil); err != nil {
+		return fmt.Errorf("published: proxy: %w", err)
+	}
+	p.carried = func(ctx context.Context, server int) (c network.Count, err error) {
+		err = client.Call(ctx, methodCount, server, &c)
+		return c, err
+	}
+	return nil
+}
+
+// proxying is the process of the proxy.
+type proxying struct {
+	platform.Process
+	host string
+}
+
+// OnHost implements network.Daemon.
+func (p proxying) OnHost() string { return p.host }
+
+// String is what records call it.
+func (p proxying) String() string { return "proxy on " + p.host }
+
+// Handlers are the agent's half: a proxy that, as docker-proxy does, accepts a
+// connection, makes another and copies between the two, in the kernel where
+// splice(2) can, and forwards datagrams.
+func Handlers() map[string]agent.Handler {
+	p := &proxy{}
+	return map[string]agent.Handler{
+		methodServe: agent.Typed(p.serve),
+		methodCount: agent.Typed(p.count),
+	}
+}
+
+type proxy struct {
+	bytes []atomic.Uint64 // by server
+	conns []atomic.Uint64
+}
+
+func (p *proxy) serve(_ context.Context, ports []forward) (struct{}, error) {
+	servers := 0
+	for _, f := range ports {
+		if f.Server < 0 || f.Server >= len(ports) {
+			return struct{}{}, fmt.Errorf("server %d of %d ports", f.Server, len(ports))
+		}
+		servers = max(servers, f.Server+1)
+	}
+	p.bytes, p.conns = make([]atomic.Uint64, servers), make([]atomic.Uint64, servers)
+	for _, f := range ports {
+		l, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(f.Listen))
+		if err != nil {
+			return struct{}{}, err
+		}
+		go p.accept(l, f)
+		d, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(f.Listen))
+		if err != nil {
+			return struct{}{}, err
+		}
+		go p.datagrams(d, f)
+	}
+	return struct{}{}, nil
+}
+
+func (p *proxy) count(_ context.Context, server int) (network.Count, error) {
+	if server < 0 || server >= len(p.bytes) {
+		return network.Count{}, fmt.Errorf("no server %d is published", server)
+	}
+	return network.Count{Packets: p.conns[server].Load(), Bytes: p.bytes[server].Load()}, nil
+}
+
+// refusal is how long the proxy waits when it could not accept a connection.
+const refusal = 20 * time.Millisecond
+
+func (p *proxy) accept(l *net.TCPListener, f forward) {
+	for {
+		c, err := l.AcceptTCP()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil { // such as too many open files, which only time changes
+			time.Sleep(refusal)
+			continue
+		}
+		p.conns[f.Server].Add(1)
+		go p.carry(c, f)
+	}
+}
+
+// carry copies both ways until both ends have closed.
+func (p *proxy) carry(client *net.TCPConn, f forward) {
+	defer client.Close()
+	server, err := net.DialTCP("tcp", nil, net.TCPAddrFromAddrPort(f.To))
+	if err != nil {
+		return
+	}
+	defer server.Close()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		p.copy(client, server, f.Server)
+	}()
+	p.copy(server, client, f.Server)
+	<-done
+}
+
+// chunk is how much is copied between two updates of the counter, in bytes.
+const chunk = 1 << 20
+
+func (p *proxy) copy(to, from *net.TCPConn, server int) {
+	for {
+		n, err := io.CopyN(to, from, chunk)
+		p.bytes[server].Add(uint64(n))
+		if err != nil {
+			break
+		}
+	}
+	_ = to.CloseWrite()
+	_ = from.CloseRead()
+}

@@ -1,0 +1,127 @@
+package kernel_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"nettoll/internal/nl"
+	"nettoll/network/kernel"
+)
+
+func TestServerBeyondThePorts(t *testing.T) {
+	serve := kernel.Handlers()["published.serve"]
+	for _, server := range []int64{-1, 1, 1 << 40} {
+		params := fmt.Sprintf(`[{"Server": %d, "Listen": "127.0.0.1:1", "To": "127.0.0.1:2"}]`, server)
+		if _, err := serve(t.Context(), json.RawMessage(params)); err == nil || !strings.Contains(err.Error(), "of 1 ports") {
+			t.Errorf("server %d: %v", server, err)
+		}
+	}
+}
+
+// TestProxyWithoutFiles has no file left for a connection, and then some again.
+func TestProxyWithoutFiles(t *testing.T) {
+	if err := nl.With("", func(n *nl.NS) error { return n.Up("lo") }); err != nil {
+		t.Fatal(err)
+	}
+	echo, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer echo.Close()
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := free.Addr().String()
+	free.Close()
+	params := fmt.Sprintf(`[{"Server": 0, "Listen": %q, "To": %q}]`, at, echo.Addr())
+	if _, err := kernel.Handlers()["published.serve"](t.Context(), json.RawMessage(params)); err != nil {
+		t.Fatal(err)
+	}
+	client, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(client)
+	var was unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &was); err != nil {
+		t.Fatal(err)
+	}
+	open, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	highest := 0
+	for _, f := range open {
+		var n int
+		if _, err := fmt.Sscan(f.Name(), &n); err == nil {
+			highest = max(highest, n)
+		}
+	}
+	full := occupy(t, highest)
+	limit := unix.Rlimit{Cur: uint64(highest + 1), Max: was.Max}
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	restore := func() {
+		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &was); err != nil {
+			t.Fatal(err)
+		}
+	}
+	port := free.Addr().(*net.TCPAddr).Port
+	err = unix.Connect(client, &unix.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}})
+	before := cpuTime(t)
+	time.Sleep(500 * time.Millisecond)
+	used := cpuTime(t) - before
+	restore()
+	for _, f := range full {
+		f.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if used > 100*time.Millisecond {
+		t.Errorf("it used %v of CPU time in half a second, waiting for a file", used)
+	}
+	if err := echo.(*net.TCPListener).SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := echo.Accept()
+	if err != nil {
+		t.Fatalf("with files again, the connection is not carried: %v", err)
+	}
+	conn.Close()
+}
+
+// occupy opens files until none is left below a number.
+func occupy(t *testing.T, highest int) (all []*os.File) {
+	t.Helper()
+	for {
+		f, err := os.Open("/dev/null")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if int(f.Fd()) > highest {
+			f.Close()
+			return all
+		}
+		all = append(all, f)
+	}
+}
+
+// cpuTime is what this process has used.
+func cpuTime(t *testing.T) time.Duration {
+	t.Helper()
+	var u unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}

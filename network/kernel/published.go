@@ -1,0 +1,112 @@
+package kernel
+
+import (
+	"context"
+	"net/netip"
+	"slices"
+
+	"nettoll/internal/nl/nft"
+	"nettoll/internal/plumb"
+	"nettoll/network"
+	"nettoll/platform"
+)
+
+// Published is a port that a host publishes for a container behind Docker's bridge, by DNAT. The
+// client is outside: a process of the same host, or of the other one.
+func Published() network.Driver {
+	return forwarded(false, network.Info{
+		Name:  "published",
+		About: "a port of the host, translated (DNAT) to a container behind a bridge; the client is a process of a host",
+	})
+}
+
+// PublishedProxy is the same by a user-space proxy, as docker-proxy is one.
+func PublishedProxy() network.Driver {
+	return forwarded(true, network.Info{
+		Name:  "published-proxy",
+		About: "a port of the host, forwarded by a user-space proxy to a container behind a bridge; the client is a process of a host",
+	})
+}
+
+func forwarded(proxy bool, i network.Info) network.Driver {
+	i.Hosts, i.Endpoints, i.Overflow = []int{1, 2}, plumb.MaxPorts, true
+	return plumb.Recipe{
+		Info:  i,
+		Needs: []plumb.Need{plumb.Veth, plumb.BridgeDevice, plumb.BridgeNetfilter, plumb.NAT},
+		Begin: func(ctx context.Context, topo network.Topology, p platform.Platform) (*plumb.Site, error) {
+			inside := topo
+			inside.Clients = 0
+			s, err := plumb.Begin(ctx, inside, p)
+			if err != nil {
+				return nil, err
+			}
+			s.Topo = topo
+			s.ClientsOnHosts()
+			return s, nil
+		},
+		Build: func(ctx context.Context, n *plumb.Network) error {
+			p := &publication{Network: n, dnat: map[key][]nft.Rule{}, accept: map[key][]nft.Rule{}}
+			n.Reach, n.Translated, n.Hops = published, true, p.path
+			if err := p.publish(ctx, proxy); err != nil || !proxy {
+				return err
+			}
+			return p.startProxy(ctx)
+		},
+	}.Driver()
+}
+
+// publication is the ports of a network's servers.
+type publication struct {
+	*plumb.Network
+	rules   *plumb.DockerRules
+	dnat    map[key][]nft.Rule // none where a proxy serves
+	accept  map[key][]nft.Rule // the same
+	carried func(context.Context, int) (network.Count, error)
+}
+
+// published is where ports are: clients know only the host's address.
+func published(_, to *plumb.Node, f network.Family) netip.Addr {
+	if f == network.IPv6 {
+		return to.Host.Uplink().Addr6.Addr()
+	}
+	return to.Host.Uplink().Addr4.Addr()
+}
+
+func (p *publication) publish(ctx context.Context, proxy bool) (err error) {
+	if p.rules, err = dockers(ctx, p.Site, p.Site.Hosts[0], true); err != nil {
+		return err
+	}
+	if !proxy {
+		for i, n := range p.Servers {
+			first, last := p.Topo.Ports(i)
+			for _, six := range []bool{false, true} {
+				k := key{n, six}
+				p.dnat[k], p.accept[k] = p.rules.Publish(n, first, last, six)
+			}
+		}
+	}
+	return p.rules.Commit(p.Site)
+}
+
+func (p *publication) path(from, to *plumb.Node, f network.Family) []network.Hop {
+	var hops []network.Hop
+	if from.Host != to.Host {
+		hops = append(hops, from.Host.UplinkHop(), to.Host.UplinkHop())
+	}
+	k := key{to, f == network.IPv6}
+	established := plumb.RuleHop(to.Host, "rule established", network.Rule, append(p.accept[k], p.rules.Established)...)
+	if p.carried != nil {
+		server := slices.Index(p.Servers, to)
+		hops = append(hops, network.Hop{
+			Name: to.Host.Name() + "/proxy-" + to.Name(), Kind: network.Proxy,
+			Read: func(ctx context.Context) (network.Count, error) { return p.carried(ctx, server) },
+		}, plumb.Absent(established))
+	} else {
+		hops = append(hops, plumb.RuleHop(to.Host, "rule dnat "+to.Name(), network.Connection, p.dnat[k]...))
+		if from.Host == to.Host {
+			established = plumb.Absent(established) // what the host itself sends is not forwarded
+		}
+		hops = append(hops, established)
+	}
+	return append(hops, to.PortHop(), to.Hop())
+}

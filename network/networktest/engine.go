@@ -1,0 +1,118 @@
+package networktest
+
+import (
+	"bytes"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/client"
+
+	"nettoll/internal/dockerd"
+	"nettoll/platform"
+)
+
+// objects is what an engine has, ours and others', and the namespaces that it hides.
+func objects(t *testing.T, h *dockerd.Host) (lines []string) {
+	t.Helper()
+	c := h.Engine.Client
+	containers, err := c.ContainerList(t.Context(), client.ContainerListOptions{All: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range containers.Items {
+		lines = append(lines, "container "+strings.Join(o.Names, " ")+" "+o.ID)
+	}
+	networks, err := c.NetworkList(t.Context(), client.NetworkListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range networks.Items {
+		lines = append(lines, "network "+o.Name+" "+o.ID)
+	}
+	images, err := c.ImageList(t.Context(), client.ImageListOptions{All: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range images.Items {
+		lines = append(lines, "image "+strings.Join(o.RepoTags, " ")+" "+o.ID)
+	}
+	volumes, err := c.VolumeList(t.Context(), client.VolumeListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range volumes.Items {
+		lines = append(lines, "volume "+o.Name)
+	}
+	return append(lines, hidden(t)...)
+}
+
+// hidden are the network namespaces that engines hold by a mount. That of the host is
+// held from the first container on that has it.
+func hidden(t *testing.T) (lines []string) {
+	t.Helper()
+	b, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for l := range strings.Lines(string(b)) {
+		fields := strings.Fields(l)
+		if strings.Contains(l, " - nsfs ") && !strings.HasSuffix(fields[4], "/default") {
+			lines = append(lines, "namespace "+fields[4])
+		}
+	}
+	return lines
+}
+
+// counters begin the lines of iptables-save, and end those of its chains.
+var counters = regexp.MustCompile(`^\[\d+:\d+\] | \[\d+:\d+\]$`)
+
+// Rules are those of iptables on a host, as iptables-save prints them, less what counts.
+func Rules(t *testing.T, h platform.Host) (lines []string) {
+	t.Helper()
+	for _, program := range []string{"iptables-save", "ip6tables-save"} {
+		for l := range strings.Lines(output(t, h, program)) {
+			l = counters.ReplaceAllString(strings.TrimSpace(l), "")
+			if l != "" && l != "COMMIT" && !strings.HasPrefix(l, "#") {
+				lines = append(lines, strings.TrimSuffix(program, "-save")+" "+l)
+			}
+		}
+	}
+	return lines
+}
+
+// output is what a program says on an endpoint.
+func output(t *testing.T, e platform.Endpoint, program string) string {
+	t.Helper()
+	var out bytes.Buffer
+	p, err := e.Start(t.Context(), platform.Command{Path: program, Stdout: &out})
+	if err == nil {
+		err = p.Wait()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+// made are the containers that nettoll has made on an engine, in the order of their
+// names.
+func made(t *testing.T, h *dockerd.Host) (all []container.InspectResponse) {
+	t.Helper()
+	c := h.Engine.Client
+	list, err := c.ContainerList(t.Context(), client.ContainerListOptions{Filters: make(client.Filters).Add("label", dockerd.Label)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range list.Items {
+		o := list.Items[len(list.Items)-1-i] // the latest is the first
+		one, err := c.ContainerInspect(t.Context(), o.ID, client.ContainerInspectOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, one.Container)
+	}
+	return all
+}

@@ -1,0 +1,205 @@
+package networktest
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"nettoll/internal/dockerd"
+	"nettoll/internal/nl"
+	"nettoll/network"
+	"nettoll/platform"
+)
+
+var update = flag.Bool("update", false, "write the pages of docs/networks anew")
+
+// page compares the network's page with the network as it was now.
+func page(t *testing.T, s *subject) {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# %s\n\n", s.network())
+	fmt.Fprintf(&b, "<!-- Written by the conformance suite from real networks: go test ./network/... -update -->\n\n")
+	about := s.About
+	fmt.Fprintf(&b, "%s%s.\n%s", strings.ToUpper(about[:1]), about[1:], s.engine)
+	for _, hosts := range s.Hosts {
+		b.WriteString(s.sections[hosts])
+	}
+	path := filepath.Join(root(t), "docs", "networks", strings.ReplaceAll(s.network(), ":", "-")+".md")
+	if *update {
+		if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	got, err := os.ReadFile(path)
+	if err == nil && !strings.Contains(string(got), s.version) {
+		// Another engine has other rules and devices. Who reaches whom, and over what, is
+		// nettoll's own claim.
+		for hosts, ends := range s.ends {
+			if !strings.Contains(string(got), ends) {
+				t.Errorf("%s is of another version than %s, and yet ought to say of %d hosts:\n%s", path, s.version, hosts, ends)
+			}
+		}
+		return
+	}
+	if err != nil || string(got) != b.String() {
+		t.Errorf("%s is not what the network is now (%v); go test ./network/... -update writes it anew:\n%s", path, err, b.String())
+	}
+}
+
+// Page compares the page of a network that has tests of its own with the networks as they
+// are now, and writes it when told to.
+func Page(t *testing.T, p platform.Platform, prefix string, tech network.Driver) {
+	on := newSubject(p, prefix, tech)
+	for _, hosts := range tech.Hosts {
+		n, err := tech.Connect(t.Context(), network.Topology{Hosts: hosts, Servers: 1, Clients: 1}, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		describe(t, on, n, hosts)
+		if err := n.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	page(t, on)
+}
+
+// describe writes the section of the page on a network, which is on so many hosts.
+func describe(t *testing.T, s *subject, n *network.Network, hosts int) {
+	var b strings.Builder
+	d := &description{Builder: &b, names: strings.NewReplacer()}
+	if n.Page.MadeUp != nil {
+		d.names, d.plugins = strings.NewReplacer(n.Page.MadeUp()...), true
+	}
+	fmt.Fprintf(d, "\n## On %d host%s\n\n", hosts, strings.Repeat("s", min(1, hosts-1)))
+	engines := enginesOf(n)
+	begin := d.Len()
+	d.ends(t, s, n)
+	s.ends[hosts] = d.String()[begin:]
+	if len(engines) > 0 {
+		if s.engine == "" {
+			s.version, s.engine = introduction(t, engines[0])
+		}
+		d.daemons(t, n)
+		d.commands(t, engines)
+	}
+	d.places(t, n)
+	d.firewall(t, n, engines)
+	s.sections[hosts] = b.String()
+}
+
+// description is a section under construction.
+type description struct {
+	*strings.Builder
+	names   *strings.Replacer
+	plugins bool // made up the names that are replaced, and not an engine
+}
+
+// ends says who reaches whom, and over what.
+func (d *description) ends(t *testing.T, s *subject, n *network.Network) {
+	client, server := n.Clients[0], n.Servers[0]
+	for _, f := range s.families() {
+		a, err := n.Addr(client, server, f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(d, "The client in `%s` reaches the server in `%s` at `%s`.\n", client.Name(), server.Name(), a)
+	}
+	d.WriteString("\n### Path\n\nThe payload must show on each of these counters:\n\n")
+	for _, h := range n.Path(client, server, s.families()[0]) {
+		absent := ""
+		if h.Absent {
+			absent = ", which it must **not** cross"
+		}
+		fmt.Fprintf(d, "- `%s` (%s)%s\n", h.Name, h.Kind, absent)
+	}
+}
+
+// places lists what is in each network namespace.
+func (d *description) places(t *testing.T, n *network.Network) {
+	var b strings.Builder
+	renamed := false
+	for _, p := range places(t, n) {
+		inv, err := nl.Inventory(p.ns)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(strings.TrimSpace(d.names.Replace(inv)), "\n")
+		slices.Sort(lines)
+		renamed = renamed || d.names.Replace(inv) != inv
+		fmt.Fprintf(&b, "\n`%s`:\n\n```\n%s\n```\n", strings.Join(p.names, "`, `"), strings.Join(slices.Compact(lines), "\n"))
+	}
+	d.WriteString("\n### Devices and routes\n")
+	if renamed && d.plugins {
+		d.WriteString("\nNames that plugins make up stand as what they belong to: `veth-h1c1` is the other end of a device of `h1c1`.\n")
+	} else if renamed {
+		d.WriteString("\nNames that the engine makes up stand as what they belong to: `veth-h1c1` is the other end of a device of `h1c1`,\n`br-NETWORK` the bridge of a network.\n")
+	}
+	d.WriteString(b.String())
+}
+
+// place is a network namespace, and who is in it.
+type place struct {
+	ns, id string
+	names  []string
+}
+
+// places are those of the endpoints and hosts of a network, each once.
+func places(t *testing.T, n *network.Network) (all []*place) {
+	add := func(e platform.Endpoint) {
+		ns := e.Facts().NetNS
+		if ns == "" {
+			return
+		}
+		id, err := os.Readlink(ns)
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(all, func(p *place) bool { return p.id == id })
+		if i < 0 {
+			i, all = len(all), append(all, &place{ns: ns, id: id})
+		}
+		if !slices.Contains(all[i].names, e.Name()) {
+			all[i].names = append(all[i].names, e.Name())
+		}
+	}
+	add(n.Clients[0])
+	for _, h := range n.Hosts {
+		add(h)
+	}
+	add(n.Servers[0])
+	for _, name := range slices.Sorted(maps.Keys(n.Page.Concealed)) {
+		all = append(all, &place{ns: n.Page.Concealed[name], names: []string{name}})
+	}
+	return all
+}
+
+// enginesOf are the hosts of a network that run engines.
+func enginesOf(n *network.Network) (all []*dockerd.Host) {
+	for _, h := range n.Hosts {
+		if e, ok := h.(*dockerd.Host); ok {
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
+// root is the top of the source tree.
+func root(t *testing.T) string {
+	dir, err := os.Getwd()
+	for err == nil {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+		if dir == "/" {
+			break
+		}
+		dir = filepath.Dir(dir)
+	}
+	t.Fatal("no go.mod above the tests")
+	return ""
+}

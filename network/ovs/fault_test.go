@@ -1,0 +1,180 @@
+package ovs
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"nettoll/internal/nl"
+	"nettoll/internal/plumb"
+	"nettoll/internal/program"
+	"nettoll/network"
+	"nettoll/platform"
+	"nettoll/platform/lab"
+	"nettoll/platform/platformtest"
+)
+
+// named is the variant of that name, which can be built here.
+func named(t *testing.T, name string) variant {
+	t.Helper()
+	all := variants(nil)
+	i := slices.IndexFunc(all, func(v variant) bool { return v.Name == name })
+	if i < 0 {
+		t.Fatalf("there is no %s", name)
+	}
+	_, err := find(nil)
+	platformtest.Require(t, "ovs-vswitchd", err)
+	if err := all[i].driver().Probe(t.Context(), lab.New()); err != nil {
+		t.Fatal(err)
+	}
+	return all[i]
+}
+
+// on builds a network on a platform.
+func (v variant) on(t *testing.T, topo network.Topology, p platform.Platform) (*build, error) {
+	t.Helper()
+	s, err := plumb.Begin(t.Context(), topo, p)
+	if err != nil {
+		return nil, err
+	}
+	b, err := v.build(t.Context(), &plumb.Network{Site: s})
+	if err != nil {
+		return nil, s.Abandon(t.Context(), err)
+	}
+	return b, nil
+}
+
+// built is a network of the variant with one pair.
+func built(t *testing.T, v variant, under platform.Underlay) *build {
+	t.Helper()
+	b, err := v.on(t, network.Topology{Hosts: v.Hosts[0], Servers: 1, Clients: 1, Underlay: under}, lab.New())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return b
+}
+
+func TestDaemonThatDiesIsAFault(t *testing.T) {
+	for index, name := range []string{"ovsdb-server", "ovs-vswitchd"} {
+		b := built(t, named(t, "ovs-userspace"), platform.Underlay{})
+		n := b.site.Standing()
+		if err := n.Fault(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if remarks := n.Remarks(); len(remarks) > 0 {
+			t.Errorf("a network that is well says %q", remarks)
+		}
+		d := b.daemons()[index]
+		if err := unix.Kill(d.PID(), syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		_ = d.Wait()
+		for d.Fault() == nil && t.Context().Err() == nil {
+			time.Sleep(time.Millisecond)
+		}
+		want := name + " on h1 ended (signal: killed): its log ends with: "
+		if err := n.Fault(t.Context()); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+func TestDatapathThatWasNotAskedForIsAWrongPath(t *testing.T) {
+	b := built(t, named(t, "ovs-userspace"), platform.Underlay{})
+	b.tech.datapath = kernel // the bridge is in the other one, as if it had fallen back
+	var wrong *network.WrongPath
+	want := "br0 on h1: the datapath is netdev, which was to be system"
+	if err := b.site.Standing().Fault(t.Context()); !errors.As(err, &wrong) || wrong.Finding != want {
+		t.Errorf("%v, want %q", err, want)
+	}
+	b.tech.datapath = userspace
+	if err := b.vswitches[0].vsctl(t.Context(), "--", "del-br", bridge); err != nil {
+		t.Fatal(err)
+	}
+	want = "br0 on h1: the bridge is in no datapath"
+	if err := b.site.Standing().Fault(t.Context()); !errors.As(err, &wrong) || wrong.Finding != want {
+		t.Errorf("%v, want %q", err, want)
+	}
+}
+
+func TestUnknownDatapathIsRefused(t *testing.T) {
+	v := named(t, "ovs-userspace")
+	v.datapath = "nonsense"
+	b, err := v.on(t, network.Topology{Hosts: 1, Servers: 1, Clients: 1}, lab.New())
+	if err == nil {
+		t.Fatal(b.Close(context.Background()))
+	}
+	for _, want := range []string{"ovs-vsctl on h1", "Error detected while setting up 'br0'", "unknown datapath type nonsense"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%v does not say %q", err, want)
+		}
+	}
+}
+
+func TestContainerWithoutSegmentationIsAWrongPath(t *testing.T) {
+	b := built(t, named(t, "ovs-userspace"), platform.Underlay{})
+	var wrong *network.WrongPath
+	if err := segments(b.Servers[0]); !errors.As(err, &wrong) {
+		t.Errorf("a device without offloads passes for one with them: %v", err)
+	}
+	tso := built(t, named(t, "ovs-userspace-tso"), platform.Underlay{})
+	if err := segments(tso.Servers[0]); err != nil {
+		t.Error(err)
+	}
+}
+
+// The queueing disciplines of the uplinks are the underlay's shape, which Open vSwitch would remove.
+func TestUplinkKeepsItsShape(t *testing.T) {
+	b := built(t, named(t, "ovs-userspace-vxlan"), platform.Underlay{Rate: 100e6})
+	for _, h := range b.Hosts {
+		err := nl.With(h.NS, func(n *nl.NS) error {
+			l, err := n.Link(h.Uplink().Device)
+			if err != nil {
+				return err
+			}
+			kind, err := n.RootQdisc(l)
+			if kind != "tbf" {
+				t.Errorf("%s of %s is shaped by %s", h.Uplink().Device, h.Name(), kind)
+			}
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestQuestionThatIsRefused(t *testing.T) {
+	b := built(t, named(t, "ovs-userspace"), platform.Underlay{})
+	v := b.vswitches[0]
+	for want, args := range map[string][]string{
+		`bridge/dump-flows: refused: Unknown bridge`:      {"bridge/dump-flows", "br7"},
+		`no-such: refused: "no-such" is not a valid comm`: {"no-such"},
+	} {
+		if _, err := ask(t.Context(), v.control(), args[0], args[1:]...); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	if _, err := ask(t.Context(), v.control()+"x", "version"); err == nil {
+		t.Error("a socket that is not there has answered")
+	}
+}
+
+func TestMissingProgramSaysHowToGetIt(t *testing.T) {
+	missing := (*platform.Unsupported)(nil)
+	err := All(program.Paths{"ovs-vswitchd": "/nowhere/ovs-vswitchd"})[3].Probe(t.Context(), lab.New())
+	if !errors.As(err, &missing) || missing.Remedy != "apt install openvswitch-switch, or --tool-path ovs-vswitchd=FILE" {
+		t.Error(err)
+	}
+}

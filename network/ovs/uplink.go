@@ -1,0 +1,158 @@
+package ovs
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+	"time"
+
+	"nettoll/internal/daemon"
+	"nettoll/internal/netns"
+	"nettoll/internal/nl"
+	"nettoll/internal/nl/nft"
+	"nettoll/internal/plumb"
+)
+
+// physical is the bridge that the host's uplink is a port of. Tunnels of the user-space datapath leave
+// through it, as "Connecting VMs Using Tunnels (Userspace)" of Open vSwitch's documentation has it.
+const physical = "br-phys"
+
+// releaseUplink pushes that the host's addresses come back to its uplink. It is to be called
+// before ovs-vswitchd is started: the bridge must have gone by then.
+func (b *build) releaseUplink(h *plumb.Host) {
+	b.Made("addresses of "+physical, func(context.Context) error {
+		return nl.With(h.NS, func(n *nl.NS) error {
+			for _, p := range addresses(h) {
+				if err := n.Addr(h.Uplink().Device, p); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	})
+}
+
+func addresses(h *plumb.Host) []netip.Prefix {
+	return []netip.Prefix{h.Uplink().Addr4, h.Uplink().Addr6}
+}
+
+// uplinkCommands make the bridge. Without QoS of the type linux-noop ovs-vswitchd would remove the queueing
+// discipline that shapes the underlay.
+func uplinkCommands(h *plumb.Host) []string {
+	up := h.Uplink().Device
+	return []string{
+		"--", "add-br", physical, "--", "set", "Bridge", physical, "datapath_type=" + userspace,
+		"--", "add-port", physical, up, "--", "set", "Port", up, "qos=@unchanged",
+		"--", "--id=@unchanged", "create", "QoS", "type=linux-noop",
+	}
+}
+
+// takeUplink moves the host's addresses to the bridge.
+func (b *build) takeUplink(h *plumb.Host) error {
+	if err := b.silence(h); err != nil {
+		return err
+	}
+	return nl.With(h.NS, func(n *nl.NS) error {
+		if err := n.Up(physical); err != nil {
+			return err
+		}
+		for _, p := range addresses(h) {
+			if err := n.Unaddr(h.Uplink().Device, p); err != nil {
+				return err
+			}
+			if err := n.Addr(physical, p); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// silence drops what the uplink hands to the host's own stack: the same packets reach ovs-vswitchd, and the host
+// would answer them with complaints that nobody listens. Open vSwitch's documentation
+// demands these rules.
+func (b *build) silence(h *plumb.Host) error {
+	fw, err := nft.New(h.NS, "ovs")
+	if err != nil {
+		return err
+	}
+	b.Push("hold on the namespace of the firewall", func(context.Context) error { return fw.Close() })
+	up := nft.In(h.Uplink().Device)
+	fw.BaseChain("INPUT", nft.Input, false).Rule(up, nft.Drop())
+	fw.BaseChain("FORWARD", nft.Forward, false).Rule(up, nft.Drop())
+	if err := fw.Commit(); err != nil {
+		return err
+	}
+	b.Site.Rules = append(b.Site.Rules, h.Name()+": "+fw.String())
+	b.Made("firewall rules", func(context.Context) error { return fw.Remove() })
+	return nil
+}
+
+const (
+	meeting = 20 * time.Second // bounds the search for the other hosts
+	discard = 9                // UDP port, RFC 863
+)
+
+// meet makes the hosts look for each other over their bridges, so that ovs-vswitchd learns their hardware
+// addresses before the first packet needs a tunnel.
+func (b *build) meet(ctx context.Context) error {
+	return daemon.Until(ctx, meeting, func(ctx context.Context) error {
+		var missing []string
+		for _, v := range b.vswitches {
+			some, err := v.strangers(ctx, b.Hosts)
+			if err != nil {
+				return err
+			}
+			missing = append(missing, some...)
+		}
+		if len(missing) > 0 {
+			return fmt.Errorf("tunnels: %s", strings.Join(missing, ", "))
+		}
+		return nil
+	}, b.daemons()...)
+}
+
+// strangers are the hosts that a vswitch cannot reach yet. It has sent something to each.
+func (v *vswitch) strangers(ctx context.Context, hosts []*plumb.Host) (missing []string, err error) {
+	routes, err := ask(ctx, v.control(), "ovs/route/show")
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", v.daemon, err)
+	}
+	known, err := ask(ctx, v.control(), "tnl/neigh/show")
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", v.daemon, err)
+	}
+	if !strings.Contains(routes, "dev "+physical) {
+		missing = append(missing, v.daemon.String()+" knows no route over "+physical)
+	}
+	for _, h := range hosts {
+		a := h.Uplink().Addr4.Addr()
+		if h == v.host || strings.Contains(known, "\n"+a.String()+" ") {
+			continue
+		}
+		missing = append(missing, fmt.Sprintf("%s does not know the neighbour %s", v.daemon, a))
+		if err := v.greet(a); err != nil {
+			return nil, err
+		}
+	}
+	return missing, nil
+}
+
+// greet has the kernel ask who has an address, and ovs-vswitchd hear the answer. A kernel that
+// has been asked by the other one knows already, and would not ask for five seconds.
+func (v *vswitch) greet(a netip.Addr) error {
+	if err := nl.With(v.host.NS, func(n *nl.NS) error { return n.Forget(physical, a) }); err != nil {
+		return err
+	}
+	return netns.Do(v.host.NS, func() error {
+		c, err := net.DialUDP("udp4", nil, net.UDPAddrFromAddrPort(netip.AddrPortFrom(a, discard)))
+		if err != nil {
+			return fmt.Errorf("%s: %w", v.host.Name(), err)
+		}
+		defer c.Close()
+		_, err = c.Write([]byte{0})
+		return err
+	})
+}
