@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"time"
 
 	cerrdefs "github.com/containerd/errdefs"
+	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/client"
 )
 
@@ -50,6 +52,22 @@ func (o Object) remove(ctx context.Context, c *client.Client) error {
 		return failed(said, "remove %s", o)
 	}
 	return nil
+}
+
+// RemoveBut removes all containers of the run but these, several at a time.
+func (e *Engine) RemoveBut(ctx context.Context, these ...*Container) error {
+	all, err := e.Client.ContainerList(ctx, client.ContainerListOptions{
+		All: true, Filters: make(client.Filters).Add("label", Label+"="+e.Run),
+	})
+	if err != nil {
+		return failed(err, "list containers")
+	}
+	return errors.Join(Each(atOnce, all.Items, func(_ int, c container.Summary) error {
+		if slices.ContainsFunc(these, func(k *Container) bool { return k.id == c.ID }) {
+			return nil
+		}
+		return Object{Kind: "container", Name: c.ID, id: c.ID}.remove(ctx, e.Client)
+	})...)
 }
 
 // away says that there was no answer.

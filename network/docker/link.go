@@ -53,6 +53,17 @@ func link(ctx context.Context, n *build) error {
 	return n.wire(ctx, b.Device, append(append([]*node{}, n.servers...), n.clients...)...)
 }
 
+// unlink removes all containers but the servers, before these: an engine finds the rules
+// of a link by the container that it leads to, and keeps them for good where that has
+// gone first.
+func (n *build) unlink(ctx context.Context) error {
+	var servers []*dockerd.Container
+	for _, s := range n.servers {
+		servers = append(servers, s.container)
+	}
+	return n.hosts[0].Engine.RemoveBut(ctx, servers...)
+}
+
 // alias is the name by which clients know a server.
 func alias(server int) string { return fmt.Sprintf("server%d", server+1) }
 
