@@ -12,7 +12,7 @@ import (
 // the CPU time of client and server is told apart even where both run in one
 // place. They are kept for all trials of a visit.
 type agents struct {
-	all map[seat]*Manned
+	all map[seat]*AgentEndpoint
 }
 
 type seat struct {
@@ -21,26 +21,26 @@ type seat struct {
 	process  int // of several clients in one container
 }
 
-func newAgents() *agents { return &agents{all: map[seat]*Manned{}} }
+func newAgents() *agents { return &agents{all: map[seat]*AgentEndpoint{}} }
 
-// Manned is an endpoint with an agent in it.
-type Manned struct {
+// AgentEndpoint is an endpoint with an agent in it.
+type AgentEndpoint struct {
 	platform.Endpoint
 	client *agent.Client
 }
 
-// man gives the endpoint of a role and process, always the same one.
-func (a *agents) man(e platform.Endpoint, role string, process int) *Manned {
+// in gives the endpoint of a role and process, always the same one.
+func (a *agents) in(e platform.Endpoint, role string, process int) *AgentEndpoint {
 	k := seat{e, role, process}
 	if a.all[k] == nil {
-		a.all[k] = &Manned{Endpoint: e}
+		a.all[k] = &AgentEndpoint{Endpoint: e}
 	}
 	return a.all[k]
 }
 
 // Agent gives the running agent, which belongs to the runner. One that has ended
 // is replaced.
-func (m *Manned) Agent(ctx context.Context) (*agent.Client, error) {
+func (m *AgentEndpoint) Agent(ctx context.Context) (*agent.Client, error) {
 	if m.client != nil {
 		select {
 		case <-m.client.Done():
@@ -55,7 +55,7 @@ func (m *Manned) Agent(ctx context.Context) (*agent.Client, error) {
 }
 
 // Call asks the agent of an endpoint.
-func (m *Manned) Call(ctx context.Context, method string, in, out any) error {
+func (m *AgentEndpoint) Call(ctx context.Context, method string, in, out any) error {
 	c, err := m.Agent(ctx)
 	if err != nil {
 		return err

@@ -45,8 +45,8 @@ func TestMachinesApart(t *testing.T) {
 			t.Errorf("%+v, want %+v", got[i], want[i])
 		}
 	}
-	client, server := &Manned{Endpoint: named("c")}, &Manned{Endpoint: named("s")}
-	m.of = map[*Manned]*machine{client: b, server: a}
+	client, server := &AgentEndpoint{Endpoint: named("c")}, &AgentEndpoint{Endpoint: named("s")}
+	m.of = map[*AgentEndpoint]*machine{client: b, server: a}
 	ends := []record.Endpoint{{Role: "client", Host: "h2"}, {Role: "server", Host: "h1"}}
 	m.name(ends, []link{{client: client, server: server}})
 	if ends[0].Host != "machine 2" || ends[1].Host != "machine 1" {

@@ -75,7 +75,7 @@ func (s *session) probe(ctx context.Context, sc scene, l link) (f finding, ok bo
 	if most := max(client.MTU, server.MTU); most > mostProbed || client.MTU == 0 || server.MTU == 0 {
 		return f, false
 	}
-	for _, m := range []*Manned{l.client, l.server} { // one may have died of what went wrong
+	for _, m := range []*AgentEndpoint{l.client, l.server} { // one may have died of what went wrong
 		if _, err := m.Agent(ctx); err != nil {
 			return f, false
 		}

@@ -15,7 +15,7 @@ import (
 
 // seated is an endpoint in one of its roles. Several clients of one container are one.
 type seated struct {
-	*Manned
+	*AgentEndpoint
 	role      string
 	peer, own netip.Addr
 }
@@ -115,7 +115,7 @@ func facts(ctx context.Context, links []link) ([]record.Endpoint, error) {
 			return err
 		}
 		out[i].Name, out[i].Role, out[i].Address = s.Name(), s.role, s.own.String()
-		out[i].Platform = s.Facts().About
+		out[i].Host, out[i].Platform = s.OnHost(), s.Facts().About
 		return nil
 	})
 	return out, err

@@ -66,7 +66,7 @@ func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Se
 
 // link is a pair of endpoints with what belongs to it.
 type link struct {
-	client, server *Manned
+	client, server *AgentEndpoint
 	toServer       netip.Addr
 	atServer       netip.Addr // what toServer is where it arrives
 	toClient       netip.Addr
@@ -83,7 +83,7 @@ func (s *session) links(f network.Family) ([]link, error) {
 	for i, c := range clients[:s.topo.Clients] {
 		n := s.topo.Pair(i)
 		sv := servers[n]
-		l := link{server: s.agents.man(sv, "server", 0), hops: s.network.Path(c, sv, f)}
+		l := link{server: s.agents.in(sv, "server", 0), hops: s.network.Path(c, sv, f)}
 		var err error
 		if l.toServer, err = s.network.Addr(c, sv, f); err != nil {
 			return nil, err
@@ -95,7 +95,7 @@ func (s *session) links(f network.Family) ([]link, error) {
 			return nil, err
 		}
 		for p := range max(s.topo.Processes, 1) {
-			l.client = s.agents.man(c, "client", p)
+			l.client = s.agents.in(c, "client", p)
 			// The number of ports that are used is odd, and that of a block is even.
 			l.port, l.spare = s.topo.Ports(n)
 			l.own = [2]int{l.port + 1 + 2*taken[n], l.port + 2 + 2*taken[n]}
@@ -136,7 +136,6 @@ func (s *session) approach(ctx context.Context, t *record.Trial) (*attempt, erro
 	if t.Endpoints, err = facts(ctx, links); err != nil {
 		return nil, err
 	}
-	house(t.Endpoints, links)
 	if f := network.Family(t.Cell.Family); !s.greeted[f] {
 		before, err := s.count(ctx, links)
 		if err != nil {

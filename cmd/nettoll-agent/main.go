@@ -51,7 +51,7 @@ func run(args []string, terminal bool, stdin io.Reader, stdout, stderr io.Writer
 	case len(args) > 0 && !slices.Equal(args, []string{"agent"}):
 		return fail(exitUsage, "no such arguments: %q; it takes none, or agent, or --version", args)
 	case terminal:
-		return fail(exitUsage, "the agent is started by nettoll itself; it has nothing to say to a person")
+		return fail(exitUsage, "nettoll starts the agent by itself; it is not meant to be run by hand")
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

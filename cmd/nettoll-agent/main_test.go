@@ -105,7 +105,7 @@ func TestSays(t *testing.T) {
 		out, err string
 	}{
 		{[]string{"--version"}, true, exitOK, "nettoll-agent ", ""},
-		{[]string{"agent"}, true, exitUsage, "", "nettoll-agent: the agent is started by nettoll itself; it has nothing to say to a person\n"},
+		{[]string{"agent"}, true, exitUsage, "", "nettoll-agent: nettoll starts the agent by itself; it is not meant to be run by hand\n"},
 		{[]string{"run", "x"}, false, exitUsage, "", `nettoll-agent: no such arguments: ["run" "x"]; it takes none, or agent, or --version` + "\n"},
 		{nil, false, exitFailure, "", "nettoll-agent: agent: read frame: "},
 	} {

@@ -29,7 +29,7 @@ func (a *app) agentCommand() *cobra.Command {
 				os.Exit(keeper.Main()) // it has nothing to tidy up: it may be the first of its processes
 			}
 			if a.terminal {
-				return usagef("the agent is started by nettoll itself; it has nothing to say to a person")
+				return usagef("nettoll starts the agent by itself; it is not meant to be run by hand")
 			}
 			// The agent ends when its input does, and not by a signal that was meant
 			// for the process that started it.

@@ -39,7 +39,7 @@ func (a *app) progress(ctx context.Context, f plan.Forecast, set record.Settings
 		planned: max(1, f.MaxRounds*f.Cells), at: "the machine is watched while it is idle",
 		told: map[string]bool{},
 	}
-	fmt.Fprintf(a.stderr, "%d networks, %d cells, at most about %s; ctrl-C ends it with what there is\n", f.Visits, f.Cells, rough(f.Max))
+	fmt.Fprintf(a.stderr, "%d networks, %d cells, at most about %s; ctrl-C stops, and reports what was measured\n", f.Visits, f.Cells, rough(f.Max))
 	for _, text := range []string{costly(f), short(f, set)} {
 		if text != "" {
 			fmt.Fprintf(a.stderr, "note: %s\n", text)
@@ -68,7 +68,7 @@ func (p *progress) show(ctx context.Context) {
 		}
 		p.mu.Unlock()
 		if interrupted == nil {
-			line = "interrupted; what there is will be reported"
+			line = "interrupted; what was measured will be reported"
 		}
 		fmt.Fprint(p.w, clearLine+cut(line, p.width()-1))
 		select {

@@ -33,7 +33,7 @@ func Load(file string) (*Conflist, error) {
 	}
 	defer f.Close()
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: it is no regular file", file)
+		return nil, fmt.Errorf("%s: it is not a regular file", file)
 	}
 	text, err := io.ReadAll(io.LimitReader(f, largest+1))
 	if err != nil {

@@ -54,7 +54,7 @@ func TestConflistsThatAreNoFiles(t *testing.T) {
 	dir := t.TempDir()
 	for file, want := range map[string]string{
 		filepath.Join(dir, "none"): "no such file or directory",
-		dir:                        "it is no regular file",
+		dir:                        "it is not a regular file",
 	} {
 		if _, err := cni.Load(file); err == nil || err.Error() != file+": "+want {
 			t.Errorf("%v, want %s", err, want)

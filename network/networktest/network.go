@@ -86,7 +86,7 @@ func endpoints(t *testing.T, s *subject, n *network.Network, topo network.Topolo
 				continue
 			}
 			if a.Is6() != (f == network.IPv6) {
-				t.Errorf("%s is no address of family %d", a, f)
+				t.Errorf("%s is not an address of family %d", a, f)
 			}
 			if !a.IsLoopback() && !range4.Contains(a) && !range6.Contains(a) {
 				t.Errorf("%s is outside the ranges for benchmarking", a)
@@ -114,12 +114,12 @@ func whereabouts(t *testing.T, n *network.Network) {
 	}
 	for _, e := range slices.Concat(n.Servers, n.Clients) {
 		if !hosts[e.OnHost()] {
-			t.Errorf("%s is on %q, which is no host of the network", e.Name(), e.OnHost())
+			t.Errorf("%s is on %q, which is not a host of the network", e.Name(), e.OnHost())
 		}
 	}
 	for _, p := range n.Daemons {
 		if !hosts[p.OnHost()] {
-			t.Errorf("daemon %d is on %q, which is no host of the network", p.PID(), p.OnHost())
+			t.Errorf("daemon %d is on %q, which is not a host of the network", p.PID(), p.OnHost())
 		}
 	}
 }

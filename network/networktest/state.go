@@ -79,7 +79,7 @@ func Same(t *testing.T, when string, before, after []string) {
 		case n > 0:
 			t.Errorf("%s there is, and was not: %s", when, l)
 		case n < 0:
-			t.Errorf("%s there is no more: %s", when, l)
+			t.Errorf("%s is gone: %s", when, l)
 		}
 	}
 }

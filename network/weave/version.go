@@ -49,7 +49,7 @@ func version(said string) (string, error) {
 	m := told.FindStringSubmatch(said)
 	if m == nil {
 		line, _, _ := strings.Cut(said, "\n")
-		return "", fmt.Errorf("it is no weaver: asked for its version it says %.100q", line)
+		return "", fmt.Errorf("it is not weaver: asked for its version it says %.100q", line)
 	}
 	v := strings.Trim(m[2], "()")
 	number := v != "" && v[0] >= '0' && v[0] <= '9'

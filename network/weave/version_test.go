@@ -15,8 +15,8 @@ func TestVersions(t *testing.T) {
 		"weave router 1.9.8":                "it is of the version 1.9.8, and 2.x is known to work",
 		"weave router (unreleased version)": "it is of the version unreleased, and 2.x is known to work",
 		"weave 3.0":                         "it is of the version 3.0, and 2.x is known to work",
-		"usage: weaver CLOTH\nmore":         `it is no weaver: asked for its version it says "usage: weaver CLOTH"`,
-		"":                                  `it is no weaver: asked for its version it says ""`,
+		"usage: weaver CLOTH\nmore":         `it is not weaver: asked for its version it says "usage: weaver CLOTH"`,
+		"":                                  `it is not weaver: asked for its version it says ""`,
 	} {
 		err := weave.NewSleeve(newFake(t, said, inSleeve).paths()).Probe(t.Context(), lab.New())
 		var missing *platform.Unsupported

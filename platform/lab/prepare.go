@@ -17,7 +17,7 @@ import (
 // on.
 func Prepare() error {
 	if os.Getenv(firstEnv) == "" || os.Getppid() != 1 {
-		return fmt.Errorf("lab: %s is set, but this is no lab; unset it", insideEnv)
+		return fmt.Errorf("lab: %s is set, but this is not a lab; unset it", insideEnv)
 	}
 	process.Bind()
 	unix.CloseOnExec(lifeline)

@@ -10,13 +10,6 @@ import (
 	"nettoll/sampler"
 )
 
-// house notes which hosts the endpoints of a trial are on.
-func house(endpoints []record.Endpoint, links []link) {
-	for i, at := range seats(links) {
-		endpoints[i].Host = at.OnHost()
-	}
-}
-
 // hostOfRole is the host that all endpoints of a role are on, or empty.
 func hostOfRole(endpoints []record.Endpoint, role string) (host string) {
 	for _, e := range endpoints {

@@ -30,7 +30,7 @@ type machine struct {
 // role.
 type machines struct {
 	all []*machine
-	of  map[*Manned]*machine
+	of  map[*AgentEndpoint]*machine
 }
 
 // machines finds out where the endpoints of a trial are. But for distant networks, that
@@ -43,7 +43,7 @@ func (s *session) machines(ctx context.Context, links []link) (*machines, error)
 	if !s.network.Distant {
 		return &machines{all: []*machine{here}}, nil
 	}
-	m := &machines{of: map[*Manned]*machine{}}
+	m := &machines{of: map[*AgentEndpoint]*machine{}}
 	byBoot := map[string]*machine{}
 	for _, at := range seats(links) {
 		var o sampler.Origin
@@ -59,7 +59,7 @@ func (s *session) machines(ctx context.Context, links []link) (*machines, error)
 			byBoot[o.Boot] = c
 			m.all = append(m.all, c)
 		}
-		m.of[at.Manned] = byBoot[o.Boot]
+		m.of[at.AgentEndpoint] = byBoot[o.Boot]
 	}
 	return m, m.watchIdle(ctx)
 }
@@ -175,7 +175,7 @@ func (m *machines) name(endpoints []record.Endpoint, links []link) {
 		return
 	}
 	for i, at := range seats(links) {
-		endpoints[i].Host = m.of[at.Manned].name
+		endpoints[i].Host = m.of[at.AgentEndpoint].name
 	}
 }
 
