@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"nettoll/internal/dockerd"
+	"nettoll/docker/engine"
 	"nettoll/platform"
 )
 
@@ -34,19 +34,19 @@ func (s *Swarm) Private() bool { return s.o.Lab != nil }
 
 // Hosts implements platform.Platform.
 func (s *Swarm) Hosts(ctx context.Context, req platform.HostRequest) (platform.Hosts, error) {
-	return s.Engines(ctx, req, dockerd.Settings{})
+	return s.Engines(ctx, req, engine.Settings{})
 }
 
-// Engines implements dockerd.Provider.
-func (s *Swarm) Engines(ctx context.Context, req platform.HostRequest, with dockerd.Settings) (dockerd.Hosts, error) {
+// Engines implements engine.Provider.
+func (s *Swarm) Engines(ctx context.Context, req platform.HostRequest, with engine.Settings) (engine.Hosts, error) {
 	with.Swarm = true
 	return s.Docker.Engines(ctx, req, with)
 }
 
 // find finds the swarm of the user's engines. One that was never there is something
 // that is missing; one that is there no more is a fault.
-func (d *Docker) find(ctx context.Context) (*dockerd.Swarm, error) {
-	found, err := dockerd.FindSwarm(ctx, d.borrowed)
+func (d *Docker) find(ctx context.Context) (*engine.Swarm, error) {
+	found, err := engine.FindSwarm(ctx, d.borrowed)
 	if err == nil {
 		d.seen = true
 		return found, nil
@@ -67,11 +67,11 @@ func (d *Docker) discardBroken(ctx context.Context) error {
 		if s.swarm == nil || s.taken {
 			continue
 		}
-		var nodes []*dockerd.Host
+		var nodes []*engine.Host
 		for _, e := range s.engines {
 			nodes = append(nodes, e.Host)
 		}
-		if _, err := dockerd.FindSwarm(ctx, nodes); err == nil || ctx.Err() != nil {
+		if _, err := engine.FindSwarm(ctx, nodes); err == nil || ctx.Err() != nil {
 			continue
 		}
 		if err := d.drop(ctx, s); err != nil {
