@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"nettoll/internal/dockerd"
-	"nettoll/internal/rootfs"
+	"nettoll/docker/engine"
+	"nettoll/docker/rootfs"
 	"nettoll/platform"
 	"nettoll/platform/lab"
 )
@@ -29,7 +29,7 @@ func docker(ctx context.Context) (err error) {
 		fmt.Fprintln(os.Stderr, "docker: left out:", err)
 		return nil
 	}
-	if err := dockerd.Available(); err != nil {
+	if err := engine.Available(); err != nil {
 		fmt.Fprintln(os.Stderr, "docker: left out:", err)
 		return nil
 	}
@@ -63,7 +63,7 @@ func docker(ctx context.Context) (err error) {
 const benchRun = "bench-docker"
 
 // privateEngine is an engine on a host of the lab, with this program as its image.
-func privateEngine(ctx context.Context) (h *dockerd.Host, stop func() error, err error) {
+func privateEngine(ctx context.Context) (h *engine.Host, stop func() error, err error) {
 	agent, err := rootfs.Agent()
 	if err != nil {
 		return nil, nil, err
@@ -76,19 +76,19 @@ func privateEngine(ctx context.Context) (h *dockerd.Host, stop func() error, err
 	if err != nil {
 		return nil, nil, err
 	}
-	p, err := dockerd.StartPrivate(ctx, hosts.All()[0], 0, benchRun, dockerd.Image{Root: root}, dockerd.Settings{})
+	p, err := engine.StartPrivate(ctx, hosts.All()[0], 0, benchRun, engine.Image{Root: root}, engine.Settings{})
 	if err != nil {
 		return nil, nil, errors.Join(err, hosts.Close(ctx))
 	}
 	return p.Host, func() error {
 		err := errors.Join(p.Stop(), hosts.Close(context.WithoutCancel(ctx)))
-		_, swept := dockerd.SweepCgroups(benchRun)
+		_, swept := engine.SweepCgroups(benchRun)
 		return errors.Join(err, swept)
 	}, nil
 }
 
-func startByNettoll(ctx context.Context, h *dockerd.Host) (time.Duration, error) {
-	specs := make([]dockerd.Spec, dockerContainers)
+func startByNettoll(ctx context.Context, h *engine.Host) (time.Duration, error) {
+	specs := make([]engine.Spec, dockerContainers)
 	for i := range specs {
 		specs[i].Mode = "bridge"
 	}
@@ -100,7 +100,7 @@ func startByNettoll(ctx context.Context, h *dockerd.Host) (time.Duration, error)
 
 // startByDocker does the same with one docker run after the other. The containers stay,
 // since their agents wait for input (-i).
-func startByDocker(ctx context.Context, h *dockerd.Host, image string) (time.Duration, error) {
+func startByDocker(ctx context.Context, h *engine.Host, image string) (time.Duration, error) {
 	docker := func(args ...string) (string, error) {
 		ctx, cancel := context.WithTimeout(ctx, time.Minute)
 		defer cancel()

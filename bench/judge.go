@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"nettoll/internal/dockerd"
+	"nettoll/docker/engine"
 	"nettoll/platform/lab"
 )
 
@@ -77,7 +77,7 @@ func judge(ctx context.Context, args []string) (did bool, err error) {
 	if !needsLab || lab.Inside() {
 		return true, nil
 	}
-	status, err := lab.Enter(lab.EnterOptions{Remove: dockerd.RemoveCgroups})
+	status, err := lab.Enter(lab.EnterOptions{Remove: engine.RemoveCgroups})
 	if err == nil && status != 0 {
 		err = fmt.Errorf("in the lab: exit status %d", status)
 	}

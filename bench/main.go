@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"nettoll/agent"
-	"nettoll/internal/dockerd"
+	"nettoll/docker/engine"
 	"nettoll/internal/keeper"
 	"nettoll/internal/program"
 	"nettoll/platform/lab"
@@ -26,7 +26,7 @@ import (
 func init() { runtime.LockOSThread() }
 
 func main() {
-	lab.First(dockerd.RemoveCgroups)
+	lab.First(engine.RemoveCgroups)
 	if slices.Equal(os.Args[1:], keeper.Args) {
 		os.Exit(keeper.Main())
 	}
@@ -65,7 +65,7 @@ func run(ctx context.Context) error {
 		if err := os.Setenv(begunEnv, p.begun.Format(time.RFC3339Nano)); err != nil {
 			return err
 		}
-		status, err := lab.Enter(lab.EnterOptions{Remove: dockerd.RemoveCgroups})
+		status, err := lab.Enter(lab.EnterOptions{Remove: engine.RemoveCgroups})
 		if err == nil && status != 0 {
 			os.Exit(status)
 		}

@@ -18,7 +18,7 @@ import (
 	specs "github.com/opencontainers/image-spec/specs-go"
 	spec "github.com/opencontainers/image-spec/specs-go/v1"
 
-	"nettoll/internal/rootfs"
+	"nettoll/docker/rootfs"
 )
 
 // dockerManifest is the file manifest.json of images that "docker load" takes.

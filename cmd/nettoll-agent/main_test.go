@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"nettoll/agent"
-	"nettoll/internal/rootfs"
+	"nettoll/docker/rootfs"
 	"nettoll/platform"
 )
 

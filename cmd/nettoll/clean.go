@@ -6,13 +6,11 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
-	"sync"
 
-	"github.com/moby/moby/client"
 	"github.com/spf13/cobra"
 
-	"nettoll/internal/dockerd"
-	"nettoll/internal/dockerhost"
+	"nettoll/docker/dial"
+	"nettoll/docker/engine"
 )
 
 // cleanFlags say what is cleaned.
@@ -27,7 +25,7 @@ func (a *app) cleanCommand() *cobra.Command {
 		Use:   "clean",
 		Short: "List what runs have left behind that were killed, and remove it with --yes",
 		Long: `List what runs that were killed have left on Docker engines: services, containers,
-networks, images and volumes with the label ` + dockerd.Label + `, and nothing else; and on this
+networks, images and volumes with the label ` + engine.Label + `, and nothing else; and on this
 machine the control groups of private engines. Labs leave nothing. --yes removes it.
 
 A run that goes on keeps what it has. So does one that began on another machine, in
@@ -48,7 +46,7 @@ from here. --all takes that, too, and is yours to know.`,
 
 // swept is what was done to one engine.
 type swept struct {
-	dockerd.Cleaned
+	engine.Cleaned
 	on  string // " on ADDRESS" where there are several
 	err error
 }
@@ -60,11 +58,11 @@ func (a *app) clean(ctx context.Context, f cleanFlags) error {
 		return err
 	}
 	var failed []error
-	verb, groups := "would remove", dockerd.LeftCgroups()
+	verb, groups := "would remove", engine.LeftCgroups()
 	if f.yes {
 		var err error
 		verb = "removed"
-		groups, err = dockerd.SweepCgroups("")
+		groups, err = engine.SweepCgroups("")
 		failed = append(failed, err)
 	}
 	for _, name := range groups {
@@ -103,59 +101,43 @@ func (a *app) clean(ctx context.Context, f cleanFlags) error {
 func (f cleanFlags) sweep(ctx context.Context) []swept {
 	dials := f.engines.dial()
 	all := make([]swept, len(dials))
-	var sweeping sync.WaitGroup
-	for i, dial := range dials {
-		sweeping.Go(func() {
-			c, _, err := dial(ctx)
-			if err != nil {
-				if !f.absent(err) {
-					all[i].err = err
-				}
-				return
-			}
-			defer c.Close()
-			if all[i].Cleaned, all[i].err = f.engine(ctx, c); len(dials) > 1 {
-				all[i].on = " on " + c.DaemonHost()
-			}
-		})
-	}
-	sweeping.Wait()
-	return all
-}
-
-// engine cleans one engine, or finds out what would be removed.
-func (f cleanFlags) engine(ctx context.Context, c *client.Client) (dockerd.Cleaned, error) {
-	keep := func(t dockerd.Trace) bool { return t.State == dockerd.Going || t.State == dockerd.Unknown && !f.all }
-	if f.yes {
-		return dockerd.Clean(ctx, c, keep)
-	}
-	var would dockerd.Cleaned
-	traces, err := dockerd.Traces(ctx, c)
-	for _, t := range traces {
-		if keep(t) {
-			would.Kept = append(would.Kept, t)
-		} else {
-			would.Removed = append(would.Removed, t.Objects...)
+	keep := func(t engine.Trace) bool { return t.State == engine.Going || t.State == engine.Unknown && !f.all }
+	errs := engine.Each(-1, dials, func(i int, dial dialEngine) error {
+		c, _, err := dial(ctx)
+		if f.absent(err) {
+			return nil
 		}
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		if len(dials) > 1 {
+			all[i].on = " on " + c.DaemonHost()
+		}
+		all[i].Cleaned, err = engine.Clean(ctx, c, !f.yes, keep)
+		return err
+	})
+	for i, err := range errs {
+		all[i].err = err
 	}
-	return would, err
+	return all
 }
 
 // absent says that there is no engine where nobody said that there is one.
 func (f cleanFlags) absent(err error) bool {
-	var away *dockerhost.Unreachable
+	var away *dial.Unreachable
 	return len(f.engines.at) == 0 && errors.As(err, &away) && away.Target.Source == "default socket" && errors.Is(err, fs.ErrNotExist)
 }
 
-func count(objects []dockerd.Object) string {
+func count(objects []engine.Object) string {
 	if len(objects) == 1 {
 		return objects[0].String()
 	}
 	return fmt.Sprintf("%d objects", len(objects))
 }
 
-func why(t dockerd.Trace) string {
-	if t.State == dockerd.Going {
+func why(t engine.Trace) string {
+	if t.State == engine.Going {
 		return "it goes on"
 	}
 	return "whether it goes on cannot be told from here; --all takes it, too"

@@ -8,7 +8,7 @@ import (
 
 	"github.com/moby/moby/client"
 
-	"nettoll/internal/dockerd"
+	"nettoll/docker/engine"
 )
 
 // engineRun is a run over several networks of an engine.
@@ -64,7 +64,7 @@ func TestClean(t *testing.T) {
 	e.clean(t)
 
 	// Of a run on another machine nobody here knows whether it goes on.
-	labels := map[string]string{dockerd.Label: "elsewhere"}
+	labels := map[string]string{engine.Label: "elsewhere"}
 	if _, err := e.client(t).VolumeCreate(t.Context(), client.VolumeCreateOptions{Name: "far", Labels: labels}); err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestClean(t *testing.T) {
 // TestCleanCannot says in one line why.
 func TestCleanCannot(t *testing.T) {
 	e := startTheirs(t)
-	labels := map[string]string{dockerd.Label: "used"}
+	labels := map[string]string{engine.Label: "used"}
 	c := e.client(t)
 	e.furnish(t)
 	if _, err := c.NetworkCreate(t.Context(), "used", client.NetworkCreateOptions{Driver: "bridge", Labels: labels}); err != nil {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/moby/moby/client"
 
-	"nettoll/internal/dockerd"
+	"nettoll/docker/engine"
 	"nettoll/record"
 )
 
@@ -86,7 +86,7 @@ func (e *theirEngine) crash(t *testing.T, what string, after time.Duration, r *r
 func (e *theirEngine) killOne(t *testing.T, r *rand.Rand) {
 	t.Helper()
 	c := e.client(t)
-	all, err := c.ContainerList(t.Context(), client.ContainerListOptions{Filters: make(client.Filters).Add("label", dockerd.Label)})
+	all, err := c.ContainerList(t.Context(), client.ContainerListOptions{Filters: make(client.Filters).Add("label", engine.Label)})
 	if err != nil {
 		t.Fatal(err)
 	}

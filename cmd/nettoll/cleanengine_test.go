@@ -20,8 +20,8 @@ import (
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/client"
 
-	"nettoll/internal/dockerd"
-	"nettoll/internal/rootfs"
+	"nettoll/docker/engine"
+	"nettoll/docker/rootfs"
 	"nettoll/platform/platformtest"
 )
 
@@ -274,7 +274,7 @@ func (e *theirEngine) untouched(t *testing.T) {
 // labelled lists what is on the engine with nettoll's label.
 func (e *theirEngine) labelled(t *testing.T) (names []string) {
 	t.Helper()
-	all, err := dockerd.Traces(t.Context(), e.client(t))
+	all, err := engine.Traces(t.Context(), e.client(t))
 	if err != nil {
 		t.Fatal(err)
 	}

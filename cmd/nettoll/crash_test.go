@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"nettoll/internal/dockerd"
+	"nettoll/docker/engine"
 	"nettoll/platform/platformtest"
 	"nettoll/record"
 )
@@ -177,7 +177,7 @@ func engineGroups(t *testing.T) (names []string) {
 // TestPrivateEngineCrash kills a run on a private engine when its containers are there, each
 // of its processes in turn. No control group of theirs is left.
 func TestPrivateEngineCrash(t *testing.T) {
-	platformtest.Require(t, "dockerd", dockerd.Available())
+	platformtest.Require(t, "dockerd", engine.Available())
 	for _, which := range []string{"the outer process", "the first process", "the process inside"} {
 		t.Run(which, func(t *testing.T) {
 			old, was := engineGroups(t), before(t)

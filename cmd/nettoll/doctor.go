@@ -14,7 +14,7 @@ import (
 	"github.com/moby/moby/client"
 	"github.com/spf13/cobra"
 
-	"nettoll/internal/dockerhost"
+	"nettoll/docker/dial"
 	"nettoll/internal/program"
 	"nettoll/platform"
 	"nettoll/platform/docker"
@@ -260,11 +260,11 @@ const stateTime = 15 * time.Second
 func engineState(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, stateTime)
 	defer cancel()
-	target, err := dockerhost.Resolve("")
+	target, err := dial.Resolve("")
 	if err != nil {
 		return "-" + err.Error()
 	}
-	c, err := dockerhost.Connect(ctx, target)
+	c, err := dial.Connect(ctx, target)
 	if err != nil {
 		return "-" + err.Error()
 	}

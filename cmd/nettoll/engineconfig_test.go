@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"nettoll/internal/dockerd"
+	"nettoll/docker/engine"
 	"nettoll/platform/platformtest"
 	"nettoll/record"
 )
@@ -20,7 +20,7 @@ import (
 // would end it, change it, or keep it waiting for ever if it were read; and where there is
 // none. It is afterwards as it was.
 func TestPrivateEngineLeavesMachineConfig(t *testing.T) {
-	if err := dockerd.Available(); err != nil {
+	if err := engine.Available(); err != nil {
 		platformtest.Require(t, "dockerd", err)
 	}
 	for name, furnish := range map[string]func(t *testing.T, dir string){

@@ -12,10 +12,10 @@ import (
 	"github.com/moby/moby/client"
 	"github.com/spf13/pflag"
 
-	"nettoll/internal/dockerd"
-	"nettoll/internal/dockerhost"
+	"nettoll/docker/dial"
+	"nettoll/docker/engine"
+	"nettoll/docker/rootfs"
 	"nettoll/internal/program"
-	"nettoll/internal/rootfs"
 	"nettoll/plan"
 	"nettoll/platform"
 	"nettoll/platform/docker"
@@ -106,7 +106,7 @@ func (f *engineFlags) named() error {
 		if name == "" {
 			return usagef("--docker-host: no value is given")
 		}
-		if _, err := dockerhost.Resolve(name); err != nil {
+		if _, err := dial.Resolve(name); err != nil {
 			return usageError{err}
 		}
 	}
@@ -125,19 +125,22 @@ func (f *engineFlags) check(ctx context.Context) error {
 	return nil
 }
 
+// dialEngine connects to an engine, and says whether it may be on this machine.
+type dialEngine = func(context.Context) (*client.Client, bool, error)
+
 // dial connects to each of the user's engines.
-func (f *engineFlags) dial() (all []func(context.Context) (*client.Client, bool, error)) {
+func (f *engineFlags) dial() (all []dialEngine) {
 	names := f.at
 	if len(names) == 0 {
 		names = []string{""}
 	}
 	for _, name := range names {
 		all = append(all, func(ctx context.Context) (*client.Client, bool, error) {
-			target, err := dockerhost.Resolve(name)
+			target, err := dial.Resolve(name)
 			if err != nil {
 				return nil, false, err
 			}
-			c, err := dockerhost.Connect(ctx, target)
+			c, err := dial.Connect(ctx, target)
 			return c, target.MayBeLocal(), err
 		})
 	}
@@ -186,7 +189,7 @@ func (f *engineFlags) open(run record.Run, paths program.Paths, conflists cniFla
 	if !slices.ContainsFunc(run.Cells, func(c record.Cell) bool { return onEngines(c.Network) }) {
 		return engines{paths: paths, cni: conflists}, nil
 	}
-	o := docker.Options{Run: run.ID, Image: dockerd.Image{Given: f.image}}
+	o := docker.Options{Run: run.ID, Image: engine.Image{Given: f.image}}
 	if f.private {
 		o.Lab = lab.New()
 	} else {
@@ -267,7 +270,7 @@ func usedTools(cells []record.Cell) (names []string) {
 
 // explainEngine adds to an engine that cannot be reached what else can be done.
 func explainEngine(err error) error {
-	var away *dockerhost.Unreachable
+	var away *dial.Unreachable
 	if errors.As(err, &away) {
 		return fmt.Errorf("%w; --private-engine starts one for the run", err)
 	}

@@ -6,7 +6,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	"nettoll/internal/dockerd"
+	"nettoll/docker/engine"
 	"nettoll/platform/lab"
 )
 
@@ -14,7 +14,7 @@ import (
 // with the same arguments, comes here again and is inside.
 func inLab(ctx context.Context, o lab.EnterOptions, fn func(context.Context) error) error {
 	if !lab.Inside() {
-		o.Done, o.Remove = ctx.Done(), dockerd.RemoveCgroups
+		o.Done, o.Remove = ctx.Done(), engine.RemoveCgroups
 		status, err := lab.Enter(o)
 		if err != nil {
 			return err

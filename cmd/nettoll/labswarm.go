@@ -7,12 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
-	"sync"
 
 	"github.com/spf13/pflag"
 
-	"nettoll/internal/dockerd"
-	"nettoll/internal/rootfs"
+	"nettoll/docker/engine"
+	"nettoll/docker/rootfs"
 	"nettoll/plan"
 	"nettoll/platform"
 	"nettoll/platform/docker"
@@ -67,7 +66,7 @@ func (a *app) swarm(ctx context.Context, f labFlags, command []string) (err erro
 	}
 	var id [12]byte
 	rand.Read(id[:])
-	o := docker.Options{Run: hex.EncodeToString(id[:]), Image: dockerd.Image{Root: root}, Lab: lab.New()}
+	o := docker.Options{Run: hex.EncodeToString(id[:]), Image: engine.Image{Root: root}, Lab: lab.New()}
 	p := docker.NewSwarm(o)
 	building, cancel := context.WithTimeoutCause(ctx, labTime, fmt.Errorf("the swarm was not there within %v", labTime))
 	defer cancel()
@@ -77,13 +76,13 @@ func (a *app) swarm(ctx context.Context, f labFlags, command []string) (err erro
 	defer func() { err = errors.Join(err, ending(ctx, p.Close)) }()
 	hosts, err := p.Engines(building, platform.HostRequest{
 		Count: f.swarm.nodes, Underlay: platform.Underlay{Rate: shape.Rate, Delay: shape.Delay},
-	}, dockerd.Settings{})
+	}, engine.Settings{})
 	if err != nil {
 		return withRemedy(err)
 	}
 	nodes := hosts.Docker()
 	defer func() {
-		err = errors.Join(err, ending(ctx, func(ctx context.Context) error { return dockerd.Clear(ctx, nodes) }))
+		err = errors.Join(err, ending(ctx, func(ctx context.Context) error { return engine.Clear(ctx, nodes) }))
 	}()
 	image, err := loadAll(building, nodes)
 	if err != nil {
@@ -116,19 +115,18 @@ func labImage() (*rootfs.Image, error) {
 }
 
 // loadAll brings the image to all nodes, and gives its name.
-func loadAll(ctx context.Context, nodes []*dockerd.Host) (image string, err error) {
-	images, errs := make([]string, len(nodes)), make([]error, len(nodes))
-	var loading sync.WaitGroup
-	for i, h := range nodes {
-		loading.Go(func() { images[i], errs[i] = h.Engine.Load(ctx) })
-	}
-	loading.Wait()
+func loadAll(ctx context.Context, nodes []*engine.Host) (image string, err error) {
+	images := make([]string, len(nodes))
+	errs := engine.Each(-1, nodes, func(i int, h *engine.Host) (err error) {
+		images[i], err = h.Engine.Load(ctx)
+		return err
+	})
 	return images[0], errors.Join(errs...)
 }
 
 // swarmBanner says what is where, and gives it as environment: the docker command speaks
 // to the manager.
-func (a *app) swarmBanner(nodes []*dockerd.Host, image string, interactive bool) []string {
+func (a *app) swarmBanner(nodes []*engine.Host, image string, interactive bool) []string {
 	env := []string{"DOCKER_TLS_VERIFY=", "DOCKER_TLS=", "NETTOLL_IMAGE=" + image}
 	for i, h := range nodes {
 		at := h.Engine.Client.DaemonHost()

@@ -8,13 +8,13 @@ import (
 	"strings"
 	"testing"
 
-	"nettoll/internal/dockerd"
+	"nettoll/docker/engine"
 	"nettoll/platform/platformtest"
 )
 
 func TestLabSwarm(t *testing.T) {
 	_, noCommand := exec.LookPath("docker")
-	platformtest.Require(t, "dockerd", errors.Join(dockerd.Available(), noCommand))
+	platformtest.Require(t, "dockerd", errors.Join(engine.Available(), noCommand))
 	const script = `docker node ls --format "node {{.Status}} {{.ManagerStatus}}"
 		docker -H $NETTOLL_NODE2 info --format "second {{.Swarm.ControlAvailable}}"
 		docker image inspect --format "image {{.RepoTags}}" $NETTOLL_IMAGE

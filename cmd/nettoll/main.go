@@ -22,7 +22,7 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
-	"nettoll/internal/dockerd"
+	"nettoll/docker/engine"
 	"nettoll/internal/origin"
 	"nettoll/internal/program"
 	"nettoll/platform/lab"
@@ -42,7 +42,7 @@ const (
 func init() { runtime.LockOSThread() }
 
 func main() {
-	lab.First(dockerd.RemoveCgroups)
+	lab.First(engine.RemoveCgroups)
 	dumb := os.Getenv("TERM") == "dumb" // and takes no control sequences
 	a := &app{
 		args: os.Args[1:], stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,

@@ -4,6 +4,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,15 +33,17 @@ type Spec struct {
 	Ready func(context.Context) error
 	// Patience is how long that may take; 0 is 20 s.
 	Patience time.Duration
+	// Grace is how long it may take to end when it is asked to; 0 is 2 s.
+	Grace time.Duration
 	// Complaint says whether a line of the log tells of something wrong with a daemon
 	// that stays up. nil: no line does.
 	Complaint func(line string) bool
 }
 
+// What holds where a Spec does not say.
 const (
 	patience = 20 * time.Second
-	// grace is how long a daemon may take to end when it is asked to.
-	grace = 2 * time.Second
+	grace    = 2 * time.Second
 )
 
 // Daemon is a program that runs on a host.
@@ -48,6 +51,7 @@ type Daemon struct {
 	platform.Process
 	name, host string
 	log        log
+	grace      time.Duration
 	ended      chan struct{}
 	stopped    atomic.Bool // we ended it
 }
@@ -58,7 +62,7 @@ func Start(ctx context.Context, stack *undo.Stack, h platform.Host, s Spec) (*Da
 	if err := Available(); err != nil {
 		return nil, err
 	}
-	d := &Daemon{name: s.Name, host: h.Name(), log: log{complaint: s.Complaint}, ended: make(chan struct{})}
+	d := &Daemon{name: s.Name, host: h.Name(), log: log{complaint: s.Complaint}, grace: cmp.Or(s.Grace, grace), ended: make(chan struct{})}
 	// Nobody in a lab reaches the user's proxy, and all that daemons talk to is in the lab.
 	env := append([]string{"NO_PROXY=*", "no_proxy=*"}, s.Env...)
 	var err error
@@ -82,10 +86,7 @@ func (d *Daemon) await(ctx context.Context, s Spec) error {
 	if s.Ready == nil {
 		return d.Fault()
 	}
-	long := s.Patience
-	if long == 0 {
-		long = patience
-	}
+	long := cmp.Or(s.Patience, patience)
 	err := Until(ctx, long, s.Ready, d)
 	switch {
 	case err == nil:
@@ -163,7 +164,7 @@ func (d *Daemon) Stop() error {
 	select {
 	case <-d.ended:
 		return d.endOrphans()
-	case <-time.After(grace):
+	case <-time.After(d.grace):
 		return errors.Join(d.Process.Kill(), d.endOrphans())
 	}
 }

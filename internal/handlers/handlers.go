@@ -9,7 +9,7 @@ import (
 	"maps"
 
 	"nettoll/agent"
-	"nettoll/internal/dockerd"
+	dockerd "nettoll/docker/engine"
 	"nettoll/internal/program"
 	"nettoll/network/kernel"
 	"nettoll/network/udpoverlay"

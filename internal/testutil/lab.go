@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"nettoll/agent"
-	"nettoll/internal/dockerd"
+	"nettoll/docker/engine"
 	"nettoll/internal/handlers"
 	"nettoll/internal/keeper"
 	"nettoll/platform/lab"
@@ -21,7 +21,7 @@ import (
 // program was started as an agent or a keeper, these. Afterwards it ends what tests share, and
 // fails if that does.
 func Main(m *testing.M, shared ...func() error) {
-	lab.First(dockerd.RemoveCgroups)
+	lab.First(engine.RemoveCgroups)
 	if len(os.Args) == 2 && os.Args[1] == "agent" {
 		os.Exit(runAgent())
 	}
@@ -32,7 +32,7 @@ func Main(m *testing.M, shared ...func() error) {
 		os.Exit(m.Run()) // a child of a test program that is inside
 	}
 	if !lab.Inside() {
-		status, err := lab.Enter(lab.EnterOptions{Remove: dockerd.RemoveCgroups})
+		status, err := lab.Enter(lab.EnterOptions{Remove: engine.RemoveCgroups})
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			status = 1

@@ -14,7 +14,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"nettoll/internal/dockerd"
+	"nettoll/docker/engine"
 	"nettoll/internal/netns"
 	"nettoll/internal/nl"
 	"nettoll/internal/process"
@@ -35,7 +35,7 @@ type dial func(context.Context) (c *client.Client, here bool, err error)
 // which stand for the machine, with what Debian starts it with and further arguments.
 func install(t *testing.T, args ...string) dial {
 	t.Helper()
-	platformtest.Require(t, "dockerd", dockerd.Available())
+	platformtest.Require(t, "dockerd", engine.Available())
 	if err := nl.With("", func(n *nl.NS) error { return n.Up("lo") }); err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func install(t *testing.T, args ...string) dial {
 	at := func(name string) string { return filepath.Join(dir, name) }
 	var said process.Tail
 	const borrowedGroup = "borrowed"
-	hold := dockerd.HoldCgroup(borrowedGroup) // or nettoll clean would take it
+	hold := engine.HoldCgroup(borrowedGroup) // or nettoll clean would take it
 	proc, err := process.Start(t.Context(), "engine", "", os.Environ(), platform.Command{
 		Path: "dockerd", Stdout: &said, Stderr: &said,
 		Args: append([]string{
@@ -70,7 +70,7 @@ func install(t *testing.T, args ...string) dial {
 			t.Error(err)
 		}
 		hold.Close()
-		_, _ = dockerd.SweepCgroups(borrowedGroup)
+		_, _ = engine.SweepCgroups(borrowedGroup)
 		// An engine leaves its rules, by which the next would be taken for one that keeps some.
 		for _, table := range []string{"filter", "nat"} {
 			for _, what := range []string{"--flush", "--delete-chain"} {
@@ -108,19 +108,19 @@ func install(t *testing.T, args ...string) dial {
 }
 
 // machine is the engine's host, to be looked at.
-func machine(t *testing.T, d dial) *dockerd.Host {
+func machine(t *testing.T, d dial) *engine.Host {
 	t.Helper()
 	c, here, err := d(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := dockerd.NewEngine(c, "fedcba9876543210", dockerd.Image{})
+	e := engine.NewEngine(c, "fedcba9876543210", engine.Image{})
 	t.Cleanup(func() {
 		if err := e.Close(context.Background()); err != nil {
 			t.Error(err)
 		}
 	})
-	return dockerd.Borrow(e, 0, here)
+	return engine.Borrow(e, 0, here)
 }
 
 // byName finds one of Docker's networks.

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"nettoll/internal/dockerd"
+	"nettoll/docker/engine"
 	"nettoll/internal/netns"
 	"nettoll/network"
 	"nettoll/platform"
@@ -30,7 +30,7 @@ func defaultBridge(ctx context.Context, n *build) error { return n.onBridge(ctx,
 
 // userBridge is docker network create.
 func userBridge(ctx context.Context, n *build) error {
-	spec := dockerd.NetworkSpec{Name: "bridge", Driver: "bridge", Subnet4: userBridge4, Subnet6: userBridge6}
+	spec := engine.NetworkSpec{Name: "bridge", Driver: "bridge", Subnet4: userBridge4, Subnet6: userBridge6}
 	if mtu := n.topo.Underlay.MTU; mtu != 0 { // dockerd --mtu is for the default bridge
 		spec.Options = map[string]string{"com.docker.network.driver.mtu": strconv.Itoa(mtu)}
 	}
@@ -60,7 +60,7 @@ func userBridge(ctx context.Context, n *build) error {
 // forwards6 says whether a network with IPv6 can be made on a host without changing it
 // for good: an engine lets its machine forward IPv6 from then on, which then no longer
 // heeds the routers that advertise themselves to it.
-func forwards6(h *dockerd.Host) bool {
+func forwards6(h *engine.Host) bool {
 	if !h.Borrowed() {
 		return true
 	}
@@ -83,7 +83,7 @@ func (n *build) onBridge(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	mode := func(*dockerd.Host, int) dockerd.Spec { return dockerd.Spec{Mode: name} }
+	mode := func(*engine.Host, int) engine.Spec { return engine.Spec{Mode: name} }
 	if err := n.run(ctx, mode, mode); err != nil {
 		return err
 	}

@@ -4,8 +4,8 @@ import (
 	"context"
 	"testing"
 
-	"nettoll/internal/dockerd"
-	"nettoll/internal/rootfs"
+	"nettoll/docker/engine"
+	"nettoll/docker/rootfs"
 	"nettoll/internal/testutil"
 	"nettoll/network"
 	"nettoll/network/docker"
@@ -23,7 +23,7 @@ func TestMain(m *testing.M) { testutil.Main(m, endSwarms) }
 // TestConformance runs the suite on private engines: all networks of Docker's own, and
 // what the lab's code plumbs into containers that have none.
 func TestConformance(t *testing.T) {
-	platformtest.Require(t, "dockerd", dockerd.Available())
+	platformtest.Require(t, "dockerd", engine.Available())
 	p := engines(t, platforms.Options{Lab: lab.New()})
 	var all []network.Driver
 	for _, tech := range docker.All() {
@@ -54,7 +54,7 @@ func engines(t *testing.T, o platforms.Options) *platforms.Docker {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Run, o.Image = "0123456789abcdef", dockerd.Image{Root: image}
+	o.Run, o.Image = "0123456789abcdef", engine.Image{Root: image}
 	p := platforms.New(o)
 	t.Cleanup(func() {
 		if err := p.Close(context.Background()); err != nil {

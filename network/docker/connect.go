@@ -4,14 +4,14 @@ import (
 	"context"
 	"net/netip"
 
-	"nettoll/internal/dockerd"
+	"nettoll/docker/engine"
 	"nettoll/network"
 	"nettoll/platform"
 )
 
 // hostAddr is where processes with the host's network are found: its address on the
 // underlay, or, on the user's own machine, that of its lo.
-func hostAddr(h *dockerd.Host, f network.Family) netip.Addr {
+func hostAddr(h *engine.Host, f network.Family) netip.Addr {
 	six := f == network.IPv6
 	switch {
 	case !h.Borrowed():
@@ -57,7 +57,7 @@ func native(_ context.Context, n *build) error {
 	if err := n.apart(); err != nil {
 		return err
 	}
-	n.servers = n.outside(n.topo.Servers, func(int) *dockerd.Host { return n.hosts[0] })
+	n.servers = n.outside(n.topo.Servers, func(int) *engine.Host { return n.hosts[0] })
 	n.clients = n.outside(n.topo.Clients, n.clientHost)
 	n.hops = hostHops
 	return nil
@@ -68,7 +68,7 @@ func hostMode(ctx context.Context, n *build) error {
 	if err := n.apart(); err != nil {
 		return err
 	}
-	mode := func(*dockerd.Host, int) dockerd.Spec { return dockerd.Spec{Mode: "host"} }
+	mode := func(*engine.Host, int) engine.Spec { return engine.Spec{Mode: "host"} }
 	n.reach = func(_, to *node, f network.Family) (netip.Addr, error) { return hostAddr(to.host, f), nil }
 	n.hops = hostHops
 	return n.run(ctx, mode, mode)
@@ -77,11 +77,11 @@ func hostMode(ctx context.Context, n *build) error {
 // sharedMode is docker run --network container:NAME. The first container has the
 // namespace.
 func sharedMode(ctx context.Context, n *build) error {
-	owner, err := n.hosts[0].Run(ctx, dockerd.Spec{Mode: "bridge"})
+	owner, err := n.hosts[0].Run(ctx, engine.Spec{Mode: "bridge"})
 	if err != nil {
 		return err
 	}
-	mode := func(*dockerd.Host, int) dockerd.Spec { return dockerd.Spec{Mode: "container:" + owner[0].ID()} }
+	mode := func(*engine.Host, int) engine.Spec { return engine.Spec{Mode: "container:" + owner[0].ID()} }
 	if err := n.run(ctx, mode, mode); err != nil {
 		return err
 	}

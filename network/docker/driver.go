@@ -7,7 +7,7 @@ import (
 	"context"
 	"errors"
 
-	"nettoll/internal/dockerd"
+	"nettoll/docker/engine"
 	"nettoll/internal/plumb"
 	"nettoll/network"
 	"nettoll/platform"
@@ -16,7 +16,7 @@ import (
 // variant is one of Docker's networks.
 type variant struct {
 	network.Info
-	settings dockerd.Settings
+	settings engine.Settings
 	needs    []plumb.Need // tried where the engine runs on this machine
 	connect  func(context.Context, *build) error
 	swarm    bool   // its hosts are nodes of one swarm
@@ -42,7 +42,7 @@ func All() []network.Driver {
 			Name: "bridge", Hosts: []int{1},
 			About: "containers on Docker's default bridge",
 		}},
-		{connect: defaultBridge, settings: dockerd.Settings{NoIPTables: true}, Info: network.Info{
+		{connect: defaultBridge, settings: engine.Settings{NoIPTables: true}, Info: network.Info{
 			Name: "bridge-noiptables", Hosts: []int{1},
 			About: "containers on the default bridge of an engine that keeps no firewall rules (dockerd --iptables=false)",
 		}},
@@ -54,7 +54,7 @@ func All() []network.Driver {
 			Name: "link", Hosts: []int{1}, Families: []int{4},
 			About: "containers on the default bridge; the client reaches the server by a legacy link's name (docker run --link)",
 		}},
-		{connect: link, settings: dockerd.Settings{NoICC: true}, Info: network.Info{
+		{connect: link, settings: engine.Settings{NoICC: true}, Info: network.Info{
 			Name: "link-noicc", Hosts: []int{1}, Families: []int{4},
 			About: "the same where containers may talk by links alone (dockerd --icc=false)",
 		}},
@@ -62,7 +62,7 @@ func All() []network.Driver {
 			Name: "published", Hosts: []int{1, 2},
 			About: "a published port of the host, translated (DNAT) to a container on the default bridge; the client is a process of a host",
 		}},
-		{connect: published, settings: dockerd.Settings{NoIPTables: true}, Info: network.Info{
+		{connect: published, settings: engine.Settings{NoIPTables: true}, Info: network.Info{
 			Name: "published-proxy", Hosts: []int{1, 2},
 			About: "a published port of the host that docker-proxy alone serves (dockerd --iptables=false)",
 		}},
@@ -96,7 +96,7 @@ const maxContainers = 200
 // probe: what only the engine can tell shows when the
 // network is builv.
 func (v variant) probe(ctx context.Context, p platform.Platform) error {
-	if _, ok := p.(dockerd.Provider); !ok {
+	if _, ok := p.(engine.Provider); !ok {
 		venue := "docker"
 		if v.swarm {
 			venue = "swarm"
@@ -110,8 +110,8 @@ func (v variant) probe(ctx context.Context, p platform.Platform) error {
 }
 
 // engines gives hosts whose engines have the network's settings.
-func (v variant) engines(ctx context.Context, p platform.Platform, req platform.HostRequest) (dockerd.Hosts, error) {
-	provider, ok := p.(dockerd.Provider)
+func (v variant) engines(ctx context.Context, p platform.Platform, req platform.HostRequest) (engine.Hosts, error) {
+	provider, ok := p.(engine.Provider)
 	if !ok {
 		return nil, v.probe(ctx, p)
 	}
@@ -132,14 +132,12 @@ func (v variant) build(ctx context.Context, topo network.Topology, p platform.Pl
 	if err != nil {
 		return nil, err
 	}
-	n := &build{topo: topo, hosts: hosts.Docker()}
+	n := &build{topo: topo, hosts: hosts.Docker(), swarm: hosts.Swarm()}
 	n.Push("engines' objects", hosts.Close)
-	if of, ok := hosts.(dockerd.SwarmHosts); ok {
-		n.swarm = of.Swarm()
-	} else if v.swarm {
+	if v.swarm && n.swarm == nil {
 		return nil, n.Abandon(ctx, &platform.Unsupported{Feature: "a network of a swarm's", Option: "engines of a swarm", Remedy: "write swarm:" + v.Name})
 	}
-	if v.settings != (dockerd.Settings{}) {
+	if v.settings != (engine.Settings{}) {
 		n.notes = append(n.notes, "the engine runs with "+v.settings.String())
 	}
 	if err := v.connect(ctx, n); err != nil {

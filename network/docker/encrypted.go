@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"nettoll/internal/dockerd"
+	"nettoll/docker/engine"
 	"nettoll/internal/nl/nft"
 	"nettoll/network"
 )
@@ -19,7 +19,7 @@ func encrypted(ctx context.Context, n *build) error {
 		return err
 	}
 	before := n.unencrypted()
-	mode := func(*dockerd.Host, int) dockerd.Spec { return dockerd.Spec{Mode: t.name} }
+	mode := func(*engine.Host, int) engine.Spec { return engine.Spec{Mode: t.name} }
 	if err := n.run(ctx, mode, mode); err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (u *unheard) why(dropped uint64) string {
 // ESP. VXLAN in clear cannot be counted by itself, since decrypted packets pass the same
 // hooks again as if they had arrived so; but payload that came in clear is missing here.
 func (n *build) proveESP(t *tunnel) error {
-	type link struct{ to, from *dockerd.Host }
+	type link struct{ to, from *engine.Host }
 	arrived := map[link]nft.Rule{}
 	for _, h := range n.hosts {
 		fw, err := nft.New(h.NetNS(), "nettoll-proof")

@@ -7,7 +7,7 @@ import (
 
 	networks "github.com/moby/moby/api/types/network"
 
-	"nettoll/internal/dockerd"
+	"nettoll/docker/engine"
 	"nettoll/network"
 )
 
@@ -20,8 +20,8 @@ func link(ctx context.Context, n *build) error {
 		return err
 	}
 	n.Push("links", n.unlink)
-	server := func(_ *dockerd.Host, i int) dockerd.Spec {
-		s := dockerd.Spec{Mode: "bridge"}
+	server := func(_ *engine.Host, i int) engine.Spec {
+		s := engine.Spec{Mode: "bridge"}
 		first, last := n.topo.Ports(i)
 		for port := first; port <= last; port++ {
 			for _, p := range []networks.IPProtocol{networks.TCP, networks.UDP} {
@@ -32,9 +32,9 @@ func link(ctx context.Context, n *build) error {
 		}
 		return s
 	}
-	linking := func(_ *dockerd.Host, i int) dockerd.Spec {
+	linking := func(_ *engine.Host, i int) engine.Spec {
 		k := n.topo.Pair(i)
-		return dockerd.Spec{Mode: "bridge", Links: []string{n.servers[k].container.FullName() + ":" + alias(k)}}
+		return engine.Spec{Mode: "bridge", Links: []string{n.servers[k].container.FullName() + ":" + alias(k)}}
 	}
 	if err := n.run(ctx, server, linking); err != nil {
 		return err
@@ -51,6 +51,17 @@ func link(ctx context.Context, n *build) error {
 	}
 	n.hops = bridged
 	return n.wire(ctx, b.Device, append(append([]*node{}, n.servers...), n.clients...)...)
+}
+
+// unlink removes all containers but the servers, before these: an engine finds the rules
+// of a link by the container that it leads to, and keeps them for good where that has
+// gone first.
+func (n *build) unlink(ctx context.Context) error {
+	var servers []*engine.Container
+	for _, s := range n.servers {
+		servers = append(servers, s.container)
+	}
+	return n.hosts[0].Engine.RemoveBut(ctx, servers...)
 }
 
 // alias is the name by which clients know a server.

@@ -7,7 +7,7 @@ import (
 	"net/netip"
 	"slices"
 
-	"nettoll/internal/dockerd"
+	"nettoll/docker/engine"
 	"nettoll/network"
 	"nettoll/platform"
 )
@@ -46,14 +46,14 @@ func mesh(ctx context.Context, n *build) error {
 	if err := n.silent(ctx); err != nil {
 		return err
 	}
-	_, err := n.serve(ctx, func(i int) dockerd.ServiceSpec {
+	_, err := n.serve(ctx, func(i int) engine.ServiceSpec {
 		first, last := n.topo.Ports(i)
-		return dockerd.ServiceSpec{Network: dockerd.Ingress, VIP: true, Publish: [2]int{first, last}}
+		return engine.ServiceSpec{Network: engine.Ingress, VIP: true, Publish: [2]int{first, last}}
 	})
 	if err != nil {
 		return err
 	}
-	t, err := n.tunnel(ctx, dockerd.Ingress, dockerd.Ingress)
+	t, err := n.tunnel(ctx, engine.Ingress, engine.Ingress)
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"nettoll/internal/dockerd"
+	dockerd "nettoll/docker/engine"
 	"nettoll/internal/nl"
 	"nettoll/network"
 	"nettoll/platform"

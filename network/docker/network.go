@@ -6,7 +6,7 @@ import (
 	"net/netip"
 	"slices"
 
-	"nettoll/internal/dockerd"
+	"nettoll/docker/engine"
 	"nettoll/internal/nl"
 	"nettoll/internal/plumb"
 	"nettoll/internal/undo"
@@ -18,8 +18,8 @@ import (
 type build struct {
 	undo.Stack
 	topo             network.Topology
-	hosts            []*dockerd.Host
-	swarm            *dockerd.Swarm // that the hosts' engines are nodes of; nil outside of swarms
+	hosts            []*engine.Host
+	swarm            *engine.Swarm // that the hosts' engines are nodes of; nil outside of swarms
 	servers, clients []*node
 	daemons          []network.Daemon
 	notes            []string
@@ -37,11 +37,11 @@ type build struct {
 // node is an endpoint of the network.
 type node struct {
 	platform.Endpoint
-	host      *dockerd.Host
-	container *dockerd.Container // nil: the host itself
-	index     int                // among the servers, or among the clients
-	device    string             // inside, that carries the payload
-	port      int                // index of its other end on the host; 0 is none
+	host      *engine.Host
+	container *engine.Container // nil: the host itself
+	index     int               // among the servers, or among the clients
+	device    string            // inside, that carries the payload
+	port      int               // index of its other end on the host; 0 is none
 	portName  string
 }
 
@@ -66,7 +66,7 @@ func (n *build) standing() *network.Network {
 			return n.hops(from.(*node), to.(*node), f)
 		},
 		Remarks: func() []string { return n.notes },
-		Distant: slices.ContainsFunc(n.hosts, func(h *dockerd.Host) bool { return !h.Here() }),
+		Distant: slices.ContainsFunc(n.hosts, func(h *engine.Host) bool { return !h.Here() }),
 		Page:    network.Page{Firewall: n.rules, Concealed: n.concealed},
 	}
 }
@@ -109,7 +109,7 @@ func (n *node) own(f network.Family) (netip.Addr, error) {
 }
 
 // clientHost is where client i lives.
-func (n *build) clientHost(i int) *dockerd.Host {
+func (n *build) clientHost(i int) *engine.Host {
 	if len(n.hosts) == 1 {
 		return n.hosts[0]
 	}
@@ -118,15 +118,15 @@ func (n *build) clientHost(i int) *dockerd.Host {
 
 // run makes the containers of the topology: spec gives what each is to be like.
 // Servers are started before clients, which may need to know them.
-func (n *build) run(ctx context.Context, server, client func(h *dockerd.Host, i int) dockerd.Spec) (err error) {
-	if n.servers, err = n.place(ctx, n.topo.Servers, func(int) *dockerd.Host { return n.hosts[0] }, server); err != nil {
+func (n *build) run(ctx context.Context, server, client func(h *engine.Host, i int) engine.Spec) (err error) {
+	if n.servers, err = n.place(ctx, n.topo.Servers, func(int) *engine.Host { return n.hosts[0] }, server); err != nil {
 		return err
 	}
 	if n.clients, err = n.place(ctx, n.topo.Clients, n.clientHost, client); err != nil {
 		return err
 	}
 	// Those that do not talk.
-	_, err = n.place(ctx, n.topo.Neighbours, n.clientHost, func(h *dockerd.Host, i int) dockerd.Spec {
+	_, err = n.place(ctx, n.topo.Neighbours, n.clientHost, func(h *engine.Host, i int) engine.Spec {
 		s := client(h, n.topo.Clients+i)
 		s.Links, s.Publish = nil, nil
 		return s
@@ -134,10 +134,10 @@ func (n *build) run(ctx context.Context, server, client func(h *dockerd.Host, i 
 	return err
 }
 
-func (n *build) place(ctx context.Context, count int, host func(int) *dockerd.Host, spec func(*dockerd.Host, int) dockerd.Spec) ([]*node, error) {
+func (n *build) place(ctx context.Context, count int, host func(int) *engine.Host, spec func(*engine.Host, int) engine.Spec) ([]*node, error) {
 	nodes := make([]*node, count)
 	for _, h := range n.hosts {
-		var specs []dockerd.Spec
+		var specs []engine.Spec
 		var at []int
 		for i := range count {
 			if host(i) == h {
@@ -156,7 +156,7 @@ func (n *build) place(ctx context.Context, count int, host func(int) *dockerd.Ho
 }
 
 // outside makes nodes of the hosts themselves.
-func (n *build) outside(count int, host func(int) *dockerd.Host) []*node {
+func (n *build) outside(count int, host func(int) *engine.Host) []*node {
 	nodes := make([]*node, count)
 	for i := range nodes {
 		h := host(i)
@@ -201,7 +201,7 @@ func (n *node) portHop() network.Hop {
 }
 
 // hostHop is a device of a host.
-func hostHop(h *dockerd.Host, device string) network.Hop {
+func hostHop(h *engine.Host, device string) network.Hop {
 	return deviceHop(h.Name(), device, h.Interfaces)
 }
 
@@ -212,7 +212,7 @@ func absent(h network.Hop) network.Hop {
 
 // wire finds the veth pairs of containers, and wants each to be a port of the bridge.
 func (n *build) wire(ctx context.Context, bridge string, nodes ...*node) error {
-	on := map[*dockerd.Host][]nl.Interface{}
+	on := map[*engine.Host][]nl.Interface{}
 	for _, node := range nodes {
 		if on[node.host] == nil {
 			all, err := node.host.Interfaces(ctx)

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"nettoll/internal/dockerd"
+	"nettoll/docker/engine"
 	"nettoll/network"
 	"nettoll/platform"
 )
@@ -18,7 +18,7 @@ func overlay(ctx context.Context, n *build) error {
 	if err != nil {
 		return err
 	}
-	mode := func(*dockerd.Host, int) dockerd.Spec { return dockerd.Spec{Mode: t.name} }
+	mode := func(*engine.Host, int) engine.Spec { return engine.Spec{Mode: t.name} }
 	if err := n.run(ctx, mode, mode); err != nil {
 		return err
 	}
@@ -35,7 +35,7 @@ const mostChosen = 200
 
 // overlaid makes an overlay network on the swarm's manager.
 func (n *build) overlaid(ctx context.Context, options map[string]string) (*tunnel, error) {
-	spec := dockerd.NetworkSpec{Name: "overlay", Driver: "overlay", Attachable: true, Options: map[string]string{}}
+	spec := engine.NetworkSpec{Name: "overlay", Driver: "overlay", Attachable: true, Options: map[string]string{}}
 	for k, v := range options {
 		spec.Options[k] = v
 	}
@@ -49,7 +49,7 @@ func (n *build) overlaid(ctx context.Context, options map[string]string) (*tunne
 			}
 		}
 	} else {
-		spec.Subnet4 = dockerd.SwarmOverlay4
+		spec.Subnet4 = engine.SwarmOverlay4
 		// From which the engine takes what its headers need.
 		spec.Options["com.docker.network.driver.mtu"] = strconv.Itoa(n.hosts[0].Uplink().MTU)
 	}
@@ -133,7 +133,7 @@ func (n *build) meet(ctx context.Context) (*unheard, error) {
 	if n.balances {
 		within = balanceTime
 	}
-	pairs, lost := make([]dockerd.Pair, len(n.clients)), make([]unheard, len(n.clients))
+	pairs, lost := make([]engine.Pair, len(n.clients)), make([]unheard, len(n.clients))
 	for i, c := range n.clients {
 		to := n.servers[n.topo.Pair(i)]
 		at, err := n.addr(c, to, network.IPv4)
@@ -145,13 +145,13 @@ func (n *build) meet(ctx context.Context) (*unheard, error) {
 			return nil, err
 		}
 		port := n.greetingPort(to)
-		pairs[i] = dockerd.Pair{
+		pairs[i] = engine.Pair{
 			From: c.host, Container: c.container, To: to.container,
 			At: netip.AddrPortFrom(at, port), Own: netip.AddrPortFrom(own, port),
 		}
 		lost[i] = unheard{from: c, to: to, at: at, within: within}
 	}
-	unmet, err := dockerd.Meet(ctx, pairs, within)
+	unmet, err := engine.Meet(ctx, pairs, within)
 	if err != nil || unmet == nil {
 		return nil, err
 	}

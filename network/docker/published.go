@@ -11,7 +11,7 @@ import (
 	networks "github.com/moby/moby/api/types/network"
 	"golang.org/x/sys/unix"
 
-	"nettoll/internal/dockerd"
+	"nettoll/docker/engine"
 	"nettoll/internal/nl"
 	"nettoll/internal/nl/nft"
 	"nettoll/network"
@@ -49,11 +49,11 @@ func published(ctx context.Context, n *build) error {
 		}
 	}
 	n.clients = n.outside(n.topo.Clients, n.clientHost)
-	server := func(_ *dockerd.Host, i int) dockerd.Spec {
+	server := func(_ *engine.Host, i int) engine.Spec {
 		first, last := n.topo.Ports(i)
-		return dockerd.Spec{Mode: "bridge", Publish: ports(at, first, last), Near: h.Borrowed()}
+		return engine.Spec{Mode: "bridge", Publish: ports(at, first, last), Near: h.Borrowed()}
 	}
-	if n.servers, err = n.place(ctx, n.topo.Servers, func(int) *dockerd.Host { return h }, server); err != nil {
+	if n.servers, err = n.place(ctx, n.topo.Servers, func(int) *engine.Host { return h }, server); err != nil {
 		return err
 	}
 	if err := n.wire(ctx, b.Device, n.servers...); err != nil {
@@ -134,7 +134,7 @@ func addresses(device string, loopback bool) ([]netip.Addr, error) {
 
 // silent makes the containers that do not talk.
 func (n *build) silent(ctx context.Context) error {
-	mode := func(*dockerd.Host, int) dockerd.Spec { return dockerd.Spec{Mode: "bridge"} }
+	mode := func(*engine.Host, int) engine.Spec { return engine.Spec{Mode: "bridge"} }
 	_, err := n.place(ctx, n.topo.Neighbours, n.clientHost, mode)
 	return err
 }

@@ -6,7 +6,7 @@ import (
 	"net/netip"
 	"strings"
 
-	"nettoll/internal/dockerd"
+	"nettoll/docker/engine"
 	"nettoll/internal/plumb"
 	"nettoll/network"
 	"nettoll/platform"
@@ -34,11 +34,11 @@ func segment(driver, mode string) func(context.Context, *build) error {
 		if err := n.apart(); err != nil {
 			return err
 		}
-		spec := dockerd.NetworkSpec{Name: driver, Driver: driver, Subnet4: segment4, Subnet6: segment6, Options: map[string]string{}}
+		spec := engine.NetworkSpec{Name: driver, Driver: driver, Subnet4: segment4, Subnet6: segment6, Options: map[string]string{}}
 		if mode != "" {
 			spec.Options["ipvlan_mode"] = mode
 		}
-		names := map[*dockerd.Host]string{}
+		names := map[*engine.Host]string{}
 		for _, h := range n.hosts {
 			if device := h.Uplink().Device; device != "" {
 				spec.Options["parent"] = device
@@ -51,11 +51,11 @@ func segment(driver, mode string) func(context.Context, *build) error {
 			}
 			names[h] = name
 		}
-		taken := map[*dockerd.Host]int{}
-		child := func(h *dockerd.Host, _ int) dockerd.Spec {
+		taken := map[*engine.Host]int{}
+		child := func(h *engine.Host, _ int) engine.Spec {
 			k := taken[h]
 			taken[h]++
-			return dockerd.Spec{
+			return engine.Spec{
 				Mode:  names[h],
 				Addr4: plumb.ContainerAddr(h.Index, k, false), Addr6: childAddr6(h.Index, k),
 			}
@@ -69,7 +69,7 @@ func segment(driver, mode string) func(context.Context, *build) error {
 }
 
 // parentless says what an engine needs that makes a parent itself.
-func parentless(h *dockerd.Host, err error) error {
+func parentless(h *engine.Host, err error) error {
 	if !h.Borrowed() || !strings.Contains(err.Error(), "operation not supported") {
 		return err
 	}

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"nettoll/internal/dockerd"
+	"nettoll/docker/engine"
 	"nettoll/internal/netns"
 	"nettoll/network"
 	"nettoll/platform"
@@ -32,14 +32,14 @@ func service(vip bool) func(context.Context, *build) error {
 		if err != nil {
 			return err
 		}
-		mode := func(*dockerd.Host, int) dockerd.Spec { return dockerd.Spec{Mode: t.name} }
+		mode := func(*engine.Host, int) engine.Spec { return engine.Spec{Mode: t.name} }
 		if n.clients, err = n.place(ctx, n.topo.Clients, n.clientHost, mode); err != nil {
 			return err
 		}
 		if _, err := n.place(ctx, n.topo.Neighbours, n.clientHost, mode); err != nil {
 			return err
 		}
-		services, err := n.serve(ctx, func(int) dockerd.ServiceSpec { return dockerd.ServiceSpec{Network: t.name, VIP: vip} })
+		services, err := n.serve(ctx, func(int) engine.ServiceSpec { return engine.ServiceSpec{Network: t.name, VIP: vip} })
 		if err != nil {
 			return err
 		}
@@ -100,8 +100,8 @@ func (n *build) forward(sandbox string) error {
 }
 
 // serve makes a service for each server. Their tasks are its containers.
-func (n *build) serve(ctx context.Context, spec func(i int) dockerd.ServiceSpec) ([]*dockerd.Service, error) {
-	specs := make([]dockerd.ServiceSpec, n.topo.Servers)
+func (n *build) serve(ctx context.Context, spec func(i int) engine.ServiceSpec) ([]*engine.Service, error) {
+	specs := make([]engine.ServiceSpec, n.topo.Servers)
 	for i := range specs {
 		specs[i] = spec(i)
 		specs[i].Host = n.hosts[0]
@@ -118,7 +118,7 @@ func (n *build) serve(ctx context.Context, spec func(i int) dockerd.ServiceSpec)
 
 // lookedUp has each client look up its service's name, and wants it to lead to the
 // service.
-func (n *build) lookedUp(ctx context.Context, services []*dockerd.Service) error {
+func (n *build) lookedUp(ctx context.Context, services []*engine.Service) error {
 	found := map[*node]netip.Addr{}
 	for i, c := range n.clients {
 		k := n.topo.Pair(i)
@@ -178,8 +178,8 @@ func (n *build) balancers(t *tunnel) error {
 }
 
 // insides are devices of a namespace that each engine hides.
-func (n *build) insides(sandbox, label string, devices ...string) (map[*dockerd.Host][]network.Hop, error) {
-	ends := map[*dockerd.Host][]network.Hop{}
+func (n *build) insides(sandbox, label string, devices ...string) (map[*engine.Host][]network.Hop, error) {
+	ends := map[*engine.Host][]network.Hop{}
 	for _, h := range n.hosts {
 		path := h.Sandbox(sandbox)
 		if path == "" {

@@ -1,7 +1,7 @@
 package docker
 
 import (
-	"nettoll/internal/dockerd"
+	"nettoll/docker/engine"
 	"nettoll/network"
 	"nettoll/platform"
 )
@@ -59,7 +59,7 @@ func (v variant) probeIPVS(p platform.Platform) error {
 	if v.ipvs == "" || !ok || !own.Private() {
 		return nil
 	}
-	has, err := dockerd.HasIPVS()
+	has, err := engine.HasIPVS()
 	if err == nil && !has {
 		err = noIPVS(v.ipvs, "this machine")
 	}

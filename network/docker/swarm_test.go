@@ -12,8 +12,8 @@ import (
 
 	"github.com/moby/moby/client"
 
-	"nettoll/internal/dockerd"
-	"nettoll/internal/rootfs"
+	"nettoll/docker/engine"
+	"nettoll/docker/rootfs"
 	"nettoll/network"
 	"nettoll/network/docker"
 	"nettoll/network/networktest"
@@ -28,7 +28,7 @@ import (
 // longer than to measure in it. Its image holds this test program, which serves as the agent.
 func swarms(t *testing.T) *platforms.Swarm {
 	t.Helper()
-	platformtest.Require(t, "dockerd", dockerd.Available())
+	platformtest.Require(t, "dockerd", engine.Available())
 	p, err := shared()
 	if err != nil {
 		t.Fatal(err)
@@ -48,7 +48,7 @@ var (
 			return nil, err
 		}
 		started.Store(true)
-		return platforms.NewSwarm(platforms.Options{Run: "0123456789abcdef", Image: dockerd.Image{Root: image}, Lab: lab.New()}), nil
+		return platforms.NewSwarm(platforms.Options{Run: "0123456789abcdef", Image: engine.Image{Root: image}, Lab: lab.New()}), nil
 	})
 )
 
@@ -181,9 +181,9 @@ func leavesNothing(t *testing.T, p *platforms.Swarm, name string, hosts int) {
 // labelled are the objects of a swarm and its engines that carry our label, but images.
 func labelled(t *testing.T, hosts platform.Hosts) (all []string) {
 	t.Helper()
-	ours := make(client.Filters).Add("label", dockerd.Label)
+	ours := make(client.Filters).Add("label", engine.Label)
 	for _, h := range hosts.All() {
-		c := h.(*dockerd.Host).Engine.Client
+		c := h.(*engine.Host).Engine.Client
 		containers, err := c.ContainerList(t.Context(), client.ContainerListOptions{All: true, Filters: ours})
 		if err != nil {
 			t.Fatal(err)
@@ -199,7 +199,7 @@ func labelled(t *testing.T, hosts platform.Hosts) (all []string) {
 			all = append(all, h.Name()+": network "+o.Name)
 		}
 	}
-	manager := hosts.(dockerd.SwarmHosts).Swarm().Manager
+	manager := hosts.(engine.Hosts).Swarm().Manager
 	services, err := manager.Engine.Client.ServiceList(t.Context(), client.ServiceListOptions{Filters: ours})
 	if err != nil {
 		t.Fatal(err)

@@ -10,8 +10,8 @@ import (
 
 	"github.com/moby/moby/client"
 
-	"nettoll/internal/dockerd"
-	"nettoll/internal/rootfs"
+	"nettoll/docker/engine"
+	"nettoll/docker/rootfs"
 	"nettoll/internal/testutil"
 	"nettoll/network"
 	"nettoll/platform"
@@ -21,18 +21,18 @@ import (
 )
 
 // daemons starts engines as a user's might run, each on a host of its own.
-func daemons(t *testing.T, n int) []*dockerd.Private {
+func daemons(t *testing.T, n int) []*engine.Private {
 	t.Helper()
-	platformtest.Require(t, "dockerd", dockerd.Available())
+	platformtest.Require(t, "dockerd", engine.Available())
 	hosts, err := lab.New().Hosts(t.Context(), platform.HostRequest{Count: n})
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, errs := make([]*dockerd.Private, n), make([]error, n)
+	all, errs := make([]*engine.Private, n), make([]error, n)
 	var starting sync.WaitGroup
 	for i, h := range hosts.All() {
 		starting.Go(func() {
-			all[i], errs[i] = dockerd.StartPrivate(t.Context(), h, i, "feedfacefeedface", dockerd.Image{}, dockerd.Settings{})
+			all[i], errs[i] = engine.StartPrivate(t.Context(), h, i, "feedfacefeedface", engine.Image{}, engine.Settings{})
 		})
 	}
 	starting.Wait()
@@ -60,7 +60,7 @@ func daemons(t *testing.T, n int) []*dockerd.Private {
 
 // borrowed is the platform of the swarm of a user's engines, none of which is known to
 // run on this machine.
-func borrowed(t *testing.T, of ...*dockerd.Private) *platforms.Swarm {
+func borrowed(t *testing.T, of ...*engine.Private) *platforms.Swarm {
 	t.Helper()
 	agent, err := rootfs.Agent()
 	if err != nil {
@@ -70,7 +70,7 @@ func borrowed(t *testing.T, of ...*dockerd.Private) *platforms.Swarm {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := platforms.Options{Run: "0123456789abcdef", Image: dockerd.Image{Root: image}}
+	o := platforms.Options{Run: "0123456789abcdef", Image: engine.Image{Root: image}}
 	for _, d := range of {
 		o.Dial = append(o.Dial, func(ctx context.Context) (*client.Client, bool, error) {
 			c, err := client.New(client.WithHost(d.Engine.Client.DaemonHost()))
@@ -107,12 +107,12 @@ func missing(t *testing.T, err error, what, remedy string) {
 func TestSwarmOfTheUser(t *testing.T) {
 	d := daemons(t, 3)
 	missing(t, borrowed(t, d[0], d[1]).Probe(t.Context()), "engine h1 (on ", "docker swarm init")
-	if _, err := dockerd.FormSwarm(t.Context(), d[:2]); err != nil {
+	if _, err := engine.FormSwarm(t.Context(), d[:2]); err != nil {
 		t.Fatal(err)
 	}
 	missing(t, borrowed(t, d[0], d[2]).Probe(t.Context()), "is not part of a swarm", "--private-engine")
 	missing(t, borrowed(t, d[1]).Probe(t.Context()), "none of the engines is a manager", "--docker-host")
-	if _, err := dockerd.FormSwarm(t.Context(), d[2:]); err != nil {
+	if _, err := engine.FormSwarm(t.Context(), d[2:]); err != nil {
 		t.Fatal(err)
 	}
 	missing(t, borrowed(t, d[0], d[2]).Probe(t.Context()), "is part of another swarm than", "docker swarm join")

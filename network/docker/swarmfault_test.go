@@ -8,7 +8,7 @@ import (
 
 	"github.com/moby/moby/client"
 
-	"nettoll/internal/dockerd"
+	dockerd "nettoll/docker/engine"
 	"nettoll/platform"
 	platforms "nettoll/platform/docker"
 	"nettoll/record"

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"nettoll/internal/dockerd"
+	"nettoll/docker/engine"
 	"nettoll/internal/nl"
 	"nettoll/network"
 )
@@ -15,7 +15,7 @@ type tunnel struct {
 	n        *build
 	name, id string
 	label    string // in names of hops
-	ends     map[*dockerd.Host]network.Hop
+	ends     map[*engine.Host]network.Hop
 }
 
 func (n *build) tunnel(ctx context.Context, name, label string) (*tunnel, error) {
@@ -23,7 +23,7 @@ func (n *build) tunnel(ctx context.Context, name, label string) (*tunnel, error)
 	if err != nil {
 		return nil, err
 	}
-	return &tunnel{n: n, name: name, id: id, label: label, ends: map[*dockerd.Host]network.Hop{}}, nil
+	return &tunnel{n: n, name: name, id: id, label: label, ends: map[*engine.Host]network.Hop{}}, nil
 }
 
 // How engines name what they hide: a network's namespace by the first ten letters of
@@ -44,7 +44,7 @@ func (t *tunnel) find(ctx context.Context) error {
 			t.n.concealed = map[string]string{}
 		}
 		t.n.concealed[fmt.Sprintf("the %s network on %s", t.label, h.Name())] = path
-		all, err := dockerd.InterfacesIn(path)
+		all, err := engine.InterfacesIn(path)
 		if err != nil {
 			return fmt.Errorf("docker: %s of %s: %w", t.label, h.Name(), err)
 		}
@@ -61,8 +61,8 @@ func (t *tunnel) find(ctx context.Context) error {
 }
 
 // hidden counts what a device of a namespace carried that the engine hides.
-func hidden(h *dockerd.Host, path, device, name string) network.Hop {
-	hop := deviceHop(h.Name(), device, func(context.Context) ([]nl.Interface, error) { return dockerd.InterfacesIn(path) })
+func hidden(h *engine.Host, path, device, name string) network.Hop {
+	hop := deviceHop(h.Name(), device, func(context.Context) ([]nl.Interface, error) { return engine.InterfacesIn(path) })
 	hop.Name = h.Name() + "/" + name
 	return hop
 }
@@ -73,7 +73,7 @@ func (t *tunnel) path(from, to *node, _ network.Family) []network.Hop {
 	return append(hops, to.hop())
 }
 
-func (t *tunnel) between(from, to *dockerd.Host) (hops []network.Hop) {
+func (t *tunnel) between(from, to *engine.Host) (hops []network.Hop) {
 	if from == to {
 		if end, ok := t.ends[from]; ok {
 			hops = append(hops, absent(end))
@@ -92,7 +92,7 @@ func (t *tunnel) between(from, to *dockerd.Host) (hops []network.Hop) {
 }
 
 // uplinks are the hosts' devices on the underlay, where they are known.
-func (t *tunnel) uplinks(as func(network.Hop) network.Hop, hosts ...*dockerd.Host) (hops []network.Hop) {
+func (t *tunnel) uplinks(as func(network.Hop) network.Hop, hosts ...*engine.Host) (hops []network.Hop) {
 	for _, h := range hosts {
 		if device := h.Uplink().Device; device != "" {
 			hops = append(hops, as(hostHop(h, device)))

@@ -14,14 +14,14 @@ import (
 	"github.com/moby/moby/api/types/network"
 	"github.com/moby/moby/client"
 
-	"nettoll/internal/dockerd"
+	"nettoll/docker/engine"
 )
 
 // byHand is the commands that make the same networks and containers on an engine, as
 // the engine tells what they are like.
-func byHand(t *testing.T, h *dockerd.Host) (lines []string) {
+func byHand(t *testing.T, h *engine.Host) (lines []string) {
 	t.Helper()
-	networks, err := h.Engine.Client.NetworkList(t.Context(), client.NetworkListOptions{Filters: make(client.Filters).Add("label", dockerd.Label)})
+	networks, err := h.Engine.Client.NetworkList(t.Context(), client.NetworkListOptions{Filters: make(client.Filters).Add("label", engine.Label)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func run(c container.InspectResponse) string {
 
 // dockerdCommand is the command line of a private engine, less the places of its files and what
 // its containers are counted by.
-func dockerdCommand(t *testing.T, h *dockerd.Host) string {
+func dockerdCommand(t *testing.T, h *engine.Host) string {
 	t.Helper()
 	ns, err := os.Readlink(h.NetNS())
 	if err != nil {

@@ -10,12 +10,12 @@ import (
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/client"
 
-	"nettoll/internal/dockerd"
+	"nettoll/docker/engine"
 	"nettoll/platform"
 )
 
 // objects is what an engine has, ours and others', and the namespaces that it hides.
-func objects(t *testing.T, h *dockerd.Host) (lines []string) {
+func objects(t *testing.T, h *engine.Host) (lines []string) {
 	t.Helper()
 	c := h.Engine.Client
 	containers, err := c.ContainerList(t.Context(), client.ContainerListOptions{All: true})
@@ -99,10 +99,10 @@ func output(t *testing.T, e platform.Endpoint, program string) string {
 
 // made are the containers that nettoll has made on an engine, in the order of their
 // names.
-func made(t *testing.T, h *dockerd.Host) (all []container.InspectResponse) {
+func made(t *testing.T, h *engine.Host) (all []container.InspectResponse) {
 	t.Helper()
 	c := h.Engine.Client
-	list, err := c.ContainerList(t.Context(), client.ContainerListOptions{Filters: make(client.Filters).Add("label", dockerd.Label)})
+	list, err := c.ContainerList(t.Context(), client.ContainerListOptions{Filters: make(client.Filters).Add("label", engine.Label)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,13 +11,13 @@ import (
 	"strings"
 	"testing"
 
-	"nettoll/internal/dockerd"
+	"nettoll/docker/engine"
 	"nettoll/internal/netns"
 	"nettoll/network"
 )
 
 // introduction says what the engine is, and how it was started.
-func introduction(t *testing.T, h *dockerd.Host) (version, text string) {
+func introduction(t *testing.T, h *engine.Host) (version, text string) {
 	t.Helper()
 	facts, err := h.Engine.Facts(t.Context())
 	if err != nil {
@@ -49,7 +49,7 @@ func (d *description) daemons(t *testing.T, n *network.Network) {
 }
 
 // commands is what would make the same by hand. It finds the stable names, too.
-func (d *description) commands(t *testing.T, engines []*dockerd.Host) {
+func (d *description) commands(t *testing.T, engines []*engine.Host) {
 	t.Helper()
 	d.names = stable(t, engines...)
 	var b strings.Builder
@@ -65,7 +65,7 @@ func (d *description) commands(t *testing.T, engines []*dockerd.Host) {
 
 // firewall is the rules that packets can meet: those of the network, and those of
 // engines where the path goes through a host.
-func (d *description) firewall(t *testing.T, n *network.Network, engines []*dockerd.Host) {
+func (d *description) firewall(t *testing.T, n *network.Network, engines []*engine.Host) {
 	t.Helper()
 	var b strings.Builder
 	for _, rules := range n.Page.Firewall {
@@ -92,7 +92,7 @@ func (d *description) firewall(t *testing.T, n *network.Network, engines []*dock
 }
 
 // kept says what rules an engine keeps, and which bridged packets meet them.
-func (d *description) kept(t *testing.T, h *dockerd.Host) string {
+func (d *description) kept(t *testing.T, h *engine.Host) string {
 	t.Helper()
 	all := ranged(Rules(t, h))
 	if len(all) == 0 {
@@ -119,7 +119,7 @@ func (d *description) kept(t *testing.T, h *dockerd.Host) string {
 }
 
 // through says whether packets pass a host by more than its uplink.
-func through(n *network.Network, h *dockerd.Host) bool {
+func through(n *network.Network, h *engine.Host) bool {
 	hops := n.Path(n.Clients[0], n.Servers[0], network.IPv4)
 	return slices.ContainsFunc(hops, func(hop network.Hop) bool {
 		what, on := strings.CutPrefix(hop.Name, h.Name()+"/")

@@ -4,7 +4,7 @@ import (
 	"context"
 	"testing"
 
-	"nettoll/internal/dockerd"
+	"nettoll/docker/engine"
 	"nettoll/platform"
 )
 
@@ -35,7 +35,7 @@ func (s *subject) keep(t *testing.T, n int) (platform.Platform, platform.Hosts) 
 		t.Fatal(err)
 	}
 	for _, h := range hosts.All() { // engines keep their image
-		if d, ok := h.(*dockerd.Host); ok {
+		if d, ok := h.(*engine.Host); ok {
 			if _, err := d.Engine.Load(ctx); err != nil {
 				t.Fatal(err)
 			}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"nettoll/internal/dockerd"
+	"nettoll/docker/engine"
 	"nettoll/internal/nl/nltest"
 	"nettoll/network"
 	"nettoll/platform"
@@ -179,9 +179,9 @@ func places(t *testing.T, n *network.Network) (all []*place) {
 }
 
 // enginesOf are the hosts of a network that run engines.
-func enginesOf(n *network.Network) (all []*dockerd.Host) {
+func enginesOf(n *network.Network) (all []*engine.Host) {
 	for _, h := range n.Hosts {
-		if e, ok := h.(*dockerd.Host); ok {
+		if e, ok := h.(*engine.Host); ok {
 			all = append(all, e)
 		}
 	}

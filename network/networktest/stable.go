@@ -9,13 +9,13 @@ import (
 
 	"github.com/moby/moby/client"
 
-	"nettoll/internal/dockerd"
+	"nettoll/docker/engine"
 	"nettoll/internal/nl"
 )
 
 // stable replaces what an engine makes up anew for each network: names of devices, ids
 // of containers and networks, and what is in names of ours to tell runs apart.
-func stable(t *testing.T, hosts ...*dockerd.Host) *strings.Replacer {
+func stable(t *testing.T, hosts ...*engine.Host) *strings.Replacer {
 	t.Helper()
 	var pairs []string
 	for _, h := range hosts {
@@ -25,7 +25,7 @@ func stable(t *testing.T, hosts ...*dockerd.Host) *strings.Replacer {
 }
 
 // madeUp is pairs of what a host's engine makes up, and what is to stand for it.
-func madeUp(t *testing.T, h *dockerd.Host) []string {
+func madeUp(t *testing.T, h *engine.Host) []string {
 	t.Helper()
 	prefix := "nettoll-" + h.Engine.Run[:min(12, len(h.Engine.Run))] + "-"
 	pairs := []string{prefix, "nettoll-"}

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"nettoll/internal/dockerd"
+	"nettoll/docker/engine"
 	"nettoll/internal/netns"
 	"nettoll/internal/nl/nltest"
 	"nettoll/platform"
@@ -28,7 +28,7 @@ func State(t *testing.T, hosts ...platform.Host) (lines []string) {
 			t.Fatal(err)
 		}
 		all := append(strings.Split(strings.TrimSpace(inv), "\n"), parameters(t, ns)...)
-		if d, ok := h.(*dockerd.Host); ok {
+		if d, ok := h.(*engine.Host); ok {
 			all = append(append(all, objects(t, d)...), Rules(t, d)...)
 		}
 		for _, l := range all {

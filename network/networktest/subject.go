@@ -3,7 +3,7 @@ package networktest
 import (
 	"time"
 
-	"nettoll/internal/dockerd"
+	"nettoll/docker/engine"
 	"nettoll/network"
 	"nettoll/platform"
 )
@@ -23,7 +23,7 @@ type subject struct {
 }
 
 func newSubject(p platform.Platform, prefix string, tech network.Driver) *subject {
-	_, engines := p.(dockerd.Provider)
+	_, engines := p.(engine.Provider)
 	return &subject{Driver: tech, platform: p, prefix: prefix, warmup: usualWarmup, engines: engines, sections: map[int]string{}, ends: map[int]string{}}
 }
 

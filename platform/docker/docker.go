@@ -10,10 +10,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/moby/moby/client"
 
-	"nettoll/internal/dockerd"
+	"nettoll/docker/engine"
+	"nettoll/internal/emulated"
 	"nettoll/platform"
 )
 
@@ -21,7 +23,7 @@ import (
 type Options struct {
 	// Run is the id of the run, with which all that is made is labelled.
 	Run   string
-	Image dockerd.Image
+	Image engine.Image
 	// Dial connects to the user's engines, in the order of hosts. It also says whether
 	// the engine can be on this very machine, which is then found out.
 	Dial []func(context.Context) (c *client.Client, near bool, err error)
@@ -37,7 +39,7 @@ type Docker struct {
 	o Options
 
 	mu       sync.Mutex
-	borrowed []*dockerd.Host
+	borrowed []*engine.Host
 	private  []*set // the one that was taken last is the last
 	starting int    // sets that are not there yet
 	seen     bool   // the user's engines have been nodes of one swarm
@@ -77,7 +79,7 @@ func (d *Docker) Stood() []string {
 // Probe implements platform.Platform.
 func (d *Docker) Probe(ctx context.Context) error {
 	if d.o.Lab != nil {
-		return errors.Join(d.o.Lab.Probe(ctx), dockerd.Available(), rootOfMachine())
+		return errors.Join(d.o.Lab.Probe(ctx), engine.Available(), rootOfMachine())
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -100,24 +102,24 @@ func (d *Docker) connect(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		e, here := dockerd.NewEngine(c, d.o.Run, d.o.Image), false
+		e, here := engine.NewEngine(c, d.o.Run, d.o.Image), false
 		if near {
 			if here, err = e.Here(ctx); err != nil {
 				return errors.Join(err, e.Close(ctx))
 			}
 		}
-		d.borrowed = append(d.borrowed, dockerd.Borrow(e, i, here))
+		d.borrowed = append(d.borrowed, engine.Borrow(e, i, here))
 	}
 	return nil
 }
 
 // Hosts implements platform.Platform.
 func (d *Docker) Hosts(ctx context.Context, req platform.HostRequest) (platform.Hosts, error) {
-	return d.Engines(ctx, req, dockerd.Settings{})
+	return d.Engines(ctx, req, engine.Settings{})
 }
 
-// Engines implements dockerd.Provider.
-func (d *Docker) Engines(ctx context.Context, req platform.HostRequest, s dockerd.Settings) (dockerd.Hosts, error) {
+// Engines implements engine.Provider.
+func (d *Docker) Engines(ctx context.Context, req platform.HostRequest, s engine.Settings) (engine.Hosts, error) {
 	if req.Count < 1 {
 		return nil, fmt.Errorf("docker: %d hosts: at least 1 is needed", req.Count)
 	}
@@ -133,7 +135,7 @@ func (d *Docker) Engines(ctx context.Context, req platform.HostRequest, s docker
 	s.Swarm = false // it is no option of an engine
 	const remedy = "--private-engine starts engines for the measurement, on hosts of the lab"
 	switch {
-	case s != dockerd.Settings{}:
+	case s != engine.Settings{}:
 		return nil, &platform.Unsupported{Feature: "changing the engine's settings", Option: "an engine with " + s.String(), Remedy: remedy}
 	case req.Underlay != platform.Underlay{} || req.Rules > 0:
 		return nil, &platform.Unsupported{Feature: "shaping the host of an engine", Option: "a host that was made for it", Remedy: remedy}
@@ -144,16 +146,19 @@ func (d *Docker) Engines(ctx context.Context, req platform.HostRequest, s docker
 		}
 	}
 	used := hosts{all: d.borrowed[:req.Count]}
+	var err error
 	if wantsSwarm {
-		return d.inSwarm(ctx, used)
+		used.swarm, err = d.find(ctx) // whose manager may be another engine
 	}
-	return &used, nil
+	return &used, err
 }
 
 // hosts are engines in use by one network.
 type hosts struct {
-	all  []*dockerd.Host
-	free func() // others can have them; nil: they can anyway
+	all     []*engine.Host
+	swarm   *engine.Swarm               // that they are nodes of, where one was asked for
+	free    func()                      // others can have them; nil: they can anyway
+	discard func(context.Context) error // ends the engines of a private swarm; nil otherwise
 }
 
 // Transient implements platform.Hosts: engines outlive networks.
@@ -168,20 +173,40 @@ func (h *hosts) All() []platform.Host {
 	return all
 }
 
-// Docker implements dockerd.Hosts.
-func (h *hosts) Docker() []*dockerd.Host { return h.all }
+// Docker implements engine.Hosts.
+func (h *hosts) Docker() []*engine.Host { return h.all }
+
+// Swarm implements engine.Hosts.
+func (h *hosts) Swarm() *engine.Swarm { return h.swarm }
+
+// emptyTime is how long a private swarm may take to let go what was made on it. A node
+// that nobody reaches keeps its networks in use.
+const emptyTime = 15 * time.Second
 
 // Close implements platform.Hosts: what was made is removed, the engines stay for the
-// next network.
+// next network. A private swarm that lets something not go is given up with its engines.
 func (h *hosts) Close(ctx context.Context) error {
 	if h.free != nil {
 		defer h.free()
 	}
-	var errs []error
-	for _, host := range h.all {
-		errs = append(errs, host.Empty(ctx))
+	if h.discard != nil {
+		within, cancel := context.WithTimeout(ctx, emulated.Patience(emptyTime))
+		defer cancel()
+		ctx = within
 	}
-	return errors.Join(errs...)
+	all := h.all
+	if h.swarm != nil && !slices.Contains(all, h.swarm.Manager) {
+		all = append(slices.Clip(all), h.swarm.Manager)
+	}
+	// At the same time, since the manager's networks go when the containers of all are gone.
+	err := errors.Join(engine.Each(-1, all, func(_ int, host *engine.Host) error { return host.Empty(ctx) })...)
+	if err == nil && h.swarm != nil {
+		err = engine.Settle(ctx, all)
+	}
+	if err != nil && h.discard != nil {
+		return h.discard(context.WithoutCancel(ctx))
+	}
+	return err
 }
 
 // Close leaves the user's engines as they were, and ends private ones.
@@ -196,7 +221,7 @@ func (d *Docker) Close(ctx context.Context) error {
 		errs = append(errs, s.close(ctx))
 	}
 	if d.o.Lab != nil && d.o.Run != "" { // what is left, of others too, is for nettoll clean
-		_, _ = dockerd.SweepCgroups(d.o.Run)
+		_, _ = engine.SweepCgroups(d.o.Run)
 	}
 	d.borrowed, d.private = nil, nil
 	return errors.Join(errs...)

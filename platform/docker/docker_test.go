@@ -11,8 +11,8 @@ import (
 
 	"github.com/moby/moby/client"
 
-	"nettoll/internal/dockerd"
-	"nettoll/internal/rootfs"
+	"nettoll/docker/engine"
+	"nettoll/docker/rootfs"
 	"nettoll/internal/testutil"
 	"nettoll/platform"
 	"nettoll/platform/docker"
@@ -28,7 +28,7 @@ func TestConformance(t *testing.T) { platformtest.Conform(t, private(t)) }
 // in containers.
 func private(t *testing.T) *docker.Docker {
 	t.Helper()
-	platformtest.Require(t, "dockerd", dockerd.Available())
+	platformtest.Require(t, "dockerd", engine.Available())
 	agent, err := rootfs.Agent()
 	if err != nil {
 		t.Fatal(err)
@@ -45,7 +45,7 @@ func private(t *testing.T) *docker.Docker {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := docker.New(docker.Options{Run: "0123456789abcdef", Image: dockerd.Image{Root: image}, Lab: lab.New(), Sets: 3})
+	p := docker.New(docker.Options{Run: "0123456789abcdef", Image: engine.Image{Root: image}, Lab: lab.New(), Sets: 3})
 	t.Cleanup(func() {
 		if err := p.Close(context.Background()); err != nil {
 			t.Error(err)
@@ -73,8 +73,8 @@ func daemons(t *testing.T) (n int) {
 	return n
 }
 
-// engine gives a host with an engine of the settings.
-func engine(t *testing.T, p *docker.Docker, req platform.HostRequest, s dockerd.Settings) (*dockerd.Host, dockerd.Hosts) {
+// engineOf gives a host with an engine of the settings.
+func engineOf(t *testing.T, p *docker.Docker, req platform.HostRequest, s engine.Settings) (*engine.Host, engine.Hosts) {
 	t.Helper()
 	req.Count = 1
 	hosts, err := p.Engines(t.Context(), req, s)
@@ -86,10 +86,10 @@ func engine(t *testing.T, p *docker.Docker, req platform.HostRequest, s dockerd.
 
 func TestEnginesAreKeptUntilThereAreTooMany(t *testing.T) {
 	p := private(t)
-	plain, own := platform.HostRequest{}, dockerd.Settings{}
+	plain, own := platform.HostRequest{}, engine.Settings{}
 	// used gives the engine of a network that has been taken down.
-	used := func(req platform.HostRequest, s dockerd.Settings) *dockerd.Host {
-		h, hosts := engine(t, p, req, s)
+	used := func(req platform.HostRequest, s engine.Settings) *engine.Host {
+		h, hosts := engineOf(t, p, req, s)
 		if err := hosts.Close(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -99,7 +99,7 @@ func TestEnginesAreKeptUntilThereAreTooMany(t *testing.T) {
 	if again := used(plain, own); again != first {
 		t.Error("the same hosts were asked for, and others were given")
 	}
-	if other := used(plain, dockerd.Settings{NoICC: true}); other == first {
+	if other := used(plain, engine.Settings{NoICC: true}); other == first {
 		t.Error("other settings were asked for, and the same engine was given")
 	}
 	if other := used(platform.HostRequest{Rules: 1}, own); other == first {
@@ -125,22 +125,22 @@ func TestEnginesAreKeptUntilThereAreTooMany(t *testing.T) {
 // when it has been taken down.
 func TestNetworksThatStandAtOnce(t *testing.T) {
 	p := private(t)
-	plain, own := platform.HostRequest{}, dockerd.Settings{}
-	one, hosts := engine(t, p, plain, own)
-	other, _ := engine(t, p, plain, own)
+	plain, own := platform.HostRequest{}, engine.Settings{}
+	one, hosts := engineOf(t, p, plain, own)
+	other, _ := engineOf(t, p, plain, own)
 	if one == other {
 		t.Error("two networks that stand have the same engine")
 	}
 	if err := hosts.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if again, _ := engine(t, p, plain, own); again != one {
+	if again, _ := engineOf(t, p, plain, own); again != one {
 		t.Error("an engine that nobody uses was not given")
 	}
 	if err := hosts.Close(t.Context()); err != nil { // once more, when others have the engine
 		t.Fatal(err)
 	}
-	if third, _ := engine(t, p, plain, own); third == one {
+	if third, _ := engineOf(t, p, plain, own); third == one {
 		t.Error("an engine was given that another network has")
 	}
 	if got := daemons(t); got != 3 {
@@ -155,7 +155,7 @@ func TestNetworksThatStandAtOnce(t *testing.T) {
 }
 
 func TestClosedHostsLeaveNothingOnTheirEngines(t *testing.T) {
-	h, hosts := engine(t, private(t), platform.HostRequest{}, dockerd.Settings{})
+	h, hosts := engineOf(t, private(t), platform.HostRequest{}, engine.Settings{})
 	container, err := h.Containers(t.Context(), 2)
 	if err != nil {
 		t.Fatal(err)
@@ -163,14 +163,14 @@ func TestClosedHostsLeaveNothingOnTheirEngines(t *testing.T) {
 	if _, err := h.Share(t.Context(), container[0]); err != nil {
 		t.Fatal(err)
 	}
-	name, err := h.Network(t.Context(), dockerd.NetworkSpec{Name: "test", Driver: "bridge"})
+	name, err := h.Network(t.Context(), engine.NetworkSpec{Name: "test", Driver: "bridge"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.Run(t.Context(), dockerd.Spec{Mode: name}); err != nil {
+	if _, err := h.Run(t.Context(), engine.Spec{Mode: name}); err != nil {
 		t.Fatal(err)
 	}
-	ours := make(client.Filters).Add("label", dockerd.Label)
+	ours := make(client.Filters).Add("label", engine.Label)
 	count := func() (containers, networks int) {
 		c, err := h.Engine.Client.ContainerList(t.Context(), client.ContainerListOptions{All: true, Filters: ours})
 		if err != nil {

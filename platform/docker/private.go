@@ -9,7 +9,7 @@ import (
 
 	"github.com/prometheus/procfs"
 
-	"nettoll/internal/dockerd"
+	"nettoll/docker/engine"
 	"nettoll/platform"
 )
 
@@ -17,11 +17,11 @@ import (
 // building a network, so they are kept for the next one that wants the same.
 type set struct {
 	req      platform.HostRequest
-	settings dockerd.Settings
+	settings engine.Settings
 	under    platform.Hosts
-	engines  []*dockerd.Private
-	swarm    *dockerd.Swarm // where the settings want one
-	taken    bool           // by a network that stands
+	engines  []*engine.Private
+	swarm    *engine.Swarm // where the settings want one
+	taken    bool          // by a network that stands
 }
 
 // Sets are kept as long as all engines together take no more than a quarter of the memory that is
@@ -48,7 +48,7 @@ func (d *Docker) mostSets(engines int) int {
 }
 
 // start gives a set that was asked for and has no network, which it makes where there is none.
-func (d *Docker) start(ctx context.Context, req platform.HostRequest, s dockerd.Settings) (dockerd.Hosts, error) {
+func (d *Docker) start(ctx context.Context, req platform.HostRequest, s engine.Settings) (engine.Hosts, error) {
 	have, err := d.take(ctx, req, s)
 	if have != nil || err != nil {
 		return have, err
@@ -65,7 +65,7 @@ func (d *Docker) start(ctx context.Context, req platform.HostRequest, s dockerd.
 }
 
 // take gives a set that is there, or else makes room for another.
-func (d *Docker) take(ctx context.Context, req platform.HostRequest, s dockerd.Settings) (dockerd.Hosts, error) {
+func (d *Docker) take(ctx context.Context, req platform.HostRequest, s engine.Settings) (engine.Hosts, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err := d.discardBroken(ctx); err != nil {
@@ -94,23 +94,18 @@ func (d *Docker) take(ctx context.Context, req platform.HostRequest, s dockerd.S
 }
 
 // newSet starts engines.
-func (d *Docker) newSet(ctx context.Context, req platform.HostRequest, s dockerd.Settings) (*set, error) {
+func (d *Docker) newSet(ctx context.Context, req platform.HostRequest, s engine.Settings) (*set, error) {
 	under, err := d.o.Lab.Hosts(ctx, req)
 	if err != nil {
 		return nil, err
 	}
-	made := &set{req: req, settings: s, under: under, engines: make([]*dockerd.Private, req.Count)}
-	errs := make([]error, req.Count)
-	var starting sync.WaitGroup
-	for i, h := range under.All() {
-		starting.Go(func() {
-			made.engines[i], errs[i] = dockerd.StartPrivate(ctx, h, i, d.o.Run, d.o.Image, s)
-		})
-	}
-	starting.Wait()
-	err = errors.Join(errs...)
+	made := &set{req: req, settings: s, under: under, engines: make([]*engine.Private, req.Count)}
+	err = errors.Join(engine.Each(-1, under.All(), func(i int, h platform.Host) (err error) {
+		made.engines[i], err = engine.StartPrivate(ctx, h, i, d.o.Run, d.o.Image, s)
+		return err
+	})...)
 	if err == nil && s.Swarm {
-		made.swarm, err = dockerd.FormSwarm(ctx, made.engines)
+		made.swarm, err = engine.FormSwarm(ctx, made.engines)
 	}
 	if err != nil {
 		return nil, errors.Join(err, made.close(context.WithoutCancel(ctx)))
@@ -131,8 +126,8 @@ func (s *set) String() string {
 }
 
 // use gives the hosts of a set.
-func (d *Docker) use(s *set) dockerd.Hosts {
-	h := hosts{free: sync.OnceFunc(func() { // by then somebody else may have it
+func (d *Docker) use(s *set) engine.Hosts {
+	h := &hosts{swarm: s.swarm, free: sync.OnceFunc(func() { // by then somebody else may have it
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		s.taken = false
@@ -140,21 +135,15 @@ func (d *Docker) use(s *set) dockerd.Hosts {
 	for _, e := range s.engines {
 		h.all = append(h.all, e.Host)
 	}
-	if s.swarm == nil {
-		return &h
+	if s.swarm != nil {
+		h.discard = func(ctx context.Context) error { return d.discard(ctx, s) }
 	}
-	return &swarmHosts{hosts: h, swarm: s.swarm, discard: func(ctx context.Context) error { return d.discard(ctx, s) }}
+	return h
 }
 
 // close ends the engines and lets their hosts go.
 func (s *set) close(ctx context.Context) error {
-	errs := make([]error, len(s.engines))
-	var stopping sync.WaitGroup
-	for i, e := range s.engines {
-		if e != nil {
-			stopping.Go(func() { errs[i] = e.Stop() })
-		}
-	}
-	stopping.Wait()
+	started := slices.DeleteFunc(slices.Clone(s.engines), func(e *engine.Private) bool { return e == nil })
+	errs := engine.Each(-1, started, func(_ int, e *engine.Private) error { return e.Stop() })
 	return errors.Join(append(errs, s.under.Close(ctx))...)
 }

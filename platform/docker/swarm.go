@@ -2,13 +2,9 @@ package docker
 
 import (
 	"context"
-	"errors"
 	"slices"
-	"sync"
-	"time"
 
-	"nettoll/internal/dockerd"
-	"nettoll/internal/emulated"
+	"nettoll/docker/engine"
 	"nettoll/platform"
 )
 
@@ -38,19 +34,19 @@ func (s *Swarm) Private() bool { return s.o.Lab != nil }
 
 // Hosts implements platform.Platform.
 func (s *Swarm) Hosts(ctx context.Context, req platform.HostRequest) (platform.Hosts, error) {
-	return s.Engines(ctx, req, dockerd.Settings{})
+	return s.Engines(ctx, req, engine.Settings{})
 }
 
-// Engines implements dockerd.Provider. What it gives are dockerd.SwarmHosts.
-func (s *Swarm) Engines(ctx context.Context, req platform.HostRequest, with dockerd.Settings) (dockerd.Hosts, error) {
+// Engines implements engine.Provider.
+func (s *Swarm) Engines(ctx context.Context, req platform.HostRequest, with engine.Settings) (engine.Hosts, error) {
 	with.Swarm = true
 	return s.Docker.Engines(ctx, req, with)
 }
 
 // find finds the swarm of the user's engines. One that was never there is something
 // that is missing; one that is there no more is a fault.
-func (d *Docker) find(ctx context.Context) (*dockerd.Swarm, error) {
-	found, err := dockerd.FindSwarm(ctx, d.borrowed)
+func (d *Docker) find(ctx context.Context) (*engine.Swarm, error) {
+	found, err := engine.FindSwarm(ctx, d.borrowed)
 	if err == nil {
 		d.seen = true
 		return found, nil
@@ -65,72 +61,17 @@ func (d *Docker) find(ctx context.Context) (*dockerd.Swarm, error) {
 	}
 }
 
-// inSwarm gives those of the user's engines that are used. The manager may be another.
-func (d *Docker) inSwarm(ctx context.Context, used hosts) (dockerd.Hosts, error) {
-	found, err := d.find(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return &swarmHosts{hosts: used, swarm: found}, nil
-}
-
-// swarmHosts are nodes of a swarm in use by one network.
-type swarmHosts struct {
-	hosts
-	swarm   *dockerd.Swarm
-	discard func(context.Context) error // ends private engines; nil for those of the user
-}
-
-// Swarm implements dockerd.SwarmHosts.
-func (h *swarmHosts) Swarm() *dockerd.Swarm { return h.swarm }
-
-// emptyTime is how long a private swarm may take to let go what was made on it. A node
-// that nobody reaches keeps its networks in use.
-const emptyTime = 15 * time.Second
-
-// Close implements platform.Hosts. A private swarm that lets something not go is given
-// up with its engines.
-func (h *swarmHosts) Close(ctx context.Context) error {
-	if h.free != nil {
-		defer h.free()
-	}
-	if h.discard != nil {
-		within, cancel := context.WithTimeout(ctx, emulated.Patience(emptyTime))
-		defer cancel()
-		ctx = within
-	}
-	all := h.all
-	if !slices.Contains(all, h.swarm.Manager) {
-		all = append(slices.Clip(all), h.swarm.Manager)
-	}
-	// At the same time, since the manager's networks go when the containers of all are gone.
-	errs := make([]error, len(all))
-	var emptying sync.WaitGroup
-	for i, host := range all {
-		emptying.Go(func() { errs[i] = host.Empty(ctx) })
-	}
-	emptying.Wait()
-	err := errors.Join(errs...)
-	if err == nil {
-		err = dockerd.Settle(ctx, all)
-	}
-	if err != nil && h.discard != nil {
-		return h.discard(context.WithoutCancel(ctx))
-	}
-	return err
-}
-
 // discardBroken ends private swarms that have lost a node.
 func (d *Docker) discardBroken(ctx context.Context) error {
 	for _, s := range slices.Clone(d.private) {
 		if s.swarm == nil || s.taken {
 			continue
 		}
-		var nodes []*dockerd.Host
+		var nodes []*engine.Host
 		for _, e := range s.engines {
 			nodes = append(nodes, e.Host)
 		}
-		if _, err := dockerd.FindSwarm(ctx, nodes); err == nil || ctx.Err() != nil {
+		if _, err := engine.FindSwarm(ctx, nodes); err == nil || ctx.Err() != nil {
 			continue
 		}
 		if err := d.drop(ctx, s); err != nil {

@@ -1,0 +1,256 @@
+package dial
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/moby/moby/client"
+	"golang.org/x/sys/unix"
+
+	"nettoll/platform/lab"
+	"nettoll/platform/platformtest"
+)
+
+// realEngine is a dockerd of the test's own. It listens on a socket and, over TLS
+// with client certificates, on a port.
+type realEngine struct {
+	socket, tcp string
+	group       string // of the socket
+	authority   *authority
+}
+
+// startEngine starts dockerd in the lab, with all that it writes in memory.
+func startEngine(t *testing.T) *realEngine {
+	t.Helper()
+	for _, program := range []string{"dockerd", "containerd", "runc", "docker"} {
+		if _, err := exec.LookPath(program); err != nil {
+			platformtest.Require(t, "dockerd", err)
+		}
+	}
+	if !lab.AsRoot() {
+		platformtest.Require(t, "dockerd", errors.New("dockerd must be started by root"))
+	}
+	loopback(t)
+	dir := t.TempDir()
+	openTo(t, dir)
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "mode=0711"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { // before the folder is removed
+		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	e := &realEngine{socket: dir + "/s", tcp: freePort(t), authority: newAuthority(t, "the engine's")}
+	e.group, _ = foreignGroup(t)
+	own := e.authority.issue(t, "127.0.0.1", time.Now().Add(time.Hour)).store(t, e.authority.pem)
+	var log bytes.Buffer
+	cmd := exec.Command("dockerd", "--data-root", dir+"/data", "--exec-root", dir+"/exec", "--pidfile", dir+"/pid",
+		"--bridge", "none", "--iptables=false", "--group", e.group, "-H", "unix://"+e.socket, "-H", "tcp://"+e.tcp,
+		"--tlsverify", "--tlscacert", own+"/ca.pem", "--tlscert", own+"/cert.pem", "--tlskey", own+"/key.pem")
+	cmd.Stdout, cmd.Stderr = &log, &log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM) // fails where it has ended
+		<-ended
+	})
+	for range 3000 {
+		c, err := Connect(t.Context(), Target{Host: "unix://" + e.socket})
+		if err == nil {
+			c.Close()
+			return e
+		}
+		select {
+		case err := <-ended:
+			ended <- err
+			t.Fatalf("dockerd ends: %v\n%s", err, log.String())
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	t.Fatal("dockerd does not answer")
+	return nil
+}
+
+// use does with a client what nettoll does with engines: it asks, and it opens a
+// stream both ways.
+func use(t *testing.T, target Target) {
+	t.Helper()
+	c, err := Connect(t.Context(), target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	info, err := c.Info(t.Context(), client.InfoOptions{})
+	if err != nil || info.Info.ServerVersion == "" {
+		t.Fatalf("%s: %v, version %q", target, err, info.Info.ServerVersion)
+	}
+	if _, err := c.ContainerInspect(t.Context(), "nobody", client.ContainerInspectOptions{}); err == nil || !strings.Contains(err.Error(), "No such container") {
+		t.Errorf("%s: a container that is not there: %v", target, err)
+	}
+	stream, err := c.DialHijack(t.Context(), "/session", "h2c", map[string][]string{"X-Docker-Expose-Session-Uuid": {t.Name() + target.Source}})
+	if err != nil {
+		t.Fatalf("%s: %v", target, err)
+	}
+	defer stream.Close()
+	if err := stream.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
+		t.Error(err)
+	}
+	closer, ok := stream.(client.CloseWriter)
+	if !ok {
+		t.Fatalf("%s: a stream (%T) whose one half cannot be closed", target, stream)
+	}
+	if err := closer.CloseWrite(); err != nil {
+		t.Error(err)
+	}
+	if _, err := io.Copy(io.Discard, stream); err != nil && !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("%s: the engine does not see the end of a stream: %v", target, err)
+	}
+}
+
+func TestEngine(t *testing.T) {
+	e := startEngine(t)
+	socket := "unix://" + e.socket
+	t.Run("socket", func(t *testing.T) {
+		clean(t)
+		t.Setenv("DOCKER_HOST", socket)
+		target, err := Resolve("")
+		if err != nil {
+			t.Fatal(err)
+		}
+		use(t, target)
+	})
+	t.Run("TLS", func(t *testing.T) { e.overTLS(t) })
+	t.Run("permission", func(t *testing.T) {
+		clean(t)
+		_, gid := foreignGroup(t)
+		if got := connectAs(t, socket); !strings.Contains(got, "the socket belongs to group "+e.group+"; as root: usermod -aG "+e.group+" ") {
+			t.Error(got)
+		}
+		if got := connectAs(t, socket, gid); got != "<nil>" {
+			t.Errorf("a member of group %s: %s", e.group, got)
+		}
+	})
+	t.Run("ssh", func(t *testing.T) { e.overSSH(t) })
+}
+
+func (e *realEngine) overTLS(t *testing.T) {
+	f := clean(t)
+	mine := e.authority.issue(t, "me", time.Now().Add(time.Hour))
+	addContext(t, f, "prod", "tcp://"+e.tcp, map[string][]byte{
+		"ca.pem": []byte(e.authority.pem), "cert.pem": []byte(mine.cert), "key.pem": []byte(mine.key),
+	})
+	byContext, err := Resolve("prod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	use(t, byContext)
+	t.Setenv("DOCKER_TLS_VERIFY", "1")
+	t.Setenv("DOCKER_CERT_PATH", mine.store(t, e.authority.pem))
+	byEnv, err := Resolve("tcp://" + e.tcp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	use(t, byEnv)
+
+	t.Setenv("DOCKER_CERT_PATH", pair{}.store(t, e.authority.pem))
+	bare, err := Resolve("tcp://" + e.tcp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Connect(t.Context(), bare)
+	unreachable(t, err, "client certificate", "DOCKER_CERT_PATH")
+	_, err = Connect(t.Context(), Target{Host: "tcp://" + e.tcp})
+	unreachable(t, err, "it speaks TLS", "DOCKER_TLS_VERIFY=1")
+}
+
+// overSSH has a program in ssh's place that does here what ssh would have done on
+// the machine that it logs in to; what it reaches is real.
+func (e *realEngine) overSSH(t *testing.T) {
+	clean(t)
+	dir := t.TempDir()
+	write(t, dir, "ssh", "#!/bin/sh\necho $$ $* >>"+dir+"/calls\nexec docker -H unix://"+e.socket+" system dial-stdio\n", 0o700)
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	target, err := Resolve("ssh://me@lab.example")
+	if err != nil {
+		t.Fatal(err)
+	}
+	use(t, target)
+	calls, err := os.ReadFile(dir + "/calls")
+	if err != nil || !strings.Contains(string(calls), "-l me -o ConnectTimeout=8 -T -- lab.example docker system dial-stdio\n") {
+		t.Errorf("ssh was called %q, %v", calls, err)
+	}
+	gone(t, "docker")
+
+	// What the engine's machine says when the engine is not there.
+	write(t, dir, "ssh", "#!/bin/sh\nexec docker -H unix:///nowhere system dial-stdio\n", 0o700)
+	_, err = Connect(t.Context(), target)
+	unreachable(t, err, "ssh says: ", "try: ssh -l me -- lab.example docker version")
+	if !strings.Contains(err.Error(), "/nowhere") {
+		t.Errorf("what ssh said is lost: %v", err)
+	}
+
+	// A connection that breaks later says why.
+	write(t, dir, "ssh", "#!/bin/sh\ntest -e "+dir+"/broken && { echo the line is dead >&2; exit 255; }\nexec docker -H unix://"+e.socket+" system dial-stdio\n", 0o700)
+	c, err := Connect(t.Context(), target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	write(t, dir, "broken", "", 0o600)
+	c.Close() // what is idle
+	if _, err := c.Info(t.Context(), client.InfoOptions{}); err == nil || !strings.Contains(err.Error(), "ssh says: the line is dead") {
+		t.Errorf("a broken line: %v", err)
+	}
+	if err := os.Remove(dir + "/broken"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Info(t.Context(), client.InfoOptions{}); err != nil {
+		t.Errorf("a line that works again: %v", err)
+	}
+}
+
+// TestDeadlines: a read from an engine that says nothing can be given up.
+func TestDeadlines(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "ssh", "#!/bin/sh\nexec cat\n", 0o700)
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	conn, err := dialSSH(nil, func(error) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Write([]byte("echo")); err != nil {
+		t.Fatal(err)
+	}
+	b := make([]byte, 4)
+	if _, err := io.ReadFull(conn, b); err != nil || string(b) != "echo" {
+		t.Errorf("%q, %v", b, err)
+	}
+	if err := conn.SetDeadline(time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	var timeout net.Error
+	if _, err := conn.Read(b); !errors.As(err, &timeout) || !timeout.Timeout() {
+		t.Errorf("a read after the deadline: %v", err)
+	}
+	if err := errors.Join(conn.Close(), conn.Close()); err != nil {
+		t.Error(err)
+	}
+	if _, err := conn.Read(b); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("a read after the end: %v", err)
+	}
+	if left := running(t, "cat"); len(left) != 0 {
+		t.Errorf("Close leaves %v", left)
+	}
+}

@@ -1,0 +1,89 @@
+package dial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"nettoll/internal/nl"
+	"nettoll/internal/testutil"
+)
+
+// connectTo makes a copy of this program connect to the engine that it names, as
+// whatever user it was started.
+const connectTo = "NETTOLL_TEST_CONNECT_TO"
+
+func TestMain(m *testing.M) {
+	if host := os.Getenv(connectTo); host != "" {
+		_, err := Connect(context.Background(), Target{Host: host, Source: flag})
+		fmt.Print(err)
+		return
+	}
+	testutil.Main(m)
+}
+
+// clean takes away what the user's environment says of engines, and gives the test
+// a configuration folder of its own.
+func clean(t testing.TB) folder {
+	t.Helper()
+	for _, name := range []string{
+		"DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_TLS_VERIFY", "DOCKER_TLS", "DOCKER_CERT_PATH",
+		"DOCKER_API_VERSION", "DOCKER_CUSTOM_HEADERS",
+	} {
+		t.Setenv(name, "")
+	}
+	t.Setenv("XDG_RUNTIME_DIR", "")
+	dir := t.TempDir()
+	t.Setenv("DOCKER_CONFIG", dir)
+	return folder(dir)
+}
+
+// loopback makes addresses of this machine usable inside the lab.
+func loopback(t *testing.T) {
+	t.Helper()
+	if err := nl.With("", func(n *nl.NS) error { return n.Up("lo") }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// freePort is a TCP port of 127.0.0.1 that nobody listens on.
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func write(t *testing.T, dir, name, text string, mode os.FileMode) string {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := os.WriteFile(path, []byte(text), mode); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// unreachable checks that the error is one line with a reason and a remedy that say
+// what they must.
+func unreachable(t *testing.T, err error, reason, remedy string) *Unreachable {
+	t.Helper()
+	var u *Unreachable
+	if !errors.As(err, &u) {
+		t.Fatalf("%v is not *Unreachable", err)
+	}
+	if !strings.Contains(u.Reason, reason) || !strings.Contains(u.Remedy, remedy) {
+		t.Errorf("reason %q, remedy %q\nwant them with %q and %q", u.Reason, u.Remedy, reason, remedy)
+	}
+	if text := u.Error(); strings.ContainsAny(text, "\n\r\x1b") || !strings.HasPrefix(text, "docker engine ") || u.Reason == "" || u.Remedy == "" {
+		t.Errorf("not one line with a reason and a remedy: %q", text)
+	}
+	return u
+}

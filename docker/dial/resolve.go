@@ -1,0 +1,225 @@
+package dial
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strings"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"github.com/docker/cli/cli/config"
+	dockercontext "github.com/docker/cli/cli/context"
+	"github.com/docker/cli/cli/context/docker"
+	"github.com/docker/cli/cli/context/store"
+	"github.com/docker/cli/opts"
+	"github.com/moby/moby/client"
+
+	"nettoll/plan"
+)
+
+const (
+	flag           = "--docker-host"
+	envContext     = "DOCKER_CONTEXT"
+	envTLS         = "DOCKER_TLS"            // TLS without a look at the engine's certificate
+	envHeaders     = "DOCKER_CUSTOM_HEADERS" // in place of the configuration's HttpHeaders
+	defaultContext = "default"
+)
+
+// Resolve finds an engine. A name is a URL (unix://, tcp://, ssh://), a host with a
+// port, or a context's name. With the empty name it is what the docker command would
+// use: DOCKER_HOST, or else the context that DOCKER_CONTEXT or the configuration
+// names, or else the default socket. The context "default" is, as there, DOCKER_HOST
+// or the default socket. DOCKER_TLS_VERIFY, DOCKER_TLS and DOCKER_CERT_PATH are for
+// addresses; contexts have their own certificates. Every error is an *Unreachable.
+func Resolve(name string) (Target, error) {
+	f := folder(configFolder())
+	settings, unreadable := config.Load(string(f))
+	chosen, from := name, flag
+	if name == "" {
+		chosen, from = defaultContext, ""
+		switch byEnv := os.Getenv(envContext); {
+		case os.Getenv(client.EnvOverrideHost) != "":
+		case byEnv != "":
+			chosen, from = byEnv, envContext
+		case unreadable != nil:
+			return Target{}, Target{Source: "the current context"}.unusable(unreadable, "fix that file, or name an engine with "+flag)
+		case settings.CurrentContext != "":
+			chosen, from = settings.CurrentContext, f.file(config.ConfigFileName)
+		}
+	}
+	var t Target
+	var err error
+	switch isAddress := strings.ContainsAny(name, ":/"); { // names of contexts have neither
+	case isAddress:
+		t, err = f.byAddress(name, flag)
+	case chosen == defaultContext:
+		t, err = f.byDefault()
+	default:
+		t, err = f.byContext(chosen, from)
+	}
+	if err != nil {
+		return Target{}, err
+	}
+	if t.headers, err = headers(settings.HTTPHeaders, os.Getenv(envHeaders)); err != nil {
+		return Target{}, t.unusable(err, "write "+envHeaders+" as NAME=VALUE,NAME=VALUE, or unset it")
+	}
+	return t, nil
+}
+
+// folder is where the docker command keeps its configuration.
+type folder string
+
+func configFolder() string {
+	if dir := os.Getenv(config.EnvOverrideConfigDir); dir != "" {
+		return dir
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		if u, err := user.Current(); err == nil {
+			home = u.HomeDir
+		}
+	}
+	return filepath.Join(home, ".docker")
+}
+
+func (f folder) file(name string) string { return filepath.Join(string(f), name) }
+
+// byDefault is what the context "default" stands for.
+func (f folder) byDefault() (Target, error) {
+	if host := strings.TrimSpace(os.Getenv(client.EnvOverrideHost)); host != "" {
+		return f.byAddress(host, client.EnvOverrideHost)
+	}
+	source := "default socket"
+	if by := tlsWanted(); by != "" {
+		source = by // the default is then tcp://localhost:2376
+	}
+	return f.byAddress("", source)
+}
+
+func (f folder) byAddress(address, source string) (Target, error) {
+	named := Target{Source: source + " " + quoted(Target{Host: address}.redacted())}
+	if strings.HasPrefix(address, "/") {
+		return Target{}, named.unusable(errors.New("this is a path, not an address"), "a socket is named unix://"+oneLine(address))
+	}
+	host, err := opts.ParseHost(tlsWanted() != "", address)
+	if err != nil {
+		return Target{}, named.unusable(errors.New("this is not an address of an engine"), addresses)
+	}
+	t := Target{Host: host, Source: source}
+	if err := t.check(); err != nil {
+		return Target{}, err
+	}
+	if t.scheme() == "tcp" {
+		err = f.tlsFromEnv(&t)
+	}
+	return t, err
+}
+
+// tlsWanted is the variable that asks for TLS to addresses, if one does.
+func tlsWanted() string {
+	for _, name := range []string{client.EnvTLSVerify, envTLS} {
+		if os.Getenv(name) != "" {
+			return name
+		}
+	}
+	return ""
+}
+
+// tlsFromEnv gives a target the certificates that the environment names, if it asks
+// for TLS. As for the docker command, the authority's certificate must be there and
+// the client's need not.
+func (f folder) tlsFromEnv(t *Target) error {
+	by := tlsWanted()
+	if by == "" {
+		return nil
+	}
+	dir := os.Getenv(client.EnvOverrideCertPath)
+	if dir == "" {
+		dir = string(f)
+	}
+	present := func(name string) string {
+		path := filepath.Join(dir, name)
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			return ""
+		}
+		return path
+	}
+	data, err := dockercontext.TLSDataFromFiles(filepath.Join(dir, "ca.pem"), present("cert.pem"), present("key.pem"))
+	if err != nil {
+		return t.unusable(fmt.Errorf("%s asks for TLS: %w", by, err),
+			"put ca.pem, cert.pem and key.pem there, name their folder in "+client.EnvOverrideCertPath+", or unset "+by)
+	}
+	t.tls, t.skipVerify = data, by != client.EnvTLSVerify
+	return nil
+}
+
+func (f folder) contexts() *store.ContextStore {
+	endpoint := store.EndpointTypeGetter(docker.DockerEndpoint, func() any { return &docker.EndpointMeta{} })
+	return store.New(f.file("contexts"), store.NewConfig(nil, endpoint))
+}
+
+// byContext reads a context; from says who named it.
+func (f folder) byContext(name, from string) (Target, error) {
+	contexts, named := f.contexts(), Target{Source: contextSource + oneLine(name)}
+	metadata, err := contexts.GetMetadata(name)
+	if cerrdefs.IsNotFound(err) {
+		return Target{}, named.unusable(fmt.Errorf("there is no such context (named by %s)", from), instead(name, from, contexts))
+	}
+	var endpoint docker.EndpointMeta
+	if err == nil {
+		endpoint, err = docker.EndpointFromContext(metadata)
+	}
+	var tls *dockercontext.TLSData
+	if err == nil {
+		tls, err = dockercontext.LoadTLSData(contexts, name, docker.DockerEndpoint)
+	}
+	if err != nil {
+		return Target{}, named.unusable(err,
+			fmt.Sprintf("fix it with docker context update %s --docker host=HOST, or name another engine with %s", name, flag))
+	}
+	t := Target{Host: endpoint.Host, Source: contextSource + name, tls: tls, skipVerify: endpoint.SkipTLSVerify}
+	if t.Host == "" {
+		t.Host = client.DefaultDockerHost
+	}
+	return t, t.check()
+}
+
+// instead says which contexts there are.
+func instead(name, from string, contexts store.Lister) string {
+	names, _ := store.Names(contexts) // of a store that cannot be read there is nothing to suggest
+	names = append([]string{defaultContext}, names...)
+	remedy := "contexts here: " + oneLine(strings.Join(names, ", "))
+	if near, ok := plan.Nearest(name, names); ok {
+		remedy = fmt.Sprintf("did you mean %q? %s", near, remedy)
+	}
+	if from == flag {
+		remedy += "; a machine is named as tcp://HOST:PORT or ssh://USER@HOST"
+	}
+	return remedy
+}
+
+// headers are those that the user wants in each request, for engines behind a proxy: the
+// configuration's, or those of envHeaders: one line of CSV with NAME=VALUE in each field.
+func headers(configured map[string]string, env string) (map[string]string, error) {
+	if env == "" {
+		return configured, nil
+	}
+	fields, err := csv.NewReader(strings.NewReader(env)).Read()
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", envHeaders, err)
+	}
+	all := map[string]string{}
+	for _, f := range fields {
+		name, value, ok := strings.Cut(f, "=")
+		if name = strings.TrimSpace(name); !ok || name == "" {
+			return nil, fmt.Errorf("read %s: %q is not NAME=VALUE", envHeaders, f)
+		}
+		all[http.CanonicalHeaderKey(name)] = value
+	}
+	return all, nil
+}

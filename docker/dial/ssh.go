@@ -1,0 +1,144 @@
+package dial
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/docker/cli/cli/connhelper/ssh"
+	"golang.org/x/sys/unix"
+
+	"nettoll/internal/process"
+)
+
+// sshArgs are those of the ssh program that logs in and reaches the engine there.
+func sshArgs(host string) ([]string, error) {
+	spec, err := ssh.ParseURL(host)
+	if err != nil {
+		return nil, err
+	}
+	remote := []string{"docker", "system", "dial-stdio"}
+	if strings.Trim(spec.Path, "/") != "" {
+		remote = []string{"docker", "--host=unix://" + spec.Path, "system", "dial-stdio"}
+	}
+	// ssh is given less time than the engine, so that it can say itself what it
+	// could not reach.
+	return spec.Command([]string{"-o", "ConnectTimeout=8", "-T"}, remote...)
+}
+
+// sshFailed is what ssh says when it ends in failure.
+type sshFailed struct {
+	said string // the last line
+	err  error
+}
+
+func (e *sshFailed) Error() string {
+	if e.said == "" {
+		return fmt.Sprintf("ssh says nothing and ends with %v", e.err)
+	}
+	return "ssh says: " + e.said
+}
+
+func (e *sshFailed) Unwrap() error { return e.err }
+
+// sshConn is a connection over the standard input and output of ssh, which are the other
+// end of a socket. The one of docker's library is not used, because it loses what ssh said when
+// writing fails before reading does, has no deadlines, and has ssh killed with the thread that
+// started it, while threads come and go here.
+type sshConn struct {
+	*net.UnixConn
+	cmd    *exec.Cmd
+	stderr process.Tail
+	ended  chan struct{} // closed when ssh has ended
+	err    error         // of ssh, once it has ended
+	failed func(error)   // is told when ssh fails
+}
+
+func dialSSH(args []string, failed func(error)) (net.Conn, error) {
+	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("start ssh: %w", err)
+	}
+	ours, theirs := os.NewFile(uintptr(ends[0]), "ssh"), os.NewFile(uintptr(ends[1]), "ssh")
+	defer theirs.Close()
+	conn, err := net.FileConn(ours)
+	ours.Close() // conn has a descriptor of its own
+	if err != nil {
+		return nil, fmt.Errorf("start ssh: %w", err)
+	}
+	c := &sshConn{UnixConn: conn.(*net.UnixConn), cmd: exec.Command("ssh", args...), ended: make(chan struct{}), failed: failed}
+	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = theirs, theirs, &c.stderr
+	// A session of its own has no terminal to ask for passwords on, and hears none of
+	// the terminal's interrupts.
+	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	c.cmd.WaitDelay = time.Second // for a master of shared connections, which holds stderr
+	if err := c.cmd.Start(); err != nil {
+		conn.Close()
+		return nil, fmt.Errorf("start ssh: %w", err)
+	}
+	go func() {
+		if err := c.cmd.Wait(); !errors.Is(err, exec.ErrWaitDelay) {
+			c.err = err
+		}
+		close(c.ended)
+	}()
+	return c, nil
+}
+
+// endTime is how long ssh may take to end after its output or its connection has.
+const endTime = time.Second
+
+// why replaces the end of the socket by what ssh said, if it has failed.
+func (c *sshConn) why(err error) error {
+	if !errors.Is(err, io.EOF) && !errors.Is(err, syscall.EPIPE) && !errors.Is(err, syscall.ECONNRESET) {
+		return err
+	}
+	select {
+	case <-c.ended:
+	case <-time.After(endTime + c.cmd.WaitDelay):
+		return err
+	}
+	if c.err == nil {
+		return err
+	}
+	failure := &sshFailed{said: lastLine(c.stderr.String()), err: c.err}
+	c.failed(failure)
+	return failure
+}
+
+// Read implements net.Conn.
+func (c *sshConn) Read(b []byte) (int, error) {
+	n, err := c.UnixConn.Read(b)
+	if n > 0 || err == nil {
+		return n, nil
+	}
+	return n, c.why(err)
+}
+
+// Write implements net.Conn.
+func (c *sshConn) Write(b []byte) (int, error) {
+	n, err := c.UnixConn.Write(b)
+	if err != nil {
+		err = c.why(err)
+	}
+	return n, err
+}
+
+// Close implements net.Conn. It returns when ssh has ended.
+func (c *sshConn) Close() error {
+	_ = c.UnixConn.Close()                    // may have been closed already
+	_ = c.cmd.Process.Signal(syscall.SIGTERM) // fails where it has ended
+	select {
+	case <-c.ended:
+	case <-time.After(endTime):
+		_ = c.cmd.Process.Kill() // the same
+		<-c.ended
+	}
+	return nil
+}

@@ -1,0 +1,148 @@
+package dial
+
+import (
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"nettoll/platform/platformtest"
+)
+
+// sshProgram skips where there is no ssh.
+func sshProgram(t *testing.T) {
+	t.Helper()
+	if _, err := exec.LookPath("ssh"); err != nil {
+		platformtest.Require(t, "ssh", err)
+	}
+}
+
+// running are the programs of that name in the lab.
+func running(t *testing.T, name string) (pids []string) {
+	t.Helper()
+	names, err := filepath.Glob("/proc/[0-9]*/comm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range names {
+		if b, err := os.ReadFile(n); err == nil && strings.TrimSpace(string(b)) == name {
+			pids = append(pids, n)
+		}
+	}
+	return pids
+}
+
+// gone waits until no program of that name runs.
+func gone(t *testing.T, name string) {
+	t.Helper()
+	for range 500 {
+		if len(running(t, name)) == 0 {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Errorf("%s still runs: %v", name, running(t, name))
+}
+
+func TestSSHRefused(t *testing.T) {
+	sshProgram(t)
+	clean(t)
+	loopback(t)
+	host, port, err := net.SplitHostPort(freePort(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	target, err := Resolve("ssh://me@" + host + ":" + port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Connect(t.Context(), target)
+	unreachable(t, err, "ssh says: ssh: connect to host 127.0.0.1 port "+port+": Connection refused",
+		"try: ssh -l me -p "+port+" -- 127.0.0.1 docker version")
+	gone(t, "ssh")
+}
+
+// TestSSHSilent has ssh wait for a machine that takes connections and says nothing.
+func TestSSHSilent(t *testing.T) {
+	sshProgram(t)
+	clean(t)
+	loopback(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	waiting := make(chan struct{}, 2)
+	go func() {
+		for {
+			if _, err := l.Accept(); err != nil {
+				return
+			}
+			waiting <- struct{}{}
+		}
+	}()
+	_, err = connect(t.Context(), Target{Host: "ssh://me@" + l.Addr().String(), Source: flag}, 500*time.Millisecond)
+	unreachable(t, err, "no answer within 500ms", "try: ssh -l me")
+	select {
+	case <-waiting:
+	default:
+		t.Error("ssh was not there yet: nothing was tested")
+	}
+	gone(t, "ssh")
+}
+
+// TestSSHSays has a program in ssh's place that fails as the remote side does, which
+// cannot be provoked without a machine to log in to.
+func TestSSHSays(t *testing.T) {
+	clean(t)
+	for script, reason := range map[string]string{
+		"echo Warning >&2; echo 'docker: command not found' >&2; exit 127": "ssh says: docker: command not found",
+		"printf 'Permission denied (publickey).\\r\\n' >&2; exit 255":      "ssh says: Permission denied (publickey).",
+		"exit 3": "ssh says nothing and ends with exit status 3",
+		"exec <&-; sleep 0.2; echo late >&2; exit 1": "ssh says: late",
+		"exit 0":                          "it ends the connection without an answer",
+		"echo hello; exec cat >/dev/null": "does not speak HTTP",
+		"kill -9 $$":                      "ssh says nothing and ends with signal: killed",
+		"sleep 3600 >/dev/null & exit 4":  "ssh says nothing and ends with exit status 4", // holds stderr open
+	} {
+		dir := t.TempDir()
+		write(t, dir, "ssh", "#!/bin/sh\necho >>"+dir+"/times\n"+script+"\n", 0o700)
+		t.Setenv("PATH", dir+":/usr/bin:/bin")
+		_, err := Connect(t.Context(), Target{Host: "ssh://me@host", Source: flag})
+		unreachable(t, err, reason, "")
+		times, err := os.ReadFile(dir + "/times")
+		if err != nil || strings.HasPrefix(reason, "ssh says") && len(times) != 1 {
+			t.Errorf("%s: %d logins, %v", script, len(times), err)
+		}
+	}
+	t.Setenv("PATH", t.TempDir())
+	_, err := Connect(t.Context(), Target{Host: "ssh://me@host"})
+	unreachable(t, err, "there is no program ssh here", "apt install openssh-client")
+}
+
+func TestSSHArguments(t *testing.T) {
+	for host, want := range map[string][]string{
+		"ssh://host":                      {"--", "host", "docker system dial-stdio"},
+		"ssh://me@host:22":                {"-l", "me", "-p", "22", "--", "host", "docker system dial-stdio"},
+		"ssh://me@host/run/user/1/d.sock": {"-l", "me", "--", "host", "docker '--host=unix:///run/user/1/d.sock' system dial-stdio"},
+		"ssh://host/a b;reboot":           {"--", "host", "docker '--host=unix:///a b;reboot' system dial-stdio"},
+	} {
+		got, err := sshArgs(host)
+		if err != nil {
+			t.Errorf("%s: %v", host, err)
+			continue
+		}
+		at := slices.Index(got, "--")
+		got = slices.Concat(got[:at-3], got[at:]) // but for -o ConnectTimeout=8 -T
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: ssh %q, want %q", host, got, want)
+		}
+	}
+	if args, err := sshArgs("ssh://-oProxyCommand=reboot/"); err == nil && slices.Index(args, "--") > slices.IndexFunc(args, func(a string) bool { return strings.Contains(a, "reboot") }) {
+		t.Errorf("a host can be an option of ssh: %q", args)
+	}
+}

@@ -1,0 +1,121 @@
+// Package dial finds Docker engines as the docker command does, and
+// connects to them. What docker ps would talk to is what Resolve finds.
+//
+// Whether an engine runs on this very machine is not said here, because its API
+// cannot tell: names of hosts are not unique, and an engine in a virtual machine
+// has a socket here. The boot id that a container of the engine reads decides it.
+package dial
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"github.com/docker/cli/cli/connhelper/ssh"
+	dockercontext "github.com/docker/cli/cli/context"
+	"github.com/moby/moby/client"
+)
+
+// Target is an engine, and where its address was found. Targets are made by
+// Resolve; one that has only a Host is reached without TLS.
+type Target struct {
+	Host   string // "unix:///var/run/docker.sock", "tcp://192.0.2.1:2376", "ssh://user@host"
+	Source string // "--docker-host", "DOCKER_HOST", "DOCKER_TLS_VERIFY", "context prod", "default socket"
+
+	tls        *dockercontext.TLSData
+	skipVerify bool // of the engine's certificate
+	headers    map[string]string
+}
+
+// contextSource begins the Source of a Target that a context gave.
+const contextSource = "context "
+
+// addresses says which there are.
+const addresses = "name it as unix://PATH, tcp://HOST:PORT or ssh://USER@HOST"
+
+// check finds what is wrong with an address before anything is sent to it.
+func (t Target) check() error {
+	switch t.scheme() {
+	case "unix", "tcp":
+		return nil
+	case "ssh":
+		if _, err := ssh.ParseURL(t.Host); err != nil {
+			return t.unusable(err, addresses)
+		}
+		return nil
+	}
+	return t.unusable(fmt.Errorf("nettoll cannot use %s addresses", quoted(t.scheme())), addresses)
+}
+
+// String is the address and where it was found, without a password.
+func (t Target) String() string {
+	switch {
+	case t.Host == "":
+		return cmp.Or(t.Source, "no name")
+	case t.Source == "":
+		return t.redacted()
+	}
+	return t.redacted() + " (" + t.Source + ")"
+}
+
+// MayBeLocal reports whether the engine can be on this machine: it is reached
+// over a Unix socket or a loopback address. It can still be in a virtual machine,
+// or behind a forwarded port.
+func (t Target) MayBeLocal() bool {
+	switch t.scheme() {
+	case "unix":
+		return true
+	case "tcp":
+		u, err := url.Parse(t.Host)
+		if err != nil {
+			return false
+		}
+		addr, err := netip.ParseAddr(u.Hostname())
+		return u.Hostname() == "localhost" || err == nil && addr.IsLoopback()
+	}
+	return false
+}
+
+func (t Target) scheme() string {
+	scheme, _, _ := strings.Cut(t.Host, "://")
+	return scheme
+}
+
+// address is what stands behind the scheme: of a Unix socket, its path.
+func (t Target) address() string {
+	_, address, _ := strings.Cut(t.Host, "://")
+	return address
+}
+
+// encrypted is whether TLS is spoken to the engine.
+func (t Target) encrypted() bool { return t.scheme() == "tcp" && (t.tls != nil || t.skipVerify) }
+
+var password = regexp.MustCompile(`(://[^/@:]*):[^@]*@`)
+
+// redacted is the address as it can be shown: in one line and without a password.
+func (t Target) redacted() string { return oneLine(password.ReplaceAllString(t.Host, "$1:xxxxx@")) }
+
+// useCertificates says how certificates are given to the engine's user.
+func (t Target) useCertificates() string {
+	if name, ok := strings.CutPrefix(t.Source, contextSource); ok {
+		return "docker context update " + name + " --docker host=" + t.redacted() + ",ca=FILE,cert=FILE,key=FILE"
+	}
+	return "put ca.pem, cert.pem and key.pem into a folder and set " +
+		client.EnvTLSVerify + "=1 " + client.EnvOverrideCertPath + "=FOLDER"
+}
+
+// tryLogin is the command that shows what ssh and the machine behind it have to say.
+func (t Target) tryLogin() string {
+	spec, err := ssh.ParseURL(t.Host)
+	if err != nil {
+		return fix
+	}
+	args, err := spec.Command(nil, "docker", "version")
+	if err != nil {
+		return fix
+	}
+	return "try: ssh " + oneLine(strings.Join(args, " "))
+}

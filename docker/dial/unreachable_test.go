@@ -1,0 +1,226 @@
+package dial
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"nettoll/platform/lab"
+)
+
+func TestSockets(t *testing.T) {
+	clean(t)
+	dir := t.TempDir()
+
+	_, err := Connect(t.Context(), Target{Host: "unix://" + dir + "/none", Source: "default socket"})
+	u := unreachable(t, err, "no such socket", "is dockerd running? start it, or name another engine with --docker-host")
+	if !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the cause is lost: %#v", u.Err)
+	}
+	want := "docker engine at unix://" + dir + "/none (default socket): no such socket; is dockerd running? "
+	if !strings.HasPrefix(u.Error(), want) {
+		t.Errorf("%v does not begin with %q", u, want)
+	}
+
+	_, err = Connect(t.Context(), Target{Host: "unix://" + write(t, dir, "file", "", 0o600)})
+	unreachable(t, err, "nobody listens there", "is dockerd running?")
+
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: dir + "/stale"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.SetUnlinkOnClose(false)
+	l.Close()
+	_, err = Connect(t.Context(), Target{Host: "unix://" + dir + "/stale"})
+	unreachable(t, err, "nobody listens there", "is dockerd running?")
+
+	own, err := net.Listen("unix", dir+"/docker.sock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer own.Close()
+	t.Setenv("XDG_RUNTIME_DIR", dir)
+	_, err = Connect(t.Context(), Target{Host: "unix://" + dir + "/none"})
+	unreachable(t, err, "no such socket", "at unix://"+dir+"/docker.sock: name it with --docker-host")
+
+	_, err = Connect(t.Context(), Target{Host: "unix://" + dir + "/" + strings.Repeat("long", 40)})
+	unreachable(t, err, "too long", "--docker-host")
+
+	_, err = Connect(t.Context(), Target{})
+	unreachable(t, err, "cannot use", "unix://PATH")
+}
+
+// connectAs connects as an ordinary user who is in the groups, and gives the error.
+func connectAs(t *testing.T, host string, groups ...uint32) string {
+	t.Helper()
+	const nobody = 65534
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Env = append(os.Environ(), connectTo+"="+host)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody, Groups: groups}}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return string(out)
+}
+
+// foreignGroup is a group of this machine that is neither root's nor nobody's.
+func foreignGroup(t *testing.T) (name string, gid uint32) {
+	t.Helper()
+	for _, name := range []string{"docker", "daemon", "users"} {
+		if g, err := user.LookupGroup(name); err == nil {
+			n, err := strconv.ParseUint(g.Gid, 10, 32)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return name, uint32(n)
+		}
+	}
+	t.Skip("no group of this machine has a known name")
+	return "", 0
+}
+
+// openTo lets other users pass the folders above a test's own.
+func openTo(t *testing.T, dir string) {
+	t.Helper()
+	for d := dir; strings.HasPrefix(d, os.TempDir()+"/"); d = filepath.Dir(d) {
+		if err := os.Chmod(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestPermission(t *testing.T) {
+	if !lab.AsRoot() {
+		t.Skip("only root can become another user")
+	}
+	clean(t)
+	group, gid := foreignGroup(t)
+	dir := t.TempDir()
+	openTo(t, dir)
+	path := dir + "/s"
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	host := "unix://" + path
+	for _, c := range []struct {
+		what     string
+		uid, gid int
+		mode     os.FileMode
+		want     string
+	}{
+		{"group", 0, int(gid), 0o660, "permission denied: the socket belongs to group " + group + "; as root: usermod -aG " + group + " USER, then log in again; or run as root"},
+		{"root", 0, 0, 0o660, "permission denied: the socket is for root only; run as root"},
+		{"closed to its group", 0, int(gid), 0o600, "permission denied: the socket is for root only; run as root"},
+		{"another user", 54321, 0, 0o600, "permission denied: the socket is for 54321 only; run as root"},
+		{"unknown group", 0, 54321, 0o660, "usermod -aG 54321 "},
+	} {
+		if err := errors.Join(os.Chown(path, c.uid, c.gid), os.Chmod(path, c.mode)); err != nil {
+			t.Fatal(err)
+		}
+		if got := connectAs(t, host); !strings.Contains(got, c.want) || strings.Contains(got, "\n") {
+			t.Errorf("%s: %s\nwant %s", c.what, got, c.want)
+		}
+	}
+	if err := os.Chmod(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := connectAs(t, host), "permission denied on the way to the socket; run as root"; !strings.Contains(got, want) {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+}
+
+func TestTCPRefusals(t *testing.T) {
+	clean(t)
+	loopback(t)
+	nobody := freePort(t)
+	_, err := Connect(t.Context(), Target{Host: "tcp://" + nobody})
+	unreachable(t, err, nobody+": connect: connection refused", "is dockerd running there, with -H tcp://"+nobody)
+	if !errors.Is(err, syscall.ECONNREFUSED) {
+		t.Errorf("the cause is lost: %v", err)
+	}
+	_, err = Connect(t.Context(), Target{Host: "tcp://no-such-machine.invalid:2375"})
+	unreachable(t, err, "lookup no-such-machine.invalid", "or write the address")
+	_, err = Connect(t.Context(), Target{Host: "tcp://198.18.0.1:2375"}) // the lab has no route
+	unreachable(t, err, "network is unreachable", "check address and network")
+}
+
+func TestSilence(t *testing.T) {
+	clean(t)
+	loopback(t)
+	for scheme, remedy := range map[string]string{"unix": "it may hang", "tcp": "no firewall drops"} {
+		address := t.TempDir() + "/s"
+		if scheme == "tcp" {
+			address = "127.0.0.1:0"
+		}
+		l, err := net.Listen(scheme, address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		target := Target{Host: scheme + "://" + l.Addr().String()}
+		_, err = connect(t.Context(), target, 50*time.Millisecond)
+		unreachable(t, err, "no answer within 50ms", remedy)
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the cause is lost: %v", err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(20*time.Millisecond, cancel)
+		_, err = Connect(ctx, target)
+		var u *Unreachable
+		if !errors.Is(err, context.Canceled) || errors.As(err, &u) {
+			t.Errorf("interrupted: %v", err)
+		}
+	}
+}
+
+func TestOneLine(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                       "",
+		" a\n\tb\r\n":            "a b",
+		"\x1b[31mred\x1b[0m\x00": "[31mred [0m",
+		"\u202eturned\u2028":     "turned",
+		"bad \xff byte":          "bad \uFFFD byte",
+		strings.Repeat("ä", 301): strings.Repeat("ä", 299) + "…",
+	} {
+		if got := oneLine(text); got != want {
+			t.Errorf("oneLine(%q) = %q, want %q", text, got, want)
+		}
+	}
+	for text, want := range map[string]string{"": "", "a\nb\n \n": "b", "a\r\nb\x1b\r\n\r\n": "b", "one": "one"} {
+		if got := lastLine(text); got != want {
+			t.Errorf("lastLine(%q) = %q, want %q", text, got, want)
+		}
+	}
+}
+
+func FuzzOneLine(f *testing.F) {
+	for _, text := range []string{"", "a\nb", "\x1b[2J", "\xff", strings.Repeat("x", 400), "a\r\n\u2028b"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, line := range []string{oneLine(text), lastLine(text)} {
+			if !utf8.ValidString(line) || utf8.RuneCountInString(line) > longest || line != strings.TrimSpace(line) ||
+				strings.ContainsFunc(line, func(r rune) bool { return !unicode.IsPrint(r) }) {
+				t.Errorf("%q becomes %q", text, line)
+			}
+			if again := oneLine(line); again != line {
+				t.Errorf("%q becomes %q and then %q", text, line, again)
+			}
+		}
+	})
+}

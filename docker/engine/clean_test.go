@@ -1,0 +1,244 @@
+package engine_test
+
+import (
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/api/types/swarm"
+	"github.com/moby/moby/client"
+
+	"nettoll/docker/engine"
+)
+
+// remains is what a run has left on an engine.
+type remains struct {
+	t      *testing.T
+	c      *client.Client
+	run    string
+	labels map[string]string
+	made   []string
+}
+
+// leave makes what a run leaves, whose process has the label.
+func leave(t *testing.T, d *daemon, run, process string) *remains {
+	t.Helper()
+	l := &remains{t: t, c: d.client(t), run: run, labels: map[string]string{engine.Label: run, engine.ProcessLabel: process}}
+	e := engine.By(process, engine.NewEngine(d.client(t), run, image(t))) // is never left
+	if _, err := e.Load(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	l.made = append(l.made, "image nettoll:"+run)
+	if _, err := l.c.NetworkCreate(t.Context(), run+"-net", client.NetworkCreateOptions{Driver: "bridge", Labels: l.labels}); err != nil {
+		t.Fatal(err)
+	}
+	l.made = append(l.made, "network "+run+"-net")
+	if _, err := l.c.VolumeCreate(t.Context(), client.VolumeCreateOptions{Name: run + "-volume", Labels: l.labels}); err != nil {
+		t.Fatal(err)
+	}
+	l.made = append(l.made, "volume "+run+"-volume")
+	return l
+}
+
+// container makes one in a state that containers can be in.
+func (l *remains) container(state string) {
+	l.t.Helper()
+	name, ctx := l.run+"-"+state, l.t.Context()
+	_, err := l.c.ContainerCreate(ctx, client.ContainerCreateOptions{
+		Name:       name,
+		Config:     &container.Config{Image: "nettoll:" + l.run, Labels: l.labels, Cmd: []string{"agent"}, OpenStdin: true},
+		HostConfig: &container.HostConfig{NetworkMode: container.NetworkMode(l.run + "-net"), Binds: []string{l.run + "-volume:/v"}},
+	})
+	if err == nil && state != "created" {
+		_, err = l.c.ContainerStart(ctx, name, client.ContainerStartOptions{})
+	}
+	if err == nil && state == "paused" {
+		_, err = l.c.ContainerPause(ctx, name, client.ContainerPauseOptions{})
+	}
+	if err == nil && state == "exited" {
+		_, err = l.c.ContainerKill(ctx, name, client.ContainerKillOptions{Signal: "KILL"})
+	}
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	l.made = append(l.made, "container "+name)
+}
+
+// names are kind and name of objects, sorted.
+func names(all []engine.Object) (names []string) {
+	for _, o := range all {
+		names = append(names, o.String())
+	}
+	slices.Sort(names)
+	return names
+}
+
+// same wants exactly these objects.
+func same(t *testing.T, what string, got []engine.Object, want ...string) {
+	t.Helper()
+	slices.Sort(want)
+	if got := names(got); !slices.Equal(got, want) {
+		t.Errorf("%s:\n%q, want\n%q", what, got, want)
+	}
+}
+
+// traces are what runs have on the engine, by run.
+func (d *daemon) traces(t *testing.T) map[string]engine.Trace {
+	t.Helper()
+	all, err := engine.Traces(t.Context(), d.client(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	by := map[string]engine.Trace{}
+	for _, trace := range all {
+		by[trace.Run] = trace
+	}
+	return by
+}
+
+// goesOn is what the command keeps without being told otherwise.
+func goesOn(t engine.Trace) bool { return t.State != engine.Ended }
+
+// TestClean: runs that have ended leave nothing in whatever state it is; runs that go on,
+// or may, keep all that they have; and nobody else's objects are touched.
+func TestClean(t *testing.T) {
+	d := startDaemon(t, daemonOptions{})
+	c := d.client(t)
+	theirs := d.strangers(t, "theirs", "strangers-own", "strangers:1")
+	cmd, dead := sleeper(t, nil)
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+
+	ended := leave(t, d, "ended", dead)
+	for _, state := range []string{"created", "running", "paused", "exited"} {
+		ended.container(state)
+	}
+	going := leave(t, d, "going", engine.ThisProcess())
+	going.container("running")
+	elsewhere := leave(t, d, "elsewhere", "another-boot/1/2/3")
+	elsewhere.container("exited")
+	resumed := leave(t, d, "resumed", dead)
+	resumed.labels[engine.ProcessLabel] = engine.ThisProcess()
+	resumed.container("running")
+	for run, want := range map[string]engine.State{
+		"ended": engine.Ended, "going": engine.Going, "elsewhere": engine.Unknown, "resumed": engine.Going,
+	} {
+		if got := d.traces(t)[run].State; got != want {
+			t.Errorf("run %s: %s, want %s", run, got, want)
+		}
+	}
+	done, err := engine.Clean(t.Context(), c, false, goesOn)
+	if err != nil {
+		t.Error(err)
+	}
+	same(t, "removed", done.Removed, ended.made...)
+	if len(done.Kept) != 3 {
+		t.Errorf("kept: %+v", done.Kept)
+	}
+	left := d.traces(t)
+	same(t, "left of ended", left["ended"].Objects)
+	for _, l := range []*remains{going, elsewhere, resumed} {
+		same(t, "left of "+l.run, left[l.run].Objects, l.made...)
+	}
+	theirs.check(t, c)
+
+	done, err = engine.Clean(t.Context(), c, false, func(engine.Trace) bool { return false })
+	if err != nil {
+		t.Error(err)
+	}
+	same(t, "removed at last", done.Removed, slices.Concat(going.made, elsewhere.made, resumed.made)...)
+	if left := d.traces(t); len(left) > 0 {
+		t.Errorf("left: %+v", left)
+	}
+	theirs.check(t, c)
+}
+
+// TestCleanReportsWhatStays: what somebody else uses is not taken from him, and the rest
+// is removed all the same.
+func TestCleanReportsWhatStays(t *testing.T) {
+	d := startDaemon(t, daemonOptions{})
+	c := d.client(t)
+	l := leave(t, d, "used", "")
+	l.container("exited")
+	_, err := c.ContainerCreate(t.Context(), client.ContainerCreateOptions{
+		Name:       "theirs",
+		Config:     &container.Config{Image: "nettoll:used", Cmd: []string{"agent"}, Labels: map[string]string{engine.Label: ""}, OpenStdin: true},
+		HostConfig: &container.HostConfig{NetworkMode: container.NetworkMode("used-net")},
+	})
+	if err == nil {
+		_, err = c.ContainerStart(t.Context(), "theirs", client.ContainerStartOptions{})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	// An image inherits to containers, but the name that somebody else gave it is his.
+	if _, err := c.ImageTag(t.Context(), client.ImageTagOptions{Source: "nettoll:used", Target: "theirs:1"}); err != nil {
+		t.Fatal(err)
+	}
+	done, err := engine.Clean(t.Context(), c, false, func(trace engine.Trace) bool { return trace.Run != "used" })
+	if err == nil {
+		t.Error("a network in use is removed")
+	} else if err := oneLine(err.Error(), "docker: remove network used-net: ", "has active endpoints"); err != nil {
+		t.Error(err)
+	}
+	same(t, "removed", done.Removed, "container used-exited", "image nettoll:used", "volume used-volume")
+	if _, err := c.ImageInspect(t.Context(), "theirs:1"); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestCleanSwarm: services go before their containers, which they would make again, and
+// overlays when the containers have left them.
+func TestCleanSwarm(t *testing.T) {
+	d := startDaemon(t, daemonOptions{})
+	c := d.client(t)
+	_, err := c.SwarmInit(t.Context(), client.SwarmInitOptions{
+		ListenAddr: "127.0.0.1:2377", AdvertiseAddr: "127.0.0.1", DefaultAddrPool: []netip.Prefix{netip.MustParsePrefix("198.19.192.0/19")}, SubnetSize: 24,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := leave(t, d, "swarm", "")
+	i, err := c.ImageInspect(t.Context(), "nettoll:swarm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.NetworkCreate(t.Context(), "swarm-overlay", client.NetworkCreateOptions{Driver: "overlay", Labels: l.labels}); err != nil {
+		t.Fatal(err)
+	}
+	_, err = c.ServiceCreate(t.Context(), client.ServiceCreateOptions{Spec: swarm.ServiceSpec{
+		Annotations: swarm.Annotations{Name: "swarm-service", Labels: l.labels},
+		TaskTemplate: swarm.TaskSpec{
+			ContainerSpec: &swarm.ContainerSpec{Image: i.ID, Labels: l.labels, Command: []string{"/nettoll", "agent"}, OpenStdin: true},
+			Networks:      []swarm.NetworkAttachmentConfig{{Target: "swarm-overlay"}},
+		},
+		EndpointSpec: &swarm.EndpointSpec{Mode: swarm.ResolutionModeDNSRR},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.made = append(l.made, "network swarm-overlay", "service swarm-service")
+	kinds := func() (n map[string]int) {
+		n = map[string]int{}
+		for _, o := range d.traces(t)["swarm"].Objects {
+			n[o.Kind]++
+		}
+		return n
+	}
+	until(t, "the service's container is there", func() bool { return kinds()["container"] == 1 })
+	done, err := engine.Clean(t.Context(), c, false, func(engine.Trace) bool { return false })
+	if err != nil {
+		t.Error(err)
+	}
+	removed := slices.DeleteFunc(done.Removed, func(o engine.Object) bool { return o.Kind == "container" })
+	same(t, "removed", removed, l.made...)
+	if left := kinds(); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+	time.Sleep(time.Second) // no task begins anew
+	if left := kinds(); len(left) > 0 {
+		t.Errorf("there again: %v", left)
+	}
+}

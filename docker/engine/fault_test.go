@@ -1,0 +1,207 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/moby/moby/client"
+
+	"nettoll/docker/engine"
+	"nettoll/platform"
+)
+
+// TestFaultsInTrials: whatever happens to the engine and to what was made on it fails
+// one trial, with the reason, and no other.
+func TestFaultsInTrials(t *testing.T) {
+	d := startDaemon(t, daemonOptions{})
+	c := d.client(t)
+	for _, victim := range []string{"h1c1", "h1c2"} { // server, client
+		t.Run("container killed: "+victim, func(t *testing.T) {
+			rounds(t, d, "bridge", func() {
+				if _, err := c.ContainerKill(t.Context(), named(victim), client.ContainerKillOptions{Signal: "KILL"}); err != nil {
+					t.Error(err)
+				}
+			}, "container "+victim+" was killed from outside")
+		})
+	}
+	t.Run("out of memory", func(t *testing.T) {
+		rounds(t, d, "bridge", func() { starve(t, c, named("h1c2")) }, "container h1c2 ran out of memory (OOM)")
+	})
+	t.Run("engine killed and started again", func(t *testing.T) {
+		done := make(chan struct{})
+		rounds(t, d, "user-bridge", func() {
+			d.kill(t)
+			go func() {
+				defer close(done)
+				d.start(t)
+			}()
+		}, "was lost: its Docker engine ended or was started again")
+		<-done
+	})
+	t.Run("engine hangs", func(t *testing.T) {
+		rounds(t, d, "user-bridge", func() {
+			d.signal(t, syscall.SIGSTOP)
+			time.AfterFunc(12*time.Second, func() { d.signal(t, syscall.SIGCONT) }) // longer than agents may be silent
+		}, "no answer within")
+	})
+	t.Run("network removed", func(t *testing.T) {
+		rounds(t, d, "user-bridge", func() { d.takeNetwork(t, named("bridge"), named("h1c1"), named("h1c2")) }, "is no longer on network")
+	})
+	d.isEmpty(t)
+}
+
+// starve limits a container's memory to what it has, by its control group, and starts
+// another process in it. The first one is made the one that the kernel kills.
+func starve(t *testing.T, c *client.Client, name string) {
+	t.Helper()
+	is, err := c.ContainerInspect(t.Context(), name, client.ContainerInspectOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", is.Container.State.Pid), []byte("1000"), 0); err != nil {
+		t.Fatal(err)
+	}
+	file := func(names ...string) string {
+		for _, name := range names {
+			if found, err := filepath.Glob("/sys/fs/cgroup/" + strings.ReplaceAll(name, "ID", is.Container.ID)); err == nil && len(found) == 1 {
+				return found[0]
+			}
+		}
+		t.Fatalf("the container has none of the files %v", names)
+		return ""
+	}
+	limit := file("memory/*/ID/memory.limit_in_bytes", "*/ID/memory.max")
+	b, err := os.ReadFile(file("memory/*/ID/memory.usage_in_bytes", "*/ID/memory.current"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	used, err := strconv.Atoi(strings.TrimSpace(string(b)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const step = 64 << 10 // by which more it may have been given meanwhile
+	for err = syscall.EBUSY; err != nil; used += step {
+		if err = os.WriteFile(limit, []byte(strconv.Itoa(used)), 0); err != nil && !errors.Is(err, syscall.EBUSY) {
+			t.Fatal(err)
+		}
+	}
+	made, err := c.ExecCreate(t.Context(), name, client.ExecCreateOptions{Cmd: []string{"/nettoll", "agent"}, AttachStdin: true})
+	if err == nil {
+		_, err = c.ExecStart(t.Context(), made.ID, client.ExecStartOptions{Detach: true})
+	}
+	if err != nil {
+		t.Log(err) // the container may be gone
+	}
+}
+
+// takeNetwork removes a network that containers are on.
+func (d *daemon) takeNetwork(t *testing.T, network string, from ...string) {
+	t.Helper()
+	c := d.client(t)
+	for _, name := range from {
+		if _, err := c.NetworkDisconnect(t.Context(), network, client.NetworkDisconnectOptions{Container: name, Force: true}); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := c.NetworkRemove(t.Context(), network, client.NetworkRemoveOptions{}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestFaultsAreFound: what a trial only felt as silence has a reason.
+func TestFaultsAreFound(t *testing.T) {
+	d := startDaemon(t, daemonOptions{})
+	for _, f := range []struct {
+		name string
+		do   func(t *testing.T)
+		undo func(t *testing.T)
+		says string
+	}{
+		{"nothing", func(*testing.T) {}, nil, ""},
+		{"network removed", func(t *testing.T) { d.takeNetwork(t, named("bridge"), named("h1c1")) }, nil,
+			"docker: container h1c1 is no longer on network " + named("bridge") + ": somebody took it away"},
+		{"container removed", func(t *testing.T) {
+			if _, err := d.client(t).ContainerRemove(t.Context(), named("h1c1"), client.ContainerRemoveOptions{Force: true}); err != nil {
+				t.Error(err)
+			}
+		}, nil, "docker: container h1c1 was killed from outside (exit status 137)"},
+		{"engine stopped", func(t *testing.T) { d.signal(t, syscall.SIGSTOP) }, func(t *testing.T) { d.signal(t, syscall.SIGCONT) },
+			"docker: the engine of h1: the engine did not answer in time"},
+		{"engine killed", d.kill, d.start, "docker: the engine of h1: Cannot connect to the Docker daemon at unix://" + d.socket() + ". Is the docker daemon running?"},
+	} {
+		t.Run(f.name, func(t *testing.T) {
+			h := d.host(t)
+			network, err := h.Network(t.Context(), engine.NetworkSpec{Name: "bridge", Driver: "bridge"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := h.Run(t.Context(), engine.Spec{Mode: network}); err != nil {
+				t.Fatal(err)
+			}
+			f.do(t)
+			err = h.Fault(t.Context())
+			if f.undo != nil {
+				f.undo(t)
+			}
+			if got := fmt.Sprint(err); got != f.says && (err != nil || f.says != "") {
+				t.Errorf("got %q, want %q", got, f.says)
+			}
+		})
+	}
+	d.isEmpty(t)
+}
+
+// TestHangIsBounded: nothing waits for an engine for ever, not even the taking down of
+// what is on it; and what could not be removed is, when the engine is back.
+func TestHangIsBounded(t *testing.T) {
+	d := startDaemon(t, daemonOptions{})
+	h := d.host(t)
+	made, err := h.Run(t.Context(), engine.Spec{Mode: "bridge"}, engine.Spec{Mode: "bridge"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := made[0].Start(t.Context(), platform.Command{Path: platform.Self, Args: []string{"agent"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.signal(t, syscall.SIGSTOP)
+	if err := p.Kill(); err == nil {
+		t.Error("a process is killed by an engine that hangs")
+	} else if err := oneLine(err.Error(), "docker: kill a process: the engine did not answer in time"); err != nil {
+		t.Error(err)
+	}
+	short, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if _, err := made[1].Start(short, platform.Command{Path: platform.Self}); err == nil {
+		t.Error("a process is started by an engine that hangs")
+	} else if err := oneLine(err.Error(), "h1c2: start nettoll:self: the engine did not answer in time"); err != nil {
+		t.Error(err)
+	}
+	short, cancel = context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if _, err := h.Run(short, engine.Spec{Mode: "bridge"}); err == nil {
+		t.Error("a container is started by an engine that hangs")
+	} else if err := oneLine(err.Error(), "the engine did not answer in time"); err != nil {
+		t.Error(err)
+	}
+	short, cancel = context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if err := h.Empty(short); err == nil {
+		t.Error("an engine that hangs is emptied")
+	} else if err := oneLine(err.Error(), "docker: remove container h1c", ": the engine did not answer in time (and 1 more)"); err != nil {
+		t.Error(err)
+	}
+	d.signal(t, syscall.SIGCONT)
+	if err := h.Empty(t.Context()); err != nil {
+		t.Error(err)
+	}
+	d.isEmpty(t)
+}

@@ -1,0 +1,89 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"nettoll/agent"
+	"nettoll/internal/nl"
+)
+
+// What agents are asked for.
+const (
+	methodResolve = "docker.resolve" // string → the IPv4 address that a name has where the agent runs
+	methodDevice  = "docker.device"  // netip.Addr → name of the device that has the address
+	methodIPVS    = "docker.ipvs"    // → whether the kernel has virtual servers
+	methodShut    = "docker.shut"    // → nothing; see Spec.Near
+)
+
+// Handlers are the agent's half.
+func Handlers() map[string]agent.Handler {
+	return map[string]agent.Handler{
+		methodResolve: agent.Typed(func(ctx context.Context, name string) (netip.Addr, error) {
+			all, err := net.DefaultResolver.LookupNetIP(ctx, "ip4", name)
+			if err != nil {
+				return netip.Addr{}, err
+			}
+			return all[0].Unmap(), nil
+		}),
+		methodDevice: agent.Typed(func(_ context.Context, a netip.Addr) (string, error) { return deviceOf(a) }),
+		methodIPVS:   agent.Typed(func(context.Context, struct{}) (bool, error) { return HasIPVS() }),
+		methodShut:   agent.Typed(func(context.Context, struct{}) (struct{}, error) { return struct{}{}, shut() }),
+	}
+}
+
+// shut takes the way to everybody but neighbours.
+func shut() error {
+	return nl.With("", func(n *nl.NS) error { return errors.Join(n.Unroute(nl.Default(false)), n.Unroute(nl.Default(true))) })
+}
+
+func deviceOf(a netip.Addr) (string, error) {
+	all, err := net.Interfaces()
+	if err != nil {
+		return "", err
+	}
+	for _, d := range all {
+		addrs, err := d.Addrs()
+		if err != nil {
+			return "", err
+		}
+		for _, has := range addrs {
+			if p, err := netip.ParsePrefix(has.String()); err == nil && p.Addr() == a {
+				return d.Name, nil
+			}
+		}
+	}
+	return "", fmt.Errorf("no device has the address %s", a)
+}
+
+// HasIPVS says whether the kernel of this machine has virtual servers, which distribute
+// connections to services (CONFIG_IP_VS). It asks for their netlink family, as engines
+// do: a kernel that has it as a module loads it.
+func HasIPVS() (bool, error) {
+	_, err := netlink.GenlFamilyGet("IPVS")
+	if errors.Is(err, unix.ENOENT) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// HasIPVS is the same of the kernel of the engine's machine.
+func (h *Host) HasIPVS(ctx context.Context) (has bool, err error) {
+	if h.here {
+		has, err = HasIPVS()
+	} else if out, outErr := h.out(ctx); outErr != nil {
+		err = outErr
+	} else {
+		has, err = ask[bool](ctx, out, methodIPVS, struct{}{})
+	}
+	if err != nil {
+		return false, fmt.Errorf("docker: ask %s for virtual servers: %w", h.name, err)
+	}
+	return has, nil
+}

@@ -1,0 +1,205 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/moby/moby/client"
+	"golang.org/x/sys/unix"
+
+	"nettoll/internal/daemon"
+	"nettoll/internal/netns"
+	"nettoll/internal/process"
+	"nettoll/internal/undo"
+	"nettoll/platform"
+)
+
+// Settings are the options of an engine that is started for a measurement.
+type Settings struct {
+	NoICC      bool // --icc=false
+	NoIPTables bool // --iptables=false: ports are published by docker-proxy alone
+	Swarm      bool // the engines are nodes of one swarm; no option of dockerd's
+}
+
+// String is how the settings differ from dockerd's own.
+func (s Settings) String() string {
+	var all []string
+	if s.NoICC {
+		all = append(all, "--icc=false")
+	}
+	if s.NoIPTables {
+		all = append(all, "--iptables=false", "--ip6tables=false")
+	}
+	return strings.Join(all, " ")
+}
+
+// Private is an engine of nettoll's own, on a host that was made for it.
+type Private struct {
+	*Host
+	daemon *daemon.Daemon
+	stack  undo.Stack
+}
+
+// The addresses of private engines' own networks: what the address plan of
+// internal/plumb leaves free of 198.19.0.0/16 and 2001:2::/48.
+var (
+	defaultBridge4 = netip.MustParsePrefix("198.19.240.1/21")
+	defaultBridge6 = netip.MustParsePrefix("2001:2:0:100::/64")
+)
+
+// How long dockerd may take until it answers, and to end by itself.
+const (
+	ready    = 30 * time.Second
+	stopTime = 10 * time.Second
+)
+
+// Available says whether private engines can be started here.
+func Available() error {
+	for _, program := range []string{"dockerd", "containerd", "runc"} {
+		if _, err := exec.LookPath(program); err != nil {
+			return &platform.Unsupported{
+				Feature: "a private Docker engine", Option: "the program " + program,
+				Remedy: "apt install docker.io, or put dockerd, containerd and runc into PATH",
+			}
+		}
+	}
+	if os.Geteuid() != 0 {
+		return &platform.Unsupported{Feature: "a private Docker engine", Option: "root", Remedy: "run as root, or use an engine that runs"}
+	}
+	return nil
+}
+
+// StartPrivate runs dockerd on a host of the lab, with a data root in memory. What is
+// in the lab's namespaces goes with them, whatever happens.
+func StartPrivate(ctx context.Context, under platform.Host, index int, run string, image Image, s Settings) (*Private, error) {
+	if err := Available(); err != nil {
+		return nil, err
+	}
+	p := &Private{Host: &Host{Index: index, name: under.Name(), under: under, settings: s, here: true}}
+	c, err := p.begin(ctx, run, s)
+	if err != nil {
+		return nil, p.stack.Abandon(ctx, fmt.Errorf("docker: private engine on %s: %w", under.Name(), err))
+	}
+	p.Engine = NewEngine(c, run, image)
+	p.stack.Push("the engine of "+p.name, func(ctx context.Context) error {
+		err := p.Empty(ctx)
+		p.Engine.deaths.stop()
+		return errors.Join(err, c.Close())
+	})
+	return p, nil
+}
+
+// begin starts dockerd and gives a client of it.
+func (p *Private) begin(ctx context.Context, run string, s Settings) (*client.Client, error) {
+	dir, err := daemon.State(&p.stack)
+	if err != nil {
+		return nil, err
+	}
+	if err := hideMachineConfig(); err != nil {
+		return nil, err
+	}
+	if f := HoldCgroup(run); f != nil { // as long as the engine can make containers
+		p.stack.Push("the lock of its control group", func(context.Context) error { return f.Close() })
+	}
+	// An engine that finds forwarding off turns it on, and lets nothing through that is
+	// not its own.
+	for _, key := range []string{"net/ipv4/ip_forward", "net/ipv6/conf/all/forwarding"} {
+		if err := netns.SetSysctl(p.NetNS(), key, "1"); err != nil {
+			return nil, err
+		}
+	}
+	if u, ok := p.under.(platform.Undertaker); ok {
+		if err := u.Leaves(groupOf(run)); err != nil {
+			return nil, fmt.Errorf("name the control group to the lab: %w", err)
+		}
+	}
+	socket := "unix://" + filepath.Join(dir, "docker.sock")
+	p.sandboxes = filepath.Join(dir, "exec", "netns")
+	args := []string{
+		"--data-root", filepath.Join(dir, "data"), "--exec-root", filepath.Join(dir, "exec"),
+		"--host", socket, "--pidfile", filepath.Join(dir, "pid"), "--log-level", "warn",
+		"--cgroup-parent", "/" + groupOf(run), "--storage-driver", "overlay2",
+		"--bip", defaultBridge4.String(), "--ipv6", "--fixed-cidr-v6", defaultBridge6.String(), "--experimental",
+	}
+	if !s.NoIPTables {
+		args = append(args, "--ip6tables")
+	}
+	if mtu := p.Uplink().MTU; mtu != 0 {
+		args = append(args, "--mtu", strconv.Itoa(mtu))
+	}
+	args = append(args, strings.Fields(s.String())...)
+	c, err := client.New(client.WithHost(socket))
+	if err != nil {
+		return nil, err
+	}
+	p.daemon, err = daemon.Start(ctx, &p.stack, p.under, daemon.Spec{
+		Name: "dockerd", Path: "dockerd", Args: args, Patience: ready, Grace: stopTime,
+		Ready: func(ctx context.Context) error {
+			asking, cancel := context.WithTimeout(ctx, answerTime) // one that does not answer is asked again
+			defer cancel()
+			_, err := c.Ping(asking, client.PingOptions{NegotiateAPIVersion: true})
+			return brief(err)
+		},
+	})
+	if err == nil && !s.NoIPTables {
+		// An engine with ip6tables drops what it has no rule for, whether forwarding was on before
+		// or not: bridges that networks make on its host would carry IPv4 alone.
+		err = process.Run(ctx, p, platform.Command{Path: "ip6tables", Args: []string{"--wait", "--policy", "FORWARD", "ACCEPT"}})
+	}
+	if err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
+}
+
+// Stop ends the engine, and all that it has.
+func (p *Private) Stop() error {
+	ctx, cancel := asking()
+	defer cancel()
+	return p.stack.Close(ctx)
+}
+
+// machineConfig is where dockerd reads settings, certificates and plugins, and writes its
+// key, whatever it is told on its command line.
+const machineConfig = "/etc/docker"
+
+// hideMachineConfig gives all programs of this lab an empty folder in the place of the
+// machine's: what is set there for the machine's own engine would change what is measured,
+// or end a private engine. The lab's mounts are its own and go with it.
+var hideMachineConfig = sync.OnceValue(func() error {
+	if _, err := os.Stat(machineConfig); errors.Is(err, fs.ErrNotExist) {
+		if err := overlay(filepath.Dir(machineConfig)); err != nil {
+			return err
+		}
+		if err := os.Mkdir(machineConfig, 0o755); err != nil {
+			return err
+		}
+	}
+	return daemon.Hide(new(undo.Stack), machineConfig)
+})
+
+// overlay lets a folder be written to without a change of it.
+func overlay(dir string) error {
+	scratch, err := os.MkdirTemp("/run", "nettoll-overlay-")
+	if err != nil {
+		return err
+	}
+	upper, work := filepath.Join(scratch, "upper"), filepath.Join(scratch, "work")
+	if err := errors.Join(os.Mkdir(upper, 0o755), os.Mkdir(work, 0o700)); err != nil {
+		return err
+	}
+	if err := unix.Mount("overlay", dir, "overlay", 0, "lowerdir="+dir+",upperdir="+upper+",workdir="+work); err != nil {
+		return fmt.Errorf("mount %s: %w", dir, err)
+	}
+	return nil
+}

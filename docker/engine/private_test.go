@@ -1,0 +1,70 @@
+package engine_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"nettoll/docker/engine"
+	"nettoll/platform"
+	"nettoll/platform/lab"
+	"nettoll/platform/platformtest"
+)
+
+// TestPrivateEngineKilled: a private engine that is gone is stopped like any other, and
+// leaves nothing.
+func TestPrivateEngineKilled(t *testing.T) {
+	platformtest.Require(t, "dockerd", engine.Available())
+	hosts, err := lab.New().Hosts(t.Context(), platform.HostRequest{Count: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := hosts.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	}()
+	p, err := engine.StartPrivate(t.Context(), hosts.All()[0], 0, run, image(t), engine.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := p.Run(t.Context(), engine.Spec{Mode: "bridge"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(p.PID(), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the container's agent is known to be out of reach", func() bool {
+		_, err = made[0].Interfaces(t.Context())
+		return err != nil
+	})
+	refused(t, err, "container h1c1 was lost: its Docker engine ended or was started again")
+	stopped := make(chan error, 1)
+	go func() { stopped <- p.Stop() }()
+	select {
+	case err := <-stopped:
+		refused(t, err, "docker: remove container h1c1: Cannot connect to the Docker daemon")
+	case <-time.After(patience):
+		t.Fatal("Stop does not come back")
+	}
+	until(t, "the container has ended with its engine", func() bool {
+		names, err := filepath.Glob("/proc/[0-9]*/cgroup")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return !slices.ContainsFunc(names, func(name string) bool {
+			groups, err := os.ReadFile(name)
+			return err == nil && strings.Contains(string(groups), made[0].ID())
+		})
+	})
+	mounts, err := os.ReadFile("/proc/self/mounts")
+	if err != nil || strings.Contains(string(mounts), "/run/nettoll-") {
+		t.Errorf("mounts are left: %s, %v", mounts, err)
+	}
+}

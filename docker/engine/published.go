@@ -1,0 +1,130 @@
+package engine
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/netip"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/prometheus/procfs"
+
+	"nettoll/internal/process"
+	"nettoll/platform"
+)
+
+// KeepsNoRules says that the engine keeps no firewall rules (--iptables=false).
+func (h *Host) KeepsNoRules(ctx context.Context) (bool, error) {
+	if h.under != nil {
+		return h.settings.NoIPTables, nil
+	}
+	text, err := h.rules(ctx, "iptables-save")
+	return err == nil && !strings.Contains(text, "\n:DOCKER "), err
+}
+
+// Translations is how many connections the engine's rules have led to a container's
+// address so far. The engine's rules are read as root, by the program iptables-save.
+func (h *Host) Translations(ctx context.Context, to netip.Addr) (uint64, error) {
+	program := "iptables-save"
+	if to.Is6() {
+		program = "ip6tables-save"
+	}
+	text, err := h.rules(ctx, program)
+	if err != nil {
+		return 0, err
+	}
+	count, found, err := translations(text, to)
+	if err != nil {
+		return 0, fmt.Errorf("docker: %s: %w", program, err)
+	}
+	if !found {
+		return 0, &platform.Unsupported{
+			Feature: "the proof of a published port", Option: "rules of the engine that iptables-save shows",
+			Remedy: "use an engine whose firewall backend is iptables, or docker:published-proxy",
+			Err:    fmt.Errorf("none leads to %s", to),
+		}
+	}
+	return count, nil
+}
+
+// rules is the engine's table of translations, with counters.
+func (h *Host) rules(ctx context.Context, program string) (string, error) {
+	var out bytes.Buffer
+	if err := process.Run(ctx, h, platform.Command{Path: program, Args: []string{"-c", "-t", "nat"}, Stdout: &out}); err != nil {
+		return "", &platform.Unsupported{
+			Feature: "the proof of a published port", Option: "root and the program " + program,
+			Remedy: "run as root, with iptables installed", Err: err,
+		}
+	}
+	return "\n" + out.String(), nil
+}
+
+// translations adds up the counters of rules that lead to an address. A line is
+// [packets:bytes] -A CHAIN … -j DNAT --to-destination ADDRESS:PORT, with IPv6 addresses
+// in brackets.
+func translations(text string, to netip.Addr) (count uint64, found bool, err error) {
+	target := to.String() + ":"
+	if to.Is6() {
+		target = "[" + to.String() + "]:"
+	}
+	for s := bufio.NewScanner(strings.NewReader(text)); s.Scan(); {
+		counters, rule, ok := strings.Cut(s.Text(), " -A ")
+		_, destination, isDNAT := strings.Cut(rule, " -j DNAT --to-destination ")
+		if !ok || !isDNAT || !strings.HasPrefix(destination, target) {
+			continue
+		}
+		packets, _, ok := strings.Cut(strings.Trim(counters, "[]"), ":")
+		if !ok {
+			return 0, false, fmt.Errorf("unexpected line %q", s.Text())
+		}
+		n, err := strconv.ParseUint(packets, 10, 64)
+		if err != nil {
+			return 0, false, fmt.Errorf("unexpected counter in %q", s.Text())
+		}
+		count, found = count+n, true
+	}
+	return count, found, nil
+}
+
+// Proxies are the docker-proxy processes that serve a container's addresses.
+func (h *Host) Proxies(at ...netip.Addr) (all []Proxy, err error) {
+	procs, err := procfs.AllProcs()
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range procs {
+		args, err := p.CmdLine()
+		if err != nil || len(args) == 0 || filepath.Base(args[0]) != "docker-proxy" { // or it has ended
+			continue
+		}
+		i := slices.Index(args, "-container-ip")
+		if i < 0 || i+1 == len(args) {
+			continue
+		}
+		if to, err := netip.ParseAddr(args[i+1]); err == nil && slices.Contains(at, to) {
+			all = append(all, Proxy{p.PID, h.name})
+		}
+	}
+	return all, nil
+}
+
+// Proxy is a docker-proxy. It belongs to the engine: it can be watched and nothing else.
+type Proxy struct {
+	pid  int
+	host string
+}
+
+func (p Proxy) PID() int            { return p.pid }
+func (p Proxy) OnHost() string      { return p.host }
+func (Proxy) Stdin() io.WriteCloser { return nil }
+func (Proxy) Stdout() io.Reader     { return nil }
+func (Proxy) Stderr() string        { return "" }
+func (Proxy) Wait() error           { return errNotOurs }
+func (Proxy) Kill() error           { return errNotOurs }
+
+var errNotOurs = fmt.Errorf("docker: the process belongs to the engine")

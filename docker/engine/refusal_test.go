@@ -1,0 +1,245 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/client"
+
+	"nettoll/docker/engine"
+	"nettoll/platform"
+)
+
+// refused wants an error of one line with the words.
+func refused(t *testing.T, err error, words ...string) {
+	t.Helper()
+	if err == nil {
+		t.Errorf("it worked, and should say %q", words)
+		return
+	}
+	t.Log(err)
+	if err := oneLine(err.Error(), words...); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestDiskFull: an image that does not fit leaves nothing.
+func TestDiskFull(t *testing.T) {
+	d := startDaemon(t, daemonOptions{size: "12m"})
+	h := d.host(t)
+	_, err := h.Run(t.Context(), engine.Spec{Mode: "bridge"})
+	refused(t, err, "docker: load image: ", "no space left on device")
+	c := d.client(t)
+	images, err := c.ImageList(t.Context(), client.ImageListOptions{All: true})
+	if err != nil || len(images.Items) > 0 {
+		t.Errorf("images are left: %+v, %v", images.Items, err)
+	}
+	d.isEmpty(t)
+}
+
+// TestPoolsExhausted: networks and containers beyond the addresses that there are.
+func TestPoolsExhausted(t *testing.T) {
+	d := startDaemon(t, daemonOptions{pool: "base=198.19.232.0/23,size=24"})
+	h := d.host(t)
+	var err error
+	for i := range 3 {
+		if _, err = h.Network(t.Context(), engine.NetworkSpec{Name: fmt.Sprint("n", i), Driver: "bridge"}); err != nil {
+			break
+		}
+	}
+	refused(t, err, "docker: create bridge network n", "address pool")
+
+	small := engine.NetworkSpec{Name: "small", Driver: "bridge", Subnet4: netip.MustParsePrefix("198.19.248.0/30")}
+	name, err := h.Network(t.Context(), small)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Run(t.Context(), engine.Spec{Mode: name}); err != nil {
+		t.Fatal(err)
+	}
+	_, err = h.Run(t.Context(), engine.Spec{Mode: name})
+	refused(t, err, "docker: start container h1c2: ", "no available IPv4 addresses")
+
+	other := engine.NetworkSpec{Name: "other", Driver: "bridge", Subnet4: small.Subnet4}
+	_, err = h.Network(t.Context(), other)
+	refused(t, err, "docker: create bridge network other: ", "overlap")
+	if err := h.Empty(t.Context()); err != nil {
+		t.Error(err)
+	}
+	d.isEmpty(t)
+}
+
+// TestNameCollisions: what the user has under nettoll's names is never touched.
+func TestNameCollisions(t *testing.T) {
+	d := startDaemon(t, daemonOptions{})
+	c := d.client(t)
+	theirs := d.strangers(t, named("h1c1"), named("bridge"), "nettoll:"+run)
+
+	h := d.host(t)
+	_, err := h.Run(t.Context(), engine.Spec{Mode: "bridge"})
+	refused(t, err, "the engine has an image nettoll:"+run+" that is not nettoll's: give it another name")
+	if _, err := c.ImageTag(t.Context(), client.ImageTagOptions{Source: "nettoll:" + run, Target: "strangers:2"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.ImageRemove(t.Context(), "nettoll:"+run, client.ImageRemoveOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	theirs.image = "strangers:2"
+	_, err = h.Run(t.Context(), engine.Spec{Mode: "bridge"})
+	refused(t, err, "docker: create container h1c1: ", "is already in use")
+	_, err = h.Network(t.Context(), engine.NetworkSpec{Name: "bridge", Driver: "bridge"})
+	refused(t, err, "docker: create bridge network bridge: the engine has a network "+named("bridge")+" that is not nettoll's: give it another name")
+	if err := h.Empty(t.Context()); err != nil {
+		t.Error(err)
+	}
+	theirs.check(t, c)
+}
+
+// TestLeftByACrash: what the same run has left before, as when it is resumed, makes way
+// for what it makes again.
+func TestLeftByACrash(t *testing.T) {
+	d := startDaemon(t, daemonOptions{})
+	c := d.client(t)
+	labels := map[string]string{engine.Label: run}
+	h := d.host(t)
+	if _, err := h.Engine.Load(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.NetworkCreate(t.Context(), named("bridge"), client.NetworkCreateOptions{Driver: "bridge", Labels: labels}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := c.ContainerCreate(t.Context(), client.ContainerCreateOptions{
+		Name: named("h1c1"), Config: &container.Config{Image: "nettoll:" + run, Labels: labels},
+		HostConfig: &container.HostConfig{NetworkMode: "none"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	name, err := h.Network(t.Context(), engine.NetworkSpec{Name: "bridge", Driver: "bridge"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := h.Run(t.Context(), engine.Spec{Mode: name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := made[0].FullName(); got != named("h1c1") {
+		t.Errorf("the container is %s", got)
+	}
+	// But no container that is at work.
+	if _, err := d.host(t).Run(t.Context(), engine.Spec{Name: "h1c1", Mode: "none"}); err == nil {
+		t.Error("a container at work made way")
+	}
+	if _, err := made[0].Interfaces(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestEngineGone: an engine that ends between two networks.
+func TestEngineGone(t *testing.T) {
+	d := startDaemon(t, daemonOptions{})
+	h := d.host(t)
+	name, err := h.Network(t.Context(), engine.NetworkSpec{Name: "bridge", Driver: "bridge"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := h.Run(t.Context(), engine.Spec{Mode: name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.kill(t)
+	down := "Cannot connect to the Docker daemon at unix://" + d.socket()
+	_, err = h.Network(t.Context(), engine.NetworkSpec{Name: "second", Driver: "bridge"})
+	refused(t, err, "docker: create bridge network second: "+down)
+	_, err = h.Run(t.Context(), engine.Spec{Mode: "bridge"})
+	refused(t, err, "docker: inspect image nettoll:"+run+": "+down)
+	_, err = made[0].Interfaces(t.Context())
+	refused(t, err, "container h1c1 was lost: its Docker engine ended or was started again")
+	// It is back before the removal is given up.
+	back := make(chan struct{})
+	go func() {
+		defer close(back)
+		d.start(t)
+	}()
+	if err := h.Empty(t.Context()); err != nil {
+		t.Error(err)
+	}
+	<-back
+	d.isEmpty(t)
+}
+
+// strangers are objects of somebody else's on an engine.
+type strangers struct{ container, network, image, volume string }
+
+// strangers makes them, with names that may look like nettoll's.
+func (d *daemon) strangers(t *testing.T, name, net, image string) *strangers {
+	t.Helper()
+	s := &strangers{container: name, network: net, image: image, volume: "strangers"}
+	c := d.client(t)
+	repository, tag, _ := strings.Cut(image, ":")
+	res, err := c.ImageImport(t.Context(), client.ImageImportSource{Source: strings.NewReader(strings.Repeat("\x00", 1024)), SourceName: "-"},
+		repository, client.ImageImportOptions{Tag: tag, Changes: []string{"CMD [\"/nothing\"]"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Close()
+	labels := map[string]string{"run": run, "nettoll": "yes"}
+	if _, err := c.VolumeCreate(t.Context(), client.VolumeCreateOptions{Name: s.volume, Labels: labels}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.NetworkCreate(t.Context(), s.network, client.NetworkCreateOptions{Driver: "bridge", Labels: labels}); err != nil {
+		t.Fatal(err)
+	}
+	_, err = c.ContainerCreate(t.Context(), client.ContainerCreateOptions{
+		Name: s.container, Config: &container.Config{Image: image, Labels: labels},
+		HostConfig: &container.HostConfig{NetworkMode: container.NetworkMode(s.network), Binds: []string{s.volume + ":/v"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// check wants them all to be there still.
+func (s *strangers) check(t *testing.T, c *client.Client) {
+	t.Helper()
+	ctx := context.Background()
+	is, err := c.ContainerInspect(ctx, s.container, client.ContainerInspectOptions{})
+	if err != nil || is.Container.NetworkSettings.Networks[s.network] == nil {
+		t.Errorf("the stranger's container: %v", err)
+	}
+	all, err := c.NetworkList(ctx, client.NetworkListOptions{Filters: make(client.Filters).Add("name", s.network)})
+	if err != nil || len(all.Items) != 1 {
+		t.Errorf("the stranger's network: %v, %v", all.Items, err)
+	}
+	if _, err := c.ImageInspect(ctx, s.image); err != nil {
+		t.Errorf("the stranger's image: %v", err)
+	}
+	if _, err := c.VolumeInspect(ctx, s.volume, client.VolumeInspectOptions{}); err != nil {
+		t.Errorf("the stranger's volume: %v", err)
+	}
+}
+
+// TestMissingProgram: what the engine writes instead of a process' output is the reason
+// for its end.
+func TestMissingProgram(t *testing.T) {
+	d := startDaemon(t, daemonOptions{})
+	h := d.host(t)
+	made, err := h.Run(t.Context(), engine.Spec{Mode: "none"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := made[0].Start(t.Context(), platform.Command{Path: "/usr/bin/nowhere"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := io.ReadAll(p.Stdout()); err != nil || len(out) > 0 {
+		t.Errorf("it said %q, %v", out, err)
+	}
+	refused(t, p.Wait(), "exit status 12", "OCI runtime exec failed: ", "/usr/bin/nowhere: no such file or directory")
+}

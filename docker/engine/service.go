@@ -1,0 +1,243 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"time"
+
+	"github.com/moby/moby/api/types/mount"
+	"github.com/moby/moby/api/types/network"
+	"github.com/moby/moby/api/types/swarm"
+	"github.com/moby/moby/client"
+
+	"nettoll/agent"
+)
+
+// Ingress is the network of every swarm that published ports lead over.
+const Ingress = "ingress"
+
+// ServiceSpec says what service is wanted: one task, on one node.
+type ServiceSpec struct {
+	Host    *Host  // whose engine is to run the task
+	Network string // as Network has given it, or Ingress
+	// VIP gives the service an address of its own, in front of its task's.
+	VIP bool
+	// Publish is the first and the last port, TCP and UDP, that all nodes lead to the
+	// service (the routing mesh); zero publishes nothing.
+	Publish [2]int
+}
+
+// Service is a service with its task at work.
+type Service struct {
+	Task *Container
+	Name string     // that containers of its network know it by
+	VIP  netip.Addr // on its network; the zero value where it has none
+}
+
+// Serve makes services, several at a time. Images are those that the nodes have: no
+// registry is asked. All go with the hosts, also those of a call that failed.
+func (s *Swarm) Serve(ctx context.Context, specs ...ServiceSpec) ([]*Service, error) {
+	all, names := make([]*Service, len(specs)), make([]string, len(specs))
+	for i, spec := range specs {
+		names[i] = spec.Host.Number()
+	}
+	err := cmp.Or(Each(atOnce, specs, func(i int, spec ServiceSpec) (err error) {
+		if all[i], err = s.serve(ctx, names[i], spec); err != nil {
+			return fmt.Errorf("docker: service %s: %w", names[i], err)
+		}
+		return nil
+	})...)
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+func (s *Swarm) serve(ctx context.Context, name string, spec ServiceSpec) (*Service, error) {
+	h := spec.Host
+	image, err := h.imageID(ctx)
+	if err != nil {
+		return nil, err
+	}
+	made, err := s.create(ctx, h, s.service(h.Engine.name(name), image, spec))
+	if err != nil {
+		return nil, err
+	}
+	id, err := s.running(ctx, made)
+	if err != nil {
+		return nil, err
+	}
+	service := &Service{Name: h.Engine.name(name)}
+	if service.Task, err = h.adopt(ctx, name, id, spec.Network); err != nil {
+		return nil, err
+	}
+	if spec.VIP {
+		service.VIP, err = s.vip(ctx, made, spec.Network)
+	}
+	return service, err
+}
+
+// create makes a service, and remembers it for the removal. What a crash of this very run
+// has left in its place is removed.
+func (s *Swarm) create(ctx context.Context, h *Host, spec swarm.ServiceSpec) (string, error) {
+	m := s.Manager
+	have, err := m.Engine.Client.ServiceInspect(ctx, spec.Name, client.ServiceInspectOptions{})
+	if err == nil && have.Service.Spec.Labels[Label] == m.Engine.Run {
+		if err := (Object{Kind: "service", Name: spec.Name, id: have.Service.ID}).remove(ctx, m.Engine.Client); err != nil {
+			return "", err
+		}
+	}
+	// One that is made while the caller gives up would never be removed.
+	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), managerTime)
+	defer cancel()
+	made, err := m.Engine.Client.ServiceCreate(within, client.ServiceCreateOptions{Spec: spec})
+	if err != nil {
+		return "", brief(err)
+	}
+	o := Object{Kind: "service", Name: spec.Name, id: made.ID}
+	m.mu.Lock()
+	m.services = append(m.services, o)
+	m.mu.Unlock()
+	h.mu.Lock()
+	h.tasks = append(h.tasks, o)
+	h.mu.Unlock()
+	return made.ID, ctx.Err()
+}
+
+// imageID names the image in the only way that makes no engine ask a registry.
+func (h *Host) imageID(ctx context.Context) (string, error) {
+	ref, err := h.Engine.Load(ctx)
+	if err != nil {
+		return "", err
+	}
+	i, err := h.Engine.Client.ImageInspect(ctx, ref)
+	if err != nil {
+		return "", brief(err)
+	}
+	return i.ID, nil
+}
+
+func (s *Swarm) service(name, image string, spec ServiceSpec) swarm.ServiceSpec {
+	one, grace := uint64(1), time.Second
+	t := swarm.TaskSpec{
+		ContainerSpec: &swarm.ContainerSpec{
+			Image: image, Labels: spec.Host.Engine.label(), Command: []string{self}, Args: []string{"agent"},
+			// The agent waits for input that nobody writes.
+			OpenStdin: true, StopSignal: "SIGKILL", StopGracePeriod: &grace, CapabilityAdd: []string{"NET_ADMIN"},
+			Mounts: []mount.Mount{{Type: mount.TypeTmpfs, Target: "/dev/shm", TmpfsOptions: &mount.TmpfsOptions{SizeBytes: memorySize}}},
+		},
+		Placement:     &swarm.Placement{Constraints: []string{"node.id==" + s.nodes[spec.Host]}},
+		RestartPolicy: &swarm.RestartPolicy{Condition: swarm.RestartPolicyConditionNone},
+		LogDriver:     &swarm.Driver{Name: "none"},
+	}
+	if spec.Network != Ingress { // where tasks with published ports are by themselves
+		t.Networks = []swarm.NetworkAttachmentConfig{{Target: spec.Network}}
+	}
+	mode := swarm.ResolutionModeDNSRR
+	if spec.VIP {
+		mode = swarm.ResolutionModeVIP
+	}
+	e := &swarm.EndpointSpec{Mode: mode}
+	for port := spec.Publish[0]; port <= spec.Publish[1] && port != 0; port++ {
+		for _, p := range []network.IPProtocol{network.TCP, network.UDP} {
+			e.Ports = append(e.Ports, swarm.PortConfig{
+				Protocol: p, TargetPort: uint32(port), PublishedPort: uint32(port), PublishMode: swarm.PortConfigPublishModeIngress,
+			})
+		}
+	}
+	return swarm.ServiceSpec{
+		Annotations:  swarm.Annotations{Name: name, Labels: spec.Host.Engine.label()},
+		TaskTemplate: t, EndpointSpec: e,
+		Mode: swarm.ServiceMode{Replicated: &swarm.ReplicatedService{Replicas: &one}},
+	}
+}
+
+// taskTime is how long a task may take until it runs: seconds, but for an emulated machine.
+const taskTime = 2 * time.Minute
+
+// running waits for the service's task, and gives its container.
+func (s *Swarm) running(ctx context.Context, service string) (id string, err error) {
+	filters := make(client.Filters).Add("service", service)
+	within, cancel := context.WithTimeout(ctx, taskTime)
+	defer cancel()
+	state := "no task was made"
+	err = until(within, func() (bool, error) {
+		res, err := s.Manager.Engine.Client.TaskList(within, client.TaskListOptions{Filters: filters})
+		for _, t := range res.Items {
+			state = fmt.Sprintf("its task is %s", t.Status.State)
+			if t.Status.Err != "" {
+				state += ": " + t.Status.Err
+			}
+			switch t.Status.State {
+			case swarm.TaskStateRunning:
+				if t.Status.ContainerStatus != nil {
+					id = t.Status.ContainerStatus.ContainerID
+				}
+			case swarm.TaskStateFailed, swarm.TaskStateRejected, swarm.TaskStateComplete, swarm.TaskStateShutdown, swarm.TaskStateOrphaned:
+				return false, errors.New(state)
+			}
+		}
+		return id != "", err
+	})
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		err = fmt.Errorf("%s: %w", state, context.Cause(ctx))
+	case within.Err() != nil:
+		err = brief(fmt.Errorf("after %v %s", taskTime, state))
+	default:
+		err = brief(err)
+	}
+	return id, err
+}
+
+// adopt makes a container of one that the swarm has started.
+func (h *Host) adopt(ctx context.Context, name, id, net string) (*Container, error) {
+	c := &Container{engine: h.Engine, name: name, host: h.name, id: id, shown: h.reachable()}
+	state, err := h.Engine.Client.ContainerInspect(ctx, id, client.ContainerInspectOptions{})
+	if err != nil {
+		return nil, brief(err)
+	}
+	c.pid, c.nets = state.Container.State.Pid, state.Container.NetworkSettings.Networks
+	maps.DeleteFunc(c.nets, func(on string, _ *network.EndpointSettings) bool { return on != net })
+	c.first, err = agent.Start(ctx, c)
+	return c, err
+}
+
+// removeTasks removes the containers of a service.
+func (e *Engine) removeTasks(ctx context.Context, service Object) error {
+	res, err := e.Client.ContainerList(ctx, client.ContainerListOptions{
+		All: true, Filters: make(client.Filters).Add("label", "com.docker.swarm.service.id="+service.id),
+	})
+	if err != nil {
+		return failed(err, "list the containers of %s", service)
+	}
+	var errs []error
+	for _, c := range res.Items {
+		errs = append(errs, Object{Kind: "container", Name: "of " + service.Name, id: c.ID}.remove(ctx, e.Client))
+	}
+	return errors.Join(errs...)
+}
+
+// vip is the service's own address on a network.
+func (s *Swarm) vip(ctx context.Context, service, net string) (netip.Addr, error) {
+	cl := s.Manager.Engine.Client
+	on, err := cl.NetworkInspect(ctx, net, client.NetworkInspectOptions{})
+	if err != nil {
+		return netip.Addr{}, brief(err)
+	}
+	res, err := cl.ServiceInspect(ctx, service, client.ServiceInspectOptions{})
+	if err != nil {
+		return netip.Addr{}, brief(err)
+	}
+	for _, v := range res.Service.Endpoint.VirtualIPs {
+		if v.NetworkID == on.Network.ID {
+			return v.Addr.Addr(), nil
+		}
+	}
+	return netip.Addr{}, fmt.Errorf("the swarm gave it no address on %s", net)
+}

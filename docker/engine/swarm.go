@@ -1,0 +1,296 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/moby/moby/api/types/network"
+	"github.com/moby/moby/api/types/swarm"
+	"github.com/moby/moby/client"
+
+	"nettoll/internal/daemon"
+)
+
+// Swarm is the swarm that engines are nodes of.
+type Swarm struct {
+	// Manager is an engine that takes orders for the whole swarm.
+	Manager *Host
+
+	nodes map[*Host]string // ids
+}
+
+// FindSwarm asks engines for the swarm that they are part of. The error says in one line
+// which of them is in none, in another one or not ready, or that none of them is a
+// manager.
+func FindSwarm(ctx context.Context, hosts []*Host) (*Swarm, error) {
+	s := &Swarm{nodes: map[*Host]string{}}
+	names := map[*Host]string{}
+	for _, h := range hosts {
+		res, err := h.info(ctx)
+		if err != nil {
+			return nil, failed(err, "ask engine %s for its swarm", h.name)
+		}
+		i := res.Info.Swarm
+		names[h] = fmt.Sprintf("engine %s (on %s)", h.name, res.Info.Name)
+		if err := active(i); err != nil {
+			return nil, fmt.Errorf("docker: %s %w", names[h], err)
+		}
+		s.nodes[h] = i.NodeID
+		if s.Manager == nil && i.ControlAvailable {
+			s.Manager = h
+		}
+	}
+	if s.Manager == nil {
+		return nil, errors.New("docker: none of the engines is a manager of its swarm, which alone makes networks and services")
+	}
+	return s, s.ready(ctx, hosts, names)
+}
+
+// info asks the engine of itself. One that does not answer is given up on.
+func (h *Host) info(ctx context.Context) (client.SystemInfoResult, error) {
+	ctx, cancel := context.WithTimeout(ctx, managerTime)
+	defer cancel()
+	return h.Engine.Client.Info(ctx, client.InfoOptions{})
+}
+
+// active says what keeps an engine from being a node.
+func active(i swarm.Info) error {
+	switch i.LocalNodeState {
+	case swarm.LocalNodeStateActive:
+		return nil
+	case swarm.LocalNodeStateInactive, "":
+		return errors.New("is not part of a swarm")
+	case swarm.LocalNodeStateLocked:
+		return errors.New("is part of a swarm that is locked")
+	}
+	if i.Error != "" {
+		return fmt.Errorf("is not at work in its swarm: %w", brief(errors.New(i.Error)))
+	}
+	return fmt.Errorf("is not at work in its swarm: its state is %s", i.LocalNodeState)
+}
+
+// ready says what is wrong with nodes by what their manager knows of them.
+func (s *Swarm) ready(ctx context.Context, hosts []*Host, names map[*Host]string) error {
+	known, err := s.list(ctx)
+	if err != nil {
+		return err
+	}
+	for _, h := range hosts {
+		switch n, ok := known[s.nodes[h]]; {
+		case !ok:
+			return fmt.Errorf("docker: %s is part of another swarm than %s", names[h], names[s.Manager])
+		case n.Status.State != swarm.NodeStateReady:
+			return fmt.Errorf("docker: the swarm's manager says that %s is %s", names[h], describe(n.Status))
+		}
+	}
+	return nil
+}
+
+// describe is the state of a node in words.
+func describe(s swarm.NodeStatus) string {
+	if s.Message == "" {
+		return string(s.State)
+	}
+	return fmt.Sprintf("%s: %s", s.State, s.Message)
+}
+
+// managerTime is how long a manager may take to answer: one whose swarm has lost its
+// leader waits long.
+const managerTime = 10 * time.Second
+
+// list gives the swarm's nodes by their ids.
+func (s *Swarm) list(ctx context.Context) (map[string]swarm.Node, error) {
+	ctx, cancel := context.WithTimeout(ctx, managerTime)
+	defer cancel()
+	res, err := s.Manager.Engine.Client.NodeList(ctx, client.NodeListOptions{})
+	if err != nil {
+		return nil, failed(err, "ask the swarm's manager for its nodes")
+	}
+	all := map[string]swarm.Node{}
+	for _, n := range res.Items {
+		all[n.ID] = n
+	}
+	return all, nil
+}
+
+// Node is the id that the swarm knows a host's engine by.
+func (s *Swarm) Node(h *Host) string { return s.nodes[h] }
+
+// Forget leaves what was made on the host to the end of its engine.
+func (h *Host) Forget() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.holdings, h.outside = holdings{}, nil
+}
+
+// Settle returns when the engines have let go the networks of a run, which they do some
+// time after the manager has.
+func Settle(ctx context.Context, hosts []*Host) error {
+	for _, h := range hosts {
+		ours := make(client.Filters).Add("label", Label+"="+h.Engine.Run).Add("scope", "swarm")
+		var left client.NetworkListResult
+		err := until(ctx, func() (_ bool, err error) {
+			left, err = h.Engine.Client.NetworkList(ctx, client.NetworkListOptions{Filters: ours})
+			return len(left.Items) == 0, err
+		})
+		if err != nil && len(left.Items) > 0 {
+			return fmt.Errorf("docker: %s has still the network %s: %w", h.name, left.Items[0].Name, err)
+		}
+		if err != nil {
+			return failed(err, "list networks of %s", h.name)
+		}
+	}
+	return nil
+}
+
+// The addresses of private swarms. They overlap no bridge of private engines, and what
+// shares the second half of 198.19.0.0/16 with them is never built on engines of a swarm.
+var (
+	// SwarmOverlay4 is for networks that are made for a measurement.
+	SwarmOverlay4 = netip.MustParsePrefix("198.19.128.0/18")
+	// swarmPool4 is where a swarm takes subnets from for its own networks.
+	swarmPool4 = netip.MustParsePrefix("198.19.192.0/19")
+	// gatewayBridge4 is each engine's bridge by which containers of overlays leave it.
+	gatewayBridge4 = netip.MustParsePrefix("198.19.224.0/20")
+)
+
+const (
+	swarmSubnetBits = 24
+	swarmPort       = 2377 // where managers listen for nodes
+)
+
+// everywhere is where engines listen: their hosts have an underlay and nothing else.
+var everywhere = netip.AddrPortFrom(netip.IPv4Unspecified(), swarmPort).String()
+
+// FormSwarm joins private engines, which are in no swarm yet, into one whose manager is
+// the first of them. It returns when all are ready.
+func FormSwarm(ctx context.Context, engines []*Private) (*Swarm, error) {
+	hosts := make([]*Host, len(engines))
+	for i, p := range engines {
+		hosts[i] = p.Host
+		if err := p.bridgeOut(ctx); err != nil {
+			return nil, err
+		}
+	}
+	first := engines[0]
+	_, err := first.Engine.Client.SwarmInit(ctx, client.SwarmInitOptions{
+		ListenAddr: everywhere, AdvertiseAddr: first.Addr(false).String(), DataPathAddr: first.Addr(false).String(),
+		DefaultAddrPool: []netip.Prefix{swarmPool4}, SubnetSize: swarmSubnetBits,
+	})
+	if err != nil {
+		return nil, failed(err, "swarm init on %s", first.name)
+	}
+	if err := first.invite(ctx, engines[1:]); err != nil {
+		return nil, err
+	}
+	s, err := awaitSwarm(ctx, hosts)
+	if err == nil {
+		return s, nil
+	}
+	for _, p := range engines {
+		if said := p.daemon.Log(); said != "" {
+			err = fmt.Errorf("%w; dockerd of %s logs: %s", err, p.name, strings.ReplaceAll(said, "\n", " | "))
+		}
+	}
+	return nil, err
+}
+
+// bridgeOut makes the engine's docker_gwbridge as the engine would, but for the addresses.
+func (p *Private) bridgeOut(ctx context.Context) error {
+	const name = "docker_gwbridge"
+	_, err := p.Engine.Client.NetworkCreate(ctx, name, client.NetworkCreateOptions{
+		Driver: "bridge",
+		Options: map[string]string{
+			"com.docker.network.bridge.name":                 name,
+			"com.docker.network.bridge.enable_icc":           "false",
+			"com.docker.network.bridge.enable_ip_masquerade": "true",
+		},
+		IPAM: &network.IPAM{Driver: "default", Config: []network.IPAMConfig{{Subnet: gatewayBridge4}}},
+	})
+	if err != nil {
+		return failed(err, "create %s on %s", name, p.name)
+	}
+	return nil
+}
+
+// invite makes the others workers of the manager's swarm.
+func (p *Private) invite(ctx context.Context, others []*Private) error {
+	if len(others) == 0 {
+		return nil
+	}
+	res, err := p.Engine.Client.SwarmInspect(ctx, client.SwarmInspectOptions{})
+	if err != nil {
+		return failed(err, "ask %s for the swarm's token", p.name)
+	}
+	for _, o := range others {
+		_, err := o.Engine.Client.SwarmJoin(ctx, client.SwarmJoinOptions{
+			ListenAddr: everywhere, AdvertiseAddr: o.Addr(false).String(), DataPathAddr: o.Addr(false).String(),
+			RemoteAddrs: []string{netip.AddrPortFrom(p.Addr(false), swarmPort).String()}, JoinToken: res.Swarm.JoinTokens.Worker,
+		})
+		if err != nil {
+			return failed(err, "swarm join on %s", o.name)
+		}
+	}
+	return nil
+}
+
+// swarmReady is how long nodes may take. It is a second or two, and more than a minute on
+// an emulated machine.
+const swarmReady = 2 * time.Minute
+
+// awaitSwarm returns when all nodes are ready, and done with the network of published
+// ports, which they make in the background.
+func awaitSwarm(ctx context.Context, hosts []*Host) (s *Swarm, err error) {
+	err = daemon.Until(ctx, swarmReady, func(ctx context.Context) (err error) {
+		s, err = FindSwarm(ctx, hosts)
+		for _, h := range hosts {
+			if err == nil {
+				err = h.hasIngress(ctx)
+			}
+		}
+		return err
+	})
+	return s, err
+}
+
+// hasIngress says whether the engine has joined the network of published ports.
+func (h *Host) hasIngress(ctx context.Context) error {
+	n, err := h.Engine.Client.NetworkInspect(ctx, Ingress, client.NetworkInspectOptions{})
+	if err != nil {
+		return failed(err, "inspect network %s of %s", Ingress, h.name)
+	}
+	if _, ok := n.Network.Containers["ingress-sbox"]; !ok {
+		return fmt.Errorf("docker: %s has not joined the network %s", h.name, Ingress)
+	}
+	return nil
+}
+
+// Clear removes all services and containers of private engines, whoever has made them,
+// so that nothing of theirs is left when they end. Engines of the user's it leaves alone.
+func Clear(ctx context.Context, hosts []*Host) error {
+	hosts = slices.DeleteFunc(slices.Clone(hosts), (*Host).Borrowed)
+	return errors.Join(Each(-1, hosts, func(_ int, h *Host) error { return h.clear(ctx) })...)
+}
+
+func (h *Host) clear(ctx context.Context) error {
+	var errs []error
+	// Workers cannot be asked for services.
+	if services, err := h.Engine.Client.ServiceList(ctx, client.ServiceListOptions{}); err == nil {
+		for _, s := range services.Items {
+			errs = append(errs, Object{Kind: "service", Name: s.Spec.Name, id: s.ID}.remove(ctx, h.Engine.Client))
+		}
+	}
+	all, err := h.Engine.Client.ContainerList(ctx, client.ContainerListOptions{All: true})
+	if err != nil {
+		return failed(err, "list containers of %s", h.name)
+	}
+	for _, c := range all.Items {
+		errs = append(errs, Object{Kind: "container", Name: c.ID, id: c.ID}.remove(ctx, h.Engine.Client))
+	}
+	return errors.Join(errs...)
+}

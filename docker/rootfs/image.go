@@ -1,0 +1,176 @@
+// Package rootfs makes the root filesystem of a container image out of programs of
+// this machine: the programs, less what is only for debuggers, the libraries that
+// they load, and the few files that they expect. No registry, no distribution and no
+// compiler is needed, and the image holds the very programs that were asked for.
+//
+// The stream is the same for the same files: names are sorted, times are zero, all
+// belongs to root. Image.ID is short enough for a tag.
+package rootfs
+
+import (
+	"archive/tar"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+	"time"
+)
+
+// Program is a program of this machine that an image is to have.
+type Program struct {
+	File string // on this machine; symbolic links are followed
+	Path string // in the image, absolute
+}
+
+// Data is a file or a folder of this machine that an image is to have as it is, at the same
+// path.
+type Data string
+
+// Tool is a program as tools look it up: by its name, in /usr/bin.
+func Tool(name, file string) Program { return Program{File: file, Path: "/usr/bin/" + name} }
+
+// Image is a root filesystem.
+type Image struct {
+	tree  tree
+	names []string
+	id    string
+}
+
+// New reads the programs and finds their libraries. It keeps no file open and no
+// content in memory. The error says in one line which program cannot be in an image,
+// and why: it is missing, a script, for another architecture, or lacks a library.
+func New(programs ...Program) (*Image, error) { return With(nil, programs...) }
+
+// With is New for programs that need further files.
+func With(data []Data, programs ...Program) (*Image, error) {
+	b, err := newBuilder()
+	for _, p := range programs {
+		if err == nil {
+			err = b.program(p)
+		}
+	}
+	for _, d := range data {
+		if err == nil {
+			err = b.data(string(d))
+		}
+	}
+	if err == nil {
+		err = errors.Join(b.base(), b.databases())
+	}
+	if err != nil {
+		return nil, fmt.Errorf("rootfs: %w", err)
+	}
+	return b.image(), nil
+}
+
+// Static is the image of programs that need no library, for whatever machine they are, with
+// texts by their paths in the image. It has nothing of this machine, so that it is the same
+// wherever it is made.
+func Static(texts map[string]string, programs ...Program) (*Image, error) {
+	b := &builder{tree: tree{}}
+	if err := b.static(texts, programs); err != nil {
+		return nil, fmt.Errorf("rootfs: %w", err)
+	}
+	return b.image(), nil
+}
+
+func (b *builder) static(texts map[string]string, programs []Program) error {
+	for i, p := range programs {
+		o, err := open(p.File)
+		switch {
+		case err != nil:
+			return err
+		case o.interp != "":
+			return fmt.Errorf("%s needs libraries: build it without", p.File)
+		case i == 0:
+			b.arch = o.arch
+		}
+		if err := b.program(p); err != nil {
+			return err
+		}
+	}
+	for name, content := range texts {
+		if err := b.tree.file(name, 0o644, text(content), "a text"); err != nil {
+			return err
+		}
+	}
+	return b.base()
+}
+
+// image is what was put together.
+func (b *builder) image() *Image {
+	m := &Image{tree: b.tree, names: b.tree.names()}
+	h := sha256.New()
+	for _, name := range m.names {
+		e := m.tree[name]
+		fmt.Fprintf(h, "%q %v", name, e.mode)
+		if e.content != nil {
+			fmt.Fprintf(h, " %d %x", e.size, e.sum)
+		}
+		fmt.Fprintln(h)
+	}
+	m.id = hex.EncodeToString(h.Sum(nil))[:idLength]
+	return m
+}
+
+// idLength is how many hexadecimal digits an ID has: two images of one machine will
+// not have the same one by chance.
+const idLength = 16
+
+// ID is a hash of names, modes and contents in 16 hexadecimal digits: images with the
+// same ID are the same.
+func (m *Image) ID() string { return m.id }
+
+// WriteTo writes the image as a tar stream and gives its length in bytes. It fails
+// when a file is no longer what it was when the ID was made.
+func (m *Image) WriteTo(w io.Writer) (int64, error) {
+	n := &counter{w: w}
+	t := tar.NewWriter(n)
+	for _, name := range m.names {
+		if err := m.write(t, name); err != nil {
+			return n.bytes, fmt.Errorf("rootfs: write %s: %w", name, err)
+		}
+	}
+	if err := t.Close(); err != nil {
+		return n.bytes, fmt.Errorf("rootfs: write the end of the image: %w", err)
+	}
+	return n.bytes, nil
+}
+
+func (m *Image) write(t *tar.Writer, name string) error {
+	e := m.tree[name]
+	h := &tar.Header{
+		Typeflag: tar.TypeReg,
+		Name:     strings.TrimPrefix(name, "/"),
+		Mode:     int64(e.mode.Perm()),
+		ModTime:  time.Unix(0, 0),
+	}
+	if e.mode&fs.ModeSticky != 0 {
+		h.Mode |= 0o1000
+	}
+	if e.mode.IsDir() {
+		h.Typeflag = tar.TypeDir
+		h.Name += "/"
+		return t.WriteHeader(h)
+	}
+	h.Size = e.size
+	if err := t.WriteHeader(h); err != nil {
+		return err
+	}
+	return e.writeTo(t)
+}
+
+// counter counts what is written.
+type counter struct {
+	w     io.Writer
+	bytes int64
+}
+
+func (c *counter) Write(b []byte) (int, error) {
+	n, err := c.w.Write(b)
+	c.bytes += int64(n)
+	return n, err
+}

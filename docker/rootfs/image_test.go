@@ -1,0 +1,172 @@
+package rootfs
+
+import (
+	"archive/tar"
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func self(t *testing.T, path string) Program {
+	t.Helper()
+	file, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Program{File: file, Path: path}
+}
+
+func image(t *testing.T, programs ...Program) *Image {
+	t.Helper()
+	m, err := New(programs...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func stream(t *testing.T, m *Image) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	n, err := m.WriteTo(&b)
+	if err != nil || n != int64(b.Len()) {
+		t.Fatalf("%d bytes are said, %d are written: %v", n, b.Len(), err)
+	}
+	return b.Bytes()
+}
+
+func TestStream(t *testing.T) {
+	b := stream(t, image(t, self(t, AgentPath), self(t, "/usr/bin/it")))
+	var names []string
+	headers := map[string]*tar.Header{}
+	for r := tar.NewReader(bytes.NewReader(b)); ; {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, h.Name)
+		headers[h.Name] = h
+		if h.ModTime.Unix() != 0 || h.Uid != 0 || h.Gid != 0 || h.Uname != "" || h.Gname != "" {
+			t.Errorf("%s is of %v, %d:%d %s:%s", h.Name, h.ModTime, h.Uid, h.Gid, h.Uname, h.Gname)
+		}
+		parent, _ := filepath.Split(strings.TrimSuffix(h.Name, "/"))
+		if parent != "" && headers[parent] == nil {
+			t.Errorf("%s comes before the folder that it is in", h.Name)
+		}
+	}
+	for name, mode := range map[string]int64{
+		"tmp/": 0o1777, "var/tmp/": 0o1777, "proc/": 0o555, "sys/": 0o555, "dev/": 0o755, "run/": 0o755, "usr/": 0o755,
+		"etc/passwd": 0o644, "etc/group": 0o644, "etc/nsswitch.conf": 0o644, "nettoll": 0o755, "usr/bin/it": 0o755,
+	} {
+		if h := headers[name]; h == nil || h.Mode != mode {
+			t.Errorf("%s is %+v, want mode %o", name, h, mode)
+		}
+	}
+	if len(names) != len(headers) {
+		t.Errorf("names are there twice: %q", names)
+	}
+}
+
+// TestID is of the contents alone: not of names, times or the order on this machine.
+func TestID(t *testing.T) {
+	here, _ := native(t)
+	dir := t.TempDir()
+	one := elfFile{arch: here}
+	first, second := one.write(t, dir, "a"), one.write(t, dir, "deep/b")
+	changed := elfFile{arch: here, needed: []string{"no.matter"}}.write(t, dir, "c")
+
+	m := image(t, Tool("x", first), Tool("y", second))
+	same := image(t, Tool("y", first), Tool("x", second))
+	if m.ID() != same.ID() || !bytes.Equal(stream(t, m), stream(t, same)) {
+		t.Errorf("%s and %s are of the same programs", m.ID(), same.ID())
+	}
+	if !bytes.Equal(stream(t, m), stream(t, m)) {
+		t.Error("the second stream is not the first one")
+	}
+	for what, other := range map[string]*Image{
+		"another program": image(t, Tool("x", first), Tool("y", changed)),
+		"another name":    image(t, Tool("x", first), Tool("z", second)),
+		"one less":        image(t, Tool("x", first)),
+	} {
+		if other.ID() == m.ID() {
+			t.Errorf("%s has the same ID", what)
+		}
+	}
+}
+
+// TestChanged refuses to write under an ID what it is not the ID of.
+func TestChanged(t *testing.T) {
+	here, _ := native(t)
+	file := elfFile{arch: here, debug: "symbols"}.write(t, t.TempDir(), "a")
+	was, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := image(t, Tool("a", file))
+	for what, now := range map[string][]byte{
+		"other bytes": append(slices.Clone(was[:100]), append([]byte{was[100] + 1}, was[101:]...)...),
+		"shorter":     was[:100],
+	} {
+		if err := os.WriteFile(file, now, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := m.WriteTo(io.Discard); !errors.Is(err, errChanged) || !strings.Contains(err.Error(), file) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+func TestWriteToSaysWhyItFails(t *testing.T) {
+	full := errors.New("full")
+	_, err := image(t, self(t, AgentPath)).WriteTo(writer(func([]byte) (int, error) { return 0, full }))
+	if !errors.Is(err, full) {
+		t.Errorf("%v", err)
+	}
+}
+
+type writer func([]byte) (int, error)
+
+func (w writer) Write(b []byte) (int, error) { return w(b) }
+
+func TestRefuses(t *testing.T) {
+	here, other := native(t)
+	dir := t.TempDir()
+	file := func(name, text string) string {
+		name = filepath.Join(dir, name)
+		if err := os.WriteFile(name, []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	good := elfFile{arch: here}.write(t, dir, "good")
+	script, text := file("script", "#!/usr/bin/perl -w\nprint 1;\n"), file("text", "x")
+	foreign := elfFile{arch: other}.write(t, dir, "foreign")
+	library := elfFile{arch: here, library: true}.write(t, dir, "library")
+	for want, programs := range map[string][]Program{
+		`there is no program "` + dir + `/none"; install it, or make the image without it`:                         {Tool("none", dir+"/none")},
+		script + " is a script (#!/usr/bin/perl -w), and images take programs only: name the program that it runs": {Tool("script", script)},
+		text + " is not a program: it is not an ELF file":                                                          {Tool("text", text)},
+		dir + " is not a regular file": {Tool("dir", dir)},
+		foreign + " is for SPARC, and this machine is " + here.String() + ": give a build for it":          {Tool("foreign", foreign)},
+		library + " is not a program: it is a library or an object file":                                   {Tool("library", library)},
+		"/usr/bin/a would be both " + good + " and " + os.Args[0] + ": give them images of their own":      {Tool("a", good), Tool("a", os.Args[0])},
+		"/usr/bin would be both a folder and " + good:                                                      {{good, "/usr/bin"}, Tool("a", good)},
+		"/tmp would be both a folder and " + good:                                                          {{good, "/tmp"}},
+		"/etc/passwd would be both " + good + " and a file of every image: give them images of their own":  {{good, "/etc/passwd"}},
+		`"/usr/bin/../x" is not a path of a file in an image: give an absolute one without . and .. in it`: {Tool("../x", good)},
+		`"nettoll" is not a path of a file in an image: give an absolute one without . and .. in it`:       {{good, "nettoll"}},
+	} {
+		_, err := New(programs...)
+		if err == nil || err.Error() != "rootfs: "+want {
+			t.Errorf("%v\n, want %s", err, want)
+		}
+	}
+}
