@@ -74,6 +74,12 @@ func keysOf(t reflect.Type) (map[string]int, []string) {
 	return index, keys
 }
 
+// Take has the suite say under a key what another one does.
+func (s *Suite) Take(key string, from Suite) {
+	index, _ := keysOf(reflect.TypeOf(from))
+	reflect.ValueOf(s).Elem().Field(index[key]).Set(reflect.ValueOf(from).Field(index[key]))
+}
+
 func (d *decoder) mapping(n *ast.MappingNode, path string, v reflect.Value) error {
 	index, keys := keysOf(v.Type())
 	workload, named := v.Addr().Interface().(*Workload)

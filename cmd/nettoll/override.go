@@ -8,6 +8,14 @@ import (
 	"nettoll/plan"
 )
 
+// replaced are the keys of suites that have a flag of that name, or of its singular, whose value takes the
+// place of what the suite says, whatever that is.
+var replaced = []string{
+	"hosts", "equal_load", "placements", "servers", "clients", "processes", "topologies", "underlay", "mtu", "rules", "neighbours",
+	"offload", "normalize", "duration", "warmup", "turns", "precision", "confidence", "equal_within", "min_rounds", "max_rounds",
+	"time_budget", "seed", "note", "instance", "price",
+}
+
 // override puts the flags that were given over what the suite says.
 func (f *runFlags) override(s *plan.Suite, given func(string) bool) error {
 	if given("ipv4") || given("ipv6") {
@@ -20,48 +28,37 @@ func (f *runFlags) override(s *plan.Suite, given func(string) bool) error {
 		}
 	}
 	f.overrideCounts(s, given)
-	for name, set := range map[string]func() error{
-		"hosts":        func() error { s.Hosts = f.hosts; return nil },
-		"tools":        func() error { f.chooseTools(s); return nil },
-		"placement":    func() error { s.Placements = f.placements; return nil },
-		"servers":      func() error { s.Servers = f.servers; return nil },
-		"clients":      func() error { s.Clients = f.clients; return nil },
-		"processes":    func() error { s.Processes = f.processes; return nil },
-		"topology":     func() (err error) { s.Topologies, err = parseAll(f.topologies, plan.ParseTopology); return err },
-		"underlay":     func() (err error) { s.Underlay, err = parseShapes(f.underlays); return err },
-		"mtu":          func() error { s.MTU = f.mtu; return nil },
-		"rules":        func() error { s.Rules = f.rules; return nil },
-		"neighbours":   func() error { s.Neighbours = f.neighbours; return nil },
-		"offload":      func() error { s.Offload = f.offload; return notEmpty(f.offload) },
-		"normalize":    func() error { s.Normalize = f.normalize; return nil },
-		"instance":     func() error { s.Instance = f.instance; return nil },
-		"price":        func() error { s.Price = f.price; return nil },
-		"duration":     func() error { s.Duration = f.duration; return nil },
-		"equal-load":   func() error { s.EqualLoad = f.equalLoad; return nil },
-		"turns":        func() error { s.Turns = f.turns; return nil },
-		"warmup":       func() error { s.Warmup = f.warmup; return nil },
-		"min-rounds":   func() error { s.MinRounds = f.minRounds; return nil },
-		"max-rounds":   func() error { s.MaxRounds = f.maxRounds; return nil },
-		"time-budget":  func() error { s.TimeBudget = f.budget; return nil },
-		"seed":         func() error { s.Seed = f.seed; return nil },
-		"note":         func() error { s.Note = f.note; return nil },
-		"workloads":    func() error { f.chooseWorkloads(s); return nil },
-		"precision":    func() (err error) { s.Precision, err = plan.ParseRatio(f.precision); return err },
-		"equal-within": func() (err error) { s.EqualWithin, err = plan.ParseRatio(f.within); return err },
-		"confidence":   func() (err error) { s.Confidence, err = plan.ParseRatio(f.level); return err },
+	for name, read := range map[string]func() error{
+		"offload":      func() error { return notEmpty(f.asked.Offload) },
+		"topology":     func() (err error) { f.asked.Topologies, err = parseAll(f.topologies, plan.ParseTopology); return err },
+		"underlay":     func() (err error) { f.asked.Underlay, err = parseShapes(f.underlays); return err },
+		"precision":    func() error { return f.asked.Precision.Set(f.precision) },
+		"confidence":   func() error { return f.asked.Confidence.Set(f.level) },
+		"equal-within": func() error { return f.asked.EqualWithin.Set(f.within) },
 	} {
 		if given(name) {
-			if err := set(); err != nil {
+			if err := read(); err != nil {
 				return usagef("--%s: %w", name, err)
 			}
 		}
 	}
+	for _, key := range replaced {
+		if given(strings.ReplaceAll(key, "_", "-")) {
+			s.Take(key, f.asked)
+		}
+	}
+	if given("tools") {
+		f.chooseTools(s)
+	}
+	if given("workloads") {
+		f.chooseWorkloads(s)
+	}
 	// A limit that is given moves a default limit on the other side of it.
 	if given("max-rounds") && !given("min-rounds") {
-		s.MinRounds = min(s.MinRounds, max(f.maxRounds, 1))
+		s.MinRounds = min(s.MinRounds, max(f.asked.MaxRounds, 1))
 	}
 	if given("min-rounds") && !given("max-rounds") {
-		s.MaxRounds = max(s.MaxRounds, f.minRounds)
+		s.MaxRounds = max(s.MaxRounds, f.asked.MinRounds)
 	}
 	if given("tools") && !given("workloads") {
 		s.LeaveUndriven()
@@ -73,7 +70,7 @@ func (f *runFlags) override(s *plan.Suite, given func(string) bool) error {
 // to compare with. Networks that arguments name must be there; what a suite names was
 // meant for another platform.
 func (f *runFlags) overridePlatform(s *plan.Suite, named bool) error {
-	for flag, value := range map[string]string{"platform": f.platform, "baseline": f.baseline} {
+	for flag, value := range map[string]string{"platform": f.asked.Platform, "baseline": f.asked.Baseline} {
 		if f.given(flag) && value == "" {
 			return usagef("--%s: no value is given", flag)
 		}
@@ -81,17 +78,17 @@ func (f *runFlags) overridePlatform(s *plan.Suite, named bool) error {
 	switch {
 	case f.given("platform") && named:
 		means := func(n string) bool {
-			return !strings.Contains(n, ":") && !slices.Contains(usualNames(), n) || strings.HasPrefix(n+":", f.platform+":")
+			return !strings.Contains(n, ":") && !slices.Contains(usualNames(), n) || strings.HasPrefix(n+":", f.asked.Platform+":")
 		}
 		if !slices.ContainsFunc(s.Networks, means) {
-			return usagef("--platform %s: every network is named with its own platform; leave it out", f.platform)
+			return usagef("--platform %s: every network is named with its own platform; leave it out", f.asked.Platform)
 		}
-		s.Platform = f.platform
+		s.Platform = f.asked.Platform
 	case f.given("platform"):
-		s.SetPlatform(f.platform)
+		s.SetPlatform(f.asked.Platform)
 	}
 	if f.given("baseline") {
-		s.Baseline = f.baseline
+		s.Baseline = f.asked.Baseline
 	}
 	return nil
 }
@@ -136,7 +133,7 @@ func parseShapes(texts []string) ([]plan.Underlay, error) {
 
 // chooseTools replaces the suite's tools, and those of its workloads.
 func (f *runFlags) chooseTools(s *plan.Suite) {
-	s.Tools = f.tools
+	s.Tools = f.asked.Tools
 	s.Workloads = slices.Clone(s.Workloads)
 	for i := range s.Workloads {
 		s.Workloads[i].Tools = nil
