@@ -3,7 +3,6 @@ package plan
 import (
 	"fmt"
 	"math"
-	"strconv"
 	"strings"
 )
 
@@ -32,13 +31,7 @@ func ParseBitRate(text string) (BitRate, error) {
 }
 
 // String writes the rate as ParseBitRate reads it.
-func (b BitRate) String() string {
-	unit := 0
-	for unit < 4 && b != 0 && b%1000 == 0 {
-		b, unit = b/1000, unit+1
-	}
-	return strconv.Itoa(int(b)) + [...]string{"", "K", "M", "G", "T"}[unit]
-}
+func (b BitRate) String() string { return inThousands(b, "", "K", "M", "G", "T") }
 
 // Set makes a rate usable as a flag.
 func (b *BitRate) Set(text string) (err error) {

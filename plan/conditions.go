@@ -93,10 +93,8 @@ func (s Suite) checkConditions() error {
 		{"rules", s.Rules, "rules are not possible", 0, maxRules},
 		{"neighbours", s.Neighbours, "neighbours are not possible", 0, MaxContainers},
 	} {
-		for i, v := range f.values {
-			if v < f.least || v > f.max {
-				return s.fault(s.item(f.name, i, len(f.values)), "%d %s; write a number from %d to %d", v, f.what, f.least, f.max)
-			}
+		if err := s.eachOutside(f.name, f.values, f.least, f.max, f.what); err != nil {
+			return err
 		}
 	}
 	for i, o := range s.Offload {

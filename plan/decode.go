@@ -110,17 +110,16 @@ func (d *decoder) mapping(n *ast.MappingNode, path string, v reflect.Value) erro
 		if _, null := pair.Value.(*ast.NullNode); null || pair.Value == nil {
 			return d.fault(first(pair.Key), field, "has no value; write one or delete the key")
 		}
-		if isOption {
-			if err := d.option(pair.Value, field, option, workload); err != nil {
-				return err
-			}
-			continue
+		var err error
+		switch {
+		case isOption:
+			err = d.option(pair.Value, field, option, workload)
+		case v.Type().Field(i).Tag.Get("sweep") != "":
+			err = d.sweep(pair.Value, field, v.Field(i))
+		default:
+			err = d.value(pair.Value, field, v.Field(i))
 		}
-		decode := d.value
-		if v.Type().Field(i).Tag.Get("sweep") != "" {
-			decode = d.sweep
-		}
-		if err := decode(pair.Value, field, v.Field(i)); err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -161,89 +160,70 @@ func (d *decoder) sweep(n ast.Node, path string, v reflect.Value) error {
 	return nil
 }
 
-func (d *decoder) value(n ast.Node, path string, v reflect.Value) error {
-	tk := first(n)
-	d.at[path] = d.where(tk)
-	if set, ok := v.Addr().Interface().(interface{ Set(string) error }); ok {
-		text, ok := scalar(n)
-		if !ok {
-			return d.fault(tk, path, "must be one value, is %s; write it as one text", describe(n))
-		}
-		if err := set.Set(text); err != nil {
-			return d.fault(tk, path, "%s", err)
-		}
-		return nil
-	}
+func (d *decoder) value(n ast.Node, path string, v reflect.Value) (err error) {
+	d.at[path] = d.where(first(n))
+	one, single := scalar(n)
+	text, isText := plainText(n)
+	_, whole := n.(*ast.IntegerNode)
+	must := func(be, fix string) error { return d.fault(first(n), path, "must be %s, is %s; write %s", be, describe(n), fix) }
 	switch p := v.Addr().Interface().(type) {
+	case interface{ Set(string) error }:
+		if !single {
+			return must("one value", "it as one text")
+		}
+		if err := p.Set(one); err != nil {
+			return d.fault(first(n), path, "%s", err)
+		}
 	case *time.Duration:
-		text, _ := scalar(n)
-		length, err := parseDuration(text)
-		if err != nil {
-			return d.fault(tk, path, "%s is not a length of time; write a number and its unit such as 300ms, 1s or 2m", describe(n))
+		if *p, err = time.ParseDuration(one); err != nil {
+			return d.fault(first(n), path, "%s is not a length of time; write a number and its unit such as 300ms, 1s or 2m", describe(n))
 		}
-		*p = length
 	case *string:
-		text, ok := plainText(n)
-		if !ok {
-			fix := "write one text"
-			if _, ok := scalar(n); ok {
-				fix = "put it in quotes"
-			}
-			return d.fault(tk, path, "must be text, is %s; %s", describe(n), fix)
+		if *p = text; !isText && single {
+			return d.fault(first(n), path, "must be text, is %s; put it in quotes", describe(n))
+		} else if !isText {
+			return must("text", "one text")
 		}
-		*p = text
 	case *bool:
 		b, ok := n.(*ast.BoolNode)
 		if !ok {
-			return d.fault(tk, path, "%s is not a truth value; write true or false", describe(n))
+			return d.fault(first(n), path, "%s is not a truth value; write true or false", describe(n))
 		}
 		*p = b.Value
 	case *int:
-		number, err := strconv.Atoi(n.GetToken().Value)
-		if _, ok := n.(*ast.IntegerNode); !ok || err != nil {
-			return d.fault(tk, path, "must be a whole number, is %s; write digits only", describe(n))
+		if *p, err = strconv.Atoi(one); err != nil || !whole {
+			return must("a whole number", "digits only")
 		}
-		*p = number
 	case *uint64:
-		number, err := strconv.ParseUint(n.GetToken().Value, 10, 64)
-		if _, ok := n.(*ast.IntegerNode); !ok || err != nil {
-			return d.fault(tk, path, "must be a whole number from 0 to 2^64-1, is %s; write digits only", describe(n))
+		if *p, err = strconv.ParseUint(one, 10, 64); err != nil || !whole {
+			return must("a whole number from 0 to 2^64-1", "digits only")
 		}
-		*p = number
 	case *float64:
-		text, _ := scalar(n)
-		number, ok := decimal(text, 0)
-		if _, quoted := plainText(n); !ok || quoted {
-			return d.fault(tk, path, "must be a number, is %s; write for example 0.139", describe(n))
+		var ok bool
+		if *p, ok = decimal(one, 0); !ok || isText {
+			return must("a number", "for example 0.139")
 		}
-		*p = number
+	case *Workload:
+		if p.Name = text; !isText {
+			return d.block(n, path, v, must("a name or a mapping", "for example tcp_rr or {name: tcp_rr, streams: 4}"))
+		}
+	case *Skip:
+		return d.block(n, path, v, must("a mapping", "for example {network: ovs, reason: it is not a technique yet}"))
 	case **Published:
 		*p = new(Published)
-		m, ok := n.(*ast.MappingNode)
-		if !ok {
-			return d.fault(tk, path, "must be a mapping, is %s; write for example {duration: 5s, rounds: 10}", describe(n))
-		}
-		return d.mapping(m, path, v.Elem())
-	case *Skip:
-		m, ok := n.(*ast.MappingNode)
-		if !ok {
-			return d.fault(tk, path, "must be a mapping, is %s; write for example {network: ovs, reason: it is not a technique yet}", describe(n))
-		}
-		return d.mapping(m, path, v)
-	case *Workload:
-		if name, ok := plainText(n); ok {
-			p.Name = name
-			return nil
-		}
-		m, ok := n.(*ast.MappingNode)
-		if !ok {
-			return d.fault(tk, path, "must be a name or a mapping, is %s; write for example tcp_rr or {name: tcp_rr, streams: 4}", describe(n))
-		}
-		return d.mapping(m, path, v)
+		return d.block(n, path, v.Elem(), must("a mapping", "for example {duration: 5s, rounds: 10}"))
 	default:
 		return d.list(n, path, v)
 	}
 	return nil
+}
+
+// block decodes a mapping, or says what the node must be instead.
+func (d *decoder) block(n ast.Node, path string, v reflect.Value, must error) error {
+	if m, ok := n.(*ast.MappingNode); ok {
+		return d.mapping(m, path, v)
+	}
+	return must
 }
 
 func (d *decoder) list(n ast.Node, path string, v reflect.Value) error {

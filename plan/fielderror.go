@@ -57,6 +57,25 @@ func (s Suite) fault(field, format string, args ...any) error {
 	return e
 }
 
+// outside is the fault of a number that is not from the least to the most that it can be; what goes behind it
+// says that. There is none of others.
+func (s Suite) outside(field string, n, least, most int, what string) error {
+	if n < least || n > most {
+		return s.fault(field, "%d %s; write a number from %d to %d", n, what, least, most)
+	}
+	return nil
+}
+
+// eachOutside is that of the first number of a list.
+func (s Suite) eachOutside(field string, numbers []int, least, most int, what string) error {
+	for i, n := range numbers {
+		if err := s.outside(s.item(field, i, len(numbers)), n, least, most, what); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // faultOfEither is a fault of two fields that contradict each other: that of the
 // first, unless only the second was written.
 func (s Suite) faultOfEither(first, second, format string, args ...any) error {

@@ -120,37 +120,21 @@ func (d *decoder) checkTokens(tokens token.Tokens) error {
 	if len(tokens) > maxTokens {
 		return d.fault(tokens[maxTokens], "", "more than %d words and signs; a suite file is shorter", maxTokens)
 	}
-	const (
-		before = iota // the document
-		begun         // by "---"
-		inside
-		after // "..."
-	)
-	state, flow, line, entries := before, 0, 0, 0
+	begun, ended := false, false // the document
+	flow, line, entries := 0, 0, 0
 	for _, tk := range tokens {
 		if tk.Position.Line != line {
 			line, entries = tk.Position.Line, 0
 		}
-		next := inside
+		if text := unread(tk); text != "" {
+			return d.fault(tk, "", "%s", text)
+		}
 		switch tk.Type {
 		case token.CommentType:
 			continue
 		case token.DocumentEndType:
-			state = after
+			ended = true
 			continue
-		case token.DocumentHeaderType:
-			if state != before {
-				return d.fault(tk, "", "a second document begins here; write each suite in a file of its own")
-			}
-			next = begun
-		case token.AnchorType, token.AliasType, token.MergeKeyType:
-			return d.fault(tk, "", "anchors and aliases are not read; write the value out")
-		case token.TagType:
-			return d.fault(tk, "", "tags are not read; write the value without %s", tk.Value)
-		case token.DirectiveType:
-			return d.fault(tk, "", "directives are not read; delete the line")
-		case token.MappingKeyType:
-			return d.fault(tk, "", "keys with a question mark are not read; write key: value")
 		case token.SequenceStartType, token.MappingStartType:
 			flow++
 		case token.SequenceEndType, token.MappingEndType:
@@ -161,10 +145,25 @@ func (d *decoder) checkTokens(tokens token.Tokens) error {
 		if flow > maxDepth || entries > maxDepth {
 			return d.fault(tk, "", "nested more than %d deep; a suite has lists of names and mappings only", maxDepth)
 		}
-		if state == after {
+		if ended || begun && tk.Type == token.DocumentHeaderType {
 			return d.fault(tk, "", "a second document begins here; write each suite in a file of its own")
 		}
-		state = next
+		begun = true
 	}
 	return nil
+}
+
+// unread says of a token that suites do not have what to write instead, and nothing of any other.
+func unread(tk *token.Token) string {
+	switch tk.Type {
+	case token.AnchorType, token.AliasType, token.MergeKeyType:
+		return "anchors and aliases are not read; write the value out"
+	case token.TagType:
+		return "tags are not read; write the value without " + tk.Value
+	case token.DirectiveType:
+		return "directives are not read; delete the line"
+	case token.MappingKeyType:
+		return "keys with a question mark are not read; write key: value"
+	}
+	return ""
 }

@@ -125,11 +125,3 @@ func ParseDuration(text string) (time.Duration, error) {
 	}
 	return d, nil
 }
-
-func parseDuration(text string) (time.Duration, error) {
-	d, err := time.ParseDuration(text)
-	if err != nil {
-		return 0, fmt.Errorf("%q is not a length of time; write a number and its unit such as 300ms, 1s or 2m", text)
-	}
-	return d, nil
-}

@@ -105,8 +105,8 @@ func isName(text string) bool {
 
 func (s Suite) checkPlaces() error {
 	for i, h := range s.Hosts {
-		if h < 1 || h > MaxHosts {
-			return s.fault(fmt.Sprintf("hosts[%d]", i), "%d hosts are not possible; write a number from 1 to %d", h, MaxHosts)
+		if err := s.outside(fmt.Sprintf("hosts[%d]", i), h, 1, MaxHosts, "hosts are not possible"); err != nil {
+			return err
 		}
 	}
 	if len(s.Families) == 0 {
@@ -157,8 +157,8 @@ func (s Suite) checkRounds() error {
 		name  string
 		value int
 	}{{"min_rounds", s.MinRounds}, {"max_rounds", s.MaxRounds}} {
-		if f.value < 1 || f.value > maxRounds {
-			return s.fault(f.name, "%d rounds are not possible; write a number from 1 to %d", f.value, maxRounds)
+		if err := s.outside(f.name, f.value, 1, maxRounds, "rounds are not possible"); err != nil {
+			return err
 		}
 	}
 	if s.MinRounds > s.MaxRounds {
