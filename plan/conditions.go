@@ -30,27 +30,32 @@ func (s Suite) conditions(known Known) ([]record.Cell, []Skip, error) {
 				"there are more than %d ways to combine underlays, MTUs, rules, neighbours and offloads; write fewer", MaxCells)
 		}
 	}
-	var all []record.Cell
-	for _, u := range underlays {
-		for _, mtu := range orZero(s.MTU) {
-			if mtu == defaultMTU {
-				mtu = 0
-			}
-			for _, rules := range orZero(s.Rules) {
-				for _, neighbours := range orZero(s.Neighbours) {
-					for _, offload := range orZero(s.Offload) {
-						if offload != record.OffloadOff {
-							offload = ""
-						}
-						all = append(all, record.Cell{
-							Underlay: u, MTU: mtu, Rules: rules, Neighbours: neighbours, Offload: offload, Normalize: s.Normalize,
-						})
-					}
-				}
-			}
+	all := crossed([]record.Cell{{Normalize: s.Normalize}}, underlays, func(c *record.Cell, shape string) { c.Underlay = shape })
+	all = crossed(all, orZero(s.MTU), func(c *record.Cell, mtu int) {
+		if mtu != defaultMTU {
+			c.MTU = mtu
+		}
+	})
+	all = crossed(all, orZero(s.Rules), func(c *record.Cell, n int) { c.Rules = n })
+	all = crossed(all, orZero(s.Neighbours), func(c *record.Cell, n int) { c.Neighbours = n })
+	all = crossed(all, orZero(s.Offload), func(c *record.Cell, offload string) {
+		if offload == record.OffloadOff {
+			c.Offload = offload
+		}
+	})
+	return once(all), skips, nil
+}
+
+// crossed is each of the cells with each of the values.
+func crossed[T any](cells []record.Cell, values []T, put func(*record.Cell, T)) (all []record.Cell) {
+	for _, cell := range cells {
+		for _, v := range values {
+			c := cell
+			put(&c, v)
+			all = append(all, c)
 		}
 	}
-	return once(all), skips, nil
+	return all
 }
 
 // orZero is the values of a key, and the zero value where it was left out.

@@ -40,20 +40,20 @@ func (d *decoder) where(tk *token.Token) string {
 func (d *decoder) decode(root ast.Node, s *Suite) error {
 	m, ok := root.(*ast.MappingNode)
 	if !ok {
-		return d.fault(first(root), "", "a suite is a mapping, this is %s; write for example networks: [bridge]", describe(root))
+		return d.fault(firstToken(root), "", "a suite is a mapping, this is %s; write for example networks: [bridge]", describe(root))
 	}
 	return d.mapping(m, "", reflect.ValueOf(s).Elem())
 }
 
-// first is the token that the node begins with.
-func first(n ast.Node) *token.Token {
+// firstToken is the token that the node begins with.
+func firstToken(n ast.Node) *token.Token {
 	switch n := n.(type) {
 	case *ast.MappingNode:
 		if !n.IsFlowStyle && len(n.Values) > 0 {
-			return first(n.Values[0].Key)
+			return firstToken(n.Values[0].Key)
 		}
 	case *ast.MappingValueNode:
-		return first(n.Key)
+		return firstToken(n.Key)
 	case *ast.LiteralNode:
 		return n.Start
 	}
@@ -90,17 +90,17 @@ func (d *decoder) mapping(n *ast.MappingNode, path string, v reflect.Value) erro
 	for _, pair := range n.Values {
 		name, ok := pair.Key.(ast.Node).(*ast.StringNode)
 		if !ok {
-			return d.fault(first(pair.Key), path, "%s is not a key; the keys are %s", describe(pair.Key), strings.Join(keys, ", "))
+			return d.fault(firstToken(pair.Key), path, "%s is not a key; the keys are %s", describe(pair.Key), strings.Join(keys, ", "))
 		}
 		key := name.Value
 		i, ok := index[key]
 		option, isOption := optionOf(key)
 		isOption = named && isOption
 		if !ok && !isOption {
-			return d.fault(first(pair.Key), path, "unknown key %q; %s", key, mean(key, keys, "the keys are "+strings.Join(keys, ", ")))
+			return d.fault(firstToken(pair.Key), path, "unknown key %q; %s", key, mean(key, keys, "the keys are "+strings.Join(keys, ", ")))
 		}
 		if line, twice := lines[key]; twice {
-			return d.fault(first(pair.Key), path, "key %q is given twice, first in line %d; delete one", key, line)
+			return d.fault(firstToken(pair.Key), path, "key %q is given twice, first in line %d; delete one", key, line)
 		}
 		lines[key] = name.Token.Position.Line
 		field := key
@@ -108,7 +108,7 @@ func (d *decoder) mapping(n *ast.MappingNode, path string, v reflect.Value) erro
 			field = path + "." + key
 		}
 		if _, null := pair.Value.(*ast.NullNode); null || pair.Value == nil {
-			return d.fault(first(pair.Key), field, "has no value; write one or delete the key")
+			return d.fault(firstToken(pair.Key), field, "has no value; write one or delete the key")
 		}
 		var err error
 		switch {
@@ -124,7 +124,7 @@ func (d *decoder) mapping(n *ast.MappingNode, path string, v reflect.Value) erro
 		}
 	}
 	if named && lines["name"] == 0 {
-		return d.fault(first(n), path, "has no name; write for example name: tcp_rr")
+		return d.fault(firstToken(n), path, "has no name; write for example name: tcp_rr")
 	}
 	return nil
 }
@@ -161,33 +161,35 @@ func (d *decoder) sweep(n ast.Node, path string, v reflect.Value) error {
 }
 
 func (d *decoder) value(n ast.Node, path string, v reflect.Value) (err error) {
-	d.at[path] = d.where(first(n))
+	d.at[path] = d.where(firstToken(n))
 	one, single := scalar(n)
 	text, isText := plainText(n)
 	_, whole := n.(*ast.IntegerNode)
-	must := func(be, fix string) error { return d.fault(first(n), path, "must be %s, is %s; write %s", be, describe(n), fix) }
+	must := func(be, fix string) error {
+		return d.fault(firstToken(n), path, "must be %s, is %s; write %s", be, describe(n), fix)
+	}
 	switch p := v.Addr().Interface().(type) {
 	case interface{ Set(string) error }:
 		if !single {
 			return must("one value", "it as one text")
 		}
 		if err := p.Set(one); err != nil {
-			return d.fault(first(n), path, "%s", err)
+			return d.fault(firstToken(n), path, "%s", err)
 		}
 	case *time.Duration:
 		if *p, err = time.ParseDuration(one); err != nil {
-			return d.fault(first(n), path, "%s is not a length of time; write a number and its unit such as 300ms, 1s or 2m", describe(n))
+			return d.fault(firstToken(n), path, "%s is not a length of time; write a number and its unit such as 300ms, 1s or 2m", describe(n))
 		}
 	case *string:
 		if *p = text; !isText && single {
-			return d.fault(first(n), path, "must be text, is %s; put it in quotes", describe(n))
+			return d.fault(firstToken(n), path, "must be text, is %s; put it in quotes", describe(n))
 		} else if !isText {
 			return must("text", "one text")
 		}
 	case *bool:
 		b, ok := n.(*ast.BoolNode)
 		if !ok {
-			return d.fault(first(n), path, "%s is not a truth value; write true or false", describe(n))
+			return d.fault(firstToken(n), path, "%s is not a truth value; write true or false", describe(n))
 		}
 		*p = b.Value
 	case *int:
@@ -233,10 +235,10 @@ func (d *decoder) list(n ast.Node, path string, v reflect.Value) error {
 		if text, ok := scalar(n); ok {
 			fix = fmt.Sprintf("write %s: [%s]", path, text)
 		}
-		return d.fault(first(n), path, "must be a list, is %s; %s", describe(n), fix)
+		return d.fault(firstToken(n), path, "must be a list, is %s; %s", describe(n), fix)
 	}
 	if len(seq.Values) == 0 {
-		return d.fault(first(n), path, "is an empty list; name at least one or delete the key")
+		return d.fault(firstToken(n), path, "is an empty list; name at least one or delete the key")
 	}
 	list := reflect.MakeSlice(v.Type(), len(seq.Values), len(seq.Values))
 	for i, item := range seq.Values {

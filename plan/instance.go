@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
@@ -20,16 +21,8 @@ func (k Known) Shape(u Underlay) (Underlay, error) {
 	if u.Instance == "" {
 		return u, nil
 	}
-	var names []string
-	for _, i := range k.Instances {
-		names = append(names, i.Name)
-		if !strings.EqualFold(i.Name, u.Instance) {
-			continue
-		}
-		u.Instance = i.Name
-		if u.Rate == 0 {
-			u.Rate = i.Rate
-		}
+	if i, ok := first(k.Instances, func(i Instance) bool { return strings.EqualFold(i.Name, u.Instance) }); ok {
+		u.Instance, u.Rate = i.Name, cmp.Or(u.Rate, i.Rate)
 		if u.Rate == 0 {
 			return u, &unknownRate{i}
 		}
@@ -37,6 +30,10 @@ func (k Known) Shape(u Underlay) (Underlay, error) {
 	}
 	if u.Rate != 0 { // a machine of the user's own
 		return u, nil
+	}
+	var names []string
+	for _, i := range k.Instances {
+		names = append(names, i.Name)
 	}
 	return u, fmt.Errorf("unknown instance %q; %s, or write its rate, such as %s:rate=1gbit",
 		u.Instance, listed(u.Instance, names, "nettoll list instances"), u.Instance)

@@ -105,12 +105,9 @@ func AbleTo(cells []record.Cell, atOnce func(network string) int, turns func(too
 func (k Known) able(cells []record.Cell) Able {
 	atOnce := func(network string) int { return k.platformOf(network).AtOnce }
 	return AbleTo(cells, atOnce, func(tool, workload string) bool {
-		for _, t := range k.Tools {
-			if d, ok := t.drives(workload); ok && t.Name == tool {
-				return d.Turns
-			}
-		}
-		return false
+		t, _ := k.tool(tool)
+		d, _ := t.drives(workload)
+		return d.Turns
 	})
 }
 
