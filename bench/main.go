@@ -5,6 +5,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -104,9 +105,10 @@ type work struct {
 	began        time.Time
 }
 
-// wanted reads off arguments which parts are to be done.
+// wanted reads off arguments which parts are to be done, in the order of the table.
 func wanted(args []string) (all []*work, err error) {
-	keep, names := "", []string{}
+	keep, sizes := "", map[string]int{} // 0: the usual one
+	var names []string
 	for _, p := range parts {
 		names = append(names, p.name)
 	}
@@ -120,25 +122,19 @@ func wanted(args []string) (all []*work, err error) {
 		if i < 0 {
 			return nil, fmt.Errorf("%s: no such part; there are %s", arg, strings.Join(names, ", "))
 		}
-		w := &work{part: parts[i]}
+		sizes[name] = 0
 		if given {
-			n, err := strconv.Atoi(value)
-			if w.size == 0 || err != nil || n < 1 {
+			if sizes[name], err = strconv.Atoi(value); parts[i].size == 0 || err != nil || sizes[name] < 1 {
 				return nil, fmt.Errorf("%s: the size, of a part that has one, must be a number above 0", arg)
 			}
-			w.size = n
-		}
-		all = append(all, w)
-	}
-	if len(all) == 0 {
-		for _, p := range parts {
-			if p.size == 0 {
-				all = append(all, &work{part: p})
-			}
 		}
 	}
-	for _, w := range all {
-		w.keep = keep
+	for _, p := range parts {
+		size, named := sizes[p.name]
+		if named || len(sizes) == 0 && p.size == 0 {
+			p.size = cmp.Or(size, p.size)
+			all = append(all, &work{part: p, keep: keep})
+		}
 	}
 	return all, nil
 }
