@@ -3,6 +3,7 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"nettoll/record"
 )
@@ -102,8 +103,9 @@ func (s Suite) checkConditions() error {
 			return err
 		}
 	}
+	offload, _ := record.DimensionOf("offload")
 	for i, o := range s.Offload {
-		if o != "on" && o != record.OffloadOff {
+		if !slices.Contains(offload.Values, o) {
 			return s.fault(s.item("offload", i, len(s.Offload)), "%q is not possible; write on or off", o)
 		}
 	}

@@ -120,10 +120,10 @@ func (s Suite) checkPlaces() error {
 	if len(s.Placements) == 0 {
 		return s.fault("placements", "no placement is given; write same, distinct or free")
 	}
-	placements := []string{record.PlacementSame, record.PlacementDistinct, record.PlacementFree}
+	placement, _ := record.DimensionOf("placement")
 	for i, p := range s.Placements {
-		if !slices.Contains(placements, p) {
-			return s.fault(fmt.Sprintf("placements[%d]", i), "unknown placement %q; %s", p, mean(p, placements, "write same, distinct or free"))
+		if !slices.Contains(placement.Values, p) {
+			return s.fault(fmt.Sprintf("placements[%d]", i), "unknown placement %q; %s", p, mean(p, placement.Values, "write same, distinct or free"))
 		}
 	}
 	return nil
