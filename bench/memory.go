@@ -5,32 +5,11 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 )
-
-// withProgram builds the program and hands it over, with a folder for its files.
-func withProgram(ctx context.Context, do func(ctx context.Context, program, dir string) error) error {
-	dir, err := os.MkdirTemp("", "nettoll-bench-*")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	ctx, cancel := context.WithTimeout(ctx, outside) // for all that follows
-	defer cancel()
-	program, err := compiled(ctx, dir)
-	if err != nil {
-		return err
-	}
-	return do(ctx, program, dir)
-}
-
-// memory compares the memory of the measuring process late in a run with that
-// early in it.
-func memory(ctx context.Context) error { return withProgram(ctx, memoryOf) }
 
 // manyRounds are rounds of ten cells each. The memory is read when so many trials are done.
 const (
@@ -39,11 +18,13 @@ const (
 	lateTrials  = 550
 )
 
-func memoryOf(ctx context.Context, program, dir string) error {
-	file := filepath.Join(dir, "many.ndjson")
-	rounds := strconv.Itoa(manyRounds)
-	cmd := nettoll(ctx, program, "run", "loopback", "--hosts", "1", "--ipv4", "--ipv6", "--workloads", "tcp_rr,udp_rr,tcp_crr,tcp_stream,udp_stream",
-		"-t", "10ms", "--warmup", "0s", "--turns=false", "--min-rounds", rounds, "--max-rounds", rounds, "--time-budget", "0", "-o", file)
+// memory compares the memory of the measuring process late in a run with that
+// early in it.
+func memory(ctx context.Context, w *work) error {
+	file := filepath.Join(w.dir, "many.ndjson")
+	args := []string{"run", "loopback", "--hosts", "1", "--ipv4", "--ipv6", "--workloads", "tcp_rr,udp_rr,tcp_crr,tcp_stream,udp_stream",
+		"-t", "10ms", "--warmup", "0s", "--turns=false", "-o", file}
+	cmd := w.nettoll(ctx, append(args, fixedRounds(manyRounds)...)...)
 	if err := cmd.Start(); err != nil {
 		return err
 	}
@@ -90,11 +71,4 @@ func resident(pid int) float64 {
 		}
 	}
 	return 0
-}
-
-// nettoll is a run whose output is not of interest, unless it fails.
-func nettoll(ctx context.Context, program string, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	return cmd
 }
