@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"math"
 	"slices"
 
 	"nettoll/record"
@@ -40,7 +41,9 @@ func settlings(trials []record.Trial) []Settling {
 	for _, t := range trials {
 		c := built(t.Cell)
 		if t.CPU != nil && t.CPU.Resting != nil {
-			resting[c] = append(resting[c], t.CPU.Resting.CPU/t.CPU.Resting.Watched)
+			if v := t.CPU.Resting.CPU / t.CPU.Resting.Watched; t.CPU.Resting.Watched > 0 && !math.IsInf(v, 0) {
+				resting[c] = append(resting[c], v)
+			}
 		}
 		if t.Status == record.OK {
 			measured[c] = true

@@ -21,14 +21,11 @@ type Chart struct {
 // background.
 func Charts(res analysis.Result, o Options) ([]Chart, error) {
 	var all []Chart
-	err := finite(func(_ io.Writer, res analysis.Result, o Options) error {
-		parts, err := chartsOf(res, o)
-		names := map[string]int{}
-		for _, p := range parts {
-			all = append(all, newChartFile(p.where, p.figure, names))
-		}
-		return err
-	})(io.Discard, res, o)
+	parts, err := chartsOf(res, o)
+	names := map[string]int{}
+	for _, p := range parts {
+		all = append(all, newChartFile(p.where, p.figure, names))
+	}
 	return all, err
 }
 

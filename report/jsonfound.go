@@ -184,7 +184,7 @@ func jsonTauOf(c analysis.Correlation) *jsonTau {
 func jsonPublishedOf(c analysis.ReplicatedCell) jsonPublished {
 	out := jsonPublished{Network: c.Published.Network, As: c.Published.As, Label: c.Published.Label, Missing: c.Published.Missing,
 		Ratio: jsonRatioOf(c.Ratio), Skipped: c.Skipped, Notes: c.Notes, HostsAre: kindOfHosts(c.Namespaces)}
-	if c.Published.Given() && isFinite(c.Published.Value) {
+	if c.Published.Given() {
 		out.Published = &c.Published.Value
 	}
 	if c.PublishedRatio > 0 {

@@ -249,26 +249,18 @@ func TestMatrixHostile(t *testing.T) {
 		}
 		for j := range s.Lines {
 			s.Lines[j].Network = hostile + s.Lines[j].Network
-			for k := range s.Lines[j].Points {
-				figures := s.Lines[j].Points[k].Row.Figures
-				if len(figures) > 1 {
-					figures[0].Summary.High, figures[1].Summary.Estimate = math.Inf(1), math.NaN()
-				}
-			}
 		}
 	}
 	for i := range f.Agreements {
 		f.Agreements[i].Tool, f.Agreements[i].Reasons = hostile, []analysis.Warning{{Code: hostile, Text: hostile}}
-		f.Agreements[i].Ratio = &analysis.Comparison{Value: math.NaN()}
 	}
 	for i := range f.Replications {
 		r := &f.Replications[i]
 		r.Source.Title, r.Source.Notes = hostile, []string{hostile}
 		for j := range r.Tables {
-			r.Tables[j].Order.Tau, r.Tables[j].Order.Known = math.NaN(), true
 			r.Tables[j].Table.Name = hostile
 			for k := range r.Tables[j].Cells {
-				r.Tables[j].Cells[k].PublishedRatio, r.Tables[j].Cells[k].Notes = math.Inf(1), []string{hostile}
+				r.Tables[j].Cells[k].Notes = []string{hostile}
 			}
 		}
 		for j := range r.Conclusions {

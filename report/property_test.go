@@ -49,20 +49,6 @@ func awkward() map[string]analysis.Result {
 		}
 	})
 	all["no latency"] = specimenWith(func(row *analysis.Row) { row.Latency, row.Path, row.Endpoints = nil, nil, nil })
-	all["not numbers"] = specimenWith(func(row *analysis.Row) {
-		for i := range row.Figures {
-			f := &row.Figures[i]
-			switch i % 3 {
-			case 0:
-				f.Summary.Estimate = math.NaN()
-			case 1:
-				f.Summary.Low, f.Summary.High, f.Summary.Max = math.Inf(-1), math.Inf(1), math.Inf(1)
-			}
-			if f.Ratio != nil {
-				f.Ratio.High = math.Inf(1)
-			}
-		}
-	})
 	all["zeros"] = specimenWith(func(row *analysis.Row) {
 		for i := range row.Figures {
 			row.Figures[i].Summary = analysis.Summary{N: 3, Level: 0.95}

@@ -37,13 +37,13 @@ type Format struct {
 // Formats lists every format, the default first.
 func Formats() []Format {
 	return []Format{
-		{"text", []string{"txt", "text", "log"}, "tables and sentences for a terminal", finite(writeText)},
-		{"html", []string{"html", "htm"}, "one self-contained page with charts, paths and every trial", finite(writeHTML)},
-		{"md", []string{"md", "markdown"}, "GitHub Markdown", finite(writeMarkdown)},
-		{"csv", []string{"csv"}, "one line for every network and metric", finite(writeCSV)},
-		{"json", []string{"json"}, "everything, in base units", finite(writeJSON)},
-		{"openmetrics", []string{"om", "prom", "openmetrics"}, "estimates, intervals and ratios for Prometheus", finite(writeOpenMetrics)},
-		{"bench", []string{"bench"}, "Go benchmark format, for benchstat", finite(writeBench)},
+		{"text", []string{"txt", "text", "log"}, "tables and sentences for a terminal", writeText},
+		{"html", []string{"html", "htm"}, "one self-contained page with charts, paths and every trial", writeHTML},
+		{"md", []string{"md", "markdown"}, "GitHub Markdown", writeMarkdown},
+		{"csv", []string{"csv"}, "one line for every network and metric", writeCSV},
+		{"json", []string{"json"}, "everything, in base units", writeJSON},
+		{"openmetrics", []string{"om", "prom", "openmetrics"}, "estimates, intervals and ratios for Prometheus", writeOpenMetrics},
+		{"bench", []string{"bench"}, "Go benchmark format, for benchstat", writeBench},
 	}
 }
 

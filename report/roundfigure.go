@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -81,7 +82,7 @@ func shares(row *analysis.Row, kind record.Kind) []plot.Visit {
 	}
 	var all []plot.Visit
 	for _, p := range f.Points {
-		if v := p.Value / f.Summary.Estimate; isFinite(v) {
+		if v := p.Value / f.Summary.Estimate; !math.IsInf(v, 0) {
 			all = append(all, plot.Visit{Round: p.Round, Share: v})
 		}
 	}
