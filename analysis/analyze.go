@@ -89,7 +89,7 @@ func sourceOf(run record.Run) string {
 
 // namespaces reports whether the hosts of a scenario share one machine: there are
 // several, something was measured on them, and no trial had machines of its own.
-func namespaces(s Scenario) bool {
+func namespaces(s Scenario) Namespaces {
 	measured := false
 	for _, r := range s.Rows {
 		if r.Apart {
@@ -97,7 +97,7 @@ func namespaces(s Scenario) bool {
 		}
 		measured = measured || r.Status == record.OK
 	}
-	return s.Cell.Hosts > 1 && measured
+	return Namespaces(s.Cell.Hosts > 1 && measured)
 }
 
 func firstNative(r Row) int {
@@ -164,6 +164,7 @@ func newRow(c, base series, in circumstances) Row {
 	if f, ok := figure(inUseKind(), series.inUse); ok {
 		row.InUse = &f
 	}
+	row.CostFollows = row.costFollows()
 	ok := c.ok()
 	row.Window, row.Flows = windowOf(ok), flowsOf(ok)
 	for _, t := range ok {

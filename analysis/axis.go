@@ -13,11 +13,11 @@ import (
 
 // Axis is something that is varied on purpose.
 type Axis struct {
-	Name  string // for programs, such as clients
-	Title string // for people, such as clients in each container
-	Unit  string // "B", "bit/s", "1/s", or "" for counts and names
+	Name  string `json:"name"`           // for programs, such as clients
+	Title string `json:"title"`          // for people, such as clients in each container
+	Unit  string `json:"unit,omitempty"` // "B", "bit/s", "1/s", or "" for counts and names
 	// Numeric says that ticks have a place on a scale; else they are in order only.
-	Numeric bool
+	Numeric bool `json:"numeric"`
 }
 
 // axis is an Axis and how a cell stands on it. The zero axis is none.

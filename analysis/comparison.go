@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"encoding/json"
 	"math"
 
 	"nettoll/record"
@@ -20,6 +21,9 @@ func (o Outcome) String() string {
 	return [...]string{Untested: "untested", NotKnown: "not-known", Same: "same", Different: "different"}[o]
 }
 
+// MarshalText writes an outcome as reports for programs have it.
+func (o Outcome) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
+
 // Effect says which way a difference goes, in the direction of its metric.
 type Effect string
 
@@ -32,19 +36,46 @@ const (
 // Comparison is a cell beside another, paired by round: a ratio, of which 1 is no
 // difference, or a difference in the unit of the metric, of which 0 is none.
 type Comparison struct {
-	N         int     // pairs
-	Value     float64 // cell ÷ baseline, or cell − baseline: the pseudo-median of the pairs
-	Low, High float64 // interval of Value; the extremes of the pairs where N is too small for the level
-	Level     float64 // of the interval; 0 where N is too small to give the level asked for
-	P         float64 // of the test that there is no difference; says nothing where Level is 0
-	Outcome   Outcome // by this interval alone
-	Effect    Effect  // of an Outcome that is Different
+	N        int     // pairs
+	Minus    bool    // it is a difference, not a ratio
+	Value    float64 // cell ÷ baseline, or cell − baseline: the pseudo-median of the pairs
+	Interval         // of Value; the extremes of the pairs where N is too small for the level
+	P        float64 // of the test that there is no difference; says nothing where Level is 0
+	Outcome  Outcome // by this interval alone
+	Effect   Effect  // of an Outcome that is Different
 
 	// Primary comparisons are one of each cell, of the metric that the cell is ranked by.
 	Primary  bool
 	Judged   bool    // there is a verdict: it is of one of the families of giveVerdicts. All others describe
 	Adjusted float64 // P corrected for the number of comparisons in its family
 	Verdict  Outcome // Outcome, but Different only where Adjusted says so too
+}
+
+// MarshalJSON leaves out what is not known: what was not tested has no interval and no p-value.
+func (c Comparison) MarshalJSON() ([]byte, error) {
+	where := func(known bool, v float64) *float64 {
+		if !known {
+			return nil
+		}
+		return &v
+	}
+	verdict := ""
+	if c.Judged {
+		verdict = c.Verdict.String()
+	}
+	return json.Marshal(struct {
+		N          int      `json:"n"`
+		Ratio      *float64 `json:"ratio,omitempty"`
+		Difference *float64 `json:"difference,omitempty"`
+		Interval   `json:"interval,omitzero"`
+		P          *float64 `json:"p,omitempty"`
+		Outcome    Outcome  `json:"outcome"`
+		Effect     Effect   `json:"effect,omitempty"`
+		Primary    bool     `json:"primary,omitempty"`
+		Adjusted   *float64 `json:"adjusted_p,omitempty"`
+		Verdict    string   `json:"verdict,omitempty"`
+	}{c.N, where(!c.Minus, c.Value), where(c.Minus, c.Value), c.Interval, where(c.Level > 0, c.P), c.Outcome, c.Effect, c.Primary,
+		where(c.Level > 0 && c.Judged, c.Adjusted), verdict})
 }
 
 // Doubtful reports whether the size of a difference is not known well enough to
@@ -146,6 +177,7 @@ func subtract(pairs []pair, better record.Direction, j judging) *Comparison {
 	if c == nil {
 		return nil
 	}
+	c.Minus = true
 	margin := j.margin * math.Abs(summarize(base, j.level).Estimate)
 	c.judge(0, -margin, margin, better, j.level)
 	return c
@@ -159,7 +191,7 @@ func center(d []float64, level float64) *Comparison {
 	}
 	plain := plainNull(len(d))
 	low, high, reached := pseudomedianInterval(d, plain, level)
-	return &Comparison{N: len(d), Value: pseudomedian(d), Low: low, High: high, Level: reached, P: signedRankP(d, plain)}
+	return &Comparison{N: len(d), Value: pseudomedian(d), Interval: Interval{low, high, reached}, P: signedRankP(d, plain)}
 }
 
 // judge gives the outcome, none being the value of no difference and from and to the

@@ -142,11 +142,11 @@ func TestDoubtful(t *testing.T) {
 		none float64
 		want bool
 	}{
-		{Comparison{Value: 0.75, Low: 0.59, High: 0.97}, 1, true},
-		{Comparison{Value: 0.75, Low: 0.70, High: 0.80}, 1, false},
-		{Comparison{Value: 1.3, Low: 1.2, High: 1.5}, 1, true},
-		{Comparison{Value: 8e-6, Low: 5e-6, High: 11e-6}, 0, false},
-		{Comparison{Value: 8e-6, Low: 3e-6, High: 12e-6}, 0, true},
+		{Comparison{Value: 0.75, Interval: Interval{Low: 0.59, High: 0.97}}, 1, true},
+		{Comparison{Value: 0.75, Interval: Interval{Low: 0.70, High: 0.80}}, 1, false},
+		{Comparison{Value: 1.3, Interval: Interval{Low: 1.2, High: 1.5}}, 1, true},
+		{Comparison{Value: 8e-6, Interval: Interval{Low: 5e-6, High: 11e-6}}, 0, false},
+		{Comparison{Value: 8e-6, Interval: Interval{Low: 3e-6, High: 12e-6}}, 0, true},
 	} {
 		if got := tt.c.Doubtful(tt.none); got != tt.want {
 			t.Errorf("%+v: %v, want %v", tt.c, got, tt.want)

@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,16 +20,11 @@ const (
 )
 
 func (o Judgement) String() string {
-	switch o {
-	case Holds:
-		return "holds"
-	case DoesNotHold:
-		return "does not hold"
-	case NotMeasurable:
-		return "not measurable"
-	}
-	return "cannot be told"
+	return [...]string{CannotTell: "cannot-tell", Holds: "holds", DoesNotHold: "does-not-hold", NotMeasurable: "not-measurable"}[o]
 }
+
+// MarshalText writes a judgement as reports for programs have it.
+func (o Judgement) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
 
 // CheckedConclusion is a conclusion of a source, held against both the source's
 // own figures and those of the run.
@@ -38,6 +34,17 @@ type CheckedConclusion struct {
 	Measured   Judgement // by those of the run
 	Text       string    // one sentence in plain words, such as "holds here: …"
 	Evidence   []string  // the figures that say so, a line each
+}
+
+// MarshalJSON writes of the conclusion no more than its text.
+func (c CheckedConclusion) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Text      string    `json:"text"`
+		Published Judgement `json:"published"`
+		Measured  Judgement `json:"measured"`
+		Said      string    `json:"said,omitempty"`
+		Evidence  []string  `json:"evidence,omitempty"`
+	}{c.Conclusion.Text, c.Published, c.Measured, c.Text, c.Evidence})
 }
 
 // checkConclusion does all checks of a conclusion twice: on the published

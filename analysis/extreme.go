@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
 
 	"nettoll/record"
@@ -15,6 +16,18 @@ type Extreme struct {
 	Network, Next record.Cell
 	Figure        Figure      // of Network
 	Ratio         *Comparison // Network ÷ Next, paired by round
+}
+
+// MarshalJSON names the networks.
+func (e Extreme) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Metric  string      `json:"metric"`
+		Highest bool        `json:"highest"` // else the lowest
+		Network string      `json:"network"`
+		Next    string      `json:"next"`
+		Ratio   *Comparison `json:"ratio,omitempty"`
+		Shown   bool        `json:"shown"`
+	}{e.Kind.Name, e.Highest, e.Network.Network, e.Next.Network, e.Ratio, e.Shown()})
 }
 
 // Shown reports whether the network can be called the highest, or the lowest: it is beyond

@@ -30,6 +30,26 @@ func mergeLatency(trials []*record.Trial) (merged *hdrhistogram.PackedHistogram,
 	return merged, bad, why
 }
 
+// percentiles are a distribution of latencies for programs, in seconds.
+type percentiles struct {
+	Count int64   `json:"count"`
+	Min   float64 `json:"min"`
+	P50   float64 `json:"p50"`
+	P90   float64 `json:"p90"`
+	P99   float64 `json:"p99"`
+	P999  float64 `json:"p999"`
+	Max   float64 `json:"max"`
+}
+
+// percentilesOf are nil where there are no latencies.
+func percentilesOf(h *hdrhistogram.PackedHistogram) *percentiles {
+	if h == nil || h.TotalCount() == 0 {
+		return nil
+	}
+	at := func(q float64) float64 { return float64(h.ValueAtPercentile(q)) / 1e9 }
+	return &percentiles{h.TotalCount(), float64(h.Min()) / 1e9, at(50), at(90), at(99), at(99.9), float64(h.Max()) / 1e9}
+}
+
 // decodeLatency reads what is kept of one trial. It has room for the few hundred latencies that occurred, not
 // for the tens of thousands that its range could tell apart, which a dense histogram has: that makes
 // thousands of trials ten times as fast.

@@ -8,13 +8,16 @@ import (
 
 // Reached says how well the primary metric of a cell is known so far.
 type Reached struct {
-	N         int     // rounds that count: pairs with the baseline, for a baseline itself its OK trials
-	Wanted    float64 // half width that the run asks for, relative (0.05 is 5 %); 0 is none
-	HalfWidth float64 // greater half of the interval over its estimate; 0 where there is no interval yet
-	Narrow    bool    // there is an interval, and HalfWidth is at most what was asked for
-	Known     bool    // it need not be measured on: Narrow when it was looked at, after enough rounds for a verdict
-	Rounds    int     // about how many rounds the wanted half width takes; 0 where that is reached, or cannot be told
+	N         int     `json:"n"`                    // rounds that count: pairs with the baseline, for a baseline itself its OK trials
+	Wanted    float64 `json:"-"`                    // half width that the run asks for, relative (0.05 is 5 %); 0 is none
+	HalfWidth float64 `json:"half_width,omitempty"` // greater half of the interval over its estimate; 0 where there is no interval yet
+	Narrow    bool    `json:"reached"`              // there is an interval, and HalfWidth is at most what was asked for
+	Known     bool    `json:"-"`                    // it need not be measured on: Narrow when it was looked at, after enough rounds for a verdict
+	Rounds    int     `json:"rounds,omitempty"`     // about how many rounds the wanted half width takes; 0 where that is reached, or cannot be told
 }
+
+// IsZero reports whether no round counts.
+func (r Reached) IsZero() bool { return r.N == 0 }
 
 // Precision says of every cell with trials, by its key, whether its primary metric is
 // known as well as the settings ask for. A cell that has a baseline is asked for the

@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -40,9 +41,35 @@ type ReplicatedCell struct {
 	Ratio          *Comparison // measured, over the baseline at the same place, paired by round; nil for the baseline itself and where there is none
 	Skipped        string      // why nothing was measured; "" where something was
 	Notes          []string    // how the measured cell differs from the published one
-	Namespaces     bool        // its hosts were namespaces of one machine, as in Scenario
+	Namespaces     Namespaces  // that of its scenario
 
 	base *Figure // of the baseline at the same place
+}
+
+// MarshalJSON writes what is known of both figures.
+func (c ReplicatedCell) MarshalJSON() ([]byte, error) {
+	out := struct {
+		Network        string      `json:"network"`                 // as the source calls it
+		As             string      `json:"as,omitempty"`            // nettoll's network for it; "a|b" is b where a was not measured
+		MeasuredOver   string      `json:"measured_over,omitempty"` // the network that Measured is of
+		Label          string      `json:"label"`
+		Published      *float64    `json:"published,omitempty"`
+		PublishedRatio float64     `json:"published_ratio,omitempty"`
+		Missing        string      `json:"missing,omitempty"` // why nothing is published
+		Measured       *Figure     `json:"measured,omitempty"`
+		Ratio          *Comparison `json:"ratio,omitempty"`
+		Skipped        string      `json:"skipped,omitempty"`
+		Notes          []string    `json:"notes,omitempty"`
+		HostsAre       Namespaces  `json:"hosts_are,omitempty"`
+	}{Network: c.Published.Network, As: c.Published.As, Label: c.Published.Label, PublishedRatio: c.PublishedRatio, Missing: c.Published.Missing,
+		Measured: c.Measured, Ratio: c.Ratio, Skipped: c.Skipped, Notes: c.Notes, HostsAre: c.Namespaces}
+	if c.Published.Given() {
+		out.Published = &c.Published.Value
+	}
+	if c.Measured != nil {
+		out.MeasuredOver = c.Cell.Network
+	}
+	return json.Marshal(out)
 }
 
 // StandsIn reports whether what was measured is another network than the one that the
@@ -57,11 +84,14 @@ const CorrelationName = "Kendall's tau-b"
 // Correlation is Kendall's tau-b of published and measured figures, over pairs
 // within groups: within the same place, or within the same technique.
 type Correlation struct {
-	Tau    float64 // −1 to 1
-	N      int     // pairs
-	Groups int     // groups that the pairs are of
-	Known  bool    // there are pairs, and neither side has nothing but ties; else Tau is 0
+	Tau    float64 `json:"tau"`    // −1 to 1
+	N      int     `json:"pairs"`  // pairs
+	Groups int     `json:"groups"` // groups that the pairs are of
+	Known  bool    `json:"-"`      // there are pairs, and neither side has nothing but ties; else Tau is 0
 }
+
+// IsZero reports whether there is no correlation.
+func (c Correlation) IsZero() bool { return !c.Known }
 
 // replicate puts the cells of a run that correspond to a published measurement
 // beside it, and holds its conclusions against both.

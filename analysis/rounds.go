@@ -19,12 +19,12 @@ type circumstances struct {
 
 // Aim is the precision that a run asks for, and how far it came.
 type Aim struct {
-	Wanted float64 // half width of the interval of each primary figure, relative; 0 is none
-	Asked  int     // primary figures that it is asked of: those that are compared, and others that stand alone
-	Narrow int     // of these, those that reached it
-	Rounds int     // about how many rounds the widest takes; 0 where all reached it, or it cannot be told
+	Wanted float64 `json:"wanted"`           // half width of the interval of each primary figure, relative; 0 is none
+	Asked  int     `json:"asked"`            // primary figures that it is asked of: those that are compared, and others that stand alone
+	Narrow int     `json:"reached"`          // of these, those that reached it
+	Rounds int     `json:"rounds,omitempty"` // about how many rounds the widest takes; 0 where all reached it, or it cannot be told
 	// Seconds is about how long so many rounds take, from the first on; 0 where Rounds is.
-	Seconds float64
+	Seconds float64 `json:"seconds,omitempty"`
 }
 
 func newCircumstances(res Result, all []series, byCell map[record.Cell]series) circumstances {

@@ -20,12 +20,15 @@ type Settling struct {
 	// second, and Rested in how many trials that is known.
 	Resting Spread
 	Rested  int
-	// Namespaces says that hosts are namespaces of one machine, as in Scenario.
-	Namespaces bool
+	// Namespaces is that of its scenarios.
+	Namespaces Namespaces
 }
 
 // Spread is where values lie.
-type Spread struct{ Median, Max float64 }
+type Spread struct {
+	Median float64 `json:"median"`
+	Max    float64 `json:"max"`
+}
 
 func spreadOf(values []float64) Spread {
 	slices.Sort(values)
@@ -59,7 +62,7 @@ func settlings(trials []record.Trial) []Settling {
 	}
 	var all []Settling
 	for _, c := range order {
-		s := Settling{Cell: c, Built: len(seen[c]), Namespaces: c.Hosts > 1 && measured[c] && !apart[c]}
+		s := Settling{Cell: c, Built: len(seen[c]), Namespaces: Namespaces(c.Hosts > 1 && measured[c] && !apart[c])}
 		of := func(value func(record.Settle) float64) Spread {
 			var values []float64
 			for _, one := range seen[c] {

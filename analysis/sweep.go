@@ -8,8 +8,8 @@ import (
 
 // Tick is a value of an axis.
 type Tick struct {
-	Value float64 // its place on the scale; on an axis that is not numeric its index from 0
-	Label string  // for people, such as 4x4, 64 KiB or m4.large
+	Value float64 `json:"value"` // its place on the scale; on an axis that is not numeric its index from 0
+	Label string  `json:"label"` // for people, such as 4x4, 64 KiB or m4.large
 }
 
 // Sweep is a row of scenarios that differ in one axis, or a matrix of such that
@@ -22,8 +22,8 @@ type Sweep struct {
 	YTicks []Tick        // nil for a row
 	Kinds  []record.Kind // primary metrics of the workload that at least one point has, the one networks are ranked by first; of several clients the figure per client before the total
 	Lines  []Line        // native first, the others in the order of the plan
-	// Namespaces says that hosts are namespaces of one machine, as in Scenario.
-	Namespaces bool
+	// Namespaces is that of its scenarios.
+	Namespaces Namespaces
 }
 
 // Line is a network over a sweep.

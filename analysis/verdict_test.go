@@ -71,7 +71,7 @@ func TestVerdicts(t *testing.T) {
 func TestHolm(t *testing.T) {
 	of := func(ps ...float64) (all []*Comparison) {
 		for _, p := range ps {
-			all = append(all, &Comparison{P: p, Level: 0.95})
+			all = append(all, &Comparison{P: p, Interval: Interval{Level: 0.95}})
 		}
 		return all
 	}
@@ -113,7 +113,7 @@ func TestCostFollows(t *testing.T) {
 			}
 		}
 		row := rowOf(t, Analyze(fileOf(trials...)), "n1")
-		if got := row.CostFollows(); got != tt.want {
+		if got := row.costFollows(); got != tt.want {
 			t.Errorf("%s: cost follows from throughput: %v, want %v; in use %+v", tt.name, got, tt.want, row.InUse.Ratio)
 		}
 		if f, _ := row.Figure(record.CPUPerGB); !f.Ratio.Judged || f.Ratio.Primary {
@@ -253,7 +253,7 @@ func TestNamespaces(t *testing.T) {
 		name   string
 		hosts  int
 		change func(*record.Trial)
-		want   bool
+		want   Namespaces
 	}{
 		{"one host", 1, func(*record.Trial) {}, false},
 		{"two", 2, func(*record.Trial) {}, true},

@@ -39,7 +39,7 @@ func agreementSections(res analysis.Result, n *notes) []section {
 	shown := 0
 	for _, k := range keys {
 		sh := agreementSheet(tables[k], n)
-		differs := slices.ContainsFunc(tables[k], func(a analysis.Agreement) bool { return a.Outcome() == analysis.Different })
+		differs := slices.ContainsFunc(tables[k], func(a analysis.Agreement) bool { return a.Outcome == analysis.Different })
 		sh.long = len(keys) > mostAgreements && (!differs || shown >= mostAgreements)
 		sh.folded = len(keys) > mostAgreements && !differs
 		if differs {
@@ -73,7 +73,7 @@ func agreementSummary(all []analysis.Agreement) []saying {
 			at = len(tallies)
 			tallies = append(tallies, tally{tool: a.Tool, reference: a.Reference})
 		}
-		switch a.Outcome() {
+		switch a.Outcome {
 		case analysis.Same:
 			tallies[at].agree++
 		case analysis.Different:
@@ -150,7 +150,7 @@ func shareCell(c analysis.Comparison) sheetCell {
 }
 
 func concordCell(a analysis.Agreement, n *notes) sheetCell {
-	switch a.Outcome() {
+	switch a.Outcome {
 	case analysis.Same:
 		return sheetCell{value: "agrees", class: "same"}
 	case analysis.Different:

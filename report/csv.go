@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"nettoll/analysis"
-	"nettoll/record"
 )
 
 var csvHeader = []string{
@@ -37,7 +36,7 @@ func csvFigureOf(f analysis.Figure) []string {
 			interval(name, c.Low, c.High, c.Level)
 		}
 	}
-	if c, _ := f.Comparison(); c != nil {
+	if c := f.Comparison(); c != nil {
 		set["outcome"], set["effect"] = c.Outcome.String(), string(c.Effect)
 		if c.Level > 0 {
 			set["p"] = exact(c.P)
@@ -97,7 +96,7 @@ func csvLine(s analysis.Scenario, row analysis.Row, f *analysis.Figure) []string
 	}
 	line = append(line, string(row.Status), row.Reason, cell.Tool, strconv.Itoa(cell.Servers), strconv.Itoa(cell.Clients),
 		optionsText(cell.Options), cell.Underlay, twin, row.Remedy)
-	set := map[string]string{"hosts_are": kindOfHosts(s.Namespaces)}
+	set := map[string]string{"hosts_are": s.Namespaces.String()}
 	for _, c := range coordinates(cell) {
 		set[c.name] = c.value
 	}
@@ -127,10 +126,3 @@ func inert(cell string) string {
 }
 
 func exact(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
-
-func betterName(k record.Kind) string {
-	if k.Better == record.HigherIsBetter {
-		return "higher"
-	}
-	return "lower"
-}

@@ -332,7 +332,7 @@ func barOf(b plot.Bar, level float64) plot.Bar {
 
 // toneOf is how strongly a figure's bar is drawn.
 func toneOf(f analysis.Figure) plot.Tone {
-	c, _ := f.Comparison()
+	c := f.Comparison()
 	switch {
 	case c == nil || c.Outcome == analysis.Different:
 		return plot.Strong

@@ -8,7 +8,7 @@ import (
 
 func TestGrade(t *testing.T) {
 	row := func(low, high float64, warnings ...analysis.Warning) analysis.Row {
-		return analysis.Row{Warnings: warnings, Figures: []analysis.Figure{{Ratio: &analysis.Comparison{Value: 1, Low: low, High: high, Level: 0.95, Primary: true}}}}
+		return analysis.Row{Warnings: warnings, Figures: []analysis.Figure{{Ratio: &analysis.Comparison{Value: 1, Interval: analysis.Interval{Low: low, High: high, Level: 0.95}, Primary: true}}}}
 	}
 	short := analysis.Warning{Code: analysis.WarnNotPrecise, Text: "not ±5%", Advice: "allow more time (--time-budget 3m)"}
 	for _, c := range []struct {

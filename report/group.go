@@ -212,7 +212,7 @@ func (g group) nativeOf(l line) (line, bool) {
 func (g group) compared(c column) bool {
 	for _, l := range g.lines {
 		if f, ok := l.figure(c); ok {
-			if c, _ := f.Comparison(); c != nil {
+			if c := f.Comparison(); c != nil {
 				return true
 			}
 		}

@@ -54,8 +54,8 @@ func (g group) changes(c column) (figure, bool) {
 		if !ok || l.native {
 			continue
 		}
-		compared, difference := f.Comparison()
-		if compared == nil || difference {
+		compared := f.Comparison()
+		if compared == nil || compared.Minus {
 			continue
 		}
 		r := *compared

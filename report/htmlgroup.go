@@ -140,12 +140,7 @@ func chartViews(where string, figures []figure) ([]chartView, error) {
 	return all, nil
 }
 
-func hint(k record.Kind) string {
-	if k.Better == record.HigherIsBetter {
-		return "higher is better"
-	}
-	return "lower is better"
-}
+func hint(k record.Kind) string { return k.Better.String() + " is better" }
 
 func newCell(g group, l line, c column) cellView {
 	f, ok := l.figure(c)
@@ -176,7 +171,7 @@ func sortKey(v float64) string { return strconv.FormatFloat(v, 'g', 9, 64) }
 func (g group) noChange(c column) float64 {
 	for _, l := range g.lines {
 		if f, ok := l.figure(c); ok {
-			if c, difference := f.Comparison(); c != nil && difference {
+			if c := f.Comparison(); c != nil && c.Minus {
 				return 0
 			}
 		}

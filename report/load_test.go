@@ -17,7 +17,7 @@ func loaded(network string, loads map[string]float64) analysis.Row {
 	for _, k := range analysis.CPUKinds() {
 		if v, ok := loads[k.Name]; ok {
 			cost, _ := analysis.CostKind(k.Name, row.Cell)
-			row.Costs = append(row.Costs, analysis.Figure{Kind: cost, Summary: analysis.Summary{N: 1, Estimate: v, Low: v, High: v}})
+			row.Costs = append(row.Costs, analysis.Figure{Kind: cost, Summary: analysis.Summary{N: 1, Estimate: v, Interval: analysis.Interval{Low: v, High: v}}})
 		}
 	}
 	return row
@@ -73,7 +73,7 @@ func TestStandInIsNamed(t *testing.T) {
 		return analysis.ReplicatedTable{
 			Table: reference.Table{Name: "CPU", Unit: "percent of the machine", Columns: places, Cells: []reference.Published{p}},
 			Kind:  record.Kind{Name: reference.CPUClient, Unit: "cpu-s/s"}, CPUs: 4,
-			Cells: []analysis.ReplicatedCell{{Published: p, Cell: record.Cell{Network: over}, Measured: &analysis.Figure{Summary: analysis.Summary{Estimate: 1, Low: 1, High: 1, Level: 0.95}}}},
+			Cells: []analysis.ReplicatedCell{{Published: p, Cell: record.Cell{Network: over}, Measured: &analysis.Figure{Summary: analysis.Summary{Estimate: 1, Interval: analysis.Interval{Low: 1, High: 1, Level: 0.95}}}}},
 		}
 	}
 	for _, c := range []struct{ as, over, want string }{

@@ -213,7 +213,7 @@ func primaryTitles(res analysis.Result) (titles []string) {
 	for _, s := range res.Scenarios {
 		for _, r := range s.Rows {
 			for _, f := range r.Figures {
-				if c, _ := f.Comparison(); c != nil && c.Primary && !slices.Contains(titles, f.Kind.Title) {
+				if c := f.Comparison(); c != nil && c.Primary && !slices.Contains(titles, f.Kind.Title) {
 					titles = append(titles, f.Kind.Title)
 				}
 			}

@@ -6,11 +6,12 @@ import (
 	"strconv"
 	"strings"
 
+	"nettoll/analysis"
 	"nettoll/record"
 )
 
 func (g group) title() string {
-	namespaces := false
+	var namespaces analysis.Namespaces
 	for _, s := range g.scenarios {
 		namespaces = namespaces || s.Namespaces
 	}
@@ -19,7 +20,7 @@ func (g group) title() string {
 
 // titleOf says where and how cells were measured. Hosts that are namespaces of one machine are called
 // that in every heading: no network card is between them.
-func titleOf(c record.Cell, namespaces bool) string {
+func titleOf(c record.Cell, namespaces analysis.Namespaces) string {
 	var parts []string
 	if c.Hosts > 0 {
 		parts = append(parts, hostsText(c, namespaces))
@@ -48,24 +49,13 @@ func titleOf(c record.Cell, namespaces bool) string {
 	return capital(strings.Join(parts, ", "))
 }
 
-// hostsAre is what several hosts are called that share a machine.
-const hostsAre = "namespaces of one machine"
-
 // hostsText is how many hosts there are, and what they are.
-func hostsText(c record.Cell, namespaces bool) string {
+func hostsText(c record.Cell, namespaces analysis.Namespaces) string {
 	text := countOf(c.Hosts, "host")
 	if namespaces {
-		text += " (" + hostsAre + ")"
+		text += " (" + namespaces.String() + ")"
 	}
 	return text
-}
-
-// kindOfHosts is hostsAre where that is so, for programs.
-func kindOfHosts(namespaces bool) string {
-	if namespaces {
-		return hostsAre
-	}
-	return ""
 }
 
 // titledGroup is a group with a title that no other group has.

@@ -97,7 +97,7 @@ func metricFamilies(k record.Kind, res analysis.Result) []family {
 			if c := f.Difference; c != nil {
 				interval(6, c.Value, c.Low, c.High, c.Level)
 			}
-			if c, _ := f.Comparison(); c != nil {
+			if c := f.Comparison(); c != nil {
 				says := ",outcome=" + labelValue(c.Outcome.String())
 				if c.Judged {
 					says += ",verdict=" + labelValue(c.Verdict.String())
@@ -130,7 +130,7 @@ func cellLabels(s analysis.Scenario, c record.Cell) string {
 		{"network", networkName(c)}, {"workload", c.Workload}, {"tool", c.Tool}, {"hosts", strconv.Itoa(c.Hosts)},
 		{"family", strconv.Itoa(c.Family)}, {"servers", strconv.Itoa(c.Servers)}, {"clients", strconv.Itoa(c.Clients)},
 		{"placement", c.Placement}, {"underlay", c.Underlay}, {"options", optionsText(c.Options)},
-		{"hosts_are", kindOfHosts(s.Namespaces)},
+		{"hosts_are", s.Namespaces.String()},
 	}
 	parts = slices.DeleteFunc(append(parts, coordinates(c)...), func(p coordinate) bool { return p.value == "" })
 	var b strings.Builder

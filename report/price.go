@@ -41,8 +41,10 @@ func priceSections(res analysis.Result, looks looks) []section {
 
 // hostsOf says what the hosts of some prices are, behind a title, where they are no machines.
 func hostsOf(all []analysis.PerPrice) string {
-	if slices.ContainsFunc(all, func(p analysis.PerPrice) bool { return p.Namespaces }) {
-		return ", hosts are " + hostsAre
+	for _, p := range all {
+		if p.Namespaces {
+			return ", hosts are " + p.Namespaces.String()
+		}
 	}
 	return ""
 }

@@ -22,10 +22,14 @@ func replicationSections(res analysis.Result) []section {
 			continue
 		}
 		sec.meta = fmt.Sprintf("%d of %d published cells were measured. Figures of different machines do not compare; what compares is how each technique stands to the others. Each comparison is at the level of the run for itself.", r.Measured, r.Cells)
-		if slices.ContainsFunc(r.Tables, func(t analysis.ReplicatedTable) bool {
-			return slices.ContainsFunc(t.Cells, func(c analysis.ReplicatedCell) bool { return c.Namespaces })
-		}) {
-			sec.meta += " Hosts here are " + hostsAre + "."
+		var namespaces analysis.Namespaces
+		for _, t := range r.Tables {
+			for _, c := range t.Cells {
+				namespaces = namespaces || c.Namespaces
+			}
+		}
+		if namespaces {
+			sec.meta += " Hosts here are " + namespaces.String() + "."
 		}
 		for _, c := range r.Conclusions {
 			sec.sayings, sec.shown = append(sec.sayings, conclusionSaying(c)), append(sec.shown, c.Evidence)

@@ -92,5 +92,5 @@ func shares(row *analysis.Row, kind record.Kind) []plot.Visit {
 // endsOf are the least and the greatest share, as changes.
 func endsOf(all []plot.Visit) string {
 	by := func(a, b plot.Visit) int { return cmp.Compare(a.Share, b.Share) }
-	return bounds(analysis.Comparison{Value: 1, Low: slices.MinFunc(all, by).Share, High: slices.MaxFunc(all, by).Share, Level: 1})
+	return bounds(analysis.Comparison{Value: 1, Interval: analysis.Interval{Low: slices.MinFunc(all, by).Share, High: slices.MaxFunc(all, by).Share, Level: 1}})
 }

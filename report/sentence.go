@@ -146,12 +146,12 @@ func (g group) sentence(l line) (saying, bool) {
 // primary is the figure of a metric, where verdicts are given on it.
 func (g group) primary(l line, metric string) (analysis.Figure, bool) {
 	f, ok := g.find(l, metric)
-	c, _ := f.Comparison()
+	c := f.Comparison()
 	return f, ok && c != nil && c.Primary
 }
 
 func untested(f analysis.Figure) bool {
-	c, _ := f.Comparison()
+	c := f.Comparison()
 	return c.Outcome == analysis.Untested
 }
 
@@ -242,9 +242,9 @@ var costNames = map[string]string{record.CPUPerGB: "CPU per GB", record.CPUPerTr
 // volumeClause says what becomes of the volume.
 func (g group) volumeClause(l line, f analysis.Figure) string {
 	words, of := volumes[f.Kind.Name], g.wordFor(l)
-	c, difference, ends := primaryComparison(f)
+	c, ends := primaryComparison(f)
 	less, lower := words.less, "lower"
-	if rises(*c, difference) {
+	if rises(*c) {
 		less, lower = words.more, "higher"
 	}
 	than := " " + less + " than " + of
@@ -253,7 +253,7 @@ func (g group) volumeClause(l line, f analysis.Figure) string {
 		return words.moves + " as much as " + of + " within " + g.margin() + " (" + ends + ")"
 	case c.Outcome == analysis.NotKnown:
 		return "not known whether it " + words.moves + " more or less than " + of + " (" + ends + ")"
-	case difference:
+	case c.Minus:
 		clause := "a " + words.name + " " + times(f.Kind, *c) + " " + lower + " than " + of + "'s"
 		if c.Verdict != analysis.Different {
 			return "may have " + clause + uncertain(*g.res)
@@ -271,17 +271,17 @@ func (g group) volumeClause(l line, f analysis.Figure) string {
 
 // primaryComparison is that of a primary figure, with the ends of its interval: where a value is 0 there is no
 // ratio, and it is the difference.
-func primaryComparison(f analysis.Figure) (c *analysis.Comparison, difference bool, ends string) {
-	c, difference = f.Comparison()
-	if difference {
-		return c, true, differenceBounds(scaleFor(f.Kind, math.Max(math.Abs(c.Low), math.Abs(c.High))), *c)
+func primaryComparison(f analysis.Figure) (c *analysis.Comparison, ends string) {
+	c = f.Comparison()
+	if c.Minus {
+		return c, differenceBounds(scaleFor(f.Kind, math.Max(math.Abs(c.Low), math.Abs(c.High))), *c)
 	}
-	return c, false, bounds(*c)
+	return c, bounds(*c)
 }
 
 // rises reports whether there is more than over the baseline.
-func rises(c analysis.Comparison, difference bool) bool {
-	if difference {
+func rises(c analysis.Comparison) bool {
+	if c.Minus {
 		return c.Value > 0
 	}
 	return c.Value > 1
@@ -295,7 +295,7 @@ func uncertain(res analysis.Result) string {
 // costClause says what that costs in CPU, where that says more than the volume does.
 func (g group) costClause(l line) string {
 	f, ok := g.find(l, g.cost())
-	if !ok || f.Ratio == nil || f.Ratio.Verdict != analysis.Different || g.rowOf(l, g.cost()).CostFollows() {
+	if !ok || f.Ratio == nil || f.Ratio.Verdict != analysis.Different || g.rowOf(l, g.cost()).CostFollows {
 		return ""
 	}
 	c := *f.Ratio
@@ -322,13 +322,13 @@ func byHowMuch(c analysis.Comparison) string {
 // latencyClause says what becomes of the time that a transaction takes. The difference in
 // time is that of the rounds, not a ratio of one figure times another.
 func (g group) latencyClause(f analysis.Figure) string {
-	c, difference, ends := primaryComparison(f)
+	c, ends := primaryComparison(f)
 	longer := "longer"
-	if !rises(*c, difference) {
+	if !rises(*c) {
 		longer = "shorter"
 	}
 	size := byHowMuch(*c)
-	if d := f.Difference; difference || d != nil && d.Level > 0 && (d.Low > 0 || d.High < 0) && (d.Value > 0) == (c.Value > 1) {
+	if d := f.Difference; c.Minus || d != nil && d.Level > 0 && (d.Low > 0 || d.High < 0) && (d.Value > 0) == (c.Value > 1) {
 		size = times(f.Kind, *d)
 	}
 	switch {
@@ -375,7 +375,7 @@ func (g group) digest() []saying {
 			if !ok || l.native {
 				continue
 			}
-			c, _ := f.Comparison()
+			c := f.Comparison()
 			switch {
 			case c.Verdict == analysis.Same:
 				same = append(same, l.name)
@@ -473,7 +473,7 @@ func shareRange(c analysis.Comparison) string {
 
 // costFollows reports whether the CPU cost of every network follows from its throughput.
 func (g group) costFollows(s analysis.Scenario) bool {
-	return !slices.ContainsFunc(s.Rows, func(r analysis.Row) bool { return !r.Native && r.Status == record.OK && !r.CostFollows() })
+	return !slices.ContainsFunc(s.Rows, func(r analysis.Row) bool { return !r.Native && r.Status == record.OK && !r.CostFollows })
 }
 
 // missing names the networks that have no figure at all.

@@ -35,7 +35,7 @@ func newTextBars(g group, columns int) (b textBars, ok bool) {
 			if !known {
 				continue
 			}
-			if r, difference := f.Comparison(); r != nil && !difference && r.Value > 0 {
+			if r := f.Comparison(); r != nil && !r.Minus && r.Value > 0 {
 				b.changes[i] = r
 				b.from, b.to = min(b.from, factorPlace(r.Low), factorPlace(r.Value)), max(b.to, factorPlace(r.High), factorPlace(r.Value))
 				found++

@@ -248,11 +248,11 @@ func (s scale) signed(v float64) string {
 
 // compared is what a table says of a figure's comparison: what it shows, and its ends.
 func compared(sc scale, f analysis.Figure) (shows, ends string, c *analysis.Comparison) {
-	c, difference := f.Comparison()
+	c = f.Comparison()
 	switch {
 	case c == nil:
 		return "", "", nil
-	case difference:
+	case c.Minus:
 		return differenceChange(sc, *c), differenceBounds(sc, *c), c
 	}
 	return change(*c), bounds(*c), c
