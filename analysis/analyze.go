@@ -164,7 +164,6 @@ func newRow(c, base series, in circumstances) Row {
 	if f, ok := figure(inUseKind(), series.inUse); ok {
 		row.InUse = &f
 	}
-	row.CostFollows = row.costFollows()
 	ok := c.ok()
 	row.Window, row.Flows = windowOf(ok), flowsOf(ok)
 	for _, t := range ok {

@@ -86,8 +86,10 @@ func (s series) inUse() []Point {
 	return out
 }
 
-// costFollows is Row.CostFollows.
-func (r Row) costFollows() bool {
+// CostFollows reports whether a difference in CPU per GB, or per transaction, says nothing of its
+// own: no more and no fewer CPUs were in use than over the baseline, as far as is known, so the
+// cost differs because the throughput does. A stream that keeps a CPU busy is such.
+func (r Row) CostFollows() bool {
 	if r.InUse == nil || r.InUse.Ratio == nil || r.InUse.Ratio.Outcome == Different {
 		return false
 	}

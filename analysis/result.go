@@ -71,12 +71,8 @@ type Row struct {
 	CPU     []Figure              `json:"cpu,omitempty"`        // CPU use in the window, in the order of CPUKinds; empty where it was not recorded
 	Costs   []Figure              `json:"cpu_cost,omitempty"`   // the same for what was moved meanwhile, in the order of CPUKinds; see costs
 	InUse   *Figure               `json:"cpu_in_use,omitempty"` // CPU use over idle in the window; nil where it was not recorded
-	// CostFollows says that a difference in CPU per GB, or per transaction, says nothing of its own: no more and no
-	// fewer CPUs were in use than over the baseline, as far as is known, so the cost differs because the
-	// throughput does. A stream that keeps a CPU busy is such.
-	CostFollows bool    `json:"cpu_cost_follows_throughput,omitempty"`
-	Reached     Reached `json:"precision,omitzero"` // how well the primary metric is known
-	Limit       Limit   `json:"-"`                  // what keeps its stream from being faster
+	Reached Reached               `json:"-"`                    // how well the primary metric is known
+	Limit   Limit                 `json:"-"`                    // what keeps its stream from being faster
 	// Latency is the merged histogram of all OK trials, in nanoseconds, nil where
 	// the workload has none. Its percentiles are not those of Figures: these are of each
 	// trial, so that they have intervals and pairs, and their middle is shown.
@@ -104,12 +100,14 @@ func (r Row) MarshalJSON() ([]byte, error) {
 		Network string `json:"network"`
 		Twin    int    `json:"twin,omitempty"`
 		row
+		Follows   bool              `json:"cpu_cost_follows_throughput,omitempty"`
+		Reached   Reached           `json:"precision,omitzero"`
 		LimitedBy string            `json:"limited_by,omitempty"`
 		Latency   *percentiles      `json:"merged_latency,omitempty"`
 		Path      []record.Hop      `json:"path"`
 		Endpoints []record.Endpoint `json:"endpoints"`
 		Warnings  []Warning         `json:"warnings"`
-	}{r.Cell.Network, r.Cell.Twin, row(r), r.Limit.By, percentilesOf(r.Latency), listed(r.Path), listed(r.Endpoints), listed(r.Warnings)})
+	}{r.Cell.Network, r.Cell.Twin, row(r), r.CostFollows(), r.Reached, r.Limit.By, percentilesOf(r.Latency), listed(r.Path), listed(r.Endpoints), listed(r.Warnings)})
 }
 
 // listed is a list that JSON does not write as null.

@@ -113,7 +113,7 @@ func TestCostFollows(t *testing.T) {
 			}
 		}
 		row := rowOf(t, Analyze(fileOf(trials...)), "n1")
-		if got := row.costFollows(); got != tt.want {
+		if got := row.CostFollows(); got != tt.want {
 			t.Errorf("%s: cost follows from throughput: %v, want %v; in use %+v", tt.name, got, tt.want, row.InUse.Ratio)
 		}
 		if f, _ := row.Figure(record.CPUPerGB); !f.Ratio.Judged || f.Ratio.Primary {

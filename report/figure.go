@@ -1,6 +1,7 @@
 package report
 
 import (
+	"html/template"
 	"strconv"
 	"strings"
 
@@ -12,50 +13,76 @@ import (
 
 // figure is a chart with its title.
 type figure struct {
-	title string
-	hint  string
+	Title string
+	Hint  string
+	File  string // what it is called when it is saved
+	Keys  []plot.Key
 	chart plot.Chart
-	keys  []plot.Key // of its legend
-	draws draws      // for its caption
+	draws draws
 }
 
-// draws says what is to be seen in charts that a caption explains.
-type draws struct {
-	whiskers, bands, native, same, unknown, shades, changes, lines, rounds, behind, loads, crosses bool
+// SVG is the chart as an element of a page.
+func (f figure) SVG() (template.HTML, error) {
+	svg, err := f.chart.Inline()
+	return template.HTML(svg), err
+}
+
+// draws are the things to be seen in charts that a caption explains.
+type draws uint
+
+const (
+	drawsWhiskers draws = 1 << iota
+	drawsBands
+	drawsNative
+	drawsSame
+	drawsUnknown
+	drawsShades
+	drawsChanges
+	drawsLines
+	drawsRounds
+	drawsBehind
+	drawsLoads
+	drawsCrosses
+)
+
+func (d *draws) add(what draws, when bool) {
+	if when {
+		*d |= what
+	}
 }
 
 // caption explains what is drawn in some charts, and nothing that is not.
 func caption(all []figure, word string, level, margin float64) string {
 	var d draws
 	for _, f := range all {
-		d.whiskers, d.bands, d.native = d.whiskers || f.draws.whiskers, d.bands || f.draws.bands, d.native || f.draws.native
-		d.same, d.unknown, d.shades = d.same || f.draws.same, d.unknown || f.draws.unknown, d.shades || f.draws.shades
-		d.changes, d.lines = d.changes || f.draws.changes, d.lines || f.draws.lines
-		d.rounds, d.behind = d.rounds || f.draws.rounds, d.behind || f.draws.behind
-		d.loads, d.crosses = d.loads || f.draws.loads, d.crosses || f.draws.crosses
+		d |= f.draws
 	}
 	var parts []string
-	add := func(when bool, text string) {
-		if when {
+	add := func(when draws, text string) {
+		if d&when != 0 {
 			parts = append(parts, text)
 		}
 	}
 	intervals := strconv.FormatFloat(100*level, 'g', 4, 64) + "% intervals"
-	add(d.changes, "a mark is the change against "+word)
-	add(d.lines, "the line through it is its "+strings.TrimSuffix(intervals, "s"))
-	add(d.changes, "the shaded band is what counts as the same, "+analysis.Percent(margin))
-	add(d.rounds, "each line is what a network had in each round, beside its own estimate over all of them, and to the right are the least and the most of it")
-	add(d.behind, "the thin line behind it is "+word+" in the same rounds")
-	add(d.rounds, "all rows have one scale, and the shaded band is ±"+analysis.Percent(margin))
-	add(d.bands && d.whiskers, "bands and whiskers are "+intervals)
-	add(d.bands && !d.whiskers, "bands are "+intervals)
-	add(d.whiskers && !d.bands, "whiskers are "+intervals)
-	add(d.native, "the dashed line is "+word)
-	add(d.same, "a bar in the grey of "+word+" is the same within "+analysis.Percent(margin))
-	add(d.unknown, "what is pale is not known to differ from "+word+", nor to be the same")
-	add(d.shades, "in heatmaps a stronger colour is a greater value")
-	add(d.loads, "against load, each point stands over what was achieved, and a line joins a network's in the order of what was asked for: one that turns back did less when more was asked for")
-	add(d.crosses, "its arms are "+intervals)
+	add(drawsChanges, "a mark is the change against "+word)
+	add(drawsLines, "the line through it is its "+strings.TrimSuffix(intervals, "s"))
+	add(drawsChanges, "the shaded band is what counts as the same, "+analysis.Percent(margin))
+	add(drawsRounds, "each line is what a network had in each round, beside its own estimate over all of them, and to the right are the least and the most of it")
+	add(drawsBehind, "the thin line behind it is "+word+" in the same rounds")
+	add(drawsRounds, "all rows have one scale, and the shaded band is ±"+analysis.Percent(margin))
+	switch d & (drawsBands | drawsWhiskers) {
+	case drawsBands | drawsWhiskers:
+		add(drawsBands, "bands and whiskers are "+intervals)
+	default:
+		add(drawsBands, "bands are "+intervals)
+		add(drawsWhiskers, "whiskers are "+intervals)
+	}
+	add(drawsNative, "the dashed line is "+word)
+	add(drawsSame, "a bar in the grey of "+word+" is the same within "+analysis.Percent(margin))
+	add(drawsUnknown, "what is pale is not known to differ from "+word+", nor to be the same")
+	add(drawsShades, "in heatmaps a stronger colour is a greater value")
+	add(drawsLoads, "against load, each point stands over what was achieved, and a line joins a network's in the order of what was asked for: one that turns back did less when more was asked for")
+	add(drawsCrosses, "its arms are "+intervals)
 	if len(parts) == 0 {
 		return ""
 	}
@@ -64,29 +91,24 @@ func caption(all []figure, word string, level, margin float64) string {
 
 // sweepFigures draws lines over an axis that is a scale, groups of bars over one
 // that is not, and a heatmap for each network over two.
-func sweepFigures(s analysis.Sweep, title string, looks looks) ([]figure, error) {
+func sweepFigures(s analysis.Sweep, looks looks) []figure {
 	kinds := kindsOfSweep(s)
 	if len(kinds) == 0 {
-		return nil, nil
+		return nil
 	}
 	if s.Matrix() {
-		return heatFigures(s, kinds[0]), nil
+		return heatFigures(s, kinds[0])
 	}
 	if !s.X.Numeric {
-		return clusterFigures(s, kinds, looks), nil
+		return clusterFigures(s, kinds, looks)
 	}
 	var all []figure
 	for _, k := range kinds {
-		f, err := lineFigure(s, k, looks)
-		if err != nil {
-			return nil, err
-		}
-		if f.chart.Drawn() {
+		if f := lineFigure(s, k, looks); f.chart.Drawn() {
 			all = append(all, f)
 		}
 	}
-	loads, err := underLoad(s, looks)
-	return append(all, loads...), err
+	return append(all, underLoad(s, looks)...)
 }
 
 func unitTitle(k record.Kind, sc scale) string {
@@ -96,10 +118,10 @@ func unitTitle(k record.Kind, sc scale) string {
 	return capital(k.Title) + ", " + sc.unit
 }
 
-func lineFigure(s analysis.Sweep, k record.Kind, looks looks) (figure, error) {
+func lineFigure(s analysis.Sweep, k record.Kind, looks looks) figure {
 	sc := sweepScale(s, k)
-	out := figure{title: unitTitle(k, sc), hint: hint(k)}
-	words := []string{out.title + " by " + s.X.Title + ", " + out.hint + "."}
+	out := figure{Title: unitTitle(k, sc), Hint: hint(k)}
+	words := []string{out.Title + " by " + s.X.Title + ", " + out.Hint + "."}
 	axis, log := axisPlaces(s.XTicks)
 	var all []plot.Series
 	for _, l := range s.Lines {
@@ -116,7 +138,7 @@ func lineFigure(s analysis.Sweep, k record.Kind, looks looks) (figure, error) {
 			}
 			b := valueBar(sc, f.Summary)
 			line.Points = append(line.Points, plot.Point{X: axis[at.x], Y: b.Value, Low: b.Low, High: b.High})
-			out.draws.bands = out.draws.bands || b.Low < b.High
+			out.draws.add(drawsBands, b.Low < b.High)
 			values = append(values, said(sc, f)+" at "+at.label(s))
 		}
 		if len(values) > 0 {
@@ -128,9 +150,8 @@ func lineFigure(s analysis.Sweep, k record.Kind, looks looks) (figure, error) {
 	for i, t := range s.XTicks {
 		x.Ticks = append(x.Ticks, plot.Tick{At: axis[i], Text: t.Label})
 	}
-	var err error
-	out.chart, err = plot.Sweep(all, x, strings.Join(words, " "))
-	return out, err
+	out.chart = plot.Sweep(all, x, strings.Join(words, " "))
+	return out
 }
 
 // axisPlaces are where ticks stand, and whether on a scale of factors. Values that
@@ -191,7 +212,7 @@ func heatFigures(s analysis.Sweep, k record.Kind) []figure {
 		}
 		if known > 0 {
 			label := strings.TrimSuffix(strings.Join(words, " "), ",")
-			all = append(all, figure{title: l.Network + ": " + unitTitle(k, sc), hint: hint(k), chart: plot.Heat(m, label), draws: draws{shades: true}})
+			all = append(all, figure{Title: l.Network + ": " + unitTitle(k, sc), Hint: hint(k), chart: plot.Heat(m, label), draws: drawsShades})
 		}
 	}
 	return all
@@ -222,7 +243,7 @@ func clusterFigures(s analysis.Sweep, kinds []record.Kind, looks looks) []figure
 				}
 				if b, ok := bar(*row); ok {
 					b.Name, b.Native, b.Look = l.Network, l.Native, looks[l.Network]
-					drawn.whiskers = drawn.whiskers || b.Low < b.High
+					drawn.add(drawsWhiskers, b.Low < b.High)
 					cluster.Bars = append(cluster.Bars, b)
 					words = append(words, at.label(s)+", "+l.Network+": "+b.Text+".")
 				}
@@ -232,7 +253,7 @@ func clusterFigures(s analysis.Sweep, kinds []record.Kind, looks looks) []figure
 			}
 		}
 		if len(clusters) > 0 {
-			all = append(all, figure{title: title, hint: hint, chart: plot.Clusters(clusters, reference, least, strings.Join(words, " ")), draws: drawn})
+			all = append(all, figure{Title: title, Hint: hint, chart: plot.Clusters(clusters, reference, least, strings.Join(words, " ")), draws: drawn})
 		}
 	}
 	for _, k := range kinds {

@@ -208,18 +208,6 @@ func (g group) nativeOf(l line) (line, bool) {
 	return g.native()
 }
 
-// compared reports whether any figure of a column stands beside native.
-func (g group) compared(c column) bool {
-	for _, l := range g.lines {
-		if f, ok := l.figure(c); ok {
-			if c := f.Comparison(); c != nil {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // word is what sentences call the network that the others are compared with.
 func (g group) word() string { return analysis.BaselineName(g.scenarios[0].Cell) }
 

@@ -12,15 +12,12 @@ import (
 
 // figures are, for each metric of a group, how much its networks differ from the baseline, or bars
 // where there is none; and the latency distributions.
-func (g group) figures(looks looks) ([]figure, error) {
+func (g group) figures(looks looks) []figure {
 	var all []figure
 	for _, c := range g.columns {
 		f, ok := g.changes(c)
 		if !ok {
-			var err error
-			if f, err = g.bars(c); err != nil {
-				return nil, err
-			}
+			f = g.bars(c)
 		}
 		if f.chart.Drawn() {
 			all = append(all, f)
@@ -31,11 +28,10 @@ func (g group) figures(looks looks) ([]figure, error) {
 			all = append(all, f)
 		}
 	}
-	f, err := g.curves(looks)
-	if err == nil && f.chart.Drawn() {
+	if f := g.curves(looks); f.chart.Drawn() {
 		all = append(all, f)
 	}
-	return all, err
+	return all
 }
 
 // changes are the ratios of a metric to the baseline's, the best first. There are none where
@@ -43,7 +39,7 @@ func (g group) figures(looks looks) ([]figure, error) {
 func (g group) changes(c column) (figure, bool) {
 	kind := c.kind
 	kind.Title = g.heading(c)
-	out := figure{title: capital(kind.Title) + " against " + g.baseline(), hint: hint(c.kind)}
+	out := figure{Title: capital(kind.Title) + " against " + g.baseline(), Hint: hint(c.kind)}
 	type row struct {
 		plot.Change
 		words string
@@ -64,8 +60,9 @@ func (g group) changes(c column) (figure, bool) {
 			b.Low, b.High = r.Value, r.Value
 		}
 		rows = append(rows, row{b, l.name + " " + spoken(r, g.res.Margin) + ","})
-		out.draws.changes, out.draws.lines = true, out.draws.lines || b.Low < b.High
-		out.draws.unknown = out.draws.unknown || b.Tone == plot.Pale
+		out.draws |= drawsChanges
+		out.draws.add(drawsLines, b.Low < b.High)
+		out.draws.add(drawsUnknown, b.Tone == plot.Pale)
 	}
 	if len(rows) == 0 {
 		return out, false
@@ -76,7 +73,7 @@ func (g group) changes(c column) (figure, bool) {
 	}
 	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(better*a.Value, better*b.Value) })
 	var all []plot.Change
-	words := []string{out.title + ", " + out.hint + ":"}
+	words := []string{out.Title + ", " + out.Hint + ":"}
 	for _, r := range rows {
 		all, words = append(all, r.Change), append(words, r.words)
 	}
@@ -98,12 +95,12 @@ func spoken(c analysis.Comparison, margin float64) string {
 	return change(c) + " (" + ends + ")"
 }
 
-func (g group) bars(c column) (figure, error) {
+func (g group) bars(c column) figure {
 	kind := c.kind
 	kind.Title = g.heading(c)
-	out := figure{title: unitTitle(kind, c.scale), hint: hint(c.kind)}
+	out := figure{Title: unitTitle(kind, c.scale), Hint: hint(c.kind)}
 	var bars []plot.Bar
-	words := []string{out.title + ", " + out.hint + ":"}
+	words := []string{out.Title + ", " + out.Hint + ":"}
 	for _, l := range g.lines {
 		f, ok := l.figure(c)
 		if !ok {
@@ -113,19 +110,18 @@ func (g group) bars(c column) (figure, error) {
 		b.Name, b.Native, b.Tone = l.name, l.native, toneOf(f)
 		bars = append(bars, b)
 		words = append(words, l.name+" "+said(c.scale, f)+",")
-		out.draws.whiskers = out.draws.whiskers || b.Low < b.High
-		out.draws.native = out.draws.native || b.Native && len(g.natives()) == 1
-		out.draws.same = out.draws.same || !b.Native && b.Tone == plot.LikeNative
-		out.draws.unknown = out.draws.unknown || b.Tone == plot.Pale
+		out.draws.add(drawsWhiskers, b.Low < b.High)
+		out.draws.add(drawsNative, b.Native && len(g.natives()) == 1)
+		out.draws.add(drawsSame, !b.Native && b.Tone == plot.LikeNative)
+		out.draws.add(drawsUnknown, b.Tone == plot.Pale)
 	}
-	var err error
-	out.chart, err = plot.Bars(bars, strings.TrimSuffix(strings.Join(words, " "), ","))
-	return out, err
+	out.chart = plot.Bars(bars, strings.TrimSuffix(strings.Join(words, " "), ","))
+	return out
 }
 
 // curves are the latency distributions, where there are any.
-func (g group) curves(looks looks) (figure, error) {
-	out := figure{title: "Latency by percentile, all trials merged", hint: "lower is better, further right is rarer"}
+func (g group) curves(looks looks) figure {
+	out := figure{Title: "Latency by percentile, all trials merged", Hint: "lower is better, further right is rarer"}
 	var curves []plot.Curve
 	var names []string
 	for _, l := range g.lines {
@@ -135,15 +131,13 @@ func (g group) curves(looks looks) (figure, error) {
 			}
 			look := looks[l.name]
 			names = append(names, l.name)
-			out.keys = append(out.keys, plot.Key{Name: l.name, Look: look})
+			out.Keys = append(out.Keys, plot.Key{Name: l.name, Look: look})
 			curves = append(curves, plot.Curve{Look: look, Histogram: row.Latency})
 			break
 		}
 	}
-	if len(curves) == 0 {
-		return out, nil
+	if len(curves) > 0 {
+		out.chart = plot.Percentiles(curves, "Latency by percentile, all trials merged, one line for each of: "+join(names))
 	}
-	var err error
-	out.chart, err = plot.Percentiles(curves, "Latency by percentile, all trials merged, one line for each of: "+join(names))
-	return out, err
+	return out
 }

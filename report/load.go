@@ -38,8 +38,8 @@ func loadFigure(c record.Cell, names []string, rows func(cluster int) []analysis
 			}
 		}
 	}
-	out := figure{title: "Where the CPU time of " + c.Workload + " goes, " + strings.TrimSuffix(sc.unit, "/GB") + " " + unit, hint: hint(kind)}
-	words := []string{out.title + ", " + out.hint + "."}
+	out := figure{Title: "Where the CPU time of " + c.Workload + " goes, " + strings.TrimSuffix(sc.unit, "/GB") + " " + unit, Hint: hint(kind)}
+	words := []string{out.Title + ", " + out.Hint + "."}
 	shown := map[string]bool{}
 	var clusters []plot.Cluster
 	for i, name := range names {
@@ -62,7 +62,7 @@ func loadFigure(c record.Cell, names []string, rows func(cluster int) []analysis
 	out.chart = plot.Clusters(clusters, 0, 0, strings.Join(words, " "))
 	for _, p := range loadParts {
 		if shown[p.metric] {
-			out.keys = append(out.keys, plot.Key{Name: p.name, Look: p.look})
+			out.Keys = append(out.Keys, plot.Key{Name: p.name, Look: p.look})
 		}
 	}
 	return out

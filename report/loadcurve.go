@@ -14,21 +14,17 @@ var loadAxes = []string{"rate", "bandwidth", "streams", "clients", "servers", "s
 
 // underLoad draws latency over what networks achieved, where a sweep offers them several loads: the axis of the
 // sweep has what was asked for, which a network need not have done.
-func underLoad(s analysis.Sweep, looks looks) ([]figure, error) {
+func underLoad(s analysis.Sweep, looks looks) []figure {
 	if s.Matrix() || !slices.Contains(loadAxes, s.X.Name) {
-		return nil, nil
+		return nil
 	}
 	var all []figure
 	for _, metric := range []string{record.LatencyP50, record.LatencyP99} {
-		f, err := loadCurve(s, metric, looks)
-		if err != nil {
-			return nil, err
-		}
-		if f.chart.Drawn() {
+		if f := loadCurve(s, metric, looks); f.chart.Drawn() {
 			all = append(all, f)
 		}
 	}
-	return all, nil
+	return all
 }
 
 // achieved is the metric of what a sweep's networks did: transactions, or bits where there are none.
@@ -42,15 +38,15 @@ func achieved(s analysis.Sweep) (k record.Kind, ok bool) {
 }
 
 // loadCurve is one metric over the load. There is none where no network has it at two loads.
-func loadCurve(s analysis.Sweep, metric string, looks looks) (figure, error) {
+func loadCurve(s analysis.Sweep, metric string, looks looks) figure {
 	load, ok := achieved(s)
 	kind, known := record.KindOf(metric)
 	if !ok || !known || !has(s, metric) {
-		return figure{}, nil
+		return figure{}
 	}
 	x, y := sweepScale(s, load), sweepScale(s, kind)
-	out := figure{title: capital(kind.Title) + " against load, " + y.unit, hint: hint(kind)}
-	words := []string{out.title + ", by " + load.Title + " achieved, " + x.unit + ", " + out.hint + "."}
+	out := figure{Title: capital(kind.Title) + " against load, " + y.unit, Hint: hint(kind)}
+	words := []string{out.Title + ", by " + load.Title + " achieved, " + x.unit + ", " + out.Hint + "."}
 	var all []plot.Loaded
 	most := 0
 	for _, l := range s.Lines {
@@ -67,7 +63,7 @@ func loadCurve(s analysis.Sweep, metric string, looks looks) (figure, error) {
 				continue
 			}
 			line.Points = append(line.Points, plot.Cross{X: extentOf(x, did.Summary), Y: extentOf(y, f.Summary)})
-			out.draws.crosses = out.draws.crosses || did.Summary.Level > 0 || f.Summary.Level > 0
+			out.draws.add(drawsCrosses, did.Summary.Level > 0 || f.Summary.Level > 0)
 			values = append(values, said(y, f)+" at "+said(x, did))
 		}
 		most = max(most, len(values))
@@ -77,17 +73,16 @@ func loadCurve(s analysis.Sweep, metric string, looks looks) (figure, error) {
 			if l.Native {
 				key.Name += " (baseline)"
 			}
-			out.keys = append(out.keys, key)
+			out.Keys = append(out.Keys, key)
 			words = append(words, l.Network+": "+join(values)+".")
 		}
 	}
 	if most < 2 {
-		return figure{}, nil
+		return figure{}
 	}
-	out.draws.loads = true
-	var err error
-	out.chart, err = plot.Load(all, capital(load.Title)+" achieved, "+x.unit, strings.Join(words, " "))
-	return out, err
+	out.draws |= drawsLoads
+	out.chart = plot.Load(all, capital(load.Title)+" achieved, "+x.unit, strings.Join(words, " "))
+	return out
 }
 
 func extentOf(sc scale, m analysis.Summary) plot.Extent {

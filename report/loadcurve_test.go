@@ -11,10 +11,7 @@ import (
 // loadTitles are the titles of charts of latency against load in a report.
 func loadTitles(t *testing.T, f *record.File) (titles []string) {
 	t.Helper()
-	charts, err := Charts(analysis.Analyze(f), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	charts := Charts(analysis.Analyze(f))
 	for _, c := range charts {
 		if strings.Contains(c.Title, "against load") {
 			titles = append(titles, c.Title)

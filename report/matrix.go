@@ -11,39 +11,39 @@ import (
 // networks; with more, each network has its own, of rows and columns.
 const mostFlat = 12
 
-// matrixSheets are the tables of one metric, one for each network that has figures.
-func matrixSheets(s analysis.Sweep, k record.Kind, marks map[string][]int) []sheet {
+// matrixTables are the tables of one metric, one for each network that has figures.
+func matrixTables(s analysis.Sweep, k record.Kind, marks map[string][]int) []table {
 	sc := sweepScale(s, k)
-	var all []sheet
+	var all []table
 	for _, l := range s.Lines {
-		sh := sheet{title: l.Network + ": " + lower(unitTitle(k, sc)), stub: []string{s.X.Title}, columns: labels(s.YTicks)}
-		sh.note = "Down: " + s.X.Title + "; to the right: " + s.Y.Title
+		sh := table{Title: l.Network + ": " + lower(unitTitle(k, sc)), Stub: []string{s.X.Title}, Columns: columnsOf(labels(s.YTicks)...)}
+		sh.Note = "Down: " + s.X.Title + "; to the right: " + s.Y.Title
 		if l.Native {
-			sh.note += "; beside each value its interval."
+			sh.Note += "; beside each value its interval."
 		} else {
-			sh.note += "; beside each value the difference from " + analysis.BaselineName(s.Cell) + "."
+			sh.Note += "; beside each value the difference from " + analysis.BaselineName(s.Cell) + "."
 		}
 		if m := marks[l.Network]; len(m) > 0 {
-			sh.note += " Doubts: " + numbers(m) + "."
+			sh.Note += " Doubts: " + numbers(m) + "."
 		}
 		known := false
 		for x, tick := range s.XTicks {
-			out := sheetLine{names: []string{tick.Label}}
+			out := tableLine{Names: []string{tick.Label}}
 			for y := range s.YTicks {
-				cell := sheetCell{}
+				shown := cell{}
 				if row := pointAt(l, spot{x, y}); row != nil {
-					cell = absentCell(row)
+					shown = absentCell(row)
 					if f, ok := row.Figure(k.Name); ok {
 						known = true
-						cell = figureCell(sc, f)
+						shown = figureCell(sc, f)
 						if shows, _, c := compared(sc, f); c != nil {
-							cell.spread = shows
+							shown.Spread = shows
 						}
 					}
 				}
-				out.cells = append(out.cells, cell)
+				out.Cells = append(out.Cells, shown)
 			}
-			sh.lines = append(sh.lines, out)
+			sh.Lines = append(sh.Lines, out)
 		}
 		if known {
 			all = append(all, sh)

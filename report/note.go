@@ -94,7 +94,7 @@ func capital(s string) string {
 
 // absence says why a network has no figures, or not all.
 type absence struct {
-	network  string // or several
+	Network  string // or several
 	workload string // empty when it holds for every workload of the group
 	status   record.Status
 	reason   string
@@ -113,7 +113,7 @@ func (g group) absences() []absence {
 				continue
 			}
 			if a, ok := absenceOf(*row); ok {
-				a.network, a.workload = l.name, g.scenarios[i].Cell.Workload
+				a.Network, a.workload = l.name, g.scenarios[i].Cell.Workload
 				own = append(own, a)
 			}
 		}
@@ -131,14 +131,14 @@ func gathered(all []absence) []absence {
 	var out []absence
 	for _, a := range all {
 		at := slices.IndexFunc(out, func(b absence) bool {
-			b.network = a.network
+			b.Network = a.Network
 			return a == b
 		})
 		if at < 0 {
 			out = append(out, a)
 			continue
 		}
-		out[at].network += ", " + a.network
+		out[at].Network += ", " + a.Network
 	}
 	return out
 }
@@ -173,6 +173,15 @@ func shared(all []absence) bool {
 	}
 	return true
 }
+
+// Why is the absence without what would fix it.
+func (a absence) Why() string {
+	a.remedy = ""
+	return a.text()
+}
+
+// Remedy is what would fix it, as a sentence of its own.
+func (a absence) Remedy() string { return capital(a.remedy) }
 
 // text is the absence as one sentence after the network's name.
 func (a absence) text() string {

@@ -33,8 +33,8 @@ func (g group) roundFigure(scenario int) figure {
 	if !ok {
 		return figure{}
 	}
-	out := figure{title: capital(kind.Title) + " round by round", hint: hint(kind)}
-	words := []string{out.title + ", least and most of each network beside its own estimate:"}
+	out := figure{Title: capital(kind.Title) + " round by round", Hint: hint(kind)}
+	words := []string{out.Title + ", least and most of each network beside its own estimate:"}
 	most := 0
 	var all []plot.History
 	for _, l := range g.lines {
@@ -45,7 +45,7 @@ func (g group) roundFigure(scenario int) figure {
 		h := plot.History{Name: l.name, Native: l.native, Points: points, Text: endsOf(points)}
 		if n, ok := g.nativeOf(l); ok && !l.native {
 			h.Behind = shares(n.rows[scenario], kind)
-			out.draws.behind = out.draws.behind || len(h.Behind) > 0
+			out.draws.add(drawsBehind, len(h.Behind) > 0)
 		}
 		all, most = append(all, h), max(most, len(points))
 		words = append(words, fmt.Sprintf("%s %s in %s,", l.name, h.Text, countOf(len(points), "round")))
@@ -53,7 +53,7 @@ func (g group) roundFigure(scenario int) figure {
 	if most < fewestRounds {
 		return figure{}
 	}
-	out.draws.rounds = true
+	out.draws |= drawsRounds
 	out.chart = plot.Rounds(all, g.res.Margin, strings.TrimSuffix(strings.Join(words, " "), ","))
 	return out
 }

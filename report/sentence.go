@@ -14,10 +14,7 @@ import (
 // mostSentences is how many networks get a sentence each; more get a digest.
 const mostSentences = 6
 
-// saying is a sentence about something.
-type saying struct{ subject, text string }
-
-func (s saying) String() string { return strings.TrimSpace(s.subject + " " + s.text) }
+func (s saying) String() string { return strings.TrimSpace(s.Subject + " " + s.Text) }
 
 // summary says in plain sentences what a group shows. It claims what holds among all primary
 // comparisons of the run, and gives every size with its interval.
@@ -32,13 +29,13 @@ func (g group) summary() []saying {
 		}
 	}
 	if limit := g.commonLimit(); limit != "" {
-		each = append(each, saying{text: "All are limited by " + limit + "."})
+		each = append(each, saying{Text: "All are limited by " + limit + "."})
 	}
 	if len(g.natives()) == 0 && len(g.lines) > 0 {
-		each = append(each, saying{text: "There is no " + g.word() + " to compare with."})
+		each = append(each, saying{Text: "There is no " + g.word() + " to compare with."})
 	}
 	if s := g.missing(); s != "" {
-		each = append(each, saying{"Not measured:", s})
+		each = append(each, saying{"Not measured:", s, nil})
 	}
 	return each
 }
@@ -112,7 +109,7 @@ func (g group) sentence(l line) (saying, bool) {
 	case !moved && !took:
 		return saying{}, false
 	case (!moved || untested(volume)) && (!took || untested(latency)):
-		return saying{l.name, "has too few rounds to be compared with " + g.wordFor(l) + "."}, true
+		return saying{l.name, "has too few rounds to be compared with " + g.wordFor(l) + ".", nil}, true
 	}
 	colon := ""
 	if moved && !untested(volume) {
@@ -140,7 +137,7 @@ func (g group) sentence(l line) (saying, bool) {
 	case took && untested(latency):
 		clauses = append(clauses, "too few rounds to compare its latency")
 	}
-	return saying{l.name + colon, strings.Join(clauses, "; ") + "."}, true
+	return saying{l.name + colon, strings.Join(clauses, "; ") + ".", nil}, true
 }
 
 // primary is the figure of a metric, where verdicts are given on it.
@@ -188,7 +185,7 @@ func (g group) base(l line) (saying, bool) {
 	if l.name != "native" {
 		name += " (" + l.name + ")"
 	}
-	return saying{name, strings.Join(clauses, "; ") + "."}, true
+	return saying{name, strings.Join(clauses, "; ") + ".", nil}, true
 }
 
 // known is how well a figure is known, where that is said.
@@ -295,7 +292,7 @@ func uncertain(res analysis.Result) string {
 // costClause says what that costs in CPU, where that says more than the volume does.
 func (g group) costClause(l line) string {
 	f, ok := g.find(l, g.cost())
-	if !ok || f.Ratio == nil || f.Ratio.Verdict != analysis.Different || g.rowOf(l, g.cost()).CostFollows {
+	if !ok || f.Ratio == nil || f.Ratio.Verdict != analysis.Different || g.rowOf(l, g.cost()).CostFollows() {
 		return ""
 	}
 	c := *f.Ratio
@@ -418,10 +415,10 @@ func (g group) digest() []saying {
 		if ends := g.ends(d.metric); ends != "" {
 			text += " " + ends
 		}
-		out = append(out, saying{d.subject, text})
+		out = append(out, saying{d.subject, text, nil})
 	}
 	if s := g.ends(g.cost()); s != "" {
-		out = append(out, saying{costNames[g.cost()] + ":", s})
+		out = append(out, saying{costNames[g.cost()] + ":", s, nil})
 	}
 	return out
 }
@@ -473,7 +470,7 @@ func shareRange(c analysis.Comparison) string {
 
 // costFollows reports whether the CPU cost of every network follows from its throughput.
 func (g group) costFollows(s analysis.Scenario) bool {
-	return !slices.ContainsFunc(s.Rows, func(r analysis.Row) bool { return !r.Native && r.Status == record.OK && !r.CostFollows })
+	return !slices.ContainsFunc(s.Rows, func(r analysis.Row) bool { return !r.Native && r.Status == record.OK && !r.CostFollows() })
 }
 
 // missing names the networks that have no figure at all.

@@ -62,7 +62,7 @@ func TestSentencesOfDifferences(t *testing.T) {
 		var got []string
 		for _, g := range groups(res) {
 			for _, s := range g.sentences() {
-				if s.subject == "n" || s.subject == "n:" {
+				if s.Subject == "n" || s.Subject == "n:" {
 					got = append(got, strings.ReplaceAll(s.String(), "\u00a0", " "))
 				}
 			}

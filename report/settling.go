@@ -18,33 +18,33 @@ const restingMatters = 0.001
 
 // settlingSections say what networks did by themselves before they were measured, and while
 // others were, if any of them did much.
-func settlingSections(res analysis.Result) []section {
-	sec := section{
-		title: "What networks do without traffic",
-		meta:  "What they sent and used by themselves after they had been built, until they were silent, and what their daemons used later, while other networks had their turns. No trial contains it.",
+func settlingSections(res analysis.Result) []*section {
+	sec := &section{
+		Title: "What networks do without traffic",
+		Meta:  "What they sent and used by themselves after they had been built, until they were silent, and what their daemons used later, while other networks had their turns. No trial contains it.",
 	}
-	sh := sheet{stub: []string{"network", "built"}, columns: []string{"silent after, s", "CPU seconds until then", "packets until then"}, long: true}
+	sh := table{Stub: []string{"network", "built"}, Columns: columnsOf("silent after, s", "CPU seconds until then", "packets until then"), long: true}
 	rested := slices.ContainsFunc(res.Settlings, func(s analysis.Settling) bool { return s.Rested > 0 })
 	if rested {
-		sh.columns = append(sh.columns, "daemons at rest, % of a CPU")
+		sh.Columns = append(sh.Columns, tableColumn{Title: "daemons at rest, % of a CPU"})
 	}
 	for _, s := range res.Settlings {
 		name := settlingName(s)
-		line := sheetLine{
-			names: []string{name, count(uint64(s.Built)) + " ×"},
-			cells: []sheetCell{spreadCell(s.Wait), spreadCell(s.CPU), {value: count(uint64(s.Packets.Median)), spread: upTo(count(uint64(s.Packets.Max)))}},
+		line := tableLine{
+			Names: []string{name, count(uint64(s.Built)) + " ×"},
+			Cells: []cell{spreadCell(s.Wait), spreadCell(s.CPU), {Value: count(uint64(s.Packets.Median)), Spread: upTo(count(uint64(s.Packets.Max)))}},
 		}
 		if rested {
-			cell := sheetCell{value: "–"}
+			resting := cell{Value: "–"}
 			if s.Rested > 0 {
-				cell = spreadCell(analysis.Spread{Median: 100 * s.Resting.Median, Max: 100 * s.Resting.Max})
+				resting = spreadCell(analysis.Spread{Median: 100 * s.Resting.Median, Max: 100 * s.Resting.Max})
 			}
-			line.cells = append(line.cells, cell)
+			line.Cells = append(line.Cells, resting)
 		}
-		sh.lines = append(sh.lines, line)
+		sh.Lines = append(sh.Lines, line)
 		if s.Rested > 0 && s.Resting.Median >= restingMatters {
-			sec.sayings = append(sec.sayings, saying{name, fmt.Sprintf("has daemons that used %s of a CPU while it had no traffic (median of %d).",
-				analysis.Percent(s.Resting.Median), s.Rested)})
+			sec.Summary = append(sec.Summary, saying{name, fmt.Sprintf("has daemons that used %s of a CPU while it had no traffic (median of %d).",
+				analysis.Percent(s.Resting.Median), s.Rested), nil})
 		}
 		if s.Wait.Median < settlingMatters && s.Silent == s.Built {
 			continue
@@ -55,13 +55,13 @@ func settlingSections(res analysis.Result) []section {
 		}
 		text += fmt.Sprintf("; until then the machine used %s CPU seconds beyond its idle ones, and %s packets crossed the network's devices (medians).",
 			short(s.CPU.Median), count(uint64(s.Packets.Median)))
-		sec.sayings = append(sec.sayings, saying{name, text})
+		sec.Summary = append(sec.Summary, saying{name, text, nil})
 	}
-	if len(sec.sayings) == 0 {
+	if len(sec.Summary) == 0 {
 		return nil
 	}
-	sec.sheets = []sheet{sh}
-	return []section{sec}
+	sec.Tables = []table{sh}
+	return []*section{sec}
 }
 
 // settlingName is a network with what else was built.
@@ -80,8 +80,8 @@ func settlingName(s analysis.Settling) string {
 	return strings.Join(append(parts, conditions(c)...), ", ")
 }
 
-func spreadCell(s analysis.Spread) sheetCell {
-	return sheetCell{value: short(s.Median), spread: upTo(short(s.Max))}
+func spreadCell(s analysis.Spread) cell {
+	return cell{Value: short(s.Median), Spread: upTo(short(s.Max))}
 }
 
 func upTo(most string) string { return "up to " + most }

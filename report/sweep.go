@@ -8,56 +8,52 @@ import (
 )
 
 // sweepSections says what each sweep shows.
-func sweepSections(res analysis.Result, looks looks, n *notes) ([]section, error) {
-	var all []section
+func sweepSections(res analysis.Result, looks looks, n *notes) []*section {
+	var all []*section
 	sweeps, inner := shownSweeps(res.Sweeps)
 	titles, marks := sweepTitles(sweeps), sweepMarks(sweeps, n)
 	for i, s := range sweeps {
-		sec := section{inner: inner[i], title: titles[i], meta: sweepMeta(s), sayings: sweepSummary(s, res), missing: sweepAbsences(s)}
+		sec := &section{inner: inner[i], Title: titles[i], Meta: sweepMeta(s), Summary: sweepSummary(s, res), Missing: sweepAbsences(s)}
 		for j, k := range kindsOfSweep(s) {
-			sheets := []sheet{sweepSheet(s, k, marks[i])}
+			tables := []table{sweepTable(s, k, marks[i])}
 			if s.Matrix() && len(spots(s)) > mostFlat {
-				sheets = matrixSheets(s, k, marks[i])
+				tables = matrixTables(s, k, marks[i])
 			}
-			for _, sh := range sheets {
-				sh.folded = j > 0 || sec.inner
-				sec.sheets = append(sec.sheets, sh)
+			for _, sh := range tables {
+				sh.Folded = j > 0 || sec.inner
+				sec.Tables = append(sec.Tables, sh)
 			}
 		}
-		if len(sec.sheets) == 0 {
-			sec.remarks = append(sec.remarks, "Nothing was measured.")
+		if len(sec.Tables) == 0 {
+			sec.Remarks = append(sec.Remarks, "Nothing was measured.")
 		}
-		figures, err := sweepFigures(s, sec.title, looks)
-		if err != nil {
-			return nil, err
-		}
-		sec.figures = figures
+		sec.figures = func() []figure { return sweepFigures(s, looks) }
 		all = append(all, sec)
 	}
-	return all, nil
+	return all
 }
 
-// sweepSheet is the table of one metric.
-func sweepSheet(s analysis.Sweep, k record.Kind, marks map[string][]int) sheet {
+// sweepTable is the table of one metric.
+func sweepTable(s analysis.Sweep, k record.Kind, marks map[string][]int) table {
 	columns := spots(s)
 	sc := sweepScale(s, k)
-	sh := sheet{title: capital(k.Title), stub: []string{"network"}}
+	sh := table{Title: capital(k.Title), Stub: []string{"network"}}
 	if sc.unit != "" {
-		sh.title += ", " + sc.unit
+		sh.Title += ", " + sc.unit
 	}
-	sh.title += ", by " + axisTitle(s)
+	sh.Title += ", by " + axisTitle(s)
 	for _, at := range columns {
-		sh.columns = append(sh.columns, at.label(s))
+		sh.Columns = append(sh.Columns, tableColumn{Title: at.label(s)})
 	}
 	for _, l := range s.Lines {
-		values := sheetLine{names: []string{l.Network}, marks: marks[l.Network], native: l.Native}
-		ratios := sheetLine{names: []string{"  vs " + analysis.BaselineName(s.Cell)}}
+		values := tableLine{Names: []string{l.Network}, Marks: marks[l.Network], Native: l.Native}
+		ratios := tableLine{Names: []string{"  vs " + analysis.BaselineName(s.Cell)}}
 		compared := false
 		for _, at := range columns {
 			row := pointAt(l, at)
-			value, ratio := sheetCell{}, sheetCell{}
+			value, ratio := cell{}, cell{}
 			if row == nil {
-				value = sheetCell{value: "–", class: "absent"}
+				value = absentCell(nil)
 			} else if f, ok := row.Figure(k.Name); !ok {
 				value = absentCell(row)
 			} else {
@@ -66,11 +62,11 @@ func sweepSheet(s analysis.Sweep, k record.Kind, marks map[string][]int) sheet {
 					ratio, compared = cell, true
 				}
 			}
-			values.cells, ratios.cells = append(values.cells, value), append(ratios.cells, ratio)
+			values.Cells, ratios.Cells = append(values.Cells, value), append(ratios.Cells, ratio)
 		}
-		sh.lines = append(sh.lines, values)
+		sh.Lines = append(sh.Lines, values)
 		if compared {
-			sh.lines = append(sh.lines, ratios)
+			sh.Lines = append(sh.Lines, ratios)
 		}
 	}
 	return sh
@@ -129,7 +125,7 @@ func sweepSummary(s analysis.Sweep, res analysis.Result) []saying {
 		if !certainThen {
 			told += uncertain(res)
 		}
-		out = append(out, saying{l.Network, told + "."})
+		out = append(out, saying{l.Network, told + ".", nil})
 	}
 	return out
 }

@@ -79,7 +79,7 @@ func sweepAbsences(s analysis.Sweep) []absence {
 			if !ok {
 				continue
 			}
-			a.network, a.counted = l.Network, ""
+			a.Network, a.counted = l.Network, ""
 			at := slices.IndexFunc(all, func(b absence) bool { return b == a })
 			if at < 0 {
 				at = len(all)
@@ -89,8 +89,8 @@ func sweepAbsences(s analysis.Sweep) []absence {
 		}
 	}
 	for i := range all {
-		if n := counts[i]; n < planned[all[i].network] {
-			all[i].counted = "in " + strconv.Itoa(n) + " of " + strconv.Itoa(planned[all[i].network]) + " cells"
+		if n := counts[i]; n < planned[all[i].Network] {
+			all[i].counted = "in " + strconv.Itoa(n) + " of " + strconv.Itoa(planned[all[i].Network]) + " cells"
 		}
 	}
 	return gathered(all)

@@ -123,13 +123,16 @@ func quantity(kind record.Kind, v float64) string {
 // up than down, since nothing is less than 0.
 const widest = 0.5
 
+// noSpread stands where there are too few rounds for an interval.
+const noSpread = "±?"
+
 // spread is the interval of a figure: its greater half, relative to the estimate, or its ends
 // where that is wide, the estimate is 0, or the interval reaches below.
 func spread(sc scale, s analysis.Summary) string {
 	half := math.Max(s.High-s.Estimate, s.Estimate-s.Low) / s.Estimate
 	switch {
 	case s.Level == 0:
-		return "±?"
+		return noSpread
 	case s.Low == s.High:
 		return "±0"
 	case s.Estimate <= 0 || s.Low < 0 || half > widest:

@@ -98,9 +98,9 @@ func TestDifferenceIsShown(t *testing.T) {
 		f           analysis.Figure
 		shows, ends string
 	}{
-		{analysis.Figure{Kind: loss, Difference: &analysis.Comparison{Interval: analysis.Interval{Low: 0.01, High: 0.014, Level: 0.95}, Value: 0.012, Outcome: analysis.Different}}, "+1.2", "+1.0…+1.4 pp"},
-		{analysis.Figure{Kind: loss, Difference: &analysis.Comparison{Interval: analysis.Interval{Level: 0.95}, Outcome: analysis.Same}}, "=", "0 pp"},
-		{analysis.Figure{Kind: loss, Difference: &analysis.Comparison{Interval: analysis.Interval{Low: -0.01, High: 0.02, Level: 0.95}, Outcome: analysis.NotKnown},
+		{analysis.Figure{Kind: loss, Difference: &analysis.Comparison{Minus: true, Interval: analysis.Interval{Low: 0.01, High: 0.014, Level: 0.95}, Value: 0.012, Outcome: analysis.Different}}, "+1.2", "+1.0…+1.4 pp"},
+		{analysis.Figure{Kind: loss, Difference: &analysis.Comparison{Minus: true, Interval: analysis.Interval{Level: 0.95}, Outcome: analysis.Same}}, "=", "0 pp"},
+		{analysis.Figure{Kind: loss, Difference: &analysis.Comparison{Minus: true, Interval: analysis.Interval{Low: -0.01, High: 0.02, Level: 0.95}, Outcome: analysis.NotKnown},
 			Ratio: &analysis.Comparison{Interval: analysis.Interval{Low: 1.5, High: 3, Level: 0.95}, Value: 2, Outcome: analysis.Different}}, "?", "−1.0…+2.0 pp"},
 	} {
 		if shows, ends, _ := compared(sc, tt.f); shows != tt.shows || ends != tt.ends {
@@ -143,7 +143,7 @@ func TestSentence(t *testing.T) {
 	rr := func(c *analysis.Comparison, low, value, high float64) analysis.Scenario {
 		f := figure(record.LatencyP50, 26.1e-6, c)
 		if value != 0 {
-			f.Difference = &analysis.Comparison{Interval: analysis.Interval{Low: low, High: high, Level: 0.95}, N: 10, Value: value}
+			f.Difference = &analysis.Comparison{Minus: true, Interval: analysis.Interval{Low: low, High: high, Level: 0.95}, N: 10, Value: value}
 		}
 		return scenario(record.TCPRR, []analysis.Figure{figure(record.LatencyP50, 20e-6, nil)}, []analysis.Figure{f}, nil)
 	}

@@ -84,8 +84,8 @@ func Rounds(all []History, margin float64, label string) Chart {
 				own.Color = roleBarNative.color()
 			}
 			history(c, h.Points, toX, toY, own)
-			c.FillText(style(text.Style{YAlign: text.YCenter}, letters, roleName), vg.Point{X: c.Min.X + historyLeft - 7, Y: middle}, clip(h.Name, 17))
-			c.FillText(style(text.Style{YAlign: text.YCenter}, letters-1, roleText), vg.Point{X: c.Min.X + width - historyRight + 8, Y: middle}, clip(h.Text, 16))
+			write(c, letters, roleName, c.Min.X+historyLeft-7, middle, clip(h.Name, 17))
+			write(c, letters-1, roleText, c.Min.X+width-historyRight+8, middle, clip(h.Text, 16))
 		}
 		bottom := c.Min.Y + historyBelow - 5
 		faint := style(text.Style{YAlign: text.YTop}, letters-1, roleTick)
