@@ -35,20 +35,18 @@ var compared = [...]string{record.Throughput, record.PacketRate, record.Transact
 func agreements(res Result) []Agreement {
 	var order []record.Cell
 	byCell, namespaces := map[record.Cell][]Row{}, map[record.Cell]Namespaces{}
-	for _, s := range res.Scenarios {
-		for _, r := range s.Rows {
-			if len(r.Figures) == 0 {
-				continue
-			}
-			c := r.Cell
-			c.Tool = ""
-			namespaces[c] = namespaces[c] || s.Namespaces
-			if len(byCell[c]) == 0 {
-				order = append(order, c)
-			}
-			if !slices.ContainsFunc(byCell[c], func(o Row) bool { return o.Cell.Tool == r.Cell.Tool }) {
-				byCell[c] = append(byCell[c], r)
-			}
+	for s, r := range res.Rows() {
+		if len(r.Figures) == 0 {
+			continue
+		}
+		c := r.Cell
+		c.Tool = ""
+		namespaces[c] = namespaces[c] || s.Namespaces
+		if len(byCell[c]) == 0 {
+			order = append(order, c)
+		}
+		if !slices.ContainsFunc(byCell[c], func(o Row) bool { return o.Cell.Tool == r.Cell.Tool }) {
+			byCell[c] = append(byCell[c], r)
 		}
 	}
 	var out []Agreement

@@ -5,6 +5,7 @@ package analysis
 
 import (
 	"encoding/json"
+	"iter"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -34,6 +35,19 @@ type Result struct {
 	Sweeps       []Sweep
 	Prices       []PerPrice
 	Replications []Replication
+}
+
+// Rows are all rows of a result, each with its scenario.
+func (res Result) Rows() iter.Seq2[Scenario, Row] {
+	return func(yield func(Scenario, Row) bool) {
+		for _, s := range res.Scenarios {
+			for _, r := range s.Rows {
+				if !yield(s, r) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // Scenario holds cells that may be compared: the same traffic, hosts, family

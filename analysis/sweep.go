@@ -1,6 +1,8 @@
 package analysis
 
 import (
+	"cmp"
+	"iter"
 	"slices"
 
 	"nettoll/record"
@@ -20,7 +22,7 @@ type Sweep struct {
 	Y      Axis // of a matrix; Name is "" for a row
 	XTicks []Tick
 	YTicks []Tick        // nil for a row
-	Kinds  []record.Kind // primary metrics of the workload that at least one point has, the one networks are ranked by first; of several clients the figure per client before the total
+	Kinds  []record.Kind // metrics worth drawing that at least one point has, the one that answers first in front
 	Lines  []Line        // native first, the others in the order of the plan
 	// Namespaces is that of its scenarios.
 	Namespaces Namespaces
@@ -42,6 +44,29 @@ type SweepPoint struct {
 
 // Matrix reports whether the sweep has two axes.
 func (s Sweep) Matrix() bool { return s.Y.Name != "" }
+
+// Rows are all rows of a sweep, each with its line.
+func (s Sweep) Rows() iter.Seq2[Line, Row] {
+	return func(yield func(Line, Row) bool) {
+		for _, l := range s.Lines {
+			for _, p := range l.Points {
+				if !yield(l, p.Row) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// First is the first figure that any row has of something.
+func (s Sweep) First(of func(Row) (Figure, bool)) (Figure, bool) {
+	for _, row := range s.Rows() {
+		if f, ok := of(row); ok {
+			return f, true
+		}
+	}
+	return Figure{}, false
+}
 
 // leastFilled is the share of the places of a matrix that must have been planned.
 const leastFilled = 0.4
@@ -129,42 +154,42 @@ func newSweep(g []Scenario, x, y axis) Sweep {
 		}
 	}
 	for _, l := range s.Lines {
-		slices.SortStableFunc(l.Points, func(a, b SweepPoint) int {
-			if a.X != b.X {
-				return a.X - b.X
-			}
-			return a.Y - b.Y
-		})
+		slices.SortStableFunc(l.Points, func(a, b SweepPoint) int { return cmp.Or(a.X-b.X, a.Y-b.Y) })
 	}
 	x.shorten(s.XTicks)
 	y.shorten(s.YTicks)
 	slices.SortStableFunc(s.Lines, func(a, b Line) int { return firstNative(Row{Native: a.Native}) - firstNative(Row{Native: b.Native}) })
-	s.Kinds = kindsOf(s.Lines, g)
+	s.Kinds = kindsOf(s, g)
 	return s
 }
 
-// kindsOf are the metrics worth drawing over a sweep. What a client gets is what
-// the number of clients changes, so it stands before the total.
-func kindsOf(lines []Line, g []Scenario) []record.Kind {
-	names := record.Primary(g[0].Cell.Workload)
-	if slices.ContainsFunc(g, func(s Scenario) bool { return s.Cell.Pairs() > 1 }) {
+// kindsOf are the metrics worth drawing over a sweep. Where latency is known, the transaction rate says nothing new.
+// Where the number of clients varies, what each of them gets is what a reader asks for, and how even that is.
+func kindsOf(s Sweep, g []Scenario) []record.Kind {
+	has := func(name string) bool {
+		_, ok := s.First(func(r Row) (Figure, bool) { return r.Figure(name) })
+		return ok
+	}
+	pairs := map[int]bool{}
+	crowded := false
+	for _, scenario := range g {
+		pairs[scenario.Cell.Pairs()] = true
+		crowded = crowded || scenario.Cell.Pairs() > 1
+	}
+	crowded = crowded && has(record.ThroughputPerClient)
+	names := slices.DeleteFunc(append(record.Primary(g[0].Cell.Workload), record.LatencyMean), func(name string) bool { return !has(name) })
+	if slices.Contains(names, record.LatencyP50) && (crowded || names[0] != record.TransactionRate) {
+		names = slices.DeleteFunc(names, func(name string) bool { return name == record.TransactionRate })
+	}
+	if len(pairs) > 1 && has(record.ThroughputPerClient) {
 		names = append([]string{record.ThroughputPerClient}, names...)
 	}
-	has := func(name string) bool {
-		for _, l := range lines {
-			for _, p := range l.Points {
-				if _, ok := p.Row.Figure(name); ok {
-					return true
-				}
-			}
-		}
-		return false
+	if len(pairs) > 1 && has(record.Fairness) {
+		names = append(names, record.Fairness)
 	}
 	var out []record.Kind
-	for _, name := range append(names, record.LatencyMean) {
-		k, known := record.KindOf(name)
-		again := slices.ContainsFunc(out, func(o record.Kind) bool { return o.Name == name })
-		if known && !again && has(name) {
+	for i, name := range names {
+		if k, known := record.KindOf(name); known && !slices.Contains(names[:i], name) {
 			out = append(out, k)
 		}
 	}

@@ -41,12 +41,12 @@ const loopRemark = "Closed loop: a transaction begins when the one before has en
 
 // anyLoops reports whether any scenario is a closed loop of which latencies are known.
 func anyLoops(res analysis.Result) bool {
-	return slices.ContainsFunc(res.Scenarios, func(s analysis.Scenario) bool {
-		return s.Cell.ClosedLoop() && slices.ContainsFunc(s.Rows, func(r analysis.Row) bool {
-			_, known := r.Figure(record.LatencyP99)
-			return known
-		})
-	})
+	for s, r := range res.Rows() {
+		if _, known := r.Figure(record.LatencyP99); known && s.Cell.ClosedLoop() {
+			return true
+		}
+	}
+	return false
 }
 
 // measuredWith says what was driven through the networks of a group, and which congestion

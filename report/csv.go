@@ -62,17 +62,15 @@ func writeCSV(w io.Writer, res analysis.Result, _ Options) error {
 	if err := c.Write(csvHeader); err != nil {
 		return err
 	}
-	for _, s := range res.Scenarios {
-		for _, row := range s.Rows {
-			for _, f := range row.Figures {
-				if err := c.Write(csvLine(s, row, &f)); err != nil {
-					return err
-				}
+	for s, row := range res.Rows() {
+		for _, f := range row.Figures {
+			if err := c.Write(csvLine(s, row, &f)); err != nil {
+				return err
 			}
-			if len(row.Figures) == 0 {
-				if err := c.Write(csvLine(s, row, nil)); err != nil {
-					return err
-				}
+		}
+		if len(row.Figures) == 0 {
+			if err := c.Write(csvLine(s, row, nil)); err != nil {
+				return err
 			}
 		}
 	}

@@ -92,7 +92,7 @@ func caption(all []figure, word string, level, margin float64) string {
 // sweepFigures draws lines over an axis that is a scale, groups of bars over one
 // that is not, and a heatmap for each network over two.
 func sweepFigures(s analysis.Sweep, looks looks) []figure {
-	kinds := kindsOfSweep(s)
+	kinds := s.Kinds
 	if len(kinds) == 0 {
 		return nil
 	}
@@ -127,19 +127,15 @@ func lineFigure(s analysis.Sweep, k record.Kind, looks looks) figure {
 	for _, l := range s.Lines {
 		line := plot.Series{Name: l.Network, Look: looks[l.Network]}
 		var values []string
-		for _, at := range spots(s) {
-			row := pointAt(l, at)
-			if row == nil {
-				continue
-			}
-			f, ok := row.Figure(k.Name)
+		for _, p := range l.Points {
+			f, ok := p.Row.Figure(k.Name)
 			if !ok {
 				continue
 			}
 			b := valueBar(sc, f.Summary)
-			line.Points = append(line.Points, plot.Point{X: axis[at.x], Y: b.Value, Low: b.Low, High: b.High})
+			line.Points = append(line.Points, plot.Point{X: axis[p.X], Y: b.Value, Low: b.Low, High: b.High})
 			out.draws.add(drawsBands, b.Low < b.High)
-			values = append(values, said(sc, f)+" at "+at.label(s))
+			values = append(values, said(sc, f)+" at "+labelOf(s, p))
 		}
 		if len(values) > 0 {
 			all = append(all, line)
@@ -182,11 +178,9 @@ func doubles(values []float64) bool {
 func heatFigures(s analysis.Sweep, k record.Kind) []figure {
 	sc := sweepScale(s, k)
 	most := 0.0
-	for _, l := range s.Lines {
-		for _, p := range l.Points {
-			if f, ok := p.Row.Figure(k.Name); ok {
-				most = max(most, f.Summary.Estimate/sc.factor)
-			}
+	for _, row := range s.Rows() {
+		if f, ok := row.Figure(k.Name); ok {
+			most = max(most, f.Estimate/sc.factor)
 		}
 	}
 	var all []figure
@@ -273,15 +267,16 @@ func clusterFigures(s analysis.Sweep, kinds []record.Kind, looks looks) []figure
 		})
 	}
 	for _, ends := range [][2]string{{analysis.CPUClientHost, reference.CPUClient}, {analysis.CPUServerHost, reference.CPUServer}} {
-		name := ends[1]
-		if hasLoad(s, ends[0]) {
-			name = ends[0]
-		}
-		kind, ok := analysis.CostKind(name, s.Cell)
+		name := ends[0]
+		cost := func(row analysis.Row) (analysis.Figure, bool) { return row.Cost(name) }
+		first, ok := s.First(cost)
 		if !ok {
-			continue
+			name = ends[1]
+			if first, ok = s.First(cost); !ok {
+				continue
+			}
 		}
-		sc := costScale(s, kind, name)
+		kind, sc := first.Kind, scaleFor(first.Kind, first.Estimate)
 		draw(kind.Title+", "+sc.unit, hint(kind), 0, 0, func(row analysis.Row) (plot.Bar, bool) {
 			f, ok := row.Cost(name)
 			return valueBar(sc, f.Summary), ok
@@ -298,30 +293,6 @@ func clusterFigures(s analysis.Sweep, kinds []record.Kind, looks looks) []figure
 		all = append(all, f)
 	}
 	return all
-}
-
-// costScale is the unit for a figure of CPU cost of a sweep.
-func costScale(s analysis.Sweep, k record.Kind, name string) scale {
-	for _, l := range s.Lines {
-		for _, p := range l.Points {
-			if f, ok := p.Row.Cost(name); ok {
-				return scaleFor(k, f.Summary.Estimate)
-			}
-		}
-	}
-	return scaleFor(k, 1)
-}
-
-// hasLoad reports whether any point of a sweep has a figure of CPU cost.
-func hasLoad(s analysis.Sweep, name string) bool {
-	for _, l := range s.Lines {
-		for _, p := range l.Points {
-			if _, ok := p.Row.Cost(name); ok {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // leastAbove keeps percents that are next to nothing from filling a chart.

@@ -55,16 +55,14 @@ func decided(m analysis.Multiplicity) string {
 
 // changeWidths are the half widths of the intervals of all primary ratios, in order.
 func changeWidths(res analysis.Result) (all []float64) {
-	for _, s := range res.Scenarios {
-		for _, r := range s.Rows {
-			for _, f := range r.Figures {
-				c := f.Ratio
-				if c == nil || !c.Primary || c.Level == 0 || !(c.Value > 0) {
-					continue
-				}
-				if h := max(c.High/c.Value-1, 1-c.Low/c.Value); h > 0 && !math.IsInf(h, 0) && !math.IsNaN(h) {
-					all = append(all, h)
-				}
+	for _, r := range res.Rows() {
+		for _, f := range r.Figures {
+			c := f.Ratio
+			if c == nil || !c.Primary || c.Level == 0 || !(c.Value > 0) {
+				continue
+			}
+			if h := max(c.High/c.Value-1, 1-c.Low/c.Value); h > 0 && !math.IsInf(h, 0) && !math.IsNaN(h) {
+				all = append(all, h)
 			}
 		}
 	}
@@ -109,10 +107,8 @@ func ofTheRun(res analysis.Result) analysis.Warning {
 func isOfTheRun(w analysis.Warning) bool { return w.Code == analysis.WarnNotPrecise }
 
 func rowWarnings(res analysis.Result) (all []analysis.Warning) {
-	for _, s := range res.Scenarios {
-		for _, r := range s.Rows {
-			all = append(all, r.Warnings...)
-		}
+	for _, r := range res.Rows() {
+		all = append(all, r.Warnings...)
 	}
 	return all
 }

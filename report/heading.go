@@ -45,17 +45,15 @@ func pageTitle(res analysis.Result, file string) string {
 // networksOf are the networks that were measured beside a baseline, and all that were measured, in the order of the
 // report.
 func networksOf(res analysis.Result) (compared, all []string) {
-	for _, s := range res.Scenarios {
-		for _, r := range s.Rows {
-			if r.Status != record.OK {
-				continue
-			}
-			if !slices.Contains(all, r.Cell.Network) {
-				all = append(all, r.Cell.Network)
-			}
-			if !r.Native && !slices.Contains(compared, r.Cell.Network) {
-				compared = append(compared, r.Cell.Network)
-			}
+	for _, r := range res.Rows() {
+		if r.Status != record.OK {
+			continue
+		}
+		if !slices.Contains(all, r.Cell.Network) {
+			all = append(all, r.Cell.Network)
+		}
+		if !r.Native && !slices.Contains(compared, r.Cell.Network) {
+			compared = append(compared, r.Cell.Network)
 		}
 	}
 	return compared, all

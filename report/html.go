@@ -52,7 +52,8 @@ type drawing struct {
 type fact struct{ Name, Value string }
 
 // writeHTML writes one page that needs nothing but itself.
-func writeHTML(w io.Writer, res analysis.Result, o Options) error {
+func writeHTML(w io.Writer, d document, o Options) error {
+	res := d.res
 	page, err := template.New("").Funcs(template.FuncMap{"flags": flags, "trim": strings.TrimSpace}).ParseFS(pageFiles, "html/*.tmpl")
 	if err != nil {
 		return err
@@ -70,14 +71,14 @@ func writeHTML(w io.Writer, res analysis.Result, o Options) error {
 		return err
 	}
 	v := pageView{
-		document: newDocument(res), Style: template.CSS(style), Script: template.JS(script) + template.JS(save),
+		document: d, Style: template.CSS(style), Script: template.JS(script) + template.JS(save),
 		Title: pageTitle(res, o.File), Note: res.Run.Note, Run: wasRun(res), File: o.File, Where: machineCalled(res.Run),
 		Paths: sweptPaths(res), Machine: machineFacts(res), Rounds: rounds(res), Ending: ending(res), Method: method(res), Trials: newTrialsView(o.Trials),
 	}
-	for _, s := range v.document.Groups {
+	for _, s := range d.Groups {
 		v.Groups = append(v.Groups, sectionView{s, s.drawn(res, s.figures), s.drawn(res, s.group.overRounds)})
 	}
-	for _, s := range v.document.Sections {
+	for _, s := range d.Sections {
 		v.Sections = append(v.Sections, sectionView{section: s, Charts: s.drawn(res, s.figures)})
 	}
 	s := seenWriter{to: w}
@@ -264,11 +265,9 @@ func method(res analysis.Result) []string {
 
 // knowsShared reports whether any row tells what no process can be charged with.
 func knowsShared(res analysis.Result) bool {
-	for _, s := range res.Scenarios {
-		for _, r := range s.Rows {
-			if _, ok := r.Load(analysis.CPUShared); ok {
-				return true
-			}
+	for _, r := range res.Rows() {
+		if _, ok := r.Load(analysis.CPUShared); ok {
+			return true
 		}
 	}
 	return false

@@ -205,19 +205,14 @@ func jsonSweeps(res analysis.Result) []jsonSweep {
 		if s.Matrix() {
 			js.Y = &jsonAxis{s.Y, s.YTicks}
 		}
-		kinds := kindsOfSweep(s)
 		for _, l := range s.Lines {
-			for _, at := range spots(s) {
-				row := pointAt(l, at)
-				if row == nil {
-					continue
-				}
-				p := jsonPoint{Network: l.Network, Native: l.Native, X: s.XTicks[at.x].Label, Status: row.Status, Reason: row.Reason, Metrics: []analysis.Figure{}}
+			for _, at := range l.Points {
+				p := jsonPoint{Network: l.Network, Native: l.Native, X: s.XTicks[at.X].Label, Status: at.Row.Status, Reason: at.Row.Reason, Metrics: []analysis.Figure{}}
 				if s.Matrix() {
-					p.Y = s.YTicks[at.y].Label
+					p.Y = s.YTicks[at.Y].Label
 				}
-				for _, k := range kinds {
-					if f, ok := row.Figure(k.Name); ok {
+				for _, k := range s.Kinds {
+					if f, ok := at.Row.Figure(k.Name); ok {
 						p.Metrics = append(p.Metrics, f)
 					}
 				}

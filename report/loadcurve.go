@@ -52,13 +52,9 @@ func loadCurve(s analysis.Sweep, metric string, looks looks) figure {
 	for _, l := range s.Lines {
 		line := plot.Loaded{Look: looks[l.Network]}
 		var values []string
-		for _, at := range spots(s) {
-			row := pointAt(l, at)
-			if row == nil {
-				continue
-			}
-			did, counted := row.Figure(load.Name)
-			f, ok := row.Figure(metric)
+		for _, p := range l.Points {
+			did, counted := p.Row.Figure(load.Name)
+			f, ok := p.Row.Figure(metric)
 			if !ok || !counted {
 				continue
 			}

@@ -20,10 +20,8 @@ func newLooks(res analysis.Result) looks {
 			others++
 		}
 	}
-	for _, s := range res.Scenarios {
-		for _, row := range s.Rows {
-			add(networkName(row.Cell), row.Native)
-		}
+	for _, row := range res.Rows() {
+		add(networkName(row.Cell), row.Native)
 	}
 	for _, s := range res.Sweeps {
 		for _, l := range s.Lines {

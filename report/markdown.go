@@ -4,15 +4,13 @@ import (
 	"fmt"
 	"io"
 	"strings"
-
-	"nettoll/analysis"
 )
 
 // writeMarkdown writes GitHub Markdown: sentences, a table for each group and what to doubt. Its own
 // footnotes would stand in the order in which they are met, whatever they are about.
-func writeMarkdown(w io.Writer, res analysis.Result, o Options) error {
+func writeMarkdown(w io.Writer, d document, _ Options) error {
+	res := d.res
 	var b strings.Builder
-	d := newDocument(res)
 	fmt.Fprintf(&b, "# %s\n", markdown(d.Heading))
 	if res.Run.Note != "" {
 		fmt.Fprintf(&b, "\n%s\n", markdown(res.Run.Note))

@@ -45,12 +45,10 @@ func machine(m record.Machine) string {
 // ranOn is the machine, and what the platforms of its networks say of themselves.
 func ranOn(res analysis.Result) string {
 	parts := []string{machine(res.Run.Machine)}
-	for _, s := range res.Scenarios {
-		for _, r := range s.Rows {
-			for _, e := range r.Endpoints {
-				if e.Platform != "" && !slices.Contains(parts, e.Platform) {
-					parts = append(parts, e.Platform)
-				}
+	for _, r := range res.Rows() {
+		for _, e := range r.Endpoints {
+			if e.Platform != "" && !slices.Contains(parts, e.Platform) {
+				parts = append(parts, e.Platform)
 			}
 		}
 	}
@@ -210,12 +208,10 @@ func primaryCount(n int) string {
 
 // primaryTitles are the metrics that verdicts are given on.
 func primaryTitles(res analysis.Result) (titles []string) {
-	for _, s := range res.Scenarios {
-		for _, r := range s.Rows {
-			for _, f := range r.Figures {
-				if c := f.Comparison(); c != nil && c.Primary && !slices.Contains(titles, f.Kind.Title) {
-					titles = append(titles, f.Kind.Title)
-				}
+	for _, r := range res.Rows() {
+		for _, f := range r.Figures {
+			if c := f.Comparison(); c != nil && c.Primary && !slices.Contains(titles, f.Kind.Title) {
+				titles = append(titles, f.Kind.Title)
 			}
 		}
 	}

@@ -74,36 +74,34 @@ func metricFamilies(k record.Kind, res analysis.Result) []family {
 		named("_minus_native_high", unit, "Upper end of the interval of the difference."),
 		{name: "nettoll_" + k.Name + "_outcome", help: "1 for what the interval allows to be said: different, same, not-known or untested; the verdict is that among all comparisons of its family."},
 	}
-	for _, s := range res.Scenarios {
-		for _, row := range s.Rows {
-			f, ok := row.Figure(k.Name)
-			if !ok {
-				continue
+	for s, row := range res.Rows() {
+		f, ok := row.Figure(k.Name)
+		if !ok {
+			continue
+		}
+		labels := cellLabels(s, row.Cell)
+		add := func(at int, v float64) { all[at].samples = append(all[at].samples, labels+"} "+exact(v)) }
+		interval := func(at int, value, low, high, level float64) {
+			add(at, value)
+			if level > 0 {
+				add(at+1, low)
+				add(at+2, high)
 			}
-			labels := cellLabels(s, row.Cell)
-			add := func(at int, v float64) { all[at].samples = append(all[at].samples, labels+"} "+exact(v)) }
-			interval := func(at int, value, low, high, level float64) {
-				add(at, value)
-				if level > 0 {
-					add(at+1, low)
-					add(at+2, high)
-				}
+		}
+		m := f.Summary
+		interval(0, m.Estimate, m.Low, m.High, m.Level)
+		if c := f.Ratio; c != nil {
+			interval(3, c.Value, c.Low, c.High, c.Level)
+		}
+		if c := f.Difference; c != nil {
+			interval(6, c.Value, c.Low, c.High, c.Level)
+		}
+		if c := f.Comparison(); c != nil {
+			says := ",outcome=" + labelValue(c.Outcome.String())
+			if c.Judged {
+				says += ",verdict=" + labelValue(c.Verdict.String())
 			}
-			m := f.Summary
-			interval(0, m.Estimate, m.Low, m.High, m.Level)
-			if c := f.Ratio; c != nil {
-				interval(3, c.Value, c.Low, c.High, c.Level)
-			}
-			if c := f.Difference; c != nil {
-				interval(6, c.Value, c.Low, c.High, c.Level)
-			}
-			if c := f.Comparison(); c != nil {
-				says := ",outcome=" + labelValue(c.Outcome.String())
-				if c.Judged {
-					says += ",verdict=" + labelValue(c.Verdict.String())
-				}
-				all[9].samples = append(all[9].samples, labels+says+"} 1")
-			}
+			all[9].samples = append(all[9].samples, labels+says+"} 1")
 		}
 	}
 	return all
@@ -112,12 +110,10 @@ func metricFamilies(k record.Kind, res analysis.Result) []family {
 // trialFamily counts trials by what came of them, so that what is missing shows.
 func trialFamily(res analysis.Result) family {
 	f := family{name: "nettoll_trials", help: "Trials by what came of them."}
-	for _, s := range res.Scenarios {
-		for _, row := range s.Rows {
-			for _, status := range []record.Status{record.OK, record.Skipped, record.Failed, record.Invalid} {
-				if n := row.Counts[status]; n > 0 {
-					f.samples = append(f.samples, cellLabels(s, row.Cell)+",status="+labelValue(string(status))+"} "+strconv.Itoa(n))
-				}
+	for s, row := range res.Rows() {
+		for _, status := range []record.Status{record.OK, record.Skipped, record.Failed, record.Invalid} {
+			if n := row.Counts[status]; n > 0 {
+				f.samples = append(f.samples, cellLabels(s, row.Cell)+",status="+labelValue(string(status))+"} "+strconv.Itoa(n))
 			}
 		}
 	}

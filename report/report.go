@@ -37,14 +37,19 @@ type Format struct {
 // Formats lists every format, the default first.
 func Formats() []Format {
 	return []Format{
-		{"text", []string{"txt", "text", "log"}, "tables and sentences for a terminal", writeText},
-		{"html", []string{"html", "htm"}, "one self-contained page with charts, paths and every trial", writeHTML},
-		{"md", []string{"md", "markdown"}, "GitHub Markdown", writeMarkdown},
+		{"text", []string{"txt", "text", "log"}, "tables and sentences for a terminal", told(writeText)},
+		{"html", []string{"html", "htm"}, "one self-contained page with charts, paths and every trial", told(writeHTML)},
+		{"md", []string{"md", "markdown"}, "GitHub Markdown", told(writeMarkdown)},
 		{"csv", []string{"csv"}, "one line for every network and metric", writeCSV},
 		{"json", []string{"json"}, "everything, in base units", writeJSON},
 		{"openmetrics", []string{"om", "prom", "openmetrics"}, "estimates, intervals and ratios for Prometheus", writeOpenMetrics},
 		{"bench", []string{"bench"}, "Go benchmark format, for benchstat", writeBench},
 	}
+}
+
+// told is a format for people, which writes a document.
+func told(write func(io.Writer, document, Options) error) func(io.Writer, analysis.Result, Options) error {
+	return func(w io.Writer, res analysis.Result, o Options) error { return write(w, newDocument(res), o) }
 }
 
 // ByEnd finds the format of files whose names end so, such as ".html".

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"slices"
 
 	"nettoll/analysis"
@@ -20,12 +21,7 @@ func spots(s analysis.Sweep) []spot {
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b spot) int {
-		if a.x != b.x {
-			return a.x - b.x
-		}
-		return a.y - b.y
-	})
+	slices.SortFunc(all, func(a, b spot) int { return cmp.Or(a.x-b.x, a.y-b.y) })
 	return all
 }
 
@@ -35,6 +31,9 @@ func (at spot) label(s analysis.Sweep) string {
 	}
 	return s.XTicks[at.x].Label
 }
+
+// labelOf is that of the place of a point.
+func labelOf(s analysis.Sweep, p analysis.SweepPoint) string { return spot{p.X, p.Y}.label(s) }
 
 func pointAt(l analysis.Line, at spot) *analysis.Row {
 	for i := range l.Points {

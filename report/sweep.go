@@ -14,7 +14,7 @@ func sweepSections(res analysis.Result, looks looks, n *notes) []*section {
 	titles, marks := sweepTitles(sweeps), sweepMarks(sweeps, n)
 	for i, s := range sweeps {
 		sec := &section{inner: inner[i], Title: titles[i], Meta: sweepMeta(s), Summary: sweepSummary(s, res), Missing: sweepAbsences(s)}
-		for j, k := range kindsOfSweep(s) {
+		for j, k := range s.Kinds {
 			tables := []table{sweepTable(s, k, marks[i])}
 			if s.Matrix() && len(spots(s)) > mostFlat {
 				tables = matrixTables(s, k, marks[i])
@@ -75,11 +75,9 @@ func sweepTable(s analysis.Sweep, k record.Kind, marks map[string][]int) table {
 // sweepScale takes the unit from the middle of what was measured.
 func sweepScale(s analysis.Sweep, k record.Kind) scale {
 	var values []float64
-	for _, l := range s.Lines {
-		for _, p := range l.Points {
-			if f, ok := p.Row.Figure(k.Name); ok && f.Summary.Estimate > 0 {
-				values = append(values, f.Summary.Estimate)
-			}
+	for _, row := range s.Rows() {
+		if f, ok := row.Figure(k.Name); ok && f.Estimate > 0 {
+			values = append(values, f.Estimate)
 		}
 	}
 	if len(values) == 0 {
@@ -92,7 +90,7 @@ func sweepScale(s analysis.Sweep, k record.Kind) scale {
 // sweepSummary says of each network how its distance from native changes, in the metric that it is
 // ranked by: there are verdicts on no other.
 func sweepSummary(s analysis.Sweep, res analysis.Result) []saying {
-	kind, ok := primaryOf(s)
+	primary, ok := s.First(analysis.Row.Primary)
 	if !ok || s.Matrix() || len(s.Lines) > mostSentences+1 {
 		return nil
 	}
@@ -100,16 +98,12 @@ func sweepSummary(s analysis.Sweep, res analysis.Result) []saying {
 	for _, l := range s.Lines {
 		var first, last *analysis.Figure
 		var from, to string
-		for _, at := range spots(s) {
-			row := pointAt(l, at)
-			if row == nil {
-				continue
-			}
-			if f, ok := row.Primary(); ok && f.Kind.Name == kind && f.Ratio != nil && f.Ratio.Level > 0 {
+		for _, p := range l.Points {
+			if f, ok := p.Row.Primary(); ok && f.Name == primary.Name && f.Ratio != nil && f.Ratio.Level > 0 {
 				if first == nil {
-					first, from = &f, at.label(s)
+					first, from = &f, labelOf(s, p)
 				}
-				last, to = &f, at.label(s)
+				last, to = &f, labelOf(s, p)
 			}
 		}
 		if first == nil || from == to {
@@ -128,18 +122,6 @@ func sweepSummary(s analysis.Sweep, res analysis.Result) []saying {
 		out = append(out, saying{l.Network, told + ".", nil})
 	}
 	return out
-}
-
-// primaryOf is the metric that the cells of a sweep are ranked by: that of the first with a figure.
-func primaryOf(s analysis.Sweep) (metric string, ok bool) {
-	for _, l := range s.Lines {
-		for _, p := range l.Points {
-			if f, ok := p.Row.Primary(); ok {
-				return f.Kind.Name, true
-			}
-		}
-	}
-	return "", false
 }
 
 // toldShare says in words how a network stands to its baseline at one place of a sweep, and whether it

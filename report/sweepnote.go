@@ -19,12 +19,10 @@ func sweepMarks(sweeps []analysis.Sweep, n *notes) []map[string][]int {
 	var codes []string
 	each := func(visit func(sweep int, network string, w analysis.Warning, cell string)) {
 		for i, s := range sweeps {
-			for _, l := range s.Lines {
-				for _, p := range l.Points {
-					for _, w := range p.Row.Warnings {
-						if !isOfTheRun(w) {
-							visit(i, l.Network, w, p.Row.Cell.Key())
-						}
+			for l, row := range s.Rows() {
+				for _, w := range row.Warnings {
+					if !isOfTheRun(w) {
+						visit(i, l.Network, w, row.Cell.Key())
 					}
 				}
 			}

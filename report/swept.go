@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"nettoll/analysis"
-	"nettoll/record"
 )
 
 // fewScenarios is up to how many scenarios have tables of their own, although
@@ -30,10 +29,8 @@ func swept(res analysis.Result) map[string]bool {
 // keysOf holds the scenarios of a sweep by the keys of their cells.
 func keysOf(s analysis.Sweep) map[string]bool {
 	keys := map[string]bool{}
-	for _, l := range s.Lines {
-		for _, p := range l.Points {
-			keys[p.Row.Cell.Scenario().Key()] = true
-		}
+	for _, row := range s.Rows() {
+		keys[row.Cell.Scenario().Key()] = true
 	}
 	return keys
 }
@@ -49,40 +46,6 @@ func apart(res analysis.Result) []group {
 
 // has reports whether any point of a sweep has a metric.
 func has(s analysis.Sweep, metric string) bool {
-	for _, l := range s.Lines {
-		for _, p := range l.Points {
-			if _, ok := p.Row.Figure(metric); ok {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// crowds reports whether a sweep varies how many clients there are.
-func crowds(s analysis.Sweep) bool {
-	seen := map[int]bool{}
-	for _, l := range s.Lines {
-		for _, p := range l.Points {
-			seen[p.Row.Cell.Pairs()] = true
-		}
-	}
-	return len(seen) > 1
-}
-
-// kindsOfSweep are the metrics to show, the one that answers first. Where the number
-// of clients varies, what each of them gets is what a reader asks for.
-func kindsOfSweep(s analysis.Sweep) []record.Kind {
-	kinds := slices.Clone(s.Kinds)
-	if len(kinds) > 0 && kinds[0].Name != record.TransactionRate && slices.ContainsFunc(kinds, func(k record.Kind) bool { return k.Name == record.LatencyP50 }) {
-		kinds = slices.DeleteFunc(kinds, func(k record.Kind) bool { return k.Name == record.TransactionRate })
-	}
-	kinds = slices.DeleteFunc(kinds, func(k record.Kind) bool { return k.Name == record.ThroughputPerClient })
-	if k, ok := record.KindOf(record.ThroughputPerClient); ok && crowds(s) && has(s, k.Name) {
-		kinds = append([]record.Kind{k}, kinds...)
-	}
-	if k, ok := record.KindOf(record.Fairness); ok && crowds(s) && has(s, k.Name) {
-		kinds = append(kinds, k)
-	}
-	return kinds
+	_, ok := s.First(func(r analysis.Row) (analysis.Figure, bool) { return r.Figure(metric) })
+	return ok
 }

@@ -4,8 +4,6 @@ import (
 	"io"
 	"strings"
 	"unicode"
-
-	"nettoll/analysis"
 )
 
 // page collects the lines for a terminal.
@@ -17,9 +15,9 @@ type page struct {
 
 // writeText writes for a terminal: sentences first, then one table for each
 // group of scenarios, then whatever qualifies them.
-func writeText(w io.Writer, res analysis.Result, o Options) error {
+func writeText(w io.Writer, d document, o Options) error {
+	res := d.res
 	p := &page{width: o.Width, color: o.Color}
-	d := newDocument(res)
 	if res.Run.Note != "" {
 		p.paragraph("", bold, res.Run.Note)
 		p.blank()
