@@ -1,7 +1,6 @@
 package analysis
 
 import (
-	"cmp"
 	"math"
 	"slices"
 	"sync"
@@ -106,29 +105,20 @@ func plainRanks(n int) []float64 {
 // midRanks are the ranks of the absolute differences that are not 0, ties
 // sharing the mean of their ranks, and T of the positive and the negative.
 func midRanks(differences []float64) (ranks []float64, positive, negative float64) {
-	var d []float64
-	for _, v := range differences {
-		if v != 0 {
-			d = append(d, v)
+	d := slices.DeleteFunc(slices.Clone(differences), func(v float64) bool { return v == 0 })
+	sizes := make([]float64, len(d))
+	for i, v := range d {
+		sizes[i] = math.Abs(v)
+	}
+	ranks = midRanksOf(sizes)
+	for i, r := range ranks {
+		if d[i] > 0 {
+			positive += r
+		} else {
+			negative += r
 		}
 	}
-	slices.SortFunc(d, func(a, b float64) int { return cmp.Compare(math.Abs(a), math.Abs(b)) })
-	ranks = make([]float64, len(d))
-	for i := 0; i < len(d); {
-		j := i
-		for j < len(d) && math.Abs(d[j]) == math.Abs(d[i]) {
-			j++
-		}
-		for k := i; k < j; k++ {
-			ranks[k] = float64(i+1+j) / 2
-			if d[k] > 0 {
-				positive += ranks[k]
-			} else {
-				negative += ranks[k]
-			}
-		}
-		i = j
-	}
+	slices.Sort(ranks)
 	return ranks, positive, negative
 }
 

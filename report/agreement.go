@@ -63,41 +63,27 @@ func referenceNames(all []analysis.Agreement) string {
 // agreementSummary counts for each tool where it agrees.
 func agreementSummary(all []analysis.Agreement) []saying {
 	type tally struct {
-		tool, reference                  string
-		agree, differ, unknown, untested int
+		tool, reference string
+		of              map[analysis.Outcome]int
+		total           int
 	}
 	var tallies []tally
 	for _, a := range all {
 		at := slices.IndexFunc(tallies, func(t tally) bool { return t.tool == a.Tool && t.reference == a.Reference })
 		if at < 0 {
 			at = len(tallies)
-			tallies = append(tallies, tally{tool: a.Tool, reference: a.Reference})
+			tallies = append(tallies, tally{tool: a.Tool, reference: a.Reference, of: map[analysis.Outcome]int{}})
 		}
-		switch a.Outcome {
-		case analysis.Same:
-			tallies[at].agree++
-		case analysis.Different:
-			tallies[at].differ++
-		case analysis.NotKnown:
-			tallies[at].unknown++
-		default:
-			tallies[at].untested++
-		}
+		tallies[at].of[a.Outcome]++
+		tallies[at].total++
 	}
 	var out []saying
 	for _, t := range tallies {
-		total := t.agree + t.differ + t.unknown + t.untested
-		text := fmt.Sprintf("agrees with %s in %d of %d %s", t.reference, t.agree, total, plural(total, "figure"))
-		if t.differ > 0 {
-			text += fmt.Sprintf(", differs in %d", t.differ)
-		}
-		if t.unknown > 0 {
-			text += fmt.Sprintf(", is not known to do either in %d", t.unknown)
-		}
-		if t.untested > 0 {
-			text += fmt.Sprintf(", and has too few common rounds in %d", t.untested)
-		}
-		out = append(out, saying{t.tool, text + ".", nil})
+		text := phrases{fmt.Sprintf("agrees with %s in %d of %d %s", t.reference, t.of[analysis.Same], t.total, plural(t.total, "figure"))}
+		text.add(t.of[analysis.Different] > 0, fmt.Sprintf("differs in %d", t.of[analysis.Different]))
+		text.add(t.of[analysis.NotKnown] > 0, fmt.Sprintf("is not known to do either in %d", t.of[analysis.NotKnown]))
+		text.add(t.of[analysis.Untested] > 0, fmt.Sprintf("and has too few common rounds in %d", t.of[analysis.Untested]))
+		out = append(out, saying{t.tool, join(text) + ".", nil})
 	}
 	return out
 }

@@ -57,12 +57,8 @@ func caption(all []figure, word string, level, margin float64) string {
 	for _, f := range all {
 		d |= f.draws
 	}
-	var parts []string
-	add := func(when draws, text string) {
-		if d&when != 0 {
-			parts = append(parts, text)
-		}
-	}
+	var parts phrases
+	add := func(when draws, text string) { parts.add(d&when != 0, text) }
 	intervals := strconv.FormatFloat(100*level, 'g', 4, 64) + "% intervals"
 	add(drawsChanges, "a mark is the change against "+word)
 	add(drawsLines, "the line through it is its "+strings.TrimSuffix(intervals, "s"))

@@ -81,20 +81,19 @@ func metricFamilies(k record.Kind, res analysis.Result) []family {
 		}
 		labels := cellLabels(s, row.Cell)
 		add := func(at int, v float64) { all[at].samples = append(all[at].samples, labels+"} "+exact(v)) }
-		interval := func(at int, value, low, high, level float64) {
+		interval := func(at int, value float64, i analysis.Interval) {
 			add(at, value)
-			if level > 0 {
-				add(at+1, low)
-				add(at+2, high)
+			if !i.IsZero() {
+				add(at+1, i.Low)
+				add(at+2, i.High)
 			}
 		}
-		m := f.Summary
-		interval(0, m.Estimate, m.Low, m.High, m.Level)
+		interval(0, f.Estimate, f.Interval)
 		if c := f.Ratio; c != nil {
-			interval(3, c.Value, c.Low, c.High, c.Level)
+			interval(3, c.Value, c.Interval)
 		}
 		if c := f.Difference; c != nil {
-			interval(6, c.Value, c.Low, c.High, c.Level)
+			interval(6, c.Value, c.Interval)
 		}
 		if c := f.Comparison(); c != nil {
 			says := ",outcome=" + labelValue(c.Outcome.String())
@@ -122,13 +121,7 @@ func trialFamily(res analysis.Result) family {
 
 // cellLabels is a cell as labels, with the brace that opens them.
 func cellLabels(s analysis.Scenario, c record.Cell) string {
-	parts := []coordinate{
-		{"network", networkName(c)}, {"workload", c.Workload}, {"tool", c.Tool}, {"hosts", strconv.Itoa(c.Hosts)},
-		{"family", strconv.Itoa(c.Family)}, {"servers", strconv.Itoa(c.Servers)}, {"clients", strconv.Itoa(c.Clients)},
-		{"placement", c.Placement}, {"underlay", c.Underlay}, {"options", optionsText(c.Options)},
-		{"hosts_are", s.Namespaces.String()},
-	}
-	parts = slices.DeleteFunc(append(parts, coordinates(c)...), func(p coordinate) bool { return p.value == "" })
+	parts := slices.DeleteFunc(described(s, c), func(p coordinate) bool { return p.value == "" })
 	var b strings.Builder
 	b.WriteByte('{')
 	for i, p := range parts {

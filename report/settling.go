@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"nettoll/analysis"
 )
@@ -67,17 +66,11 @@ func settlingSections(res analysis.Result) []*section {
 // settlingName is a network with what else was built.
 func settlingName(s analysis.Settling) string {
 	c := s.Cell
-	parts := []string{networkName(c)}
-	if c.Hosts > 1 {
-		parts = append(parts, hostsText(c, s.Namespaces))
-	}
-	if c.Clients > 1 || c.Servers > 1 || c.Processes > 1 {
-		parts = append(parts, crowd(c))
-	}
-	if c.Underlay != "" {
-		parts = append(parts, "underlay "+c.Underlay)
-	}
-	return strings.Join(append(parts, conditions(c)...), ", ")
+	parts := phrases{networkName(c)}
+	parts.add(c.Hosts > 1, hostsText(c, s.Namespaces))
+	parts.add(isCrowd(c), crowd(c))
+	parts.add(c.Underlay != "", "underlay "+c.Underlay)
+	return join(append(parts, conditions(c)...))
 }
 
 func spreadCell(s analysis.Spread) cell {
