@@ -240,3 +240,127 @@ func (g group) baseline() string {
 	}
 	return g.word()
 }
+
+// section is a group of scenarios as a part of a report.
+func (g titledGroup) section(n *notes, looks looks) *section {
+	return &section{
+		Title: g.name, Meta: g.measuredWith(), Summary: g.summary(), Tables: []table{g.table(n)}, Missing: g.absences(), Word: g.word(),
+		figures: func() []figure { return g.figures(looks) }, group: &g.group,
+	}
+}
+
+// shortTitles are the headings where there is little room; all others are the metric's own.
+var shortTitles = map[string]string{
+	record.LatencyP50:        "p50",
+	record.LatencyP99:        "p99",
+	record.LatencyP99ByTime:  "p99 by time",
+	record.LatencyP999:       "p99.9",
+	record.LatencyAdded:      "added",
+	record.CPUPerTransaction: "CPU/trans.",
+	record.CPUPerGB:          "CPU/GB",
+}
+
+// table has a column for each metric of a group.
+func (g group) table(n *notes) table {
+	t := table{Stub: []string{"network"}, results: true}
+	for _, c := range g.columns {
+		col := tableColumn{Title: g.heading(c), short: g.shortHeading(c), metric: c.kind.Name, Unit: c.scale.unit, Hint: hint(c.kind)}
+		if g.compared(c) {
+			col.Baseline, col.shortBase = g.baseline(), g.shortBaseline()
+		}
+		t.Columns = append(t.Columns, col)
+	}
+	for _, l := range g.lines {
+		out := tableLine{Names: []string{l.name}, Marks: n.marks(l), Native: l.native}
+		for _, c := range g.columns {
+			shown := absentCell(l.rows[c.scenario])
+			if f, ok := l.figure(c); ok {
+				shown = figureCell(c.scale, f)
+				shown.Change, shown.Ends, shown.against = compared(c.scale, f)
+			}
+			out.Cells = append(out.Cells, shown)
+		}
+		t.Lines = append(t.Lines, out)
+	}
+	return t
+}
+
+// compared reports whether any figure of a column stands beside native.
+func (g group) compared(c column) bool {
+	for _, l := range g.lines {
+		if f, ok := l.figure(c); ok && f.Comparison() != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// claimed reports whether a change holds among all primary comparisons.
+func claimed(c analysis.Comparison) bool { return c.Primary && c.Verdict == analysis.Different }
+
+// closed reports whether a column is a tail of transactions that follow each other, in which
+// a stall is one of thousands.
+func (g group) closed(c column) bool {
+	tail := c.kind.Name == record.LatencyP99 || c.kind.Name == record.LatencyP999
+	return tail && g.scenarios[c.scenario].Cell.ClosedLoop()
+}
+
+// heading is the title of a column. A tail of a closed loop is called so.
+func (g group) heading(c column) string {
+	if g.closed(c) {
+		return c.kind.Title + ", closed loop"
+	}
+	return c.kind.Title
+}
+
+// shortHeading is the title of a column where there is little room.
+func (g group) shortHeading(c column) string {
+	title, short := shortTitles[c.kind.Name]
+	switch {
+	case !short:
+		return c.kind.Title
+	case g.closed(c):
+		return "closed " + title
+	}
+	return title
+}
+
+// loopRemark explains the tails of closed loops.
+const loopRemark = "Closed loop: a transaction begins when the one before has ended, so a stall is one of thousands and barely changes the p99 of transactions. " +
+	"p99 by time weights each with its duration: at 99% of all moments the transaction under way takes no longer."
+
+// anyLoops reports whether any scenario is a closed loop of which latencies are known.
+func anyLoops(res analysis.Result) bool {
+	for s, r := range res.Rows() {
+		if _, known := r.Figure(record.LatencyP99); known && s.Cell.ClosedLoop() {
+			return true
+		}
+	}
+	return false
+}
+
+// measuredWith says what was driven through the networks of a group, and which congestion
+// control its streams turned out to use, which is part of the result whether it was asked
+// for or not.
+func (g group) measuredWith() string {
+	text := g.traffic()
+	if used := g.congestions(); len(used) > 0 {
+		text += "; congestion control in use: " + strings.Join(used, ", ")
+	}
+	return text
+}
+
+// congestions are the congestion controls that the streams of a group turned out to use.
+func (g group) congestions() (used []string) {
+	for _, s := range g.scenarios {
+		for _, r := range s.Rows {
+			for _, f := range r.Flows {
+				if f.Bytes > 0 && f.TCP != nil && f.TCP.Congestion != "" && !slices.Contains(used, f.TCP.Congestion) {
+					used = append(used, f.TCP.Congestion)
+				}
+			}
+		}
+	}
+	slices.Sort(used)
+	return used
+}

@@ -220,3 +220,5 @@ func size(n int) string {
 	}
 	return strconv.Itoa(n) + " B"
 }
+
+func join(parts []string) string { return strings.Join(parts, ", ") }

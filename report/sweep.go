@@ -1,7 +1,11 @@
 package report
 
 import (
+	"cmp"
+	"maps"
 	"slices"
+	"strconv"
+	"strings"
 
 	"nettoll/analysis"
 	"nettoll/record"
@@ -141,4 +145,284 @@ func toldShare(f analysis.Figure, s analysis.Sweep, res analysis.Result) (text s
 		return "may have " + shareRange(c) + join + of + "'s " + title, false
 	}
 	return "has " + shareRange(c) + join + of + "'s " + title, true
+}
+
+// spot is one column of a sweep's table: a value of the axis, or of both.
+type spot struct{ x, y int }
+
+// spots are the places of a sweep at which anything was planned.
+func spots(s analysis.Sweep) []spot {
+	var all []spot
+	for _, l := range s.Lines {
+		for _, p := range l.Points {
+			at := spot{p.X, p.Y}
+			if !slices.Contains(all, at) && p.X < len(s.XTicks) && (p.Y < len(s.YTicks) || !s.Matrix()) {
+				all = append(all, at)
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b spot) int { return cmp.Or(a.x-b.x, a.y-b.y) })
+	return all
+}
+
+func (at spot) label(s analysis.Sweep) string {
+	if s.Matrix() {
+		return s.XTicks[at.x].Label + "×" + s.YTicks[at.y].Label
+	}
+	return s.XTicks[at.x].Label
+}
+
+// labelOf is that of the place of a point.
+func labelOf(s analysis.Sweep, p analysis.SweepPoint) string { return spot{p.X, p.Y}.label(s) }
+
+func pointAt(l analysis.Line, at spot) *analysis.Row {
+	for i := range l.Points {
+		if p := &l.Points[i]; p.X == at.x && p.Y == at.y {
+			return &p.Row
+		}
+	}
+	return nil
+}
+
+func axisTitle(s analysis.Sweep) string {
+	if s.Matrix() {
+		return s.X.Title + " × " + s.Y.Title
+	}
+	return s.X.Title
+}
+
+// sweepTitles tells sweeps from each other by no more words than that needs.
+func sweepTitles(all []analysis.Sweep) []string {
+	base := func(s analysis.Sweep) string {
+		text := "by " + s.X.Title
+		if s.Matrix() {
+			text += " and " + s.Y.Title
+		}
+		return strings.TrimSpace(s.Cell.Workload + " " + text)
+	}
+	apart := []func(analysis.Sweep) string{
+		func(s analysis.Sweep) string { return s.Cell.Tool },
+		func(s analysis.Sweep) string { return crowd(s.Cell) },
+		func(s analysis.Sweep) string {
+			return lower(titleOf(record.Cell{Hosts: s.Cell.Hosts, Family: s.Cell.Family}, s.Namespaces))
+		},
+		func(s analysis.Sweep) string {
+			return lower(titleOf(record.Cell{Placement: s.Cell.Placement, Underlay: s.Cell.Underlay}, false))
+		},
+		func(s analysis.Sweep) string { return join(conditions(s.Cell)) },
+		func(s analysis.Sweep) string { return optionsText(s.Cell.Options) },
+	}
+	titles := make([]string, len(all))
+	for i, s := range all {
+		titles[i] = base(s)
+		for _, part := range apart {
+			differs := slices.ContainsFunc(all, func(other analysis.Sweep) bool {
+				return base(other) == base(s) && part(other) != part(s)
+			})
+			if text := part(s); differs && text != "" {
+				titles[i] += ", " + text
+			}
+		}
+	}
+	return titles
+}
+
+func sweepMeta(s analysis.Sweep) string {
+	c := s.Cell
+	text := titleOf(c, s.Namespaces)
+	if c.Workload == "" {
+		return text
+	}
+	if text != "" {
+		text += "; "
+	}
+	return text + traffic(c)
+}
+
+// mostFlat is how many cells of a matrix stand beside each other in one table of all
+// networks; with more, each network has its own, of rows and columns.
+const mostFlat = 12
+
+// matrixTables are the tables of one metric, one for each network that has figures.
+func matrixTables(s analysis.Sweep, k record.Kind, marks map[string][]int) []table {
+	sc := sweepScale(s, k)
+	var all []table
+	for _, l := range s.Lines {
+		sh := table{Title: l.Network + ": " + lower(unitTitle(k, sc)), Stub: []string{s.X.Title}, Columns: columnsOf(labels(s.YTicks)...)}
+		sh.Note = "Down: " + s.X.Title + "; to the right: " + s.Y.Title
+		if l.Native {
+			sh.Note += "; beside each value its interval."
+		} else {
+			sh.Note += "; beside each value the difference from " + analysis.BaselineName(s.Cell) + "."
+		}
+		if m := marks[l.Network]; len(m) > 0 {
+			sh.Note += " Doubts: " + numbers(m) + "."
+		}
+		known := false
+		for x, tick := range s.XTicks {
+			out := tableLine{Names: []string{tick.Label}}
+			for y := range s.YTicks {
+				shown := cell{}
+				if row := pointAt(l, spot{x, y}); row != nil {
+					shown = absentCell(row)
+					if f, ok := row.Figure(k.Name); ok {
+						known = true
+						shown = figureCell(sc, f)
+						if shows, _, c := compared(sc, f); c != nil {
+							shown.Spread = shows
+						}
+					}
+				}
+				out.Cells = append(out.Cells, shown)
+			}
+			sh.Lines = append(sh.Lines, out)
+		}
+		if known {
+			all = append(all, sh)
+		}
+	}
+	return all
+}
+
+func numbers(all []int) string {
+	var parts []string
+	for _, n := range all {
+		parts = append(parts, strconv.Itoa(n))
+	}
+	return join(parts)
+}
+
+// fewScenarios is up to how many scenarios have tables of their own, although
+// they stand in a sweep, where that is one step only.
+const fewScenarios = 8
+
+// swept holds the scenarios that sweeps show well enough, by the keys of their cells.
+func swept(res analysis.Result) map[string]bool {
+	all, long := map[string]bool{}, map[string]bool{}
+	for _, s := range res.Sweeps {
+		maps.Copy(all, keysOf(s))
+		if s.Matrix() || len(s.XTicks) >= fewestTicks {
+			maps.Copy(long, keysOf(s))
+		}
+	}
+	if len(all) <= fewScenarios {
+		return long
+	}
+	return all
+}
+
+// keysOf holds the scenarios of a sweep by the keys of their cells.
+func keysOf(s analysis.Sweep) map[string]bool {
+	keys := map[string]bool{}
+	for _, row := range s.Rows() {
+		keys[row.Cell.Scenario().Key()] = true
+	}
+	return keys
+}
+
+// apart are the groups that no sweep shows already.
+func apart(res analysis.Result) []group {
+	swept := swept(res)
+	res.Scenarios = slices.DeleteFunc(slices.Clone(res.Scenarios), func(s analysis.Scenario) bool {
+		return swept[s.Cell.Scenario().Key()]
+	})
+	return groups(res)
+}
+
+// has reports whether any point of a sweep has a metric.
+func has(s analysis.Sweep, metric string) bool {
+	_, ok := s.First(func(r analysis.Row) (analysis.Figure, bool) { return r.Figure(metric) })
+	return ok
+}
+
+// standing says whether others show what a sweep shows.
+type standing int
+
+const (
+	own     standing = iota // it is a part of the report
+	within                  // others show all of it, but it has charts of its own
+	dropped                 // others show it, and it would say nothing more
+)
+
+// mostInner is how many rows and columns of matrices get charts of their own.
+// A row of a matrix of which little was measured was rather meant for itself.
+const (
+	mostInner    = 12
+	fewestTicks  = 3
+	sparseMatrix = 0.75
+)
+
+// standings finds the sweeps whose every scenario stands in larger ones.
+func standings(all []analysis.Sweep) []standing {
+	keys := make([]map[string]bool, len(all))
+	for i, s := range all {
+		keys[i] = keysOf(s)
+	}
+	out := make([]standing, len(all))
+	n := 0
+	for i, s := range all {
+		covered := map[string]bool{}
+		for j, other := range all {
+			sparse := other.Matrix() && float64(len(spots(other))) < sparseMatrix*float64(len(other.XTicks)*len(other.YTicks))
+			if len(keys[j]) <= len(keys[i]) || sparse && len(s.XTicks) > fewestTicks {
+				continue
+			}
+			maps.Copy(covered, keys[j])
+		}
+		switch {
+		case slices.ContainsFunc(slices.Collect(maps.Keys(keys[i])), func(k string) bool { return !covered[k] }):
+		case len(s.XTicks) < fewestTicks:
+			out[i] = dropped
+		default:
+			out[i] = within
+			n++
+		}
+	}
+	for i := range out {
+		if n > mostInner && out[i] == within {
+			out[i] = dropped
+		}
+	}
+	return out
+}
+
+// shownSweeps are the sweeps that say something that no other says, and whether
+// they stand within others.
+func shownSweeps(all []analysis.Sweep) (sweeps []analysis.Sweep, inner []bool) {
+	for i, stands := range standings(all) {
+		if stands != dropped {
+			sweeps, inner = append(sweeps, all[i]), append(inner, stands == within)
+		}
+	}
+	return sweeps, inner
+}
+
+// sweepAbsences says what is missing, the same reason once for all networks
+// and cells.
+func sweepAbsences(s analysis.Sweep) []absence {
+	var all []absence
+	counts := map[int]int{}
+	planned := map[string]int{}
+	for _, l := range s.Lines {
+		planned[l.Network] = len(l.Points)
+		for _, p := range l.Points {
+			a, ok := absenceOf(p.Row)
+			if !ok {
+				continue
+			}
+			a.Network, a.counted = l.Network, ""
+			at := slices.IndexFunc(all, func(b absence) bool { return b == a })
+			if at < 0 {
+				at = len(all)
+				all = append(all, a)
+			}
+			counts[at]++
+		}
+	}
+	for i := range all {
+		if n := counts[i]; n < planned[all[i].Network] {
+			all[i].counted = "in " + strconv.Itoa(n) + " of " + strconv.Itoa(planned[all[i].Network]) + " cells"
+		}
+	}
+	return gathered(all)
 }

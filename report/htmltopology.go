@@ -2,8 +2,10 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
+	"nettoll/analysis"
 	"nettoll/record"
 )
 
@@ -186,4 +188,40 @@ func (v topologyView) words() string {
 		parts = append(parts, text)
 	}
 	return strings.Join(append(parts, "to the server "+v.Server.Name), "; ") + "."
+}
+
+// Paths are those of the networks of a section.
+func (s *section) Paths() (all []topologyView) {
+	for _, l := range s.group.lines {
+		if p, ok := newTopology(l); ok {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// sweptPaths gives the paths of networks that stand in sweeps only, each once
+// for each number of hosts.
+func sweptPaths(res analysis.Result) []topologyView {
+	swept := swept(res)
+	var all []topologyView
+	var seen []string
+	for _, s := range res.Scenarios {
+		if !swept[s.Cell.Scenario().Key()] {
+			continue
+		}
+		for i := range s.Rows {
+			row := &s.Rows[i]
+			name := networkName(row.Cell)
+			key := fmt.Sprintf("%s/%d", name, s.Cell.Hosts)
+			if slices.Contains(seen, key) {
+				continue
+			}
+			if p, ok := newTopology(line{name: name, rows: []*analysis.Row{row}}); ok {
+				seen = append(seen, key)
+				all = append(all, p)
+			}
+		}
+	}
+	return all
 }
