@@ -151,7 +151,7 @@ func concordCell(a analysis.Agreement, n *notes) cell {
 	return cell{Value: "untested", Class: "unknown"}
 }
 
-// lower is capital undone, but for words that are capitals.
+// lower writes the first letter small, except in words that are all capitals.
 func lower(s string) string {
 	if len(s) > 1 && s[1] >= 'a' && s[1] <= 'z' {
 		return strings.ToLower(s[:1]) + s[1:]

@@ -92,8 +92,8 @@ func writeBench(w io.Writer, res analysis.Result, o Options) error {
 }
 
 // benchName names a cell by its workload and one /key=value for everything
-// else. The placement stands last: its words end in no number, which would be
-// read as a count of processors.
+// else. The placement comes last because a trailing number would be read as the
+// number of processors, and placements do not end in one.
 func benchName(c record.Cell) string {
 	name := fmt.Sprintf("Benchmark%s/network=%s/hosts=%d/family=%d/servers=%d/clients=%d/tool=%s",
 		camel(c.Workload), benchWord(networkName(c)), c.Hosts, c.Family, c.Servers, c.Clients, benchWord(c.Tool))

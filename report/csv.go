@@ -91,8 +91,8 @@ func csvFigure(set map[string]string, f analysis.Figure) {
 	}
 }
 
-// inert is a cell that a spreadsheet takes for a text or a number and never runs: what is no
-// number and begins as formulas do gets an apostrophe in front, which says that it is text.
+// inert is a cell that a spreadsheet takes for text or a number and never evaluates: text that begins
+// like a formula gets an apostrophe in front, which marks it as text.
 func inert(cell string) string {
 	if _, err := strconv.ParseFloat(cell, 64); err == nil {
 		return cell

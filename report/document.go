@@ -7,8 +7,8 @@ import (
 	"nettoll/analysis"
 )
 
-// document is a report before it is written for people: what a terminal, Markdown and a page have in common. What
-// only a page shows is made when it is asked for, so that no text waits for a chart.
+// document is a report for people before it has a format: what text, Markdown and the page have in common.
+// Charts are drawn only when a writer asks for them.
 type document struct {
 	res      analysis.Result
 	Heading  string
@@ -59,13 +59,13 @@ func newDocument(res analysis.Result) document {
 	return d
 }
 
-// nothing stands in a report that has neither groups nor sections.
+// nothing is what an empty report says.
 const nothing = "Nothing was measured."
 
 func (d document) empty() bool { return len(d.Groups)+len(d.Sections) == 0 }
 
-// told are the sections that have a place of their own where there are no charts.
-func (d document) told() []*section {
+// withoutInner are all sections except those that only add charts to another one.
+func (d document) withoutInner() []*section {
 	all := slices.Clone(d.Groups)
 	for _, s := range d.Sections {
 		if !s.inner {

@@ -50,7 +50,7 @@ func (d *draws) add(what draws, when bool) {
 	}
 }
 
-// caption explains what is drawn in some charts, and nothing that is not.
+// caption explains the elements that occur in a set of charts.
 func caption(all []figure, word string, level, margin float64) string {
 	var d draws
 	for _, f := range all {
@@ -91,10 +91,10 @@ func unitTitle(k record.Kind, sc scale) string {
 	return capital(k.Title) + ", " + sc.unit
 }
 
-// leastAbove keeps percents that are next to nothing from filling a chart.
+// leastAbove is the least length of the axis, so that tiny percentages do not fill a chart.
 const leastAbove = 20
 
-// aboveBar is what a network takes more than native; what takes less has no bar.
+// aboveBar is how much more a network takes than native; one that takes less has a bar of length 0.
 func aboveBar(c analysis.Comparison) plot.Bar {
 	above := func(ratio float64) float64 { return max(0, 100*(ratio-1)) }
 	return barOf(plot.Bar{Text: change(c), Value: above(c.Value), Low: above(c.Low), High: above(c.High)}, c.Level)
@@ -130,7 +130,7 @@ func toneOf(f analysis.Figure) plot.Tone {
 	return plot.Pale
 }
 
-// said is a figure in the words of a chart.
+// said is a figure as the description of a chart says it.
 func said(sc scale, f analysis.Figure) string {
 	text := sc.number(f.Summary.Estimate)
 	if f.Summary.Level > 0 {

@@ -8,8 +8,8 @@ import (
 	"nettoll/record"
 )
 
-// group joins the scenarios that differ only in their workload, so that all a
-// reader wants to know of a network stands on one line.
+// group joins the scenarios that differ only in their workload, so that one line has
+// everything about a network.
 type group struct {
 	res       *analysis.Result
 	scenarios []analysis.Scenario // no two of the same workload
@@ -17,7 +17,7 @@ type group struct {
 	columns   []column
 }
 
-// mostColumns is how many metrics may stand beside each other.
+// mostColumns is the largest number of metrics in one table.
 const mostColumns = 7
 
 // line is one network of a group.
@@ -70,9 +70,8 @@ func (g group) takes(c record.Cell) bool {
 	return true
 }
 
-// oneLine reports whether a reader wants two workloads on one line: how much
-// goes over a network and how long it takes, both of one protocol, so that no
-// metric stands there twice, and few enough of them for a terminal.
+// oneLine reports whether two workloads belong on one line: throughput and latency of
+// one protocol, without a metric in common, and few enough metrics for a terminal.
 func oneLine(a, b string) bool {
 	protocol := func(workload string) string { p, _, _ := strings.Cut(workload, "_"); return p }
 	one, other := record.Primary(a), record.Primary(b)
@@ -109,7 +108,7 @@ func (g *group) fill() {
 	}
 }
 
-// kinds are all metrics, those that answer for a single workload first.
+// kinds are all metrics; for a single workload its primary ones come first.
 func (g group) kinds() []record.Kind {
 	all := record.Kinds()
 	if len(g.scenarios) > 1 {
@@ -126,8 +125,8 @@ func (g group) kinds() []record.Kind {
 	return all
 }
 
-// shows reports whether a metric answers for a scenario. A scenario that measured nothing shows
-// its first metric, to say so there.
+// shows reports whether the table has a column for a metric of a scenario. A scenario without any
+// figure gets the column of its first metric, which then says why.
 func (g group) shows(scenario int, metric string) bool {
 	s := g.scenarios[scenario]
 	answers := s.Answers()
@@ -137,7 +136,7 @@ func (g group) shows(scenario int, metric string) bool {
 	return slices.ContainsFunc(answers, func(k record.Kind) bool { return k.Name == metric })
 }
 
-// reference is the value that the unit of a column is chosen for.
+// reference is the value for which the unit of a column is chosen.
 func (g group) reference(c column) float64 {
 	for _, l := range g.lines {
 		if f, ok := l.figure(c); ok {
@@ -219,8 +218,8 @@ func (g group) wordFor(l line) string {
 	return g.word()
 }
 
-// shortBaseline is the baseline in a heading: a chosen one with a long name is that
-// which the title and the first sentence name.
+// shortBaseline is the baseline in a heading. A chosen one with a long name is called
+// "baseline": the title and the first sentence name it.
 func (g group) shortBaseline() string {
 	const longest = 10 // columns
 	name := printable(g.baseline())
@@ -298,14 +297,14 @@ func (g group) compared(c column) bool {
 // claimed reports whether a change holds among all primary comparisons.
 func claimed(c analysis.Comparison) bool { return c.Primary && c.Verdict == analysis.Different }
 
-// closed reports whether a column is a tail of transactions that follow each other, in which
-// a stall is one of thousands.
+// closed reports whether a column is a tail percentile of a closed loop, where a stall is one of
+// thousands of transactions.
 func (g group) closed(c column) bool {
 	tail := c.kind.Name == record.LatencyP99 || c.kind.Name == record.LatencyP999
 	return tail && g.scenarios[c.scenario].Cell.ClosedLoop()
 }
 
-// heading is the title of a column. A tail of a closed loop is called so.
+// heading is the title of a column; that of a tail of a closed loop says so.
 func (g group) heading(c column) string {
 	if g.closed(c) {
 		return c.kind.Title + ", closed loop"
@@ -339,9 +338,8 @@ func anyLoops(res analysis.Result) bool {
 	return false
 }
 
-// measuredWith says what was driven through the networks of a group, and which congestion
-// control its streams turned out to use, which is part of the result whether it was asked
-// for or not.
+// measuredWith describes the traffic of a group, and the congestion control that its streams
+// used, which is part of the result even if nobody chose it.
 func (g group) measuredWith() string {
 	text := g.traffic()
 	if used := g.congestions(); len(used) > 0 {
@@ -350,7 +348,7 @@ func (g group) measuredWith() string {
 	return text
 }
 
-// congestions are the congestion controls that the streams of a group turned out to use.
+// congestions are the congestion controls that the streams of a group used.
 func (g group) congestions() (used []string) {
 	for _, s := range g.scenarios {
 		for _, r := range s.Rows {

@@ -83,7 +83,7 @@ func (g group) changes(c column) (figure, bool) {
 	return out, true
 }
 
-// spoken is a change without signs that stand for words.
+// spoken is a change in words instead of signs.
 func spoken(c analysis.Comparison, margin float64) string {
 	ends := bounds(c)
 	switch c.Outcome {
@@ -144,7 +144,7 @@ func (g group) curves(looks looks) figure {
 	return out
 }
 
-// fewestRounds is from how many rounds on there is a course to see.
+// fewestRounds is the smallest number of rounds for which a chart over rounds is drawn.
 const fewestRounds = 3
 
 // overRounds draws, for each scenario of a group, the metric that its networks are ranked by, round by round.
@@ -158,8 +158,8 @@ func (g group) overRounds() []figure {
 	return all
 }
 
-// roundFigure draws one scenario. Each network stands beside its own estimate, not beside the baseline: what
-// disturbs a round is then seen at one height in all networks, however much they move.
+// roundFigure draws one scenario. Each network is drawn relative to its own estimate, not to the baseline, so that
+// a disturbed round shows alike in all networks, however much they move.
 func (g group) roundFigure(scenario int) figure {
 	kind, ok := g.ranking(scenario)
 	if !ok {
@@ -202,8 +202,8 @@ func (g group) ranking(scenario int) (record.Kind, bool) {
 	return record.Kind{}, false
 }
 
-// shares are the values of a row by round, each as a share of the row's estimate. There are none where that is
-// nothing.
+// shares are the values of a row by round, each as a share of the row's estimate. There are none if the estimate
+// is 0.
 func shares(row *analysis.Row, kind record.Kind) []plot.Visit {
 	if row == nil {
 		return nil

@@ -44,7 +44,7 @@ type sectionView struct {
 	Charts, Rounds drawing
 }
 
-// drawing is some charts and what is to be seen in them.
+// drawing is a set of charts with the caption that explains them.
 type drawing struct {
 	Figures []figure
 	Caption string
@@ -89,7 +89,7 @@ func writeHTML(w io.Writer, d document, o Options) error {
 	return s.Flush()
 }
 
-// drawn are some charts of a section, called by its title where they are saved.
+// drawn draws some charts of a section. Their files are named by its title.
 func (s *section) drawn(res analysis.Result, figures func() []figure) (d drawing) {
 	if figures == nil {
 		return d
@@ -149,7 +149,7 @@ type resultCell struct {
 	Span     int    // columns that an absence fills
 }
 
-// Results are the cells of a line of results. Neighbours that say the same instead of figures are one.
+// Results are the cells of a line of results. Neighbours without figures, for the same reason, are one cell.
 func (t table) Results(l tableLine) (all []resultCell) {
 	for i, c := range l.Cells {
 		out := resultCell{cell: c, Compared: t.Columns[i].Baseline != "", Span: 1}
@@ -174,7 +174,7 @@ func (t table) Results(l tableLine) (all []resultCell) {
 	return all
 }
 
-// noChange is where the baseline stands among those that are compared with it: a ratio of 1, or a difference of 0.
+// noChange is the baseline's own place when lines are sorted by change: a ratio of 1, or a difference of 0.
 func (t table) noChange(column int) float64 {
 	for _, l := range t.Lines {
 		if c := l.Cells[column].against; c != nil && c.Minus {
@@ -184,7 +184,8 @@ func (t table) noChange(column int) float64 {
 	return 1
 }
 
-// At is where the values of a column of results stand: behind the names, and behind what stands beside a baseline.
+// At is the column of the page's table that has the values of a column of results: names and the changes of
+// earlier columns have columns of their own.
 func (t table) At(column int) int {
 	at := 1
 	for _, c := range t.Columns[:column] {
@@ -196,7 +197,7 @@ func (t table) At(column int) int {
 	return at
 }
 
-// Beside is where their changes stand.
+// Beside is the column of the page's table that has the changes.
 func (t table) Beside(column int) int { return t.At(column) + 1 }
 
 // Sorts reports whether a page can sort the lines.
@@ -206,7 +207,7 @@ func (t table) Sorts() bool {
 	})
 }
 
-// Once are the cells of a line as a page has them.
+// Once are the cells of a line as a page shows them.
 func (l tableLine) Once() []cell { return l.once() }
 
 // Second reports whether the line belongs to the one above.
@@ -221,12 +222,12 @@ func hint(k record.Kind) string { return k.Better.String() + " is better" }
 
 var flagName = regexp.MustCompile(`--[a-z][a-z-]*`)
 
-// flags keeps flags of the command line in one piece, which browsers break at every dash.
+// flags keeps command-line flags on one line: browsers would break them at every dash.
 func flags(text string) template.HTML {
 	return template.HTML(flagName.ReplaceAllString(template.HTMLEscapeString(text), `<span class="flag">$0</span>`))
 }
 
-// method explains in a few sentences how the figures came about.
+// method explains in a few sentences how the figures were made.
 func method(res analysis.Result) []string {
 	word := ""
 	for _, s := range res.Scenarios {
@@ -264,7 +265,7 @@ func method(res analysis.Result) []string {
 	return all
 }
 
-// knowsShared reports whether any row tells what no process can be charged with.
+// knowsShared reports whether any row has CPU time that is charged to no process.
 func knowsShared(res analysis.Result) bool {
 	for _, r := range res.Rows() {
 		if _, ok := r.Load(analysis.CPUShared); ok {
@@ -274,7 +275,7 @@ func knowsShared(res analysis.Result) bool {
 	return false
 }
 
-// machineCalled is the machine of a run in one line, after the name that its user has for it.
+// machineCalled is the machine of a run in one line, after the name that its user gave it.
 func machineCalled(run record.Run) string {
 	text := capital(machine(run.Machine))
 	if run.Instance != "" {
@@ -294,14 +295,14 @@ func machineFacts(res analysis.Result) []fact {
 	return facts
 }
 
-// seenWriter hands on what is written to it, line by line, with every character as one that can be seen: names must
-// not turn what stands beside them. A page of thousands of trials is never in memory as a whole.
+// seenWriter passes on what is written to it, line by line, with invisible characters replaced, since names could
+// otherwise reverse the text around them. A page of thousands of trials is never held in memory as a whole.
 type seenWriter struct {
 	to   io.Writer
 	held []byte
 }
 
-// seenAtOnce is how many bytes are held until they are handed on.
+// seenAtOnce is the number of bytes that are held before they are passed on.
 const seenAtOnce = 1 << 16
 
 func (s *seenWriter) Write(text []byte) (int, error) {
@@ -312,7 +313,7 @@ func (s *seenWriter) Write(text []byte) (int, error) {
 	return len(text), s.pass(bytes.LastIndexByte(s.held, '\n') + 1)
 }
 
-// Flush hands on what is held.
+// Flush passes on what is held.
 func (s *seenWriter) Flush() error { return s.pass(len(s.held)) }
 
 func (s *seenWriter) pass(n int) error {

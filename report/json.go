@@ -18,7 +18,7 @@ import (
 // removed or changes its meaning.
 const JSONSchema = 2
 
-// jsonReport is what an analysis found, with the titles that reports give it. Most of it is written as the
+// jsonReport is the result of an analysis with the titles that reports give it. Most of it is written as the
 // analysis has it.
 type jsonReport struct {
 	SchemaVersion int                   `json:"schema_version"`
@@ -179,8 +179,8 @@ func writeJSON(w io.Writer, res analysis.Result, _ Options) error {
 	return err
 }
 
-// spelled writes letters that nobody sees, and that a terminal may act on, by their numbers:
-// they stand in strings only, which stay what they are.
+// spelled escapes invisible characters, which a terminal may act on. They occur in strings only, whose value stays
+// the same.
 func spelled(text string) string {
 	var b strings.Builder
 	for _, r := range text {
@@ -195,7 +195,7 @@ func spelled(text string) string {
 	return b.String()
 }
 
-// jsonSweeps leaves out what other sweeps hold whole.
+// jsonSweeps leaves out sweeps that others contain.
 func jsonSweeps(res analysis.Result) []jsonSweep {
 	out := []jsonSweep{}
 	sweeps, _ := shownSweeps(res.Sweeps)

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// writeMarkdown writes GitHub Markdown: sentences, a table for each group and what to doubt. Its own
-// footnotes would stand in the order in which they are met, whatever they are about.
+// writeMarkdown writes GitHub Markdown: sentences, a table for each group and the doubts. GitHub's own footnotes are
+// not used: they come in the order of reference and cannot be grouped.
 func writeMarkdown(w io.Writer, d document, _ Options) error {
 	res := d.res
 	var b strings.Builder
@@ -21,7 +21,7 @@ func writeMarkdown(w io.Writer, d document, _ Options) error {
 	if d.Grade != "" {
 		fmt.Fprintf(&b, "\n**%s**\n", markdown(d.Grade))
 	}
-	for _, s := range d.told() {
+	for _, s := range d.withoutInner() {
 		markdownSection(&b, s, d.notes)
 	}
 	markdownDoubts(&b, d.Findings)
@@ -112,7 +112,7 @@ func markdownTable(b *strings.Builder, t table, n *notes) {
 	}
 }
 
-// markdownMarks are the numbers of doubts, each a link to the heading below which it stands.
+// markdownMarks are the numbers of doubts, each a link to its heading.
 func markdownMarks(marks []int, n *notes) string {
 	text := ""
 	for _, mark := range marks {

@@ -25,7 +25,7 @@ func machine(m record.Machine) string {
 	return cmp.Or(join(parts), "a machine that the run file does not describe")
 }
 
-// ranOn is the machine, and what the platforms of its networks say of themselves.
+// ranOn describes the machine and the platforms of the networks.
 func ranOn(res analysis.Result) string {
 	parts := []string{machine(res.Run.Machine)}
 	for _, r := range res.Rows() {
@@ -94,7 +94,7 @@ func ending(res analysis.Result) string {
 	return text + "."
 }
 
-// precision says how many of the figures that it was asked of reached the wanted precision.
+// precision says how many primary figures reached the precision asked for.
 func precision(res analysis.Result) string {
 	a := res.Aim
 	if a.Wanted <= 0 || a.Asked == 0 {
@@ -117,7 +117,7 @@ func precision(res analysis.Result) string {
 	return text
 }
 
-// about is a long time without its seconds.
+// about is a duration, rounded the more the longer it is.
 func about(s float64) string {
 	d := time.Duration(s) * time.Second
 	switch {
@@ -138,8 +138,8 @@ func legend(res analysis.Result) string {
 		strconv.FormatFloat(100*res.Level, 'g', 4, 64), analysis.Percent(res.Margin))
 }
 
-// multiplicity says how many comparisons were made, how often chance alone misleads among so
-// many, and what holds among all of them.
+// multiplicity says how many comparisons were made, how many of them chance alone would mark as different,
+// and which claims hold for all of them together.
 func multiplicity(res analysis.Result) string {
 	m := res.Multiplicity
 	if m.Primary == 0 {
@@ -172,7 +172,7 @@ func multiplicity(res analysis.Result) string {
 	return text + "."
 }
 
-// boldRemark explains what is in bold where anything is.
+// boldRemark explains bold changes.
 const boldRemark = "A change in bold is a primary difference that holds together with all others; the rest describes."
 
 func primaryCount(n int) string {

@@ -19,7 +19,7 @@ func (g group) title() string {
 	return titleOf(g.scenarios[0].Cell, namespaces)
 }
 
-// phrases are parts of a text, each of which is said where it holds.
+// phrases collects the parts of a text that apply.
 type phrases []string
 
 func (p *phrases) add(when bool, text string) {
@@ -59,8 +59,7 @@ type titledGroup struct {
 	name string
 }
 
-// titled adds to the titles of groups what they were measured with, where
-// that tells them from each other.
+// titled adds the workload or the traffic to titles that would otherwise be equal.
 func titled(all []group) []titledGroup {
 	out := make([]titledGroup, len(all))
 	levels := []func(group) string{
@@ -106,7 +105,7 @@ func crowd(c record.Cell) string {
 	return join(parts)
 }
 
-// conditions are what else is on purpose not as usual, and what is compared with.
+// conditions are the deliberate deviations from the usual setup, and the chosen baseline.
 func conditions(c record.Cell) []string {
 	var parts phrases
 	parts.add(c.Neighbours > 0, countOf(c.Neighbours, "idle neighbour"))
@@ -133,7 +132,7 @@ func coordinates(c record.Cell) []coordinate {
 	return all
 }
 
-// described is all that a cell is, for formats that name it by columns or labels.
+// described lists all properties of a cell, for formats that have them as columns or labels.
 func described(s analysis.Scenario, c record.Cell) []coordinate {
 	return append([]coordinate{
 		{"network", networkName(c)}, {"workload", c.Workload}, {"tool", c.Tool}, {"hosts", strconv.Itoa(c.Hosts)},
@@ -142,10 +141,10 @@ func described(s analysis.Scenario, c record.Cell) []coordinate {
 	}, coordinates(c)...)
 }
 
-// everyRun are the dimensions that every run has, and columns have of their own.
+// everyRun are the dimensions that every run has, which described lists by itself.
 var everyRun = []string{"network", "hosts", "family", "servers", "clients", "underlay", "twin"}
 
-// traffic says what was driven through the networks of a group.
+// traffic describes the traffic of a group.
 func (g group) traffic() string {
 	var parts []string
 	for _, s := range g.scenarios {
@@ -210,7 +209,7 @@ func plural(n int, thing string) string {
 	return thing + "s"
 }
 
-// size writes bytes as they are chosen: in powers of two where they are one.
+// size writes bytes in KiB or MiB where they are a multiple of these.
 func size(n int) string {
 	switch {
 	case n > 0 && n%(1<<20) == 0:

@@ -12,8 +12,8 @@ import (
 	"nettoll/record"
 )
 
-// notes numbers warnings; the same warning keeps its number wherever it appears. Those that differ in nothing but counts and amounts
-// are one, with the range of them.
+// notes numbers warnings; the same warning has the same number wherever it appears. Warnings that differ only in counts
+// and amounts are merged into one, which gives their range.
 type notes struct {
 	list []analysis.Warning
 	at   map[noteKey]int  // in the list, whose order must not change any more; nil until something is looked for
@@ -82,7 +82,7 @@ func sentenceOf(w analysis.Warning) string {
 	return text + ". " + capital(strings.TrimRight(w.Advice, ". ")) + "."
 }
 
-// beginsWithName reports whether the first word of a text is a name, such as that of a host or a device, and no word.
+// beginsWithName reports whether the first word of a text is a name, such as that of a host or a device.
 func beginsWithName(s string) bool {
 	first, _, _ := strings.Cut(s, " ")
 	return strings.HasSuffix(first, "'s") || strings.HasSuffix(first, ":") || strings.ContainsAny(first, "0123456789/_")
@@ -218,8 +218,7 @@ const (
 
 var noteTitles = []string{failures: "Failures", setUp: "Set-up", noise: "Noise"}
 
-// noteKinds are the kinds of doubts by their codes. Tools have further codes of their own, which are about
-// how they are set up.
+// noteKinds are the kinds of doubts by their codes. Codes that only tools use concern their setup.
 var noteKinds = map[string]noteKind{
 	analysis.WarnFailed: failures, analysis.WarnInvalid: failures, analysis.WarnSkipped: failures, analysis.WarnNotMeasured: failures,
 	analysis.WarnNoNative: failures, analysis.WarnUnpaired: failures, analysis.WarnHistogram: failures, analysis.WarnUnknownMetric: failures,
@@ -239,8 +238,8 @@ func noteKindOf(w analysis.Warning) noteKind {
 	return setUp
 }
 
-// newNotes numbers all doubts of a report: kind by kind, those of one code after each other, so that every
-// format has the same numbers and lists them in order.
+// newNotes numbers all doubts of a report by kind, and within a kind by code, so that every format has the same
+// numbers in ascending order.
 func newNotes(res analysis.Result) *notes {
 	var met notes
 	for _, g := range apart(res) {
@@ -268,7 +267,7 @@ func newNotes(res analysis.Result) *notes {
 	return &met
 }
 
-// noteGroup is what is to doubt of one kind.
+// noteGroup has all doubts of one kind.
 type noteGroup struct {
 	ID, Title string
 	Notes     []numberedNote
@@ -280,7 +279,7 @@ type numberedNote struct {
 	Text   string
 }
 
-// groups are all doubts of a report, each once, without kinds of which there are none.
+// groups are all doubts of a report, each once, by kind. Kinds without doubts are left out.
 func (n *notes) groups(res analysis.Result) []noteGroup {
 	var all []noteGroup
 	for kind, title := range noteTitles {
@@ -302,7 +301,7 @@ func (n *notes) groups(res analysis.Result) []noteGroup {
 	return all
 }
 
-// groupOf is where a note of some number stands.
+// groupOf is the id of the group of a note.
 func (n *notes) groupOf(number int) (id string) {
 	if number < 1 || number > len(n.list) {
 		return ""
@@ -310,8 +309,8 @@ func (n *notes) groupOf(number int) (id string) {
 	return fileName(noteTitles[noteKindOf(n.list[number-1])])
 }
 
-// counts are what doubts say of how often they were seen, such as 9 of 10 trials. Merged ones say 1 to 5 of 8, or all
-// of 9 to 10.
+// counts matches how often a doubt was seen, such as "9 of 10 trials". Merged doubts have "1 to 5 of 8" or "all of
+// 9 to 10".
 var counts = regexp.MustCompile(`\b(?:(\d+)(?: to (\d+))?|all) of (\d+)(?: to (\d+))? (trials|values|rounds|flows)\b`)
 
 // noteKey is a doubt without its counts and amounts.
@@ -361,7 +360,7 @@ func fromTo(least, most int) string {
 	return strconv.Itoa(least) + " to " + strconv.Itoa(most)
 }
 
-// mergeCounts gives a text the counts of another one as well, from which it differs in nothing else.
+// mergeCounts merges the counts of two texts that are otherwise equal.
 func mergeCounts(text, other string) string {
 	more := counts.FindAllStringSubmatch(other, -1)
 	var b strings.Builder
@@ -377,10 +376,10 @@ func mergeCounts(text, other string) string {
 	return b.String() + text[end:]
 }
 
-// amounts are sizes in doubts that are the same doubt whatever the size is.
+// amounts matches numbers that may differ within one doubt.
 var amounts = regexp.MustCompile(`(\d[\d.]*)(?: to (\d[\d.]*))?( CPU seconds a second of | bytes were still on their way| % of its CPU time in user space|%: the rest passed in slow ones)`)
 
-// mergeAmounts gives a text the amounts of another one as well.
+// mergeAmounts merges the amounts of two texts that are otherwise equal.
 func mergeAmounts(text, other string) string {
 	more := amounts.FindAllStringSubmatch(other, -1)
 	i := -1
@@ -402,9 +401,8 @@ func mergeAmounts(text, other string) string {
 	})
 }
 
-// sweepMarks numbers the doubts of each sweep's networks. What differs in its
-// figures from cell to cell is one doubt, in the words of its first cell, unless tables of the cells' own have told all
-// of it.
+// sweepMarks numbers the doubts of each sweep's networks. Doubts of one code are one, in the words of
+// the first cell, unless the tables of single scenarios have shown all of them.
 func sweepMarks(sweeps []analysis.Sweep, n *notes) []map[string][]int {
 	first := map[string]analysis.Warning{}
 	cells := map[string]map[string]bool{}

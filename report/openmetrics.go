@@ -23,8 +23,8 @@ type family struct {
 	samples          []string
 }
 
-// writeOpenMetrics writes gauges: for every metric its estimate and interval, the ratio to native or
-// the difference from it with its own, and what that allows to be said.
+// writeOpenMetrics writes gauges: for every metric the estimate, the ratio to native or the difference
+// from it, each with its interval, and the outcome of the comparison.
 func writeOpenMetrics(w io.Writer, res analysis.Result, _ Options) error {
 	var b strings.Builder
 	b.WriteString("# TYPE nettoll_run info\n# HELP nettoll_run The run that the figures are of.\n")
@@ -106,7 +106,7 @@ func metricFamilies(k record.Kind, res analysis.Result) []family {
 	return all
 }
 
-// trialFamily counts trials by what came of them, so that what is missing shows.
+// trialFamily counts trials by status, so that missing ones show.
 func trialFamily(res analysis.Result) family {
 	f := family{name: "nettoll_trials", help: "Trials by what came of them."}
 	for s, row := range res.Rows() {

@@ -10,8 +10,8 @@ import (
 	"nettoll/report/plot"
 )
 
-// priceSections say what an hour's dollar buys: instances down, networks to the
-// right, a table for each kind of traffic.
+// priceSections give the throughput per dollar and hour: a table for each kind of traffic, with instances
+// down and networks to the right.
 func priceSections(res analysis.Result, looks looks) []*section {
 	if len(res.Prices) == 0 {
 		return nil
@@ -44,7 +44,7 @@ func priceSections(res analysis.Result, looks looks) []*section {
 	return []*section{sec}
 }
 
-// hostsOf says what the hosts of some prices are, behind a title, where they are no machines.
+// hostsOf adds to a title that hosts are namespaces, if they are.
 func hostsOf(all []analysis.PerPrice) string {
 	for _, p := range all {
 		if p.Namespaces {

@@ -11,7 +11,7 @@ import (
 	"nettoll/reference"
 )
 
-// replicationSections put what was published beside what was measured.
+// replicationSections compare published figures with measured ones.
 func replicationSections(res analysis.Result) []*section {
 	var all []*section
 	for _, r := range res.Replications {
@@ -129,7 +129,7 @@ func publishedTable(t analysis.ReplicatedTable) table {
 	return sh
 }
 
-// tableTitle begins with a capital, but for a name that is written small.
+// tableTitle begins with a capital, except where it begins with the name of a tool.
 func tableTitle(t reference.Table) string {
 	if t.Tool != "" && strings.HasPrefix(t.Name, t.Tool) {
 		return t.Name
@@ -137,8 +137,8 @@ func tableTitle(t reference.Table) string {
 	return capital(t.Name)
 }
 
-// standsIn names the network that stands in for a technique of the source, so that no
-// figure is taken for one of something else.
+// standsIn names the network that stands in for one of the source, so that nobody takes its
+// figures for those of the original.
 func standsIn(t analysis.ReplicatedTable, network string) string {
 	for _, c := range t.Cells {
 		if c.Published.Network == network && c.StandsIn() {
@@ -148,8 +148,8 @@ func standsIn(t analysis.ReplicatedTable, network string) string {
 	return ""
 }
 
-// ofTheMachine reports whether a table is of CPU time as a share of what a host has, and
-// that is known here, too.
+// ofTheMachine reports whether a table gives CPU time as a share of a host's CPUs, and their
+// number is known here.
 func ofTheMachine(t analysis.ReplicatedTable) bool {
 	return t.Table.Unit == "percent of the machine" && t.Kind.Unit == "cpu-s/s" && t.CPUs > 0
 }
@@ -203,7 +203,7 @@ func shareText(c analysis.Comparison) string {
 	return percentTo(c.Value, decimals) + ", " + between(100*c.Low, 100*c.High, decimals) + "%"
 }
 
-// shareDecimals gives one decimal where next to nothing is left.
+// shareDecimals is one for shares below 10 %, else none.
 func shareDecimals(share float64) int {
 	if share < 0.0995 {
 		return 1
@@ -211,7 +211,7 @@ func shareDecimals(share float64) int {
 	return 0
 }
 
-// fewestPairs is from how many pairs on a rank correlation says anything.
+// fewestPairs is the smallest number of pairs for which a rank correlation is given.
 const fewestPairs = 3
 
 // correlationText says in words how alike published and measured are.
@@ -247,8 +247,8 @@ func likeness(tau float64) string {
 	return "rather the opposite way"
 }
 
-// skippedCells gives each reason for which published cells were not measured once. What the run has no cells for
-// is one reason, whatever of them it lacks.
+// skippedCells lists the reasons for which published cells were not measured, each once. All cells that the run does
+// not have share one reason.
 func skippedCells(r analysis.Replication) []absence {
 	var all []absence
 	var counts []int

@@ -152,7 +152,7 @@ func untested(f analysis.Figure) bool {
 	return c.Outcome == analysis.Untested
 }
 
-// base says what native does, in absolute figures.
+// base gives the absolute figures of native.
 func (g group) base(l line) (saying, bool) {
 	var clauses []string
 	if f, ok := g.find(l, g.volume()); ok {
@@ -207,7 +207,7 @@ func (g group) volume() string {
 	return record.Throughput
 }
 
-// cost is the metric of the CPU that that costs.
+// cost is the metric of the CPU cost of the volume.
 func (g group) cost() string {
 	if g.volume() == record.TransactionRate {
 		return record.CPUPerTransaction
@@ -289,7 +289,7 @@ func uncertain(res analysis.Result) string {
 	return fmt.Sprintf(" (not certain among %d comparisons)", res.Multiplicity.Primary)
 }
 
-// costClause says what that costs in CPU, where that says more than the volume does.
+// costClause gives the CPU cost, unless it follows from the volume.
 func (g group) costClause(l line) string {
 	f, ok := g.find(l, g.cost())
 	if !ok || f.Ratio == nil || f.Ratio.Verdict != analysis.Different || g.rowOf(l, g.cost()).CostFollows() {
@@ -307,7 +307,7 @@ func (g group) costClause(l line) string {
 	return "for " + byHowMuch(c) + " " + more + " " + costNames[g.cost()]
 }
 
-// byHowMuch is how far a change goes at the least and at the most, whichever its direction.
+// byHowMuch is the size of a change at the least and at the most, in either direction.
 func byHowMuch(c analysis.Comparison) string {
 	if c.Value >= 10 || c.Low >= 2 {
 		return between(c.Low, c.High, factorDecimals(c.Low)) + "×"
@@ -353,10 +353,10 @@ func share(c analysis.Comparison) string {
 	return percentTo(c.Value, decimals) + " (" + between(100*c.Low, 100*c.High, decimals) + "%)"
 }
 
-// margin is the difference that counts as none.
+// margin is the largest difference that counts as the same.
 func (g group) margin() string { return analysis.Percent(g.res.Margin) }
 
-// digest says of many networks how many differ, which do not, and which are first and last.
+// digest summarizes many networks: how many differ, which do not, and which are first and last.
 func (g group) digest() []saying {
 	words := volumes[g.volume()]
 	var out []saying

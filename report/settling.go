@@ -7,16 +7,16 @@ import (
 	"nettoll/analysis"
 )
 
-// settlingMatters is from how many seconds on it is worth a word how long a network took to
-// fall silent.
+// settlingMatters is the number of seconds from which the time that a network took to fall silent
+// is mentioned.
 const settlingMatters = 0.5
 
-// restingMatters is from what share of a CPU on it is worth a word what daemons use while there
-// is no traffic.
+// restingMatters is the share of a CPU from which the CPU time of daemons without traffic is
+// mentioned.
 const restingMatters = 0.001
 
-// settlingSections say what networks did by themselves before they were measured, and while
-// others were, if any of them did much.
+// settlingSections describe what networks did without traffic: before they were measured, and while
+// others had their turns. There is no section if none of them did much.
 func settlingSections(res analysis.Result) []*section {
 	sec := &section{
 		Title: "What networks do without traffic",
@@ -63,7 +63,7 @@ func settlingSections(res analysis.Result) []*section {
 	return []*section{sec}
 }
 
-// settlingName is a network with what else was built.
+// settlingName is a network with the conditions under which it was built.
 func settlingName(s analysis.Settling) string {
 	c := s.Cell
 	parts := phrases{networkName(c)}

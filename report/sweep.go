@@ -128,8 +128,8 @@ func sweepSummary(s analysis.Sweep, res analysis.Result) []saying {
 	return out
 }
 
-// toldShare says in words how a network stands to its baseline at one place of a sweep, and whether it
-// is certain among all primary comparisons.
+// toldShare compares a network with its baseline at one place of a sweep, in words, and says whether that
+// holds among all primary comparisons.
 func toldShare(f analysis.Figure, s analysis.Sweep, res analysis.Result) (text string, certain bool) {
 	c, of, title := *f.Ratio, analysis.BaselineName(s.Cell), f.Kind.Title
 	join := " of " // a share of it; a factor is times it
@@ -191,7 +191,7 @@ func axisTitle(s analysis.Sweep) string {
 	return s.X.Title
 }
 
-// sweepTitles tells sweeps from each other by no more words than that needs.
+// sweepTitles are the titles of sweeps, with just enough detail to tell them apart.
 func sweepTitles(all []analysis.Sweep) []string {
 	base := func(s analysis.Sweep) string {
 		text := "by " + s.X.Title
@@ -239,8 +239,8 @@ func sweepMeta(s analysis.Sweep) string {
 	return text + traffic(c)
 }
 
-// mostFlat is how many cells of a matrix stand beside each other in one table of all
-// networks; with more, each network has its own, of rows and columns.
+// mostFlat is the largest number of cells of a matrix for which one table has all networks;
+// with more, each network has a table of rows and columns.
 const mostFlat = 12
 
 // matrixTables are the tables of one metric, one for each network that has figures.
@@ -292,11 +292,11 @@ func numbers(all []int) string {
 	return join(parts)
 }
 
-// fewScenarios is up to how many scenarios have tables of their own, although
-// they stand in a sweep, where that is one step only.
+// fewScenarios is the largest number of scenarios that keep tables of their own although
+// a sweep of two steps shows them.
 const fewScenarios = 8
 
-// swept holds the scenarios that sweeps show well enough, by the keys of their cells.
+// swept holds the scenarios that need no table since a sweep shows them, by the keys of their cells.
 func swept(res analysis.Result) map[string]bool {
 	all, long := map[string]bool{}, map[string]bool{}
 	for _, s := range res.Sweeps {
@@ -320,7 +320,7 @@ func keysOf(s analysis.Sweep) map[string]bool {
 	return keys
 }
 
-// apart are the groups that no sweep shows already.
+// apart are the groups of scenarios that no sweep shows.
 func apart(res analysis.Result) []group {
 	swept := swept(res)
 	res.Scenarios = slices.DeleteFunc(slices.Clone(res.Scenarios), func(s analysis.Scenario) bool {
@@ -335,7 +335,7 @@ func has(s analysis.Sweep, metric string) bool {
 	return ok
 }
 
-// standing says whether others show what a sweep shows.
+// standing says whether other sweeps show what one shows.
 type standing int
 
 const (
@@ -344,15 +344,15 @@ const (
 	dropped                 // others show it, and it would say nothing more
 )
 
-// mostInner is how many rows and columns of matrices get charts of their own.
-// A row of a matrix of which little was measured was rather meant for itself.
+// mostInner is the largest number of rows and columns of matrices that get charts of their own.
+// Where little of a matrix was measured its rows were meant as sweeps, and count as such.
 const (
 	mostInner    = 12
 	fewestTicks  = 3
 	sparseMatrix = 0.75
 )
 
-// standings finds the sweeps whose every scenario stands in larger ones.
+// standings finds the sweeps whose scenarios are all in larger ones.
 func standings(all []analysis.Sweep) []standing {
 	keys := make([]map[string]bool, len(all))
 	for i, s := range all {
@@ -386,8 +386,8 @@ func standings(all []analysis.Sweep) []standing {
 	return out
 }
 
-// shownSweeps are the sweeps that say something that no other says, and whether
-// they stand within others.
+// shownSweeps are the sweeps that add something to the others, and whether they are
+// within others.
 func shownSweeps(all []analysis.Sweep) (sweeps []analysis.Sweep, inner []bool) {
 	for i, stands := range standings(all) {
 		if stands != dropped {
@@ -397,8 +397,7 @@ func shownSweeps(all []analysis.Sweep) (sweeps []analysis.Sweep, inner []bool) {
 	return sweeps, inner
 }
 
-// sweepAbsences says what is missing, the same reason once for all networks
-// and cells.
+// sweepAbsences says what is missing and why, each reason once for all networks and cells.
 func sweepAbsences(s analysis.Sweep) []absence {
 	var all []absence
 	counts := map[int]int{}

@@ -10,11 +10,11 @@ import (
 	"nettoll/report/plot"
 )
 
-// loadAxes are the axes along which networks are offered more and more.
+// loadAxes are the axes along which the offered load grows.
 var loadAxes = []string{"rate", "bandwidth", "streams", "clients", "servers", "servers-clients", "processes"}
 
-// underLoad draws latency over what networks achieved, where a sweep offers them several loads: the axis of the
-// sweep has what was asked for, which a network need not have done.
+// underLoad draws latency over the achieved load, if a sweep offers several loads: the axis of the sweep is the
+// offered load, which a network need not reach.
 func underLoad(s analysis.Sweep, looks looks) []figure {
 	if s.Matrix() || !slices.Contains(loadAxes, s.X.Name) {
 		return nil
@@ -38,7 +38,7 @@ func achieved(s analysis.Sweep) (k record.Kind, ok bool) {
 	return k, false
 }
 
-// loadCurve is one metric over the load. There is none where no network has it at two loads.
+// loadCurve is one metric over the load. There is no chart unless some network has it at two loads.
 func loadCurve(s analysis.Sweep, metric string, looks looks) figure {
 	load, ok := achieved(s)
 	kind, known := record.KindOf(metric)
@@ -141,9 +141,8 @@ func lineFigure(s analysis.Sweep, k record.Kind, looks looks) figure {
 	return out
 }
 
-// axisPlaces are where ticks stand, and whether on a scale of factors. Values that
-// are factors apart but for a zero at the beginning have no scale; they stand in
-// order.
+// axisPlaces are the places of ticks, and whether the scale is logarithmic. Values that grow by
+// factors after a zero have no scale; they are set at equal distances.
 func axisPlaces(ticks []analysis.Tick) (places []float64, log bool) {
 	for _, t := range ticks {
 		places = append(places, t.Value)
@@ -159,7 +158,7 @@ func axisPlaces(ticks []analysis.Tick) (places []float64, log bool) {
 	return places, false
 }
 
-// doubles reports whether values are rather factors apart than steps.
+// doubles reports whether values grow by factors rather than by steps.
 func doubles(values []float64) bool {
 	return len(values) > 2 && values[0] > 0 && values[len(values)-1]/values[0] >= 8
 }

@@ -8,7 +8,7 @@ import (
 	"nettoll/record"
 )
 
-// table has networks down, or whatever its lines are about, and what is known of them to the right.
+// table has a line for each network, or for whatever it is about, and figures to the right.
 type table struct {
 	Title   string
 	Note    string   // below the title
@@ -109,7 +109,7 @@ func comparedCell(s scale, f analysis.Figure) (shown cell, ok bool) {
 
 func absentCell(row *analysis.Row) cell { return cell{Value: absentText(row), Class: absent} }
 
-// absentText stands instead of a figure.
+// absentText is shown where there is no figure.
 func absentText(row *analysis.Row) string {
 	if row == nil || row.Status == record.OK {
 		return "–"

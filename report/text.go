@@ -30,7 +30,7 @@ func writeText(w io.Writer, d document, o Options) error {
 		p.paragraph("", bold, d.Grade)
 		p.blank()
 	}
-	for _, s := range d.told() {
+	for _, s := range d.withoutInner() {
 		p.section(s)
 	}
 	p.footnotes(d.Findings)

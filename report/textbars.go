@@ -25,7 +25,7 @@ type textBars struct {
 	changes  []*analysis.Comparison // by line; nil where nothing is compared
 }
 
-// newTextBars takes the first metric that is compared by ratios, which answers first.
+// newTextBars takes the first metric that is compared by ratios.
 func newTextBars(t table, columns int) (b textBars, ok bool) {
 	for at, c := range t.Columns {
 		b = textBars{title: c.short, columns: columns, changes: make([]*analysis.Comparison, len(t.Lines))}
@@ -43,7 +43,7 @@ func newTextBars(t table, columns int) (b textBars, ok bool) {
 	return textBars{}, false
 }
 
-// factorPlace is where a ratio stands on a scale of factors.
+// factorPlace is the place of a ratio on a logarithmic scale.
 func factorPlace(ratio float64) float64 {
 	if !(ratio > 0) {
 		ratio = 0

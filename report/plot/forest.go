@@ -31,9 +31,9 @@ const (
 // mostChange is the largest factor, either way, that is drawn as it is.
 const mostChange = 1000
 
-// Forest draws how much each network differs from the baseline, with its interval, on a scale of
-// factors: half as much is as far as twice as much. The line is no change, and the shaded band
-// what counts as none. The label says in words what the chart shows.
+// Forest draws how much each network differs from the baseline, with its interval, on a logarithmic
+// scale: half as much is as far away as twice as much. The upright line is no change, the shaded band is
+// what counts as the same. The label describes the chart in words.
 func Forest(all []Change, margin float64, label string) Chart {
 	if len(all) == 0 {
 		return Chart{}

@@ -22,11 +22,11 @@ type Cross struct{ X, Y Extent }
 // Extent is a value and its interval, whose ends are the value where there is none.
 type Extent struct{ Value, Low, High float64 }
 
-// factorsFrom is from how many times the least value on an axis is one of factors.
+// factorsFrom is the ratio of the greatest to the least value from which an axis is logarithmic.
 const factorsFrom = 10
 
-// Load draws a line for each network over what it achieved, which may turn back where more was
-// offered. Each axis begins at zero, or is one of factors where its values are that far apart.
+// Load draws a line for each network over the load that it achieved, which may turn back where more was
+// offered. Each axis begins at zero, or is logarithmic if its values are far apart.
 func Load(all []Loaded, xTitle, label string) Chart {
 	all = slices.DeleteFunc(slices.Clone(all), func(l Loaded) bool { return len(l.Points) == 0 })
 	if len(all) == 0 {

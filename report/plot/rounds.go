@@ -33,10 +33,9 @@ const (
 	historyRight = 86 * vg.Length(1)
 )
 
-// Rounds draws a row for each network: what it had in each round, beside its own middle. All rows have one scale,
-// of factors, so that a disturbed round stands at one place in all of them, and a network that is less steady
-// than others goes further. The shaded band is as wide as what counts as no difference. The label says in
-// words what the chart shows.
+// Rounds draws a row for each network: what it had in each round, relative to its estimate. All rows share one
+// logarithmic scale, so that a disturbed round is at the same place in all of them, and less steady networks
+// reach further. The shaded band is as wide as what counts as the same. The label describes the chart in words.
 func Rounds(all []History, margin float64, label string) Chart {
 	share := func(v Visit) Visit {
 		return Visit{v.Round, min(max(drawn(v.Share), 1./mostChange), mostChange)}
@@ -124,8 +123,8 @@ func history(c draw.Canvas, all []Visit, toX func(int) vg.Length, toY func(float
 // mostVisits is how many rounds are drawn as they are: there is no room for more.
 const mostVisits = 200
 
-// thinned leaves the least and the greatest of as many stretches as there is room for, so that what stands
-// out stays.
+// thinned keeps the least and the greatest value of each stretch, for as many stretches as there is room for, so that
+// outliers stay visible.
 func thinned(all []Visit) []Visit {
 	if len(all) <= mostVisits {
 		return all
