@@ -18,8 +18,8 @@ type Agreement struct {
 	Expected  Figure      `json:"expected"`        // of Reference
 	Found     Figure      `json:"found"`           // of Tool
 	Ratio     *Comparison `json:"ratio,omitempty"` // Tool ÷ Reference, paired by round; nil where they share no round or a value is 0. Its effect takes more for better
-	// Outcome says whether the tools agree: their figures are the Same within the margin. That no
-	// difference was found is no agreement.
+	// Outcome says whether the tools agree: Same is that their figures are within the margin. NotKnown
+	// is not agreement.
 	Outcome    Outcome    `json:"outcome"`
 	Reasons    []Warning  `json:"reasons"`             // where they differ: what the record shows that can explain it, likeliest first
 	Namespaces Namespaces `json:"hosts_are,omitempty"` // that of its scenario
@@ -28,10 +28,9 @@ type Agreement struct {
 // compared are the metrics that tools are expected to agree on.
 var compared = [...]string{record.Throughput, record.PacketRate, record.TransactionRate, record.LatencyMean, record.LatencyP50}
 
-// agreements compares the tools of a run with each other: of every cell that two
-// tools or more measured, and of every metric that both have among throughput,
-// packet rate, transaction rate, mean latency and p50. The order is that of the
-// plan.
+// agreements compares the tools of a run: in every cell that two or more tools
+// measured, and in every metric that both have among throughput, packet rate,
+// transaction rate, mean latency and p50. The order is that of the plan.
 func agreements(res Result) []Agreement {
 	var order []record.Cell
 	byCell, namespaces := map[record.Cell][]Row{}, map[record.Cell]Namespaces{}

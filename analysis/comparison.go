@@ -27,14 +27,14 @@ func (o Outcome) MarshalText() ([]byte, error) { return []byte(o.String()), nil 
 // Effect says which way a difference goes, in the direction of its metric.
 type Effect string
 
-// No effect is said of what is not different.
+// There is an effect only if two are different.
 const (
 	Better Effect = "better"
 	Worse  Effect = "worse"
 )
 
-// Comparison is a cell beside another, paired by round: a ratio, of which 1 is no
-// difference, or a difference in the unit of the metric, of which 0 is none.
+// Comparison compares a cell with another, paired by round: a ratio, where 1 is no
+// difference, or a difference in the unit of the metric, where 0 is none.
 type Comparison struct {
 	N        int     // pairs
 	Minus    bool    // it is a difference, not a ratio
@@ -78,9 +78,9 @@ func (c Comparison) MarshalJSON() ([]byte, error) {
 		where(c.Level > 0 && c.Judged, c.Adjusted), verdict})
 }
 
-// Doubtful reports whether the size of a difference is not known well enough to
-// be named: half of the interval is more than half of it. Of such one can say which
-// way it goes and how far it reaches at the least and at the most.
+// Doubtful reports whether the size of a difference is known too badly to give one
+// number: half of the interval is more than half of the difference. Reports then give only its
+// direction, its least and its greatest size.
 func (c Comparison) Doubtful(none float64) bool {
 	return math.Max(c.High-c.Value, c.Value-c.Low) > math.Abs(c.Value-none)/2
 }
@@ -117,9 +117,9 @@ type judging struct {
 
 func judgingOf(s record.Settings) judging { return judging{level(s), equalWithin(s)} }
 
-// Paired gives the ratio of values to those that each of them is paired with, for values that are
-// of no one run. All is as in the comparison of a cell with its baseline; level is of the interval
-// and the test, margin as a share of 1. It is nil where there is no pair, or no ratio of one.
+// Paired is the comparison of a cell with its baseline for paired values from several runs. level is that
+// of the interval and the test, margin a share of 1. The result is nil if there is no pair, or a value
+// is 0.
 func Paired(of, with []float64, level, margin float64) *Comparison {
 	pairs := make([]pair, min(len(of), len(with)))
 	for i := range pairs {
@@ -157,11 +157,11 @@ func compare(pairs []pair, better record.Direction, j judging) *Comparison {
 	return c
 }
 
-// subtract gives the difference of a cell from its baseline, for metrics of which a
-// ratio says little: a loss of 0 against 0 has none, and one of 0.002 % against
-// 0.001 % is not "twice as bad" to anybody. All is as in compare, on
-// cellᵢ − baselineᵢ instead of the logarithms. The margin is that share of what the
-// baseline has; of nothing it is nothing.
+// subtract gives the difference of a cell from its baseline, for metrics whose
+// ratio says little: a loss of 0 against 0 has no ratio, and 0.002 % against
+// 0.001 % is not "twice as bad" in practice. It works like compare, on
+// cellᵢ − baselineᵢ instead of the logarithms. The margin is a share of the baseline's
+// value, and 0 if that is 0.
 //
 // The result is nil where there is no pair, or where a difference is beyond the
 // range of numbers.
@@ -194,10 +194,10 @@ func center(d []float64, level float64) *Comparison {
 	return &Comparison{N: len(d), Value: pseudomedian(d), Interval: Interval{low, high, reached}, P: signedRankP(d, plain)}
 }
 
-// judge gives the outcome, none being the value of no difference and from and to the
-// margin around it. An interval that leaves out none although the test, knowing of
-// ties, does not reject is widened to it: what is shown never says more than what was
-// tested. With too few pairs for the level nothing was tested.
+// judge sets the outcome. none is the value of no difference; from and to are the
+// margin around it. If the interval excludes none although the test, which accounts for
+// ties, does not reject it, the interval is widened to none, so that it never says more than
+// the test. With too few pairs for the level nothing was tested.
 func (c *Comparison) judge(none, from, to float64, better record.Direction, level float64) {
 	if c.Level == 0 {
 		return

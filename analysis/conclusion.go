@@ -26,8 +26,8 @@ func (o Judgement) String() string {
 // MarshalText writes a judgement as reports for programs have it.
 func (o Judgement) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
 
-// CheckedConclusion is a conclusion of a source, held against both the source's
-// own figures and those of the run.
+// CheckedConclusion is a conclusion of a source, checked against the source's
+// own figures and against those of the run.
 type CheckedConclusion struct {
 	Conclusion reference.Conclusion
 	Published  Judgement // by the source's own figures
@@ -36,7 +36,7 @@ type CheckedConclusion struct {
 	Evidence   []string  // the figures that say so, a line each
 }
 
-// MarshalJSON writes of the conclusion no more than its text.
+// MarshalJSON writes only the text of the conclusion.
 func (c CheckedConclusion) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		Text      string    `json:"text"`
@@ -48,8 +48,8 @@ func (c CheckedConclusion) MarshalJSON() ([]byte, error) {
 }
 
 // checkConclusion does all checks of a conclusion twice: on the published
-// figures, which are taken as exact, and on those of the run, of which only what
-// is sure at the level counts. One check that fails is enough to say no.
+// figures, which are taken as exact, and on those of the run, where only what is certain at
+// the level counts. The conclusion does not hold if one check fails.
 func checkConclusion(c reference.Conclusion, tables []ReplicatedTable, conf judging) CheckedConclusion {
 	out := CheckedConclusion{Conclusion: c}
 	if len(c.Checks) == 0 {
@@ -411,7 +411,7 @@ func labelIn(t ReplicatedTable, where reference.Place) string {
 	return ""
 }
 
-// crossover holds if the first technique is surely ahead somewhere and surely
+// crossover holds if the first technique is certainly ahead somewhere and certainly
 // behind further on, and never the other way round.
 func (j *judge) crossover() finding {
 	var ahead, behind, level, unknown []string

@@ -19,16 +19,16 @@ const (
 	CPUShared     = "cpu_shared"
 )
 
-// CPUKinds lists the figures of CPU use in the window, which rows have beside
-// those of their metrics. They are in CPU seconds a second: 1 is one CPU, all the
-// time. Client and server are the processes at either end and the system calls
-// they made; containers are all that runs in those of both ends, clients and
-// servers among them, where the platform counts it.
+// CPUKinds lists the figures of CPU use in the window, which rows have in addition to
+// those of their metrics. They are in CPU seconds per second: 1 is one CPU, all the
+// time. Client and server are the processes at either end and their system calls;
+// containers are everything in the containers of both ends, clients and servers included,
+// if the platform counts it.
 //
-// The host of clients, or of servers, has these processes and the daemons that run
-// there; where it is a machine of its own it is all of that, less what it uses when idle.
-// Shared is what no process can be charged with, over the idle machine: packets that the
-// kernel handles on behalf of nobody, and the measuring itself.
+// The host of clients, or of servers, is these processes and the daemons that run
+// there; if it is a machine of its own, it is all CPU time of the machine less its idle use.
+// Shared is the CPU time over the idle machine that is charged to no process: packets that the
+// kernel handles in softirq, and the measuring itself.
 func CPUKinds() []record.Kind {
 	kind := func(name, title string) record.Kind {
 		return record.Kind{Name: name, Title: title, Unit: "cpu-s/s", Better: record.LowerIsBetter}
@@ -45,8 +45,8 @@ func CPUKinds() []record.Kind {
 	}
 }
 
-// loads are the values of a figure of CPU use in the OK trials. A network without
-// daemons has none of theirs, and one whose containers nobody counts none of theirs.
+// loads are the values of a figure of CPU use in the OK trials. Those of daemons and of
+// containers exist only where there are daemons, and where containers are counted.
 func (s series) loads(k record.Kind) []Point {
 	var out []Point
 	for _, t := range s.ok() {
@@ -96,10 +96,10 @@ func daemons(t *record.Trial, which func(record.ProcessCPU) bool) (seconds float
 	return seconds
 }
 
-// hostLoad is the CPU time of the hosts that the endpoints of a role are on. It is
-// unknown where those of the other role are on the same one, where an endpoint's or a
-// daemon's host is unknown, and where the processes of the role were not counted: what
-// cannot be told apart is not shared out.
+// hostLoad is the CPU time of the hosts of one role's endpoints. It is unknown if endpoints
+// of the other role are on the same host, if the host of an endpoint or a daemon is
+// unknown, and if the processes of the role were not counted: CPU time that cannot be
+// attributed is not divided.
 func hostLoad(t *record.Trial, role string, processes record.ProcessCPU) (seconds float64, known bool) {
 	own, ok := hostsOf(t, func(e record.Endpoint) bool { return e.Role == role })
 	others, all := hostsOf(t, func(e record.Endpoint) bool { return e.Role != role })
@@ -143,8 +143,8 @@ func wholeHosts(t *record.Trial, hosts []string) (seconds float64, known bool) {
 	return max(0, seconds), true
 }
 
-// othersUse is how many CPUs of the machine other work had while nothing was measured, and how
-// many there are: 0 where endpoints were on other machines, or nobody watched.
+// othersUse is how many CPUs of the machine other work used while nothing was measured, and how
+// many there are: 0 if endpoints were on other machines, or this was not watched.
 func othersUse(f *record.File) (used float64, cpus int) {
 	var idle []float64
 	for _, t := range f.Trials {
@@ -161,9 +161,8 @@ func othersUse(f *record.File) (used float64, cpus int) {
 	return median(idle), cpus
 }
 
-// sharedLoad is what the machine did beyond what it does when idle and what processes
-// were charged with. Less than nothing is nothing: to leave such trials out would favour
-// those of which more is left.
+// sharedLoad is the machine's CPU time less its idle use and what processes were charged
+// with. A negative value becomes 0: leaving such trials out would bias the figure upwards.
 func sharedLoad(t *record.Trial) (seconds float64, known bool) {
 	client, server := t.CPU.Client.Total(), t.CPU.Server.Total()
 	if t.CPU.Machine.Busy <= 0 || client <= 0 || server <= 0 {
@@ -177,9 +176,9 @@ func sharedLoad(t *record.Trial) (seconds float64, known bool) {
 // gigabyte is 1e9 bytes in bits.
 const gigabyte = 8e9
 
-// costKind is CPU use for what was moved meanwhile, as a metric: CPU seconds for 1e9 bytes of
-// payload, or for a transaction where that is what the workload counts. CPU use itself says
-// little between networks that do not move the same.
+// costKind is CPU use per amount moved, as a metric: CPU seconds per 1e9 bytes of payload, or per
+// transaction if the workload counts these. CPU use by itself says little about networks that do
+// not move the same amount.
 func costKind(k record.Kind, c record.Cell) record.Kind {
 	if perTransaction(c) {
 		return record.Kind{Name: k.Name + "_per_transaction", Title: k.Title + " per transaction", Unit: "cpu-s", Better: k.Better}
@@ -201,7 +200,7 @@ func perTransaction(c record.Cell) bool {
 	return slices.Contains(record.Primary(c.Workload), record.CPUPerTransaction)
 }
 
-// amounts are what the trials moved in a second: units of 1e9 bytes, or transactions.
+// amounts are what the trials moved per second: units of 1e9 bytes, or transactions.
 func (s series) amounts() []Point {
 	name, unit := record.Throughput, gigabyte
 	if perTransaction(s.cell) {
@@ -215,8 +214,8 @@ func (s series) amounts() []Point {
 	return out
 }
 
-// costs are a figure of CPU use over what the trial moved. Traffic of two kinds at once has none: nobody
-// knows which of its CPU time is whose.
+// costs are a figure of CPU use per amount moved. Traffic of two kinds at once has none, since its CPU
+// time cannot be divided between them.
 func (s series) costs(k record.Kind) []Point {
 	if record.Mixed(s.cell.Workload) {
 		return nil
@@ -235,8 +234,8 @@ func inUseKind() record.Kind {
 	return record.Kind{Name: "cpu_in_use", Title: "CPU in use", Unit: "cpu-s/s", Better: record.LowerIsBetter}
 }
 
-// inUse is how many CPUs the trials used over the idle machine: what a unit cost, times how many
-// there were.
+// inUse is how many CPUs the trials used over the idle machine: the cost of a unit times the number of
+// units.
 func (s series) inUse() []Point {
 	name := record.CPUPerGB
 	if perTransaction(s.cell) {
@@ -252,9 +251,9 @@ func (s series) inUse() []Point {
 	return out
 }
 
-// CostFollows reports whether a difference in CPU per GB, or per transaction, says nothing of its
-// own: no more and no fewer CPUs were in use than over the baseline, as far as is known, so the
-// cost differs because the throughput does. A stream that keeps a CPU busy is such.
+// CostFollows reports whether a difference in CPU per GB, or per transaction, only repeats the difference
+// in throughput: as far as is known, as many CPUs were in use as with the baseline. This is the case for
+// a stream that keeps a CPU busy.
 func (r Row) CostFollows() bool {
 	if r.InUse == nil || r.InUse.Ratio == nil || r.InUse.Ratio.Outcome == Different {
 		return false

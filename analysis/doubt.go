@@ -60,7 +60,7 @@ func doubts(row Row, c, base series, in circumstances) []Warning {
 }
 
 // lost are the warnings about trials without figures. A cell that was skipped
-// in every round is no doubt: its row says why.
+// in every round has none: its row gives the reason.
 func lost(c series) []Warning {
 	var out []Warning
 	for _, status := range []record.Status{record.Failed, record.Invalid, record.Skipped} {
@@ -160,12 +160,11 @@ func unknown(trials []*record.Trial) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// leastCovered is the share of the window that transactions of a closed loop should have
-// covered. On a quiet machine 0.99 and more are left to those that lie across its edges.
+// leastCovered is the share of the window that transactions of a closed loop should
+// cover. On a quiet machine it is 0.99 or more; the rest is transactions across its edges.
 const leastCovered = 0.98
 
-// uncovered are doubts about latencies of trials in whose window there was time that
-// belongs to none of them.
+// uncovered are doubts about trials whose latencies do not cover the whole window.
 func uncovered(trials []*record.Trial) []Warning {
 	known, n, least := 0, 0, 1.0
 	for _, t := range trials {

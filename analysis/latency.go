@@ -51,9 +51,8 @@ func percentilesOf(h *hdrhistogram.PackedHistogram) *percentiles {
 	return &percentiles{h.TotalCount(), float64(h.Min()) / 1e9, at(50), at(90), at(99), at(99.9), float64(h.Max()) / 1e9}
 }
 
-// decodeLatency reads what is kept of one trial. It has room for the few hundred latencies that occurred, not
-// for the tens of thousands that its range could tell apart, which a dense histogram has: that makes
-// thousands of trials ten times as fast.
+// decodeLatency reads the histogram of one trial. It has room for the few hundred latencies that occurred. A dense
+// histogram has tens of thousands of buckets, which makes analysing thousands of trials ten times slower.
 func decodeLatency(l *record.Histogram) (*hdrhistogram.PackedHistogram, error) {
 	h, err := hdrhistogram.DecodePacked([]byte(l.Encoded))
 	if err != nil {
@@ -65,9 +64,9 @@ func decodeLatency(l *record.Histogram) (*hdrhistogram.PackedHistogram, error) {
 	return h, nil
 }
 
-// barsOf are the buckets of a histogram that hold something, in ascending order. Values share a bucket
-// that agree in their first bits: as many as it takes to count to twice ten to the power of
-// its digits, and none below the lowest value that it tells apart.
+// barsOf are the non-empty buckets of a histogram, in ascending order. Values that agree in their first bits share
+// a bucket: as many bits as it takes to count to twice ten to the power of the histogram's digits. No bucket
+// is narrower than its lowest trackable value.
 func barsOf(h *hdrhistogram.PackedHistogram) []hdrhistogram.Bar {
 	bars := make([]hdrhistogram.Bar, 0, h.Populated())
 	agreeing := max(1, bits.Len64(uint64(2*math.Pow10(int(h.SignificantFigures())))-1))
@@ -143,9 +142,8 @@ func underWay(bars []hdrhistogram.Bar) (sum float64) {
 	return sum
 }
 
-// Complete adds to trials the figures that can be computed from what they hold, and takes
-// away those of old run files that say something else than their names: it makes every
-// trial what this version would have recorded.
+// Complete makes every trial what this version would have recorded: it adds figures that can be
+// computed from a trial, and removes those of old run files whose meaning has changed.
 //
 //   - Percentiles by time, and the share of the window that transactions cover, of closed
 //     loops whose latencies were kept.
@@ -160,7 +158,7 @@ func Complete(trials []record.Trial) []record.Trial {
 	return out
 }
 
-// CompleteTrial does so with a single trial, in its place.
+// CompleteTrial completes one trial in place.
 func CompleteTrial(t *record.Trial) { *t = complete(*t) }
 
 func complete(t record.Trial) record.Trial {

@@ -7,7 +7,7 @@ import (
 	"nettoll/reference"
 )
 
-// PerPrice is what an hour's dollar buys on an instance with a known price.
+// PerPrice is the throughput per dollar and hour on an instance with a known price.
 type PerPrice struct {
 	Cell     record.Cell
 	Instance reference.InstanceType

@@ -7,7 +7,7 @@ import (
 	"nettoll/record"
 )
 
-// circumstances are what a row is judged in: the run's limits and end, and the other cells.
+// circumstances are what the judgement of a row depends on: the run's limits and end, and the other cells.
 type circumstances struct {
 	judging
 	machine record.Machine
@@ -82,8 +82,8 @@ func givenUp(trials []*record.Trial) bool {
 }
 
 // completeRounds counts the rounds in which every cell that was still to be measured has a
-// trial. One that cannot run is never to be measured, one that is known well enough or
-// was given up on no more, and a baseline as long as any cell that is compared with it.
+// trial. A cell that cannot run is never to be measured, one that is known well enough or
+// was given up on no longer is, and a baseline is as long as any cell that is compared with it.
 func completeRounds(all []series, byCell map[record.Cell]series, s record.Settings) int {
 	rounds, done := map[int]bool{}, map[record.Cell]map[int]bool{}
 	compared := comparedCells(all)
@@ -148,20 +148,19 @@ type Reached struct {
 // IsZero reports whether no round counts.
 func (r Reached) IsZero() bool { return r.N == 0 }
 
-// Precision says of every cell with trials, by its key, whether its primary metric is
-// known as well as the settings ask for. A cell that has a baseline is asked for the
-// interval of its ratio to that; a cell without, which a baseline is too, for that of its
-// own figure. Baselines are measured on while a cell is that is compared with them,
-// which the runner sees to. A cell that has no OK trial is never known: whether to go on
-// trying is the runner's to decide. With Precision 0 in the settings, enough rounds and an
-// interval are enough.
+// Precision says for every cell with trials, by its key, whether its primary metric is
+// known as well as the settings ask for: the interval of its ratio to the baseline if it has
+// one, and otherwise, as for baselines themselves, that of its own figure. The runner
+// measures a baseline as long as any cell that is compared with it. A cell without an OK trial
+// is never known; the runner decides whether to try again. With Precision 0 in the settings,
+// enough rounds and an interval suffice.
 //
 // Enough rounds are MinRounds, and those without which no comparison could be called
 // different among all others (record.LeastRounds).
 //
 // Looking after every round and stopping at the first narrow interval favours rounds
-// that agree by chance, so the intervals are looked at a few times only, see looks. The
-// width does not know where 1 is, so the price is small: TestStopping holds what it is.
+// that agree by chance, so the intervals are looked at a few times only, see looks. Since the
+// width does not depend on the ratio the remaining bias is small; TestStopping bounds it.
 func Precision(trials []record.Trial, s record.Settings) map[string]Reached {
 	all := collect(nil, trials)
 	byCell := map[record.Cell]series{}
@@ -248,8 +247,8 @@ func preferred(n int) int {
 	}
 }
 
-// MostRounds is up to how many rounds a forecast is worth being told: runs have no more. mostForecast
-// stands for all that is beyond.
+// MostRounds is the largest forecast of rounds that reports give: runs do not have more. mostForecast
+// stands for everything beyond.
 const (
 	MostRounds   = 10_000
 	mostForecast = 100_000
@@ -266,7 +265,7 @@ func forecast(n int, halfWidth, wanted float64) int {
 }
 
 // primary is the metric that a cell is ranked by: the first of its workload's
-// that an OK trial has. Tools differ in what they measure: qperf tells the mean
+// that an OK trial has. Tools differ in what they measure: qperf gives the mean
 // of latencies and no percentile.
 func (s series) primary() record.Kind {
 	names := record.Primary(s.cell.Workload)

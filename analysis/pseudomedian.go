@@ -49,9 +49,9 @@ func pseudomedianInterval(differences []float64, plain ranksNull, level float64)
 	return walshSelect(x, k), walshSelect(x, m+1-k), 1 - plain.twoSided(float64(k-1))
 }
 
-// withstands reports whether the interval of the pseudo-median of n values stays where it is,
-// however far so many of them lie: fewer Walsh averages have one of these in them than
-// lie beyond the interval's end.
+// withstands reports whether the interval of the pseudo-median of n values is independent of
+// how far so many outliers lie: fewer Walsh averages contain an outlier than lie beyond
+// the interval's end.
 func withstands(n, outliers int, level float64) bool {
 	plain := plainNull(n)
 	k := sort.Search(walshCount(n)/2+1, func(t int) bool { return plain.twoSided(float64(t)) >= 1-level })

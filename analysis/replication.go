@@ -11,9 +11,9 @@ import (
 	"nettoll/reference"
 )
 
-// Replication puts a published measurement and a run side by side. Absolute
-// figures of different machines do not compare; what compares is the order of
-// techniques, and how each relates to a baseline.
+// Replication compares a published measurement with a run. Absolute figures of
+// different machines cannot be compared; the order of techniques can, and the ratio of
+// each to a baseline.
 type Replication struct {
 	Source      reference.Source
 	Tables      []ReplicatedTable
@@ -48,7 +48,7 @@ type ReplicatedCell struct {
 	base *Figure // of the baseline at the same place
 }
 
-// MarshalJSON writes what is known of both figures.
+// MarshalJSON writes what is known of the published and the measured figure.
 func (c ReplicatedCell) MarshalJSON() ([]byte, error) {
 	out := struct {
 		Network        string      `json:"network"`                 // as the source calls it
@@ -74,8 +74,8 @@ func (c ReplicatedCell) MarshalJSON() ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// StandsIn reports whether what was measured is another network than the one that the
-// technique is, since that could not be.
+// StandsIn reports whether another network was measured in place of the one that the
+// technique is.
 func (c ReplicatedCell) StandsIn() bool {
 	return c.Measured != nil && slices.Index(alternatives(c.Published.As), c.Cell.Network) > 0
 }
@@ -95,8 +95,8 @@ type Correlation struct {
 // IsZero reports whether there is no correlation.
 func (c Correlation) IsZero() bool { return !c.Known }
 
-// replicate puts the cells of a run that correspond to a published measurement
-// beside it, and holds its conclusions against both.
+// replicate compares a published measurement with the corresponding cells of a run, and
+// checks its conclusions against both.
 func replicate(res Result, src reference.Source) Replication {
 	out := Replication{Source: src}
 	for _, t := range src.Tables {
@@ -153,8 +153,8 @@ func replicateTable(res Result, src reference.Source, t reference.Table) Replica
 	return out
 }
 
-// NotInRun is why a published cell was not measured that the run has no cell for; the network that is
-// missing may stand before it.
+// NotInRun is the reason of published cells that the run has no cell for. The name of the missing network
+// may precede it.
 const NotInRun = "not part of this run"
 
 // measure finds what was measured of the published cell, and where.

@@ -13,7 +13,7 @@ import (
 	"nettoll/record"
 )
 
-// Result is all that can be said about a run file.
+// Result is everything that reports say about a run file. Most of it is written to JSON as it is.
 type Result struct {
 	Run       record.Run
 	Limits    record.Settings // in force at the end: of the run, or of the last process that went on with it
@@ -59,8 +59,8 @@ type Scenario struct {
 	Namespaces Namespaces
 }
 
-// Namespaces says that there are several hosts, and that they are namespaces of one machine: no network
-// card is between them.
+// Namespaces says that there are several hosts, and that they are namespaces of one machine, without a
+// network card between them.
 type Namespaces bool
 
 func (n Namespaces) String() string {
@@ -174,14 +174,14 @@ type Figure struct {
 	record.Kind
 	Summary
 	Ratio *Comparison `json:"vs_native,omitempty"` // ÷ baseline; nil for the baseline itself, where it has no pair, and where a value is 0
-	// Difference from the baseline says more than the ratio in metrics that are shares
-	// themselves (unit "ratio"), stands for it where a value is 0, and gives times their size.
-	// Nil in all other metrics.
+	// Difference from the baseline is shown instead of the ratio for metrics that are shares
+	// themselves (unit "ratio") and where a value is 0; for times it is given as well.
+	// It is nil for all other metrics.
 	Difference *Comparison `json:"difference,omitempty"`
 	Points     []Point     `json:"-"` // the values, in the order of rounds
 }
 
-// Comparison is the one of the two that is to be shown; nil where there is none.
+// Comparison is the one that is shown, ratio or difference; nil if there is neither.
 func (f Figure) Comparison() *Comparison {
 	if f.Difference != nil && (f.Ratio == nil || f.Kind.Unit == "ratio") {
 		return f.Difference

@@ -7,8 +7,8 @@ import (
 	"nettoll/record"
 )
 
-// Settling is what a network did by itself after it was built, until it was silent. Who uses
-// such a network pays for that, too, and trials do not show it: they begin afterwards.
+// Settling is what a network did by itself after it was built, until it was silent. This is part of its
+// cost, but trials do not show it: they begin afterwards.
 type Settling struct {
 	Cell    record.Cell // what was built; it says nothing of traffic
 	Built   int         // how often that was watched

@@ -76,7 +76,7 @@ func (s Sweep) First(of func(Row) (Figure, bool)) (Figure, bool) {
 const leastFilled = 0.4
 
 // filled reports whether so many scenarios make a matrix of a sweep. A run that
-// varies two things one after the other makes a cross of them, and no matrix.
+// varies two things one after the other makes a cross, not a matrix.
 func (s Sweep) filled(n int) bool {
 	w, h := len(s.XTicks), len(s.YTicks)
 	return w > 1 && h > 1 && n > w+h-1 && float64(n) >= leastFilled*float64(w*h)
@@ -209,7 +209,7 @@ type Axis struct {
 	Numeric bool `json:"numeric"`
 }
 
-// axis is an Axis and how a cell stands on it. The zero axis is none.
+// axis is an Axis and the place of a cell on it. The zero axis is none.
 type axis struct {
 	Axis
 	fits  func(record.Cell) bool    // nil is every cell
@@ -353,7 +353,7 @@ func labelOfUnderlay(underlay string) string {
 	return cmp.Or(instanceOf(underlay), underlay, "unshaped")
 }
 
-// placeOfUnderlay orders instances as their sources do, behind all else.
+// placeOfUnderlay orders instances as their sources do, after everything else.
 func placeOfUnderlay(underlay string) int {
 	return 1 + slices.IndexFunc(reference.Instances(), func(i reference.InstanceType) bool { return i.Name == instanceOf(underlay) })
 }
