@@ -189,10 +189,7 @@ func formatNames() string { return strings.Join(formatList(), ", ") }
 
 // writeCharts writes every chart of a report to a folder.
 func (a *app) writeCharts(dir string, res analysis.Result) error {
-	charts, err := report.Charts(res, report.Options{})
-	if err != nil {
-		return err
-	}
+	charts := report.Charts(res)
 	if len(charts) == 0 {
 		return errors.New("report: there is nothing to draw a chart of")
 	}

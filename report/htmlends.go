@@ -24,9 +24,9 @@ type marked struct {
 	Off     bool
 }
 
-// endpointFacts compares the ends of every network with native's.
-func endpointFacts(g group) []endpointView {
-	var all []endpointView
+// Facts compares the ends of every network with native's.
+func (s *section) Facts() (all []endpointView) {
+	g := s.group
 	used := g.congestions()
 	for _, l := range g.lines {
 		var base []record.Endpoint
@@ -48,7 +48,7 @@ func endpointFacts(g group) []endpointView {
 	return all
 }
 
-// onlyDifferent leaves out what an end has in common with the baseline's.
+// onlyDifferent removes what an end has in common with the baseline's.
 func (v *endpointView) onlyDifferent() {
 	same := func(m marked) bool { return !m.Differs }
 	v.Offloads, v.Parameters = slices.DeleteFunc(v.Offloads, same), slices.DeleteFunc(v.Parameters, same)
@@ -64,8 +64,8 @@ func endpoints(l line) []record.Endpoint {
 	return nil
 }
 
-// newEndpoint is one end beside the baseline's. Of congestion control what was in use matters, where that is
-// known: the parameter is what the machine has for those that choose none.
+// newEndpoint compares one end with the baseline's. For congestion control it shows what was in use, if known: the
+// parameter is only the machine's default.
 func newEndpoint(network string, e, base record.Endpoint, used []string) endpointView {
 	v := endpointView{
 		Network: network, Role: e.Role, Name: e.Name, Device: e.Device, Address: e.Address,
@@ -105,5 +105,3 @@ func cpuList(cpus []int) string {
 	}
 	return join(parts)
 }
-
-func join(parts []string) string { return strings.Join(parts, ", ") }

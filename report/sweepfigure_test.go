@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,10 +12,7 @@ import (
 // loadTitles are the titles of charts of latency against load in a report.
 func loadTitles(t *testing.T, f *record.File) (titles []string) {
 	t.Helper()
-	charts, err := Charts(analysis.Analyze(f), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	charts := Charts(analysis.Analyze(f))
 	for _, c := range charts {
 		if strings.Contains(c.Title, "against load") {
 			titles = append(titles, c.Title)
@@ -74,5 +72,39 @@ func TestSweepsAlone(t *testing.T) {
 	}
 	if text := write(t, "text", res, Options{}); !strings.Contains(text, "at 1 k/s, and has 19.8–20.2× native's latency p50 at 20 k/s") {
 		t.Errorf("text says:\n%s", text)
+	}
+}
+
+func TestAxisPlaces(t *testing.T) {
+	for _, tt := range []struct {
+		values, want []float64
+		log          bool
+	}{
+		{[]float64{1, 2, 4, 8, 16, 20}, []float64{1, 2, 4, 8, 16, 20}, true},
+		{[]float64{1, 2, 3, 4}, []float64{1, 2, 3, 4}, false},
+		{[]float64{1, 20}, []float64{1, 20}, false},
+		{[]float64{0, 10, 100, 1000}, []float64{0, 1, 2, 3}, false},
+		{[]float64{0, 1, 2, 3}, []float64{0, 1, 2, 3}, false},
+		{nil, nil, false},
+	} {
+		var ticks []analysis.Tick
+		for _, v := range tt.values {
+			ticks = append(ticks, analysis.Tick{Value: v})
+		}
+		got, log := axisPlaces(ticks)
+		if !slices.Equal(got, tt.want) || log != tt.log {
+			t.Errorf("%v: %v, %v; want %v, %v", tt.values, got, log, tt.want, tt.log)
+		}
+	}
+}
+
+// Bars in groups have the colours of their networks; what is not different is told by its sign.
+func TestRatioBarsSayWhatIsNotKnown(t *testing.T) {
+	for outcome, want := range map[analysis.Outcome]string{
+		analysis.Different: "55%", analysis.NotKnown: "55% ?", analysis.Same: "55% =", analysis.Untested: "55% untested",
+	} {
+		if b := ratioBar(analysis.Comparison{Value: 0.55, Outcome: outcome}); b.Text != want {
+			t.Errorf("%v: %q, want %q", outcome, b.Text, want)
+		}
 	}
 }

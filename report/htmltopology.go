@@ -2,13 +2,15 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
+	"nettoll/analysis"
 	"nettoll/record"
 )
 
-// topologyView is a sketch of a network: from the client down to the server, what its payload crossed, in a frame
-// for each host, with the proof of each hop. Places are in units of a view box that is as wide as those of charts.
+// topologyView is a sketch of a network: what its payload crossed from the client down to the server, in a frame
+// for each host, with the proof of each hop. Units are those of a view box that is as wide as those of charts.
 type topologyView struct {
 	Network        string
 	Label          string // all of it in words
@@ -61,7 +63,7 @@ func newTopology(l line) (topologyView, bool) {
 	return topologyView{}, false
 }
 
-// sketch places what a path says below each other.
+// sketch lays out the hops of a path from top to bottom.
 func sketch(network string, path []record.Hop, ends []record.Endpoint) topologyView {
 	v := topologyView{Network: network}
 	hosts := map[string]string{} // that containers are on
@@ -77,7 +79,7 @@ func sketch(network string, path []record.Hop, ends []record.Endpoint) topologyV
 			server = e
 		}
 	}
-	// What lies in a container stands in the frame of its host. A name without a place is where the hop before it is.
+	// What is in a container belongs to the frame of its host. A name without a place is where the previous hop is.
 	hostOf := func(where, before string) string {
 		if host, known := hosts[where]; known {
 			return host
@@ -171,7 +173,7 @@ func packets(n uint64) string {
 	return count(n) + " packets"
 }
 
-// words say what the sketch shows, for those who do not see it.
+// words describe the sketch for those who cannot see it.
 func (v topologyView) words() string {
 	parts := []string{fmt.Sprintf("The path of %s: from the client %s", v.Network, v.Client.Name)}
 	for _, h := range v.Hops {
@@ -186,4 +188,39 @@ func (v topologyView) words() string {
 		parts = append(parts, text)
 	}
 	return strings.Join(append(parts, "to the server "+v.Server.Name), "; ") + "."
+}
+
+// Paths are those of the networks of a section.
+func (s *section) Paths() (all []topologyView) {
+	for _, l := range s.group.lines {
+		if p, ok := newTopology(l); ok {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// sweptPaths are the paths of networks that only sweeps show, one for each network and number of hosts.
+func sweptPaths(res analysis.Result) []topologyView {
+	swept := swept(res)
+	var all []topologyView
+	var seen []string
+	for _, s := range res.Scenarios {
+		if !swept[s.Cell.Scenario().Key()] {
+			continue
+		}
+		for i := range s.Rows {
+			row := &s.Rows[i]
+			name := networkName(row.Cell)
+			key := fmt.Sprintf("%s/%d", name, s.Cell.Hosts)
+			if slices.Contains(seen, key) {
+				continue
+			}
+			if p, ok := newTopology(line{name: name, rows: []*analysis.Row{row}}); ok {
+				seen = append(seen, key)
+				all = append(all, p)
+			}
+		}
+	}
+	return all
 }

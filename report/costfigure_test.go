@@ -17,7 +17,7 @@ func loaded(network string, loads map[string]float64) analysis.Row {
 	for _, k := range analysis.CPUKinds() {
 		if v, ok := loads[k.Name]; ok {
 			cost, _ := analysis.CostKind(k.Name, row.Cell)
-			row.Costs = append(row.Costs, analysis.Figure{Kind: cost, Summary: analysis.Summary{N: 1, Estimate: v, Low: v, High: v}})
+			row.Costs = append(row.Costs, analysis.Figure{Kind: cost, Summary: analysis.Summary{N: 1, Estimate: v, Interval: analysis.Interval{Low: v, High: v}}})
 		}
 	}
 	return row
@@ -42,14 +42,14 @@ func TestLoadFigureShowsWhereTheCPUTimeGoes(t *testing.T) {
 		t.Error("a part of the CPU time is shown as all of it")
 	}
 	var keys []string
-	for _, k := range f.keys {
+	for _, k := range f.Keys {
 		keys = append(keys, k.Name)
 	}
 	if !slices.Equal(keys, []string{"clients", "servers", "daemons", "shared"}) {
 		t.Errorf("the legend is %q", keys)
 	}
 	var svg bytes.Buffer
-	if err := f.chart.WithKeys(f.keys).WriteSVG(&svg, f.title); err != nil {
+	if err := f.chart.WithKeys(f.Keys).WriteSVG(&svg, f.Title); err != nil {
 		t.Fatal(err)
 	}
 	for _, color := range []string{"#0072b2", "#2f8fc7", "#d55e00", "#4a525b"} {
@@ -58,8 +58,8 @@ func TestLoadFigureShowsWhereTheCPUTimeGoes(t *testing.T) {
 		}
 	}
 	f = loadFigure(rows[0].Cell, []string{""}, func(int) []analysis.Row { return rows[:1] })
-	if len(f.keys) != 3 || strings.Contains(f.chart.Label(), "daemons") {
-		t.Errorf("a network without daemons: %q, legend %+v", f.chart.Label(), f.keys)
+	if len(f.Keys) != 3 || strings.Contains(f.chart.Label(), "daemons") {
+		t.Errorf("a network without daemons: %q, legend %+v", f.chart.Label(), f.Keys)
 	}
 	if loadFigure(rows[0].Cell, []string{""}, func(int) []analysis.Row { return rows[2:] }).chart.Drawn() {
 		t.Error("nothing is known, and something is drawn")
@@ -73,7 +73,7 @@ func TestStandInIsNamed(t *testing.T) {
 		return analysis.ReplicatedTable{
 			Table: reference.Table{Name: "CPU", Unit: "percent of the machine", Columns: places, Cells: []reference.Published{p}},
 			Kind:  record.Kind{Name: reference.CPUClient, Unit: "cpu-s/s"}, CPUs: 4,
-			Cells: []analysis.ReplicatedCell{{Published: p, Cell: record.Cell{Network: over}, Measured: &analysis.Figure{Summary: analysis.Summary{Estimate: 1, Low: 1, High: 1, Level: 0.95}}}},
+			Cells: []analysis.ReplicatedCell{{Published: p, Cell: record.Cell{Network: over}, Measured: &analysis.Figure{Summary: analysis.Summary{Estimate: 1, Interval: analysis.Interval{Low: 1, High: 1, Level: 0.95}}}}},
 		}
 	}
 	for _, c := range []struct{ as, over, want string }{
@@ -81,15 +81,15 @@ func TestStandInIsNamed(t *testing.T) {
 		{"weave-sleeve|udp-overlay-packet", "weave-sleeve", ""},
 		{"weave-sleeve", "docker:weave-sleeve", ""},
 	} {
-		sh := publishedSheet(table("weave-pcap", c.as, c.over))
-		if got := sh.lines[1].names[0]; got != c.want {
+		sh := publishedTable(table("weave-pcap", c.as, c.over))
+		if got := sh.Lines[1].Names[0]; got != c.want {
 			t.Errorf("%s over %s is called %q, want %q", c.as, c.over, got, c.want)
 		}
-		if got := sh.lines[1].cells[0].value; got != "25" {
+		if got := sh.Lines[1].Cells[0].Value; got != "25" {
 			t.Errorf("one of four CPUs is %q %%", got)
 		}
-		if !strings.Contains(sh.note, "measured as a share of the four CPUs of a host") {
-			t.Errorf("the note is %q", sh.note)
+		if !strings.Contains(sh.Note, "measured as a share of the four CPUs of a host") {
+			t.Errorf("the note is %q", sh.Note)
 		}
 	}
 }

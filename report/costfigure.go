@@ -9,8 +9,8 @@ import (
 	"nettoll/report/plot"
 )
 
-// loadParts are what the CPU time of the machine goes to, in the order in which a bar
-// shows them. They are told apart by colours of their own, not those of networks.
+// loadParts are the parts of the machine's CPU time, in the order in which a bar shows
+// them. Their colours are their own, not those of networks.
 var loadParts = []struct {
 	metric, name string
 	look         plot.Look
@@ -21,9 +21,9 @@ var loadParts = []struct {
 	{analysis.CPUShared, "shared", plot.Look{Color: 0}},
 }
 
-// loadFigure draws what the CPU time goes to that a network needs for what it moves: for a GB or
-// a transaction of one workload, since networks that move less use less. names are those of
-// clusters, rows gives each one's networks.
+// loadFigure draws how the CPU time of each network divides into parts, for a GB or a transaction of
+// one workload, since networks that move less use less. names are those of the clusters; rows returns
+// the networks of one cluster.
 func loadFigure(c record.Cell, names []string, rows func(cluster int) []analysis.Row) figure {
 	kind, _ := analysis.CostKind(analysis.CPUMachine, c)
 	unit := "for 1 GB"
@@ -38,8 +38,8 @@ func loadFigure(c record.Cell, names []string, rows func(cluster int) []analysis
 			}
 		}
 	}
-	out := figure{title: "Where the CPU time of " + c.Workload + " goes, " + strings.TrimSuffix(sc.unit, "/GB") + " " + unit, hint: hint(kind)}
-	words := []string{out.title + ", " + out.hint + "."}
+	out := figure{Title: "Where the CPU time of " + c.Workload + " goes, " + strings.TrimSuffix(sc.unit, "/GB") + " " + unit, Hint: hint(kind)}
+	words := []string{out.Title + ", " + out.Hint + "."}
 	shown := map[string]bool{}
 	var clusters []plot.Cluster
 	for i, name := range names {
@@ -62,14 +62,14 @@ func loadFigure(c record.Cell, names []string, rows func(cluster int) []analysis
 	out.chart = plot.Clusters(clusters, 0, 0, strings.Join(words, " "))
 	for _, p := range loadParts {
 		if shown[p.metric] {
-			out.keys = append(out.keys, plot.Key{Name: p.name, Look: p.look})
+			out.Keys = append(out.Keys, plot.Key{Name: p.name, Look: p.look})
 		}
 	}
 	return out
 }
 
-// loadBar is what one network's CPU time goes to, the estimate of each part, where all of
-// it is known.
+// loadBar is the bar of one network, with the estimate of each part. ok is false unless every
+// part is known.
 func loadBar(sc scale, row analysis.Row, shown map[string]bool) (b plot.Bar, said string, ok bool) {
 	b.Name = networkName(row.Cell)
 	var parts []string
