@@ -33,6 +33,10 @@ lint: ## formatting and vet
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo "run gofmt -w on these"; exit 1; }
 	go vet ./...
 
+.PHONY: lines
+lines: ## how many lines of code and of tests each folder has, without blank ones and comments; AT= names another commit
+	.ci/lines $(AT)
+
 # Where docker.io has no docker command, since Debian 13, that is in docker-cli.
 .PHONY: needs
 needs: ## programs that the tests use, from the distribution

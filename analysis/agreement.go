@@ -11,48 +11,41 @@ const referenceTool = "engine"
 
 // Agreement compares two tools on cells that are equal but for the tool.
 type Agreement struct {
-	Cell            record.Cell // without its tool
-	Kind            record.Kind // the metric that both have
-	Reference, Tool string      // Reference is the engine where it was measured
-	Expected, Found Figure      // of Reference and of Tool
-	Ratio           *Comparison // Tool ÷ Reference, paired by round; nil where they share no round or a value is 0. Its effect takes more for better
-	Namespaces      bool        // hosts are namespaces of one machine, as in Scenario
-	Reasons         []Warning   // where they differ: what the record shows that can explain it, likeliest first
-}
-
-// Outcome says whether the tools agree: their figures are the Same within the margin. That no
-// difference was found is no agreement.
-func (a Agreement) Outcome() Outcome {
-	if a.Ratio == nil {
-		return Untested
-	}
-	return a.Ratio.Outcome
+	Cell      record.Cell `json:"cell"`      // without its tool
+	Kind      record.Kind `json:"-"`         // the metric that both have
+	Reference string      `json:"reference"` // the tool that is compared with: the engine where it was measured
+	Tool      string      `json:"tool"`
+	Expected  Figure      `json:"expected"`        // of Reference
+	Found     Figure      `json:"found"`           // of Tool
+	Ratio     *Comparison `json:"ratio,omitempty"` // Tool ÷ Reference, paired by round; nil where they share no round or a value is 0. Its effect takes more for better
+	// Outcome says whether the tools agree: Same is that their figures are within the margin. NotKnown
+	// is not agreement.
+	Outcome    Outcome    `json:"outcome"`
+	Reasons    []Warning  `json:"reasons"`             // where they differ: what the record shows that can explain it, likeliest first
+	Namespaces Namespaces `json:"hosts_are,omitempty"` // that of its scenario
 }
 
 // compared are the metrics that tools are expected to agree on.
 var compared = [...]string{record.Throughput, record.PacketRate, record.TransactionRate, record.LatencyMean, record.LatencyP50}
 
-// agreements compares the tools of a run with each other: of every cell that two
-// tools or more measured, and of every metric that both have among throughput,
-// packet rate, transaction rate, mean latency and p50. The order is that of the
-// plan.
+// agreements compares the tools of a run: in every cell that two or more tools
+// measured, and in every metric that both have among throughput, packet rate,
+// transaction rate, mean latency and p50. The order is that of the plan.
 func agreements(res Result) []Agreement {
 	var order []record.Cell
-	byCell, namespaces := map[record.Cell][]Row{}, map[record.Cell]bool{}
-	for _, s := range res.Scenarios {
-		for _, r := range s.Rows {
-			if len(r.Figures) == 0 {
-				continue
-			}
-			c := r.Cell
-			c.Tool = ""
-			namespaces[c] = namespaces[c] || s.Namespaces
-			if len(byCell[c]) == 0 {
-				order = append(order, c)
-			}
-			if !slices.ContainsFunc(byCell[c], func(o Row) bool { return o.Cell.Tool == r.Cell.Tool }) {
-				byCell[c] = append(byCell[c], r)
-			}
+	byCell, namespaces := map[record.Cell][]Row{}, map[record.Cell]Namespaces{}
+	for s, r := range res.Rows() {
+		if len(r.Figures) == 0 {
+			continue
+		}
+		c := r.Cell
+		c.Tool = ""
+		namespaces[c] = namespaces[c] || s.Namespaces
+		if len(byCell[c]) == 0 {
+			order = append(order, c)
+		}
+		if !slices.ContainsFunc(byCell[c], func(o Row) bool { return o.Cell.Tool == r.Cell.Tool }) {
+			byCell[c] = append(byCell[c], r)
 		}
 	}
 	var out []Agreement
@@ -82,9 +75,12 @@ func agree(c record.Cell, base, row Row, j judging) []Agreement {
 		}
 		a := Agreement{
 			Cell: c, Kind: expected.Kind, Reference: base.Cell.Tool, Tool: row.Cell.Tool, Expected: expected, Found: found,
-			Ratio: compare(pairUp(found.Points, expected.Points), record.HigherIsBetter, j),
+			Ratio: compare(pairUp(found.Points, expected.Points), record.HigherIsBetter, j), Reasons: []Warning{},
 		}
-		if a.Outcome() == Different {
+		if a.Ratio != nil {
+			a.Outcome = a.Ratio.Outcome
+		}
+		if a.Outcome == Different {
 			a.Reasons = reasons(c, base, row, j)
 		}
 		out = append(out, a)

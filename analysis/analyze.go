@@ -16,17 +16,17 @@ import (
 	"nettoll/reference"
 )
 
-// Analyze says everything that can be said about a run file.
+// Analyze computes everything that reports say about a run file. All figures are finite.
 //
-// Every interval and test is at the level of the run (Settings.Confidence), for
-// itself; what holds among all of them is in the verdicts, see giveVerdicts.
+// Every interval and test is at the level of the run (Settings.Confidence) by itself; verdicts
+// take the number of comparisons into account, see giveVerdicts.
 func Analyze(f *record.File) Result {
 	completed := *f
 	completed.Trials = Complete(f.Trials)
 	return AnalyzeCompleted(&completed)
 }
 
-// AnalyzeCompleted does so with a file whose trials are complete, see CompleteTrial.
+// AnalyzeCompleted is Analyze for a file whose trials are complete, see CompleteTrial.
 func AnalyzeCompleted(f *record.File) Result {
 	all := collect(f.Run.Cells, f.Trials)
 	byCell := map[record.Cell]series{}
@@ -61,8 +61,8 @@ func AnalyzeCompleted(f *record.File) Result {
 	return res
 }
 
-// Relate says what the rows show together: verdicts, extremes, sweeps, agreement of tools,
-// prices, and what was published beside them. Analyze has done it.
+// Relate computes what follows from several rows: verdicts, extremes, sweeps, agreement of tools,
+// prices, and the comparison with published figures. Analyze calls it.
 func (res *Result) Relate() {
 	for i := range res.Scenarios {
 		s := &res.Scenarios[i]
@@ -80,7 +80,7 @@ func (res *Result) Relate() {
 	}
 }
 
-// sourceOf is the published source that a run is put beside: the one that it names, or
+// sourceOf is the published source that a run is compared with: the one that it names, or
 // the one that its suite is named after.
 func sourceOf(run record.Run) string {
 	name := path.Base(run.Suite)
@@ -88,8 +88,8 @@ func sourceOf(run record.Run) string {
 }
 
 // namespaces reports whether the hosts of a scenario share one machine: there are
-// several, something was measured on them, and no trial had machines of its own.
-func namespaces(s Scenario) bool {
+// several, something was measured on them, and in no trial were they machines.
+func namespaces(s Scenario) Namespaces {
 	measured := false
 	for _, r := range s.Rows {
 		if r.Apart {
@@ -97,7 +97,7 @@ func namespaces(s Scenario) bool {
 		}
 		measured = measured || r.Status == record.OK
 	}
-	return s.Cell.Hosts > 1 && measured
+	return Namespaces(s.Cell.Hosts > 1 && measured)
 }
 
 func firstNative(r Row) int {

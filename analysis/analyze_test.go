@@ -141,13 +141,13 @@ func TestAnalyzeDuplicates(t *testing.T) {
 func TestAnalyzeOneRound(t *testing.T) {
 	res := Analyze(fileOf(pairedTrials(1, 1, 0.5, 0)...))
 	f, _ := rowOf(t, res, "bridge").Figure(record.Throughput)
-	want := Comparison{N: 1, Value: 0.5, Low: 0.5, High: 0.5, P: 1, Primary: true, Judged: true}
+	want := Comparison{N: 1, Value: 0.5, Interval: Interval{Low: 0.5, High: 0.5}, P: 1, Primary: true, Judged: true}
 	got := *f.Ratio
 	got.Value, got.Low, got.High = round9(got.Value), round9(got.Low), round9(got.High)
 	if got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
-	if f.Summary != (Summary{N: 1, Estimate: 5e9, Median: 5e9, Low: 5e9, High: 5e9, Min: 5e9, Max: 5e9}) {
+	if f.Summary != (Summary{N: 1, Estimate: 5e9, Median: 5e9, Interval: Interval{Low: 5e9, High: 5e9}, Min: 5e9, Max: 5e9}) {
 		t.Errorf("got %+v", f.Summary)
 	}
 }

@@ -109,11 +109,11 @@ func ordersAtMost(n, most int) float64 {
 	return found / orders
 }
 
-// alike are doubts about rounds of which neighbours are more alike than rounds in random
-// order would be. Every interval and test takes rounds for independent: where values have a
-// lag-1 correlation of 0.4, an interval of 95 % holds the truth in 81 to 89 % of runs, and with
-// 0.7 in 60 to 72 %. Of a network it is the ratio to native that counts, of native itself
-// its values. A trend that was found already is no second doubt.
+// alike are doubts about rounds whose neighbours are more alike than in random order.
+// Every interval and test assumes independent rounds: with a lag-1 correlation of 0.4, an
+// interval of 95 % holds the truth in 81 to 89 % of runs, and with 0.7 in 60 to 72 %. The test
+// is of the ratios to native, and for native itself of its values. A trend that was found
+// already is not reported again.
 func alike(row Row, k record.Kind, points, base []Point, trend bool, in circumstances) []Warning {
 	var series []float64
 	of := k.Title

@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"encoding/json"
 	"math"
 
 	"nettoll/record"
@@ -20,25 +21,28 @@ func (o Outcome) String() string {
 	return [...]string{Untested: "untested", NotKnown: "not-known", Same: "same", Different: "different"}[o]
 }
 
+// MarshalText writes an outcome as reports for programs have it.
+func (o Outcome) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
+
 // Effect says which way a difference goes, in the direction of its metric.
 type Effect string
 
-// No effect is said of what is not different.
+// There is an effect only if two are different.
 const (
 	Better Effect = "better"
 	Worse  Effect = "worse"
 )
 
-// Comparison is a cell beside another, paired by round: a ratio, of which 1 is no
-// difference, or a difference in the unit of the metric, of which 0 is none.
+// Comparison compares a cell with another, paired by round: a ratio, where 1 is no
+// difference, or a difference in the unit of the metric, where 0 is none.
 type Comparison struct {
-	N         int     // pairs
-	Value     float64 // cell ÷ baseline, or cell − baseline: the pseudo-median of the pairs
-	Low, High float64 // interval of Value; the extremes of the pairs where N is too small for the level
-	Level     float64 // of the interval; 0 where N is too small to give the level asked for
-	P         float64 // of the test that there is no difference; says nothing where Level is 0
-	Outcome   Outcome // by this interval alone
-	Effect    Effect  // of an Outcome that is Different
+	N        int     // pairs
+	Minus    bool    // it is a difference, not a ratio
+	Value    float64 // cell ÷ baseline, or cell − baseline: the pseudo-median of the pairs
+	Interval         // of Value; the extremes of the pairs where N is too small for the level
+	P        float64 // of the test that there is no difference; says nothing where Level is 0
+	Outcome  Outcome // by this interval alone
+	Effect   Effect  // of an Outcome that is Different
 
 	// Primary comparisons are one of each cell, of the metric that the cell is ranked by.
 	Primary  bool
@@ -47,9 +51,36 @@ type Comparison struct {
 	Verdict  Outcome // Outcome, but Different only where Adjusted says so too
 }
 
-// Doubtful reports whether the size of a difference is not known well enough to
-// be named: half of the interval is more than half of it. Of such one can say which
-// way it goes and how far it reaches at the least and at the most.
+// MarshalJSON leaves out what is not known: what was not tested has no interval and no p-value.
+func (c Comparison) MarshalJSON() ([]byte, error) {
+	where := func(known bool, v float64) *float64 {
+		if !known {
+			return nil
+		}
+		return &v
+	}
+	verdict := ""
+	if c.Judged {
+		verdict = c.Verdict.String()
+	}
+	return json.Marshal(struct {
+		N          int      `json:"n"`
+		Ratio      *float64 `json:"ratio,omitempty"`
+		Difference *float64 `json:"difference,omitempty"`
+		Interval   `json:"interval,omitzero"`
+		P          *float64 `json:"p,omitempty"`
+		Outcome    Outcome  `json:"outcome"`
+		Effect     Effect   `json:"effect,omitempty"`
+		Primary    bool     `json:"primary,omitempty"`
+		Adjusted   *float64 `json:"adjusted_p,omitempty"`
+		Verdict    string   `json:"verdict,omitempty"`
+	}{c.N, where(!c.Minus, c.Value), where(c.Minus, c.Value), c.Interval, where(c.Level > 0, c.P), c.Outcome, c.Effect, c.Primary,
+		where(c.Level > 0 && c.Judged, c.Adjusted), verdict})
+}
+
+// Doubtful reports whether the size of a difference is known too badly to give one
+// number: half of the interval is more than half of the difference. Reports then give only its
+// direction, its least and its greatest size.
 func (c Comparison) Doubtful(none float64) bool {
 	return math.Max(c.High-c.Value, c.Value-c.Low) > math.Abs(c.Value-none)/2
 }
@@ -86,9 +117,9 @@ type judging struct {
 
 func judgingOf(s record.Settings) judging { return judging{level(s), equalWithin(s)} }
 
-// Paired gives the ratio of values to those that each of them is paired with, for values that are
-// of no one run. All is as in the comparison of a cell with its baseline; level is of the interval
-// and the test, margin as a share of 1. It is nil where there is no pair, or no ratio of one.
+// Paired is the comparison of a cell with its baseline for paired values from several runs. level is that
+// of the interval and the test, margin a share of 1. The result is nil if there is no pair, or a value
+// is 0.
 func Paired(of, with []float64, level, margin float64) *Comparison {
 	pairs := make([]pair, min(len(of), len(with)))
 	for i := range pairs {
@@ -126,11 +157,11 @@ func compare(pairs []pair, better record.Direction, j judging) *Comparison {
 	return c
 }
 
-// subtract gives the difference of a cell from its baseline, for metrics of which a
-// ratio says little: a loss of 0 against 0 has none, and one of 0.002 % against
-// 0.001 % is not "twice as bad" to anybody. All is as in compare, on
-// cellᵢ − baselineᵢ instead of the logarithms. The margin is that share of what the
-// baseline has; of nothing it is nothing.
+// subtract gives the difference of a cell from its baseline, for metrics whose
+// ratio says little: a loss of 0 against 0 has no ratio, and 0.002 % against
+// 0.001 % is not "twice as bad" in practice. It works like compare, on
+// cellᵢ − baselineᵢ instead of the logarithms. The margin is a share of the baseline's
+// value, and 0 if that is 0.
 //
 // The result is nil where there is no pair, or where a difference is beyond the
 // range of numbers.
@@ -146,6 +177,7 @@ func subtract(pairs []pair, better record.Direction, j judging) *Comparison {
 	if c == nil {
 		return nil
 	}
+	c.Minus = true
 	margin := j.margin * math.Abs(summarize(base, j.level).Estimate)
 	c.judge(0, -margin, margin, better, j.level)
 	return c
@@ -159,13 +191,13 @@ func center(d []float64, level float64) *Comparison {
 	}
 	plain := plainNull(len(d))
 	low, high, reached := pseudomedianInterval(d, plain, level)
-	return &Comparison{N: len(d), Value: pseudomedian(d), Low: low, High: high, Level: reached, P: signedRankP(d, plain)}
+	return &Comparison{N: len(d), Value: pseudomedian(d), Interval: Interval{low, high, reached}, P: signedRankP(d, plain)}
 }
 
-// judge gives the outcome, none being the value of no difference and from and to the
-// margin around it. An interval that leaves out none although the test, knowing of
-// ties, does not reject is widened to it: what is shown never says more than what was
-// tested. With too few pairs for the level nothing was tested.
+// judge sets the outcome. none is the value of no difference; from and to are the
+// margin around it. If the interval excludes none although the test, which accounts for
+// ties, does not reject it, the interval is widened to none, so that it never says more than
+// the test. With too few pairs for the level nothing was tested.
 func (c *Comparison) judge(none, from, to float64, better record.Direction, level float64) {
 	if c.Level == 0 {
 		return

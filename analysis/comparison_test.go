@@ -3,6 +3,7 @@ package analysis
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"nettoll/record"
@@ -142,14 +143,140 @@ func TestDoubtful(t *testing.T) {
 		none float64
 		want bool
 	}{
-		{Comparison{Value: 0.75, Low: 0.59, High: 0.97}, 1, true},
-		{Comparison{Value: 0.75, Low: 0.70, High: 0.80}, 1, false},
-		{Comparison{Value: 1.3, Low: 1.2, High: 1.5}, 1, true},
-		{Comparison{Value: 8e-6, Low: 5e-6, High: 11e-6}, 0, false},
-		{Comparison{Value: 8e-6, Low: 3e-6, High: 12e-6}, 0, true},
+		{Comparison{Value: 0.75, Interval: Interval{Low: 0.59, High: 0.97}}, 1, true},
+		{Comparison{Value: 0.75, Interval: Interval{Low: 0.70, High: 0.80}}, 1, false},
+		{Comparison{Value: 1.3, Interval: Interval{Low: 1.2, High: 1.5}}, 1, true},
+		{Comparison{Value: 8e-6, Interval: Interval{Low: 5e-6, High: 11e-6}}, 0, false},
+		{Comparison{Value: 8e-6, Interval: Interval{Low: 3e-6, High: 12e-6}}, 0, true},
 	} {
 		if got := tt.c.Doubtful(tt.none); got != tt.want {
 			t.Errorf("%+v: %v, want %v", tt.c, got, tt.want)
 		}
+	}
+}
+
+func TestSubtract(t *testing.T) {
+	of := func(native float64, cells ...float64) []pair {
+		var out []pair
+		for i, v := range cells {
+			out = append(out, pair{i + 1, v, native})
+		}
+		return out
+	}
+	for _, tt := range []struct {
+		name  string
+		pairs []pair
+		want  Outcome
+		value float64
+	}{
+		{"nothing against nothing", of(0, 0, 0, 0, 0, 0, 0), Same, 0},
+		{"loss", of(0, 0.1, 0.11, 0.09, 0.1, 0.12, 0.08), Different, 0.1},
+		{"less loss", of(0.2, 0.1, 0.11, 0.09, 0.1, 0.12, 0.08), Different, -0.1},
+		{"now and then", of(0, 0, 0.1, 0, 0, 0, 0), NotKnown, 0},
+		{"a little more of much", of(0.2, 0.201, 0.202, 0.201, 0.203, 0.202, 0.201), Same, 0.0015},
+		{"too few", of(0, 1, 1, 1), Untested, 1},
+	} {
+		d := subtract(tt.pairs, record.LowerIsBetter, at95)
+		if d == nil || d.Outcome != tt.want || math.Abs(d.Value-tt.value) > 1e-9 || d.N != len(tt.pairs) {
+			t.Errorf("%s: %+v, want %v and %v", tt.name, d, tt.want, tt.value)
+		}
+	}
+	if d := subtract(of(-math.MaxFloat64, math.MaxFloat64), record.LowerIsBetter, at95); d != nil {
+		t.Errorf("beyond the range of numbers is %+v", d)
+	}
+	if subtract(nil, record.LowerIsBetter, at95) != nil {
+		t.Error("no pair has a difference")
+	}
+}
+
+// A ratio of shares says little and one of 0 to 0 nothing; a ratio of anything
+// else is enough.
+func TestDifferenceStandsForRatio(t *testing.T) {
+	set := func(name, unit string, host, bridge float64) Figure {
+		trials := pairedTrials(3, 8, 0.9, 0.01)
+		for i := range trials {
+			v := host
+			if trials[i].Cell.Network == "bridge" {
+				v = bridge
+			}
+			trials[i].Metrics[name] = record.Metric{Value: v, Unit: unit}
+		}
+		f, _ := rowOf(t, Analyze(fileOf(trials...)), "bridge").Figure(name)
+		return f
+	}
+	for _, tt := range []struct {
+		name, unit       string
+		host, bridge     float64
+		ratio, different bool
+	}{
+		{record.Loss, "ratio", 0, 0, false, true},
+		{record.Loss, "ratio", 0, 0.1, false, true},
+		{record.Loss, "ratio", 0.1, 0.2, true, true},
+		{record.Retransmits, "segments", 0, 10, false, true},
+		{record.Retransmits, "segments", 5, 10, true, false},
+		{record.LatencyAdded, "s", 1e-5, -1e-6, false, true},
+		{record.Jitter, "s", 1e-5, 2e-5, true, true}, // times have a size, too,
+		{record.Jitter, "s", 1e-5, -1, false, false}, // cannot be
+	} {
+		f := set(tt.name, tt.unit, tt.host, tt.bridge)
+		if n := map[bool]int{true: 8}[tt.ratio || tt.different]; f.Summary.N != n || (f.Ratio != nil) != tt.ratio || (f.Difference != nil) != tt.different {
+			t.Errorf("%s of %v against %v is %+v", tt.name, tt.bridge, tt.host, f)
+		}
+		if f.Difference != nil && math.Abs(f.Difference.Value-(tt.bridge-tt.host)) > 1e-12 {
+			t.Errorf("difference is %+v", f.Difference)
+		}
+	}
+}
+
+func endpointsOf(mtu int, change func(*record.Endpoint)) []record.Endpoint {
+	var out []record.Endpoint
+	for _, role := range []string{"client", "server"} {
+		e := record.Endpoint{Name: role, Role: role, MTU: mtu, Qdisc: "noqueue",
+			Offloads: map[string]bool{"tso": true, "gro": true},
+			Sysctls:  map[string]string{"tcp_congestion_control": "bbr", "tcp_rmem": "4096\t131072\t6291456"}}
+		if change != nil {
+			change(&e)
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+func TestDifferences(t *testing.T) {
+	mss := func(v uint32) []record.Flow {
+		return []record.Flow{{TCP: &record.TCPInfo{SndMSS: v, Congestion: "bbr"}}}
+	}
+	for _, tt := range []struct {
+		name      string
+		endpoints []record.Endpoint
+		flows     []record.Flow
+		want      []string
+	}{
+		{"equal", endpointsOf(1500, nil), mss(1448), nil},
+		{"MTU and MSS", endpointsOf(1450, nil), mss(1398), []string{"MTU 1450 against 1500"}},
+		{"at the server", endpointsOf(1500, func(e *record.Endpoint) {
+			if e.Role == "server" {
+				e.Offloads["gro"], e.Qdisc = false, "fq"
+			}
+		}), mss(1448), []string{"server gro off against on", "server qdisc fq against noqueue"}},
+		{"sysctls", endpointsOf(1500, func(e *record.Endpoint) {
+			e.Sysctls["tcp_congestion_control"], e.Sysctls["tcp_rmem"] = "cubic", "4096 131072 1"
+		}), mss(1448), []string{"tcp_congestion_control cubic against bbr", "tcp_rmem 4096 131072 1 against 4096 131072 6291456"}},
+		{"white space is no difference", endpointsOf(1500, func(e *record.Endpoint) { e.Sysctls["tcp_rmem"] = "4096 131072 6291456" }), mss(1448), nil},
+		{"several values", append(endpointsOf(1500, nil), endpointsOf(1450, nil)...), mss(1448), []string{"MTU 1450/1500 against 1500"}},
+		{"not recorded", nil, nil, nil},
+		{"not recorded in part", []record.Endpoint{{Role: "client", MTU: 9000}}, nil, []string{"client MTU 9000 against 1500"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			of := func(network string, e []record.Endpoint, f []record.Flow) series {
+				trial := throughputTrial(streamCell(network), 1, 1)
+				trial.Endpoints, trial.Flows = e, f
+				return series{trial.Cell, []*record.Trial{&trial}}
+			}
+			got := differences(of("bridge", tt.endpoints, tt.flows), of("host", endpointsOf(1500, nil), mss(1448)))
+			if !slices.Equal(got, tt.want) {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
 	}
 }

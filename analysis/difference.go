@@ -58,10 +58,9 @@ func setupOf(role string, endpoints []record.Endpoint, flows []record.Flow) setu
 	return out
 }
 
-// differences names every attribute that the endpoints of a cell and of its
-// native do not share, such as "MTU 1450 against 1500"; one that differs at one
-// end only is told by its role. Attributes that only one side recorded are not
-// compared.
+// differences names every attribute in which the endpoints of a cell and of its
+// native differ, such as "MTU 1450 against 1500", with the role if only one end
+// differs. Attributes that only one side recorded are not compared.
 func differences(cell, native series) []string {
 	ce, cf := cell.lastSetup()
 	ne, nf := native.lastSetup()

@@ -60,7 +60,7 @@ func doubts(row Row, c, base series, in circumstances) []Warning {
 }
 
 // lost are the warnings about trials without figures. A cell that was skipped
-// in every round is no doubt: its row says why.
+// in every round has none: its row gives the reason.
 func lost(c series) []Warning {
 	var out []Warning
 	for _, status := range []record.Status{record.Failed, record.Invalid, record.Skipped} {
@@ -158,4 +158,30 @@ func unknown(trials []*record.Trial) []string {
 		}
 	}
 	return slices.Sorted(maps.Keys(names))
+}
+
+// leastCovered is the share of the window that transactions of a closed loop should
+// cover. On a quiet machine it is 0.99 or more; the rest is transactions across its edges.
+const leastCovered = 0.98
+
+// uncovered are doubts about trials whose latencies do not cover the whole window.
+func uncovered(trials []*record.Trial) []Warning {
+	known, n, least := 0, 0, 1.0
+	for _, t := range trials {
+		if t.Covered <= 0 {
+			continue
+		}
+		known++
+		if t.Covered < leastCovered {
+			n++
+			least = min(least, t.Covered)
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	return []Warning{{WarnUncovered,
+		fmt.Sprintf("in %d of %d trials the transactions that count cover less than %s of the window, at the least %s: the rest passed in slow ones that began before it, on lost datagrams, or without a CPU",
+			n, known, Percent(leastCovered), Percent(least)),
+		"the slowest are missing from the percentiles: measure longer windows (-t), or stop other work on the machine"}}
 }

@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
 
 	"nettoll/record"
@@ -17,19 +18,31 @@ type Extreme struct {
 	Ratio         *Comparison // Network ÷ Next, paired by round
 }
 
+// MarshalJSON names the networks.
+func (e Extreme) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Metric  string      `json:"metric"`
+		Highest bool        `json:"highest"` // else the lowest
+		Network string      `json:"network"`
+		Next    string      `json:"next"`
+		Ratio   *Comparison `json:"ratio,omitempty"`
+		Shown   bool        `json:"shown"`
+	}{e.Kind.Name, e.Highest, e.Network.Network, e.Next.Network, e.Ratio, e.Shown()})
+}
+
 // Shown reports whether the network can be called the highest, or the lowest: it is beyond
-// the next one, by a verdict among all extremes of the run. Comparing the two that happen to
-// come first says no more than it should: Gutmann and Maymin, Is the selected population the
-// best?, Ann. Statist. 15 (1987). They may come first in rounds that they do not share, as cells
-// that are known are measured no more, and the other way round in those that they do.
+// the next one, by a verdict among all extremes of the run. Testing the two that come first
+// keeps the level: Gutmann and Maymin, Is the selected population the best?, Ann. Statist. 15
+// (1987). The order of the estimates can contradict that of the common rounds, since cells that
+// are known are not measured on.
 func (e Extreme) Shown() bool {
 	return e.Ratio != nil && e.Ratio.Verdict == Different && (e.Ratio.Value > 1) == e.Highest
 }
 
 // extremes are the highest and the lowest of the networks that are compared, in the metric
-// that they are ranked by and in what that costs. They are ordered by their ratio to the
-// baseline, which is paired by round. Where one of them has no ratio, as with a throughput of
-// 0, nobody knows its place, and there are none.
+// that they are ranked by and in its CPU cost. They are ordered by their ratio to the
+// baseline, which is paired by round. If one of them has no ratio, as with a throughput of 0,
+// its rank is unknown, and there are no extremes.
 func extremes(s Scenario, j judging) []Extreme {
 	answers := s.Answers()
 	var out []Extreme

@@ -110,3 +110,132 @@ func TestBars(t *testing.T) {
 		}
 	}
 }
+
+// latencyOf is the record of latencies in ns, each so often.
+func latencyOf(t testing.TB, counts map[int64]int64) *record.Histogram {
+	t.Helper()
+	h := hdrhistogram.New(1, 3_600_000_000_000, 3)
+	for ns, n := range counts {
+		if err := h.RecordValues(ns, n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	encoded, err := h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &record.Histogram{Encoded: string(encoded), Count: h.TotalCount()}
+}
+
+func rrCell(network string) record.Cell {
+	c := streamCell(network)
+	c.Workload = record.TCPRR
+	return c
+}
+
+// TestPercentilesByTime has a closed loop that stalls once: for a tenth of the time, which
+// is one of nine thousand transactions.
+func TestPercentilesByTime(t *testing.T) {
+	trial := record.Trial{
+		Cell: rrCell("bridge"), Round: 1, Status: record.OK, Window: 0.2,
+		Metrics: map[string]record.Metric{record.LatencyP99: {Value: 20e-6, Unit: "s"}},
+		Latency: latencyOf(t, map[int64]int64{20_000: 9000, 20_000_000: 1}),
+		Flows:   []record.Flow{{Transactions: 9001}},
+	}
+	check := func(trial record.Trial, name string, want float64) {
+		t.Helper()
+		m, has := complete(trial).Metrics[name]
+		if has != (want > 0) || math.Abs(m.Value-want) > 0.001*want {
+			t.Errorf("%s %s is %v, want %v", trial.Cell.Workload, name, m.Value, want)
+		}
+	}
+	check(trial, record.LatencyP99, 20e-6)
+	check(trial, record.LatencyP99ByTime, 20e-3)
+	check(trial, record.LatencyP999ByTime, 20e-3)
+	if got := complete(trial).Covered; math.Abs(got-1) > 0.001 {
+		t.Errorf("%v of the window covered, want 1", got)
+	}
+	if _, has := trial.Metrics[record.LatencyP99ByTime]; has {
+		t.Error("the trial itself was changed")
+	}
+	trial.Latency = latencyOf(t, map[int64]int64{20_000: 9000})
+	check(trial, record.LatencyP99ByTime, 20e-6)
+	if got := complete(trial).Covered; math.Abs(got-0.9) > 0.001 {
+		t.Errorf("%v of the window covered, want 0.9", got)
+	}
+	open := trial
+	open.Cell.Workload = record.PacedRR
+	check(open, record.LatencyP99ByTime, 0)
+	broken := trial
+	broken.Latency = &record.Histogram{Encoded: "?", Count: 1}
+	check(broken, record.LatencyP99ByTime, 0)
+}
+
+// TestByTimeIsOfTheTime compares with a clock that is looked at often.
+func TestByTimeIsOfTheTime(t *testing.T) {
+	counts := map[int64]int64{10_000: 900, 50_000: 300, 400_000: 20, 3_000_000: 2}
+	var moments []int64
+	for ns, n := range counts {
+		for range n * ns / 1000 {
+			moments = append(moments, ns)
+		}
+	}
+	h, err := decodeLatency(latencyOf(t, counts))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, q := range []float64{0.01, 0.2, 0.35, 0.5, 0.7, 0.9, 0.99, 1} {
+		short := 0
+		limit := byTime(barsOf(h), q)
+		for _, ns := range moments {
+			if ns <= limit {
+				short++
+			}
+		}
+		least := 0.0
+		for _, ns := range moments {
+			if ns < limit*999/1000 {
+				least++
+			}
+		}
+		if all := float64(len(moments)); float64(short)/all < q-1e-3 || least/all >= q {
+			t.Errorf("%v of the time is spent in transactions of up to %d ns, %v in shorter ones, want %v", float64(short)/all, limit, least/all, q)
+		}
+	}
+	if byTime(barsOf(hdrhistogram.NewPacked(1, 1000, 3)), 0.5) != 0 {
+		t.Error("an empty histogram has a percentile")
+	}
+}
+
+// TestOldFiguresOfMixedTraffic reads what versions wrote that added up bytes and
+// transactions.
+func TestOldFiguresOfMixedTraffic(t *testing.T) {
+	c := streamCell("bridge")
+	c.Workload = record.LatencyUnderLoad
+	got := complete(record.Trial{Cell: c, Status: record.OK, Window: 1,
+		Metrics: map[string]record.Metric{
+			record.Fairness: {Value: 0.5000003, Unit: "ratio"}, record.CPUPerTransaction: {Value: 333e-6, Unit: "cpu-s"},
+			record.LatencyP50: {Value: 1e-3, Unit: "s"},
+		},
+		Flows: []record.Flow{{Transactions: 1000}, {Bytes: 1e9}, {Bytes: 1e9}},
+	}).Metrics
+	if _, has := got[record.CPUPerTransaction]; has || got[record.Fairness].Value != 1 || got[record.LatencyP50].Value != 1e-3 {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestUncovered(t *testing.T) {
+	var trials []record.Trial
+	for i, covered := range []float64{0.99, 0, 0.97, 1, 0.42} {
+		trial := throughputTrial(rrCell("host"), i+1, 1)
+		trial.Metrics, trial.Covered = map[string]record.Metric{record.LatencyP50: {Value: 1e-5, Unit: "s"}}, covered
+		trials = append(trials, trial)
+	}
+	w := warningOf(t, rowOf(t, Analyze(fileOf(trials...)), "host").Warnings, WarnUncovered)
+	if want := "in 2 of 4 trials the transactions that count cover less than 98% of the window, at the least 42%"; len(w.Text) < len(want) || w.Text[:len(want)] != want {
+		t.Errorf("warning is %q", w.Text)
+	}
+	if all := uncovered(each(trials[:2])); len(all) > 0 {
+		t.Errorf("warnings %v", all)
+	}
+}

@@ -30,9 +30,9 @@ type Limit struct {
 	Softirq float64
 }
 
-// From which share on something is said to be used up. A process that shares its CPU with nothing
-// gets 0.97 to 1 of it, since ticks and other threads take some; a shaped link carries its rate in
-// packets, 3 to 5 % of which are headers.
+// The shares from which something counts as used up. A process alone on its CPU gets 0.97 to 1 of it,
+// since ticks and other threads take some; the rate of a shaped link includes headers, 3 to 5 % of the
+// packets.
 const (
 	usedUp     = 0.9
 	ofLink     = 0.9

@@ -18,7 +18,7 @@ type match struct {
 
 // findScenario finds the scenario in which most of a column's techniques were
 // measured; of several, the one that is most like the published one: by the same
-// tool, with as many streams, without what the source knows nothing of.
+// tool, with as many streams, without conditions that the source does not have.
 func findScenario(all []Scenario, t reference.Table, at reference.Place) match {
 	var best match
 	var most, least int
@@ -59,8 +59,8 @@ func stands(c record.Cell, t reference.Table, at reference.Place) bool {
 	return !isInstance && name == ""
 }
 
-// distance says how unlike a scenario is to the published one. The weights make
-// an order of what matters more; they have no unit.
+// distance says how much a scenario differs from the published one. The weights
+// order the differences by importance; they have no unit.
 func distance(c record.Cell, t reference.Table, at reference.Place) int {
 	d := 0
 	add := func(weight int, when bool) {

@@ -7,13 +7,13 @@ import (
 	"nettoll/reference"
 )
 
-// PerPrice is what an hour's dollar buys on an instance with a known price.
+// PerPrice is the throughput per dollar and hour on an instance with a known price.
 type PerPrice struct {
 	Cell     record.Cell
 	Instance reference.InstanceType
 	Native   bool
-	// Namespaces says that hosts are namespaces of one machine, as in Scenario.
-	Namespaces bool
+	// Namespaces is that of its scenario.
+	Namespaces Namespaces
 	// Throughput is the cell's, in bit/s.
 	Throughput Summary
 	// PerDollar is Throughput over the price of one instance: bit/s for a dollar an

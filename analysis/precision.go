@@ -2,34 +2,165 @@ package analysis
 
 import (
 	"math"
+	"slices"
 
 	"nettoll/record"
 )
 
-// Reached says how well the primary metric of a cell is known so far.
-type Reached struct {
-	N         int     // rounds that count: pairs with the baseline, for a baseline itself its OK trials
-	Wanted    float64 // half width that the run asks for, relative (0.05 is 5 %); 0 is none
-	HalfWidth float64 // greater half of the interval over its estimate; 0 where there is no interval yet
-	Narrow    bool    // there is an interval, and HalfWidth is at most what was asked for
-	Known     bool    // it need not be measured on: Narrow when it was looked at, after enough rounds for a verdict
-	Rounds    int     // about how many rounds the wanted half width takes; 0 where that is reached, or cannot be told
+// circumstances are what the judgement of a row depends on: the run's limits and end, and the other cells.
+type circumstances struct {
+	judging
+	machine record.Machine
+	limits  record.Settings
+	bound
+	reached map[record.Cell]Reached
+	aim     Aim
 }
 
-// Precision says of every cell with trials, by its key, whether its primary metric is
-// known as well as the settings ask for. A cell that has a baseline is asked for the
-// interval of its ratio to that; a cell without, which a baseline is too, for that of its
-// own figure. Baselines are measured on while a cell is that is compared with them,
-// which the runner sees to. A cell that has no OK trial is never known: whether to go on
-// trying is the runner's to decide. With Precision 0 in the settings, enough rounds and an
-// interval are enough.
+// Aim is the precision that a run asks for, and how far it came.
+type Aim struct {
+	Wanted float64 `json:"wanted"`           // half width of the interval of each primary figure, relative; 0 is none
+	Asked  int     `json:"asked"`            // primary figures that it is asked of: those that are compared, and others that stand alone
+	Narrow int     `json:"reached"`          // of these, those that reached it
+	Rounds int     `json:"rounds,omitempty"` // about how many rounds the widest takes; 0 where all reached it, or it cannot be told
+	// Seconds is about how long so many rounds take, from the first on; 0 where Rounds is.
+	Seconds float64 `json:"seconds,omitempty"`
+}
+
+func newCircumstances(res Result, all []series, byCell map[record.Cell]series) circumstances {
+	in := circumstances{judging: judgingOf(res.Limits), machine: res.Run.Machine, limits: res.Limits, bound: bound{end: res.End, maxRounds: res.Limits.MaxRounds},
+		reached: map[record.Cell]Reached{}, aim: Aim{Wanted: res.Limits.Precision}}
+	compared, rounds := comparedCells(all), 0
+	for _, c := range all {
+		in.reached[c.cell] = precision(c, byCell[c.cell.Against()], res.Limits, compared)
+		rounds = max(rounds, c.last())
+	}
+	needed := neededBaselines(all)
+	for _, c := range all {
+		r := in.reached[c.cell]
+		if len(c.ok()) == 0 || c.cell.IsNative() && needed[c.cell] {
+			continue
+		}
+		in.aim.Asked++
+		if r.Narrow {
+			in.aim.Narrow++
+		}
+		in.aim.Rounds = max(in.aim.Rounds, r.Rounds)
+	}
+	if took := res.Elapsed / float64(max(1, rounds)); took > 0 && took < math.MaxFloat64/mostForecast {
+		in.round, in.aim.Seconds = took, took*float64(in.aim.Rounds)
+	}
+	return in
+}
+
+// comparedCells is how many cells have figures, and a baseline that has.
+func comparedCells(all []series) int {
+	var measured []record.Cell
+	for _, c := range all {
+		if len(c.ok()) > 0 {
+			measured = append(measured, c.cell)
+		}
+	}
+	return record.Comparisons(measured)
+}
+
+// givenUp reports whether a cell with these trials is tried no more: it cannot run, or it failed too often in a row.
+func givenUp(trials []*record.Trial) bool {
+	failed := 0
+	for _, t := range slices.Backward(trials) {
+		switch t.Status {
+		case record.Skipped:
+			return true
+		case record.OK:
+			return false
+		}
+		if failed++; failed == record.GiveUp {
+			return true
+		}
+	}
+	return false
+}
+
+// completeRounds counts the rounds in which every cell that was still to be measured has a
+// trial. A cell that cannot run is never to be measured, one that is known well enough or
+// was given up on no longer is, and a baseline is as long as any cell that is compared with it.
+func completeRounds(all []series, byCell map[record.Cell]series, s record.Settings) int {
+	rounds, done := map[int]bool{}, map[record.Cell]map[int]bool{}
+	compared := comparedCells(all)
+	until := map[record.Cell]int{} // the last round that a cell was to be measured in
+	ends := func(c series) int {
+		last := c.trials[len(c.trials)-1] // there is one, in the order of rounds
+		if givenUp(c.trials) || precision(c, byCell[c.cell.Against()], s, compared).Known {
+			return last.Round
+		}
+		return math.MaxInt
+	}
+	for _, c := range all {
+		done[c.cell] = map[int]bool{}
+		for _, t := range c.trials {
+			done[c.cell][t.Round], rounds[t.Round] = true, true
+		}
+		switch {
+		case c.skipped():
+		case len(c.trials) == 0:
+			until[c.cell] = math.MaxInt
+		default:
+			until[c.cell] = ends(c)
+		}
+	}
+	for _, c := range all {
+		if !c.cell.IsNative() || c.skipped() {
+			continue
+		}
+		last, alone := 0, true
+		for _, o := range all {
+			if o.cell != c.cell && o.cell.Against() == c.cell && !o.skipped() {
+				last, alone = max(last, until[o.cell]), false
+			}
+		}
+		if !alone {
+			until[c.cell] = last
+		}
+	}
+	n := 0
+	for round := range rounds {
+		whole := true
+		for _, c := range all {
+			whole = whole && (round > until[c.cell] || done[c.cell][round])
+		}
+		if whole {
+			n++
+		}
+	}
+	return n
+}
+
+// Reached says how well the primary metric of a cell is known so far.
+type Reached struct {
+	N         int     `json:"n"`                    // rounds that count: pairs with the baseline, for a baseline itself its OK trials
+	Wanted    float64 `json:"-"`                    // half width that the run asks for, relative (0.05 is 5 %); 0 is none
+	HalfWidth float64 `json:"half_width,omitempty"` // greater half of the interval over its estimate; 0 where there is no interval yet
+	Narrow    bool    `json:"reached"`              // there is an interval, and HalfWidth is at most what was asked for
+	Known     bool    `json:"-"`                    // it need not be measured on: Narrow when it was looked at, after enough rounds for a verdict
+	Rounds    int     `json:"rounds,omitempty"`     // about how many rounds the wanted half width takes; 0 where that is reached, or cannot be told
+}
+
+// IsZero reports whether no round counts.
+func (r Reached) IsZero() bool { return r.N == 0 }
+
+// Precision says for every cell with trials, by its key, whether its primary metric is
+// known as well as the settings ask for: the interval of its ratio to the baseline if it has
+// one, and otherwise, as for baselines themselves, that of its own figure. The runner
+// measures a baseline as long as any cell that is compared with it. A cell without an OK trial
+// is never known; the runner decides whether to try again. With Precision 0 in the settings,
+// enough rounds and an interval suffice.
 //
 // Enough rounds are MinRounds, and those without which no comparison could be called
 // different among all others (record.LeastRounds).
 //
 // Looking after every round and stopping at the first narrow interval favours rounds
-// that agree by chance, so the intervals are looked at a few times only, see looks. The
-// width does not know where 1 is, so the price is small: TestStopping holds what it is.
+// that agree by chance, so the intervals are looked at a few times only, see looks. Since the
+// width does not depend on the ratio the remaining bias is small; TestStopping bounds it.
 func Precision(trials []record.Trial, s record.Settings) map[string]Reached {
 	all := collect(nil, trials)
 	byCell := map[record.Cell]series{}
@@ -116,8 +247,8 @@ func preferred(n int) int {
 	}
 }
 
-// MostRounds is up to how many rounds a forecast is worth being told: runs have no more. mostForecast
-// stands for all that is beyond.
+// MostRounds is the largest forecast of rounds that reports give: runs do not have more. mostForecast
+// stands for everything beyond.
 const (
 	MostRounds   = 10_000
 	mostForecast = 100_000
@@ -134,7 +265,7 @@ func forecast(n int, halfWidth, wanted float64) int {
 }
 
 // primary is the metric that a cell is ranked by: the first of its workload's
-// that an OK trial has. Tools differ in what they measure: qperf tells the mean
+// that an OK trial has. Tools differ in what they measure: qperf gives the mean
 // of latencies and no percentile.
 func (s series) primary() record.Kind {
 	names := record.Primary(s.cell.Workload)

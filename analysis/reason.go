@@ -32,8 +32,8 @@ const (
 	cpuShare    = 0.2 // of the CPU time of a role
 )
 
-// reasons says what the record shows of two tools on one cell that can explain
-// why their figures differ. That they explain it is not proved.
+// reasons lists what the record shows that can explain why the figures of two tools
+// on one cell differ. None of it is proved.
 func reasons(c record.Cell, base, row Row, j judging) []Warning {
 	a, b := base.Cell.Tool, row.Cell.Tool
 	var out []Warning
@@ -109,7 +109,7 @@ func sizesKnown(base, row Row) bool {
 	return told(base) && told(row)
 }
 
-// warned are the warnings of trials that a row has and the other has not.
+// warned are the warnings of trials that only the first row has.
 func warned(row, other Row) []Warning {
 	var out []Warning
 	for _, w := range row.Warnings {

@@ -1,6 +1,9 @@
 package analysis
 
 import (
+	"cmp"
+	"encoding/json"
+	"math"
 	"slices"
 	"strings"
 
@@ -8,9 +11,9 @@ import (
 	"nettoll/reference"
 )
 
-// Replication puts a published measurement and a run side by side. Absolute
-// figures of different machines do not compare; what compares is the order of
-// techniques, and how each relates to a baseline.
+// Replication compares a published measurement with a run. Absolute figures of
+// different machines cannot be compared; the order of techniques can, and the ratio of
+// each to a baseline.
 type Replication struct {
 	Source      reference.Source
 	Tables      []ReplicatedTable
@@ -40,13 +43,39 @@ type ReplicatedCell struct {
 	Ratio          *Comparison // measured, over the baseline at the same place, paired by round; nil for the baseline itself and where there is none
 	Skipped        string      // why nothing was measured; "" where something was
 	Notes          []string    // how the measured cell differs from the published one
-	Namespaces     bool        // its hosts were namespaces of one machine, as in Scenario
+	Namespaces     Namespaces  // that of its scenario
 
 	base *Figure // of the baseline at the same place
 }
 
-// StandsIn reports whether what was measured is another network than the one that the
-// technique is, since that could not be.
+// MarshalJSON writes what is known of the published and the measured figure.
+func (c ReplicatedCell) MarshalJSON() ([]byte, error) {
+	out := struct {
+		Network        string      `json:"network"`                 // as the source calls it
+		As             string      `json:"as,omitempty"`            // nettoll's network for it; "a|b" is b where a was not measured
+		MeasuredOver   string      `json:"measured_over,omitempty"` // the network that Measured is of
+		Label          string      `json:"label"`
+		Published      *float64    `json:"published,omitempty"`
+		PublishedRatio float64     `json:"published_ratio,omitempty"`
+		Missing        string      `json:"missing,omitempty"` // why nothing is published
+		Measured       *Figure     `json:"measured,omitempty"`
+		Ratio          *Comparison `json:"ratio,omitempty"`
+		Skipped        string      `json:"skipped,omitempty"`
+		Notes          []string    `json:"notes,omitempty"`
+		HostsAre       Namespaces  `json:"hosts_are,omitempty"`
+	}{Network: c.Published.Network, As: c.Published.As, Label: c.Published.Label, PublishedRatio: c.PublishedRatio, Missing: c.Published.Missing,
+		Measured: c.Measured, Ratio: c.Ratio, Skipped: c.Skipped, Notes: c.Notes, HostsAre: c.Namespaces}
+	if c.Published.Given() {
+		out.Published = &c.Published.Value
+	}
+	if c.Measured != nil {
+		out.MeasuredOver = c.Cell.Network
+	}
+	return json.Marshal(out)
+}
+
+// StandsIn reports whether another network was measured in place of the one that the
+// technique is.
 func (c ReplicatedCell) StandsIn() bool {
 	return c.Measured != nil && slices.Index(alternatives(c.Published.As), c.Cell.Network) > 0
 }
@@ -57,14 +86,17 @@ const CorrelationName = "Kendall's tau-b"
 // Correlation is Kendall's tau-b of published and measured figures, over pairs
 // within groups: within the same place, or within the same technique.
 type Correlation struct {
-	Tau    float64 // −1 to 1
-	N      int     // pairs
-	Groups int     // groups that the pairs are of
-	Known  bool    // there are pairs, and neither side has nothing but ties; else Tau is 0
+	Tau    float64 `json:"tau"`    // −1 to 1
+	N      int     `json:"pairs"`  // pairs
+	Groups int     `json:"groups"` // groups that the pairs are of
+	Known  bool    `json:"-"`      // there are pairs, and neither side has nothing but ties; else Tau is 0
 }
 
-// replicate puts the cells of a run that correspond to a published measurement
-// beside it, and holds its conclusions against both.
+// IsZero reports whether there is no correlation.
+func (c Correlation) IsZero() bool { return !c.Known }
+
+// replicate compares a published measurement with the corresponding cells of a run, and
+// checks its conclusions against both.
 func replicate(res Result, src reference.Source) Replication {
 	out := Replication{Source: src}
 	for _, t := range src.Tables {
@@ -121,8 +153,8 @@ func replicateTable(res Result, src reference.Source, t reference.Table) Replica
 	return out
 }
 
-// NotInRun is why a published cell was not measured that the run has no cell for; the network that is
-// missing may stand before it.
+// NotInRun is the reason of published cells that the run has no cell for. The name of the missing network
+// may precede it.
 const NotInRun = "not part of this run"
 
 // measure finds what was measured of the published cell, and where.
@@ -200,4 +232,80 @@ func otherAs(t reference.Table, network string) string {
 		}
 	}
 	return ""
+}
+
+// correlate gives Kendall's tau-b of published and measured figures: of all pairs
+// of cells within a group, the concordant ones less the discordant ones, over the
+// geometric mean of the pairs that are not tied in either. Kendall, Rank
+// Correlation Methods. Pairs of different groups are not compared, so that a
+// correlation of the order of techniques does not feed on the number of clients.
+// Cells without a number, or of one network taken for two, make no pair.
+//
+// In a table of figures relative to a baseline the measured ones are made
+// relative, too.
+func correlate(cells []ReplicatedCell, relative bool, group func(ReplicatedCell) string) Correlation {
+	t := tally{groups: map[string]bool{}}
+	t.count(cells, relative, group)
+	return t.correlation()
+}
+
+// tally counts pairs; those of several tables can be counted together.
+type tally struct {
+	concordant, discordant  int
+	tiedPublished, tiedHere int
+	n                       int
+	groups                  map[string]bool
+}
+
+func (t *tally) count(cells []ReplicatedCell, relative bool, group func(ReplicatedCell) string) {
+	for i, a := range cells {
+		x, ok := a.here(relative)
+		if !ok {
+			continue
+		}
+		for _, b := range cells[i+1:] {
+			y, ok := b.here(relative)
+			if !ok || group(a) != group(b) || a.Cell == b.Cell {
+				continue
+			}
+			t.n++
+			t.groups[group(a)] = true
+			published, measured := cmp.Compare(a.Published.Value, b.Published.Value), cmp.Compare(x, y)
+			if published == 0 {
+				t.tiedPublished++
+			}
+			if measured == 0 {
+				t.tiedHere++
+			}
+			switch published * measured {
+			case 1:
+				t.concordant++
+			case -1:
+				t.discordant++
+			}
+		}
+	}
+}
+
+func (t *tally) correlation() Correlation {
+	c := Correlation{N: t.n, Groups: len(t.groups)}
+	scale := math.Sqrt(float64(t.n-t.tiedPublished) * float64(t.n-t.tiedHere))
+	if scale > 0 {
+		c.Known = true
+		c.Tau = min(1, max(-1, float64(t.concordant-t.discordant)/scale))
+	}
+	return c
+}
+
+// here is the measured counterpart of a published number.
+func (c ReplicatedCell) here(relative bool) (v float64, ok bool) {
+	switch {
+	case !c.Published.Given() || c.Measured == nil:
+		return 0, false
+	case relative && c.Ratio == nil:
+		return 0, false
+	case relative:
+		return c.Ratio.Value, true
+	}
+	return c.Measured.Summary.Estimate, true
 }

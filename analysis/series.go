@@ -102,8 +102,8 @@ func (s series) points(k record.Kind) []Point {
 	return out
 }
 
-// usable reports whether a value is one of the metric. What load adds to latency
-// can be less than nothing; no other metric can.
+// usable reports whether a value is possible for the metric. Only added latency
+// can be negative.
 func usable(k record.Kind, m record.Metric) bool {
 	possible := m.Value >= 0 || record.Signed(k.Name) && m.Value < 0
 	return m.Unit == k.Unit && possible && !math.IsInf(m.Value, 0)

@@ -1,13 +1,14 @@
 package analysis
 
 import (
+	"math"
 	"slices"
 
 	"nettoll/record"
 )
 
-// Settling is what a network did by itself after it was built, until it was silent. Who uses
-// such a network pays for that, too, and trials do not show it: they begin afterwards.
+// Settling is what a network did by itself after it was built, until it was silent. This is part of its
+// cost, but trials do not show it: they begin afterwards.
 type Settling struct {
 	Cell    record.Cell // what was built; it says nothing of traffic
 	Built   int         // how often that was watched
@@ -19,12 +20,15 @@ type Settling struct {
 	// second, and Rested in how many trials that is known.
 	Resting Spread
 	Rested  int
-	// Namespaces says that hosts are namespaces of one machine, as in Scenario.
-	Namespaces bool
+	// Namespaces is that of its scenarios.
+	Namespaces Namespaces
 }
 
 // Spread is where values lie.
-type Spread struct{ Median, Max float64 }
+type Spread struct {
+	Median float64 `json:"median"`
+	Max    float64 `json:"max"`
+}
 
 func spreadOf(values []float64) Spread {
 	slices.Sort(values)
@@ -40,7 +44,9 @@ func settlings(trials []record.Trial) []Settling {
 	for _, t := range trials {
 		c := built(t.Cell)
 		if t.CPU != nil && t.CPU.Resting != nil {
-			resting[c] = append(resting[c], t.CPU.Resting.CPU/t.CPU.Resting.Watched)
+			if v := t.CPU.Resting.CPU / t.CPU.Resting.Watched; t.CPU.Resting.Watched > 0 && !math.IsInf(v, 0) {
+				resting[c] = append(resting[c], v)
+			}
 		}
 		if t.Status == record.OK {
 			measured[c] = true
@@ -56,7 +62,7 @@ func settlings(trials []record.Trial) []Settling {
 	}
 	var all []Settling
 	for _, c := range order {
-		s := Settling{Cell: c, Built: len(seen[c]), Namespaces: c.Hosts > 1 && measured[c] && !apart[c]}
+		s := Settling{Cell: c, Built: len(seen[c]), Namespaces: Namespaces(c.Hosts > 1 && measured[c] && !apart[c])}
 		of := func(value func(record.Settle) float64) Spread {
 			var values []float64
 			for _, one := range seen[c] {

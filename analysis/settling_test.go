@@ -39,7 +39,7 @@ func TestSettlings(t *testing.T) {
 
 // Hosts that share a machine are told from machines here, too.
 func TestSettledNamespaces(t *testing.T) {
-	for hosts, want := range map[int]bool{1: false, 2: true} {
+	for hosts, want := range map[int]analysis.Namespaces{1: false, 2: true} {
 		c := record.Cell{Network: "vxlan", Hosts: hosts, Family: 4, Servers: 1, Clients: 1, Tool: "engine", Workload: record.TCPRR, Placement: "distinct"}
 		f := &record.File{Run: record.Run{Cells: []record.Cell{c}}, Trials: []record.Trial{
 			{Cell: c, Round: 1, Status: record.OK, Settle: &record.Settle{Wait: 3, Silent: true}}, {Cell: c, Round: 2, Status: record.OK}}}

@@ -13,8 +13,8 @@ const (
 	courseLimit = 0.10 // of the mean
 )
 
-// unstationary are doubts about windows that hold more at their end than at their
-// beginning, or less: what is measured is then a start, or the end of a burst.
+// unstationary are doubts about windows whose second half holds more than the first,
+// or less: then a start was measured, or the end of a burst.
 //
 // Within a window neighbouring parts are alike, since what disturbs a machine lasts for
 // tenths of a second, as long as many a window; no test of one window could tell a trend

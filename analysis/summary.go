@@ -7,15 +7,25 @@ import (
 
 // Summary says where the values of repeated trials lie.
 type Summary struct {
-	N int
+	N int `json:"n"`
 	// Estimate is where they lie: the pseudo-median of their logarithms where all are above
 	// 0, so that it belongs to ratios, which are such, too; else the median.
-	Estimate  float64
-	Low, High float64 // interval of Estimate; equal to Min and Max where N is too small for the level
-	Level     float64 // of the interval; 0 where N is too small to give the level asked for
-	Median    float64
-	Min, Max  float64
+	Estimate float64                    `json:"estimate"`
+	Interval `json:"interval,omitzero"` // of Estimate; from Min to Max where N is too small for the level
+	Median   float64                    `json:"median"`
+	Min      float64                    `json:"min"`
+	Max      float64                    `json:"max"`
 }
+
+// Interval is the interval of an estimate.
+type Interval struct {
+	Low   float64 `json:"low"`
+	High  float64 `json:"high"`
+	Level float64 `json:"level"` // that it reaches; 0 where there are too few values for the level asked for
+}
+
+// IsZero reports whether there is no interval at the level asked for.
+func (i Interval) IsZero() bool { return i.Level == 0 }
 
 // summarize says where values lie, at the level. It needs at least one value, and
 // every value finite.
@@ -32,7 +42,7 @@ type Summary struct {
 func summarize(values []float64, level float64) Summary {
 	x := slices.Sorted(slices.Values(values))
 	n := len(x)
-	s := Summary{N: n, Median: median(x), Low: x[0], High: x[n-1], Min: x[0], Max: x[n-1]}
+	s := Summary{N: n, Median: median(x), Interval: Interval{Low: x[0], High: x[n-1]}, Min: x[0], Max: x[n-1]}
 	s.Estimate = s.Median
 	if x[0] <= 0 {
 		if k, reached := medianRank(n, level); k > 0 {

@@ -42,7 +42,7 @@ func TestSummarize(t *testing.T) {
 			}
 			slices.Sort(walsh)
 			m := len(walsh)
-			want := Summary{N: tt.n, Median: float64(tt.n+1) / 2, Min: 1, Max: float64(tt.n), Low: 1, High: float64(tt.n)}
+			want := Summary{N: tt.n, Median: float64(tt.n+1) / 2, Min: 1, Max: float64(tt.n), Interval: Interval{Low: 1, High: float64(tt.n)}}
 			want.Estimate = math.Sqrt(walsh[(m-1)/2] * walsh[m/2])
 			if tt.k > 0 {
 				want.Low, want.High = walsh[tt.k-1], walsh[m-tt.k]
@@ -63,7 +63,7 @@ func TestSummarize(t *testing.T) {
 		})
 	}
 	most := math.MaxFloat64
-	if got := summarize([]float64{most, most}, 0.95); got != (Summary{N: 2, Estimate: most, Low: most, High: most, Median: most, Min: most, Max: most}) {
+	if got := summarize([]float64{most, most}, 0.95); got != (Summary{N: 2, Estimate: most, Interval: Interval{Low: most, High: most}, Median: most, Min: most, Max: most}) {
 		t.Errorf("the largest numbers are %+v", got)
 	}
 }

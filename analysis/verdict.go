@@ -10,17 +10,22 @@ import (
 // Multiplicity says how many comparisons a run makes, and what follows from that.
 type Multiplicity struct {
 	// Comparisons with an interval, of the metrics that answer for their workloads.
-	Comparisons int
+	Comparisons int `json:"made"`
 	// Expected is how many of these would be marked as different by chance, at the most,
 	// if no network differed from its baseline.
-	Expected float64
+	Expected float64 `json:"expected_by_chance"`
 
-	Primary int // of each cell that of the metric it is ranked by, with an interval or without
-	Least   int // rounds without which none of them could be called different
+	Primary int `json:"primary"`      // of each cell that of the metric it is ranked by, with an interval or without
+	Least   int `json:"least_rounds"` // rounds without which none of them could be called different
 
-	Different, Same, NotKnown, Untested int // their verdicts
+	// Verdicts of the primary ones.
+	Different int `json:"different"`
+	Same      int `json:"same"`
+	NotKnown  int `json:"not_known"`
+	Untested  int `json:"untested"`
 
-	Costs, Extremes int // comparisons of CPU cost, and of the first and last networks with the next, with an interval
+	Costs    int `json:"cpu_cost"`      // comparisons of CPU cost, with an interval
+	Extremes int `json:"first_or_last"` // of the first and last networks with the next, with an interval
 }
 
 // giveVerdicts corrects the comparisons of a run that sentences rest on for their number, and counts
@@ -45,7 +50,7 @@ func giveVerdicts(res *Result) {
 				primary = append(primary, main)
 			}
 			for _, f := range row.Figures {
-				c, _ := f.Comparison()
+				c := f.Comparison()
 				if c != nil && c.Level > 0 && (c == main || slices.Contains(answers, f.Kind)) {
 					m.Comparisons++
 					m.Expected += Attained(c.N, conf)
@@ -89,7 +94,7 @@ func (r *Row) compared() *Comparison {
 	}
 	for i := range r.Figures {
 		if r.Figures[i].Kind.Name == primary.Kind.Name {
-			c, _ := r.Figures[i].Comparison()
+			c := r.Figures[i].Comparison()
 			return c
 		}
 	}

@@ -71,7 +71,7 @@ func TestVerdicts(t *testing.T) {
 func TestHolm(t *testing.T) {
 	of := func(ps ...float64) (all []*Comparison) {
 		for _, p := range ps {
-			all = append(all, &Comparison{P: p, Level: 0.95})
+			all = append(all, &Comparison{P: p, Interval: Interval{Level: 0.95}})
 		}
 		return all
 	}
@@ -253,7 +253,7 @@ func TestNamespaces(t *testing.T) {
 		name   string
 		hosts  int
 		change func(*record.Trial)
-		want   bool
+		want   Namespaces
 	}{
 		{"one host", 1, func(*record.Trial) {}, false},
 		{"two", 2, func(*record.Trial) {}, true},

@@ -10,34 +10,34 @@ import (
 )
 
 // aloneRounds is how many rounds a group has, and then each of its networks alone.
-const aloneRounds = "4"
+const aloneRounds = 4
 
-func aloneQuick(ctx context.Context, j *judging) error { return alone(ctx, j, "quick") }
-func aloneFull(ctx context.Context, j *judging) error  { return alone(ctx, j, "full") }
+func aloneQuick(ctx context.Context, w *work) error { return alone(ctx, w, "quick") }
+func aloneFull(ctx context.Context, w *work) error  { return alone(ctx, w, "full") }
 
 // alone measures the networks of a suite as it does, many standing at once, and each of them alone
 // with its baseline, so many times four rounds of each, and judges whether what stands beside a
 // network leaves its ratio alone.
-func alone(ctx context.Context, j *judging, suite string) error {
+func alone(ctx context.Context, w *work, suite string) error {
 	s := newSides("alone", "among")
 	var each []place
-	j.total = j.size // until it is known how many networks there are
-	for pass := range j.size {
-		among, err := j.run(ctx, fmt.Sprintf("%s-among-%d", j.name, pass+1), fixedRounds(aloneRounds, "--suite", suite, "-t", "240ms")...)
+	w.total = w.size // until it is known how many networks there are
+	for pass := range w.size {
+		among, err := w.run(ctx, fmt.Sprintf("%s-among-%d", w.name, pass+1), aloneRun("--suite", suite)...)
 		if err != nil {
 			return err
 		}
 		s.add(1, among)
 		if pass == 0 {
 			each = places(among)
-			j.total = j.size * (1 + len(each))
+			w.total = w.size * (1 + len(each))
 		}
 		for _, p := range each {
-			args := append([]string{"-t", "240ms", p.network}, hostsOf(p.hosts)...)
+			args := []string{p.network, "--hosts", strconv.Itoa(p.hosts)}
 			for _, family := range p.families {
 				args = append(args, fmt.Sprintf("-%d", family))
 			}
-			f, err := j.run(ctx, fmt.Sprintf("%s-%s-%d-%d", j.name, p.network, p.hosts, pass+1), fixedRounds(aloneRounds, args...)...)
+			f, err := w.run(ctx, fmt.Sprintf("%s-%s-%d-%d", w.name, p.network, p.hosts, pass+1), aloneRun(args...)...)
 			if err != nil {
 				return err
 			}
@@ -72,11 +72,7 @@ func places(f *record.File) (all []place) {
 	return all
 }
 
-// fixedRounds are the arguments of a run of the two usual workloads that has so many rounds,
-// whatever it finds.
-func fixedRounds(rounds string, args ...string) []string {
-	return append([]string{"--min-rounds", rounds, "--max-rounds", rounds, "--time-budget", "0", "--yes",
-		"--workloads", record.TCPStream + "," + record.TCPRR}, args...)
+// aloneRun are the arguments of a run of the two usual workloads.
+func aloneRun(args ...string) []string {
+	return slices.Concat(args, fixedRounds(aloneRounds), []string{"-t", "240ms", "--yes", "--workloads", record.TCPStream + "," + record.TCPRR})
 }
-
-func hostsOf(n int) []string { return []string{"--hosts", strconv.Itoa(n)} }

@@ -15,10 +15,10 @@ import (
 // busy measures bridge for as many minutes as it does default runs, quietly, and then does these
 // beside a compiler that keeps both cores busy. It judges whether in nine of ten of them bridge is
 // called different from the baseline in throughput, with the quiet run's size in the interval.
-func busy(ctx context.Context, j *judging) error {
-	j.total = 1 + j.size
-	f, err := j.run(ctx, "busy-quiet", "bridge", "--hosts", "1", "--workloads", record.TCPStream,
-		"--precision", "0.1%", "--max-rounds", "10000", "--time-budget", fmt.Sprintf("%dm", j.size))
+func busy(ctx context.Context, w *work) error {
+	w.total = 1 + w.size
+	f, err := w.run(ctx, "busy-quiet", "bridge", "--hosts", "1", "--workloads", record.TCPStream,
+		"--precision", "0.1%", "--max-rounds", "10000", "--time-budget", fmt.Sprintf("%dm", w.size))
 	if err != nil {
 		return err
 	}
@@ -27,9 +27,9 @@ func busy(ctx context.Context, j *judging) error {
 		return fmt.Errorf("the quiet run has no interval of bridge")
 	}
 	fmt.Printf("bridge ÷ host in throughput, quiet: %.3f (%.3f to %.3f, n=%d)\n", truth.Value, truth.Low, truth.High, truth.N)
-	decided, held := 0, 0
-	for i := range j.size {
-		c, err := j.besideCompiler(ctx, fmt.Sprintf("busy-%d", i+1))
+	var found findings
+	for i := range w.size {
+		c, err := w.besideCompiler(ctx, fmt.Sprintf("busy-%d", i+1))
 		if err != nil {
 			return err
 		}
@@ -37,35 +37,19 @@ func busy(ctx context.Context, j *judging) error {
 			fmt.Fprintf(os.Stderr, "busy-%d: no ratio of bridge\n", i+1)
 			continue
 		}
-		holds := c.Low <= truth.Value && truth.Value <= c.High
 		fmt.Printf("bridge ÷ host in throughput, busy: %.3f (%.3f to %.3f, n=%d): %v\n", c.Value, c.Low, c.High, c.N, c.Verdict)
-		if c.Verdict == analysis.Different {
-			decided++
-			if holds {
-				held++
-			}
-		}
+		found.add(c, truth.Value)
 	}
-	nineOfTen("bridge decided beside a compiler", decided, j.size)
-	nineOfTen("the same, with the quiet size in the interval", held, j.size)
+	found.show("bridge decided beside a compiler", "the quiet size", w.size)
 	return nil
-}
-
-// nineOfTen shows how many runs did what nine of ten are to do.
-func nineOfTen(what string, did, of int) {
-	fmt.Printf("%-46s %d of %d  aim at least 9 of 10: %s\n", what, did, of, verdict(10*did >= 9*of, "too few"))
 }
 
 // ofBridge is the throughput of bridge beside that of the baseline, on one host.
 func ofBridge(f *record.File) *analysis.Comparison {
-	for _, s := range analysis.Analyze(f).Scenarios {
-		for _, row := range s.Rows {
-			if c := row.Cell; c.Network != "bridge" || c.Hosts != 1 || c.Workload != record.TCPStream {
-				continue
-			}
-			if of, ok := row.Figure(record.Throughput); ok {
-				return of.Ratio
-			}
+	for row := range rows(f) {
+		c := row.Cell
+		if of, ok := row.Figure(record.Throughput); ok && c.Network == "bridge" && c.Hosts == 1 && c.Workload == record.TCPStream {
+			return of.Ratio
 		}
 	}
 	return nil
@@ -73,7 +57,7 @@ func ofBridge(f *record.File) *analysis.Comparison {
 
 // besideCompiler does the default run while nettoll is compiled, with all that it is made of, again
 // and again.
-func (j *judging) besideCompiler(ctx context.Context, name string) (*analysis.Comparison, error) {
+func (w *work) besideCompiler(ctx context.Context, name string) (*analysis.Comparison, error) {
 	compiling, stop := context.WithCancel(ctx)
 	stopped := make(chan struct{})
 	defer func() { stop(); <-stopped }()
@@ -81,14 +65,14 @@ func (j *judging) besideCompiler(ctx context.Context, name string) (*analysis.Co
 		defer close(stopped)
 		for compiling.Err() == nil {
 			build := exec.CommandContext(compiling, "go", "build", "-a", "-o", os.DevNull, "./cmd/nettoll")
-			build.Env = append(os.Environ(), "GOCACHE="+filepath.Join(j.dir, "cache"))
+			build.Env = append(os.Environ(), "GOCACHE="+filepath.Join(w.dir, "cache"))
 			if err := build.Run(); err != nil && compiling.Err() == nil {
 				fmt.Fprintf(os.Stderr, "%s: the compiler: %v\n", name, err)
 				return
 			}
 		}
 	}()
-	f, err := j.run(ctx, name, "--suite", plan.DefaultSuite)
+	f, err := w.run(ctx, name, "--suite", plan.DefaultSuite)
 	if err != nil {
 		return nil, err
 	}

@@ -25,7 +25,7 @@ const (
 
 // containers makes a thousand containers with addresses on bridges, as nettoll
 // does and with ip -batch.
-func containers(ctx context.Context) error {
+func containers(ctx context.Context, _ *work) error {
 	var speed, memory ratios
 	for range containerRuns {
 		before, err := available()
@@ -151,9 +151,6 @@ func byIP(ctx context.Context) (time.Duration, error) {
 func gateway(h int, six bool) netip.Prefix {
 	return netip.PrefixFrom(plumb.Gateway(h, six), plumb.Subnet(h, six).Bits())
 }
-
-// outside bounds each program that something is compared with or made by.
-const outside = 10 * time.Minute
 
 func ip(ctx context.Context, dir, batch string, args ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, outside)

@@ -24,7 +24,7 @@ const (
 
 // docker starts containers on the default bridge of a private engine, by nettoll and by
 // the docker command, one right after the other.
-func docker(ctx context.Context) (err error) {
+func docker(ctx context.Context, _ *work) (err error) {
 	if _, err := exec.LookPath("docker"); err != nil {
 		fmt.Fprintln(os.Stderr, "docker: left out:", err)
 		return nil

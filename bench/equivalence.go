@@ -19,23 +19,25 @@ const roundsAtOnce = 6
 // equivalence measures networks that stand in turns and by whole trials of a second, in the same
 // rounds, so many times six of them, and judges whether their ratios are the same. What differs from
 // round to round, and what the machine does for longer than a round, hits both ways alike.
-func equivalence(ctx context.Context, j *judging) error {
+func equivalence(ctx context.Context, w *work) error {
 	s := newSides("turns", "whole")
 	groups := []known{
 		{hosts: 1, names: []string{"host", "bridge", "veth", "macvlan"}, how: []network.Driver{kernel.Host(), kernel.Bridge(), kernel.Veth(), kernel.Macvlan()}},
 		{hosts: 2, names: []string{"native", "vxlan"}, how: []network.Driver{kernel.Native(), kernel.VXLAN()}},
 	}
-	j.total = j.size * len(groups)
-	for pass := range j.size {
+	w.total = w.size * len(groups)
+	for pass := range w.size {
 		for _, k := range groups {
 			k.workloads, k.tools = []string{record.TCPStream, record.TCPRR}, []workload.Tool{engine.New(), whole{engine.New()}}
 			k.turns, k.rounds, k.duration = true, roundsAtOnce, inTurns
-			f, err := j.measured(ctx, fmt.Sprintf("equivalence-%s-%d", k.names[1], pass+1), k)
+			f, err := w.measured(ctx, fmt.Sprintf("equivalence-%s-%d", k.names[1], pass+1), k)
 			if err != nil {
 				return err
 			}
-			s.add(0, byTool(f, "engine"))
-			s.add(1, byTool(f, whole{}.Name()))
+			for side, tool := range []string{"engine", whole{}.Name()} {
+				of := func(c record.Cell) bool { return c.Tool == tool }
+				s.add(side, partOf(f, of, func(record.Trial) bool { return true }))
+			}
 		}
 	}
 	s.show()
@@ -61,12 +63,4 @@ func (w whole) Drives() []workload.Drive {
 func (w whole) Run(ctx context.Context, job workload.Job) (workload.Result, error) {
 	job.Duration = time.Second
 	return w.Tool.Run(ctx, job)
-}
-
-// byTool is the part of a run that a tool measured.
-func byTool(f *record.File, tool string) *record.File {
-	part := *f
-	part.Run.Cells = slices.DeleteFunc(slices.Clone(f.Run.Cells), func(c record.Cell) bool { return c.Tool != tool })
-	part.Trials = slices.DeleteFunc(slices.Clone(f.Trials), func(t record.Trial) bool { return t.Cell.Tool != tool })
-	return &part
 }

@@ -5,9 +5,12 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"net/netip"
 	"path/filepath"
+	"strings"
 	"time"
 
+	"nettoll/agent"
 	"nettoll/analysis"
 	"nettoll/network"
 	"nettoll/network/kernel"
@@ -33,15 +36,15 @@ type known struct {
 	how       []network.Driver
 }
 
-// links are two links, each a token bucket. What is shaped has no turns, as in any run.
-func links() known {
+// twoLinks are two links, each a token bucket. What is shaped has no turns, as in any run.
+func twoLinks() known {
 	return known{hosts: 2, workloads: []string{record.TCPStream}, tools: []workload.Tool{engine.New()},
 		names: []string{"native", "slower"}, how: []network.Driver{rated(1e9), rated(0.9e9)}}
 }
 
-// servers are two veth pairs, at one of which the server spins. The other one is called host, as the
+// twoServers are two veth pairs, at one of which the server spins. The other one is called host, as the
 // baseline of one host is.
-func servers(spin time.Duration) known {
+func twoServers(spin time.Duration) known {
 	return known{hosts: 1, workloads: []string{record.TCPRR}, tools: []workload.Tool{engine.New()}, turns: true,
 		names: []string{"host", "slower"}, how: []network.Driver{kernel.Veth(), spun(kernel.Veth(), spin)}}
 }
@@ -57,40 +60,21 @@ func rated(rate uint64) network.Driver {
 	return d
 }
 
-// knownPair is how the slower of a pair compares with the baseline, and the p50 of that in seconds.
-func (j *judging) knownPair(ctx context.Context, name string, k known) (c *analysis.Comparison, p50 float64, err error) {
-	f, err := j.measured(ctx, name, k)
-	if err != nil {
-		return nil, 0, err
-	}
-	rows := analysis.Analyze(f).Scenarios[0].Rows
-	if of, ok := rows[0].Figure(record.LatencyP50); ok {
-		p50 = of.Summary.Estimate
-	}
-	if of, ok := rows[1].Primary(); ok {
-		c = of.Ratio
-	}
-	if c == nil {
-		return nil, 0, fmt.Errorf("%s is %s: %s", k.names[1], rows[1].Status, rows[1].Reason)
-	}
-	return c, p50, nil
-}
-
 // measured is the run file of that name, measured now if it is not there.
-func (j *judging) measured(ctx context.Context, name string, k known) (*record.File, error) {
-	if f, err := j.kept(name); f != nil || err != nil {
+func (w *work) measured(ctx context.Context, name string, k known) (*record.File, error) {
+	if f, err := w.kept(name); f != nil || err != nil {
 		return f, err
 	}
-	j.step(name)
+	w.step(name)
 	run, err := runOf(name, k)
 	if err != nil {
 		return nil, err
 	}
-	w, err := record.Create(filepath.Join(j.dir, name+".ndjson"), run)
+	file, err := record.Create(filepath.Join(w.dir, name+".ndjson"), run)
 	if err != nil {
 		return nil, err
 	}
-	defer w.Close()
+	defer file.Close()
 	networks := map[string]runner.Recipe{}
 	for i, network := range k.names {
 		networks[network] = runner.Recipe{Platform: lab.New(), Driver: k.how[i]}
@@ -101,7 +85,7 @@ func (j *judging) measured(ctx context.Context, name string, k known) (*record.F
 	}
 	r := &runner.Runner{
 		Networks: networks, Tools: tools,
-		Machine: run.Machine, Settings: run.Settings, Cells: run.Cells, Save: w.Trial,
+		Machine: run.Machine, Settings: run.Settings, Cells: run.Cells, Save: file.Trial,
 		Enough: func(trials []record.Trial) map[string]bool {
 			enough := map[string]bool{}
 			for key, reached := range analysis.Precision(trials, run.Settings) {
@@ -112,12 +96,12 @@ func (j *judging) measured(ctx context.Context, name string, k known) (*record.F
 	}
 	end, err := r.Run(ctx)
 	if err == nil {
-		err = cmp.Or(w.End(end), ctx.Err()) // what was interrupted is no run to keep
+		err = cmp.Or(file.End(end), ctx.Err()) // what was interrupted is no run to keep
 	}
 	if err != nil {
 		return nil, err
 	}
-	return j.read(name)
+	return w.read(name)
 }
 
 // runOf is a run of networks that has the default suite's settings, but for what is given.
@@ -154,4 +138,61 @@ func runOf(name string, k known) (run record.Run, err error) {
 		}
 	}
 	return run, nil
+}
+
+// spinning begins the argument by which an agent of this program has its servers spin.
+const spinning = "spin="
+
+// engineHandlers are the engine's, as the arguments of an agent want them.
+func engineHandlers(ctx context.Context, args []string) (map[string]agent.Handler, error) {
+	if len(args) == 0 {
+		return engine.Handlers(ctx), nil
+	}
+	text, ok := strings.CutPrefix(args[0], spinning)
+	spin, err := time.ParseDuration(text)
+	if !ok || err != nil {
+		return nil, fmt.Errorf("agent %s: unknown", args[0])
+	}
+	return engine.Spinning(ctx, spin), nil
+}
+
+// spun is a driver of networks whose servers spin for so long before they answer.
+func spun(d network.Driver, spin time.Duration) network.Driver {
+	return d.Then(func(_ context.Context, _ network.Topology, n *network.Network) error {
+		for i, e := range n.Servers {
+			n.Servers[i] = spunServer{e, spin}
+		}
+		addr, own, path := n.Addr, n.Own, n.Path
+		n.Addr = func(from, to platform.Endpoint, f network.Family) (netip.Addr, error) {
+			return addr(plain(from), plain(to), f)
+		}
+		n.Own = func(from, to platform.Endpoint, f network.Family) (netip.Addr, error) {
+			return own(plain(from), plain(to), f)
+		}
+		n.Path = func(from, to platform.Endpoint, f network.Family) []network.Hop {
+			return path(plain(from), plain(to), f)
+		}
+		return nil
+	})
+}
+
+// spunServer is an endpoint whose agents spin.
+type spunServer struct {
+	platform.Endpoint
+	spin time.Duration
+}
+
+// plain is the endpoint that a network knows as its own.
+func plain(e platform.Endpoint) platform.Endpoint {
+	if s, ok := e.(spunServer); ok {
+		return s.Endpoint
+	}
+	return e
+}
+
+func (s spunServer) Start(ctx context.Context, cmd platform.Command) (platform.Process, error) {
+	if cmd.Path == platform.Self && len(cmd.Args) == 1 && cmd.Args[0] == "agent" {
+		cmd.Args = []string{"agent", spinning + s.spin.String()}
+	}
+	return s.Endpoint.Start(ctx, cmd)
 }

@@ -1,10 +1,11 @@
 // Command bench measures what nettoll is worth beside other tools, side by side
 // in one run, as ratios: figures of a shared machine mean nothing by themselves.
-// Arguments are the parts to do, by name; without any, all are done but those of
-// judge.go, which judge the instrument itself and take long.
+// Arguments are the parts to do, by name; without any, all are done but those
+// that judge the instrument itself, which take long.
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -12,6 +13,8 @@ import (
 	"os/signal"
 	"runtime"
 	"slices"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -32,15 +35,15 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx); err != nil {
+	if err := run(ctx, os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context) error {
-	if len(os.Args) > 1 && os.Args[1] == "agent" {
-		handlers, err := engineHandlers(ctx, os.Args[2:])
+func run(ctx context.Context, args []string) error {
+	if len(args) > 0 && args[0] == "agent" {
+		handlers, err := engineHandlers(ctx, args[1:])
 		if err != nil {
 			return err
 		}
@@ -48,126 +51,170 @@ func run(ctx context.Context) error {
 		maps.Copy(handlers, sampler.Handlers())
 		return agent.Serve(ctx, os.Stdin, os.Stdout, handlers)
 	}
-	if len(os.Args) == 3 && os.Args[1] == readsAll {
-		return readAll(os.Args[2])
+	if len(args) == 2 && args[0] == readsAll {
+		return readAll(args[1])
 	}
-	if did, err := judge(ctx, os.Args[1:]); did {
+	all, err := wanted(args)
+	if err != nil {
 		return err
 	}
-	p := newProgress(os.Args[1:])
-	if !lab.Inside() {
-		if err := p.do(ctx, outsideParts); err != nil {
-			return err
-		}
-		if !p.any(insideParts) {
-			return nil
-		}
-		if err := os.Setenv(begunEnv, p.begun.Format(time.RFC3339Nano)); err != nil {
-			return err
-		}
-		status, err := lab.Enter(lab.EnterOptions{Remove: engine.RemoveCgroups})
-		if err == nil && status != 0 {
-			os.Exit(status)
-		}
-		return err
-	}
-	if err := lab.Prepare(); err != nil {
-		return err
-	}
-	return p.do(ctx, insideParts)
+	return doAll(ctx, all)
 }
 
-// part is what is measured together. It takes about so long on two CPUs.
+// part is what is measured together. Some judge the instrument itself, by what it says of networks whose truth is
+// known otherwise. These take long, and are done only when they are named: NAME, or NAME=N for another size than the
+// usual one. With keep=FOLDER their run files stay there, and what is there already is not measured again, so that
+// hours of it can be done in parts.
 type part struct {
-	name  string
-	takes time.Duration
-	do    func(context.Context) error
+	name   string
+	takes  time.Duration // about so long on two CPUs; 0: that of its steps
+	size   int           // of one that judges: see its function
+	inside bool          // it builds networks itself, in a lab; what runs nettoll is outside, as that makes labs of its own
+	do     func(context.Context, *work) error
 }
 
-// What runs the program itself is outside of a lab, as that makes its own.
-var (
-	outsideParts = []part{
-		{"report", 45 * time.Second, reports},
-		{"turns", 165 * time.Second, turns},
-		{"memory", 100 * time.Second, memory},
-	}
-	insideParts = []part{
-		{"throughput", 80 * time.Second, throughput},
-		{"latency", 80 * time.Second, latency},
-		{"datagrams", 40 * time.Second, datagrams},
-		{"connections", 20 * time.Second, connections},
-		{"containers", 60 * time.Second, containers},
-		{"neighbours", 60 * time.Second, neighbours},
-		{"docker", 45 * time.Second, docker},
-	}
-)
+var parts = []part{
+	{name: "report", takes: 45 * time.Second, do: reports},
+	{name: "turns", takes: 165 * time.Second, do: turns},
+	{name: "memory", takes: 100 * time.Second, do: memory},
+	{name: "throughput", takes: 80 * time.Second, inside: true, do: throughput},
+	{name: "latency", takes: 80 * time.Second, inside: true, do: latency},
+	{name: "datagrams", takes: 40 * time.Second, inside: true, do: datagrams},
+	{name: "connections", takes: 20 * time.Second, inside: true, do: connections},
+	{name: "containers", takes: 60 * time.Second, inside: true, do: containers},
+	{name: "neighbours", takes: 60 * time.Second, inside: true, do: neighbours},
+	{name: "docker", takes: 45 * time.Second, inside: true, do: docker},
 
-// progress does parts and says how far it is. Those that are named are done, or else all.
-type progress struct {
-	named []string
-	begun time.Time
+	{name: "equivalence", size: 10, inside: true, do: equivalence},
+	{name: "alone", size: 6, do: aloneQuick},
+	{name: "alone-full", size: 2, do: aloneFull},
+	{name: "rates", size: 6, do: rates},
+	{name: "slower", size: 10, inside: true, do: slower},
+	{name: "twins", size: 2000, do: twins},
+	{name: "busy", size: 10, do: busy},
+}
+
+// work is a part that is done.
+type work struct {
+	part
+	program string // nettoll; "" inside a lab
+	dir     string // of its files
+	keep    string // where its run files stay; "" is nowhere
+
+	total, steps int // in all, and those that have begun
+	began        time.Time
+}
+
+// wanted reads off arguments which parts are to be done, in the order of the table.
+func wanted(args []string) (all []*work, err error) {
+	keep, sizes := "", map[string]int{} // 0: the usual one
+	var names []string
+	for _, p := range parts {
+		names = append(names, p.name)
+	}
+	for _, arg := range args {
+		name, value, given := strings.Cut(arg, "=")
+		if name == "keep" {
+			keep = value
+			continue
+		}
+		i := slices.Index(names, name)
+		if i < 0 {
+			return nil, fmt.Errorf("%s: no such part; there are %s", arg, strings.Join(names, ", "))
+		}
+		sizes[name] = 0
+		if given {
+			if sizes[name], err = strconv.Atoi(value); parts[i].size == 0 || err != nil || sizes[name] < 1 {
+				return nil, fmt.Errorf("%s: the size, of a part that has one, must be a number above 0", arg)
+			}
+		}
+	}
+	for _, p := range parts {
+		size, named := sizes[p.name]
+		if named || len(sizes) == 0 && p.size == 0 {
+			p.size = cmp.Or(size, p.size)
+			all = append(all, &work{part: p, keep: keep})
+		}
+	}
+	return all, nil
 }
 
 // begunEnv tells the process in the lab when all began.
 const begunEnv = "NETTOLL_BENCH_BEGUN"
 
-func newProgress(named []string) *progress {
-	p := &progress{named: named, begun: time.Now()}
-	if at, err := time.Parse(time.RFC3339Nano, os.Getenv(begunEnv)); err == nil {
-		p.begun = at
+// outside bounds each program that something is compared with or made by, and a part that has no size.
+const outside = 10 * time.Minute
+
+// doAll does what needs no lab, and then the rest by this program started once more, in one.
+func doAll(ctx context.Context, all []*work) error {
+	dir, err := os.MkdirTemp("", "nettoll-bench-*")
+	if err != nil {
+		return err
 	}
-	return p
-}
-
-func (p *progress) wants(one part) bool {
-	return len(p.named) == 0 || slices.Contains(p.named, one.name)
-}
-
-func (p *progress) any(parts []part) bool { return slices.ContainsFunc(parts, p.wants) }
-
-// do does those of the parts that are wanted, and says before each how much is left of all.
-func (p *progress) do(ctx context.Context, parts []part) error {
-	all := slices.DeleteFunc(slices.Concat(outsideParts, insideParts), func(one part) bool { return !p.wants(one) })
-	for _, one := range parts {
-		if !p.wants(one) {
+	defer os.RemoveAll(dir)
+	begun, err := time.Parse(time.RFC3339Nano, os.Getenv(begunEnv))
+	if err != nil {
+		begun = time.Now()
+	}
+	if lab.Inside() {
+		if err := lab.Prepare(); err != nil {
+			return err
+		}
+	}
+	program := ""
+	for i, w := range all {
+		if w.inside != lab.Inside() {
 			continue
 		}
-		at := slices.IndexFunc(all, func(o part) bool { return o.name == one.name })
+		if program == "" && !w.inside {
+			if program, err = compiled(ctx, dir); err != nil {
+				return err
+			}
+		}
+		w.program, w.dir = program, dir
 		var left time.Duration
-		for _, o := range all[at:] {
-			left += o.takes
+		for _, later := range all[i:] {
+			left += later.takes
 		}
-		fmt.Fprintf(os.Stderr, "%d of %d: %s; %v since the beginning, about %v left\n",
-			at+1, len(all), one.name, time.Since(p.begun).Round(time.Second), left)
-		if err := one.do(ctx); err != nil {
-			return fmt.Errorf("%s: %w", one.name, err)
+		if w.takes > 0 {
+			fmt.Fprintf(os.Stderr, "%d of %d: %s; %v since the beginning, about %v left\n", i+1, len(all), w.name, time.Since(begun).Round(time.Second), left)
+		}
+		if err := w.bounded(ctx); err != nil {
+			return fmt.Errorf("%s: %w", w.name, err)
 		}
 	}
-	return nil
+	if lab.Inside() || !slices.ContainsFunc(all, func(w *work) bool { return w.inside }) {
+		return nil
+	}
+	if err := os.Setenv(begunEnv, begun.Format(time.RFC3339Nano)); err != nil {
+		return err
+	}
+	status, err := lab.Enter(lab.EnterOptions{Remove: engine.RemoveCgroups})
+	if err == nil && status != 0 {
+		err = fmt.Errorf("in the lab: exit status %d", status)
+	}
+	return err
 }
 
-// ratios are of pairs that were measured one right after the other.
-type ratios []float64
-
-func (r ratios) median() float64 {
-	s := slices.Sorted(slices.Values(r))
-	if n := len(s); n%2 == 0 {
-		return (s[n/2-1] + s[n/2]) / 2
+func (w *work) bounded(ctx context.Context) error {
+	if w.size == 0 {
+		var cancel func()
+		ctx, cancel = context.WithTimeout(ctx, outside)
+		defer cancel()
 	}
-	return s[len(s)/2]
+	return w.do(ctx, w)
 }
 
-// show prints a ratio and whether it is what was aimed at.
-func (r ratios) show(what string, atLeast bool, aim float64) {
-	m := r.median()
-	word, met := "at most", m <= aim
-	if atLeast {
-		word, met = "at least", m >= aim
+// step says what begins now of a part that takes long, and how long all takes if the rest takes as long as what
+// was done.
+func (w *work) step(what string) {
+	left := ""
+	if w.steps == 0 {
+		w.began = time.Now()
+	} else if w.total > w.steps {
+		rest := time.Since(w.began) / time.Duration(w.steps) * time.Duration(w.total-w.steps)
+		left = fmt.Sprintf(", about %v left", rest.Round(time.Second))
 	}
-	verdict := "met"
-	if !met {
-		verdict = "MISSED"
-	}
-	fmt.Printf("%-46s %6.2f  (%.2f to %.2f, n=%d)  aim %s %.2f: %s\n",
-		what, m, slices.Min(r), slices.Max(r), len(r), word, aim, verdict)
+	w.steps++
+	fmt.Fprintf(os.Stderr, "%s: %d of %d: %s%s\n", w.name, w.steps, w.total, what, left)
 }

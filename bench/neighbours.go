@@ -27,7 +27,7 @@ const (
 // and with thousands of firewall rules in front of them: how long it takes until it is
 // measured at rest, and then until all is gone. (With ip -batch and nft -f the same takes minutes;
 // what nettoll builds is compared with ip -batch at 1,000 containers.)
-func neighbours(ctx context.Context) error {
+func neighbours(ctx context.Context, _ *work) error {
 	for _, c := range []struct{ neighbours, rules int }{{4096, 0}, {1000, 10_000}} {
 		name := fmt.Sprintf("%d neighbours, %d rules", c.neighbours, c.rules)
 		ours, err := measureNeighbours(ctx, c.neighbours, c.rules)

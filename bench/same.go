@@ -2,7 +2,7 @@ package main
 
 import (
 	"fmt"
-	"math"
+	"maps"
 	"slices"
 
 	"nettoll/analysis"
@@ -27,21 +27,18 @@ func (c compared) String() string {
 
 // ratiosOf are the ratios to the baseline of a run file, one a round, of the metric that cells
 // are ranked by. Those that have none are there with nothing.
-func ratiosOf(f *record.File) map[compared][]float64 {
-	all := map[compared][]float64{}
-	for _, s := range analysis.Analyze(f).Scenarios {
-		for _, row := range s.Rows {
-			if row.Native {
-				continue
-			}
-			at := compared{row.Cell.Network, row.Cell.Hosts, row.Cell.Family, row.Cell.Workload, record.Primary(row.Cell.Workload)[0]}
-			all[at] = append(all[at], ratiosOfRow(row, s.Rows)...)
+func ratiosOf(f *record.File) map[compared]ratios {
+	all := map[compared]ratios{}
+	for row, among := range rows(f) {
+		if c := row.Cell; !row.Native {
+			at := compared{c.Network, c.Hosts, c.Family, c.Workload, record.Primary(c.Workload)[0]}
+			all[at] = append(all[at], ratiosOfRow(row, among)...)
 		}
 	}
 	return all
 }
 
-func ratiosOfRow(row analysis.Row, among []analysis.Row) (ratios []float64) {
+func ratiosOfRow(row analysis.Row, among []analysis.Row) (all ratios) {
 	native := slices.IndexFunc(among, func(r analysis.Row) bool { return r.Native })
 	of, ok := row.Primary()
 	if native < 0 || !ok {
@@ -50,20 +47,20 @@ func ratiosOfRow(row analysis.Row, among []analysis.Row) (ratios []float64) {
 	base, _ := among[native].Figure(of.Kind.Name)
 	for _, p := range of.Points {
 		if i := slices.IndexFunc(base.Points, func(b analysis.Point) bool { return b.Round == p.Round }); i >= 0 {
-			ratios = append(ratios, p.Value/base.Points[i].Value)
+			all = append(all, p.Value/base.Points[i].Value)
 		}
 	}
-	return ratios
+	return all
 }
 
 // sides are two ways to measure the same networks.
 type sides struct {
 	names [2]string
-	of    [2]map[compared][]float64
+	of    [2]map[compared]ratios
 }
 
 func newSides(one, other string) *sides {
-	return &sides{[2]string{one, other}, [2]map[compared][]float64{{}, {}}}
+	return &sides{[2]string{one, other}, [2]map[compared]ratios{{}, {}}}
 }
 
 func (s *sides) add(side int, f *record.File) {
@@ -83,13 +80,7 @@ const sameWithin = 0.05
 // give trials tails that a mean would follow. Where one side has more rounds these are put together.
 func (s *sides) show() {
 	met := 0
-	cells := slices.SortedFunc(func(yield func(compared) bool) {
-		for at := range s.of[0] {
-			if !yield(at) {
-				return
-			}
-		}
-	}, func(a, b compared) int {
+	cells := slices.SortedFunc(maps.Keys(s.of[0]), func(a, b compared) int {
 		return slices.Compare([]string{a.metric, fmt.Sprint(a.hosts, a.family), a.network}, []string{b.metric, fmt.Sprint(b.hosts, b.family), b.network})
 	})
 	for _, at := range cells {
@@ -104,7 +95,7 @@ func (s *sides) show() {
 			met++
 		}
 		fmt.Printf("%-44s %s %.3f, %s %.3f: ÷ %.3f  (90 %%: %.3f to %.3f, n=%d)  aim within %.2f of 1: %s\n",
-			at, s.names[0], geometric(one), s.names[1], geometric(other), c.Value, c.Low, c.High, n, sameWithin,
+			at, s.names[0], one.geometric(), s.names[1], other.geometric(), c.Value, c.Low, c.High, n, sameWithin,
 			verdict(c.Outcome == analysis.Same, map[bool]string{true: "different", false: "not known"}[c.Outcome == analysis.Different]))
 	}
 	fmt.Printf("%s ÷ %s: %d of %d the same within %.0f %%: %s\n", s.names[0], s.names[1], met, len(cells), 100*sameWithin,
@@ -112,17 +103,9 @@ func (s *sides) show() {
 }
 
 // inParts are the geometric means of n parts, of nearly the same length, of values in their order.
-func inParts(values []float64, n int) (means []float64) {
+func inParts(values ratios, n int) (means ratios) {
 	for i := range n {
-		means = append(means, geometric(values[i*len(values)/n:(i+1)*len(values)/n]))
+		means = append(means, values[i*len(values)/n:(i+1)*len(values)/n].geometric())
 	}
 	return means
-}
-
-func geometric(values []float64) float64 {
-	sum := 0.0
-	for _, v := range values {
-		sum += math.Log(v)
-	}
-	return math.Exp(sum / float64(len(values)))
 }

@@ -9,6 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"nettoll/network"
+	"nettoll/network/kernel"
+	"nettoll/platform/lab"
 	"nettoll/record"
 	"nettoll/workload"
 	"nettoll/workload/engine"
@@ -61,7 +64,7 @@ func versus(ctx context.Context, cpus [2]int, rivals []rival) error {
 // throughput compares streams. With cubic nothing but the generator holds the
 // traffic back. BBR paces it by what it believes of the path, and believes more of a
 // receiver that reads in bursts.
-func throughput(ctx context.Context) error {
+func throughput(ctx context.Context, _ *work) error {
 	kernels, err := os.ReadFile("/proc/sys/net/ipv4/tcp_congestion_control")
 	if err != nil {
 		return err
@@ -79,7 +82,7 @@ func throughput(ctx context.Context) error {
 	return versus(ctx, [2]int{0, 1}, rivals)
 }
 
-func latency(ctx context.Context) error {
+func latency(ctx context.Context, _ *work) error {
 	for _, place := range []struct {
 		name string
 		cpus [2]int
@@ -98,7 +101,7 @@ func latency(ctx context.Context) error {
 // datagram is a size that fits every tunnel, in bytes.
 const datagram = 1400
 
-func datagrams(ctx context.Context) error {
+func datagrams(ctx context.Context, _ *work) error {
 	o := record.Options{MessageSize: datagram}
 	return versus(ctx, [2]int{0, 1}, []rival{
 		{tool: iperf3.New(nil), load: record.UDPStream, metric: record.PacketRate, what: "iperf3 -u, packets received", options: o, atLeast: true, aim: 1.2},
@@ -106,10 +109,35 @@ func datagrams(ctx context.Context) error {
 	})
 }
 
-func connections(ctx context.Context) error {
+func connections(ctx context.Context, _ *work) error {
 	return versus(ctx, [2]int{0, 1}, []rival{
 		{tool: netperf.New(nil), load: record.TCPCRR, metric: record.TransactionRate, what: "netperf TCP_CRR, connections", atLeast: true, aim: 1.2},
 	})
+}
+
+// pair is a client and a server on a veth pair.
+type pair struct {
+	network *network.Network
+	job     workload.Job
+}
+
+func newPair(ctx context.Context, cpus [2]int) (*pair, error) {
+	n, err := kernel.Veth().Connect(ctx, network.Topology{Hosts: 1, Servers: 1, Clients: 1}, lab.New())
+	if err != nil {
+		return nil, err
+	}
+	c, s := n.Clients[0], n.Servers[0]
+	a, err := n.Addr(c, s, network.IPv4)
+	if err != nil {
+		return nil, err
+	}
+	return &pair{network: n, job: workload.Job{
+		Pairs:    []workload.Pair{{Client: c, Server: s, Addr: a, Listen: a, Port: 20001, Own: [2]int{20002, 20003}}},
+		Warmup:   500 * time.Millisecond,
+		Duration: time.Second,
+		CPUs:     workload.CPUs{Client: cpus[:1], Server: cpus[1:]},
+		Watch:    workload.Watch{Open: func() {}, Close: func() {}},
+	}}, nil
 }
 
 // run measures one metric of a workload with a tool.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
 	"path/filepath"
 	"time"
 
@@ -36,8 +35,8 @@ type reported struct {
 
 // widths are the half widths of all primary ratios of a run, relative, by what they are of: a
 // metric, and a network of so many hosts.
-func widths(ctx context.Context, program, file string) (map[string]map[string]float64, error) {
-	text, err := nettoll(ctx, program, "report", file, "--format", "json").Output()
+func (w *work) widths(ctx context.Context, file string) (map[string]map[string]float64, error) {
+	text, err := w.nettoll(ctx, "report", file, "--format", "json").Output()
 	if err != nil {
 		return nil, err
 	}
@@ -69,18 +68,16 @@ const byHand = 2 * 10 * 10.0 // seconds
 
 // turns runs the default suite in turns and by whole trials, in the same time, and compares how
 // well they know their ratios.
-func turns(ctx context.Context) error { return withProgram(ctx, turnsOf) }
-
-func turnsOf(ctx context.Context, program, dir string) error {
+func turns(ctx context.Context, w *work) error {
 	var known []map[string]map[string]float64
 	for i, args := range [][]string{{"run"}, {"run", "--suite", "quick", "--turns=false", "-t", "200ms"}} {
-		file := filepath.Join(dir, fmt.Sprintf("turns%d.ndjson", i))
+		file := filepath.Join(w.dir, fmt.Sprintf("turns%d.ndjson", i))
 		begin := time.Now()
-		if err := nettoll(ctx, program, append(args, "-o", file)...).Run(); err != nil {
+		if err := w.nettoll(ctx, append(args, "-o", file)...).Run(); err != nil {
 			return err
 		}
 		elapsed := time.Since(begin)
-		all, err := widths(ctx, program, file)
+		all, err := w.widths(ctx, file)
 		if err != nil {
 			return err
 		}
@@ -93,19 +90,16 @@ func turnsOf(ctx context.Context, program, dir string) error {
 	}
 	for _, metric := range []string{record.Throughput, record.LatencyP50} {
 		var r ratios
-		sum := 0.0
 		for cell, with := range known[0][metric] {
 			if without := known[1][metric][cell]; without > 0 {
 				r = append(r, with/without)
-				sum += math.Log(with / without)
 			}
 		}
 		if len(r) == 0 {
 			return fmt.Errorf("no interval of %s is in both runs", metric)
 		}
-		mean := math.Exp(sum / float64(len(r)))
 		fmt.Printf("%-46s each: %.2f\n", "half width of "+metric+", turns ÷ whole trials", r)
-		ratios{mean}.show("the same, geometric mean", false, 0.5)
+		ratios{r.geometric()}.show("the same, geometric mean", false, 0.5)
 	}
 	return nil
 }

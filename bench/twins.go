@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
-	"strconv"
 
 	"nettoll/analysis"
 	"nettoll/record"
@@ -22,17 +20,17 @@ const (
 
 // twins compares networks with themselves, so many pairs of them, and judges whether they are called
 // different as often as the exact test says, each alone and, by Holm's correction, any of three.
-func twins(ctx context.Context, j *judging) error {
+func twins(ctx context.Context, w *work) error {
 	const level, confidence = 0.95, 0.99
 	const pairsOfARun = blocksOfARun * familySize * 2 // IP versions
 	baselines := []string{"host", "veth", "bridge", "loopback"}
 	var single, together alarms
-	j.total = (j.size + pairsOfARun - 1) / pairsOfARun
-	for i := range j.total {
-		network, rounds := baselines[i%len(baselines)], strconv.Itoa(blockRounds*blocksOfARun)
-		f, err := j.run(ctx, fmt.Sprintf("twins-%d", i+1), network, "--baseline", network, "--self-check", "--hosts", "1", "-4", "-6",
-			"--workloads", record.TCPStream+","+record.TCPRR, "--request-size", "1,1024", "-t", "25ms",
-			"--confidence", fmt.Sprint(level), "--min-rounds", rounds, "--max-rounds", rounds, "--time-budget", "0")
+	w.total = (w.size + pairsOfARun - 1) / pairsOfARun
+	for i := range w.total {
+		network := baselines[i%len(baselines)]
+		args := []string{network, "--baseline", network, "--self-check", "--hosts", "1", "-4", "-6", "--workloads", record.TCPStream + "," + record.TCPRR,
+			"--request-size", "1,1024", "-t", "25ms", "--confidence", fmt.Sprint(level)}
+		f, err := w.run(ctx, fmt.Sprintf("twins-%d", i+1), append(args, fixedRounds(blockRounds*blocksOfARun)...)...)
 		if err != nil {
 			return err
 		}
@@ -67,12 +65,9 @@ func (a alarms) show(what string, expected, level float64) {
 func families(f *record.File, level float64) (raised []int) {
 	for first := 1; first+blockRounds-1 <= f.Run.Settings.MaxRounds; first += blockRounds {
 		for _, family := range []int{4, 6} {
-			part := *f
-			part.Run.Cells = slices.DeleteFunc(slices.Clone(f.Run.Cells), func(c record.Cell) bool { return c.Family != family })
-			part.Trials = slices.DeleteFunc(slices.Clone(f.Trials), func(t record.Trial) bool {
-				return t.Cell.Family != family || t.Round < first || t.Round >= first+blockRounds
-			})
-			if n, alarmed := adjusted(analysis.Analyze(&part), level); n == familySize {
+			of := func(c record.Cell) bool { return c.Family == family }
+			within := func(t record.Trial) bool { return t.Round >= first && t.Round < first+blockRounds }
+			if n, alarmed := adjusted(partOf(f, of, within), level); n == familySize {
 				raised = append(raised, alarmed)
 			}
 		}
@@ -82,18 +77,16 @@ func families(f *record.File, level float64) (raised []int) {
 
 // adjusted is how many primary comparisons have all rounds of a block, and whether one of them
 // raises an alarm.
-func adjusted(res analysis.Result, level float64) (n, raised int) {
-	for _, s := range res.Scenarios {
-		for _, row := range s.Rows {
-			for _, f := range row.Figures {
-				c := f.Ratio
-				if c == nil || !c.Primary || c.N != blockRounds {
-					continue
-				}
-				n++
-				if c.Adjusted < 1-level {
-					raised = 1
-				}
+func adjusted(f *record.File, level float64) (n, raised int) {
+	for row := range rows(f) {
+		for _, of := range row.Figures {
+			c := of.Ratio
+			if c == nil || !c.Primary || c.N != blockRounds {
+				continue
+			}
+			n++
+			if c.Adjusted < 1-level {
+				raised = 1
 			}
 		}
 	}

@@ -79,10 +79,7 @@ func TestBaseline(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := with()
 			c.suite(&s)
-			cells, err := Expand(s, drivers())
-			if err != nil {
-				t.Fatal(err)
-			}
+			cells := expanded(t, s, drivers())
 			if diff := cmp.Diff(c.want, briefly(t, cells)); diff != "" {
 				t.Error(diff)
 			}
@@ -102,10 +99,7 @@ func TestBaseline(t *testing.T) {
 }
 
 func TestAllIsOfTheLab(t *testing.T) {
-	cells, err := Expand(with("all"), drivers())
-	if err != nil {
-		t.Fatal(err)
-	}
+	cells := expanded(t, with("all"), drivers())
 	for _, c := range cells {
 		if strings.Contains(c.Network, ":") || c.Baseline != "" {
 			t.Errorf("%s is part of all", c.Key())

@@ -3,6 +3,7 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"nettoll/record"
 )
@@ -30,27 +31,32 @@ func (s Suite) conditions(known Known) ([]record.Cell, []Skip, error) {
 				"there are more than %d ways to combine underlays, MTUs, rules, neighbours and offloads; write fewer", MaxCells)
 		}
 	}
-	var all []record.Cell
-	for _, u := range underlays {
-		for _, mtu := range orZero(s.MTU) {
-			if mtu == defaultMTU {
-				mtu = 0
-			}
-			for _, rules := range orZero(s.Rules) {
-				for _, neighbours := range orZero(s.Neighbours) {
-					for _, offload := range orZero(s.Offload) {
-						if offload != record.OffloadOff {
-							offload = ""
-						}
-						all = append(all, record.Cell{
-							Underlay: u, MTU: mtu, Rules: rules, Neighbours: neighbours, Offload: offload, Normalize: s.Normalize,
-						})
-					}
-				}
-			}
+	all := crossed([]record.Cell{{Normalize: s.Normalize}}, underlays, func(c *record.Cell, shape string) { c.Underlay = shape })
+	all = crossed(all, orZero(s.MTU), func(c *record.Cell, mtu int) {
+		if mtu != defaultMTU {
+			c.MTU = mtu
+		}
+	})
+	all = crossed(all, orZero(s.Rules), func(c *record.Cell, n int) { c.Rules = n })
+	all = crossed(all, orZero(s.Neighbours), func(c *record.Cell, n int) { c.Neighbours = n })
+	all = crossed(all, orZero(s.Offload), func(c *record.Cell, offload string) {
+		if offload == record.OffloadOff {
+			c.Offload = offload
+		}
+	})
+	return once(all), skips, nil
+}
+
+// crossed is each of the cells with each of the values.
+func crossed[T any](cells []record.Cell, values []T, put func(*record.Cell, T)) (all []record.Cell) {
+	for _, cell := range cells {
+		for _, v := range values {
+			c := cell
+			put(&c, v)
+			all = append(all, c)
 		}
 	}
-	return once(all), skips, nil
+	return all
 }
 
 // orZero is the values of a key, and the zero value where it was left out.
@@ -93,14 +99,13 @@ func (s Suite) checkConditions() error {
 		{"rules", s.Rules, "rules are not possible", 0, maxRules},
 		{"neighbours", s.Neighbours, "neighbours are not possible", 0, MaxContainers},
 	} {
-		for i, v := range f.values {
-			if v < f.least || v > f.max {
-				return s.fault(s.item(f.name, i, len(f.values)), "%d %s; write a number from %d to %d", v, f.what, f.least, f.max)
-			}
+		if err := s.eachOutside(f.name, f.values, f.least, f.max, f.what); err != nil {
+			return err
 		}
 	}
+	offload, _ := record.DimensionOf("offload")
 	for i, o := range s.Offload {
-		if o != "on" && o != record.OffloadOff {
+		if !slices.Contains(offload.Values, o) {
 			return s.fault(s.item("offload", i, len(s.Offload)), "%q is not possible; write on or off", o)
 		}
 	}

@@ -86,12 +86,7 @@ func Undriven(s Suite, known Known) (all []Skip) {
 		if slices.ContainsFunc(drives, func(d drive) bool { return d.workload == w.Name }) {
 			continue
 		}
-		var able []string
-		for _, t := range known.Tools {
-			if d, ok := t.drives(w.Name); ok && d.missing(w) == "" {
-				able = append(able, t.Name)
-			}
-		}
+		able := known.driving(w, func(d Drive) bool { return d.missing(w) == "" })
 		all = append(all, Skip{Network: w.Name, Reason: fmt.Sprintf("%s cannot drive it; %s can", strings.Join(s.Tools, ", "), strings.Join(able, ", "))})
 	}
 	return all
@@ -133,19 +128,14 @@ func (s Suite) available(names, field string, known Known) (string, error) {
 	if !strings.Contains(names, either) {
 		return names, nil
 	}
-	var tools []string
-	for _, t := range known.Tools {
-		tools = append(tools, t.Name)
-	}
 	several := strings.Split(names, either)
 	for _, name := range several {
-		if !slices.Contains(tools, name) {
-			return "", s.unknown(field, "tool", name, tools)
+		if _, ok := known.tool(name); !ok {
+			return "", s.unknown(field, "tool", name, known.tools())
 		}
 	}
 	for _, name := range several {
-		t := known.Tools[slices.Index(tools, name)]
-		if t.Missing == nil || t.Missing() == "" {
+		if t, _ := known.tool(name); t.Missing == nil || t.Missing() == "" {
 			return name, nil
 		}
 	}
@@ -169,9 +159,7 @@ func (s Suite) inOrder(tools []string) []string {
 // are none where the tool does not know the workload.
 func (s Suite) driversOf(w Workload, name, field string, known Known) ([]drive, error) {
 	var found []drive
-	var tools []string
 	for _, t := range known.Tools {
-		tools = append(tools, t.Name)
 		d, ok := t.drives(w.Name)
 		if !ok || name != allTools && name != t.Name {
 			continue
@@ -190,8 +178,8 @@ func (s Suite) driversOf(w Workload, name, field string, known Known) ([]drive, 
 			found = append(found, drive{t.Name, w.Name, w.Options, d.IPv4Only})
 		}
 	}
-	if name != allTools && !slices.Contains(tools, name) {
-		return nil, s.unknown(field, "tool", name, tools)
+	if _, ok := known.tool(name); !ok && name != allTools {
+		return nil, s.unknown(field, "tool", name, known.tools())
 	}
 	return found, nil
 }
@@ -208,12 +196,7 @@ func (d Drive) missing(w Workload) string {
 
 // honouring says which tools honour the option.
 func honouring(option string, w Workload, known Known) string {
-	var able []string
-	for _, t := range known.Tools {
-		if d, ok := t.drives(w.Name); ok && slices.Contains(d.Options, option) {
-			able = append(able, t.Name)
-		}
-	}
+	able := known.driving(w, func(d Drive) bool { return slices.Contains(d.Options, option) })
 	if len(able) == 0 {
 		return "no tool does; leave the option out"
 	}
@@ -222,13 +205,7 @@ func honouring(option string, w Workload, known Known) string {
 
 // undriven is the fault of a workload that no tool of the suite drives.
 func (s Suite) undriven(field string, w Workload, known Known) error {
-	var able []string
-	for _, t := range known.Tools {
-		d, ok := t.drives(w.Name)
-		if ok && d.missing(w) == "" && (!d.IPv4Only || slices.Contains(s.Families, 4)) {
-			able = append(able, t.Name)
-		}
-	}
+	able := known.driving(w, func(d Drive) bool { return d.missing(w) == "" && (!d.IPv4Only || slices.Contains(s.Families, 4)) })
 	switch {
 	case len(able) > 0:
 		return s.fault(field, "no tool of the suite drives %s; add one of %s to tools", w.Name, strings.Join(able, ", "))

@@ -3,6 +3,7 @@ package plan
 import (
 	"bytes"
 	"embed"
+
 	"fmt"
 	"slices"
 	"strings"
@@ -45,3 +46,10 @@ func Embedded(name string) (Suite, error) {
 	}
 	return Load(file, bytes.NewReader(text))
 }
+
+//go:embed suite.schema.json
+var schema []byte
+
+// Schema is the JSON schema of suite files, for editors. It is generated from
+// Suite by TestSchema: go test ./plan -run Schema -update.
+func Schema() []byte { return schema }

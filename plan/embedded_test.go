@@ -53,17 +53,11 @@ func TestNames(t *testing.T) {
 func TestEmbedded(t *testing.T) {
 	for _, name := range Names() {
 		t.Run(name, func(t *testing.T) {
-			s, err := Embedded(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := embedded(t, name)
 			if s.Name != name || s.About == "" || s.Source != "" && s.Source != name {
 				t.Errorf("name is %q, about %q, source %q", s.Name, s.About, s.Source)
 			}
-			cells, err := Expand(s, trusted())
-			if err != nil {
-				t.Fatal(err)
-			}
+			cells := expanded(t, s, trusted())
 			f := Estimate(cells, Settings(s), trusted())
 			t.Logf("%d cells, round %s", f.Cells, f.Round)
 			if need := f.Round * time.Duration(s.MinRounds); s.TimeBudget == 0 || need > s.TimeBudget {
@@ -99,10 +93,7 @@ func TestEmbeddedAsPublished(t *testing.T) {
 		{"single-node-2017", 5 * time.Minute, 10, []string{"netperf:tcp_stream"}},
 	} {
 		t.Run(c.suite, func(t *testing.T) {
-			short, err := Embedded(c.suite)
-			if err != nil {
-				t.Fatal(err)
-			}
+			short := embedded(t, c.suite)
 			s, err := short.Published()
 			if err != nil {
 				t.Fatal(err)
@@ -117,10 +108,7 @@ func TestEmbeddedAsPublished(t *testing.T) {
 			if s.MinRounds != low || s.MaxRounds != high {
 				t.Errorf("%d to %d rounds", s.MinRounds, s.MaxRounds)
 			}
-			cells, err := Expand(s, trusted())
-			if err != nil {
-				t.Fatal(err)
-			}
+			cells := expanded(t, s, trusted())
 			for _, cell := range cells {
 				key := cell.Key()
 				if !slices.ContainsFunc(c.drives, func(d string) bool { return strings.Contains(key, "/"+d+"/distinct") }) {
@@ -129,10 +117,7 @@ func TestEmbeddedAsPublished(t *testing.T) {
 			}
 		})
 	}
-	s, err := Embedded("quick")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := embedded(t, "quick")
 	if _, err := s.Published(); err == nil {
 		t.Error("quick is of no published source")
 	}
@@ -146,14 +131,8 @@ func TestWithoutTools(t *testing.T) {
 		known.Tools[i+1].Missing = func() string { return "not installed" }
 	}
 	for _, name := range Names() {
-		s, err := Embedded(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		cells, err := Expand(s, known)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := embedded(t, name)
+		cells := expanded(t, s, known)
 		if !slices.ContainsFunc(cells, func(c record.Cell) bool { return c.Tool == "engine" }) {
 			t.Errorf("%s measures nothing without its tools", name)
 		}
@@ -162,14 +141,8 @@ func TestWithoutTools(t *testing.T) {
 
 // TestICC asks for every cell of the source's three tables that has a technique.
 func TestICC(t *testing.T) {
-	s, err := Embedded("icc-2014")
-	if err != nil {
-		t.Fatal(err)
-	}
-	cells, err := Expand(s, trusted())
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := embedded(t, "icc-2014")
+	cells := expanded(t, s, trusted())
 	type place struct {
 		network                     string
 		servers, clients, processes int

@@ -59,10 +59,6 @@ func Estimate(cells []record.Cell, set record.Settings, known Known) Forecast {
 		f.Verdict = record.LeastRounds(compared, set.Confidence)
 	}
 	f.MinRounds = min(max(set.MinRounds, f.Verdict), set.MaxRounds)
-	byName := make(map[string]Tool)
-	for _, t := range known.Tools {
-		byName[t.Name] = t
-	}
 	starting := 0.0
 	const slow = 0.5 // s
 	round, before := IdleBetween.Seconds(), IdleBefore.Seconds()
@@ -91,7 +87,7 @@ func Estimate(cells []record.Cell, set record.Settings, known Known) Forecast {
 		round += slowest
 		starting += slowest
 		for _, c := range g.Whole {
-			t := byName[c.Tool]
+			t, _ := known.tool(c.Tool)
 			round += t.whole(set.Warmup) + t.whole(max(set.Duration, t.MinDuration.Seconds())) + t.Lead.Seconds() +
 				TrialOverhead.Seconds() + float64(c.Pairs())*PairOverhead.Seconds()
 		}

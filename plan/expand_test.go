@@ -60,6 +60,16 @@ func with(networks ...string) Suite {
 	return s
 }
 
+// expanded are the cells of a suite that has some.
+func expanded(t *testing.T, s Suite, known Known) []record.Cell {
+	t.Helper()
+	cells, err := Expand(s, known)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cells
+}
+
 func keys(cells []record.Cell) []string {
 	var out []string
 	for _, c := range cells {
@@ -224,10 +234,7 @@ func TestExpand(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := with("host")
 			c.suite(&s)
-			cells, err := Expand(s, drivers())
-			if err != nil {
-				t.Fatal(err)
-			}
+			cells := expanded(t, s, drivers())
 			if diff := cmp.Diff(c.want, keys(cells)); diff != "" {
 				t.Error(diff)
 			}
@@ -350,10 +357,7 @@ func TestSelfCheck(t *testing.T) {
 func TestTwoHostsStandForAnyNumberAboveOne(t *testing.T) {
 	s := with("macvlan", "veth", "vxlan")
 	s.Networks, s.Hosts = []string{"all"}, []int{3}
-	cells, err := Expand(s, trusted())
-	if err != nil {
-		t.Fatal(err)
-	}
+	cells := expanded(t, s, trusted())
 	var names []string
 	for _, c := range cells {
 		if c.Hosts != 3 {

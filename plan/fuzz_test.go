@@ -3,6 +3,7 @@ package plan
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -59,19 +60,7 @@ func FuzzLoad(f *testing.F) {
 }
 
 func FuzzUnderlay(f *testing.F) {
-	for _, text := range []string{"", "rate=1gbit,delay=1ms", "rate=1.5mibps", "delay=10us", "rate=,delay=", "m4.10xlarge", "A0:rate=5mbit", "none:delay=1ms"} {
-		f.Add(text)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		u, err := ParseUnderlay(text)
-		if err != nil {
-			return
-		}
-		again, err := ParseUnderlay(u.String())
-		if err != nil || again != u {
-			t.Fatalf("%q is %+v, written %q, read again %+v, %v", text, u, u, again, err)
-		}
-	})
+	fuzzReading(f, ParseUnderlay, "", "rate=1gbit,delay=1ms", "rate=1.5mibps", "delay=10us", "rate=,delay=", "m4.10xlarge", "A0:rate=5mbit", "none:delay=1ms")
 }
 
 // FuzzUnderlays shows that a list is that of its parts.
@@ -101,34 +90,29 @@ func FuzzUnderlays(f *testing.F) {
 }
 
 func FuzzTopology(f *testing.F) {
-	for _, text := range []string{"1x1", "1x4x16", "0x10", "1X2×3", "x", "1x-1"} {
+	fuzzReading(f, ParseTopology, "1x1", "1x4x16", "0x10", "1X2×3", "x", "1x-1")
+}
+
+func FuzzBitRate(f *testing.F) { fuzzReading(f, ParseBitRate, "1G", "1.5m", "0", "400G", "1e3", "T") }
+
+// fuzzReading shows that what is read is read again as it is written, and that errors have one line.
+func fuzzReading[T interface {
+	comparable
+	fmt.Stringer
+}](f *testing.F, parse func(string) (T, error), texts ...string) {
+	for _, text := range texts {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		p, err := ParseTopology(text)
+		v, err := parse(text)
 		if err != nil {
 			if strings.ContainsAny(err.Error(), "\n\r") {
 				t.Fatalf("%q", err)
 			}
 			return
 		}
-		if again, err := ParseTopology(p.String()); err != nil || again != p {
-			t.Fatalf("%q is %+v, written %q, read again %+v, %v", text, p, p, again, err)
-		}
-	})
-}
-
-func FuzzBitRate(f *testing.F) {
-	for _, text := range []string{"1G", "1.5m", "0", "400G", "1e3", "T"} {
-		f.Add(text)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		b, err := ParseBitRate(text)
-		if err != nil {
-			return
-		}
-		if again, err := ParseBitRate(b.String()); err != nil || again != b {
-			t.Fatalf("%q is %d, written %q, read again %d, %v", text, b, b, again, err)
+		if again, err := parse(v.String()); err != nil || again != v {
+			t.Fatalf("%q is %+v, written %q, read again %+v, %v", text, v, v, again, err)
 		}
 	})
 }

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -74,14 +75,40 @@ type Drive struct {
 	Turns    bool // its traffic can rest while other networks have their turn
 }
 
-// drives finds how the tool drives a workload.
-func (t Tool) drives(workload string) (Drive, bool) {
-	for _, d := range t.Drives {
-		if d.Workload == workload {
-			return d, true
+// tools are the names of all tools.
+func (k Known) tools() (names []string) {
+	for _, t := range k.Tools {
+		names = append(names, t.Name)
+	}
+	return names
+}
+
+// tool finds a tool by its name.
+func (k Known) tool(name string) (Tool, bool) {
+	return first(k.Tools, func(t Tool) bool { return t.Name == name })
+}
+
+// driving are the names of tools that drive a workload in such a way.
+func (k Known) driving(w Workload, so func(Drive) bool) (names []string) {
+	for _, t := range k.Tools {
+		if d, ok := t.drives(w.Name); ok && so(d) {
+			names = append(names, t.Name)
 		}
 	}
-	return Drive{}, false
+	return names
+}
+
+// first is the first of some values that is such a one, and whether there is one.
+func first[T any](all []T, such func(T) bool) (one T, ok bool) {
+	if i := slices.IndexFunc(all, such); i >= 0 {
+		return all[i], true
+	}
+	return one, false
+}
+
+// drives finds how the tool drives a workload.
+func (t Tool) drives(workload string) (Drive, bool) {
+	return first(t.Drives, func(d Drive) bool { return d.Workload == workload })
 }
 
 func (t Technique) on(platform string) bool {
@@ -106,4 +133,74 @@ func (t Technique) span() string {
 
 func (t Technique) speaks(family int) bool {
 	return len(t.Families) == 0 || slices.Contains(t.Families, family)
+}
+
+// usual are the techniques that the name of a platform means, as a network.
+func (k Known) usual(platform string) (all []Technique) {
+	p, _ := first(k.Platforms, func(p Platform) bool { return p.Name == platform })
+	for _, name := range p.Usual {
+		if t, ok := k.find(platform, name); ok {
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
+// platforms are the names of all platforms.
+func (k Known) platforms() (names []string) {
+	for _, p := range k.Platforms {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// platformOf is the platform of a cell's network.
+func (k Known) platformOf(network string) Platform {
+	name, _, ok := strings.Cut(network, ":")
+	p, _ := first(k.Platforms, func(p Platform) bool { return !ok || p.Name == name })
+	return p
+}
+
+// techniqueOf is the technique of a cell's network.
+func (k Known) techniqueOf(network string) Technique {
+	t, _ := k.find(k.platformOf(network).Name, network[strings.Index(network, ":")+1:])
+	return t
+}
+
+// on are the techniques of a platform.
+func (k Known) on(platform string) (all []Technique) {
+	for _, t := range k.Techniques {
+		if t.on(platform) {
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
+// find finds a technique of a platform.
+func (k Known) find(platform, name string) (Technique, bool) {
+	return first(k.on(platform), func(t Technique) bool { return t.Name == name })
+}
+
+// like finds the technique of a platform that is the real form of another platform's.
+func (k Known) like(platform, name string) (Technique, bool) {
+	return first(k.on(platform), func(t Technique) bool { return t.Like == name && name != "" })
+}
+
+// elsewhere are the other platforms that have a technique of that name.
+func (k Known) elsewhere(platform, name string) (others []string) {
+	for _, p := range k.platforms() {
+		if _, ok := k.find(p, name); ok && p != platform {
+			others = append(others, p)
+		}
+	}
+	return others
+}
+
+// name is what cells call the network of a technique on a platform.
+func (k Known) name(platform, technique string) string {
+	if len(k.Platforms) == 0 || platform == k.Platforms[0].Name {
+		return technique
+	}
+	return platform + ":" + technique
 }

@@ -13,6 +13,26 @@ import (
 	"nettoll/record"
 )
 
+// loaded is a suite of a text without a fault.
+func loaded(t *testing.T, text string) Suite {
+	t.Helper()
+	s, err := Load("x.yaml", strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// embedded is one of the suites that are built in.
+func embedded(t *testing.T, name string) Suite {
+	t.Helper()
+	s, err := Embedded(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
 func TestLoad(t *testing.T) {
 	const text = `---
 # everything that a suite can say
@@ -99,10 +119,7 @@ as_published:
 		"lf": text, "crlf": strings.ReplaceAll(text, "\n", "\r\n"), "byte order mark": "\ufeff" + text,
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := Load("x.yaml", strings.NewReader(text))
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := loaded(t, text)
 			if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(Suite{})); diff != "" {
 				t.Error(diff)
 			}

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -10,10 +9,7 @@ import (
 // moved is a suite of a file that a flag moves to Docker.
 func moved(t *testing.T, text string) Suite {
 	t.Helper()
-	s, err := Load("x.yaml", strings.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := loaded(t, text)
 	s.SetPlatform("docker")
 	return s
 }
@@ -21,10 +17,7 @@ func moved(t *testing.T, text string) Suite {
 func TestMovedSuite(t *testing.T) {
 	s := moved(t, "networks: [bridge, vxlan, four, lab:veth, vxlan, published]\nhosts: [1]\nworkloads: [tcp_rr]\n"+
 		"skips: [{network: ovs, reason: not yet}]\n")
-	cells, err := Expand(s, drivers())
-	if err != nil {
-		t.Fatal(err)
-	}
+	cells := expanded(t, s, drivers())
 	want := []string{
 		"docker:native/1 vs docker:native", "docker:bridge/1 vs docker:native", "veth/1 vs docker:native",
 		"docker:published/1 vs docker:native",
@@ -63,17 +56,11 @@ func TestMovedSuiteErrors(t *testing.T) {
 func TestMovedEmbeddedSuites(t *testing.T) {
 	for _, name := range Names() {
 		t.Run(name, func(t *testing.T) {
-			s, err := Embedded(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := embedded(t, name)
 			before := s
 			s.SetPlatform("docker")
 			s.TimeBudget = 0
-			cells, err := Expand(s, trusted())
-			if err != nil {
-				t.Fatal(err)
-			}
+			cells := expanded(t, s, trusted())
 			there := map[string]bool{}
 			for _, c := range cells {
 				there[c.Network] = true
@@ -106,10 +93,7 @@ func TestMovedSuiteRegains(t *testing.T) {
 		Technique{Name: "shared", Hosts: []int{1}, Platforms: []string{"lab"}})
 	s := moved(t, "networks: [bridge, shared]\nhosts: [1]\nworkloads: [tcp_rr]\n"+
 		"skips: [{network: link, reason: not yet}, {network: ovs, reason: not yet}]\n")
-	cells, err := Expand(s, known)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cells := expanded(t, s, known)
 	want := []string{
 		"docker:native/1 vs docker:native", "docker:bridge/1 vs docker:native", "docker:container/1 vs docker:native",
 		"docker:link/1 vs docker:native",

@@ -10,10 +10,7 @@ import (
 // TestWhatSuitesHaveIsResumable: a run goes on with the cells that it began with.
 func TestWhatSuitesHaveIsResumable(t *testing.T) {
 	for _, name := range Names() {
-		s, err := Embedded(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := embedded(t, name)
 		for what, expand := range map[string]func(Suite, Known) ([]record.Cell, error){"": Expand, ", self-check": SelfCheck} {
 			cells, err := expand(s, trusted())
 			if err != nil {

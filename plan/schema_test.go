@@ -79,11 +79,14 @@ func generate(t *testing.T) []byte {
 			}
 		}
 	}
-	for key, values := range map[string][]any{
-		"families": {4, 6}, "placements": {"same", "distinct", "free"}, "offload": {"on", "off"},
-	} {
+	families, _ := s.Properties.Get("families")
+	families.Items.Enum = []any{4, 6}
+	for key, name := range map[string]string{"placements": "placement", "offload": "offload"} {
+		d, _ := record.DimensionOf(name)
 		p, _ := s.Properties.Get(key)
-		p.Items.Enum = values
+		for _, value := range d.Values {
+			p.Items.Enum = append(p.Items.Enum, value)
+		}
 	}
 	between := func(s *jsonschema.Schema, low, high int) {
 		s.Minimum, s.Maximum = json.Number(strconv.Itoa(low)), json.Number(strconv.Itoa(high))

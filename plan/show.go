@@ -43,14 +43,13 @@ func (w Workload) flow() string {
 	parts := []string{"name: " + w.Name}
 	for _, d := range w.given() {
 		c := record.Cell{Options: w.Options}
-		switch v := d.Field(&c).(type) {
-		case *int:
-			parts = append(parts, keyOf(d)+": "+inUnit(*v, d.Unit))
-		case *string:
-			parts = append(parts, keyOf(d)+": "+strconv.Quote(*v))
-		case *bool:
-			parts = append(parts, keyOf(d)+": true")
+		text := d.Text(c)
+		if n, ok := d.Raw(c); ok {
+			text = inUnit(n, d.Unit)
+		} else if !d.Switch() {
+			text = strconv.Quote(text)
 		}
+		parts = append(parts, keyOf(d)+": "+text)
 	}
 	if len(w.Tools) > 0 {
 		parts = append(parts, "tools: ["+strings.Join(w.Tools, ", ")+"]")

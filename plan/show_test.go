@@ -25,10 +25,7 @@ func TestYAML(t *testing.T) {
 	all.Offload, all.MTU, all.Normalize = []string{"on", "off"}, []int{1500, 9000}, true
 	suites := []Suite{all}
 	for _, name := range Names() {
-		s, err := Embedded(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := embedded(t, name)
 		suites = append(suites, s)
 	}
 	for _, s := range suites {

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -11,13 +12,32 @@ import (
 	"nettoll/record"
 )
 
+// reading is what a text says, and how that is written; or what is wrong with it.
+type reading[T any] struct {
+	text string
+	want T
+	out  string
+	err  string
+}
+
+func reads[T interface {
+	comparable
+	fmt.Stringer
+}](t *testing.T, cases []reading[T], parse func(string) (T, error)) {
+	t.Helper()
+	for _, c := range cases {
+		got, err := parse(c.text)
+		if message(err) != c.err || err == nil && got != c.want {
+			t.Errorf("%q: got %+v, %q; want %+v, %q", c.text, got, message(err), c.want, c.err)
+		}
+		if c.err == "" && got.String() != c.out {
+			t.Errorf("%q is written %q, want %q", c.text, got, c.out)
+		}
+	}
+}
+
 func TestParseSize(t *testing.T) {
-	for _, c := range []struct {
-		text string
-		want Size
-		out  string
-		err  string
-	}{
+	reads(t, []reading[Size]{
 		{"1460", 1460, "1460", ""},
 		{"128K", 128 << 10, "128K", ""},
 		{"128k", 128 << 10, "128K", ""},
@@ -32,24 +52,11 @@ func TestParseSize(t *testing.T) {
 		{"1.", 0, "", `"1." is not a size; write bytes such as 1460, 128K or 1M`},
 		{"1.5", 0, "", `"1.5" is not a whole number of bytes; write bytes such as 1460, 128K or 1M`},
 		{"9999999G", 0, "", `"9999999G" is more than any buffer; write bytes such as 1460, 128K or 1M`},
-	} {
-		var got Size
-		if err := got.Set(c.text); message(err) != c.err || got != c.want {
-			t.Errorf("%q: got %d, %q; want %d, %q", c.text, got, message(err), c.want, c.err)
-		}
-		if c.err == "" && got.String() != c.out {
-			t.Errorf("%q is written %q, want %q", c.text, got, c.out)
-		}
-	}
+	}, ParseSize)
 }
 
 func TestParseRatio(t *testing.T) {
-	for _, c := range []struct {
-		text string
-		want Ratio
-		out  string
-		err  string
-	}{
+	reads(t, []reading[Ratio]{
 		{"5%", 0.05, "5%", ""},
 		{"0.05", 0.05, "5%", ""},
 		{"99.9%", 0.999, "99.9%", ""},
@@ -58,24 +65,11 @@ func TestParseRatio(t *testing.T) {
 		{"-5%", 0, "", `"-5%" is not a share; write for example 5% or 0.05`},
 		{"inf", 0, "", `"inf" is not a share; write for example 5% or 0.05`},
 		{"%", 0, "", `"%" is not a share; write for example 5% or 0.05`},
-	} {
-		var got Ratio
-		if err := got.Set(c.text); message(err) != c.err || got != c.want {
-			t.Errorf("%q: got %v, %q; want %v, %q", c.text, float64(got), message(err), float64(c.want), c.err)
-		}
-		if c.err == "" && got.String() != c.out {
-			t.Errorf("%q is written %q, want %q", c.text, got, c.out)
-		}
-	}
+	}, ParseRatio)
 }
 
 func TestParseUnderlay(t *testing.T) {
-	for _, c := range []struct {
-		text string
-		want Underlay
-		out  string
-		err  string
-	}{
+	reads(t, []reading[Underlay]{
 		{"", Underlay{}, "", ""},
 		{"rate=1gbit,delay=1ms", Underlay{Rate: 1e9, Delay: time.Millisecond}, "rate=1gbit,delay=1ms", ""},
 		{"delay=1500us, rate=1000mbit", Underlay{Rate: 1e9, Delay: 1500 * time.Microsecond}, "rate=1gbit,delay=1500us", ""},
@@ -121,15 +115,7 @@ func TestParseUnderlay(t *testing.T) {
 		{"delay=0s", Underlay{}, "", `delay must be above zero; leave it out for a link without one`},
 		{"delay=11s", Underlay{}, "", `delay is 11s; at most 10s is possible`},
 		{"delay=1500ns", Underlay{}, "", `delay is 1500ns; the kernel counts it in whole microseconds`},
-	} {
-		got, err := ParseUnderlay(c.text)
-		if message(err) != c.err || err == nil && got != c.want {
-			t.Errorf("%q: got %+v, %q; want %+v, %q", c.text, got, message(err), c.want, c.err)
-		}
-		if c.err == "" && got.String() != c.out {
-			t.Errorf("%q is written %q, want %q", c.text, got, c.out)
-		}
-	}
+	}, ParseUnderlay)
 }
 
 func TestParseUnderlays(t *testing.T) {
@@ -163,12 +149,7 @@ func TestParseUnderlays(t *testing.T) {
 
 func TestParseTopology(t *testing.T) {
 	const fault = ` is not a topology; write SERVERSxCLIENTS or SERVERSxCLIENTSxPROCESSES, such as 2x8 or 1x4x16`
-	for _, c := range []struct {
-		text string
-		want Topology
-		out  string
-		err  string
-	}{
+	reads(t, []reading[Topology]{
 		{"1x1", Topology{1, 1, 1}, "1x1", ""},
 		{"2x8", Topology{2, 8, 1}, "2x8", ""},
 		{"1x4x16", Topology{1, 4, 16}, "1x4x16", ""},
@@ -182,24 +163,11 @@ func TestParseTopology(t *testing.T) {
 		{"-1x4", Topology{}, "", `"-1x4"` + fault},
 		{"1 x 4", Topology{}, "", `"1 x 4"` + fault},
 		{"1x99999999999999999999", Topology{}, "", `"1x99999999999999999999"` + fault},
-	} {
-		var got Topology
-		if err := got.Set(c.text); message(err) != c.err || got != c.want {
-			t.Errorf("%q: got %v, %q; want %v, %q", c.text, got, message(err), c.want, c.err)
-		}
-		if c.err == "" && got.String() != c.out {
-			t.Errorf("%q is written %q, want %q", c.text, got, c.out)
-		}
-	}
+	}, ParseTopology)
 }
 
 func TestParseBitRate(t *testing.T) {
-	for _, c := range []struct {
-		text string
-		want BitRate
-		out  string
-		err  string
-	}{
+	reads(t, []reading[BitRate]{
 		{"1G", 1e9, "1G", ""},
 		{"1.5g", 1.5e9, "1500M", ""},
 		{"100M", 1e8, "100M", ""},
@@ -216,15 +184,7 @@ func TestParseBitRate(t *testing.T) {
 		{"-1G", 0, "", `"-1G" is not a bandwidth; write bit/s such as 100M or 1G`},
 		{"0.5", 0, "", `"0.5" is not a whole number of bit/s; write bit/s such as 100M or 1G`},
 		{"1T", 0, "", `"1T" is more than any link; write at most 400G`},
-	} {
-		var got BitRate
-		if err := got.Set(c.text); message(err) != c.err || got != c.want {
-			t.Errorf("%q: got %d, %q; want %d, %q", c.text, got, message(err), c.want, c.err)
-		}
-		if c.err == "" && got.String() != c.out {
-			t.Errorf("%q is written %q, want %q", c.text, got, c.out)
-		}
-	}
+	}, ParseBitRate)
 }
 
 func message(err error) string {
@@ -278,11 +238,8 @@ func TestFlag(t *testing.T) {
 // TestFaultOfLoadedSuite shows that what only Expand can find is named by its
 // place in the file too.
 func TestFaultOfLoadedSuite(t *testing.T) {
-	s, err := Load("x.yaml", strings.NewReader("networks:\n- veth\n- brigde\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = Expand(s, drivers())
+	s := loaded(t, "networks:\n- veth\n- brigde\n")
+	_, err := Expand(s, drivers())
 	want := `x.yaml:3:3: networks[1]: unknown technique "brigde"; did you mean "bridge"? nettoll list techniques shows all`
 	if message(err) != want {
 		t.Errorf("got  %v\nwant %s", err, want)

@@ -139,38 +139,31 @@ func orOne(numbers []int) []int {
 
 // checkCounts refuses numbers that are not possible, alone or beside topologies.
 func (s Suite) checkCounts() error {
-	for _, f := range []struct {
+	counts := []struct {
 		name   string
 		values []int
-		max    int
-	}{{"servers", s.Servers, MaxServers}, {"clients", s.Clients, MaxEndpoints}, {"processes", s.Processes, MaxProcesses}} {
-		if len(f.values) > 0 && len(s.Topologies) > 0 {
-			return s.faultOfEither("topologies", f.name, "%s and topologies contradict each other; leave one out", f.name)
+		of     func(Topology) int
+		most   int
+	}{
+		{"servers", s.Servers, func(t Topology) int { return t.Servers }, MaxServers},
+		{"clients", s.Clients, func(t Topology) int { return t.Clients }, MaxEndpoints},
+		{"processes", s.Processes, func(t Topology) int { return t.Processes }, MaxProcesses},
+	}
+	for _, c := range counts {
+		if len(c.values) > 0 && len(s.Topologies) > 0 {
+			return s.faultOfEither("topologies", c.name, "%s and topologies contradict each other; leave one out", c.name)
 		}
-		for i, v := range f.values {
-			if err := s.checkCount(s.item(f.name, i, len(f.values)), f.name, v, f.max); err != nil {
-				return err
-			}
+		if err := s.eachOutside(c.name, c.values, 1, c.most, c.name+" are not possible"); err != nil {
+			return err
 		}
 	}
 	for i, t := range s.Topologies {
-		field := s.item("topologies", i, len(s.Topologies))
-		for _, f := range []struct {
-			name       string
-			value, max int
-		}{{"servers", t.Servers, MaxServers}, {"clients", t.Clients, MaxEndpoints}, {"processes", t.Processes, MaxProcesses}} {
-			if err := s.checkCount(field, f.name, f.value, f.max); err != nil {
+		for _, c := range counts {
+			if err := s.outside(s.item("topologies", i, len(s.Topologies)), c.of(t), 1, c.most, c.name+" are not possible"); err != nil {
 				return err
 			}
 		}
 	}
 	_, err := s.topologies()
 	return err
-}
-
-func (s Suite) checkCount(field, what string, value, most int) error {
-	if value < 1 || value > most {
-		return s.fault(field, "%d %s are not possible; write a number from 1 to %d", value, what, most)
-	}
-	return nil
 }

@@ -105,12 +105,9 @@ func AbleTo(cells []record.Cell, atOnce func(network string) int, turns func(too
 func (k Known) able(cells []record.Cell) Able {
 	atOnce := func(network string) int { return k.platformOf(network).AtOnce }
 	return AbleTo(cells, atOnce, func(tool, workload string) bool {
-		for _, t := range k.Tools {
-			if d, ok := t.drives(workload); ok && t.Name == tool {
-				return d.Turns
-			}
-		}
-		return false
+		t, _ := k.tool(tool)
+		d, _ := t.drives(workload)
+		return d.Turns
 	})
 }
 
@@ -134,26 +131,17 @@ func (c Contest) Workload() string { return c.Cells[0].Workload }
 // order in which they come. Where networks cannot stand at once, each is a group. Those that are
 // too many stand in several groups, of which one has the baseline: the others are further from it.
 func Groups(visits []Visit, set record.Settings, able Able) (groups []Group) {
-	var places [][]Visit
-	index := map[record.Cell]int{}
-	for _, v := range visits {
-		place := v.Cell
-		place.Network, place.Twin = "", 0
-		if able.Across {
-			place.Hosts = 0
-		}
+	place := func(v Visit) record.Cell {
 		if !set.Turns || !able.Beside(v.Network) {
-			place = v.Cell
+			return v.Cell
 		}
-		i, ok := index[place]
-		if !ok {
-			i = len(places)
-			index[place] = i
-			places = append(places, nil)
+		v.Network, v.Twin = "", 0
+		if able.Across {
+			v.Hosts = 0
 		}
-		places[i] = append(places[i], v)
+		return v.Cell
 	}
-	for _, all := range places {
+	for _, all := range gathered(visits, place) {
 		most := min(mostTogether, max(1, mostContainers/max(1, all[0].Servers+all[0].Clients+all[0].Neighbours)))
 		parts := (len(all) + most - 1) / most
 		for part := range slices.Chunk(all, (len(all)+parts-1)/parts) {
@@ -189,17 +177,12 @@ func (g *Group) share(set record.Settings, able Able) {
 
 // Alike puts cells together that differ in their networks alone, in the order in which they come.
 func Alike(cells []record.Cell) (all []Contest) {
-	index := map[record.Cell]int{}
-	for _, c := range cells {
-		same := c
-		same.Network, same.Twin, same.Baseline = "", 0, ""
-		i, ok := index[same]
-		if !ok {
-			i = len(all)
-			index[same] = i
-			all = append(all, Contest{})
-		}
-		all[i].Cells = append(all[i].Cells, c)
+	same := func(c record.Cell) record.Cell {
+		c.Network, c.Twin, c.Baseline = "", 0, ""
+		return c
+	}
+	for _, alike := range gathered(cells, same) {
+		all = append(all, Contest{alike})
 	}
 	return all
 }

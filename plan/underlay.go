@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -24,12 +25,15 @@ const (
 	maxDelay = 10 * time.Second
 )
 
-var rateUnits = []struct {
+// unit is the name of one behind a number, in lower case, and what that stands for.
+type unit struct {
 	name  string
-	ten   int     // power
-	times float64 // bit/s
-}{
-	// Longest first: the last letters of a name are names themselves.
+	ten   int // power
+	times float64
+}
+
+// rateUnits are those of tc in bit/s, the longest first: the last letters of a name are names themselves.
+var rateUnits = []unit{
 	{"kibit", 0, 1 << 10}, {"mibit", 0, 1 << 20}, {"gibit", 0, 1 << 30}, {"tibit", 0, 1 << 40},
 	{"kibps", 0, 8 << 10}, {"mibps", 0, 8 << 20}, {"gibps", 0, 8 << 30}, {"tibps", 0, 8 << 40},
 	{"kbit", 3, 1}, {"mbit", 6, 1}, {"gbit", 9, 1}, {"tbit", 12, 1},
@@ -37,12 +41,24 @@ var rateUnits = []struct {
 	{"bit", 0, 1}, {"bps", 0, 8},
 }
 
-var delayUnits = []struct {
-	name string
-	ten  int // power of a nanosecond
-}{
-	{"msecs", 6}, {"usecs", 3}, {"nsecs", 0}, {"msec", 6}, {"usec", 3}, {"nsec", 0},
-	{"secs", 9}, {"sec", 9}, {"ms", 6}, {"us", 3}, {"ns", 0}, {"s", 9},
+// delayUnits are those of tc in nanoseconds.
+var delayUnits = []unit{
+	{"msecs", 6, 1}, {"usecs", 3, 1}, {"nsecs", 0, 1}, {"msec", 6, 1}, {"usec", 3, 1}, {"nsec", 0, 1},
+	{"secs", 9, 1}, {"sec", 9, 1}, {"ms", 6, 1}, {"us", 3, 1}, {"ns", 0, 1}, {"s", 9, 1},
+}
+
+// readIn reads a number with one of the units behind it, if that makes a whole number.
+func readIn(text string, units []unit) (uint64, bool) {
+	for _, u := range units {
+		number, ok := strings.CutSuffix(strings.ToLower(text), u.name)
+		if !ok {
+			continue
+		}
+		v, ok := decimal(number, u.ten)
+		v *= u.times
+		return uint64(v), ok && v == math.Trunc(v) && v <= 1<<53
+	}
+	return 0, false
 }
 
 // unshaped is how people write the zero Underlay.
@@ -130,65 +146,35 @@ func ParseUnderlays(text string) ([]Underlay, error) {
 
 // parseRate reads a rate as ParseBitRate does, or in the units of tc.
 func parseRate(text string) (uint64, error) {
-	v, err := bitRate(text)
+	rate, err := ParseBitRate(text)
+	v, ok := uint64(rate), err == nil
+	if !ok {
+		v, ok = readIn(text, rateUnits)
+	}
 	switch {
-	case err != nil:
-		return 0, err
+	case !ok:
+		return 0, fmt.Errorf("%q is not a rate; write bit/s such as 100M or 1G, or as tc has them: 100mbit, 1gbit", text)
 	case v == 0:
 		return 0, errors.New("rate must be above zero; leave it out for a link without a limit")
 	}
 	return v, nil
 }
 
-func bitRate(text string) (uint64, error) {
-	if v, err := ParseBitRate(text); err == nil {
-		return uint64(v), nil
-	}
-	for _, unit := range rateUnits {
-		number, ok := strings.CutSuffix(strings.ToLower(text), unit.name)
-		if !ok {
-			continue
-		}
-		v, ok := decimal(number, unit.ten)
-		if v *= unit.times; !ok || v != math.Trunc(v) || v > 1<<53 {
-			break
-		}
-		return uint64(v), nil
-	}
-	return 0, fmt.Errorf("%q is not a rate; write bit/s such as 100M or 1G, or as tc has them: 100mbit, 1gbit", text)
-}
-
 // parseDelay reads a length of time as Go or tc has it. It needs a unit: a number alone is seconds
 // to other flags, and microseconds to tc.
 func parseDelay(text string) (time.Duration, error) {
-	v, err := delay(text)
-	switch {
-	case err != nil:
-		return 0, err
-	case v == 0:
+	_, bare := decimal(text, 0)
+	v, err := time.ParseDuration(text)
+	if bare || err != nil || v < 0 {
+		ns, ok := readIn(text, delayUnits)
+		if v = time.Duration(ns); !ok {
+			return 0, fmt.Errorf("%q is not a delay; write a number and its unit such as 500us or 1ms", text)
+		}
+	}
+	if v == 0 {
 		return 0, errors.New("delay must be above zero; leave it out for a link without one")
 	}
 	return v, nil
-}
-
-func delay(text string) (time.Duration, error) {
-	if _, bare := decimal(text, 0); !bare {
-		if v, err := time.ParseDuration(text); err == nil && v >= 0 {
-			return v, nil
-		}
-	}
-	for _, unit := range delayUnits {
-		number, ok := strings.CutSuffix(strings.ToLower(text), unit.name)
-		if !ok {
-			continue
-		}
-		v, ok := decimal(number, unit.ten)
-		if !ok || v != math.Trunc(v) || v > 1<<53 {
-			break
-		}
-		return time.Duration(v), nil
-	}
-	return 0, fmt.Errorf("%q is not a delay; write a number and its unit such as 500us or 1ms", text)
 }
 
 func (u Underlay) check() error {
@@ -219,20 +205,16 @@ func (u Underlay) String() string {
 	return u.Instance + ":" + text
 }
 
-func rateText(v uint64) string {
+func rateText(v uint64) string         { return inThousands(v, "bit", "kbit", "mbit", "gbit") }
+func delayText(d time.Duration) string { return inThousands(d, "ns", "us", "ms", "s") }
+
+// inThousands writes a number in the largest of some units in which it is whole, each a thousand of the one before.
+func inThousands[T uint64 | time.Duration | BitRate](v T, units ...string) string {
 	unit := 0
-	for unit < 3 && v%1000 == 0 && v > 0 {
+	for unit < len(units)-1 && v != 0 && v%1000 == 0 {
 		v, unit = v/1000, unit+1
 	}
-	return strconv.FormatUint(v, 10) + [...]string{"bit", "kbit", "mbit", "gbit"}[unit]
-}
-
-func delayText(d time.Duration) string {
-	unit := 0
-	for unit < 3 && d%1000 == 0 && d != 0 {
-		d, unit = d/1000, unit+1
-	}
-	return strconv.FormatInt(int64(d), 10) + [...]string{"ns", "us", "ms", "s"}[unit]
+	return strconv.FormatInt(int64(v), 10) + units[unit]
 }
 
 // Set makes a shape usable as a flag.
@@ -243,3 +225,55 @@ func (u *Underlay) Set(text string) (err error) {
 
 // Type names the value in the help of a flag.
 func (*Underlay) Type() string { return "shape" }
+
+// Instance is a type of machine for hire, whose network an underlay imitates.
+type Instance struct {
+	Provider string
+	Name     string
+	Price    float64 // dollars an hour
+	Network  string  // as advertised
+	Rate     uint64  // bit/s that a link is shaped to; 0 where the advertisement is no number
+}
+
+// Shape gives an underlay that names an instance the rate of that instance,
+// unless it has one. One that names none stays as it is.
+func (k Known) Shape(u Underlay) (Underlay, error) {
+	if u.Instance == "" {
+		return u, nil
+	}
+	if i, ok := first(k.Instances, func(i Instance) bool { return strings.EqualFold(i.Name, u.Instance) }); ok {
+		u.Instance, u.Rate = i.Name, cmp.Or(u.Rate, i.Rate)
+		if u.Rate == 0 {
+			return u, &unknownRate{i}
+		}
+		return u, u.check()
+	}
+	if u.Rate != 0 { // a machine of the user's own
+		return u, nil
+	}
+	var names []string
+	for _, i := range k.Instances {
+		names = append(names, i.Name)
+	}
+	return u, fmt.Errorf("unknown instance %q; %s, or write its rate, such as %s:rate=1gbit",
+		u.Instance, listed(u.Instance, names, "nettoll list instances"), u.Instance)
+}
+
+// unknownRate is the fault of an instance whose network is advertised without a
+// number.
+type unknownRate struct{ Instance }
+
+func (e *unknownRate) Error() string {
+	return fmt.Sprintf("the network of %s is advertised as %q, which is not a rate; write the one it has, such as %s:rate=1gbit", e.Name, e.Network, e.Name)
+}
+
+// isInstance reports whether the text could name an instance: a letter, then
+// letters, digits and signs.
+func isInstance(text string) bool {
+	const (
+		letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+		longest = 64
+	)
+	return text != "" && len(text) <= longest && strings.Contains(letters, text[:1]) &&
+		strings.Trim(text, letters+"0123456789-_.") == ""
+}

@@ -105,8 +105,8 @@ func isName(text string) bool {
 
 func (s Suite) checkPlaces() error {
 	for i, h := range s.Hosts {
-		if h < 1 || h > MaxHosts {
-			return s.fault(fmt.Sprintf("hosts[%d]", i), "%d hosts are not possible; write a number from 1 to %d", h, MaxHosts)
+		if err := s.outside(fmt.Sprintf("hosts[%d]", i), h, 1, MaxHosts, "hosts are not possible"); err != nil {
+			return err
 		}
 	}
 	if len(s.Families) == 0 {
@@ -120,10 +120,10 @@ func (s Suite) checkPlaces() error {
 	if len(s.Placements) == 0 {
 		return s.fault("placements", "no placement is given; write same, distinct or free")
 	}
-	placements := []string{record.PlacementSame, record.PlacementDistinct, record.PlacementFree}
+	placement, _ := record.DimensionOf("placement")
 	for i, p := range s.Placements {
-		if !slices.Contains(placements, p) {
-			return s.fault(fmt.Sprintf("placements[%d]", i), "unknown placement %q; %s", p, mean(p, placements, "write same, distinct or free"))
+		if !slices.Contains(placement.Values, p) {
+			return s.fault(fmt.Sprintf("placements[%d]", i), "unknown placement %q; %s", p, mean(p, placement.Values, "write same, distinct or free"))
 		}
 	}
 	return nil
@@ -157,8 +157,8 @@ func (s Suite) checkRounds() error {
 		name  string
 		value int
 	}{{"min_rounds", s.MinRounds}, {"max_rounds", s.MaxRounds}} {
-		if f.value < 1 || f.value > maxRounds {
-			return s.fault(f.name, "%d rounds are not possible; write a number from 1 to %d", f.value, maxRounds)
+		if err := s.outside(f.name, f.value, 1, maxRounds, "rounds are not possible"); err != nil {
+			return err
 		}
 	}
 	if s.MinRounds > s.MaxRounds {

@@ -47,17 +47,27 @@ func group(cells []record.Cell) []Visit {
 	}
 	slices.SortFunc(sorted, func(a, b keyed) int { return cmp.Compare(a.key, b.key) })
 	var visits []Visit
-	index := make(map[record.Cell]int)
-	for _, k := range sorted {
-		c := k.cell
-		place := Place(c)
-		i, ok := index[place]
-		if !ok {
-			i = len(visits)
-			index[place] = i
-			visits = append(visits, Visit{Cell: place})
+	for _, same := range gathered(sorted, func(k keyed) record.Cell { return Place(k.cell) }) {
+		v := Visit{Cell: Place(same[0].cell)}
+		for _, k := range same {
+			v.Cells = append(v.Cells, k.cell)
 		}
-		visits[i].Cells = append(visits[i].Cells, c)
+		visits = append(visits, v)
 	}
 	return visits
+}
+
+// gathered puts what has the same key together, in the order in which keys come first.
+func gathered[T any, K comparable](all []T, key func(T) K) (lists [][]T) {
+	at := make(map[K]int)
+	for _, one := range all {
+		k := key(one)
+		i, ok := at[k]
+		if !ok {
+			i = len(lists)
+			at[k], lists = i, append(lists, nil)
+		}
+		lists[i] = append(lists[i], one)
+	}
+	return lists
 }

@@ -12,14 +12,8 @@ import (
 
 func quick(t *testing.T) []record.Cell {
 	t.Helper()
-	s, err := Embedded("quick")
-	if err != nil {
-		t.Fatal(err)
-	}
-	cells, err := Expand(s, drivers())
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := embedded(t, "quick")
+	cells := expanded(t, s, drivers())
 	return cells
 }
 

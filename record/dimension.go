@@ -1,6 +1,7 @@
 package record
 
 import (
+	"reflect"
 	"slices"
 	"strconv"
 )
@@ -9,15 +10,16 @@ import (
 // plans, axes of sweeps and columns of reports are made from the table of them: what is new
 // is one more row, its field, and its use.
 type Dimension struct {
-	Name    string // of its flag, and of its column, such as message-size; in suites with _ for -
-	Short   string // of its flag, such as l
-	Title   string // what it is, for people, such as message size
-	About   string // what is said of it as an option, in a few words
-	Example string // values of such an option, as its flag takes them
-	Unit    string // "B", "bit/s", "1/s"; "" of counts, names and switches
-	Usual   int    // what a number of zero stands for, such as an MTU of 1500
-	Most    int    // of a number that is an option, so that a mistyped one does not fill the memory
-	Open    bool   // zero can be written, too: no limit, which is what leaving it out means
+	Name    string   // of its flag, and of its column, such as message-size; in suites with _ for -
+	Short   string   // of its flag, such as l
+	Title   string   // what it is, for people, such as message size
+	About   string   // what is said of it as an option, in a few words
+	Example string   // values of such an option, as its flag takes them
+	Unit    string   // "B", "bit/s", "1/s"; "" of counts, names and switches
+	Usual   int      // what a number of zero stands for, such as an MTU of 1500
+	Most    int      // of a number that is an option, so that a mistyped one does not fill the memory
+	Values  []string // all that it can be, where these are few names
+	Open    bool     // zero can be written, too: no limit, which is what leaving it out means
 	Part    Part
 
 	takes []string          // workloads that take it; nil is all
@@ -126,14 +128,14 @@ var dimensions = []Dimension{
 		About: "datagrams of udp_stream are handed over in batches",
 		field: func(c *Cell) any { return &c.Options.GSO },
 	},
-	{Name: "placement", Title: "placement", Part: Traffic, key: inHead, field: func(c *Cell) any { return &c.Placement }},
+	{Name: "placement", Title: "placement", Values: []string{PlacementSame, PlacementDistinct, PlacementFree}, Part: Traffic, key: inHead, field: func(c *Cell) any { return &c.Placement }},
 	{Name: "underlay", Title: "underlay", Part: Condition, field: func(c *Cell) any { return &c.Underlay }},
 	{Name: "processes", Title: "clients in each container", Part: Path, Usual: 1, field: func(c *Cell) any { return &c.Processes }},
 	{Name: "neighbours", Title: "idle neighbours", Part: Condition, field: func(c *Cell) any { return &c.Neighbours }},
 	{Name: "rules", Title: "further firewall rules", Part: Condition, field: func(c *Cell) any { return &c.Rules }},
 	{Name: "mtu", Title: "MTU", Unit: "B", Part: Condition, Usual: 1500, field: func(c *Cell) any { return &c.MTU }},
 	{Name: "twin", Title: "twin", Part: Beside, field: func(c *Cell) any { return &c.Twin }},
-	{Name: "offload", Title: "offload", Part: Condition, field: func(c *Cell) any { return &c.Offload }},
+	{Name: "offload", Title: "offload", Values: []string{"on", OffloadOff}, Part: Condition, field: func(c *Cell) any { return &c.Offload }},
 	{Name: "normalize", Title: "alike", Part: Condition, key: "normalize=1", field: func(c *Cell) any { return &c.Normalize }},
 	{Name: "baseline", Title: "baseline", Part: Beside, field: func(c *Cell) any { return &c.Baseline }},
 }
@@ -181,29 +183,10 @@ func (d Dimension) Takes(workload string) bool {
 func (d Dimension) Takers() []string { return slices.Clone(d.takes) }
 
 // IsSet reports whether it is another than the zero value in a cell.
-func (d Dimension) IsSet(c Cell) bool {
-	switch v := d.field(&c).(type) {
-	case *int:
-		return *v != 0
-	case *string:
-		return *v != ""
-	case *bool:
-		return *v
-	}
-	return false
-}
+func (d Dimension) IsSet(c Cell) bool { return !reflect.ValueOf(d.field(&c)).Elem().IsZero() }
 
 // Clear sets it to the zero value.
-func (d Dimension) Clear(c *Cell) {
-	switch v := d.field(c).(type) {
-	case *int:
-		*v = 0
-	case *string:
-		*v = ""
-	case *bool:
-		*v = false
-	}
-}
+func (d Dimension) Clear(c *Cell) { reflect.ValueOf(d.field(c)).Elem().SetZero() }
 
 // Raw is its number in a cell, as that has it. What is no number has none.
 func (d Dimension) Raw(c Cell) (n int, ok bool) {

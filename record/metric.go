@@ -14,6 +14,16 @@ const (
 	LowerIsBetter
 )
 
+func (d Direction) String() string {
+	if d == HigherIsBetter {
+		return "higher"
+	}
+	return "lower"
+}
+
+// MarshalText writes a direction as reports for programs have it.
+func (d Direction) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
 // Names of metrics.
 const (
 	Throughput          = "throughput"            // payload bits a second, counted at the receiver; of tcp_bidir both ways together
@@ -44,10 +54,10 @@ const (
 
 // Kind describes a metric: its base unit and its direction.
 type Kind struct {
-	Name   string
-	Title  string // for people
-	Unit   string // base unit, as stored
-	Better Direction
+	Name   string    `json:"metric"`
+	Title  string    `json:"-"`    // for people
+	Unit   string    `json:"unit"` // base unit, as stored
+	Better Direction `json:"better"`
 }
 
 // Kinds lists every metric in the order in which reports show them.

@@ -15,11 +15,11 @@ const mostAgreements = 4
 
 // agreementSections compares tools: a table for each scenario and metric, networks
 // down, tools to the right.
-func agreementSections(res analysis.Result, n *notes) []section {
+func agreementSections(res analysis.Result, n *notes) []*section {
 	if len(res.Agreements) == 0 {
 		return nil
 	}
-	sec := section{title: "Do the tools agree?", meta: "Each tool beside " + referenceNames(res.Agreements) + ", on cells that are equal but for the tool. " +
+	sec := &section{Title: "Do the tools agree?", Meta: "Each tool beside " + referenceNames(res.Agreements) + ", on cells that are equal but for the tool. " +
 		"They agree where the whole interval of their ratio lies within " + analysis.Percent(res.Margin) + " of 1. Each comparison is at the level of the run for itself."}
 	type key struct {
 		cell      record.Cell
@@ -35,19 +35,19 @@ func agreementSections(res analysis.Result, n *notes) []section {
 		}
 		tables[k] = append(tables[k], a)
 	}
-	sec.sayings = agreementSummary(res.Agreements)
+	sec.Summary = agreementSummary(res.Agreements)
 	shown := 0
 	for _, k := range keys {
-		sh := agreementSheet(tables[k], n)
-		differs := slices.ContainsFunc(tables[k], func(a analysis.Agreement) bool { return a.Outcome() == analysis.Different })
+		sh := agreementTable(tables[k], n)
+		differs := slices.ContainsFunc(tables[k], func(a analysis.Agreement) bool { return a.Outcome == analysis.Different })
 		sh.long = len(keys) > mostAgreements && (!differs || shown >= mostAgreements)
-		sh.folded = len(keys) > mostAgreements && !differs
+		sh.Folded = len(keys) > mostAgreements && !differs
 		if differs {
 			shown++
 		}
-		sec.sheets = append(sec.sheets, sh)
+		sec.Tables = append(sec.Tables, sh)
 	}
-	return []section{sec}
+	return []*section{sec}
 }
 
 func referenceNames(all []analysis.Agreement) string {
@@ -63,71 +63,53 @@ func referenceNames(all []analysis.Agreement) string {
 // agreementSummary counts for each tool where it agrees.
 func agreementSummary(all []analysis.Agreement) []saying {
 	type tally struct {
-		tool, reference                  string
-		agree, differ, unknown, untested int
+		tool, reference string
+		of              map[analysis.Outcome]int
+		total           int
 	}
 	var tallies []tally
 	for _, a := range all {
 		at := slices.IndexFunc(tallies, func(t tally) bool { return t.tool == a.Tool && t.reference == a.Reference })
 		if at < 0 {
 			at = len(tallies)
-			tallies = append(tallies, tally{tool: a.Tool, reference: a.Reference})
+			tallies = append(tallies, tally{tool: a.Tool, reference: a.Reference, of: map[analysis.Outcome]int{}})
 		}
-		switch a.Outcome() {
-		case analysis.Same:
-			tallies[at].agree++
-		case analysis.Different:
-			tallies[at].differ++
-		case analysis.NotKnown:
-			tallies[at].unknown++
-		default:
-			tallies[at].untested++
-		}
+		tallies[at].of[a.Outcome]++
+		tallies[at].total++
 	}
 	var out []saying
 	for _, t := range tallies {
-		total := t.agree + t.differ + t.unknown + t.untested
-		text := fmt.Sprintf("agrees with %s in %d of %d %s", t.reference, t.agree, total, plural(total, "figure"))
-		if t.differ > 0 {
-			text += fmt.Sprintf(", differs in %d", t.differ)
-		}
-		if t.unknown > 0 {
-			text += fmt.Sprintf(", is not known to do either in %d", t.unknown)
-		}
-		if t.untested > 0 {
-			text += fmt.Sprintf(", and has too few common rounds in %d", t.untested)
-		}
-		out = append(out, saying{t.tool, text + "."})
+		text := phrases{fmt.Sprintf("agrees with %s in %d of %d %s", t.reference, t.of[analysis.Same], t.total, plural(t.total, "figure"))}
+		text.add(t.of[analysis.Different] > 0, fmt.Sprintf("differs in %d", t.of[analysis.Different]))
+		text.add(t.of[analysis.NotKnown] > 0, fmt.Sprintf("is not known to do either in %d", t.of[analysis.NotKnown]))
+		text.add(t.of[analysis.Untested] > 0, fmt.Sprintf("and has too few common rounds in %d", t.of[analysis.Untested]))
+		out = append(out, saying{t.tool, join(text) + ".", nil})
 	}
 	return out
 }
 
-func agreementSheet(all []analysis.Agreement, n *notes) sheet {
+func agreementTable(all []analysis.Agreement, n *notes) table {
 	first := all[0]
 	sc := scaleFor(first.Kind, first.Expected.Summary.Estimate)
-	sh := sheet{stub: []string{"network"}, columns: []string{first.Reference}}
-	sh.title = unitTitle(first.Kind, sc) + ": " + first.Cell.Workload + ", " + lower(titleOf(first.Cell, first.Namespaces))
+	sh := table{Stub: []string{"network"}, Columns: columnsOf(first.Reference)}
+	sh.Title = unitTitle(first.Kind, sc) + ": " + first.Cell.Workload + ", " + lower(titleOf(first.Cell, first.Namespaces))
 	if o := optionsText(first.Cell.Options); o != "" {
-		sh.title += ", " + o
+		sh.Title += ", " + o
 	}
 	const each = 3 // columns of a tool
 	var tools []string
 	for _, a := range all {
 		if !slices.Contains(tools, a.Tool) {
 			tools = append(tools, a.Tool)
-			sh.columns = append(sh.columns, a.Tool, "÷ "+a.Reference, "")
+			sh.Columns = append(sh.Columns, columnsOf(a.Tool, "÷ "+a.Reference, "")...)
 		}
 	}
 	for _, a := range all {
-		name := networkName(a.Cell)
-		at := slices.IndexFunc(sh.lines, func(l sheetLine) bool { return l.names[0] == name })
-		if at < 0 {
-			at = len(sh.lines)
-			l := sheetLine{names: []string{name}, native: a.Cell.IsNative(), cells: make([]sheetCell, len(sh.columns))}
-			l.cells[0] = figureCell(sc, a.Expected)
-			sh.lines = append(sh.lines, l)
+		l := sh.line(networkName(a.Cell))
+		if l.Cells[0].Value == "" {
+			l.Native, l.Cells[0] = a.Cell.IsNative(), figureCell(sc, a.Expected)
 		}
-		cells := sh.lines[at].cells[1+each*slices.Index(tools, a.Tool):]
+		cells := l.Cells[1+each*slices.Index(tools, a.Tool):]
 		cells[0] = figureCell(sc, a.Found)
 		if a.Ratio != nil {
 			cells[1] = shareCell(*a.Ratio)
@@ -138,21 +120,21 @@ func agreementSheet(all []analysis.Agreement, n *notes) sheet {
 }
 
 // shareCell writes a ratio as a share.
-func shareCell(c analysis.Comparison) sheetCell {
-	cell := sheetCell{value: percentTo(c.Value, shareDecimals(c.Value)), spread: "±?"}
+func shareCell(c analysis.Comparison) cell {
+	share := cell{Value: percentTo(c.Value, shareDecimals(c.Value)), Spread: "±?"}
 	if c.Value >= 10 {
-		cell.value = factor(c.Value)
+		share.Value = factor(c.Value)
 	}
 	if c.Level > 0 {
-		cell.spread = shareRange(c)
+		share.Spread = shareRange(c)
 	}
-	return cell
+	return share
 }
 
-func concordCell(a analysis.Agreement, n *notes) sheetCell {
-	switch a.Outcome() {
+func concordCell(a analysis.Agreement, n *notes) cell {
+	switch a.Outcome {
 	case analysis.Same:
-		return sheetCell{value: "agrees", class: "same"}
+		return cell{Value: "agrees", Class: "same"}
 	case analysis.Different:
 		var marks []int
 		for _, w := range a.Reasons {
@@ -162,14 +144,14 @@ func concordCell(a analysis.Agreement, n *notes) sheetCell {
 			}
 		}
 		slices.Sort(marks)
-		return sheetCell{value: "differs", class: "worse", marks: marks}
+		return cell{Value: "differs", Class: "worse", Marks: marks}
 	case analysis.NotKnown:
-		return sheetCell{value: "not known", class: "unknown"}
+		return cell{Value: "not known", Class: "unknown"}
 	}
-	return sheetCell{value: "untested", class: "unknown"}
+	return cell{Value: "untested", Class: "unknown"}
 }
 
-// lower is capital undone, but for words that are capitals.
+// lower writes the first letter small, except in words that are all capitals.
 func lower(s string) string {
 	if len(s) > 1 && s[1] >= 'a' && s[1] <= 'z' {
 		return strings.ToLower(s[:1]) + s[1:]

@@ -120,17 +120,14 @@ func TestHostsAreNamespaces(t *testing.T) {
 	for _, f := range Formats() {
 		for want, file := range map[bool]*record.File{true: lab, false: machines} {
 			got := write(t, f.Name, analysis.Analyze(file), Options{Trials: file.Trials})
-			if says := strings.Contains(got, hostsAre); says != want {
-				t.Errorf("%s says %q: %v, want %v", f.Name, hostsAre, says, want)
+			if says := strings.Contains(got, analysis.Namespaces(true).String()); says != want {
+				t.Errorf("%s says %q: %v, want %v", f.Name, analysis.Namespaces(true).String(), says, want)
 			}
 		}
 	}
-	all, err := Charts(analysis.Analyze(lab), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := Charts(analysis.Analyze(lab))
 	for _, c := range all {
-		if strings.HasPrefix(c.Title, "Two hosts") && !strings.Contains(c.Title, hostsAre) {
+		if strings.HasPrefix(c.Title, "Two hosts") && !strings.Contains(c.Title, analysis.Namespaces(true).String()) {
 			t.Errorf("chart %q", c.Title)
 		}
 	}
@@ -161,7 +158,7 @@ func TestEveryHeadingSaysWhatHostsAre(t *testing.T) {
 		got, _, _ := strings.Cut(write(t, format, res, o), `<section aria-labelledby="trials"`) // where they are in a column
 		found := counted.FindAllStringSubmatch(strings.Join(strings.Fields(got), " "), -1)
 		for _, m := range found {
-			if !strings.HasPrefix(m[1], " ("+hostsAre+")") {
+			if !strings.HasPrefix(m[1], " ("+analysis.Namespaces(true).String()+")") {
 				t.Errorf("%s says %q", format, m[0])
 			}
 		}
@@ -169,16 +166,13 @@ func TestEveryHeadingSaysWhatHostsAre(t *testing.T) {
 			t.Errorf("%s: only %q", format, found)
 		}
 	}
-	all, err := Charts(res, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := Charts(res)
 	prices := 0
 	for _, c := range all {
-		if strings.Contains(c.Title, "two hosts") && !strings.Contains(c.Title, hostsAre) {
+		if strings.Contains(c.Title, "two hosts") && !strings.Contains(c.Title, analysis.Namespaces(true).String()) {
 			t.Errorf("chart %q", c.Title)
 		}
-		if strings.Contains(c.Title, "dollar") && strings.Contains(c.Title, hostsAre) {
+		if strings.Contains(c.Title, "dollar") && strings.Contains(c.Title, analysis.Namespaces(true).String()) {
 			prices++
 		}
 	}
@@ -199,7 +193,7 @@ func TestEveryHeadingSaysWhatHostsAre(t *testing.T) {
 			t.Fatal(name, err)
 		}
 		for _, i := range items {
-			if two := max(i.Hosts, i.Cell.Hosts) == 2; two != (i.HostsAre == hostsAre) {
+			if two := max(i.Hosts, i.Cell.Hosts) == 2; two != (i.HostsAre == analysis.Namespaces(true).String()) {
 				t.Errorf("%s: hosts of %+v are %q", name, i, i.HostsAre)
 			}
 		}

@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"unicode"
 
@@ -52,6 +51,10 @@ func benchUnit(metric string) string {
 // "benchstat -col /network" compares the networks by itself.
 func writeBench(w io.Writer, res analysis.Result, o Options) error {
 	var b strings.Builder
+	var namespaces analysis.Namespaces
+	for _, s := range res.Scenarios {
+		namespaces = namespaces || s.Namespaces
+	}
 	b.WriteString("goos: linux\n")
 	for _, c := range []struct{ key, value string }{
 		{"goarch", res.Run.Machine.Arch},
@@ -59,7 +62,7 @@ func writeBench(w io.Writer, res analysis.Result, o Options) error {
 		{"cpu", res.Run.Machine.CPUModel},
 		{"kernel", res.Run.Machine.Kernel},
 		{"run", res.Run.ID},
-		{"hosts", hostsNote(res)},
+		{"hosts", namespaces.String()},
 	} {
 		if value := strings.TrimSpace(printable(c.value)); value != "" {
 			fmt.Fprintf(&b, "%s: %s\n", c.key, value)
@@ -67,7 +70,7 @@ func writeBench(w io.Writer, res analysis.Result, o Options) error {
 	}
 	b.WriteByte('\n')
 	for _, k := range kindsOf(o.Trials) {
-		fmt.Fprintf(&b, "Unit %s better=%s\n", benchUnit(k.Name), betterName(k))
+		fmt.Fprintf(&b, "Unit %s better=%s\n", benchUnit(k.Name), k.Better)
 	}
 	b.WriteByte('\n')
 	for _, t := range o.Trials {
@@ -88,14 +91,9 @@ func writeBench(w io.Writer, res analysis.Result, o Options) error {
 	return err
 }
 
-// hostsNote says so where several hosts are namespaces of one machine.
-func hostsNote(res analysis.Result) string {
-	return kindOfHosts(slices.ContainsFunc(res.Scenarios, func(s analysis.Scenario) bool { return s.Namespaces }))
-}
-
 // benchName names a cell by its workload and one /key=value for everything
-// else. The placement stands last: its words end in no number, which would be
-// read as a count of processors.
+// else. The placement comes last because a trailing number would be read as the
+// number of processors, and placements do not end in one.
 func benchName(c record.Cell) string {
 	name := fmt.Sprintf("Benchmark%s/network=%s/hosts=%d/family=%d/servers=%d/clients=%d/tool=%s",
 		camel(c.Workload), benchWord(networkName(c)), c.Hosts, c.Family, c.Servers, c.Clients, benchWord(c.Tool))

@@ -19,56 +19,37 @@ type Chart struct {
 
 // Charts lists every chart of a report in the order of its page, for a light
 // background.
-func Charts(res analysis.Result, o Options) ([]Chart, error) {
+func Charts(res analysis.Result) []Chart {
 	var all []Chart
-	err := finite(func(_ io.Writer, res analysis.Result, o Options) error {
-		parts, err := chartsOf(res, o)
-		names := map[string]int{}
-		for _, p := range parts {
-			all = append(all, newChartFile(p.where, p.figure, names))
-		}
-		return err
-	})(io.Discard, res, o)
-	return all, err
-}
-
-// placed is a figure and the title of the part of the report that it stands in.
-type placed struct {
-	where string
-	figure
-}
-
-func chartsOf(res analysis.Result, o Options) ([]placed, error) {
-	var all []placed
-	looks := newLooks(res)
-	for _, g := range titled(apart(res)) {
-		figures, err := g.figures(looks)
-		if err != nil {
-			return nil, err
-		}
-		for _, f := range append(figures, g.overRounds()...) {
-			all = append(all, placed{g.name, f})
+	names := map[string]int{}
+	add := func(where string, figures []figure) {
+		for _, f := range figures {
+			all = append(all, newChartFile(where, f, names))
 		}
 	}
-	sections, err := sectionsOf(res, &notes{})
-	for _, s := range sections {
-		for _, f := range s.figures {
-			all = append(all, placed{s.title, f})
+	d := newDocument(res)
+	for _, s := range d.Groups {
+		add(s.Title, s.figures())
+		add(s.Title, s.group.overRounds())
+	}
+	for _, s := range d.Sections {
+		if s.figures != nil {
+			add(s.Title, s.figures())
 		}
 	}
-	return all, err
+	return all
 }
 
 func newChartFile(where string, f figure, names map[string]int) Chart {
-	title := where + ". " + f.title
-	if f.hint != "" {
-		title += " (" + f.hint + ")"
+	title := where + ". " + f.Title
+	if f.Hint != "" {
+		title += " (" + f.Hint + ")"
 	}
-	name := fileName(where + " " + f.title)
+	name := fileName(where + " " + f.Title)
 	if names[name]++; names[name] > 1 {
 		name += fmt.Sprintf("-%d", names[name])
 	}
-	chart := f.chart.WithKeys(f.keys)
+	chart := f.chart.WithKeys(f.Keys)
 	return Chart{
 		Name: name, Title: title,
 		SVG: func(w io.Writer) error { return chart.WriteSVG(w, printable(title)) },

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"nettoll/analysis"
-	"nettoll/record"
 )
 
 var csvHeader = []string{
@@ -18,44 +17,6 @@ var csvHeader = []string{
 	"processes", "neighbours", "rules", "mtu", "offload", "normalize", "baseline", "hosts_are",
 }
 
-// csvFigure are the columns of a figure.
-var csvFigure = csvHeader[8:23]
-
-// csvFigureOf are their values. What does not exist, such as the p-value of what was not
-// tested, is empty.
-func csvFigureOf(f analysis.Figure) []string {
-	set := map[string]string{"estimate": exact(f.Summary.Estimate), "median": exact(f.Summary.Median)}
-	interval := func(name string, low, high, level float64) {
-		if level > 0 {
-			set[strings.TrimPrefix(name+"_low", "_")], set[strings.TrimPrefix(name+"_high", "_")] = exact(low), exact(high)
-		}
-	}
-	interval("", f.Summary.Low, f.Summary.High, f.Summary.Level)
-	for name, c := range map[string]*analysis.Comparison{"ratio": f.Ratio, "difference": f.Difference} {
-		if c != nil {
-			set[name] = exact(c.Value)
-			interval(name, c.Low, c.High, c.Level)
-		}
-	}
-	if c, _ := f.Comparison(); c != nil {
-		set["outcome"], set["effect"] = c.Outcome.String(), string(c.Effect)
-		if c.Level > 0 {
-			set["p"] = exact(c.P)
-		}
-		if c.Judged {
-			set["verdict"] = c.Verdict.String()
-			if c.Level > 0 {
-				set["adjusted_p"] = exact(c.Adjusted)
-			}
-		}
-	}
-	var values []string
-	for _, name := range csvFigure {
-		values = append(values, set[name])
-	}
-	return values
-}
-
 // writeCSV writes one line for every network and metric, in base units, and
 // one for every cell that has no metric, with its reason.
 func writeCSV(w io.Writer, res analysis.Result, _ Options) error {
@@ -63,17 +24,15 @@ func writeCSV(w io.Writer, res analysis.Result, _ Options) error {
 	if err := c.Write(csvHeader); err != nil {
 		return err
 	}
-	for _, s := range res.Scenarios {
-		for _, row := range s.Rows {
-			for _, f := range row.Figures {
-				if err := c.Write(csvLine(s, row, &f)); err != nil {
-					return err
-				}
+	for s, row := range res.Rows() {
+		for _, f := range row.Figures {
+			if err := c.Write(csvLine(s, row, &f)); err != nil {
+				return err
 			}
-			if len(row.Figures) == 0 {
-				if err := c.Write(csvLine(s, row, nil)); err != nil {
-					return err
-				}
+		}
+		if len(row.Figures) == 0 {
+			if err := c.Write(csvLine(s, row, nil)); err != nil {
+				return err
 			}
 		}
 	}
@@ -82,36 +41,58 @@ func writeCSV(w io.Writer, res analysis.Result, _ Options) error {
 }
 
 func csvLine(s analysis.Scenario, row analysis.Row, f *analysis.Figure) []string {
-	cell := row.Cell
-	line := []string{cell.Network, strconv.Itoa(cell.Hosts), strconv.Itoa(cell.Family), cell.Workload, cell.Placement}
-	if f == nil {
-		line = append(line, "", "", "0")
-		line = append(line, make([]string, len(csvFigure))...)
-	} else {
-		line = append(line, f.Kind.Name, f.Kind.Unit, strconv.Itoa(f.Summary.N))
-		line = append(line, csvFigureOf(*f)...)
-	}
-	twin := ""
-	if cell.Twin != 0 {
-		twin = strconv.Itoa(cell.Twin)
-	}
-	line = append(line, string(row.Status), row.Reason, cell.Tool, strconv.Itoa(cell.Servers), strconv.Itoa(cell.Clients),
-		optionsText(cell.Options), cell.Underlay, twin, row.Remedy)
-	set := map[string]string{"hosts_are": kindOfHosts(s.Namespaces)}
-	for _, c := range coordinates(cell) {
+	set := map[string]string{"n": "0", "twin": "", "status": string(row.Status), "reason": row.Reason, "remedy": row.Remedy}
+	for _, c := range described(s, row.Cell) {
 		set[c.name] = c.value
 	}
-	for _, name := range csvHeader[len(line):] {
-		line = append(line, set[name])
+	set["network"] = row.Cell.Network
+	if row.Cell.Twin != 0 {
+		set["twin"] = strconv.Itoa(row.Cell.Twin)
 	}
-	for i := range line {
-		line[i] = inert(line[i])
+	if f != nil {
+		csvFigure(set, *f)
+	}
+	var line []string
+	for _, name := range csvHeader {
+		line = append(line, inert(set[name]))
 	}
 	return line
 }
 
-// inert is a cell that a spreadsheet takes for a text or a number and never runs: what is no
-// number and begins as formulas do gets an apostrophe in front, which says that it is text.
+// csvFigure sets the columns of a figure. What does not exist, such as the p-value of what was not
+// tested, is empty.
+func csvFigure(set map[string]string, f analysis.Figure) {
+	set["metric"], set["unit"], set["n"] = f.Name, f.Unit, strconv.Itoa(f.N)
+	number := func(name string, known bool, v float64) {
+		if known {
+			set[name] = exact(v)
+		}
+	}
+	interval := func(of string, i analysis.Interval) {
+		number(of+"low", !i.IsZero(), i.Low)
+		number(of+"high", !i.IsZero(), i.High)
+	}
+	number("estimate", true, f.Estimate)
+	number("median", true, f.Median)
+	interval("", f.Interval)
+	for name, c := range map[string]*analysis.Comparison{"ratio": f.Ratio, "difference": f.Difference} {
+		if c != nil {
+			number(name, true, c.Value)
+			interval(name+"_", c.Interval)
+		}
+	}
+	if c := f.Comparison(); c != nil {
+		set["outcome"], set["effect"] = c.Outcome.String(), string(c.Effect)
+		number("p", !c.IsZero(), c.P)
+		number("adjusted_p", !c.IsZero() && c.Judged, c.Adjusted)
+		if c.Judged {
+			set["verdict"] = c.Verdict.String()
+		}
+	}
+}
+
+// inert is a cell that a spreadsheet takes for text or a number and never evaluates: text that begins
+// like a formula gets an apostrophe in front, which marks it as text.
 func inert(cell string) string {
 	if _, err := strconv.ParseFloat(cell, 64); err == nil {
 		return cell
@@ -127,10 +108,3 @@ func inert(cell string) string {
 }
 
 func exact(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
-
-func betterName(k record.Kind) string {
-	if k.Better == record.HigherIsBetter {
-		return "higher"
-	}
-	return "lower"
-}

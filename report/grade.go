@@ -10,9 +10,8 @@ import (
 	"nettoll/analysis"
 )
 
-// grade says what the run as a whole is worth: how many of its comparisons are decided, how well
-// the changes are known, what disturbed it, and the one thing that would help. It is empty where
-// nothing was compared.
+// grade rates the run as a whole: how many of its comparisons are decided, how precise the changes are,
+// what disturbed the run, and the one thing that would help. It is empty if nothing was compared.
 func grade(res analysis.Result) string {
 	m := res.Multiplicity
 	if m.Primary == 0 {
@@ -37,7 +36,7 @@ func grade(res analysis.Result) string {
 	return strings.Join(parts, " ")
 }
 
-// decided says how many comparisons say something.
+// decided says how many comparisons are decided: different or the same.
 func decided(m analysis.Multiplicity) string {
 	n := m.Different + m.Same
 	switch {
@@ -55,16 +54,14 @@ func decided(m analysis.Multiplicity) string {
 
 // changeWidths are the half widths of the intervals of all primary ratios, in order.
 func changeWidths(res analysis.Result) (all []float64) {
-	for _, s := range res.Scenarios {
-		for _, r := range s.Rows {
-			for _, f := range r.Figures {
-				c := f.Ratio
-				if c == nil || !c.Primary || c.Level == 0 || !(c.Value > 0) {
-					continue
-				}
-				if h := max(c.High/c.Value-1, 1-c.Low/c.Value); h > 0 && !math.IsInf(h, 0) && !math.IsNaN(h) {
-					all = append(all, h)
-				}
+	for _, r := range res.Rows() {
+		for _, f := range r.Figures {
+			c := f.Ratio
+			if c == nil || !c.Primary || c.Level == 0 || !(c.Value > 0) {
+				continue
+			}
+			if h := max(c.High/c.Value-1, 1-c.Low/c.Value); h > 0 && !math.IsInf(h, 0) && !math.IsNaN(h) {
+				all = append(all, h)
 			}
 		}
 	}
@@ -72,13 +69,13 @@ func changeWidths(res analysis.Result) (all []float64) {
 	return all
 }
 
-// upTwoDigits rounds up to two digits: less must not be promised.
+// upTwoDigits rounds up to two digits, so that the precision is never overstated.
 func upTwoDigits(v float64) float64 {
 	step := math.Pow10(int(math.Floor(math.Log10(v))) - 1)
 	return math.Ceil(v/step-1e-9) * step
 }
 
-// disturbances are what went on beside trials and was not theirs.
+// disturbances are activities during the run that did not belong to any trial.
 func disturbances(res analysis.Result) (all []string) {
 	met := append(rowWarnings(res), res.Warnings...)
 	for _, d := range []struct{ code, words string }{
@@ -95,7 +92,7 @@ func disturbances(res analysis.Result) (all []string) {
 	return all
 }
 
-// ofTheRun is the doubt that is the run's and not a network's: that it had too little time.
+// ofTheRun is the doubt that concerns the whole run and not one network: too little time.
 func ofTheRun(res analysis.Result) analysis.Warning {
 	for _, w := range rowWarnings(res) {
 		if isOfTheRun(w) {
@@ -105,14 +102,12 @@ func ofTheRun(res analysis.Result) analysis.Warning {
 	return analysis.Warning{}
 }
 
-// isOfTheRun reports whether a doubt is told once, and not at each network.
+// isOfTheRun reports whether a doubt is given once for the run, and not at each network.
 func isOfTheRun(w analysis.Warning) bool { return w.Code == analysis.WarnNotPrecise }
 
 func rowWarnings(res analysis.Result) (all []analysis.Warning) {
-	for _, s := range res.Scenarios {
-		for _, r := range s.Rows {
-			all = append(all, r.Warnings...)
-		}
+	for _, r := range res.Rows() {
+		all = append(all, r.Warnings...)
 	}
 	return all
 }

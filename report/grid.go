@@ -7,11 +7,11 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// gap stands between the columns of a grid.
+// gap separates the columns of a grid.
 const gap = "   "
 
-// grid sets columns beside each other: the first ones flush left, the others flush
-// right, a rule below the heading.
+// grid lays out columns: the first ones flush left, the others flush right, with a rule
+// below the heading.
 type grid struct {
 	heading [][]string // lines of cells
 	body    [][]string

@@ -8,8 +8,8 @@ import (
 	"nettoll/record"
 )
 
-// group joins the scenarios that differ only in their workload, so that all a
-// reader wants to know of a network stands on one line.
+// group joins the scenarios that differ only in their workload, so that one line has
+// everything about a network.
 type group struct {
 	res       *analysis.Result
 	scenarios []analysis.Scenario // no two of the same workload
@@ -17,7 +17,7 @@ type group struct {
 	columns   []column
 }
 
-// mostColumns is how many metrics may stand beside each other.
+// mostColumns is the largest number of metrics in one table.
 const mostColumns = 7
 
 // line is one network of a group.
@@ -70,9 +70,8 @@ func (g group) takes(c record.Cell) bool {
 	return true
 }
 
-// oneLine reports whether a reader wants two workloads on one line: how much
-// goes over a network and how long it takes, both of one protocol, so that no
-// metric stands there twice, and few enough of them for a terminal.
+// oneLine reports whether two workloads belong on one line: throughput and latency of
+// one protocol, without a metric in common, and few enough metrics for a terminal.
 func oneLine(a, b string) bool {
 	protocol := func(workload string) string { p, _, _ := strings.Cut(workload, "_"); return p }
 	one, other := record.Primary(a), record.Primary(b)
@@ -109,7 +108,7 @@ func (g *group) fill() {
 	}
 }
 
-// kinds are all metrics, those that answer for a single workload first.
+// kinds are all metrics; for a single workload its primary ones come first.
 func (g group) kinds() []record.Kind {
 	all := record.Kinds()
 	if len(g.scenarios) > 1 {
@@ -126,8 +125,8 @@ func (g group) kinds() []record.Kind {
 	return all
 }
 
-// shows reports whether a metric answers for a scenario. A scenario that measured nothing shows
-// its first metric, to say so there.
+// shows reports whether the table has a column for a metric of a scenario. A scenario without any
+// figure gets the column of its first metric, which then says why.
 func (g group) shows(scenario int, metric string) bool {
 	s := g.scenarios[scenario]
 	answers := s.Answers()
@@ -137,7 +136,7 @@ func (g group) shows(scenario int, metric string) bool {
 	return slices.ContainsFunc(answers, func(k record.Kind) bool { return k.Name == metric })
 }
 
-// reference is the value that the unit of a column is chosen for.
+// reference is the value for which the unit of a column is chosen.
 func (g group) reference(c column) float64 {
 	for _, l := range g.lines {
 		if f, ok := l.figure(c); ok {
@@ -208,18 +207,6 @@ func (g group) nativeOf(l line) (line, bool) {
 	return g.native()
 }
 
-// compared reports whether any figure of a column stands beside native.
-func (g group) compared(c column) bool {
-	for _, l := range g.lines {
-		if f, ok := l.figure(c); ok {
-			if c, _ := f.Comparison(); c != nil {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // word is what sentences call the network that the others are compared with.
 func (g group) word() string { return analysis.BaselineName(g.scenarios[0].Cell) }
 
@@ -231,8 +218,8 @@ func (g group) wordFor(l line) string {
 	return g.word()
 }
 
-// shortBaseline is the baseline in a heading: a chosen one with a long name is that
-// which the title and the first sentence name.
+// shortBaseline is the baseline in a heading. A chosen one with a long name is called
+// "baseline": the title and the first sentence name it.
 func (g group) shortBaseline() string {
 	const longest = 10 // columns
 	name := printable(g.baseline())
@@ -251,4 +238,127 @@ func (g group) baseline() string {
 		return "#1"
 	}
 	return g.word()
+}
+
+// section is a group of scenarios as a part of a report.
+func (g titledGroup) section(n *notes, looks looks) *section {
+	return &section{
+		Title: g.name, Meta: g.measuredWith(), Summary: g.summary(), Tables: []table{g.table(n)}, Missing: g.absences(), Word: g.word(),
+		figures: func() []figure { return g.figures(looks) }, group: &g.group,
+	}
+}
+
+// shortTitles are the headings where there is little room; all others are the metric's own.
+var shortTitles = map[string]string{
+	record.LatencyP50:        "p50",
+	record.LatencyP99:        "p99",
+	record.LatencyP99ByTime:  "p99 by time",
+	record.LatencyP999:       "p99.9",
+	record.LatencyAdded:      "added",
+	record.CPUPerTransaction: "CPU/trans.",
+	record.CPUPerGB:          "CPU/GB",
+}
+
+// table has a column for each metric of a group.
+func (g group) table(n *notes) table {
+	t := table{Stub: []string{"network"}, results: true}
+	for _, c := range g.columns {
+		col := tableColumn{Title: g.heading(c), short: g.shortHeading(c), metric: c.kind.Name, Unit: c.scale.unit, Hint: hint(c.kind)}
+		if g.compared(c) {
+			col.Baseline, col.shortBase = g.baseline(), g.shortBaseline()
+		}
+		t.Columns = append(t.Columns, col)
+	}
+	for _, l := range g.lines {
+		out := tableLine{Names: []string{l.name}, Marks: n.marks(l), Native: l.native}
+		for _, c := range g.columns {
+			shown := absentCell(l.rows[c.scenario])
+			if f, ok := l.figure(c); ok {
+				shown = figureCell(c.scale, f)
+				shown.Change, shown.Ends, shown.against = compared(c.scale, f)
+			}
+			out.Cells = append(out.Cells, shown)
+		}
+		t.Lines = append(t.Lines, out)
+	}
+	return t
+}
+
+// compared reports whether any figure of a column stands beside native.
+func (g group) compared(c column) bool {
+	for _, l := range g.lines {
+		if f, ok := l.figure(c); ok && f.Comparison() != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// claimed reports whether a change holds among all primary comparisons.
+func claimed(c analysis.Comparison) bool { return c.Primary && c.Verdict == analysis.Different }
+
+// closed reports whether a column is a tail percentile of a closed loop, where a stall is one of
+// thousands of transactions.
+func (g group) closed(c column) bool {
+	tail := c.kind.Name == record.LatencyP99 || c.kind.Name == record.LatencyP999
+	return tail && g.scenarios[c.scenario].Cell.ClosedLoop()
+}
+
+// heading is the title of a column; that of a tail of a closed loop says so.
+func (g group) heading(c column) string {
+	if g.closed(c) {
+		return c.kind.Title + ", closed loop"
+	}
+	return c.kind.Title
+}
+
+// shortHeading is the title of a column where there is little room.
+func (g group) shortHeading(c column) string {
+	title, short := shortTitles[c.kind.Name]
+	switch {
+	case !short:
+		return c.kind.Title
+	case g.closed(c):
+		return "closed " + title
+	}
+	return title
+}
+
+// loopRemark explains the tails of closed loops.
+const loopRemark = "Closed loop: a transaction begins when the one before has ended, so a stall is one of thousands and barely changes the p99 of transactions. " +
+	"p99 by time weights each with its duration: at 99% of all moments the transaction under way takes no longer."
+
+// anyLoops reports whether any scenario is a closed loop of which latencies are known.
+func anyLoops(res analysis.Result) bool {
+	for s, r := range res.Rows() {
+		if _, known := r.Figure(record.LatencyP99); known && s.Cell.ClosedLoop() {
+			return true
+		}
+	}
+	return false
+}
+
+// measuredWith describes the traffic of a group, and the congestion control that its streams
+// used, which is part of the result even if nobody chose it.
+func (g group) measuredWith() string {
+	text := g.traffic()
+	if used := g.congestions(); len(used) > 0 {
+		text += "; congestion control in use: " + strings.Join(used, ", ")
+	}
+	return text
+}
+
+// congestions are the congestion controls that the streams of a group used.
+func (g group) congestions() (used []string) {
+	for _, s := range g.scenarios {
+		for _, r := range s.Rows {
+			for _, f := range r.Flows {
+				if f.Bytes > 0 && f.TCP != nil && f.TCP.Congestion != "" && !slices.Contains(used, f.TCP.Congestion) {
+					used = append(used, f.TCP.Congestion)
+				}
+			}
+		}
+	}
+	slices.Sort(used)
+	return used
 }

@@ -2,6 +2,8 @@ package report
 
 import (
 	"cmp"
+	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -12,15 +14,12 @@ import (
 
 // figures are, for each metric of a group, how much its networks differ from the baseline, or bars
 // where there is none; and the latency distributions.
-func (g group) figures(looks looks) ([]figure, error) {
+func (g group) figures(looks looks) []figure {
 	var all []figure
 	for _, c := range g.columns {
 		f, ok := g.changes(c)
 		if !ok {
-			var err error
-			if f, err = g.bars(c); err != nil {
-				return nil, err
-			}
+			f = g.bars(c)
 		}
 		if f.chart.Drawn() {
 			all = append(all, f)
@@ -31,11 +30,10 @@ func (g group) figures(looks looks) ([]figure, error) {
 			all = append(all, f)
 		}
 	}
-	f, err := g.curves(looks)
-	if err == nil && f.chart.Drawn() {
+	if f := g.curves(looks); f.chart.Drawn() {
 		all = append(all, f)
 	}
-	return all, err
+	return all
 }
 
 // changes are the ratios of a metric to the baseline's, the best first. There are none where
@@ -43,7 +41,7 @@ func (g group) figures(looks looks) ([]figure, error) {
 func (g group) changes(c column) (figure, bool) {
 	kind := c.kind
 	kind.Title = g.heading(c)
-	out := figure{title: capital(kind.Title) + " against " + g.baseline(), hint: hint(c.kind)}
+	out := figure{Title: capital(kind.Title) + " against " + g.baseline(), Hint: hint(c.kind)}
 	type row struct {
 		plot.Change
 		words string
@@ -54,8 +52,8 @@ func (g group) changes(c column) (figure, bool) {
 		if !ok || l.native {
 			continue
 		}
-		compared, difference := f.Comparison()
-		if compared == nil || difference {
+		compared := f.Comparison()
+		if compared == nil || compared.Minus {
 			continue
 		}
 		r := *compared
@@ -64,8 +62,9 @@ func (g group) changes(c column) (figure, bool) {
 			b.Low, b.High = r.Value, r.Value
 		}
 		rows = append(rows, row{b, l.name + " " + spoken(r, g.res.Margin) + ","})
-		out.draws.changes, out.draws.lines = true, out.draws.lines || b.Low < b.High
-		out.draws.unknown = out.draws.unknown || b.Tone == plot.Pale
+		out.draws |= drawsChanges
+		out.draws.add(drawsLines, b.Low < b.High)
+		out.draws.add(drawsUnknown, b.Tone == plot.Pale)
 	}
 	if len(rows) == 0 {
 		return out, false
@@ -76,7 +75,7 @@ func (g group) changes(c column) (figure, bool) {
 	}
 	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(better*a.Value, better*b.Value) })
 	var all []plot.Change
-	words := []string{out.title + ", " + out.hint + ":"}
+	words := []string{out.Title + ", " + out.Hint + ":"}
 	for _, r := range rows {
 		all, words = append(all, r.Change), append(words, r.words)
 	}
@@ -84,7 +83,7 @@ func (g group) changes(c column) (figure, bool) {
 	return out, true
 }
 
-// spoken is a change without signs that stand for words.
+// spoken is a change in words instead of signs.
 func spoken(c analysis.Comparison, margin float64) string {
 	ends := bounds(c)
 	switch c.Outcome {
@@ -98,12 +97,12 @@ func spoken(c analysis.Comparison, margin float64) string {
 	return change(c) + " (" + ends + ")"
 }
 
-func (g group) bars(c column) (figure, error) {
+func (g group) bars(c column) figure {
 	kind := c.kind
 	kind.Title = g.heading(c)
-	out := figure{title: unitTitle(kind, c.scale), hint: hint(c.kind)}
+	out := figure{Title: unitTitle(kind, c.scale), Hint: hint(c.kind)}
 	var bars []plot.Bar
-	words := []string{out.title + ", " + out.hint + ":"}
+	words := []string{out.Title + ", " + out.Hint + ":"}
 	for _, l := range g.lines {
 		f, ok := l.figure(c)
 		if !ok {
@@ -113,19 +112,18 @@ func (g group) bars(c column) (figure, error) {
 		b.Name, b.Native, b.Tone = l.name, l.native, toneOf(f)
 		bars = append(bars, b)
 		words = append(words, l.name+" "+said(c.scale, f)+",")
-		out.draws.whiskers = out.draws.whiskers || b.Low < b.High
-		out.draws.native = out.draws.native || b.Native && len(g.natives()) == 1
-		out.draws.same = out.draws.same || !b.Native && b.Tone == plot.LikeNative
-		out.draws.unknown = out.draws.unknown || b.Tone == plot.Pale
+		out.draws.add(drawsWhiskers, b.Low < b.High)
+		out.draws.add(drawsNative, b.Native && len(g.natives()) == 1)
+		out.draws.add(drawsSame, !b.Native && b.Tone == plot.LikeNative)
+		out.draws.add(drawsUnknown, b.Tone == plot.Pale)
 	}
-	var err error
-	out.chart, err = plot.Bars(bars, strings.TrimSuffix(strings.Join(words, " "), ","))
-	return out, err
+	out.chart = plot.Bars(bars, strings.TrimSuffix(strings.Join(words, " "), ","))
+	return out
 }
 
 // curves are the latency distributions, where there are any.
-func (g group) curves(looks looks) (figure, error) {
-	out := figure{title: "Latency by percentile, all trials merged", hint: "lower is better, further right is rarer"}
+func (g group) curves(looks looks) figure {
+	out := figure{Title: "Latency by percentile, all trials merged", Hint: "lower is better, further right is rarer"}
 	var curves []plot.Curve
 	var names []string
 	for _, l := range g.lines {
@@ -135,15 +133,96 @@ func (g group) curves(looks looks) (figure, error) {
 			}
 			look := looks[l.name]
 			names = append(names, l.name)
-			out.keys = append(out.keys, plot.Key{Name: l.name, Look: look})
+			out.Keys = append(out.Keys, plot.Key{Name: l.name, Look: look})
 			curves = append(curves, plot.Curve{Look: look, Histogram: row.Latency})
 			break
 		}
 	}
-	if len(curves) == 0 {
-		return out, nil
+	if len(curves) > 0 {
+		out.chart = plot.Percentiles(curves, "Latency by percentile, all trials merged, one line for each of: "+join(names))
 	}
-	var err error
-	out.chart, err = plot.Percentiles(curves, "Latency by percentile, all trials merged, one line for each of: "+join(names))
-	return out, err
+	return out
+}
+
+// fewestRounds is the smallest number of rounds for which a chart over rounds is drawn.
+const fewestRounds = 3
+
+// overRounds draws, for each scenario of a group, the metric that its networks are ranked by, round by round.
+func (g group) overRounds() []figure {
+	var all []figure
+	for i := range g.scenarios {
+		if f := g.roundFigure(i); f.chart.Drawn() {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// roundFigure draws one scenario. Each network is drawn relative to its own estimate, not to the baseline, so that
+// a disturbed round shows alike in all networks, however much they move.
+func (g group) roundFigure(scenario int) figure {
+	kind, ok := g.ranking(scenario)
+	if !ok {
+		return figure{}
+	}
+	out := figure{Title: capital(kind.Title) + " round by round", Hint: hint(kind)}
+	words := []string{out.Title + ", least and most of each network beside its own estimate:"}
+	most := 0
+	var all []plot.History
+	for _, l := range g.lines {
+		points := shares(l.rows[scenario], kind)
+		if len(points) == 0 {
+			continue
+		}
+		h := plot.History{Name: l.name, Native: l.native, Points: points, Text: endsOf(points)}
+		if n, ok := g.nativeOf(l); ok && !l.native {
+			h.Behind = shares(n.rows[scenario], kind)
+			out.draws.add(drawsBehind, len(h.Behind) > 0)
+		}
+		all, most = append(all, h), max(most, len(points))
+		words = append(words, fmt.Sprintf("%s %s in %s,", l.name, h.Text, countOf(len(points), "round")))
+	}
+	if most < fewestRounds {
+		return figure{}
+	}
+	out.draws |= drawsRounds
+	out.chart = plot.Rounds(all, g.res.Margin, strings.TrimSuffix(strings.Join(words, " "), ","))
+	return out
+}
+
+// ranking is the metric that the networks of a scenario are ranked by: that of the first that has one.
+func (g group) ranking(scenario int) (record.Kind, bool) {
+	for _, l := range g.lines {
+		if row := l.rows[scenario]; row != nil {
+			if f, ok := row.Primary(); ok {
+				return f.Kind, true
+			}
+		}
+	}
+	return record.Kind{}, false
+}
+
+// shares are the values of a row by round, each as a share of the row's estimate. There are none if the estimate
+// is 0.
+func shares(row *analysis.Row, kind record.Kind) []plot.Visit {
+	if row == nil {
+		return nil
+	}
+	f, ok := row.Figure(kind.Name)
+	if !ok || f.Summary.Estimate <= 0 {
+		return nil
+	}
+	var all []plot.Visit
+	for _, p := range f.Points {
+		if v := p.Value / f.Summary.Estimate; !math.IsInf(v, 0) {
+			all = append(all, plot.Visit{Round: p.Round, Share: v})
+		}
+	}
+	return all
+}
+
+// endsOf are the least and the greatest share, as changes.
+func endsOf(all []plot.Visit) string {
+	by := func(a, b plot.Visit) int { return cmp.Compare(a.Share, b.Share) }
+	return bounds(analysis.Comparison{Value: 1, Interval: analysis.Interval{Low: slices.MinFunc(all, by).Share, High: slices.MaxFunc(all, by).Share, Level: 1}})
 }

@@ -8,10 +8,10 @@ import (
 	"nettoll/record"
 )
 
-// mostNamed is how many networks a heading names; of more it gives the number.
+// mostNamed is the largest number of networks that a heading names; with more it gives their number.
 const mostNamed = 5
 
-// heading says what a run compared, so that the reports of two runs differ from their first line on.
+// heading says what a run compared, so that reports of different runs can be told apart by their first line.
 func heading(res analysis.Result) string {
 	compared, all := networksOf(res)
 	switch {
@@ -27,8 +27,7 @@ func heading(res analysis.Result) string {
 	return "What " + namedOrCounted(compared) + " cost"
 }
 
-// pageTitle tells a run from others where there is room for one line: what its user called it, its
-// networks, when it began, and its file.
+// pageTitle identifies a run in one line: its note, its networks, when it began, and its file.
 func pageTitle(res analysis.Result, file string) string {
 	compared, all := networksOf(res)
 	if len(compared) == 0 {
@@ -45,17 +44,15 @@ func pageTitle(res analysis.Result, file string) string {
 // networksOf are the networks that were measured beside a baseline, and all that were measured, in the order of the
 // report.
 func networksOf(res analysis.Result) (compared, all []string) {
-	for _, s := range res.Scenarios {
-		for _, r := range s.Rows {
-			if r.Status != record.OK {
-				continue
-			}
-			if !slices.Contains(all, r.Cell.Network) {
-				all = append(all, r.Cell.Network)
-			}
-			if !r.Native && !slices.Contains(compared, r.Cell.Network) {
-				compared = append(compared, r.Cell.Network)
-			}
+	for _, r := range res.Rows() {
+		if r.Status != record.OK {
+			continue
+		}
+		if !slices.Contains(all, r.Cell.Network) {
+			all = append(all, r.Cell.Network)
+		}
+		if !r.Native && !slices.Contains(compared, r.Cell.Network) {
+			compared = append(compared, r.Cell.Network)
 		}
 	}
 	return compared, all

@@ -1,11 +1,15 @@
 package report
 
 import (
+	"bytes"
 	"cmp"
 	"embed"
 	"html/template"
 	"io"
 	"regexp"
+	"slices"
+	"strconv"
+	"strings"
 
 	"nettoll/analysis"
 	"nettoll/record"
@@ -16,32 +20,42 @@ var pageFiles embed.FS
 
 // pageView is what the templates of the page see.
 type pageView struct {
+	document
 	Style    template.CSS
 	Script   template.JS
 	Title    string // of the window
-	Heading  string
 	Note     string
 	Run      string
 	File     string
-	Where    string // the machine, in one line
-	Contents []entryView
-	Grade    string
-	Groups   []groupView
-	Sections []sectionView
+	Where    string         // the machine, in one line
 	Paths    []topologyView // of networks that only sweeps show
-	Findings []noteGroup
 	Machine  []fact
 	Rounds   string
 	Ending   string
 	Method   []string
 	Trials   trialsView
+	Groups   []sectionView
+	Sections []sectionView
+}
+
+// sectionView is a section with its charts, and with those over the rounds of the run.
+type sectionView struct {
+	*section
+	Charts, Rounds drawing
+}
+
+// drawing is a set of charts with the caption that explains them.
+type drawing struct {
+	Figures []figure
+	Caption string
 }
 
 type fact struct{ Name, Value string }
 
 // writeHTML writes one page that needs nothing but itself.
-func writeHTML(w io.Writer, res analysis.Result, o Options) error {
-	page, err := template.New("").Funcs(template.FuncMap{"flags": flags}).ParseFS(pageFiles, "html/*.tmpl")
+func writeHTML(w io.Writer, d document, o Options) error {
+	res := d.res
+	page, err := template.New("").Funcs(template.FuncMap{"flags": flags, "trim": strings.TrimSpace}).ParseFS(pageFiles, "html/*.tmpl")
 	if err != nil {
 		return err
 	}
@@ -58,34 +72,16 @@ func writeHTML(w io.Writer, res analysis.Result, o Options) error {
 		return err
 	}
 	v := pageView{
-		Style: template.CSS(style), Script: template.JS(script) + template.JS(save),
-		Title: pageTitle(res, o.File), Heading: heading(res), Note: res.Run.Note, Run: wasRun(res), File: o.File, Where: machineCalled(res.Run),
-		Grade: grade(res), Machine: machineFacts(res), Rounds: rounds(res), Ending: ending(res), Method: method(res),
-		Trials: newTrialsView(o.Trials),
+		document: d, Style: template.CSS(style), Script: template.JS(script) + template.JS(save),
+		Title: pageTitle(res, o.File), Note: res.Run.Note, Run: wasRun(res), File: o.File, Where: machineCalled(res.Run),
+		Paths: sweptPaths(res), Machine: machineFacts(res), Rounds: rounds(res), Ending: ending(res), Method: method(res), Trials: newTrialsView(o.Trials),
 	}
-	n := newNotes(res)
-	looks := newLooks(res)
-	for i, g := range titled(apart(res)) {
-		gv, err := newGroupView(g, i, looks, n)
-		if err != nil {
-			return err
-		}
-		v.Groups = append(v.Groups, gv)
+	for _, s := range d.Groups {
+		v.Groups = append(v.Groups, sectionView{s, s.drawn(res, s.figures), s.drawn(res, s.group.overRounds)})
 	}
-	sections, err := sectionsOf(res, n)
-	if err != nil {
-		return err
+	for _, s := range d.Sections {
+		v.Sections = append(v.Sections, sectionView{section: s, Charts: s.drawn(res, s.figures)})
 	}
-	for i, s := range sections {
-		sv, err := newSectionView(s, i, res)
-		if err != nil {
-			return err
-		}
-		v.Sections = append(v.Sections, sv)
-	}
-	v.Paths = sweptPaths(res)
-	v.Findings = n.groups(res)
-	v.Contents = v.contents()
 	s := seenWriter{to: w}
 	if err := page.ExecuteTemplate(&s, "page.tmpl", v); err != nil {
 		return err
@@ -93,14 +89,145 @@ func writeHTML(w io.Writer, res analysis.Result, o Options) error {
 	return s.Flush()
 }
 
+// drawn draws some charts of a section. Their files are named by its title.
+func (s *section) drawn(res analysis.Result, figures func() []figure) (d drawing) {
+	if figures == nil {
+		return d
+	}
+	d.Figures = figures()
+	for i, f := range d.Figures {
+		d.Figures[i].File = fileName(s.Title + " " + f.Title)
+	}
+	d.Caption = caption(d.Figures, s.Word, res.Level, res.Margin)
+	return d
+}
+
+// entry is a line of the table of contents, with the parts below it.
+type entry struct {
+	ID, Title string
+	Parts     []entry
+}
+
+// Contents lists the parts of a page in its order.
+func (v pageView) Contents() []entry {
+	var all []entry
+	add := func(to *[]entry, shown bool, id, title string, parts ...entry) {
+		if shown {
+			*to = append(*to, entry{id, title, parts})
+		}
+	}
+	for _, g := range v.Groups {
+		var parts []entry
+		add(&parts, len(g.Missing) > 0, g.ID+"-missing", "what is missing")
+		add(&parts, len(g.Charts.Figures) > 0, g.ID+"-charts", "charts")
+		add(&parts, len(g.Rounds.Figures) > 0, g.ID+"-rounds", "round by round")
+		add(&parts, len(g.Paths()) > 0, g.ID+"-paths", "paths")
+		add(&parts, len(g.Facts()) > 0, g.ID+"-ends", "ends")
+		add(&all, true, g.ID, g.Title, parts...)
+	}
+	for _, s := range v.Sections {
+		add(&all, true, s.ID, s.Title)
+	}
+	var doubts []entry
+	for _, g := range v.Findings {
+		add(&doubts, true, g.ID, lower(g.Title))
+	}
+	add(&all, len(v.Paths) > 0, "paths", "The path of each network")
+	add(&all, len(doubts) > 0, "findings", "What to doubt", doubts...)
+	add(&all, true, "method", "How to read this")
+	add(&all, true, "machine", "Where it was measured")
+	add(&all, v.Trials.Rows != nil, "trials", "Every trial")
+	return all
+}
+
+// resultCell is a cell of results on a page.
+type resultCell struct {
+	cell
+	Compared bool
+	Place    string // for sorting by the change; empty where that is untested
+	Claimed  bool   // it holds among all primary comparisons
+	Span     int    // columns that an absence fills
+}
+
+// Results are the cells of a line of results. Neighbours without figures, for the same reason, are one cell.
+func (t table) Results(l tableLine) (all []resultCell) {
+	for i, c := range l.Cells {
+		out := resultCell{cell: c, Compared: t.Columns[i].Baseline != "", Span: 1}
+		if out.Compared {
+			out.Span = 2
+		}
+		if last := len(all) - 1; c.Class == absent && last >= 0 && all[last].Class == absent && all[last].Value == c.Value {
+			all[last].Span += out.Span
+			continue
+		}
+		switch {
+		case c.against != nil:
+			out.Class, out.Claimed = classOf(*c.against), claimed(*c.against)
+			if c.against.Outcome != analysis.Untested {
+				out.Place = sortKey(c.against.Value)
+			}
+		case l.Native && out.Compared && c.Class != absent:
+			out.Place = sortKey(t.noChange(i))
+		}
+		all = append(all, out)
+	}
+	return all
+}
+
+// noChange is the baseline's own place when lines are sorted by change: a ratio of 1, or a difference of 0.
+func (t table) noChange(column int) float64 {
+	for _, l := range t.Lines {
+		if c := l.Cells[column].against; c != nil && c.Minus {
+			return 0
+		}
+	}
+	return 1
+}
+
+// At is the column of the page's table that has the values of a column of results: names and the changes of
+// earlier columns have columns of their own.
+func (t table) At(column int) int {
+	at := 1
+	for _, c := range t.Columns[:column] {
+		at++
+		if c.Baseline != "" {
+			at++
+		}
+	}
+	return at
+}
+
+// Beside is the column of the page's table that has the changes.
+func (t table) Beside(column int) int { return t.At(column) + 1 }
+
+// Sorts reports whether a page can sort the lines.
+func (t table) Sorts() bool {
+	return len(t.Stub) == 1 && slices.ContainsFunc(t.Lines, func(l tableLine) bool {
+		return slices.ContainsFunc(l.Cells, func(c cell) bool { return c.Key != "" })
+	})
+}
+
+// Once are the cells of a line as a page shows them.
+func (l tableLine) Once() []cell { return l.once() }
+
+// Second reports whether the line belongs to the one above.
+func (l tableLine) Second() bool {
+	return len(l.Names) == 0 || l.Names[0] == "" || strings.HasPrefix(l.Names[0], " ")
+}
+
+// sortKey is a value that rows are sorted by.
+func sortKey(v float64) string { return strconv.FormatFloat(v, 'g', 9, 64) }
+
+func hint(k record.Kind) string { return k.Better.String() + " is better" }
+
 var flagName = regexp.MustCompile(`--[a-z][a-z-]*`)
 
-// flags keeps flags of the command line in one piece, which browsers break at every dash.
+// flags keeps command-line flags on one line: browsers would break them at every dash.
 func flags(text string) template.HTML {
 	return template.HTML(flagName.ReplaceAllString(template.HTMLEscapeString(text), `<span class="flag">$0</span>`))
 }
 
-// method explains in a few sentences how the figures came about.
+// method explains in a few sentences how the figures were made.
 func method(res analysis.Result) []string {
 	word := ""
 	for _, s := range res.Scenarios {
@@ -138,19 +265,17 @@ func method(res analysis.Result) []string {
 	return all
 }
 
-// knowsShared reports whether any row tells what no process can be charged with.
+// knowsShared reports whether any row has CPU time that is charged to no process.
 func knowsShared(res analysis.Result) bool {
-	for _, s := range res.Scenarios {
-		for _, r := range s.Rows {
-			if _, ok := r.Load(analysis.CPUShared); ok {
-				return true
-			}
+	for _, r := range res.Rows() {
+		if _, ok := r.Load(analysis.CPUShared); ok {
+			return true
 		}
 	}
 	return false
 }
 
-// machineCalled is the machine of a run in one line, after the name that its user has for it.
+// machineCalled is the machine of a run in one line, after the name that its user gave it.
 func machineCalled(run record.Run) string {
 	text := capital(machine(run.Machine))
 	if run.Instance != "" {
@@ -168,4 +293,36 @@ func machineFacts(res analysis.Result) []fact {
 		}
 	}
 	return facts
+}
+
+// seenWriter passes on what is written to it, line by line, with invisible characters replaced, since names could
+// otherwise reverse the text around them. A page of thousands of trials is never held in memory as a whole.
+type seenWriter struct {
+	to   io.Writer
+	held []byte
+}
+
+// seenAtOnce is the number of bytes that are held before they are passed on.
+const seenAtOnce = 1 << 16
+
+func (s *seenWriter) Write(text []byte) (int, error) {
+	s.held = append(s.held, text...)
+	if len(s.held) < seenAtOnce {
+		return len(text), nil
+	}
+	return len(text), s.pass(bytes.LastIndexByte(s.held, '\n') + 1)
+}
+
+// Flush passes on what is held.
+func (s *seenWriter) Flush() error { return s.pass(len(s.held)) }
+
+func (s *seenWriter) pass(n int) error {
+	_, err := s.to.Write(bytes.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' {
+			return r
+		}
+		return seen(r)
+	}, s.held[:n]))
+	s.held = append(s.held[:0], s.held[n:]...)
+	return err
 }

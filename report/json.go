@@ -18,54 +18,31 @@ import (
 // removed or changes its meaning.
 const JSONSchema = 2
 
+// jsonReport is the result of an analysis with the titles that reports give it. Most of it is written as the
+// analysis has it.
 type jsonReport struct {
-	SchemaVersion int             `json:"schema_version"`
-	Run           jsonRun         `json:"run"`
-	Machine       record.Machine  `json:"machine"`
-	Settings      record.Settings `json:"settings"` // of the run
-	Limits        record.Settings `json:"limits"`   // in force at its end
-	Level         float64         `json:"level"`    // of intervals and tests
-	Margin        float64         `json:"margin"`   // a difference up to so much counts as none
-	Finished      string          `json:"finished,omitempty"`
-	Elapsed       float64         `json:"elapsed_s"` // of all processes that worked on the run
-	End           string          `json:"end,omitempty"`
-	EndDetail     string          `json:"end_detail,omitempty"`
-	Rounds        int             `json:"rounds"`
-	Comparisons   jsonComparisons `json:"comparisons"`
-	Precision     jsonAim         `json:"precision"`
-	Scenarios     []jsonScenario  `json:"scenarios"`
-	Warnings      []jsonWarning   `json:"warnings"`
+	SchemaVersion int                   `json:"schema_version"`
+	Run           jsonRun               `json:"run"`
+	Machine       record.Machine        `json:"machine"`
+	Settings      record.Settings       `json:"settings"` // of the run
+	Limits        record.Settings       `json:"limits"`   // in force at its end
+	Level         float64               `json:"level"`    // of intervals and tests
+	Margin        float64               `json:"margin"`   // a difference up to so much counts as none
+	Finished      string                `json:"finished,omitempty"`
+	Elapsed       float64               `json:"elapsed_s"` // of all processes that worked on the run
+	End           string                `json:"end,omitempty"`
+	EndDetail     string                `json:"end_detail,omitempty"`
+	Rounds        int                   `json:"rounds"`
+	Comparisons   analysis.Multiplicity `json:"comparisons"`
+	Precision     analysis.Aim          `json:"precision"`
+	Scenarios     []jsonScenario        `json:"scenarios"`
+	Warnings      []analysis.Warning    `json:"warnings"`
 
-	Sweeps       []jsonSweep       `json:"sweeps"`
-	Agreements   []jsonAgreement   `json:"agreements"`
-	Replications []jsonReplication `json:"replications"`
-	PerPrice     []jsonPerPrice    `json:"per_price"`
-	Settlings    []jsonSettling    `json:"settlings,omitempty"` // of networks that were watched before they were measured
-}
-
-// jsonComparisons says how many comparisons there are, and what follows from that.
-type jsonComparisons struct {
-	Made     int     `json:"made"`               // with an interval, of the metrics that answer for their workloads
-	Expected float64 `json:"expected_by_chance"` // of these would be marked as different if no network differed
-	Primary  int     `json:"primary"`            // that verdicts are given on
-	Least    int     `json:"least_rounds"`       // without which no verdict could be "different"
-	// Verdicts of the primary ones.
-	Different int `json:"different"`
-	Same      int `json:"same"`
-	NotKnown  int `json:"not_known"`
-	Untested  int `json:"untested"`
-	// Further families, each corrected for itself.
-	Costs    int `json:"cpu_cost"`      // of CPU cost with the baseline's
-	Extremes int `json:"first_or_last"` // of the first and the last networks with the next
-}
-
-// jsonAim says how far the run came to the precision asked for.
-type jsonAim struct {
-	Wanted  float64 `json:"wanted"` // half width of the interval, relative
-	Asked   int     `json:"asked"`  // primary figures that it is asked of
-	Reached int     `json:"reached"`
-	Rounds  int     `json:"rounds,omitempty"`  // about how many all of them take
-	Seconds float64 `json:"seconds,omitempty"` // about how long that is
+	Sweeps       []jsonSweep          `json:"sweeps"`
+	Agreements   []analysis.Agreement `json:"agreements"`
+	Replications []jsonReplication    `json:"replications"`
+	PerPrice     []jsonPerPrice       `json:"per_price"`
+	Settlings    []jsonSettling       `json:"settlings,omitempty"` // of networks that were watched before they were measured
 }
 
 type jsonRun struct {
@@ -77,119 +54,86 @@ type jsonRun struct {
 }
 
 type jsonScenario struct {
-	Title     string         `json:"title"`
-	Hosts     int            `json:"hosts"`
-	Family    int            `json:"family"`
-	Servers   int            `json:"servers"`
-	Clients   int            `json:"clients"`
-	Tool      string         `json:"tool"`
-	Workload  string         `json:"workload"`
-	Options   record.Options `json:"options"`
-	Placement string         `json:"placement"`
-	Underlay  string         `json:"underlay,omitempty"`
-
-	Processes  int    `json:"processes,omitempty"`
-	Neighbours int    `json:"neighbours,omitempty"`
-	Rules      int    `json:"rules,omitempty"`
-	MTU        int    `json:"mtu,omitempty"`
-	Offload    string `json:"offload,omitempty"`
-	Normalize  bool   `json:"normalize,omitempty"`
-	Baseline   string `json:"baseline,omitempty"`  // network that is compared with, where that is not native
-	HostsAre   string `json:"hosts_are,omitempty"` // "namespaces of one machine", where there are several and they are
-
-	Networks []jsonRow     `json:"networks"`
-	Extremes []jsonExtreme `json:"extremes,omitempty"`
+	Title string `json:"title"`
+	record.Cell
+	Network  string              `json:"network,omitempty"`  // empty: it differs
+	Baseline string              `json:"baseline,omitempty"` // network that is compared with, where that is not native
+	HostsAre analysis.Namespaces `json:"hosts_are,omitempty"`
+	Networks []analysis.Row      `json:"networks"`
+	Extremes []analysis.Extreme  `json:"extremes,omitempty"`
 }
 
-// jsonExtreme is the network with the highest or lowest figure, beside the next to it.
-type jsonExtreme struct {
-	Metric  string          `json:"metric"`
-	Highest bool            `json:"highest"` // else the lowest
-	Network string          `json:"network"`
-	Next    string          `json:"next"`
-	Ratio   *jsonComparison `json:"ratio,omitempty"` // network ÷ next
-	Shown   bool            `json:"shown"`           // it is beyond the next, by a verdict among all extremes
+type jsonSweep struct {
+	Title    string              `json:"title"`
+	Cell     record.Cell         `json:"cell"` // what all share; zero where the axes vary
+	X        jsonAxis            `json:"x"`
+	Y        *jsonAxis           `json:"y,omitempty"` // of a matrix
+	Points   []jsonPoint         `json:"points"`
+	HostsAre analysis.Namespaces `json:"hosts_are,omitempty"`
 }
 
-type jsonRow struct {
-	Network   string                `json:"network"`
-	Twin      int                   `json:"twin,omitempty"`
-	Native    bool                  `json:"native"`
-	Status    record.Status         `json:"status"`
-	Reason    string                `json:"reason,omitempty"`
-	Remedy    string                `json:"remedy,omitempty"`
-	Trials    map[record.Status]int `json:"trials"`
-	Metrics   []jsonMetric          `json:"metrics"`
-	CPU       []jsonMetric          `json:"cpu,omitempty"`        // use in the window, in CPU seconds per second
-	CPUCost   []jsonMetric          `json:"cpu_cost,omitempty"`   // the same per GB or per transaction
-	CPUInUse  *jsonMetric           `json:"cpu_in_use,omitempty"` // over idle, in CPU seconds per second
-	Follows   bool                  `json:"cpu_cost_follows_throughput,omitempty"`
-	Precision *jsonReached          `json:"precision,omitempty"`  // of the primary figure
-	LimitedBy string                `json:"limited_by,omitempty"` // sender, receiver, both, softirq, link, window or generator; absent is not known
-	Latency   *jsonLatency          `json:"merged_latency,omitempty"`
-	Path      []record.Hop          `json:"path"`
-	Endpoints []record.Endpoint     `json:"endpoints"`
-	Warnings  []jsonWarning         `json:"warnings"`
+type jsonAxis struct {
+	analysis.Axis
+	Ticks []analysis.Tick `json:"ticks"`
 }
 
-// jsonReached says how well a primary figure is known.
-type jsonReached struct {
-	N         int     `json:"n"`
-	HalfWidth float64 `json:"half_width,omitempty"` // of its interval, relative; absent where there is none
-	Reached   bool    `json:"reached"`
-	Rounds    int     `json:"rounds,omitempty"` // about how many the wanted precision takes
+type jsonPoint struct {
+	Network string            `json:"network"`
+	Native  bool              `json:"native"`
+	X       string            `json:"x"` // labels of ticks
+	Y       string            `json:"y,omitempty"`
+	Status  record.Status     `json:"status"`
+	Reason  string            `json:"reason,omitempty"`
+	Metrics []analysis.Figure `json:"metrics"` // those that the sweep is about
 }
 
-type jsonMetric struct {
-	Metric   string          `json:"metric"`
-	Unit     string          `json:"unit"`
-	Better   string          `json:"better"`
-	N        int             `json:"n"`
-	Estimate float64         `json:"estimate"`           // pseudo-median; the median where a value is 0 or less
-	Interval *jsonInterval   `json:"interval,omitempty"` // of the estimate; absent where there are too few trials
-	Median   float64         `json:"median"`
-	Min      float64         `json:"min"`
-	Max      float64         `json:"max"`
-	VsNative *jsonComparison `json:"vs_native,omitempty"`  // over the baseline
-	Minus    *jsonComparison `json:"difference,omitempty"` // less the baseline
+type jsonReplication struct {
+	Source      string                       `json:"source"`
+	Title       string                       `json:"title"`
+	Year        int                          `json:"year,omitempty"`
+	Cells       int                          `json:"cells"`
+	Measured    int                          `json:"measured"`
+	Tables      []jsonTable                  `json:"tables"`
+	Conclusions []analysis.CheckedConclusion `json:"conclusions"`
 }
 
-type jsonInterval struct {
-	Low   float64 `json:"low"`
-	High  float64 `json:"high"`
-	Level float64 `json:"level"`
+type jsonTable struct {
+	Name     string                    `json:"name"`
+	Metric   string                    `json:"metric"`
+	Unit     string                    `json:"unit"` // as published
+	Baseline string                    `json:"baseline,omitempty"`
+	Cells    []analysis.ReplicatedCell `json:"cells"`
+	Order    analysis.Correlation      `json:"order,omitzero"` // of techniques at the same place
+	Shape    analysis.Correlation      `json:"shape,omitzero"` // and of places of the same technique
 }
 
-// jsonComparison has a ratio or a difference. What was not tested has no interval and no p.
-type jsonComparison struct {
-	N          int             `json:"n"`
-	Ratio      *float64        `json:"ratio,omitempty"`
-	Difference *float64        `json:"difference,omitempty"`
-	Interval   *jsonInterval   `json:"interval,omitempty"`
-	P          *float64        `json:"p,omitempty"`
-	Outcome    string          `json:"outcome"`          // by its own interval: different, same, not-known or untested
-	Effect     analysis.Effect `json:"effect,omitempty"` // better or worse, of what is different
-	Primary    bool            `json:"primary,omitempty"`
-	Adjusted   *float64        `json:"adjusted_p,omitempty"` // for the number of comparisons in its family: primary, of CPU cost, or of extremes
-	Verdict    string          `json:"verdict,omitempty"`    // the outcome among all of these
+type jsonPerPrice struct {
+	Cell              record.Cell `json:"cell"`
+	Instance          string      `json:"instance"`
+	Price             float64     `json:"usd_an_hour"`
+	PerDollar         float64     `json:"bit_s_per_usd_an_hour"`
+	analysis.Interval `json:"interval,omitzero"`
+	HostsAre          analysis.Namespaces `json:"hosts_are,omitempty"`
 }
 
-// jsonLatency is the distribution of all trials merged, in seconds. Its percentiles are not
-// those of Metrics, which are the middle of the trials' own.
-type jsonLatency struct {
-	Count int64   `json:"count"`
-	Min   float64 `json:"min"`
-	P50   float64 `json:"p50"`
-	P90   float64 `json:"p90"`
-	P99   float64 `json:"p99"`
-	P999  float64 `json:"p999"`
-	Max   float64 `json:"max"`
-}
-
-type jsonWarning struct {
-	Code   string `json:"code"`
-	Text   string `json:"text"`
-	Advice string `json:"advice,omitempty"`
+type jsonSettling struct {
+	Network    string              `json:"network"`
+	Hosts      int                 `json:"hosts"`
+	Servers    int                 `json:"servers"`
+	Clients    int                 `json:"clients"`
+	Processes  int                 `json:"processes,omitempty"`
+	Neighbours int                 `json:"neighbours,omitempty"`
+	Rules      int                 `json:"rules,omitempty"`
+	MTU        int                 `json:"mtu,omitempty"`
+	Underlay   string              `json:"underlay,omitempty"`
+	HostsAre   analysis.Namespaces `json:"hosts_are,omitempty"`
+	Built      int                 `json:"built"`
+	Silent     int                 `json:"silent"`
+	Wait       analysis.Spread     `json:"wait_s"`
+	CPU        analysis.Spread     `json:"cpu_s"`
+	Packets    analysis.Spread     `json:"packets"`
+	// CPU seconds a second of its daemons while other networks had their turns.
+	Resting analysis.Spread `json:"resting_cpu_s_s,omitzero"`
 }
 
 // writeJSON writes everything in base units. Lists are never null, and a
@@ -197,37 +141,33 @@ type jsonWarning struct {
 func writeJSON(w io.Writer, res analysis.Result, _ Options) error {
 	r := jsonReport{
 		SchemaVersion: JSONSchema,
-		Run: jsonRun{ID: res.Run.ID, Started: timestamp(res.Run.Started), Version: res.Run.Version,
-			Suite: res.Run.Suite, Note: res.Run.Note},
-		Machine: res.Run.Machine, Settings: res.Run.Settings, Limits: res.Limits, Level: res.Level, Margin: res.Margin,
-		Finished: timestamp(res.Finished), Elapsed: res.Elapsed,
-		End: res.End, EndDetail: res.EndDetail, Rounds: res.Rounds,
-		Comparisons: jsonComparisonsOf(res.Multiplicity),
-		Precision:   jsonAim{res.Aim.Wanted, res.Aim.Asked, res.Aim.Narrow, res.Aim.Rounds, res.Aim.Seconds},
-		Scenarios:   []jsonScenario{}, Warnings: jsonWarnings(res.Warnings),
-		Sweeps: jsonSweeps(res), Agreements: jsonAgreements(res.Agreements),
-		Replications: jsonReplications(res.Replications), PerPrice: jsonPerPrices(res.Prices),
-		Settlings: jsonSettlings(res),
+		Run:           jsonRun{res.Run.ID, timestamp(res.Run.Started), res.Run.Version, res.Run.Suite, res.Run.Note},
+		Machine:       res.Run.Machine, Settings: res.Run.Settings, Limits: res.Limits, Level: res.Level, Margin: res.Margin,
+		Finished: timestamp(res.Finished), Elapsed: res.Elapsed, End: res.End, EndDetail: res.EndDetail, Rounds: res.Rounds,
+		Comparisons: res.Multiplicity, Precision: res.Aim, Scenarios: []jsonScenario{}, Warnings: append([]analysis.Warning{}, res.Warnings...),
+		Sweeps: jsonSweeps(res), Agreements: append([]analysis.Agreement{}, res.Agreements...), Replications: []jsonReplication{}, PerPrice: []jsonPerPrice{},
 	}
-	if r.Machine.CPUs == nil {
-		r.Machine.CPUs = []record.CPU{}
-	}
+	r.Machine.CPUs = append([]record.CPU{}, r.Machine.CPUs...)
 	for _, s := range res.Scenarios {
+		r.Scenarios = append(r.Scenarios, jsonScenario{Title: titleOf(s.Cell, s.Namespaces), Cell: s.Cell, Baseline: s.Cell.Baseline,
+			HostsAre: s.Namespaces, Networks: append([]analysis.Row{}, s.Rows...), Extremes: s.Extremes})
+	}
+	for _, from := range res.Replications {
+		to := jsonReplication{from.Source.Name, from.Source.Title, from.Source.Year, from.Cells, from.Measured, []jsonTable{},
+			append([]analysis.CheckedConclusion{}, from.Conclusions...)}
+		for _, t := range from.Tables {
+			to.Tables = append(to.Tables, jsonTable{t.Table.Name, t.Table.Metric, t.Table.Unit, t.Table.Baseline,
+				append([]analysis.ReplicatedCell{}, t.Cells...), t.Order, t.Shape})
+		}
+		r.Replications = append(r.Replications, to)
+	}
+	for _, p := range res.Prices {
+		r.PerPrice = append(r.PerPrice, jsonPerPrice{p.Cell, p.Instance.Name, p.Instance.Price, p.PerDollar.Estimate, p.PerDollar.Interval, p.Namespaces})
+	}
+	for _, s := range res.Settlings {
 		c := s.Cell
-		out := jsonScenario{
-			Title: titleOf(c, s.Namespaces), Hosts: c.Hosts, Family: c.Family,
-			Servers: c.Servers, Clients: c.Clients, Tool: c.Tool, Workload: c.Workload, Options: c.Options,
-			Placement: c.Placement, Underlay: c.Underlay, Networks: []jsonRow{},
-			Processes: c.Processes, Neighbours: c.Neighbours, Rules: c.Rules, MTU: c.MTU, Offload: c.Offload, Normalize: c.Normalize, Baseline: c.Baseline,
-			HostsAre: kindOfHosts(s.Namespaces),
-		}
-		for _, row := range s.Rows {
-			out.Networks = append(out.Networks, jsonRowOf(row))
-		}
-		for _, e := range s.Extremes {
-			out.Extremes = append(out.Extremes, jsonExtreme{e.Kind.Name, e.Highest, e.Network.Network, e.Next.Network, jsonRatioOf(e.Ratio), e.Shown()})
-		}
-		r.Scenarios = append(r.Scenarios, out)
+		r.Settlings = append(r.Settlings, jsonSettling{c.Network, c.Hosts, c.Servers, c.Clients, c.Processes, c.Neighbours, c.Rules, c.MTU, c.Underlay,
+			s.Namespaces, s.Built, s.Silent, s.Wait, s.CPU, s.Packets, s.Resting})
 	}
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -239,8 +179,8 @@ func writeJSON(w io.Writer, res analysis.Result, _ Options) error {
 	return err
 }
 
-// spelled writes letters that nobody sees, and that a terminal may act on, by their numbers:
-// they stand in strings only, which stay what they are.
+// spelled escapes invisible characters, which a terminal may act on. They occur in strings only, whose value stays
+// the same.
 func spelled(text string) string {
 	var b strings.Builder
 	for _, r := range text {
@@ -255,98 +195,31 @@ func spelled(text string) string {
 	return b.String()
 }
 
-func jsonRowOf(row analysis.Row) jsonRow {
-	out := jsonRow{
-		Network: row.Cell.Network, Twin: row.Cell.Twin, Native: row.Native, Status: row.Status,
-		Reason: row.Reason, Remedy: row.Remedy, Trials: row.Counts, Metrics: []jsonMetric{},
-		Path: row.Path, Endpoints: row.Endpoints, Warnings: jsonWarnings(row.Warnings),
-	}
-	if out.Trials == nil {
-		out.Trials = map[record.Status]int{}
-	}
-	if out.Path == nil {
-		out.Path = []record.Hop{}
-	}
-	if out.Endpoints == nil {
-		out.Endpoints = []record.Endpoint{}
-	}
-	for _, f := range row.Figures {
-		out.Metrics = append(out.Metrics, jsonMetricOf(f))
-	}
-	for _, f := range row.CPU {
-		out.CPU = append(out.CPU, jsonMetricOf(f))
-	}
-	for _, f := range row.Costs {
-		out.CPUCost = append(out.CPUCost, jsonMetricOf(f))
-	}
-	if row.InUse != nil {
-		m := jsonMetricOf(*row.InUse)
-		out.CPUInUse = &m
-	}
-	out.Follows, out.LimitedBy = row.CostFollows(), row.Limit.By
-	if r := row.Reached; r.N > 0 {
-		out.Precision = &jsonReached{r.N, r.HalfWidth, r.Narrow, r.Rounds}
-	}
-	if h := row.Latency; h != nil && h.TotalCount() > 0 {
-		at := func(q float64) float64 { return float64(h.ValueAtPercentile(q)) / 1e9 }
-		out.Latency = &jsonLatency{Count: h.TotalCount(), Min: float64(h.Min()) / 1e9, P50: at(50), P90: at(90),
-			P99: at(99), P999: at(99.9), Max: float64(h.Max()) / 1e9}
-	}
-	return out
-}
-
-func jsonMetricOf(f analysis.Figure) jsonMetric {
-	s := f.Summary
-	m := jsonMetric{Metric: f.Kind.Name, Unit: f.Kind.Unit, Better: betterName(f.Kind), N: s.N,
-		Estimate: s.Estimate, Median: s.Median, Min: s.Min, Max: s.Max}
-	if s.Level > 0 {
-		m.Interval = &jsonInterval{s.Low, s.High, s.Level}
-	}
-	m.VsNative, m.Minus = jsonRatioOf(f.Ratio), jsonDifferenceOf(f.Difference)
-	return m
-}
-
-func jsonRatioOf(c *analysis.Comparison) *jsonComparison {
-	out := jsonComparisonOf(c)
-	if out != nil {
-		out.Ratio = &c.Value
-	}
-	return out
-}
-
-func jsonDifferenceOf(c *analysis.Comparison) *jsonComparison {
-	out := jsonComparisonOf(c)
-	if out != nil {
-		out.Difference = &c.Value
-	}
-	return out
-}
-
-func jsonComparisonOf(c *analysis.Comparison) *jsonComparison {
-	if c == nil {
-		return nil
-	}
-	out := &jsonComparison{N: c.N, Outcome: c.Outcome.String(), Effect: c.Effect, Primary: c.Primary}
-	if c.Judged {
-		out.Verdict = c.Verdict.String()
-	}
-	if c.Level > 0 {
-		out.Interval, out.P = &jsonInterval{c.Low, c.High, c.Level}, &c.P
-		if c.Judged {
-			out.Adjusted = &c.Adjusted
+// jsonSweeps leaves out sweeps that others contain.
+func jsonSweeps(res analysis.Result) []jsonSweep {
+	out := []jsonSweep{}
+	sweeps, _ := shownSweeps(res.Sweeps)
+	titles := sweepTitles(sweeps)
+	for i, s := range sweeps {
+		js := jsonSweep{Title: titles[i], Cell: s.Cell, X: jsonAxis{s.X, s.XTicks}, Points: []jsonPoint{}, HostsAre: s.Namespaces}
+		if s.Matrix() {
+			js.Y = &jsonAxis{s.Y, s.YTicks}
 		}
-	}
-	return out
-}
-
-func jsonComparisonsOf(m analysis.Multiplicity) jsonComparisons {
-	return jsonComparisons{m.Comparisons, m.Expected, m.Primary, m.Least, m.Different, m.Same, m.NotKnown, m.Untested, m.Costs, m.Extremes}
-}
-
-func jsonWarnings(warnings []analysis.Warning) []jsonWarning {
-	out := []jsonWarning{}
-	for _, w := range warnings {
-		out = append(out, jsonWarning{w.Code, w.Text, w.Advice})
+		for _, l := range s.Lines {
+			for _, at := range l.Points {
+				p := jsonPoint{Network: l.Network, Native: l.Native, X: s.XTicks[at.X].Label, Status: at.Row.Status, Reason: at.Row.Reason, Metrics: []analysis.Figure{}}
+				if s.Matrix() {
+					p.Y = s.YTicks[at.Y].Label
+				}
+				for _, k := range s.Kinds {
+					if f, ok := at.Row.Figure(k.Name); ok {
+						p.Metrics = append(p.Metrics, f)
+					}
+				}
+				js.Points = append(js.Points, p)
+			}
+		}
+		out = append(out, js)
 	}
 	return out
 }

@@ -4,39 +4,27 @@ import (
 	"fmt"
 	"io"
 	"strings"
-
-	"nettoll/analysis"
 )
 
-// writeMarkdown writes GitHub Markdown: sentences, a table for each group and what to doubt. Its own
-// footnotes would stand in the order in which they are met, whatever they are about.
-func writeMarkdown(w io.Writer, res analysis.Result, o Options) error {
+// writeMarkdown writes GitHub Markdown: sentences, a table for each group and the doubts. GitHub's own footnotes are
+// not used: they come in the order of reference and cannot be grouped.
+func writeMarkdown(w io.Writer, d document, _ Options) error {
+	res := d.res
 	var b strings.Builder
-	n := newNotes(res)
-	fmt.Fprintf(&b, "# %s\n", markdown(heading(res)))
+	fmt.Fprintf(&b, "# %s\n", markdown(d.Heading))
 	if res.Run.Note != "" {
 		fmt.Fprintf(&b, "\n%s\n", markdown(res.Run.Note))
 	}
-	all := titled(apart(res))
-	sections, err := sectionsOf(res, n)
-	if err != nil {
-		return err
+	if d.empty() {
+		b.WriteString("\n" + nothing + "\n")
 	}
-	if len(all)+len(sections) == 0 {
-		b.WriteString("\nNothing was measured.\n")
+	if d.Grade != "" {
+		fmt.Fprintf(&b, "\n**%s**\n", markdown(d.Grade))
 	}
-	if text := grade(res); text != "" {
-		fmt.Fprintf(&b, "\n**%s**\n", markdown(text))
+	for _, s := range d.withoutInner() {
+		markdownSection(&b, s, d.notes)
 	}
-	for _, g := range all {
-		markdownGroup(&b, g, n)
-	}
-	for _, s := range sections {
-		if !s.inner {
-			markdownSection(&b, s, n)
-		}
-	}
-	markdownDoubts(&b, n.groups(res))
+	markdownDoubts(&b, d.Findings)
 	fmt.Fprintf(&b, "\n---\n\nMeasured on %s.", markdown(ranOn(res)))
 	if run := wasRun(res); run != "" {
 		fmt.Fprintf(&b, " %s.", markdown(capital(run)))
@@ -45,44 +33,86 @@ func writeMarkdown(w io.Writer, res analysis.Result, o Options) error {
 	if anyLoops(res) {
 		b.WriteString(loopRemark + "\n")
 	}
-	_, err = io.WriteString(w, strings.TrimRight(b.String(), "\n")+"\n")
+	_, err := io.WriteString(w, strings.TrimRight(b.String(), "\n")+"\n")
 	return err
 }
 
-func markdownGroup(b *strings.Builder, g titledGroup, n *notes) {
-	fmt.Fprintf(b, "\n## %s\n\n%s\n", markdown(g.name), markdown(g.measuredWith()))
-	if sentences := g.summary(); len(sentences) > 0 {
+func markdownSection(b *strings.Builder, s *section, n *notes) {
+	fmt.Fprintf(b, "\n## %s\n", markdown(s.Title))
+	if s.Meta != "" {
+		fmt.Fprintf(b, "\n%s\n", markdown(s.Meta))
+	}
+	if len(s.Summary) > 0 {
 		b.WriteByte('\n')
-		for _, s := range sentences {
-			fmt.Fprintf(b, "- %s\n", strings.TrimPrefix("**"+markdown(s.subject)+"** "+markdown(s.text), "**** "))
+	}
+	for _, say := range s.Summary {
+		fmt.Fprintf(b, "- %s\n", strings.TrimPrefix("**"+markdown(say.Subject)+"** "+markdown(say.Text), "**** "))
+	}
+	for _, t := range s.Tables {
+		if !t.Folded && !t.long {
+			markdownTable(b, t, n)
 		}
 	}
-	header, rule := "\n| network |", "|---|"
-	for _, c := range g.columns {
-		header += fmt.Sprintf(" %s, %s |", g.heading(c), c.scale.unit)
+	if len(s.Missing)+len(s.Remarks) > 0 {
+		b.WriteByte('\n')
+	}
+	for _, a := range s.Missing {
+		fmt.Fprintf(b, "- **%s** %s\n", markdown(a.Network), markdown(a.text()))
+	}
+	for _, r := range s.Remarks {
+		fmt.Fprintf(b, "- %s\n", markdown(r))
+	}
+}
+
+func markdownTable(b *strings.Builder, t table, n *notes) {
+	if t.Title != "" {
+		fmt.Fprintf(b, "\n### %s\n", markdown(t.Title))
+	}
+	if t.Note != "" {
+		fmt.Fprintf(b, "\n%s\n", markdown(t.Note))
+	}
+	header, rule := "\n|", "|"
+	for _, name := range t.Stub {
+		header += " " + markdown(name) + " |"
+		rule += "---|"
+	}
+	for _, c := range t.Columns {
+		title := c.Title
+		if t.results {
+			title += ", " + c.Unit
+		}
+		header += " " + markdown(title) + " |"
 		rule += "---:|"
-		if g.compared(c) {
-			header += fmt.Sprintf(" vs %s |", markdown(g.baseline()))
+		if c.Baseline != "" {
+			header += fmt.Sprintf(" vs %s |", markdown(c.Baseline))
 			rule += "---:|"
 		}
 	}
 	b.WriteString(header + "\n" + rule + "\n")
-	for _, l := range g.lines {
-		b.WriteString("| " + markdown(l.name) + markdownMarks(n.marks(l), n) + " |")
-		for _, c := range g.columns {
-			markdownCell(b, g.group, l, c)
+	for _, l := range t.Lines {
+		b.WriteString("|")
+		for i, name := range l.Names {
+			b.WriteString(" " + markdown(strings.TrimSpace(name)))
+			if i == 0 {
+				b.WriteString(markdownMarks(l.Marks, n))
+			}
+			b.WriteString(" |")
+		}
+		cells := l.Cells
+		if !t.results {
+			cells = l.once()
+		}
+		for i, c := range cells {
+			b.WriteString(" " + markdown(c.text()) + markdownMarks(c.Marks, n) + " |")
+			if t.Columns[i].Baseline != "" {
+				b.WriteString(" " + markdown(strings.TrimSpace(c.Change+" "+c.Ends)) + " |")
+			}
 		}
 		b.WriteByte('\n')
-	}
-	if missing := g.absences(); len(missing) > 0 {
-		b.WriteByte('\n')
-		for _, a := range missing {
-			fmt.Fprintf(b, "- **%s** %s\n", markdown(a.network), markdown(a.text()))
-		}
 	}
 }
 
-// markdownMarks are the numbers of doubts, each a link to the heading below which it stands.
+// markdownMarks are the numbers of doubts, each a link to its heading.
 func markdownMarks(marks []int, n *notes) string {
 	text := ""
 	for _, mark := range marks {
@@ -103,25 +133,6 @@ func markdownDoubts(b *strings.Builder, groups []noteGroup) {
 		for _, text := range g.OfRun {
 			fmt.Fprintf(b, "- %s\n", markdown(text))
 		}
-	}
-}
-
-func markdownCell(b *strings.Builder, g group, l line, c column) {
-	f, ok := l.figure(c)
-	if !ok {
-		fmt.Fprintf(b, " %s |", absentText(l.rows[c.scenario]))
-		if g.compared(c) {
-			b.WriteString("  |")
-		}
-		return
-	}
-	fmt.Fprintf(b, " %s %s |", c.scale.number(f.Summary.Estimate), spread(c.scale, f.Summary))
-	shows, ends, compared := compared(c.scale, f)
-	switch {
-	case compared != nil:
-		fmt.Fprintf(b, " %s |", strings.TrimSpace(markdown(shows)+" "+ends))
-	case g.compared(c):
-		b.WriteString("  |")
 	}
 }
 

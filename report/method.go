@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -13,44 +14,24 @@ import (
 
 // machine says in one line what the run ran on.
 func machine(m record.Machine) string {
-	var parts []string
-	if m.OS != "" {
-		parts = append(parts, m.OS)
-	}
-	if m.Kernel != "" {
-		parts = append(parts, strings.TrimSpace("kernel "+m.Kernel+" "+m.Arch))
-	}
-	if len(m.CPUs) > 0 {
-		parts = append(parts, strings.TrimSpace(strconv.Itoa(len(m.CPUs))+" CPUs "+m.CPUModel))
-	}
-	if m.MemoryB > 0 {
-		parts = append(parts, fmt.Sprintf("%.0f GiB", float64(m.MemoryB)/(1<<30)))
-	}
-	if m.Virtual != "" {
-		virtual := "virtual machine"
-		if m.Virtual == record.Emulated {
-			virtual = "emulated machine"
-		}
-		parts = append(parts, virtual)
-	}
-	if !m.Root && m.OS != "" {
-		parts = append(parts, "not root")
-	}
-	if len(parts) == 0 {
-		return "a machine that the run file does not describe"
-	}
-	return strings.Join(parts, ", ")
+	var parts phrases
+	parts.add(m.OS != "", m.OS)
+	parts.add(m.Kernel != "", strings.TrimSpace("kernel "+m.Kernel+" "+m.Arch))
+	parts.add(len(m.CPUs) > 0, strings.TrimSpace(strconv.Itoa(len(m.CPUs))+" CPUs "+m.CPUModel))
+	parts.add(m.MemoryB > 0, fmt.Sprintf("%.0f GiB", float64(m.MemoryB)/(1<<30)))
+	parts.add(m.Virtual == record.Emulated, "emulated machine")
+	parts.add(m.Virtual != "" && m.Virtual != record.Emulated, "virtual machine")
+	parts.add(!m.Root && m.OS != "", "not root")
+	return cmp.Or(join(parts), "a machine that the run file does not describe")
 }
 
-// ranOn is the machine, and what the platforms of its networks say of themselves.
+// ranOn describes the machine and the platforms of the networks.
 func ranOn(res analysis.Result) string {
 	parts := []string{machine(res.Run.Machine)}
-	for _, s := range res.Scenarios {
-		for _, r := range s.Rows {
-			for _, e := range r.Endpoints {
-				if e.Platform != "" && !slices.Contains(parts, e.Platform) {
-					parts = append(parts, e.Platform)
-				}
+	for _, r := range res.Rows() {
+		for _, e := range r.Endpoints {
+			if e.Platform != "" && !slices.Contains(parts, e.Platform) {
+				parts = append(parts, e.Platform)
 			}
 		}
 	}
@@ -113,7 +94,7 @@ func ending(res analysis.Result) string {
 	return text + "."
 }
 
-// precision says how many of the figures that it was asked of reached the wanted precision.
+// precision says how many primary figures reached the precision asked for.
 func precision(res analysis.Result) string {
 	a := res.Aim
 	if a.Wanted <= 0 || a.Asked == 0 {
@@ -136,7 +117,7 @@ func precision(res analysis.Result) string {
 	return text
 }
 
-// about is a long time without its seconds.
+// about is a duration, rounded the more the longer it is.
 func about(s float64) string {
 	d := time.Duration(s) * time.Second
 	switch {
@@ -157,8 +138,8 @@ func legend(res analysis.Result) string {
 		strconv.FormatFloat(100*res.Level, 'g', 4, 64), analysis.Percent(res.Margin))
 }
 
-// multiplicity says how many comparisons were made, how often chance alone misleads among so
-// many, and what holds among all of them.
+// multiplicity says how many comparisons were made, how many of them chance alone would mark as different,
+// and which claims hold for all of them together.
 func multiplicity(res analysis.Result) string {
 	m := res.Multiplicity
 	if m.Primary == 0 {
@@ -170,35 +151,28 @@ func multiplicity(res analysis.Result) string {
 		text = fmt.Sprintf("%s at %s each: about %s would be marked as different by chance if all networks were equal. ",
 			capital(countOf(m.Comparisons, "comparison")), level, strconv.FormatFloat(m.Expected, 'f', decimalsFor(m.Expected, 1), 64))
 	}
-	var verdicts []string
-	for _, v := range []struct {
-		n    int
-		what string
-	}{{m.Different, "different"}, {m.Same, "the same within " + analysis.Percent(res.Margin)}, {m.NotKnown, "not known"}, {m.Untested, "untested"}} {
-		if v.n > 0 {
-			verdicts = append(verdicts, fmt.Sprintf("%d %s", v.n, v.what))
-		}
-	}
+	var verdicts phrases
+	verdicts.add(m.Different > 0, fmt.Sprintf("%d different", m.Different))
+	verdicts.add(m.Same > 0, fmt.Sprintf("%d the same within %s", m.Same, analysis.Percent(res.Margin)))
+	verdicts.add(m.NotKnown > 0, fmt.Sprintf("%d not known", m.NotKnown))
+	verdicts.add(m.Untested > 0, fmt.Sprintf("%d untested", m.Untested))
 	text += fmt.Sprintf("Sentences rest on %s (%s of each network): %s.",
-		primaryCount(m.Primary), strings.Join(primaryTitles(res), " and "), strings.Join(verdicts, ", "))
+		primaryCount(m.Primary), strings.Join(primaryTitles(res), " and "), join(verdicts))
 	if m.Untested == m.Primary {
 		return text
 	}
 	text += " The differences that they claim hold together at " + level + " (Holm)"
-	var further []string
-	if m.Costs > 0 {
-		further = append(further, "those in CPU cost ("+countOf(m.Costs, "comparison")+")")
-	}
-	if m.Extremes > 0 && slices.ContainsFunc(apart(res), func(g group) bool { return len(g.sentences()) > mostSentences }) {
-		further = append(further, "those between the first or last network and the next ("+countOf(m.Extremes, "comparison")+")")
-	}
+	var further phrases
+	further.add(m.Costs > 0, "those in CPU cost ("+countOf(m.Costs, "comparison")+")")
+	further.add(m.Extremes > 0 && slices.ContainsFunc(apart(res), func(g group) bool { return len(g.sentences()) > mostSentences }),
+		"those between the first or last network and the next ("+countOf(m.Extremes, "comparison")+")")
 	if len(further) > 0 {
 		text += ", and so do " + strings.Join(further, " and ") + ", each kind for itself"
 	}
 	return text + "."
 }
 
-// boldRemark explains what is in bold where anything is.
+// boldRemark explains bold changes.
 const boldRemark = "A change in bold is a primary difference that holds together with all others; the rest describes."
 
 func primaryCount(n int) string {
@@ -210,12 +184,10 @@ func primaryCount(n int) string {
 
 // primaryTitles are the metrics that verdicts are given on.
 func primaryTitles(res analysis.Result) (titles []string) {
-	for _, s := range res.Scenarios {
-		for _, r := range s.Rows {
-			for _, f := range r.Figures {
-				if c, _ := f.Comparison(); c != nil && c.Primary && !slices.Contains(titles, f.Kind.Title) {
-					titles = append(titles, f.Kind.Title)
-				}
+	for _, r := range res.Rows() {
+		for _, f := range r.Figures {
+			if c := f.Comparison(); c != nil && c.Primary && !slices.Contains(titles, f.Kind.Title) {
+				titles = append(titles, f.Kind.Title)
 			}
 		}
 	}
@@ -223,20 +195,12 @@ func primaryTitles(res analysis.Result) (titles []string) {
 }
 
 func wasRun(res analysis.Result) string {
-	var parts []string
-	if res.Run.Suite != "" {
-		parts = append(parts, "suite "+res.Run.Suite)
-	}
-	if at := started(res); at != "" {
-		parts = append(parts, at)
-	}
-	if res.Run.Version != "" {
-		parts = append(parts, "nettoll "+res.Run.Version)
-	}
-	if res.Run.ID != "" {
-		parts = append(parts, "run "+res.Run.ID)
-	}
-	return strings.Join(parts, ", ")
+	var parts phrases
+	parts.add(res.Run.Suite != "", "suite "+res.Run.Suite)
+	parts.add(started(res) != "", started(res))
+	parts.add(res.Run.Version != "", "nettoll "+res.Run.Version)
+	parts.add(res.Run.ID != "", "run "+res.Run.ID)
+	return join(parts)
 }
 
 func short(v float64) string { return strconv.FormatFloat(v, 'g', 3, 64) }

@@ -1,71 +1,56 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
+	"nettoll/analysis"
 	"nettoll/record"
 )
 
 func (g group) title() string {
-	namespaces := false
+	var namespaces analysis.Namespaces
 	for _, s := range g.scenarios {
 		namespaces = namespaces || s.Namespaces
 	}
 	return titleOf(g.scenarios[0].Cell, namespaces)
 }
 
+// phrases collects the parts of a text that apply.
+type phrases []string
+
+func (p *phrases) add(when bool, text string) {
+	if when {
+		*p = append(*p, text)
+	}
+}
+
 // titleOf says where and how cells were measured. Hosts that are namespaces of one machine are called
 // that in every heading: no network card is between them.
-func titleOf(c record.Cell, namespaces bool) string {
-	var parts []string
-	if c.Hosts > 0 {
-		parts = append(parts, hostsText(c, namespaces))
+func titleOf(c record.Cell, namespaces analysis.Namespaces) string {
+	placements := map[string]string{
+		record.PlacementSame: "client and server on the same CPU", record.PlacementDistinct: "client and server on different CPUs",
+		record.PlacementFree: "client and server on any CPU",
 	}
-	if c.Family > 0 {
-		parts = append(parts, fmt.Sprintf("IPv%d", c.Family))
-	}
-	if c.Clients > 1 || c.Servers > 1 || c.Processes > 1 {
-		parts = append(parts, crowd(c))
-	}
-	switch c.Placement {
-	case record.PlacementSame:
-		parts = append(parts, "client and server on the same CPU")
-	case record.PlacementDistinct:
-		parts = append(parts, "client and server on different CPUs")
-	case record.PlacementFree:
-		parts = append(parts, "client and server on any CPU")
-	case "":
-	default:
-		parts = append(parts, "placement "+c.Placement)
-	}
-	if c.Underlay != "" {
-		parts = append(parts, "underlay "+c.Underlay)
-	}
-	parts = append(parts, conditions(c)...)
-	return capital(strings.Join(parts, ", "))
+	var parts phrases
+	parts.add(c.Hosts > 0, hostsText(c, namespaces))
+	parts.add(c.Family > 0, fmt.Sprintf("IPv%d", c.Family))
+	parts.add(isCrowd(c), crowd(c))
+	parts.add(c.Placement != "", cmp.Or(placements[c.Placement], "placement "+c.Placement))
+	parts.add(c.Underlay != "", "underlay "+c.Underlay)
+	return capital(join(append(parts, conditions(c)...)))
 }
-
-// hostsAre is what several hosts are called that share a machine.
-const hostsAre = "namespaces of one machine"
 
 // hostsText is how many hosts there are, and what they are.
-func hostsText(c record.Cell, namespaces bool) string {
+func hostsText(c record.Cell, namespaces analysis.Namespaces) string {
 	text := countOf(c.Hosts, "host")
 	if namespaces {
-		text += " (" + hostsAre + ")"
+		text += " (" + namespaces.String() + ")"
 	}
 	return text
-}
-
-// kindOfHosts is hostsAre where that is so, for programs.
-func kindOfHosts(namespaces bool) string {
-	if namespaces {
-		return hostsAre
-	}
-	return ""
 }
 
 // titledGroup is a group with a title that no other group has.
@@ -74,8 +59,7 @@ type titledGroup struct {
 	name string
 }
 
-// titled adds to the titles of groups what they were measured with, where
-// that tells them from each other.
+// titled adds the workload or the traffic to titles that would otherwise be equal.
 func titled(all []group) []titledGroup {
 	out := make([]titledGroup, len(all))
 	levels := []func(group) string{
@@ -108,48 +92,29 @@ func (g group) workloads() string {
 	return join(names)
 }
 
+// isCrowd reports whether there is more than one client and one server.
+func isCrowd(c record.Cell) bool { return c.Clients > 1 || c.Servers > 1 || c.Processes > 1 }
+
 // crowd says how many talk to how many.
 func crowd(c record.Cell) string {
-	var parts []string
-	switch {
-	case c.Clients > 0 && c.Processes > 1:
-		parts = append(parts, countOf(c.Clients, "client container")+" of "+countOf(c.Processes, "process"))
-	case c.Clients > 0:
-		parts = append(parts, countOf(c.Clients, "client"))
-	case c.Processes > 1:
-		parts = append(parts, countOf(c.Processes, "process")+" in each client container")
-	}
-	if c.Servers > 0 {
-		parts = append(parts, countOf(c.Servers, "server"))
-	}
+	var parts phrases
+	parts.add(c.Clients > 0 && c.Processes > 1, countOf(c.Clients, "client container")+" of "+countOf(c.Processes, "process"))
+	parts.add(c.Clients > 0 && c.Processes <= 1, countOf(c.Clients, "client"))
+	parts.add(c.Clients <= 0 && c.Processes > 1, countOf(c.Processes, "process")+" in each client container")
+	parts.add(c.Servers > 0, countOf(c.Servers, "server"))
 	return join(parts)
 }
 
-// conditions are what else is on purpose not as usual, and what is compared with.
+// conditions are the deliberate deviations from the usual setup, and the chosen baseline.
 func conditions(c record.Cell) []string {
-	var parts []string
-	if c.Neighbours > 0 {
-		parts = append(parts, countOf(c.Neighbours, "idle neighbour"))
-	}
-	if c.Rules > 0 {
-		parts = append(parts, countOf(c.Rules, "further firewall rule"))
-	}
-	if c.MTU > 0 {
-		parts = append(parts, "MTU "+strconv.Itoa(c.MTU))
-	}
-	switch c.Offload {
-	case "":
-	case record.OffloadOff:
-		parts = append(parts, "offloads off")
-	default:
-		parts = append(parts, "offload "+c.Offload)
-	}
-	if c.Normalize {
-		parts = append(parts, "endpoints made alike")
-	}
-	if c.Baseline != "" {
-		parts = append(parts, "compared with "+c.Baseline)
-	}
+	var parts phrases
+	parts.add(c.Neighbours > 0, countOf(c.Neighbours, "idle neighbour"))
+	parts.add(c.Rules > 0, countOf(c.Rules, "further firewall rule"))
+	parts.add(c.MTU > 0, "MTU "+strconv.Itoa(c.MTU))
+	parts.add(c.Offload == record.OffloadOff, "offloads off")
+	parts.add(c.Offload != "" && c.Offload != record.OffloadOff, "offload "+c.Offload)
+	parts.add(c.Normalize, "endpoints made alike")
+	parts.add(c.Baseline != "", "compared with "+c.Baseline)
 	return parts
 }
 
@@ -167,10 +132,19 @@ func coordinates(c record.Cell) []coordinate {
 	return all
 }
 
-// everyRun are the dimensions that every run has, and columns have of their own.
+// described lists all properties of a cell, for formats that have them as columns or labels.
+func described(s analysis.Scenario, c record.Cell) []coordinate {
+	return append([]coordinate{
+		{"network", networkName(c)}, {"workload", c.Workload}, {"tool", c.Tool}, {"hosts", strconv.Itoa(c.Hosts)},
+		{"family", strconv.Itoa(c.Family)}, {"servers", strconv.Itoa(c.Servers)}, {"clients", strconv.Itoa(c.Clients)},
+		{"placement", c.Placement}, {"underlay", c.Underlay}, {"options", optionsText(c.Options)}, {"hosts_are", s.Namespaces.String()},
+	}, coordinates(c)...)
+}
+
+// everyRun are the dimensions that every run has, which described lists by itself.
 var everyRun = []string{"network", "hosts", "family", "servers", "clients", "underlay", "twin"}
 
-// traffic says what was driven through the networks of a group.
+// traffic describes the traffic of a group.
 func (g group) traffic() string {
 	var parts []string
 	for _, s := range g.scenarios {
@@ -180,56 +154,31 @@ func (g group) traffic() string {
 }
 
 func traffic(c record.Cell) string {
-	parts := []string{c.Workload}
+	parts := phrases{c.Workload}
 	if c.Tool != "" {
 		parts[0] += " by " + c.Tool
 	}
-	if o := optionsText(c.Options); o != "" {
-		parts = append(parts, o)
-	}
-	return strings.Join(parts, ", ")
+	options := optionsText(c.Options)
+	parts.add(options != "", options)
+	return join(parts)
 }
 
 func optionsText(o record.Options) string {
-	var parts []string
-	if o.Streams > 0 {
-		parts = append(parts, strconv.Itoa(o.Streams)+" "+plural(o.Streams, "stream"))
-	}
-	if o.MessageSize > 0 {
-		parts = append(parts, "messages of "+size(o.MessageSize))
-	}
-	if o.RequestSize > 0 || o.ResponseSize > 0 {
-		parts = append(parts, size(o.RequestSize)+" there, "+size(o.ResponseSize)+" back")
-	}
-	if o.Window > 0 {
-		parts = append(parts, "socket buffers of "+size(o.Window))
-	}
-	if o.Bandwidth > 0 {
-		rate := prefixed(bigPrefixes, float64(o.Bandwidth), "bit/s")
-		parts = append(parts, "each flow offers "+strconv.FormatFloat(float64(o.Bandwidth)/rate.factor, 'g', 4, 64)+" "+rate.unit)
-	}
-	if o.Rate > 0 {
-		parts = append(parts, "each flow offers "+count(uint64(o.Rate))+"/s")
-	}
-	if o.Reverse {
-		parts = append(parts, "server sends")
-	}
-	if o.NoKeepAlive {
-		parts = append(parts, "a connection for each request")
-	}
-	if o.GSO {
-		parts = append(parts, "datagrams in batches")
-	}
-	if o.Congestion != "" {
-		parts = append(parts, o.Congestion)
-	}
-	if o.ZeroCopy {
-		parts = append(parts, "zero copy")
-	}
-	if o.SkipRxCopy {
-		parts = append(parts, "discarded in the kernel")
-	}
-	return strings.Join(parts, ", ")
+	var parts phrases
+	rate := prefixed(bigPrefixes, float64(o.Bandwidth), "bit/s")
+	parts.add(o.Streams > 0, strconv.Itoa(o.Streams)+" "+plural(o.Streams, "stream"))
+	parts.add(o.MessageSize > 0, "messages of "+size(o.MessageSize))
+	parts.add(o.RequestSize > 0 || o.ResponseSize > 0, size(o.RequestSize)+" there, "+size(o.ResponseSize)+" back")
+	parts.add(o.Window > 0, "socket buffers of "+size(o.Window))
+	parts.add(o.Bandwidth > 0, "each flow offers "+strconv.FormatFloat(float64(o.Bandwidth)/rate.factor, 'g', 4, 64)+" "+rate.unit)
+	parts.add(o.Rate > 0, "each flow offers "+count(uint64(o.Rate))+"/s")
+	parts.add(o.Reverse, "server sends")
+	parts.add(o.NoKeepAlive, "a connection for each request")
+	parts.add(o.GSO, "datagrams in batches")
+	parts.add(o.Congestion != "", o.Congestion)
+	parts.add(o.ZeroCopy, "zero copy")
+	parts.add(o.SkipRxCopy, "discarded in the kernel")
+	return join(parts)
 }
 
 func networkName(c record.Cell) string {
@@ -260,7 +209,7 @@ func plural(n int, thing string) string {
 	return thing + "s"
 }
 
-// size writes bytes as they are chosen: in powers of two where they are one.
+// size writes bytes in KiB or MiB where they are a multiple of these.
 func size(n int) string {
 	switch {
 	case n > 0 && n%(1<<20) == 0:
@@ -270,3 +219,5 @@ func size(n int) string {
 	}
 	return strconv.Itoa(n) + " B"
 }
+
+func join(parts []string) string { return strings.Join(parts, ", ") }

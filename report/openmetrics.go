@@ -23,8 +23,8 @@ type family struct {
 	samples          []string
 }
 
-// writeOpenMetrics writes gauges: for every metric its estimate and interval, the ratio to native or
-// the difference from it with its own, and what that allows to be said.
+// writeOpenMetrics writes gauges: for every metric the estimate, the ratio to native or the difference
+// from it, each with its interval, and the outcome of the comparison.
 func writeOpenMetrics(w io.Writer, res analysis.Result, _ Options) error {
 	var b strings.Builder
 	b.WriteString("# TYPE nettoll_run info\n# HELP nettoll_run The run that the figures are of.\n")
@@ -74,50 +74,45 @@ func metricFamilies(k record.Kind, res analysis.Result) []family {
 		named("_minus_native_high", unit, "Upper end of the interval of the difference."),
 		{name: "nettoll_" + k.Name + "_outcome", help: "1 for what the interval allows to be said: different, same, not-known or untested; the verdict is that among all comparisons of its family."},
 	}
-	for _, s := range res.Scenarios {
-		for _, row := range s.Rows {
-			f, ok := row.Figure(k.Name)
-			if !ok {
-				continue
+	for s, row := range res.Rows() {
+		f, ok := row.Figure(k.Name)
+		if !ok {
+			continue
+		}
+		labels := cellLabels(s, row.Cell)
+		add := func(at int, v float64) { all[at].samples = append(all[at].samples, labels+"} "+exact(v)) }
+		interval := func(at int, value float64, i analysis.Interval) {
+			add(at, value)
+			if !i.IsZero() {
+				add(at+1, i.Low)
+				add(at+2, i.High)
 			}
-			labels := cellLabels(s, row.Cell)
-			add := func(at int, v float64) { all[at].samples = append(all[at].samples, labels+"} "+exact(v)) }
-			interval := func(at int, value, low, high, level float64) {
-				add(at, value)
-				if level > 0 {
-					add(at+1, low)
-					add(at+2, high)
-				}
+		}
+		interval(0, f.Estimate, f.Interval)
+		if c := f.Ratio; c != nil {
+			interval(3, c.Value, c.Interval)
+		}
+		if c := f.Difference; c != nil {
+			interval(6, c.Value, c.Interval)
+		}
+		if c := f.Comparison(); c != nil {
+			says := ",outcome=" + labelValue(c.Outcome.String())
+			if c.Judged {
+				says += ",verdict=" + labelValue(c.Verdict.String())
 			}
-			m := f.Summary
-			interval(0, m.Estimate, m.Low, m.High, m.Level)
-			if c := f.Ratio; c != nil {
-				interval(3, c.Value, c.Low, c.High, c.Level)
-			}
-			if c := f.Difference; c != nil {
-				interval(6, c.Value, c.Low, c.High, c.Level)
-			}
-			if c, _ := f.Comparison(); c != nil {
-				says := ",outcome=" + labelValue(c.Outcome.String())
-				if c.Judged {
-					says += ",verdict=" + labelValue(c.Verdict.String())
-				}
-				all[9].samples = append(all[9].samples, labels+says+"} 1")
-			}
+			all[9].samples = append(all[9].samples, labels+says+"} 1")
 		}
 	}
 	return all
 }
 
-// trialFamily counts trials by what came of them, so that what is missing shows.
+// trialFamily counts trials by status, so that missing ones show.
 func trialFamily(res analysis.Result) family {
 	f := family{name: "nettoll_trials", help: "Trials by what came of them."}
-	for _, s := range res.Scenarios {
-		for _, row := range s.Rows {
-			for _, status := range []record.Status{record.OK, record.Skipped, record.Failed, record.Invalid} {
-				if n := row.Counts[status]; n > 0 {
-					f.samples = append(f.samples, cellLabels(s, row.Cell)+",status="+labelValue(string(status))+"} "+strconv.Itoa(n))
-				}
+	for s, row := range res.Rows() {
+		for _, status := range []record.Status{record.OK, record.Skipped, record.Failed, record.Invalid} {
+			if n := row.Counts[status]; n > 0 {
+				f.samples = append(f.samples, cellLabels(s, row.Cell)+",status="+labelValue(string(status))+"} "+strconv.Itoa(n))
 			}
 		}
 	}
@@ -126,13 +121,7 @@ func trialFamily(res analysis.Result) family {
 
 // cellLabels is a cell as labels, with the brace that opens them.
 func cellLabels(s analysis.Scenario, c record.Cell) string {
-	parts := []coordinate{
-		{"network", networkName(c)}, {"workload", c.Workload}, {"tool", c.Tool}, {"hosts", strconv.Itoa(c.Hosts)},
-		{"family", strconv.Itoa(c.Family)}, {"servers", strconv.Itoa(c.Servers)}, {"clients", strconv.Itoa(c.Clients)},
-		{"placement", c.Placement}, {"underlay", c.Underlay}, {"options", optionsText(c.Options)},
-		{"hosts_are", kindOfHosts(s.Namespaces)},
-	}
-	parts = slices.DeleteFunc(append(parts, coordinates(c)...), func(p coordinate) bool { return p.value == "" })
+	parts := slices.DeleteFunc(described(s, c), func(p coordinate) bool { return p.value == "" })
 	var b strings.Builder
 	b.WriteByte('{')
 	for i, p := range parts {

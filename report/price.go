@@ -10,39 +10,46 @@ import (
 	"nettoll/report/plot"
 )
 
-// priceSections say what an hour's dollar buys: instances down, networks to the
-// right, a table for each kind of traffic.
-func priceSections(res analysis.Result, looks looks) []section {
+// priceSections give the throughput per dollar and hour: a table for each kind of traffic, with instances
+// down and networks to the right.
+func priceSections(res analysis.Result, looks looks) []*section {
 	if len(res.Prices) == 0 {
 		return nil
 	}
-	sec := section{title: "Throughput per dollar", meta: "Throughput over the price of one instance for an hour."}
-	type table struct {
+	sec := &section{Title: "Throughput per dollar", Meta: "Throughput over the price of one instance for an hour."}
+	type priced struct {
 		cell record.Cell
 		all  []analysis.PerPrice
 	}
-	var tables []table
+	var tables []priced
 	for _, p := range res.Prices {
 		c := p.Cell.Scenario()
 		c.Underlay = ""
-		at := slices.IndexFunc(tables, func(t table) bool { return t.cell == c })
+		at := slices.IndexFunc(tables, func(t priced) bool { return t.cell == c })
 		if at < 0 {
 			at = len(tables)
-			tables = append(tables, table{cell: c})
+			tables = append(tables, priced{cell: c})
 		}
 		tables[at].all = append(tables[at].all, p)
 	}
 	for _, t := range tables {
-		sec.sheets = append(sec.sheets, priceSheet(t.cell, t.all))
-		sec.figures = append(sec.figures, priceFigure(t.cell, t.all, looks))
+		sec.Tables = append(sec.Tables, priceTable(t.cell, t.all))
 	}
-	return []section{sec}
+	sec.figures = func() (all []figure) {
+		for _, t := range tables {
+			all = append(all, priceFigure(t.cell, t.all, looks))
+		}
+		return all
+	}
+	return []*section{sec}
 }
 
-// hostsOf says what the hosts of some prices are, behind a title, where they are no machines.
+// hostsOf adds to a title that hosts are namespaces, if they are.
 func hostsOf(all []analysis.PerPrice) string {
-	if slices.ContainsFunc(all, func(p analysis.PerPrice) bool { return p.Namespaces }) {
-		return ", hosts are " + hostsAre
+	for _, p := range all {
+		if p.Namespaces {
+			return ", hosts are " + p.Namespaces.String()
+		}
 	}
 	return ""
 }
@@ -55,8 +62,8 @@ func perDollar() record.Kind {
 func priceFigure(c record.Cell, all []analysis.PerPrice, looks looks) figure {
 	kind := perDollar()
 	sc := scaleFor(kind, all[0].PerDollar.Estimate)
-	out := figure{title: unitTitle(kind, sc) + hostsOf(all), hint: hint(kind)}
-	words := []string{out.title + ", " + traffic(c) + ", " + out.hint + "."}
+	out := figure{Title: unitTitle(kind, sc) + hostsOf(all), Hint: hint(kind)}
+	words := []string{out.Title + ", " + traffic(c) + ", " + out.Hint + "."}
 	var clusters []plot.Cluster
 	for _, p := range all {
 		at := slices.IndexFunc(clusters, func(c plot.Cluster) bool { return c.Name == p.Instance.Name })
@@ -66,7 +73,7 @@ func priceFigure(c record.Cell, all []analysis.PerPrice, looks looks) figure {
 		}
 		b := valueBar(sc, p.PerDollar)
 		b.Name, b.Native, b.Look = networkName(p.Cell), p.Native, looks[networkName(p.Cell)]
-		out.draws.whiskers = out.draws.whiskers || b.Low < b.High
+		out.draws.add(drawsWhiskers, b.Low < b.High)
 		clusters[at].Bars = append(clusters[at].Bars, b)
 		words = append(words, p.Instance.Name+", "+b.Name+": "+b.Text+".")
 	}
@@ -74,23 +81,20 @@ func priceFigure(c record.Cell, all []analysis.PerPrice, looks looks) figure {
 	return out
 }
 
-func priceSheet(c record.Cell, all []analysis.PerPrice) sheet {
+func priceTable(c record.Cell, all []analysis.PerPrice) table {
 	kind := perDollar()
 	sc := scaleFor(kind, all[0].PerDollar.Estimate)
-	sh := sheet{title: unitTitle(kind, sc) + ": " + traffic(c) + hostsOf(all), stub: []string{"instance", "$/h"}}
+	sh := table{Title: unitTitle(kind, sc) + ": " + traffic(c) + hostsOf(all), Stub: []string{"instance", "$/h"}, blank: absentCell(nil)}
+	var networks []string
 	for _, p := range all {
-		if name := networkName(p.Cell); !slices.Contains(sh.columns, name) {
-			sh.columns = append(sh.columns, name)
+		if name := networkName(p.Cell); !slices.Contains(networks, name) {
+			networks = append(networks, name)
 		}
 	}
+	sh.Columns = columnsOf(networks...)
 	for _, p := range all {
-		at := slices.IndexFunc(sh.lines, func(l sheetLine) bool { return l.names[0] == p.Instance.Name })
-		if at < 0 {
-			at = len(sh.lines)
-			sh.lines = append(sh.lines, sheetLine{cells: slices.Repeat([]sheetCell{{value: "–", class: "absent"}}, len(sh.columns)),
-				names: []string{p.Instance.Name, strconv.FormatFloat(p.Instance.Price, 'f', -1, 64)}})
-		}
-		sh.lines[at].cells[slices.Index(sh.columns, networkName(p.Cell))] = sheetCell{value: sc.number(p.PerDollar.Estimate), spread: spread(sc, p.PerDollar)}
+		l := sh.line(p.Instance.Name, strconv.FormatFloat(p.Instance.Price, 'f', -1, 64))
+		l.Cells[slices.Index(networks, networkName(p.Cell))] = cell{Value: sc.number(p.PerDollar.Estimate), Spread: spread(sc, p.PerDollar)}
 	}
 	return sh
 }

@@ -44,30 +44,16 @@ func awkward() map[string]analysis.Result {
 			s := &row.Figures[i].Summary
 			s.N, s.Low, s.High, s.Min, s.Max, s.Level = 1, s.Median, s.Median, s.Median, s.Median, 0
 			if c := row.Figures[i].Ratio; c != nil {
-				*c = analysis.Comparison{N: 1, Value: c.Value, Low: c.Value, High: c.Value, P: 1}
+				*c = analysis.Comparison{N: 1, Value: c.Value, Interval: analysis.Interval{Low: c.Value, High: c.Value}, P: 1}
 			}
 		}
 	})
 	all["no latency"] = specimenWith(func(row *analysis.Row) { row.Latency, row.Path, row.Endpoints = nil, nil, nil })
-	all["not numbers"] = specimenWith(func(row *analysis.Row) {
-		for i := range row.Figures {
-			f := &row.Figures[i]
-			switch i % 3 {
-			case 0:
-				f.Summary.Estimate = math.NaN()
-			case 1:
-				f.Summary.Low, f.Summary.High, f.Summary.Max = math.Inf(-1), math.Inf(1), math.Inf(1)
-			}
-			if f.Ratio != nil {
-				f.Ratio.High = math.Inf(1)
-			}
-		}
-	})
 	all["zeros"] = specimenWith(func(row *analysis.Row) {
 		for i := range row.Figures {
-			row.Figures[i].Summary = analysis.Summary{N: 3, Level: 0.95}
+			row.Figures[i].Summary = analysis.Summary{N: 3, Interval: analysis.Interval{Level: 0.95}}
 			if row.Figures[i].Ratio != nil {
-				row.Figures[i].Ratio = &analysis.Comparison{Level: 0.95, N: 3, P: 1, Outcome: analysis.Different, Effect: analysis.Worse}
+				row.Figures[i].Ratio = &analysis.Comparison{Interval: analysis.Interval{Level: 0.95}, N: 3, P: 1, Outcome: analysis.Different, Effect: analysis.Worse}
 			}
 		}
 	})

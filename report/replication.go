@@ -11,32 +11,36 @@ import (
 	"nettoll/reference"
 )
 
-// replicationSections put what was published beside what was measured.
-func replicationSections(res analysis.Result) []section {
-	var all []section
+// replicationSections compare published figures with measured ones.
+func replicationSections(res analysis.Result) []*section {
+	var all []*section
 	for _, r := range res.Replications {
-		sec := section{title: "Beside the published: " + sourceTitle(r.Source), missing: skippedCells(r)}
+		sec := &section{Title: "Beside the published: " + sourceTitle(r.Source), Missing: skippedCells(r)}
 		if r.Measured == 0 {
-			sec.meta = fmt.Sprintf("None of the %d published cells was measured.", r.Cells)
+			sec.Meta = fmt.Sprintf("None of the %d published cells was measured.", r.Cells)
 			all = append(all, sec)
 			continue
 		}
-		sec.meta = fmt.Sprintf("%d of %d published cells were measured. Figures of different machines do not compare; what compares is how each technique stands to the others. Each comparison is at the level of the run for itself.", r.Measured, r.Cells)
-		if slices.ContainsFunc(r.Tables, func(t analysis.ReplicatedTable) bool {
-			return slices.ContainsFunc(t.Cells, func(c analysis.ReplicatedCell) bool { return c.Namespaces })
-		}) {
-			sec.meta += " Hosts here are " + hostsAre + "."
+		sec.Meta = fmt.Sprintf("%d of %d published cells were measured. Figures of different machines do not compare; what compares is how each technique stands to the others. Each comparison is at the level of the run for itself.", r.Measured, r.Cells)
+		var namespaces analysis.Namespaces
+		for _, t := range r.Tables {
+			for _, c := range t.Cells {
+				namespaces = namespaces || c.Namespaces
+			}
+		}
+		if namespaces {
+			sec.Meta += " Hosts here are " + namespaces.String() + "."
 		}
 		for _, c := range r.Conclusions {
-			sec.sayings, sec.shown = append(sec.sayings, conclusionSaying(c)), append(sec.shown, c.Evidence)
+			sec.Summary = append(sec.Summary, conclusionSaying(c))
 		}
 		for _, t := range r.Tables {
-			sec.sheets = append(sec.sheets, publishedSheet(t))
-			sec.remarks = append(sec.remarks, correlationText(t)...)
+			sec.Tables = append(sec.Tables, publishedTable(t))
+			sec.Remarks = append(sec.Remarks, correlationText(t)...)
 		}
-		sec.remarks = append(sec.remarks, cellNotes(r)...)
+		sec.Remarks = append(sec.Remarks, cellNotes(r)...)
 		for _, note := range r.Source.Notes {
-			sec.remarks = append(sec.remarks, "Of the source: "+strings.TrimRight(note, ".")+".")
+			sec.Remarks = append(sec.Remarks, "Of the source: "+strings.TrimRight(note, ".")+".")
 		}
 		all = append(all, sec)
 	}
@@ -73,59 +77,59 @@ func conclusionSaying(c analysis.CheckedConclusion) saying {
 	if c.Published == analysis.DoesNotHold && !strings.Contains(said, "own figures") {
 		text += " The figures of the source itself do not show it."
 	}
-	return saying{outcomes[c.Measured], text}
+	return saying{outcomes[c.Measured], text, c.Evidence}
 }
 
-// publishedSheet has two lines for each technique: as published and as measured,
+// publishedTable has two lines for each technique: as published and as measured,
 // each with its share of the baseline.
-func publishedSheet(t analysis.ReplicatedTable) sheet {
+func publishedTable(t analysis.ReplicatedTable) table {
 	baseline := t.Table.Baseline
 	measured := slices.ContainsFunc(t.Cells, func(c analysis.ReplicatedCell) bool { return c.Measured != nil })
-	sh := sheet{title: tableTitle(t.Table), stub: []string{"technique", ""}, folded: !measured}
+	sh := table{Title: tableTitle(t.Table), Stub: []string{"technique", ""}, Folded: !measured}
 	sc := replicatedScale(t)
-	sh.note = "Published in " + t.Table.Unit
+	sh.Note = "Published in " + t.Table.Unit
 	if t.Table.Relative {
-		sh.note = "Published as what is above or below " + baseline
+		sh.Note = "Published as what is above or below " + baseline
 	}
 	switch {
 	case ofTheMachine(t):
-		sh.note += fmt.Sprintf(", measured as a share of the %s of a host", countOf(t.CPUs, "CPU"))
+		sh.Note += fmt.Sprintf(", measured as a share of the %s of a host", countOf(t.CPUs, "CPU"))
 	case sc.unit != "" && sc.unit != t.Table.Unit:
-		sh.note += ", measured in " + sc.unit
+		sh.Note += ", measured in " + sc.unit
 	}
 	if baseline != "" {
-		sh.note += "; in brackets, as a share of " + baseline
+		sh.Note += "; in brackets, as a share of " + baseline
 	}
 	if t.Table.Axis != "" {
-		sh.note += "; by " + t.Table.Axis
+		sh.Note += "; by " + t.Table.Axis
 	}
-	sh.note += "."
+	sh.Note += "."
 	for _, c := range t.Table.Columns {
-		sh.columns = append(sh.columns, c.Label)
+		sh.Columns = append(sh.Columns, tableColumn{Title: c.Label})
 	}
 	for _, network := range t.Table.Networks() {
-		published := sheetLine{names: []string{network, "published"}, native: network == baseline}
-		measured := sheetLine{names: []string{standsIn(t, network), "measured"}, native: network == baseline}
+		published := tableLine{Names: []string{network, "published"}, Native: network == baseline}
+		measured := tableLine{Names: []string{standsIn(t, network), "measured"}, Native: network == baseline}
 		for _, c := range t.Table.Columns {
 			at := slices.IndexFunc(t.Cells, func(rc analysis.ReplicatedCell) bool {
 				return rc.Published.Network == network && rc.Published.Label == c.Label
 			})
 			if at < 0 {
-				published.cells, measured.cells = append(published.cells, sheetCell{}), append(measured.cells, sheetCell{})
+				published.Cells, measured.Cells = append(published.Cells, cell{}), append(measured.Cells, cell{})
 				continue
 			}
-			published.cells = append(published.cells, publishedCell(t.Table, t.Cells[at]))
-			measured.cells = append(measured.cells, measuredCell(sc, t.Cells[at]))
+			published.Cells = append(published.Cells, publishedCell(t.Table, t.Cells[at]))
+			measured.Cells = append(measured.Cells, measuredCell(sc, t.Cells[at]))
 		}
-		sh.lines = append(sh.lines, published)
-		if slices.ContainsFunc(measured.cells, func(c sheetCell) bool { return c.class != "absent" && c.value != "" }) {
-			sh.lines = append(sh.lines, measured)
+		sh.Lines = append(sh.Lines, published)
+		if slices.ContainsFunc(measured.Cells, func(c cell) bool { return c.Class != absent && c.Value != "" }) {
+			sh.Lines = append(sh.Lines, measured)
 		}
 	}
 	return sh
 }
 
-// tableTitle begins with a capital, but for a name that is written small.
+// tableTitle begins with a capital, except where it begins with the name of a tool.
 func tableTitle(t reference.Table) string {
 	if t.Tool != "" && strings.HasPrefix(t.Name, t.Tool) {
 		return t.Name
@@ -133,8 +137,8 @@ func tableTitle(t reference.Table) string {
 	return capital(t.Name)
 }
 
-// standsIn names the network that stands in for a technique of the source, so that no
-// figure is taken for one of something else.
+// standsIn names the network that stands in for one of the source, so that nobody takes its
+// figures for those of the original.
 func standsIn(t analysis.ReplicatedTable, network string) string {
 	for _, c := range t.Cells {
 		if c.Published.Network == network && c.StandsIn() {
@@ -144,8 +148,8 @@ func standsIn(t analysis.ReplicatedTable, network string) string {
 	return ""
 }
 
-// ofTheMachine reports whether a table is of CPU time as a share of what a host has, and
-// that is known here, too.
+// ofTheMachine reports whether a table gives CPU time as a share of a host's CPUs, and their
+// number is known here.
 func ofTheMachine(t analysis.ReplicatedTable) bool {
 	return t.Table.Unit == "percent of the machine" && t.Kind.Unit == "cpu-s/s" && t.CPUs > 0
 }
@@ -162,35 +166,32 @@ func replicatedScale(t analysis.ReplicatedTable) scale {
 	return scaleFor(t.Kind, 0)
 }
 
-func publishedCell(t reference.Table, c analysis.ReplicatedCell) sheetCell {
+func publishedCell(t reference.Table, c analysis.ReplicatedCell) cell {
 	if !c.Published.Given() {
-		return sheetCell{value: "not given", class: "absent"}
+		return cell{Value: "not given", Class: absent}
 	}
-	cell := sheetCell{value: strconv.FormatFloat(c.Published.Value, 'f', -1, 64)}
+	shown := cell{Value: strconv.FormatFloat(c.Published.Value, 'f', -1, 64)}
 	if t.Relative {
-		cell.value = strings.Replace(cell.value, "-", "−", 1) + "%"
+		shown.Value = strings.Replace(shown.Value, "-", "−", 1) + "%"
 		if c.Published.Value > 0 {
-			cell.value = "+" + cell.value
+			shown.Value = "+" + shown.Value
 		}
 	}
 	if c.PublishedRatio > 0 {
-		cell.spread = "(" + percentTo(c.PublishedRatio, shareDecimals(c.PublishedRatio)) + ")"
+		shown.Spread = "(" + percentTo(c.PublishedRatio, shareDecimals(c.PublishedRatio)) + ")"
 	}
-	return cell
+	return shown
 }
 
-func measuredCell(sc scale, c analysis.ReplicatedCell) sheetCell {
+func measuredCell(sc scale, c analysis.ReplicatedCell) cell {
 	if c.Measured == nil {
-		return sheetCell{value: "–", class: "absent"}
+		return absentCell(nil)
 	}
-	cell := sheetCell{value: sc.number(c.Measured.Summary.Estimate)}
-	switch {
-	case c.Ratio != nil:
-		cell.spread = "(" + shareText(*c.Ratio) + ")"
-	default:
-		cell.spread = "(" + spread(sc, c.Measured.Summary) + ")"
+	beside := spread(sc, c.Measured.Summary)
+	if c.Ratio != nil {
+		beside = shareText(*c.Ratio)
 	}
-	return cell
+	return cell{Value: sc.number(c.Measured.Estimate), Spread: "(" + beside + ")"}
 }
 
 // shareText is a ratio as a share of the baseline, with its interval.
@@ -202,7 +203,7 @@ func shareText(c analysis.Comparison) string {
 	return percentTo(c.Value, decimals) + ", " + between(100*c.Low, 100*c.High, decimals) + "%"
 }
 
-// shareDecimals gives one decimal where next to nothing is left.
+// shareDecimals is one for shares below 10 %, else none.
 func shareDecimals(share float64) int {
 	if share < 0.0995 {
 		return 1
@@ -210,7 +211,7 @@ func shareDecimals(share float64) int {
 	return 0
 }
 
-// fewestPairs is from how many pairs on a rank correlation says anything.
+// fewestPairs is the smallest number of pairs for which a rank correlation is given.
 const fewestPairs = 3
 
 // correlationText says in words how alike published and measured are.
@@ -246,25 +247,25 @@ func likeness(tau float64) string {
 	return "rather the opposite way"
 }
 
-// skippedCells gives each reason for which published cells were not measured once. What the run has no cells for
-// is one reason, whatever of them it lacks.
+// skippedCells lists the reasons for which published cells were not measured, each once. All cells that the run does
+// not have share one reason.
 func skippedCells(r analysis.Replication) []absence {
 	var all []absence
 	var counts []int
-	var absent []string
+	var without []string
 	left := 0
 	for _, t := range r.Tables {
 		for _, c := range t.Cells {
 			if strings.HasSuffix(c.Skipped, analysis.NotInRun) {
-				if left++; !slices.Contains(absent, c.Published.Network) {
-					absent = append(absent, c.Published.Network)
+				if left++; !slices.Contains(without, c.Published.Network) {
+					without = append(without, c.Published.Network)
 				}
 				continue
 			}
 			if c.Skipped == "" {
 				continue
 			}
-			a := absence{network: c.Published.Network, status: "not measured", reason: c.Skipped}
+			a := absence{Network: c.Published.Network, status: "not measured", reason: c.Skipped}
 			at := slices.Index(all, a)
 			if at < 0 {
 				at = len(all)
@@ -279,18 +280,18 @@ func skippedCells(r analysis.Replication) []absence {
 	all = gathered(all)
 	for i := range all {
 		was, each := "was", ""
-		if strings.Contains(all[i].network, ", ") {
+		if strings.Contains(all[i].Network, ", ") {
 			was, each = "were", " each"
 		}
 		all[i].status, all[i].counted = record.Status(was+" not measured in "+all[i].counted+each), ""
 	}
 	if left > 0 {
 		was := "was"
-		if len(absent) > 1 {
+		if len(without) > 1 {
 			was = "were"
 		}
 		all = append(all, absence{
-			network: enumerated(absent), status: record.Status(fmt.Sprintf("%s not measured in %s", was, countOf(left, "cell"))),
+			Network: enumerated(without), status: record.Status(fmt.Sprintf("%s not measured in %s", was, countOf(left, "cell"))),
 			reason: analysis.NotInRun, remedy: "measure them with nettoll run --suite " + r.Source.Name,
 		})
 	}

@@ -1,8 +1,8 @@
 // Package report writes what an analysis found: for a terminal, as one HTML
 // file, and in formats that other programs read.
 //
-// Everything that is printed comes from the analysis.Result and the trials it
-// was made of; no figure is computed here that a reader could not find there.
+// Everything that is printed comes from the analysis.Result and its trials. Reports for people are
+// a document first, which text, Markdown and the page write each in its own way.
 package report
 
 import (
@@ -14,7 +14,7 @@ import (
 	"nettoll/record"
 )
 
-// Options say how to write, never what is true.
+// Options say how to write; they do not change what a report says.
 type Options struct {
 	// Width is how many columns there are; 0 is as many as needed.
 	Width int
@@ -37,14 +37,19 @@ type Format struct {
 // Formats lists every format, the default first.
 func Formats() []Format {
 	return []Format{
-		{"text", []string{"txt", "text", "log"}, "tables and sentences for a terminal", finite(writeText)},
-		{"html", []string{"html", "htm"}, "one self-contained page with charts, paths and every trial", finite(writeHTML)},
-		{"md", []string{"md", "markdown"}, "GitHub Markdown", finite(writeMarkdown)},
-		{"csv", []string{"csv"}, "one line for every network and metric", finite(writeCSV)},
-		{"json", []string{"json"}, "everything, in base units", finite(writeJSON)},
-		{"openmetrics", []string{"om", "prom", "openmetrics"}, "estimates, intervals and ratios for Prometheus", finite(writeOpenMetrics)},
-		{"bench", []string{"bench"}, "Go benchmark format, for benchstat", finite(writeBench)},
+		{"text", []string{"txt", "text", "log"}, "tables and sentences for a terminal", ofDocument(writeText)},
+		{"html", []string{"html", "htm"}, "one self-contained page with charts, paths and every trial", ofDocument(writeHTML)},
+		{"md", []string{"md", "markdown"}, "GitHub Markdown", ofDocument(writeMarkdown)},
+		{"csv", []string{"csv"}, "one line for every network and metric", writeCSV},
+		{"json", []string{"json"}, "everything, in base units", writeJSON},
+		{"openmetrics", []string{"om", "prom", "openmetrics"}, "estimates, intervals and ratios for Prometheus", writeOpenMetrics},
+		{"bench", []string{"bench"}, "Go benchmark format, for benchstat", writeBench},
 	}
+}
+
+// ofDocument makes a format of a writer of documents.
+func ofDocument(write func(io.Writer, document, Options) error) func(io.Writer, analysis.Result, Options) error {
+	return func(w io.Writer, res analysis.Result, o Options) error { return write(w, newDocument(res), o) }
 }
 
 // ByEnd finds the format of files whose names end so, such as ".html".

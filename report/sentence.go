@@ -14,10 +14,7 @@ import (
 // mostSentences is how many networks get a sentence each; more get a digest.
 const mostSentences = 6
 
-// saying is a sentence about something.
-type saying struct{ subject, text string }
-
-func (s saying) String() string { return strings.TrimSpace(s.subject + " " + s.text) }
+func (s saying) String() string { return strings.TrimSpace(s.Subject + " " + s.Text) }
 
 // summary says in plain sentences what a group shows. It claims what holds among all primary
 // comparisons of the run, and gives every size with its interval.
@@ -32,13 +29,13 @@ func (g group) summary() []saying {
 		}
 	}
 	if limit := g.commonLimit(); limit != "" {
-		each = append(each, saying{text: "All are limited by " + limit + "."})
+		each = append(each, saying{Text: "All are limited by " + limit + "."})
 	}
 	if len(g.natives()) == 0 && len(g.lines) > 0 {
-		each = append(each, saying{text: "There is no " + g.word() + " to compare with."})
+		each = append(each, saying{Text: "There is no " + g.word() + " to compare with."})
 	}
 	if s := g.missing(); s != "" {
-		each = append(each, saying{"Not measured:", s})
+		each = append(each, saying{"Not measured:", s, nil})
 	}
 	return each
 }
@@ -112,7 +109,7 @@ func (g group) sentence(l line) (saying, bool) {
 	case !moved && !took:
 		return saying{}, false
 	case (!moved || untested(volume)) && (!took || untested(latency)):
-		return saying{l.name, "has too few rounds to be compared with " + g.wordFor(l) + "."}, true
+		return saying{l.name, "has too few rounds to be compared with " + g.wordFor(l) + ".", nil}, true
 	}
 	colon := ""
 	if moved && !untested(volume) {
@@ -140,22 +137,22 @@ func (g group) sentence(l line) (saying, bool) {
 	case took && untested(latency):
 		clauses = append(clauses, "too few rounds to compare its latency")
 	}
-	return saying{l.name + colon, strings.Join(clauses, "; ") + "."}, true
+	return saying{l.name + colon, strings.Join(clauses, "; ") + ".", nil}, true
 }
 
 // primary is the figure of a metric, where verdicts are given on it.
 func (g group) primary(l line, metric string) (analysis.Figure, bool) {
 	f, ok := g.find(l, metric)
-	c, _ := f.Comparison()
+	c := f.Comparison()
 	return f, ok && c != nil && c.Primary
 }
 
 func untested(f analysis.Figure) bool {
-	c, _ := f.Comparison()
+	c := f.Comparison()
 	return c.Outcome == analysis.Untested
 }
 
-// base says what native does, in absolute figures.
+// base gives the absolute figures of native.
 func (g group) base(l line) (saying, bool) {
 	var clauses []string
 	if f, ok := g.find(l, g.volume()); ok {
@@ -188,7 +185,7 @@ func (g group) base(l line) (saying, bool) {
 	if l.name != "native" {
 		name += " (" + l.name + ")"
 	}
-	return saying{name, strings.Join(clauses, "; ") + "."}, true
+	return saying{name, strings.Join(clauses, "; ") + ".", nil}, true
 }
 
 // known is how well a figure is known, where that is said.
@@ -210,7 +207,7 @@ func (g group) volume() string {
 	return record.Throughput
 }
 
-// cost is the metric of the CPU that that costs.
+// cost is the metric of the CPU cost of the volume.
 func (g group) cost() string {
 	if g.volume() == record.TransactionRate {
 		return record.CPUPerTransaction
@@ -242,9 +239,9 @@ var costNames = map[string]string{record.CPUPerGB: "CPU per GB", record.CPUPerTr
 // volumeClause says what becomes of the volume.
 func (g group) volumeClause(l line, f analysis.Figure) string {
 	words, of := volumes[f.Kind.Name], g.wordFor(l)
-	c, difference, ends := primaryComparison(f)
+	c, ends := primaryComparison(f)
 	less, lower := words.less, "lower"
-	if rises(*c, difference) {
+	if rises(*c) {
 		less, lower = words.more, "higher"
 	}
 	than := " " + less + " than " + of
@@ -253,7 +250,7 @@ func (g group) volumeClause(l line, f analysis.Figure) string {
 		return words.moves + " as much as " + of + " within " + g.margin() + " (" + ends + ")"
 	case c.Outcome == analysis.NotKnown:
 		return "not known whether it " + words.moves + " more or less than " + of + " (" + ends + ")"
-	case difference:
+	case c.Minus:
 		clause := "a " + words.name + " " + times(f.Kind, *c) + " " + lower + " than " + of + "'s"
 		if c.Verdict != analysis.Different {
 			return "may have " + clause + uncertain(*g.res)
@@ -271,17 +268,17 @@ func (g group) volumeClause(l line, f analysis.Figure) string {
 
 // primaryComparison is that of a primary figure, with the ends of its interval: where a value is 0 there is no
 // ratio, and it is the difference.
-func primaryComparison(f analysis.Figure) (c *analysis.Comparison, difference bool, ends string) {
-	c, difference = f.Comparison()
-	if difference {
-		return c, true, differenceBounds(scaleFor(f.Kind, math.Max(math.Abs(c.Low), math.Abs(c.High))), *c)
+func primaryComparison(f analysis.Figure) (c *analysis.Comparison, ends string) {
+	c = f.Comparison()
+	if c.Minus {
+		return c, differenceBounds(scaleFor(f.Kind, math.Max(math.Abs(c.Low), math.Abs(c.High))), *c)
 	}
-	return c, false, bounds(*c)
+	return c, bounds(*c)
 }
 
 // rises reports whether there is more than over the baseline.
-func rises(c analysis.Comparison, difference bool) bool {
-	if difference {
+func rises(c analysis.Comparison) bool {
+	if c.Minus {
 		return c.Value > 0
 	}
 	return c.Value > 1
@@ -292,7 +289,7 @@ func uncertain(res analysis.Result) string {
 	return fmt.Sprintf(" (not certain among %d comparisons)", res.Multiplicity.Primary)
 }
 
-// costClause says what that costs in CPU, where that says more than the volume does.
+// costClause gives the CPU cost, unless it follows from the volume.
 func (g group) costClause(l line) string {
 	f, ok := g.find(l, g.cost())
 	if !ok || f.Ratio == nil || f.Ratio.Verdict != analysis.Different || g.rowOf(l, g.cost()).CostFollows() {
@@ -310,7 +307,7 @@ func (g group) costClause(l line) string {
 	return "for " + byHowMuch(c) + " " + more + " " + costNames[g.cost()]
 }
 
-// byHowMuch is how far a change goes at the least and at the most, whichever its direction.
+// byHowMuch is the size of a change at the least and at the most, in either direction.
 func byHowMuch(c analysis.Comparison) string {
 	if c.Value >= 10 || c.Low >= 2 {
 		return between(c.Low, c.High, factorDecimals(c.Low)) + "×"
@@ -322,13 +319,13 @@ func byHowMuch(c analysis.Comparison) string {
 // latencyClause says what becomes of the time that a transaction takes. The difference in
 // time is that of the rounds, not a ratio of one figure times another.
 func (g group) latencyClause(f analysis.Figure) string {
-	c, difference, ends := primaryComparison(f)
+	c, ends := primaryComparison(f)
 	longer := "longer"
-	if !rises(*c, difference) {
+	if !rises(*c) {
 		longer = "shorter"
 	}
 	size := byHowMuch(*c)
-	if d := f.Difference; difference || d != nil && d.Level > 0 && (d.Low > 0 || d.High < 0) && (d.Value > 0) == (c.Value > 1) {
+	if d := f.Difference; c.Minus || d != nil && d.Level > 0 && (d.Low > 0 || d.High < 0) && (d.Value > 0) == (c.Value > 1) {
 		size = times(f.Kind, *d)
 	}
 	switch {
@@ -356,10 +353,10 @@ func share(c analysis.Comparison) string {
 	return percentTo(c.Value, decimals) + " (" + between(100*c.Low, 100*c.High, decimals) + "%)"
 }
 
-// margin is the difference that counts as none.
+// margin is the largest difference that counts as the same.
 func (g group) margin() string { return analysis.Percent(g.res.Margin) }
 
-// digest says of many networks how many differ, which do not, and which are first and last.
+// digest summarizes many networks: how many differ, which do not, and which are first and last.
 func (g group) digest() []saying {
 	words := volumes[g.volume()]
 	var out []saying
@@ -375,7 +372,7 @@ func (g group) digest() []saying {
 			if !ok || l.native {
 				continue
 			}
-			c, _ := f.Comparison()
+			c := f.Comparison()
 			switch {
 			case c.Verdict == analysis.Same:
 				same = append(same, l.name)
@@ -418,10 +415,10 @@ func (g group) digest() []saying {
 		if ends := g.ends(d.metric); ends != "" {
 			text += " " + ends
 		}
-		out = append(out, saying{d.subject, text})
+		out = append(out, saying{d.subject, text, nil})
 	}
 	if s := g.ends(g.cost()); s != "" {
-		out = append(out, saying{costNames[g.cost()] + ":", s})
+		out = append(out, saying{costNames[g.cost()] + ":", s, nil})
 	}
 	return out
 }

@@ -3,48 +3,47 @@ package report
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"nettoll/analysis"
 )
 
-// settlingMatters is from how many seconds on it is worth a word how long a network took to
-// fall silent.
+// settlingMatters is the number of seconds from which the time that a network took to fall silent
+// is mentioned.
 const settlingMatters = 0.5
 
-// restingMatters is from what share of a CPU on it is worth a word what daemons use while there
-// is no traffic.
+// restingMatters is the share of a CPU from which the CPU time of daemons without traffic is
+// mentioned.
 const restingMatters = 0.001
 
-// settlingSections say what networks did by themselves before they were measured, and while
-// others were, if any of them did much.
-func settlingSections(res analysis.Result) []section {
-	sec := section{
-		title: "What networks do without traffic",
-		meta:  "What they sent and used by themselves after they had been built, until they were silent, and what their daemons used later, while other networks had their turns. No trial contains it.",
+// settlingSections describe what networks did without traffic: before they were measured, and while
+// others had their turns. There is no section if none of them did much.
+func settlingSections(res analysis.Result) []*section {
+	sec := &section{
+		Title: "What networks do without traffic",
+		Meta:  "What they sent and used by themselves after they had been built, until they were silent, and what their daemons used later, while other networks had their turns. No trial contains it.",
 	}
-	sh := sheet{stub: []string{"network", "built"}, columns: []string{"silent after, s", "CPU seconds until then", "packets until then"}, long: true}
+	sh := table{Stub: []string{"network", "built"}, Columns: columnsOf("silent after, s", "CPU seconds until then", "packets until then"), long: true}
 	rested := slices.ContainsFunc(res.Settlings, func(s analysis.Settling) bool { return s.Rested > 0 })
 	if rested {
-		sh.columns = append(sh.columns, "daemons at rest, % of a CPU")
+		sh.Columns = append(sh.Columns, tableColumn{Title: "daemons at rest, % of a CPU"})
 	}
 	for _, s := range res.Settlings {
 		name := settlingName(s)
-		line := sheetLine{
-			names: []string{name, count(uint64(s.Built)) + " ×"},
-			cells: []sheetCell{spreadCell(s.Wait), spreadCell(s.CPU), {value: count(uint64(s.Packets.Median)), spread: upTo(count(uint64(s.Packets.Max)))}},
+		line := tableLine{
+			Names: []string{name, count(uint64(s.Built)) + " ×"},
+			Cells: []cell{spreadCell(s.Wait), spreadCell(s.CPU), {Value: count(uint64(s.Packets.Median)), Spread: upTo(count(uint64(s.Packets.Max)))}},
 		}
 		if rested {
-			cell := sheetCell{value: "–"}
+			resting := cell{Value: "–"}
 			if s.Rested > 0 {
-				cell = spreadCell(analysis.Spread{Median: 100 * s.Resting.Median, Max: 100 * s.Resting.Max})
+				resting = spreadCell(analysis.Spread{Median: 100 * s.Resting.Median, Max: 100 * s.Resting.Max})
 			}
-			line.cells = append(line.cells, cell)
+			line.Cells = append(line.Cells, resting)
 		}
-		sh.lines = append(sh.lines, line)
+		sh.Lines = append(sh.Lines, line)
 		if s.Rested > 0 && s.Resting.Median >= restingMatters {
-			sec.sayings = append(sec.sayings, saying{name, fmt.Sprintf("has daemons that used %s of a CPU while it had no traffic (median of %d).",
-				analysis.Percent(s.Resting.Median), s.Rested)})
+			sec.Summary = append(sec.Summary, saying{name, fmt.Sprintf("has daemons that used %s of a CPU while it had no traffic (median of %d).",
+				analysis.Percent(s.Resting.Median), s.Rested), nil})
 		}
 		if s.Wait.Median < settlingMatters && s.Silent == s.Built {
 			continue
@@ -55,74 +54,27 @@ func settlingSections(res analysis.Result) []section {
 		}
 		text += fmt.Sprintf("; until then the machine used %s CPU seconds beyond its idle ones, and %s packets crossed the network's devices (medians).",
 			short(s.CPU.Median), count(uint64(s.Packets.Median)))
-		sec.sayings = append(sec.sayings, saying{name, text})
+		sec.Summary = append(sec.Summary, saying{name, text, nil})
 	}
-	if len(sec.sayings) == 0 {
+	if len(sec.Summary) == 0 {
 		return nil
 	}
-	sec.sheets = []sheet{sh}
-	return []section{sec}
+	sec.Tables = []table{sh}
+	return []*section{sec}
 }
 
-// settlingName is a network with what else was built.
+// settlingName is a network with the conditions under which it was built.
 func settlingName(s analysis.Settling) string {
 	c := s.Cell
-	parts := []string{networkName(c)}
-	if c.Hosts > 1 {
-		parts = append(parts, hostsText(c, s.Namespaces))
-	}
-	if c.Clients > 1 || c.Servers > 1 || c.Processes > 1 {
-		parts = append(parts, crowd(c))
-	}
-	if c.Underlay != "" {
-		parts = append(parts, "underlay "+c.Underlay)
-	}
-	return strings.Join(append(parts, conditions(c)...), ", ")
+	parts := phrases{networkName(c)}
+	parts.add(c.Hosts > 1, hostsText(c, s.Namespaces))
+	parts.add(isCrowd(c), crowd(c))
+	parts.add(c.Underlay != "", "underlay "+c.Underlay)
+	return join(append(parts, conditions(c)...))
 }
 
-func spreadCell(s analysis.Spread) sheetCell {
-	return sheetCell{value: short(s.Median), spread: upTo(short(s.Max))}
+func spreadCell(s analysis.Spread) cell {
+	return cell{Value: short(s.Median), Spread: upTo(short(s.Max))}
 }
 
 func upTo(most string) string { return "up to " + most }
-
-type jsonSettling struct {
-	Network    string     `json:"network"`
-	Hosts      int        `json:"hosts"`
-	Servers    int        `json:"servers"`
-	Clients    int        `json:"clients"`
-	Processes  int        `json:"processes,omitempty"`
-	Neighbours int        `json:"neighbours,omitempty"`
-	Rules      int        `json:"rules,omitempty"`
-	MTU        int        `json:"mtu,omitempty"`
-	Underlay   string     `json:"underlay,omitempty"`
-	HostsAre   string     `json:"hosts_are,omitempty"`
-	Built      int        `json:"built"`
-	Silent     int        `json:"silent"`
-	Wait       jsonSpread `json:"wait_s"`
-	CPU        jsonSpread `json:"cpu_s"`
-	Packets    jsonSpread `json:"packets"`
-	// CPU seconds a second of its daemons while other networks had their turns.
-	Resting *jsonSpread `json:"resting_cpu_s_s,omitempty"`
-}
-
-type jsonSpread struct {
-	Median float64 `json:"median"`
-	Max    float64 `json:"max"`
-}
-
-func jsonSettlings(res analysis.Result) (all []jsonSettling) {
-	for _, s := range res.Settlings {
-		c := s.Cell
-		one := jsonSettling{
-			Network: c.Network, Hosts: c.Hosts, Servers: c.Servers, Clients: c.Clients, Processes: c.Processes,
-			Neighbours: c.Neighbours, Rules: c.Rules, MTU: c.MTU, Underlay: c.Underlay, HostsAre: kindOfHosts(s.Namespaces), Built: s.Built, Silent: s.Silent,
-			Wait: jsonSpread(s.Wait), CPU: jsonSpread(s.CPU), Packets: jsonSpread(s.Packets),
-		}
-		if s.Rested > 0 {
-			one.Resting = &jsonSpread{s.Resting.Median, s.Resting.Max}
-		}
-		all = append(all, one)
-	}
-	return all
-}

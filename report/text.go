@@ -4,8 +4,6 @@ import (
 	"io"
 	"strings"
 	"unicode"
-
-	"nettoll/analysis"
 )
 
 // page collects the lines for a terminal.
@@ -17,35 +15,25 @@ type page struct {
 
 // writeText writes for a terminal: sentences first, then one table for each
 // group of scenarios, then whatever qualifies them.
-func writeText(w io.Writer, res analysis.Result, o Options) error {
+func writeText(w io.Writer, d document, o Options) error {
+	res := d.res
 	p := &page{width: o.Width, color: o.Color}
-	all := titled(apart(res))
 	if res.Run.Note != "" {
 		p.paragraph("", bold, res.Run.Note)
 		p.blank()
 	}
-	n := newNotes(res)
-	sections, err := sectionsOf(res, n)
-	if err != nil {
-		return err
-	}
-	if len(all)+len(sections) == 0 {
-		p.paragraph("", plain, "Nothing was measured.")
+	if d.empty() {
+		p.paragraph("", plain, nothing)
 		p.blank()
 	}
-	if text := grade(res); text != "" {
-		p.paragraph("", bold, text)
+	if d.Grade != "" {
+		p.paragraph("", bold, d.Grade)
 		p.blank()
 	}
-	for _, g := range all {
-		p.group(g, n)
+	for _, s := range d.withoutInner() {
+		p.section(s)
 	}
-	for _, s := range sections {
-		if !s.inner {
-			p.section(s)
-		}
-	}
-	p.footnotes(n.groups(res))
+	p.footnotes(d.Findings)
 	p.paragraph("", dim, "Measured on "+ranOn(res)+".")
 	if run := wasRun(res); run != "" {
 		p.paragraph("", dim, capital(run)+".")
@@ -59,31 +47,37 @@ func writeText(w io.Writer, res analysis.Result, o Options) error {
 	if p.color {
 		p.paragraph("", dim, boldRemark)
 	}
-	_, err = io.WriteString(w, p.b.String())
+	_, err := io.WriteString(w, p.b.String())
 	return err
 }
 
-func (p *page) group(g titledGroup, n *notes) {
-	p.paragraph("", bold, g.name)
-	p.paragraph("", dim, g.measuredWith())
+func (p *page) section(s *section) {
+	p.paragraph("", bold, s.Title)
+	p.paragraph("", dim, s.Meta)
 	p.blank()
-	for _, s := range g.summary() {
-		p.paragraph("  ", plain, s.String())
+	for _, say := range s.Summary {
+		p.paragraph("  ", plain, say.String())
 	}
-	p.blank()
-	t := newTextTable(g.group, n, p.color)
-	hidden := t.fit(p.width)
-	p.b.WriteString(t.grid().String())
-	if len(hidden) > 0 {
-		p.paragraph("  ", dim, "Too narrow for: "+strings.Join(hidden, ", ")+".")
+	if len(s.Summary) > 0 {
+		p.blank()
 	}
-	if t.tooFew {
-		p.paragraph("  ", dim, "±? stands where there are too few rounds for an interval.")
+	for _, t := range s.Tables {
+		switch {
+		case t.results:
+			p.results(t)
+		case !t.Folded && !t.long:
+			p.table(t)
+		}
 	}
-	for _, a := range g.absences() {
-		p.paragraph("  ", plain, a.network+" "+a.text())
+	for _, a := range s.Missing {
+		p.paragraph("  ", plain, a.Network+" "+a.text())
 	}
-	p.blank()
+	for _, r := range s.Remarks {
+		p.paragraph("  ", dim, r)
+	}
+	if s.group != nil || len(s.Missing)+len(s.Remarks) > 0 {
+		p.blank()
+	}
 }
 
 func (p *page) footnotes(groups []noteGroup) {

@@ -25,30 +25,25 @@ type textBars struct {
 	changes  []*analysis.Comparison // by line; nil where nothing is compared
 }
 
-// newTextBars takes the first metric that is compared by ratios, which answers first.
-func newTextBars(g group, columns int) (b textBars, ok bool) {
-	for _, c := range g.columns {
-		b = textBars{title: g.shortHeading(c), columns: columns, changes: make([]*analysis.Comparison, len(g.lines))}
-		found := 0
-		for i, l := range g.lines {
-			f, known := l.figure(c)
-			if !known {
-				continue
-			}
-			if r, difference := f.Comparison(); r != nil && !difference && r.Value > 0 {
-				b.changes[i] = r
+// newTextBars takes the first metric that is compared by ratios.
+func newTextBars(t table, columns int) (b textBars, ok bool) {
+	for at, c := range t.Columns {
+		b = textBars{title: c.short, columns: columns, changes: make([]*analysis.Comparison, len(t.Lines))}
+		found := false
+		for i, l := range t.Lines {
+			if r := l.Cells[at].against; r != nil && !r.Minus && r.Value > 0 {
+				b.changes[i], found = r, true
 				b.from, b.to = min(b.from, factorPlace(r.Low), factorPlace(r.Value)), max(b.to, factorPlace(r.High), factorPlace(r.Value))
-				found++
 			}
 		}
-		if found > 0 && b.to > b.from {
+		if found && b.to > b.from {
 			return b, true
 		}
 	}
 	return textBars{}, false
 }
 
-// factorPlace is where a ratio stands on a scale of factors.
+// factorPlace is the place of a ratio on a logarithmic scale.
 func factorPlace(ratio float64) float64 {
 	if !(ratio > 0) {
 		ratio = 0

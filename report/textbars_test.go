@@ -10,7 +10,7 @@ import (
 // barred are the bars of a table, without colour.
 func barred(t *testing.T, g group, width int) (table *textTable, lines []string) {
 	t.Helper()
-	table = newTextTable(g, &notes{}, false)
+	table = newTextTable(g.table(&notes{}), false)
 	table.fit(width)
 	if table.bars.columns == 0 {
 		return table, nil

@@ -19,86 +19,65 @@ const (
 	parts
 )
 
-// shortTitles are the headings of the table; all others are the metric's own.
-var shortTitles = map[string]string{
-	record.LatencyP50:        "p50",
-	record.LatencyP99:        "p99",
-	record.LatencyP99ByTime:  "p99 by time",
-	record.LatencyP999:       "p99.9",
-	record.LatencyAdded:      "added",
-	record.CPUPerTransaction: "CPU/trans.",
-	record.CPUPerGB:          "CPU/GB",
-}
-
 // piece is a part with the colour it is printed in.
 type piece struct {
 	text  string
 	style style
 }
 
-// textTable is a group laid out in pieces, which are dropped until it fits.
+// textTable is a table laid out in pieces, which are dropped until it fits.
 type textTable struct {
-	g      group
-	names  []string
+	table
+	names  [][]string       // by line, as many as there are headings of names
 	cells  [][][parts]piece // by line and column
 	status [][]string       // instead of figures
 	shown  [][parts]bool    // by column
 	color  bool
-	tooFew bool
 	bars   textBars // of no columns where there is no room
 }
 
-func newTextTable(g group, n *notes, color bool) *textTable {
-	t := &textTable{g: g, color: color, shown: make([][parts]bool, len(g.columns))}
-	for i, c := range g.columns {
-		t.shown[i] = [parts]bool{value: true, valueSpread: true, ratio: g.compared(c), ratioSpread: g.compared(c)}
-	}
-	for _, l := range g.lines {
-		name := printable(l.name)
-		if marks := n.marks(l); len(marks) > 0 {
-			name += " " + superscript(marks)
+func newTextTable(t table, color bool) *textTable {
+	out := &textTable{table: t, color: color, shown: make([][parts]bool, len(t.Columns))}
+	for _, l := range t.Lines {
+		var names []string
+		for i, name := range l.Names {
+			name = printable(name)
+			if i == 0 && len(l.Marks) > 0 {
+				name += " " + superscript(l.Marks)
+			}
+			names = append(names, name)
 		}
-		t.names = append(t.names, name)
-		cells := make([][parts]piece, len(g.columns))
-		status := make([]string, len(g.columns))
-		for i, c := range g.columns {
-			f, ok := l.figure(c)
-			if !ok {
-				status[i] = absentText(l.rows[c.scenario])
+		cells, status := make([][parts]piece, len(t.Columns)), make([]string, len(t.Columns))
+		for i, c := range l.once() {
+			if c.Class == absent {
+				status[i] = c.Value
 				continue
 			}
-			cells[i] = pieces(c, f)
-			t.tooFew = t.tooFew || f.Summary.Level == 0
+			cells[i] = pieces(c)
+			for p, one := range cells[i] {
+				out.shown[i][p] = out.shown[i][p] || one.text != ""
+			}
 		}
-		sayOnce(status)
-		t.cells, t.status = append(t.cells, cells), append(t.status, status)
+		out.names, out.cells, out.status = append(out.names, names), append(out.cells, cells), append(out.status, status)
 	}
-	t.align()
-	return t
+	if t.results {
+		for i, c := range t.Columns {
+			out.shown[i] = [parts]bool{value: true, valueSpread: true, ratio: c.Baseline != "", ratioSpread: c.Baseline != ""}
+		}
+	}
+	out.align()
+	return out
 }
 
-// sayOnce leaves only the first of what is the same in every column.
-func sayOnce(status []string) {
-	if len(slices.Compact(slices.Clone(status))) != 1 || len(status) == 0 || status[0] == "" {
-		return
+func pieces(c cell) [parts]piece {
+	p := [parts]piece{value: {text: printable(c.Value)}, valueSpread: {c.Spread, dim}, ratio: {text: c.Change}, ratioSpread: {c.Ends, dim}}
+	if len(c.Marks) > 0 {
+		p[value].text += " " + superscript(c.Marks)
 	}
-	for i := range status[1:] {
-		status[1+i] = " "
-	}
-}
-
-func absentText(row *analysis.Row) string {
-	if row == nil || row.Status == record.OK {
-		return "–"
-	}
-	return string(row.Status)
-}
-
-func pieces(c column, f analysis.Figure) [parts]piece {
-	p := [parts]piece{value: {text: c.scale.number(f.Summary.Estimate)}, valueSpread: {spread(c.scale, f.Summary), dim}}
-	shows, ends, compared := compared(c.scale, f)
-	if compared != nil {
-		p[ratio], p[ratioSpread] = piece{shows, styleOf(*compared)}, piece{ends, dim}
+	if c.against != nil {
+		p[ratio].style = styleOf(*c.against)
+	} else {
+		p[value].style = map[string]style{"better": green, "worse": red, "same": dim, "unknown": dim}[c.Class]
 	}
 	return p
 }
@@ -112,7 +91,7 @@ func styleOf(c analysis.Comparison) style {
 	case analysis.Worse:
 		s = red
 	}
-	if c.Primary && c.Verdict == analysis.Different {
+	if claimed(c) {
 		s = bold + s
 	}
 	return s
@@ -121,43 +100,51 @@ func styleOf(c analysis.Comparison) style {
 // align pads values behind the point, so that all points of a column stand
 // below each other once the column is flushed right.
 func (t *textTable) align() {
-	for i := range t.g.columns {
+	for i := range t.Columns {
 		decimals := 0
-		for _, cells := range t.cells {
-			decimals = max(decimals, behindPoint(cells[i][value].text))
+		for _, l := range t.Lines {
+			decimals = max(decimals, behindPoint(l.Cells[i]))
 		}
-		for _, cells := range t.cells {
-			if v := &cells[i][value]; v.text != "" {
-				v.text += strings.Repeat(" ", decimals-behindPoint(v.text))
+		for j, l := range t.Lines {
+			if v := &t.cells[j][i][value]; v.text != "" && isNumber(l.Cells[i].Value) {
+				v.text += strings.Repeat(" ", decimals-behindPoint(l.Cells[i]))
 			}
 		}
 	}
 }
 
-// behindPoint counts the point and what follows it.
-func behindPoint(s string) int {
-	if at := strings.IndexByte(s, '.'); at >= 0 {
-		return len(s) - at
+// behindPoint counts the point of a number and what follows it.
+func behindPoint(c cell) int {
+	if at := strings.IndexByte(c.Value, '.'); at >= 0 && isNumber(c.Value) {
+		return len(c.Value) - at
 	}
 	return 0
 }
+
+func isNumber(s string) bool { return s != "" && strings.Trim(s, "-0123456789.") == "" }
 
 func (t *textTable) width() int { return t.grid().width() }
 
 // grid holds the parts that are shown.
 func (t *textTable) grid() grid {
-	titles, units := []string{""}, []string{dim.paint(t.color, "network")}
-	body := make([][]string, len(t.names))
-	for j, name := range t.names {
-		body[j] = []string{name}
+	var titles, units []string
+	for _, name := range t.Stub {
+		titles, units = append(titles, ""), append(units, dim.paint(t.color, name))
 	}
-	for i, c := range t.g.columns {
-		if !t.visible(i) {
+	body := make([][]string, len(t.names))
+	for j, names := range t.names {
+		body[j] = slices.Clone(names)
+	}
+	for i, c := range t.Columns {
+		if t.results && !t.visible(i) {
 			continue
 		}
-		title := t.g.shortHeading(c)
 		heading, column := t.column(i)
-		titles, units = append(titles, bold.paint(t.color, title)), append(units, dim.paint(t.color, heading))
+		if t.results {
+			titles, units = append(titles, bold.paint(t.color, c.short)), append(units, dim.paint(t.color, heading))
+		} else {
+			units = append(units, bold.paint(t.color, printable(c.Title)))
+		}
 		for j := range body {
 			body[j] = append(body[j], column[j])
 		}
@@ -168,7 +155,11 @@ func (t *textTable) grid() grid {
 			body[j] = append(body[j], t.bars.bar(j, t.color))
 		}
 	}
-	return grid{heading: [][]string{titles, units}, body: body}
+	g := grid{heading: [][]string{titles, units}, body: body, stub: len(t.Stub)}
+	if !t.results {
+		g.heading = g.heading[1:]
+	}
+	return g
 }
 
 // column joins the shown parts of each cell, each part as wide as its widest.
@@ -179,11 +170,11 @@ func (t *textTable) column(i int) (heading string, cells []string) {
 			widths[p] = max(widths[p], displayWidth(t.cells[j][i][p].text))
 		}
 	}
-	headings := [parts]string{value: t.g.columns[i].scale.unit, ratio: "vs " + t.g.shortBaseline()}
+	headings := [parts]string{value: t.Columns[i].Unit, ratio: "vs " + t.Columns[i].shortBase}
 	heading = t.heading(i, headings, &widths)
 	for j := range t.cells {
 		if s := t.status[j][i]; s != "" {
-			cells = append(cells, dim.paint(t.color, strings.TrimSpace(s)))
+			cells = append(cells, dim.paint(t.color, s))
 			continue
 		}
 		var b strings.Builder
@@ -233,3 +224,193 @@ func (t *textTable) heading(i int, words [parts]string, widths *[parts]int) stri
 	}
 	return b.String()
 }
+
+// results writes a table whose columns give way part by part.
+func (p *page) results(table table) {
+	t := newTextTable(table, p.color)
+	hidden := t.fit(p.width)
+	p.b.WriteString(t.grid().String())
+	if len(hidden) > 0 {
+		p.paragraph("  ", dim, "Too narrow for: "+strings.Join(hidden, ", ")+".")
+	}
+	if slices.ContainsFunc(t.Lines, func(l tableLine) bool {
+		return slices.ContainsFunc(l.Cells, func(c cell) bool { return c.Spread == noSpread })
+	}) {
+		p.paragraph("  ", dim, noSpread+" stands where there are too few rounds for an interval.")
+	}
+}
+
+// table writes a table, in as many pieces as its columns need.
+func (p *page) table(t table) {
+	if t.Title != "" {
+		p.paragraph("", plain, t.Title)
+	}
+	p.paragraph("", dim, t.Note)
+	if len(t.Columns) == 0 {
+		return
+	}
+	most := 1
+	for from := 0; from < len(t.Columns); {
+		to := t.fitting(from, len(t.Columns), p.width)
+		most = max(most, to-from)
+		from = to
+	}
+	// Pieces of one length look like one table.
+	pieces := (len(t.Columns) + most - 1) / most
+	each := (len(t.Columns) + pieces - 1) / pieces
+	for from := 0; from < len(t.Columns); {
+		to := t.fitting(from, min(from+each, len(t.Columns)), p.width)
+		p.b.WriteString(t.piece(from, to, p.width, p.color).String())
+		p.blank()
+		from = to
+	}
+}
+
+// between are some of the columns.
+func (t table) between(from, to int) table {
+	t.Columns, t.Lines = t.Columns[from:to], slices.Clone(t.Lines)
+	for i, l := range t.Lines {
+		t.Lines[i].Cells = l.Cells[from:to]
+	}
+	return t
+}
+
+// fitting is up to where columns fit, from one on and up to another; at least one.
+func (t table) fitting(from, to, width int) int {
+	if width <= 0 {
+		return to
+	}
+	fit := from + 1
+	for fit < to && newTextTable(t.between(from, fit+1), false).width() <= width { // from below: a sweep can have thousands of columns
+		fit++
+	}
+	return fit
+}
+
+// piece is some of the columns, without intervals and with shorter names where there is no room for them.
+func (t table) piece(from, to, width int, color bool) grid {
+	out := newTextTable(t.between(from, to), color)
+	if width <= 0 || out.width() <= width {
+		return out.grid()
+	}
+	for i := range out.shown {
+		out.shown[i][valueSpread] = false
+	}
+	out.cutNames(out.width() - width)
+	return out.grid()
+}
+
+// cutNames makes the first names so much shorter that the longest loses so many columns.
+func (t *textTable) cutNames(over int) {
+	if over <= 0 {
+		return
+	}
+	longest := 0
+	for _, names := range t.names {
+		longest = max(longest, displayWidth(names[0]))
+	}
+	for _, names := range t.names {
+		names[0] = cut(names[0], max(longest-over, 4))
+	}
+}
+
+// reduction takes a part of one metric away.
+type reduction struct {
+	metric string
+	part   part
+}
+
+// reductions is the order in which a table gives way when columns are few.
+// What stays longest is what a decision needs: the difference from native in
+// throughput.
+var reductions = slices.Concat(
+	each(valueSpread, record.Jitter, record.Loss, record.LatencyP999, record.LatencyP99ByTime, record.LatencyP99, record.CPUPerTransaction,
+		record.CPUPerGB, record.LatencyAdded, record.LatencyP50, record.Throughput, record.PacketRate),
+	each(ratioSpread, record.Jitter, record.Loss, record.LatencyP999, record.LatencyP99ByTime, record.LatencyP99, record.CPUPerTransaction, record.CPUPerGB,
+		record.LatencyAdded),
+	each(ratio, record.Loss, record.Jitter),
+	each(value, record.CPUPerTransaction, record.CPUPerGB),
+	each(ratio, record.LatencyP999, record.LatencyP99ByTime, record.LatencyP99, record.CPUPerTransaction, record.LatencyAdded),
+	each(ratioSpread, record.LatencyP50),
+	each(value, record.Jitter, record.LatencyP999, record.LatencyP99ByTime, record.LatencyP99),
+	each(ratio, record.CPUPerGB),
+	each(value, record.Loss, record.LatencyAdded),
+	each(valueSpread, record.TransactionRate),
+	each(value, record.LatencyP50),
+	each(ratioSpread, record.Throughput),
+	each(ratio, record.LatencyP50),
+	each(value, record.Throughput),
+	each(ratioSpread, record.PacketRate, record.TransactionRate),
+	each(ratio, record.Throughput),
+	each(value, record.PacketRate, record.TransactionRate),
+)
+
+// each takes the same part away from one metric after the other.
+func each(p part, metrics ...string) []reduction {
+	var all []reduction
+	for _, m := range metrics {
+		all = append(all, reduction{m, p})
+	}
+	return all
+}
+
+// fit drops parts until the table is no wider than width and names what is
+// no longer shown.
+func (t *textTable) fit(width int) (hidden []string) {
+	if width <= 0 {
+		return nil
+	}
+	if t.fitBars(width) {
+		return nil
+	}
+	if width < 60 {
+		for _, names := range t.names {
+			names[0] = cut(names[0], max(width/3, 4))
+		}
+	}
+	for _, r := range reductions {
+		if t.width() <= width {
+			break
+		}
+		for i, c := range t.Columns {
+			if c.metric != r.metric || t.last(i) {
+				continue
+			}
+			before := t.visible(i)
+			t.shown[i][r.part] = false
+			if before && !t.visible(i) {
+				hidden = append(hidden, c.Title)
+			}
+		}
+	}
+	t.cutNames(t.width() - width)
+	return hidden
+}
+
+// fitBars adds bars where there is room for them beside the whole table: they show once more what it says.
+func (t *textTable) fitBars(width int) (ok bool) {
+	room := min(width-t.width()-len(gap), mostBarColumns)
+	if room < fewestBarColumns {
+		return false
+	}
+	t.bars, ok = newTextBars(t.table, room)
+	return ok
+}
+
+// last reports whether a column is the only one left, or all that is left of it is one part.
+func (t *textTable) last(column int) bool {
+	for i := range t.Columns {
+		if i != column && t.visible(i) {
+			return false
+		}
+	}
+	left := 0
+	for _, shown := range t.shown[column] {
+		if shown {
+			left++
+		}
+	}
+	return left <= 1
+}
+
+func (t *textTable) visible(column int) bool { return t.shown[column] != [parts]bool{} }

@@ -50,8 +50,7 @@ func scaleFor(kind record.Kind, reference float64) scale {
 	return scale{factor: 1, unit: kind.Unit, whole: kind.Unit == "segments"}
 }
 
-// scaleForRatio writes what is lost as a percentage, and an index, of which 1 is
-// the best, as it is.
+// scaleForRatio writes losses as a percentage, and an index with 1 as its best value as it is.
 func scaleForRatio(kind record.Kind) scale {
 	if kind.Better == record.HigherIsBetter {
 		return scale{factor: 1, fixed: 2}
@@ -123,13 +122,16 @@ func quantity(kind record.Kind, v float64) string {
 // up than down, since nothing is less than 0.
 const widest = 0.5
 
+// noSpread is shown where there are too few rounds for an interval.
+const noSpread = "±?"
+
 // spread is the interval of a figure: its greater half, relative to the estimate, or its ends
 // where that is wide, the estimate is 0, or the interval reaches below.
 func spread(sc scale, s analysis.Summary) string {
 	half := math.Max(s.High-s.Estimate, s.Estimate-s.Low) / s.Estimate
 	switch {
 	case s.Level == 0:
-		return "±?"
+		return noSpread
 	case s.Low == s.High:
 		return "±0"
 	case s.Estimate <= 0 || s.Low < 0 || half > widest:
@@ -151,8 +153,8 @@ func percent(share float64) string {
 	}
 }
 
-// change says what a comparison shows: the change from the baseline where the two are
-// different, from ten times on as a factor; and else a sign for what it is.
+// change is what a table shows of a comparison: the change from the baseline if the two are different,
+// as a factor from ten times on, and otherwise a sign.
 func change(c analysis.Comparison) string {
 	if sign := signs[c.Outcome]; sign != "" {
 		return sign
@@ -163,10 +165,10 @@ func change(c analysis.Comparison) string {
 	return signed(100*(c.Value-1), changeDecimals(c)) + "%"
 }
 
-// signs stand for what is not different.
+// signs are shown for what is not different.
 var signs = map[analysis.Outcome]string{analysis.Same: "=", analysis.NotKnown: "?", analysis.Untested: "untested"}
 
-// bounds are the ends of the interval of a change, of what is untested none.
+// bounds are the ends of the interval of a change; empty if it was not tested.
 func bounds(c analysis.Comparison) string {
 	if c.Level == 0 {
 		return ""
@@ -182,8 +184,8 @@ func bounds(c analysis.Comparison) string {
 	}
 }
 
-// changeDecimals gives decimals where whole percents would say nothing: where an end of the
-// interval that is not 0 would be written as 0, and where next to nothing of the baseline is left.
+// changeDecimals gives decimals where whole percents say too little: where an end of the interval that
+// is not 0 would be written as 0, and where almost nothing of the baseline is left.
 func changeDecimals(c analysis.Comparison) int {
 	decimals := 0
 	for _, v := range []float64{c.Low - 1, c.High - 1} {
@@ -248,11 +250,11 @@ func (s scale) signed(v float64) string {
 
 // compared is what a table says of a figure's comparison: what it shows, and its ends.
 func compared(sc scale, f analysis.Figure) (shows, ends string, c *analysis.Comparison) {
-	c, difference := f.Comparison()
+	c = f.Comparison()
 	switch {
 	case c == nil:
 		return "", "", nil
-	case difference:
+	case c.Minus:
 		return differenceChange(sc, *c), differenceBounds(sc, *c), c
 	}
 	return change(*c), bounds(*c), c

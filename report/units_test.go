@@ -50,15 +50,15 @@ func TestChange(t *testing.T) {
 		c                   analysis.Comparison
 		change, ends, share string
 	}{
-		{analysis.Comparison{Level: 0.95, Value: 0.87, Low: 0.85, High: 0.88, Outcome: analysis.Different}, "−13%", "−15…−12%", "87% (85–88%)"},
-		{analysis.Comparison{Level: 0.95, Value: 1.41, Low: 1.38, High: 1.44, Outcome: analysis.Different}, "+41%", "+38…+44%", "141% (138–144%)"},
-		{analysis.Comparison{Level: 0.95, Value: 0.93, Low: 0.67, High: 0.99, Outcome: analysis.Different}, "−7%", "−33…−1%", "93% (67–99%)"},
-		{analysis.Comparison{Level: 0.95, Value: 0.998, Low: 0.97, High: 1.02, Outcome: analysis.Same}, "=", "−3…+2%", ""},
-		{analysis.Comparison{Level: 0.95, Value: 1.02, Low: 0.97, High: 1.45, Outcome: analysis.NotKnown}, "?", "−3…+45%", ""},
-		{analysis.Comparison{Level: 0.95, Value: 1.006, Low: 1.002, High: 1.01, Outcome: analysis.Different}, "+0.6%", "+0.2…+1.0%", ""},
-		{analysis.Comparison{Level: 0.95, Value: 0.0148, Low: 0.0138, High: 0.0158, Outcome: analysis.Different}, "−98.5%", "−98.6…−98.4%", "1.5% (1.4–1.6%)"},
-		{analysis.Comparison{Level: 0.95, Value: 27.3, Low: 25.2, High: 29.4, Outcome: analysis.Different}, "27×", "25…29×", ""},
-		{analysis.Comparison{N: 2, Value: 2.82, Low: 2.82, High: 2.82}, "untested", "", ""},
+		{analysis.Comparison{Interval: analysis.Interval{Low: 0.85, High: 0.88, Level: 0.95}, Value: 0.87, Outcome: analysis.Different}, "−13%", "−15…−12%", "87% (85–88%)"},
+		{analysis.Comparison{Interval: analysis.Interval{Low: 1.38, High: 1.44, Level: 0.95}, Value: 1.41, Outcome: analysis.Different}, "+41%", "+38…+44%", "141% (138–144%)"},
+		{analysis.Comparison{Interval: analysis.Interval{Low: 0.67, High: 0.99, Level: 0.95}, Value: 0.93, Outcome: analysis.Different}, "−7%", "−33…−1%", "93% (67–99%)"},
+		{analysis.Comparison{Interval: analysis.Interval{Low: 0.97, High: 1.02, Level: 0.95}, Value: 0.998, Outcome: analysis.Same}, "=", "−3…+2%", ""},
+		{analysis.Comparison{Interval: analysis.Interval{Low: 0.97, High: 1.45, Level: 0.95}, Value: 1.02, Outcome: analysis.NotKnown}, "?", "−3…+45%", ""},
+		{analysis.Comparison{Interval: analysis.Interval{Low: 1.002, High: 1.01, Level: 0.95}, Value: 1.006, Outcome: analysis.Different}, "+0.6%", "+0.2…+1.0%", ""},
+		{analysis.Comparison{Interval: analysis.Interval{Low: 0.0138, High: 0.0158, Level: 0.95}, Value: 0.0148, Outcome: analysis.Different}, "−98.5%", "−98.6…−98.4%", "1.5% (1.4–1.6%)"},
+		{analysis.Comparison{Interval: analysis.Interval{Low: 25.2, High: 29.4, Level: 0.95}, Value: 27.3, Outcome: analysis.Different}, "27×", "25…29×", ""},
+		{analysis.Comparison{N: 2, Value: 2.82, Interval: analysis.Interval{Low: 2.82, High: 2.82}}, "untested", "", ""},
 	} {
 		if got := change(tt.c); got != tt.change {
 			t.Errorf("change of %v: %q, want %q", tt.c.Value, got, tt.change)
@@ -78,11 +78,11 @@ func TestSpread(t *testing.T) {
 		s    analysis.Summary
 		want string
 	}{
-		{analysis.Summary{Estimate: 10e9, Low: 9e9, High: 12e9, Level: 0.95}, "±20%"},
-		{analysis.Summary{Estimate: 10e9, Low: 9e9, High: 12e9}, "±?"},
-		{analysis.Summary{Estimate: 10e9, Low: 2e9, High: 71e9, Level: 0.95}, "2.00…71.0"},
-		{analysis.Summary{Estimate: 0, Low: 0, High: 3e9, Level: 0.95}, "0…3.00"},
-		{analysis.Summary{Estimate: 1e9, Low: -1e9, High: 3e9, Level: 0.95}, "-1.00…3.00"},
+		{analysis.Summary{Estimate: 10e9, Interval: analysis.Interval{Low: 9e9, High: 12e9, Level: 0.95}}, "±20%"},
+		{analysis.Summary{Estimate: 10e9, Interval: analysis.Interval{Low: 9e9, High: 12e9}}, "±?"},
+		{analysis.Summary{Estimate: 10e9, Interval: analysis.Interval{Low: 2e9, High: 71e9, Level: 0.95}}, "2.00…71.0"},
+		{analysis.Summary{Estimate: 0, Interval: analysis.Interval{Low: 0, High: 3e9, Level: 0.95}}, "0…3.00"},
+		{analysis.Summary{Estimate: 1e9, Interval: analysis.Interval{Low: -1e9, High: 3e9, Level: 0.95}}, "-1.00…3.00"},
 	} {
 		if got := spread(gbits, tt.s); got != tt.want {
 			t.Errorf("%+v: %q, want %q", tt.s, got, tt.want)
@@ -98,10 +98,10 @@ func TestDifferenceIsShown(t *testing.T) {
 		f           analysis.Figure
 		shows, ends string
 	}{
-		{analysis.Figure{Kind: loss, Difference: &analysis.Comparison{Level: 0.95, Value: 0.012, Low: 0.01, High: 0.014, Outcome: analysis.Different}}, "+1.2", "+1.0…+1.4 pp"},
-		{analysis.Figure{Kind: loss, Difference: &analysis.Comparison{Level: 0.95, Outcome: analysis.Same}}, "=", "0 pp"},
-		{analysis.Figure{Kind: loss, Difference: &analysis.Comparison{Level: 0.95, Low: -0.01, High: 0.02, Outcome: analysis.NotKnown},
-			Ratio: &analysis.Comparison{Level: 0.95, Value: 2, Low: 1.5, High: 3, Outcome: analysis.Different}}, "?", "−1.0…+2.0 pp"},
+		{analysis.Figure{Kind: loss, Difference: &analysis.Comparison{Minus: true, Interval: analysis.Interval{Low: 0.01, High: 0.014, Level: 0.95}, Value: 0.012, Outcome: analysis.Different}}, "+1.2", "+1.0…+1.4 pp"},
+		{analysis.Figure{Kind: loss, Difference: &analysis.Comparison{Minus: true, Interval: analysis.Interval{Level: 0.95}, Outcome: analysis.Same}}, "=", "0 pp"},
+		{analysis.Figure{Kind: loss, Difference: &analysis.Comparison{Minus: true, Interval: analysis.Interval{Low: -0.01, High: 0.02, Level: 0.95}, Outcome: analysis.NotKnown},
+			Ratio: &analysis.Comparison{Interval: analysis.Interval{Low: 1.5, High: 3, Level: 0.95}, Value: 2, Outcome: analysis.Different}}, "?", "−1.0…+2.0 pp"},
 	} {
 		if shows, ends, _ := compared(sc, tt.f); shows != tt.shows || ends != tt.ends {
 			t.Errorf("%+v: %q %q, want %q %q", tt.f.Difference, shows, ends, tt.shows, tt.ends)
@@ -112,7 +112,7 @@ func TestDifferenceIsShown(t *testing.T) {
 // TestSentence holds what sentences claim to verdicts, and sizes to intervals.
 func TestSentence(t *testing.T) {
 	ratio := func(low, v, high float64, o, verdict analysis.Outcome) *analysis.Comparison {
-		c := &analysis.Comparison{Level: 0.95, N: 10, Value: v, Low: low, High: high, Outcome: o, Primary: true, Judged: true, Verdict: verdict}
+		c := &analysis.Comparison{Interval: analysis.Interval{Low: low, High: high, Level: 0.95}, N: 10, Value: v, Outcome: o, Primary: true, Judged: true, Verdict: verdict}
 		if o == analysis.Untested {
 			c.Level = 0
 		}
@@ -124,7 +124,7 @@ func TestSentence(t *testing.T) {
 		return k
 	}
 	figure := func(name string, estimate float64, c *analysis.Comparison) analysis.Figure {
-		return analysis.Figure{Kind: kind(name), Summary: analysis.Summary{N: 10, Estimate: estimate, Low: estimate, High: estimate, Level: 0.95}, Ratio: c}
+		return analysis.Figure{Kind: kind(name), Summary: analysis.Summary{N: 10, Estimate: estimate, Interval: analysis.Interval{Low: estimate, High: estimate, Level: 0.95}}, Ratio: c}
 	}
 	scenario := func(workload string, native, other []analysis.Figure, inUse *analysis.Comparison) analysis.Scenario {
 		c := record.Cell{Hosts: 1, Family: 4, Servers: 1, Clients: 1, Workload: workload}
@@ -143,7 +143,7 @@ func TestSentence(t *testing.T) {
 	rr := func(c *analysis.Comparison, low, value, high float64) analysis.Scenario {
 		f := figure(record.LatencyP50, 26.1e-6, c)
 		if value != 0 {
-			f.Difference = &analysis.Comparison{Level: 0.95, N: 10, Value: value, Low: low, High: high}
+			f.Difference = &analysis.Comparison{Minus: true, Interval: analysis.Interval{Low: low, High: high, Level: 0.95}, N: 10, Value: value}
 		}
 		return scenario(record.TCPRR, []analysis.Figure{figure(record.LatencyP50, 20e-6, nil)}, []analysis.Figure{f}, nil)
 	}

@@ -80,7 +80,7 @@ func TestNoMetricTwice(t *testing.T) {
 // TestPrimaryStays wants the first metric of every workload in the narrowest table.
 func TestPrimaryStays(t *testing.T) {
 	for _, g := range groups(workloadsResult()) {
-		table := newTextTable(g, &notes{}, false)
+		table := newTextTable(g.table(&notes{}), false)
 		hidden := table.fit(40)
 		first := record.Primary(g.scenarios[0].Cell.Workload)[0]
 		kind, _ := record.KindOf(first)

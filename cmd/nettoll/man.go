@@ -16,12 +16,7 @@ import (
 func (a *app) manCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "man FOLDER", Short: "Write the manual pages into a folder", Hidden: true,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usagef("man takes one folder, which the manual pages are written to, not %d", len(args))
-			}
-			return nil
-		},
+		Args: oneArg("man takes one folder, which the manual pages are written to, not %d"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
 				return err
@@ -92,21 +87,13 @@ func manPage(cmd *cobra.Command) string {
 	if cmd.Example != "" {
 		fmt.Fprintf(&b, ".SH EXAMPLES\n.EX\n%s\n.EE\n", roff(strings.TrimRight(cmd.Example, "\n")))
 	}
-	fmt.Fprintf(&b, ".SH SEE ALSO\n")
-	others := described(cmd.Root())
-	for i, c := range others {
-		if c == cmd {
-			others = append(others[:i:i], others[i+1:]...)
-			break
+	var others []string
+	for _, c := range described(cmd.Root()) {
+		if c != cmd {
+			others = append(others, seeAlso(c))
 		}
 	}
-	for i, c := range others {
-		comma := ","
-		if i == len(others)-1 {
-			comma = ""
-		}
-		fmt.Fprintf(&b, "%s%s\n", seeAlso(c), comma)
-	}
+	fmt.Fprintf(&b, ".SH SEE ALSO\n%s\n", strings.Join(others, ",\n"))
 	return b.String()
 }
 

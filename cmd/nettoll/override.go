@@ -5,8 +5,19 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/pflag"
+
 	"nettoll/plan"
+	"nettoll/record"
 )
+
+// replaced are the keys of suites that have a flag of that name, or of its singular, whose value takes the
+// place of what the suite says, whatever that is.
+var replaced = []string{
+	"hosts", "equal_load", "placements", "servers", "clients", "processes", "topologies", "underlay", "mtu", "rules", "neighbours",
+	"offload", "normalize", "duration", "warmup", "turns", "precision", "confidence", "equal_within", "min_rounds", "max_rounds",
+	"time_budget", "seed", "note", "instance", "price",
+}
 
 // override puts the flags that were given over what the suite says.
 func (f *runFlags) override(s *plan.Suite, given func(string) bool) error {
@@ -20,48 +31,37 @@ func (f *runFlags) override(s *plan.Suite, given func(string) bool) error {
 		}
 	}
 	f.overrideCounts(s, given)
-	for name, set := range map[string]func() error{
-		"hosts":        func() error { s.Hosts = f.hosts; return nil },
-		"tools":        func() error { f.chooseTools(s); return nil },
-		"placement":    func() error { s.Placements = f.placements; return nil },
-		"servers":      func() error { s.Servers = f.servers; return nil },
-		"clients":      func() error { s.Clients = f.clients; return nil },
-		"processes":    func() error { s.Processes = f.processes; return nil },
-		"topology":     func() (err error) { s.Topologies, err = parseAll(f.topologies, plan.ParseTopology); return err },
-		"underlay":     func() (err error) { s.Underlay, err = parseShapes(f.underlays); return err },
-		"mtu":          func() error { s.MTU = f.mtu; return nil },
-		"rules":        func() error { s.Rules = f.rules; return nil },
-		"neighbours":   func() error { s.Neighbours = f.neighbours; return nil },
-		"offload":      func() error { s.Offload = f.offload; return notEmpty(f.offload) },
-		"normalize":    func() error { s.Normalize = f.normalize; return nil },
-		"instance":     func() error { s.Instance = f.instance; return nil },
-		"price":        func() error { s.Price = f.price; return nil },
-		"duration":     func() error { s.Duration = f.duration; return nil },
-		"equal-load":   func() error { s.EqualLoad = f.equalLoad; return nil },
-		"turns":        func() error { s.Turns = f.turns; return nil },
-		"warmup":       func() error { s.Warmup = f.warmup; return nil },
-		"min-rounds":   func() error { s.MinRounds = f.minRounds; return nil },
-		"max-rounds":   func() error { s.MaxRounds = f.maxRounds; return nil },
-		"time-budget":  func() error { s.TimeBudget = f.budget; return nil },
-		"seed":         func() error { s.Seed = f.seed; return nil },
-		"note":         func() error { s.Note = f.note; return nil },
-		"workloads":    func() error { f.chooseWorkloads(s); return nil },
-		"precision":    func() (err error) { s.Precision, err = plan.ParseRatio(f.precision); return err },
-		"equal-within": func() (err error) { s.EqualWithin, err = plan.ParseRatio(f.within); return err },
-		"confidence":   func() (err error) { s.Confidence, err = plan.ParseRatio(f.level); return err },
+	for name, read := range map[string]func() error{
+		"offload":      func() error { return notEmpty(f.asked.Offload) },
+		"topology":     func() (err error) { f.asked.Topologies, err = parseAll(f.topologies, plan.ParseTopology); return err },
+		"underlay":     func() (err error) { f.asked.Underlay, err = parseShapes(f.underlays); return err },
+		"precision":    func() error { return f.asked.Precision.Set(f.precision) },
+		"confidence":   func() error { return f.asked.Confidence.Set(f.level) },
+		"equal-within": func() error { return f.asked.EqualWithin.Set(f.within) },
 	} {
 		if given(name) {
-			if err := set(); err != nil {
+			if err := read(); err != nil {
 				return usagef("--%s: %w", name, err)
 			}
 		}
 	}
+	for _, key := range replaced {
+		if given(strings.ReplaceAll(key, "_", "-")) {
+			s.Take(key, f.asked)
+		}
+	}
+	if given("tools") {
+		f.chooseTools(s)
+	}
+	if given("workloads") {
+		f.chooseWorkloads(s)
+	}
 	// A limit that is given moves a default limit on the other side of it.
 	if given("max-rounds") && !given("min-rounds") {
-		s.MinRounds = min(s.MinRounds, max(f.maxRounds, 1))
+		s.MinRounds = min(s.MinRounds, max(f.asked.MaxRounds, 1))
 	}
 	if given("min-rounds") && !given("max-rounds") {
-		s.MaxRounds = max(s.MaxRounds, f.minRounds)
+		s.MaxRounds = max(s.MaxRounds, f.asked.MinRounds)
 	}
 	if given("tools") && !given("workloads") {
 		s.LeaveUndriven()
@@ -73,7 +73,7 @@ func (f *runFlags) override(s *plan.Suite, given func(string) bool) error {
 // to compare with. Networks that arguments name must be there; what a suite names was
 // meant for another platform.
 func (f *runFlags) overridePlatform(s *plan.Suite, named bool) error {
-	for flag, value := range map[string]string{"platform": f.platform, "baseline": f.baseline} {
+	for flag, value := range map[string]string{"platform": f.asked.Platform, "baseline": f.asked.Baseline} {
 		if f.given(flag) && value == "" {
 			return usagef("--%s: no value is given", flag)
 		}
@@ -81,17 +81,17 @@ func (f *runFlags) overridePlatform(s *plan.Suite, named bool) error {
 	switch {
 	case f.given("platform") && named:
 		means := func(n string) bool {
-			return !strings.Contains(n, ":") && !slices.Contains(usualNames(), n) || strings.HasPrefix(n+":", f.platform+":")
+			return !strings.Contains(n, ":") && !slices.Contains(usualNames(), n) || strings.HasPrefix(n+":", f.asked.Platform+":")
 		}
 		if !slices.ContainsFunc(s.Networks, means) {
-			return usagef("--platform %s: every network is named with its own platform; leave it out", f.platform)
+			return usagef("--platform %s: every network is named with its own platform; leave it out", f.asked.Platform)
 		}
-		s.Platform = f.platform
+		s.Platform = f.asked.Platform
 	case f.given("platform"):
-		s.SetPlatform(f.platform)
+		s.SetPlatform(f.asked.Platform)
 	}
 	if f.given("baseline") {
-		s.Baseline = f.baseline
+		s.Baseline = f.asked.Baseline
 	}
 	return nil
 }
@@ -136,7 +136,7 @@ func parseShapes(texts []string) ([]plan.Underlay, error) {
 
 // chooseTools replaces the suite's tools, and those of its workloads.
 func (f *runFlags) chooseTools(s *plan.Suite) {
-	s.Tools = f.tools
+	s.Tools = f.asked.Tools
 	s.Workloads = slices.Clone(s.Workloads)
 	for i := range s.Workloads {
 		s.Workloads[i].Tools = nil
@@ -158,4 +158,112 @@ func (f *runFlags) chooseWorkloads(s *plan.Suite) {
 		}
 	}
 	s.SetWorkloads(chosen)
+}
+
+// optionFlags are the options of workloads, each by the name of its dimension. A list of
+// values multiplies the workloads that take the option.
+type optionFlags struct {
+	values   map[string]*[]string // of options that have values
+	switches map[string]*bool     // of those that are set or not
+}
+
+func (f *optionFlags) add(fl *pflag.FlagSet) {
+	f.values, f.switches = map[string]*[]string{}, map[string]*bool{}
+	for _, d := range record.Dimensions(record.Option) {
+		if d.Switch() {
+			f.switches[d.Name] = fl.BoolP(d.Name, d.Short, false, d.About)
+			continue
+		}
+		about := d.About
+		if d.Example != "" {
+			about += ", such as " + d.Example
+		}
+		f.values[d.Name] = fl.StringSliceP(d.Name, d.Short, nil, about)
+		flag := fl.Lookup(d.Name)
+		flag.Value, flag.DefValue = listOf{flag.Value, d}, ""
+	}
+}
+
+// listOf is a list of a dimension's values. Help names what they are.
+type listOf struct {
+	pflag.Value
+	d record.Dimension
+}
+
+func (l listOf) Type() string {
+	switch _, number := l.d.Raw(record.Cell{}); {
+	case l.d.Unit == "B":
+		return "sizes"
+	case l.d.Unit == "bit/s":
+		return "rates"
+	case number:
+		return "ints"
+	}
+	return "names"
+}
+
+// overrideWorkloads gives the options to the workloads that have them.
+func (f *runFlags) overrideWorkloads(s *plan.Suite, given func(string) bool) error {
+	for _, d := range record.Dimensions(record.Option) {
+		if !given(d.Name) {
+			continue
+		}
+		puts, err := f.puts(d)
+		if err != nil {
+			return err
+		}
+		var changed []plan.Workload
+		used := false
+		for _, w := range s.Workloads {
+			if !d.Takes(w.Name) {
+				changed = append(changed, w)
+				continue
+			}
+			used = true
+			for _, put := range puts {
+				changed = append(changed, put(w))
+			}
+		}
+		if !used {
+			takers := d.Takers()
+			return usagef("--%s: no workload of this run takes it; it applies to %s: add --workloads %s, or leave it out",
+				d.Name, strings.Join(takers, ", "), takers[0])
+		}
+		s.SetWorkloads(changed)
+	}
+	return nil
+}
+
+// puts are the changes of a workload that an option's flag makes: one for each value.
+func (f *optionFlags) puts(d record.Dimension) (all []func(plan.Workload) plan.Workload, err error) {
+	texts := f.texts(d)
+	if len(texts) == 0 {
+		return nil, usagef("--%s: no value is given", d.Name)
+	}
+	for _, text := range texts {
+		var w plan.Workload
+		if err := w.Put(d, text); err != nil {
+			return nil, usagef("--%s: %w", d.Name, err)
+		}
+		if n, ok := d.Raw(record.Cell{Options: w.Options}); ok && n < 1 && !d.Open {
+			return nil, usagef("--%s %s: at least 1%s is needed", d.Name, text, map[string]string{
+				"B": " byte", "bit/s": " bit/s", "1/s": " a second",
+			}[d.Unit])
+		}
+		all = append(all, func(w plan.Workload) plan.Workload {
+			_ = w.Put(d, text) // which was read before
+			return w
+		})
+	}
+	return all, nil
+}
+
+func (f *optionFlags) texts(d record.Dimension) []string {
+	if given := f.switches[d.Name]; given != nil {
+		if *given {
+			return []string{"true"}
+		}
+		return []string{"false"}
+	}
+	return *f.values[d.Name]
 }

@@ -22,7 +22,7 @@ func twoPlatforms() plan.Known {
 // TestPlatformFlag leaves out what a suite names and the platform has not, and
 // refuses it where an argument names it.
 func TestPlatformFlag(t *testing.T) {
-	f := runFlags{suite: "quick", platform: "docker", given: func(flag string) bool { return flag == "platform" }}
+	f := runFlags{suite: "quick", asked: plan.Suite{Platform: "docker"}, given: func(flag string) bool { return flag == "platform" }}
 	suite := func(named bool) plan.Suite {
 		s := plan.Default()
 		s.Networks = []string{"bridge", "vxlan"}

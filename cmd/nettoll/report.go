@@ -32,12 +32,7 @@ func (a *app) reportCommand() *cobra.Command {
   nettoll report run.ndjson --format bench | benchstat -
   nettoll report run.ndjson --charts figures       every chart as SVG and PNG
   nettoll report run.ndjson --beside icc-2014      what was published beside it`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usagef("report takes one run file, not %d", len(args))
-			}
-			return nil
-		},
+		Args: oneArg("report takes one run file, not %d"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if _, ok := report.ByName(format); !ok {
 				return usagef("--format %s: unknown%s; known are %s", format, nearest(format, formatList()), formatNames())
@@ -194,10 +189,7 @@ func formatNames() string { return strings.Join(formatList(), ", ") }
 
 // writeCharts writes every chart of a report to a folder.
 func (a *app) writeCharts(dir string, res analysis.Result) error {
-	charts, err := report.Charts(res, report.Options{})
-	if err != nil {
-		return err
-	}
+	charts := report.Charts(res)
 	if len(charts) == 0 {
 		return errors.New("report: there is nothing to draw a chart of")
 	}

@@ -120,17 +120,21 @@ func congestion(borrowed bool) (string, error) {
 
 // completeNames completes the values of flags of run.
 func completeNames(cmd *cobra.Command) {
-	completeValues(cmd, map[string]func() []string{
+	flags := map[string]func() []string{
 		"platform": platformNames, "baseline": networkNames, "format": formatList,
 		"tools":     func() []string { return slices.Concat(slices.Sorted(maps.Keys(toolByName(nil))), []string{"all"}) },
 		"workloads": workloadNames,
-		"placement": func() []string { return []string{record.PlacementSame, record.PlacementDistinct, record.PlacementFree} },
-		"offload":   func() []string { return []string{"on", "off"} },
 		"congestion": func() []string {
 			c, _ := sampler.ReadCongestion("/proc")
 			return c.There
 		},
-	})
+	}
+	for _, d := range record.Dimensions() {
+		if d.Values != nil {
+			flags[d.Name] = func() []string { return d.Values }
+		}
+	}
+	completeValues(cmd, flags)
 	_ = cmd.RegisterFlagCompletionFunc("suite", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return plan.Names(), cobra.ShellCompDirectiveDefault // or a file
 	})

@@ -6,7 +6,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/pflag"
 
@@ -28,22 +27,10 @@ type runFlags struct {
 	cni                           cniFlags
 	given                         func(string) bool
 
-	platform, baseline           string
-	hosts                        []int
-	workloads, tools, placements []string
-	servers, clients, processes  []int
-	topologies, underlays        []string
-	mtu, rules, neighbours       []int
-	offload                      []string
-	normalize                    bool
-	precision, level, within     string
-	note, instance               string
-	price                        float64
-	duration, warmup, budget     time.Duration
-	turns                        bool
-	equalLoad                    bool
-	minRounds, maxRounds         int
-	seed                         uint64
+	asked                    plan.Suite // what the flags of its keys say, where they are given
+	precision, level, within string
+	workloads                []string
+	topologies, underlays    []string
 
 	optionFlags
 	engineFlags
@@ -51,11 +38,11 @@ type runFlags struct {
 
 func (f *runFlags) add(fl *pflag.FlagSet) {
 	fl.SortFlags = false
-	d := plan.Default()
+	s, d := &f.asked, plan.Default()
 	fl.StringVar(&f.suite, "suite", "quick", "suite: "+strings.Join(plan.Names(), ", ")+", or a YAML file")
-	fl.StringVar(&f.platform, "platform", "", "platform of networks that are named without one: "+strings.Join(platformNames(), ", "))
-	fl.StringVar(&f.baseline, "baseline", "", "network that the others are compared with (default: native)")
-	fl.IntSliceVar(&f.hosts, "hosts", nil, "numbers of hosts (default: all that a network makes sense on)")
+	fl.StringVar(&s.Platform, "platform", "", "platform of networks that are named without one: "+strings.Join(platformNames(), ", "))
+	fl.StringVar(&s.Baseline, "baseline", "", "network that the others are compared with (default: native)")
+	fl.IntSliceVar(&s.Hosts, "hosts", nil, "numbers of hosts (default: all that a network makes sense on)")
 	fl.BoolVarP(&f.four, "ipv4", "4", false, "IPv4, the default")
 	fl.BoolVarP(&f.six, "ipv6", "6", false, "IPv6; -4 -6 is both")
 	fl.BoolVar(&f.selfCheck, "self-check", false, "measure each network as if it were two, to see how often equals are called different")
@@ -63,34 +50,34 @@ func (f *runFlags) add(fl *pflag.FlagSet) {
 	grouped(fl, "What is measured")
 
 	fl.StringSliceVar(&f.workloads, "workloads", nil, "workloads (default tcp_stream,tcp_rr)")
-	fl.StringSliceVar(&f.tools, "tools", nil, "generators of traffic, also --tool; all is every one that can (default engine)")
-	fl.BoolVar(&f.equalLoad, "equal-load", false, "measure also at equal load, 1 Gbit/s and 10,000 transactions a second: what networks cost there in CPU time can be compared")
-	fl.StringSliceVar(&f.placements, "placement", nil, "where client and server run: same, distinct or free CPUs (default distinct)")
+	fl.StringSliceVar(&s.Tools, "tools", nil, "generators of traffic, also --tool; all is every one that can (default engine)")
+	fl.BoolVar(&s.EqualLoad, "equal-load", false, "measure also at equal load, 1 Gbit/s and 10,000 transactions a second: what networks cost there in CPU time can be compared")
+	fl.StringSliceVar(&s.Placements, "placement", nil, "where client and server run: same, distinct or free CPUs (default distinct)")
 	f.optionFlags.add(fl)
 	grouped(fl, "Traffic")
 
-	fl.IntSliceVar(&f.servers, "servers", nil, "numbers of server containers, such as 1,2,4")
-	fl.IntSliceVar(&f.clients, "clients", nil, "numbers of client containers, such as 1,2,4,8,16")
-	fl.IntSliceVar(&f.processes, "processes", nil, "numbers of client processes in each client container")
+	fl.IntSliceVar(&s.Servers, "servers", nil, "numbers of server containers, such as 1,2,4")
+	fl.IntSliceVar(&s.Clients, "clients", nil, "numbers of client containers, such as 1,2,4,8,16")
+	fl.IntSliceVar(&s.Processes, "processes", nil, "numbers of client processes in each client container")
 	fl.StringSliceVar(&f.topologies, "topology", nil, "SERVERSxCLIENTS[xPROCESSES], such as 1x8,8x8,1x4x16, instead of those three")
 	fl.StringArrayVar(&f.underlays, "underlay", nil, "shapes of the link between hosts, such as rate=1G,delay=1ms, or instances, such as m4.10xlarge")
-	fl.IntSliceVar(&f.mtu, "mtu", nil, "MTUs of the underlay, such as 1500,9000")
-	fl.StringSliceVar(&f.offload, "offload", nil, "offloads of devices: on, off or both")
-	fl.BoolVar(&f.normalize, "normalize", false, "give all endpoints the MTU that every network can offer")
-	fl.IntSliceVar(&f.rules, "rules", nil, "numbers of further firewall rules on each host, such as 0,100,10000")
-	fl.IntSliceVar(&f.neighbours, "neighbours", nil, "numbers of containers that exist beside those that talk")
+	fl.IntSliceVar(&s.MTU, "mtu", nil, "MTUs of the underlay, such as 1500,9000")
+	fl.StringSliceVar(&s.Offload, "offload", nil, "offloads of devices: on, off or both")
+	fl.BoolVar(&s.Normalize, "normalize", false, "give all endpoints the MTU that every network can offer")
+	fl.IntSliceVar(&s.Rules, "rules", nil, "numbers of further firewall rules on each host, such as 0,100,10000")
+	fl.IntSliceVar(&s.Neighbours, "neighbours", nil, "numbers of containers that exist beside those that talk")
 	grouped(fl, "Topology and surroundings")
 
-	fl.VarP((*length)(&f.duration), "duration", "t", fmt.Sprintf("measured window of one trial, in seconds or with a unit (default %s)", d.Duration))
-	fl.Var((*length)(&f.warmup), "warmup", fmt.Sprintf("time before the window that is not counted (default %s)", d.Warmup))
-	fl.BoolVar(&f.turns, "turns", true, "have networks that are compared take turns of some hundredths of a second, where their traffic can; =false: whole trials, one after the other")
-	fl.Var((*length)(&f.budget), "time-budget", "begin no round that would end later; 0 is no limit (default 75s, or none where the fewest rounds take longer)")
-	fl.IntVar(&f.minRounds, "min-rounds", 0, fmt.Sprintf("minimum number of rounds (default %d, and as many as the comparisons need)", d.MinRounds))
-	fl.IntVar(&f.maxRounds, "max-rounds", 0, fmt.Sprintf("maximum number of rounds (default %d)", d.MaxRounds))
+	fl.VarP((*length)(&s.Duration), "duration", "t", fmt.Sprintf("measured window of one trial, in seconds or with a unit (default %s)", d.Duration))
+	fl.Var((*length)(&s.Warmup), "warmup", fmt.Sprintf("time before the window that is not counted (default %s)", d.Warmup))
+	fl.BoolVar(&s.Turns, "turns", true, "have networks that are compared take turns of some hundredths of a second, where their traffic can; =false: whole trials, one after the other")
+	fl.Var((*length)(&s.TimeBudget), "time-budget", "begin no round that would end later; 0 is no limit (default 75s, or none where the fewest rounds take longer)")
+	fl.IntVar(&s.MinRounds, "min-rounds", 0, fmt.Sprintf("minimum number of rounds (default %d, and as many as the comparisons need)", d.MinRounds))
+	fl.IntVar(&s.MaxRounds, "max-rounds", 0, fmt.Sprintf("maximum number of rounds (default %d)", d.MaxRounds))
 	fl.StringVar(&f.precision, "precision", "", fmt.Sprintf("stop when the interval is within so much of the value (default %s)", d.Precision))
 	fl.StringVar(&f.level, "confidence", "", fmt.Sprintf("level of the intervals and tests (default %s)", d.Confidence))
 	fl.StringVar(&f.within, "equal-within", "", fmt.Sprintf("difference that counts as none (default %s)", d.EqualWithin))
-	fl.Uint64Var(&f.seed, "seed", 0, "of the order of trials (default: random)")
+	fl.Uint64Var(&s.Seed, "seed", 0, "of the order of trials (default: random)")
 	fl.BoolVarP(&f.yes, "yes", "y", false, "run even if that may take more than an hour")
 	grouped(fl, "How long, and how sure")
 
@@ -101,9 +88,9 @@ func (f *runFlags) add(fl *pflag.FlagSet) {
 	fl.StringVarP(&f.output, "output", "o", "", "run file (default nettoll-<time>.ndjson); the HTML report goes beside it")
 	fl.StringVar(&f.resume, "resume", "", "go on with this run file")
 	fl.StringVar(&f.format, "format", "text", "format of the report on standard output: "+formatNames())
-	fl.StringVar(&f.note, "note", "", "a remark that is kept in the run file")
-	fl.StringVar(&f.instance, "instance", "", "type of this machine, such as m4.10xlarge, for the run file")
-	fl.Float64Var(&f.price, "price", 0, "dollars an hour that this machine costs, for the run file")
+	fl.StringVar(&s.Note, "note", "", "a remark that is kept in the run file")
+	fl.StringVar(&s.Instance, "instance", "", "type of this machine, such as m4.10xlarge, for the run file")
+	fl.Float64Var(&s.Price, "price", 0, "dollars an hour that this machine costs, for the run file")
 	grouped(fl, "Output")
 
 	for _, name := range []string{"duration", "warmup", "time-budget"} {
@@ -255,21 +242,21 @@ func (f *runFlags) limits(set record.Settings) record.Settings {
 		return set
 	}
 	if f.given("min-rounds") {
-		set.MinRounds = f.minRounds
-		set.MaxRounds = max(set.MaxRounds, f.minRounds)
+		set.MinRounds = f.asked.MinRounds
+		set.MaxRounds = max(set.MaxRounds, f.asked.MinRounds)
 	}
 	if f.given("max-rounds") {
-		set.MaxRounds = f.maxRounds
-		set.MinRounds = min(set.MinRounds, f.maxRounds)
+		set.MaxRounds = f.asked.MaxRounds
+		set.MinRounds = min(set.MinRounds, f.asked.MaxRounds)
 	}
 	if f.given("time-budget") {
-		set.Budget = f.budget.Seconds()
+		set.Budget = f.asked.TimeBudget.Seconds()
 	}
-	if p, err := plan.ParseRatio(f.precision); err == nil && f.given("precision") {
-		set.Precision = float64(p)
+	if f.given("precision") {
+		set.Precision = float64(f.asked.Precision)
 	}
-	if p, err := plan.ParseRatio(f.within); err == nil && f.given("equal-within") {
-		set.EqualWithin = float64(p)
+	if f.given("equal-within") {
+		set.EqualWithin = float64(f.asked.EqualWithin)
 	}
 	return set
 }

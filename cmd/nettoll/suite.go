@@ -14,12 +14,7 @@ func (a *app) suiteCommand() *cobra.Command {
 		Short: "Print a suite with all its settings, as a file for run --suite",
 		Example: `  nettoll suite show quick
   nettoll suite show full >mine.yaml`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usagef("suite show takes one suite, not %d; nettoll list suites shows those that are built in", len(args))
-			}
-			return nil
-		},
+		Args: oneArg("suite show takes one suite, not %d; nettoll list suites shows those that are built in"),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return plan.Names(), cobra.ShellCompDirectiveDefault
 		},

@@ -67,35 +67,32 @@ func recipes(e engines) map[string]runner.Recipe {
 	return all
 }
 
-// networkNames are the names of all networks.
-func networkNames() (names []string) {
+// namesOf are names that each platform has, in the order of these.
+func namesOf(of func(venue) []string) (names []string) {
 	for _, v := range venues(engines{}) {
-		names = append(names, v.names()...)
+		names = append(names, of(v)...)
 	}
 	return names
 }
 
+// networkNames are the names of all networks.
+func networkNames() []string { return namesOf(venue.names) }
+
 // wholeNames are what run calls all networks of each platform.
-func wholeNames() (names []string) {
-	for _, v := range venues(engines{}) {
-		names = append(names, v.prefix+"all")
-	}
-	return names
+func wholeNames() []string {
+	return namesOf(func(v venue) []string { return []string{v.prefix + "all"} })
+}
+
+func platformNames() []string {
+	return namesOf(func(v venue) []string { return []string{v.platform.Name()} })
 }
 
 // usualNames are the platforms whose names alone mean networks.
-func usualNames() (names []string) {
-	for _, v := range venues(engines{}) {
-		if len(v.usual) > 0 {
-			names = append(names, v.platform.Name())
+func usualNames() []string {
+	return namesOf(func(v venue) []string {
+		if len(v.usual) == 0 {
+			return nil
 		}
-	}
-	return names
-}
-
-func platformNames() (names []string) {
-	for _, v := range venues(engines{}) {
-		names = append(names, v.platform.Name())
-	}
-	return names
+		return []string{v.platform.Name()}
+	})
 }

@@ -17,10 +17,3 @@ func (a *app) versionCommand() *cobra.Command {
 		},
 	}
 }
-
-func noArgs(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return usagef("%s takes no arguments, not %q", cmd.CommandPath(), args[0])
-	}
-	return nil
-}

@@ -6,6 +6,7 @@ import (
 
 	"nettoll/internal/netns"
 	"nettoll/internal/nl"
+	"nettoll/internal/nl/nltest"
 	"nettoll/internal/testutil"
 )
 
@@ -35,7 +36,7 @@ func in(t *testing.T, path string, fn func(*nl.NS) error) {
 
 func inventory(t *testing.T, path string) string {
 	t.Helper()
-	s, err := nl.Inventory(path)
+	s, err := nltest.Inventory(path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -97,22 +97,6 @@ func (e ESP) Count(ns string) (packets, bytes uint64, err error) {
 	return packets, bytes, nil
 }
 
-// ESPs is how many associations and policies a namespace has, of any kind.
-func ESPs(ns string) (states, policies int, err error) {
-	err = xfrm(ns, func(h *netlink.Handle) error {
-		return again(func() error {
-			s, err := h.XfrmStateList(netlink.FAMILY_ALL)
-			if err != nil {
-				return err
-			}
-			p, err := h.XfrmPolicyList(netlink.FAMILY_ALL)
-			states, policies = len(s), len(p)
-			return err
-		})
-	})
-	return states, policies, err
-}
-
 func (e ESP) state() *netlink.XfrmState {
 	return &netlink.XfrmState{
 		Src: e.From.AsSlice(), Dst: e.To.AsSlice(), Proto: netlink.XFRM_PROTO_ESP, Mode: netlink.XFRM_MODE_TUNNEL,

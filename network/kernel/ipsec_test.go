@@ -5,7 +5,9 @@ import (
 	"errors"
 	"testing"
 
-	"nettoll/internal/nl"
+	"github.com/vishvananda/netlink"
+
+	"nettoll/internal/netns"
 	"nettoll/network"
 	"nettoll/network/kernel"
 	"nettoll/platform"
@@ -51,7 +53,7 @@ func TestIPsecLeavesNothing(t *testing.T) {
 func want(t *testing.T, n *network.Network, states, policies int) {
 	t.Helper()
 	for _, h := range n.Hosts {
-		s, p, err := nl.ESPs(h.Facts().NetNS)
+		s, p, err := associations(h.Facts().NetNS)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,4 +61,18 @@ func want(t *testing.T, n *network.Network, states, policies int) {
 			t.Errorf("%s has %d associations and %d policies, want %d and %d", h.Name(), s, p, states, policies)
 		}
 	}
+}
+
+// associations is how many associations and policies a namespace has, of any kind.
+func associations(ns string) (states, policies int, err error) {
+	err = netns.Do(ns, func() error {
+		s, err := netlink.XfrmStateList(netlink.FAMILY_ALL)
+		if err != nil {
+			return err
+		}
+		p, err := netlink.XfrmPolicyList(netlink.FAMILY_ALL)
+		states, policies = len(s), len(p)
+		return err
+	})
+	return states, policies, err
 }

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"nettoll/docker/engine"
-	"nettoll/internal/nl"
+	"nettoll/internal/nl/nltest"
 	"nettoll/network"
 	"nettoll/platform"
 )
@@ -124,7 +124,7 @@ func (d *description) places(t *testing.T, n *network.Network) {
 	var b strings.Builder
 	renamed := false
 	for _, p := range places(t, n) {
-		inv, err := nl.Inventory(p.ns)
+		inv, err := nltest.Inventory(p.ns)
 		if err != nil {
 			t.Fatal(err)
 		}

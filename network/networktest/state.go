@@ -13,7 +13,7 @@ import (
 
 	"nettoll/docker/engine"
 	"nettoll/internal/netns"
-	"nettoll/internal/nl"
+	"nettoll/internal/nl/nltest"
 	"nettoll/platform"
 )
 
@@ -23,7 +23,7 @@ func State(t *testing.T, hosts ...platform.Host) (lines []string) {
 	t.Helper()
 	for _, h := range hosts {
 		ns := h.Facts().NetNS
-		inv, err := nl.Inventory(ns)
+		inv, err := nltest.Inventory(ns)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"nettoll/internal/nl"
+	"nettoll/internal/nl/nltest"
 	"nettoll/network"
 	"nettoll/platform"
 	"nettoll/platform/lab"
@@ -30,7 +30,7 @@ func (staying) Transient() bool             { return false }
 func (s staying) inventories(t *testing.T) (all string) {
 	t.Helper()
 	for _, h := range s.hosts.All() {
-		one, err := nl.Inventory(h.Facts().NetNS)
+		one, err := nltest.Inventory(h.Facts().NetNS)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -74,7 +74,7 @@ func dies(t *testing.T, v variant) {
 	if after := s.inventories(t); after != before {
 		t.Errorf("before:\n%safter:\n%s", before, after)
 	}
-	if inside, err := nl.Inventory(server); err != nil || strings.Contains(inside, "eth0") {
+	if inside, err := nltest.Inventory(server); err != nil || strings.Contains(inside, "eth0") {
 		t.Errorf("in the container: %v\n%s", err, inside)
 	}
 }

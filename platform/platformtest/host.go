@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nettoll/internal/nl"
+	"nettoll/internal/nl/nltest"
 	"nettoll/internal/plumb"
 	"nettoll/platform"
 )
@@ -162,7 +163,7 @@ func bare(t *testing.T, e platform.Endpoint) {
 	if ns == "" {
 		return
 	}
-	inv, err := nl.Inventory(ns)
+	inv, err := nltest.Inventory(ns)
 	if want := "device lo (device) mtu 65536 127.0.0.1/8 ::1/128\n"; err != nil || inv != want {
 		t.Errorf("%s has %v\n%swant\n%s", e.Name(), err, inv, want)
 	}

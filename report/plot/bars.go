@@ -38,11 +38,16 @@ type Part struct {
 	Look  Look
 }
 
+// role is the colour of a tone.
+func (t Tone) role() role {
+	return [...]role{Strong: roleBar, LikeNative: roleBarNative, Pale: roleBarPale}[t]
+}
+
 // Bars draws horizontal bars that begin at zero, each with its interval, and a
 // line down from native where there is one. The label says in words what the chart shows.
-func Bars(bars []Bar, label string) (Chart, error) {
+func Bars(bars []Bar, label string) Chart {
 	if len(bars) == 0 {
-		return Chart{}, nil
+		return Chart{}
 	}
 	bars = each(bars, Bar.drawn)
 	p := empty()
@@ -56,9 +61,7 @@ func Bars(bars []Bar, label string) (Chart, error) {
 		if b.Native {
 			references = append(references, b.Value)
 		}
-		if err := addBar(p, b, float64(at)); err != nil {
-			return Chart{}, err
-		}
+		addBar(p, b, float64(at))
 	}
 	if most == 0 {
 		most = 1
@@ -73,39 +76,21 @@ func Bars(bars []Bar, label string) (Chart, error) {
 	// The room to the right is for the values.
 	p.X.Min, p.X.Max = 0, most*1.22
 	p.Y.Min, p.Y.Max = -0.6, float64(len(bars))-0.4
-	return Chart{label: label, height: vg.Length(25*len(bars) + 24), paint: p.Draw}, nil
+	return Chart{label: label, height: vg.Length(25*len(bars) + 24), paint: p.Draw}
 }
 
-func addBar(p *plot.Plot, b Bar, at float64) error {
-	chart, err := plotter.NewBarChart(plotter.Values{b.Value}, 15)
-	if err != nil {
-		return err
-	}
-	chart.Horizontal = true
-	chart.XMin = at
-	chart.LineStyle.Width = 0
-	chart.Color = roleBar.color()
-	switch {
-	case b.Native || b.Tone == LikeNative:
+func addBar(p *plot.Plot, b Bar, at float64) {
+	chart := &plotter.BarChart{Values: plotter.Values{b.Value}, Width: 15, Horizontal: true, XMin: at, Color: b.Tone.role().color()}
+	if b.Native {
 		chart.Color = roleBarNative.color()
-	case b.Tone == Pale:
-		chart.Color = roleBarPale.color()
 	}
 	p.Add(chart)
-	if b.High <= b.Low {
-		return nil
+	if b.High > b.Low {
+		p.Add(&plotter.XErrorBars{
+			XYs: plotter.XYs{{X: b.Value, Y: at}}, XErrors: plotter.XErrors{{Low: b.Value - b.Low, High: b.High - b.Value}},
+			LineStyle: draw.LineStyle{Color: roleInterval.color(), Width: 1.3}, CapWidth: 6,
+		})
 	}
-	interval, err := plotter.NewXErrorBars(struct {
-		plotter.XYs
-		plotter.XErrors
-	}{plotter.XYs{{X: b.Value, Y: at}}, plotter.XErrors{{Low: b.Value - b.Low, High: b.High - b.Value}}})
-	if err != nil {
-		return err
-	}
-	interval.LineStyle = draw.LineStyle{Color: roleInterval.color(), Width: 1.3}
-	interval.CapWidth = 6
-	p.Add(interval)
-	return nil
 }
 
 // upright is a dashed line from top to bottom.
@@ -124,11 +109,8 @@ type values []Bar
 // Plot writes the values.
 func (v values) Plot(c draw.Canvas, p *plot.Plot) {
 	toX, toY := p.Transforms(&c)
-	s := style(text.Style{}, letters, roleText)
-	s.XAlign, s.YAlign = text.XLeft, text.YCenter
 	for i, b := range v {
-		x := toX(math.Max(b.Value, b.High)) + 5
-		c.FillText(s, vg.Point{X: x, Y: toY(float64(len(v) - 1 - i))}, clip(b.Text, 40))
+		write(c, letters, roleText, toX(math.Max(b.Value, b.High))+5, toY(float64(len(v)-1-i)), clip(b.Text, 40))
 	}
 }
 

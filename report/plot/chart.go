@@ -12,6 +12,7 @@ import (
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -155,7 +156,7 @@ func (c Chart) alone(title string) Chart {
 		for i, k := range c.keys {
 			at := vg.Point{X: canvas.Min.X + width/keysAbreast*vg.Length(i%keysAbreast), Y: canvas.Min.Y + below - 8 - line*(vg.Length(i/keysAbreast)+0.5)}
 			canvas.StrokeLine2(k.Look.line(), at.X, at.Y, at.X+22, at.Y)
-			canvas.FillText(style(text.Style{YAlign: text.YCenter}, letters-1, roleText), vg.Point{X: at.X + 27, Y: at.Y}, clip(k.Name, 20))
+			write(canvas, letters-1, roleText, at.X+27, at.Y, clip(k.Name, 20))
 		}
 		if paint != nil {
 			paint(draw.Crop(canvas, 0, 0, below, below-(c.height-height)))
@@ -195,6 +196,21 @@ func empty() *plot.Plot {
 	p.X.Tick.Label = style(text.Style{YAlign: text.YTop}, letters, roleTick)
 	p.Y.Tick.Label = style(text.Style{YAlign: text.YCenter}, measured, roleTickLeft)
 	return p
+}
+
+// ruled is one with lines at its ticks.
+func ruled() *plot.Plot {
+	p := empty()
+	grid := plotter.NewGrid()
+	grid.Horizontal = draw.LineStyle{Color: roleGrid.color(), Width: 0.7}
+	grid.Vertical = grid.Horizontal
+	p.Add(grid)
+	return p
+}
+
+// write writes a line of text whose middle is at a height.
+func write(c draw.Canvas, size vg.Length, r role, x, y vg.Length, line string) {
+	c.FillText(style(text.Style{YAlign: text.YCenter}, size, r), vg.Point{X: x, Y: y}, line)
 }
 
 func style(s text.Style, size vg.Length, r role) text.Style {

@@ -55,11 +55,11 @@ func Clusters(all []Cluster, reference, least float64, label string) Chart {
 		}
 		y := c.Max.Y
 		for _, group := range all {
-			c.FillText(style(text.Style{YAlign: text.YCenter}, letters, roleText), vg.Point{X: c.Min.X, Y: y - heading/2}, clip(group.Name, 44))
+			write(c, letters, roleText, c.Min.X, y-heading/2, clip(group.Name, 44))
 			y -= heading
 			for _, b := range group.Bars {
 				middle := y - bar/2
-				c.FillText(style(text.Style{YAlign: text.YCenter}, letters-1, roleName), vg.Point{X: c.Min.X + left - 7, Y: middle}, clip(b.Name, 18))
+				write(c, letters-1, roleName, c.Min.X+left-7, middle, clip(b.Name, 18))
 				if len(b.Parts) == 0 {
 					clusterBar(c, b, toX(c, 0), toX(c, b.Value), middle)
 				}
@@ -71,12 +71,11 @@ func Clusters(all []Cluster, reference, least float64, label string) Chart {
 				if b.High > b.Low {
 					whisker(c, toX(c, b.Low), toX(c, b.High), middle)
 				}
-				s := style(text.Style{YAlign: text.YCenter}, letters-1, roleText)
 				at := toX(c, math.Max(b.Value, b.High)) + 5
 				if line := toX(c, reference); at < line+5 && at+vg.Length(7*len(b.Text)) > line-2 {
 					at = line + 5
 				}
-				c.FillText(s, vg.Point{X: at, Y: middle}, clip(b.Text, 40))
+				write(c, letters-1, roleText, at, middle, clip(b.Text, 40))
 				y -= bar
 			}
 			y -= apart

@@ -63,12 +63,8 @@ const FewestValues = 100
 // Percentiles draws one curve for each histogram: percentiles to the right,
 // each further nine as wide as the one before, latency upwards in powers of
 // ten. A curve ends where fewer than ten values are left above it.
-func Percentiles(curves []Curve, label string) (Chart, error) {
-	p := empty()
-	grid := plotter.NewGrid()
-	grid.Horizontal = draw.LineStyle{Color: roleGrid.color(), Width: 0.7}
-	grid.Vertical = grid.Horizontal
-	p.Add(grid)
+func Percentiles(curves []Curve, label string) Chart {
+	p := ruled()
 	nines, low, high := 2.0, math.Inf(1), 0.0
 	for _, curve := range curves {
 		points := percentiles(curve.Histogram)
@@ -77,22 +73,17 @@ func Percentiles(curves []Curve, label string) (Chart, error) {
 		}
 		nines = max(nines, points[len(points)-1].X)
 		low, high = min(low, points[0].Y), max(high, points[len(points)-1].Y)
-		l, err := plotter.NewLine(points)
-		if err != nil {
-			return Chart{}, err
-		}
-		l.LineStyle = curve.Look.line()
-		p.Add(l)
+		p.Add(&plotter.Line{XYs: points, LineStyle: curve.Look.line()})
 	}
 	if high == 0 {
-		return Chart{}, nil
+		return Chart{}
 	}
 	p.X.Min, p.X.Max = 0, nines
 	p.Y.Min, p.Y.Max = low/1.1, high*1.1
 	p.Y.Scale = plot.LogScale{}
 	p.X.Tick.Marker = plot.TickerFunc(nineTicks)
 	p.Y.Tick.Marker = plot.TickerFunc(decadeTicks)
-	return Chart{label: label, height: 230, paint: p.Draw}, nil
+	return Chart{label: label, height: 230, paint: p.Draw}
 }
 
 func percentiles(h *hdrhistogram.PackedHistogram) plotter.XYs {

@@ -2,16 +2,16 @@ package plot
 
 import "math"
 
-// nearest and farthest are the least and the largest number that is drawn as it is. What is
-// beyond them cannot be told from zero, or from the largest, beside anything else; their
-// sums and ratios stay numbers.
+// nearest and farthest are the least and the largest number that is drawn as it is. Numbers beyond
+// them would look like 0, or like the largest, beside anything else. Sums and ratios of numbers within
+// these limits are finite.
 const (
 	nearest  = 1 / farthest
 	farthest = 1e30
 )
 
-// drawn is where a value is drawn on an axis that begins at zero. What is not a number has
-// no place, and stands there. A place far outside of a chart takes for ever to paint.
+// drawn is the place of a value on an axis that begins at zero; NaN is placed at zero. A place far
+// outside of a chart would take very long to paint.
 func drawn(v float64) float64 {
 	if !(v >= nearest) { // nor is NaN
 		return 0

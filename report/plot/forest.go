@@ -31,9 +31,9 @@ const (
 // mostChange is the largest factor, either way, that is drawn as it is.
 const mostChange = 1000
 
-// Forest draws how much each network differs from the baseline, with its interval, on a scale of
-// factors: half as much is as far as twice as much. The line is no change, and the shaded band
-// what counts as none. The label says in words what the chart shows.
+// Forest draws how much each network differs from the baseline, with its interval, on a logarithmic
+// scale: half as much is as far away as twice as much. The upright line is no change, the shaded band is
+// what counts as the same. The label describes the chart in words.
 func Forest(all []Change, margin float64, label string) Chart {
 	if len(all) == 0 {
 		return Chart{}
@@ -75,14 +75,8 @@ func Forest(all []Change, margin float64, label string) Chart {
 		}
 		for i, one := range all {
 			middle := top - forestRow*(vg.Length(i)+0.5)
-			c.FillText(style(text.Style{YAlign: text.YCenter}, letters, roleName), vg.Point{X: c.Min.X + forestLeft - 7, Y: middle}, clip(one.Name, 17))
-			colour := roleBar.color()
-			switch one.Tone {
-			case LikeNative:
-				colour = roleBarNative.color()
-			case Pale:
-				colour = roleBarPale.color()
-			}
+			write(c, letters, roleName, c.Min.X+forestLeft-7, middle, clip(one.Name, 17))
+			colour := one.Tone.role().color()
 			if one.High > one.Low {
 				c.StrokeLine2(draw.LineStyle{Color: colour, Width: 2.4}, toX(one.Low), middle, toX(one.High), middle)
 			}
@@ -90,7 +84,7 @@ func Forest(all []Change, margin float64, label string) Chart {
 			at := toX(one.Value)
 			c.SetColor(colour)
 			c.Fill(vg.Rectangle{Min: vg.Point{X: at - half, Y: middle - half}, Max: vg.Point{X: at + half, Y: middle + half}}.Path())
-			c.FillText(style(text.Style{YAlign: text.YCenter}, letters-1, roleText), vg.Point{X: c.Min.X + width - right + 8, Y: middle}, clip(one.Text, mostText))
+			write(c, letters-1, roleText, c.Min.X+width-right+8, middle, clip(one.Text, mostText))
 		}
 	}}
 }

@@ -62,16 +62,13 @@ func seeds(f *testing.F) {
 	f.Add([]byte{})
 }
 
-func fuzz(f *testing.F, chart func(*supply) (Chart, error)) {
+func fuzz(f *testing.F, chart func(*supply) Chart) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, input []byte) {
 		const longest = 2 * time.Minute
 		alarm := time.AfterFunc(longest, func() { panic(fmt.Sprintf("no chart after %v of %q", longest, input)) })
 		defer alarm.Stop()
-		c, err := chart(&supply{input})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := chart(&supply{input})
 		svg, err := c.Inline()
 		if err != nil {
 			t.Fatal(err)
@@ -86,11 +83,11 @@ func fuzz(f *testing.F, chart func(*supply) (Chart, error)) {
 }
 
 func FuzzBars(f *testing.F) {
-	fuzz(f, func(s *supply) (Chart, error) { return Bars(list(s, 12, s.bar), s.text()) })
+	fuzz(f, func(s *supply) Chart { return Bars(list(s, 12, s.bar), s.text()) })
 }
 
 func FuzzSweep(f *testing.F) {
-	fuzz(f, func(s *supply) (Chart, error) {
+	fuzz(f, func(s *supply) Chart {
 		point := func() Point { return Point{s.float(), s.float(), s.float(), s.float()} }
 		series := list(s, 5, func() Series {
 			return Series{Name: s.text(), Look: LookOf(s.upTo(99), false), Points: list(s, 6, point)}
@@ -101,7 +98,7 @@ func FuzzSweep(f *testing.F) {
 }
 
 func FuzzLoad(f *testing.F) {
-	fuzz(f, func(s *supply) (Chart, error) {
+	fuzz(f, func(s *supply) Chart {
 		extent := func() Extent { return Extent{s.float(), s.float(), s.float()} }
 		cross := func() Cross { return Cross{extent(), extent()} }
 		return Load(list(s, 5, func() Loaded {
@@ -111,7 +108,7 @@ func FuzzLoad(f *testing.F) {
 }
 
 func FuzzPercentiles(f *testing.F) {
-	fuzz(f, func(s *supply) (Chart, error) {
+	fuzz(f, func(s *supply) Chart {
 		return Percentiles(list(s, 4, func() Curve {
 			h := hdrhistogram.NewPacked(1, 1e15, 1+s.upTo(3))
 			for range s.upTo(8) {
@@ -123,36 +120,36 @@ func FuzzPercentiles(f *testing.F) {
 }
 
 func FuzzHeat(f *testing.F) {
-	fuzz(f, func(s *supply) (Chart, error) {
+	fuzz(f, func(s *supply) Chart {
 		cell := func() HeatCell { return HeatCell{s.text(), s.float(), s.upTo(2) == 1} }
 		return Heat(Matrix{
 			RowTitle: s.text(), ColumnTitle: s.text(), Rows: list(s, 6, s.text), Columns: list(s, 120, s.text), Most: s.float(),
 			Cells: list(s, 6, func() []HeatCell { return list(s, 9, cell) }),
-		}, s.text()), nil
+		}, s.text())
 	})
 }
 
 func FuzzClusters(f *testing.F) {
-	fuzz(f, func(s *supply) (Chart, error) {
-		return Clusters(list(s, 4, func() Cluster { return Cluster{s.text(), list(s, 5, s.bar)} }), s.float(), s.float(), s.text()), nil
+	fuzz(f, func(s *supply) Chart {
+		return Clusters(list(s, 4, func() Cluster { return Cluster{s.text(), list(s, 5, s.bar)} }), s.float(), s.float(), s.text())
 	})
 }
 
 func FuzzForest(f *testing.F) {
-	fuzz(f, func(s *supply) (Chart, error) {
+	fuzz(f, func(s *supply) Chart {
 		return Forest(list(s, 8, func() Change {
 			return Change{Name: s.text(), Text: s.text(), Value: s.float(), Low: s.float(), High: s.float(), Tone: Tone(s.upTo(3))}
-		}), s.float(), s.text()), nil
+		}), s.float(), s.text())
 	})
 }
 
 func FuzzRounds(f *testing.F) {
-	fuzz(f, func(s *supply) (Chart, error) {
+	fuzz(f, func(s *supply) Chart {
 		visits := func() []Visit {
 			return list(s, 9, func() Visit { return Visit{int(binary.BigEndian.Uint64(s.take(8))), s.float()} })
 		}
 		return Rounds(list(s, 5, func() History {
 			return History{Name: s.text(), Text: s.text(), Native: s.upTo(2) == 1, Points: visits(), Behind: visits()}
-		}), s.float(), s.text()), nil
+		}), s.float(), s.text())
 	})
 }

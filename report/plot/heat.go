@@ -3,7 +3,6 @@ package plot
 import (
 	"math"
 
-	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 )
@@ -41,15 +40,13 @@ func Heat(m Matrix, label string) Chart {
 	height := above + tall*vg.Length(len(m.Rows)) + 2
 	return Chart{label: label, height: height, paint: func(c draw.Canvas) {
 		top := c.Max.Y
-		faint := style(text.Style{YAlign: text.YCenter}, letters-1, roleFaint)
-		c.FillText(faint, vg.Point{X: c.Min.X, Y: top - 8}, clip(m.RowTitle, 24)+" ↓, "+clip(m.ColumnTitle, 28)+" →")
+		write(c, letters-1, roleFaint, c.Min.X, top-8, clip(m.RowTitle, 24)+" ↓, "+clip(m.ColumnTitle, 28)+" →")
 		for j, name := range m.Columns {
-			at := vg.Point{X: c.Min.X + left + wide*(vg.Length(j)+0.5), Y: top - 26}
-			c.FillText(style(text.Style{YAlign: text.YCenter}, letters-1, roleTick), at, clip(name, int(wide/6.5)))
+			write(c, letters-1, roleTick, c.Min.X+left+wide*(vg.Length(j)+0.5), top-26, clip(name, int(wide/6.5)))
 		}
 		for i, name := range m.Rows {
 			y := top - above - tall*(vg.Length(i)+0.5)
-			c.FillText(style(text.Style{YAlign: text.YCenter}, letters-1, roleTickLeft), vg.Point{X: c.Min.X + left - 7, Y: y}, clip(name, 12))
+			write(c, letters-1, roleTickLeft, c.Min.X+left-7, y, clip(name, 12))
 			for j := range m.Columns {
 				m.cell(c, i, j, vg.Point{X: c.Min.X + left + wide*vg.Length(j), Y: y}, wide, tall)
 			}
@@ -78,6 +75,6 @@ func (m Matrix) cell(c draw.Canvas, i, j int, at vg.Point, wide, tall vg.Length)
 		r = roleTick
 	}
 	if wide >= 22 {
-		c.FillText(style(text.Style{YAlign: text.YCenter}, letters, r), vg.Point{X: at.X + wide/2, Y: at.Y}, clip(written, max(int(wide/6), 2)))
+		write(c, letters, r, at.X+wide/2, at.Y, clip(written, max(int(wide/6), 2)))
 	}
 }

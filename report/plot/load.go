@@ -7,8 +7,6 @@ import (
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/text"
-	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 )
 
@@ -24,15 +22,15 @@ type Cross struct{ X, Y Extent }
 // Extent is a value and its interval, whose ends are the value where there is none.
 type Extent struct{ Value, Low, High float64 }
 
-// factorsFrom is from how many times the least value on an axis is one of factors.
+// factorsFrom is the ratio of the greatest to the least value from which an axis is logarithmic.
 const factorsFrom = 10
 
-// Load draws a line for each network over what it achieved, which may turn back where more was
-// offered. Each axis begins at zero, or is one of factors where its values are that far apart.
-func Load(all []Loaded, xTitle, label string) (Chart, error) {
+// Load draws a line for each network over the load that it achieved, which may turn back where more was
+// offered. Each axis begins at zero, or is logarithmic if its values are far apart.
+func Load(all []Loaded, xTitle, label string) Chart {
 	all = slices.DeleteFunc(slices.Clone(all), func(l Loaded) bool { return len(l.Points) == 0 })
 	if len(all) == 0 {
-		return Chart{}, nil
+		return Chart{}
 	}
 	var xs, ys []Extent
 	for _, l := range all {
@@ -41,30 +39,22 @@ func Load(all []Loaded, xTitle, label string) (Chart, error) {
 		}
 	}
 	x, y := scaleOf(xs), scaleOf(ys)
-	p := empty()
-	grid := plotter.NewGrid()
-	grid.Horizontal = draw.LineStyle{Color: roleGrid.color(), Width: 0.7}
-	grid.Vertical = grid.Horizontal
-	p.Add(grid)
+	p := ruled()
 	for _, l := range all {
-		places := each(l.Points, func(c Cross) Cross { return Cross{x.extent(c.X), y.extent(c.Y)} })
-		if err := addLoad(p, l.Look, places); err != nil {
-			return Chart{}, err
-		}
+		addLoad(p, l.Look, each(l.Points, func(c Cross) Cross { return Cross{x.extent(c.X), y.extent(c.Y)} }))
 	}
 	p.X.Min, p.X.Max = -0.02, 1.02
 	p.Y.Min, p.Y.Max = 0, 1.04
 	p.X.Padding = 6
 	p.X.Tick.Marker, p.Y.Tick.Marker = plot.ConstantTicks(x.ticks()), plot.ConstantTicks(y.ticks())
 	return Chart{label: label, height: 230, paint: func(c draw.Canvas) {
-		middle := vg.Point{X: c.Min.X + width/2 + 10, Y: c.Min.Y + 7}
-		c.FillText(style(text.Style{YAlign: text.YCenter}, letters-1, roleTick), middle, clip(xTitle, 44))
+		write(c, letters-1, roleTick, c.Min.X+width/2+10, c.Min.Y+7, clip(xTitle, 44))
 		p.Draw(draw.Crop(c, 0, 0, titleRoom, -4))
-	}}, nil
+	}}
 }
 
 // addLoad draws a network's intervals, and a line through its points.
-func addLoad(p *plot.Plot, look Look, points []Cross) error {
+func addLoad(p *plot.Plot, look Look, points []Cross) {
 	var xys plotter.XYs
 	for _, at := range points {
 		xys = append(xys, plotter.XY{X: at.X.Value, Y: at.Y.Value})
@@ -72,22 +62,10 @@ func addLoad(p *plot.Plot, look Look, points []Cross) error {
 			{{X: at.X.Low, Y: at.Y.Value}, {X: at.X.High, Y: at.Y.Value}},
 			{{X: at.X.Value, Y: at.Y.Low}, {X: at.X.Value, Y: at.Y.High}},
 		} {
-			l, err := plotter.NewLine(arm)
-			if err != nil {
-				return err
-			}
-			l.LineStyle = draw.LineStyle{Color: look.line().Color, Width: 0.6}
-			p.Add(l)
+			p.Add(&plotter.Line{XYs: arm, LineStyle: draw.LineStyle{Color: look.line().Color, Width: 0.6}})
 		}
 	}
-	l, dots, err := plotter.NewLinePoints(xys)
-	if err != nil {
-		return err
-	}
-	l.LineStyle = look.line()
-	dots.GlyphStyle = draw.GlyphStyle{Color: l.Color, Radius: 2.4, Shape: draw.CircleGlyph{}}
-	p.Add(l, dots)
-	return nil
+	addLine(p, look, xys)
 }
 
 // scaleOf is the scale of an axis on which some values and their intervals stand.

@@ -8,8 +8,7 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// painter gives roles their colours and hangs texts from where they hang, for
-// canvases that know no CSS.
+// painter gives roles their colours and aligns texts, for canvases without CSS.
 type painter struct {
 	vg.CanvasSizer
 	now   role
@@ -48,7 +47,7 @@ func (p *painter) SetColor(c color.Color) {
 	p.CanvasSizer.SetColor(shade)
 }
 
-// FillString writes a text that hangs in its own size and from its own end.
+// FillString writes a text in the size and with the alignment of its role.
 func (p *painter) FillString(f font.Face, at vg.Point, text string) {
 	if h, ok := anchored[p.now]; ok {
 		f.Font.Size = vg.Length(h.size)

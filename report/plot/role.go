@@ -59,9 +59,9 @@ func Light() map[string]string {
 	}
 }
 
-// hanging is a text that hangs from its end or middle. The plot library would
+// hanging is a text that is aligned at its end or middle. The plot library would
 // place its beginning by the widths of its own font, which is not the font of
-// the page; it is measured larger than it is, to leave room for a wide one.
+// the page. Such text is measured larger than it is, to leave room for a wide font.
 type hanging struct {
 	color  role
 	anchor string // as in text-anchor
@@ -77,8 +77,8 @@ var anchored = map[role]hanging{
 
 const measured = letters * 1.2
 
-// color of a role stands in for it until the chart is written: no chart uses
-// such a colour for itself.
+// color is a placeholder for a role until the chart is written. No chart uses such
+// a colour otherwise.
 func (r role) color() color.Color { return color.RGBA{R: 1, G: 254, B: uint8(r), A: 255} }
 
 // roleOf is the role that a colour stands in for.
@@ -90,7 +90,7 @@ func roleOf(c color.Color) (role, bool) {
 	return role(v.B), true
 }
 
-// variable is the CSS variable of a role and how much of it covers the ground.
+// variable is the CSS variable of a role and its opacity.
 func (r role) variable() (name string, opacity float64) {
 	switch {
 	case r >= roleHeat:

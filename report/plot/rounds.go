@@ -33,10 +33,9 @@ const (
 	historyRight = 86 * vg.Length(1)
 )
 
-// Rounds draws a row for each network: what it had in each round, beside its own middle. All rows have one scale,
-// of factors, so that a disturbed round stands at one place in all of them, and a network that is less steady
-// than others goes further. The shaded band is as wide as what counts as no difference. The label says in
-// words what the chart shows.
+// Rounds draws a row for each network: what it had in each round, relative to its estimate. All rows share one
+// logarithmic scale, so that a disturbed round is at the same place in all of them, and less steady networks
+// reach further. The shaded band is as wide as what counts as the same. The label describes the chart in words.
 func Rounds(all []History, margin float64, label string) Chart {
 	share := func(v Visit) Visit {
 		return Visit{v.Round, min(max(drawn(v.Share), 1./mostChange), mostChange)}
@@ -84,8 +83,8 @@ func Rounds(all []History, margin float64, label string) Chart {
 				own.Color = roleBarNative.color()
 			}
 			history(c, h.Points, toX, toY, own)
-			c.FillText(style(text.Style{YAlign: text.YCenter}, letters, roleName), vg.Point{X: c.Min.X + historyLeft - 7, Y: middle}, clip(h.Name, 17))
-			c.FillText(style(text.Style{YAlign: text.YCenter}, letters-1, roleText), vg.Point{X: c.Min.X + width - historyRight + 8, Y: middle}, clip(h.Text, 16))
+			write(c, letters, roleName, c.Min.X+historyLeft-7, middle, clip(h.Name, 17))
+			write(c, letters-1, roleText, c.Min.X+width-historyRight+8, middle, clip(h.Text, 16))
 		}
 		bottom := c.Min.Y + historyBelow - 5
 		faint := style(text.Style{YAlign: text.YTop}, letters-1, roleTick)
@@ -124,8 +123,8 @@ func history(c draw.Canvas, all []Visit, toX func(int) vg.Length, toY func(float
 // mostVisits is how many rounds are drawn as they are: there is no room for more.
 const mostVisits = 200
 
-// thinned leaves the least and the greatest of as many stretches as there is room for, so that what stands
-// out stays.
+// thinned keeps the least and the greatest value of each stretch, for as many stretches as there is room for, so that
+// outliers stay visible.
 func thinned(all []Visit) []Visit {
 	if len(all) <= mostVisits {
 		return all

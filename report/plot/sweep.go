@@ -7,7 +7,6 @@ import (
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 )
@@ -46,11 +45,11 @@ const nameRoom = 114 * vg.Length(1)
 
 // Sweep draws a line for each network from zero upwards, its interval as a
 // band, and its name at its end.
-func Sweep(all []Series, x Axis, label string) (Chart, error) {
+func Sweep(all []Series, x Axis, label string) Chart {
 	places := x.scale()
 	all = each(all, places.series)
 	x.Ticks = each(x.Ticks, func(t Tick) Tick { return Tick{places.place(t.At), clip(t.Text, 20)} })
-	p := empty()
+	p := ruled()
 	most, points := 0.0, 0
 	for _, s := range all {
 		points += len(s.Points)
@@ -59,24 +58,20 @@ func Sweep(all []Series, x Axis, label string) (Chart, error) {
 		}
 	}
 	if points == 0 || len(x.Ticks) == 0 {
-		return Chart{}, nil
+		return Chart{}
 	}
 	if most == 0 {
 		most = 1
 	}
-	grid := plotter.NewGrid()
-	grid.Horizontal = draw.LineStyle{Color: roleGrid.color(), Width: 0.7}
-	grid.Vertical = grid.Horizontal
-	p.Add(grid)
 	for _, s := range all {
-		if err := addBand(p, s); err != nil {
-			return Chart{}, err
-		}
+		addBand(p, s)
 	}
 	for _, s := range all {
-		if err := addLine(p, s); err != nil {
-			return Chart{}, err
+		var places plotter.XYs
+		for _, at := range s.Points {
+			places = append(places, plotter.XY{X: at.X, Y: at.Y})
 		}
+		addLine(p, s.Look, places)
 	}
 	p.Add(endings(all))
 	p.X.Min, p.X.Max = -0.02, 1.02
@@ -86,13 +81,15 @@ func Sweep(all []Series, x Axis, label string) (Chart, error) {
 	p.Y.Tick.Marker = plot.TickerFunc(upTicks)
 	height := max(210, 15*vg.Length(len(all))+60)
 	return Chart{label: label, height: height, paint: func(c draw.Canvas) {
-		middle := vg.Point{X: c.Min.X + (width-nameRoom)/2 + 10, Y: c.Min.Y + 7}
-		c.FillText(style(text.Style{YAlign: text.YCenter}, letters-1, roleTick), middle, clip(x.Title, 34))
+		write(c, letters-1, roleTick, c.Min.X+(width-nameRoom)/2+10, c.Min.Y+7, clip(x.Title, 34))
 		p.Draw(draw.Crop(c, 0, -nameRoom, titleRoom, -4))
-	}}, nil
+	}}
 }
 
-func addBand(p *plot.Plot, s Series) error {
+func addBand(p *plot.Plot, s Series) {
+	if len(s.Points) < 2 {
+		return
+	}
 	var outline plotter.XYs
 	for _, at := range s.Points {
 		outline = append(outline, plotter.XY{X: at.X, Y: max(at.High, at.Y)})
@@ -100,35 +97,14 @@ func addBand(p *plot.Plot, s Series) error {
 	for i := len(s.Points) - 1; i >= 0; i-- {
 		outline = append(outline, plotter.XY{X: s.Points[i].X, Y: max(0, min(s.Points[i].Low, s.Points[i].Y))})
 	}
-	if len(s.Points) < 2 {
-		return nil
-	}
-	band, err := plotter.NewPolygon(outline)
-	if err != nil {
-		return err
-	}
-	band.LineStyle.Width = 0
-	band.Color = (roleBand + role(s.Look.Color)).color()
-	p.Add(band)
-	return nil
+	p.Add(&plotter.Polygon{XYs: []plotter.XYs{outline}, Color: (roleBand + role(s.Look.Color)).color()})
 }
 
-func addLine(p *plot.Plot, s Series) error {
-	if len(s.Points) == 0 {
-		return nil
-	}
-	var xys plotter.XYs
-	for _, at := range s.Points {
-		xys = append(xys, plotter.XY{X: at.X, Y: at.Y})
-	}
-	l, dots, err := plotter.NewLinePoints(xys)
-	if err != nil {
-		return err
-	}
-	l.LineStyle = s.Look.line()
-	dots.GlyphStyle = draw.GlyphStyle{Color: l.Color, Radius: 2.4, Shape: draw.CircleGlyph{}}
-	p.Add(l, dots)
-	return nil
+// addLine draws a network's line and its points.
+func addLine(p *plot.Plot, look Look, places plotter.XYs) {
+	line := look.line()
+	p.Add(&plotter.Line{XYs: places, LineStyle: line},
+		&plotter.Scatter{XYs: places, GlyphStyle: draw.GlyphStyle{Color: line.Color, Radius: 2.4, Shape: draw.CircleGlyph{}}})
 }
 
 // marker labels as many values as there is room for, the last one first.
@@ -189,7 +165,6 @@ func (e endings) Plot(c draw.Canvas, p *plot.Plot) {
 		x := c.Max.X + 12
 		c.StrokeLine2(draw.LineStyle{Color: look.Color, Width: 0.6}, one.at.X+3, one.at.Y, x, one.spread)
 		c.StrokeLine2(look, x, one.spread, x+11, one.spread)
-		s := style(text.Style{YAlign: text.YCenter}, letters-1, roleText)
-		c.FillText(s, vg.Point{X: x + 15, Y: one.spread}, clip(one.s.Name, 14))
+		write(c, letters-1, roleText, x+15, one.spread, clip(one.s.Name, 14))
 	}
 }

@@ -7,26 +7,26 @@ import (
 	"strings"
 	"testing"
 
-	"nettoll/internal/nl"
 	"nettoll/internal/nl/nft"
+	"nettoll/internal/nl/nltest"
 )
 
 func TestRemoveLeavesNothing(t *testing.T) {
 	ns := route(t).router
-	before, err := nl.Inventory(ns)
+	before, err := nltest.Inventory(ns)
 	if err != nil {
 		t.Fatal(err)
 	}
 	descriptors := namespacesOpen(t)
 	fw := everything(t, ns)
 	commit(t, fw)
-	if got, err := nl.Inventory(ns); err != nil || !strings.Contains(got, "table tested\n") {
+	if got, err := nltest.Inventory(ns); err != nil || !strings.Contains(got, "table tested\n") {
 		t.Errorf("the table is not there: %v\n%s", err, got)
 	}
 	if err := fw.Remove(); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := nl.Inventory(ns); err != nil || got != before {
+	if got, err := nltest.Inventory(ns); err != nil || got != before {
 		t.Errorf("left: %v\n%swant\n%s", err, got, before)
 	}
 	if err := fw.Close(); err != nil {
@@ -50,7 +50,7 @@ func TestCloseLetsTheNamespaceGoButNotTheRules(t *testing.T) {
 	if got := namespacesOpen(t); got != descriptors {
 		t.Errorf("%d namespaces are open, %d before", got, descriptors)
 	}
-	if got, err := nl.Inventory(ns); err != nil || !strings.Contains(got, "table tested\n") {
+	if got, err := nltest.Inventory(ns); err != nil || !strings.Contains(got, "table tested\n") {
 		t.Errorf("the table is gone: %v\n%s", err, got)
 	}
 }

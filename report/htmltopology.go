@@ -1,0 +1,226 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"nettoll/analysis"
+	"nettoll/record"
+)
+
+// topologyView is a sketch of a network: what its payload crossed from the client down to the server, in a frame
+// for each host, with the proof of each hop. Units are those of a view box that is as wide as those of charts.
+type topologyView struct {
+	Network        string
+	Label          string // all of it in words
+	Height         int
+	Frames         []frameView
+	Client, Server endView
+	Hops           []hopView
+}
+
+// frameView is a host.
+type frameView struct {
+	Host        string
+	Top, Height int
+}
+
+type endView struct {
+	Name, Role string
+	Y, Width   int
+}
+
+type hopView struct {
+	Y       int
+	Name    string
+	Kind    string // and the container that it is in
+	Crossed string
+	Besides string // what else was counted
+	Need    string
+	OK      bool
+	Never   bool // the payload must not cross it
+}
+
+// Heights of a sketch, and how many letters have room in it.
+const (
+	sketchTitle   = 22 // of a frame
+	sketchRow     = 34
+	sketchBelow   = 4
+	sketchApart   = 10
+	sketchName    = 24
+	sketchKind    = 22
+	sketchEnd     = 22
+	letterOfAnEnd = 8
+)
+
+func newTopology(l line) (topologyView, bool) {
+	for _, row := range l.rows {
+		if row != nil && len(row.Path) > 0 {
+			return sketch(l.name, row.Path, row.Endpoints), true
+		}
+	}
+	return topologyView{}, false
+}
+
+// sketch lays out the hops of a path from top to bottom.
+func sketch(network string, path []record.Hop, ends []record.Endpoint) topologyView {
+	v := topologyView{Network: network}
+	hosts := map[string]string{} // that containers are on
+	client, server := record.Endpoint{Name: "client"}, record.Endpoint{Name: "server"}
+	for _, e := range ends {
+		if e.Host != "" {
+			hosts[e.Name] = e.Host
+		}
+		switch {
+		case e.Role == "client" && e.Name != "":
+			client = e
+		case e.Role == "server" && e.Name != "":
+			server = e
+		}
+	}
+	// What is in a container belongs to the frame of its host. A name without a place is where the previous hop is.
+	hostOf := func(where, before string) string {
+		if host, known := hosts[where]; known {
+			return host
+		}
+		if where == "" {
+			return before
+		}
+		return where
+	}
+	y := 0
+	row := func(host string) int {
+		last := len(v.Frames) - 1
+		if last < 0 || v.Frames[last].Host != host {
+			if last >= 0 {
+				y += sketchApart
+			}
+			v.Frames = append(v.Frames, frameView{Host: host, Top: y, Height: sketchTitle + sketchBelow})
+			y += sketchTitle + sketchBelow
+			last++
+		}
+		v.Frames[last].Height += sketchRow
+		y += sketchRow
+		return y - sketchBelow - sketchRow/2
+	}
+	host := firstHost(client, path, hostOf)
+	v.Client = newEnd(client.Name, "client", row(host))
+	for _, h := range path {
+		where, name, placed := strings.Cut(h.Name, "/")
+		if !placed {
+			where, name = "", h.Name
+		}
+		host = hostOf(where, host)
+		hop := newHop(h, name)
+		if where != "" && where != host {
+			hop.Kind += " in " + where
+		}
+		hop.Y = row(host)
+		v.Hops = append(v.Hops, hop)
+	}
+	if known, ok := hosts[server.Name]; ok {
+		host = known
+	}
+	v.Server = newEnd(server.Name, "server", row(host))
+	v.Height = y
+	v.Label = v.words()
+	for i := range v.Hops {
+		h := &v.Hops[i]
+		h.Name, h.Kind = cut(h.Name, sketchName), cut(h.Kind, sketchKind)
+	}
+	return v
+}
+
+// firstHost is where the client is: on the host that it names, or where its path begins.
+func firstHost(client record.Endpoint, path []record.Hop, hostOf func(where, before string) string) string {
+	if client.Host != "" {
+		return client.Host
+	}
+	where, _, _ := strings.Cut(path[0].Name, "/")
+	return hostOf(where, "")
+}
+
+func newEnd(name, role string, y int) endView {
+	name = cut(name, sketchEnd)
+	return endView{Name: name, Role: role, Y: y, Width: 16 + letterOfAnEnd*displayWidth(name)}
+}
+
+func newHop(h record.Hop, name string) hopView {
+	v := hopView{Name: name, Kind: h.Kind, OK: h.OK, Never: h.Absent}
+	v.Crossed = packets(h.Packets)
+	if h.Bytes > 0 {
+		v.Crossed, v.Besides = byteCount(h.Bytes), v.Crossed
+		if h.Unit == "packets" {
+			v.Crossed, v.Besides = v.Besides, v.Crossed
+		}
+	}
+	need := packets(h.Need)
+	if h.Unit == "bytes" {
+		need = byteCount(h.Need)
+	}
+	v.Need = "at least " + need
+	if h.Absent {
+		v.Need = "at most " + need
+	}
+	return v
+}
+
+func packets(n uint64) string {
+	if n == 1 {
+		return "1 packet"
+	}
+	return count(n) + " packets"
+}
+
+// words describe the sketch for those who cannot see it.
+func (v topologyView) words() string {
+	parts := []string{fmt.Sprintf("The path of %s: from the client %s", v.Network, v.Client.Name)}
+	for _, h := range v.Hops {
+		proof := "proved"
+		if !h.OK {
+			proof = "not proved"
+		}
+		text := fmt.Sprintf("%s %s: %s, %s, %s", h.Kind, h.Name, h.Crossed, h.Need, proof)
+		if h.Never {
+			text = "not over " + text
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(append(parts, "to the server "+v.Server.Name), "; ") + "."
+}
+
+// Paths are those of the networks of a section.
+func (s *section) Paths() (all []topologyView) {
+	for _, l := range s.group.lines {
+		if p, ok := newTopology(l); ok {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// sweptPaths are the paths of networks that only sweeps show, one for each network and number of hosts.
+func sweptPaths(res analysis.Result) []topologyView {
+	swept := swept(res)
+	var all []topologyView
+	var seen []string
+	for _, s := range res.Scenarios {
+		if !swept[s.Cell.Scenario().Key()] {
+			continue
+		}
+		for i := range s.Rows {
+			row := &s.Rows[i]
+			name := networkName(row.Cell)
+			key := fmt.Sprintf("%s/%d", name, s.Cell.Hosts)
+			if slices.Contains(seen, key) {
+				continue
+			}
+			if p, ok := newTopology(line{name: name, rows: []*analysis.Row{row}}); ok {
+				seen = append(seen, key)
+				all = append(all, p)
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,156 @@
+package report
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"nettoll/record"
+)
+
+// overlaid is a path from a container on one host to one on another.
+func overlaid() ([]record.Hop, []record.Endpoint) {
+	hop := func(name, kind string, ok, absent bool) record.Hop {
+		return record.Hop{Name: name, Kind: kind, Packets: 1000, Bytes: 1e6, Need: 9e5, Unit: "bytes", OK: ok, Absent: absent}
+	}
+	return []record.Hop{
+			hop("h2c1/eth0", "device", true, false), hop("h2/br0", "device", true, false), hop("h2/eth1", "device", true, true), hop("h2/vxlan0", "device", false, false),
+			hop("h1/vxlan0", "device", true, false), hop("h1/daemon", "process", true, false), hop("h1c1/eth0", "device", true, false),
+		}, []record.Endpoint{
+			{Name: "h2c1", Role: "client", Host: "h2"}, {Name: "h1c1", Role: "server", Host: "h1"},
+		}
+}
+
+func TestTopology(t *testing.T) {
+	path, ends := overlaid()
+	v := sketch("vxlan", path, ends)
+	var frames []string
+	for _, f := range v.Frames {
+		frames = append(frames, f.Host)
+	}
+	if want := []string{"h2", "h1"}; !slices.Equal(frames, want) {
+		t.Errorf("frames of %v, want %v: what lies in a container stands on its host", frames, want)
+	}
+	if v.Client.Name != "h2c1" || v.Server.Name != "h1c1" || v.Hops[0].Kind != "device in h2c1" || v.Hops[1].Kind != "device" {
+		t.Errorf("from %v to %v over %v", v.Client, v.Server, v.Hops)
+	}
+	for i, h := range v.Hops {
+		if h.OK != path[i].OK || h.Never != path[i].Absent || !strings.HasSuffix(path[i].Name, h.Name) {
+			t.Errorf("hop %d is %+v, want %+v", i, h, path[i])
+		}
+	}
+	want := "The path of vxlan: from the client h2c1; device in h2c1 eth0: 1.00\u00a0MB, at least 900\u00a0kB, proved; device br0: 1.00\u00a0MB, at least 900\u00a0kB, proved; " +
+		"not over device eth1: 1.00\u00a0MB, at most 900\u00a0kB, proved; device vxlan0: 1.00\u00a0MB, at least 900\u00a0kB, not proved; "
+	if !strings.HasPrefix(v.Label, want) || !strings.HasSuffix(v.Label, "; to the server h1c1.") {
+		t.Errorf("in words: %s", v.Label)
+	}
+}
+
+// TestTopologyWithoutHosts: files of before endpoints named their hosts have a frame for each place.
+func TestTopologyWithoutHosts(t *testing.T) {
+	path, _ := overlaid()
+	v := sketch("vxlan", append(path, record.Hop{Name: "alone", Kind: "rule"}), nil)
+	var frames []string
+	for _, f := range v.Frames {
+		frames = append(frames, f.Host)
+	}
+	if want := []string{"h2c1", "h2", "h1", "h1c1"}; !slices.Equal(frames, want) {
+		t.Errorf("frames of %v, want %v", frames, want)
+	}
+}
+
+// TestTopologyHasPlaces: whatever a path is, each row of its sketch stands below the one before, in one frame, and
+// frames do not overlap.
+func TestTopologyHasPlaces(t *testing.T) {
+	results := awkward()
+	sketches := 0
+	for _, name := range slices.Sorted(maps.Keys(results)) {
+		for _, g := range apart(results[name]) {
+			for _, l := range g.lines {
+				v, ok := newTopology(l)
+				if !ok {
+					continue
+				}
+				sketches++
+				if err := misplaced(v); err != nil {
+					t.Errorf("%s, %s: %v", name, l.name, err)
+				}
+				for _, row := range l.rows {
+					if row != nil && len(row.Path) > 0 {
+						if len(v.Hops) != len(row.Path) {
+							t.Errorf("%s, %s: %d hops are drawn of %d", name, l.name, len(v.Hops), len(row.Path))
+						}
+						break
+					}
+				}
+			}
+		}
+	}
+	if sketches < 20 {
+		t.Errorf("only %d sketches", sketches)
+	}
+}
+
+// misplaced says what of a sketch has no good place.
+func misplaced(v topologyView) error {
+	below := 0
+	for _, f := range v.Frames {
+		if f.Top < below {
+			return fmt.Errorf("the frame of %s begins at %d, the one above it ends at %d", f.Host, f.Top, below)
+		}
+		below = f.Top + f.Height
+	}
+	if below != v.Height {
+		return fmt.Errorf("frames end at %d of %d", below, v.Height)
+	}
+	rows := []int{v.Client.Y}
+	for _, h := range v.Hops {
+		rows = append(rows, h.Y)
+	}
+	for i, y := range append(rows, v.Server.Y) {
+		if i > 0 && y < rows[i-1]+sketchRow {
+			return fmt.Errorf("row %d is at %d, the one above it at %d", i, y, rows[i-1])
+		}
+		if !slices.ContainsFunc(v.Frames, func(f frameView) bool { return y-sketchRow/2 >= f.Top && y+sketchRow/2 <= f.Top+f.Height }) {
+			return fmt.Errorf("row %d at %d is in no frame", i, y)
+		}
+	}
+	return nil
+}
+
+// TestSeenWriter writes pieces that end anywhere, in the middle of characters too.
+func TestSeenWriter(t *testing.T) {
+	var text strings.Builder
+	for i := range 20_000 {
+		fmt.Fprintf(&text, "line %d: é €\t\u202e\xff\n", i)
+	}
+	text.WriteString("no newline \u2066")
+	for _, size := range []int{1, 7, 1000, text.Len()} {
+		var got strings.Builder
+		w := seenWriter{to: &got}
+		for rest := text.String(); rest != ""; {
+			n := min(size, len(rest))
+			if written, err := w.Write([]byte(rest[:n])); err != nil || written != n {
+				t.Fatal(written, err)
+			}
+			rest = rest[n:]
+		}
+		if err := w.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		var want []string
+		for line := range strings.SplitSeq(text.String(), "\n") {
+			want = append(want, strings.Map(func(r rune) rune {
+				if r == '\t' {
+					return r
+				}
+				return seen(r)
+			}, line))
+		}
+		if got.String() != strings.Join(want, "\n") {
+			t.Errorf("pieces of %d bytes make another text", size)
+		}
+	}
+}

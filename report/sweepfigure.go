@@ -1,0 +1,286 @@
+package report
+
+import (
+	"slices"
+	"strings"
+
+	"nettoll/analysis"
+	"nettoll/record"
+	"nettoll/reference"
+	"nettoll/report/plot"
+)
+
+// loadAxes are the axes along which the offered load grows.
+var loadAxes = []string{"rate", "bandwidth", "streams", "clients", "servers", "servers-clients", "processes"}
+
+// underLoad draws latency over the achieved load, if a sweep offers several loads: the axis of the sweep is the
+// offered load, which a network need not reach.
+func underLoad(s analysis.Sweep, looks looks) []figure {
+	if s.Matrix() || !slices.Contains(loadAxes, s.X.Name) {
+		return nil
+	}
+	var all []figure
+	for _, metric := range []string{record.LatencyP50, record.LatencyP99} {
+		if f := loadCurve(s, metric, looks); f.chart.Drawn() {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// achieved is the metric of what a sweep's networks did: transactions, or bits where there are none.
+func achieved(s analysis.Sweep) (k record.Kind, ok bool) {
+	for _, name := range []string{record.TransactionRate, record.Throughput} {
+		if has(s, name) {
+			return record.KindOf(name)
+		}
+	}
+	return k, false
+}
+
+// loadCurve is one metric over the load. There is no chart unless some network has it at two loads.
+func loadCurve(s analysis.Sweep, metric string, looks looks) figure {
+	load, ok := achieved(s)
+	kind, known := record.KindOf(metric)
+	if !ok || !known || !has(s, metric) {
+		return figure{}
+	}
+	x, y := sweepScale(s, load), sweepScale(s, kind)
+	out := figure{Title: capital(kind.Title) + " against load, " + y.unit, Hint: hint(kind)}
+	words := []string{out.Title + ", by " + load.Title + " achieved, " + x.unit + ", " + out.Hint + "."}
+	var all []plot.Loaded
+	most := 0
+	for _, l := range s.Lines {
+		line := plot.Loaded{Look: looks[l.Network]}
+		var values []string
+		for _, p := range l.Points {
+			did, counted := p.Row.Figure(load.Name)
+			f, ok := p.Row.Figure(metric)
+			if !ok || !counted {
+				continue
+			}
+			line.Points = append(line.Points, plot.Cross{X: extentOf(x, did.Summary), Y: extentOf(y, f.Summary)})
+			out.draws.add(drawsCrosses, did.Summary.Level > 0 || f.Summary.Level > 0)
+			values = append(values, said(y, f)+" at "+said(x, did))
+		}
+		most = max(most, len(values))
+		if len(values) > 0 {
+			all = append(all, line)
+			key := plot.Key{Name: l.Network, Look: line.Look}
+			if l.Native {
+				key.Name += " (baseline)"
+			}
+			out.Keys = append(out.Keys, key)
+			words = append(words, l.Network+": "+join(values)+".")
+		}
+	}
+	if most < 2 {
+		return figure{}
+	}
+	out.draws |= drawsLoads
+	out.chart = plot.Load(all, capital(load.Title)+" achieved, "+x.unit, strings.Join(words, " "))
+	return out
+}
+
+func extentOf(sc scale, m analysis.Summary) plot.Extent {
+	b := valueBar(sc, m)
+	return plot.Extent{Value: b.Value, Low: b.Low, High: b.High}
+}
+
+// sweepFigures draws lines over an axis that is a scale, groups of bars over one
+// that is not, and a heatmap for each network over two.
+func sweepFigures(s analysis.Sweep, looks looks) []figure {
+	kinds := s.Kinds
+	if len(kinds) == 0 {
+		return nil
+	}
+	if s.Matrix() {
+		return heatFigures(s, kinds[0])
+	}
+	if !s.X.Numeric {
+		return clusterFigures(s, kinds, looks)
+	}
+	var all []figure
+	for _, k := range kinds {
+		if f := lineFigure(s, k, looks); f.chart.Drawn() {
+			all = append(all, f)
+		}
+	}
+	return append(all, underLoad(s, looks)...)
+}
+
+func lineFigure(s analysis.Sweep, k record.Kind, looks looks) figure {
+	sc := sweepScale(s, k)
+	out := figure{Title: unitTitle(k, sc), Hint: hint(k)}
+	words := []string{out.Title + " by " + s.X.Title + ", " + out.Hint + "."}
+	axis, log := axisPlaces(s.XTicks)
+	var all []plot.Series
+	for _, l := range s.Lines {
+		line := plot.Series{Name: l.Network, Look: looks[l.Network]}
+		var values []string
+		for _, p := range l.Points {
+			f, ok := p.Row.Figure(k.Name)
+			if !ok {
+				continue
+			}
+			b := valueBar(sc, f.Summary)
+			line.Points = append(line.Points, plot.Point{X: axis[p.X], Y: b.Value, Low: b.Low, High: b.High})
+			out.draws.add(drawsBands, b.Low < b.High)
+			values = append(values, said(sc, f)+" at "+labelOf(s, p))
+		}
+		if len(values) > 0 {
+			all = append(all, line)
+			words = append(words, l.Network+": "+join(values)+".")
+		}
+	}
+	x := plot.Axis{Title: s.X.Title, Log: log}
+	for i, t := range s.XTicks {
+		x.Ticks = append(x.Ticks, plot.Tick{At: axis[i], Text: t.Label})
+	}
+	out.chart = plot.Sweep(all, x, strings.Join(words, " "))
+	return out
+}
+
+// axisPlaces are the places of ticks, and whether the scale is logarithmic. Values that grow by
+// factors after a zero have no scale; they are set at equal distances.
+func axisPlaces(ticks []analysis.Tick) (places []float64, log bool) {
+	for _, t := range ticks {
+		places = append(places, t.Value)
+	}
+	switch {
+	case doubles(places):
+		return places, true
+	case len(places) > 0 && places[0] == 0 && doubles(places[1:]):
+		for i := range places {
+			places[i] = float64(i)
+		}
+	}
+	return places, false
+}
+
+// doubles reports whether values grow by factors rather than by steps.
+func doubles(values []float64) bool {
+	return len(values) > 2 && values[0] > 0 && values[len(values)-1]/values[0] >= 8
+}
+
+// heatFigures draws a matrix for each network that has figures, in colours that
+// compare.
+func heatFigures(s analysis.Sweep, k record.Kind) []figure {
+	sc := sweepScale(s, k)
+	most := 0.0
+	for _, row := range s.Rows() {
+		if f, ok := row.Figure(k.Name); ok {
+			most = max(most, f.Estimate/sc.factor)
+		}
+	}
+	var all []figure
+	for _, l := range s.Lines {
+		m := plot.Matrix{RowTitle: s.X.Title, ColumnTitle: s.Y.Title, Most: most, Rows: labels(s.XTicks), Columns: labels(s.YTicks)}
+		words := []string{unitTitle(k, sc) + " over " + l.Network + ", " + s.X.Title + " by " + s.Y.Title + ":"}
+		known := 0
+		for x := range s.XTicks {
+			var cells []plot.HeatCell
+			for y := range s.YTicks {
+				cell := plot.HeatCell{}
+				if row := pointAt(l, spot{x, y}); row != nil {
+					cell.Text = "–"
+					if f, ok := row.Figure(k.Name); ok {
+						cell = plot.HeatCell{Text: sc.number(f.Summary.Estimate), Value: f.Summary.Estimate / sc.factor, Known: true}
+						words = append(words, s.XTicks[x].Label+"×"+s.YTicks[y].Label+" "+cell.Text+",")
+						known++
+					}
+				}
+				cells = append(cells, cell)
+			}
+			m.Cells = append(m.Cells, cells)
+		}
+		if known > 0 {
+			label := strings.TrimSuffix(strings.Join(words, " "), ",")
+			all = append(all, figure{Title: l.Network + ": " + unitTitle(k, sc), Hint: hint(k), chart: plot.Heat(m, label), draws: drawsShades})
+		}
+	}
+	return all
+}
+
+func labels(ticks []analysis.Tick) []string {
+	var all []string
+	for _, t := range ticks {
+		all = append(all, t.Label)
+	}
+	return all
+}
+
+// clusterFigures draws networks by something that is no scale, such as instances:
+// in absolute figures, of native, and the CPU that both ends use.
+func clusterFigures(s analysis.Sweep, kinds []record.Kind, looks looks) []figure {
+	var all []figure
+	draw := func(title, hint string, reference, least float64, bar func(row analysis.Row) (plot.Bar, bool)) {
+		words := []string{title + " by " + s.X.Title + ", " + hint + "."}
+		var clusters []plot.Cluster
+		var drawn draws
+		for _, at := range spots(s) {
+			cluster := plot.Cluster{Name: at.label(s)}
+			for _, l := range s.Lines {
+				row := pointAt(l, at)
+				if row == nil {
+					continue
+				}
+				if b, ok := bar(*row); ok {
+					b.Name, b.Native, b.Look = l.Network, l.Native, looks[l.Network]
+					drawn.add(drawsWhiskers, b.Low < b.High)
+					cluster.Bars = append(cluster.Bars, b)
+					words = append(words, at.label(s)+", "+l.Network+": "+b.Text+".")
+				}
+			}
+			if len(cluster.Bars) > 0 {
+				clusters = append(clusters, cluster)
+			}
+		}
+		if len(clusters) > 0 {
+			all = append(all, figure{Title: title, Hint: hint, chart: plot.Clusters(clusters, reference, least, strings.Join(words, " ")), draws: drawn})
+		}
+	}
+	for _, k := range kinds {
+		sc := sweepScale(s, k)
+		if k.Name == kinds[0].Name {
+			draw(capital(k.Title)+", % of "+analysis.BaselineName(s.Cell), hint(k), 100, 0, func(row analysis.Row) (plot.Bar, bool) {
+				f, ok := row.Figure(k.Name)
+				if !ok || f.Ratio == nil {
+					return plot.Bar{}, false
+				}
+				return ratioBar(*f.Ratio), true
+			})
+		}
+		draw(unitTitle(k, sc), hint(k), 0, 0, func(row analysis.Row) (plot.Bar, bool) {
+			f, ok := row.Figure(k.Name)
+			return valueBar(sc, f.Summary), ok
+		})
+	}
+	for _, ends := range [][2]string{{analysis.CPUClientHost, reference.CPUClient}, {analysis.CPUServerHost, reference.CPUServer}} {
+		name := ends[0]
+		cost := func(row analysis.Row) (analysis.Figure, bool) { return row.Cost(name) }
+		first, ok := s.First(cost)
+		if !ok {
+			name = ends[1]
+			if first, ok = s.First(cost); !ok {
+				continue
+			}
+		}
+		kind, sc := first.Kind, scaleFor(first.Kind, first.Estimate)
+		draw(kind.Title+", "+sc.unit, hint(kind), 0, 0, func(row analysis.Row) (plot.Bar, bool) {
+			f, ok := row.Cost(name)
+			return valueBar(sc, f.Summary), ok
+		})
+		draw(kind.Title+" above "+analysis.BaselineName(s.Cell)+", %", hint(kind), 0, leastAbove, func(row analysis.Row) (plot.Bar, bool) {
+			f, ok := row.Cost(name)
+			if !ok || f.Ratio == nil {
+				return plot.Bar{}, false
+			}
+			return aboveBar(*f.Ratio), true
+		})
+	}
+	if f := sweepLoads(s); f.chart.Drawn() {
+		all = append(all, f)
+	}
+	return all
+}
