@@ -244,26 +244,13 @@ func (c *Container) netNS() string {
 
 // Addr is the container's address on its first network; the zero value is none.
 func (c *Container) Addr(six bool) netip.Addr {
-	if six {
-		return c.attached().GlobalIPv6Address
-	}
-	return c.attached().IPAddress
-}
-
-// Gateway is the engine's address on the container's network.
-func (c *Container) Gateway(six bool) netip.Addr {
-	if six {
-		return c.attached().IPv6Gateway
-	}
-	return c.attached().Gateway
-}
-
-// attached is what the container has of its first network.
-func (c *Container) attached() network.EndpointSettings {
 	for _, n := range c.nets {
-		return *n
+		if six {
+			return n.GlobalIPv6Address
+		}
+		return n.IPAddress
 	}
-	return network.EndpointSettings{}
+	return netip.Addr{}
 }
 
 // ask asks the container's first process.

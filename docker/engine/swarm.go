@@ -118,9 +118,6 @@ func (s *Swarm) list(ctx context.Context) (map[string]swarm.Node, error) {
 	return all, nil
 }
 
-// Node is the id that the swarm knows a host's engine by.
-func (s *Swarm) Node(h *Host) string { return s.nodes[h] }
-
 // Forget leaves what was made on the host to the end of its engine.
 func (h *Host) Forget() {
 	h.mu.Lock()

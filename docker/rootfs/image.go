@@ -4,13 +4,11 @@
 // compiler is needed, and the image holds the very programs that were asked for.
 //
 // The stream is the same for the same files: names are sorted, times are zero, all
-// belongs to root. Image.ID is short enough for a tag.
+// belongs to root.
 package rootfs
 
 import (
 	"archive/tar"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -36,7 +34,6 @@ func Tool(name, file string) Program { return Program{File: file, Path: "/usr/bi
 type Image struct {
 	tree  tree
 	names []string
-	id    string
 }
 
 // New reads the programs and finds their libraries. It keeps no file open and no
@@ -63,7 +60,7 @@ func With(data []Data, programs ...Program) (*Image, error) {
 	if err != nil {
 		return nil, fmt.Errorf("rootfs: %w", err)
 	}
-	return b.image(), nil
+	return &Image{tree: b.tree, names: b.tree.names()}, nil
 }
 
 // Static is the image of programs that need no library, for whatever machine they are, with
@@ -74,7 +71,7 @@ func Static(texts map[string]string, programs ...Program) (*Image, error) {
 	if err := b.static(texts, programs); err != nil {
 		return nil, fmt.Errorf("rootfs: %w", err)
 	}
-	return b.image(), nil
+	return &Image{tree: b.tree, names: b.tree.names()}, nil
 }
 
 func (b *builder) static(texts map[string]string, programs []Program) error {
@@ -100,32 +97,8 @@ func (b *builder) static(texts map[string]string, programs []Program) error {
 	return b.base()
 }
 
-// image is what was put together.
-func (b *builder) image() *Image {
-	m := &Image{tree: b.tree, names: b.tree.names()}
-	h := sha256.New()
-	for _, name := range m.names {
-		e := m.tree[name]
-		fmt.Fprintf(h, "%q %v", name, e.mode)
-		if e.content != nil {
-			fmt.Fprintf(h, " %d %x", e.size, e.sum)
-		}
-		fmt.Fprintln(h)
-	}
-	m.id = hex.EncodeToString(h.Sum(nil))[:idLength]
-	return m
-}
-
-// idLength is how many hexadecimal digits an ID has: two images of one machine will
-// not have the same one by chance.
-const idLength = 16
-
-// ID is a hash of names, modes and contents in 16 hexadecimal digits: images with the
-// same ID are the same.
-func (m *Image) ID() string { return m.id }
-
 // WriteTo writes the image as a tar stream and gives its length in bytes. It fails
-// when a file is no longer what it was when the ID was made.
+// when a file is no longer what it was when the image was made.
 func (m *Image) WriteTo(w io.Writer) (int64, error) {
 	n := &counter{w: w}
 	t := tar.NewWriter(n)

@@ -75,34 +75,21 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestID is of the contents alone: not of names, times or the order on this machine.
-func TestID(t *testing.T) {
+// TestStreamIsOfTheContents alone: not of names, times or the order on this machine.
+func TestStreamIsOfTheContents(t *testing.T) {
 	here, _ := native(t)
 	dir := t.TempDir()
 	one := elfFile{arch: here}
 	first, second := one.write(t, dir, "a"), one.write(t, dir, "deep/b")
-	changed := elfFile{arch: here, needed: []string{"no.matter"}}.write(t, dir, "c")
-
 	m := image(t, Tool("x", first), Tool("y", second))
-	same := image(t, Tool("y", first), Tool("x", second))
-	if m.ID() != same.ID() || !bytes.Equal(stream(t, m), stream(t, same)) {
-		t.Errorf("%s and %s are of the same programs", m.ID(), same.ID())
-	}
-	if !bytes.Equal(stream(t, m), stream(t, m)) {
-		t.Error("the second stream is not the first one")
-	}
-	for what, other := range map[string]*Image{
-		"another program": image(t, Tool("x", first), Tool("y", changed)),
-		"another name":    image(t, Tool("x", first), Tool("z", second)),
-		"one less":        image(t, Tool("x", first)),
-	} {
-		if other.ID() == m.ID() {
-			t.Errorf("%s has the same ID", what)
+	for range 2 {
+		if !bytes.Equal(stream(t, m), stream(t, image(t, Tool("y", first), Tool("x", second)))) {
+			t.Error("the same programs make two streams")
 		}
 	}
 }
 
-// TestChanged refuses to write under an ID what it is not the ID of.
+// TestChanged refuses to write what is no longer what was read.
 func TestChanged(t *testing.T) {
 	here, _ := native(t)
 	file := elfFile{arch: here, debug: "symbols"}.write(t, t.TempDir(), "a")

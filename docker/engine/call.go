@@ -1,0 +1,107 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
+	"syscall"
+	"time"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"golang.org/x/sync/errgroup"
+)
+
+// asking bounds a question to an engine that no caller's context bounds.
+func asking() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), killTime)
+}
+
+// How long an engine may take to answer such a question that is asked for each of many
+// processes, and how long when it did not answer the last one: it may hang.
+const (
+	answerTime = 5 * time.Second
+	hangTime   = time.Second
+)
+
+func (e *Engine) asking() (context.Context, context.CancelFunc) {
+	limit := answerTime
+	if e.silent.Load() {
+		limit = hangTime
+	}
+	return context.WithTimeout(context.Background(), limit)
+}
+
+// heard remembers whether the engine answered.
+func (e *Engine) heard(err error) { e.silent.Store(errors.Is(err, context.DeadlineExceeded)) }
+
+// pause is between two questions.
+const pause = 10 * time.Millisecond
+
+// until asks again and again until the answer is yes or an error, or ctx is over.
+func until(ctx context.Context, answer func() (bool, error)) error {
+	for {
+		if yes, err := answer(); yes || err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(pause):
+		}
+	}
+}
+
+// Each does something with all of them, so many at a time or, with -1, all at once. The errors
+// are in the order of what they are about.
+func Each[T any](limit int, all []T, do func(i int, one T) error) []error {
+	errs := make([]error, len(all))
+	var doing errgroup.Group
+	doing.SetLimit(limit)
+	for i, one := range all {
+		doing.Go(func() error {
+			errs[i] = do(i, one)
+			return nil
+		})
+	}
+	_ = doing.Wait()
+	return errs
+}
+
+// failed says what an engine did not do, and why.
+func failed(err error, format string, args ...any) error {
+	return fmt.Errorf("docker: %s: %w", fmt.Sprintf(format, args...), brief(err))
+}
+
+// gone says that the engine has no such object.
+func gone(err error) bool { return err != nil && cerrdefs.IsNotFound(err) }
+
+// brief makes of an engine's error one line, without what says nothing to a reader.
+func brief(err error) error {
+	if err == nil {
+		return nil
+	}
+	text := strings.TrimPrefix(err.Error(), "Error response from daemon: ")
+	var request *url.Error
+	if errors.As(err, &request) { // names the request by its path
+		text = strings.ReplaceAll(text, request.Error(), request.Err.Error())
+	}
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		text = "the engine did not answer in time"
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+		text = "the engine broke the connection off"
+	}
+	return &daemonError{text: strings.Join(strings.Fields(text), " "), err: err}
+}
+
+// daemonError is what an engine said.
+type daemonError struct {
+	text string
+	err  error
+}
+
+func (e *daemonError) Error() string { return e.text }
+func (e *daemonError) Unwrap() error { return e.err }
