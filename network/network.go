@@ -132,10 +132,11 @@ func (n *Network) Broken(ctx context.Context) error {
 	return n.Fault(ctx)
 }
 
-// Daemon is a process that carries payload. One that is a fmt.Stringer is called so in records.
-type Daemon interface {
-	platform.Process
-	OnHost() string // name of the host that it runs on
+// Daemon is a process that carries payload.
+type Daemon struct {
+	Name string // in records
+	Host string // that it runs on
+	PID  int
 }
 
 // WrongPath is the error of a network that was built and leads elsewhere than it

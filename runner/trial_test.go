@@ -9,7 +9,6 @@ import (
 	"testing/synctest"
 
 	"nettoll/network"
-	"nettoll/platform"
 	"nettoll/record"
 	"nettoll/workload"
 )
@@ -62,7 +61,7 @@ func TestTrialFailsWithOneLineThatSaysWhy(t *testing.T) {
 		{"no path", "prove path: the network names no hop", func(_ *bench, f *way) { f.pathless = true }},
 		{"impossible underlay", `"fast" is not part of a shape`, func(b *bench, _ *way) { b.Cells[0].Underlay = "fast,slow" }},
 		{"underlay without a shape", "underlay fast has no shape; write its rate, as in fast:rate=1gbit", func(b *bench, _ *way) { b.Cells[0].Underlay = "fast" }},
-		{"daemon has died", "CPU time of process 4194303", func(_ *bench, f *way) { f.daemons = []network.Daemon{ghost{}} }},
+		{"daemon has died", "CPU time of process 4194303", func(_ *bench, f *way) { f.daemons = []network.Daemon{{Name: "ghost", Host: "h1", PID: 1<<22 - 1}} }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -86,12 +85,6 @@ func TestTrialFailsWithOneLineThatSaysWhy(t *testing.T) {
 		})
 	}
 }
-
-type ghost struct{ platform.Process }
-
-func (ghost) PID() int { return 1<<22 - 1 }
-
-func (ghost) OnHost() string { return "h1" }
 
 func TestPayloadThatLeftNoTraceIsInvalid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

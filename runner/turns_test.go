@@ -205,7 +205,7 @@ func TestFaultInMidTurn(t *testing.T) {
 func TestDaemonKilledInMidTurn(t *testing.T) {
 	var built *network.Network
 	tool := &midTurn{Tool: engine.New(), disturb: func() {
-		if err := built.Daemons[0].Kill(); err != nil {
+		if err := unix.Kill(built.Daemons[0].PID, unix.SIGKILL); err != nil {
 			t.Error(err)
 		}
 	}}

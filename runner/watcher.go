@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -84,7 +83,7 @@ func (w *watcher) read(ctx context.Context) edge {
 	for _, d := range w.daemons {
 		if e.err == nil {
 			var t sampler.ProcessTime
-			t, e.err = sampler.Process(d.PID())
+			t, e.err = sampler.Process(d.PID)
 			e.daemons = append(e.daemons, t)
 		}
 	}
@@ -129,10 +128,10 @@ func (w *watcher) use(window, bytes, idle float64) (record.CPUUse, []record.Warn
 	for i, d := range w.daemons {
 		var sum record.ProcessCPU
 		for _, t := range turns {
-			one := sampler.Between(title(d), t.from.daemons[i], t.to.daemons[i], share*t.seconds())
+			one := sampler.Between(d.Name, t.from.daemons[i], t.to.daemons[i], share*t.seconds())
 			sum.Name, sum.User, sum.System = one.Name, sum.User+one.User, sum.System+one.System
 		}
-		sum.Host = d.OnHost()
+		sum.Host = d.Host
 		use.Daemons = append(use.Daemons, sum)
 	}
 	for _, t := range w.turns {
@@ -183,7 +182,7 @@ func (w *watcher) resting() *record.Resting {
 		}
 		seconds := others.seconds()
 		for n, d := range w.daemons {
-			r.CPU += sampler.Between(title(d), others.from.daemons[n], others.to.daemons[n], seconds).Total()
+			r.CPU += sampler.Between(d.Name, others.from.daemons[n], others.to.daemons[n], seconds).Total()
 		}
 		r.Watched += seconds
 	}
@@ -227,12 +226,4 @@ func (w *watcher) foreignWork(use record.CPUUse, window time.Duration) []record.
 		switches += t.to.switches - min(t.from.switches, t.to.switches)
 	}
 	return foreignWork(use, window, switches)
-}
-
-// title is what records call a daemon.
-func title(d network.Daemon) string {
-	if named, ok := d.(fmt.Stringer); ok {
-		return named.String()
-	}
-	return fmt.Sprintf("daemon %d", d.PID())
 }

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"net/netip"
 	"path/filepath"
 	"slices"
@@ -91,8 +90,8 @@ func translations(text string, to netip.Addr) (count uint64, found bool, err err
 	return count, found, nil
 }
 
-// Proxies are the docker-proxy processes that serve a container's addresses.
-func (h *Host) Proxies(at ...netip.Addr) (all []Proxy, err error) {
+// Proxies are the PIDs of the docker-proxy processes that serve a container's addresses.
+func (h *Host) Proxies(at ...netip.Addr) (all []int, err error) {
 	procs, err := procfs.AllProcs()
 	if err != nil {
 		return nil, err
@@ -107,24 +106,8 @@ func (h *Host) Proxies(at ...netip.Addr) (all []Proxy, err error) {
 			continue
 		}
 		if to, err := netip.ParseAddr(args[i+1]); err == nil && slices.Contains(at, to) {
-			all = append(all, Proxy{p.PID, h.name})
+			all = append(all, p.PID)
 		}
 	}
 	return all, nil
 }
-
-// Proxy is a docker-proxy. It belongs to the engine: it can be watched and nothing else.
-type Proxy struct {
-	pid  int
-	host string
-}
-
-func (p Proxy) PID() int            { return p.pid }
-func (p Proxy) OnHost() string      { return p.host }
-func (Proxy) Stdin() io.WriteCloser { return nil }
-func (Proxy) Stdout() io.Reader     { return nil }
-func (Proxy) Stderr() string        { return "" }
-func (Proxy) Wait() error           { return errNotOurs }
-func (Proxy) Kill() error           { return errNotOurs }
-
-var errNotOurs = fmt.Errorf("docker: the process belongs to the engine")

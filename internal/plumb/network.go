@@ -79,6 +79,11 @@ type Network struct {
 	MadeUp    func() []string
 }
 
+// Carry notes that a daemon carries the payload.
+func (n *Network) Carry(d *daemon.Daemon) {
+	n.Procs = append(n.Procs, network.Daemon{Name: d.String(), Host: d.OnHost(), PID: d.PID()})
+}
+
 // Standing is the network as others see it.
 func (n *Network) Standing() *network.Network {
 	hosts := make([]platform.Host, len(n.Hosts))

@@ -202,7 +202,7 @@ func (n *build) proxied(ctx context.Context) error {
 			return fmt.Errorf("docker: no docker-proxy serves %s", s.Name())
 		}
 		for _, p := range procs {
-			n.daemons = append(n.daemons, p)
+			n.daemons = append(n.daemons, network.Daemon{Name: fmt.Sprintf("daemon %d", p), Host: h.Name(), PID: p})
 		}
 	}
 	n.hops = func(from, to *node, _ network.Family) []network.Hop {

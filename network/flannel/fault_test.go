@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"nettoll/internal/daemon"
 	"nettoll/internal/nl"
 	"nettoll/internal/plumb"
@@ -65,7 +67,7 @@ func TestKilledDaemonIsNamed(t *testing.T) {
 	if err := n.Standing().Fault(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := n.Procs[1].Kill(); err != nil {
+	if err := unix.Kill(n.Procs[1].PID, unix.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	var err error

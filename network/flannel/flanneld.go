@@ -35,7 +35,7 @@ func (b *build) startAll(ctx context.Context) (err error) {
 	b.Needed = append(b.Needed, b.flannelds...)
 	if b.carries {
 		for _, d := range b.flannelds {
-			b.Procs = append(b.Procs, d)
+			b.Carry(d)
 		}
 	}
 	return nil

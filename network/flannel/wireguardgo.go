@@ -51,6 +51,7 @@ func (b *build) startWireGuard(ctx context.Context, h *plumb.Host) error {
 	if err != nil {
 		return err
 	}
-	b.Needed, b.Procs = append(b.Needed, d), append(b.Procs, d)
+	b.Needed = append(b.Needed, d)
+	b.Carry(d)
 	return nil
 }

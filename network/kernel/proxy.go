@@ -37,7 +37,7 @@ func (p *publication) startProxy(ctx context.Context) error {
 	}
 	client := agent.Dial(proc)
 	p.Push("proxy", func(context.Context) error { return client.Close() })
-	p.Procs = append(p.Procs, proxying{proc, h.Name()})
+	p.Procs = append(p.Procs, network.Daemon{Name: "proxy on " + h.Name(), Host: h.Name(), PID: proc.PID()})
 	var ports []forward
 	for i, n := range p.Servers {
 		first, last := p.Topo.Ports(i)
@@ -60,18 +60,6 @@ func (p *publication) startProxy(ctx context.Context) error {
 	}
 	return nil
 }
-
-// proxying is the process of the proxy.
-type proxying struct {
-	platform.Process
-	host string
-}
-
-// OnHost implements network.Daemon.
-func (p proxying) OnHost() string { return p.host }
-
-// String is what records call it.
-func (p proxying) String() string { return "proxy on " + p.host }
 
 // Handlers are the agent's half: a proxy that, as docker-proxy does, accepts a
 // connection, makes another and copies between the two, in the kernel where

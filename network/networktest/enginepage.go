@@ -36,7 +36,7 @@ func (d *description) daemons(t *testing.T, n *network.Network) {
 	t.Helper()
 	count := map[string]int{}
 	for _, p := range n.Daemons {
-		b, err := os.ReadFile("/proc/" + strconv.Itoa(p.PID()) + "/cmdline")
+		b, err := os.ReadFile("/proc/" + strconv.Itoa(p.PID) + "/cmdline")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -118,8 +118,8 @@ func whereabouts(t *testing.T, n *network.Network) {
 		}
 	}
 	for _, p := range n.Daemons {
-		if !hosts[p.OnHost()] {
-			t.Errorf("daemon %d is on %q, which is not a host of the network", p.PID(), p.OnHost())
+		if !hosts[p.Host] {
+			t.Errorf("daemon %d is on %q, which is not a host of the network", p.PID, p.Host)
 		}
 	}
 }

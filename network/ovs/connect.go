@@ -29,7 +29,7 @@ func (v variant) build(ctx context.Context, n *plumb.Network) (*build, error) {
 	n.Needed = b.daemons()
 	if v.datapath == userspace {
 		for _, s := range b.vswitches {
-			n.Procs = append(n.Procs, s.daemon)
+			n.Carry(s.daemon)
 		}
 	}
 	if v.tunnel != nil {

@@ -13,17 +13,10 @@ import (
 
 // carrier is the process of a host.
 type carrier struct {
-	platform.Process
-	host   string
+	network.Daemon
 	client *agent.Client
 	hops   []network.Hop // the overlay's, on this host
 }
-
-// String is what records call it.
-func (c *carrier) String() string { return "udp-overlay on " + c.host }
-
-// OnHost implements network.Daemon.
-func (c *carrier) OnHost() string { return c.host }
 
 // start runs the process of a host, which takes what comes through the device.
 func (n *build) start(ctx context.Context, h *plumb.Host, device string, frames bool) error {
@@ -31,8 +24,11 @@ func (n *build) start(ctx context.Context, h *plumb.Host, device string, frames 
 	if err != nil {
 		return err
 	}
-	c := &carrier{Process: proc, host: h.Name(), client: agent.Dial(proc)}
-	n.Push(c.String(), func(context.Context) error { return c.client.Close() })
+	c := &carrier{
+		Daemon: network.Daemon{Name: "udp-overlay on " + h.Name(), Host: h.Name(), PID: proc.PID()},
+		client: agent.Dial(proc),
+	}
+	n.Push(c.Name, func(context.Context) error { return c.client.Close() })
 	o := overlay{Device: device, Frames: frames, Listen: netip.AddrPortFrom(h.Uplink().Addr4.Addr(), port)}
 	for _, other := range n.Site.Hosts {
 		if other != h {
@@ -54,7 +50,7 @@ func (n *build) start(ctx context.Context, h *plumb.Host, device string, frames 
 		c.hops = append(c.hops, plumb.DeviceHop(h.Name(), h.NS, bridge)) // which routes to the device
 	}
 	n.carriers[h] = c
-	n.Procs = append(n.Procs, c)
+	n.Procs = append(n.Procs, c.Daemon)
 	return nil
 }
 
@@ -69,10 +65,10 @@ func (n *build) check(ctx context.Context) error {
 	for _, h := range n.Site.Hosts {
 		c := n.carriers[h]
 		if err := c.client.Err(); err != nil {
-			return fmt.Errorf("%s: %w", c, err)
+			return fmt.Errorf("%s: %w", c.Name, err)
 		}
 		if _, err := c.carried(ctx); err != nil {
-			return fmt.Errorf("%s: %w", c, err)
+			return fmt.Errorf("%s: %w", c.Name, err)
 		}
 	}
 	return nil

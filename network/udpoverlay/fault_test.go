@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"nettoll/internal/nl"
 	"nettoll/internal/testutil"
 	"nettoll/network"
@@ -49,7 +51,7 @@ func TestProcessThatEndsIsAFault(t *testing.T) {
 			if got := fault(t, n); got != "" {
 				t.Fatalf("a network at work has the fault %s", got)
 			}
-			if err := n.Daemons[1].Kill(); err != nil {
+			if err := unix.Kill(n.Daemons[1].PID, unix.SIGKILL); err != nil {
 				t.Fatal(err)
 			}
 			if got := fault(t, n); !strings.Contains(got, "udp-overlay on h2: agent") || strings.Contains(got, "\n") {

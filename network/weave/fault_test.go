@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"nettoll/internal/nl"
 	"nettoll/network"
 	"nettoll/network/weave"
@@ -173,7 +175,7 @@ func TestWeaverThatComplainsAndDies(t *testing.T) {
 	if strings.Contains(said, "fine") {
 		t.Errorf("remarks %q", said)
 	}
-	if err := n.Daemons[0].Kill(); err != nil {
+	if err := unix.Kill(n.Daemons[0].PID, unix.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	err = n.Broken(t.Context())

@@ -55,7 +55,7 @@ func (n *build) start(ctx context.Context, h *plumb.Host) error {
 		return err
 	}
 	n.Needed = append(n.Needed, d)
-	n.Procs = append(n.Procs, d)
+	n.Carry(d)
 	return nil
 }
 

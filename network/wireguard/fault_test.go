@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"nettoll/internal/testutil"
 	"nettoll/network"
 	"nettoll/network/wireguard"
@@ -40,7 +42,7 @@ func TestProgramThatEnds(t *testing.T) {
 	if len(procs) != 2 {
 		t.Fatalf("%d processes carry payload, want one on each host", len(procs))
 	}
-	if err := procs[1].Kill(); err != nil {
+	if err := unix.Kill(procs[1].PID, unix.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	for err = fault(t.Context()); err == nil && t.Context().Err() == nil; err = fault(t.Context()) {

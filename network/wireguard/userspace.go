@@ -17,6 +17,6 @@ func (v variant) start(ctx context.Context, n *plumb.Network, h *plumb.Host) err
 		return err
 	}
 	n.Needed = append(n.Needed, d)
-	n.Procs = append(n.Procs, d)
+	n.Carry(d)
 	return nil
 }
