@@ -133,30 +133,30 @@ func anyOf[T technique.Technique](variants []T) (all []technique.Technique) {
 	return all
 }
 
+// toolsOfPrograms are the tools that are programs, in the order of lists.
+func toolsOfPrograms() []program.Tool {
+	return []program.Tool{
+		iperf.Tool, iperf3.Tool, netperf.Tool, qperf.Tool, sockperf.Tool, nuttcp.Tool, wrk.Tool, redisbench.Tool, pgbench.Tool,
+	}
+}
+
 // tools is every generator of traffic that is compiled in; paths says where programs
 // are that are not in PATH.
 func tools(paths program.Paths) []workload.Tool {
-	return []workload.Tool{
-		engine.New(),
-		iperf.New(paths),
-		iperf3.New(paths),
-		netperf.New(paths),
-		qperf.New(paths),
-		sockperf.New(paths),
-		nuttcp.New(paths),
-		wrk.New(paths),
-		redisbench.New(paths),
-		pgbench.New(paths),
+	all := []workload.Tool{engine.New()}
+	for _, t := range toolsOfPrograms() {
+		all = append(all, t.At(paths))
 	}
+	return all
 }
 
 // programs are those that tools start, as --tool-path names them, by the tool.
 func programs() map[string][]string {
-	return map[string][]string{
-		iperf.Name: {"iperf"}, iperf3.Name: {"iperf3"}, netperf.Name: {"netperf", "netserver"}, qperf.Name: {"qperf"},
-		sockperf.Name: {"sockperf"}, nuttcp.Name: {"nuttcp"}, wrk.Name: {"wrk", "nginx"},
-		redisbench.Name: {"redis-benchmark", "redis-server"}, pgbench.Name: {"pgbench", "postgres"},
+	all := map[string][]string{}
+	for _, t := range toolsOfPrograms() {
+		all[t.Name] = t.Names()
 	}
+	return all
 }
 
 func toolByName(paths program.Paths) map[string]workload.Tool {

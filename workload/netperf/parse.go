@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"nettoll/internal/program"
 	"nettoll/record"
 	"nettoll/workload"
 )
@@ -105,7 +106,8 @@ type figures struct {
 }
 
 // parse reads the output of one netperf.
-func (t test) parse(text string, job workload.Job) (figures, error) {
+func parse(job workload.Job, text, _ string) (figures, error) {
+	t := tests[job.Workload]
 	f, err := read(text, t.selectors())
 	if err != nil {
 		return figures{}, err
@@ -121,20 +123,20 @@ func (t test) parse(text string, job workload.Job) (figures, error) {
 	if m.seconds, err = f.positive("ELAPSED_TIME"); err != nil {
 		return figures{}, err
 	}
-	if t.workload == record.TCPStream || t.workload == record.UDPStream {
-		err = t.parseStream(&m, f, job)
+	if job.Workload == record.TCPStream || job.Workload == record.UDPStream {
+		err = m.parseStream(f, job)
 	} else {
-		err = t.parseTransactions(&m, f, job)
+		err = m.parseTransactions(f, job)
 	}
-	if err == nil && t.asksTransport() {
-		err = t.parseTCP(&m, f, job)
+	if err == nil && asksTransport(job) {
+		err = m.parseTCP(f, job)
 	}
 	return m, err
 }
 
 // parseStream takes what the receiver counted. netperf computes the throughput
 // from an elapsed time with more digits than it prints.
-func (t test) parseStream(m *figures, f fields, job workload.Job) (err error) {
+func (m *figures) parseStream(f fields, job workload.Job) (err error) {
 	sender, receiver, direction := "LOCAL", "REMOTE", "Send"
 	if job.Options.Reverse {
 		sender, receiver, direction = receiver, sender, "Receive"
@@ -156,7 +158,7 @@ func (t test) parseStream(m *figures, f fields, job workload.Job) (err error) {
 		return fmt.Errorf("netperf says %.0f bit/s, but its receiver counted %.0f", m.throughput, counted)
 	}
 	want := uint64(job.Options.MessageSize)
-	if t.workload == record.UDPStream {
+	if job.Workload == record.UDPStream {
 		want = uint64(datagramOf(job))
 	}
 	if m.message, err = f.count(sender + "_SEND_SIZE"); err != nil || want > 0 && m.message != want {
@@ -169,7 +171,7 @@ func (t test) parseStream(m *figures, f fields, job workload.Job) (err error) {
 // must have taken, if none was lost on the way.
 const stalled = 0.5
 
-func (t test) parseTransactions(m *figures, f fields, job workload.Job) (err error) {
+func (m *figures) parseTransactions(f fields, job workload.Job) (err error) {
 	request, response := transactionOf(job)
 	for name, want := range map[string]int{"REQUEST_SIZE": request, "RESPONSE_SIZE": response} {
 		if err := f.is(name, strconv.Itoa(want)); err != nil {
@@ -215,7 +217,7 @@ func (t test) parseTransactions(m *figures, f fields, job workload.Job) (err err
 	return nil
 }
 
-func (t test) parseTCP(m *figures, f fields, job workload.Job) (err error) {
+func (m *figures) parseTCP(f fields, job workload.Job) (err error) {
 	if m.mss, err = f.count("TRANSPORT_MSS"); err != nil {
 		return err
 	}
@@ -230,7 +232,7 @@ func (t test) parseTCP(m *figures, f fields, job workload.Job) (err error) {
 		return fmt.Errorf("netperf used the congestion control %q, not %q", m.congestion, want)
 	}
 	m.retransmits, err = f.number(sender + "_TRANSPORT_RETRANS")
-	if err == nil && t.workload == record.TCPRR {
+	if err == nil && job.Workload == record.TCPRR {
 		var remote float64
 		remote, err = f.number("REMOTE_TRANSPORT_RETRANS")
 		m.retransmits += remote
@@ -243,4 +245,50 @@ func orElse(err error, format string, args ...any) error {
 		return err
 	}
 	return fmt.Errorf(format, args...)
+}
+
+// asksTransport says whether there is one TCP connection, of which netperf tells.
+func asksTransport(job workload.Job) bool {
+	return job.Workload == record.TCPStream || job.Workload == record.TCPRR
+}
+
+// together puts the figures of all clients together.
+func together(job workload.Job, o program.Outcome, all []figures) workload.Result {
+	var clients []program.Figures
+	for _, m := range all {
+		f := program.Figures{
+			Flows: []record.Flow{m.flow(job)}, Crossed: workload.Crossed{Bytes: m.bytes, Conns: 1}, Bytes: m.bytes,
+			Sums: map[string]float64{}, Transactions: float64(m.transactions), Latency: m.latency,
+		}
+		switch job.Workload {
+		case record.TCPStream, record.UDPStream:
+			f.Sums[record.Throughput] = m.throughput
+		default:
+			f.Sums[record.TransactionRate] = m.rate
+		}
+		switch job.Workload {
+		case record.UDPStream:
+			f.Sums[record.PacketRate] = m.throughput / 8 / float64(datagramOf(job))
+			f.Sent, f.Lost = float64(m.sent), float64(m.sent)-float64(m.bytes)
+		case record.TCPCRR:
+			f.Crossed.Conns = m.transactions
+		}
+		if asksTransport(job) {
+			f.Sums[record.Retransmits] = m.retransmits
+		}
+		clients = append(clients, f)
+	}
+	return program.Together(job, o, clients)
+}
+
+// flow has of TCP what netperf says: no round trip times.
+func (m figures) flow(job workload.Job) record.Flow {
+	f := record.Flow{Transactions: m.transactions}
+	if m.transactions == 0 {
+		f.Bytes, f.Message = m.bytes, int(min(m.message, math.MaxInt32))
+	}
+	if asksTransport(job) {
+		f.TCP = &record.TCPInfo{Retransmits: uint32(m.retransmits), SndMSS: uint32(m.mss), Congestion: m.congestion}
+	}
+	return f
 }

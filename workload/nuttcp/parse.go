@@ -6,7 +6,10 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 
+	"nettoll/internal/program"
+	"nettoll/record"
 	"nettoll/workload"
 )
 
@@ -105,17 +108,23 @@ type figures struct {
 
 // parse reads the output of one nuttcp. The window begins after so many reports of
 // the receiver as the lead has seconds.
-func (t transfer) parse(text string, job workload.Job, lead, window int) (m figures, err error) {
+func parse(job workload.Job, text, _ string) (m figures, err error) {
+	before, length := program.Window(job)
+	lead, window := int(before/time.Second), int(length/time.Second)
 	o, err := read(text)
 	if err != nil {
 		return m, err
 	}
-	for name, want := range map[string]string{"mode": t.mode, "nstream": "1"} {
+	mode := "tcp"
+	if datagrams(job) {
+		mode = "udp"
+	}
+	for name, want := range map[string]string{"mode": mode, "nstream": "1"} {
 		if err := o.receiver.is(name, want); err != nil {
 			return m, err
 		}
 	}
-	if n := t.sizeOf(job); n > 0 {
+	if n := sizeOf(job); n > 0 {
 		if err := o.transmitter.is("buflen", strconv.Itoa(n)); err != nil {
 			return m, err
 		}
@@ -124,7 +133,7 @@ func (t transfer) parse(text string, job workload.Job, lead, window int) (m figu
 		return m, fmt.Errorf("nuttcp reported %d seconds, %d are wanted", len(o.reports), lead+window)
 	}
 	for _, report := range o.reports[lead : lead+window] {
-		if err := t.add(&m, report, job); err != nil {
+		if err := m.add(report, job); err != nil {
 			return m, err
 		}
 	}
@@ -137,14 +146,14 @@ func (t transfer) parse(text string, job workload.Job, lead, window int) (m figu
 		return m, fmt.Errorf("nuttcp received %d bytes in the window, and %d in all", m.bytes, m.all)
 	}
 	m.all = max(m.all, m.bytes) // which is rounded
-	if t.datagrams() {
+	if datagrams(job) {
 		return m, nil
 	}
 	return m, m.connection(o)
 }
 
 // add adds a report of the receiver. The rate has more digits than the time.
-func (t transfer) add(m *figures, report fields, job workload.Job) error {
+func (m *figures) add(report fields, job workload.Job) error {
 	seconds, err := report.number("real_sec")
 	if err != nil {
 		return err
@@ -165,7 +174,7 @@ func (t transfer) add(m *figures, report fields, job workload.Job) error {
 		seconds = bits / rate / 1e6
 	}
 	m.seconds += seconds
-	if !t.datagrams() {
+	if !datagrams(job) {
 		m.bytes += uint64(size * megabyte)
 		return nil
 	}
@@ -182,7 +191,7 @@ func (t transfer) add(m *figures, report fields, job workload.Job) error {
 	}
 	m.packets += packets
 	m.drops += drops
-	m.bytes += (packets - drops) * uint64(t.sizeOf(job))
+	m.bytes += (packets - drops) * uint64(sizeOf(job))
 	return nil
 }
 
@@ -204,4 +213,29 @@ func (m *figures) connection(o output) (err error) {
 	}
 	m.roundTrip /= 1e3
 	return nil
+}
+
+// together puts the figures of all clients together.
+func together(job workload.Job, o program.Outcome, all []figures) workload.Result {
+	var clients []program.Figures
+	offered := 0.0
+	for _, m := range all {
+		f := program.Figures{
+			Flows: []record.Flow{{Bytes: m.bytes}}, Crossed: workload.Crossed{Bytes: m.all, Conns: 1}, Bytes: m.bytes,
+			Sums: map[string]float64{record.Throughput: float64(m.bytes) * 8 / m.seconds},
+			Sent: float64(m.packets), Lost: float64(m.drops),
+		}
+		if datagrams(job) {
+			f.Sums[record.PacketRate] = float64(m.packets-m.drops) / m.seconds
+		} else {
+			f.Sums[record.Retransmits] = m.retransmits
+			f.Flows[0].TCP = &record.TCPInfo{Retransmits: uint32(m.retransmits), RTT: uint32(m.roundTrip * 1e6), SndMSS: uint32(m.mss)}
+		}
+		offered += float64(m.packets) * float64(sizeOf(job)) * 8 / m.seconds
+		clients = append(clients, f)
+	}
+	r := program.Together(job, o, clients)
+	asked := float64(job.Options.Bandwidth * len(all))
+	r.Warnings = append(r.Warnings, program.Pace(asked, offered, fmt.Sprintf("%.4g bit/s of payload", asked))...)
+	return r
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"nettoll/internal/program"
 	"nettoll/record"
 	"nettoll/workload"
 )
@@ -25,7 +26,7 @@ var (
 )
 
 // read takes the lines of a test apart.
-func (t test) read(text string) (fields, error) {
+func read(test, text string) (fields, error) {
 	strange := func(line string) error {
 		return fmt.Errorf("qperf printed %.80q, which is unknown; version %s is known to work", line, known)
 	}
@@ -35,7 +36,7 @@ func (t test) read(text string) (fields, error) {
 		line = strings.TrimRight(line, " \r\n")
 		switch m := saysField.FindStringSubmatch(line); {
 		case line == "":
-		case line == t.name+":" && !titled:
+		case line == test+":" && !titled:
 			titled = true
 		case m == nil || !titled || !knownField.MatchString(m[1]):
 			return nil, strange(line)
@@ -95,28 +96,28 @@ type figures struct {
 }
 
 // parse reads the output of one qperf.
-func (t test) parse(text string, job workload.Job) (m figures, err error) {
-	f, err := t.read(text)
+func parse(job workload.Job, text, _ string) (m figures, err error) {
+	f, err := read(tests[job.Workload].name, text)
 	if err != nil {
 		return m, err
 	}
-	if want := t.sizeOf(job.Options); want > 0 {
+	if want := sizeOf(job); want > 0 {
 		if size, err := f.count("msg_size", "bytes"); err != nil {
 			return m, err
 		} else if size != uint64(want) {
 			return m, fmt.Errorf("qperf wrote %d bytes at a time, not %d", size, want)
 		}
 	}
-	if t.workload == record.TCPStream || t.workload == record.UDPStream {
-		return t.parseStream(f)
+	if job.Workload == record.TCPStream || job.Workload == record.UDPStream {
+		return parseStream(job, f)
 	}
-	return t.parseLatency(f)
+	return parseLatency(f)
 }
 
 // parseStream takes what the remote end received.
-func (t test) parseStream(f fields) (m figures, err error) {
+func parseStream(job workload.Job, f fields) (m figures, err error) {
 	name := "bw"
-	if t.workload == record.UDPStream {
+	if job.Workload == record.UDPStream {
 		name = "recv_bw"
 		if m.sent, err = f.count("loc_send_msgs", ""); err != nil {
 			return m, err
@@ -140,7 +141,7 @@ func (t test) parseStream(f fields) (m figures, err error) {
 
 // parseLatency doubles the latency, which is of half the way, and halves the rate of
 // messages, which are of both ways.
-func (t test) parseLatency(f fields) (m figures, err error) {
+func parseLatency(f fields) (m figures, err error) {
 	if m.transactions, err = f.count("loc_recv_msgs", ""); err != nil {
 		return m, err
 	}
@@ -180,4 +181,36 @@ func agree(unit string, says, counted float64) error {
 		return fmt.Errorf("qperf says %.0f %s, but counted %.0f", says, unit, counted)
 	}
 	return nil
+}
+
+// together puts the figures of all clients together.
+func together(job workload.Job, o program.Outcome, all []figures) workload.Result {
+	var clients []program.Figures
+	for _, m := range all {
+		f := program.Figures{
+			Flows: []record.Flow{{Transactions: m.transactions}}, Crossed: workload.Crossed{Bytes: m.bytes, Conns: 1}, Bytes: m.bytes,
+		}
+		switch job.Workload {
+		case record.TCPStream, record.UDPStream:
+			f.Flows[0].Bytes = m.bytes
+			f.Sums = map[string]float64{record.Throughput: m.throughput}
+		default:
+			f.Sums = map[string]float64{record.TransactionRate: 1 / m.roundTrip}
+			f.Transactions, f.Latency = float64(m.transactions), map[string]float64{record.LatencyMean: m.roundTrip}
+		}
+		if job.Workload == record.UDPStream {
+			f.Sums[record.PacketRate] = float64(m.received) / m.seconds
+			f.Sent, f.Lost = float64(m.sent), float64(m.sent)-float64(m.received)
+		}
+		clients = append(clients, f)
+	}
+	r := program.Together(job, o, clients)
+	for i, m := range all {
+		if job.Workload == record.UDPRR && m.unanswered {
+			r.Warnings = append(r.Warnings, record.Warning{Code: "maybe-stalled", Text: fmt.Sprintf(
+				"the last request of %s had not arrived when the time was over: if it was lost, qperf waited for it until then, and the latency is too high",
+				job.Pairs[i].Client.Name())})
+		}
+	}
+	return r
 }
