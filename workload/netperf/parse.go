@@ -187,7 +187,7 @@ func (m *figures) parseTransactions(f fields, job workload.Job) (err error) {
 	if m.rate, err = f.positive("TRANSACTION_RATE"); err != nil {
 		return err
 	}
-	if counted := float64(m.transactions) / m.seconds; math.Abs(counted-m.rate) > 0.1*m.rate+1 {
+	if counted := float64(m.transactions) / m.seconds; counted == 0 || math.Abs(counted-m.rate) > 0.1*m.rate+1 {
 		return fmt.Errorf("netperf says %.0f transactions a second, but received %.0f", m.rate, counted)
 	}
 	m.latency = map[string]float64{}

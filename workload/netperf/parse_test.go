@@ -3,6 +3,7 @@ package netperf
 import (
 	"math"
 	"reflect"
+	"strings"
 	"testing"
 
 	"nettoll/internal/program"
@@ -132,5 +133,7 @@ func FuzzParse(f *testing.F) {
 	for _, file := range []string{"tcp_stream", "tcp_rr", "tcp_crr", "udp_stream", "udp_rr", "udp_rr_lost", "no_server"} {
 		seeds = append(seeds, [2]string{transcript(f, file)})
 	}
+	slow := strings.NewReplacer("RECVD=37446", "RECVD=0", "RATE=37432.377", "RATE=1.0", "MEAN_LATENCY=26.63", "MEAN_LATENCY=600000")
+	seeds = append(seeds, [2]string{slow.Replace(transcript(f, "tcp_rr"))}) // no transaction, at one a second
 	workloadtest.Fuzz(f, Tool, seeds...)
 }
