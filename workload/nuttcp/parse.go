@@ -13,9 +13,6 @@ import (
 	"nettoll/workload"
 )
 
-// fields is the fields KEY=VALUE of a line or of an end.
-type fields map[string]string
-
 var (
 	saysEnd   = regexp.MustCompile(`^nuttcp-([tr]): (.*)$`) // of the transmitter or receiver
 	saysStart = regexp.MustCompile(`^v(\d\S*): socket$`)
@@ -27,17 +24,17 @@ var (
 		`io_calls|msec_per_call|calls_per_sec|drop|pkt|data_loss|stats)$`)
 )
 
-// output is what one nuttcp printed of itself and of the other end.
+// output is the fields KEY=VALUE that one nuttcp printed of itself and of the other end.
 type output struct {
-	transmitter, receiver fields
-	reports               []fields // of the receiver, one a second
+	transmitter, receiver map[string]string
+	reports               []map[string]string // of the receiver, one a second
 }
 
 func read(text string) (output, error) {
-	o := output{transmitter: fields{}, receiver: fields{}}
+	o := output{transmitter: map[string]string{}, receiver: map[string]string{}}
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, " \r\n")
-		into, rest := fields{}, line
+		into, rest := map[string]string{}, line
 		m := saysEnd.FindStringSubmatch(line)
 		switch {
 		case line == "":
@@ -63,33 +60,6 @@ func read(text string) (output, error) {
 		}
 	}
 	return o, nil
-}
-
-func (f fields) number(name string) (float64, error) {
-	v, ok := f[name]
-	if !ok {
-		return 0, fmt.Errorf("nuttcp did not print %s; version %s is known to work", name, known)
-	}
-	n, err := strconv.ParseFloat(v, 64)
-	if err != nil || math.IsNaN(n) || math.IsInf(n, 0) || n < 0 || n >= 1<<43 {
-		return 0, fmt.Errorf("nuttcp says %s=%.80s, which is no figure", name, v)
-	}
-	return n, nil
-}
-
-func (f fields) count(name string) (uint64, error) {
-	n, err := f.number(name)
-	if err == nil && n != math.Trunc(n) {
-		err = fmt.Errorf("nuttcp says %s=%.80s, which is no count", name, f[name])
-	}
-	return uint64(n), err
-}
-
-func (f fields) is(name, want string) error {
-	if v, ok := f[name]; !ok || v != want {
-		return fmt.Errorf("nuttcp says %s=%.80s, not %s; version %s is known to work", name, v, want, known)
-	}
-	return nil
 }
 
 // megabyte is nuttcp's, in bytes.
@@ -119,56 +89,41 @@ func parse(job workload.Job, text, _ string) (m figures, err error) {
 	if datagrams(job) {
 		mode = "udp"
 	}
-	for name, want := range map[string]string{"mode": mode, "nstream": "1"} {
-		if err := o.receiver.is(name, want); err != nil {
-			return m, err
-		}
-	}
+	// As bytes, the largest number of megabytes is less than 2^63.
+	r := &program.Reader{Program: "nuttcp", Known: "version " + known + " is known to work", Most: 1 << 43, Fields: o.receiver}
+	r.Is("mode", mode)
+	r.Is("nstream", "1")
+	m.all = uint64(r.Number("megabytes") * megabyte)
+	r.Fields = o.transmitter
 	if n := sizeOf(job); n > 0 {
-		if err := o.transmitter.is("buflen", strconv.Itoa(n)); err != nil {
-			return m, err
-		}
+		r.Is("buflen", strconv.Itoa(n))
 	}
 	if len(o.reports) < lead+window {
-		return m, fmt.Errorf("nuttcp reported %d seconds, %d are wanted", len(o.reports), lead+window)
+		r.Fail("reported %d seconds, %d are wanted", len(o.reports), lead+window)
+	}
+	if r.Err != nil {
+		return m, r.Err
 	}
 	for _, report := range o.reports[lead : lead+window] {
-		if err := m.add(report, job); err != nil {
-			return m, err
-		}
+		r.Fields = report
+		m.add(r, job)
 	}
-	whole, err := o.receiver.number("megabytes")
-	if err != nil {
-		return m, err
-	}
-	m.all = uint64(whole * megabyte)
 	if m.bytes == 0 || m.bytes > m.all+megabyte {
-		return m, fmt.Errorf("nuttcp received %d bytes in the window, and %d in all", m.bytes, m.all)
+		r.Fail("received %d bytes in the window, and %d in all", m.bytes, m.all)
 	}
 	m.all = max(m.all, m.bytes) // which is rounded
-	if datagrams(job) {
-		return m, nil
+	if !datagrams(job) {
+		m.connection(r, o)
 	}
-	return m, m.connection(o)
+	return m, r.Err
 }
 
 // add adds a report of the receiver. The rate has more digits than the time.
-func (m *figures) add(report fields, job workload.Job) error {
-	seconds, err := report.number("real_sec")
-	if err != nil {
-		return err
-	}
-	size, err := report.number("megabytes")
-	if err != nil {
-		return err
-	}
-	rate, err := report.number("rate_Mbps")
-	if err != nil {
-		return err
-	}
+func (m *figures) add(r *program.Reader, job workload.Job) {
+	seconds, size, rate := r.Number("real_sec"), r.Number("megabytes"), r.Number("rate_Mbps")
 	bits := size * megabyte * 8
 	if math.Abs(bits-rate*1e6*seconds) > 0.05*bits+1e4 {
-		return fmt.Errorf("nuttcp says %v Mbit/s, but received %v MiB in %v s", rate, size, seconds)
+		r.Fail("says %v Mbit/s, but received %v MiB in %v s", rate, size, seconds)
 	}
 	if rate > 0 {
 		seconds = bits / rate / 1e6
@@ -176,43 +131,27 @@ func (m *figures) add(report fields, job workload.Job) error {
 	m.seconds += seconds
 	if !datagrams(job) {
 		m.bytes += uint64(size * megabyte)
-		return nil
+		return
 	}
-	packets, err := report.count("pkt")
-	if err != nil {
-		return err
-	}
-	drops, err := report.count("drop")
-	if err != nil {
-		return err
-	}
+	packets, drops := r.Count("pkt"), r.Count("drop")
 	if drops > packets {
-		return fmt.Errorf("nuttcp says that %d of %d datagrams are missing", drops, packets)
+		r.Fail("says that %d of %d datagrams are missing", drops, packets)
 	}
 	m.packets += packets
 	m.drops += drops
 	m.bytes += (packets - drops) * uint64(sizeOf(job))
-	return nil
 }
 
 // connection reads what is told of the TCP connection: the round trip time by the
 // end that connects, the rest by the one that transmits.
-func (m *figures) connection(o output) (err error) {
-	if m.retransmits, err = o.transmitter.number("retrans"); err != nil {
-		return err
+func (m *figures) connection(r *program.Reader, o output) {
+	r.Fields = o.transmitter
+	m.retransmits = r.Number("retrans")
+	m.mss = r.Count("mss")
+	if _, connects := o.transmitter["connect"]; !connects {
+		r.Fields = o.receiver
 	}
-	if m.mss, err = o.transmitter.count("mss"); err != nil {
-		return err
-	}
-	connects := o.transmitter
-	if _, ok := connects["connect"]; !ok {
-		connects = o.receiver
-	}
-	if m.roundTrip, err = connects.number("rtt_ms"); err != nil {
-		return err
-	}
-	m.roundTrip /= 1e3
-	return nil
+	m.roundTrip = r.Number("rtt_ms") / 1e3
 }
 
 // together puts the figures of all clients together.

@@ -94,7 +94,7 @@ func TestParseRefuses(t *testing.T) {
 		{"a field twice", stream, "tcp_bw", "    time ", "    timeout ", "timeout"},
 		{"a warning", stream, "tcp_bw", "tcp_bw:\n", "tcp_bw:\nwarning: -f1 set but not used in test tcp_bw\n", "warning: -f1 set"},
 		{"another test", rr, "udp_lat", "", "", `"udp_lat:", which is unknown`},
-		{"for people", rr, "tcp_lat_plain", "", "", "did not print msg_size"},
+		{"for people", rr, "tcp_lat_plain", "", "", `latency in "us", not in "ns"`},
 		{"another unit", stream, "tcp_bw", "7461666816 bits/sec", "932708352 bytes/sec", `bw in "bytes/sec", not in "bits/sec"`},
 		{"no unit", rr, "tcp_lat", "19283.4278221 ns", "19283.4278221", `latency in "", not in "ns"`},
 		{"NaN", rr, "tcp_lat", "19283.4278221", "nan", "latency=nan, which is no figure"},
