@@ -150,13 +150,12 @@ func tools(paths program.Paths) []workload.Tool {
 	return all
 }
 
-// programs are those that tools start, as --tool-path names them, by the tool.
-func programs() map[string][]string {
-	all := map[string][]string{}
+// programs are those that tools start, as --tool-path names them.
+func programs() (names []string) {
 	for _, t := range toolsOfPrograms() {
-		all[t.Name] = t.Names()
+		names = append(names, t.Names()...)
 	}
-	return all
+	return names
 }
 
 func toolByName(paths program.Paths) map[string]workload.Tool {
