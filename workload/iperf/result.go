@@ -106,7 +106,7 @@ func (e ends) measure(job workload.Job, lead, window int) (f figures, tcp *recor
 		if err == nil && one.bytes == 0 {
 			err = fmt.Errorf("nothing was received")
 		}
-		if err == nil && job.Workload == record.UDPStream && (one.received == 0 || one.lost > one.sent) {
+		if err == nil && job.Workload == record.UDPStream && (one.received == 0 || one.sent == 0 || one.lost > one.sent) {
 			err = fmt.Errorf("%d datagrams received, %d lost of %d", one.received, one.lost, one.sent)
 		}
 		if err != nil {

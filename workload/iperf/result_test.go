@@ -126,6 +126,9 @@ func TestResultErrors(t *testing.T) {
 		{"more lost than sent", udp, func(o *program.Outcome) {
 			o.Servers[0].Stdout = strings.ReplaceAll(o.Servers[0].Stdout, "0/2501 ", "2502/2501 ")
 		}, "2502 lost of 2501"},
+		{"none sent", udp, func(o *program.Outcome) {
+			o.Servers[0].Stdout = strings.ReplaceAll(o.Servers[0].Stdout, "0/2501 ", "0/0 ")
+		}, "0 lost of 0"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r, err := c.trial.result(t, c.change)

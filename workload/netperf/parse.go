@@ -91,7 +91,9 @@ func (m *figures) parseStream(r *program.Reader, job workload.Job) {
 	}
 	want := uint64(job.Options.MessageSize)
 	if job.Workload == record.UDPStream {
-		want = uint64(datagramOf(job))
+		if want = uint64(datagramOf(job)); m.sent == 0 {
+			r.Fail("received %d bytes of datagrams, and sent none", m.bytes)
+		}
 	}
 	if m.message = r.Count(sender + "_SEND_SIZE"); want > 0 && m.message != want {
 		r.Fail("wrote %d bytes at a time, not %d", m.message, want)

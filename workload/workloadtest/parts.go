@@ -169,6 +169,9 @@ func Fuzz(f *testing.F, tool program.Tool, seeds ...[2]string) {
 		if r.Window <= 0 || r.Bytes == 0 {
 			t.Errorf("%d bytes in %v", r.Bytes, r.Window)
 		}
+		if _, told := r.Metrics[record.Loss]; !told && d.Workload == record.UDPStream {
+			t.Errorf("datagrams without a loss: %v", r.Metrics)
+		}
 		last := 0.0
 		for _, name := range percentiles {
 			if v, told := r.Metrics[name]; told && v.Value < last {
