@@ -73,7 +73,7 @@ func throughput(ctx context.Context, _ *work) error {
 	for _, streams := range []int{1, 4} {
 		for _, control := range slices.Compact([]string{strings.TrimSpace(string(kernels)), "cubic"}) {
 			rivals = append(rivals, rival{
-				tool: iperf3.New(nil), load: record.TCPStream, metric: record.Throughput,
+				tool: iperf3.Tool.At(nil), load: record.TCPStream, metric: record.Throughput,
 				what:    fmt.Sprintf("iperf3, throughput, %d × %s", streams, control),
 				options: record.Options{Streams: streams, Congestion: control}, atLeast: true, aim: 1,
 			})
@@ -88,8 +88,8 @@ func latency(ctx context.Context, _ *work) error {
 		cpus [2]int
 	}{{"distinct", [2]int{0, 1}}, {"same", [2]int{0, 0}}} {
 		err := versus(ctx, place.cpus, []rival{
-			{tool: qperf.New(nil), load: record.TCPRR, metric: record.LatencyP50, theirs: record.LatencyMean, what: "qperf tcp_lat, latency, " + place.name + " CPUs", aim: 1},
-			{tool: sockperf.New(nil), load: record.TCPRR, metric: record.LatencyP50, what: "sockperf ping-pong, p50, " + place.name + " CPUs", aim: 1},
+			{tool: qperf.Tool.At(nil), load: record.TCPRR, metric: record.LatencyP50, theirs: record.LatencyMean, what: "qperf tcp_lat, latency, " + place.name + " CPUs", aim: 1},
+			{tool: sockperf.Tool.At(nil), load: record.TCPRR, metric: record.LatencyP50, what: "sockperf ping-pong, p50, " + place.name + " CPUs", aim: 1},
 		})
 		if err != nil {
 			return err
@@ -104,14 +104,14 @@ const datagram = 1400
 func datagrams(ctx context.Context, _ *work) error {
 	o := record.Options{MessageSize: datagram}
 	return versus(ctx, [2]int{0, 1}, []rival{
-		{tool: iperf3.New(nil), load: record.UDPStream, metric: record.PacketRate, what: "iperf3 -u, packets received", options: o, atLeast: true, aim: 1.2},
-		{tool: sockperf.New(nil), load: record.UDPStream, metric: record.PacketRate, what: "sockperf throughput, packets received", options: o, atLeast: true, aim: 1},
+		{tool: iperf3.Tool.At(nil), load: record.UDPStream, metric: record.PacketRate, what: "iperf3 -u, packets received", options: o, atLeast: true, aim: 1.2},
+		{tool: sockperf.Tool.At(nil), load: record.UDPStream, metric: record.PacketRate, what: "sockperf throughput, packets received", options: o, atLeast: true, aim: 1},
 	})
 }
 
 func connections(ctx context.Context, _ *work) error {
 	return versus(ctx, [2]int{0, 1}, []rival{
-		{tool: netperf.New(nil), load: record.TCPCRR, metric: record.TransactionRate, what: "netperf TCP_CRR, connections", atLeast: true, aim: 1.2},
+		{tool: netperf.Tool.At(nil), load: record.TCPCRR, metric: record.TransactionRate, what: "netperf TCP_CRR, connections", atLeast: true, aim: 1.2},
 	})
 }
 

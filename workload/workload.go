@@ -1,4 +1,4 @@
-// Package workload says what a generator of traffic must offer. The embedded
+// Package workload says what a tool that drives traffic must offer. The embedded
 // engine is one; programs that people trust are others.
 package workload
 

@@ -55,10 +55,10 @@ func TestSafeOnAMachineOfTheUsers(t *testing.T) {
 		{kernelFacts{can, can}, "qperf cannot be told where to listen, and is held to its clients' address"},
 		{kernelFacts{can, cannot}, "not on the network of a Docker engine's machine: qperf on a network that others reach"},
 	} {
-		if got := c.kernel.held(qperf.New(nil)); !strings.Contains(got, c.want) {
+		if got := c.kernel.held(qperf.Tool.At(nil)); !strings.Contains(got, c.want) {
 			t.Errorf("%q, want %q", got, c.want)
 		}
-		if got := c.kernel.held(iperf3.New(nil)); got != "" {
+		if got := c.kernel.held(iperf3.Tool.At(nil)); got != "" {
 			t.Errorf("of iperf3 it says %q", got)
 		}
 	}

@@ -81,30 +81,29 @@ func ofDocker(paths program.Paths) []network.Driver {
 	}, ovs.All(paths), flannel.All(paths))
 }
 
-// tools is every generator of traffic that is compiled in; paths says where programs
-// are that are not in PATH.
-func tools(paths program.Paths) []workload.Tool {
-	return []workload.Tool{
-		engine.New(),
-		iperf.New(paths),
-		iperf3.New(paths),
-		netperf.New(paths),
-		qperf.New(paths),
-		sockperf.New(paths),
-		nuttcp.New(paths),
-		wrk.New(paths),
-		redisbench.New(paths),
-		pgbench.New(paths),
+// toolsOfPrograms are the tools that are programs, in the order of lists.
+func toolsOfPrograms() []program.Tool {
+	return []program.Tool{
+		iperf.Tool, iperf3.Tool, netperf.Tool, qperf.Tool, sockperf.Tool, nuttcp.Tool, wrk.Tool, redisbench.Tool, pgbench.Tool,
 	}
 }
 
-// programs are those that tools start, as --tool-path names them, by the tool.
-func programs() map[string][]string {
-	return map[string][]string{
-		iperf.Name: {"iperf"}, iperf3.Name: {"iperf3"}, netperf.Name: {"netperf", "netserver"}, qperf.Name: {"qperf"},
-		sockperf.Name: {"sockperf"}, nuttcp.Name: {"nuttcp"}, wrk.Name: {"wrk", "nginx"},
-		redisbench.Name: {"redis-benchmark", "redis-server"}, pgbench.Name: {"pgbench", "postgres"},
+// tools is every generator of traffic that is compiled in; paths says where programs
+// are that are not in PATH.
+func tools(paths program.Paths) []workload.Tool {
+	all := []workload.Tool{engine.New()}
+	for _, t := range toolsOfPrograms() {
+		all = append(all, t.At(paths))
 	}
+	return all
+}
+
+// programs are those that tools start, as --tool-path names them.
+func programs() (names []string) {
+	for _, t := range toolsOfPrograms() {
+		names = append(names, t.Names()...)
+	}
+	return names
 }
 
 func toolByName(paths program.Paths) map[string]workload.Tool {

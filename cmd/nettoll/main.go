@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"os/signal"
 	"runtime"
@@ -188,7 +187,7 @@ func told(text string) string {
 
 // checkPaths refuses a --tool-path that nothing would look at.
 func (a *app) checkPaths() error {
-	known := slices.Sorted(slices.Values(append(slices.Concat(slices.Collect(maps.Values(programs()))...), daemons()...)))
+	known := slices.Sorted(slices.Values(slices.Concat(programs(), daemons())))
 	for name, file := range a.paths {
 		if !slices.Contains(known, name) {
 			return usagef("--tool-path %s: nothing runs such a program%s; known are %s", name, nearest(name, known), strings.Join(known, ", "))

@@ -8,22 +8,29 @@ import (
 	"io/fs"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"time"
 
 	"nettoll/internal/beside"
 	"nettoll/platform"
-	"nettoll/workload"
 )
 
 // Paths says where programs are, by name, for those that are not to be looked up in
 // PATH.
 type Paths map[string]string
 
-// Find gives the path of a program of a Debian package. See Locate.
-func (p Paths) Find(name, debianPackage string) (string, error) {
-	return p.Locate(name, "apt install "+debianPackage)
+// Find gives the path of a tool's program.
+func (p Paths) Find(f Program) (string, error) {
+	path, err := p.Locate(f.Name, f.get())
+	if err != nil && p[f.Name] == "" && f.Else != "" {
+		if path, missing := exec.LookPath(f.Else); missing == nil {
+			return path, nil
+		}
+	}
+	return path, err
 }
+
+// get is the command that gets a program.
+func (f Program) get() string { return "apt install " + f.Package }
 
 // Locate gives the path of a program: the one that --tool-path names, or that in PATH, or
 // that beside nettoll itself, where "make tools" puts it. get is the command that gets it.
@@ -52,25 +59,11 @@ func (p Paths) Locate(name, get string) (string, error) {
 	}
 	return "", &platform.Unsupported{
 		Feature: name, Option: "the program " + want,
-		Remedy: fmt.Sprintf("%s, or --tool-path %s=FILE", get, name), Err: why,
+		Remedy: remedy(name, get), Err: why,
 	}
 }
 
-// Pack finds programs for an image that need nothing but their libraries. debianPackage has
-// all of them.
-func (p Paths) Pack(debianPackage string, names ...string) (pack workload.Pack, err error) {
-	for _, name := range names {
-		path, err := p.Find(name, debianPackage)
-		if err != nil {
-			return pack, err
-		}
-		if path, err = filepath.Abs(path); err != nil {
-			return pack, err
-		}
-		pack.Programs = append(pack.Programs, path)
-	}
-	return pack, nil
-}
+func remedy(name, get string) string { return fmt.Sprintf("%s, or --tool-path %s=FILE", get, name) }
 
 // versionTime bounds how long a program may take to say its version.
 const versionTime = 5 * time.Second
@@ -88,18 +81,4 @@ func Say(ctx context.Context, path string, args ...string) (string, error) {
 		return "", fmt.Errorf("%s: %w", path, errors.Join(err, ctx.Err()))
 	}
 	return string(bytes.TrimSpace(out)), nil
-}
-
-// Version has a program say its version when it is given a flag. The version is the first
-// group of the pattern.
-func Version(ctx context.Context, path, flag string, says *regexp.Regexp) (string, error) {
-	said, err := Say(ctx, path, flag)
-	if err != nil {
-		return "", err
-	}
-	m := says.FindStringSubmatch(said)
-	if m == nil {
-		return "", fmt.Errorf("%s %s says %.80q, which is no version", path, flag, said)
-	}
-	return m[1], nil
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -187,13 +186,20 @@ func TestCPUs(t *testing.T) {
 }
 
 func TestFind(t *testing.T) {
-	if path, err := (Paths{}).Find("sh", "dash"); err != nil || !strings.HasSuffix(path, "/sh") {
+	sh, perf := Program{Name: "sh", Package: "dash"}, Program{Name: "nettoll-test-perf", Package: "perf", Else: "/bin/sh"}
+	if path, err := (Paths{}).Find(sh); err != nil || !strings.HasSuffix(path, "/sh") {
 		t.Errorf("%s, %v", path, err)
 	}
-	if path, err := (Paths{"perf": "/bin/sh"}).Find("perf", "perf"); err != nil || path != "/bin/sh" {
+	if path, err := (Paths{perf.Name: "/bin/true"}).Find(perf); err != nil || path != "/bin/true" {
 		t.Errorf("%s, %v", path, err)
 	}
-	_, err := Paths{"sh": "/nonexistent/sh"}.Find("sh", "dash")
+	if path, err := (Paths{}).Find(perf); err != nil || path != "/bin/sh" {
+		t.Errorf("%s, %v", path, err)
+	}
+	if path, err := (Paths{perf.Name: "/nonexistent/perf"}).Find(perf); err == nil {
+		t.Errorf("%s instead of the one that was given", path)
+	}
+	_, err := Paths{"sh": "/nonexistent/sh"}.Find(sh)
 	var why *platform.Unsupported
 	if !errors.Is(err, platform.ErrUnsupported) || !errors.As(err, &why) || why.Remedy != "apt install dash, or --tool-path sh=FILE" {
 		t.Errorf("%v", err)
@@ -241,23 +247,6 @@ func TestSay(t *testing.T) {
 	}
 	if said, err := Say(t.Context(), "/nonexistent/sh"); err == nil {
 		t.Errorf("%q", said)
-	}
-}
-
-func TestVersion(t *testing.T) {
-	number := regexp.MustCompile(`^sh (\d\S*)$`)
-	for says, want := range map[string]string{"sh 1.2-3": "1.2-3", "bash 5": ""} {
-		path := filepath.Join(t.TempDir(), "sh")
-		if err := os.WriteFile(path, []byte("#!/bin/sh\n[ \"$1\" = -V ] && echo '"+says+"'\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		v, err := Version(t.Context(), path, "-V", number)
-		if v != want || (err == nil) != (want != "") {
-			t.Errorf("%q: %q, %v", says, v, err)
-		}
-		if err != nil && !strings.Contains(err.Error(), path+` -V says "bash 5", which is no version`) {
-			t.Error(err)
-		}
 	}
 }
 

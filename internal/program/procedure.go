@@ -11,7 +11,7 @@ import (
 	"nettoll/agent"
 )
 
-// Procedure is what a client does that is more than one run of a program. A driver has it
+// Procedure is what a client does that is more than one run of a program. A tool has it
 // served by agents under a name of its own, and says in the params what is wanted.
 type Procedure[Params any] func(ctx context.Context, c *Course, params Params) (Output, error)
 

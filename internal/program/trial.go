@@ -79,11 +79,13 @@ type Client struct {
 	Params    any
 }
 
-// Outcome is what came of a trial. Clients' outputs are in the order of the pairs.
+// Outcome is what came of a trial.
 type Outcome struct {
-	Clients  []Output
+	Clients  []Output // in the order of the pairs
 	Servers  []Output // in the order of Trial.Servers, equal ones once
-	Client   record.ProcessCPU
+	ServerOf []int    // the place in Servers of each of Trial.Servers
+	Window   time.Duration
+	Client   record.ProcessCPU // in the window, of all clients
 	Server   record.ProcessCPU
 	Warnings []record.Warning
 }
@@ -144,6 +146,7 @@ type running struct {
 	agents  map[platform.Endpoint]*agent.Client
 	owned   []*agent.Client
 	servers []serving
+	places  []int // in servers, of each of the trial's
 	failed  error // of observing
 }
 
@@ -182,10 +185,10 @@ func (r *running) dismiss() {
 var lastServer atomic.Int64
 
 func (r *running) serve(ctx context.Context, s Server) error {
-	for _, have := range r.servers {
-		if have.same(s) {
-			return nil
-		}
+	at := slices.IndexFunc(r.servers, func(have serving) bool { return have.same(s) })
+	if at >= 0 {
+		r.places = append(r.places, at)
+		return nil
 	}
 	a, err := r.agent(ctx, s.Endpoint)
 	if err != nil {
@@ -206,6 +209,7 @@ func (r *running) serve(ctx context.Context, s Server) error {
 	if ready.Missing != nil {
 		return fmt.Errorf("server %s: %w", s.Endpoint.Name(), ready.Missing.unsupported())
 	}
+	r.places = append(r.places, len(r.servers))
 	r.servers = append(r.servers, v)
 	return nil
 }
@@ -286,9 +290,9 @@ func (r *running) stop(ctx context.Context) (outputs []Output, err error) {
 
 func (r *running) outcome(job workload.Job, t Trial, results []runResult, outputs []Output) Outcome {
 	o := Outcome{
-		Servers: outputs,
-		Client:  record.ProcessCPU{CPUs: job.CPUs.Client},
-		Server:  record.ProcessCPU{CPUs: job.CPUs.Server},
+		Servers: outputs, ServerOf: r.places, Window: t.Window,
+		Client: record.ProcessCPU{CPUs: job.CPUs.Client},
+		Server: record.ProcessCPU{CPUs: job.CPUs.Server},
 	}
 	var starts []time.Time
 	for _, c := range results {

@@ -6,16 +6,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"nettoll/workload/workloadtest"
 )
 
-func transcript(t testing.TB, name string) string {
-	t.Helper()
-	b, err := os.ReadFile(filepath.Join("testdata", "2.1.8", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
-}
+func transcript(t testing.TB, name string) string { return workloadtest.Transcript(t, "2.1.8/"+name) }
 
 func mustParse(t *testing.T, name string) report {
 	t.Helper()

@@ -10,60 +10,63 @@ import (
 )
 
 // result puts the figures of all flows together.
-func result(job workload.Job, o program.Outcome, places map[seat]int) (workload.Result, error) {
+func result(job workload.Job, o program.Outcome) (workload.Result, error) {
+	r, err := sum(job, o)
+	if err != nil {
+		err = fmt.Errorf("%w; tested with %s", err, tested)
+	}
+	return r, err
+}
+
+func sum(job workload.Job, o program.Outcome) (r workload.Result, err error) {
 	clients, servers := make([]report, len(job.Pairs)), make([]report, len(o.Servers))
-	serverOf := make([]int, len(job.Pairs))
 	for i, p := range job.Pairs {
-		var err error
 		if clients[i], err = read(o.Clients[i]); err != nil {
-			return workload.Result{}, fmt.Errorf("client %s: %w", p.Client.Name(), err)
+			return r, fmt.Errorf("client %s: %w", p.Client.Name(), err)
 		}
-		n := places[seatOf(p)]
-		serverOf[i] = n
+		n := o.ServerOf[i]
 		if servers[n].flows != nil {
 			continue
 		}
 		if servers[n], err = read(o.Servers[n]); err != nil {
-			return workload.Result{}, fmt.Errorf("server %s: %w", p.Server.Name(), err)
+			return r, fmt.Errorf("server %s: %w", p.Server.Name(), err)
 		}
 	}
-	flows, warnings, err := match(job, clients, servers, serverOf)
+	flows, mixed, err := match(job, clients, servers, o.ServerOf)
 	if err != nil {
-		return workload.Result{}, err
+		return r, err
 	}
 	lead, window := program.Window(job)
-	r := workload.Result{
-		Window: window, Metrics: map[string]record.Metric{}, Client: o.Client, Server: o.Server,
-		Crossed: make([]workload.Crossed, len(job.Pairs)), Warnings: append(o.Warnings, warnings...),
-	}
-	var sum figures
-	jitter := 0.0
+	var all []program.Figures
 	for i, p := range job.Pairs {
+		f := program.Figures{Window: window, Sums: map[string]float64{}}
+		var total figures
 		for k, e := range flows[i] {
-			f, tcp, err := e.measure(job, int(lead/time.Second), int(window/time.Second))
+			one, tcp, err := e.measure(job, int(lead/time.Second), int(window/time.Second))
 			if err != nil {
-				return workload.Result{}, fmt.Errorf("client %s: flow %d: %w", p.Client.Name(), k, err)
+				return r, fmt.Errorf("client %s: flow %d: %w", p.Client.Name(), k, err)
 			}
-			r.Flows = append(r.Flows, record.Flow{Client: p.Client.Name(), Server: p.Server.Name(), Stream: k, Bytes: f.bytes, TCP: tcp})
-			r.Crossed[i].Bytes += f.all
-			r.Crossed[i].Conns++
-			sum.add(f)
-			jitter += f.jitter
+			f.Flows = append(f.Flows, record.Flow{Bytes: one.bytes, TCP: tcp})
+			total.add(one)
 		}
+		f.Bytes, f.Crossed = total.bytes, workload.Crossed{Bytes: total.all, Conns: uint64(len(flows[i]))}
+		f.Sums[record.Throughput] = float64(total.bytes) * 8 / window.Seconds()
+		if job.Workload == record.UDPStream {
+			f.Sums[record.PacketRate] = float64(total.received) / window.Seconds()
+			f.Sums[record.Jitter] = total.jitter / 1e3 / float64(len(flows[i])*len(job.Pairs))
+			f.Sent, f.Lost = float64(total.sent), float64(total.lost)
+		} else {
+			f.Sums[record.Retransmits] = float64(total.retransmits)
+		}
+		all = append(all, f)
+	}
+	r = program.Together(job, o, all)
+	r.Warnings = append(r.Warnings, mixed...)
+	for i, p := range job.Pairs {
 		r.Warnings = append(r.Warnings, windowLimited("client "+p.Client.Name(), clients[i])...)
 	}
-	for n, i := range firsts(serverOf) {
+	for n, i := range firsts(o.ServerOf) {
 		r.Warnings = append(r.Warnings, windowLimited("server "+job.Pairs[i].Server.Name(), servers[n])...)
-	}
-	r.Bytes = sum.bytes
-	put := func(name string, v float64) { r.Metrics[name] = record.Measured(name, v) }
-	put(record.Throughput, float64(sum.bytes)*8/window.Seconds())
-	if job.Workload == record.UDPStream {
-		put(record.PacketRate, float64(sum.received)/window.Seconds())
-		put(record.Loss, float64(sum.lost)/float64(sum.sent))
-		put(record.Jitter, jitter/1e3/float64(len(r.Flows)))
-	} else {
-		put(record.Retransmits, float64(sum.retransmits))
 	}
 	return r, nil
 }
@@ -103,14 +106,13 @@ func (e ends) measure(job workload.Job, lead, window int) (f figures, tcp *recor
 		if err == nil && one.bytes == 0 {
 			err = fmt.Errorf("nothing was received")
 		}
-		if err == nil && job.Workload == record.UDPStream && (one.received == 0 || one.lost > one.sent) {
+		if err == nil && job.Workload == record.UDPStream && (one.received == 0 || one.sent == 0 || one.lost > one.sent) {
 			err = fmt.Errorf("%d datagrams received, %d lost of %d", one.received, one.lost, one.sent)
 		}
 		if err != nil {
 			return f, nil, fmt.Errorf("receiver: %w", err)
 		}
 		f.add(one)
-		f.jitter = one.jitter
 	}
 	for _, s := range sent {
 		one, err := cut(s, lead, window)
@@ -131,6 +133,7 @@ func (f *figures) add(g figures) {
 	f.sent += g.sent
 	f.received += g.received
 	f.retransmits += g.retransmits
+	f.jitter += g.jitter
 	f.all += g.all
 }
 
@@ -154,4 +157,39 @@ func windowLimited(who string, r report) []record.Warning {
 	}
 	return []record.Warning{{Code: "window-limited", Text: fmt.Sprintf(
 		"%s: socket buffer of %d bytes asked for, %d granted: limited by net.core.wmem_max or rmem_max", who, r.asked, r.granted/2)}}
+}
+
+// figures is what a flow did in the window.
+type figures struct {
+	bytes, lost, sent, received, retransmits uint64
+	jitter                                   float64 // ms, in the last interval
+	last                                     interval
+	all                                      uint64 // bytes before the window, too
+}
+
+// cut sums the intervals of a second from lead up to its end, which must all be
+// there. Sums over longer times, which the program prints at the end, are no
+// intervals.
+func cut(intervals []interval, lead, window int) (f figures, err error) {
+	next := 0
+	for _, v := range intervals {
+		if v.start != float64(next) || v.end != float64(next+1) || next >= lead+window {
+			continue
+		}
+		next++
+		f.all += v.bytes
+		if next <= lead {
+			continue
+		}
+		f.bytes += v.bytes
+		f.lost += v.lost
+		f.sent += v.sent
+		f.received += v.received
+		f.retransmits += v.retransmits
+		f.jitter, f.last = v.jitter, v
+	}
+	if next < lead+window {
+		return f, fmt.Errorf("no interval from %d to %d s", next, next+1)
+	}
+	return f, nil
 }

@@ -1,26 +1,16 @@
 package iperf
 
 import (
-	"context"
 	"net/netip"
 	"strings"
 	"testing"
 	"time"
 
 	"nettoll/internal/program"
-	"nettoll/platform"
 	"nettoll/record"
 	"nettoll/workload"
+	"nettoll/workload/workloadtest"
 )
-
-type endpoint string
-
-func (e endpoint) Name() string { return string(e) }
-
-func (endpoint) OnHost() string        { return "h1" }
-func (endpoint) Facts() platform.Facts { return platform.Facts{} }
-
-func (endpoint) Start(context.Context, platform.Command) (platform.Process, error) { return nil, nil }
 
 // trial is what a transcript was made by: lead and window in seconds.
 type trial struct {
@@ -34,15 +24,16 @@ type trial struct {
 func (c trial) result(t *testing.T, change func(*program.Outcome)) (workload.Result, error) {
 	t.Helper()
 	j := workload.Job{Workload: c.load, Options: c.o, Warmup: c.lead * time.Second, Duration: c.window * time.Second}
-	o := program.Outcome{Servers: []program.Output{{Stdout: transcript(t, c.server)}}}
+	o := program.Outcome{Servers: []program.Output{{Stdout: transcript(t, c.server)}}, Window: c.window * time.Second}
 	for _, name := range c.clients {
-		j.Pairs = append(j.Pairs, workload.Pair{Client: endpoint(name), Server: endpoint("s"), Port: 20001})
+		j.Pairs = append(j.Pairs, workloadtest.Pair(name, "s", "198.18.0.1"))
+		o.ServerOf = append(o.ServerOf, 0)
 		o.Clients = append(o.Clients, program.Output{Stdout: transcript(t, name)})
 	}
 	if change != nil {
 		change(&o)
 	}
-	return result(j, o, map[seat]int{seatOf(workload.Pair{Server: endpoint("s"), Port: 20001}): 0})
+	return result(j, o)
 }
 
 var two = trial{record.TCPStream, record.Options{}, 1, 1, "two.server.txt", []string{"two.client2.txt"}}
@@ -135,6 +126,9 @@ func TestResultErrors(t *testing.T) {
 		{"more lost than sent", udp, func(o *program.Outcome) {
 			o.Servers[0].Stdout = strings.ReplaceAll(o.Servers[0].Stdout, "0/2501 ", "2502/2501 ")
 		}, "2502 lost of 2501"},
+		{"none sent", udp, func(o *program.Outcome) {
+			o.Servers[0].Stdout = strings.ReplaceAll(o.Servers[0].Stdout, "0/2501 ", "0/0 ")
+		}, "0 lost of 0"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r, err := c.trial.result(t, c.change)
@@ -190,7 +184,7 @@ func TestMatchOfPeersSeenTwice(t *testing.T) {
 	at := netip.MustParseAddrPort
 	server := report{flows: []flow{{id: 1, peer: at("198.18.0.9:7")}, {id: 2, peer: at("198.18.0.9:7")}, {id: 3, peer: at("198.18.0.3:5")}, {id: 4, peer: at("198.18.0.3:5")}, {id: 5, peer: at("198.18.0.4:5")}}}
 	clients := []report{{flows: []flow{{id: 1, local: at("198.18.0.4:5")}}}, {flows: []flow{{id: 1, local: at("198.18.0.3:5")}}}}
-	j := workload.Job{Pairs: []workload.Pair{{Server: endpoint("s")}, {Server: endpoint("s")}}}
+	j := workload.Job{Pairs: []workload.Pair{{Server: workloadtest.Endpoint("s")}, {Server: workloadtest.Endpoint("s")}}}
 	all, warnings, err := match(j, clients, []report{server}, []int{0, 0})
 	if err != nil || len(warnings) > 0 || all[0][0].server.id != 5 || all[1][0].server.id != 3 {
 		t.Errorf("%+v, %v, %v", all, warnings, err)

@@ -13,96 +13,99 @@
 package iperf
 
 import (
-	"context"
-	"fmt"
-	"net/netip"
+	"cmp"
+	"regexp"
+	"strconv"
 	"time"
 
 	"nettoll/internal/program"
-	"nettoll/platform"
 	"nettoll/record"
 	"nettoll/workload"
 )
 
-// Name is the tool's name, the program's and that of its Debian package.
-const Name = "iperf"
+// tested is the version of which there are transcripts.
+const tested = "2.1.8"
 
-// Tool implements workload.Tool with the program.
-type Tool struct{ paths program.Paths }
-
-// New returns the tool.
-func New(paths program.Paths) Tool { return Tool{paths} }
-
-var (
-	_ workload.Tool   = Tool{}
-	_ workload.Prober = Tool{}
-	_ workload.Packer = Tool{}
-)
-
-// Pack implements workload.Packer.
-func (tool Tool) Pack() (workload.Pack, error) { return tool.paths.Pack(Name, Name) }
-
-// Name implements workload.Tool.
-func (Tool) Name() string { return Name }
-
-// Drives implements workload.Tool.
-func (Tool) Drives() []workload.Drive {
-	return []workload.Drive{
+// Tool is iperf 2. Versions 2.0 print other columns.
+var Tool = program.Tool{
+	Name: "iperf",
+	Programs: []program.Program{{
+		Name: "iperf", Package: "iperf", Flag: "--version", Says: regexp.MustCompile(`^iperf version (2\.\d+\.\d+\S*)`),
+		Oldest: "2.1", Tested: tested,
+	}},
+	Drives: []workload.Drive{
 		{Workload: record.TCPStream, Options: []string{"streams", "message-size", "window", "congestion", "reverse"}},
 		{Workload: record.TCPBidir, Options: []string{"streams", "message-size", "window", "congestion"}},
 		{Workload: record.UDPStream, Options: []string{"streams", "message-size", "window", "bandwidth"}},
-	}
+	},
+	Serves: program.Address,
+	Times:  func(_ workload.Job, t *program.Trial) error { t.Tail = tail; return nil },
+	Server: server,
+	Client: client,
+	Result: result,
 }
 
 // tail is how long clients go on after the window.
 const tail = 500 * time.Millisecond
 
-// Run implements workload.Tool.
-func (tool Tool) Run(ctx context.Context, job workload.Job) (workload.Result, error) {
-	path, err := tool.paths.Find(Name, Name)
-	if err != nil {
-		return workload.Result{}, err
+// unlimited is what datagrams are offered at that go as fast as they can, in bit/s.
+// The program takes 0 for a pause without end.
+const unlimited = "1000g"
+
+// both is what client and server must be told alike.
+func both(p program.Pair) []string {
+	o := p.Job.Options
+	args := []string{"-p", strconv.Itoa(p.Port), "-e", "-i", "1", "-f", "B"}
+	if p.Addr.Is6() {
+		args = append(args, "-V")
 	}
-	t := program.Trial{Tail: tail}
-	t.Lead, t.Window = program.Window(job)
-	servers := map[seat]int{} // place in t.Servers
-	for i, p := range job.Pairs {
-		server, client, err := commands(path, job, i)
-		if err != nil {
-			return workload.Result{}, fmt.Errorf("iperf: %w", err)
-		}
-		if at := seatOf(p); !has(servers, at) {
-			servers[at] = len(t.Servers)
-			listen := program.Ports(protocol(job.Workload), []netip.Addr{p.Listen}, p.Port)
-			t.Servers = append(t.Servers, program.Server{Endpoint: p.Server, Command: server, Listen: listen, Ending: program.Kill})
-		}
-		t.Clients = append(t.Clients, program.Client{Endpoint: p.Client, Command: client})
+	if p.Job.Workload == record.UDPStream {
+		args = append(args, "-u")
+		o.MessageSize = cmp.Or(o.MessageSize, record.Datagram)
 	}
-	o, err := program.Run(ctx, job, t)
-	if err != nil {
-		return workload.Result{}, fmt.Errorf("iperf: %w", err)
+	if o.MessageSize > 0 {
+		args = append(args, "-l", strconv.Itoa(o.MessageSize))
 	}
-	r, err := result(job, o, servers)
-	if err != nil {
-		return workload.Result{}, fmt.Errorf("iperf (tested with %s): %w", tested, err)
+	if o.Window > 0 {
+		args = append(args, "-w", strconv.Itoa(o.Window))
 	}
-	return r, nil
+	if o.Congestion != "" {
+		args = append(args, "-Z", o.Congestion)
+	}
+	return args
 }
 
-// seat is where a server is. It listens at one address.
-type seat struct {
-	endpoint platform.Endpoint
-	at       netip.Addr
-	port     int
+func server(p program.Pair) program.Server {
+	protocol := "tcp"
+	if p.Job.Workload == record.UDPStream {
+		protocol = "udp"
+	}
+	return program.Server{
+		Command: program.Command{Args: append([]string{"-s", "-B", p.Listen.Unmap().String()}, both(p)...)},
+		Listen:  p.Ports(protocol), Ending: program.Kill,
+	}
 }
 
-func seatOf(p workload.Pair) seat { return seat{p.Server, p.Listen.Unmap(), p.Port} }
-
-func has(servers map[seat]int, at seat) bool { _, ok := servers[at]; return ok }
-
-func protocol(load string) string {
-	if load == record.UDPStream {
-		return "udp"
+func client(p program.Pair) program.Client {
+	o := p.Job.Options
+	args := append([]string{"-c", p.Addr.String()}, both(p)...)
+	args = append(args, "-t", strconv.FormatFloat((p.Lead+p.Window+tail).Seconds(), 'f', 1, 64))
+	switch p.Job.Workload {
+	case record.TCPStream:
+		if o.Reverse {
+			args = append(args, "-R")
+		}
+	case record.TCPBidir:
+		args = append(args, "--full-duplex")
+	case record.UDPStream:
+		rate := unlimited
+		if o.Bandwidth > 0 {
+			rate = strconv.Itoa(o.Bandwidth)
+		}
+		args = append(args, "-b", rate)
 	}
-	return "tcp"
+	if p.Streams > 1 {
+		args = append(args, "-P", strconv.Itoa(p.Streams))
+	}
+	return program.Client{Command: program.Command{Args: args}}
 }

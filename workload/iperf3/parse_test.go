@@ -9,15 +9,15 @@ import (
 	"testing"
 
 	"nettoll/record"
+	"nettoll/workload"
+	"nettoll/workload/workloadtest"
 )
 
-func transcript(t testing.TB, name string) string {
-	t.Helper()
-	b, err := os.ReadFile(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
+func transcript(t testing.TB, name string) string { return workloadtest.Transcript(t, name) }
+
+// jobOf is one with so many streams.
+func jobOf(load string, streams int) workload.Job {
+	return workloadtest.Job(load, record.Options{Streams: streams})
 }
 
 func TestParse(t *testing.T) {
@@ -54,7 +54,7 @@ func TestParse(t *testing.T) {
 			if c.bytes == nil {
 				streams = 2
 			}
-			f, err := parse(transcript(t, c.name+".json"), c.load, streams)
+			f, err := parse(jobOf(c.load, streams), transcript(t, c.name+".json"), "")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -85,7 +85,7 @@ func TestParse(t *testing.T) {
 }
 
 func TestParseTCPInfo(t *testing.T) {
-	f, err := parse(transcript(t, "3.12/tcp-parallel.json"), record.TCPStream, 3)
+	f, err := parse(jobOf(record.TCPStream, 3), transcript(t, "3.12/tcp-parallel.json"), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,12 +98,7 @@ func TestParseTCPInfo(t *testing.T) {
 func TestParseErrors(t *testing.T) {
 	tcp, udp := transcript(t, "3.12/tcp.json"), transcript(t, "3.18/udp.json")
 	without := func(text, pattern string) string { return regexp.MustCompile(pattern).ReplaceAllString(text, "") }
-	replaced := func(text, old, new string) string {
-		if !strings.Contains(text, old) {
-			t.Fatalf("no %q to be replaced", old)
-		}
-		return strings.ReplaceAll(text, old, new)
-	}
+	replaced := func(text, old, new string) string { return workloadtest.Altered(t, text, old, new) }
 	sum := strings.Index(tcp, "sum_received")
 	for _, c := range []struct {
 		name, load, text, want string
@@ -138,7 +133,7 @@ func TestParseErrors(t *testing.T) {
 		{"no datagram size", record.UDPStream, replaced(udp, `"blksize"`, `"size"`), "no field blksize"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			f, err := parse(c.text, c.load, 1)
+			f, err := parse(jobOf(c.load, 1), c.text, "")
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%+v, error %v\ndoes not say %s", f, err, c.want)
 			}
@@ -196,7 +191,7 @@ func FuzzParse(f *testing.F) {
 		if streams < 1 || streams > 100 {
 			return
 		}
-		got, err := parse(text, load, streams)
+		got, err := parse(jobOf(load, streams), text, "")
 		if err != nil {
 			return
 		}

@@ -3,62 +3,47 @@ package iperf3
 import (
 	"fmt"
 	"math"
-	"time"
 
 	"nettoll/internal/program"
 	"nettoll/record"
 	"nettoll/workload"
 )
 
-// result puts the figures of all clients together.
-func result(job workload.Job, o program.Outcome, clients []figures) workload.Result {
-	r := workload.Result{
-		Metrics: map[string]record.Metric{}, Client: o.Client, Server: o.Server,
-		Crossed: make([]workload.Crossed, len(clients)), Warnings: o.Warnings,
-	}
-	var throughput, rate, jitter float64
-	var retransmits, sent, received uint64
-	told := true // of retransmits
-	for i, c := range clients {
-		p := job.Pairs[i]
-		bytes := uint64(0)
-		for k, s := range c.streams {
-			r.Flows = append(r.Flows, record.Flow{Client: p.Client.Name(), Server: p.Server.Name(), Stream: k, Bytes: s.bytes, TCP: s.tcp, Message: c.message})
-			bytes += s.bytes
+// together puts the figures of all clients together. Each receiver has a window of its own.
+func together(job workload.Job, o program.Outcome, all []figures) workload.Result {
+	var clients []program.Figures
+	for _, c := range all {
+		f := program.Figures{
+			Crossed: workload.Crossed{Conns: uint64(len(c.streams))},
+			Sums:    map[string]float64{},
 		}
-		r.Bytes += bytes
-		r.Crossed[i] = workload.Crossed{Bytes: bytes, Conns: uint64(len(c.streams))}
+		for _, s := range c.streams {
+			f.Flows = append(f.Flows, record.Flow{Bytes: s.bytes, TCP: s.tcp, Message: c.message})
+			f.Bytes += s.bytes
+		}
+		f.Crossed.Bytes = f.Bytes
 		if job.Workload == record.TCPBidir {
-			r.Crossed[i].Conns *= 2
+			f.Crossed.Conns *= 2
 		}
-		throughput += float64(bytes) * 8 / c.seconds
+		f.Sums[record.Throughput] = float64(f.Bytes) * 8 / c.seconds
 		if d := c.datagrams; d != nil {
-			rate += float64(d.received) / c.seconds
-			jitter += d.jitter / float64(len(clients))
-			sent, received = sent+max(d.sent, d.received), received+d.received
+			f.Sums[record.PacketRate] = float64(d.received) / c.seconds
+			f.Sums[record.Jitter] = d.jitter / float64(len(all))
+			f.Sent = float64(max(d.sent, d.received))
+			f.Lost = f.Sent - float64(d.received)
+		} else if c.retransmits != nil {
+			f.Sums[record.Retransmits] = float64(*c.retransmits)
 		}
-		if c.retransmits == nil {
-			told = false
-		} else {
-			retransmits += *c.retransmits
-		}
+		clients = append(clients, f)
+	}
+	r := program.Together(job, o, clients)
+	for i, c := range all {
 		if n := len(c.silent); n > 0 {
 			r.Warnings = append(r.Warnings, workload.Starved(n, len(c.streams)))
 		}
 		r.Warnings = append(r.Warnings, oneThread(job, i, c)...)
 	}
-	r.Warnings = append(r.Warnings, otherWindows(job, clients)...)
-	// Each receiver has a window of its own: this is the one in which all bytes make
-	// the sum of the throughputs.
-	r.Window = time.Duration(float64(r.Bytes) * 8 / throughput * float64(time.Second))
-	r.Metrics[record.Throughput] = record.Measured(record.Throughput, throughput)
-	if job.Workload == record.UDPStream {
-		r.Metrics[record.PacketRate] = record.Measured(record.PacketRate, rate)
-		r.Metrics[record.Loss] = record.Measured(record.Loss, float64(sent-received)/float64(sent))
-		r.Metrics[record.Jitter] = record.Measured(record.Jitter, jitter)
-	} else if told {
-		r.Metrics[record.Retransmits] = record.Measured(record.Retransmits, float64(retransmits))
-	}
+	r.Warnings = append(r.Warnings, otherWindows(job, all)...)
 	return r
 }
 

@@ -1,38 +1,25 @@
 package iperf3
 
 import (
-	"context"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"nettoll/internal/program"
-	"nettoll/platform"
 	"nettoll/record"
 	"nettoll/workload"
+	"nettoll/workload/workloadtest"
 )
 
-type endpoint string
-
-func (e endpoint) Name() string { return string(e) }
-
-func (endpoint) OnHost() string        { return "h1" }
-func (endpoint) Facts() platform.Facts { return platform.Facts{} }
-
-func (endpoint) Start(context.Context, platform.Command) (platform.Process, error) { return nil, nil }
-
 func job(load string, pairs int) workload.Job {
-	j := workload.Job{Workload: load, Duration: time.Second}
-	for range pairs {
-		j.Pairs = append(j.Pairs, workload.Pair{Client: endpoint("c"), Server: endpoint("s")})
-	}
-	return j
+	return workloadtest.Job(load, record.Options{}, slices.Repeat([]workload.Pair{workloadtest.Pair("c", "s", "198.18.0.1")}, pairs)...)
 }
 
 func TestResultSumsClients(t *testing.T) {
 	two, three := uint64(2), uint64(3)
-	r := result(job(record.TCPStream, 2), program.Outcome{}, []figures{
+	r := together(job(record.TCPStream, 2), program.Outcome{}, []figures{
 		{seconds: 1, streams: []stream{{bytes: 1000}, {bytes: 500}}, retransmits: &two, minor: 12},
 		{seconds: 2, streams: []stream{{bytes: 4000}, {bytes: 2000}}, retransmits: &three, minor: 12, message: 1 << 17},
 	})
@@ -48,14 +35,14 @@ func TestResultSumsClients(t *testing.T) {
 	if r.Crossed[0] != (workload.Crossed{Bytes: 1500, Conns: 2}) || r.Crossed[1] != (workload.Crossed{Bytes: 6000, Conns: 2}) {
 		t.Errorf("crossed %+v", r.Crossed)
 	}
-	r = result(job(record.TCPStream, 1), program.Outcome{}, []figures{{seconds: 1, streams: []stream{{bytes: 1}}}})
+	r = together(job(record.TCPStream, 1), program.Outcome{}, []figures{{seconds: 1, streams: []stream{{bytes: 1}}}})
 	if _, told := r.Metrics[record.Retransmits]; told {
 		t.Error("retransmits that nobody told")
 	}
 }
 
 func TestResultOfDatagrams(t *testing.T) {
-	r := result(job(record.UDPStream, 2), program.Outcome{}, []figures{
+	r := together(job(record.UDPStream, 2), program.Outcome{}, []figures{
 		{seconds: 2, streams: []stream{{bytes: 9000}}, datagrams: &datagrams{sent: 10, received: 9, jitter: 1e-6}},
 		// One that was on the way when the window opened: more came than were sent.
 		{seconds: 1, streams: []stream{{bytes: 11000}}, datagrams: &datagrams{sent: 10, received: 11, jitter: 3e-6}},
@@ -83,7 +70,7 @@ func TestOtherWindows(t *testing.T) {
 		for _, s := range c.seconds {
 			all = append(all, figures{seconds: s, streams: []stream{{bytes: 1}}})
 		}
-		r := result(job(record.TCPStream, len(all)), program.Outcome{}, all)
+		r := together(job(record.TCPStream, len(all)), program.Outcome{}, all)
 		if len(r.Warnings) != min(len(c.want), 1) || c.want != "" && (r.Warnings[0].Code != "other-window" || !strings.HasPrefix(r.Warnings[0].Text, c.want)) {
 			t.Errorf("%v s: %v", c.seconds, r.Warnings)
 		}
@@ -107,7 +94,7 @@ func TestOneThreadForAllStreams(t *testing.T) {
 		{"one stream each way", record.TCPBidir, 1, 12, [2]float64{1, 0}, 1},
 	} {
 		f := figures{seconds: 1, streams: make([]stream, c.streams), minor: c.minor, busy: c.busy}
-		r := result(job(c.load, 1), program.Outcome{}, []figures{f})
+		r := together(job(c.load, 1), program.Outcome{}, []figures{f})
 		if len(r.Warnings) != c.want {
 			t.Errorf("%s: %v", c.name, r.Warnings)
 		}

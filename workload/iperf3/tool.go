@@ -11,71 +11,86 @@
 package iperf3
 
 import (
-	"context"
-	"fmt"
-	"net/netip"
+	"cmp"
+	"regexp"
+	"strconv"
 
 	"nettoll/internal/program"
 	"nettoll/record"
 	"nettoll/workload"
 )
 
-// Name is the tool's name, the program's and that of its Debian package.
-const Name = "iperf3"
+// tested are the versions of which there are transcripts.
+const tested = "3.12 and 3.18"
 
-// Tool implements workload.Tool with the program.
-type Tool struct{ paths program.Paths }
-
-// New returns the tool.
-func New(paths program.Paths) Tool { return Tool{paths} }
-
-var (
-	_ workload.Tool   = Tool{}
-	_ workload.Prober = Tool{}
-	_ workload.Packer = Tool{}
-)
-
-// Pack implements workload.Packer.
-func (tool Tool) Pack() (workload.Pack, error) { return tool.paths.Pack(Name, Name) }
-
-// Name implements workload.Tool.
-func (Tool) Name() string { return Name }
-
-// Drives implements workload.Tool.
-func (Tool) Drives() []workload.Drive {
-	return []workload.Drive{
+// Tool is iperf3. The first version to know --bidir is 3.7.
+var Tool = program.Tool{
+	Name: "iperf3",
+	Programs: []program.Program{{
+		Name: "iperf3", Package: "iperf3", Flag: "--version", Says: regexp.MustCompile(`^iperf (3\.\d+)`),
+		Oldest: "3.7", Tested: tested,
+	}},
+	Drives: []workload.Drive{
 		{Workload: record.TCPStream, Options: []string{"streams", "message-size", "window", "bandwidth", "congestion", "zero-copy", "reverse"}},
 		{Workload: record.TCPBidir, Options: []string{"streams", "message-size", "window", "congestion", "zero-copy"}},
 		{Workload: record.UDPStream, Options: []string{"streams", "message-size", "window", "bandwidth", "reverse"}},
-	}
+	},
+	Serves:  program.OneClient,
+	Server:  server,
+	Client:  client,
+	Result:  program.Each(parse, together),
+	Explain: explain,
 }
 
-// Run implements workload.Tool.
-func (tool Tool) Run(ctx context.Context, job workload.Job) (workload.Result, error) {
-	path, err := tool.paths.Find(Name, Name)
-	if err != nil {
-		return workload.Result{}, err
+// connectTimeout is how long a client tries to reach its server, in milliseconds.
+const connectTimeout = 3000
+
+func server(p program.Pair) program.Server {
+	return program.Server{Command: program.Command{Args: []string{
+		"-s", "-1", "-J", "-B", p.Listen.Unmap().String(), "-p", strconv.Itoa(p.Own[0]),
+	}}}
+}
+
+func client(p program.Pair) program.Client {
+	o := p.Job.Options
+	args := []string{
+		"-J", "-c", p.Addr.String(), "-p", strconv.Itoa(p.Own[0]),
+		"-t", strconv.Itoa(int(p.Window.Seconds())), "-i", "1",
+		"--connect-timeout", strconv.Itoa(connectTimeout),
 	}
-	t := program.Trial{Explain: explain}
-	t.Lead, t.Window = program.Window(job)
-	for i, p := range job.Pairs {
-		server, client, err := commands(path, job, i)
-		if err != nil {
-			return workload.Result{}, fmt.Errorf("iperf3: %w", err)
+	if p.Lead > 0 {
+		args = append(args, "-O", strconv.Itoa(int(p.Lead.Seconds())))
+	}
+	switch p.Job.Workload {
+	case record.TCPStream:
+		if o.Bandwidth > 0 {
+			args = append(args, "-b", strconv.Itoa(o.Bandwidth))
 		}
-		listen := program.Ports("tcp", []netip.Addr{p.Listen}, p.Own[0])
-		t.Servers = append(t.Servers, program.Server{Endpoint: p.Server, Command: server, Listen: listen})
-		t.Clients = append(t.Clients, program.Client{Endpoint: p.Client, Command: client})
-	}
-	o, err := program.Run(ctx, job, t)
-	if err != nil {
-		return workload.Result{}, fmt.Errorf("iperf3: %w", err)
-	}
-	figures := make([]figures, len(o.Clients))
-	for i, c := range o.Clients {
-		if figures[i], err = parse(c.Stdout, job.Workload, max(job.Options.Streams, 1)); err != nil {
-			return workload.Result{}, fmt.Errorf("iperf3: client %s: %w", job.Pairs[i].Client.Name(), err)
+	case record.TCPBidir:
+		args = append(args, "--bidir")
+	case record.UDPStream:
+		o.MessageSize = cmp.Or(o.MessageSize, record.Datagram)
+		args = append(args, "-u", "-b", strconv.Itoa(o.Bandwidth))
+		if !o.Reverse { // otherwise the client is the receiver
+			args = append(args, "--get-server-output")
 		}
 	}
-	return result(job, o, figures), nil
+	for _, f := range []struct {
+		flag  string
+		value int
+	}{{"-P", o.Streams}, {"-l", o.MessageSize}, {"-w", o.Window}} {
+		if f.value > 0 {
+			args = append(args, f.flag, strconv.Itoa(f.value))
+		}
+	}
+	if o.Congestion != "" {
+		args = append(args, "-C", o.Congestion)
+	}
+	if o.ZeroCopy {
+		args = append(args, "-Z")
+	}
+	if o.Reverse {
+		args = append(args, "-R")
+	}
+	return program.Client{Command: program.Command{Args: args}}
 }

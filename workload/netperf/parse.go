@@ -7,12 +7,10 @@ import (
 	"strconv"
 	"strings"
 
+	"nettoll/internal/program"
 	"nettoll/record"
 	"nettoll/workload"
 )
-
-// fields is netperf's output by selector.
-type fields map[string]string
 
 // chatter is what netperf says now and then when a test is over: that its timer
 // has gone off once more.
@@ -20,8 +18,8 @@ const chatter = "catcher: timer popped with times_up != 0"
 
 // read takes the lines NAME=VALUE apart, of which only those are known that were
 // asked for.
-func read(text string, asked []string) (fields, error) {
-	f := fields{}
+func read(text string, asked []string) (map[string]string, error) {
+	f := map[string]string{}
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
 		if line == "" || line == chatter {
@@ -37,56 +35,6 @@ func read(text string, asked []string) (fields, error) {
 		f[name] = value
 	}
 	return f, nil
-}
-
-func (f fields) text(name string) (string, error) {
-	v, ok := f[name]
-	if !ok {
-		return "", fmt.Errorf("netperf did not print %s; version %s is known to work", name, known)
-	}
-	return v, nil
-}
-
-// is checks a field that must have a value, such as the unit of another.
-func (f fields) is(name, want string) error {
-	v, err := f.text(name)
-	if err == nil && v != want {
-		err = fmt.Errorf("netperf says %s=%.80s, not %s; version %s is known to work", name, v, want, known)
-	}
-	return err
-}
-
-func (f fields) number(name string) (float64, error) {
-	v, err := f.text(name)
-	if err != nil {
-		return 0, err
-	}
-	n, err := strconv.ParseFloat(v, 64)
-	if err != nil || math.IsNaN(n) || math.IsInf(n, 0) || n < 0 {
-		return 0, fmt.Errorf("netperf says %s=%.80s, which is no figure", name, v)
-	}
-	return n, nil
-}
-
-// positive is a number that is not zero where there was traffic.
-func (f fields) positive(name string) (float64, error) {
-	n, err := f.number(name)
-	if err == nil && n == 0 {
-		err = fmt.Errorf("netperf says %s=0: nothing was measured", name)
-	}
-	return n, err
-}
-
-func (f fields) count(name string) (uint64, error) {
-	v, err := f.text(name)
-	if err != nil {
-		return 0, err
-	}
-	n, err := strconv.ParseUint(v, 10, 63)
-	if err != nil {
-		return 0, fmt.Errorf("netperf says %s=%.80s, which is no count", name, v)
-	}
-	return n, nil
 }
 
 // figures is what one netperf measured, in base units.
@@ -105,88 +53,66 @@ type figures struct {
 }
 
 // parse reads the output of one netperf.
-func (t test) parse(text string, job workload.Job) (figures, error) {
-	f, err := read(text, t.selectors())
+func parse(job workload.Job, text, _ string) (figures, error) {
+	t := tests[job.Workload]
+	fields, err := read(text, t.selectors())
 	if err != nil {
 		return figures{}, err
 	}
+	r := &program.Reader{Program: "netperf", Known: "version " + known + " is known to work", Fields: fields}
 	protocol, _, _ := strings.Cut(t.name, "_")
-	if err := f.is("PROTOCOL", protocol); err != nil {
-		return figures{}, err
-	}
-	if err := f.is("THROUGHPUT_UNITS", "10^3bits/s"); err != nil {
-		return figures{}, err
-	}
-	m := figures{retransmits: -1}
-	if m.seconds, err = f.positive("ELAPSED_TIME"); err != nil {
-		return figures{}, err
-	}
-	if t.workload == record.TCPStream || t.workload == record.UDPStream {
-		err = t.parseStream(&m, f, job)
+	r.Is("PROTOCOL", protocol)
+	r.Is("THROUGHPUT_UNITS", "10^3bits/s")
+	m := figures{retransmits: -1, seconds: r.Positive("ELAPSED_TIME")}
+	if job.Workload == record.TCPStream || job.Workload == record.UDPStream {
+		m.parseStream(r, job)
 	} else {
-		err = t.parseTransactions(&m, f, job)
+		m.parseTransactions(r, job)
 	}
-	if err == nil && t.asksTransport() {
-		err = t.parseTCP(&m, f, job)
+	if asksTransport(job) {
+		m.parseTCP(r, job)
 	}
-	return m, err
+	return m, r.Err
 }
 
 // parseStream takes what the receiver counted. netperf computes the throughput
 // from an elapsed time with more digits than it prints.
-func (t test) parseStream(m *figures, f fields, job workload.Job) (err error) {
+func (m *figures) parseStream(r *program.Reader, job workload.Job) {
 	sender, receiver, direction := "LOCAL", "REMOTE", "Send"
 	if job.Options.Reverse {
 		sender, receiver, direction = receiver, sender, "Receive"
 	}
-	if err = f.is("DIRECTION", direction); err != nil {
-		return err
-	}
-	if m.sent, err = f.count(sender + "_BYTES_SENT"); err != nil {
-		return err
-	}
-	if m.bytes, err = f.count(receiver + "_BYTES_RECVD"); err != nil {
-		return err
-	}
-	if m.throughput, err = f.positive("THROUGHPUT"); err != nil {
-		return err
-	}
-	m.throughput *= 1e3
+	r.Is("DIRECTION", direction)
+	m.sent = r.Count(sender + "_BYTES_SENT")
+	m.bytes = r.Count(receiver + "_BYTES_RECVD")
+	m.throughput = r.Positive("THROUGHPUT") * 1e3
 	if counted := float64(m.bytes) * 8 / m.seconds; math.Abs(counted-m.throughput) > 0.1*m.throughput {
-		return fmt.Errorf("netperf says %.0f bit/s, but its receiver counted %.0f", m.throughput, counted)
+		r.Fail("says %.0f bit/s, but its receiver counted %.0f", m.throughput, counted)
 	}
 	want := uint64(job.Options.MessageSize)
-	if t.workload == record.UDPStream {
-		want = uint64(datagramOf(job))
+	if job.Workload == record.UDPStream {
+		if want = uint64(datagramOf(job)); m.sent == 0 {
+			r.Fail("received %d bytes of datagrams, and sent none", m.bytes)
+		}
 	}
-	if m.message, err = f.count(sender + "_SEND_SIZE"); err != nil || want > 0 && m.message != want {
-		return orElse(err, "netperf wrote %d bytes at a time, not %d", m.message, want)
+	if m.message = r.Count(sender + "_SEND_SIZE"); want > 0 && m.message != want {
+		r.Fail("wrote %d bytes at a time, not %d", m.message, want)
 	}
-	return nil
 }
 
 // stalled is the least share of the time that transactions, one after the other,
 // must have taken, if none was lost on the way.
 const stalled = 0.5
 
-func (t test) parseTransactions(m *figures, f fields, job workload.Job) (err error) {
+func (m *figures) parseTransactions(r *program.Reader, job workload.Job) {
 	request, response := transactionOf(job)
-	for name, want := range map[string]int{"REQUEST_SIZE": request, "RESPONSE_SIZE": response} {
-		if err := f.is(name, strconv.Itoa(want)); err != nil {
-			return err
-		}
-	}
-	received, err := f.count("LOCAL_BYTES_RECVD")
-	if err != nil {
-		return err
-	}
-	m.transactions = received / uint64(response)
+	r.Is("REQUEST_SIZE", strconv.Itoa(request))
+	r.Is("RESPONSE_SIZE", strconv.Itoa(response))
+	m.transactions = r.Count("LOCAL_BYTES_RECVD") / uint64(response)
 	m.bytes = m.transactions * uint64(request+response)
-	if m.rate, err = f.positive("TRANSACTION_RATE"); err != nil {
-		return err
-	}
-	if counted := float64(m.transactions) / m.seconds; math.Abs(counted-m.rate) > 0.1*m.rate+1 {
-		return fmt.Errorf("netperf says %.0f transactions a second, but received %.0f", m.rate, counted)
+	m.rate = r.Positive("TRANSACTION_RATE")
+	if counted := float64(m.transactions) / m.seconds; counted == 0 || math.Abs(counted-m.rate) > 0.1*m.rate+1 {
+		r.Fail("says %.0f transactions a second, but received %.0f", m.rate, counted)
 	}
 	m.latency = map[string]float64{}
 	last := 0.0
@@ -197,50 +123,78 @@ func (t test) parseTransactions(m *figures, f fields, job workload.Job) (err err
 		{record.LatencyP99, "P99_LATENCY"},
 		{record.LatencyMax, "MAX_LATENCY"},
 	} {
-		us, err := f.positive(field.name)
-		if err != nil {
-			return err
-		}
+		us := r.Positive(field.name)
 		if field.metric != record.LatencyMean {
 			if us < last {
-				return fmt.Errorf("netperf says %s=%v, less than a lower percentile", field.name, us)
+				r.Fail("says %s=%v, less than a lower percentile", field.name, us)
 			}
 			last = us
 		}
 		m.latency[field.metric] = us / 1e6
 	}
 	if busy := m.rate * m.latency[record.LatencyMean]; busy < stalled {
-		return fmt.Errorf("netperf spent only %.0f %% of the time in transactions: it waits for ever for one that is lost", busy*100)
+		r.Fail("spent only %.0f %% of the time in transactions: it waits for ever for one that is lost", busy*100)
 	}
-	return nil
 }
 
-func (t test) parseTCP(m *figures, f fields, job workload.Job) (err error) {
-	if m.mss, err = f.count("TRANSPORT_MSS"); err != nil {
-		return err
-	}
+func (m *figures) parseTCP(r *program.Reader, job workload.Job) {
+	m.mss = r.Count("TRANSPORT_MSS")
 	sender := "LOCAL"
 	if job.Options.Reverse {
 		sender = "REMOTE"
 	}
-	if m.congestion, err = f.text(sender + "_CONG_CONTROL"); err != nil {
-		return err
-	}
+	m.congestion = r.Text(sender + "_CONG_CONTROL")
 	if want := job.Options.Congestion; want != "" && m.congestion != want {
-		return fmt.Errorf("netperf used the congestion control %q, not %q", m.congestion, want)
+		r.Fail("used the congestion control %q, not %q", m.congestion, want)
 	}
-	m.retransmits, err = f.number(sender + "_TRANSPORT_RETRANS")
-	if err == nil && t.workload == record.TCPRR {
-		var remote float64
-		remote, err = f.number("REMOTE_TRANSPORT_RETRANS")
-		m.retransmits += remote
+	m.retransmits = r.Number(sender + "_TRANSPORT_RETRANS")
+	if job.Workload == record.TCPRR {
+		m.retransmits += r.Number("REMOTE_TRANSPORT_RETRANS")
 	}
-	return err
 }
 
-func orElse(err error, format string, args ...any) error {
-	if err != nil {
-		return err
+// asksTransport says whether there is one TCP connection, of which netperf tells.
+func asksTransport(job workload.Job) bool {
+	return job.Workload == record.TCPStream || job.Workload == record.TCPRR
+}
+
+// together puts the figures of all clients together.
+func together(job workload.Job, o program.Outcome, all []figures) workload.Result {
+	var clients []program.Figures
+	for _, m := range all {
+		f := program.Figures{
+			Flows: []record.Flow{m.flow(job)}, Crossed: workload.Crossed{Bytes: m.bytes, Conns: 1}, Bytes: m.bytes,
+			Sums: map[string]float64{}, Transactions: float64(m.transactions), Latency: m.latency,
+		}
+		switch job.Workload {
+		case record.TCPStream, record.UDPStream:
+			f.Sums[record.Throughput] = m.throughput
+		default:
+			f.Sums[record.TransactionRate] = m.rate
+		}
+		switch job.Workload {
+		case record.UDPStream:
+			f.Sums[record.PacketRate] = m.throughput / 8 / float64(datagramOf(job))
+			f.Sent, f.Lost = float64(m.sent), float64(m.sent)-float64(m.bytes)
+		case record.TCPCRR:
+			f.Crossed.Conns = m.transactions
+		}
+		if asksTransport(job) {
+			f.Sums[record.Retransmits] = m.retransmits
+		}
+		clients = append(clients, f)
 	}
-	return fmt.Errorf(format, args...)
+	return program.Together(job, o, clients)
+}
+
+// flow has of TCP what netperf says: no round trip times.
+func (m figures) flow(job workload.Job) record.Flow {
+	f := record.Flow{Transactions: m.transactions}
+	if m.transactions == 0 {
+		f.Bytes, f.Message = m.bytes, int(min(m.message, math.MaxInt32))
+	}
+	if asksTransport(job) {
+		f.TCP = &record.TCPInfo{Retransmits: uint32(m.retransmits), SndMSS: uint32(m.mss), Congestion: m.congestion}
+	}
+	return f
 }

@@ -2,31 +2,18 @@ package netperf
 
 import (
 	"math"
-	"os"
 	"reflect"
 	"strings"
 	"testing"
 
+	"nettoll/internal/program"
 	"nettoll/record"
 	"nettoll/workload"
+	"nettoll/workload/workloadtest"
 )
 
 func transcript(t testing.TB, name string) string {
-	t.Helper()
-	b, err := os.ReadFile("testdata/2.7.0/" + name + ".txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
-}
-
-// parsed reads a transcript as that of a job.
-func parsed(job workload.Job, text string) (figures, error) {
-	test, err := testOf(job)
-	if err != nil {
-		return figures{}, err
-	}
-	return test.parse(text, job)
+	return workloadtest.Transcript(t, "2.7.0/"+name+".txt")
 }
 
 func TestParse(t *testing.T) {
@@ -35,30 +22,30 @@ func TestParse(t *testing.T) {
 		job  workload.Job
 		want figures
 	}{
-		{"tcp_stream", testJob(record.TCPStream, record.Options{}), figures{
+		{"tcp_stream", workloadtest.Job(record.TCPStream, record.Options{}), figures{
 			seconds: 1, bytes: 730300416, sent: 730300416, throughput: 5838042510, retransmits: 365, mss: 1448, message: 16384, congestion: "bbr",
 		}},
-		{"tcp_maerts", testJob(record.TCPStream, record.Options{Reverse: true, MessageSize: 4096, Congestion: "reno"}), figures{
+		{"tcp_maerts", workloadtest.Job(record.TCPStream, record.Options{Reverse: true, MessageSize: 4096, Congestion: "reno"}), figures{
 			seconds: 1, bytes: 504901632, sent: 505131008, throughput: 4038902020, retransmits: 2, mss: 1448, message: 4096, congestion: "reno",
 		}},
-		{"tcp_rr", testJob(record.TCPRR, record.Options{}), figures{
+		{"tcp_rr", workloadtest.Job(record.TCPRR, record.Options{}), figures{
 			seconds: 1, bytes: 74892, transactions: 37446, rate: 37432.377, mss: 1448, congestion: "bbr",
 			latency: latencies(26.63, 16, 20, 94, 30637),
 		}},
-		{"tcp_crr", testJob(record.TCPCRR, record.Options{RequestSize: 100, ResponseSize: 200}), figures{
+		{"tcp_crr", workloadtest.Job(record.TCPCRR, record.Options{RequestSize: 100, ResponseSize: 200}), figures{
 			seconds: 1, bytes: 5741 * 300, transactions: 5741, rate: 5740.414, retransmits: -1,
 			latency: latencies(174.09, 64, 144, 2675, 57248),
 		}},
-		{"udp_stream", testJob(record.UDPStream, record.Options{}), figures{
+		{"udp_stream", workloadtest.Job(record.UDPStream, record.Options{}), figures{
 			seconds: 1, bytes: 54394200, sent: 85989400, throughput: 434616840, retransmits: -1, message: 1400,
 		}},
-		{"udp_rr", testJob(record.UDPRR, record.Options{}), figures{
+		{"udp_rr", workloadtest.Job(record.UDPRR, record.Options{}), figures{
 			seconds: 1, bytes: 53894, transactions: 26947, rate: 26945.490, retransmits: -1,
 			latency: latencies(37.06, 13, 17, 190, 14911),
 		}},
 	} {
 		t.Run(c.file, func(t *testing.T) {
-			got, err := parsed(c.job, chatter+"\n"+transcript(t, c.file))
+			got, err := parse(c.job, chatter+"\n"+transcript(t, c.file), "")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -79,14 +66,12 @@ func latencies(us ...float64) map[string]float64 {
 }
 
 func TestResult(t *testing.T) {
-	job := testJob(record.UDPStream, record.Options{})
-	job.Pairs = []workload.Pair{between("c", "s"), between("d", "s")}
-	test, _ := testOf(job)
-	one, err := test.parse(transcript(t, "udp_stream"), job)
+	job := workloadtest.Job(record.UDPStream, record.Options{}, workloadtest.Pair("c", "s", "198.18.0.1"), workloadtest.Pair("d", "s", "198.18.0.1"))
+	one, err := parse(job, transcript(t, "udp_stream"), "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := test.result(job, []figures{one, one})
+	r := together(job, program.Outcome{}, []figures{one, one})
 	for name, want := range map[string]float64{
 		record.Throughput: 2 * 434616840, record.PacketRate: 2 * 434616840 / 11200.0, record.Loss: 1 - 54394200.0/85989400,
 	} {
@@ -95,13 +80,12 @@ func TestResult(t *testing.T) {
 		}
 	}
 	job.Workload = record.TCPRR
-	test, _ = testOf(job)
-	if one, err = test.parse(transcript(t, "tcp_rr"), job); err != nil {
+	if one, err = parse(job, transcript(t, "tcp_rr"), ""); err != nil {
 		t.Fatal(err)
 	}
 	other := one
 	other.transactions, other.latency = 3*one.transactions, latencies(46.63, 20, 30, 40, 50000)
-	r = test.result(job, []figures{one, other})
+	r = together(job, program.Outcome{}, []figures{one, other})
 	if got, want := r.Metrics[record.LatencyMean].Value, 41.63e-6; math.Abs(got-want) > 1e-9 {
 		t.Errorf("mean of both is %v, want %v: that of all transactions", got, want)
 	}
@@ -114,14 +98,8 @@ func TestResult(t *testing.T) {
 }
 
 func TestParseRefuses(t *testing.T) {
-	stream, rr := testJob(record.TCPStream, record.Options{}), testJob(record.TCPRR, record.Options{})
-	for _, c := range []struct {
-		name     string
-		job      workload.Job
-		file     string
-		old, new string
-		want     string
-	}{
+	stream, rr := workloadtest.Job(record.TCPStream, record.Options{}), workloadtest.Job(record.TCPRR, record.Options{})
+	workloadtest.Refuses(t, Tool, "2.7.0/%s.txt", []workloadtest.Refusal{
 		{"nothing", stream, "tcp_stream", transcript(t, "tcp_stream"), "", "did not print PROTOCOL"},
 		{"a field is missing", stream, "tcp_stream", "REMOTE_BYTES_RECVD=730300416\n", "", "did not print REMOTE_BYTES_RECVD"},
 		{"a field is missing", rr, "tcp_rr", "P99_LATENCY=94\n", "", "did not print P99_LATENCY"},
@@ -141,50 +119,23 @@ func TestParseRefuses(t *testing.T) {
 		{"counts do not agree", stream, "tcp_stream", "RECVD=730300416", "RECVD=430300416", "but its receiver counted"},
 		{"transactions do not agree", rr, "tcp_rr", "RECVD=37446", "RECVD=20000", "but received 20000"},
 		{"percentiles descend", rr, "tcp_rr", "P90_LATENCY=20", "P90_LATENCY=15", "P90_LATENCY=15, less than a lower percentile"},
-		{"a datagram was lost", testJob(record.UDPRR, record.Options{}), "udp_rr_lost", "", "", "only 7 % of the time"},
-		{"other sizes", testJob(record.TCPCRR, record.Options{}), "tcp_crr", "", "", "not 1"},
-		{"another message size", testJob(record.TCPStream, record.Options{MessageSize: 4096}), "tcp_stream", "", "", "wrote 16384 bytes at a time, not 4096"},
-		{"another congestion control", testJob(record.TCPStream, record.Options{Congestion: "carrierpigeon"}), "tcp_stream_pigeon", "", "",
+		{"a datagram was lost", workloadtest.Job(record.UDPRR, record.Options{}), "udp_rr_lost", "", "", "only 7 % of the time"},
+		{"other sizes", workloadtest.Job(record.TCPCRR, record.Options{}), "tcp_crr", "", "", "not 1"},
+		{"another message size", workloadtest.Job(record.TCPStream, record.Options{MessageSize: 4096}), "tcp_stream", "", "", "wrote 16384 bytes at a time, not 4096"},
+		{"another congestion control", workloadtest.Job(record.TCPStream, record.Options{Congestion: "carrierpigeon"}), "tcp_stream_pigeon", "", "",
 			`used the congestion control "bbr", not "carrierpigeon"`},
 		{"an error", stream, "no_server", "", "", "are you sure there is a netserver"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			text := transcript(t, c.file)
-			if c.old != "" && !strings.Contains(text, c.old) {
-				t.Fatalf("%s does not hold %q", c.file, c.old)
-			}
-			m, err := parsed(c.job, strings.ReplaceAll(text, c.old, c.new))
-			if c.old == "" {
-				m, err = parsed(c.job, text)
-			}
-			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("%+v, error %v\ndoes not say %s", m, err, c.want)
-			}
-		})
-	}
+	})
 }
 
-// FuzzParse wants figures that can be recorded, or an error.
 func FuzzParse(f *testing.F) {
-	loads := []string{record.TCPStream, record.TCPRR, record.TCPCRR, record.UDPStream, record.UDPRR}
-	for i, file := range []string{"tcp_stream", "tcp_rr", "tcp_crr", "udp_stream", "udp_rr", "udp_rr_lost", "no_server"} {
-		f.Add(uint8(i), transcript(f, file))
+	var seeds [][2]string
+	for _, file := range []string{"tcp_stream", "tcp_rr", "tcp_crr", "udp_stream", "udp_rr", "udp_rr_lost", "no_server"} {
+		seeds = append(seeds, [2]string{transcript(f, file)})
 	}
-	f.Fuzz(func(t *testing.T, load uint8, text string) {
-		job := testJob(loads[int(load)%len(loads)], record.Options{})
-		job.Pairs = []workload.Pair{between("c", "s")}
-		test, err := testOf(job)
-		if err != nil {
-			t.Fatal(err)
-		}
-		m, err := test.parse(text, job)
-		if err != nil {
-			return
-		}
-		for name, v := range test.result(job, []figures{m}).Metrics {
-			if math.IsNaN(v.Value) || math.IsInf(v.Value, 0) || v.Value < 0 {
-				t.Errorf("%s is %v", name, v)
-			}
-		}
-	})
+	slow := strings.NewReplacer("RECVD=37446", "RECVD=0", "RATE=37432.377", "RATE=1.0", "MEAN_LATENCY=26.63", "MEAN_LATENCY=600000")
+	seeds = append(seeds, [2]string{slow.Replace(transcript(f, "tcp_rr"))}) // no transaction, at one a second
+	nothingSent := strings.Replace(transcript(f, "udp_stream"), "LOCAL_BYTES_SENT=85989400", "LOCAL_BYTES_SENT=0", 1)
+	seeds = append(seeds, [2]string{nothingSent})
+	workloadtest.Fuzz(f, Tool, seeds...)
 }

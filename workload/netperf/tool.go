@@ -8,126 +8,159 @@
 package netperf
 
 import (
-	"context"
+	"cmp"
 	"fmt"
-	"net/netip"
 	"regexp"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"nettoll/internal/program"
+	"nettoll/platform"
 	"nettoll/record"
 	"nettoll/workload"
 )
 
-// Name is netperf's name among the tools.
-const Name = "netperf"
-
-// server is the program at the other end.
-const server = "netserver"
-
 // known is the version whose output the parser was written for.
 const known = "2.7.0"
 
-// Tool implements workload.Tool.
-type Tool struct{ paths program.Paths }
+// Tool is netperf with its netserver. Debian has both in one package of its section non-free.
+var Tool = program.Tool{
+	Name: "netperf",
+	Programs: []program.Program{
+		{Name: "netperf", Package: "netperf", Flag: "-V", Says: regexp.MustCompile(`(?m)^Netperf version (\d[^\s]*)`)},
+		{Name: "netserver", Package: "netperf"},
+	},
+	Drives: []workload.Drive{
+		{Workload: record.TCPStream, Options: []string{"message-size", "window", "congestion", "reverse"}},
+		{Workload: record.TCPRR, Options: []string{"request-size", "response-size", "window", "congestion"}},
+		{Workload: record.TCPCRR, Options: []string{"request-size", "response-size", "window"}},
+		{Workload: record.UDPStream, Options: []string{"message-size", "window"}},
+		{Workload: record.UDPRR, Options: []string{"request-size", "response-size", "window"}},
+	},
+	Serves:   program.OneClient,
+	Roams:    true,
+	NoWarmup: true,
+	Times:    times,
+	Server:   server,
+	Client:   client,
+	Result:   program.Each(parse, together),
+	Failed:   explain,
+}
 
-// New returns the tool. paths can say where netperf and netserver are.
-func New(paths program.Paths) Tool { return Tool{paths} }
+// test is a test of netperf that drives a workload.
+type test struct {
+	name     string   // -t
+	reversed string   // -t with the server sending
+	asks     []string // output selectors, beside those of every test
+}
 
+// Output selectors of every test; netperf describes them in its manual under
+// "Omni Output Selectors".
+var asksAlways = []string{
+	"PROTOCOL", "DIRECTION", "THROUGHPUT", "THROUGHPUT_UNITS", "ELAPSED_TIME",
+	"LOCAL_BYTES_SENT", "LOCAL_BYTES_RECVD", "REMOTE_BYTES_SENT", "REMOTE_BYTES_RECVD",
+}
+
+// Output selectors of some.
 var (
-	_ workload.Tool   = Tool{}
-	_ workload.Prober = Tool{}
-	_ workload.Packer = Tool{}
-	_ workload.Roamer = Tool{}
+	asksTCP          = []string{"TRANSPORT_MSS", "LOCAL_TRANSPORT_RETRANS", "REMOTE_TRANSPORT_RETRANS", "LOCAL_CONG_CONTROL", "REMOTE_CONG_CONTROL"}
+	asksSizes        = []string{"LOCAL_SEND_SIZE", "LOCAL_RECV_SIZE", "REMOTE_SEND_SIZE", "REMOTE_RECV_SIZE"}
+	asksTransactions = []string{
+		"TRANSACTION_RATE", "REQUEST_SIZE", "RESPONSE_SIZE",
+		"MEAN_LATENCY", "P50_LATENCY", "P90_LATENCY", "P99_LATENCY", "MAX_LATENCY",
+	}
 )
 
-// Pack implements workload.Packer.
-func (t Tool) Pack() (workload.Pack, error) { return t.paths.Pack(Name, Name, server) }
-
-// Roams implements workload.Roamer.
-func (Tool) Roams() string { return server }
-
-// Name implements workload.Tool.
-func (Tool) Name() string { return Name }
-
-var saysVersion = regexp.MustCompile(`(?m)^Netperf version (\d[^\s]*)`)
-
-// Version implements workload.Tool.
-func (t Tool) Version(ctx context.Context) (string, error) {
-	path, err := t.find(Name)
-	if err != nil {
-		return "", err
-	}
-	return program.Version(ctx, path, "-V", saysVersion)
+var tests = map[string]test{
+	record.TCPStream: {"TCP_STREAM", "TCP_MAERTS", slices.Concat(asksTCP, asksSizes)},
+	record.TCPRR:     {"TCP_RR", "", slices.Concat(asksTCP, asksTransactions)},
+	record.TCPCRR:    {"TCP_CRR", "", asksTransactions},
+	record.UDPStream: {"UDP_STREAM", "", asksSizes},
+	record.UDPRR:     {"UDP_RR", "", asksTransactions},
 }
 
-// Probe implements workload.Prober.
-func (t Tool) Probe(ctx context.Context) error {
-	if _, err := t.find(server); err != nil {
+// padding is how long netperf waits after TCP_CRR, for the server to notice the end.
+const padding = 4 * time.Second
+
+func times(job workload.Job, t *program.Trial) error {
+	if job.Workload == record.TCPCRR {
+		t.Tail = padding
+	}
+	return nil
+}
+
+// server is a netserver for one client, which serves it itself (-f). One that
+// has children ignores their ends, so that nobody could tell what CPU time those
+// used who have ended.
+func server(p program.Pair) program.Server {
+	return program.Server{Command: program.Command{Args: []string{
+		"-D", "-f", "-L", p.Listen.Unmap().String() + "," + p.Family()[1:], p.Family(), "-p", strconv.Itoa(p.Own[0]),
+	}}}
+}
+
+func client(p program.Pair) program.Client {
+	o, t := p.Job.Options, tests[p.Job.Workload]
+	name := t.name
+	if o.Reverse {
+		name = t.reversed
+	}
+	args := []string{
+		"-P", "0", p.Family(), "-H", p.Addr.String(), "-p", strconv.Itoa(p.Own[0]),
+		"-t", name, "-l", strconv.Itoa(int(p.Window.Seconds())), "-f", "k",
+		"--", "-P", fmt.Sprintf(",%d", p.Own[1]),
+	}
+	switch p.Job.Workload {
+	case record.TCPStream:
+		args = append(args, sizes(o.MessageSize)...)
+	case record.UDPStream:
+		args = append(args, sizes(datagramOf(p.Job))...)
+		args = append(args, "-R", "1") // netperf's datagrams otherwise do not pass a router
+	default:
+		request, response := transactionOf(p.Job)
+		args = append(args, "-r", fmt.Sprintf("%d,%d", request, response))
+	}
+	if p.Job.Workload == record.TCPRR || p.Job.Workload == record.TCPCRR {
+		args = append(args, "-D", "L,R")
+	}
+	if o.Window > 0 {
+		args = append(args, "-s", strconv.Itoa(o.Window), "-S", strconv.Itoa(o.Window))
+	}
+	if o.Congestion != "" {
+		args = append(args, "-K", o.Congestion+","+o.Congestion)
+	}
+	return program.Client{Command: program.Command{Args: append(args, "-k", strings.Join(t.selectors(), ","))}}
+}
+
+// selectors is all that the test is asked to print.
+func (t test) selectors() []string { return slices.Concat(asksAlways, t.asks) }
+
+// sizes sets what each end hands to a system call, in bytes.
+func sizes(n int) []string {
+	if n == 0 {
+		return nil
+	}
+	both := fmt.Sprintf("%d,%d", n, n)
+	return []string{"-m", both, "-M", both}
+}
+
+func datagramOf(job workload.Job) int { return cmp.Or(job.Options.MessageSize, record.Datagram) }
+
+// transactionOf is the payload of a request and of a response, in bytes.
+func transactionOf(job workload.Job) (request, response int) {
+	return max(job.Options.RequestSize, 1), max(job.Options.ResponseSize, 1)
+}
+
+// explain says of an address that netperf cannot resolve why that is.
+func explain(err error, job workload.Job) error {
+	if !strings.Contains(err.Error(), "getaddrinfo returned") {
 		return err
 	}
-	_, err := t.Version(ctx)
-	return err
-}
-
-// find finds a program; Debian has both in one package of its section non-free.
-func (t Tool) find(name string) (string, error) { return t.paths.Find(name, Name) }
-
-// Drives implements workload.Tool.
-func (Tool) Drives() []workload.Drive {
-	var all []workload.Drive
-	for _, t := range tests() {
-		all = append(all, workload.Drive{Workload: t.workload, Options: t.honours})
+	return &platform.Unsupported{
+		Feature: "netperf to " + job.Pairs[0].Addr.String(),
+		Option:  "an address of this family that is not the loopback's: netperf resolves addresses of no other families",
+		Remedy:  "measure this network with another tool",
+		Err:     err,
 	}
-	return all
-}
-
-// Run implements workload.Tool.
-func (t Tool) Run(ctx context.Context, job workload.Job) (workload.Result, error) {
-	netperf, err := t.find(Name)
-	if err != nil {
-		return workload.Result{}, err
-	}
-	netserver, err := t.find(server)
-	if err != nil {
-		return workload.Result{}, err
-	}
-	test, err := testOf(job)
-	if err != nil {
-		return workload.Result{}, err
-	}
-	_, window := program.Window(job)
-	trial := program.Trial{Window: window, Tail: test.tail}
-	for i, p := range job.Pairs {
-		trial.Servers = append(trial.Servers, program.Server{
-			Endpoint: p.Server,
-			Command:  program.Command{Path: netserver, Args: serverArgs(p), CPUs: program.CPUs(job.CPUs.Server, i, 1)},
-			Place:    program.Place{Hold: []netip.Addr{p.Listen.Unmap()}},
-			Listen:   program.Ports("tcp", []netip.Addr{p.Listen}, p.Own[0]),
-		})
-		trial.Clients = append(trial.Clients, program.Client{
-			Endpoint: p.Client,
-			Command:  program.Command{Path: netperf, Args: test.clientArgs(job, p), CPUs: program.CPUs(job.CPUs.Client, i, 1)},
-		})
-	}
-	outcome, err := program.Run(ctx, job, trial)
-	if err != nil {
-		return workload.Result{}, explain(err, job)
-	}
-	var all []figures
-	for i, o := range outcome.Clients {
-		f, err := test.parse(o.Stdout, job)
-		if err != nil {
-			return workload.Result{}, fmt.Errorf("client %s: %w", job.Pairs[i].Client.Name(), err)
-		}
-		all = append(all, f)
-	}
-	r := test.result(job, all)
-	r.Client, r.Server = outcome.Client, outcome.Server
-	r.Warnings = outcome.Warnings
-	if job.Warmup > 0 {
-		r.Warnings = append(r.Warnings, record.Warning{Code: "no-warmup", Text: fmt.Sprintf(
-			"netperf counts from its first moment: the warm-up of %v is not left out", job.Warmup.Round(time.Millisecond))})
-	}
-	return r, nil
 }

@@ -6,12 +6,12 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 
+	"nettoll/internal/program"
+	"nettoll/record"
 	"nettoll/workload"
 )
-
-// fields is the fields KEY=VALUE of a line or of an end.
-type fields map[string]string
 
 var (
 	saysEnd   = regexp.MustCompile(`^nuttcp-([tr]): (.*)$`) // of the transmitter or receiver
@@ -24,17 +24,17 @@ var (
 		`io_calls|msec_per_call|calls_per_sec|drop|pkt|data_loss|stats)$`)
 )
 
-// output is what one nuttcp printed of itself and of the other end.
+// output is the fields KEY=VALUE that one nuttcp printed of itself and of the other end.
 type output struct {
-	transmitter, receiver fields
-	reports               []fields // of the receiver, one a second
+	transmitter, receiver map[string]string
+	reports               []map[string]string // of the receiver, one a second
 }
 
 func read(text string) (output, error) {
-	o := output{transmitter: fields{}, receiver: fields{}}
+	o := output{transmitter: map[string]string{}, receiver: map[string]string{}}
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, " \r\n")
-		into, rest := fields{}, line
+		into, rest := map[string]string{}, line
 		m := saysEnd.FindStringSubmatch(line)
 		switch {
 		case line == "":
@@ -62,33 +62,6 @@ func read(text string) (output, error) {
 	return o, nil
 }
 
-func (f fields) number(name string) (float64, error) {
-	v, ok := f[name]
-	if !ok {
-		return 0, fmt.Errorf("nuttcp did not print %s; version %s is known to work", name, known)
-	}
-	n, err := strconv.ParseFloat(v, 64)
-	if err != nil || math.IsNaN(n) || math.IsInf(n, 0) || n < 0 || n >= 1<<43 {
-		return 0, fmt.Errorf("nuttcp says %s=%.80s, which is no figure", name, v)
-	}
-	return n, nil
-}
-
-func (f fields) count(name string) (uint64, error) {
-	n, err := f.number(name)
-	if err == nil && n != math.Trunc(n) {
-		err = fmt.Errorf("nuttcp says %s=%.80s, which is no count", name, f[name])
-	}
-	return uint64(n), err
-}
-
-func (f fields) is(name, want string) error {
-	if v, ok := f[name]; !ok || v != want {
-		return fmt.Errorf("nuttcp says %s=%.80s, not %s; version %s is known to work", name, v, want, known)
-	}
-	return nil
-}
-
 // megabyte is nuttcp's, in bytes.
 const megabyte = 1 << 20
 
@@ -105,103 +78,103 @@ type figures struct {
 
 // parse reads the output of one nuttcp. The window begins after so many reports of
 // the receiver as the lead has seconds.
-func (t transfer) parse(text string, job workload.Job, lead, window int) (m figures, err error) {
+func parse(job workload.Job, text, _ string) (m figures, err error) {
+	before, length := program.Window(job)
+	lead, window := int(before/time.Second), int(length/time.Second)
 	o, err := read(text)
 	if err != nil {
 		return m, err
 	}
-	for name, want := range map[string]string{"mode": t.mode, "nstream": "1"} {
-		if err := o.receiver.is(name, want); err != nil {
-			return m, err
-		}
+	mode := "tcp"
+	if datagrams(job) {
+		mode = "udp"
 	}
-	if n := t.sizeOf(job); n > 0 {
-		if err := o.transmitter.is("buflen", strconv.Itoa(n)); err != nil {
-			return m, err
-		}
+	// As bytes, the largest number of megabytes is less than 2^63.
+	r := &program.Reader{Program: "nuttcp", Known: "version " + known + " is known to work", Most: 1 << 43, Fields: o.receiver}
+	r.Is("mode", mode)
+	r.Is("nstream", "1")
+	m.all = uint64(r.Number("megabytes") * megabyte)
+	r.Fields = o.transmitter
+	if n := sizeOf(job); n > 0 {
+		r.Is("buflen", strconv.Itoa(n))
 	}
 	if len(o.reports) < lead+window {
-		return m, fmt.Errorf("nuttcp reported %d seconds, %d are wanted", len(o.reports), lead+window)
+		r.Fail("reported %d seconds, %d are wanted", len(o.reports), lead+window)
+	}
+	if r.Err != nil {
+		return m, r.Err
 	}
 	for _, report := range o.reports[lead : lead+window] {
-		if err := t.add(&m, report, job); err != nil {
-			return m, err
-		}
+		r.Fields = report
+		m.add(r, job)
 	}
-	whole, err := o.receiver.number("megabytes")
-	if err != nil {
-		return m, err
-	}
-	m.all = uint64(whole * megabyte)
 	if m.bytes == 0 || m.bytes > m.all+megabyte {
-		return m, fmt.Errorf("nuttcp received %d bytes in the window, and %d in all", m.bytes, m.all)
+		r.Fail("received %d bytes in the window, and %d in all", m.bytes, m.all)
 	}
 	m.all = max(m.all, m.bytes) // which is rounded
-	if t.datagrams() {
-		return m, nil
+	if !datagrams(job) {
+		m.connection(r, o)
 	}
-	return m, m.connection(o)
+	return m, r.Err
 }
 
 // add adds a report of the receiver. The rate has more digits than the time.
-func (t transfer) add(m *figures, report fields, job workload.Job) error {
-	seconds, err := report.number("real_sec")
-	if err != nil {
-		return err
-	}
-	size, err := report.number("megabytes")
-	if err != nil {
-		return err
-	}
-	rate, err := report.number("rate_Mbps")
-	if err != nil {
-		return err
-	}
+func (m *figures) add(r *program.Reader, job workload.Job) {
+	seconds, size, rate := r.Number("real_sec"), r.Number("megabytes"), r.Number("rate_Mbps")
 	bits := size * megabyte * 8
 	if math.Abs(bits-rate*1e6*seconds) > 0.05*bits+1e4 {
-		return fmt.Errorf("nuttcp says %v Mbit/s, but received %v MiB in %v s", rate, size, seconds)
+		r.Fail("says %v Mbit/s, but received %v MiB in %v s", rate, size, seconds)
 	}
 	if rate > 0 {
 		seconds = bits / rate / 1e6
 	}
 	m.seconds += seconds
-	if !t.datagrams() {
+	if !datagrams(job) {
 		m.bytes += uint64(size * megabyte)
-		return nil
+		return
 	}
-	packets, err := report.count("pkt")
-	if err != nil {
-		return err
-	}
-	drops, err := report.count("drop")
-	if err != nil {
-		return err
-	}
+	packets, drops := r.Count("pkt"), r.Count("drop")
 	if drops > packets {
-		return fmt.Errorf("nuttcp says that %d of %d datagrams are missing", drops, packets)
+		r.Fail("says that %d of %d datagrams are missing", drops, packets)
 	}
 	m.packets += packets
 	m.drops += drops
-	m.bytes += (packets - drops) * uint64(t.sizeOf(job))
-	return nil
+	m.bytes += (packets - drops) * uint64(sizeOf(job))
 }
 
 // connection reads what is told of the TCP connection: the round trip time by the
 // end that connects, the rest by the one that transmits.
-func (m *figures) connection(o output) (err error) {
-	if m.retransmits, err = o.transmitter.number("retrans"); err != nil {
-		return err
+func (m *figures) connection(r *program.Reader, o output) {
+	r.Fields = o.transmitter
+	m.retransmits = r.Number("retrans")
+	m.mss = r.Count("mss")
+	if _, connects := o.transmitter["connect"]; !connects {
+		r.Fields = o.receiver
 	}
-	if m.mss, err = o.transmitter.count("mss"); err != nil {
-		return err
+	m.roundTrip = r.Number("rtt_ms") / 1e3
+}
+
+// together puts the figures of all clients together.
+func together(job workload.Job, o program.Outcome, all []figures) workload.Result {
+	var clients []program.Figures
+	offered := 0.0
+	for _, m := range all {
+		f := program.Figures{
+			Flows: []record.Flow{{Bytes: m.bytes}}, Crossed: workload.Crossed{Bytes: m.all, Conns: 1}, Bytes: m.bytes,
+			Sums: map[string]float64{record.Throughput: float64(m.bytes) * 8 / m.seconds},
+			Sent: float64(m.packets), Lost: float64(m.drops),
+		}
+		if datagrams(job) {
+			f.Sums[record.PacketRate] = float64(m.packets-m.drops) / m.seconds
+		} else {
+			f.Sums[record.Retransmits] = m.retransmits
+			f.Flows[0].TCP = &record.TCPInfo{Retransmits: uint32(m.retransmits), RTT: uint32(m.roundTrip * 1e6), SndMSS: uint32(m.mss)}
+		}
+		offered += float64(m.packets) * float64(sizeOf(job)) * 8 / m.seconds
+		clients = append(clients, f)
 	}
-	connects := o.transmitter
-	if _, ok := connects["connect"]; !ok {
-		connects = o.receiver
-	}
-	if m.roundTrip, err = connects.number("rtt_ms"); err != nil {
-		return err
-	}
-	m.roundTrip /= 1e3
-	return nil
+	r := program.Together(job, o, clients)
+	asked := float64(job.Options.Bandwidth * len(all))
+	r.Warnings = append(r.Warnings, program.Pace(asked, offered, fmt.Sprintf("%.4g bit/s of payload", asked))...)
+	return r
 }

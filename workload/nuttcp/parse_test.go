@@ -2,30 +2,23 @@ package nuttcp
 
 import (
 	"math"
-	"os"
 	"strings"
 	"testing"
+	"time"
 
+	"nettoll/internal/program"
 	"nettoll/record"
 	"nettoll/workload"
+	"nettoll/workload/workloadtest"
 )
 
 func transcript(t testing.TB, name string) string {
-	t.Helper()
-	b, err := os.ReadFile("testdata/6.1.2/" + name + ".txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
+	return workloadtest.Transcript(t, "6.1.2/"+name+".txt")
 }
 
-// parsed reads a transcript as that of a job with a second of warm-up.
-func parsed(job workload.Job, text string) (figures, error) {
-	transfer, err := transferOf(job)
-	if err != nil {
-		return figures{}, err
-	}
-	return transfer.parse(text, job, 1, 1)
+// job is one with a warm-up, of a second as nuttcp knows it.
+func job(load string, o record.Options, pairs ...workload.Pair) workload.Job {
+	return workloadtest.Warm(workloadtest.Job(load, o, pairs...), 200*time.Millisecond)
 }
 
 // mebibytes is bytes of nuttcp's megabytes.
@@ -37,21 +30,21 @@ func TestParse(t *testing.T) {
 		job  workload.Job
 		want figures
 	}{
-		{"tcp", testJob(record.TCPStream, record.Options{}), figures{
+		{"tcp", job(record.TCPStream, record.Options{}), figures{
 			seconds: 0.9995083, bytes: mebibytes(592.5), all: mebibytes(2053.125), roundTrip: 96e-6, mss: 1448,
 		}},
-		{"tcp_reverse", testJob(record.TCPStream, record.Options{Reverse: true, MessageSize: 4096}), figures{
+		{"tcp_reverse", job(record.TCPStream, record.Options{Reverse: true, MessageSize: 4096}), figures{
 			seconds: 1.0001928, bytes: mebibytes(58.3203), all: mebibytes(182.3350), roundTrip: 69e-6, mss: 1448,
 		}},
-		{"udp", testJob(record.UDPStream, record.Options{}), figures{
+		{"udp", job(record.UDPStream, record.Options{}), figures{
 			seconds: 1.0200392, bytes: (26946 - 5316) * 1400, all: mebibytes(100.1705), packets: 26946, drops: 5316,
 		}},
-		{"udp_paced", testJob(record.UDPStream, record.Options{MessageSize: 1000}), figures{
+		{"udp_paced", job(record.UDPStream, record.Options{MessageSize: 1000}), figures{
 			seconds: 1.0813397, bytes: (5807 - 2032) * 1000, all: mebibytes(11.6577), packets: 5807, drops: 2032,
 		}},
 	} {
 		t.Run(c.file, func(t *testing.T) {
-			got, err := parsed(c.job, transcript(t, c.file))
+			got, err := parse(c.job, transcript(t, c.file), "")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -70,33 +63,29 @@ func TestParse(t *testing.T) {
 
 // TestParseWindow holds that the window is what was asked for, no more.
 func TestParseWindow(t *testing.T) {
-	transfer, err := transferOf(testJob(record.TCPStream, record.Options{}))
-	if err != nil {
-		t.Fatal(err)
+	whole := func(lead, window time.Duration) workload.Job {
+		j := workloadtest.Warm(job(record.TCPStream, record.Options{}), lead*time.Second)
+		j.Duration = window * time.Second
+		return j
 	}
 	for _, c := range []struct {
-		lead, window int
+		lead, window time.Duration // seconds
 		mebibytes    float64
 	}{{0, 1, 868.375}, {2, 1, 589.3125}, {0, 2, 868.375 + 592.5}, {0, 3, 868.375 + 592.5 + 589.3125}} {
-		m, err := transfer.parse(transcript(t, "tcp"), testJob(record.TCPStream, record.Options{}), c.lead, c.window)
+		m, err := parse(whole(c.lead, c.window), transcript(t, "tcp"), "")
 		if err != nil || m.bytes != mebibytes(c.mebibytes) {
 			t.Errorf("%d s after %d: %d bytes, want %v MiB; error %v", c.window, c.lead, m.bytes, c.mebibytes, err)
 		}
 	}
-	_, err = transfer.parse(transcript(t, "tcp"), testJob(record.TCPStream, record.Options{}), 2, 2)
+	_, err := parse(whole(2, 2), transcript(t, "tcp"), "")
 	if err == nil || !strings.Contains(err.Error(), "reported 3 seconds, 4 are wanted") {
 		t.Errorf("error %v", err)
 	}
 }
 
 func TestResult(t *testing.T) {
-	job := testJob(record.UDPStream, record.Options{MessageSize: 1000, Bandwidth: 50e6})
-	job.Pairs = []workload.Pair{between("c", "s"), between("d", "s")}
-	transfer, err := transferOf(job)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := transfer.result(job, []figures{
+	job := job(record.UDPStream, record.Options{MessageSize: 1000, Bandwidth: 50e6}, workloadtest.Pair("c", "s", "198.18.0.1"), workloadtest.Pair("d", "s", "198.18.0.1"))
+	r := together(job, program.Outcome{}, []figures{
 		{seconds: 1, bytes: 4e6, all: 5e6, packets: 5000, drops: 1000}, {seconds: 2, bytes: 10e6, all: 10e6, packets: 10000},
 	})
 	for name, want := range map[string]float64{record.PacketRate: 9000, record.Throughput: 72e6, record.Loss: 1.0 / 15} {
@@ -111,15 +100,12 @@ func TestResult(t *testing.T) {
 		t.Errorf("warnings %v", r.Warnings)
 	}
 	job.Options.Bandwidth = 40e6
-	if r = transfer.result(job, []figures{{seconds: 1, bytes: 4e6, packets: 5000, drops: 1000}}); len(r.Warnings) != 0 {
+	if r = together(job, program.Outcome{}, []figures{{seconds: 1, bytes: 4e6, packets: 5000, drops: 1000}}); len(r.Warnings) != 0 {
 		t.Errorf("lost datagrams were offered, too: %v", r.Warnings)
 	}
 	job.Workload = record.TCPStream
-	if transfer, err = transferOf(job); err != nil {
-		t.Fatal(err)
-	}
 	one := figures{seconds: 1, bytes: 1e6, all: 2e6, retransmits: 3, roundTrip: 96e-6, mss: 1448}
-	r = transfer.result(job, []figures{one, one})
+	r = together(job, program.Outcome{}, []figures{one, one})
 	if got := r.Metrics[record.Retransmits].Value; got != 6 {
 		t.Errorf("%v retransmits", got)
 	}
@@ -129,14 +115,8 @@ func TestResult(t *testing.T) {
 }
 
 func TestParseRefuses(t *testing.T) {
-	stream, datagrams := testJob(record.TCPStream, record.Options{}), testJob(record.UDPStream, record.Options{})
-	for _, c := range []struct {
-		name     string
-		job      workload.Job
-		file     string
-		old, new string
-		want     string
-	}{
+	stream, datagrams := job(record.TCPStream, record.Options{}), job(record.UDPStream, record.Options{})
+	workloadtest.Refuses(t, Tool, "6.1.2/%s.txt", []workloadtest.Refusal{
 		{"nothing", stream, "tcp", transcript(t, "tcp"), "", "not "},
 		{"for people", stream, "tcp_brief", "", "", `"  550.0625 MB /   1.00 sec = 4610.9711 Mbps`},
 		{"a field is missing", stream, "tcp", "nuttcp-t: retrans=0\n", "", "did not print retrans"},
@@ -145,7 +125,7 @@ func TestParseRefuses(t *testing.T) {
 		{"a report is missing", stream, "tcp", "megabytes=868.3750 real_sec=1.00 rate_Mbps=7277.7256 retrans=0\nmegabytes=592.5000 real_sec=1.00 rate_Mbps=4972.6769 retrans=0\n", "", "reported 1 seconds, 2 are wanted"},
 		{"another protocol", stream, "udp", "", "", "mode=udp, not tcp"},
 		{"several streams", stream, "tcp_two_streams", "", "", "nstream=2, not 1"},
-		{"another message size", testJob(record.TCPStream, record.Options{MessageSize: 4096}), "tcp", "", "", "buflen=65536, not 4096"},
+		{"another message size", job(record.TCPStream, record.Options{MessageSize: 4096}), "tcp", "", "", "buflen=65536, not 4096"},
 		{"NaN", stream, "tcp", "rate_Mbps=4972.6769", "rate_Mbps=nan", "rate_Mbps=nan, which is no figure"},
 		{"infinity", stream, "tcp", "real_sec=1.00 rate_Mbps=4972.6769", "real_sec=inf rate_Mbps=4972.6769", "real_sec=inf, which is no figure"},
 		{"negative", stream, "tcp", "megabytes=592.5000", "megabytes=-592.5000", "megabytes=-592.5000, which is no figure"},
@@ -155,47 +135,13 @@ func TestParseRefuses(t *testing.T) {
 		{"no count", datagrams, "udp", "pkt=26946", "pkt=26946.5", "pkt=26946.5, which is no count"},
 		{"more dropped than sent", datagrams, "udp", "drop=5316", "drop=50000", "50000 of 26946 datagrams are missing"},
 		{"an error", stream, "no_server", "", "", "connect failed: Connection refused"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			text := transcript(t, c.file)
-			if !strings.Contains(text, c.old) {
-				t.Fatalf("%s does not hold %q", c.file, c.old)
-			}
-			if c.old != "" {
-				text = strings.ReplaceAll(text, c.old, c.new)
-			}
-			m, err := parsed(c.job, text)
-			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("%+v, error %v\ndoes not say %s", m, err, c.want)
-			}
-		})
-	}
+	})
 }
 
-// FuzzParse wants figures that can be recorded, or an error.
 func FuzzParse(f *testing.F) {
-	for _, file := range []string{"tcp", "tcp_reverse", "tcp_brief", "no_server"} {
-		f.Add(false, transcript(f, file))
+	var seeds [][2]string
+	for _, file := range []string{"tcp", "tcp_reverse", "tcp_brief", "no_server", "udp"} {
+		seeds = append(seeds, [2]string{transcript(f, file)})
 	}
-	f.Add(true, transcript(f, "udp"))
-	f.Fuzz(func(t *testing.T, udp bool, text string) {
-		job := testJob(record.TCPStream, record.Options{})
-		if udp {
-			job.Workload = record.UDPStream
-		}
-		job.Pairs = []workload.Pair{between("c", "s")}
-		transfer, err := transferOf(job)
-		if err != nil {
-			t.Fatal(err)
-		}
-		m, err := transfer.parse(text, job, 1, 1)
-		if err != nil {
-			return
-		}
-		for name, v := range transfer.result(job, []figures{m}).Metrics {
-			if math.IsNaN(v.Value) || math.IsInf(v.Value, 0) || v.Value < 0 {
-				t.Errorf("%s is %v", name, v)
-			}
-		}
-	})
+	workloadtest.Fuzz(f, Tool, seeds...)
 }

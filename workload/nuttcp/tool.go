@@ -6,111 +6,81 @@
 package nuttcp
 
 import (
-	"context"
-	"fmt"
-	"net/netip"
 	"regexp"
+	"strconv"
 	"time"
 
 	"nettoll/internal/program"
+	"nettoll/record"
 	"nettoll/workload"
 )
-
-// Name is nuttcp's name among the tools.
-const Name = "nuttcp"
 
 // known is the version whose output the parser was written for.
 const known = "6.1.2"
 
-// Tool implements workload.Tool.
-type Tool struct{ paths program.Paths }
-
-// New returns the tool. paths can say where nuttcp is.
-func New(paths program.Paths) Tool { return Tool{paths} }
-
-var (
-	_ workload.Tool   = Tool{}
-	_ workload.Prober = Tool{}
-	_ workload.Packer = Tool{}
-	_ workload.Roamer = Tool{}
-)
-
-// Pack implements workload.Packer.
-func (t Tool) Pack() (workload.Pack, error) { return t.paths.Pack(Name, Name) }
-
-// Roams implements workload.Roamer.
-func (Tool) Roams() string { return Name }
-
-// Name implements workload.Tool.
-func (Tool) Name() string { return Name }
-
-var saysVersion = regexp.MustCompile(`(?m)^nuttcp-(\d\S*)$`)
-
-// Version implements workload.Tool.
-func (t Tool) Version(ctx context.Context) (string, error) {
-	path, err := t.find()
-	if err != nil {
-		return "", err
-	}
-	return program.Version(ctx, path, "-V", saysVersion)
+// Tool is nuttcp. A server that stays in the foreground is for one client at a time.
+var Tool = program.Tool{
+	Name:     "nuttcp",
+	Programs: []program.Program{{Name: "nuttcp", Package: "nuttcp", Flag: "-V", Says: regexp.MustCompile(`(?m)^nuttcp-(\d\S*)$`)}},
+	Drives: []workload.Drive{
+		{Workload: record.TCPStream, Options: []string{"message-size", "window", "reverse"}},
+		{Workload: record.UDPStream, Options: []string{"message-size", "window", "bandwidth"}},
+	},
+	Serves: program.OneClient,
+	Roams:  true,
+	Times:  func(_ workload.Job, t *program.Trial) error { t.Tail = tail; return nil },
+	Server: server,
+	Client: client,
+	Result: program.Each(parse, together),
 }
 
-// Probe implements workload.Prober.
-func (t Tool) Probe(ctx context.Context) error {
-	_, err := t.Version(ctx)
-	return err
+// tail is how much longer nuttcp runs than it is measured: the report of the last
+// second of its life comes only sometimes.
+const tail = time.Second
+
+// datagrams says whether the payload travels in datagrams.
+func datagrams(job workload.Job) bool { return job.Workload == record.UDPStream }
+
+// sizeOf is what a write takes, in bytes; 0 is nuttcp's own.
+func sizeOf(job workload.Job) int {
+	if n := job.Options.MessageSize; n > 0 || !datagrams(job) {
+		return n
+	}
+	return record.Datagram
 }
 
-func (t Tool) find() (string, error) { return t.paths.Find(Name, Name) }
-
-// Drives implements workload.Tool.
-func (Tool) Drives() []workload.Drive {
-	var all []workload.Drive
-	for _, t := range transfers() {
-		all = append(all, workload.Drive{Workload: t.workload, Options: t.honours})
-	}
-	return all
+func server(p program.Pair) program.Server {
+	return program.Server{Command: program.Command{Args: []string{p.Family(), "-S", "--nofork", "--no3rdparty", "-P", strconv.Itoa(p.Own[0])}}}
 }
 
-// Run implements workload.Tool. A server that stays in the foreground is for one
-// client at a time, so that each has one of its own.
-func (t Tool) Run(ctx context.Context, job workload.Job) (workload.Result, error) {
-	nuttcp, err := t.find()
-	if err != nil {
-		return workload.Result{}, err
+// client asks for reports of the receiver every second, and for all that both
+// ends can tell.
+func client(p program.Pair) program.Client {
+	o := p.Job.Options
+	args := []string{
+		p.Family(), "-P", strconv.Itoa(p.Own[0]), "-p", strconv.Itoa(p.Own[1]), "-fparse", "-vv", "-i1",
+		"-T" + strconv.Itoa(int((p.Lead+p.Window+tail)/time.Second)),
 	}
-	transfer, err := transferOf(job)
-	if err != nil {
-		return workload.Result{}, err
+	if datagrams(p.Job) {
+		args = append(args, "-u", "-R"+kilobits(o.Bandwidth))
 	}
-	lead, window := program.Window(job)
-	trial := program.Trial{Lead: lead, Window: window, Tail: tail}
-	for i, p := range job.Pairs {
-		trial.Servers = append(trial.Servers, program.Server{
-			Endpoint: p.Server,
-			Command:  program.Command{Path: nuttcp, Args: serverArgs(p), CPUs: program.CPUs(job.CPUs.Server, i, 1)},
-			Place:    program.Place{Hold: []netip.Addr{p.Listen.Unmap()}},
-			Listen:   program.Ports("tcp", []netip.Addr{p.Listen}, p.Own[0]),
-		})
-		trial.Clients = append(trial.Clients, program.Client{
-			Endpoint: p.Client,
-			Command:  program.Command{Path: nuttcp, Args: transfer.clientArgs(job, p), CPUs: program.CPUs(job.CPUs.Client, i, 1)},
-		})
+	if n := sizeOf(p.Job); n > 0 {
+		args = append(args, "-l"+strconv.Itoa(n))
 	}
-	outcome, err := program.Run(ctx, job, trial)
-	if err != nil {
-		return workload.Result{}, err
+	if o.Window > 0 {
+		kib := strconv.Itoa((o.Window + 1023) / 1024)
+		args = append(args, "-w"+kib, "-ws"+kib)
 	}
-	var all []figures
-	for i, o := range outcome.Clients {
-		f, err := transfer.parse(o.Stdout, job, int(lead/time.Second), int(window/time.Second))
-		if err != nil {
-			return workload.Result{}, fmt.Errorf("client %s: %w", job.Pairs[i].Client.Name(), err)
-		}
-		all = append(all, f)
+	if o.Reverse {
+		args = append(args, "-r", "-F") // -F: the client connects all the same
 	}
-	r := transfer.result(job, all)
-	r.Client, r.Server = outcome.Client, outcome.Server
-	r.Warnings = append(outcome.Warnings, r.Warnings...)
-	return r, nil
+	return program.Client{Command: program.Command{Args: append(args, p.Addr.String())}}
+}
+
+// kilobits is a rate in bit/s as nuttcp takes it.
+func kilobits(bandwidth int) string {
+	if bandwidth == 0 {
+		return "u" // as fast as it goes
+	}
+	return strconv.Itoa(max(1, bandwidth/1000))
 }

@@ -6,6 +6,10 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"nettoll/internal/program"
+	"nettoll/record"
+	"nettoll/workload"
 )
 
 // known is the version whose output this is known to be.
@@ -14,18 +18,8 @@ const known = "pgbench 15"
 // figures is what a client did in the window.
 type figures struct {
 	window    time.Duration
-	clients   []uint64  // transactions of each connection
-	latencies histogram // of all
-}
-
-// histogram is how often each latency occurred, in microseconds.
-type histogram map[int64]uint64
-
-func (h histogram) count() (n uint64) {
-	for _, v := range h {
-		n += v
-	}
-	return n
+	clients   []uint64          // transactions of each connection
+	latencies program.Histogram // of all
 }
 
 // Lines of pgbench itself, and of what was made of its log.
@@ -38,15 +32,16 @@ const (
 	latencyMark   = "nettoll latency_us"
 )
 
-// parse reads a client's output. connections is how many it had.
-func parse(text string, connections int) (figures, error) {
-	f, err := read(text, connections)
+// parse reads a client's output.
+func parse(job workload.Job, text, _ string) (figures, error) {
+	f, err := read(text, max(job.Options.Streams, 1))
 	if err != nil {
 		return f, fmt.Errorf("%w; known to work is %s", err, known)
 	}
 	return f, nil
 }
 
+// read reads a client's output. connections is how many it had.
 func read(text string, connections int) (f figures, err error) {
 	said := map[string]string{}
 	for line := range strings.Lines(text) {
@@ -93,15 +88,15 @@ func read(text string, connections int) (f figures, err error) {
 	if f.latencies, err = parseCounts(said[latencyMark]); err != nil {
 		return f, fmt.Errorf("latencies: %w", err)
 	}
-	if total := clients.count(); len(clients) != connections || total != f.latencies.count() || total > lines {
-		return f, fmt.Errorf("%d latencies of %d transactions by %d connections", f.latencies.count(), total, len(clients))
+	if total := clients.Count(); len(clients) != connections || total != f.latencies.Count() || total > lines {
+		return f, fmt.Errorf("%d latencies of %d transactions by %d connections", f.latencies.Count(), total, len(clients))
 	}
 	return f, nil
 }
 
 // parseCounts reads "30:2 40:1".
-func parseCounts(line string) (histogram, error) {
-	h := histogram{}
+func parseCounts(line string) (program.Histogram, error) {
+	h := program.Histogram{}
 	for field := range strings.FieldsSeq(line) {
 		value, times, _ := strings.Cut(field, ":")
 		v, err := strconv.ParseInt(value, 10, 48)
@@ -115,4 +110,27 @@ func parseCounts(line string) (histogram, error) {
 		return nil, errors.New("there are none")
 	}
 	return h, nil
+}
+
+// answer is what the server sends for a transaction at least, in bytes: the messages
+// BindComplete, DataRow with one digit, CommandComplete "SELECT 1" and ReadyForQuery
+// of PostgreSQL's protocol 3.0.
+const answer = 5 + (1 + 4 + 2 + 4 + 1) + (1 + 4 + 9) + 6
+
+// together puts together what the clients measured.
+func together(job workload.Job, o program.Outcome, all []figures) workload.Result {
+	var clients []program.Figures
+	for _, m := range all {
+		n := m.latencies.Count()
+		f := program.Figures{
+			Crossed: workload.Crossed{Bytes: n * answer, Conns: uint64(len(m.clients))}, Bytes: n * answer,
+			Window: m.window, Histogram: m.latencies,
+			Sums: map[string]float64{record.TransactionRate: float64(n) / m.window.Seconds()},
+		}
+		for _, n := range m.clients {
+			f.Flows = append(f.Flows, record.Flow{Bytes: n * answer, Transactions: n})
+		}
+		clients = append(clients, f)
+	}
+	return program.Together(job, o, clients)
 }

@@ -2,8 +2,6 @@ package pgbench
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -11,17 +9,10 @@ import (
 
 	"nettoll/internal/program"
 	"nettoll/record"
-	"nettoll/workload"
+	"nettoll/workload/workloadtest"
 )
 
-func transcript(t testing.TB, name string) string {
-	t.Helper()
-	b, err := os.ReadFile(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
-}
+func transcript(t testing.TB, name string) string { return workloadtest.Transcript(t, name) }
 
 // said is a figure that pgbench prints itself, such as "tps = 7659.402336".
 func said(t *testing.T, text, mark string) float64 {
@@ -46,13 +37,13 @@ func TestTranscripts(t *testing.T) {
 		{"15.18/one.txt", 1, true}, {"15.18/four.txt", 4, false}, {"15.18/crowd.txt", 20, true},
 	} {
 		text := transcript(t, c.file)
-		f, err := parse(text, c.connections)
+		f, err := read(text, c.connections)
 		if err != nil {
 			t.Errorf("%s: %v", c.file, err)
 			continue
 		}
-		total := f.latencies.count()
-		rate, mean := float64(total)/f.window.Seconds(), f.latencies.summary()[record.LatencyMean]
+		total := f.latencies.Count()
+		rate, mean := float64(total)/f.window.Seconds(), f.latencies.Summary()[record.LatencyMean]
 		if len(f.clients) != c.connections || total == 0 {
 			t.Errorf("%s: %v, %d transactions", c.file, f.clients, total)
 		}
@@ -79,16 +70,11 @@ nettoll latency_us 70:2 90:1
 `
 
 func TestParse(t *testing.T) {
-	f, err := parse(good, 2)
+	f, err := read(good, 2)
 	if err != nil || f.window != time.Second || fmt.Sprint(f.clients, f.latencies) != "[2 1] map[70:2 90:1]" {
 		t.Errorf("%+v, %v", f, err)
 	}
-	with := func(old, new string) string {
-		if !strings.Contains(good, old) {
-			t.Fatalf("no %q to replace", old)
-		}
-		return strings.Replace(good, old, new, 1)
-	}
+	with := func(old, new string) string { return workloadtest.Altered(t, good, old, new) }
 	for _, c := range []struct{ name, text, want string }{
 		{"server killed", transcript(t, "15.18/killed.txt"), `it printed no "nettoll window"`},
 		{"refused", transcript(t, "15.18/refused.txt"), "it printed no"},
@@ -109,7 +95,7 @@ func TestParse(t *testing.T) {
 		{"latency is negative", with("70:2", "-70:2"), `latencies: "-70:2" is none`},
 		{"latency twice", with("90:1", "70:1"), `latencies: "70:1" is none`},
 	} {
-		_, err := parse(c.text, 2)
+		_, err := parse(workloadtest.Job(record.Postgres, record.Options{Streams: 2}), c.text, "")
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want %s", c.name, err, c.want)
 		}
@@ -117,15 +103,15 @@ func TestParse(t *testing.T) {
 }
 
 func TestResult(t *testing.T) {
-	f, err := parse(good, 2)
+	f, err := read(good, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := pair(&endpoint{name: "s"}, "198.18.0.1")
-	job := workload.Job{Pairs: []workload.Pair{p, p}, Options: record.Options{Streams: 2}}
-	slower := figures{window: 500 * time.Millisecond, clients: []uint64{1, 1}, latencies: histogram{90: 1, 300: 1}}
-	o := program.Outcome{Server: record.ProcessCPU{User: 1, System: 2}}
-	r := result(job, 2*time.Second, o, []figures{f, slower})
+	p := workloadtest.Pair("c", "s", "198.18.0.1")
+	job := workloadtest.Job(record.Postgres, record.Options{Streams: 2}, p, p)
+	slower := figures{window: 500 * time.Millisecond, clients: []uint64{1, 1}, latencies: program.Histogram{90: 1, 300: 1}}
+	o := program.Outcome{Server: record.ProcessCPU{User: 1, System: 2}, Window: 2 * time.Second}
+	r := together(job, o, []figures{f, slower})
 	for name, want := range map[string]float64{
 		record.TransactionRate: 3 + 4, record.LatencyP50: 90e-6, record.LatencyP99: 300e-6, record.LatencyMax: 300e-6,
 		record.LatencyMean: (70 + 70 + 90 + 90 + 300) / 5e6,
@@ -148,7 +134,7 @@ func FuzzParse(f *testing.F) {
 		f.Add(transcript(f, "15.18/"+name), 1)
 	}
 	f.Fuzz(func(t *testing.T, text string, connections int) {
-		got, err := parse(text, connections)
+		got, err := read(text, connections)
 		if err != nil {
 			return
 		}
@@ -156,7 +142,7 @@ func FuzzParse(f *testing.F) {
 		for _, n := range got.clients {
 			total += n
 		}
-		if got.window <= 0 || total == 0 || total != got.latencies.count() {
+		if got.window <= 0 || total == 0 || total != got.latencies.Count() {
 			t.Errorf("%+v", got)
 		}
 	})

@@ -132,18 +132,18 @@ func (r request) logged(dir string) (string, error) {
 	}
 	from := first + r.Lead.Microseconds()
 	to := min(last, from+r.Window.Microseconds())
-	clients, latencies := histogram{}, histogram{}
+	clients, latencies := program.Histogram{}, program.Histogram{}
 	err = eachOf(logs, func(t transaction) {
 		if t.end > from && t.end <= to {
 			clients[t.client]++
 			latencies[t.latency]++
 		}
 	})
-	return fmt.Sprintf("%slines=%d us=%d\n%s%s\n%s%s\n", windowMark, lines, to-from, clientsMark, clients.told(), latencyMark, latencies.told()), err
+	return fmt.Sprintf("%slines=%d us=%d\n%s%s\n%s%s\n", windowMark, lines, to-from, clientsMark, told(clients), latencyMark, told(latencies)), err
 }
 
 // told is how often each value occurred, as parseCounts reads it.
-func (h histogram) told() string {
+func told(h program.Histogram) string {
 	var b strings.Builder
 	for _, v := range slices.Sorted(maps.Keys(h)) {
 		fmt.Fprintf(&b, " %d:%d", v, h[v])

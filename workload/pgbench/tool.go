@@ -13,13 +13,9 @@
 package pgbench
 
 import (
-	"cmp"
-	"context"
-	"crypto/rand"
 	"fmt"
-	"os"
-	"path/filepath"
-	"slices"
+	"net/netip"
+	"regexp"
 	"strconv"
 	"time"
 
@@ -28,133 +24,123 @@ import (
 	"nettoll/workload"
 )
 
-// Name is the tool's name and the client program's.
-const Name = "pgbench"
-
+// Names of the programs, all of which are in one Debian package.
 const (
+	pgbench       = "pgbench"
 	postgres      = "postgres"
 	initdb        = "initdb"
 	debianPackage = "postgresql"
-	// versions is where Debian has the programs of each version, outside of PATH.
-	versions = "/usr/lib/postgresql/*/bin/postgres"
 )
+
+// saysVersion takes "postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)".
+var saysVersion = regexp.MustCompile(`\(PostgreSQL\) (\d\S*)`)
+
+// Tool is pgbench with the server postgres.
+var Tool = program.Tool{
+	Name: "pgbench",
+	Programs: []program.Program{
+		{Name: pgbench, Package: debianPackage, Flag: "--version", Says: saysVersion},
+		{Name: postgres, Package: debianPackage, Flag: "--version", Says: saysVersion},
+	},
+	Drives: []workload.Drive{{Workload: record.Postgres, Options: []string{"streams"}}},
+	Serves: program.Endpoint,
+	Times:  times,
+	Server: server,
+	Client: client,
+	Result: program.Each(parse, together),
+	Find:   find,
+	Pack:   pack,
+}
 
 // lateness is about how long a client takes to its first transaction.
 const lateness = 50 * time.Millisecond
 
-// Tool implements workload.Tool with the programs.
-type Tool struct{ paths program.Paths }
-
-// New returns the tool.
-func New(paths program.Paths) Tool { return Tool{paths} }
-
-var (
-	_ workload.Tool   = Tool{}
-	_ workload.Prober = Tool{}
-	_ workload.Packer = Tool{}
-)
-
-// Name implements workload.Tool.
-func (Tool) Name() string { return Name }
-
-// Drives implements workload.Tool.
-func (Tool) Drives() []workload.Drive {
-	return []workload.Drive{{Workload: record.Postgres, Options: []string{"streams"}}}
-}
-
-// programs is where the programs are.
-type programs struct{ pgbench, postgres string }
-
-// find finds the programs. Those that are not given are the newest of Debian's, whose
-// pgbench in PATH is a script that looks for one, or those in PATH.
-func (tool Tool) find() (p programs, err error) {
-	all, _ := filepath.Glob(versions)
-	newest := ""
-	if len(all) > 0 {
-		newest = slices.MaxFunc(all, func(a, b string) int { return cmp.Compare(major(a), major(b)) })
-	}
-	paths := program.Paths{postgres: cmp.Or(tool.paths[postgres], newest), Name: tool.paths[Name]}
-	if p.postgres, err = paths.Find(postgres, debianPackage); err != nil {
-		return p, err
-	}
-	if beside := filepath.Join(filepath.Dir(p.postgres), Name); paths[Name] == "" {
-		if _, err := os.Stat(beside); err == nil {
-			paths[Name] = beside
-		}
-	}
-	p.pgbench, err = paths.Find(Name, debianPackage)
-	return p, err
-}
-
-// major is the version in a path such as /usr/lib/postgresql/15/bin/postgres.
-func major(path string) float64 {
-	v, _ := strconv.ParseFloat(filepath.Base(filepath.Dir(filepath.Dir(path))), 64) // 0 where it is none
-	return v
-}
-
-// Probe implements workload.Prober.
-func (tool Tool) Probe(ctx context.Context) error {
-	p, err := tool.find()
-	if err != nil {
-		return err
-	}
-	makes := filepath.Join(filepath.Dir(p.postgres), initdb)
-	if _, err := (program.Paths{initdb: makes}).Find(initdb, debianPackage); err != nil {
-		return err
-	}
-	_, err = tool.Version(ctx)
-	return err
-}
-
-// Version implements workload.Tool. It names the server's, where it is another.
-func (tool Tool) Version(ctx context.Context) (string, error) {
-	p, err := tool.find()
-	if err != nil {
-		return "", err
-	}
-	var versions []string
-	for _, path := range []string{p.pgbench, p.postgres} {
-		said, err := program.Say(ctx, path, "--version")
-		if err != nil {
-			return "", err
-		}
-		v, ok := version(said)
-		if !ok {
-			return "", fmt.Errorf("%s: no version in %q", path, said)
-		}
-		versions = append(versions, v)
-	}
-	if versions[0] != versions[1] {
-		return versions[0] + "+postgres-" + versions[1], nil
-	}
-	return versions[0], nil
-}
-
-// Run implements workload.Tool.
-func (tool Tool) Run(ctx context.Context, job workload.Job) (workload.Result, error) {
-	found, err := tool.find()
-	if err != nil {
-		return workload.Result{}, err
-	}
-	var t program.Trial
-	t.Lead, t.Window = program.Window(job)
+func times(_ workload.Job, t *program.Trial) error {
 	t.Lead += lateness
-	password := rand.Text()
-	for i := range job.Pairs {
-		t.Servers = append(t.Servers, server(filepath.Dir(found.postgres), job, i, password))
-		t.Clients = append(t.Clients, client(found.pgbench, job, i, password))
-	}
 	// The log is read after the window, at about a million lines a second.
 	t.Tail = t.Lead + t.Window
-	o, err := program.Run(ctx, job, t)
-	if err != nil {
-		return workload.Result{}, fmt.Errorf("pgbench: %w", err)
+	return nil
+}
+
+// tables is what pgbench -i makes at scale 1, but for the history, which its
+// read-only transactions do not need.
+const tables = `create table pgbench_branches(bid int primary key, bbalance int, filler char(88));
+insert into pgbench_branches values (1, 0);
+create table pgbench_accounts(aid int not null, bid int, abalance int, filler char(84));
+insert into pgbench_accounts select aid, 1, 0, '' from generate_series(1, 100000) aid;
+alter table pgbench_accounts add primary key (aid);
+vacuum freeze analyze;
+`
+
+// spare is how many connections a server takes beyond those of the clients: three are
+// kept for administrators.
+const spare = 10
+
+// perSecond is how many connections pgbench can be relied on to make in a second. It
+// makes one after the other, in the time that it was given for all.
+const perSecond = 50
+
+// user is the name of the only one that the database has.
+const user = "postgres"
+
+// settings of a server whose files are in memory, and whose data nobody wants to keep. Its
+// only connections are those of TCP. Times of day are of no use to it.
+const settings = `listen_addresses = '%s'
+port = %d
+max_connections = %d
+hba_file = 'pg_hba.conf'
+unix_socket_directories = ''
+timezone = 'GMT'
+log_timezone = 'GMT'
+dynamic_shared_memory_type = mmap
+fsync = off
+synchronous_commit = off
+full_page_writes = off
+wal_level = minimal
+max_wal_senders = 0
+autovacuum = off
+jit = off
+log_min_messages = fatal
+`
+
+// server makes its database anew, and refuses to be root.
+func server(p program.Pair) program.Server {
+	return program.Server{
+		Command: program.Command{Args: []string{"-D", data, "-c", "config_file=postgresql.conf"}},
+		Place: program.Place{
+			Nobody: true,
+			Files: map[string]program.File{
+				"password":        {Text: p.Password},
+				"pg_hba.conf":     {Text: "host all all all scram-sha-256\n"},
+				"postgresql.conf": {Text: fmt.Sprintf(settings, p.Joined(", "), p.Port, p.Flows+spare)},
+			},
+			Before: []program.Command{
+				{Path: p.Found[initdb], Args: []string{
+					"-D", data, "-U", user, "-A", "scram-sha-256", "--pwfile=password",
+					"-E", "UTF8", "--no-locale", "--no-sync", "--wal-segsize=1",
+				}},
+				{Path: p.Found[postgres], Args: []string{"--single", "-D", data, "-c", "exit_on_error=on", "postgres"}, Stdin: tables},
+			},
+		},
 	}
-	clients := make([]figures, len(o.Clients))
-	for i, c := range o.Clients {
-		if clients[i], err = parse(c.Stdout, max(job.Options.Streams, 1)); err != nil {
-			return workload.Result{}, fmt.Errorf("pgbench: client %s: %w", job.Pairs[i].Client.Name(), err)
-		}
+}
+
+// data is the directory of the database, in that of the server.
+const data = "data"
+
+func client(p program.Pair) program.Client {
+	lead, window := program.Window(p.Job)
+	seconds := int((lead+window)/time.Second) + p.Streams/perSecond
+	return program.Client{
+		Command: program.Command{
+			Env: []string{"PGPASSWORD=" + p.Password},
+			Args: []string{
+				"-h", p.Addr.String(), "-p", strconv.Itoa(p.Port), "-U", user,
+				"-n", "-S", "-M", "prepared", "-c", strconv.Itoa(p.Streams), "-j", strconv.Itoa(max(1, min(p.Streams, len(p.ClientCPUs)))),
+				"-T", strconv.Itoa(seconds), "-l", "--log-prefix=log", "postgres",
+			},
+		},
+		Procedure: procedure,
+		Params:    request{To: netip.AddrPortFrom(p.Addr, uint16(p.Port)), Lead: lead, Window: window},
 	}
-	return result(job, t.Window, o, clients), nil
 }

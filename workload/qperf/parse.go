@@ -4,17 +4,12 @@ import (
 	"fmt"
 	"math"
 	"regexp"
-	"strconv"
 	"strings"
 
+	"nettoll/internal/program"
 	"nettoll/record"
 	"nettoll/workload"
 )
-
-// field is a figure with its unit.
-type field struct{ value, unit string }
-
-type fields map[string]field
 
 var (
 	saysField = regexp.MustCompile(`^    (\w+) += +(\S+)(?: (.*))?$`)
@@ -24,62 +19,48 @@ var (
 		`(loc|rem)_(cpus_\w+|real_time|cpu_time|(send|recv)_(bytes|msgs|errors)))$`)
 )
 
+// units are those of the fields that are read, and that qperf prints in one.
+var units = map[string]string{
+	"msg_size": "bytes", "bw": "bits/sec", "recv_bw": "bits/sec", "latency": "ns", "loc_real_time": "ns", "rem_real_time": "ns",
+	"loc_recv_bytes": "bytes", "rem_recv_bytes": "bytes", "loc_send_msgs": "", "loc_recv_msgs": "", "rem_recv_msgs": "",
+}
+
 // read takes the lines of a test apart.
-func (t test) read(text string) (fields, error) {
+func read(test, text string) (map[string]string, error) {
 	strange := func(line string) error {
 		return fmt.Errorf("qperf printed %.80q, which is unknown; version %s is known to work", line, known)
 	}
-	f := fields{}
+	f := map[string]string{}
 	titled := false
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, " \r\n")
 		switch m := saysField.FindStringSubmatch(line); {
 		case line == "":
-		case line == t.name+":" && !titled:
+		case line == test+":" && !titled:
 			titled = true
 		case m == nil || !titled || !knownField.MatchString(m[1]):
 			return nil, strange(line)
 		default:
-			if _, twice := f[m[1]]; twice {
+			name, unit := m[1], m[3]
+			if _, twice := f[name]; twice {
 				return nil, strange(line)
 			}
-			f[m[1]] = field{m[2], m[3]}
+			if want, read := units[name]; read && unit != want {
+				return nil, fmt.Errorf("qperf says %s in %.20q, not in %q; version %s is known to work", name, unit, want, known)
+			}
+			f[name] = m[2]
 		}
 	}
 	return f, nil
 }
 
-// number is a field in the unit that it must have.
-func (f fields) number(name, unit string) (float64, error) {
-	v, ok := f[name]
-	if !ok {
-		return 0, fmt.Errorf("qperf did not print %s: it was zero, or the version is another than %s", name, known)
+// count is a whole number that is not zero.
+func count(r *program.Reader, name string) uint64 {
+	n := r.Positive(name)
+	if n != math.Trunc(n) || n >= 1<<63 {
+		r.Fail("says %s=%v, which is no count", name, n)
 	}
-	n, err := strconv.ParseFloat(v.value, 64)
-	if err != nil || math.IsNaN(n) || math.IsInf(n, 0) || n < 0 {
-		return 0, fmt.Errorf("qperf says %s=%.80s, which is no figure", name, v.value)
-	}
-	if v.unit != unit {
-		return 0, fmt.Errorf("qperf says %s in %.20q, not in %q; version %s is known to work", name, v.unit, unit, known)
-	}
-	return n, nil
-}
-
-// positive is a number that is not zero where there was traffic.
-func (f fields) positive(name, unit string) (float64, error) {
-	n, err := f.number(name, unit)
-	if err == nil && n == 0 {
-		err = fmt.Errorf("qperf says %s=0: nothing was measured", name)
-	}
-	return n, err
-}
-
-func (f fields) count(name, unit string) (uint64, error) {
-	n, err := f.positive(name, unit)
-	if err == nil && (n != math.Trunc(n) || n >= 1<<63) {
-		err = fmt.Errorf("qperf says %s=%v, which is no count", name, n)
-	}
-	return uint64(n), err
+	return uint64(n)
 }
 
 // figures is what one qperf measured, in base units.
@@ -95,89 +76,84 @@ type figures struct {
 }
 
 // parse reads the output of one qperf.
-func (t test) parse(text string, job workload.Job) (m figures, err error) {
-	f, err := t.read(text)
+func parse(job workload.Job, text, _ string) (m figures, err error) {
+	fields, err := read(tests[job.Workload].name, text)
 	if err != nil {
 		return m, err
 	}
-	if want := t.sizeOf(job.Options); want > 0 {
-		if size, err := f.count("msg_size", "bytes"); err != nil {
-			return m, err
-		} else if size != uint64(want) {
-			return m, fmt.Errorf("qperf wrote %d bytes at a time, not %d", size, want)
+	r := &program.Reader{Program: "qperf", Known: "it was zero, or the version is another than " + known, Fields: fields}
+	if want := sizeOf(job); want > 0 {
+		if size := count(r, "msg_size"); size != uint64(want) {
+			r.Fail("wrote %d bytes at a time, not %d", size, want)
 		}
 	}
-	if t.workload == record.TCPStream || t.workload == record.UDPStream {
-		return t.parseStream(f)
+	if job.Workload == record.TCPStream || job.Workload == record.UDPStream {
+		m.parseStream(r, job)
+	} else {
+		m.parseLatency(r)
 	}
-	return t.parseLatency(f)
+	return m, r.Err
 }
 
 // parseStream takes what the remote end received.
-func (t test) parseStream(f fields) (m figures, err error) {
+func (m *figures) parseStream(r *program.Reader, job workload.Job) {
 	name := "bw"
-	if t.workload == record.UDPStream {
+	if job.Workload == record.UDPStream {
 		name = "recv_bw"
-		if m.sent, err = f.count("loc_send_msgs", ""); err != nil {
-			return m, err
-		}
-		if m.received, err = f.count("rem_recv_msgs", ""); err != nil {
-			return m, err
-		}
+		m.sent, m.received = count(r, "loc_send_msgs"), count(r, "rem_recv_msgs")
 	}
-	if m.throughput, err = f.positive(name, "bits/sec"); err != nil {
-		return m, err
-	}
-	if m.bytes, err = f.count("rem_recv_bytes", "bytes"); err != nil {
-		return m, err
-	}
-	if m.seconds, err = f.positive("rem_real_time", "ns"); err != nil {
-		return m, err
-	}
-	m.seconds /= 1e9
-	return m, agree("bit/s", m.throughput, float64(m.bytes)*8/m.seconds)
+	m.throughput = r.Positive(name)
+	m.bytes = count(r, "rem_recv_bytes")
+	m.seconds = r.Positive("rem_real_time") / 1e9
+	agree(r, "bit/s", m.throughput, float64(m.bytes)*8/m.seconds)
 }
 
 // parseLatency doubles the latency, which is of half the way, and halves the rate of
 // messages, which are of both ways.
-func (t test) parseLatency(f fields) (m figures, err error) {
-	if m.transactions, err = f.count("loc_recv_msgs", ""); err != nil {
-		return m, err
-	}
-	local, err := f.count("loc_recv_bytes", "bytes")
-	if err != nil {
-		return m, err
-	}
-	remote, err := f.count("rem_recv_bytes", "bytes")
-	if err != nil {
-		return m, err
-	}
-	m.bytes = local + remote
-	oneWay, err := f.positive("latency", "ns")
-	if err != nil {
-		return m, err
-	}
-	m.roundTrip = 2 * oneWay / 1e9
-	if m.seconds, err = f.positive("loc_real_time", "ns"); err != nil {
-		return m, err
-	}
-	m.seconds /= 1e9
-	asked, err := f.count("loc_send_msgs", "")
-	if err != nil {
-		return m, err
-	}
-	heard, err := f.count("rem_recv_msgs", "")
-	if err != nil {
-		return m, err
-	}
-	m.unanswered = asked > heard
-	return m, agree("transactions a second", 1/m.roundTrip, float64(m.transactions)/m.seconds)
+func (m *figures) parseLatency(r *program.Reader) {
+	m.transactions = count(r, "loc_recv_msgs")
+	m.bytes = count(r, "loc_recv_bytes") + count(r, "rem_recv_bytes")
+	m.roundTrip = 2 * r.Positive("latency") / 1e9
+	m.seconds = r.Positive("loc_real_time") / 1e9
+	m.unanswered = count(r, "loc_send_msgs") > count(r, "rem_recv_msgs")
+	agree(r, "transactions a second", 1/m.roundTrip, float64(m.transactions)/m.seconds)
 }
 
 // agree compares a figure of qperf with what its counts and times make of it.
-func agree(unit string, says, counted float64) error {
+func agree(r *program.Reader, unit string, says, counted float64) {
 	if math.Abs(says-counted) > 0.1*says+1 {
-		return fmt.Errorf("qperf says %.0f %s, but counted %.0f", says, unit, counted)
+		r.Fail("says %.0f %s, but counted %.0f", says, unit, counted)
 	}
-	return nil
+}
+
+// together puts the figures of all clients together.
+func together(job workload.Job, o program.Outcome, all []figures) workload.Result {
+	var clients []program.Figures
+	for _, m := range all {
+		f := program.Figures{
+			Flows: []record.Flow{{Transactions: m.transactions}}, Crossed: workload.Crossed{Bytes: m.bytes, Conns: 1}, Bytes: m.bytes,
+		}
+		switch job.Workload {
+		case record.TCPStream, record.UDPStream:
+			f.Flows[0].Bytes = m.bytes
+			f.Sums = map[string]float64{record.Throughput: m.throughput}
+		default:
+			f.Sums = map[string]float64{record.TransactionRate: 1 / m.roundTrip}
+			f.Transactions, f.Latency = float64(m.transactions), map[string]float64{record.LatencyMean: m.roundTrip}
+		}
+		if job.Workload == record.UDPStream {
+			f.Sums[record.PacketRate] = float64(m.received) / m.seconds
+			f.Sent, f.Lost = float64(m.sent), float64(m.sent)-float64(m.received)
+		}
+		clients = append(clients, f)
+	}
+	r := program.Together(job, o, clients)
+	for i, m := range all {
+		if job.Workload == record.UDPRR && m.unanswered {
+			r.Warnings = append(r.Warnings, record.Warning{Code: "maybe-stalled", Text: fmt.Sprintf(
+				"the last request of %s had not arrived when the time was over: if it was lost, qperf waited for it until then, and the latency is too high",
+				job.Pairs[i].Client.Name())})
+		}
+	}
+	return r
 }

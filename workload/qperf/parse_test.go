@@ -2,30 +2,17 @@ package qperf
 
 import (
 	"math"
-	"os"
 	"strings"
 	"testing"
 
+	"nettoll/internal/program"
 	"nettoll/record"
 	"nettoll/workload"
+	"nettoll/workload/workloadtest"
 )
 
 func transcript(t testing.TB, name string) string {
-	t.Helper()
-	b, err := os.ReadFile("testdata/0.4.11/" + name + ".txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
-}
-
-// parsed reads a transcript as that of a job.
-func parsed(job workload.Job, text string) (figures, error) {
-	test, err := testOf(job)
-	if err != nil {
-		return figures{}, err
-	}
-	return test.parse(text, job)
+	return workloadtest.Transcript(t, "0.4.11/"+name+".txt")
 }
 
 func TestParse(t *testing.T) {
@@ -34,19 +21,19 @@ func TestParse(t *testing.T) {
 		job  workload.Job
 		want figures
 	}{
-		{"tcp_bw", testJob(record.TCPStream, record.Options{}), figures{seconds: 1, bytes: 932708352, throughput: 7461666816}},
-		{"tcp_bw_options", testJob(record.TCPStream, record.Options{MessageSize: 4096}), figures{seconds: 1, bytes: 543563776, throughput: 4348510208}},
-		{"tcp_lat", testJob(record.TCPRR, record.Options{}), figures{seconds: 1, bytes: 51858, transactions: 25929, roundTrip: 38566.8556442e-9}},
-		{"udp_bw", testJob(record.UDPStream, record.Options{}), figures{
+		{"tcp_bw", workloadtest.Job(record.TCPStream, record.Options{}), figures{seconds: 1, bytes: 932708352, throughput: 7461666816}},
+		{"tcp_bw_options", workloadtest.Job(record.TCPStream, record.Options{MessageSize: 4096}), figures{seconds: 1, bytes: 543563776, throughput: 4348510208}},
+		{"tcp_lat", workloadtest.Job(record.TCPRR, record.Options{}), figures{seconds: 1, bytes: 51858, transactions: 25929, roundTrip: 38566.8556442e-9}},
+		{"udp_bw", workloadtest.Job(record.UDPStream, record.Options{}), figures{
 			seconds: 1.01, bytes: 52287200, received: 37348, sent: 61245, throughput: 414156039.604,
 		}},
-		{"udp_lat", testJob(record.UDPRR, record.Options{}), figures{seconds: 1, bytes: 62269, transactions: 31134, roundTrip: 32118.710755e-9}},
-		{"udp_lat_lost", testJob(record.UDPRR, record.Options{}), figures{
+		{"udp_lat", workloadtest.Job(record.UDPRR, record.Options{}), figures{seconds: 1, bytes: 62269, transactions: 31134, roundTrip: 32118.710755e-9}},
+		{"udp_lat_lost", workloadtest.Job(record.UDPRR, record.Options{}), figures{
 			seconds: 1, bytes: 5998, transactions: 2999, roundTrip: 333444.481494e-9, unanswered: true,
 		}},
 	} {
 		t.Run(c.file, func(t *testing.T) {
-			got, err := parsed(c.job, transcript(t, c.file))
+			got, err := parse(c.job, transcript(t, c.file), "")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -61,18 +48,16 @@ func TestParse(t *testing.T) {
 }
 
 func TestResult(t *testing.T) {
-	job := testJob(record.UDPRR, record.Options{})
-	job.Pairs = []workload.Pair{between("c", "s"), between("d", "s")}
-	test, _ := testOf(job)
+	job := workloadtest.Job(record.UDPRR, record.Options{}, workloadtest.Pair("c", "s", "198.18.0.1"), workloadtest.Pair("d", "s", "198.18.0.1"))
 	var all []figures
 	for _, file := range []string{"udp_lat", "udp_lat_lost"} {
-		m, err := test.parse(transcript(t, file), job)
+		m, err := parse(job, transcript(t, file), "")
 		if err != nil {
 			t.Fatal(err)
 		}
 		all = append(all, m)
 	}
-	r := test.result(job, all)
+	r := together(job, program.Outcome{}, all)
 	// Two messages make a transaction.
 	if got, want := r.Metrics[record.TransactionRate].Value, (62269.0+5998)/2; math.Abs(got-want) > 1 {
 		t.Errorf("%v transactions a second, want %v", got, want)
@@ -86,12 +71,11 @@ func TestResult(t *testing.T) {
 		t.Errorf("warnings %v", r.Warnings)
 	}
 	job.Workload = record.UDPStream
-	test, _ = testOf(job)
-	m, err := test.parse(transcript(t, "udp_bw"), job)
+	m, err := parse(job, transcript(t, "udp_bw"), "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	r = test.result(job, []figures{m, m})
+	r = together(job, program.Outcome{}, []figures{m, m})
 	for name, want := range map[string]float64{
 		record.Throughput: 2 * 414156039.604, record.PacketRate: 2 * 37348 / 1.01, record.Loss: 1 - 37348.0/61245,
 	} {
@@ -102,21 +86,15 @@ func TestResult(t *testing.T) {
 }
 
 func TestParseRefuses(t *testing.T) {
-	stream, rr, datagrams := testJob(record.TCPStream, record.Options{}), testJob(record.TCPRR, record.Options{}), testJob(record.UDPStream, record.Options{})
-	for _, c := range []struct {
-		name     string
-		job      workload.Job
-		file     string
-		old, new string
-		want     string
-	}{
+	stream, rr, datagrams := workloadtest.Job(record.TCPStream, record.Options{}), workloadtest.Job(record.TCPRR, record.Options{}), workloadtest.Job(record.UDPStream, record.Options{})
+	workloadtest.Refuses(t, Tool, "0.4.11/%s.txt", []workloadtest.Refusal{
 		{"nothing", stream, "tcp_bw", transcript(t, "tcp_bw"), "", "did not print bw"},
 		{"a field is missing", stream, "tcp_bw", "    rem_recv_bytes   =      932708352 bytes\n", "", "did not print rem_recv_bytes"},
 		{"a field is new", stream, "tcp_bw", "    port ", "    harbour ", "harbour"},
 		{"a field twice", stream, "tcp_bw", "    time ", "    timeout ", "timeout"},
 		{"a warning", stream, "tcp_bw", "tcp_bw:\n", "tcp_bw:\nwarning: -f1 set but not used in test tcp_bw\n", "warning: -f1 set"},
 		{"another test", rr, "udp_lat", "", "", `"udp_lat:", which is unknown`},
-		{"for people", rr, "tcp_lat_plain", "", "", "did not print msg_size"},
+		{"for people", rr, "tcp_lat_plain", "", "", `latency in "us", not in "ns"`},
 		{"another unit", stream, "tcp_bw", "7461666816 bits/sec", "932708352 bytes/sec", `bw in "bytes/sec", not in "bits/sec"`},
 		{"no unit", rr, "tcp_lat", "19283.4278221 ns", "19283.4278221", `latency in "", not in "ns"`},
 		{"NaN", rr, "tcp_lat", "19283.4278221", "nan", "latency=nan, which is no figure"},
@@ -126,47 +104,16 @@ func TestParseRefuses(t *testing.T) {
 		{"no count", stream, "tcp_bw", "932708352", "932708352.5", "which is no count"},
 		{"counts do not agree", stream, "tcp_bw", "932708352", "432708352", "but counted"},
 		{"the whole way", rr, "tcp_lat", "19283.4278221", "38566.8556442", "but counted"},
-		{"too large for a datagram", testJob(record.UDPStream, record.Options{MessageSize: 70000}), "udp_bw_too_large", "", "", "did not print loc_send_msgs"},
+		{"too large for a datagram", workloadtest.Job(record.UDPStream, record.Options{MessageSize: 70000}), "udp_bw_too_large", "", "", "did not print loc_send_msgs"},
 		{"another message size", datagrams, "udp_bw", "   1400 bytes", "   1300 bytes", "wrote 1300 bytes at a time, not 1400"},
 		{"an error", stream, "no_server", "", "", "198.18.0.2: failed to connect"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			text := transcript(t, c.file)
-			if !strings.Contains(text, c.old) {
-				t.Fatalf("%s does not hold %q", c.file, c.old)
-			}
-			if c.old != "" {
-				text = strings.Replace(text, c.old, c.new, 1)
-			}
-			m, err := parsed(c.job, text)
-			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("%+v, error %v\ndoes not say %s", m, err, c.want)
-			}
-		})
-	}
+	})
 }
 
-// FuzzParse wants figures that can be recorded, or an error.
 func FuzzParse(f *testing.F) {
-	loads := []string{record.TCPStream, record.TCPRR, record.UDPStream, record.UDPRR}
-	for i, file := range []string{"tcp_bw", "tcp_lat", "udp_bw", "udp_lat", "tcp_lat_plain", "no_server"} {
-		f.Add(uint8(i), transcript(f, file))
+	var seeds [][2]string
+	for _, file := range []string{"tcp_bw", "tcp_lat", "udp_bw", "udp_lat", "tcp_lat_plain", "no_server"} {
+		seeds = append(seeds, [2]string{transcript(f, file)})
 	}
-	f.Fuzz(func(t *testing.T, load uint8, text string) {
-		job := testJob(loads[int(load)%len(loads)], record.Options{})
-		job.Pairs = []workload.Pair{between("c", "s")}
-		test, err := testOf(job)
-		if err != nil {
-			t.Fatal(err)
-		}
-		m, err := test.parse(text, job)
-		if err != nil {
-			return
-		}
-		for name, v := range test.result(job, []figures{m}).Metrics {
-			if math.IsNaN(v.Value) || math.IsInf(v.Value, 0) || v.Value < 0 {
-				t.Errorf("%s is %v", name, v)
-			}
-		}
-	})
+	workloadtest.Fuzz(f, Tool, seeds...)
 }

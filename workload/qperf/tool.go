@@ -11,116 +11,68 @@
 package qperf
 
 import (
-	"context"
-	"fmt"
-	"net/netip"
+	"cmp"
 	"regexp"
-	"time"
+	"strconv"
 
 	"nettoll/internal/program"
 	"nettoll/record"
 	"nettoll/workload"
 )
 
-// Name is qperf's name among the tools.
-const Name = "qperf"
-
 // known is the version whose output the parser was written for.
 const known = "0.4.11"
 
-// Tool implements workload.Tool.
-type Tool struct{ paths program.Paths }
-
-// New returns the tool. paths can say where qperf is.
-func New(paths program.Paths) Tool { return Tool{paths} }
-
-var (
-	_ workload.Tool   = Tool{}
-	_ workload.Prober = Tool{}
-	_ workload.Packer = Tool{}
-	_ workload.Roamer = Tool{}
-)
-
-// Pack implements workload.Packer.
-func (t Tool) Pack() (workload.Pack, error) { return t.paths.Pack(Name, Name) }
-
-// Roams implements workload.Roamer.
-func (Tool) Roams() string { return Name }
-
-// Name implements workload.Tool.
-func (Tool) Name() string { return Name }
-
-var saysVersion = regexp.MustCompile(`(?m)^qperf (\d\S*)$`)
-
-// Version implements workload.Tool.
-func (t Tool) Version(ctx context.Context) (string, error) {
-	path, err := t.find()
-	if err != nil {
-		return "", err
-	}
-	return program.Version(ctx, path, "--version", saysVersion)
+// Tool is qperf, whose server is for one client at a time.
+var Tool = program.Tool{
+	Name:     "qperf",
+	Programs: []program.Program{{Name: "qperf", Package: "qperf", Flag: "--version", Says: regexp.MustCompile(`(?m)^qperf (\d\S*)$`)}},
+	Drives: []workload.Drive{
+		{Workload: record.TCPStream, Options: []string{"message-size", "window"}},
+		{Workload: record.TCPRR, Options: []string{"window"}},
+		{Workload: record.UDPStream, Options: []string{"message-size", "window"}},
+		{Workload: record.UDPRR, Options: []string{"window"}},
+	},
+	Serves:   program.OneClient,
+	Roams:    true,
+	NoWarmup: true,
+	Server:   server,
+	Client:   client,
+	Result:   program.Each(parse, together),
 }
 
-// Probe implements workload.Prober.
-func (t Tool) Probe(ctx context.Context) error {
-	_, err := t.Version(ctx)
-	return err
+// test is a test of qperf that drives a workload.
+type test struct {
+	name string
+	size int // of a message where none is asked for, in bytes; 0 is qperf's own
 }
 
-func (t Tool) find() (string, error) { return t.paths.Find(Name, Name) }
-
-// Drives implements workload.Tool.
-func (Tool) Drives() []workload.Drive {
-	var all []workload.Drive
-	for _, t := range tests() {
-		all = append(all, workload.Drive{Workload: t.workload, Options: t.honours})
-	}
-	return all
+var tests = map[string]test{
+	record.TCPStream: {"tcp_bw", 0},
+	record.TCPRR:     {"tcp_lat", 1},
+	record.UDPStream: {"udp_bw", record.Datagram},
+	record.UDPRR:     {"udp_lat", 1},
 }
 
-// Run implements workload.Tool. A server of qperf is for one client at a time, so
-// that each has one of its own.
-func (t Tool) Run(ctx context.Context, job workload.Job) (workload.Result, error) {
-	qperf, err := t.find()
-	if err != nil {
-		return workload.Result{}, err
+// sizeOf is the size of a message in bytes; 0 is qperf's own.
+func sizeOf(job workload.Job) int { return cmp.Or(job.Options.MessageSize, tests[job.Workload].size) }
+
+func server(p program.Pair) program.Server {
+	return program.Server{Command: program.Command{Args: []string{"-lp", strconv.Itoa(p.Own[0])}}}
+}
+
+// client asks for figures in base units (-uu, and -ub for bits), named by place
+// (-un), with all digits (-e), and with counts (-vvs) and times (-vvt).
+func client(p program.Pair) program.Client {
+	args := []string{
+		p.Addr.String(), "-lp", strconv.Itoa(p.Own[0]), "-ip", strconv.Itoa(p.Own[1]), "-ws", "1",
+		"-t", strconv.Itoa(int(p.Window.Seconds())), "-uu", "-ub", "-un", "-e", "12", "-vvs", "-vvt", "-vvu",
 	}
-	test, err := testOf(job)
-	if err != nil {
-		return workload.Result{}, err
+	if n := sizeOf(p.Job); n > 0 {
+		args = append(args, "-m", strconv.Itoa(n))
 	}
-	_, window := program.Window(job)
-	trial := program.Trial{Window: window}
-	for i, p := range job.Pairs {
-		trial.Servers = append(trial.Servers, program.Server{
-			Endpoint: p.Server,
-			Command:  program.Command{Path: qperf, Args: serverArgs(p), CPUs: program.CPUs(job.CPUs.Server, i, 1)},
-			Place:    program.Place{Hold: []netip.Addr{p.Listen.Unmap()}},
-			Listen:   program.Ports("tcp", []netip.Addr{p.Listen}, p.Own[0]),
-		})
-		trial.Clients = append(trial.Clients, program.Client{
-			Endpoint: p.Client,
-			Command:  program.Command{Path: qperf, Args: test.clientArgs(job, p), CPUs: program.CPUs(job.CPUs.Client, i, 1)},
-		})
+	if n := p.Job.Options.Window; n > 0 {
+		args = append(args, "-sb", strconv.Itoa(n))
 	}
-	outcome, err := program.Run(ctx, job, trial)
-	if err != nil {
-		return workload.Result{}, err
-	}
-	var all []figures
-	for i, o := range outcome.Clients {
-		f, err := test.parse(o.Stdout, job)
-		if err != nil {
-			return workload.Result{}, fmt.Errorf("client %s: %w", job.Pairs[i].Client.Name(), err)
-		}
-		all = append(all, f)
-	}
-	r := test.result(job, all)
-	r.Client, r.Server = outcome.Client, outcome.Server
-	r.Warnings = append(outcome.Warnings, r.Warnings...)
-	if job.Warmup > 0 {
-		r.Warnings = append(r.Warnings, record.Warning{Code: "no-warmup", Text: fmt.Sprintf(
-			"qperf counts from its first moment: the warm-up of %v is not left out", job.Warmup.Round(time.Millisecond))})
-	}
-	return r, nil
+	return program.Client{Command: program.Command{Args: append(args, tests[p.Job.Workload].name)}}
 }

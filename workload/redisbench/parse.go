@@ -7,6 +7,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"nettoll/internal/program"
+	"nettoll/record"
+	"nettoll/workload"
 )
 
 // known is the version whose output this is known to be.
@@ -24,9 +28,18 @@ type figures struct {
 	mean, p50, p99, max float64 // seconds
 }
 
-// parse reads a client's output: the size of the stored value, the number of requests
+// parse adds up what a client did in all its runs.
+func parse(job workload.Job, text, _ string) (done, error) {
+	requests, runs, err := readOutput(text, valueSize(job))
+	if err != nil {
+		return done{}, err
+	}
+	return sum(requests, runs), nil
+}
+
+// readOutput reads a client's output: the size of the stored value, the number of requests
 // of each run, and the runs.
-func parse(text string, size int) (requests int, runs []figures, err error) {
+func readOutput(text string, size int) (requests int, runs []figures, err error) {
 	first, rest, _ := strings.Cut(text, "\n")
 	if stored, err := strconv.Atoi(strings.TrimSpace(first)); err != nil || stored != size {
 		return 0, nil, fmt.Errorf("store a value of %d bytes: %q", size, first)
@@ -91,3 +104,67 @@ func parseRun(line []string) (f figures, err error) {
 		p99: v["p99_latency_ms"] / second, max: v["max_latency_ms"] / second,
 	}, nil
 }
+
+// step is the width of the classes that redis-benchmark counts latencies in: its
+// histogram has 10 µs as the least that it tells apart, which is rounded to a power
+// of two.
+const step = 8e-6 // seconds
+
+// done is what a client has done in all its runs.
+type done struct {
+	requests, seconds float64
+	latency           float64 // sum over all requests, in seconds
+	max               float64
+	first             figures
+	share             float64 // of the requests, that the first run had
+}
+
+// sum adds up a client's runs, each of n requests.
+func sum(n int, runs []figures) done {
+	d := done{first: runs[0], share: 1 / float64(len(runs))}
+	for _, f := range runs {
+		d.requests += float64(n)
+		d.seconds += float64(n) / f.rate
+		d.latency += float64(n) * f.mean
+		d.max = max(d.max, f.max)
+	}
+	return d
+}
+
+// together puts together what the clients measured, with the rate of all that each has done.
+// Percentiles are those of the first run, when that is most of what the only client did.
+func together(job workload.Job, o program.Outcome, all []done) workload.Result {
+	var clients []program.Figures
+	size := uint64(valueSize(job))
+	for _, d := range all {
+		inWindow := uint64(min(d.requests, d.requests/d.seconds*o.Window.Seconds()))
+		f := program.Figures{
+			Flows:        []record.Flow{{Bytes: inWindow * size, Transactions: inWindow}},
+			Crossed:      workload.Crossed{Bytes: uint64(d.requests) * size, Conns: uint64(max(job.Options.Streams, 1))},
+			Bytes:        inWindow * size,
+			Window:       o.Window,
+			Sums:         map[string]float64{record.TransactionRate: d.requests / d.seconds},
+			Transactions: d.requests,
+			Latency:      map[string]float64{record.LatencyMean: d.latency / d.requests, record.LatencyMax: d.max},
+		}
+		if d.most() {
+			f.Latency[record.LatencyP50], f.Latency[record.LatencyP99] = d.first.p50, d.first.p99
+		}
+		clients = append(clients, f)
+	}
+	r := program.Together(job, o, clients)
+	if d, coarse := all[0], 0.05; len(all) > 1 {
+		return r
+	} else if !d.most() {
+		r.Warnings = append(r.Warnings, record.Warning{Code: "no-latency", Text: fmt.Sprintf(
+			"redis-benchmark was faster than it had been before, and had to be run %.0f times: percentiles are left out", 1/d.share)})
+	} else if d.first.p50*coarse < step {
+		r.Warnings = append(r.Warnings, record.Warning{
+			Code: "coarse-latency", Text: "redis-benchmark counts latencies in steps of 8 µs, which is more than 5 % of these",
+		})
+	}
+	return r
+}
+
+// most says whether the first run had most of the requests.
+func (d done) most() bool { return d.share >= 0.5 }

@@ -2,20 +2,13 @@ package redisbench
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
+
+	"nettoll/workload/workloadtest"
 )
 
-func transcript(t testing.TB, name string) string {
-	t.Helper()
-	b, err := os.ReadFile(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
-}
+func transcript(t testing.TB, name string) string { return workloadtest.Transcript(t, name) }
 
 func TestTranscripts(t *testing.T) {
 	for _, c := range []struct {
@@ -33,7 +26,7 @@ func TestTranscripts(t *testing.T) {
 			{25682.47, 0.426e-3, 0.263e-3, 3.527e-3, 8.191e-3},
 		}},
 	} {
-		requests, runs, err := parse(transcript(t, c.file), c.size)
+		requests, runs, err := readOutput(transcript(t, c.file), c.size)
 		if err != nil || requests != c.requests || fmt.Sprintf("%.6g", runs) != fmt.Sprintf("%.6g", c.want) {
 			t.Errorf("%s: %d requests, %+v, %v", c.file, requests, runs, err)
 		}
@@ -43,15 +36,10 @@ func TestTranscripts(t *testing.T) {
 func TestRefuses(t *testing.T) {
 	header := `"test","rps","avg_latency_ms","min_latency_ms","p50_latency_ms","p95_latency_ms","p99_latency_ms","max_latency_ms"` + "\n"
 	good := "3\n100\n" + header + `"GET","1000.00","0.400","0.100","0.200","0.300","0.500","2.000"` + "\n"
-	if _, _, err := parse(good, 3); err != nil {
+	if _, _, err := readOutput(good, 3); err != nil {
 		t.Fatal(err)
 	}
-	with := func(old, new string) string {
-		if !strings.Contains(good, old) {
-			t.Fatalf("no %q to replace", old)
-		}
-		return strings.Replace(good, old, new, 1)
-	}
+	with := func(old, new string) string { return workloadtest.Altered(t, good, old, new) }
 	for _, c := range []struct{ name, text, want string }{
 		{"server killed", transcript(t, "7.0.15/killed.txt"), `store a value of 3 bytes: "6"`},
 		{"another value is there", transcript(t, "7.0.15/size.txt"), `store a value of 3 bytes: "6"`},
@@ -73,7 +61,7 @@ func TestRefuses(t *testing.T) {
 		{"zero latency", with(`"0.200"`, `"0.000"`), "p50_latency_ms is zero"},
 		{"unordered", with("0.500", "0.250"), "p99_latency_ms is 0.25, and what should be less is 0.3"},
 	} {
-		_, _, err := parse(c.text, 3)
+		_, _, err := readOutput(c.text, 3)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want %s", c.name, err, c.want)
 		}
@@ -85,7 +73,7 @@ func FuzzParse(f *testing.F) {
 		f.Add(transcript(f, "7.0.15/"+name), 3)
 	}
 	f.Fuzz(func(t *testing.T, text string, size int) {
-		requests, runs, err := parse(text, size)
+		requests, runs, err := readOutput(text, size)
 		if err != nil {
 			return
 		}

@@ -18,119 +18,88 @@
 package redisbench
 
 import (
-	"context"
-	"crypto/rand"
+	"cmp"
 	"fmt"
+	"net/netip"
+	"regexp"
+	"strconv"
+	"time"
 
 	"nettoll/internal/program"
 	"nettoll/record"
 	"nettoll/workload"
 )
 
-// Name is the tool's name and the client program's.
-const Name = "redis-benchmark"
+// saysVersion takes "redis-benchmark 7.0.15" and "Redis server v=7.0.15 sha=…".
+var saysVersion = regexp.MustCompile(`(?:^|\s)(?:v=)?(\d+\.\S+)`)
+
+// Tool is redis-benchmark with redis-server.
+var Tool = program.Tool{
+	Name: "redis-benchmark",
+	Programs: []program.Program{
+		{Name: "redis-benchmark", Package: "redis-tools", Flag: "--version", Says: saysVersion},
+		{Name: "redis-server", Package: "redis-server", Flag: "--version", Says: saysVersion},
+	},
+	Drives: []workload.Drive{{Workload: record.Redis, Options: []string{"streams", "response-size"}}},
+	Serves: program.Endpoint,
+	Times:  times,
+	Server: server,
+	Client: client,
+	Result: program.Each(parse, together),
+}
 
 const (
-	redisServer   = "redis-server"
-	serverPackage = "redis-server"
-	clientPackage = "redis-tools"
+	// defaultValue is the size of the value that is read, in bytes: redis-benchmark's own.
+	defaultValue = 3
+	// search is how long a client looks for its rate, at least.
+	search = 300 * time.Millisecond
+	// firstTry is how many requests each stream makes to begin with, so that they end
+	// soon on slow networks, too.
+	firstTry = 50
 )
 
-// Tool implements workload.Tool with the programs.
-type Tool struct{ paths program.Paths }
+// valueSize is the size of the value that is read, in bytes.
+func valueSize(job workload.Job) int { return cmp.Or(job.Options.ResponseSize, defaultValue) }
 
-// New returns the tool.
-func New(paths program.Paths) Tool { return Tool{paths} }
-
-var (
-	_ workload.Tool   = Tool{}
-	_ workload.Prober = Tool{}
-	_ workload.Packer = Tool{}
-)
-
-// Pack implements workload.Packer.
-func (tool Tool) Pack() (workload.Pack, error) {
-	p, err := tool.find()
-	return workload.Pack{Programs: []string{p.bench, p.server}}, err
-}
-
-// Name implements workload.Tool.
-func (Tool) Name() string { return Name }
-
-// Drives implements workload.Tool.
-func (Tool) Drives() []workload.Drive {
-	return []workload.Drive{{Workload: record.Redis, Options: []string{"streams", "response-size"}}}
-}
-
-// programs is where the programs are.
-type programs struct{ bench, server string }
-
-func (tool Tool) find() (p programs, err error) {
-	for _, f := range []struct {
-		name, debianPackage string
-		path                *string
-	}{{Name, clientPackage, &p.bench}, {redisServer, serverPackage, &p.server}} {
-		if *f.path, err = tool.paths.Find(f.name, f.debianPackage); err != nil {
-			return p, err
-		}
-	}
-	return p, nil
-}
-
-// Probe implements workload.Prober.
-func (tool Tool) Probe(ctx context.Context) error {
-	_, err := tool.Version(ctx)
-	return err
-}
-
-// Version implements workload.Tool. It names the server's, where it is another.
-func (tool Tool) Version(ctx context.Context) (string, error) {
-	p, err := tool.find()
-	if err != nil {
-		return "", err
-	}
-	var versions []string
-	for _, path := range []string{p.bench, p.server} {
-		said, err := program.Say(ctx, path, "--version")
-		if err != nil {
-			return "", err
-		}
-		v, err := version(said, path)
-		if err != nil {
-			return "", err
-		}
-		versions = append(versions, v)
-	}
-	if versions[0] != versions[1] {
-		return versions[0] + "+redis-server-" + versions[1], nil
-	}
-	return versions[0], nil
-}
-
-// Run implements workload.Tool.
-func (tool Tool) Run(ctx context.Context, job workload.Job) (workload.Result, error) {
-	p, err := tool.find()
-	if err != nil {
-		return workload.Result{}, err
-	}
-	t := program.Trial{Lead: job.Warmup + search, Window: job.Duration}
+func times(job workload.Job, t *program.Trial) error {
+	t.Lead, t.Window = job.Warmup+search, job.Duration
 	t.Tail = 2 * (t.Lead + t.Window) // it can become much slower than it was
-	password := rand.Text()
-	for i := range job.Pairs {
-		t.Servers = append(t.Servers, server(p.server, job, i, password))
-		t.Clients = append(t.Clients, client(p.bench, job, i, password, t.Lead, t.Window))
+	return nil
+}
+
+// server keeps nothing on the disk, and lets in who knows the password, which is against whoever
+// comes over the network: redis-benchmark has it among its arguments, which users of its machine
+// can see.
+func server(p program.Pair) program.Server {
+	return program.Server{
+		Command: program.Command{
+			Args: []string{"-"},
+			Stdin: fmt.Sprintf(`bind %s
+port %d
+requirepass %s
+save ""
+appendonly no
+daemonize no
+databases 1
+maxclients %d
+loglevel warning
+logfile ""
+`, p.Joined(" "), p.Port, p.Password, p.Flows+100),
+		},
+		Place: program.Place{Nobody: true},
 	}
-	o, err := program.Run(ctx, job, t)
-	if err != nil {
-		return workload.Result{}, fmt.Errorf("redis-benchmark: %w", err)
+}
+
+func client(p program.Pair) program.Client {
+	return program.Client{
+		Command: program.Command{Args: []string{
+			"-h", p.Addr.String(), "-p", strconv.Itoa(p.Port), "-a", p.Password,
+			"-c", strconv.Itoa(p.Streams), "-t", "get", "--csv",
+		}},
+		Procedure: procedure,
+		Params: request{
+			To: netip.AddrPortFrom(p.Addr, uint16(p.Port)), Password: p.Password, Size: valueSize(p.Job),
+			Streams: p.Streams, Lead: p.Lead, Window: p.Window,
+		},
 	}
-	clients := make([]done, len(o.Clients))
-	for i, c := range o.Clients {
-		n, runs, err := parse(c.Stdout, valueSize(job))
-		if err != nil {
-			return workload.Result{}, fmt.Errorf("redis-benchmark: client %s: %w", job.Pairs[i].Client.Name(), err)
-		}
-		clients[i] = sum(n, runs)
-	}
-	return result(job, t.Window, o, clients), nil
 }

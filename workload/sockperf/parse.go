@@ -6,7 +6,9 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 
+	"nettoll/internal/program"
 	"nettoll/record"
 	"nettoll/workload"
 )
@@ -95,7 +97,15 @@ const (
 	delay = 0.5
 )
 
-func (m mode) parseLatency(text string, job workload.Job) (f figures, err error) {
+// parse reads what a client printed; of streams, what its server did, too.
+func parse(job workload.Job, client, server string) (figures, error) {
+	if stream(job) {
+		return parseThroughput(client, server, job)
+	}
+	return parseLatency(client, job)
+}
+
+func parseLatency(text string, job workload.Job) (f figures, err error) {
 	if text, err = plain(text); err != nil {
 		return f, err
 	}
@@ -104,18 +114,18 @@ func (m mode) parseLatency(text string, job workload.Job) (f figures, err error)
 		return f, err
 	}
 	f.all = uint64(run[3])
-	if want := float64(m.seconds(job)); run[0] < (1-skew)*want || run[0] > (1+skew)*want+delay {
+	if want := float64(seconds(job)); run[0] < (1-skew)*want || run[0] > (1+skew)*want+delay {
 		return f, fmt.Errorf("sockperf says that it ran for %v s, and was asked for %v: the machine is too busy, or it reads the processor's clock wrongly", run[0], want)
 	}
-	window, err := valid.find(text)
+	counted, err := valid.find(text)
 	if err != nil {
 		return f, err
 	}
-	f.seconds, f.sent, f.received = window[0], uint64(window[1]), uint64(window[2])
+	f.seconds, f.sent, f.received = counted[0], uint64(counted[1]), uint64(counted[2])
 	if f.seconds == 0 || f.received == 0 || f.received > f.all {
 		return f, fmt.Errorf("sockperf says that %d of %d answers came in %v s", f.received, f.all, f.seconds)
 	}
-	if want := m.window(job).Seconds(); f.seconds < enough*want {
+	if want := window(job).Seconds(); f.seconds < enough*want {
 		return f, fmt.Errorf("sockperf had answers for %.3f s of %.3f: the machine is too busy, or it waits for one that was lost", f.seconds, want)
 	}
 	lost, err := dropped.find(text)
@@ -153,7 +163,7 @@ func latency(text string) (map[string]float64, error) {
 }
 
 // parseThroughput reads what the client has sent and its server received.
-func (m mode) parseThroughput(client, server string, job workload.Job) (f figures, err error) {
+func parseThroughput(client, server string, job workload.Job) (f figures, err error) {
 	if client, err = plain(client); err != nil {
 		return f, err
 	}
@@ -173,8 +183,47 @@ func (m mode) parseThroughput(client, server string, job workload.Job) (f figure
 	if f.sent == 0 || f.received == 0 || f.seconds == 0 {
 		return f, fmt.Errorf("sockperf says that %d of %d messages arrived in %v s", f.received, f.sent, f.seconds)
 	}
-	if want := m.window(job).Seconds(); f.seconds < enough*want {
+	if want := window(job).Seconds(); f.seconds < enough*want {
 		return f, fmt.Errorf("sockperf sent for %.3f s of %.3f", f.seconds, want)
 	}
 	return f, nil
+}
+
+// together puts the figures of all clients together.
+func together(job workload.Job, o program.Outcome, all []figures) workload.Result {
+	var clients []program.Figures
+	var offered float64
+	var sent, unanswered uint64
+	size := uint64(sizeOf(job))
+	if !stream(job) {
+		size *= 2 // there and back
+	}
+	for _, m := range all {
+		perSecond := float64(m.received) / m.seconds
+		f := program.Figures{Crossed: workload.Crossed{Bytes: m.all * size, Conns: 1}, Bytes: m.received * size}
+		if stream(job) {
+			f.Flows = []record.Flow{{Bytes: f.Bytes}}
+			f.Sums = map[string]float64{record.PacketRate: perSecond, record.Throughput: perSecond * 8 * float64(size)}
+			f.Sent, f.Lost = float64(m.sent), float64(m.sent)-float64(m.received)
+		} else {
+			f.Flows = []record.Flow{{Transactions: m.received}}
+			f.Sums = map[string]float64{record.TransactionRate: perSecond}
+			f.Transactions, f.Latency = float64(m.received), m.latency
+		}
+		clients = append(clients, f)
+		offered += float64(m.sent) / m.seconds
+		sent, unanswered = sent+m.sent, unanswered+m.unanswered
+	}
+	r := program.Together(job, o, clients)
+	if job.Warmup > cold(job) {
+		r.Warnings = append(r.Warnings, record.Warning{Code: "no-warmup", Text: fmt.Sprintf(
+			"of the warm-up of %v sockperf leaves out %v", job.Warmup.Round(time.Millisecond), cold(job))})
+	}
+	asked := rateOf(job)
+	r.Warnings = append(r.Warnings, program.Pace(float64(asked), offered/float64(len(all)), fmt.Sprintf("%d messages a second", asked))...)
+	if unanswered > 0 {
+		r.Warnings = append(r.Warnings, record.Warning{Code: "unanswered", Text: fmt.Sprintf(
+			"%d of %d requests had no answer when the time was over: their latency is not counted", unanswered, sent)})
+	}
+	return r
 }

@@ -14,113 +14,157 @@
 package sockperf
 
 import (
-	"context"
+	"cmp"
 	"fmt"
-	"net/netip"
 	"regexp"
+	"strconv"
+	"time"
 
 	"nettoll/internal/program"
+	"nettoll/record"
 	"nettoll/workload"
 )
-
-// Name is sockperf's name among the tools.
-const Name = "sockperf"
 
 // known is the version whose output the parser was written for.
 const known = "3.7"
 
-// Tool implements workload.Tool.
-type Tool struct{ paths program.Paths }
+// Tool is sockperf. A server of its reads from one TCP connection only.
+var Tool = program.Tool{
+	Name:     "sockperf",
+	Programs: []program.Program{{Name: "sockperf", Package: "sockperf", Flag: "--version", Says: regexp.MustCompile(`(?m)^sockperf, version (\d[\d.]*)`)}},
+	Drives: []workload.Drive{
+		{Workload: record.PacedRR, Options: []string{"request-size", "window", "rate"}, IPv4Only: true},
+		{Workload: record.TCPRR, Options: []string{"request-size", "window"}, IPv4Only: true},
+		{Workload: record.UDPRR, Options: []string{"request-size", "window"}, IPv4Only: true},
+		{Workload: record.UDPStream, Options: []string{"message-size", "window", "bandwidth"}, IPv4Only: true},
+	},
+	Serves: program.OneClient,
+	Times:  times,
+	Server: server,
+	Client: client,
+	Result: program.Each(parse, together),
+}
 
-// New returns the tool. paths can say where sockperf is.
-func New(paths program.Paths) Tool { return Tool{paths} }
+// mode is a subcommand of sockperf that drives a workload.
+type mode struct {
+	name     string
+	protocol string // "tcp" or "udp"
+	threads  int    // of the client
+	size     int    // of a message where none is asked for, in bytes
+}
 
-var (
-	_ workload.Tool   = Tool{}
-	_ workload.Prober = Tool{}
-	_ workload.Packer = Tool{}
+var modes = map[string]mode{
+	record.PacedRR:   {"under-load", "tcp", 2, smallest},
+	record.TCPRR:     {"ping-pong", "tcp", 1, smallest},
+	record.UDPRR:     {"ping-pong", "udp", 1, smallest},
+	record.UDPStream: {"throughput", "udp", 1, record.Datagram},
+}
+
+const (
+	// smallest is what sockperf's header takes, in bytes.
+	smallest = 14
+	// rate is in transactions a second where none is asked for: so few that the latency
+	// is that of an idle network.
+	rate = 1000
+
+	hesitation = 2100 * time.Millisecond // between sockperf's start and its first message
+	warmup     = 400 * time.Millisecond  // what sockperf leaves out of latencies
+	cooldown   = 50 * time.Millisecond
 )
 
-// Pack implements workload.Packer.
-func (t Tool) Pack() (workload.Pack, error) { return t.paths.Pack(Name, Name) }
+// stream says whether messages go one way.
+func stream(job workload.Job) bool { return job.Workload == record.UDPStream }
 
-// Name implements workload.Tool.
-func (Tool) Name() string { return Name }
-
-var saysVersion = regexp.MustCompile(`(?m)^sockperf, version (\d[\d.]*)`)
-
-// Version implements workload.Tool.
-func (t Tool) Version(ctx context.Context) (string, error) {
-	path, err := t.find()
-	if err != nil {
-		return "", err
-	}
-	return program.Version(ctx, path, "--version", saysVersion)
+// sizeOf is the size of a message, in bytes.
+func sizeOf(job workload.Job) int {
+	return cmp.Or(job.Options.MessageSize, job.Options.RequestSize, modes[job.Workload].size)
 }
 
-// Probe implements workload.Prober.
-func (t Tool) Probe(ctx context.Context) error {
-	_, err := t.Version(ctx)
-	return err
+// cold is how much of its traffic a client leaves out.
+func cold(job workload.Job) time.Duration {
+	if stream(job) {
+		return 0
+	}
+	return warmup
 }
 
-func (t Tool) find() (string, error) { return t.paths.Find(Name, Name) }
-
-// Drives implements workload.Tool.
-func (Tool) Drives() []workload.Drive {
-	var all []workload.Drive
-	for _, m := range modes() {
-		all = append(all, workload.Drive{Workload: m.workload, Options: m.honours, IPv4Only: true})
+// seconds is how long sockperf must run to count for as long as was asked.
+func seconds(job workload.Job) int {
+	if stream(job) {
+		return program.WholeSeconds(job.Duration)
 	}
-	return all
+	return program.WholeSeconds(job.Duration + warmup + cooldown)
 }
 
-// Run implements workload.Tool. A server reads from one TCP connection only, so that
-// each client has one of its own.
-func (t Tool) Run(ctx context.Context, job workload.Job) (workload.Result, error) {
-	sockperf, err := t.find()
-	if err != nil {
-		return workload.Result{}, err
+// window is how long sockperf counts then.
+func window(job workload.Job) time.Duration {
+	d := time.Duration(seconds(job)) * time.Second
+	if stream(job) {
+		return d
 	}
-	mode, err := modeOf(job)
-	if err != nil {
-		return workload.Result{}, err
+	return d - warmup - cooldown
+}
+
+// rateOf is how many messages a second a client offers; 0 is as many as it can.
+func rateOf(job workload.Job) int {
+	switch {
+	case job.Workload == record.PacedRR:
+		return cmp.Or(job.Options.Rate, rate)
+	case job.Options.Bandwidth > 0:
+		return max(1, job.Options.Bandwidth/8/sizeOf(job))
 	}
-	trial := program.Trial{Lead: hesitation + mode.cold(), Window: mode.window(job)}
-	for i, p := range job.Pairs {
-		trial.Servers = append(trial.Servers, program.Server{
-			Endpoint: p.Server, Ending: mode.ending(),
-			Command: program.Command{
-				Path: sockperf, Args: mode.serverArgs(job, p), CPUs: program.CPUs(job.CPUs.Server, i, 1),
-			},
-			Listen: program.Ports(mode.protocol, []netip.Addr{p.Listen}, p.Own[0]),
-		})
-		trial.Clients = append(trial.Clients, program.Client{
-			Endpoint: p.Client,
-			Command: program.Command{
-				Path: sockperf, Args: mode.clientArgs(job, p), CPUs: program.CPUs(job.CPUs.Client, i, mode.threads),
-			},
-		})
+	return 0
+}
+
+func times(job workload.Job, t *program.Trial) error {
+	if n := sizeOf(job); n < smallest {
+		return fmt.Errorf("sockperf sends no less than %d bytes at a time, and %d were asked for", smallest, n)
 	}
-	outcome, err := program.Run(ctx, job, trial)
-	if err != nil {
-		return workload.Result{}, err
+	t.Lead, t.Window = hesitation+cold(job), window(job)
+	return nil
+}
+
+// both is what client and server must be told alike. Not among it is --no-rdtsc: with
+// the kernel's clock, version 3.7 cuts several times as much off the window.
+func both(p program.Pair) []string {
+	args := []string{"-p", strconv.Itoa(p.Own[0])}
+	if modes[p.Job.Workload].protocol == "tcp" {
+		args = append(args, "--tcp")
 	}
-	var all []figures
-	for i, o := range outcome.Clients {
-		var f figures
-		if mode.stream() {
-			f, err = mode.parseThroughput(o.Stdout, outcome.Servers[i].Stdout, job)
-		} else {
-			f, err = mode.parseLatency(o.Stdout, job)
-		}
-		if err != nil {
-			return workload.Result{}, fmt.Errorf("client %s: %w", job.Pairs[i].Client.Name(), err)
-		}
-		all = append(all, f)
+	if n := p.Job.Options.Window; n > 0 {
+		args = append(args, "--buffer-size", strconv.Itoa(n))
 	}
-	r := mode.result(job, all)
-	r.Client, r.Server = outcome.Client, outcome.Server
-	r.Warnings = append(outcome.Warnings, r.Warnings...)
-	return r, nil
+	return args
+}
+
+// server says what it counted when it is interrupted, and nothing when it is terminated.
+func server(p program.Pair) program.Server {
+	s := program.Server{
+		Command: program.Command{Args: append([]string{"server", "-i", p.Listen.Unmap().String(), "--uc-reuseaddr"}, both(p)...)},
+		Listen:  p.Ports(modes[p.Job.Workload].protocol),
+	}
+	if stream(p.Job) {
+		s.Ending = program.Interrupt
+	}
+	return s
+}
+
+func client(p program.Pair) program.Client {
+	m, job := modes[p.Job.Workload], p.Job
+	args := append([]string{m.name, "-i", p.Addr.String()}, both(p)...)
+	args = append(args, "-t", strconv.Itoa(seconds(job)), "-m", strconv.Itoa(sizeOf(job)))
+	if n := rateOf(job); n > 0 {
+		args = append(args, "--mps", strconv.Itoa(n))
+	}
+	if job.Workload == record.PacedRR {
+		args = append(args, "--reply-every", "1")
+	}
+	if !stream(job) {
+		args = append(args, "--full-rtt")
+	}
+	c := program.Client{Command: program.Command{Args: args}}
+	if m.threads > 1 {
+		c.Command.CPUs = job.CPUs.Client
+	}
+	return c
 }

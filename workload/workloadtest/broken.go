@@ -21,8 +21,8 @@ import (
 
 // broken has clients that do not do as they should, and servers that cannot, each on a
 // network of its own.
-func broken(t *testing.T, build func(program.Paths) workload.Tool, client, server string) {
-	tool := build(nil)
+func broken(t *testing.T, of program.Tool, server string) {
+	tool, client := of.At(nil), of.Names()[0]
 	drive := tool.Drives()[0]
 	on := func(what string, f func(t *testing.T, n *standing)) {
 		t.Run(what, func(t *testing.T) {
@@ -45,7 +45,7 @@ func broken(t *testing.T, build func(program.Paths) workload.Tool, client, serve
 		{"hangs", `sleep 1000 & wait`, second, context.DeadlineExceeded.Error()},
 	} {
 		on(c.name, func(t *testing.T, n *standing) {
-			fake := build(program.Paths{client: script(t, client, server, n.serverAddr(t), c.body)})
+			fake := of.At(program.Paths{client: script(t, client, server, n.serverAddr(t), c.body)})
 			err := fails(t, fake, n, drive.Workload, c.limit, nil)
 			if err != nil && !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v\ndoes not say %s", err, c.want)

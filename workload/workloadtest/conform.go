@@ -22,20 +22,15 @@ import (
 // second is the least that all tools can measure.
 const second = time.Second
 
-// Conform runs the suite on a tool. build gives the tool with its programs where
-// the paths say. programs are their names as keys of the paths: the client first,
-// which is the tool's own name when none is given. A client is known by the
-// server's address, which is among its arguments or in its environment. So it may be
-// among a server's, whose command line then has the text server.
+// Conform runs the suite on a tool. A client is known by the server's address, which is
+// among its arguments or in its environment. It may be among a server's, too, whose command
+// line then has the text server.
 //
 // A tool that is not installed is skipped, unless NETTOLL_REQUIRE names it in its
 // list, with commas between.
-func Conform(t *testing.T, build func(program.Paths) workload.Tool, server string, programs ...string) {
-	tool := build(nil)
-	if len(programs) == 0 {
-		programs = []string{tool.Name()}
-	}
-	t.Run("missing", func(t *testing.T) { missing(t, build, programs) })
+func Conform(t *testing.T, of program.Tool, server string) {
+	tool, programs := of.At(nil), of.Names()
+	t.Run("missing", func(t *testing.T) { missing(t, of) })
 	if err := probe(t, tool); err != nil {
 		required := strings.Split(os.Getenv("NETTOLL_REQUIRE"), ",")
 		for _, name := range append([]string{tool.Name()}, programs...) {
@@ -61,7 +56,7 @@ func Conform(t *testing.T, build func(program.Paths) workload.Tool, server strin
 	// Trials wait for whole seconds, and run side by side on networks of their own.
 	t.Run("one client", func(t *testing.T) { oneClient(t, tool) })
 	t.Run("several clients", func(t *testing.T) { several(t, tool) })
-	t.Run("broken", func(t *testing.T) { broken(t, build, programs[0], server) })
+	t.Run("broken", func(t *testing.T) { broken(t, of, server) })
 }
 
 func probe(t *testing.T, tool workload.Tool) error {
@@ -73,9 +68,9 @@ func probe(t *testing.T, tool workload.Tool) error {
 }
 
 // missing gives each program a path at which there is none.
-func missing(t *testing.T, build func(program.Paths) workload.Tool, programs []string) {
-	for _, name := range programs {
-		tool := build(program.Paths{name: t.TempDir() + "/" + name})
+func missing(t *testing.T, of program.Tool) {
+	for _, name := range of.Names() {
+		tool := of.At(program.Paths{name: t.TempDir() + "/" + name})
 		err := probe(t, tool)
 		var why *platform.Unsupported
 		if !errors.Is(err, platform.ErrUnsupported) || !errors.As(err, &why) || why.Remedy == "" {

@@ -8,6 +8,10 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"nettoll/internal/program"
+	"nettoll/record"
+	"nettoll/workload"
 )
 
 // known is the version whose figures these are known to be.
@@ -17,13 +21,9 @@ const known = "wrk 4.1.0"
 type figures struct {
 	duration  time.Duration
 	requests  uint64
-	bytes     uint64 // received, with headers
-	latencies histogram
+	bytes     uint64            // received, with headers
+	latencies program.Histogram // nil where there were too many different ones to be told
 }
-
-// histogram is how often each latency occurred, in microseconds. It is nil where
-// there were too many different ones to be told.
-type histogram map[int64]uint64
 
 const (
 	summaryMark = "nettoll summary "
@@ -31,8 +31,17 @@ const (
 	tooMany     = "too-many"
 )
 
-// parse reads what the script has made wrk print. connections is how many there were.
-func parse(text string, connections int) (figures, error) {
+// parse reads what a client printed.
+func parse(job workload.Job, text, _ string) (figures, error) {
+	f, err := read(text, max(job.Options.Streams, 1))
+	if err == nil && f.bytes < f.requests*uint64(bodySize(job)) {
+		err = fmt.Errorf("%d responses were only %d bytes", f.requests, f.bytes)
+	}
+	return f, err
+}
+
+// read reads what the script has made wrk print. connections is how many there were.
+func read(text string, connections int) (figures, error) {
 	var f figures
 	summary, latencies := "", ""
 	for line := range strings.Lines(text) {
@@ -110,11 +119,11 @@ func parseSummary(line string) (map[string]uint64, error) {
 // maxLatency is what wrk can have counted, in microseconds.
 const maxLatency = (timeout + 1) * 1e6
 
-func parseLatencies(line string) (histogram, error) {
+func parseLatencies(line string) (program.Histogram, error) {
 	if strings.TrimSpace(line) == tooMany {
 		return nil, nil
 	}
-	h, at := histogram{}, int64(0)
+	h, at := program.Histogram{}, int64(0)
 	for field := range strings.FieldsSeq(line) {
 		gap, times, more := strings.Cut(field, "*")
 		if !more {
@@ -140,13 +149,13 @@ func parseLatencies(line string) (histogram, error) {
 // those that would have been waiting meanwhile. (See stats_correct in its stats.c.)
 // What it added lies below the latency that it was added for, so that it can be
 // taken out again from the top, exactly: then as many are left as there were requests.
-func uncorrected(h histogram, f figures, connections int) (histogram, error) {
-	if h.count() == f.requests {
+func uncorrected(h program.Histogram, f figures, connections int) (program.Histogram, error) {
+	if h.Count() == f.requests {
 		return h, nil
 	}
 	each := f.requests / uint64(max(connections, 1))
 	if each == 0 {
-		return nil, fmt.Errorf("%d of %d requests", h.count(), f.requests)
+		return nil, fmt.Errorf("%d of %d requests", h.Count(), f.requests)
 	}
 	expected := f.duration.Microseconds() / int64(each)
 	raw, sorted := maps.Clone(h), slices.Sorted(maps.Keys(h))
@@ -164,15 +173,39 @@ func uncorrected(h histogram, f figures, connections int) (histogram, error) {
 		}
 	}
 	maps.DeleteFunc(raw, func(_ int64, n uint64) bool { return n == 0 })
-	if raw.count() != f.requests {
-		return nil, fmt.Errorf("%d of %d requests", raw.count(), f.requests)
+	if raw.Count() != f.requests {
+		return nil, fmt.Errorf("%d of %d requests", raw.Count(), f.requests)
 	}
 	return raw, nil
 }
 
-func (h histogram) count() (n uint64) {
-	for _, v := range h {
-		n += v
+// together puts what the clients measured together.
+func together(job workload.Job, o program.Outcome, all []figures) workload.Result {
+	var clients []program.Figures
+	body, told := uint64(bodySize(job)), true
+	for _, m := range all {
+		conns := uint64(max(job.Options.Streams, 1))
+		f := program.Figures{
+			Flows:  []record.Flow{{Bytes: m.requests * body, Transactions: m.requests}},
+			Bytes:  m.requests * body,
+			Window: m.duration,
+			Sums:   map[string]float64{record.TransactionRate: float64(m.requests) / m.duration.Seconds()},
+		}
+		if job.Options.NoKeepAlive {
+			conns = m.requests
+		} else {
+			f.Histogram = m.latencies
+			told = told && m.latencies != nil
+		}
+		f.Crossed = workload.Crossed{Bytes: m.bytes, Conns: conns}
+		clients = append(clients, f)
 	}
-	return n
+	r := program.Together(job, o, clients)
+	if !told {
+		r.Warnings = append(r.Warnings, record.Warning{
+			Code: "no-latency",
+			Text: "wrk has seen so many different latencies that it would take long to tell them all: percentiles are left out",
+		})
+	}
+	return r
 }

@@ -3,24 +3,18 @@ package wrk
 import (
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"nettoll/internal/program"
 	"nettoll/record"
+	"nettoll/workload"
+	"nettoll/workload/workloadtest"
 )
 
-func transcript(t testing.TB, name string) string {
-	t.Helper()
-	b, err := os.ReadFile(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
-}
+func transcript(t testing.TB, name string) string { return workloadtest.Transcript(t, name) }
 
 func TestTranscripts(t *testing.T) {
 	for _, c := range []struct {
@@ -34,7 +28,7 @@ func TestTranscripts(t *testing.T) {
 		{"4.1.0/close.txt", 2, figures{duration: 1010147 * time.Microsecond, requests: 6260, bytes: 7968980}, "1.50ms"},
 	} {
 		text := transcript(t, c.file)
-		f, err := parse(text, c.connections)
+		f, err := read(text, c.connections)
 		if err != nil {
 			t.Errorf("%s: %v", c.file, err)
 			continue
@@ -42,8 +36,8 @@ func TestTranscripts(t *testing.T) {
 		if f.duration != c.want.duration || f.requests != c.want.requests || f.bytes != c.want.bytes {
 			t.Errorf("%s: %v, %d requests, %d bytes; want %+v", c.file, f.duration, f.requests, f.bytes, c.want)
 		}
-		if f.latencies.count() != f.requests {
-			t.Errorf("%s: %d latencies of %d requests", c.file, f.latencies.count(), f.requests)
+		if f.latencies.Count() != f.requests {
+			t.Errorf("%s: %d latencies of %d requests", c.file, f.latencies.Count(), f.requests)
 		}
 		said, err := time.ParseDuration(c.mean)
 		if err != nil || !strings.Contains(text, c.mean) {
@@ -51,7 +45,7 @@ func TestTranscripts(t *testing.T) {
 		}
 		// With one request at a time on each connection that is kept these are all of
 		// the time.
-		s, least := f.latencies.summary(), 0.5
+		s, least := f.latencies.Summary(), 0.5
 		if c.file == "4.1.0/close.txt" {
 			least = 0
 		}
@@ -64,15 +58,10 @@ func TestTranscripts(t *testing.T) {
 
 func TestRefuses(t *testing.T) {
 	good := "nettoll summary duration_us=1000000 requests=3 bytes=3072 connect=0 read=0 write=0 status=0 timeout=0\nnettoll latency_us 5*2 1\n"
-	if _, err := parse(good, 1); err != nil {
+	if _, err := read(good, 1); err != nil {
 		t.Fatal(err)
 	}
-	with := func(old, new string) string {
-		if !strings.Contains(good, old) {
-			t.Fatalf("no %q to replace", old)
-		}
-		return strings.ReplaceAll(good, old, new)
-	}
+	with := func(old, new string) string { return workloadtest.Altered(t, good, old, new) }
 	for _, c := range []struct{ name, text, want string }{
 		{"status", transcript(t, "4.1.0/status.txt"), "24066 responses were errors"},
 		{"server killed", transcript(t, "4.1.0/killed.txt"), "2 connections broke while a response was read, 213 connections broke while a request was written"},
@@ -95,7 +84,7 @@ func TestRefuses(t *testing.T) {
 		{"latency twice", with("5*2 1", "5*2 0"), `"0" is none`},
 		{"latency beyond the timeout", with("5*2", "99000000"), `"99000000" is none`},
 	} {
-		_, err := parse(c.text, 1)
+		_, err := read(c.text, 1)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want %s", c.name, err, c.want)
 		}
@@ -103,15 +92,15 @@ func TestRefuses(t *testing.T) {
 }
 
 func TestTooManyLatencies(t *testing.T) {
-	f, err := parse("nettoll summary duration_us=1000000 requests=3 bytes=3072 connect=0 read=0 write=0 status=0 timeout=0\nnettoll latency_us too-many\n", 1)
+	f, err := read("nettoll summary duration_us=1000000 requests=3 bytes=3072 connect=0 read=0 write=0 status=0 timeout=0\nnettoll latency_us too-many\n", 1)
 	if err != nil || f.latencies != nil {
 		t.Errorf("%+v, %v", f, err)
 	}
 }
 
 // corrected adds what wrk's stats_correct does.
-func corrected(raw histogram, expected int64) histogram {
-	h, seen := maps.Clone(raw), histogram{}
+func corrected(raw program.Histogram, expected int64) program.Histogram {
+	h, seen := maps.Clone(raw), program.Histogram{}
 	largest := slices.Max(slices.Collect(maps.Keys(h)))
 	least := slices.Min(slices.Collect(maps.Keys(h)))
 	for n := 2 * expected; n <= largest; n++ {
@@ -129,7 +118,7 @@ func corrected(raw histogram, expected int64) histogram {
 }
 
 func TestUncorrected(t *testing.T) {
-	for _, raw := range []histogram{
+	for _, raw := range []program.Histogram{
 		{100: 9, 1000: 1},
 		{10: 5, 20: 5, 30: 5, 41: 3, 100: 1},
 		{1: 1000, 2: 300, 5: 7, 11: 2, 12: 3, 17: 1, 250: 2},
@@ -137,7 +126,7 @@ func TestUncorrected(t *testing.T) {
 		{3000: 5, 9000: 5},
 	} {
 		for _, expected := range []int64{1, 3, 7, 40, 190, 5000} {
-			f := figures{requests: raw.count()}
+			f := figures{requests: raw.Count()}
 			f.duration = time.Duration(expected*int64(f.requests)) * time.Microsecond
 			got, err := uncorrected(corrected(raw, expected), f, 1)
 			if err != nil || !maps.Equal(got, raw) {
@@ -147,23 +136,46 @@ func TestUncorrected(t *testing.T) {
 	}
 }
 
-func TestSummary(t *testing.T) {
-	h := histogram{}
-	for us := int64(1); us <= 1000; us++ {
-		h[us] = 1
+func TestResult(t *testing.T) {
+	p := workloadtest.Pair("c", "s", "198.18.0.1")
+	job := workloadtest.Job(record.HTTP, record.Options{Streams: 2, ResponseSize: 10}, p, p)
+	o := program.Outcome{Server: record.ProcessCPU{User: 1, System: 1}, Window: time.Second}
+	all := []figures{
+		{duration: time.Second, requests: 3, bytes: 99, latencies: program.Histogram{100: 3}},
+		{duration: 2 * time.Second, requests: 2, bytes: 77, latencies: program.Histogram{300: 1, 1000: 1}},
 	}
-	want := map[string]float64{
-		record.LatencyP50: 500e-6, record.LatencyP90: 900e-6, record.LatencyP99: 990e-6,
-		record.LatencyP999: 999e-6, record.LatencyMax: 1000e-6, record.LatencyMean: 500.5e-6,
-	}
-	got := h.summary()
-	if len(got) != len(want) {
-		t.Errorf("%v", got)
-	}
-	for name, v := range want {
-		if fmt.Sprintf("%.9f", got[name]) != fmt.Sprintf("%.9f", v) {
-			t.Errorf("%s is %v, want %v", name, got[name], v)
+	r := together(job, o, all)
+	for name, want := range map[string]float64{
+		record.TransactionRate: 3 + 1, record.LatencyP50: 100e-6, record.LatencyP90: 1000e-6, record.LatencyMean: 320e-6,
+	} {
+		if got := r.Metrics[name].Value; fmt.Sprintf("%.9f", got) != fmt.Sprintf("%.9f", want) {
+			t.Errorf("%s is %v, want %v", name, got, want)
 		}
+	}
+	if r.Window != 2*time.Second || r.Server.Total() != 4 || r.Bytes != 50 || r.Flows[1].Transactions != 2 || len(r.Flows) != 2 {
+		t.Errorf("%+v", r)
+	}
+	if r.Crossed[0] != (workload.Crossed{Bytes: 99, Conns: 2}) {
+		t.Errorf("crossed %+v", r.Crossed)
+	}
+	job.Options.NoKeepAlive = true
+	r = together(job, o, all)
+	if len(r.Metrics) != 1 || len(r.Warnings) != 0 || r.Crossed[1].Conns != 2 || r.Crossed[0].Conns != 3 {
+		t.Errorf("without keep-alive: %+v", r)
+	}
+	job.Options.NoKeepAlive = false
+	all[0].latencies = nil
+	r = together(job, o, all)
+	if len(r.Metrics) != 1 || len(r.Warnings) != 1 || r.Warnings[0].Code != "no-latency" || len(r.Flows) != 2 {
+		t.Errorf("with too many latencies: %+v", r)
+	}
+}
+
+// TestFewBytes wants the bodies to have arrived.
+func TestFewBytes(t *testing.T) {
+	text := "nettoll summary duration_us=1000000 requests=3 bytes=3071 connect=0 read=0 write=0 status=0 timeout=0\nnettoll latency_us 5*2 1\n"
+	if f, err := parse(workloadtest.Job(record.HTTP, record.Options{}), text, ""); err == nil || !strings.Contains(err.Error(), "3 responses were only 3071 bytes") {
+		t.Errorf("%+v, %v", f, err)
 	}
 }
 
@@ -175,15 +187,15 @@ func FuzzParse(f *testing.F) {
 	f.Add("nettoll summary duration_us=80 requests=5 bytes=5 connect=0 read=0 write=0 status=0 timeout=0\nnettoll latency_us 10*4 14 16", 1)
 	f.Add("nettoll summary duration_us=9 requests=3 bytes=3 connect=0 read=0 write=0 status=0 timeout=0\nnettoll latency_us 5*2 1", 1)
 	f.Fuzz(func(t *testing.T, text string, connections int) {
-		got, err := parse(text, connections)
+		got, err := read(text, connections)
 		if err != nil {
 			return
 		}
 		if got.duration <= 0 || got.requests == 0 || got.bytes == 0 {
 			t.Errorf("zero: %+v", got)
 		}
-		if got.latencies != nil && got.latencies.count() != got.requests {
-			t.Errorf("%d latencies of %d requests", got.latencies.count(), got.requests)
+		if got.latencies != nil && got.latencies.Count() != got.requests {
+			t.Errorf("%d latencies of %d requests", got.latencies.Count(), got.requests)
 		}
 	})
 }

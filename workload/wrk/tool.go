@@ -17,8 +17,12 @@
 package wrk
 
 import (
-	"context"
+	"cmp"
+	_ "embed"
 	"fmt"
+	"net"
+	"regexp"
+	"strconv"
 	"time"
 
 	"nettoll/internal/program"
@@ -26,118 +30,114 @@ import (
 	"nettoll/workload"
 )
 
-// Name is the tool's name, the client program's and that of its Debian package.
-const Name = "wrk"
+// saysVersion takes "wrk debian/4.1.0-3+b2 [epoll]" and "nginx version: nginx/1.22.1".
+var saysVersion = regexp.MustCompile(`(?:^|\s)(?:[^\s/]*/)?(\d+\.\d[^\s-]*)`)
+
+// Tool is wrk with the server nginx. Those who do not have the programs of administrators in
+// their PATH have nginx all the same.
+var Tool = program.Tool{
+	Name: "wrk",
+	Programs: []program.Program{
+		{Name: "wrk", Package: "wrk", Flag: "-v", Says: saysVersion},
+		{Name: "nginx", Package: "nginx-light", Else: "/usr/sbin/nginx", Flag: "-v", Says: saysVersion},
+	},
+	Drives: []workload.Drive{{Workload: record.HTTP, Options: []string{"streams", "response-size", "no-keep-alive"}}},
+	Serves: program.Endpoint,
+	Times:  times,
+	Server: server,
+	Client: client,
+	Result: program.Each(parse, together),
+}
 
 const (
-	nginx        = "nginx"
-	nginxPackage = "nginx-light"
-	// nginxPath is where nginx is for those who do not have the programs of
-	// administrators in their PATH.
-	nginxPath = "/usr/sbin/nginx"
+	// defaultBody is the size of a response's body in bytes.
+	defaultBody = 1 << 10
+	// timeout is after how many seconds wrk counts a response as missing.
+	timeout = 10
 )
+
+// done makes wrk print exact figures.
+//
+//go:embed done.lua
+var done string
+
+// bodySize is the size of a response's body in bytes.
+func bodySize(job workload.Job) int { return cmp.Or(job.Options.ResponseSize, defaultBody) }
 
 // lateness is by how much a window begins later for the warm-up in front of it.
 const lateness = 100 * time.Millisecond
 
-// Tool implements workload.Tool with both programs.
-type Tool struct{ paths program.Paths }
-
-// New returns the tool.
-func New(paths program.Paths) Tool { return Tool{paths} }
-
-var (
-	_ workload.Tool   = Tool{}
-	_ workload.Prober = Tool{}
-	_ workload.Packer = Tool{}
-)
-
-// Pack implements workload.Packer.
-func (tool Tool) Pack() (workload.Pack, error) {
-	client, server, err := tool.find()
-	return workload.Pack{Programs: []string{client, server}}, err
-}
-
-// Name implements workload.Tool.
-func (Tool) Name() string { return Name }
-
-// Drives implements workload.Tool.
-func (Tool) Drives() []workload.Drive {
-	return []workload.Drive{{Workload: record.HTTP, Options: []string{"streams", "response-size", "no-keep-alive"}}}
-}
-
-// Probe implements workload.Prober.
-func (tool Tool) Probe(ctx context.Context) error {
-	_, err := tool.Version(ctx)
-	return err
-}
-
-// Version implements workload.Tool. It names the server's, too.
-func (tool Tool) Version(ctx context.Context) (string, error) {
-	client, server, err := tool.find()
-	if err != nil {
-		return "", err
-	}
-	ofClient, err := versionOf(ctx, client, "-v")
-	if err != nil {
-		return "", err
-	}
-	ofServer, err := versionOf(ctx, server, "-v")
-	if err != nil {
-		return "", err
-	}
-	return ofClient + "+nginx-" + ofServer, nil
-}
-
-func versionOf(ctx context.Context, path, flag string) (string, error) {
-	said, err := program.Say(ctx, path, flag)
-	if err != nil {
-		return "", err
-	}
-	return version(said, path)
-}
-
-// find finds the programs.
-func (tool Tool) find() (client, server string, err error) {
-	if client, err = tool.paths.Find(Name, Name); err != nil {
-		return "", "", err
-	}
-	if server, err = tool.paths.Find(nginx, nginxPackage); err != nil && tool.paths[nginx] == "" {
-		if path, fallback := (program.Paths{nginx: nginxPath}).Find(nginx, nginxPackage); fallback == nil {
-			server, err = path, nil
-		}
-	}
-	return client, server, err
-}
-
-// Run implements workload.Tool.
-func (tool Tool) Run(ctx context.Context, job workload.Job) (workload.Result, error) {
-	wrk, nginx, err := tool.find()
-	if err != nil {
-		return workload.Result{}, err
-	}
-	var t program.Trial
-	t.Lead, t.Window = program.Window(job)
+func times(_ workload.Job, t *program.Trial) error {
 	if t.Lead > 0 {
 		t.Lead += lateness
 	}
-	for i := range job.Pairs {
-		t.Servers = append(t.Servers, serverOf(nginx, job, i))
-		t.Clients = append(t.Clients, client(wrk, job, i))
+	return nil
+}
+
+// server is nginx with its files in memory.
+func server(p program.Pair) program.Server {
+	return program.Server{
+		Command: program.Command{Args: []string{"-p", "./", "-e", "stderr", "-c", "nginx.conf"}},
+		Place: program.Place{Nobody: true, Files: map[string]program.File{
+			"nginx.conf": {Text: config(p.Ports("tcp"), len(p.ServerCPUs), p.Flows)}, "body": {Size: bodySize(p.Job)},
+		}},
 	}
-	o, err := program.Run(ctx, job, t)
-	if err != nil {
-		return workload.Result{}, fmt.Errorf("wrk: %w", err)
+}
+
+// config is nginx's configuration. A worker more than its CPU would only be
+// switched to; with no CPUs to say how many, nginx takes one for each there is.
+func config(ports []program.Port, workers, flows int) string {
+	count, listen := "auto", ""
+	if workers > 0 {
+		count = strconv.Itoa(workers)
 	}
-	clients := make([]figures, len(o.Clients))
-	for i, c := range o.Clients {
-		clients[i], err = parse(c.Stdout, max(job.Options.Streams, 1))
-		if err == nil && clients[i].bytes < clients[i].requests*uint64(bodySize(job)) {
-			err = fmt.Errorf("%d responses were only %d bytes", clients[i].requests, clients[i].bytes)
+	for _, p := range ports {
+		listen += fmt.Sprintf("listen %v; ", p.At)
+	}
+	return fmt.Sprintf(`daemon off;
+pid nginx.pid;
+error_log stderr;
+worker_processes %s;
+events { worker_connections %d; }
+http {
+  access_log off;
+  log_not_found off;
+  default_type application/octet-stream;
+  client_body_temp_path client; proxy_temp_path proxy; fastcgi_temp_path fastcgi;
+  uwsgi_temp_path uwsgi; scgi_temp_path scgi;
+  sendfile on;
+  tcp_nopush on;
+  keepalive_requests 1000000000;
+  keepalive_timeout 1h;
+  server { %sroot .; }
+}
+`, count, 2*flows+1024, listen)
+}
+
+func client(p program.Pair) program.Client {
+	lead, window := program.Window(p.Job)
+	args := []string{
+		"-t", strconv.Itoa(threads(p.Streams, len(p.ClientCPUs))), "-c", strconv.Itoa(p.Streams),
+		"--timeout", strconv.Itoa(timeout) + "s",
+	}
+	if p.Job.Options.NoKeepAlive {
+		args = append(args, "-H", "Connection: close")
+	}
+	url := "http://" + net.JoinHostPort(p.Addr.String(), strconv.Itoa(p.Port)) + "/body"
+	return program.Client{
+		Command:   program.Command{Args: append(args, url)},
+		Procedure: procedure, Params: request{Warmup: lead, Window: window},
+	}
+}
+
+// threads is how many threads wrk gets: one for each CPU that it may use, but no more
+// than connections, and so many that each has equally many, since wrk leaves out
+// what remains.
+func threads(connections, cpus int) int {
+	for t := min(connections, cpus); t > 1; t-- {
+		if connections%t == 0 {
+			return t
 		}
-		if err != nil {
-			return workload.Result{}, fmt.Errorf("wrk: client %s: %w", job.Pairs[i].Client.Name(), err)
-		}
 	}
-	return result(job, t.Window, o, clients), nil
+	return 1
 }

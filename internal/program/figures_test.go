@@ -1,0 +1,76 @@
+package program
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"nettoll/record"
+	"nettoll/workload"
+)
+
+// TestTogether has two clients: what both tell adds up, and percentiles do not.
+func TestTogether(t *testing.T) {
+	job := workload.Job{Pairs: []workload.Pair{
+		{Client: &endpoint{name: "c"}, Server: &endpoint{name: "s"}}, {Client: &endpoint{name: "d"}, Server: &endpoint{name: "s"}},
+	}}
+	o := Outcome{Window: 2 * time.Second, Server: record.ProcessCPU{User: 1}}
+	one := Figures{
+		Flows: []record.Flow{{Transactions: 1}, {Transactions: 2}}, Transactions: 3, Bytes: 300, Crossed: workload.Crossed{Bytes: 400, Conns: 2},
+		Sums:    map[string]float64{record.TransactionRate: 3, record.Retransmits: 1},
+		Latency: map[string]float64{record.LatencyMean: 1, record.LatencyP50: 1, record.LatencyMax: 2},
+	}
+	two := Figures{
+		Flows: []record.Flow{{Transactions: 1}}, Transactions: 1, Bytes: 100, Crossed: workload.Crossed{Bytes: 100, Conns: 1}, Sent: 10, Lost: -1,
+		Sums:    map[string]float64{record.TransactionRate: 1},
+		Latency: map[string]float64{record.LatencyMean: 5, record.LatencyP50: 5, record.LatencyMax: 5},
+	}
+	metrics := func(r workload.Result) (text string) {
+		for _, name := range slices.Sorted(maps.Keys(r.Metrics)) {
+			text += fmt.Sprintf("%s=%.3g ", name, r.Metrics[name].Value)
+		}
+		return text
+	}
+	r := Together(job, o, []Figures{one, two})
+	if got := metrics(r); got != "latency_max=5 latency_mean=2 loss=0 transaction_rate=4 " {
+		t.Error(got)
+	}
+	if r.Bytes != 400 || r.Window != time.Second || r.Server.User != 1 || r.Crossed[0].Conns != 2 {
+		t.Errorf("%+v", r)
+	}
+	if f := r.Flows[1]; f.Stream != 1 || f.Client != "c" || f.Server != "s" || r.Flows[2].Client != "d" {
+		t.Errorf("flows %+v", r.Flows)
+	}
+	if got := metrics(Together(job, o, []Figures{one})); got != "latency_max=2 latency_mean=1 latency_p50=1 retransmits=1 transaction_rate=3 " {
+		t.Errorf("one client: %s", got)
+	}
+	// Windows of their own, and all latencies.
+	one.Window, two.Window = time.Second, 500*time.Millisecond
+	one.Histogram, two.Histogram = Histogram{1e6: 3}, Histogram{5e6: 1}
+	r = Together(job, o, []Figures{one, two})
+	if v := r.Metrics[record.LatencyP50].Value; v != 1 || r.Window != time.Second || r.Server.User != 0.5 {
+		t.Errorf("%v, %+v", v, r)
+	}
+}
+
+func TestSummary(t *testing.T) {
+	h := Histogram{}
+	for us := int64(1); us <= 1000; us++ {
+		h[us] = 1
+	}
+	want := map[string]float64{
+		record.LatencyP50: 500e-6, record.LatencyP90: 900e-6, record.LatencyP99: 990e-6,
+		record.LatencyP999: 999e-6, record.LatencyMax: 1000e-6, record.LatencyMean: 500.5e-6,
+	}
+	got := h.Summary()
+	if len(got) != len(want) {
+		t.Errorf("%v", got)
+	}
+	for name, v := range want {
+		if fmt.Sprintf("%.9f", got[name]) != fmt.Sprintf("%.9f", v) {
+			t.Errorf("%s is %v, want %v", name, got[name], v)
+		}
+	}
+}
