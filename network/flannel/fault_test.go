@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"nettoll/internal/daemon"
 	"nettoll/internal/nl"
 	"nettoll/internal/plumb"
@@ -67,7 +65,7 @@ func TestKilledDaemonIsNamed(t *testing.T) {
 	if err := n.Standing().Fault(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := unix.Kill(n.Procs[1].PID, unix.SIGKILL); err != nil {
+	if err := n.flannelds[1].Kill(); err != nil {
 		t.Fatal(err)
 	}
 	var err error
