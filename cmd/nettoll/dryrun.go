@@ -160,13 +160,7 @@ func planRows(w *tabwriter.Writer, cells []record.Cell) {
 
 // planGroups prints for each number of hosts what is crossed with what.
 func planGroups(w *tabwriter.Writer, cells []record.Cell) {
-	var counts []int
-	for _, c := range cells {
-		if !slices.Contains(counts, c.Hosts) {
-			counts = append(counts, c.Hosts)
-		}
-	}
-	for i, h := range counts {
+	for i, h := range distinct(cells, func(c record.Cell) int { return c.Hosts }) {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
@@ -184,19 +178,24 @@ func planGroups(w *tabwriter.Writer, cells []record.Cell) {
 			{"traffic", func(c record.Cell) string { return workloadText(c) + " by " + c.Tool }},
 			{"placements", func(c record.Cell) string { return c.Placement }},
 		}, conditionAxes()...) {
-			var values []string
-			seen := map[string]bool{}
-			for _, c := range here {
-				if v := axis.of(c); !seen[v] {
-					seen[v] = true
-					values = append(values, v)
-				}
-			}
+			values := distinct(here, axis.of)
 			if len(values) > 1 || values[0] != unchanged {
 				fmt.Fprintf(w, "  %s\t%s\n", axis.name, strings.Join(values, "; "))
 			}
 		}
 	}
+}
+
+// distinct are the values of something that cells have, each once.
+func distinct[T comparable](cells []record.Cell, of func(record.Cell) T) (values []T) {
+	seen := map[T]bool{}
+	for _, c := range cells {
+		if v := of(c); !seen[v] {
+			seen[v] = true
+			values = append(values, v)
+		}
+	}
+	return values
 }
 
 // baselineText is what a cell is that others are compared with: native, unless another

@@ -67,13 +67,18 @@ func (h *here) note(name string, err error) error {
 	if !errors.Is(err, platform.ErrUnsupported) {
 		return nil
 	}
-	text := oneLine(withRemedy(err))
-	i := slices.IndexFunc(h.reasons, func(r reason) bool { return r.text == text })
-	if i < 0 {
-		i, h.reasons = len(h.reasons), append(h.reasons, reason{text: text})
-	}
-	h.reasons[i].names = append(h.reasons[i].names, name)
+	h.reasons = noted(h.reasons, name, oneLine(withRemedy(err)))
 	return err
+}
+
+// noted are reasons with one more, or with one more name that it holds for.
+func noted(all []reason, name, text string) []reason {
+	i := slices.IndexFunc(all, func(r reason) bool { return r.text == text })
+	if i < 0 {
+		i, all = len(all), append(all, reason{text: text})
+	}
+	all[i].names = append(all[i].names, name)
+	return all
 }
 
 func (h here) can(c record.Cell) bool { return h.networks[c.Network] == nil && h.tools[c.Tool] == nil }
