@@ -59,7 +59,7 @@ func (a *app) showPlan(f runFlags, cells []record.Cell, skips []plan.Skip, set r
 		}
 	}
 	cells = found.possible(cells)
-	e := plan.Estimate(cells, set, known(a.paths, a.cni, f.private))
+	e := plan.Estimate(cells, set, f.known())
 	fmt.Fprintf(&out, "\n%d cells in %d networks a round; a round takes about %s.\n", e.Cells, e.Visits, rough(e.Round))
 	if e.InTurns > 0 {
 		fmt.Fprintf(&out, "%s at once; %d cells take turns there, and %s whole trials.\n", standing(e), e.InTurns, have(e.Cells-e.InTurns))
