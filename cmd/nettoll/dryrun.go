@@ -31,11 +31,11 @@ func (a *app) dryRun(ctx context.Context, f runFlags, cells []record.Cell, skips
 	if !refused(ctx, err) {
 		return err
 	}
-	return a.showPlan(f, cells, skips, set, here{reasons: []reason{{[]string{"all of it"}, oneLine(err)}}})
+	return a.showPlan(f, cells, skips, set, impossible{reasons: []reason{{[]string{"all of it"}, oneLine(err)}}})
 }
 
 // showPlan prints a plan, and what of it cannot run here.
-func (a *app) showPlan(f runFlags, cells []record.Cell, skips []plan.Skip, set record.Settings, found here) error {
+func (a *app) showPlan(f runFlags, cells []record.Cell, skips []plan.Skip, set record.Settings, found impossible) error {
 	var out bytes.Buffer
 	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
 	if len(cells) > mostRows {

@@ -237,11 +237,11 @@ func (a *app) measure(ctx context.Context, f runFlags, suite plan.Suite, cells [
 	if set.Seed == 0 {
 		set.Seed = binary.NativeEndian.Uint64(id[4:])
 	}
-	here, err := a.look(ctx, f, cells)
+	found, err := a.look(ctx, f, cells)
 	if err != nil {
 		return err
 	}
-	if err := here.nothing(cells); err != nil {
+	if err := found.nothing(cells); err != nil {
 		return err
 	}
 	for _, left := range plan.Undriven(suite, f.known()) {
@@ -258,18 +258,18 @@ func (a *app) measure(ctx context.Context, f runFlags, suite plan.Suite, cells [
 	if err != nil {
 		return fmt.Errorf("run file: %w", err)
 	}
-	return a.drive(ctx, path, w, &record.File{Run: run}, here.possible(cells), f)
+	return a.drive(ctx, path, w, &record.File{Run: run}, found.possible(cells), f)
 }
 
 // look finds out what of the cells can be done here.
-func (a *app) look(ctx context.Context, f runFlags, cells []record.Cell) (h here, err error) {
+func (a *app) look(ctx context.Context, f runFlags, cells []record.Cell) (h impossible, err error) {
 	borrows := f.borrows(cells)
 	if !borrows { // whose connections are those of engines anywhere
 		if err := checkCongestion(cells); err != nil {
 			return h, err
 		}
 	}
-	return a.lookHere(ctx, cells, private(a.paths, a.cni), borrows)
+	return a.findImpossible(ctx, cells, private(a.paths, a.cni), borrows)
 }
 
 // create begins a run file under the name that was given, or else under one that says when
