@@ -75,17 +75,21 @@ func (w *work) measured(ctx context.Context, name string, k known) (*record.File
 		return nil, err
 	}
 	defer file.Close()
-	networks := map[string]runner.Recipe{}
-	for i, network := range k.names {
-		networks[network] = runner.Recipe{Platform: lab.New(), Driver: k.how[i]}
+	end, err := k.runner(lab.New(), run, file.Trial).Run(ctx)
+	if err == nil {
+		err = cmp.Or(file.End(end), ctx.Err()) // what was interrupted is no run to keep
 	}
-	tools := map[string]workload.Tool{}
-	for _, t := range k.tools {
-		tools[t.Name()] = t
+	if err != nil {
+		return nil, err
 	}
+	return w.read(name)
+}
+
+// runner runs it in a lab.
+func (k known) runner(in *lab.Lab, run record.Run, save func(record.Trial) error) *runner.Runner {
 	r := &runner.Runner{
-		Networks: networks, Tools: tools,
-		Machine: run.Machine, Settings: run.Settings, Cells: run.Cells, Save: file.Trial,
+		Networks: map[string]runner.Recipe{}, Tools: map[string]workload.Tool{},
+		Machine: run.Machine, Settings: run.Settings, Cells: run.Cells, Save: save,
 		Enough: func(trials []record.Trial) map[string]bool {
 			enough := map[string]bool{}
 			for key, reached := range analysis.Precision(trials, run.Settings) {
@@ -94,14 +98,13 @@ func (w *work) measured(ctx context.Context, name string, k known) (*record.File
 			return enough
 		},
 	}
-	end, err := r.Run(ctx)
-	if err == nil {
-		err = cmp.Or(file.End(end), ctx.Err()) // what was interrupted is no run to keep
+	for i, network := range k.names {
+		r.Networks[network] = runner.Recipe{Platform: in, Driver: k.how[i]}
 	}
-	if err != nil {
-		return nil, err
+	for _, t := range k.tools {
+		r.Tools[t.Name()] = t
 	}
-	return w.read(name)
+	return r
 }
 
 // runOf is a run of networks that has the default suite's settings, but for what is given.

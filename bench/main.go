@@ -132,8 +132,11 @@ func wanted(args []string) (all []*work, err error) {
 	for _, p := range parts {
 		size, named := sizes[p.name]
 		if named || len(sizes) == 0 && p.size == 0 {
-			p.size = cmp.Or(size, p.size)
-			all = append(all, &work{part: p, keep: keep})
+			w := &work{part: p}
+			if p.size > 0 {
+				w.size, w.keep = cmp.Or(size, p.size), keep
+			}
+			all = append(all, w)
 		}
 	}
 	return all, nil

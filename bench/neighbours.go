@@ -11,8 +11,6 @@ import (
 	"nettoll/platform"
 	"nettoll/platform/lab"
 	"nettoll/record"
-	"nettoll/runner"
-	"nettoll/sampler"
 	"nettoll/workload"
 	"nettoll/workload/engine"
 )
@@ -66,26 +64,18 @@ func timed(d network.Driver, begun, built, closed *time.Time) network.Driver {
 }
 
 func measureNeighbours(ctx context.Context, neighbours, rules int) (p phases, err error) {
-	m, err := sampler.Machine("/proc", "/sys")
+	var begun, built, closed, saved time.Time
+	k := known{hosts: 1, workloads: []string{record.TCPRR}, tools: []workload.Tool{engine.New()}, rounds: 1, duration: time.Second,
+		names: []string{"bridge"}, how: []network.Driver{timed(kernel.Bridge(), &begun, &built, &closed)}}
+	run, err := runOf("neighbours", k)
 	if err != nil {
 		return p, err
 	}
-	l := lab.New()
-	var begun, built, closed, saved time.Time
+	run.Cells[0].Neighbours, run.Cells[0].Rules = neighbours, rules
 	var trial record.Trial
-	r := &runner.Runner{
-		Networks: map[string]runner.Recipe{"bridge": {Platform: l, Driver: timed(kernel.Bridge(), &begun, &built, &closed)}},
-		Tools:    map[string]workload.Tool{"engine": engine.New()},
-		Machine:  m,
-		Settings: record.Settings{Duration: 1, Warmup: 0.2, MinRounds: 1, MaxRounds: 1, Confidence: 0.95, Seed: 1},
-		Cells: []record.Cell{{
-			Network: "bridge", Hosts: 1, Family: 4, Servers: 1, Clients: 1, Neighbours: neighbours, Rules: rules,
-			Tool: "engine", Workload: record.TCPRR, Placement: record.PlacementDistinct,
-		}},
-		Save:   func(t record.Trial) error { trial, saved = t, time.Now(); return nil },
-		Enough: func([]record.Trial) map[string]bool { return nil },
-	}
-	if _, err := r.Run(ctx); err != nil {
+	l := lab.New()
+	save := func(t record.Trial) error { trial, saved = t, time.Now(); return nil }
+	if _, err := k.runner(l, run, save).Run(ctx); err != nil {
 		return p, err
 	}
 	if err := l.Gone(ctx); err != nil {

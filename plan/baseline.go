@@ -58,22 +58,19 @@ func (s Suite) candidates(known Known, nets []network) (all []network, err error
 		if err != nil {
 			return nil, err
 		}
-		t, ok := known.find(platform, name)
-		if !ok {
-			return nil, s.unknownTechnique(field, platform, name, known)
-		}
-		return []network{{name: known.name(platform, name), platform: platform, technique: t}}, nil
+		net, err := s.look(field, platform, name, known)
+		return []network{net}, err
 	}
 	for _, net := range nets {
 		native := known.native(net.platform)
 		if native == "" {
 			continue
 		}
-		t, ok := known.find(net.platform, native)
-		if !ok {
-			return nil, s.unknownTechnique(field, net.platform, native, known)
+		base, err := s.look(field, net.platform, native, known)
+		if err != nil {
+			return nil, err
 		}
-		all = append(all, network{name: known.name(net.platform, native), platform: net.platform, technique: t})
+		all = append(all, base)
 	}
 	return all, nil
 }

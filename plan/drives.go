@@ -119,16 +119,16 @@ func (s Suite) loads() []Workload {
 	return all
 }
 
-// either stands between tools of which the first that is there drives.
-const either = "|"
+// orElse stands between tools of which the first that is there drives.
+const orElse = "|"
 
 // available is the first of several tools that is not missing; or else the first of
 // all, whose trials then say why there are none.
 func (s Suite) available(names, field string, known Known) (string, error) {
-	if !strings.Contains(names, either) {
+	if !strings.Contains(names, orElse) {
 		return names, nil
 	}
-	several := strings.Split(names, either)
+	several := strings.Split(names, orElse)
 	for _, name := range several {
 		if _, ok := known.tool(name); !ok {
 			return "", s.unknown(field, "tool", name, known.tools())
@@ -145,7 +145,7 @@ func (s Suite) available(names, field string, known Known) (string, error) {
 // inOrder puts the tools in the order in which the suite names them.
 func (s Suite) inOrder(tools []string) []string {
 	place := func(t string) int {
-		i := slices.IndexFunc(s.Tools, func(names string) bool { return slices.Contains(strings.Split(names, either), t) })
+		i := slices.IndexFunc(s.Tools, func(names string) bool { return slices.Contains(strings.Split(names, orElse), t) })
 		if i < 0 {
 			return len(s.Tools)
 		}

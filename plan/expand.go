@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"nettoll/record"
@@ -222,17 +221,11 @@ func hostCount(numbers []int) string {
 
 // list writes numbers for people: 1, 2 or 3.
 func list(numbers []int) string {
-	var b strings.Builder
-	for i, n := range numbers {
-		switch {
-		case i > 0 && i == len(numbers)-1:
-			b.WriteString(" or ")
-		case i > 0:
-			b.WriteString(", ")
-		}
-		b.WriteString(strconv.Itoa(n))
+	var texts []string
+	for _, n := range numbers {
+		texts = append(texts, strconv.Itoa(n))
 	}
-	return b.String()
+	return either(texts)
 }
 
 // once leaves out what stood there before.

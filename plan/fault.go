@@ -160,13 +160,19 @@ func anyOf(names []string) string {
 	for i, n := range names {
 		quoted[i] = strconv.Quote(n)
 	}
-	switch n := len(names); {
-	case n > most:
+	if n := len(names); n > most {
 		return fmt.Sprintf("%s or another of %d", strings.Join(quoted[:most-1], ", "), n)
-	case n > 1:
-		return strings.Join(quoted[:n-1], ", ") + " or " + quoted[n-1]
 	}
-	return quoted[0]
+	return either(quoted)
+}
+
+// either is a list for people: a, b or c.
+func either(texts []string) string {
+	last := len(texts) - 1
+	if last < 1 {
+		return strings.Join(texts, "")
+	}
+	return strings.Join(texts[:last], ", ") + " or " + texts[last]
 }
 
 // mean suggests the nearest name, or else what is to be done without one.

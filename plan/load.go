@@ -175,8 +175,9 @@ func unread(tk *token.Token) string {
 }
 
 // decoder fills a suite from a YAML tree and remembers where each field stood.
-// It is stricter than a general decoder: no key may be unknown or twice there,
-// and no value becomes another type in silence.
+// It is stricter than the library's, whose own strictness is about keys alone: that one
+// makes 1 of 1.5 and of "1" and text of a number, and passes over null. Here no value becomes
+// another type in silence, and what is wrong has its fix beside it.
 type decoder struct {
 	file string
 	at   map[string]string // field: file:line:column

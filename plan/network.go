@@ -48,16 +48,16 @@ func (s Suite) networks(known Known) (nets []network, skips []Skip, err error) {
 			return nil, nil, err
 		}
 		moved := s.moved && name == text
-		if name == allNetworks {
-			for _, t := range known.on(platform) {
-				add(network{known.name(platform, t.Name), platform, t, "", false})
-			}
-			continue
+		several, all := known.usual(text), name == allNetworks
+		if all {
+			several = known.on(platform)
+		} else if len(several) > 0 {
+			platform = text
 		}
-		if usual := known.usual(text); len(usual) > 0 {
-			for _, t := range usual {
-				add(network{known.name(text, t.Name), text, t, "", false})
-			}
+		for _, t := range several {
+			add(network{known.name(platform, t.Name), platform, t, "", false})
+		}
+		if all || len(several) > 0 {
 			continue
 		}
 		t, ok := known.find(platform, name)
@@ -107,6 +107,15 @@ func (s Suite) split(text, field string, known Known) (platform, technique strin
 		return "", "", s.unknown(field, "platform", platform, known.platforms())
 	}
 	return platform, technique, nil
+}
+
+// look finds a network of a platform, which a field names.
+func (s Suite) look(field, platform, name string, known Known) (network, error) {
+	t, ok := known.find(platform, name)
+	if !ok {
+		return network{}, s.unknownTechnique(field, platform, name, known)
+	}
+	return network{name: known.name(platform, name), platform: platform, technique: t}, nil
 }
 
 // clusters are names that people try, of networks that are there only in a cluster.

@@ -42,14 +42,11 @@ func (t Topology) String() string {
 	return text
 }
 
-// Set makes a topology usable as a flag.
+// Set reads a topology out of a suite or a flag.
 func (t *Topology) Set(text string) (err error) {
 	*t, err = ParseTopology(text)
 	return err
 }
-
-// Type names the value in the help of a flag.
-func (*Topology) Type() string { return "topology" }
 
 // Ports that servers have, from the first on: below the ephemeral ones, which
 // begin at 32768.

@@ -217,14 +217,11 @@ func inThousands[T uint64 | time.Duration | BitRate](v T, units ...string) strin
 	return strconv.FormatInt(int64(v), 10) + units[unit]
 }
 
-// Set makes a shape usable as a flag.
+// Set reads a shape out of a suite or a flag.
 func (u *Underlay) Set(text string) (err error) {
 	*u, err = ParseUnderlay(text)
 	return err
 }
-
-// Type names the value in the help of a flag.
-func (*Underlay) Type() string { return "shape" }
 
 // Instance is a type of machine for hire, whose network an underlay imitates.
 type Instance struct {

@@ -54,14 +54,11 @@ func (s Size) String() string {
 	return strconv.Itoa(int(s))
 }
 
-// Set makes a size usable as a flag.
+// Set reads a size out of a suite or a flag.
 func (s *Size) Set(text string) (err error) {
 	*s, err = ParseSize(text)
 	return err
 }
-
-// Type names the value in the help of a flag.
-func (*Size) Type() string { return "bytes" }
 
 // Ratio is a share of one: 0.05 is 5 %.
 type Ratio float64
@@ -93,14 +90,11 @@ func (r Ratio) meant() string {
 	return fmt.Sprintf("did you mean %s%%? ", strconv.FormatFloat(float64(r), 'f', -1, 64))
 }
 
-// Set makes a ratio usable as a flag.
+// Set reads a ratio out of a suite or a flag.
 func (r *Ratio) Set(text string) (err error) {
 	*r, err = ParseRatio(text)
 	return err
 }
-
-// Type names the value in the help of a flag.
-func (*Ratio) Type() string { return "percent" }
 
 // decimal reads digits with at most one point among them, times ten to the
 // exponent. It is stricter than strconv, which reads inf, 0x1p4 and 1e9 as well.
@@ -153,11 +147,8 @@ func ParseBitRate(text string) (BitRate, error) {
 // String writes the rate as ParseBitRate reads it.
 func (b BitRate) String() string { return inThousands(b, "", "K", "M", "G", "T") }
 
-// Set makes a rate usable as a flag.
+// Set reads a rate out of a suite or a flag.
 func (b *BitRate) Set(text string) (err error) {
 	*b, err = ParseBitRate(text)
 	return err
 }
-
-// Type names the value in the help of a flag.
-func (*BitRate) Type() string { return "bit/s" }

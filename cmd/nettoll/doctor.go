@@ -221,14 +221,9 @@ func usable(all []finding) (n int) {
 // remedies are what would fix something, that which fixes most first.
 func remedies(all []finding) (by []reason) {
 	for _, f := range all {
-		if f.Fix == "" {
-			continue
+		if f.Fix != "" {
+			by = noted(by, f.Name, f.Fix)
 		}
-		i := slices.IndexFunc(by, func(r reason) bool { return r.text == f.Fix })
-		if i < 0 {
-			i, by = len(by), append(by, reason{text: f.Fix})
-		}
-		by[i].names = append(by[i].names, f.Name)
 	}
 	slices.SortStableFunc(by, func(a, b reason) int { return len(b.names) - len(a.names) })
 	return by

@@ -31,11 +31,11 @@ func (a *app) dryRun(ctx context.Context, f runFlags, cells []record.Cell, skips
 	if !refused(ctx, err) {
 		return err
 	}
-	return a.showPlan(f, cells, skips, set, here{reasons: []reason{{[]string{"all of it"}, oneLine(err)}}})
+	return a.showPlan(f, cells, skips, set, impossible{reasons: []reason{{[]string{"all of it"}, oneLine(err)}}})
 }
 
 // showPlan prints a plan, and what of it cannot run here.
-func (a *app) showPlan(f runFlags, cells []record.Cell, skips []plan.Skip, set record.Settings, found here) error {
+func (a *app) showPlan(f runFlags, cells []record.Cell, skips []plan.Skip, set record.Settings, found impossible) error {
 	var out bytes.Buffer
 	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
 	if len(cells) > mostRows {
@@ -59,7 +59,7 @@ func (a *app) showPlan(f runFlags, cells []record.Cell, skips []plan.Skip, set r
 		}
 	}
 	cells = found.possible(cells)
-	e := plan.Estimate(cells, set, known(a.paths, a.cni, f.private))
+	e := plan.Estimate(cells, set, f.known())
 	fmt.Fprintf(&out, "\n%d cells in %d networks a round; a round takes about %s.\n", e.Cells, e.Visits, rough(e.Round))
 	if e.InTurns > 0 {
 		fmt.Fprintf(&out, "%s at once; %d cells take turns there, and %s whole trials.\n", standing(e), e.InTurns, have(e.Cells-e.InTurns))
@@ -160,13 +160,7 @@ func planRows(w *tabwriter.Writer, cells []record.Cell) {
 
 // planGroups prints for each number of hosts what is crossed with what.
 func planGroups(w *tabwriter.Writer, cells []record.Cell) {
-	var counts []int
-	for _, c := range cells {
-		if !slices.Contains(counts, c.Hosts) {
-			counts = append(counts, c.Hosts)
-		}
-	}
-	for i, h := range counts {
+	for i, h := range distinct(cells, func(c record.Cell) int { return c.Hosts }) {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
@@ -184,19 +178,24 @@ func planGroups(w *tabwriter.Writer, cells []record.Cell) {
 			{"traffic", func(c record.Cell) string { return workloadText(c) + " by " + c.Tool }},
 			{"placements", func(c record.Cell) string { return c.Placement }},
 		}, conditionAxes()...) {
-			var values []string
-			seen := map[string]bool{}
-			for _, c := range here {
-				if v := axis.of(c); !seen[v] {
-					seen[v] = true
-					values = append(values, v)
-				}
-			}
+			values := distinct(here, axis.of)
 			if len(values) > 1 || values[0] != unchanged {
 				fmt.Fprintf(w, "  %s\t%s\n", axis.name, strings.Join(values, "; "))
 			}
 		}
 	}
+}
+
+// distinct are the values of something that cells have, each once.
+func distinct[T comparable](cells []record.Cell, of func(record.Cell) T) (values []T) {
+	seen := map[T]bool{}
+	for _, c := range cells {
+		if v := of(c); !seen[v] {
+			seen[v] = true
+			values = append(values, v)
+		}
+	}
+	return values
 }
 
 // baselineText is what a cell is that others are compared with: native, unless another

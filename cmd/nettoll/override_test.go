@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/pflag"
+
 	"nettoll/plan"
 )
 
@@ -68,5 +70,21 @@ func TestFaultOfABaselineThatNobodyNamed(t *testing.T) {
 	f.given = func(flag string) bool { return flag == "baseline" }
 	if got := f.fault(none, []string{"swarm:overlay"}).Error(); got != "--baseline: "+none.Text {
 		t.Errorf("with the flag: %s", got)
+	}
+}
+
+// TestReplacedKeys holds that what flags replace are keys of suites, and that each has its flag.
+func TestReplacedKeys(t *testing.T) {
+	var f runFlags
+	fl := pflag.NewFlagSet("run", pflag.ContinueOnError)
+	f.add(fl)
+	for _, key := range replaced {
+		if fl.Lookup(strings.ReplaceAll(key, "_", "-")) == nil {
+			t.Errorf("%s has no flag", key)
+		}
+		s := plan.Suite{Name: "kept"}
+		if s.Take(key, plan.Default()); s.Name != "kept" {
+			t.Errorf("%s is not a key of suites", key)
+		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -56,6 +57,7 @@ trials failed, which the report counts; 1 when something has none, or the run fa
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.paths, f.cni = a.paths, a.cni
+			f.known = sync.OnceValue(func() plan.Known { return known(a.paths, a.cni, f.private) })
 			if len(args) == 1 && args[0] == "help" {
 				return usagef("help is not a network; did you mean nettoll run --help?")
 			}
@@ -83,7 +85,7 @@ trials failed, which the report counts; 1 when something has none, or the run fa
 				return err
 			}
 			if f.dryRun {
-				return a.dryRun(cmd.Context(), f, cells, plan.Skipped(suite, known(a.paths, a.cni, f.private)), set)
+				return a.dryRun(cmd.Context(), f, cells, plan.Skipped(suite, f.known()), set)
 			}
 			if err := f.checkTime(cells, set); err != nil {
 				return err
@@ -203,7 +205,7 @@ const longest = time.Hour
 
 // checkTime refuses a run that may take too long, unless that is meant.
 func (f *runFlags) checkTime(cells []record.Cell, set record.Settings) error {
-	e := plan.Estimate(cells, set, known(f.paths, f.cni, f.private))
+	e := plan.Estimate(cells, set, f.known())
 	if e.Max <= longest || set.Budget > 0 || f.yes {
 		return nil
 	}
@@ -235,39 +237,39 @@ func (a *app) measure(ctx context.Context, f runFlags, suite plan.Suite, cells [
 	if set.Seed == 0 {
 		set.Seed = binary.NativeEndian.Uint64(id[4:])
 	}
-	here, err := a.look(ctx, f, cells)
+	found, err := a.look(ctx, f, cells)
 	if err != nil {
 		return err
 	}
-	if err := here.nothing(cells); err != nil {
+	if err := found.nothing(cells); err != nil {
 		return err
 	}
-	for _, left := range plan.Undriven(suite, known(a.paths, a.cni, f.private)) {
+	for _, left := range plan.Undriven(suite, f.known()) {
 		fmt.Fprintf(a.stderr, "note: %s is left out: %s\n", left.Network, left.Reason)
 	}
 	m.Root = lab.AsRoot() || !lab.Inside() && lab.IsRoot()
 	run := record.Run{
 		ID: hex.EncodeToString(id[:]), Started: now.UTC(), Version: origin.Version(), Note: suite.Note,
 		Suite: suite.Name, Machine: m, Settings: set, Cells: cells,
-		Source: suite.Source, Skips: skipsOf(suite, known(a.paths, a.cni, f.private)), Tools: versions(ctx, cells, toolByName(a.paths)),
+		Source: suite.Source, Skips: skipsOf(suite, f.known()), Tools: versions(ctx, cells, toolByName(a.paths)),
 		Instance: suite.Instance, Price: suite.Price,
 	}
 	path, w, err := create(f.output, run)
 	if err != nil {
 		return fmt.Errorf("run file: %w", err)
 	}
-	return a.drive(ctx, path, w, &record.File{Run: run}, here.possible(cells), f)
+	return a.drive(ctx, path, w, &record.File{Run: run}, found.possible(cells), f)
 }
 
 // look finds out what of the cells can be done here.
-func (a *app) look(ctx context.Context, f runFlags, cells []record.Cell) (h here, err error) {
+func (a *app) look(ctx context.Context, f runFlags, cells []record.Cell) (h impossible, err error) {
 	borrows := f.borrows(cells)
 	if !borrows { // whose connections are those of engines anywhere
 		if err := checkCongestion(cells); err != nil {
 			return h, err
 		}
 	}
-	return a.lookHere(ctx, cells, private(a.paths, a.cni), borrows)
+	return a.findImpossible(ctx, cells, private(a.paths, a.cni), borrows)
 }
 
 // create begins a run file under the name that was given, or else under one that says when
@@ -316,7 +318,7 @@ func (a *app) resume(cmd *cobra.Command, f runFlags, args []string) error {
 		return err
 	}
 	set := f.limits(file.Run.Settings)
-	if err := plan.Resumable(file.Run.Cells, set, known(f.paths, f.cni, f.private)); err != nil {
+	if err := plan.Resumable(file.Run.Cells, set, f.known()); err != nil {
 		return usagef("--resume %s: %w; begin another run", f.resume, err)
 	}
 	if err := f.suit(file.Run.Cells, f.given); err != nil {
@@ -369,7 +371,7 @@ func (a *app) drive(ctx context.Context, path string, w *record.Writer, file *re
 	if err != nil {
 		return err
 	}
-	p := a.progress(ctx, plan.Estimate(possible, set, known(a.paths, a.cni, f.private)), set)
+	p := a.progress(ctx, plan.Estimate(possible, set, f.known()), set)
 	r := &runner.Runner{
 		Networks: recipes(e),
 		Tools:    toolByName(a.paths),

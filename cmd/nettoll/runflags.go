@@ -25,6 +25,7 @@ type runFlags struct {
 	four, six                     bool
 	paths                         program.Paths
 	cni                           cniFlags
+	known                         func() plan.Known // what can be measured, asked for once
 	given                         func(string) bool
 
 	asked                    plan.Suite // what the flags of its keys say, where they are given
@@ -169,7 +170,7 @@ func (f *runFlags) suiteOf(args []string) (plan.Suite, error) {
 		return s, err
 	}
 	if !f.given("suite") && !f.given("platform") && len(args) == 0 {
-		s.KeepFitting(known(f.paths, f.cni, f.private))
+		s.KeepFitting(f.known())
 	}
 	checked := s
 	if f.lifts() {

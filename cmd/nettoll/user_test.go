@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -59,15 +60,7 @@ func TestRootOfANamespace(t *testing.T) {
 	if _, err := exec.LookPath("unshare"); err != nil {
 		t.Skip(err)
 	}
-	dir := t.TempDir()
-	p := startProgram(t, dir, "unshare", append([]string{"--user", "--map-root-user", "nettoll"}, append(tiny, "-o", "x.ndjson")...)...)
-	if status := p.status(t); status != exitOK {
-		t.Fatalf("exit status %d; it said:\n%s", status, p.said())
-	}
-	file, err := record.ReadFile(filepath.Join(dir, "x.ndjson"))
-	if err != nil || file.Run.Machine.Root {
-		t.Errorf("root is %v, %v", file.Run.Machine.Root, err)
-	}
+	runsAsUser(t, "unshare", "--user", "--map-root-user")
 }
 
 // TestRootWithoutCapability: root who may not make namespaces makes them as an ordinary user.
@@ -78,9 +71,14 @@ func TestRootWithoutCapability(t *testing.T) {
 	if _, err := exec.LookPath("setpriv"); err != nil {
 		t.Skip(err)
 	}
+	runsAsUser(t, "setpriv", "--bounding-set", "-sys_admin", "--inh-caps", "-sys_admin")
+}
+
+// runsAsUser wants a tiny run that a program starts to work, and not to count as root's.
+func runsAsUser(t *testing.T, program string, args ...string) {
+	t.Helper()
 	dir := t.TempDir()
-	args := append([]string{"--bounding-set", "-sys_admin", "--inh-caps", "-sys_admin", "nettoll"}, append(tiny, "-o", "x.ndjson")...)
-	p := startProgram(t, dir, "setpriv", args...)
+	p := startProgram(t, dir, program, slices.Concat(args, []string{"nettoll"}, tiny, []string{"-o", "x.ndjson"})...)
 	if status := p.status(t); status != exitOK {
 		t.Fatalf("exit status %d; it said:\n%s", status, p.said())
 	}

@@ -14,8 +14,8 @@ import (
 	"nettoll/workload"
 )
 
-// here is what of a plan cannot be done on this machine.
-type here struct {
+// impossible is what of a plan cannot be done on this machine.
+type impossible struct {
 	networks, tools map[string]error // why, by name
 	reasons         []reason         // in the order of the cells
 }
@@ -28,11 +28,11 @@ type reason struct {
 
 func (r reason) String() string { return strings.Join(r.names, ", ") + ": " + r.text }
 
-// lookHere asks every network and tool of the cells whether it can be used. What is not known to
+// findImpossible asks every network and tool of the cells whether it can be used. What is not known to
 // be missing is not told: the next who asks may be luckier. An engine of the user's is asked by the run
 // itself, since that makes containers on it.
-func (a *app) lookHere(ctx context.Context, cells []record.Cell, e engines, borrows bool) (here, error) {
-	h := here{map[string]error{}, map[string]error{}, nil}
+func (a *app) findImpossible(ctx context.Context, cells []record.Cell, e engines, borrows bool) (impossible, error) {
+	h := impossible{map[string]error{}, map[string]error{}, nil}
 	recipes, tools, platforms := recipes(e), toolByName(a.paths), map[string]error{}
 	for _, c := range cells {
 		if err := ctx.Err(); err != nil {
@@ -63,20 +63,27 @@ func (a *app) lookHere(ctx context.Context, cells []record.Cell, e engines, borr
 }
 
 // note keeps a reason, once for all that it holds for.
-func (h *here) note(name string, err error) error {
+func (h *impossible) note(name string, err error) error {
 	if !errors.Is(err, platform.ErrUnsupported) {
 		return nil
 	}
-	text := oneLine(withRemedy(err))
-	i := slices.IndexFunc(h.reasons, func(r reason) bool { return r.text == text })
-	if i < 0 {
-		i, h.reasons = len(h.reasons), append(h.reasons, reason{text: text})
-	}
-	h.reasons[i].names = append(h.reasons[i].names, name)
+	h.reasons = noted(h.reasons, name, oneLine(withRemedy(err)))
 	return err
 }
 
-func (h here) can(c record.Cell) bool { return h.networks[c.Network] == nil && h.tools[c.Tool] == nil }
+// noted are reasons with one more, or with one more name that it holds for.
+func noted(all []reason, name, text string) []reason {
+	i := slices.IndexFunc(all, func(r reason) bool { return r.text == text })
+	if i < 0 {
+		i, all = len(all), append(all, reason{text: text})
+	}
+	all[i].names = append(all[i].names, name)
+	return all
+}
+
+func (h impossible) can(c record.Cell) bool {
+	return h.networks[c.Network] == nil && h.tools[c.Tool] == nil
+}
 
 // checkCongestion refuses an algorithm that this machine does not have, before anything is built.
 func checkCongestion(cells []record.Cell) error {
@@ -99,13 +106,13 @@ func checkCongestion(cells []record.Cell) error {
 }
 
 // possible are the cells that can be measured here.
-func (h here) possible(cells []record.Cell) []record.Cell {
+func (h impossible) possible(cells []record.Cell) []record.Cell {
 	return slices.DeleteFunc(slices.Clone(cells), func(c record.Cell) bool { return !h.can(c) })
 }
 
 // nothing is an error when nothing is left that the plan is for: networks that are compared with
 // others, or, where there are none, any.
-func (h here) nothing(cells []record.Cell) error {
+func (h impossible) nothing(cells []record.Cell) error {
 	asked := slices.DeleteFunc(slices.Clone(cells), record.Cell.IsNative)
 	if len(asked) == 0 {
 		asked = cells
