@@ -353,8 +353,8 @@ func (g group) congestions() (used []string) {
 	for _, s := range g.scenarios {
 		for _, r := range s.Rows {
 			for _, f := range r.Flows {
-				if f.Bytes > 0 && f.TCP != nil && f.TCP.Congestion != "" && !slices.Contains(used, f.TCP.Congestion) {
-					used = append(used, f.TCP.Congestion)
+				if f.Bytes > 0 && f.TCP != nil && f.TCP.Congestion != "" {
+					used = appendNew(used, f.TCP.Congestion)
 				}
 			}
 		}
