@@ -31,6 +31,13 @@ func TestRowWarnings(t *testing.T) {
 			t.CPU = &record.CPUUse{Machine: record.MachineCPU{Steal: share * 2, PerCPU: make([]record.CPUSample, 2)}}
 		})
 	}
+	lose := func(network string, status record.Status, reason string, from, to int) func(*record.File) {
+		return each(network, func(i int, t *record.Trial) {
+			if from <= i && i <= to {
+				t.Status, t.Reason = status, reason
+			}
+		})
+	}
 	found := func(_ int, t *record.Trial) {
 		t.Status, t.Reason = record.Failed, "MTU black hole (seen as: nothing was received)"
 		t.Warnings = []record.Warning{{Code: "mtu-black-hole", Text: "MTU black hole: set the MTU to 1450"}, {Code: "nested-tunnel", Text: "a tunnel in a tunnel"}}
@@ -50,35 +57,15 @@ func TestRowWarnings(t *testing.T) {
 			f.Run.Settings.Precision, f.Ends[0].Reason = 0.001, record.EndBudget
 		}, "before the time was used up"},
 		{"no precision wanted", "bridge", WarnNotPrecise, func(f *record.File) { f.Run.Settings.Precision = 0 }, ""},
-		{"native failed", "bridge", WarnNoNative, each("host", func(_ int, t *record.Trial) {
-			t.Status, t.Reason = record.Failed, "no"
-		}), "no measured trial of host"},
-		{"native missing once", "bridge", WarnUnpaired, each("host", func(i int, t *record.Trial) {
-			if i == 4 {
-				t.Status, t.Reason = record.Failed, "no"
-			}
-		}), "in 1 of 8 rounds"},
+		{"native failed", "bridge", WarnNoNative, lose("host", record.Failed, "no", 1, 8), "no measured trial of host"},
+		{"native missing once", "bridge", WarnUnpaired, lose("host", record.Failed, "no", 4, 4), "in 1 of 8 rounds"},
 		{"failed of a finding", "bridge", WarnFailed, each("bridge", found), "8 of 8 trials failed: MTU black hole (seen as: nothing was received)"},
 		{"a finding that is the reason is said once", "bridge", "mtu-black-hole", each("bridge", found), ""},
 		{"a finding that is not the reason", "bridge", "nested-tunnel", each("bridge", found), "a tunnel in a tunnel"},
-		{"failed once", "bridge", WarnFailed, each("bridge", func(i int, t *record.Trial) {
-			if i == 4 {
-				t.Status, t.Reason = record.Failed, "timeout"
-			}
-		}), "1 of 8 trials failed: timeout"},
-		{"invalid twice", "bridge", WarnInvalid, each("bridge", func(i int, t *record.Trial) {
-			if i < 3 {
-				t.Status, t.Reason = record.Invalid, "br0 saw nothing"
-			}
-		}), "2 of 8 trials did not take the intended path: br0 saw nothing"},
-		{"skipped once", "bridge", WarnSkipped, each("bridge", func(i int, t *record.Trial) {
-			if i == 1 {
-				t.Status, t.Reason = record.Skipped, "busy"
-			}
-		}), "1 of 8 trials were skipped: busy"},
-		{"skipped always", "bridge", WarnSkipped, each("bridge", func(_ int, t *record.Trial) {
-			t.Status, t.Reason = record.Skipped, "busy"
-		}), ""},
+		{"failed once", "bridge", WarnFailed, lose("bridge", record.Failed, "timeout", 4, 4), "1 of 8 trials failed: timeout"},
+		{"invalid twice", "bridge", WarnInvalid, lose("bridge", record.Invalid, "br0 saw nothing", 1, 2), "2 of 8 trials did not take the intended path: br0 saw nothing"},
+		{"skipped once", "bridge", WarnSkipped, lose("bridge", record.Skipped, "busy", 1, 1), "1 of 8 trials were skipped: busy"},
+		{"skipped always", "bridge", WarnSkipped, lose("bridge", record.Skipped, "busy", 1, 8), ""},
 		{"steal", "bridge", WarnSteal, steal(0.05), "took 5% of the CPU time"},
 		{"little steal", "bridge", WarnSteal, steal(0.019), ""},
 		{"drift", "host", WarnDrift, scale("host", func(i int) float64 { return 1 - 0.03*float64(i) }), "changed by -2"},

@@ -26,22 +26,14 @@ func agreementSections(res analysis.Result, n *notes) []*section {
 		metric    string
 		reference string
 	}
-	var keys []key
-	tables := map[key][]analysis.Agreement{}
-	for _, a := range res.Agreements {
-		k := key{a.Cell.Scenario(), a.Kind.Name, a.Reference}
-		if _, known := tables[k]; !known {
-			keys = append(keys, k)
-		}
-		tables[k] = append(tables[k], a)
-	}
+	tables := byKey(res.Agreements, func(a analysis.Agreement) key { return key{a.Cell.Scenario(), a.Kind.Name, a.Reference} })
 	sec.Summary = agreementSummary(res.Agreements)
 	shown := 0
-	for _, k := range keys {
-		sh := agreementTable(tables[k], n)
-		differs := slices.ContainsFunc(tables[k], func(a analysis.Agreement) bool { return a.Outcome == analysis.Different })
-		sh.long = len(keys) > mostAgreements && (!differs || shown >= mostAgreements)
-		sh.Folded = len(keys) > mostAgreements && !differs
+	for _, all := range tables {
+		sh := agreementTable(all, n)
+		differs := slices.ContainsFunc(all, func(a analysis.Agreement) bool { return a.Outcome == analysis.Different })
+		sh.long = len(tables) > mostAgreements && (!differs || shown >= mostAgreements)
+		sh.Folded = len(tables) > mostAgreements && !differs
 		if differs {
 			shown++
 		}
@@ -53,37 +45,25 @@ func agreementSections(res analysis.Result, n *notes) []*section {
 func referenceNames(all []analysis.Agreement) string {
 	var names []string
 	for _, a := range all {
-		if !slices.Contains(names, a.Reference) {
-			names = append(names, a.Reference)
-		}
+		names = appendNew(names, a.Reference)
 	}
 	return strings.Join(names, " or ")
 }
 
 // agreementSummary counts for each tool where it agrees.
 func agreementSummary(all []analysis.Agreement) []saying {
-	type tally struct {
-		tool, reference string
-		of              map[analysis.Outcome]int
-		total           int
-	}
-	var tallies []tally
-	for _, a := range all {
-		at := slices.IndexFunc(tallies, func(t tally) bool { return t.tool == a.Tool && t.reference == a.Reference })
-		if at < 0 {
-			at = len(tallies)
-			tallies = append(tallies, tally{tool: a.Tool, reference: a.Reference, of: map[analysis.Outcome]int{}})
-		}
-		tallies[at].of[a.Outcome]++
-		tallies[at].total++
-	}
+	type pair struct{ tool, reference string }
 	var out []saying
-	for _, t := range tallies {
-		text := phrases{fmt.Sprintf("agrees with %s in %d of %d %s", t.reference, t.of[analysis.Same], t.total, plural(t.total, "figure"))}
-		text.add(t.of[analysis.Different] > 0, fmt.Sprintf("differs in %d", t.of[analysis.Different]))
-		text.add(t.of[analysis.NotKnown] > 0, fmt.Sprintf("is not known to do either in %d", t.of[analysis.NotKnown]))
-		text.add(t.of[analysis.Untested] > 0, fmt.Sprintf("and has too few common rounds in %d", t.of[analysis.Untested]))
-		out = append(out, saying{t.tool, join(text) + ".", nil})
+	for _, pairs := range byKey(all, func(a analysis.Agreement) pair { return pair{a.Tool, a.Reference} }) {
+		of, total := map[analysis.Outcome]int{}, len(pairs)
+		for _, a := range pairs {
+			of[a.Outcome]++
+		}
+		text := phrases{fmt.Sprintf("agrees with %s in %d of %d %s", pairs[0].Reference, of[analysis.Same], total, plural(total, "figure"))}
+		text.add(of[analysis.Different] > 0, fmt.Sprintf("differs in %d", of[analysis.Different]))
+		text.add(of[analysis.NotKnown] > 0, fmt.Sprintf("is not known to do either in %d", of[analysis.NotKnown]))
+		text.add(of[analysis.Untested] > 0, fmt.Sprintf("and has too few common rounds in %d", of[analysis.Untested]))
+		out = append(out, saying{pairs[0].Tool, join(text) + ".", nil})
 	}
 	return out
 }
@@ -139,9 +119,7 @@ func concordCell(a analysis.Agreement, n *notes) cell {
 		var marks []int
 		for _, w := range a.Reasons {
 			w.Text = a.Tool + " against " + a.Reference + ": " + w.Text
-			if k := n.number(w); !slices.Contains(marks, k) {
-				marks = append(marks, k)
-			}
+			marks = appendNew(marks, n.number(w))
 		}
 		slices.Sort(marks)
 		return cell{Value: "differs", Class: "worse", Marks: marks}

@@ -11,6 +11,7 @@ import (
 // group joins the scenarios that differ only in their workload, so that one line has
 // everything about a network.
 type group struct {
+	name      string // that no other group has; see titled
 	res       *analysis.Result
 	scenarios []analysis.Scenario // no two of the same workload
 	lines     []line
@@ -241,10 +242,10 @@ func (g group) baseline() string {
 }
 
 // section is a group of scenarios as a part of a report.
-func (g titledGroup) section(n *notes, looks looks) *section {
+func (g group) section(n *notes, looks looks) *section {
 	return &section{
 		Title: g.name, Meta: g.measuredWith(), Summary: g.summary(), Tables: []table{g.table(n)}, Missing: g.absences(), Word: g.word(),
-		figures: func() []figure { return g.figures(looks) }, group: &g.group,
+		figures: func() []figure { return g.figures(looks) }, group: &g,
 	}
 }
 
@@ -353,8 +354,8 @@ func (g group) congestions() (used []string) {
 	for _, s := range g.scenarios {
 		for _, r := range s.Rows {
 			for _, f := range r.Flows {
-				if f.Bytes > 0 && f.TCP != nil && f.TCP.Congestion != "" && !slices.Contains(used, f.TCP.Congestion) {
-					used = append(used, f.TCP.Congestion)
+				if f.Bytes > 0 && f.TCP != nil && f.TCP.Congestion != "" {
+					used = appendNew(used, f.TCP.Congestion)
 				}
 			}
 		}

@@ -48,11 +48,9 @@ func networksOf(res analysis.Result) (compared, all []string) {
 		if r.Status != record.OK {
 			continue
 		}
-		if !slices.Contains(all, r.Cell.Network) {
-			all = append(all, r.Cell.Network)
-		}
-		if !r.Native && !slices.Contains(compared, r.Cell.Network) {
-			compared = append(compared, r.Cell.Network)
+		all = appendNew(all, r.Cell.Network)
+		if !r.Native {
+			compared = appendNew(compared, r.Cell.Network)
 		}
 	}
 	return compared, all

@@ -15,8 +15,17 @@ import (
 	"nettoll/record"
 )
 
-//go:embed html
-var pageFiles embed.FS
+//go:embed html/*.tmpl
+var pageTemplates embed.FS
+
+//go:embed html/style.css
+var pageStyle string
+
+//go:embed html/sort.js
+var sortScript string
+
+//go:embed html/save.js
+var saveScript string
 
 // pageView is what the templates of the page see.
 type pageView struct {
@@ -55,24 +64,9 @@ type fact struct{ Name, Value string }
 // writeHTML writes one page that needs nothing but itself.
 func writeHTML(w io.Writer, d document, o Options) error {
 	res := d.res
-	page, err := template.New("").Funcs(template.FuncMap{"flags": flags, "trim": strings.TrimSpace}).ParseFS(pageFiles, "html/*.tmpl")
-	if err != nil {
-		return err
-	}
-	style, err := pageFiles.ReadFile("html/style.css")
-	if err != nil {
-		return err
-	}
-	script, err := pageFiles.ReadFile("html/sort.js")
-	if err != nil {
-		return err
-	}
-	save, err := pageFiles.ReadFile("html/save.js")
-	if err != nil {
-		return err
-	}
+	page := template.Must(template.New("").Funcs(template.FuncMap{"flags": flags, "trim": strings.TrimSpace}).ParseFS(pageTemplates, "html/*.tmpl"))
 	v := pageView{
-		document: d, Style: template.CSS(style), Script: template.JS(script) + template.JS(save),
+		document: d, Style: template.CSS(pageStyle), Script: template.JS(sortScript + saveScript),
 		Title: pageTitle(res, o.File), Note: res.Run.Note, Run: wasRun(res), File: o.File, Where: machineCalled(res.Run),
 		Paths: sweptPaths(res), Machine: machineFacts(res), Rounds: rounds(res), Ending: ending(res), Method: method(res), Trials: newTrialsView(o.Trials),
 	}

@@ -30,8 +30,8 @@ func ranOn(res analysis.Result) string {
 	parts := []string{machine(res.Run.Machine)}
 	for _, r := range res.Rows() {
 		for _, e := range r.Endpoints {
-			if e.Platform != "" && !slices.Contains(parts, e.Platform) {
-				parts = append(parts, e.Platform)
+			if e.Platform != "" {
+				parts = appendNew(parts, e.Platform)
 			}
 		}
 	}
@@ -186,8 +186,8 @@ func primaryCount(n int) string {
 func primaryTitles(res analysis.Result) (titles []string) {
 	for _, r := range res.Rows() {
 		for _, f := range r.Figures {
-			if c := f.Comparison(); c != nil && c.Primary && !slices.Contains(titles, f.Kind.Title) {
-				titles = append(titles, f.Kind.Title)
+			if c := f.Comparison(); c != nil && c.Primary {
+				titles = appendNew(titles, f.Kind.Title)
 			}
 		}
 	}

@@ -53,35 +53,23 @@ func hostsText(c record.Cell, namespaces analysis.Namespaces) string {
 	return text
 }
 
-// titledGroup is a group with a title that no other group has.
-type titledGroup struct {
-	group
-	name string
-}
-
-// titled adds the workload or the traffic to titles that would otherwise be equal.
-func titled(all []group) []titledGroup {
-	out := make([]titledGroup, len(all))
+// titled gives groups their names: their titles, with the workload or the traffic where titles would otherwise be equal.
+func titled(all []group) []group {
 	levels := []func(group) string{
 		group.title,
 		func(g group) string { return g.title() + ": " + g.workloads() },
 		func(g group) string { return g.title() + ": " + g.traffic() },
 	}
-	for i, g := range all {
+	for i := range all {
 		for _, title := range levels {
-			out[i] = titledGroup{g, title(g)}
-			same := 0
-			for _, other := range all {
-				if title(other) == out[i].name {
-					same++
-				}
-			}
-			if same == 1 {
+			all[i].name = title(all[i])
+			same := slices.DeleteFunc(slices.Clone(all), func(g group) bool { return title(g) != all[i].name })
+			if len(same) == 1 {
 				break
 			}
 		}
 	}
-	return out
+	return all
 }
 
 func (g group) workloads() string {

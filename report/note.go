@@ -42,18 +42,13 @@ func (n *notes) number(w analysis.Warning) int {
 // marks gives the numbers of all warnings of a line, each once.
 func (n *notes) marks(l line) []int {
 	var marks []int
-	seen := map[int]bool{}
 	for _, row := range l.rows {
 		if row == nil {
 			continue
 		}
 		for _, w := range row.Warnings {
-			if isOfTheRun(w) {
-				continue
-			}
-			if k := n.number(w); !seen[k] {
-				seen[k] = true
-				marks = append(marks, k)
+			if !isOfTheRun(w) {
+				marks = appendNew(marks, n.number(w))
 			}
 		}
 	}
@@ -447,10 +442,8 @@ func sweepMarks(sweeps []analysis.Sweep, n *notes) []map[string][]int {
 		if !known {
 			k = n.number(w)
 		}
-		if !slices.Contains(marks[i][network], k) {
-			marks[i][network] = append(marks[i][network], k)
-			slices.Sort(marks[i][network])
-		}
+		marks[i][network] = appendNew(marks[i][network], k)
+		slices.Sort(marks[i][network])
 	})
 	return marks
 }

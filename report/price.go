@@ -17,29 +17,19 @@ func priceSections(res analysis.Result, looks looks) []*section {
 		return nil
 	}
 	sec := &section{Title: "Throughput per dollar", Meta: "Throughput over the price of one instance for an hour."}
-	type priced struct {
-		cell record.Cell
-		all  []analysis.PerPrice
-	}
-	var tables []priced
-	for _, p := range res.Prices {
+	tables := byKey(res.Prices, func(p analysis.PerPrice) record.Cell {
 		c := p.Cell.Scenario()
 		c.Underlay = ""
-		at := slices.IndexFunc(tables, func(t priced) bool { return t.cell == c })
-		if at < 0 {
-			at = len(tables)
-			tables = append(tables, priced{cell: c})
-		}
-		tables[at].all = append(tables[at].all, p)
+		return c
+	})
+	for _, all := range tables {
+		sec.Tables = append(sec.Tables, priceTable(all))
 	}
-	for _, t := range tables {
-		sec.Tables = append(sec.Tables, priceTable(t.cell, t.all))
-	}
-	sec.figures = func() (all []figure) {
-		for _, t := range tables {
-			all = append(all, priceFigure(t.cell, t.all, looks))
+	sec.figures = func() (figures []figure) {
+		for _, all := range tables {
+			figures = append(figures, priceFigure(all, looks))
 		}
-		return all
+		return figures
 	}
 	return []*section{sec}
 }
@@ -59,37 +49,34 @@ func perDollar() record.Kind {
 	return record.Kind{Name: "per_dollar", Title: "throughput per dollar and hour", Unit: "bit/s", Better: record.HigherIsBetter}
 }
 
-func priceFigure(c record.Cell, all []analysis.PerPrice, looks looks) figure {
+func priceFigure(all []analysis.PerPrice, looks looks) figure {
 	kind := perDollar()
 	sc := scaleFor(kind, all[0].PerDollar.Estimate)
 	out := figure{Title: unitTitle(kind, sc) + hostsOf(all), Hint: hint(kind)}
-	words := []string{out.Title + ", " + traffic(c) + ", " + out.Hint + "."}
+	words := []string{out.Title + ", " + traffic(all[0].Cell) + ", " + out.Hint + "."}
 	var clusters []plot.Cluster
-	for _, p := range all {
-		at := slices.IndexFunc(clusters, func(c plot.Cluster) bool { return c.Name == p.Instance.Name })
-		if at < 0 {
-			at = len(clusters)
-			clusters = append(clusters, plot.Cluster{Name: p.Instance.Name})
+	for _, on := range byKey(all, func(p analysis.PerPrice) string { return p.Instance.Name }) {
+		cluster := plot.Cluster{Name: on[0].Instance.Name}
+		for _, p := range on {
+			b := valueBar(sc, p.PerDollar)
+			b.Name, b.Native, b.Look = networkName(p.Cell), p.Native, looks[networkName(p.Cell)]
+			out.draws.add(drawsWhiskers, b.Low < b.High)
+			cluster.Bars = append(cluster.Bars, b)
+			words = append(words, cluster.Name+", "+b.Name+": "+b.Text+".")
 		}
-		b := valueBar(sc, p.PerDollar)
-		b.Name, b.Native, b.Look = networkName(p.Cell), p.Native, looks[networkName(p.Cell)]
-		out.draws.add(drawsWhiskers, b.Low < b.High)
-		clusters[at].Bars = append(clusters[at].Bars, b)
-		words = append(words, p.Instance.Name+", "+b.Name+": "+b.Text+".")
+		clusters = append(clusters, cluster)
 	}
 	out.chart = plot.Clusters(clusters, 0, 0, strings.Join(words, " "))
 	return out
 }
 
-func priceTable(c record.Cell, all []analysis.PerPrice) table {
+func priceTable(all []analysis.PerPrice) table {
 	kind := perDollar()
 	sc := scaleFor(kind, all[0].PerDollar.Estimate)
-	sh := table{Title: unitTitle(kind, sc) + ": " + traffic(c) + hostsOf(all), Stub: []string{"instance", "$/h"}, blank: absentCell(nil)}
+	sh := table{Title: unitTitle(kind, sc) + ": " + traffic(all[0].Cell) + hostsOf(all), Stub: []string{"instance", "$/h"}, blank: absentCell(nil)}
 	var networks []string
 	for _, p := range all {
-		if name := networkName(p.Cell); !slices.Contains(networks, name) {
-			networks = append(networks, name)
-		}
+		networks = appendNew(networks, networkName(p.Cell))
 	}
 	sh.Columns = columnsOf(networks...)
 	for _, p := range all {

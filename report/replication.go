@@ -257,9 +257,8 @@ func skippedCells(r analysis.Replication) []absence {
 	for _, t := range r.Tables {
 		for _, c := range t.Cells {
 			if strings.HasSuffix(c.Skipped, analysis.NotInRun) {
-				if left++; !slices.Contains(without, c.Published.Network) {
-					without = append(without, c.Published.Network)
-				}
+				left++
+				without = appendNew(without, c.Published.Network)
 				continue
 			}
 			if c.Skipped == "" {

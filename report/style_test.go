@@ -11,12 +11,8 @@ import (
 // palettes reads the variables of the page: in light, in dark, on paper.
 func palettes(t *testing.T) []map[string]string {
 	t.Helper()
-	css, err := pageFiles.ReadFile("html/style.css")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var all []map[string]string
-	for _, block := range regexp.MustCompile(`(?s):root \{(.*?)\}`).FindAllStringSubmatch(string(css), -1) {
+	for _, block := range regexp.MustCompile(`(?s):root \{(.*?)\}`).FindAllStringSubmatch(pageStyle, -1) {
 		colors := map[string]string{}
 		for _, m := range regexp.MustCompile(`(--[a-z0-9-]+): (#[0-9a-f]+)`).FindAllStringSubmatch(block[1], -1) {
 			colors[m[1]] = m[2]

@@ -155,9 +155,8 @@ func spots(s analysis.Sweep) []spot {
 	var all []spot
 	for _, l := range s.Lines {
 		for _, p := range l.Points {
-			at := spot{p.X, p.Y}
-			if !slices.Contains(all, at) && p.X < len(s.XTicks) && (p.Y < len(s.YTicks) || !s.Matrix()) {
-				all = append(all, at)
+			if p.X < len(s.XTicks) && (p.Y < len(s.YTicks) || !s.Matrix()) {
+				all = appendNew(all, spot{p.X, p.Y})
 			}
 		}
 	}

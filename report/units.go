@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"math"
 	"strconv"
 	"strings"
@@ -156,13 +157,10 @@ func percent(share float64) string {
 // change is what a table shows of a comparison: the change from the baseline if the two are different,
 // as a factor from ten times on, and otherwise a sign.
 func change(c analysis.Comparison) string {
-	if sign := signs[c.Outcome]; sign != "" {
-		return sign
-	}
 	if c.Value >= 10 {
-		return factor(c.Value)
+		return cmp.Or(signs[c.Outcome], factor(c.Value))
 	}
-	return signed(100*(c.Value-1), changeDecimals(c)) + "%"
+	return cmp.Or(signs[c.Outcome], signed(100*(c.Value-1), changeDecimals(c))+"%")
 }
 
 // signs are shown for what is not different.
@@ -201,7 +199,11 @@ func changeDecimals(c analysis.Comparison) int {
 
 // signed writes a number with its sign.
 func signed(v float64, decimals int) string {
-	text := strconv.FormatFloat(math.Abs(v), 'f', decimals, 64)
+	return withSign(v, strconv.FormatFloat(math.Abs(v), 'f', decimals, 64))
+}
+
+// withSign gives a text the sign of the number that it is the size of.
+func withSign(v float64, text string) string {
 	switch {
 	case strings.Trim(text, "0.") == "":
 		return "0"
@@ -209,14 +211,6 @@ func signed(v float64, decimals int) string {
 		return "−" + text
 	}
 	return "+" + text
-}
-
-// differenceChange is change for a difference in the unit of a scale; of shares it is in points.
-func differenceChange(sc scale, c analysis.Comparison) string {
-	if sign := signs[c.Outcome]; sign != "" {
-		return sign
-	}
-	return sc.signed(c.Value)
 }
 
 func differenceBounds(sc scale, c analysis.Comparison) string {
@@ -237,16 +231,7 @@ func differenceBounds(sc scale, c analysis.Comparison) string {
 }
 
 // signed writes a difference in the unit of the scale.
-func (s scale) signed(v float64) string {
-	text := s.number(math.Abs(v))
-	switch {
-	case strings.Trim(text, "0.") == "":
-		return "0"
-	case v < 0:
-		return "−" + text
-	}
-	return "+" + text
-}
+func (s scale) signed(v float64) string { return withSign(v, s.number(math.Abs(v))) }
 
 // compared is what a table says of a figure's comparison: what it shows, and its ends.
 func compared(sc scale, f analysis.Figure) (shows, ends string, c *analysis.Comparison) {
@@ -255,7 +240,7 @@ func compared(sc scale, f analysis.Figure) (shows, ends string, c *analysis.Comp
 	case c == nil:
 		return "", "", nil
 	case c.Minus:
-		return differenceChange(sc, *c), differenceBounds(sc, *c), c
+		return cmp.Or(signs[c.Outcome], sc.signed(c.Value)), differenceBounds(sc, *c), c
 	}
 	return change(*c), bounds(*c), c
 }

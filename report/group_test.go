@@ -1,0 +1,228 @@
+package report
+
+import (
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+
+	"nettoll/analysis"
+	"nettoll/record"
+)
+
+var everyWorkload = []string{
+	record.TCPStream, record.TCPRR, record.TCPCRR, record.TCPBidir, record.UDPStream, record.UDPRR, record.PacedRR,
+	record.LatencyUnderLoad, record.HTTP, record.Redis, record.Postgres,
+}
+
+// workloadsResult has three networks and every workload, each with all the
+// metrics there are.
+func workloadsResult() analysis.Result {
+	f := specimenFile()
+	f.Trials, f.Run.Cells = nil, nil
+	invented := map[string]float64{
+		"bit/s": 11.8e9, "1/s": 46_912, "s": 26.5e-6, "ratio": 0.00031, "cpu-s/GB": 0.574, "cpu-s": 15.1e-6, "segments": 12,
+	}
+	for _, workload := range everyWorkload {
+		for i, network := range []string{"host", "bridge", "published"} {
+			c := record.Cell{Network: network, Hosts: 1, Family: 4, Servers: 1, Clients: 1, Tool: "engine", Workload: workload, Placement: record.PlacementDistinct}
+			f.Run.Cells = append(f.Run.Cells, c)
+			for round := 1; round <= inventedRounds; round++ {
+				t := record.Trial{Type: record.TypeTrial, Cell: c, Round: round, Status: record.OK, Window: 1, Elapsed: 1.5, Metrics: map[string]record.Metric{}}
+				for j, k := range record.Kinds() {
+					worse := 1 + 0.31*float64(i)
+					if k.Better == record.HigherIsBetter {
+						worse = 1 / worse
+					}
+					v := invented[k.Unit] * worse * math.Sqrt(float64(1+len(k.Name)%3))
+					if k.Name == record.Fairness {
+						v = 0.998 * worse
+					}
+					// A fixed ripple stands for noise.
+					v *= 1 + 0.03*math.Sin(float64(3*round+5*i+j))
+					t.Metrics[k.Name] = record.Metric{Value: rounded(v), Unit: k.Unit}
+				}
+				f.Trials = append(f.Trials, t)
+			}
+		}
+	}
+	return analysis.Analyze(f)
+}
+
+func TestGoldenWorkloads(t *testing.T) {
+	golden(t, "workloads-80.text", write(t, "text", workloadsResult(), Options{Width: 80}))
+}
+
+// TestNoMetricTwice holds what lines of tables are joined for: a heading names
+// one column only.
+func TestNoMetricTwice(t *testing.T) {
+	all := groups(workloadsResult())
+	for _, g := range all {
+		seen := map[string]bool{}
+		for _, c := range g.columns {
+			if seen[c.kind.Name] {
+				t.Errorf("%s: %s stands there twice", g.workloads(), c.kind.Title)
+			}
+			seen[c.kind.Name] = true
+		}
+		if len(g.columns) == 0 || len(g.columns) > mostColumns {
+			t.Errorf("%s: %d columns", g.workloads(), len(g.columns))
+		}
+	}
+	names := map[string]bool{}
+	for _, g := range titled(all) {
+		if names[g.name] {
+			t.Errorf("two sections are called %q", g.name)
+		}
+		names[g.name] = true
+	}
+}
+
+// TestPrimaryStays wants the first metric of every workload in the narrowest table.
+func TestPrimaryStays(t *testing.T) {
+	for _, g := range groups(workloadsResult()) {
+		table := newTextTable(g.table(&notes{}), false)
+		hidden := table.fit(40)
+		first := record.Primary(g.scenarios[0].Cell.Workload)[0]
+		kind, _ := record.KindOf(first)
+		for _, title := range hidden {
+			if title == kind.Title {
+				t.Errorf("%s: %s is hidden first", g.workloads(), title)
+			}
+		}
+	}
+}
+
+func TestEveryMetricHasANameInBenchmarks(t *testing.T) {
+	seen := map[string]string{}
+	for _, k := range record.Kinds() {
+		unit := benchUnits[k.Name]
+		if unit == "" || strings.ContainsAny(unit, " \t") {
+			t.Errorf("%s has the unit %q", k.Name, unit)
+		}
+		if other := seen[unit]; other != "" {
+			t.Errorf("%s and %s share the unit %s", k.Name, other, unit)
+		}
+		seen[unit] = k.Name
+	}
+}
+
+// TestTailsOfClosedLoopsAreCalledSo holds that no format prints the p99 of transactions that
+// follow each other without saying so, and that those of an open loop are not called closed.
+func TestTailsOfClosedLoopsAreCalledSo(t *testing.T) {
+	res, o := specimenResult()
+	o.Width = 160
+	for format, want := range map[string][]string{
+		"text": {"closed p99 ", "p99 by time", loopRemark[:60]},
+		"md":   {"latency p99, closed loop,", "latency p99 by time,", loopRemark},
+		"html": {"latency p99, closed loop", "latency p99 by time", loopRemark[:60]},
+	} {
+		got := write(t, format, res, o)
+		for _, w := range want {
+			if !strings.Contains(got, w) {
+				t.Errorf("%s does not say %q", format, w)
+			}
+		}
+		open, o := specimenResult()
+		o.Width = 160
+		for _, s := range open.Scenarios {
+			for i := range s.Rows {
+				s.Rows[i].Cell.Workload = paced(s.Rows[i].Cell.Workload)
+			}
+		}
+		for i := range open.Scenarios {
+			open.Scenarios[i].Cell.Workload = paced(open.Scenarios[i].Cell.Workload)
+		}
+		if got := write(t, format, open, o); strings.Contains(got, "closed") || !strings.Contains(got, "p99") {
+			t.Errorf("%s calls an open loop closed", format)
+		}
+	}
+}
+
+func paced(workload string) string {
+	if workload == record.TCPRR {
+		return record.PacedRR
+	}
+	return workload
+}
+
+// TestPercentilesHaveOneName holds that what is merged over trials is called so, beside the
+// percentiles of trials.
+func TestPercentilesHaveOneName(t *testing.T) {
+	res, o := specimenResult()
+	var got struct {
+		Scenarios []struct {
+			Networks []map[string]json.RawMessage
+		}
+	}
+	if err := json.Unmarshal([]byte(write(t, "json", res, o)), &got); err != nil {
+		t.Fatal(err)
+	}
+	merged := 0
+	for _, s := range got.Scenarios {
+		for _, n := range s.Networks {
+			if n["latency"] != nil {
+				t.Error("the merged distribution is called latency")
+			}
+			if n["merged_latency"] != nil {
+				merged++
+			}
+			if names := string(n["metrics"]); strings.Count(names, `"latency_p99"`) > 1 {
+				t.Errorf("two values of latency_p99: %s", names)
+			}
+		}
+	}
+	if merged == 0 {
+		t.Error("no merged distribution")
+	}
+}
+
+func TestCongestionControlInUseIsShown(t *testing.T) {
+	g := groups(analysis.Result{Scenarios: []analysis.Scenario{{
+		Cell: record.Cell{Hosts: 1, Workload: record.TCPStream, Tool: "engine"},
+		Rows: []analysis.Row{
+			{Flows: []record.Flow{{Bytes: 1, TCP: &record.TCPInfo{Congestion: "cubic"}}, {Bytes: 1}}},
+			{Flows: []record.Flow{{Bytes: 1, TCP: &record.TCPInfo{Congestion: "bbr"}}, {Bytes: 1, TCP: &record.TCPInfo{Congestion: "cubic"}}}},
+			{Flows: []record.Flow{{Transactions: 1, TCP: &record.TCPInfo{Congestion: "reno"}}}},
+		},
+	}}})[0]
+	if got, want := g.measuredWith(), "tcp_stream by engine; congestion control in use: bbr, cubic"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestEndsTellTheCongestionControlInUse holds that the machine's own is not taken for the one in use.
+func TestEndsTellTheCongestionControlInUse(t *testing.T) {
+	for _, tt := range []struct {
+		used []string
+		own  string
+		want string
+	}{
+		{[]string{"cubic"}, "bbr", "congestion control in use: cubic (the machine's own is bbr)"},
+		{[]string{"bbr", "cubic"}, "bbr", "congestion control in use: bbr, cubic (the machine's own is bbr)"},
+		{[]string{"bbr"}, "bbr", "congestion control in use: bbr"},
+		{nil, "bbr", "tcp_congestion_control bbr"},
+	} {
+		e := record.Endpoint{Sysctls: map[string]string{"net.ipv4.tcp_congestion_control": tt.own}}
+		if got := newEndpoint("host", e, e, tt.used).Parameters; len(got) != 1 || got[0].Text != tt.want {
+			t.Errorf("%q in use, the machine's own is %q: %+v", tt.used, tt.own, got)
+		}
+	}
+}
+
+// TestMethodTellsTurns holds that a page explains the rounds that its run had.
+func TestMethodTellsTurns(t *testing.T) {
+	for _, tt := range []struct {
+		turns      bool
+		says, lies string
+	}{
+		{false, "measures each network once", "take turns"},
+		{true, "take turns of some hundredths of a second", "each network once"},
+	} {
+		res, _ := specimenResult()
+		res.Limits.Turns = tt.turns
+		if got := method(res)[0]; !strings.Contains(got, tt.says) || strings.Contains(got, tt.lies) || !strings.Contains(got, "of its own round") {
+			t.Errorf("turns %v: %s", tt.turns, got)
+		}
+	}
+}
