@@ -110,11 +110,11 @@ func TestAllIsOfTheLab(t *testing.T) {
 func TestBaselineErrors(t *testing.T) {
 	const head = "networks: [bridge]\n"
 	for _, c := range []struct{ name, text, want string }{
-		{"unknown", head + "baseline: brigde\n", `x.yaml:2:11: baseline: unknown technique "brigde"; did you mean "bridge"? nettoll list techniques shows all`},
+		{"unknown", head + "baseline: brigde\n", `x.yaml:2:11: baseline: unknown network "brigde"; did you mean "bridge"? nettoll list networks shows all`},
 		{"unknown platform", head + "baseline: dcker:bridge\n", `x.yaml:2:11: baseline: unknown platform "dcker"; did you mean "docker"? nettoll list platforms shows all`},
-		{"of another platform", head + "baseline: pod\n", `x.yaml:2:11: baseline: lab has no technique "pod"; did you mean "kube:pod"? nettoll list techniques shows all`},
-		{"several", head + "baseline: docker:all\n", `x.yaml:2:11: baseline: "docker:all" is not one network; write a technique such as veth, or platform:technique`},
-		{"no name", head + "baseline: a b\n", `x.yaml:2:11: baseline: "a b" is not one network; write a technique such as veth, or platform:technique`},
+		{"of another platform", head + "baseline: pod\n", `x.yaml:2:11: baseline: lab has no network "pod"; did you mean "kube:pod"? nettoll list networks shows all`},
+		{"several", head + "baseline: docker:all\n", `x.yaml:2:11: baseline: "docker:all" is not one network; write a network such as veth, or platform:name`},
+		{"no name", head + "baseline: a b\n", `x.yaml:2:11: baseline: "a b" is not one network; write a network such as veth, or platform:name`},
 		{"other hosts", head + "baseline: vxlan\n", `x.yaml:2:11: baseline: vxlan makes sense on 2 or more hosts, bridge is measured on 1; change hosts, or name another baseline`},
 		{"some other hosts", "networks: [macvlan]\nbaseline: veth\n", `x.yaml:2:11: baseline: veth makes sense on 1 host, macvlan is measured on 2; change hosts, or name another baseline`},
 		{"other family", "networks: [vxlan]\nbaseline: four\nfamilies: [4, 6]\n", `x.yaml:2:11: baseline: four carries IPv4 only, vxlan is measured over IPv6 too; change families, or name another baseline`},
@@ -122,7 +122,7 @@ func TestBaselineErrors(t *testing.T) {
 		{"a platform without one on so many hosts", "networks: ['swarm:overlay']\n", `x.yaml:1:1: baseline: swarm has no native on 2 hosts to compare swarm:overlay with; change hosts, or name a baseline`},
 		{"platform", head + "platform: dokcer\n", `x.yaml:2:11: platform: unknown platform "dokcer"; did you mean "docker"? nettoll list platforms shows all`},
 		{"platform of no name", head + "platform: a:b\n", `x.yaml:2:11: platform: "a:b" is not a platform; write a name such as lab`},
-		{"what the platform has not", "networks: [bridge, vxlan]\nplatform: docker\n", `x.yaml:1:20: networks[1]: docker has no technique "vxlan"; did you mean "lab:vxlan"? nettoll list techniques shows all`},
+		{"what the platform has not", "networks: [bridge, vxlan]\nplatform: docker\n", `x.yaml:1:20: networks[1]: docker has no network "vxlan"; did you mean "lab:vxlan"? nettoll list networks shows all`},
 		{"baseline as a list", head + "baseline: [veth]\n", `x.yaml:2:11: baseline: must be text, is a list; write one text`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -13,15 +13,15 @@ import (
 // measurements, each of which takes its time.
 func trusted() Known {
 	k := drivers()
-	k.Techniques = append(k.Techniques,
-		Technique{Name: "iptables", Hosts: []int{1, 2}, Endpoints: BridgePorts},
-		Technique{Name: "pipework-veth", Hosts: []int{1}, Endpoints: BridgePorts},
-		Technique{Name: "bridge-nonf", Hosts: []int{1}, Endpoints: BridgePorts})
+	k.Networks = append(k.Networks,
+		Network{Name: "iptables", Hosts: []int{1, 2}, Endpoints: BridgePorts},
+		Network{Name: "pipework-veth", Hosts: []int{1}, Endpoints: BridgePorts},
+		Network{Name: "bridge-nonf", Hosts: []int{1}, Endpoints: BridgePorts})
 	for _, name := range []string{"flannel-udp", "flannel-vxlan", "weave-sleeve", "udp-overlay-packet", "calico-bgp", "routed-bgp"} {
-		k.Techniques = append(k.Techniques, Technique{Name: name, Hosts: []int{2}, Endpoints: BridgePorts})
+		k.Networks = append(k.Networks, Network{Name: name, Hosts: []int{2}, Endpoints: BridgePorts})
 	}
 	for _, name := range []string{"ovs", "ovs-userspace-tso"} {
-		k.Techniques = append(k.Techniques, Technique{Name: name, Hosts: []int{1}, Endpoints: 200})
+		k.Networks = append(k.Networks, Network{Name: name, Hosts: []int{1}, Endpoints: 200})
 	}
 	tool := func(name, workloads string, options ...string) Tool {
 		t := Tool{Name: name, Step: time.Second, Lead: 600 * time.Millisecond}
@@ -139,7 +139,7 @@ func TestWithoutTools(t *testing.T) {
 	}
 }
 
-// TestICC asks for every cell of the source's three tables that has a technique.
+// TestICC asks for every cell of the source's three tables that has a network.
 func TestICC(t *testing.T) {
 	s := embedded(t, "icc-2014")
 	cells := expanded(t, s, trusted())

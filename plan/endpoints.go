@@ -3,10 +3,10 @@ package plan
 import "fmt"
 
 // checkEndpoints refuses more endpoints than the busiest host can hold.
-func (s Suite) checkEndpoints(nets []network, fits [][]int, bases map[int]base, topologies []Topology) error {
+func (s Suite) checkEndpoints(nets []named, fits [][]int, bases map[int]base, topologies []Topology) error {
 	for i, net := range nets {
 		for _, hosts := range fits[i] {
-			for _, n := range []network{net, bases[hosts].network} {
+			for _, n := range []named{net, bases[hosts].named} {
 				if err := s.checkNetwork(n, hosts, topologies); err != nil {
 					return err
 				}
@@ -16,7 +16,7 @@ func (s Suite) checkEndpoints(nets []network, fits [][]int, bases map[int]base, 
 	return nil
 }
 
-func (s Suite) checkNetwork(net network, hosts int, topologies []Topology) error {
+func (s Suite) checkNetwork(net named, hosts int, topologies []Topology) error {
 	for i, t := range topologies {
 		for _, neighbours := range orZero(s.Neighbours) {
 			if err := s.checkHost(net, hosts, t, s.topologyField(i), neighbours); err != nil {
@@ -29,7 +29,7 @@ func (s Suite) checkNetwork(net network, hosts int, topologies []Topology) error
 
 // checkHost looks at the busiest host: the only one, which holds all, or else that
 // of the servers or that of clients and neighbours.
-func (s Suite) checkHost(net network, hosts int, t Topology, field string, neighbours int) error {
+func (s Suite) checkHost(net named, hosts int, t Topology, field string, neighbours int) error {
 	talking := max(t.Servers, t.Clients)
 	all := max(t.Servers, t.Clients+neighbours)
 	if hosts == 1 {
@@ -37,9 +37,9 @@ func (s Suite) checkHost(net network, hosts int, t Topology, field string, neigh
 		all = talking + neighbours
 	}
 	own, counted := MaxContainers, all
-	if e := net.technique.Endpoints; e > 0 {
+	if e := net.kind.Endpoints; e > 0 {
 		own = min(own, e)
-		if net.technique.Overflow {
+		if net.kind.Overflow {
 			counted = talking
 		}
 	}

@@ -72,7 +72,7 @@ func Estimate(cells []record.Cell, set record.Settings, known Known) Forecast {
 		for _, v := range g.Visits {
 			containers := v.Servers + v.Clients + v.Neighbours
 			p := known.platformOf(v.Network)
-			build := p.Visit.Seconds() + known.techniqueOf(v.Network).Startup.Seconds() + float64(containers)*p.Container.Seconds()
+			build := p.Visit.Seconds() + known.kindOf(v.Network).Startup.Seconds() + float64(containers)*p.Container.Seconds()
 			if build >= slow && !slices.Contains(f.Slow, v.Network) {
 				f.Slow = append(f.Slow, v.Network)
 			}

@@ -12,7 +12,7 @@ import (
 func ExampleExpand() {
 	known := plan.Known{
 		Platforms: []plan.Platform{{Name: "lab"}},
-		Techniques: []plan.Technique{
+		Networks: []plan.Network{
 			{Name: "host", Hosts: []int{1}, Platforms: []string{"lab"}},
 			{Name: "native", Hosts: []int{2}, Platforms: []string{"lab"}},
 			{Name: "macvlan", Hosts: []int{1, 2}, Platforms: []string{"lab"}},

@@ -107,7 +107,7 @@ func (s Suite) expand(known Known) ([]record.Cell, error) {
 		for _, f := range families {
 			names := []string{bases[h].name}
 			for i, net := range nets {
-				if slices.Contains(fits[i], h) && net.technique.speaks(f) {
+				if slices.Contains(fits[i], h) && net.kind.speaks(f) {
 					names = append(names, net.name)
 				}
 			}
@@ -125,7 +125,7 @@ func (s Suite) expand(known Known) ([]record.Cell, error) {
 		}
 	}
 	if len(cells) == 0 {
-		return nil, s.fault("networks", "no technique makes sense on %s; change hosts, or leave it out", hostCount(s.Hosts))
+		return nil, s.fault("networks", "no network makes sense on %s; change hosts, or leave it out", hostCount(s.Hosts))
 	}
 	return cells, nil
 }
@@ -159,15 +159,15 @@ func across(cell record.Cell, drives []drive, placements, networks []string) []r
 
 // fit gives the numbers of hosts that each network is measured on, and all of
 // them in the order in which the suite asks for them.
-func (s Suite) fit(nets []network) (fits [][]int, hosts []int, err error) {
+func (s Suite) fit(nets []named) (fits [][]int, hosts []int, err error) {
 	for _, net := range nets {
 		var fit []int
 		asked := once(s.Hosts)
 		if len(asked) == 0 {
-			asked = net.technique.Hosts
+			asked = net.kind.Hosts
 		}
 		for _, h := range asked {
-			if net.technique.spans(h) {
+			if net.kind.spans(h) {
 				fit = append(fit, h)
 			}
 		}
@@ -190,7 +190,7 @@ func (s *Suite) KeepFitting(known Known) {
 	var fitting []string
 	for _, name := range s.Networks {
 		t, ok := known.find(s.home(known), name)
-		if why, _ := s.unfit(network{name: name, technique: t}); !ok || why == "" {
+		if why, _ := s.unfit(named{name: name, kind: t}); !ok || why == "" {
 			fitting = append(fitting, name)
 		}
 	}
@@ -201,8 +201,8 @@ func (s *Suite) KeepFitting(known Known) {
 
 // unfit says why nothing of a network is measured, and what would change that; or
 // nothing.
-func (s Suite) unfit(net network) (why, fix string) {
-	t := net.technique
+func (s Suite) unfit(net named) (why, fix string) {
+	t := net.kind
 	switch {
 	case len(s.Hosts) > 0 && !slices.ContainsFunc(s.Hosts, t.spans):
 		return fmt.Sprintf("%s makes sense on %s, asked for is %s", net.name, t.span(), list(s.Hosts)), "change hosts"

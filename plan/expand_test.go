@@ -14,7 +14,7 @@ import (
 func drivers() Known {
 	return Known{
 		Platforms: []Platform{{Name: "lab"}, {Name: "docker", Native: "native"}, {Name: "kube"}, {Name: "swarm", Native: "host"}},
-		Techniques: []Technique{
+		Networks: []Network{
 			{Name: "loopback", Hosts: []int{1}},
 			{Name: "host", Hosts: []int{1}},
 			{Name: "native", Hosts: []int{2}, Platforms: []string{"lab", "kube"}},
@@ -250,9 +250,9 @@ func TestExpandErrors(t *testing.T) {
 		flag  string
 	}{
 		{"not valid", func(s *Suite) { s.MinRounds = 0 }, `min_rounds: 0 rounds are not possible; write a number from 1 to 10000`, "--min-rounds"},
-		{"technique", func(s *Suite) { s.Networks = []string{"veth", "brigde"} }, `networks[1]: unknown technique "brigde"; did you mean "bridge"? nettoll list techniques shows all`, "--networks"},
-		{"strange technique", func(s *Suite) { s.Networks = []string{"quux"} }, `networks[0]: unknown technique "quux"; nettoll list techniques shows all`, "--networks"},
-		{"technique of another platform", func(s *Suite) { s.Networks = []string{"pod"} }, `networks[0]: lab has no technique "pod"; did you mean "kube:pod"? nettoll list techniques shows all`, "--networks"},
+		{"network", func(s *Suite) { s.Networks = []string{"veth", "brigde"} }, `networks[1]: unknown network "brigde"; did you mean "bridge"? nettoll list networks shows all`, "--networks"},
+		{"strange network", func(s *Suite) { s.Networks = []string{"quux"} }, `networks[0]: unknown network "quux"; nettoll list networks shows all`, "--networks"},
+		{"network of another platform", func(s *Suite) { s.Networks = []string{"pod"} }, `networks[0]: lab has no network "pod"; did you mean "kube:pod"? nettoll list networks shows all`, "--networks"},
 		{"platform", func(s *Suite) { s.Networks = []string{"dokcer:bridge"} }, `networks[0]: unknown platform "dokcer"; did you mean "docker"? nettoll list platforms shows all`, "--networks"},
 		{"workload", func(s *Suite) { s.Workloads = []Workload{{Name: "tcp_steam"}} }, `workloads[0]: unknown workload "tcp_steam"; did you mean "tcp_stream"? nettoll list workloads shows all`, "--workloads"},
 		{"tool", func(s *Suite) { s.Tools = []string{"engin"} }, `tools[0]: unknown tool "engin"; did you mean "engine"? nettoll list tools shows all`, "--tools"},
@@ -294,7 +294,7 @@ func TestExpandErrors(t *testing.T) {
 		{"one of several tools", func(s *Suite) { s.Tools = []string{"engin|qperf"} }, `tools[0]: unknown tool "engin"; did you mean "engine"? nettoll list tools shows all`, "--tools"},
 		{"family of a tool", func(s *Suite) { s.Tools, s.Families = []string{"qperf"}, []int{6} }, `tools[0]: qperf drives tcp_rr over IPv4 only; add 4 to families, or leave qperf out`, "--tools"},
 		{"price of nothing", func(s *Suite) { s.Price = 2 }, `price: needs the type of the machine that costs it; give instance, such as m4.large`, "--price"},
-		{"skip without reason", func(s *Suite) { s.Skips = []Skip{{Network: "ovs"}} }, `skips[0]: gives no reason; write for example reason: it is not a technique yet`, "--skips"},
+		{"skip without reason", func(s *Suite) { s.Skips = []Skip{{Network: "ovs"}} }, `skips[0]: gives no reason; write for example reason: it is not a network yet`, "--skips"},
 		{"as published", func(s *Suite) { s.AsPublished = &Published{Rounds: -1} }, `min_rounds: -1 rounds are not possible; write a number from 1 to 10000`, "--min-rounds"},
 		{"too many topologies", func(s *Suite) {
 			for i := range 101 {
@@ -350,7 +350,7 @@ func TestSelfCheck(t *testing.T) {
 		t.Errorf("%d visits, want one for each twin", len(visits))
 	}
 	if _, err := SelfCheck(with("nothing"), drivers()); err == nil {
-		t.Error("an unknown technique is no error")
+		t.Error("an unknown network is no error")
 	}
 }
 

@@ -8,36 +8,36 @@ import (
 
 // Known is what this program can measure. The caller fills it from its drivers.
 type Known struct {
-	Platforms  []Platform // the first is the default and needs no prefix
-	Techniques []Technique
-	Tools      []Tool
-	Instances  []Instance
-	Files      int // that one process may open; 0 is not known
+	Platforms []Platform // the first is the default and needs no prefix
+	Networks  []Network
+	Tools     []Tool
+	Instances []Instance
+	Files     int // that one process may open; 0 is not known
 }
 
 // Platform is what a plan must know of one.
 type Platform struct {
 	Name string
-	// Native is the technique whose network stands for its hosts without containers:
+	// Native is the network that stands for its hosts without containers:
 	// what a run that names its networks is compared with. Empty is none, and networks
 	// are compared with those of the default platform, which record.Native names.
 	Native string
 	// Visit and Container are the time that building a network and starting a container
 	// of it take there, more than in the lab.
 	Visit, Container time.Duration
-	// Usual are the techniques that its name alone means, as a network.
+	// Usual are the networks that its name alone means, as a network.
 	Usual []string
 	// AtOnce is how many of its networks can stand at once; 0 is any number.
 	AtOnce int
 }
 
-// Technique is what a plan must know of one.
-type Technique struct {
+// Network is what a plan must know of one.
+type Network struct {
 	Name      string
 	Hosts     []int    // numbers of hosts that it makes sense on; 2 is any number above 1
 	Families  []int    // IP versions; empty is both
 	Platforms []string // that it is for; empty is any
-	// Like is the technique of another platform that it is the real form of: a suite that is
+	// Like is the network of another platform that it is the real form of: a suite that is
 	// moved to this one means it by that name. Empty: it has none.
 	Like string
 	// Endpoints is how many one host can hold, such as BridgePorts; 0 is MaxEndpoints.
@@ -111,17 +111,17 @@ func (t Tool) drives(workload string) (Drive, bool) {
 	return first(t.Drives, func(d Drive) bool { return d.Workload == workload })
 }
 
-func (t Technique) on(platform string) bool {
+func (t Network) on(platform string) bool {
 	return len(t.Platforms) == 0 || slices.Contains(t.Platforms, platform)
 }
 
-// spans reports whether the technique makes sense on so many hosts.
-func (t Technique) spans(hosts int) bool {
+// spans reports whether the network makes sense on so many hosts.
+func (t Network) spans(hosts int) bool {
 	return slices.Contains(t.Hosts, hosts) || hosts > 2 && slices.Contains(t.Hosts, 2)
 }
 
 // span says in words on how many hosts it makes sense.
-func (t Technique) span() string {
+func (t Network) span() string {
 	switch {
 	case slices.Contains(t.Hosts, 1) && slices.Contains(t.Hosts, 2):
 		return "any number of hosts"
@@ -131,12 +131,12 @@ func (t Technique) span() string {
 	return hostCount(t.Hosts)
 }
 
-func (t Technique) speaks(family int) bool {
+func (t Network) speaks(family int) bool {
 	return len(t.Families) == 0 || slices.Contains(t.Families, family)
 }
 
-// usual are the techniques that the name of a platform means, as a network.
-func (k Known) usual(platform string) (all []Technique) {
+// usual are the networks that the name of a platform means, as a network.
+func (k Known) usual(platform string) (all []Network) {
 	p, _ := first(k.Platforms, func(p Platform) bool { return p.Name == platform })
 	for _, name := range p.Usual {
 		if t, ok := k.find(platform, name); ok {
@@ -161,15 +161,15 @@ func (k Known) platformOf(network string) Platform {
 	return p
 }
 
-// techniqueOf is the technique of a cell's network.
-func (k Known) techniqueOf(network string) Technique {
+// kindOf is the kind of a cell's network.
+func (k Known) kindOf(network string) Network {
 	t, _ := k.find(k.platformOf(network).Name, network[strings.Index(network, ":")+1:])
 	return t
 }
 
-// on are the techniques of a platform.
-func (k Known) on(platform string) (all []Technique) {
-	for _, t := range k.Techniques {
+// on are the networks of a platform.
+func (k Known) on(platform string) (all []Network) {
+	for _, t := range k.Networks {
 		if t.on(platform) {
 			all = append(all, t)
 		}
@@ -177,17 +177,17 @@ func (k Known) on(platform string) (all []Technique) {
 	return all
 }
 
-// find finds a technique of a platform.
-func (k Known) find(platform, name string) (Technique, bool) {
-	return first(k.on(platform), func(t Technique) bool { return t.Name == name })
+// find finds a network of a platform.
+func (k Known) find(platform, name string) (Network, bool) {
+	return first(k.on(platform), func(t Network) bool { return t.Name == name })
 }
 
-// like finds the technique of a platform that is the real form of another platform's.
-func (k Known) like(platform, name string) (Technique, bool) {
-	return first(k.on(platform), func(t Technique) bool { return t.Like == name && name != "" })
+// like finds the network of a platform that is the real form of another platform's.
+func (k Known) like(platform, name string) (Network, bool) {
+	return first(k.on(platform), func(t Network) bool { return t.Like == name && name != "" })
 }
 
-// elsewhere are the other platforms that have a technique of that name.
+// elsewhere are the other platforms that have a network of that name.
 func (k Known) elsewhere(platform, name string) (others []string) {
 	for _, p := range k.platforms() {
 		if _, ok := k.find(p, name); ok && p != platform {
@@ -197,10 +197,10 @@ func (k Known) elsewhere(platform, name string) (others []string) {
 	return others
 }
 
-// name is what cells call the network of a technique on a platform.
-func (k Known) name(platform, technique string) string {
+// name is what cells call a network on a platform.
+func (k Known) name(platform, name string) string {
 	if len(k.Platforms) == 0 || platform == k.Platforms[0].Name {
-		return technique
+		return name
 	}
-	return platform + ":" + technique
+	return platform + ":" + name
 }

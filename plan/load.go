@@ -371,7 +371,7 @@ func (d *decoder) value(n ast.Node, path string, v reflect.Value) (err error) {
 			return d.block(n, path, v, must("a name or a mapping", "for example tcp_rr or {name: tcp_rr, streams: 4}"))
 		}
 	case *Skip:
-		return d.block(n, path, v, must("a mapping", "for example {network: ovs, reason: it is not a technique yet}"))
+		return d.block(n, path, v, must("a mapping", "for example {network: ovs, reason: it is not a network yet}"))
 	case **Published:
 		*p = new(Published)
 		return d.block(n, path, v.Elem(), must("a mapping", "for example {duration: 5s, rounds: 10}"))

@@ -27,7 +27,7 @@ func TestMovedSuite(t *testing.T) {
 	}
 	skips := []Skip{
 		{Network: "ovs", Reason: "not yet"},
-		{Network: "vxlan", Reason: "docker has no technique vxlan"},
+		{Network: "vxlan", Reason: "docker has no network vxlan"},
 		{Network: "four", Reason: "docker:four makes sense on 2 or more hosts, asked for is 1"},
 	}
 	if diff := cmp.Diff(skips, Skipped(s, drivers())); diff != "" {
@@ -38,9 +38,9 @@ func TestMovedSuite(t *testing.T) {
 func TestMovedSuiteErrors(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"nothing is left", "networks: [vxlan]\n", `x.yaml:1:1: platform: docker has none of the networks that are named; name others, or another platform`},
-		{"nowhere known", "networks: [bridge, brigde]\n", `x.yaml:1:20: networks[1]: unknown technique "brigde"; did you mean "bridge"? nettoll list techniques shows all`},
-		{"with a prefix", "networks: [bridge, 'docker:vxlan']\n", `x.yaml:1:20: networks[1]: docker has no technique "vxlan"; did you mean "lab:vxlan"? nettoll list techniques shows all`},
-		{"baseline", "networks: [bridge]\nbaseline: vxlan\n", `x.yaml:2:11: baseline: docker has no technique "vxlan"; did you mean "lab:vxlan"? nettoll list techniques shows all`},
+		{"nowhere known", "networks: [bridge, brigde]\n", `x.yaml:1:20: networks[1]: unknown network "brigde"; did you mean "bridge"? nettoll list networks shows all`},
+		{"with a prefix", "networks: [bridge, 'docker:vxlan']\n", `x.yaml:1:20: networks[1]: docker has no network "vxlan"; did you mean "lab:vxlan"? nettoll list networks shows all`},
+		{"baseline", "networks: [bridge]\nbaseline: vxlan\n", `x.yaml:2:11: baseline: docker has no network "vxlan"; did you mean "lab:vxlan"? nettoll list networks shows all`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := moved(t, c.text)
@@ -83,14 +83,14 @@ func TestMovedEmbeddedSuites(t *testing.T) {
 	}
 }
 
-// TestMovedSuiteRegains wants what the suite left out for want of a technique, where the
+// TestMovedSuiteRegains wants what the suite left out for want of a network, where the
 // platform that it is moved to has it, and real forms in the place of others.
 func TestMovedSuiteRegains(t *testing.T) {
 	known := drivers()
-	known.Techniques = append(known.Techniques,
-		Technique{Name: "link", Hosts: []int{1}, Platforms: []string{"docker"}},
-		Technique{Name: "container", Hosts: []int{1}, Platforms: []string{"docker"}, Like: "shared"},
-		Technique{Name: "shared", Hosts: []int{1}, Platforms: []string{"lab"}})
+	known.Networks = append(known.Networks,
+		Network{Name: "link", Hosts: []int{1}, Platforms: []string{"docker"}},
+		Network{Name: "container", Hosts: []int{1}, Platforms: []string{"docker"}, Like: "shared"},
+		Network{Name: "shared", Hosts: []int{1}, Platforms: []string{"lab"}})
 	s := moved(t, "networks: [bridge, shared]\nhosts: [1]\nworkloads: [tcp_rr]\n"+
 		"skips: [{network: link, reason: not yet}, {network: ovs, reason: not yet}]\n")
 	cells := expanded(t, s, known)

@@ -110,7 +110,7 @@ func (s Suite) checkPublished() error {
 		case k.Network == "" && k.Underlay == "":
 			return s.fault(field, "says neither network nor underlay; write which one is skipped")
 		case k.Reason == "":
-			return s.fault(field, "gives no reason; write for example reason: it is not a technique yet")
+			return s.fault(field, "gives no reason; write for example reason: it is not a network yet")
 		case strings.ContainsFunc(k.Network+k.Underlay+k.Reason, isControl):
 			return s.fault(field, "must be one line; leave out line breaks and control characters")
 		}

@@ -59,7 +59,7 @@ func TestNotResumable(t *testing.T) {
 		"cells[0], bridge: tools: unknown tool \"all\"":                          func(c *record.Cell, _ *record.Settings) { c.Tool = "all|engine" },
 		"cells[0], bridge: no suite has such a cell":                             func(c *record.Cell, _ *record.Settings) { c.Tool = "all" },
 		"cells[0], ../x: networks: \"../x\" is not a network":                    func(c *record.Cell, _ *record.Settings) { c.Network = "../x" },
-		"cells[0], bridge: baseline: unknown technique":                          func(c *record.Cell, _ *record.Settings) { c.Baseline = "nobody" },
+		"cells[0], bridge: baseline: unknown network":                            func(c *record.Cell, _ *record.Settings) { c.Baseline = "nobody" },
 		"cells[0], bridge: \"x=y\" is not part of a shape":                       func(c *record.Cell, _ *record.Settings) { c.Underlay = "x=y" },
 		"cells[0], bridge: workloads: 100000000 is not possible":                 func(c *record.Cell, _ *record.Settings) { c.Options.RequestSize = 100_000_000 },
 		"settings: max_rounds: 20000 rounds are not possible":                    func(_ *record.Cell, s *record.Settings) { s.MaxRounds = 20_000 },

@@ -16,13 +16,13 @@ type Suite struct {
 	Name string `yaml:"name,omitempty"`
 	// One sentence on what the suite is for.
 	About string `yaml:"about,omitempty"`
-	// Networks to measure, each [platform:]technique, such as bridge or docker:bridge; all is every technique of the platform, docker:all every one of another, docker those that it is mostly used with. What they are compared with is added.
+	// Networks to measure, each [platform:]name, such as bridge or docker:bridge; all is every network of the platform, docker:all every one of another, docker those that it is mostly used with. What they are compared with is added.
 	Networks []string `yaml:"networks" jsonschema:"minItems=1,example=bridge"`
 	// Platform of networks that are named without one. Without the key it is lab.
 	Platform string `yaml:"platform,omitempty"`
 	// Network that the others are compared with, such as veth or docker:native. Without the key it is the native of the first other platform that a network is named of, or else that of the lab: host on one host, native on several.
 	Baseline string `yaml:"baseline,omitempty"`
-	// Numbers of hosts. Servers are on the first, clients on the last. Without the key it is every number that a technique makes sense on.
+	// Numbers of hosts. Servers are on the first, clients on the last. Without the key it is every number that a network makes sense on.
 	Hosts []int `yaml:"hosts,omitempty" jsonschema:"minItems=1"`
 	// IP versions.
 	Families []int `yaml:"families,omitempty" jsonschema:"minItems=1"`

@@ -240,7 +240,7 @@ func TestFlag(t *testing.T) {
 func TestFaultOfLoadedSuite(t *testing.T) {
 	s := loaded(t, "networks:\n- veth\n- brigde\n")
 	_, err := Expand(s, drivers())
-	want := `x.yaml:3:3: networks[1]: unknown technique "brigde"; did you mean "bridge"? nettoll list techniques shows all`
+	want := `x.yaml:3:3: networks[1]: unknown network "brigde"; did you mean "bridge"? nettoll list networks shows all`
 	if message(err) != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
@@ -319,8 +319,8 @@ func TestEstimate(t *testing.T) {
 	}
 	flannel := record.Cell{Network: "docker:flannel", Hosts: 2, Servers: 1, Clients: 1}
 	got = Estimate([]record.Cell{flannel}, record.Settings{}, Known{
-		Platforms:  []Platform{{Name: "lab"}, {Name: "docker", Visit: time.Second}},
-		Techniques: []Technique{{Name: "flannel", Startup: 3 * time.Second}, {Name: "veth", Startup: time.Hour}},
+		Platforms: []Platform{{Name: "lab"}, {Name: "docker", Visit: time.Second}},
+		Networks:  []Network{{Name: "flannel", Startup: 3 * time.Second}, {Name: "veth", Startup: time.Hour}},
 	})
 	if want := 4*time.Second + TrialOverhead + PairOverhead + VisitOverhead + 2*ContainerOverhead + AgentOverhead + IdleBetween; got.Round != want {
 		t.Errorf("a round of one with daemons on an engine takes %s, want %s", got.Round, want)

@@ -72,7 +72,7 @@ func (s Suite) checkNetworks() error {
 		return s.fault("platform", "%q is not a platform; write a name such as lab", s.Platform)
 	}
 	if b := s.Baseline; b != "" && (!isNetwork(b) || b == allNetworks || strings.HasSuffix(b, ":"+allNetworks)) {
-		return s.fault("baseline", "%q is not one network; write a technique such as veth, or platform:technique", b)
+		return s.fault("baseline", "%q is not one network; write a network such as veth, or platform:name", b)
 	}
 	return nil
 }
@@ -86,16 +86,16 @@ func networkMeant(text string) string {
 	case isNetwork(lower):
 		return "names are in lower case: " + lower
 	}
-	return "write a technique such as bridge, or platform:technique"
+	return "write a network such as bridge, or platform:name"
 }
 
 // isNetwork reports whether the text could name a network, or all of a platform.
 func isNetwork(text string) bool {
-	platform, technique, ok := strings.Cut(text, ":")
+	platform, name, ok := strings.Cut(text, ":")
 	if !ok {
 		return isName(text)
 	}
-	return isName(platform) && isName(technique)
+	return isName(platform) && isName(name)
 }
 
 // isName reports whether the text could name a driver.

@@ -66,7 +66,7 @@ func known(paths program.Paths, conflists cniFlags, private bool) plan.Known {
 		}
 		k.Platforms = append(k.Platforms, plan.Platform{Name: name, Native: v.native, Visit: v.visit, Container: v.container, Usual: v.usual, AtOnce: atOnce})
 		for _, d := range v.drivers {
-			k.Techniques = append(k.Techniques, plan.Technique{
+			k.Networks = append(k.Networks, plan.Network{
 				Name: d.Name, Hosts: d.Hosts, Families: d.Families, Platforms: []string{name},
 				Like: d.Like, Endpoints: d.Endpoints, Overflow: d.Overflow, Startup: d.Startup,
 			})

@@ -9,11 +9,11 @@ import (
 	"nettoll/plan"
 )
 
-// twoPlatforms is a lab with two techniques, of which Docker has one.
+// twoPlatforms is a lab with two networks, of which Docker has one.
 func twoPlatforms() plan.Known {
 	return plan.Known{
 		Platforms: []plan.Platform{{Name: "lab"}, {Name: "docker", Native: "native"}},
-		Techniques: []plan.Technique{
+		Networks: []plan.Network{
 			{Name: "bridge", Hosts: []int{1}}, {Name: "vxlan", Hosts: []int{1}, Platforms: []string{"lab"}},
 			{Name: "native", Hosts: []int{1, 2}, Platforms: []string{"docker"}},
 		},
@@ -43,14 +43,14 @@ func TestPlatformFlag(t *testing.T) {
 		}
 	}
 	skips := skipsOf(suite(false), twoPlatforms())
-	if len(skips) != 1 || skips[0].Network != "vxlan" || skips[0].Reason != "docker has no technique vxlan" {
+	if len(skips) != 1 || skips[0].Network != "vxlan" || skips[0].Reason != "docker has no network vxlan" {
 		t.Errorf("skips are %+v", skips)
 	}
 	_, err = plan.Expand(suite(true), twoPlatforms())
 	if err == nil {
 		t.Fatal("an argument was left out")
 	}
-	want := `docker has no technique "vxlan"; did you mean "lab:vxlan"? nettoll list techniques shows all`
+	want := `docker has no network "vxlan"; did you mean "lab:vxlan"? nettoll list networks shows all`
 	if got := f.fault(err, []string{"bridge", "vxlan"}).Error(); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
