@@ -121,7 +121,7 @@ type finding struct {
 	outcome  Judgement
 	text     string
 	evidence []string
-	standIns []string // what was measured in the place of techniques, in words
+	standIns []string // what was measured in the place of networks, in words
 }
 
 // judge does one check on one side's figures.
@@ -169,7 +169,7 @@ func (j *judge) run() finding {
 	return f
 }
 
-// standIns are the networks that stand in for techniques that the check is about.
+// standIns are the networks that stand in for networks that the check is about.
 func (j *judge) standIns() (all []string) {
 	if j.published || len(j.evidence) == 0 {
 		return nil
@@ -191,7 +191,7 @@ func (j *judge) standIns() (all []string) {
 	return all
 }
 
-// unknown says why a technique that the check names cannot be judged at all.
+// unknown says why a network that the check names cannot be judged at all.
 func (j *judge) unknown() string {
 	for _, network := range []string{j.check.Network, j.check.Against} {
 		if network == "" || j.published {
@@ -393,7 +393,7 @@ func (j *judge) relative() finding {
 	return f
 }
 
-// among are the techniques of a table that the check is about.
+// among are the networks of a table that the check is about.
 func (j *judge) among(t ReplicatedTable) []string {
 	if len(j.check.Among) > 0 {
 		return j.check.Among
@@ -411,7 +411,7 @@ func labelIn(t ReplicatedTable, where reference.Place) string {
 	return ""
 }
 
-// crossover holds if the first technique is certainly ahead somewhere and certainly
+// crossover holds if the first network is certainly ahead somewhere and certainly
 // behind further on, and never the other way round.
 func (j *judge) crossover() finding {
 	var ahead, behind, level, unknown []string
@@ -457,7 +457,7 @@ func (j *judge) crossover() finding {
 	return f
 }
 
-// order looks at every two techniques at the same place that the source tells
+// order looks at every two networks at the same place that the source tells
 // apart. A correlation of at least AtLeast is a share of (1 + AtLeast)/2 of pairs
 // in the published order; a pair that cannot be told apart here could go either
 // way.
@@ -477,9 +477,9 @@ func (j *judge) order() finding {
 			}
 		}
 	}
-	f := finding{outcome: share(j.won, j.lost, j.open, (1+j.check.AtLeast)/2), text: "no two of the techniques were measured at one place"}
+	f := finding{outcome: share(j.won, j.lost, j.open, (1+j.check.AtLeast)/2), text: "no two of the networks were measured at one place"}
 	if j.won+j.lost+j.open > 0 {
-		f.text = "the techniques come in the published order " + j.counts("pairs")
+		f.text = "the networks come in the published order " + j.counts("pairs")
 		if c := sum.correlation(); c.Known {
 			f.text += fmt.Sprintf(" (%s of the estimates is %.2f)", CorrelationName, c.Tau)
 		}
@@ -487,7 +487,7 @@ func (j *judge) order() finding {
 	return f
 }
 
-// pair counts two techniques at a place for or against the published order.
+// pair counts two networks at a place for or against the published order.
 func (j *judge) pair(t ReplicatedTable, a, b, label string) {
 	published := compareSides(t.side(a, label, true), t.side(b, label, true), judging{})
 	if !published.known || published.ahead == 0 {

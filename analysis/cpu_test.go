@@ -65,7 +65,7 @@ func TestLoadsOfHosts(t *testing.T) {
 	}
 }
 
-// cloud is a table of the CPU time of clients, of a technique that is taken for either of
+// cloud is a table of the CPU time of clients, of a network that is taken for either of
 // two networks.
 func cloud(as string) reference.Source {
 	place := reference.Place{Label: "1", Hosts: 1, Family: 4, Servers: 1, Clients: 1, Processes: 1}
@@ -75,7 +75,7 @@ func cloud(as string) reference.Source {
 		t.Cells = append(t.Cells, reference.Published{Network: network, As: is, Place: place, Metric: t.Metric, Unit: t.Unit, Value: 50})
 	}
 	slices.SortFunc(t.Cells, func(a, b reference.Published) int { return strings.Compare(b.Network, a.Network) })
-	return reference.Source{Name: "cloud", Techniques: []reference.Technique{{Name: "weave-pcap", As: as}, {Name: "plain", As: "host"}}, Tables: []reference.Table{t}}
+	return reference.Source{Name: "cloud", Networks: []reference.Network{{Name: "weave-pcap", As: as}, {Name: "plain", As: "host"}}, Tables: []reference.Table{t}}
 }
 
 func TestTechniqueWithAlternatives(t *testing.T) {

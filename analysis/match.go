@@ -16,7 +16,7 @@ type match struct {
 	found    bool
 }
 
-// findScenario finds the scenario in which most of a column's techniques were
+// findScenario finds the scenario in which most of a column's networks were
 // measured; of several, the one that is most like the published one: by the same
 // tool, with as many streams, without conditions that the source does not have.
 func findScenario(all []Scenario, t reference.Table, at reference.Place) match {
@@ -83,7 +83,7 @@ func distance(c record.Cell, t reference.Table, at reference.Place) int {
 	return d
 }
 
-// alternatives are the networks that a technique is taken for, the best first: "a|b" is
+// alternatives are the networks that a network is taken for, the best first: "a|b" is
 // b where a was not measured.
 func alternatives(as string) []string {
 	if as == "" {
@@ -92,7 +92,7 @@ func alternatives(as string) []string {
 	return strings.Split(as, "|")
 }
 
-// figure finds the row of a technique and its figure of a metric: of the first of its
+// figure finds the row of a network and its figure of a metric: of the first of its
 // alternatives that has one. Without any the row is that of the first that was planned.
 func (m match) figure(as string, k record.Kind) (row Row, f Figure, ok bool) {
 	for _, network := range alternatives(as) {

@@ -10,7 +10,7 @@ import (
 )
 
 // replay are trials of a source's own figures, so many rounds of them with
-// normal noise of the relative deviation sd. Techniques without a counterpart are
+// normal noise of the relative deviation sd. Networks without a counterpart are
 // left out; a figure relative to a baseline is taken of one of 1e9.
 func replay(t testing.TB, source string, rounds int, sd float64) []record.Trial {
 	src, ok := reference.ByName(source)

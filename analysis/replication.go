@@ -12,7 +12,7 @@ import (
 )
 
 // Replication compares a published measurement with a run. Absolute figures of
-// different machines cannot be compared; the order of techniques can, and the ratio of
+// different machines cannot be compared; the order of networks can, and the ratio of
 // each to a baseline.
 type Replication struct {
 	Source      reference.Source
@@ -28,8 +28,8 @@ type ReplicatedTable struct {
 	Kind  record.Kind      // of the metric; of CPUClient and CPUServer that of CPUKinds
 	CPUs  int              // of each host; 0 where that is unknown
 	Cells []ReplicatedCell // in the order of Table.Cells
-	Order Correlation      // of techniques at the same place: do the same ones lead?
-	Shape Correlation      // of places of the same technique: does it rise and fall alike?
+	Order Correlation      // of networks at the same place: do the same ones lead?
+	Shape Correlation      // of places of the same network: does it rise and fall alike?
 }
 
 // ReplicatedCell is one published figure and its measured counterpart.
@@ -75,7 +75,7 @@ func (c ReplicatedCell) MarshalJSON() ([]byte, error) {
 }
 
 // StandsIn reports whether another network was measured in place of the one that the
-// technique is.
+// network is.
 func (c ReplicatedCell) StandsIn() bool {
 	return c.Measured != nil && slices.Index(alternatives(c.Published.As), c.Cell.Network) > 0
 }
@@ -84,7 +84,7 @@ func (c ReplicatedCell) StandsIn() bool {
 const CorrelationName = "Kendall's tau-b"
 
 // Correlation is Kendall's tau-b of published and measured figures, over pairs
-// within groups: within the same place, or within the same technique.
+// within groups: within the same place, or within the same network.
 type Correlation struct {
 	Tau    float64 `json:"tau"`    // −1 to 1
 	N      int     `json:"pairs"`  // pairs
@@ -220,11 +220,11 @@ func baselineAs(src reference.Source, t reference.Table, label string) string {
 	if p, ok := t.Cell(t.Baseline, label); ok {
 		return p.As
 	}
-	technique, _ := src.Technique(t.Baseline)
-	return technique.As
+	network, _ := src.Network(t.Baseline)
+	return network.As
 }
 
-// otherAs is what a technique is taken for at any place of the table.
+// otherAs is what a network is taken for at any place of the table.
 func otherAs(t reference.Table, network string) string {
 	for _, p := range t.Cells {
 		if p.Network == network && p.As != "" {
@@ -238,7 +238,7 @@ func otherAs(t reference.Table, network string) string {
 // of cells within a group, the concordant ones less the discordant ones, over the
 // geometric mean of the pairs that are not tied in either. Kendall, Rank
 // Correlation Methods. Pairs of different groups are not compared, so that a
-// correlation of the order of techniques does not feed on the number of clients.
+// correlation of the order of networks does not feed on the number of clients.
 // Cells without a number, or of one network taken for two, make no pair.
 //
 // In a table of figures relative to a baseline the measured ones are made

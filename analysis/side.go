@@ -7,7 +7,7 @@ import (
 	"nettoll/record"
 )
 
-// side is a technique at a place: one end of a comparison.
+// side is a network at a place: one end of a comparison.
 type side struct {
 	ok        bool
 	why       string      // not
@@ -21,7 +21,7 @@ type side struct {
 	published bool
 }
 
-// side finds the figure of a technique in a column, published or measured. The
+// side finds the figure of a network in a column, published or measured. The
 // baseline of a table of relative figures is in no cell of it.
 func (t ReplicatedTable) side(network, label string, published bool) side {
 	s := side{network: network, shown: network, label: label, better: t.Kind.Better, published: published, why: "the table does not have it"}
@@ -92,7 +92,7 @@ func compareSides(a, b side, j judging) contest {
 		c.text = fmt.Sprintf("%.3g times", c.ratio)
 		return c
 	case a.cell == b.cell:
-		return contest{} // one network, taken for two techniques
+		return contest{} // one network, taken for two networks
 	}
 	r := compare(pairUp(a.points, b.points), a.better, j)
 	if r == nil {

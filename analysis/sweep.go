@@ -34,7 +34,7 @@ type Sweep struct {
 
 // Line is a network over a sweep.
 type Line struct {
-	Network string // [platform:]technique
+	Network string // [platform:]network
 	Native  bool
 	Points  []SweepPoint // in the order of X, within it of Y; a place that was not planned has none
 }

@@ -18,7 +18,7 @@ type CheckKind string
 // Kinds of checks.
 const (
 	// Faster: Network is ahead of Against, both at the same place; or, where Pairs
-	// are given, every technique of Among is ahead at one place of itself at another.
+	// are given, every network of Among is ahead at one place of itself at another.
 	Faster CheckKind = "faster"
 	// Fastest: Network is ahead of all of Among at the same place.
 	Fastest CheckKind = "fastest"
@@ -27,7 +27,7 @@ const (
 	// Crossover: Network is ahead of Against in the first columns of the table and
 	// behind in the last, with one change between.
 	Crossover CheckKind = "crossover"
-	// Order: techniques rank as published, at a correlation of at least AtLeast.
+	// Order: networks rank as published, at a correlation of at least AtLeast.
 	Order CheckKind = "order"
 )
 
@@ -36,7 +36,7 @@ const (
 type Check struct {
 	Kind      CheckKind `yaml:"kind"`
 	Tables    []string  `yaml:"tables"`  // by name; none is every table of the source
-	Network   string    `yaml:"network"` // techniques are in the source's names
+	Network   string    `yaml:"network"` // networks are in the source's names
 	Against   string    `yaml:"against"`
 	Among     []string  `yaml:"among"` // none is all of the table
 	Where     []Place   `yaml:"where"` // places that count; none is all
@@ -46,7 +46,7 @@ type Check struct {
 	Tolerance float64   `yaml:"tolerance"` // of Ratio, absolute
 }
 
-// Pair are two places that one technique is compared at.
+// Pair are two places that one network is compared at.
 type Pair struct {
 	Ahead  Place `yaml:"ahead"`
 	Behind Place `yaml:"behind"`

@@ -13,7 +13,7 @@ type document struct {
 	Placement   string         `yaml:"placement"`
 	Setup       []Fact         `yaml:"setup"`
 	Tools       []Tool         `yaml:"tools"`
-	Techniques  []Technique    `yaml:"techniques"`
+	Networks    []Network      `yaml:"networks"`
 	Instances   []InstanceType `yaml:"instances"`
 	Tables      []matrix       `yaml:"tables"`
 	Conclusions []Conclusion   `yaml:"conclusions"`
@@ -39,7 +39,7 @@ type matrix struct {
 
 type column struct {
 	Place `yaml:",inline"`
-	As    map[string]string `yaml:"as"` // where it differs from the technique's
+	As    map[string]string `yaml:"as"` // where it differs from the network's
 }
 
 type row struct {
@@ -56,7 +56,7 @@ func decode(name string, text []byte) (Source, error) {
 	}
 	s := Source{
 		Name: name, Title: d.Title, Year: d.Year, Placement: d.Placement, Setup: d.Setup, Tools: d.Tools,
-		Techniques: d.Techniques, Instances: d.Instances, Conclusions: d.Conclusions, Notes: d.Notes, Charts: d.Charts,
+		Networks: d.Networks, Instances: d.Instances, Conclusions: d.Conclusions, Notes: d.Notes, Charts: d.Charts,
 	}
 	for _, m := range d.Tables {
 		t, err := m.table(s)
@@ -80,15 +80,15 @@ func (m matrix) table(s Source) (Table, error) {
 		t.Columns = append(t.Columns, Column{c.within(m.At)})
 	}
 	for _, r := range m.Rows {
-		technique, known := s.Technique(r.Network)
+		network, known := s.Network(r.Network)
 		if !known {
-			return Table{}, fmt.Errorf("row of %q, which is no technique of the source", r.Network)
+			return Table{}, fmt.Errorf("row of %q, which is no network of the source", r.Network)
 		}
 		if len(r.Values) != len(m.Columns) {
 			return Table{}, fmt.Errorf("%d values of %s in %d columns", len(r.Values), r.Network, len(m.Columns))
 		}
 		for i, v := range r.Values {
-			p := Published{Network: r.Network, As: technique.As, Place: t.Columns[i].Place, Metric: m.Metric, Unit: m.Unit}
+			p := Published{Network: r.Network, As: network.As, Place: t.Columns[i].Place, Metric: m.Metric, Unit: m.Unit}
 			if as, other := m.Columns[i].As[r.Network]; other {
 				p.As = as
 			}

@@ -7,7 +7,7 @@ import (
 
 const small = `
 title: t
-techniques: [{name: a}, {name: b, as: bridge}]
+networks: [{name: a}, {name: b, as: bridge}]
 tables:
   - name: x
     unit: us
@@ -32,10 +32,10 @@ func TestDecode(t *testing.T) {
 
 func TestDecodeRefuses(t *testing.T) {
 	for name, change := range map[string][2]string{
-		"which is no technique": {"network: b,", "network: c,"},
-		"values of a in 2":      {"[1, -2.5]", "[1]"},
-		"bool":                  {"[1, -2.5]", "[1, true]"},
-		"colour":                {"unit: us", "colour: us"},
+		"which is no network": {"network: b,", "network: c,"},
+		"values of a in 2":    {"[1, -2.5]", "[1]"},
+		"bool":                {"[1, -2.5]", "[1, true]"},
+		"colour":              {"unit: us", "colour: us"},
 	} {
 		text := strings.Replace(small, change[0], change[1], 1)
 		if _, err := decode("small", []byte(text)); err == nil || !strings.Contains(err.Error(), name) {

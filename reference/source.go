@@ -17,7 +17,7 @@ type Source struct {
 	Placement   string
 	Setup       []Fact // machine and software, in the order of the source
 	Tools       []Tool // the one that gave the tables' figures first
-	Techniques  []Technique
+	Networks    []Network
 	Tables      []Table
 	Conclusions []Conclusion
 	Instances   []InstanceType // machines hired, with prices
@@ -41,8 +41,8 @@ type Tool struct {
 	Statistic string  `yaml:"statistic"` // of the repeats, such as mean
 }
 
-// Technique is one way to connect containers, as the source calls it.
-type Technique struct {
+// Network is one way to connect containers, as the source calls it.
+type Network struct {
 	Name  string `yaml:"name"`
 	As    string `yaml:"as"`    // nettoll's network that it corresponds to; "" where there is none yet; "a|b" is b where a cannot be measured, and stands in for it. A table can say otherwise for a place
 	About string `yaml:"about"` // how the source built it, and where nettoll's differs
@@ -54,14 +54,14 @@ func Real(network string) string {
 	return map[string]string{"vxlan": "overlay", "sharedns": "container"}[network]
 }
 
-// Technique finds a technique by the source's name for it.
-func (s Source) Technique(name string) (Technique, bool) {
-	for _, t := range s.Techniques {
+// Network finds a network by the source's name for it.
+func (s Source) Network(name string) (Network, bool) {
+	for _, t := range s.Networks {
 		if t.Name == name {
 			return t, true
 		}
 	}
-	return Technique{}, false
+	return Network{}, false
 }
 
 // Table finds a table by name.

@@ -18,8 +18,8 @@ func TestNames(t *testing.T) {
 			if _, known := record.KindOf(table.Metric); !known && table.Metric != CPUClient && table.Metric != CPUServer {
 				t.Errorf("%s: %q measures %q", s.Name, table.Name, table.Metric)
 			}
-			if _, known := s.Technique(table.Baseline); !known {
-				t.Errorf("%s: baseline %q of %q is no technique", s.Name, table.Baseline, table.Name)
+			if _, known := s.Network(table.Baseline); !known {
+				t.Errorf("%s: baseline %q of %q is no network", s.Name, table.Baseline, table.Name)
 			}
 			if !table.Relative && !slices.Contains(table.Networks(), table.Baseline) {
 				t.Errorf("%s: baseline %q is not in %q", s.Name, table.Baseline, table.Name)
@@ -67,7 +67,7 @@ func TestConclusions(t *testing.T) {
 func checkNames(t *testing.T, s Source, k Check) {
 	t.Helper()
 	for _, n := range append([]string{k.Network, k.Against}, k.Among...) {
-		if _, known := s.Technique(n); n != "" && !known {
+		if _, known := s.Network(n); n != "" && !known {
 			t.Errorf("%s: a check names %q", s.Name, n)
 		}
 	}

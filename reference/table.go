@@ -7,22 +7,22 @@ const (
 	CPUServer = "cpu_server"
 )
 
-// Table is one table of a source: every technique at every place.
+// Table is one table of a source: every network at every place.
 type Table struct {
 	Name     string
 	Metric   string // record's name of it, or CPUClient or CPUServer
 	Unit     string // as published
 	Relative bool   // values are percent above (or, negative, below) the baseline, which is not in the table itself
-	Baseline string // the technique that the others are compared with: native, or the first one
+	Baseline string // the network that the others are compared with: native, or the first one
 	Axis     string // what the columns vary, for people
 	Tool     string // that measured it, as nettoll calls its driver
 	Workload string // record's name of what corresponds to it
 	Streams  int    // flows of each client
 	Columns  []Column
-	Cells    []Published // technique by technique, in the order of columns
+	Cells    []Published // network by network, in the order of columns
 }
 
-// Column is a place where every technique was measured.
+// Column is a place where every network was measured.
 type Column struct {
 	Place
 }
@@ -42,7 +42,7 @@ type Place struct {
 // Published is one cell of a table.
 type Published struct {
 	Network string // as the source calls it
-	As      string // nettoll's network that it corresponds to; "" where there is none yet; "a|b" as in Technique
+	As      string // nettoll's network that it corresponds to; "" where there is none yet; "a|b" as in Network
 	Place
 	Metric  string
 	Value   float64 // as published, in Unit; meaningless where Missing is set
@@ -62,7 +62,7 @@ func (p Place) In(where Place) bool {
 		(where.Underlay == "" || p.Underlay == where.Underlay)
 }
 
-// Cell finds the figure of a technique in a column.
+// Cell finds the figure of a network in a column.
 func (t Table) Cell(network, label string) (Published, bool) {
 	for _, p := range t.Cells {
 		if p.Network == network && p.Label == label {
@@ -72,7 +72,7 @@ func (t Table) Cell(network, label string) (Published, bool) {
 	return Published{}, false
 }
 
-// Networks are the techniques of the table in its order.
+// Networks are the networks of the table in its order.
 func (t Table) Networks() []string {
 	var out []string
 	seen := map[string]bool{}

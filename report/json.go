@@ -103,8 +103,8 @@ type jsonTable struct {
 	Unit     string                    `json:"unit"` // as published
 	Baseline string                    `json:"baseline,omitempty"`
 	Cells    []analysis.ReplicatedCell `json:"cells"`
-	Order    analysis.Correlation      `json:"order,omitzero"` // of techniques at the same place
-	Shape    analysis.Correlation      `json:"shape,omitzero"` // and of places of the same technique
+	Order    analysis.Correlation      `json:"order,omitzero"` // of networks at the same place
+	Shape    analysis.Correlation      `json:"shape,omitzero"` // and of places of the same network
 }
 
 type jsonPerPrice struct {

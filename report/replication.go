@@ -21,7 +21,7 @@ func replicationSections(res analysis.Result) []*section {
 			all = append(all, sec)
 			continue
 		}
-		sec.Meta = fmt.Sprintf("%d of %d published cells were measured. Figures of different machines do not compare; what compares is how each technique stands to the others. Each comparison is at the level of the run for itself.", r.Measured, r.Cells)
+		sec.Meta = fmt.Sprintf("%d of %d published cells were measured. Figures of different machines do not compare; what compares is how each network stands to the others. Each comparison is at the level of the run for itself.", r.Measured, r.Cells)
 		var namespaces analysis.Namespaces
 		for _, t := range r.Tables {
 			for _, c := range t.Cells {
@@ -80,12 +80,12 @@ func conclusionSaying(c analysis.CheckedConclusion) saying {
 	return saying{outcomes[c.Measured], text, c.Evidence}
 }
 
-// publishedTable has two lines for each technique: as published and as measured,
+// publishedTable has two lines for each network: as published and as measured,
 // each with its share of the baseline.
 func publishedTable(t analysis.ReplicatedTable) table {
 	baseline := t.Table.Baseline
 	measured := slices.ContainsFunc(t.Cells, func(c analysis.ReplicatedCell) bool { return c.Measured != nil })
-	sh := table{Title: tableTitle(t.Table), Stub: []string{"technique", ""}, Folded: !measured}
+	sh := table{Title: tableTitle(t.Table), Stub: []string{"network", ""}, Folded: !measured}
 	sc := replicatedScale(t)
 	sh.Note = "Published in " + t.Table.Unit
 	if t.Table.Relative {
@@ -220,7 +220,7 @@ func correlationText(t analysis.ReplicatedTable) []string {
 	for _, c := range []struct {
 		c    analysis.Correlation
 		what string
-	}{{t.Order, "techniques rank"}, {t.Shape, "figures rise and fall"}} {
+	}{{t.Order, "networks rank"}, {t.Shape, "figures rise and fall"}} {
 		if c.c.Known && c.c.N >= fewestPairs {
 			parts = append(parts, fmt.Sprintf("%s %s (Kendall's τ %s, %d %s)", c.what, likeness(c.c.Tau),
 				strings.Replace(strconv.FormatFloat(c.c.Tau, 'f', 2, 64), "-", "−", 1), c.c.N, plural(c.c.N, "pair")))
