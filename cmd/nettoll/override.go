@@ -160,25 +160,19 @@ func (f *runFlags) chooseWorkloads(s *plan.Suite) {
 	s.SetWorkloads(chosen)
 }
 
-// optionFlags are the options of workloads, each by the name of its dimension. A list of
+// addOptions adds the options of workloads, each by the name of its dimension. A list of
 // values multiplies the workloads that take the option.
-type optionFlags struct {
-	values   map[string]*[]string // of options that have values
-	switches map[string]*bool     // of those that are set or not
-}
-
-func (f *optionFlags) add(fl *pflag.FlagSet) {
-	f.values, f.switches = map[string]*[]string{}, map[string]*bool{}
+func addOptions(fl *pflag.FlagSet) {
 	for _, d := range record.Dimensions(record.Option) {
 		if d.Switch() {
-			f.switches[d.Name] = fl.BoolP(d.Name, d.Short, false, d.About)
+			fl.BoolP(d.Name, d.Short, false, d.About)
 			continue
 		}
 		about := d.About
 		if d.Example != "" {
 			about += ", such as " + d.Example
 		}
-		f.values[d.Name] = fl.StringSliceP(d.Name, d.Short, nil, about)
+		fl.StringSliceP(d.Name, d.Short, nil, about)
 		flag := fl.Lookup(d.Name)
 		flag.Value, flag.DefValue = listOf{flag.Value, d}, ""
 	}
@@ -208,7 +202,7 @@ func (f *runFlags) overrideWorkloads(s *plan.Suite, given func(string) bool) err
 		if !given(d.Name) {
 			continue
 		}
-		puts, err := f.puts(d)
+		texts, err := f.texts(d)
 		if err != nil {
 			return err
 		}
@@ -220,8 +214,10 @@ func (f *runFlags) overrideWorkloads(s *plan.Suite, given func(string) bool) err
 				continue
 			}
 			used = true
-			for _, put := range puts {
-				changed = append(changed, put(w))
+			for _, text := range texts {
+				with := w
+				_ = with.Put(d, text) // which was read before
+				changed = append(changed, with)
 			}
 		}
 		if !used {
@@ -234,9 +230,13 @@ func (f *runFlags) overrideWorkloads(s *plan.Suite, given func(string) bool) err
 	return nil
 }
 
-// puts are the changes of a workload that an option's flag makes: one for each value.
-func (f *optionFlags) puts(d record.Dimension) (all []func(plan.Workload) plan.Workload, err error) {
-	texts := f.texts(d)
+// texts are the values that an option's flag was given, all of which can be read.
+func (f *runFlags) texts(d record.Dimension) ([]string, error) {
+	v := f.flags.Lookup(d.Name).Value
+	texts := []string{v.String()} // of one that is set or not
+	if list, ok := v.(listOf); ok {
+		texts = list.Value.(pflag.SliceValue).GetSlice()
+	}
 	if len(texts) == 0 {
 		return nil, usagef("--%s: no value is given", d.Name)
 	}
@@ -250,20 +250,6 @@ func (f *optionFlags) puts(d record.Dimension) (all []func(plan.Workload) plan.W
 				"B": " byte", "bit/s": " bit/s", "1/s": " a second",
 			}[d.Unit])
 		}
-		all = append(all, func(w plan.Workload) plan.Workload {
-			_ = w.Put(d, text) // which was read before
-			return w
-		})
 	}
-	return all, nil
-}
-
-func (f *optionFlags) texts(d record.Dimension) []string {
-	if given := f.switches[d.Name]; given != nil {
-		if *given {
-			return []string{"true"}
-		}
-		return []string{"false"}
-	}
-	return *f.values[d.Name]
+	return texts, nil
 }

@@ -33,12 +33,12 @@ type runFlags struct {
 	workloads                []string
 	topologies, underlays    []string
 
-	optionFlags
+	flags *pflag.FlagSet
 	engineFlags
 }
 
 func (f *runFlags) add(fl *pflag.FlagSet) {
-	fl.SortFlags = false
+	fl.SortFlags, f.flags = false, fl
 	s, d := &f.asked, plan.Default()
 	fl.StringVar(&f.suite, "suite", "quick", "suite: "+strings.Join(plan.Names(), ", ")+", or a YAML file")
 	fl.StringVar(&s.Platform, "platform", "", "platform of networks that are named without one: "+strings.Join(platformNames(), ", "))
@@ -54,7 +54,7 @@ func (f *runFlags) add(fl *pflag.FlagSet) {
 	fl.StringSliceVar(&s.Tools, "tools", nil, "generators of traffic, also --tool; all is every one that can (default engine)")
 	fl.BoolVar(&s.EqualLoad, "equal-load", false, "measure also at equal load, 1 Gbit/s and 10,000 transactions a second: what networks cost there in CPU time can be compared")
 	fl.StringSliceVar(&s.Placements, "placement", nil, "where client and server run: same, distinct or free CPUs (default distinct)")
-	f.optionFlags.add(fl)
+	addOptions(fl)
 	grouped(fl, "Traffic")
 
 	fl.IntSliceVar(&s.Servers, "servers", nil, "numbers of server containers, such as 1,2,4")
