@@ -25,7 +25,7 @@ func TestTouched(t *testing.T) {
 		"record":                        false,
 		"ique/docker":                   false,
 		"network/docker/x":              false,
-		"network/dockers,technique/doc": false,
+		"network/dockers,network/doc": false,
 	} {
 		if got := touched("/src/nettoll/network/docker", folders); got != want {
 			t.Errorf("with %q touched: %v", folders, got)

@@ -43,7 +43,7 @@ func (n *build) ruled(h *plumb.Host, rules passed) error {
 }
 
 // unruled says which host lacks policies, although felix wrote them: what crosses it is not
-// what the technique claims.
+// what the network claims.
 func (n *build) unruled(ctx context.Context) error {
 	if n.tech.policies == 0 {
 		return nil
