@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 
@@ -13,6 +14,15 @@ import (
 type Visit struct {
 	record.Cell // what the cells have in common: no workload, tool, family, placement or baseline
 	Cells       []record.Cell
+}
+
+// Shape is that of the underlay.
+func (v Visit) Shape() (Underlay, error) {
+	u, err := ParseUnderlay(v.Underlay)
+	if err == nil && u.Instance != "" && u.Rate == 0 && u.Delay == 0 {
+		err = fmt.Errorf("underlay %s has no shape; write its rate, as in %[1]s:rate=1gbit", v.Underlay)
+	}
+	return u, err
 }
 
 // Visits puts the cells of a round in a random order: the networks, and the

@@ -226,10 +226,7 @@ func (r *Runner) build(ctx context.Context, v plan.Visit) (n *network.Network, t
 	if !ok {
 		return nil, topo, fmt.Errorf("no network %s", v.Network)
 	}
-	shape, err := plan.ParseUnderlay(v.Underlay)
-	if err == nil && shape.Instance != "" && shape.Rate == 0 && shape.Delay == 0 {
-		err = fmt.Errorf("underlay %s has no shape; write its rate, as in %s:rate=1gbit", v.Underlay, v.Underlay)
-	}
+	shape, err := v.Shape()
 	if err != nil {
 		return nil, topo, err
 	}
