@@ -19,12 +19,12 @@ func TestTurn(t *testing.T) {
 
 func TestTouched(t *testing.T) {
 	for folders, want := range map[string]bool{
-		"":                              false,
-		"record,network/docker":         true,
-		"docker":                        true,
-		"record":                        false,
-		"ique/docker":                   false,
-		"network/docker/x":              false,
+		"":                            false,
+		"record,network/docker":       true,
+		"docker":                      true,
+		"record":                      false,
+		"ique/docker":                 false,
+		"network/docker/x":            false,
 		"network/dockers,network/doc": false,
 	} {
 		if got := touched("/src/nettoll/network/docker", folders); got != want {
