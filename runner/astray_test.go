@@ -65,3 +65,18 @@ func TestWhatASocketHeldProvesNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestLittleOfAStreamOnAnothersNetwork holds that it is seen all the same where it does not belong.
+func TestLittleOfAStreamOnAnothersNetwork(t *testing.T) {
+	const payload = 1 << 20
+	other := &player{attempt: &attempt{t: &record.Trial{Cell: record.Cell{Network: "veth"}}, proof: &proof{hops: []network.Hop{hop("h1/w0", network.Device, false)}}}}
+	p := &player{attempt: &attempt{proof: &proof{hops: []network.Hop{hop("h1/v0", network.Device, false)}, pairs: [][]int{{0}}}}}
+	at := func(n uint64) turnEdge {
+		return turnEdge{hops: map[*player][]network.Count{p: {bytes(n)}}, firsts: map[*player]network.Count{other: bytes(n)}}
+	}
+	p.sights = []turnSight{{before: at(0), after: at(payload)}}
+	p.each = []workload.Result{{}, {Crossed: []workload.Crossed{{Bytes: payload}}}}
+	if got, want := p.astray(), "in turn 1 of 1: 1048576 bytes crossed h1/w0 of veth, which had no turn"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

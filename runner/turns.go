@@ -284,13 +284,13 @@ func (p *player) astray() string {
 			pairs[n] = carried{bytes: c.Bytes / 2}
 			sum += c.Bytes
 		}
-		if sum < leastToProve(one) {
+		if sum < leastExchanged {
 			continue
 		}
 		in := fmt.Sprintf("in turn %d of %d: ", i+1, len(p.sights))
 		hops, _ := (&proof{hops: p.proof.hops, before: s.before.hops[p], pairs: p.proof.pairs}).judge(s.after.hops[p], pairs)
 		for n, h := range p.proof.hops {
-			if h.Kind != network.Device && h.Kind != network.Rule {
+			if sum < leastToProve(one) || h.Kind != network.Device && h.Kind != network.Rule {
 				continue
 			}
 			if wrong := verdict(hops[n : n+1]); wrong != "" {
@@ -313,8 +313,8 @@ func (p *player) astray() string {
 // payload is enough in a turn: all turns together must have crossed with every byte. Of a stream,
 // a receiver that had no CPU reads in its turn what its socket was full of since the one before.
 const (
-	leastExchanged = 256     // bytes of payload of a turn that say something of its path
-	leastStreamed  = 6 << 20 // the same of a stream: what a socket holds, the kernel's usual tcp_rmem
+	leastExchanged = 256     // bytes of payload of a turn that say something of its path, and of others'
+	leastStreamed  = 6 << 20 // of its own path, of a stream: what a socket holds, the kernel's usual tcp_rmem
 )
 
 func leastToProve(turn workload.Result) uint64 {
