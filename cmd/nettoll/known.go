@@ -20,17 +20,17 @@ import (
 
 // expand gives the cells of the suite.
 func (f *runFlags) expand(s *plan.Suite) ([]record.Cell, error) {
-	expand := plan.Expand
+	expand, k := plan.Expand, known(f.paths, f.cni, f.private)
 	if f.selfCheck {
 		expand = plan.SelfCheck
 	}
 	if !f.lifts() && !f.stretches() {
-		return expand(*s, known(f.paths, f.cni, f.private))
+		return expand(*s, k)
 	}
 	budget := s.TimeBudget
 	s.TimeBudget = 0
-	cells, err := expand(*s, known(f.paths, f.cni, f.private))
-	e := plan.Estimate(cells, plan.Settings(*s), known(f.paths, f.cni, f.private))
+	cells, err := expand(*s, k)
+	e := plan.Estimate(cells, plan.Settings(*s), k)
 	switch {
 	case e.Min <= budget || budget == 0:
 		s.TimeBudget = budget
