@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := build
 
-# What "make tools" builds is found there, by nettoll and by its tests.
+# nettoll and its tests find the programs of "make tools" in bin/.
 export PATH := $(CURDIR)/bin:$(PATH)
 
 .PHONY: build
@@ -12,15 +12,19 @@ build: ## the programs, as bin/nettoll and bin/nettoll-agent
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -tags "source_$$(.ci/source)" -o bin/ ./cmd/nettoll ./cmd/nettoll-agent
 
 .PHONY: tools
-tools: ## programs that networks are made of and no distribution has, or has too old, as bin/…
+tools: ## programs that networks use and that distributions lack or have only in old versions, as bin/…
 	.ci/tools
 
+.PHONY: kube
+kube: ## the programs of Kubernetes as bin/…: 5 to 10 minutes
+	.ci/kube
+
 .PHONY: test
-test: needs lint ## all levels of tests; some checks take turns, and run in one of four runs
+test: needs lint ## all levels of tests; some checks take turns, each in one of four runs
 	.ci/test
 
 .PHONY: test-all
-test-all: needs lint ## both, and nothing takes turns
+test-all: needs lint ## test and test-vm, without turns
 	.ci/test all
 	.ci/test-vm all
 
@@ -34,22 +38,22 @@ lint: ## formatting and vet
 	go vet ./...
 
 .PHONY: lines
-lines: ## how many lines of code and of tests each folder has, without blank ones and comments; AT= names another commit
+lines: ## count the lines of code and of tests in each folder, without blank lines and comments; AT= names another commit
 	.ci/lines $(AT)
 
-# Where docker.io has no docker command, since Debian 13, that is in docker-cli.
+# docker.io has no docker command since Debian 13; docker-cli has it.
 .PHONY: needs
 needs: ## programs that the tests use, from the distribution
 	.ci/needs iproute2 iputils-ping nftables util-linux chromium iperf iperf3 netperf qperf sockperf nuttcp wrk nginx-light redis-server redis-tools postgresql \
-		docker.io iptables openssh-client etcd-server tcpdump bird2 openvswitch-switch ipset containernetworking-plugins wireguard-tools rpm man-db qemu-user-static \
+		docker.io containerd runc iptables openssh-client openssh-server etcd-server tcpdump bird2 openvswitch-switch ipset containernetworking-plugins wireguard-tools rpm man-db qemu-user-static \
 		$$(command -v docker >/dev/null || echo docker-cli)
 
 .PHONY: release
-release: ## a release as dist/…; VERSION= names it, if no tag does
+release: ## a release as dist/…; VERSION= sets its version, if no tag does
 	.ci/release "$(VERSION)"
 
 .PHONY: test-release
-test-release: needs ## a release is made twice, and installed and used in every way that there is
+test-release: needs ## make a release twice, and install and use it in every way
 	.ci/test-release
 
 .PHONY: fuzz
@@ -57,17 +61,17 @@ fuzz: ## every fuzz target for a while
 	.ci/fuzz 30s
 
 .PHONY: bench
-bench: ## ratios, measured side by side in one run; PART= names some of its parts alone
+bench: ## ratios to other tools, measured side by side in one run; PART= selects parts
 	.ci/needs iproute2 iperf3 qperf sockperf netperf
 	go run ./bench $(PART)
 
-# Three hours: docs/measured/README.md says how long each part takes, and how to do less of it.
+# Three hours: docs/measured/README.md lists how long each part takes, and how to run fewer.
 .PHONY: judge
-judge: ## what nettoll says of networks whose truth is known otherwise; the run files stay in .cache/judge
+judge: ## check nettoll on networks whose true difference is known; the run files are kept in .cache/judge
 	go run ./bench equivalence alone rates slower twins busy keep=.cache/judge
 
 .PHONY: update
-update: ## write golden files, the schema, the network pages and the picture in the README anew
+update: ## rewrite golden files, the schema, the network pages and the picture in the README
 	go test ./plan ./report -update
 	go test -p 1 -timeout 30m ./network/... -update
 

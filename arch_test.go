@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,7 +17,7 @@ import (
 // pkg is a package of the project, without its tests.
 type pkg struct {
 	dir      string
-	imports  map[string]string // of the project's own packages, relative, and a file that has it
+	imports  map[string]string // packages of the project, relative, each with a file that imports it
 	external map[string]string
 	comments []string // files with a package comment
 }
@@ -66,8 +67,8 @@ func packages(t *testing.T) map[string]*pkg {
 	return all
 }
 
-// driver says of a package which family of drivers it belongs to, if any:
-// packages below network, workload and platform, but for their tests' suites.
+// driver returns the family of drivers that a package belongs to, if any: packages below network, workload and
+// platform, except for the suites of their tests.
 func driver(dir string) (family string, ok bool) {
 	for _, f := range []string{"platform", "network", "workload"} {
 		if rest, found := strings.CutPrefix(dir, f+"/"); found && !strings.HasSuffix(strings.Split(rest, "/")[0], "test") {
@@ -81,26 +82,26 @@ func isTestSupport(dir string) bool {
 	return strings.HasSuffix(path.Base(dir), "test") || dir == "internal/testutil"
 }
 
-// floors are the packages from the ground up: a package imports from floors below its own alone.
-// What drivers of a family are is in driver; they stand on the last floor, and do not know each other.
+// floors are the packages from the ground up: a package imports only from floors below its own. Drivers are found
+// by driver; they are above the last floor, and do not import each other.
 var floors = []string{
-	"record platform report/plot internal/undo internal/beside internal/origin internal/emulated internal/netns internal/nl/nft",
-	"agent network reference plan internal/nl internal/keeper internal/process docker/rootfs",
-	"workload sampler analysis docker/dial",
-	"internal/program",
+	"record platform report/plot internal/undo internal/beside internal/origin internal/emulated internal/cgroup internal/netns internal/nl/nft",
+	"agent network reference plan internal/nl internal/keeper internal/nsexec docker/rootfs",
+	"workload sampler analysis docker/dial internal/bootstrap",
+	"internal/program internal/remote",
 	"internal/daemon",
 	"docker/engine internal/plumb",
-	"internal/bird",
+	"internal/bird kube",
 	"runner report",
 }
 
-// written are the packages that compute from what is written down, and know of no machine.
+// written are the packages that compute from recorded data only, and do not depend on a machine.
 var written = []string{"record", "plan", "reference", "analysis", "report", "report/plot"}
 
-// contracts are all that the runner knows of what it joins.
+// contracts are the packages that the runner may import.
 var contracts = []string{"agent", "internal/emulated", "network", "plan", "platform", "record", "sampler", "workload"}
 
-// TestImports holds the direction of imports that docs/architecture.md gives.
+// TestImports checks the direction of imports against docs/architecture.md.
 func TestImports(t *testing.T) {
 	floor := map[string]int{}
 	for i, names := range floors {
@@ -137,7 +138,8 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// TestRecheckIsIndependent holds that what computes reports anew shares nothing with what wrote them.
+// TestRecheckIsIndependent checks that the code that recomputes reports shares nothing with the code that wrote
+// them.
 func TestRecheckIsIndependent(t *testing.T) {
 	files, err := filepath.Glob("report/recheck/*.go")
 	if err != nil || len(files) == 0 {
@@ -157,7 +159,7 @@ func TestRecheckIsIndependent(t *testing.T) {
 	}
 }
 
-// TestKernelDoors holds that each way to the kernel has one package.
+// TestKernelDoors checks that each way to the kernel has one package.
 func TestKernelDoors(t *testing.T) {
 	for door, keepers := range map[string][]string{
 		"github.com/vishvananda/netns":      {},
@@ -174,7 +176,7 @@ func TestKernelDoors(t *testing.T) {
 	for call, keepers := range map[string][]string{
 		"unix.Setns(":       {"internal/netns"},
 		"netlink.NewHandle": {"internal/nl"},
-		"exec.Command(":     {"platform/lab", "docker/dial", "internal/keeper", "internal/process", "internal/program"},
+		"exec.Command(":     {"platform/lab", "docker/dial", "docker/rootfs", "internal/keeper", "internal/nsexec", "internal/program"},
 	} {
 		for dir := range packages(t) {
 			files, err := filepath.Glob(filepath.Join(dir, "*.go"))
@@ -186,7 +188,7 @@ func TestKernelDoors(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if !strings.HasSuffix(f, "_test.go") && strings.Contains(string(b), call) && !slices.Contains(keepers, dir) {
+				if !strings.HasSuffix(f, "_test.go") && !isTestSupport(dir) && strings.Contains(string(b), call) && !slices.Contains(keepers, dir) {
 					t.Errorf("%s: only %v may call %s", f, keepers, strings.TrimSuffix(call, "("))
 				}
 			}
@@ -194,7 +196,7 @@ func TestKernelDoors(t *testing.T) {
 	}
 }
 
-// TestPackageComments holds that each package says once what it is.
+// TestPackageComments checks that each package has exactly one package comment.
 func TestPackageComments(t *testing.T) {
 	for dir, p := range packages(t) {
 		if len(p.comments) != 1 {
@@ -203,7 +205,7 @@ func TestPackageComments(t *testing.T) {
 	}
 }
 
-// TestFolders holds that the architecture document names every top-level folder.
+// TestFolders checks that the architecture document names every top-level folder.
 func TestFolders(t *testing.T) {
 	b, err := os.ReadFile("docs/architecture.md")
 	if err != nil {
@@ -220,7 +222,27 @@ func TestFolders(t *testing.T) {
 	}
 }
 
-// TestFileNames holds that no file is a drawer.
+// TestDocsNameFiles checks that the files of the project that documents name exist.
+func TestDocsNameFiles(t *testing.T) {
+	named := regexp.MustCompile("`((?:agent|analysis|bench|cmd|docker|docs|internal|network|plan|platform|record|reference|release|report|runner|sampler|workload)/[\\w./-]+)`")
+	docs, err := filepath.Glob("docs/*.md")
+	if err != nil || len(docs) == 0 {
+		t.Fatal(docs, err)
+	}
+	for _, doc := range append(docs, "README.md", "CONTRIBUTING.md") {
+		b, err := os.ReadFile(doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range named.FindAllSubmatch(b, -1) {
+			if _, err := os.Stat(string(name[1])); err != nil {
+				t.Errorf("%s: %v", doc, err)
+			}
+		}
+	}
+}
+
+// TestFileNames checks that no file is a catch-all.
 func TestFileNames(t *testing.T) {
 	drawers := []string{"util", "utils", "common", "helper", "helpers", "misc", "types", "manager"}
 	err := filepath.WalkDir(".", func(p string, d fs.DirEntry, err error) error {
@@ -240,8 +262,8 @@ func TestFileNames(t *testing.T) {
 	}
 }
 
-// isProgram says of a package that it wires others together: a program, or the list of
-// what agents can be asked for, which all programs share.
+// isProgram reports whether a package wires others together: a program, or the list of requests that agents can
+// answer, which all programs share.
 func isProgram(dir string) bool {
 	return strings.HasPrefix(dir, "cmd/") || dir == "bench" || dir == "release" || dir == "internal/handlers"
 }

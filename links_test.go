@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// fenced is code on lines of its own, and quoted is code within a line.
+// fenced matches code on lines of its own, and quoted matches code within a line.
 var (
 	fenced  = regexp.MustCompile("(?ms)^ *```.*?^ *```")
 	quoted  = regexp.MustCompile("`[^`\n]*`")
@@ -19,7 +19,7 @@ var (
 	marks   = regexp.MustCompile(`[^\p{L}\p{N}\- _]`)
 )
 
-// anchors are what links can name within a page, as sites that host repositories make them of its headings.
+// anchors returns the anchors of a page, as sites that host repositories derive them from its headings.
 func anchors(text string) (all []string) {
 	for _, h := range heading.FindAllStringSubmatch(fenced.ReplaceAllString(text, ""), -1) {
 		all = append(all, strings.ReplaceAll(marks.ReplaceAllString(strings.ToLower(h[1]), ""), " ", "-"))
@@ -27,7 +27,7 @@ func anchors(text string) (all []string) {
 	return all
 }
 
-// brokenLinks are the links of a page to files and headings that are not there.
+// brokenLinks returns the links of a page to files and headings that do not exist.
 func brokenLinks(file string) (links int, broken []string, err error) {
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -24,7 +24,7 @@ type fakeProcess struct {
 	killed func()
 }
 
-// run begins a process that does what serve does.
+// run starts a process that runs serve.
 func run(serve func(r io.Reader, w io.Writer) error) *fakeProcess {
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
@@ -90,7 +90,7 @@ func TestCallErrors(t *testing.T) {
 		in           any
 	}{
 		{"fail", "bridge: no such device", struct{}{}},
-		{"mute", "mute failed without saying how", struct{}{}},
+		{"mute", "mute failed without a message", struct{}{}},
 		{"huge", "16777216 allowed", struct{}{}},
 		{"wrong", "unsupported type", struct{}{}},
 		{"nothing", `unknown method "nothing"`, struct{}{}},
@@ -108,8 +108,8 @@ func TestCallErrors(t *testing.T) {
 	}
 }
 
-// TestCallCancelled checks that the handler learns that its caller gave up, and
-// that the agent can be used afterwards.
+// TestCallCancelled checks that the handler's context ends when its caller gives up, and that the
+// agent can be used afterwards.
 func TestCallCancelled(t *testing.T) {
 	running, told := make(chan struct{}), make(chan struct{})
 	h := handlers()
@@ -139,7 +139,7 @@ func TestAgentDiesDuringCall(t *testing.T) {
 	})
 	p.stderr = "out of memory\nfatal error"
 	c := Dial(p)
-	for range 2 { // the second finds it dead
+	for range 2 { // the second call finds it dead
 		err := c.Call(t.Context(), "add", sum{}, nil)
 		if !errors.Is(err, ErrEnded) {
 			t.Fatalf("error %v", err)
@@ -255,14 +255,15 @@ func TestStart(t *testing.T) {
 	}
 }
 
-// TestAgentThatDoesNotRead has an agent that hangs: nobody waits for it longer than he wants.
+// TestAgentThatDoesNotRead has an agent that hangs: a call waits for it no longer than its context
+// allows.
 func TestAgentThatDoesNotRead(t *testing.T) {
 	hung := make(chan struct{})
 	p := run(func(io.Reader, io.Writer) error { <-hung; return nil })
 	kill := p.killed
 	p.killed = func() { kill(); close(hung) }
 	c := Dial(p)
-	for range 2 { // the second finds the first one's request on its way
+	for range 2 { // the second finds the first one's request still being written
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		if err := c.Call(ctx, "add", sum{1, 1}, nil); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("error %v", err)
@@ -274,8 +275,8 @@ func TestAgentThatDoesNotRead(t *testing.T) {
 	}
 }
 
-// TestRequestThatArrivesLate has an agent read a request whose caller has given up while it
-// was on its way: it is told so.
+// TestRequestThatArrivesLate has an agent read a request whose caller gave up while it was being
+// written: the request is cancelled.
 func TestRequestThatArrivesLate(t *testing.T) {
 	slow, cancelled := make(chan struct{}), make(chan struct{})
 	h := map[string]Handler{"wait": Typed(func(ctx context.Context, _ struct{}) (int, error) {

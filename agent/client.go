@@ -1,3 +1,12 @@
+// Package agent is nettoll's control path: "nettoll agent" runs where an endpoint's processes run
+// and answers requests on its standard input and output. It does not listen on a socket, so there
+// is nothing to authenticate, and when the input ends the agent ends.
+//
+// Both directions carry frames: four bytes with the length, most significant first, then one JSON
+// object of that length. A request is {"id":1,"method":"m","params":…}; its response is
+// {"id":1,"result":…} or {"id":1,"error":"…"}. Requests are handled concurrently and answered in
+// any order. The method "cancel" takes the id of a request whose caller no longer waits, and is not
+// answered.
 package agent
 
 import (
@@ -17,10 +26,10 @@ import (
 // ErrEnded is in the error of every call that its agent can no longer answer.
 var ErrEnded = errors.New("agent has ended")
 
-// closeWait is how long an agent may take to end after its input has.
+// closeWait is how long an agent may take to end after its input has ended.
 const closeWait = 2 * time.Second
 
-// Client speaks to one agent. Its methods may be called concurrently.
+// Client communicates with one agent. Its methods may be called concurrently.
 type Client struct {
 	proc    platform.Process
 	writing chan struct{} // held while a frame is written
@@ -33,8 +42,8 @@ type Client struct {
 	err     error // why the agent ended; set before done is closed
 }
 
-// Dial speaks to the agent that runs as proc, whose standard input and output
-// must be pipes.
+// Dial returns a client of the agent that runs as proc, whose standard input and output must be
+// pipes.
 func Dial(proc platform.Process) *Client {
 	c := &Client{
 		proc:    proc,
@@ -46,9 +55,9 @@ func Dial(proc platform.Process) *Client {
 	return c
 }
 
-// Call asks for a method and decodes its result into out, unless out is nil. The
-// error is the handler's own text, or wraps ErrEnded or ctx.Err(). The handler
-// is told when ctx ends.
+// Call calls a method and decodes its result into out, unless out is nil. The error is the
+// handler's own text, or wraps ErrEnded or ctx.Err(). When ctx ends, the handler's context is
+// cancelled.
 func (c *Client) Call(ctx context.Context, method string, in, out any) error {
 	params, err := json.Marshal(in)
 	if err != nil {
@@ -67,7 +76,7 @@ func (c *Client) Call(ctx context.Context, method string, in, out any) error {
 		go c.cancel(id)
 		return fmt.Errorf("agent: call %s: %w", method, context.Cause(ctx))
 	}
-	select { // the answer can be the last thing that the agent said
+	select { // the answer can be the last thing that the agent wrote
 	case resp := <-answer:
 		return decode(method, resp, out)
 	default:
@@ -75,9 +84,9 @@ func (c *Client) Call(ctx context.Context, method string, in, out any) error {
 	}
 }
 
-// cancel tells the agent that nobody waits for an answer any more, as soon as it reads.
+// cancel tells the agent, as soon as it reads, that the caller no longer waits for an answer.
 func (c *Client) cancel(id uint64) {
-	_ = c.write(context.Background(), request{Method: methodCancel, Params: fmt.Append(nil, id)}) // fails where it has ended
+	_ = c.write(context.Background(), request{Method: methodCancel, Params: fmt.Append(nil, id)}) // fails if the agent has ended
 }
 
 func decode(method string, resp response, out any) error {
@@ -108,7 +117,7 @@ func (c *Client) forget(id uint64) {
 	delete(c.pending, id)
 }
 
-// write sends a request. When the agent has ended, that is the error.
+// write sends a request. If the agent has ended, it returns the reason.
 func (c *Client) write(ctx context.Context, req request) error {
 	frame, err := encodeFrame(req)
 	if err != nil {
@@ -122,7 +131,7 @@ func (c *Client) write(ctx context.Context, req request) error {
 	case c.writing <- struct{}{}:
 	}
 	written := make(chan error, 1)
-	go func() { // an agent that does not read would be waited for
+	go func() { // an agent that does not read would block the caller
 		_, err := c.proc.Stdin().Write(frame)
 		<-c.writing
 		written <- err
@@ -132,7 +141,7 @@ func (c *Client) write(ctx context.Context, req request) error {
 	case <-c.done:
 		return c.err
 	case <-ctx.Done():
-		go func() { // it may arrive all the same
+		go func() { // it may still arrive
 			if <-written == nil {
 				c.cancel(req.ID)
 			}
@@ -150,7 +159,7 @@ func (c *Client) write(ctx context.Context, req request) error {
 	}
 }
 
-// read hands out responses until the agent's output ends, and the agent with it.
+// read delivers responses until the agent's output ends, and the agent with it.
 func (c *Client) read() {
 	out := c.proc.Stdout()
 	r := bufio.NewReader(out)
@@ -180,7 +189,7 @@ func (c *Client) deliver(resp response) {
 	}
 }
 
-// end waits for the process and makes one line of how it ended.
+// end waits for the process and summarizes in one line how it ended.
 func (c *Client) end(readErr error) {
 	c.mu.Lock()
 	closing := c.closing
@@ -214,13 +223,13 @@ func oneLine(s string) string {
 	return strings.ReplaceAll(strings.TrimSpace(s), "\n", " | ")
 }
 
-// PID is the agent's, as this machine numbers it; 0 where it has no meaning here.
+// PID returns the agent's process ID, as this machine numbers it; 0 where it has no meaning here.
 func (c *Client) PID() int { return c.proc.PID() }
 
-// Done is closed when the agent has ended.
+// Done returns a channel that is closed when the agent has ended.
 func (c *Client) Done() <-chan struct{} { return c.done }
 
-// Err says why the agent ended. It is nil while the agent runs.
+// Err returns why the agent ended. It is nil while the agent runs.
 func (c *Client) Err() error {
 	select {
 	case <-c.done:
@@ -230,8 +239,8 @@ func (c *Client) Err() error {
 	}
 }
 
-// Close ends the agent's input, waits a bounded time for the agent to end, and
-// kills it otherwise. The error says that it had to. Close may be called again.
+// Close ends the agent's input, waits a bounded time for the agent to end, and otherwise kills it,
+// which it reports as an error. Close may be called again.
 func (c *Client) Close() error {
 	c.mu.Lock()
 	c.closing = true
@@ -244,5 +253,22 @@ func (c *Client) Close() error {
 	}
 	err := c.proc.Kill()
 	<-c.done
-	return errors.Join(fmt.Errorf("agent: killed: it did not end within %v of its input", closeWait), err)
+	return errors.Join(fmt.Errorf("agent: killed: it did not end within %v of the end of its input", closeWait), err)
+}
+
+// Quiet keeps the Go runtime of an agent from sending signals to threads that have run for 10 ms: a
+// thread that measures must not be interrupted.
+const Quiet = "GODEBUG=asyncpreemptoff=1"
+
+// Start runs an agent in an endpoint. The caller closes the client.
+func Start(ctx context.Context, endpoint platform.Endpoint) (*Client, error) {
+	proc, err := endpoint.Start(ctx, platform.Command{
+		Path: platform.Self,
+		Args: []string{"agent"},
+		Env:  []string{Quiet},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("agent: start in %s: %w", endpoint.Name(), err)
+	}
+	return Dial(proc), nil
 }

@@ -12,23 +12,23 @@ import (
 // MaxFrame is the longest JSON object that a frame may carry, in bytes.
 const MaxFrame = 16 << 20
 
-// request asks for one method.
+// request is a call of one method.
 type request struct {
 	ID     uint64          `json:"id"`
 	Method string          `json:"method"`
 	Params json.RawMessage `json:"params,omitempty"`
 }
 
-// response answers the request of the same id.
+// response answers the request with the same id.
 type response struct {
 	ID     uint64          `json:"id"`
 	Result json.RawMessage `json:"result,omitempty"`
 	Error  string          `json:"error,omitempty"`
 }
 
-// readFrame reads one frame and decodes it into message. It returns io.EOF only
-// when the input ended between two frames. The buffer grows with what arrives,
-// so that a length made of garbage costs nothing.
+// readFrame reads one frame and decodes it into message. It returns io.EOF only when the input
+// ended between two frames. The buffer grows with the data that arrives, so that a garbage length
+// costs nothing.
 func readFrame(r io.Reader, message any) error {
 	var head [4]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
@@ -54,7 +54,7 @@ func readFrame(r io.Reader, message any) error {
 	return nil
 }
 
-// encodeFrame makes the frame of a message, length included.
+// encodeFrame returns the frame of a message, including its length.
 func encodeFrame(message any) ([]byte, error) {
 	body, err := json.Marshal(message)
 	if err != nil {

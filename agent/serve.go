@@ -13,9 +13,9 @@ import (
 // methodCancel is the method that ends the context of an earlier request.
 const methodCancel = "cancel"
 
-// Serve answers requests from r on w until r ends, which is no error, or ctx
-// does. It returns when every handler has returned. A reader that ctx leaves
-// blocked in r ends with r.
+// Serve answers requests from r on w until r ends, which is not an error, or ctx does. It returns
+// when every handler has returned. If ctx ends while a read of r is blocked, the reading goroutine
+// remains until r ends.
 func Serve(ctx context.Context, r io.Reader, w io.Writer, handlers map[string]Handler) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -35,7 +35,7 @@ func Serve(ctx context.Context, r io.Reader, w io.Writer, handlers map[string]Ha
 	return err
 }
 
-// server is one Serve.
+// server is the state of one call of Serve.
 type server struct {
 	handlers map[string]Handler
 	writing  sync.Mutex
@@ -104,7 +104,7 @@ func (s *server) answer(ctx context.Context, req request) response {
 	if err != nil {
 		resp.Result, resp.Error = nil, err.Error()
 		if resp.Error == "" {
-			resp.Error = fmt.Sprintf("%s failed without saying how", req.Method)
+			resp.Error = fmt.Sprintf("%s failed without a message", req.Method)
 		}
 	}
 	return resp
@@ -144,4 +144,21 @@ func (s *server) stop() {
 	s.stopped = true
 	s.mu.Unlock()
 	s.calls.Wait()
+}
+
+// Handler answers one method. Its context ends when the caller gives up or the agent ends; it must
+// return then. The result is encoded as JSON.
+type Handler func(ctx context.Context, params json.RawMessage) (result any, err error)
+
+// Typed returns a Handler for a function with typed parameters and result.
+func Typed[In, Out any](f func(context.Context, In) (Out, error)) Handler {
+	return func(ctx context.Context, params json.RawMessage) (any, error) {
+		var in In
+		if len(params) > 0 {
+			if err := json.Unmarshal(params, &in); err != nil {
+				return nil, fmt.Errorf("decode params: %w", err)
+			}
+		}
+		return f(ctx, in)
+	}
 }

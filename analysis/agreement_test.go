@@ -9,8 +9,8 @@ import (
 	"nettoll/reference"
 )
 
-// byTools are rounds of a bridge measured by the engine and by iperf3, which
-// finds so many times as much.
+// byTools returns rounds of a bridge measured by the engine and by
+// iperf3, whose figure is ratio times the engine's.
 func byTools(rounds int, ratio float64, change func(*record.Trial)) []record.Trial {
 	var out []record.Trial
 	for i := 1; i <= rounds; i++ {
@@ -52,17 +52,17 @@ func TestAgreements(t *testing.T) {
 			t.Metrics[record.Throughput] = m
 		}, NotKnown, "", ""},
 		{"too few rounds", 3, 0.5, same, Untested, "", ""},
-		{"other CPU", 8, 0.8, func(t *record.Trial) { t.CPU.Client.CPUs = []int{1} }, Different, ReasonPlacement, "clients of iperf3 ran on CPU 1, of engine on CPU 0"},
-		{"unpinned", 8, 0.8, func(t *record.Trial) { t.CPU.Server.CPUs = nil }, Different, ReasonPlacement, "servers of iperf3 ran on any CPU, of engine on CPU 1"},
+		{"other CPU", 8, 0.8, func(t *record.Trial) { t.CPU.Client.CPUs = []int{1} }, Different, ReasonPlacement, "clients of iperf3 ran on CPU 1, those of engine on CPU 0"},
+		{"unpinned", 8, 0.8, func(t *record.Trial) { t.CPU.Server.CPUs = nil }, Different, ReasonPlacement, "servers of iperf3 ran on any CPU, those of engine on CPU 1"},
 		{"congestion", 8, 1.2, func(t *record.Trial) { t.Flows[0].TCP.Congestion = "cubic" }, Different, ReasonCongestion, "cubic against bbr, iperf3 against engine"},
 		{"mss", 8, 1.2, func(t *record.Trial) { t.Flows[0].TCP.SndMSS = 536 }, Different, ReasonMSS, "MSS 536 against 1448"},
 		{"message size", 8, 1.2, func(t *record.Trial) { t.Flows[0].Message = 16384 }, Different, ReasonMessage, "message size 16384 against 131072, iperf3 against engine"},
 		{"retransmits", 8, 1.2, func(t *record.Trial) {
 			t.Metrics[record.Retransmits] = record.Metric{Value: float64(100 + t.Round), Unit: "segments"}
-		}, Different, ReasonRetransmit, "iperf3 retransmits 104 segments in a trial, engine 2"},
+		}, Different, ReasonRetransmit, "iperf3 retransmits 104 segments per trial, engine 2"},
 		{"flows", 8, 1.2, func(t *record.Trial) { t.Flows = append(t.Flows, t.Flows[0]) }, Different, ReasonFlows, "iperf3 had 2 connections, engine had 1"},
 		{"window", 8, 1.2, func(t *record.Trial) { t.Window = 2; t.CPU.Client.System *= 2; t.CPU.Server.System *= 2 }, Different, ReasonWindow, "iperf3 is 2 s, that of engine 1 s"},
-		{"cpu", 8, 1.2, func(t *record.Trial) { t.CPU.Server.System = 0.9 }, Different, ReasonCPU, "servers of iperf3 used 0.9 CPUs, of engine 0.6"},
+		{"cpu", 8, 1.2, func(t *record.Trial) { t.CPU.Server.System = 0.9 }, Different, ReasonCPU, "servers of iperf3 used 0.9 CPUs, those of engine 0.6"},
 		{"warned", 8, 1.2, func(t *record.Trial) {
 			t.Warnings = []record.Warning{{Code: "sender-side", Text: "counted by the sender"}}
 		}, Different, ReasonWarned, "iperf3: counted by the sender"},
@@ -74,7 +74,7 @@ func TestAgreements(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			trials := byTools(tt.rounds, tt.ratio, tt.change)
-			if tt.name == "defaults" { // of both, or they would be two cells
+			if tt.name == "defaults" { // for both tools, or they would be two cells
 				for i := range trials {
 					trials[i].Cell.Options.MessageSize, trials[i].Flows[0].Message = 0, 0
 				}
@@ -103,7 +103,8 @@ func TestAgreements(t *testing.T) {
 	}
 }
 
-// What repeats of one cell say together explains nothing between tools; what a tool did in its windows may.
+// Warnings about the repeats of one cell taken together explain nothing
+// between tools; warnings about a tool's windows may.
 func TestReasonsOfWarnings(t *testing.T) {
 	other := Row{Cell: streamCell("bridge")}
 	for code, want := range map[string]int{WarnAlike: 0, WarnNoisy: 0, WarnUncovered: 1, WarnUnstationary: 1} {
@@ -113,7 +114,7 @@ func TestReasonsOfWarnings(t *testing.T) {
 	}
 }
 
-// CPU use is told as tables and charts tell it.
+// Reasons give the same estimates of CPU use as tables and charts.
 func TestReasonsTellEstimates(t *testing.T) {
 	of := func(tool string, estimate float64) Row {
 		c := streamCell("bridge")
@@ -122,12 +123,12 @@ func TestReasonsTellEstimates(t *testing.T) {
 	}
 	base, row := of("engine", 0.5), of("iperf3", 0.8)
 	w := warningOf(t, reasons(base.Cell, base, row, judgingOf(settings95())), ReasonCPU)
-	if want := "clients of iperf3 used 0.8 CPUs, of engine 0.5"; w.Text != want {
+	if want := "clients of iperf3 used 0.8 CPUs, those of engine 0.5"; w.Text != want {
 		t.Errorf("%q, want %q", w.Text, want)
 	}
 }
 
-// Only metrics that both have are compared, and only cells of two tools.
+// Only metrics that both tools have are compared, and only cells of two tools.
 func TestAgreementsOfWhatIsCommon(t *testing.T) {
 	trials := byTools(6, 1, func(t *record.Trial) {
 		t.Metrics[record.LatencyMean] = record.Metric{Value: 1e-5, Unit: "s"}

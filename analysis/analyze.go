@@ -1,8 +1,11 @@
+// Package analysis turns the trials of a run file into figures with intervals, comparisons with native and
+// verdicts. It is pure: the same run file always gives the same result, and nothing in it reads a clock or a file.
 package analysis
 
 import (
 	"cmp"
-	"fmt"
+	"encoding/json"
+	"iter"
 	"math"
 	"path"
 	"runtime"
@@ -12,48 +15,221 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/HdrHistogram/hdrhistogram-go"
+
 	"nettoll/record"
 	"nettoll/reference"
 )
 
-// Analyze computes everything that reports say about a run file. All figures are finite.
+// Result is everything that reports show about a run file. Most of it is written to JSON unchanged.
+type Result struct {
+	Run       record.Run
+	Limits    record.Settings // in force at the end: of the run, or of the last process that resumed it
+	Level     float64         // of every interval and test
+	Margin    float64         // differences up to this share of the baseline count as none
+	Finished  time.Time       // when the last trial ended; zero if there is none
+	Elapsed   float64         // seconds that all processes together worked on the run
+	End       string          // why the run ended (record.End…), or "" if it did not end in an orderly way
+	EndDetail string
+	Rounds    int // complete rounds: every cell still to be measured has a trial
+	Scenarios []Scenario
+	Settlings []Settling
+	Warnings  []Warning // of the run as a whole
+
+	// Results drawn from several rows together.
+	Multiplicity Multiplicity
+	Aim          Aim
+	Agreements   []Agreement
+	Sweeps       []Sweep
+	Prices       []PerPrice
+	Replications []Replication
+}
+
+// Rows iterates over all rows of a result, each with its scenario.
+func (res Result) Rows() iter.Seq2[Scenario, Row] {
+	return func(yield func(Scenario, Row) bool) {
+		for _, s := range res.Scenarios {
+			for _, r := range s.Rows {
+				if !yield(s, r) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Scenario holds cells that may be compared: the same traffic, hosts, address
+// family and placement over different networks.
+type Scenario struct {
+	Cell       record.Cell // without a network
+	Rows       []Row       // the baseline first, the others in the order of the plan
+	Extremes   []Extreme   // which networks are first and last, where that is tested
+	Namespaces Namespaces
+}
+
+// Namespaces reports that a scenario has several hosts, and that they are namespaces of one machine without a
+// network card between them.
+type Namespaces bool
+
+func (n Namespaces) String() string {
+	if n {
+		return "namespaces of one machine"
+	}
+	return ""
+}
+
+// MarshalText writes the name for hosts that share a machine.
+func (n Namespaces) MarshalText() ([]byte, error) { return []byte(n.String()), nil }
+
+// Row is the result of one cell.
+type Row struct {
+	Cell    record.Cell           `json:"-"`
+	Native  bool                  `json:"native"`
+	Status  record.Status         `json:"status"`           // OK if at least one trial is; otherwise that of the last trial
+	Reason  string                `json:"reason,omitempty"` // of the last trial that is not OK
+	Remedy  string                `json:"remedy,omitempty"`
+	Counts  map[record.Status]int `json:"trials"`
+	Figures []Figure              `json:"metrics"`              // in the order of record.Kinds
+	CPU     []Figure              `json:"cpu,omitempty"`        // CPU use in the window, in the order of CPUKinds; empty if it was not recorded
+	Costs   []Figure              `json:"cpu_cost,omitempty"`   // CPU use per amount moved, in the order of CPUKinds; see costs
+	InUse   *Figure               `json:"cpu_in_use,omitempty"` // CPU use over idle in the window; nil if it was not recorded
+	Reached Reached               `json:"-"`                    // how well the primary metric is known
+	Limit   Limit                 `json:"-"`                    // what limits its stream
+	// Latency is the merged histogram of all OK trials, in nanoseconds; nil if the workload has none. Its
+	// percentiles differ from those in Figures: these are computed per trial, so that they have intervals and
+	// pairs, and reports show their estimate.
+	Latency   *hdrhistogram.PackedHistogram `json:"-"`
+	Path      []record.Hop                  `json:"-"` // of the last trial that has one
+	Endpoints []record.Endpoint             `json:"-"` // of the last trial that has any
+	Warnings  []Warning                     `json:"-"`
+
+	Apart  bool          `json:"-"` // the hosts were separate machines, and CPU has all of them
+	Window float64       `json:"-"` // measured seconds per trial, median
+	Flows  []record.Flow `json:"-"` // of the last OK trial that has any
+	// ClientCPUs and ServerCPUs are the CPUs that the processes of the last OK trial were allowed to run on;
+	// empty means any CPU, or not recorded.
+	ClientCPUs, ServerCPUs []int `json:"-"`
+}
+
+// MarshalJSON writes a row without its traffic, which its scenario has. Lists are never null.
+func (r Row) MarshalJSON() ([]byte, error) {
+	type row Row
+	if r.Counts == nil {
+		r.Counts = map[record.Status]int{}
+	}
+	r.Figures = listed(r.Figures)
+	return json.Marshal(struct {
+		Network string `json:"network"`
+		Twin    int    `json:"twin,omitempty"`
+		row
+		Follows   bool              `json:"cpu_cost_follows_throughput,omitempty"`
+		Reached   Reached           `json:"precision,omitzero"`
+		LimitedBy string            `json:"limited_by,omitempty"`
+		Latency   *percentiles      `json:"merged_latency,omitempty"`
+		Path      []record.Hop      `json:"path"`
+		Endpoints []record.Endpoint `json:"endpoints"`
+		Warnings  []Warning         `json:"warnings"`
+	}{r.Cell.Network, r.Cell.Twin, row(r), r.CostFollows(), r.Reached, r.Limit.By, percentilesOf(r.Latency), listed(r.Path), listed(r.Endpoints), listed(r.Warnings)})
+}
+
+// listed returns a list that JSON does not write as null.
+func listed[T any](all []T) []T {
+	if all == nil {
+		return []T{}
+	}
+	return all
+}
+
+// Figure finds a metric in the row. The throughput of a single client is also its throughput per client.
+func (r Row) Figure(metric string) (Figure, bool) {
+	if f, ok := figureOf(r.Figures, metric); ok {
+		return f, true
+	}
+	if metric != record.ThroughputPerClient || r.Cell.Pairs() != 1 {
+		return Figure{}, false
+	}
+	f, ok := r.Figure(record.Throughput)
+	f.Kind, _ = record.KindOf(metric)
+	return f, ok
+}
+
+// Primary returns the figure that the row is ranked by: the first of its workload's primary metrics that it has.
+func (r Row) Primary() (Figure, bool) {
+	for _, name := range append(record.Primary(r.Cell.Workload), record.LatencyMean) {
+		if f, ok := r.Figure(name); ok {
+			return f, true
+		}
+	}
+	return Figure{}, false
+}
+
+// Load finds a figure of CPU use in the row.
+func (r Row) Load(name string) (Figure, bool) {
+	return figureOf(r.CPU, name)
+}
+
+func figureOf(all []Figure, name string) (Figure, bool) {
+	return record.First(all, func(f Figure) bool { return f.Kind.Name == name })
+}
+
+// Figure is one metric of a row.
+type Figure struct {
+	record.Kind
+	Summary
+	Ratio *Comparison `json:"vs_native,omitempty"` // ÷ baseline; nil for the baseline itself, without pairs, and if a value is 0
+	// Difference from the baseline is shown instead of the ratio for metrics that are shares themselves (unit
+	// "ratio") and where a value is 0; for times it is given as well. It is nil for all other metrics.
+	Difference *Comparison `json:"difference,omitempty"`
+	Points     []Point     `json:"-"` // the values, in the order of rounds
+}
+
+// Comparison returns the comparison that is shown, ratio or difference; nil if there is neither.
+func (f Figure) Comparison() *Comparison {
+	if f.Difference != nil && (f.Ratio == nil || f.Kind.Unit == "ratio") {
+		return f.Difference
+	}
+	return f.Ratio
+}
+
+// Point is one value and the round it was measured in.
+type Point struct {
+	Round int
+	Value float64
+}
+
+// Warning is a doubt about the figures, with advice.
+type Warning struct {
+	Code   string `json:"code"`             // for programs
+	Text   string `json:"text"`             // what is doubtful
+	Advice string `json:"advice,omitempty"` // what would help
+}
+
+// Analyze computes everything that reports show about a run file. All figures are finite.
 //
-// Every interval and test is at the level of the run (Settings.Confidence) by itself; verdicts
-// take the number of comparisons into account, see giveVerdicts.
+// Every single interval and test is at the level of the run (Settings.Confidence); verdicts take the number
+// of comparisons into account, see giveVerdicts.
 func Analyze(f *record.File) Result {
 	completed := *f
-	completed.Trials = Complete(f.Trials)
+	completed.Trials = slices.Clone(f.Trials)
+	for i := range completed.Trials {
+		CompleteTrial(&completed.Trials[i])
+	}
 	return AnalyzeCompleted(&completed)
 }
 
-// AnalyzeCompleted is Analyze for a file whose trials are complete, see CompleteTrial.
+// AnalyzeCompleted is like Analyze, for a file whose trials are complete; see CompleteTrial.
 func AnalyzeCompleted(f *record.File) Result {
 	all := collect(f.Run.Cells, f.Trials)
-	byCell := map[record.Cell]series{}
-	for _, c := range all {
-		byCell[c.cell] = c
-	}
-	res := Result{Run: f.Run, Limits: f.Limits(), Finished: finished(f.Trials), Elapsed: f.Spent, Rounds: completeRounds(all, byCell, f.Limits())}
+	res := Result{Run: f.Run, Limits: f.Limits(), Finished: finished(f.Trials), Elapsed: f.Spent, Rounds: completeRounds(all, f.Limits())}
 	res.Level, res.Margin = level(res.Limits), equalWithin(res.Limits)
 	if e, ok := ending(f); ok {
 		res.End, res.EndDetail = e.Reason, e.Detail
 	}
-	in := newCircumstances(res, all, byCell)
+	in := newCircumstances(res, all)
 	res.Aim = in.aim
-	rows := newRows(all, byCell, in)
-	index := map[record.Cell]int{}
-	for n, c := range all {
-		scenario := c.cell.Scenario()
-		i, ok := index[scenario]
-		if !ok {
-			i = len(res.Scenarios)
-			index[scenario] = i
-			res.Scenarios = append(res.Scenarios, Scenario{Cell: scenario})
-		}
-		res.Scenarios[i].Rows = append(res.Scenarios[i].Rows, rows[n])
-	}
-	for _, s := range res.Scenarios {
-		slices.SortStableFunc(s.Rows, func(a, b Row) int { return firstNative(a) - firstNative(b) })
+	for _, rows := range record.Gather(newRows(all, in), func(r Row) record.Cell { return r.Cell.Scenario() }) {
+		slices.SortStableFunc(rows, func(a, b Row) int { return nativeFirst(a.Native, b.Native) })
+		res.Scenarios = append(res.Scenarios, Scenario{Cell: rows[0].Cell.Scenario(), Rows: rows})
 	}
 	res.Relate()
 	res.Settlings = settlings(f.Trials)
@@ -61,7 +237,7 @@ func AnalyzeCompleted(f *record.File) Result {
 	return res
 }
 
-// Relate computes what follows from several rows: verdicts, extremes, sweeps, agreement of tools,
+// Relate computes the results that draw on several rows: verdicts, extremes, sweeps, agreement of tools,
 // prices, and the comparison with published figures. Analyze calls it.
 func (res *Result) Relate() {
 	for i := range res.Scenarios {
@@ -80,42 +256,41 @@ func (res *Result) Relate() {
 	}
 }
 
-// sourceOf is the published source that a run is compared with: the one that it names, or
-// the one that its suite is named after.
+// sourceOf returns the name of the published source that a run is compared with: the source named in the run,
+// or else the name of its suite.
 func sourceOf(run record.Run) string {
 	name := path.Base(run.Suite)
 	return cmp.Or(run.Source, strings.TrimSuffix(name, path.Ext(name)))
 }
 
-// namespaces reports whether the hosts of a scenario share one machine: there are
-// several, something was measured on them, and in no trial were they machines.
+// namespaces reports whether the hosts of a scenario share one machine: there are several, something was
+// measured on them, and in no trial were they separate machines.
 func namespaces(s Scenario) Namespaces {
-	measured := false
-	for _, r := range s.Rows {
-		if r.Apart {
-			return false
-		}
-		measured = measured || r.Status == record.OK
-	}
-	return Namespaces(s.Cell.Hosts > 1 && measured)
+	measured := slices.ContainsFunc(s.Rows, func(r Row) bool { return r.Status == record.OK })
+	apart := slices.ContainsFunc(s.Rows, func(r Row) bool { return r.Apart })
+	return Namespaces(s.Cell.Hosts > 1 && measured && !apart)
 }
 
-func firstNative(r Row) int {
-	if r.Native {
+// nativeFirst is a comparison function that sorts native rows first.
+func nativeFirst(a, b bool) int {
+	switch {
+	case a == b:
 		return 0
+	case a:
+		return -1
 	}
 	return 1
 }
 
-// newRows makes the rows of cells, on all CPUs.
-func newRows(all []series, byCell map[record.Cell]series, in circumstances) []Row {
+// newRows makes the rows of cells, using all CPUs.
+func newRows(all []series, in circumstances) []Row {
 	rows := make([]Row, len(all))
 	var next atomic.Int64
 	var done sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), len(all)) {
 		done.Go(func() {
 			for i := int(next.Add(1)) - 1; i < len(all); i = int(next.Add(1)) - 1 {
-				rows[i] = newRow(all[i], byCell[all[i].cell.Against()], in)
+				rows[i] = newRow(all[i], in)
 			}
 		})
 	}
@@ -123,7 +298,7 @@ func newRows(all []series, byCell map[record.Cell]series, in circumstances) []Ro
 	return rows
 }
 
-func newRow(c, base series, in circumstances) Row {
+func newRow(c series, in circumstances) Row {
 	row := Row{Cell: c.cell, Native: c.cell.IsNative(), Counts: map[record.Status]int{}}
 	for _, t := range c.trials {
 		row.Counts[t.Status]++
@@ -146,7 +321,7 @@ func newRow(c, base series, in circumstances) Row {
 		if len(points) == 0 {
 			return Figure{}, false
 		}
-		return newFigure(k, points, of(base), row.Native, in.judging), true
+		return newFigure(k, points, of(*c.base), row.Native, in.judging), true
 	}
 	for _, k := range record.Kinds() {
 		if f, ok := figure(k, func(s series) []Point { return s.points(k) }); ok {
@@ -165,7 +340,8 @@ func newRow(c, base series, in circumstances) Row {
 		row.InUse = &f
 	}
 	ok := c.ok()
-	row.Window, row.Flows = windowOf(ok), flowsOf(ok)
+	row.Window = windowOf(ok)
+	_, row.Flows = series{trials: ok}.lastSetup()
 	for _, t := range ok {
 		if t.CPU != nil {
 			row.ClientCPUs, row.ServerCPUs = t.CPU.Client.CPUs, t.CPU.Server.CPUs
@@ -175,10 +351,12 @@ func newRow(c, base series, in circumstances) Row {
 	var bad int
 	var why error
 	row.Latency, bad, why = mergeLatency(ok)
-	row.Warnings = doubts(row, c, base, in)
+	doubts := doubts(row, c, in)
 	if bad > 0 {
-		row.Warnings = append(row.Warnings, warnHistogram(bad, len(ok), why))
+		doubts.add(WarnHistogram, "the run file was changed or damaged; of the figures only percentiles by time depend on it",
+			"latencies of %d of %d trials cannot be read and are left out of the distribution (%v)", bad, len(ok), why)
 	}
+	row.Warnings = doubts
 	return row
 }
 
@@ -195,7 +373,7 @@ func newFigure(k record.Kind, points, base []Point, native bool, j judging) Figu
 	return fig
 }
 
-// windowOf is the median length of the windows of trials, in seconds.
+// windowOf returns the median length of the windows of trials, in seconds.
 func windowOf(trials []*record.Trial) float64 {
 	var all []float64
 	for _, t := range trials {
@@ -203,24 +381,10 @@ func windowOf(trials []*record.Trial) float64 {
 			all = append(all, t.Window)
 		}
 	}
-	if len(all) == 0 {
-		return 0
-	}
-	slices.Sort(all)
-	return median(all)
+	return medianOf(all)
 }
 
-// flowsOf are the flows of the last trial that has some.
-func flowsOf(trials []*record.Trial) []record.Flow {
-	for _, t := range slices.Backward(trials) {
-		if len(t.Flows) > 0 {
-			return t.Flows
-		}
-	}
-	return nil
-}
-
-// finished is when the last trial ended.
+// finished returns the time at which the last trial ended.
 func finished(trials []record.Trial) time.Time {
 	var last time.Time
 	for _, t := range trials {
@@ -235,8 +399,7 @@ func finished(trials []record.Trial) time.Time {
 	return last
 }
 
-// ending is the orderly end of the run, if it has one: an end line of the last
-// process that worked on it.
+// ending returns the orderly end of the run, if it has one: the end line of the last process that worked on it.
 func ending(f *record.File) (record.End, bool) {
 	if len(f.Ends) == 0 || f.Open || f.Truncated > 0 {
 		return record.End{}, false
@@ -244,39 +407,41 @@ func ending(f *record.File) (record.End, bool) {
 	return f.Ends[len(f.Ends)-1], true
 }
 
-// runDoubts are the warnings of the run as a whole.
-func runDoubts(f *record.File, res Result, in circumstances) []Warning {
-	var out []Warning
+// runDoubts returns the warnings about the run as a whole.
+func runDoubts(f *record.File, res Result, in circumstances) (out warnings) {
 	if f.Run.Machine.Virtual == record.Emulated {
-		out = append(out, warnEmulated())
+		out.add(WarnEmulated, "measure on real hardware, or under a hypervisor with hardware support (KVM)",
+			"the machine is emulated in software: no figure here says anything about performance")
 	}
 	if used, cpus := othersUse(f); used > busyLimit*float64(cpus) {
-		out = append(out, warnBusy(used, cpus))
+		out.add(WarnBusy, "stop other work on the machine, and measure again",
+			"other work used %.2g of the machine's %d CPUs between trials: a receiver that waits for a CPU is woken less often, so networks may differ less from native than on a quiet machine", used, cpus)
 	}
 	if f.Truncated > 0 {
-		out = append(out, warnTruncated(f.Truncated))
+		out.add(WarnTruncated, "resume this run (--resume)",
+			"the last line is incomplete (%d bytes are left out): the process died while writing it", f.Truncated)
 	}
-	switch _, orderly := ending(f); {
-	case !orderly:
-		out = append(out, warnUnfinished(fmt.Sprintf("the run did not end in an orderly way; complete rounds: %d", res.Rounds)))
-	case res.End == record.EndInterrupted || res.End == record.EndFailed:
-		text := map[string]string{
-			record.EndInterrupted: "the run was interrupted",
-			record.EndFailed:      "the run stopped since nothing more could be measured",
-		}[res.End]
-		if res.EndDetail != "" {
-			text += " (" + res.EndDetail + ")"
-		}
-		out = append(out, warnUnfinished(fmt.Sprintf("%s; complete rounds: %d", text, res.Rounds)))
+	text := map[string]string{
+		record.EndInterrupted: "the run was interrupted",
+		record.EndFailed:      "the run stopped because nothing more could be measured",
+	}[res.End]
+	if text != "" && res.EndDetail != "" {
+		text += " (" + res.EndDetail + ")"
 	}
-	if most := res.mostRounds(); most >= record.LeastRounds(1, res.Level) && most < res.Multiplicity.Least {
-		out = append(out, warnShort(res.Multiplicity, most, in.more(res.Multiplicity.Least)))
+	if _, orderly := ending(f); !orderly {
+		text = "the run did not finish cleanly"
 	}
-	for _, s := range res.Scenarios {
-		if s.Cell.Placement == record.PlacementFree {
-			out = append(out, warnPlacement())
-			break
-		}
+	if text != "" {
+		out.add(WarnUnfinished, "what was measured is valid; resume this run (--resume) for the rest", "%s; complete rounds: %d", text, res.Rounds)
+	}
+	// If a run has too few rounds for any comparison at all, rows report that.
+	if m, most := res.Multiplicity, res.mostRounds(); most >= record.LeastRounds(1, res.Level) && most < m.Least {
+		out.add(WarnShort, in.more(m.Least)+", or compare fewer networks at once",
+			"%d rounds are too few for a verdict: among %d comparisons no difference, however large, is certain with fewer than %d", most, m.Primary, m.Least)
+	}
+	if slices.ContainsFunc(res.Scenarios, func(s Scenario) bool { return s.Cell.Placement == record.PlacementFree }) {
+		out.add(WarnPlacement, "use --placement same or distinct",
+			"placement is free: the scheduler moves client and server between CPUs, which makes latency bimodal and its median a matter of luck")
 	}
 	return out
 }

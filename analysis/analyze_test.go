@@ -114,7 +114,7 @@ func TestAnalyzeLostTrials(t *testing.T) {
 	}
 }
 
-// Of a cell that a resumed run measured again in a round, the last OK trial counts.
+// If a resumed run measured a cell twice in a round, the last OK trial counts.
 func TestAnalyzeDuplicates(t *testing.T) {
 	c := streamCell("host")
 	ok := func(v float64) record.Trial { return throughputTrial(c, 1, v) }
@@ -184,7 +184,7 @@ func TestAnalyzeZeroHasNoRatio(t *testing.T) {
 	}
 }
 
-// The first twin is native of its own network's second twin only.
+// The first twin is the baseline of its own network's second twin only.
 func TestAnalyzeTwins(t *testing.T) {
 	f := twinFile(1, 8, 0.7)
 	for _, tr := range twinFile(3, 8, 1).Trials {
@@ -221,8 +221,8 @@ func TestCompleteRounds(t *testing.T) {
 	warningOf(t, rowOf(t, res, "ovs").Warnings, WarnNotMeasured)
 }
 
-// A cell that failed once would have been tried again: a round that was cut before it is not complete. One that
-// failed as often as cells are tried is in no later round.
+// A cell that failed once would have been tried again: a round that ended before it is not
+// complete. A cell that failed as often as cells are tried is missing from later rounds.
 func TestCompleteRoundsWithoutWhatWasGivenUp(t *testing.T) {
 	for failures, want := range map[int]int{1: 5, 2: 5, 3: 6} {
 		trials := pairedTrials(1, 6, 1, 0.01)
@@ -240,7 +240,7 @@ func TestCompleteRoundsWithoutWhatWasGivenUp(t *testing.T) {
 	}
 }
 
-// A cell whose baseline was never measured is compared with nothing, and asks for no more rounds of the others.
+// A cell whose baseline was never measured is compared with nothing, and requires no more rounds of the others.
 func TestComparedWithWhatWasMeasured(t *testing.T) {
 	trials := pairedTrials(1, 6, 1, 0.001)
 	for round := 1; round <= 6; round++ {
@@ -253,8 +253,8 @@ func TestComparedWithWhatWasMeasured(t *testing.T) {
 	}
 }
 
-// A cell that is known well enough, and so was measured no further, does not make later rounds
-// incomplete; one that is missing for no reason does.
+// A cell that is known well enough, and so was not measured further, does
+// not make later rounds incomplete; one that is missing for no reason does.
 func TestCompleteRoundsWithoutWhatIsKnown(t *testing.T) {
 	quiet := several(9, 0.7, 0.8, 0.6, 0.9, 0.5)
 	longer := several(16, 0.7, 0.8, 0.6, 0.9, 0.5)
@@ -276,7 +276,7 @@ func TestCompleteRoundsWithoutWhatIsKnown(t *testing.T) {
 	}
 }
 
-// After a resume the limits of the last process hold, and time adds up.
+// After a resume the limits of the last process apply, and times add up.
 func TestAnalyzeResumed(t *testing.T) {
 	f := fileOf(pairedTrials(1, 13, 0.9, 0.2)...)
 	f.Run.Settings.MaxRounds, f.Spent = 40, 108

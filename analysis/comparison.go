@@ -7,51 +7,51 @@ import (
 	"nettoll/record"
 )
 
-// Outcome says what an interval allows to be said of a difference.
+// Outcome is what an interval shows about a difference.
 type Outcome int
 
 const (
 	Untested  Outcome = iota // too few rounds for an interval at the level
-	NotKnown                 // the interval holds "no difference", and reaches beyond the margin
-	Same                     // the whole interval lies within the margin, whether or not it holds "no difference"
-	Different                // the interval leaves out "no difference", and reaches beyond the margin
+	NotKnown                 // the interval contains "no difference", and reaches beyond the margin
+	Same                     // the whole interval lies within the margin, whether or not it contains "no difference"
+	Different                // the interval excludes "no difference", and reaches beyond the margin
 )
 
 func (o Outcome) String() string {
 	return [...]string{Untested: "untested", NotKnown: "not-known", Same: "same", Different: "different"}[o]
 }
 
-// MarshalText writes an outcome as reports for programs have it.
+// MarshalText writes an outcome as machine-readable reports name it.
 func (o Outcome) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
 
-// Effect says which way a difference goes, in the direction of its metric.
+// Effect reports whether a difference is for the better or for the worse, by the direction of its metric.
 type Effect string
 
-// There is an effect only if two are different.
+// There is an effect only if the outcome is Different.
 const (
 	Better Effect = "better"
 	Worse  Effect = "worse"
 )
 
-// Comparison compares a cell with another, paired by round: a ratio, where 1 is no
-// difference, or a difference in the unit of the metric, where 0 is none.
+// Comparison compares a cell with another, paired by round: either as a ratio, where 1 means no difference,
+// or as a difference in the unit of the metric, where 0 means none.
 type Comparison struct {
 	N        int     // pairs
 	Minus    bool    // it is a difference, not a ratio
 	Value    float64 // cell ÷ baseline, or cell − baseline: the pseudo-median of the pairs
-	Interval         // of Value; the extremes of the pairs where N is too small for the level
-	P        float64 // of the test that there is no difference; says nothing where Level is 0
+	Interval         // of Value; the extremes of the pairs if N is too small for the level
+	P        float64 // of the test for no difference; meaningless if Level is 0
 	Outcome  Outcome // by this interval alone
-	Effect   Effect  // of an Outcome that is Different
+	Effect   Effect  // set if Outcome is Different
 
-	// Primary comparisons are one of each cell, of the metric that the cell is ranked by.
+	// Primary marks the comparison in the metric that the cell is ranked by, one per cell.
 	Primary  bool
-	Judged   bool    // there is a verdict: it is of one of the families of giveVerdicts. All others describe
+	Judged   bool    // there is a verdict: it belongs to one of the families of giveVerdicts. All others are descriptive
 	Adjusted float64 // P corrected for the number of comparisons in its family
-	Verdict  Outcome // Outcome, but Different only where Adjusted says so too
+	Verdict  Outcome // Outcome, but Different only if Adjusted confirms it
 }
 
-// MarshalJSON leaves out what is not known: what was not tested has no interval and no p-value.
+// MarshalJSON leaves out what is not known: an untested comparison has no interval and no p-value.
 func (c Comparison) MarshalJSON() ([]byte, error) {
 	where := func(known bool, v float64) *float64 {
 		if !known {
@@ -78,9 +78,9 @@ func (c Comparison) MarshalJSON() ([]byte, error) {
 		where(c.Level > 0 && c.Judged, c.Adjusted), verdict})
 }
 
-// Doubtful reports whether the size of a difference is known too badly to give one
-// number: half of the interval is more than half of the difference. Reports then give only its
-// direction, its least and its greatest size.
+// Doubtful reports whether the size of a difference is too uncertain to give as one number: half of the
+// interval is more than half of the difference. Reports then give only its direction, its least and its
+// greatest size. none is the value that means no difference.
 func (c Comparison) Doubtful(none float64) bool {
 	return math.Max(c.High-c.Value, c.Value-c.Low) > math.Abs(c.Value-none)/2
 }
@@ -91,8 +91,8 @@ type pair struct {
 	cell, native float64
 }
 
-// pairUp joins points of the same round; rounds that only one of them has are
-// left out. Both are in the order of rounds.
+// pairUp joins points of the same round; rounds that only one side has are left
+// out. Both sides are in the order of rounds.
 func pairUp(cell, native []Point) []pair {
 	var out []pair
 	for i, j := 0, 0; i < len(cell) && j < len(native); {
@@ -109,17 +109,16 @@ func pairUp(cell, native []Point) []pair {
 	return out
 }
 
-// judging is how comparisons are judged in a run.
+// judging holds the parameters by which comparisons of a run are judged.
 type judging struct {
 	level  float64 // of intervals and tests
-	margin float64 // differences up to so much, as a share of the baseline, count as none
+	margin float64 // differences up to this share of the baseline count as none
 }
 
 func judgingOf(s record.Settings) judging { return judging{level(s), equalWithin(s)} }
 
-// Paired is the comparison of a cell with its baseline for paired values from several runs. level is that
-// of the interval and the test, margin a share of 1. The result is nil if there is no pair, or a value
-// is 0.
+// Paired compares a cell with its baseline for paired values from several runs. level is that of the interval
+// and the test, margin a share of 1. The result is nil if there is no pair, or a value is 0.
 func Paired(of, with []float64, level, margin float64) *Comparison {
 	pairs := make([]pair, min(len(of), len(with)))
 	for i := range pairs {
@@ -128,15 +127,13 @@ func Paired(of, with []float64, level, margin float64) *Comparison {
 	return compare(pairs, record.HigherIsBetter, judging{level, margin})
 }
 
-// compare gives the ratio of a cell to its baseline. The differences
-// dᵢ = ln(cellᵢ/baselineᵢ) of the rounds are free of whatever slowed both in a
-// round; the ratio is the exponential of their pseudo-median, its interval that
-// of pseudomedianInterval, the test Wilcoxon's. Taking logarithms makes "twice"
-// and "half" equally far from 1, and a ratio of medians of pairs that says the
-// same whichever of the two is called the baseline.
+// compare returns the ratio of a cell to its baseline. The differences dᵢ = ln(cellᵢ/baselineᵢ) of the rounds
+// are free of whatever slowed both in a round; the ratio is the exponential of their pseudo-median, its
+// interval that of pseudomedianInterval, the test Wilcoxon's. With logarithms "twice" and "half" are equally
+// far from 1, and the result is the same whichever of the two is called the baseline.
 //
-// The result is nil where there is no pair, or where a value is 0, so that no
-// ratio exists; leaving out the pairs with zeros would favour the others.
+// The result is nil if there is no pair, or if a value is 0, so that no ratio exists; leaving out the pairs
+// with zeros would favour the others.
 func compare(pairs []pair, better record.Direction, j judging) *Comparison {
 	d := make([]float64, len(pairs))
 	for i, p := range pairs {
@@ -157,20 +154,17 @@ func compare(pairs []pair, better record.Direction, j judging) *Comparison {
 	return c
 }
 
-// subtract gives the difference of a cell from its baseline, for metrics whose
-// ratio says little: a loss of 0 against 0 has no ratio, and 0.002 % against
-// 0.001 % is not "twice as bad" in practice. It works like compare, on
-// cellᵢ − baselineᵢ instead of the logarithms. The margin is a share of the baseline's
-// value, and 0 if that is 0.
+// subtract returns the difference of a cell from its baseline, for metrics whose ratio says little: a loss of 0
+// against 0 has no ratio, and 0.002 % against 0.001 % is not "twice as bad" in practice. It works like compare, on
+// cellᵢ − baselineᵢ instead of the logarithms. The margin is a share of the baseline's value, and 0 if that is 0.
 //
-// The result is nil where there is no pair, or where a difference is beyond the
-// range of numbers.
+// The result is nil if there is no pair, or if a difference is beyond the range of numbers.
 func subtract(pairs []pair, better record.Direction, j judging) *Comparison {
 	d, base := make([]float64, len(pairs)), make([]float64, len(pairs))
 	for i, p := range pairs {
 		d[i], base[i] = p.cell-p.native, p.native
 		if math.Abs(d[i]) > math.MaxFloat64/2 {
-			return nil // Walsh averages of such would overflow
+			return nil // Walsh averages of such differences would overflow
 		}
 	}
 	c := center(d, j.level)
@@ -183,8 +177,8 @@ func subtract(pairs []pair, better record.Direction, j judging) *Comparison {
 	return c
 }
 
-// center gives the pseudo-median of differences, its interval and the test that it is 0.
-// It is nil where there is none.
+// center returns the pseudo-median of differences, its interval and the test that it is 0. The result is nil
+// if there are no differences.
 func center(d []float64, level float64) *Comparison {
 	if len(d) == 0 {
 		return nil
@@ -194,10 +188,9 @@ func center(d []float64, level float64) *Comparison {
 	return &Comparison{N: len(d), Value: pseudomedian(d), Interval: Interval{low, high, reached}, P: signedRankP(d, plain)}
 }
 
-// judge sets the outcome. none is the value of no difference; from and to are the
-// margin around it. If the interval excludes none although the test, which accounts for
-// ties, does not reject it, the interval is widened to none, so that it never says more than
-// the test. With too few pairs for the level nothing was tested.
+// judge sets the outcome. none is the value of no difference; from and to are the margin around it. If the
+// interval excludes none although the test, which accounts for ties, does not reject it, the interval is widened
+// to none, so that it never claims more than the test. With too few pairs for the level nothing was tested.
 func (c *Comparison) judge(none, from, to float64, better record.Direction, level float64) {
 	if c.Level == 0 {
 		return
@@ -218,5 +211,5 @@ func (c *Comparison) judge(none, from, to float64, better record.Direction, leve
 	}
 }
 
-// alarms reports whether the test calls the two different, within the margin or not.
+// alarms reports whether the test finds a difference, within the margin or not.
 func (c *Comparison) alarms(level float64) bool { return c.Level > 0 && c.P < 1-level }

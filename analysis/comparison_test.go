@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"nettoll/record"
@@ -70,7 +71,7 @@ func TestCompareImpossible(t *testing.T) {
 	}
 }
 
-// Whatever the ties, outcome, p-value and interval say the same.
+// Whatever the ties, outcome, p-value and interval agree.
 func TestOutcomeAgreesWithInterval(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 9))
 	outcomes := map[Outcome]int{}
@@ -108,9 +109,8 @@ func TestPairUp(t *testing.T) {
 	}
 }
 
-// Three outcomes, and a fourth where nothing was tested. An interval within the margin is the
-// same, also where it leaves out 1; one that reaches beyond is not, although the test finds
-// nothing.
+// Three outcomes, and a fourth where nothing was tested. An interval within the margin is
+// Same, even if it excludes 1; one that reaches beyond is not, even if the test finds nothing.
 func TestOutcomes(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -136,7 +136,7 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// The size of a difference is named only where it is known to its half.
+// The size of a difference is given only if it is known to within half of itself.
 func TestDoubtful(t *testing.T) {
 	for _, tt := range []struct {
 		c    Comparison
@@ -189,8 +189,7 @@ func TestSubtract(t *testing.T) {
 	}
 }
 
-// A ratio of shares says little and one of 0 to 0 nothing; a ratio of anything
-// else is enough.
+// A ratio of shares is of little use and 0 to 0 has no ratio; for all other metrics a ratio is enough.
 func TestDifferenceStandsForRatio(t *testing.T) {
 	set := func(name, unit string, host, bridge float64) Figure {
 		trials := pairedTrials(3, 8, 0.9, 0.01)
@@ -215,8 +214,8 @@ func TestDifferenceStandsForRatio(t *testing.T) {
 		{record.Retransmits, "segments", 0, 10, false, true},
 		{record.Retransmits, "segments", 5, 10, true, false},
 		{record.LatencyAdded, "s", 1e-5, -1e-6, false, true},
-		{record.Jitter, "s", 1e-5, 2e-5, true, true}, // times have a size, too,
-		{record.Jitter, "s", 1e-5, -1, false, false}, // cannot be
+		{record.Jitter, "s", 1e-5, 2e-5, true, true}, // times are compared by difference, too
+		{record.Jitter, "s", 1e-5, -1, false, false}, // impossible value
 	} {
 		f := set(tt.name, tt.unit, tt.host, tt.bridge)
 		if n := map[bool]int{true: 8}[tt.ratio || tt.different]; f.Summary.N != n || (f.Ratio != nil) != tt.ratio || (f.Difference != nil) != tt.different {
@@ -268,15 +267,80 @@ func TestDifferences(t *testing.T) {
 		{"not recorded in part", []record.Endpoint{{Role: "client", MTU: 9000}}, nil, []string{"client MTU 9000 against 1500"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			of := func(network string, e []record.Endpoint, f []record.Flow) series {
-				trial := throughputTrial(streamCell(network), 1, 1)
-				trial.Endpoints, trial.Flows = e, f
-				return series{trial.Cell, []*record.Trial{&trial}}
-			}
-			got := differences(of("bridge", tt.endpoints, tt.flows), of("host", endpointsOf(1500, nil), mss(1448)))
+			got := differences(tt.endpoints, tt.flows, endpointsOf(1500, nil), mss(1448))
 			if !slices.Equal(got, tt.want) {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
+	}
+}
+
+// comparedWith returns the cell of a network in a run with a chosen baseline.
+func comparedWith(network, baseline string) record.Cell {
+	c := streamCell(network)
+	c.Baseline = baseline
+	return c
+}
+
+// TestChosenBaseline compares the networks of two platforms with one
+// baseline, and not with the native of the lab, which was measured too.
+func TestChosenBaseline(t *testing.T) {
+	var trials []record.Trial
+	for round := 1; round <= 8; round++ {
+		for network, gbits := range map[string]float64{"docker:native": 20, "docker:bridge": 10, "bridge": 12, "host": 40} {
+			v := gbits * 1e9 * (1 + 0.001*float64(round))
+			trials = append(trials, throughputTrial(comparedWith(network, "docker:native"), round, v))
+		}
+	}
+	res := Analyze(fileOf(trials...))
+	if len(res.Scenarios) != 1 || res.Scenarios[0].Rows[0].Cell.Network != "docker:native" {
+		t.Fatalf("scenarios are %+v", res.Scenarios)
+	}
+	for network, want := range map[string]float64{"docker:bridge": 0.5, "bridge": 0.6, "host": 2} {
+		row := rowOf(t, res, network)
+		if r := row.Figures[0].Ratio; row.Native || r == nil || r.Value < want-1e-9 || r.Value > want+1e-9 {
+			t.Errorf("%s: native %t, ratio %+v, want %v", network, row.Native, r, want)
+		}
+	}
+	if base := rowOf(t, res, "docker:native"); !base.Native || base.Figures[0].Ratio != nil {
+		t.Errorf("the baseline is %+v", base)
+	}
+	for key, reached := range Precision(trials, settings95()) {
+		if reached.N != 8 || !reached.Known {
+			t.Errorf("%s is known to %+v", key, reached)
+		}
+	}
+}
+
+// TestDoubtsNameTheBaseline checks that no doubt mentions native if another network was the baseline.
+func TestDoubtsNameTheBaseline(t *testing.T) {
+	var trials []record.Trial
+	for round := 1; round <= 12; round++ {
+		base := throughputTrial(comparedWith("veth", "veth"), round, 10e9*(1+0.3*float64(round)))
+		base.Endpoints = []record.Endpoint{{Role: "client", MTU: 1500}}
+		bridge := throughputTrial(comparedWith("bridge", "veth"), round, 9e9)
+		bridge.Endpoints = []record.Endpoint{{Role: "client", MTU: 1450}}
+		trials = append(trials, bridge)
+		if round > 1 {
+			trials = append(trials, base)
+		}
+	}
+	res := Analyze(fileOf(trials...))
+	want := map[string][]string{
+		"bridge": {WarnUnpaired, WarnDiffers},
+		"veth":   {WarnDrift, WarnNoisy},
+	}
+	for network, expected := range want {
+		row := rowOf(t, res, network)
+		for _, code := range expected {
+			w := warningOf(t, row.Warnings, code)
+			if text := w.Text + w.Advice; !strings.Contains(text, "veth") || strings.Contains(text, "native") {
+				t.Errorf("%s says %q, %q", code, w.Text, w.Advice)
+			}
+		}
+	}
+	alone := rowOf(t, Analyze(fileOf(trials[0])), "bridge")
+	if w := warningOf(t, alone.Warnings, WarnNoNative); !strings.Contains(w.Text, "trial of veth") || !strings.Contains(w.Advice, "why veth was not") {
+		t.Errorf("without a baseline: %q, %q", w.Text, w.Advice)
 	}
 }

@@ -1,39 +1,41 @@
 package analysis
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
+	"nettoll/record"
 	"nettoll/reference"
 )
 
-// Judgement says what figures say about a conclusion.
+// Judgement is what figures show about a conclusion.
 type Judgement int
 
 const (
-	CannotTell    Judgement = iota // too little was measured, or too unsurely
+	CannotTell    Judgement = iota // too little was measured, or not precisely enough
 	Holds                          // the figures show it
-	DoesNotHold                    // the figures show that it is not so
-	NotMeasurable                  // no measurement can tell
+	DoesNotHold                    // the figures show the contrary
+	NotMeasurable                  // no measurement can decide it
 )
 
 func (o Judgement) String() string {
 	return [...]string{CannotTell: "cannot-tell", Holds: "holds", DoesNotHold: "does-not-hold", NotMeasurable: "not-measurable"}[o]
 }
 
-// MarshalText writes a judgement as reports for programs have it.
+// MarshalText writes a judgement as machine-readable reports name it.
 func (o Judgement) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
 
-// CheckedConclusion is a conclusion of a source, checked against the source's
-// own figures and against those of the run.
+// CheckedConclusion is a conclusion of a source, checked against the source's own figures and against those of the run.
 type CheckedConclusion struct {
 	Conclusion reference.Conclusion
 	Published  Judgement // by the source's own figures
 	Measured   Judgement // by those of the run
-	Text       string    // one sentence in plain words, such as "holds here: …"
-	Evidence   []string  // the figures that say so, a line each
+	Text       string    // one plain sentence, for example "holds here: …"
+	Evidence   []string  // the figures behind it, one per line
 }
 
 // MarshalJSON writes only the text of the conclusion.
@@ -47,14 +49,13 @@ func (c CheckedConclusion) MarshalJSON() ([]byte, error) {
 	}{c.Conclusion.Text, c.Published, c.Measured, c.Text, c.Evidence})
 }
 
-// checkConclusion does all checks of a conclusion twice: on the published
-// figures, which are taken as exact, and on those of the run, where only what is certain at
-// the level counts. The conclusion does not hold if one check fails.
+// checkConclusion does all checks of a conclusion twice: on the published figures, which are taken as exact, and on
+// those of the run, where only what is certain at the level counts. The conclusion does not hold if one check fails.
 func checkConclusion(c reference.Conclusion, tables []ReplicatedTable, conf judging) CheckedConclusion {
 	out := CheckedConclusion{Conclusion: c}
 	if len(c.Checks) == 0 {
 		out.Published, out.Measured = NotMeasurable, NotMeasurable
-		out.Text = "no measurement can tell: " + c.Why
+		out.Text = "not measurable: " + c.Why
 		return out
 	}
 	var published, measured []Judgement
@@ -63,30 +64,23 @@ func checkConclusion(c reference.Conclusion, tables []ReplicatedTable, conf judg
 		p := newJudge(k, tables, true, conf).run()
 		m := newJudge(k, tables, false, conf).run()
 		published, measured = append(published, p.outcome), append(measured, m.outcome)
-		if !slices.Contains(details, m.text) {
-			details = append(details, m.text)
-		}
-		for _, text := range m.standIns {
-			if !slices.Contains(standIns, text) {
-				standIns = append(standIns, text)
-			}
-		}
+		details, standIns = record.AddNew(details, m.text), record.AddNew(standIns, m.standIns...)
 		out.Evidence = append(out.Evidence, m.evidence...)
 	}
 	out.Published, out.Measured = together(published), together(measured)
 	out.Text = map[Judgement]string{
-		CannotTell: "cannot be told here", Holds: "holds here", DoesNotHold: "does not hold here",
+		CannotTell: "not known here", Holds: "holds here", DoesNotHold: "does not hold here",
 	}[out.Measured] + ": " + strings.Join(append(details, standIns...), "; ")
 	switch out.Published {
 	case DoesNotHold:
 		out.Text += " (the source's own figures do not show it)"
 	case CannotTell:
-		out.Text += " (the source's own figures do not tell)"
+		out.Text += " (the source's own figures do not decide it)"
 	}
 	return out
 }
 
-// together is what several checks say.
+// together combines the judgements of several checks.
 func together(all []Judgement) Judgement {
 	switch {
 	case slices.Contains(all, DoesNotHold):
@@ -97,14 +91,10 @@ func together(all []Judgement) Judgement {
 	return Holds
 }
 
-// share judges by how many cells show it, how many show the contrary, and how
-// many are open: it holds if enough show it already, and does not if not enough
-// could even if all open ones did.
+// share judges by the number of cells that show it, that show the contrary, and that are open: it holds if
+// enough show it already, and does not hold if there would be too few even if all open ones showed it.
 func share(won, lost, open int, least float64) Judgement {
-	if least == 0 {
-		least = 1
-	}
-	need := least*float64(won+lost+open) - 1e-9
+	need := cmp.Or(least, 1)*float64(won+lost+open) - 1e-9
 	switch {
 	case won+lost+open == 0:
 		return CannotTell
@@ -116,15 +106,15 @@ func share(won, lost, open int, least float64) Judgement {
 	return CannotTell
 }
 
-// finding is what one check found.
+// finding is the result of one check.
 type finding struct {
 	outcome  Judgement
 	text     string
 	evidence []string
-	standIns []string // what was measured in the place of networks, in words
+	standIns []string // networks that were measured in place of others, as text
 }
 
-// judge does one check on one side's figures.
+// judge does one check on the figures of one side: published or measured.
 type judge struct {
 	check     reference.Check
 	tables    []ReplicatedTable
@@ -132,7 +122,7 @@ type judge struct {
 	judging
 
 	won, lost, open int
-	same            int // of the open ones: the two are the same within the margin
+	same            int // of the open ones: those where the two are the same within the margin
 	evidence        []string
 }
 
@@ -150,26 +140,19 @@ func (j *judge) run() finding {
 	if why := j.unknown(); why != "" {
 		return finding{text: why}
 	}
-	var f finding
-	switch j.check.Kind {
-	case reference.Faster:
-		f = j.faster()
-	case reference.Fastest:
-		f = j.fastest()
-	case reference.Relative:
-		f = j.relative()
-	case reference.Crossover:
-		f = j.crossover()
-	case reference.Order:
-		f = j.order()
-	default:
-		f.text = fmt.Sprintf("there is no check called %q", j.check.Kind)
+	do, known := map[reference.CheckKind]func() finding{
+		reference.Faster: j.faster, reference.Fastest: j.fastest, reference.Relative: j.relative,
+		reference.Crossover: j.crossover, reference.Order: j.order,
+	}[j.check.Kind]
+	if !known {
+		return finding{text: fmt.Sprintf("there is no check called %q", j.check.Kind)}
 	}
+	f := do()
 	f.evidence, f.standIns = j.evidence, j.standIns()
 	return f
 }
 
-// standIns are the networks that stand in for networks that the check is about.
+// standIns lists the networks that stand in for networks of the check.
 func (j *judge) standIns() (all []string) {
 	if j.published || len(j.evidence) == 0 {
 		return nil
@@ -182,32 +165,26 @@ func (j *judge) standIns() (all []string) {
 	}
 	for _, t := range j.tables {
 		for _, c := range t.Cells {
-			text := fmt.Sprintf("%s stands in for %s", c.Cell.Network, c.Published.Network)
-			if c.StandsIn() && named(c.Published.Network) && !slices.Contains(all, text) {
-				all = append(all, text)
+			if c.StandsIn() && named(c.Published.Network) {
+				all = record.AddNew(all, fmt.Sprintf("%s stands in for %s", c.Cell.Network, c.Published.Network))
 			}
 		}
 	}
 	return all
 }
 
-// unknown says why a network that the check names cannot be judged at all.
+// unknown returns why a network named by the check cannot be judged at all, or "".
 func (j *judge) unknown() string {
 	for _, network := range []string{j.check.Network, j.check.Against} {
 		if network == "" || j.published {
 			continue
 		}
 		why := ""
-		for _, t := range j.tables {
-			for _, label := range j.labels(t) {
-				s := t.side(network, label, j.published)
-				if s.ok {
-					why = ""
-					break
-				}
-				why = s.why
-			}
-			if why == "" {
+		for t, label := range j.places() {
+			s := t.side(network, label, j.published)
+			why = s.why
+			if s.ok {
+				why = ""
 				break
 			}
 		}
@@ -218,27 +195,43 @@ func (j *judge) unknown() string {
 	return ""
 }
 
-// labels are the columns of a table that count.
-func (j *judge) labels(t ReplicatedTable) []string {
-	var out []string
-	for _, c := range t.Table.Columns {
-		if len(j.check.Where) == 0 || slices.ContainsFunc(j.check.Where, c.In) {
-			out = append(out, c.Label)
+// places iterates over the labels of the columns that count, each with its table.
+func (j *judge) places() iter.Seq2[ReplicatedTable, string] {
+	return func(yield func(ReplicatedTable, string) bool) {
+		for _, t := range j.tables {
+			for _, c := range t.Table.Columns {
+				counts := len(j.check.Where) == 0 || slices.ContainsFunc(j.check.Where, c.In)
+				if counts && !yield(t, c.Label) {
+					return
+				}
+			}
 		}
 	}
-	return out
 }
 
-// counts says in words what the cells showed.
+// all returns the number of comparisons counted.
+func (j *judge) all() int { return j.won + j.lost + j.open }
+
+// found returns the finding from the counted comparisons; it holds if at least the share least shows it.
+func (j *judge) found(least float64, text string) finding {
+	return finding{outcome: share(j.won, j.lost, j.open, least), text: text}
+}
+
+// counts returns in words what the cells showed.
 func (j *judge) counts(what string) string {
-	text := fmt.Sprintf("in %d of %d %s", j.won, j.won+j.lost+j.open, what)
+	text := fmt.Sprintf("in %d of %d %s", j.won, j.all(), what)
 	if j.same > 0 {
-		text += fmt.Sprintf(", they are the same within %s in %d", Percent(j.margin), j.same)
+		text += fmt.Sprintf(", the same within %s in %d", Percent(j.margin), j.same)
 	}
 	if unknown := j.open - j.same; unknown > 0 {
-		text += fmt.Sprintf(", and %d cannot be told", unknown)
+		text += fmt.Sprintf(", not known in %d", unknown)
 	}
 	return text
+}
+
+// apart returns the text for a check without anything to compare.
+func (j *judge) apart() string {
+	return fmt.Sprintf("%s and %s were not measured as two networks at the same place", j.check.Network, j.check.Against)
 }
 
 // leave counts a comparison in which neither side is ahead.
@@ -249,7 +242,7 @@ func (j *judge) leave(c contest) {
 	}
 }
 
-// note keeps the figures of one comparison, beside the published ones.
+// note keeps the figures of one comparison as evidence, next to the published ones.
 func (j *judge) note(t ReplicatedTable, a, b side, c contest) {
 	if j.published || !c.known {
 		return
@@ -262,9 +255,7 @@ func (j *judge) note(t ReplicatedTable, a, b side, c contest) {
 	if p := compareSides(t.side(a.network, a.label, true), t.side(b.network, b.label, true), judging{}); p.known && p.ratio > 0 {
 		told = "published " + p.text
 	}
-	if line := fmt.Sprintf("%s %s, %s", what, c.text, told); !slices.Contains(j.evidence, line) {
-		j.evidence = append(j.evidence, line)
-	}
+	j.evidence = record.AddNew(j.evidence, fmt.Sprintf("%s %s, %s", what, c.text, told))
 }
 
 // contest compares two sides and keeps the figures.
@@ -274,9 +265,13 @@ func (j *judge) contest(t ReplicatedTable, a, b side) contest {
 	return c
 }
 
+// between compares two networks at one place.
+func (j *judge) between(t ReplicatedTable, label, a, b string) contest {
+	return j.contest(t, t.side(a, label, j.published), t.side(b, label, j.published))
+}
+
 func (j *judge) faster() finding {
-	one := func(t ReplicatedTable, a, b side) {
-		c := j.contest(t, a, b)
+	count := func(c contest) {
 		switch {
 		case !c.known:
 		case c.ahead > 0:
@@ -287,113 +282,98 @@ func (j *judge) faster() finding {
 			j.leave(c)
 		}
 	}
-	for _, t := range j.tables {
-		for _, network := range j.among(t) {
-			for _, p := range j.check.Pairs {
-				ahead, behind := labelIn(t, p.Ahead), labelIn(t, p.Behind)
-				one(t, t.side(network, ahead, j.published), t.side(network, behind, j.published))
+	if len(j.check.Pairs) > 0 {
+		for _, t := range j.tables {
+			for _, network := range j.among(t) {
+				for _, p := range j.check.Pairs {
+					count(j.contest(t, t.side(network, labelIn(t, p.Ahead), j.published), t.side(network, labelIn(t, p.Behind), j.published)))
+				}
 			}
 		}
-		if len(j.check.Pairs) == 0 {
-			for _, label := range j.labels(t) {
-				one(t, t.side(j.check.Network, label, j.published), t.side(j.check.Against, label, j.published))
-			}
+	} else {
+		for t, label := range j.places() {
+			count(j.between(t, label, j.check.Network, j.check.Against))
 		}
 	}
-	f := finding{outcome: share(j.won, j.lost, j.open, j.check.AtLeast)}
+	text := fmt.Sprintf("%s is ahead of %s %s", j.check.Network, j.check.Against, j.counts("places"))
 	switch {
-	case j.won+j.lost+j.open == 0:
-		f.text = "nothing of it was measured on both sides"
+	case j.all() == 0:
+		text = "no place has measurements of both sides"
 	case len(j.check.Pairs) > 0:
-		f.text = "it is so " + j.counts("comparisons")
-	default:
-		f.text = fmt.Sprintf("%s is ahead of %s %s", j.check.Network, j.check.Against, j.counts("places"))
+		text = "true " + j.counts("comparisons")
 	}
-	return f
+	return j.found(j.check.AtLeast, text)
 }
 
 func (j *judge) fastest() finding {
 	var others []string
 	level := false
-	for _, t := range j.tables {
-		for _, label := range j.labels(t) {
-			a, rivals, least := t.side(j.check.Network, label, j.published), 0, 1
-			for _, network := range j.among(t) {
-				if network == j.check.Network {
-					continue
-				}
-				c := j.contest(t, a, t.side(network, label, j.published))
-				if !c.known {
-					continue
-				}
-				rivals++
-				if c.level {
-					level = true
-					continue
-				}
-				least = min(least, c.ahead)
-				if !slices.Contains(others, network) {
-					others = append(others, network)
-				}
+	for t, label := range j.places() {
+		rivals, least := 0, 1
+		for _, network := range j.among(t) {
+			if network == j.check.Network {
+				continue
 			}
-			switch {
-			case rivals == 0:
-			case least > 0:
-				j.won++
-			case least < 0:
-				j.lost++
-			default:
-				j.open++
+			c := j.between(t, label, j.check.Network, network)
+			if !c.known {
+				continue
 			}
+			rivals++
+			if c.level {
+				level = true
+				continue
+			}
+			least = min(least, c.ahead)
+			others = record.AddNew(others, network)
+		}
+		switch {
+		case rivals == 0:
+		case least > 0:
+			j.won++
+		case least < 0:
+			j.lost++
+		default:
+			j.open++
 		}
 	}
-	f := finding{outcome: share(j.won, j.lost, j.open, j.check.AtLeast), text: "nothing was measured that it could be compared with"}
-	if len(others) > 0 {
-		how := "ahead of"
-		if level {
-			how = "ahead of, or level with,"
-		}
-		f.text = fmt.Sprintf("%s is %s %s %s", j.check.Network, how, strings.Join(others, ", "), j.counts("places"))
+	if len(others) == 0 {
+		return j.found(j.check.AtLeast, "nothing was measured to compare it with")
 	}
-	return f
+	how := "ahead of"
+	if level {
+		how = "ahead of, or level with,"
+	}
+	return j.found(j.check.AtLeast, fmt.Sprintf("%s is %s %s %s", j.check.Network, how, strings.Join(others, ", "), j.counts("places")))
 }
 
 func (j *judge) relative() finding {
 	low, high := j.check.Ratio-j.check.Tolerance, j.check.Ratio+j.check.Tolerance
 	var told []string
-	for _, t := range j.tables {
-		for _, label := range j.labels(t) {
-			a, b := t.side(j.check.Network, label, j.published), t.side(j.check.Against, label, j.published)
-			c := j.contest(t, a, b)
-			switch {
-			case !c.known:
-				continue
-			case !c.exact:
-				j.open++
-			case c.low >= low && c.high <= high:
-				j.won++
-			case c.high < low || c.low > high:
-				j.lost++
-			default:
-				j.open++
-			}
-			if len(told) == 0 {
-				told = append(told, fmt.Sprintf("%s has %s the %s of %s at %s", j.check.Network, c.text, t.Kind.Title, j.check.Against, label))
-			} else {
-				told = append(told, fmt.Sprintf("%s at %s", c.text, label))
-			}
+	for t, label := range j.places() {
+		c := j.between(t, label, j.check.Network, j.check.Against)
+		switch {
+		case !c.known:
+			continue
+		case c.exact && c.low >= low && c.high <= high:
+			j.won++
+		case c.exact && (c.high < low || c.low > high):
+			j.lost++
+		default:
+			j.open++
 		}
+		text := c.text
+		if len(told) == 0 {
+			text = fmt.Sprintf("%s has %s the %s of %s", j.check.Network, c.text, t.Kind.Title, j.check.Against)
+		}
+		told = append(told, text+" at "+label)
 	}
-	f := finding{outcome: share(j.won, j.lost, j.open, j.check.AtLeast)}
 	if len(told) == 0 {
-		f.text = fmt.Sprintf("%s and %s were not measured as two networks at one place", j.check.Network, j.check.Against)
-		return f
+		return j.found(j.check.AtLeast, j.apart())
 	}
-	f.text = fmt.Sprintf("%s, where %.3g to %.3g is meant", strings.Join(told, ", "), low, high)
-	return f
+	return j.found(j.check.AtLeast, fmt.Sprintf("%s, while the source means %.3g to %.3g", strings.Join(told, ", "), low, high))
 }
 
-// among are the networks of a table that the check is about.
+// among returns the networks of a table that the check is about.
 func (j *judge) among(t ReplicatedTable) []string {
 	if len(j.check.Among) > 0 {
 		return j.check.Among
@@ -401,66 +381,55 @@ func (j *judge) among(t ReplicatedTable) []string {
 	return t.Table.Networks()
 }
 
-// labelIn is the first column within a place.
+// labelIn returns the label of the first column within a place.
 func labelIn(t ReplicatedTable, where reference.Place) string {
-	for _, c := range t.Table.Columns {
-		if c.In(where) {
-			return c.Label
-		}
-	}
-	return ""
+	c, _ := record.First(t.Table.Columns, func(c reference.Place) bool { return c.In(where) })
+	return c.Label
 }
 
-// crossover holds if the first network is certainly ahead somewhere and certainly
-// behind further on, and never the other way round.
+// crossover holds if the first network is certainly ahead somewhere and certainly behind further on, and
+// never the other way round.
 func (j *judge) crossover() finding {
-	var ahead, behind, level, unknown []string
+	at := map[string][]string{}
 	turned, before := false, false
-	for _, t := range j.tables {
-		for _, label := range j.labels(t) {
-			c := j.contest(t, t.side(j.check.Network, label, j.published), t.side(j.check.Against, label, j.published))
-			switch {
-			case !c.known:
-			case c.ahead > 0:
-				ahead = append(ahead, label)
-				turned = turned || len(behind) > 0
-			case c.ahead < 0:
-				behind = append(behind, label)
-				before = before || len(ahead) > 0
-			case c.level:
-				level = append(level, label)
-			default:
-				unknown = append(unknown, label)
-			}
+	for t, label := range j.places() {
+		is := "not known"
+		switch c := j.between(t, label, j.check.Network, j.check.Against); {
+		case !c.known:
+			continue
+		case c.ahead > 0:
+			is = "ahead"
+			turned = turned || len(at["behind"]) > 0
+		case c.ahead < 0:
+			is = "behind"
+			before = before || len(at["ahead"]) > 0
+		case c.level:
+			is = "level"
 		}
+		at[is] = append(at[is], label)
 	}
-	var f finding
+	if len(at) == 0 {
+		return finding{text: j.apart()}
+	}
 	var parts []string
-	for _, p := range []struct {
-		is string
-		at []string
-	}{{"ahead", ahead}, {"behind", behind}, {"level", level}, {"not known", unknown}} {
-		if len(p.at) > 0 {
-			parts = append(parts, p.is+" at "+strings.Join(p.at, ", "))
+	for _, is := range []string{"ahead", "behind", "level", "not known"} {
+		if len(at[is]) > 0 {
+			parts = append(parts, is+" at "+strings.Join(at[is], ", "))
 		}
 	}
+	f := finding{text: fmt.Sprintf("against %s, %s is %s", j.check.Against, j.check.Network, strings.Join(parts, ", "))}
 	switch {
-	case len(parts) == 0:
-		f.text = fmt.Sprintf("%s and %s were not measured as two networks at one place", j.check.Network, j.check.Against)
-		return f
-	case turned, len(level)+len(unknown) == 0 && !before:
+	case turned, len(at["level"])+len(at["not known"]) == 0 && !before:
 		f.outcome = DoesNotHold
 	case before:
 		f.outcome = Holds
 	}
-	f.text = fmt.Sprintf("against %s, %s is %s", j.check.Against, j.check.Network, strings.Join(parts, ", "))
 	return f
 }
 
-// order looks at every two networks at the same place that the source tells
-// apart. A correlation of at least AtLeast is a share of (1 + AtLeast)/2 of pairs
-// in the published order; a pair that cannot be told apart here could go either
-// way.
+// order considers every two networks at the same place that differ in the source. A correlation of at least
+// AtLeast means that a share of (1 + AtLeast)/2 of the pairs is in the published order; a pair without a
+// certain order here could go either way.
 func (j *judge) order() finding {
 	if j.published {
 		return finding{outcome: Holds, text: "as published"}
@@ -468,23 +437,23 @@ func (j *judge) order() finding {
 	sum := tally{groups: map[string]bool{}}
 	for _, t := range j.tables {
 		sum.count(t.Cells, t.Table.Relative, func(c ReplicatedCell) string { return t.Table.Name + "/" + c.Published.Label })
+	}
+	for t, label := range j.places() {
 		networks := j.among(t)
-		for _, label := range j.labels(t) {
-			for i, a := range networks {
-				for _, b := range networks[i+1:] {
-					j.pair(t, a, b, label)
-				}
+		for i, a := range networks {
+			for _, b := range networks[i+1:] {
+				j.pair(t, a, b, label)
 			}
 		}
 	}
-	f := finding{outcome: share(j.won, j.lost, j.open, (1+j.check.AtLeast)/2), text: "no two of the networks were measured at one place"}
-	if j.won+j.lost+j.open > 0 {
-		f.text = "the networks come in the published order " + j.counts("pairs")
+	text := "no two of the networks were measured at the same place"
+	if j.all() > 0 {
+		text = "the networks come in the published order " + j.counts("pairs")
 		if c := sum.correlation(); c.Known {
-			f.text += fmt.Sprintf(" (%s of the estimates is %.2f)", CorrelationName, c.Tau)
+			text += fmt.Sprintf(" (%s of the estimates is %.2f)", CorrelationName, c.Tau)
 		}
 	}
-	return f
+	return j.found((1+j.check.AtLeast)/2, text)
 }
 
 // pair counts two networks at a place for or against the published order.
@@ -493,8 +462,7 @@ func (j *judge) pair(t ReplicatedTable, a, b, label string) {
 	if !published.known || published.ahead == 0 {
 		return
 	}
-	c := j.contest(t, t.side(a, label, false), t.side(b, label, false))
-	switch {
+	switch c := j.between(t, label, a, b); {
 	case !c.known:
 	case c.ahead == 0:
 		j.leave(c)
@@ -503,4 +471,104 @@ func (j *judge) pair(t ReplicatedTable, a, b, label string) {
 	default:
 		j.lost++
 	}
+}
+
+// side is a network at a place: one end of a comparison.
+type side struct {
+	ok        bool
+	why       string      // if not ok
+	network   string      // as the source names it
+	shown     string      // the same, with the network that stands in for it
+	cell      record.Cell // measured
+	label     string
+	value     float64 // published, or the measured estimate
+	points    []Point // measured
+	better    record.Direction
+	published bool
+}
+
+// side finds the figure of a network in a column, published or measured. In a table of relative figures the
+// baseline has no cell.
+func (t ReplicatedTable) side(network, label string, published bool) side {
+	s := side{network: network, shown: network, label: label, better: t.Kind.Better, published: published, why: "not in the table"}
+	c, found := record.First(t.Cells, func(c ReplicatedCell) bool { return c.Published.Label == label && c.Published.Network == network })
+	implied := network == t.Table.Baseline && t.Table.Relative
+	switch p := c.Published; {
+	case found && published:
+		s.ok, s.value, s.why = p.Given(), p.Value, p.Missing
+		if t.Table.Relative {
+			s.value = 1 + p.Value/100
+		}
+	case found:
+		s.cell, s.why = c.Cell, c.Skipped
+		if c.StandsIn() {
+			s.shown += " (" + c.Cell.Network + ")"
+		}
+		s.measured(c.Measured)
+	case implied && published:
+		s.ok, s.value = true, 1
+	case implied:
+		s.why = NotInRun
+		c, _ := record.First(t.Cells, func(c ReplicatedCell) bool { return c.Published.Label == label && c.base != nil })
+		s.measured(c.base)
+	}
+	return s
+}
+
+// measured takes over a figure, if there is one.
+func (s *side) measured(f *Figure) {
+	if f != nil {
+		s.ok, s.value, s.points = true, f.Summary.Estimate, f.Points
+	}
+}
+
+// contest is the result of comparing two sides.
+type contest struct {
+	known            bool // both sides have figures of their own
+	exact            bool // the interval has the level of the run; that of published figures is a point
+	ahead            int  // 1: certainly the first side, by however little; −1: certainly the second
+	level            bool // neither is ahead, and the two are the same within the margin
+	ratio, low, high float64
+	text             string
+}
+
+// compareSides compares a with b. Published figures are taken as exact.
+func compareSides(a, b side, j judging) contest {
+	ahead := 1 // for a greater value
+	if a.better == record.LowerIsBetter {
+		ahead = -1
+	}
+	switch {
+	case !a.ok || !b.ok:
+		return contest{}
+	case a.published:
+		c := contest{known: true, exact: true, ahead: cmp.Compare(a.value, b.value) * ahead, level: a.value == b.value}
+		if b.value > 0 {
+			c.ratio = a.value / b.value
+			c.low, c.high = c.ratio, c.ratio
+		}
+		c.text = fmt.Sprintf("%.3g times", c.ratio)
+		return c
+	case a.cell == b.cell:
+		return contest{} // the same network stands in for both
+	}
+	r := compare(pairUp(a.points, b.points), a.better, j)
+	if r == nil {
+		return contest{}
+	}
+	c := contest{known: true, exact: r.Level > 0, ratio: r.Value, low: r.Low, high: r.High}
+	switch {
+	case !c.exact:
+	case r.Low > 1:
+		c.ahead = ahead
+	case r.High < 1:
+		c.ahead = -ahead
+	}
+	c.level = c.ahead == 0 && r.Outcome == Same
+	if c.exact {
+		c.text = fmt.Sprintf("%.3g times (%.3g to %.3g)", r.Value, r.Low, r.High)
+	} else {
+		c.text = fmt.Sprintf("%.3g times (too few common rounds to be sure: %d)", r.Value, r.N)
+	}
+	return c
 }

@@ -8,8 +8,8 @@ import (
 	"nettoll/reference"
 )
 
-// race is a table of networks a and b over places 1, 2 …, and what was measured
-// of it: eight rounds of either at each place, b always at 100.
+// race returns a table of networks a and b over places 1, 2 …, with
+// measurements: eight rounds of either at each place, b always at 100.
 func race(published, measured []float64) []ReplicatedTable {
 	k, _ := record.KindOf(record.Throughput)
 	t := ReplicatedTable{Kind: k, Table: reference.Table{Name: "t", Baseline: "b"}}
@@ -31,7 +31,7 @@ func race(published, measured []float64) []ReplicatedTable {
 	}
 	for i := range published {
 		label := string(rune('1' + i))
-		t.Table.Columns = append(t.Table.Columns, reference.Column{Place: reference.Place{Label: label}})
+		t.Table.Columns = append(t.Table.Columns, reference.Place{Label: label})
 		add("a", label, published[i], measured[i])
 		add("b", label, 100, 100)
 	}
@@ -59,13 +59,13 @@ func TestChecks(t *testing.T) {
 		{"ahead", faster, []float64{110, 120, 130}, Holds, "a is ahead of b in 3 of 3 places"},
 		{"behind once", faster, []float64{110, 90, 130}, DoesNotHold, "in 2 of 3 places"},
 		{"behind once, most", most, []float64{110, 90, 130}, Holds, "in 2 of 3 places"},
-		{"level once", faster, []float64{110, 100, 130}, CannotTell, "they are the same within 5% in 1"},
+		{"level once", faster, []float64{110, 100, 130}, CannotTell, "the same within 5% in 1"},
 		{"only the first counts", first, []float64{110, 90, 90}, Holds, "in 1 of 1 places"},
 		{"fastest", fastest, []float64{110, 110, 110}, Holds, "a is ahead of b in 3 of 3"},
 		{"level is no loss", fastest, []float64{110, 100, 110}, Holds, "level with"},
 		{"not fastest", fastest, []float64{110, 90, 110}, DoesNotHold, "in 2 of 3"},
 		{"a fifth less", fifth, []float64{80, 81, 79}, Holds, "a has 0.8 times"},
-		{"a third less", fifth, []float64{80, 66, 80}, DoesNotHold, "0.75 to 0.85 is meant"},
+		{"a third less", fifth, []float64{80, 66, 80}, DoesNotHold, "the source means 0.75 to 0.85"},
 		{"at the edge", fifth, []float64{80, 80, 84.995}, CannotTell, "0.75 to 0.85"},
 		{"crosses", cross, []float64{120, 100, 80}, Holds, "ahead at 1, behind at 3, level at 2"},
 		{"crosses back", cross, []float64{120, 80, 120}, DoesNotHold, "ahead at 1, 3, behind at 2"},
@@ -74,7 +74,7 @@ func TestChecks(t *testing.T) {
 		{"perhaps crosses", cross, []float64{120, 130, 100}, CannotTell, "level at 3"},
 		{"order", order, []float64{120, 110, 80}, Holds, "in 3 of 3 pairs (Kendall's tau-b of the estimates is 1.00)"},
 		{"other order", order, []float64{80, 90, 120}, DoesNotHold, "in 0 of 3 pairs (Kendall's tau-b of the estimates is -1.00)"},
-		{"order unsure", order, []float64{120, 100, 80}, CannotTell, "in 2 of 3 pairs, they are the same within 5% in 1"},
+		{"order unsure", order, []float64{120, 100, 80}, CannotTell, "in 2 of 3 pairs, the same within 5% in 1"},
 		{"grows", grows, []float64{100, 120, 100}, Holds, "in 1 of 1 comparisons"},
 		{"shrinks", grows, []float64{120, 100, 100}, DoesNotHold, "in 0 of 1 comparisons"},
 		{"no such check", reference.Check{Kind: "best"}, []float64{1, 1, 1}, CannotTell, `no check called "best"`},
@@ -89,47 +89,36 @@ func TestChecks(t *testing.T) {
 	}
 }
 
-func TestOneNetworkForTwo(t *testing.T) {
-	tables := race([]float64{80}, []float64{100})
-	tables[0].Cells[0].Cell = tables[0].Cells[1].Cell
-	for _, kind := range []reference.CheckKind{reference.Relative, reference.Crossover} {
-		got := newJudge(reference.Check{Kind: kind, Network: "a", Against: "b", Ratio: 1, Tolerance: 0.5}, tables, false, at95).run()
-		if got.outcome != CannotTell || !strings.Contains(got.text, "not measured as two networks") {
-			t.Errorf("%s: %v, %q", kind, got.outcome, got.text)
+// Figures of a source are taken as printed, and one network is not compared with itself.
+func TestChecksOfTwoNetworks(t *testing.T) {
+	faster := reference.Check{Kind: reference.Faster, Network: "a", Against: "b"}
+	about := reference.Check{Kind: reference.Relative, Network: "a", Against: "b", Ratio: 1, Tolerance: 0.5}
+	crossover := reference.Check{Kind: reference.Crossover, Network: "a", Against: "b"}
+	oneNetwork := func(t *ReplicatedTable) { t.Cells[0].Cell = t.Cells[1].Cell }
+	lessIsBetter := func(t *ReplicatedTable) { t.Kind, _ = record.KindOf(record.LatencyMean) }
+	for _, tt := range []struct {
+		name                string
+		check               reference.Check
+		published, measured []float64
+		bySource            bool
+		change              func(*ReplicatedTable)
+		want                Judgement
+		says                string
+	}{
+		{"one network for two", about, []float64{80}, []float64{100}, false, oneNetwork, CannotTell, "not measured as two networks"},
+		{"one network for two", crossover, []float64{80}, []float64{100}, false, oneNetwork, CannotTell, "not measured as two networks"},
+		{"what is printed alike has no order", reference.Check{Kind: reference.Order, AtLeast: 1}, []float64{100, 110}, []float64{90, 120}, false, nil, Holds, "in 1 of 1 pairs"},
+		{"where less is better, less is ahead", faster, []float64{80, 70}, []float64{80, 70}, true, lessIsBetter, Holds, ""},
+		{"where less is better, less is ahead", faster, []float64{80, 70}, []float64{80, 70}, false, lessIsBetter, Holds, ""},
+		{"equal figures are level, and neither is ahead", faster, []float64{100, 120}, []float64{100, 100}, true, nil, DoesNotHold, ""},
+		{"equal figures are level, and neither is behind", reference.Check{Kind: reference.Fastest, Network: "a"}, []float64{100, 120}, []float64{100, 100}, true, nil, Holds, ""},
+	} {
+		tables := race(tt.published, tt.measured)
+		if tt.change != nil {
+			tt.change(&tables[0])
 		}
-	}
-}
-
-// What the source prints alike has no order.
-func TestOrderOfPublishedTies(t *testing.T) {
-	got := newJudge(reference.Check{Kind: reference.Order, AtLeast: 1}, race([]float64{100, 110}, []float64{90, 120}), false, at95).run()
-	if got.outcome != Holds || !strings.Contains(got.text, "in 1 of 1 pairs") {
-		t.Errorf("%v, %q", got.outcome, got.text)
-	}
-}
-
-// Where less is better, less is ahead.
-func TestChecksKnowTheDirection(t *testing.T) {
-	check := reference.Check{Kind: reference.Faster, Network: "a", Against: "b"}
-	for _, published := range []bool{true, false} {
-		tables := race([]float64{80, 70}, []float64{80, 70})
-		tables[0].Kind, _ = record.KindOf(record.LatencyMean)
-		if got := newJudge(check, tables, published, at95).run(); got.outcome != Holds {
-			t.Errorf("published %v: %v, %q", published, got.outcome, got.text)
-		}
-	}
-}
-
-// Published figures that are equal are level: neither is ahead of the other.
-func TestPublishedTies(t *testing.T) {
-	tables := race([]float64{100, 120}, []float64{100, 100})
-	for kind, want := range map[reference.CheckKind]Judgement{reference.Faster: DoesNotHold, reference.Fastest: Holds} {
-		check := reference.Check{Kind: kind, Network: "a", Against: "b"}
-		if kind == reference.Fastest {
-			check.Against = ""
-		}
-		if got := newJudge(check, tables, true, at95).run(); got.outcome != want {
-			t.Errorf("%s: %v, want %v", kind, got.outcome, want)
+		if got := newJudge(tt.check, tables, tt.bySource, at95).run(); got.outcome != tt.want || !strings.Contains(got.text, tt.says) {
+			t.Errorf("%s, %s of the source %v: %v, %q; want %v, %q", tt.name, tt.check.Kind, tt.bySource, got.outcome, got.text, tt.want, tt.says)
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"nettoll/reference"
 )
 
-// twoHosts is a trial of a network with a daemon on each of two hosts, 2 s long.
+// twoHosts returns a trial, 2 s long, of a network with a daemon on each host.
 func twoHosts(change func(*record.Trial)) record.Trial {
 	t := throughputTrial(streamCell("flannel-udp"), 1, 1e9)
 	t.Window = 2
@@ -31,7 +31,7 @@ func TestLoadsOfHosts(t *testing.T) {
 	for _, c := range []struct {
 		name                   string
 		change                 func(*record.Trial)
-		client, server, shared float64 // CPU seconds a second
+		client, server, shared float64 // CPU seconds per second
 	}{
 		{"told apart", nil, (1 + 0.5 + 0.125) / 2, (0.5 + 0.25) / 2, (3.5 - 0.25 - 1 - 0.5 - 0.875) / 2},
 		{"no daemons", func(t *record.Trial) { t.CPU.Daemons = nil }, 0.5, 0.25, (3.5 - 0.25 - 1.5) / 2},
@@ -65,12 +65,11 @@ func TestLoadsOfHosts(t *testing.T) {
 	}
 }
 
-// cloud is a table of the CPU time of clients, of a network that is taken for either of
-// two networks.
+// cloud returns a table of the CPU time of clients, for a network with the counterparts as and for a baseline.
 func cloud(as string) reference.Source {
 	place := reference.Place{Label: "1", Hosts: 1, Family: 4, Servers: 1, Clients: 1, Processes: 1}
 	t := reference.Table{Name: "load", Metric: reference.CPUClient, Unit: "percent of the machine", Baseline: "plain", Tool: "engine",
-		Workload: record.TCPStream, Streams: 1, Columns: []reference.Column{{Place: place}}}
+		Workload: record.TCPStream, Streams: 1, Columns: []reference.Place{place}}
 	for network, is := range map[string]string{"weave-pcap": as, "plain": "host"} {
 		t.Cells = append(t.Cells, reference.Published{Network: network, As: is, Place: place, Metric: t.Metric, Unit: t.Unit, Value: 50})
 	}
@@ -93,7 +92,7 @@ func TestTechniqueWithAlternatives(t *testing.T) {
 		name   string
 		trials []record.Trial
 		over   string
-		value  float64 // 0: not measured
+		value  float64 // 0 means not measured
 		says   string  // why, or a note
 	}{
 		{"the real one", []record.Trial{trial("host", 1), trial("udp-overlay-packet", 2), trial("weave-sleeve", 3)}, "weave-sleeve", 3, "of the processes, in the source"},
@@ -114,7 +113,7 @@ func TestTechniqueWithAlternatives(t *testing.T) {
 			t.Errorf("%s: %v, want %v", c.name, got.Measured.Summary.Median, c.value)
 		}
 	}
-	// A conclusion says what it rests on.
+	// A conclusion names the networks it rests on.
 	src := cloud(either)
 	src.Conclusions = []reference.Conclusion{{Text: "plain is cheaper", Checks: []reference.Check{{Kind: reference.Faster, Network: "plain", Against: "weave-pcap"}}}}
 	for over, want := range map[string]bool{"udp-overlay-packet": true, "weave-sleeve": false} {
@@ -133,7 +132,7 @@ func TestTechniqueWithAlternatives(t *testing.T) {
 			t.Errorf("over %s: %v, %q, %q", over, got.Measured, got.Text, got.Evidence)
 		}
 	}
-	// What is of a host is not compared with what is of processes.
+	// Figures of a host are not compared with figures of processes.
 	r := replicate(Analyze(fileOf(trial("host", 1), trial("weave-sleeve", 3, "h2", "h1"))), cloud(either))
 	if got := cellAt(t, r, "load", "weave-pcap", "1"); got.Measured == nil || got.Ratio != nil {
 		t.Errorf("measured %v, ratio %+v", got.Measured, got.Ratio)
@@ -148,7 +147,7 @@ func TestLoads(t *testing.T) {
 	for i := range trials {
 		use := &record.CPUUse{
 			Client:  record.ProcessCPU{User: 0.25, System: 0.75, CPUs: []int{0}},
-			Server:  record.ProcessCPU{CPUs: []int{1}}, // not told by the tool
+			Server:  record.ProcessCPU{CPUs: []int{1}}, // not reported by the tool
 			Machine: record.MachineCPU{Busy: 3},
 		}
 		if trials[i].Cell.Network == "bridge" {

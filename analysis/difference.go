@@ -11,18 +11,14 @@ import (
 	"nettoll/record"
 )
 
-// setup is what the endpoints of one role are set to: the values of every
-// attribute, in words, such as "MTU" → "1500".
-type setup map[string]string
-
-// setupOf gathers the setup of the endpoints of a role, and of the flows of
-// their trial. Endpoints of one role that differ from each other show all of
-// their values, such as "1450/1500". What was not recorded is not in it.
-func setupOf(role string, endpoints []record.Endpoint, flows []record.Flow) setup {
+// setupOf returns the settings of a role's endpoints and of their trial's flows: the values of every
+// attribute as text, for example "MTU" → "1500". Endpoints of one role that differ show all of their values,
+// for example "1450/1500". Attributes that were not recorded are missing.
+func setupOf(role string, endpoints []record.Endpoint, flows []record.Flow) map[string]string {
 	seen := map[string][]string{}
 	add := func(name, value string) {
-		if value != "" && !slices.Contains(seen[name], value) {
-			seen[name] = append(seen[name], value)
+		if value != "" {
+			seen[name] = record.AddNew(seen[name], value)
 		}
 	}
 	number := func(name string, v int) {
@@ -50,7 +46,7 @@ func setupOf(role string, endpoints []record.Endpoint, flows []record.Flow) setu
 			add("congestion control", f.TCP.Congestion)
 		}
 	}
-	out := setup{}
+	out := map[string]string{}
 	for name, v := range seen {
 		slices.SortFunc(v, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
 		out[name] = strings.Join(v, "/")
@@ -58,17 +54,9 @@ func setupOf(role string, endpoints []record.Endpoint, flows []record.Flow) setu
 	return out
 }
 
-// differences names every attribute in which the endpoints of a cell and of its
-// native differ, such as "MTU 1450 against 1500", with the role if only one end
-// differs. Attributes that only one side recorded are not compared.
-func differences(cell, native series) []string {
-	ce, cf := cell.lastSetup()
-	ne, nf := native.lastSetup()
-	return setupsDiffer(ce, cf, ne, nf)
-}
-
-// setupsDiffer does so for endpoints and flows of any two.
-func setupsDiffer(ce []record.Endpoint, cf []record.Flow, ne []record.Endpoint, nf []record.Flow) []string {
+// differences names every attribute in which endpoints and flows differ from others, for example "MTU 1450
+// against 1500", with the role if only one end differs. Attributes that only one side recorded are not compared.
+func differences(ce []record.Endpoint, cf []record.Flow, ne []record.Endpoint, nf []record.Flow) []string {
 	found := map[string][]string{}
 	for _, role := range []string{"client", "server"} {
 		ours, theirs := setupOf(role, ce, cf), setupOf(role, ne, nf)
@@ -93,8 +81,7 @@ func setupsDiffer(ce []record.Endpoint, cf []record.Flow, ne []record.Endpoint, 
 	return out
 }
 
-// lastSetup are the endpoints of the last trial that has them and the flows of
-// the last trial that has some.
+// lastSetup returns the endpoints of the last trial that has any, and the flows of the last trial that has any.
 func (s series) lastSetup() (endpoints []record.Endpoint, flows []record.Flow) {
 	for _, t := range s.trials {
 		if len(t.Endpoints) > 0 {

@@ -1,28 +1,185 @@
 package analysis
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"nettoll/record"
 )
 
-// doubts are the warnings of one row, the gravest first.
-func doubts(row Row, c, base series, in circumstances) []Warning {
+// Codes of the warnings that analysis adds to those recorded in trials.
+const (
+	WarnTooFewRounds  = "too-few-rounds"      // no interval or test at the level
+	WarnNotPrecise    = "not-precise"         // a limit was reached before the wanted precision
+	WarnShort         = "too-few-for-verdict" // no verdict possible among the number of comparisons
+	WarnNoNative      = "no-native"           // nothing to compare with
+	WarnUnpaired      = "unpaired"            // rounds in which native is missing
+	WarnNotMeasured   = "not-measured"        // planned, never tried
+	WarnSteal         = "steal"               // the hypervisor took CPU time
+	WarnBusy          = "busy-machine"        // other work used a large share of the CPUs throughout
+	WarnDrift         = "drift"               // native has a trend
+	WarnNoisy         = "noisy"               // native varies from round to round
+	WarnOutliers      = "outliers"            // single values far from the others
+	WarnDiffers       = "differs"             // endpoints are not set up like native's
+	WarnFailed        = "failed-trials"       // some or all trials broke
+	WarnInvalid       = "invalid-trials"      // some or all trials took another path
+	WarnSkipped       = "skipped-trials"      // skipped in some rounds, measured in others
+	WarnHistogram     = "corrupt-histogram"   // latencies that cannot be read
+	WarnUnknownMetric = "unknown-metric"      // figures that this version does not know
+	WarnPlacement     = "placement"           // the scheduler chose the CPUs
+	WarnTruncated     = "truncated"           // the last line is incomplete
+	WarnUnfinished    = "unfinished"          // the run did not end, or not as planned
+	WarnEmulated      = "emulated"            // the machine's CPUs are emulated in software
+	WarnAlike         = "autocorrelated"      // rounds are not independent
+	WarnUncovered     = "uncovered"           // time in the window that no latency accounts for
+	WarnUnstationary  = "not-stationary"      // the window differs between its beginning and its end
+)
+
+// Limits above which a doubt is reported.
+const (
+	stealLimit   = 0.02 // of the CPU time in the windows
+	busyLimit    = 0.10 // of the machine's CPUs, between trials
+	driftLevel   = 0.01 // p of the test for a trend
+	driftLimit   = 0.10 // of the median, first round to last
+	noisyLimit   = 0.20 // coefficient of variation
+	outlierLimit = 0.25 // of the median: closer values are not outliers, whatever their score
+)
+
+// warnCold is the code of the engine's warning about flows that had received nothing when the window opened.
+const warnCold = "cold-flows"
+
+// carriedAdvice is the advice for warnings recorded in trials.
+var carriedAdvice = map[string]string{
+	"generator-limited": "the traffic generator, not the network, is the bottleneck: use more streams or clients, larger messages, or separate CPUs for client and server",
+	"starved-flows":     "such trials include data that arrived just after the window: stop other work on the machine, or measure longer windows (-t)",
+	"idle-was-busy":     "stop other work on the machine, and measure again",
+	"foreign-cpu":       "stop other work on the machine, and measure again",
+	"foreign-packets":   "find out what else sends over the network (tcpdump), and measure again without it",
+	"not-silent":        "its figures include what the network does by itself: find out what it sends (tcpdump), or measure with fewer neighbours",
+}
+
+// Percent writes a share in percent, to three digits.
+func Percent(share float64) string {
+	if p := 100 * share; math.Abs(p) >= 100 {
+		return fmt.Sprintf("%.0f%%", p)
+	}
+	return fmt.Sprintf("%.3g%%", 100*share)
+}
+
+// bound describes what ended a run.
+type bound struct {
+	end       string
+	maxRounds int     // limit of rounds; 0 means none
+	round     float64 // seconds per round on average; 0 if unknown
+}
+
+// more returns the flags that give a run this number of rounds: those for what ended it, and no lower limit.
+func (b bound) more(rounds int) string {
+	limit := ""
+	if b.maxRounds > 0 && b.maxRounds < rounds {
+		limit = fmt.Sprintf(" --max-rounds %d", rounds)
+	}
+	switch b.end {
+	case record.EndPrecision:
+		return fmt.Sprintf("ask for more rounds (--min-rounds %d%s)", rounds, limit)
+	case record.EndBudget:
+		if took := b.round * float64(rounds); took > 0 {
+			return fmt.Sprintf("allow more time (--time-budget %s%s)", Budget(took), limit)
+		}
+		return "allow more time (--time-budget" + limit + ")"
+	case record.EndMaxRounds:
+		return fmt.Sprintf("allow more rounds (--max-rounds %d)", rounds)
+	}
+	return "resume this run (--resume)"
+}
+
+// Budget formats seconds as a time limit that leaves a tenth to spare.
+func Budget(seconds float64) string {
+	d := time.Duration(min(seconds*1.1, 1e9)) * time.Second
+	switch {
+	case d < time.Minute:
+		return (d.Truncate(5*time.Second) + 5*time.Second).String()
+	case d < time.Hour:
+		return strings.TrimSuffix((d.Truncate(time.Minute) + time.Minute).String(), "0s")
+	}
+	return strings.TrimSuffix((d.Truncate(time.Hour) + time.Hour).String(), "0m0s")
+}
+
+// warnings collects warnings one by one.
+type warnings []Warning
+
+func (all *warnings) add(code, advice, format string, args ...any) {
+	*all = append(*all, Warning{code, fmt.Sprintf(format, args...), advice})
+}
+
+func warnTooFewRounds(n, least int, level float64, more string) Warning {
+	return Warning{WarnTooFewRounds,
+		fmt.Sprintf("too few rounds: %d, and %s confidence needs %d", n, Percent(level), least), more}
+}
+
+// warnNotPrecise has the same words for all rows that it applies to; how far each is off is in its Reached.
+func warnNotPrecise(k record.Kind, in circumstances) Warning {
+	when := cmp.Or(map[string]string{
+		record.EndMaxRounds:   "within the limit of rounds",
+		record.EndBudget:      "within the time budget",
+		record.EndInterrupted: "before the run was interrupted",
+	}[in.end], "before the run stopped")
+	advice := "reduce other load on the machine, or ask for less precision (--precision)"
+	switch rounds := in.aim.Rounds; {
+	case rounds > MostRounds:
+		advice = fmt.Sprintf("the requested precision would take more than %d rounds: %s", MostRounds, advice)
+	case rounds > 0:
+		advice = fmt.Sprintf("all of the run's figures would reach ±%s in about %d rounds: %s, %s", Percent(in.aim.Wanted), rounds, in.more(rounds), advice)
+	}
+	return Warning{WarnNotPrecise, fmt.Sprintf("%s did not reach the requested ±%s %s", k.Title, Percent(in.aim.Wanted), when), advice}
+}
+
+// offloads are the ones that --offload off turns off, under their names in endpoints.
+var offloads = []string{"tso", "gso", "gro", "lro", "tx-checksum", "rx-checksum", "udp-gso"}
+
+// levelling returns the flags that make endpoints alike in some of the attributes that differ.
+func levelling(c record.Cell, what []string) string {
+	differs := func(attribute string) bool {
+		return slices.ContainsFunc(what, func(text string) bool { return strings.Contains(" "+text, " "+attribute+" ") })
+	}
+	var flags []string
+	if !c.Normalize && (differs("MTU") || differs("MSS")) {
+		flags = append(flags, "--normalize")
+	}
+	if c.Offload == "" && slices.ContainsFunc(offloads, differs) {
+		flags = append(flags, "--offload off")
+		if c.Native() == record.Native(1) { // its loopback device does some offloads on its own
+			flags = append(flags, "--baseline veth")
+		}
+	}
+	if c.Options.Congestion == "" && differs("congestion control") {
+		flags = append(flags, "--congestion")
+	}
+	if len(flags) == 0 {
+		return ""
+	}
+	return "measure with " + strings.Join(flags, " ")
+}
+
+// doubts returns the warnings about one row, the gravest first.
+func doubts(row Row, c series, in circumstances) warnings {
 	if len(c.trials) == 0 {
-		return []Warning{warnNotMeasured()}
+		return warnings{{WarnNotMeasured, "planned, but not tried", "resume this run (--resume)"}}
 	}
 	out := lost(c)
 	if row.Status != record.OK {
 		cause, _, found := strings.Cut(row.Reason, " (seen as: ")
 		return append(out, slices.DeleteFunc(carried(c), func(w Warning) bool {
-			return found && strings.HasPrefix(w.Text, cause) // the reason says it
+			return found && strings.HasPrefix(w.Text, cause) // the reason reports it already
 		})...)
 	}
 	k, ok := c.primary(), c.ok()
-	points, basePoints := c.points(k), base.points(k)
+	points, basePoints := c.points(k), c.base.points(k)
 
 	least := record.LeastRounds(1, in.level)
 	switch known := row.Reached; {
@@ -32,102 +189,118 @@ func doubts(row Row, c, base series, in circumstances) []Warning {
 		out = append(out, warnNotPrecise(k, in))
 	}
 	if !row.Native {
+		base := BaselineName(c.cell)
 		switch missing := len(points) - len(pairUp(points, basePoints)); {
 		case len(basePoints) == 0:
-			out = append(out, warnNoNative(c.cell))
+			out.add(WarnNoNative, "see why "+base+" was not measured; without it nothing can be said about cost",
+				"there is no measured trial of %s to compare with", c.cell.Against().Network)
 		case missing > 0:
-			out = append(out, warnUnpaired(c.cell, missing, len(points)))
+			out.add(WarnUnpaired, "the ratio rests on the other rounds; see why "+base+" was not measured in these",
+				"in %d of %d rounds there is no %s trial to compare with", missing, len(points), base)
 		}
-		if d := differences(c, base); len(d) > 0 {
-			out = append(out, warnDiffers(c.cell, d))
+		ends, flows := c.lastSetup()
+		baseEnds, baseFlows := c.base.lastSetup()
+		if d := differences(ends, flows, baseEnds, baseFlows); len(d) > 0 {
+			advice := "part of the difference may come from this rather than from the network"
+			if remedy := levelling(c.cell, d); remedy != "" {
+				advice += "; " + remedy + " to rule that out"
+			}
+			out.add(WarnDiffers, advice, "not set up like %s: %s", base, strings.Join(d, ", "))
 		}
 	}
 	out = append(out, carried(c)...)
 	if s := stolen(ok, len(in.machine.CPUs)); s > stealLimit {
-		out = append(out, warnSteal(s))
+		out.add(WarnSteal, "measure when the other guests of the hypervisor are quiet, or on a dedicated machine",
+			"the hypervisor took %s of the CPU time while this was measured", Percent(s))
 	}
 	out = append(out, unsteady(row, k, points, in)...)
 	trend := slices.ContainsFunc(out, func(w Warning) bool { return w.Code == WarnDrift })
 	out = append(out, alike(row, k, points, basePoints, trend, in)...)
 	out = append(out, uncovered(ok)...)
 	if moving := unstationary(k, ok); len(moving) > 0 {
-		out = append(slices.DeleteFunc(out, func(w Warning) bool { return w.Code == warnCold }), moving...) // says more
+		out = append(slices.DeleteFunc(out, func(w Warning) bool { return w.Code == warnCold }), moving...) // this is more specific
 	}
 	if names := unknown(ok); len(names) > 0 {
-		out = append(out, warnUnknownMetric(names))
+		out.add(WarnUnknownMetric, "use the version of nettoll that wrote the run file",
+			"figures are left out, since this version does not know them in this unit: %s", strings.Join(names, ", "))
 	}
 	return out
 }
 
-// lost are the warnings about trials without figures. A cell that was skipped
-// in every round has none: its row gives the reason.
-func lost(c series) []Warning {
-	var out []Warning
-	for _, status := range []record.Status{record.Failed, record.Invalid, record.Skipped} {
-		var last *record.Trial
-		n := 0
-		for _, t := range c.trials {
-			if t.Status == status {
-				n++
-				last = t
-			}
-		}
-		if n == 0 || status == record.Skipped && n == len(c.trials) {
+// lost returns the warnings about trials without figures, with the reason of the
+// last. A cell that was skipped in every round has none: its row gives the reason.
+func lost(c series) (out warnings) {
+	for _, is := range []struct {
+		status    record.Status
+		code, did string
+	}{
+		{record.Failed, WarnFailed, "failed"},
+		{record.Invalid, WarnInvalid, "did not take the intended path"},
+		{record.Skipped, WarnSkipped, "were skipped"},
+	} {
+		all := slices.DeleteFunc(slices.Clone(c.trials), func(t *record.Trial) bool { return t.Status != is.status })
+		n, of := len(all), len(c.trials)
+		if n == 0 || is.status == record.Skipped && n == of {
 			continue
 		}
-		out = append(out, warnLost(status, n, len(c.trials), last.Reason, last.Remedy))
+		last := all[n-1]
+		text := fmt.Sprintf("%d of %d trials %s", n, of, is.did)
+		if last.Reason != "" {
+			text += ": " + last.Reason
+		}
+		out = append(out, Warning{is.code, text, last.Remedy})
 	}
 	return out
 }
 
-// carried merges the warnings of trials by code, in the order in which they
-// first appear.
-func carried(c series) []Warning {
-	var order []string
-	count := map[string]int{}
-	last := map[string]record.Warning{}
-	for _, t := range c.trials {
-		of := map[string]bool{}
+// carried merges the warnings of trials by code, in the order in which
+// they first appear, with the text of the last.
+func carried(c series) (out warnings) {
+	type of struct {
+		trial int
+		record.Warning
+	}
+	var all []of
+	for i, t := range c.trials {
 		for _, w := range t.Warnings {
-			if count[w.Code] == 0 {
-				order = append(order, w.Code)
-			}
-			if !of[w.Code] {
-				of[w.Code] = true
-				count[w.Code]++
-			}
-			last[w.Code] = w
+			all = append(all, of{i, w})
 		}
 	}
-	var out []Warning
-	for _, code := range order {
-		out = append(out, warnCarried(last[code], count[code], len(c.trials)))
+	for _, same := range record.Gather(all, func(w of) string { return w.Code }) {
+		trials := record.Gather(same, func(w of) int { return w.trial })
+		last := same[len(same)-1]
+		out.add(last.Code, carriedAdvice[last.Code], "%s (in %d of %d trials)", last.Text, len(trials), len(c.trials))
 	}
 	return out
 }
 
-// unsteady looks at how a metric behaves over the rounds.
-func unsteady(row Row, k record.Kind, points []Point, in circumstances) []Warning {
-	var out []Warning
+// unsteady examines how a metric behaves over the rounds.
+func unsteady(row Row, k record.Kind, points []Point, in circumstances) (out warnings) {
 	if row.Native && len(points) >= 4 {
+		base := BaselineName(row.Cell)
 		if p := trendP(points); p < driftLevel {
 			if change := trendChange(points); change > driftLimit || change < -driftLimit {
-				out = append(out, warnDrift(row.Cell, k, change, p))
+				out.add(WarnDrift, "ratios are paired by round and mostly unaffected, absolute figures are not: let the machine settle, or look for throttling and other load",
+					"%s of %s changed by %+.3g%% from the first round to the last (p=%.2g)", k.Title, base, 100*change, p)
 			}
 		}
 		if cv := variation(values(points)); cv > noisyLimit {
-			out = append(out, warnNoisy(row.Cell, k, cv, in.more(2*len(points))))
+			out.add(WarnNoisy, "stop other work on the machine, or "+in.more(2*len(points)),
+				"%s of %s varies by %s (standard deviation) from round to round", k.Title, base, Percent(cv))
 		}
 	}
-	if far := outliers(points, outlierLimit); len(far) > 0 {
-		out = append(out, warnOutliers(k, len(far), len(points), withstands(len(points), len(far), in.level)))
+	if far, n := len(outliers(points, outlierLimit)), len(points); far > 0 {
+		advice := "estimates and intervals are robust to so few"
+		if !withstands(n, far, in.level) {
+			advice = "with so few rounds an interval extends as far as the outliers, and more rounds narrow it"
+		}
+		out.add(WarnOutliers, advice+"; the table of trials shows when they occurred", "%d of %d values of %s are outliers", far, n, k.Title)
 	}
 	return out
 }
 
-// stolen is the mean over trials of the share of the CPU time of their windows
-// that the hypervisor took. cpus is how many the machine has, for trials that do
-// not list them.
+// stolen is the mean over trials of the share of the CPU time of their windows that the
+// hypervisor took. cpus is the number of CPUs of the machine, for trials that do not list them.
 func stolen(trials []*record.Trial, cpus int) float64 {
 	var sum float64
 	n := 0
@@ -145,7 +318,7 @@ func stolen(trials []*record.Trial, cpus int) float64 {
 	return sum / float64(max(1, n))
 }
 
-// unknown names the metrics of trials that have no kind, or another unit.
+// unknown names the metrics of trials that have no kind, or another unit than their kind.
 func unknown(trials []*record.Trial) []string {
 	names := map[string]bool{}
 	for _, t := range trials {
@@ -160,11 +333,11 @@ func unknown(trials []*record.Trial) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// leastCovered is the share of the window that transactions of a closed loop should
-// cover. On a quiet machine it is 0.99 or more; the rest is transactions across its edges.
+// leastCovered is the share of the window that transactions of a closed loop should cover.
+// On a quiet machine it is 0.99 or more; the rest is transactions across its edges.
 const leastCovered = 0.98
 
-// uncovered are doubts about trials whose latencies do not cover the whole window.
+// uncovered returns doubts about trials whose latencies do not cover the whole window.
 func uncovered(trials []*record.Trial) []Warning {
 	known, n, least := 0, 0, 1.0
 	for _, t := range trials {
@@ -181,7 +354,7 @@ func uncovered(trials []*record.Trial) []Warning {
 		return nil
 	}
 	return []Warning{{WarnUncovered,
-		fmt.Sprintf("in %d of %d trials the transactions that count cover less than %s of the window, at the least %s: the rest passed in slow ones that began before it, on lost datagrams, or without a CPU",
+		fmt.Sprintf("in %d of %d trials the counted transactions cover less than %s of the window, as little as %s: the rest was spent in slow ones that began before it, on lost datagrams, or waiting for a CPU",
 			n, known, Percent(leastCovered), Percent(least)),
 		"the slowest are missing from the percentiles: measure longer windows (-t), or stop other work on the machine"}}
 }

@@ -8,7 +8,7 @@ import (
 	"nettoll/record"
 )
 
-// What a run says of each network beside the baseline of its scenario.
+// Print how each network compares with the baseline of its scenario.
 func ExampleAnalyze() {
 	f, err := record.ReadFile("../report/testdata/specimen.ndjson")
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"nettoll/reference"
 )
 
-// finite fails on every float below v that is not a number.
+// finite fails the test for every float below v that is infinite or NaN.
 func finite(t *testing.T, path string, v reflect.Value) {
 	t.Helper()
 	switch v.Kind() {
@@ -37,7 +37,7 @@ func finite(t *testing.T, path string, v reflect.Value) {
 	}
 }
 
-// sound fails where a result contradicts itself.
+// sound fails the test if a result contradicts itself.
 func sound(t *testing.T, res Result) {
 	t.Helper()
 	finite(t, "result", reflect.ValueOf(res))
@@ -73,7 +73,7 @@ func sound(t *testing.T, res Result) {
 	}
 }
 
-// adversarial are files of numbers from least to most, and beyond reason.
+// adversarial returns files with values from least to most, including absurd ones.
 func adversarial(t testing.TB, least, most float64) []*record.File {
 	host, bridge := streamCell("host"), streamCell("bridge")
 	extreme := []float64{0, 0, math.SmallestNonzeroFloat64, most, 1, 1, most, most}
@@ -88,7 +88,7 @@ func adversarial(t testing.TB, least, most float64) []*record.File {
 		small = append(small, throughputTrial(host, i+1, math.SmallestNonzeroFloat64*float64(1+i)), throughputTrial(bridge, i+1, math.SmallestNonzeroFloat64))
 		lost = append(lost, lostTrial(host, i+1, record.Failed, "no"), lostTrial(bridge, i+1, record.Skipped, "no"))
 	}
-	// Shares of 0, two tools, an instance, and figures beyond reason.
+	// Shares of 0, two tools, an instance, and absurd figures.
 	var shares, crowds []record.Trial
 	for i, v := range append(extreme, 0.5, 0.25) {
 		for j, network := range []string{"host", "bridge", "iptables"} {
@@ -113,7 +113,7 @@ func adversarial(t testing.TB, least, most float64) []*record.File {
 		fileOf(pairedTrials(1, 12, 0.7, 0.3)...), fileOf(shares...), fileOf(crowds...)}
 }
 
-// replicas fails where a replication of a source contradicts itself.
+// replicas fails the test if a replication of a source contradicts itself.
 func replicas(t *testing.T, res Result, sources []reference.Source) {
 	t.Helper()
 	for _, src := range sources {

@@ -11,9 +11,8 @@ import (
 	"nettoll/record"
 )
 
-// mergeLatency adds up the histograms of trials, in nanoseconds. A histogram
-// that cannot be read is left out and counted in bad; why says what is wrong
-// with the last of them. The result is nil where no trial has one.
+// mergeLatency adds up the histograms of trials, in nanoseconds. A histogram that cannot be read is left
+// out and counted in bad; why is the error of the last of them. The result is nil if no trial has one.
 func mergeLatency(trials []*record.Trial) (merged *hdrhistogram.PackedHistogram, bad int, why error) {
 	for _, t := range trials {
 		if t.Latency == nil {
@@ -31,7 +30,7 @@ func mergeLatency(trials []*record.Trial) (merged *hdrhistogram.PackedHistogram,
 	return merged, bad, why
 }
 
-// percentiles are a distribution of latencies for programs, in seconds.
+// percentiles is a distribution of latencies for machine-readable reports, in seconds.
 type percentiles struct {
 	Count int64   `json:"count"`
 	Min   float64 `json:"min"`
@@ -42,7 +41,7 @@ type percentiles struct {
 	Max   float64 `json:"max"`
 }
 
-// percentilesOf are nil where there are no latencies.
+// percentilesOf returns nil if there are no latencies.
 func percentilesOf(h *hdrhistogram.PackedHistogram) *percentiles {
 	if h == nil || h.TotalCount() == 0 {
 		return nil
@@ -64,9 +63,9 @@ func decodeLatency(l *record.Histogram) (*hdrhistogram.PackedHistogram, error) {
 	return h, nil
 }
 
-// barsOf are the non-empty buckets of a histogram, in ascending order. Values that agree in their first bits share
-// a bucket: as many bits as it takes to count to twice ten to the power of the histogram's digits. No bucket
-// is narrower than its lowest trackable value.
+// barsOf returns the non-empty buckets of a histogram, in ascending order. Values that agree in
+// their first bits share a bucket: the number of bits is what it takes to count to twice ten to
+// the power of the histogram's digits. No bucket is narrower than its lowest trackable value.
 func barsOf(h *hdrhistogram.PackedHistogram) []hdrhistogram.Bar {
 	bars := make([]hdrhistogram.Bar, 0, h.Populated())
 	agreeing := max(1, bits.Len64(uint64(2*math.Pow10(int(h.SignificantFigures())))-1))
@@ -102,21 +101,19 @@ func addLatency(sum, h *hdrhistogram.PackedHistogram) (*hdrhistogram.PackedHisto
 	return to, nil
 }
 
-// byTime is a percentile of latencies weighted with their own lengths: of a moment picked
-// at random among those in which a transaction was under way, the transaction took no
-// longer than this with the probability q. Its weight in the distribution is count times
-// length, where that of a plain percentile is count.
+// byTime is a percentile of latencies weighted with their own lengths: of a moment picked at random among
+// those in which a transaction was under way, the transaction took no longer than this with the probability
+// q. Its weight in the distribution is count times length, where that of a plain percentile is count.
 //
-// Where one transaction follows the other (a closed loop), a stall of 20 ms among
-// transactions of 20 µs is one of thousands, and no percentile that anybody prints shows
-// it, while it holds up every request that somebody else would send meanwhile. That
-// plain percentiles leave it out is coordinated omission (Gil Tene, How NOT to measure
-// latency, 2013); that a random moment rather meets a long interval than a short one is the
-// inspection paradox (Feller, An Introduction to Probability Theory and Its
-// Applications, volume II, section I.4). A request that arrives at such a moment, behind
-// the transaction, would wait for what is left of it, which is between nothing and all of it.
+// Where one transaction follows the other (a closed loop), a stall of 20 ms among transactions of 20 µs
+// is one of thousands, and no commonly reported percentile shows it, although it would hold up every
+// request that another client sent meanwhile. That plain percentiles leave it out is coordinated
+// omission (Gil Tene, How NOT to measure latency, 2013); that a random moment is more likely to fall
+// into a long interval than into a short one is the inspection paradox (Feller, An Introduction to
+// Probability Theory and Its Applications, volume II, section I.4). A request that arrives at such a
+// moment, behind the transaction, would wait for the rest of it, which is between nothing and all of it.
 //
-// It is 0 where there are no bars.
+// It is 0 if there are no bars.
 func byTime(bars []hdrhistogram.Bar, q float64) int64 {
 	total := underWay(bars)
 	sum, last := 0.0, int64(0)
@@ -134,7 +131,7 @@ func weight(b hdrhistogram.Bar) float64 {
 	return float64(b.Count) * (float64(b.From) + float64(b.To)) / 2
 }
 
-// underWay is the time that all of them took, in nanoseconds.
+// underWay is the time that the transactions of all bars took, in nanoseconds.
 func underWay(bars []hdrhistogram.Bar) (sum float64) {
 	for _, b := range bars {
 		sum += weight(b)
@@ -142,28 +139,17 @@ func underWay(bars []hdrhistogram.Bar) (sum float64) {
 	return sum
 }
 
-// Complete makes every trial what this version would have recorded: it adds figures that can be
-// computed from a trial, and removes those of old run files whose meaning has changed.
+// CompleteTrial brings a trial to what this version would have recorded: it adds figures that
+// can be computed from it, and removes those of old run files whose meaning has changed.
 //
 //   - Percentiles by time, and the share of the window that transactions cover, of closed
 //     loops whose latencies were kept.
 //   - Where streams and transactions share a network, bytes and transactions used to be
 //     added up for the fairness, and the CPU time of streams was divided by the number of
 //     transactions.
-func Complete(trials []record.Trial) []record.Trial {
-	out := make([]record.Trial, len(trials))
-	for i, t := range trials {
-		out[i] = complete(t)
-	}
-	return out
-}
-
-// CompleteTrial completes one trial in place.
-func CompleteTrial(t *record.Trial) { *t = complete(*t) }
-
-func complete(t record.Trial) record.Trial {
+func CompleteTrial(t *record.Trial) {
 	if t.Status != record.OK {
-		return t
+		return
 	}
 	m := maps.Clone(t.Metrics)
 	if m == nil {
@@ -187,12 +173,11 @@ func complete(t record.Trial) record.Trial {
 			}
 		}
 	}
-	t.Metrics = m
-	return t
+	t.Metrics = m // the trial's old map is left unchanged: others may hold it
 }
 
-// covered is the share of the window that transactions took, of all flows that made some.
-func covered(bars []hdrhistogram.Bar, t record.Trial) float64 {
+// covered is the share of the window that transactions took, over all flows with transactions.
+func covered(bars []hdrhistogram.Bar, t *record.Trial) float64 {
 	flows := 0.0
 	for _, f := range t.Flows {
 		if f.Transactions > 0 {

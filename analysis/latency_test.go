@@ -47,7 +47,7 @@ func TestMergeLatency(t *testing.T) {
 		name  string
 		in    []*record.Histogram
 		count int64
-		max   int64 // within a thousandth
+		max   int64 // to within a thousandth
 		bad   int
 	}{
 		{"none", []*record.Histogram{nil, nil}, -1, 0, 0},
@@ -79,7 +79,7 @@ func TestMergeLatency(t *testing.T) {
 	}
 }
 
-// TestBars compares what is read without room for empty buckets with what the dense histogram says.
+// TestBars compares bars read from a packed histogram with those of the dense histogram.
 func TestBars(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for digits := 1; digits <= 5; digits++ {
@@ -111,20 +111,20 @@ func TestBars(t *testing.T) {
 	}
 }
 
-// latencyOf is the record of latencies in ns, each so often.
+// latencyOf returns the record of latencies in ns with their counts.
 func latencyOf(t testing.TB, counts map[int64]int64) *record.Histogram {
 	t.Helper()
-	h := hdrhistogram.New(1, 3_600_000_000_000, 3)
+	var values []int64
 	for ns, n := range counts {
-		if err := h.RecordValues(ns, n); err != nil {
-			t.Fatal(err)
-		}
+		values = append(values, slices.Repeat([]int64{ns}, int(n))...)
 	}
-	encoded, err := h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &record.Histogram{Encoded: string(encoded), Count: h.TotalCount()}
+	return histogramOf(t, 3_600_000_000_000, 3, values...)
+}
+
+// completed returns a trial after CompleteTrial.
+func completed(t record.Trial) record.Trial {
+	CompleteTrial(&t)
+	return t
 }
 
 func rrCell(network string) record.Cell {
@@ -133,8 +133,8 @@ func rrCell(network string) record.Cell {
 	return c
 }
 
-// TestPercentilesByTime has a closed loop that stalls once: for a tenth of the time, which
-// is one of nine thousand transactions.
+// TestPercentilesByTime has a closed loop that stalls once, in one of
+// nine thousand transactions, for a tenth of the time.
 func TestPercentilesByTime(t *testing.T) {
 	trial := record.Trial{
 		Cell: rrCell("bridge"), Round: 1, Status: record.OK, Window: 0.2,
@@ -144,7 +144,7 @@ func TestPercentilesByTime(t *testing.T) {
 	}
 	check := func(trial record.Trial, name string, want float64) {
 		t.Helper()
-		m, has := complete(trial).Metrics[name]
+		m, has := completed(trial).Metrics[name]
 		if has != (want > 0) || math.Abs(m.Value-want) > 0.001*want {
 			t.Errorf("%s %s is %v, want %v", trial.Cell.Workload, name, m.Value, want)
 		}
@@ -152,7 +152,7 @@ func TestPercentilesByTime(t *testing.T) {
 	check(trial, record.LatencyP99, 20e-6)
 	check(trial, record.LatencyP99ByTime, 20e-3)
 	check(trial, record.LatencyP999ByTime, 20e-3)
-	if got := complete(trial).Covered; math.Abs(got-1) > 0.001 {
+	if got := completed(trial).Covered; math.Abs(got-1) > 0.001 {
 		t.Errorf("%v of the window covered, want 1", got)
 	}
 	if _, has := trial.Metrics[record.LatencyP99ByTime]; has {
@@ -160,7 +160,7 @@ func TestPercentilesByTime(t *testing.T) {
 	}
 	trial.Latency = latencyOf(t, map[int64]int64{20_000: 9000})
 	check(trial, record.LatencyP99ByTime, 20e-6)
-	if got := complete(trial).Covered; math.Abs(got-0.9) > 0.001 {
+	if got := completed(trial).Covered; math.Abs(got-0.9) > 0.001 {
 		t.Errorf("%v of the window covered, want 0.9", got)
 	}
 	open := trial
@@ -171,7 +171,7 @@ func TestPercentilesByTime(t *testing.T) {
 	check(broken, record.LatencyP99ByTime, 0)
 }
 
-// TestByTimeIsOfTheTime compares with a clock that is looked at often.
+// TestByTimeIsOfTheTime compares with a clock that is read often.
 func TestByTimeIsOfTheTime(t *testing.T) {
 	counts := map[int64]int64{10_000: 900, 50_000: 300, 400_000: 20, 3_000_000: 2}
 	var moments []int64
@@ -207,12 +207,11 @@ func TestByTimeIsOfTheTime(t *testing.T) {
 	}
 }
 
-// TestOldFiguresOfMixedTraffic reads what versions wrote that added up bytes and
-// transactions.
+// TestOldFiguresOfMixedTraffic reads trials of versions that added up bytes and transactions.
 func TestOldFiguresOfMixedTraffic(t *testing.T) {
 	c := streamCell("bridge")
 	c.Workload = record.LatencyUnderLoad
-	got := complete(record.Trial{Cell: c, Status: record.OK, Window: 1,
+	got := completed(record.Trial{Cell: c, Status: record.OK, Window: 1,
 		Metrics: map[string]record.Metric{
 			record.Fairness: {Value: 0.5000003, Unit: "ratio"}, record.CPUPerTransaction: {Value: 333e-6, Unit: "cpu-s"},
 			record.LatencyP50: {Value: 1e-3, Unit: "s"},
@@ -232,7 +231,7 @@ func TestUncovered(t *testing.T) {
 		trials = append(trials, trial)
 	}
 	w := warningOf(t, rowOf(t, Analyze(fileOf(trials...)), "host").Warnings, WarnUncovered)
-	if want := "in 2 of 4 trials the transactions that count cover less than 98% of the window, at the least 42%"; len(w.Text) < len(want) || w.Text[:len(want)] != want {
+	if want := "in 2 of 4 trials the counted transactions cover less than 98% of the window, as little as 42%"; len(w.Text) < len(want) || w.Text[:len(want)] != want {
 		t.Errorf("warning is %q", w.Text)
 	}
 	if all := uncovered(each(trials[:2])); len(all) > 0 {

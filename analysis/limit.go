@@ -9,42 +9,41 @@ import (
 	"nettoll/record"
 )
 
-// What can limit a stream.
+// Limits of a stream.
 const (
-	LimitSender    = "sender"    // the CPUs that the sending processes may have
-	LimitReceiver  = "receiver"  // those of the receiving ones
-	LimitBoth      = "both"      // those of either
-	LimitSoftirq   = "softirq"   // a CPU on which the kernel handles packets on behalf of nobody
-	LimitLink      = "link"      // the rate that the underlay was given
+	LimitSender    = "sender"    // the CPUs available to the sending processes
+	LimitReceiver  = "receiver"  // the CPUs available to the receiving processes
+	LimitBoth      = "both"      // the CPUs of both
+	LimitSoftirq   = "softirq"   // a CPU on which the kernel handles packets without charging a process
+	LimitLink      = "link"      // the configured rate of the underlay
 	LimitWindow    = "window"    // the receiver's window, or the sender's buffer
 	LimitGenerator = "generator" // the programs themselves, in user space
 )
 
-// Limit is what keeps a stream from being faster; By is empty where that is not known.
+// Limit is what keeps a stream from being faster; By is empty if that is not known.
 type Limit struct {
 	By string
 	// CPU is the CPU of LimitSoftirq.
 	CPU int
-	// Softirq is the share of the time of the limiting process's CPU that was softirq's, where
-	// that CPU was its own and softirqTicks of it were counted; 0 is not known.
+	// Softirq is the share of softirq in the time of the limiting process's CPU, if the process
+	// had that CPU alone and softirqTicks of softirq were counted on it; 0 means not known.
 	Softirq float64
 }
 
-// The shares from which something counts as used up. A process alone on its CPU gets 0.97 to 1 of it,
-// since ticks and other threads take some; the rate of a shaped link includes headers, 3 to 5 % of the
-// packets.
+// Shares from which a resource counts as used up. A process alone on its CPU gets 0.97 to 1 of it, since
+// ticks and other threads take some; the rate of a shaped link includes headers, 3 to 5 % of the packets.
 const (
 	usedUp     = 0.9
 	ofLink     = 0.9
 	ofTime     = 0.25 // of the time in which a connection had something to send, if nothing else is used up: the kernel counts in ticks
 	ofUser     = 0.25
 	ofSoftirq  = 0.5
-	tickLength = 0.01 // seconds, in which the kernel counts softirq
-	// softirqTicks is how many of them say something: 20 are known to within a quarter.
+	tickLength = 0.01 // seconds: the unit in which the kernel counts softirq
+	// softirqTicks is the least number of ticks that is meaningful: 20 are known to within a quarter.
 	softirqTicks = 20
 )
 
-// limit says what limits a stream in one direction, from all OK trials together.
+// limit returns what limits a stream in one direction, from all OK trials together.
 func (s series) limit() Limit {
 	c := s.cell
 	if c.Workload != record.TCPStream && c.Workload != record.UDPStream || c.Options.Bandwidth > 0 {
@@ -52,7 +51,7 @@ func (s series) limit() Limit {
 	}
 	var window, bytes float64
 	var sender, receiver process
-	perCPU := map[int]*record.CPUSample{}
+	perCPU := map[int]record.CPUSample{}
 	var busy, stalled float64 // of connections, in microseconds
 	for _, t := range s.ok() {
 		if t.CPU == nil || t.Window <= 0 {
@@ -67,12 +66,9 @@ func (s series) limit() Limit {
 		receiver.add(to)
 		for _, one := range t.CPU.Machine.PerCPU {
 			sum := perCPU[one.CPU]
-			if sum == nil {
-				sum = &record.CPUSample{}
-				perCPU[one.CPU] = sum
-			}
 			sum.Softirq += one.Softirq
 			sum.Idle += one.Idle
+			perCPU[one.CPU] = sum
 		}
 		for _, f := range t.Flows {
 			bytes += float64(f.Bytes)
@@ -112,7 +108,7 @@ func (s series) limit() Limit {
 	return Limit{}
 }
 
-// process is what all processes of a role used in several trials.
+// process is the CPU use of all processes of a role over several trials.
 type process struct {
 	user, total float64 // CPU seconds
 	cpus        []int
@@ -124,8 +120,8 @@ func (p *process) add(one record.ProcessCPU) {
 	p.cpus = one.CPUs
 }
 
-// share is how much of the CPUs that they can have at once the processes used: as many as there
-// are flows, or as they are pinned to.
+// share is the share that the processes used of the CPUs that they can
+// have at once: one per flow, but no more than they are pinned to.
 func (p process) share(window float64, flows int) float64 {
 	most := flows
 	if n := len(p.cpus); n > 0 {
@@ -134,15 +130,15 @@ func (p process) share(window float64, flows int) float64 {
 	return p.total / (window * float64(max(1, most)))
 }
 
-// softirq is the share of softirq in the time of the process's CPU, where it has one alone.
-func (p process) softirq(all map[int]*record.CPUSample, window float64) float64 {
-	if len(p.cpus) != 1 || all[p.cpus[0]] == nil || all[p.cpus[0]].Softirq < softirqTicks*tickLength {
+// softirq is the share of softirq in the time of the process's CPU, if it has one alone.
+func (p process) softirq(all map[int]record.CPUSample, window float64) float64 {
+	if len(p.cpus) != 1 || all[p.cpus[0]].Softirq < softirqTicks*tickLength {
 		return 0
 	}
 	return min(1, all[p.cpus[0]].Softirq/window)
 }
 
-// rateOf reads the rate of an underlay, in bit/s, as cells have it: in the units of tc(8).
+// rateOf reads the rate of an underlay, in bit/s, from its notation in cells, which uses the units of tc(8).
 func rateOf(underlay string) (bits float64, ok bool) {
 	_, shape, named := strings.Cut(underlay, ":")
 	if !named {

@@ -6,7 +6,7 @@ import (
 	"nettoll/record"
 )
 
-// streamOf is a cell whose only trial lasted a second, with a sender on CPU 0 and a receiver on CPU 1.
+// streamOf returns a cell whose only trial lasted a second, with a sender on CPU 0 and a receiver on CPU 1.
 func streamOf(change func(*record.Trial)) series {
 	t := record.Trial{
 		Cell:   record.Cell{Network: "bridge", Hosts: 1, Servers: 1, Clients: 1, Workload: record.TCPStream},

@@ -12,20 +12,18 @@ type PerPrice struct {
 	Cell     record.Cell
 	Instance reference.InstanceType
 	Native   bool
-	// Namespaces is that of its scenario.
+	// Namespaces is that of the scenario.
 	Namespaces Namespaces
-	// Throughput is the cell's, in bit/s.
+	// Throughput is that of the cell, in bit/s.
 	Throughput Summary
-	// PerDollar is Throughput over the price of one instance: bit/s for a dollar an
-	// hour. A link has two ends; who hires both pays twice. Its interval is that of
-	// the throughput.
+	// PerDollar is Throughput over the price of one instance: bit/s per dollar per hour. A link
+	// has two ends; renting both costs twice as much. Its interval is that of the throughput.
 	PerDollar Summary
 }
 
-// perPrices gives throughput per dollar of every cell whose underlay names an
-// instance of which a price is known, in the order of the run. Cells without a
-// shape ran on the machine itself: on the instance that the run names, at the
-// price that the run gives or else at the published one.
+// perPrices returns the throughput per dollar of every cell whose underlay names an instance with
+// a known price, in the order of the run. Cells without a shape ran on the machine itself: on the
+// instance that the run names, at the price that the run gives or else at the published one.
 func perPrices(res Result) []PerPrice {
 	price := map[string]reference.InstanceType{}
 	for _, i := range reference.Instances() {
@@ -58,7 +56,7 @@ func perPrices(res Result) []PerPrice {
 	return out
 }
 
-// over divides a summary, unless a value would be beyond the range of numbers.
+// over divides a summary, and fails if a value would be beyond the range of numbers.
 func (s Summary) over(by float64) (Summary, bool) {
 	for _, v := range []*float64{&s.Estimate, &s.Median, &s.Low, &s.High, &s.Min, &s.Max} {
 		*v /= by

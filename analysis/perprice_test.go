@@ -30,12 +30,12 @@ func TestPerPrices(t *testing.T) {
 	}
 }
 
-// A run on a rented machine has the price that it was told, or the published one.
+// A run on a rented machine has the price that was given, or the published one.
 func TestPerPriceOfTheMachine(t *testing.T) {
 	for _, tt := range []struct {
 		instance string
 		price    float64
-		want     float64 // 0: not told
+		want     float64 // 0 means unknown
 	}{
 		{"", 0, 0}, {"c9.huge", 0, 0}, {"c9.huge", 2, 2}, {"m4.large", 0, 0.139}, {"m4.large", 0.1, 0.1}, {"", 5, 5},
 	} {

@@ -7,7 +7,7 @@ import (
 	"nettoll/record"
 )
 
-// circumstances are what the judgement of a row depends on: the run's limits and end, and the other cells.
+// circumstances holds what the judgement of a row depends on: the run's limits and end, and the other cells.
 type circumstances struct {
 	judging
 	machine record.Machine
@@ -17,22 +17,22 @@ type circumstances struct {
 	aim     Aim
 }
 
-// Aim is the precision that a run asks for, and how far it came.
+// Aim is the precision requested of a run, and how far the run came.
 type Aim struct {
-	Wanted float64 `json:"wanted"`           // half width of the interval of each primary figure, relative; 0 is none
-	Asked  int     `json:"asked"`            // primary figures that it is asked of: those that are compared, and others that stand alone
-	Narrow int     `json:"reached"`          // of these, those that reached it
-	Rounds int     `json:"rounds,omitempty"` // about how many rounds the widest takes; 0 where all reached it, or it cannot be told
-	// Seconds is about how long so many rounds take, from the first on; 0 where Rounds is.
+	Wanted float64 `json:"wanted"`           // half width of the interval of each primary figure, relative; 0 means none requested
+	Asked  int     `json:"asked"`            // primary figures that it applies to: compared ones, and those that stand alone
+	Narrow int     `json:"reached"`          // how many of these reached it
+	Rounds int     `json:"rounds,omitempty"` // about how many rounds the widest needs; 0 if all reached it, or this is unknown
+	// Seconds is about how long Rounds rounds take, counted from the first; 0 where Rounds is.
 	Seconds float64 `json:"seconds,omitempty"`
 }
 
-func newCircumstances(res Result, all []series, byCell map[record.Cell]series) circumstances {
+func newCircumstances(res Result, all []series) circumstances {
 	in := circumstances{judging: judgingOf(res.Limits), machine: res.Run.Machine, limits: res.Limits, bound: bound{end: res.End, maxRounds: res.Limits.MaxRounds},
 		reached: map[record.Cell]Reached{}, aim: Aim{Wanted: res.Limits.Precision}}
 	compared, rounds := comparedCells(all), 0
 	for _, c := range all {
-		in.reached[c.cell] = precision(c, byCell[c.cell.Against()], res.Limits, compared)
+		in.reached[c.cell] = precision(c, res.Limits, compared)
 		rounds = max(rounds, c.last())
 	}
 	needed := neededBaselines(all)
@@ -53,7 +53,7 @@ func newCircumstances(res Result, all []series, byCell map[record.Cell]series) c
 	return in
 }
 
-// comparedCells is how many cells have figures, and a baseline that has.
+// comparedCells returns how many cells have figures and a baseline with figures.
 func comparedCells(all []series) int {
 	var measured []record.Cell
 	for _, c := range all {
@@ -64,7 +64,8 @@ func comparedCells(all []series) int {
 	return record.Comparisons(measured)
 }
 
-// givenUp reports whether a cell with these trials is tried no more: it cannot run, or it failed too often in a row.
+// givenUp reports whether a cell with these trials is not tried any
+// more: it cannot run, or failed too often in a row.
 func givenUp(trials []*record.Trial) bool {
 	failed := 0
 	for _, t := range slices.Backward(trials) {
@@ -81,31 +82,23 @@ func givenUp(trials []*record.Trial) bool {
 	return false
 }
 
-// completeRounds counts the rounds in which every cell that was still to be measured has a
-// trial. A cell that cannot run is never to be measured, one that is known well enough or
-// was given up on no longer is, and a baseline is as long as any cell that is compared with it.
-func completeRounds(all []series, byCell map[record.Cell]series, s record.Settings) int {
-	rounds, done := map[int]bool{}, map[record.Cell]map[int]bool{}
+// completeRounds counts the rounds in which every cell still to be measured has a trial. A
+// cell that cannot run never needs one, a cell that is known well enough or was given up
+// needs no more, and a baseline needs them as long as any cell that is compared with it.
+func completeRounds(all []series, s record.Settings) int {
+	rounds := map[int]bool{}
 	compared := comparedCells(all)
-	until := map[record.Cell]int{} // the last round that a cell was to be measured in
-	ends := func(c series) int {
-		last := c.trials[len(c.trials)-1] // there is one, in the order of rounds
-		if givenUp(c.trials) || precision(c, byCell[c.cell.Against()], s, compared).Known {
-			return last.Round
-		}
-		return math.MaxInt
-	}
+	until := map[record.Cell]int{} // the last round in which each cell was to be measured
 	for _, c := range all {
-		done[c.cell] = map[int]bool{}
 		for _, t := range c.trials {
-			done[c.cell][t.Round], rounds[t.Round] = true, true
+			rounds[t.Round] = true
 		}
 		switch {
 		case c.skipped():
-		case len(c.trials) == 0:
-			until[c.cell] = math.MaxInt
+		case len(c.trials) > 0 && (givenUp(c.trials) || precision(c, s, compared).Known):
+			until[c.cell] = c.last()
 		default:
-			until[c.cell] = ends(c)
+			until[c.cell] = math.MaxInt
 		}
 	}
 	for _, c := range all {
@@ -124,62 +117,66 @@ func completeRounds(all []series, byCell map[record.Cell]series, s record.Settin
 	}
 	n := 0
 	for round := range rounds {
-		whole := true
-		for _, c := range all {
-			whole = whole && (round > until[c.cell] || done[c.cell][round])
+		missing := func(c series) bool {
+			_, has := slices.BinarySearchFunc(c.trials, round, func(t *record.Trial, round int) int { return t.Round - round })
+			return !has && round <= until[c.cell]
 		}
-		if whole {
+		if !slices.ContainsFunc(all, missing) {
 			n++
 		}
 	}
 	return n
 }
 
-// Reached says how well the primary metric of a cell is known so far.
+// Reached is how well the primary metric of a cell is known so far.
 type Reached struct {
-	N         int     `json:"n"`                    // rounds that count: pairs with the baseline, for a baseline itself its OK trials
-	Wanted    float64 `json:"-"`                    // half width that the run asks for, relative (0.05 is 5 %); 0 is none
-	HalfWidth float64 `json:"half_width,omitempty"` // greater half of the interval over its estimate; 0 where there is no interval yet
-	Narrow    bool    `json:"reached"`              // there is an interval, and HalfWidth is at most what was asked for
-	Known     bool    `json:"-"`                    // it need not be measured on: Narrow when it was looked at, after enough rounds for a verdict
-	Rounds    int     `json:"rounds,omitempty"`     // about how many rounds the wanted half width takes; 0 where that is reached, or cannot be told
+	N         int     `json:"n"`                    // rounds that count: pairs with the baseline, or for a baseline its OK trials
+	Wanted    float64 `json:"-"`                    // half width requested by the run, relative (0.05 is 5 %); 0 means none
+	HalfWidth float64 `json:"half_width,omitempty"` // greater half of the interval over its estimate; 0 if there is no interval yet
+	Narrow    bool    `json:"reached"`              // there is an interval, and HalfWidth is at most Wanted
+	Known     bool    `json:"-"`                    // no further rounds are needed: Narrow when it was looked at, after enough rounds for a verdict
+	Rounds    int     `json:"rounds,omitempty"`     // about how many rounds the wanted half width takes; 0 if that is reached, or this is unknown
 }
 
 // IsZero reports whether no round counts.
 func (r Reached) IsZero() bool { return r.N == 0 }
 
-// Precision says for every cell with trials, by its key, whether its primary metric is
-// known as well as the settings ask for: the interval of its ratio to the baseline if it has
-// one, and otherwise, as for baselines themselves, that of its own figure. The runner
-// measures a baseline as long as any cell that is compared with it. A cell without an OK trial
-// is never known; the runner decides whether to try again. With Precision 0 in the settings,
-// enough rounds and an interval suffice.
+// Precision returns for every cell with trials, by its key, whether its primary metric is known as well
+// as the settings require: the interval of its ratio to the baseline if it has one, and otherwise, as
+// for baselines themselves, that of its own figure. The runner measures a baseline as long as any cell
+// that is compared with it. A cell without an OK trial is never known; the runner decides whether to
+// try again. With Precision 0 in the settings, enough rounds and an interval suffice.
 //
-// Enough rounds are MinRounds, and those without which no comparison could be called
-// different among all others (record.LeastRounds).
+// Enough rounds are at least MinRounds, and at least as many as any comparison
+// needs to be called different among all others (record.LeastRounds).
 //
-// Looking after every round and stopping at the first narrow interval favours rounds
-// that agree by chance, so the intervals are looked at a few times only, see looks. Since the
-// width does not depend on the ratio the remaining bias is small; TestStopping bounds it.
+// Looking after every round and stopping at the first narrow interval favours rounds that
+// agree by chance, so the intervals are looked at only a few times, see lookedAt. Since the
+// width does not depend on the ratio, the remaining bias is small; TestStopping bounds it.
 func Precision(trials []record.Trial, s record.Settings) map[string]Reached {
 	all := collect(nil, trials)
-	byCell := map[record.Cell]series{}
-	for _, c := range all {
-		byCell[c.cell] = c
-	}
 	compared, needed := comparedCells(all), neededBaselines(all)
 	out := map[string]Reached{}
 	for _, c := range all {
-		r := precision(c, byCell[c.cell.Against()], s, compared)
+		r := precision(c, s, compared)
 		if needed[c.cell] {
-			r.Rounds = 0 // ratios are what is asked for
+			r.Rounds = 0 // the precision is requested of ratios
 		}
 		out[c.cell.Key()] = r
 	}
 	return out
 }
 
-// neededBaselines are those with which something is compared that has figures.
+// Enough reports which cells, by their keys, are known as well as requested.
+func Enough(precision map[string]Reached) map[string]bool {
+	enough := map[string]bool{}
+	for key, reached := range precision {
+		enough[key] = reached.Known
+	}
+	return enough
+}
+
+// neededBaselines returns the baselines of cells that have figures.
 func neededBaselines(all []series) map[record.Cell]bool {
 	needed := map[record.Cell]bool{}
 	for _, c := range all {
@@ -190,10 +187,10 @@ func neededBaselines(all []series) map[record.Cell]bool {
 	return needed
 }
 
-// precision is how well a cell is known in a run of so many primary comparisons.
-func precision(c, base series, s record.Settings, compared int) Reached {
+// precision returns how well a cell is known in a run with the given number of primary comparisons.
+func precision(c series, s record.Settings, compared int) Reached {
 	k := c.primary()
-	points, basePoints := c.points(k), base.points(k)
+	points, basePoints := c.points(k), c.base.points(k)
 	if len(points) == 0 {
 		return Reached{Wanted: s.Precision}
 	}
@@ -209,7 +206,7 @@ func precision(c, base series, s record.Settings, compared int) Reached {
 	return reached(ratio.N, ratio.Low, ratio.Value, ratio.High, ratio.Level, s, compared)
 }
 
-// reached is what an interval of n rounds comes to in a run of so many primary comparisons.
+// reached judges an interval of n rounds in a run with the given number of primary comparisons.
 func reached(n int, low, estimate, high, at float64, s record.Settings, compared int) Reached {
 	r := Reached{N: n, Wanted: s.Precision}
 	half, has := halfWidth(low, estimate, high)
@@ -218,25 +215,24 @@ func reached(n int, low, estimate, high, at float64, s record.Settings, compared
 	}
 	r.HalfWidth = half
 	r.Narrow = s.Precision <= 0 || half <= s.Precision
-	r.Known = r.Narrow && looks(n, max(s.MinRounds, record.LeastRounds(compared, level(s))))
+	r.Known = r.Narrow && lookedAt(n, max(s.MinRounds, record.LeastRounds(compared, level(s))))
 	if !r.Narrow {
 		r.Rounds = forecast(n, half, s.Precision)
 	}
 	return r
 }
 
-// looks reports whether the interval is looked at after so many rounds, to decide whether
-// to measure on: after the least, and then after each number of the series R10 of
-// preferred numbers (ISO 3), each a quarter more than the one before: 6, 8, 10, 13, 16,
-// 20, 25, 32, 40, 50, 63, 80, 100 …
-func looks(n, least int) bool {
+// lookedAt reports whether the interval is looked at after n rounds, to decide whether to measure
+// more: after the least number, and then after each number of the series R10 of preferred numbers (ISO
+// 3), each a quarter more than the one before: 6, 8, 10, 13, 16, 20, 25, 32, 40, 50, 63, 80, 100 …
+func lookedAt(n, least int) bool {
 	if n <= least {
 		return n == least
 	}
 	return n == preferred(n)
 }
 
-// preferred is the least number of the series R10 that is not below n, in whole numbers.
+// preferred returns the least number of the series R10 that is at least n, rounded to whole numbers.
 func preferred(n int) int {
 	for decade := 1.0; ; decade *= 10 {
 		for _, r10 := range []float64{1, 1.25, 1.6, 2, 2.5, 3.15, 4, 5, 6.3, 8} {
@@ -247,15 +243,15 @@ func preferred(n int) int {
 	}
 }
 
-// MostRounds is the largest forecast of rounds that reports give: runs do not have more. mostForecast
-// stands for everything beyond.
+// MostRounds is the largest forecast of rounds that reports give: runs
+// do not have more. mostForecast stands for everything beyond.
 const (
 	MostRounds   = 10_000
 	mostForecast = 100_000
 )
 
-// forecast is about how many rounds a half width takes, since intervals narrow with the
-// square root of the rounds.
+// forecast returns about how many rounds a half width takes, since
+// intervals narrow with the square root of the number of rounds.
 func forecast(n int, halfWidth, wanted float64) int {
 	rounds := math.Ceil(float64(n) * math.Pow(halfWidth/wanted, 2))
 	if !(rounds < mostForecast) {
@@ -264,9 +260,8 @@ func forecast(n int, halfWidth, wanted float64) int {
 	return preferred(max(int(rounds), n+1))
 }
 
-// primary is the metric that a cell is ranked by: the first of its workload's
-// that an OK trial has. Tools differ in what they measure: qperf gives the mean
-// of latencies and no percentile.
+// primary returns the metric that a cell is ranked by: the first of its workload's that an OK trial
+// has. Tools differ in what they measure: qperf gives the mean of latencies and no percentile.
 func (s series) primary() record.Kind {
 	names := record.Primary(s.cell.Workload)
 	for _, name := range append(names, record.LatencyMean) {

@@ -61,7 +61,7 @@ func TestPrecision(t *testing.T) {
 	}
 }
 
-// Drift that both share widens the interval of native, not that of the ratio.
+// Drift that cell and baseline share widens the interval of native, not that of the ratio.
 func TestPrecisionIsOfTheRatio(t *testing.T) {
 	var trials []record.Trial
 	for i := 1; i <= 10; i++ {
@@ -86,7 +86,7 @@ func TestPrecisionIsOfTheRatio(t *testing.T) {
 	}
 }
 
-// A tool without percentiles is asked for what it has.
+// For a tool without percentiles precision applies to what it measures.
 func TestPrecisionOfWhatIsMeasured(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
@@ -107,7 +107,7 @@ func TestPrecisionOfWhatIsMeasured(t *testing.T) {
 				for name, unit := range tt.metrics {
 					v := 1 + 0.001*float64(i)
 					if name != tt.want {
-						v = float64(i * i) // known to nobody
+						v = float64(i * i) // never precise
 					}
 					tr.Metrics[name] = record.Metric{Value: v, Unit: unit}
 				}
@@ -125,7 +125,7 @@ func TestPrecisionOfWhatIsMeasured(t *testing.T) {
 	}
 }
 
-// Intervals are looked at a few times only: after the least rounds, and each quarter more.
+// Intervals are looked at only a few times: after the least number of rounds, and after each quarter more.
 func TestLooks(t *testing.T) {
 	for _, tt := range []struct {
 		least int
@@ -137,7 +137,7 @@ func TestLooks(t *testing.T) {
 	} {
 		var got []int
 		for n := 1; n <= 100; n++ {
-			if looks(n, tt.least) {
+			if lookedAt(n, tt.least) {
 				got = append(got, n)
 			}
 		}
@@ -159,7 +159,7 @@ func TestKnownAfterEnoughRounds(t *testing.T) {
 	}
 }
 
-// Twice as narrow takes four times as many rounds.
+// Half the width takes four times as many rounds.
 func TestForecast(t *testing.T) {
 	for _, tt := range []struct {
 		n       int

@@ -3,6 +3,7 @@ package analysis
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -11,9 +12,8 @@ import (
 	"nettoll/reference"
 )
 
-// Replication compares a published measurement with a run. Absolute figures of
-// different machines cannot be compared; the order of networks can, and the ratio of
-// each to a baseline.
+// Replication compares a published measurement with a run. Absolute figures of different
+// machines cannot be compared; the order of networks can, and the ratio of each to a baseline.
 type Replication struct {
 	Source      reference.Source
 	Tables      []ReplicatedTable
@@ -22,28 +22,28 @@ type Replication struct {
 	Cells       int // cells of all tables
 }
 
-// ReplicatedTable is one published table and what was measured of it.
+// ReplicatedTable is one published table with the corresponding measurements.
 type ReplicatedTable struct {
 	Table reference.Table
-	Kind  record.Kind      // of the metric; of CPUClient and CPUServer that of CPUKinds
-	CPUs  int              // of each host; 0 where that is unknown
+	Kind  record.Kind      // of the metric; for CPUClient and CPUServer from CPUKinds
+	CPUs  int              // of each host; 0 if unknown
 	Cells []ReplicatedCell // in the order of Table.Cells
-	Order Correlation      // of networks at the same place: do the same ones lead?
-	Shape Correlation      // of places of the same network: does it rise and fall alike?
+	Order Correlation      // of networks at the same place: are the same ones ahead?
+	Shape Correlation      // of places of the same network: do figures rise and fall alike?
 }
 
 // ReplicatedCell is one published figure and its measured counterpart.
 type ReplicatedCell struct {
 	Published reference.Published
-	// PublishedRatio is the published figure over that of the table's baseline at
-	// the same place; 0 where either is not given.
+	// PublishedRatio is the published figure over that of the table's
+	// baseline at the same place; 0 if either is not given.
 	PublishedRatio float64
-	Cell           record.Cell // measured; zero where the run has none
-	Measured       *Figure     // in the base unit of the table's Kind; nil where nothing was measured
-	Ratio          *Comparison // measured, over the baseline at the same place, paired by round; nil for the baseline itself and where there is none
-	Skipped        string      // why nothing was measured; "" where something was
+	Cell           record.Cell // measured; zero if the run has none
+	Measured       *Figure     // in the base unit of the table's Kind; nil if nothing was measured
+	Ratio          *Comparison // measured, over the baseline at the same place, paired by round; nil for the baseline itself and if there is none
+	Skipped        string      // why nothing was measured; "" if something was
 	Notes          []string    // how the measured cell differs from the published one
-	Namespaces     Namespaces  // that of its scenario
+	Namespaces     Namespaces  // of the scenario
 
 	base *Figure // of the baseline at the same place
 }
@@ -51,9 +51,9 @@ type ReplicatedCell struct {
 // MarshalJSON writes what is known of the published and the measured figure.
 func (c ReplicatedCell) MarshalJSON() ([]byte, error) {
 	out := struct {
-		Network        string      `json:"network"`                 // as the source calls it
-		As             string      `json:"as,omitempty"`            // nettoll's network for it; "a|b" is b where a was not measured
-		MeasuredOver   string      `json:"measured_over,omitempty"` // the network that Measured is of
+		Network        string      `json:"network"`                 // as the source names it
+		As             string      `json:"as,omitempty"`            // nettoll's network for it; "a|b" means b if a was not measured
+		MeasuredOver   string      `json:"measured_over,omitempty"` // the network of Measured
 		Label          string      `json:"label"`
 		Published      *float64    `json:"published,omitempty"`
 		PublishedRatio float64     `json:"published_ratio,omitempty"`
@@ -74,13 +74,12 @@ func (c ReplicatedCell) MarshalJSON() ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// StandsIn reports whether another network was measured in place of the one that the
-// network is.
+// StandsIn reports whether a network other than the preferred counterpart was measured in its place.
 func (c ReplicatedCell) StandsIn() bool {
 	return c.Measured != nil && slices.Index(alternatives(c.Published.As), c.Cell.Network) > 0
 }
 
-// CorrelationName is what Correlation is called in reports.
+// CorrelationName is the name of Correlation in reports.
 const CorrelationName = "Kendall's tau-b"
 
 // Correlation is Kendall's tau-b of published and measured figures, over pairs
@@ -88,8 +87,8 @@ const CorrelationName = "Kendall's tau-b"
 type Correlation struct {
 	Tau    float64 `json:"tau"`    // −1 to 1
 	N      int     `json:"pairs"`  // pairs
-	Groups int     `json:"groups"` // groups that the pairs are of
-	Known  bool    `json:"-"`      // there are pairs, and neither side has nothing but ties; else Tau is 0
+	Groups int     `json:"groups"` // groups that the pairs belong to
+	Known  bool    `json:"-"`      // there are pairs, and neither side consists of ties only; otherwise Tau is 0
 }
 
 // IsZero reports whether there is no correlation.
@@ -120,7 +119,7 @@ func replicateTable(res Result, src reference.Source, t reference.Table) Replica
 	j := judgingOf(res.Limits)
 	chosen := map[string]match{}
 	for _, c := range t.Columns {
-		chosen[c.Label] = findScenario(res.Scenarios, t, c.Place)
+		chosen[c.Label] = findScenario(res.Scenarios, t, c)
 	}
 	for _, p := range t.Cells {
 		m := chosen[p.Label]
@@ -131,7 +130,7 @@ func replicateTable(res Result, src reference.Source, t reference.Table) Replica
 			c.base = &f
 		}
 		if c.measure(m, out.Kind, t).Apart {
-			out.CPUs = 0 // those of another machine are not in the record
+			out.CPUs = 0 // the CPUs of another machine are not in the record
 		}
 		if why := leftOut(res.Run.Skips, p); why != "" && c.Measured == nil && c.Cell == (record.Cell{}) {
 			c.Skipped += ": " + why
@@ -140,8 +139,8 @@ func replicateTable(res Result, src reference.Source, t reference.Table) Replica
 			switch {
 			case p.Network == t.Baseline:
 			case c.Cell == baseRow.Cell:
-				c.Notes = append(c.Notes, "the same network here as "+t.Baseline)
-			case c.Measured.Kind.Name != c.base.Kind.Name: // not the same thing
+				c.Notes = append(c.Notes, "here the same network as "+t.Baseline)
+			case c.Measured.Kind.Name != c.base.Kind.Name: // different quantities
 			default:
 				c.Ratio = compare(pairUp(c.Measured.Points, c.base.Points), out.Kind.Better, j)
 			}
@@ -153,16 +152,16 @@ func replicateTable(res Result, src reference.Source, t reference.Table) Replica
 	return out
 }
 
-// NotInRun is the reason of published cells that the run has no cell for. The name of the missing network
-// may precede it.
+// NotInRun is the reason for published cells without a cell in the run.
+// The name of the missing network may precede it.
 const NotInRun = "not part of this run"
 
-// measure finds what was measured of the published cell, and where.
+// measure finds the measured counterpart of the published cell, and its row.
 func (c *ReplicatedCell) measure(m match, k record.Kind, t reference.Table) (row Row) {
 	p := c.Published
 	if p.As == "" {
 		c.Skipped = "nettoll has no counterpart of " + p.Network
-		if other := otherAs(t, p.Network); other != "" {
+		if slices.ContainsFunc(t.Cells, func(o reference.Published) bool { return o.Network == p.Network && o.As != "" }) {
 			c.Skipped += " at this place"
 		}
 		return row
@@ -179,7 +178,7 @@ func (c *ReplicatedCell) measure(m match, k record.Kind, t reference.Table) (row
 	c.Cell = row.Cell
 	switch {
 	case row.Status == "":
-		c.Skipped = "planned, but never tried"
+		c.Skipped = "planned, but not tried"
 	case row.Status != record.OK:
 		c.Skipped = string(row.Status)
 		if row.Reason != "" {
@@ -194,28 +193,21 @@ func (c *ReplicatedCell) measure(m match, k record.Kind, t reference.Table) (row
 	return row
 }
 
-// leftOut is why the suite leaves out a network on purpose.
+// leftOut returns the reason why the suite deliberately leaves out a network, or "".
 func leftOut(skips []record.Skip, p reference.Published) string {
-	for _, s := range skips {
-		if s.Network == p.Network || slices.Contains(alternatives(p.As), s.Network) {
-			return s.Reason
-		}
-	}
-	return ""
+	s, _ := record.First(skips, func(s record.Skip) bool {
+		return s.Network == p.Network || slices.Contains(alternatives(p.As), s.Network)
+	})
+	return s.Reason
 }
 
-// kindNamed is the kind of a table's metric.
+// kindNamed returns the kind of a table's metric.
 func kindNamed(metric string) record.Kind {
-	for _, k := range CPUKinds() {
-		if k.Name == metric {
-			return k
-		}
-	}
-	k, _ := record.KindOf(metric)
+	k, _ := record.First(append(CPUKinds(), record.Kinds()...), func(k record.Kind) bool { return k.Name == metric })
 	return k
 }
 
-// baselineAs is nettoll's network of the table's baseline in a column.
+// baselineAs returns nettoll's counterpart of the table's baseline in a column.
 func baselineAs(src reference.Source, t reference.Table, label string) string {
 	if p, ok := t.Cell(t.Baseline, label); ok {
 		return p.As
@@ -224,25 +216,13 @@ func baselineAs(src reference.Source, t reference.Table, label string) string {
 	return network.As
 }
 
-// otherAs is what a network is taken for at any place of the table.
-func otherAs(t reference.Table, network string) string {
-	for _, p := range t.Cells {
-		if p.Network == network && p.As != "" {
-			return p.As
-		}
-	}
-	return ""
-}
-
-// correlate gives Kendall's tau-b of published and measured figures: of all pairs
-// of cells within a group, the concordant ones less the discordant ones, over the
-// geometric mean of the pairs that are not tied in either. Kendall, Rank
-// Correlation Methods. Pairs of different groups are not compared, so that a
-// correlation of the order of networks does not feed on the number of clients.
-// Cells without a number, or of one network taken for two, make no pair.
+// correlate returns Kendall's tau-b of published and measured figures: of all pairs of cells within a
+// group, the concordant ones less the discordant ones, over the geometric mean of the numbers of pairs
+// that are not tied on either side. See Kendall, Rank Correlation Methods. Pairs of different groups
+// are not compared, so that a correlation of the order of networks does not depend on the number of
+// clients. Cells without a number, and cells that the same network stands in for, make no pair.
 //
-// In a table of figures relative to a baseline the measured ones are made
-// relative, too.
+// In a table of figures relative to a baseline the measured ones are made relative, too.
 func correlate(cells []ReplicatedCell, relative bool, group func(ReplicatedCell) string) Correlation {
 	t := tally{groups: map[string]bool{}}
 	t.count(cells, relative, group)
@@ -297,7 +277,7 @@ func (t *tally) correlation() Correlation {
 	return c
 }
 
-// here is the measured counterpart of a published number.
+// here returns the measured counterpart of a published number.
 func (c ReplicatedCell) here(relative bool) (v float64, ok bool) {
 	switch {
 	case !c.Published.Given() || c.Measured == nil:
@@ -308,4 +288,186 @@ func (c ReplicatedCell) here(relative bool) (v float64, ok bool) {
 		return c.Ratio.Value, true
 	}
 	return c.Measured.Summary.Estimate, true
+}
+
+// match is the scenario of a run that stands for a column of a published table.
+type match struct {
+	scenario Scenario
+	found    bool
+}
+
+// findScenario finds the scenario in which most of a column's networks were
+// measured; of several, the one most like the published one: with the same tool,
+// the same number of streams, and without conditions that the source does not have.
+func findScenario(all []Scenario, t reference.Table, at reference.Place) match {
+	var best match
+	var most, least int
+	for _, s := range all {
+		if !stands(s.Cell, t, at) {
+			continue
+		}
+		m := match{s, true}
+		measured, far := 0, distance(s.Cell, t, at)
+		for _, p := range t.Cells {
+			if p.Label != at.Label || p.As == "" {
+				continue
+			}
+			if _, _, ok := m.figure(p.As, kindNamed(t.Metric)); ok {
+				measured++
+			}
+		}
+		if !best.found || measured > most || measured == most && far < least {
+			best, most, least = m, measured, far
+		}
+	}
+	return best
+}
+
+// stands reports whether a scenario can stand for a place: the same traffic between
+// the same numbers of everything. An instance must be that instance; any other name
+// of where hosts were is a label, which an underlay without one can stand for.
+func stands(c record.Cell, t reference.Table, at reference.Place) bool {
+	if c.Workload != t.Workload || c.Hosts != at.Hosts || c.Family != at.Family ||
+		c.Servers != at.Servers || c.Clients != at.Clients || max(c.Processes, 1) != max(at.Processes, 1) || c.Options.Reverse {
+		return false
+	}
+	name := instanceOf(c.Underlay)
+	if name == at.Underlay || at.Underlay == "" {
+		return true
+	}
+	_, isInstance := reference.Instance(at.Underlay)
+	return !isInstance && name == ""
+}
+
+// distance returns how much a scenario differs from the published one.
+// The weights order the differences by importance; they have no unit.
+func distance(c record.Cell, t reference.Table, at reference.Place) int {
+	d := 0
+	add := func(weight int, when bool) {
+		if when {
+			d += weight
+		}
+	}
+	o := c.Options
+	o.Streams = 0
+	add(16, slices.ContainsFunc(record.Dimensions(record.Condition), func(d record.Dimension) bool {
+		return d.Name != "underlay" && d.IsSet(c)
+	}))
+	add(8, c.Underlay != "" && at.Underlay == "")
+	add(8, at.Underlay != "" && instanceOf(c.Underlay) != at.Underlay)
+	add(8, at.Underlay != "" && instanceOf(c.Underlay) != at.Underlay && c.Underlay != at.Like)
+	add(4, max(c.Options.Streams, 1) != t.Streams)
+	add(2, c.Tool != t.Tool)
+	add(1, c.Tool != t.Tool && c.Tool != referenceTool)
+	add(1, o != record.Options{})
+	return d
+}
+
+// alternatives lists the counterparts of a published network, the best first: "a|b" means b if a was not measured.
+func alternatives(as string) []string {
+	return strings.FieldsFunc(as, func(r rune) bool { return r == '|' })
+}
+
+// figure finds the row of a network and its figure of a metric, from the first of its alternatives
+// that has one. If none has, the row is that of the first alternative that was planned.
+func (m match) figure(as string, k record.Kind) (row Row, f Figure, ok bool) {
+	for _, network := range alternatives(as) {
+		r, f, ok := m.figureOf(network, k)
+		if ok && r.Status == record.OK {
+			return r, f, true
+		}
+		if row.Cell.Network == "" {
+			row = r
+		}
+	}
+	return row, Figure{}, false
+}
+
+// figureOf finds the row of a network and its figure of a metric. A network of another platform stands in if the
+// lab's was not planned. A throughput per client that was not recorded is the total over the number of clients; a
+// mean latency that was not recorded is the median; the CPU time of an end is that of its host if that is known.
+func (m match) figureOf(network string, k record.Kind) (row Row, f Figure, ok bool) {
+	named := func(same func(string) bool) int {
+		return slices.IndexFunc(m.scenario.Rows, func(r Row) bool { return r.Cell.Twin == 0 && same(r.Cell.Network) })
+	}
+	i := named(func(name string) bool { return name == network })
+	if i < 0 {
+		i = named(func(name string) bool { return strings.HasSuffix(name, ":"+network) })
+	}
+	if i < 0 && reference.Real(network) != "" {
+		i = named(func(name string) bool { return strings.HasSuffix(name, ":"+reference.Real(network)) })
+	}
+	if i < 0 {
+		return Row{}, Figure{}, false
+	}
+	row = m.scenario.Rows[i]
+	if f, ok = row.Figure(k.Name); ok {
+		return row, f, true
+	}
+	if host := map[string]string{reference.CPUClient: CPUClientHost, reference.CPUServer: CPUServerHost}[k.Name]; host != "" {
+		if f, ok = row.Load(host); ok {
+			return row, f, true
+		}
+	}
+	if f, ok = row.Load(k.Name); ok {
+		return row, f, true
+	}
+	switch k.Name {
+	case record.ThroughputPerClient:
+		if f, ok = row.Figure(record.Throughput); ok {
+			return row, f.perClient(k, row.Cell.Pairs()), true
+		}
+	case record.LatencyMean:
+		if f, ok = row.Figure(record.LatencyP50); ok {
+			return row, f, true
+		}
+	}
+	return row, Figure{}, false
+}
+
+// perClient divides a total by the number of clients.
+func (f Figure) perClient(k record.Kind, clients int) Figure {
+	n := float64(max(1, clients))
+	out := Figure{Kind: k, Ratio: f.Ratio}
+	out.Summary, _ = f.Summary.over(n)
+	for _, p := range f.Points {
+		out.Points = append(out.Points, Point{p.Round, p.Value / n})
+	}
+	return out
+}
+
+// notes lists how a measured cell differs from the published one.
+func (m match) notes(row Row, f Figure, k record.Kind, p reference.Published, t reference.Table) []string {
+	var out []string
+	note := func(when bool, format string, args ...any) {
+		if when {
+			out = append(out, fmt.Sprintf(format, args...))
+		}
+	}
+	c := row.Cell
+	note(c.Tool != t.Tool, "measured by %s, the source by %s", c.Tool, t.Tool)
+	all := alternatives(p.As)
+	standsIn := slices.Index(all, c.Network) > 0
+	note(standsIn && all[0] == p.Network, "measured over %s, which stands in for %s", c.Network, p.Network)
+	note(standsIn && all[0] != p.Network, "measured over %s, which stands in for %s and is not %s", c.Network, all[0], p.Network)
+	note(!standsIn && c.Network != all[0], "measured over %s", c.Network)
+	note(max(c.Options.Streams, 1) != t.Streams, "streams of each client: %d, in the source %d", max(c.Options.Streams, 1), t.Streams)
+	note(p.Underlay != "" && instanceOf(c.Underlay) != p.Underlay, "underlay: %s, in the source %s", cmp.Or(c.Underlay, "unshaped"), p.Underlay)
+	note(p.Underlay == "" && c.Underlay != "", "measured over the underlay %s", c.Underlay)
+	switch {
+	case !strings.HasPrefix(k.Name, "cpu_"):
+		note(f.Kind.Name != k.Name, "%s stands for %s", f.Kind.Title, k.Title)
+	case row.Apart && f.Kind.Name != k.Name:
+		note(true, "CPU use of the whole machine at that end, less what it uses when idle")
+	case f.Kind.Name != k.Name:
+		note(true, "CPU use of the processes and daemons on that host, in the source of the whole machine: what the kernel does on behalf of no process is not included")
+	default:
+		note(true, "CPU use of the processes, in the source of the whole machine at that end")
+	}
+	note(c.MTU != 0, "MTU %d", c.MTU)
+	note(c.Rules != 0, "%d further firewall rules", c.Rules)
+	note(c.Services != 0, "%d further services", c.Services)
+	note(c.Neighbours != 0, "%d idle neighbours", c.Neighbours)
+	note(c.Offload != "", "offloads %s", c.Offload)
+	return out
 }

@@ -1,7 +1,9 @@
 package analysis
 
 import (
+	"fmt"
 	"math"
+	"math/rand/v2"
 	"reflect"
 	"slices"
 	"strings"
@@ -10,6 +12,86 @@ import (
 	"nettoll/record"
 	"nettoll/reference"
 )
+
+// replay returns trials with a source's own figures: a number of rounds with normal noise of the relative deviation
+// sd. Networks without a counterpart are left out; a figure relative to a baseline is scaled to a baseline of 1e9.
+func replay(t testing.TB, source string, rounds int, sd float64) []record.Trial {
+	src, ok := reference.ByName(source)
+	if !ok {
+		t.Fatalf("no source %s", source)
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	var out []record.Trial
+	seen := map[string]int{}
+	for round := 1; round <= rounds; round++ {
+		add := func(table reference.Table, p reference.Published, network string, value float64) {
+			c := cellOf(table, p, network)
+			k := kindNamed(table.Metric)
+			value *= 1 + sd*r.NormFloat64()
+			key := fmt.Sprint(c.Key(), round)
+			i, known := seen[key]
+			if !known {
+				i = len(out)
+				seen[key] = i
+				out = append(out, record.Trial{Type: record.TypeTrial, Cell: c, Round: round, Status: record.OK, Window: 1, Started: began,
+					Metrics: map[string]record.Metric{}, CPU: &record.CPUUse{}})
+			}
+			switch table.Metric {
+			case reference.CPUClient:
+				out[i].CPU.Client.System = value
+			case reference.CPUServer:
+				out[i].CPU.Server.System = value
+			default:
+				if _, given := out[i].Metrics[k.Name]; !given { // of a cell in two tables the first figure counts
+					out[i].Metrics[k.Name] = record.Metric{Value: value, Unit: k.Unit}
+				}
+			}
+		}
+		for _, table := range src.Tables {
+			if table.Unit == "percent of the machine" {
+				continue
+			}
+			for _, p := range table.Cells {
+				switch base, ok := inBaseUnit(p); {
+				case ok && p.As != "" && base > 0:
+					add(table, p, alternatives(p.As)[0], base)
+				case table.Relative && p.As != "":
+					add(table, p, alternatives(p.As)[0], (1+p.Value/100)*scaleOf(table))
+					add(table, p, baselineAs(src, table, p.Label), scaleOf(table))
+				}
+			}
+		}
+	}
+	return out
+}
+
+// inBaseUnit returns a published value in the base unit in which nettoll records its metric. There is
+// none if the value is not given, or is in percent of something that differs from machine to machine.
+func inBaseUnit(p reference.Published) (value float64, ok bool) {
+	times, known := map[string]float64{
+		"Gbit/s": 1e9, "Mbit/s": 1e6, "GB/s": 8e9, "MB/s": 8e6, "us": 1e-6,
+	}[p.Unit]
+	return p.Value * times, known && p.Given()
+}
+
+func scaleOf(t reference.Table) float64 {
+	if t.Metric == record.Throughput {
+		return 1e9
+	}
+	return 0.2
+}
+
+func cellOf(t reference.Table, p reference.Published, network string) record.Cell {
+	c := record.Cell{Network: network, Hosts: p.Hosts, Family: p.Family, Servers: p.Servers, Clients: p.Clients, Processes: p.Processes,
+		Tool: t.Tool, Workload: t.Workload, Placement: record.PlacementDistinct, Underlay: p.Underlay}
+	if c.Processes == 1 {
+		c.Processes = 0
+	}
+	if t.Streams > 1 {
+		c.Options.Streams = t.Streams
+	}
+	return c
+}
 
 func replicateOf(t testing.TB, source string, trials []record.Trial) Replication {
 	t.Helper()
@@ -46,7 +128,7 @@ func conclusionOf(t *testing.T, r Replication, part string) CheckedConclusion {
 
 const crowds = "one server, many clients"
 
-// A source measured again on the same machine gives what it gave.
+// A source measured again on the same machine reproduces its figures.
 func TestReplicateItself(t *testing.T) {
 	for _, name := range reference.Names() {
 		r := replicateOf(t, name, replay(t, name, 8, 0.0005))
@@ -64,7 +146,7 @@ func TestReplicateItself(t *testing.T) {
 				if name == reference.ICC2014 && rt.Table.Baseline == "pipework" && c.Published.Processes == 1 {
 					continue // other tables have these places too, with other figures
 				}
-				if d := c.Ratio.Value/c.PublishedRatio - 1; math.Abs(d) > 0.005 && (name != reference.HostBridge || c.Published.Hosts == 1) { // where two share a network
+				if d := c.Ratio.Value/c.PublishedRatio - 1; math.Abs(d) > 0.005 && (name != reference.HostBridge || c.Published.Hosts == 1) { // unless two share a network
 					t.Errorf("%s, %s at %s: %v of the baseline, published %v", name, c.Published.Network, c.Published.Label, c.Ratio.Value, c.PublishedRatio)
 				}
 			}
@@ -80,7 +162,7 @@ func TestReplicateItself(t *testing.T) {
 	}
 }
 
-// What the published figures themselves say of the sources' conclusions.
+// The verdicts of the published figures themselves on the sources' conclusions.
 func TestConclusionsOfTheSources(t *testing.T) {
 	for _, tt := range []struct {
 		source, part string
@@ -115,7 +197,7 @@ func TestReplicateOutcomes(t *testing.T) {
 	const separate = "separate containers"
 	itself := replay(t, reference.ICC2014, 8, 0.001)
 	swapped := slices.Clone(itself)
-	for i := range swapped { // processes where there were containers
+	for i := range swapped { // processes in place of containers
 		if c := &swapped[i].Cell; c.Servers == 1 && (c.Clients == 1) != (c.Processes <= 1) {
 			c.Clients, c.Processes = max(c.Processes, 1), c.Clients
 			if c.Processes == 1 {
@@ -129,10 +211,10 @@ func TestReplicateOutcomes(t *testing.T) {
 		want   Judgement
 		text   string
 	}{
-		{"itself", itself, Holds, "holds here: it is so in 6 of 6 comparisons"},
-		{"the other way round", swapped, DoesNotHold, "does not hold here: it is so in 0 of 6 comparisons"},
-		{"two rounds", replay(t, reference.ICC2014, 2, 0.001), CannotTell, "6 cannot be told"},
-		{"noise", replay(t, reference.ICC2014, 8, 1e-9)[:0], CannotTell, "nothing of it was measured"},
+		{"itself", itself, Holds, "holds here: true in 6 of 6 comparisons"},
+		{"the other way round", swapped, DoesNotHold, "does not hold here: true in 0 of 6 comparisons"},
+		{"two rounds", replay(t, reference.ICC2014, 2, 0.001), CannotTell, "not known in 6"},
+		{"noise", replay(t, reference.ICC2014, 8, 1e-9)[:0], CannotTell, "no place has measurements of both sides"},
 	} {
 		c := conclusionOf(t, replicateOf(t, reference.ICC2014, tt.trials), separate)
 		if c.Measured != tt.want || !strings.Contains(c.Text, tt.text) {
@@ -154,7 +236,7 @@ func TestReplicateOutcomes(t *testing.T) {
 	if c := conclusionOf(t, mode, "15 %"); c.Measured != Holds {
 		t.Errorf("%v: %q", c.Measured, c.Text)
 	}
-	if c := cellAt(t, mode, "bandwidth", "host", "two hosts"); c.Ratio != nil || !slices.Equal(c.Notes, []string{"the same network here as physical"}) {
+	if c := cellAt(t, mode, "bandwidth", "host", "two hosts"); c.Ratio != nil || !slices.Equal(c.Notes, []string{"here the same network as physical"}) {
 		t.Errorf("one network taken for two has a ratio %+v, notes %q", c.Ratio, c.Notes)
 	}
 }
@@ -205,7 +287,7 @@ func TestReplicateSkips(t *testing.T) {
 	}
 }
 
-// Of several scenarios the one most like the source stands for it.
+// If there are several scenarios, the one most like the source stands for it.
 func TestReplicateChooses(t *testing.T) {
 	var trials []record.Trial
 	add := func(value float64, change func(*record.Cell)) {
@@ -225,7 +307,7 @@ func TestReplicateChooses(t *testing.T) {
 	if c.Measured == nil || c.Measured.Summary.Median != 3e9 || len(c.Notes) > 0 {
 		t.Errorf("chosen is %+v, notes %q", c.Cell, c.Notes)
 	}
-	lone := []record.Trial{trials[4], trials[0], trials[1]} // iperf has one of the two networks only
+	lone := []record.Trial{trials[4], trials[0], trials[1]} // iperf has only one of the two networks
 	if c = cellAt(t, replicateOf(t, reference.ICC2014, lone), crowds, "iptables", "1"); c.Cell.Tool != "engine" {
 		t.Errorf("chosen is %+v, where less can be compared", c.Cell)
 	}
@@ -241,8 +323,8 @@ func TestReplicateChooses(t *testing.T) {
 	}
 }
 
-// Throughput per client that no trial carries is the total over the clients, and
-// a network of a real platform stands in for the lab's.
+// A throughput per client that no trial has is the total over the number
+// of clients, and a network of a real platform stands in for the lab's.
 func TestReplicateDerives(t *testing.T) {
 	c := streamCell("docker:iptables")
 	c.Clients, c.Tool = 4, "iperf"
@@ -297,7 +379,7 @@ func TestReplicateIsFinite(t *testing.T) {
 	for _, name := range reference.Names() {
 		for _, rounds := range []int{1, 2, 7} {
 			trials := replay(t, name, rounds, 0.5)
-			for i := range trials { // and zeros
+			for i := range trials { // including zeros
 				for k, m := range trials[i].Metrics {
 					if i%3 == 0 || m.Value < 0 {
 						m.Value = 0
@@ -310,7 +392,7 @@ func TestReplicateIsFinite(t *testing.T) {
 	}
 }
 
-// cellsOf are one group of published and measured values.
+// cellsOf returns one group of published and measured values.
 func cellsOf(group string, published, measured []float64) []ReplicatedCell {
 	var out []ReplicatedCell
 	for i, p := range published {
@@ -322,7 +404,7 @@ func cellsOf(group string, published, measured []float64) []ReplicatedCell {
 	return out
 }
 
-// Values of tau-b are worked out by hand: (C − D) / √((n − ties)(n − ties)).
+// The values of tau-b are worked out by hand: (C − D) / √((n − ties)(n − ties)).
 func TestCorrelate(t *testing.T) {
 	label := func(c ReplicatedCell) string { return c.Published.Label }
 	for _, tt := range []struct {
@@ -347,7 +429,7 @@ func TestCorrelate(t *testing.T) {
 	}
 }
 
-// Pairs across groups would find an order where there is none.
+// Pairs across groups would show an order where there is none.
 func TestCorrelateWithinGroups(t *testing.T) {
 	label := func(c ReplicatedCell) string { return c.Published.Label }
 	cells := append(cellsOf("few", []float64{10, 11}, []float64{101, 100}), cellsOf("many", []float64{1, 2}, []float64{12, 11})...)

@@ -1,54 +1,53 @@
 package analysis
 
 import (
+	"fmt"
+
 	"gonum.org/v1/gonum/mathext"
 
 	"nettoll/record"
 )
 
-// BlockRounds is how many rounds make one comparison of a self-check where the
-// caller does not say.
+// BlockRounds is the number of rounds in one comparison of a self-check if the caller gives none.
 const BlockRounds = 8
 
-// FalseAlarms says how often a run that measured one network as if it were two
-// called them different.
+// FalseAlarms reports how often a run that measured one network as if it were two found a difference between them.
 type FalseAlarms struct {
-	Block       int     // rounds of one comparison
-	Comparisons int     // of the second twin with the first, in the metric that their cell is ranked by: one of each cell and block
-	Alarms      int     // of them in which the test calls the twins different, by however little
-	Level       float64 // 1 − confidence of the run: the highest rate that is promised
-	Expected    float64 // rate to be expected: what the exact test of so many rounds attains below Level
-	Observed    float64 // Alarms ÷ Comparisons; 0 where there are none
+	Block       int     // rounds per comparison
+	Comparisons int     // of the second twin with the first, in the metric that their cell is ranked by: one per cell and block
+	Alarms      int     // comparisons in which the test calls the twins different, by however little
+	Level       float64 // 1 − confidence of the run: the highest rate promised
+	Expected    float64 // expected rate: what the exact test of Block rounds attains below Level
+	Observed    float64 // Alarms ÷ Comparisons; 0 without comparisons
 	Low, High   float64 // exact interval of the rate
-	P           float64 // of so many alarms or more in the worst metric if its rate were Level, corrected for their number
+	P           float64 // of at least this number of alarms in the worst metric if its rate were Level, corrected for the number of metrics
 	Worst       MetricAlarms
-	// Outcome is Different where the alarms are more than promised (P < Level), Same where they are
-	// surely not much more (High at most twice Level), NotKnown where there are too few
-	// comparisons to say either, and Untested where there are none.
+	// Outcome is Different if there are more alarms than promised (P < Level), Same
+	// if there are certainly not many more (High at most twice Level), NotKnown if
+	// there are too few comparisons to decide, and Untested if there are none.
 	Outcome  Outcome
 	Metrics  []MetricAlarms
 	Warnings []Warning
-	More     string // what gives the run more rounds, where there are too few
+	More     string // how to get more rounds, if there are too few
 }
 
-// MetricAlarms is the part of one metric, in the order of record.Kinds.
+// MetricAlarms is the share of one metric in FalseAlarms. Metrics are in the order of record.Kinds.
 type MetricAlarms struct {
 	Kind                record.Kind
 	Comparisons, Alarms int
 	Low, High           float64 // exact interval of the rate of alarms
-	P                   float64 // of so many alarms or more if the rate were Level
+	P                   float64 // of at least this number of alarms if the rate were Level
 }
 
-// SelfCheck compares the twins of a self-check with each other. A series of
-// rounds would give one comparison of a metric only, so the pairs are cut into
-// consecutive blocks of so many rounds (0 is BlockRounds, or as many as the level needs), each
-// compared for itself exactly as Analyze does; an incomplete last block is left out.
+// SelfCheck compares the twins of a self-check with each other. A series of rounds would give only one comparison
+// of a metric, so the pairs are cut into consecutive blocks of block rounds (0 means BlockRounds, or as many as
+// the level needs), each compared by itself exactly as Analyze does; an incomplete last block is left out.
 //
 // Blocks share no trial and are independent, metrics of a trial are not: CPU per GB of a busy CPU
-// is its throughput once more, and a single odd round can raise an alarm in several at once. So the
-// rate and its interval are of one metric of each cell, and each metric has its own binomial test
-// beside that, one-sided since fewer alarms than promised are no fault. The smallest p-value is
-// multiplied by the number of metrics (Bonferroni), which holds whatever the dependence.
+// only repeats its throughput, and a single odd round can raise an alarm in several at once. So
+// the rate and its interval are of one metric of each cell, and each metric also has its own
+// binomial test, one-sided since fewer alarms than promised are not a fault. The smallest p-value
+// is multiplied by the number of metrics (Bonferroni), which is valid whatever the dependence.
 func SelfCheck(f *record.File, block int) FalseAlarms {
 	judging := judgingOf(f.Limits())
 	conf := judging.level
@@ -95,7 +94,8 @@ func (a *FalseAlarms) judge(conf float64, rounds int) {
 		a.Warnings = append(a.Warnings, warnTooFewRounds(a.Block, least, conf, "compare longer blocks of rounds"))
 	}
 	if a.Comparisons == 0 {
-		a.Warnings = append(a.Warnings, warnNoComparison(rounds, a.Block, a.More))
+		a.Warnings = append(a.Warnings, Warning{WarnTooFewRounds,
+			fmt.Sprintf("nothing could be compared: %d rounds have both twins, one comparison needs %d", rounds, a.Block), a.More})
 		return
 	}
 	a.Observed = float64(a.Alarms) / float64(a.Comparisons)
@@ -116,29 +116,25 @@ func (a *FalseAlarms) judge(conf float64, rounds int) {
 	}
 }
 
-// twinRounds are the rounds of a second twin with the first, in one metric.
+// twinRounds are the paired rounds of a second twin and its first, in one metric.
 type twinRounds struct {
 	pairs   []pair
 	primary bool // it is the metric that the cell is ranked by
 }
 
-// twins are the rounds of every second twin with the first of its scenario.
+// twins returns the paired rounds of every second twin and the first of its scenario.
 func twins(all []series, k record.Kind) []twinRounds {
-	byCell := map[record.Cell]series{}
-	for _, c := range all {
-		byCell[c.cell] = c
-	}
 	var out []twinRounds
 	for _, c := range all {
 		if c.cell.Twin == 2 {
-			out = append(out, twinRounds{pairUp(c.points(k), byCell[c.cell.Against()].points(k)), c.primary().Name == k.Name})
+			out = append(out, twinRounds{pairUp(c.points(k), c.base.points(k)), c.primary().Name == k.Name})
 		}
 	}
 	return out
 }
 
-// Attained is the probability that the signed-rank test of n pairs without a
-// difference rejects: the largest attainable p-value below 1−level.
+// Attained is the probability that the signed-rank test of n pairs without
+// a difference rejects: the largest attainable p-value below 1−level.
 func Attained(n int, level float64) float64 {
 	null := plainNull(n)
 	p := 0.0
@@ -160,9 +156,9 @@ func binomialAtLeast(k, n int, p float64) float64 {
 	return mathext.RegIncBeta(float64(k), float64(n-k+1), p)
 }
 
-// BinomialInterval is the exact interval of a probability of which k of n trials
-// came true. Clopper and Pearson, The use of confidence or fiducial limits
-// illustrated in the case of the binomial, Biometrika 26 (1934).
+// BinomialInterval is the exact interval of the probability of an event that occurred in k of n trials.
+// Clopper and Pearson, The use of confidence or fiducial limits illustrated in the case of the binomial,
+// Biometrika 26 (1934).
 func BinomialInterval(k, n int, level float64) (low, high float64) {
 	tail := (1 - level) / 2
 	low, high = 0, 1

@@ -9,8 +9,8 @@ import (
 	"nettoll/record"
 )
 
-// twinFile is a self-check of so many rounds; the second twin is slower by the
-// factor ratio, and CPU per GB is throughput once more.
+// twinFile returns a self-check with the given number of rounds; the second
+// twin is slower by the factor ratio, and CPU per GB only repeats throughput.
 func twinFile(seed uint64, rounds int, ratio float64) *record.File {
 	r := rand.New(rand.NewPCG(seed, 1))
 	var trials []record.Trial
@@ -58,7 +58,7 @@ func TestSelfCheck(t *testing.T) {
 				t.Errorf("%d comparisons, and %d metrics, want %d and %d", got.Comparisons, len(got.Metrics), tt.blocks, tt.metricsTested)
 			}
 			for _, m := range got.Metrics {
-				if m.Comparisons != tt.blocks || m.Alarms != got.Alarms { // the metrics are one, and tell no more than one
+				if m.Comparisons != tt.blocks || m.Alarms != got.Alarms { // the metrics repeat one another, and count as one
 					t.Errorf("%s: %+v of %+v", m.Kind.Name, m, got)
 				}
 			}
@@ -78,23 +78,30 @@ func TestSelfCheck(t *testing.T) {
 	}
 }
 
-// Self-checks of equal networks must be called different at most as often as
-// the level promises, although their metrics hang together.
+// Self-checks of equal networks must be called different at most as
+// often as the level promises, although their metrics are correlated.
 func TestSelfCheckIsRarelyWrong(t *testing.T) {
+	rare(t, "self-checks are called different", func(seed uint64) bool {
+		return SelfCheck(twinFile(100+seed, 80, 1), 0).Outcome == Different
+	})
+}
+
+// rare fails the test if such is true of more of 200 runs than the level of 5 % allows.
+func rare(t *testing.T, what string, such func(seed uint64) bool) {
+	t.Helper()
 	const runs = 200
-	wrong := 0
+	n := 0
 	for seed := range uint64(runs) {
-		if SelfCheck(twinFile(100+seed, 80, 1), 0).Outcome == Different {
-			wrong++
+		if such(seed) {
+			n++
 		}
 	}
-	if most := 0.05*runs + 4*math.Sqrt(0.05*0.95*runs); float64(wrong) > most {
-		t.Errorf("%d of %d self-checks are called different, at most %.0f may", wrong, runs, most)
+	if most := 0.05*runs + 4*math.Sqrt(0.05*0.95*runs); float64(n) > most {
+		t.Errorf("%d of %d %s, at most %.0f may", n, runs, what, most)
 	}
 }
 
-// One metric with few alarms too many is excused by the number of metrics, one
-// with many is not.
+// One metric with slightly too many alarms is excused by the number of metrics, one with far too many is not.
 func TestSelfCheckCorrectsForMetrics(t *testing.T) {
 	for _, tt := range []struct {
 		ps    []float64
@@ -112,21 +119,16 @@ func TestSelfCheckCorrectsForMetrics(t *testing.T) {
 	}
 }
 
-// The interval of the rate holds the true one as often as it says, though each alarm is one in every metric.
+// The interval of the rate contains the true one as often as promised, although each alarm occurs in every metric.
 func TestSelfCheckIntervalCovers(t *testing.T) {
-	const runs = 200
-	missed, rate := 0, Attained(BlockRounds, 0.95)
-	for seed := range uint64(runs) {
-		if got := SelfCheck(twinFile(300+seed, 400, 1), 0); got.Low > rate || got.High < rate {
-			missed++
-		}
-	}
-	if most := 0.05*runs + 4*math.Sqrt(0.05*0.95*runs); float64(missed) > most {
-		t.Errorf("%d of %d intervals miss the rate, at most %.0f may", missed, runs, most)
-	}
+	rate := Attained(BlockRounds, 0.95)
+	rare(t, "intervals miss the rate", func(seed uint64) bool {
+		got := SelfCheck(twinFile(300+seed, 400, 1), 0)
+		return got.Low > rate || got.High < rate
+	})
 }
 
-// A level that so few rounds cannot give has longer blocks.
+// A level that the default number of rounds cannot reach gets longer blocks.
 func TestSelfCheckBlocksAreLongEnough(t *testing.T) {
 	f := twinFile(5, 60, 1)
 	f.Run.Settings.Confidence = 0.999
@@ -135,8 +137,8 @@ func TestSelfCheckBlocksAreLongEnough(t *testing.T) {
 	}
 }
 
-// Without alarms in a few comparisons the rate may still be anything: that is not called what
-// the level promises.
+// Without alarms in a few comparisons the rate may still be anything:
+// this does not count as meeting the promised level.
 func TestSelfCheckOfFew(t *testing.T) {
 	for _, tt := range []struct {
 		comparisons, alarms int

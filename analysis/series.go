@@ -8,16 +8,15 @@ import (
 	"nettoll/record"
 )
 
-// series is a cell and its trials that count: one a round, in the order of
-// rounds.
+// series is a cell and its trials that count: one per round, in the order of rounds.
 type series struct {
 	cell   record.Cell
 	trials []*record.Trial
+	base   *series // the series that the cell is compared with: itself for a baseline; without trials if the run has none of it
 }
 
-// collect sorts trials into series: planned cells first, in their order, then
-// cells that only the trials know. Where a resumed run measured a cell twice in
-// one round, the last OK trial counts; where none is OK, the last one.
+// collect sorts trials into series: planned cells first, in their order, then cells that occur only in trials.
+// If a resumed run measured a cell twice in one round, the last OK trial counts; if none is OK, the last one.
 func collect(planned []record.Cell, trials []record.Trial) []series {
 	var all []series
 	index := map[record.Cell]int{}
@@ -50,38 +49,31 @@ func collect(planned []record.Cell, trials []record.Trial) []series {
 			s.trials[at] = t
 		}
 	}
-	for _, s := range all {
+	for i, s := range all {
 		slices.SortStableFunc(s.trials, func(a, b *record.Trial) int { return cmp.Compare(a.Round, b.Round) })
+		all[i].base = &series{}
+		if at, known := index[s.cell.Against()]; known {
+			all[i].base = &all[at]
+		}
 	}
 	return all
 }
 
-// BaselineName is what reports call the network that a cell is compared with: native,
-// or else its name.
+// BaselineName returns the name that reports use for the network that a
+// cell is compared with: native, or else its own name.
 func BaselineName(c record.Cell) string { return cmp.Or(c.Baseline, "native") }
 
-// ok are the trials that were measured over the intended path.
+// ok returns the trials that were measured over the intended path.
 func (s series) ok() []*record.Trial {
-	var out []*record.Trial
-	for _, t := range s.trials {
-		if t.Status == record.OK {
-			out = append(out, t)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(s.trials), func(t *record.Trial) bool { return t.Status != record.OK })
 }
 
 // skipped reports whether the cell was tried and skipped every time: it cannot run here.
 func (s series) skipped() bool {
-	for _, t := range s.trials {
-		if t.Status != record.Skipped {
-			return false
-		}
-	}
-	return len(s.trials) > 0
+	return len(s.trials) > 0 && !slices.ContainsFunc(s.trials, func(t *record.Trial) bool { return t.Status != record.Skipped })
 }
 
-// last is the last round with a trial, 0 where there is none.
+// last returns the last round with a trial, or 0.
 func (s series) last() (round int) {
 	for _, t := range s.trials {
 		round = max(round, t.Round)
@@ -89,21 +81,19 @@ func (s series) last() (round int) {
 	return round
 }
 
-// points are the values of a metric in the OK trials. A value in another unit
-// than the metric's base unit is not one of them.
+// points returns the values of a metric in the OK trials. Values in
+// another unit than the metric's base unit are left out.
 func (s series) points(k record.Kind) []Point {
 	var out []Point
 	for _, t := range s.trials {
-		m, has := t.Metrics[k.Name]
-		if t.Status == record.OK && has && usable(k, m) {
+		if m, has := t.Metrics[k.Name]; has && t.Status == record.OK && usable(k, m) {
 			out = append(out, Point{t.Round, m.Value})
 		}
 	}
 	return out
 }
 
-// usable reports whether a value is possible for the metric. Only added latency
-// can be negative.
+// usable reports whether a value is possible for the metric. Only added latency can be negative.
 func usable(k record.Kind, m record.Metric) bool {
 	possible := m.Value >= 0 || record.Signed(k.Name) && m.Value < 0
 	return m.Unit == k.Unit && possible && !math.IsInf(m.Value, 0)
@@ -117,8 +107,8 @@ func values(points []Point) []float64 {
 	return out
 }
 
-// level is the confidence that intervals and tests of a run are asked for.
-// A run file that does not name a possible one gets 95 %.
+// level is the confidence requested for the intervals and tests of a
+// run. If the run file has none, or an impossible one, it is 95 %.
 func level(s record.Settings) float64 {
 	if s.Confidence > 0 && s.Confidence < 1 {
 		return s.Confidence

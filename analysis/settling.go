@@ -7,89 +7,81 @@ import (
 	"nettoll/record"
 )
 
-// Settling is what a network did by itself after it was built, until it was silent. This is part of its
-// cost, but trials do not show it: they begin afterwards.
+// Settling describes what a network did by itself after it was built, until it was
+// silent. This is part of its cost, but trials do not show it: they begin afterwards.
 type Settling struct {
-	Cell    record.Cell // what was built; it says nothing of traffic
-	Built   int         // how often that was watched
-	Silent  int         // how often it fell silent
-	Wait    Spread      // seconds
-	CPU     Spread      // CPU seconds of the machine, beyond those that it uses when idle
-	Packets Spread      // that crossed the devices of its hosts
-	// Resting is what its daemons used while other networks had their turns, in CPU seconds a
-	// second, and Rested in how many trials that is known.
-	Resting Spread
-	Rested  int
-	// Namespaces is that of its scenarios.
-	Namespaces Namespaces
+	Cell       record.Cell `json:"-"`                   // what was built, without the traffic
+	Namespaces Namespaces  `json:"hosts_are,omitempty"` // of its scenarios
+	Built      int         `json:"built"`               // number of times that this was watched
+	Silent     int         `json:"silent"`              // number of times that it fell silent
+	Wait       Spread      `json:"wait_s"`              // seconds
+	CPU        Spread      `json:"cpu_s"`               // CPU seconds of the machine, beyond its idle use
+	Packets    Spread      `json:"packets"`             // packets over the devices of its hosts
+	// Resting is the CPU use of its daemons while other networks had their turns, in
+	// CPU seconds per second, and Rested the number of trials in which that is known.
+	Resting Spread `json:"resting_cpu_s_s,omitzero"`
+	Rested  int    `json:"-"`
 }
 
-// Spread is where values lie.
+// Spread is the range of values.
 type Spread struct {
 	Median float64 `json:"median"`
 	Max    float64 `json:"max"`
 }
 
 func spreadOf(values []float64) Spread {
-	slices.Sort(values)
-	return Spread{median(values), values[len(values)-1]}
+	return Spread{medianOf(values), slices.Max(values)}
 }
 
-// settlings are of all networks that were watched, in the order in which they first appear.
-func settlings(trials []record.Trial) []Settling {
-	var order []record.Cell
-	seen := map[record.Cell][]record.Settle{}
-	resting := map[record.Cell][]float64{}
-	measured, apart := map[record.Cell]bool{}, map[record.Cell]bool{}
-	for _, t := range trials {
-		c := built(t.Cell)
-		if t.CPU != nil && t.CPU.Resting != nil {
-			if v := t.CPU.Resting.CPU / t.CPU.Resting.Watched; t.CPU.Resting.Watched > 0 && !math.IsInf(v, 0) {
-				resting[c] = append(resting[c], v)
-			}
-		}
-		if t.Status == record.OK {
-			measured[c] = true
-			apart[c] = apart[c] || t.CPU != nil && len(t.CPU.Hosts) > 0
-		}
-		if t.Settle == nil {
-			continue
-		}
-		if seen[c] == nil {
-			order = append(order, c)
-		}
-		seen[c] = append(seen[c], *t.Settle)
-	}
-	var all []Settling
-	for _, c := range order {
-		s := Settling{Cell: c, Built: len(seen[c]), Namespaces: Namespaces(c.Hosts > 1 && measured[c] && !apart[c])}
-		of := func(value func(record.Settle) float64) Spread {
-			var values []float64
-			for _, one := range seen[c] {
-				values = append(values, value(one))
+// settlings returns the settlings of all networks that were watched, in the order in which they first appear.
+func settlings(trials []record.Trial) (all []Settling) {
+	watched := slices.DeleteFunc(slices.Clone(trials), func(t record.Trial) bool { return t.Settle == nil })
+	for _, own := range record.Gather(watched, func(t record.Trial) record.Cell { return built(t.Cell) }) {
+		s := Settling{Cell: built(own[0].Cell), Built: len(own)}
+		of := func(value func(*record.Settle) float64) Spread {
+			values := make([]float64, len(own))
+			for i, t := range own {
+				values[i] = value(t.Settle)
 			}
 			return spreadOf(values)
 		}
-		for _, one := range seen[c] {
-			if one.Silent {
+		s.Wait = of(func(one *record.Settle) float64 { return one.Wait })
+		s.CPU = of(func(one *record.Settle) float64 { return one.CPU })
+		s.Packets = of(func(one *record.Settle) float64 { return float64(one.Packets) })
+		for _, t := range own {
+			if t.Settle.Silent {
 				s.Silent++
 			}
 		}
-		s.Wait = of(func(one record.Settle) float64 { return one.Wait })
-		s.CPU = of(func(one record.Settle) float64 { return one.CPU })
-		if values := resting[c]; len(values) > 0 {
-			s.Resting, s.Rested = spreadOf(values), len(values)
+		var resting []float64
+		measured, apart := false, false
+		for _, t := range trials {
+			if built(t.Cell) != s.Cell {
+				continue
+			}
+			if t.CPU != nil && t.CPU.Resting != nil {
+				if v := t.CPU.Resting.CPU / t.CPU.Resting.Watched; t.CPU.Resting.Watched > 0 && !math.IsInf(v, 0) {
+					resting = append(resting, v)
+				}
+			}
+			if t.Status == record.OK {
+				measured = true
+				apart = apart || t.CPU != nil && len(t.CPU.Hosts) > 0
+			}
 		}
-		s.Packets = of(func(one record.Settle) float64 { return float64(one.Packets) })
+		if len(resting) > 0 {
+			s.Resting, s.Rested = spreadOf(resting), len(resting)
+		}
+		s.Namespaces = Namespaces(s.Cell.Hosts > 1 && measured && !apart)
 		all = append(all, s)
 	}
 	return all
 }
 
-// built is what a cell says of its network, and not of the traffic over it.
+// built returns what a cell says about its network, without the traffic over it.
 func built(c record.Cell) record.Cell {
 	return record.Cell{
 		Network: c.Network, Hosts: c.Hosts, Servers: c.Servers, Clients: c.Clients, Processes: c.Processes,
-		Neighbours: c.Neighbours, Rules: c.Rules, Underlay: c.Underlay, MTU: c.MTU,
+		Neighbours: c.Neighbours, Rules: c.Rules, Services: c.Services, Underlay: c.Underlay, MTU: c.MTU,
 	}
 }

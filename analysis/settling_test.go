@@ -37,7 +37,7 @@ func TestSettlings(t *testing.T) {
 	}
 }
 
-// Hosts that share a machine are told from machines here, too.
+// Namespaces that share a machine are distinguished from machines here, too.
 func TestSettledNamespaces(t *testing.T) {
 	for hosts, want := range map[int]analysis.Namespaces{1: false, 2: true} {
 		c := record.Cell{Network: "vxlan", Hosts: hosts, Family: 4, Servers: 1, Clients: 1, Tool: "engine", Workload: record.TCPRR, Placement: "distinct"}

@@ -1,14 +1,18 @@
 package analysis
 
 import (
+	"compress/gzip"
 	"math"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
 	"testing"
 
 	"nettoll/record"
 )
 
-// noises draw the factor by which a trial is off.
+// noises draw the factor by which a trial deviates.
 var noises = []struct {
 	name string
 	draw func(*rand.Rand) float64
@@ -24,8 +28,7 @@ var noises = []struct {
 	{"skewed", func(r *rand.Rand) float64 { return 1 / (1 + 0.1*r.ExpFloat64()) }},
 }
 
-// simulate draws pairs of so many rounds. Drift and jumps of the machine are
-// common to both of a pair.
+// simulate draws n pairs. Drift and jumps of the machine are common to both of a pair.
 func simulate(r *rand.Rand, n int, ratio, drift float64, draw func(*rand.Rand) float64) []pair {
 	out := make([]pair, n)
 	for i := range out {
@@ -35,14 +38,35 @@ func simulate(r *rand.Rand, n int, ratio, drift float64, draw func(*rand.Rand) f
 	return out
 }
 
-// at95 is how runs are judged unless they say otherwise.
+// stopped compares as many pairs as a run with the given number of comparisons measures.
+func stopped(pairs []pair, s record.Settings, compared int) (c *Comparison, known bool) {
+	for n := s.MinRounds; n <= s.MaxRounds && !known; n++ {
+		if lookedAt(n, s.MinRounds) || n == s.MaxRounds {
+			c = compare(pairs[:n], record.HigherIsBetter, at95)
+			known = reached(c.N, c.Low, c.Value, c.High, c.Level, s, compared).Known
+		}
+	}
+	return c, known
+}
+
+// shareOf returns the share of the simulated series for which such is true.
+func shareOf(such func() bool) float64 {
+	n := 0
+	for range simulated {
+		if such() {
+			n++
+		}
+	}
+	return float64(n) / simulated
+}
+
+// at95 is how runs are judged by default.
 var at95 = judging{level: 0.95, margin: record.DefaultEqualWithin}
 
-// simulated is how many series one rate is counted in.
+// simulated is the number of series behind each rate.
 const simulated = 2000
 
-// near fails where a rate that was counted in simulated series is further than
-// four standard errors from what it must be.
+// near fails the test if a rate from simulated series is further than four standard errors from its expected value.
 func near(t *testing.T, what string, got, want float64) {
 	t.Helper()
 	t.Logf("%s %.4f (exact %.4f)", what, got, want)
@@ -51,26 +75,21 @@ func near(t *testing.T, what string, got, want float64) {
 	}
 }
 
-// Equal networks are called different as often as the exact test says, never
-// more often than promised.
+// Equal networks are called different as often as the exact test predicts, never more often than promised.
 func TestFalseAlarms(t *testing.T) {
 	for _, noise := range noises {
 		r := rand.New(rand.NewPCG(11, uint64(len(noise.name))))
 		for _, drift := range []float64{0, 0.5} {
 			for _, n := range []int{6, 8, 12, 20} {
-				alarms := 0
-				for range simulated {
-					c := compare(simulate(r, n, 1, drift, noise.draw), record.HigherIsBetter, at95)
-					if c.alarms(0.95) {
-						alarms++
-					}
-				}
+				alarms := shareOf(func() bool {
+					return compare(simulate(r, n, 1, drift, noise.draw), record.HigherIsBetter, at95).alarms(0.95)
+				})
 				expected := Attained(n, 0.95)
 				if expected > 0.05 {
 					t.Errorf("n=%d attains %v, which is above the level", n, expected)
 				}
 				t.Logf("%s drift=%v n=%d", noise.name, drift, n)
-				near(t, "rate of false alarms", float64(alarms)/simulated, expected)
+				near(t, "rate of false alarms", alarms, expected)
 			}
 		}
 	}
@@ -81,22 +100,19 @@ func TestCoverage(t *testing.T) {
 	for _, noise := range noises {
 		r := rand.New(rand.NewPCG(12, uint64(len(noise.name))))
 		for _, n := range []int{6, 7, 8, 10, 12, 20} {
-			covered, level := 0, 0.0
-			for range simulated {
+			level := 0.0
+			covered := shareOf(func() bool {
 				c := compare(simulate(r, n, ratio, 0.3, noise.draw), record.HigherIsBetter, at95)
-				// An interval widened to 1 covers more, not less.
-				if c.Low <= ratio && ratio <= c.High {
-					covered++
-				}
 				level = c.Level
-			}
+				return c.Low <= ratio && ratio <= c.High // an interval widened to 1 covers more, not less
+			})
 			t.Logf("%s n=%d", noise.name, n)
-			near(t, "coverage of the ratio", float64(covered)/simulated, level)
+			near(t, "coverage of the ratio", covered, level)
 		}
 	}
 }
 
-// The interval of a figure covers where its values lie, and almost so where they are skewed.
+// The interval of a figure covers its location at the level, and almost so for skewed values.
 func TestEstimateCoverage(t *testing.T) {
 	for _, noise := range noises {
 		r := rand.New(rand.NewPCG(13, uint64(len(noise.name))))
@@ -109,33 +125,31 @@ func TestEstimateCoverage(t *testing.T) {
 			truth = math.Exp(pseudomedian(logs))
 		}
 		for _, n := range []int{6, 7, 9, 20} {
-			covered, level := 0, 0.0
-			for range simulated {
+			level := 0.0
+			covered := shareOf(func() bool {
 				x := make([]float64, n)
 				for i := range x {
 					x[i] = noise.draw(r)
 				}
 				s := summarize(x, 0.95)
-				if s.Low <= truth && truth <= s.High {
-					covered++
-				}
 				level = s.Level
-			}
+				return s.Low <= truth && truth <= s.High
+			})
 			t.Logf("%s n=%d", noise.name, n)
-			if noise.name == "skewed" { // the promise is for noise that is alike on both sides; see how far it holds
-				if rate := float64(covered) / simulated; rate < level-0.03 {
-					t.Errorf("skewed noise, n=%d: coverage %.4f, far below %.4f", n, rate, level)
+			if noise.name == "skewed" { // the promise holds for symmetric noise; see how far it holds here
+				if covered < level-0.03 {
+					t.Errorf("skewed noise, n=%d: coverage %.4f, far below %.4f", n, covered, level)
 				}
 				continue
 			}
-			near(t, "coverage of the estimate", float64(covered)/simulated, level)
+			near(t, "coverage of the estimate", covered, level)
 		}
 	}
 }
 
-// TestStopping measures each cell until its interval is as narrow as was asked when it was
-// looked at, as runs do, and holds what comes of it: equal networks are called different about as
-// often as without stopping, and intervals cover about as they say.
+// TestStopping measures each cell until its interval is as narrow as requested when it is
+// looked at, as runs do, and checks the consequences: equal networks are called different
+// about as often as without stopping, and intervals cover about as often as promised.
 func TestStopping(t *testing.T) {
 	const runs = 1500
 	normal := func(sd float64) func(*rand.Rand) float64 {
@@ -166,17 +180,9 @@ func TestStopping(t *testing.T) {
 		s := record.Settings{Precision: tt.precision, Confidence: 0.95, MinRounds: 6, MaxRounds: 40}
 		alarms, covered, early, rounds := 0, 0, 0, 0
 		for range runs {
-			pairs := simulate(r, s.MaxRounds, tt.ratio, 0.3, tt.draw)
-			var c *Comparison
-			for n := s.MinRounds; n <= s.MaxRounds; n++ {
-				if !looks(n, s.MinRounds) && n < s.MaxRounds {
-					continue
-				}
-				c = compare(pairs[:n], record.HigherIsBetter, at95)
-				if reached(c.N, c.Low, c.Value, c.High, c.Level, s, tt.compared).Known {
-					early++
-					break
-				}
+			c, known := stopped(simulate(r, s.MaxRounds, tt.ratio, 0.3, tt.draw), s, tt.compared)
+			if known {
+				early++
 			}
 			rounds += c.N
 			if c.Low > 1 || c.High < 1 {
@@ -188,7 +194,7 @@ func TestStopping(t *testing.T) {
 		}
 		rate, coverage := float64(alarms)/runs, float64(covered)/runs
 		t.Logf("%s: %.1f rounds, %d of %d stopped early, false alarms %.3f, coverage %.3f", tt.name, float64(rounds)/runs, early, runs, rate, coverage)
-		// 4 standard errors of a rate of 0.06 over so many runs.
+		// 4 standard errors of a rate of 0.06 over the number of runs.
 		if most := 0.06 + 4*math.Sqrt(0.06*0.94/runs); tt.ratio == 1 && rate > most {
 			t.Errorf("%s: false alarms in %.3f of the runs, at most %.3f is about the level", tt.name, rate, most)
 		}
@@ -198,9 +204,8 @@ func TestStopping(t *testing.T) {
 	}
 }
 
-// TestVerdictsOfEquals holds the verdicts of whole runs of equal networks, of which all have one
-// baseline: at least one of them is called different in no more runs than the level says,
-// where single outcomes are in many.
+// TestVerdictsOfEquals checks the verdicts of whole runs of equal networks, all with one baseline: at least one of
+// them is called different in no more runs than the level allows, although single outcomes are different in many.
 func TestVerdictsOfEquals(t *testing.T) {
 	const runs, networks, rounds = 1000, 10, 10
 	r := rand.New(rand.NewPCG(16, 0))
@@ -239,25 +244,150 @@ func TestVerdictsOfEquals(t *testing.T) {
 	}
 }
 
-// A fifth less at 3 % noise must not escape eight rounds, drift or not.
+// A loss of a fifth at 3 % noise must be found in eight rounds, with or without drift.
 func TestPower(t *testing.T) {
 	for _, noise := range noises[:2] {
 		for _, drift := range []float64{0, 0.5} {
 			r := rand.New(rand.NewPCG(14, 0))
-			found := 0
-			for range simulated {
+			found := shareOf(func() bool {
 				c := compare(simulate(r, 8, 0.8, drift, noise.draw), record.HigherIsBetter, at95)
 				if c.Effect == Better {
 					t.Fatalf("a slower network is called better: %+v", c)
 				}
-				if c.Effect == Worse {
-					found++
-				}
-			}
-			t.Logf("%s drift=%v: found in %.4f of the series", noise.name, drift, float64(found)/simulated)
-			if float64(found) < 0.98*simulated {
-				t.Errorf("%s drift=%v: a difference of 20 %% was found in %d of %d series only", noise.name, drift, found, simulated)
+				return c.Effect == Worse
+			})
+			t.Logf("%s drift=%v: found in %.4f of the series", noise.name, drift, found)
+			if found < 0.98 {
+				t.Errorf("%s drift=%v: a difference of 20 %% was found in %.4f of the series only", noise.name, drift, found)
 			}
 		}
+	}
+}
+
+// recordedNoise returns how far logarithms of ratios of recorded rounds were from the middle of their
+// cell, in units of the cell's own spread: the noise of real machines instead of an assumed distribution.
+func recordedNoise(t *testing.T, pattern string) (all []float64) {
+	t.Helper()
+	files, err := filepath.Glob(pattern)
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no run files %s: %v", pattern, err)
+	}
+	logs := map[string][]float64{}
+	for _, name := range files {
+		for _, s := range Analyze(unzipped(t, name)).Scenarios {
+			for _, row := range s.Rows {
+				of, ok := row.Primary()
+				if !ok || row.Native {
+					continue
+				}
+				base, _ := s.Rows[0].Figure(of.Kind.Name)
+				for _, p := range pairUp(of.Points, base.Points) {
+					logs[row.Cell.Key()] = append(logs[row.Cell.Key()], math.Log(p.cell/p.native))
+				}
+			}
+		}
+	}
+	for _, of := range logs {
+		middle := pseudomedian(of)
+		var off []float64
+		for i := range of {
+			of[i] -= middle
+			off = append(off, math.Abs(of[i]))
+		}
+		spread := median(slices.Sorted(slices.Values(off)))
+		for _, v := range of {
+			all = append(all, v/spread)
+		}
+	}
+	middle := pseudomedian(all)
+	for i := range all {
+		all[i] -= middle
+	}
+	return all
+}
+
+func unzipped(t *testing.T, name string) *record.File {
+	t.Helper()
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := record.Read(z)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return file
+}
+
+// TestCoverageOfRecordedRounds draws runs from recorded deviations of rounds, measured in
+// turns and as whole trials, and stops each as runs stop. Intervals cover about as often
+// as promised, and equal networks are called different about as often as the level allows.
+func TestCoverageOfRecordedRounds(t *testing.T) {
+	for _, way := range []string{"turns", "whole"} {
+		noise := recordedNoise(t, "../docs/measured/equivalence/equivalence-*-"+way+"-*.ndjson.gz")
+		if len(noise) < 100 {
+			t.Fatalf("%s: %d rounds are too few to draw from", way, len(noise))
+		}
+		r := rand.New(rand.NewPCG(16, uint64(len(noise))))
+		for _, sd := range []float64{0.02, 0.06} { // typical deviations of recorded ratios
+			s := record.Settings{Precision: 0.05, Confidence: 0.95, MinRounds: 6, MaxRounds: 40}
+			covered, rounds := 0, 0
+			for range simulated {
+				pairs := simulate(r, s.MaxRounds, 1, 0, func(*rand.Rand) float64 { return 1 })
+				for i := range pairs {
+					pairs[i].cell *= math.Exp(sd * noise[r.IntN(len(noise))])
+				}
+				c, _ := stopped(pairs, s, 1)
+				rounds += c.N
+				if c.Low <= 1 && 1 <= c.High {
+					covered++
+				}
+			}
+			coverage := float64(covered) / simulated
+			t.Logf("%s, off by %.0f %%: %d recorded rounds, %.1f of a run, coverage %.3f", way, 100*sd, len(noise), float64(rounds)/simulated, coverage)
+			if least := 0.94 - 4*math.Sqrt(0.06*0.94/simulated); coverage < least {
+				t.Errorf("%s, off by %.0f %%: intervals cover in %.3f of the runs, want at least %.3f", way, 100*sd, coverage, least)
+			}
+		}
+	}
+}
+
+// TestTheBaselinesErrorIsInTheInterval has a cost of 12 ms of CPU time per window, known to 1 ms, on a machine
+// with CPU use of its own, which a watch measures 2 ms too high or too low. Each round has its own watch, and then
+// the interval of the median contains the truth as often as promised. With one watch for all rounds it would not.
+func TestTheBaselinesErrorIsInTheInterval(t *testing.T) {
+	k, _ := record.KindOf(record.CPUPerTransaction)
+	random := rand.New(rand.NewPCG(9, 10))
+	const runs, rounds, truth = 4000, 9, 12.0
+	held := map[bool]int{}
+	for range runs {
+		one := 2 * random.NormFloat64()
+		for _, own := range []bool{true, false} {
+			var trials []*record.Trial
+			for i := range rounds {
+				idle := one
+				if own {
+					idle = 2 * random.NormFloat64()
+				}
+				trial := throughputTrial(rrCell("host"), i+1, 0)
+				trial.Metrics = map[string]record.Metric{k.Name: {Value: truth + random.NormFloat64() - idle, Unit: k.Unit}}
+				trials = append(trials, &trial)
+			}
+			s := summarize(values(series{trials: trials}.points(k)), 0.95)
+			if s.Low <= truth && truth <= s.High {
+				held[own]++
+			}
+		}
+	}
+	if share := float64(held[true]) / runs; math.Abs(share-0.961) > 0.015 {
+		t.Errorf("with a watch each round %v of the intervals hold the truth, want 0.961", share)
+	}
+	if share := float64(held[false]) / runs; share > 0.7 {
+		t.Errorf("with one watch %v of the intervals hold the truth: this test shows nothing", share)
 	}
 }

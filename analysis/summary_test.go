@@ -2,8 +2,11 @@ package analysis
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"nettoll/record"
 )
 
 func upTo(n int) []float64 {
@@ -14,8 +17,8 @@ func upTo(n int) []float64 {
 	return x
 }
 
-// The interval reaches from the k-th smallest to the k-th largest of the geometric means of two
-// values each, k−1 being the critical value in tables of the signed-rank test.
+// The interval reaches from the k-th smallest to the k-th largest of the geometric means
+// of two values each, k−1 being the critical value in tables of the signed-rank test.
 func TestSummarize(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -68,7 +71,7 @@ func TestSummarize(t *testing.T) {
 	}
 }
 
-// Of what is 0 at times there is no logarithm: the estimate is the median, from order statistics.
+// Values that are sometimes 0 have no logarithm: the estimate is the median, from order statistics.
 func TestSummarizeWithZeros(t *testing.T) {
 	for _, tt := range []struct {
 		n     int
@@ -125,7 +128,7 @@ func TestOutliers(t *testing.T) {
 	}{
 		{"none", series(10, 10.1, 9.9, 10.2, 9.8, 10), nil},
 		{"low", series(10, 10.1, 9.9, 2, 9.8, 10), []int{4}},
-		// Median 10.05, MAD 0.3: scores of 3.49 and 3.60 on either side of the limit.
+		// Median 10.05, MAD 0.3: scores of 3.49 and 3.60, on either side of the limit.
 		{"below the limit", series(9.75, 9.75, 10.05, 10.35, 11.6), nil},
 		{"above the limit", series(9.75, 9.75, 10.05, 10.35, 11.65), []int{5}},
 		{"all equal but one", series(10, 10, 10, 10, 10, 10, 10, 12), []int{8}},
@@ -144,5 +147,155 @@ func TestOutliers(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// walsh returns all Walsh averages in order.
+func walsh(x []float64) []float64 {
+	var w []float64
+	for i := range x {
+		for _, v := range x[i:] {
+			w = append(w, (x[i]+v)/2)
+		}
+	}
+	slices.Sort(w)
+	return w
+}
+
+func TestWalshSelect(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for range 200 {
+		x := make([]float64, 1+r.IntN(15))
+		for i := range x {
+			x[i] = math.Round(8*r.NormFloat64()) / float64(1+r.IntN(3))
+		}
+		slices.Sort(x)
+		w := walsh(x)
+		for k := range w {
+			if got := walshSelect(x, k+1); got != w[k] {
+				t.Fatalf("average %d of %v is %v, want %v", k+1, x, got, w[k])
+			}
+		}
+		if got, want := pseudomedian(x), median(w); math.Abs(got-want) > 1e-12 {
+			t.Fatalf("pseudo-median of %v is %v, want %v", x, got, want)
+		}
+	}
+}
+
+// k−1 is the largest T with 2·P(T) < 0.05 in the tables of the signed-rank test.
+func TestPseudomedianInterval(t *testing.T) {
+	for _, tt := range []struct {
+		n, k  int
+		level float64
+	}{{6, 1, 0.96875}, {7, 3, 0.953125}, {8, 4, 0.9609375}, {10, 9, 0.951171875}, {12, 14, 0.95751953125}} {
+		r := rand.New(rand.NewPCG(uint64(tt.n), 0))
+		x := make([]float64, tt.n)
+		for i := range x {
+			x[i] = r.NormFloat64()
+		}
+		w := walsh(x)
+		low, high, level := pseudomedianInterval(x, newRanksNull(plainRanks(len(x))), 0.95)
+		if low != w[tt.k-1] || high != w[len(w)-tt.k] || math.Abs(level-tt.level) > 1e-12 {
+			t.Errorf("n=%d: %v to %v at %v, want %v to %v at %v", tt.n, low, high, level, w[tt.k-1], w[len(w)-tt.k], tt.level)
+		}
+	}
+	low, high, level := pseudomedianInterval([]float64{3, 1, 2}, newRanksNull(plainRanks(3)), 0.95)
+	if low != 1 || high != 3 || level != 0 {
+		t.Errorf("three values: %v to %v at %v, want 1 to 3 at 0", low, high, level)
+	}
+}
+
+func TestLeastPairs(t *testing.T) {
+	for level, want := range map[float64]int{0.5: 3, 0.9: 5, 0.95: 6, 0.99: 8, 0.999: 11} {
+		if got := record.LeastRounds(1, level); got != want {
+			t.Errorf("at %v: %d, want %d", level, got, want)
+		}
+		for n := range 12 {
+			if n == 0 {
+				continue
+			}
+			_, _, reached := pseudomedianInterval(plainRanks(n), newRanksNull(plainRanks(n)), level)
+			if (reached > 0) != (n >= want) {
+				t.Errorf("at %v with %d pairs: level %v", level, n, reached)
+			}
+			if k, _ := medianRank(n, level); (k > 0) != (n >= want) {
+				t.Errorf("at %v with %d values: rank %d of the median", level, n, k)
+			}
+		}
+	}
+}
+
+// bySigns is the two-sided p-value from all assignments of signs.
+func bySigns(d []float64) float64 {
+	ranks, positive, negative := midRanks(d)
+	extreme := 0
+	for signs := range 1 << len(ranks) {
+		var t, all float64
+		for i, r := range ranks {
+			all += r
+			if signs>>i&1 == 1 {
+				t += r
+			}
+		}
+		if min(t, all-t) <= min(positive, negative) {
+			extreme++
+		}
+	}
+	return float64(extreme) / float64(int(1)<<len(ranks))
+}
+
+func TestSignedRankP(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		d    []float64
+		want float64
+	}{
+		{"five equal signs", []float64{1, 2, 3, 4, 5}, 2.0 / 32},
+		{"six equal signs", []float64{1, 2, 3, 4, 5, 6}, 2.0 / 64},
+		{"six tied", []float64{2, 2, 2, 2, 2, 2}, 2.0 / 64},
+		{"one against", []float64{-1, 2, 3, 4, 5, 6, 7, 8}, 4.0 / 256},
+		// T = 3, the largest value that eight pairs reject: five of 256 assignments give at most 3.
+		{"largest that rejects", []float64{1, 2, -3, 4, 5, 6, 7, 8}, 10.0 / 256},
+		{"smallest that does not", []float64{1, 2, 3, -4, 5, 6, 7, 8}, 14.0 / 256},
+		{"nothing differs", []float64{0, 0, 0, 0, 0, 0}, 1},
+		{"one zero counts against", []float64{0, 1, 2, 3, 4, 5}, 4.0 / 64},
+		{"balanced", []float64{-1, 1, -2, 2}, 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := signedRankP(tt.d, newRanksNull(plainRanks(len(tt.d)))); math.Abs(got-tt.want) > 1e-12 {
+				t.Errorf("p is %v, want %v", got, tt.want)
+			}
+		})
+	}
+}
+
+// The distribution with ties must equal that of all assignments of signs.
+func TestSignedRankTies(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for range 200 {
+		d := make([]float64, 4+r.IntN(9))
+		for i := range d {
+			d[i] = float64(r.IntN(9) - 3)
+		}
+		ranks, positive, negative := midRanks(d)
+		got := newRanksNull(ranks).twoSided(min(positive, negative))
+		if want := min(1, bySigns(d)); math.Abs(got-want) > 1e-12 {
+			t.Fatalf("p of %v is %v, want %v", d, got, want)
+		}
+		if p := signedRankP(d, newRanksNull(plainRanks(len(d)))); p < got {
+			t.Fatalf("p of %v is %v, below %v", d, p, got)
+		}
+	}
+}
+
+// Where enumeration ends the approximation must continue without a step.
+func TestSignedRankApproximation(t *testing.T) {
+	ranks := plainRanks(exactPairs)
+	exact, approximate := newRanksNull(ranks), newRanksNull(ranks)
+	approximate.atMost = nil
+	for s := 1500.0; s < 2600; s += 50 {
+		if e, a := exact.twoSided(s), approximate.twoSided(s); math.Abs(e-a) > 2e-3 || e < 0.05 && math.Abs(e-a) > 5e-4 {
+			t.Errorf("T=%v: exact %v, approximate %v", s, e, a)
+		}
 	}
 }

@@ -14,33 +14,33 @@ import (
 
 // Tick is a value of an axis.
 type Tick struct {
-	Value float64 `json:"value"` // its place on the scale; on an axis that is not numeric its index from 0
-	Label string  `json:"label"` // for people, such as 4x4, 64 KiB or m4.large
+	Value float64 `json:"value"` // its position on the scale; on an axis that is not numeric its index from 0
+	Label string  `json:"label"` // for display, for example 4x4, 64 KiB or m4.large
 }
 
-// Sweep is a row of scenarios that differ in one axis, or a matrix of such that
-// differ in two. A scenario may belong to several sweeps.
+// Sweep is a row of scenarios that differ in one axis, or a matrix of
+// scenarios that differ in two. A scenario may belong to several sweeps.
 type Sweep struct {
-	Cell   record.Cell // what all share; without network, and zero where the axes vary
+	Cell   record.Cell // common to all; without network, and zero where the axes vary
 	X      Axis
 	Y      Axis // of a matrix; Name is "" for a row
 	XTicks []Tick
 	YTicks []Tick        // nil for a row
-	Kinds  []record.Kind // metrics worth drawing that at least one point has, the one that answers first in front
+	Kinds  []record.Kind // metrics worth drawing that at least one point has, the most relevant first
 	Lines  []Line        // native first, the others in the order of the plan
-	// Namespaces is that of its scenarios.
+	// Namespaces is that of the scenarios.
 	Namespaces Namespaces
 }
 
-// Line is a network over a sweep.
+// Line is one network in a sweep.
 type Line struct {
 	Network string // [platform:]network
 	Native  bool
-	Points  []SweepPoint // in the order of X, within it of Y; a place that was not planned has none
+	Points  []SweepPoint // in the order of X, then Y; places that were not planned have none
 }
 
 // SweepPoint is one cell of a sweep. The figure of a metric is Row.Figure(name);
-// a cell that was skipped or failed is there too, with its reason and no figures.
+// a cell that was skipped or failed is included, with its reason and no figures.
 type SweepPoint struct {
 	X, Y int // indexes into XTicks and YTicks
 	Row  Row
@@ -49,7 +49,7 @@ type SweepPoint struct {
 // Matrix reports whether the sweep has two axes.
 func (s Sweep) Matrix() bool { return s.Y.Name != "" }
 
-// Rows are all rows of a sweep, each with its line.
+// Rows iterates over all rows of a sweep, each with its line.
 func (s Sweep) Rows() iter.Seq2[Line, Row] {
 	return func(yield func(Line, Row) bool) {
 		for _, l := range s.Lines {
@@ -62,7 +62,7 @@ func (s Sweep) Rows() iter.Seq2[Line, Row] {
 	}
 }
 
-// First is the first figure that any row has of something.
+// First returns the first figure that of finds in a row.
 func (s Sweep) First(of func(Row) (Figure, bool)) (Figure, bool) {
 	for _, row := range s.Rows() {
 		if f, ok := of(row); ok {
@@ -75,16 +75,15 @@ func (s Sweep) First(of func(Row) (Figure, bool)) (Figure, bool) {
 // leastFilled is the share of the places of a matrix that must have been planned.
 const leastFilled = 0.4
 
-// filled reports whether so many scenarios make a matrix of a sweep. A run that
+// filled reports whether n scenarios are enough for a matrix. A run that
 // varies two things one after the other makes a cross, not a matrix.
 func (s Sweep) filled(n int) bool {
 	w, h := len(s.XTicks), len(s.YTicks)
 	return w > 1 && h > 1 && n > w+h-1 && float64(n) >= leastFilled*float64(w*h)
 }
 
-// sweeps finds what was varied in a run: every group of two scenarios or more
-// that differ in one axis, then every matrix of two. Sweeps of one axis come in the
-// order of the plan.
+// sweeps finds what was varied in a run: every group of two scenarios or more that differ
+// in one axis, then every matrix of two. Sweeps of one axis are in the order of the plan.
 func sweeps(res Result) []Sweep {
 	axes := axes()
 	var out []Sweep
@@ -107,25 +106,10 @@ func sweeps(res Result) []Sweep {
 	return out
 }
 
-// groups gathers scenarios that differ in nothing but the axes, in the order of
-// the plan.
+// groups gathers scenarios that differ in nothing but the axes, in the order of the plan.
 func groups(all []Scenario, x, y axis) [][]Scenario {
-	var out [][]Scenario
-	index := map[record.Cell]int{}
-	for _, s := range all {
-		if !x.holds(s.Cell) || !y.holds(s.Cell) {
-			continue
-		}
-		rest := y.without(x.without(s.Cell))
-		i, known := index[rest]
-		if !known {
-			i = len(out)
-			index[rest] = i
-			out = append(out, nil)
-		}
-		out[i] = append(out[i], s)
-	}
-	return out
+	fitting := slices.DeleteFunc(slices.Clone(all), func(s Scenario) bool { return !x.holds(s.Cell) || !y.holds(s.Cell) })
+	return record.Gather(fitting, func(s Scenario) record.Cell { return y.without(x.without(s.Cell)) })
 }
 
 func newSweep(g []Scenario, x, y axis) Sweep {
@@ -133,42 +117,32 @@ func newSweep(g []Scenario, x, y axis) Sweep {
 	if y.tick != nil {
 		s.YTicks = y.ticks(g)
 	}
-	index := map[string]int{}
-	type place struct{ line, x, y int }
-	taken := map[place]bool{}
 	toX, toY := x.places(s.XTicks), y.places(s.YTicks)
+	var points []SweepPoint
 	for _, scenario := range g {
 		s.Namespaces = s.Namespaces || scenario.Namespaces
-		at := SweepPoint{X: toX(scenario.Cell), Y: toY(scenario.Cell)}
 		for _, r := range scenario.Rows {
-			if r.Cell.Twin == 2 {
-				continue
-			}
-			i, known := index[r.Cell.Network]
-			if !known {
-				i = len(s.Lines)
-				index[r.Cell.Network] = i
-				s.Lines = append(s.Lines, Line{Network: r.Cell.Network, Native: r.Native})
-			}
-			if here := (place{i, at.X, at.Y}); !taken[here] {
-				taken[here] = true
-				at.Row = r
-				s.Lines[i].Points = append(s.Lines[i].Points, at)
+			if r.Cell.Twin != 2 {
+				points = append(points, SweepPoint{toX(scenario.Cell), toY(scenario.Cell), r})
 			}
 		}
 	}
-	for _, l := range s.Lines {
-		slices.SortStableFunc(l.Points, func(a, b SweepPoint) int { return cmp.Or(a.X-b.X, a.Y-b.Y) })
+	byPlace := func(a, b SweepPoint) int { return cmp.Or(a.X-b.X, a.Y-b.Y) }
+	for _, own := range record.Gather(points, func(p SweepPoint) string { return p.Row.Cell.Network }) {
+		line := Line{Network: own[0].Row.Cell.Network, Native: own[0].Row.Native}
+		slices.SortStableFunc(own, byPlace)
+		line.Points = slices.CompactFunc(own, func(a, b SweepPoint) bool { return byPlace(a, b) == 0 })
+		s.Lines = append(s.Lines, line)
 	}
 	x.shorten(s.XTicks)
 	y.shorten(s.YTicks)
-	slices.SortStableFunc(s.Lines, func(a, b Line) int { return firstNative(Row{Native: a.Native}) - firstNative(Row{Native: b.Native}) })
+	slices.SortStableFunc(s.Lines, func(a, b Line) int { return nativeFirst(a.Native, b.Native) })
 	s.Kinds = kindsOf(s, g)
 	return s
 }
 
-// kindsOf are the metrics worth drawing over a sweep. Where latency is known, the transaction rate says nothing new.
-// Where the number of clients varies, what each of them gets is what a reader asks for, and how even that is.
+// kindsOf returns the metrics worth drawing over a sweep. Where latency is known, the transaction rate adds
+// nothing. Where the number of clients varies, the figure per client comes first, and fairness is included.
 func kindsOf(s Sweep, g []Scenario) []record.Kind {
 	has := func(name string) bool {
 		_, ok := s.First(func(r Row) (Figure, bool) { return r.Figure(name) })
@@ -192,30 +166,30 @@ func kindsOf(s Sweep, g []Scenario) []record.Kind {
 		names = append(names, record.Fairness)
 	}
 	var out []record.Kind
-	for i, name := range names {
-		if k, known := record.KindOf(name); known && !slices.Contains(names[:i], name) {
-			out = append(out, k)
+	for _, name := range names {
+		if k, known := record.KindOf(name); known {
+			out = record.AddNew(out, k)
 		}
 	}
 	return out
 }
 
-// Axis is something that is varied on purpose.
+// Axis is a quantity that is varied on purpose.
 type Axis struct {
 	Name  string `json:"name"`           // for programs, such as clients
-	Title string `json:"title"`          // for people, such as clients in each container
-	Unit  string `json:"unit,omitempty"` // "B", "bit/s", "1/s", or "" for counts and names
-	// Numeric says that ticks have a place on a scale; else they are in order only.
+	Title string `json:"title"`          // for programs, for example clients
+	Unit  string `json:"unit,omitempty"` // for display, for example clients in each container
+	// Numeric means that ticks have a position on a scale; otherwise they only have an order.
 	Numeric bool `json:"numeric"`
 }
 
-// axis is an Axis and the place of a cell on it. The zero axis is none.
+// axis is an Axis with functions that place a cell on it. The zero axis stands for none.
 type axis struct {
 	Axis
-	fits  func(record.Cell) bool    // nil is every cell
-	tick  func(record.Cell) Tick    // Value orders ticks, Label tells them apart
-	clear func(*record.Cell)        // what it varies
-	short func(label string) string // a label for people, where it tells apart as well; nil is the label itself
+	fits  func(record.Cell) bool    // nil means every cell
+	tick  func(record.Cell) Tick    // Value orders ticks, Label distinguishes them
+	clear func(*record.Cell)        // clears what the axis varies
+	short func(label string) string // a shorter label for display, used if it is unambiguous; nil means the label itself
 }
 
 func (a axis) holds(c record.Cell) bool { return a.fits == nil || a.fits(c) }
@@ -227,15 +201,11 @@ func (a axis) without(c record.Cell) record.Cell {
 	return c
 }
 
-// ticks are those of the scenarios, each once, in order.
+// ticks returns the ticks of the scenarios, each once, in order.
 func (a axis) ticks(g []Scenario) []Tick {
 	var out []Tick
-	seen := map[Tick]bool{}
 	for _, s := range g {
-		if t := a.tick(s.Cell); !seen[t] {
-			seen[t] = true
-			out = append(out, t)
-		}
+		out = record.AddNew(out, a.tick(s.Cell))
 	}
 	slices.SortStableFunc(out, func(x, y Tick) int { return cmp.Compare(x.Value, y.Value) })
 	if !a.Numeric {
@@ -246,7 +216,7 @@ func (a axis) ticks(g []Scenario) []Tick {
 	return out
 }
 
-// places finds the ticks of cells by their labels.
+// places returns a function that finds the index of a cell's tick by its label.
 func (a axis) places(ticks []Tick) func(record.Cell) int {
 	if a.tick == nil {
 		return func(record.Cell) int { return 0 }
@@ -274,7 +244,7 @@ func (a axis) shorten(ticks []Tick) {
 	}
 }
 
-// axes lists what sweeps are looked for in.
+// axes lists the axes along which sweeps are looked for.
 func axes() []axis {
 	of := func(name string) axis {
 		d, _ := record.DimensionOf(name)
@@ -285,7 +255,7 @@ func axes() []axis {
 				if v, ok := d.Number(c); ok {
 					return Tick{float64(v), amount(v, d.Unit)}
 				}
-				return Tick{0, cmp.Or(d.Text(c), "as it is")}
+				return Tick{0, cmp.Or(d.Text(c), "default")}
 			},
 			clear: d.Clear,
 		}
@@ -298,7 +268,7 @@ func axes() []axis {
 			tick:  func(c record.Cell) Tick { return Tick{float64(c.Clients), fmt.Sprintf("%dx%d", c.Servers, c.Clients)} },
 			clear: func(c *record.Cell) { c.Servers, c.Clients = 0, 0 },
 		},
-		of("processes"), of("streams"), of("message-size"), of("request-size"), of("mtu"), of("rules"), of("neighbours"),
+		of("processes"), of("streams"), of("message-size"), of("request-size"), of("mtu"), of("rules"), of("services"), of("neighbours"),
 		of("bandwidth"), of("rate"), of("congestion"),
 		{
 			Axis:  Axis{Name: "underlay", Title: "underlay"},
@@ -309,8 +279,7 @@ func axes() []axis {
 	}
 }
 
-// amount writes a value of an axis for people. Zero of something that has a unit
-// is the tool's own choice.
+// amount formats a value of an axis for display. Zero of a quantity with a unit means the tool's own choice.
 func amount(v int, unit string) string {
 	switch {
 	case unit == "":
@@ -319,28 +288,27 @@ func amount(v int, unit string) string {
 		return "default"
 	case v == 0:
 		return "unlimited"
-	case unit == "B" && v >= 1<<20 && v%(1<<20) == 0:
-		return fmt.Sprintf("%d MiB", v>>20)
-	case unit == "B" && v >= 1<<10 && v%(1<<10) == 0:
-		return fmt.Sprintf("%d KiB", v>>10)
-	case unit == "bit/s" && v%1e9 == 0:
-		return fmt.Sprintf("%d Gbit/s", v/1e9)
-	case unit == "bit/s" && v%1e6 == 0:
-		return fmt.Sprintf("%d Mbit/s", v/1e6)
-	case unit == "bit/s" && v%1e3 == 0:
-		return fmt.Sprintf("%d kbit/s", v/1e3)
 	}
-	if unit == "1/s" {
-		if v%1e3 == 0 {
-			return fmt.Sprintf("%d k/s", v/1e3)
+	for _, of := range amounts[unit] {
+		if v%of.times == 0 {
+			return fmt.Sprintf("%d %s", v/of.times, of.name)
 		}
-		return strconv.Itoa(v) + " /s"
 	}
 	return strconv.Itoa(v) + " " + unit
 }
 
-// instanceOf is the name of the instance that an underlay is labelled with:
-// what stands before a colon, or all of it where it is no shape.
+// amounts are the names of multiples of a unit, the largest first.
+var amounts = map[string][]struct {
+	times int
+	name  string
+}{
+	"B":     {{1 << 20, "MiB"}, {1 << 10, "KiB"}},
+	"bit/s": {{1e9, "Gbit/s"}, {1e6, "Mbit/s"}, {1e3, "kbit/s"}},
+	"1/s":   {{1e3, "k/s"}, {1, "/s"}},
+}
+
+// instanceOf returns the name of the instance in the label of an
+// underlay: the part before a colon, or all of it if it is not a shape.
 func instanceOf(underlay string) string {
 	name, _, labelled := strings.Cut(underlay, ":")
 	if !labelled && strings.Contains(name, "=") {

@@ -7,7 +7,7 @@ import (
 	"nettoll/record"
 )
 
-// varied are trials of host and bridge in so many cells; each change makes one.
+// varied returns trials of host and bridge in several cells; each change makes one.
 func varied(rounds int, changes ...func(*record.Cell)) []record.Trial {
 	var out []record.Trial
 	for i := 1; i <= rounds; i++ {
@@ -146,7 +146,7 @@ func TestSweeps(t *testing.T) {
 	}
 }
 
-// A cell that cannot run has its place in the sweep all the same.
+// A cell that cannot run still has its place in the sweep.
 func TestSweepKeepsSkips(t *testing.T) {
 	trials := varied(2, crowd(1, 1, 1), crowd(1, 2, 1))
 	for i, tr := range trials {

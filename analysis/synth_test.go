@@ -3,6 +3,7 @@ package analysis
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -18,7 +19,7 @@ func streamCell(network string) record.Cell {
 		Tool: "engine", Workload: record.TCPStream, Placement: record.PlacementSame}
 }
 
-// settings95 are what most tests run with.
+// settings95 are the settings of most tests.
 func settings95() record.Settings {
 	return record.Settings{Duration: 1, Precision: 0.05, Confidence: 0.95, MinRounds: 6, MaxRounds: 20, Seed: 7}
 }
@@ -35,8 +36,8 @@ func lostTrial(c record.Cell, round int, status record.Status, reason string) re
 		Started: began.Add(time.Duration(round) * time.Minute)}
 }
 
-// fileOf is an orderly ended run of the trials; every cell is planned in the
-// order of its first trial.
+// fileOf returns a run of the trials that ended in an orderly way; every
+// cell is planned, in the order of its first trial.
 func fileOf(trials ...record.Trial) *record.File {
 	f := &record.File{
 		Run: record.Run{Type: record.TypeRun, SchemaVersion: record.SchemaVersion, ID: "0a", Started: began,
@@ -52,8 +53,8 @@ func fileOf(trials ...record.Trial) *record.File {
 	return f
 }
 
-// pairedTrials are rounds of host and of a bridge at so many times its speed,
-// both with normal noise of the relative deviation sd.
+// pairedTrials returns rounds of host and of a bridge at ratio times its
+// speed, both with normal noise of the relative deviation sd.
 func pairedTrials(seed uint64, rounds int, ratio, sd float64) []record.Trial {
 	r := rand.New(rand.NewPCG(seed, 0))
 	var out []record.Trial
@@ -69,20 +70,18 @@ func pairedTrials(seed uint64, rounds int, ratio, sd float64) []record.Trial {
 func encode(t testing.TB, f *record.File) []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
-	lines := []any{f.Run}
+	err := enc.Encode(f.Run)
 	for _, x := range f.Trials {
-		lines = append(lines, x)
+		err = errors.Join(err, enc.Encode(x))
 	}
 	for _, x := range f.Resumes {
-		lines = append(lines, x)
+		err = errors.Join(err, enc.Encode(x))
 	}
 	for _, x := range f.Ends {
-		lines = append(lines, x)
+		err = errors.Join(err, enc.Encode(x))
 	}
-	for _, l := range lines {
-		if err := enc.Encode(l); err != nil {
-			t.Fatal(err)
-		}
+	if err != nil {
+		t.Fatal(err)
 	}
 	return b.Bytes()
 }
@@ -120,7 +119,7 @@ func warningOf(t *testing.T, ws []Warning, code string) Warning {
 	return Warning{}
 }
 
-// each is how trials of a series are handed on.
+// each returns pointers to the trials, as a series has them.
 func each(trials []record.Trial) (all []*record.Trial) {
 	for i := range trials {
 		all = append(all, &trials[i])

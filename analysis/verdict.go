@@ -2,23 +2,24 @@ package analysis
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
 
 	"nettoll/record"
 )
 
-// Multiplicity says how many comparisons a run makes, and what follows from that.
+// Multiplicity is the number of comparisons in a run, and its consequences.
 type Multiplicity struct {
 	// Comparisons with an interval, of the metrics that answer for their workloads.
 	Comparisons int `json:"made"`
-	// Expected is how many of these would be marked as different by chance, at the most,
-	// if no network differed from its baseline.
+	// Expected is how many of these at most would be marked as different by
+	// chance if no network differed from its baseline.
 	Expected float64 `json:"expected_by_chance"`
 
-	Primary int `json:"primary"`      // of each cell that of the metric it is ranked by, with an interval or without
+	Primary int `json:"primary"`      // one per cell, of the metric it is ranked by, with an interval or without
 	Least   int `json:"least_rounds"` // rounds without which none of them could be called different
 
-	// Verdicts of the primary ones.
+	// Verdicts of the primary comparisons.
 	Different int `json:"different"`
 	Same      int `json:"same"`
 	NotKnown  int `json:"not_known"`
@@ -29,21 +30,20 @@ type Multiplicity struct {
 }
 
 // giveVerdicts corrects the comparisons of a run that sentences rest on for their number, and counts
-// what the primary ones say. An Outcome is about one interval. Among many of them some are Different
-// by chance, and a summary that names those would be wrong more often than the level says; so a
-// verdict of Different needs an adjusted p-value below 1−level, see judgeTogether.
+// the verdicts of the primary ones. An Outcome is about one interval. Among many of them some are
+// Different by chance, and a summary that names those would be wrong more often than the level
+// promises; so a verdict of Different needs an adjusted p-value below 1−level, see judgeTogether.
 //
-// There are three families, each corrected for itself: the primary comparisons; those of CPU cost, which
-// is not primary since that of a stream that keeps a CPU busy is its throughput once more; and those
-// of the first and last networks with the next to them.
+// There are three families, each corrected by itself: the primary comparisons; those of CPU
+// cost, which is not primary since the CPU cost of a stream that keeps a CPU busy only repeats
+// its throughput; and those of the first and last networks with their neighbours in the ranking.
 func giveVerdicts(res *Result) {
 	conf := level(res.Limits)
 	var primary, costs, ends []*Comparison
 	m := Multiplicity{}
 	for _, s := range res.Scenarios {
 		answers := s.Answers()
-		for i := range s.Rows {
-			row := &s.Rows[i]
+		for _, row := range s.Rows {
 			main := row.compared()
 			if main != nil {
 				main.Primary = true
@@ -71,52 +71,37 @@ func giveVerdicts(res *Result) {
 	m.Primary, m.Least = len(primary), record.LeastRounds(len(primary), conf)
 	judgeTogether(primary, conf)
 	m.Costs, m.Extremes = judgeTogether(costs, conf), judgeTogether(ends, conf)
+	n := map[Outcome]int{}
 	for _, c := range primary {
-		switch c.Verdict {
-		case Different:
-			m.Different++
-		case Same:
-			m.Same++
-		case NotKnown:
-			m.NotKnown++
-		default:
-			m.Untested++
-		}
+		n[c.Verdict]++
 	}
+	m.Different, m.Same, m.NotKnown, m.Untested = n[Different], n[Same], n[NotKnown], n[Untested]
 	res.Multiplicity = m
 }
 
-// compared is the primary comparison of a row, nil where it has none.
-func (r *Row) compared() *Comparison {
+// compared returns the primary comparison of a row, nil if it has none.
+func (r Row) compared() *Comparison {
 	primary, ok := r.Primary()
 	if !ok || r.Native {
 		return nil
 	}
-	for i := range r.Figures {
-		if r.Figures[i].Kind.Name == primary.Kind.Name {
-			c := r.Figures[i].Comparison()
-			return c
-		}
-	}
-	return nil
+	return primary.Comparison()
 }
 
-// mostRounds is how many rounds the primary comparison with the most of them has.
+// mostRounds returns the greatest number of rounds of any primary comparison.
 func (res *Result) mostRounds() (n int) {
-	for _, s := range res.Scenarios {
-		for i := range s.Rows {
-			if c := s.Rows[i].compared(); c != nil {
-				n = max(n, c.N)
-			}
+	for _, r := range res.Rows() {
+		if c := r.compared(); c != nil {
+			n = max(n, c.N)
 		}
 	}
 	return n
 }
 
-// judgeTogether gives verdicts on a family of comparisons, and says how many of them have an interval. It
-// is that of Holm, A simple sequentially rejective multiple test procedure, Scand. J. Statist. 6 (1979): the
-// probability of one wrong verdict of Different or more in the family is at most 1−level, however
-// its comparisons depend on each other.
+// judgeTogether gives verdicts on a family of comparisons, and returns how many of them
+// have an interval. The method is from Holm, A simple sequentially rejective multiple test
+// procedure, Scand. J. Statist. 6 (1979): the probability of one or more wrong verdicts of
+// Different in the family is at most 1−level, however its comparisons depend on each other.
 func judgeTogether(all []*Comparison, level float64) (tested int) {
 	tested = adjust(all)
 	for _, c := range all {
@@ -128,7 +113,7 @@ func judgeTogether(all []*Comparison, level float64) (tested int) {
 	return tested
 }
 
-// adjust gives comparisons with an interval Holm's adjusted p-values: of m of them, in
+// adjust sets Holm's adjusted p-values of comparisons with an interval: of m of them, in
 // ascending order of p, the i-th is (m−i+1)·p, at most 1, and at least that of the one before.
 func adjust(all []*Comparison) (m int) {
 	tested := slices.DeleteFunc(slices.Clone(all), func(c *Comparison) bool { return c.Level == 0 })
@@ -141,9 +126,9 @@ func adjust(all []*Comparison) (m int) {
 	return len(tested)
 }
 
-// Answers are the metrics that answer for the workload of a scenario, of those that any
-// of its rows has, the one that networks are ranked by first. Where latency is what is
-// asked for and known, the transaction rate says nothing new, nor the mean beside the median.
+// Answers returns the metrics that answer for the workload of a scenario, among those that any
+// of its rows has, with the metric that networks are ranked by first. Where latency is the
+// question and is known, the transaction rate adds nothing, nor does the mean to the median.
 func (s Scenario) Answers() []record.Kind {
 	has := func(metric string) bool {
 		return slices.ContainsFunc(s.Rows, func(r Row) bool { _, ok := r.Figure(metric); return ok })
@@ -155,6 +140,75 @@ func (s Scenario) Answers() []record.Kind {
 		if k, known := record.KindOf(name); known && has(name) && !(second && has(record.LatencyP50)) {
 			out = append(out, k)
 		}
+	}
+	return out
+}
+
+// Extreme is the network with the highest or the lowest figure of a scenario, together with the network next to it.
+type Extreme struct {
+	Kind          record.Kind
+	Highest       bool
+	Network, Next record.Cell
+	Figure        Figure      // of Network
+	Ratio         *Comparison // Network ÷ Next, paired by round
+}
+
+// MarshalJSON names the networks.
+func (e Extreme) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Metric  string      `json:"metric"`
+		Highest bool        `json:"highest"` // false means the lowest
+		Network string      `json:"network"`
+		Next    string      `json:"next"`
+		Ratio   *Comparison `json:"ratio,omitempty"`
+		Shown   bool        `json:"shown"`
+	}{e.Kind.Name, e.Highest, e.Network.Network, e.Next.Network, e.Ratio, e.Shown()})
+}
+
+// Shown reports whether the network can be called the highest, or the lowest: it is beyond the next one,
+// by a verdict among all extremes of the run. Testing the two that come first keeps the level: Gutmann and
+// Maymin, Is the selected population the best?, Ann. Statist. 15 (1987). The order of the estimates can
+// contradict that of the common rounds, since cells that are known well enough are not measured further.
+func (e Extreme) Shown() bool {
+	return e.Ratio != nil && e.Ratio.Verdict == Different && (e.Ratio.Value > 1) == e.Highest
+}
+
+// extremes returns the highest and the lowest of the networks that are compared, in the metric that they are
+// ranked by and in its CPU cost. They are ordered by their ratio to the baseline, which is paired by round.
+// If one of them has no ratio, as with a throughput of 0, its rank is unknown, and there are no extremes.
+func extremes(s Scenario, j judging) []Extreme {
+	answers := s.Answers()
+	var out []Extreme
+	for i, k := range answers {
+		if i > 0 && k.Name != record.CPUPerGB && k.Name != record.CPUPerTransaction {
+			continue
+		}
+		type ranked struct {
+			cell record.Cell
+			Figure
+		}
+		var all []ranked
+		placed := true
+		for _, r := range s.Rows {
+			f, ok := r.Figure(k.Name)
+			switch {
+			case !ok || r.Native || r.Cell.Twin != 0:
+			case f.Ratio == nil:
+				placed = false
+			default:
+				all = append(all, ranked{r.Cell, f})
+			}
+		}
+		if !placed || len(all) < 2 {
+			continue
+		}
+		slices.SortStableFunc(all, func(a, b ranked) int { return cmp.Compare(b.Ratio.Value, a.Ratio.Value) })
+		add := func(highest bool, a, b ranked) {
+			out = append(out, Extreme{Kind: k, Highest: highest, Network: a.cell, Next: b.cell, Figure: a.Figure,
+				Ratio: compare(pairUp(a.Points, b.Points), k.Better, j)})
+		}
+		add(true, all[0], all[1])
+		add(false, all[len(all)-1], all[len(all)-2])
 	}
 	return out
 }

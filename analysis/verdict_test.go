@@ -9,8 +9,8 @@ import (
 	"nettoll/record"
 )
 
-// several are rounds of host and of networks with so much of its throughput, and of its latency the
-// inverse; the noise of each is a fixed ripple.
+// several returns rounds of host and of networks with shares of its throughput
+// and the inverse of these in latency; the noise of each is a fixed ripple.
 func several(rounds int, shares ...float64) []record.Trial {
 	var out []record.Trial
 	for round := 1; round <= rounds; round++ {
@@ -31,7 +31,7 @@ func several(rounds int, shares ...float64) []record.Trial {
 	return out
 }
 
-// Single outcomes say different long before a verdict among all comparisons can.
+// Single outcomes are different long before a verdict among all comparisons can be.
 func TestVerdicts(t *testing.T) {
 	shares := []float64{0.7, 0.8, 0.6, 0.5, 1}
 	for _, tt := range []struct {
@@ -39,7 +39,7 @@ func TestVerdicts(t *testing.T) {
 		want   Multiplicity
 	}{
 		{5, Multiplicity{Primary: 10, Least: 9, Untested: 10}},
-		// Of each network throughput, p50 and CPU per GB; the transaction rate says nothing beside p50.
+		// For each network throughput, p50 and CPU per GB; the transaction rate adds nothing to p50.
 		{8, Multiplicity{Comparisons: 15, Expected: 15 * 10.0 / 256, Primary: 10, Least: 9, Same: 2, NotKnown: 8, Costs: 5, Extremes: 6}},
 		{9, Multiplicity{Comparisons: 15, Expected: 15 * Attained(9, 0.95), Primary: 10, Least: 9, Same: 2, Different: 8, Costs: 5, Extremes: 6}},
 	} {
@@ -90,18 +90,18 @@ func TestHolm(t *testing.T) {
 		}
 	}
 	some := of(0.01, 0.02)
-	some[0].Level = 0 // untested: it is none of the number
+	some[0].Level = 0 // untested: it does not count
 	adjust(some)
 	if some[0].Adjusted != 0 || some[1].Adjusted != 0.02 {
 		t.Errorf("with one that was not tested: %v, %v", some[0].Adjusted, some[1].Adjusted)
 	}
 }
 
-// What costs CPU because it moves less says nothing of its own.
+// A higher CPU cost that only comes from lower throughput is not a result of its own.
 func TestCostFollows(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
-		inUse float64 // CPUs, of native's
+		inUse float64 // CPUs, relative to native's
 		share float64 // of its throughput
 		want  bool
 	}{{"a busy CPU", 1, 0.7, true}, {"more CPUs", 1.3, 0.7, false}, {"as much for more", 1.3, 1, false}} {
@@ -122,7 +122,7 @@ func TestCostFollows(t *testing.T) {
 	}
 }
 
-// CPU use is compared for what was moved: half the CPUs for a third of the traffic is more.
+// CPU use is compared per amount moved: half the CPUs for a third of the traffic is more.
 func TestCosts(t *testing.T) {
 	trials := several(8, 0.3)
 	for i := range trials {
@@ -143,7 +143,7 @@ func TestCosts(t *testing.T) {
 	}
 }
 
-// Traffic of two kinds at once has no cost: the CPU time of a probe is not that of the stream beside it.
+// Mixed traffic has no cost: the CPU time of a probe cannot be separated from that of the stream next to it.
 func TestMixedTrafficHasNoCost(t *testing.T) {
 	trials := several(8, 0.3)
 	for i := range trials {
@@ -160,7 +160,7 @@ func TestMixedTrafficHasNoCost(t *testing.T) {
 	}
 }
 
-// The first and the last are named only where they differ from the next to them.
+// The first and the last are named only if they differ from the next network.
 func TestExtremes(t *testing.T) {
 	for _, tt := range []struct {
 		shares        []float64
@@ -207,8 +207,8 @@ func TestExtremes(t *testing.T) {
 	}
 }
 
-// What is first by its ratio to native, in rounds of its own, and behind the next in those that they share is
-// not called the first.
+// A network that leads by its ratio to native in its own rounds, and is
+// behind the next one in their common rounds, is not called the first.
 func TestExtremesOfOtherRounds(t *testing.T) {
 	var trials []record.Trial
 	for round := 1; round <= 30; round++ {
@@ -230,7 +230,7 @@ func TestExtremesOfOtherRounds(t *testing.T) {
 	}
 }
 
-// A network that moved nothing in a round has no ratio; what is the lowest without it is not the lowest.
+// A network that moved nothing in a round has no ratio; the lowest of the others is then not the lowest.
 func TestExtremesWithoutARatio(t *testing.T) {
 	trials := several(10, 0.7, 0.9, 0.5)
 	for i := range trials {
@@ -247,7 +247,7 @@ func TestExtremesWithoutARatio(t *testing.T) {
 	}
 }
 
-// Hosts that share a machine are told from machines.
+// Namespaces that share a machine are distinguished from machines.
 func TestNamespaces(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

@@ -1,14 +1,12 @@
-// Command bench measures what nettoll is worth beside other tools, side by side
-// in one run, as ratios: figures of a shared machine mean nothing by themselves.
-// Arguments are the parts to do, by name; without any, all are done but those
-// that judge the instrument itself, which take long.
+// Command bench compares nettoll with other tools, side by side in one run, as ratios: absolute figures of a shared
+// machine mean nothing by themselves. Its arguments are the names of the parts to run; without any, it runs all but
+// those that judge the instrument itself, which take long.
 package main
 
 import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"os"
 	"os/signal"
 	"runtime"
@@ -19,17 +17,15 @@ import (
 	"time"
 
 	"nettoll/agent"
-	"nettoll/docker/engine"
+	"nettoll/internal/cgroup"
 	"nettoll/internal/keeper"
-	"nettoll/internal/program"
 	"nettoll/platform/lab"
-	"nettoll/sampler"
 )
 
 func init() { runtime.LockOSThread() }
 
 func main() {
-	lab.First(engine.RemoveCgroups)
+	lab.First(cgroup.Remove)
 	if slices.Equal(os.Args[1:], keeper.Args) {
 		os.Exit(keeper.Main())
 	}
@@ -43,13 +39,11 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	if len(args) > 0 && args[0] == "agent" {
-		handlers, err := engineHandlers(ctx, args[1:])
+		answers, err := handlersOf(ctx, args[1:])
 		if err != nil {
 			return err
 		}
-		maps.Copy(handlers, program.Handlers())
-		maps.Copy(handlers, sampler.Handlers())
-		return agent.Serve(ctx, os.Stdin, os.Stdout, handlers)
+		return agent.Serve(ctx, os.Stdin, os.Stdout, answers)
 	}
 	if len(args) == 2 && args[0] == readsAll {
 		return readAll(args[1])
@@ -61,15 +55,15 @@ func run(ctx context.Context, args []string) error {
 	return doAll(ctx, all)
 }
 
-// part is what is measured together. Some judge the instrument itself, by what it says of networks whose truth is
-// known otherwise. These take long, and are done only when they are named: NAME, or NAME=N for another size than the
-// usual one. With keep=FOLDER their run files stay there, and what is there already is not measured again, so that
-// hours of it can be done in parts.
+// part is a set of measurements that belong together. Some parts judge the instrument itself, by its results for
+// networks whose true difference is known. These take long, and run only when they are named: NAME, or NAME=N for a
+// size other than the usual one. With keep=FOLDER their run files are kept there, and files that exist already are
+// not measured again, so that hours of work can be split.
 type part struct {
 	name   string
-	takes  time.Duration // about so long on two CPUs; 0: that of its steps
-	size   int           // of one that judges: see its function
-	inside bool          // it builds networks itself, in a lab; what runs nettoll is outside, as that makes labs of its own
+	takes  time.Duration // about, on two CPUs; 0: known from its steps
+	size   int           // of a part that judges: see its function
+	inside bool          // it builds networks itself, in a lab; parts that run nettoll are outside, as nettoll makes labs of its own
 	do     func(context.Context, *work) error
 }
 
@@ -94,18 +88,18 @@ var parts = []part{
 	{name: "busy", size: 10, do: busy},
 }
 
-// work is a part that is done.
+// work is a part that is being run.
 type work struct {
 	part
 	program string // nettoll; "" inside a lab
-	dir     string // of its files
-	keep    string // where its run files stay; "" is nowhere
+	dir     string // for its files
+	keep    string // where its run files are kept; "" is nowhere
 
-	total, steps int // in all, and those that have begun
+	total, steps int // all, and those that have begun
 	began        time.Time
 }
 
-// wanted reads off arguments which parts are to be done, in the order of the table.
+// wanted parses the arguments and returns the parts to run, in the order of the table.
 func wanted(args []string) (all []*work, err error) {
 	keep, sizes := "", map[string]int{} // 0: the usual one
 	var names []string
@@ -142,13 +136,13 @@ func wanted(args []string) (all []*work, err error) {
 	return all, nil
 }
 
-// begunEnv tells the process in the lab when all began.
+// begunEnv passes the time of the beginning to the process in the lab.
 const begunEnv = "NETTOLL_BENCH_BEGUN"
 
-// outside bounds each program that something is compared with or made by, and a part that has no size.
+// outside bounds each program that is compared or that builds something, and each part without a size.
 const outside = 10 * time.Minute
 
-// doAll does what needs no lab, and then the rest by this program started once more, in one.
+// doAll runs the parts that need no lab, and then the others by starting this program once more in a lab.
 func doAll(ctx context.Context, all []*work) error {
 	dir, err := os.MkdirTemp("", "nettoll-bench-*")
 	if err != nil {
@@ -192,7 +186,7 @@ func doAll(ctx context.Context, all []*work) error {
 	if err := os.Setenv(begunEnv, begun.Format(time.RFC3339Nano)); err != nil {
 		return err
 	}
-	status, err := lab.Enter(lab.EnterOptions{Remove: engine.RemoveCgroups})
+	status, err := lab.Enter(lab.EnterOptions{Remove: cgroup.Remove})
 	if err == nil && status != 0 {
 		err = fmt.Errorf("in the lab: exit status %d", status)
 	}
@@ -208,8 +202,8 @@ func (w *work) bounded(ctx context.Context) error {
 	return w.do(ctx, w)
 }
 
-// step says what begins now of a part that takes long, and how long all takes if the rest takes as long as what
-// was done.
+// step reports what begins in a part that takes long, and the time left if the remaining steps take as long as
+// those that are done.
 func (w *work) step(what string) {
 	left := ""
 	if w.steps == 0 {

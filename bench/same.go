@@ -1,15 +1,110 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"iter"
 	"maps"
+	"math"
 	"slices"
+	"strconv"
+	"time"
 
 	"nettoll/analysis"
+	"nettoll/network"
+	"nettoll/network/kernel"
 	"nettoll/record"
+	"nettoll/workload"
+	"nettoll/workload/engine"
 )
 
-// compared is a network in one metric, beside the baseline of as many hosts.
+// ratios are ratios of pairs that were measured one right after the other.
+type ratios []float64
+
+func (r ratios) median() float64 {
+	s := slices.Sorted(slices.Values(r))
+	if n := len(s); n%2 == 0 {
+		return (s[n/2-1] + s[n/2]) / 2
+	}
+	return s[len(s)/2]
+}
+
+// geometric returns the geometric mean.
+func (r ratios) geometric() float64 {
+	sum := 0.0
+	for _, v := range r {
+		sum += math.Log(v)
+	}
+	return math.Exp(sum / float64(len(r)))
+}
+
+// show prints a ratio and whether it meets the aim.
+func (r ratios) show(what string, atLeast bool, aim float64) {
+	m := r.median()
+	word, met := "at most", m <= aim
+	if atLeast {
+		word, met = "at least", m >= aim
+	}
+	fmt.Printf("%-46s %6.2f  (%.2f to %.2f, n=%d)  aim %s %.2f: %s\n",
+		what, m, slices.Min(r), slices.Max(r), len(r), word, aim, verdict(met, ""))
+}
+
+// verdict returns whether an aim was met, with a description of the miss if there is one.
+func verdict(met bool, missed string) string {
+	switch {
+	case met:
+		return "met"
+	case missed == "":
+		return "MISSED"
+	}
+	return "MISSED (" + missed + ")"
+}
+
+// findings counts the runs that called different networks different, and those of them whose interval contains the
+// true size.
+type findings struct{ different, held int }
+
+func (f *findings) add(c *analysis.Comparison, truth float64) {
+	if c.Verdict != analysis.Different {
+		return
+	}
+	f.different++
+	if c.Low <= truth && truth <= c.High {
+		f.held++
+	}
+}
+
+// show judges whether at least nine of ten runs found it.
+func (f findings) show(different, held string, runs int) {
+	nineOfTen := func(what string, did int) {
+		fmt.Printf("%-46s %d of %d  aim at least 9 of 10: %s\n", what, did, runs, verdict(10*did >= 9*runs, "too few"))
+	}
+	nineOfTen(different, f.different)
+	nineOfTen("the same, with "+held+" in the interval", f.held)
+}
+
+// rows iterates over the rows of all scenarios of a run, each with all rows of its scenario.
+func rows(f *record.File) iter.Seq2[analysis.Row, []analysis.Row] {
+	return func(yield func(analysis.Row, []analysis.Row) bool) {
+		for _, s := range analysis.Analyze(f).Scenarios {
+			for _, row := range s.Rows {
+				if !yield(row, s.Rows) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// partOf returns a run file with only some of its cells, and only some of their trials.
+func partOf(f *record.File, cell func(record.Cell) bool, trial func(record.Trial) bool) *record.File {
+	part := *f
+	part.Run.Cells = slices.DeleteFunc(slices.Clone(f.Run.Cells), func(c record.Cell) bool { return !cell(c) })
+	part.Trials = slices.DeleteFunc(slices.Clone(f.Trials), func(t record.Trial) bool { return !cell(t.Cell) || !trial(t) })
+	return &part
+}
+
+// compared is a network in one metric, compared with the baseline of the same number of hosts.
 type compared struct {
 	network       string
 	hosts, family int
@@ -25,8 +120,8 @@ func (c compared) String() string {
 	return fmt.Sprintf("%s, %s, IPv%d, %s", c.network, hosts, c.family, c.metric)
 }
 
-// ratiosOf are the ratios to the baseline of a run file, one a round, of the metric that cells
-// are ranked by. Those that have none are there with nothing.
+// ratiosOf returns the ratios to the baseline in a run file, one per round, of the primary metric. Networks without
+// ratios are included, with none.
 func ratiosOf(f *record.File) map[compared]ratios {
 	all := map[compared]ratios{}
 	for row, among := range rows(f) {
@@ -69,15 +164,14 @@ func (s *sides) add(side int, f *record.File) {
 	}
 }
 
-// sameWithin is how far ratios may be apart that are to be the same.
+// sameWithin is the largest difference of ratios that count as the same.
 const sameWithin = 0.05
 
-// show judges by two one-sided tests at 5 % whether both sides have the same ratios within
-// sameWithin: they have if the interval at 90 % lies within it. Schuirmann, A comparison of the two
-// one-sided tests procedure and the power approach for assessing the equivalence of average
-// bioavailability, J. Pharmacokinet. Biopharm. 15 (1987). What is tested are the differences of
-// logarithms of rounds that follow each other on either side, by signed ranks: machines of others
-// give trials tails that a mean would follow. Where one side has more rounds these are put together.
+// show judges by two one-sided tests at 5 % whether both sides have the same ratios within sameWithin: they do if
+// the interval at 90 % lies within it. Schuirmann, A comparison of the two one-sided tests procedure and the power
+// approach for assessing the equivalence of average bioavailability, J. Pharmacokinet. Biopharm. 15 (1987). The
+// tests use signed ranks of the differences of logarithms between corresponding rounds of the two sides: on shared
+// machines, trials have long tails that a mean would follow. If one side has more rounds, these are combined.
 func (s *sides) show() {
 	met := 0
 	cells := slices.SortedFunc(maps.Keys(s.of[0]), func(a, b compared) int {
@@ -102,10 +196,128 @@ func (s *sides) show() {
 		verdict(met == len(cells) && met > 0, "not all"))
 }
 
-// inParts are the geometric means of n parts, of nearly the same length, of values in their order.
+// inParts splits values, in their order, into n parts of nearly the same length and returns the geometric mean of
+// each.
 func inParts(values ratios, n int) (means ratios) {
 	for i := range n {
 		means = append(means, values[i*len(values)/n:(i+1)*len(values)/n].geometric())
 	}
 	return means
+}
+
+// roundsAtOnce is how many rounds a run file of equivalence has.
+const roundsAtOnce = 6
+
+// equivalence measures networks in turns and by whole trials of a second, in the same rounds. It does so in w.size
+// run files of six rounds, and judges whether the ratios are the same. Differences between rounds, and changes of
+// the machine that last longer than a round, affect both ways alike.
+func equivalence(ctx context.Context, w *work) error {
+	s := newSides("turns", "whole")
+	groups := []known{
+		{hosts: 1, names: []string{"host", "bridge", "veth", "macvlan"}, how: []network.Driver{kernel.Host(), kernel.Bridge(), kernel.Veth(), kernel.Macvlan()}},
+		{hosts: 2, names: []string{"native", "vxlan"}, how: []network.Driver{kernel.Native(), kernel.VXLAN()}},
+	}
+	w.total = w.size * len(groups)
+	for pass := range w.size {
+		for _, k := range groups {
+			k.workloads, k.tools = []string{record.TCPStream, record.TCPRR}, []workload.Tool{engine.New(), whole()}
+			k.turns, k.rounds, k.duration = true, roundsAtOnce, inTurns
+			f, err := w.measured(ctx, fmt.Sprintf("equivalence-%s-%d", k.names[1], pass+1), k)
+			if err != nil {
+				return err
+			}
+			for side, tool := range []string{"engine", whole().Name} {
+				of := func(c record.Cell) bool { return c.Tool == tool }
+				s.add(side, partOf(f, of, func(record.Trial) bool { return true }))
+			}
+		}
+	}
+	s.show()
+	return nil
+}
+
+// inTurns is the length of all slices of a network in a round together.
+const inTurns = 240 * time.Millisecond
+
+// whole returns the engine with trials of a second each, and no turns.
+func whole() workload.Tool {
+	tool := engine.New()
+	run := tool.Run
+	tool.Name = "whole"
+	for i := range tool.Drives {
+		tool.Drives[i].Turns = false
+	}
+	tool.Run = func(ctx context.Context, job workload.Job) (workload.Result, error) {
+		job.Duration = time.Second
+		return run(ctx, job)
+	}
+	return tool
+}
+
+// aloneRounds is how many rounds a group has, and then each of its networks alone.
+const aloneRounds = 4
+
+func aloneQuick(ctx context.Context, w *work) error { return alone(ctx, w, "quick") }
+func aloneFull(ctx context.Context, w *work) error  { return alone(ctx, w, "full") }
+
+// alone measures the networks of a suite as the suite does, many standing at once, and each of them alone with its
+// baseline, w.size times four rounds of each. It judges whether the networks that stand at the same time leave a
+// network's ratio unchanged.
+func alone(ctx context.Context, w *work, suite string) error {
+	s := newSides("alone", "among")
+	var each []place
+	w.total = w.size // until the number of networks is known
+	for pass := range w.size {
+		among, err := w.run(ctx, fmt.Sprintf("%s-among-%d", w.name, pass+1), aloneRun("--suite", suite)...)
+		if err != nil {
+			return err
+		}
+		s.add(1, among)
+		if pass == 0 {
+			each = places(among)
+			w.total = w.size * (1 + len(each))
+		}
+		for _, p := range each {
+			args := []string{p.network, "--hosts", strconv.Itoa(p.hosts)}
+			for _, family := range p.families {
+				args = append(args, fmt.Sprintf("-%d", family))
+			}
+			f, err := w.run(ctx, fmt.Sprintf("%s-%s-%d-%d", w.name, p.network, p.hosts, pass+1), aloneRun(args...)...)
+			if err != nil {
+				return err
+			}
+			s.add(0, f)
+		}
+	}
+	s.show()
+	return nil
+}
+
+// place is a network on a number of hosts that is not a baseline and could be measured.
+type place struct {
+	network  string
+	hosts    int
+	families []int
+}
+
+func places(f *record.File) (all []place) {
+	for _, t := range f.Trials {
+		c := t.Cell
+		if c.IsNative() || t.Status != record.OK {
+			continue
+		}
+		i := slices.IndexFunc(all, func(p place) bool { return p.network == c.Network && p.hosts == c.Hosts })
+		if i < 0 {
+			i, all = len(all), append(all, place{network: c.Network, hosts: c.Hosts})
+		}
+		if !slices.Contains(all[i].families, c.Family) {
+			all[i].families = append(all[i].families, c.Family)
+		}
+	}
+	return all
+}
+
+// aloneRun returns the arguments of a run of the two usual workloads.
+func aloneRun(args ...string) []string {
+	return slices.Concat(args, fixedRounds(aloneRounds), []string{"-t", "240ms", "--yes", "--workloads", record.TCPStream + "," + record.TCPRR})
 }

@@ -23,34 +23,46 @@ import (
 
 const rounds = 5
 
-// rival is another tool that measures the same thing, and the aim.
+// rival is another tool that measures the same thing, with the aim of the comparison.
 type rival struct {
 	tool    workload.Tool
 	load    string
 	metric  string
-	theirs  string // metric of the rival's, where it has not the same
+	theirs  string // the rival's metric, if it lacks the same one
 	what    string
 	options record.Options
-	// atLeast: the engine is to reach aim; otherwise to stay below it.
+	// atLeast: the engine must reach aim; otherwise it must stay below it.
 	atLeast bool
 	aim     float64
 }
 
-// versus measures engine and rivals alternately and shows the ratios.
+// versus measures engine and rivals alternately on a veth pair, and shows the ratios.
 func versus(ctx context.Context, cpus [2]int, rivals []rival) error {
-	p, err := newPair(ctx, cpus)
+	n, err := kernel.Veth().Connect(ctx, network.Topology{Hosts: 1, Servers: 1, Clients: 1}, lab.New())
 	if err != nil {
 		return err
 	}
-	defer p.network.Close(ctx)
+	defer n.Close(ctx)
+	c, s := n.Clients[0], n.Servers[0]
+	a, err := n.Addr(c, s, network.IPv4)
+	if err != nil {
+		return err
+	}
+	job := workload.Job{
+		Pairs:    []workload.Pair{{Client: c, Server: s, Addr: a, Listen: a, Port: 20001, Own: [2]int{20002, 20003}}},
+		Warmup:   500 * time.Millisecond,
+		Duration: time.Second,
+		CPUs:     workload.CPUs{Client: cpus[:1], Server: cpus[1:]},
+		Watch:    workload.Watch{Open: func() {}, Close: func() {}},
+	}
 	for _, v := range rivals {
 		var r ratios
 		for range rounds {
-			ours, err := p.run(ctx, engine.New(), v, v.metric)
+			ours, err := v.measure(ctx, engine.New(), job, v.metric)
 			if err != nil {
 				return err
 			}
-			theirs, err := p.run(ctx, v.tool, v, cmp.Or(v.theirs, v.metric))
+			theirs, err := v.measure(ctx, v.tool, job, cmp.Or(v.theirs, v.metric))
 			if err != nil {
 				return err
 			}
@@ -61,11 +73,31 @@ func versus(ctx context.Context, cpus [2]int, rivals []rival) error {
 	return nil
 }
 
-// throughput compares streams. With cubic nothing but the generator holds the
-// traffic back. BBR paces it by what it believes of the path, and believes more of a
-// receiver that reads in bursts.
+// measure measures one metric with a tool.
+func (v rival) measure(ctx context.Context, tool workload.Tool, job workload.Job, metric string) (float64, error) {
+	job.Workload, job.Options = v.load, v.options
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	res, err := tool.Run(ctx, job)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", v.what, err)
+	}
+	m, ok := res.Metrics[metric]
+	if !ok || m.Value <= 0 {
+		return 0, fmt.Errorf("%s: %s gave no %s", v.what, tool.Name, metric)
+	}
+	return m.Value, nil
+}
+
+// throughput compares streams. With cubic only the generator limits the traffic. BBR paces it by its model of the
+// path, which estimates more for a receiver that reads in bursts. Before 3.16, iperf3 serves all streams with one
+// thread, unlike programs with several threads; under BBR that sets fewer of the kernel's timers.
 func throughput(ctx context.Context, _ *work) error {
 	kernels, err := os.ReadFile("/proc/sys/net/ipv4/tcp_congestion_control")
+	if err != nil {
+		return err
+	}
+	version, err := iperf3.Tool.At(nil).Version(ctx)
 	if err != nil {
 		return err
 	}
@@ -74,7 +106,7 @@ func throughput(ctx context.Context, _ *work) error {
 		for _, control := range slices.Compact([]string{strings.TrimSpace(string(kernels)), "cubic"}) {
 			rivals = append(rivals, rival{
 				tool: iperf3.Tool.At(nil), load: record.TCPStream, metric: record.Throughput,
-				what:    fmt.Sprintf("iperf3, throughput, %d × %s", streams, control),
+				what:    fmt.Sprintf("iperf3 %s, throughput, %d × %s", version, streams, control),
 				options: record.Options{Streams: streams, Congestion: control}, atLeast: true, aim: 1,
 			})
 		}
@@ -98,7 +130,7 @@ func latency(ctx context.Context, _ *work) error {
 	return nil
 }
 
-// datagram is a size that fits every tunnel, in bytes.
+// datagram is a size in bytes that fits every tunnel.
 const datagram = 1400
 
 func datagrams(ctx context.Context, _ *work) error {
@@ -113,46 +145,4 @@ func connections(ctx context.Context, _ *work) error {
 	return versus(ctx, [2]int{0, 1}, []rival{
 		{tool: netperf.Tool.At(nil), load: record.TCPCRR, metric: record.TransactionRate, what: "netperf TCP_CRR, connections", atLeast: true, aim: 1.2},
 	})
-}
-
-// pair is a client and a server on a veth pair.
-type pair struct {
-	network *network.Network
-	job     workload.Job
-}
-
-func newPair(ctx context.Context, cpus [2]int) (*pair, error) {
-	n, err := kernel.Veth().Connect(ctx, network.Topology{Hosts: 1, Servers: 1, Clients: 1}, lab.New())
-	if err != nil {
-		return nil, err
-	}
-	c, s := n.Clients[0], n.Servers[0]
-	a, err := n.Addr(c, s, network.IPv4)
-	if err != nil {
-		return nil, err
-	}
-	return &pair{network: n, job: workload.Job{
-		Pairs:    []workload.Pair{{Client: c, Server: s, Addr: a, Listen: a, Port: 20001, Own: [2]int{20002, 20003}}},
-		Warmup:   500 * time.Millisecond,
-		Duration: time.Second,
-		CPUs:     workload.CPUs{Client: cpus[:1], Server: cpus[1:]},
-		Watch:    workload.Watch{Open: func() {}, Close: func() {}},
-	}}, nil
-}
-
-// run measures one metric of a workload with a tool.
-func (p *pair) run(ctx context.Context, tool workload.Tool, v rival, metric string) (float64, error) {
-	job := p.job
-	job.Workload, job.Options = v.load, v.options
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	res, err := tool.Run(ctx, job)
-	if err != nil {
-		return 0, fmt.Errorf("%s: %w", v.what, err)
-	}
-	m, ok := res.Metrics[metric]
-	if !ok || m.Value <= 0 {
-		return 0, fmt.Errorf("%s: %s gave no %s", v.what, tool.Name(), metric)
-	}
-	return m.Value, nil
 }

@@ -9,8 +9,8 @@ import (
 	"nettoll/record"
 )
 
-// widths are the half widths of all primary ratios of a run, relative, by what they are of: a
-// metric, and a network of so many hosts.
+// widths returns the relative half widths of the intervals of all primary ratios of a run, by metric and then by
+// network and number of hosts.
 func widths(f *record.File) map[string]map[string]float64 {
 	all := map[string]map[string]float64{}
 	for row := range rows(f) {
@@ -28,21 +28,25 @@ func widths(f *record.File) map[string]map[string]float64 {
 	return all
 }
 
-// byHand is how long the same comparison takes with fixed repeats: iperf3 and qperf,
-// ten times ten seconds each, for every network.
+// byHand is how long the same comparison takes with fixed repeats: iperf3 and qperf, ten times ten seconds each,
+// for every network.
 const byHand = 2 * 10 * 10.0 // seconds
 
-// turns runs the default suite in turns and by whole trials, in the same time, and compares how
-// well they know their ratios.
+// sameTime has a run use a whole minute, however precise its ratios are by then: on a quiet machine each way would
+// stop once it has the wanted precision.
+var sameTime = []string{"--time-budget", "60s", "--precision", "0.1%", "--max-rounds", "1000"}
+
+// turns runs the default suite in turns and by whole trials, in the same time, and compares the precision of their
+// ratios.
 func turns(ctx context.Context, w *work) error {
 	w.total = 2
 	begin := time.Now()
-	byTurns, err := w.run(ctx, "turns")
+	byTurns, err := w.run(ctx, "turns", sameTime...)
 	if err != nil {
 		return err
 	}
 	inSlices(byTurns, time.Since(begin).Seconds())
-	byTrials, err := w.run(ctx, "whole-trials", "--suite", "quick", "--turns=false", "-t", "200ms")
+	byTrials, err := w.run(ctx, "whole-trials", append([]string{"--suite", "quick", "--turns=false", "-t", "200ms"}, sameTime...)...)
 	if err != nil {
 		return err
 	}
@@ -63,8 +67,8 @@ func turns(ctx context.Context, w *work) error {
 	return nil
 }
 
-// inSlices shows how the time of a run was spent: in slices, in traffic that settles, whole turns
-// at the beginning among it, and in neither; and how long it took beside the same by hand.
+// inSlices shows how the time of a run was spent: in slices, in traffic that settles (including whole turns at the
+// beginning), and in neither; and how long the run took compared with the same by hand.
 func inSlices(f *record.File, elapsed float64) {
 	slices, settling := 0.0, 0.0
 	for _, t := range f.Trials {

@@ -6,7 +6,7 @@ import (
 	"nettoll/network"
 )
 
-// Clients talk to servers in turn. What lets only some ports through needs to know which.
+// Clients talk to servers in turn. A network that lets only some ports through needs to know which.
 func ExampleTopology() {
 	topo := network.Topology{Hosts: 2, Servers: 2, Clients: 3}
 	for client := range topo.Clients {

@@ -1,34 +1,31 @@
 package plan
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 
 	"nettoll/record"
 )
 
-// Limits of conditions.
-const (
-	defaultMTU = 1500
-	minMTU     = 1280 // hosts have IPv6 addresses, RFC 8200
-	maxMTU     = 65535
-	maxRules   = 100_000
-)
+// defaultMTU is the MTU in bytes that cells record as 0.
+const defaultMTU = 1500
 
-// conditions are every shape of the underlay with every MTU, number of rules and
-// of neighbours, and with offloads on and off. What is left out is told by the
-// skips. They are cells that say nothing else.
+// conditions returns every shape of the underlay with every MTU, number of rules, of services and of neighbours, and with
+// offloads on and off, as cells in which nothing else is set. The skips list what is left out.
 func (s Suite) conditions(known Known) ([]record.Cell, []Skip, error) {
 	underlays, skips, err := s.underlays(known)
 	if err != nil {
 		return nil, nil, err
 	}
 	n := 1
-	for _, length := range []int{len(underlays), len(s.MTU), len(s.Rules), len(s.Neighbours), len(s.Offload)} {
+	for _, length := range []int{len(underlays), len(s.MTU), len(s.Rules), len(s.Services), len(s.Neighbours), len(s.Offload)} {
 		if n *= max(length, 1); n > MaxCells {
 			return nil, nil, s.fault("underlay",
-				"there are more than %d ways to combine underlays, MTUs, rules, neighbours and offloads; write fewer", MaxCells)
+				"there are more than %d ways to combine underlays, MTUs, rules, services, neighbours and offloads; write fewer", MaxCells)
 		}
 	}
 	all := crossed([]record.Cell{{Normalize: s.Normalize}}, underlays, func(c *record.Cell, shape string) { c.Underlay = shape })
@@ -38,6 +35,7 @@ func (s Suite) conditions(known Known) ([]record.Cell, []Skip, error) {
 		}
 	})
 	all = crossed(all, orZero(s.Rules), func(c *record.Cell, n int) { c.Rules = n })
+	all = crossed(all, orZero(s.Services), func(c *record.Cell, n int) { c.Services = n })
 	all = crossed(all, orZero(s.Neighbours), func(c *record.Cell, n int) { c.Neighbours = n })
 	all = crossed(all, orZero(s.Offload), func(c *record.Cell, offload string) {
 		if offload == record.OffloadOff {
@@ -47,7 +45,28 @@ func (s Suite) conditions(known Known) ([]record.Cell, []Skip, error) {
 	return once(all), skips, nil
 }
 
-// crossed is each of the cells with each of the values.
+// checkServices finds further services that no network of the run can have.
+func (s Suite) checkServices(cells []record.Cell, known Known) error {
+	wanted := false
+	for _, c := range cells {
+		if c.Services > 0 && known.kindOf(c.Network).Services {
+			return nil
+		}
+		wanted = wanted || c.Services > 0
+	}
+	if !wanted {
+		return nil
+	}
+	var can []string
+	for _, n := range known.Networks {
+		if n.Services {
+			can = append(can, n.Name)
+		}
+	}
+	return s.fault("services", "no network of this run has services; add one of %s", strings.Join(can, ", "))
+}
+
+// crossed returns each of the cells with each of the values.
 func crossed[T any](cells []record.Cell, values []T, put func(*record.Cell, T)) (all []record.Cell) {
 	for _, cell := range cells {
 		for _, v := range values {
@@ -59,7 +78,7 @@ func crossed[T any](cells []record.Cell, values []T, put func(*record.Cell, T)) 
 	return all
 }
 
-// orZero is the values of a key, and the zero value where it was left out.
+// orZero returns the values of a key, or one zero value if it was left out.
 func orZero[T any](values []T) []T {
 	if len(values) == 0 {
 		return make([]T, 1)
@@ -67,8 +86,8 @@ func orZero[T any](values []T) []T {
 	return values
 }
 
-// underlays are the shapes as cells carry them. An instance whose rate nobody
-// knows is left out, unless there is nothing else.
+// underlays returns the shapes as cells carry them. An instance whose rate is not known is left out, unless there
+// is nothing else.
 func (s Suite) underlays(known Known) (texts []string, skips []Skip, err error) {
 	for i, u := range orZero(s.Underlay) {
 		shape, err := known.Shape(u)
@@ -89,20 +108,6 @@ func (s Suite) underlays(known Known) (texts []string, skips []Skip, err error) 
 }
 
 func (s Suite) checkConditions() error {
-	for _, f := range []struct {
-		name       string
-		values     []int
-		what       string
-		least, max int
-	}{
-		{"mtu", s.MTU, "bytes are not a possible MTU", minMTU, maxMTU},
-		{"rules", s.Rules, "rules are not possible", 0, maxRules},
-		{"neighbours", s.Neighbours, "neighbours are not possible", 0, MaxContainers},
-	} {
-		if err := s.eachOutside(f.name, f.values, f.least, f.max, f.what); err != nil {
-			return err
-		}
-	}
 	offload, _ := record.DimensionOf("offload")
 	for i, o := range s.Offload {
 		if !slices.Contains(offload.Values, o) {
@@ -117,11 +122,183 @@ func (s Suite) checkConditions() error {
 	return nil
 }
 
-// item names the place of a value: the field, or its place in the list where it
-// was written as one.
-func (s Suite) item(field string, i, length int) string {
-	if at := fmt.Sprintf("%s[%d]", field, i); length > 1 || s.written(at) {
-		return at
+// Underlay is the shape of each host's link to the others. Zero is unshaped.
+type Underlay struct {
+	Instance string        // machine type whose network it imitates; the rate may be left to Known.Shape
+	Rate     uint64        // bit/s that a host can send
+	Delay    time.Duration // added to each packet that a host sends; whole microseconds
+}
+
+// Limits of a shape, within which the kernel's token bucket and delay queue
+// count without overflow.
+const (
+	minRate  = 10_000          // bit/s
+	maxRate  = 400_000_000_000 // bit/s
+	maxDelay = 10 * time.Second
+)
+
+// unshaped is how users write the zero Underlay.
+const unshaped = "none"
+
+// ParseUnderlay reads a shape such as rate=1G,delay=1ms, the name of an instance such as m4.10xlarge, or both, as
+// in m4.10xlarge:rate=10G. Rates are written as for BitRate, or as in tc(8): mbit is 10^6 bit/s, mibit is 2^20
+// bit/s, and mbps is 10^6 bytes per second. The empty text and none are unshaped.
+func ParseUnderlay(text string) (Underlay, error) {
+	var u Underlay
+	if text == "" || text == unshaped {
+		return u, nil
 	}
-	return field
+	name, shape, both := strings.Cut(text, ":")
+	switch {
+	case both && !isInstance(name):
+		return u, fmt.Errorf("%q is not the name of an instance; write for example m4.large:rate=1G", name)
+	case both:
+		u.Instance, text = name, shape
+	case isInstance(name) && !isShapeKey(name):
+		return Underlay{Instance: name}, nil
+	}
+	seen := make(map[string]bool)
+	for part := range strings.SplitSeq(text, ",") {
+		key, value, _ := strings.Cut(strings.TrimSpace(part), "=")
+		if seen[key] {
+			return Underlay{}, fmt.Errorf("%s is given twice; write it once", key)
+		}
+		seen[key] = true
+		var err error
+		switch key {
+		case "rate":
+			u.Rate, err = parseRate(value)
+		case "delay":
+			u.Delay, err = parseDelay(value)
+		default:
+			err = fmt.Errorf("%q is not part of a shape; write for example rate=1G,delay=1ms", part)
+		}
+		if err != nil {
+			return Underlay{}, err
+		}
+	}
+	return u, u.check()
+}
+
+func isShapeKey(text string) bool { return text == "rate" || text == "delay" }
+
+// ParseUnderlays reads several shapes from a flag: a comma ends a shape if the next part cannot belong to it, as in
+// rate=1gbit,rate=10gbit or in m4.large,none,rate=1gbit,delay=1ms.
+func ParseUnderlays(text string) ([]Underlay, error) {
+	var texts []string
+	seen := make(map[string]bool) // keys of the last text
+	for part := range strings.SplitSeq(text, ",") {
+		part = strings.TrimSpace(part)
+		_, shape, named := strings.Cut(part, ":")
+		if !named {
+			shape = part
+		}
+		key, _, pair := strings.Cut(shape, "=")
+		if n := len(texts) - 1; n >= 0 && pair && !named && len(seen) > 0 && !seen[key] {
+			texts[n] += "," + part
+		} else {
+			texts = append(texts, part)
+			clear(seen)
+		}
+		if pair {
+			seen[key] = true
+		}
+	}
+	var all []Underlay
+	for _, t := range texts {
+		u, err := ParseUnderlay(t)
+		if err == nil && t == "" && len(texts) > 1 {
+			err = fmt.Errorf("%q is not part of a shape; write for example rate=1G,delay=1ms", t)
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, u)
+	}
+	return all, nil
+}
+
+func (u Underlay) check() error {
+	switch {
+	case u.Rate != 0 && (u.Rate < minRate || u.Rate > maxRate):
+		return fmt.Errorf("rate is %s; between %s and %s is possible", rateText(u.Rate), rateText(minRate), rateText(maxRate))
+	case u.Delay < 0 || u.Delay > maxDelay:
+		return fmt.Errorf("delay is %s; at most %s is possible", delayText(u.Delay), delayText(maxDelay))
+	case u.Delay%time.Microsecond != 0:
+		return fmt.Errorf("delay is %s; the kernel counts it in whole microseconds", delayText(u.Delay))
+	}
+	return nil
+}
+
+// String writes the shape as ParseUnderlay reads it. Equal shapes have equal texts.
+func (u Underlay) String() string {
+	var parts []string
+	if u.Rate != 0 {
+		parts = append(parts, "rate="+rateText(u.Rate))
+	}
+	if u.Delay != 0 {
+		parts = append(parts, "delay="+delayText(u.Delay))
+	}
+	text := strings.Join(parts, ",")
+	if u.Instance == "" || text == "" {
+		return u.Instance + text
+	}
+	return u.Instance + ":" + text
+}
+
+// Set parses a shape from a suite or a flag.
+func (u *Underlay) Set(text string) (err error) {
+	*u, err = ParseUnderlay(text)
+	return err
+}
+
+// Instance is a type of machine for hire, whose network an underlay imitates.
+type Instance struct {
+	Provider string
+	Name     string
+	Price    float64 // dollars per hour
+	Network  string  // as advertised
+	Rate     uint64  // bit/s that a link is shaped to; 0 if the advertisement has no number
+}
+
+// Shape gives an underlay that names an instance the rate of that instance, unless it has a rate. An underlay
+// without an instance is returned unchanged.
+func (k Known) Shape(u Underlay) (Underlay, error) {
+	if u.Instance == "" {
+		return u, nil
+	}
+	if i, ok := record.First(k.Instances, func(i Instance) bool { return strings.EqualFold(i.Name, u.Instance) }); ok {
+		u.Instance, u.Rate = i.Name, cmp.Or(u.Rate, i.Rate)
+		if u.Rate == 0 {
+			return u, &unknownRate{i}
+		}
+		return u, u.check()
+	}
+	if u.Rate != 0 { // an instance that only the user knows
+		return u, nil
+	}
+	var names []string
+	for _, i := range k.Instances {
+		names = append(names, i.Name)
+	}
+	return u, fmt.Errorf("unknown instance %q; %s, or write its rate, such as %s:rate=1gbit",
+		u.Instance, listed(u.Instance, names, "nettoll list instances"), u.Instance)
+}
+
+// unknownRate is the fault of an instance whose network is advertised without a number.
+type unknownRate struct{ Instance }
+
+func (e *unknownRate) Error() string {
+	return fmt.Sprintf("the network of %s is advertised as %q, which is not a rate; write the one it has, such as %s:rate=1gbit", e.Name, e.Network, e.Name)
+}
+
+// isInstance reports whether the text could name an instance: a letter, then
+// letters, digits and signs.
+func isInstance(text string) bool {
+	const (
+		letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+		longest = 64
+	)
+	return text != "" && len(text) <= longest && strings.Contains(letters, text[:1]) &&
+		strings.Trim(text, letters+"0123456789-_.") == ""
 }

@@ -9,8 +9,8 @@ import (
 	"nettoll/record"
 )
 
-// trusted is what a machine can measure that has the tools of the published
-// measurements, each of which takes its time.
+// trusted returns what can be measured by a machine that has the tools of the published measurements, each of which
+// takes its time.
 func trusted() Known {
 	k := drivers()
 	k.Networks = append(k.Networks,
@@ -49,7 +49,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestEmbedded asks each suite to measure its fewest rounds within its budget.
+// TestEmbedded checks that each suite can measure its fewest rounds within its budget.
 func TestEmbedded(t *testing.T) {
 	for _, name := range Names() {
 		t.Run(name, func(t *testing.T) {
@@ -63,7 +63,7 @@ func TestEmbedded(t *testing.T) {
 			if need := f.Round * time.Duration(s.MinRounds); s.TimeBudget == 0 || need > s.TimeBudget {
 				t.Errorf("%d rounds of %d cells take %s, the budget is %s", s.MinRounds, f.Cells, need, s.TimeBudget)
 			}
-			// Those of published tables have more comparisons than there is time for; a run says so.
+			// Suites of published tables have more comparisons than there is time for; a run says so.
 			if !slices.Contains([]string{"icc-2014", "cloud-2015"}, name) && f.Short() {
 				t.Errorf("%d rounds within the budget are too few for a verdict among %d comparisons, which takes %d", f.MaxRounds, f.Comparisons, f.Verdict)
 			}
@@ -123,8 +123,7 @@ func TestEmbeddedAsPublished(t *testing.T) {
 	}
 }
 
-// TestWithoutTools asks that each suite measures something on a machine that has
-// none of its tools.
+// TestWithoutTools checks that each suite measures something on a machine that has none of its tools.
 func TestWithoutTools(t *testing.T) {
 	known := trusted()
 	for i := range known.Tools[1:] {
@@ -139,7 +138,7 @@ func TestWithoutTools(t *testing.T) {
 	}
 }
 
-// TestICC asks for every cell of the source's three tables that has a network.
+// TestICC expects every cell of the source's three tables that has a network.
 func TestICC(t *testing.T) {
 	s := embedded(t, "icc-2014")
 	cells := expanded(t, s, trusted())

@@ -9,47 +9,47 @@ import (
 	"nettoll/record"
 )
 
-// Time beside warm-up and window that an estimate assumes.
+// Time that an estimate assumes in addition to warm-up and window.
 const (
 	TrialOverhead = 15 * time.Millisecond // starting, connecting and reading counters
 	PairOverhead  = 5 * time.Millisecond  // more for each client process
 	VisitOverhead = 17 * time.Millisecond // building a network and taking it down
-	// ContainerOverhead is more for each container of a network, AgentOverhead for
-	// each client process in it.
+	// ContainerOverhead is added for each container of a network, AgentOverhead for each client process in it.
 	ContainerOverhead = 1500 * time.Microsecond
-	AgentOverhead     = 10 * time.Millisecond
+	// ServiceOverhead is added for each further service of Kubernetes.
+	ServiceOverhead = 12 * time.Millisecond
+	AgentOverhead   = 10 * time.Millisecond
 )
 
-// How long the idle machine is watched before the first round besides, and before every
-// round. The first is longer, as it may be the only one. Where only ticks tell how long
-// it was idle it takes three times as long.
+// How long the idle machine is watched before the first round, in addition, and before every round. The first watch
+// is longer, as it may be the only one. Where idle time is known only in ticks, it takes three times as long.
 const (
 	IdleBefore  = 500 * time.Millisecond
 	IdleBetween = 100 * time.Millisecond
 )
 
-// Forecast says how long a run would take.
+// Forecast is an estimate of how long a run takes.
 type Forecast struct {
 	Cells     int
 	Visits    int // networks built in a round
-	Groups    int // of networks that stand at once
+	Groups    int // sets of networks that stand at once
 	InTurns   int // cells that take turns; all others have whole trials
-	MinRounds int // with the budget considered
+	MinRounds int // within the budget
 	MaxRounds int
-	// Comparisons is how many primary ones the run makes, Verdict how many rounds they take at the
-	// least to be called different, after correction for their number.
+	// Comparisons is how many primary comparisons the run makes, Verdict the least number of rounds in which one of
+	// them can be called different, after correction for their number.
 	Comparisons int
 	Verdict     int
 	Round       time.Duration
 	Min         time.Duration // if the precision is reached as early as possible
 	Max         time.Duration
-	Bounded     bool          // the time budget is what bounds Max
-	Starting    time.Duration // of a round: engines and daemons start and end
-	Slow        []string      // networks that this is for, those that take half a second of it or more
+	Bounded     bool          // Max is limited by the time budget
+	Starting    time.Duration // part of a round in which engines and daemons start and end
+	Slow        []string      // networks that account for it, those that take at least half a second
 }
 
-// Estimate says how long measuring the cells takes with what is known. No round begins
-// that would end after the budget, but for the first.
+// Estimate returns how long measuring the cells takes with what is known. Except for the first, no round begins
+// that would end after the budget.
 func Estimate(cells []record.Cell, set record.Settings, known Known) Forecast {
 	visits := group(cells)
 	compared := record.Comparisons(cells)
@@ -68,11 +68,14 @@ func Estimate(cells []record.Cell, set record.Settings, known Known) Forecast {
 	able := known.able(cells)
 	for _, g := range Groups(visits, set, able) {
 		f.Groups++
-		slowest := 0.0 // of those that are built at once
+		slowest := 0.0 // of the networks that are built at once
 		for _, v := range g.Visits {
 			containers := v.Servers + v.Clients + v.Neighbours
 			p := known.platformOf(v.Network)
 			build := p.Visit.Seconds() + known.kindOf(v.Network).Startup.Seconds() + float64(containers)*p.Container.Seconds()
+			if known.kindOf(v.Network).Services {
+				build += float64(v.Services) * ServiceOverhead.Seconds()
+			}
 			if build >= slow && !slices.Contains(f.Slow, v.Network) {
 				f.Slow = append(f.Slow, v.Network)
 			}
@@ -112,8 +115,8 @@ func Estimate(cells []record.Cell, set record.Settings, known Known) Forecast {
 	return f
 }
 
-// Short reports whether the run will have too few rounds for any verdict: so few that no
-// difference, however large, could be told from chance among so many comparisons.
+// Short reports whether the run will have too few rounds for any verdict: even an arbitrarily large difference
+// could not be distinguished from chance among that many comparisons.
 func (f Forecast) Short() bool { return f.Comparisons > 0 && f.MaxRounds < f.Verdict }
 
 // whole rounds seconds up to the tool's step.
@@ -124,13 +127,13 @@ func (t Tool) whole(s float64) float64 {
 	return s
 }
 
-// Assumes says what the estimate takes for granted.
+// Assumes describes the assumptions of the estimate.
 func (Forecast) Assumes() string {
-	return fmt.Sprintf("assuming %s and %s a client beside warm-up and window of each trial, and %s, %s a container and %s a client for building a network, what its engine and its daemons take to start, and %s a round in which the idle machine is watched",
+	return fmt.Sprintf("assuming for each trial %s and %s per client in addition to warm-up and window; for building a network %s, %s per container, %s per client and the start of its engine and daemons; and for each round %s in which the idle machine is watched",
 		TrialOverhead, PairOverhead, VisitOverhead, ContainerOverhead, AgentOverhead, IdleBetween)
 }
 
-// seconds is a duration; what is too long for one is the longest.
+// seconds converts to a duration, limited to the longest one.
 func seconds(s float64) time.Duration {
 	ns := math.Round(s * 1e9)
 	if ns >= math.MaxInt64 {

@@ -8,7 +8,7 @@ import (
 	"nettoll/record"
 )
 
-// A network is measured on every number of hosts that it makes sense on, beside the baseline.
+// A network is measured on every number of hosts that it makes sense on, together with the baseline.
 func ExampleExpand() {
 	known := plan.Known{
 		Platforms: []plan.Platform{{Name: "lab"}},

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -9,30 +10,25 @@ import (
 	"nettoll/record"
 )
 
-// MaxCells is how many cells a suite can have: more would not be measured in a
-// lifetime, and are a mistake.
+// MaxCells is how many cells a suite can have. More could not be measured in a lifetime, and are a mistake.
 const MaxCells = 10_000
 
-// Expand gives the cells of a suite: every network on every number of hosts that
-// it makes sense on, with every IP version, topology, underlay and other condition,
-// tool, workload and placement. The
-// cells of one scenario stand together, the one that the others are compared with
-// first, whether it was asked for or not, then the networks as the suite names them.
+// Expand returns the cells of a suite: every network on every number of hosts that it makes sense on, with every IP
+// version, topology, underlay and other condition, tool, workload and placement. The cells of one scenario are
+// adjacent: first the baseline, whether or not it was asked for, then the networks in the order of the suite.
 //
-// A network that was named and of which nothing is left is an error, as is a
-// number of endpoints that one host cannot hold, and a time budget in which no
-// round could be measured. All errors are *FieldError.
+// It is an error if a network that was named has no cells, if one host cannot hold its endpoints, or if the time
+// budget is shorter than a round. All errors are *FieldError.
 func Expand(s Suite, known Known) ([]record.Cell, error) {
 	cells, err := s.expand(known)
 	if err != nil {
 		return nil, err
 	}
-	return cells, s.checkBudget(cells, known)
+	return cells, cmp.Or(s.checkServices(cells, known), s.checkBudget(cells, known))
 }
 
-// SelfCheck gives the cells that tell whether the measurement is sound: the
-// native network of each scenario of the suite twice, as if it were two
-// networks. Whatever differs between the twins is not a cost of a network.
+// SelfCheck returns the cells that show whether the measurement is sound: the native network of each scenario of
+// the suite twice, as if it were two networks. Whatever differs between the twins is not a cost of a network.
 func SelfCheck(s Suite, known Known) ([]record.Cell, error) {
 	cells, err := s.expand(known)
 	if err != nil {
@@ -46,7 +42,7 @@ func SelfCheck(s Suite, known Known) ([]record.Cell, error) {
 			}
 		}
 	}
-	return twins, s.checkBudget(twins, known)
+	return twins, cmp.Or(s.checkServices(twins, known), s.checkBudget(twins, known))
 }
 
 func (s Suite) checkBudget(cells []record.Cell, known Known) error {
@@ -130,7 +126,7 @@ func (s Suite) expand(known Known) ([]record.Cell, error) {
 	return cells, nil
 }
 
-// between is a cell with the topology's numbers, of those that have none.
+// between returns the cell with the topology's numbers.
 func (t Topology) between(c record.Cell) record.Cell {
 	c.Servers, c.Clients = t.Servers, t.Clients
 	if t.Processes != 1 {
@@ -139,8 +135,7 @@ func (t Topology) between(c record.Cell) record.Cell {
 	return c
 }
 
-// across gives the cell every workload and placement, and each of these every
-// network.
+// across returns the cell with every workload and placement, and each of these with every network.
 func across(cell record.Cell, drives []drive, placements, networks []string) []record.Cell {
 	var cells []record.Cell
 	for _, d := range drives {
@@ -157,8 +152,8 @@ func across(cell record.Cell, drives []drive, placements, networks []string) []r
 	return cells
 }
 
-// fit gives the numbers of hosts that each network is measured on, and all of
-// them in the order in which the suite asks for them.
+// fit returns the numbers of hosts that each network is measured on, and all of them in the order in which the
+// suite lists them.
 func (s Suite) fit(nets []named) (fits [][]int, hosts []int, err error) {
 	for _, net := range nets {
 		var fit []int
@@ -167,7 +162,7 @@ func (s Suite) fit(nets []named) (fits [][]int, hosts []int, err error) {
 			asked = net.kind.Hosts
 		}
 		for _, h := range asked {
-			if net.kind.spans(h) {
+			if net.kind.Spans(h) {
 				fit = append(fit, h)
 			}
 		}
@@ -184,8 +179,8 @@ func (s Suite) fit(nets []named) (fits [][]int, hosts []int, err error) {
 	return fits, once(s.Hosts), nil
 }
 
-// KeepFitting leaves out networks that nobody named and that make no sense on the numbers of hosts
-// that were asked for, where others do.
+// KeepFitting leaves out networks that the user did not name and that make no sense on the requested numbers of
+// hosts, unless that would leave none.
 func (s *Suite) KeepFitting(known Known) {
 	var fitting []string
 	for _, name := range s.Networks {
@@ -199,13 +194,12 @@ func (s *Suite) KeepFitting(known Known) {
 	}
 }
 
-// unfit says why nothing of a network is measured, and what would change that; or
-// nothing.
+// unfit returns why none of a network's cells can be measured, and what would fix it, or empty strings.
 func (s Suite) unfit(net named) (why, fix string) {
 	t := net.kind
 	switch {
-	case len(s.Hosts) > 0 && !slices.ContainsFunc(s.Hosts, t.spans):
-		return fmt.Sprintf("%s makes sense on %s, asked for is %s", net.name, t.span(), list(s.Hosts)), "change hosts"
+	case len(s.Hosts) > 0 && !slices.ContainsFunc(s.Hosts, t.Spans):
+		return fmt.Sprintf("%s makes sense on %s, asked for is %s", net.name, t.Span(), list(s.Hosts)), "change hosts"
 	case !slices.ContainsFunc(s.Families, t.speaks):
 		return fmt.Sprintf("%s carries IPv%s only", net.name, list(t.Families)), "add it to families"
 	}
@@ -228,7 +222,7 @@ func list(numbers []int) string {
 	return either(texts)
 }
 
-// once leaves out what stood there before.
+// once removes repeated values.
 func once[T comparable](list []T) []T {
 	var out []T
 	seen := make(map[T]bool)

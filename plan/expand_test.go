@@ -10,7 +10,7 @@ import (
 	"nettoll/record"
 )
 
-// drivers is what nettoll's own drivers look like to a plan, and a few more.
+// drivers is how nettoll's own drivers look to a plan, with a few more.
 func drivers() Known {
 	return Known{
 		Platforms: []Platform{{Name: "lab"}, {Name: "docker", Native: "native"}, {Name: "kube"}, {Name: "swarm", Native: "host"}},
@@ -27,6 +27,7 @@ func drivers() Known {
 			{Name: "routed", Hosts: []int{2}, Endpoints: BridgePorts},
 			{Name: "vxlan", Hosts: []int{2}, Endpoints: BridgePorts - 1, Platforms: []string{"lab"}},
 			{Name: "overflowing", Hosts: []int{1}, Endpoints: BridgePorts, Overflow: true, Platforms: []string{"lab"}},
+			{Name: "serving", Hosts: []int{1}, Services: true, Platforms: []string{"lab"}},
 			{Name: "four", Hosts: []int{2}, Families: []int{4}},
 			{Name: "pod", Hosts: []int{1, 2}, Platforms: []string{"kube"}},
 			{Name: "overlay", Hosts: []int{2}, Platforms: []string{"swarm"}},
@@ -45,7 +46,7 @@ func drivers() Known {
 	}
 }
 
-// drives are workloads with all their options.
+// drives returns workloads with all their options.
 func drives(names ...string) (all []Drive) {
 	for _, n := range names {
 		all = append(all, Drive{Workload: n, Options: []string{"streams", "message-size", "window", "congestion", "zero-copy", "skip-rx-copy", "request-size", "response-size"}})
@@ -53,14 +54,14 @@ func drives(names ...string) (all []Drive) {
 	return all
 }
 
-// with is the default suite of one workload over the networks.
+// with returns the default suite with one workload over the networks.
 func with(networks ...string) Suite {
 	s := Default()
 	s.Networks, s.Workloads = networks, []Workload{{Name: record.TCPRR}}
 	return s
 }
 
-// expanded are the cells of a suite that has some.
+// expanded returns the cells of a valid suite.
 func expanded(t *testing.T, s Suite, known Known) []record.Cell {
 	t.Helper()
 	cells, err := Expand(s, known)
@@ -84,50 +85,6 @@ func TestExpand(t *testing.T) {
 		suite func(*Suite)
 		want  []string
 	}{
-		{"native is added", func(s *Suite) { s.Networks = []string{"bridge"} }, []string{
-			"host/hosts=1/ipv4/1x1/engine:tcp_rr/distinct",
-			"bridge/hosts=1/ipv4/1x1/engine:tcp_rr/distinct",
-		}},
-		{"native comes first, once", func(s *Suite) { s.Networks = []string{"bridge", "host", "lab:bridge", "bridge"} }, []string{
-			"host/hosts=1/ipv4/1x1/engine:tcp_rr/distinct",
-			"bridge/hosts=1/ipv4/1x1/engine:tcp_rr/distinct",
-		}},
-		{"every sensible number of hosts", func(s *Suite) { s.Networks = []string{"vxlan", "macvlan"} }, []string{
-			"host/hosts=1/ipv4/1x1/engine:tcp_rr/distinct",
-			"macvlan/hosts=1/ipv4/1x1/engine:tcp_rr/distinct",
-			"native/hosts=2/ipv4/1x1/engine:tcp_rr/distinct",
-			"vxlan/hosts=2/ipv4/1x1/engine:tcp_rr/distinct",
-			"macvlan/hosts=2/ipv4/1x1/engine:tcp_rr/distinct",
-		}},
-		{"hosts in the order asked", func(s *Suite) { s.Networks, s.Hosts = []string{"macvlan", "veth"}, []int{2, 1, 2} }, []string{
-			"native/hosts=2/ipv4/1x1/engine:tcp_rr/distinct",
-			"macvlan/hosts=2/ipv4/1x1/engine:tcp_rr/distinct",
-			"host/hosts=1/ipv4/1x1/engine:tcp_rr/distinct",
-			"macvlan/hosts=1/ipv4/1x1/engine:tcp_rr/distinct",
-			"veth/hosts=1/ipv4/1x1/engine:tcp_rr/distinct",
-		}},
-		{"scenarios without a network have no native", func(s *Suite) { s.Networks, s.Hosts = []string{"veth"}, []int{1} }, []string{
-			"host/hosts=1/ipv4/1x1/engine:tcp_rr/distinct",
-			"veth/hosts=1/ipv4/1x1/engine:tcp_rr/distinct",
-		}},
-		{"a platform without a native of its own", func(s *Suite) { s.Networks = []string{"kube:pod", "bridge"}; s.Hosts = []int{1} }, []string{
-			"host/hosts=1/ipv4/1x1/engine:tcp_rr/distinct",
-			"kube:pod/hosts=1/ipv4/1x1/engine:tcp_rr/distinct",
-			"bridge/hosts=1/ipv4/1x1/engine:tcp_rr/distinct",
-		}},
-		{"all leaves out what does not fit", func(s *Suite) {
-			s.Networks, s.Hosts, s.Families = []string{"all"}, []int{2}, []int{6}
-		}, []string{
-			"native/hosts=2/ipv6/1x1/engine:tcp_rr/distinct",
-			"macvlan/hosts=2/ipv6/1x1/engine:tcp_rr/distinct",
-			"published/hosts=2/ipv6/1x1/engine:tcp_rr/distinct",
-			"routed/hosts=2/ipv6/1x1/engine:tcp_rr/distinct",
-			"vxlan/hosts=2/ipv6/1x1/engine:tcp_rr/distinct",
-		}},
-		{"one family only", func(s *Suite) { s.Networks, s.Families = []string{"four"}, []int{6, 4} }, []string{
-			"native/hosts=2/ipv4/1x1/engine:tcp_rr/distinct",
-			"four/hosts=2/ipv4/1x1/engine:tcp_rr/distinct",
-		}},
 		{"tools drive what they can", func(s *Suite) {
 			s.Networks, s.Tools = []string{"host"}, []string{"qperf", "engine"}
 			s.Workloads = []Workload{{Name: "tcp_stream"}, {Name: "tcp_rr"}, {Name: "tcp_crr"}}
@@ -226,6 +183,10 @@ func TestExpand(t *testing.T) {
 			"host/hosts=1/ipv4/1x1/engine:tcp_rr/distinct/neighbours=4090",
 			"overflowing/hosts=1/ipv4/1x1/engine:tcp_rr/distinct/neighbours=4090",
 		}},
+		{"further services", func(s *Suite) { s.Networks, s.Services = []string{"serving"}, []int{10} }, []string{
+			"host/hosts=1/ipv4/1x1/engine:tcp_rr/distinct/services=10",
+			"serving/hosts=1/ipv4/1x1/engine:tcp_rr/distinct/services=10",
+		}},
 		{"a bridge that is full", func(s *Suite) { s.Networks, s.Servers, s.Clients = []string{"bridge"}, []int{511}, []int{512} }, []string{
 			"host/hosts=1/ipv4/511x512/engine:tcp_rr/distinct",
 			"bridge/hosts=1/ipv4/511x512/engine:tcp_rr/distinct",
@@ -266,16 +227,16 @@ func TestExpandErrors(t *testing.T) {
 		{"addresses of neighbours", func(s *Suite) { s.Networks, s.Neighbours = []string{"overflowing"}, []int{8183} }, `neighbours: one host would hold 8185 servers, clients and neighbours, overflowing takes 8184 there; write fewer, or leave overflowing out`, "--neighbours"},
 		{"clients that do not overflow", func(s *Suite) { s.Networks, s.Clients, s.Neighbours = []string{"overflowing"}, []int{1023}, []int{5} }, `clients: one host would hold 1024 servers and clients, overflowing takes 1023 there; write fewer, or leave overflowing out`, "--clients"},
 		{"too many of a topology", func(s *Suite) { s.Networks, s.Topologies = []string{"bridge"}, []Topology{{1, 1, 1}, {500, 524, 1}} }, `topologies[1]: one host would hold 1024 servers and clients, bridge takes 1023 there; write fewer, or leave bridge out`, "--topologies"},
-		{"clients", func(s *Suite) { s.Clients = []int{1, 0} }, `clients[1]: 0 clients are not possible; write a number from 1 to 4092`, "--clients"},
 		{"processes", func(s *Suite) { s.Processes = []int{0} }, `processes: 0 processes are not possible; write a number from 1 to 6379`, "--processes"},
 		{"ports of clients", func(s *Suite) { s.Servers, s.Clients = []int{1000}, []int{4000} }, `clients: the servers of 1000x4000 need 16000 ports, there are 12767 from 20001 on; write fewer clients or processes`, "--clients"},
 		{"ports of processes", func(s *Suite) { s.Clients, s.Processes = []int{2}, []int{3189, 3190} }, `processes: the servers of 1x2x3190 need 12768 ports, there are 12767 from 20001 on; write fewer clients or processes`, "--processes"},
 		{"no clients for any", func(s *Suite) { s.Servers, s.Clients = []int{4, 8}, []int{2, 3} }, `servers: 2 of 4 servers would have no client; write at least as many clients as servers`, "--servers"},
 		{"a topology without clients", func(s *Suite) { s.Topologies = []Topology{{1, 1, 1}, {4, 2, 1}} }, `topologies[1]: 4x2: 2 of 4 servers would have no client; write at least as many clients as servers`, "--topologies"},
-		{"a topology of none", func(s *Suite) { s.Topologies = []Topology{{0, 2, 1}} }, `topologies: 0 servers are not possible; write a number from 1 to 1595`, "--topologies"},
 		{"topologies and clients", func(s *Suite) { s.Topologies, s.Clients = []Topology{{1, 1, 1}}, []int{1} }, `topologies: clients and topologies contradict each other; leave one out`, "--topologies"},
 		{"MTU", func(s *Suite) { s.MTU = []int{1279} }, `mtu: 1279 bytes are not a possible MTU; write a number from 1280 to 65535`, "--mtu"},
 		{"one MTU", func(s *Suite) { s.MTU = []int{1500, 1000} }, `mtu[1]: 1000 bytes are not a possible MTU; write a number from 1280 to 65535`, "--mtu"},
+		{"services of none", func(s *Suite) { s.Services = []int{0, 10} }, `services: no network of this run has services; add one of serving`, "--services"},
+		{"services", func(s *Suite) { s.Services = []int{5001} }, `services: 5001 services are not possible; write a number from 0 to 5000`, "--services"},
 		{"rules", func(s *Suite) { s.Rules = []int{-1} }, `rules: -1 rules are not possible; write a number from 0 to 100000`, "--rules"},
 		{"offload", func(s *Suite) { s.Offload = []string{"of"} }, `offload: "of" is not possible; write on or off`, "--offload"},
 		{"instance", func(s *Suite) { s.Underlay = []Underlay{{Instance: "m4.10xlrge"}} }, `underlay: unknown instance "m4.10xlrge"; did you mean "m4.10xlarge"? nettoll list instances shows all, or write its rate, such as m4.10xlrge:rate=1gbit`, "--underlay"},
@@ -293,9 +254,6 @@ func TestExpandErrors(t *testing.T) {
 		{"tool of a workload", func(s *Suite) { s.Workloads = []Workload{{Name: "tcp_rr", Tools: []string{"qprf"}}} }, `workloads[0].tools[0]: unknown tool "qprf"; did you mean "qperf"? nettoll list tools shows all`, "--tools"},
 		{"one of several tools", func(s *Suite) { s.Tools = []string{"engin|qperf"} }, `tools[0]: unknown tool "engin"; did you mean "engine"? nettoll list tools shows all`, "--tools"},
 		{"family of a tool", func(s *Suite) { s.Tools, s.Families = []string{"qperf"}, []int{6} }, `tools[0]: qperf drives tcp_rr over IPv4 only; add 4 to families, or leave qperf out`, "--tools"},
-		{"price of nothing", func(s *Suite) { s.Price = 2 }, `price: needs the type of the machine that costs it; give instance, such as m4.large`, "--price"},
-		{"skip without reason", func(s *Suite) { s.Skips = []Skip{{Network: "ovs"}} }, `skips[0]: gives no reason; write for example reason: it is not a network yet`, "--skips"},
-		{"as published", func(s *Suite) { s.AsPublished = &Published{Rounds: -1} }, `min_rounds: -1 rounds are not possible; write a number from 1 to 10000`, "--min-rounds"},
 		{"too many topologies", func(s *Suite) {
 			for i := range 101 {
 				s.Clients, s.Processes = append(s.Clients, i+1), append(s.Processes, i+1)
@@ -311,7 +269,7 @@ func TestExpandErrors(t *testing.T) {
 			for i := range 1000 {
 				s.Workloads = append(s.Workloads, Workload{Name: "tcp_rr", Options: record.Options{RequestSize: i + 1}})
 			}
-		}, `networks: the suite has up to 26000 cells; name fewer networks, workloads or placements: 10000 is the limit`, "--networks"},
+		}, `networks: the suite has up to 28000 cells; name fewer networks, workloads or placements: 10000 is the limit`, "--networks"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := with("host")
@@ -370,8 +328,8 @@ func TestTwoHostsStandForAnyNumberAboveOne(t *testing.T) {
 	}
 }
 
-// TestEqualLoad holds that a suite has the workloads of equal load beside its own, with their
-// options, and those alone that have one.
+// TestEqualLoad checks that a suite gets the workloads of equal load in addition to its own, with their options,
+// but only for workloads that have one.
 func TestEqualLoad(t *testing.T) {
 	s := Default()
 	s.EqualLoad = true
@@ -390,5 +348,58 @@ func TestEqualLoad(t *testing.T) {
 	}
 	if s.EqualLoad = false; !cmp.Equal(s.loads(), s.Workloads) {
 		t.Error(s.loads())
+	}
+}
+
+func TestSkipped(t *testing.T) {
+	s := with("veth", "bridge")
+	s.Skips = []Skip{{Network: "ovs", Reason: "not yet"}, {Network: "bridge", Reason: "measured all the same"}}
+	s.Underlay = []Underlay{{}, {Instance: "d1"}}
+	want := []Skip{
+		{Network: "ovs", Reason: "not yet"},
+		{Underlay: "D1", Reason: `the network of D1 is advertised as "unknown", which is not a rate; write the one it has, such as D1:rate=1gbit`},
+	}
+	if diff := cmp.Diff(want, Skipped(s, drivers())); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestFiles(t *testing.T) {
+	known := drivers()
+	known.Files = 1000
+	for _, c := range []struct {
+		name  string
+		suite func(*Suite)
+		want  string
+	}{
+		{"few", func(s *Suite) { s.Clients = []int{100} }, ""},
+		{"processes", func(s *Suite) { s.Processes = []int{1, 250} },
+			`processes: 1x1x250 needs 1106 open files in one process, 1000 are allowed here; write fewer, or raise the limit (ulimit -n)`},
+		{"streams", func(s *Suite) {
+			s.Clients, s.Workloads = []int{8}, []Workload{{Name: "tcp_rr"}, {Name: "tcp_rr", Options: record.Options{Streams: 128}}}
+		},
+			`clients: 1x8 with 128 streams each needs 1124 open files in one process, 1000 are allowed here; write fewer, or raise the limit (ulimit -n)`},
+		{"streams of several servers", func(s *Suite) {
+			s.Servers, s.Clients, s.Workloads = []int{8}, []int{8}, []Workload{{Name: "tcp_rr", Options: record.Options{Streams: 128}}}
+		}, ""},
+	} {
+		s := with("veth")
+		c.suite(&s)
+		if _, err := Expand(s, known); message(err) != c.want {
+			t.Errorf("%s: got  %v\nwant %s", c.name, err, c.want)
+		}
+	}
+}
+
+func TestSetWorkloads(t *testing.T) {
+	s := with("veth")
+	s.file, s.at = "x.yaml", map[string]string{"workloads": "x.yaml:3:1", "workloads[0]": "x.yaml:3:2", "workloads[0].gso": "x.yaml:3:9"}
+	before := s
+	s.SetWorkloads([]Workload{{Name: "tcp_rr", Options: record.Options{GSO: true}}})
+	if want := "x.yaml:3:1: workloads[0].gso: has no effect on tcp_rr; leave it out"; message(s.Validate()) != want {
+		t.Errorf("got  %v\nwant %s", s.Validate(), want)
+	}
+	if err := before.Validate(); err != nil || len(before.at) != 3 {
+		t.Errorf("the suite it was made from has changed: %v, %v", before.at, err)
 	}
 }

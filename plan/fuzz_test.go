@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// FuzzLoad shows that no file makes Load panic or write an error of several
-// lines, and that what it takes can be expanded and put in order.
+// FuzzLoad checks that no file makes Load panic or return an error of several lines, and that the suites it accepts
+// can be expanded and put in order.
 func FuzzLoad(f *testing.F) {
 	for _, name := range Names() {
 		text, err := os.ReadFile("suites/" + name + ".yaml")
@@ -63,7 +63,7 @@ func FuzzUnderlay(f *testing.F) {
 	fuzzReading(f, ParseUnderlay, "", "rate=1gbit,delay=1ms", "rate=1.5mibps", "delay=10us", "rate=,delay=", "m4.10xlarge", "A0:rate=5mbit", "none:delay=1ms")
 }
 
-// FuzzUnderlays shows that a list is that of its parts.
+// FuzzUnderlays checks that a list is parsed as its parts are.
 func FuzzUnderlays(f *testing.F) {
 	for _, text := range []string{"", "rate=1gbit,delay=1ms,rate=2gbit", "m4.large,none,A0:rate=5mbit,delay=1ms", "a,,b", "a:,="} {
 		f.Add(text)
@@ -95,7 +95,7 @@ func FuzzTopology(f *testing.F) {
 
 func FuzzBitRate(f *testing.F) { fuzzReading(f, ParseBitRate, "1G", "1.5m", "0", "400G", "1e3", "T") }
 
-// fuzzReading shows that what is read is read again as it is written, and that errors have one line.
+// fuzzReading checks that values can be read back as they are written, and that errors have one line.
 func fuzzReading[T interface {
 	comparable
 	fmt.Stringer

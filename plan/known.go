@@ -1,9 +1,12 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	"nettoll/record"
 )
 
 // Known is what this program can measure. The caller fills it from its drivers.
@@ -15,38 +18,39 @@ type Known struct {
 	Files     int // that one process may open; 0 is not known
 }
 
-// Platform is what a plan must know of one.
+// Platform is what a plan needs to know of a platform.
 type Platform struct {
 	Name string
-	// Native is the network that stands for its hosts without containers:
-	// what a run that names its networks is compared with. Empty is none, and networks
-	// are compared with those of the default platform, which record.Native names.
+	// Native is the network that stands for its hosts without containers, the baseline of a run that names its
+	// networks. If it is empty, networks are compared with those of the default platform, which record.Native
+	// names.
 	Native string
-	// Visit and Container are the time that building a network and starting a container
-	// of it take there, more than in the lab.
+	// Visit and Container are the extra time that building a network and starting a container take there, compared
+	// with the lab.
 	Visit, Container time.Duration
-	// Usual are the networks that its name alone means, as a network.
+	// Usual are the networks that the platform's name means where a network is expected.
 	Usual []string
 	// AtOnce is how many of its networks can stand at once; 0 is any number.
 	AtOnce int
 }
 
-// Network is what a plan must know of one.
+// Network is what a plan needs to know of a network.
 type Network struct {
 	Name      string
 	Hosts     []int    // numbers of hosts that it makes sense on; 2 is any number above 1
 	Families  []int    // IP versions; empty is both
 	Platforms []string // that it is for; empty is any
-	// Like is the network of another platform that it is the real form of: a suite that is
-	// moved to this one means it by that name. Empty: it has none.
+	// Like is the network of another platform that this one is the real form of: in a suite that is moved to this
+	// platform, that name means this network. Empty is none.
 	Like string
 	// Endpoints is how many one host can hold, such as BridgePorts; 0 is MaxEndpoints.
 	Endpoints int
-	// Overflow: neighbours beyond that limit get further bridges, so that they do
-	// not count against it.
+	// Overflow says that neighbours beyond that limit get further bridges, so that they do not count against it.
 	Overflow bool
-	// Startup is the time that building its network takes, and taking it down, more than
-	// VisitOverhead: that of its daemons.
+	// Services says that it has services of Kubernetes, and can have further ones.
+	Services bool
+	// Startup is the extra time that building and removing the network take, beyond VisitOverhead: that of its
+	// daemons.
 	Startup time.Duration
 }
 
@@ -54,16 +58,14 @@ type Network struct {
 type Tool struct {
 	Name   string
 	Drives []Drive
-	// MinDuration is its shortest window: a shorter one is made that long.
+	// MinDuration is its shortest window: a shorter one is extended to that.
 	MinDuration time.Duration
-	// Step is what its warm-up and window are multiples of: a program that knows
-	// whole seconds only has one of 1 s. 0 is any length.
+	// Step is the unit of its warm-up and window: a program that accepts whole seconds only has a step of 1 s. 0 is
+	// any length.
 	Step time.Duration
-	// Lead is the time that one of its trials takes beside warm-up and window, more
-	// than TrialOverhead.
+	// Lead is the time that one of its trials takes in addition to warm-up, window and TrialOverhead.
 	Lead time.Duration
-	// Missing says why it cannot be used here; empty is that it can. Nil is a tool
-	// that is always there.
+	// Missing returns why the tool cannot be used here, or "" if it can. It is nil for a tool that is always there.
 	Missing func() string
 }
 
@@ -72,10 +74,10 @@ type Drive struct {
 	Workload string
 	Options  []string // that it honours, by the names of their flags
 	IPv4Only bool
-	Turns    bool // its traffic can rest while other networks have their turn
+	Turns    bool // its traffic can pause while other networks have their turn
 }
 
-// tools are the names of all tools.
+// tools returns the names of all tools.
 func (k Known) tools() (names []string) {
 	for _, t := range k.Tools {
 		names = append(names, t.Name)
@@ -85,10 +87,10 @@ func (k Known) tools() (names []string) {
 
 // tool finds a tool by its name.
 func (k Known) tool(name string) (Tool, bool) {
-	return first(k.Tools, func(t Tool) bool { return t.Name == name })
+	return record.First(k.Tools, func(t Tool) bool { return t.Name == name })
 }
 
-// driving are the names of tools that drive a workload in such a way.
+// driving returns the names of the tools that drive a workload in a way that so accepts.
 func (k Known) driving(w Workload, so func(Drive) bool) (names []string) {
 	for _, t := range k.Tools {
 		if d, ok := t.drives(w.Name); ok && so(d) {
@@ -98,30 +100,22 @@ func (k Known) driving(w Workload, so func(Drive) bool) (names []string) {
 	return names
 }
 
-// first is the first of some values that is such a one, and whether there is one.
-func first[T any](all []T, such func(T) bool) (one T, ok bool) {
-	if i := slices.IndexFunc(all, such); i >= 0 {
-		return all[i], true
-	}
-	return one, false
-}
-
 // drives finds how the tool drives a workload.
 func (t Tool) drives(workload string) (Drive, bool) {
-	return first(t.Drives, func(d Drive) bool { return d.Workload == workload })
+	return record.First(t.Drives, func(d Drive) bool { return d.Workload == workload })
 }
 
 func (t Network) on(platform string) bool {
 	return len(t.Platforms) == 0 || slices.Contains(t.Platforms, platform)
 }
 
-// spans reports whether the network makes sense on so many hosts.
-func (t Network) spans(hosts int) bool {
+// Spans reports whether the network makes sense on that number of hosts.
+func (t Network) Spans(hosts int) bool {
 	return slices.Contains(t.Hosts, hosts) || hosts > 2 && slices.Contains(t.Hosts, 2)
 }
 
-// span says in words on how many hosts it makes sense.
-func (t Network) span() string {
+// Span describes the numbers of hosts that the network makes sense on.
+func (t Network) Span() string {
 	switch {
 	case slices.Contains(t.Hosts, 1) && slices.Contains(t.Hosts, 2):
 		return "any number of hosts"
@@ -135,9 +129,9 @@ func (t Network) speaks(family int) bool {
 	return len(t.Families) == 0 || slices.Contains(t.Families, family)
 }
 
-// usual are the networks that the name of a platform means, as a network.
+// usual returns the networks that the name of a platform means where a network is expected.
 func (k Known) usual(platform string) (all []Network) {
-	p, _ := first(k.Platforms, func(p Platform) bool { return p.Name == platform })
+	p, _ := record.First(k.Platforms, func(p Platform) bool { return p.Name == platform })
 	for _, name := range p.Usual {
 		if t, ok := k.find(platform, name); ok {
 			all = append(all, t)
@@ -146,7 +140,7 @@ func (k Known) usual(platform string) (all []Network) {
 	return all
 }
 
-// platforms are the names of all platforms.
+// platforms returns the names of all platforms.
 func (k Known) platforms() (names []string) {
 	for _, p := range k.Platforms {
 		names = append(names, p.Name)
@@ -154,20 +148,20 @@ func (k Known) platforms() (names []string) {
 	return names
 }
 
-// platformOf is the platform of a cell's network.
+// platformOf returns the platform of a cell's network.
 func (k Known) platformOf(network string) Platform {
 	name, _, ok := strings.Cut(network, ":")
-	p, _ := first(k.Platforms, func(p Platform) bool { return !ok || p.Name == name })
+	p, _ := record.First(k.Platforms, func(p Platform) bool { return !ok || p.Name == name })
 	return p
 }
 
-// kindOf is the kind of a cell's network.
+// kindOf returns the kind of a cell's network.
 func (k Known) kindOf(network string) Network {
 	t, _ := k.find(k.platformOf(network).Name, network[strings.Index(network, ":")+1:])
 	return t
 }
 
-// on are the networks of a platform.
+// on returns the networks of a platform.
 func (k Known) on(platform string) (all []Network) {
 	for _, t := range k.Networks {
 		if t.on(platform) {
@@ -177,17 +171,17 @@ func (k Known) on(platform string) (all []Network) {
 	return all
 }
 
-// find finds a network of a platform.
+// find finds a network of a platform by its name.
 func (k Known) find(platform, name string) (Network, bool) {
-	return first(k.on(platform), func(t Network) bool { return t.Name == name })
+	return record.First(k.on(platform), func(t Network) bool { return t.Name == name })
 }
 
-// like finds the network of a platform that is the real form of another platform's.
+// like finds the network of a platform that is the real form of another platform's network.
 func (k Known) like(platform, name string) (Network, bool) {
-	return first(k.on(platform), func(t Network) bool { return t.Like == name && name != "" })
+	return record.First(k.on(platform), func(t Network) bool { return t.Like == name && name != "" })
 }
 
-// elsewhere are the other platforms that have a network of that name.
+// elsewhere returns the other platforms that have a network of that name.
 func (k Known) elsewhere(platform, name string) (others []string) {
 	for _, p := range k.platforms() {
 		if _, ok := k.find(p, name); ok && p != platform {
@@ -197,10 +191,239 @@ func (k Known) elsewhere(platform, name string) (others []string) {
 	return others
 }
 
-// name is what cells call a network on a platform.
+// name returns the name that cells use for a network of a platform.
 func (k Known) name(platform, name string) string {
 	if len(k.Platforms) == 0 || platform == k.Platforms[0].Name {
 		return name
 	}
 	return platform + ":" + name
+}
+
+// allNetworks stands for every network of a platform.
+const allNetworks = "all"
+
+// named is a network that a suite names, on a platform.
+type named struct {
+	name     string // as cells have it
+	platform string
+	kind     Network
+	field    string // the field that names it; empty if it came with "all"
+	moved    bool   // the suite was moved here from another platform: what does not fit is left out
+}
+
+// home returns the platform of names without a prefix.
+func (s Suite) home(known Known) string {
+	if s.Platform == "" && len(known.Platforms) > 0 {
+		return known.Platforms[0].Name
+	}
+	return s.Platform
+}
+
+// networks looks up the networks that the suite names, each once. The skips list what is left out because the suite
+// was moved to another platform.
+func (s Suite) networks(known Known) (nets []named, skips []Skip, err error) {
+	if s.Platform != "" && !slices.Contains(known.platforms(), s.Platform) {
+		return nil, nil, s.unknown("platform", "platform", s.Platform, known.platforms())
+	}
+	seen := make(map[string]int)
+	add := func(n named) {
+		if i, ok := seen[n.name]; !ok {
+			seen[n.name] = len(nets)
+			nets = append(nets, n)
+		} else if nets[i].field == "" {
+			nets[i].field = n.field
+		}
+	}
+	for i, text := range s.Networks {
+		field := fmt.Sprintf("networks[%d]", i)
+		platform, name, err := s.split(text, field, known)
+		if err != nil {
+			return nil, nil, err
+		}
+		moved := s.moved && name == text
+		several, all := known.usual(text), name == allNetworks
+		if all {
+			several = known.on(platform)
+		} else if len(several) > 0 {
+			platform = text
+		}
+		for _, t := range several {
+			add(named{known.name(platform, t.Name), platform, t, "", false})
+		}
+		if all || len(several) > 0 {
+			continue
+		}
+		t, ok := known.find(platform, name)
+		if moved && !ok {
+			t, ok = known.like(platform, name)
+		}
+		switch {
+		case ok:
+			n := named{known.name(platform, t.Name), platform, t, field, moved}
+			if why, _ := s.unfit(n); why != "" && moved {
+				skips = append(skips, Skip{Network: text, Reason: why})
+			}
+			add(n)
+		case moved && len(known.elsewhere(platform, name)) > 0:
+			skips = append(skips, Skip{Network: text, Reason: fmt.Sprintf("%s has no network %s", platform, name)})
+		default:
+			return nil, nil, s.unknownNetwork(field, platform, name, known)
+		}
+	}
+	for _, t := range s.regained(known) {
+		add(named{known.name(s.Platform, t.Name), s.Platform, t, "", true})
+	}
+	if len(nets) == 0 {
+		return nil, nil, s.fault("platform", "%s has none of the networks that are named; name others, or another platform", s.home(known))
+	}
+	return nets, once(skips), nil
+}
+
+// regained returns networks that the suite skips because the platform it was written for lacks them, and that the
+// platform it was moved to has.
+func (s Suite) regained(known Known) (all []Network) {
+	for _, k := range s.Skips {
+		if t, ok := known.find(s.Platform, k.Network); ok && s.moved {
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
+// split splits the name of a network into platform and name.
+func (s Suite) split(text, field string, known Known) (platform, name string, err error) {
+	platform, name, ok := strings.Cut(text, ":")
+	if !ok {
+		return s.home(known), text, nil
+	}
+	if !slices.Contains(known.platforms(), platform) {
+		return "", "", s.unknown(field, "platform", platform, known.platforms())
+	}
+	return platform, name, nil
+}
+
+// look finds the network of a platform that a field names.
+func (s Suite) look(field, platform, name string, known Known) (named, error) {
+	t, ok := known.find(platform, name)
+	if !ok {
+		return named{}, s.unknownNetwork(field, platform, name, known)
+	}
+	return named{name: known.name(platform, name), platform: platform, kind: t}, nil
+}
+
+// clusters are names that people try, of networks that exist only in a cluster.
+var clusters = []string{"cilium", "k8s", "antrea", "kube-router"}
+
+// unknownNetwork is the fault of a field that names a network which its platform does not have. If another platform
+// has it, that one was probably meant.
+func (s Suite) unknownNetwork(field, platform, name string, known Known) error {
+	if others := known.elsewhere(platform, name); len(others) > 0 {
+		return s.fault(field, "%s has no network %q; did you mean %q? nettoll list networks shows all",
+			platform, name, others[0]+":"+name)
+	}
+	if slices.Contains(known.platforms(), name) {
+		return s.fault(field, "%s is a platform; write %s:%s for all of its networks. nettoll list networks %s shows them", name, name, allNetworks, name)
+	}
+	if slices.Contains(clusters, name) {
+		return s.fault(field, "%s needs a cluster with its agents, which nettoll does not start; calico-… and flannel-… can be measured without one, and what a CNI plugin builds by itself (--cni-conf)", name)
+	}
+	var here []string
+	for _, t := range known.on(platform) {
+		here = append(here, t.Name)
+	}
+	return s.unknown(field, "network", name, here)
+}
+
+// base is the baseline of the cells on one number of hosts.
+type base struct {
+	named
+	chosen string // as cells have it; empty is record.Native
+}
+
+// baselines returns the baseline for each number of hosts: the one that the suite names; or else the native network
+// of the first platform other than the default that it names a network of; or else record.Native. fits are the
+// numbers of hosts that each network is measured on.
+func (s Suite) baselines(known Known, nets []named, fits [][]int) (map[int]base, error) {
+	candidates, err := s.candidates(known, nets)
+	if err != nil {
+		return nil, err
+	}
+	all := make(map[int]base)
+	for i, net := range nets {
+		for _, h := range fits[i] {
+			b, ok := all[h]
+			if !ok {
+				at := slices.IndexFunc(candidates, func(c named) bool { return c.kind.Spans(h) })
+				switch {
+				case at >= 0:
+					b = base{candidates[at], candidates[at].name}
+				case s.Baseline != "":
+					c := candidates[0]
+					return nil, s.fault("baseline", "%s makes sense on %s, %s is measured on %d; change hosts, or name another baseline",
+						c.name, c.kind.Span(), net.name, h)
+				default:
+					b = base{named: named{name: record.Native(h)}}
+				}
+				if b.name == record.Native(h) {
+					b.chosen = ""
+				}
+				all[h] = b
+			}
+			if err := s.checkBaseline(known, net, b, h); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return all, nil
+}
+
+// candidates returns the networks that may be the baseline, the likeliest first.
+func (s Suite) candidates(known Known, nets []named) (all []named, err error) {
+	const field = "baseline"
+	if s.Baseline != "" {
+		platform, name, err := s.split(s.Baseline, field, known)
+		if err != nil {
+			return nil, err
+		}
+		net, err := s.look(field, platform, name, known)
+		return []named{net}, err
+	}
+	for _, net := range nets {
+		native := known.native(net.platform)
+		if native == "" {
+			continue
+		}
+		base, err := s.look(field, net.platform, native, known)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, base)
+	}
+	return all, nil
+}
+
+// native returns the baseline of a platform's networks, or "" where that is the default platform's.
+func (k Known) native(platform string) string {
+	for i, p := range k.Platforms {
+		if p.Name == platform && i > 0 {
+			return p.Native
+		}
+	}
+	return ""
+}
+
+// checkBaseline refuses to compare a network with a baseline that does not carry its IP versions, or with one of
+// the lab if its own platform has a native network.
+func (s Suite) checkBaseline(known Known, net named, b base, hosts int) error {
+	for _, f := range s.Families {
+		if net.kind.speaks(f) && !b.kind.speaks(f) {
+			return s.fault("baseline", "%s carries IPv%s only, %s is measured over IPv%d too; change families, or name another baseline",
+				b.name, list(b.kind.Families), net.name, f)
+		}
+	}
+	if native := known.native(net.platform); native != "" && s.Baseline == "" && b.platform == "" {
+		return s.fault("baseline", "%s has no native on %d hosts to compare %s with; change hosts, or name a baseline",
+			net.platform, hosts, net.name)
+	}
+	return nil
 }

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"bytes"
+	"embed"
 	"errors"
 	"fmt"
 	"io"
@@ -22,19 +23,17 @@ import (
 	"nettoll/record"
 )
 
-// Limits of a suite file, so that a file that is none costs neither memory nor time.
+// Limits of a suite file, so that a file that is not a suite costs neither memory nor time.
 const (
 	maxBytes  = 1 << 20
 	maxTokens = 20_000 // the parser's time grows with their square
-	maxDepth  = 8      // nested lists and mappings; a suite needs 3
 )
 
-// Load reads a suite file and validates it. The name is what errors call the
-// file. Each of its own errors is a *FieldError, whose text is one line:
-// "file:line:column: what is wrong; what would fix it".
+// Load reads a suite file and validates it. The name is what errors call the file. Each of its own errors is a
+// *FieldError, whose text is one line: "file:line:column: what is wrong; what would fix it".
 //
-// The file holds one YAML document without anchors, aliases, tags and merge keys:
-// a suite is short enough to be written out.
+// The file holds one YAML document without anchors, aliases, tags and merge keys: a suite is short enough to be
+// written out.
 func Load(name string, r io.Reader) (Suite, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxBytes+1))
 	if err != nil {
@@ -42,21 +41,24 @@ func Load(name string, r io.Reader) (Suite, error) {
 	}
 	d := decoder{file: name, at: make(map[string]string)}
 	if len(text) > maxBytes {
-		return Suite{}, d.faultAt(1, 1, "the file is longer than %d bytes; a suite file is shorter", maxBytes)
+		return Suite{}, d.fault(nil, "", "the file is longer than %d bytes; a suite file is shorter", maxBytes)
 	}
 	text = bytes.TrimPrefix(text, []byte("\ufeff"))
 	if !utf8.Valid(text) {
-		line, column := invalid(text)
-		return Suite{}, d.faultAt(line, column, "not UTF-8; save the file in that encoding")
+		return Suite{}, d.fault(invalid(text), "", "not UTF-8; save the file in that encoding")
 	}
 	root, err := d.parse(string(text))
 	if err != nil {
 		return Suite{}, err
 	}
+	m, ok := root.(*ast.MappingNode)
+	if !ok {
+		return Suite{}, d.fault(firstToken(root), "", "a suite is a mapping, this is %s; write for example networks: [bridge]", describe(root))
+	}
 	s := Default()
 	base := filepath.Base(name)
 	s.Name = strings.TrimSuffix(base, filepath.Ext(base))
-	if err := d.decode(root, &s); err != nil {
+	if err := d.mapping(m, "", reflect.ValueOf(&s).Elem()); err != nil {
 		return Suite{}, err
 	}
 	s.file, s.at = name, d.at
@@ -64,31 +66,22 @@ func Load(name string, r io.Reader) (Suite, error) {
 	return s, s.Validate()
 }
 
-// invalid is the place of the first byte that is not UTF-8.
-func invalid(text []byte) (line, column int) {
-	line, column = 1, 1
-	for len(text) > 0 {
-		r, n := utf8.DecodeRune(text)
-		switch {
-		case r == utf8.RuneError && n == 1:
-			return line, column
-		case r == '\n':
-			line, column = line+1, 1
-		default:
-			column++
-		}
-		text = text[n:]
+// invalid returns the place of the first byte that is not UTF-8.
+func invalid(text []byte) *token.Token {
+	good := 0
+	for r, n := utf8.DecodeRune(text); r != utf8.RuneError || n != 1; r, n = utf8.DecodeRune(text[good:]) {
+		good += n
 	}
-	return line, column
+	line := bytes.LastIndexByte(text[:good], '\n') + 1
+	return &token.Token{Position: &token.Position{Line: bytes.Count(text[:good], []byte("\n")) + 1, Column: utf8.RuneCount(text[line:good]) + 1}}
 }
 
-// parse reads the text as YAML and gives the body of its only document. The
-// parser is given no text that it would take long or deep recursion for, and
-// should it give up by a panic over what people write, that is an error too.
+// parse reads the text as YAML and returns the body of its only document. Text that the parser would take long for
+// is refused first, and a panic of the parser becomes an error.
 func (d *decoder) parse(text string) (root ast.Node, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			root, err = nil, d.faultAt(1, 1, "the YAML parser cannot read this file (%s); write it in a simpler way", oneLine(fmt.Sprint(p)))
+			root, err = nil, d.fault(nil, "", "the YAML parser cannot read this file (%s); write it in a simpler way", oneLine(fmt.Sprint(p)))
 		}
 	}()
 	tokens := lexer.Tokenize(text)
@@ -100,93 +93,64 @@ func (d *decoder) parse(text string) (root ast.Node, err error) {
 		return nil, d.syntax(err)
 	}
 	for _, doc := range file.Docs {
-		if doc.Body != nil {
-			return doc.Body, nil
+		begin := doc.Start
+		if begin == nil && doc.Body != nil {
+			begin = firstToken(doc.Body)
 		}
+		if root != nil && begin != nil {
+			return nil, d.fault(begin, "", "a second document begins here; write each suite in a file of its own")
+		}
+		root = doc.Body
 	}
-	return nil, d.faultAt(1, 1, "the file is empty; name at least networks, such as networks: [bridge]")
+	if root == nil {
+		return nil, d.fault(nil, "", "the file is empty; name at least networks, such as networks: [bridge]")
+	}
+	return root, nil
 }
 
-// syntax makes one line of the parser's error.
+// syntax puts the parser's error on one line.
 func (d *decoder) syntax(err error) error {
-	const fix = "check indentation (spaces, no tabs), colons, brackets and quotes here"
+	text, at := err.Error(), (*token.Token)(nil)
 	var e yaml.Error
 	if errors.As(err, &e) && e.GetToken() != nil {
-		return d.fault(e.GetToken(), "", "not YAML: %s; %s", oneLine(e.GetMessage()), fix)
+		text, at = e.GetMessage(), e.GetToken()
 	}
-	return d.faultAt(1, 1, "not YAML: %s; %s", oneLine(err.Error()), fix)
+	return d.fault(at, "", "not YAML: %s; check indentation (spaces, no tabs), colons, brackets and quotes here", oneLine(text))
 }
 
 func oneLine(text string) string {
 	return strings.Join(strings.Fields(strings.ReplaceAll(text, "\t", `\t`)), " ")
 }
 
-// checkTokens refuses what a suite has no need of, and a second document.
+// checkTokens refuses YAML features that a suite does not need.
 func (d *decoder) checkTokens(tokens token.Tokens) error {
 	if len(tokens) > maxTokens {
 		return d.fault(tokens[maxTokens], "", "more than %d words and signs; a suite file is shorter", maxTokens)
 	}
-	begun, ended := false, false // the document
-	flow, line, entries := 0, 0, 0
 	for _, tk := range tokens {
-		if tk.Position.Line != line {
-			line, entries = tk.Position.Line, 0
-		}
-		if text := unread(tk); text != "" {
-			return d.fault(tk, "", "%s", text)
-		}
 		switch tk.Type {
-		case token.CommentType:
-			continue
-		case token.DocumentEndType:
-			ended = true
-			continue
-		case token.SequenceStartType, token.MappingStartType:
-			flow++
-		case token.SequenceEndType, token.MappingEndType:
-			flow--
-		case token.SequenceEntryType:
-			entries++
+		case token.AnchorType, token.AliasType, token.MergeKeyType:
+			return d.fault(tk, "", "anchors and aliases are not read; write the value out")
+		case token.TagType:
+			return d.fault(tk, "", "tags are not read; write the value without %s", tk.Value)
+		case token.DirectiveType:
+			return d.fault(tk, "", "directives are not read; delete the line")
+		case token.MappingKeyType:
+			return d.fault(tk, "", "keys with a question mark are not read; write key: value")
 		}
-		if flow > maxDepth || entries > maxDepth {
-			return d.fault(tk, "", "nested more than %d deep; a suite has lists of names and mappings only", maxDepth)
-		}
-		if ended || begun && tk.Type == token.DocumentHeaderType {
-			return d.fault(tk, "", "a second document begins here; write each suite in a file of its own")
-		}
-		begun = true
 	}
 	return nil
 }
 
-// unread says of a token that suites do not have what to write instead, and nothing of any other.
-func unread(tk *token.Token) string {
-	switch tk.Type {
-	case token.AnchorType, token.AliasType, token.MergeKeyType:
-		return "anchors and aliases are not read; write the value out"
-	case token.TagType:
-		return "tags are not read; write the value without " + tk.Value
-	case token.DirectiveType:
-		return "directives are not read; delete the line"
-	case token.MappingKeyType:
-		return "keys with a question mark are not read; write key: value"
-	}
-	return ""
-}
-
-// decoder fills a suite from a YAML tree and remembers where each field stood.
-// It is stricter than the library's, whose own strictness is about keys alone: that one
-// makes 1 of 1.5 and of "1" and text of a number, and passes over null. Here no value becomes
-// another type in silence, and what is wrong has its fix beside it.
+// decoder fills a suite from a YAML tree and remembers where each field was written. It is stricter than the
+// library's decoder, which is strict about keys only: that one reads 1.5 and "1" as 1 and numbers as text, and
+// ignores null. Here no value silently changes its type, and each error says how to fix it.
 type decoder struct {
 	file string
 	at   map[string]string // field: file:line:column
 }
 
-func (d *decoder) faultAt(line, column int, format string, args ...any) error {
-	return &FieldError{At: fmt.Sprintf("%s:%d:%d", d.file, line, column), Text: fmt.Sprintf(format, args...)}
-}
-
+// fault returns an error at a token, or at the beginning of the file.
 func (d *decoder) fault(tk *token.Token, field, format string, args ...any) error {
 	return &FieldError{At: d.where(tk), Field: field, Text: fmt.Sprintf(format, args...)}
 }
@@ -198,15 +162,7 @@ func (d *decoder) where(tk *token.Token) string {
 	return fmt.Sprintf("%s:%d:%d", d.file, tk.Position.Line, tk.Position.Column)
 }
 
-func (d *decoder) decode(root ast.Node, s *Suite) error {
-	m, ok := root.(*ast.MappingNode)
-	if !ok {
-		return d.fault(firstToken(root), "", "a suite is a mapping, this is %s; write for example networks: [bridge]", describe(root))
-	}
-	return d.mapping(m, "", reflect.ValueOf(s).Elem())
-}
-
-// firstToken is the token that the node begins with.
+// firstToken returns the token that the node begins with.
 func firstToken(n ast.Node) *token.Token {
 	switch n := n.(type) {
 	case *ast.MappingNode:
@@ -221,8 +177,7 @@ func firstToken(n ast.Node) *token.Token {
 	return n.GetToken()
 }
 
-// keysOf maps the keys of a struct to the indices of its fields, and gives the
-// keys in order.
+// keysOf maps the keys of a struct to the indices of its fields, and returns the keys in order.
 func keysOf(t reflect.Type) (map[string]int, []string) {
 	index := make(map[string]int)
 	var keys []string
@@ -235,11 +190,19 @@ func keysOf(t reflect.Type) (map[string]int, []string) {
 	return index, keys
 }
 
-// Take has the suite say under a key what another one does.
-func (s *Suite) Take(key string, from Suite) {
-	index, _ := keysOf(reflect.TypeOf(from))
-	reflect.ValueOf(s).Elem().Field(index[key]).Set(reflect.ValueOf(from).Field(index[key]))
+// suiteFields are the indices of the fields of suites by key; suiteKeys are the keys in order.
+var suiteFields, suiteKeys = keysOf(reflect.TypeFor[Suite]())
+
+// Keys returns the keys that a suite file can have.
+func Keys() []string { return slices.Clone(suiteKeys) }
+
+// field returns the field of a key.
+func (s *Suite) field(key string) reflect.Value {
+	return reflect.ValueOf(s).Elem().Field(suiteFields[key])
 }
+
+// Take sets the field of a key to its value in another suite.
+func (s *Suite) Take(key string, from Suite) { s.field(key).Set(from.field(key)) }
 
 func (d *decoder) mapping(n *ast.MappingNode, path string, v reflect.Value) error {
 	index, keys := keysOf(v.Type())
@@ -290,8 +253,7 @@ func (d *decoder) mapping(n *ast.MappingNode, path string, v reflect.Value) erro
 	return nil
 }
 
-// option decodes an option of a workload: sizes and rates as flags have them, all else as
-// any value.
+// option decodes an option of a workload: sizes and rates as flags accept them, all others as any value.
 func (d *decoder) option(n ast.Node, path string, option record.Dimension, w *Workload) error {
 	c := record.Cell{Options: w.Options}
 	field := reflect.ValueOf(option.Field(&c))
@@ -308,7 +270,7 @@ func (d *decoder) option(n ast.Node, path string, option record.Dimension, w *Wo
 	return nil
 }
 
-// sweep decodes a value, or a list of values that are measured in turn.
+// sweep decodes a value, or a list of values to measure one after the other.
 func (d *decoder) sweep(n ast.Node, path string, v reflect.Value) error {
 	if _, ok := n.(*ast.SequenceNode); ok {
 		return d.value(n, path, v)
@@ -381,7 +343,7 @@ func (d *decoder) value(n ast.Node, path string, v reflect.Value) (err error) {
 	return nil
 }
 
-// block decodes a mapping, or says what the node must be instead.
+// block decodes a mapping, or returns must if the node is something else.
 func (d *decoder) block(n ast.Node, path string, v reflect.Value, must error) error {
 	if m, ok := n.(*ast.MappingNode); ok {
 		return d.mapping(m, path, v)
@@ -411,7 +373,7 @@ func (d *decoder) list(n ast.Node, path string, v reflect.Value) error {
 	return nil
 }
 
-// scalar is the text of a single value, as it was written.
+// scalar returns the text of a single value as it was written.
 func scalar(n ast.Node) (string, bool) {
 	switch n := n.(type) {
 	case *ast.IntegerNode, *ast.FloatNode, *ast.InfinityNode, *ast.NanNode, *ast.BoolNode:
@@ -430,7 +392,7 @@ func plainText(n ast.Node) (string, bool) {
 	return "", false
 }
 
-// describe says what a value is.
+// describe describes a value for an error.
 func describe(n ast.Node) string {
 	if text, ok := plainText(n); ok {
 		const most = 40 // runes shown
@@ -450,4 +412,90 @@ func describe(n ast.Node) string {
 		return "a mapping"
 	}
 	return "nothing"
+}
+
+// YAML writes the suite as a complete file, defaults included, that Load reads as the same suite.
+func (s Suite) YAML() (string, error) {
+	text, err := yaml.MarshalWithOptions(s,
+		yaml.Flow(false), yaml.IndentSequence(true),
+		yaml.CustomMarshaler(func(r Ratio) ([]byte, error) { return []byte(r.String()), nil }),
+		yaml.CustomMarshaler(func(t Topology) ([]byte, error) { return []byte(t.String()), nil }),
+		yaml.CustomMarshaler(func(u Underlay) ([]byte, error) { return []byte(strconv.Quote(shapeText(u))), nil }),
+		yaml.CustomMarshaler(func(w Workload) ([]byte, error) { return []byte(w.flow()), nil }),
+	)
+	if err != nil {
+		return "", fmt.Errorf("write suite %s: %w", s.Name, err)
+	}
+	out := string(text)
+	if !s.Turns { // a missing key means true
+		out += "turns: false\n"
+	}
+	return out, nil
+}
+
+// shapeText writes a shape for a file, where the zero shape has a name.
+func shapeText(u Underlay) string {
+	if text := u.String(); text != "" {
+		return text
+	}
+	return "none"
+}
+
+// flow writes a workload with its options for a file, on one line.
+func (w Workload) flow() string {
+	parts := []string{"name: " + w.Name}
+	for _, d := range w.given() {
+		c := record.Cell{Options: w.Options}
+		text := d.Text(c)
+		if n, ok := d.Raw(c); ok {
+			text = inUnit(n, d.Unit)
+		} else if !d.Switch() {
+			text = strconv.Quote(text)
+		}
+		parts = append(parts, keyOf(d)+": "+text)
+	}
+	if len(w.Tools) > 0 {
+		parts = append(parts, "tools: ["+strings.Join(w.Tools, ", ")+"]")
+	}
+	if len(parts) == 1 {
+		return w.Name
+	}
+	return "{" + strings.Join(parts, ", ") + "}"
+}
+
+//go:embed suites/*.yaml
+var suites embed.FS
+
+// DefaultSuite is the embedded suite that runs when none is named.
+const DefaultSuite = "quick"
+
+// fullSuite is the embedded suite that measures everything.
+const fullSuite = "full"
+
+// Names lists the embedded suites: the default one, the full one, then those that reproduce published measurements.
+func Names() []string {
+	names := []string{DefaultSuite, fullSuite}
+	files, err := suites.ReadDir("suites")
+	if err != nil {
+		return names
+	}
+	for _, f := range files {
+		if name := strings.TrimSuffix(f.Name(), ".yaml"); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Embedded loads an embedded suite.
+func Embedded(name string) (Suite, error) {
+	if !slices.Contains(Names(), name) {
+		return Suite{}, fmt.Errorf("unknown suite %q; %s", name, listed(name, Names(), "nettoll list suites"))
+	}
+	file := name + ".yaml"
+	text, err := suites.ReadFile("suites/" + file)
+	if err != nil {
+		return Suite{}, fmt.Errorf("read embedded suite: %w", err)
+	}
+	return Load(file, bytes.NewReader(text))
 }

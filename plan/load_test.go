@@ -13,7 +13,7 @@ import (
 	"nettoll/record"
 )
 
-// loaded is a suite of a text without a fault.
+// loaded returns the suite of a valid text.
 func loaded(t *testing.T, text string) Suite {
 	t.Helper()
 	s, err := Load("x.yaml", strings.NewReader(text))
@@ -23,7 +23,7 @@ func loaded(t *testing.T, text string) Suite {
 	return s
 }
 
-// embedded is one of the suites that are built in.
+// embedded returns one of the embedded suites.
 func embedded(t *testing.T, name string) Suite {
 	t.Helper()
 	s, err := Embedded(name)
@@ -64,6 +64,7 @@ processes: 16
 underlay: rate=1.5gbit,delay=1ms
 mtu: [1500, 9000]
 rules: 10
+services: [0, 5]
 neighbours: [0, 1000]
 offload: [on, off]
 normalize: true
@@ -105,7 +106,7 @@ as_published:
 		},
 		Tools: []string{"engine", "qperf"}, Placements: []string{"same", "free"}, Servers: []int{2}, Clients: []int{3, 4}, Processes: []int{16},
 		Underlay: []Underlay{{Rate: 1_500_000_000, Delay: time.Millisecond}},
-		MTU:      []int{1500, 9000}, Rules: []int{10}, Neighbours: []int{0, 1000}, Offload: []string{"on", "off"}, Normalize: true,
+		MTU:      []int{1500, 9000}, Rules: []int{10}, Services: []int{0, 5}, Neighbours: []int{0, 1000}, Offload: []string{"on", "off"}, Normalize: true,
 		Duration: 300 * time.Millisecond, Precision: 0.025, Confidence: 0.99, EqualWithin: 0.02,
 		MinRounds: 3, MaxRounds: 7, TimeBudget: 90 * time.Second, Seed: 1<<64 - 1, Note: "a: b",
 		Instance: "m4.large", Price: 0.139, Source: "icc-2014",
@@ -149,8 +150,8 @@ func TestLoadErrors(t *testing.T) {
 		{"list", "- bridge\n", `x.yaml:1:1: a suite is a mapping, this is a list; write for example networks: [bridge]`},
 		{"unknown key", "netwroks: [bridge]\n", `x.yaml:1:1: unknown key "netwroks"; did you mean "networks"?`},
 		{"hyphen", head + "time-budget: 1s\n", `x.yaml:2:1: unknown key "time-budget"; did you mean "time_budget"?`},
-		{"strange key", "zebra: 1\n", `x.yaml:1:1: unknown key "zebra"; the keys are name, about, networks, platform, baseline, hosts, families, workloads, equal_load, tools, placements, servers, clients, processes, topologies, underlay, mtu, rules, neighbours, offload, normalize, duration, warmup, turns, precision, confidence, equal_within, min_rounds, max_rounds, time_budget, seed, note, instance, price, source, skips, as_published`},
-		{"number as key", "1: 2\n", `x.yaml:1:1: the number 1 is not a key; the keys are name, about, networks, platform, baseline, hosts, families, workloads, equal_load, tools, placements, servers, clients, processes, topologies, underlay, mtu, rules, neighbours, offload, normalize, duration, warmup, turns, precision, confidence, equal_within, min_rounds, max_rounds, time_budget, seed, note, instance, price, source, skips, as_published`},
+		{"strange key", "zebra: 1\n", `x.yaml:1:1: unknown key "zebra"; the keys are name, about, networks, platform, baseline, hosts, families, workloads, equal_load, tools, placements, servers, clients, processes, topologies, underlay, mtu, rules, services, neighbours, offload, normalize, duration, warmup, turns, precision, confidence, equal_within, min_rounds, max_rounds, time_budget, seed, note, instance, price, source, skips, as_published`},
+		{"number as key", "1: 2\n", `x.yaml:1:1: the number 1 is not a key; the keys are name, about, networks, platform, baseline, hosts, families, workloads, equal_load, tools, placements, servers, clients, processes, topologies, underlay, mtu, rules, services, neighbours, offload, normalize, duration, warmup, turns, precision, confidence, equal_within, min_rounds, max_rounds, time_budget, seed, note, instance, price, source, skips, as_published`},
 		{"unknown option", head + "workloads:\n  - name: tcp_stream\n    mesage_size: 1\n", `x.yaml:4:5: workloads[0]: unknown key "mesage_size"; did you mean "message_size"?`},
 		{"no name", head + "workloads: [{streams: 2}]\n", `x.yaml:2:13: workloads[0]: has no name; write for example name: tcp_rr`},
 		{"workload is a list", head + "workloads: [[tcp_rr]]\n", `x.yaml:2:13: workloads[0]: must be a name or a mapping, is a list; write for example tcp_rr or {name: tcp_rr, streams: 4}`},
@@ -243,6 +244,21 @@ func TestLoadErrors(t *testing.T) {
 		{"unknown key of published", head + "as_published: {round: 5}\n", `x.yaml:2:16: as_published: unknown key "round"; did you mean "rounds"?`},
 		{"underlay mapping", head + "underlay: {rate: 1gbit}\n", `x.yaml:2:11: underlay: must be one value, is a mapping; write it as one text`},
 		{"name of two lines", head + "name: \"a\\nb\"\n", `x.yaml:2:7: name: must be one line; leave out line breaks and control characters`},
+		{"baseline: unknown", head + "baseline: brigde\n", `x.yaml:2:11: baseline: unknown network "brigde"; did you mean "bridge"? nettoll list networks shows all`},
+		{"baseline: unknown platform", head + "baseline: dcker:bridge\n", `x.yaml:2:11: baseline: unknown platform "dcker"; did you mean "docker"? nettoll list platforms shows all`},
+		{"baseline: of another platform", head + "baseline: pod\n", `x.yaml:2:11: baseline: lab has no network "pod"; did you mean "kube:pod"? nettoll list networks shows all`},
+		{"baseline: several", head + "baseline: docker:all\n", `x.yaml:2:11: baseline: "docker:all" is not one network; write a network such as veth, or platform:name`},
+		{"baseline: no name", head + "baseline: a b\n", `x.yaml:2:11: baseline: "a b" is not one network; write a network such as veth, or platform:name`},
+		{"baseline: other hosts", head + "baseline: vxlan\n", `x.yaml:2:11: baseline: vxlan makes sense on 2 or more hosts, bridge is measured on 1; change hosts, or name another baseline`},
+		{"baseline: some other hosts", "networks: [macvlan]\nbaseline: veth\n", `x.yaml:2:11: baseline: veth makes sense on 1 host, macvlan is measured on 2; change hosts, or name another baseline`},
+		{"baseline: other family", "networks: [vxlan]\nbaseline: four\nfamilies: [4, 6]\n", `x.yaml:2:11: baseline: four carries IPv4 only, vxlan is measured over IPv6 too; change families, or name another baseline`},
+		{"baseline: too many", "networks: [veth]\nclients: 2000\nbaseline: bridge\n", `x.yaml:2:10: clients: one host would hold 2001 servers and clients, bridge takes 1023 there; write fewer, or leave bridge out`},
+		{"baseline: a platform without one on so many hosts", "networks: ['swarm:overlay']\n", `x.yaml:1:1: baseline: swarm has no native on 2 hosts to compare swarm:overlay with; change hosts, or name a baseline`},
+		{"baseline: platform", head + "platform: dokcer\n", `x.yaml:2:11: platform: unknown platform "dokcer"; did you mean "docker"? nettoll list platforms shows all`},
+		{"baseline: platform of no name", head + "platform: a:b\n", `x.yaml:2:11: platform: "a:b" is not a platform; write a name such as lab`},
+		{"baseline: what the platform has not", "networks: [bridge, vxlan]\nplatform: docker\n", `x.yaml:1:20: networks[1]: docker has no network "vxlan"; did you mean "lab:vxlan"? nettoll list networks shows all`},
+		{"baseline: baseline as a list", head + "baseline: [veth]\n", `x.yaml:2:11: baseline: must be text, is a list; write one text`},
+		{"what only Expand can find", "networks:\n- veth\n- brigde\n", `x.yaml:3:3: networks[1]: unknown network "brigde"; did you mean "bridge"? nettoll list networks shows all`},
 		{"second document", head + "---\nnetworks: [veth]\n", `x.yaml:2:1: a second document begins here; write each suite in a file of its own`},
 		{"document after its end", head + "...\nseed: 1\n", `x.yaml:3:1: a second document begins here; write each suite in a file of its own`},
 		{"anchor", "networks: &n [bridge]\n", `x.yaml:1:11: anchors and aliases are not read; write the value out`},
@@ -258,18 +274,17 @@ func TestLoadErrors(t *testing.T) {
 		{"open list", "networks: [bridge\n", `x.yaml:1:11: not YAML: sequence end token ']' not found; check indentation (spaces, no tabs), colons, brackets and quotes here`},
 		{"open quote", "networks: [\"bridge]\n", `x.yaml:1:12: not YAML: could not find end character of double-quoted text; check indentation (spaces, no tabs), colons, brackets and quotes here`},
 		{"indentation", head + "  seed: 1\n", `x.yaml:2:3: not YAML: value is not allowed in this context; check indentation (spaces, no tabs), colons, brackets and quotes here`},
-		{"deep", "networks: " + strings.Repeat("[", 9) + "\n", `x.yaml:1:19: nested more than 8 deep; a suite has lists of names and mappings only`},
-		{"deep entries", "networks:\n " + strings.Repeat("- ", 9) + "x\n", `x.yaml:2:18: nested more than 8 deep; a suite has lists of names and mappings only`},
+		{"deep", "networks:\n " + strings.Repeat("- ", 19_000) + "x\n", `x.yaml:2:4: networks[0]: must be text, is a list; write one text`},
 		{"many words", "networks: [" + strings.Repeat("a,", 10_000) + "]\n", `x.yaml:1:20009: more than 20000 words and signs; a suite file is shorter`},
 		{"large", "#" + strings.Repeat(" ", 1<<20), `x.yaml:1:1: the file is longer than 1048576 bytes; a suite file is shorter`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := Load("x.yaml", strings.NewReader(c.text))
+			s, err := Load("x.yaml", strings.NewReader(c.text))
 			if err == nil {
-				t.Fatal("no error")
+				_, err = Expand(s, drivers())
 			}
-			if err.Error() != c.want {
-				t.Errorf("got  %s\nwant %s", err, c.want)
+			if message(err) != c.want {
+				t.Errorf("got  %v\nwant %s", err, c.want)
 			}
 			var field *FieldError
 			if !errors.As(err, &field) {
@@ -284,5 +299,38 @@ func TestLoadReadError(t *testing.T) {
 	_, err := Load("x.yaml", iotest.ErrReader(broken))
 	if !errors.Is(err, broken) || err.Error() != "read suite x.yaml: the disk is gone" {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestYAML reads back every embedded suite as YAML writes it, and one with every field set.
+func TestYAML(t *testing.T) {
+	all := Default()
+	all.Name, all.About, all.Networks = "all: of it", "says \"much\"", []string{"bridge", "docker:bridge"}
+	all.Workloads = []Workload{
+		{Name: record.TCPStream, Options: record.Options{Streams: 4, MessageSize: 128 << 10, Congestion: "cubic", ZeroCopy: true}, Tools: []string{"engine", "iperf3"}},
+		{Name: record.PacedRR, Options: record.Options{Rate: 1000}},
+	}
+	all.Underlay = []Underlay{{}, {Rate: 1e9, Delay: time.Millisecond}}
+	all.Topologies = []Topology{{1, 4, 16}, {2, 2, 1}}
+	all.Turns, all.Precision, all.TimeBudget = false, 0.025, 90*time.Second
+	all.Offload, all.MTU, all.Normalize = []string{"on", "off"}, []int{1500, 9000}, true
+	suites := []Suite{all}
+	for _, name := range Names() {
+		s := embedded(t, name)
+		suites = append(suites, s)
+	}
+	for _, s := range suites {
+		text, err := s.YAML()
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := Load("x.yaml", strings.NewReader(text))
+		if err != nil {
+			t.Errorf("%s: %v in\n%s", s.Name, err, text)
+			continue
+		}
+		if diff := cmp.Diff(s, again, cmpopts.IgnoreUnexported(Suite{})); diff != "" {
+			t.Errorf("%s: %s in\n%s", s.Name, diff, text)
+		}
 	}
 }

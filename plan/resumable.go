@@ -10,16 +10,16 @@ import (
 	"nettoll/record"
 )
 
-// Resumable refuses to go on with what no suite could ask for, with what is known now: a
-// run file comes from anywhere, and whoever goes on with it builds what its cells say. The
-// error is one line and names the setting, or the first cell, that is at fault.
+// Resumable returns an error if the run cannot be resumed: if no suite could ask for its cells and settings, with
+// what is known now. A run file may come from anywhere, and resuming it builds what its cells describe. The error
+// is one line and names the setting, or the first cell, that is at fault.
 func Resumable(cells []record.Cell, set record.Settings, known Known) error {
-	const twins = 2 // of each, in a self-check
+	const twins = 2 // of each cell, in a self-check
 	if n := len(cells); n == 0 || n > twins*MaxCells {
 		return fmt.Errorf("it has %d cells, and must have 1 to %d", n, MaxCells)
 	}
 	limits := limitsOf(set)
-	for _, check := range []func(Suite) error{Suite.checkTimes, Suite.checkRounds} {
+	for _, check := range []func(Suite) error{Suite.checkNumbers, Suite.checkTimes, Suite.checkRounds} {
 		if err := check(limits); err != nil {
 			return fmt.Errorf("settings: %w", unadvised(err))
 		}
@@ -42,7 +42,7 @@ func Resumable(cells []record.Cell, set record.Settings, known Known) error {
 	return nil
 }
 
-// unadvised is a fault of a suite without the advice, which is for those who write suites.
+// unadvised strips from a suite's fault the advice, which is meant for authors of suites.
 func unadvised(err error) error {
 	text, in := err.Error(), ""
 	var fault *FieldError
@@ -58,23 +58,24 @@ func limitsOf(set record.Settings) Suite {
 	return Suite{
 		Duration: seconds(set.Duration), Warmup: seconds(set.Warmup), TimeBudget: seconds(set.Budget),
 		Precision: Ratio(set.Precision), Confidence: Ratio(set.Confidence), MinRounds: set.MinRounds, MaxRounds: set.MaxRounds,
-		EqualWithin: cmp.Or(Ratio(set.EqualWithin), record.DefaultEqualWithin), // run files of before it was a setting have none
+		EqualWithin: cmp.Or(Ratio(set.EqualWithin), record.DefaultEqualWithin), // run files from before this was a setting have none
 	}
 }
 
-// suiteOf is the suite of one cell, within limits.
+// suiteOf returns the suite of one cell, within limits.
 func suiteOf(c record.Cell, s Suite) (Suite, error) {
 	underlay, err := ParseUnderlay(c.Underlay)
 	s.Networks, s.Baseline, s.Hosts, s.Families = []string{c.Network}, c.Native(), []int{c.Hosts}, []int{c.Family}
 	s.Workloads = []Workload{{Name: c.Workload, Options: c.Options}}
 	s.Tools, s.Placements = []string{c.Tool}, []string{c.Placement}
 	s.Servers, s.Clients, s.Processes = []int{c.Servers}, []int{c.Clients}, []int{max(c.Processes, 1)}
-	s.Underlay, s.MTU, s.Rules, s.Neighbours, s.Offload = []Underlay{underlay}, some(c.MTU), some(c.Rules), some(c.Neighbours), some(c.Offload)
+	s.Underlay, s.MTU, s.Rules, s.Services = []Underlay{underlay}, some(c.MTU), some(c.Rules), some(c.Services)
+	s.Neighbours, s.Offload = some(c.Neighbours), some(c.Offload)
 	s.Normalize = c.Normalize
 	return s, err
 }
 
-// some is a list of the value, or none where it is what it is without.
+// some returns a list of the value, or nil if it is the zero value.
 func some[T comparable](value T) []T {
 	var without T
 	if value == without {

@@ -1,38 +1,41 @@
-// Package plan says what is to be measured: it reads a suite, expands it into
-// cells and puts the cells of each round in an order. It measures nothing, knows
-// no driver and reads no clock.
+// Package plan decides what is measured: it reads a suite, expands it into cells and puts the cells of each round
+// in an order. It measures nothing, knows no driver and reads no clock.
 package plan
 
 import (
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
 	"time"
 
 	"nettoll/record"
 )
 
-// Suite is what a suite file says. The flags of nettoll run have the same names,
-// with hyphens for underscores. A key that is left out has the value of Default.
+// Suite is the content of a suite file. The flags of nettoll run have the same names, with hyphens for underscores.
+// A key that is left out has the value of Default.
 type Suite struct {
-	// Name of the suite, as it stands in the run file. A file that gives none is named after itself.
+	// Name of the suite, as recorded in the run file. A file without one is named after itself.
 	Name string `yaml:"name,omitempty"`
 	// One sentence on what the suite is for.
 	About string `yaml:"about,omitempty"`
-	// Networks to measure, each [platform:]name, such as bridge or docker:bridge; all is every network of the platform, docker:all every one of another, docker those that it is mostly used with. What they are compared with is added.
+	// Networks to measure, each [platform:]name, such as bridge or docker:bridge; all is every network of the platform, docker:all is every network of the platform docker, and docker its most used ones. Their baseline is added.
 	Networks []string `yaml:"networks" jsonschema:"minItems=1,example=bridge"`
 	// Platform of networks that are named without one. Without the key it is lab.
 	Platform string `yaml:"platform,omitempty"`
-	// Network that the others are compared with, such as veth or docker:native. Without the key it is the native of the first other platform that a network is named of, or else that of the lab: host on one host, native on several.
+	// Network that the others are compared with, such as veth or docker:native. Without the key it is the native network of the first platform other than lab that a network is named from, or else that of the lab: host on one host, native on several.
 	Baseline string `yaml:"baseline,omitempty"`
-	// Numbers of hosts. Servers are on the first, clients on the last. Without the key it is every number that a network makes sense on.
+	// Numbers of hosts. Servers are on the first, clients on the last. Without the key it is every number of hosts that a network makes sense on.
 	Hosts []int `yaml:"hosts,omitempty" jsonschema:"minItems=1"`
 	// IP versions.
 	Families []int `yaml:"families,omitempty" jsonschema:"minItems=1"`
 	// Workloads to drive through each network.
 	Workloads []Workload `yaml:"workloads,omitempty" jsonschema:"minItems=1"`
-	// Measure what networks cost at equal load, too: for tcp_stream one of 1 Gbit/s, and for tcp_rr 10,000 transactions a second. At full speed the faster network has more to do. The engine drives them.
+	// Measure what networks cost at equal load: tcp_stream also at 1 Gbit/s, and tcp_rr also at 10,000 transactions per second. At full speed the faster network has more to do. The engine drives them.
 	EqualLoad bool `yaml:"equal_load,omitempty"`
 	// Tools that drive the workloads; all is every tool that can, iperf|engine is the first of the two that is installed. A tool that cannot drive a workload leaves it to the others.
 	Tools []string `yaml:"tools,omitempty" jsonschema:"minItems=1"`
-	// Where the processes run: same (client and server on one CPU), distinct (on CPUs of their own) or free (wherever the scheduler puts them).
+	// Where the processes run: same (client and server on one CPU), distinct (each on its own CPU) or free (wherever the scheduler puts them).
 	Placements []string `yaml:"placements,omitempty" jsonschema:"minItems=1"`
 	// Numbers of servers. Without the key there is one.
 	Servers []int `yaml:"servers,omitempty" sweep:"true"`
@@ -42,15 +45,17 @@ type Suite struct {
 	Processes []int `yaml:"processes,omitempty" sweep:"true"`
 	// Topologies, each SERVERSxCLIENTS or SERVERSxCLIENTSxPROCESSES such as 1x4x16, instead of servers, clients and processes.
 	Topologies []Topology `yaml:"topologies,omitempty" sweep:"true"`
-	// Shapes of each host's link to the others, in the units of tc(8), such as rate=1gbit,delay=1ms (in quotes, where it stands in brackets); names of instances such as m4.10xlarge; none is unshaped.
+	// Shapes of each host's link to the others, in the units of tc(8), such as rate=1gbit,delay=1ms (quoted when in brackets); names of instances such as m4.10xlarge; none is unshaped.
 	Underlay []Underlay `yaml:"underlay,omitempty" sweep:"true"`
-	// Largest packets of the underlay, in bytes. Without the key it is 1500.
+	// MTUs of the underlay, in bytes. Without the key it is 1500.
 	MTU []int `yaml:"mtu,omitempty" sweep:"true"`
-	// Numbers of further firewall rules on each host, none of which matches.
+	// Numbers of extra firewall rules on each host, none of which matches.
 	Rules []int `yaml:"rules,omitempty" sweep:"true"`
-	// Numbers of containers that exist beside those that talk.
+	// Numbers of further services of Kubernetes, in networks that have services. None of them is measured.
+	Services []int `yaml:"services,omitempty" sweep:"true"`
+	// Numbers of idle containers that exist in addition to those that exchange traffic.
 	Neighbours []int `yaml:"neighbours,omitempty" sweep:"true"`
-	// Whether devices segment, merge and check: on is as the kernel has it, off is none of it.
+	// Whether devices do segmentation, merging and checksums: on leaves them as the kernel sets them, off turns them all off.
 	Offload []string `yaml:"offload,omitempty" sweep:"true"`
 	// Give all endpoints the MTU that every network can offer.
 	Normalize bool `yaml:"normalize,omitempty"`
@@ -58,54 +63,53 @@ type Suite struct {
 	Duration time.Duration `yaml:"duration,omitempty"`
 	// Time before the window in which traffic flows and is not counted.
 	Warmup time.Duration `yaml:"warmup,omitempty"`
-	// Build the networks that are compared at once and have them take turns of some hundredths of a second, where their traffic can rest between them; false is one whole trial after the other. Without the key it is true.
+	// Build the networks that are compared at the same time and have them take turns of some hundredths of a second, where their traffic can pause in between; false measures one whole trial after the other. Without the key it is true.
 	Turns bool `yaml:"turns,omitempty"`
 	// Wanted half width of the confidence interval, relative to the value: 5% or 0.05.
 	Precision Ratio `yaml:"precision,omitempty"`
 	// Level of every confidence interval: 95% or 0.95.
 	Confidence Ratio `yaml:"confidence,omitempty"`
-	// Difference that counts as none, relative to what is compared with: 5% or 0.05.
+	// Difference that counts as none, relative to the baseline: 5% or 0.05.
 	EqualWithin Ratio `yaml:"equal_within,omitempty"`
 	// Rounds that are measured in any case. A run of many networks takes more, so that its comparisons can be concluded.
 	MinRounds int `yaml:"min_rounds,omitempty"`
 	// Rounds after which the run ends even if the precision was not reached.
 	MaxRounds int `yaml:"max_rounds,omitempty"`
-	// Time after which no round is begun; 0s is no limit.
+	// Time after which no new round begins; 0s is no limit.
 	TimeBudget time.Duration `yaml:"time_budget,omitempty"`
-	// Seed of the order of trials. With 0 each run has an order of its own.
+	// Seed of the order of trials. With 0 each run has its own order.
 	Seed uint64 `yaml:"seed,omitempty"`
 	// A remark for the run file.
 	Note string `yaml:"note,omitempty"`
 	// Type of the machine that this runs on, such as m4.10xlarge, for the run file.
 	Instance string `yaml:"instance,omitempty"`
-	// What that machine costs, in dollars an hour.
+	// Price of that machine, in dollars per hour.
 	Price float64 `yaml:"price,omitempty"`
-	// Published measurement that the suite reproduces; a report sets its figures beside those measured.
+	// Published measurement that the suite reproduces; a report shows its figures next to the measured ones.
 	Source string `yaml:"source,omitempty"`
-	// What of that source is not measured, and why.
+	// Parts of that source that are not measured, and why.
 	Skips []Skip `yaml:"skips,omitempty" jsonschema:"minItems=1"`
 	// The source's own repeats and durations, for --as-published.
 	AsPublished *Published `yaml:"as_published,omitempty"`
 
-	file  string            // that the suite was read from
+	file  string            // the file that the suite was read from
 	at    map[string]string // where each field was written, as file:line:column
-	moved bool              // to another platform than the one it was written for
-	eased bool              // its workloads were not chosen for its tools: those that none drives are left out
+	moved bool              // to a platform other than the one it was written for
+	eased bool              // its workloads were not chosen for its tools: workloads that none of the tools drives are left out
 }
 
-// SetPlatform moves the suite to another platform than it was written for: names
-// without a prefix mean that one. What it does not have is left out, and Skipped
-// says so.
+// SetPlatform moves the suite to a platform other than the one it was written for: names without a prefix refer to
+// that platform. Networks that the platform does not have are left out and listed by Skipped.
 func (s *Suite) SetPlatform(name string) { s.Platform, s.moved = name, true }
 
-// Budgeted reports whether the suite's file says how long a run may take.
+// Budgeted reports whether the suite's file sets a time budget.
 func (s Suite) Budgeted() bool { return s.written("time_budget") }
 
-// LeaveUndriven has the suite leave out workloads that none of its tools drives: its tools were
-// chosen, and the workloads were not chosen for them.
+// LeaveUndriven has the suite leave out workloads that none of its tools drives, for suites whose tools were chosen
+// after the workloads.
 func (s *Suite) LeaveUndriven() { s.eased = true }
 
-// Default is the suite that files and flags begin with. It names no network.
+// Default returns the suite that files and flags start from. It names no network.
 func Default() Suite {
 	return Suite{
 		Families:   []int{4},
@@ -122,7 +126,7 @@ func Default() Suite {
 	}
 }
 
-// Settings are the limits of a run of the suite.
+// Settings returns the limits of a run of the suite.
 func Settings(s Suite) record.Settings {
 	return record.Settings{
 		Duration:   s.Duration.Seconds(),
@@ -137,4 +141,126 @@ func Settings(s Suite) record.Settings {
 		EqualWithin: float64(s.EqualWithin),
 		Turns:       s.Turns,
 	}
+}
+
+// Skip is something that a suite would measure but does not.
+type Skip struct {
+	// Network that is not measured, by its name in the source.
+	Network string `yaml:"network,omitempty"`
+	// Underlay on which nothing is measured.
+	Underlay string `yaml:"underlay,omitempty"`
+	// Why it is skipped.
+	Reason string `yaml:"reason"`
+}
+
+// Published holds the repeats and durations of the measurement that a suite reproduces. What is left out has the
+// suite's own value.
+type Published struct {
+	// Measured window of one trial.
+	Duration time.Duration `yaml:"duration,omitempty"`
+	// Number of rounds, neither more nor fewer.
+	Rounds int `yaml:"rounds,omitempty"`
+	// Workloads, if they differ from those of the suite.
+	Workloads []Workload `yaml:"workloads,omitempty" jsonschema:"minItems=1"`
+	// Tools, if they differ from those of the suite.
+	Tools []string `yaml:"tools,omitempty" jsonschema:"minItems=1"`
+}
+
+// Published returns the suite with its source's own repeats and durations, and without a time budget.
+func (s Suite) Published() (Suite, error) {
+	p := s.AsPublished
+	if p == nil {
+		return s, errors.New("the suite does not say how its source measured")
+	}
+	s.AsPublished, s.TimeBudget, s.Turns = nil, 0, false
+	at := maps.Clone(s.at)
+	moved := func(from, to string) {
+		maps.DeleteFunc(at, func(field, _ string) bool { return field == to || strings.HasPrefix(field, to+"[") })
+		for field, where := range s.at {
+			if rest, ok := strings.CutPrefix(field, "as_published."+from); ok {
+				at[to+rest] = where
+			}
+		}
+	}
+	if p.Duration != 0 {
+		s.Duration = p.Duration
+		moved("duration", "duration")
+	}
+	if p.Rounds != 0 {
+		s.MinRounds, s.MaxRounds = p.Rounds, p.Rounds
+		moved("rounds", "min_rounds")
+		moved("rounds", "max_rounds")
+	}
+	if p.Workloads != nil {
+		s.Workloads = p.Workloads
+		moved("workloads", "workloads")
+	}
+	if p.Tools != nil {
+		s.Tools = p.Tools
+		moved("tools", "tools")
+	}
+	s.at = at
+	return s, nil
+}
+
+// Skipped returns what the suite leaves out, with reasons: its own skips, except for networks that it measures
+// after all; networks that the platform it was moved to does not have; underlays that cannot be shaped; and
+// workloads that no tool of it drives.
+func Skipped(s Suite, known Known) []Skip {
+	var skips []Skip
+	measured := make(map[string]bool)
+	for _, n := range s.Networks {
+		measured[n] = true
+	}
+	for _, t := range s.regained(known) {
+		measured[t.Name] = true
+	}
+	for _, k := range s.Skips {
+		if k.Network == "" || !measured[k.Network] {
+			skips = append(skips, k)
+		}
+	}
+	skips = append(skips, Undriven(s, known)...)
+	if _, elsewhere, err := s.networks(known); err == nil {
+		skips = append(skips, elsewhere...)
+	}
+	if _, shapeless, err := s.conditions(known); err == nil {
+		skips = append(skips, shapeless...)
+	}
+	return skips
+}
+
+func (s Suite) checkPublished() error {
+	for i, k := range s.Skips {
+		field := fmt.Sprintf("skips[%d]", i)
+		switch {
+		case k.Network == "" && k.Underlay == "":
+			return s.fault(field, "says neither network nor underlay; write which one is skipped")
+		case k.Reason == "":
+			return s.fault(field, "gives no reason; write for example reason: it is not a network yet")
+		case strings.ContainsFunc(k.Network+k.Underlay+k.Reason, isControl):
+			return s.fault(field, "must be one line; leave out line breaks and control characters")
+		}
+	}
+	if s.AsPublished == nil {
+		return nil
+	}
+	for _, f := range []struct {
+		name string
+		zero bool
+	}{{"as_published.duration", s.AsPublished.Duration == 0}, {"as_published.rounds", s.AsPublished.Rounds == 0}} {
+		if f.zero && s.written(f.name) {
+			return s.fault(f.name, "must be above zero; leave it out for what the suite says")
+		}
+	}
+	p, err := s.Published()
+	if err != nil {
+		return err
+	}
+	for _, check := range []func(Suite) error{Suite.checkWorkloads, Suite.checkNumbers, Suite.checkTimes, Suite.checkRounds} {
+		if err := check(p); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -12,7 +12,7 @@ import (
 	"nettoll/record"
 )
 
-// reading is what a text says, and how that is written; or what is wrong with it.
+// reading is a text with the expected value and how that is written, or with the expected error.
 type reading[T any] struct {
 	text string
 	want T
@@ -235,17 +235,6 @@ func TestFlag(t *testing.T) {
 	}
 }
 
-// TestFaultOfLoadedSuite shows that what only Expand can find is named by its
-// place in the file too.
-func TestFaultOfLoadedSuite(t *testing.T) {
-	s := loaded(t, "networks:\n- veth\n- brigde\n")
-	_, err := Expand(s, drivers())
-	want := `x.yaml:3:3: networks[1]: unknown network "brigde"; did you mean "bridge"? nettoll list networks shows all`
-	if message(err) != want {
-		t.Errorf("got  %v\nwant %s", err, want)
-	}
-}
-
 func TestSettings(t *testing.T) {
 	s := Default()
 	s.TimeBudget, s.Seed = 90*time.Second, 7
@@ -282,8 +271,8 @@ func TestEstimate(t *testing.T) {
 			t.Errorf("%s: %s", c.name, diff)
 		}
 	}
-	// More comparisons take more rounds before one of them can be called different, and the
-	// forecast says so where the limits hold fewer.
+	// With more comparisons it takes more rounds before one of them can be called different, and the forecast says
+	// so if the limits allow fewer.
 	many := cells[:1:1]
 	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g"} {
 		c := rr
@@ -292,7 +281,7 @@ func TestEstimate(t *testing.T) {
 	}
 	for _, c := range []struct {
 		least, most int
-		rounds      float64 // that the budget holds
+		rounds      float64 // that fit the budget
 		min, max    int
 		short       bool
 	}{{6, 40, 0, 9, 40, false}, {12, 40, 0, 12, 40, false}, {6, 8, 0, 8, 8, true}, {6, 9, 0, 9, 9, false}, {6, 40, 8.5, 8, 8, true}, {6, 40, 9.5, 9, 9, false}} {
@@ -302,12 +291,12 @@ func TestEstimate(t *testing.T) {
 			t.Errorf("%+v: %+v, short %v", c, f, f.Short())
 		}
 	}
-	want := "assuming 15ms and 5ms a client beside warm-up and window of each trial, and 17ms, 1.5ms a container and 10ms a client for building a network, what its engine and its daemons take to start, and 100ms a round in which the idle machine is watched"
+	want := "assuming for each trial 15ms and 5ms per client in addition to warm-up and window; for building a network 17ms, 1.5ms per container, 10ms per client and the start of its engine and daemons; and for each round 100ms in which the idle machine is watched"
 	if got := (Forecast{}).Assumes(); got != want {
 		t.Errorf("got %q", got)
 	}
-	// A tool with a window of a second and a start of half of one, 4 clients of 8
-	// processes, 2 servers and 100 neighbours.
+	// A tool with a window of a second and a start of half a second, 4 clients of 8 processes, 2 servers and 100
+	// neighbours.
 	slow := record.Cell{Network: "veth", Hosts: 1, Servers: 2, Clients: 4, Processes: 8, Neighbours: 100, Tool: "slow"}
 	got := Estimate([]record.Cell{slow}, record.Settings{Duration: 0.3, Warmup: 0.1}, Known{Tools: []Tool{{Name: "slow", MinDuration: time.Second, Lead: 500 * time.Millisecond}}})
 	if want := 1600*time.Millisecond + TrialOverhead + 32*PairOverhead + VisitOverhead + 106*ContainerOverhead + 32*AgentOverhead + IdleBetween; got.Round != want {

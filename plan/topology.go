@@ -1,17 +1,18 @@
 package plan
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 )
 
-// Topology is who talks to whom: client i to server i modulo the number of
-// servers, from each of its processes.
+// Topology is the pattern of who talks to whom: client i to server i modulo the number of servers, from each of its
+// processes.
 type Topology struct {
 	Servers   int
 	Clients   int // containers
-	Processes int // clients in each client container
+	Processes int // client processes in each client container
 }
 
 // ParseTopology reads SERVERSxCLIENTS or SERVERSxCLIENTSxPROCESSES.
@@ -42,30 +43,29 @@ func (t Topology) String() string {
 	return text
 }
 
-// Set reads a topology out of a suite or a flag.
+// Set parses a topology from a suite or a flag.
 func (t *Topology) Set(text string) (err error) {
 	*t, err = ParseTopology(text)
 	return err
 }
 
-// Ports that servers have, from the first on: below the ephemeral ones, which
-// begin at 32768.
+// Ports of servers: below the ephemeral ports, which begin at 32768.
 const (
 	firstPort = 20001
 	lastPort  = 32767
-	portBlock = 8 // and its multiples
+	portBlock = 8 // each server has a multiple of this
 )
 
-// Ports is how many ports the servers have in all: each a block with one port for
-// all its clients and two for each client process.
+// Ports returns how many ports all servers take together. Each server takes whole blocks, with one port for all its
+// clients and two for each client process.
 func (t Topology) Ports() int {
 	own := 1 + 2*((t.Clients+t.Servers-1)/t.Servers)*t.Processes
 	return (own + portBlock - 1) / portBlock * portBlock * t.Servers
 }
 
-// topologies are those of the suite, in order: as they are listed, or else every
-// number of servers with every number of clients and processes. Fewer clients than
-// servers are left out of several, since lists cross.
+// topologies returns the suite's topologies in order: the listed ones, or else every number of servers with every
+// number of clients and processes. Combinations with fewer clients than servers are left out if others remain,
+// since lists cross.
 func (s Suite) topologies() ([]Topology, error) {
 	if len(s.Topologies) > 0 {
 		for i, t := range s.Topologies {
@@ -107,7 +107,7 @@ func tooFewClients(t Topology) string {
 	return fmt.Sprintf("%d of %d servers would have no client; write at least as many clients as servers", t.Servers-t.Clients, t.Servers)
 }
 
-// countField is the last of the keys that topologies come from.
+// countField returns the last given one of the keys that topologies come from.
 func (s Suite) countField() string {
 	switch {
 	case len(s.Processes) > 0:
@@ -126,7 +126,7 @@ func (s Suite) checkPorts(field string, t Topology) error {
 	return nil
 }
 
-// orOne is the numbers of a key, and 1 where it was left out.
+// orOne returns the numbers of a key, or 1 if it was left out.
 func orOne(numbers []int) []int {
 	if len(numbers) == 0 {
 		return []int{1}
@@ -134,33 +134,124 @@ func orOne(numbers []int) []int {
 	return numbers
 }
 
-// checkCounts refuses numbers that are not possible, alone or beside topologies.
+// checkCounts refuses topologies that are not possible, or that are given in addition to numbers.
 func (s Suite) checkCounts() error {
-	counts := []struct {
-		name   string
-		values []int
-		of     func(Topology) int
-		most   int
-	}{
-		{"servers", s.Servers, func(t Topology) int { return t.Servers }, MaxServers},
-		{"clients", s.Clients, func(t Topology) int { return t.Clients }, MaxEndpoints},
-		{"processes", s.Processes, func(t Topology) int { return t.Processes }, MaxProcesses},
-	}
-	for _, c := range counts {
-		if len(c.values) > 0 && len(s.Topologies) > 0 {
-			return s.faultOfEither("topologies", c.name, "%s and topologies contradict each other; leave one out", c.name)
-		}
-		if err := s.eachOutside(c.name, c.values, 1, c.most, c.name+" are not possible"); err != nil {
-			return err
+	for i, key := range []string{"servers", "clients", "processes"} {
+		if len([][]int{s.Servers, s.Clients, s.Processes}[i]) > 0 && len(s.Topologies) > 0 {
+			return s.faultOfEither("topologies", key, "%s and topologies contradict each other; leave one out", key)
 		}
 	}
 	for i, t := range s.Topologies {
-		for _, c := range counts {
-			if err := s.outside(s.item("topologies", i, len(s.Topologies)), c.of(t), 1, c.most, c.name+" are not possible"); err != nil {
-				return err
-			}
+		alone := Default()
+		alone.Servers, alone.Clients, alone.Processes = []int{t.Servers}, []int{t.Clients}, []int{t.Processes}
+		var wrong *FieldError
+		if errors.As(alone.checkNumbers(), &wrong) {
+			return s.fault(s.item("topologies", i, len(s.Topologies)), "%s", wrong.Text)
 		}
 	}
 	_, err := s.topologies()
 	return err
+}
+
+// checkEndpoints refuses more endpoints than the busiest host can hold.
+func (s Suite) checkEndpoints(nets []named, fits [][]int, bases map[int]base, topologies []Topology) error {
+	for i, net := range nets {
+		for _, hosts := range fits[i] {
+			for _, n := range []named{net, bases[hosts].named} {
+				if err := s.checkNetwork(n, hosts, topologies); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (s Suite) checkNetwork(net named, hosts int, topologies []Topology) error {
+	for i, t := range topologies {
+		for _, neighbours := range orZero(s.Neighbours) {
+			if err := s.checkHost(net, hosts, t, s.topologyField(i), neighbours); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// checkHost checks the busiest host: the only one, which holds all endpoints, or else that of the servers or that
+// of the clients and neighbours.
+func (s Suite) checkHost(net named, hosts int, t Topology, field string, neighbours int) error {
+	talking := max(t.Servers, t.Clients)
+	all := max(t.Servers, t.Clients+neighbours)
+	if hosts == 1 {
+		talking = t.Servers + t.Clients
+		all = talking + neighbours
+	}
+	own, counted := MaxContainers, all
+	if e := net.kind.Endpoints; e > 0 {
+		own = min(own, e)
+		if net.kind.Overflow {
+			counted = talking
+		}
+	}
+	switch {
+	case counted > own:
+	case talking > MaxEndpoints:
+		own, counted = MaxEndpoints, talking
+	case all > MaxContainers:
+		own, counted = MaxContainers, all
+	default:
+		return nil
+	}
+	what := "servers and clients"
+	if counted > talking {
+		what = "servers, clients and neighbours"
+		if talking <= own {
+			field = "neighbours"
+		}
+	}
+	return s.fault(field, "one host would hold %d %s, %s takes %d there; write fewer, or leave %s out",
+		counted, what, net.name, own, net.name)
+}
+
+// topologyField names the field that the topology came from.
+func (s Suite) topologyField(i int) string {
+	if len(s.Topologies) > 0 {
+		return s.item("topologies", i, len(s.Topologies))
+	}
+	if len(s.Clients) == 0 && len(s.Servers) > 0 {
+		return "servers"
+	}
+	return "clients"
+}
+
+// checkFiles refuses more processes and flows than there are file descriptors for.
+func (s Suite) checkFiles(known Known, topologies []Topology, drives []drive) error {
+	const (
+		each  = 4   // held by the runner for each process: three pipes and the process itself
+		spare = 100 // for other files of a process
+	)
+	streams := 1
+	for _, d := range drives {
+		streams = max(streams, d.options.Streams)
+	}
+	for i, t := range topologies {
+		pairs := t.Clients * t.Processes
+		runner := each*(t.Servers+pairs) + t.Servers + t.Clients
+		server := (pairs + t.Servers - 1) / t.Servers * streams
+		need := max(runner, server) + spare
+		if known.Files == 0 || need <= known.Files {
+			continue
+		}
+		field, flows := s.countField(), ""
+		if len(s.Topologies) > 0 {
+			field = s.topologyField(i)
+		}
+		if streams > 1 {
+			flows = fmt.Sprintf(" with %d streams each", streams)
+		}
+		return s.fault(field, "%s%s needs %d open files in one process, %d are allowed here; write fewer, or raise the limit (ulimit -n)",
+			t, flows, need, known.Files)
+	}
+	return nil
 }

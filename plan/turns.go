@@ -14,33 +14,88 @@ import (
 	"nettoll/record"
 )
 
-// A machine's speed changes by a tenth and more within a second, where others share it. Networks
-// that are compared are therefore built all at once, and take turns: each has the machine for
-// some hundredths of a second, then the next one. What the machine does hits all of them alike,
-// and cancels in their ratios.
+// Visit is one network of a round: it is built once, and all its cells are measured in it one after the other.
+type Visit struct {
+	record.Cell // what the cells have in common: no workload, tool, family, placement or baseline
+	Cells       []record.Cell
+}
+
+// Shape parses the shape of the underlay.
+func (v Visit) Shape() (Underlay, error) {
+	u, err := ParseUnderlay(v.Underlay)
+	if err == nil && u.Instance != "" && u.Rate == 0 && u.Delay == 0 {
+		err = fmt.Errorf("underlay %s has no shape; write its rate, as in %[1]s:rate=1gbit", v.Underlay)
+	}
+	return u, err
+}
+
+// Visits puts the cells of a round in a random order: first the networks, then the cells within each. The order
+// depends only on the set of cells, the round and the seed, so that a resumed run keeps the order that it began
+// with.
+func Visits(cells []record.Cell, round int, seed uint64) []Visit {
+	visits := group(cells)
+	r := rand.New(rand.NewPCG(seed, uint64(round)))
+	r.Shuffle(len(visits), func(i, j int) { visits[i], visits[j] = visits[j], visits[i] })
+	for _, v := range visits {
+		r.Shuffle(len(v.Cells), func(i, j int) { v.Cells[i], v.Cells[j] = v.Cells[j], v.Cells[i] })
+	}
+	return visits
+}
+
+// Place returns the part of a cell that all cells measured in the same network share.
+func Place(c record.Cell) record.Cell {
+	c.Family, c.Tool, c.Workload, c.Options, c.Placement, c.Baseline = 0, "", "", record.Options{}, "", ""
+	return c
+}
+
+// group gathers the cells that are measured in the same network, in the order of their keys.
+func group(cells []record.Cell) []Visit {
+	type keyed struct {
+		key  string
+		cell record.Cell
+	}
+	sorted := make([]keyed, len(cells))
+	for i, c := range cells {
+		sorted[i] = keyed{c.Key(), c}
+	}
+	slices.SortFunc(sorted, func(a, b keyed) int { return cmp.Compare(a.key, b.key) })
+	var visits []Visit
+	for _, same := range record.Gather(sorted, func(k keyed) record.Cell { return Place(k.cell) }) {
+		v := Visit{Cell: Place(same[0].cell)}
+		for _, k := range same {
+			v.Cells = append(v.Cells, k.cell)
+		}
+		visits = append(visits, v)
+	}
+	return visits
+}
+
+// The speed of a shared machine changes by a tenth or more within a second. Networks that are compared are
+// therefore all built at once, and take turns: each has the machine for some hundredths of a second, then the next
+// one. Changes of the machine then affect all of them alike, and cancel in their ratios.
 
 // Turn is how long a network has the machine to itself.
 type Turn struct {
-	Settle time.Duration // in which traffic flows and is not counted
+	Settle time.Duration // traffic flows and is not counted
 	Slice  time.Duration // the window
-	Rest   time.Duration // in which what is on its way arrives, and counters are read
+	Rest   time.Duration // packets in flight arrive, and counters are read
 }
 
-// Length is all of it.
+// Length returns the whole length of the turn.
 func (t Turn) Length() time.Duration { return t.Settle + t.Slice + t.Rest }
 
-// Cold is how many turns each network has at the beginning that do not count: connections have to
-// grow, and caches to be filled.
+// Cold is how many turns of each network at the beginning do not count: connections have to grow, and caches to
+// fill.
 const Cold = 1
 
-// Turns by workload, in the order of how short they may be: a stream's window has to grow again
-// after each pause, and a transaction takes some ten microseconds.
+// Turns by workload. How short they can be depends on the workload: a stream's window has to grow again after each
+// pause, while a transaction takes some ten microseconds.
 var (
 	streamTurn   = Turn{Settle: 15 * time.Millisecond, Slice: 75 * time.Millisecond, Rest: 8 * time.Millisecond}
 	exchangeTurn = Turn{Settle: 10 * time.Millisecond, Slice: 40 * time.Millisecond, Rest: 6 * time.Millisecond}
 )
 
-// TurnOf is the turn of a workload.
+// TurnOf returns the turn of a workload.
 func TurnOf(workload string) Turn {
 	switch workload {
 	case record.TCPRR, record.PacedRR:
@@ -49,8 +104,8 @@ func TurnOf(workload string) Turn {
 	return streamTurn
 }
 
-// Chance is a source of random orders, another one for each purpose: two orders of one round
-// that were made from the same numbers could undo each other.
+// Chance returns a source of random orders, a different one for each purpose: two orders of one round that were
+// made from the same numbers could undo each other.
 func Chance(set record.Settings, round int, purpose string) *rand.Rand {
 	h := fnv.New128a()
 	fmt.Fprintf(h, "%d %d %s", set.Seed, round, purpose)
@@ -58,32 +113,33 @@ func Chance(set record.Settings, round int, purpose string) *rand.Rand {
 	return rand.New(rand.NewPCG(binary.BigEndian.Uint64(sum), binary.BigEndian.Uint64(sum[8:])))
 }
 
-// Slices is how many slices a network has in a round, so that together they are as long as a
-// trial is to be: an even number, since every other cycle runs backwards.
+// Slices returns how many slices a network has in a round, so that together they are at least as long as a trial
+// should be. The number is even, since every other cycle runs backwards.
 func Slices(workload string, set record.Settings) int {
 	n := int(math.Ceil(set.Duration / TurnOf(workload).Slice.Seconds()))
 	return max(2, n+n%2)
 }
 
-// Limits of what stands at once.
+// Limits on networks that stand at once.
 const (
 	mostTogether   = 40  // networks
 	mostContainers = 128 // of them together
 	mostFlows      = 16  // of a network in turns
 )
 
-// Able says what can stand beside others, and take turns.
+// Able describes which networks can stand at once with others, and which traffic can take turns.
 type Able struct {
-	// Beside says of a network whether it can stand beside all others of the run.
+	// Beside reports whether a network can stand at the same time as all others of the run.
 	Beside func(network string) bool
-	// Across says that networks on different numbers of hosts are built at once, too: it takes time
-	// to build them, and little work.
+	// Across has networks on different numbers of hosts built at once as well: building them takes time, but little
+	// work.
 	Across bool
 	Turns  func(tool, workload string) bool
 }
 
-// AbleTo says what of a run's networks can stand at once, of which only so many of a platform's
-// can; 0 is any number. It is the same in every round: a network is measured in one way.
+// AbleTo works out which of a run's networks can stand at once. atOnce is how many networks of a network's platform
+// can; 0 is any number. The result is the same in every round, so that a network is always measured in the same
+// way.
 func AbleTo(cells []record.Cell, atOnce func(network string) int, turns func(tool, workload string) bool) Able {
 	bounded, least := 0, 0
 	for _, v := range group(cells) {
@@ -101,7 +157,7 @@ func AbleTo(cells []record.Cell, atOnce func(network string) int, turns func(too
 	}
 }
 
-// able reads it off what is known.
+// able is AbleTo with what is known.
 func (k Known) able(cells []record.Cell) Able {
 	atOnce := func(network string) int { return k.platformOf(network).AtOnce }
 	return AbleTo(cells, atOnce, func(tool, workload string) bool {
@@ -111,25 +167,25 @@ func (k Known) able(cells []record.Cell) Able {
 	})
 }
 
-// Group is networks that are built and stand at once.
+// Group is a set of networks that are built together and stand at once.
 type Group struct {
 	Visits   []Visit
 	Contests []Contest     // in turns
-	Whole    []record.Cell // measured one after the other, by a whole trial each
+	Whole    []record.Cell // measured one after the other, each by a whole trial
 }
 
-// Contest is cells that take turns. They differ in their networks alone.
+// Contest is a set of cells that take turns. They differ only in their networks.
 type Contest struct{ Cells []record.Cell }
 
-// Key is equal for the same contest of every round.
+// Key is equal for the same contest in every round.
 func (c Contest) Key() string { return c.Cells[0].Scenario().Key() }
 
-// Workload is what all of them measure.
+// Workload returns the workload that all of them measure.
 func (c Contest) Workload() string { return c.Cells[0].Workload }
 
-// Groups puts the networks of a round together that differ in nothing but what they are, in the
-// order in which they come. Where networks cannot stand at once, each is a group. Those that are
-// too many stand in several groups, of which one has the baseline: the others are further from it.
+// Groups puts together the networks of a round that are built under equal conditions, in the order in which they
+// come. Networks that cannot stand at once are groups of one. If there are too many for one group, they are split
+// into several, only one of which has the baseline; networks of the other groups are further away from it in time.
 func Groups(visits []Visit, set record.Settings, able Able) (groups []Group) {
 	place := func(v Visit) record.Cell {
 		if !set.Turns || !able.Beside(v.Network) {
@@ -141,7 +197,7 @@ func Groups(visits []Visit, set record.Settings, able Able) (groups []Group) {
 		}
 		return v.Cell
 	}
-	for _, all := range gathered(visits, place) {
+	for _, all := range record.Gather(visits, place) {
 		most := min(mostTogether, max(1, mostContainers/max(1, all[0].Servers+all[0].Clients+all[0].Neighbours)))
 		parts := (len(all) + most - 1) / most
 		for part := range slices.Chunk(all, (len(all)+parts-1)/parts) {
@@ -153,8 +209,7 @@ func Groups(visits []Visit, set record.Settings, able Able) (groups []Group) {
 	return groups
 }
 
-// share finds the cells that take turns. One that has nobody to take turns with is measured by
-// a whole trial.
+// share finds the cells that take turns. A cell with no other to take turns with is measured by a whole trial.
 func (g *Group) share(set record.Settings, able Able) {
 	var resting []record.Cell
 	for _, v := range g.Visits {
@@ -175,20 +230,20 @@ func (g *Group) share(set record.Settings, able Able) {
 	}
 }
 
-// Alike puts cells together that differ in their networks alone, in the order in which they come.
+// Alike gathers cells that differ only in their networks, in the order in which they come.
 func Alike(cells []record.Cell) (all []Contest) {
 	same := func(c record.Cell) record.Cell {
 		c.Network, c.Twin, c.Baseline = "", 0, ""
 		return c
 	}
-	for _, alike := range gathered(cells, same) {
+	for _, alike := range record.Gather(cells, same) {
 		all = append(all, Contest{alike})
 	}
 	return all
 }
 
-// Beside is the cells in the order in which they have one whole trial each: random, and the
-// baseline in the middle, so that no other is far from it.
+// Beside returns the cells in the order in which they have one whole trial each: random, with the baseline in the
+// middle, so that no other is far from it.
 func (c Contest) Beside(r *rand.Rand) []record.Cell {
 	baselines, others := c.sides()
 	r.Shuffle(len(others), func(i, j int) { others[i], others[j] = others[j], others[i] })
@@ -199,9 +254,9 @@ func (c Contest) Beside(r *rand.Rand) []record.Cell {
 	return order
 }
 
-// takesTurns reports whether the traffic of a cell can be measured in turns. It cannot where it
-// would not have grown by the end of a turn: on a link that is shaped, or paced by BBR, whose
-// model of the path is older than that. Nor can it where a given rate leaves a slice with little.
+// takesTurns reports whether the traffic of a cell can be measured in turns. It cannot where the traffic would not
+// reach its full rate by the end of a turn: on a shaped link, or when paced by BBR, whose model of the path is
+// older than a turn. Nor can it where a given rate leaves too little traffic in a slice.
 func takesTurns(c record.Cell, set record.Settings, able Able) bool {
 	o := c.Options
 	control := cmp.Or(o.Congestion, set.Congestion, record.MachinesOwn)
@@ -209,14 +264,13 @@ func takesTurns(c record.Cell, set record.Settings, able Able) bool {
 		fillsSlice(c) && c.Pairs()*max(o.Streams, 1) <= mostFlows
 }
 
-// How much of traffic of a given rate a slice holds at least: what the edges of a window cut off
-// is then no more than a hundredth.
+// Least traffic of a given rate in a slice: what is cut off at the edges of the window is then at most a hundredth.
 const (
 	leastBytes   = 600_000
 	leastAnswers = 100
 )
 
-// fillsSlice reports whether a slice holds enough of traffic whose rate is given.
+// fillsSlice reports whether a slice holds enough traffic, if its rate is given.
 func fillsSlice(c record.Cell) bool {
 	o, slice := c.Options, TurnOf(c.Workload).Slice.Seconds()
 	switch {
@@ -228,23 +282,22 @@ func fillsSlice(c record.Cell) bool {
 	return true
 }
 
-// mostApart is how long before or after a turn one of the baseline begins, at most: a shared machine's
-// speed forgets itself in 0.4 s.
+// mostApart is the longest time allowed between a turn and the nearest turn of the baseline: the speed of a shared
+// machine is uncorrelated after 0.4 s.
 const mostApart = 300 * time.Millisecond
 
-// baselinesInCycle is how often the baseline has its turn in a cycle of so many other networks:
-// the error of a ratio is least with the square root of their number. It is more often where a
-// turn would be too far from the next one of the baseline: as many turns as lie between two of these,
-// since where a cycle meets its mirror image there are twice as many.
+// baselinesInCycle returns how often the baseline has its turn in a cycle with the given number of other networks.
+// The error of a ratio is least at the square root of that number. More turns are added where others would be too
+// far from the nearest turn of the baseline: no more than mostApart/turn others lie between two of them, since
+// twice as many do where a cycle meets its mirror image.
 func baselinesInCycle(others int, turn time.Duration) int {
 	between := int(mostApart / turn)
 	return max(1, int(math.Round(math.Sqrt(float64(others)))), (others+between-1)/between)
 }
 
-// Order is whose turn it is, by places in Cells: cycles in which every network has its turn once,
-// in a random order, and the baseline several times between them, evenly spaced, before the first
-// or behind the last. Each cycle is followed by the same one backwards, so that what changes
-// steadily hits all alike.
+// Order returns whose turn it is, as indices into Cells: cycles in which every network has its turn once, in a
+// random order, and the baseline several times between them, evenly spaced, before the first or after the last.
+// Each cycle is followed by the same one backwards, so that a steady change affects all alike.
 func (c Contest) Order(slicesEach int, r *rand.Rand) (order []int) {
 	baselines, others := c.sides()
 	turn := TurnOf(c.Workload()).Length()
@@ -261,7 +314,7 @@ func (c Contest) Order(slicesEach int, r *rand.Rand) (order []int) {
 		if len(others) == 0 {
 			cycle = append(cycle, baselines...)
 		}
-		if r.IntN(2) == 0 { // else the baseline would have the first turn of all, and the last
+		if r.IntN(2) == 0 { // otherwise the baseline would always have the very first turn, and the last
 			slices.Reverse(cycle)
 		}
 		order = append(order, cycle...)
@@ -271,8 +324,8 @@ func (c Contest) Order(slicesEach int, r *rand.Rand) (order []int) {
 	return order
 }
 
-// sides are the places of the baseline, and of those that are compared with it. Twins are all
-// alike: each is compared with its own.
+// sides returns the indices of the baseline, and of the cells that are compared with it. Twins are all treated
+// alike, since each is compared with its own twin.
 func (c Contest) sides() (baselines, others []int) {
 	for i, cell := range c.Cells {
 		if cell.IsNative() {
@@ -287,7 +340,7 @@ func (c Contest) sides() (baselines, others []int) {
 	return baselines, others
 }
 
-// span is how long all turns of the contest take, with one each at the beginning that warms up.
+// span returns how long all turns of the contest take, including the Cold ones at the beginning.
 func (c Contest) span(set record.Settings) time.Duration {
 	w := c.Workload()
 	order := c.Order(Slices(w, set), rand.New(rand.NewPCG(1, 1)))

@@ -2,21 +2,142 @@ package plan
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"nettoll/record"
 )
+
+func quick(t *testing.T) []record.Cell {
+	t.Helper()
+	return expanded(t, embedded(t, "quick"), drivers())
+}
+
+func TestVisitsHoldEveryCellOnce(t *testing.T) {
+	cells := quick(t)
+	want := keys(cells)
+	slices.Sort(want)
+	for round := 1; round <= 20; round++ {
+		var got []string
+		seen := make(map[string]bool)
+		for _, v := range Visits(cells, round, 7) {
+			place := record.Cell{Network: v.Network, Hosts: v.Hosts}.Key()
+			if seen[place] {
+				t.Errorf("round %d visits %s %d times", round, v.Network, 2)
+			}
+			seen[place] = true
+			for _, c := range v.Cells {
+				if c.Network != v.Network || c.Hosts != v.Hosts || c.Servers != v.Servers || c.Clients != v.Clients || c.Underlay != v.Underlay {
+					t.Errorf("%s is not a cell of %+v", c.Key(), v)
+				}
+			}
+			got = append(got, keys(v.Cells)...)
+		}
+		slices.Sort(got)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatalf("round %d: %s", round, diff)
+		}
+	}
+}
+
+func TestVisitsAreRepeatable(t *testing.T) {
+	cells := quick(t)
+	first := Visits(cells, 3, 42)
+	for range 3 {
+		Visits(cells, 1, 42)
+		if diff := cmp.Diff(first, Visits(cells, 3, 42)); diff != "" {
+			t.Fatal("the same round differs:", diff)
+		}
+	}
+	backwards := slices.Clone(cells)
+	slices.Reverse(backwards)
+	if diff := cmp.Diff(first, Visits(backwards, 3, 42)); diff != "" {
+		t.Error("the order of the cells matters:", diff)
+	}
+	if cmp.Equal(first, Visits(cells, 4, 42)) {
+		t.Error("another round has the same order")
+	}
+	if cmp.Equal(first, Visits(cells, 3, 43)) {
+		t.Error("another seed has the same order")
+	}
+	if got := Visits(nil, 1, 1); len(got) != 0 {
+		t.Errorf("no cells give %v", got)
+	}
+}
+
+// TestVisitsAreUniform checks that each network is at each place about equally often, and either cell of a visit is
+// first about equally often. The seed is fixed, so it cannot fail by chance. Five standard deviations are allowed.
+func TestVisitsAreUniform(t *testing.T) {
+	const rounds, networks = 1000, 7
+	cells := quick(t)
+	at := make(map[string][]int)
+	streamFirst, visits := 0, 0
+	for round := 1; round <= rounds; round++ {
+		for i, v := range Visits(cells, round, 1) {
+			place := record.Cell{Network: v.Network, Hosts: v.Hosts}.Key()
+			if at[place] == nil {
+				at[place] = make([]int, networks)
+			}
+			at[place][i]++
+			visits++
+			if v.Cells[0].Workload == record.TCPStream {
+				streamFirst++
+			}
+		}
+	}
+	if len(at) != networks {
+		t.Fatalf("%d networks", len(at))
+	}
+	near := func(got, of int, p float64) bool {
+		return math.Abs(float64(got)-float64(of)*p) <= 5*math.Sqrt(float64(of)*p*(1-p))
+	}
+	for place, counts := range at {
+		for i, n := range counts {
+			if !near(n, rounds, 1.0/networks) {
+				t.Errorf("%s is at place %d in %d of %d rounds", place, i, n, rounds)
+			}
+		}
+	}
+	if !near(streamFirst, visits, 0.5) {
+		t.Errorf("tcp_stream is first in %d of %d visits", streamFirst, visits)
+	}
+}
+
+// TestVisitsTellNetworksApart checks that cells are measured in one network unless they differ in what is built, or
+// in its surroundings. Twins are two networks.
+func TestVisitsTellNetworksApart(t *testing.T) {
+	base := record.Cell{Network: "macvlan", Hosts: 1, Family: 4, Servers: 1, Clients: 1, Tool: "engine", Workload: "tcp_rr"}
+	for _, d := range record.Dimensions() {
+		other, want := base, 1
+		switch v := d.Field(&other).(type) {
+		case *int:
+			*v += 2
+		case *string:
+			*v += "x"
+		case *bool:
+			*v = true
+		}
+		if d.Part == record.Path && d.Name != "family" || d.Part == record.Condition || d.Name == "twin" {
+			want = 2
+		}
+		if n := len(Visits([]record.Cell{base, other}, 1, 1)); n != want {
+			t.Errorf("%d visits for two cells that differ in %s, want %d", n, d.Name, want)
+		}
+	}
+}
 
 func cellOf(network, work string) record.Cell {
 	return record.Cell{Network: network, Hosts: 1, Family: 4, Servers: 1, Clients: 1, Tool: "engine", Workload: work}
 }
 
-// everything can stand beside others but what is docker's, and streams and exchanges of the engine
-// can take turns.
+// everything lets all networks but those of docker stand at once, and streams and exchanges of the engine take
+// turns.
 var everything = Able{
 	Beside: func(network string) bool { return !strings.HasPrefix(network, "docker:") },
 	Turns: func(tool, workload string) bool {
@@ -24,7 +145,7 @@ var everything = Able{
 	},
 }
 
-// told is how groups read: their networks, their contests and what is measured by whole trials.
+// told describes groups: their networks, their contests and the cells with whole trials.
 func told(groups []Group) (all []string) {
 	short := func(cells []record.Cell) string {
 		var names []string
@@ -93,8 +214,8 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// TestGroupsOfEngines has engines of their own for a few networks: all of these stand at once then,
-// on any number of hosts, and with those of the lab. Where they are too many, each stands alone.
+// TestGroupsOfEngines allows each of a few networks its own engines: these then all stand at once, on any number of
+// hosts, and with networks of the lab. If there are too many, each stands alone.
 func TestGroupsOfEngines(t *testing.T) {
 	set := record.Settings{Turns: true, Congestion: "cubic"}
 	var cells []record.Cell
@@ -128,8 +249,7 @@ func TestGroupsOfEngines(t *testing.T) {
 	}
 }
 
-// TestGroupsHaveABound holds that not more networks stand at once than there is room for, and that
-// none is lost.
+// TestGroupsHaveABound checks that no more networks stand at once than there is room for, and that none is lost.
 func TestGroupsHaveABound(t *testing.T) {
 	var cells []record.Cell
 	for i := range 60 {
@@ -194,8 +314,8 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestOrdersAreIndependent holds that whose turn is first does not follow from the order in which
-// networks were built.
+// TestOrdersAreIndependent checks that the order of turns does not follow from the order in which networks were
+// built.
 func TestOrdersAreIndependent(t *testing.T) {
 	set := record.Settings{Turns: true, Congestion: "cubic", Seed: 7}
 	cells := []record.Cell{cellOf("host", record.TCPRR), cellOf("host", record.TCPRR)}
@@ -217,7 +337,7 @@ func TestOrdersAreIndependent(t *testing.T) {
 	}
 }
 
-// TestBeside holds that the baseline of whole trials is in the middle.
+// TestBeside checks that the baseline of whole trials is in the middle.
 func TestBeside(t *testing.T) {
 	c := Contest{Cells: []record.Cell{cellOf("host", record.UDPRR), cellOf("a", record.UDPRR), cellOf("b", record.UDPRR), cellOf("c", record.UDPRR), cellOf("d", record.UDPRR)}}
 	first := map[string]bool{}
@@ -233,7 +353,8 @@ func TestBeside(t *testing.T) {
 	}
 }
 
-// TestTwinsTakeTurnsAlike holds that none of them has more turns: each is compared with one.
+// TestTwinsTakeTurnsAlike checks that both twins have the same number of turns, since each is compared with the
+// other.
 func TestTwinsTakeTurnsAlike(t *testing.T) {
 	var c Contest
 	for _, n := range []string{"host", "bridge"} {
@@ -254,7 +375,7 @@ func TestTwinsTakeTurnsAlike(t *testing.T) {
 	}
 }
 
-// TestGivenRatesInTurns has traffic of a given rate in turns where a slice holds enough of it.
+// TestGivenRatesInTurns checks that traffic of a given rate takes turns if a slice holds enough of it.
 func TestGivenRatesInTurns(t *testing.T) {
 	set := record.Settings{Turns: true, Congestion: "cubic"}
 	able := Able{Turns: func(string, string) bool { return true }}

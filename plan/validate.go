@@ -3,8 +3,11 @@ package plan
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+
+	"github.com/agnivade/levenshtein"
 
 	"nettoll/record"
 )
@@ -12,33 +15,51 @@ import (
 // Limits of a suite.
 const (
 	MaxHosts = 15 // whose containers have addresses
-	// MaxServers is how many have a block of 8 ports from 20001 on that ends below
-	// the ephemeral ports, which begin at 32768.
+	// MaxServers is how many servers can have a block of 8 ports between 20001 and the ephemeral ports, which begin
+	// at 32768.
 	MaxServers = 1595
-	// MaxEndpoints is how many endpoints of one host have an address: the 4096 of
-	// its IPv4 subnet, less the network's, the gateway's, the broadcast's and one
-	// that stays free.
+	// MaxEndpoints is how many endpoints of one host have an address: the 4096 addresses of its IPv4 subnet, except
+	// the network's, the gateway's, the broadcast address and one that stays free.
 	MaxEndpoints = 4092
-	// MaxContainers is how many there can be with those that do not talk, for which there
-	// is a spare subnet.
+	// MaxContainers is how many containers one host can have together with the idle ones, which have a spare
+	// subnet.
 	MaxContainers = 2 * MaxEndpoints
-	// MaxProcesses is how many client processes one container can have, by the
-	// ports of the servers.
+	// MaxServices is how many further services a network can have. Building 5,000 takes a minute; 10,000 were not
+	// in force within five.
+	MaxServices = 5000
+	// MaxProcesses is how many client processes one container can have, which the ports of the servers limit.
 	MaxProcesses = 6379
-	// BridgePorts is how many ports a Linux bridge has.
+	// BridgePorts is how many ports a Linux bridge can have.
 	BridgePorts = 1023
 
-	maxRounds = 10_000
-	minWindow = 10 * time.Millisecond // the kernel's clock of CPU time moves in such steps
+	minWindow = 10 * time.Millisecond // the step of the kernel's clock of CPU time
 	maxTime   = 24 * time.Hour
-	maxPrice  = 1e6 // dollars an hour
+	maxPrice  = 1e6 // dollars per hour
 )
 
-// Validate finds the first value that makes no sense, alone or beside another.
-// The error is a *FieldError. Whether names are known, Expand says.
+// limits are the ranges of numbers and lists of numbers, by key, with the text of the error for one out of range.
+var limits = []struct {
+	key         string
+	least, most int
+	what        string
+}{
+	{"hosts", 1, MaxHosts, "hosts are not possible"},
+	{"servers", 1, MaxServers, "servers are not possible"},
+	{"clients", 1, MaxEndpoints, "clients are not possible"},
+	{"processes", 1, MaxProcesses, "processes are not possible"},
+	{"mtu", 1280, 65535, "bytes are not a possible MTU"}, // hosts have IPv6 addresses, RFC 8200
+	{"rules", 0, 100_000, "rules are not possible"},
+	{"services", 0, MaxServices, "services are not possible"},
+	{"neighbours", 0, MaxContainers, "neighbours are not possible"},
+	{"min_rounds", 1, 10_000, "rounds are not possible"},
+	{"max_rounds", 1, 10_000, "rounds are not possible"},
+}
+
+// Validate finds the first value that makes no sense, alone or together with another. The error is a *FieldError.
+// Unknown names are found by Expand.
 func (s Suite) Validate() error {
 	for _, check := range []func(Suite) error{
-		Suite.checkText, Suite.checkNetworks, Suite.checkWorkloads, Suite.checkPlaces, Suite.checkCounts, Suite.checkConditions,
+		Suite.checkText, Suite.checkNetworks, Suite.checkWorkloads, Suite.checkNumbers, Suite.checkPlaces, Suite.checkCounts, Suite.checkConditions,
 		Suite.checkTimes, Suite.checkRounds, Suite.checkMachine, Suite.checkPublished,
 	} {
 		if err := check(s); err != nil {
@@ -77,7 +98,7 @@ func (s Suite) checkNetworks() error {
 	return nil
 }
 
-// networkMeant says how a network is written that somebody wrote in another way.
+// networkMeant suggests how to write the network that the text probably means.
 func networkMeant(text string) string {
 	parts := strings.FieldsFunc(text, func(c rune) bool { return c == ',' || c == ' ' })
 	switch lower := strings.ToLower(text); {
@@ -89,7 +110,7 @@ func networkMeant(text string) string {
 	return "write a network such as bridge, or platform:name"
 }
 
-// isNetwork reports whether the text could name a network, or all of a platform.
+// isNetwork reports whether the text could name a network, or all networks of a platform.
 func isNetwork(text string) bool {
 	platform, name, ok := strings.Cut(text, ":")
 	if !ok {
@@ -103,12 +124,22 @@ func isName(text string) bool {
 	return text != "" && strings.Trim(text, "abcdefghijklmnopqrstuvwxyz0123456789-_.") == ""
 }
 
-func (s Suite) checkPlaces() error {
-	for i, h := range s.Hosts {
-		if err := s.outside(fmt.Sprintf("hosts[%d]", i), h, 1, MaxHosts, "hosts are not possible"); err != nil {
-			return err
+func (s Suite) checkNumbers() error {
+	for _, l := range limits {
+		numbers, list := s.field(l.key).Interface().([]int)
+		if !list {
+			numbers = []int{s.field(l.key).Interface().(int)}
+		}
+		for i, n := range numbers {
+			if n < l.least || n > l.most {
+				return s.fault(s.item(l.key, i, len(numbers)), "%d %s; write a number from %d to %d", n, l.what, l.least, l.most)
+			}
 		}
 	}
+	return nil
+}
+
+func (s Suite) checkPlaces() error {
 	if len(s.Families) == 0 {
 		return s.fault("families", "no IP version is given; write 4, 6 or both")
 	}
@@ -153,14 +184,6 @@ func (s Suite) checkTimes() error {
 }
 
 func (s Suite) checkRounds() error {
-	for _, f := range []struct {
-		name  string
-		value int
-	}{{"min_rounds", s.MinRounds}, {"max_rounds", s.MaxRounds}} {
-		if err := s.outside(f.name, f.value, 1, maxRounds, "rounds are not possible"); err != nil {
-			return err
-		}
-	}
 	if s.MinRounds > s.MaxRounds {
 		return s.faultOfEither("min_rounds", "max_rounds",
 			"at least %d and at most %d rounds contradict each other; lower min_rounds or raise max_rounds", s.MinRounds, s.MaxRounds)
@@ -193,4 +216,168 @@ func (s Suite) checkMachine() error {
 		return s.fault("price", "needs the type of the machine that costs it; give instance, such as m4.large")
 	}
 	return nil
+}
+
+// FieldError is a fault of a suite. Its text is one line.
+type FieldError struct {
+	At    string // "file:line:column"; empty if the suite was not read from a file
+	Field string // such as "min_rounds" or "workloads[1].window"; empty for a fault of the text itself
+	Text  string // what is wrong; what would fix it
+}
+
+func (e *FieldError) Error() string {
+	var parts []string
+	for _, p := range []string{e.At, e.Field, e.Text} {
+		if p != "" {
+			parts = append(parts, p)
+		}
+	}
+	return strings.Join(parts, ": ")
+}
+
+// Flag returns the flag that corresponds to the field, such as "--min-rounds" or "--window". It is empty if Field
+// is.
+func (e *FieldError) Flag() string {
+	name := e.Field
+	if list, option, ok := strings.Cut(name, "]."); ok && option != "name" {
+		name = option
+	} else {
+		name = list
+	}
+	name, _, _ = strings.Cut(name, "[")
+	name, _, _ = strings.Cut(name, ".")
+	if name == "" {
+		return ""
+	}
+	return "--" + strings.ReplaceAll(name, "_", "-")
+}
+
+// written reports whether a suite file gave the field a value.
+func (s Suite) written(field string) bool {
+	_, ok := s.at[field]
+	return ok
+}
+
+// fault returns an error about a field, at the place where the field was written.
+func (s Suite) fault(field, format string, args ...any) error {
+	e := &FieldError{At: s.at[field], Field: field, Text: fmt.Sprintf(format, args...)}
+	if base, _, ok := strings.Cut(field, "["); ok && e.At == "" {
+		e.At = s.at[base]
+	}
+	if e.At == "" && s.file != "" {
+		e.At = s.file + ":1:1"
+	}
+	return e
+}
+
+// item names the place of a value: the field, or its index if it was written in a list.
+func (s Suite) item(field string, i, length int) string {
+	if at := fmt.Sprintf("%s[%d]", field, i); length > 1 || s.written(at) {
+		return at
+	}
+	return field
+}
+
+// faultOfEither is a fault of two fields that contradict each other. It is reported at the first, unless only the
+// second was written.
+func (s Suite) faultOfEither(first, second, format string, args ...any) error {
+	if !s.written(first) && s.written(second) {
+		first = second
+	}
+	return s.fault(first, format, args...)
+}
+
+// unknown is the fault of a field that names something unknown. The kind is in the singular; nettoll list takes its
+// plural.
+func (s Suite) unknown(field, kind, name string, known []string) error {
+	where := "nettoll list " + kind + "s"
+	return s.fault(field, "unknown %s %q; %s", kind, name, listed(name, known, where))
+}
+
+// listed suggests the names that begin with the given one and a hyphen, or else the nearest name, and says which
+// command shows all.
+func listed(name string, known []string, where string) string {
+	if all := Variants(name, known); len(all) > 0 {
+		return fmt.Sprintf("did you mean %s? %s shows all", anyOf(all), where)
+	}
+	if n, ok := Nearest(name, known); ok {
+		return fmt.Sprintf("did you mean %q? %s shows all", n, where)
+	}
+	return where + " shows all"
+}
+
+// Nearest returns the known name that was probably meant. It returns none if more than a third of the letters would
+// have to change; swapping two neighbouring letters is one change. Of equally near names it returns the first.
+func Nearest(name string, known []string) (string, bool) {
+	const longest = 64 // in bytes; a longer text is not a mistyped name
+	if name == "" || len(name) > longest {
+		return "", false
+	}
+	best, found := "", 0
+	for _, k := range known {
+		if k == "" || len(k) > longest {
+			continue
+		}
+		d := levenshtein.ComputeDistance(name, k)
+		if swapped(name, k) {
+			d = 1
+		}
+		limit := max(1, max(len(name), len(k))/3)
+		if d <= limit && d < len(name) && (best == "" || d < found) {
+			best, found = k, d
+		}
+	}
+	return best, best != ""
+}
+
+// swapped reports whether two names differ only by two neighbouring letters in swapped order.
+func swapped(a, b string) bool {
+	if len(a) != len(b) || a == b {
+		return false
+	}
+	i := 0
+	for a[i] == b[i] {
+		i++
+	}
+	return i+1 < len(a) && a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:]
+}
+
+// Variants returns the known names that consist of the given name, a hyphen and more.
+func Variants(name string, known []string) (all []string) {
+	for _, k := range known {
+		if name != "" && strings.HasPrefix(k, name+"-") {
+			all = append(all, k)
+		}
+	}
+	return all
+}
+
+// anyOf lists a few of several names.
+func anyOf(names []string) string {
+	const most = 4
+	quoted := make([]string, len(names))
+	for i, n := range names {
+		quoted[i] = strconv.Quote(n)
+	}
+	if n := len(names); n > most {
+		return fmt.Sprintf("%s or another of %d", strings.Join(quoted[:most-1], ", "), n)
+	}
+	return either(quoted)
+}
+
+// either writes a list for people: a, b or c.
+func either(texts []string) string {
+	last := len(texts) - 1
+	if last < 1 {
+		return strings.Join(texts, "")
+	}
+	return strings.Join(texts[:last], ", ") + " or " + texts[last]
+}
+
+// mean suggests the nearest name, or returns otherwise.
+func mean(name string, known []string, otherwise string) string {
+	if n, ok := Nearest(name, known); ok {
+		return fmt.Sprintf("did you mean %q?", n)
+	}
+	return otherwise
 }

@@ -3,14 +3,15 @@ package plan
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
 	"nettoll/record"
 )
 
-// Workload is a workload and its options. In a suite file the name alone will do, and
-// options stand beside it, by the names of their dimensions.
+// Workload is a workload with its options. In a suite file the name alone is enough; options are further keys,
+// named after their dimensions.
 type Workload struct {
 	// Name of the workload, such as tcp_stream or tcp_rr.
 	Name string `yaml:"name"`
@@ -20,7 +21,7 @@ type Workload struct {
 	Tools []string `yaml:"tools,omitempty" jsonschema:"minItems=1"`
 }
 
-// given are the options that are set.
+// given returns the options that are set.
 func (w Workload) given() (all []record.Dimension) {
 	for _, d := range record.Dimensions(record.Option) {
 		if d.IsSet(record.Cell{Options: w.Options}) {
@@ -30,10 +31,10 @@ func (w Workload) given() (all []record.Dimension) {
 	return all
 }
 
-// keyOf is how suite files name an option.
+// keyOf returns the key of an option in suite files.
 func keyOf(d record.Dimension) string { return strings.ReplaceAll(d.Name, "-", "_") }
 
-// optionKeys are how suite files name all options.
+// optionKeys returns the keys of all options in suite files.
 func optionKeys() (keys []string) {
 	for _, d := range record.Dimensions(record.Option) {
 		keys = append(keys, keyOf(d))
@@ -41,14 +42,14 @@ func optionKeys() (keys []string) {
 	return keys
 }
 
-// optionOf is the option that suite files name so.
+// optionOf finds an option by its key in suite files.
 func optionOf(key string) (record.Dimension, bool) {
 	d, ok := record.DimensionOf(strings.ReplaceAll(key, "_", "-"))
 	return d, ok && d.Part == record.Option && keyOf(d) == key
 }
 
-// Put reads an option as a flag has it and puts it into the workload: a size as ParseSize
-// reads it, a rate as ParseBitRate does, a whole number, a name, true or false.
+// Put sets an option of the workload from the text of a flag: a size as ParseSize reads it, a rate as ParseBitRate
+// does, a whole number, a name, true or false.
 func (w *Workload) Put(d record.Dimension, text string) error {
 	c := record.Cell{Options: w.Options}
 	switch v := d.Field(&c).(type) {
@@ -67,7 +68,7 @@ func (w *Workload) Put(d record.Dimension, text string) error {
 	return nil
 }
 
-// parseNumber reads a whole number of a unit.
+// parseNumber reads a whole number in a unit.
 func parseNumber(text, unit string) (int, error) {
 	switch unit {
 	case "B":
@@ -95,8 +96,7 @@ func inUnit(n int, unit string) string {
 	return strconv.Itoa(n)
 }
 
-// SetWorkloads gives the suite other workloads than its file does. What errors say
-// of them is no longer said of places in the file.
+// SetWorkloads replaces the suite's workloads. Errors about them then no longer give places in the file.
 func (s *Suite) SetWorkloads(workloads []Workload) {
 	s.Workloads = workloads
 	s.at = maps.Clone(s.at)
@@ -118,8 +118,8 @@ func (s Suite) checkWorkloads() error {
 	return nil
 }
 
-// checkOptions refuses values that are not possible, and options that the
-// workload has no use for: the cell would be recorded as something it was not.
+// checkOptions refuses values that are not possible, and options that have no effect on the workload: the record of
+// the cell would be false.
 func (s Suite) checkOptions(field string, w Workload) error {
 	if !isName(w.Name) {
 		return s.fault(field, "%q is not a workload; write a name such as tcp_stream", w.Name)
@@ -144,4 +144,201 @@ func (s Suite) checkOptions(field string, w Workload) error {
 		}
 	}
 	return nil
+}
+
+// allTools stands for every tool that can drive a workload with its options.
+const allTools = "all"
+
+// drive is a workload, driven by a tool.
+type drive struct {
+	tool     string
+	workload string
+	options  record.Options
+	ipv4Only bool
+}
+
+func (d drive) speaks(family int) bool { return family == 4 || !d.ipv4Only }
+
+// drives pairs the tools with the workloads that they can drive. It is an error if a tool that is named does not
+// honour an option of a workload.
+func (s Suite) drives(known Known) ([]drive, error) {
+	var workloads []string
+	for _, t := range known.Tools {
+		for _, d := range t.Drives {
+			workloads = append(workloads, d.Workload)
+		}
+	}
+	var all []drive
+	var undriven []error
+	for i, w := range s.loads() {
+		field := fmt.Sprintf("workloads[%d]", i)
+		if !slices.Contains(workloads, w.Name) {
+			return nil, s.unknown(field, "workload", w.Name, workloads)
+		}
+		names, from := s.Tools, "tools"
+		if len(w.Tools) > 0 {
+			names, from = w.Tools, field+".tools"
+		}
+		before := len(all)
+		for j, name := range names {
+			place := fmt.Sprintf("%s[%d]", from, j)
+			name, err := s.available(name, place, known)
+			if err != nil {
+				return nil, err
+			}
+			found, err := s.driversOf(w, name, place, known)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, found...)
+		}
+		if len(all) == before {
+			undriven = append(undriven, s.undriven(field, w, known))
+		}
+	}
+	if len(undriven) > 0 && (!s.eased || len(all) == 0) {
+		return nil, undriven[0]
+	}
+	// By tools, in the order in which the suite names them.
+	byTool := record.Gather(all, func(d drive) string { return d.tool })
+	place := func(of []drive) int {
+		i := slices.IndexFunc(s.Tools, func(names string) bool { return slices.Contains(strings.Split(names, orElse), of[0].tool) })
+		if i < 0 {
+			return len(s.Tools)
+		}
+		return i
+	}
+	slices.SortStableFunc(byTool, func(a, b []drive) int { return place(a) - place(b) })
+	return once(slices.Concat(byTool...)), nil
+}
+
+// Undriven returns the workloads that the suite leaves out because none of its tools drives them, each with the
+// tools that do.
+func Undriven(s Suite, known Known) (all []Skip) {
+	drives, err := s.drives(known)
+	if err != nil {
+		return nil
+	}
+	for _, w := range s.Workloads {
+		if slices.ContainsFunc(drives, func(d drive) bool { return d.workload == w.Name }) {
+			continue
+		}
+		able := known.driving(w, func(d Drive) bool { return d.missing(w) == "" })
+		all = append(all, Skip{Network: w.Name, Reason: fmt.Sprintf("%s cannot drive it; %s can", strings.Join(s.Tools, ", "), strings.Join(able, ", "))})
+	}
+	return all
+}
+
+// Equal load, per flow, which every network of today carries without effort.
+const (
+	equalBandwidth = 1_000_000_000 // bit/s
+	equalRate      = 10_000        // transactions per second
+)
+
+// loads returns the workloads, followed by those of equal load.
+func (s Suite) loads() []Workload {
+	all := slices.Clone(s.Workloads)
+	if !s.EqualLoad {
+		return all
+	}
+	for _, w := range s.Workloads {
+		w.Tools = []string{"engine"}
+		switch {
+		case w.Name == record.TCPStream && w.Options.Bandwidth == 0:
+			w.Options.Bandwidth = equalBandwidth
+		case w.Name == record.TCPRR:
+			w.Name, w.Options.Rate = record.PacedRR, equalRate
+		default:
+			continue
+		}
+		all = append(all, w)
+	}
+	return all
+}
+
+// orElse separates tools, of which the first that is installed drives.
+const orElse = "|"
+
+// available returns the first of several tools that is installed, or else the first of all, whose trials then
+// report why they cannot be done.
+func (s Suite) available(names, field string, known Known) (string, error) {
+	if !strings.Contains(names, orElse) {
+		return names, nil
+	}
+	several := strings.Split(names, orElse)
+	for _, name := range several {
+		if _, ok := known.tool(name); !ok {
+			return "", s.unknown(field, "tool", name, known.tools())
+		}
+	}
+	for _, name := range several {
+		if t, _ := known.tool(name); t.Missing == nil || t.Missing() == "" {
+			return name, nil
+		}
+	}
+	return several[0], nil
+}
+
+// driversOf returns the drives of a workload by the tool of that name, or by all tools. There are none if the tool
+// does not know the workload.
+func (s Suite) driversOf(w Workload, name, field string, known Known) ([]drive, error) {
+	var found []drive
+	for _, t := range known.Tools {
+		d, ok := t.drives(w.Name)
+		if !ok || name != allTools && name != t.Name {
+			continue
+		}
+		missing := d.missing(w)
+		six := d.IPv4Only && !slices.Contains(s.Families, 4)
+		if name != allTools {
+			switch {
+			case missing != "":
+				return nil, s.fault(field, "%s does not honour %s on %s; %s", t.Name, missing, w.Name, honouring(missing, w, known))
+			case six:
+				return nil, s.fault(field, "%s drives %s over IPv4 only; add 4 to families, or leave %s out", t.Name, w.Name, t.Name)
+			}
+		}
+		if missing == "" && !six {
+			found = append(found, drive{t.Name, w.Name, w.Options, d.IPv4Only})
+		}
+	}
+	if _, ok := known.tool(name); !ok && name != allTools {
+		return nil, s.unknown(field, "tool", name, known.tools())
+	}
+	return found, nil
+}
+
+// missing returns an option of the workload that the tool does not honour.
+func (d Drive) missing(w Workload) string {
+	for _, o := range w.given() {
+		if !slices.Contains(d.Options, o.Name) {
+			return o.Name
+		}
+	}
+	return ""
+}
+
+// honouring describes which tools honour the option.
+func honouring(option string, w Workload, known Known) string {
+	able := known.driving(w, func(d Drive) bool { return slices.Contains(d.Options, option) })
+	if len(able) == 0 {
+		return "no tool does; leave the option out"
+	}
+	return fmt.Sprintf("%s can; name one that can, or leave the option out", strings.Join(able, ", "))
+}
+
+// undriven is the fault of a workload that no tool of the suite drives.
+func (s Suite) undriven(field string, w Workload, known Known) error {
+	able := known.driving(w, func(d Drive) bool { return d.missing(w) == "" && (!d.IPv4Only || slices.Contains(s.Families, 4)) })
+	switch {
+	case len(able) > 0:
+		return s.fault(field, "no tool of the suite drives %s; add one of %s to tools", w.Name, strings.Join(able, ", "))
+	case len(w.given()) > 0:
+		var names []string
+		for _, o := range w.given() {
+			names = append(names, o.Name)
+		}
+		return s.fault(field, "no tool drives %s with %s; leave options out", w.Name, strings.Join(names, ", "))
+	}
+	return s.fault(field, "no tool drives %s over IPv6; add 4 to families", w.Name)
 }

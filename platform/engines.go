@@ -2,19 +2,19 @@ package platform
 
 import "context"
 
-// Engines is a platform whose hosts run engines. These are expensive to start, and stand from one
-// network to the next, as does the swarm whose nodes they are; nothing that carries payload does.
+// Engines is a platform whose hosts run engines. Engines are expensive to start, and are kept from one network to
+// the next, as is the swarm that they form; devices that carry payload are not.
 type Engines interface {
 	Platform
-	// AtOnce is how many networks can stand at once: those of one engine are on the same hosts,
-	// and would want the same ports and addresses.
+	// AtOnce returns how many networks can stand at once: those of one engine are on the same hosts, and would use
+	// the same ports and addresses.
 	AtOnce() int
-	// Stood is what has stood so far, in words, each time that it was started.
+	// Stood describes the engines that have run so far, one text for each time that some were started.
 	Stood() []string
 }
 
-// Lingerer is a platform whose hosts are not gone at once when they are closed.
+// Lingerer is a platform whose hosts take time to disappear after they are closed.
 type Lingerer interface {
-	// Gone waits until nothing is left of the hosts that were closed, for a bounded time.
+	// Gone waits, for a bounded time, until nothing is left of the hosts that were closed.
 	Gone(ctx context.Context) error
 }

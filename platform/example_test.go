@@ -7,7 +7,7 @@ import (
 	"nettoll/platform"
 )
 
-// What cannot be had says what is missing, and what would fix it.
+// An Unsupported error reports what is missing, and what would fix it.
 func ExampleUnsupported() {
 	var err error = &platform.Unsupported{
 		Feature: "macvlan devices", Option: "CONFIG_MACVLAN", Remedy: "modprobe macvlan", Err: errors.New("operation not supported"),

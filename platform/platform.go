@@ -1,6 +1,5 @@
-// Package platform says what a place where networks are built must offer:
-// hosts, containers on them, and processes in either. The lab (private
-// namespaces of this machine) is the default platform.
+// Package platform defines what a place where networks are built must offer: hosts, containers on them, and
+// processes in either. The lab (private namespaces of this machine) is the default platform.
 package platform
 
 import (
@@ -13,35 +12,34 @@ import (
 // Platform provides hosts.
 type Platform interface {
 	Name() string
-	// Probe says whether the platform can be used here; the error says why not
-	// and what would fix it.
+	// Probe checks whether the platform can be used here; the error says why not and what would fix it.
 	Probe(ctx context.Context) error
-	// Hosts gives hosts that reach each other over an underlay. In the lab they
-	// are made for the caller, who closes them.
+	// Hosts returns hosts that reach each other over an underlay. In the lab they are made for the caller, who
+	// closes them.
 	Hosts(ctx context.Context, req HostRequest) (Hosts, error)
 }
 
-// HostRequest says what hosts are wanted.
+// HostRequest describes the hosts that are wanted.
 type HostRequest struct {
 	Count    int
 	Underlay Underlay
-	// Rules is how many further firewall rules each host has in front of what it
-	// receives and what it forwards. None of them matches.
+	// Rules is how many extra firewall rules each host applies to packets that it receives and that it forwards.
+	// None of them matches.
 	Rules int
 }
 
 // Underlay is the shape of each host's link to the others. Zero is unshaped.
 type Underlay struct {
 	Rate  uint64        // bit/s that a host can send
-	Delay time.Duration // that a packet from a host takes longer
+	Delay time.Duration // added to each packet that a host sends
 	MTU   int           // bytes; 0 is 1500
 }
 
 // Hosts are joined by one underlay.
 type Hosts interface {
 	All() []Host
-	// Transient says that they were made for the caller: whatever is made on them is gone
-	// when they are closed.
+	// Transient reports whether the hosts were made for the caller: everything made on them is gone when they are
+	// closed.
 	Transient() bool
 	Close(ctx context.Context) error
 }
@@ -49,20 +47,19 @@ type Hosts interface {
 // Endpoint is where processes run: a container, or a host itself.
 type Endpoint interface {
 	Name() string
-	// OnHost is the name of the host that it is on: a host's own, and of a container that
-	// is nobody's yet none.
+	// OnHost returns the name of the host that the endpoint is on: its own name for a host, and "" for a container
+	// that belongs to no host yet.
 	OnHost() string
 	Facts() Facts
 	Start(ctx context.Context, cmd Command) (Process, error)
 }
 
-// Host is a machine on the underlay, real or made.
+// Host is a machine on the underlay, real or simulated.
 type Host interface {
 	Endpoint
-	// Containers makes n containers that have nothing but a loopback device.
-	// They go when the hosts are closed.
+	// Containers makes n containers that have only a loopback device. They are removed when the hosts are closed.
 	Containers(ctx context.Context, n int) ([]Endpoint, error)
-	// Uplink is the host's device on the underlay and its addresses there.
+	// Uplink returns the host's device on the underlay and its addresses there.
 	Uplink() Uplink
 }
 
@@ -74,48 +71,46 @@ type Uplink struct {
 	Addr6  netip.Prefix
 }
 
-// Facts are what else there is to know of an endpoint.
+// Facts are further properties of an endpoint.
 type Facts struct {
-	// NetNS is a path to its network namespace, where that can be reached from here, so that
-	// networks which only plumb namespaces work on it.
+	// NetNS is a path to its network namespace, if that can be reached from here, so that networks which only
+	// configure namespaces work on it.
 	NetNS string
-	// About is what of its platform is worth a word: which engine, and how it is set up.
+	// About describes its platform for users: which engine, and how it is set up.
 	About string
-	// Borrowed: it is a host that is the user's own machine. Nothing of it is changed but by
-	// what the platform itself makes on it: no device, address, route, rule or kernel parameter.
+	// Borrowed says that the host is the user's own machine. Nothing on it may be changed (no device, address,
+	// route, rule or kernel parameter), except through the platform itself.
 	Borrowed bool
 	Around   Surroundings
-	// CPUTime is what all processes of a container have used since it began, by its control
-	// group; nil where it is not counted as a whole. The error names the container, and wraps
-	// ErrUnsupported where nobody counts.
+	// CPUTime returns the CPU time that all processes of a container have used since it began, by its control
+	// group; it is nil where that is not counted as a whole. The error names the container, and wraps
+	// ErrUnsupported where nothing counts CPU time.
 	CPUTime func(context.Context) (time.Duration, error)
 }
 
-// Surroundings is what the processes of an endpoint share with others than those of the
-// run. Of a container, and of all in a lab, that is nothing: the zero value.
+// Surroundings describes what the processes of an endpoint share with processes outside the run. In a container,
+// and anywhere in a lab, that is nothing: the zero value.
 type Surroundings struct {
-	// Outlive: a process there goes on when nettoll is killed, unless something of its own
-	// ends it.
+	// Outlive says that a process there survives when nettoll is killed, unless it ends by its own means.
 	Outlive bool
-	// Open: its network is that of a machine of the user's. Whoever reaches the machine
-	// reaches what listens there on all addresses.
+	// Open says that its network is that of a machine of the user's. Whoever can reach the machine can reach a
+	// server that listens there on all addresses.
 	Open bool
 }
 
-// Self as the Path of a Command is nettoll's own program, wherever the platform
-// has put it.
+// Self as the Path of a Command is nettoll's own program, wherever the platform has put it.
 const Self = "nettoll:self"
 
-// Sharer is a host that can make a container in the network namespace of
-// another, as docker run --network container:NAME does.
+// Sharer is a host that can make a container in the network namespace of another container, as docker run --network
+// container:NAME does.
 type Sharer interface {
 	Share(ctx context.Context, with Endpoint) (Endpoint, error)
 }
 
 // Undertaker is a host in a lab.
 type Undertaker interface {
-	// Leaves has a control group removed when the lab has ended, in whatever way: the kernel
-	// does not do that.
+	// Leaves registers a control group to be removed when the lab has ended, in whatever way: the kernel does not
+	// remove it.
 	Leaves(cgroup string) error
 }
 
@@ -134,10 +129,10 @@ type Command struct {
 
 // Process is a started command.
 type Process interface {
-	PID() int              // as this machine numbers it; 0 where it has no meaning here
-	Stdin() io.WriteCloser // nil when the command brought its own
-	Stdout() io.Reader     // nil when the command brought its own
+	PID() int              // in this machine's numbering; 0 where it has no meaning here
+	Stdin() io.WriteCloser // nil if the command brought its own
+	Stdout() io.Reader     // nil if the command brought its own
 	Stderr() string        // the last lines
-	Wait() error           // may be called often; the error includes the last lines of stderr
-	Kill() error           // at once, and waits; nil when it has ended already
+	Wait() error           // may be called repeatedly; the error includes the last lines of stderr
+	Kill() error           // kills at once, and waits; nil if the process has already ended
 }

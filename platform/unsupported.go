@@ -5,15 +5,15 @@ import (
 	"fmt"
 )
 
-// ErrUnsupported is in every error that says that something is missing.
+// ErrUnsupported is wrapped by every error that reports something missing.
 var ErrUnsupported = errors.New("not supported here")
 
-// Unsupported says what is missing, and what would fix it.
+// Unsupported reports what is missing, and what would fix it.
 type Unsupported struct {
 	Feature string // "macvlan devices"
 	Option  string // "CONFIG_MACVLAN", a program, a permission
 	Remedy  string // "modprobe macvlan, or …"
-	Err     error  // what was seen
+	Err     error  // the underlying error
 }
 
 func (u *Unsupported) Error() string {
@@ -27,5 +27,5 @@ func (u *Unsupported) Error() string {
 // Is makes errors.Is(err, ErrUnsupported) true.
 func (u *Unsupported) Is(target error) bool { return target == ErrUnsupported }
 
-// Unwrap gives what was seen.
+// Unwrap returns the underlying error.
 func (u *Unsupported) Unwrap() error { return u.Err }

@@ -1,7 +1,12 @@
 package record
 
 import (
+	"bytes"
+	"compress/zlib"
+	"encoding/base64"
+	"encoding/binary"
 	"fmt"
+	"io"
 	"math"
 	"reflect"
 	"slices"
@@ -10,18 +15,16 @@ import (
 	"sync"
 )
 
-// What a number may be where its field says nothing else by a tag most or least. A run
-// file comes from anywhere: whoever computes with it, or draws it, may take for granted
-// that no sum, product or length of time made of its numbers overflows.
+// Limits of a number whose field has no tag most or least. A run file may come from anywhere: code that
+// computes with it, or draws it, may rely on no sum, product or duration of its numbers overflowing.
 const (
 	mostFloat    = 1e18
 	mostInt      = 1e18
 	mostUnsigned = math.MaxInt64
-	mostCells    = 20_000 // a suite has half as many, and a self-check both of each
+	mostCells    = 20_000 // a suite has at most half as many, and a self-check has two of each
 )
 
-// bounded finds the first number of a line that cannot be true. The error names the field
-// as the file does.
+// bounded finds the first number of a line that cannot be true. The error names the field as in the file.
 func bounded(line any) error {
 	if wrong := within(reflect.ValueOf(line), bounds{most: math.NaN()}); wrong != nil {
 		return wrong
@@ -29,8 +32,8 @@ func bounded(line any) error {
 	return nil
 }
 
-// impossible is a number that cannot be true. Its place is put together while it is handed
-// up, so that nothing is spent on names where all is well.
+// impossible is a number that cannot be true. Its place is put together while the
+// error is passed up, so that names cost nothing as long as all numbers are valid.
 type impossible struct{ place, text string }
 
 func (e *impossible) Error() string { return strings.TrimPrefix(e.place, ".") + " is " + e.text }
@@ -42,9 +45,9 @@ func (e *impossible) in(place string) *impossible {
 	return e
 }
 
-// bounds are what a field's tags say that a number in it may be.
+// bounds are the limits of a number from the tags of its field.
 type bounds struct {
-	least, most float64 // most is NaN where nothing is said, and depends on the kind of number
+	least, most float64 // most is NaN if no tag sets it; it then depends on the kind of number
 	any         bool
 }
 
@@ -91,7 +94,7 @@ func within(v reflect.Value, b bounds) *impossible {
 	return nil
 }
 
-// withinMap looks at the kinds of map that trials have.
+// withinMap checks the kinds of map that trials have.
 func withinMap(v reflect.Value, b bounds) *impossible {
 	switch m := v.Interface().(type) {
 	case map[string]Metric:
@@ -117,7 +120,7 @@ func withinMap(v reflect.Value, b bounds) *impossible {
 }
 
 func withinFloat(x float64, b bounds) *impossible {
-	if most := b.above(mostFloat); !(x >= b.least && x <= most) { // NaN is neither
+	if most := b.above(mostFloat); !(x >= b.least && x <= most) { // NaN fails both
 		return &impossible{text: fmt.Sprintf("%v; it must be from %v to %v", x, b.least, most)}
 	}
 	return nil
@@ -130,17 +133,17 @@ func withinCount(x uint64, b bounds) *impossible {
 	return nil
 }
 
-// numeric reports whether there can be numbers in values of a type.
+// numeric reports whether values of a type can contain numbers.
 func numeric(t reflect.Type) bool { return t.Kind() != reflect.String && t.Kind() != reflect.Bool }
 
-// boundedField is a field of a struct in which there can be numbers.
+// boundedField is a field of a struct that can contain numbers.
 type boundedField struct {
 	index int
-	name  string // as the file has it
+	name  string // as in the file
 	bounds
 }
 
-// boundedTypes has the fields of each type: tags are read once, and not for each of thousands of trials.
+// boundedTypes holds the fields of each type: tags are read once instead of for each of thousands of trials.
 var boundedTypes sync.Map
 
 func boundedFields(t reflect.Type) []boundedField {
@@ -151,7 +154,7 @@ func boundedFields(t reflect.Type) []boundedField {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if f.IsExported() && name != "" && numeric(f.Type) { // others are such as those of time.Time
+		if f.IsExported() && name != "" && numeric(f.Type) { // others are for example those of time.Time
 			fields = append(fields, boundedField{i, name, boundsOf(f.Tag)})
 		}
 	}
@@ -159,7 +162,7 @@ func boundedFields(t reflect.Type) []boundedField {
 	return fields
 }
 
-// boundsOf are those of a field's tags, where it has any.
+// boundsOf returns the bounds in a field's tags.
 func boundsOf(tag reflect.StructTag) bounds {
 	b := bounds{most: math.NaN(), any: tag.Get("most") == "any"}
 	for name, at := range map[string]*float64{"least": &b.least, "most": &b.most} {
@@ -174,7 +177,7 @@ func boundsOf(tag reflect.StructTag) bounds {
 	return b
 }
 
-// check refuses a cell that says too little to be compared with others.
+// check rejects a cell without the fields needed to compare it with others.
 func (c Cell) check() error {
 	for _, f := range []struct{ name, value string }{{"network", c.Network}, {"tool", c.Tool}, {"workload", c.Workload}} {
 		if f.value == "" {
@@ -185,4 +188,59 @@ func (c Cell) check() error {
 		return fmt.Errorf("cell.family is %d; it must be 4 or 6", c.Family)
 	}
 	return nil
+}
+
+// Limits of a histogram of latencies. The engine's go up to an hour with 3 digits; a reader
+// allocates memory for the whole geometry in the header, before any of it is known to be used.
+const (
+	mostDigits  = 3
+	mostLatency = 1e15 // ns
+)
+
+// check rejects a histogram that needs more memory than any that was measured. A histogram that
+// cannot be read at all is left to its readers: the other figures of its trial remain valid.
+func (h *Histogram) check() error {
+	digits, highest, ok := h.geometry()
+	switch {
+	case !ok:
+		return nil
+	case digits > mostDigits:
+		return fmt.Errorf("latency.hdr_v2 has %d significant digits; at most %d are possible", digits, mostDigits)
+	case highest > mostLatency:
+		return fmt.Errorf("latency.hdr_v2 goes up to %d ns; at most %d are possible", highest, int64(mostLatency))
+	}
+	return nil
+}
+
+// inflaters are reused, since each allocates 40 kB to read a header of 40 bytes.
+var inflaters sync.Pool
+
+// geometry reads the header of HdrHistogram's compressed V2 encoding: after a
+// cookie and a length of 4 bytes each, a zlib stream of cookie, length, offset
+// and digits, of 4 bytes each, and the lowest and highest value, of 8 bytes each.
+func (h *Histogram) geometry() (digits int32, highest int64, ok bool) {
+	raw, err := base64.StdEncoding.DecodeString(h.Encoded)
+	if err != nil || len(raw) < 8 {
+		return 0, 0, false
+	}
+	z, ok := inflaters.Get().(io.ReadCloser)
+	if ok {
+		err = z.(zlib.Resetter).Reset(bytes.NewReader(raw[8:]), nil)
+	} else {
+		z, err = zlib.NewReader(bytes.NewReader(raw[8:]))
+	}
+	if err != nil {
+		return 0, 0, false
+	}
+	defer inflaters.Put(z)
+	var header struct {
+		_       [3]int32
+		Digits  int32
+		_       int64
+		Highest int64
+	}
+	if err := binary.Read(io.LimitReader(z, 64), binary.BigEndian, &header); err != nil {
+		return 0, 0, false
+	}
+	return header.Digits, header.Highest, true
 }

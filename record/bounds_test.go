@@ -15,14 +15,14 @@ import (
 	"nettoll/record"
 )
 
-// number is one of a line, and where it stands.
+// number is a number of a line, and its place.
 type number struct {
-	name string // as an error has it
+	name string // as in an error
 	v    reflect.Value
-	set  func() // makes the change of v one of the line's, where that takes more
+	set  func() // applies a change of v to the line, where that needs an extra step
 }
 
-// numbers finds every number in a value that is not so narrow that it bounds itself.
+// numbers finds every number in a value, except those whose type is narrow enough to bound them.
 func numbers(v reflect.Value, name string, set func()) (all []number) {
 	if v.Type() == reflect.TypeFor[time.Time]() {
 		return nil
@@ -57,8 +57,8 @@ func numbers(v reflect.Value, name string, set func()) (all []number) {
 	return all
 }
 
-// TestEveryNumberIsBounded makes each number of each line one that cannot be true: it is
-// refused by its name when it is written, and when it is read.
+// TestEveryNumberIsBounded sets each number of each line to an impossible
+// value: it is rejected by name both when it is written and when it is read.
 func TestEveryNumberIsBounded(t *testing.T) {
 	w, err := record.Create(filepath.Join(t.TempDir(), "run"), filledRun(t))
 	if err != nil {
@@ -68,7 +68,7 @@ func TestEveryNumberIsBounded(t *testing.T) {
 	refuses := func(what string, line any, writing func() error) {
 		t.Helper()
 		text, err := json.Marshal(line)
-		if err != nil { // that is no JSON, and nothing else can be read
+		if err != nil { // not JSON, and nothing else can be read
 			return
 		}
 		written := writing()
@@ -103,7 +103,7 @@ func TestEveryNumberIsBounded(t *testing.T) {
 		for _, n := range numbers(line.of, "", func() {}) {
 			last := n.name[strings.LastIndex(n.name, ".")+1:]
 			if last == "seed" || last == "schema_version" {
-				continue // of which every one is possible, and which has its own check
+				continue // any value is possible, or it has its own check
 			}
 			told++
 			was := reflect.New(n.v.Type()).Elem()
@@ -163,7 +163,7 @@ func TestBoundsInWords(t *testing.T) {
 	}
 }
 
-// TestHistogramsAreBounded: 50 bytes can say that 50 MB are needed.
+// TestHistogramsAreBounded: 50 bytes can request 50 MB.
 func TestHistogramsAreBounded(t *testing.T) {
 	for _, c := range []struct {
 		highest int64
@@ -189,7 +189,7 @@ func TestHistogramsAreBounded(t *testing.T) {
 			t.Errorf("%d digits up to %d: %v, want %q", c.digits, c.highest, err, c.want)
 		}
 	}
-	for _, text := range []string{"", "AAAA", "!", "HISTFAAAACR4nJNpmSzMwMDAxgABrFCasf4=", strings.Repeat("A", 100)} { // whoever reads it says why it cannot
+	for _, text := range []string{"", "AAAA", "!", "HISTFAAAACR4nJNpmSzMwMDAxgABrFCasf4=", strings.Repeat("A", 100)} { // readers report why it cannot be read
 		trial := record.Trial{Cell: small, Round: 1, Status: record.OK, Latency: &record.Histogram{Encoded: text}}
 		if err := trial.Check(); err != nil {
 			t.Errorf("%q: %v", text, err)
@@ -197,7 +197,7 @@ func TestHistogramsAreBounded(t *testing.T) {
 	}
 }
 
-// TestOpen: whether a run ended is told by the order of lines.
+// TestOpen: the order of lines decides whether a run has ended.
 func TestOpen(t *testing.T) {
 	const (
 		end    = `{"type":"end","finished":"2026-01-02T03:04:05Z","reason":"max-rounds"}` + "\n"
@@ -210,7 +210,7 @@ func TestOpen(t *testing.T) {
 		runLine + end + resume:              true,
 		runLine + end + resume + end:        false,
 		runLine + end + resume + trialLine:  true,
-		runLine + trialLine + end + `{"typ`: false, // is told by Truncated
+		runLine + trialLine + end + `{"typ`: false, // Truncated reports this
 	} {
 		f, err := record.Read(strings.NewReader(file))
 		if err != nil || f.Open != open {
@@ -219,7 +219,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// TestCellsAreBounded: what a report compares is what a suite can have.
+// TestCellsAreBounded: a report compares as many cells as a suite can have.
 func TestCellsAreBounded(t *testing.T) {
 	for n, want := range map[int]string{20_000: "", 20_001: "it has 20001 different cells; at most 20000 are possible"} {
 		var planned, measured strings.Builder

@@ -8,11 +8,11 @@ import (
 
 // Names that appear in cells.
 const (
-	TCPStream        = "tcp_stream"         // one way, as fast as it goes
+	TCPStream        = "tcp_stream"         // one way, as fast as possible
 	TCPBidir         = "tcp_bidir"          // both ways at once
 	TCPRR            = "tcp_rr"             // request and response, one after the other
-	TCPCRR           = "tcp_crr"            // the same with a connection for each
-	UDPStream        = "udp_stream"         // datagrams one way, paced or as fast as it goes
+	TCPCRR           = "tcp_crr"            // the same with a new connection for each
+	UDPStream        = "udp_stream"         // datagrams one way, paced or as fast as possible
 	UDPRR            = "udp_rr"             // request and response in datagrams
 	PacedRR          = "paced_rr"           // requests at a given rate, whether or not responses keep up
 	LatencyUnderLoad = "latency_under_load" // tcp_rr while a stream fills the path
@@ -22,12 +22,11 @@ const (
 
 	PlacementSame     = "same"     // client and server share one CPU
 	PlacementDistinct = "distinct" // different CPUs of one package
-	PlacementFree     = "free"     // wherever the scheduler puts them
+	PlacementFree     = "free"     // chosen by the scheduler
 )
 
-// Cell is one thing that is measured again and again: a network, a workload
-// over it, and everything that could make two of its trials differ on purpose.
-// Two trials with equal cells are repeats of each other.
+// Cell is what is measured repeatedly: a network, a workload over it, and everything that could
+// make two of its trials differ on purpose. Two trials with equal cells are repeats of each other.
 type Cell struct {
 	Network   string  `json:"network"` // [platform:]name
 	Hosts     int     `json:"hosts" most:"1e6"`
@@ -38,55 +37,55 @@ type Cell struct {
 	Workload  string  `json:"workload"`
 	Options   Options `json:"options"`
 	Placement string  `json:"placement"`
-	Underlay  string  `json:"underlay,omitempty"`      // shaping, as written, or the name of an instance; empty is none
+	Underlay  string  `json:"underlay,omitempty"`      // shaping, as written, or the name of an instance; empty means none
 	Twin      int     `json:"twin,omitempty" most:"2"` // self-check: 1 or 2, the same network measured as if it were two
-	Baseline  string  `json:"baseline,omitempty"`      // network that it is compared with; empty is that of Native
+	Baseline  string  `json:"baseline,omitempty"`      // network that it is compared with; empty means that of Native
 
-	Processes  int    `json:"processes,omitempty" most:"1e6"`  // clients in each client container; 0 is 1, and 1 is written as 0
-	Neighbours int    `json:"neighbours,omitempty" most:"1e6"` // containers that exist beside those that talk
+	Processes  int    `json:"processes,omitempty" most:"1e6"`  // clients in each client container; 0 means 1, and 1 is written as 0
+	Neighbours int    `json:"neighbours,omitempty" most:"1e6"` // idle containers in addition to those with traffic
 	Rules      int    `json:"rules,omitempty" most:"1e6"`      // further firewall rules on each host, none of which matches
-	MTU        int    `json:"mtu,omitempty"`                   // of the underlay, in bytes; 0 is 1500
-	Offload    string `json:"offload,omitempty"`               // OffloadOff; empty is as the kernel has it
-	Normalize  bool   `json:"normalize,omitempty"`             // endpoints have MTU and offloads that every network can offer
+	Services   int    `json:"services,omitempty" most:"1e6"`   // further services of Kubernetes, in networks that have services
+	MTU        int    `json:"mtu,omitempty"`                   // of the underlay, in bytes; 0 means 1500
+	Offload    string `json:"offload,omitempty"`               // OffloadOff; empty means the kernel's default
+	Normalize  bool   `json:"normalize,omitempty"`             // endpoints have an MTU and offloads that every network can offer
 }
 
 // Options are the parameters of a workload. Zero means the tool's default.
 type Options struct {
-	Streams      int    `json:"streams,omitempty" most:"1e6"` // -P, flows of each client
-	MessageSize  int    `json:"message_size,omitempty"`       // -l, bytes a write or read
+	Streams      int    `json:"streams,omitempty" most:"1e6"` // -P, flows per client
+	MessageSize  int    `json:"message_size,omitempty"`       // -l, bytes per write or read
 	Window       int    `json:"window,omitempty"`             // -w, socket buffer in bytes
 	Congestion   string `json:"congestion,omitempty"`         // -C
 	ZeroCopy     bool   `json:"zero_copy,omitempty"`          // -Z, sendfile
-	SkipRxCopy   bool   `json:"skip_rx_copy,omitempty"`       // receiver discards in the kernel
+	SkipRxCopy   bool   `json:"skip_rx_copy,omitempty"`       // receiver discards data in the kernel
 	RequestSize  int    `json:"request_size,omitempty"`       // bytes
 	ResponseSize int    `json:"response_size,omitempty"`      // bytes
-	Bandwidth    int    `json:"bandwidth,omitempty"`          // -b, payload bit/s that each flow offers; 0 is as fast as it goes
-	Rate         int    `json:"rate,omitempty"`               // transactions a second that each flow offers
+	Bandwidth    int    `json:"bandwidth,omitempty"`          // -b, payload bit/s offered by each flow; 0 means as fast as possible
+	Rate         int    `json:"rate,omitempty"`               // transactions per second offered by each flow
 	Reverse      bool   `json:"reverse,omitempty"`            // -R, the server sends
-	NoKeepAlive  bool   `json:"no_keep_alive,omitempty"`      // a connection for each request
-	GSO          bool   `json:"gso,omitempty"`                // datagrams are handed over in batches (UDP_SEGMENT, UDP_GRO)
+	NoKeepAlive  bool   `json:"no_keep_alive,omitempty"`      // a new connection for each request
+	GSO          bool   `json:"gso,omitempty"`                // datagrams are passed to and from the kernel in batches (UDP_SEGMENT, UDP_GRO)
 }
 
-// Datagram is the payload of a datagram of udp_stream for which no message size is
-// given, in bytes: of every tool the same, so that they can be compared, and small
-// enough for tunnels not to fragment it.
+// Datagram is the payload of a datagram of udp_stream if no message size is given, in bytes: the same
+// for every tool, so that they can be compared, and small enough for tunnels not to fragment it.
 const Datagram = 1400
 
-// MachinesOwn is the congestion control that the machine has by itself.
+// MachinesOwn stands for the default congestion control of the machine.
 const MachinesOwn = "machine"
 
 // OffloadOff is a Cell's Offload without segmentation, receive merging and
 // checksums by devices.
 const OffloadOff = "off"
 
-// Pairs is how many clients there are: processes in all containers.
+// Pairs returns the number of clients: processes in all containers.
 func (c Cell) Pairs() int { return c.Clients * max(c.Processes, 1) }
 
-// escape keeps texts of cells from being taken for the structure of their key.
-// The placement is the last part of a key without "=", and has none itself.
+// escape prevents the text of a cell's fields from being taken for the structure of its
+// key. The placement is the last part of a key without "=", and contains none itself.
 var escape = strings.NewReplacer("%", "%25", "/", "%2F").Replace
 
-// Key is a stable text that is equal for equal cells only.
+// Key returns a stable text that is equal for equal cells only.
 func (c Cell) Key() string {
 	var b strings.Builder
 	tool, placement := strings.ReplaceAll(escape(c.Tool), ":", "%3A"), strings.ReplaceAll(escape(c.Placement), "=", "%3D")
@@ -103,17 +102,16 @@ func (c Cell) Key() string {
 	return b.String()
 }
 
-// Scenario is the cell without its network: cells of one scenario are
-// comparable with each other, and with the native cell of that scenario. Its
-// baseline stays: cells that are compared with different networks are of
-// different scenarios.
+// Scenario returns the cell without its network: cells of one scenario are comparable
+// with each other, and with the native cell of that scenario. Its baseline stays:
+// cells that are compared with different networks belong to different scenarios.
 func (c Cell) Scenario() Cell {
 	c.Network, c.Twin = "", 0
 	return c
 }
 
-// ClosedLoop reports whether transactions begin when the one before has ended, and not
-// when they are due.
+// ClosedLoop reports whether each transaction begins when the one before
+// has ended, rather than at a scheduled time.
 func (c Cell) ClosedLoop() bool {
 	switch c.Workload {
 	case TCPRR, UDPRR, TCPCRR, HTTP, Redis, Postgres, LatencyUnderLoad:
@@ -122,9 +120,8 @@ func (c Cell) ClosedLoop() bool {
 	return false
 }
 
-// Native names the network that a cell of so many hosts is compared with unless it
-// names another: the same traffic between the same hosts with no container network
-// at all.
+// Native returns the name of the network that a cell with this number of hosts is compared with
+// unless it names another: the same traffic between the same hosts with no container network at all.
 func Native(hosts int) string {
 	if hosts == 1 {
 		return "host"
@@ -132,11 +129,11 @@ func Native(hosts int) string {
 	return "native"
 }
 
-// Native names the network that the cell is compared with.
+// Native returns the name of the network that the cell is compared with.
 func (c Cell) Native() string { return cmp.Or(c.Baseline, Native(c.Hosts)) }
 
-// Against is the cell that c is compared with: for a cell of a self-check the first
-// twin of the same network, for any other the baseline of its scenario.
+// Against returns the cell that c is compared with: for a cell of a self-check
+// the first twin of the same network, for any other the baseline of its scenario.
 func (c Cell) Against() Cell {
 	if c.Twin != 0 {
 		c.Twin = 1
@@ -152,4 +149,34 @@ func (c Cell) IsNative() bool {
 		return c.Twin == 1
 	}
 	return c.Network == c.Native()
+}
+
+// LeastRounds returns the least number of rounds in which any difference can be shown
+// at a level, corrected for the number of comparisons. The smallest p-value that the
+// signed-rank test of n pairs attains is 2/2ⁿ, for n differences of one sign; times the
+// number of comparisons (Bonferroni, and Holm's first step) it must be below 1−level.
+func LeastRounds(comparisons int, level float64) int {
+	n := 1
+	for p := float64(max(1, comparisons)); p >= 1-level && n < 64; p /= 2 {
+		n++
+	}
+	return n
+}
+
+// GiveUp is the number of failures in a row after which a cell is not tried any more.
+const GiveUp = 3
+
+// Comparisons returns how many of the cells are compared with another of them: the
+// primary comparisons of a run, each in the metric that its cell is ranked by.
+func Comparisons(cells []Cell) (n int) {
+	among := map[Cell]bool{}
+	for _, c := range cells {
+		among[c] = true
+	}
+	for _, c := range cells {
+		if !c.IsNative() && among[c.Against()] {
+			n++
+		}
+	}
+	return n
 }

@@ -96,8 +96,7 @@ func TestWriterRefusesWhatNobodyMayCompareWith(t *testing.T) {
 	}
 }
 
-// TestLoadCanTakeLatencyAway holds that a trial is kept in which latency was a little less
-// under load than without.
+// TestLoadCanTakeLatencyAway checks that a trial is kept if latency was slightly lower under load than without.
 func TestLoadCanTakeLatencyAway(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.ndjson")
 	w, err := record.Create(path, record.Run{})

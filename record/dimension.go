@@ -6,43 +6,43 @@ import (
 	"strconv"
 )
 
-// Dimension is something in which cells differ on purpose. Keys of cells, flags, suites,
-// plans, axes of sweeps and columns of reports are made from the table of them: what is new
-// is one more row, its field, and its use.
+// Dimension is a property in which cells differ on purpose. Keys of cells, flags,
+// suites, plans, axes of sweeps and columns of reports are made from the table of
+// dimensions: a new one needs a row, its field, and the code that uses it.
 type Dimension struct {
-	Name    string   // of its flag, and of its column, such as message-size; in suites with _ for -
-	Short   string   // of its flag, such as l
-	Title   string   // what it is, for people, such as message size
-	About   string   // what is said of it as an option, in a few words
-	Example string   // values of such an option, as its flag takes them
-	Unit    string   // "B", "bit/s", "1/s"; "" of counts, names and switches
-	Usual   int      // what a number of zero stands for, such as an MTU of 1500
-	Most    int      // of a number that is an option, so that a mistyped one does not fill the memory
-	Values  []string // all that it can be, where these are few names
-	Open    bool     // zero can be written, too: no limit, which is what leaving it out means
+	Name    string   // of its flag and its column, for example message-size; in suites with _ for -
+	Short   string   // of its flag, for example l
+	Title   string   // for display, for example message size
+	About   string   // short description as an option
+	Example string   // example values of the option, as its flag takes them
+	Unit    string   // "B", "bit/s", "1/s"; "" for counts, names and switches
+	Usual   int      // the value that zero stands for, for example an MTU of 1500
+	Most    int      // limit of a numeric option, so that a mistyped one does not exhaust memory
+	Values  []string // all values, if they are a few names
+	Open    bool     // zero can be given explicitly, too: it means no limit, the same as leaving it out
 	Part    Part
 
-	takes []string          // workloads that take it; nil is all
-	key   string            // of its part of a key, where that is not its name, or inHead
+	takes []string          // workloads that take it; nil means all
+	key   string            // of its part of a key, if different from its name, or inHead
 	field func(c *Cell) any // *int, *string or *bool
 }
 
-// Part is what a dimension belongs to.
+// Part is the aspect of a cell that a dimension belongs to.
 type Part int
 
 // The parts of a cell.
 const (
-	Path      Part = iota // what is connected: network, hosts, family, how many
-	Traffic               // what drives what, and where
+	Path      Part = iota // what is connected: network, hosts, family, counts
+	Traffic               // the tool, the workload and its placement
 	Option                // of a workload
 	Condition             // of the network's surroundings
 	Beside                // what the cell is compared with
 )
 
-// MaxMessage is how many bytes a message, a request or a response can have.
+// MaxMessage is the largest size of a message, a request or a response, in bytes.
 const MaxMessage = 64 << 20
 
-// inHead is what Cell.Key writes without a name.
+// inHead marks dimensions that Cell.Key writes without a name.
 const inHead = "-"
 
 // Workloads that take an option.
@@ -54,7 +54,7 @@ var (
 	asking    = []string{TCPRR, TCPCRR, UDPRR, PacedRR, LatencyUnderLoad}
 )
 
-// dimensions are in the order in which keys have them.
+// dimensions are in the order in which they appear in keys.
 var dimensions = []Dimension{
 	{Name: "network", Title: "network", Part: Path, key: inHead, field: func(c *Cell) any { return &c.Network }},
 	{Name: "hosts", Title: "hosts", Part: Path, key: inHead, field: func(c *Cell) any { return &c.Hosts }},
@@ -90,12 +90,12 @@ var dimensions = []Dimension{
 	},
 	{
 		Name: "bandwidth", Short: "b", Title: "offered rate of each flow", Unit: "bit/s", Part: Option, Most: 400e9, Open: true, takes: []string{UDPStream, TCPStream},
-		About: "payload that each flow of a stream offers, in bit/s; 0 is no limit", Example: "100M,1G",
+		About: "payload that each flow of a stream offers, in bit/s; 0 means no limit", Example: "100M,1G",
 		key: "b", field: func(c *Cell) any { return &c.Options.Bandwidth },
 	},
 	{
 		Name: "rate", Title: "offered transactions of each flow", Unit: "1/s", Part: Option, Most: 10_000_000, takes: []string{PacedRR},
-		About: "transactions a second that each flow of paced_rr offers",
+		About: "transactions per second that each flow of paced_rr offers",
 		field: func(c *Cell) any { return &c.Options.Rate },
 	},
 	{
@@ -110,7 +110,7 @@ var dimensions = []Dimension{
 	},
 	{
 		Name: "skip-rx-copy", Title: "discarded in the kernel", Part: Option, takes: inFlows,
-		About: "the receiver discards in the kernel",
+		About: "the receiver discards data in the kernel",
 		field: func(c *Cell) any { return &c.Options.SkipRxCopy },
 	},
 	{
@@ -125,7 +125,7 @@ var dimensions = []Dimension{
 	},
 	{
 		Name: "gso", Title: "datagrams in batches", Part: Option, takes: []string{UDPStream},
-		About: "datagrams of udp_stream are handed over in batches",
+		About: "datagrams of udp_stream go to the kernel in batches",
 		field: func(c *Cell) any { return &c.Options.GSO },
 	},
 	{Name: "placement", Title: "placement", Values: []string{PlacementSame, PlacementDistinct, PlacementFree}, Part: Traffic, key: inHead, field: func(c *Cell) any { return &c.Placement }},
@@ -133,6 +133,7 @@ var dimensions = []Dimension{
 	{Name: "processes", Title: "clients in each container", Part: Path, Usual: 1, field: func(c *Cell) any { return &c.Processes }},
 	{Name: "neighbours", Title: "idle neighbours", Part: Condition, field: func(c *Cell) any { return &c.Neighbours }},
 	{Name: "rules", Title: "further firewall rules", Part: Condition, field: func(c *Cell) any { return &c.Rules }},
+	{Name: "services", Title: "further services", Part: Condition, field: func(c *Cell) any { return &c.Services }},
 	{Name: "mtu", Title: "MTU", Unit: "B", Part: Condition, Usual: 1500, field: func(c *Cell) any { return &c.MTU }},
 	{Name: "twin", Title: "twin", Part: Beside, field: func(c *Cell) any { return &c.Twin }},
 	{Name: "offload", Title: "offload", Values: []string{"on", OffloadOff}, Part: Condition, field: func(c *Cell) any { return &c.Offload }},
@@ -140,33 +141,22 @@ var dimensions = []Dimension{
 	{Name: "baseline", Title: "baseline", Part: Beside, field: func(c *Cell) any { return &c.Baseline }},
 }
 
-// Dimensions are those of some parts of a cell, or of all if none is named.
+// Dimensions returns the dimensions of the given parts of a cell, or all if none is given.
 func Dimensions(parts ...Part) []Dimension {
-	if len(parts) == 0 {
-		return slices.Clone(dimensions)
-	}
-	var some []Dimension
-	for _, d := range dimensions {
-		if slices.Contains(parts, d.Part) {
-			some = append(some, d)
-		}
-	}
-	return some
+	return slices.DeleteFunc(slices.Clone(dimensions), func(d Dimension) bool {
+		return len(parts) > 0 && !slices.Contains(parts, d.Part)
+	})
 }
 
-// DimensionOf finds the dimension of a name.
+// DimensionOf finds a dimension by name.
 func DimensionOf(name string) (Dimension, bool) {
-	i := slices.IndexFunc(dimensions, func(d Dimension) bool { return d.Name == name })
-	if i < 0 {
-		return Dimension{}, false
-	}
-	return dimensions[i], true
+	return First(dimensions, func(d Dimension) bool { return d.Name == name })
 }
 
-// Field is where a cell has it: a *int, *string or *bool.
+// Field returns a pointer to the dimension's field in a cell: a *int, *string or *bool.
 func (d Dimension) Field(c *Cell) any { return d.field(c) }
 
-// Flag is how it is given on a command line, as short as it can be.
+// Flag returns its flag on a command line, in the shortest form.
 func (d Dimension) Flag() string {
 	if d.Short != "" {
 		return "-" + d.Short
@@ -174,21 +164,21 @@ func (d Dimension) Flag() string {
 	return "--" + d.Name
 }
 
-// Takes reports whether it has an effect on a workload. A tool may honour fewer options.
+// Takes reports whether it affects a workload. A tool may honour fewer options.
 func (d Dimension) Takes(workload string) bool {
 	return d.takes == nil || slices.Contains(d.takes, workload)
 }
 
-// Takers are the workloads on which it has an effect; nil is all.
+// Takers returns the workloads that it affects; nil means all.
 func (d Dimension) Takers() []string { return slices.Clone(d.takes) }
 
-// IsSet reports whether it is another than the zero value in a cell.
+// IsSet reports whether it differs from the zero value in a cell.
 func (d Dimension) IsSet(c Cell) bool { return !reflect.ValueOf(d.field(&c)).Elem().IsZero() }
 
 // Clear sets it to the zero value.
 func (d Dimension) Clear(c *Cell) { reflect.ValueOf(d.field(c)).Elem().SetZero() }
 
-// Raw is its number in a cell, as that has it. What is no number has none.
+// Raw returns its number as stored in a cell; ok is false if it is not a number.
 func (d Dimension) Raw(c Cell) (n int, ok bool) {
 	if v, ok := d.field(&c).(*int); ok {
 		return *v, true
@@ -196,7 +186,7 @@ func (d Dimension) Raw(c Cell) (n int, ok bool) {
 	return 0, false
 }
 
-// Number is its number in a cell, and for zero what that stands for.
+// Number returns its number in a cell, with zero replaced by what it stands for.
 func (d Dimension) Number(c Cell) (n int, ok bool) {
 	n, ok = d.Raw(c)
 	if n == 0 {
@@ -205,13 +195,13 @@ func (d Dimension) Number(c Cell) (n int, ok bool) {
 	return n, ok
 }
 
-// Switch reports whether it is set or not set, and has no further value.
+// Switch reports whether it is only set or not set, without a value.
 func (d Dimension) Switch() bool {
 	_, ok := d.field(&Cell{}).(*bool)
 	return ok
 }
 
-// Text is its value in a cell, as a flag has it: a number in its smallest unit, true or false.
+// Text returns its value in a cell as its flag takes it: a number in its smallest unit, true or false.
 func (d Dimension) Text(c Cell) string {
 	if n, ok := d.Number(c); ok {
 		return strconv.Itoa(n)
@@ -225,7 +215,7 @@ func (d Dimension) Text(c Cell) string {
 	return ""
 }
 
-// inKey is its part of a cell's key, where it is set.
+// inKey returns its part of a cell's key, for a cell that sets it.
 func (d Dimension) inKey(c Cell) string {
 	key := d.key
 	if key == "" {

@@ -9,7 +9,7 @@ import (
 	"nettoll/record"
 )
 
-// TestEveryFieldIsADimension wants each field of a cell in the table once.
+// TestEveryFieldIsADimension requires each field of a cell to be in the table once.
 func TestEveryFieldIsADimension(t *testing.T) {
 	var c record.Cell
 	named := map[any]string{}
@@ -33,7 +33,7 @@ func TestEveryFieldIsADimension(t *testing.T) {
 	})
 }
 
-// TestDimensionsOfACell reads, sets and clears each field by the table.
+// TestDimensionsOfACell reads, sets and clears each field through the table.
 func TestDimensionsOfACell(t *testing.T) {
 	full := filled[record.Cell](t, 3)
 	for _, d := range record.Dimensions() {
@@ -51,7 +51,7 @@ func TestDimensionsOfACell(t *testing.T) {
 	}
 }
 
-// TestKeyStays wants keys to be what they were: programs compare them.
+// TestKeyStays requires keys to stay unchanged: programs compare them.
 func TestKeyStays(t *testing.T) {
 	c := record.Cell{
 		Network: "docker:bridge", Hosts: 2, Family: 6, Servers: 2, Clients: 8, Tool: "iperf3", Workload: "tcp_stream", Placement: "free",
@@ -59,10 +59,10 @@ func TestKeyStays(t *testing.T) {
 			Streams: 4, MessageSize: 1024, Window: 4096, Congestion: "cubic", ZeroCopy: true, SkipRxCopy: true, RequestSize: 1, ResponseSize: 2,
 			Bandwidth: 3, Rate: 5, Reverse: true, NoKeepAlive: true, GSO: true,
 		},
-		Underlay: "m4/x", Twin: 1, Baseline: "veth", Processes: 3, Neighbours: 6, Rules: 7, MTU: 9000, Offload: "off", Normalize: true,
+		Underlay: "m4/x", Twin: 1, Baseline: "veth", Processes: 3, Neighbours: 6, Rules: 7, Services: 8, MTU: 9000, Offload: "off", Normalize: true,
 	}
 	const want = "docker:bridge/hosts=2/ipv6/2x8/iperf3:tcp_stream/P=4/l=1024/w=4096/req=1/resp=2/b=3/rate=5/C=cubic/Z/skip-rx-copy/R/no-keep-alive/gso" +
-		"/free/underlay=m4%2Fx/processes=3/neighbours=6/rules=7/mtu=9000/twin=1/offload=off/normalize=1/baseline=veth"
+		"/free/underlay=m4%2Fx/processes=3/neighbours=6/rules=7/services=8/mtu=9000/twin=1/offload=off/normalize=1/baseline=veth"
 	if got := c.Key(); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

@@ -12,7 +12,7 @@ import (
 	"nettoll/record"
 )
 
-// agree fails where reading a file for reports says something else than reading all of it.
+// agree fails the test if reading a file for reports differs from reading all of it.
 func agree(t *testing.T, text []byte, whole *record.File, wrong error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "run")

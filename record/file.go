@@ -9,30 +9,31 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
+	"time"
 )
 
-// File is a run file, read.
+// File is the content of a run file.
 type File struct {
 	Run     Run
 	Trials  []Trial
 	Resumes []Resume
 	Ends    []End
-	// Open says that the last complete line is not an end: a process began or went on
-	// with the run, and did not end in an orderly way. Clocks do not tell, since they
-	// may be set back.
+	// Open means that the last complete line is not an end: a process began or resumed the run, and
+	// did not end in an orderly way. Timestamps cannot show this, since clocks may be set back.
 	Open bool
-	// Size is the length in bytes of the complete lines. Whatever follows is
-	// the beginning of a line that was never finished: the process died.
+	// Size is the length in bytes of the complete lines. Anything after them
+	// is the beginning of a line that was never finished: the process died.
 	Size int64
 	// Truncated is the length of that beginning.
 	Truncated int64
-	// Spent is how many seconds the processes worked on the run, all of them together: what
-	// each said at its end, and of one that did not get to say it what its trials took.
+	// Spent is the number of seconds that all processes together worked on the run: the time
+	// that each recorded at its end, and for a process without an end the time of its trials.
 	Spent float64
 }
 
-// Limits are the settings in force at the end of the run: those of the last process that
-// went on with it, or else the run's own.
+// Limits returns the settings in force at the end of the run: those of
+// the last process that resumed it, or else the run's own.
 func (f *File) Limits() Settings {
 	for _, r := range slices.Backward(f.Resumes) {
 		if r.Settings != nil {
@@ -42,13 +43,13 @@ func (f *File) Limits() Settings {
 	return f.Run.Settings
 }
 
-// line is one of a run file.
+// line is a line of a run file.
 type line interface {
-	// check refuses what cannot be true.
+	// check rejects values that cannot be true.
 	check() error
 }
 
-// decode reads a line whose type is known.
+// decode reads a line of known type.
 func decode(text []byte, into line) error {
 	if err := json.Unmarshal(text, into); err != nil {
 		return err
@@ -69,8 +70,8 @@ func (t *Trial) check() error  { return t.Check() }
 func (r *Resume) check() error { return bounded(r) }
 func (e *End) check() error    { return bounded(e) }
 
-// Check refuses a trial that cannot be true, so that nobody computes with it. The error
-// names the field as the file does.
+// Check rejects a trial that cannot be true, so that nothing is computed
+// from it. The error names the field as in the file.
 func (t *Trial) Check() error {
 	switch t.Status {
 	case OK, Invalid:
@@ -100,7 +101,7 @@ type Writer struct {
 	f *os.File
 }
 
-// Create begins a run file. It refuses to overwrite one.
+// Create begins a run file. It refuses to overwrite an existing file.
 func Create(path string, run Run) (*Writer, error) {
 	run.Type, run.SchemaVersion = TypeRun, SchemaVersion
 	if err := run.check(); err != nil {
@@ -121,8 +122,8 @@ func Create(path string, run Run) (*Writer, error) {
 	return w, nil
 }
 
-// SyncFolder makes the name of a new file last through a loss of power, where that can be:
-// there are folders that may be written and not read, and file systems without a way to.
+// SyncFolder makes the name of a new file survive a loss of power, if possible:
+// some folders may be written but not read, and some file systems cannot sync them.
 func SyncFolder(path string) {
 	if dir, err := os.Open(filepath.Dir(path)); err == nil {
 		_ = dir.Sync()
@@ -130,34 +131,34 @@ func SyncFolder(path string) {
 	}
 }
 
-// Append opens a run file to go on with it, cuts off the line that was never
-// finished and says what the file holds so far.
-func Append(path string, resume Resume) (*Writer, *File, error) {
+// Append opens a run file to resume it, cuts off a line that was never
+// finished and returns what the file holds so far.
+func Append(path string, resume Resume) (w *Writer, file *File, err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND, 0)
 	if err != nil {
 		return nil, nil, err
 	}
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() { // a pipe is not there to be read again
-		return nil, nil, errors.Join(err, fmt.Errorf("%s is not a regular file", path), f.Close())
+	defer func() {
+		if err != nil {
+			w, file, err = nil, nil, errors.Join(err, f.Close())
+		}
+	}()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() { // a pipe cannot be read again
+		return nil, nil, errors.Join(err, fmt.Errorf("%s is not a regular file", path))
 	}
 	if err := lock(f); err != nil {
-		return nil, nil, errors.Join(err, f.Close())
+		return nil, nil, err
 	}
-	file, err := Read(f)
-	if err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("%s: %w", path, err), f.Close())
+	if file, err = Read(f); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if file.Truncated > 0 {
 		if err := f.Truncate(file.Size); err != nil {
-			return nil, nil, errors.Join(err, f.Close())
+			return nil, nil, err
 		}
 	}
-	w := &Writer{f: f}
-	resume.Type = TypeResume
-	if err := w.write(&resume, "resume"); err != nil {
-		return nil, nil, errors.Join(err, f.Close())
-	}
-	return w, file, nil
+	w, resume.Type = &Writer{f: f}, TypeResume
+	return w, file, w.write(&resume, "resume")
 }
 
 // Trial appends a finished trial.
@@ -172,9 +173,9 @@ func (w *Writer) End(e End) error {
 	return w.write(&e, "end")
 }
 
-// write appends one line and waits for the disk. What could be written only in
-// part is cut off again, so that the file ends with a complete line. What Read would
-// refuse is not written: one such line makes a whole file of no use.
+// write appends one line and waits for the disk. A line that could be written only
+// in part is cut off again, so that the file ends with a complete line. A line that
+// Read would reject is not written: a single one makes the whole file unreadable.
 func (w *Writer) write(l line, what string) error {
 	if err := l.check(); err != nil {
 		return fmt.Errorf("record: refuse %s: %w", what, err)
@@ -184,7 +185,7 @@ func (w *Writer) write(l line, what string) error {
 		return fmt.Errorf("record: encode: %w", err)
 	}
 	if b.Len() > maxLine {
-		return fmt.Errorf("record: a line of %d bytes, readers take %d", b.Len(), maxLine)
+		return fmt.Errorf("record: a line of %d bytes; readers accept at most %d", b.Len(), maxLine)
 	}
 	size, err := w.f.Seek(0, io.SeekEnd)
 	if err != nil {
@@ -198,3 +199,20 @@ func (w *Writer) write(l line, what string) error {
 
 // Close closes the file.
 func (w *Writer) Close() error { return w.f.Close() }
+
+// lockWait is how long a killed process may take to release its file.
+const lockWait = 2 * time.Second
+
+// lock locks a run file for one writer, until it is closed. If the file
+// system has no locks, the file stays unlocked.
+func lock(f *os.File) error {
+	for deadline := time.Now().Add(lockWait); ; time.Sleep(20 * time.Millisecond) {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if !errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("%s: another process is writing this run file", f.Name())
+		}
+	}
+}

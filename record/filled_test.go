@@ -9,8 +9,8 @@ import (
 	"nettoll/record"
 )
 
-// filled gives a value whose every field, at any depth, differs from zero and
-// from the others, so that a field that gets lost on the way shows.
+// filled returns a value in which every field, at any depth, differs
+// from zero and from the others, so that a lost field is noticed.
 func filled[T any](t *testing.T, seed int) T {
 	t.Helper()
 	var v T
@@ -62,7 +62,7 @@ func fill(t *testing.T, v reflect.Value, n *int) {
 	}
 }
 
-// filledTrial is a trial that may be written.
+// filledTrial returns a trial that may be written.
 func filledTrial(t *testing.T, round int) record.Trial {
 	t.Helper()
 	tr := filled[record.Trial](t, round)
@@ -82,5 +82,5 @@ func filledRun(t *testing.T) record.Run {
 	return run
 }
 
-// small is the least that says what was measured.
+// small is a cell with the least that check requires.
 var small = record.Cell{Network: "bridge", Family: 4, Tool: "engine", Workload: record.TCPRR}

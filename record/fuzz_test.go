@@ -13,8 +13,8 @@ import (
 	"nettoll/record"
 )
 
-// FuzzRead reads anything without panic, for reports as well, and what it could read it can
-// write and read again equal.
+// FuzzRead checks that reading anything does not panic, for reports as
+// well, and that what was read can be written and read again unchanged.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(runLine + trialLine))
 	f.Add([]byte(runLine + `{"type":"resume","started":"2026-01-02T03:04:05+01:00"}` + "\n" + `{"type":"end","reason":"precision"}` + "\n" + `{"ty`))

@@ -6,7 +6,7 @@ type Metric struct {
 	Unit  string  `json:"unit"`
 }
 
-// Direction says which way a metric is better.
+// Direction is the direction in which a metric is better.
 type Direction int
 
 const (
@@ -21,41 +21,41 @@ func (d Direction) String() string {
 	return "lower"
 }
 
-// MarshalText writes a direction as reports for programs have it.
+// MarshalText writes a direction as machine-readable reports name it.
 func (d Direction) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
 // Names of metrics.
 const (
-	Throughput          = "throughput"            // payload bits a second, counted at the receiver; of tcp_bidir both ways together
+	Throughput          = "throughput"            // payload bits per second, counted at the receiver; for tcp_bidir both ways together
 	ThroughputPerClient = "throughput_per_client" // the same, for the average client process
-	PacketRate          = "packet_rate"           // datagrams a second, counted at the receiver
-	TransactionRate     = "transaction_rate"      // transactions a second; of tcp_crr connections a second
+	PacketRate          = "packet_rate"           // datagrams per second, counted at the receiver
+	TransactionRate     = "transaction_rate"      // transactions per second; for tcp_crr connections per second
 	LatencyMean         = "latency_mean"          // round trip of a transaction
 	LatencyP50          = "latency_p50"
 	LatencyP90          = "latency_p90"
 	LatencyP99          = "latency_p99"
 	LatencyP999         = "latency_p999"
-	LatencyP99ByTime    = "latency_p99_by_time"  // of the time, not of the transactions, 99 % is spent in such as take no longer
+	LatencyP99ByTime    = "latency_p99_by_time"  // 99 % of the time, not of the transactions, is spent in transactions that take no longer
 	LatencyP999ByTime   = "latency_p999_by_time" // computed by the analysis, from the latencies of closed loops
 	LatencyMax          = "latency_max"
 	LatencyAdded        = "latency_added" // p50 under load less p50 without
 	ConnectP50          = "connect_p50"   // making a connection
 	ConnectP99          = "connect_p99"
 	Loss                = "loss"                // datagrams lost on the way, as a share of those sent
-	ReceiverDrops       = "receiver_drops"      // datagrams that arrived and found the socket full, as a share of those sent
+	ReceiverDrops       = "receiver_drops"      // datagrams that arrived when the socket was full, as a share of those sent
 	Reordering          = "reordering"          // datagrams that arrived after a later one, as a share of those received
 	Duplicates          = "duplicates"          // datagrams that arrived again, as a share of those received
 	Jitter              = "jitter"              // interarrival jitter of RFC 3550, mean of all flows
 	Fairness            = "fairness"            // Jain's index of the flows' shares, 1 is equal
-	CPUPerGB            = "cpu_per_gb"          // CPU seconds of the machine over idle, for 1e9 payload bytes
-	CPUPerTransaction   = "cpu_per_transaction" // CPU seconds of the machine over idle, for a transaction
+	CPUPerGB            = "cpu_per_gb"          // CPU seconds of the machine over idle, per 1e9 payload bytes
+	CPUPerTransaction   = "cpu_per_transaction" // CPU seconds of the machine over idle, per transaction
 	Retransmits         = "retransmits"         // segments, all flows
 )
 
 // Kind describes a metric: its base unit and its direction.
 type Kind struct {
 	Name   string    `json:"metric"`
-	Title  string    `json:"-"`    // for people
+	Title  string    `json:"-"`    // for display
 	Unit   string    `json:"unit"` // base unit, as stored
 	Better Direction `json:"better"`
 }
@@ -100,8 +100,8 @@ func KindOf(name string) (Kind, bool) {
 	return Kind{}, false
 }
 
-// Primary names the metrics that answer for a workload: the first that a tool
-// measures is the one that networks are ranked by and precision is asked of.
+// Primary names the metrics that answer for a workload: the first that a tool measures
+// is the one that networks are ranked by and that precision is requested for.
 func Primary(workload string) []string {
 	switch workload {
 	case TCPRR, UDPRR:
@@ -119,16 +119,41 @@ func Primary(workload string) []string {
 	}
 }
 
-// Mixed reports whether a workload is transactions and streams at once, whose shares of
-// the network cannot be compared, and whose shares of CPU time nobody knows.
+// Mixed reports whether a workload combines transactions and streams, whose shares
+// of the network cannot be compared, and whose shares of CPU time are unknown.
 func Mixed(workload string) bool { return workload == LatencyUnderLoad }
 
-// Signed reports whether a metric can be less than nothing: what load adds to latency can,
-// where there is next to none.
+// Signed reports whether a metric can be negative: the latency added by load can, if there is almost none.
 func Signed(metric string) bool { return metric == LatencyAdded }
 
-// Measured is a figure of a metric in its base unit.
+// Measured returns a figure of a metric in its base unit.
 func Measured(name string, value float64) Metric {
 	kind, _ := KindOf(name)
 	return Metric{Value: value, Unit: kind.Unit}
+}
+
+// Jain returns how evenly flows share a network: the squared sum over n times the sum of squares (Jain,
+// Chiu and Hawe, DEC-TR-301, 1984), 1 if all are equal and 1/n if one has everything. If there are streams
+// the index is of their bytes, otherwise of transactions. A single flow shares with none, and has no index.
+func Jain(flows []Flow) (index float64, ok bool) {
+	of := func(f Flow) float64 { return float64(f.Transactions) }
+	for _, f := range flows {
+		if f.Bytes > 0 {
+			of = func(f Flow) float64 { return float64(f.Bytes) }
+		}
+	}
+	var n, sum, squares float64
+	for _, f := range flows {
+		x := of(f)
+		if x == 0 && f.Bytes+f.Transactions > 0 {
+			continue // counts the other quantity
+		}
+		n++
+		sum += x
+		squares += x * x
+	}
+	if n < 2 || squares == 0 {
+		return 0, false
+	}
+	return sum * sum / (n * squares), true
 }

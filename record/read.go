@@ -3,55 +3,46 @@ package record
 import (
 	"bufio"
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"reflect"
+	"runtime"
 	"sync"
+	"sync/atomic"
 )
 
-// maxLine bounds one line of a run file, so that a file that is not one
-// cannot fill the memory.
+// maxLine bounds one line of a run file, so that a file of another kind cannot exhaust memory.
 const maxLine = 16 << 20
 
-// trialPrefix is how lines of trials begin that a Writer wrote.
+// trialPrefix is the beginning of trial lines written by a Writer.
 var trialPrefix = []byte(`{"type":"trial",`)
 
-// spending adds up how long the processes worked that a run file is of.
-type spending struct{ said, trials float64 }
+// spending adds up how long the processes of a run file worked: those
+// that have ended, and the trials of one that has not.
+type spending struct{ ended, trials float64 }
 
-// trial is one of the process that has not ended yet.
-func (s *spending) trial(elapsed float64) { s.trials += elapsed }
+// over records the end of a process, with the time that it recorded or else that of its trials.
+func (s *spending) over(elapsed float64) { s.ended, s.trials = s.ended+elapsed, 0 }
 
-// over is the end of a process that said how long it took, or did not get to say it.
-func (s *spending) over(elapsed float64) { s.said, s.trials = s.said+elapsed, 0 }
-
-func (s *spending) total() float64 { return s.said + s.trials }
-
-// Read reads a run file. A last line without its newline is left out and
-// counted in Truncated; any other line that cannot be read is an error that
-// names the line.
+// Read reads a run file. A last line without its newline is left out and counted in
+// Truncated; any other line that cannot be read is an error that names the line.
 func Read(r io.Reader) (*File, error) { return read(r, wholeTrial, func(*Trial) {}) }
 
-// read is Read by somebody who keeps of a trial what brief leaves of it. The function decode gives trials that
-// are, several at once, where all is well with the line; all other lines are decoded here.
+// read is Read with brief reducing each trial to what the caller keeps. Valid
+// trials are decoded by decode, several at once; all other lines are decoded here.
 func read(r io.Reader, decode func(line []byte) *Trial, brief func(*Trial)) (*File, error) {
 	f := &File{Open: true}
 	var spent spending
-	var c, next chunk
+	var c chunk
 	cells := map[Cell]bool{}
 	br := bufio.NewReaderSize(r, 1<<16)
-	var reading sync.WaitGroup
-	defer reading.Wait()
-	next.fill(br)
 	for n := 0; ; {
-		reading.Wait()
-		c, next = next, c
-		if c.ended == nil {
-			reading.Go(func() { next.fill(br) })
-		}
-		c.decode(decode)
+		c.fill(br)
+		c.decode(decode, brief)
 		for i, t := range c.trials {
 			n++
 			var err error
@@ -82,20 +73,17 @@ func read(r io.Reader, decode func(line []byte) *Trial, brief func(*Trial)) (*Fi
 	if f.Size == 0 {
 		return nil, errors.New("not a run file: it has no complete line")
 	}
-	f.Spent = spent.total()
+	f.Spent = spent.ended + spent.trials
 	return f, nil
 }
 
-// wholeTrial decodes a line, where it is a trial and all is well.
+// wholeTrial decodes a trial, or returns nil if it cannot.
 func wholeTrial(line []byte) *Trial {
-	if !bytes.HasPrefix(line, trialPrefix) {
-		return nil
-	}
 	l := struct {
 		*Trial
 		SchemaVersion int `json:"schema_version"`
 	}{Trial: &Trial{}}
-	if json.Unmarshal(line, &l) != nil || l.Type != TypeTrial || l.Check() != nil {
+	if json.Unmarshal(line, &l) != nil {
 		return nil
 	}
 	return l.Trial
@@ -104,10 +92,10 @@ func wholeTrial(line []byte) *Trial {
 func (f *File) addTrial(t *Trial, spent *spending) {
 	f.Open = true
 	f.Trials = append(f.Trials, *t)
-	spent.trial(t.Elapsed)
+	spent.trials += t.Elapsed
 }
 
-// add is of any line, and says what is wrong with it.
+// add adds a line of any type, and returns what is wrong with it.
 func (f *File) add(line []byte, first bool, spent *spending, brief func(*Trial)) error {
 	var head struct {
 		Type          string `json:"type"`
@@ -158,10 +146,9 @@ func (f *File) add(line []byte, first bool, spent *spending, brief func(*Trial))
 // ReadFile reads the run file at path.
 func ReadFile(path string) (*File, error) { return readFile(path, Read) }
 
-// ReadFigures reads the run file at path for reports of it: trials have no Counters and no Slices, which are
-// checked all the same, and share what is equal among them, so that nobody may change it. Each is handed to finish,
-// where there is one, by several goroutines at once. A file of thousands of trials takes half the time then and a
-// fraction of the memory.
+// ReadFigures reads the run file at path for reports: trials have no Counters and no Slices, which are still
+// checked, and share equal parts, so that nobody may change them. Each is passed to finish, unless that is nil, by
+// several goroutines at once. A file of thousands of trials then takes half the time and a fraction of the memory.
 func ReadFigures(path string, finish func(*Trial)) (*File, error) {
 	return readFile(path, func(r io.Reader) (*File, error) {
 		f := figures{finish: finish}
@@ -180,4 +167,239 @@ func readFile(path string, read func(io.Reader) (*File, error)) (*File, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return file, nil
+}
+
+// chunkSize is about how many bytes of lines are decoded at once: enough
+// for every CPU to have some, and little compared to what is kept of them.
+const chunkSize = 1 << 20
+
+// chunk holds consecutive lines.
+type chunk struct {
+	text   []byte
+	ends   []int    // of each line in text, after its newline
+	ended  error    // why no lines follow; text then ends with any part of an unfinished line
+	trials []*Trial // the trial of each line, if decode can decode it
+}
+
+// fill reads the next lines.
+func (c *chunk) fill(br *bufio.Reader) {
+	c.text, c.ends, c.ended = c.text[:0], c.ends[:0], nil
+	for c.ended == nil && len(c.text) < chunkSize {
+		if c.ended = c.readLine(br); c.ended == nil {
+			c.ends = append(c.ends, len(c.text))
+		}
+	}
+}
+
+// readLine adds a line with its newline, or the rest of the input and io.EOF.
+func (c *chunk) readLine(br *bufio.Reader) error {
+	begin := len(c.text)
+	for {
+		part, err := br.ReadSlice('\n')
+		c.text = append(c.text, part...)
+		if len(c.text)-begin > maxLine {
+			return fmt.Errorf("longer than %d bytes: not a run file", maxLine)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return err
+		}
+	}
+}
+
+// line returns a line with its newline.
+func (c *chunk) line(i int) []byte {
+	if i == 0 {
+		return c.text[:c.ends[0]]
+	}
+	return c.text[c.ends[i-1]:c.ends[i]]
+}
+
+// rest returns the bytes after the last line.
+func (c *chunk) rest() []byte {
+	if len(c.ends) == 0 {
+		return c.text
+	}
+	return c.text[c.ends[len(c.ends)-1]:]
+}
+
+// decode decodes valid trials on all CPUs. All other lines, which are
+// few, are left to File.add, which reports what is wrong with them.
+func (c *chunk) decode(trial func(line []byte) *Trial, brief func(*Trial)) {
+	c.trials = make([]*Trial, len(c.ends))
+	var next atomic.Int64
+	var all sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(c.ends)) {
+		all.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(c.ends); i = int(next.Add(1)) - 1 {
+				if !bytes.HasPrefix(c.line(i), trialPrefix) {
+					continue
+				}
+				if t := trial(c.line(i)); t != nil && t.Type == TypeTrial && t.Check() == nil {
+					brief(t)
+					c.trials[i] = t
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// figures reads trials for reports, which need the measured figures but not all of the counters.
+type figures struct {
+	finish    func(*Trial)
+	cells     pool[Cell]
+	endpoints pool[[]Endpoint]
+	texts     texts
+}
+
+// figuresLine is a trial with the fields that have their own decoding.
+type figuresLine struct {
+	*Trial
+	SchemaVersion int              `json:"schema_version"`
+	Cell          part[Cell]       `json:"cell"`
+	Endpoints     part[[]Endpoint] `json:"endpoints"`
+	Counters      checked          `json:"counters"`
+}
+
+// trial decodes a trial, or returns nil if it cannot.
+func (f *figures) trial(line []byte) *Trial {
+	t := &Trial{}
+	l := figuresLine{Trial: t, Cell: part[Cell]{from: &f.cells}, Endpoints: part[[]Endpoint]{from: &f.endpoints}}
+	if json.Unmarshal(line, &l) != nil {
+		return nil
+	}
+	t.Cell, t.Endpoints = l.Cell.value, l.Endpoints.value
+	return t
+}
+
+// brief reduces a trial to what reports need.
+func (f *figures) brief(t *Trial) {
+	t.Counters, t.Slices = nil, nil
+	f.texts.share(t)
+	if f.finish != nil {
+		f.finish(t)
+	}
+}
+
+// pool keeps the values of parts of lines, so that equal parts are decoded
+// and held once: a run has few cells and endpoints, and many trials.
+type pool[T any] struct {
+	sync.Mutex
+	known map[[sha256.Size]byte]T // by the text
+}
+
+// part is a field of a line with its value in a pool.
+type part[T any] struct {
+	from  *pool[T]
+	value T
+	given bool
+}
+
+// UnmarshalJSON finds the value in the pool, or decodes it.
+func (p *part[T]) UnmarshalJSON(text []byte) error {
+	if p.given {
+		return errors.New("duplicate key")
+	}
+	p.given = true
+	key := sha256.Sum256(text)
+	p.from.Lock()
+	defer p.from.Unlock()
+	value, known := p.from.known[key]
+	if known {
+		p.value = value
+		return nil
+	}
+	if err := json.Unmarshal(text, &p.value); err != nil {
+		return err
+	}
+	if p.from.known == nil {
+		p.from.known = map[[sha256.Size]byte]T{}
+	}
+	p.from.known[key] = p.value
+	return nil
+}
+
+// checked is an object of counters that is checked but not kept.
+type checked struct{}
+
+// UnmarshalJSON accepts objects whose values are whole numbers of at most 18 digits,
+// which are within bounds. Matching brackets and quotes were checked before.
+func (checked) UnmarshalJSON(object []byte) error {
+	odd := errors.New("not an object of counters")
+	if object[0] != '{' {
+		return odd
+	}
+	before, inText, digits := byte('{'), false, 0
+	for i := 1; i < len(object); i++ {
+		c := object[i]
+		switch {
+		case inText && c == '\\':
+			i++
+		case c == '"' && (inText || before != ':'): // of a key
+			inText = !inText
+		case inText:
+		case c == ',' || c == ':' || c == '}':
+			before, digits = c, 0
+		case '0' <= c && c <= '9' && digits < 18:
+			digits++
+		default:
+			return odd
+		}
+	}
+	return nil
+}
+
+// texts holds names that occur in many trials, each once.
+type texts struct {
+	sync.Mutex
+	known map[string]string
+}
+
+// share makes a trial use the shared texts. Its cell and its endpoints are shared as a whole.
+func (s *texts) share(t *Trial) {
+	s.Lock()
+	defer s.Unlock()
+	if s.known == nil {
+		s.known = map[string]string{}
+	}
+	t.Type = TypeTrial
+	for _, part := range []any{&t.Status, &t.Reason, &t.Remedy, t.Flows, t.Path, t.Warnings, t.CPU} {
+		s.within(reflect.ValueOf(part))
+	}
+	if t.Metrics == nil {
+		return
+	}
+	metrics := make(map[string]Metric, len(t.Metrics))
+	for name, m := range t.Metrics {
+		metrics[s.one(name)] = Metric{m.Value, s.one(m.Unit)}
+	}
+	t.Metrics = metrics
+}
+
+// within shares all texts in a value.
+func (s *texts) within(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(s.one(v.String()))
+	case reflect.Pointer:
+		if !v.IsNil() {
+			s.within(v.Elem())
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			s.within(v.Index(i))
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			s.within(v.Field(i))
+		}
+	}
+}
+
+func (s *texts) one(text string) string {
+	known, ok := s.known[text]
+	if !ok {
+		s.known[text], known = text, text
+	}
+	return known
 }

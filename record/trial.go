@@ -2,13 +2,13 @@ package record
 
 import "time"
 
-// Status says what came of a trial.
+// Status is the outcome of a trial.
 type Status string
 
 const (
 	OK      Status = "ok"      // measured, and the path proved
-	Skipped Status = "skipped" // cannot run here; Reason says why, Remedy what would fix it
-	Failed  Status = "failed"  // broke; Reason says how
+	Skipped Status = "skipped" // cannot run here; Reason gives the cause, Remedy the fix
+	Failed  Status = "failed"  // broke; Reason gives the cause
 	Invalid Status = "invalid" // ran, but not over the intended path: its figures must not be used
 )
 
@@ -19,7 +19,7 @@ type Trial struct {
 	Round   int               `json:"round" most:"1e6"` // from 1; trials of one round are paired
 	Order   int               `json:"order"`            // place in the round, from 1
 	Started time.Time         `json:"started"`
-	Elapsed float64           `json:"elapsed_s" most:"1e9"` // all of it: building, proving, measuring
+	Elapsed float64           `json:"elapsed_s" most:"1e9"` // in total: building, proving, measuring
 	Status  Status            `json:"status"`
 	Reason  string            `json:"reason,omitempty"`
 	Remedy  string            `json:"remedy,omitempty"`
@@ -28,26 +28,39 @@ type Trial struct {
 
 	Latency   *Histogram        `json:"latency,omitempty"`
 	Course    *Course           `json:"course,omitempty"`
-	Slices    []Slice           `json:"slices,omitempty"`  // the window, where it is several that took turns with those of other networks
-	Covered   float64           `json:"covered,omitempty"` // share of the flows' time in the window in which one of the transactions of Latency was under way; 0 is unknown, and where they are not one after the other
+	Slices    []Slice           `json:"slices,omitempty"`  // the parts of the window, if its network took turns with others
+	Covered   float64           `json:"covered,omitempty"` // share of the flows' time in the window in which a transaction of Latency was under way; 0 if unknown, or if transactions are not consecutive
 	Flows     []Flow            `json:"flows,omitempty"`
 	CPU       *CPUUse           `json:"cpu,omitempty"`
 	Counters  map[string]uint64 `json:"counters,omitempty"` // deltas that are not zero, by "<endpoint or host>/<counter>"
 	Path      []Hop             `json:"path,omitempty"`
 	Endpoints []Endpoint        `json:"endpoints,omitempty"`
 	Warnings  []Warning         `json:"warnings,omitempty"`
+	Clocks    *Clocks           `json:"clocks,omitempty"` // if the endpoints may be on different machines, and the tool reports it
 	Settle    *Settle           `json:"settle,omitempty"` // of the network, with the first trial after it was built
 }
 
-// Settle is what a network does by itself from when it has been built until it is silent.
+// Clocks is how the clocks of the endpoints were compared before the window, which begins at the same time at all of them.
+type Clocks struct {
+	Bound float64 `json:"bound_s" most:"1e9"` // seconds that the clocks of two ends that talk are apart at most
+	Over  string  `json:"over"`               // by which way: OverNetwork or OverControl
+}
+
+// Ways by which clocks are compared.
+const (
+	OverNetwork = "network" // the measured network
+	OverControl = "control" // the connections of nettoll itself to the agents
+)
+
+// Settle is what a network does by itself after it has been built, until it is silent.
 type Settle struct {
 	Wait    float64 `json:"wait_s"`  // until it was silent
-	CPU     float64 `json:"cpu_s"`   // CPU seconds of the machine until then, beyond those that it uses when idle
-	Packets uint64  `json:"packets"` // that crossed devices of its hosts until then
-	Silent  bool    `json:"silent"`  // there were no more packets, though CPUs may still have been busy; false: it was not waited for any longer
-	// What it goes on doing while nobody uses it.
+	CPU     float64 `json:"cpu_s"`   // CPU seconds of the machine until then, beyond its idle use
+	Packets uint64  `json:"packets"` // packets over devices of its hosts until then
+	Silent  bool    `json:"silent"`  // there were no more packets, though CPUs may still have been busy; false if the wait ended before
+	// Activity that continues while the network is unused.
 	RestPackets float64 `json:"rest_packets_s"`
-	RestCPU     float64 `json:"rest_cpu_s_s"` // CPU seconds a second of the machine, beyond those that it uses when idle
+	RestCPU     float64 `json:"rest_cpu_s_s"` // CPU seconds per second of the machine, beyond its idle use
 }
 
 // Histogram holds latencies in nanoseconds.
@@ -61,17 +74,16 @@ type Histogram struct {
 	P999    int64  `json:"p999_ns"`
 	Max     int64  `json:"max_ns"`
 
-	Unfinished int64 `json:"unfinished,omitempty"` // of these, transactions that had not ended: their latency is at least what is counted
+	Unfinished int64 `json:"unfinished,omitempty"` // of these, transactions that had not ended: their latency is at least the value counted
 }
 
-// Course is what all flows together received or finished in each part of the window. Its
-// parts are equally long.
+// Course is what all flows together received or finished in each part of the window. The parts have equal lengths.
 type Course struct {
 	Bytes        []uint64  `json:"bytes,omitempty"`
-	Transactions []float64 `json:"transactions,omitempty"` // one that lies across parts is shared out between them
+	Transactions []float64 `json:"transactions,omitempty"` // a transaction across parts is divided between them
 }
 
-// Slice is one of the windows of a trial between which other networks had their turn.
+// Slice is one of the windows of a trial, between the turns of other networks.
 type Slice struct {
 	At           float64 `json:"at_s"`                   // when it opened, in seconds since the first turn of the round's networks at this workload
 	Window       float64 `json:"window_s"`               // its length
@@ -79,7 +91,7 @@ type Slice struct {
 	Transactions uint64  `json:"transactions,omitempty"` // ended within it
 }
 
-// Flow is one connection, as its receiver (bytes) or client (transactions) saw it.
+// Flow is one connection, as seen by its receiver (bytes) or client (transactions).
 type Flow struct {
 	Client       string   `json:"client"`
 	Server       string   `json:"server"`
@@ -87,10 +99,10 @@ type Flow struct {
 	Bytes        uint64   `json:"bytes,omitempty"`         // received within the window
 	Transactions uint64   `json:"transactions,omitempty"`  // ended within the window
 	TCP          *TCPInfo `json:"tcp,omitempty"`           // of the sender, at the end
-	Message      int      `json:"message_bytes,omitempty"` // of a write of a stream, where the tool says
+	Message      int      `json:"message_bytes,omitempty"` // bytes per write of a stream, if the tool reports it
 }
 
-// TCPInfo is what the kernel said of a connection at its end.
+// TCPInfo is the kernel's information about a connection at its end.
 type TCPInfo struct {
 	Retransmits uint32 `json:"retransmits"` // segments, whole connection
 	RTT         uint32 `json:"rtt_us"`
@@ -100,8 +112,8 @@ type TCPInfo struct {
 	RcvMSS      uint32 `json:"rcv_mss"`
 	PMTU        uint32 `json:"pmtu"`
 	Congestion  string `json:"congestion"`
-	// Of its whole life, in microseconds: in which it had something to send, and of that, in which
-	// the receiver's window or its own buffer kept it from sending. 0 is not known, too.
+	// Times over the whole connection, in microseconds: in which it had something to send, and of that,
+	// in which the receiver's window or its own buffer kept it from sending. 0 can also mean not known.
 	Busy          uint64 `json:"busy_us,omitempty"`
 	WindowLimited uint64 `json:"rwnd_limited_us,omitempty"`
 	BufferLimited uint64 `json:"sndbuf_limited_us,omitempty"`
@@ -112,31 +124,30 @@ type CPUUse struct {
 	Client  ProcessCPU   `json:"client"`
 	Server  ProcessCPU   `json:"server"`
 	Daemons []ProcessCPU `json:"daemons,omitempty"` // user-space datapath
-	Resting *Resting     `json:"resting,omitempty"` // of a trial in turns, where the network has daemons
+	Resting *Resting     `json:"resting,omitempty"` // for a trial in turns, if the network has daemons
 	Machine MachineCPU   `json:"machine"`
-	Idle    float64      `json:"idle_cpu_s_s"`             // CPU seconds a second of the idle machine, measured before
-	Watched float64      `json:"idle_watched_s,omitempty"` // seconds in which that was measured; trials of a round share them
+	Idle    float64      `json:"idle_cpu_s_s"`             // CPU seconds per second of the idle machine, measured before
+	Watched float64      `json:"idle_watched_s,omitempty"` // seconds over which Idle was measured; trials of a round share them
 
-	Containers []ContainerCPU `json:"containers,omitempty"` // as their control groups count; of platforms that have such
-	Hosts      []HostCPU      `json:"hosts,omitempty"`      // of hosts that are machines of their own, where there are several
+	Containers []ContainerCPU `json:"containers,omitempty"` // as counted by their control groups, on platforms that have them
+	Hosts      []HostCPU      `json:"hosts,omitempty"`      // of hosts that are separate machines, if there are several
 }
 
-// Resting is what a network that has no traffic costs: the CPU time of its daemons while other
-// networks had their turns.
+// Resting is the cost of a network without traffic: the CPU time of its
+// daemons while other networks had their turns.
 type Resting struct {
 	Watched float64 `json:"watched_s"` // seconds of those turns
 	CPU     float64 `json:"cpu_s"`     // of all daemons together
 }
 
-// HostCPU is the CPU time of a host that is a machine of its own.
+// HostCPU is the CPU time of a host that is a separate machine.
 type HostCPU struct {
-	Host string  `json:"host"` // as endpoints on it name it
+	Host string  `json:"host"` // as named by its endpoints
 	Busy float64 `json:"busy_s"`
-	Idle float64 `json:"idle_cpu_s_s"` // CPU seconds a second of the idle machine, measured before
+	Idle float64 `json:"idle_cpu_s_s"` // CPU seconds per second of the idle machine, measured before
 }
 
-// ContainerCPU is the CPU time of all processes of one container, those of client or
-// server among them.
+// ContainerCPU is the CPU time of all processes of one container, including those of client or server.
 type ContainerCPU struct {
 	Name string  `json:"name"`
 	CPU  float64 `json:"cpu_s"`
@@ -145,25 +156,25 @@ type ContainerCPU struct {
 // ProcessCPU is the CPU time of one process (or of all processes of one role).
 type ProcessCPU struct {
 	Name   string  `json:"name,omitempty"`
-	Host   string  `json:"host,omitempty"` // that it ran on; empty where that is unknown, or several
+	Host   string  `json:"host,omitempty"` // where it ran; empty if unknown, or several
 	User   float64 `json:"user_s"`
 	System float64 `json:"system_s"`
-	CPUs   []int   `json:"cpus,omitempty"` // where it was allowed to run; empty is anywhere
+	CPUs   []int   `json:"cpus,omitempty"` // where it was allowed to run; empty means anywhere
 }
 
-// Total is user and system time in seconds.
+// Total returns user and system time in seconds.
 func (p ProcessCPU) Total() float64 { return p.User + p.System }
 
-// MachineCPU is the whole machine in the window.
+// MachineCPU is the CPU time of the whole machine in the window.
 type MachineCPU struct {
 	Busy    float64     `json:"busy_s"`               // everything but idle, iowait and steal
-	Clock   string      `json:"idle_clock,omitempty"` // of idle time: "timer_list" (ns), "cpuidle" (µs) or "stat" (10 ms, and so where it is absent)
-	Softirq float64     `json:"softirq_s"`            // as the kernel accounts it, in ticks
+	Clock   string      `json:"idle_clock,omitempty"` // source of idle time: "timer_list" (ns), "cpuidle" (µs) or "stat" (10 ms; also if absent)
+	Softirq float64     `json:"softirq_s"`            // as the kernel counts it, in ticks
 	Steal   float64     `json:"steal_s"`
 	PerCPU  []CPUSample `json:"per_cpu"`
 }
 
-// CPUSample is one CPU in the window, in seconds.
+// CPUSample is the time of one CPU in the window, in seconds.
 type CPUSample struct {
 	CPU     int     `json:"cpu"`
 	User    float64 `json:"user_s"`
@@ -174,32 +185,32 @@ type CPUSample struct {
 	Idle    float64 `json:"idle_s"`
 }
 
-// Hop is one thing on the path and what crossed it during the trial.
+// Hop is one element of the path, with its traffic during the trial.
 type Hop struct {
-	Name    string `json:"name"`             // "<where>/<what>", such as "h1/br0"
+	Name    string `json:"name"`             // "<where>/<what>", for example "h1/br0"
 	Kind    string `json:"kind"`             // "device", "rule", "connection" or "process"
 	Packets uint64 `json:"packets"`          // since before the connections were made
-	Bytes   uint64 `json:"bytes"`            // 0 where the hop counts no bytes
-	Need    uint64 `json:"need"`             // at least so many of Unit
+	Bytes   uint64 `json:"bytes"`            // 0 if the hop counts no bytes
+	Need    uint64 `json:"need"`             // least number of Unit
 	Unit    string `json:"unit"`             // "bytes" or "packets"
 	Absent  bool   `json:"absent,omitempty"` // the payload must not cross it: Need is an upper bound
 	OK      bool   `json:"ok"`
 }
 
-// Endpoint is what can make one end of a trial differ from another's.
+// Endpoint holds what can make one end of a trial differ from another's.
 type Endpoint struct {
 	Name     string            `json:"name"`
 	Role     string            `json:"role"`           // "client" or "server"
-	Host     string            `json:"host,omitempty"` // that it is on, where that is known
+	Host     string            `json:"host,omitempty"` // its host, if known
 	Address  string            `json:"address"`
 	Device   string            `json:"device"`
-	Platform string            `json:"platform,omitempty"` // what the endpoint's platform says of itself, such as an engine's version
+	Platform string            `json:"platform,omitempty"` // what the endpoint's platform reports about itself, for example an engine's version
 	Driver   string            `json:"driver"`             // kind of the device, as the kernel names it
 	MTU      int               `json:"mtu"`
 	Qdisc    string            `json:"qdisc"`
 	Offloads map[string]bool   `json:"offloads,omitempty"` // tso, gso, gro, tx-checksum, rx-checksum …
 	Sysctls  map[string]string `json:"sysctls,omitempty"`  // congestion control, tcp_rmem, tcp_wmem …
-	CPUs     []int             `json:"cpus,omitempty"`     // pinned to; empty is anywhere
+	CPUs     []int             `json:"cpus,omitempty"`     // CPUs it is pinned to; empty means anywhere
 }
 
 // Warning is a doubt about a value, with a code that programs can match.

@@ -6,35 +6,18 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// document is a file of data/.
+// document is a file of data/: a source with its tables as written there.
 type document struct {
-	Title       string         `yaml:"title"`
-	Year        int            `yaml:"year"`
-	Placement   string         `yaml:"placement"`
-	Setup       []Fact         `yaml:"setup"`
-	Tools       []Tool         `yaml:"tools"`
-	Networks    []Network      `yaml:"networks"`
-	Instances   []InstanceType `yaml:"instances"`
-	Tables      []matrix       `yaml:"tables"`
-	Conclusions []Conclusion   `yaml:"conclusions"`
-	Notes       []string       `yaml:"notes"`
-	Charts      []string       `yaml:"charts"`
+	Source `yaml:",inline"`
+	Tables []matrix `yaml:"tables"`
 }
 
 // matrix is a table as written: what all cells share, then columns and rows.
 type matrix struct {
-	Name     string   `yaml:"name"`
-	Metric   string   `yaml:"metric"`
-	Unit     string   `yaml:"unit"`
-	Relative bool     `yaml:"relative"`
-	Baseline string   `yaml:"baseline"`
-	Axis     string   `yaml:"axis"`
-	Tool     string   `yaml:"tool"` // none is the first of the source
-	Workload string   `yaml:"workload"`
-	Streams  int      `yaml:"streams"`
-	At       Place    `yaml:"at"`
-	Columns  []column `yaml:"columns"`
-	Rows     []row    `yaml:"rows"`
+	Table   `yaml:",inline"`
+	At      Place    `yaml:"at"`
+	Columns []column `yaml:"columns"`
+	Rows    []row    `yaml:"rows"`
 }
 
 type column struct {
@@ -44,20 +27,17 @@ type column struct {
 
 type row struct {
 	Network string `yaml:"network"`
-	Values  []any  `yaml:"values"` // a number, null, or the text that the source has instead
+	Values  []any  `yaml:"values"` // a number, null, or the source's text in place of a number
 }
 
-// decode reads a file of data/. What it does not know is an error, as is a table
-// whose rows and columns do not fit.
+// decode reads a file of data/. An unknown field is an error, as is a table whose rows and columns do not match.
 func decode(name string, text []byte) (Source, error) {
 	var d document
 	if err := yaml.UnmarshalWithOptions(text, &d, yaml.Strict()); err != nil {
 		return Source{}, fmt.Errorf("read published source %s: %w", name, err)
 	}
-	s := Source{
-		Name: name, Title: d.Title, Year: d.Year, Placement: d.Placement, Setup: d.Setup, Tools: d.Tools,
-		Networks: d.Networks, Instances: d.Instances, Conclusions: d.Conclusions, Notes: d.Notes, Charts: d.Charts,
-	}
+	s := d.Source
+	s.Name = name
 	for _, m := range d.Tables {
 		t, err := m.table(s)
 		if err != nil {
@@ -69,26 +49,23 @@ func decode(name string, text []byte) (Source, error) {
 }
 
 func (m matrix) table(s Source) (Table, error) {
-	t := Table{
-		Name: m.Name, Metric: m.Metric, Unit: m.Unit, Relative: m.Relative, Baseline: m.Baseline,
-		Axis: m.Axis, Tool: m.Tool, Workload: m.Workload, Streams: m.Streams,
-	}
+	t := m.Table
 	if t.Tool == "" && len(s.Tools) > 0 {
 		t.Tool = s.Tools[0].Name
 	}
 	for _, c := range m.Columns {
-		t.Columns = append(t.Columns, Column{c.within(m.At)})
+		t.Columns = append(t.Columns, c.within(m.At))
 	}
 	for _, r := range m.Rows {
 		network, known := s.Network(r.Network)
 		if !known {
-			return Table{}, fmt.Errorf("row of %q, which is no network of the source", r.Network)
+			return Table{}, fmt.Errorf("row of %q, which is not a network of the source", r.Network)
 		}
 		if len(r.Values) != len(m.Columns) {
 			return Table{}, fmt.Errorf("%d values of %s in %d columns", len(r.Values), r.Network, len(m.Columns))
 		}
 		for i, v := range r.Values {
-			p := Published{Network: r.Network, As: network.As, Place: t.Columns[i].Place, Metric: m.Metric, Unit: m.Unit}
+			p := Published{Network: r.Network, As: network.As, Place: t.Columns[i], Metric: m.Metric, Unit: m.Unit}
 			if as, other := m.Columns[i].As[r.Network]; other {
 				p.As = as
 			}
@@ -119,7 +96,7 @@ func (p *Published) set(v any) error {
 	return nil
 }
 
-// within fills what a place does not say from what the whole table shares.
+// within fills the unset fields of a place from those that the whole table shares.
 func (p Place) within(all Place) Place {
 	for _, f := range []struct{ own, shared *int }{
 		{&p.Hosts, &all.Hosts}, {&p.Family, &all.Family}, {&p.Servers, &all.Servers},

@@ -7,7 +7,7 @@ import (
 	"nettoll/reference"
 )
 
-// A source has the figures that it published, and the sentences that it drew from them.
+// A source has its published figures, and the conclusions drawn from them.
 func ExampleByName() {
 	s, ok := reference.ByName("host-bridge")
 	if !ok {

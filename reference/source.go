@@ -1,4 +1,15 @@
+// Package reference holds figures published elsewhere: the results, setups and conclusions of earlier
+// measurements of container networks, and the machines that were rented for them. They are facts for
+// comparison with measurements, never thresholds. The package reads only its own embedded files.
 package reference
+
+import (
+	"embed"
+	"slices"
+	"sync"
+
+	"nettoll/record"
+)
 
 // Names of the sources.
 const (
@@ -9,20 +20,20 @@ const (
 	SingleNode2017 = "single-node-2017"
 )
 
-// Source is one publication.
+// Source is one publication: the content of a file of data/, with decoded tables.
 type Source struct {
-	Name        string // as a suite of the same name is called
-	Title       string
-	Year        int // 0 where the source does not say
-	Placement   string
-	Setup       []Fact // machine and software, in the order of the source
-	Tools       []Tool // the one that gave the tables' figures first
-	Networks    []Network
-	Tables      []Table
-	Conclusions []Conclusion
-	Instances   []InstanceType // machines hired, with prices
-	Notes       []string       // what is odd or missing in the source
-	Charts      []string       // drawn in the source without their numbers
+	Name        string         `yaml:"-"` // the same as that of its suite
+	Title       string         `yaml:"title"`
+	Year        int            `yaml:"year"` // 0 if the source does not give it
+	Placement   string         `yaml:"placement"`
+	Setup       []Fact         `yaml:"setup"` // machine and software, in the order of the source
+	Tools       []Tool         `yaml:"tools"` // the tool that gave the tables' figures first
+	Networks    []Network      `yaml:"networks"`
+	Tables      []Table        `yaml:"-"`
+	Conclusions []Conclusion   `yaml:"conclusions"`
+	Instances   []InstanceType `yaml:"instances"` // rented machines, with prices
+	Notes       []string       `yaml:"notes"`     // oddities and gaps in the source
+	Charts      []string       `yaml:"charts"`    // charts in the source without their numbers
 }
 
 // Fact is one line of a setup.
@@ -33,43 +44,98 @@ type Fact struct {
 
 // Tool is a program that the source measured with.
 type Tool struct {
-	Name      string  `yaml:"name"`    // as nettoll calls its driver
-	Command   string  `yaml:"command"` // as published; "" where the source does not say
+	Name      string  `yaml:"name"`    // name of nettoll's driver for it
+	Command   string  `yaml:"command"` // as published; "" if the source does not give it
 	Role      string  `yaml:"role"`
-	Repeats   int     `yaml:"repeats"`   // 0 where the source does not say
-	Duration  float64 `yaml:"duration"`  // seconds of one measurement, as written or from the command; 0 where the source does not say
-	Statistic string  `yaml:"statistic"` // of the repeats, such as mean
+	Repeats   int     `yaml:"repeats"`   // 0 if the source does not give it
+	Duration  float64 `yaml:"duration"`  // seconds of one measurement, as written or from the command; 0 if the source does not give it
+	Statistic string  `yaml:"statistic"` // of the repeats, for example mean
 }
 
-// Network is one way to connect containers, as the source calls it.
+// Network is one way to connect containers, as named by the source.
 type Network struct {
 	Name  string `yaml:"name"`
-	As    string `yaml:"as"`    // nettoll's network that it corresponds to; "" where there is none yet; "a|b" is b where a cannot be measured, and stands in for it. A table can say otherwise for a place
-	About string `yaml:"about"` // how the source built it, and where nettoll's differs
+	As    string `yaml:"as"`    // nettoll's corresponding network; "" if there is none yet; "a|b" means b if a cannot be measured, where b stands in for it. A table can override it for a place
+	About string `yaml:"about"` // how the source built it, and how nettoll's differs
 }
 
-// Real is what platforms of real engines call the network that the lab builds by that
-// name, where the names differ; "" where they do not.
+// Real returns the name that platforms of real engines use for the lab's
+// network of the given name, if the names differ, and otherwise "".
 func Real(network string) string {
 	return map[string]string{"vxlan": "overlay", "sharedns": "container"}[network]
 }
 
 // Network finds a network by the source's name for it.
 func (s Source) Network(name string) (Network, bool) {
-	for _, t := range s.Networks {
-		if t.Name == name {
-			return t, true
-		}
-	}
-	return Network{}, false
+	return record.First(s.Networks, func(n Network) bool { return n.Name == name })
 }
 
 // Table finds a table by name.
 func (s Source) Table(name string) (Table, bool) {
-	for _, t := range s.Tables {
-		if t.Name == name {
-			return t, true
+	return record.First(s.Tables, func(t Table) bool { return t.Name == name })
+}
+
+//go:embed data/*.yaml
+var data embed.FS
+
+// Names lists the sources' names, in the project's order.
+func Names() []string {
+	return []string{ICC2014, Overlay2015, Cloud2015, HostBridge, SingleNode2017}
+}
+
+// Sources lists every source. A source that cannot be read is left out: a test checks that all can be.
+func Sources() []Source {
+	var out []Source
+	for _, name := range Names() {
+		if s, ok := ByName(name); ok {
+			out = append(out, s)
 		}
 	}
-	return Table{}, false
+	return out
+}
+
+// ByName finds a source.
+func ByName(name string) (Source, bool) {
+	if !slices.Contains(Names(), name) {
+		return Source{}, false
+	}
+	s, err := load(name)
+	return s, err == nil
+}
+
+func load(name string) (Source, error) {
+	text, err := data.ReadFile("data/" + name + ".yaml")
+	if err != nil {
+		return Source{}, err
+	}
+	return decode(name, text)
+}
+
+// InstanceType is a rentable machine, as advertised in 2015.
+type InstanceType struct {
+	Provider string  `yaml:"provider"`
+	Name     string  `yaml:"name"`
+	Price    float64 `yaml:"price"`   // USD per hour
+	Network  string  `yaml:"network"` // as advertised
+	// Rate is the rate to which the lab shapes a link of the instance, in bit/s:
+	// the advertised number. It is 0 if the advertised class is not a number ("low
+	// to moderate", "moderate", "high", "unknown"); a rate= must then be written.
+	Rate int64 `yaml:"rate"`
+}
+
+// Instances lists every instance of every source.
+func Instances() []InstanceType { return slices.Clone(instances()) }
+
+// instances reads them once: every cell of a suite may need one.
+var instances = sync.OnceValue(func() []InstanceType {
+	var out []InstanceType
+	for _, s := range Sources() {
+		out = append(out, s.Instances...)
+	}
+	return out
+})
+
+// Instance finds an instance by name.
+func Instance(name string) (InstanceType, bool) {
+	return record.First(instances(), func(i InstanceType) bool { return i.Name == name })
 }

@@ -8,11 +8,12 @@ import (
 	"nettoll/record"
 )
 
-// Every name in a source means something.
+// Every name in a source refers to something that exists.
 func TestNames(t *testing.T) {
 	networks := []string{"", "bridge", "bridge-nonf", "calico-bgp", "flannel-udp", "flannel-vxlan", "host", "iptables", "link", "loopback", "native",
 		"ovs", "ovs-userspace-tso", "pipework-veth", "published", "routed", "routed-bgp", "sharedns", "udp-overlay-packet", "udp-overlay-tun",
 		"veth", "vxlan", "weave-sleeve"}
+	units := []string{"Gbit/s", "Mbit/s", "GB/s", "MB/s", "us", "percent", "percent of the machine", "percent of native"}
 	for _, s := range Sources() {
 		for _, table := range s.Tables {
 			if _, known := record.KindOf(table.Metric); !known && table.Metric != CPUClient && table.Metric != CPUServer {
@@ -39,7 +40,7 @@ func TestNames(t *testing.T) {
 				if (p.As == "native" || p.As == "host") && p.As != record.Native(p.Hosts) {
 					t.Errorf("%s: %s is taken for %s on %d hosts", s.Name, p.Network, p.As, p.Hosts)
 				}
-				if _, ok := p.Base(); p.Given() && ok == strings.HasPrefix(p.Unit, "percent") {
+				if !slices.Contains(units, p.Unit) {
 					t.Fatalf("%s: %q is in %q, which is no unit", s.Name, table.Name, p.Unit)
 				}
 			}
@@ -50,7 +51,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// Every conclusion can be checked, or says why not; and what a check names exists.
+// Every conclusion can be checked, or gives the reason why not; and every name in a check exists.
 func TestConclusions(t *testing.T) {
 	for _, s := range Sources() {
 		for _, c := range s.Conclusions {
@@ -88,7 +89,7 @@ func checkNames(t *testing.T, s Source, k Check) {
 	}
 	for _, w := range where {
 		for _, table := range tables {
-			if !slices.ContainsFunc(table.Columns, func(c Column) bool { return c.In(w) }) {
+			if !slices.ContainsFunc(table.Columns, func(c Place) bool { return c.In(w) }) {
 				t.Errorf("%s: a check looks for %+v in %q, which has no such place", s.Name, w, table.Name)
 			}
 		}
@@ -127,11 +128,73 @@ func TestInstances(t *testing.T) {
 	}
 }
 
-// Who changes what they were given does not change what others get.
+// Changing a returned source does not change what other callers get.
 func TestCopies(t *testing.T) {
 	a, _ := ByName(ICC2014)
 	a.Tables[0].Cells[0].Value = -1
 	if b, _ := ByName(ICC2014); b.Tables[0].Cells[0].Value != 10 {
 		t.Error("sources share memory")
+	}
+}
+
+func TestEmbedded(t *testing.T) {
+	files, err := data.ReadDir("data")
+	if err != nil || len(files) != len(Names()) {
+		t.Errorf("%d files, %d names: %v", len(files), len(Names()), err)
+	}
+	for _, name := range Names() {
+		s, err := load(name)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if s.Name != name || s.Title == "" || len(s.Tables) == 0 || len(s.Conclusions) == 0 || len(s.Tools) == 0 {
+			t.Errorf("%s lacks something: %+v", name, s)
+		}
+	}
+	if len(Sources()) != len(Names()) {
+		t.Errorf("%d sources, want %d", len(Sources()), len(Names()))
+	}
+	if _, ok := ByName("../data/icc-2014"); ok {
+		t.Error("a path is no name")
+	}
+}
+
+const small = `
+title: t
+networks: [{name: a}, {name: b, as: bridge}]
+tables:
+  - name: x
+    unit: us
+    at: {hosts: 2, clients: 1}
+    columns: [{label: one}, {label: two, clients: 2, as: {b: published}}]
+    rows: [{network: a, values: [1, -2.5]}, {network: b, values: [null, "three"]}]
+`
+
+func TestDecode(t *testing.T) {
+	s, err := decode("small", []byte(small))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cells := s.Tables[0].Cells
+	if len(cells) != 4 || cells[0].Value != 1 || cells[1].Value != -2.5 || cells[1].Clients != 2 || cells[1].Hosts != 2 || cells[0].Clients != 1 {
+		t.Errorf("cells are %+v", cells)
+	}
+	if cells[2].As != "bridge" || cells[3].As != "published" || cells[2].Given() || cells[3].Given() {
+		t.Errorf("cells are %+v", cells)
+	}
+}
+
+func TestDecodeRefuses(t *testing.T) {
+	for name, change := range map[string][2]string{
+		"which is not a network": {"network: b,", "network: c,"},
+		"values of a in 2":       {"[1, -2.5]", "[1]"},
+		"bool":                   {"[1, -2.5]", "[1, true]"},
+		"colour":                 {"unit: us", "colour: us"},
+	} {
+		text := strings.Replace(small, change[0], change[1], 1)
+		if _, err := decode("small", []byte(text)); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%q instead of %q: %v, want %q", change[1], change[0], err, name)
+		}
 	}
 }

@@ -21,19 +21,19 @@ import (
 	"nettoll/docker/rootfs"
 )
 
-// dockerManifest is the file manifest.json of images that "docker load" takes.
+// dockerManifest is the file manifest.json of images that "docker load" reads.
 type dockerManifest struct {
 	Config   string
 	RepoTags []string
 	Layers   []string
 }
 
-// architectures are the machines of programs, in the words of Go and of images.
+// architectures maps the machines of programs to their names in Go and in images.
 var architectures = map[elf.Machine]string{elf.EM_X86_64: "amd64", elf.EM_AARCH64: "arm64"}
 
-// writeImage writes the image of both programs, with one layer, as an archive that has the
-// layout of OCI images as well as what "docker load" reads. It has nettoll where the images have
-// it that nettoll makes for itself, so that "--docker-image" can name it.
+// writeImage writes the image of both programs, with one layer, as an archive that both has the OCI image layout
+// and can be read by "docker load". nettoll has the same path as in the images that nettoll makes for itself, so
+// that "--docker-image" can name this one.
 func writeImage(w io.Writer, version, nettoll, agent, license, notices string) error {
 	made, err := epoch()
 	if err != nil {
@@ -57,10 +57,10 @@ func writeImage(w io.Writer, version, nettoll, agent, license, notices string) e
 		return err
 	}
 	var layer bytes.Buffer
-	if _, err := root.WriteTo(&layer); err != nil {
+	if err := root.Stream(&layer); err != nil {
 		return err
 	}
-	// A tag has no plus sign.
+	// A tag cannot contain a plus sign.
 	return writeArchive(w, layer.Bytes(), arch, strings.ReplaceAll(version, "+", "-"), made)
 }
 
@@ -129,7 +129,7 @@ func writeArchive(w io.Writer, layer []byte, arch, tag string, made time.Time) e
 	return t.Close()
 }
 
-// inArchive is where an archive has a blob.
+// inArchive returns the path of a blob in an archive.
 func inArchive(d spec.Descriptor) string {
 	return path.Join(spec.ImageBlobsDir, d.Digest.Algorithm().String(), d.Digest.Encoded())
 }

@@ -1,6 +1,5 @@
-// Command release makes those parts of a release that take more than a program of the
-// distribution: the list of what is in the programs, the notices of their licences, and the
-// image. .ci/release calls it.
+// Command release makes those parts of a release that need more than a program of the distribution: the list of
+// components in the programs, the notices of their licences, and the image. .ci/release calls it.
 package main
 
 import (
@@ -32,7 +31,7 @@ func run(args []string) error {
 	return fmt.Errorf("%q cannot be done with %d arguments", args[0], len(args)-1)
 }
 
-// epoch is the time that everything in a release has: that of its commit.
+// epoch returns the time of the release's commit, which all its files have.
 func epoch() (time.Time, error) {
 	const name = "SOURCE_DATE_EPOCH"
 	seconds, err := strconv.ParseInt(os.Getenv(name), 10, 64)

@@ -13,14 +13,13 @@ import (
 	"unicode/utf8"
 )
 
-// notice matches the names of files that whoever passes a program on has to pass on with it.
+// notice matches the names of files that must be passed on together with a program.
 var notice = regexp.MustCompile(`(?i)^(licen[sc]e|copying|copyright|notice|patents|authors|contributors)([-_.].*)?$`)
 
-// choices are folders of licences among which a module's own licence lets its users choose.
+// choices matches folders of licences among which users of a module may choose.
 var choices = regexp.MustCompile(`(?i)^licen[sc]es$`)
 
-// chosen is what was chosen where a module leaves a choice, with what that licence wants to be
-// said.
+// chosen is the licence chosen for a module that leaves a choice, with the statement that this licence requires.
 var chosen = map[string]struct{ file, says string }{
 	"github.com/golang/freetype": {
 		"licenses/ftl.txt",
@@ -28,9 +27,9 @@ var chosen = map[string]struct{ file, says string }{
 	},
 }
 
-// writeNotices writes the licences of what is in the programs. Each line of in names a module, its
-// version, its folder and the folder of a package of it that is linked, as .ci/release asks
-// "go list" for them. What has no licence may not be passed on, so that is an error.
+// writeNotices writes the licences of the modules in the programs. Each line of in names a module, its version, its
+// folder and the folder of a package of it that is linked, as .ci/release asks "go list" for them. A module without
+// a licence may not be passed on, so that is an error.
 func writeNotices(w io.Writer, in io.Reader, goLicence string) error {
 	type module struct {
 		path, root string
@@ -74,7 +73,7 @@ func writeNotices(w io.Writer, in io.Reader, goLicence string) error {
 	return nil
 }
 
-// collect adds the notices in a package's folder and in those above it, up to the module's.
+// collect adds the notices in a package's folder and in its parents, up to the module's.
 func collect(files map[string]bool, module, root, dir string) error {
 	for {
 		entries, err := os.ReadDir(dir)
@@ -101,7 +100,7 @@ func collect(files map[string]bool, module, root, dir string) error {
 	}
 }
 
-// decoded is a text in UTF-8; some licences are in Latin 1, whose letters have the same numbers.
+// decoded returns a text in UTF-8; some licences are in Latin 1, whose code points are the same.
 func decoded(b []byte) string {
 	if utf8.Valid(b) {
 		return string(b)
@@ -113,7 +112,7 @@ func decoded(b []byte) string {
 	return string(letters)
 }
 
-// section is the notices of one work.
+// section writes the notices of one work.
 func section(w io.Writer, title, says, root string, files []string) error {
 	line := strings.Repeat("=", 80)
 	fmt.Fprintf(w, "\n%s\n%s\n%s\n", line, title, line)

@@ -3,8 +3,8 @@ package main
 import (
 	"crypto/sha256"
 	"debug/buildinfo"
-	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"io"
 	"maps"
 	"os"
@@ -15,61 +15,18 @@ import (
 	"time"
 )
 
-// bom is what we say in CycloneDX 1.5 (ECMA-424), a format of software bills of materials.
-type bom struct {
-	Schema      string      `json:"$schema"`
-	Format      string      `json:"bomFormat"`
-	SpecVersion string      `json:"specVersion"`
-	Version     int         `json:"version"` // of this document
-	Metadata    metadata    `json:"metadata"`
-	Components  []component `json:"components"`
-}
+// object is a JSON object of the format.
+type object map[string]any
 
-type metadata struct {
-	Timestamp string    `json:"timestamp"`
-	Component component `json:"component"`
-}
-
-type component struct {
-	Type       string      `json:"type"`
-	Ref        string      `json:"bom-ref"`
-	Name       string      `json:"name"`
-	Version    string      `json:"version"`
-	Licenses   []license   `json:"licenses,omitempty"`
-	PURL       string      `json:"purl,omitempty"`
-	Hashes     []hash      `json:"hashes,omitempty"`
-	Properties []property  `json:"properties,omitempty"`
-	Components []component `json:"components,omitempty"`
-}
-
-type license struct {
-	License struct {
-		ID string `json:"id"`
-	} `json:"license"`
-}
-
-type hash struct {
-	Algorithm string `json:"alg"`
-	Content   string `json:"content"`
-}
-
-type property struct {
-	Name  string `json:"name"`
-	Value string `json:"value"`
-}
-
-// writeSBOM writes what is in the programs: the modules that Go says were linked into them,
-// and Go's own library.
+// writeSBOM writes the components of the programs in CycloneDX 1.5 (ECMA-424), a format of software bills of
+// materials: the modules that were linked into them according to Go, and Go's own library.
 func writeSBOM(w io.Writer, version string, programs []string) error {
 	made, err := epoch()
 	if err != nil {
 		return err
 	}
-	whole := component{Type: "application", Ref: "nettoll", Name: "nettoll", Version: version}
-	var ours license
-	ours.License.ID = "Apache-2.0"
-	whole.Licenses = []license{ours}
-	linked := map[string]component{}
+	var ours, all []object
+	linked := map[string]object{} // by their references
 	for _, file := range programs {
 		info, err := buildinfo.ReadFile(file)
 		if err != nil {
@@ -79,60 +36,60 @@ func writeSBOM(w io.Writer, version string, programs []string) error {
 		if err != nil {
 			return err
 		}
-		whole.Components = append(whole.Components, c)
-		for _, c := range libraries(info) {
-			linked[c.Ref] = c
-		}
-	}
-	b := bom{
-		Schema: "http://cyclonedx.org/schema/bom-1.5.schema.json", Format: "CycloneDX", SpecVersion: "1.5", Version: 1,
-		Metadata: metadata{Timestamp: made.Format(time.RFC3339), Component: whole},
+		ours = append(ours, c)
+		addLibraries(linked, info)
 	}
 	for _, ref := range slices.Sorted(maps.Keys(linked)) {
-		b.Components = append(b.Components, linked[ref])
+		all = append(all, linked[ref])
 	}
 	out := json.NewEncoder(w)
 	out.SetEscapeHTML(false)
 	out.SetIndent("", "  ")
-	return out.Encode(b)
+	return out.Encode(object{
+		"$schema": "http://cyclonedx.org/schema/bom-1.5.schema.json", "bomFormat": "CycloneDX", "specVersion": "1.5",
+		"version": 1, // of this document
+		"metadata": object{"timestamp": made.Format(time.RFC3339), "component": object{
+			"type": "application", "bom-ref": "nettoll", "name": "nettoll", "version": version,
+			"licenses": []object{{"license": object{"id": "Apache-2.0"}}}, "components": ours,
+		}},
+		"components": all,
+	})
 }
 
-// program is one of ours, with its hash and how it was built.
-func program(file, version string, info *debug.BuildInfo) (component, error) {
+// program describes one of our programs, with its hash and how it was built.
+func program(file, version string, info *debug.BuildInfo) (object, error) {
 	b, err := os.ReadFile(file)
 	if err != nil {
-		return component{}, err
+		return nil, err
 	}
-	sum := sha256.Sum256(b)
-	c := component{
-		Type: "application", Ref: info.Path, Name: filepath.Base(file), Version: version,
-		Hashes: []hash{{"SHA-256", hex.EncodeToString(sum[:])}},
-	}
+	var how []object
 	for _, s := range info.Settings {
-		c.Properties = append(c.Properties, property{"go:build:" + s.Key, s.Value})
+		how = append(how, object{"name": "go:build:" + s.Key, "value": s.Value})
 	}
-	return c, nil
+	return object{
+		"type": "application", "bom-ref": info.Path, "name": filepath.Base(file), "version": version,
+		"hashes": []object{{"alg": "SHA-256", "content": fmt.Sprintf("%x", sha256.Sum256(b))}}, "properties": how,
+	}, nil
 }
 
-// libraries are the modules in a program, with the hashes that go.sum has of them. These are
-// Go's own, of a list of files, and not of any one file: so they are properties.
-func libraries(info *debug.BuildInfo) []component {
-	number := strings.TrimPrefix(info.GoVersion, "go")
-	all := []component{{
-		Type: "library", Ref: "std@" + info.GoVersion, Name: "std", Version: number, PURL: "pkg:golang/std@" + number,
-	}}
+// addLibraries adds the modules in a program, with their hashes in go.sum. These are Go's own hashes, of a list of
+// files rather than of any one file, so they are properties.
+func addLibraries(linked map[string]object, info *debug.BuildInfo) {
+	add := func(name, goVersion, version string) object {
+		ref := name + "@" + goVersion
+		linked[ref] = object{
+			"type": "library", "bom-ref": ref, "name": name, "version": version,
+			"purl": "pkg:golang/" + name + "@" + strings.ReplaceAll(version, "+", "%2B"),
+		}
+		return linked[ref]
+	}
+	add("std", info.GoVersion, strings.TrimPrefix(info.GoVersion, "go"))
 	for _, m := range info.Deps {
 		if m.Replace != nil {
 			m = m.Replace
 		}
-		c := component{
-			Type: "library", Ref: m.Path + "@" + m.Version, Name: m.Path, Version: m.Version,
-			PURL: "pkg:golang/" + m.Path + "@" + strings.ReplaceAll(m.Version, "+", "%2B"),
+		if c := add(m.Path, m.Version, m.Version); m.Sum != "" {
+			c["properties"] = []object{{"name": "go:sum", "value": m.Sum}}
 		}
-		if m.Sum != "" {
-			c.Properties = []property{{"go:sum", m.Sum}}
-		}
-		all = append(all, c)
 	}
-	return all
 }

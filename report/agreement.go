@@ -9,24 +9,24 @@ import (
 	"nettoll/record"
 )
 
-// mostAgreements is how many tables of tools a terminal gets; of more, only
-// those in which tools differ.
+// mostAgreements is the largest number of tables of tools on a terminal; if there are more,
+// only those in which tools differ are shown.
 const mostAgreements = 4
 
-// agreementSections compares tools: a table for each scenario and metric, networks
-// down, tools to the right.
+// agreementSections compares tools: a table for each scenario and metric, with networks as
+// lines and tools as columns.
 func agreementSections(res analysis.Result, n *notes) []*section {
 	if len(res.Agreements) == 0 {
 		return nil
 	}
-	sec := &section{Title: "Do the tools agree?", Meta: "Each tool beside " + referenceNames(res.Agreements) + ", on cells that are equal but for the tool. " +
-		"They agree where the whole interval of their ratio lies within " + analysis.Percent(res.Margin) + " of 1. Each comparison is at the level of the run for itself."}
+	sec := &section{Title: "Do the tools agree?", Meta: "Each tool compared with " + referenceNames(res.Agreements) + ", on cells that differ only in the tool. " +
+		"Two tools agree where the whole interval of their ratio lies within " + analysis.Percent(res.Margin) + " of 1. Each single comparison has the confidence level of the run."}
 	type key struct {
 		cell      record.Cell
 		metric    string
 		reference string
 	}
-	tables := byKey(res.Agreements, func(a analysis.Agreement) key { return key{a.Cell.Scenario(), a.Kind.Name, a.Reference} })
+	tables := record.Gather(res.Agreements, func(a analysis.Agreement) key { return key{a.Cell.Scenario(), a.Kind.Name, a.Reference} })
 	sec.Summary = agreementSummary(res.Agreements)
 	shown := 0
 	for _, all := range tables {
@@ -45,16 +45,16 @@ func agreementSections(res analysis.Result, n *notes) []*section {
 func referenceNames(all []analysis.Agreement) string {
 	var names []string
 	for _, a := range all {
-		names = appendNew(names, a.Reference)
+		names = record.AddNew(names, a.Reference)
 	}
 	return strings.Join(names, " or ")
 }
 
-// agreementSummary counts for each tool where it agrees.
-func agreementSummary(all []analysis.Agreement) []saying {
+// agreementSummary counts the agreements of each tool.
+func agreementSummary(all []analysis.Agreement) []statement {
 	type pair struct{ tool, reference string }
-	var out []saying
-	for _, pairs := range byKey(all, func(a analysis.Agreement) pair { return pair{a.Tool, a.Reference} }) {
+	var out []statement
+	for _, pairs := range record.Gather(all, func(a analysis.Agreement) pair { return pair{a.Tool, a.Reference} }) {
 		of, total := map[analysis.Outcome]int{}, len(pairs)
 		for _, a := range pairs {
 			of[a.Outcome]++
@@ -63,7 +63,7 @@ func agreementSummary(all []analysis.Agreement) []saying {
 		text.add(of[analysis.Different] > 0, fmt.Sprintf("differs in %d", of[analysis.Different]))
 		text.add(of[analysis.NotKnown] > 0, fmt.Sprintf("is not known to do either in %d", of[analysis.NotKnown]))
 		text.add(of[analysis.Untested] > 0, fmt.Sprintf("and has too few common rounds in %d", of[analysis.Untested]))
-		out = append(out, saying{pairs[0].Tool, join(text) + ".", nil})
+		out = append(out, statement{pairs[0].Tool, join(text) + ".", nil})
 	}
 	return out
 }
@@ -76,7 +76,7 @@ func agreementTable(all []analysis.Agreement, n *notes) table {
 	if o := optionsText(first.Cell.Options); o != "" {
 		sh.Title += ", " + o
 	}
-	const each = 3 // columns of a tool
+	const each = 3 // columns per tool
 	var tools []string
 	for _, a := range all {
 		if !slices.Contains(tools, a.Tool) {
@@ -99,7 +99,7 @@ func agreementTable(all []analysis.Agreement, n *notes) table {
 	return sh
 }
 
-// shareCell writes a ratio as a share.
+// shareCell formats a ratio as a share.
 func shareCell(c analysis.Comparison) cell {
 	share := cell{Value: percentTo(c.Value, shareDecimals(c.Value)), Spread: "±?"}
 	if c.Value >= 10 {
@@ -118,8 +118,8 @@ func concordCell(a analysis.Agreement, n *notes) cell {
 	case analysis.Different:
 		var marks []int
 		for _, w := range a.Reasons {
-			w.Text = a.Tool + " against " + a.Reference + ": " + w.Text
-			marks = appendNew(marks, n.number(w))
+			w.Text = "between " + a.Tool + " and " + a.Reference + ": " + w.Text
+			marks = record.AddNew(marks, n.number(w))
 		}
 		slices.Sort(marks)
 		return cell{Value: "differs", Class: "worse", Marks: marks}
@@ -129,7 +129,7 @@ func concordCell(a analysis.Agreement, n *notes) cell {
 	return cell{Value: "untested", Class: "unknown"}
 }
 
-// lower writes the first letter small, except in words that are all capitals.
+// lower makes the first letter lower case, except in words that are all capitals.
 func lower(s string) string {
 	if len(s) > 1 && s[1] >= 'a' && s[1] <= 'z' {
 		return strings.ToLower(s[:1]) + s[1:]

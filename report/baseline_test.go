@@ -10,41 +10,30 @@ import (
 	"nettoll/record"
 )
 
-// comparedWith is the specimen's networks of one host, compared with the first of
-// them under another name.
+// comparedWith returns the specimen's networks of one host, compared with the first of them under another name.
 func comparedWith(baseline string) (analysis.Result, Options) {
 	return comparedOver(baseline, 1)
 }
 
-// comparedOver does so for several numbers of clients.
+// comparedOver is comparedWith for several numbers of clients.
 func comparedOver(baseline string, clients ...int) (analysis.Result, Options) {
-	all := specimenFile()
-	f := *all
+	f := specimenFile()
 	f.Run.Cells, f.Trials = nil, nil
-	change := func(c record.Cell, clients int) record.Cell {
-		c.Baseline, c.Clients = baseline, clients
-		switch c.Network {
-		case "host":
-			c.Network = baseline
-		case "published", "proxy":
-			c.Network = "docker:" + c.Network
-		}
-		return c
-	}
 	for _, n := range clients {
-		for _, c := range all.Run.Cells {
-			if c.Hosts == 1 {
-				f.Run.Cells = append(f.Run.Cells, change(c, n))
+		one := specimenFile()
+		keep(one, func(c *record.Cell) bool {
+			c.Baseline, c.Clients = baseline, n
+			switch c.Network {
+			case "host":
+				c.Network = baseline
+			case "published", "proxy":
+				c.Network = "docker:" + c.Network
 			}
-		}
-		for _, t := range all.Trials {
-			if t.Cell.Hosts == 1 {
-				t.Cell = change(t.Cell, n)
-				f.Trials = append(f.Trials, t)
-			}
-		}
+			return c.Hosts == 1
+		})
+		f.Run.Cells, f.Trials = append(f.Run.Cells, one.Run.Cells...), append(f.Trials, one.Trials...)
 	}
-	return analysis.Analyze(&f), Options{Trials: f.Trials}
+	return analysis.Analyze(f), Options{Trials: f.Trials}
 }
 
 func TestGoldenBaseline(t *testing.T) {
@@ -53,8 +42,7 @@ func TestGoldenBaseline(t *testing.T) {
 	golden(t, "baseline-100.text", write(t, "text", res, o))
 }
 
-// TestBaselineHasItsName holds that no format calls a network native that is a
-// container network.
+// TestBaselineHasItsName checks that no format calls a container network native.
 func TestBaselineHasItsName(t *testing.T) {
 	res, o := comparedWith("sharedns")
 	swept, _ := comparedOver("sharedns", 1, 2, 4)
@@ -75,8 +63,7 @@ func TestBaselineHasItsName(t *testing.T) {
 	}
 }
 
-// TestBaselineTellsCellsApart holds that formats for programs say which network a
-// figure is compared with.
+// TestBaselineTellsCellsApart checks that formats for programs name the network that a figure is compared with.
 func TestBaselineTellsCellsApart(t *testing.T) {
 	res, o := comparedWith("docker:native")
 	for format, want := range map[string]string{
@@ -105,8 +92,8 @@ func TestBaselineTellsCellsApart(t *testing.T) {
 	}
 }
 
-// TestHostsAreNamespaces holds that no format lets two namespaces of one machine pass for two machines,
-// and that none calls machines namespaces.
+// TestHostsAreNamespaces checks that no format presents two namespaces of one machine as two
+// machines, and that none calls machines namespaces.
 func TestHostsAreNamespaces(t *testing.T) {
 	lab := specimenFile()
 	machines := specimenFile()
@@ -117,9 +104,10 @@ func TestHostsAreNamespaces(t *testing.T) {
 			tr.CPU = &use
 		}
 	}
-	for _, f := range Formats() {
-		for want, file := range map[bool]*record.File{true: lab, false: machines} {
-			got := write(t, f.Name, analysis.Analyze(file), Options{Trials: file.Trials})
+	for want, file := range map[bool]*record.File{true: lab, false: machines} {
+		res := analysis.Analyze(file)
+		for _, f := range Formats() {
+			got := write(t, f.Name, res, Options{Trials: file.Trials})
 			if says := strings.Contains(got, analysis.Namespaces(true).String()); says != want {
 				t.Errorf("%s says %q: %v, want %v", f.Name, analysis.Namespaces(true).String(), says, want)
 			}
@@ -133,8 +121,8 @@ func TestHostsAreNamespaces(t *testing.T) {
 	}
 }
 
-// TestEveryHeadingSaysWhatHostsAre holds that each place that counts hosts says so, and each list of JSON: sweeps that
-// differ in how many hosts they have, tools, prices and networks that were waited for.
+// TestEveryHeadingSaysWhatHostsAre checks every place that counts hosts, and every list of
+// JSON: sweeps that differ in their number of hosts, tools, prices and settling networks.
 func TestEveryHeadingSaysWhatHostsAre(t *testing.T) {
 	var cells []record.Cell
 	for _, hosts := range []int{1, 2} {
@@ -147,7 +135,7 @@ func TestEveryHeadingSaysWhatHostsAre(t *testing.T) {
 			}
 		}
 	}
-	res, o := matrixResult(t, "hosts", cells)
+	res, o := matrixResult("hosts", cells)
 	res.Settlings = []analysis.Settling{{Cell: record.Cell{Network: "vxlan", Hosts: 2, Servers: 1, Clients: 1}, Built: 6, Silent: 5,
 		Wait: analysis.Spread{Median: 3, Max: 30}, Namespaces: true}}
 	if len(res.Sweeps) == 0 || len(res.Agreements) == 0 || len(res.Prices) == 0 {
@@ -155,7 +143,7 @@ func TestEveryHeadingSaysWhatHostsAre(t *testing.T) {
 	}
 	counted := regexp.MustCompile(`(?i)two hosts(.{0,30})`)
 	for _, format := range []string{"text", "md", "html"} {
-		got, _, _ := strings.Cut(write(t, format, res, o), `<section aria-labelledby="trials"`) // where they are in a column
+		got, _, _ := strings.Cut(write(t, format, res, o), `<section aria-labelledby="trials"`) // trials, where a column gives the hosts
 		found := counted.FindAllStringSubmatch(strings.Join(strings.Fields(got), " "), -1)
 		for _, m := range found {
 			if !strings.HasPrefix(m[1], " ("+analysis.Namespaces(true).String()+")") {

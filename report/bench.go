@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -10,51 +11,25 @@ import (
 	"nettoll/record"
 )
 
-// benchUnits names every metric as the benchmark format wants it: a unit
-// identifies a metric, and a scale is chosen by the program that reads it.
-// A metric that is not listed goes by its own name.
+// benchUnits are the units of metrics with a unit in addition to their name.
 var benchUnits = map[string]string{
-	record.Throughput:          "bit/s",
-	record.ThroughputPerClient: "bit/s/client",
-	record.PacketRate:          "packets/s",
-	record.TransactionRate:     "transactions/s",
-	record.LatencyMean:         "mean-sec",
-	record.LatencyP50:          "p50-sec",
-	record.LatencyP90:          "p90-sec",
-	record.LatencyP99:          "p99-sec",
-	record.LatencyP99ByTime:    "p99-by-time-sec",
-	record.LatencyP999:         "p99.9-sec",
-	record.LatencyP999ByTime:   "p99.9-by-time-sec",
-	record.LatencyMax:          "max-sec",
-	record.LatencyAdded:        "added-sec",
-	record.ConnectP50:          "connect-p50-sec",
-	record.ConnectP99:          "connect-p99-sec",
-	record.Loss:                "loss",
-	record.ReceiverDrops:       "receiver-drops",
-	record.Reordering:          "reordering",
-	record.Duplicates:          "duplicates",
-	record.Jitter:              "jitter-sec",
-	record.Fairness:            "fairness",
-	record.CPUPerGB:            "cpu-sec/GB",
-	record.CPUPerTransaction:   "cpu-sec/transaction",
-	record.Retransmits:         "retransmits",
+	record.Throughput: "bit/s", record.ThroughputPerClient: "bit/s/client", record.PacketRate: "packets/s", record.TransactionRate: "transactions/s",
+	record.CPUPerGB: "cpu-sec/GB", record.CPUPerTransaction: "cpu-sec/transaction",
 }
 
-func benchUnit(metric string) string {
-	if unit, ok := benchUnits[metric]; ok {
-		return unit
+// benchUnit names a metric as the benchmark format requires: a unit identifies a metric, for
+// example p99.9-sec, and the program that reads it chooses a scale.
+func benchUnit(k record.Kind) string {
+	name := strings.NewReplacer("latency_", "", "999", "99.9", "_", "-").Replace(k.Name)
+	if k.Unit == "s" {
+		name += "-sec"
 	}
-	return metric
+	return cmp.Or(benchUnits[k.Name], name)
 }
 
-// writeBench writes one line for every trial that counts, so that
-// "benchstat -col /network" compares the networks by itself.
+// writeBench writes one line for every OK trial, so that "benchstat -col /network" compares the networks by itself.
 func writeBench(w io.Writer, res analysis.Result, o Options) error {
 	var b strings.Builder
-	var namespaces analysis.Namespaces
-	for _, s := range res.Scenarios {
-		namespaces = namespaces || s.Namespaces
-	}
 	b.WriteString("goos: linux\n")
 	for _, c := range []struct{ key, value string }{
 		{"goarch", res.Run.Machine.Arch},
@@ -62,7 +37,7 @@ func writeBench(w io.Writer, res analysis.Result, o Options) error {
 		{"cpu", res.Run.Machine.CPUModel},
 		{"kernel", res.Run.Machine.Kernel},
 		{"run", res.Run.ID},
-		{"hosts", namespaces.String()},
+		{"hosts", anyNamespaces(res.Scenarios).String()},
 	} {
 		if value := strings.TrimSpace(printable(c.value)); value != "" {
 			fmt.Fprintf(&b, "%s: %s\n", c.key, value)
@@ -70,7 +45,7 @@ func writeBench(w io.Writer, res analysis.Result, o Options) error {
 	}
 	b.WriteByte('\n')
 	for _, k := range kindsOf(o.Trials) {
-		fmt.Fprintf(&b, "Unit %s better=%s\n", benchUnit(k.Name), k.Better)
+		fmt.Fprintf(&b, "Unit %s better=%s\n", benchUnit(k), k.Better)
 	}
 	b.WriteByte('\n')
 	for _, t := range o.Trials {
@@ -80,7 +55,7 @@ func writeBench(w io.Writer, res analysis.Result, o Options) error {
 		var values strings.Builder
 		for _, k := range record.Kinds() {
 			if m, ok := t.Metrics[k.Name]; ok {
-				fmt.Fprintf(&values, " %s %s", exact(m.Value), benchUnit(k.Name))
+				fmt.Fprintf(&values, " %s %s", exact(m.Value), benchUnit(k))
 			}
 		}
 		if values.Len() > 0 {
@@ -109,7 +84,7 @@ func benchName(c record.Cell) string {
 	return name + "/placement=" + benchWord(c.Placement)
 }
 
-// benchWord replaces what would end a name or begin its next part.
+// benchWord replaces characters that would end a name or begin its next part.
 func benchWord(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '/' || unicode.IsSpace(r) || !unicode.IsPrint(r) {

@@ -2,6 +2,7 @@ package report
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -21,8 +22,7 @@ import (
 	"nettoll/analysis"
 )
 
-// browser starts Chromium, or skips. Where NETTOLL_REQUIRE names "browser",
-// its absence is a failure.
+// browser starts Chromium, or skips the test. If NETTOLL_REQUIRE names "browser", its absence is a failure.
 func browser(t *testing.T) context.Context {
 	t.Helper()
 	path := ""
@@ -54,7 +54,7 @@ func browser(t *testing.T) context.Context {
 	return ctx
 }
 
-// servePage shows one page at an address of this machine.
+// servePage serves one page at a local address.
 func servePage(t *testing.T, page string) string {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -127,7 +127,7 @@ func TestBrowser(t *testing.T) {
 	}
 }
 
-// checkSaving saves a chart in both ways and looks into what came out.
+// checkSaving saves a chart in both formats and checks the files.
 func checkSaving(t *testing.T, ctx context.Context) {
 	t.Helper()
 	buttons := evaluate[int](t, ctx, `document.querySelectorAll("figure.curves .save button").length`)
@@ -156,18 +156,14 @@ func checkSaving(t *testing.T, ctx context.Context) {
 	}
 }
 
-// TestBrowserMatrices looks for what is too wide for a screen, on pages with
-// sweeps and published tables.
+// TestBrowserMatrices looks for parts that are too wide for a screen, on pages with sweeps and published tables.
 func TestBrowserMatrices(t *testing.T) {
 	ctx := browser(t)
-	pages := matrices(t)
-	pages["loads"] = func() (analysis.Result, Options) {
-		f := loadsFile()
-		return analysis.Analyze(f), Options{Trials: f.Trials}
-	}
-	for name, result := range pages {
-		res, o := result()
-		url := servePage(t, write(t, "html", res, o))
+	pages := maps.Clone(matrices())
+	f := loadsFile()
+	pages["loads"] = analyzed{analysis.Analyze(f), Options{Trials: f.Trials}}
+	for name, of := range pages {
+		url := servePage(t, write(t, "html", of.res, of.o))
 		for _, width := range []int64{1280, 390, 360} {
 			do(t, ctx, chromedp.EmulateViewport(width, 900), chromedp.Navigate(url))
 			evaluate[bool](t, ctx, `document.querySelectorAll("details").forEach((d) => { d.open = true; }), true`)
@@ -182,7 +178,7 @@ func TestBrowserMatrices(t *testing.T) {
 	}
 }
 
-// TestBrowserSortsSweeps sorts the table of a sweep: what a network has beside native stays below it.
+// TestBrowserSortsSweeps sorts the table of a sweep: a network's comparison with native stays below it.
 func TestBrowserSortsSweeps(t *testing.T) {
 	ctx := browser(t)
 	f := loadsFile()
@@ -192,7 +188,7 @@ func TestBrowserSortsSweeps(t *testing.T) {
 		return strings.Join(evaluate[[]string](t, ctx, `Array.from(`+table+`.tBodies[0].rows, r => r.cells[0].firstChild.textContent)`), ", ")
 	}
 	const up, down = "host, bridge, vs native, published, vs native", "published, vs native, bridge, vs native, host"
-	for _, want := range []string{up, up, down, up} { // as it was, then after one click, two and three
+	for _, want := range []string{up, up, down, up} { // initially, then after one click, two and three
 		if got := names(); got != want {
 			t.Errorf("the rows are %s, want %s", got, want)
 		}
@@ -200,7 +196,7 @@ func TestBrowserSortsSweeps(t *testing.T) {
 	}
 }
 
-// TestBrowserPrints holds that a printed page leaves out what nobody reads on paper, and nothing else.
+// TestBrowserPrints checks that a printed page leaves out only the parts that are useless on paper.
 func TestBrowserPrints(t *testing.T) {
 	ctx := browser(t)
 	res, o := specimenResult()
@@ -233,8 +229,7 @@ func TestBrowserPrints(t *testing.T) {
 	}
 }
 
-// overlappingTexts lists pairs of texts of one chart that lie upon each other,
-// and texts that lie outside of their chart.
+// overlappingTexts lists pairs of overlapping texts in one chart, and texts outside of their chart.
 const overlappingTexts = `Array.from(document.querySelectorAll("figure > svg")).flatMap((svg) => {
 	const frame = svg.getBoundingClientRect();
 	const all = Array.from(svg.querySelectorAll("text"), (t) => [t.textContent, t.getBoundingClientRect()]);
@@ -272,8 +267,8 @@ func checkSorting(t *testing.T, ctx context.Context) {
 	}
 }
 
-// checkSortingResults sorts the results of the first scenarios, of which one network was skipped, by a metric and by
-// what it is beside the baseline, with the mouse and with the keyboard.
+// checkSortingResults sorts the results of the first scenarios, where one network was skipped,
+// by a metric and by its comparison with the baseline, with the mouse and with the keyboard.
 func checkSortingResults(t *testing.T, ctx context.Context) {
 	t.Helper()
 	const results = `document.querySelector("table.results")`

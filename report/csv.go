@@ -3,6 +3,7 @@ package report
 import (
 	"encoding/csv"
 	"io"
+	"iter"
 	"strconv"
 	"strings"
 
@@ -14,7 +15,7 @@ var csvHeader = []string{
 	"ratio", "ratio_low", "ratio_high", "difference", "difference_low", "difference_high",
 	"p", "outcome", "effect", "adjusted_p", "verdict", "status", "reason",
 	"tool", "servers", "clients", "options", "underlay", "twin", "remedy",
-	"processes", "neighbours", "rules", "mtu", "offload", "normalize", "baseline", "hosts_are",
+	"processes", "neighbours", "rules", "mtu", "offload", "normalize", "baseline", "hosts_are", "services",
 }
 
 // writeCSV writes one line for every network and metric, in base units, and
@@ -59,47 +60,52 @@ func csvLine(s analysis.Scenario, row analysis.Row, f *analysis.Figure) []string
 	return line
 }
 
-// csvFigure sets the columns of a figure. What does not exist, such as the p-value of what was not
-// tested, is empty.
+// csvFigure sets the columns of a figure. Values that do not exist, for example the p-value
+// of an untested comparison, are empty.
 func csvFigure(set map[string]string, f analysis.Figure) {
 	set["metric"], set["unit"], set["n"] = f.Name, f.Unit, strconv.Itoa(f.N)
-	number := func(name string, known bool, v float64) {
-		if known {
-			set[name] = exact(v)
-		}
+	set["median"] = exact(f.Median)
+	for name, v := range numbersOf(f) {
+		set[strings.TrimPrefix(name, "estimate_")] = exact(v)
 	}
-	interval := func(of string, i analysis.Interval) {
-		number(of+"low", !i.IsZero(), i.Low)
-		number(of+"high", !i.IsZero(), i.High)
+	c := f.Comparison()
+	if c == nil {
+		return
 	}
-	number("estimate", true, f.Estimate)
-	number("median", true, f.Median)
-	interval("", f.Interval)
-	for name, c := range map[string]*analysis.Comparison{"ratio": f.Ratio, "difference": f.Difference} {
-		if c != nil {
-			number(name, true, c.Value)
-			interval(name+"_", c.Interval)
-		}
+	set["outcome"], set["effect"] = c.Outcome.String(), string(c.Effect)
+	if !c.IsZero() {
+		set["p"] = exact(c.P)
 	}
-	if c := f.Comparison(); c != nil {
-		set["outcome"], set["effect"] = c.Outcome.String(), string(c.Effect)
-		number("p", !c.IsZero(), c.P)
-		number("adjusted_p", !c.IsZero() && c.Judged, c.Adjusted)
-		if c.Judged {
-			set["verdict"] = c.Verdict.String()
+	if c.Judged {
+		set["verdict"] = c.Verdict.String()
+		if !c.IsZero() {
+			set["adjusted_p"] = exact(c.Adjusted)
 		}
 	}
 }
 
-// inert is a cell that a spreadsheet takes for text or a number and never evaluates: text that begins
-// like a formula gets an apostrophe in front, which marks it as text.
+// numbersOf iterates over the existing numbers of a figure, by name: its estimate, its
+// comparison with the baseline, and the ends of the interval of each, as in ratio_low.
+func numbersOf(f analysis.Figure) iter.Seq2[string, float64] {
+	return func(yield func(string, float64) bool) {
+		each := func(name string, value float64, i analysis.Interval) bool {
+			return yield(name, value) && (i.IsZero() || yield(name+"_low", i.Low) && yield(name+"_high", i.High))
+		}
+		_ = each("estimate", f.Estimate, f.Interval) &&
+			(f.Ratio == nil || each("ratio", f.Ratio.Value, f.Ratio.Interval)) &&
+			(f.Difference == nil || each("difference", f.Difference.Value, f.Difference.Interval))
+	}
+}
+
+// inert makes a cell that a spreadsheet takes for text or a number and never evaluates: text
+// that begins like a formula gets a leading apostrophe, which marks it as text.
 func inert(cell string) string {
 	if _, err := strconv.ParseFloat(cell, 64); err == nil {
 		return cell
 	}
 	cell = printable(cell)
 	for _, first := range strings.TrimLeft(cell, " \u00a0") {
-		if strings.ContainsRune("=+-@＝＋－＠", first) { // some read the wide ones, too
+		if strings.ContainsRune("=+-@＝＋－＠", first) { // some accept the full-width ones, too
 			return "'" + cell
 		}
 		break

@@ -9,7 +9,7 @@ import (
 	"nettoll/report"
 )
 
-// Every format writes what analysis found.
+// Write a result in the Go benchmark format; all formats are used in the same way.
 func ExampleByName() {
 	f, err := record.ReadFile("testdata/specimen.ndjson")
 	if err != nil {

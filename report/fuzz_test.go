@@ -19,8 +19,8 @@ import (
 	"nettoll/record"
 )
 
-// One target for each format, and one for charts: whatever a run file says that can be
-// read, a report of it is made, in time, and is well-formed.
+// One target for each format, and one for charts: for every run file that can be read, a
+// report is made, in time, and is well-formed.
 
 func FuzzText(f *testing.F)        { fuzzFormat(f, "text") }
 func FuzzHTML(f *testing.F)        { fuzzFormat(f, "html") }
@@ -76,11 +76,11 @@ func FuzzCharts(f *testing.F) {
 	})
 }
 
-// longestFuzz bounds the time that one input may take on a slow machine.
+// longestFuzz bounds the time for one input on a slow machine.
 const longestFuzz = 2 * time.Minute
 
-// fuzzFiles makes run files, changed by the bytes of an input and by its twist, and has
-// reports made of those that can be read.
+// fuzzFiles makes run files, changed by the bytes of an input and by its twist, and passes
+// the results of those that can be read to report.
 func fuzzFiles(f *testing.F, report func(*testing.T, analysis.Result, Options, uint64)) {
 	for _, file := range fuzzSeeds(f) {
 		for twist := range uint64(6) {
@@ -106,7 +106,7 @@ func fuzzFiles(f *testing.F, report func(*testing.T, analysis.Result, Options, u
 	})
 }
 
-// fuzzSeeds are small run files of all that reports show.
+// fuzzSeeds returns small run files with everything that reports show.
 func fuzzSeeds(f *testing.F) (all [][]byte) {
 	cell := func(c record.Cell) record.Cell {
 		c.Family, c.Servers, c.Clients, c.Placement = 4, cmp.Or(c.Servers, 1), cmp.Or(c.Clients, 1), record.PlacementFree
@@ -152,7 +152,7 @@ func fuzzSeeds(f *testing.F) (all [][]byte) {
 	return all
 }
 
-// fuzzSeed writes a run of the cells, with all that a trial can have.
+// fuzzSeed writes a run of the cells, with all fields that a trial can have.
 func fuzzSeed(f *testing.F, suite string, rounds int, cells []record.Cell) []byte {
 	f.Helper()
 	h := hdrhistogram.New(1, int64(time.Hour), 3)
@@ -160,10 +160,6 @@ func fuzzSeed(f *testing.F, suite string, rounds int, cells []record.Cell) []byt
 		if err := h.RecordValue(20_000 + i*i*100); err != nil {
 			f.Fatal(err)
 		}
-	}
-	encoded, err := h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
-	if err != nil {
-		f.Fatal(err)
 	}
 	start := time.Date(2026, 3, 15, 9, 0, 0, 0, time.UTC)
 	lines := []any{record.Run{
@@ -180,7 +176,7 @@ func fuzzSeed(f *testing.F, suite string, rounds int, cells []record.Cell) []byt
 					record.LatencyP50:      {Value: rounded(2e-5 + 1e-6*float64(round+i)), Unit: "s"},
 					record.TransactionRate: {Value: float64(40_000 + 100*round), Unit: "1/s"},
 				}
-				t.Latency = &record.Histogram{Encoded: string(encoded), Count: h.TotalCount()}
+				t.Latency = encodedLatencies(h)
 				t.Flows = []record.Flow{{Client: "h1c1", Server: "h1c2", Transactions: 300, TCP: &record.TCPInfo{Retransmits: 1, Congestion: "cubic"}}}
 				t.CPU.Hosts = []record.HostCPU{{Host: "h1", Busy: 1, Idle: 0.1}}
 				t.Endpoints = []record.Endpoint{{Name: "h1c1", Role: "client", Device: "eth0", MTU: 1500, Offloads: map[string]bool{"tso": i > 0}}}
@@ -189,16 +185,10 @@ func fuzzSeed(f *testing.F, suite string, rounds int, cells []record.Cell) []byt
 		}
 	}
 	lines = append(lines, record.End{Type: record.TypeEnd, Finished: start.Add(time.Hour), Reason: record.EndMaxRounds, Rounds: rounds, Elapsed: 60})
-	var b bytes.Buffer
-	for _, l := range lines {
-		if err := json.NewEncoder(&b).Encode(l); err != nil {
-			f.Fatal(err)
-		}
-	}
-	return b.Bytes()
+	return []byte(inLines(f, lines))
 }
 
-// extremes are numbers at the edges of what fields may be.
+// extremes are numbers at and beyond the limits of fields.
 var extremes = []json.Number{
 	"0", "1", "2", "3", "-1", "1000000", "1000000000", "9007199254740993", "1000000000000000000", "9223372036854775807",
 	"5e-324", "1e-300", "1e-18", "0.5", "0.9999999", "1e9", "1e15", "999999999999999999.0", "1e18", "1.7e308",
@@ -210,8 +200,8 @@ var oddities = []string{
 	record.LatencyP50, record.PacedRR, "ok", "failed", "rate=0", "#01FE05", "日本語\u200d\u0301", "\ufeff", "icc-2014", "%s",
 }
 
-// twisted changes a few values of a run file as the number says; 0 changes nothing.
-// Bytes that are changed at random rarely make a file that can be read.
+// twisted changes a few values of a run file, selected by the number; 0 changes nothing.
+// Randomly changed bytes rarely make a readable file.
 func twisted(text []byte, twist uint64) []byte {
 	if twist == 0 {
 		return text
@@ -223,7 +213,7 @@ func twisted(text []byte, twist uint64) []byte {
 			break
 		}
 		at := r.IntN(len(lines))
-		if r.IntN(8) == 0 { // once more, or with another's values
+		if r.IntN(8) == 0 { // duplicated, or with another item's values
 			lines = slices.Insert(lines, max(1, at), bytes.Clone(lines[at]))
 		}
 		var value any
@@ -240,7 +230,7 @@ func twisted(text []byte, twist uint64) []byte {
 	return bytes.Join(lines, nil)
 }
 
-// changed is a JSON value with one change somewhere within.
+// changed returns a JSON value with one change somewhere inside.
 func changed(r *rand.Rand, value any) any {
 	switch v := value.(type) {
 	case map[string]any:

@@ -8,12 +8,11 @@ import (
 	"nettoll/record"
 )
 
-// group joins the scenarios that differ only in their workload, so that one line has
-// everything about a network.
+// group joins the scenarios that differ only in their workload, so that one line has everything about a network.
 type group struct {
-	name      string // that no other group has; see titled
+	name      string // unique among the groups; see titled
 	res       *analysis.Result
-	scenarios []analysis.Scenario // no two of the same workload
+	scenarios []analysis.Scenario // no two with the same workload
 	lines     []line
 	columns   []column
 }
@@ -26,7 +25,7 @@ type line struct {
 	name    string
 	network string // the name without the number of a twin
 	native  bool
-	rows    []*analysis.Row // one for each scenario, nil where it was not planned
+	rows    []*analysis.Row // one per scenario, nil if it was not planned
 }
 
 // column is one metric of one scenario.
@@ -36,8 +35,8 @@ type column struct {
 	scale    scale
 }
 
-// groups keeps the order of the scenarios. Two of the same workload, say with
-// 1 and with 8 streams, come into different groups.
+// groups joins scenarios in their order. Two with the same workload, for example with 1 and
+// with 8 streams, go into different groups.
 func groups(res analysis.Result) []group {
 	var all []group
 scenarios:
@@ -109,7 +108,7 @@ func (g *group) fill() {
 	}
 }
 
-// kinds are all metrics; for a single workload its primary ones come first.
+// kinds returns all metrics; for a single workload its primary ones come first.
 func (g group) kinds() []record.Kind {
 	all := record.Kinds()
 	if len(g.scenarios) > 1 {
@@ -126,8 +125,8 @@ func (g group) kinds() []record.Kind {
 	return all
 }
 
-// shows reports whether the table has a column for a metric of a scenario. A scenario without any
-// figure gets the column of its first metric, which then says why.
+// shows reports whether the table has a column for a metric of a scenario. A scenario
+// without any figure gets the column of its first metric, which then shows the reason.
 func (g group) shows(scenario int, metric string) bool {
 	s := g.scenarios[scenario]
 	answers := s.Answers()
@@ -137,7 +136,7 @@ func (g group) shows(scenario int, metric string) bool {
 	return slices.ContainsFunc(answers, func(k record.Kind) bool { return k.Name == metric })
 }
 
-// reference is the value for which the unit of a column is chosen.
+// reference is the value that determines the unit of a column.
 func (g group) reference(c column) float64 {
 	for _, l := range g.lines {
 		if f, ok := l.figure(c); ok {
@@ -156,17 +155,10 @@ func (l line) figure(c column) (analysis.Figure, bool) {
 
 // find returns the figure of a metric, in whichever scenario of the group it is primary.
 func (g group) find(l line, metric string) (analysis.Figure, bool) {
-	for i, s := range g.scenarios {
-		if slices.Contains(record.Primary(s.Cell.Workload), metric) {
-			if f, ok := l.figure(column{scenario: i, kind: record.Kind{Name: metric}}); ok {
-				return f, true
-			}
-		}
-	}
-	return analysis.Figure{}, false
+	return g.rowOf(l, metric).Figure(metric)
 }
 
-// rowOf is the row of a line in the scenario in which a metric is primary.
+// rowOf returns the row of a line in the scenario in which a metric is primary.
 func (g group) rowOf(l line, metric string) analysis.Row {
 	for i, s := range g.scenarios {
 		if l.rows[i] != nil && slices.Contains(record.Primary(s.Cell.Workload), metric) {
@@ -178,8 +170,8 @@ func (g group) rowOf(l line, metric string) analysis.Row {
 	return analysis.Row{}
 }
 
-// native is the line that all others are compared with. In a self-check every
-// network has its own, and there is no such line.
+// native returns the line that all others are compared with. In a self-check every network
+// has its own, and there is no such line.
 func (g group) native() (line, bool) {
 	all := g.natives()
 	if len(all) != 1 {
@@ -189,29 +181,21 @@ func (g group) native() (line, bool) {
 }
 
 func (g group) natives() []line {
-	var all []line
-	for _, l := range g.lines {
-		if l.native {
-			all = append(all, l)
-		}
-	}
-	return all
+	return slices.DeleteFunc(slices.Clone(g.lines), func(l line) bool { return !l.native })
 }
 
-// nativeOf is the line that one line is compared with.
+// nativeOf returns the line that l is compared with.
 func (g group) nativeOf(l line) (line, bool) {
-	for _, n := range g.natives() {
-		if n.network == l.network {
-			return n, true
-		}
+	if n, ok := record.First(g.natives(), func(n line) bool { return n.network == l.network }); ok {
+		return n, true
 	}
 	return g.native()
 }
 
-// word is what sentences call the network that the others are compared with.
+// word returns the name in sentences of the network that the others are compared with.
 func (g group) word() string { return analysis.BaselineName(g.scenarios[0].Cell) }
 
-// wordFor is what one line is compared with: in a self-check its twin.
+// wordFor returns the name of what one line is compared with: in a self-check its twin.
 func (g group) wordFor(l line) string {
 	if n, ok := g.nativeOf(l); ok && len(l.rows) > 0 && l.rows[0] != nil && l.rows[0].Cell.Twin != 0 {
 		return n.name
@@ -219,8 +203,8 @@ func (g group) wordFor(l line) string {
 	return g.word()
 }
 
-// shortBaseline is the baseline in a heading. A chosen one with a long name is called
-// "baseline": the title and the first sentence name it.
+// shortBaseline returns the name of the baseline in a heading. A chosen baseline with a long
+// name is shown as "baseline": the title and the first sentence name it.
 func (g group) shortBaseline() string {
 	const longest = 10 // columns
 	name := printable(g.baseline())
@@ -230,7 +214,7 @@ func (g group) shortBaseline() string {
 	return cut(name, longest)
 }
 
-// baseline names what the networks of the group are compared with.
+// baseline returns the name of what the networks of the group are compared with.
 func (g group) baseline() string {
 	if l, ok := g.native(); ok {
 		return l.name
@@ -241,15 +225,15 @@ func (g group) baseline() string {
 	return g.word()
 }
 
-// section is a group of scenarios as a part of a report.
-func (g group) section(n *notes, looks looks) *section {
+// section returns a group of scenarios as a part of a report.
+func (g group) section(n *notes, colours colours) *section {
 	return &section{
 		Title: g.name, Meta: g.measuredWith(), Summary: g.summary(), Tables: []table{g.table(n)}, Missing: g.absences(), Word: g.word(),
-		figures: func() []figure { return g.figures(looks) }, group: &g,
+		figures: func() []figure { return g.figures(colours) }, group: &g,
 	}
 }
 
-// shortTitles are the headings where there is little room; all others are the metric's own.
+// shortTitles are the headings for narrow columns; all other metrics have their own title.
 var shortTitles = map[string]string{
 	record.LatencyP50:        "p50",
 	record.LatencyP99:        "p99",
@@ -260,7 +244,7 @@ var shortTitles = map[string]string{
 	record.CPUPerGB:          "CPU/GB",
 }
 
-// table has a column for each metric of a group.
+// table returns a table with a column for each metric of a group.
 func (g group) table(n *notes) table {
 	t := table{Stub: []string{"network"}, results: true}
 	for _, c := range g.columns {
@@ -273,9 +257,8 @@ func (g group) table(n *notes) table {
 	for _, l := range g.lines {
 		out := tableLine{Names: []string{l.name}, Marks: n.marks(l), Native: l.native}
 		for _, c := range g.columns {
-			shown := absentCell(l.rows[c.scenario])
-			if f, ok := l.figure(c); ok {
-				shown = figureCell(c.scale, f)
+			shown, f, ok := metricCell(c.scale, l.rows[c.scenario], c.kind.Name)
+			if ok {
 				shown.Change, shown.Ends, shown.against = compared(c.scale, f)
 			}
 			out.Cells = append(out.Cells, shown)
@@ -285,27 +268,25 @@ func (g group) table(n *notes) table {
 	return t
 }
 
-// compared reports whether any figure of a column stands beside native.
+// compared reports whether any figure of a column is compared with the baseline.
 func (g group) compared(c column) bool {
-	for _, l := range g.lines {
-		if f, ok := l.figure(c); ok && f.Comparison() != nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(g.lines, func(l line) bool {
+		f, _ := l.figure(c)
+		return f.Comparison() != nil
+	})
 }
 
 // claimed reports whether a change holds among all primary comparisons.
 func claimed(c analysis.Comparison) bool { return c.Primary && c.Verdict == analysis.Different }
 
-// closed reports whether a column is a tail percentile of a closed loop, where a stall is one of
-// thousands of transactions.
+// closed reports whether a column is a tail percentile of a closed loop, in which a stall is
+// only one of thousands of transactions.
 func (g group) closed(c column) bool {
 	tail := c.kind.Name == record.LatencyP99 || c.kind.Name == record.LatencyP999
 	return tail && g.scenarios[c.scenario].Cell.ClosedLoop()
 }
 
-// heading is the title of a column; that of a tail of a closed loop says so.
+// heading returns the title of a column, marked if it is a tail of a closed loop.
 func (g group) heading(c column) string {
 	if g.closed(c) {
 		return c.kind.Title + ", closed loop"
@@ -313,7 +294,7 @@ func (g group) heading(c column) string {
 	return c.kind.Title
 }
 
-// shortHeading is the title of a column where there is little room.
+// shortHeading returns the title of a narrow column.
 func (g group) shortHeading(c column) string {
 	title, short := shortTitles[c.kind.Name]
 	switch {
@@ -326,10 +307,10 @@ func (g group) shortHeading(c column) string {
 }
 
 // loopRemark explains the tails of closed loops.
-const loopRemark = "Closed loop: a transaction begins when the one before has ended, so a stall is one of thousands and barely changes the p99 of transactions. " +
-	"p99 by time weights each with its duration: at 99% of all moments the transaction under way takes no longer."
+const loopRemark = "Closed loop: a transaction begins when the previous one has ended, so a stall is one of thousands and barely changes the p99 of transactions. " +
+	"p99 by time weights each transaction by its duration: at 99% of all moments, the transaction under way takes no longer than this."
 
-// anyLoops reports whether any scenario is a closed loop of which latencies are known.
+// anyLoops reports whether any scenario is a closed loop with known latencies.
 func anyLoops(res analysis.Result) bool {
 	for s, r := range res.Rows() {
 		if _, known := r.Figure(record.LatencyP99); known && s.Cell.ClosedLoop() {
@@ -349,13 +330,13 @@ func (g group) measuredWith() string {
 	return text
 }
 
-// congestions are the congestion controls that the streams of a group used.
+// congestions returns the congestion controls that the streams of a group used.
 func (g group) congestions() (used []string) {
 	for _, s := range g.scenarios {
 		for _, r := range s.Rows {
 			for _, f := range r.Flows {
 				if f.Bytes > 0 && f.TCP != nil && f.TCP.Congestion != "" {
-					used = appendNew(used, f.TCP.Congestion)
+					used = record.AddNew(used, f.TCP.Congestion)
 				}
 			}
 		}

@@ -15,8 +15,7 @@ var everyWorkload = []string{
 	record.LatencyUnderLoad, record.HTTP, record.Redis, record.Postgres,
 }
 
-// workloadsResult has three networks and every workload, each with all the
-// metrics there are.
+// workloadsResult has three networks and every workload, each with all metrics.
 func workloadsResult() analysis.Result {
 	f := specimenFile()
 	f.Trials, f.Run.Cells = nil, nil
@@ -53,8 +52,7 @@ func TestGoldenWorkloads(t *testing.T) {
 	golden(t, "workloads-80.text", write(t, "text", workloadsResult(), Options{Width: 80}))
 }
 
-// TestNoMetricTwice holds what lines of tables are joined for: a heading names
-// one column only.
+// TestNoMetricTwice checks what allows lines of tables to be joined: a heading names one column only.
 func TestNoMetricTwice(t *testing.T) {
 	all := groups(workloadsResult())
 	for _, g := range all {
@@ -78,7 +76,7 @@ func TestNoMetricTwice(t *testing.T) {
 	}
 }
 
-// TestPrimaryStays wants the first metric of every workload in the narrowest table.
+// TestPrimaryStays requires the first metric of every workload in the narrowest table.
 func TestPrimaryStays(t *testing.T) {
 	for _, g := range groups(workloadsResult()) {
 		table := newTextTable(g.table(&notes{}), false)
@@ -96,7 +94,7 @@ func TestPrimaryStays(t *testing.T) {
 func TestEveryMetricHasANameInBenchmarks(t *testing.T) {
 	seen := map[string]string{}
 	for _, k := range record.Kinds() {
-		unit := benchUnits[k.Name]
+		unit := benchUnit(k)
 		if unit == "" || strings.ContainsAny(unit, " \t") {
 			t.Errorf("%s has the unit %q", k.Name, unit)
 		}
@@ -107,11 +105,20 @@ func TestEveryMetricHasANameInBenchmarks(t *testing.T) {
 	}
 }
 
-// TestTailsOfClosedLoopsAreCalledSo holds that no format prints the p99 of transactions that
-// follow each other without saying so, and that those of an open loop are not called closed.
+// TestTailsOfClosedLoopsAreCalledSo checks that no format prints the p99 of consecutive transactions
+// without calling it a closed loop's, and that those of an open loop are not called closed.
 func TestTailsOfClosedLoopsAreCalledSo(t *testing.T) {
 	res, o := specimenResult()
 	o.Width = 160
+	open, _ := specimenResult()
+	paced := func(workload string) string { return strings.Replace(workload, record.TCPRR, record.PacedRR, 1) }
+	for i := range open.Scenarios {
+		s := &open.Scenarios[i]
+		s.Cell.Workload = paced(s.Cell.Workload)
+		for j := range s.Rows {
+			s.Rows[j].Cell.Workload = paced(s.Rows[j].Cell.Workload)
+		}
+	}
 	for format, want := range map[string][]string{
 		"text": {"closed p99 ", "p99 by time", loopRemark[:60]},
 		"md":   {"latency p99, closed loop,", "latency p99 by time,", loopRemark},
@@ -123,31 +130,14 @@ func TestTailsOfClosedLoopsAreCalledSo(t *testing.T) {
 				t.Errorf("%s does not say %q", format, w)
 			}
 		}
-		open, o := specimenResult()
-		o.Width = 160
-		for _, s := range open.Scenarios {
-			for i := range s.Rows {
-				s.Rows[i].Cell.Workload = paced(s.Rows[i].Cell.Workload)
-			}
-		}
-		for i := range open.Scenarios {
-			open.Scenarios[i].Cell.Workload = paced(open.Scenarios[i].Cell.Workload)
-		}
 		if got := write(t, format, open, o); strings.Contains(got, "closed") || !strings.Contains(got, "p99") {
 			t.Errorf("%s calls an open loop closed", format)
 		}
 	}
 }
 
-func paced(workload string) string {
-	if workload == record.TCPRR {
-		return record.PacedRR
-	}
-	return workload
-}
-
-// TestPercentilesHaveOneName holds that what is merged over trials is called so, beside the
-// percentiles of trials.
+// TestPercentilesHaveOneName checks that percentiles of merged trials are named differently
+// from the percentiles of trials.
 func TestPercentilesHaveOneName(t *testing.T) {
 	res, o := specimenResult()
 	var got struct {
@@ -191,15 +181,15 @@ func TestCongestionControlInUseIsShown(t *testing.T) {
 	}
 }
 
-// TestEndsTellTheCongestionControlInUse holds that the machine's own is not taken for the one in use.
+// TestEndsTellTheCongestionControlInUse checks that the machine's default is not taken for the one in use.
 func TestEndsTellTheCongestionControlInUse(t *testing.T) {
 	for _, tt := range []struct {
 		used []string
 		own  string
 		want string
 	}{
-		{[]string{"cubic"}, "bbr", "congestion control in use: cubic (the machine's own is bbr)"},
-		{[]string{"bbr", "cubic"}, "bbr", "congestion control in use: bbr, cubic (the machine's own is bbr)"},
+		{[]string{"cubic"}, "bbr", "congestion control in use: cubic (the machine's default is bbr)"},
+		{[]string{"bbr", "cubic"}, "bbr", "congestion control in use: bbr, cubic (the machine's default is bbr)"},
 		{[]string{"bbr"}, "bbr", "congestion control in use: bbr"},
 		{nil, "bbr", "tcp_congestion_control bbr"},
 	} {
@@ -210,18 +200,18 @@ func TestEndsTellTheCongestionControlInUse(t *testing.T) {
 	}
 }
 
-// TestMethodTellsTurns holds that a page explains the rounds that its run had.
+// TestMethodTellsTurns checks that a page explains the kind of rounds of its run.
 func TestMethodTellsTurns(t *testing.T) {
 	for _, tt := range []struct {
 		turns      bool
 		says, lies string
 	}{
-		{false, "measures each network once", "take turns"},
-		{true, "take turns of some hundredths of a second", "each network once"},
+		{false, "measures each network and native once", "take turns"},
+		{true, "take turns of a few hundredths of a second", "each network and native once"},
 	} {
 		res, _ := specimenResult()
 		res.Limits.Turns = tt.turns
-		if got := method(res)[0]; !strings.Contains(got, tt.says) || strings.Contains(got, tt.lies) || !strings.Contains(got, "of its own round") {
+		if got := method(res)[0]; !strings.Contains(got, tt.says) || strings.Contains(got, tt.lies) || !strings.Contains(got, "in the same round") {
 			t.Errorf("turns %v: %s", tt.turns, got)
 		}
 	}

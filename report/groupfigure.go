@@ -12,41 +12,30 @@ import (
 	"nettoll/report/plot"
 )
 
-// figures are, for each metric of a group, how much its networks differ from the baseline, or bars
-// where there is none; and the latency distributions.
-func (g group) figures(looks looks) []figure {
+// figures returns, for each metric of a group, a chart of the changes of its networks
+// against the baseline, or bars if there is none; and the latency distributions.
+func (g group) figures(colours colours) []figure {
 	var all []figure
 	for _, c := range g.columns {
 		f, ok := g.changes(c)
 		if !ok {
 			f = g.bars(c)
 		}
-		if f.chart.Drawn() {
-			all = append(all, f)
-		}
-	}
-	for i := range g.scenarios {
-		if f := g.loads(i); f.chart.Drawn() {
-			all = append(all, f)
-		}
-	}
-	if f := g.curves(looks); f.chart.Drawn() {
 		all = append(all, f)
 	}
-	return all
+	for i := range g.scenarios {
+		all = append(all, g.loads(i))
+	}
+	return drawn(append(all, g.curves(colours))...)
 }
 
-// changes are the ratios of a metric to the baseline's, the best first. There are none where
-// nothing was compared, or in differences.
+// changes draws the ratios of a metric to the baseline's, the best first. There is no chart
+// if nothing was compared, or only as differences.
 func (g group) changes(c column) (figure, bool) {
 	kind := c.kind
 	kind.Title = g.heading(c)
 	out := figure{Title: capital(kind.Title) + " against " + g.baseline(), Hint: hint(c.kind)}
-	type row struct {
-		plot.Change
-		words string
-	}
-	var rows []row
+	var rows []spokenBar
 	for _, l := range g.lines {
 		f, ok := l.figure(c)
 		if !ok || l.native {
@@ -57,11 +46,9 @@ func (g group) changes(c column) (figure, bool) {
 			continue
 		}
 		r := *compared
-		b := plot.Change{Name: l.name, Text: strings.TrimSpace(change(r) + " " + bounds(r)), Value: r.Value, Low: r.Low, High: r.High, Tone: toneOf(f)}
-		if r.Level == 0 {
-			b.Low, b.High = r.Value, r.Value
-		}
-		rows = append(rows, row{b, l.name + " " + spoken(r, g.res.Margin) + ","})
+		text := strings.TrimSpace(change(r) + " " + bounds(r))
+		b := barOf(plot.Bar{Name: l.name, Text: text, Value: r.Value, Low: r.Low, High: r.High, Tone: toneOf(f)}, r.Level)
+		rows = append(rows, spokenBar{b, l.name + " " + spoken(r, g.res.Margin)})
 		out.draws |= drawsChanges
 		out.draws.add(drawsLines, b.Low < b.High)
 		out.draws.add(drawsUnknown, b.Tone == plot.Pale)
@@ -73,17 +60,17 @@ func (g group) changes(c column) (figure, bool) {
 	if c.kind.Better == record.HigherIsBetter {
 		better = -1
 	}
-	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(better*a.Value, better*b.Value) })
-	var all []plot.Change
-	words := []string{out.Title + ", " + out.Hint + ":"}
+	slices.SortStableFunc(rows, func(a, b spokenBar) int { return cmp.Compare(better*a.Value, better*b.Value) })
+	var all []plot.Bar
+	var words []string
 	for _, r := range rows {
-		all, words = append(all, r.Change), append(words, r.words)
+		all, words = append(all, r.Bar), append(words, r.said)
 	}
-	out.chart = plot.Forest(all, g.res.Margin, strings.TrimSuffix(strings.Join(words, " "), ","))
+	out.chart = plot.Forest(all, g.res.Margin, out.Title+", "+out.Hint+": "+join(words))
 	return out, true
 }
 
-// spoken is a change in words instead of signs.
+// spoken returns a change in words instead of signs.
 func spoken(c analysis.Comparison, margin float64) string {
 	ends := bounds(c)
 	switch c.Outcome {
@@ -102,7 +89,7 @@ func (g group) bars(c column) figure {
 	kind.Title = g.heading(c)
 	out := figure{Title: unitTitle(kind, c.scale), Hint: hint(c.kind)}
 	var bars []plot.Bar
-	words := []string{out.Title + ", " + out.Hint + ":"}
+	var words []string
 	for _, l := range g.lines {
 		f, ok := l.figure(c)
 		if !ok {
@@ -111,18 +98,18 @@ func (g group) bars(c column) figure {
 		b := valueBar(c.scale, f.Summary)
 		b.Name, b.Native, b.Tone = l.name, l.native, toneOf(f)
 		bars = append(bars, b)
-		words = append(words, l.name+" "+said(c.scale, f)+",")
+		words = append(words, l.name+" "+said(c.scale, f))
 		out.draws.add(drawsWhiskers, b.Low < b.High)
 		out.draws.add(drawsNative, b.Native && len(g.natives()) == 1)
 		out.draws.add(drawsSame, !b.Native && b.Tone == plot.LikeNative)
 		out.draws.add(drawsUnknown, b.Tone == plot.Pale)
 	}
-	out.chart = plot.Bars(bars, strings.TrimSuffix(strings.Join(words, " "), ","))
+	out.chart = plot.Bars(bars, out.Title+", "+out.Hint+": "+join(words))
 	return out
 }
 
-// curves are the latency distributions, where there are any.
-func (g group) curves(looks looks) figure {
+// curves draws the latency distributions, if there are any.
+func (g group) curves(colours colours) figure {
 	out := figure{Title: "Latency by percentile, all trials merged", Hint: "lower is better, further right is rarer"}
 	var curves []plot.Curve
 	var names []string
@@ -131,7 +118,7 @@ func (g group) curves(looks looks) figure {
 			if row == nil || row.Latency == nil || row.Latency.TotalCount() < plot.FewestValues {
 				continue
 			}
-			look := looks[l.name]
+			look := colours[l.name]
 			names = append(names, l.name)
 			out.Keys = append(out.Keys, plot.Key{Name: l.name, Look: look})
 			curves = append(curves, plot.Curve{Look: look, Histogram: row.Latency})
@@ -151,22 +138,20 @@ const fewestRounds = 3
 func (g group) overRounds() []figure {
 	var all []figure
 	for i := range g.scenarios {
-		if f := g.roundFigure(i); f.chart.Drawn() {
-			all = append(all, f)
-		}
+		all = append(all, g.roundFigure(i))
 	}
-	return all
+	return drawn(all...)
 }
 
-// roundFigure draws one scenario. Each network is drawn relative to its own estimate, not to the baseline, so that
-// a disturbed round shows alike in all networks, however much they move.
+// roundFigure draws one scenario. Each network is drawn relative to its own estimate, not to the
+// baseline, so that a disturbed round looks the same in all networks, however much they move.
 func (g group) roundFigure(scenario int) figure {
 	kind, ok := g.ranking(scenario)
 	if !ok {
 		return figure{}
 	}
 	out := figure{Title: capital(kind.Title) + " round by round", Hint: hint(kind)}
-	words := []string{out.Title + ", least and most of each network beside its own estimate:"}
+	var words []string
 	most := 0
 	var all []plot.History
 	for _, l := range g.lines {
@@ -180,17 +165,17 @@ func (g group) roundFigure(scenario int) figure {
 			out.draws.add(drawsBehind, len(h.Behind) > 0)
 		}
 		all, most = append(all, h), max(most, len(points))
-		words = append(words, fmt.Sprintf("%s %s in %s,", l.name, h.Text, countOf(len(points), "round")))
+		words = append(words, fmt.Sprintf("%s %s in %s", l.name, h.Text, countOf(len(points), "round")))
 	}
 	if most < fewestRounds {
 		return figure{}
 	}
 	out.draws |= drawsRounds
-	out.chart = plot.Rounds(all, g.res.Margin, strings.TrimSuffix(strings.Join(words, " "), ","))
+	out.chart = plot.Rounds(all, g.res.Margin, out.Title+", lowest and highest of each network relative to its own estimate: "+join(words))
 	return out
 }
 
-// ranking is the metric that the networks of a scenario are ranked by: that of the first that has one.
+// ranking returns the metric that the networks of a scenario are ranked by, from the first network that has one.
 func (g group) ranking(scenario int) (record.Kind, bool) {
 	for _, l := range g.lines {
 		if row := l.rows[scenario]; row != nil {
@@ -202,8 +187,8 @@ func (g group) ranking(scenario int) (record.Kind, bool) {
 	return record.Kind{}, false
 }
 
-// shares are the values of a row by round, each as a share of the row's estimate. There are none if the estimate
-// is 0.
+// shares returns the values of a row by round, each as a share of the row's estimate. There
+// are none if the estimate is 0.
 func shares(row *analysis.Row, kind record.Kind) []plot.Visit {
 	if row == nil {
 		return nil
@@ -221,7 +206,7 @@ func shares(row *analysis.Row, kind record.Kind) []plot.Visit {
 	return all
 }
 
-// endsOf are the least and the greatest share, as changes.
+// endsOf returns the least and the greatest share, as changes.
 func endsOf(all []plot.Visit) string {
 	by := func(a, b plot.Visit) int { return cmp.Compare(a.Share, b.Share) }
 	return bounds(analysis.Comparison{Value: 1, Interval: analysis.Interval{Low: slices.MinFunc(all, by).Share, High: slices.MaxFunc(all, by).Share, Level: 1}})

@@ -1,6 +1,9 @@
 package report
 
 import (
+	"cmp"
+	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -11,7 +14,7 @@ import (
 // mostNamed is the largest number of networks that a heading names; with more it gives their number.
 const mostNamed = 5
 
-// heading says what a run compared, so that reports of different runs can be told apart by their first line.
+// heading describes what a run compared, so that reports of different runs differ in their first line.
 func heading(res analysis.Result) string {
 	compared, all := networksOf(res)
 	switch {
@@ -27,7 +30,7 @@ func heading(res analysis.Result) string {
 	return "What " + namedOrCounted(compared) + " cost"
 }
 
-// pageTitle identifies a run in one line: its note, its networks, when it began, and its file.
+// pageTitle identifies a run in one line: its note, its networks, its start, and its file.
 func pageTitle(res analysis.Result, file string) string {
 	compared, all := networksOf(res)
 	if len(compared) == 0 {
@@ -41,22 +44,22 @@ func pageTitle(res analysis.Result, file string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), " · ")
 }
 
-// networksOf are the networks that were measured beside a baseline, and all that were measured, in the order of the
-// report.
+// networksOf returns the networks that were compared with a baseline, and all that were
+// measured, in the order of the report.
 func networksOf(res analysis.Result) (compared, all []string) {
 	for _, r := range res.Rows() {
 		if r.Status != record.OK {
 			continue
 		}
-		all = appendNew(all, r.Cell.Network)
+		all = record.AddNew(all, r.Cell.Network)
 		if !r.Native {
-			compared = appendNew(compared, r.Cell.Network)
+			compared = record.AddNew(compared, r.Cell.Network)
 		}
 	}
 	return compared, all
 }
 
-// namedOrCounted names few networks, and counts many.
+// namedOrCounted names the networks if they are few, and otherwise gives their number.
 func namedOrCounted(names []string) string {
 	if len(names) > mostNamed {
 		return countOf(len(names), "container network")
@@ -64,7 +67,7 @@ func namedOrCounted(names []string) string {
 	return enumerated(names)
 }
 
-// enumerated joins names as a sentence does.
+// enumerated joins names as in a sentence.
 func enumerated(names []string) string {
 	if len(names) < 2 {
 		return join(names)
@@ -73,10 +76,108 @@ func enumerated(names []string) string {
 	return join(names[:last]) + " and " + names[last]
 }
 
-// started is when the run began; empty where that is not known.
+// started returns the start of the run; empty if it is not known.
 func started(res analysis.Result) string {
 	if res.Run.Started.IsZero() {
 		return ""
 	}
 	return res.Run.Started.UTC().Format("2006-01-02 15:04") + " UTC"
+}
+
+// grade rates the run as a whole: how many of its comparisons are decided, how precise the changes
+// are, what disturbed the run, and the most useful advice. It is empty if nothing was compared.
+func grade(res analysis.Result) string {
+	m := res.Multiplicity
+	if m.Primary == 0 {
+		return ""
+	}
+	parts := []string{decided(m)}
+	if widths := changeWidths(res); len(widths) > 0 {
+		half, most := analysis.Percent(upTwoDigits(widths[(len(widths)-1)/2])), analysis.Percent(upTwoDigits(widths[len(widths)-1]))
+		switch {
+		case len(widths) == 1 || half == most:
+			parts = append(parts, "Changes are known to within ±"+most+".")
+		default:
+			parts = append(parts, "Changes are known to within ±"+half+" (half of them) and ±"+most+" (all).")
+		}
+	}
+	if by := disturbances(res); len(by) > 0 {
+		parts = append(parts, "Disturbed by "+strings.Join(by, " and ")+".")
+	}
+	if advice := ofTheRun(res); advice.Text != "" && res.Aim.Narrow < res.Aim.Asked {
+		parts = append(parts, capital(strings.TrimRight(cmp.Or(advice.Advice, advice.Text), "."))+".")
+	}
+	return strings.Join(parts, " ")
+}
+
+// decided reports how many comparisons are decided: different or the same.
+func decided(m analysis.Multiplicity) string {
+	n := m.Different + m.Same
+	switch {
+	case m.Primary == 1 && n == 1:
+		return "The one primary comparison is decided."
+	case m.Primary == 1:
+		return "The one primary comparison is not decided."
+	case n == m.Primary:
+		return fmt.Sprintf("All %d primary comparisons are decided.", n)
+	case n == 0:
+		return fmt.Sprintf("None of %d primary comparisons is decided.", m.Primary)
+	}
+	return fmt.Sprintf("%d of %d primary comparisons are decided.", n, m.Primary)
+}
+
+// changeWidths returns the half widths of the intervals of all primary ratios, in order.
+func changeWidths(res analysis.Result) (all []float64) {
+	for _, r := range res.Rows() {
+		for _, f := range r.Figures {
+			c := f.Ratio
+			if c == nil || !c.Primary || c.Level == 0 || !(c.Value > 0) {
+				continue
+			}
+			if h := max(c.High/c.Value-1, 1-c.Low/c.Value); h > 0 && !math.IsInf(h, 0) && !math.IsNaN(h) {
+				all = append(all, h)
+			}
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// upTwoDigits rounds up to two digits, so that the precision is never overstated.
+func upTwoDigits(v float64) float64 {
+	step := math.Pow10(int(math.Floor(math.Log10(v))) - 1)
+	return math.Ceil(v/step-1e-9) * step
+}
+
+// disturbances lists activities during the run that did not belong to any trial.
+func disturbances(res analysis.Result) (all []string) {
+	met := append(rowWarnings(res), res.Warnings...)
+	for _, d := range []struct{ code, words string }{
+		{analysis.WarnBusy, "other work all the time, with which networks may differ less than on a quiet machine"},
+		{"foreign-cpu", "other work on the machine"},
+		{"idle-was-busy", "work while idle CPU use was measured"},
+		{"foreign-packets", "packets from other sources"},
+		{"not-silent", "networks that did not fall silent"},
+	} {
+		if slices.ContainsFunc(met, func(w analysis.Warning) bool { return w.Code == d.code }) {
+			all = append(all, d.words)
+		}
+	}
+	return all
+}
+
+// ofTheRun returns the doubt that concerns the whole run rather than one network: too little time.
+func ofTheRun(res analysis.Result) analysis.Warning {
+	w, _ := record.First(rowWarnings(res), isOfTheRun)
+	return w
+}
+
+// isOfTheRun reports whether a doubt is shown once for the run instead of at each network.
+func isOfTheRun(w analysis.Warning) bool { return w.Code == analysis.WarnNotPrecise }
+
+func rowWarnings(res analysis.Result) (all []analysis.Warning) {
+	for _, r := range res.Rows() {
+		all = append(all, r.Warnings...)
+	}
+	return all
 }

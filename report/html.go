@@ -6,6 +6,8 @@ import (
 	"embed"
 	"html/template"
 	"io"
+	"iter"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -27,7 +29,7 @@ var sortScript string
 //go:embed html/save.js
 var saveScript string
 
-// pageView is what the templates of the page see.
+// pageView is the data of the page's templates.
 type pageView struct {
 	document
 	Style    template.CSS
@@ -37,7 +39,7 @@ type pageView struct {
 	Run      string
 	File     string
 	Where    string         // the machine, in one line
-	Paths    []topologyView // of networks that only sweeps show
+	Paths    []topologyView // of networks that only sweeps contain
 	Machine  []fact
 	Rounds   string
 	Ending   string
@@ -61,7 +63,7 @@ type drawing struct {
 
 type fact struct{ Name, Value string }
 
-// writeHTML writes one page that needs nothing but itself.
+// writeHTML writes one self-contained page.
 func writeHTML(w io.Writer, d document, o Options) error {
 	res := d.res
 	page := template.Must(template.New("").Funcs(template.FuncMap{"flags": flags, "trim": strings.TrimSpace}).ParseFS(pageTemplates, "html/*.tmpl"))
@@ -83,7 +85,7 @@ func writeHTML(w io.Writer, d document, o Options) error {
 	return s.Flush()
 }
 
-// drawn draws some charts of a section. Their files are named by its title.
+// drawn draws some charts of a section. Their files are named after its title.
 func (s *section) drawn(res analysis.Result, figures func() []figure) (d drawing) {
 	if figures == nil {
 		return d
@@ -116,7 +118,7 @@ func (v pageView) Contents() []entry {
 		add(&parts, len(g.Charts.Figures) > 0, g.ID+"-charts", "charts")
 		add(&parts, len(g.Rounds.Figures) > 0, g.ID+"-rounds", "round by round")
 		add(&parts, len(g.Paths()) > 0, g.ID+"-paths", "paths")
-		add(&parts, len(g.Facts()) > 0, g.ID+"-ends", "ends")
+		add(&parts, len(g.Facts()) > 0, g.ID+"-ends", "endpoints")
 		add(&all, true, g.ID, g.Title, parts...)
 	}
 	for _, s := range v.Sections {
@@ -127,7 +129,7 @@ func (v pageView) Contents() []entry {
 		add(&doubts, true, g.ID, lower(g.Title))
 	}
 	add(&all, len(v.Paths) > 0, "paths", "The path of each network")
-	add(&all, len(doubts) > 0, "findings", "What to doubt", doubts...)
+	add(&all, len(doubts) > 0, "findings", "Caveats", doubts...)
 	add(&all, true, "method", "How to read this")
 	add(&all, true, "machine", "Where it was measured")
 	add(&all, v.Trials.Rows != nil, "trials", "Every trial")
@@ -138,12 +140,12 @@ func (v pageView) Contents() []entry {
 type resultCell struct {
 	cell
 	Compared bool
-	Place    string // for sorting by the change; empty where that is untested
-	Claimed  bool   // it holds among all primary comparisons
-	Span     int    // columns that an absence fills
+	Place    string // for sorting by the change; empty if that is untested
+	Claimed  bool   // the change holds among all primary comparisons
+	Span     int    // columns filled by an absence
 }
 
-// Results are the cells of a line of results. Neighbours without figures, for the same reason, are one cell.
+// Results returns the cells of a line of results. Adjacent cells without figures, for the same reason, are merged.
 func (t table) Results(l tableLine) (all []resultCell) {
 	for i, c := range l.Cells {
 		out := resultCell{cell: c, Compared: t.Columns[i].Baseline != "", Span: 1}
@@ -168,7 +170,7 @@ func (t table) Results(l tableLine) (all []resultCell) {
 	return all
 }
 
-// noChange is the baseline's own place when lines are sorted by change: a ratio of 1, or a difference of 0.
+// noChange is the baseline's own value when lines are sorted by change: a ratio of 1, or a difference of 0.
 func (t table) noChange(column int) float64 {
 	for _, l := range t.Lines {
 		if c := l.Cells[column].against; c != nil && c.Minus {
@@ -178,8 +180,8 @@ func (t table) noChange(column int) float64 {
 	return 1
 }
 
-// At is the column of the page's table that has the values of a column of results: names and the changes of
-// earlier columns have columns of their own.
+// At returns the column of the page's table that has the values of a column of results:
+// names and the changes of earlier columns have their own columns.
 func (t table) At(column int) int {
 	at := 1
 	for _, c := range t.Columns[:column] {
@@ -191,7 +193,7 @@ func (t table) At(column int) int {
 	return at
 }
 
-// Beside is the column of the page's table that has the changes.
+// Beside returns the column of the page's table that has the changes.
 func (t table) Beside(column int) int { return t.At(column) + 1 }
 
 // Sorts reports whether a page can sort the lines.
@@ -201,15 +203,12 @@ func (t table) Sorts() bool {
 	})
 }
 
-// Once are the cells of a line as a page shows them.
-func (l tableLine) Once() []cell { return l.once() }
-
-// Second reports whether the line belongs to the one above.
+// Second reports whether the line belongs to the line above.
 func (l tableLine) Second() bool {
 	return len(l.Names) == 0 || l.Names[0] == "" || strings.HasPrefix(l.Names[0], " ")
 }
 
-// sortKey is a value that rows are sorted by.
+// sortKey formats a value for sorting rows.
 func sortKey(v float64) string { return strconv.FormatFloat(v, 'g', 9, 64) }
 
 func hint(k record.Kind) string { return k.Better.String() + " is better" }
@@ -221,7 +220,7 @@ func flags(text string) template.HTML {
 	return template.HTML(flagName.ReplaceAllString(template.HTMLEscapeString(text), `<span class="flag">$0</span>`))
 }
 
-// method explains in a few sentences how the figures were made.
+// method explains in a few sentences how the figures were obtained.
 func method(res analysis.Result) []string {
 	word := ""
 	for _, s := range res.Scenarios {
@@ -233,29 +232,21 @@ func method(res analysis.Result) []string {
 		}
 	}
 	word = cmp.Or(word, "native")
-	measures := "Every round measures each network once, in random order, and " + word + " with them."
+	measures := "Every round measures each network and " + word + " once, in random order."
 	if res.Limits.Turns {
-		measures = "Every round builds the networks anew. Those whose traffic can rest take turns of some hundredths of a second, in random order and then backwards, and " + word +
-			" has several turns among them; any other network has one whole trial a round, in random order."
+		measures = "Every round rebuilds the networks. Those whose traffic can pause take turns of a few hundredths of a second, in random order and then in reverse, and " + word +
+			" has several turns among them; every other network has one whole trial per round, in random order."
 	}
-	all := []string{
-		measures + " A network is compared with " + word + " of its own round, since machines drift more than networks differ.",
+	all := phrases{
+		measures + " A network is compared with " + word + " in the same round, since machines drift more than networks differ.",
 		"Bytes are counted where they arrive, after a warm-up and within the window common to all flows.",
-		"A figure of a table, a percentile too, is an estimate over the trials' own figures: their pseudo-median, with its interval. Charts of latency by percentile draw the latencies of all trials merged.",
+		"A figure in a table, including a percentile, is an estimate over the figures of the trials: their pseudo-median, with its interval. Charts of latency by percentile show the latencies of all trials merged.",
 		"A trial counts only when the counters of every device, rule and process on the intended path show that the payload crossed it.",
-		"CPU cost is that of the whole machine, kernel and daemons included, less what the machine uses when idle. That of a stream that keeps a CPU busy is its throughput once more; sentences name it only where a network keeps more or fewer CPUs busy than " + word + ".",
+		"CPU cost covers the whole machine, kernel and daemons included, less what the machine uses when idle. For a stream that keeps a CPU busy it only repeats the throughput; sentences give it only where a network keeps more or fewer CPUs busy than " + word + ".",
 	}
-	if knowsShared(res) {
-		all = append(all, "CPU time that the kernel charges to a process is that of clients, servers or daemons, on the host that they are on. What is left over the idle machine is shared: packets that the kernel handles on behalf of nobody, which in a lab cannot be told apart by host, and the measuring itself.")
-	}
-	if anyLoops(res) {
-		all = append(all, loopRemark)
-	}
-	for _, text := range []string{legend(res), multiplicity(res), boldRemark} {
-		if text != "" {
-			all = append(all, text)
-		}
-	}
+	all.add(knowsShared(res), "CPU time that the kernel charges to a process counts for clients, servers or daemons, on their own host. The rest, above what the idle machine uses, is shared: packets that the kernel handles on behalf of no process, which in a lab cannot be attributed to a host, and the measuring itself.")
+	all.add(anyLoops(res), loopRemark)
+	all.some(legend(res), multiplicity(res), boldRemark)
 	return all
 }
 
@@ -269,7 +260,7 @@ func knowsShared(res analysis.Result) bool {
 	return false
 }
 
-// machineCalled is the machine of a run in one line, after the name that its user gave it.
+// machineCalled describes the machine of a run in one line, after the name that its user gave it.
 func machineCalled(run record.Run) string {
 	text := capital(machine(run.Machine))
 	if run.Instance != "" {
@@ -279,18 +270,12 @@ func machineCalled(run record.Run) string {
 }
 
 func machineFacts(res analysis.Result) []fact {
-	m := res.Run.Machine
-	facts := []fact{{"Machine", ranOn(res)}}
-	for _, f := range []fact{{"Run", wasRun(res)}, {"Features", join(m.Features)}} {
-		if f.Value != "" {
-			facts = append(facts, f)
-		}
-	}
-	return facts
+	facts := []fact{{"Machine", ranOn(res)}, {"Run", wasRun(res)}, {"Features", join(res.Run.Machine.Features)}}
+	return slices.DeleteFunc(facts, func(f fact) bool { return f.Value == "" })
 }
 
-// seenWriter passes on what is written to it, line by line, with invisible characters replaced, since names could
-// otherwise reverse the text around them. A page of thousands of trials is never held in memory as a whole.
+// seenWriter passes on text line by line, with invisible characters replaced, since names could otherwise
+// reverse the text around them. A page of thousands of trials is never held in memory as a whole.
 type seenWriter struct {
 	to   io.Writer
 	held []byte
@@ -307,7 +292,7 @@ func (s *seenWriter) Write(text []byte) (int, error) {
 	return len(text), s.pass(bytes.LastIndexByte(s.held, '\n') + 1)
 }
 
-// Flush passes on what is held.
+// Flush passes on the held bytes.
 func (s *seenWriter) Flush() error { return s.pass(len(s.held)) }
 
 func (s *seenWriter) pass(n int) error {
@@ -319,4 +304,218 @@ func (s *seenWriter) pass(n int) error {
 	}, s.held[:n]))
 	s.held = append(s.held[:0], s.held[n:]...)
 	return err
+}
+
+// endpointView is one end of a network; differences from native are marked.
+type endpointView struct {
+	Network, Role, Name  string
+	Device, Address      string
+	MTU, Qdisc, CPUs     marked
+	Offloads, Parameters []marked
+	Reduced              bool // only offloads and parameters that differ from the baseline's are left
+}
+
+type marked struct {
+	Text    string
+	Differs bool
+	Off     bool
+}
+
+// Facts compares the ends of every network with native's.
+func (s *section) Facts() (all []endpointView) {
+	g := s.group
+	used := g.congestions()
+	for _, l := range g.lines {
+		var base []record.Endpoint
+		if n, ok := g.nativeOf(l); ok {
+			base = endpoints(n)
+		}
+		for _, e := range endpoints(l) {
+			b := e
+			if at := slices.IndexFunc(base, func(n record.Endpoint) bool { return n.Role == e.Role }); at >= 0 {
+				b = base[at]
+			}
+			v := newEndpoint(l.name, e, b, used)
+			if !l.native && len(base) > 0 {
+				v.onlyDifferent()
+			}
+			all = append(all, v)
+		}
+	}
+	return all
+}
+
+// onlyDifferent removes offloads and parameters that are the same as the baseline's.
+func (v *endpointView) onlyDifferent() {
+	same := func(m marked) bool { return !m.Differs }
+	v.Offloads, v.Parameters = slices.DeleteFunc(v.Offloads, same), slices.DeleteFunc(v.Parameters, same)
+	v.Reduced = true
+}
+
+func endpoints(l line) []record.Endpoint {
+	for _, row := range l.rows {
+		if row != nil && len(row.Endpoints) > 0 {
+			return row.Endpoints
+		}
+	}
+	return nil
+}
+
+// newEndpoint compares one end with the baseline's. For congestion control it shows what was
+// in use, if known: the parameter is only the machine's default.
+func newEndpoint(network string, e, base record.Endpoint, used []string) endpointView {
+	v := endpointView{
+		Network: network, Role: e.Role, Name: e.Name, Device: e.Device, Address: e.Address,
+		MTU:   marked{Text: strconv.Itoa(e.MTU), Differs: e.MTU != base.MTU},
+		Qdisc: marked{Text: e.Qdisc, Differs: e.Qdisc != base.Qdisc},
+		CPUs:  marked{Text: cpuList(e.CPUs), Differs: !slices.Equal(e.CPUs, base.CPUs)},
+	}
+	if e.Driver != "" && e.Driver != e.Device {
+		v.Device += " (" + e.Driver + ")"
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.Offloads)) {
+		was, known := base.Offloads[name]
+		v.Offloads = append(v.Offloads, marked{Text: name, Off: !e.Offloads[name], Differs: known && was != e.Offloads[name]})
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.Sysctls)) {
+		was, known := base.Sysctls[name]
+		short := name[strings.LastIndexByte(name, '.')+1:]
+		text := short + " " + e.Sysctls[name]
+		if short == "tcp_congestion_control" && len(used) > 0 {
+			text = "congestion control in use: " + join(used)
+			if len(used) > 1 || used[0] != e.Sysctls[name] {
+				text += " (the machine's default is " + e.Sysctls[name] + ")"
+			}
+		}
+		v.Parameters = append(v.Parameters, marked{Text: text, Differs: known && was != e.Sysctls[name]})
+	}
+	return v
+}
+
+func cpuList(cpus []int) string {
+	return cmp.Or(numbers(cpus), "any")
+}
+
+// trialsView is the table of every trial.
+type trialsView struct {
+	Varied  []trialColumn // properties in which the trials' cells differ on purpose
+	Columns []trialColumn
+	Rows    iter.Seq[trialRow] // made one by one, since there may be thousands; nil if there are none
+}
+
+type trialColumn struct {
+	Title, Unit string
+	Number      bool
+}
+
+type trialRow struct {
+	Round, Order      int
+	Network, Workload string
+	Where             string
+	Status            string
+	Varied            []trialValue
+	Values            []trialValue
+	Elapsed           string
+	Remark            string
+}
+
+// trialValue carries the exact value, for sorting.
+type trialValue struct{ Text, Exact string }
+
+func newTrialsView(trials []record.Trial) trialsView {
+	var v trialsView
+	kinds := kindsOf(trials)
+	var scales []scale
+	for _, k := range kinds {
+		s := scaleFor(k, firstValue(trials, k.Name))
+		scales = append(scales, s)
+		v.Columns = append(v.Columns, trialColumn{k.Title, s.unit, true})
+	}
+	varied := variedIn(trials)
+	for _, f := range varied {
+		_, number := f.Number(record.Cell{})
+		v.Varied = append(v.Varied, trialColumn{Title: f.Name, Number: number})
+	}
+	row := func(t record.Trial) trialRow {
+		r := trialRow{
+			Round: t.Round, Order: t.Order, Network: networkName(t.Cell), Workload: t.Cell.Workload, Where: place(t.Cell),
+			Status: string(t.Status), Elapsed: strconv.FormatFloat(t.Elapsed, 'f', 1, 64), Remark: remark(t),
+		}
+		for _, f := range varied {
+			r.Varied = append(r.Varied, trialValue{Text: f.Text(t.Cell)})
+		}
+		for i, k := range kinds {
+			value := trialValue{}
+			if m, ok := t.Metrics[k.Name]; ok {
+				value = trialValue{scales[i].number(m.Value), exact(m.Value)}
+			}
+			r.Values = append(r.Values, value)
+		}
+		return r
+	}
+	if len(trials) > 0 {
+		v.Rows = func(yield func(trialRow) bool) {
+			for _, t := range trials {
+				if !yield(row(t)) {
+					return
+				}
+			}
+		}
+	}
+	return v
+}
+
+// variedIn returns the dimensions that differ between trials and that the table does not show elsewhere.
+func variedIn(trials []record.Trial) []record.Dimension {
+	shown := []string{"network", "hosts", "family", "workload", "placement", "twin"}
+	// Requests and bulk transfers have different options anyway; only a difference within a
+	// workload was made on purpose.
+	return slices.DeleteFunc(record.Dimensions(), func(d record.Dimension) bool {
+		if slices.Contains(shown, d.Name) {
+			return true
+		}
+		first := map[string]string{}
+		for _, t := range trials {
+			v := d.Text(t.Cell)
+			if was, seen := first[t.Cell.Workload]; seen && was != v {
+				return false
+			}
+			first[t.Cell.Workload] = v
+		}
+		return true
+	})
+}
+
+// kindsOf lists the metrics that any of the trials has.
+func kindsOf(trials []record.Trial) []record.Kind {
+	return slices.DeleteFunc(record.Kinds(), func(k record.Kind) bool {
+		return !slices.ContainsFunc(trials, func(t record.Trial) bool { _, ok := t.Metrics[k.Name]; return ok })
+	})
+}
+
+// firstValue returns the value that determines the unit of a column.
+func firstValue(trials []record.Trial, metric string) float64 {
+	for _, t := range trials {
+		if m, ok := t.Metrics[metric]; ok && m.Value != 0 {
+			return m.Value
+		}
+	}
+	return 0
+}
+
+func place(c record.Cell) string {
+	where := phrases{countOf(c.Hosts, "host"), "IPv" + strconv.Itoa(c.Family)}
+	where.some(c.Placement, optionsText(c.Options))
+	return join(where)
+}
+
+func remark(t record.Trial) string {
+	text := t.Reason
+	for _, w := range t.Warnings {
+		if text != "" {
+			text += "; "
+		}
+		text += w.Text
+	}
+	return text
 }

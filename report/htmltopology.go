@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,18 +10,18 @@ import (
 	"nettoll/record"
 )
 
-// topologyView is a sketch of a network: what its payload crossed from the client down to the server, in a frame
-// for each host, with the proof of each hop. Units are those of a view box that is as wide as those of charts.
+// topologyView is a sketch of a network: the path of its payload from the client down to the server, in a frame
+// for each host, with the proof of each hop. Units are those of a view box of the same width as in charts.
 type topologyView struct {
 	Network        string
-	Label          string // all of it in words
+	Label          string // the whole sketch in words
 	Height         int
 	Frames         []frameView
 	Client, Server endView
 	Hops           []hopView
 }
 
-// frameView is a host.
+// frameView is the frame of a host.
 type frameView struct {
 	Host        string
 	Top, Height int
@@ -34,15 +35,15 @@ type endView struct {
 type hopView struct {
 	Y       int
 	Name    string
-	Kind    string // and the container that it is in
+	Kind    string // with the container that it is in
 	Crossed string
-	Besides string // what else was counted
+	Besides string // the other count
 	Need    string
 	OK      bool
 	Never   bool // the payload must not cross it
 }
 
-// Heights of a sketch, and how many letters have room in it.
+// Heights of a sketch, and the number of letters that fit into it.
 const (
 	sketchTitle   = 22 // of a frame
 	sketchRow     = 34
@@ -66,7 +67,7 @@ func newTopology(l line) (topologyView, bool) {
 // sketch lays out the hops of a path from top to bottom.
 func sketch(network string, path []record.Hop, ends []record.Endpoint) topologyView {
 	v := topologyView{Network: network}
-	hosts := map[string]string{} // that containers are on
+	hosts := map[string]string{} // of containers
 	client, server := record.Endpoint{Name: "client"}, record.Endpoint{Name: "server"}
 	for _, e := range ends {
 		if e.Host != "" {
@@ -79,15 +80,10 @@ func sketch(network string, path []record.Hop, ends []record.Endpoint) topologyV
 			server = e
 		}
 	}
-	// What is in a container belongs to the frame of its host. A name without a place is where the previous hop is.
+	// Hops in a container belong to the frame of its host. A name without a place belongs to the
+	// place of the previous hop.
 	hostOf := func(where, before string) string {
-		if host, known := hosts[where]; known {
-			return host
-		}
-		if where == "" {
-			return before
-		}
-		return where
+		return cmp.Or(hosts[where], where, before)
 	}
 	y := 0
 	row := func(host string) int {
@@ -104,7 +100,8 @@ func sketch(network string, path []record.Hop, ends []record.Endpoint) topologyV
 		y += sketchRow
 		return y - sketchBelow - sketchRow/2
 	}
-	host := firstHost(client, path, hostOf)
+	first, _, _ := strings.Cut(path[0].Name, "/")
+	host := cmp.Or(client.Host, hostOf(first, "")) // if its host is not known, the client is where its path begins
 	v.Client = newEnd(client.Name, "client", row(host))
 	for _, h := range path {
 		where, name, placed := strings.Cut(h.Name, "/")
@@ -130,15 +127,6 @@ func sketch(network string, path []record.Hop, ends []record.Endpoint) topologyV
 		h.Name, h.Kind = cut(h.Name, sketchName), cut(h.Kind, sketchKind)
 	}
 	return v
-}
-
-// firstHost is where the client is: on the host that it names, or where its path begins.
-func firstHost(client record.Endpoint, path []record.Hop, hostOf func(where, before string) string) string {
-	if client.Host != "" {
-		return client.Host
-	}
-	where, _, _ := strings.Cut(path[0].Name, "/")
-	return hostOf(where, "")
 }
 
 func newEnd(name, role string, y int) endView {
@@ -173,7 +161,7 @@ func packets(n uint64) string {
 	return count(n) + " packets"
 }
 
-// words describe the sketch for those who cannot see it.
+// words describes the sketch for readers who cannot see it.
 func (v topologyView) words() string {
 	parts := []string{fmt.Sprintf("The path of %s: from the client %s", v.Network, v.Client.Name)}
 	for _, h := range v.Hops {
@@ -190,7 +178,7 @@ func (v topologyView) words() string {
 	return strings.Join(append(parts, "to the server "+v.Server.Name), "; ") + "."
 }
 
-// Paths are those of the networks of a section.
+// Paths returns the paths of the networks of a section.
 func (s *section) Paths() (all []topologyView) {
 	for _, l := range s.group.lines {
 		if p, ok := newTopology(l); ok {
@@ -200,7 +188,7 @@ func (s *section) Paths() (all []topologyView) {
 	return all
 }
 
-// sweptPaths are the paths of networks that only sweeps show, one for each network and number of hosts.
+// sweptPaths returns the paths of networks that only sweeps contain, one for each network and number of hosts.
 func sweptPaths(res analysis.Result) []topologyView {
 	swept := swept(res)
 	var all []topologyView

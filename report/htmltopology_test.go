@@ -2,15 +2,15 @@ package report
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
 
+	"nettoll/analysis"
 	"nettoll/record"
 )
 
-// overlaid is a path from a container on one host to one on another.
+// overlaid returns a path between containers on two hosts.
 func overlaid() ([]record.Hop, []record.Endpoint) {
 	hop := func(name, kind string, ok, absent bool) record.Hop {
 		return record.Hop{Name: name, Kind: kind, Packets: 1000, Bytes: 1e6, Need: 9e5, Unit: "bytes", OK: ok, Absent: absent}
@@ -48,7 +48,7 @@ func TestTopology(t *testing.T) {
 	}
 }
 
-// TestTopologyWithoutHosts: files of before endpoints named their hosts have a frame for each place.
+// TestTopologyWithoutHosts: for files from before endpoints named their hosts, there is a frame for each place.
 func TestTopologyWithoutHosts(t *testing.T) {
 	path, _ := overlaid()
 	v := sketch("vxlan", append(path, record.Hop{Name: "alone", Kind: "rule"}), nil)
@@ -61,13 +61,12 @@ func TestTopologyWithoutHosts(t *testing.T) {
 	}
 }
 
-// TestTopologyHasPlaces: whatever a path is, each row of its sketch stands below the one before, in one frame, and
-// frames do not overlap.
+// TestTopologyHasPlaces: for any path, each row of its sketch is below the one before, in
+// one frame, and frames do not overlap.
 func TestTopologyHasPlaces(t *testing.T) {
-	results := awkward()
 	sketches := 0
-	for _, name := range slices.Sorted(maps.Keys(results)) {
-		for _, g := range apart(results[name]) {
+	for name, res := range awkward() {
+		for _, g := range apart(res) {
 			for _, l := range g.lines {
 				v, ok := newTopology(l)
 				if !ok {
@@ -77,13 +76,9 @@ func TestTopologyHasPlaces(t *testing.T) {
 				if err := misplaced(v); err != nil {
 					t.Errorf("%s, %s: %v", name, l.name, err)
 				}
-				for _, row := range l.rows {
-					if row != nil && len(row.Path) > 0 {
-						if len(v.Hops) != len(row.Path) {
-							t.Errorf("%s, %s: %d hops are drawn of %d", name, l.name, len(v.Hops), len(row.Path))
-						}
-						break
-					}
+				row, _ := record.First(l.rows, func(r *analysis.Row) bool { return r != nil && len(r.Path) > 0 })
+				if len(v.Hops) != len(row.Path) {
+					t.Errorf("%s, %s: %d hops are drawn of %d", name, l.name, len(v.Hops), len(row.Path))
 				}
 			}
 		}
@@ -93,7 +88,7 @@ func TestTopologyHasPlaces(t *testing.T) {
 	}
 }
 
-// misplaced says what of a sketch has no good place.
+// misplaced returns what is wrong with the layout of a sketch.
 func misplaced(v topologyView) error {
 	below := 0
 	for _, f := range v.Frames {
@@ -120,7 +115,7 @@ func misplaced(v topologyView) error {
 	return nil
 }
 
-// TestSeenWriter writes pieces that end anywhere, in the middle of characters too.
+// TestSeenWriter writes pieces that end anywhere, even in the middle of characters.
 func TestSeenWriter(t *testing.T) {
 	var text strings.Builder
 	for i := range 20_000 {

@@ -14,12 +14,10 @@ import (
 	"nettoll/record"
 )
 
-// JSONSchema is the version of the JSON report. It grows when a field is
-// removed or changes its meaning.
+// JSONSchema is the version of the JSON report. It increases when a field is removed or changes its meaning.
 const JSONSchema = 2
 
-// jsonReport is the result of an analysis with the titles that reports give it. Most of it is written as the
-// analysis has it.
+// jsonReport is the result of an analysis with the titles that reports give it. Most of it is written unchanged.
 type jsonReport struct {
 	SchemaVersion int                   `json:"schema_version"`
 	Run           jsonRun               `json:"run"`
@@ -27,7 +25,7 @@ type jsonReport struct {
 	Settings      record.Settings       `json:"settings"` // of the run
 	Limits        record.Settings       `json:"limits"`   // in force at its end
 	Level         float64               `json:"level"`    // of intervals and tests
-	Margin        float64               `json:"margin"`   // a difference up to so much counts as none
+	Margin        float64               `json:"margin"`   // differences up to this share of the baseline count as none
 	Finished      string                `json:"finished,omitempty"`
 	Elapsed       float64               `json:"elapsed_s"` // of all processes that worked on the run
 	End           string                `json:"end,omitempty"`
@@ -56,8 +54,8 @@ type jsonRun struct {
 type jsonScenario struct {
 	Title string `json:"title"`
 	record.Cell
-	Network  string              `json:"network,omitempty"`  // empty: it differs
-	Baseline string              `json:"baseline,omitempty"` // network that is compared with, where that is not native
+	Network  string              `json:"network,omitempty"`  // empty, since it differs
+	Baseline string              `json:"baseline,omitempty"` // network that the others are compared with, if not native
 	HostsAre analysis.Namespaces `json:"hosts_are,omitempty"`
 	Networks []analysis.Row      `json:"networks"`
 	Extremes []analysis.Extreme  `json:"extremes,omitempty"`
@@ -65,7 +63,7 @@ type jsonScenario struct {
 
 type jsonSweep struct {
 	Title    string              `json:"title"`
-	Cell     record.Cell         `json:"cell"` // what all share; zero where the axes vary
+	Cell     record.Cell         `json:"cell"` // common to all; zero where the axes vary
 	X        jsonAxis            `json:"x"`
 	Y        *jsonAxis           `json:"y,omitempty"` // of a matrix
 	Points   []jsonPoint         `json:"points"`
@@ -84,7 +82,7 @@ type jsonPoint struct {
 	Y       string            `json:"y,omitempty"`
 	Status  record.Status     `json:"status"`
 	Reason  string            `json:"reason,omitempty"`
-	Metrics []analysis.Figure `json:"metrics"` // those that the sweep is about
+	Metrics []analysis.Figure `json:"metrics"` // the metrics of the sweep
 }
 
 type jsonReplication struct {
@@ -104,7 +102,7 @@ type jsonTable struct {
 	Baseline string                    `json:"baseline,omitempty"`
 	Cells    []analysis.ReplicatedCell `json:"cells"`
 	Order    analysis.Correlation      `json:"order,omitzero"` // of networks at the same place
-	Shape    analysis.Correlation      `json:"shape,omitzero"` // and of places of the same network
+	Shape    analysis.Correlation      `json:"shape,omitzero"` // of places of the same network
 }
 
 type jsonPerPrice struct {
@@ -117,27 +115,20 @@ type jsonPerPrice struct {
 }
 
 type jsonSettling struct {
-	Network    string              `json:"network"`
-	Hosts      int                 `json:"hosts"`
-	Servers    int                 `json:"servers"`
-	Clients    int                 `json:"clients"`
-	Processes  int                 `json:"processes,omitempty"`
-	Neighbours int                 `json:"neighbours,omitempty"`
-	Rules      int                 `json:"rules,omitempty"`
-	MTU        int                 `json:"mtu,omitempty"`
-	Underlay   string              `json:"underlay,omitempty"`
-	HostsAre   analysis.Namespaces `json:"hosts_are,omitempty"`
-	Built      int                 `json:"built"`
-	Silent     int                 `json:"silent"`
-	Wait       analysis.Spread     `json:"wait_s"`
-	CPU        analysis.Spread     `json:"cpu_s"`
-	Packets    analysis.Spread     `json:"packets"`
-	// CPU seconds a second of its daemons while other networks had their turns.
-	Resting analysis.Spread `json:"resting_cpu_s_s,omitzero"`
+	Network    string `json:"network"`
+	Hosts      int    `json:"hosts"`
+	Servers    int    `json:"servers"`
+	Clients    int    `json:"clients"`
+	Processes  int    `json:"processes,omitempty"`
+	Neighbours int    `json:"neighbours,omitempty"`
+	Rules      int    `json:"rules,omitempty"`
+	Services   int    `json:"services,omitempty"`
+	MTU        int    `json:"mtu,omitempty"`
+	Underlay   string `json:"underlay,omitempty"`
+	analysis.Settling
 }
 
-// writeJSON writes everything in base units. Lists are never null, and a
-// figure that is not known is absent.
+// writeJSON writes everything in base units. Lists are never null, and unknown figures are absent.
 func writeJSON(w io.Writer, res analysis.Result, _ Options) error {
 	r := jsonReport{
 		SchemaVersion: JSONSchema,
@@ -166,8 +157,7 @@ func writeJSON(w io.Writer, res analysis.Result, _ Options) error {
 	}
 	for _, s := range res.Settlings {
 		c := s.Cell
-		r.Settlings = append(r.Settlings, jsonSettling{c.Network, c.Hosts, c.Servers, c.Clients, c.Processes, c.Neighbours, c.Rules, c.MTU, c.Underlay,
-			s.Namespaces, s.Built, s.Silent, s.Wait, s.CPU, s.Packets, s.Resting})
+		r.Settlings = append(r.Settlings, jsonSettling{c.Network, c.Hosts, c.Servers, c.Clients, c.Processes, c.Neighbours, c.Rules, c.Services, c.MTU, c.Underlay, s})
 	}
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -179,8 +169,8 @@ func writeJSON(w io.Writer, res analysis.Result, _ Options) error {
 	return err
 }
 
-// spelled escapes invisible characters, which a terminal may act on. They occur in strings only, whose value stays
-// the same.
+// spelled escapes invisible characters, which a terminal may act on. They occur only in
+// strings, whose value stays the same.
 func spelled(text string) string {
 	var b strings.Builder
 	for _, r := range text {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// writeMarkdown writes GitHub Markdown: sentences, a table for each group and the doubts. GitHub's own footnotes are
-// not used: they come in the order of reference and cannot be grouped.
+// writeMarkdown writes GitHub Markdown: sentences, a table for each group and the doubts. GitHub's
+// own footnotes are not used: they appear in the order of reference and cannot be grouped.
 func writeMarkdown(w io.Writer, d document, _ Options) error {
 	res := d.res
 	var b strings.Builder
@@ -100,7 +100,7 @@ func markdownTable(b *strings.Builder, t table, n *notes) {
 		}
 		cells := l.Cells
 		if !t.results {
-			cells = l.once()
+			cells = l.Once()
 		}
 		for i, c := range cells {
 			b.WriteString(" " + markdown(c.text()) + markdownMarks(c.Marks, n) + " |")
@@ -112,7 +112,7 @@ func markdownTable(b *strings.Builder, t table, n *notes) {
 	}
 }
 
-// markdownMarks are the numbers of doubts, each a link to its heading.
+// markdownMarks returns the numbers of doubts, each a link to its heading.
 func markdownMarks(marks []int, n *notes) string {
 	text := ""
 	for _, mark := range marks {
@@ -123,7 +123,7 @@ func markdownMarks(marks []int, n *notes) string {
 
 func markdownDoubts(b *strings.Builder, groups []noteGroup) {
 	if len(groups) > 0 {
-		b.WriteString("\n## What to doubt\n")
+		b.WriteString("\n## Caveats\n")
 	}
 	for _, g := range groups {
 		fmt.Fprintf(b, "\n### %s\n\n", g.Title)
@@ -141,6 +141,5 @@ var markdownEscapes = strings.NewReplacer(
 	"#", `\#`, "<", "&lt;", ">", "&gt;", "&", "&amp;", "\n", " ", "@", "@\u200b", "://", ":\u200b//",
 )
 
-// markdown escapes what Markdown or HTML would take for markup, a mention of
-// a person or a link.
+// markdown escapes text that Markdown or HTML would take for markup, a mention of a person or a link.
 func markdown(s string) string { return markdownEscapes.Replace(printable(s)) }

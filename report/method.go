@@ -12,7 +12,7 @@ import (
 	"nettoll/record"
 )
 
-// machine says in one line what the run ran on.
+// machine describes in one line the machine of the run.
 func machine(m record.Machine) string {
 	var parts phrases
 	parts.add(m.OS != "", m.OS)
@@ -31,24 +31,24 @@ func ranOn(res analysis.Result) string {
 	for _, r := range res.Rows() {
 		for _, e := range r.Endpoints {
 			if e.Platform != "" {
-				parts = appendNew(parts, e.Platform)
+				parts = record.AddNew(parts, e.Platform)
 			}
 		}
 	}
 	return strings.Join(parts, "; ")
 }
 
-// rounds says how much was measured.
+// rounds describes how much was measured.
 func rounds(res analysis.Result) string {
 	s := res.Limits
 	text := countOf(res.Rounds, "complete round")
 	if s.Duration > 0 {
-		text += fmt.Sprintf(", %s s for each trial", short(s.Duration))
+		text += fmt.Sprintf(", %s s per trial", short(s.Duration))
 		switch {
 		case s.Warmup > 0 && s.Turns:
-			text += fmt.Sprintf(", in turns where traffic can rest between them, and elsewhere after %s s of warm-up", short(s.Warmup))
+			text += fmt.Sprintf(", in turns where traffic can pause between them, otherwise after %s s of warm-up", short(s.Warmup))
 		case s.Turns:
-			text += ", in turns where traffic can rest between them"
+			text += ", in turns where traffic can pause between them"
 		case s.Warmup > 0:
 			text += fmt.Sprintf(" after %s s of warm-up", short(s.Warmup))
 		}
@@ -59,31 +59,23 @@ func rounds(res analysis.Result) string {
 	return capital(text) + "."
 }
 
-// ending says why no more was measured, and how far the run came.
+// ending describes why the run stopped, and how far it came.
 func ending(res analysis.Result) string {
-	s := res.Limits
-	var text string
-	switch res.End {
-	case record.EndPrecision:
-		text = "Stopped when it had the precision asked for"
-	case record.EndMaxRounds:
-		text = "Stopped at the limit of rounds"
-		if s.MaxRounds > 0 {
-			text += fmt.Sprintf(" (%d)", s.MaxRounds)
-		}
-	case record.EndBudget:
-		text = "Stopped at the time budget"
-		if s.Budget > 0 {
-			text += " (" + seconds(s.Budget) + ")"
-		}
-	case record.EndInterrupted:
-		text = "Stopped by the user"
-	case record.EndFailed:
-		text = "Stopped because nothing more could be measured"
-	case "":
-		text = "Did not finish cleanly; what was measured until then is shown"
-	default:
+	text, known := map[string]string{
+		record.EndPrecision:   "Stopped at the requested precision",
+		record.EndMaxRounds:   "Stopped at the limit of rounds",
+		record.EndBudget:      "Stopped at the time budget",
+		record.EndInterrupted: "Stopped by the user",
+		record.EndFailed:      "Stopped because nothing more could be measured",
+		"":                    "Did not finish cleanly; the results up to that point are shown",
+	}[res.End]
+	switch s := res.Limits; {
+	case !known:
 		text = "Stopped: " + res.End
+	case res.End == record.EndMaxRounds && s.MaxRounds > 0:
+		text += fmt.Sprintf(" (%d)", s.MaxRounds)
+	case res.End == record.EndBudget && s.Budget > 0:
+		text += " (" + seconds(s.Budget) + ")"
 	}
 	if res.EndDetail != "" {
 		text += ": " + strings.TrimRight(res.EndDetail, ".")
@@ -94,7 +86,7 @@ func ending(res analysis.Result) string {
 	return text + "."
 }
 
-// precision says how many primary figures reached the precision asked for.
+// precision reports how many primary figures reached the requested precision.
 func precision(res analysis.Result) string {
 	a := res.Aim
 	if a.Wanted <= 0 || a.Asked == 0 {
@@ -110,14 +102,14 @@ func precision(res analysis.Result) string {
 	text := reached + " primary " + plural(a.Asked, "figure") + " reached ±" + analysis.Percent(a.Wanted)
 	switch {
 	case a.Rounds > analysis.MostRounds:
-		text += fmt.Sprintf("; all of them would take more than %s rounds", count(analysis.MostRounds))
+		text += fmt.Sprintf("; all of them would need more than %s rounds", count(analysis.MostRounds))
 	case a.Rounds > 0 && a.Seconds > 0:
-		text += fmt.Sprintf("; all of them would in about %s rounds, which take about %s", count(uint64(a.Rounds)), about(a.Seconds))
+		text += fmt.Sprintf("; all of them would need about %s rounds, which take about %s", count(uint64(a.Rounds)), about(a.Seconds))
 	}
 	return text
 }
 
-// about is a duration, rounded the more the longer it is.
+// about formats a duration, rounded more coarsely the longer it is.
 func about(s float64) string {
 	d := time.Duration(s) * time.Second
 	switch {
@@ -129,17 +121,17 @@ func about(s float64) string {
 	return d.Round(time.Second).String()
 }
 
-// legend says what the signs in tables mean.
+// legend explains the signs in tables.
 func legend(res analysis.Result) string {
 	if res.Level == 0 || len(res.Scenarios) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("Figures and changes stand with their %s%% intervals; changes are paired by round. The sign = means the same within %s (the whole interval lies within that), ? means not known, and untested means too few rounds.",
+	return fmt.Sprintf("Figures and changes are shown with their %s%% intervals; changes are paired by round. The sign = means the same within %s (the whole interval lies within that), ? means not known, and untested means too few rounds.",
 		strconv.FormatFloat(100*res.Level, 'g', 4, 64), analysis.Percent(res.Margin))
 }
 
-// multiplicity says how many comparisons were made, how many of them chance alone would mark as different,
-// and which claims hold for all of them together.
+// multiplicity reports how many comparisons were made, how many of them chance alone would
+// mark as different, and which claims hold for all of them together.
 func multiplicity(res analysis.Result) string {
 	m := res.Multiplicity
 	if m.Primary == 0 {
@@ -156,24 +148,24 @@ func multiplicity(res analysis.Result) string {
 	verdicts.add(m.Same > 0, fmt.Sprintf("%d the same within %s", m.Same, analysis.Percent(res.Margin)))
 	verdicts.add(m.NotKnown > 0, fmt.Sprintf("%d not known", m.NotKnown))
 	verdicts.add(m.Untested > 0, fmt.Sprintf("%d untested", m.Untested))
-	text += fmt.Sprintf("Sentences rest on %s (%s of each network): %s.",
-		primaryCount(m.Primary), strings.Join(primaryTitles(res), " and "), join(verdicts))
+	text += fmt.Sprintf("The sentences rest on %s (%s of each network): %s.",
+		primaryCount(m.Primary), enumerated(primaryTitles(res)), join(verdicts))
 	if m.Untested == m.Primary {
 		return text
 	}
-	text += " The differences that they claim hold together at " + level + " (Holm)"
+	text += " The differences that they claim hold jointly at " + level + " (Holm)"
 	var further phrases
 	further.add(m.Costs > 0, "those in CPU cost ("+countOf(m.Costs, "comparison")+")")
 	further.add(m.Extremes > 0 && slices.ContainsFunc(apart(res), func(g group) bool { return len(g.sentences()) > mostSentences }),
 		"those between the first or last network and the next ("+countOf(m.Extremes, "comparison")+")")
 	if len(further) > 0 {
-		text += ", and so do " + strings.Join(further, " and ") + ", each kind for itself"
+		text += ", and so do " + strings.Join(further, " and ") + ", each family separately"
 	}
 	return text + "."
 }
 
 // boldRemark explains bold changes.
-const boldRemark = "A change in bold is a primary difference that holds together with all others; the rest describes."
+const boldRemark = "A change in bold is a primary difference that holds jointly with all others; other changes are descriptive only."
 
 func primaryCount(n int) string {
 	if n == 1 {
@@ -182,12 +174,12 @@ func primaryCount(n int) string {
 	return fmt.Sprintf("the %d primary comparisons", n)
 }
 
-// primaryTitles are the metrics that verdicts are given on.
+// primaryTitles returns the titles of the metrics that have verdicts.
 func primaryTitles(res analysis.Result) (titles []string) {
 	for _, r := range res.Rows() {
 		for _, f := range r.Figures {
 			if c := f.Comparison(); c != nil && c.Primary {
-				titles = appendNew(titles, f.Kind.Title)
+				titles = record.AddNew(titles, f.Kind.Title)
 			}
 		}
 	}

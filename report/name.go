@@ -11,12 +11,10 @@ import (
 	"nettoll/record"
 )
 
-func (g group) title() string {
-	var namespaces analysis.Namespaces
-	for _, s := range g.scenarios {
-		namespaces = namespaces || s.Namespaces
-	}
-	return titleOf(g.scenarios[0].Cell, namespaces)
+func (g group) title() string { return titleOf(g.scenarios[0].Cell, anyNamespaces(g.scenarios)) }
+
+func anyNamespaces(all []analysis.Scenario) analysis.Namespaces {
+	return analysis.Namespaces(slices.ContainsFunc(all, func(s analysis.Scenario) bool { return bool(s.Namespaces) }))
 }
 
 // phrases collects the parts of a text that apply.
@@ -28,8 +26,15 @@ func (p *phrases) add(when bool, text string) {
 	}
 }
 
-// titleOf says where and how cells were measured. Hosts that are namespaces of one machine are called
-// that in every heading: no network card is between them.
+// some adds texts that are not empty.
+func (p *phrases) some(texts ...string) {
+	for _, text := range texts {
+		p.add(text != "", text)
+	}
+}
+
+// titleOf describes where and how cells were measured. Hosts that are namespaces of one
+// machine are named so in every heading: there is no network card between them.
 func titleOf(c record.Cell, namespaces analysis.Namespaces) string {
 	placements := map[string]string{
 		record.PlacementSame: "client and server on the same CPU", record.PlacementDistinct: "client and server on different CPUs",
@@ -44,7 +49,7 @@ func titleOf(c record.Cell, namespaces analysis.Namespaces) string {
 	return capital(join(append(parts, conditions(c)...)))
 }
 
-// hostsText is how many hosts there are, and what they are.
+// hostsText returns the number of hosts and their kind.
 func hostsText(c record.Cell, namespaces analysis.Namespaces) string {
 	text := countOf(c.Hosts, "host")
 	if namespaces {
@@ -53,7 +58,8 @@ func hostsText(c record.Cell, namespaces analysis.Namespaces) string {
 	return text
 }
 
-// titled gives groups their names: their titles, with the workload or the traffic where titles would otherwise be equal.
+// titled gives groups their names: their titles, with the workload or the traffic if titles
+// would otherwise be equal.
 func titled(all []group) []group {
 	levels := []func(group) string{
 		group.title,
@@ -80,10 +86,10 @@ func (g group) workloads() string {
 	return join(names)
 }
 
-// isCrowd reports whether there is more than one client and one server.
+// isCrowd reports whether there are several clients or servers.
 func isCrowd(c record.Cell) bool { return c.Clients > 1 || c.Servers > 1 || c.Processes > 1 }
 
-// crowd says how many talk to how many.
+// crowd describes the numbers of clients and servers.
 func crowd(c record.Cell) string {
 	var parts phrases
 	parts.add(c.Clients > 0 && c.Processes > 1, countOf(c.Clients, "client container")+" of "+countOf(c.Processes, "process"))
@@ -93,11 +99,12 @@ func crowd(c record.Cell) string {
 	return join(parts)
 }
 
-// conditions are the deliberate deviations from the usual setup, and the chosen baseline.
+// conditions describes the deliberate deviations from the usual setup, and the chosen baseline.
 func conditions(c record.Cell) []string {
 	var parts phrases
 	parts.add(c.Neighbours > 0, countOf(c.Neighbours, "idle neighbour"))
 	parts.add(c.Rules > 0, countOf(c.Rules, "further firewall rule"))
+	parts.add(c.Services > 0, countOf(c.Services, "further service"))
 	parts.add(c.MTU > 0, "MTU "+strconv.Itoa(c.MTU))
 	parts.add(c.Offload == record.OffloadOff, "offloads off")
 	parts.add(c.Offload != "" && c.Offload != record.OffloadOff, "offload "+c.Offload)
@@ -109,7 +116,7 @@ func conditions(c record.Cell) []string {
 // coordinate is a property of a cell that only some runs have.
 type coordinate struct{ name, value string }
 
-// coordinates lists those that are set.
+// coordinates lists the properties that are set.
 func coordinates(c record.Cell) []coordinate {
 	var all []coordinate
 	for _, d := range record.Dimensions(record.Path, record.Condition, record.Beside) {
@@ -129,7 +136,7 @@ func described(s analysis.Scenario, c record.Cell) []coordinate {
 	}, coordinates(c)...)
 }
 
-// everyRun are the dimensions that every run has, which described lists by itself.
+// everyRun are the dimensions that every run has; described lists them itself.
 var everyRun = []string{"network", "hosts", "family", "servers", "clients", "underlay", "twin"}
 
 // traffic describes the traffic of a group.
@@ -146,11 +153,11 @@ func traffic(c record.Cell) string {
 	if c.Tool != "" {
 		parts[0] += " by " + c.Tool
 	}
-	options := optionsText(c.Options)
-	parts.add(options != "", options)
+	parts.some(optionsText(c.Options))
 	return join(parts)
 }
 
+// optionsText describes the options of a workload: those with numbers in their own words, all others by title.
 func optionsText(o record.Options) string {
 	var parts phrases
 	rate := prefixed(bigPrefixes, float64(o.Bandwidth), "bit/s")
@@ -160,12 +167,18 @@ func optionsText(o record.Options) string {
 	parts.add(o.Window > 0, "socket buffers of "+size(o.Window))
 	parts.add(o.Bandwidth > 0, "each flow offers "+strconv.FormatFloat(float64(o.Bandwidth)/rate.factor, 'g', 4, 64)+" "+rate.unit)
 	parts.add(o.Rate > 0, "each flow offers "+count(uint64(o.Rate))+"/s")
-	parts.add(o.Reverse, "server sends")
-	parts.add(o.NoKeepAlive, "a connection for each request")
-	parts.add(o.GSO, "datagrams in batches")
 	parts.add(o.Congestion != "", o.Congestion)
-	parts.add(o.ZeroCopy, "zero copy")
-	parts.add(o.SkipRxCopy, "discarded in the kernel")
+	inWords := []string{"streams", "message-size", "request-size", "response-size", "window", "bandwidth", "rate", "congestion"}
+	cell := record.Cell{Options: o}
+	for _, d := range record.Dimensions(record.Option) {
+		switch {
+		case !d.IsSet(cell) || slices.Contains(inWords, d.Name):
+		case d.Switch():
+			parts.some(d.Title)
+		default:
+			parts.some(d.Title + " " + d.Text(cell))
+		}
+	}
 	return join(parts)
 }
 
@@ -178,7 +191,7 @@ func networkName(c record.Cell) string {
 
 func countOf(n int, thing string) string { return number(n) + " " + plural(n, thing) }
 
-// number writes a count: a small one in words.
+// number formats a count, a small one in words.
 func number(n int) string {
 	words := []string{"no", "one", "two", "three", "four", "five", "six"}
 	if n >= 0 && n < len(words) {
@@ -197,7 +210,7 @@ func plural(n int, thing string) string {
 	return thing + "s"
 }
 
-// size writes bytes in KiB or MiB where they are a multiple of these.
+// size formats bytes in KiB or MiB if they are a multiple of these.
 func size(n int) string {
 	switch {
 	case n > 0 && n%(1<<20) == 0:

@@ -12,12 +12,12 @@ import (
 	"nettoll/record"
 )
 
-// notes numbers warnings; the same warning has the same number wherever it appears. Warnings that differ only in counts
-// and amounts are merged into one, which gives their range.
+// notes numbers warnings; the same warning has the same number wherever it appears. Warnings
+// that differ only in counts and amounts are merged into one, which gives their range.
 type notes struct {
 	list []analysis.Warning
-	at   map[noteKey]int  // in the list, whose order must not change any more; nil until something is looked for
-	told map[noteKey]bool // by tables of single scenarios, so that sweeps need not tell it
+	at   map[noteKey]int  // index in list, whose order must not change any more; nil until the first lookup
+	told map[noteKey]bool // shown by tables of single scenarios, so that sweeps need not repeat it
 }
 
 func (n *notes) number(w analysis.Warning) int {
@@ -34,12 +34,12 @@ func (n *notes) number(w analysis.Warning) int {
 		return len(n.list)
 	}
 	if have := &n.list[i]; have.Text != w.Text {
-		have.Text = mergeAmounts(mergeCounts(have.Text, w.Text), w.Text)
+		have.Text = merged(have.Text, w.Text)
 	}
 	return i + 1
 }
 
-// marks gives the numbers of all warnings of a line, each once.
+// marks returns the numbers of all warnings of a line, each once.
 func (n *notes) marks(l line) []int {
 	var marks []int
 	for _, row := range l.rows {
@@ -48,7 +48,7 @@ func (n *notes) marks(l line) []int {
 		}
 		for _, w := range row.Warnings {
 			if !isOfTheRun(w) {
-				marks = appendNew(marks, n.number(w))
+				marks = record.AddNew(marks, n.number(w))
 			}
 		}
 	}
@@ -56,7 +56,7 @@ func (n *notes) marks(l line) []int {
 	return marks
 }
 
-// superscript writes marks as raised digits.
+// superscript formats marks as raised digits.
 func superscript(marks []int) string {
 	raised := []rune("⁰¹²³⁴⁵⁶⁷⁸⁹")
 	var parts []string
@@ -74,10 +74,15 @@ func sentenceOf(w analysis.Warning) string {
 	if w.Advice == "" {
 		return text + "."
 	}
-	return text + ". " + capital(strings.TrimRight(w.Advice, ". ")) + "."
+	advice := strings.TrimRight(w.Advice, ". ")
+	switch w.Code {
+	case analysis.WarnFailed, analysis.WarnInvalid, analysis.WarnSkipped:
+		return text + ". Fix: " + advice + "."
+	}
+	return text + ". " + capital(advice) + "."
 }
 
-// beginsWithName reports whether the first word of a text is a name, such as that of a host or a device.
+// beginsWithName reports whether the first word of a text is a name, for example of a host or a device.
 func beginsWithName(s string) bool {
 	first, _, _ := strings.Cut(s, " ")
 	return strings.HasSuffix(first, "'s") || strings.HasSuffix(first, ":") || strings.ContainsAny(first, "0123456789/_")
@@ -90,18 +95,17 @@ func capital(s string) string {
 	return s
 }
 
-// absence says why a network has no figures, or not all.
+// absence describes why a network has no figures, or not all.
 type absence struct {
-	Network  string // or several
-	workload string // empty when it holds for every workload of the group
+	Network  string // one or several
+	workload string // empty if it holds for every workload of the group
 	status   record.Status
 	reason   string
 	remedy   string
-	counted  string // how many trials, where only some are missing
+	counted  string // the number of trials, if only some are missing
 }
 
-// absences lists what is missing from a group and why; the same reason for
-// every workload is given once.
+// absences lists what is missing from a group and why; the same reason for every workload is given once.
 func (g group) absences() []absence {
 	var all []absence
 	for _, l := range g.lines {
@@ -115,7 +119,10 @@ func (g group) absences() []absence {
 				own = append(own, a)
 			}
 		}
-		if shared(own) && len(own) == len(g.scenarios) {
+		differs := slices.ContainsFunc(own, func(a absence) bool {
+			return a.status != own[0].status || a.reason != own[0].reason || a.counted != own[0].counted
+		})
+		if len(own) > 0 && len(own) == len(g.scenarios) && !differs {
 			own[0].workload = ""
 			own = own[:1]
 		}
@@ -124,19 +131,18 @@ func (g group) absences() []absence {
 	return gathered(all)
 }
 
-// gathered names networks that are missing for the same reason together.
-func gathered(all []absence) []absence {
-	var out []absence
-	for _, a := range all {
-		at := slices.IndexFunc(out, func(b absence) bool {
-			b.Network = a.Network
-			return a == b
-		})
-		if at < 0 {
-			out = append(out, a)
-			continue
+// gathered merges the absences of networks that are missing for the same reason.
+func gathered(all []absence) (out []absence) {
+	reason := func(a absence) absence {
+		a.Network = ""
+		return a
+	}
+	for _, same := range record.Gather(all, reason) {
+		a := same[0]
+		for _, other := range same[1:] {
+			a.Network += ", " + other.Network
 		}
-		out[at].Network += ", " + a.Network
+		out = append(out, a)
 	}
 	return out
 }
@@ -160,34 +166,27 @@ func absenceOf(row analysis.Row) (absence, bool) {
 	return a, false
 }
 
-func shared(all []absence) bool {
-	if len(all) == 0 {
-		return false
-	}
-	for _, a := range all {
-		if a.status != all[0].status || a.reason != all[0].reason || a.counted != all[0].counted {
-			return false
-		}
-	}
-	return true
-}
-
-// Why is the absence without what would fix it.
+// Why describes the absence without its remedy.
 func (a absence) Why() string {
 	a.remedy = ""
 	return a.text()
 }
 
-// Remedy is what would fix it, as a sentence of its own.
-func (a absence) Remedy() string { return capital(a.remedy) }
-
-// text is the absence as one sentence after the network's name.
-func (a absence) text() string {
-	what := string(a.status)
-	if what == "" {
-		what = "was never tried"
+// Remedy returns the remedy as a separate sentence. It can be a command, which must not be capitalized.
+func (a absence) Remedy() string {
+	if a.remedy == "" {
+		return ""
 	}
-	if a.counted != "" {
+	return "Fix: " + a.remedy
+}
+
+// text describes the absence in one sentence after the network's name.
+func (a absence) text() string {
+	what := cmp.Or(string(a.status), "not tried")
+	switch {
+	case strings.HasPrefix(a.counted, "in "):
+		what += " " + a.counted
+	case a.counted != "":
 		what = a.counted + " " + what
 	}
 	if a.workload != "" {
@@ -202,18 +201,18 @@ func (a absence) text() string {
 	return strings.TrimRight(what, ".") + "."
 }
 
-// noteKind says what a doubt is about.
+// noteKind is the subject of a doubt.
 type noteKind int
 
 const (
 	failures noteKind = iota // something was not measured, or broke
-	setUp                    // networks or tools that are not set up alike, or limit what they measure
-	noise                    // what varies by itself, and too few rounds to see through it
+	setUp                    // networks or tools that are not set up alike, or limit the measurement
+	noise                    // variation, and too few rounds to see through it
 )
 
 var noteTitles = []string{failures: "Failures", setUp: "Set-up", noise: "Noise"}
 
-// noteKinds are the kinds of doubts by their codes. Codes that only tools use concern their setup.
+// noteKinds maps codes of doubts to their kinds. Other codes are used only by tools and concern their setup.
 var noteKinds = map[string]noteKind{
 	analysis.WarnFailed: failures, analysis.WarnInvalid: failures, analysis.WarnSkipped: failures, analysis.WarnNotMeasured: failures,
 	analysis.WarnNoNative: failures, analysis.WarnUnpaired: failures, analysis.WarnHistogram: failures, analysis.WarnUnknownMetric: failures,
@@ -233,8 +232,8 @@ func noteKindOf(w analysis.Warning) noteKind {
 	return setUp
 }
 
-// newNotes numbers all doubts of a report by kind, and within a kind by code, so that every format has the same
-// numbers in ascending order.
+// newNotes numbers all doubts of a report by kind, and within a kind by code, so that every
+// format has the same numbers in ascending order.
 func newNotes(res analysis.Result) *notes {
 	var met notes
 	for _, g := range apart(res) {
@@ -266,7 +265,7 @@ func newNotes(res analysis.Result) *notes {
 type noteGroup struct {
 	ID, Title string
 	Notes     []numberedNote
-	OfRun     []string // about the run as a whole, which nothing refers to
+	OfRun     []string // about the run as a whole, without references
 }
 
 type numberedNote struct {
@@ -274,7 +273,7 @@ type numberedNote struct {
 	Text   string
 }
 
-// groups are all doubts of a report, each once, by kind. Kinds without doubts are left out.
+// groups returns all doubts of a report, each once, by kind. Kinds without doubts are left out.
 func (n *notes) groups(res analysis.Result) []noteGroup {
 	var all []noteGroup
 	for kind, title := range noteTitles {
@@ -296,7 +295,7 @@ func (n *notes) groups(res analysis.Result) []noteGroup {
 	return all
 }
 
-// groupOf is the id of the group of a note.
+// groupOf returns the id of the group of a note.
 func (n *notes) groupOf(number int) (id string) {
 	if number < 1 || number > len(n.list) {
 		return ""
@@ -304,8 +303,8 @@ func (n *notes) groupOf(number int) (id string) {
 	return fileName(noteTitles[noteKindOf(n.list[number-1])])
 }
 
-// counts matches how often a doubt was seen, such as "9 of 10 trials". Merged doubts have "1 to 5 of 8" or "all of
-// 9 to 10".
+// counts matches how often a doubt occurred, for example "9 of 10 trials". Merged doubts
+// have "1 to 5 of 8" or "all of 9 to 10".
 var counts = regexp.MustCompile(`\b(?:(\d+)(?: to (\d+))?|all) of (\d+)(?: to (\d+))? (trials|values|rounds|flows)\b`)
 
 // noteKey is a doubt without its counts and amounts.
@@ -315,135 +314,95 @@ func keyOf(w analysis.Warning) noteKey {
 	return noteKey{w.Code, amounts.ReplaceAllString(counts.ReplaceAllString(w.Text, "# of # $5"), "#$3"), w.Advice}
 }
 
-// counted is one count: how many, of how many.
-type counted struct {
-	least, most     int
-	ofLeast, ofMost int
-	all             bool // each time as many as there are
-}
-
-func parseCount(m []string) counted {
-	number := func(texts ...string) int {
-		for _, s := range texts {
-			if v, err := strconv.Atoi(s); err == nil {
-				return v
+// merged merges the counts and the amounts of two texts that are otherwise equal.
+func merged(text, other string) string {
+	text = eachMerged(counts, text, other, func(a, b []string) string {
+		of := fromTo(a[3], a[4], b[3], b[4])
+		if everyTime(a) && everyTime(b) && strings.Contains(of, " ") {
+			return "all of " + of + " " + a[5]
+		}
+		how := func(m []string) []string { // the number of occurrences; "all" means the total
+			if m[1] == "" {
+				return m[3:5]
 			}
+			return m[1:3]
 		}
-		return 0
-	}
-	c := counted{least: number(m[1], m[3]), most: number(m[2], m[1], m[4], m[3]), ofLeast: number(m[3]), ofMost: number(m[4], m[3])}
-	c.all = m[1] == "" || c.least == c.ofLeast && c.least == c.most && c.ofLeast == c.ofMost
-	return c
+		return fromTo(slices.Concat(how(a), how(b))...) + " of " + of + " " + a[5]
+	})
+	return eachMerged(amounts, text, other, func(a, b []string) string { return fromTo(a[1], a[2], b[1], b[2]) + a[3] })
 }
 
-func (c counted) with(d counted) counted {
-	return counted{min(c.least, d.least), max(c.most, d.most), min(c.ofLeast, d.ofLeast), max(c.ofMost, d.ofMost), c.all && d.all}
-}
+// everyTime reports whether a count equals the total.
+func everyTime(m []string) bool { return m[1] == "" || m[1] == m[3] && m[2] == "" && m[4] == "" }
 
-func (c counted) String() string {
-	of := fromTo(c.ofLeast, c.ofMost)
-	if c.all && c.ofLeast < c.ofMost {
-		return "all of " + of
-	}
-	return fromTo(c.least, c.most) + " of " + of
-}
-
-func fromTo(least, most int) string {
-	if least == most {
-		return strconv.Itoa(least)
-	}
-	return strconv.Itoa(least) + " to " + strconv.Itoa(most)
-}
-
-// mergeCounts merges the counts of two texts that are otherwise equal.
-func mergeCounts(text, other string) string {
-	more := counts.FindAllStringSubmatch(other, -1)
-	var b strings.Builder
-	end := 0
-	for i, at := range counts.FindAllStringSubmatchIndex(text, -1) {
-		if i == len(more) {
-			break
-		}
-		m := counts.FindStringSubmatch(text[at[0]:at[1]])
-		b.WriteString(text[end:at[0]] + parseCount(m).with(parseCount(more[i])).String() + " " + m[5])
-		end = at[1]
-	}
-	return b.String() + text[end:]
-}
-
-// amounts matches numbers that may differ within one doubt.
-var amounts = regexp.MustCompile(`(\d[\d.]*)(?: to (\d[\d.]*))?( CPU seconds a second of | bytes were still on their way| % of its CPU time in user space|%: the rest passed in slow ones)`)
-
-// mergeAmounts merges the amounts of two texts that are otherwise equal.
-func mergeAmounts(text, other string) string {
-	more := amounts.FindAllStringSubmatch(other, -1)
+// eachMerged replaces each match in a text by its merger with the corresponding match in another text.
+func eachMerged(pattern *regexp.Regexp, text, other string, merge func(a, b []string) string) string {
+	more := pattern.FindAllStringSubmatch(other, -1)
 	i := -1
-	return amounts.ReplaceAllStringFunc(text, func(part string) string {
-		m := amounts.FindStringSubmatch(part)
-		if i++; i == len(more) {
+	return pattern.ReplaceAllStringFunc(text, func(part string) string {
+		if i++; i >= len(more) {
 			return part
 		}
-		all := slices.DeleteFunc([]string{m[1], m[2], more[i][1], more[i][2]}, func(s string) bool { return s == "" })
-		slices.SortFunc(all, func(a, b string) int {
-			x, _ := strconv.ParseFloat(a, 64)
-			y, _ := strconv.ParseFloat(b, 64)
-			return cmp.Compare(x, y)
-		})
-		if least, most := all[0], all[len(all)-1]; least != most {
-			return least + " to " + most + m[3]
-		}
-		return part
+		return merge(pattern.FindStringSubmatch(part), more[i])
 	})
 }
 
-// sweepMarks numbers the doubts of each sweep's networks. Doubts of one code are one, in the words of
-// the first cell, unless the tables of single scenarios have shown all of them.
+// fromTo returns the range of some numbers, as written; empty strings are ignored.
+func fromTo(numbers ...string) string {
+	numbers = slices.DeleteFunc(numbers, func(s string) bool { return s == "" })
+	slices.SortFunc(numbers, func(a, b string) int {
+		x, _ := strconv.ParseFloat(a, 64)
+		y, _ := strconv.ParseFloat(b, 64)
+		return cmp.Compare(x, y)
+	})
+	if least, most := numbers[0], numbers[len(numbers)-1]; least != most {
+		return least + " to " + most
+	}
+	return numbers[0]
+}
+
+// amounts matches numbers that may differ within one doubt.
+var amounts = regexp.MustCompile(`(\d[\d.]*)(?: to (\d[\d.]*))?( CPU seconds (?:a|per) second (?:of|during) | bytes were still on their way| % of its CPU time in user space|%: the rest (?:passed|was spent) in slow ones)`)
+
+// sweepMarks numbers the doubts of each sweep's networks. Doubts with the same code are one, in
+// the words of the first cell, unless the tables of single scenarios have shown all of them.
 func sweepMarks(sweeps []analysis.Sweep, n *notes) []map[string][]int {
-	first := map[string]analysis.Warning{}
-	cells := map[string]map[string]bool{}
-	told := map[string]bool{}
-	var codes []string
-	each := func(visit func(sweep int, network string, w analysis.Warning, cell string)) {
-		for i, s := range sweeps {
-			for l, row := range s.Rows() {
-				for _, w := range row.Warnings {
-					if !isOfTheRun(w) {
-						visit(i, l.Network, w, row.Cell.Key())
-					}
+	type doubt struct {
+		sweep   int
+		network string
+		cell    record.Cell
+		analysis.Warning
+	}
+	var all []doubt
+	marks := make([]map[string][]int, len(sweeps))
+	for i, s := range sweeps {
+		marks[i] = map[string][]int{}
+		for l, row := range s.Rows() {
+			for _, w := range row.Warnings {
+				if !isOfTheRun(w) {
+					all = append(all, doubt{i, l.Network, row.Cell, w})
 				}
 			}
 		}
 	}
-	each(func(_ int, _ string, w analysis.Warning, cell string) {
-		if _, known := first[w.Code]; !known {
-			first[w.Code], cells[w.Code], told[w.Code] = w, map[string]bool{}, true
-			codes = append(codes, w.Code)
-		}
-		told[w.Code] = told[w.Code] && n.told[keyOf(w)]
-		cells[w.Code][cell] = true
-	})
 	numbers := map[string]int{}
-	for _, code := range codes {
-		w := first[code]
-		if told[code] {
+	for _, same := range record.Gather(all, func(d doubt) string { return d.Code }) {
+		if !slices.ContainsFunc(same, func(d doubt) bool { return !n.told[keyOf(d.Warning)] }) {
 			continue
 		}
-		if count := len(cells[code]); count > 1 {
-			w.Text = strings.TrimRight(w.Text, ". ") + fmt.Sprintf("; it is much the same in %d cells in all", count)
+		w := same[0].Warning
+		if cells := record.Gather(same, func(d doubt) record.Cell { return d.cell }); len(cells) > 1 {
+			w.Text = strings.TrimRight(w.Text, ". ") + fmt.Sprintf("; similar in %d cells in all", len(cells))
 		}
-		numbers[code] = n.number(w)
+		numbers[w.Code] = n.number(w)
 	}
-	marks := make([]map[string][]int, len(sweeps))
-	for i := range marks {
-		marks[i] = map[string][]int{}
-	}
-	each(func(i int, network string, w analysis.Warning, _ string) {
-		k, known := numbers[w.Code]
+	for _, d := range all {
+		k, known := numbers[d.Code]
 		if !known {
-			k = n.number(w)
+			k = n.number(d.Warning)
 		}
-		marks[i][network] = appendNew(marks[i][network], k)
-		slices.Sort(marks[i][network])
-	})
+		marks[d.sweep][d.network] = record.AddNew(marks[d.sweep][d.network], k)
+		slices.Sort(marks[d.sweep][d.network])
+	}
 	return marks
 }

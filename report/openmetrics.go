@@ -11,23 +11,23 @@ import (
 	"nettoll/record"
 )
 
-// metricUnits are the units of the text format, by those of the run file.
+// metricUnits maps units of the run file to those of the text format.
 var metricUnits = map[string]string{
 	"bit/s": "bits_per_second", "1/s": "per_second", "s": "seconds", "ratio": "ratio",
 	"cpu-s/GB": "cpu_seconds_per_gigabyte", "cpu-s": "cpu_seconds", "segments": "segments",
 }
 
-// family is one metric family: all its samples stand together.
+// family is one metric family: all its samples are adjacent.
 type family struct {
 	name, unit, help string
 	samples          []string
 }
 
-// writeOpenMetrics writes gauges: for every metric the estimate, the ratio to native or the difference
-// from it, each with its interval, and the outcome of the comparison.
+// writeOpenMetrics writes gauges: for every metric the estimate, the ratio to native or the
+// difference from it, each with its interval, and the outcome of the comparison.
 func writeOpenMetrics(w io.Writer, res analysis.Result, _ Options) error {
 	var b strings.Builder
-	b.WriteString("# TYPE nettoll_run info\n# HELP nettoll_run The run that the figures are of.\n")
+	b.WriteString("# TYPE nettoll_run info\n# HELP nettoll_run The run that the figures belong to.\n")
 	fmt.Fprintf(&b, "nettoll_run_info{id=%s,suite=%s,version=%s,kernel=%s} 1\n", labelValue(res.Run.ID), labelValue(res.Run.Suite),
 		labelValue(res.Run.Version), labelValue(res.Run.Machine.Kernel))
 	var families []family
@@ -52,63 +52,54 @@ func writeOpenMetrics(w io.Writer, res analysis.Result, _ Options) error {
 	return err
 }
 
-// metricFamilies are the families of one metric.
-func metricFamilies(k record.Kind, res analysis.Result) []family {
-	unit := metricUnits[k.Unit]
-	named := func(part, unit, help string) family {
-		name := "nettoll_" + k.Name + part
-		if unit != "" && !strings.HasSuffix(name, "_"+unit) {
-			name += "_" + unit
+// metricFamilies returns the families of one metric.
+func metricFamilies(k record.Kind, res analysis.Result) (all []family) {
+	unit, title := metricUnits[k.Unit], capital(k.Title)
+	at := map[string]int{}
+	add := func(number, part, unit, help string) {
+		f := family{name: "nettoll_" + k.Name + part, unit: unit, help: help}
+		if unit != "" && !strings.HasSuffix(f.name, "_"+unit) {
+			f.name += "_" + unit
 		}
-		return family{name: name, unit: unit, help: help}
+		at[number], all = len(all), append(all, f)
 	}
-	all := []family{
-		named("", unit, capital(k.Title)+", estimate over all trials."),
-		named("_low", unit, "Lower end of the interval of the estimate."),
-		named("_high", unit, "Upper end of the interval of the estimate."),
-		named("_vs_native", "ratio", capital(k.Title)+" over that of native, paired by round."),
-		named("_vs_native_low", "ratio", "Lower end of the interval of the ratio."),
-		named("_vs_native_high", "ratio", "Upper end of the interval of the ratio."),
-		named("_minus_native", unit, capital(k.Title)+" less that of native, paired by round."),
-		named("_minus_native_low", unit, "Lower end of the interval of the difference."),
-		named("_minus_native_high", unit, "Upper end of the interval of the difference."),
-		{name: "nettoll_" + k.Name + "_outcome", help: "1 for what the interval allows to be said: different, same, not-known or untested; the verdict is that among all comparisons of its family."},
+	for _, of := range [][4]string{
+		{"estimate", "", unit, title + ", estimate over all trials."},
+		{"ratio", "_vs_native", "ratio", title + " divided by that of native, paired by round."},
+		{"difference", "_minus_native", unit, title + " minus that of native, paired by round."},
+	} {
+		add(of[0], of[1], of[2], of[3])
+		add(of[0]+"_low", of[1]+"_low", of[2], "Lower end of the interval of the "+of[0]+".")
+		add(of[0]+"_high", of[1]+"_high", of[2], "Upper end of the interval of the "+of[0]+".")
 	}
+	add("outcome", "_outcome", "", "1 for the outcome that the interval supports: different, same, not-known or untested; the verdict takes all comparisons of the family into account.")
 	for s, row := range res.Rows() {
 		f, ok := row.Figure(k.Name)
 		if !ok {
 			continue
 		}
+		sample := func(number, labels string, v float64) {
+			to := &all[at[number]]
+			to.samples = append(to.samples, labels+"} "+exact(v))
+		}
 		labels := cellLabels(s, row.Cell)
-		add := func(at int, v float64) { all[at].samples = append(all[at].samples, labels+"} "+exact(v)) }
-		interval := func(at int, value float64, i analysis.Interval) {
-			add(at, value)
-			if !i.IsZero() {
-				add(at+1, i.Low)
-				add(at+2, i.High)
-			}
-		}
-		interval(0, f.Estimate, f.Interval)
-		if c := f.Ratio; c != nil {
-			interval(3, c.Value, c.Interval)
-		}
-		if c := f.Difference; c != nil {
-			interval(6, c.Value, c.Interval)
+		for number, v := range numbersOf(f) {
+			sample(number, labels, v)
 		}
 		if c := f.Comparison(); c != nil {
-			says := ",outcome=" + labelValue(c.Outcome.String())
+			labels += ",outcome=" + labelValue(c.Outcome.String())
 			if c.Judged {
-				says += ",verdict=" + labelValue(c.Verdict.String())
+				labels += ",verdict=" + labelValue(c.Verdict.String())
 			}
-			all[9].samples = append(all[9].samples, labels+says+"} 1")
+			sample("outcome", labels, 1)
 		}
 	}
 	return all
 }
 
-// trialFamily counts trials by status, so that missing ones show.
+// trialFamily counts trials by status, so that missing ones are visible.
 func trialFamily(res analysis.Result) family {
-	f := family{name: "nettoll_trials", help: "Trials by what came of them."}
+	f := family{name: "nettoll_trials", help: "Trials by status."}
 	for s, row := range res.Rows() {
 		for _, status := range []record.Status{record.OK, record.Skipped, record.Failed, record.Invalid} {
 			if n := row.Counts[status]; n > 0 {
@@ -119,7 +110,7 @@ func trialFamily(res analysis.Result) family {
 	return f
 }
 
-// cellLabels is a cell as labels, with the brace that opens them.
+// cellLabels returns the labels of a cell, with the opening brace.
 func cellLabels(s analysis.Scenario, c record.Cell) string {
 	parts := slices.DeleteFunc(described(s, c), func(p coordinate) bool { return p.value == "" })
 	var b strings.Builder

@@ -3,21 +3,19 @@ package report
 import (
 	"slices"
 	"strconv"
-	"strings"
 
 	"nettoll/analysis"
 	"nettoll/record"
-	"nettoll/report/plot"
 )
 
-// priceSections give the throughput per dollar and hour: a table for each kind of traffic, with instances
-// down and networks to the right.
-func priceSections(res analysis.Result, looks looks) []*section {
+// priceSections gives the throughput per dollar and hour: a table for each kind of traffic,
+// with instances as lines and networks as columns.
+func priceSections(res analysis.Result, colours colours) []*section {
 	if len(res.Prices) == 0 {
 		return nil
 	}
-	sec := &section{Title: "Throughput per dollar", Meta: "Throughput over the price of one instance for an hour."}
-	tables := byKey(res.Prices, func(p analysis.PerPrice) record.Cell {
+	sec := &section{Title: "Throughput per dollar", Meta: "Throughput divided by the price of one instance for an hour."}
+	tables := record.Gather(res.Prices, func(p analysis.PerPrice) record.Cell {
 		c := p.Cell.Scenario()
 		c.Underlay = ""
 		return c
@@ -27,47 +25,44 @@ func priceSections(res analysis.Result, looks looks) []*section {
 	}
 	sec.figures = func() (figures []figure) {
 		for _, all := range tables {
-			figures = append(figures, priceFigure(all, looks))
+			figures = append(figures, priceFigure(all, colours))
 		}
 		return figures
 	}
 	return []*section{sec}
 }
 
-// hostsOf adds to a title that hosts are namespaces, if they are.
+// hostsOf returns an addition to a title that hosts are namespaces, if they are.
 func hostsOf(all []analysis.PerPrice) string {
-	for _, p := range all {
-		if p.Namespaces {
-			return ", hosts are " + p.Namespaces.String()
-		}
+	if slices.ContainsFunc(all, func(p analysis.PerPrice) bool { return bool(p.Namespaces) }) {
+		return ", hosts are " + analysis.Namespaces(true).String()
 	}
 	return ""
 }
 
-// perDollar is bit/s for a dollar an hour, as a metric.
+// perDollar returns the metric of bit/s per dollar per hour.
 func perDollar() record.Kind {
 	return record.Kind{Name: "per_dollar", Title: "throughput per dollar and hour", Unit: "bit/s", Better: record.HigherIsBetter}
 }
 
-func priceFigure(all []analysis.PerPrice, looks looks) figure {
+func priceFigure(all []analysis.PerPrice, colours colours) figure {
 	kind := perDollar()
 	sc := scaleFor(kind, all[0].PerDollar.Estimate)
 	out := figure{Title: unitTitle(kind, sc) + hostsOf(all), Hint: hint(kind)}
-	words := []string{out.Title + ", " + traffic(all[0].Cell) + ", " + out.Hint + "."}
-	var clusters []plot.Cluster
-	for _, on := range byKey(all, func(p analysis.PerPrice) string { return p.Instance.Name }) {
-		cluster := plot.Cluster{Name: on[0].Instance.Name}
-		for _, p := range on {
-			b := valueBar(sc, p.PerDollar)
-			b.Name, b.Native, b.Look = networkName(p.Cell), p.Native, looks[networkName(p.Cell)]
-			out.draws.add(drawsWhiskers, b.Low < b.High)
-			cluster.Bars = append(cluster.Bars, b)
-			words = append(words, cluster.Name+", "+b.Name+": "+b.Text+".")
-		}
-		clusters = append(clusters, cluster)
+	instances := record.Gather(all, func(p analysis.PerPrice) string { return p.Instance.Name })
+	var names []string
+	for _, on := range instances {
+		names = append(names, on[0].Instance.Name)
 	}
-	out.chart = plot.Clusters(clusters, 0, 0, strings.Join(words, " "))
-	return out
+	bars := func(instance int) (bars []spokenBar) {
+		for _, p := range instances[instance] {
+			b := valueBar(sc, p.PerDollar)
+			b.Name, b.Native, b.Look = networkName(p.Cell), p.Native, colours[networkName(p.Cell)]
+			bars = append(bars, spokenBar{Bar: b})
+		}
+		return bars
+	}
+	return out.clustered(out.Title+", "+traffic(all[0].Cell)+", "+out.Hint, names, bars, 0, 0)
 }
 
 func priceTable(all []analysis.PerPrice) table {
@@ -76,7 +71,7 @@ func priceTable(all []analysis.PerPrice) table {
 	sh := table{Title: unitTitle(kind, sc) + ": " + traffic(all[0].Cell) + hostsOf(all), Stub: []string{"instance", "$/h"}, blank: absentCell(nil)}
 	var networks []string
 	for _, p := range all {
-		networks = appendNew(networks, networkName(p.Cell))
+		networks = record.AddNew(networks, networkName(p.Cell))
 	}
 	sh.Columns = columnsOf(networks...)
 	for _, p := range all {

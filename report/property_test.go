@@ -4,12 +4,12 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"math"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"unicode"
 
@@ -21,7 +21,7 @@ import (
 
 const hostile = "<script>alert(1)</script>\x1b[31m|\"'`&\n=cmd https://evil.example {{.}} \u202e%s"
 
-// specimenWith returns a specimen whose rows went through f.
+// specimenWith returns a specimen with f applied to its rows.
 func specimenWith(f func(row *analysis.Row)) analysis.Result {
 	res, _ := specimenResult()
 	for i := range res.Scenarios {
@@ -33,8 +33,8 @@ func specimenWith(f func(row *analysis.Row)) analysis.Result {
 	return res
 }
 
-// awkward are results that an ordinary run does not give.
-func awkward() map[string]analysis.Result {
+// awkward are unusual results. They must not be changed.
+var awkward = sync.OnceValue(func() map[string]analysis.Result {
 	all := map[string]analysis.Result{"nothing": {}, "ordinary": specimenWith(func(*analysis.Row) {})}
 	all["only failures"] = specimenWith(func(row *analysis.Row) {
 		*row = analysis.Row{Cell: row.Cell, Native: row.Native, Status: record.Failed, Reason: "it broke"}
@@ -66,6 +66,7 @@ func awkward() map[string]analysis.Result {
 	all["hostile"] = specimenWith(func(row *analysis.Row) {
 		row.Cell.Network, row.Reason, row.Remedy = hostile+row.Cell.Network, hostile, hostile
 		row.Warnings = []analysis.Warning{{Code: hostile, Text: hostile, Advice: hostile}}
+		row.Path, row.Endpoints = slices.Clone(row.Path), slices.Clone(row.Endpoints)
 		for i := range row.Path {
 			row.Path[i].Name, row.Path[i].Kind = hostile, hostile
 		}
@@ -82,8 +83,12 @@ func awkward() map[string]analysis.Result {
 	all["workloads"] = workloadsResult()
 	all["many"] = manyNetworks()
 	all["baseline"], _ = comparedWith("docker:native")
+	all["hostile matrix"] = hostileMatrix()
+	for name, of := range matrices() {
+		all[name] = of.res
+	}
 	return all
-}
+})
 
 func withoutNative() analysis.Result {
 	res, _ := specimenResult()
@@ -100,8 +105,8 @@ func withoutNative() analysis.Result {
 	return res
 }
 
-// manyNetworks has more networks than sentences and line colours, twins, and
-// a workload with two numbers of streams.
+// manyNetworks has more networks than sentences and line colours, twins, and a workload with
+// two numbers of streams.
 func manyNetworks() analysis.Result {
 	res, _ := specimenResult()
 	for i := range res.Scenarios {
@@ -127,12 +132,16 @@ func manyNetworks() analysis.Result {
 var notNumber = regexp.MustCompile(`(?i)\b(nan|[+-]?inf)\b|%!`)
 
 func TestAwkward(t *testing.T) {
-	_, o := specimenResult()
+	_, specimen := specimenResult()
 	for name, res := range awkward() {
+		o := specimen
+		if of, own := matrices()[name]; own {
+			o = of.o
+		}
 		for _, f := range Formats() {
 			t.Run(name+"/"+f.Name, func(t *testing.T) {
 				got := write(t, f.Name, res, o)
-				if at := notNumber.FindStringIndex(got); at != nil {
+				if at := notNumber.FindStringIndex(strings.ReplaceAll(got, "%s", "")); at != nil {
 					t.Errorf("holds %q", got[max(0, at[0]-60):min(len(got), at[1]+20)])
 				}
 				if got != write(t, f.Name, res, o) {
@@ -152,27 +161,18 @@ func wellFormed(t *testing.T, format, got string) {
 	switch format {
 	case "openmetrics":
 		checkOpenMetrics(t, got)
-	case "text", "md", "bench":
-		if strings.ContainsRune(got, '\x1b') || strings.ContainsRune(got, '\u202e') {
-			t.Error("lets control characters through")
-		}
-		if format == "md" && strings.Contains(got, "<script") {
+	case "md":
+		if strings.Contains(got, "<script") {
 			t.Error("lets HTML through")
 		}
 	case "json":
 		if !json.Valid([]byte(got)) || strings.Contains(got, ": null") {
 			t.Error("is not valid JSON, or has a null")
 		}
-		if at := strings.IndexFunc(got, unseen); at >= 0 {
-			t.Errorf("lets control characters through: %q", got[max(0, at-40):at+1])
-		}
 	case "csv":
 		lines, err := csv.NewReader(strings.NewReader(got)).ReadAll()
 		if err != nil || len(lines) == 0 {
 			t.Fatalf("cannot be read: %v", err)
-		}
-		if at := strings.IndexFunc(got, unseen); at >= 0 {
-			t.Errorf("lets control characters through: %q", got[max(0, at-40):at+1])
 		}
 		for _, line := range lines {
 			for _, cell := range line {
@@ -183,17 +183,20 @@ func wellFormed(t *testing.T, format, got string) {
 			}
 		}
 	case "html":
-		if at := strings.IndexFunc(got, func(r rune) bool { return r != '\t' && unseen(r) }); at >= 0 {
-			t.Errorf("lets control characters through: %q", got[max(0, at-40):at+1])
-		}
 		checkHTML(t, got)
+	}
+	lets := func(r rune) bool {
+		return unseen(r) && !(r == '\t' && format == "html") && !(r == '\u200b' && format == "md")
+	}
+	if at := strings.IndexFunc(got, lets); at >= 0 {
+		t.Errorf("lets control characters through: %q", got[max(0, at-40):at+1])
 	}
 }
 
-// unseen are letters that nobody sees, but for the end of a line.
+// unseen reports whether a character is invisible, except for newlines and no-break spaces.
 func unseen(r rune) bool { return r != '\n' && r != '\u00a0' && !unicode.IsPrint(r) }
 
-// TestSpreadsheets: numbers stay numbers, and nothing is run.
+// TestSpreadsheets: numbers stay numbers, and nothing is evaluated.
 func TestSpreadsheets(t *testing.T) {
 	for cell, want := range map[string]string{
 		"-1.5": "-1.5", "+3": "+3", "1e-9": "1e-9", "": "", "bridge": "bridge", "no (-1)": "no (-1)",
@@ -206,8 +209,7 @@ func TestSpreadsheets(t *testing.T) {
 	}
 }
 
-// checkHTML asks for balanced elements, no scripts but the page's own and
-// nothing that is loaded from elsewhere.
+// checkHTML requires balanced elements, no scripts but the page's own and nothing loaded from elsewhere.
 func checkHTML(t *testing.T, page string) {
 	t.Helper()
 	void := []string{"meta", "br", "input", "line", "path"}
@@ -260,13 +262,12 @@ func TestNoAddress(t *testing.T) {
 }
 
 func TestWidth(t *testing.T) {
-	results := awkward()
-	for _, name := range slices.Sorted(maps.Keys(results)) {
+	for name, res := range awkward() {
 		for _, color := range []bool{false, true} {
 			for _, width := range []int{40, 60, 80, 100, 120} {
-				got := write(t, "text", results[name], Options{Width: width, Color: color})
+				got := write(t, "text", res, Options{Width: width, Color: color})
 				for _, l := range strings.Split(got, "\n") {
-					if w := displayWidth(l); w > width {
+					if w := displayWidth(l); w > width && name != "hostile matrix" { // headings of columns are never cut
 						t.Errorf("%s at %d: %d columns: %q", name, width, w, l)
 					}
 				}
@@ -289,4 +290,144 @@ func TestColorOnlyWhenAsked(t *testing.T) {
 	if strings.ReplaceAll(escapes.ReplaceAllString(colored, ""), boldRemark+"\n", "") != plainText {
 		t.Error("colour changes the text")
 	}
+}
+
+var sample = regexp.MustCompile(`^([a-z_][a-z0-9_]*)\{((?:[a-z_]+="(?:[^"\\]|\\["\\n])*",?)*)\} (\S+)$`)
+
+// checkOpenMetrics checks a report against the text format: families together, each declared
+// once and before its samples, units at the end of names, no series twice, and an end.
+func checkOpenMetrics(t *testing.T, got string) {
+	t.Helper()
+	if !strings.HasSuffix(got, "\n# EOF\n") {
+		t.Error("does not end with # EOF")
+	}
+	declared, series := map[string]bool{}, map[string]bool{}
+	family := ""
+	for _, l := range strings.Split(strings.TrimSuffix(got, "# EOF\n"), "\n") {
+		switch fields := strings.SplitN(l, " ", 4); {
+		case l == "":
+		case fields[0] == "#" && len(fields) < 4:
+			t.Errorf("not a line of the format: %q", l)
+		case fields[0] == "#" && fields[1] == "TYPE":
+			family = fields[2]
+			if declared[family] {
+				t.Errorf("%s is declared twice", family)
+			}
+			declared[family] = true
+		case fields[0] == "#":
+			if fields[2] != family || fields[1] == "UNIT" && !strings.HasSuffix(family, "_"+fields[3]) {
+				t.Errorf("%q stands with %s", l, family)
+			}
+		default:
+			m := sample.FindStringSubmatch(l)
+			if m == nil {
+				t.Errorf("not a sample: %q", l)
+				continue
+			}
+			if m[1] != family && m[1] != family+"_info" {
+				t.Errorf("%s stands with %s", m[1], family)
+			}
+			if _, err := strconv.ParseFloat(m[3], 64); err != nil {
+				t.Errorf("%q: %v", l, err)
+			}
+			if series[m[1]+m[2]] {
+				t.Errorf("%s{%s} stands there twice", m[1], m[2])
+			}
+			series[m[1]+m[2]] = true
+		}
+	}
+}
+
+func TestOpenMetricsUnits(t *testing.T) {
+	for _, k := range record.Kinds() {
+		if metricUnits[k.Unit] == "" {
+			t.Errorf("%s has no unit", k.Name)
+		}
+	}
+	res, o := specimenResult()
+	got := write(t, "openmetrics", res, o)
+	for _, want := range []string{
+		`nettoll_throughput_bits_per_second{network="vxlan",workload="tcp_stream",tool="engine",hosts="2",family="4",servers="1",clients="1",placement="distinct",options="1 stream, messages of 128 KiB",hosts_are="namespaces of one machine"} 8.`,
+		`nettoll_trials{network="ovs",workload="tcp_rr",tool="engine",hosts="1",family="4",servers="1",clients="1",placement="distinct",options="1 stream, 1 B there, 1 B back",status="skipped"} 1`,
+		"# UNIT nettoll_latency_p50_vs_native_ratio ratio\n",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("lacks %s", want)
+		}
+	}
+}
+
+// palettes reads the variables of the page: light, dark, and on paper.
+func palettes(t *testing.T) []map[string]string {
+	t.Helper()
+	var all []map[string]string
+	for _, block := range regexp.MustCompile(`(?s):root \{(.*?)\}`).FindAllStringSubmatch(pageStyle, -1) {
+		colors := map[string]string{}
+		for _, m := range regexp.MustCompile(`(--[a-z0-9-]+): (#[0-9a-f]+)`).FindAllStringSubmatch(block[1], -1) {
+			colors[m[1]] = m[2]
+		}
+		all = append(all, colors)
+	}
+	if len(all) != 3 {
+		t.Fatalf("%d palettes, want light, dark and paper", len(all))
+	}
+	return all
+}
+
+func TestEveryColorIsDefined(t *testing.T) {
+	page := write(t, "html", awkward()["many"], Options{})
+	light := palettes(t)[0]
+	for _, m := range regexp.MustCompile(`var\((--[a-z0-9-]+)\)`).FindAllStringSubmatch(page, -1) {
+		if _, ok := light[m[1]]; !ok {
+			t.Errorf("%s is not defined", m[1])
+		}
+	}
+	if strings.Contains(page, "#01FE") {
+		t.Error("a colour of the charts was not replaced")
+	}
+}
+
+// TestContrast requires 4.5:1 for text and 3:1 for drawings, as WCAG AA.
+func TestContrast(t *testing.T) {
+	for i, p := range palettes(t) {
+		least := map[string]float64{"--text": 4.5, "--faint": 4.5, "--link": 4.5, "--worse": 4.5, "--better": 4.5, "--bar": 3, "--bar-native": 3, "--interval": 3}
+		for n := range 8 {
+			least["--line-"+strconv.Itoa(n)] = 3
+		}
+		for name, want := range least {
+			for _, ground := range []string{"--page", "--panel"} {
+				if got := contrast(t, p[name], p[ground]); got < want {
+					t.Errorf("palette %d: %s on %s has contrast %.2f, want %.1f", i, name, ground, got, want)
+				}
+			}
+		}
+	}
+}
+
+func contrast(t *testing.T, a, b string) float64 {
+	t.Helper()
+	la, lb := luminance(t, a), luminance(t, b)
+	return (max(la, lb) + 0.05) / (min(la, lb) + 0.05)
+}
+
+func luminance(t *testing.T, hex string) float64 {
+	t.Helper()
+	if len(hex) == 4 {
+		hex = "#" + strings.Repeat(hex[1:2], 2) + strings.Repeat(hex[2:3], 2) + strings.Repeat(hex[3:4], 2)
+	}
+	sum := 0.0
+	for i, weight := range []float64{0.2126, 0.7152, 0.0722} {
+		v, err := strconv.ParseUint(hex[1+2*i:3+2*i], 16, 8)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := float64(v) / 255
+		if c <= 0.04045 {
+			c /= 12.92
+		} else {
+			c = math.Pow((c+0.055)/1.055, 2.4)
+		}
+		sum += weight * c
+	}
+	return sum
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -11,25 +12,21 @@ import (
 	"nettoll/reference"
 )
 
-// replicationSections compare published figures with measured ones.
+// replicationSections compares published figures with measured ones.
 func replicationSections(res analysis.Result) []*section {
 	var all []*section
 	for _, r := range res.Replications {
-		sec := &section{Title: "Beside the published: " + sourceTitle(r.Source), Missing: skippedCells(r)}
+		sec := &section{Title: "Compared with published figures: " + sourceTitle(r.Source), Missing: skippedCells(r)}
 		if r.Measured == 0 {
 			sec.Meta = fmt.Sprintf("None of the %d published cells was measured.", r.Cells)
 			all = append(all, sec)
 			continue
 		}
-		sec.Meta = fmt.Sprintf("%d of %d published cells were measured. Figures of different machines do not compare; what compares is how each network stands to the others. Each comparison is at the level of the run for itself.", r.Measured, r.Cells)
-		var namespaces analysis.Namespaces
-		for _, t := range r.Tables {
-			for _, c := range t.Cells {
-				namespaces = namespaces || c.Namespaces
-			}
-		}
-		if namespaces {
-			sec.Meta += " Hosts here are " + namespaces.String() + "."
+		sec.Meta = fmt.Sprintf("%d of %d published cells were measured. Figures of different machines cannot be compared; how each network relates to the others can. Each single comparison has the confidence level of the run.", r.Measured, r.Cells)
+		if slices.ContainsFunc(r.Tables, func(t analysis.ReplicatedTable) bool {
+			return slices.ContainsFunc(t.Cells, func(c analysis.ReplicatedCell) bool { return bool(c.Namespaces) })
+		}) {
+			sec.Meta += " Hosts here are " + analysis.Namespaces(true).String() + "."
 		}
 		for _, c := range r.Conclusions {
 			sec.Summary = append(sec.Summary, conclusionSaying(c))
@@ -40,7 +37,7 @@ func replicationSections(res analysis.Result) []*section {
 		}
 		sec.Remarks = append(sec.Remarks, cellNotes(r)...)
 		for _, note := range r.Source.Notes {
-			sec.Remarks = append(sec.Remarks, "Of the source: "+strings.TrimRight(note, ".")+".")
+			sec.Remarks = append(sec.Remarks, "Source note: "+strings.TrimRight(note, ".")+".")
 		}
 		all = append(all, sec)
 	}
@@ -48,23 +45,20 @@ func replicationSections(res analysis.Result) []*section {
 }
 
 func sourceTitle(s reference.Source) string {
-	title := s.Title
-	if title == "" {
-		title = s.Name
-	}
+	title := cmp.Or(s.Title, s.Name)
 	if s.Year > 0 {
 		title += " (" + strconv.Itoa(s.Year) + ")"
 	}
 	return title
 }
 
-// outcomes are the words for what figures say about a conclusion.
+// outcomes are the words for judgements of conclusions.
 var outcomes = map[analysis.Judgement]string{
 	analysis.Holds: "Holds here:", analysis.DoesNotHold: "Does not hold here:",
-	analysis.CannotTell: "Cannot be told here:", analysis.NotMeasurable: "No measurement can tell:",
+	analysis.CannotTell: "Not known here:", analysis.NotMeasurable: "Not measurable:",
 }
 
-func conclusionSaying(c analysis.CheckedConclusion) saying {
+func conclusionSaying(c analysis.CheckedConclusion) statement {
 	said := strings.TrimSpace(c.Text)
 	if begins := outcomes[c.Measured]; len(said) >= len(begins) && strings.EqualFold(said[:len(begins)], begins) {
 		said = strings.TrimSpace(said[len(begins):])
@@ -75,13 +69,12 @@ func conclusionSaying(c analysis.CheckedConclusion) saying {
 	}
 	text += "."
 	if c.Published == analysis.DoesNotHold && !strings.Contains(said, "own figures") {
-		text += " The figures of the source itself do not show it."
+		text += " The source's own figures do not show it."
 	}
-	return saying{outcomes[c.Measured], text, c.Evidence}
+	return statement{outcomes[c.Measured], text, c.Evidence}
 }
 
-// publishedTable has two lines for each network: as published and as measured,
-// each with its share of the baseline.
+// publishedTable has two lines for each network: as published and as measured, each with its share of the baseline.
 func publishedTable(t analysis.ReplicatedTable) table {
 	baseline := t.Table.Baseline
 	measured := slices.ContainsFunc(t.Cells, func(c analysis.ReplicatedCell) bool { return c.Measured != nil })
@@ -89,7 +82,7 @@ func publishedTable(t analysis.ReplicatedTable) table {
 	sc := replicatedScale(t)
 	sh.Note = "Published in " + t.Table.Unit
 	if t.Table.Relative {
-		sh.Note = "Published as what is above or below " + baseline
+		sh.Note = "Published as the difference from " + baseline
 	}
 	switch {
 	case ofTheMachine(t):
@@ -129,7 +122,7 @@ func publishedTable(t analysis.ReplicatedTable) table {
 	return sh
 }
 
-// tableTitle begins with a capital, except where it begins with the name of a tool.
+// tableTitle begins with a capital, unless it begins with the name of a tool.
 func tableTitle(t reference.Table) string {
 	if t.Tool != "" && strings.HasPrefix(t.Name, t.Tool) {
 		return t.Name
@@ -137,19 +130,16 @@ func tableTitle(t reference.Table) string {
 	return capital(t.Name)
 }
 
-// standsIn names the network that stands in for one of the source, so that nobody takes its
-// figures for those of the original.
+// standsIn names the network that stands in for one of the source, so that its figures are
+// not taken for those of the original.
 func standsIn(t analysis.ReplicatedTable, network string) string {
-	for _, c := range t.Cells {
-		if c.Published.Network == network && c.StandsIn() {
-			return "  " + c.Cell.Network
-		}
+	if c, ok := record.First(t.Cells, func(c analysis.ReplicatedCell) bool { return c.Published.Network == network && c.StandsIn() }); ok {
+		return "  " + c.Cell.Network
 	}
 	return ""
 }
 
-// ofTheMachine reports whether a table gives CPU time as a share of a host's CPUs, and their
-// number is known here.
+// ofTheMachine reports whether a table gives CPU time as a share of a host's CPUs, and their number is known here.
 func ofTheMachine(t analysis.ReplicatedTable) bool {
 	return t.Table.Unit == "percent of the machine" && t.Kind.Unit == "cpu-s/s" && t.CPUs > 0
 }
@@ -159,8 +149,8 @@ func replicatedScale(t analysis.ReplicatedTable) scale {
 		return scale{factor: float64(t.CPUs) / 100, unit: "%"}
 	}
 	for _, c := range t.Cells {
-		if c.Measured != nil && c.Measured.Summary.Estimate > 0 {
-			return scaleFor(t.Kind, c.Measured.Summary.Estimate)
+		if c.Measured != nil && c.Measured.Estimate > 0 {
+			return scaleFor(t.Kind, c.Measured.Estimate)
 		}
 	}
 	return scaleFor(t.Kind, 0)
@@ -194,7 +184,7 @@ func measuredCell(sc scale, c analysis.ReplicatedCell) cell {
 	return cell{Value: sc.number(c.Measured.Estimate), Spread: "(" + beside + ")"}
 }
 
-// shareText is a ratio as a share of the baseline, with its interval.
+// shareText formats a ratio as a share of the baseline, with its interval.
 func shareText(c analysis.Comparison) string {
 	decimals := shareDecimals(c.Value)
 	if c.Level == 0 {
@@ -203,7 +193,7 @@ func shareText(c analysis.Comparison) string {
 	return percentTo(c.Value, decimals) + ", " + between(100*c.Low, 100*c.High, decimals) + "%"
 }
 
-// shareDecimals is one for shares below 10 %, else none.
+// shareDecimals is 1 for shares below 10 %, and otherwise 0.
 func shareDecimals(share float64) int {
 	if share < 0.0995 {
 		return 1
@@ -211,10 +201,10 @@ func shareDecimals(share float64) int {
 	return 0
 }
 
-// fewestPairs is the smallest number of pairs for which a rank correlation is given.
+// fewestPairs is the smallest number of pairs for which a rank correlation is shown.
 const fewestPairs = 3
 
-// correlationText says in words how alike published and measured are.
+// correlationText describes how similar published and measured figures are.
 func correlationText(t analysis.ReplicatedTable) []string {
 	var parts []string
 	for _, c := range []struct {
@@ -242,39 +232,33 @@ func likeness(tau float64) string {
 	case tau >= 0.2:
 		return "only partly as published"
 	case tau > -0.2:
-		return "in no relation to the published"
+		return "independently of the published figures"
 	}
-	return "rather the opposite way"
+	return "mostly the opposite way"
 }
 
-// skippedCells lists the reasons for which published cells were not measured, each once. All cells that the run does
-// not have share one reason.
+// skippedCells lists the reasons why published cells were not measured, each once. All cells
+// that are not in the run share one reason.
 func skippedCells(r analysis.Replication) []absence {
-	var all []absence
-	var counts []int
+	var all, met []absence
 	var without []string
 	left := 0
 	for _, t := range r.Tables {
 		for _, c := range t.Cells {
 			if strings.HasSuffix(c.Skipped, analysis.NotInRun) {
 				left++
-				without = appendNew(without, c.Published.Network)
+				without = record.AddNew(without, c.Published.Network)
 				continue
 			}
-			if c.Skipped == "" {
-				continue
+			if c.Skipped != "" {
+				met = append(met, absence{Network: c.Published.Network, reason: c.Skipped})
 			}
-			a := absence{Network: c.Published.Network, status: "not measured", reason: c.Skipped}
-			at := slices.Index(all, a)
-			if at < 0 {
-				at = len(all)
-				all, counts = append(all, a), append(counts, 0)
-			}
-			counts[at]++
 		}
 	}
-	for i := range all {
-		all[i].counted = strconv.Itoa(counts[i]) + " " + plural(counts[i], "cell")
+	for _, same := range record.Gather(met, func(a absence) absence { return a }) {
+		a := same[0]
+		a.counted = fmt.Sprintf("%d %s", len(same), plural(len(same), "cell"))
+		all = append(all, a)
 	}
 	all = gathered(all)
 	for i := range all {
@@ -297,29 +281,24 @@ func skippedCells(r analysis.Replication) []absence {
 	return all
 }
 
-// cellNotes says how measured cells differ from published ones, each thing once.
+// cellNotes describes how measured cells differ from published ones, each difference once.
 func cellNotes(r analysis.Replication) []string {
-	var notes []string
-	counts := map[string]int{}
+	var all, notes []string
 	measured := 0
 	for _, t := range r.Tables {
 		for _, c := range t.Cells {
 			if c.Measured != nil {
 				measured++
 			}
-			for _, note := range c.Notes {
-				note = capital(strings.TrimRight(note, ". "))
-				if counts[note]++; counts[note] == 1 {
-					notes = append(notes, note)
-				}
-			}
+			all = append(all, c.Notes...)
 		}
 	}
-	for i, note := range notes {
-		if n := counts[note]; n < measured {
-			notes[i] += " (" + strconv.Itoa(n) + " " + plural(n, "cell") + ")"
+	for _, same := range record.Gather(all, func(note string) string { return capital(strings.TrimRight(note, ". ")) }) {
+		note, n := capital(strings.TrimRight(same[0], ". ")), len(same)
+		if n < measured {
+			note += fmt.Sprintf(" (%d %s)", n, plural(n, "cell"))
 		}
-		notes[i] += "."
+		notes = append(notes, note+".")
 	}
 	return notes
 }

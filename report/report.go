@@ -1,11 +1,12 @@
-// Package report writes what an analysis found: for a terminal, as one HTML
-// file, and in formats that other programs read.
+// Package report writes the results of an analysis: for a terminal, as one HTML file, and in
+// formats that other programs read.
 //
-// Everything that is printed comes from the analysis.Result and its trials. Reports for people are
-// a document first, which text, Markdown and the page write each in its own way.
+// All output comes from the analysis.Result and its trials. Reports for people are built as
+// a document first, which text, Markdown and HTML each write in their own way.
 package report
 
 import (
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -14,13 +15,13 @@ import (
 	"nettoll/record"
 )
 
-// Options say how to write; they do not change what a report says.
+// Options control how a report is written, not its content.
 type Options struct {
-	// Width is how many columns there are; 0 is as many as needed.
+	// Width is the number of columns; 0 means unlimited.
 	Width int
 	// Color allows escape codes for colour.
 	Color bool
-	// File is the name of the run file, for the heading of a page; empty where there is none.
+	// File is the name of the run file, for the heading of a page; empty if there is none.
 	File string
 	// Trials are the raw trials, for the formats that list them.
 	Trials []record.Trial
@@ -29,7 +30,7 @@ type Options struct {
 // Format is one way to write a result.
 type Format struct {
 	Name  string
-	Ends  []string // of the names of its files, without their dots, the usual one first
+	Ends  []string // file extensions, without dots, the usual one first
 	About string
 	Write func(w io.Writer, res analysis.Result, o Options) error
 }
@@ -47,27 +48,87 @@ func Formats() []Format {
 	}
 }
 
-// ofDocument makes a format of a writer of documents.
+// ofDocument makes a format's Write from a writer of documents.
 func ofDocument(write func(io.Writer, document, Options) error) func(io.Writer, analysis.Result, Options) error {
 	return func(w io.Writer, res analysis.Result, o Options) error { return write(w, newDocument(res), o) }
 }
 
-// ByEnd finds the format of files whose names end so, such as ".html".
+// ByEnd finds the format with the given file extension, for example ".html".
 func ByEnd(end string) (Format, bool) {
-	for _, f := range Formats() {
-		if slices.Contains(f.Ends, strings.ToLower(strings.TrimPrefix(end, "."))) {
-			return f, true
-		}
-	}
-	return Format{}, false
+	return record.First(Formats(), func(f Format) bool {
+		return slices.Contains(f.Ends, strings.ToLower(strings.TrimPrefix(end, ".")))
+	})
 }
 
 // ByName finds a format.
 func ByName(name string) (Format, bool) {
-	for _, f := range Formats() {
-		if f.Name == name {
-			return f, true
+	return record.First(Formats(), func(f Format) bool { return f.Name == name })
+}
+
+// document is a report for people before it has a format: the common part of text, Markdown
+// and HTML. Charts are drawn only when a writer requests them.
+type document struct {
+	res      analysis.Result
+	Heading  string
+	Grade    string
+	Groups   []*section // of scenarios that no sweep contains
+	Sections []*section // about more than one scenario
+	Findings []noteGroup
+	notes    *notes
+}
+
+// section is a part of a report.
+type section struct {
+	ID, Title, Meta string
+	Summary         []statement
+	Tables          []table
+	Missing         []absence
+	Remarks         []string
+	Word            string // name of what its networks are compared with
+	inner           bool   // part of another section, which has its table
+
+	figures func() []figure // its charts; nil means none
+	group   *group          // of its networks, if it is about scenarios
+}
+
+// statement is a sentence about something.
+type statement struct {
+	Subject, Text string
+	Shown         []string // the figures behind it
+}
+
+func newDocument(res analysis.Result) document {
+	d := document{res: res, Heading: heading(res), Grade: grade(res), notes: newNotes(res)}
+	colours := newColours(res)
+	for i, g := range titled(apart(res)) {
+		s := g.section(d.notes, colours)
+		s.ID = fmt.Sprintf("g%d", i+1)
+		d.Groups = append(d.Groups, s)
+	}
+	d.Sections = append(d.Sections, replicationSections(res)...)
+	d.Sections = append(d.Sections, sweepSections(res, colours, d.notes)...)
+	d.Sections = append(d.Sections, priceSections(res, colours)...)
+	d.Sections = append(d.Sections, agreementSections(res, d.notes)...)
+	d.Sections = append(d.Sections, settlingSections(res)...)
+	for i, s := range d.Sections {
+		s.ID, s.Word = fmt.Sprintf("s%d", i+1), "the baseline"
+	}
+	d.Findings = d.notes.groups(res)
+	return d
+}
+
+// nothing is the text of an empty report.
+const nothing = "Nothing was measured."
+
+func (d document) empty() bool { return len(d.Groups)+len(d.Sections) == 0 }
+
+// withoutInner returns all sections except those that only add charts to another one.
+func (d document) withoutInner() []*section {
+	all := slices.Clone(d.Groups)
+	for _, s := range d.Sections {
+		if !s.inner {
+			all = append(all, s)
 		}
 	}
-	return Format{}, false
+	return all
 }

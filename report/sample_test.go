@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"image"
 	"image/color"
+	"image/draw"
 	"image/png"
 	"io"
 	"os"
@@ -24,7 +25,7 @@ import (
 	"nettoll/record"
 )
 
-// sampled is where a run lies whose reports the README shows.
+// sampled is the folder of the run whose reports the README shows.
 const sampled = "../docs/sample"
 
 func sampleRun(t *testing.T) (analysis.Result, Options) {
@@ -49,7 +50,8 @@ func sampleRun(t *testing.T) (analysis.Result, Options) {
 	return analysis.Analyze(f), Options{File: "quick.ndjson", Trials: f.Trials}
 }
 
-// TestReadmePrintsWhatTheProgramDoes holds the lines that the README quotes to those of a terminal of 96 columns.
+// TestReadmePrintsWhatTheProgramDoes compares the lines quoted in the README with those of a
+// terminal of 96 columns.
 func TestReadmePrintsWhatTheProgramDoes(t *testing.T) {
 	readme, err := os.ReadFile("../README.md")
 	if err != nil {
@@ -75,8 +77,8 @@ func TestReadmePrintsWhatTheProgramDoes(t *testing.T) {
 	}
 }
 
-// TestPicture holds the picture of the README to the part of the page that it shows. With -update it is taken
-// anew where that has changed: another version of the browser alone draws no other picture.
+// TestPicture compares the picture in the README with the part of the page that it shows. With -update
+// it is taken anew if that part has changed: a different browser version alone does not change it.
 func TestPicture(t *testing.T) {
 	const below = "g1-charts" // the first heading that is not in the picture
 	res, o := sampleRun(t)
@@ -103,13 +105,13 @@ func TestPicture(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const most = 150 << 10 // bytes that everybody loads who looks at the README
+	const most = 150 << 10 // bytes, loaded by everyone who looks at the README
 	if picture, err := png.DecodeConfig(bytes.NewReader(content)); err != nil || picture.Width < 1000 || picture.Height < 500 || len(content) > most {
 		t.Errorf("%s: %d × %d, %d bytes, %v", file, picture.Width, picture.Height, len(content), err)
 	}
 }
 
-// screenshot draws a page as far down as the element with an id.
+// screenshot takes a picture of a page down to the element with an id.
 func screenshot(t *testing.T, ctx context.Context, url, below string) []byte {
 	t.Helper()
 	const width = 1240
@@ -129,7 +131,7 @@ func screenshot(t *testing.T, ctx context.Context, url, below string) []byte {
 	return paletted(t, taken)
 }
 
-// paletted has the 256 most frequent colours of a picture stand for all others, which makes it half as large.
+// paletted reduces a picture to its 256 most frequent colours, which makes it half as large.
 func paletted(t *testing.T, content []byte) []byte {
 	t.Helper()
 	full, err := png.Decode(bytes.NewReader(content))
@@ -154,16 +156,8 @@ func paletted(t *testing.T, content []byte) []byte {
 		return strings.Compare(fmt.Sprint(a), fmt.Sprint(b))
 	})
 	colors = colors[:min(len(colors), 256)]
-	nearest := map[color.Color]uint8{}
-	for c := range counts {
-		nearest[c] = uint8(colors.Index(c))
-	}
 	reduced := image.NewPaletted(at, colors)
-	for y := at.Min.Y; y < at.Max.Y; y++ {
-		for x := at.Min.X; x < at.Max.X; x++ {
-			reduced.SetColorIndex(x, y, nearest[full.At(x, y)])
-		}
-	}
+	draw.Draw(reduced, at, full, at.Min, draw.Src)
 	var b bytes.Buffer
 	encoder := png.Encoder{CompressionLevel: png.BestCompression}
 	if err := encoder.Encode(&b, reduced); err != nil {

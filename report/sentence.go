@@ -11,36 +11,36 @@ import (
 	"nettoll/record"
 )
 
-// mostSentences is how many networks get a sentence each; more get a digest.
+// mostSentences is the largest number of networks that get a sentence each; more get a digest.
 const mostSentences = 6
 
-func (s saying) String() string { return strings.TrimSpace(s.Subject + " " + s.Text) }
+func (s statement) String() string { return strings.TrimSpace(s.Subject + " " + s.Text) }
 
-// summary says in plain sentences what a group shows. It claims what holds among all primary
-// comparisons of the run, and gives every size with its interval.
-func (g group) summary() []saying {
+// summary describes in plain sentences what a group shows. It claims only what holds among
+// all primary comparisons of the run, and gives every size with its interval.
+func (g group) summary() []statement {
 	each := g.sentences()
 	if len(each) > mostSentences {
 		each = g.digest()
 	}
 	if l, ok := g.native(); ok {
 		if s, ok := g.base(l); ok {
-			each = append([]saying{s}, each...)
+			each = append([]statement{s}, each...)
 		}
 	}
 	if limit := g.commonLimit(); limit != "" {
-		each = append(each, saying{Text: "All are limited by " + limit + "."})
+		each = append(each, statement{Text: "All are limited by " + limit + "."})
 	}
 	if len(g.natives()) == 0 && len(g.lines) > 0 {
-		each = append(each, saying{Text: "There is no " + g.word() + " to compare with."})
+		each = append(each, statement{Text: "There is no " + g.word() + " to compare with."})
 	}
 	if s := g.missing(); s != "" {
-		each = append(each, saying{"Not measured:", s, nil})
+		each = append(each, statement{"Not measured:", s + ".", nil})
 	}
 	return each
 }
 
-// commonLimit is what limits the streams of all networks of a group, where it is the same.
+// commonLimit returns what limits the streams of all networks of a group, if it is the same.
 func (g group) commonLimit() (common string) {
 	if len(g.lines) < 2 {
 		return ""
@@ -50,7 +50,7 @@ func (g group) commonLimit() (common string) {
 		if len(row.Figures) == 0 {
 			continue
 		}
-		row.Limit.Softirq = 0 // differs
+		row.Limit.Softirq = 0 // may differ
 		switch words := limitWords(row.Limit); {
 		case words == "" || common != "" && words != common:
 			return ""
@@ -61,33 +61,21 @@ func (g group) commonLimit() (common string) {
 	return common
 }
 
-// limitWords is what limits a stream, in words.
+// limitWords returns in words what limits a stream.
 func limitWords(l analysis.Limit) string {
-	words := ""
-	switch l.By {
-	case analysis.LimitSender:
-		words = "the sender's CPU"
-	case analysis.LimitReceiver:
-		words = "the receiver's CPU"
-	case analysis.LimitBoth:
-		words = "the CPUs of both ends"
-	case analysis.LimitSoftirq:
-		return "the kernel's work on packets (softirq) on CPU " + strconv.Itoa(l.CPU)
-	case analysis.LimitLink:
-		return "the link's rate"
-	case analysis.LimitWindow:
-		return "the TCP window"
-	case analysis.LimitGenerator:
-		return "the generator itself"
-	}
+	words := map[string]string{
+		analysis.LimitSender: "the sender's CPU", analysis.LimitReceiver: "the receiver's CPU", analysis.LimitBoth: "the CPUs of both ends",
+		analysis.LimitLink: "the link's rate", analysis.LimitWindow: "the TCP window", analysis.LimitGenerator: "the generator itself",
+		analysis.LimitSoftirq: "the kernel's work on packets (softirq) on CPU " + strconv.Itoa(l.CPU),
+	}[l.By]
 	if l.Softirq > 0 && words != "" {
 		words += " (" + strconv.FormatFloat(100*l.Softirq, 'f', 0, 64) + "% of it softirq)"
 	}
 	return words
 }
 
-// sentences say what each network costs.
-func (g group) sentences() (each []saying) {
+// sentences describes the cost of each network.
+func (g group) sentences() (each []statement) {
 	for _, l := range g.lines {
 		if s, ok := g.sentence(l); ok {
 			each = append(each, s)
@@ -96,20 +84,19 @@ func (g group) sentences() (each []saying) {
 	return each
 }
 
-// sentence says what one network costs. There is none for the one that the others are
-// compared with, and where nothing was compared.
-func (g group) sentence(l line) (saying, bool) {
+// sentence describes the cost of one network. There is none for the baseline itself, and if nothing was compared.
+func (g group) sentence(l line) (statement, bool) {
 	if l.native {
-		return saying{}, false
+		return statement{}, false
 	}
 	volume, moved := g.primary(l, g.volume())
 	latency, took := g.primary(l, record.LatencyP50)
 	var clauses []string
 	switch {
 	case !moved && !took:
-		return saying{}, false
+		return statement{}, false
 	case (!moved || untested(volume)) && (!took || untested(latency)):
-		return saying{l.name, "has too few rounds to be compared with " + g.wordFor(l) + ".", nil}, true
+		return statement{l.name, "has too few rounds to be compared with " + g.wordFor(l) + ".", nil}, true
 	}
 	colon := ""
 	if moved && !untested(volume) {
@@ -137,10 +124,10 @@ func (g group) sentence(l line) (saying, bool) {
 	case took && untested(latency):
 		clauses = append(clauses, "too few rounds to compare its latency")
 	}
-	return saying{l.name + colon, strings.Join(clauses, "; ") + ".", nil}, true
+	return statement{l.name + colon, strings.Join(clauses, "; ") + ".", nil}, true
 }
 
-// primary is the figure of a metric, where verdicts are given on it.
+// primary returns the figure of a metric, if it has a verdict.
 func (g group) primary(l line, metric string) (analysis.Figure, bool) {
 	f, ok := g.find(l, metric)
 	c := f.Comparison()
@@ -153,7 +140,7 @@ func untested(f analysis.Figure) bool {
 }
 
 // base gives the absolute figures of native.
-func (g group) base(l line) (saying, bool) {
+func (g group) base(l line) (statement, bool) {
 	var clauses []string
 	if f, ok := g.find(l, g.volume()); ok {
 		clause := volumes[g.volume()].moves + " " + volumeQuantity(f)
@@ -176,7 +163,7 @@ func (g group) base(l line) (saying, bool) {
 		clauses = append(clauses, clause)
 	}
 	if len(clauses) == 0 {
-		return saying{}, false
+		return statement{}, false
 	}
 	name := "Native"
 	if g.word() != "native" {
@@ -185,10 +172,10 @@ func (g group) base(l line) (saying, bool) {
 	if l.name != "native" {
 		name += " (" + l.name + ")"
 	}
-	return saying{name, strings.Join(clauses, "; ") + ".", nil}, true
+	return statement{name, strings.Join(clauses, "; ") + ".", nil}, true
 }
 
-// known is how well a figure is known, where that is said.
+// known returns the interval of a figure, if it has one.
 func known(f analysis.Figure) string {
 	if f.Summary.Level == 0 || f.Summary.Low <= 0 {
 		return ""
@@ -196,7 +183,7 @@ func known(f analysis.Figure) string {
 	return " (" + spread(scaleFor(f.Kind, f.Summary.Estimate), f.Summary) + ")"
 }
 
-// volume is the metric that says how much goes over the networks of a group.
+// volume returns the metric of how much goes over the networks of a group.
 func (g group) volume() string {
 	for _, s := range g.scenarios {
 		switch first := record.Primary(s.Cell.Workload)[0]; first {
@@ -207,7 +194,7 @@ func (g group) volume() string {
 	return record.Throughput
 }
 
-// cost is the metric of the CPU cost of the volume.
+// cost returns the metric of the CPU cost of the volume.
 func (g group) cost() string {
 	if g.volume() == record.TransactionRate {
 		return record.CPUPerTransaction
@@ -236,7 +223,7 @@ func volumeQuantity(f analysis.Figure) string {
 
 var costNames = map[string]string{record.CPUPerGB: "CPU per GB", record.CPUPerTransaction: "CPU per transaction"}
 
-// volumeClause says what becomes of the volume.
+// volumeClause describes the change of the volume.
 func (g group) volumeClause(l line, f analysis.Figure) string {
 	words, of := volumes[f.Kind.Name], g.wordFor(l)
 	c, ends := primaryComparison(f)
@@ -266,8 +253,8 @@ func (g group) volumeClause(l line, f analysis.Figure) string {
 	return "reaches " + share(*c) + " of " + of + " " + words.name
 }
 
-// primaryComparison is that of a primary figure, with the ends of its interval: where a value is 0 there is no
-// ratio, and it is the difference.
+// primaryComparison returns the comparison of a primary figure, with the ends of its
+// interval: if a value is 0 there is no ratio, and the comparison is the difference.
 func primaryComparison(f analysis.Figure) (c *analysis.Comparison, ends string) {
 	c = f.Comparison()
 	if c.Minus {
@@ -276,7 +263,7 @@ func primaryComparison(f analysis.Figure) (c *analysis.Comparison, ends string) 
 	return c, bounds(*c)
 }
 
-// rises reports whether there is more than over the baseline.
+// rises reports whether the value is greater than the baseline's.
 func rises(c analysis.Comparison) bool {
 	if c.Minus {
 		return c.Value > 0
@@ -284,9 +271,9 @@ func rises(c analysis.Comparison) bool {
 	return c.Value > 1
 }
 
-// uncertain says why a difference is not claimed.
+// uncertain explains why a difference is not claimed.
 func uncertain(res analysis.Result) string {
-	return fmt.Sprintf(" (not certain among %d comparisons)", res.Multiplicity.Primary)
+	return fmt.Sprintf(" (not certain given %d comparisons)", res.Multiplicity.Primary)
 }
 
 // costClause gives the CPU cost, unless it follows from the volume.
@@ -307,7 +294,7 @@ func (g group) costClause(l line) string {
 	return "for " + byHowMuch(c) + " " + more + " " + costNames[g.cost()]
 }
 
-// byHowMuch is the size of a change at the least and at the most, in either direction.
+// byHowMuch returns the least and the greatest size of a change, in either direction.
 func byHowMuch(c analysis.Comparison) string {
 	if c.Value >= 10 || c.Low >= 2 {
 		return between(c.Low, c.High, factorDecimals(c.Low)) + "×"
@@ -316,8 +303,8 @@ func byHowMuch(c analysis.Comparison) string {
 	return between(100*min(low, high), 100*max(low, high), changeDecimals(c)) + "%"
 }
 
-// latencyClause says what becomes of the time that a transaction takes. The difference in
-// time is that of the rounds, not a ratio of one figure times another.
+// latencyClause describes the change of the time that a transaction takes. The difference in
+// time is computed from the rounds, not as a ratio times one figure.
 func (g group) latencyClause(f analysis.Figure) string {
 	c, ends := primaryComparison(f)
 	longer := "longer"
@@ -330,7 +317,7 @@ func (g group) latencyClause(f analysis.Figure) string {
 	}
 	switch {
 	case c.Verdict == analysis.Same:
-		return "a transaction takes as long within " + g.margin() + " (" + ends + ")"
+		return "a transaction takes the same time within " + g.margin() + " (" + ends + ")"
 	case c.Outcome == analysis.NotKnown:
 		return "not known whether a transaction takes longer or shorter (" + ends + ")"
 	case c.Verdict != analysis.Different:
@@ -339,7 +326,7 @@ func (g group) latencyClause(f analysis.Figure) string {
 	return "a transaction takes " + size + " " + longer
 }
 
-// times is a range of time, in the unit that suits its middle.
+// times returns a range of time, in the unit that suits its middle.
 func times(k record.Kind, c analysis.Comparison) string {
 	s := scaleFor(k, math.Abs(c.Value))
 	low, high := math.Abs(c.Low)/s.factor, math.Abs(c.High)/s.factor
@@ -347,65 +334,62 @@ func times(k record.Kind, c analysis.Comparison) string {
 	return between(low, high, decimalsFor(low, 2)) + "\u00a0" + s.unit
 }
 
-// share is a ratio and its interval as shares of the baseline.
+// share returns a ratio and its interval as shares of the baseline.
 func share(c analysis.Comparison) string {
 	decimals := shareDecimals(c.Value)
 	return percentTo(c.Value, decimals) + " (" + between(100*c.Low, 100*c.High, decimals) + "%)"
 }
 
-// margin is the largest difference that counts as the same.
+// margin returns the largest difference that counts as the same.
 func (g group) margin() string { return analysis.Percent(g.res.Margin) }
 
 // digest summarizes many networks: how many differ, which do not, and which are first and last.
-func (g group) digest() []saying {
+func (g group) digest() []statement {
 	words := volumes[g.volume()]
-	var out []saying
+	var out []statement
 	for _, d := range []struct {
 		metric, subject, verb, less, more string
 	}{
 		{g.volume(), capital(words.name) + ":", words.moves, words.less + " than " + g.word(), words.more + " than " + g.word()},
 		{record.LatencyP50, "Latency:", "takes", "less time than " + g.word() + " for a transaction", "longer than " + g.word() + " for a transaction"},
 	} {
-		var less, more, same, unknown, untested []string
+		const less, more, same, unknown, untested = 0, 1, 2, 3, 4
+		var names [5][]string
+		total := 0
 		for _, l := range g.lines {
 			f, ok := g.primary(l, d.metric)
 			if !ok || l.native {
 				continue
 			}
-			c := f.Comparison()
-			switch {
+			of := less
+			switch c := f.Comparison(); {
 			case c.Verdict == analysis.Same:
-				same = append(same, l.name)
+				of = same
 			case c.Verdict == analysis.Untested:
-				untested = append(untested, l.name)
+				of = untested
 			case c.Verdict != analysis.Different:
-				unknown = append(unknown, l.name)
+				of = unknown
 			case (c.Effect == analysis.Better) == (f.Kind.Better == record.HigherIsBetter):
-				more = append(more, l.name)
-			default:
-				less = append(less, l.name)
+				of = more
 			}
+			names[of], total = append(names[of], l.name), total+1
 		}
-		total := len(less) + len(more) + len(same) + len(unknown) + len(untested)
 		var parts []string
-		for _, p := range []struct {
-			names     []string
-			one, many string
-		}{
-			{less, d.verb + " " + d.less, strings.TrimSuffix(d.verb, "s") + " " + d.less},
-			{more, d.verb + " " + d.more, strings.TrimSuffix(d.verb, "s") + " " + d.more},
-			{same, "is the same within " + g.margin(), "are the same within " + g.margin()},
-			{unknown, "is not known to differ, nor to be the same", "are not known to differ, nor to be the same"},
-			{untested, "has too few rounds to be compared", "have too few rounds to be compared"},
+		for of, does := range [5]struct{ one, many string }{
+			less:     {d.verb + " " + d.less, strings.TrimSuffix(d.verb, "s") + " " + d.less},
+			more:     {d.verb + " " + d.more, strings.TrimSuffix(d.verb, "s") + " " + d.more},
+			same:     {"is the same within " + g.margin(), "are the same within " + g.margin()},
+			unknown:  {"is neither known to differ nor known to be the same", "are neither known to differ nor known to be the same"},
+			untested: {"has too few rounds to be compared", "have too few rounds to be compared"},
 		} {
-			n := len(p.names)
-			switch {
+			how := " " + does.many + " (" + join(names[of]) + ")"
+			switch n := len(names[of]); {
 			case n == 1:
-				parts = append(parts, "one "+p.one+" ("+p.names[0]+")")
+				parts = append(parts, "one "+does.one+" ("+names[of][0]+")")
 			case n > 1 && n == total:
-				parts = append(parts, "all "+p.many+" ("+strings.Join(p.names, ", ")+")")
+				parts = append(parts, "all"+how)
 			case n > 1:
-				parts = append(parts, number(n)+" "+p.many+" ("+strings.Join(p.names, ", ")+")")
+				parts = append(parts, number(n)+how)
 			}
 		}
 		if total == 0 {
@@ -415,15 +399,15 @@ func (g group) digest() []saying {
 		if ends := g.ends(d.metric); ends != "" {
 			text += " " + ends
 		}
-		out = append(out, saying{d.subject, text, nil})
+		out = append(out, statement{d.subject, text, nil})
 	}
 	if s := g.ends(g.cost()); s != "" {
-		out = append(out, saying{costNames[g.cost()] + ":", s, nil})
+		out = append(out, statement{costNames[g.cost()] + ":", lower(s), nil})
 	}
 	return out
 }
 
-// ends names the first and the last of the networks, where either differs from the next to it.
+// ends names the first and the last of the networks, if they differ from their neighbours in the ranking.
 func (g group) ends(metric string) string {
 	var parts []string
 	for _, s := range g.scenarios {
@@ -437,7 +421,7 @@ func (g group) ends(metric string) string {
 			word, next := "highest", "ahead of"
 			switch {
 			case metric == g.cost() && e.Highest:
-				word = "dearest"
+				word = "most expensive"
 			case metric == g.cost():
 				word = "cheapest"
 			case e.Kind.Unit == "s" && e.Highest:
@@ -447,7 +431,7 @@ func (g group) ends(metric string) string {
 			case !e.Highest:
 				word, next = "lowest", "behind"
 			}
-			text := "the " + word + " is " + networkName(e.Network) + " (" + shareRange(*e.Figure.Ratio) + " of " + g.word() + ")"
+			text := "the " + word + " is " + networkName(e.Network) + " (" + shareRange(*e.Figure.Ratio) + shareOf(*e.Figure.Ratio) + g.word() + ")"
 			if metric != g.cost() {
 				text += ", " + next + " " + networkName(e.Next)
 			}
@@ -460,7 +444,15 @@ func (g group) ends(metric string) string {
 	return capital(strings.Join(parts, "; ")) + "."
 }
 
-// shareRange is the interval of a ratio, as shares of the baseline or from twice on as factors.
+// shareOf returns what joins a range to the baseline: a share is "of" it, a factor needs no word.
+func shareOf(c analysis.Comparison) string {
+	if c.Low >= 2 {
+		return " "
+	}
+	return " of "
+}
+
+// shareRange returns the interval of a ratio, as shares of the baseline, or as factors from 2 up.
 func shareRange(c analysis.Comparison) string {
 	if c.Low >= 2 {
 		return between(c.Low, c.High, factorDecimals(c.Low)) + "×"
@@ -477,16 +469,9 @@ func (g group) costFollows(s analysis.Scenario) bool {
 func (g group) missing() string {
 	var names []string
 	for _, l := range g.lines {
-		measured := false
-		for _, row := range l.rows {
-			measured = measured || row != nil && row.Status == record.OK
-		}
-		if !measured {
+		if !slices.ContainsFunc(l.rows, func(r *analysis.Row) bool { return r != nil && r.Status == record.OK }) {
 			names = append(names, l.name)
 		}
 	}
-	if len(names) == 0 {
-		return ""
-	}
-	return strings.Join(names, ", ") + "."
+	return join(names)
 }

@@ -1,8 +1,12 @@
 package report
 
 import (
+	"encoding/json"
 	"fmt"
+	unescaping "html"
+	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -12,29 +16,26 @@ import (
 
 	"nettoll/analysis"
 	"nettoll/record"
+	"nettoll/reference"
 )
 
-// Where a value is 0 there is no ratio, and the verdict is on the difference: sentences say what it says.
+// If a value is 0 there is no ratio, and the verdict is on the difference: sentences agree with it.
 func TestSentencesOfDifferences(t *testing.T) {
+	half := func(round int) float64 {
+		if round == 3 {
+			return 0
+		}
+		return 0.5 + 0.01*float64(round%3)
+	}
 	for _, tt := range []struct {
 		name   string
 		share  func(round int) float64 // of native's throughput, and of its latency
 		rounds int
-		others int // comparisons beside the two
+		others int // comparisons in addition to the two
 		says   []string
 	}{
-		{"less", func(round int) float64 {
-			if round == 3 {
-				return 0
-			}
-			return 0.5 + 0.01*float64(round%3)
-		}, 8, 0, []string{"n has a throughput 4.8–7.5 Gbit/s lower than native's; a transaction takes 9.6–14.9 µs shorter."}},
-		{"may be less", func(round int) float64 {
-			if round == 3 {
-				return 0
-			}
-			return 0.5 + 0.01*float64(round%3)
-		}, 8, 30, []string{"n may have a throughput 4.8–7.5 Gbit/s lower than native's (not certain among 32 comparisons); a transaction may take 9.6–14.9 µs shorter (not certain among 32 comparisons)."}},
+		{"less", half, 8, 0, []string{"n has a throughput 4.8–7.5 Gbit/s lower than native's; a transaction takes 9.6–14.9 µs shorter."}},
+		{"may be less", half, 8, 30, []string{"n may have a throughput 4.8–7.5 Gbit/s lower than native's (not certain given 32 comparisons); a transaction may take 9.6–14.9 µs shorter (not certain given 32 comparisons)."}},
 		{"not known", func(round int) float64 { return float64(round % 3) }, 8, 0,
 			[]string{"n: not known whether it moves more or less than native (−5.00…+10.0 Gbit/s); not known whether a transaction takes longer or shorter (−10.0…+20.0 µs)."}},
 		{"the same", func(round int) float64 {
@@ -42,7 +43,7 @@ func TestSentencesOfDifferences(t *testing.T) {
 				return 0
 			}
 			return 1
-		}, 13, 0, []string{"n moves as much as native within 5% (0 bit/s); a transaction takes as long within 5% (0 s)."}},
+		}, 13, 0, []string{"n moves as much as native within 5% (0 bit/s); a transaction takes the same time within 5% (0 s)."}},
 	} {
 		f := &record.File{Run: record.Run{Settings: record.Settings{Confidence: 0.95}}}
 		for round := 1; round <= tt.rounds; round++ {
@@ -78,7 +79,7 @@ func TestSentencesOfDifferences(t *testing.T) {
 	}
 }
 
-// ranOver is a result of a run over networks, the first of which is the baseline.
+// ranOver returns a result of a run over networks, the first of which is the baseline.
 func ranOver(names ...string) analysis.Result {
 	res := analysis.Result{Run: record.Run{Started: time.Date(2026, 3, 14, 21, 7, 0, 0, time.UTC)}}
 	var s analysis.Scenario
@@ -119,7 +120,7 @@ func TestHeading(t *testing.T) {
 	}
 }
 
-// TestTitleTellsRunsApart: what differs between runs is in the title of their pages.
+// TestTitleTellsRunsApart: everything that differs between runs is in the title of their pages.
 func TestTitleTellsRunsApart(t *testing.T) {
 	res, later, other := ranOver("host", "bridge"), ranOver("host", "bridge"), ranOver("host", "vxlan")
 	later.Run.Started = later.Run.Started.Add(time.Minute)
@@ -136,12 +137,11 @@ func TestTitleTellsRunsApart(t *testing.T) {
 	}
 }
 
-// TestContents: all that has a heading of its own is in the table of contents, and every link on a page leads
-// somewhere on it.
+// TestContents: everything with its own heading is in the table of contents, and every link
+// leads to a place on the page.
 func TestContents(t *testing.T) {
-	results := awkward()
 	_, o := specimenResult()
-	for name, res := range results {
+	for name, res := range awkward() {
 		page := write(t, "html", res, o)
 		ids, links, headings := map[string]int{}, map[string]bool{}, []string{}
 		for z := html.NewTokenizer(strings.NewReader(page)); z.Next() != html.ErrorToken; {
@@ -195,6 +195,437 @@ func TestGrade(t *testing.T) {
 		res := analysis.Result{Multiplicity: c.m, Aim: analysis.Aim{Asked: c.m.Primary, Narrow: c.m.Primary - c.m.NotKnown}, Scenarios: []analysis.Scenario{{Rows: c.rows}}}
 		if got := grade(res); got != c.want {
 			t.Errorf("%s: %q\nwant %q", c.name, got, c.want)
+		}
+	}
+}
+
+// TestNetworksThatTookLongToFallSilent: long waits are reported in every format that has room for them.
+func TestNetworksThatTookLongToFallSilent(t *testing.T) {
+	calm := analysis.Settling{Cell: record.Cell{Network: "veth", Hosts: 1, Servers: 1, Clients: 1}, Built: 6, Silent: 6}
+	slow := analysis.Settling{
+		Cell: record.Cell{Network: "docker:bridge", Hosts: 1, Servers: 1, Clients: 1, Neighbours: 1000}, Built: 6, Silent: 6,
+		Wait: analysis.Spread{Median: 3.21, Max: 4.5}, CPU: analysis.Spread{Median: 2.5, Max: 3}, Packets: analysis.Spread{Median: 1_234_567, Max: 2_000_000},
+	}
+	never := slow
+	never.Cell.Neighbours, never.Silent, never.Wait = 0, 5, analysis.Spread{Median: 0.1, Max: 30}
+	busy, idle := calm, calm
+	busy.Rested, busy.Resting = 12, analysis.Spread{Median: 0.0123, Max: 0.05}
+	idle.Rested, idle.Resting = 12, analysis.Spread{Median: 0.0001, Max: 0.05}
+	res, o := specimenResult()
+	for _, c := range []struct {
+		settlings []analysis.Settling
+		says      []string
+	}{
+		{[]analysis.Settling{calm}, nil},
+		{[]analysis.Settling{calm, slow}, []string{
+			"docker:bridge, 1,000 idle neighbours fell silent 3.21 s after it had been built (median of 6); until then the machine used 2.5 CPU seconds more than when idle, and 1,234,567 packets crossed the network's devices (medians).",
+		}},
+		{[]analysis.Settling{never}, []string{"docker:bridge was built six times; after one of these it did not fall silent in up to 30 s of waiting; until then"}},
+		{[]analysis.Settling{idle}, nil},
+		{[]analysis.Settling{busy}, []string{"veth has daemons that used 1.23% of a CPU while it had no traffic (median of 12)."}},
+	} {
+		res.Settlings = c.settlings
+		text := strings.Join(strings.Fields(write(t, "text", res, o)), " ")
+		if strings.Contains(text, "What networks do without traffic") != (c.says != nil) {
+			t.Errorf("%+v: %v", c.settlings, c.says)
+		}
+		for _, want := range c.says {
+			if !strings.Contains(text, want) {
+				t.Errorf("text does not say %q", want)
+			}
+			html := unescaping.UnescapeString(strings.Join(strings.Fields(write(t, "html", res, o)), " "))
+			if subject, rest, _ := strings.Cut(want, " "); !strings.Contains(html, subject) || !strings.Contains(html, rest[len(rest)-40:]) {
+				t.Errorf("the page does not say %q", want)
+			}
+		}
+		var got struct{ Settlings []jsonSettling }
+		if err := json.Unmarshal([]byte(write(t, "json", res, o)), &got); err != nil {
+			t.Fatal(err)
+		}
+		if len(got.Settlings) != len(c.settlings) || got.Settlings[0].Network != c.settlings[0].Cell.Network || got.Settlings[0].Wait.Max != c.settlings[0].Wait.Max {
+			t.Errorf("%+v", got.Settlings)
+		}
+	}
+}
+
+// TestConclusions checks the words against the figures.
+func TestConclusions(t *testing.T) {
+	for _, tt := range []struct {
+		outcome, published analysis.Judgement
+		text, want         string
+	}{
+		{analysis.Holds, analysis.Holds, "holds here: in 5 of 6 cells", "Holds here: “ovs is fastest”: in 5 of 6 cells."},
+		{analysis.DoesNotHold, analysis.Holds, "does not hold here: in 1 of 6 cells.", "Does not hold here: “ovs is fastest”: in 1 of 6 cells."},
+		{analysis.CannotTell, analysis.DoesNotHold, "", "Not known here: “ovs is fastest”. The source's own figures do not show it."},
+		{analysis.NotMeasurable, analysis.NotMeasurable, "this is advice", "Not measurable: “ovs is fastest”: this is advice."},
+	} {
+		c := analysis.CheckedConclusion{Conclusion: reference.Conclusion{Text: "ovs is fastest."}, Published: tt.published, Measured: tt.outcome, Text: tt.text}
+		if got := conclusionSaying(c).String(); got != tt.want {
+			t.Errorf("got  %q\nwant %q", got, tt.want)
+		}
+	}
+}
+
+func TestPublishedCell(t *testing.T) {
+	for _, tt := range []struct {
+		table reference.Table
+		cell  analysis.ReplicatedCell
+		want  string
+	}{
+		{reference.Table{}, analysis.ReplicatedCell{Published: reference.Published{Value: 11.6}, PublishedRatio: 1.16}, "11.6 (116%)"},
+		{reference.Table{}, analysis.ReplicatedCell{Published: reference.Published{Value: 2.23}, PublishedRatio: 0.091}, "2.23 (9.1%)"},
+		{reference.Table{Relative: true}, analysis.ReplicatedCell{Published: reference.Published{Value: -16}, PublishedRatio: 0.84}, "−16% (84%)"},
+		{reference.Table{Relative: true}, analysis.ReplicatedCell{Published: reference.Published{Value: 258}, PublishedRatio: 3.58}, "+258% (358%)"},
+		{reference.Table{}, analysis.ReplicatedCell{Published: reference.Published{Missing: "as printed"}}, "not given"},
+	} {
+		if got := publishedCell(tt.table, tt.cell).text(); got != tt.want {
+			t.Errorf("got %q, want %q", got, tt.want)
+		}
+	}
+}
+
+// TestFewPairsSayNothing ensures that a correlation of one pair is not called exact.
+func TestFewPairsSayNothing(t *testing.T) {
+	table := analysis.ReplicatedTable{Table: reference.Table{Name: "throughput"}, Order: analysis.Correlation{Tau: 1, N: 1, Groups: 1, Known: true}}
+	if got := correlationText(table); len(got) > 0 {
+		t.Errorf("one pair: %q", got)
+	}
+	table.Order = analysis.Correlation{Tau: -0.8, N: 10, Groups: 2, Known: true}
+	if got := strings.Join(correlationText(table), ""); !strings.Contains(got, "opposite") || !strings.Contains(got, "−0.80") {
+		t.Errorf("a negative correlation: %q", got)
+	}
+}
+
+// TestNoteGroups: every doubt is in exactly one group, numbers continue from group to group, and no group is empty.
+func TestNoteGroups(t *testing.T) {
+	for name, res := range awkward() {
+		n := newNotes(res)
+		want, got, next := map[string]int{}, map[string]int{}, 1
+		for _, w := range slices.Concat(n.list, res.Warnings) {
+			want[sentenceOf(w)]++
+		}
+		for _, g := range n.groups(res) {
+			if len(g.Notes)+len(g.OfRun) == 0 {
+				t.Errorf("%s: nothing stands below %s", name, g.Title)
+			}
+			for _, note := range g.Notes {
+				if got[note.Text]++; note.Number != next {
+					t.Errorf("%s: note %d comes after %d", name, note.Number, next-1)
+				}
+				if id := n.groupOf(note.Number); id != g.ID {
+					t.Errorf("%s: note %d is looked for below %s and stands below %s", name, note.Number, id, g.ID)
+				}
+				next++
+			}
+			for _, text := range g.OfRun {
+				got[text]++
+			}
+		}
+		if !maps.Equal(want, got) {
+			t.Errorf("%s: doubts are %v, listed are %v", name, want, got)
+		}
+	}
+}
+
+// TestNotesInEveryFormat: reports for people have all doubts, each below the heading of its
+// group, and refer to no others.
+func TestNotesInEveryFormat(t *testing.T) {
+	for _, name := range []string{"ordinary", "many"} {
+		res := awkward()[name]
+		groups := newNotes(res).groups(res)
+		count := len(newNotes(res).list)
+		if count == 0 {
+			t.Fatalf("%s: nothing is to doubt", name)
+		}
+		for _, format := range []string{"text", "md", "html"} {
+			page := write(t, format, res, Options{})
+			at := 0
+			find := func(text string) {
+				found := strings.Index(page[at:], text)
+				if found < 0 {
+					t.Fatalf("%s.%s: %q is missing, or not in its place", name, format, text)
+				}
+				at += found
+			}
+			for _, g := range groups {
+				find(map[string]string{"text": g.Title + ":", "md": "### " + g.Title, "html": `<h3 id="` + g.ID + `">` + g.Title}[format])
+				for _, note := range g.Notes {
+					find(map[string]string{"text": superscript([]int{note.Number}) + " " + printable(note.Text), "md": markdown(note.Text), "html": string(flags(note.Text))}[format])
+				}
+			}
+		}
+	}
+}
+
+func TestCountsAreMerged(t *testing.T) {
+	for _, tt := range []struct {
+		texts []string
+		want  string
+	}{
+		{[]string{"busy (in 5 of 8 trials)", "busy (in 1 of 8 trials)", "busy (in 3 of 8 trials)"}, "busy (in 1 to 5 of 8 trials)"},
+		{[]string{"busy (in 9 of 9 trials)", "busy (in 10 of 10 trials)"}, "busy (in all of 9 to 10 trials)"},
+		{[]string{"busy (in 9 of 9 trials)", "busy (in 10 of 10 trials)", "busy (in 2 of 10 trials)"}, "busy (in 2 to 10 of 9 to 10 trials)"},
+		{[]string{"1 of 16 values of latency are outliers", "2 of 16 values of latency are outliers"}, "1 to 2 of 16 values of latency are outliers"},
+		{[]string{"1 of 2 flows were cold (in 1 of 8 trials)", "2 of 2 flows were cold (in 3 of 8 trials)"}, "1 to 2 of 2 flows were cold (in 1 to 3 of 8 trials)"},
+		{[]string{"something used 0.4 CPU seconds a second of the machine (in 1 of 8 trials)", "something used 12 CPU seconds a second of the machine (in 2 of 8 trials)",
+			"something used 0.31 CPU seconds a second of the machine (in 1 of 8 trials)"}, "something used 0.31 to 12 CPU seconds a second of the machine (in 1 to 2 of 8 trials)"},
+		{[]string{"something else used 0.4 CPU seconds per second during the trial (in 1 of 8 trials)", "something else used 12 CPU seconds per second during the trial (in 2 of 8 trials)"},
+			"something else used 0.4 to 12 CPU seconds per second during the trial (in 1 to 2 of 8 trials)"},
+		{[]string{"the same (in 1 of 8 trials)", "the same (in 1 of 8 trials)"}, "the same (in 1 of 8 trials)"},
+	} {
+		var n notes
+		for range 2 { // numbers are looked up repeatedly
+			for _, text := range tt.texts {
+				if got := n.number(analysis.Warning{Code: "code", Text: text}); got != 1 {
+					t.Errorf("%q has the number %d", text, got)
+				}
+			}
+		}
+		if n.list[0].Text != tt.want {
+			t.Errorf("%q, want %q", n.list[0].Text, tt.want)
+		}
+	}
+	var n notes
+	for i, w := range []analysis.Warning{{Code: "a", Text: "MTU 1500 (in 1 of 8 trials)"}, {Code: "a", Text: "MTU 1450 (in 1 of 8 trials)"},
+		{Code: "b", Text: "MTU 1500 (in 1 of 8 trials)"}, {Code: "a", Text: "MTU 1500 (in 1 of 8 trials)", Advice: "wait"}, {Code: "a", Text: "MTU 1500 (in 1 of 8 rounds)"}} {
+		if got := n.number(w); got != i+1 {
+			t.Errorf("%+v has the number %d, want %d", w, got, i+1)
+		}
+	}
+}
+
+func TestNamesKeepTheirLetters(t *testing.T) {
+	for text, want := range map[string]string{
+		"h1's lo has an MTU of 65536":    "h1's lo has an MTU of 65536.",
+		"node-a's eth0 is down":          "node-a's eth0 is down.",
+		"h1/veth0 lost 3 packets":        "h1/veth0 lost 3 packets.",
+		"flanneld: exit status 1":        "flanneld: exit status 1.",
+		"latency p50 changes slowly":     "Latency p50 changes slowly.",
+		"not set up as native: MTU 1500": "Not set up as native: MTU 1500.",
+		"":                               ".",
+	} {
+		if got := sentenceOf(analysis.Warning{Text: text}); got != want {
+			t.Errorf("%q becomes %q", text, got)
+		}
+	}
+}
+
+// Doubts about cells with their own tables are not repeated for the sweep that contains them.
+func TestSweepsRepeatNoDoubts(t *testing.T) {
+	f := loadsFile()
+	for i := range f.Trials {
+		f.Trials[i].Warnings = append(f.Trials[i].Warnings, steal)
+	}
+	keep(f, func(c *record.Cell) bool { return c.Options.Rate <= 5000 })
+	res := analysis.Analyze(f)
+	if len(apart(res)) != 2 || len(res.Sweeps) != 1 {
+		t.Fatalf("%d tables, %d sweeps", len(apart(res)), len(res.Sweeps))
+	}
+	if text := write(t, "text", res, Options{}); strings.Count(text, steal.Text[4:]) != 1 {
+		t.Errorf("told more than once:\n%s", text)
+	}
+}
+
+func TestFlagsStayWhole(t *testing.T) {
+	const want = `measure with <span class="flag">--offload</span> off &lt;b&gt; or <span class="flag">--max-rounds</span> 9`
+	if got := string(flags("measure with --offload off <b> or --max-rounds 9")); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+func TestQuantity(t *testing.T) {
+	for _, tt := range []struct {
+		metric string
+		value  float64
+		want   string
+	}{
+		{record.Throughput, 11.84e9, "11.8 Gbit/s"},
+		{record.Throughput, 999.6e6, "1.00 Gbit/s"},
+		{record.Throughput, 940e3, "940 kbit/s"},
+		{record.Throughput, 0, "0 bit/s"},
+		{record.LatencyP50, 21.34e-6, "21.3 µs"},
+		{record.LatencyP50, 0.0042, "4.20 ms"},
+		{record.CPUPerGB, 0.5213, "0.521 s/GB"},
+		{record.CPUPerTransaction, 12.06e-6, "12.1 µs"},
+		{record.TransactionRate, 46912, "46.9 k/s"},
+		{record.Retransmits, 12, "12 segments"},
+		{record.PacketRate, 812_400, "812 kpps"},
+		{record.PacketRate, 1_234_000, "1.23 Mpps"},
+		{record.Loss, 0, "0%"},
+		{record.Loss, 0.0314, "3.1%"},
+		{record.Loss, 0.000314, "0.031%"},
+		{record.Loss, 0.5, "50%"},
+		{record.Fairness, 0.9987, "1.00"},
+		{record.Fairness, 0.5, "0.50"},
+		{record.Jitter, 12.5e-6, "12.5 µs"},
+	} {
+		kind, ok := record.KindOf(tt.metric)
+		if !ok {
+			t.Fatalf("no metric %s", tt.metric)
+		}
+		if got := strings.ReplaceAll(quantity(kind, tt.value), "\u00a0", " "); got != tt.want {
+			t.Errorf("%s %v: %q, want %q", tt.metric, tt.value, got, tt.want)
+		}
+	}
+}
+
+func TestChange(t *testing.T) {
+	for _, tt := range []struct {
+		c                   analysis.Comparison
+		change, ends, share string
+	}{
+		{analysis.Comparison{Interval: analysis.Interval{Low: 0.85, High: 0.88, Level: 0.95}, Value: 0.87, Outcome: analysis.Different}, "−13%", "−15…−12%", "87% (85–88%)"},
+		{analysis.Comparison{Interval: analysis.Interval{Low: 1.38, High: 1.44, Level: 0.95}, Value: 1.41, Outcome: analysis.Different}, "+41%", "+38…+44%", "141% (138–144%)"},
+		{analysis.Comparison{Interval: analysis.Interval{Low: 0.67, High: 0.99, Level: 0.95}, Value: 0.93, Outcome: analysis.Different}, "−7%", "−33…−1%", "93% (67–99%)"},
+		{analysis.Comparison{Interval: analysis.Interval{Low: 0.97, High: 1.02, Level: 0.95}, Value: 0.998, Outcome: analysis.Same}, "=", "−3…+2%", ""},
+		{analysis.Comparison{Interval: analysis.Interval{Low: 0.97, High: 1.45, Level: 0.95}, Value: 1.02, Outcome: analysis.NotKnown}, "?", "−3…+45%", ""},
+		{analysis.Comparison{Interval: analysis.Interval{Low: 1.002, High: 1.01, Level: 0.95}, Value: 1.006, Outcome: analysis.Different}, "+0.6%", "+0.2…+1.0%", ""},
+		{analysis.Comparison{Interval: analysis.Interval{Low: 0.0138, High: 0.0158, Level: 0.95}, Value: 0.0148, Outcome: analysis.Different}, "−98.5%", "−98.6…−98.4%", "1.5% (1.4–1.6%)"},
+		{analysis.Comparison{Interval: analysis.Interval{Low: 25.2, High: 29.4, Level: 0.95}, Value: 27.3, Outcome: analysis.Different}, "27×", "25…29×", ""},
+		{analysis.Comparison{N: 2, Value: 2.82, Interval: analysis.Interval{Low: 2.82, High: 2.82}}, "untested", "", ""},
+	} {
+		if got := change(tt.c); got != tt.change {
+			t.Errorf("change of %v: %q, want %q", tt.c.Value, got, tt.change)
+		}
+		if got := bounds(tt.c); got != tt.ends {
+			t.Errorf("interval of %v: %q, want %q", tt.c.Value, got, tt.ends)
+		}
+		if got := share(tt.c); tt.share != "" && got != tt.share {
+			t.Errorf("share of %v: %q, want %q", tt.c.Value, got, tt.share)
+		}
+	}
+}
+
+func TestSpread(t *testing.T) {
+	gbits := scale{factor: 1e9, unit: "Gbit/s"}
+	for _, tt := range []struct {
+		s    analysis.Summary
+		want string
+	}{
+		{analysis.Summary{Estimate: 10e9, Interval: analysis.Interval{Low: 9e9, High: 12e9, Level: 0.95}}, "±20%"},
+		{analysis.Summary{Estimate: 10e9, Interval: analysis.Interval{Low: 9e9, High: 12e9}}, "±?"},
+		{analysis.Summary{Estimate: 10e9, Interval: analysis.Interval{Low: 2e9, High: 71e9, Level: 0.95}}, "2.00…71.0"},
+		{analysis.Summary{Estimate: 0, Interval: analysis.Interval{Low: 0, High: 3e9, Level: 0.95}}, "0…3.00"},
+		{analysis.Summary{Estimate: 1e9, Interval: analysis.Interval{Low: -1e9, High: 3e9, Level: 0.95}}, "-1.00…3.00"},
+	} {
+		if got := spread(gbits, tt.s); got != tt.want {
+			t.Errorf("%+v: %q, want %q", tt.s, got, tt.want)
+		}
+	}
+}
+
+// A figure whose ratio is meaningless is shown by its difference.
+func TestDifferenceIsShown(t *testing.T) {
+	loss, _ := record.KindOf(record.Loss)
+	sc := scaleFor(loss, 0)
+	for _, tt := range []struct {
+		f           analysis.Figure
+		shows, ends string
+	}{
+		{analysis.Figure{Kind: loss, Difference: &analysis.Comparison{Minus: true, Interval: analysis.Interval{Low: 0.01, High: 0.014, Level: 0.95}, Value: 0.012, Outcome: analysis.Different}}, "+1.2", "+1.0…+1.4 pp"},
+		{analysis.Figure{Kind: loss, Difference: &analysis.Comparison{Minus: true, Interval: analysis.Interval{Level: 0.95}, Outcome: analysis.Same}}, "=", "0 pp"},
+		{analysis.Figure{Kind: loss, Difference: &analysis.Comparison{Minus: true, Interval: analysis.Interval{Low: -0.01, High: 0.02, Level: 0.95}, Outcome: analysis.NotKnown},
+			Ratio: &analysis.Comparison{Interval: analysis.Interval{Low: 1.5, High: 3, Level: 0.95}, Value: 2, Outcome: analysis.Different}}, "?", "−1.0…+2.0 pp"},
+	} {
+		if shows, ends, _ := compared(sc, tt.f); shows != tt.shows || ends != tt.ends {
+			t.Errorf("%+v: %q %q, want %q %q", tt.f.Difference, shows, ends, tt.shows, tt.ends)
+		}
+	}
+}
+
+// TestSentence checks the claims of sentences against verdicts, and sizes against intervals.
+func TestSentence(t *testing.T) {
+	ratio := func(low, v, high float64, o, verdict analysis.Outcome) *analysis.Comparison {
+		c := &analysis.Comparison{Interval: analysis.Interval{Low: low, High: high, Level: 0.95}, N: 10, Value: v, Outcome: o, Primary: true, Judged: true, Verdict: verdict}
+		if o == analysis.Untested {
+			c.Level = 0
+		}
+		return c
+	}
+	const different, same, unknown, untested = analysis.Different, analysis.Same, analysis.NotKnown, analysis.Untested
+	kind := func(name string) record.Kind {
+		k, _ := record.KindOf(name)
+		return k
+	}
+	figure := func(name string, estimate float64, c *analysis.Comparison) analysis.Figure {
+		return analysis.Figure{Kind: kind(name), Summary: analysis.Summary{N: 10, Estimate: estimate, Interval: analysis.Interval{Low: estimate, High: estimate, Level: 0.95}}, Ratio: c}
+	}
+	scenario := func(workload string, native, other []analysis.Figure, inUse *analysis.Comparison) analysis.Scenario {
+		c := record.Cell{Hosts: 1, Family: 4, Servers: 1, Clients: 1, Workload: workload}
+		n, o := c, c
+		n.Network, o.Network = "host", "bridge"
+		row := analysis.Row{Cell: o, Status: record.OK, Figures: other}
+		if inUse != nil {
+			row.InUse = &analysis.Figure{Ratio: inUse}
+		}
+		return analysis.Scenario{Cell: c, Rows: []analysis.Row{{Cell: n, Native: true, Status: record.OK, Figures: native}, row}}
+	}
+	stream := func(throughput, cpu, inUse *analysis.Comparison) analysis.Scenario {
+		return scenario(record.TCPStream, []analysis.Figure{figure(record.Throughput, 20e9, nil)},
+			[]analysis.Figure{figure(record.Throughput, 17e9, throughput), figure(record.CPUPerGB, 0.5, cpu)}, inUse)
+	}
+	rr := func(c *analysis.Comparison, low, value, high float64) analysis.Scenario {
+		f := figure(record.LatencyP50, 26.1e-6, c)
+		if value != 0 {
+			f.Difference = &analysis.Comparison{Minus: true, Interval: analysis.Interval{Low: low, High: high, Level: 0.95}, N: 10, Value: value}
+		}
+		return scenario(record.TCPRR, []analysis.Figure{figure(record.LatencyP50, 20e-6, nil)}, []analysis.Figure{f}, nil)
+	}
+	less := ratio(0.85, 0.87, 0.89, different, different)
+	for _, tt := range []struct {
+		name      string
+		scenarios []analysis.Scenario
+		want      string
+	}{
+		{"a finding each", []analysis.Scenario{stream(less, ratio(1.2, 1.4, 1.5, different, different), ratio(1.1, 1.2, 1.3, different, different)),
+			rr(ratio(1.2, 1.3, 1.4, different, different), 5e-6, 8e-6, 12e-6)},
+			"bridge keeps 87% (85–89%) of native throughput for 1.2–1.5× the CPU per GB; a transaction takes 5.0–12.0 µs longer."},
+		{"CPU cost is throughput once more", []analysis.Scenario{stream(less, ratio(1.13, 1.15, 1.17, different, different), ratio(0.98, 1, 1.02, same, same))},
+			"bridge keeps 87% (85–89%) of native throughput."},
+		{"the size is not known", []analysis.Scenario{stream(ratio(0.59, 0.75, 0.97, different, different), nil, nil)}, "bridge moves 3–41% less than native."},
+		{"not among so many", []analysis.Scenario{stream(ratio(0.59, 0.75, 0.97, different, unknown), nil, nil)},
+			"bridge may move 3–41% less than native (not certain given 14 comparisons)."},
+		{"the same, and surely a little less", []analysis.Scenario{stream(ratio(0.97, 0.98, 0.99, same, same), nil, nil)},
+			"bridge moves as much as native within 5% (−3…−1%)."},
+		{"nothing is known", []analysis.Scenario{stream(ratio(0.54, 0.9, 1.11, unknown, unknown), nil, nil), rr(ratio(0.97, 1.2, 1.45, unknown, unknown), -1e-6, 5e-6, 9e-6)},
+			"bridge: not known whether it moves more or less than native (−46…+11%); not known whether a transaction takes longer or shorter (−3…+45%)."},
+		{"more, for less", []analysis.Scenario{stream(ratio(1.02, 1.04, 1.06, different, different), ratio(0.91, 0.93, 0.95, different, different), ratio(0.93, 0.96, 0.98, different, different))},
+			"bridge reaches 104% (102–106%) of native throughput for 5–9% less CPU per GB."},
+		{"only time", []analysis.Scenario{rr(ratio(0.88, 0.9, 0.92, different, different), -2.5e-6, -2e-6, -1.5e-6)}, "bridge: a transaction takes 1.5–2.5 µs shorter."},
+		{"as long", []analysis.Scenario{rr(ratio(0.98, 1, 1.02, same, same), 0, 0, 0)}, "bridge: a transaction takes the same time within 5% (−2…+2%)."},
+		{"two rounds", []analysis.Scenario{stream(ratio(2.82, 2.82, 2.82, untested, untested), nil, nil)}, "bridge has too few rounds to be compared with native."},
+		{"two rounds of one of them", []analysis.Scenario{stream(less, nil, nil), rr(ratio(1.2, 1.2, 1.2, untested, untested), 0, 0, 0)},
+			"bridge keeps 87% (85–89%) of native throughput; too few rounds to compare its latency."},
+		{"no native", []analysis.Scenario{rr(nil, 0, 0, 0)}, ""},
+	} {
+		res := analysis.Result{Scenarios: tt.scenarios, Margin: 0.05, Level: 0.95, Multiplicity: analysis.Multiplicity{Primary: 14}}
+		g := groups(res)[0]
+		s, _ := g.sentence(g.lines[1])
+		if got := strings.ReplaceAll(s.String(), "\u00a0", " "); got != tt.want {
+			t.Errorf("%s:\ngot  %q\nwant %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+// The difference that counts as none is written exactly as requested, wherever it appears.
+func TestMarginAsItIs(t *testing.T) {
+	within := regexp.MustCompile(`within (\d\S*%)`)
+	for margin, want := range map[float64]string{0.025: "2.5%", 0.005: "0.5%", 0.07: "7%"} {
+		for _, file := range []*record.File{specimenFile(), manyFile()} {
+			file.Run.Settings.EqualWithin = margin
+			res := analysis.Analyze(file)
+			for _, format := range []string{"text", "md", "html", "json"} {
+				got := write(t, format, res, Options{Trials: file.Trials})
+				all := within.FindAllStringSubmatch(got, -1)
+				if len(all) == 0 && format != "json" {
+					t.Errorf("%s does not say the margin", format)
+				}
+				for _, m := range all {
+					if m[1] != want {
+						t.Errorf("%s says %s of a margin of %v", format, m[1], margin)
+					}
+				}
+			}
 		}
 	}
 }

@@ -7,20 +7,18 @@ import (
 	"nettoll/analysis"
 )
 
-// settlingMatters is the number of seconds from which the time that a network took to fall silent
-// is mentioned.
+// settlingMatters is the time in seconds from which the wait for a network to fall silent is mentioned.
 const settlingMatters = 0.5
 
-// restingMatters is the share of a CPU from which the CPU time of daemons without traffic is
-// mentioned.
+// restingMatters is the share of a CPU from which the CPU time of daemons without traffic is mentioned.
 const restingMatters = 0.001
 
-// settlingSections describe what networks did without traffic: before they were measured, and while
-// others had their turns. There is no section if none of them did much.
+// settlingSections describes what networks did without traffic: before they were measured,
+// and while others had their turns. There is no section if none of them did much.
 func settlingSections(res analysis.Result) []*section {
 	sec := &section{
 		Title: "What networks do without traffic",
-		Meta:  "What they sent and used by themselves after they had been built, until they were silent, and what their daemons used later, while other networks had their turns. No trial contains it.",
+		Meta:  "What networks sent and used on their own from when they had been built until they fell silent, and what their daemons used later, while other networks had their turns. No trial includes it.",
 	}
 	sh := table{Stub: []string{"network", "built"}, Columns: columnsOf("silent after, s", "CPU seconds until then", "packets until then"), long: true}
 	rested := slices.ContainsFunc(res.Settlings, func(s analysis.Settling) bool { return s.Rested > 0 })
@@ -42,7 +40,7 @@ func settlingSections(res analysis.Result) []*section {
 		}
 		sh.Lines = append(sh.Lines, line)
 		if s.Rested > 0 && s.Resting.Median >= restingMatters {
-			sec.Summary = append(sec.Summary, saying{name, fmt.Sprintf("has daemons that used %s of a CPU while it had no traffic (median of %d).",
+			sec.Summary = append(sec.Summary, statement{name, fmt.Sprintf("has daemons that used %s of a CPU while it had no traffic (median of %d).",
 				analysis.Percent(s.Resting.Median), s.Rested), nil})
 		}
 		if s.Wait.Median < settlingMatters && s.Silent == s.Built {
@@ -50,11 +48,15 @@ func settlingSections(res analysis.Result) []*section {
 		}
 		text := fmt.Sprintf("fell silent %s s after it had been built (median of %d)", short(s.Wait.Median), s.Built)
 		if s.Silent < s.Built {
-			text = fmt.Sprintf("was built %s and did not fall silent %s, for up to %s s", countOf(s.Built, "time"), countOf(s.Built-s.Silent, "time"), short(s.Wait.Max))
+			fell := "after " + number(s.Built-s.Silent) + " of these it did not fall silent"
+			if s.Silent == 0 {
+				fell = "it never fell silent"
+			}
+			text = fmt.Sprintf("was built %s; %s in up to %s s of waiting", countOf(s.Built, "time"), fell, short(s.Wait.Max))
 		}
-		text += fmt.Sprintf("; until then the machine used %s CPU seconds beyond its idle ones, and %s packets crossed the network's devices (medians).",
+		text += fmt.Sprintf("; until then the machine used %s CPU seconds more than when idle, and %s packets crossed the network's devices (medians).",
 			short(s.CPU.Median), count(uint64(s.Packets.Median)))
-		sec.Summary = append(sec.Summary, saying{name, text, nil})
+		sec.Summary = append(sec.Summary, statement{name, text, nil})
 	}
 	if len(sec.Summary) == 0 {
 		return nil
@@ -63,7 +65,7 @@ func settlingSections(res analysis.Result) []*section {
 	return []*section{sec}
 }
 
-// settlingName is a network with the conditions under which it was built.
+// settlingName returns the name of a network with the conditions under which it was built.
 func settlingName(s analysis.Settling) string {
 	c := s.Cell
 	parts := phrases{networkName(c)}

@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -11,8 +12,8 @@ import (
 	"nettoll/record"
 )
 
-// sweepSections says what each sweep shows.
-func sweepSections(res analysis.Result, looks looks, n *notes) []*section {
+// sweepSections describes the results of each sweep.
+func sweepSections(res analysis.Result, colours colours, n *notes) []*section {
 	var all []*section
 	sweeps, inner := shownSweeps(res.Sweeps)
 	titles, marks := sweepTitles(sweeps), sweepMarks(sweeps, n)
@@ -20,7 +21,7 @@ func sweepSections(res analysis.Result, looks looks, n *notes) []*section {
 		sec := &section{inner: inner[i], Title: titles[i], Meta: sweepMeta(s), Summary: sweepSummary(s, res), Missing: sweepAbsences(s)}
 		for j, k := range s.Kinds {
 			tables := []table{sweepTable(s, k, marks[i])}
-			if s.Matrix() && len(spots(s)) > mostFlat {
+			if s.Matrix() && len(sweepColumns(s)) > mostFlat {
 				tables = matrixTables(s, k, marks[i])
 			}
 			for _, sh := range tables {
@@ -31,7 +32,7 @@ func sweepSections(res analysis.Result, looks looks, n *notes) []*section {
 		if len(sec.Tables) == 0 {
 			sec.Remarks = append(sec.Remarks, "Nothing was measured.")
 		}
-		sec.figures = func() []figure { return sweepFigures(s, looks) }
+		sec.figures = func() []figure { return sweepFigures(s, colours) }
 		all = append(all, sec)
 	}
 	return all
@@ -39,33 +40,16 @@ func sweepSections(res analysis.Result, looks looks, n *notes) []*section {
 
 // sweepTable is the table of one metric.
 func sweepTable(s analysis.Sweep, k record.Kind, marks map[string][]int) table {
-	columns := spots(s)
 	sc := sweepScale(s, k)
-	sh := table{Title: capital(k.Title), Stub: []string{"network"}}
-	if sc.unit != "" {
-		sh.Title += ", " + sc.unit
-	}
-	sh.Title += ", by " + axisTitle(s)
-	for _, at := range columns {
-		sh.Columns = append(sh.Columns, tableColumn{Title: at.label(s)})
-	}
+	sh := table{Title: unitTitle(k, sc) + ", by " + axisTitle(s), Stub: []string{"network"}, Columns: columnsOf(spotNames(s)...)}
 	for _, l := range s.Lines {
 		values := tableLine{Names: []string{l.Network}, Marks: marks[l.Network], Native: l.Native}
 		ratios := tableLine{Names: []string{"  vs " + analysis.BaselineName(s.Cell)}}
 		compared := false
-		for _, at := range columns {
-			row := pointAt(l, at)
-			value, ratio := cell{}, cell{}
-			if row == nil {
-				value = absentCell(nil)
-			} else if f, ok := row.Figure(k.Name); !ok {
-				value = absentCell(row)
-			} else {
-				value = figureCell(sc, f)
-				if cell, ok := comparedCell(sc, f); ok {
-					ratio, compared = cell, true
-				}
-			}
+		for _, at := range sweepColumns(s) {
+			value, f, _ := metricCell(sc, pointAt(l, at), k.Name)
+			ratio, has := comparedCell(sc, f)
+			compared = compared || has
 			values.Cells, ratios.Cells = append(values.Cells, value), append(ratios.Cells, ratio)
 		}
 		sh.Lines = append(sh.Lines, values)
@@ -76,7 +60,7 @@ func sweepTable(s analysis.Sweep, k record.Kind, marks map[string][]int) table {
 	return sh
 }
 
-// sweepScale takes the unit from the middle of what was measured.
+// sweepScale chooses the unit by a typical value: two thirds up in the order of all values.
 func sweepScale(s analysis.Sweep, k record.Kind) scale {
 	var values []float64
 	for _, row := range s.Rows() {
@@ -91,14 +75,14 @@ func sweepScale(s analysis.Sweep, k record.Kind) scale {
 	return scaleFor(k, values[len(values)*2/3])
 }
 
-// sweepSummary says of each network how its distance from native changes, in the metric that it is
-// ranked by: there are verdicts on no other.
-func sweepSummary(s analysis.Sweep, res analysis.Result) []saying {
+// sweepSummary describes for each network how its distance from native changes, in the
+// metric that it is ranked by: no other metric has verdicts.
+func sweepSummary(s analysis.Sweep, res analysis.Result) []statement {
 	primary, ok := s.First(analysis.Row.Primary)
 	if !ok || s.Matrix() || len(s.Lines) > mostSentences+1 {
 		return nil
 	}
-	var out []saying
+	var out []statement
 	for _, l := range s.Lines {
 		var first, last *analysis.Figure
 		var from, to string
@@ -123,58 +107,61 @@ func sweepSummary(s analysis.Sweep, res analysis.Result) []saying {
 		if !certainThen {
 			told += uncertain(res)
 		}
-		out = append(out, saying{l.Network, told + ".", nil})
+		out = append(out, statement{l.Network, told + ".", nil})
 	}
 	return out
 }
 
-// toldShare compares a network with its baseline at one place of a sweep, in words, and says whether that
-// holds among all primary comparisons.
+// toldShare compares a network with its baseline at one place of a sweep, in words, and
+// reports whether the claim holds among all primary comparisons.
 func toldShare(f analysis.Figure, s analysis.Sweep, res analysis.Result) (text string, certain bool) {
 	c, of, title := *f.Ratio, analysis.BaselineName(s.Cell), f.Kind.Title
-	join := " of " // a share of it; a factor is times it
-	if c.Low >= 2 {
-		join = " "
-	}
 	switch {
 	case c.Verdict == analysis.Same:
 		return "has as much " + title + " as " + of + " within " + analysis.Percent(res.Margin) + " (" + bounds(c) + ")", true
 	case c.Outcome != analysis.Different:
 		return "is not known to have more or less " + title + " than " + of + " (" + bounds(c) + ")", true
 	case c.Verdict != analysis.Different:
-		return "may have " + shareRange(c) + join + of + "'s " + title, false
+		return "may have " + shareRange(c) + shareOf(c) + of + "'s " + title, false
 	}
-	return "has " + shareRange(c) + join + of + "'s " + title, true
+	return "has " + shareRange(c) + shareOf(c) + of + "'s " + title, true
 }
 
-// spot is one column of a sweep's table: a value of the axis, or of both.
-type spot struct{ x, y int }
+// sweepColumn is one column of a sweep's table: a value of the axis, or of both axes.
+type sweepColumn struct{ x, y int }
 
-// spots are the places of a sweep at which anything was planned.
-func spots(s analysis.Sweep) []spot {
-	var all []spot
+// sweepColumns returns the places of a sweep at which anything was planned.
+func sweepColumns(s analysis.Sweep) []sweepColumn {
+	var all []sweepColumn
 	for _, l := range s.Lines {
 		for _, p := range l.Points {
 			if p.X < len(s.XTicks) && (p.Y < len(s.YTicks) || !s.Matrix()) {
-				all = appendNew(all, spot{p.X, p.Y})
+				all = record.AddNew(all, sweepColumn{p.X, p.Y})
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b spot) int { return cmp.Or(a.x-b.x, a.y-b.y) })
+	slices.SortFunc(all, func(a, b sweepColumn) int { return cmp.Or(a.x-b.x, a.y-b.y) })
 	return all
 }
 
-func (at spot) label(s analysis.Sweep) string {
+func (at sweepColumn) label(s analysis.Sweep) string {
 	if s.Matrix() {
 		return s.XTicks[at.x].Label + "×" + s.YTicks[at.y].Label
 	}
 	return s.XTicks[at.x].Label
 }
 
-// labelOf is that of the place of a point.
-func labelOf(s analysis.Sweep, p analysis.SweepPoint) string { return spot{p.X, p.Y}.label(s) }
+func spotNames(s analysis.Sweep) (names []string) {
+	for _, at := range sweepColumns(s) {
+		names = append(names, at.label(s))
+	}
+	return names
+}
 
-func pointAt(l analysis.Line, at spot) *analysis.Row {
+// labelOf returns the label of the place of a point.
+func labelOf(s analysis.Sweep, p analysis.SweepPoint) string { return sweepColumn{p.X, p.Y}.label(s) }
+
+func pointAt(l analysis.Line, at sweepColumn) *analysis.Row {
 	for i := range l.Points {
 		if p := &l.Points[i]; p.X == at.x && p.Y == at.y {
 			return &p.Row
@@ -190,7 +177,7 @@ func axisTitle(s analysis.Sweep) string {
 	return s.X.Title
 }
 
-// sweepTitles are the titles of sweeps, with just enough detail to tell them apart.
+// sweepTitles returns the titles of sweeps, with just enough detail to distinguish them.
 func sweepTitles(all []analysis.Sweep) []string {
 	base := func(s analysis.Sweep) string {
 		text := "by " + s.X.Title
@@ -242,36 +229,34 @@ func sweepMeta(s analysis.Sweep) string {
 // with more, each network has a table of rows and columns.
 const mostFlat = 12
 
-// matrixTables are the tables of one metric, one for each network that has figures.
+// matrixTables returns the tables of one metric, one for each network with figures.
 func matrixTables(s analysis.Sweep, k record.Kind, marks map[string][]int) []table {
 	sc := sweepScale(s, k)
 	var all []table
 	for _, l := range s.Lines {
 		sh := table{Title: l.Network + ": " + lower(unitTitle(k, sc)), Stub: []string{s.X.Title}, Columns: columnsOf(labels(s.YTicks)...)}
-		sh.Note = "Down: " + s.X.Title + "; to the right: " + s.Y.Title
+		sh.Note = "Rows: " + s.X.Title + "; columns: " + s.Y.Title
 		if l.Native {
-			sh.Note += "; beside each value its interval."
+			sh.Note += "; each value with its interval."
 		} else {
-			sh.Note += "; beside each value the difference from " + analysis.BaselineName(s.Cell) + "."
+			sh.Note += "; each value with its difference from " + analysis.BaselineName(s.Cell) + "."
 		}
 		if m := marks[l.Network]; len(m) > 0 {
-			sh.Note += " Doubts: " + numbers(m) + "."
+			sh.Note += " Caveats: " + numbers(m) + "."
 		}
 		known := false
 		for x, tick := range s.XTicks {
 			out := tableLine{Names: []string{tick.Label}}
 			for y := range s.YTicks {
-				shown := cell{}
-				if row := pointAt(l, spot{x, y}); row != nil {
-					shown = absentCell(row)
-					if f, ok := row.Figure(k.Name); ok {
-						known = true
-						shown = figureCell(sc, f)
-						if shows, _, c := compared(sc, f); c != nil {
-							shown.Spread = shows
-						}
-					}
+				row := pointAt(l, sweepColumn{x, y})
+				shown, f, ok := metricCell(sc, row, k.Name)
+				if row == nil { // not planned
+					shown = cell{}
 				}
+				if shows, _, c := compared(sc, f); c != nil {
+					shown.Spread = shows
+				}
+				known = known || ok
 				out.Cells = append(out.Cells, shown)
 			}
 			sh.Lines = append(sh.Lines, out)
@@ -291,11 +276,11 @@ func numbers(all []int) string {
 	return join(parts)
 }
 
-// fewScenarios is the largest number of scenarios that keep tables of their own although
-// a sweep of two steps shows them.
+// fewScenarios is the largest number of scenarios that keep their own tables although a
+// sweep of two steps contains them.
 const fewScenarios = 8
 
-// swept holds the scenarios that need no table since a sweep shows them, by the keys of their cells.
+// swept returns the scenarios that need no table since a sweep contains them, by the keys of their cells.
 func swept(res analysis.Result) map[string]bool {
 	all, long := map[string]bool{}, map[string]bool{}
 	for _, s := range res.Sweeps {
@@ -310,7 +295,7 @@ func swept(res analysis.Result) map[string]bool {
 	return all
 }
 
-// keysOf holds the scenarios of a sweep by the keys of their cells.
+// keysOf returns the scenarios of a sweep by the keys of their cells.
 func keysOf(s analysis.Sweep) map[string]bool {
 	keys := map[string]bool{}
 	for _, row := range s.Rows() {
@@ -319,7 +304,7 @@ func keysOf(s analysis.Sweep) map[string]bool {
 	return keys
 }
 
-// apart are the groups of scenarios that no sweep shows.
+// apart returns the groups of scenarios that no sweep contains.
 func apart(res analysis.Result) []group {
 	swept := swept(res)
 	res.Scenarios = slices.DeleteFunc(slices.Clone(res.Scenarios), func(s analysis.Scenario) bool {
@@ -334,35 +319,35 @@ func has(s analysis.Sweep, metric string) bool {
 	return ok
 }
 
-// standing says whether other sweeps show what one shows.
-type standing int
+// overlap is the relation of a sweep to larger ones.
+type overlap int
 
 const (
-	own     standing = iota // it is a part of the report
-	within                  // others show all of it, but it has charts of its own
-	dropped                 // others show it, and it would say nothing more
+	own     overlap = iota // part of the report
+	within                 // others contain all of it, but it has charts of its own
+	dropped                // others contain it, and it would add nothing
 )
 
-// mostInner is the largest number of rows and columns of matrices that get charts of their own.
-// Where little of a matrix was measured its rows were meant as sweeps, and count as such.
+// mostInner is the largest number of rows and columns of matrices that get their own charts. If
+// only part of a matrix was measured, its rows were meant as sweeps, and are treated as such.
 const (
 	mostInner    = 12
 	fewestTicks  = 3
 	sparseMatrix = 0.75
 )
 
-// standings finds the sweeps whose scenarios are all in larger ones.
-func standings(all []analysis.Sweep) []standing {
+// overlaps finds the sweeps whose scenarios are all in larger ones.
+func overlaps(all []analysis.Sweep) []overlap {
 	keys := make([]map[string]bool, len(all))
 	for i, s := range all {
 		keys[i] = keysOf(s)
 	}
-	out := make([]standing, len(all))
+	out := make([]overlap, len(all))
 	n := 0
 	for i, s := range all {
 		covered := map[string]bool{}
 		for j, other := range all {
-			sparse := other.Matrix() && float64(len(spots(other))) < sparseMatrix*float64(len(other.XTicks)*len(other.YTicks))
+			sparse := other.Matrix() && float64(len(sweepColumns(other))) < sparseMatrix*float64(len(other.XTicks)*len(other.YTicks))
 			if len(keys[j]) <= len(keys[i]) || sparse && len(s.XTicks) > fewestTicks {
 				continue
 			}
@@ -385,10 +370,9 @@ func standings(all []analysis.Sweep) []standing {
 	return out
 }
 
-// shownSweeps are the sweeps that add something to the others, and whether they are
-// within others.
+// shownSweeps returns the sweeps that add something to the others, and whether they are within others.
 func shownSweeps(all []analysis.Sweep) (sweeps []analysis.Sweep, inner []bool) {
-	for i, stands := range standings(all) {
+	for i, stands := range overlaps(all) {
 		if stands != dropped {
 			sweeps, inner = append(sweeps, all[i]), append(inner, stands == within)
 		}
@@ -396,31 +380,23 @@ func shownSweeps(all []analysis.Sweep) (sweeps []analysis.Sweep, inner []bool) {
 	return sweeps, inner
 }
 
-// sweepAbsences says what is missing and why, each reason once for all networks and cells.
-func sweepAbsences(s analysis.Sweep) []absence {
-	var all []absence
-	counts := map[int]int{}
+// sweepAbsences describes what is missing and why, each reason once for all networks and cells.
+func sweepAbsences(s analysis.Sweep) (all []absence) {
+	var met []absence
 	planned := map[string]int{}
-	for _, l := range s.Lines {
-		planned[l.Network] = len(l.Points)
-		for _, p := range l.Points {
-			a, ok := absenceOf(p.Row)
-			if !ok {
-				continue
-			}
+	for l, row := range s.Rows() {
+		planned[l.Network]++
+		if a, ok := absenceOf(row); ok {
 			a.Network, a.counted = l.Network, ""
-			at := slices.IndexFunc(all, func(b absence) bool { return b == a })
-			if at < 0 {
-				at = len(all)
-				all = append(all, a)
-			}
-			counts[at]++
+			met = append(met, a)
 		}
 	}
-	for i := range all {
-		if n := counts[i]; n < planned[all[i].Network] {
-			all[i].counted = "in " + strconv.Itoa(n) + " of " + strconv.Itoa(planned[all[i].Network]) + " cells"
+	for _, same := range record.Gather(met, func(a absence) absence { return a }) {
+		a := same[0]
+		if n, of := len(same), planned[a.Network]; n < of {
+			a.counted = fmt.Sprintf("in %d of %d cells", n, of)
 		}
+		all = append(all, a)
 	}
 	return gathered(all)
 }

@@ -13,22 +13,16 @@ import (
 // loadAxes are the axes along which the offered load grows.
 var loadAxes = []string{"rate", "bandwidth", "streams", "clients", "servers", "servers-clients", "processes"}
 
-// underLoad draws latency over the achieved load, if a sweep offers several loads: the axis of the sweep is the
-// offered load, which a network need not reach.
-func underLoad(s analysis.Sweep, looks looks) []figure {
+// underLoad draws latency over the achieved load, if a sweep offers several loads: the axis
+// of the sweep is the offered load, which a network may not reach.
+func underLoad(s analysis.Sweep, colours colours) []figure {
 	if s.Matrix() || !slices.Contains(loadAxes, s.X.Name) {
 		return nil
 	}
-	var all []figure
-	for _, metric := range []string{record.LatencyP50, record.LatencyP99} {
-		if f := loadCurve(s, metric, looks); f.chart.Drawn() {
-			all = append(all, f)
-		}
-	}
-	return all
+	return []figure{loadCurve(s, record.LatencyP50, colours), loadCurve(s, record.LatencyP99, colours)}
 }
 
-// achieved is the metric of what a sweep's networks did: transactions, or bits where there are none.
+// achieved returns the metric of the achieved load: transactions, or bits if there are none.
 func achieved(s analysis.Sweep) (k record.Kind, ok bool) {
 	for _, name := range []string{record.TransactionRate, record.Throughput} {
 		if has(s, name) {
@@ -38,8 +32,8 @@ func achieved(s analysis.Sweep) (k record.Kind, ok bool) {
 	return k, false
 }
 
-// loadCurve is one metric over the load. There is no chart unless some network has it at two loads.
-func loadCurve(s analysis.Sweep, metric string, looks looks) figure {
+// loadCurve draws one metric over the load. There is no chart unless some network has it at two loads.
+func loadCurve(s analysis.Sweep, metric string, colours colours) figure {
 	load, ok := achieved(s)
 	kind, known := record.KindOf(metric)
 	if !ok || !known || !has(s, metric) {
@@ -48,10 +42,10 @@ func loadCurve(s analysis.Sweep, metric string, looks looks) figure {
 	x, y := sweepScale(s, load), sweepScale(s, kind)
 	out := figure{Title: capital(kind.Title) + " against load, " + y.unit, Hint: hint(kind)}
 	words := []string{out.Title + ", by " + load.Title + " achieved, " + x.unit + ", " + out.Hint + "."}
-	var all []plot.Loaded
+	var all []plot.Series
 	most := 0
 	for _, l := range s.Lines {
-		line := plot.Loaded{Look: looks[l.Network]}
+		line := plot.Series{Look: colours[l.Network]}
 		var values []string
 		for _, p := range l.Points {
 			did, counted := p.Row.Figure(load.Name)
@@ -59,7 +53,7 @@ func loadCurve(s analysis.Sweep, metric string, looks looks) figure {
 			if !ok || !counted {
 				continue
 			}
-			line.Points = append(line.Points, plot.Cross{X: extentOf(x, did.Summary), Y: extentOf(y, f.Summary)})
+			line.Points = append(line.Points, plot.Point{X: extentOf(x, did.Summary), Y: extentOf(y, f.Summary)})
 			out.draws.add(drawsCrosses, did.Summary.Level > 0 || f.Summary.Level > 0)
 			values = append(values, said(y, f)+" at "+said(x, did))
 		}
@@ -87,9 +81,9 @@ func extentOf(sc scale, m analysis.Summary) plot.Extent {
 	return plot.Extent{Value: b.Value, Low: b.Low, High: b.High}
 }
 
-// sweepFigures draws lines over an axis that is a scale, groups of bars over one
-// that is not, and a heatmap for each network over two.
-func sweepFigures(s analysis.Sweep, looks looks) []figure {
+// sweepFigures draws lines over a numeric axis, groups of bars over any other, and a heatmap
+// for each network over two axes.
+func sweepFigures(s analysis.Sweep, colours colours) []figure {
 	kinds := s.Kinds
 	if len(kinds) == 0 {
 		return nil
@@ -98,34 +92,32 @@ func sweepFigures(s analysis.Sweep, looks looks) []figure {
 		return heatFigures(s, kinds[0])
 	}
 	if !s.X.Numeric {
-		return clusterFigures(s, kinds, looks)
+		return clusterFigures(s, kinds, colours)
 	}
 	var all []figure
 	for _, k := range kinds {
-		if f := lineFigure(s, k, looks); f.chart.Drawn() {
-			all = append(all, f)
-		}
+		all = append(all, lineFigure(s, k, colours))
 	}
-	return append(all, underLoad(s, looks)...)
+	return drawn(append(all, underLoad(s, colours)...)...)
 }
 
-func lineFigure(s analysis.Sweep, k record.Kind, looks looks) figure {
+func lineFigure(s analysis.Sweep, k record.Kind, colours colours) figure {
 	sc := sweepScale(s, k)
 	out := figure{Title: unitTitle(k, sc), Hint: hint(k)}
 	words := []string{out.Title + " by " + s.X.Title + ", " + out.Hint + "."}
 	axis, log := axisPlaces(s.XTicks)
 	var all []plot.Series
 	for _, l := range s.Lines {
-		line := plot.Series{Name: l.Network, Look: looks[l.Network]}
+		line := plot.Series{Name: l.Network, Look: colours[l.Network]}
 		var values []string
 		for _, p := range l.Points {
 			f, ok := p.Row.Figure(k.Name)
 			if !ok {
 				continue
 			}
-			b := valueBar(sc, f.Summary)
-			line.Points = append(line.Points, plot.Point{X: axis[p.X], Y: b.Value, Low: b.Low, High: b.High})
-			out.draws.add(drawsBands, b.Low < b.High)
+			y := extentOf(sc, f.Summary)
+			line.Points = append(line.Points, plot.Point{X: plot.Extent{Value: axis[p.X]}, Y: y})
+			out.draws.add(drawsBands, y.Low < y.High)
 			values = append(values, said(sc, f)+" at "+labelOf(s, p))
 		}
 		if len(values) > 0 {
@@ -141,8 +133,8 @@ func lineFigure(s analysis.Sweep, k record.Kind, looks looks) figure {
 	return out
 }
 
-// axisPlaces are the places of ticks, and whether the scale is logarithmic. Values that grow by
-// factors after a zero have no scale; they are set at equal distances.
+// axisPlaces returns the places of ticks, and whether the scale is logarithmic. Values that
+// grow by factors after a zero fit no scale; they are placed at equal distances.
 func axisPlaces(ticks []analysis.Tick) (places []float64, log bool) {
 	for _, t := range ticks {
 		places = append(places, t.Value)
@@ -163,8 +155,7 @@ func doubles(values []float64) bool {
 	return len(values) > 2 && values[0] > 0 && values[len(values)-1]/values[0] >= 8
 }
 
-// heatFigures draws a matrix for each network that has figures, in colours that
-// compare.
+// heatFigures draws a matrix for each network with figures, in comparable colours.
 func heatFigures(s analysis.Sweep, k record.Kind) []figure {
 	sc := sweepScale(s, k)
 	most := 0.0
@@ -176,26 +167,24 @@ func heatFigures(s analysis.Sweep, k record.Kind) []figure {
 	var all []figure
 	for _, l := range s.Lines {
 		m := plot.Matrix{RowTitle: s.X.Title, ColumnTitle: s.Y.Title, Most: most, Rows: labels(s.XTicks), Columns: labels(s.YTicks)}
-		words := []string{unitTitle(k, sc) + " over " + l.Network + ", " + s.X.Title + " by " + s.Y.Title + ":"}
-		known := 0
+		var words []string
 		for x := range s.XTicks {
 			var cells []plot.HeatCell
 			for y := range s.YTicks {
 				cell := plot.HeatCell{}
-				if row := pointAt(l, spot{x, y}); row != nil {
+				if row := pointAt(l, sweepColumn{x, y}); row != nil {
 					cell.Text = "–"
 					if f, ok := row.Figure(k.Name); ok {
 						cell = plot.HeatCell{Text: sc.number(f.Summary.Estimate), Value: f.Summary.Estimate / sc.factor, Known: true}
-						words = append(words, s.XTicks[x].Label+"×"+s.YTicks[y].Label+" "+cell.Text+",")
-						known++
+						words = append(words, s.XTicks[x].Label+"×"+s.YTicks[y].Label+" "+cell.Text)
 					}
 				}
 				cells = append(cells, cell)
 			}
 			m.Cells = append(m.Cells, cells)
 		}
-		if known > 0 {
-			label := strings.TrimSuffix(strings.Join(words, " "), ",")
+		if len(words) > 0 {
+			label := unitTitle(k, sc) + " over " + l.Network + ", " + s.X.Title + " by " + s.Y.Title + ": " + join(words)
 			all = append(all, figure{Title: l.Network + ": " + unitTitle(k, sc), Hint: hint(k), chart: plot.Heat(m, label), draws: drawsShades})
 		}
 	}
@@ -210,35 +199,27 @@ func labels(ticks []analysis.Tick) []string {
 	return all
 }
 
-// clusterFigures draws networks by something that is no scale, such as instances:
-// in absolute figures, of native, and the CPU that both ends use.
-func clusterFigures(s analysis.Sweep, kinds []record.Kind, looks looks) []figure {
+// clusterFigures draws networks over an axis that is not numeric, for example instances:
+// absolute figures, shares of native, and the CPU use of both ends.
+func clusterFigures(s analysis.Sweep, kinds []record.Kind, colours colours) []figure {
 	var all []figure
+	places := sweepColumns(s)
 	draw := func(title, hint string, reference, least float64, bar func(row analysis.Row) (plot.Bar, bool)) {
-		words := []string{title + " by " + s.X.Title + ", " + hint + "."}
-		var clusters []plot.Cluster
-		var drawn draws
-		for _, at := range spots(s) {
-			cluster := plot.Cluster{Name: at.label(s)}
+		bars := func(place int) (bars []spokenBar) {
 			for _, l := range s.Lines {
-				row := pointAt(l, at)
+				row := pointAt(l, places[place])
 				if row == nil {
 					continue
 				}
 				if b, ok := bar(*row); ok {
-					b.Name, b.Native, b.Look = l.Network, l.Native, looks[l.Network]
-					drawn.add(drawsWhiskers, b.Low < b.High)
-					cluster.Bars = append(cluster.Bars, b)
-					words = append(words, at.label(s)+", "+l.Network+": "+b.Text+".")
+					b.Name, b.Native, b.Look = l.Network, l.Native, colours[l.Network]
+					bars = append(bars, spokenBar{Bar: b})
 				}
 			}
-			if len(cluster.Bars) > 0 {
-				clusters = append(clusters, cluster)
-			}
+			return bars
 		}
-		if len(clusters) > 0 {
-			all = append(all, figure{Title: title, Hint: hint, chart: plot.Clusters(clusters, reference, least, strings.Join(words, " ")), draws: drawn})
-		}
+		out := figure{Title: title, Hint: hint}
+		all = append(all, out.clustered(title+" by "+s.X.Title+", "+hint, spotNames(s), bars, reference, least))
 	}
 	for _, k := range kinds {
 		sc := sweepScale(s, k)
@@ -279,8 +260,5 @@ func clusterFigures(s analysis.Sweep, kinds []record.Kind, looks looks) []figure
 			return aboveBar(*f.Ratio), true
 		})
 	}
-	if f := sweepLoads(s); f.chart.Drawn() {
-		all = append(all, f)
-	}
-	return all
+	return drawn(append(all, sweepLoads(s))...)
 }

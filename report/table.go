@@ -8,51 +8,51 @@ import (
 	"nettoll/record"
 )
 
-// table has a line for each network, or for whatever it is about, and figures to the right.
+// table has a line for each network, or for another subject, and figures in columns.
 type table struct {
 	Title   string
 	Note    string   // below the title
 	Stub    []string // headings of the columns that name a line
 	Columns []tableColumn
 	Lines   []tableLine
-	Folded  bool // on a page, shown only when asked for
-	long    bool // too much for a terminal, where another table says the most of it
-	blank   cell // of a new line
-	results bool // columns have units and stand beside a baseline; a narrow terminal drops parts of them
+	Folded  bool // on a page, shown only on request
+	long    bool // left out of text and Markdown, where another part has the essentials
+	blank   cell // cell of a new line
+	results bool // columns have units and a comparison with a baseline; a narrow terminal drops parts of them
 }
 
 type tableColumn struct {
 	Title string
-	// Of results:
+	// For results only:
 	metric     string
-	short      string // title where there is little room
+	short      string // title of a narrow column
 	Unit, Hint string
-	Baseline   string // empty where nothing is compared
+	Baseline   string // empty if nothing is compared
 	shortBase  string
 }
 
 type tableLine struct {
-	Names  []string // the first is its heading; what begins with a space belongs to the line above
+	Names  []string // the first is its heading; a line that begins with a space belongs to the line above
 	Marks  []int    // doubts
 	Native bool
 	Cells  []cell
 }
 
-// cell is a value and, fainter, what belongs to it.
+// cell is a value and, in a fainter style, an addition to it.
 type cell struct {
 	Value, Spread string
 	Class         string // worse, better, same, unknown or absent
 	Key           string // for sorting
 	Marks         []int  // doubts
 
-	// What a result is beside the baseline.
+	// A result compared with the baseline.
 	Change, Ends string
 	against      *analysis.Comparison
 }
 
 const absent = "absent"
 
-// columnsOf are columns that have nothing but titles.
+// columnsOf returns columns that have only titles.
 func columnsOf(titles ...string) (all []tableColumn) {
 	for _, t := range titles {
 		all = append(all, tableColumn{Title: t})
@@ -60,7 +60,7 @@ func columnsOf(titles ...string) (all []tableColumn) {
 	return all
 }
 
-// line finds the line of a name, or adds one with a blank cell for each column.
+// line finds the line with a name, or adds one with a blank cell for each column.
 func (t *table) line(names ...string) *tableLine {
 	for i := range t.Lines {
 		if t.Lines[i].Names[0] == names[0] {
@@ -71,7 +71,7 @@ func (t *table) line(names ...string) *tableLine {
 	return &t.Lines[len(t.Lines)-1]
 }
 
-// classOf names what a comparison shows for a style sheet.
+// classOf names the result of a comparison for a style sheet.
 func classOf(c analysis.Comparison) string {
 	switch {
 	case c.Outcome == analysis.Different:
@@ -84,8 +84,8 @@ func classOf(c analysis.Comparison) string {
 
 func (c cell) text() string { return strings.TrimSpace(c.Value + " " + c.Spread) }
 
-// once are the cells of a line, where what is the same in all of them instead of figures is said only once.
-func (l tableLine) once() []cell {
+// Once returns the cells of a line; if all show the same text instead of figures, only the first one has it.
+func (l tableLine) Once() []cell {
 	if slices.ContainsFunc(l.Cells, func(c cell) bool { return c.Class != absent || c.Value != l.Cells[0].Value }) {
 		return l.Cells
 	}
@@ -98,7 +98,7 @@ func figureCell(s scale, f analysis.Figure) cell {
 	return cell{Value: s.number(f.Estimate), Spread: spread(s, f.Summary), Key: sortKey(f.Estimate)}
 }
 
-// comparedCell is what a figure shows beside the baseline; ok is false where there is none.
+// comparedCell shows the comparison of a figure with the baseline; ok is false if there is none.
 func comparedCell(s scale, f analysis.Figure) (shown cell, ok bool) {
 	shows, ends, c := compared(s, f)
 	if c == nil {
@@ -107,9 +107,19 @@ func comparedCell(s scale, f analysis.Figure) (shown cell, ok bool) {
 	return cell{Value: shows, Spread: ends, Class: classOf(*c)}, true
 }
 
+// metricCell shows a metric of a row, or why it has none.
+func metricCell(s scale, row *analysis.Row, metric string) (shown cell, f analysis.Figure, ok bool) {
+	if row != nil {
+		if f, ok = row.Figure(metric); ok {
+			return figureCell(s, f), f, true
+		}
+	}
+	return absentCell(row), f, false
+}
+
 func absentCell(row *analysis.Row) cell { return cell{Value: absentText(row), Class: absent} }
 
-// absentText is shown where there is no figure.
+// absentText is shown in place of a missing figure.
 func absentText(row *analysis.Row) string {
 	if row == nil || row.Status == record.OK {
 		return "–"

@@ -13,8 +13,8 @@ type page struct {
 	color bool
 }
 
-// writeText writes for a terminal: sentences first, then one table for each
-// group of scenarios, then whatever qualifies them.
+// writeText writes for a terminal: sentences first, then one table for each group of
+// scenarios, then their qualifications.
 func writeText(w io.Writer, d document, o Options) error {
 	res := d.res
 	p := &page{width: o.Width, color: o.Color}
@@ -97,8 +97,7 @@ func (p *page) footnotes(groups []noteGroup) {
 
 func (p *page) blank() { p.b.WriteByte('\n') }
 
-// paragraph writes text that begins with a mark and is wrapped below its own
-// beginning.
+// paragraph writes text after a mark, wrapped and indented to its own beginning.
 func (p *page) paragraph(mark string, s style, content string) {
 	if content == "" {
 		return
@@ -113,8 +112,8 @@ func (p *page) paragraph(mark string, s style, content string) {
 	}
 }
 
-// wrap breaks at spaces, never at no-break spaces, and inside a word only
-// when the word alone is too long. Without a width it does not break.
+// wrap breaks at spaces, never at no-break spaces, and inside a word only if the word alone
+// is too long. Without a width it does not break.
 func wrap(content string, width int) []string {
 	var lines []string
 	line := ""
@@ -148,7 +147,7 @@ func wrap(content string, width int) []string {
 	return lines
 }
 
-// Printable replaces what could move the cursor, colour the screen or turn the
+// Printable replaces characters that could move the cursor, colour the screen or change the
 // direction of writing: names and reasons come from files and from other programs.
 func Printable(s string) string { return printable(s) }
 
@@ -161,7 +160,7 @@ func printable(s string) string {
 	}, s)
 }
 
-// seen is a letter, or a dot in the place of one that nobody sees.
+// seen returns a character, or a dot in place of an invisible one.
 func seen(r rune) rune {
 	if r == '\u00a0' || unicode.IsPrint(r) {
 		return r

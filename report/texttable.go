@@ -1,8 +1,12 @@
 package report
 
 import (
+	"math"
+	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/rivo/uniseg"
 
 	"nettoll/analysis"
 	"nettoll/record"
@@ -14,7 +18,7 @@ type part int
 const (
 	value       part = iota // estimate
 	valueSpread             // its interval
-	ratio                   // against native
+	ratio                   // comparison with native
 	ratioSpread
 	parts
 )
@@ -25,15 +29,15 @@ type piece struct {
 	style style
 }
 
-// textTable is a table laid out in pieces, which are dropped until it fits.
+// textTable is a table laid out in pieces, some of which are dropped until it fits.
 type textTable struct {
 	table
-	names  [][]string       // by line, as many as there are headings of names
+	names  [][]string       // by line, one per heading of names
 	cells  [][][parts]piece // by line and column
-	status [][]string       // instead of figures
+	status [][]string       // in place of figures
 	shown  [][parts]bool    // by column
 	color  bool
-	bars   textBars // of no columns where there is no room
+	bars   textBars // without columns if there is no room
 }
 
 func newTextTable(t table, color bool) *textTable {
@@ -48,7 +52,7 @@ func newTextTable(t table, color bool) *textTable {
 			names = append(names, name)
 		}
 		cells, status := make([][parts]piece, len(t.Columns)), make([]string, len(t.Columns))
-		for i, c := range l.once() {
+		for i, c := range l.Once() {
 			if c.Class == absent {
 				status[i] = c.Value
 				continue
@@ -82,7 +86,7 @@ func pieces(c cell) [parts]piece {
 	return p
 }
 
-// styleOf colours what is different by its own interval; bold is what holds among all comparisons.
+// styleOf colours changes that are different by their own interval; bold ones hold among all comparisons.
 func styleOf(c analysis.Comparison) style {
 	s := dim
 	switch c.Effect {
@@ -97,8 +101,8 @@ func styleOf(c analysis.Comparison) style {
 	return s
 }
 
-// align pads values behind the point, so that all points of a column stand
-// below each other once the column is flushed right.
+// align pads values after the decimal point, so that the points of a column line up once the
+// column is flushed right.
 func (t *textTable) align() {
 	for i := range t.Columns {
 		decimals := 0
@@ -113,7 +117,7 @@ func (t *textTable) align() {
 	}
 }
 
-// behindPoint counts the point of a number and what follows it.
+// behindPoint counts the decimal point of a number and the digits after it.
 func behindPoint(c cell) int {
 	if at := strings.IndexByte(c.Value, '.'); at >= 0 && isNumber(c.Value) {
 		return len(c.Value) - at
@@ -125,7 +129,7 @@ func isNumber(s string) bool { return s != "" && strings.Trim(s, "-0123456789.")
 
 func (t *textTable) width() int { return t.grid().width() }
 
-// grid holds the parts that are shown.
+// grid lays out the visible parts.
 func (t *textTable) grid() grid {
 	var titles, units []string
 	for _, name := range t.Stub {
@@ -162,7 +166,7 @@ func (t *textTable) grid() grid {
 	return g
 }
 
-// column joins the shown parts of each cell, each part as wide as its widest.
+// column joins the visible parts of each cell, each part as wide as its widest.
 func (t *textTable) column(i int) (heading string, cells []string) {
 	var widths [parts]int
 	for p := range parts {
@@ -197,8 +201,8 @@ func (t *textTable) column(i int) (heading string, cells []string) {
 	return heading, cells
 }
 
-// heading puts the unit over value and interval, and the baseline over ratio
-// and interval, widening the first part of each where the words are longer.
+// heading puts the unit over value and interval, and the baseline over ratio and interval,
+// widening the first part of each if the words are longer.
 func (t *textTable) heading(i int, words [parts]string, widths *[parts]int) string {
 	var b strings.Builder
 	for _, p := range []part{value, ratio} {
@@ -225,18 +229,18 @@ func (t *textTable) heading(i int, words [parts]string, widths *[parts]int) stri
 	return b.String()
 }
 
-// results writes a table whose columns give way part by part.
+// results writes a table whose columns are reduced part by part.
 func (p *page) results(table table) {
 	t := newTextTable(table, p.color)
 	hidden := t.fit(p.width)
 	p.b.WriteString(t.grid().String())
 	if len(hidden) > 0 {
-		p.paragraph("  ", dim, "Too narrow for: "+strings.Join(hidden, ", ")+".")
+		p.paragraph("  ", dim, "Not shown at this width: "+strings.Join(hidden, ", ")+".")
 	}
 	if slices.ContainsFunc(t.Lines, func(l tableLine) bool {
 		return slices.ContainsFunc(l.Cells, func(c cell) bool { return c.Spread == noSpread })
 	}) {
-		p.paragraph("  ", dim, noSpread+" stands where there are too few rounds for an interval.")
+		p.paragraph("  ", dim, noSpread+" means too few rounds for an interval.")
 	}
 }
 
@@ -255,7 +259,7 @@ func (p *page) table(t table) {
 		most = max(most, to-from)
 		from = to
 	}
-	// Pieces of one length look like one table.
+	// Pieces of the same length look like one table.
 	pieces := (len(t.Columns) + most - 1) / most
 	each := (len(t.Columns) + pieces - 1) / pieces
 	for from := 0; from < len(t.Columns); {
@@ -266,7 +270,7 @@ func (p *page) table(t table) {
 	}
 }
 
-// between are some of the columns.
+// between returns the table with some of its columns.
 func (t table) between(from, to int) table {
 	t.Columns, t.Lines = t.Columns[from:to], slices.Clone(t.Lines)
 	for i, l := range t.Lines {
@@ -275,7 +279,7 @@ func (t table) between(from, to int) table {
 	return t
 }
 
-// fitting is up to where columns fit, from one on and up to another; at least one.
+// fitting returns the end of the columns from the given one that fit, at most to; it takes at least one.
 func (t table) fitting(from, to, width int) int {
 	if width <= 0 {
 		return to
@@ -287,7 +291,7 @@ func (t table) fitting(from, to, width int) int {
 	return fit
 }
 
-// piece is some of the columns, without intervals and with shorter names where there is no room for them.
+// piece returns some of the columns, without intervals and with shorter names if there is no room for them.
 func (t table) piece(from, to, width int, color bool) grid {
 	out := newTextTable(t.between(from, to), color)
 	if width <= 0 || out.width() <= width {
@@ -300,7 +304,7 @@ func (t table) piece(from, to, width int, color bool) grid {
 	return out.grid()
 }
 
-// cutNames makes the first names so much shorter that the longest loses so many columns.
+// cutNames shortens the first names so that the longest loses over columns.
 func (t *textTable) cutNames(over int) {
 	if over <= 0 {
 		return
@@ -314,15 +318,14 @@ func (t *textTable) cutNames(over int) {
 	}
 }
 
-// reduction takes a part of one metric away.
+// reduction removes a part of one metric.
 type reduction struct {
 	metric string
 	part   part
 }
 
-// reductions is the order in which a table gives way when columns are few.
-// What stays longest is what a decision needs: the difference from native in
-// throughput.
+// reductions is the order in which parts of a table are dropped on a narrow terminal. The
+// part needed most for a decision is dropped last: the difference from native in throughput.
 var reductions = slices.Concat(
 	each(valueSpread, record.Jitter, record.Loss, record.LatencyP999, record.LatencyP99ByTime, record.LatencyP99, record.CPUPerTransaction,
 		record.CPUPerGB, record.LatencyAdded, record.LatencyP50, record.Throughput, record.PacketRate),
@@ -345,7 +348,7 @@ var reductions = slices.Concat(
 	each(value, record.PacketRate, record.TransactionRate),
 )
 
-// each takes the same part away from one metric after the other.
+// each removes the same part from one metric after the other.
 func each(p part, metrics ...string) []reduction {
 	var all []reduction
 	for _, m := range metrics {
@@ -354,8 +357,8 @@ func each(p part, metrics ...string) []reduction {
 	return all
 }
 
-// fit drops parts until the table is no wider than width and names what is
-// no longer shown.
+// fit drops parts until the table is no wider than width and returns the titles of columns
+// that are no longer shown.
 func (t *textTable) fit(width int) (hidden []string) {
 	if width <= 0 {
 		return nil
@@ -387,7 +390,7 @@ func (t *textTable) fit(width int) (hidden []string) {
 	return hidden
 }
 
-// fitBars adds bars where there is room for them beside the whole table: they show once more what it says.
+// fitBars adds bars if there is room for them next to the whole table: they repeat its content.
 func (t *textTable) fitBars(width int) (ok bool) {
 	room := min(width-t.width()-len(gap), mostBarColumns)
 	if room < fewestBarColumns {
@@ -397,20 +400,196 @@ func (t *textTable) fitBars(width int) (ok bool) {
 	return ok
 }
 
-// last reports whether a column is the only one left, or all that is left of it is one part.
+// last reports whether a column is the only one left, or has only one part left.
 func (t *textTable) last(column int) bool {
-	for i := range t.Columns {
+	left := 0
+	for i, parts := range t.shown {
 		if i != column && t.visible(i) {
 			return false
 		}
-	}
-	left := 0
-	for _, shown := range t.shown[column] {
-		if shown {
-			left++
+		for _, shown := range parts {
+			if shown {
+				left++
+			}
 		}
 	}
 	return left <= 1
 }
 
 func (t *textTable) visible(column int) bool { return t.shown[column] != [parts]bool{} }
+
+// gap separates the columns of a grid.
+const gap = "   "
+
+// grid lays out columns: the first ones flush left, the others flush right, with a rule below the heading.
+type grid struct {
+	heading [][]string // lines of cells
+	body    [][]string
+	stub    int // columns that are flush left; 0 means one
+}
+
+var escapes = regexp.MustCompile("\x1b\\[[0-9;]*m")
+
+// displayWidth returns the number of terminal columns that a text fills.
+func displayWidth(s string) int {
+	return uniseg.StringWidth(escapes.ReplaceAllString(s, ""))
+}
+
+func (g grid) widths() []int {
+	var widths []int
+	for _, cells := range append(g.heading[:len(g.heading):len(g.heading)], g.body...) {
+		for i, cell := range cells {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], displayWidth(cell))
+		}
+	}
+	return widths
+}
+
+func (g grid) width() int {
+	total := -len(gap)
+	for _, w := range g.widths() {
+		total += len(gap) + w
+	}
+	return max(total, 0)
+}
+
+func (g grid) String() string {
+	var b strings.Builder
+	widths := g.widths()
+	write := func(cells []string) {
+		var l strings.Builder
+		for i, cell := range cells {
+			pad := strings.Repeat(" ", widths[i]-displayWidth(cell))
+			switch {
+			case i == 0:
+				l.WriteString(cell + pad)
+			case i < g.stub:
+				l.WriteString(gap + cell + pad)
+			default:
+				l.WriteString(gap + pad + cell)
+			}
+		}
+		b.WriteString(strings.TrimRight(l.String(), " ") + "\n")
+	}
+	for _, cells := range g.heading {
+		write(cells)
+	}
+	b.WriteString(strings.Repeat("─", g.width()) + "\n")
+	for _, cells := range g.body {
+		write(cells)
+	}
+	return b.String()
+}
+
+// cut shortens a text to a number of columns, with an ellipsis.
+func cut(s string, width int) string {
+	if displayWidth(s) <= width {
+		return s
+	}
+	return strings.TrimRight(head(s, width-1), " ") + "…"
+}
+
+// head returns as much of the beginning of a text as fits, at least one character.
+func head(s string, width int) string {
+	end, state := 0, -1
+	for rest := s; rest != ""; {
+		var cluster string
+		var w int
+		cluster, rest, w, state = uniseg.FirstGraphemeClusterInString(rest, state)
+		if end > 0 && w > width {
+			break
+		}
+		end += len(cluster)
+		width -= w
+	}
+	return s[:end]
+}
+
+// Numbers of terminal columns for bars, if there is room.
+const (
+	fewestBarColumns = 20
+	mostBarColumns   = 32
+)
+
+// farthestBar is the largest factor, either way, that a bar shows to scale.
+const farthestBar = 1000
+
+// textBars shows the changes of one metric against the baseline as a forest plot in a column of a table: on a
+// scale of factors, the interval is a line, the estimate a point on it, and the baseline a vertical stroke.
+type textBars struct {
+	title    string
+	columns  int
+	from, to float64                // logarithms of the ends of the scale
+	changes  []*analysis.Comparison // by line; nil if nothing is compared
+}
+
+// newTextBars uses the first metric that is compared by ratios.
+func newTextBars(t table, columns int) (b textBars, ok bool) {
+	for at, c := range t.Columns {
+		b = textBars{title: c.short, columns: columns, changes: make([]*analysis.Comparison, len(t.Lines))}
+		found := false
+		for i, l := range t.Lines {
+			if r := l.Cells[at].against; r != nil && !r.Minus && r.Value > 0 {
+				b.changes[i], found = r, true
+				b.from, b.to = min(b.from, factorPlace(r.Low), factorPlace(r.Value)), max(b.to, factorPlace(r.High), factorPlace(r.Value))
+			}
+		}
+		if found && b.to > b.from {
+			return b, true
+		}
+	}
+	return textBars{}, false
+}
+
+// factorPlace returns the position of a ratio on a logarithmic scale.
+func factorPlace(ratio float64) float64 {
+	if !(ratio > 0) {
+		ratio = 0
+	}
+	return math.Log(min(max(ratio, 1./farthestBar), farthestBar))
+}
+
+func (b textBars) at(ratio float64) int {
+	return int(math.Round((factorPlace(ratio) - b.from) / (b.to - b.from) * float64(b.columns-1)))
+}
+
+// heading labels the ends of the scale.
+func (b textBars) heading() string {
+	decimals := 0
+	if b.to-b.from < 0.03 {
+		decimals = 1
+	}
+	end := func(log float64) string {
+		if v := math.Exp(log); v >= 10 {
+			return factor(v)
+		} else if text := signed(100*(v-1), decimals); text != "0" {
+			return text + "%"
+		}
+		return "0"
+	}
+	left, right := end(b.from), end(b.to)
+	return left + strings.Repeat(" ", max(b.columns-displayWidth(left)-displayWidth(right), 1)) + right
+}
+
+// bar draws one line, padded to the width of the column.
+func (b textBars) bar(line int, color bool) string {
+	cells := []rune(strings.Repeat(" ", b.columns))
+	c, s := b.changes[line], dim
+	if c != nil {
+		s = styleOf(*c)
+		if c.Level > 0 {
+			for i := b.at(c.Low); i <= b.at(c.High); i++ {
+				cells[i] = '─'
+			}
+		}
+	}
+	cells[b.at(1)] = '│'
+	if c != nil {
+		cells[b.at(c.Value)] = '●'
+	}
+	text := strings.TrimRight(string(cells), " ")
+	return s.paint(color, text) + strings.Repeat(" ", b.columns-displayWidth(text))
+}

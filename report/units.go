@@ -10,12 +10,12 @@ import (
 	"nettoll/record"
 )
 
-// scale turns base units into the unit that people read.
+// scale converts base units to a unit for display.
 type scale struct {
 	factor float64 // base units in one unit
 	unit   string
 	whole  bool // counted, not measured
-	fixed  int  // digits behind the point, where they are the same for all values
+	fixed  int  // digits after the decimal point, if they are the same for all values
 }
 
 type prefix struct {
@@ -28,14 +28,16 @@ var (
 	smallPrefixes = []prefix{{1, ""}, {1e-3, "m"}, {1e-6, "µ"}, {1e-9, "n"}}
 )
 
-// scaleFor chooses the unit in which the reference value has one to three
-// digits before the point.
+// scaleFor chooses the unit in which the reference value has one to three digits before the decimal point.
 func scaleFor(kind record.Kind, reference float64) scale {
 	switch kind.Unit {
 	case "bit/s":
 		return prefixed(bigPrefixes, reference, "bit/s")
 	case "ratio":
-		return scaleForRatio(kind)
+		if kind.Better == record.HigherIsBetter { // an index with 1 as its best value is not scaled
+			return scale{factor: 1, fixed: 2}
+		}
+		return scale{factor: 0.01, unit: "%"}
 	case "1/s":
 		if kind.Name == record.PacketRate {
 			return prefixed(bigPrefixes, reference, "pps")
@@ -49,14 +51,6 @@ func scaleFor(kind record.Kind, reference float64) scale {
 		return scale{factor: 1, unit: "s/GB"}
 	}
 	return scale{factor: 1, unit: kind.Unit, whole: kind.Unit == "segments"}
-}
-
-// scaleForRatio writes losses as a percentage, and an index with 1 as its best value as it is.
-func scaleForRatio(kind record.Kind) scale {
-	if kind.Better == record.HigherIsBetter {
-		return scale{factor: 1, fixed: 2}
-	}
-	return scale{factor: 0.01, unit: "%"}
 }
 
 func prefixed(prefixes []prefix, reference float64, unit string) scale {
@@ -74,7 +68,7 @@ func prefixed(prefixes []prefix, reference float64, unit string) scale {
 	return scale{factor: chosen.factor, unit: chosen.name + unit}
 }
 
-// number writes a value without its unit, to three significant digits.
+// number formats a value without its unit, to three significant digits.
 func (s scale) number(v float64) string {
 	v /= s.factor
 	if s.whole {
@@ -89,7 +83,7 @@ func (s scale) number(v float64) string {
 	return strconv.FormatFloat(v, 'f', decimalsFor(v, 3), 64)
 }
 
-// of writes a value with its unit.
+// of formats a value with its unit.
 func (s scale) of(v float64) string {
 	switch s.unit {
 	case "":
@@ -100,12 +94,12 @@ func (s scale) of(v float64) string {
 	return s.number(v) + "\u00a0" + s.unit
 }
 
-// decimalsFor gives so many significant digits, up to a millionth.
+// decimalsFor returns the number of decimals for the given number of significant digits, at most 6.
 func decimalsFor(v float64, digits int) int {
 	if v == 0 {
 		return 0
 	}
-	// 9.996 rounded to three digits has as many before the point as 10.
+	// 9.996 rounded to three digits has as many digits before the decimal point as 10.
 	_, written, _ := strings.Cut(strconv.FormatFloat(v, 'e', digits-1, 64), "e")
 	exponent, err := strconv.Atoi(written)
 	if err != nil {
@@ -114,20 +108,20 @@ func decimalsFor(v float64, digits int) int {
 	return min(max(digits-1-exponent, 0), 6)
 }
 
-// quantity writes one value in the unit that suits it.
+// quantity formats one value in the unit that suits it.
 func quantity(kind record.Kind, v float64) string {
 	return scaleFor(kind, v).of(v)
 }
 
-// widest is the half width up to which ± describes an interval: wider ones reach much further
-// up than down, since nothing is less than 0.
+// widest is the half width up to which ± describes an interval: wider ones extend much
+// further up than down, since nothing is less than 0.
 const widest = 0.5
 
-// noSpread is shown where there are too few rounds for an interval.
+// noSpread is shown if there are too few rounds for an interval.
 const noSpread = "±?"
 
-// spread is the interval of a figure: its greater half, relative to the estimate, or its ends
-// where that is wide, the estimate is 0, or the interval reaches below.
+// spread returns the interval of a figure: its greater half, relative to the estimate, or
+// its ends if it is wide, if the estimate is 0, or if the interval reaches below 0.
 func spread(sc scale, s analysis.Summary) string {
 	half := math.Max(s.High-s.Estimate, s.Estimate-s.Low) / s.Estimate
 	switch {
@@ -141,7 +135,7 @@ func spread(sc scale, s analysis.Summary) string {
 	return "±" + percent(half)
 }
 
-// percent writes the share of a whole. What is not zero is never written as zero.
+// percent formats a share. A share other than zero is never shown as zero.
 func percent(share float64) string {
 	p := math.Abs(share) * 100
 	switch {
@@ -154,8 +148,8 @@ func percent(share float64) string {
 	}
 }
 
-// change is what a table shows of a comparison: the change from the baseline if the two are different,
-// as a factor from ten times on, and otherwise a sign.
+// change returns how a table shows a comparison: the change from the baseline if the two are
+// different, as a factor from ten times up, and otherwise a sign.
 func change(c analysis.Comparison) string {
 	if c.Value >= 10 {
 		return cmp.Or(signs[c.Outcome], factor(c.Value))
@@ -163,10 +157,10 @@ func change(c analysis.Comparison) string {
 	return cmp.Or(signs[c.Outcome], signed(100*(c.Value-1), changeDecimals(c))+"%")
 }
 
-// signs are shown for what is not different.
+// signs are shown for comparisons that are not different.
 var signs = map[analysis.Outcome]string{analysis.Same: "=", analysis.NotKnown: "?", analysis.Untested: "untested"}
 
-// bounds are the ends of the interval of a change; empty if it was not tested.
+// bounds returns the ends of the interval of a change; empty if it was not tested.
 func bounds(c analysis.Comparison) string {
 	if c.Level == 0 {
 		return ""
@@ -182,8 +176,8 @@ func bounds(c analysis.Comparison) string {
 	}
 }
 
-// changeDecimals gives decimals where whole percents say too little: where an end of the interval that
-// is not 0 would be written as 0, and where almost nothing of the baseline is left.
+// changeDecimals returns more decimals where whole percents are too coarse: if an end of the
+// interval other than 0 would be shown as 0, and if almost nothing of the baseline is left.
 func changeDecimals(c analysis.Comparison) int {
 	decimals := 0
 	for _, v := range []float64{c.Low - 1, c.High - 1} {
@@ -197,12 +191,12 @@ func changeDecimals(c analysis.Comparison) int {
 	return decimals
 }
 
-// signed writes a number with its sign.
+// signed formats a number with its sign.
 func signed(v float64, decimals int) string {
 	return withSign(v, strconv.FormatFloat(math.Abs(v), 'f', decimals, 64))
 }
 
-// withSign gives a text the sign of the number that it is the size of.
+// withSign gives text, the formatted size of v, the sign of v.
 func withSign(v float64, text string) string {
 	switch {
 	case strings.Trim(text, "0.") == "":
@@ -230,10 +224,10 @@ func differenceBounds(sc scale, c analysis.Comparison) string {
 	return ends + " " + sc.unit
 }
 
-// signed writes a difference in the unit of the scale.
+// signed formats a difference in the unit of the scale.
 func (s scale) signed(v float64) string { return withSign(v, s.number(math.Abs(v))) }
 
-// compared is what a table says of a figure's comparison: what it shows, and its ends.
+// compared returns how a table shows a figure's comparison: the change, and the ends of its interval.
 func compared(sc scale, f analysis.Figure) (shows, ends string, c *analysis.Comparison) {
 	c = f.Comparison()
 	switch {
@@ -245,8 +239,8 @@ func compared(sc scale, f analysis.Figure) (shows, ends string, c *analysis.Comp
 	return change(*c), bounds(*c), c
 }
 
-// between writes a range of positive values with one unit behind it, to as many decimals as it
-// takes to tell its ends apart, up to two more.
+// between formats a range of positive values followed by one unit, with as many decimals as
+// are needed to distinguish its ends, up to two more.
 func between(low, high float64, decimals int) string {
 	for more := 0; ; more++ {
 		a, b := strconv.FormatFloat(low, 'f', decimals+more, 64), strconv.FormatFloat(high, 'f', decimals+more, 64)
@@ -277,7 +271,7 @@ func factorDecimals(ratio float64) int {
 	return 1
 }
 
-// byteCount writes a count of bytes with an SI prefix.
+// byteCount formats a number of bytes with an SI prefix.
 func byteCount(n uint64) string {
 	s := prefixed(bigPrefixes, float64(n), "B")
 	s.whole = s.factor == 1

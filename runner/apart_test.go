@@ -14,12 +14,13 @@ import (
 	"nettoll/sampler"
 )
 
-// idling is a machine of one CPU at a second of an invented clock, after so much idle time.
+// idling returns a snapshot of a machine with one CPU at a second of an invented clock, after the
+// given idle time.
 func idling(second, idle float64) sampler.Snapshot {
 	return sampler.Snapshot{At: time.Unix(0, int64(second*1e9)), CPUs: map[int64]procfs.CPUStat{0: {Idle: idle}}}
 }
 
-// named is an endpoint that is nowhere.
+// named is an endpoint without a place.
 type named string
 
 func (n named) Name() string        { return string(n) }
@@ -52,7 +53,7 @@ func TestMachinesApart(t *testing.T) {
 	if ends[0].Host != "machine 2" || ends[1].Host != "machine 1" {
 		t.Errorf("endpoints are on %q and %q", ends[0].Host, ends[1].Host)
 	}
-	// One machine that is shared is not told as a whole: hosts are parts of it.
+	// A single machine is not recorded separately: its hosts are parts of it.
 	m = &machines{all: []*machine{a}}
 	w = watcher{at: m, turns: []turnUse{{from: edge{machines: from[:1]}, to: edge{machines: to[:1]}}}}
 	if use, _, err := w.use(2, 0, 0.25); use.Hosts != nil || err != nil {
@@ -64,8 +65,8 @@ func TestMachinesApart(t *testing.T) {
 	}
 }
 
-// TestTurnsThatWereReadLate holds that a turn at whose edge another had begun says nothing of the
-// CPU time of its network, and what was crossed in the others stands for all.
+// TestTurnsThatWereReadLate checks that a turn at whose edge another turn had begun is left out of
+// the network's CPU time, and that the payload of the other turns stands for all of them.
 func TestTurnsThatWereReadLate(t *testing.T) {
 	idle := &sampler.Baseline{Watched: 1}
 	read := func(second, idle float64, late bool) edge {
@@ -82,7 +83,7 @@ func TestTurnsThatWereReadLate(t *testing.T) {
 	} {
 		w := watcher{at: &machines{all: []*machine{{idle: idle}}}, turns: []turnUse{
 			{from: read(0, 0, c.all), to: read(1, 0.6, false), crossed: 100},  // 0.4 s busy
-			{from: read(2, 0.6, false), to: read(3, 1, c.late), crossed: 100}, // 0.6 s, some of it another's
+			{from: read(2, 0.6, false), to: read(3, 1, c.late), crossed: 100}, // 0.6 s, part of it another network's
 		}}
 		use, _, err := w.use(1.5, 200, 0)
 		if err != nil || math.Abs(use.Machine.Busy-c.want) > 1e-9 {
@@ -91,8 +92,8 @@ func TestTurnsThatWereReadLate(t *testing.T) {
 	}
 }
 
-// TestMachinesElsewhereAreWatchedMoreThanOnce holds that what is seen of a machine before
-// each trial of a round is added up, the whiles by their lengths.
+// TestMachinesElsewhereAreWatchedMoreThanOnce checks that the observations of a machine before each
+// trial of a round are combined, weighted by their lengths.
 func TestMachinesElsewhereAreWatchedMoreThanOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began, idle := time.Now(), 0.0
@@ -100,7 +101,7 @@ func TestMachinesElsewhereAreWatchedMoreThanOnce(t *testing.T) {
 			return idling(time.Since(began).Seconds(), idle), nil
 		}}
 		m := &machines{all: []*machine{c}}
-		for _, share := range []float64{1, 0, 0.5} { // of the time in which its CPU is idle
+		for _, share := range []float64{1, 0, 0.5} { // of the time, in which its CPU is idle
 			go func() {
 				time.Sleep(time.Millisecond)
 				idle += share * map[bool]float64{true: 0.25, false: 0.1}[c.idle.Watched == 0]

@@ -9,15 +9,15 @@ import (
 	"nettoll/workload"
 )
 
-// TestTurnThatWentAstray holds that each turn proves its path by itself, and that the networks
-// of others stand still meanwhile.
+// TestTurnThatWentAstray checks that each turn proves its path by itself, and that nothing crosses
+// other networks meanwhile.
 func TestTurnThatWentAstray(t *testing.T) {
 	const payload = 8 << 20
 	for _, c := range []struct {
 		name     string
-		own      []uint64 // what the first device has counted: before the first turn, after it, before the second, after it
-		other    []uint64 // the same of another network's
-		late     []int    // which of these was read when the next turn had begun
+		own      []uint64 // counts of the first device: before the first turn, after it, before the second, after it
+		other    []uint64 // the same for another network
+		late     []int    // indexes of the readings taken after the next turn had begun
 		warnings []record.Warning
 		want     string
 	}{
@@ -25,7 +25,7 @@ func TestTurnThatWentAstray(t *testing.T) {
 		{"the second did not", []uint64{0, 2 * payload, 2 * payload, 2 * payload}, []uint64{5, 5, 5, 5}, nil, nil,
 			"in turn 2 of 2: path not proved: 0 bytes crossed h1/v0, the payload was 4194304"},
 		{"the first crossed another network, too", []uint64{0, payload, payload, 2 * payload}, []uint64{5, payload + 5, payload + 5, payload + 5}, nil, nil,
-			"in turn 1 of 2: 8388608 bytes crossed h1/w0 of veth, which had no turn"},
+			"in turn 1 of 2: 8388608 bytes crossed h1/w0 of veth, although it was not that network's turn"},
 		{"daemons talk", []uint64{0, payload, payload, 2 * payload}, []uint64{5, 5000, 5000, 9000}, nil, nil, ""},
 		{"looked at too late to know", []uint64{0, payload / 4, payload, payload}, []uint64{5, 5, 5, 5}, []int{0, 2}, nil, ""},
 		{"another had its turn before the first was looked at", []uint64{0, payload, payload, 2 * payload}, []uint64{5, payload + 5, payload + 5, payload + 5}, []int{1}, nil, ""},
@@ -40,7 +40,7 @@ func TestTurnThatWentAstray(t *testing.T) {
 			}
 			for i := 0; i < len(c.own); i += 2 {
 				p.each = append(p.each, workload.Result{Crossed: []workload.Crossed{{Bytes: payload}}, Warnings: c.warnings})
-				p.sights = append(p.sights, turnSight{before: at(i), after: at(i + 1)})
+				p.readings = append(p.readings, turnReading{before: at(i), after: at(i + 1)})
 			}
 			if got := p.astray(); got != c.want {
 				t.Errorf("%q, want %q", got, c.want)
@@ -49,7 +49,7 @@ func TestTurnThatWentAstray(t *testing.T) {
 	}
 }
 
-// TestWhatASocketHeldProvesNothing has a receiver read in its turn what came in the one before.
+// TestWhatASocketHeldProvesNothing has a receiver read payload in its turn that arrived in the turn before.
 func TestWhatASocketHeldProvesNothing(t *testing.T) {
 	const payload = 32_580
 	for transactions, want := range map[uint64]string{
@@ -58,7 +58,7 @@ func TestWhatASocketHeldProvesNothing(t *testing.T) {
 	} {
 		p := &player{attempt: &attempt{proof: &proof{hops: []network.Hop{hop("h1/v0", network.Device, false)}, pairs: [][]int{{0}}}}}
 		at := turnEdge{hops: map[*player][]network.Count{p: {bytes(payload)}}}
-		p.sights = []turnSight{{before: at, after: at}}
+		p.readings = []turnReading{{before: at, after: at}}
 		p.each = []workload.Result{{}, {Crossed: []workload.Crossed{{Bytes: payload}}, Flows: []record.Flow{{Transactions: transactions}}}}
 		if got := p.astray(); got != want {
 			t.Errorf("%d transactions: %q, want %q", transactions, got, want)
@@ -66,7 +66,7 @@ func TestWhatASocketHeldProvesNothing(t *testing.T) {
 	}
 }
 
-// TestLittleOfAStreamOnAnothersNetwork holds that it is seen all the same where it does not belong.
+// TestLittleOfAStreamOnAnothersNetwork checks that a small part of a stream is detected on another network.
 func TestLittleOfAStreamOnAnothersNetwork(t *testing.T) {
 	const payload = 1 << 20
 	other := &player{attempt: &attempt{t: &record.Trial{Cell: record.Cell{Network: "veth"}}, proof: &proof{hops: []network.Hop{hop("h1/w0", network.Device, false)}}}}
@@ -74,9 +74,9 @@ func TestLittleOfAStreamOnAnothersNetwork(t *testing.T) {
 	at := func(n uint64) turnEdge {
 		return turnEdge{hops: map[*player][]network.Count{p: {bytes(n)}}, firsts: map[*player]network.Count{other: bytes(n)}}
 	}
-	p.sights = []turnSight{{before: at(0), after: at(payload)}}
+	p.readings = []turnReading{{before: at(0), after: at(payload)}}
 	p.each = []workload.Result{{}, {Crossed: []workload.Crossed{{Bytes: payload}}}}
-	if got, want := p.astray(), "in turn 1 of 1: 1048576 bytes crossed h1/w0 of veth, which had no turn"; got != want {
+	if got, want := p.astray(), "in turn 1 of 1: 1048576 bytes crossed h1/w0 of veth, although it was not that network's turn"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"nettoll/workload"
 )
 
-// cells are one cell for each network.
+// cells returns one cell for each network.
 func cells(networks ...string) (all []record.Cell) {
 	for _, n := range networks {
 		all = append(all, record.Cell{
@@ -20,7 +20,7 @@ func cells(networks ...string) (all []record.Cell) {
 	return all
 }
 
-// bench is a runner of fakes, and what it saves.
+// bench is a runner with fakes, and the trials that it saves.
 type bench struct {
 	*runner.Runner
 	w      *world
@@ -29,13 +29,13 @@ type bench struct {
 	ways   map[string]*way // the kinds of networks, by name
 }
 
-// newBench measures the cells of the ways, each a second in at most three rounds.
+// newBench returns a bench that measures the cells of the ways, for one second each, in at most three rounds.
 func newBench(ways ...*way) *bench {
 	b := &bench{w: newWorld(), ways: map[string]*way{}}
 	b.tool = &tool{w: b.w}
 	b.Runner = &runner.Runner{
 		Networks: map[string]runner.Recipe{},
-		Tools:    map[string]workload.Tool{"fake": b.tool},
+		Tools:    map[string]workload.Tool{"fake": b.tool.tool()},
 		Settings: record.Settings{Duration: 1, MinRounds: 1, MaxRounds: 3, Confidence: 0.95, Seed: 1},
 		Save: func(t record.Trial) error {
 			b.trials = append(b.trials, t)
@@ -51,8 +51,8 @@ func newBench(ways ...*way) *bench {
 	return b
 }
 
-// run runs and checks what holds for every run: all networks closed, every round
-// numbered from 1.
+// run runs and checks what holds for every run: all networks are closed, and the trials of every
+// round are numbered from 1.
 func (b *bench) run(t *testing.T, ctx context.Context) (record.End, error) {
 	t.Helper()
 	order := map[int]int{}
@@ -71,7 +71,7 @@ func (b *bench) run(t *testing.T, ctx context.Context) (record.End, error) {
 	return end, err
 }
 
-// of are the trials of a network.
+// of returns the trials of a network.
 func (b *bench) of(network string) (all []record.Trial) {
 	for _, t := range b.trials {
 		if t.Cell.Network == network {

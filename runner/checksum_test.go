@@ -19,8 +19,8 @@ import (
 	"nettoll/runner"
 )
 
-// TestNetworkThatTakesPacketsOutOfTheKernel has a program instead of a bridge, which copies
-// frames as they are. Senders leave checksums to their devices.
+// TestNetworkThatTakesPacketsOutOfTheKernel replaces a bridge by a program that copies frames
+// unchanged. Senders leave checksums to their devices.
 func TestNetworkThatTakesPacketsOutOfTheKernel(t *testing.T) {
 	copied := func(t *testing.T, n *network.Network) {
 		h := n.Hosts[0]
@@ -42,7 +42,7 @@ func TestNetworkThatTakesPacketsOutOfTheKernel(t *testing.T) {
 	}
 	c := record.Cell{Hosts: 1, Family: 4, Workload: record.TCPStream}
 	tr := measured(t, kernel.Bridge(), c, copied)
-	for _, want := range []string{"threw away ", " segments that arrived with wrong checksums: the sender leaves them to its device", " (seen as: "} {
+	for _, want := range []string{"threw away ", " segments that arrived with wrong checksums: the sender leaves checksums to its device", " (seen as: "} {
 		if tr.Status != record.Failed || !strings.Contains(tr.Reason, want) {
 			t.Errorf("%s with reason %q, which does not say %q", tr.Status, tr.Reason, want)
 		}
@@ -60,7 +60,7 @@ func TestNetworkThatTakesPacketsOutOfTheKernel(t *testing.T) {
 	}
 }
 
-// frames is a socket for all that a device of the host receives.
+// frames returns a socket that receives all frames of a host's device.
 func frames(t *testing.T, h platform.Host, device string) *os.File {
 	t.Helper()
 	var fd int

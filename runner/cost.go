@@ -8,11 +8,11 @@ import (
 	"nettoll/record"
 )
 
-// watchIdle watches the idle machine for a while, for the round that comes next.
+// watchIdle watches the idle machine for a while before the next round.
 //
-// Each round has a baseline of its own, so that the error of a baseline varies from round
-// to round as everything else does, and is in the intervals. One for all rounds would be
-// off by as much in all of them, and no interval would know.
+// Each round has its own baseline, so that the baseline's error varies from round to round like
+// everything else and is part of the intervals. A single baseline would shift all rounds by the
+// same error, which no interval would show.
 func (r *Runner) watchIdle(ctx context.Context, while time.Duration) error {
 	if r.Unwatched {
 		return nil
@@ -21,13 +21,11 @@ func (r *Runner) watchIdle(ctx context.Context, while time.Duration) error {
 	if err != nil {
 		return err
 	}
-	if len(from.Idle) == 0 { // by ticks of 10 ms alone
+	if len(from.Idle) == 0 { // the clock is ticks of 10 ms only
 		while *= 3
 	}
-	select {
-	case <-ctx.Done():
+	if !sleepUntil(ctx, time.Now().Add(while)) {
 		return nil
-	case <-time.After(while):
 	}
 	to, err := r.cpu.Read()
 	if err != nil {
@@ -37,18 +35,18 @@ func (r *Runner) watchIdle(ctx context.Context, while time.Duration) error {
 	return errors.Join(r.ahead.Watch(from, to), r.watched.Watch(from, to))
 }
 
-// ownTolerance is by how much the clocks of processes and the idle time of the machine may
-// disagree. On a quiet machine it is 2 %.
+// ownTolerance is the factor by which the clocks of processes may exceed the busy time of the
+// machine. On a quiet machine they differ by 2 %.
 const ownTolerance = 1.05
 
-// cost adds what the traffic cost: CPU time of the whole machine, less what it
-// uses when idle (CPU seconds a second), for each 1e9 bytes of payload or for each transaction. Traffic that has
-// both has no such cost: nobody knows which of its CPU time is whose.
+// cost adds the CPU cost of the traffic: CPU time of the whole machine, minus what the idle
+// machine uses (idle, in CPU seconds per second), per 1e9 bytes of payload or per transaction.
+// Traffic that has both gets no such cost, because its CPU time cannot be divided between them.
 //
-// It is no less than what client, server and daemons used by their own clocks. A trial in
-// which the difference is less keeps its place below the others: to leave it out would
-// favour the dear ones. Where the difference is much less, the machine was not idle when it
-// should have been, and a warning says so.
+// The cost is at least what client, server and daemons used by their own clocks. A trial with a
+// smaller difference is kept, with that minimum: leaving it out would favour expensive trials.
+// If the difference is much smaller, the machine was not idle while it was watched, and a warning
+// says so.
 func cost(t *record.Trial, idle, bytes, transactions float64) {
 	busy := t.CPU.Machine.Busy - idle*t.Window
 	own := t.CPU.Client.Total() + t.CPU.Server.Total()
@@ -56,7 +54,7 @@ func cost(t *record.Trial, idle, bytes, transactions float64) {
 		own += d.Total()
 	}
 	if own > busy*ownTolerance {
-		t.Warnings = append(t.Warnings, record.Warning{Code: "idle-was-busy", Text: "the machine did more while it was watched idle than it did beside the trial: the CPU cost is that of client, server and daemons alone, the least that it can be"})
+		t.Warnings = append(t.Warnings, record.Warning{Code: "idle-was-busy", Text: "the machine was too busy while its idle CPU use was measured: the CPU cost counts only client, server and daemons, so it is a lower bound"})
 	}
 	switch spent := max(busy, own); {
 	case spent <= 0 || record.Mixed(t.Cell.Workload):
@@ -64,5 +62,16 @@ func cost(t *record.Trial, idle, bytes, transactions float64) {
 		t.Metrics[record.CPUPerTransaction] = record.Measured(record.CPUPerTransaction, spent/transactions)
 	case bytes > 0:
 		t.Metrics[record.CPUPerGB] = record.Measured(record.CPUPerGB, spent/(bytes/1e9))
+	}
+}
+
+// addShares adds the average client's share of a trial with several clients, and how evenly the
+// flows share the network.
+func addShares(t *record.Trial) {
+	if total, ok := t.Metrics[record.Throughput]; ok && t.Cell.Pairs() > 1 {
+		t.Metrics[record.ThroughputPerClient] = record.Measured(record.ThroughputPerClient, total.Value/float64(t.Cell.Pairs()))
+	}
+	if index, ok := record.Jain(t.Flows); ok {
+		t.Metrics[record.Fairness] = record.Measured(record.Fairness, index)
 	}
 }

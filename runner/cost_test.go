@@ -7,8 +7,8 @@ import (
 	"nettoll/record"
 )
 
-// TestEveryTrialKeepsItsCost holds that a trial in which the machine seems to have done
-// less than its processes is not left out, which would favour the dear ones.
+// TestEveryTrialKeepsItsCost checks that a trial in which the machine seems to have used less CPU
+// time than its processes is kept: leaving it out would favour expensive trials.
 func TestEveryTrialKeepsItsCost(t *testing.T) {
 	use := func(busy, client, server, daemon float64) *record.CPUUse {
 		u := record.CPUUse{Machine: record.MachineCPU{Busy: busy}, Client: record.ProcessCPU{System: client}, Server: record.ProcessCPU{User: server}}
@@ -19,8 +19,8 @@ func TestEveryTrialKeepsItsCost(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		use    *record.CPUUse
-		idle   float64 // CPU seconds a second
-		value  float64 // CPU seconds for each GB
+		idle   float64 // CPU seconds per second
+		value  float64 // CPU seconds per GB
 		warned bool
 	}{
 		"quiet":                        {use(1.2, 0.4, 0.5, 0), 0.2, 1, false},
@@ -45,17 +45,17 @@ func TestEveryTrialKeepsItsCost(t *testing.T) {
 	}
 }
 
-// TestMixedTrafficHasNoSharedFigures holds that bytes and transactions are not added up,
-// and that the CPU time of streams is not charged to the transactions beside them.
+// TestMixedTrafficHasNoSharedFigures checks that bytes and transactions are not added up, and that
+// the CPU time of streams is not charged to the transactions that run with them.
 func TestMixedTrafficHasNoSharedFigures(t *testing.T) {
 	trial := record.Trial{
 		Cell: record.Cell{Workload: record.LatencyUnderLoad}, Window: 1, Metrics: map[string]record.Metric{},
 		CPU:   &record.CPUUse{Machine: record.MachineCPU{Busy: 2}, Client: record.ProcessCPU{System: 1}},
 		Flows: []record.Flow{{Transactions: 3000}, {Bytes: 1e9}, {Bytes: 1e9}, {Transactions: 2000}, {Bytes: 4e9}},
 	}
-	shareOut(&trial)
+	addShares(&trial)
 	cost(&trial, 0, 6e9, 5000)
-	if got := trial.Metrics[record.Fairness].Value; math.Abs(got-36.0/(3*18)) > 1e-9 { // of the streams alone
+	if got := trial.Metrics[record.Fairness].Value; math.Abs(got-36.0/(3*18)) > 1e-9 { // of the streams only
 		t.Errorf("fairness %v, want %v", got, 36.0/(3*18))
 	}
 	for _, name := range []string{record.CPUPerTransaction, record.CPUPerGB} {
@@ -65,7 +65,7 @@ func TestMixedTrafficHasNoSharedFigures(t *testing.T) {
 	}
 	trial.Flows = []record.Flow{{Transactions: 3000}, {Bytes: 1e9}}
 	delete(trial.Metrics, record.Fairness)
-	if shareOut(&trial); trial.Metrics[record.Fairness].Value != 0 {
+	if addShares(&trial); trial.Metrics[record.Fairness].Value != 0 {
 		t.Errorf("one stream and one flow of transactions share at %v", trial.Metrics[record.Fairness].Value)
 	}
 }

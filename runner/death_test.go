@@ -10,11 +10,11 @@ import (
 	"nettoll/platform"
 	"nettoll/platform/lab"
 	"nettoll/record"
-	"nettoll/workload"
 	"nettoll/workload/engine"
+	"nettoll/workload/workloadtest"
 )
 
-// watched is the lab, but remembers the agents of its containers.
+// watched is a lab that remembers the agents of its containers.
 type watched struct {
 	*lab.Lab
 	mu     sync.Mutex
@@ -66,33 +66,17 @@ func (c watchedContainer) Start(ctx context.Context, cmd platform.Command) (plat
 	return p, err
 }
 
-// disturbed is the engine, disturbed in the window of its first trial.
-type disturbed struct {
-	engine.Tool
-	once    sync.Once
-	disturb func()
-}
-
-func (d *disturbed) Run(ctx context.Context, job workload.Job) (workload.Result, error) {
-	open := job.Watch.Open
-	job.Watch.Open = func() {
-		open()
-		d.once.Do(d.disturb)
-	}
-	return d.Tool.Run(ctx, job)
-}
-
 func TestAgentThatDiesFailsItsTrialOnly(t *testing.T) {
 	for _, victim := range []string{"h1c1", "h1c2"} { // server, client
 		t.Run(victim, func(t *testing.T) {
 			p := &watched{Lab: lab.New(), agents: map[string]platform.Process{}}
-			tool := &disturbed{Tool: engine.New(), disturb: func() {
+			tool := workloadtest.Disturbed(engine.New(), func() {
 				p.mu.Lock()
 				defer p.mu.Unlock()
 				if err := p.agents[victim].Kill(); err != nil {
 					t.Error(err)
 				}
-			}}
+			})
 			trials := measure(t, p, tool, kernel.Bridge(), 4, 6)
 			first, second := trials[0], trials[1]
 			if first.Status != record.Failed || !strings.Contains(first.Reason, victim) || !strings.Contains(first.Reason, "killed") || strings.Contains(first.Reason, "\n") {

@@ -16,13 +16,12 @@ import (
 	"nettoll/platform/lab"
 	"nettoll/record"
 	"nettoll/runner"
-	"nettoll/sampler"
 	"nettoll/workload"
 	"nettoll/workload/engine"
 )
 
-// relay carries frames between two devices of a namespace that are taken from their
-// bridge, each as much later: the kernel's own delay (netem) is not in every kernel.
+// relay removes two devices of a namespace from their bridge and carries frames between them with a
+// delay. Not every kernel has its own delay (netem).
 func relay(t *testing.T, ns string, delay time.Duration) {
 	t.Helper()
 	var ports []int
@@ -91,7 +90,7 @@ func relay(t *testing.T, ns string, delay time.Duration) {
 		working.Go(func() {
 			for f := range queue {
 				time.Sleep(time.Until(f.due))
-				_, _ = unix.Write(to, f.data) // what does not fit is lost, as on any link
+				_, _ = unix.Write(to, f.data) // frames that do not fit are lost, as on any link
 			}
 		})
 	}
@@ -104,9 +103,9 @@ func relay(t *testing.T, ns string, delay time.Duration) {
 	})
 }
 
-// TestAStartIsNotTakenForASteadyState has a path of 40 ms there and back, and a warm-up of
-// two such round trips: what is measured is how TCP finds its speed. On a busy machine the
-// relay stalls, too, so it may take several runs until rounds agree.
+// TestAStartIsNotTakenForASteadyState has a path with a round-trip time of 40 ms and a warm-up of
+// two round trips, so that the window shows how TCP finds its speed. On a busy machine the relay
+// stalls, too, so it may take several runs until rounds agree.
 func TestAStartIsNotTakenForASteadyState(t *testing.T) {
 	for range 4 {
 		file := slowStarts(t)
@@ -125,36 +124,25 @@ func TestAStartIsNotTakenForASteadyState(t *testing.T) {
 	t.Error("no doubt that the window was a start")
 }
 
-// slowStarts is a run over a bridge with a delay.
+// slowStarts runs over a bridge with a delay.
 func slowStarts(t *testing.T) *record.File {
 	t.Helper()
-	m, err := sampler.Machine("/proc", "/sys")
-	if err != nil {
-		t.Fatal(err)
-	}
 	a := altered(func(n *network.Network) error {
 		relay(t, host(n), 20*time.Millisecond)
 		otherPath(n, func(real []network.Hop) []network.Hop { return real[:1] })
 		return nil
 	})
-	file := &record.File{Run: record.Run{Settings: record.Settings{Duration: 0.3, Warmup: 0.08, MinRounds: 8, MaxRounds: 8, Confidence: 0.95, Seed: 1}}}
 	r := &runner.Runner{
 		Networks: map[string]runner.Recipe{"bridge": {Platform: lab.New(), Driver: a}},
 		Tools:    map[string]workload.Tool{"engine": engine.New()},
-		Machine:  m, Settings: file.Run.Settings,
+		Settings: record.Settings{Duration: 0.3, Warmup: 0.08, MaxRounds: 8},
 		Cells: []record.Cell{{
 			Network: "bridge", Hosts: 1, Family: 4, Servers: 1, Clients: 1, Tool: "engine", Workload: record.TCPStream,
 			Options: record.Options{Congestion: "reno"}, Placement: record.PlacementFree, Offload: record.OffloadOff,
 		}},
-		Save: func(t record.Trial) error {
-			file.Trials = append(file.Trials, t)
-			return nil
-		},
-		Enough: func([]record.Trial) map[string]bool { return nil },
 	}
-	if _, err := r.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	file := &record.File{Trials: all(t, r)}
+	file.Run.Settings = r.Settings
 	for _, tr := range file.Trials {
 		if tr.Status != record.OK || tr.Course == nil || len(tr.Course.Bytes) != 10 {
 			t.Fatalf("%s: %s, %+v", tr.Status, tr.Reason, tr.Course)

@@ -2,7 +2,7 @@ package runner
 
 import "time"
 
-// Hurry shortens the wait for silence, until what it gives is called.
+// Hurry shortens the wait for silence until undo is called.
 func Hurry(bound time.Duration) (undo func()) {
 	was := silenceTime
 	silenceTime = bound

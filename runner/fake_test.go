@@ -19,23 +19,23 @@ import (
 
 func TestMain(m *testing.M) { testutil.Main(m) }
 
-// world is what all fakes of a test share.
+// world is the state that all fakes of a test share.
 type world struct {
-	crossed atomic.Uint64 // bytes on the one hop of every network
+	crossed atomic.Uint64 // bytes on the single hop of every network
 	mu      sync.Mutex
 	probes  map[string]int
 	builds  map[string]int
-	open    int // networks that are not closed
+	open    int // networks that have not been closed
 }
 
 func newWorld() *world { return &world{probes: map[string]int{}, builds: map[string]int{}} }
 
-// ground is a platform that has no hosts: the networks of fakes need none.
+// ground is a platform without hosts, which the networks of fakes do not need.
 type ground struct {
 	w      *world
 	name   string
 	probe  error
-	during func() // the probe
+	during func() // called in the probe
 }
 
 func (g *ground) Name() string { return g.name }
@@ -54,7 +54,7 @@ func (*ground) Hosts(context.Context, platform.HostRequest) (platform.Hosts, err
 	return nil, errGone
 }
 
-// way is a kind of network. Faults that are nil do not happen.
+// way is a kind of network. Nil faults do not happen.
 type way struct {
 	w        *world
 	name     string
@@ -63,8 +63,8 @@ type way struct {
 	close    error
 	daemons  []network.Daemon
 	pathless bool
-	fault    func() error                        // of a network; nil: it knows of none
-	on       platform.Platform                   // that it was built on last
+	fault    func() error                        // of a network; nil: it knows of no fault
+	on       platform.Platform                   // the platform that it was built on last
 	endpoint func(name string) platform.Endpoint // nil: a place
 }
 
@@ -142,30 +142,34 @@ func (f *way) path(platform.Endpoint, platform.Endpoint, network.Family) []netwo
 	}}}
 }
 
-// tool is a generator of traffic that sends nothing, but says it did.
+// tool is a generator of traffic that sends nothing but reports that it did.
 type tool struct {
-	w    *world
-	runs atomic.Int64
-	run  func(ctx context.Context, nth int64, job workload.Job) (workload.Result, error) // instead
+	w      *world
+	runs   atomic.Int64
+	run    func(ctx context.Context, nth int64, job workload.Job) (workload.Result, error) // instead of well
+	change func(nth int64, r *workload.Result)                                             // a successful result
 }
 
-func (*tool) Name() string { return "fake" }
-
-func (*tool) Version(context.Context) (string, error) { return "1", nil }
-
-func (*tool) Drives() []workload.Drive {
-	return []workload.Drive{{Workload: record.TCPStream, Options: []string{"congestion"}}}
+func (f *tool) tool() workload.Tool {
+	return workload.Tool{
+		Name: "fake", Run: f.drive,
+		Drives: []workload.Drive{{Workload: record.TCPStream, Options: []string{"congestion"}}},
+	}
 }
 
-func (f *tool) Run(ctx context.Context, job workload.Job) (workload.Result, error) {
+func (f *tool) drive(ctx context.Context, job workload.Job) (workload.Result, error) {
 	nth := f.runs.Add(1)
 	if f.run != nil {
 		return f.run(ctx, nth, job)
 	}
-	return f.well(ctx, job)
+	r, err := f.well(ctx, job)
+	if f.change != nil {
+		f.change(nth, &r)
+	}
+	return r, err
 }
 
-// well is a trial that goes well.
+// well is a trial that succeeds.
 func (f *tool) well(ctx context.Context, job workload.Job) (workload.Result, error) {
 	job.Watch.Open()
 	select {

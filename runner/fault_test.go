@@ -18,7 +18,7 @@ func TestWhatBrokeIsOnTheTrial(t *testing.T) {
 		fault  error
 		tool   error
 		status record.Status
-		reason string // begins with
+		reason string // how it begins
 		doubt  string
 	}{
 		"nothing":             {nil, nil, record.OK, "", ""},

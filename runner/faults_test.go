@@ -11,7 +11,7 @@ import (
 	"nettoll/record"
 )
 
-// Tests with fakes run in the invented time of a bubble.
+// ends checks how a run ended. Tests with fakes run in the invented time of a bubble.
 func ends(t *testing.T, end record.End, err error, reason string, rounds int) {
 	t.Helper()
 	if err != nil || end.Reason != reason || end.Rounds != rounds {

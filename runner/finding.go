@@ -1,25 +1,33 @@
 package runner
 
 import (
+	"context"
+	"crypto/rand"
+	"errors"
 	"fmt"
+	"net/netip"
+	"slices"
+	"time"
 
+	"nettoll/network"
+	"nettoll/platform"
 	"nettoll/record"
 	"nettoll/sampler"
 )
 
-// Codes of findings: what is wrong with a network that works, or why it does not.
+// Codes of findings: faults of a network that works, or reasons why one does not.
 const (
-	FoundChecksums     = "wrong-checksums" // offload of checksums breaks the network
+	FoundChecksums     = "wrong-checksums" // checksum offload breaks the network
 	FoundBlackHole     = "mtu-black-hole"  // large packets vanish
-	FoundFragmentation = "fragmentation"   // packets are sent in pieces
-	FoundMTU           = "mtu-too-large"   // packets may be larger than what their path carries
+	FoundFragmentation = "fragmentation"   // packets are sent in fragments
+	FoundMTU           = "mtu-too-large"   // packets may be larger than their path carries
 	FoundNested        = "nested-tunnel"   // a tunnel inside a tunnel
 )
 
-// largestPacket is what IP can express, in bytes. A loopback device has a larger MTU.
+// largestPacket is the largest size that IP can express, in bytes. A loopback device has a larger MTU.
 const largestPacket = 65535
 
-// finding is something wrong with a network, and what would fix it.
+// finding is a fault of a network, and what would fix it.
 type finding struct {
 	code, text, remedy string
 }
@@ -32,28 +40,28 @@ func (f finding) warning() record.Warning {
 	return w
 }
 
-// findings looks for what is wrong with the network of a trial, the gravest first.
-func findings(sc scene) (all []finding) {
-	for _, look := range []func(scene) (finding, bool){wrongChecksums, wrongMTU, nestedTunnel} {
-		if f, ok := look(sc); ok {
+// findings looks for faults of a trial's network. The gravest comes first.
+func findings(ev evidence) (all []finding) {
+	for _, look := range []func(evidence) (finding, bool){wrongChecksums, wrongMTU, nestedTunnel} {
+		if f, ok := look(ev); ok {
 			all = append(all, f)
 		}
 	}
 	return all
 }
 
-// wrongChecksums finds segments that arrived with checksums that do not fit. A sender
-// leaves them to its device, which leaves them to the next, as long as the kernel
-// forwards: what takes packets out of the kernel has to complete them.
-func wrongChecksums(sc scene) (f finding, ok bool) {
-	where, n := sc.most(append(sc.endNames(), sc.hosts...), "TcpInCsumErrors", "UdpInCsumErrors", "Udp6InCsumErrors")
+// wrongChecksums finds segments that arrived with wrong checksums. A sender leaves checksums to its
+// device, which leaves them to the next one as long as the kernel forwards. A program that takes
+// packets out of the kernel has to complete them.
+func wrongChecksums(ev evidence) (f finding, ok bool) {
+	where, n := ev.most(append(ev.endNames(), ev.hosts...), "TcpInCsumErrors", "UdpInCsumErrors", "Udp6InCsumErrors")
 	if n == 0 {
 		return f, false
 	}
 	f = finding{code: FoundChecksums, text: fmt.Sprintf("%s threw away %d segments that arrived with wrong checksums", where, n)}
-	for _, e := range sc.ends {
+	for _, e := range ev.ends {
 		if e.Name != where && e.Offloads["tx-checksum"] {
-			f.text += ": the sender leaves them to its device, and something on the path sends them on unfinished"
+			f.text += ": the sender leaves checksums to its device, and something on the path forwards the packets without completing them"
 			f.remedy = fmt.Sprintf("turn the offload off in the containers (ethtool -K %s tx off)", e.Device)
 			return f, true
 		}
@@ -62,40 +70,40 @@ func wrongChecksums(sc scene) (f finding, ok bool) {
 	return f, true
 }
 
-// wrongMTU finds packets that are larger than what their path carries, by what became of
-// them or, where that is not counted, by the devices on the path.
-func wrongMTU(sc scene) (f finding, ok bool) {
-	wide := sc.widest()
-	by, size := sc.narrowest()
-	remedy := "lower the containers' MTU by what the encapsulation adds"
+// wrongMTU finds packets that are larger than their path carries, by counters of fragments and TCP's
+// path MTU or, if these show nothing, by the devices on the path.
+func wrongMTU(ev evidence) (f finding, ok bool) {
+	wide := ev.widest()
+	by, size := ev.narrowest()
+	remedy := "lower the containers' MTU by the size of the encapsulation"
 	if size > 0 && size < wide.MTU {
 		remedy = setMTU(size)
 	}
 	const cut, cut6 = "IpFragCreates", "Ip6FragCreates"
-	if where, n := sc.most(sc.endNames(), cut, cut6); n > 0 {
+	if where, n := ev.most(ev.endNames(), cut, cut6); n > 0 {
 		return finding{
 			FoundFragmentation, fmt.Sprintf("%s sent its datagrams in %d fragments: with headers they are larger than the MTU of %d", where, n, wide.MTU),
-			"send smaller ones (--message-size), unless this is what is to be measured",
+			"send smaller datagrams (--message-size), unless fragmentation is what you want to measure",
 		}, true
 	}
-	if where, n := sc.most(sc.hosts, cut, cut6); n > sc.probes {
+	if where, n := ev.most(ev.hosts, cut, cut6); n > ev.probes {
 		return finding{
-			FoundFragmentation, fmt.Sprintf("%s sent packets in %d fragments: those of the containers' MTU of %d are too large for the underlay with what is added to them", where, n, wide.MTU),
+			FoundFragmentation, fmt.Sprintf("%s sent packets in %d fragments: packets of the containers' MTU of %d are too large for the underlay once they are encapsulated", where, n, wide.MTU),
 			remedy,
 		}, true
 	}
-	tight := sc.tightest()
-	for _, flow := range sc.flows {
+	tight := ev.tightest()
+	for _, flow := range ev.flows {
 		if flow.TCP != nil && flow.TCP.PMTU > 0 && int(flow.TCP.PMTU) < min(tight.MTU, largestPacket) {
 			return finding{
-				FoundMTU, fmt.Sprintf("%s's %s has an MTU of %d, but TCP had to find out that its path carries %d", tight.Name, tight.Device, tight.MTU, flow.TCP.PMTU),
+				FoundMTU, fmt.Sprintf("%s's %s has an MTU of %d, but TCP found that its path carries only %d", tight.Name, tight.Device, tight.MTU, flow.TCP.PMTU),
 				setMTU(int(flow.TCP.PMTU)),
 			}, true
 		}
 	}
 	if size > 0 && size < wide.MTU {
 		return finding{
-			FoundMTU, fmt.Sprintf("%s's %s has an MTU of %d, but %s on the path carries %d: larger packets are lost or sent in pieces, unless offloads make up for it", wide.Name, wide.Device, wide.MTU, by, size),
+			FoundMTU, fmt.Sprintf("%s's %s has an MTU of %d, but %s on the path carries %d: larger packets are lost or fragmented, unless offloads make up for it", wide.Name, wide.Device, wide.MTU, by, size),
 			remedy,
 		}, true
 	}
@@ -105,19 +113,19 @@ func wrongMTU(sc scene) (f finding, ok bool) {
 func setMTU(size int) string { return fmt.Sprintf("set the containers' MTU to %d", size) }
 
 // nestedTunnel finds packets that are wrapped twice.
-func nestedTunnel(sc scene) (f finding, ok bool) {
-	inner, outer, ok := sc.nested()
+func nestedTunnel(ev evidence) (f finding, ok bool) {
+	inner, outer, ok := ev.nested()
 	if !ok {
 		return f, false
 	}
 	return finding{
-		FoundNested, fmt.Sprintf("%s (%s) is a tunnel inside the tunnel %s (%s): each packet is wrapped twice, pays for both, and has room for less", inner, inner.kind, outer, outer.kind),
-		"let the hosts talk without the outer one, or route through it without the inner one",
+		FoundNested, fmt.Sprintf("%s (%s) is a tunnel inside the tunnel %s (%s): each packet is encapsulated twice, pays for both tunnels, and has room for less payload", inner, inner.kind, outer, outer.kind),
+		"connect the hosts without the outer tunnel, or route through it without the inner one",
 	}, true
 }
 
-// blackHole reads off what was tried after a trial that failed whether large packets
-// vanish. announced says that somebody on the path told of packets that are too large.
+// blackHole judges from a probe after a failed trial whether large packets vanish. announced means
+// that a host on the path reported packets that are too large.
 func blackHole(client, server record.Endpoint, r sampler.Reached, announced bool) (f finding, ok bool) {
 	if r.There == 0 || r.Back == 0 {
 		return f, false // nothing crosses at all: that is another fault
@@ -130,9 +138,289 @@ func blackHole(client, server record.Endpoint, r sampler.Reached, announced bool
 		return f, false
 	}
 	f.code, f.remedy = FoundBlackHole, setMTU(size)
-	f.text = fmt.Sprintf("nothing larger than %d bytes crosses from %s to %s, whose MTU is %d: MTU black hole", size, from.Name, to.Name, from.MTU)
+	f.text = fmt.Sprintf("MTU black hole: nothing larger than %d bytes crosses from %s, whose MTU is %d, to %s", size, from.Name, from.MTU, to.Name)
 	if announced {
-		f.text += ", although the path tells that packets are too large"
+		f.text += ", although a host on the path reports that packets are too large"
 	}
 	return f, true
+}
+
+// evidence holds the facts and counters of a trial in which findings are looked for.
+type evidence struct {
+	ends    []record.Endpoint
+	flows   []record.Flow
+	counted map[string]uint64 // growth of counters, by "<where>/<counter>"
+	hosts   []string          // hosts that are not endpoints
+	path    []device          // devices of hosts that the payload crosses
+	paths   [][]device        // the same, for each pair
+	uplinks map[string]device // by host, if there are several hosts
+	probes  uint64            // fragments that the network sends by itself, at most, from each host
+}
+
+// device is a network device of a host.
+type device struct {
+	host, name, kind string
+	mtu              int
+}
+
+func (d device) String() string { return d.host + "/" + d.name }
+
+// overheads are the bytes that each kind of tunnel adds to a packet over IPv4, by the kernel's names
+// of the kinds. The overhead of programs behind a tun device is not known.
+var overheads = map[string]int{
+	"vxlan": 50, "geneve": 50, "gretap": 38, "gre": 24, "ipip": 20, "sit": 20, "ip6tnl": 40, "ip6gre": 44,
+	"wireguard": 60, "tun": 0, "tuntap": 0,
+}
+
+// tunnel reports whether a device encapsulates packets.
+func (d device) tunnel() bool {
+	_, ok := overheads[d.kind]
+	return ok
+}
+
+// devices returns the devices of all hosts, which it reads once per network.
+func (s *session) devices() (map[string]device, error) {
+	if s.known != nil {
+		return s.known, nil
+	}
+	all, indexes := map[string]device{}, map[string]int{}
+	for host, path := range s.readable() {
+		list, err := sampler.Devices(path)
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range list {
+			one := device{host, d.Name, d.Kind, d.MTU}
+			all[one.String()], indexes[one.String()] = one, d.Index
+		}
+	}
+	s.known, s.indexes = all, indexes
+	return all, nil
+}
+
+// evidence collects the evidence of a trial. It leaves out hosts whose namespaces cannot be read.
+func (s *session) evidence(t *record.Trial, links []link) (evidence, error) {
+	ev := evidence{ends: t.Endpoints, flows: t.Flows, counted: t.Counters, uplinks: map[string]device{}, probes: s.network.Fragments}
+	known, err := s.devices()
+	if err != nil {
+		return ev, err
+	}
+	ends := names(links)
+	for host := range s.readable() {
+		if !slices.Contains(ends, host) {
+			ev.hosts = append(ev.hosts, host)
+		}
+	}
+	slices.Sort(ev.hosts)
+	for _, l := range links {
+		var own []device
+		for _, h := range l.hops {
+			d, ok := known[h.Name]
+			if !ok || h.Kind != network.Device || h.Absent {
+				continue
+			}
+			own = append(own, d)
+			if !slices.Contains(ev.path, d) {
+				ev.path = append(ev.path, d)
+			}
+		}
+		ev.paths = append(ev.paths, own)
+	}
+	if s.topo.Hosts > 1 {
+		for _, h := range s.network.Hosts {
+			if d, ok := known[h.Name()+"/"+h.Uplink().Device]; ok {
+				ev.uplinks[h.Name()] = d
+			}
+		}
+	}
+	return ev, nil
+}
+
+// most sums some counters at each place, and returns the largest sum and its place.
+func (ev evidence) most(places []string, counters ...string) (where string, n uint64) {
+	for _, place := range places {
+		var sum uint64
+		for _, c := range counters {
+			sum += ev.counted[place+"/"+c]
+		}
+		if sum > n {
+			where, n = place, sum
+		}
+	}
+	return where, n
+}
+
+// endNames returns the names of the endpoints, each once.
+func (ev evidence) endNames() (all []string) {
+	for _, e := range ev.ends {
+		if !slices.Contains(all, e.Name) {
+			all = append(all, e.Name)
+		}
+	}
+	return all
+}
+
+// widest returns the endpoint with the largest MTU.
+func (ev evidence) widest() (e record.Endpoint) {
+	for _, one := range ev.ends {
+		if one.MTU > e.MTU {
+			e = one
+		}
+	}
+	return e
+}
+
+// tightest returns the endpoint with the smallest MTU.
+func (ev evidence) tightest() (e record.Endpoint) {
+	for _, one := range ev.ends {
+		if e.MTU == 0 || one.MTU < e.MTU {
+			e = one
+		}
+	}
+	return e
+}
+
+// narrowest returns the device that limits the size of endpoints' packets the most, and the size
+// that it lets through. 0 means not known.
+func (ev evidence) narrowest() (by device, size int) {
+	wide := func(d device, mtu int) {
+		if mtu > 0 && (size == 0 || mtu < size) {
+			by, size = d, mtu
+		}
+	}
+	for _, d := range ev.path {
+		wide(d, d.mtu)
+		if up, ok := ev.uplinks[d.host]; ok && overheads[d.kind] > 0 {
+			wide(d, up.mtu-overheads[d.kind])
+		}
+	}
+	for _, e := range ev.ends {
+		if up, ok := ev.uplinks[e.Host]; ok {
+			wide(up, up.mtu)
+		}
+	}
+	return by, size
+}
+
+// nested returns a tunnel on the path of a pair and the tunnel that wraps it, if any. Several
+// tunnels of a host that lead to different hosts are not nested.
+func (ev evidence) nested() (inner, outer device, ok bool) {
+	for _, path := range ev.paths {
+		for i, d := range path {
+			if !d.tunnel() {
+				continue
+			}
+			if up := ev.uplinks[d.host]; up.tunnel() && up != d {
+				return d, up, true
+			}
+			for _, other := range path[i+1:] {
+				if other.host == d.host && other != d && other.tunnel() {
+					return d, other, true
+				}
+			}
+		}
+	}
+	return inner, outer, false
+}
+
+// diagnoseTime bounds the search for the cause of a failed trial.
+const diagnoseTime = 4 * time.Second
+
+// explained is a failure with a known cause.
+type explained struct {
+	finding
+	error // the symptom
+}
+
+func (e *explained) Unwrap() error { return e.error }
+
+// Error states the cause before the symptom.
+func (e *explained) Error() string { return joined(e.text, oneLine(e.error)) }
+
+// diagnose looks for the cause of a failed trial, notes it on the trial and returns the failure, with
+// its cause if that is known. It does not look for a cause if the trial was interrupted.
+func (s *session) diagnose(ctx context.Context, t *record.Trial, links []link, before map[string]uint64, failure error) error {
+	if errors.Is(ctx.Err(), context.Canceled) || errors.Is(failure, platform.ErrUnsupported) {
+		return failure
+	}
+	if ctx.Err() != nil { // the trial's time is up
+		ctx = context.WithoutCancel(ctx)
+	}
+	ctx, cancel := context.WithTimeout(ctx, diagnoseTime)
+	defer cancel()
+	after, err := s.count(ctx, links)
+	if err != nil {
+		return failure // the fault that broke the trial also prevents reading its network
+	}
+	t.Counters = sampler.Delta(before, after)
+	ev, err := s.evidence(t, links)
+	if err != nil {
+		return failure
+	}
+	all := findings(ev)
+	var cause *finding
+	if i := slices.IndexFunc(all, func(f finding) bool { return f.code == FoundChecksums }); i >= 0 {
+		cause = &all[i]
+	} else if hole, ok := s.probe(ctx, ev, links[0]); ok {
+		// A black hole says more than that packets may be too large.
+		all = append([]finding{hole}, slices.DeleteFunc(all, func(f finding) bool { return f.code == FoundMTU })...)
+		cause = &hole
+	}
+	for _, f := range all {
+		t.Warnings = append(t.Warnings, f.warning())
+	}
+	if cause == nil {
+		return failure
+	}
+	return &explained{*cause, failure}
+}
+
+// mostProbed is the largest MTU that is probed, that of jumbo frames. Probing larger ones, such as
+// a loopback device's, is pointless.
+const mostProbed = 9216 // bytes
+
+// probe measures how large packets may be to cross between two endpoints.
+func (s *session) probe(ctx context.Context, ev evidence, l link) (f finding, ok bool) {
+	client, server := ev.end(l.client.Name(), "client"), ev.end(l.server.Name(), "server")
+	if most := max(client.MTU, server.MTU); most > mostProbed || client.MTU == 0 || server.MTU == 0 {
+		return f, false
+	}
+	for _, m := range []*AgentEndpoint{l.client, l.server} { // one may have died from the same fault
+		if _, err := m.Agent(ctx); err != nil {
+			return f, false
+		}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	cookie := make([]byte, 16)
+	rand.Read(cookie)
+	echoing := make(chan struct{})
+	go func() {
+		defer close(echoing)
+		_ = l.server.Call(ctx, sampler.MethodEcho, sampler.Echo{At: netip.AddrPortFrom(l.atServer, uint16(l.own[0])), Cookie: cookie}, nil)
+	}()
+	var r sampler.Reached
+	err := l.client.Call(ctx, sampler.MethodReach, sampler.Reach{
+		To: netip.AddrPortFrom(l.toServer, uint16(l.own[0])), Cookie: cookie, MTU: max(client.MTU, server.MTU),
+	}, &r)
+	cancel()
+	<-echoing
+	if err != nil {
+		return f, false
+	}
+	_, announced := ev.most(ev.hosts, "IcmpOutDestUnreachs", "Icmp6OutPktTooBigs")
+	f, ok = blackHole(client, server, r, announced > 0)
+	if _, size := ev.narrowest(); ok && size > 0 {
+		f.remedy = setMTU(min(size, r.There, r.Back))
+	}
+	return f, ok
+}
+
+// end returns the endpoint with a name and a role.
+func (ev evidence) end(name, role string) record.Endpoint {
+	for _, e := range ev.ends {
+		if e.Name == name && e.Role == role {
+			return e
+		}
+	}
+	return record.Endpoint{}
 }

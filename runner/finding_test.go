@@ -9,10 +9,10 @@ import (
 	"nettoll/sampler"
 )
 
-// twoHosts is the scene of a sound tunnel.
-func twoHosts() scene {
+// twoHosts returns the evidence of a sound tunnel.
+func twoHosts() evidence {
 	offloads := map[string]bool{"tx-checksum": true}
-	sc := scene{
+	ev := evidence{
 		ends: []record.Endpoint{
 			{Name: "h2c1", Role: "client", Host: "h2", Device: "eth0", MTU: 1450, Offloads: offloads},
 			{Name: "h1c1", Role: "server", Host: "h1", Device: "eth0", MTU: 1450, Offloads: offloads},
@@ -23,68 +23,68 @@ func twoHosts() scene {
 		path:    []device{{"h2", "vxlan0", "vxlan", 1450}, {"h2", "eth0", "veth", 1500}, {"h1", "eth0", "veth", 1500}, {"h1", "vxlan0", "vxlan", 1450}},
 		uplinks: map[string]device{"h1": {"h1", "eth0", "veth", 1500}, "h2": {"h2", "eth0", "veth", 1500}},
 	}
-	sc.paths = [][]device{sc.path}
-	return sc
+	ev.paths = [][]device{ev.path}
+	return ev
 }
 
 func TestFindings(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		change func(*scene)
-		want   []string // code, then what its text says
+		change func(*evidence)
+		want   []string // code, then parts of the text
 	}{
-		{"sound", func(*scene) {}, nil},
-		{"a daemon tries whether fragments arrive", func(s *scene) { s.counted["h2/IpFragCreates"], s.probes = 82, 82 }, nil},
-		{"a daemon does, and the payload is cut as well", func(s *scene) { s.counted["h2/IpFragCreates"], s.probes = 83, 82 },
+		{"sound", func(*evidence) {}, nil},
+		{"a daemon tries whether fragments arrive", func(s *evidence) { s.counted["h2/IpFragCreates"], s.probes = 82, 82 }, nil},
+		{"a daemon does, and the payload is cut as well", func(s *evidence) { s.counted["h2/IpFragCreates"], s.probes = 83, 82 },
 			[]string{FoundFragmentation, "h2 sent packets in 83 fragments"}},
-		{"checksums at a host", func(s *scene) { s.counted["h1/UdpInCsumErrors"] = 2 },
+		{"checksums at a host", func(s *evidence) { s.counted["h1/UdpInCsumErrors"] = 2 },
 			[]string{FoundChecksums, "h1 threw away 2 segments", "ethtool -K eth0 tx off"}},
-		{"checksums of both families", func(s *scene) { s.counted["h1c1/UdpInCsumErrors"], s.counted["h1c1/Udp6InCsumErrors"] = 2, 3 },
+		{"checksums of both families", func(s *evidence) { s.counted["h1c1/UdpInCsumErrors"], s.counted["h1c1/Udp6InCsumErrors"] = 2, 3 },
 			[]string{FoundChecksums, "h1c1 threw away 5 segments"}},
-		{"checksums without offload", func(s *scene) {
+		{"checksums without offload", func(s *evidence) {
 			s.counted["h1c1/TcpInCsumErrors"] = 7
 			for i := range s.ends {
 				s.ends[i].Offloads = nil
 			}
 		}, []string{FoundChecksums, "although the sender completes them: something on the path corrupts packets"}},
-		{"hosts cut", func(s *scene) {
+		{"hosts cut", func(s *evidence) {
 			s.ends[0].MTU = 1500
 			s.counted["h2/IpFragCreates"], s.counted["h2/Ip6FragCreates"] = 30, 4
 		}, []string{FoundFragmentation, "h2 sent packets in 34 fragments", "MTU of 1500", "set the containers' MTU to 1450"}},
-		{"hosts cut, and nobody knows why", func(s *scene) { s.counted["h2/IpFragCreates"], s.path = 30, nil },
-			[]string{FoundFragmentation, "lower the containers' MTU by what the encapsulation adds"}},
-		{"a sender cuts its own datagrams, and hosts what they put together", func(s *scene) {
+		{"hosts cut, and nobody knows why", func(s *evidence) { s.counted["h2/IpFragCreates"], s.path = 30, nil },
+			[]string{FoundFragmentation, "lower the containers' MTU by the size of the encapsulation"}},
+		{"a sender cuts its own datagrams, and hosts what they put together", func(s *evidence) {
 			s.counted["h2c1/IpFragCreates"], s.counted["h2/IpFragCreates"] = 30, 30
 		}, []string{FoundFragmentation, "h2c1 sent its datagrams in 30 fragments", "--message-size"}},
-		{"TCP finds out", func(s *scene) { s.flows[0].TCP.PMTU = 1400 },
-			[]string{FoundMTU, "TCP had to find out that its path carries 1400", "set the containers' MTU to 1400"}},
-		{"no room for the tunnel", func(s *scene) { s.ends[1].MTU = 1460 },
+		{"TCP finds out", func(s *evidence) { s.flows[0].TCP.PMTU = 1400 },
+			[]string{FoundMTU, "TCP found that its path carries only 1400", "set the containers' MTU to 1400"}},
+		{"no room for the tunnel", func(s *evidence) { s.ends[1].MTU = 1460 },
 			[]string{FoundMTU, "h1c1's eth0 has an MTU of 1460, but h2/vxlan0 on the path carries 1450"}},
-		{"a device that is larger than what it adds to allows", func(s *scene) {
+		{"a device that is larger than what it adds to allows", func(s *evidence) {
 			for i := range s.path {
 				s.path[i].mtu = 1500
 			}
 			s.ends[0].MTU = 1500
 		}, []string{FoundMTU, "h2/vxlan0 on the path carries 1450"}},
-		{"larger than the uplink", func(s *scene) { s.path, s.ends[0].MTU = nil, 9000 },
+		{"larger than the uplink", func(s *evidence) { s.path, s.ends[0].MTU = nil, 9000 },
 			[]string{FoundMTU, "h2c1's eth0 has an MTU of 9000, but h2/eth0 on the path carries 1500"}},
-		{"one host", func(s *scene) { s.path, s.uplinks, s.ends[0].MTU = nil, nil, 65536 }, nil},
-		{"loopback", func(s *scene) {
+		{"one host", func(s *evidence) { s.path, s.uplinks, s.ends[0].MTU = nil, nil, 65536 }, nil},
+		{"loopback", func(s *evidence) {
 			s.path, s.uplinks, s.ends[0].MTU, s.ends[1].MTU, s.flows[0].TCP.PMTU = nil, nil, 65536, 65536, 65535
 		}, nil},
-		{"tunnel over a tunnel", func(s *scene) { s.uplinks["h2"] = device{"h2", "wg0", "wireguard", 1500} },
+		{"tunnel over a tunnel", func(s *evidence) { s.uplinks["h2"] = device{"h2", "wg0", "wireguard", 1500} },
 			[]string{FoundNested, "h2/vxlan0 (vxlan) is a tunnel inside the tunnel h2/wg0 (wireguard)"}},
-		{"two tunnels on the path", func(s *scene) { s.paths[0] = append(s.paths[0], device{"h1", "gre1", "gre", 1500}) },
+		{"two tunnels on the path", func(s *evidence) { s.paths[0] = append(s.paths[0], device{"h1", "gre1", "gre", 1500}) },
 			[]string{FoundNested, "h1/vxlan0 (vxlan) is a tunnel inside the tunnel h1/gre1 (gre)"}},
-		{"tunnels to two hosts", func(s *scene) {
+		{"tunnels to two hosts", func(s *evidence) {
 			to := device{"h1", "vxlan3", "vxlan", 1450}
 			s.path, s.paths = append(s.path, to), append(s.paths, []device{to})
 		}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			sc := twoHosts()
-			c.change(&sc)
-			got := findings(sc)
+			ev := twoHosts()
+			c.change(&ev)
+			got := findings(ev)
 			if len(c.want) == 0 {
 				if len(got) > 0 {
 					t.Errorf("found %+v", got)
@@ -116,9 +116,9 @@ func TestBlackHole(t *testing.T) {
 		{"more than the MTU was not tried", sampler.Reached{There: 1500, Back: 1450}, false, ""},
 		{"nothing crosses", sampler.Reached{}, false, ""},
 		{"nothing comes back", sampler.Reached{There: 1450}, false, ""},
-		{"there", sampler.Reached{There: 1400, Back: 1450}, false, "nothing larger than 1400 bytes crosses from h2c1 to h1c1, whose MTU is 1450: MTU black hole: set the containers' MTU to 1400"},
-		{"back", sampler.Reached{There: 1450, Back: 900}, false, "nothing larger than 900 bytes crosses from h1c1 to h2c1"},
-		{"announced", sampler.Reached{There: 900, Back: 900}, true, "although the path tells that packets are too large"},
+		{"there", sampler.Reached{There: 1400, Back: 1450}, false, "MTU black hole: nothing larger than 1400 bytes crosses from h2c1, whose MTU is 1450, to h1c1: set the containers' MTU to 1400"},
+		{"back", sampler.Reached{There: 1450, Back: 900}, false, "nothing larger than 900 bytes crosses from h1c1, whose MTU is 1450, to h2c1"},
+		{"announced", sampler.Reached{There: 900, Back: 900}, true, "although a host on the path reports that packets are too large"},
 	} {
 		f, ok := blackHole(ends[0], ends[1], c.reached, c.announced)
 		if ok != (c.want != "") || ok && !strings.Contains(f.warning().Text, c.want) {

@@ -9,14 +9,14 @@ import (
 	"nettoll/record"
 )
 
-// TestWorkOfOthersIsDoubted: what a trial does by itself is none of others, on a quiet machine
-// with any clock.
+// TestWorkOfOthersIsDoubted checks that the work of the trial itself is not taken for foreign work, on
+// a quiet machine with any clock.
 func TestWorkOfOthersIsDoubted(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		busy     float64
 		idle     float64
-		own      float64 // of client, server and a daemon, each
+		own      float64 // of client, server and a daemon each
 		softirq  float64
 		switches uint64
 		window   time.Duration
@@ -26,9 +26,9 @@ func TestWorkOfOthersIsDoubted(t *testing.T) {
 		{"transactions, most of whose time is between processes", 1.1, 0.01, 0.2, 0.2, 80_000, time.Second, ""},
 		{"a machine that is always half busy", 1.6, 0.9, 0.2, 0.1, 10_000, time.Second, ""},
 		{"clocks of ticks in a short window", 0.13, 0, 0.02, 0.02, 1000, 100 * time.Millisecond, ""},
-		{"a process on one CPU", 1.9, 0.02, 0.2, 0.2, 9_000, time.Second, "something else used 1 CPU seconds a second of the machine beside the trial"},
-		{"half of one", 1.4, 0.02, 0.2, 0.2, 9_000, time.Second, "something else used 0.53 CPU seconds a second of the machine beside the trial"},
-		{"in a long window even less", 5, 0.02, 1, 0.5, 20_000, 5 * time.Second, "something else used 0.26 CPU seconds a second of the machine beside the trial"},
+		{"a process on one CPU", 1.9, 0.02, 0.2, 0.2, 9_000, time.Second, "something else on the machine used 1 CPU seconds per second during the trial"},
+		{"half of one", 1.4, 0.02, 0.2, 0.2, 9_000, time.Second, "something else on the machine used 0.53 CPU seconds per second during the trial"},
+		{"in a long window even less", 5, 0.02, 1, 0.5, 20_000, 5 * time.Second, "something else on the machine used 0.26 CPU seconds per second during the trial"},
 	} {
 		one := record.ProcessCPU{User: c.own / 2, System: c.own / 2}
 		use := record.CPUUse{
@@ -45,8 +45,8 @@ func TestWorkOfOthersIsDoubted(t *testing.T) {
 	}
 }
 
-// TestSilenceThatIsNotKnown: a network that could not be watched is doubted as one is that did
-// not become silent.
+// TestSilenceThatIsNotKnown checks that a network that could not be watched gets the same warning as
+// one that did not become silent.
 func TestSilenceThatIsNotKnown(t *testing.T) {
 	for _, c := range []struct {
 		settle  *record.Settle

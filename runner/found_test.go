@@ -15,48 +15,28 @@ import (
 	"nettoll/platform/lab"
 	"nettoll/record"
 	"nettoll/runner"
-	"nettoll/sampler"
-	"nettoll/workload"
 	"nettoll/workload/engine"
 )
 
-// What follows breaks real networks in the ways that users do.
+// The following tests break real networks in the ways that users do.
 
-// measured is one cell, measured once.
+// measured measures a cell once.
 func measured(t *testing.T, tech network.Driver, c record.Cell, change func(*testing.T, *network.Network)) record.Trial {
 	t.Helper()
 	if err := tech.Probe(t.Context(), lab.New()); err != nil {
 		t.Skip(err)
 	}
-	m, err := sampler.Machine("/proc", "/sys")
-	if err != nil {
-		t.Fatal(err)
-	}
 	c.Network, c.Servers, c.Clients, c.Tool, c.Placement = "broken", 1, 1, "engine", record.PlacementFree
-	var trials []record.Trial
-	r := &runner.Runner{
-		Networks: map[string]runner.Recipe{"broken": {Platform: lab.New(), Driver: tech.Then(func(_ context.Context, _ network.Topology, n *network.Network) error {
-			if change != nil {
-				change(t, n)
-			}
-			return nil
-		})}},
-		Tools:   map[string]workload.Tool{"engine": engine.New()},
-		Machine: m, Cells: []record.Cell{c},
-		Settings: record.Settings{Duration: 0.4, Warmup: 0.4, MinRounds: 1, MaxRounds: 1, Confidence: 0.95, Seed: 1},
-		Save: func(t record.Trial) error {
-			trials = append(trials, t)
-			return nil
-		},
-		Enough: func([]record.Trial) map[string]bool { return nil },
-	}
-	if _, err := r.Run(t.Context()); err != nil || len(trials) != 1 {
-		t.Fatalf("%d trials, %v", len(trials), err)
-	}
-	return trials[0]
+	changed := tech.Then(func(_ context.Context, _ network.Topology, n *network.Network) error {
+		if change != nil {
+			change(t, n)
+		}
+		return nil
+	})
+	return aRound(t, lab.New(), engine.New(), changed, c)[0]
 }
 
-// said is what a trial warns of under a code.
+// said returns the text of a trial's warning with a code.
 func said(tr record.Trial, code string) string {
 	for _, w := range tr.Warnings {
 		if w.Code == code {
@@ -66,7 +46,7 @@ func said(tr record.Trial, code string) string {
 	return ""
 }
 
-// setMTU gives devices of a namespace an MTU.
+// setMTU sets the MTU of devices of a namespace.
 func setMTU(t *testing.T, e platform.Endpoint, mtu int, devices ...string) {
 	t.Helper()
 	in(t, e, func(n *nl.NS) error {
@@ -90,8 +70,8 @@ func in(t *testing.T, e platform.Endpoint, do func(*nl.NS) error) {
 	}
 }
 
-// wide gives containers on a VXLAN the MTU of the underlay, which has no room for the
-// tunnel's headers.
+// wide gives containers on a VXLAN the MTU of the underlay, which leaves no room for the tunnel's
+// headers.
 func wide(t *testing.T, n *network.Network) {
 	for _, e := range slices.Concat(n.Servers, n.Clients) {
 		setMTU(t, e, 1500, "eth0")
@@ -101,7 +81,7 @@ func wide(t *testing.T, n *network.Network) {
 	}
 }
 
-// An underlay with less room than the tunnel was made for. The containers let routers cut
+// The underlay has less room than the tunnel was made for. The containers allow routers to fragment
 // their packets.
 func TestTunnelWhosePacketsAreCut(t *testing.T) {
 	for _, family := range []int{4, 6} {
@@ -128,38 +108,38 @@ func TestTunnelWhosePacketsAreCut(t *testing.T) {
 	}
 }
 
-// Segments that a device is to cut are not too large for it, and VXLAN tells their sender
-// what does not fit.
+// Segments that a device will split (offload) are not too large for it, and VXLAN reports to the
+// sender which packets do not fit.
 func TestContainersWhoseMTUHasNoRoomForTheTunnel(t *testing.T) {
 	tr := measured(t, kernel.VXLAN(), record.Cell{Hosts: 2, Family: 4, Workload: record.TCPStream}, wide)
-	want := "h2c1's eth0 has an MTU of 1500, but TCP had to find out that its path carries 1450: set the containers' MTU to 1450"
+	want := "h2c1's eth0 has an MTU of 1500, but TCP found that its path carries only 1450: set the containers' MTU to 1450"
 	if got := said(tr, runner.FoundMTU); tr.Status != record.OK || got != want {
 		t.Errorf("%s, %s: warned of %q, want %q", tr.Status, tr.Reason, got, want)
 	}
 }
 
-// Without offloads the same packets are too large for the tunnel's device, and a bridge
-// tells nobody.
+// Without offloads the same packets are too large for the tunnel's device, and a bridge reports that
+// to nobody.
 func TestBlackHoleOfABridge(t *testing.T) {
 	for _, family := range []int{4, 6} {
 		tr := measured(t, kernel.VXLAN(), record.Cell{Hosts: 2, Family: family, Workload: record.TCPStream, Offload: record.OffloadOff}, wide)
-		wantBlackHole(t, tr, "nothing larger than 1450 bytes crosses from h2c1 to h1c1, whose MTU is 1500: MTU black hole", "set the containers' MTU to 1450")
+		wantBlackHole(t, tr, "MTU black hole: nothing larger than 1450 bytes crosses from h2c1, whose MTU is 1500, to h1c1", "set the containers' MTU to 1450")
 	}
 }
 
-// On one host, too, and to one of its containers alone.
+// A black hole can also be on one host, and affect only one of its containers.
 func TestBlackHoleOfAPort(t *testing.T) {
 	tr := measured(t, kernel.BridgeWithoutNetfilter(), record.Cell{Hosts: 1, Family: 4, Workload: record.TCPStream, Offload: record.OffloadOff},
 		func(t *testing.T, n *network.Network) { setMTU(t, n.Hosts[0], 1400, "veth0") })
-	wantBlackHole(t, tr, "nothing larger than 1404 bytes crosses from h1c2 to h1c1, whose MTU is 1500", "set the containers' MTU to 1400")
+	wantBlackHole(t, tr, "MTU black hole: nothing larger than 1404 bytes crosses from h1c2, whose MTU is 1500, to h1c1", "set the containers' MTU to 1400")
 }
 
 // Only the way back is narrow.
 func TestBlackHoleOfOneDirection(t *testing.T) {
 	tr := measured(t, kernel.VXLAN(), record.Cell{Hosts: 2, Family: 4, Workload: record.TCPStream, Offload: record.OffloadOff, Options: record.Options{Reverse: true}},
 		func(t *testing.T, n *network.Network) { setMTU(t, n.Hosts[0], 1321, "vxlan0") })
-	// A bridge lets frames pass that are longer by the tag of a VLAN.
-	wantBlackHole(t, tr, "nothing larger than 1325 bytes crosses from h1c1 to h2c1, whose MTU is 1450", "set the containers' MTU to 1321")
+	// A bridge lets frames pass that are longer by a VLAN tag.
+	wantBlackHole(t, tr, "MTU black hole: nothing larger than 1325 bytes crosses from h1c1, whose MTU is 1450, to h2c1", "set the containers' MTU to 1321")
 }
 
 func wantBlackHole(t *testing.T, tr record.Trial, text, remedy string) {
@@ -175,7 +155,7 @@ func wantBlackHole(t *testing.T, tr record.Trial, text, remedy string) {
 	}
 }
 
-// What is right is not talked about.
+// A sound network gets no findings.
 func TestNothingIsFoundInASoundNetwork(t *testing.T) {
 	for name, tech := range map[string]network.Driver{"vxlan": kernel.VXLAN(), "routed": kernel.Routed(), "loopback": kernel.Loopback()} {
 		hosts := slices.Max(tech.Hosts)
@@ -195,7 +175,7 @@ func TestNothingIsFoundInASoundNetwork(t *testing.T) {
 	}
 }
 
-// What a daemon of a network uses is told with the host that it is on.
+// The CPU use of a network's daemon is recorded with its host.
 func TestDaemonsAreToldWithTheirHosts(t *testing.T) {
 	tr := measured(t, kernel.PublishedProxy(), record.Cell{Hosts: 1, Family: 4, Workload: record.TCPStream}, nil)
 	if tr.Status != record.OK || len(tr.CPU.Daemons) != 1 {
@@ -206,7 +186,7 @@ func TestDaemonsAreToldWithTheirHosts(t *testing.T) {
 	}
 }
 
-// A router that says so lets TCP find out what its path carries.
+// A router that reports packets that are too large lets TCP find out the path's MTU.
 func TestPathThatIsNarrowerThanItsEnds(t *testing.T) {
 	tr := measured(t, kernel.Routed(), record.Cell{Hosts: 2, Family: 4, Workload: record.TCPStream},
 		func(t *testing.T, n *network.Network) {
@@ -214,7 +194,7 @@ func TestPathThatIsNarrowerThanItsEnds(t *testing.T) {
 				setMTU(t, h, 1400, "eth0")
 			}
 		})
-	want := "h2c1's eth0 has an MTU of 1500, but TCP had to find out that its path carries 1400: set the containers' MTU to 1400"
+	want := "h2c1's eth0 has an MTU of 1500, but TCP found that its path carries only 1400: set the containers' MTU to 1400"
 	if got := said(tr, runner.FoundMTU); tr.Status != record.OK || got != want {
 		t.Errorf("%s, %s: warned of %q, want %q", tr.Status, tr.Reason, got, want)
 	}

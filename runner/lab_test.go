@@ -17,16 +17,17 @@ import (
 	"nettoll/workload/engine"
 )
 
-// What follows measures real networks with the real engine.
-// altered is bridges with a change to each.
+// The following tests measure real networks with the real engine.
+
+// altered returns a driver of bridges that applies a change to each.
 func altered(change func(n *network.Network) error) network.Driver {
 	return kernel.Bridge().Then(func(_ context.Context, _ network.Topology, n *network.Network) error { return change(n) })
 }
 
-// node is what an endpoint of a network of the lab is.
+// node returns the node of the lab behind an endpoint.
 func node(e platform.Endpoint) *plumb.Node { return e.(*plumb.Node) }
 
-// host is the namespace of a network's first host.
+// host returns the namespace of a network's first host.
 func host(n *network.Network) string {
 	return n.Hosts[0].Facts().NetNS
 }
@@ -44,35 +45,40 @@ func measure(t *testing.T, p platform.Platform, tool workload.Tool, a network.Dr
 	return aRound(t, p, tool, a, cells...)
 }
 
-// aRound runs one round of cells over one kind of network, whatever they call it.
+// aRound runs one round of cells over one kind of network, whatever the cells call it.
 func aRound(t *testing.T, p platform.Platform, tool workload.Tool, tech network.Driver, cells ...record.Cell) []record.Trial {
 	t.Helper()
-	m, err := sampler.Machine("/proc", "/sys")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var trials []record.Trial
-	r := &runner.Runner{
+	return all(t, &runner.Runner{
 		Networks: map[string]runner.Recipe{cells[0].Network: {Platform: p, Driver: tech}},
 		Tools:    map[string]workload.Tool{"engine": tool},
-		Machine:  m, Cells: cells,
-		Settings: record.Settings{Duration: 0.3, Warmup: 0.4, MinRounds: 1, MaxRounds: 1, Confidence: 0.95, Seed: 1},
-		Save: func(t record.Trial) error {
-			trials = append(trials, t)
-			return nil
-		},
-		Enough: func([]record.Trial) map[string]bool { return nil },
+		Cells:    cells,
+		Settings: record.Settings{Duration: 0.3, Warmup: 0.4, MaxRounds: 1},
+	})
+}
+
+// all runs all rounds on this machine and returns their trials.
+func all(t *testing.T, r *runner.Runner) (trials []record.Trial) {
+	t.Helper()
+	var err error
+	if r.Machine, err = sampler.Machine("/proc", "/sys"); err != nil {
+		t.Fatal(err)
+	}
+	r.Settings.MinRounds, r.Settings.Confidence, r.Settings.Seed = r.Settings.MaxRounds, 0.95, 1
+	r.Enough = func([]record.Trial) map[string]bool { return nil }
+	r.Save = func(t record.Trial) error {
+		trials = append(trials, t)
+		return nil
 	}
 	if _, err := r.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if len(trials) != len(cells) {
-		t.Fatalf("%d trials, want %d", len(trials), len(cells))
+	if want := len(r.Cells) * r.Settings.MaxRounds; len(trials) != want {
+		t.Fatalf("%d trials, want %d", len(trials), want)
 	}
 	return trials
 }
 
-// otherPath has a network say something else of its path.
+// otherPath makes a network report another path.
 func otherPath(n *network.Network, path func(real []network.Hop) []network.Hop) {
 	real := n.Path
 	n.Path = func(from, to platform.Endpoint, f network.Family) []network.Hop { return path(real(from, to, f)) }

@@ -34,12 +34,12 @@ func TestPrecisionEndsTheRunButNotBeforeTheFewestRounds(t *testing.T) {
 	}
 }
 
-// TestKnownCellsAreMeasuredNoMore leaves out what is known, and keeps its baseline as long as
-// anything else is compared with that.
+// TestKnownCellsAreMeasuredNoMore checks that known cells are left out, and that their baseline is
+// measured as long as any other cell is compared with it.
 func TestKnownCellsAreMeasuredNoMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(&way{name: "host"}, &way{name: "bridge"}, &way{name: "veth"}, &way{name: "macvlan"})
-		b.Cells[3].Hosts, b.Cells[3].Network = 2, "native" // a baseline alone
+		b.Cells[3].Hosts, b.Cells[3].Network = 2, "native" // a baseline by itself
 		b.Networks["native"] = b.Networks["macvlan"]
 		b.Settings.MaxRounds = 10
 		after := map[string]int{"host": 1, "bridge": 2, "veth": 4, "native": 3}
@@ -65,8 +65,8 @@ func TestKnownCellsAreMeasuredNoMore(t *testing.T) {
 	})
 }
 
-// TestReopenedCellsJoinTheLastRound holds that a cell which was known, and is asked for more when
-// the run goes on, is not measured in rounds whose other trials are long over.
+// TestReopenedCellsJoinTheLastRound checks that a cell that was known, and needs more trials when the
+// run is resumed, is not measured in rounds whose other trials are long over.
 func TestReopenedCellsJoinTheLastRound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first := newBench(&way{name: "host"}, &way{name: "bridge"}, &way{name: "veth"})
@@ -105,7 +105,7 @@ func TestPrecisionIsNotAskedOfWhatWasGivenUp(t *testing.T) {
 func TestBudgetEndsTheRun(t *testing.T) {
 	for _, c := range []struct {
 		name           string
-		budget         float64 // seconds; half of one goes to watching the idle machine
+		budget         float64 // seconds; 0.5 of them go to watching the idle machine
 		trials, rounds int
 	}{
 		{"for two rounds and a half", 10, 8, 2}, // of four trials of a second each

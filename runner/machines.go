@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -12,7 +13,7 @@ import (
 	"nettoll/workload"
 )
 
-// How long machines elsewhere are watched before the first trial of a round, and before each other one.
+// How long remote machines are watched before the first trial of a round, and before every other one.
 const (
 	idleFirst = 250 * time.Millisecond
 	idleAgain = 100 * time.Millisecond
@@ -23,18 +24,18 @@ type machine struct {
 	name  string
 	facts record.Machine
 	read  func(context.Context) (sampler.Snapshot, error)
-	idle  *sampler.Baseline // in this round
+	idle  *sampler.Baseline // in the current round
 }
 
-// machines are those of a trial, each once. of tells the machine of an endpoint in a
-// role.
+// machines are the machines of a trial, each once. of maps an endpoint in a role to its machine; it
+// is nil if all endpoints are on this machine.
 type machines struct {
 	all []*machine
 	of  map[*AgentEndpoint]*machine
 }
 
-// machines finds out where the endpoints of a trial are. But for distant networks, that
-// is here.
+// machines finds out on which machines the endpoints of a trial are: this one, unless the network
+// is distant.
 func (s *session) machines(ctx context.Context, links []link) (*machines, error) {
 	here := &machine{
 		facts: s.r.Machine, idle: &s.r.idle,
@@ -45,10 +46,10 @@ func (s *session) machines(ctx context.Context, links []link) (*machines, error)
 	}
 	m := &machines{of: map[*AgentEndpoint]*machine{}}
 	byBoot := map[string]*machine{}
-	for _, at := range seats(links) {
+	for _, at := range endsOf(links) {
 		var o sampler.Origin
 		if err := at.Call(ctx, sampler.MethodOrigin, nil, &o); err != nil {
-			return nil, fmt.Errorf("%s: ask for its machine: %w", at.Name(), err)
+			return nil, fmt.Errorf("%s: find out which machine it runs on: %w", at.Name(), err)
 		}
 		if byBoot[o.Boot] == nil {
 			c := &machine{name: fmt.Sprintf("machine %d", len(m.all)+1), facts: o.Machine, idle: s.r.idleOf(o.Boot)}
@@ -64,7 +65,7 @@ func (s *session) machines(ctx context.Context, links []link) (*machines, error)
 	return m, m.watchIdle(ctx)
 }
 
-// idleOf is the baseline of another machine in this round, by its boot.
+// idleOf returns the baseline of another machine in this round, by its boot.
 func (r *Runner) idleOf(boot string) *sampler.Baseline {
 	r.probing.Lock()
 	defer r.probing.Unlock()
@@ -74,8 +75,8 @@ func (r *Runner) idleOf(boot string) *sampler.Baseline {
 	return r.distant[boot]
 }
 
-// watchIdle watches the machines before there is traffic. What it sees is added to what
-// was seen of them before other trials of the round; before the first it looks longer.
+// watchIdle watches the machines before the traffic starts. The result is added to what was seen
+// before other trials of the round; before the first trial it watches longer.
 func (m *machines) watchIdle(ctx context.Context) error {
 	while := idleAgain
 	for _, c := range m.all {
@@ -87,10 +88,8 @@ func (m *machines) watchIdle(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	select {
-	case <-ctx.Done():
+	if !sleepUntil(ctx, time.Now().Add(while)) {
 		return context.Cause(ctx)
-	case <-time.After(while):
 	}
 	to, err := m.snap(ctx)
 	if err != nil {
@@ -104,7 +103,7 @@ func (m *machines) watchIdle(ctx context.Context) error {
 	return nil
 }
 
-// snap reads all machines at once.
+// snap reads all machines concurrently.
 func (m *machines) snap(ctx context.Context) ([]sampler.Snapshot, error) {
 	snaps, errs := make([]sampler.Snapshot, len(m.all)), make([]error, len(m.all))
 	var reading sync.WaitGroup
@@ -112,16 +111,14 @@ func (m *machines) snap(ctx context.Context) ([]sampler.Snapshot, error) {
 		reading.Go(func() { snaps[i], errs[i] = c.read(ctx) })
 	}
 	reading.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return nil, err
-		}
+	if err := cmp.Or(errs...); err != nil {
+		return nil, err
 	}
 	return snaps, nil
 }
 
-// idle is what the machines use by themselves, together, and for how many seconds each of
-// them was watched at least.
+// idle returns the sum of the machines' idle use, in CPU seconds per second, and the seconds that
+// every one of them was watched at least.
 func (m *machines) idle() (sum, watched float64) {
 	watched = m.all[0].idle.Watched
 	for _, c := range m.all {
@@ -131,8 +128,8 @@ func (m *machines) idle() (sum, watched float64) {
 	return sum, watched
 }
 
-// use is what the machines did between the edges of turns, together, and, where there are several,
-// apart; and how many seconds that was. CPUs of several machines are not told apart.
+// use returns what the machines did between the edges of turns, as a sum and, if there are several,
+// for each machine; and the seconds between the edges. CPUs are not kept apart by machine.
 func (m *machines) use(turns []turnUse) (sum record.MachineCPU, apart []record.HostCPU, elapsed float64, err error) {
 	for i, c := range m.all {
 		var spans []sampler.Span
@@ -168,20 +165,18 @@ func coarser(a, b string) bool {
 	return slices.Index(fineness, a) > slices.Index(fineness, b)
 }
 
-// name calls the hosts of endpoints what their machines are called, where there are
-// several.
+// name sets the hosts of endpoints to the names of their machines, if there are several.
 func (m *machines) name(endpoints []record.Endpoint, links []link) {
 	if len(m.all) < 2 {
 		return
 	}
-	for i, at := range seats(links) {
+	for i, at := range endsOf(links) {
 		endpoints[i].Host = m.of[at.AgentEndpoint].name
 	}
 }
 
-// place chooses CPUs where clients and servers are. On machines of their own each side
-// has the half that it would have beside the other: a placement means the same
-// wherever they are.
+// place chooses CPUs on the machines of clients and servers. On separate machines each side gets the
+// half that it would have if they shared one, so that a placement means the same in both cases.
 func (m *machines) place(placement string, links []link) workload.CPUs {
 	if m.of == nil {
 		return Place(m.all[0].facts, placement)

@@ -8,40 +8,30 @@ import (
 	"nettoll/network"
 	"nettoll/platform"
 	"nettoll/record"
-	"nettoll/runner"
 	"nettoll/workload"
 )
 
-// one runs a single trial of a cell with the fake tool and gives what was recorded
-// and the job that the tool got.
+// one runs a single trial of a cell with the fake tool and returns the recorded trial and the job
+// that the tool got.
 func one(t *testing.T, c record.Cell, flows ...record.Flow) (record.Trial, workload.Job) {
 	t.Helper()
-	w := newWorld()
 	var seen workload.Job
-	fake := &tool{w: w}
-	fake.run = func(ctx context.Context, _ int64, job workload.Job) (workload.Result, error) {
+	b := newBench(&way{name: "fake"})
+	b.tool.run = func(ctx context.Context, _ int64, job workload.Job) (workload.Result, error) {
 		seen = job
-		r, err := fake.well(ctx, job)
+		r, err := b.tool.well(ctx, job)
 		r.Flows = flows
 		return r, err
 	}
 	c.Network, c.Hosts, c.Family, c.Tool, c.Workload, c.Placement = "fake", 1, 4, "fake", record.TCPStream, record.PlacementFree
-	var trials []record.Trial
-	r := &runner.Runner{
-		Networks: map[string]runner.Recipe{"fake": {Platform: &ground{w: w}, Driver: (&way{w: w, name: "fake"}).driver()}},
-		Tools:    map[string]workload.Tool{"fake": fake},
-		Settings: record.Settings{Duration: 0.02, MinRounds: 1, MaxRounds: 1, Confidence: 0.95},
-		Cells:    []record.Cell{c},
-		Save:     func(t record.Trial) error { trials = append(trials, t); return nil },
-		Enough:   func([]record.Trial) map[string]bool { return nil },
-	}
-	if _, err := r.Run(t.Context()); err != nil {
+	b.Settings.Duration, b.Settings.MaxRounds, b.Cells = 0.02, 1, []record.Cell{c}
+	if _, err := b.run(t, t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if len(trials) != 1 || trials[0].Status != record.OK {
-		t.Fatalf("%+v", trials)
+	if len(b.trials) != 1 || b.trials[0].Status != record.OK {
+		t.Fatalf("%+v", b.trials)
 	}
-	return trials[0], seen
+	return b.trials[0], seen
 }
 
 func TestEveryClientProcessHasAnAgentAndPortsOfItsOwn(t *testing.T) {

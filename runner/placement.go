@@ -8,11 +8,10 @@ import (
 	"nettoll/workload"
 )
 
-// Place chooses CPUs. Distinct: the cores of the package that has most of them
-// are halved, one half for the client and one for the server, so that they share
-// a cache but no core; each flow gets a CPU of its half, hyperthreads of one core
-// last. Same: one CPU for both. Free, and distinct on a machine with one CPU:
-// none is chosen, and the record says so by having none.
+// Place chooses CPUs. Distinct: the cores of the largest package are halved, one half for the client
+// and one for the server, so that they share a cache but no core; each flow gets a CPU of its half,
+// second hyperthreads of a core last. Same: one CPU for both. Free, or distinct on a machine with
+// one CPU: no CPU is chosen, and the record has none.
 func Place(m record.Machine, placement string) workload.CPUs {
 	if len(m.CPUs) == 0 || placement == record.PlacementFree {
 		return workload.CPUs{}

@@ -9,7 +9,7 @@ import (
 	"nettoll/workload"
 )
 
-// cpusOf gives CPUs, each as its package and core.
+// cpusOf returns a machine with CPUs, each given as its package and core.
 func cpusOf(places ...[2]int) (m record.Machine) {
 	for id, p := range places {
 		m.CPUs = append(m.CPUs, record.CPU{ID: id, Package: p[0], Core: p[1]})

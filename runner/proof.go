@@ -7,14 +7,15 @@ import (
 
 	"nettoll/network"
 	"nettoll/record"
+	"nettoll/workload"
 )
 
-// proof reads the hops of a network before the traffic and after it, and says
-// whether the payload crossed them.
+// proof reads the hops of a network before and after the traffic, and judges whether the payload
+// crossed them.
 type proof struct {
 	hops   []network.Hop
 	before []network.Count
-	after  []network.Count // when it was read last
+	after  []network.Count // at the last reading
 	pairs  [][]int         // for each hop, the pairs whose payload must cross it
 }
 
@@ -53,18 +54,12 @@ func (p *proof) read(ctx context.Context) ([]network.Count, error) {
 	return counts, nil
 }
 
-// carried is what one pair sent and received.
-type carried struct {
-	bytes uint64 // payload, both ways
-	conns uint64
-}
-
-// settle is how long counters may take to show what has crossed, as those of a
-// user-space process do.
+// settle is how long counters may take to show the packets that crossed: those of a user-space
+// process are late.
 const settle = 500 * time.Millisecond
 
 // finish reads the hops again and judges them.
-func (p *proof) finish(ctx context.Context, pairs []carried) ([]record.Hop, error) {
+func (p *proof) finish(ctx context.Context, pairs []workload.Crossed) ([]record.Hop, error) {
 	deadline := time.Now().Add(settle)
 	for {
 		after, err := p.read(ctx)
@@ -74,10 +69,10 @@ func (p *proof) finish(ctx context.Context, pairs []carried) ([]record.Hop, erro
 		p.after = after
 		for i, h := range p.hops {
 			if after[i].At != p.before[i].At {
-				continue // nothing that was counted there can be compared
+				continue // the counts of different devices cannot be compared
 			}
 			if after[i].Bytes < p.before[i].Bytes || after[i].Packets < p.before[i].Packets {
-				return nil, fmt.Errorf("%s counts less than before the trial: it was made anew", h.Name)
+				return nil, fmt.Errorf("%s counts less than before the trial: it was recreated", h.Name)
 			}
 		}
 		hops, ok := p.judge(after, pairs)
@@ -88,34 +83,34 @@ func (p *proof) finish(ctx context.Context, pairs []carried) ([]record.Hop, erro
 	}
 }
 
-// more is what was counted between two readings; nothing where the second is of another
-// device, which the trial is invalid for.
+// more returns the growth between two readings, or 0 if the second is smaller: then it is of another
+// device, and the trial is invalid.
 func more(before, after uint64) uint64 { return after - min(before, after) }
 
-// background is what may cross a hop that the payload must not cross: address
-// resolution, and half of the payload, since what took this path would have left
-// all of it, with headers, both ways.
+// background is how many bytes may cross a hop that the payload must not cross, in addition to half
+// of the payload: room for address resolution. Traffic that took this path would have left all of
+// the payload, with headers, in both directions.
 const background = 64 << 10 // bytes
 
-func (p *proof) judge(after []network.Count, pairs []carried) ([]record.Hop, bool) {
+func (p *proof) judge(after []network.Count, pairs []workload.Crossed) ([]record.Hop, bool) {
 	out, all := make([]record.Hop, len(p.hops)), true
 	for i, h := range p.hops {
-		var sum carried
+		var sum workload.Crossed
 		for _, pair := range p.pairs[i] {
-			sum.bytes += pairs[pair].bytes
-			sum.conns += pairs[pair].conns
+			sum.Bytes += pairs[pair].Bytes
+			sum.Conns += pairs[pair].Conns
 		}
 		r := record.Hop{
 			Name: h.Name, Kind: string(h.Kind), Absent: h.Absent, Unit: "bytes",
 			Packets: more(p.before[i].Packets, after[i].Packets), Bytes: more(p.before[i].Bytes, after[i].Bytes),
-			Need: sum.bytes,
+			Need: sum.Bytes,
 		}
 		got := r.Bytes
 		if h.Kind == network.Connection {
-			r.Unit, r.Need, got = "packets", sum.conns, r.Packets
+			r.Unit, r.Need, got = "packets", sum.Conns, r.Packets
 		}
 		if h.Absent {
-			r.Need = sum.bytes/2 + background
+			r.Need = sum.Bytes/2 + background
 			r.OK = got <= r.Need
 		} else {
 			r.OK = got >= r.Need && got > 0
@@ -125,7 +120,7 @@ func (p *proof) judge(after []network.Count, pairs []carried) ([]record.Hop, boo
 	return out, all
 }
 
-// verdict says in words what is wrong with a path, or nothing.
+// verdict describes what is wrong with a path, or returns "".
 func verdict(hops []record.Hop) string {
 	for _, h := range hops {
 		switch {

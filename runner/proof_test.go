@@ -8,9 +8,10 @@ import (
 
 	"nettoll/network"
 	"nettoll/record"
+	"nettoll/workload"
 )
 
-// hop counts what it is told, one reading after the other.
+// hop returns a hop that reports the given readings, one after the other.
 func hop(name string, kind network.HopKind, absent bool, readings ...network.Count) network.Hop {
 	return network.Hop{Name: name, Kind: kind, Absent: absent, Read: func(context.Context) (network.Count, error) {
 		c := readings[0]
@@ -52,7 +53,7 @@ func TestJudge(t *testing.T) {
 				t.Fatal(err)
 			}
 			after := network.Count{Packets: base + c.after.Packets, Bytes: base + c.after.Bytes}
-			hops, ok := p.judge([]network.Count{after}, []carried{{bytes: 10_000, conns: 3}})
+			hops, ok := p.judge([]network.Count{after}, []workload.Crossed{{Bytes: 10_000, Conns: 3}})
 			if ok != c.ok || len(hops) != 1 || hops[0].OK != c.ok {
 				t.Errorf("judged %v, %+v; want %v", ok, hops, c.ok)
 			}
@@ -71,7 +72,7 @@ func TestNoPayloadProvesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if hops, ok := p.judge([]network.Count{bytes(0)}, []carried{{}}); ok || verdict(hops) == "" {
+	if hops, ok := p.judge([]network.Count{bytes(0)}, []workload.Crossed{{}}); ok || verdict(hops) == "" {
 		t.Errorf("judged %v, %+v", ok, hops)
 	}
 }
@@ -83,7 +84,7 @@ func TestSharedHopMustCarryThePayloadOfAllItsPairs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pairs := []carried{{bytes: 100, conns: 1}, {bytes: 200, conns: 1}}
+	pairs := []workload.Crossed{{Bytes: 100, Conns: 1}, {Bytes: 200, Conns: 1}}
 	for _, c := range []struct {
 		after []network.Count
 		want  string
@@ -108,7 +109,7 @@ func TestFinishWaitsForCountersThatComeLate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hops, err := p.finish(t.Context(), []carried{{bytes: 1000}})
+	hops, err := p.finish(t.Context(), []workload.Crossed{{Bytes: 1000}})
 	if err != nil || verdict(hops) != "" {
 		t.Errorf("%v, %q", err, verdict(hops))
 	}
@@ -123,7 +124,7 @@ func TestCounterThatBeganAnewIsAnError(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			hops, err := p.finish(t.Context(), []carried{{bytes: 1}})
+			hops, err := p.finish(t.Context(), []workload.Crossed{{Bytes: 1}})
 			if err == nil || !strings.Contains(err.Error(), "h1/vxlan0 counts less than before") {
 				t.Errorf("%s: hops %+v, error %v", name, hops, err)
 			}
@@ -161,10 +162,10 @@ func TestDevicesThatAreJoinedToOthers(t *testing.T) {
 	was := network.Joint{Kind: "veth", Index: 3, Peer: 5, Home: 1, Master: 7}
 	for want, is := range map[string]network.Joint{
 		"":                       was,
-		"h1/veth1 was made anew": {Kind: "veth", Index: 8, Peer: 5, Home: 1, Master: 7},
-		"the other end of h1/veth1 is another one":                     {Kind: "veth", Index: 3, Peer: 6, Home: 1, Master: 7},
-		"h1/veth1 was a port of h1's br0, and is one of h1's br1":      {Kind: "veth", Index: 3, Peer: 5, Home: 1, Master: 9},
-		"h1/veth1 was a port of h1's br0, and is no bridge's any more": {Kind: "veth", Index: 3, Peer: 5, Home: 1},
+		"h1/veth1 was recreated": {Kind: "veth", Index: 8, Peer: 5, Home: 1, Master: 7},
+		"the other end of h1/veth1 is now a different device":                    {Kind: "veth", Index: 3, Peer: 6, Home: 1, Master: 7},
+		"h1/veth1 was a port of h1's br0, and is now a port of h1's br1":         {Kind: "veth", Index: 3, Peer: 5, Home: 1, Master: 9},
+		"h1/veth1 was a port of h1's br0, and is no longer a port of any bridge": {Kind: "veth", Index: 3, Peer: 5, Home: 1},
 	} {
 		before := network.Count{Packets: 10, Bytes: 1000, At: was}
 		after := network.Count{Packets: 20, Bytes: 3000, At: is}
@@ -175,7 +176,7 @@ func TestDevicesThatAreJoinedToOthers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := p.finish(t.Context(), []carried{{bytes: 1000}}); err != nil {
+		if _, err := p.finish(t.Context(), []workload.Crossed{{Bytes: 1000}}); err != nil {
 			t.Errorf("%s: %v", want, err)
 		}
 		if got := moved(p.hops, p.before, p.after, name); got != want {
@@ -185,7 +186,7 @@ func TestDevicesThatAreJoinedToOthers(t *testing.T) {
 	other := was
 	other.Home = 2
 	hops := []network.Hop{hop("h1/veth1", network.Device, false, network.Count{})}
-	if got := moved(hops, []network.Count{{At: was}}, []network.Count{{At: other}}, name); got != "the other end of h1/veth1 is another one" {
+	if got := moved(hops, []network.Count{{At: was}}, []network.Count{{At: other}}, name); got != "the other end of h1/veth1 is now a different device" {
 		t.Errorf("%q", got)
 	}
 	was.Master = 0
@@ -197,9 +198,9 @@ func TestDevicesThatAreJoinedToOthers(t *testing.T) {
 func TestRoutesThatChange(t *testing.T) {
 	for want, now := range map[string]map[string]string{
 		"": {"h1: default": "via 198.18.0.2 dev eth0 (2)"},
-		"the route of h1 to default led via 198.18.0.2 dev eth0 (2), and leads via 198.18.0.3 dev eth0 (2)": {"h1: default": "via 198.18.0.3 dev eth0 (2)"},
-		"h1 has no route to default any more, which led via 198.18.0.2 dev eth0 (2)":                        {},
-		"h1 has a new route to 198.19.0.0/20, which leads dev wg0 (9)":                                      {"h1: default": "via 198.18.0.2 dev eth0 (2)", "h1: 198.19.0.0/20": "dev wg0 (9)"},
+		"the route of h1 to default led via 198.18.0.2 dev eth0 (2), and now leads via 198.18.0.3 dev eth0 (2)": {"h1: default": "via 198.18.0.3 dev eth0 (2)"},
+		"h1 has lost its route to default, which led via 198.18.0.2 dev eth0 (2)":                               {},
+		"h1 has a new route to 198.19.0.0/20, which leads dev wg0 (9)":                                          {"h1: default": "via 198.18.0.2 dev eth0 (2)", "h1: 198.19.0.0/20": "dev wg0 (9)"},
 	} {
 		if got := rerouted(map[string]string{"h1: default": "via 198.18.0.2 dev eth0 (2)"}, now); got != want {
 			t.Errorf("%q, want %q", got, want)

@@ -10,7 +10,7 @@ import (
 	"nettoll/runner"
 )
 
-// move builds the networks of these names on another platform.
+// move has the named networks built on another platform.
 func (b *bench) move(other *ground, names ...string) {
 	other.w = b.w
 	for _, name := range names {
@@ -49,7 +49,7 @@ func TestPlatformThatCannotBeUsed(t *testing.T) {
 		status record.Status
 		trials int // of each network
 		remedy string
-		asked  int // how often the platform was
+		asked  int // how often the platform was probed
 	}{
 		"missing": {missing, record.Skipped, 1, "apt-get install docker.io", 1},
 		"broken":  {errGone, record.Failed, 3, "", 6}, // it may be better in the next round

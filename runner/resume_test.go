@@ -9,8 +9,8 @@ import (
 	"nettoll/record"
 )
 
-// TestResumedRunTakesWhatIsMissing stops a run after each of its trials and goes on
-// with it: it has the trials that it would have had, in the same order.
+// TestResumedRunTakesWhatIsMissing stops a run after each of its trials and resumes it: the run has
+// the same trials in the same order as without a stop.
 func TestResumedRunTakesWhatIsMissing(t *testing.T) {
 	ways := func() []*way {
 		return []*way{{name: "host"}, {name: "bridge"}, {name: "veth"}}

@@ -31,7 +31,7 @@ func TestEveryRoundHasEveryNetworkOnceAndNative(t *testing.T) {
 			if tr.Status != record.OK || tr.Metrics[record.Throughput].Value != 8000 || tr.Window != 1 {
 				t.Errorf("%s: %s, %v in %v s", tr.Cell.Network, tr.Status, tr.Metrics, tr.Window)
 			}
-			// The first round also has what was watched before it.
+			// The first round also includes the time watched before it.
 			if want := map[bool]float64{true: 0.75, false: 0.25}[tr.Round == 1]; math.Abs(tr.CPU.Watched-want) > 0.2 {
 				t.Errorf("round %d has a baseline of %v s, want %v of its own", tr.Round, tr.CPU.Watched, want)
 			}

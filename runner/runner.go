@@ -1,7 +1,6 @@
-// Package runner measures: round by round it visits the networks of a plan,
-// builds each, proves that the traffic crosses it, drives the traffic and hands
-// every finished trial to the run file. It joins the contracts and knows no
-// driver, no statistics and no format.
+// Package runner measures. In each round it visits the networks of a plan, builds each one, proves
+// that the traffic crosses it, drives the traffic, and passes every finished trial to the run file.
+// It connects the contracts and knows nothing of particular drivers, statistics or formats.
 package runner
 
 import (
@@ -27,47 +26,47 @@ type Runner struct {
 	Machine  record.Machine
 	Settings record.Settings
 	Cells    []record.Cell
-	// Before are the trials that the run file already holds.
+	// Before holds the trials that the run file already has.
 	Before []record.Trial
-	// Save keeps a finished trial for good. A trial that cannot be kept ends the run.
+	// Save stores a finished trial permanently. A trial that cannot be stored ends the run.
 	Save func(record.Trial) error
-	// Enough says which cells, by key, are known as well as was asked. They are measured no more.
+	// Enough reports which cells, by key, are known as precisely as requested. They are not measured again.
 	Enough func([]record.Trial) map[string]bool
-	// Watch is told what happens, for progress. It may be nil.
+	// Watch is notified of progress. It may be nil.
 	Watch Watch
-	// Unwatched: the idle machine is not watched, for those who do not ask what traffic
-	// costs. CPU time is then recorded as if the machine used none by itself.
+	// Unwatched turns off watching the idle machine, for users who do not want the CPU cost of
+	// traffic. CPU time is then recorded as if the idle machine used none.
 	Unwatched bool
 
 	cpu     *sampler.CPU
-	watched sampler.Baseline             // the idle machine, in all
-	ahead   sampler.Baseline             // before the round that comes next
-	idle    sampler.Baseline             // before the round that is measured
-	distant map[string]*sampler.Baseline // other machines in that round, by boot
+	watched sampler.Baseline             // the idle machine, over the whole run
+	ahead   sampler.Baseline             // before the next round
+	idle    sampler.Baseline             // before the current round
+	distant map[string]*sampler.Baseline // other machines in the current round, by boot
 	began   time.Time
 	spent   time.Duration // in warm-ups and windows, and watching the idle machine
-	longest time.Duration // of all rounds
+	longest time.Duration // the longest round
 	trials  []record.Trial
 	done    map[string]map[int]bool // cell key → rounds that have a trial
-	out     map[string]bool         // cells that are measured no more, by key
-	known   map[string]bool         // cells that need not be measured on, by key
-	failed  map[string]int          // failures in a row
-	probed  map[string]bool         // networks that can be built here, and tools that are
-	usable  map[string]error        // platforms that were asked whether they are, by name
-	probing sync.Mutex              // by networks that are built, or readied, at once
-	can     plan.Able
+	out     map[string]bool         // cells that were skipped or given up, by key
+	known   map[string]bool         // cells that need no more trials, by key
+	failed  map[string]int          // consecutive failures
+	probed  map[string]bool         // networks that can be built here, and tools that can be used
+	usable  map[string]error        // what the probes of platforms returned, by platform name
+	probing sync.Mutex              // held by networks that are built or readied concurrently
+	can     plan.Able               // which networks can stand together, and take turns
 }
 
 // Watch follows a run.
 type Watch interface {
-	Round(round, trials int)   // a round begins, with so many trials
-	Begin(cells []record.Cell) // are measured, in turns if there are several
+	Round(round, trials int)   // a round begins, with this number of trials
+	Begin(cells []record.Cell) // these cells are measured now, in turns if there are several
 	Trial(t record.Trial)
 }
 
-// Run measures until every cell is known well enough, a limit is reached, or ctx
-// ends. Failing trials are recorded and do not end it. The error is one that
-// makes going on pointless: nothing can be saved, or the machine cannot be read.
+// Run measures until every cell is known precisely enough, a limit is reached, or ctx ends.
+// Failed trials are recorded and do not end the run. It returns an error only when continuing is
+// pointless: nothing can be saved, or the machine's counters cannot be read.
 func (r *Runner) Run(ctx context.Context) (record.End, error) {
 	r.began = time.Now()
 	if err := r.prepare(ctx); err != nil {
@@ -92,7 +91,11 @@ func (r *Runner) Run(ctx context.Context) (record.End, error) {
 func (r *Runner) prepare(ctx context.Context) (err error) {
 	r.done, r.out, r.failed = map[string]map[int]bool{}, map[string]bool{}, map[string]int{}
 	r.probed, r.usable = map[string]bool{}, map[string]error{}
-	r.can = r.able()
+	// Computed once, because the amount of free memory changes.
+	r.can = plan.AbleTo(r.Cells, r.atOnce, func(tool, work string) bool {
+		t := r.Tools[tool]
+		return t.Stand != nil && slices.ContainsFunc(t.Drives, func(d workload.Drive) bool { return d.Workload == work && d.Turns })
+	})
 	for _, t := range r.Before {
 		r.note(t)
 	}
@@ -102,7 +105,7 @@ func (r *Runner) prepare(ctx context.Context) (err error) {
 	return r.watchIdle(ctx, plan.IdleBefore)
 }
 
-// note takes account of a trial.
+// note records a trial in the runner's state.
 func (r *Runner) note(t record.Trial) {
 	key := t.Cell.Key()
 	if r.done[key] == nil {
@@ -122,8 +125,8 @@ func (r *Runner) note(t record.Trial) {
 	}
 }
 
-// brief is what Enough needs of a trial: a run of many trials must not keep
-// every counter of each in memory.
+// brief returns the parts of a trial that Enough needs, so that a run of many trials does not keep
+// every counter in memory.
 func brief(t record.Trial) record.Trial {
 	b := record.Trial{Cell: t.Cell, Round: t.Round, Order: t.Order, Status: t.Status, Reason: t.Reason}
 	for _, name := range append(record.Primary(t.Cell.Workload), record.LatencyMean) {
@@ -137,7 +140,7 @@ func brief(t record.Trial) record.Trial {
 	return b
 }
 
-// over says why no further round begins, or nothing.
+// over returns the reason why no further round begins, or "".
 func (r *Runner) over(ctx context.Context, round int) string {
 	if ctx.Err() != nil {
 		return record.EndInterrupted
@@ -157,26 +160,19 @@ func (r *Runner) over(ctx context.Context, round int) string {
 	return ""
 }
 
-func (r *Runner) budget() time.Duration {
-	return time.Duration(r.Settings.Budget * float64(time.Second))
-}
+func (r *Runner) budget() time.Duration { return seconds(r.Settings.Budget) }
 
-// hurry says that the budget is used up, in the middle of a round.
+// hurry reports whether the budget is used up, in the middle of a round.
 func (r *Runner) hurry() bool { return r.budget() > 0 && time.Since(r.began) > r.budget() }
 
-// allOut says that there is nothing left to measure.
+// allOut reports whether nothing is left to measure.
 func (r *Runner) allOut() bool {
-	for _, c := range r.Cells {
-		if !r.out[c.Key()] {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(r.Cells, func(c record.Cell) bool { return !r.out[c.Key()] })
 }
 
-// first is the round to begin with: the last one that the run file has trials of, which may not
-// be whole. What is missing in an earlier one was not measured for a reason, and would be paired
-// with trials of long ago.
+// first returns the round to begin with: the last round with trials in the run file, which may be
+// incomplete. A trial missing from an earlier round was left out for a reason, and one taken now
+// would be paired with trials from long ago.
 func (r *Runner) first() int {
 	last := 1
 	for _, t := range r.Before {
@@ -185,9 +181,9 @@ func (r *Runner) first() int {
 	return last
 }
 
-// settle finds the cells that need not be measured on: those that are known well enough, and
-// baselines that nothing open is compared with. A baseline alone is asked for itself. Before the
-// fewest rounds are done there are none.
+// settle finds the cells that need no more trials: those that are known precisely enough, and
+// baselines that no open cell is compared with. A baseline with nothing to compare is judged by
+// itself. Until the minimum number of rounds is done, no cell is settled.
 func (r *Runner) settle(round int) {
 	r.known = map[string]bool{}
 	if round <= r.Settings.MinRounds {
@@ -209,17 +205,12 @@ func (r *Runner) settle(round int) {
 	}
 }
 
-// settled reports whether no cell needs to be measured on.
+// settled reports whether no cell needs more trials.
 func (r *Runner) settled() bool {
-	for _, c := range r.Cells {
-		if key := c.Key(); !r.out[key] && !r.known[key] {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(r.Cells, func(c record.Cell) bool { return !r.out[c.Key()] && !r.known[c.Key()] })
 }
 
-// round visits every network once and says how many trials it ran.
+// round visits every network once and returns the number of trials it ran.
 func (r *Runner) round(ctx context.Context, round int) (ran int, err error) {
 	var visits []plan.Visit
 	var total int
@@ -255,16 +246,7 @@ func (r *Runner) round(ctx context.Context, round int) (ran int, err error) {
 	return ran, nil
 }
 
-// able says what can stand beside others, and take turns. It is asked once: how much memory is free
-// changes.
-func (r *Runner) able() plan.Able {
-	return plan.AbleTo(r.Cells, r.atOnce, func(tool, work string) bool {
-		t, ok := r.Tools[tool].(workload.Turner)
-		return ok && slices.ContainsFunc(t.Drives(), func(d workload.Drive) bool { return d.Workload == work && d.Turns })
-	})
-}
-
-// atOnce is how many networks of a platform can stand at once, by the name of one; 0 is any number.
+// atOnce returns how many networks of a network's platform can stand at once; 0 means any number.
 func (r *Runner) atOnce(network string) int {
 	recipe, ok := r.Networks[network]
 	if !ok {
@@ -276,7 +258,7 @@ func (r *Runner) atOnce(network string) int {
 	return 0
 }
 
-// open are the cells that still want a trial in the round.
+// open returns the cells that still need a trial in the round.
 func (r *Runner) open(cells []record.Cell, round int) (open []record.Cell) {
 	for _, c := range cells {
 		if key := c.Key(); !r.out[key] && !r.known[key] && !r.done[key][round] {
@@ -286,8 +268,8 @@ func (r *Runner) open(cells []record.Cell, round int) (open []record.Cell) {
 	return open
 }
 
-// inRound is how many trials of a round there are. A resumed run may have some of a
-// round that it goes on with.
+// inRound returns the number of trials that a round has. In a resumed run, the first round may
+// already have some.
 func (r *Runner) inRound(round int) (n int) {
 	for _, t := range r.trials {
 		if t.Round == round {
@@ -297,7 +279,7 @@ func (r *Runner) inRound(round int) (n int) {
 	return n
 }
 
-// complete is how many rounds have a trial of every cell that is still measured.
+// complete returns the number of rounds that have a trial of every cell that is still measured.
 func (r *Runner) complete() (rounds int) {
 	for r.inRound(rounds+1) > 0 && len(r.open(r.Cells, rounds+1)) == 0 {
 		rounds++
@@ -308,7 +290,7 @@ func (r *Runner) complete() (rounds int) {
 // order numbers the trials of a round.
 type order struct{ round, last int }
 
-// save completes a trial, keeps it for good and takes account of it.
+// save completes a trial, stores it permanently and notes it.
 func (r *Runner) save(t record.Trial, place *order) error {
 	place.last++
 	t.Round, t.Order = place.round, place.last
@@ -316,10 +298,10 @@ func (r *Runner) save(t record.Trial, place *order) error {
 		t.Elapsed = time.Since(t.Started).Seconds()
 	}
 	t.Started = t.Started.UTC()
-	if err := t.Check(); err != nil { // a tool or the kernel has counted nonsense: no reason to lose all other trials
+	if err := t.Check(); err != nil { // a tool or the kernel counted nonsense: not a reason to lose all other trials
 		t = record.Trial{
 			Cell: t.Cell, Round: t.Round, Order: t.Order, Started: t.Started, Elapsed: t.Elapsed,
-			Status: record.Failed, Reason: "what was measured cannot be true: " + oneLine(err),
+			Status: record.Failed, Reason: "the measured values are impossible: " + oneLine(err),
 		}
 	}
 	if err := r.Save(t); err != nil {
@@ -351,19 +333,13 @@ func (r *Runner) end(reason string, err error) record.End {
 	return e
 }
 
-// unusable makes trials of a network that could not be used, one for each cell.
+// unusable returns a trial for each cell of a network that could not be used.
 func unusable(cells []record.Cell, began time.Time, err error) []record.Trial {
 	trials := make([]record.Trial, len(cells))
 	for i, c := range cells {
-		t := record.Trial{Cell: c, Started: began, Status: record.Failed, Reason: oneLine(err)}
-		var missing *platform.Unsupported
+		t := record.Trial{Cell: c, Started: began}
+		failed(context.Background(), &t, err)
 		var wrong *network.WrongPath
-		if errors.Is(err, platform.ErrUnsupported) {
-			t.Status = record.Skipped
-		}
-		if errors.As(err, &missing) {
-			t.Remedy = missing.Remedy
-		}
 		if errors.As(err, &wrong) {
 			t.Status, t.Reason = record.Invalid, oneLine(wrong)
 		}

@@ -24,9 +24,10 @@ import (
 	"nettoll/runner"
 	"nettoll/workload"
 	"nettoll/workload/engine"
+	"nettoll/workload/workloadtest"
 )
 
-// storm has a container send to all others of its network, until it is stopped.
+// storm has a container send to all others of its network until it is stopped.
 type storm struct {
 	stop, over chan struct{}
 }
@@ -46,12 +47,12 @@ func newStorm(t *testing.T, from *plumb.Node) *storm {
 		t.Fatal(err)
 	}
 	s := &storm{make(chan struct{}), make(chan struct{})}
-	const senders = 4 // on a busy machine one of them has a CPU
+	const senders = 4 // on a busy machine one of them gets a CPU
 	var sending sync.WaitGroup
 	raging := make(chan struct{}, senders)
 	for range senders {
 		sending.Go(func() {
-			runtime.LockOSThread()                          // for good: the thread ends with its priority
+			runtime.LockOSThread()                          // never unlocked: the thread ends with its priority
 			_ = unix.Setpriority(unix.PRIO_PROCESS, 0, -19) // a storm that is starved is silent
 			for sent := 1; ; sent++ {
 				select {
@@ -80,21 +81,10 @@ func (s *storm) end() {
 	<-s.over
 }
 
-// bridged is a cell with a few containers that do not talk.
+// bridged is a cell with a few containers that send nothing.
 var bridged = record.Cell{
 	Network: "bridge", Hosts: 1, Family: 4, Servers: 1, Clients: 1, Neighbours: 30, Tool: "engine",
 	Workload: record.TCPRR, Placement: record.PlacementFree,
-}
-
-// late is the engine, which tells when it is run.
-type late struct {
-	engine.Tool
-	run func()
-}
-
-func (l late) Run(ctx context.Context, job workload.Job) (workload.Result, error) {
-	l.run()
-	return l.Tool.Run(ctx, job)
 }
 
 func TestTrialsBeginWhenTheNetworkIsSilent(t *testing.T) {
@@ -108,11 +98,14 @@ func TestTrialsBeginWhenTheNetworkIsSilent(t *testing.T) {
 		})
 		return nil
 	})
-	tool := late{engine.New(), func() {
+	tool := engine.New()
+	run := tool.Run
+	tool.Run = func(ctx context.Context, job workload.Job) (workload.Result, error) {
 		if raging.Load() {
 			t.Error("a trial begins in the storm")
 		}
-	}}
+		return run(ctx, job)
+	}
 	other := bridged
 	other.Family = 6
 	trials := aRound(t, lab.New(), tool, a, bridged, other)
@@ -124,7 +117,7 @@ func TestTrialsBeginWhenTheNetworkIsSilent(t *testing.T) {
 			t.Errorf("trial %d: %+v", i, tr.Settle)
 		}
 	}
-	// Each datagram reaches more than thirty containers, and is counted at both ends.
+	// Each datagram reaches more than thirty containers and is counted at both ends.
 	if s := trials[0].Settle; s == nil || !s.Silent || s.Wait <= 0 || s.Packets < 10_000 {
 		t.Errorf("%+v", s)
 	}
@@ -137,7 +130,7 @@ func TestNetworkThatNeverFallsSilent(t *testing.T) {
 		s = newStorm(t, node(n.Servers[0]).Host.Nodes[2+7])
 		return nil
 	})
-	a.Startup = time.Millisecond // it is looked at for a while, in which a storm has a CPU on a busy machine, too
+	a.Startup = time.Millisecond // the network is watched for a while, in which the storm gets a CPU on a busy machine, too
 	again := bridged
 	again.Workload = record.TCPStream
 	trials := aRound(t, lab.New(), engine.New(), a, bridged, again)
@@ -148,7 +141,7 @@ func TestNetworkThatNeverFallsSilent(t *testing.T) {
 	for _, tr := range trials {
 		for code, want := range map[string]string{
 			"not-silent":      "the network did not become silent: after ",
-			"foreign-packets": ", behind which is a container that has no part in the trial",
+			"foreign-packets": ", which leads to a container that takes no part in the trial",
 		} {
 			if got := said(tr, code); !strings.Contains(got, want) {
 				t.Errorf("%s: %s: %q, want %s", tr.Cell.Workload, code, got, want)
@@ -167,25 +160,25 @@ func TestSilentNetworkIsNotDoubted(t *testing.T) {
 	}
 }
 
-// TestForeignPacketsInMidTrial: where nobody keeps silent, those who talk hear what is for
-// everybody.
+// TestForeignPacketsInMidTrial: in a network without silent containers, the trial's endpoints receive
+// the packets that are for everybody.
 func TestForeignPacketsInMidTrial(t *testing.T) {
 	for _, neighbours := range []int{0, 30} {
 		var built *network.Network
 		var s *storm
-		tool := &disturbed{Tool: engine.New(), disturb: func() { s = newStorm(t, node(built.Servers[1])) }}
+		tool := workloadtest.Disturbed(engine.New(), func() { s = newStorm(t, node(built.Servers[1])) })
 		c := bridged
 		c.Servers, c.Clients, c.Neighbours = 2, 2, neighbours
 		tr := aRound(t, lab.New(), tool, shown(kernel.Bridge(), &built), c)[0]
 		s.end()
-		if got := said(tr, "foreign-packets"); tr.Status != record.OK || !strings.Contains(got, "something else was sent through the network") {
+		if got := said(tr, "foreign-packets"); tr.Status != record.OK || !strings.Contains(got, "something else sent traffic through the network") {
 			t.Errorf("%d neighbours: %s: %s: %q", neighbours, tr.Status, tr.Reason, got)
 		}
 	}
 }
 
-// TestTrialsBeginWhenAPacketHasCrossed: the network says that it is ready, and carries
-// nothing for longer than a generator of traffic waits.
+// TestTrialsBeginWhenAPacketHasCrossed has a network report that it is ready, but carry nothing for
+// longer than a generator of traffic waits.
 func TestTrialsBeginWhenAPacketHasCrossed(t *testing.T) {
 	a := altered(func(n *network.Network) error {
 		fw, err := nft.New(host(n), "wall")

@@ -14,10 +14,11 @@ import (
 	"nettoll/platform/lab"
 	"nettoll/record"
 	"nettoll/workload/engine"
+	"nettoll/workload/workloadtest"
 )
 
-// TestPathThatChangesInMidTrial: counters go on counting, and the traffic goes on. Only
-// that devices and routes are not what they were tells that it took another path.
+// TestPathThatChangesInMidTrial changes a path during a trial. Counters keep counting and the traffic
+// continues: only the changed devices and routes show that it took another path.
 func TestPathThatChangesInMidTrial(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -44,7 +45,7 @@ func TestPathThatChangesInMidTrial(t *testing.T) {
 				}
 				return nil
 			})
-		}, "h1/veth1 was a port of br0, and is one of br1"},
+		}, "h1/veth1 was a port of br0, and is now a port of br1"},
 		{"another route of a host", kernel.Routed(), 2, func(t *testing.T, n *network.Network) {
 			h := n.Hosts[0]
 			on(t, host(n), func(ns *nl.NS) error {
@@ -59,7 +60,7 @@ func TestPathThatChangesInMidTrial(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var built *network.Network
-			tool := &disturbed{Tool: engine.New(), disturb: func() { c.change(t, built) }}
+			tool := workloadtest.Disturbed(engine.New(), func() { c.change(t, built) })
 			tr := aRound(t, lab.New(), tool, shown(c.tech, &built), record.Cell{
 				Network: "shown", Hosts: c.hosts, Family: 4, Servers: 1, Clients: 1, Tool: "engine",
 				Workload: record.TCPRR, Placement: record.PlacementFree,
@@ -80,7 +81,7 @@ func TestPathThatChangesInMidTrial(t *testing.T) {
 	}
 }
 
-// shown tells of the network that was built last.
+// shown makes the network that was built last accessible.
 func shown(d network.Driver, built **network.Network) network.Driver {
 	return d.Then(func(_ context.Context, _ network.Topology, n *network.Network) error {
 		*built = n

@@ -17,28 +17,39 @@ import (
 	"nettoll/workload"
 )
 
-// How much longer than its warm-up and window a trial may take: some programs know
-// whole seconds only, and each client process has to be started.
+// How much longer than its warm-up and window a trial may take: some programs work in whole seconds
+// only, and each client process has to be started.
 const (
 	grace       = 20 * time.Second
 	graceClient = 50 * time.Millisecond
 )
 
-// trial measures one cell once. Whatever happens comes back as a trial.
+// attempts is how often a trial is begun, at most, if an end hears too late when to start. Attempts that
+// fail for this reason have measured nothing.
+const attempts = 3
+
+// trial measures one cell once. Errors are recorded in the trial.
 func (s *session) trial(ctx context.Context, c record.Cell, began time.Time) record.Trial {
-	t := record.Trial{Cell: c, Started: began}
+	var t record.Trial
 	warmup, window := seconds(s.r.Settings.Warmup), seconds(s.r.Settings.Duration)
 	more := s.r.patience(grace + time.Duration(c.Pairs())*graceClient)
 	ctx, cancel := context.WithTimeoutCause(ctx, warmup+window+more,
 		fmt.Errorf("the trial took more than %v beyond its window", more))
 	defer cancel()
-	if err := s.measure(ctx, &t, warmup, window); err != nil {
+	var err error
+	for range attempts {
+		t = record.Trial{Cell: c, Started: began}
+		if err = s.measure(ctx, &t, warmup, window); !errors.Is(err, workload.ErrLate) {
+			break
+		}
+	}
+	if err != nil {
 		failed(ctx, &t, err)
 	}
 	return t
 }
 
-// failed notes on a trial what broke it.
+// failed notes an error on a trial.
 func failed(ctx context.Context, t *record.Trial, err error) {
 	var cause *explained
 	known := errors.As(err, &cause)
@@ -46,34 +57,34 @@ func failed(ctx context.Context, t *record.Trial, err error) {
 		t.Remedy = cause.remedy
 	}
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil {
-		err = context.Cause(ctx) // says more than that time is up
+		err = context.Cause(ctx) // more specific than that the time is up
 		if known {
 			err = &explained{cause.finding, err}
 		}
 	}
 	t.Status, t.Reason = record.Failed, oneLine(err)
+	var missing *platform.Unsupported
+	if errors.As(err, &missing) {
+		t.Remedy = missing.Remedy
+	}
 	if errors.Is(err, platform.ErrUnsupported) {
 		t.Status = record.Skipped
-		var missing *platform.Unsupported
-		if errors.As(err, &missing) {
-			t.Remedy = missing.Remedy
-		}
 	}
 	t.Metrics, t.Latency, t.Slices = nil, nil, nil
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// link is a pair of endpoints with what belongs to it.
+// link is a pair of endpoints, with its addresses, path and ports.
 type link struct {
 	client, server *AgentEndpoint
 	toServer       netip.Addr
-	atServer       netip.Addr // what toServer is where it arrives
+	atServer       netip.Addr // the server's own address for toServer
 	toClient       netip.Addr
 	hops           []network.Hop
 	port           int
 	own            [2]int
-	spare          int // a port of the server's that no trial uses
+	spare          int // a port of the server that no trial uses
 }
 
 func (s *session) links(f network.Family) ([]link, error) {
@@ -96,7 +107,7 @@ func (s *session) links(f network.Family) ([]link, error) {
 		}
 		for p := range max(s.topo.Processes, 1) {
 			l.client = s.agents.in(c, "client", p)
-			// The number of ports that are used is odd, and that of a block is even.
+			// A block has an even number of ports, of which the trial uses an odd number.
 			l.port, l.spare = s.topo.Ports(n)
 			l.own = [2]int{l.port + 1 + 2*taken[n], l.port + 2 + 2*taken[n]}
 			taken[n]++
@@ -112,15 +123,15 @@ type attempt struct {
 	t      *record.Trial
 	tool   workload.Tool
 	links  []link
-	before sight
+	before reading
 	proof  *proof
 	at     *machines
 	watch  *watcher
 	job    workload.Job
 }
 
-// approach readies a network for a trial: it is what the cell wants it to be, a packet has
-// crossed it, and what is counted there is read.
+// approach readies a network for a trial: it puts the endpoints into the state that the cell
+// requires, waits until a packet has crossed, and reads the counters.
 func (s *session) approach(ctx context.Context, t *record.Trial) (*attempt, error) {
 	tool, err := s.r.tool(ctx, t.Cell.Tool)
 	if err != nil {
@@ -142,11 +153,11 @@ func (s *session) approach(ctx context.Context, t *record.Trial) (*attempt, erro
 			return nil, err
 		}
 		if err := s.greet(ctx, f, links); err != nil {
-			return nil, s.examine(ctx, t, links, before, err)
+			return nil, s.diagnose(ctx, t, links, before, err)
 		}
 	}
 	a := &attempt{s: s, t: t, tool: tool, links: links}
-	if a.before, err = s.look(ctx, links); err != nil {
+	if a.before, err = s.read(ctx, links); err != nil {
 		return nil, err
 	}
 	paths := make([][]network.Hop, len(links))
@@ -161,7 +172,7 @@ func (s *session) approach(ctx context.Context, t *record.Trial) (*attempt, erro
 	}
 	a.at.name(t.Endpoints, links)
 	a.watch = newWatcher(a.at, s, links)
-	a.job = workload.Job{Workload: t.Cell.Workload, Options: t.Cell.Options, CPUs: a.at.place(t.Cell.Placement, links)}
+	a.job = workload.Job{Workload: t.Cell.Workload, Options: t.Cell.Options, CPUs: a.at.place(t.Cell.Placement, links), Distant: s.network.Distant}
 	a.job.Options.Congestion = s.r.congestion(tool, t.Cell)
 	for _, l := range links {
 		a.job.Pairs = append(a.job.Pairs, workload.Pair{
@@ -172,7 +183,7 @@ func (s *session) approach(ctx context.Context, t *record.Trial) (*attempt, erro
 	return a, nil
 }
 
-// measure drives a whole trial.
+// measure runs a whole trial.
 func (s *session) measure(ctx context.Context, t *record.Trial, warmup, window time.Duration) error {
 	a, err := s.approach(ctx, t)
 	if err != nil {
@@ -180,35 +191,34 @@ func (s *session) measure(ctx context.Context, t *record.Trial, warmup, window t
 	}
 	a.job.Warmup, a.job.Duration, a.job.Watch = warmup, window, a.watch.watch(ctx)
 	res, err := a.tool.Run(ctx, a.job)
+	if errors.Is(err, workload.ErrLate) {
+		return err // nothing is broken
+	}
 	if err != nil {
-		return a.examine(ctx, err)
+		return a.diagnose(ctx, err)
 	}
 	s.r.spent += warmup + res.Window
 	return a.complete(ctx, res, res.Crossed)
 }
 
-// examine looks for what broke the traffic.
-func (a *attempt) examine(ctx context.Context, err error) error {
-	return a.s.examine(ctx, a.t, a.links, a.before.counters, err)
+// diagnose looks for the cause of a failure of the traffic.
+func (a *attempt) diagnose(ctx context.Context, err error) error {
+	return a.s.diagnose(ctx, a.t, a.links, a.before.counters, err)
 }
 
-// complete turns what was measured into the trial's figures, if the path holds. Crossed is what
-// each pair has exchanged in all.
+// complete computes the trial's figures from the result, if the path holds. crossed holds the
+// payload that each pair exchanged in total.
 func (a *attempt) complete(ctx context.Context, res workload.Result, crossed []workload.Crossed) error {
 	s, t, p, links := a.s, a.t, a.proof, a.links
 	if len(crossed) != len(links) || len(res.Metrics) == 0 {
-		return fmt.Errorf("tool %s gave %d figures, and said of %d of %d pairs what they exchanged",
+		return fmt.Errorf("tool %s reported %d figures, and the bytes exchanged by %d of %d pairs",
 			t.Cell.Tool, len(res.Metrics), len(crossed), len(links))
 	}
-	pairs := make([]carried, len(links))
-	for i := range links {
-		pairs[i] = carried{crossed[i].Bytes, crossed[i].Conns}
-	}
 	var err error
-	if t.Path, err = p.finish(ctx, pairs); err != nil {
+	if t.Path, err = p.finish(ctx, crossed); err != nil {
 		return fmt.Errorf("prove path: %w", err)
 	}
-	after, err := s.look(ctx, links)
+	after, err := s.read(ctx, links)
 	if err != nil {
 		return err
 	}
@@ -220,7 +230,7 @@ func (a *attempt) complete(ctx context.Context, res workload.Result, crossed []w
 	}
 	use.Client, use.Server = res.Client, res.Server
 	use.Idle, use.Watched = max(0, idle), watched
-	if !overran(res) { // else its daemons had more to do
+	if !overran(res) { // otherwise the daemons had more to do
 		use.Resting = a.watch.resting()
 	}
 	use.Client.Host, use.Server.Host = hostOfRole(t.Endpoints, "client"), hostOfRole(t.Endpoints, "server")
@@ -230,22 +240,22 @@ func (a *attempt) complete(ctx context.Context, res workload.Result, crossed []w
 	for _, f := range res.Flows {
 		transactions += float64(f.Transactions)
 	}
-	if rate := res.Metrics[record.TransactionRate].Value; transactions == 0 { // less than one
+	if rate := res.Metrics[record.TransactionRate].Value; transactions == 0 { // the window has less than one
 		transactions = rate * res.Window.Seconds()
 	}
-	t.Course, t.Covered = res.Course, res.Covered
+	t.Course, t.Covered, t.Clocks = res.Course, res.Covered, res.Clocks
 	t.Metrics = res.Metrics
-	shareOut(t)
+	addShares(t)
 	if s.network.Remarks != nil {
 		for _, text := range s.network.Remarks() {
 			t.Warnings = append(t.Warnings, record.Warning{Code: "remark", Text: text})
 		}
 	}
-	sc, err := s.scene(t, links)
+	ev, err := s.evidence(t, links)
 	if err != nil {
 		return err
 	}
-	for _, f := range findings(sc) {
+	for _, f := range findings(ev) {
 		t.Warnings = append(t.Warnings, f.warning())
 	}
 	cost(t, idle, float64(res.Bytes), transactions)
@@ -259,10 +269,10 @@ func (a *attempt) complete(ctx context.Context, res workload.Result, crossed []w
 	return nil
 }
 
-// congestion is the congestion control that the tool is told to use; empty is the machine's own.
+// congestion returns the congestion control that the tool is to use; "" means the machine's default.
 func (r *Runner) congestion(tool workload.Tool, c record.Cell) string {
 	named := cmp.Or(c.Options.Congestion, r.Settings.Congestion)
-	chooses := slices.ContainsFunc(tool.Drives(), func(d workload.Drive) bool {
+	chooses := slices.ContainsFunc(tool.Drives, func(d workload.Drive) bool {
 		return d.Workload == c.Workload && slices.Contains(d.Options, "congestion")
 	})
 	if !chooses || named == record.MachinesOwn {
@@ -271,8 +281,8 @@ func (r *Runner) congestion(tool workload.Tool, c record.Cell) string {
 	return named
 }
 
-// uncontrolled says how connections were not under the congestion control that the tool was told,
-// or under several where it was told none. Figures that are compared have the same.
+// uncontrolled describes how connections did not use the requested congestion control, or used
+// different ones if none was requested, or returns "". Figures that are compared need the same one.
 func (a *attempt) uncontrolled(res workload.Result) string {
 	seen := slices.Clone(res.Congestion)
 	for _, f := range res.Flows {
@@ -284,27 +294,26 @@ func (a *attempt) uncontrolled(res workload.Result) string {
 	seen = slices.Compact(seen)
 	switch told := a.job.Options.Congestion; {
 	case len(seen) > 1:
-		return "connections were under several congestion controls: " + strings.Join(seen, ", ")
+		return "connections used different congestion controls: " + strings.Join(seen, ", ")
 	case len(seen) == 1 && told != "" && seen[0] != told:
-		return fmt.Sprintf("connections were under congestion control %s, and %s was asked for", seen[0], told)
+		return fmt.Sprintf("connections used congestion control %s instead of the requested %s", seen[0], told)
 	}
 	return ""
 }
 
-// tool finds a tool that can be used here.
+// tool returns a tool that can be used here.
 func (r *Runner) tool(ctx context.Context, name string) (workload.Tool, error) {
 	tool, ok := r.Tools[name]
 	if !ok {
-		return nil, fmt.Errorf("no tool %s", name)
+		return tool, fmt.Errorf("no tool %s", name)
 	}
-	prober, can := tool.(workload.Prober)
 	r.probing.Lock()
 	defer r.probing.Unlock()
-	if !can || r.probed["tool "+name] {
+	if tool.Probe == nil || r.probed["tool "+name] {
 		return tool, nil
 	}
-	if err := prober.Probe(ctx); err != nil {
-		return nil, err
+	if err := tool.Probe(ctx); err != nil {
+		return tool, err
 	}
 	r.probed["tool "+name] = true
 	return tool, nil

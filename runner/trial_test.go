@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -13,15 +14,8 @@ import (
 	"nettoll/workload"
 )
 
-// TestTrialFailsWithOneLineThatSaysWhy has tools, networks and cells go wrong.
+// TestTrialFailsWithOneLineThatSaysWhy makes tools, networks and cells fail.
 func TestTrialFailsWithOneLineThatSaysWhy(t *testing.T) {
-	well := func(b *bench, change func(*workload.Result)) {
-		b.tool.run = func(ctx context.Context, _ int64, job workload.Job) (workload.Result, error) {
-			r, err := b.tool.well(ctx, job)
-			change(&r)
-			return r, err
-		}
-	}
 	fails := func(b *bench, run func(ctx context.Context, job workload.Job) error) {
 		b.tool.run = func(ctx context.Context, _ int64, job workload.Job) (workload.Result, error) {
 			return workload.Result{Metrics: map[string]record.Metric{record.Throughput: {Value: 1}}}, run(ctx, job)
@@ -51,11 +45,11 @@ func TestTrialFailsWithOneLineThatSaysWhy(t *testing.T) {
 				return b.tool.well(ctx, job)
 			}
 		}},
-		{"nothing said of the pair", "tool fake gave 1 figures, and said of 0 of 1 pairs", func(b *bench, _ *way) {
-			well(b, func(r *workload.Result) { r.Crossed = nil })
+		{"nothing said of the pair", "tool fake reported 1 figures, and the bytes exchanged by 0 of 1 pairs", func(b *bench, _ *way) {
+			b.tool.change = func(_ int64, r *workload.Result) { r.Crossed = nil }
 		}},
-		{"no figures", "tool fake gave 0 figures", func(b *bench, _ *way) {
-			well(b, func(r *workload.Result) { r.Metrics = nil })
+		{"no figures", "tool fake reported 0 figures", func(b *bench, _ *way) {
+			b.tool.change = func(_ int64, r *workload.Result) { r.Metrics = nil }
 		}},
 		{"no tool", "no tool iperf9", func(b *bench, _ *way) { b.Cells[0].Tool = "iperf9" }},
 		{"no path", "prove path: the network names no hop", func(_ *bench, f *way) { f.pathless = true }},
@@ -90,11 +84,7 @@ func TestPayloadThatLeftNoTraceIsInvalid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(&way{name: "bridge"})
 		b.Settings.MaxRounds = 1
-		b.tool.run = func(ctx context.Context, _ int64, job workload.Job) (workload.Result, error) {
-			r, err := b.tool.well(ctx, job)
-			r.Crossed[0].Bytes = 5000 // of which 1000 crossed
-			return r, err
-		}
+		b.tool.change = func(_ int64, r *workload.Result) { r.Crossed[0].Bytes = 5000 } // 1000 of them crossed
 		end, err := b.run(t, t.Context())
 		ends(t, end, err, record.EndMaxRounds, 1)
 		want := "path not proved: 1000 bytes crossed h1/br0, the payload was 5000"
@@ -104,7 +94,7 @@ func TestPayloadThatLeftNoTraceIsInvalid(t *testing.T) {
 	})
 }
 
-// TestConnectionsUnderAnotherCongestionControl has a tool tell what the kernel said of its
+// TestConnectionsUnderAnotherCongestionControl has a tool report the kernel's congestion control of its
 // connections, at either end.
 func TestConnectionsUnderAnotherCongestionControl(t *testing.T) {
 	flow := func(control string) []record.Flow { return []record.Flow{{TCP: &record.TCPInfo{Congestion: control}}} }
@@ -116,18 +106,16 @@ func TestConnectionsUnderAnotherCongestionControl(t *testing.T) {
 		{"as told", "cubic", workload.Result{Congestion: []string{"cubic"}, Flows: flow("cubic")}, ""},
 		{"the machine's own", "", workload.Result{Congestion: []string{"bbr"}, Flows: flow("bbr")}, ""},
 		{"nothing is known", "cubic", workload.Result{}, ""},
-		{"another one", "cubic", workload.Result{Flows: flow("bbr")}, "connections were under congestion control bbr, and cubic was asked for"},
+		{"another one", "cubic", workload.Result{Flows: flow("bbr")}, "connections used congestion control bbr instead of the requested cubic"},
 		{"another one at the other end", "", workload.Result{Congestion: []string{"bbr", "cubic"}, Flows: flow("bbr")},
-			"connections were under several congestion controls: bbr, cubic"},
+			"connections used different congestion controls: bbr, cubic"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBench(&way{name: "bridge"})
 				b.Settings.MaxRounds, b.Settings.Congestion = 1, c.told
-				b.tool.run = func(ctx context.Context, _ int64, job workload.Job) (workload.Result, error) {
-					r, err := b.tool.well(ctx, job)
+				b.tool.change = func(_ int64, r *workload.Result) {
 					r.Congestion, r.Flows = c.result.Congestion, c.result.Flows
-					return r, err
 				}
 				if _, err := b.run(t, t.Context()); err != nil {
 					t.Fatal(err)
@@ -140,6 +128,37 @@ func TestConnectionsUnderAnotherCongestionControl(t *testing.T) {
 					t.Errorf("%s with reason %q, want %s with %q", tr.Status, tr.Reason, want, c.want)
 				}
 			})
+		})
+	}
+}
+
+// TestLateStartIsRepeated has ends that are told too late to start, fewer times and more than a trial
+// is begun.
+func TestLateStartIsRepeated(t *testing.T) {
+	for _, c := range []struct {
+		late   int64 // attempts of each trial
+		status record.Status
+	}{{2, record.OK}, {3, record.Failed}} {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBench(&way{name: "bridge"})
+			b.Settings.MaxRounds = 1
+			var attempts atomic.Int64
+			b.tool.run = func(ctx context.Context, _ int64, job workload.Job) (workload.Result, error) {
+				if (attempts.Add(1)-1)%3 < c.late {
+					return workload.Result{}, fmt.Errorf("server h1c1: %w, by 53ms", workload.ErrLate)
+				}
+				return b.tool.well(ctx, job)
+			}
+			if _, err := b.run(t, t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			trials := b.of("bridge")
+			if len(trials) != 1 || trials[0].Status != c.status || trials[0].Status == record.Failed && !strings.Contains(trials[0].Reason, "by 53ms") {
+				t.Errorf("late %d times: %+v", c.late, trials)
+			}
+			if n := attempts.Load(); n%3 != 0 {
+				t.Errorf("late %d times: %d attempts", c.late, n)
+			}
 		})
 	}
 }

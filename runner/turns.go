@@ -14,19 +14,19 @@ import (
 	"nettoll/workload"
 )
 
-// player is a cell that is measured in turns, and its network.
+// player is a cell that is measured in turns, with its network.
 type player struct {
 	*attempt
 	standing workload.Standing
 	begins   []time.Time
-	sights   []turnSight // of the turns that count
+	readings []turnReading // of the turns that count
 	each     []workload.Result
 	together workload.Result
 	err      error
 }
 
-// turns measures a cell in each of several networks that stand at once, in turns. What breaks one
-// leaves the others theirs.
+// turns measures a cell in several networks that stand at once, in turns. If one of them breaks,
+// the others keep their turns.
 func (r *Runner) turns(ctx context.Context, c plan.Contest, in []*session, round int) []record.Trial {
 	began := time.Now()
 	turn := plan.TurnOf(c.Workload())
@@ -58,14 +58,14 @@ func (r *Runner) turns(ctx context.Context, c plan.Contest, in []*session, round
 			continue
 		}
 		finishing.Go(func() {
-			p.standing.Close() // before what it leaves is looked at
+			p.standing.Close() // before the counters it leaves are read
 			if err := p.finish(ctx, first.Add(turn.Settle)); err != nil {
 				failed(ctx, &trials[i], err)
 			}
 		})
 	}
 	finishing.Wait()
-	for i := range trials { // each tells its part of what all took, and what its network took before
+	for i := range trials { // each trial has its share of the common time, and the time to build its network
 		built := in[i].untold()
 		trials[i].Started = began.Add(-built)
 		trials[i].Elapsed = (built + time.Since(began)/time.Duration(len(trials))).Seconds()
@@ -79,24 +79,23 @@ func (s *session) player(ctx context.Context, t *record.Trial, turn plan.Turn) (
 	if err != nil {
 		return nil, err
 	}
-	tool, ok := a.tool.(workload.Turner)
-	if !ok {
-		return nil, fmt.Errorf("tool %s cannot take turns", a.tool.Name())
+	if a.tool.Stand == nil {
+		return nil, fmt.Errorf("tool %s cannot take turns", a.tool.Name)
 	}
 	a.job.Warmup, a.job.Duration = turn.Settle, turn.Slice
 	p := &player{attempt: a}
-	if p.standing, err = tool.Stand(ctx, a.job); err != nil {
-		return nil, a.examine(ctx, err)
+	if p.standing, err = a.tool.Stand(ctx, a.job); err != nil {
+		return nil, a.diagnose(ctx, err)
 	}
 	return p, nil
 }
 
-// telling is how much longer it takes to tell one more of its turns. Whoever is told late misses some
-// of a cold turn.
+// telling is the additional notice that each network requires to learn of its turns. One that learns of
+// them late misses part of a cold turn.
 const telling = 5 * time.Millisecond
 
-// play gives everybody their turns, and reads what is counted between them. It returns when the
-// first turn began that counts.
+// play runs all turns, and reads the counters between them. It returns the beginning of the first
+// turn that counts.
 func (r *Runner) play(ctx context.Context, players []*player, order []int, turn plan.Turn) (first time.Time) {
 	var whose []*player
 	var notice time.Duration
@@ -129,7 +128,7 @@ func (r *Runner) play(ctx context.Context, players []*player, order []int, turn 
 	}
 	counted := whose[len(here):]
 	first = begins.Add(time.Duration(len(here)) * turn.Length())
-	var was *player // whose turn has just been
+	var was *player // the player of the previous turn
 	for i := range len(counted) + 1 {
 		at := first.Add(time.Duration(i) * turn.Length())
 		if !sleepUntil(ctx, at.Add(here[0].standing.Gap()-turn.Rest)) {
@@ -142,10 +141,11 @@ func (r *Runner) play(ctx context.Context, players []*player, order []int, turn 
 		e := edgeBetween(ctx, was, next, here)
 		e.late = time.Now().After(at)
 		if was != nil {
-			was.sights[len(was.sights)-1].end(e, was.readBy(ctx, at))
+			last := &was.readings[len(was.readings)-1]
+			last.after, last.use.to, last.over = e, was.readBy(ctx, at), true
 		}
 		if next != nil {
-			next.sights = append(next.sights, turnSight{before: e, use: turnUse{from: next.readBy(ctx, at)}})
+			next.readings = append(next.readings, turnReading{before: e, use: turnUse{from: next.readBy(ctx, at)}})
 		}
 		was = next
 	}
@@ -154,14 +154,14 @@ func (r *Runner) play(ctx context.Context, players []*player, order []int, turn 
 	return first
 }
 
-// readBy reads what is sampled between two turns, of which the next one begins then.
+// readBy samples between two turns; the next one starts at begins.
 func (p *player) readBy(ctx context.Context, begins time.Time) edge {
 	e := p.watch.read(ctx)
 	e.late = e.at.After(begins)
 	return e
 }
 
-// sleepUntil reports whether ctx is still there then.
+// sleepUntil sleeps until t and returns true, or returns false as soon as ctx is done.
 func sleepUntil(ctx context.Context, t time.Time) bool {
 	select {
 	case <-ctx.Done():
@@ -171,24 +171,22 @@ func sleepUntil(ctx context.Context, t time.Time) bool {
 	}
 }
 
-// turnSight is what is looked at before a turn and after it.
-type turnSight struct {
+// turnReading holds the readings before and after a turn.
+type turnReading struct {
 	before, after turnEdge
 	use           turnUse
 	over          bool
 }
 
-func (s *turnSight) end(e turnEdge, use edge) { s.after, s.use.to, s.over = e, use, true }
-
-// turnEdge is what is counted between two turns.
+// turnEdge holds the counters read between two turns.
 type turnEdge struct {
-	hops   map[*player][]network.Count // of the networks whose turns they are
-	firsts map[*player]network.Count   // of everybody's first device
-	late   bool                        // the next turn had begun before all was read
+	hops   map[*player][]network.Count // of the networks of the previous and the next turn
+	firsts map[*player]network.Count   // of the first device of every other network
+	late   bool                        // the next turn had begun before everything was read
 	err    error
 }
 
-// edgeBetween reads what is counted between the turns of two players, either of which may be nil.
+// edgeBetween reads the counters between the turns of two players, either of which may be nil.
 func edgeBetween(ctx context.Context, was, next *player, all []*player) turnEdge {
 	e := turnEdge{hops: map[*player][]network.Count{}, firsts: map[*player]network.Count{}}
 	for _, p := range all {
@@ -200,7 +198,7 @@ func edgeBetween(ctx context.Context, was, next *player, all []*player) turnEdge
 			continue
 		}
 		if i, ok := p.proof.firstDevice(); ok {
-			if c, err := p.proof.hops[i].Read(ctx); err == nil { // else its own turn says so
+			if c, err := p.proof.hops[i].Read(ctx); err == nil { // an error will show up in its own turn
 				e.firsts[p] = c
 			}
 		}
@@ -208,7 +206,7 @@ func edgeBetween(ctx context.Context, was, next *player, all []*player) turnEdge
 	return e
 }
 
-// first is what the first device of a network had counted.
+// first returns the count of a network's first device.
 func (e turnEdge) first(p *player) (c network.Count, ok bool) {
 	i, ok := p.proof.firstDevice()
 	if counts := e.hops[p]; ok && i < len(counts) {
@@ -218,7 +216,7 @@ func (e turnEdge) first(p *player) (c network.Count, ok bool) {
 	return c, ok
 }
 
-// firstDevice is the place of the first hop that is a device which the payload crosses.
+// firstDevice returns the index of the first hop that is a device which the payload crosses.
 func (p *proof) firstDevice() (at int, ok bool) {
 	for i, h := range p.hops {
 		if h.Kind == network.Device && !h.Absent {
@@ -228,11 +226,11 @@ func (p *proof) firstDevice() (at int, ok bool) {
 	return 0, false
 }
 
-// finish turns what the turns held into the trial's figures, if the path holds in each of them.
-// First is when the first window opened of all that are compared.
+// finish computes the trial's figures from its turns, if the path holds in each of them. first is
+// the beginning of the first counted window of all networks compared.
 func (p *player) finish(ctx context.Context, first time.Time) error {
 	if p.err != nil {
-		return p.examine(ctx, p.err)
+		return p.diagnose(ctx, p.err)
 	}
 	total, counted := make([]workload.Crossed, len(p.links)), make([]uint64, len(p.each))
 	for i, one := range p.each {
@@ -242,11 +240,11 @@ func (p *player) finish(ctx context.Context, first time.Time) error {
 			counted[i] += c.Bytes
 		}
 	}
-	n := len(p.sights)
-	if n == 0 || n != len(p.each)-plan.Cold || !p.sights[n-1].over {
+	n := len(p.readings)
+	if n == 0 || n != len(p.each)-plan.Cold || !p.readings[n-1].over {
 		return fmt.Errorf("%d of %d turns were watched", n, len(p.each)-plan.Cold)
 	}
-	for i, s := range p.sights {
+	for i, s := range p.readings {
 		s.use.crossed = counted[plan.Cold+i]
 		p.watch.turns = append(p.watch.turns, s.use)
 	}
@@ -270,24 +268,24 @@ func (p *player) finish(ctx context.Context, first time.Time) error {
 	return nil
 }
 
-// astray says in which turn the payload did not take its path, or crossed the network of another,
-// or nothing. Of hops that count late or connections alone, of a turn that overran and of one
-// that was looked at too late only what all turns together have counted says something.
+// astray returns in which turn the payload did not take its path, or crossed another network, or
+// "". Some cases are judged only by the counters of all turns together: hops that count late or
+// count only connections, turns that overran, and turns that were read too late.
 func (p *player) astray() string {
-	for i, s := range p.sights {
+	for i, s := range p.readings {
 		one := p.each[plan.Cold+i]
 		if s.before.err != nil || s.after.err != nil || s.before.late || s.after.late || overran(one) {
 			continue
 		}
-		pairs, sum := make([]carried, len(one.Crossed)), uint64(0)
+		pairs, sum := make([]workload.Crossed, len(one.Crossed)), uint64(0)
 		for n, c := range one.Crossed {
-			pairs[n] = carried{bytes: c.Bytes / 2}
+			pairs[n] = workload.Crossed{Bytes: c.Bytes / 2}
 			sum += c.Bytes
 		}
 		if sum < leastExchanged {
 			continue
 		}
-		in := fmt.Sprintf("in turn %d of %d: ", i+1, len(p.sights))
+		in := fmt.Sprintf("in turn %d of %d: ", i+1, len(p.readings))
 		hops, _ := (&proof{hops: p.proof.hops, before: s.before.hops[p], pairs: p.proof.pairs}).judge(s.after.hops[p], pairs)
 		for n, h := range p.proof.hops {
 			if sum < leastToProve(one) || h.Kind != network.Device && h.Kind != network.Rule {
@@ -302,19 +300,19 @@ func (p *player) astray() string {
 			is, ok := s.after.first(o)
 			if bytes := more(was.Bytes, is.Bytes); ok && is.At == was.At && bytes > sum/2+background {
 				at, _ := o.proof.firstDevice()
-				return fmt.Sprintf("%s%d bytes crossed %s of %s, which had no turn", in, bytes, o.proof.hops[at].Name, o.t.Cell.Network)
+				return fmt.Sprintf("%s%d bytes crossed %s of %s, although it was not that network's turn", in, bytes, o.proof.hops[at].Name, o.t.Cell.Network)
 			}
 		}
 	}
 	return ""
 }
 
-// At the edges of turns a transaction can be taken for one of the turn before, and so half of the
-// payload is enough in a turn: all turns together must have crossed with every byte. Of a stream,
-// a receiver that had no CPU reads in its turn what its socket was full of since the one before.
+// At the edges of turns, a transaction can be counted in the turn before, so half of the payload
+// is enough in a single turn: over all turns together every byte must have crossed. With a stream,
+// a receiver that had no CPU may read in its turn what filled its socket in the turn before.
 const (
-	leastExchanged = 256     // bytes of payload of a turn that say something of its path, and of others'
-	leastStreamed  = 6 << 20 // of its own path, of a stream: what a socket holds, the kernel's usual tcp_rmem
+	leastExchanged = 256     // bytes of payload with which a turn proves anything about its path and other networks
+	leastStreamed  = 6 << 20 // with a stream, about its own path: what a socket holds, the kernel's usual tcp_rmem
 )
 
 func leastToProve(turn workload.Result) uint64 {
@@ -324,13 +322,13 @@ func leastToProve(turn workload.Result) uint64 {
 	return leastStreamed
 }
 
-// others are all of whom something was read, but for one.
+// others returns all players that were read, except one.
 func (e turnEdge) others(p *player) []*player {
 	all := slices.AppendSeq(slices.Collect(maps.Keys(e.firsts)), maps.Keys(e.hops))
 	return slices.DeleteFunc(all, func(o *player) bool { return o == p })
 }
 
-// overran reports whether some of a turn's payload was still on its way when it was over.
+// overran reports whether part of a turn's payload was still in flight at its end.
 func overran(r workload.Result) bool {
 	return slices.ContainsFunc(r.Warnings, func(w record.Warning) bool { return w.Code == workload.WarnOverran })
 }

@@ -34,27 +34,14 @@ func inTurns(t *testing.T, p platform.Platform, tool workload.Tool, between netw
 
 func takeTurns(t *testing.T, p platform.Platform, tool workload.Tool, hosts int, networks map[string]network.Driver, workloads ...string) []record.Trial {
 	t.Helper()
-	m, err := sampler.Machine("/proc", "/sys")
-	if err != nil {
-		t.Fatal(err)
-	}
 	congestion, err := sampler.ReadCongestion("/proc")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var trials []record.Trial
 	r := &runner.Runner{
 		Networks: map[string]runner.Recipe{},
 		Tools:    map[string]workload.Tool{"engine": tool},
-		Machine:  m,
-		Settings: record.Settings{
-			Duration: 0.2, MinRounds: 1, MaxRounds: 1, Confidence: 0.95, Seed: 1, Turns: true, Congestion: congestion.Unpaced(true),
-		},
-		Save: func(t record.Trial) error {
-			trials = append(trials, t)
-			return nil
-		},
-		Enough: func([]record.Trial) map[string]bool { return nil },
+		Settings: record.Settings{Duration: 0.2, MaxRounds: 1, Turns: true, Congestion: congestion.Unpaced(true)},
 	}
 	for n, with := range networks {
 		r.Networks[n] = runner.Recipe{Platform: p, Driver: with}
@@ -64,13 +51,7 @@ func takeTurns(t *testing.T, p platform.Platform, tool workload.Tool, hosts int,
 			})
 		}
 	}
-	if _, err := r.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if len(trials) != len(r.Cells) {
-		t.Fatalf("%d trials, want %d", len(trials), len(r.Cells))
-	}
-	return trials
+	return all(t, r)
 }
 
 func TestNetworksTakeTurns(t *testing.T) {
@@ -98,7 +79,7 @@ func TestNetworksTakeTurns(t *testing.T) {
 		if work == record.TCPRR {
 			figure, want = record.TransactionRate, float64(transactions)/window
 		}
-		// Transactions across the edges of slices are shared out.
+		// Transactions across the edges of slices are divided between them.
 		if got := tr.Metrics[figure].Value; got <= 0 || math.Abs(got-want) > 0.01*want+float64(len(tr.Slices))/window {
 			t.Errorf("%s, %s: %s is %v, its slices make it %v", network, work, figure, got, want)
 		}
@@ -130,30 +111,32 @@ func TestNetworksTakeTurns(t *testing.T) {
 	}
 }
 
-// midTurn is the engine with a fault in the middle of turns.
-type midTurn struct {
-	engine.Tool
-	once    sync.Once
-	disturb func()
-}
-
-func (m *midTurn) Stand(ctx context.Context, job workload.Job) (workload.Standing, error) {
-	s, err := m.Tool.Stand(ctx, job)
-	return &midStanding{s, m}, err
+// midTurn returns the engine with a fault in the middle of turns.
+func midTurn(disturb func()) workload.Tool {
+	var once sync.Once
+	tool := engine.New()
+	stand := tool.Stand
+	tool.Stand = func(ctx context.Context, job workload.Job) (workload.Standing, error) {
+		s, err := stand(ctx, job)
+		return midStanding{s, func(first time.Time) {
+			once.Do(func() { time.AfterFunc(time.Until(first), disturb) })
+		}}, err
+	}
+	return tool
 }
 
 type midStanding struct {
 	workload.Standing
-	m *midTurn
+	begins func(first time.Time) // of the turns that count
 }
 
-func (s *midStanding) Turns(ctx context.Context, when workload.Turns) ([]workload.Result, workload.Result, error) {
-	s.m.once.Do(func() { time.AfterFunc(time.Until(when.Begins[when.Cold]), s.m.disturb) })
+func (s midStanding) Turns(ctx context.Context, when workload.Turns) ([]workload.Result, workload.Result, error) {
+	s.begins(when.Begins[when.Cold])
 	return s.Standing.Turns(ctx, when)
 }
 
-// TestFaultInMidTurn holds that what happens to one network is on its trial, and leaves the others
-// theirs.
+// TestFaultInMidTurn checks that a fault of one network is recorded on its trial, and that the other
+// networks keep their turns.
 func TestFaultInMidTurn(t *testing.T) {
 	var built *network.Network
 	agents := &watched{Lab: lab.New(), agents: map[string]platform.Process{}}
@@ -184,7 +167,7 @@ func TestFaultInMidTurn(t *testing.T) {
 		}, record.Failed, "server h1c1: "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			tool := &midTurn{Tool: engine.New(), disturb: c.fault}
+			tool := midTurn(c.fault)
 			for _, tr := range inTurns(t, lab.New(), tool, between, record.TCPRR) {
 				want := record.OK
 				if tr.Cell.Network == "bridge" {
@@ -201,14 +184,14 @@ func TestFaultInMidTurn(t *testing.T) {
 	}
 }
 
-// TestDaemonKilledInMidTurn has a network lose the process that carries its payload.
+// TestDaemonKilledInMidTurn kills the process that carries a network's payload.
 func TestDaemonKilledInMidTurn(t *testing.T) {
 	var built *network.Network
-	tool := &midTurn{Tool: engine.New(), disturb: func() {
+	tool := midTurn(func() {
 		if err := unix.Kill(built.Daemons[0].PID, unix.SIGKILL); err != nil {
 			t.Error(err)
 		}
-	}}
+	})
 	networks := map[string]network.Driver{
 		"native": kernel.Native(), "routed": kernel.Routed(), "udp-overlay-tun": shown(udpoverlay.NewTUN(), &built),
 	}
@@ -223,8 +206,8 @@ func TestDaemonKilledInMidTurn(t *testing.T) {
 	}
 }
 
-// TestMachinesClockJumps sets the machine's clock an hour on in mid-turn, as somebody may who
-// administers it: turns go by another clock, and nothing is said of an hour.
+// TestMachinesClockJumps sets the machine's clock forward by an hour in mid-turn, as an administrator
+// might: turns use another clock, and no figure contains an hour.
 func TestMachinesClockJumps(t *testing.T) {
 	m, err := sampler.Machine("/proc", "/sys")
 	if err != nil {
@@ -239,7 +222,7 @@ func TestMachinesClockJumps(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	tool := &midTurn{Tool: engine.New(), disturb: func() { set(time.Hour) }}
+	tool := midTurn(func() { set(time.Hour) })
 	defer set(-time.Hour)
 	for _, tr := range inTurns(t, lab.New(), tool, kernel.Bridge(), record.TCPRR) {
 		if tr.Status != record.OK || tr.Elapsed <= 0 || tr.Elapsed > 1800 || tr.Window > 60 {

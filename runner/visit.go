@@ -16,21 +16,22 @@ import (
 	"nettoll/record"
 )
 
-// buildTime bounds the building of one network, and closeTime the taking down, which goes
-// on after an interrupt. Both are longer by containerTime for each of its containers: an
-// engine on a busy machine starts one in a second.
+// buildTime bounds the building of one network. closeTime bounds taking it down, which continues
+// after an interrupt. Both are extended by containerTime for each container: an engine on a busy
+// machine takes a second to start one.
 const (
 	buildTime     = 60 * time.Second
 	closeTime     = 30 * time.Second
 	containerTime = 2 * time.Second
+	serviceTime   = 25 * time.Millisecond // of Kubernetes
 )
 
-// within is a bound for a network with that many containers.
+// within returns a time limit, extended for the containers of a network.
 func (r *Runner) within(bound time.Duration, t network.Topology) time.Duration {
-	return r.patience(bound + time.Duration(t.Servers+t.Clients+t.Neighbours)*containerTime)
+	return r.patience(bound + time.Duration(t.Servers+t.Clients+t.Neighbours)*containerTime + time.Duration(t.Services)*serviceTime)
 }
 
-// patience is how long may be waited for what takes no longer on ordinary machines.
+// patience returns a time limit that is adequate for ordinary machines, extended on emulated ones.
 func (r *Runner) patience(bound time.Duration) time.Duration {
 	if r.Machine.Virtual == record.Emulated {
 		bound *= emulated.Slowness
@@ -38,9 +39,9 @@ func (r *Runner) patience(bound time.Duration) time.Duration {
 	return bound
 }
 
-// group builds networks, measures their cells and takes them down again. All stand at once.
-// They are built anew in every round, so that what differs from build to build is part of the
-// interval.
+// group builds networks, measures their cells and takes the networks down again. All stand at the
+// same time. They are built anew in every round, so that differences between builds are part of
+// the interval.
 func (r *Runner) group(ctx context.Context, g plan.Group, place *order) (ran int, err error) {
 	stand := map[record.Cell]*session{} // by what their cells have in common
 	defer func() { err = errors.Join(err, r.closeAll(ctx, g.Visits, stand)) }()
@@ -53,25 +54,26 @@ func (r *Runner) group(ctx context.Context, g plan.Group, place *order) (ran int
 		}
 		return nil
 	}
-	all := r.buildAll(ctx, g.Visits)
+	all := r.buildAll(ctx, g)
 	for i, v := range g.Visits {
-		if all[i].network != nil && all[i].err == nil {
-			stand[v.Cell] = &session{r: r, network: all[i].network, topo: all[i].topo, agents: newAgents(), rests: len(g.Contests) > 0}
+		if s := all[i]; s.network != nil && s.broke == nil {
+			stand[v.Cell] = s
 		}
 	}
 	for i, v := range g.Visits {
 		if ctx.Err() != nil {
 			return ran, nil
 		}
-		if err := all[i].err; err != nil {
-			if err := save(unusable(v.Cells, all[i].began, err)...); err != nil {
+		s := all[i]
+		if s.broke != nil {
+			if err := save(unusable(v.Cells, s.began, s.broke)...); err != nil {
 				return ran, err
 			}
 			continue
 		}
-		began, s := time.Now(), stand[v.Cell]
+		began := time.Now()
 		s.settling, s.unheard = s.settle(ctx, v)
-		s.took = all[i].took + time.Since(began)
+		s.took += time.Since(began)
 	}
 	for _, part := range r.parts(g, place.round) {
 		if ctx.Err() != nil || r.hurry() {
@@ -88,64 +90,48 @@ func (r *Runner) group(ctx context.Context, g plan.Group, place *order) (ran int
 	return ran, nil
 }
 
-// built is what became of the building of a network.
-type built struct {
-	network *network.Network
-	topo    network.Topology
-	began   time.Time
-	took    time.Duration
-	err     error
-}
-
-// buildAll builds networks one after the other, but those at once of which only so many can stand:
-// for these somebody else is waited for, most of the time.
-func (r *Runner) buildAll(ctx context.Context, visits []plan.Visit) []built {
-	all := make([]built, len(visits))
-	var building sync.WaitGroup
+// each calls do for every network: concurrently if only a limited number of them can stand at
+// once, since most of that time is spent waiting for an engine, otherwise one after the other.
+func (r *Runner) each(visits []plan.Visit, do func(i int, v plan.Visit)) {
+	var working sync.WaitGroup
 	for i, v := range visits {
-		one := &all[i]
-		build := func() {
-			one.began = time.Now()
-			one.network, one.topo, one.err = r.build(ctx, v)
-			one.took = time.Since(one.began)
-		}
-		switch {
-		case r.atOnce(v.Network) > 0:
-			building.Go(build)
-		case ctx.Err() == nil:
-			build()
+		if r.atOnce(v.Network) > 0 {
+			working.Go(func() { do(i, v) })
+		} else {
+			do(i, v)
 		}
 	}
-	building.Wait()
+	working.Wait()
+}
+
+// buildAll builds networks, unless ctx has ended.
+func (r *Runner) buildAll(ctx context.Context, g plan.Group) []*session {
+	all := make([]*session, len(g.Visits))
+	r.each(g.Visits, func(i int, v plan.Visit) {
+		s := &session{r: r, agents: agents{}, rests: len(g.Contests) > 0, began: time.Now()}
+		if all[i] = s; ctx.Err() == nil {
+			s.network, s.topo, s.broke = r.build(ctx, v)
+			s.took = time.Since(s.began)
+		}
+	})
 	return all
 }
 
-// closeAll takes networks down, as they were built.
+// closeAll takes networks down, in the same way as buildAll builds them.
 func (r *Runner) closeAll(ctx context.Context, visits []plan.Visit, stand map[record.Cell]*session) error {
 	errs := make([]error, len(visits))
-	var closing sync.WaitGroup
-	for i, v := range visits {
-		s := stand[v.Cell]
-		if s == nil {
-			continue
-		}
-		closed := func() {
+	r.each(visits, func(i int, v plan.Visit) {
+		if s := stand[v.Cell]; s != nil {
 			if err := s.close(ctx); err != nil {
 				errs[i] = fmt.Errorf("%s: take down: %w", v.Network, err)
 			}
 		}
-		if r.atOnce(v.Network) > 0 {
-			closing.Go(closed)
-		} else {
-			closed()
-		}
-	}
-	closing.Wait()
+	})
 	return errors.Join(errs...)
 }
 
-// parts are what is measured in a group one after the other, in a random order: contests, and
-// cells by themselves, those that are compared one right after the other.
+// parts returns what is measured one after the other in a group, in random order: contests, and
+// single cells, with those that are compared right after each other.
 func (r *Runner) parts(g plan.Group, round int) []plan.Contest {
 	rnd := plan.Chance(r.Settings, round, "parts of a group")
 	var all [][]plan.Contest
@@ -163,7 +149,7 @@ func (r *Runner) parts(g plan.Group, round int) []plan.Contest {
 	return slices.Concat(all...)
 }
 
-// part measures the cells of a contest, or one by itself, in networks that stand. Those of a
+// part measures the cells of a contest, or a single cell, in networks that stand. Cells of a
 // network that has broken are given up.
 func (r *Runner) part(ctx context.Context, part plan.Contest, stand map[record.Cell]*session, round int) (done []record.Trial, err error) {
 	began := time.Now()
@@ -194,7 +180,7 @@ func (r *Runner) part(ctx context.Context, part plan.Contest, stand map[record.C
 	for i := range trials {
 		t, s := &trials[i], in[i]
 		if ctx.Err() != nil && t.Status != record.OK {
-			continue // interrupted: this is no failure of the network
+			continue // interrupted: this is not a failure of the network
 		}
 		if !s.told {
 			t.Settle, s.told = s.settling, true
@@ -205,16 +191,16 @@ func (r *Runner) part(ctx context.Context, part plan.Contest, stand map[record.C
 	return done, nil
 }
 
-// untold is what it took to build the network, once: its first trial tells it.
+// untold returns the time it took to build and settle the network, once: its first trial includes it.
 func (s *session) untold() time.Duration {
 	took := s.took
 	s.took = 0
 	return took
 }
 
-// gone waits until nothing is left of the network that was visited last: a kernel that
-// still removes it has less time for what is measured next, and is not idle when it is
-// watched. Where that takes too long, it shows in what is measured.
+// gone waits until nothing is left of the network that was visited last: while the kernel still
+// removes it, the next measurement has less CPU time, and the machine is not idle when it is watched.
+// If waiting takes too long, the effect shows in the measurements.
 func (r *Runner) gone(ctx context.Context, v plan.Visit) {
 	if l, ok := r.Networks[v.Network].Platform.(platform.Lingerer); ok {
 		_ = l.Gone(ctx)
@@ -232,7 +218,7 @@ func (r *Runner) build(ctx context.Context, v plan.Visit) (n *network.Network, t
 	}
 	topo = network.Topology{
 		Hosts: v.Hosts, Servers: v.Servers, Clients: v.Clients,
-		Processes: v.Processes, Neighbours: v.Neighbours, Rules: v.Rules,
+		Processes: v.Processes, Neighbours: v.Neighbours, Rules: v.Rules, Services: v.Services,
 		Underlay: platform.Underlay{Rate: shape.Rate, Delay: shape.Delay, MTU: v.MTU},
 	}
 	limit := r.within(buildTime, topo)
@@ -245,23 +231,24 @@ func (r *Runner) build(ctx context.Context, v plan.Visit) (n *network.Network, t
 	return n, topo, err
 }
 
-// session is a network at work, with the agents in it.
+// session is a network in use, with the agents in it.
 type session struct {
 	r       *Runner
 	network *network.Network
 	topo    network.Topology
-	agents  *agents
-	rests   bool // connections rest while others have their turn; the endpoints are nettoll's own
+	agents  agents
+	rests   bool // connections rest during the turns of others; the endpoints are nettoll's own
 
-	took        time.Duration           // to build it, until a trial has told
-	broke       error                   // what it needs and has lost
+	began       time.Time               // when building it began
+	took        time.Duration           // building and settling it; 0 once a trial includes that
+	broke       error                   // why it could not be built, or what it needs and has lost
 	settling    *record.Settle          // what the network did until it was silent; nil: not known
-	unheard     error                   // why it is not known
-	told        bool                    // a trial has that
-	greeted     map[network.Family]bool // over which a packet has crossed between all pairs
-	conditioned bool                    // the endpoints are what the cells want them to be
+	unheard     error                   // why that is not known
+	told        bool                    // a trial has recorded settling
+	greeted     map[network.Family]bool // families over which a packet has crossed between all pairs
+	conditioned bool                    // the endpoints are in the state that the cells require
 	known       map[string]device       // of hosts, by "<host>/<device>", once they have been read
-	indexes     map[string]int          // theirs
+	indexes     map[string]int          // of the known devices
 }
 
 func (s *session) close(ctx context.Context) error {
@@ -272,4 +259,74 @@ func (s *session) close(ctx context.Context) error {
 
 func oneLine(err error) string {
 	return strings.Join(strings.FieldsFunc(err.Error(), func(c rune) bool { return c == '\n' }), "; ")
+}
+
+// Recipe is how a network is built: by which driver, on which platform.
+type Recipe struct {
+	Platform platform.Platform
+	Driver   network.Driver
+}
+
+// probe finds out whether a network can be built here. Its platform is probed until it has
+// succeeded or reported that it is not supported, its driver until it has succeeded.
+func (r *Runner) probe(ctx context.Context, name string, recipe Recipe) error {
+	r.probing.Lock()
+	defer r.probing.Unlock()
+	on := recipe.Platform.Name()
+	err, asked := r.usable[on]
+	if !asked {
+		err = recipe.Platform.Probe(ctx)
+		if err == nil || errors.Is(err, platform.ErrUnsupported) {
+			r.usable[on] = err // any other error may be gone in the next round
+		}
+	}
+	if err != nil || r.probed[name] {
+		return err
+	}
+	if err := recipe.Driver.Probe(ctx, recipe.Platform); err != nil {
+		return err
+	}
+	r.probed[name] = true
+	return nil
+}
+
+// faultTime bounds the search for a fault of a network.
+const faultTime = 10 * time.Second
+
+// fault asks the network whether something that it needs has broken, and notes that on the trial:
+// as the reason if the trial failed, as a warning otherwise. A network that carries its payload in
+// another way than it claims makes the trial invalid. The error is returned if the trial failed
+// with it: any further trial in this network would fail, too.
+func (s *session) fault(ctx context.Context, t *record.Trial) error {
+	if t.Status == record.Skipped {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), faultTime)
+	defer cancel()
+	err := s.network.Broken(ctx)
+	var wrong *network.WrongPath
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &wrong):
+		t.Reason = joined(wrong.Finding, t.Reason)
+		if t.Status == record.OK {
+			t.Status = record.Invalid
+		}
+		return nil
+	case t.Status == record.Failed:
+		t.Reason = joined(oneLine(err), t.Reason)
+		return err
+	default:
+		t.Warnings = append(t.Warnings, record.Warning{Code: "network-fault", Text: oneLine(err)})
+		return nil
+	}
+}
+
+// joined puts the cause before its symptom.
+func joined(cause, seen string) string {
+	if seen == "" {
+		return cause
+	}
+	return cause + " (seen as: " + seen + ")"
 }

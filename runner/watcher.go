@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"math"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -15,8 +18,8 @@ import (
 	"nettoll/workload"
 )
 
-// watcher samples the machine, the daemons of a network and its containers at the
-// edges of the window, or of each turn.
+// watcher samples the machine, the daemons of a network and its containers at the edges of the
+// window, or of each turn.
 type watcher struct {
 	at         *machines
 	daemons    []network.Daemon
@@ -24,11 +27,11 @@ type watcher struct {
 	turns      []turnUse
 }
 
-// turnUse is what was read at the beginning and at the end of a turn, and what crossed the network
-// in between. A whole trial is one, whose edges are those of its window.
+// turnUse holds the readings at the beginning and the end of a turn, and the payload that crossed
+// the network in between. A whole trial has a single one, with the edges of its window.
 type turnUse struct {
 	from, to edge
-	crossed  uint64 // bytes of payload; 0 where the window is all
+	crossed  uint64 // bytes of payload; 0 if it is the whole window
 }
 
 // container is an endpoint whose CPU time is counted as a whole.
@@ -37,40 +40,38 @@ type container struct {
 	used func(context.Context) (time.Duration, error)
 }
 
-// edge is what was read at one edge of the window.
+// edge holds the readings at one edge of the window.
 type edge struct {
 	machines   []sampler.Snapshot
 	daemons    []sampler.ProcessTime
-	containers []sampler.ContainerTime
+	containers []sampler.ProcessTime
 	switches   uint64
 	at         time.Time // when the machines had been read
 	late       bool      // a turn had begun by then
 	err        error
-	uncounted  error // of the first container that did not tell
+	uncounted  error // of the first container whose CPU time could not be read
 }
 
 func newWatcher(at *machines, s *session, links []link) *watcher {
 	w := &watcher{at: at, daemons: s.network.Daemons}
-	seen := map[string]bool{}
-	for _, s := range seats(links) {
-		if used := s.Facts().CPUTime; used != nil && !seen[s.Name()] {
-			seen[s.Name()] = true
-			w.containers = append(w.containers, container{s.Name(), used})
+	for _, e := range endpoints(links) {
+		if used := e.Facts().CPUTime; used != nil {
+			w.containers = append(w.containers, container{e.Name(), used})
 		}
 	}
 	return w
 }
 
-// watch is what a tool tells of the edges.
+// watch returns the callbacks with which a tool reports the edges of its window.
 func (w *watcher) watch(ctx context.Context) workload.Watch {
 	w.turns = make([]turnUse, 1)
 	return workload.Watch{Open: func() { w.turns[0].from = w.read(ctx) }, Close: func() { w.turns[0].to = w.read(ctx) }}
 }
 
-// read asks all containers at once: they may be far away, and are to be read at the
-// same moment as the machine.
+// read samples everything. It asks all containers at once: they may be far away, and must be read
+// at the same moment as the machine.
 func (w *watcher) read(ctx context.Context) edge {
-	e := edge{containers: make([]sampler.ContainerTime, len(w.containers))}
+	e := edge{containers: make([]sampler.ProcessTime, len(w.containers))}
 	uncounted := make([]error, len(w.containers))
 	var asking sync.WaitGroup
 	for i, c := range w.containers {
@@ -95,19 +96,18 @@ func (w *watcher) read(ctx context.Context) edge {
 	return e
 }
 
-// use is the CPU time of the machine, the daemons and the containers in a window of so many
-// seconds. Of containers it is that of all or, with a warning, of none: a sum of some
+// use returns the CPU time of the machine, the daemons and the containers in a window of the given
+// seconds. Containers are either all included or, with a warning, none: the sum of some of them
 // would be a wrong number.
 //
-// Of what was used between the edges of turns, beyond what the idle machine uses in a second, so much
-// belongs to the window as of the payload that crossed the network: bytes. Where the edges are
-// those of the window but for scheduling delays, it is in proportion to the time.
+// Of the CPU time between the edges of turns, beyond what the idle machine uses (idle, in CPU
+// seconds per second), the window's share is the share of its payload (bytes) in all payload that
+// crossed between the edges. If the edges are those of the window except for scheduling delays,
+// the share is in proportion to the time.
 func (w *watcher) use(window, bytes, idle float64) (record.CPUUse, []record.Warning, error) {
 	for _, t := range w.turns {
-		for _, err := range []error{t.from.err, t.to.err} {
-			if err != nil {
-				return record.CPUUse{}, nil, err
-			}
+		if err := cmp.Or(t.from.err, t.to.err); err != nil {
+			return record.CPUUse{}, nil, err
 		}
 	}
 	turns := w.timely()
@@ -147,15 +147,15 @@ func (w *watcher) use(window, bytes, idle float64) (record.CPUUse, []record.Warn
 	for i, c := range w.containers {
 		sum := record.ContainerCPU{Name: c.name}
 		for _, t := range turns {
-			sum.CPU += t.to.containers[i].Since(t.from.containers[i], c.name, share*t.seconds()).CPU
+			sum.CPU += sampler.Between(c.name, t.from.containers[i], t.to.containers[i], share*t.seconds()).Total()
 		}
 		use.Containers = append(use.Containers, sum)
 	}
 	return use, nil, nil
 }
 
-// timely are the turns at whose edges no other turn had begun when they were read, or all if there
-// is none: on a busy machine the time of another network's turn would be taken for theirs.
+// timely returns the turns at whose edges no other turn had begun when they were read, or all turns
+// if there are none: on a busy machine, CPU time of another network's turn would be counted as theirs.
 func (w *watcher) timely() []turnUse {
 	timely := slices.DeleteFunc(slices.Clone(w.turns), func(t turnUse) bool { return t.from.late || t.to.late })
 	if crossedIn(timely) == 0 {
@@ -171,8 +171,8 @@ func crossedIn(turns []turnUse) (bytes uint64) {
 	return bytes
 }
 
-// resting is what the daemons used between one turn of their network and its next; nil where
-// there is nothing to tell.
+// resting returns the CPU time of the daemons between one turn of their network and the next; nil
+// if there are no daemons or nothing was watched.
 func (w *watcher) resting() *record.Resting {
 	var r record.Resting
 	for i := range max(0, len(w.turns)-1) {
@@ -192,7 +192,7 @@ func (w *watcher) resting() *record.Resting {
 	return &r
 }
 
-// seconds is how long it was between the edges.
+// seconds returns the time between the edges.
 func (t turnUse) seconds() float64 {
 	if len(t.from.machines) == 0 || len(t.to.machines) == 0 {
 		return 0
@@ -200,8 +200,8 @@ func (t turnUse) seconds() float64 {
 	return t.to.machines[0].At.Sub(t.from.machines[0].At).Seconds()
 }
 
-// scaled is a share of what a machine did, as it would have been in a window, with as much busy
-// time more.
+// scaled returns a share of a machine's CPU use, as it would have been in a window, with more
+// seconds of busy time added.
 func scaled(m record.MachineCPU, share, window, more float64) record.MachineCPU {
 	m.Busy = max(0, m.Busy*share+more)
 	m.Softirq *= share
@@ -216,14 +216,133 @@ func scaled(m record.MachineCPU, share, window, more float64) record.MachineCPU 
 	return m
 }
 
-// foreignWork doubts a trial on this machine alone.
+// foreignWork warns of foreign work in a trial that runs on this machine only.
 func (w *watcher) foreignWork(use record.CPUUse, window time.Duration) []record.Warning {
 	if w.at.of != nil {
-		return nil // what others do elsewhere is not known as well
+		return nil // foreign work on other machines is not known as precisely
 	}
 	var switches uint64
 	for _, t := range w.turns {
 		switches += t.to.switches - min(t.from.switches, t.to.switches)
 	}
 	return foreignWork(use, window, switches)
+}
+
+// Activity during a trial that does not belong to it makes its figures doubtful: foreign packets
+// on its path, and foreign work on its CPUs.
+
+// foreignPackets bounds the packets that a container without a part in the trial may see, and the
+// packets for everybody (multicast, broadcast, echo requests) that a container with a part in it
+// may see: some for each pair, which look for each other, and a few for anything else.
+func foreignPackets(pairs int, elapsed time.Duration) uint64 {
+	const any, each, second = 50, 10, 20
+	return any + each*uint64(pairs) + uint64(second*elapsed.Seconds())
+}
+
+// port is a container's veth pair on its host.
+type port struct {
+	index   int
+	packets uint64
+}
+
+// ports returns the host ends of containers' veth pairs, which are used by nothing but the network,
+// by "<host>/<device>".
+func (s *session) ports() (map[string]port, error) {
+	uplinks := map[string]bool{}
+	for _, h := range s.network.Hosts {
+		uplinks[h.Name()+"/"+h.Uplink().Device] = true
+	}
+	known, err := s.devices()
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]port{}
+	for host, path := range s.readable() {
+		list, err := sampler.Packets(path)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", host, err)
+		}
+		for device, packets := range list {
+			name := host + "/" + device
+			if d, ok := known[name]; ok && d.kind == "veth" && !uplinks[name] {
+				all[name] = port{s.indexes[name], packets}
+			}
+		}
+	}
+	return all, nil
+}
+
+// foreignTraffic warns if packets other than the trial's crossed the network during it: they
+// reached containers without a part in the trial, or they were for everybody.
+func foreignTraffic(t *record.Trial, p *proof, before, after map[string]port, pairs int, elapsed time.Duration) []record.Warning {
+	most := foreignPackets(pairs, elapsed)
+	for i, h := range p.hops { // their names need not be those of devices
+		host, _, _ := strings.Cut(h.Name, "/")
+		for name, d := range after {
+			if strings.HasPrefix(name, host+"/") && d.index == p.before[i].At.Index {
+				delete(after, name)
+			}
+		}
+	}
+	var where string
+	var packets uint64
+	for name, d := range after {
+		if n := d.packets - min(before[name].packets, d.packets); n > packets || n == packets && name < where {
+			where, packets = name, n
+		}
+	}
+	if packets > most {
+		return []record.Warning{{Code: "foreign-packets", Text: fmt.Sprintf(
+			"%d packets crossed %s, which leads to a container that takes no part in the trial: something else sent traffic through the network", packets, where)}}
+	}
+	if where, packets := forEverybody(t); packets > most {
+		return []record.Warning{{Code: "foreign-packets", Text: fmt.Sprintf(
+			"%s received %d broadcast, multicast or ping packets: something else sent traffic through the network", where, packets)}}
+	}
+	return nil
+}
+
+// forEverybody returns the endpoint that received the most packets that belong to no workload
+// (multicast, broadcast, echo requests), and their number.
+func forEverybody(t *record.Trial) (where string, most uint64) {
+	for _, e := range t.Endpoints {
+		if e.Device == "lo" {
+			continue // what other processes of that machine receive does not cross this path
+		}
+		var sum uint64
+		for _, c := range []string{"IpExtInMcastPkts", "IpExtInBcastPkts", "Ip6InMcastPkts", "IcmpInEchos", "Icmp6InEchos"} {
+			sum += t.Counters[e.Name+"/"+c]
+		}
+		if sum > most {
+			where, most = e.Name, sum
+		}
+	}
+	return where, most
+}
+
+const (
+	// foreignCPU is how many CPU seconds per second others may use during a trial.
+	foreignCPU = 0.1
+	// switching bounds the cost of a switch from one process to another, or from or to an idle
+	// CPU: a few microseconds that appear in none of their clocks.
+	switching = 5 * time.Microsecond
+)
+
+// foreignWork warns if the machine did work during the trial that nothing explains: neither the
+// processes of the traffic and the daemons, by their clocks, nor the kernel's work on packets, nor
+// the switches between all these, nor what the idle machine does.
+func foreignWork(use record.CPUUse, window time.Duration, switches uint64) []record.Warning {
+	own := use.Client.Total() + use.Server.Total()
+	for _, d := range use.Daemons {
+		own += d.Total()
+	}
+	seconds := window.Seconds()
+	over := use.Machine.Busy - use.Idle*seconds - own - use.Machine.Softirq - float64(switches)*switching.Seconds()
+	// The kernel samples its work on packets by ticks, and so, for each CPU, the remaining time.
+	ticks := use.Machine.Softirq/tick.Seconds() + 2*float64(len(use.Machine.PerCPU))
+	if seconds <= 0 || over <= foreignCPU*seconds+2*math.Sqrt(ticks)*tick.Seconds() {
+		return nil
+	}
+	return []record.Warning{{Code: "foreign-cpu", Text: fmt.Sprintf(
+		"something else on the machine used %.2g CPU seconds per second during the trial", over/seconds)}}
 }

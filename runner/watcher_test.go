@@ -14,8 +14,8 @@ import (
 	"nettoll/record"
 )
 
-// counted is an endpoint that uses some share of a CPU from its beginning on, and
-// takes its time to tell.
+// counted is an endpoint that uses a constant share of a CPU from its beginning on, and takes some
+// time to report it.
 type counted struct {
 	place
 	began time.Time
@@ -34,11 +34,11 @@ func (c *counted) used(context.Context) (time.Duration, error) {
 	return used, c.err
 }
 
-// stand is an endpoint that stands for another.
+// stand is an endpoint that stands in for another one.
 type stand struct{ platform.Endpoint }
 
-// countedTrial is the trial of a network of two servers and three clients whose
-// endpoints are made by name.
+// countedTrial returns the trial of a network of two servers and three clients whose endpoints are
+// made by name.
 func countedTrial(t *testing.T, endpoint func(name string) platform.Endpoint) record.Trial {
 	t.Helper()
 	b := newBench(&way{name: "docker:bridge", endpoint: endpoint})
@@ -73,7 +73,7 @@ func TestCPUTimeOfContainersIsThatOfTheWindow(t *testing.T) {
 		if len(made) > 0 {
 			t.Errorf("%v are missing", made)
 		}
-		// A second of window, and five that are asked one after the other would take three.
+		// The window takes one second. Asking the five endpoints one after the other would take three more.
 		if took := time.Since(began).Seconds(); took > 1+2*telling.Seconds()+0.8 {
 			t.Errorf("the run took %v s", took)
 		}

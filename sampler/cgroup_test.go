@@ -11,8 +11,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"nettoll/record"
 )
 
 func TestCgroup(t *testing.T) {
@@ -31,7 +29,7 @@ func TestCgroupThatCannotBeRead(t *testing.T) {
 	for _, c := range []struct{ file, text, want string }{
 		{"cpuacct/cpuacct.usage", "a lot\n", "cpuacct/cpuacct.usage: "},
 		{"cpuacct/cpuacct.usage", "", "cpuacct/cpuacct.usage: "},
-		{"cpu,cpuacct/cpuacct.usage", "-5\n", "cpu,cpuacct/cpuacct.usage: -5 is less than nothing"},
+		{"cpu,cpuacct/cpuacct.usage", "-5\n", "cpu,cpuacct/cpuacct.usage: -5 is negative"},
 		{"cpu.stat", "user_usec 1\nsystem_usec 2\n", "cpu.stat: has no usage_usec"},
 		{"cpu.stat", "usage_usec_total 5\n", "cpu.stat: has no usage_usec"},
 		{"cpu.stat", "usage_usec 99999999999999999999\n", "cpu.stat: "},
@@ -68,9 +66,9 @@ func TestAgentsAreAskedForTheirCgroup(t *testing.T) {
 
 func TestContainerTimeOfAWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		// A container that uses two CPUs from its beginning on, and is slow to tell.
+		// A container that uses two CPUs from its beginning on, and answers slowly.
 		began := time.Now()
-		read := func() ContainerTime {
+		read := func() ProcessTime {
 			got, err := Container(func() (time.Duration, error) {
 				time.Sleep(time.Second)
 				used := 2 * time.Since(began)
@@ -85,12 +83,12 @@ func TestContainerTimeOfAWindow(t *testing.T) {
 		from := read()
 		time.Sleep(3 * time.Second)
 		to := read()
-		for window, want := range map[float64]record.ContainerCPU{1: {Name: "c1", CPU: 2}, 0.25: {Name: "c1", CPU: 0.5}} {
-			if got := to.Since(from, "c1", window); got.Name != want.Name || math.Abs(got.CPU-want.CPU) > 1e-9 {
-				t.Errorf("in a window of %v s: %+v, want %+v", window, got, want)
+		for window, want := range map[float64]float64{1: 2, 0.25: 0.5} {
+			if got := Between("c1", from, to, window); got.Name != "c1" || math.Abs(got.Total()-want) > 1e-9 {
+				t.Errorf("in a window of %v s: %+v, want %v", window, got, want)
 			}
 		}
-		if back := from.Since(to, "c1", 1); back != (record.ContainerCPU{Name: "c1"}) {
+		if back := Between("c1", to, from, 1); back.Total() != 0 {
 			t.Errorf("%+v in negative time", back)
 		}
 	})

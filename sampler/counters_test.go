@@ -38,7 +38,7 @@ func TestCountersOfTheFixture(t *testing.T) {
 	}
 }
 
-// fixture copies the files of the fixture into a new /proc.
+// fixture copies the fixture's files into a new /proc.
 func fixture(t *testing.T) (proc, net string) {
 	t.Helper()
 	proc = t.TempDir()

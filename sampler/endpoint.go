@@ -1,6 +1,7 @@
 package sampler
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
@@ -9,13 +10,14 @@ import (
 
 	"github.com/safchain/ethtool"
 
+	"nettoll/internal/netns"
 	"nettoll/internal/nl"
 	"nettoll/record"
 )
 
-// Endpoint says what can make this end of a connection differ from another's:
-// the device that leads to the peer, its MTU, queueing discipline and offloads,
-// and the kernel parameters of TCP in this network namespace.
+// Endpoint describes what can make this end of a connection differ from another: the device that
+// leads to the peer, its MTU, queueing discipline and offloads, and the kernel's TCP parameters in
+// this network namespace.
 func Endpoint(peer netip.Addr) (record.Endpoint, error) {
 	e := record.Endpoint{Sysctls: map[string]string{}}
 	err := nl.With("", func(n *nl.NS) error {
@@ -39,17 +41,17 @@ func Endpoint(peer netip.Addr) (record.Endpoint, error) {
 		"net/ipv4/tcp_mtu_probing", "net/ipv4/tcp_window_scaling", "net/ipv4/tcp_timestamps", "net/ipv4/tcp_sack",
 		"net/ipv4/tcp_slow_start_after_idle",
 	} {
-		b, err := os.ReadFile(filepath.Join("/proc/sys", key))
+		text, err := read(filepath.Join("/proc/sys", key))
 		if err != nil {
-			continue // some are shown only outside namespaces
+			continue // some exist only outside namespaces
 		}
-		e.Sysctls[strings.ReplaceAll(key, "/", ".")] = strings.Join(strings.Fields(string(b)), " ")
+		e.Sysctls[strings.ReplaceAll(key, "/", ".")] = strings.Join(strings.Fields(text), " ")
 	}
 	return e, nil
 }
 
-// features are the offloads that change what a stream costs, by the kernel's
-// names, and the names that ethtool -K gives them.
+// features are the offloads that affect the cost of a stream, by the kernel's names, with their
+// names for ethtool -K.
 var features = map[string]string{
 	"tx-tcp-segmentation":     "tso",
 	"tx-generic-segmentation": "gso",
@@ -78,4 +80,98 @@ func offloads(device string) (map[string]bool, error) {
 		}
 	}
 	return on, nil
+}
+
+// Condition is the state that an endpoint must be in to be comparable with others. It is about the
+// device that leads to the peer.
+type Condition struct {
+	Peer       netip.Addr
+	NoOffloads bool // no segmentation, receive merging or checksums by the device
+	MaxMTU     int  // bytes; a larger MTU is reduced to this; 0 means any
+	KeepWindow bool // a TCP connection that has rested continues with the window that it had
+}
+
+// offloadsOff are the features that NoOffloads turns off, by the kernel's names.
+var offloadsOff = []string{
+	"tx-tcp-segmentation", "tx-tcp6-segmentation", "tx-tcp-ecn-segmentation", "tx-tcp-mangleid-segmentation",
+	"tx-udp-segmentation", "tx-generic-segmentation", "rx-gro", "rx-lro", "tx-checksum-ip-generic", "rx-checksum",
+}
+
+// slowStartAfterIdle is a parameter of each network namespace. Unless it is 0, a connection that has
+// rested for a retransmission timeout, at least 200 ms, begins with slow start again (RFC 2861).
+const slowStartAfterIdle = "net/ipv4/tcp_slow_start_after_idle"
+
+// Set puts this end of a connection into the state, and names an offload that the device cannot turn off.
+func (c Condition) Set() (refused string, err error) {
+	if c.KeepWindow {
+		if err := KeepWindow(""); err != nil {
+			return "", err
+		}
+	}
+	if !c.NoOffloads && c.MaxMTU == 0 {
+		return "", nil
+	}
+	err = nl.With("", func(n *nl.NS) error {
+		link, err := n.Toward(c.Peer)
+		if err != nil {
+			return fmt.Errorf("sampler: device toward %s: %w", c.Peer, err)
+		}
+		a := link.Attrs()
+		if c.MaxMTU > 0 && a.MTU > c.MaxMTU {
+			if err := n.LinkSetMTU(link, c.MaxMTU); err != nil {
+				return fmt.Errorf("sampler: set MTU of %s to %d: %w", a.Name, c.MaxMTU, err)
+			}
+		}
+		if !c.NoOffloads {
+			return nil
+		}
+		refused, err = turnOff(a.Name)
+		return err
+	})
+	return refused, err
+}
+
+// KeepWindow makes TCP connections in a network namespace keep their window while they rest; "" means
+// the current namespace. If the kernel has the parameter only outside of namespaces, it does nothing:
+// that shows in the recorded facts of the endpoint.
+func KeepWindow(ns string) error {
+	err := netns.SetSysctl(ns, slowStartAfterIdle, "0")
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("sampler: %w", err)
+	}
+	return nil
+}
+
+// turnOff turns the offloads of a device off, and returns the name of one that stays on, or "".
+func turnOff(device string) (refused string, err error) {
+	tool, err := ethtool.NewEthtool()
+	if err != nil {
+		return "", fmt.Errorf("sampler: ethtool: %w", err)
+	}
+	defer tool.Close()
+	state, err := tool.FeaturesWithState(device)
+	if err != nil {
+		return "", fmt.Errorf("sampler: offloads of %s: %w", device, err)
+	}
+	off := map[string]bool{}
+	for _, name := range offloadsOff {
+		if s, known := state[name]; known && s.Active && !s.NeverChanged {
+			off[name] = false
+		}
+	}
+	if err := tool.Change(device, off); err != nil {
+		return "", fmt.Errorf("sampler: turn offloads of %s off: %w", device, err)
+	}
+	if state, err = tool.FeaturesWithState(device); err != nil {
+		return "", fmt.Errorf("sampler: offloads of %s: %w", device, err)
+	}
+	for _, name := range offloadsOff {
+		if state[name].Active {
+			return name + " of " + device, nil
+		}
+	}
+	return "", nil
 }

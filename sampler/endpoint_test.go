@@ -20,8 +20,7 @@ var (
 	own6, peer6 = netip.MustParsePrefix("2001:2:0:1::1/64"), netip.MustParseAddr("2001:2:0:1::2")
 )
 
-// joined makes two namespaces with a veth pair between them, and returns the path
-// of the first.
+// joined makes two namespaces with a veth pair between them, and returns the path of the first.
 func joined(t *testing.T) string {
 	t.Helper()
 	all, err := netns.New(t.Context(), 2, func() error { return nil })

@@ -1,12 +1,12 @@
 package sampler
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,7 +17,7 @@ import (
 	"nettoll/record"
 )
 
-// Machine says what this process runs on.
+// Machine describes the machine that this process runs on.
 func Machine(proc, sys string) (record.Machine, error) {
 	var uts unix.Utsname
 	if err := unix.Uname(&uts); err != nil {
@@ -34,10 +34,8 @@ func Machine(proc, sys string) (record.Machine, error) {
 	}
 	if infos, err := fs.CPUInfo(); err == nil && len(infos) > 0 {
 		m.CPUModel = infos[0].ModelName
-		for _, flag := range infos[0].Flags {
-			if flag == "hypervisor" {
-				m.Virtual = "yes"
-			}
+		if slices.Contains(infos[0].Flags, "hypervisor") {
+			m.Virtual = "yes"
 		}
 		if emulated.CPU(m.CPUModel) {
 			m.Virtual = record.Emulated
@@ -50,7 +48,7 @@ func Machine(proc, sys string) (record.Machine, error) {
 	return m, err
 }
 
-// usableCPUs are those that this process may run on.
+// usableCPUs returns the CPUs that this process may run on.
 func usableCPUs(sys string) ([]record.CPU, error) {
 	var set unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &set); err != nil {
@@ -75,17 +73,17 @@ func usableCPUs(sys string) ([]record.CPU, error) {
 	return cpus, nil
 }
 
-// number reads a file with one number. Where there is no such file, as on
-// machines that do not show their topology, it is the assumed one.
+// number reads a file that holds one number. If the file does not exist, as on machines that do not
+// show their topology, it returns the assumed number.
 func number(path string, assumed int) (int, error) {
-	b, err := os.ReadFile(path)
+	text, err := read(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return assumed, nil
 	}
 	if err != nil {
-		return 0, fmt.Errorf("sampler: %w", err)
+		return 0, err
 	}
-	n, err := strconv.Atoi(strings.TrimSpace(string(b)))
+	n, err := strconv.Atoi(text)
 	if err != nil {
 		return 0, fmt.Errorf("sampler: %s: %w", path, err)
 	}
@@ -93,15 +91,77 @@ func number(path string, assumed int) (int, error) {
 }
 
 func osName(path string) string {
-	f, err := os.Open(path)
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	for s := bufio.NewScanner(f); s.Scan(); {
-		if v, ok := strings.CutPrefix(s.Text(), "PRETTY_NAME="); ok {
-			return strings.Trim(v, `"`)
+	text, _ := read(path) // empty if there is no such file
+	for line := range strings.Lines(text) {
+		if v, ok := strings.CutPrefix(line, "PRETTY_NAME="); ok {
+			return strings.Trim(v, "\"\n")
 		}
 	}
 	return ""
+}
+
+// Origin identifies the machine that an agent runs on.
+type Origin struct {
+	// Boot is the kernel's random id of this boot: agents with the same id are on the same
+	// machine, whatever name their containers have for it.
+	Boot    string
+	Machine record.Machine
+}
+
+// FindOrigin returns the origin of this process. It reads below proc and sys.
+func FindOrigin(proc, sys string) (o Origin, err error) {
+	if o.Boot, err = read(filepath.Join(proc, "sys/kernel/random/boot_id")); err != nil {
+		return o, err
+	}
+	o.Machine, err = Machine(proc, sys)
+	return o, err
+}
+
+// Congestion is a machine's support of TCP congestion control, by the kernel's names.
+type Congestion struct {
+	Own     string   // the default of connections
+	There   []string // loaded or built in
+	Allowed []string // available without CAP_NET_ADMIN
+}
+
+// ReadCongestion reads the machine's Congestion. proc is "/proc".
+func ReadCongestion(proc string) (c Congestion, err error) {
+	var own []string
+	for name, to := range map[string]*[]string{
+		"tcp_congestion_control": &own, "tcp_available_congestion_control": &c.There, "tcp_allowed_congestion_control": &c.Allowed,
+	} {
+		text, err := read(filepath.Join(proc, "sys/net/ipv4", name))
+		if err != nil {
+			return c, err
+		}
+		*to = strings.Fields(text)
+	}
+	if len(own) != 1 {
+		return c, fmt.Errorf("sampler: %s/sys/net/ipv4/tcp_congestion_control names %d algorithms", proc, len(own))
+	}
+	c.Own = own[0]
+	return c, nil
+}
+
+// TryCongestion reports, by its error, whether a connection of this process can use an algorithm.
+// The kernel loads the algorithm's module for that, if it may.
+func TryCongestion(name string) error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("sampler: %w", err)
+	}
+	defer unix.Close(fd)
+	return unix.SetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION, name)
+}
+
+// Unpaced returns the algorithm to measure networks with: cubic, which sends as soon as it may
+// instead of following a model of the path. With a paced sender the pacing would be measured. If
+// cubic is not available, or only to privileged processes and some are not privileged, it returns
+// the machine's default.
+func (c Congestion) Unpaced(privileged bool) string {
+	const unpaced = "cubic"
+	if slices.Contains(c.Allowed, unpaced) || privileged && slices.Contains(c.There, unpaced) {
+		return unpaced
+	}
+	return c.Own
 }

@@ -2,7 +2,6 @@ package sampler
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// FuzzUsage gives the parser of control groups anything: what it takes for CPU time is
-// no less than nothing, and is taken again when it is written as the kernel does.
+// FuzzUsage gives arbitrary input to the parser of control groups: a CPU time that it returns is not
+// negative, and parses to the same value when it is written in the kernel's format.
 func FuzzUsage(f *testing.F) {
 	for _, text := range []string{"usage_usec 2750123\nuser_usec 1\n", "usage_usec\n", "usage_usec -1", "1500000250\n", " 7 \n\n"} {
 		f.Add(text, true)
@@ -33,10 +32,10 @@ func FuzzUsage(f *testing.F) {
 	})
 }
 
-// FuzzCounters gives every parser anything: no panic, no counter that the text
-// does not hold, and no device or CPU that is read by half.
+// FuzzCounters gives arbitrary input to every parser: it must not panic, return a counter that the
+// text does not contain, or read only part of a device or CPU.
 func FuzzCounters(f *testing.F) {
-	parsers := []func(io.Reader, map[string]uint64) error{pairs, single, interfaces, softnet}
+	parsers := []func(string, map[string]uint64) error{pairs, single, interfaces, softnet}
 	for i, name := range []string{"snmp", "snmp6", "dev", "softnet_stat"} {
 		b, err := os.ReadFile(filepath.Join("testdata/proc/self/net", name))
 		if err != nil {
@@ -51,7 +50,7 @@ func FuzzCounters(f *testing.F) {
 			return
 		}
 		into := map[string]uint64{}
-		if err := parsers[which](strings.NewReader(text), into); err != nil {
+		if err := parsers[which](text, into); err != nil {
 			return
 		}
 		switch which {
@@ -64,7 +63,7 @@ func FuzzCounters(f *testing.F) {
 			for name, v := range into {
 				rewritten += fmt.Sprintln(name, v)
 			}
-			if err := single(strings.NewReader(rewritten), again); err != nil || !cmp.Equal(into, again) {
+			if err := single(rewritten, again); err != nil || !cmp.Equal(into, again) {
 				t.Errorf("rewritten as %q: %v, %v, first %v", rewritten, err, again, into)
 			}
 		case 2:
@@ -79,8 +78,8 @@ func FuzzCounters(f *testing.F) {
 	})
 }
 
-// FuzzTimerList gives the parser of idle times anything: what it takes for one is a number,
-// and no less than nothing.
+// FuzzTimerList gives arbitrary input to the parser of idle times: an idle time that it returns is a
+// number and not negative.
 func FuzzTimerList(f *testing.F) {
 	f.Add(timerList(tick(0, 9e9, 8e9, 1e9, 5e8), tick(1, 7e9, 6e9, 2e9, 0)))
 	f.Add("now at 5 nsecs\ncpu: 0\n .tick_stopped : 1\n .idle_entrytime : 1\n .idle_exittime : 0\n .idle_sleeptime : 9223372036854775807\n .iowait_sleeptime : 9223372036854775807\n")

@@ -12,29 +12,31 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
-// Caller is an agent that can be asked.
+// Caller is an agent whose methods can be called.
 type Caller interface {
 	Call(ctx context.Context, method string, in, out any) error
 }
 
-// Pair is a client and a server that are to meet.
+// Pair is a client and a server that should meet.
 type Pair struct {
 	Client, Server Caller
 	At             netip.AddrPort // where the client reaches the server
-	Own            netip.AddrPort // what that is at the server, who listens there alone
+	Own            netip.AddrPort // what At is at the server, which listens there only
 }
 
-// Unmet is a pair of which no packet arrived, or no answer.
+// Unmet is a pair between which no packet, or no answer, arrived.
 type Unmet struct {
-	Pair int    // its place among those that were to meet
-	Last string // what was seen last
+	Pair int    // its index among the pairs of Meet
+	Last string // the last thing that was observed
 }
 
-// Meet has each client greet its server until that answers, over UDP and TCP: then a packet
-// has crossed between them in each direction. It gives the first pair that did not meet
-// within a time.
+// Meet has each client greet its server, over UDP and TCP, until it gets an answer: then a packet
+// has crossed between them in each direction. It returns the first pair that did not meet within
+// the given time, or nil.
 func Meet(ctx context.Context, pairs []Pair, within time.Duration) (*Unmet, error) {
 	cookie := make([]byte, cookieSize)
 	rand.Read(cookie)
@@ -43,7 +45,8 @@ func Meet(ctx context.Context, pairs []Pair, within time.Duration) (*Unmet, erro
 		at[p.Server] = append(at[p.Server], p.Own)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	var answering, greeting sync.WaitGroup
+	var answering sync.WaitGroup
+	var greeting errgroup.Group
 	for server, addrs := range at {
 		answering.Go(func() {
 			if err := server.Call(ctx, MethodAnswer, Answer{addrs, cookie}, nil); err != nil {
@@ -52,20 +55,19 @@ func Meet(ctx context.Context, pairs []Pair, within time.Duration) (*Unmet, erro
 		})
 	}
 	unmet, errs := make([]*Unmet, len(pairs)), make([]error, len(pairs))
-	const atOnce = 32 // clients that are asked at the same time
-	free := make(chan struct{}, atOnce)
+	const atOnce = 32 // clients that are asked concurrently
+	greeting.SetLimit(atOnce)
 	for i, p := range pairs {
-		free <- struct{}{}
-		greeting.Go(func() {
-			defer func() { <-free }()
+		greeting.Go(func() error {
 			var g Greeted
 			errs[i] = p.Client.Call(ctx, MethodGreet, Greet{p.At, cookie, within}, &g)
 			if errs[i] == nil && !g.Answered {
 				unmet[i] = &Unmet{i, g.Last}
 			}
+			return nil
 		})
 	}
-	greeting.Wait()
+	_ = greeting.Wait() // always nil: the errors are in errs
 	err := context.Cause(ctx)
 	cancel(nil)
 	answering.Wait()
@@ -80,16 +82,16 @@ func Meet(ctx context.Context, pairs []Pair, within time.Duration) (*Unmet, erro
 	return nil, nil
 }
 
-// Answer asks an endpoint to answer greetings until nobody greets any more.
+// Answer asks an endpoint to answer greetings until the call is cancelled.
 type Answer struct {
-	At     []netip.AddrPort // its own, at which the greetings of clients arrive
-	Cookie []byte           // of cookieSize; who does not know it is not answered
+	At     []netip.AddrPort // the endpoint's own addresses, at which the greetings of clients arrive
+	Cookie []byte           // of cookieSize; senders that do not know it get no answer
 }
 
-// answerTime is how long a stranger who says nothing is listened to.
+// answerTime is how long a connection may stay open without sending the cookie.
 const answerTime = 2 * time.Second
 
-// Run answers until ctx ends, which is no error.
+// Run answers until ctx ends, which is not an error.
 func (a Answer) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var serving sync.WaitGroup
@@ -110,17 +112,13 @@ func (a Answer) Run(ctx context.Context) error {
 }
 
 func (a Answer) listen(ctx context.Context, serving *sync.WaitGroup, at netip.AddrPort) error {
-	family := "4"
-	if at.Addr().Is6() {
-		family = "6"
-	}
 	config := net.ListenConfig{}
-	l, err := config.Listen(ctx, "tcp"+family, at.String())
+	l, err := config.Listen(ctx, over("tcp", at), at.String())
 	if err != nil {
 		return err
 	}
 	context.AfterFunc(ctx, func() { l.Close() })
-	p, err := config.ListenPacket(ctx, "udp"+family, at.String())
+	p, err := config.ListenPacket(ctx, over("udp", at), at.String())
 	if err != nil {
 		return err
 	}
@@ -136,7 +134,7 @@ func (a Answer) connections(l net.Listener) {
 		if err != nil {
 			return
 		}
-		go func() { // who comes late is not waited for
+		go func() { // Run does not wait for connections that come late
 			defer c.Close()
 			_ = c.SetDeadline(time.Now().Add(answerTime))
 			said := make([]byte, cookieSize)
@@ -160,31 +158,32 @@ func (a Answer) datagrams(p net.PacketConn) {
 	}
 }
 
-// Greet asks an endpoint to greet one that answers.
+// Greet asks an endpoint to greet another one, which runs an Answer.
 type Greet struct {
 	To     netip.AddrPort
 	Cookie []byte
 	Within time.Duration
 }
 
-// Greeted says what came of it.
+// Greeted is the result of a Greet.
 type Greeted struct {
 	Answered bool
-	Last     string // what was seen last, where nobody answered
+	Last     string // the last thing that was observed, if nobody answered
 }
 
 const (
-	// The time between two greetings is greetSoon at first, since who answers may just be about to listen, then
-	// each time twice as long, and greetPause at most: a packet may be lost, or come too early.
+	// The time between two greetings is greetSoon at first, since the server may be about to
+	// listen, then twice as long each time, and at most greetPause: a packet may be lost, or
+	// arrive too early.
 	greetSoon  = 2 * time.Millisecond
 	greetPause = 40 * time.Millisecond
-	// connectTime is how long the first attempt to connect may take, and each further one
-	// twice as long. The kernel would send a packet that was lost again after a second.
+	// connectTime is how long the first attempt to connect may take. Each further one may take
+	// twice as long. The kernel would retransmit a lost packet only after a second.
 	connectTime = 250 * time.Millisecond
 )
 
-// Run greets until there is an answer over UDP and one over TCP, or the time is over: rules
-// for the one may be there before those for the other.
+// Run greets until there is an answer over UDP and one over TCP, or the time is over: the rules for
+// one protocol may be in force before those for the other.
 func (g Greet) Run(ctx context.Context) (Greeted, error) {
 	ctx, cancel := context.WithTimeout(ctx, g.Within)
 	defer cancel()
@@ -214,10 +213,10 @@ func (g Greet) Run(ctx context.Context) (Greeted, error) {
 	return Greeted{Last: last[1]}, nil
 }
 
-// silence is what is seen where nothing comes back.
+// silence is what is observed if nothing comes back.
 const silence = "nothing comes back"
 
-// seen is what an attempt met with, in a few words.
+// seen describes the error of an attempt in a few words.
 func seen(err error) string {
 	var code syscall.Errno
 	var late net.Error
@@ -230,17 +229,18 @@ func seen(err error) string {
 	return err.Error()
 }
 
-func (g Greet) network(protocol string) string {
-	if g.To.Addr().Is6() {
+// over returns the network of a protocol over the IP version of an address, as package net names it.
+func over(protocol string, at netip.AddrPort) string {
+	if at.Addr().Is6() {
 		return protocol + "6"
 	}
 	return protocol + "4"
 }
 
-// datagrams sends one after the other until one is answered: for a while from one socket,
-// since an answer may take longer than the pause between them, and then from another one, for
-// twice as long. A host that has seen the first before it had its rules for address translation
-// leaves all others from the same port as they are, as long as they come.
+// datagrams sends datagrams until one is answered: for a while from one socket, since an answer may
+// take longer than the pause between them, and then from another socket, for twice as long. A host
+// that saw the first datagram before it had its rules for address translation leaves all others
+// from the same port untranslated, as long as they keep coming.
 func (g Greet) datagrams(ctx context.Context, failed func(error)) bool {
 	pause := pauses()
 	for long := connectTime; ctx.Err() == nil; {
@@ -258,9 +258,9 @@ func (g Greet) datagrams(ctx context.Context, failed func(error)) bool {
 	return false
 }
 
-// talk sends datagrams from one socket for so long.
+// talk sends datagrams from one socket for the given time.
 func (g Greet) talk(ctx context.Context, long time.Duration, pause func() time.Duration, failed func(error)) (answered bool, err error) {
-	c, err := (&net.Dialer{}).DialContext(ctx, g.network("udp"), g.To.String())
+	c, err := (&net.Dialer{}).DialContext(ctx, over("udp", g.To), g.To.String())
 	if err != nil {
 		return false, err
 	}
@@ -280,7 +280,7 @@ func (g Greet) talk(ctx context.Context, long time.Duration, pause func() time.D
 	return false, nil
 }
 
-// connections makes one after the other until one is answered.
+// connections makes one connection after the other until one is answered.
 func (g Greet) connections(ctx context.Context, failed func(error)) bool {
 	pause := pauses()
 	for long := connectTime; ctx.Err() == nil; {
@@ -291,7 +291,7 @@ func (g Greet) connections(ctx context.Context, failed func(error)) bool {
 			return true
 		}
 		failed(err)
-		if time.Since(began) >= long { // else it was refused
+		if time.Since(began) >= long { // otherwise it was refused
 			long = min(2*long, g.Within)
 		}
 		wait(ctx, time.Until(next))
@@ -300,7 +300,7 @@ func (g Greet) connections(ctx context.Context, failed func(error)) bool {
 }
 
 func (g Greet) connection(ctx context.Context, long time.Duration) error {
-	c, err := (&net.Dialer{Timeout: long}).DialContext(ctx, g.network("tcp"), g.To.String())
+	c, err := (&net.Dialer{Timeout: long}).DialContext(ctx, over("tcp", g.To), g.To.String())
 	if err != nil {
 		return err
 	}
@@ -321,12 +321,12 @@ func (g Greet) hear(c net.Conn, until time.Time) error {
 		return err
 	}
 	if !bytes.Equal(said, g.Cookie) {
-		return errors.New("somebody else answers")
+		return errors.New("something else answers there")
 	}
 	return nil
 }
 
-// pauses are how long to wait before the next greeting, each time.
+// pauses returns a function that returns the pause before the next greeting.
 func pauses() func() time.Duration {
 	next := greetSoon / 2
 	return func() time.Duration {
@@ -335,7 +335,7 @@ func pauses() func() time.Duration {
 	}
 }
 
-// wait waits, but not longer than ctx.
+// wait sleeps, but no longer than until ctx is done.
 func wait(ctx context.Context, long time.Duration) {
 	select {
 	case <-ctx.Done():

@@ -33,7 +33,7 @@ func (here) Call(ctx context.Context, method string, in, out any) error {
 	return json.Unmarshal(b, out)
 }
 
-// loopback sets lo up in the tests' own namespace.
+// loopback brings lo up in the tests' own namespace.
 func loopback(t *testing.T) {
 	t.Helper()
 	if err := nl.With("", func(n *nl.NS) error { return n.Up("lo") }); err != nil {
@@ -54,7 +54,7 @@ func TestPairsMeet(t *testing.T) {
 	if unmet, err := sampler.Meet(t.Context(), all, 20*time.Second); unmet != nil || err != nil {
 		t.Errorf("%+v, %v", unmet, err)
 	}
-	// Nothing of it is left.
+	// No socket is left open.
 	for _, network := range []string{"tcp4", "tcp6"} {
 		l, err := net.Listen(network, ":20008")
 		if err != nil {
@@ -64,7 +64,7 @@ func TestPairsMeet(t *testing.T) {
 	}
 }
 
-// TestStrangers: a server listens at one address, and answers those who know the cookie.
+// TestStrangers checks that a server listens at one address, and answers only clients that know the cookie.
 func TestStrangers(t *testing.T) {
 	loopback(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -92,7 +92,7 @@ func TestStrangers(t *testing.T) {
 
 func TestWhatIsSeenOfAServerThatDoesNotAnswer(t *testing.T) {
 	loopback(t)
-	mute, err := net.Listen("tcp4", "127.0.0.1:0") // accepts, and says nothing
+	mute, err := net.Listen("tcp4", "127.0.0.1:0") // accepts, and sends nothing
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func TestWhatIsSeenOfAServerThatDoesNotAnswer(t *testing.T) {
 	}
 }
 
-// answersTCP answers the first who connects.
+// answersTCP answers the first connection.
 func answersTCP(t *testing.T, at netip.AddrPort) {
 	t.Helper()
 	l, err := net.Listen("tcp4", at.String())
@@ -131,8 +131,8 @@ func answersTCP(t *testing.T, at netip.AddrPort) {
 	}()
 }
 
-// TestServerThatAnswersLate: an answer takes longer than the pause between greetings.
-// Without one over TCP as well the two have not met.
+// TestServerThatAnswersLate checks that an answer may take longer than the pause between greetings,
+// and that the two have not met without an answer over TCP as well.
 func TestServerThatAnswersLate(t *testing.T) {
 	loopback(t)
 	p, err := net.ListenPacket("udp4", "127.0.0.1:0")
@@ -162,8 +162,8 @@ func TestServerThatAnswersLate(t *testing.T) {
 	}
 }
 
-// TestPortThatIsNeverAnswered: the first packet came before the rules, and all from its port go
-// astray for ever.
+// TestPortThatIsNeverAnswered has a server that never answers the client's first port, as if its
+// first packet had come before the rules.
 func TestPortThatIsNeverAnswered(t *testing.T) {
 	loopback(t)
 	at := netip.MustParseAddrPort("127.0.0.1:20008")

@@ -15,19 +15,19 @@ import (
 const (
 	MethodCounters   = "sampler.counters"   // nothing → map[string]uint64
 	MethodEndpoint   = "sampler.endpoint"   // netip.Addr of the peer → record.Endpoint
-	MethodCondition  = "sampler.condition"  // Condition → Conditioned
+	MethodCondition  = "sampler.condition"  // Condition → an offload that the device cannot turn off, or ""
 	MethodOrigin     = "sampler.origin"     // nothing → Origin
 	MethodCPU        = "sampler.cpu"        // nothing → Snapshot of the machine
 	MethodInterfaces = "sampler.interfaces" // nothing → []nl.Interface
 	MethodCgroup     = "sampler.cgroup"     // nothing → time.Duration of Cgroup
-	MethodEcho       = "sampler.echo"       // Echo → nothing, when nobody can ask any more
+	MethodEcho       = "sampler.echo"       // Echo → nothing, after echoTime
 	MethodReach      = "sampler.reach"      // Reach → Reached
-	MethodRoute      = "sampler.route"      // netip.Addr → where packets to it are sent, in words
-	MethodAnswer     = "sampler.answer"     // Answer → nothing, when nobody greets any more
+	MethodRoute      = "sampler.route"      // netip.Addr → where packets to it are sent, as text
+	MethodAnswer     = "sampler.answer"     // Answer → nothing, when the call is cancelled
 	MethodGreet      = "sampler.greet"      // Greet → Greeted
 )
 
-// Handlers are the agent's half: what is read inside an endpoint.
+// Handlers returns the agent's handlers, which read what can only be read inside an endpoint.
 func Handlers() map[string]agent.Handler {
 	machine := sync.OnceValues(func() (*CPU, error) { return NewCPU("/proc", "/sys") })
 	return map[string]agent.Handler{
@@ -45,13 +45,13 @@ func Handlers() map[string]agent.Handler {
 			}
 			return c.Read()
 		}),
-		MethodInterfaces: agent.Typed(func(context.Context, struct{}) ([]nl.Interface, error) { return Interfaces() }),
+		MethodInterfaces: agent.Typed(func(context.Context, struct{}) ([]nl.Interface, error) { return Devices("") }),
 		MethodCgroup:     agent.Typed(func(context.Context, struct{}) (time.Duration, error) { return Cgroup("/sys") }),
 		MethodEcho:       agent.Typed(func(ctx context.Context, e Echo) (struct{}, error) { return struct{}{}, e.Run(ctx) }),
 		MethodReach:      agent.Typed(func(ctx context.Context, r Reach) (Reached, error) { return r.Find(ctx) }),
 		MethodRoute:      agent.Typed(func(_ context.Context, to netip.Addr) (string, error) { return RouteTo(to) }),
 		MethodAnswer:     agent.Typed(func(ctx context.Context, a Answer) (struct{}, error) { return struct{}{}, a.Run(ctx) }),
 		MethodGreet:      agent.Typed(func(ctx context.Context, g Greet) (Greeted, error) { return g.Run(ctx) }),
-		MethodCondition:  agent.Typed(func(_ context.Context, c Condition) (Conditioned, error) { return c.Set() }),
+		MethodCondition:  agent.Typed(func(_ context.Context, c Condition) (string, error) { return c.Set() }),
 	}
 }

@@ -14,26 +14,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Clocks of idle time, the finest first.
+// Clocks of idle time. The finest comes first.
 const (
-	// ClockTimerList is /proc/timer_list, in nanoseconds. Only the machine's own root may
-	// read it, and containers do not have it.
+	// ClockTimerList is /proc/timer_list, in nanoseconds. Only the machine's real root may read it, and
+	// containers do not have it.
 	ClockTimerList = "timer_list"
-	// ClockCPUIdle is /sys/devices/system/cpu/cpuN/cpuidle, in microseconds, which counts
-	// an idle period when it is over.
+	// ClockCPUIdle is /sys/devices/system/cpu/cpuN/cpuidle, in microseconds. It counts an idle period
+	// when it ends.
 	ClockCPUIdle = "cpuidle"
-	// ClockStat is /proc/stat, in ticks of 10 ms (USER_HZ) whatever the kernel keeps.
+	// ClockStat is /proc/stat, in ticks of 10 ms (USER_HZ), whatever the kernel's own resolution.
 	ClockStat = "stat"
 )
 
 // quantum is the tick of /proc/stat in seconds.
 const quantum = 0.01
 
-// dearest is how much CPU time a reading of /proc/timer_list may take. It lists all timers
-// of all CPUs: 0.05 ms for a CPU with few, and for n timers n² steps.
+// dearest is how much CPU time a reading of /proc/timer_list may take. The file lists all timers of
+// all CPUs: a CPU with few timers takes 0.05 ms, and n timers take n² steps.
 const dearest = 5 * time.Millisecond
 
-// idleClock reads how long each CPU has been idle, and when.
+// idleClock reads the time that each CPU has been idle, and when that was read.
 type idleClock struct {
 	name string
 	read func() (idle map[int64]float64, at time.Time, err error) // seconds
@@ -51,7 +51,7 @@ func findIdleClock(proc, sys string) idleClock {
 	return idleClock{ClockStat, func() (map[int64]float64, time.Time, error) { return nil, time.Now(), nil }}
 }
 
-// threadTime is the CPU time of the calling thread.
+// threadTime returns the CPU time of the calling thread.
 func threadTime() time.Duration {
 	var ts unix.Timespec
 	_ = unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts) // cannot fail
@@ -60,6 +60,7 @@ func threadTime() time.Duration {
 
 func timerListClock(path string) idleClock {
 	return idleClock{ClockTimerList, func() (map[int64]float64, time.Time, error) {
+		began := time.Now()
 		text, err := readTimerList(path)
 		if err != nil {
 			return nil, time.Time{}, err
@@ -67,12 +68,17 @@ func timerListClock(path string) idleClock {
 		now, idle, err := parseTimerList(text)
 		var mono unix.Timespec
 		_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &mono)
-		// The kernel notes the time when it begins to list.
-		return idle, time.Now().Add(-time.Duration(mono.Nano() - now)), err
+		// The kernel takes the time when it begins the list, which is not before the reading began. Only where time
+		// is simulated, as in tests, do the clocks disagree on that.
+		at := time.Now().Add(-time.Duration(mono.Nano() - now))
+		if at.Before(began) {
+			at = began
+		}
+		return idle, at, err
 	}}
 }
 
-// readTimerList reads as far as the CPUs are listed. What comes behind is devices.
+// readTimerList reads the list of CPUs. The list of devices that follows is left out.
 func readTimerList(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -95,15 +101,14 @@ func readTimerList(path string) ([]byte, error) {
 
 var devices = []byte("\nTick Device:")
 
-// parseTimerList gives the time of CLOCK_MONOTONIC in ns at which the kernel listed its
-// timers, and for how many seconds each CPU had been idle by then.
+// parseTimerList returns the time of CLOCK_MONOTONIC in ns at which the kernel listed its timers, and
+// the seconds that each CPU had been idle by then.
 //
-// The kernel adds an idle period to idle_sleeptime when it ends, or to iowait_sleeptime.
-// One that goes on since idle_entrytime is added here if it is known to go on: the tick
-// is stopped, and the CPU has not left the idle loop since (a CPU of nohz_full runs
-// without a tick, too). Where the tick goes on, it ends the period every few
-// milliseconds, and whether the CPU is idle is not told: nothing is added. What that
-// leaves out, at most a tick at either edge, is as likely at the one as at the other.
+// When an idle period ends, the kernel adds it to idle_sleeptime or iowait_sleeptime. A period that
+// has lasted since idle_entrytime is added here if it certainly continues: the tick is stopped, and
+// the CPU has not left the idle loop since (a nohz_full CPU runs without a tick, too). If the tick is
+// running, it ends the period every few milliseconds, and the file does not show whether the CPU is
+// idle: nothing is added. The error, at most a tick at either edge, is equally likely at both.
 func parseTimerList(text []byte) (now int64, idle map[int64]float64, err error) {
 	idle = map[int64]float64{}
 	var cpu, stopped, entered, left, slept int64
@@ -115,7 +120,7 @@ func parseTimerList(text []byte) (now int64, idle map[int64]float64, err error) 
 	}
 	for line := range bytes.Lines(text) {
 		if bytes.HasPrefix(line, []byte(" #")) {
-			continue // most are timers
+			continue // most lines are timers
 		}
 		words := bytes.Fields(bytes.Replace(line, []byte(":"), []byte(" : "), 1))
 		if len(words) < 3 {
@@ -145,7 +150,7 @@ func parseTimerList(text []byte) (now int64, idle map[int64]float64, err error) 
 			continue
 		}
 		if min(stopped, entered, left, slept) < 0 {
-			return 0, nil, fmt.Errorf("CPU %d is described by half", cpu)
+			return 0, nil, fmt.Errorf("the entry of CPU %d is incomplete", cpu)
 		}
 		sum := float64(slept) + float64(*into)
 		if stopped == 1 && entered > left && entered < now {
@@ -159,7 +164,7 @@ func parseTimerList(text []byte) (now int64, idle map[int64]float64, err error) 
 	return now, idle, nil
 }
 
-// cpuidleClock adds up the times of all idle states of each CPU.
+// cpuidleClock returns a clock that adds up the times of all idle states of each CPU.
 func cpuidleClock(sys string) idleClock {
 	type state struct {
 		cpu  int64
@@ -185,7 +190,7 @@ func cpuidleClock(sys string) idleClock {
 		for _, s := range states {
 			n, err := s.file.ReadAt(b, 0)
 			if err != nil && err != io.EOF {
-				delete(idle, s.cpu) // gone offline
+				delete(idle, s.cpu) // the CPU went offline
 				continue
 			}
 			us, err := strconv.ParseUint(string(bytes.TrimSpace(b[:n])), 10, 64)
@@ -198,21 +203,20 @@ func cpuidleClock(sys string) idleClock {
 	}}
 }
 
-// idleBetween is how many seconds a CPU was idle between two snapshots.
+// idleBetween returns how many seconds a CPU was idle between two snapshots.
 //
-// Of cpuidle the periods that go on at either edge are missing. Where that is more than
-// the tick of /proc/stat, which has them, it is seen there, and then what that says is
-// taken, to 10 ms. A CPU of which both say that it was idle all the time left its idle
-// state not once.
+// cpuidle lacks the idle periods that continue at either edge. If they add up to more than a tick of
+// /proc/stat, which includes them, the difference shows, and the value of /proc/stat is used, to
+// 10 ms. If both clocks show that a CPU was idle all the time, it never left its idle state.
 func idleBetween(from, to Snapshot, cpu int64, elapsed float64) float64 {
 	a, b := from.CPUs[cpu], to.CPUs[cpu]
-	coarse := positive(b.Idle + b.Iowait - a.Idle - a.Iowait)
+	coarse := max(0, b.Idle+b.Iowait-a.Idle-a.Iowait)
 	x, before := from.Idle[cpu]
 	y, after := to.Idle[cpu]
 	if from.Clock != to.Clock || !before || !after {
 		return coarse
 	}
-	fine := positive(y - x)
+	fine := max(0, y-x)
 	if from.Clock != ClockCPUIdle {
 		return fine
 	}

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// timerList writes what the kernel writes, as far as it matters, at 10 s.
+// timerList writes the relevant parts of the kernel's timer list, at 10 s.
 func timerList(cpus ...string) string {
 	text := "Timer List Version: v0.10\nHRTIMER_MAX_CLOCK_BASES: 8\nnow at 10000000000 nsecs\n\n"
 	for i, c := range cpus {
@@ -25,7 +25,7 @@ func timerList(cpus ...string) string {
 	return text + "Tick Device: mode:     1\nBroadcast device\nClock Event Device: <NULL>\ntick_broadcast_mask: 0\n\ncpu: 9\n"
 }
 
-// tick is what it writes of a CPU.
+// tick writes the entry of a CPU in the timer list.
 func tick(stopped int, entered, left, slept, waited int64) string {
 	return fmt.Sprintf("  .nohz           : 1\n  .highres        : 1\n  .tick_stopped   : %d\n  .idle_jiffies   : 1\n"+
 		"  .idle_entrytime : %d nsecs\n  .idle_waketime  : 1 nsecs\n  .idle_exittime  : %d nsecs\n"+
@@ -34,10 +34,10 @@ func tick(stopped int, entered, left, slept, waited int64) string {
 
 func TestParseTimerList(t *testing.T) {
 	now, idle, err := parseTimerList([]byte(timerList(
-		tick(0, 9_000_000_000, 8_000_000_000, 1_500_000_001, 500_000_000),   // may be idle or not
+		tick(0, 9_000_000_000, 8_000_000_000, 1_500_000_001, 500_000_000),   // idle or not: not known
 		tick(1, 7_000_000_000, 6_000_000_000, 2_000_000_000, 0),             // idle for 3 s
 		tick(1, 7_000_000_000, 7_000_000_000, 2_000_000_000, 0),             // busy without a tick
-		tick(1, 10_000_000_005, 6_000_000_000, 3_000_000_000, 0),            // idle since it is being listed
+		tick(1, 10_000_000_005, 6_000_000_000, 3_000_000_000, 0),            // idle since after the list was begun
 		strings.Replace(tick(0, 5, 5, 7, 0), ".nohz     ", ".nohz_mode", 1), // before Linux 6.9
 	)))
 	want := map[int64]float64{0: 2.000000001, 1: 5, 2: 2, 3: 3, 4: 7e-9}
@@ -65,8 +65,8 @@ func TestParseTimerList(t *testing.T) {
 	}
 }
 
-// TestTheFinestClockIsTaken holds that what cannot be read gives way to a coarser clock,
-// which is named.
+// TestTheFinestClockIsTaken checks that a coarser clock is used, and named, if a finer one cannot be
+// read.
 func TestTheFinestClockIsTaken(t *testing.T) {
 	proc, sys := t.TempDir(), t.TempDir()
 	write := func(path, text string) {
@@ -103,7 +103,7 @@ func TestTheFinestClockIsTaken(t *testing.T) {
 	check(ClockCPUIdle, map[int64]float64{0: 1.25})
 }
 
-// TestIdleBetween holds what is made of two clocks.
+// TestIdleBetween checks how two clocks are combined.
 func TestIdleBetween(t *testing.T) {
 	for _, c := range []struct {
 		name                string
@@ -130,9 +130,9 @@ func TestIdleBetween(t *testing.T) {
 	}
 }
 
-// TestIdleTimeLeavesRoomForAKnownLoad spins on a CPU for some milliseconds, by the clock of
-// the thread, and sleeps for some: in each such while the CPU cannot have been idle for
-// longer than the rest. A clock of 10 ms says so in one of three.
+// TestIdleTimeLeavesRoomForAKnownLoad uses a CPU for some milliseconds, by the clock of the thread,
+// and sleeps for some: the CPU cannot have been idle for longer than the rest of that time. A clock
+// of 10 ms reports more in one of three such periods.
 func TestIdleTimeLeavesRoomForAKnownLoad(t *testing.T) {
 	c, err := NewCPU("/proc", "/sys")
 	if err != nil {

@@ -6,6 +6,5 @@ import (
 	"nettoll/internal/testutil"
 )
 
-// TestMain runs all tests of the package inside a lab: those of Endpoint need
-// devices of their own.
+// TestMain runs all tests of the package inside a lab: those of Endpoint need their own devices.
 func TestMain(m *testing.M) { testutil.Main(m) }

@@ -1,6 +1,6 @@
-// Package sampler reads what the kernel says of the machine, of processes and of
-// network namespaces while traffic flows: CPU time, counters, and the facts that
-// make two endpoints comparable or not.
+// Package sampler reads the kernel's data about the machine, processes and network namespaces while
+// traffic flows: CPU time, counters, and the facts that determine whether two endpoints are
+// comparable.
 package sampler
 
 import (
@@ -23,7 +23,7 @@ type CPU struct {
 	idle idleClock
 }
 
-// NewCPU reads below proc ("/proc") and sys ("/sys").
+// NewCPU returns a CPU that reads below proc ("/proc") and sys ("/sys").
 func NewCPU(proc, sys string) (*CPU, error) {
 	fs, err := procfs.NewFS(proc)
 	if err != nil {
@@ -32,25 +32,25 @@ func NewCPU(proc, sys string) (*CPU, error) {
 	return &CPU{fs, filepath.Join(proc, "stat"), findIdleClock(proc, sys)}, nil
 }
 
-// Snapshot is the machine at one moment, by its own clock.
+// Snapshot is the state of the machine at one moment, by its own clock.
 type Snapshot struct {
 	At   time.Time
 	CPUs map[int64]procfs.CPUStat
-	// Idle is for how many seconds each CPU has been idle by a finer clock than that of
-	// CPUs, with its name.
+	// Idle is the number of seconds that each CPU has been idle, by a finer clock than that of
+	// CPUs. Clock is the name of that clock.
 	Idle  map[int64]float64
 	Clock string
-	Took  float64 // CPU seconds of taking the snapshot, right behind At
+	Took  float64 // CPU seconds that taking the snapshot used, right after At
 }
 
 // Read takes a snapshot.
 func (c *CPU) Read() (Snapshot, error) {
-	runtime.LockOSThread() // whose CPU time is read
+	runtime.LockOSThread() // threadTime is about this thread
 	defer runtime.UnlockOSThread()
 	began := threadTime()
 	idle, at, err := c.idle.read()
 	clock := c.idle.name
-	if err != nil { // it could be read before
+	if err != nil { // although it could be read in findIdleClock
 		idle, clock, at = nil, ClockStat, time.Now()
 	}
 	st, err := c.fs.Stat()
@@ -63,27 +63,27 @@ func (c *CPU) Read() (Snapshot, error) {
 	return Snapshot{At: at, CPUs: st.CPU, Idle: idle, Clock: clock, Took: (threadTime() - began).Seconds()}, nil
 }
 
-// ErrNoTime is of two readings that are one, or were never made.
+// ErrNoTime is returned for two readings that are the same one, or were never made.
 var ErrNoTime = errors.New("sampler: no time passed between two readings of CPU time")
 
-// Use is what the machine did between two snapshots, scaled to a window of so
-// many seconds, which the snapshots enclose but for scheduling delays.
+// Use returns what the machine did between two snapshots, scaled to a window of the given seconds,
+// which the snapshots enclose except for scheduling delays.
 //
-// /proc/stat tells user, system and softirq time in ticks of 10 ms, and there are finer
-// clocks of idle time. Busy is therefore what is left of the elapsed time after idle,
-// iowait and steal, less what taking the first snapshot took. Errors of single CPUs may
-// be negative and cancel in the sum, which alone is no less than nothing.
+// /proc/stat has user, system and softirq time in ticks of 10 ms, but there are finer clocks of idle
+// time. Busy is therefore the elapsed time minus idle, iowait and steal, minus the CPU time of taking
+// the first snapshot. Errors of single CPUs may be negative and cancel in the sum; only the sum is
+// at least 0.
 func Use(from, to Snapshot, window float64) (record.MachineCPU, error) {
 	m, err := use(from, to, window)
-	m.Busy = positive(m.Busy)
+	m.Busy = max(0, m.Busy)
 	return m, err
 }
 
-// Span is from one snapshot to another.
+// Span is the time from one snapshot to another.
 type Span struct{ From, To Snapshot }
 
-// Across is what the machine did in several spans together, and how many seconds they are.
-// Errors in Busy, which may be negative in each, cancel in the sum.
+// Across returns what the machine did in several spans together, and their length in seconds.
+// Errors in Busy, which may be negative in each span, cancel in the sum.
 func Across(spans []Span) (sum record.MachineCPU, elapsed float64, err error) {
 	places := map[int]int{}
 	for i, s := range spans {
@@ -116,7 +116,7 @@ func Across(spans []Span) (sum record.MachineCPU, elapsed float64, err error) {
 	return sum, elapsed, nil
 }
 
-// use is Use with a sum of errors that may be negative.
+// use is Use, except that Busy may be negative because of errors.
 func use(from, to Snapshot, window float64) (record.MachineCPU, error) {
 	elapsed := to.At.Sub(from.At).Seconds()
 	if elapsed <= 0 || window <= 0 {
@@ -134,11 +134,11 @@ func use(from, to Snapshot, window float64) (record.MachineCPU, error) {
 		}
 		s := record.CPUSample{
 			CPU:     int(id),
-			User:    scale * positive(b.User+b.Nice-a.User-a.Nice),
-			System:  scale * positive(b.System-a.System),
-			Softirq: scale * positive(b.SoftIRQ-a.SoftIRQ),
-			IRQ:     scale * positive(b.IRQ-a.IRQ),
-			Steal:   scale * positive(b.Steal-a.Steal),
+			User:    scale * max(0, b.User+b.Nice-a.User-a.Nice),
+			System:  scale * max(0, b.System-a.System),
+			Softirq: scale * max(0, b.SoftIRQ-a.SoftIRQ),
+			IRQ:     scale * max(0, b.IRQ-a.IRQ),
+			Steal:   scale * max(0, b.Steal-a.Steal),
 			Idle:    scale * idleBetween(from, to, id, elapsed),
 		}
 		m.PerCPU = append(m.PerCPU, s)
@@ -150,4 +150,32 @@ func use(from, to Snapshot, window float64) (record.MachineCPU, error) {
 	return m, nil
 }
 
-func positive(x float64) float64 { return max(0, x) }
+// Baseline is a machine's own CPU use, from watching it while nothing is measured: all its CPU
+// seconds over all the seconds watched. The mean of the rates of single observations would weight
+// short ones like long ones, and their median would leave out processes that run only now and then,
+// but also during trials.
+type Baseline struct {
+	Busy    float64 // CPU seconds
+	Watched float64 // seconds
+}
+
+// Watch adds what the machine did between two snapshots. If errors make that negative, it is added
+// unchanged, since errors cancel.
+func (b *Baseline) Watch(from, to Snapshot) error {
+	elapsed := to.At.Sub(from.At).Seconds()
+	used, err := use(from, to, elapsed)
+	if err != nil {
+		return err
+	}
+	b.Busy += used.Busy
+	b.Watched += elapsed
+	return nil
+}
+
+// Rate returns CPU seconds per second, which may be negative because of errors.
+func (b Baseline) Rate() float64 {
+	if b.Watched <= 0 {
+		return 0
+	}
+	return b.Busy / b.Watched
+}

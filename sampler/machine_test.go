@@ -15,7 +15,7 @@ import (
 	"nettoll/record"
 )
 
-// at is a snapshot of CPUs at a second of an invented clock.
+// at returns a snapshot of CPUs at a second of an invented clock.
 func at(second float64, cpus map[int64]procfs.CPUStat) Snapshot {
 	return Snapshot{At: time.Unix(0, int64(second*1e9)), CPUs: cpus}
 }
@@ -36,7 +36,7 @@ func TestUseScalesToTheWindow(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := record.MachineCPU{
-		// CPU 0: 2 s less 0.6 idle and iowait, less 0.15 steal; CPU 1: nothing.
+		// CPU 0: 2 s minus 0.6 idle and iowait, minus 0.15 steal; CPU 1: nothing.
 		Busy: 1.25, Clock: ClockStat, Softirq: 0.1, Steal: 0.15,
 		PerCPU: []record.CPUSample{
 			{CPU: 0, User: 0.7, System: 0.3, Softirq: 0.1, IRQ: 0.05, Steal: 0.15, Idle: 0.6},
@@ -49,14 +49,14 @@ func TestUseScalesToTheWindow(t *testing.T) {
 }
 
 func TestUseIsNeverNegative(t *testing.T) {
-	// Idle time can go back, and run ahead of the clock by a tick.
+	// Idle time can go backwards, and run ahead of the clock by a tick.
 	from := at(1, map[int64]procfs.CPUStat{0: {User: 5, Idle: 9, Iowait: 7}, 1: {Idle: 0}})
 	to := at(2, map[int64]procfs.CPUStat{0: {User: 4, Idle: 9, Iowait: 6}, 1: {Idle: 1.01}})
 	got, err := Use(from, to, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What is too much for one CPU is too little for another: the sum is right.
+	// An excess of one CPU makes up for a lack of another: the sum is right.
 	want := record.MachineCPU{Busy: 0.99, Clock: ClockStat, PerCPU: []record.CPUSample{{CPU: 0}, {CPU: 1, Idle: 1.01}}}
 	if diff := cmp.Diff(want, got, nearly); diff != "" {
 		t.Errorf("use (-want +got):\n%s", diff)
@@ -65,7 +65,7 @@ func TestUseIsNeverNegative(t *testing.T) {
 
 func TestUseLeavesOutWhatReadingTook(t *testing.T) {
 	from, to := at(1, map[int64]procfs.CPUStat{0: {}}), at(2, map[int64]procfs.CPUStat{0: {Idle: 0.5}})
-	from.Took, to.Took = 0.1, 0.3 // the second is behind the window
+	from.Took, to.Took = 0.1, 0.3 // the second one is after the window
 	if got, err := Use(from, to, 2); err != nil || math.Abs(got.Busy-0.8) > 1e-9 {
 		t.Errorf("busy %v, want 0.8 (%v)", got.Busy, err)
 	}

@@ -11,7 +11,7 @@ import (
 	"nettoll/sampler"
 )
 
-// space is a namespace with lo up.
+// space returns a namespace with lo up.
 func space(t *testing.T) string {
 	t.Helper()
 	ns, err := netns.New(t.Context(), 1, func() error { return nil })
@@ -35,7 +35,7 @@ func TestProtocolsAreThoseOfTheNamespace(t *testing.T) {
 		}
 		defer c.Close()
 		for range sent {
-			_, _ = c.Write([]byte("x")) // the second hears that nobody listens
+			_, _ = c.Write([]byte("x")) // the second write gets the error that nobody listens
 		}
 		return nil
 	})
@@ -91,7 +91,7 @@ func TestPacketsAreThoseOfTheNamespace(t *testing.T) {
 		t.Fatal(err)
 	}
 	after, err := sampler.Packets(path)
-	// The datagram and what is said of nobody's listening, each sent and received.
+	// The datagram, and the ICMP message that nobody listens, each sent and received.
 	if n := after["lo"] - before["lo"]; err != nil || n != 4 {
 		t.Errorf("%d packets, %v", n, err)
 	}

@@ -1,7 +1,12 @@
 package sampler
 
 import (
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/prometheus/procfs"
@@ -10,7 +15,7 @@ import (
 	"nettoll/record"
 )
 
-// ProcessTime is the CPU time that a process has used so far.
+// ProcessTime is the CPU time that a process, or a whole container, has used so far.
 type ProcessTime struct {
 	at           time.Time
 	total        float64 // seconds, to the nanosecond
@@ -18,52 +23,51 @@ type ProcessTime struct {
 }
 
 // Process reads the CPU time of a process of this PID namespace.
-func Process(pid int) (ProcessTime, error) {
-	var ts unix.Timespec
-	if err := unix.ClockGettime(cpuClock(pid), &ts); err != nil {
-		return ProcessTime{}, fmt.Errorf("sampler: read CPU time of process %d: %w", pid, err)
+func Process(pid int) (t ProcessTime, err error) {
+	var ok bool
+	if t.total, ok = CPUTime(pid); !ok {
+		err = unix.ESRCH
 	}
-	p, err := procfs.NewProc(pid)
+	var p procfs.Proc
+	if err == nil {
+		p, err = procfs.NewProc(pid)
+	}
+	var st procfs.ProcStat
+	if err == nil {
+		st, err = p.Stat()
+	}
 	if err != nil {
-		return ProcessTime{}, fmt.Errorf("sampler: read CPU time of process %d: %w", pid, err)
+		return t, fmt.Errorf("sampler: read CPU time of process %d: %w", pid, err)
 	}
-	st, err := p.Stat()
-	if err != nil {
-		return ProcessTime{}, fmt.Errorf("sampler: read CPU time of process %d: %w", pid, err)
-	}
-	const ticks = 100 // USER_HZ, the same on all architectures that Go runs on
-	return ProcessTime{
-		at:    time.Now(),
-		total: float64(ts.Nano()) / 1e9,
-		user:  float64(st.UTime) / ticks, system: float64(st.STime) / ticks,
-	}, nil
+	t.at, t.user, t.system = time.Now(), float64(st.UTime)/Ticks, float64(st.STime)/Ticks
+	return t, nil
 }
 
-// CPUTime is how many CPU seconds a process of this PID namespace has used so far; 0 where
-// it has ended, or has no number here.
-func CPUTime(pid int) float64 {
-	var ts unix.Timespec
-	if pid <= 0 || unix.ClockGettime(cpuClock(pid), &ts) != nil {
-		return 0
-	}
-	return float64(ts.Nano()) / 1e9
-}
+// Ticks is the kernel's USER_HZ, the unit in which it reports times of processes: 100 on every
+// architecture that Go runs on.
+const Ticks = 100
 
-// cpuClock is the clock of a process' CPU time, as clock_getcpuclockid(3) makes it.
-func cpuClock(pid int) int32 {
+// CPUTime returns how many CPU seconds a process of this PID namespace has used so far, by its clock,
+// whose id is composed as in clock_getcpuclockid(3). It returns false for a process that has ended or
+// has no number here.
+func CPUTime(pid int) (seconds float64, ok bool) {
 	const schedClock = 2
-	return int32(^pid<<3 | schedClock)
+	var ts unix.Timespec
+	if pid <= 0 || unix.ClockGettime(int32(^pid<<3|schedClock), &ts) != nil {
+		return 0, false
+	}
+	return float64(ts.Nano()) / 1e9, true
 }
 
-// Between is the CPU time used between two readings, scaled to a window of so
-// many seconds. The total is exact; its parts are in the proportion of the ticks.
+// Between returns the CPU time used between two readings, scaled to a window of the given seconds.
+// The total is exact; its parts are in the proportion of the ticks.
 func Between(name string, from, to ProcessTime, window float64) record.ProcessCPU {
 	elapsed := to.at.Sub(from.at).Seconds()
 	if elapsed <= 0 {
 		return record.ProcessCPU{Name: name}
 	}
-	total := positive(to.total-from.total) * window / elapsed
-	user, system := positive(to.user-from.user), positive(to.system-from.system)
+	total := max(0, to.total-from.total) * window / elapsed
+	user, system := max(0, to.user-from.user), max(0, to.system-from.system)
 	share := 0.0
 	if user+system > 0 {
 		share = user / (user + system)
@@ -71,8 +75,8 @@ func Between(name string, from, to ProcessTime, window float64) record.ProcessCP
 	return record.ProcessCPU{Name: name, User: total * share, System: total * (1 - share)}
 }
 
-// Switches is how often the CPUs of the machine have gone from one thread to another since
-// it was started. proc is "/proc".
+// Switches returns the number of context switches of the machine's CPUs since it was started. proc
+// is "/proc".
 func Switches(proc string) (uint64, error) {
 	fs, err := procfs.NewFS(proc)
 	if err != nil {
@@ -83,4 +87,68 @@ func Switches(proc string) (uint64, error) {
 		return 0, fmt.Errorf("sampler: read switches: %w", err)
 	}
 	return st.ContextSwitches, nil
+}
+
+// cgroupFiles are the files below sys that hold the CPU time of a control group, and their units.
+// With version 1, distributions mount cpuacct alone or together with cpu; version 2 has a single
+// tree.
+var cgroupFiles = []struct {
+	name, field string // no field: the file is a number
+	unit        time.Duration
+}{
+	{"fs/cgroup/cpuacct/cpuacct.usage", "", time.Nanosecond},
+	{"fs/cgroup/cpu,cpuacct/cpuacct.usage", "", time.Nanosecond},
+	{"fs/cgroup/cpu.stat", "usage_usec", time.Microsecond},
+}
+
+// Cgroup returns the CPU time that all processes of a container have used since it began. It has to
+// be read inside the container, where the root of the mounted control groups is the container's own.
+// sys is "/sys".
+func Cgroup(sys string) (time.Duration, error) {
+	for _, f := range cgroupFiles {
+		path := filepath.Join(sys, f.name)
+		b, err := os.ReadFile(path)
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return 0, fmt.Errorf("sampler: CPU time of the container: %w", err)
+		}
+		n, err := usage(string(b), f.field)
+		if err != nil {
+			return 0, fmt.Errorf("sampler: CPU time of the container: %s: %w", path, err)
+		}
+		return time.Duration(n) * f.unit, nil
+	}
+	return 0, fmt.Errorf("sampler: CPU time of the container: %s has neither cpuacct.usage nor cpu.stat", filepath.Join(sys, "fs/cgroup"))
+}
+
+// usage returns the value of a field in lines of a name and a value each, or, without a field, the
+// value that is the whole text.
+func usage(text, field string) (int64, error) {
+	value := strings.TrimSpace(text)
+	if field != "" {
+		value = ""
+		for line := range strings.Lines(text) {
+			if rest, ok := strings.CutPrefix(line, field+" "); ok {
+				value = strings.TrimSpace(rest)
+			}
+		}
+		if value == "" {
+			return 0, fmt.Errorf("has no %s", field)
+		}
+	}
+	n, err := strconv.ParseInt(value, 10, 64)
+	if err == nil && n < 0 {
+		err = fmt.Errorf("%d is negative", n)
+	}
+	return n, err
+}
+
+// Container asks for the CPU time of a container, which may be far away. The answer is dated to the
+// middle of the call, and does not separate user from system time.
+func Container(ask func() (time.Duration, error)) (ProcessTime, error) {
+	began := time.Now()
+	used, err := ask()
+	return ProcessTime{at: began.Add(time.Since(began) / 2), total: used.Seconds()}, err
 }

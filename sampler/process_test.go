@@ -11,7 +11,7 @@ import (
 	"nettoll/sampler"
 )
 
-// burner starts a child that does nothing but use its CPU.
+// burner starts a child that only uses CPU time.
 func burner(t *testing.T) *os.Process {
 	t.Helper()
 	cmd := exec.Command("sh", "-c", "while :; do :; done")
@@ -31,7 +31,7 @@ func TestCPUTimeOfAChild(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A busy machine gives the child its turn sooner or later.
+	// On a busy machine the child gets a CPU sooner or later.
 	for deadline := time.Now().Add(30 * time.Second); ; {
 		time.Sleep(50 * time.Millisecond)
 		to, err := sampler.Process(child.Pid)

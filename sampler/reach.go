@@ -10,43 +10,44 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// Reach asks an endpoint how large the packets may be that cross to an Echo and back.
+// Reach asks an endpoint for the largest packets that cross to an Echo and back.
 type Reach struct {
 	To     netip.AddrPort
 	Cookie []byte
-	MTU    int // bytes of the largest packet that is tried
+	MTU    int // bytes of the largest packet to try
 }
 
-// Reached says which packets crossed, by their size in bytes with IP and UDP headers.
-// 0 is none, not even the smallest, or not known.
+// Reached reports which packets crossed, by their size in bytes including IP and UDP headers.
+// 0 means that not even the smallest crossed, or that it is not known.
 type Reached struct {
-	There int // the largest that crossed toward the other end
-	Back  int // the largest that crossed from there
+	There int // the largest that crossed to the other end
+	Back  int // the largest that crossed back from there
 }
 
 const (
 	cookieSize = 16
-	// headerSize is of a probe: the cookie, its own size and that of the answer it wants.
+	// headerSize is the size of a probe's header: the cookie, its own size and the size of the requested answer.
 	headerSize = cookieSize + 4 + 4
-	// smallest is a size that crosses every network, in bytes of the packet.
+	// smallest is a packet size in bytes that crosses every network.
 	smallest = 128
-	// abreast is how many sizes are tried at once.
+	// abreast is how many sizes are tried at a time.
 	abreast = 8
-	// attempts is how often each is tried, one attempt every pause.
+	// attempts is how often each size is tried, one attempt per pause.
 	attempts = 3
 	pause    = 40 * time.Millisecond
-	// reachTime bounds a Reach: as many steps as the largest packet of all takes, each
-	// with all its attempts. An Echo waits for little longer.
+	// reachTime bounds a Reach: enough for the steps that the largest possible packet takes,
+	// each with all its attempts. An Echo waits slightly longer.
 	reachTime = 900 * time.Millisecond
 	echoTime  = reachTime + 300*time.Millisecond
 )
 
-// Find tries packets of growing size, both ways at once.
+// Find tries packets of growing size, in both directions concurrently.
 func (r Reach) Find(ctx context.Context) (out Reached, err error) {
 	ctx, cancel := context.WithTimeout(ctx, reachTime)
 	defer cancel()
@@ -58,8 +59,8 @@ func (r Reach) Find(ctx context.Context) (out Reached, err error) {
 	return out, errors.Join(errs...)
 }
 
-// largest finds the largest size that is answered. sizes are those of the packets there
-// and back.
+// largest finds the largest size that is answered. sizes returns the sizes of the packets there and
+// back.
 func (r Reach) largest(ctx context.Context, sizes func(int) (there, back int)) (int, error) {
 	p, err := r.dial(ctx, sizes)
 	if err != nil {
@@ -85,17 +86,17 @@ func (r Reach) largest(ctx context.Context, sizes func(int) (there, back int)) (
 			high = tried[i+1] - 1
 		}
 	}
-	// What is lost by chance, or late, must not look like a limit.
+	// A packet that was lost by chance, or was late, must not look like a limit.
 	if most < r.MTU {
 		most = max(most, p.try([]int{r.MTU}))
 	}
 	if ctx.Err() != nil {
-		return 0, nil // not all was tried
+		return 0, nil // not everything was tried
 	}
 	return most, nil
 }
 
-// steps are sizes from low to high, both among them, not more than abreast.
+// steps returns at most abreast sizes from low to high, including both.
 func steps(low, high int) []int {
 	var all []int
 	for i := range abreast {
@@ -116,20 +117,20 @@ type prober struct {
 }
 
 func (r Reach) dial(ctx context.Context, sizes func(int) (int, int)) (*prober, error) {
-	network, overhead := "udp4", 20+8
+	overhead := 20 + 8
 	if r.To.Addr().Is6() {
-		network, overhead = "udp6", 40+8
+		overhead = 40 + 8
 	}
 	dialer := net.Dialer{Control: whole}
-	conn, err := dialer.DialContext(ctx, network, r.To.String())
+	conn, err := dialer.DialContext(ctx, over("udp", r.To), r.To.String())
 	if err != nil {
 		return nil, err
 	}
 	return &prober{conn.(*net.UDPConn), r.Cookie, overhead, sizes}, nil
 }
 
-// try sends a packet of each size until the largest is answered, or often enough, and
-// gives the largest that was.
+// try sends a packet of each size until the largest is answered or all attempts are used up, and
+// returns the largest size that was answered.
 func (p *prober) try(sizes []int) (most int) {
 	buf := make([]byte, 1<<16)
 	for range attempts {
@@ -142,7 +143,7 @@ func (p *prober) try(sizes []int) (most int) {
 			copy(packet, p.cookie)
 			binary.BigEndian.PutUint32(packet[cookieSize:], uint32(size))
 			binary.BigEndian.PutUint32(packet[cookieSize+4:], uint32(max(back-p.overhead, headerSize)))
-			_, _ = p.Write(packet) // too large for the device: it does not cross
+			_, _ = p.Write(packet) // an error means that it is too large for the device: it does not cross
 		}
 		until := time.Now().Add(pause)
 		for time.Now().Before(until) && most < sizes[len(sizes)-1] {
@@ -153,9 +154,9 @@ func (p *prober) try(sizes []int) (most int) {
 					return most
 				}
 				if !errors.Is(err, unix.ECONNREFUSED) && !errors.Is(err, unix.EMSGSIZE) {
-					continue // the time is up
+					continue // timeout
 				}
-				time.Sleep(pause / 8) // nobody answers yet, or a router says that it is too large
+				time.Sleep(pause / 8) // nobody listens yet, or a router reports that the packet is too large
 				continue
 			}
 			if n >= headerSize && bytes.Equal(buf[:cookieSize], p.cookie) {
@@ -169,4 +170,57 @@ func (p *prober) try(sizes []int) (most int) {
 		}
 	}
 	return most
+}
+
+// Echo asks an endpoint to answer the datagrams of a Reach for a while.
+type Echo struct {
+	At     netip.AddrPort // the address at which the other end's datagrams arrive; no other one is bound
+	Cookie []byte         // of cookieSize; senders that do not know it get no answer
+}
+
+// Run answers until ctx ends or echoTime is over.
+func (e Echo) Run(ctx context.Context) error {
+	if !e.At.IsValid() || e.At.Addr().IsUnspecified() {
+		return fmt.Errorf("sampler: echo: listen on %v: an address of this machine is needed", e.At)
+	}
+	config := net.ListenConfig{Control: whole}
+	bound, err := config.ListenPacket(ctx, over("udp", e.At), e.At.String())
+	if err != nil {
+		return fmt.Errorf("sampler: echo: %w", err)
+	}
+	conn := bound.(*net.UDPConn)
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	if err := conn.SetDeadline(time.Now().Add(echoTime)); err != nil {
+		return err
+	}
+	buf := make([]byte, 1<<16)
+	for {
+		n, from, err := conn.ReadFromUDPAddrPort(buf)
+		if err != nil {
+			return nil // the time is up, or nobody waits any longer
+		}
+		if n < headerSize || !bytes.Equal(buf[:cookieSize], e.Cookie) {
+			continue
+		}
+		want := int(binary.BigEndian.Uint32(buf[cookieSize+4:]))
+		// An answer that does not fit into one packet is not sent, which tells the prober just that.
+		_, _ = conn.WriteToUDPAddrPort(buf[:min(max(want, headerSize), len(buf))], from)
+	}
+}
+
+// whole prevents the kernel from fragmenting packets, and from using what it has learned about the
+// path's MTU, so that each packet is really tried.
+func whole(network, _ string, raw syscall.RawConn) error {
+	var err error
+	control := func(fd uintptr) {
+		if network == "udp6" {
+			err = errors.Join(
+				unix.SetsockoptInt(int(fd), unix.IPPROTO_IPV6, unix.IPV6_MTU_DISCOVER, unix.IPV6_PMTUDISC_PROBE),
+				unix.SetsockoptInt(int(fd), unix.IPPROTO_IPV6, unix.IPV6_DONTFRAG, 1))
+			return
+		}
+		err = unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_PROBE)
+	}
+	return errors.Join(raw.Control(control), err)
 }

@@ -63,7 +63,7 @@ func TestReachFindsTheLargestPacket(t *testing.T) {
 		{1500, 1500, 1500},
 		{1400, 1500, 1400},
 		{1283, 9000, 1283},
-		{9000, 1500, 1500}, // no larger one was tried
+		{9000, 1500, 1500}, // no larger packet was tried
 	} {
 		for _, at := range []netip.Addr{netip.MustParseAddr("127.0.0.1"), netip.IPv6Loopback()} {
 			loopbackMTU(t, c.mtu)

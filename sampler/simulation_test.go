@@ -13,13 +13,13 @@ import (
 type sleeper struct {
 	random  *rand.Rand
 	now     float64
-	slept   float64 // in sleeps that are over
+	slept   float64 // in sleeps that have ended
 	since   float64 // asleep since, or -1
-	changes float64 // when it falls asleep, or wakes
+	changes float64 // when it falls asleep or wakes next
 	phase   float64 // of the tick of /proc/stat
 }
 
-// to lets time pass. A CPU with traffic is awake.
+// to advances the time to t. A CPU with traffic is awake.
 func (s *sleeper) to(t float64, traffic bool) {
 	if traffic && s.since >= 0 {
 		s.slept += s.now - s.since
@@ -49,8 +49,8 @@ func (s *sleeper) idle() float64 {
 	return s.slept
 }
 
-// TestCostOfManyCPUs measures traffic of two CPUs on machines of many, by each clock, with
-// timers that are late. What is found on average must be what was there.
+// TestCostOfManyCPUs measures traffic that uses two CPUs on machines with many CPUs, by each clock,
+// with timers that are late. The average result must be the true cost.
 func TestCostOfManyCPUs(t *testing.T) {
 	const rounds, window, while = 1500, 0.2, 0.25
 	for _, cpus := range []int{2, 16, 64, 128} {
@@ -112,13 +112,13 @@ func TestCostOfManyCPUs(t *testing.T) {
 				sums[clock] += use.Busy - idle.Rate()*window
 			}
 		}
-		// The two CPUs would have been used by the machine itself for a little of the time.
+		// The machine itself would have used the two CPUs for a small part of the time.
 		const own = 0.0003 / 0.0503
 		want := 2 * window * (1 - own)
 		for clock, sum := range sums {
 			bias := sum/rounds/want - 1
 			allowed := 0.002
-			if clock != ClockTimerList { // three standard errors of so many rounds
+			if clock != ClockTimerList { // three standard errors with this number of rounds
 				allowed += 3 * 0.0041 * math.Sqrt(float64(cpus)*2/rounds) / want
 			}
 			t.Logf("%d CPUs by %s: %+.2f %%", cpus, clock, 100*bias)

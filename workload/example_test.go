@@ -7,7 +7,7 @@ import (
 	"nettoll/workload"
 )
 
-// A few of many flows that received nothing in a second are explained by their number.
+// A few silent flows out of many, in a window of a second, are explained by the number of flows.
 func ExampleCrowded() {
 	fmt.Println(workload.Crowded(1, 2, time.Second), workload.Crowded(10, 128, time.Second))
 	// Output: false true

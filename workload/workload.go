@@ -1,9 +1,11 @@
-// Package workload says what a tool that drives traffic must offer. The embedded
-// engine is one; programs that people trust are others.
+// Package workload defines what a tool that generates traffic must offer. The embedded engine is
+// one tool; the others are programs that people already trust.
 package workload
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net/netip"
 	"time"
 
@@ -13,89 +15,77 @@ import (
 )
 
 // Tool drives traffic between endpoints and measures it.
-type Tool interface {
-	Name() string
-	// Version is what is recorded; for a program, what it says of itself.
-	Version(ctx context.Context) (string, error)
-	// Drives lists what it can drive.
-	Drives() []Drive
-	// Run drives one trial. It returns when the window is over and nothing it
-	// started is left, or with an error that says what broke.
-	Run(ctx context.Context, job Job) (Result, error)
+type Tool struct {
+	Name   string
+	Drives []Drive
+	// Version returns the version that is recorded; for a program, the one it reports of itself.
+	Version func(ctx context.Context) (string, error)
+	// Run drives one trial. It returns when the window is over and nothing it started is left, or
+	// with an error that says what failed.
+	Run func(ctx context.Context, job Job) (Result, error)
+
+	// Stand is for drives with turns. It makes the connections of a job, which rest until their
+	// first turn. The caller closes the result. Stand is called for several networks at once.
+	Stand func(ctx context.Context, job Job) (Standing, error)
+
+	// Probe and Pack are for a tool that is a program of this machine. Probe checks whether it can
+	// be used here, and Pack returns what it needs in the image of a container. Their errors wrap
+	// platform.ErrUnsupported where a program is missing, and say how to get it.
+	Probe func(ctx context.Context) error
+	Pack  func() (Pack, error)
+	// Roams names the program of a server that cannot be restricted to a listening address.
+	Roams string
 }
 
-// Drive is a workload that a tool can drive, with the options that it honours, by
-// the names of their flags ("streams", "message-size"). A job with another option
-// set is not for this tool.
+// ErrLate is the error of a Run in which an end was told to start only after the window had opened, as
+// happens on a very busy machine. Nothing was measured.
+var ErrLate = errors.New("the start came after the window had opened")
+
+// Drive is a workload that a tool can drive, with the options it honours, by the names of their
+// flags ("streams", "message-size"). The tool cannot run a job that sets any other option.
 type Drive struct {
 	Workload string // record.TCPStream, …
 	Options  []string
 	IPv4Only bool
-	Turns    bool // a Turner's: its traffic can rest between turns
+	// Turns: its traffic can coexist with that of other networks and take turns with it. Its
+	// connections are made once, and rest during the turns of others.
+	Turns bool
 }
 
-// Turner is a tool whose traffic can stand beside that of others and take turns with it: its
-// connections are made once, and rest while others have theirs. Drives say which workloads.
-type Turner interface {
-	Tool
-	// Stand makes the connections of a job, which rest until their first turn. The caller
-	// closes what it returns. It is called for several networks at once.
-	Stand(ctx context.Context, job Job) (Standing, error)
-}
-
-// Standing is a job whose connections are made and rest.
+// Standing is a job whose connections are made and at rest.
 type Standing interface {
-	// Notice is how long before the first turn its ends must be told of it.
+	// Notice returns how long before the first turn the ends must be notified of it.
 	Notice() time.Duration
-	// Gap is how long after the window of a turn the traffic has come to rest. The next turn,
-	// whoever it is that has it, begins no sooner.
+	// Gap returns how long after the window of a turn the traffic takes to come to rest. The next
+	// turn, of whichever network, begins no sooner.
 	Gap() time.Duration
-	// Turns has traffic flow when turns begin, each for the warm-up and the duration of the
-	// job, and gives what each window held. What has crossed the network is that of the turn
-	// as a whole, with what came before it. Together is what all windows held but those of
-	// cold turns. It is called once.
+	// Turns runs the traffic when turns begin, each time for the warm-up and the duration of the
+	// job, and returns the result of each window. The traffic that has crossed the network is given
+	// for a turn as a whole, including what preceded the turn. Together is the result of all
+	// windows except those of cold turns. Turns is called once.
 	Turns(ctx context.Context, t Turns) (each []Result, together Result, err error)
-	// Close ends what stands.
+	// Close ends the connections and everything else that stands.
 	Close()
 }
 
-// Turns is when one of several has its turns.
+// Turns gives the times of one network's turns.
 type Turns struct {
 	Begins []time.Time
-	Cold   int       // how many at the beginning do not count
-	Over   time.Time // when all have had theirs: nobody works out anything before
+	Cold   int       // number of turns at the beginning that do not count
+	Over   time.Time // when the turns of all networks are over: results are computed only then
 }
 
-// WarnOverran is the code of a warning that some of a turn's traffic was on its way for longer.
+// WarnOverran is the code of a warning that some traffic of a turn was still on its way after the
+// gap.
 const WarnOverran = "overran"
 
-// Prober is a tool that can be missing.
-type Prober interface {
-	// Probe says whether the tool can be used here. The error wraps
-	// platform.ErrUnsupported and says how to get it.
-	Probe(ctx context.Context) error
-}
-
-// Packer is a tool whose programs can be put into the image of a container.
-type Packer interface {
-	// Pack says what they need there. The error wraps platform.ErrUnsupported where a
-	// program is missing.
-	Pack() (Pack, error)
-}
-
-// Pack is files of this machine, by their absolute paths, which are the same in the image.
+// Pack is a set of files of this machine, by their absolute paths, which are the same in the image.
 type Pack struct {
 	Programs []string
-	Data     []string // other files, and folders with all that is in them
+	Data     []string // other files, and folders with everything in them
 }
 
-// Roamer is a tool with a server that cannot be told where to listen.
-type Roamer interface {
-	// Roams names the server's program.
-	Roams() string
-}
-
-// Agenter is an endpoint that has an agent already, which somebody else closes.
+// Agenter is an endpoint that already has an agent, which somebody else closes.
 type Agenter interface {
 	Agent(ctx context.Context) (*agent.Client, error)
 }
@@ -109,27 +99,29 @@ type Job struct {
 	Duration time.Duration
 	CPUs     CPUs
 	Watch    Watch
+	// Distant says that the endpoints may be on different machines, whose clocks differ.
+	Distant bool
 }
 
-// Pair is one client process and the server it talks to. Several clients can be
-// in one container: their endpoints have agents of their own and the same name.
+// Pair is one client process and the server it talks to. Several clients can be in one container:
+// their endpoints then have separate agents and the same name.
 type Pair struct {
 	Client platform.Endpoint
 	Server platform.Endpoint
 	Addr   netip.Addr // where the client reaches the server
-	Listen netip.Addr // where the server listens: what Addr has become where it arrives
+	Listen netip.Addr // where the server listens: the destination address as packets sent to Addr arrive with it
 	Port   int        // of the server, for all its clients
-	Own    [2]int     // two more of its ports, for this client alone
+	Own    [2]int     // two more ports of the server, for this client alone
 }
 
-// CPUs is where processes may run. Empty is anywhere.
+// CPUs are those where processes may run; an empty list means any.
 type CPUs struct {
 	Client []int
 	Server []int
 }
 
-// Watch is told when the window common to all flows opens and closes, so that
-// the rest of the machine is sampled over the same time. Each is called once.
+// Watch is notified when the window common to all flows opens and closes, so that the rest of the
+// machine is sampled over the same time. Each function is called once.
 type Watch struct {
 	Open  func()
 	Close func()
@@ -137,10 +129,10 @@ type Watch struct {
 
 // Result is what the tool measured in the window.
 type Result struct {
-	Window   time.Duration            // measured, not asked for
+	Window   time.Duration            // as measured, not as requested
 	Metrics  map[string]record.Metric // without the costs, which the runner adds
 	Latency  *record.Histogram
-	Course   *record.Course // of the window, where the tool tells
+	Course   *record.Course // of the window, where the tool reports one
 	Covered  float64        // as in record.Trial
 	Flows    []record.Flow
 	Client   record.ProcessCPU // all client processes, in the window
@@ -148,14 +140,43 @@ type Result struct {
 	Bytes    uint64    // payload received in the window, both directions
 	Crossed  []Crossed // by pair of the job: what its path must have carried
 	Warnings []record.Warning
-	// Congestion is the TCP congestion controls that connections were seen to have, at both ends,
-	// where the tool can tell, each once.
+	// Congestion lists the TCP congestion controls that connections were seen to have at either
+	// end, each once, where the tool can report them.
 	Congestion []string
+	Clocks     *record.Clocks // as in record.Trial
 }
 
-// Crossed is what a pair of endpoints exchanged since its connections were made,
-// inside the window and outside.
+// Crossed is what a pair of endpoints has exchanged since its connections were made, inside the
+// window and outside.
 type Crossed struct {
 	Bytes uint64 // payload received, both directions
 	Conns uint64 // connections made for payload
+}
+
+// WarnStarved is the code of the warning that flows received nothing in the window.
+const WarnStarved = "starved-flows"
+
+// When many flows share one link, a few of them may not get a segment through for a whole window:
+// each retransmission that times out waits twice as long as the one before, starting from 200 ms
+// (Linux's TCP_RTO_MIN), so a flow that lost three in a row is silent for more than a second. Of
+// 128 flows on a full link of 70 Mbit/s, without any container network, 2 to 79 were silent for one
+// second.
+const (
+	crowd       = 16  // flows
+	crowdSilent = 0.7 // share of the flows; more is a fault
+	crowdWindow = 5000 * time.Millisecond
+)
+
+// Crowded reports whether silent flows can be explained by the number of flows, in a window of the
+// given length.
+func Crowded(silent, flows int, window time.Duration) bool {
+	return flows >= crowd && float64(silent) <= crowdSilent*float64(flows) && window <= crowdWindow
+}
+
+// Starved returns the warning about silent flows that are not a reason to fail.
+func Starved(silent, flows int) record.Warning {
+	return record.Warning{
+		Code: WarnStarved,
+		Text: fmt.Sprintf("%d of %d flows received nothing while the window was open: they waited for a CPU, or for a path that many share, longer than the window lasted", silent, flows),
+	}
 }

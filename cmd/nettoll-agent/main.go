@@ -1,6 +1,6 @@
-// Command nettoll-agent is what nettoll starts in every endpoint, and nothing else: a
-// third of the program that has charts and a command line, for images of containers.
-// It answers what "nettoll agent" answers.
+// Command nettoll-agent is the agent that nettoll starts in every endpoint, as a program of its own for images of
+// containers: without charts and a command line it is a third of the size of nettoll. It answers the same requests
+// as "nettoll agent".
 package main
 
 import (
@@ -15,12 +15,13 @@ import (
 	"golang.org/x/term"
 
 	"nettoll/agent"
+	"nettoll/internal/bootstrap"
 	"nettoll/internal/handlers"
 	"nettoll/internal/keeper"
 	"nettoll/internal/origin"
 )
 
-// The exit statuses, as nettoll has them.
+// The exit statuses, as in nettoll.
 const (
 	exitOK      = 0
 	exitFailure = 1
@@ -28,8 +29,8 @@ const (
 )
 
 func main() {
-	// The agent ends when its input does, and not by a signal that was meant for the
-	// process that started it. Ignored signals its programs would inherit.
+	// The agent ends when its input does, and not by a signal that was meant for the process that started it. The
+	// signals are caught rather than ignored, since its programs would inherit that.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	os.Exit(run(os.Args[1:], term.IsTerminal(int(os.Stdout.Fd())), os.Stdin, os.Stdout, os.Stderr))
 }
@@ -48,6 +49,11 @@ func run(args []string, terminal bool, stdin io.Reader, stdout, stderr io.Writer
 		return exitOK
 	case slices.Equal(args, keeper.Args):
 		return keeper.Main()
+	case bootstrap.IsAgent(args):
+		if err := bootstrap.Serve(args[2], stdin, stdout, handlers.All); err != nil {
+			return fail(exitFailure, "%v", err)
+		}
+		return exitOK
 	case len(args) > 0 && !slices.Equal(args, []string{"agent"}):
 		return fail(exitUsage, "no such arguments: %q; it takes none, or agent, or --version", args)
 	case terminal:

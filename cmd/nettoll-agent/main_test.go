@@ -17,7 +17,7 @@ import (
 	"nettoll/platform"
 )
 
-// built is the program as make builds it, and as "go build" does.
+// built is the program as make builds it, plain as "go build" does.
 var built, plain string
 
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
@@ -73,7 +73,7 @@ func start(t *testing.T, program string, args ...string) (*agent.Client, *proces
 	return agent.Dial(p), p
 }
 
-// answers wants an answer to a question that an agent has none to.
+// answers checks that an agent answers, by a request that it does not know.
 func answers(t *testing.T, c *agent.Client) {
 	t.Helper()
 	if err := c.Call(t.Context(), "no.such", nil, nil); err == nil || !strings.Contains(err.Error(), `unknown method "no.such"`) {
@@ -127,21 +127,20 @@ type writer func([]byte) (int, error)
 
 func (w writer) Write(b []byte) (int, error) { return w(b) }
 
-// maxImage is how large an image without further programs may be, in bytes.
+// maxImage is the largest size in bytes of an image without further programs.
 const maxImage = 15 << 20
 
-// TestImage holds that an image is small, and that it needs no particular way to build
-// the agent: what is only for debuggers stays behind.
+// TestImage checks that an image is small, however the agent was built.
 func TestImage(t *testing.T) {
 	for _, file := range []string{built, plain} {
 		m, err := rootfs.New(rootfs.Program{File: file, Path: rootfs.AgentPath})
 		if err != nil {
 			t.Fatal(err)
 		}
-		n, err := m.WriteTo(io.Discard)
-		if err != nil || n > maxImage {
-			t.Errorf("the image of %s has %d bytes: %v", filepath.Base(file), n, err)
+		var image bytes.Buffer
+		if err := m.Stream(&image); err != nil || image.Len() > maxImage {
+			t.Errorf("the image of %s has %d bytes: %v", filepath.Base(file), image.Len(), err)
 		}
-		t.Logf("%s: %d bytes", filepath.Base(file), n)
+		t.Logf("%s: %d bytes", filepath.Base(file), image.Len())
 	}
 }

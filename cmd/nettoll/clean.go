@@ -11,9 +11,10 @@ import (
 
 	"nettoll/docker/dial"
 	"nettoll/docker/engine"
+	"nettoll/internal/cgroup"
 )
 
-// cleanFlags say what is cleaned.
+// cleanFlags selects what is cleaned.
 type cleanFlags struct {
 	engines  engineFlags
 	yes, all bool
@@ -23,14 +24,14 @@ func (a *app) cleanCommand() *cobra.Command {
 	var f cleanFlags
 	cmd := &cobra.Command{
 		Use:   "clean",
-		Short: "List what runs have left behind that were killed, and remove it with --yes",
+		Short: "List what killed runs have left behind, and remove it with --yes",
 		Long: `List what runs that were killed have left on Docker engines: services, containers,
 networks, images and volumes with the label ` + engine.Label + `, and nothing else; and on this
 machine the control groups of private engines. Labs leave nothing. --yes removes it.
 
-A run that goes on keeps what it has. So does one that began on another machine, in
-another container or before this machine was started: whether it goes on cannot be told
-from here. --all takes that, too, and is yours to know.`,
+Objects of runs that are still active are kept. So are those of runs that began on another
+machine, in another container or before this machine was booted: whether these are still
+active is not known here. --all removes them too; make sure first that the runs have ended.`,
 		Example: `  nettoll clean                    what would be removed
   nettoll clean --yes
   nettoll clean --yes --docker-host ssh://me@server`,
@@ -40,29 +41,28 @@ from here. --all takes that, too, and is yours to know.`,
 	fl := cmd.Flags()
 	fl.StringArrayVar(&f.engines.at, "docker-host", nil, "Docker engine, by URL or context; may be given several times (default: that of the docker command)")
 	fl.BoolVarP(&f.yes, "yes", "y", false, "remove what is listed")
-	fl.BoolVar(&f.all, "all", false, "also what belongs to runs of which nobody here can tell whether they go on")
+	fl.BoolVar(&f.all, "all", false, "also remove objects of runs that may still be active elsewhere")
 	return cmd
 }
 
-// swept is what was done to one engine.
+// swept is the result of cleaning one engine.
 type swept struct {
 	engine.Cleaned
-	on  string // " on ADDRESS" where there are several
+	on  string // " on ADDRESS" if there are several engines
 	err error
 }
 
-// clean lists what is left on engines and on this machine, one line an object, and removes
-// it where that is wanted.
+// clean lists what is left on engines and on this machine, one line per object, and removes it if requested.
 func (a *app) clean(ctx context.Context, f cleanFlags) error {
 	if err := f.engines.named(); err != nil {
 		return err
 	}
 	var failed []error
-	verb, groups := "would remove", engine.LeftCgroups()
+	verb, groups := "would remove", cgroup.Left()
 	if f.yes {
 		var err error
 		verb = "removed"
-		groups, err = engine.SweepCgroups("")
+		groups, err = cgroup.Sweep("")
 		failed = append(failed, err)
 	}
 	for _, name := range groups {
@@ -74,7 +74,14 @@ func (a *app) clean(ctx context.Context, f cleanFlags) error {
 			fmt.Fprintf(a.stdout, "%s %s\n", verb, told(o.String()+s.on))
 		}
 		for _, t := range s.Kept {
-			fmt.Fprintf(a.stdout, "kept %s: %s\n", told(count(t.Objects)+s.on+" of run "+t.Run), why(t))
+			what, why := fmt.Sprintf("%d objects", len(t.Objects)), "it may still be active; --all removes this too"
+			if len(t.Objects) == 1 {
+				what = t.Objects[0].String()
+			}
+			if t.State == engine.Going {
+				why = "it is still active"
+			}
+			fmt.Fprintf(a.stdout, "kept %s: %s\n", told(what+s.on+" of run "+t.Run), why)
 		}
 		found, kept = found+len(s.Removed), kept+len(s.Kept)
 		failed = append(failed, s.err)
@@ -97,7 +104,7 @@ func (a *app) clean(ctx context.Context, f cleanFlags) error {
 	return nil
 }
 
-// sweep cleans all engines at once: those of a swarm wait for each other.
+// sweep cleans all engines at once, since those of a swarm wait for each other.
 func (f cleanFlags) sweep(ctx context.Context) []swept {
 	dials := f.engines.dial()
 	all := make([]swept, len(dials))
@@ -123,22 +130,8 @@ func (f cleanFlags) sweep(ctx context.Context) []swept {
 	return all
 }
 
-// absent says that there is no engine where nobody said that there is one.
+// absent reports whether there is no engine and the user did not name one.
 func (f cleanFlags) absent(err error) bool {
 	var away *dial.Unreachable
 	return len(f.engines.at) == 0 && errors.As(err, &away) && away.Target.Source == "default socket" && errors.Is(err, fs.ErrNotExist)
-}
-
-func count(objects []engine.Object) string {
-	if len(objects) == 1 {
-		return objects[0].String()
-	}
-	return fmt.Sprintf("%d objects", len(objects))
-}
-
-func why(t engine.Trace) string {
-	if t.State == engine.Going {
-		return "it goes on"
-	}
-	return "whether it goes on cannot be told from here; --all takes it, too"
 }

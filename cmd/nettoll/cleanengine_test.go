@@ -25,23 +25,22 @@ import (
 	"nettoll/platform/platformtest"
 )
 
-// theirEngine is a dockerd that stands for the user's own, in namespaces that the test
-// has made for it: nettoll runs there beside it. It holds objects of somebody else's.
+// theirEngine is a dockerd that plays the user's own, in namespaces that the test has made for it: nettoll runs in
+// the same namespaces. It holds objects that do not belong to nettoll.
 type theirEngine struct {
-	init   int    // first process of the namespaces
-	group  string // control group of its containers, which is none of nettoll's
+	init   int    // PID of the first process of the namespaces
+	group  string // control group of its containers, not one of nettoll's
 	daemon *exec.Cmd
 	done   chan struct{} // dockerd has ended
 }
 
-// The engine, as it is seen inside.
+// Paths of the engine inside its namespaces.
 const (
 	engineDir    = "/run/engine"
 	engineSocket = "unix://" + engineDir + "/s"
 )
 
-// initScript is the first process: it makes what an engine needs, and asks for the end of
-// those whose parent has gone.
+// initScript is the first process: it makes what an engine needs, and reaps orphans.
 const initScript = `mount -t tmpfs -o mode=0755 tmpfs /run && mkdir ` + engineDir + ` && ip link set lo up && echo ready && while :; do sleep 1000 & wait $!; done`
 
 func startTheirs(t *testing.T) *theirEngine {
@@ -55,7 +54,7 @@ func startTheirs(t *testing.T) *theirEngine {
 		platformtest.Require(t, "dockerd", errors.New("dockerd must be started by root"))
 	}
 	e := &theirEngine{}
-	t.Cleanup(func() { e.removeGroups(t) }) // when all processes have ended
+	t.Cleanup(func() { e.removeGroups(t) }) // after all processes have ended
 	holder := startProgram(t, t.TempDir(), "unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", initScript)
 	until(t, "the namespaces are there", func() bool {
 		if holder.ended() {
@@ -73,13 +72,13 @@ func startTheirs(t *testing.T) *theirEngine {
 	return e
 }
 
-// enter are the arguments with which nsenter runs a program beside the engine.
+// enter returns the arguments with which nsenter runs a program in the engine's namespaces.
 func (e *theirEngine) enter(dir string, args ...string) []string {
 	enter := []string{"-t", strconv.Itoa(e.init), "-m", "-n", "-p", "--", "env", "-C", dir, "DOCKER_HOST=" + engineSocket}
 	return append(enter, args...)
 }
 
-// inside starts a program beside the engine.
+// inside starts a program in the engine's namespaces.
 func (e *theirEngine) inside(t *testing.T, dir string, args ...string) *started {
 	t.Helper()
 	return startProgram(t, dir, "nsenter", e.enter(dir, args...)...)
@@ -93,7 +92,7 @@ func (e *theirEngine) start(t *testing.T) {
 	}
 }
 
-// launch starts dockerd, also again. The error is that it has ended, and what it said.
+// launch starts dockerd, for the first time or again. The error says that it has ended, with its output.
 func (e *theirEngine) launch(t *testing.T) error {
 	t.Helper()
 	e.daemon = exec.Command("nsenter", e.enter("/", "sh", "-c", `exec dockerd --data-root `+engineDir+`/data --exec-root `+engineDir+`/exec --pidfile `+engineDir+`/pid `+
@@ -116,13 +115,13 @@ func (e *theirEngine) launch(t *testing.T) error {
 	return nil
 }
 
-// path is a file of the engine's, as it is seen here.
+// path returns the path of a file of the engine, as seen from the test.
 func (e *theirEngine) path(name string) string {
 	return fmt.Sprintf("/proc/%d/root%s/%s", e.init, engineDir, name)
 }
 
-// kill is kill -9 of dockerd. Its containerd dies with it, and while that can be seen no
-// other dockerd starts one.
+// kill kills dockerd with SIGKILL. Its containerd dies with it; until that is gone, another dockerd would not start
+// its own.
 func (e *theirEngine) kill(t *testing.T) {
 	t.Helper()
 	containerd, err := os.ReadFile(e.path("exec/containerd/containerd.pid"))
@@ -148,7 +147,7 @@ func (e *theirEngine) ended() bool {
 	}
 }
 
-// pid is that of dockerd, here: the only child of the nsenter that has started it.
+// pid returns the PID of dockerd, as seen from the test: the only child of the nsenter that started it.
 func (e *theirEngine) pid(t *testing.T) int {
 	t.Helper()
 	children := childrenOf(e.daemon.Process.Pid)
@@ -161,7 +160,7 @@ func (e *theirEngine) pid(t *testing.T) int {
 // stop removes all containers and ends dockerd.
 func (e *theirEngine) stop(t *testing.T) {
 	if e.ended() {
-		return // and cannot be started any more; its containers end with its namespaces
+		return // it cannot be restarted; its containers end with its namespaces
 	}
 	c, ctx := e.client(t), context.Background()
 	all, err := c.ContainerList(ctx, client.ContainerListOptions{All: true})
@@ -169,7 +168,7 @@ func (e *theirEngine) stop(t *testing.T) {
 		t.Error(err)
 	}
 	for _, one := range all.Items {
-		// One whose agent has just ended is being removed.
+		// A container whose agent has just ended is being removed.
 		_, err := c.ContainerRemove(ctx, one.ID, client.ContainerRemoveOptions{Force: true})
 		if err != nil && !cerrdefs.IsConflict(err) && !cerrdefs.IsNotFound(err) {
 			t.Error(err)
@@ -213,7 +212,7 @@ func (e *theirEngine) client(t *testing.T) *client.Client {
 	return c
 }
 
-// furnish makes somebody else's container, which runs, network, image and volume.
+// furnish makes a running container, a network, an image and a volume that do not belong to nettoll.
 func (e *theirEngine) furnish(t *testing.T) {
 	t.Helper()
 	c, ctx := e.client(t), t.Context()
@@ -223,8 +222,7 @@ func (e *theirEngine) furnish(t *testing.T) {
 	}
 	r, w := io.Pipe()
 	go func() {
-		_, err := root.WriteTo(w)
-		w.CloseWithError(err)
+		w.CloseWithError(root.Stream(w))
 	}()
 	res, err := c.ImageImport(ctx, client.ImageImportSource{Source: r, SourceName: "-"}, "theirs", client.ImageImportOptions{Tag: "1"})
 	if err != nil {
@@ -252,7 +250,7 @@ func (e *theirEngine) furnish(t *testing.T) {
 	}
 }
 
-// untouched wants everything of somebody else's to be there, and at work.
+// untouched checks that the objects of furnish still exist, and that the container runs.
 func (e *theirEngine) untouched(t *testing.T) {
 	t.Helper()
 	c, ctx := e.client(t), t.Context()
@@ -271,7 +269,7 @@ func (e *theirEngine) untouched(t *testing.T) {
 	}
 }
 
-// labelled lists what is on the engine with nettoll's label.
+// labelled lists the objects on the engine with nettoll's label.
 func (e *theirEngine) labelled(t *testing.T) (names []string) {
 	t.Helper()
 	all, err := engine.Traces(t.Context(), e.client(t))
@@ -286,8 +284,8 @@ func (e *theirEngine) labelled(t *testing.T) (names []string) {
 	return names
 }
 
-// clean wants nothing with nettoll's label on the engine. A container that has been removed
-// is listed for a moment.
+// clean checks that no object on the engine has nettoll's label. A container that has been removed is still listed
+// for a moment.
 func (e *theirEngine) clean(t *testing.T) {
 	t.Helper()
 	left := e.labelled(t)
@@ -299,18 +297,15 @@ func (e *theirEngine) clean(t *testing.T) {
 	}
 }
 
-// nettoll runs it to its end, and wants the exit status.
+// nettoll runs nettoll until it ends, and checks its exit status.
 func (e *theirEngine) nettoll(t *testing.T, want int, args ...string) (out, err string) {
 	t.Helper()
 	p := e.inside(t, t.TempDir(), append([]string{"nettoll"}, args...)...)
-	if status := p.status(t); status != want {
-		t.Errorf("nettoll %v: exit status %d, want %d; it said:\n%s", args, status, want, p.said())
-	}
+	p.ends(t, want)
 	return engineLines(p.out.String()), p.err.String()
 }
 
-// engineLines are those that are not about control groups: others' tests leave some, and
-// use them again.
+// engineLines returns the lines that are not about control groups: other tests leave some, and reuse them.
 func engineLines(out string) string {
 	return strings.Join(slices.DeleteFunc(strings.SplitAfter(out, "\n"), func(line string) bool {
 		return strings.Contains(line, " control group ")

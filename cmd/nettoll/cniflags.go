@@ -13,23 +13,22 @@ import (
 	"nettoll/record"
 )
 
-// cniFlags say which CNI conflists can be measured, and where plugins are. The zero value
-// has the networks of the reference plugins.
+// cniFlags selects the CNI conflists that can be measured, and the folders of plugins. The zero value has the
+// networks of the reference plugins.
 type cniFlags struct {
 	conf, bin []string
 	lists     []*cni.Conflist
 }
 
-// cniAll is what the command line calls all conflists that were given.
+// cniAll stands on the command line for all conflists that were given.
 const cniAll = "cni"
 
 func (f *cniFlags) add(fl *pflag.FlagSet) {
-	fl.StringArrayVar(&f.conf, "cni-conf", nil, "CNI conflist, which is measured as the network cni-NAME, NAME being its own; may be given again")
-	fl.StringArrayVar(&f.bin, "cni-bin", nil, "folder with CNI plugins; may be given again (default: cni beside nettoll, "+cni.System().String()+")")
+	fl.StringArrayVar(&f.conf, "cni-conf", nil, "CNI conflist to measure, as the network cni-NAME, where NAME is its own name; may be given several times")
+	fl.StringArrayVar(&f.bin, "cni-bin", nil, "folder with CNI plugins; may be given several times (default: cni next to nettoll, "+cni.System().String()+")")
 }
 
-// load reads the conflists, and finds out before anything is measured what is wrong with
-// them.
+// load reads the conflists, and reports their faults before anything is measured.
 func (f *cniFlags) load() error {
 	for i, dir := range f.bin {
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
@@ -71,10 +70,10 @@ func (f cniFlags) folders() cni.Folders {
 	return cni.Usual()
 }
 
-// drivers are those of the reference plugins and the conflists that were given.
+// drivers returns the drivers of the reference plugins and of the conflists that were given.
 func (f cniFlags) drivers() []network.Driver {
 	in := f.folders()
-	all := []network.Driver{cni.NewBridge(in), cni.NewPTP(in), cni.NewMacvlan(in), cni.NewIPvlan(in)}
+	all := cni.Reference(in)
 	for _, list := range f.lists {
 		all = append(all, cni.New(list, in))
 	}
@@ -88,11 +87,11 @@ func (f cniFlags) names() (names []string) {
 	return names
 }
 
-// given are the networks of the conflists that were given.
+// given returns the networks of the conflists that were given.
 func (f cniFlags) given() []string { return f.names()[len(f.names())-len(f.lists):] }
 
-// expand puts the conflists that were given in the place of "cni" among the networks of a
-// command line. One that names no network, and no suite, means them.
+// expand replaces "cni" among the networks of a command line with the conflists that were given. If the command
+// line names neither a network nor a suite, these are its networks.
 func (f cniFlags) expand(args []string, suite bool) ([]string, error) {
 	if len(args) == 0 && !suite {
 		return f.given(), nil
@@ -107,7 +106,7 @@ func (f cniFlags) expand(args []string, suite bool) ([]string, error) {
 	return slices.Replace(slices.Clone(args), i, i+1, f.given()...), nil
 }
 
-// one is the network that "cni" stands for, where there can be but one.
+// one returns the network that "cni" stands for where only one is possible.
 func (f cniFlags) one(name string) (string, error) {
 	names, err := f.expand([]string{name}, false)
 	switch {
@@ -119,11 +118,11 @@ func (f cniFlags) one(name string) (string, error) {
 	return names[0], nil
 }
 
-// used wants every conflist that was given to be among the networks of a run.
+// used returns an error unless every conflist that was given is among the networks of a run.
 func (f cniFlags) used(networks []string) error {
 	for i, name := range f.given() {
 		named := func(n string) bool {
-			bare := strings.TrimPrefix(n, venues(engines{})[0].platform.Name()+":")
+			bare := strings.TrimPrefix(n, catalogue(engines{})[0].platform.Name()+":")
 			return bare == name || bare == "all"
 		}
 		if !slices.ContainsFunc(networks, named) {
@@ -133,12 +132,12 @@ func (f cniFlags) used(networks []string) error {
 	return nil
 }
 
-// resumes wants the conflists of a run that is to go on.
+// resumes returns an error unless the conflists of a run to be resumed are given.
 func (f cniFlags) resumes(cells []record.Cell) error {
 	known := f.names()
 	for _, c := range cells {
 		if strings.HasPrefix(c.Network, cniAll+"-") && !slices.Contains(known, c.Network) {
-			return usagef("--resume: the run measures %s: name its conflist again by --cni-conf", c.Network)
+			return usagef("--resume: the run measures %s: name its conflist again with --cni-conf", c.Network)
 		}
 	}
 	return nil

@@ -17,24 +17,17 @@ import (
 	"nettoll/record"
 )
 
-// crashRun is a run of which a crash hits every part: building, agents at work,
-// writing, taking down.
+// crashRun is a run that random crashes hit in every phase: building, measuring, writing, and removing networks.
 var crashRun = []string{
 	"run", "vxlan", "published-proxy", "--hosts", "2", "--workloads", "tcp_rr", "--placement", "free",
 	"-t", "50ms", "--warmup", "50ms", "--min-rounds", "3", "--max-rounds", "3", "-o", "x.ndjson",
 }
 
-// TestCrash kills nettoll at random moments. NETTOLL_CRASHES says how many,
-// NETTOLL_SEED which.
+// TestCrash kills nettoll at random moments. NETTOLL_CRASHES sets how many times, NETTOLL_SEED the random seed.
 func TestCrash(t *testing.T) {
-	n, seed := number(t, "NETTOLL_CRASHES", 10), number(t, "NETTOLL_SEED", int(time.Now().UnixNano()%1e6))
-	if testing.Short() {
-		n = min(n, 2)
-	}
-	t.Logf("NETTOLL_SEED=%d", seed)
-	r := rand.New(rand.NewPCG(uint64(seed), 0))
+	n, r := crashes(t, 10, 2)
 	for i := range n {
-		// Half of them early, where most is built; a third hits the process inside.
+		// Half of them early, when most networks are built; a third hits the process inside.
 		after := time.Duration(r.Int64N(int64(1500 * time.Millisecond)))
 		if i%2 == 0 {
 			after /= 8
@@ -44,6 +37,17 @@ func TestCrash(t *testing.T) {
 			crash(t, after, within)
 		})
 	}
+}
+
+// crashes returns the number of crashes, at most short with -short, and the random source of their moments.
+func crashes(t *testing.T, many, short int) (int, *rand.Rand) {
+	t.Helper()
+	n, seed := number(t, "NETTOLL_CRASHES", many), number(t, "NETTOLL_SEED", int(time.Now().UnixNano()%1e6))
+	if testing.Short() {
+		n = min(n, short)
+	}
+	t.Logf("NETTOLL_SEED=%d", seed)
+	return n, rand.New(rand.NewPCG(uint64(seed), 0))
 }
 
 func number(t *testing.T, env string, otherwise int) int {
@@ -70,9 +74,7 @@ func crash(t *testing.T, after time.Duration, within bool) {
 		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
-		if status := p.status(t); status != exitFailure {
-			t.Errorf("exit status %d after the process inside was killed; it said:\n%s", status, p.said())
-		}
+		p.ends(t, exitFailure)
 	} else {
 		p.signal(t, syscall.SIGKILL)
 		p.status(t)
@@ -96,21 +98,19 @@ func crash(t *testing.T, after time.Duration, within bool) {
 			t.Errorf("%d trials are read of %d", len(file.Trials), kept)
 		}
 	} else {
-		_ = os.Remove(path) // before its first line was there
+		_ = os.Remove(path) // before its first line was written
 	}
 	args := []string{"run", "--resume", "x.ndjson"}
 	if _, err := os.Stat(path); err != nil {
 		args = crashRun
 	}
 	again := start(t, dir, args...)
-	if status := again.status(t); status != exitOK {
-		t.Fatalf("resume with %d trials: exit status %d; it said:\n%s", kept, status, again.said())
-	}
+	again.ends(t, exitOK)
 	complete(t, path)
 	was.check(t, made)
 }
 
-// complete wants every cell in every round once.
+// complete checks that a run file has every cell exactly once in every round.
 func complete(t *testing.T, path string) {
 	t.Helper()
 	file, err := record.ReadFile(path)
@@ -157,7 +157,7 @@ func names(t *testing.T, dir string) (all []string) {
 	return all
 }
 
-// engineGroups are the control groups of private engines, by name, that are there.
+// engineGroups returns the names of the existing control groups of private engines.
 func engineGroups(t *testing.T) (names []string) {
 	t.Helper()
 	for _, pattern := range []string{"/sys/fs/cgroup/nettoll-*", "/sys/fs/cgroup/*/nettoll-*"} {
@@ -174,8 +174,8 @@ func engineGroups(t *testing.T) (names []string) {
 	return names
 }
 
-// TestPrivateEngineCrash kills a run on a private engine when its containers are there, each
-// of its processes in turn. No control group of theirs is left.
+// TestPrivateEngineCrash kills a run on a private engine while its containers exist, each of its processes in turn,
+// and checks that none of their control groups is left.
 func TestPrivateEngineCrash(t *testing.T) {
 	platformtest.Require(t, "dockerd", engine.Available())
 	for _, which := range []string{"the outer process", "the first process", "the process inside"} {

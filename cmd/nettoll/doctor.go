@@ -16,8 +16,10 @@ import (
 
 	"nettoll/docker/dial"
 	"nettoll/internal/program"
+	"nettoll/kube"
 	"nettoll/platform"
 	"nettoll/platform/docker"
+	"nettoll/platform/kubernetes"
 	"nettoll/platform/lab"
 	"nettoll/record"
 	"nettoll/runner"
@@ -29,14 +31,14 @@ func (a *app) doctorCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Say what can run here, what cannot, why, and what would fix it",
-		Long: `Try every network and tool, and say what can run here, what cannot, why, and what would
-fix it. The exit status is 1 where no network can be built at all.`,
+		Short: "Report what can run here, what cannot, why, and what would fix it",
+		Long: `Try every network and tool, and report what can run here, what cannot, why, and what
+would fix it. The exit status is 1 if no network can be built at all.`,
 		Example: `  nettoll doctor
   nettoll doctor --json | jq -r '.networks[] | select(.ok).name'`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if !lab.Inside() { // where the socket of the user's engine can be seen
+			if !lab.Inside() { // the socket of the user's engine is visible only here
 				os.Setenv(engineEnv, engineState(cmd.Context()))
 			}
 			err := inLab(cmd.Context(), lab.EnterOptions{}, func(ctx context.Context) error { return a.doctor(ctx, nil, asJSON) })
@@ -50,14 +52,14 @@ fix it. The exit status is 1 where no network can be built at all.`,
 	return cmd
 }
 
-// refused reports whether an error is that there can be no lab, or no engine: what a command that
-// only looks can say, and go on.
+// refused reports whether the error means that there can be no lab, or no engine, so that a command that only looks
+// can report it and continue.
 func refused(ctx context.Context, err error) bool {
 	var told exitError
 	return err != nil && !lab.Inside() && ctx.Err() == nil && !errors.Is(err, lab.ErrKilled) && !errors.As(err, &told) && !errors.As(err, &usageError{})
 }
 
-// diagnosis is what doctor finds.
+// diagnosis is the output of doctor.
 type diagnosis struct {
 	Machine   record.Machine `json:"machine"`
 	Lab       finding        `json:"lab"`
@@ -67,7 +69,7 @@ type diagnosis struct {
 	Tools     []finding      `json:"tools"`
 }
 
-// finding is whether something can be used, and how, or why not, and what would fix that.
+// finding says whether something can be used and how, or why not and what would fix that.
 type finding struct {
 	Name     string `json:"name"`
 	Platform string `json:"platform,omitempty"` // of a network
@@ -77,7 +79,7 @@ type finding struct {
 	Fix      string `json:"fix,omitempty"`
 }
 
-// found is a finding of something that was tried.
+// found returns the finding of an attempt.
 func found(name, how string, err error) finding {
 	f := finding{Name: name, OK: err == nil}
 	if err == nil {
@@ -92,7 +94,7 @@ func found(name, how string, err error) finding {
 	return f
 }
 
-// doctor tries all that there is, where there is a lab, and all that needs none elsewhere.
+// doctor tries everything if there is a lab, and otherwise only what needs none.
 func (a *app) doctor(ctx context.Context, labless error, asJSON bool) error {
 	m, err := sampler.Machine("/proc", "/sys")
 	if err != nil {
@@ -103,7 +105,7 @@ func (a *app) doctor(ctx context.Context, labless error, asJSON bool) error {
 		as = "as an ordinary user, in a user namespace"
 	}
 	d := diagnosis{Machine: m, Lab: found("lab", as, labless), Placement: placementAdvice(m), Docker: engineFound()}
-	for _, v := range venues(private(a.paths, a.cni)) {
+	for _, v := range catalogue(private(a.paths, a.cni)) {
 		all, err := tried(ctx, v, labless)
 		if err != nil {
 			return err
@@ -130,9 +132,8 @@ func (a *app) doctor(ctx context.Context, labless error, asJSON bool) error {
 	return err
 }
 
-// tried are the networks of a platform. That the lab itself works is known by now; another
-// platform is asked first.
-func tried(ctx context.Context, v venue, labless error) (all []finding, err error) {
+// tried tries the networks of a platform. The lab itself is known to work by now; other platforms are probed first.
+func tried(ctx context.Context, v platformNetworks, labless error) (all []finding, err error) {
 	cannot := labless
 	if cannot == nil && v.prefix != "" {
 		cannot = v.platform.Probe(ctx)
@@ -145,14 +146,14 @@ func tried(ctx context.Context, v venue, labless error) (all []finding, err erro
 		if err == nil {
 			err = t.Probe(ctx, v.platform)
 		}
-		f := found(v.name(t), hostCounts(t), err)
+		f := found(v.name(t), v.planned(t).Span(), err)
 		f.Platform = v.platform.Name()
 		all = append(all, f)
 	}
 	return all, nil
 }
 
-// diagnose writes a diagnosis for people.
+// diagnose writes a diagnosis as text.
 func (a *app) diagnose(out *bytes.Buffer, d diagnosis) {
 	fmt.Fprintf(out, "machine    %s, Linux %s, %s, %d CPUs\n", d.Machine.OS, d.Machine.Kernel, d.Machine.CPUModel, len(d.Machine.CPUs))
 	if d.Lab.OK {
@@ -175,11 +176,15 @@ func (a *app) diagnose(out *bytes.Buffer, d diagnosis) {
 			if i == 0 {
 				fmt.Fprintln(out, "\nnetworks")
 			} else {
-				fmt.Fprintf(out, "\nnetworks of %s, with --private-engine\n", name)
+				start := "--private-engine"
+				if name == "kubernetes" {
+					start = "--private-cluster"
+				}
+				fmt.Fprintf(out, "\nnetworks of %s, with %s\n", name, start)
 			}
 			of := slices.DeleteFunc(slices.Clone(d.Networks), func(f finding) bool { return f.Platform != name })
 			if why := of[0].Reason; why != "" && !slices.ContainsFunc(of, func(f finding) bool { return f.Reason != why }) {
-				of = []finding{{Name: name + ":all", Reason: why}} // which is the platform's own
+				of = []finding{{Name: name + ":all", Reason: why}} // the reason is the platform's own
 			}
 			for _, f := range of {
 				a.line(out, f, wide)
@@ -193,7 +198,7 @@ func (a *app) diagnose(out *bytes.Buffer, d diagnosis) {
 	if d.Lab.OK {
 		fmt.Fprintf(out, "\n%d of %d networks can run here, and %d of %d tools.\n", usable(d.Networks), len(d.Networks), usable(d.Tools), len(d.Tools))
 	} else {
-		fmt.Fprintf(out, "\nNone of %d networks can run here without a lab, and %d of %d tools can.\n", len(d.Networks), usable(d.Tools), len(d.Tools))
+		fmt.Fprintf(out, "\nNone of %d networks can run here without a lab, but %d of %d tools can.\n", len(d.Networks), usable(d.Tools), len(d.Tools))
 		return
 	}
 	for _, r := range remedies(slices.Concat(d.Networks, d.Tools)) {
@@ -218,7 +223,7 @@ func usable(all []finding) (n int) {
 	return n
 }
 
-// remedies are what would fix something, that which fixes most first.
+// remedies returns the fixes, starting with the one that fixes most.
 func remedies(all []finding) (by []reason) {
 	for _, f := range all {
 		if f.Fix != "" {
@@ -229,7 +234,7 @@ func remedies(all []finding) (by []reason) {
 	return by
 }
 
-// few names a few of many.
+// few names a few of many names.
 func few(names []string) string {
 	const most = 3
 	if n := len(names); n > most {
@@ -238,20 +243,20 @@ func few(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// private are platforms of engines that would be started.
+// private returns platforms whose engines would be started.
 func private(paths program.Paths, conflists cniFlags) engines {
 	o := docker.Options{Lab: lab.New()}
-	return engines{docker: docker.New(o), swarm: docker.NewSwarm(o), paths: paths, cni: conflists}
+	return engines{docker: docker.New(o), swarm: docker.NewSwarm(o), kube: kubernetes.New(kubernetes.Options{Options: kube.Options{Paths: paths}, Lab: lab.New()}), paths: paths, cni: conflists}
 }
 
-// engineEnv tells the process inside what was found of the user's engine. A reason for
-// which there is none begins with a minus.
+// engineEnv passes the state of the user's engine to the process inside. If there is no engine, it is a minus sign
+// followed by the reason.
 const engineEnv = "NETTOLL_ENGINE"
 
-// stateTime bounds how long the user's engine may take to say what it is.
+// stateTime bounds the wait for the user's engine to report its version.
 const stateTime = 15 * time.Second
 
-// engineState says which Docker engine the docker command would use.
+// engineState describes the Docker engine that the docker command would use.
 func engineState(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, stateTime)
 	defer cancel()
@@ -271,44 +276,44 @@ func engineState(ctx context.Context) string {
 	return fmt.Sprintf("engine %s at %s, API %s", v.Version, target, c.ClientVersion())
 }
 
-// offerTime bounds how long the user's engine may take to answer after a run that is not of it.
+// offerTime bounds the wait for the user's engine after a run that does not use it.
 const offerTime = 3 * time.Second
 
-// offerEngine says, after a run that touched no engine, how the networks of the one that answers
-// here are measured beside those of the lab.
+// offerEngine reports, after a run that used no engine, how to compare the networks of an engine that answers here
+// with those of the lab.
 func (a *app) offerEngine(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, offerTime)
 	defer cancel()
 	if state := engineState(ctx); !strings.HasPrefix(state, "-") {
-		fmt.Fprintln(a.stdout, "\nA Docker engine answers here; this run left it alone. Its own networks beside the lab's: nettoll run "+
+		fmt.Fprintln(a.stdout, "\nA Docker engine is running here; this run did not use it. To compare its networks with the lab's: nettoll run "+
 			"docker:bridge docker:published bridge published")
 	}
 }
 
-// engineFound says whether networks of Docker can be measured on the user's engine.
+// engineFound reports whether networks of Docker can be measured on the user's engine.
 func engineFound() finding {
 	state, missing := strings.CutPrefix(os.Getenv(engineEnv), "-")
 	if missing {
-		return finding{Name: "docker", Reason: state}
+		return found("docker", "", errors.New(state))
 	}
-	return finding{Name: "docker", OK: true, How: state}
+	return found("docker", state, nil)
 }
 
-// toolFound says which version of a tool is there, or how to get it.
+// toolFound reports which version of a tool is installed, or how to get it.
 func toolFound(ctx context.Context, t workload.Tool) finding {
 	from := ", built in"
 	var err error
-	if p, ok := t.(workload.Prober); ok {
-		from, err = "", p.Probe(ctx)
+	if t.Probe != nil {
+		from, err = "", t.Probe(ctx)
 	}
 	version := ""
 	if err == nil {
 		version, err = t.Version(ctx)
 	}
-	return found(t.Name(), "version "+version+from+thisKernel.held(t), err)
+	return found(t.Name, "version "+version+from+thisKernel.held(t), err)
 }
 
-// placementAdvice says where client and server would be pinned.
+// placementAdvice describes where client and server would be pinned.
 func placementAdvice(m record.Machine) string {
 	cpus := runner.Place(m, record.PlacementDistinct)
 	if len(cpus.Client) == 0 {

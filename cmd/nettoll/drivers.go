@@ -5,17 +5,24 @@ import (
 	"time"
 
 	"nettoll/internal/program"
+	"nettoll/kube"
 	"nettoll/network"
 	"nettoll/network/calico"
 	"nettoll/network/docker"
 	"nettoll/network/flannel"
 	"nettoll/network/kernel"
+	"nettoll/network/kubeproxy"
+	"nettoll/network/kubernetes"
 	"nettoll/network/ovs"
 	"nettoll/network/routedbgp"
+	overssh "nettoll/network/ssh"
 	"nettoll/network/udpoverlay"
 	"nettoll/network/weave"
 	"nettoll/network/wireguard"
+	"nettoll/plan"
+	"nettoll/platform"
 	"nettoll/platform/lab"
+	"nettoll/runner"
 	"nettoll/workload"
 	"nettoll/workload/engine"
 	"nettoll/workload/iperf"
@@ -29,11 +36,11 @@ import (
 	"nettoll/workload/wrk"
 )
 
-// venues is every platform that is compiled in, with its networks in the order of
-// reports; the first is the default.
-func venues(e engines) []venue {
+// catalogue returns every platform that is compiled in, with its networks in the order of reports. The first is the
+// default.
+func catalogue(e engines) []platformNetworks {
 	e = e.named()
-	return prefixed([]venue{
+	return prefixed([]platformNetworks{
 		{
 			platform: lab.New(), about: "private namespaces of this machine",
 			drivers: slices.Concat(ofKernel(), ofPrograms(e.paths), e.cni.drivers()),
@@ -44,52 +51,58 @@ func venues(e engines) []venue {
 			drivers: ofDocker(e.paths),
 		},
 		{
-			platform: e.swarm, about: "Docker engines that are nodes of one swarm, likewise",
+			platform: e.swarm, about: "Docker engines that are nodes of one swarm: the user's, or private ones (--private-engine)",
 			native: "native", usual: []string{"overlay"}, visit: time.Second, container: 300 * time.Millisecond,
 			drivers: docker.Swarm(),
+		},
+		{
+			platform: e.ssh, about: "machines of yours, reached by ssh (--hosts-ssh)",
+			native: "native", usual: []string{"native"}, visit: 450 * time.Millisecond,
+			drivers: overssh.All(),
+		},
+		{
+			platform: e.kube, about: "Kubernetes clusters that nettoll starts (--private-cluster)",
+			native: "native", usual: []string{"pod", "service"}, visit: 5 * time.Second, container: 500 * time.Millisecond,
+			drivers: kubernetes.All(),
 		},
 	})
 }
 
-// ofKernel need nothing but the kernel.
+// ofKernel returns networks that need only the kernel.
 func ofKernel() []network.Driver {
 	return slices.Concat(kernel.All(), []network.Driver{wireguard.New(), udpoverlay.NewTUN(), udpoverlay.NewPacket()})
 }
 
-// ofPrograms are made of programs, which paths says where to find.
+// ofPrograms returns networks that need programs, which paths locates.
 func ofPrograms(paths program.Paths) []network.Driver {
 	return slices.Concat(ovs.All(paths), flannel.All(paths), weave.All(paths), []network.Driver{
 		routedbgp.New(paths), routedbgp.NewPolicy(paths),
-		calico.NewBGP(paths), calico.NewPolicy(paths), calico.NewIPIP(paths), calico.NewVXLAN(paths),
-		wireguard.NewUserspace(paths),
-	})
+	}, calico.All(paths), kubeproxy.All(paths), []network.Driver{wireguard.NewUserspace(paths)})
 }
 
-// daemons are the programs of these, as --tool-path names them.
+// daemons are the programs of the networks of ofPrograms, and of clusters, as --tool-path names them.
 func daemons() []string {
-	return []string{
+	return append([]string{
 		"ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-vsctl", "ovs-ofctl", "ovs-dpctl",
-		"flanneld", "etcd", "wireguard-go", "wg", "ip", "weaver", "bird", "calico-felix",
-	}
+		"flanneld", "wireguard-go", "wg", "ip", "weaver", "bird", "calico-felix",
+	}, kube.Programs()...)
 }
 
-// ofDocker are Docker's own networks, and those of the lab that need nothing but
-// the namespaces of containers.
+// ofDocker returns Docker's own networks, and those of the lab that need only the namespaces of containers.
 func ofDocker(paths program.Paths) []network.Driver {
 	return slices.Concat(docker.All(), []network.Driver{
 		kernel.Veth(), kernel.PipeworkVeth(), kernel.PipeworkMacvlan(), kernel.IPTables(), kernel.VXLAN(), kernel.Routed(),
 	}, ovs.All(paths), flannel.All(paths))
 }
 
-// toolsOfPrograms are the tools that are programs, in the order of lists.
+// toolsOfPrograms returns the tools that are programs, in the order of lists.
 func toolsOfPrograms() []program.Tool {
 	return []program.Tool{
 		iperf.Tool, iperf3.Tool, netperf.Tool, qperf.Tool, sockperf.Tool, nuttcp.Tool, wrk.Tool, redisbench.Tool, pgbench.Tool,
 	}
 }
 
-// tools is every generator of traffic that is compiled in; paths says where programs
-// are that are not in PATH.
+// tools returns every generator of traffic that is compiled in; paths locates programs that are not in PATH.
 func tools(paths program.Paths) []workload.Tool {
 	all := []workload.Tool{engine.New()}
 	for _, t := range toolsOfPrograms() {
@@ -98,7 +111,7 @@ func tools(paths program.Paths) []workload.Tool {
 	return all
 }
 
-// programs are those that tools start, as --tool-path names them.
+// programs returns the programs that tools start, as --tool-path names them.
 func programs() (names []string) {
 	for _, t := range toolsOfPrograms() {
 		names = append(names, t.Names()...)
@@ -109,7 +122,104 @@ func programs() (names []string) {
 func toolByName(paths program.Paths) map[string]workload.Tool {
 	all := make(map[string]workload.Tool)
 	for _, t := range tools(paths) {
-		all[t.Name()] = t
+		all[t.Name] = t
 	}
 	return all
+}
+
+// platformNetworks is a platform with the drivers of the networks that are built on it.
+type platformNetworks struct {
+	platform platform.Platform
+	about    string // in a few words
+	// native is the network that stands for its hosts without containers; the default platform has one for each
+	// number of hosts, see record.Native.
+	native  string
+	drivers []network.Driver
+	// usual are the networks that the platform's name means where a network is expected.
+	usual []string
+	// visit and container are the approximate extra times, compared with the lab, of building a network and of
+	// starting a container.
+	visit, container time.Duration
+
+	prefix string // of its networks' names; empty for the default platform
+}
+
+// prefixed sets the prefix of the networks of all platforms but the first.
+func prefixed(all []platformNetworks) []platformNetworks {
+	for i := range all {
+		if i > 0 {
+			all[i].prefix = all[i].platform.Name() + ":"
+		}
+	}
+	return all
+}
+
+// name returns the name that cells use for the network of a driver.
+func (v platformNetworks) name(d network.Driver) string { return v.prefix + d.Name }
+
+// planned returns what the planner needs to know of a driver's network.
+func (v platformNetworks) planned(d network.Driver) plan.Network {
+	return plan.Network{
+		Name: d.Name, Hosts: d.Hosts, Families: d.Families, Platforms: []string{v.platform.Name()},
+		Like: d.Like, Endpoints: d.Endpoints, Overflow: d.Overflow, Services: d.Services, Startup: d.Startup,
+	}
+}
+
+// names returns the names of all its networks.
+func (v platformNetworks) names() (names []string) {
+	for _, t := range v.drivers {
+		names = append(names, v.name(t))
+	}
+	return names
+}
+
+// find finds a driver by the name of its network on this platform.
+func (v platformNetworks) find(name string) (network.Driver, bool) {
+	for _, t := range v.drivers {
+		if t.Name == name {
+			return t, true
+		}
+	}
+	return network.Driver{}, false
+}
+
+// recipes returns all networks, by their names in cells.
+func recipes(e engines) map[string]runner.Recipe {
+	all := make(map[string]runner.Recipe)
+	for _, v := range catalogue(e) {
+		for _, t := range v.drivers {
+			all[v.name(t)] = runner.Recipe{Platform: v.platform, Driver: t}
+		}
+	}
+	return all
+}
+
+// namesOf collects names from each platform, in the order of platforms.
+func namesOf(of func(platformNetworks) []string) (names []string) {
+	for _, v := range catalogue(engines{}) {
+		names = append(names, of(v)...)
+	}
+	return names
+}
+
+// networkNames returns the names of all networks.
+func networkNames() []string { return namesOf(platformNetworks.names) }
+
+// wholeNames returns the arguments of run that mean all networks of a platform.
+func wholeNames() []string {
+	return namesOf(func(v platformNetworks) []string { return []string{v.prefix + "all"} })
+}
+
+func platformNames() []string {
+	return namesOf(func(v platformNetworks) []string { return []string{v.platform.Name()} })
+}
+
+// usualNames returns the platforms whose names mean networks where a network is expected.
+func usualNames() []string {
+	return namesOf(func(v platformNetworks) []string {
+		if len(v.usual) == 0 {
+			return nil
+		}
+		return []string{v.platform.Name()}
+	})
 }

@@ -13,12 +13,12 @@ import (
 	"nettoll/record"
 )
 
-// mostRows is how many cells a dry run names one by one.
+// mostRows is how many cells a dry run lists one by one.
 const mostRows = 60
 
-// dryRun prints what would be measured, what would not, and how long it would take. What cannot
-// run here is found out as in a run, where that can be: without a lab, or an engine, there is
-// the plan, and why nothing of it can be tried.
+// dryRun prints what would be measured, what would not, and how long it would take. It finds out what cannot run
+// here in the same way as a run, if possible: without a lab, or an engine, it prints the plan, and why nothing of
+// it can be tried.
 func (a *app) dryRun(ctx context.Context, f runFlags, cells []record.Cell, skips []plan.Skip, set record.Settings) error {
 	show := func(ctx context.Context) error {
 		found, err := a.look(ctx, f, cells)
@@ -27,14 +27,14 @@ func (a *app) dryRun(ctx context.Context, f runFlags, cells []record.Cell, skips
 		}
 		return a.showPlan(f, cells, skips, set, found)
 	}
-	err := f.where(ctx, cells, show)
+	err := a.where(ctx, &f, cells, show)
 	if !refused(ctx, err) {
 		return err
 	}
 	return a.showPlan(f, cells, skips, set, impossible{reasons: []reason{{[]string{"all of it"}, oneLine(err)}}})
 }
 
-// showPlan prints a plan, and what of it cannot run here.
+// showPlan prints a plan, and the parts of it that cannot run here.
 func (a *app) showPlan(f runFlags, cells []record.Cell, skips []plan.Skip, set record.Settings, found impossible) error {
 	var out bytes.Buffer
 	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
@@ -60,14 +60,14 @@ func (a *app) showPlan(f runFlags, cells []record.Cell, skips []plan.Skip, set r
 	}
 	cells = found.possible(cells)
 	e := plan.Estimate(cells, set, f.known())
-	fmt.Fprintf(&out, "\n%d cells in %d networks a round; a round takes about %s.\n", e.Cells, e.Visits, rough(e.Round))
+	fmt.Fprintf(&out, "\n%d cells in %d networks per round; a round takes about %s.\n", e.Cells, e.Visits, rough(e.Round))
 	if e.InTurns > 0 {
 		fmt.Fprintf(&out, "%s at once; %d cells take turns there, and %s whole trials.\n", standing(e), e.InTurns, have(e.Cells-e.InTurns))
 	}
 	fmt.Fprintf(&out, "%d to %d rounds, %s to %s, %s.\n", e.MinRounds, e.MaxRounds,
 		rough(e.Min), rough(e.Max), e.Assumes())
 	if e.Comparisons > 0 {
-		fmt.Fprintf(&out, "Primary comparisons: %d; a verdict among so many takes at least %d rounds.\n", e.Comparisons, e.Verdict)
+		fmt.Fprintf(&out, "Primary comparisons: %d; a verdict among that many takes at least %d rounds.\n", e.Comparisons, e.Verdict)
 	}
 	for _, text := range []string{costly(e), short(e, set)} {
 		if text != "" {
@@ -81,7 +81,7 @@ func (a *app) showPlan(f runFlags, cells []record.Cell, skips []plan.Skip, set r
 	return err
 }
 
-// standing says how the networks of a round stand at once.
+// standing describes how the networks of a round stand at once.
 func standing(e plan.Forecast) string {
 	if e.Groups == 1 {
 		return "All networks stand"
@@ -89,7 +89,7 @@ func standing(e plan.Forecast) string {
 	return fmt.Sprintf("Networks stand in %d groups, those of each", e.Groups)
 }
 
-// have says how many cells have something.
+// have returns the number of cells as a subject with its verb.
 func have(n int) string {
 	switch n {
 	case 0:
@@ -100,8 +100,8 @@ func have(n int) string {
 	return fmt.Sprintf("%d have", n)
 }
 
-// costly says of a run that much of its time goes to starting what networks are made of, and of
-// which; or nothing.
+// costly returns a note if starting engines and daemons takes much of a run's time, with the networks that need
+// them; or "".
 func costly(e plan.Forecast) string {
 	if len(e.Slow) == 0 {
 		return ""
@@ -118,8 +118,8 @@ func listed(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// short says of a run that it will have too few rounds for any verdict, and what would give it
-// enough; or nothing.
+// short returns a note if a run will have too few rounds for any verdict, with the flags that would give it enough;
+// or "".
 func short(e plan.Forecast, set record.Settings) string {
 	if !e.Short() {
 		return ""
@@ -158,26 +158,35 @@ func planRows(w *tabwriter.Writer, cells []record.Cell) {
 	}
 }
 
-// planGroups prints for each number of hosts what is crossed with what.
+// planGroups prints, for each number of hosts, the axes whose values are crossed.
 func planGroups(w *tabwriter.Writer, cells []record.Cell) {
+	axes := []planAxis{
+		{"networks", func(c record.Cell) string {
+			if c.IsNative() {
+				return c.Network + " (" + baselineText(c) + ")"
+			}
+			return c.Network
+		}},
+		{"families", func(c record.Cell) string { return fmt.Sprintf("IPv%d", c.Family) }},
+		{"servers×clients", topologyText},
+		{"traffic", func(c record.Cell) string { return workloadText(c) + " by " + c.Tool }},
+		{"placements", func(c record.Cell) string { return c.Placement }},
+	}
+	for _, d := range record.Dimensions(record.Condition) {
+		axes = append(axes, planAxis{d.Name, func(c record.Cell) string {
+			if !d.IsSet(c) {
+				return unchanged
+			}
+			return d.Text(c)
+		}})
+	}
 	for i, h := range distinct(cells, func(c record.Cell) int { return c.Hosts }) {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
 		here := slices.DeleteFunc(slices.Clone(cells), func(c record.Cell) bool { return c.Hosts != h })
 		fmt.Fprintf(w, "%s\t%d cells, each of these with each:\n", hosts(h), len(here))
-		for _, axis := range append([]planAxis{
-			{"networks", func(c record.Cell) string {
-				if c.IsNative() {
-					return c.Network + " (" + baselineText(c) + ")"
-				}
-				return c.Network
-			}},
-			{"families", func(c record.Cell) string { return fmt.Sprintf("IPv%d", c.Family) }},
-			{"servers×clients", topologyText},
-			{"traffic", func(c record.Cell) string { return workloadText(c) + " by " + c.Tool }},
-			{"placements", func(c record.Cell) string { return c.Placement }},
-		}, conditionAxes()...) {
+		for _, axis := range axes {
 			values := distinct(here, axis.of)
 			if len(values) > 1 || values[0] != unchanged {
 				fmt.Fprintf(w, "  %s\t%s\n", axis.name, strings.Join(values, "; "))
@@ -186,7 +195,7 @@ func planGroups(w *tabwriter.Writer, cells []record.Cell) {
 	}
 }
 
-// distinct are the values of something that cells have, each once.
+// distinct returns the distinct values of a property of cells.
 func distinct[T comparable](cells []record.Cell, of func(record.Cell) T) (values []T) {
 	seen := map[T]bool{}
 	for _, c := range cells {
@@ -198,8 +207,9 @@ func distinct[T comparable](cells []record.Cell, of func(record.Cell) T) (values
 	return values
 }
 
-// baselineText is what a cell is that others are compared with: native, unless another
-// network was chosen.
+func toolOf(c record.Cell) string { return c.Tool }
+
+// baselineText describes the cell that others are compared with: native, unless another network was chosen.
 func baselineText(c record.Cell) string {
 	if c.Baseline != "" {
 		return "baseline"
@@ -207,25 +217,13 @@ func baselineText(c record.Cell) string {
 	return "native"
 }
 
-// unchanged is a condition that is as it would be anyway.
-const unchanged = "as it is"
+// unchanged stands for a condition that is not set.
+const unchanged = "default"
 
-// planAxis is something that cells are crossed with.
+// planAxis is a property that cells are crossed by.
 type planAxis struct {
 	name string
 	of   func(record.Cell) string
-}
-
-func conditionAxes() (all []planAxis) {
-	for _, d := range record.Dimensions(record.Condition) {
-		all = append(all, planAxis{d.Name, func(c record.Cell) string {
-			if !d.IsSet(c) {
-				return unchanged
-			}
-			return d.Text(c)
-		}})
-	}
-	return all
 }
 
 func topologyText(c record.Cell) string {
@@ -236,7 +234,7 @@ func topologyText(c record.Cell) string {
 	return text
 }
 
-// workloadText is the workload with its options, as flags have them.
+// workloadText writes the workload with its options as flags.
 func workloadText(c record.Cell) string {
 	text := c.Workload
 	for _, d := range record.Dimensions(record.Option) {
@@ -251,7 +249,7 @@ func workloadText(c record.Cell) string {
 	return text
 }
 
-// surroundings are the conditions that are not as usual.
+// surroundings lists the conditions that are set.
 func surroundings(c record.Cell) string {
 	var parts []string
 	for _, d := range record.Dimensions(record.Condition) {

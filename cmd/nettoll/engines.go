@@ -16,17 +16,20 @@ import (
 	"nettoll/docker/engine"
 	"nettoll/docker/rootfs"
 	"nettoll/internal/program"
+	"nettoll/kube"
 	"nettoll/plan"
 	"nettoll/platform"
 	"nettoll/platform/docker"
+	"nettoll/platform/kubernetes"
 	"nettoll/platform/lab"
+	"nettoll/platform/ssh"
 	"nettoll/record"
 	"nettoll/workload"
 )
 
-// engineFlags say which Docker engines are used, and what their containers are made
-// from.
+// engineFlags selects the Docker engines and the cluster to use, and the contents of their containers.
 type engineFlags struct {
+	cluster bool
 	at      []string
 	private bool
 	image   string
@@ -36,29 +39,44 @@ type engineFlags struct {
 func (f *engineFlags) add(fl *pflag.FlagSet) {
 	fl.StringArrayVar(&f.at, "docker-host", nil, "Docker engine, by URL or context; one for each host (default: that of the docker command)")
 	fl.BoolVar(&f.private, "private-engine", false, "start Docker engines for this run, on hosts of the lab, and end them with it")
+	fl.BoolVar(&f.cluster, "private-cluster", false, "start Kubernetes clusters for this run, on hosts of the lab, and end them with it")
 	fl.StringVar(&f.image, "docker-image", "", "image that the engine has, with nettoll as /nettoll and the tools (default: made from this program)")
-	fl.StringSliceVar(&f.tools, "docker-tools", nil, "programs of this machine that the image gets beside those that the run needs")
+	fl.StringSliceVar(&f.tools, "docker-tools", nil, "programs of this machine to add to the image, besides those that the run needs")
 }
 
-// onEngines are the platforms whose networks engines make.
+// onEngines reports whether engines make the network.
 func onEngines(network string) bool {
 	return strings.HasPrefix(network, "docker:") || strings.HasPrefix(network, "swarm:")
 }
 
-// borrows says that cells are measured on engines of the user's: then nettoll is where
-// they are, and not in a lab.
-func (f *engineFlags) borrows(cells []record.Cell) bool {
-	return !f.private && slices.ContainsFunc(cells, func(c record.Cell) bool { return onEngines(c.Network) })
+// onCluster reports whether a Kubernetes cluster makes the network.
+func onCluster(network string) bool { return strings.HasPrefix(network, "kubernetes:") }
+
+// ofClusters returns the cells whose networks are made by clusters.
+func ofClusters(cells []record.Cell) []record.Cell {
+	return slices.DeleteFunc(slices.Clone(cells), func(c record.Cell) bool { return !onCluster(c.Network) })
 }
 
-// suit finds mistakes in the flags for a run of the cells: flags that would change nothing,
-// and names that can be no engine's.
+// borrows reports whether cells are measured on the user's engines: then nettoll runs next to them instead of in a
+// lab.
+func (f *engineFlags) borrows(cells []record.Cell) bool {
+	return !f.private && len(ofEngines(cells)) > 0
+}
+
+// suit finds mistakes in the flags for a run of the cells: flags that would have no effect, and names that cannot
+// be those of engines.
 func (f *engineFlags) suit(cells []record.Cell, given func(string) bool) error {
-	const host, private = "docker-host", "private-engine"
+	const host, private, cluster = "docker-host", "private-engine", "private-cluster"
+	switch of := ofClusters(cells); {
+	case len(of) > 0 && !f.cluster:
+		return usagef("%s: only clusters that nettoll starts can be measured; add --%s", of[0].Network, cluster)
+	case len(of) == 0 && given(cluster):
+		return usagef("--%s: the run has no network of a cluster; name one, such as kubernetes:pod, or leave it out", cluster)
+	}
 	if given(host) && f.private {
 		return usagef("--%s names an engine that runs, --%s starts one; leave one out", host, private)
 	}
-	if !slices.ContainsFunc(cells, func(c record.Cell) bool { return onEngines(c.Network) }) {
+	if len(ofEngines(cells)) == 0 {
 		for _, name := range []string{host, private, "docker-image", "docker-tools"} {
 			if given(name) {
 				return usagef("--%s: the run has no network of an engine; name one, such as docker:bridge, or leave it out", name)
@@ -68,8 +86,8 @@ func (f *engineFlags) suit(cells []record.Cell, given func(string) bool) error {
 	return f.named()
 }
 
-// onEnginesThere leaves out networks on more hosts than there are engines of the user's, where
-// nobody asked for so many and others are left, and has the suite say so.
+// onEnginesThere leaves out networks on more hosts than the user has engines, unless that many were requested or
+// nothing else is left, and adds them to the suite's skips.
 func (f *runFlags) onEnginesThere(s *plan.Suite, cells []record.Cell) []record.Cell {
 	most := max(1, len(f.at))
 	if !f.borrows(cells) || len(s.Hosts) > 0 {
@@ -77,30 +95,30 @@ func (f *runFlags) onEnginesThere(s *plan.Suite, cells []record.Cell) []record.C
 	}
 	tooMany := map[int]bool{}
 	for _, c := range cells {
-		if c.Hosts > most {
-			tooMany[c.Hosts] = true
-		}
+		tooMany[c.Hosts] = c.Hosts > most
 	}
 	for _, c := range cells {
 		if !onEngines(c.Network) {
-			delete(tooMany, c.Hosts)
+			tooMany[c.Hosts] = false
 		}
 	}
 	left := slices.DeleteFunc(slices.Clone(cells), func(c record.Cell) bool { return tooMany[c.Hosts] })
 	if len(left) == 0 {
 		return cells
 	}
-	told := map[string]bool{}
 	for _, c := range cells {
-		if name := fmt.Sprintf("%s on %s", c.Network, hosts(c.Hosts)); tooMany[c.Hosts] && !c.IsNative() && !told[name] {
-			told[name] = true
-			s.Skips = append(s.Skips, plan.Skip{Network: name, Reason: fmt.Sprintf("that takes %d engines; name each with --docker-host, or have them started (--private-engine)", c.Hosts)})
+		skip := plan.Skip{
+			Network: fmt.Sprintf("%s on %s", c.Network, hosts(c.Hosts)),
+			Reason:  fmt.Sprintf("that takes %d engines; name each with --docker-host, or have them started (--private-engine)", c.Hosts),
+		}
+		if tooMany[c.Hosts] && !c.IsNative() && !slices.Contains(s.Skips, skip) {
+			s.Skips = append(s.Skips, skip)
 		}
 	}
 	return left
 }
 
-// named refuses names that were given and can be no engine's, whether it runs or not.
+// named refuses names that cannot be those of engines, whether these run or not.
 func (f *engineFlags) named() error {
 	for _, name := range f.at {
 		if name == "" {
@@ -113,7 +131,7 @@ func (f *engineFlags) named() error {
 	return nil
 }
 
-// check finds out before anything is measured that there is no engine.
+// check reports an engine that cannot be reached, before anything is measured.
 func (f *engineFlags) check(ctx context.Context) error {
 	for _, dial := range f.dial() {
 		c, _, err := dial(ctx)
@@ -125,10 +143,10 @@ func (f *engineFlags) check(ctx context.Context) error {
 	return nil
 }
 
-// dialEngine connects to an engine, and says whether it may be on this machine.
+// dialEngine connects to an engine, and reports whether it may be on this machine.
 type dialEngine = func(context.Context) (*client.Client, bool, error)
 
-// dial connects to each of the user's engines.
+// dial returns a function for each of the user's engines that connects to it.
 func (f *engineFlags) dial() (all []dialEngine) {
 	names := f.at
 	if len(names) == 0 {
@@ -147,47 +165,54 @@ func (f *engineFlags) dial() (all []dialEngine) {
 	return all
 }
 
-// engines are the platforms of one run that have engines. The zero value can be named
-// and listed, but not used.
+// engines are the platforms of one run that have engines. The zero value can be named and listed, but not used.
 type engines struct {
 	docker *docker.Docker
-	swarm  *docker.Swarm
-	paths  program.Paths // of the daemons that networks of the lab are made of
+	swarm  *docker.Docker
+	ssh    *ssh.SSH
+	kube   *kubernetes.Kubernetes
+	paths  program.Paths // to the daemons of networks of the lab
 	cni    cniFlags
 }
 
-// named gives platforms that can be named where there are none.
+// named fills in platforms that can only be named, if there are none.
 func (e engines) named() engines {
 	if e.docker == nil {
-		e.docker = docker.New(docker.Options{})
+		e.docker, e.swarm = docker.New(docker.Options{}), docker.NewSwarm(docker.Options{})
 	}
-	if e.swarm == nil {
-		e.swarm = docker.NewSwarm(docker.Options{})
+	if e.ssh == nil {
+		e.ssh = ssh.New(ssh.Options{})
+	}
+	if e.kube == nil {
+		e.kube = kubernetes.New(kubernetes.Options{})
 	}
 	return e
 }
 
-// leaveTime bounds the leaving of engines, which goes on after an interrupt.
+// leaveTime bounds the cleaning of engines, which continues after an interrupt.
 const leaveTime = 30 * time.Second
 
-// leave takes from the engines what was made on them.
+// leave removes from the engines what was made on them.
 func (e engines) leave(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTime)
 	defer cancel()
-	var errs []error
-	if e.docker != nil {
-		errs = append(errs, e.docker.Close(ctx))
-	}
-	if e.swarm != nil {
-		errs = append(errs, e.swarm.Close(ctx))
-	}
-	return errors.Join(errs...)
+	e = e.named()
+	return errors.Join(e.docker.Close(ctx), e.swarm.Close(ctx), e.kube.Close(ctx))
 }
 
-// open gives the platforms for a run.
+// open returns the platforms for a run.
 func (f *engineFlags) open(run record.Run, paths program.Paths, conflists cniFlags) (engines, error) {
-	if !slices.ContainsFunc(run.Cells, func(c record.Cell) bool { return onEngines(c.Network) }) {
-		return engines{paths: paths, cni: conflists}, nil
+	e := engines{paths: paths, cni: conflists}
+	if of := ofClusters(run.Cells); len(of) > 0 {
+		root, err := f.root(of, paths)
+		if err != nil {
+			return engines{}, err
+		}
+		e.kube = kubernetes.New(kubernetes.Options{Options: kube.Options{Run: run.ID, Paths: paths, Image: root}, Lab: lab.New()})
+	}
+	of := ofEngines(run.Cells)
+	if len(of) == 0 {
+		return e, nil
 	}
 	o := docker.Options{Run: run.ID, Image: engine.Image{Given: f.image}}
 	if f.private {
@@ -196,24 +221,25 @@ func (f *engineFlags) open(run record.Run, paths program.Paths, conflists cniFla
 		o.Dial = f.dial()
 	}
 	if f.image == "" {
-		root, err := f.root(run.Cells, paths)
+		root, err := f.root(of, paths)
 		if err != nil {
 			return engines{}, err
 		}
 		o.Image.Root = root
 	}
-	return engines{docker: docker.New(o), swarm: docker.NewSwarm(o), paths: paths, cni: conflists}, nil
+	e.docker, e.swarm = docker.New(o), docker.NewSwarm(o)
+	return e, nil
 }
 
-// root is the image: the agent, the programs that the cells' tools start, with the files
-// that these need, and what was asked for. In the image all is where it is here.
+// root returns the image: the agent, the programs that the cells' tools start, with the files that these need, and
+// the programs requested by --docker-tools. In the image all files have the same paths as here.
 func (f *engineFlags) root(cells []record.Cell, paths program.Paths) (*rootfs.Image, error) {
 	agent, err := rootfs.Agent()
 	if err != nil {
 		return nil, err
 	}
 	in, data := []rootfs.Program{agent}, []rootfs.Data(nil)
-	for _, name := range usedTools(cells) {
+	for _, name := range distinct(cells, toolOf) {
 		pack, err := packed(toolByName(paths)[name])
 		if err != nil {
 			return nil, usagef("--tool %s: it cannot be used in containers: %w; leave it out, or name an image that has it (--docker-image)", name, err)
@@ -235,40 +261,35 @@ func (f *engineFlags) root(cells []record.Cell, paths program.Paths) (*rootfs.Im
 	return rootfs.With(data, in...)
 }
 
-// packed is what a tool needs in an image. Of one that is missing its trials say how to get it.
+// packed returns what a tool needs in an image. A missing tool needs nothing: its trials report how to get it.
 func packed(tool workload.Tool) (workload.Pack, error) {
-	packer, ok := tool.(workload.Packer)
-	if !ok {
+	if tool.Pack == nil {
 		return workload.Pack{}, nil
 	}
-	pack, err := packer.Pack()
+	pack, err := tool.Pack()
 	if errors.Is(err, platform.ErrUnsupported) {
 		return workload.Pack{}, nil
 	}
 	for _, path := range pack.Programs {
 		if err == nil {
-			_, err = rootfs.New(rootfs.Program{File: path, Path: path})
+			err = fits(path)
 		}
 	}
 	return pack, err
 }
 
-// fits says whether a program can be in an image.
-func fits(path string) bool {
+// fits returns an error if a program cannot be in an image, at the same path as here.
+func fits(path string) error {
 	_, err := rootfs.New(rootfs.Program{File: path, Path: path})
-	return err == nil
+	return err
 }
 
-func usedTools(cells []record.Cell) (names []string) {
-	for _, c := range cells {
-		if onEngines(c.Network) && !slices.Contains(names, c.Tool) {
-			names = append(names, c.Tool)
-		}
-	}
-	return names
+// ofEngines returns the cells whose networks are made by engines.
+func ofEngines(cells []record.Cell) []record.Cell {
+	return slices.DeleteFunc(slices.Clone(cells), func(c record.Cell) bool { return !onEngines(c.Network) })
 }
 
-// explainEngine adds to an engine that cannot be reached what else can be done.
+// explainEngine adds the alternative to the error of an engine that cannot be reached.
 func explainEngine(err error) error {
 	var away *dial.Unreachable
 	if errors.As(err, &away) {

@@ -7,14 +7,17 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"sync"
 
+	"nettoll/internal/keeper"
+	"nettoll/internal/program"
 	"nettoll/platform"
 	"nettoll/record"
 	"nettoll/sampler"
 	"nettoll/workload"
 )
 
-// impossible is what of a plan cannot be done on this machine.
+// impossible lists the parts of a plan that cannot be done on this machine.
 type impossible struct {
 	networks, tools map[string]error // why, by name
 	reasons         []reason         // in the order of the cells
@@ -28,17 +31,17 @@ type reason struct {
 
 func (r reason) String() string { return strings.Join(r.names, ", ") + ": " + r.text }
 
-// findImpossible asks every network and tool of the cells whether it can be used. What is not known to
-// be missing is not told: the next who asks may be luckier. An engine of the user's is asked by the run
-// itself, since that makes containers on it.
-func (a *app) findImpossible(ctx context.Context, cells []record.Cell, e engines, borrows bool) (impossible, error) {
+// findImpossible probes every network and tool of the cells. Only what is known to be missing is noted, since
+// another error may not happen again. The user's engines and machines are left to the run itself: probing makes
+// containers on engines, and logs in to machines.
+func (a *app) findImpossible(ctx context.Context, cells []record.Cell, e engines, outside bool) (impossible, error) {
 	h := impossible{map[string]error{}, map[string]error{}, nil}
 	recipes, tools, platforms := recipes(e), toolByName(a.paths), map[string]error{}
 	for _, c := range cells {
 		if err := ctx.Err(); err != nil {
 			return h, err
 		}
-		if _, asked := h.networks[c.Network]; !asked && !(borrows && onEngines(c.Network)) {
+		if _, asked := h.networks[c.Network]; !asked && !(outside && (onEngines(c.Network) || onMachines(c.Network))) {
 			r := recipes[c.Network]
 			name := r.Platform.Name()
 			err, asked := platforms[name]
@@ -53,8 +56,8 @@ func (a *app) findImpossible(ctx context.Context, cells []record.Cell, e engines
 		}
 		if _, asked := h.tools[c.Tool]; !asked {
 			var err error
-			if p, ok := tools[c.Tool].(workload.Prober); ok {
-				err = p.Probe(ctx)
+			if tool := tools[c.Tool]; tool.Probe != nil {
+				err = tool.Probe(ctx)
 			}
 			h.tools[c.Tool] = h.note(c.Tool, err)
 		}
@@ -62,7 +65,7 @@ func (a *app) findImpossible(ctx context.Context, cells []record.Cell, e engines
 	return h, ctx.Err()
 }
 
-// note keeps a reason, once for all that it holds for.
+// note records a reason, once for all names that it applies to.
 func (h *impossible) note(name string, err error) error {
 	if !errors.Is(err, platform.ErrUnsupported) {
 		return nil
@@ -71,7 +74,7 @@ func (h *impossible) note(name string, err error) error {
 	return err
 }
 
-// noted are reasons with one more, or with one more name that it holds for.
+// noted adds a name to the reason with the given text, or adds the reason.
 func noted(all []reason, name, text string) []reason {
 	i := slices.IndexFunc(all, func(r reason) bool { return r.text == text })
 	if i < 0 {
@@ -85,33 +88,30 @@ func (h impossible) can(c record.Cell) bool {
 	return h.networks[c.Network] == nil && h.tools[c.Tool] == nil
 }
 
-// checkCongestion refuses an algorithm that this machine does not have, before anything is built.
+// checkCongestion refuses, before anything is built, an algorithm that this machine does not have.
 func checkCongestion(cells []record.Cell) error {
-	tried := map[string]bool{"": true}
-	for _, c := range cells {
-		name := c.Options.Congestion
-		if tried[name] {
+	for _, name := range distinct(cells, func(c record.Cell) string { return c.Options.Congestion }) {
+		if name == "" {
 			continue
 		}
-		tried[name] = true
 		if err := sampler.TryCongestion(name); errors.Is(err, fs.ErrNotExist) {
 			there, err := sampler.ReadCongestion("/proc")
 			if err != nil {
-				return usagef("congestion control %q: there is none here", name)
+				return usagef("congestion control %q is not available here", name)
 			}
-			return usagef("congestion control %q: there is none here%s; there are %s", name, nearest(name, there.There), strings.Join(there.There, ", "))
+			return usagef("congestion control %q is not available here%s; available are %s", name, nearest(name, there.There), strings.Join(there.There, ", "))
 		}
 	}
 	return nil
 }
 
-// possible are the cells that can be measured here.
+// possible returns the cells that can be measured here.
 func (h impossible) possible(cells []record.Cell) []record.Cell {
 	return slices.DeleteFunc(slices.Clone(cells), func(c record.Cell) bool { return !h.can(c) })
 }
 
-// nothing is an error when nothing is left that the plan is for: networks that are compared with
-// others, or, where there are none, any.
+// nothing returns an error if none of the cells that the plan is about can be measured: cells of networks that are
+// compared with others, or, if there are none, any cell.
 func (h impossible) nothing(cells []record.Cell) error {
 	asked := slices.DeleteFunc(slices.Clone(cells), record.Cell.IsNative)
 	if len(asked) == 0 {
@@ -124,5 +124,66 @@ func (h impossible) nothing(cells []record.Cell) error {
 	for _, r := range h.reasons {
 		errs = append(errs, errors.New(r.String()))
 	}
-	return fmt.Errorf("nothing of this can run here: %w", errors.Join(errs...))
+	return fmt.Errorf("none of this can run here: %w", errors.Join(errs...))
+}
+
+// kernelFacts tells what the kernel can do for programs of this machine. The functions return nil if it can.
+type kernelFacts struct {
+	keep func() error // ends a program together with all processes that it has started
+	hold func() error // restricts the sockets of a program that has no option for where to listen
+}
+
+// thisKernel describes the kernel of this machine.
+var thisKernel = kernelFacts{keep: sync.OnceValue(keeper.CanKeep), hold: sync.OnceValue(keeper.CanHold)}
+
+// safe refuses, before anything is built, servers on the user's machine that could outlive nettoll there, or that
+// others could reach.
+func (k kernelFacts) safe(cells []record.Cell, paths program.Paths) error {
+	all, tools := recipes(engines{}), toolByName(paths)
+	for _, c := range cells {
+		around := platform.Surroundings{Outlive: true} // of the lab's networks in a run with an engine
+		if onEngines(c.Network) || onMachines(c.Network) {
+			around = all[c.Network].Driver.Around
+		}
+		tool := tools[c.Tool]
+		if tool.Probe != nil && around.Outlive {
+			if err := k.keep(); err != nil {
+				return refusal(c, err)
+			}
+		}
+		if tool.Roams != "" && around.Open {
+			if err := k.hold(); err != nil {
+				return refusal(c, unheld(tool.Roams, err))
+			}
+		}
+	}
+	return nil
+}
+
+// unheld is the error for a server that would listen on all addresses.
+func unheld(server string, err error) error {
+	return &platform.Unsupported{
+		Feature: server + " on a network that others reach", Option: "a kernel that restricts it to an address, since it has no option for where to listen",
+		Remedy: "Linux 5.5 or later with seccomp, another tool, or --private-engine", Err: err,
+	}
+}
+
+func refusal(c record.Cell, err error) error {
+	remedy := ""
+	var missing *platform.Unsupported
+	if errors.As(err, &missing) {
+		remedy = "; " + missing.Remedy
+	}
+	return usagef("%s with %s: %w%s", c.Network, c.Tool, err, remedy)
+}
+
+// held describes how a tool is kept from listening where others could reach it.
+func (k kernelFacts) held(t workload.Tool) string {
+	if t.Roams == "" {
+		return ""
+	}
+	if err := k.hold(); err != nil {
+		return "; not on the network of a Docker engine's machine: " + unheld(t.Roams, err).Error()
+	}
+	return "; " + t.Roams + " has no option for where to listen, and is restricted to its clients' address (seccomp)"
 }

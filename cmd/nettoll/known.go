@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"maps"
 	"math"
 	"strings"
 	"sync"
@@ -18,7 +17,7 @@ import (
 	"nettoll/workload"
 )
 
-// expand gives the cells of the suite.
+// expand returns the cells of the suite.
 func (f *runFlags) expand(s *plan.Suite) ([]record.Cell, error) {
 	expand, k := plan.Expand, known(f.paths, f.cni, f.private)
 	if f.selfCheck {
@@ -41,45 +40,41 @@ func (f *runFlags) expand(s *plan.Suite) ([]record.Cell, error) {
 	return cells, err
 }
 
-// stretches reports whether the time budget is that of a suite which was moved to another
-// platform: where networks take longer to build, it is made to hold the least rounds.
+// stretches reports whether the time budget is that of a suite which was moved to another platform. Networks may
+// take longer to build there, so the budget is extended to the least number of rounds.
 func (f *runFlags) stretches() bool { return f.given("platform") && !f.given("time-budget") }
 
-// lifts reports whether the time budget is only that of the default suite, which
-// nobody named: it is for what that measures itself, and not for what
-// arguments, flags and suite files ask for instead.
+// lifts reports whether the time budget is only that of the default suite, which the user did not name: it is meant
+// for the suite's own measurements, not for those that arguments, flags and suite files request instead.
 func (f *runFlags) lifts() bool {
 	return (!f.given("suite") || !f.budgeted) && !f.given("time-budget")
 }
 
-// known is what the planner must know of the drivers, where engines are private or those of the
-// user.
+// known returns what the planner needs to know of the drivers; private says whether engines are private or the
+// user's.
 func known(paths program.Paths, conflists cniFlags, private bool) plan.Known {
 	var k plan.Known
-	for _, v := range venues(engines{cni: conflists}) {
+	for _, v := range catalogue(engines{cni: conflists}) {
 		name := v.platform.Name()
 		atOnce := 0
 		if _, bounded := v.platform.(platform.Engines); bounded {
-			if atOnce = 1; private {
+			if atOnce = 1; private && !onCluster(name+":") {
 				atOnce = docker.PrivateAtOnce
 			}
 		}
 		k.Platforms = append(k.Platforms, plan.Platform{Name: name, Native: v.native, Visit: v.visit, Container: v.container, Usual: v.usual, AtOnce: atOnce})
 		for _, d := range v.drivers {
-			k.Networks = append(k.Networks, plan.Network{
-				Name: d.Name, Hosts: d.Hosts, Families: d.Families, Platforms: []string{name},
-				Like: d.Like, Endpoints: d.Endpoints, Overflow: d.Overflow, Startup: d.Startup,
-			})
+			k.Networks = append(k.Networks, v.planned(d))
 		}
 	}
 	for _, t := range tools(paths) {
-		tool := plan.Tool{Name: t.Name()}
-		for _, d := range t.Drives() {
+		tool := plan.Tool{Name: t.Name}
+		for _, d := range t.Drives {
 			tool.Drives = append(tool.Drives, plan.Drive(d))
 		}
-		if program, ok := t.(workload.Prober); ok {
+		if t.Probe != nil {
 			tool.Step, tool.Lead = programStep, programLead
-			tool.Missing = missing(program)
+			tool.Missing = missing(t)
 		}
 		k.Tools = append(k.Tools, tool)
 	}
@@ -90,33 +85,33 @@ func known(paths program.Paths, conflists cniFlags, private bool) plan.Known {
 	}
 	var files syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err == nil {
-		k.Files = int(min(files.Max, math.MaxInt32)) // the Go runtime takes all of it
+		k.Files = int(min(files.Max, math.MaxInt32)) // the Go runtime raises its limit to the maximum
 	}
 	return k
 }
 
-// Programs know whole seconds only. Their clients go on for a moment after the
-// window, and take one to start.
+// Programs accept whole seconds only. Their clients run on for a moment after the window, and take a moment to
+// start.
 const (
 	programStep = time.Second
 	programLead = 600 * time.Millisecond
 )
 
-// missing says why a program cannot be used. It is asked once, and does not take
-// longer than a program needs to say its version.
-func missing(p workload.Prober) func() string {
+// missing returns a function that reports why a program cannot be used. It probes once, for no longer than a
+// program needs to print its version.
+func missing(t workload.Tool) func() string {
 	const patience = 10 * time.Second
 	return sync.OnceValue(func() string {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
-		if err := p.Probe(ctx); err != nil {
+		if err := t.Probe(ctx); err != nil {
 			return err.Error()
 		}
 		return ""
 	})
 }
 
-// skipsOf is what the suite leaves out, as the run file has it.
+// skipsOf returns what the suite leaves out, in the form of the run file.
 func skipsOf(s plan.Suite, k plan.Known) []record.Skip {
 	var skips []record.Skip
 	for _, left := range plan.Skipped(s, k) {
@@ -129,19 +124,15 @@ func skipsOf(s plan.Suite, k plan.Known) []record.Skip {
 	return skips
 }
 
-// versions are those of the tools that the cells name, as far as they are here.
+// versions returns the versions of the tools that the cells name, as far as they are installed.
 func versions(ctx context.Context, cells []record.Cell, by map[string]workload.Tool) map[string]string {
 	all := map[string]string{}
-	for _, c := range cells {
-		t := by[c.Tool]
-		if _, asked := all[c.Tool]; asked || t == nil {
-			continue
-		}
-		all[c.Tool] = ""
-		if version, err := t.Version(ctx); err == nil {
-			all[c.Tool] = version
+	for _, name := range distinct(cells, toolOf) {
+		if t, known := by[name]; known {
+			if version, err := t.Version(ctx); err == nil && version != "" {
+				all[name] = version
+			}
 		}
 	}
-	maps.DeleteFunc(all, func(_, version string) bool { return version == "" })
 	return all
 }

@@ -10,16 +10,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"nettoll/plan"
-	"nettoll/workload"
 )
 
 func (a *app) listCommand() *cobra.Command {
-	var of string // whose networks are wanted; "" is all
+	var of string // whose networks are listed; "" is all
 	networks := func(w *tabwriter.Writer) {
-		for _, v := range venues(engines{cni: a.cni}) {
+		for _, v := range catalogue(engines{cni: a.cni}) {
 			for _, t := range v.drivers {
 				if name := v.name(t); of == "" || of == v.platform.Name() || of == name || of == t.Name || strings.HasPrefix(name, of+"-") || strings.HasPrefix(t.Name, of+"-") {
-					fmt.Fprintf(w, "%s\t%s\t%s\n", name, hostCounts(t), t.About)
+					fmt.Fprintf(w, "%s\t%s\t%s\n", name, v.planned(t).Span(), t.About)
 				}
 			}
 		}
@@ -28,16 +27,7 @@ func (a *app) listCommand() *cobra.Command {
 		"networks":   networks,
 		"techniques": networks,
 		"workloads": func(w *tabwriter.Writer) {
-			by := map[string][]string{}
-			var names []string
-			for _, t := range tools(a.paths) {
-				for _, d := range t.Drives() {
-					if by[d.Workload] == nil {
-						names = append(names, d.Workload)
-					}
-					by[d.Workload] = append(by[d.Workload], t.Name())
-				}
-			}
+			names, by := workloads()
 			for _, name := range names {
 				fmt.Fprintf(w, "%s\tby %s\n", name, strings.Join(by[name], ", "))
 			}
@@ -45,15 +35,15 @@ func (a *app) listCommand() *cobra.Command {
 		"tools": func(w *tabwriter.Writer) {
 			for _, t := range tools(a.paths) {
 				kind := "built in"
-				if _, ok := t.(workload.Prober); ok {
-					kind = "a program that is installed beside nettoll; see nettoll doctor"
+				if t.Probe != nil {
+					kind = "a separate program; see nettoll doctor"
 				}
 				kind += thisKernel.held(t)
-				fmt.Fprintf(w, "%s\t%s\n", t.Name(), kind)
+				fmt.Fprintf(w, "%s\t%s\n", t.Name, kind)
 			}
 		},
 		"platforms": func(w *tabwriter.Writer) {
-			for _, v := range venues(engines{}) {
+			for _, v := range catalogue(engines{}) {
 				about := v.about
 				if v.prefix == "" {
 					about += ", the default"
@@ -84,8 +74,8 @@ func (a *app) listCommand() *cobra.Command {
 		Use:   "list networks [PLATFORM|NAME]|workloads|tools|platforms|suites|instances",
 		Short: "List what nettoll knows",
 		Example: `  nettoll list networks            everything that can be measured, also: list techniques
-  nettoll list networks docker     those of one platform
-  nettoll list networks calico     those whose names begin so
+  nettoll list networks docker     the networks of one platform
+  nettoll list networks calico     the networks called calico-...
   nettoll list suites`,
 		ValidArgs: names,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -111,7 +101,7 @@ func (a *app) listCommand() *cobra.Command {
 				return err
 			}
 			if text.Len() == 0 {
-				return usagef("list %s: none is called %q, and no platform%s", args[0], of, nearest(of, slices.Concat(networkNames(), platformNames())))
+				return usagef("list %s: no network or platform is called %q%s", args[0], of, nearest(of, slices.Concat(networkNames(), platformNames())))
 			}
 			_, err := io.WriteString(a.stdout, text.String())
 			return err

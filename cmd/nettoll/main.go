@@ -1,6 +1,5 @@
-// Command nettoll measures what each container network charges your traffic:
-// throughput, latency and CPU, against the same machine with no container network
-// at all.
+// Command nettoll measures what each container network charges your traffic: throughput, latency and CPU, against
+// the same machine with no container network at all.
 package main
 
 import (
@@ -21,7 +20,7 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
-	"nettoll/docker/engine"
+	"nettoll/internal/cgroup"
 	"nettoll/internal/origin"
 	"nettoll/internal/program"
 	"nettoll/platform/lab"
@@ -31,18 +30,18 @@ import (
 // The exit statuses.
 const (
 	exitOK          = 0
-	exitFailure     = 1   // something has no good trial, or went wrong
-	exitUsage       = 2   // the command line or a suite file
+	exitFailure     = 1   // a cell has no good trial, or an error
+	exitUsage       = 2   // a mistake in the command line or a suite file
 	exitInterrupted = 130 // by ctrl-C; what was measured is kept
 )
 
-// The kernel ties the life of a lab to the thread that starts it; only the main
-// thread lives as long as the program.
+// The kernel ties the life of a lab to the thread that starts it; only the main thread lives as long as the
+// program.
 func init() { runtime.LockOSThread() }
 
 func main() {
-	lab.First(engine.RemoveCgroups)
-	dumb := os.Getenv("TERM") == "dumb" // and takes no control sequences
+	lab.First(cgroup.Remove)
+	dumb := os.Getenv("TERM") == "dumb" // such a terminal takes no control sequences
 	a := &app{
 		args: os.Args[1:], stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
 		terminal: term.IsTerminal(int(os.Stdout.Fd())),
@@ -57,12 +56,12 @@ func main() {
 		stop()
 	})
 	status := a.run(ctx)
-	placing.Lock() // until the program has ended
+	placing.Lock() // held until the program has ended
 	os.Exit(status)
 }
 
-// unless does something that knows nothing of ctx, and leaves it when that ends. What it
-// began to write is complete when the program ends, or as it was before.
+// unless runs a function that does not take ctx, and abandons it when ctx ends. A file that it has begun to write
+// is then either complete, or as it was before.
 func unless(ctx context.Context, do func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- do() }()
@@ -74,7 +73,7 @@ func unless(ctx context.Context, do func() error) error {
 	}
 }
 
-// width is the number of columns of a terminal, 0 when it is none.
+// width returns the number of columns of a terminal, or 0 if f is not a terminal.
 func width(f *os.File) int {
 	w, _, err := term.GetSize(int(f.Fd()))
 	if err != nil {
@@ -83,18 +82,18 @@ func width(f *os.File) int {
 	return w
 }
 
-// app is everything outside that a command may touch.
+// app holds everything outside the program that a command may use.
 type app struct {
 	args           []string
 	stdin          io.Reader
 	stdout, stderr io.Writer
-	terminal       bool // stdout is one
-	watched        bool // stderr is one
+	terminal       bool // stdout is a terminal
+	watched        bool // stderr is a terminal
 	noColor        bool
 	width          func() int // of stdout
 	errWidth       func() int // of stderr
 
-	paths program.Paths // of --tool-path
+	paths program.Paths // from --tool-path
 	cni   cniFlags
 }
 
@@ -105,7 +104,7 @@ func (e usageError) Unwrap() error { return e.error }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// exitError carries a status whose reason has been told already.
+// exitError carries a status whose reason has already been printed.
 type exitError int
 
 func (e exitError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
@@ -129,13 +128,13 @@ func (a *app) run(ctx context.Context) int {
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
 		fmt.Fprintln(a.stderr, "nettoll: interrupted")
 		return exitInterrupted
-	case errors.Is(err, syscall.EPIPE): // of those who do not listen, nobody wants to hear
+	case errors.Is(err, syscall.EPIPE): // the reader of the output has gone, so there is no one to report to
 		return exitFailure
 	case errors.As(err, &status):
 		return int(status)
 	}
 	if errors.Is(err, lab.ErrKilled) && a.watched {
-		fmt.Fprint(a.stderr, clearLine) // of whom was killed
+		fmt.Fprint(a.stderr, clearLine) // left by the process that was killed
 	}
 	fmt.Fprintf(a.stderr, "nettoll: %s\n", oneLine(err))
 	switch {
@@ -150,12 +149,12 @@ func (a *app) run(ctx context.Context) int {
 // addPrograms adds the flags of commands that run programs of this machine.
 func (a *app) addPrograms(fl *pflag.FlagSet) {
 	fl.StringToStringVar((*map[string]string)(&a.paths), "tool-path", nil,
-		"where a program is that is not to be looked up in PATH, such as iperf3=/opt/iperf3")
+		"path of a program, instead of looking it up in PATH, such as iperf3=/opt/iperf3")
 	fl.Lookup("tool-path").DefValue = ""
 	a.cni.add(fl)
 }
 
-// sink remembers that something could not be written: who prints help does not look.
+// sink remembers a write error, since the code that prints help ignores it.
 type sink struct {
 	w   io.Writer
 	err error
@@ -167,15 +166,14 @@ func (s *sink) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// longestLine bounds what is said of one error, in letters: names in run files and suites
-// can be of any length.
+// longestLine bounds the text of one error, in characters: names in run files and suites can have any length.
 const longestLine = 4000
 
-// oneLine is the text of an error that may join several.
+// oneLine returns the text of an error, which may join several, on one line.
 func oneLine(err error) string { return told(err.Error()) }
 
-// told is a text on one line of standard error. There is nothing in it that a terminal
-// would act on: names come from files, and reasons from other programs.
+// told returns a text on one line for standard error, without any characters that a terminal would act on: names
+// come from files, and reasons from other programs.
 func told(text string) string {
 	text = strings.Join(strings.FieldsFunc(text, func(c rune) bool { return c == '\n' }), "; ")
 	text = report.Printable(text)
@@ -185,12 +183,12 @@ func told(text string) string {
 	return text
 }
 
-// checkPaths refuses a --tool-path that nothing would look at.
+// checkPaths refuses a --tool-path that would have no effect.
 func (a *app) checkPaths() error {
 	known := slices.Sorted(slices.Values(slices.Concat(programs(), daemons())))
 	for name, file := range a.paths {
 		if !slices.Contains(known, name) {
-			return usagef("--tool-path %s: nothing runs such a program%s; known are %s", name, nearest(name, known), strings.Join(known, ", "))
+			return usagef("--tool-path %s: nettoll uses no such program%s; known are %s", name, nearest(name, known), strings.Join(known, ", "))
 		}
 		if info, err := os.Stat(file); err != nil || info.IsDir() {
 			return usagef("--tool-path %s=%s: no such program", name, file)

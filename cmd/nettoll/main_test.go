@@ -16,14 +16,14 @@ import (
 	"nettoll/platform/platformtest"
 )
 
-// tiny is a run that is short, and yet long enough for a busy machine.
+// tiny is a short run that is still long enough for a busy machine.
 var tiny = []string{
 	"run", "bridge", "--hosts", "1", "--workloads", "tcp_stream", "--placement", "free",
 	"-t", "50ms", "--warmup", "50ms", "--min-rounds", "1", "--max-rounds", "3",
 }
 
-// work is a folder that every user can enter; work/bin/nettoll is the program,
-// built as it is installed, since it starts copies of itself in a lab.
+// work is a folder that every user can enter; work/bin/nettoll is the program, built as it is installed, since it
+// starts copies of itself in a lab.
 var work string
 
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
@@ -47,8 +47,7 @@ func testMain(m *testing.M) int {
 	return m.Run()
 }
 
-// serial runs scripts one after the other: two that measure at once starve each
-// other.
+// serial runs scripts one after the other: two that measure at the same time would slow each other down.
 type serial struct{ *testing.T }
 
 func (serial) Parallel()       {}
@@ -86,7 +85,7 @@ func TestScript(t *testing.T) {
 	})
 }
 
-// works is nettoll with its arguments, with status 0.
+// works runs nettoll with its arguments and expects status 0.
 func works(ts *testscript.TestScript, neg bool, args []string) {
 	if neg {
 		ts.Fatalf("use exits or refuses to say how it fails")
@@ -94,7 +93,7 @@ func works(ts *testscript.TestScript, neg bool, args []string) {
 	exits(ts, false, append([]string{"0", "nettoll"}, args...))
 }
 
-// exits STATUS COMMAND [ARG...] wants the very status.
+// exits STATUS COMMAND [ARG...] expects exactly that status.
 func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: exits status command [argument...]")
@@ -116,12 +115,12 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 
 var oneError = regexp.MustCompile(`\Anettoll: [^\n]+\n\z`)
 
-// foreign are the words of libraries, and names of files that nobody named.
+// foreign matches wording of libraries, and names of files that the user did not give.
 var foreign = regexp.MustCompile(`strconv|ParseInt|invalid argument|invalid syntax|invalid character|unknown shorthand|missing unit|` +
 	`needs an argument|flags in the group|key=value|\bstat |\.nettoll-|goroutine|panic`)
 
-// refuses [ARG...] wants nettoll to refuse the arguments as a mistake: status 2,
-// one line on standard error, and nothing on standard output.
+// refuses [ARG...] expects nettoll to refuse the arguments as a mistake: status 2, one line on standard error, and
+// nothing on standard output.
 func refuses(ts *testscript.TestScript, neg bool, args []string) {
 	if neg {
 		ts.Fatalf("usage: refuses [argument...]")
@@ -139,7 +138,7 @@ func refuses(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// tinyRun FILE [FLAG...] measures a little and wants that to work.
+// tinyRun FILE [FLAG...] runs a short measurement and expects it to succeed.
 func tinyRun(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
 		ts.Fatalf("usage: tiny file [flag...]")

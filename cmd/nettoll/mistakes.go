@@ -14,7 +14,7 @@ import (
 	"nettoll/plan"
 )
 
-// flagFault says what is wrong with a flag, in words that are not those of the library.
+// flagFault describes what is wrong with a flag, without the library's wording.
 func (a *app) flagFault(cmd *cobra.Command, err error) error {
 	var value *pflag.InvalidValueError
 	var without *pflag.ValueRequiredError
@@ -33,7 +33,7 @@ func (a *app) flagFault(cmd *cobra.Command, err error) error {
 		return usagef("--%s: no value is given%s", without.GetFlag().Name, help)
 	case errors.As(err, &unknown):
 		if cmd.Name() == "lab" && a.commandOf(cmd) != "" {
-			return usagef("%s: unknown flag of lab; what is to run in the lab stands behind --: %s", unknownFlag(unknown), a.commandOf(cmd))
+			return usagef("%s: unknown flag of lab; write the command to run in the lab after --: %s", unknownFlag(unknown), a.commandOf(cmd))
 		}
 		return usagef("unknown flag: %s%s%s", unknownFlag(unknown), nearestFlag(unknown, cmd), help)
 	case errors.As(err, &syntax):
@@ -42,7 +42,7 @@ func (a *app) flagFault(cmd *cobra.Command, err error) error {
 	return usagef("%w%s", err, help)
 }
 
-// valueFault says what is wrong with the value of a flag, and what it takes.
+// valueFault describes what is wrong with the value of a flag, and what it accepts.
 func valueFault(f *pflag.Flag, text string, err error) string {
 	v := f.Value
 	if o, ok := v.(*once); ok {
@@ -73,7 +73,7 @@ func valueFault(f *pflag.Flag, text string, err error) string {
 	return err.Error()
 }
 
-// commandOf is the command line of lab with -- where it belongs, when it names a command.
+// commandOf returns the command line of lab with -- where it belongs, if it has a command.
 func (a *app) commandOf(cmd *cobra.Command) string {
 	i := slices.Index(a.args, cmd.Name())
 	if i < 0 || len(a.args) < i+3 || strings.HasPrefix(a.args[i+1], "-") || strings.HasPrefix(a.args[i+2], "-") {
@@ -89,8 +89,7 @@ func unknownFlag(err *pflag.NotExistError) string {
 	return "--" + err.GetSpecifiedName()
 }
 
-// nearestFlag is a hint at the flag that was probably meant, or at the network, which is named
-// without dashes.
+// nearestFlag suggests the flag that was probably meant, or the network, which is named without dashes.
 func nearestFlag(err *pflag.NotExistError, cmd *cobra.Command) string {
 	if err.GetSpecifiedShortnames() != "" {
 		return ""
@@ -109,18 +108,18 @@ func nearestFlag(err *pflag.NotExistError, cmd *cobra.Command) string {
 	return nearest(name, known[:flags])
 }
 
-// networksOf are the networks that a command takes as arguments.
+// networksOf returns the networks that a command takes as arguments.
 func networksOf(cmd *cobra.Command) []string {
 	switch cmd.Name() {
 	case "run":
 		return slices.Concat(networkNames(), wholeNames(), usualNames())
 	case "lab":
-		return venues(engines{})[0].names()
+		return catalogue(engines{})[0].names()
 	}
 	return nil
 }
 
-// length is a flag for a length of time: a number alone is seconds, as iperf3 has it.
+// length is a flag for a length of time: a number alone is seconds, as in iperf3.
 type length time.Duration
 
 func (l *length) Set(text string) error {
@@ -132,13 +131,13 @@ func (l *length) Set(text string) error {
 func (l *length) String() string { return time.Duration(*l).String() }
 func (*length) Type() string     { return "duration" }
 
-// once is a flag that says one thing: another value after the first contradicts it.
+// once is a flag with one value: a second, different value contradicts the first.
 type once struct {
 	pflag.Value
 	given *string
 }
 
-// twice is the error of a flag that said something else before.
+// twice is the error of a flag with two different values.
 type twice struct{ first string }
 
 func (t *twice) Error() string { return "was " + t.first + " before" }
@@ -164,7 +163,7 @@ func onlyOnce(fl *pflag.FlagSet) {
 	})
 }
 
-// strict makes the commands that cobra brings refuse what they do not know.
+// strict makes cobra's own commands refuse unknown arguments.
 func strict(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
@@ -182,7 +181,7 @@ func strict(root *cobra.Command) {
 				if len(args) == 0 {
 					return nil
 				}
-				return usagef("no completion for %q; there is bash, zsh, fish and powershell", args[0])
+				return usagef("no completion for %q; there are bash, zsh, fish and powershell", args[0])
 			}
 			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 			for _, shell := range cmd.Commands() {
@@ -208,7 +207,8 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// oneArg is for commands that take one argument: says is what a user is told who gave another number of them.
+// oneArg is for commands that take one argument: says is the error, with the number of arguments, if there is not
+// exactly one.
 func oneArg(says string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) != 1 {

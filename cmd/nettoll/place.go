@@ -16,14 +16,12 @@ import (
 	"nettoll/record"
 )
 
-// placing is held while a temporary file is there, so that nobody who ends the program in
-// an orderly way leaves one behind.
+// placing is held while a temporary file exists, so that a regular end of the program leaves none behind.
 var placing sync.Mutex
 
-// place writes what a user wants to have under a name. A file that is there stays as it is
-// until the new one is complete, so that a full disk leaves the old one; links to it stay,
-// and so do its permissions. What is not a file, such as a terminal, a pipe or /dev/null,
-// is written to. Errors name what the user named.
+// place writes a file that the user named. An existing file is not changed until the new one is complete, so that a
+// full disk leaves the old one; links to it and its permissions are kept. If the name is not that of a regular
+// file, such as a terminal, a pipe or /dev/null, the text is written to it. Errors use the name that the user gave.
 func (a *app) place(path string, text []byte) error {
 	err := func() error {
 		if w := a.open(path); w != nil {
@@ -51,8 +49,8 @@ func (a *app) place(path string, text []byte) error {
 	return nil
 }
 
-// open is what a name means that stands for standard output or error, wherever that is led to,
-// or nil: opened by its name, a file would be written from its beginning.
+// open returns standard output or error if the name stands for one of them, wherever that is redirected, or nil:
+// opened by its name, a file would be overwritten from its beginning.
 func (a *app) open(path string) io.Writer {
 	switch filepath.Clean(path) {
 	case "-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1":
@@ -63,7 +61,7 @@ func (a *app) open(path string) io.Writer {
 	return nil
 }
 
-// writeTo writes to something that is not a file.
+// writeTo writes to something that is not a regular file.
 func writeTo(path string, text []byte) error {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
@@ -73,7 +71,7 @@ func writeTo(path string, text []byte) error {
 	return cmp.Or(err, f.Close())
 }
 
-// followed is what a chain of links leads to, whether it is there or not.
+// followed returns the target of a chain of links, whether it exists or not.
 func followed(path string) (string, error) {
 	const longest = 40 // as in the kernel
 	for range longest {
@@ -84,7 +82,7 @@ func followed(path string) (string, error) {
 		path = filepath.Join(dir, filepath.Base(path))
 		to, err := os.Readlink(path)
 		if err != nil {
-			return path, nil // it is not a link, or not there
+			return path, nil // it is not a link, or does not exist
 		}
 		if path = to; !filepath.IsAbs(to) {
 			path = filepath.Join(dir, to)
@@ -93,7 +91,7 @@ func followed(path string) (string, error) {
 	return "", errors.New("too many links")
 }
 
-// replace puts a new file in the place of an old one, if there is one.
+// replace creates a file, or replaces the old one, if there is one.
 func replace(path string, text []byte, old fs.FileInfo) (err error) {
 	placing.Lock()
 	defer placing.Unlock()
@@ -109,7 +107,7 @@ func replace(path string, text []byte, old fs.FileInfo) (err error) {
 		}
 	}()
 	if old != nil {
-		err = likewise(f, old) // before there is anything to read
+		err = likewise(f, old) // before the file has any content
 	}
 	if err == nil {
 		_, err = f.Write(text)
@@ -124,8 +122,8 @@ func replace(path string, text []byte, old fs.FileInfo) (err error) {
 	return nil
 }
 
-// likewise gives a new file owner and permissions of an old one, where they differ: some
-// file systems have the same for all files, and refuse to be told.
+// likewise gives a new file the owner and permissions of an old one, if they differ: some file systems have fixed
+// ones for all files, and refuse changes.
 func likewise(f *os.File, old fs.FileInfo) error {
 	info, err := f.Stat()
 	if err != nil {
@@ -133,7 +131,7 @@ func likewise(f *os.File, old fs.FileInfo) error {
 	}
 	is, was := info.Sys().(*syscall.Stat_t), old.Sys().(*syscall.Stat_t)
 	if is.Uid != was.Uid || is.Gid != was.Gid {
-		_ = f.Chown(int(was.Uid), int(was.Gid)) // which only root may
+		_ = f.Chown(int(was.Uid), int(was.Gid)) // only root may
 	}
 	if info.Mode().Perm() == old.Mode().Perm() {
 		return nil
@@ -141,7 +139,7 @@ func likewise(f *os.File, old fs.FileInfo) error {
 	return f.Chmod(old.Mode().Perm())
 }
 
-// cause is an error without the name of a file that only nettoll knows.
+// cause strips from an error the name of a file that the user does not know.
 func cause(err error) error {
 	var path *fs.PathError
 	var link *os.LinkError
@@ -154,16 +152,15 @@ func cause(err error) error {
 	return err
 }
 
-// What is read of a page to find out whose it is, and how long the id of a run is at
-// least: nettoll's own have 24 digits.
+// The number of bytes of a page that are read to find out which run it belongs to, and the least length of a run's
+// id: nettoll's own have 24 digits.
 const (
 	mostPage   = 64 << 20
 	shortestID = 16
 )
 
-// ownPage says whether there is nothing yet where the page of a run goes, or a page of that
-// very run, which names it. Anything else is somebody's, and links are not followed: a page
-// that nobody has named leads nowhere.
+// ownPage reports whether the path of a run's page is free, or has a page of that same run, which names the run.
+// Anything else belongs to the user. Links are not followed: nobody asked for this page to be written elsewhere.
 func ownPage(path, run string) bool {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -18,20 +18,21 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nettoll/internal/netns"
+	"nettoll/record"
 )
 
-// patience bounds every wait; it is no expectation.
+// patience bounds every wait; it is not an expectation.
 const patience = 60 * time.Second
 
-// started is nettoll at work, with what it says so far.
+// started is a running nettoll, with its output so far.
 type started struct {
 	*exec.Cmd
 	out, err bytes.Buffer
 	done     chan struct{}
 }
 
-// start starts nettoll in the folder. Whatever the test itself was started to
-// ignore, nettoll is not.
+// start starts nettoll in the folder. Signals that the test itself was started to ignore are not ignored by
+// nettoll.
 func start(t *testing.T, dir string, args ...string) *started {
 	t.Helper()
 	return startProgram(t, dir, "nettoll", args...)
@@ -54,7 +55,7 @@ func startProgram(t *testing.T, dir, program string, args ...string) *started {
 	return p
 }
 
-// status waits for the end and gives the exit status.
+// status waits for the end and returns the exit status.
 func (p *started) status(t *testing.T) int {
 	t.Helper()
 	select {
@@ -63,6 +64,14 @@ func (p *started) status(t *testing.T) int {
 		t.Fatalf("nettoll did not end; it said:\n%s", p.said())
 	}
 	return p.ProcessState.ExitCode()
+}
+
+// ends waits for the end, and checks the exit status.
+func (p *started) ends(t *testing.T, want int) {
+	t.Helper()
+	if status := p.status(t); status != want {
+		t.Errorf("exit status %d, want %d; it said:\n%s", status, want, p.said())
+	}
 }
 
 func (p *started) ended() bool {
@@ -74,7 +83,7 @@ func (p *started) ended() bool {
 	}
 }
 
-// said is all that nettoll said; only once it has ended.
+// said returns all output of nettoll, which it kills first.
 func (p *started) said() string {
 	_ = p.Process.Kill()
 	<-p.done
@@ -104,6 +113,31 @@ func trials(path string) int {
 	return bytes.Count(text, []byte("\n{\"type\":\"trial\""))
 }
 
+// good reads a run file, and checks that it has trials, all of them good.
+func good(t *testing.T, path string) *record.File {
+	t.Helper()
+	file, err := record.ReadFile(path)
+	if err != nil || len(file.Trials) == 0 {
+		t.Fatalf("no trial can be read: %v", err)
+	}
+	for _, trial := range file.Trials {
+		if trial.Status != record.OK {
+			t.Errorf("%s in round %d: %s: %s", trial.Cell.Key(), trial.Round, trial.Status, trial.Reason)
+		}
+	}
+	return file
+}
+
+// killRuns kills every process of nettoll run.
+func killRuns(t *testing.T) {
+	t.Helper()
+	for pid, args := range ours(t) {
+		if strings.HasPrefix(args, "nettoll run ") {
+			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
+		}
+	}
+}
+
 // ours lists the processes that run the program under test, by PID.
 func ours(t *testing.T) map[int]string {
 	t.Helper()
@@ -125,7 +159,7 @@ func ours(t *testing.T) map[int]string {
 	return all
 }
 
-// childrenOf lists the processes that a process started and that live.
+// childrenOf lists the running children of a process.
 func childrenOf(pid int) (all []int) {
 	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
 	for _, list := range lists {
@@ -138,10 +172,10 @@ func childrenOf(pid int) (all []int) {
 	return all
 }
 
-// inside is the first process of the lab of p, or 0.
-func inside(t *testing.T, p *started) int {
+// ourChild returns the child of a process that runs the program under test, or 0.
+func ourChild(t *testing.T, pid int) int {
 	t.Helper()
-	for _, child := range childrenOf(p.Process.Pid) {
+	for _, child := range childrenOf(pid) {
 		if ours(t)[child] != "" {
 			return child
 		}
@@ -149,29 +183,24 @@ func inside(t *testing.T, p *started) int {
 	return 0
 }
 
-// within is the program in the lab of p, which its first process has started, or 0.
+// inside returns the first process of the lab of p, or 0.
+func inside(t *testing.T, p *started) int { return ourChild(t, p.Process.Pid) }
+
+// within returns the program in the lab of p, which its first process has started, or 0.
 func within(t *testing.T, p *started) int {
 	t.Helper()
 	if first := inside(t, p); first != 0 {
-		for _, child := range childrenOf(first) {
-			if ours(t)[child] != "" {
-				return child
-			}
-		}
+		return ourChild(t, first)
 	}
 	return 0
 }
 
-// namespaces are the network namespaces that a process is in, a mount or an open
-// file holds of a process, by what names them.
-func namespaces(t *testing.T) map[string]string {
-	t.Helper()
+// namespaces returns the network namespaces that the matching links of processes lead to, each with one of the
+// links.
+func namespaces(patterns ...string) map[string]string {
 	all := map[string]string{}
-	for _, pattern := range []string{"/proc/[0-9]*/ns/net", "/proc/[0-9]*/task/[0-9]*/ns/net", "/proc/[0-9]*/fd/*"} {
-		links, err := filepath.Glob(pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, pattern := range patterns {
+		links, _ := filepath.Glob(pattern)
 		for _, link := range links {
 			if name, err := os.Readlink(link); err == nil && strings.HasPrefix(name, "net:[") {
 				all[name] = link
@@ -181,7 +210,13 @@ func namespaces(t *testing.T) map[string]string {
 	return all
 }
 
-// devices are the network devices of this machine.
+// allNamespaces returns the network namespaces of all processes and threads, and those held by mounts or open
+// files.
+func allNamespaces() map[string]string {
+	return namespaces("/proc/[0-9]*/ns/net", "/proc/[0-9]*/task/[0-9]*/ns/net", "/proc/[0-9]*/fd/*")
+}
+
+// devices returns the network devices of this machine.
 func devices(t *testing.T) []string {
 	t.Helper()
 	all, err := net.Interfaces()
@@ -196,7 +231,7 @@ func devices(t *testing.T) []string {
 	return names
 }
 
-// leftovers compares this machine with what it was.
+// leftovers compares this machine with its earlier state.
 type leftovers struct {
 	namespaces map[string]string
 	devices    []string
@@ -209,17 +244,17 @@ func before(t *testing.T) leftovers {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return leftovers{namespaces(t), devices(t), string(mounts)}
+	return leftovers{allNamespaces(), devices(t), string(mounts)}
 }
 
-// check waits until no process of nettoll is left, and then finds what else is.
-// A namespace counts when the program under test made it: others come and go, and the kernel gives
-// them the numbers of those that have gone.
+// check waits until no process of nettoll is left, and then finds everything else that is left. Only namespaces
+// that the program under test made count: others come and go, and the kernel reuses the numbers of those that have
+// gone.
 func (l leftovers) check(t *testing.T, made map[string]uint64) {
 	t.Helper()
 	until(t, "no process of nettoll is left", func() bool { return len(ours(t)) == 0 })
 	until(t, "no namespace of nettoll's is left", func() bool {
-		for name, link := range namespaces(t) {
+		for name, link := range allNamespaces() {
 			_, old := l.namespaces[name]
 			if cookie, ours := made[name]; !old && ours && cookieOf(link) == cookie {
 				return false
@@ -235,8 +270,8 @@ func (l leftovers) check(t *testing.T, made map[string]uint64) {
 	}
 }
 
-// cookieOf is what the kernel tells a network namespace apart by, for as long as it runs; 0 where
-// it does not tell, or the namespace has gone.
+// cookieOf returns the kernel's cookie of a network namespace, which is unique while the kernel runs, or 0 if the
+// kernel does not report it or the namespace has gone.
 func cookieOf(link string) (cookie uint64) {
 	_ = netns.Do(link, func() error {
 		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
@@ -250,15 +285,13 @@ func cookieOf(link string) (cookie uint64) {
 	return cookie
 }
 
-// namespacesOf are the network namespaces of the program under test right now.
+// namespacesOf adds the current network namespaces of the program under test.
 func namespacesOf(t *testing.T, into map[string]uint64) {
 	t.Helper()
 	host, _ := os.Readlink("/proc/self/ns/net")
 	for pid := range ours(t) {
-		links, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/ns/net", pid))
-		fds, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
-		for _, link := range append(links, fds...) {
-			if name, err := os.Readlink(link); err == nil && strings.HasPrefix(name, "net:[") && name != host {
+		for name, link := range namespaces(fmt.Sprintf("/proc/%d/task/*/ns/net", pid), fmt.Sprintf("/proc/%d/fd/*", pid)) {
+			if name != host {
 				into[name] = cookieOf(link)
 			}
 		}

@@ -13,8 +13,7 @@ import (
 	"nettoll/record"
 )
 
-// progress shows how far a run is: one line that changes on a terminal, a line a
-// round elsewhere.
+// progress shows the progress of a run: one line that changes on a terminal, and one line per round elsewhere.
 type progress struct {
 	w     io.Writer
 	width func() int // of the terminal; nil elsewhere
@@ -24,22 +23,22 @@ type progress struct {
 	ended sync.WaitGroup
 
 	mu      sync.Mutex
-	first   int // round of this process: a run that goes on has had others
+	first   int // round of this process: a resumed run has had others
 	round   int
 	trials  int
 	planned int // trials, as far as is known now
 	at      string
 	more    int             // rounds that the wanted precision takes beyond those that are done; 0: unknown
-	told    map[string]bool // skips
+	told    map[string]bool // skips that have been reported
 }
 
 func (a *app) progress(ctx context.Context, f plan.Forecast, set record.Settings) *progress {
 	p := &progress{
 		w: a.stderr, set: set, began: time.Now(), quit: make(chan struct{}),
-		planned: max(1, f.MaxRounds*f.Cells), at: "the machine is watched while it is idle",
+		planned: max(1, f.MaxRounds*f.Cells), at: "watching the idle machine",
 		told: map[string]bool{},
 	}
-	fmt.Fprintf(a.stderr, "%d networks, %d cells, at most about %s; ctrl-C stops, and reports what was measured\n", f.Visits, f.Cells, rough(f.Max))
+	fmt.Fprintf(a.stderr, "%d networks, %d cells, at most about %s; ctrl-C ends the run with a report\n", f.Visits, f.Cells, rough(f.Max))
 	for _, text := range []string{costly(f), short(f, set)} {
 		if text != "" {
 			fmt.Fprintf(a.stderr, "note: %s\n", text)
@@ -52,7 +51,7 @@ func (a *app) progress(ctx context.Context, f plan.Forecast, set record.Settings
 	return p
 }
 
-// redraw is how often the line is drawn.
+// redraw is the interval between updates of the line.
 const redraw = 200 * time.Millisecond
 
 // show keeps the line up to date until done.
@@ -68,7 +67,7 @@ func (p *progress) show(ctx context.Context) {
 		}
 		p.mu.Unlock()
 		if interrupted == nil {
-			line = "interrupted; what was measured will be reported"
+			line = "interrupted; a report of the finished trials follows"
 		}
 		fmt.Fprint(p.w, clearLine+cut(line, p.width()-1))
 		select {
@@ -82,11 +81,10 @@ func (p *progress) show(ctx context.Context) {
 	}
 }
 
-// clearLine is what a terminal is told before a line that is no longer true.
+// clearLine clears the terminal's current line.
 const clearLine = "\r\x1b[K"
 
-// left is how long the run can still take, from the time that its trials took.
-// It is 0 while nothing is known.
+// left returns how long the run can still take, at the pace of its trials so far. It is 0 while nothing is known.
 func (p *progress) left() time.Duration {
 	spent := time.Since(p.began)
 	if p.trials == 0 {
@@ -99,7 +97,7 @@ func (p *progress) left() time.Duration {
 	return left
 }
 
-// bar is the line: what moves least stands first.
+// bar returns the line, with the parts that change least first.
 func bar(round int, spent, left time.Duration, at string) string {
 	const cells = 16
 	share, rest := 0.0, ""
@@ -112,7 +110,7 @@ func bar(round int, spent, left time.Duration, at string) string {
 		max(1, round), strings.Repeat("█", full), strings.Repeat("░", cells-full), 100*share, rest, at)
 }
 
-// cut shortens a line to so many columns; what does not fit would stay on the screen.
+// cut shortens a line to the given number of columns; the rest would stay on the screen.
 func cut(line string, columns int) string {
 	if r := []rune(line); columns > 0 && len(r) > columns {
 		return string(r[:columns])
@@ -130,7 +128,7 @@ func (p *progress) Round(round, trials int) {
 	}
 	p.planned = p.trials + max(1, p.set.MaxRounds-round+1)*trials
 	if p.width == nil {
-		line := fmt.Sprintf("round %d: %d trials, %s since the beginning", round, trials, time.Since(p.began).Round(time.Second))
+		line := fmt.Sprintf("round %d: %d trials, %s since the start", round, trials, time.Since(p.began).Round(time.Second))
 		if p.more > 0 {
 			line += "; " + p.needed()
 		}
@@ -138,7 +136,7 @@ func (p *progress) Round(round, trials int) {
 	}
 }
 
-// Reached takes in how well each cell is known so far, by its key.
+// Reached records how precisely each cell is known so far, by its key.
 func (p *progress) Reached(cells map[string]analysis.Reached) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -148,9 +146,9 @@ func (p *progress) Reached(cells map[string]analysis.Reached) {
 	}
 }
 
-// needed says what the wanted precision takes: rounds, and time, at the pace of those so far.
+// needed describes what the wanted precision takes: rounds, and time, at the pace of the rounds so far.
 func (p *progress) needed() string {
-	text := fmt.Sprintf("±%s takes about %d rounds more", analysis.Percent(p.set.Precision), p.more)
+	text := fmt.Sprintf("±%s takes about %d more rounds", analysis.Percent(p.set.Precision), p.more)
 	if done := p.round - p.first; done > 0 {
 		text += fmt.Sprintf(", %s", rough(time.Duration(p.more)*time.Since(p.began)/time.Duration(done)))
 	}
@@ -169,7 +167,7 @@ func (p *progress) Begin(cells []record.Cell) {
 	p.at = fmt.Sprintf("%s, %s, %s", what, hosts(c.Hosts), c.Workload)
 }
 
-// Trial implements runner.Watch. A trial that gave no figure is told of.
+// Trial implements runner.Watch. It reports a trial without a result.
 func (p *progress) Trial(t record.Trial) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -178,7 +176,7 @@ func (p *progress) Trial(t record.Trial) {
 		return
 	}
 	line := told(fmt.Sprintf("%s on %s, %s: %s: %s", t.Cell.Network, hosts(t.Cell.Hosts), t.Cell.Workload, t.Status, t.Reason)) + "\n"
-	if t.Status == record.Skipped { // for all that is measured in it, and on any number of hosts
+	if t.Status == record.Skipped { // once for all trials in the network, on any number of hosts
 		line = told(fmt.Sprintf("%s: skipped: %s", t.Cell.Network, t.Reason)) + "\n"
 		if p.told[line] {
 			return
@@ -191,7 +189,7 @@ func (p *progress) Trial(t record.Trial) {
 	fmt.Fprint(p.w, line)
 }
 
-// done takes the line away.
+// done removes the line.
 func (p *progress) done() {
 	close(p.quit)
 	p.ended.Wait()
@@ -204,7 +202,7 @@ func hosts(n int) string {
 	return fmt.Sprintf("%d hosts", n)
 }
 
-// rough is a length of time as people would say it.
+// rough rounds a length of time as people would.
 func rough(d time.Duration) time.Duration {
 	if d < 10*time.Second {
 		return d.Round(100 * time.Millisecond)

@@ -38,8 +38,8 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// TestForecast has a run tell what the precision takes that it was asked for: as much as the cell
-// that is known worst, at the pace of its own rounds.
+// TestForecast checks that a run reports what the wanted precision takes: as much as its least precise cell needs,
+// at the pace of its own rounds.
 func TestForecast(t *testing.T) {
 	var out strings.Builder
 	p := &progress{w: &out, set: record.Settings{Precision: 0.05, MaxRounds: 40}, began: time.Now().Add(-20 * time.Second)}
@@ -48,9 +48,9 @@ func TestForecast(t *testing.T) {
 	p.Round(11, 4)
 	p.Reached(map[string]analysis.Reached{"a": {N: 20, Narrow: true}})
 	p.Round(12, 4)
-	want := "round 7: 4 trials, 20s since the beginning\n" +
-		"round 11: 4 trials, 20s since the beginning; ±5% takes about 13 rounds more, 1m5s\n" +
-		"round 12: 4 trials, 20s since the beginning\n"
+	want := "round 7: 4 trials, 20s since the start\n" +
+		"round 11: 4 trials, 20s since the start; ±5% takes about 13 more rounds, 1m5s\n" +
+		"round 12: 4 trials, 20s since the start\n"
 	if out.String() != want {
 		t.Errorf("got:\n%s\nwant:\n%s", out.String(), want)
 	}

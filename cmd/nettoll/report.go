@@ -31,7 +31,7 @@ func (a *app) reportCommand() *cobra.Command {
   nettoll report run.ndjson -o run.html
   nettoll report run.ndjson --format bench | benchstat -
   nettoll report run.ndjson --charts figures       every chart as SVG and PNG
-  nettoll report run.ndjson --beside icc-2014      what was published beside it`,
+  nettoll report run.ndjson --beside icc-2014      next to published results`,
 		Args: oneArg("report takes one run file, not %d"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if _, ok := report.ByName(format); !ok {
@@ -62,7 +62,7 @@ func (a *app) reportCommand() *cobra.Command {
 					return err
 				}
 				if len(file.Trials) == 0 {
-					return fmt.Errorf("%s: nothing was measured; go on with nettoll run --resume %s", args[0], args[0])
+					return fmt.Errorf("%s: nothing was measured; resume it with nettoll run --resume %s", args[0], args[0])
 				}
 				file.Run.Source = cmp.Or(beside, file.Run.Source)
 				if cmd.Flags().Changed("equal-within") {
@@ -84,21 +84,21 @@ func (a *app) reportCommand() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&format, "format", "text", formatNames()+"; without it, what the name of the file ends in says it")
+	cmd.Flags().StringVar(&format, "format", "text", "format of the report: "+formatNames()+"; by default chosen by the name of the output file")
 	cmd.Flags().StringVarP(&output, "output", "o", "", "file to write (default: standard output)")
 	cmd.Flags().StringVar(&charts, "charts", "", "folder to write every chart to, as SVG and PNG, instead of a report")
-	cmd.Flags().StringVar(&beside, "beside", "", "published source to set beside the run: "+strings.Join(reference.Names(), ", ")+" (default: the suite's own)")
+	cmd.Flags().StringVar(&beside, "beside", "", "published source to compare the run with: "+strings.Join(reference.Names(), ", ")+" (default: the suite's own)")
 	cmd.Flags().StringVar(&within, "equal-within", "", "difference that counts as none, such as 5% (default: the run's own)")
 	completeValues(cmd, map[string]func() []string{"format": formatList, "beside": reference.Names})
 	return cmd
 }
 
-// collectAt is by how much the memory of a report grows until what is not used is collected, in percent of what
-// is. Nearly all that decoding a line takes is not used any more when it is done: with half of Go's own 100, a report of
+// collectAt is the growth of a report's memory, in percent of the memory in use, after which garbage is collected.
+// Nearly all memory for decoding a line is garbage once that is done: with half of Go's default of 100, a report of
 // thousands of trials needs three quarters of the memory, and a fifth more time.
 const collectAt = 50
 
-// equalWithin has a run file judged by another margin than its own.
+// equalWithin sets another margin for a run file than its own.
 func equalWithin(file *record.File, text string) error {
 	margin, err := plan.ParseRatio(text)
 	if err == nil {
@@ -116,7 +116,7 @@ func equalWithin(file *record.File, text string) error {
 	return nil
 }
 
-// formatOf is the format that the name of a report asks for.
+// formatOf returns the format for the name of a report's file.
 func formatOf(path string) (string, error) {
 	end := filepath.Ext(path)
 	if end == "" || end == filepath.Base(path) || strings.HasPrefix(filepath.Clean(path), "/dev/") {
@@ -125,11 +125,11 @@ func formatOf(path string) (string, error) {
 	if f, ok := report.ByEnd(end); ok {
 		return f.Name, nil
 	}
-	fix := "name one by --format"
+	fix := "name one with --format"
 	if end == ".svg" || end == ".png" {
 		fix = "--charts FOLDER writes charts"
 	}
-	return "", usagef("-o %s: no format of a report is called %s; %s", path, end, fix)
+	return "", usagef("-o %s: %s is not a format of reports; %s", path, end, fix)
 }
 
 func same(a, b string) bool {
@@ -158,7 +158,7 @@ func readRun(path string, read func(string) (*record.File, error)) (*record.File
 	return file, err
 }
 
-// write writes a report of a run file of complete trials, which is at path.
+// write writes a report of the run file at path, whose trials are complete.
 func (a *app) write(w io.Writer, path string, file *record.File, res analysis.Result, format string) error {
 	f, _ := report.ByName(format)
 	o := report.Options{File: filepath.Base(path), Trials: file.Trials}

@@ -3,13 +3,13 @@ package main
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
-	"encoding/binary"
+	crypto "crypto/rand"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -37,10 +37,10 @@ func (a *app) runCommand() *cobra.Command {
 native. Without arguments it measures the suite "quick" in little more than a minute.
 
 Every finished trial is one line of the run file, on disk before the next begins.
-Ctrl-C ends the run with a report of what there is; --resume goes on with it.
+Ctrl-C ends the run with a report of its trials so far; --resume continues it.
 
 The exit status is 0 when everything that can run here has a good trial, even if single
-trials failed, which the report counts; 1 when something has none, or the run failed;
+trials failed, which the report counts; 1 when something has no good trial, or the run failed;
 2 for a mistake in the command line or a suite; 130 when the run was interrupted.`,
 		Example: `  nettoll run
   nettoll run bridge bridge-nonf --hosts 1 --precision 2% --time-budget 5m
@@ -75,10 +75,16 @@ trials failed, which the report counts; 1 when something has none, or the run fa
 			if err := f.suit(cells, f.given); err != nil {
 				return err
 			}
-			cells = f.onEnginesThere(&suite, cells)
+			cells = f.onMachinesThere(&suite, f.onEnginesThere(&suite, cells))
+			if err := f.suitMachines(cells); err != nil {
+				return err
+			}
+			if cells, err = f.hold(cells, toolByName(a.paths)); err != nil {
+				return err
+			}
 			set := plan.Settings(suite)
 			set.SelfCheck = f.selfCheck
-			if set.Congestion, err = congestion(f.borrows(cells)); err != nil {
+			if set.Congestion, err = congestion(f.outside(cells)); err != nil {
 				return err
 			}
 			if err := f.checkOutput(); err != nil {
@@ -90,7 +96,7 @@ trials failed, which the report counts; 1 when something has none, or the run fa
 			if err := f.checkTime(cells, set); err != nil {
 				return err
 			}
-			err = f.where(cmd.Context(), cells, func(ctx context.Context) error {
+			err = a.where(cmd.Context(), &f, cells, func(ctx context.Context) error {
 				return a.measure(ctx, f, suite, cells, set)
 			})
 			if err == nil && len(args) == 0 && !f.given("suite") && !f.given("platform") && f.format == "text" && !lab.Inside() {
@@ -106,13 +112,13 @@ trials failed, which the report counts; 1 when something has none, or the run fa
 	return cmd
 }
 
-// congestion is what TCP flows have for which none is named, the same for all of a run. In a lab,
-// and on engines that are started there, everybody is privileged; on those of the user's, nobody
-// need be.
+// congestion returns the congestion control of TCP flows for which none is named, the same for the whole run. In a
+// lab, and on engines that are started there, all processes are privileged; on the user's engines, they need not
+// be.
 func congestion(borrowed bool) (string, error) {
 	c, err := sampler.ReadCongestion("/proc")
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil // it cannot be told what there is: everybody has the machine's own
+		return "", nil // the available ones are unknown: all flows have the machine's default
 	}
 	if err != nil {
 		return "", err
@@ -125,7 +131,16 @@ func completeNames(cmd *cobra.Command) {
 	flags := map[string]func() []string{
 		"platform": platformNames, "baseline": networkNames, "format": formatList,
 		"tools":     func() []string { return slices.Concat(slices.Sorted(maps.Keys(toolByName(nil))), []string{"all"}) },
-		"workloads": workloadNames,
+		"workloads": func() []string { names, _ := workloads(); return names },
+		"hosts-ssh": func() []string {
+			home, err := os.UserHomeDir()
+			if err != nil {
+				return nil
+			}
+			b, _ := os.ReadFile(filepath.Join(home, ".ssh", "config")) // without it there are no names
+			return hostsOf(string(b))
+		},
+		"address": func() []string { return nil }, maxRate: func() []string { return nil },
 		"congestion": func() []string {
 			c, _ := sampler.ReadCongestion("/proc")
 			return c.There
@@ -142,7 +157,7 @@ func completeNames(cmd *cobra.Command) {
 	})
 }
 
-// completeValues completes values of flags, behind the last comma of those that are lists.
+// completeValues completes the values of flags, after the last comma in lists.
 func completeValues(cmd *cobra.Command, flags map[string]func() []string) {
 	for flag, names := range flags {
 		_ = cmd.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, _ []string, begun string) (all []string, _ cobra.ShellCompDirective) {
@@ -155,33 +170,46 @@ func completeValues(cmd *cobra.Command, flags map[string]func() []string) {
 	}
 }
 
-// workloadNames are the workloads that some tool drives.
-func workloadNames() (names []string) {
+// workloads returns the workloads that some tool drives, and the tools that do.
+func workloads() (names []string, by map[string][]string) {
+	by = map[string][]string{}
 	for _, t := range tools(nil) {
-		for _, d := range t.Drives() {
-			if !slices.Contains(names, d.Workload) {
+		for _, d := range t.Drives {
+			if by[d.Workload] == nil {
 				names = append(names, d.Workload)
 			}
+			by[d.Workload] = append(by[d.Workload], t.Name)
 		}
 	}
-	return names
+	return names, by
 }
 
-// where runs fn in a lab, or, where engines of the user's are measured, right here.
-func (f *runFlags) where(ctx context.Context, cells []record.Cell, fn func(context.Context) error) error {
-	if !f.borrows(cells) {
+// where runs fn in a lab, or directly if the user's engines or machines are measured.
+func (a *app) where(ctx context.Context, f *runFlags, cells []record.Cell, fn func(context.Context) error) error {
+	if !f.outside(cells) {
 		return inLab(ctx, lab.EnterOptions{}, fn)
 	}
 	if err := thisKernel.safe(cells, f.paths); err != nil {
 		return err
 	}
-	if err := f.check(ctx); err != nil {
-		return explainEngine(err)
+	if f.borrows(cells) {
+		if err := f.check(ctx); err != nil {
+			return explainEngine(err)
+		}
+	}
+	defer f.part(ctx)
+	if err := a.reach(ctx, f, cells); err != nil {
+		return err
 	}
 	return fn(ctx)
 }
 
-// checkOutput finds out before anything is measured that the run file cannot be written.
+// outside reports whether nettoll has to run outside of a lab: next to the user's engines, or with the user's ssh.
+func (f *runFlags) outside(cells []record.Cell) bool {
+	return f.borrows(cells) || len(ofMachines(cells)) > 0
+}
+
+// checkOutput reports, before anything is measured, a run file that cannot be written.
 func (f *runFlags) checkOutput() error {
 	if f.output == "" {
 		return nil
@@ -190,30 +218,30 @@ func (f *runFlags) checkOutput() error {
 		return usagef("-o %s: it is a folder; name a file", f.output)
 	}
 	if _, err := os.Lstat(f.output); err == nil {
-		return usagef("-o %s: the file exists; go on with it by --resume, or name another", f.output)
+		return usagef("-o %s: the file exists; resume it with --resume, or name another", f.output)
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return usagef("-o %s: %w", f.output, cause(err))
 	}
 	if page := pageOf(f.output); !ownPage(page, "") {
-		return usagef("-o %s: its report would be %s, which is there already; move that, or name another run file", f.output, page)
+		return usagef("-o %s: its report would be %s, which already exists; move that, or name another run file", f.output, page)
 	}
 	return reachable("-o", f.output)
 }
 
-// longest is how long a run may take at most without being asked for twice.
+// longest is how long a run may take at most without --yes or a time budget.
 const longest = time.Hour
 
-// checkTime refuses a run that may take too long, unless that is meant.
+// checkTime refuses a run that may take too long, unless the user confirms it.
 func (f *runFlags) checkTime(cells []record.Cell, set record.Settings) error {
 	e := plan.Estimate(cells, set, f.known())
 	if e.Max <= longest || set.Budget > 0 || f.yes {
 		return nil
 	}
-	return usagef("%d to %d rounds of %d cells take about %s to %s; --time-budget ends the run in time, a lower --max-rounds or --duration or fewer cells shorten it, --yes runs it as it is",
+	return usagef("%d to %d rounds of %d cells take about %s to %s; --time-budget ends the run in time, a lower --max-rounds or --duration or fewer cells shorten it, --yes runs it anyway",
 		e.MinRounds, e.MaxRounds, e.Cells, rough(e.Min), rough(e.Max))
 }
 
-// reachable refuses a file that nobody sees inside a lab, whose /run is its own.
+// reachable refuses a file that cannot be seen inside a lab, whose /run is its own.
 func reachable(flag, path string) error {
 	dir, err := filepath.EvalSymlinks(filepath.Dir(path))
 	if err != nil {
@@ -232,10 +260,8 @@ func (a *app) measure(ctx context.Context, f runFlags, suite plan.Suite, cells [
 		return err
 	}
 	now := time.Now()
-	var id [12]byte
-	rand.Read(id[:])
 	if set.Seed == 0 {
-		set.Seed = binary.NativeEndian.Uint64(id[4:])
+		set.Seed = rand.Uint64()
 	}
 	found, err := a.look(ctx, f, cells)
 	if err != nil {
@@ -249,7 +275,7 @@ func (a *app) measure(ctx context.Context, f runFlags, suite plan.Suite, cells [
 	}
 	m.Root = lab.AsRoot() || !lab.Inside() && lab.IsRoot()
 	run := record.Run{
-		ID: hex.EncodeToString(id[:]), Started: now.UTC(), Version: origin.Version(), Note: suite.Note,
+		ID: newID(), Started: now.UTC(), Version: origin.Version(), Note: suite.Note,
 		Suite: suite.Name, Machine: m, Settings: set, Cells: cells,
 		Source: suite.Source, Skips: skipsOf(suite, f.known()), Tools: versions(ctx, cells, toolByName(a.paths)),
 		Instance: suite.Instance, Price: suite.Price,
@@ -258,22 +284,29 @@ func (a *app) measure(ctx context.Context, f runFlags, suite plan.Suite, cells [
 	if err != nil {
 		return fmt.Errorf("run file: %w", err)
 	}
-	return a.drive(ctx, path, w, &record.File{Run: run}, found.possible(cells), f)
+	return a.drive(ctx, path, w, &record.File{Run: run}, set, found.possible(cells), f)
 }
 
-// look finds out what of the cells can be done here.
+// newID returns a new id of a run.
+func newID() string {
+	var id [12]byte
+	crypto.Read(id[:])
+	return hex.EncodeToString(id[:])
+}
+
+// look finds out which of the cells can be measured here.
 func (a *app) look(ctx context.Context, f runFlags, cells []record.Cell) (h impossible, err error) {
-	borrows := f.borrows(cells)
-	if !borrows { // whose connections are those of engines anywhere
+	outside := f.outside(cells)
+	if !outside { // their connections are made by engines anywhere
 		if err := checkCongestion(cells); err != nil {
 			return h, err
 		}
 	}
-	return a.findImpossible(ctx, cells, private(a.paths, a.cni), borrows)
+	return a.findImpossible(ctx, cells, private(a.paths, a.cni), outside)
 }
 
-// create begins a run file under the name that was given, or else under one that says when
-// the run began. Of several that begin in one second each gets its own.
+// create begins a run file under the given name, or under one made from the run's start. If several runs begin in
+// the same second, each gets its own file.
 func create(name string, run record.Run) (path string, w *record.Writer, err error) {
 	if name != "" {
 		w, err = record.Create(name, run)
@@ -295,16 +328,16 @@ func create(name string, run record.Run) (path string, w *record.Writer, err err
 	return path, nil, err
 }
 
-// resume goes on with a run file.
+// resume resumes a run file.
 func (a *app) resume(cmd *cobra.Command, f runFlags, args []string) error {
 	if len(args) > 0 {
-		return usagef("--resume goes on with the networks of its run file; leave out %s", args[0])
+		return usagef("--resume uses the networks of its run file; leave out %s", args[0])
 	}
 	if name := f.contradictsResume(cmd.Flags()); name != "" {
-		return usagef("--resume goes on with the settings of its run file; leave out --%s", name)
+		return usagef("--resume uses the settings of its run file; leave out --%s", name)
 	}
 	if info, err := os.Stat(f.resume); err == nil && !info.IsDir() && !info.Mode().IsRegular() {
-		return usagef("--resume %s: only a regular file can be written on", f.resume)
+		return usagef("--resume %s: only a regular file can be resumed", f.resume)
 	}
 	var file *record.File
 	err := unless(cmd.Context(), func() (err error) {
@@ -324,6 +357,9 @@ func (a *app) resume(cmd *cobra.Command, f runFlags, args []string) error {
 	if err := f.suit(file.Run.Cells, f.given); err != nil {
 		return err
 	}
+	if err := f.suitMachines(file.Run.Cells); err != nil {
+		return err
+	}
 	if f.dryRun {
 		return a.dryRun(cmd.Context(), f, file.Run.Cells, nil, set)
 	}
@@ -333,17 +369,16 @@ func (a *app) resume(cmd *cobra.Command, f runFlags, args []string) error {
 	if err := sameMachine(file.Run.Machine); err != nil {
 		return err
 	}
-	return f.where(cmd.Context(), file.Run.Cells, func(ctx context.Context) error {
+	return a.where(cmd.Context(), &f, file.Run.Cells, func(ctx context.Context) error {
 		w, file, err := record.Append(f.resume, record.Resume{Started: time.Now().UTC(), Version: origin.Version(), Settings: &set})
 		if err != nil {
 			return err
 		}
-		return a.drive(ctx, f.resume, w, file, file.Run.Cells, f)
+		return a.drive(ctx, f.resume, w, file, set, file.Run.Cells, f)
 	})
 }
 
-// sameMachine refuses to go on with a run where its trials could not be compared
-// with those that it has.
+// sameMachine refuses to resume a run where new trials could not be compared with its own.
 func sameMachine(was record.Machine) error {
 	is, err := sampler.Machine("/proc", "/sys")
 	if err != nil {
@@ -353,24 +388,21 @@ func sameMachine(was record.Machine) error {
 	case is.Kernel != was.Kernel:
 		return usagef("--resume: the run began on kernel %s, this is %s; begin another run", was.Kernel, is.Kernel)
 	case is.CPUModel != was.CPUModel || !slices.Equal(is.CPUs, was.CPUs):
-		return usagef("--resume: the run began on other CPUs (%d, %s) than this may use (%d, %s); begin another run",
+		return usagef("--resume: the run began on other CPUs (%d, %s) than are available now (%d, %s); begin another run",
 			len(was.CPUs), was.CPUModel, len(is.CPUs), is.CPUModel)
 	}
 	return nil
 }
 
-// drive runs the runner over a run file and reports what is in it at the end. Some cells may be
-// known to be impossible.
-func (a *app) drive(ctx context.Context, path string, w *record.Writer, file *record.File, possible []record.Cell, f runFlags) error {
+// drive runs the runner over a run file, within settings, and reports its contents at the end. possible are the
+// cells that are not known to be impossible.
+func (a *app) drive(ctx context.Context, path string, w *record.Writer, file *record.File, set record.Settings, possible []record.Cell, f runFlags) error {
 	defer w.Close()
-	set := file.Limits()
-	if f.resume != "" {
-		set = f.limits(file.Run.Settings)
-	}
 	e, err := f.open(file.Run, a.paths, a.cni)
 	if err != nil {
 		return err
 	}
+	e.ssh = f.on
 	p := a.progress(ctx, plan.Estimate(possible, set, f.known()), set)
 	r := &runner.Runner{
 		Networks: recipes(e),
@@ -381,12 +413,9 @@ func (a *app) drive(ctx context.Context, path string, w *record.Writer, file *re
 		Before:   file.Trials,
 		Save:     w.Trial,
 		Enough: func(trials []record.Trial) map[string]bool {
-			enough, precision := map[string]bool{}, analysis.Precision(trials, set)
-			for key, reached := range precision {
-				enough[key] = reached.Known
-			}
+			precision := analysis.Precision(trials, set)
 			p.Reached(precision)
-			return enough
+			return analysis.Enough(precision)
 		},
 		Watch: p,
 	}
@@ -402,14 +431,14 @@ func (a *app) drive(ctx context.Context, path string, w *record.Writer, file *re
 	if err == nil {
 		return a.conclude(path, f, end.Reason)
 	}
-	// The disk may be what failed: what is in the run file is shown, nothing is written.
+	// The cause may be a full disk: the run file's contents are shown, but nothing is written.
 	if file, readErr := readFigures(path); readErr == nil && len(file.Trials) > 0 {
 		_ = a.write(a.stdout, path, file, analysis.AnalyzeCompleted(file), f.format)
 	}
-	return fmt.Errorf("%w; go on with nettoll run --resume %s", err, path)
+	return fmt.Errorf("%w; resume the run with nettoll run --resume %s", err, path)
 }
 
-// conclude reports a run file: on standard output, and as HTML beside it.
+// conclude reports a run file: on standard output, and as HTML next to it.
 func (a *app) conclude(path string, f runFlags, reason string) error {
 	file, err := readFigures(path)
 	if err != nil {
@@ -438,7 +467,7 @@ func (a *app) conclude(path string, f runFlags, reason string) error {
 	return broken(res)
 }
 
-// writePage writes the HTML report beside a run file, and says where both are.
+// writePage writes the HTML report next to a run file, and prints the names of both.
 func (a *app) writePage(path string, file *record.File, res analysis.Result) error {
 	page := pageOf(path)
 	if !ownPage(page, file.Run.ID) {
@@ -452,7 +481,7 @@ func (a *app) writePage(path string, file *record.File, res analysis.Result) err
 	return nil
 }
 
-// pageOf names the HTML report of a run file, which is never the run file itself.
+// pageOf returns the name of the HTML report of a run file, which is never the run file itself.
 func pageOf(path string) string {
 	page := strings.TrimSuffix(path, filepath.Ext(path)) + ".html"
 	if page == path {
@@ -461,8 +490,8 @@ func pageOf(path string) string {
 	return page
 }
 
-// broken is an error when something was to be measured and has no good trial. That single
-// trials failed is told by the report, and fails nobody's build: the others are as good.
+// broken returns an error if a cell has no good trial. Single failed trials are counted in the report, and do not
+// change the exit status: the other trials are as good as ever.
 func broken(res analysis.Result) error {
 	for _, s := range res.Scenarios {
 		for _, row := range s.Rows {
@@ -474,7 +503,7 @@ func broken(res analysis.Result) error {
 	return nil
 }
 
-// selfCheck says whether equal networks were found equal, in what was measured.
+// selfCheck reports whether equal networks were found equal in a run.
 func (a *app) selfCheck(path string) error {
 	file, err := record.ReadFile(path)
 	if err != nil {
@@ -484,7 +513,7 @@ func (a *app) selfCheck(path string) error {
 	fmt.Fprintf(a.stdout, "\nSelf-check: one network, measured as if it were two, %d comparisons of %d rounds, each in the metric that its cell is ranked by; false alarms: %d.\n",
 		c.Comparisons, c.Block, c.Alarms)
 	if c.Comparisons == 0 {
-		fmt.Fprintf(a.stdout, "That is too little to say anything, which takes at least %d rounds: %s.\n", c.Block, c.More)
+		fmt.Fprintf(a.stdout, "That is too little for a result, which takes at least %d rounds: %s.\n", c.Block, c.More)
 		return nil
 	}
 	fmt.Fprintf(a.stdout, "Rate %.1f%% (%.4g%% interval %.1f to %.1f%%); the level promises at most %.1f%%.\n",

@@ -15,26 +15,27 @@ import (
 	"nettoll/report"
 )
 
-// runFlags are the flags of run. Those that a suite says too have no value of
-// their own: a flag that is given replaces what the suite says.
+// runFlags are the flags of run. Flags that correspond to keys of suites have no defaults of their own: a flag that
+// is given replaces the suite's value.
 type runFlags struct {
 	suite, output, resume, format string
 	dryRun, selfCheck             bool
 	asPublished, yes              bool
-	budgeted                      bool // the suite says how long a run may take
+	budgeted                      bool // the suite sets a time budget
 	four, six                     bool
 	paths                         program.Paths
 	cni                           cniFlags
-	known                         func() plan.Known // what can be measured, asked for once
+	known                         func() plan.Known // what can be measured, computed once
 	given                         func(string) bool
 
-	asked                    plan.Suite // what the flags of its keys say, where they are given
+	asked                    plan.Suite // values of the flags that are keys of suites, where given
 	precision, level, within string
 	workloads                []string
 	topologies, underlays    []string
 
 	flags *pflag.FlagSet
 	engineFlags
+	machineFlags
 }
 
 func (f *runFlags) add(fl *pflag.FlagSet) {
@@ -46,13 +47,13 @@ func (f *runFlags) add(fl *pflag.FlagSet) {
 	fl.IntSliceVar(&s.Hosts, "hosts", nil, "numbers of hosts (default: all that a network makes sense on)")
 	fl.BoolVarP(&f.four, "ipv4", "4", false, "IPv4, the default")
 	fl.BoolVarP(&f.six, "ipv6", "6", false, "IPv6; -4 -6 is both")
-	fl.BoolVar(&f.selfCheck, "self-check", false, "measure each network as if it were two, to see how often equals are called different")
+	fl.BoolVar(&f.selfCheck, "self-check", false, "measure each network as if it were two, to see how often equal networks are called different")
 	fl.BoolVar(&f.asPublished, "as-published", false, "measure as long and as often as the suite's source did")
 	grouped(fl, "What is measured")
 
 	fl.StringSliceVar(&f.workloads, "workloads", nil, "workloads (default tcp_stream,tcp_rr)")
 	fl.StringSliceVar(&s.Tools, "tools", nil, "generators of traffic, also --tool; all is every one that can (default engine)")
-	fl.BoolVar(&s.EqualLoad, "equal-load", false, "measure also at equal load, 1 Gbit/s and 10,000 transactions a second: what networks cost there in CPU time can be compared")
+	fl.BoolVar(&s.EqualLoad, "equal-load", false, "measure at equal load too, 1 Gbit/s and 10,000 transactions per second, so that the CPU time of networks can be compared")
 	fl.StringSliceVar(&s.Placements, "placement", nil, "where client and server run: same, distinct or free CPUs (default distinct)")
 	addOptions(fl)
 	grouped(fl, "Traffic")
@@ -60,13 +61,14 @@ func (f *runFlags) add(fl *pflag.FlagSet) {
 	fl.IntSliceVar(&s.Servers, "servers", nil, "numbers of server containers, such as 1,2,4")
 	fl.IntSliceVar(&s.Clients, "clients", nil, "numbers of client containers, such as 1,2,4,8,16")
 	fl.IntSliceVar(&s.Processes, "processes", nil, "numbers of client processes in each client container")
-	fl.StringSliceVar(&f.topologies, "topology", nil, "SERVERSxCLIENTS[xPROCESSES], such as 1x8,8x8,1x4x16, instead of those three")
+	fl.StringSliceVar(&f.topologies, "topology", nil, "SERVERSxCLIENTS[xPROCESSES], such as 1x8,8x8,1x4x16, instead of the three flags above")
 	fl.StringArrayVar(&f.underlays, "underlay", nil, "shapes of the link between hosts, such as rate=1G,delay=1ms, or instances, such as m4.10xlarge")
 	fl.IntSliceVar(&s.MTU, "mtu", nil, "MTUs of the underlay, such as 1500,9000")
 	fl.StringSliceVar(&s.Offload, "offload", nil, "offloads of devices: on, off or both")
 	fl.BoolVar(&s.Normalize, "normalize", false, "give all endpoints the MTU that every network can offer")
-	fl.IntSliceVar(&s.Rules, "rules", nil, "numbers of further firewall rules on each host, such as 0,100,10000")
-	fl.IntSliceVar(&s.Neighbours, "neighbours", nil, "numbers of containers that exist beside those that talk")
+	fl.IntSliceVar(&s.Rules, "rules", nil, "numbers of extra firewall rules on each host, such as 0,100,10000")
+	fl.IntSliceVar(&s.Services, "services", nil, "numbers of further services of Kubernetes, such as 0,100,1000, in networks that have services")
+	fl.IntSliceVar(&s.Neighbours, "neighbours", nil, "numbers of additional, idle containers")
 	grouped(fl, "Topology and surroundings")
 
 	fl.VarP((*length)(&s.Duration), "duration", "t", fmt.Sprintf("measured window of one trial, in seconds or with a unit (default %s)", d.Duration))
@@ -75,32 +77,35 @@ func (f *runFlags) add(fl *pflag.FlagSet) {
 	fl.Var((*length)(&s.TimeBudget), "time-budget", "begin no round that would end later; 0 is no limit (default 75s, or none where the fewest rounds take longer)")
 	fl.IntVar(&s.MinRounds, "min-rounds", 0, fmt.Sprintf("minimum number of rounds (default %d, and as many as the comparisons need)", d.MinRounds))
 	fl.IntVar(&s.MaxRounds, "max-rounds", 0, fmt.Sprintf("maximum number of rounds (default %d)", d.MaxRounds))
-	fl.StringVar(&f.precision, "precision", "", fmt.Sprintf("stop when the interval is within so much of the value (default %s)", d.Precision))
+	fl.StringVar(&f.precision, "precision", "", fmt.Sprintf("stop when every interval is within this share of its value (default %s)", d.Precision))
 	fl.StringVar(&f.level, "confidence", "", fmt.Sprintf("level of the intervals and tests (default %s)", d.Confidence))
 	fl.StringVar(&f.within, "equal-within", "", fmt.Sprintf("difference that counts as none (default %s)", d.EqualWithin))
-	fl.Uint64Var(&s.Seed, "seed", 0, "of the order of trials (default: random)")
+	fl.Uint64Var(&s.Seed, "seed", 0, "seed of the order of trials (default: random)")
 	fl.BoolVarP(&f.yes, "yes", "y", false, "run even if that may take more than an hour")
-	grouped(fl, "How long, and how sure")
+	grouped(fl, "Duration and precision")
 
 	f.engineFlags.add(fl)
 	grouped(fl, "Docker")
 
-	fl.BoolVar(&f.dryRun, "dry-run", false, "print the plan and how long it takes, and measure nothing")
-	fl.StringVarP(&f.output, "output", "o", "", "run file (default nettoll-<time>.ndjson); the HTML report goes beside it")
-	fl.StringVar(&f.resume, "resume", "", "go on with this run file")
+	f.machineFlags.add(fl)
+	grouped(fl, "Machines reached by ssh")
+
+	fl.BoolVar(&f.dryRun, "dry-run", false, "print the plan and how long it would take, and measure nothing")
+	fl.StringVarP(&f.output, "output", "o", "", "run file (default nettoll-<time>.ndjson); the HTML report is written next to it")
+	fl.StringVar(&f.resume, "resume", "", "resume this run file")
 	fl.StringVar(&f.format, "format", "text", "format of the report on standard output: "+formatNames())
 	fl.StringVar(&s.Note, "note", "", "a remark that is kept in the run file")
 	fl.StringVar(&s.Instance, "instance", "", "type of this machine, such as m4.10xlarge, for the run file")
-	fl.Float64Var(&s.Price, "price", 0, "dollars an hour that this machine costs, for the run file")
+	fl.Float64Var(&s.Price, "price", 0, "price of this machine in dollars per hour, for the run file")
 	grouped(fl, "Output")
 
 	for _, name := range []string{"duration", "warmup", "time-budget"} {
-		fl.Lookup(name).DefValue = "" // which is the suite's
+		fl.Lookup(name).DefValue = "" // the default is the suite's
 	}
 	fl.SetNormalizeFunc(alias)
 }
 
-// alias lets flags have the names that people try first.
+// alias maps names that people try first to those of flags.
 func alias(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 	aliases := map[string]string{
 		"tool": "tools", "workload": "workloads", "topologies": "topology", "placements": "placement",
@@ -112,13 +117,13 @@ func alias(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 	return pflag.NormalizedName(name)
 }
 
-// resumable are the flags that may change when a run is resumed: they limit it
-// and do not touch what is measured.
+// resumable are the flags that may change when a run is resumed: they limit it, and do not affect what is measured.
 var resumable = map[string]bool{
 	"resume": true, "dry-run": true, "format": true, "yes": true,
 	"precision": true, "equal-within": true, "min-rounds": true, "max-rounds": true, "time-budget": true,
-	"docker-host": true, "private-engine": true, "docker-image": true, "docker-tools": true,
+	"docker-host": true, "private-engine": true, "private-cluster": true, "docker-image": true, "docker-tools": true,
 	"cni-conf": true, "cni-bin": true,
+	"hosts-ssh": true, "sudo": true, "address": true, "through-my-network": true,
 }
 
 func (f *runFlags) contradictsResume(fl *pflag.FlagSet) (name string) {
@@ -130,7 +135,7 @@ func (f *runFlags) contradictsResume(fl *pflag.FlagSet) (name string) {
 	return name
 }
 
-// suiteOf reads the suite and puts over it what the command line says.
+// suiteOf reads the suite and applies the command line to it.
 func (f *runFlags) suiteOf(args []string) (plan.Suite, error) {
 	if _, ok := report.ByName(f.format); !ok {
 		return plan.Suite{}, usagef("--format %s: unknown%s; known are %s", f.format, nearest(f.format, formatList()), formatNames())
@@ -146,7 +151,7 @@ func (f *runFlags) suiteOf(args []string) (plan.Suite, error) {
 	}
 	f.budgeted = s.Budgeted()
 	if usual, err := plan.Embedded(plan.DefaultSuite); err == nil && !f.budgeted {
-		s.TimeBudget = usual.TimeBudget // one set of defaults, whoever names the networks
+		s.TimeBudget = usual.TimeBudget // the same default whether or not arguments name the networks
 	}
 	if f.asPublished {
 		if s, err = s.Published(); err != nil {
@@ -163,10 +168,7 @@ func (f *runFlags) suiteOf(args []string) (plan.Suite, error) {
 	if err := f.cni.used(s.Networks); err != nil {
 		return s, err
 	}
-	if err := f.overridePlatform(&s, len(args) > 0); err != nil {
-		return s, err
-	}
-	if err := f.override(&s, f.given); err != nil {
+	if err := f.override(&s, len(args) > 0); err != nil {
 		return s, err
 	}
 	if !f.given("suite") && !f.given("platform") && len(args) == 0 {
@@ -182,8 +184,8 @@ func (f *runFlags) suiteOf(args []string) (plan.Suite, error) {
 	return s, nil
 }
 
-// fault names a fault of a suite by flag, where a flag said it, and by the name
-// of the suite, where that is no file of the user's.
+// fault names the flag of a suite's fault, if the value came from a flag, or the name of the suite, if that is not
+// a file of the user's.
 func (f *runFlags) fault(err error, args []string) error {
 	var field *plan.FieldError
 	if !errors.As(err, &field) || field.Flag() == "" {
@@ -198,7 +200,7 @@ func (f *runFlags) fault(err error, args []string) error {
 	case given(strings.TrimPrefix(flag, "--")):
 		return usagef("--%s: %s", alias(nil, strings.TrimPrefix(flag, "--")), field.Text)
 	case flag == "--baseline" && len(args) > 0 && slices.Contains(plan.Names(), f.suite):
-		return usagef("%s", field.Text) // of the networks that the arguments name
+		return usagef("%s", field.Text) // about the networks that the arguments name
 	case slices.Contains(plan.Names(), f.suite):
 		return usagef("suite %s: %s: %s", f.suite, field.Field, field.Text)
 	}
@@ -224,8 +226,7 @@ func loadSuite(as, name string) (plan.Suite, error) {
 	return s, nil
 }
 
-// openRegular opens a file that can be read twice: by the outer process, and
-// inside the lab.
+// openRegular opens a file that can be read twice: by the outer process, and inside the lab.
 func openRegular(name string) (*os.File, error) {
 	info, err := os.Stat(name)
 	if err != nil {
@@ -237,11 +238,8 @@ func openRegular(name string) (*os.File, error) {
 	return os.Open(name)
 }
 
-// limits puts the limits given on the command line over those of a run file.
+// limits applies the limits of the command line to those of a run file.
 func (f *runFlags) limits(set record.Settings) record.Settings {
-	if f.resume == "" {
-		return set
-	}
 	if f.given("min-rounds") {
 		set.MinRounds = f.asked.MinRounds
 		set.MaxRounds = max(set.MaxRounds, f.asked.MinRounds)
@@ -262,10 +260,230 @@ func (f *runFlags) limits(set record.Settings) record.Settings {
 	return set
 }
 
-// nearest is a hint at the known name that was probably meant.
+// nearest suggests the known name that was probably meant.
 func nearest(name string, known []string) string {
 	if n, ok := plan.Nearest(name, known); ok {
 		return "; did you mean " + n + "?"
 	}
 	return ""
+}
+
+// override applies the flags that were given to the suite: a flag named as a key of suites, or as its singular,
+// replaces the key's value. named says whether arguments name networks.
+func (f *runFlags) override(s *plan.Suite, named bool) error {
+	given := f.given
+	if err := f.overridePlatform(s, named); err != nil {
+		return err
+	}
+	if given("ipv4") || given("ipv6") {
+		s.Families = nil
+		if f.four {
+			s.Families = append(s.Families, 4)
+		}
+		if f.six {
+			s.Families = append(s.Families, 6)
+		}
+	}
+	// Numbers replace the suite's topologies, and topologies its numbers.
+	if given("servers") || given("clients") || given("processes") {
+		s.Topologies = nil
+	}
+	if given("topology") {
+		s.Servers, s.Clients, s.Processes = nil, nil, nil
+	}
+	for name, read := range map[string]func() error{
+		"offload":      func() error { return notEmpty(f.asked.Offload) },
+		"topology":     func() (err error) { f.asked.Topologies, err = parseAll(f.topologies, plan.ParseTopology); return err },
+		"underlay":     func() (err error) { f.asked.Underlay, err = parseShapes(f.underlays); return err },
+		"precision":    func() error { return f.asked.Precision.Set(f.precision) },
+		"confidence":   func() error { return f.asked.Confidence.Set(f.level) },
+		"equal-within": func() error { return f.asked.EqualWithin.Set(f.within) },
+	} {
+		if given(name) {
+			if err := read(); err != nil {
+				return usagef("--%s: %w", name, err)
+			}
+		}
+	}
+	for _, key := range plan.Keys() {
+		if key != "workloads" && given(strings.ReplaceAll(key, "_", "-")) {
+			s.Take(key, f.asked)
+		}
+	}
+	if given("tools") { // even where the suite gives a workload its own
+		s.Workloads = slices.Clone(s.Workloads)
+		for i := range s.Workloads {
+			s.Workloads[i].Tools = nil
+		}
+	}
+	if given("workloads") {
+		f.chooseWorkloads(s)
+	}
+	// A limit that is given moves a default limit on the other side of it.
+	if given("max-rounds") && !given("min-rounds") {
+		s.MinRounds = min(s.MinRounds, max(f.asked.MaxRounds, 1))
+	}
+	if given("min-rounds") && !given("max-rounds") {
+		s.MaxRounds = max(s.MaxRounds, f.asked.MinRounds)
+	}
+	if given("tools") && !given("workloads") {
+		s.LeaveUndriven()
+	}
+	return f.overrideWorkloads(s)
+}
+
+// overridePlatform moves the suite to another platform. Networks that arguments name must exist there; networks
+// that a suite names were meant for another platform.
+func (f *runFlags) overridePlatform(s *plan.Suite, named bool) error {
+	for flag, value := range map[string]string{"platform": f.asked.Platform, "baseline": f.asked.Baseline} {
+		if f.given(flag) && value == "" {
+			return usagef("--%s: no value is given", flag)
+		}
+	}
+	switch {
+	case f.given("platform") && named:
+		means := func(n string) bool {
+			return !strings.Contains(n, ":") && !slices.Contains(usualNames(), n) || strings.HasPrefix(n+":", f.asked.Platform+":")
+		}
+		if !slices.ContainsFunc(s.Networks, means) {
+			return usagef("--platform %s: every network is named with its own platform; leave it out", f.asked.Platform)
+		}
+	case f.given("platform"):
+		s.SetPlatform(f.asked.Platform)
+	}
+	return nil
+}
+
+// notEmpty refuses a list flag whose value is empty.
+func notEmpty(texts []string) error {
+	if len(texts) == 0 {
+		return errors.New("no value is given")
+	}
+	return nil
+}
+
+func parseAll[T any](texts []string, parse func(string) (T, error)) (all []T, err error) {
+	if err := notEmpty(texts); err != nil {
+		return nil, err
+	}
+	for _, text := range texts {
+		v, err := parse(text)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, v)
+	}
+	return all, nil
+}
+
+func parseShapes(texts []string) ([]plan.Underlay, error) {
+	lists, err := parseAll(texts, plan.ParseUnderlays)
+	return slices.Concat(lists...), err
+}
+
+// chooseWorkloads sets the workloads, and keeps the suite's options for those that it already has.
+func (f *runFlags) chooseWorkloads(s *plan.Suite) {
+	var chosen []plan.Workload
+	for _, name := range f.workloads {
+		known := slices.DeleteFunc(slices.Clone(s.Workloads), func(w plan.Workload) bool { return w.Name != name })
+		if len(known) == 0 {
+			known = []plan.Workload{{Name: name}}
+		}
+		chosen = append(chosen, known...)
+	}
+	s.SetWorkloads(chosen)
+}
+
+// addOptions adds the options of workloads, each under the name of its dimension. A list of values multiplies the
+// workloads that take the option.
+func addOptions(fl *pflag.FlagSet) {
+	for _, d := range record.Dimensions(record.Option) {
+		if d.Switch() {
+			fl.BoolP(d.Name, d.Short, false, d.About)
+			continue
+		}
+		about := d.About
+		if d.Example != "" {
+			about += ", such as " + d.Example
+		}
+		fl.StringSliceP(d.Name, d.Short, nil, about)
+		flag := fl.Lookup(d.Name)
+		flag.Value, flag.DefValue = listOf{flag.Value, d}, ""
+	}
+}
+
+// listOf is a list of a dimension's values. Its type names them in help.
+type listOf struct {
+	pflag.Value
+	d record.Dimension
+}
+
+func (l listOf) Type() string {
+	switch _, number := l.d.Raw(record.Cell{}); {
+	case l.d.Unit == "B":
+		return "sizes"
+	case l.d.Unit == "bit/s":
+		return "rates"
+	case number:
+		return "ints"
+	}
+	return "names"
+}
+
+// overrideWorkloads sets the options of the workloads that take them.
+func (f *runFlags) overrideWorkloads(s *plan.Suite) error {
+	for _, d := range record.Dimensions(record.Option) {
+		if !f.given(d.Name) {
+			continue
+		}
+		texts, err := f.texts(d)
+		if err != nil {
+			return err
+		}
+		var changed []plan.Workload
+		used := false
+		for _, w := range s.Workloads {
+			if !d.Takes(w.Name) {
+				changed = append(changed, w)
+				continue
+			}
+			used = true
+			for _, text := range texts {
+				with := w
+				_ = with.Put(d, text) // cannot fail: it was parsed before
+				changed = append(changed, with)
+			}
+		}
+		if !used {
+			takers := d.Takers()
+			return usagef("--%s: no workload of this run takes it; it applies to %s: add --workloads %s, or leave it out",
+				d.Name, strings.Join(takers, ", "), takers[0])
+		}
+		s.SetWorkloads(changed)
+	}
+	return nil
+}
+
+// texts returns the values given to an option's flag, after checking that they can be parsed.
+func (f *runFlags) texts(d record.Dimension) ([]string, error) {
+	v := f.flags.Lookup(d.Name).Value
+	texts := []string{v.String()} // of a switch
+	if list, ok := v.(listOf); ok {
+		texts = list.Value.(pflag.SliceValue).GetSlice()
+	}
+	if len(texts) == 0 {
+		return nil, usagef("--%s: no value is given", d.Name)
+	}
+	for _, text := range texts {
+		var w plan.Workload
+		if err := w.Put(d, text); err != nil {
+			return nil, usagef("--%s: %w", d.Name, err)
+		}
+		if n, ok := d.Raw(record.Cell{Options: w.Options}); ok && n < 1 && !d.Open {
+			return nil, usagef("--%s %s: at least 1%s is needed", d.Name, text, map[string]string{
+				"B": " byte", "bit/s": " bit/s", "1/s": " per second",
+			}[d.Unit])
+		}
+	}
+	return texts, nil
 }

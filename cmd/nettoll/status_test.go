@@ -8,7 +8,7 @@ import (
 	"nettoll/record"
 )
 
-// TestStatusOfARun holds what the help of run says of the exit status.
+// TestStatusOfARun checks the exit statuses that the help of run describes.
 func TestStatusOfARun(t *testing.T) {
 	cell := record.Cell{Network: "bridge", Hosts: 1, Family: 4, Servers: 1, Clients: 1, Tool: "engine", Workload: record.TCPRR}
 	other := cell

@@ -32,7 +32,7 @@ func (a *app) suiteCommand() *cobra.Command {
 	}
 	suite := &cobra.Command{
 		Use:   "suite show NAME|FILE",
-		Short: "Show what a suite says",
+		Short: "Show a suite",
 		Args: func(*cobra.Command, []string) error {
 			return usagef("suite what? write for example: nettoll suite show %s", plan.DefaultSuite)
 		},

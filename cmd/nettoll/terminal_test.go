@@ -84,7 +84,7 @@ func (c *console) press(t *testing.T, keys string) {
 	}
 }
 
-// see waits for text, and forgets what came before it and the text.
+// see waits for a text, and discards the output up to its end.
 func (c *console) see(t *testing.T, text string) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
@@ -129,7 +129,7 @@ func TestTerminalRun(t *testing.T) {
 	}
 }
 
-// TestTerminalShell works in a lab's shell as people do.
+// TestTerminalShell uses a lab's shell interactively.
 func TestTerminalShell(t *testing.T) {
 	was := before(t)
 	c := openConsole(t, t.TempDir(), nil, "sh", "-i")
@@ -153,7 +153,7 @@ func TestTerminalShell(t *testing.T) {
 	c.see(t, "status 4")
 	until(t, "no process of nettoll is left", func() bool { return len(ours(t)) == 0 })
 
-	// The shell outside has its terminal again.
+	// The outer shell has its terminal again.
 	c.press(t, "sleep 1000\n")
 	until(t, "it sleeps", func() bool { return running(t, "sleep") })
 	c.press(t, ctrlC)
@@ -179,7 +179,7 @@ func running(t *testing.T, program string) bool {
 	return false
 }
 
-// TestTerminalColor colours for a terminal that can, unless NO_COLOR is set.
+// TestTerminalColor checks for colours on a capable terminal, unless NO_COLOR is set.
 func TestTerminalColor(t *testing.T) {
 	for env, want := range map[string]bool{"NO_COLOR=": true, "NO_COLOR=1": false, "TERM=dumb": false} {
 		c := openConsole(t, t.TempDir(), []string{env}, "sh", "-c", "nettoll doctor; echo e''nd")

@@ -8,8 +8,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -19,13 +17,12 @@ import (
 	"github.com/moby/moby/client/pkg/versions"
 )
 
-// limit is how long an engine may take to answer for the first time.
+// limit is how long an engine may take to answer the first request.
 const limit = 10 * time.Second
 
-// Connect dials an engine, asks whether it is one, and negotiates the version of
-// its API, unless DOCKER_API_VERSION says which. The caller closes the client, and
-// with it the ssh programs that it has started. Errors are *Unreachable, but for
-// those of a ctx that has ended.
+// Connect connects to an engine, checks that it is one, and negotiates the version of its API, unless
+// DOCKER_API_VERSION sets it. The caller must close the client, which also ends the ssh programs that it
+// has started. Errors are *Unreachable, except those of a ctx that has ended.
 func Connect(ctx context.Context, t Target) (*client.Client, error) {
 	return connect(ctx, t, limit)
 }
@@ -56,7 +53,7 @@ func connect(ctx context.Context, t Target, limit time.Duration) (*client.Client
 	return c, nil
 }
 
-// prepare makes a client that has sent nothing yet. Errors are *Unreachable.
+// prepare returns a client that has sent nothing yet. Errors are *Unreachable.
 func prepare(t Target) (*client.Client, *dialer, error) {
 	if err := t.check(); err != nil {
 		return nil, nil, err
@@ -65,14 +62,10 @@ func prepare(t Target) (*client.Client, *dialer, error) {
 	if err != nil {
 		return nil, nil, t.unusable(err, addresses)
 	}
-	if asked := strings.TrimSpace(os.Getenv(client.EnvOverrideAPIVersion)); asked != "" && !isVersion(strings.TrimPrefix(asked, "v")) {
-		return nil, nil, t.unusable(fmt.Errorf("%s is %q, which is not a version", client.EnvOverrideAPIVersion, asked),
-			"write one such as "+client.MaxAPIVersion+", or unset it")
-	}
 	var options []client.Opt
 	if t.scheme() == "ssh" {
-		// The transport is exchanged after the host is set, which gives it the
-		// proxies of the environment: they are not for what ssh carries.
+		// The transport is replaced after the host is set, because setting the host gives it the proxies
+		// of the environment, which do not apply to connections over ssh.
 		over := &http.Transport{DialContext: d.dial, MaxIdleConns: 6, IdleConnTimeout: 30 * time.Second}
 		options = append(options, client.WithHost("http://"+client.DummyHost),
 			client.WithHTTPClient(&http.Client{Transport: over, CheckRedirect: client.CheckRedirect}),
@@ -91,13 +84,13 @@ func prepare(t Target) (*client.Client, *dialer, error) {
 	}
 	c, err := client.New(options...)
 	if err != nil {
-		return nil, nil, t.unusable(err, fix)
+		return nil, nil, t.unusable(err, "check the address and "+client.EnvOverrideAPIVersion+", or name another engine with "+flag)
 	}
 	return c, d, nil
 }
 
-// judge says of an engine's first answer whether nettoll can use it. version is that
-// of the API that the client speaks now; err is that of the question.
+// judge decides from an engine's first answer whether nettoll can use it. version is the API version
+// that the client uses now; err is the error of the request.
 func judge(t Target, ping client.PingResult, version string, err error) error {
 	asked := os.Getenv(client.EnvOverrideAPIVersion)
 	wrong := func(reason, remedy string) error {
@@ -106,15 +99,15 @@ func judge(t Target, ping client.PingResult, version string, err error) error {
 	switch {
 	case err != nil && ping.APIVersion == "":
 		return explain(t, err)
-	case !isVersion(ping.APIVersion):
+	case ping.APIVersion == "":
 		return wrong(notEngine, fix)
 	case versions.LessThan(ping.APIVersion, client.MinAPIVersion):
-		return wrong(fmt.Sprintf("its API has version %s, and nettoll needs at least %s", ping.APIVersion, client.MinAPIVersion),
+		return wrong(fmt.Sprintf("its API has version %s, but nettoll needs at least %s", ping.APIVersion, client.MinAPIVersion),
 			"upgrade it to Docker 19.03 or later")
 	case err != nil:
 		return wrong("it answers: "+words(err), "see its log")
 	case ping.OSType == "windows":
-		return wrong("it runs Windows containers, and nettoll measures Linux ones",
+		return wrong("it runs Windows containers, but nettoll measures Linux ones",
 			"switch it to Linux containers, or name another engine with "+flag)
 	case asked != "" && (versions.LessThan(version, client.MinAPIVersion) || versions.LessThan(ping.APIVersion, version)):
 		return wrong(fmt.Sprintf("%s is %s, which is not between %s and the engine's %s",
@@ -123,19 +116,9 @@ func judge(t Target, ping client.PingResult, version string, err error) error {
 	return nil
 }
 
-// isVersion tells versions of the API, "1.41", from all else.
-func isVersion(text string) bool {
-	major, minor, ok := strings.Cut(text, ".")
-	for _, part := range []string{major, minor} {
-		_, err := strconv.ParseUint(part, 10, 16)
-		ok = ok && err == nil
-	}
-	return ok
-}
-
-// dialer opens the connections of a client. Until the engine has answered, it keeps
-// the first failure: the client library hides some of them behind sentences of its
-// own, and asks a second time, which for ssh would be a second login.
+// dialer opens the connections of a client. Until the engine has answered, it keeps the first failure:
+// the client library hides some failures behind its own messages, and tries a second time, which for ssh
+// would be a second login.
 type dialer struct {
 	open func(ctx context.Context, network, address string) (net.Conn, error)
 
@@ -144,8 +127,8 @@ type dialer struct {
 	failure  error
 }
 
-// newDialer opens connections for a target. A Unix socket is always that of the
-// target, whatever the address; an address over TCP may be that of a proxy.
+// newDialer returns a dialer for a target. A Unix socket is always the target's, whatever the address; an
+// address over TCP may be that of a proxy.
 func newDialer(t Target) (*dialer, error) {
 	direct := net.Dialer{Timeout: limit, KeepAlive: 30 * time.Second}
 	d := &dialer{open: direct.DialContext}
@@ -188,8 +171,8 @@ func (d *dialer) note(err error) {
 	}
 }
 
-// settle ends the watch, and gives the failure that it has seen: from now on each
-// connection stands for itself.
+// settle ends the recording of failures and returns the one that was recorded: from now on each
+// connection fails on its own.
 func (d *dialer) settle() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/moby/moby/client"
 )
 
-// answers gives every question the status, headers and body.
+// answers returns a handler that answers every request with the status, headers and body.
 func answers(status int, headers map[string]string, body string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		for name, value := range headers {
@@ -22,8 +22,8 @@ func answers(status int, headers map[string]string, body string) http.Handler {
 	})
 }
 
-// engineOf is what an engine with this version of the API answers to a ping. Only old
-// and broken engines are made so; those that work are real.
+// engineOf returns a handler that answers a ping like an engine with this API version. It is used only for
+// old and broken engines; working ones are real.
 func engineOf(version string) http.Handler {
 	return answers(http.StatusOK, map[string]string{"Api-Version": version, "Ostype": "linux"}, "OK")
 }
@@ -44,13 +44,13 @@ func TestAnswers(t *testing.T) {
 		h              http.Handler
 		reason, remedy string
 	}{
-		{"old", engineOf("1.24"), "its API has version 1.24, and nettoll needs at least 1.40", "Docker 19.03"},
+		{"old", engineOf("1.24"), "its API has version 1.24, but nettoll needs at least 1.40", "Docker 19.03"},
 		{"page", answers(http.StatusOK, nil, "<html>hello</html>"), noEngine, "--docker-host"},
 		{"not found", answers(http.StatusNotFound, nil, "404\npage not found"), noEngine + ": 404 page not found", "--docker-host"},
 		{"empty", answers(http.StatusNotFound, nil, ""), noEngine, "--docker-host"},
 		{"long page", answers(http.StatusBadGateway, nil, "<html>"+strings.Repeat("no ", 1000)+"</html>"), noEngine, "--docker-host"},
 		{"redirect", http.RedirectHandler("/elsewhere", http.StatusMovedPermanently), noEngine, "--docker-host"},
-		{"no version", engineOf("latest"), noEngine, "--docker-host"},
+		{"no version", engineOf("latest"), "its API has version latest", "Docker 19.03"},
 		{"Windows", answers(http.StatusOK, map[string]string{"Api-Version": "1.41", "Ostype": "windows"}, "OK"), "Windows containers", "Linux containers"},
 		{"refuses", answers(http.StatusForbidden, map[string]string{"Api-Version": "1.41", "Content-Type": "application/json"},
 			`{"message": "authorization denied\nby plugin"}`), "it answers: authorization denied by plugin", "log"},
@@ -68,7 +68,7 @@ func TestNoHTTP(t *testing.T) {
 	loopback(t)
 	for _, c := range []struct{ says, reason, remedy string }{
 		{"SSH-2.0-OpenSSH_9.2\r\n", "does not speak HTTP", "--docker-host"},
-		{"\x15\x03\x01\x00\x02\x02\x16", "it speaks TLS", "DOCKER_TLS_VERIFY=1"},
+		{"\x15\x03\x01\x00\x02\x02\x16", "do not agree on TLS", "DOCKER_TLS_VERIFY=1"},
 		{"", "it ends the connection without an answer", "log"},
 	} {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -102,12 +102,12 @@ func TestNegotiation(t *testing.T) {
 		{engine: "1.45", asked: "v1.43", want: "1.43"},
 		{engine: "1.41", asked: "1.50", reason: "DOCKER_API_VERSION is 1.50, which is not between 1.40 and the engine's 1.41"},
 		{engine: "1.41", asked: "1.39", reason: "DOCKER_API_VERSION is 1.39, which is not between 1.40 and the engine's 1.41"},
-		{engine: "1.41", asked: "latest", reason: `DOCKER_API_VERSION is "latest", which is not a version`},
+		{engine: "1.41", asked: "latest", reason: "invalid API version (latest)"},
 	} {
 		t.Setenv("DOCKER_API_VERSION", c.asked)
 		engine, err := Connect(t.Context(), serve(t, engineOf(c.engine)))
 		if c.reason != "" {
-			unreachable(t, err, c.reason, "unset ")
+			unreachable(t, err, c.reason, "DOCKER_API_VERSION")
 			continue
 		}
 		if err != nil {

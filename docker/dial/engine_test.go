@@ -1,7 +1,6 @@
 package dial
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"net"
@@ -13,78 +12,36 @@ import (
 	"time"
 
 	"github.com/moby/moby/client"
-	"golang.org/x/sys/unix"
 
-	"nettoll/platform/lab"
+	"nettoll/docker/dockertest"
 	"nettoll/platform/platformtest"
 )
 
-// realEngine is a dockerd of the test's own. It listens on a socket and, over TLS
-// with client certificates, on a port.
+// realEngine is a dockerd that belongs to the test. It listens on a socket and, over TLS with client
+// certificates, on a port.
 type realEngine struct {
-	socket, tcp string
-	group       string // of the socket
-	authority   *authority
+	*dockertest.Engine
+	tcp       string
+	group     string // the group that owns the socket
+	gid       uint32
+	authority *authority
 }
 
-// startEngine starts dockerd in the lab, with all that it writes in memory.
 func startEngine(t *testing.T) *realEngine {
 	t.Helper()
-	for _, program := range []string{"dockerd", "containerd", "runc", "docker"} {
-		if _, err := exec.LookPath(program); err != nil {
-			platformtest.Require(t, "dockerd", err)
-		}
-	}
-	if !lab.AsRoot() {
-		platformtest.Require(t, "dockerd", errors.New("dockerd must be started by root"))
+	if _, err := exec.LookPath("docker"); err != nil {
+		platformtest.Require(t, "dockerd", err)
 	}
 	loopback(t)
-	dir := t.TempDir()
-	openTo(t, dir)
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "mode=0711"); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { // before the folder is removed
-		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
-	e := &realEngine{socket: dir + "/s", tcp: freePort(t), authority: newAuthority(t, "the engine's")}
-	e.group, _ = foreignGroup(t)
+	e := &realEngine{tcp: freePort(t), authority: newAuthority(t, "the engine's")}
+	e.group, e.gid = foreignGroup(t)
 	own := e.authority.issue(t, "127.0.0.1", time.Now().Add(time.Hour)).store(t, e.authority.pem)
-	var log bytes.Buffer
-	cmd := exec.Command("dockerd", "--data-root", dir+"/data", "--exec-root", dir+"/exec", "--pidfile", dir+"/pid",
-		"--bridge", "none", "--iptables=false", "--group", e.group, "-H", "unix://"+e.socket, "-H", "tcp://"+e.tcp,
+	e.Engine = dockertest.Start(t, "", "--bridge", "none", "--iptables=false", "--group", e.group, "-H", "tcp://"+e.tcp,
 		"--tlsverify", "--tlscacert", own+"/ca.pem", "--tlscert", own+"/cert.pem", "--tlskey", own+"/key.pem")
-	cmd.Stdout, cmd.Stderr = &log, &log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM) // fails where it has ended
-		<-ended
-	})
-	for range 3000 {
-		c, err := Connect(t.Context(), Target{Host: "unix://" + e.socket})
-		if err == nil {
-			c.Close()
-			return e
-		}
-		select {
-		case err := <-ended:
-			ended <- err
-			t.Fatalf("dockerd ends: %v\n%s", err, log.String())
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
-	t.Fatal("dockerd does not answer")
-	return nil
+	return e
 }
 
-// use does with a client what nettoll does with engines: it asks, and it opens a
-// stream both ways.
+// use uses a client as nettoll does: it sends a request, and opens a stream in both directions.
 func use(t *testing.T, target Target) {
 	t.Helper()
 	c, err := Connect(t.Context(), target)
@@ -121,7 +78,7 @@ func use(t *testing.T, target Target) {
 
 func TestEngine(t *testing.T) {
 	e := startEngine(t)
-	socket := "unix://" + e.socket
+	socket := "unix://" + e.Socket()
 	t.Run("socket", func(t *testing.T) {
 		clean(t)
 		t.Setenv("DOCKER_HOST", socket)
@@ -134,11 +91,10 @@ func TestEngine(t *testing.T) {
 	t.Run("TLS", func(t *testing.T) { e.overTLS(t) })
 	t.Run("permission", func(t *testing.T) {
 		clean(t)
-		_, gid := foreignGroup(t)
-		if got := connectAs(t, socket); !strings.Contains(got, "the socket belongs to group "+e.group+"; as root: usermod -aG "+e.group+" ") {
+		if got := connectAs(t, socket); !strings.Contains(got, "permission denied") {
 			t.Error(got)
 		}
-		if got := connectAs(t, socket, gid); got != "<nil>" {
+		if got := connectAs(t, socket, e.gid); got != "<nil>" {
 			t.Errorf("a member of group %s: %s", e.group, got)
 		}
 	})
@@ -170,17 +126,17 @@ func (e *realEngine) overTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = Connect(t.Context(), bare)
-	unreachable(t, err, "client certificate", "DOCKER_CERT_PATH")
+	unreachable(t, err, "TLS", "DOCKER_CERT_PATH")
 	_, err = Connect(t.Context(), Target{Host: "tcp://" + e.tcp})
-	unreachable(t, err, "it speaks TLS", "DOCKER_TLS_VERIFY=1")
+	unreachable(t, err, "do not agree on TLS", "DOCKER_TLS_VERIFY=1")
 }
 
-// overSSH has a program in ssh's place that does here what ssh would have done on
-// the machine that it logs in to; what it reaches is real.
+// overSSH replaces ssh by a program that does here what ssh would have done on the machine that it logs in
+// to; the engine that it reaches is real.
 func (e *realEngine) overSSH(t *testing.T) {
 	clean(t)
 	dir := t.TempDir()
-	write(t, dir, "ssh", "#!/bin/sh\necho $$ $* >>"+dir+"/calls\nexec docker -H unix://"+e.socket+" system dial-stdio\n", 0o700)
+	write(t, dir, "ssh", "#!/bin/sh\necho $$ $* >>"+dir+"/calls\nexec docker -H unix://"+e.Socket()+" system dial-stdio\n", 0o700)
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 	target, err := Resolve("ssh://me@lab.example")
 	if err != nil {
@@ -193,7 +149,7 @@ func (e *realEngine) overSSH(t *testing.T) {
 	}
 	gone(t, "docker")
 
-	// What the engine's machine says when the engine is not there.
+	// The message from the engine's machine if the engine is not there.
 	write(t, dir, "ssh", "#!/bin/sh\nexec docker -H unix:///nowhere system dial-stdio\n", 0o700)
 	_, err = Connect(t.Context(), target)
 	unreachable(t, err, "ssh says: ", "try: ssh -l me -- lab.example docker version")
@@ -201,15 +157,15 @@ func (e *realEngine) overSSH(t *testing.T) {
 		t.Errorf("what ssh said is lost: %v", err)
 	}
 
-	// A connection that breaks later says why.
-	write(t, dir, "ssh", "#!/bin/sh\ntest -e "+dir+"/broken && { echo the line is dead >&2; exit 255; }\nexec docker -H unix://"+e.socket+" system dial-stdio\n", 0o700)
+	// A connection that breaks later reports why.
+	write(t, dir, "ssh", "#!/bin/sh\ntest -e "+dir+"/broken && { echo the line is dead >&2; exit 255; }\nexec docker -H unix://"+e.Socket()+" system dial-stdio\n", 0o700)
 	c, err := Connect(t.Context(), target)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
 	write(t, dir, "broken", "", 0o600)
-	c.Close() // what is idle
+	c.Close() // closes idle connections
 	if _, err := c.Info(t.Context(), client.InfoOptions{}); err == nil || !strings.Contains(err.Error(), "ssh says: the line is dead") {
 		t.Errorf("a broken line: %v", err)
 	}
@@ -221,7 +177,7 @@ func (e *realEngine) overSSH(t *testing.T) {
 	}
 }
 
-// TestDeadlines: a read from an engine that says nothing can be given up.
+// TestDeadlines checks that a read from a silent engine can be abandoned.
 func TestDeadlines(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "ssh", "#!/bin/sh\nexec cat\n", 0o700)

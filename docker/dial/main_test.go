@@ -14,8 +14,8 @@ import (
 	"nettoll/internal/testutil"
 )
 
-// connectTo makes a copy of this program connect to the engine that it names, as
-// whatever user it was started.
+// connectTo makes a copy of this program connect to the engine that it names, as the user under which it
+// was started.
 const connectTo = "NETTOLL_TEST_CONNECT_TO"
 
 func TestMain(m *testing.M) {
@@ -27,17 +27,16 @@ func TestMain(m *testing.M) {
 	testutil.Main(m)
 }
 
-// clean takes away what the user's environment says of engines, and gives the test
-// a configuration folder of its own.
+// clean removes the user's environment variables about engines, and gives the test its own configuration
+// folder.
 func clean(t testing.TB) folder {
 	t.Helper()
 	for _, name := range []string{
-		"DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_TLS_VERIFY", "DOCKER_TLS", "DOCKER_CERT_PATH",
-		"DOCKER_API_VERSION", "DOCKER_CUSTOM_HEADERS",
+		"DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_TLS_VERIFY", "DOCKER_TLS", "DOCKER_CERT_PATH", "DOCKER_API_VERSION",
+		"DOCKER_CUSTOM_HEADERS",
 	} {
 		t.Setenv(name, "")
 	}
-	t.Setenv("XDG_RUNTIME_DIR", "")
 	dir := t.TempDir()
 	t.Setenv("DOCKER_CONFIG", dir)
 	return folder(dir)
@@ -51,7 +50,7 @@ func loopback(t *testing.T) {
 	}
 }
 
-// freePort is a TCP port of 127.0.0.1 that nobody listens on.
+// freePort returns a TCP port of 127.0.0.1 on which nobody listens.
 func freePort(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -71,8 +70,7 @@ func write(t *testing.T, dir, name, text string, mode os.FileMode) string {
 	return path
 }
 
-// unreachable checks that the error is one line with a reason and a remedy that say
-// what they must.
+// unreachable checks that the error is one line that contains the reason and the remedy.
 func unreachable(t *testing.T, err error, reason, remedy string) *Unreachable {
 	t.Helper()
 	var u *Unreachable

@@ -25,17 +25,17 @@ import (
 const (
 	flag           = "--docker-host"
 	envContext     = "DOCKER_CONTEXT"
-	envTLS         = "DOCKER_TLS"            // TLS without a look at the engine's certificate
-	envHeaders     = "DOCKER_CUSTOM_HEADERS" // in place of the configuration's HttpHeaders
+	envTLS         = "DOCKER_TLS"            // TLS without verification of the engine's certificate
+	envHeaders     = "DOCKER_CUSTOM_HEADERS" // replaces the configuration's HttpHeaders
 	defaultContext = "default"
 )
 
-// Resolve finds an engine. A name is a URL (unix://, tcp://, ssh://), a host with a
-// port, or a context's name. With the empty name it is what the docker command would
-// use: DOCKER_HOST, or else the context that DOCKER_CONTEXT or the configuration
-// names, or else the default socket. The context "default" is, as there, DOCKER_HOST
-// or the default socket. DOCKER_TLS_VERIFY, DOCKER_TLS and DOCKER_CERT_PATH are for
-// addresses; contexts have their own certificates. Every error is an *Unreachable.
+// Resolve finds an engine. A name is a URL (unix://, tcp://, ssh://), a host with a port, or a context's
+// name. For the empty name it finds the engine that the docker command would use: DOCKER_HOST, or else
+// the context named by DOCKER_CONTEXT or the configuration, or else the default socket. The context
+// "default" means DOCKER_HOST or the default socket, as for the docker command. DOCKER_TLS_VERIFY,
+// DOCKER_TLS and DOCKER_CERT_PATH apply to addresses; contexts have their own certificates. Every error
+// is an *Unreachable.
 func Resolve(name string) (Target, error) {
 	f := folder(configFolder())
 	settings, unreadable := config.Load(string(f))
@@ -54,7 +54,7 @@ func Resolve(name string) (Target, error) {
 	}
 	var t Target
 	var err error
-	switch isAddress := strings.ContainsAny(name, ":/"); { // names of contexts have neither
+	switch isAddress := strings.ContainsAny(name, ":/"); { // names of contexts contain neither
 	case isAddress:
 		t, err = f.byAddress(name, flag)
 	case chosen == defaultContext:
@@ -69,6 +69,27 @@ func Resolve(name string) (Target, error) {
 		return Target{}, t.unusable(err, "write "+envHeaders+" as NAME=VALUE,NAME=VALUE, or unset it")
 	}
 	return t, nil
+}
+
+// headers returns the headers that the user wants in each request, for engines behind a proxy: the
+// configuration's, or those of envHeaders, which is one line of CSV with NAME=VALUE in each field.
+func headers(configured map[string]string, env string) (map[string]string, error) {
+	if env == "" {
+		return configured, nil
+	}
+	fields, err := csv.NewReader(strings.NewReader(env)).Read()
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", envHeaders, err)
+	}
+	all := map[string]string{}
+	for _, f := range fields {
+		name, value, ok := strings.Cut(f, "=")
+		if name = strings.TrimSpace(name); !ok || name == "" {
+			return nil, fmt.Errorf("read %s: %q is not NAME=VALUE", envHeaders, f)
+		}
+		all[http.CanonicalHeaderKey(name)] = value
+	}
+	return all, nil
 }
 
 // folder is where the docker command keeps its configuration.
@@ -89,7 +110,7 @@ func configFolder() string {
 
 func (f folder) file(name string) string { return filepath.Join(string(f), name) }
 
-// byDefault is what the context "default" stands for.
+// byDefault returns the engine that the context "default" means.
 func (f folder) byDefault() (Target, error) {
 	if host := strings.TrimSpace(os.Getenv(client.EnvOverrideHost)); host != "" {
 		return f.byAddress(host, client.EnvOverrideHost)
@@ -104,7 +125,7 @@ func (f folder) byDefault() (Target, error) {
 func (f folder) byAddress(address, source string) (Target, error) {
 	named := Target{Source: source + " " + quoted(Target{Host: address}.redacted())}
 	if strings.HasPrefix(address, "/") {
-		return Target{}, named.unusable(errors.New("this is a path, not an address"), "a socket is named unix://"+oneLine(address))
+		return Target{}, named.unusable(errors.New("this is a path, not an address"), "name a socket as unix://"+oneLine(address))
 	}
 	host, err := opts.ParseHost(tlsWanted() != "", address)
 	if err != nil {
@@ -120,7 +141,7 @@ func (f folder) byAddress(address, source string) (Target, error) {
 	return t, err
 }
 
-// tlsWanted is the variable that asks for TLS to addresses, if one does.
+// tlsWanted returns the name of the variable that asks for TLS to addresses, or "".
 func tlsWanted() string {
 	for _, name := range []string{client.EnvTLSVerify, envTLS} {
 		if os.Getenv(name) != "" {
@@ -130,9 +151,8 @@ func tlsWanted() string {
 	return ""
 }
 
-// tlsFromEnv gives a target the certificates that the environment names, if it asks
-// for TLS. As for the docker command, the authority's certificate must be there and
-// the client's need not.
+// tlsFromEnv sets a target's certificates from the environment, if it asks for TLS. As for the docker
+// command, the authority's certificate is required and the client's is not.
 func (f folder) tlsFromEnv(t *Target) error {
 	by := tlsWanted()
 	if by == "" {
@@ -163,7 +183,7 @@ func (f folder) contexts() *store.ContextStore {
 	return store.New(f.file("contexts"), store.NewConfig(nil, endpoint))
 }
 
-// byContext reads a context; from says who named it.
+// byContext reads a context; from is where it was named.
 func (f folder) byContext(name, from string) (Target, error) {
 	contexts, named := f.contexts(), Target{Source: contextSource + oneLine(name)}
 	metadata, err := contexts.GetMetadata(name)
@@ -189,37 +209,16 @@ func (f folder) byContext(name, from string) (Target, error) {
 	return t, t.check()
 }
 
-// instead says which contexts there are.
+// instead returns a remedy that lists the existing contexts.
 func instead(name, from string, contexts store.Lister) string {
-	names, _ := store.Names(contexts) // of a store that cannot be read there is nothing to suggest
+	names, _ := store.Names(contexts) // nothing can be suggested from an unreadable store
 	names = append([]string{defaultContext}, names...)
 	remedy := "contexts here: " + oneLine(strings.Join(names, ", "))
 	if near, ok := plan.Nearest(name, names); ok {
 		remedy = fmt.Sprintf("did you mean %q? %s", near, remedy)
 	}
 	if from == flag {
-		remedy += "; a machine is named as tcp://HOST:PORT or ssh://USER@HOST"
+		remedy += "; name a machine as tcp://HOST:PORT or ssh://USER@HOST"
 	}
 	return remedy
-}
-
-// headers are those that the user wants in each request, for engines behind a proxy: the
-// configuration's, or those of envHeaders: one line of CSV with NAME=VALUE in each field.
-func headers(configured map[string]string, env string) (map[string]string, error) {
-	if env == "" {
-		return configured, nil
-	}
-	fields, err := csv.NewReader(strings.NewReader(env)).Read()
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", envHeaders, err)
-	}
-	all := map[string]string{}
-	for _, f := range fields {
-		name, value, ok := strings.Cut(f, "=")
-		if name = strings.TrimSpace(name); !ok || name == "" {
-			return nil, fmt.Errorf("read %s: %q is not NAME=VALUE", envHeaders, f)
-		}
-		all[http.CanonicalHeaderKey(name)] = value
-	}
-	return all, nil
 }

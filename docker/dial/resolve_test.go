@@ -29,8 +29,8 @@ func addContext(t *testing.T, f folder, name, host string, files map[string][]by
 	}
 }
 
-// cases of what is named where, and what is found. args are those that say the same
-// to the docker command.
+// precedence lists settings and the engine that they select. args are the arguments with the same meaning
+// for the docker command.
 var precedence = []struct {
 	what         string
 	name         string
@@ -184,7 +184,7 @@ func TestUnknownContext(t *testing.T) {
 		t.Errorf("%v does not begin with %q", u, want)
 	}
 	_, err = Resolve("elsewhere")
-	unreachable(t, err, "no such context", "contexts here: default, prod, staging; a machine is named as tcp://HOST:PORT or ssh://USER@HOST")
+	unreachable(t, err, "no such context", "contexts here: default, prod, staging; name a machine as tcp://HOST:PORT or ssh://USER@HOST")
 
 	t.Setenv("DOCKER_CONTEXT", "stagin")
 	_, err = Resolve("")
@@ -231,7 +231,7 @@ func TestContextCertificates(t *testing.T) {
 		"ca.pem": []byte(a.pem), "cert.pem": []byte(mine.cert), "key.pem": []byte(mine.key),
 	})
 	addContext(t, f, "plain", "tcp://192.0.2.1:2375", nil)
-	t.Setenv("DOCKER_TLS_VERIFY", "1") // is for addresses only
+	t.Setenv("DOCKER_TLS_VERIFY", "1") // applies only to addresses
 	t.Setenv("DOCKER_CERT_PATH", "/nowhere")
 	got, err := Resolve("prod")
 	if err != nil || !got.encrypted() || got.tls.Cert == nil || string(got.tls.CA) != a.pem || string(got.tls.Key) != mine.key {
@@ -251,7 +251,7 @@ func TestEnvironmentCertificates(t *testing.T) {
 	if got, err := Resolve(""); err != nil || got.encrypted() {
 		t.Errorf("without DOCKER_TLS_VERIFY: certificates %v, %v", got.tls, err)
 	}
-	t.Setenv("DOCKER_TLS_VERIFY", "0") // not empty
+	t.Setenv("DOCKER_TLS_VERIFY", "0") // not empty, so it is set
 	if got, err := Resolve(""); err != nil || !got.encrypted() || got.tls.Cert != nil || got.skipVerify {
 		t.Errorf("with an authority alone: %+v, %v", got, err)
 	}
@@ -268,8 +268,7 @@ func TestEnvironmentCertificates(t *testing.T) {
 	}
 }
 
-// FuzzAddress: whatever is written as an address is one that can be used, or is
-// refused in one line.
+// FuzzAddress checks that every address is either usable or refused in one line.
 func FuzzAddress(f *testing.F) {
 	for _, address := range []string{"", "unix:///s", "tcp://h:1", "ssh://me:secret@h", "h:1", "[::1]:", "/s", "://", "tcp://h/p", "a@b:c"} {
 		f.Add(address)

@@ -14,10 +14,10 @@ import (
 	"github.com/docker/cli/cli/connhelper/ssh"
 	"golang.org/x/sys/unix"
 
-	"nettoll/internal/process"
+	"nettoll/internal/nsexec"
 )
 
-// sshArgs are those of the ssh program that logs in and reaches the engine there.
+// sshArgs returns the arguments of the ssh program that logs in and connects to the engine there.
 func sshArgs(host string) ([]string, error) {
 	spec, err := ssh.ParseURL(host)
 	if err != nil {
@@ -27,37 +27,36 @@ func sshArgs(host string) ([]string, error) {
 	if strings.Trim(spec.Path, "/") != "" {
 		remote = []string{"docker", "--host=unix://" + spec.Path, "system", "dial-stdio"}
 	}
-	// ssh is given less time than the engine, so that it can say itself what it
-	// could not reach.
+	// ssh gets less time than the engine, so that it can report itself what it could not reach.
 	return spec.Command([]string{"-o", "ConnectTimeout=8", "-T"}, remote...)
 }
 
-// sshFailed is what ssh says when it ends in failure.
+// sshFailed is the error for ssh ending in failure.
 type sshFailed struct {
-	said string // the last line
+	said string // the last line of its messages
 	err  error
 }
 
 func (e *sshFailed) Error() string {
 	if e.said == "" {
-		return fmt.Sprintf("ssh says nothing and ends with %v", e.err)
+		return fmt.Sprintf("ssh ended without a message: %v", e.err)
 	}
 	return "ssh says: " + e.said
 }
 
 func (e *sshFailed) Unwrap() error { return e.err }
 
-// sshConn is a connection over the standard input and output of ssh, which are the other
-// end of a socket. The one of docker's library is not used, because it loses what ssh said when
-// writing fails before reading does, has no deadlines, and has ssh killed with the thread that
-// started it, while threads come and go here.
+// sshConn is a connection over the standard input and output of ssh, which are the other end of a
+// socket. It replaces the one of docker's library, which loses ssh's messages if writing fails before
+// reading does, has no deadlines, and has ssh killed with the thread that started it, although threads
+// come and go here.
 type sshConn struct {
 	*net.UnixConn
 	cmd    *exec.Cmd
-	stderr process.Tail
+	stderr nsexec.Tail
 	ended  chan struct{} // closed when ssh has ended
 	err    error         // of ssh, once it has ended
-	failed func(error)   // is told when ssh fails
+	failed func(error)   // is called when ssh fails
 }
 
 func dialSSH(args []string, failed func(error)) (net.Conn, error) {
@@ -68,16 +67,16 @@ func dialSSH(args []string, failed func(error)) (net.Conn, error) {
 	ours, theirs := os.NewFile(uintptr(ends[0]), "ssh"), os.NewFile(uintptr(ends[1]), "ssh")
 	defer theirs.Close()
 	conn, err := net.FileConn(ours)
-	ours.Close() // conn has a descriptor of its own
+	ours.Close() // conn has its own descriptor
 	if err != nil {
 		return nil, fmt.Errorf("start ssh: %w", err)
 	}
 	c := &sshConn{UnixConn: conn.(*net.UnixConn), cmd: exec.Command("ssh", args...), ended: make(chan struct{}), failed: failed}
 	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = theirs, theirs, &c.stderr
-	// A session of its own has no terminal to ask for passwords on, and hears none of
-	// the terminal's interrupts.
+	// A new session has no terminal to ask for passwords on, and does not receive the terminal's
+	// interrupts.
 	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	c.cmd.WaitDelay = time.Second // for a master of shared connections, which holds stderr
+	c.cmd.WaitDelay = time.Second // for a master of shared connections, which keeps stderr open
 	if err := c.cmd.Start(); err != nil {
 		conn.Close()
 		return nil, fmt.Errorf("start ssh: %w", err)
@@ -94,7 +93,7 @@ func dialSSH(args []string, failed func(error)) (net.Conn, error) {
 // endTime is how long ssh may take to end after its output or its connection has.
 const endTime = time.Second
 
-// why replaces the end of the socket by what ssh said, if it has failed.
+// why replaces the error for the end of the socket by ssh's message, if ssh has failed.
 func (c *sshConn) why(err error) error {
 	if !errors.Is(err, io.EOF) && !errors.Is(err, syscall.EPIPE) && !errors.Is(err, syscall.ECONNRESET) {
 		return err
@@ -133,7 +132,7 @@ func (c *sshConn) Write(b []byte) (int, error) {
 // Close implements net.Conn. It returns when ssh has ended.
 func (c *sshConn) Close() error {
 	_ = c.UnixConn.Close()                    // may have been closed already
-	_ = c.cmd.Process.Signal(syscall.SIGTERM) // fails where it has ended
+	_ = c.cmd.Process.Signal(syscall.SIGTERM) // fails if it has ended
 	select {
 	case <-c.ended:
 	case <-time.After(endTime):

@@ -13,7 +13,7 @@ import (
 	"nettoll/platform/platformtest"
 )
 
-// sshProgram skips where there is no ssh.
+// sshProgram skips the test if there is no ssh.
 func sshProgram(t *testing.T) {
 	t.Helper()
 	if _, err := exec.LookPath("ssh"); err != nil {
@@ -21,7 +21,7 @@ func sshProgram(t *testing.T) {
 	}
 }
 
-// running are the programs of that name in the lab.
+// running returns the PIDs of the programs of that name in the lab.
 func running(t *testing.T, name string) (pids []string) {
 	t.Helper()
 	names, err := filepath.Glob("/proc/[0-9]*/comm")
@@ -66,7 +66,7 @@ func TestSSHRefused(t *testing.T) {
 	gone(t, "ssh")
 }
 
-// TestSSHSilent has ssh wait for a machine that takes connections and says nothing.
+// TestSSHSilent has ssh wait for a machine that accepts connections and sends nothing.
 func TestSSHSilent(t *testing.T) {
 	sshProgram(t)
 	clean(t)
@@ -95,19 +95,19 @@ func TestSSHSilent(t *testing.T) {
 	gone(t, "ssh")
 }
 
-// TestSSHSays has a program in ssh's place that fails as the remote side does, which
-// cannot be provoked without a machine to log in to.
+// TestSSHSays replaces ssh by a program that fails like the remote side, which cannot be provoked without a
+// machine to log in to.
 func TestSSHSays(t *testing.T) {
 	clean(t)
 	for script, reason := range map[string]string{
 		"echo Warning >&2; echo 'docker: command not found' >&2; exit 127": "ssh says: docker: command not found",
 		"printf 'Permission denied (publickey).\\r\\n' >&2; exit 255":      "ssh says: Permission denied (publickey).",
-		"exit 3": "ssh says nothing and ends with exit status 3",
+		"exit 3": "ssh ended without a message: exit status 3",
 		"exec <&-; sleep 0.2; echo late >&2; exit 1": "ssh says: late",
 		"exit 0":                          "it ends the connection without an answer",
 		"echo hello; exec cat >/dev/null": "does not speak HTTP",
-		"kill -9 $$":                      "ssh says nothing and ends with signal: killed",
-		"sleep 3600 >/dev/null & exit 4":  "ssh says nothing and ends with exit status 4", // holds stderr open
+		"kill -9 $$":                      "ssh ended without a message: signal: killed",
+		"sleep 3600 >/dev/null & exit 4":  "ssh ended without a message: exit status 4", // keeps stderr open
 	} {
 		dir := t.TempDir()
 		write(t, dir, "ssh", "#!/bin/sh\necho >>"+dir+"/times\n"+script+"\n", 0o700)
@@ -121,7 +121,7 @@ func TestSSHSays(t *testing.T) {
 	}
 	t.Setenv("PATH", t.TempDir())
 	_, err := Connect(t.Context(), Target{Host: "ssh://me@host"})
-	unreachable(t, err, "there is no program ssh here", "apt install openssh-client")
+	unreachable(t, err, "ssh is not installed here", "apt install openssh-client")
 }
 
 func TestSSHArguments(t *testing.T) {
@@ -137,7 +137,7 @@ func TestSSHArguments(t *testing.T) {
 			continue
 		}
 		at := slices.Index(got, "--")
-		got = slices.Concat(got[:at-3], got[at:]) // but for -o ConnectTimeout=8 -T
+		got = slices.Concat(got[:at-3], got[at:]) // without -o ConnectTimeout=8 -T
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: ssh %q, want %q", host, got, want)
 		}

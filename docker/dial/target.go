@@ -1,9 +1,9 @@
-// Package dial finds Docker engines as the docker command does, and
-// connects to them. What docker ps would talk to is what Resolve finds.
+// Package dial finds Docker engines and connects to them as the docker command does. Resolve finds the
+// engine that docker ps would talk to.
 //
-// Whether an engine runs on this very machine is not said here, because its API
-// cannot tell: names of hosts are not unique, and an engine in a virtual machine
-// has a socket here. The boot id that a container of the engine reads decides it.
+// The package does not determine whether an engine runs on this machine, because its API does not show
+// that: names of hosts are not unique, and an engine in a virtual machine has a socket here. The boot
+// id that a container of the engine reads decides it.
 package dial
 
 import (
@@ -19,24 +19,24 @@ import (
 	"github.com/moby/moby/client"
 )
 
-// Target is an engine, and where its address was found. Targets are made by
-// Resolve; one that has only a Host is reached without TLS.
+// Target is an engine, and where its address was found. Resolve returns targets; one that has only a Host
+// is reached without TLS.
 type Target struct {
 	Host   string // "unix:///var/run/docker.sock", "tcp://192.0.2.1:2376", "ssh://user@host"
 	Source string // "--docker-host", "DOCKER_HOST", "DOCKER_TLS_VERIFY", "context prod", "default socket"
 
 	tls        *dockercontext.TLSData
-	skipVerify bool // of the engine's certificate
+	skipVerify bool // the engine's certificate is not verified
 	headers    map[string]string
 }
 
-// contextSource begins the Source of a Target that a context gave.
+// contextSource is the prefix of the Source of a Target that comes from a context.
 const contextSource = "context "
 
-// addresses says which there are.
+// addresses is the advice that lists the kinds of addresses.
 const addresses = "name it as unix://PATH, tcp://HOST:PORT or ssh://USER@HOST"
 
-// check finds what is wrong with an address before anything is sent to it.
+// check checks an address before anything is sent to it.
 func (t Target) check() error {
 	switch t.scheme() {
 	case "unix", "tcp":
@@ -50,7 +50,7 @@ func (t Target) check() error {
 	return t.unusable(fmt.Errorf("nettoll cannot use %s addresses", quoted(t.scheme())), addresses)
 }
 
-// String is the address and where it was found, without a password.
+// String returns the address and where it was found, without a password.
 func (t Target) String() string {
 	switch {
 	case t.Host == "":
@@ -61,9 +61,8 @@ func (t Target) String() string {
 	return t.redacted() + " (" + t.Source + ")"
 }
 
-// MayBeLocal reports whether the engine can be on this machine: it is reached
-// over a Unix socket or a loopback address. It can still be in a virtual machine,
-// or behind a forwarded port.
+// MayBeLocal reports whether the engine can be on this machine: it is reached over a Unix socket or a
+// loopback address. It can still be in a virtual machine, or behind a forwarded port.
 func (t Target) MayBeLocal() bool {
 	switch t.scheme() {
 	case "unix":
@@ -84,21 +83,21 @@ func (t Target) scheme() string {
 	return scheme
 }
 
-// address is what stands behind the scheme: of a Unix socket, its path.
+// address returns the part after the scheme: for a Unix socket, its path.
 func (t Target) address() string {
 	_, address, _ := strings.Cut(t.Host, "://")
 	return address
 }
 
-// encrypted is whether TLS is spoken to the engine.
+// encrypted reports whether the connection uses TLS.
 func (t Target) encrypted() bool { return t.scheme() == "tcp" && (t.tls != nil || t.skipVerify) }
 
 var password = regexp.MustCompile(`(://[^/@:]*):[^@]*@`)
 
-// redacted is the address as it can be shown: in one line and without a password.
+// redacted returns the address in a form that can be shown: in one line and without a password.
 func (t Target) redacted() string { return oneLine(password.ReplaceAllString(t.Host, "$1:xxxxx@")) }
 
-// useCertificates says how certificates are given to the engine's user.
+// useCertificates returns advice on how to configure certificates for the engine.
 func (t Target) useCertificates() string {
 	if name, ok := strings.CutPrefix(t.Source, contextSource); ok {
 		return "docker context update " + name + " --docker host=" + t.redacted() + ",ca=FILE,cert=FILE,key=FILE"
@@ -107,7 +106,7 @@ func (t Target) useCertificates() string {
 		client.EnvTLSVerify + "=1 " + client.EnvOverrideCertPath + "=FOLDER"
 }
 
-// tryLogin is the command that shows what ssh and the machine behind it have to say.
+// tryLogin returns the command that shows the messages of ssh and of the machine behind it.
 func (t Target) tryLogin() string {
 	spec, err := ssh.ParseURL(t.Host)
 	if err != nil {

@@ -45,17 +45,17 @@ func TestTLS(t *testing.T) {
 		engine         *tls.Config
 		ca             string
 		mine           pair
-		reason, remedy string // empty: it works
+		reason, remedy string // no remedy: it succeeds
 	}{
 		{"right", engine(good), a.pem, pair{}, "", ""},
 		{"right, both", wanting(tls.VersionTLS13), a.pem, mine, "", ""},
 		{"right, both, TLS 1.2", wanting(tls.VersionTLS12), a.pem, mine, "", ""},
 		{"unknown authority", engine(good), other.pem, pair{}, "signed by unknown authority", "DOCKER_CERT_PATH=FOLDER"},
-		{"another name", engine(a.issue(t, "docker.example", later)), a.pem, pair{}, "127.0.0.1", "check its certificate"},
-		{"expired", engine(a.issue(t, "127.0.0.1", earlier)), a.pem, pair{}, "certificate has expired", "and the clock"},
-		{"no client certificate", wanting(tls.VersionTLS13), a.pem, pair{}, "a client certificate", "cert.pem and key.pem"},
-		{"no client certificate, TLS 1.2", wanting(tls.VersionTLS12), a.pem, pair{}, "a client certificate", "cert.pem and key.pem"},
-		{"foreign client certificate", wanting(tls.VersionTLS12), a.pem, foreign, "it wants a client certificate that it trusts", "DOCKER_CERT_PATH"},
+		{"another name", engine(a.issue(t, "docker.example", later)), a.pem, pair{}, "127.0.0.1", "check certificates"},
+		{"expired", engine(a.issue(t, "127.0.0.1", earlier)), a.pem, pair{}, "certificate has expired", "clock"},
+		{"no client certificate", wanting(tls.VersionTLS13), a.pem, pair{}, "", "cert.pem and key.pem"},
+		{"no client certificate, TLS 1.2", wanting(tls.VersionTLS12), a.pem, pair{}, "", "cert.pem and key.pem"},
+		{"foreign client certificate", wanting(tls.VersionTLS12), a.pem, foreign, "do not agree on TLS", "DOCKER_CERT_PATH"},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			clean(t)
@@ -66,7 +66,7 @@ func TestTLS(t *testing.T) {
 				t.Fatal(err)
 			}
 			e, err := Connect(t.Context(), target)
-			if c.reason != "" {
+			if c.remedy != "" {
 				unreachable(t, err, c.reason, c.remedy)
 				return
 			}
@@ -78,7 +78,7 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// TestUncheckedTLS: DOCKER_TLS speaks TLS to whoever answers.
+// TestUncheckedTLS checks that DOCKER_TLS uses TLS without verifying the engine's certificate.
 func TestUncheckedTLS(t *testing.T) {
 	clean(t)
 	a, other := newAuthority(t, "ours"), newAuthority(t, "theirs")
@@ -102,14 +102,14 @@ func TestTLSOnOneSide(t *testing.T) {
 	p := a.issue(t, "127.0.0.1", time.Now().Add(time.Hour))
 	encrypted := serveTLS(t, &tls.Config{Certificates: []tls.Certificate{p.load(t)}})
 	_, err := Connect(t.Context(), Target{Host: encrypted, Source: flag})
-	unreachable(t, err, "it speaks TLS", "DOCKER_TLS_VERIFY=1")
+	unreachable(t, err, "do not agree on TLS", "DOCKER_TLS_VERIFY=1")
 	addContext(t, f, "prod", encrypted, nil)
 	target, err := Resolve("prod")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, err = Connect(t.Context(), target)
-	unreachable(t, err, "it speaks TLS", "docker context update prod --docker host="+encrypted+",ca=FILE")
+	unreachable(t, err, "do not agree on TLS", "docker context update prod --docker host="+encrypted+",ca=FILE")
 
 	t.Setenv("DOCKER_TLS_VERIFY", "1")
 	t.Setenv("DOCKER_CERT_PATH", pair{}.store(t, a.pem))
@@ -119,7 +119,7 @@ func TestTLSOnOneSide(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = Connect(t.Context(), target)
-	unreachable(t, err, "it does not speak TLS", "no certificates (DOCKER_TLS_VERIFY")
+	unreachable(t, err, "do not agree on TLS", "check certificates, clock and port")
 }
 
 func TestBrokenCertificates(t *testing.T) {
@@ -171,7 +171,7 @@ func newAuthority(t *testing.T, name string) *authority {
 	return a
 }
 
-// issue signs a certificate for a name or address, valid until then.
+// issue signs a certificate for a name or address, valid until the given time.
 func (a *authority) issue(t *testing.T, name string, until time.Time) pair {
 	t.Helper()
 	template := &x509.Certificate{
@@ -211,8 +211,7 @@ func (p pair) load(t *testing.T) tls.Certificate {
 	return c
 }
 
-// store writes ca.pem and, of a pair that is not empty, cert.pem and key.pem, and
-// gives their folder.
+// store writes ca.pem and, unless the pair is empty, cert.pem and key.pem, and returns their folder.
 func (p pair) store(t *testing.T, ca string) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -46,15 +46,6 @@ func TestSockets(t *testing.T) {
 	_, err = Connect(t.Context(), Target{Host: "unix://" + dir + "/stale"})
 	unreachable(t, err, "nobody listens there", "is dockerd running?")
 
-	own, err := net.Listen("unix", dir+"/docker.sock")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer own.Close()
-	t.Setenv("XDG_RUNTIME_DIR", dir)
-	_, err = Connect(t.Context(), Target{Host: "unix://" + dir + "/none"})
-	unreachable(t, err, "no such socket", "at unix://"+dir+"/docker.sock: name it with --docker-host")
-
 	_, err = Connect(t.Context(), Target{Host: "unix://" + dir + "/" + strings.Repeat("long", 40)})
 	unreachable(t, err, "too long", "--docker-host")
 
@@ -62,7 +53,7 @@ func TestSockets(t *testing.T) {
 	unreachable(t, err, "cannot use", "unix://PATH")
 }
 
-// connectAs connects as an ordinary user who is in the groups, and gives the error.
+// connectAs connects as an ordinary user who is in the groups, and returns the error.
 func connectAs(t *testing.T, host string, groups ...uint32) string {
 	t.Helper()
 	const nobody = 65534
@@ -76,7 +67,7 @@ func connectAs(t *testing.T, host string, groups ...uint32) string {
 	return string(out)
 }
 
-// foreignGroup is a group of this machine that is neither root's nor nobody's.
+// foreignGroup returns a group of this machine that is neither root's nor nobody's.
 func foreignGroup(t *testing.T) (name string, gid uint32) {
 	t.Helper()
 	for _, name := range []string{"docker", "daemon", "users"} {
@@ -92,7 +83,7 @@ func foreignGroup(t *testing.T) (name string, gid uint32) {
 	return "", 0
 }
 
-// openTo lets other users pass the folders above a test's own.
+// openTo gives other users access to the folders above a test's own.
 func openTo(t *testing.T, dir string) {
 	t.Helper()
 	for d := dir; strings.HasPrefix(d, os.TempDir()+"/"); d = filepath.Dir(d) {
@@ -107,40 +98,21 @@ func TestPermission(t *testing.T) {
 		t.Skip("only root can become another user")
 	}
 	clean(t)
-	group, gid := foreignGroup(t)
 	dir := t.TempDir()
 	openTo(t, dir)
-	path := dir + "/s"
-	l, err := net.Listen("unix", path)
+	l, err := net.Listen("unix", dir+"/s")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	host := "unix://" + path
-	for _, c := range []struct {
-		what     string
-		uid, gid int
-		mode     os.FileMode
-		want     string
-	}{
-		{"group", 0, int(gid), 0o660, "permission denied: the socket belongs to group " + group + "; as root: usermod -aG " + group + " USER, then log in again; or run as root"},
-		{"root", 0, 0, 0o660, "permission denied: the socket is for root only; run as root"},
-		{"closed to its group", 0, int(gid), 0o600, "permission denied: the socket is for root only; run as root"},
-		{"another user", 54321, 0, 0o600, "permission denied: the socket is for 54321 only; run as root"},
-		{"unknown group", 0, 54321, 0o660, "usermod -aG 54321 "},
-	} {
-		if err := errors.Join(os.Chown(path, c.uid, c.gid), os.Chmod(path, c.mode)); err != nil {
+	for _, mode := range []os.FileMode{0o755, 0o700} { // first the socket is inaccessible, then the folder as well
+		if err := errors.Join(os.Chmod(dir+"/s", 0o660), os.Chmod(dir, mode)); err != nil {
 			t.Fatal(err)
 		}
-		if got := connectAs(t, host); !strings.Contains(got, c.want) || strings.Contains(got, "\n") {
-			t.Errorf("%s: %s\nwant %s", c.what, got, c.want)
+		const want = "permission denied; run as root, or join the group"
+		if got := connectAs(t, "unix://"+dir+"/s"); !strings.Contains(got, want) || strings.Contains(got, "\n") {
+			t.Errorf("folder %v: %s\nwant %s", mode, got, want)
 		}
-	}
-	if err := os.Chmod(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if got, want := connectAs(t, host), "permission denied on the way to the socket; run as root"; !strings.Contains(got, want) {
-		t.Errorf("%s\nwant %s", got, want)
 	}
 }
 
@@ -149,14 +121,14 @@ func TestTCPRefusals(t *testing.T) {
 	loopback(t)
 	nobody := freePort(t)
 	_, err := Connect(t.Context(), Target{Host: "tcp://" + nobody})
-	unreachable(t, err, nobody+": connect: connection refused", "is dockerd running there, with -H tcp://"+nobody)
+	unreachable(t, err, nobody+": connect: connection refused", "is dockerd running there with -H tcp://"+nobody)
 	if !errors.Is(err, syscall.ECONNREFUSED) {
 		t.Errorf("the cause is lost: %v", err)
 	}
 	_, err = Connect(t.Context(), Target{Host: "tcp://no-such-machine.invalid:2375"})
-	unreachable(t, err, "lookup no-such-machine.invalid", "or write the address")
+	unreachable(t, err, "lookup no-such-machine.invalid", "check the address and the network")
 	_, err = Connect(t.Context(), Target{Host: "tcp://198.18.0.1:2375"}) // the lab has no route
-	unreachable(t, err, "network is unreachable", "check address and network")
+	unreachable(t, err, "network is unreachable", "check the address and the network")
 }
 
 func TestSilence(t *testing.T) {

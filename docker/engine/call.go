@@ -14,13 +14,13 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// asking bounds a question to an engine that no caller's context bounds.
+// asking returns a context for a request to an engine that no caller's context bounds.
 func asking() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), killTime)
 }
 
-// How long an engine may take to answer such a question that is asked for each of many
-// processes, and how long when it did not answer the last one: it may hang.
+// How long an engine may take to answer such a request if it is made for each of many processes, and
+// how long if it did not answer the last one and may hang.
 const (
 	answerTime = 5 * time.Second
 	hangTime   = time.Second
@@ -34,13 +34,13 @@ func (e *Engine) asking() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), limit)
 }
 
-// heard remembers whether the engine answered.
+// heard records whether the engine answered.
 func (e *Engine) heard(err error) { e.silent.Store(errors.Is(err, context.DeadlineExceeded)) }
 
-// pause is between two questions.
+// pause is the time between two calls of until.
 const pause = 10 * time.Millisecond
 
-// until asks again and again until the answer is yes or an error, or ctx is over.
+// until calls answer repeatedly until it returns true or an error, or ctx is done.
 func until(ctx context.Context, answer func() (bool, error)) error {
 	for {
 		if yes, err := answer(); yes || err != nil {
@@ -54,8 +54,8 @@ func until(ctx context.Context, answer func() (bool, error)) error {
 	}
 }
 
-// Each does something with all of them, so many at a time or, with -1, all at once. The errors
-// are in the order of what they are about.
+// Each calls do for all elements concurrently, at most limit at a time, or without a limit if it is
+// -1. The errors are in the order of the elements.
 func Each[T any](limit int, all []T, do func(i int, one T) error) []error {
 	errs := make([]error, len(all))
 	var doing errgroup.Group
@@ -70,34 +70,34 @@ func Each[T any](limit int, all []T, do func(i int, one T) error) []error {
 	return errs
 }
 
-// failed says what an engine did not do, and why.
+// failed returns an error that says what an engine did not do, and why.
 func failed(err error, format string, args ...any) error {
 	return fmt.Errorf("docker: %s: %w", fmt.Sprintf(format, args...), brief(err))
 }
 
-// gone says that the engine has no such object.
+// gone reports whether the error means that the engine has no such object.
 func gone(err error) bool { return err != nil && cerrdefs.IsNotFound(err) }
 
-// brief makes of an engine's error one line, without what says nothing to a reader.
+// brief reduces an engine's error to one line, without parts that are meaningless to a reader.
 func brief(err error) error {
 	if err == nil {
 		return nil
 	}
 	text := strings.TrimPrefix(err.Error(), "Error response from daemon: ")
 	var request *url.Error
-	if errors.As(err, &request) { // names the request by its path
+	if errors.As(err, &request) { // it contains the request's path
 		text = strings.ReplaceAll(text, request.Error(), request.Err.Error())
 	}
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		text = "the engine did not answer in time"
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
-		text = "the engine broke the connection off"
+		text = "the engine broke off the connection"
 	}
 	return &daemonError{text: strings.Join(strings.Fields(text), " "), err: err}
 }
 
-// daemonError is what an engine said.
+// daemonError is an error of an engine.
 type daemonError struct {
 	text string
 	err  error

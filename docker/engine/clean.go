@@ -1,12 +1,14 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
 	"slices"
 	"strings"
 
+	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/client"
 )
 
@@ -18,10 +20,10 @@ type Object struct {
 
 	id      string
 	process string // value of processLabel
-	force   bool   // an image goes although a container has it
+	force   bool   // an image is removed even if a container uses it
 }
 
-// kinds are those of objects, in an order in which they can be removed, and how they are listed.
+// kinds are the kinds of objects, in an order in which they can be removed, with functions that list them.
 var kinds = []struct {
 	name string
 	list func(ctx context.Context, c *client.Client, manager bool) ([]Object, error)
@@ -29,75 +31,67 @@ var kinds = []struct {
 	{"service", services}, {"container", containers}, {"network", networks}, {"image", images}, {"volume", volumes},
 }
 
-// String is kind and name.
+// String returns kind and name.
 func (o Object) String() string { return strings.TrimSpace(o.Kind + " " + o.Name) }
 
-// Trace is all that one run has on an engine.
+// Trace is everything that one run has on an engine.
 type Trace struct {
 	Run     string // id of the run
 	State   State
-	Objects []Object // in the order in which they can be removed
+	Objects []Object // in an order in which they can be removed
 }
 
-// Cleaned is what Clean has done, or would do.
+// Cleaned is what Clean has done, or would do if it were not dry.
 type Cleaned struct {
 	Removed []Object
 	Kept    []Trace
 }
 
-// Clean removes from an engine what runs have left there: services (where the engine is
-// a manager of a swarm), containers in every state, networks, images and volumes that
-// carry Label, and nothing else. It asks keep of each run first. What could not be
-// removed is in the error, which joins one line for each object; the rest is done. With
-// dry it removes nothing.
+// Clean removes from an engine what runs have left there: services (if the engine is a manager of a
+// swarm), containers in every state, networks, images and volumes that carry Label, and nothing else.
+// For each run it calls keep first. If an object cannot be removed, Clean continues with the others; the
+// error joins one line for each such object. With dry it removes nothing.
 //
-// A run that goes on must be kept. That it does is told by the process that made its
-// objects, which their label names: it is looked for where this process runs. That holds
-// for engines of other machines too, since it is nettoll that must be on this one. Of
-// runs whose nettoll is somewhere else, State is Unknown: their containers may run or
-// not, as they do between two networks, and only their user knows. Containers say
-// nothing of it themselves, because there are moments in every run when it has none.
+// A run that is going on must be kept. It is recognised by the process that made its objects, which
+// their label names and which is looked for where this process runs. That works for engines of other
+// machines too, since it is nettoll that has to run on this one. If the nettoll of a run is on another
+// machine, State is Unknown: only its user knows whether it is going on. Its containers do not show
+// that, because every run has moments without any, such as between two networks.
 func Clean(ctx context.Context, c *client.Client, dry bool, keep func(Trace) bool) (Cleaned, error) {
 	var done Cleaned
-	all, err := Traces(ctx, c)
+	objects, err := find(ctx, c)
 	if err != nil {
 		return done, err
 	}
 	goes := map[string]bool{}
-	for _, t := range all {
+	for _, t := range traces(objects) {
 		if goes[t.Run] = !keep(t); !goes[t.Run] {
 			done.Kept = append(done.Kept, t)
-		} else if dry {
-			done.Removed = append(done.Removed, t.Objects...)
 		}
-	}
-	if dry {
-		return done, nil
 	}
 	var errs []error
-	for _, kind := range kinds { // containers of one run can be on a network of another
-		for _, t := range all {
-			for _, o := range t.Objects {
-				if o.Kind != kind.name || !goes[t.Run] {
-					continue
-				}
-				if err := o.remove(ctx, c); err != nil {
-					errs = append(errs, err)
-				} else {
-					done.Removed = append(done.Removed, o)
-				}
+	for _, o := range objects { // by kinds: containers of one run can be on a network of another
+		if !goes[o.Run] {
+			continue
+		}
+		if !dry {
+			if err := o.remove(ctx, c); err != nil {
+				errs = append(errs, err)
+				continue
 			}
 		}
+		done.Removed = append(done.Removed, o)
 	}
 	return done, errors.Join(errs...)
 }
 
-// Traces finds what runs have on an engine, in the order of the runs' ids.
+// Traces returns what runs have on an engine, in the order of the runs' ids.
 func Traces(ctx context.Context, c *client.Client) ([]Trace, error) {
 	objects, err := find(ctx, c)
-	if err != nil {
-		return nil, err
-	}
+	return traces(objects), err
+}
+
+func traces(objects []Object) (all []Trace) {
 	by := map[string]*Trace{}
 	makers := map[string]State{}
 	for _, o := range objects {
@@ -109,19 +103,18 @@ func Traces(ctx context.Context, c *client.Client) ([]Trace, error) {
 		}
 		t := by[o.Run]
 		t.Objects = append(t.Objects, o)
-		// A run that was resumed has had several processes.
+		// A resumed run has had several processes.
 		if s := makers[o.process]; s == Going || s == Unknown && t.State == Ended {
 			t.State = s
 		}
 	}
-	var all []Trace
 	for _, run := range slices.Sorted(maps.Keys(by)) {
 		all = append(all, *by[run])
 	}
-	return all, nil
+	return all
 }
 
-// find lists all objects with Label, in the order of kinds.
+// find lists all objects with Label, in the order of kinds and, within each kind, of runs.
 func find(ctx context.Context, c *client.Client) (all []Object, err error) {
 	ctx, cancel := context.WithTimeout(ctx, absenceTime)
 	defer cancel()
@@ -134,6 +127,7 @@ func find(ctx context.Context, c *client.Client) (all []Object, err error) {
 		if err != nil {
 			return nil, failed(err, "list %ss", kind.name)
 		}
+		slices.SortStableFunc(some, func(a, b Object) int { return cmp.Compare(a.Run, b.Run) })
 		for _, o := range some {
 			o.Kind = kind.name
 			all = append(all, o)
@@ -142,7 +136,7 @@ func find(ctx context.Context, c *client.Client) (all []Object, err error) {
 	return all, nil
 }
 
-// labelled finds objects that have the label.
+// labelled returns a filter for objects that have the label.
 func labelled() client.Filters { return make(client.Filters).Add("label", Label) }
 
 func object(name, id string, labels map[string]string) Object {
@@ -160,9 +154,16 @@ func services(ctx context.Context, c *client.Client, manager bool) (all []Object
 	return all, err
 }
 
+// containers leaves out what is listed and does not exist: dockerd 20.10 lists a container as dead until its next start
+// if two removed it at once, such as nettoll and dockerd itself when it starts again.
 func containers(ctx context.Context, c *client.Client, _ bool) (all []Object, err error) {
 	res, err := c.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: labelled()})
 	for _, one := range res.Items {
+		if one.State == container.StateDead {
+			if _, err := c.ContainerInspect(ctx, one.ID, client.ContainerInspectOptions{}); gone(err) {
+				continue
+			}
+		}
 		name := one.ID[:min(12, len(one.ID))]
 		if len(one.Names) > 0 {
 			name = strings.TrimPrefix(one.Names[0], "/")
@@ -172,8 +173,8 @@ func containers(ctx context.Context, c *client.Client, _ bool) (all []Object, er
 	return all, err
 }
 
-// networks leaves those of a swarm to its managers: other nodes know them as long as
-// containers are on them, and may not remove them.
+// networks leaves networks of a swarm to its managers: other nodes list them as long as containers use
+// them, and must not remove them.
 func networks(ctx context.Context, c *client.Client, manager bool) (all []Object, err error) {
 	res, err := c.NetworkList(ctx, client.NetworkListOptions{Filters: labelled()})
 	for _, n := range res.Items {
@@ -184,8 +185,8 @@ func networks(ctx context.Context, c *client.Client, manager bool) (all []Object
 	return all, err
 }
 
-// images finds names that nettoll gives, and images with none. Other names, and images
-// that were made from one of nettoll's, are of somebody who uses it.
+// images lists the names that nettoll gives, and images without a name. Other names, and images that
+// were made from one of nettoll's, belong to somebody who uses them.
 func images(ctx context.Context, c *client.Client, _ bool) (all []Object, err error) {
 	res, err := c.ImageList(ctx, client.ImageListOptions{Filters: labelled()})
 	for _, i := range res.Items {

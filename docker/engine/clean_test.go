@@ -10,10 +10,11 @@ import (
 	"github.com/moby/moby/api/types/swarm"
 	"github.com/moby/moby/client"
 
+	"nettoll/docker/dockertest"
 	"nettoll/docker/engine"
 )
 
-// remains is what a run has left on an engine.
+// remains are the objects that a run has left on an engine.
 type remains struct {
 	t      *testing.T
 	c      *client.Client
@@ -22,11 +23,11 @@ type remains struct {
 	made   []string
 }
 
-// leave makes what a run leaves, whose process has the label.
+// leave makes the objects that are left by a run with the label as its process.
 func leave(t *testing.T, d *daemon, run, process string) *remains {
 	t.Helper()
-	l := &remains{t: t, c: d.client(t), run: run, labels: map[string]string{engine.Label: run, engine.ProcessLabel: process}}
-	e := engine.By(process, engine.NewEngine(d.client(t), run, image(t))) // is never left
+	l := &remains{t: t, c: d.Client(t), run: run, labels: map[string]string{engine.Label: run, engine.ProcessLabel: process}}
+	e := engine.By(process, engine.NewEngine(d.Client(t), run, image(t))) // never closed
 	if _, err := e.Load(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +43,7 @@ func leave(t *testing.T, d *daemon, run, process string) *remains {
 	return l
 }
 
-// container makes one in a state that containers can be in.
+// container makes a container in the given state.
 func (l *remains) container(state string) {
 	l.t.Helper()
 	name, ctx := l.run+"-"+state, l.t.Context()
@@ -66,7 +67,7 @@ func (l *remains) container(state string) {
 	l.made = append(l.made, "container "+name)
 }
 
-// names are kind and name of objects, sorted.
+// names returns kind and name of objects, sorted.
 func names(all []engine.Object) (names []string) {
 	for _, o := range all {
 		names = append(names, o.String())
@@ -75,7 +76,7 @@ func names(all []engine.Object) (names []string) {
 	return names
 }
 
-// same wants exactly these objects.
+// same checks that the objects are exactly these.
 func same(t *testing.T, what string, got []engine.Object, want ...string) {
 	t.Helper()
 	slices.Sort(want)
@@ -84,10 +85,10 @@ func same(t *testing.T, what string, got []engine.Object, want ...string) {
 	}
 }
 
-// traces are what runs have on the engine, by run.
+// traces returns what runs have on the engine, by run.
 func (d *daemon) traces(t *testing.T) map[string]engine.Trace {
 	t.Helper()
-	all, err := engine.Traces(t.Context(), d.client(t))
+	all, err := engine.Traces(t.Context(), d.Client(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,14 +99,14 @@ func (d *daemon) traces(t *testing.T) map[string]engine.Trace {
 	return by
 }
 
-// goesOn is what the command keeps without being told otherwise.
+// goesOn reports whether the command keeps a run by default.
 func goesOn(t engine.Trace) bool { return t.State != engine.Ended }
 
-// TestClean: runs that have ended leave nothing in whatever state it is; runs that go on,
-// or may, keep all that they have; and nobody else's objects are touched.
+// TestClean checks that runs that have ended leave nothing, in whatever state it is; that runs that are
+// going on, or may be, keep everything; and that nobody else's objects are touched.
 func TestClean(t *testing.T) {
 	d := startDaemon(t, daemonOptions{})
-	c := d.client(t)
+	c := d.Client(t)
 	theirs := d.strangers(t, "theirs", "strangers-own", "strangers:1")
 	cmd, dead := sleeper(t, nil)
 	_ = cmd.Process.Kill()
@@ -155,11 +156,11 @@ func TestClean(t *testing.T) {
 	theirs.check(t, c)
 }
 
-// TestCleanReportsWhatStays: what somebody else uses is not taken from him, and the rest
-// is removed all the same.
+// TestCleanReportsWhatStays checks that objects that somebody else uses are kept, and that the others are
+// removed all the same.
 func TestCleanReportsWhatStays(t *testing.T) {
 	d := startDaemon(t, daemonOptions{})
-	c := d.client(t)
+	c := d.Client(t)
 	l := leave(t, d, "used", "")
 	l.container("exited")
 	_, err := c.ContainerCreate(t.Context(), client.ContainerCreateOptions{
@@ -173,7 +174,7 @@ func TestCleanReportsWhatStays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// An image inherits to containers, but the name that somebody else gave it is his.
+	// Containers inherit the labels of an image, but a name that somebody else gave it is not nettoll's.
 	if _, err := c.ImageTag(t.Context(), client.ImageTagOptions{Source: "nettoll:used", Target: "theirs:1"}); err != nil {
 		t.Fatal(err)
 	}
@@ -189,11 +190,11 @@ func TestCleanReportsWhatStays(t *testing.T) {
 	}
 }
 
-// TestCleanSwarm: services go before their containers, which they would make again, and
-// overlays when the containers have left them.
+// TestCleanSwarm checks that services are removed before their containers, which they would make again, and
+// overlays after the containers have left them.
 func TestCleanSwarm(t *testing.T) {
 	d := startDaemon(t, daemonOptions{})
-	c := d.client(t)
+	c := d.Client(t)
 	_, err := c.SwarmInit(t.Context(), client.SwarmInitOptions{
 		ListenAddr: "127.0.0.1:2377", AdvertiseAddr: "127.0.0.1", DefaultAddrPool: []netip.Prefix{netip.MustParsePrefix("198.19.192.0/19")}, SubnetSize: 24,
 	})
@@ -227,7 +228,7 @@ func TestCleanSwarm(t *testing.T) {
 		}
 		return n
 	}
-	until(t, "the service's container is there", func() bool { return kinds()["container"] == 1 })
+	dockertest.Until(t, "the service's container is there", func() bool { return kinds()["container"] == 1 })
 	done, err := engine.Clean(t.Context(), c, false, func(engine.Trace) bool { return false })
 	if err != nil {
 		t.Error(err)
@@ -237,7 +238,7 @@ func TestCleanSwarm(t *testing.T) {
 	if left := kinds(); len(left) > 0 {
 		t.Errorf("left: %v", left)
 	}
-	time.Sleep(time.Second) // no task begins anew
+	time.Sleep(time.Second) // no task is started again
 	if left := kinds(); len(left) > 0 {
 		t.Errorf("there again: %v", left)
 	}

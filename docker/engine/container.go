@@ -5,10 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/netip"
 	"os"
-	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -24,48 +23,62 @@ import (
 	"nettoll/sampler"
 )
 
-// Spec says what container is wanted.
+// Spec describes the container to make.
 type Spec struct {
-	Name string // of the endpoint, such as h1c1
-	// Mode is as docker run --network has it: none, host, bridge, container:ID, or the
-	// name of a network.
-	Mode    string
-	Addr4   netip.Addr // fixed address on a network of one's own; the zero value is any
-	Addr6   netip.Addr
-	Publish network.PortMap // ports of the host
-	Expose  []network.Port  // ports that links lead to
-	Links   []string        // legacy links, CONTAINER:ALIAS
-	// Near containers have no way to anybody but their neighbours on a bridge, and hear of IPv4
-	// nobody else: neither does whoever comes by a route over the engine's machine to a port
-	// that is published there.
+	Name string // of the endpoint, for example h1c1
+	// Mode is a value of docker run --network: none, host, bridge, container:ID, or the name of a
+	// network.
+	Mode  string
+	Addr4 netip.Addr // fixed address on a user-defined network; the zero value means any
+	Addr6 netip.Addr
+	Ports Ports        // exposed ports: links lead to them
+	At    []netip.Addr // addresses of the host on which they are published
+	Links []string     // legacy links, as CONTAINER:ALIAS
+	// Near containers can send only to their neighbours on a bridge, and receive IPv4 packets from
+	// nobody else, not even from hosts with a route through the engine's machine that connect to a
+	// port published there.
 	Near bool
 }
 
-// Container runs an agent as its first process, at whose end the engine removes it.
-// So it does not outlive nettoll, in whatever way that ends.
+// Ports is a range of TCP and UDP ports, from First to Last. The zero value is empty.
+type Ports struct{ First, Last int }
+
+// PortsOf returns a range of ports.
+func PortsOf(first, last int) Ports { return Ports{first, last} }
+
+func (p Ports) each(yield func(uint16, network.IPProtocol) bool) {
+	for port := p.First; port <= p.Last && port != 0; port++ {
+		if !yield(uint16(port), network.TCP) || !yield(uint16(port), network.UDP) {
+			return
+		}
+	}
+}
+
+// Container runs an agent as its first process. When the agent ends, the engine removes the container,
+// so it does not outlive nettoll, however nettoll ends.
 type Container struct {
 	engine *Engine
 	name   string
-	host   string // that its engine runs on, by its name
+	host   string // name of the host that its engine runs on
 	id     string
 	pid    int
 	first  *agent.Client
-	age    int  // of the engine when the container began, see deaths
+	age    int  // of the engine when the container was started; see deaths
 	shown  bool // the namespaces of the engine's host can be reached from here
-	open   bool // its network is that of a machine of the user's
+	open   bool // it has the network of a user's machine
 	nets   map[string]*network.EndpointSettings
 }
 
-// attachTries is how often a busy swarm gets the time to attach a container to one of its
-// networks, which engines wait 20 seconds for.
+// attachTries is how often a busy swarm may try to attach a container to one of its networks, for which
+// engines wait 20 seconds each time.
 const attachTries = 3
 
-// unattached says that the swarm did not do so in time.
+// unattached reports whether the swarm did not attach the container in time.
 func unattached(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "attaching to network failed") && strings.Contains(err.Error(), context.DeadlineExceeded.Error())
 }
 
-// start makes a container and an agent in it.
+// start makes a container with an agent in it.
 func (e *Engine) start(ctx context.Context, s Spec, shown bool) (c *Container, err error) {
 	for range attachTries {
 		if c, err = e.startOnce(ctx, s, shown); !unattached(err) || ctx.Err() != nil {
@@ -82,7 +95,7 @@ func (e *Engine) startOnce(ctx context.Context, s Spec, shown bool) (*Container,
 	}
 	c := &Container{engine: e, name: s.Name, shown: shown, age: e.deaths.age()}
 	o := e.options(s, image)
-	// An engine goes on with what nobody waits for any more, and nobody would know of it.
+	// The engine continues creating it even if nobody waits any more, and it would never be removed.
 	creating, cancel := context.WithTimeout(context.WithoutCancel(ctx), absenceTime)
 	defer cancel()
 	made, err := e.Client.ContainerCreate(creating, o)
@@ -98,14 +111,14 @@ func (e *Engine) startOnce(ctx context.Context, s Spec, shown bool) (*Container,
 		err = c.first.Call(ctx, methodShut, struct{}{}, nil)
 	}
 	if err != nil {
-		err = fmt.Errorf("docker: start container %s: %w", s.Name, c.because(ctx, err))
+		err = fmt.Errorf("docker: start container %s: %w", s.Name, c.explained(ctx, err))
 		return nil, errors.Join(err, c.remove(context.WithoutCancel(ctx)))
 	}
 	return c, nil
 }
 
-// evict removes a container of this very run that has a name which is wanted again: a
-// crash has left it.
+// evict removes a container of the same run that has a name which is needed again: it is left from a
+// crash.
 func (e *Engine) evict(ctx context.Context, name string) bool {
 	old, err := e.Client.ContainerInspect(ctx, name, client.ContainerInspectOptions{})
 	if err != nil {
@@ -126,19 +139,24 @@ func (e *Engine) options(s Spec, image string) client.ContainerCreateOptions {
 			OpenStdin: true, StdinOnce: true, AttachStdin: true, AttachStdout: true, AttachStderr: true,
 		},
 		HostConfig: &container.HostConfig{
-			AutoRemove: true, NetworkMode: container.NetworkMode(s.Mode), PortBindings: s.Publish, Links: s.Links,
-			// Conditions (MTU, offloads) are set from within.
+			AutoRemove: true, NetworkMode: container.NetworkMode(s.Mode), PortBindings: network.PortMap{}, Links: s.Links,
+			// Conditions (MTU, offloads) are set from inside.
 			CapAdd:    []string{"NET_ADMIN"},
-			LogConfig: container.LogConfig{Type: "none"}, // frames are not for logs
+			LogConfig: container.LogConfig{Type: "none"}, // frames do not belong in logs
 			ShmSize:   memorySize,
 		},
 	}
 	o.Config.ExposedPorts = network.PortSet{}
-	for _, port := range append(slices.Collect(maps.Keys(s.Publish)), s.Expose...) {
+	for number, protocol := range s.Ports.each {
+		port, _ := network.PortFrom(number, protocol) // fails only for other protocols
 		o.Config.ExposedPorts[port] = struct{}{}
+		for _, a := range s.At {
+			binding := network.PortBinding{HostIP: a, HostPort: strconv.Itoa(int(number))}
+			o.HostConfig.PortBindings[port] = append(o.HostConfig.PortBindings[port], binding)
+		}
 	}
 	if o.HostConfig.NetworkMode.IsNone() {
-		// What is plumbed later has both IP versions.
+		// Networks that are built later have both IP versions.
 		o.HostConfig.Sysctls = map[string]string{"net.ipv6.conf.all.disable_ipv6": "0", "net.ipv6.conf.default.disable_ipv6": "0"}
 	}
 	if s.Near {
@@ -152,12 +170,11 @@ func (e *Engine) options(s Spec, image string) client.ContainerCreateOptions {
 	return o
 }
 
-// memorySize is how much of /dev/shm a container may use, in bytes: programs have their files
-// there, and an engine gives 64 MiB. None of it is taken before it is used.
+// memorySize is how much of /dev/shm a container may use, in bytes: programs have their files there, and
+// an engine's default is 64 MiB. Memory is allocated only as it is used.
 const memorySize = 4 << 30
 
-// begin attaches to the container, so that nothing of what it says is lost, and
-// starts it.
+// begin attaches to the container first, so that none of its output is lost, and then starts it.
 func (c *Container) begin(ctx context.Context) error {
 	cl := c.engine.Client
 	conn, err := cl.ContainerAttach(ctx, c.id, client.ContainerAttachOptions{Stream: true, Stdin: true, Stdout: true, Stderr: true})
@@ -169,7 +186,7 @@ func (c *Container) begin(ctx context.Context) error {
 		return err
 	}
 	c.first = agent.Dial(c.stream(conn.HijackedResponse, platform.Command{}, func() error {
-		if err := c.fate(c.age); !errors.Is(err, errOver) {
+		if err := c.ending(c.age); !errors.Is(err, errOver) {
 			return err
 		}
 		return nil
@@ -186,7 +203,7 @@ func (c *Container) begin(ctx context.Context) error {
 	return nil
 }
 
-// early says why the container has ended before it was of use.
+// early returns why the container ended before it could be used.
 func (c *Container) early() error {
 	select {
 	case <-c.first.Done():
@@ -196,20 +213,19 @@ func (c *Container) early() error {
 	}
 }
 
-// fate says what became of the container since an age of the engine's; nil is that
-// nothing is known.
-func (c *Container) fate(age int) error {
+// ending returns what became of the container since an age of the engine; nil if nothing is known.
+func (c *Container) ending(age int) error {
 	if how := c.engine.deaths.of(c.id, age); how != nil {
 		return fmt.Errorf("container %s %w", c.name, how)
 	}
 	return nil
 }
 
-// because prefers what became of the container to what its engine answers then. Where
-// the engine itself could not do what it was asked for, it says why.
-func (c *Container) because(ctx context.Context, err error) error {
+// explained returns what became of the container in preference to its engine's error. If the engine
+// itself could not do what it was asked to do, its error has the reason.
+func (c *Container) explained(ctx context.Context, err error) error {
 	if ctx.Err() == nil && !cerrdefs.IsInvalidArgument(err) && !cerrdefs.IsInternal(err) {
-		if how := c.fate(c.age); how != nil {
+		if how := c.ending(c.age); how != nil {
 			return how
 		}
 	}
@@ -227,14 +243,14 @@ func (c *Container) Facts() platform.Facts {
 	return platform.Facts{NetNS: c.netNS(), About: c.engine.says(), Around: platform.Surroundings{Open: c.open}, CPUTime: c.cpuTime}
 }
 
-// ID is the engine's name for the container.
+// ID returns the engine's id of the container.
 func (c *Container) ID() string { return c.id }
 
-// FullName is the name by which other containers can link to it.
+// FullName returns the name by which other containers can link to it.
 func (c *Container) FullName() string { return c.engine.name(c.name) }
 
-// netNS is a path to its network namespace. It is empty where the engine's namespaces cannot
-// be reached from here.
+// netNS returns the path of its network namespace, or "" if the engine's namespaces cannot be reached
+// from here.
 func (c *Container) netNS() string {
 	if !c.shown || c.pid == 0 {
 		return ""
@@ -242,7 +258,7 @@ func (c *Container) netNS() string {
 	return fmt.Sprintf("/proc/%d/ns/net", c.pid)
 }
 
-// Addr is the container's address on its first network; the zero value is none.
+// Addr returns the container's address on its first network; the zero value if it has none.
 func (c *Container) Addr(six bool) netip.Addr {
 	for _, n := range c.nets {
 		if six {
@@ -253,11 +269,16 @@ func (c *Container) Addr(six bool) netip.Addr {
 	return netip.Addr{}
 }
 
-// ask asks the container's first process.
-func ask[Out any](ctx context.Context, c *Container, method string, in any) (out Out, err error) {
-	if err = c.first.Call(ctx, method, in, &out); err != nil {
-		err = fmt.Errorf("%s: %w", c.name, err)
+// Call calls a method of the container's first process, which is an agent.
+func (c *Container) Call(ctx context.Context, method string, in, out any) error {
+	if err := c.first.Call(ctx, method, in, out); err != nil {
+		return fmt.Errorf("%s: %w", c.name, err)
 	}
+	return nil
+}
+
+func ask[Out any](ctx context.Context, c *Container, method string, in any) (out Out, err error) {
+	err = c.Call(ctx, method, in, &out)
 	return out, err
 }
 
@@ -270,31 +291,31 @@ func (c *Container) cpuTime(ctx context.Context) (time.Duration, error) {
 	return ask[time.Duration](ctx, c, sampler.MethodCgroup, nil)
 }
 
-// Device is the name of the container's device that has an address.
+// Device returns the name of the container's device that has an address.
 func (c *Container) Device(ctx context.Context, a netip.Addr) (string, error) {
 	return ask[string](ctx, c, methodDevice, a)
 }
 
-// Resolve is the IPv4 address that a name has in the container.
+// Resolve returns the IPv4 address that a name has in the container.
 func (c *Container) Resolve(ctx context.Context, name string) (netip.Addr, error) {
 	return ask[netip.Addr](ctx, c, methodResolve, name)
 }
 
-// seen says that the container's first process is one of this machine, as nettoll sees it.
+// seen reports whether the container's first process is visible to nettoll as a process of this machine.
 func (c *Container) seen() bool {
 	groups, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", c.pid))
 	return err == nil && c.pid > 0 && bytes.Contains(groups, []byte(c.id))
 }
 
-// end kills the container without its engine, which cannot do it any more. The first
-// process takes all others of its PID namespace with it.
+// end kills the container without its engine, which cannot do so any more. When the first process ends,
+// the kernel kills all others of its PID namespace.
 func (c *Container) end() {
 	if c.seen() {
-		_ = unix.Kill(c.pid, unix.SIGKILL) // fails where it has ended meanwhile
+		_ = unix.Kill(c.pid, unix.SIGKILL) // fails if it has ended meanwhile
 	}
 }
 
-// remove takes the container away and returns when it is gone.
+// remove removes the container and returns when it is gone.
 func (c *Container) remove(ctx context.Context) error {
 	return Object{Kind: "container", Name: c.name, id: c.id}.remove(ctx, c.engine.Client)
 }

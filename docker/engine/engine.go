@@ -1,7 +1,6 @@
-// Package engine is what platforms and networks of Docker are put together
-// from: engines, their hosts, containers and networks, nettoll's image, and
-// engines that are started for a measurement. Everything that it makes on an
-// engine carries a label, and is gone when its hosts are closed.
+// Package engine holds the building blocks of Docker platforms and networks: engines, their hosts,
+// containers and networks, nettoll's image, and engines that are started for a measurement. Every object
+// that it makes on an engine carries a label, and is removed when its hosts are closed.
 package engine
 
 import (
@@ -10,14 +9,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"sync"
 	"sync/atomic"
 
 	"github.com/moby/moby/client"
 )
 
-// Label marks what nettoll has made on an engine. Its value is the id of the run.
+// Label marks the objects that nettoll has made on an engine. Its value is the id of the run.
 const Label = "nettoll.run"
 
 // Engine is a Docker engine, and the run that uses it.
@@ -26,27 +24,27 @@ type Engine struct {
 	Run    string // id of the run, the value of Label
 	Image  Image
 
-	process string // this one, the value of processLabel
+	process string // this process: the value of processLabel
 	deaths  *deaths
 	loading sync.Mutex
-	loaded  string // reference of the image; empty until it is there
+	loaded  string // reference of the image; empty until it is loaded
 	silent  atomic.Bool
-	says    func() string // what it is, asked once
+	says    func() string // a description of the engine, which it is asked for once
 }
 
 // Image is what containers are made from.
 type Image struct {
-	// Given is the reference of an image that the engine has, which must hold nettoll
-	// as /nettoll. Empty: Root is loaded.
+	// Given is the reference of an image that the engine has, which must have nettoll as /nettoll. If
+	// it is empty, Root is loaded.
 	Given string
-	// Root writes the root filesystem as a tar archive. It has nettoll as /nettoll.
-	Root io.WriterTo
+	// Root is the root filesystem, as a tar archive. It has nettoll as /nettoll.
+	Root interface{ Stream(io.Writer) error }
 }
 
-// self is nettoll's own program in every image.
+// self is the path of nettoll's own program in every image.
 const self = "/nettoll"
 
-// NewEngine uses an engine for a run, until Close.
+// NewEngine returns an engine for use by a run, until Close.
 func NewEngine(c *client.Client, run string, image Image) *Engine {
 	e := &Engine{Client: c, Run: run, Image: image, process: thisProcess()}
 	e.says = sync.OnceValue(e.describe)
@@ -54,7 +52,7 @@ func NewEngine(c *client.Client, run string, image Image) *Engine {
 	return e
 }
 
-// Close removes the image that was loaded, and leaves the engine.
+// Close removes the image that was loaded, and closes the connection.
 func (e *Engine) Close(ctx context.Context) error {
 	e.loading.Lock()
 	defer e.loading.Unlock()
@@ -66,7 +64,7 @@ func (e *Engine) Close(ctx context.Context) error {
 	return errors.Join(err, e.Client.Close())
 }
 
-// Load brings the image to the engine, unless it is there, and gives its reference.
+// Load loads the image into the engine, unless it has it, and returns its reference.
 func (e *Engine) Load(ctx context.Context) (string, error) {
 	e.loading.Lock()
 	defer e.loading.Unlock()
@@ -92,7 +90,7 @@ func (e *Engine) Load(ctx context.Context) (string, error) {
 	return ref, nil
 }
 
-// image is the reference of the image, which is asked for no more once it was there.
+// image returns the reference of the image, and loads it if it has not been loaded yet.
 func (e *Engine) image(ctx context.Context) (string, error) {
 	e.loading.Lock()
 	ref := e.loaded
@@ -103,16 +101,15 @@ func (e *Engine) image(ctx context.Context) (string, error) {
 	return e.Load(ctx)
 }
 
-// imageName is that of images which nettoll makes; their tag is the run's id.
+// imageName is the name of images that nettoll makes; their tag is the run's id.
 const imageName = "nettoll"
 
 func (e *Engine) importImage(ctx context.Context) error {
 	r, w := io.Pipe()
 	go func() {
-		_, err := e.Image.Root.WriteTo(w)
-		w.CloseWithError(err)
+		w.CloseWithError(e.Image.Root.Stream(w))
 	}()
-	defer r.CloseWithError(errors.New("the engine took no more of the image"))
+	defer r.CloseWithError(errors.New("the engine stopped reading the image"))
 	res, err := e.Client.ImageImport(ctx, client.ImageImportSource{Source: r, SourceName: "-"}, imageName, client.ImageImportOptions{
 		Tag: e.Run,
 		Changes: []string{
@@ -126,8 +123,8 @@ func (e *Engine) importImage(ctx context.Context) error {
 	return drain(res)
 }
 
-// drain reads the progress messages of an engine to their end. An error can be
-// among them, although the answer began well.
+// drain reads the progress messages of an engine to their end. They may contain an error even if the
+// answer began successfully.
 func drain(r io.ReadCloser) error {
 	defer r.Close()
 	d := json.NewDecoder(r)
@@ -148,57 +145,41 @@ func drain(r io.ReadCloser) error {
 
 func quoted(s string) string { return `"` + s + `"` }
 
-// label is what everything is marked with: the run, and the process that makes it.
+// label returns the labels of all objects: the run, and the process that makes them.
 func (e *Engine) label() map[string]string {
 	return map[string]string{Label: e.Run, processLabel: e.process}
 }
 
-// name makes a name that no object of anyone else has.
+// name returns a name that no object of anyone else has.
 func (e *Engine) name(what string) string {
 	return "nettoll-" + e.Run[:min(12, len(e.Run))] + "-" + what
 }
 
-// Facts are what the engine says of itself that can make its networks differ from
-// another engine's.
-func (e *Engine) Facts(ctx context.Context) (map[string]string, error) {
-	info, err := e.Client.Info(ctx, client.InfoOptions{})
-	if err != nil {
-		return nil, failed(err, "ask the engine")
-	}
-	i := info.Info
-	facts := map[string]string{
-		"engine": i.ServerVersion, "api": e.Client.ClientVersion(), "storage": i.Driver, "runtime": i.DefaultRuntime,
-		"cgroup": i.CgroupVersion, "kernel": i.KernelVersion, "os": i.OperatingSystem,
-	}
-	if i.FirewallBackend != nil {
-		facts["firewall"] = i.FirewallBackend.Driver
-	}
-	maps.DeleteFunc(facts, func(_, v string) bool { return v == "" })
-	return facts, nil
-}
-
-// describe says in a few words which engine it is and what can make its networks differ
-// from another's. It is empty where the engine does not say.
+// describe returns a short description of the engine, with properties that can make its networks differ
+// from another engine's. It is "" if the engine does not answer.
 func (e *Engine) describe() string {
 	ctx, cancel := asking()
 	defer cancel()
-	facts, err := e.Facts(ctx)
+	res, err := e.Client.Info(ctx, client.InfoOptions{})
 	if err != nil {
 		return ""
 	}
-	text := "Docker Engine " + facts["engine"]
-	for _, name := range []string{"storage", "runtime", "firewall", "cgroup"} {
-		if v := facts[name]; v != "" {
-			text += ", " + name + " " + v
+	i, firewall := res.Info, ""
+	if i.FirewallBackend != nil {
+		firewall = i.FirewallBackend.Driver
+	}
+	text := "Docker Engine " + i.ServerVersion
+	for _, f := range [][2]string{{"storage", i.Driver}, {"runtime", i.DefaultRuntime}, {"firewall", firewall}, {"cgroup", i.CgroupVersion}} {
+		if f[1] != "" {
+			text += ", " + f[0] + " " + f[1]
 		}
 	}
 	return text
 }
 
-// Here says whether the engine's containers are processes of this very machine, seen
-// from where nettoll runs: a container is started, and looked for among them. An
-// engine in a virtual machine has a socket here as well, and its word for a process
-// would be that of a stranger.
+// Here reports whether the engine's containers are processes of this machine, visible to nettoll: it
+// starts a container and looks for it among them. An engine in a virtual machine has a socket here as
+// well, but its PIDs would be those of unrelated processes.
 func (e *Engine) Here(ctx context.Context) (here bool, err error) {
 	c, err := e.start(ctx, Spec{Name: "here", Mode: "none"}, false)
 	if err != nil {

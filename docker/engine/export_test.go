@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// What tests of this package see of its inside.
+// Internals of the package for its tests.
 var (
 	ProcessState = state
 	ThisProcess  = thisProcess
@@ -15,7 +15,7 @@ var (
 // ProcessLabel is processLabel.
 const ProcessLabel = processLabel
 
-// LabelOf is the value that thisProcess would give in another process.
+// LabelOf returns the value that thisProcess would return in another process.
 func LabelOf(pid string) (string, error) {
 	n, err := strconv.Atoi(pid)
 	if err != nil {
@@ -28,10 +28,10 @@ func LabelOf(pid string) (string, error) {
 	return labelOf(p)
 }
 
-// PID is that of dockerd.
+// PID returns dockerd's PID.
 func (p *Private) PID() int { return p.daemon.PID() }
 
-// By is the engine as another process would use it, whose label is given.
+// By returns the engine as if it were used by another process, with the given label.
 func By(process string, e *Engine) *Engine {
 	e.process = process
 	return e

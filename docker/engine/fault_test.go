@@ -18,11 +18,11 @@ import (
 	"nettoll/platform"
 )
 
-// TestFaultsInTrials: whatever happens to the engine and to what was made on it fails
-// one trial, with the reason, and no other.
+// TestFaultsInTrials checks that a fault of the engine, or of objects on it, fails exactly one trial, with the
+// reason.
 func TestFaultsInTrials(t *testing.T) {
 	d := startDaemon(t, daemonOptions{})
-	c := d.client(t)
+	c := d.Client(t)
 	for _, victim := range []string{"h1c1", "h1c2"} { // server, client
 		t.Run("container killed: "+victim, func(t *testing.T) {
 			rounds(t, d, "bridge", func() {
@@ -38,18 +38,18 @@ func TestFaultsInTrials(t *testing.T) {
 	t.Run("engine killed and started again", func(t *testing.T) {
 		done := make(chan struct{})
 		rounds(t, d, "user-bridge", func() {
-			d.kill(t)
+			d.Kill(t)
 			go func() {
 				defer close(done)
-				d.start(t)
+				d.Start(t)
 			}()
-		}, "was lost: its Docker engine ended or was started again")
+		}, "was lost: its Docker engine ended or was restarted")
 		<-done
 	})
 	t.Run("engine hangs", func(t *testing.T) {
 		rounds(t, d, "user-bridge", func() {
-			d.signal(t, syscall.SIGSTOP)
-			time.AfterFunc(12*time.Second, func() { d.signal(t, syscall.SIGCONT) }) // longer than agents may be silent
+			d.Signal(t, syscall.SIGSTOP)
+			time.AfterFunc(12*time.Second, func() { d.Signal(t, syscall.SIGCONT) }) // longer than agents may be silent
 		}, "no answer within")
 	})
 	t.Run("network removed", func(t *testing.T) {
@@ -58,8 +58,8 @@ func TestFaultsInTrials(t *testing.T) {
 	d.isEmpty(t)
 }
 
-// starve limits a container's memory to what it has, by its control group, and starts
-// another process in it. The first one is made the one that the kernel kills.
+// starve limits a container's memory to its present use, by its control group, and starts another
+// process in it. The container's first process is made the one that the kernel kills.
 func starve(t *testing.T, c *client.Client, name string) {
 	t.Helper()
 	is, err := c.ContainerInspect(t.Context(), name, client.ContainerInspectOptions{})
@@ -87,7 +87,7 @@ func starve(t *testing.T, c *client.Client, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const step = 64 << 10 // by which more it may have been given meanwhile
+	const step = 64 << 10 // it may have been given more memory meanwhile
 	for err = syscall.EBUSY; err != nil; used += step {
 		if err = os.WriteFile(limit, []byte(strconv.Itoa(used)), 0); err != nil && !errors.Is(err, syscall.EBUSY) {
 			t.Fatal(err)
@@ -102,10 +102,10 @@ func starve(t *testing.T, c *client.Client, name string) {
 	}
 }
 
-// takeNetwork removes a network that containers are on.
+// takeNetwork removes a network that is in use by containers.
 func (d *daemon) takeNetwork(t *testing.T, network string, from ...string) {
 	t.Helper()
-	c := d.client(t)
+	c := d.Client(t)
 	for _, name := range from {
 		if _, err := c.NetworkDisconnect(t.Context(), network, client.NetworkDisconnectOptions{Container: name, Force: true}); err != nil {
 			t.Error(err)
@@ -116,7 +116,7 @@ func (d *daemon) takeNetwork(t *testing.T, network string, from ...string) {
 	}
 }
 
-// TestFaultsAreFound: what a trial only felt as silence has a reason.
+// TestFaultsAreFound checks that a reason is found for faults that a trial only notices as silence.
 func TestFaultsAreFound(t *testing.T) {
 	d := startDaemon(t, daemonOptions{})
 	for _, f := range []struct {
@@ -127,15 +127,15 @@ func TestFaultsAreFound(t *testing.T) {
 	}{
 		{"nothing", func(*testing.T) {}, nil, ""},
 		{"network removed", func(t *testing.T) { d.takeNetwork(t, named("bridge"), named("h1c1")) }, nil,
-			"docker: container h1c1 is no longer on network " + named("bridge") + ": somebody took it away"},
+			"docker: container h1c1 is no longer on network " + named("bridge") + ": somebody disconnected it"},
 		{"container removed", func(t *testing.T) {
-			if _, err := d.client(t).ContainerRemove(t.Context(), named("h1c1"), client.ContainerRemoveOptions{Force: true}); err != nil {
+			if _, err := d.Client(t).ContainerRemove(t.Context(), named("h1c1"), client.ContainerRemoveOptions{Force: true}); err != nil {
 				t.Error(err)
 			}
 		}, nil, "docker: container h1c1 was killed from outside (exit status 137)"},
-		{"engine stopped", func(t *testing.T) { d.signal(t, syscall.SIGSTOP) }, func(t *testing.T) { d.signal(t, syscall.SIGCONT) },
+		{"engine stopped", func(t *testing.T) { d.Signal(t, syscall.SIGSTOP) }, func(t *testing.T) { d.Signal(t, syscall.SIGCONT) },
 			"docker: the engine of h1: the engine did not answer in time"},
-		{"engine killed", d.kill, d.start, "docker: the engine of h1: Cannot connect to the Docker daemon at unix://" + d.socket() + ". Is the docker daemon running?"},
+		{"engine killed", d.Kill, d.Start, "docker: the engine of h1: Cannot connect to the Docker daemon at unix://" + d.Socket() + ". Is the docker daemon running?"},
 	} {
 		t.Run(f.name, func(t *testing.T) {
 			h := d.host(t)
@@ -159,8 +159,8 @@ func TestFaultsAreFound(t *testing.T) {
 	d.isEmpty(t)
 }
 
-// TestHangIsBounded: nothing waits for an engine for ever, not even the taking down of
-// what is on it; and what could not be removed is, when the engine is back.
+// TestHangIsBounded checks that nothing waits for an engine for ever, not even the removal of its objects,
+// and that objects that could not be removed are removed when the engine is back.
 func TestHangIsBounded(t *testing.T) {
 	d := startDaemon(t, daemonOptions{})
 	h := d.host(t)
@@ -172,7 +172,7 @@ func TestHangIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.signal(t, syscall.SIGSTOP)
+	d.Signal(t, syscall.SIGSTOP)
 	if err := p.Kill(); err == nil {
 		t.Error("a process is killed by an engine that hangs")
 	} else if err := oneLine(err.Error(), "docker: kill a process: the engine did not answer in time"); err != nil {
@@ -199,7 +199,7 @@ func TestHangIsBounded(t *testing.T) {
 	} else if err := oneLine(err.Error(), "docker: remove container h1c", ": the engine did not answer in time (and 1 more)"); err != nil {
 		t.Error(err)
 	}
-	d.signal(t, syscall.SIGCONT)
+	d.Signal(t, syscall.SIGCONT)
 	if err := h.Empty(t.Context()); err != nil {
 		t.Error(err)
 	}

@@ -14,7 +14,7 @@ import (
 	"nettoll/internal/nl"
 )
 
-// What agents are asked for.
+// Methods of the agent.
 const (
 	methodResolve = "docker.resolve" // string → the IPv4 address that a name has where the agent runs
 	methodDevice  = "docker.device"  // netip.Addr → name of the device that has the address
@@ -22,7 +22,7 @@ const (
 	methodShut    = "docker.shut"    // → nothing; see Spec.Near
 )
 
-// Handlers are the agent's half.
+// Handlers returns the agent's handlers.
 func Handlers() map[string]agent.Handler {
 	return map[string]agent.Handler{
 		methodResolve: agent.Typed(func(ctx context.Context, name string) (netip.Addr, error) {
@@ -38,7 +38,7 @@ func Handlers() map[string]agent.Handler {
 	}
 }
 
-// shut takes the way to everybody but neighbours.
+// shut removes the routes to all but neighbours.
 func shut() error {
 	return nl.With("", func(n *nl.NS) error { return errors.Join(n.Unroute(nl.Default(false)), n.Unroute(nl.Default(true))) })
 }
@@ -62,9 +62,9 @@ func deviceOf(a netip.Addr) (string, error) {
 	return "", fmt.Errorf("no device has the address %s", a)
 }
 
-// HasIPVS says whether the kernel of this machine has virtual servers, which distribute
-// connections to services (CONFIG_IP_VS). It asks for their netlink family, as engines
-// do: a kernel that has it as a module loads it.
+// HasIPVS reports whether the kernel of this machine has virtual servers, which distribute connections
+// to services (CONFIG_IP_VS). It asks for their netlink family, as engines do: a kernel that has them
+// as a module loads it.
 func HasIPVS() (bool, error) {
 	_, err := netlink.GenlFamilyGet("IPVS")
 	if errors.Is(err, unix.ENOENT) {
@@ -73,7 +73,7 @@ func HasIPVS() (bool, error) {
 	return err == nil, err
 }
 
-// HasIPVS is the same of the kernel of the engine's machine.
+// HasIPVS reports the same about the kernel of the engine's machine.
 func (h *Host) HasIPVS(ctx context.Context) (has bool, err error) {
 	if h.here {
 		has, err = HasIPVS()

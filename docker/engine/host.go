@@ -11,55 +11,90 @@ import (
 	"sync"
 
 	"nettoll/internal/nl"
-	"nettoll/internal/process"
+	"nettoll/internal/nsexec"
 	"nettoll/platform"
 )
 
 // Host is the machine that an engine runs on.
 type Host struct {
 	Engine *Engine
-	// Index is its place among the hosts of a network, from 0.
+	// Index is its index among the hosts of a network, from 0.
 	Index int
 
 	name     string
-	under    platform.Host // what a private engine runs on; nil for an engine of the user's
+	under    platform.Host // the host that a private engine runs on; nil for an engine of the user
 	settings Settings      // of a private engine
-	here     bool          // the engine runs on this very machine
+	here     bool          // the engine runs on this machine
 
-	sandboxes string // where the engine has names of its containers' and networks' namespaces
+	sandboxes string // directory in which the engine names the namespaces of its containers and networks
 
-	mu      sync.Mutex
-	next    int        // number of the last container
-	outside *Container // for processes of a host that is elsewhere
+	starting sync.Mutex
+	outside  *Container // for processes on a host that is another machine
+
+	mu   sync.Mutex
+	next int // number of the last container
 	holdings
 }
 
-// holdings are what was made on an engine.
+// holdings are the objects that were made on an engine.
 type holdings struct {
 	made     []*Container
-	networks []Object
-	services []Object // of the swarm that it manages
-	tasks    []Object // services whose tasks run here
+	removals [stages][]removal
+}
+
+// removal removes something.
+type removal = func(context.Context) error
+
+// The order in which objects can be removed.
+const (
+	servicesFirst = iota // services of the swarm that the engine manages
+	theirTasks           // containers of services on this host
+	containersThen
+	networksLast
+	stages
+)
+
+// holds records how to remove an object.
+func (h *Host) holds(stage int, remove removal) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.removals[stage] = append(h.removals[stage], remove)
+}
+
+// took records a container. If its private engine does not remove it, it is killed without the engine.
+func (h *Host) took(c *Container) {
+	h.holds(containersThen, func(ctx context.Context) error {
+		err := c.remove(ctx)
+		if err != nil && h.under != nil {
+			c.end()
+		}
+		return err
+	})
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.made = append(h.made, c)
 }
 
 // Provider is a platform whose hosts run Docker engines.
 type Provider interface {
 	platform.Platform
-	// Engines gives hosts whose engines have the settings. The error wraps
-	// platform.ErrUnsupported where there are none.
+	// Engines returns hosts with engines that have the settings. The error wraps
+	// platform.ErrUnsupported if there are none.
 	Engines(ctx context.Context, req platform.HostRequest, s Settings) (Hosts, error)
+	// Private reports whether engines are started for the measurement, on this machine.
+	Private() bool
 }
 
 // Hosts are hosts with engines.
 type Hosts interface {
 	platform.Hosts
 	Docker() []*Host
-	// Swarm is the swarm that all engines are nodes of; nil where none was asked for.
+	// Swarm returns the swarm that all engines are nodes of; nil if none was requested.
 	Swarm() *Swarm
 }
 
-// Borrow makes a host of an engine of the user's. Nothing of the machine itself is
-// changed, but by the engine. here says that it is this machine.
+// Borrow returns an engine of the user as a host. Only the engine changes anything on that machine.
+// here means that it is this machine.
 func Borrow(e *Engine, index int, here bool) *Host {
 	return &Host{Engine: e, Index: index, name: fmt.Sprintf("h%d", index+1), here: here, sandboxes: "/var/run/docker/netns"}
 }
@@ -70,10 +105,10 @@ func (h *Host) Name() string { return h.name }
 // OnHost implements platform.Endpoint.
 func (h *Host) OnHost() string { return h.name }
 
-// Here says that the host is this very machine, or made on it.
+// Here reports whether the host is this machine, or made on it.
 func (h *Host) Here() bool { return h.here }
 
-// Borrowed says that it is the user's own machine.
+// Borrowed reports whether it is the user's own machine.
 func (h *Host) Borrowed() bool { return h.under == nil }
 
 // Facts implements platform.Endpoint.
@@ -81,12 +116,12 @@ func (h *Host) Facts() platform.Facts {
 	if h.under != nil {
 		return platform.Facts{NetNS: h.NetNS(), Around: h.under.Facts().Around}
 	}
-	around := platform.Surroundings{Outlive: h.here, Open: true} // elsewhere it is a container
+	around := platform.Surroundings{Outlive: h.here, Open: true} // on another machine it is a container
 	return platform.Facts{NetNS: h.NetNS(), Borrowed: true, Around: around}
 }
 
-// Uplink implements platform.Host. A machine of the user's has none: no traffic goes
-// through its own devices.
+// Uplink implements platform.Host. A machine of the user has none: no traffic goes through its own
+// devices.
 func (h *Host) Uplink() platform.Uplink {
 	if h.under == nil {
 		return platform.Uplink{}
@@ -94,7 +129,7 @@ func (h *Host) Uplink() platform.Uplink {
 	return h.under.Uplink()
 }
 
-// NetNS is a path to its network namespace. It is empty for a machine elsewhere.
+// NetNS returns the path of its network namespace, or "" for another machine.
 func (h *Host) NetNS() string {
 	switch {
 	case h.under != nil:
@@ -105,17 +140,17 @@ func (h *Host) NetNS() string {
 	return ""
 }
 
-// reachable says that namespaces of the host can be entered from here.
+// reachable reports whether namespaces of the host can be entered from here.
 func (h *Host) reachable() bool { return h.here && os.Geteuid() == 0 }
 
-// Start implements platform.Endpoint: a process outside all containers. On a machine
-// elsewhere it is a container with the host's network.
+// Start implements platform.Endpoint. It starts a process outside all containers; on another machine the
+// process is in a container with the host's network.
 func (h *Host) Start(ctx context.Context, c platform.Command) (platform.Process, error) {
 	switch {
 	case h.under != nil:
 		return h.under.Start(ctx, c)
 	case h.here:
-		return process.Start(ctx, h.name, "", os.Environ(), c)
+		return nsexec.Start(ctx, h.name, "", os.Environ(), c)
 	}
 	out, err := h.out(ctx)
 	if err != nil {
@@ -124,17 +159,18 @@ func (h *Host) Start(ctx context.Context, c platform.Command) (platform.Process,
 	return out.Start(ctx, c)
 }
 
-// out is the container with the host's network.
+// out returns the container with the host's network.
 func (h *Host) out(ctx context.Context) (*Container, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	h.starting.Lock()
+	defer h.starting.Unlock()
 	if h.outside == nil {
 		c, err := h.Engine.start(ctx, Spec{Name: h.name + "out", Mode: "host"}, false)
 		if err != nil {
 			return nil, err
 		}
 		c.host, c.open = h.name, true
-		h.outside, h.made = c, append(h.made, c)
+		h.took(c)
+		h.outside = c
 	}
 	return h.outside, nil
 }
@@ -142,7 +178,7 @@ func (h *Host) out(ctx context.Context) (*Container, error) {
 // Interfaces lists the host's network devices.
 func (h *Host) Interfaces(ctx context.Context) (all []nl.Interface, err error) {
 	if h.here && h.under == nil {
-		return InterfacesIn("") // its own needs no permission
+		return InterfacesIn("") // this process's own namespace requires no permission
 	}
 	if h.here {
 		return InterfacesIn(h.NetNS())
@@ -184,14 +220,13 @@ func (h *Host) Share(ctx context.Context, with platform.Endpoint) (platform.Endp
 	return made[0], nil
 }
 
-// atOnce is how many containers an engine is asked for at the same time. Of 1, 2, 4, 8
-// and 16, four were fastest for 20 containers on a bridge (Docker 20.10 on 2 CPUs, the
-// median of seven times in turn): 1 took 1.9 times as long, 2 took 1.3, 8 took 1.1 and
-// 16 took 1.3; likewise for their removal.
+// atOnce is how many containers are requested from an engine concurrently. Of 1, 2, 4, 8 and 16, four
+// were fastest for 20 containers on a bridge (Docker 20.10 on 2 CPUs, the median of seven runs each, in
+// turns): 1 took 1.9 times as long, 2 took 1.3, 8 took 1.1 and 16 took 1.3; likewise for their removal.
 const atOnce = 4
 
-// Run makes containers, several at a time. They get names where they have none. All go
-// with the hosts, also those of a call that failed.
+// Run makes containers, several at a time. Those without a name get one. All are removed with the
+// hosts, including those of a failed call.
 func (h *Host) Run(ctx context.Context, specs ...Spec) ([]*Container, error) {
 	if len(specs) == 0 {
 		return nil, nil
@@ -213,9 +248,7 @@ func (h *Host) Run(ctx context.Context, specs ...Spec) ([]*Container, error) {
 		}
 		c.host, c.open = h.name, s.Mode == "host" && h.under == nil
 		all[i] = c
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		h.made = append(h.made, c)
+		h.took(c)
 		return nil
 	})...)
 	if err != nil {
@@ -224,7 +257,7 @@ func (h *Host) Run(ctx context.Context, specs ...Spec) ([]*Container, error) {
 	return all, nil
 }
 
-// Number gives the next container's name.
+// Number returns the next container's name.
 func (h *Host) Number() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -232,7 +265,7 @@ func (h *Host) Number() string {
 	return fmt.Sprintf("%sc%d", h.name, h.next)
 }
 
-// Addr is the host's address on the underlay; the zero value where it has none.
+// Addr returns the host's address on the underlay; the zero value if it has none.
 func (h *Host) Addr(six bool) netip.Addr {
 	if six {
 		return h.Uplink().Addr6.Addr()
@@ -240,44 +273,33 @@ func (h *Host) Addr(six bool) netip.Addr {
 	return h.Uplink().Addr4.Addr()
 }
 
-// Empty removes what was made on the engine: services, then containers, then networks.
-// What cannot be removed is tried again the next time. The error is one line.
+// Empty removes the objects that were made on the engine: services, then containers, then networks.
+// Objects that cannot be removed are tried again by the next call. The error is one line.
 func (h *Host) Empty(ctx context.Context) error {
-	h.mu.Lock()
-	was := h.holdings
-	h.holdings, h.outside, h.next = holdings{}, nil, 0
-	h.mu.Unlock()
-	var left holdings
+	was := h.forget()
 	var errs []error
-	each := func(all []Object, remove func(context.Context, Object) error) (failed []Object) {
-		for _, o := range all {
-			if err := remove(ctx, o); err != nil {
-				errs, failed = append(errs, err), append(failed, o)
-			}
-		}
-		return failed
-	}
-	whole := func(ctx context.Context, o Object) error { return o.remove(ctx, h.Engine.Client) }
-	left.services = each(was.services, whole)
-	left.tasks = each(was.tasks, h.Engine.removeTasks)
-	for i, err := range Each(atOnce, was.made, func(_ int, c *Container) error { return c.remove(ctx) }) {
-		if err != nil {
-			errs, left.made = append(errs, err), append(left.made, was.made[i])
-			if h.under != nil {
-				was.made[i].end()
+	for stage, all := range was.removals {
+		for i, err := range Each(atOnce, all, func(_ int, remove removal) error { return remove(ctx) }) {
+			if err != nil {
+				errs = append(errs, err)
+				h.holds(stage, all[i])
 			}
 		}
 	}
-	slices.Reverse(was.networks)
-	left.networks = each(was.networks, whole)
-	slices.Reverse(left.networks)
-
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.made, h.networks = append(left.made, h.made...), append(left.networks, h.networks...)
-	h.services, h.tasks = append(left.services, h.services...), append(left.tasks, h.tasks...)
-	if len(errs) > 1 { // of an engine that is gone all say the same
+	if len(errs) > 1 { // if the engine is gone, all errors are the same
 		return fmt.Errorf("%w (and %d more)", errs[0], len(errs)-1)
 	}
 	return errors.Join(errs...)
 }
+
+func (h *Host) forget() (was holdings) {
+	h.starting.Lock()
+	defer h.starting.Unlock()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	was, h.holdings, h.outside, h.next = h.holdings, holdings{}, nil, 0
+	return was
+}
+
+// Forget leaves the objects that were made on the host to the end of its engine.
+func (h *Host) Forget() { h.forget() }

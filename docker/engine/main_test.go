@@ -1,15 +1,9 @@
 package engine_test
 
 import (
-	"os"
 	"testing"
 
 	"nettoll/internal/testutil"
 )
 
-func TestMain(m *testing.M) {
-	if run := os.Getenv(holdEnv); run != "" {
-		holdUntilKilled(run)
-	}
-	testutil.Main(m)
-}
+func TestMain(m *testing.M) { testutil.Main(m) }

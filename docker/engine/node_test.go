@@ -10,7 +10,7 @@ import (
 	"nettoll/internal/nl"
 )
 
-// loopback sets lo up in the tests' own namespace.
+// loopback brings lo up in the tests' own namespace.
 func loopback(t *testing.T) {
 	t.Helper()
 	if err := nl.With("", func(n *nl.NS) error { return n.Up("lo") }); err != nil {

@@ -8,47 +8,47 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// processLabel marks what nettoll has made with the process that made it: the boot of
-// its machine, its PID namespace, its number there, and its start in clock ticks since
-// the boot, with slashes between.
+// processLabel marks everything that nettoll makes with the process that made it: the boot id of its
+// machine, its PID namespace, its PID there, and its start in clock ticks since the boot, separated
+// by slashes.
 const processLabel = "nettoll.process"
 
-// initialNamespace is the PID namespace of the machine itself, in which every process
-// can be seen: PROC_PID_INIT_INO of the kernel.
+// initialNamespace is the PID namespace of the machine itself, in which every process is visible:
+// the kernel's PROC_PID_INIT_INO.
 const initialNamespace = "4026531836"
 
-// State is whether a run still goes on.
+// State is whether a run is still going on.
 type State string
 
-// The states. A run on another machine, in a container that cannot be looked into from
-// here, or before the last boot may go on or not: nobody here can tell.
+// The states. Unknown is a run on another machine, in a container that cannot be inspected from here, or
+// before the last boot: whether it is still going on cannot be determined here.
 const (
 	Ended   State = "ended"
 	Going   State = "going on"
 	Unknown State = "unknown"
 )
 
-// thisProcess is the label's value for this process; empty where /proc does not tell.
+// thisProcess returns the label's value for this process; "" if /proc does not have it.
 func thisProcess() string {
 	p, err := procfs.Self()
 	if err != nil {
 		return ""
 	}
-	label, err := labelOf(p)
-	if err != nil {
-		return ""
-	}
+	label, _ := labelOf(p)
 	return label
 }
 
-// labelOf is the label's value for a process.
+// labelOf returns the label's value for a process.
 func labelOf(p procfs.Proc) (string, error) {
 	in, err := namespaceOf(p)
 	if err != nil {
 		return "", err
 	}
 	own, err := identify(p)
-	return strings.Join([]string{thisBoot(), in, own}, "/"), err
+	if err != nil {
+		return "", err
+	}
+	return strings.Join([]string{thisBoot(), in, own}, "/"), nil
 }
 
 func thisBoot() string {
@@ -59,13 +59,13 @@ func thisBoot() string {
 	return strings.TrimSpace(string(b))
 }
 
-// namespaceOf is the number of a process' PID namespace, whose name is "pid:[4026531836]".
+// namespaceOf returns the number of a process's PID namespace, whose name is "pid:[4026531836]".
 func namespaceOf(p procfs.Proc) (string, error) {
 	name, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/pid", p.PID))
 	return strings.TrimSuffix(strings.TrimPrefix(name, "pid:["), "]"), err
 }
 
-// identify gives the number that a process has in its own PID namespace, and its start.
+// identify returns the PID of a process in its own PID namespace, and its start.
 func identify(p procfs.Proc) (string, error) {
 	status, err := p.NewStatus()
 	if err != nil {
@@ -78,12 +78,12 @@ func identify(p procfs.Proc) (string, error) {
 	case len(status.NSpids) == 0:
 		return "", fmt.Errorf("process %d has no number in its namespace", p.PID)
 	case strings.Contains("ZX", stat.State):
-		return "", fmt.Errorf("process %d is dead, though nobody has asked for its end yet", p.PID)
+		return "", fmt.Errorf("process %d is dead, but its parent has not waited for it yet", p.PID)
 	}
 	return fmt.Sprintf("%d/%d", status.NSpids[len(status.NSpids)-1], stat.Starttime), nil
 }
 
-// state says whether the process of a label's value still runs.
+// state returns whether the process of a label's value is still running.
 func state(label string) State {
 	part := strings.SplitN(label, "/", 3)
 	if len(part) != 3 || strings.Count(part[2], "/") != 1 || part[0] == "" || part[0] != thisBoot() {
@@ -98,11 +98,11 @@ func state(label string) State {
 		if is, err := identify(p); err != nil || is != own {
 			continue
 		}
-		if of, err := namespaceOf(p); err != nil || of == in { // others' may not be read
+		if of, err := namespaceOf(p); err != nil || of == in { // those of other users may be unreadable
 			return Going
 		}
 	}
-	// That a process is not seen means something only where it would be.
+	// That a process is not visible only means something if it would be visible.
 	_, err = os.ReadFile("/proc/1/stat")
 	self, selfErr := procfs.Self()
 	if err != nil || selfErr != nil {

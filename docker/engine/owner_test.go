@@ -8,10 +8,11 @@ import (
 	"syscall"
 	"testing"
 
+	"nettoll/docker/dockertest"
 	"nettoll/docker/engine"
 )
 
-// sleeper is a process that waits for its end.
+// sleeper starts a process that waits until it is killed.
 func sleeper(t *testing.T, attr *syscall.SysProcAttr) (cmd *exec.Cmd, label string) {
 	t.Helper()
 	cmd = exec.Command("sleep", "1000")
@@ -50,7 +51,7 @@ func TestProcessState(t *testing.T) {
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "nobody has asked for its end yet", func() bool {
+	dockertest.Until(t, "its parent has not waited for it yet", func() bool {
 		b, err := os.ReadFile("/proc/" + strconv.Itoa(cmd.Process.Pid) + "/stat")
 		return err == nil && strings.Contains(string(b), ") Z ")
 	})
@@ -72,8 +73,8 @@ func TestProcessState(t *testing.T) {
 	}
 }
 
-// TestProcessStateInOtherNamespaces: a process of a namespace below is seen as long as it
-// runs; that it is not seen could have other reasons.
+// TestProcessStateInOtherNamespaces checks that a process of a nested namespace is seen as long as it runs;
+// if it is not seen, that could have other reasons.
 func TestProcessStateInOtherNamespaces(t *testing.T) {
 	cmd, label := sleeper(t, &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID})
 	if part := strings.Split(label, "/"); part[2] != "1" {

@@ -17,9 +17,10 @@ import (
 	"github.com/moby/moby/client"
 	"golang.org/x/sys/unix"
 
+	"nettoll/internal/cgroup"
 	"nettoll/internal/daemon"
 	"nettoll/internal/netns"
-	"nettoll/internal/process"
+	"nettoll/internal/nsexec"
 	"nettoll/internal/undo"
 	"nettoll/platform"
 )
@@ -27,11 +28,10 @@ import (
 // Settings are the options of an engine that is started for a measurement.
 type Settings struct {
 	NoICC      bool // --icc=false
-	NoIPTables bool // --iptables=false: ports are published by docker-proxy alone
-	Swarm      bool // the engines are nodes of one swarm; no option of dockerd's
+	NoIPTables bool // --iptables=false: only docker-proxy publishes ports
 }
 
-// String is how the settings differ from dockerd's own.
+// String returns the options by which the settings differ from dockerd's defaults.
 func (s Settings) String() string {
 	var all []string
 	if s.NoICC {
@@ -43,27 +43,27 @@ func (s Settings) String() string {
 	return strings.Join(all, " ")
 }
 
-// Private is an engine of nettoll's own, on a host that was made for it.
+// Private is an engine that nettoll runs, on a host that was made for it.
 type Private struct {
 	*Host
 	daemon *daemon.Daemon
 	stack  undo.Stack
 }
 
-// The addresses of private engines' own networks: what the address plan of
-// internal/plumb leaves free of 198.19.0.0/16 and 2001:2::/48.
+// The addresses of private engines' own networks: parts of 198.19.0.0/16 and 2001:2::/48 that the
+// address plan of internal/plumb does not use.
 var (
 	defaultBridge4 = netip.MustParsePrefix("198.19.240.1/21")
 	defaultBridge6 = netip.MustParsePrefix("2001:2:0:100::/64")
 )
 
-// How long dockerd may take until it answers, and to end by itself.
+// How long dockerd may take to answer first, and to end by itself.
 const (
 	ready    = 30 * time.Second
 	stopTime = 10 * time.Second
 )
 
-// Available says whether private engines can be started here.
+// Available returns an error if private engines cannot be started here.
 func Available() error {
 	for _, program := range []string{"dockerd", "containerd", "runc"} {
 		if _, err := exec.LookPath(program); err != nil {
@@ -74,13 +74,13 @@ func Available() error {
 		}
 	}
 	if os.Geteuid() != 0 {
-		return &platform.Unsupported{Feature: "a private Docker engine", Option: "root", Remedy: "run as root, or use an engine that runs"}
+		return &platform.Unsupported{Feature: "a private Docker engine", Option: "root", Remedy: "run as root, or use an engine that is already running"}
 	}
 	return nil
 }
 
-// StartPrivate runs dockerd on a host of the lab, with a data root in memory. What is
-// in the lab's namespaces goes with them, whatever happens.
+// StartPrivate runs dockerd on a host of the lab, with its data root in memory. Everything in the lab's
+// namespaces is removed with them, whatever happens.
 func StartPrivate(ctx context.Context, under platform.Host, index int, run string, image Image, s Settings) (*Private, error) {
 	if err := Available(); err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func StartPrivate(ctx context.Context, under platform.Host, index int, run strin
 	return p, nil
 }
 
-// begin starts dockerd and gives a client of it.
+// begin starts dockerd and returns its client.
 func (p *Private) begin(ctx context.Context, run string, s Settings) (*client.Client, error) {
 	dir, err := daemon.State(&p.stack)
 	if err != nil {
@@ -108,18 +108,17 @@ func (p *Private) begin(ctx context.Context, run string, s Settings) (*client.Cl
 	if err := hideMachineConfig(); err != nil {
 		return nil, err
 	}
-	if f := HoldCgroup(run); f != nil { // as long as the engine can make containers
+	if f := cgroup.Hold(run); f != nil { // as long as the engine can make containers
 		p.stack.Push("the lock of its control group", func(context.Context) error { return f.Close() })
 	}
-	// An engine that finds forwarding off turns it on, and lets nothing through that is
-	// not its own.
+	// An engine that finds forwarding off turns it on, and drops everything that is not its own.
 	for _, key := range []string{"net/ipv4/ip_forward", "net/ipv6/conf/all/forwarding"} {
 		if err := netns.SetSysctl(p.NetNS(), key, "1"); err != nil {
 			return nil, err
 		}
 	}
 	if u, ok := p.under.(platform.Undertaker); ok {
-		if err := u.Leaves(groupOf(run)); err != nil {
+		if err := u.Leaves(cgroup.Of(run)); err != nil {
 			return nil, fmt.Errorf("name the control group to the lab: %w", err)
 		}
 	}
@@ -128,7 +127,7 @@ func (p *Private) begin(ctx context.Context, run string, s Settings) (*client.Cl
 	args := []string{
 		"--data-root", filepath.Join(dir, "data"), "--exec-root", filepath.Join(dir, "exec"),
 		"--host", socket, "--pidfile", filepath.Join(dir, "pid"), "--log-level", "warn",
-		"--cgroup-parent", "/" + groupOf(run), "--storage-driver", "overlay2",
+		"--cgroup-parent", "/" + cgroup.Of(run), "--storage-driver", "overlay2",
 		"--bip", defaultBridge4.String(), "--ipv6", "--fixed-cidr-v6", defaultBridge6.String(), "--experimental",
 	}
 	if !s.NoIPTables {
@@ -145,16 +144,16 @@ func (p *Private) begin(ctx context.Context, run string, s Settings) (*client.Cl
 	p.daemon, err = daemon.Start(ctx, &p.stack, p.under, daemon.Spec{
 		Name: "dockerd", Path: "dockerd", Args: args, Patience: ready, Grace: stopTime,
 		Ready: func(ctx context.Context) error {
-			asking, cancel := context.WithTimeout(ctx, answerTime) // one that does not answer is asked again
+			asking, cancel := context.WithTimeout(ctx, answerTime) // an engine that does not answer is asked again
 			defer cancel()
 			_, err := c.Ping(asking, client.PingOptions{NegotiateAPIVersion: true})
 			return brief(err)
 		},
 	})
 	if err == nil && !s.NoIPTables {
-		// An engine with ip6tables drops what it has no rule for, whether forwarding was on before
-		// or not: bridges that networks make on its host would carry IPv4 alone.
-		err = process.Run(ctx, p, platform.Command{Path: "ip6tables", Args: []string{"--wait", "--policy", "FORWARD", "ACCEPT"}})
+		// An engine with ip6tables drops IPv6 packets for which it has no rule, whether or not forwarding was
+		// on before: bridges that networks make on its host would carry only IPv4.
+		err = nsexec.Run(ctx, p, platform.Command{Path: "ip6tables", Args: []string{"--wait", "--policy", "FORWARD", "ACCEPT"}})
 	}
 	if err != nil {
 		return nil, errors.Join(err, c.Close())
@@ -162,20 +161,20 @@ func (p *Private) begin(ctx context.Context, run string, s Settings) (*client.Cl
 	return c, nil
 }
 
-// Stop ends the engine, and all that it has.
+// Stop ends the engine, and everything that runs on it.
 func (p *Private) Stop() error {
 	ctx, cancel := asking()
 	defer cancel()
 	return p.stack.Close(ctx)
 }
 
-// machineConfig is where dockerd reads settings, certificates and plugins, and writes its
-// key, whatever it is told on its command line.
+// machineConfig is where dockerd reads settings, certificates and plugins, and writes its key, whatever
+// its command line says.
 const machineConfig = "/etc/docker"
 
-// hideMachineConfig gives all programs of this lab an empty folder in the place of the
-// machine's: what is set there for the machine's own engine would change what is measured,
-// or end a private engine. The lab's mounts are its own and go with it.
+// hideMachineConfig mounts an empty directory over the machine's for all programs of this lab: settings
+// for the machine's own engine would change the measurement, or end a private engine. The lab's mounts
+// are private and end with it.
 var hideMachineConfig = sync.OnceValue(func() error {
 	if _, err := os.Stat(machineConfig); errors.Is(err, fs.ErrNotExist) {
 		if err := overlay(filepath.Dir(machineConfig)); err != nil {
@@ -188,7 +187,7 @@ var hideMachineConfig = sync.OnceValue(func() error {
 	return daemon.Hide(new(undo.Stack), machineConfig)
 })
 
-// overlay lets a folder be written to without a change of it.
+// overlay makes a directory writable without changing it.
 func overlay(dir string) error {
 	scratch, err := os.MkdirTemp("/run", "nettoll-overlay-")
 	if err != nil {

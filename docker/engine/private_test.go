@@ -10,13 +10,14 @@ import (
 	"testing"
 	"time"
 
+	"nettoll/docker/dockertest"
 	"nettoll/docker/engine"
 	"nettoll/platform"
 	"nettoll/platform/lab"
 	"nettoll/platform/platformtest"
 )
 
-// TestPrivateEngineKilled: a private engine that is gone is stopped like any other, and
+// TestPrivateEngineKilled checks that a private engine that has been killed is stopped like any other, and
 // leaves nothing.
 func TestPrivateEngineKilled(t *testing.T) {
 	platformtest.Require(t, "dockerd", engine.Available())
@@ -40,20 +41,20 @@ func TestPrivateEngineKilled(t *testing.T) {
 	if err := syscall.Kill(p.PID(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "the container's agent is known to be out of reach", func() bool {
+	dockertest.Until(t, "the container's agent is known to be out of reach", func() bool {
 		_, err = made[0].Interfaces(t.Context())
 		return err != nil
 	})
-	refused(t, err, "container h1c1 was lost: its Docker engine ended or was started again")
+	refused(t, err, "container h1c1 was lost: its Docker engine ended or was restarted")
 	stopped := make(chan error, 1)
 	go func() { stopped <- p.Stop() }()
 	select {
 	case err := <-stopped:
 		refused(t, err, "docker: remove container h1c1: Cannot connect to the Docker daemon")
-	case <-time.After(patience):
+	case <-time.After(dockertest.Patience):
 		t.Fatal("Stop does not come back")
 	}
-	until(t, "the container has ended with its engine", func() bool {
+	dockertest.Until(t, "the container has ended with its engine", func() bool {
 		names, err := filepath.Glob("/proc/[0-9]*/cgroup")
 		if err != nil {
 			t.Fatal(err)

@@ -14,7 +14,7 @@ import (
 	"github.com/moby/moby/api/pkg/stdcopy"
 	"github.com/moby/moby/client"
 
-	"nettoll/internal/process"
+	"nettoll/internal/nsexec"
 	"nettoll/platform"
 )
 
@@ -25,7 +25,7 @@ func (c *Container) Start(ctx context.Context, cmd platform.Command) (platform.P
 		path = self
 	}
 	fail := func(err error) (platform.Process, error) {
-		return nil, fmt.Errorf("%s: start %s: %w", c.name, cmd.Path, c.because(ctx, err))
+		return nil, fmt.Errorf("%s: start %s: %w", c.name, cmd.Path, c.explained(ctx, err))
 	}
 	cl := c.engine.Client
 	made, err := cl.ExecCreate(ctx, c.id, client.ExecCreateOptions{
@@ -50,7 +50,7 @@ func (c *Container) Start(ctx context.Context, cmd platform.Command) (platform.P
 	return s, nil
 }
 
-// ended says how a process that was started in the container ended.
+// ended returns how a process that was started in the container ended.
 func (c *Container) ended(exec string, age int) error {
 	ctx, cancel := c.engine.asking()
 	defer cancel()
@@ -63,20 +63,19 @@ func (c *Container) ended(exec string, age int) error {
 	c.engine.heard(err)
 	switch {
 	case err == nil && late != nil:
-		err = errors.New("the engine broke the connection off")
+		err = errors.New("the engine broke off the connection")
 	case err == nil && state.ExitCode == 0:
 		return nil
 	case err == nil:
 		err = fmt.Errorf("exit status %d", state.ExitCode)
 	}
-	if how := c.fate(age); how != nil {
+	if how := c.ending(age); how != nil {
 		return how
 	}
 	return brief(err)
 }
 
-// destroy ends all that runs in the container: the engine knows no way to end one
-// process of it.
+// destroy ends all processes in the container: the engine has no way to end a single one.
 func (c *Container) destroy() error {
 	ctx, cancel := c.engine.asking()
 	defer cancel()
@@ -88,19 +87,19 @@ func (c *Container) destroy() error {
 	return brief(err)
 }
 
-// stream is a process in a container, by the connection to its standard streams.
+// stream is a process in a container, with the connection to its standard streams.
 type stream struct {
 	conn   client.HijackedResponse
 	stdin  io.WriteCloser
 	stdout io.ReadCloser
-	stderr process.Tail
+	stderr nsexec.Tail
 	pid    int
 	kill   func() error
 	done   chan struct{}
 	err    error
 }
 
-// stream makes a process of a connection. status says how it ended.
+// stream returns the process behind a connection. status returns how it ended.
 func (c *Container) stream(conn client.HijackedResponse, cmd platform.Command, status func() error) *stream {
 	s := &stream{conn: conn, kill: c.destroy, done: make(chan struct{})}
 	if cmd.Stdin == nil {
@@ -125,7 +124,7 @@ func (c *Container) stream(conn client.HijackedResponse, cmd platform.Command, s
 	go func() {
 		_, err := stdcopy.StdCopy(out, errs, s.conn.Reader)
 		if pipe != nil {
-			pipe.Close() // how it ended is for Wait
+			pipe.Close() // Wait reports how it ended
 		}
 		s.conn.Close()
 		if s.err = status(); s.err == nil {
@@ -139,9 +138,8 @@ func (c *Container) stream(conn client.HijackedResponse, cmd platform.Command, s
 	return s
 }
 
-// buffered is a pipe of the kernel's, which holds what a process says while nobody reads
-// it, as that of a process of this machine does; or one that holds nothing, where this
-// process has too many files open.
+// buffered returns a pipe of the kernel, which buffers the output of a process while nobody reads it, as
+// for processes of this machine; or one without a buffer if this process has too many files open.
 func buffered() (io.ReadCloser, io.WriteCloser) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -150,8 +148,8 @@ func buffered() (io.ReadCloser, io.WriteCloser) {
 	return r, w
 }
 
-// opening looks at the first bytes of a process' output: the engine writes there why a
-// process could not be started, which belongs to the errors.
+// opening checks the first bytes of a process's output: if a process could not be started, the engine
+// writes the reason there, and it belongs in the errors.
 type opening struct {
 	to, errs io.Writer
 	begun    bool
@@ -165,13 +163,13 @@ func (o *opening) Write(b []byte) (int, error) {
 	return o.to.Write(b)
 }
 
-// input is a connection's half for writing.
+// input is the writing half of a connection.
 type input struct{ conn *client.HijackedResponse }
 
 func (i input) Write(b []byte) (int, error) { return i.conn.Conn.Write(b) }
 func (i input) Close() error                { return i.conn.CloseWrite() }
 
-// PID implements platform.Process: it is the number that the engine's host gives it.
+// PID implements platform.Process: it is the PID on the engine's host.
 func (s *stream) PID() int { return s.pid }
 
 // Stdin implements platform.Process.
@@ -194,21 +192,20 @@ func (s *stream) Wait() error {
 	return s.err
 }
 
-// killTime is how long the engine may take to end what it was told to end.
+// killTime is how long the engine may take to end a process or container.
 const killTime = 10 * time.Second
 
-// unreadTime is how long the output of a process that was killed waits for a reader.
+// unreadTime is how long the output of a killed process waits for a reader.
 const unreadTime = time.Second
 
-// unread gives up output that nobody reads, behind which the end would wait for ever.
+// unread discards output that nobody reads, which would block the end for ever.
 func (s *stream) unread() {
 	if s.stdout != nil {
 		s.stdout.Close()
 	}
 }
 
-// Kill implements platform.Process. Where the engine does not do as it is told, the
-// connection is given up.
+// Kill implements platform.Process. If the engine does not end the process, Kill closes the connection.
 func (s *stream) Kill() error {
 	select {
 	case <-s.done:

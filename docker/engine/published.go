@@ -13,11 +13,11 @@ import (
 
 	"github.com/prometheus/procfs"
 
-	"nettoll/internal/process"
+	"nettoll/internal/nsexec"
 	"nettoll/platform"
 )
 
-// KeepsNoRules says that the engine keeps no firewall rules (--iptables=false).
+// KeepsNoRules reports whether the engine keeps no firewall rules (--iptables=false).
 func (h *Host) KeepsNoRules(ctx context.Context) (bool, error) {
 	if h.under != nil {
 		return h.settings.NoIPTables, nil
@@ -26,8 +26,8 @@ func (h *Host) KeepsNoRules(ctx context.Context) (bool, error) {
 	return err == nil && !strings.Contains(text, "\n:DOCKER "), err
 }
 
-// Translations is how many connections the engine's rules have led to a container's
-// address so far. The engine's rules are read as root, by the program iptables-save.
+// Translations returns how many connections the engine's rules have directed to a container's address
+// so far. It runs the program iptables-save, which requires root.
 func (h *Host) Translations(ctx context.Context, to netip.Addr) (uint64, error) {
 	program := "iptables-save"
 	if to.Is6() {
@@ -43,27 +43,27 @@ func (h *Host) Translations(ctx context.Context, to netip.Addr) (uint64, error) 
 	}
 	if !found {
 		return 0, &platform.Unsupported{
-			Feature: "the proof of a published port", Option: "rules of the engine that iptables-save shows",
+			Feature: "proving the path of a published port", Option: "rules of the engine that iptables-save shows",
 			Remedy: "use an engine whose firewall backend is iptables, or docker:published-proxy",
-			Err:    fmt.Errorf("none leads to %s", to),
+			Err:    fmt.Errorf("no rule leads to %s", to),
 		}
 	}
 	return count, nil
 }
 
-// rules is the engine's table of translations, with counters.
+// rules returns the engine's NAT table, with counters.
 func (h *Host) rules(ctx context.Context, program string) (string, error) {
 	var out bytes.Buffer
-	if err := process.Run(ctx, h, platform.Command{Path: program, Args: []string{"-c", "-t", "nat"}, Stdout: &out}); err != nil {
+	if err := nsexec.Run(ctx, h, platform.Command{Path: program, Args: []string{"-c", "-t", "nat"}, Stdout: &out}); err != nil {
 		return "", &platform.Unsupported{
-			Feature: "the proof of a published port", Option: "root and the program " + program,
+			Feature: "proving the path of a published port", Option: "root and the program " + program,
 			Remedy: "run as root, with iptables installed", Err: err,
 		}
 	}
 	return "\n" + out.String(), nil
 }
 
-// translations adds up the counters of rules that lead to an address. A line is
+// translations adds up the counters of rules that direct connections to an address. A line is
 // [packets:bytes] -A CHAIN … -j DNAT --to-destination ADDRESS:PORT, with IPv6 addresses
 // in brackets.
 func translations(text string, to netip.Addr) (count uint64, found bool, err error) {
@@ -90,7 +90,7 @@ func translations(text string, to netip.Addr) (count uint64, found bool, err err
 	return count, found, nil
 }
 
-// Proxies are the PIDs of the docker-proxy processes that serve a container's addresses.
+// Proxies returns the PIDs of the docker-proxy processes that serve a container's addresses.
 func (h *Host) Proxies(at ...netip.Addr) (all []int, err error) {
 	procs, err := procfs.AllProcs()
 	if err != nil {
@@ -98,7 +98,7 @@ func (h *Host) Proxies(at ...netip.Addr) (all []int, err error) {
 	}
 	for _, p := range procs {
 		args, err := p.CmdLine()
-		if err != nil || len(args) == 0 || filepath.Base(args[0]) != "docker-proxy" { // or it has ended
+		if err != nil || len(args) == 0 || filepath.Base(args[0]) != "docker-proxy" { // another process, or one that has ended
 			continue
 		}
 		i := slices.Index(args, "-container-ip")

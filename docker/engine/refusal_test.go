@@ -15,7 +15,7 @@ import (
 	"nettoll/platform"
 )
 
-// refused wants an error of one line with the words.
+// refused checks that an error is one line that contains the words.
 func refused(t *testing.T, err error, words ...string) {
 	t.Helper()
 	if err == nil {
@@ -28,13 +28,13 @@ func refused(t *testing.T, err error, words ...string) {
 	}
 }
 
-// TestDiskFull: an image that does not fit leaves nothing.
+// TestDiskFull checks that an image that does not fit leaves nothing.
 func TestDiskFull(t *testing.T) {
 	d := startDaemon(t, daemonOptions{size: "12m"})
 	h := d.host(t)
 	_, err := h.Run(t.Context(), engine.Spec{Mode: "bridge"})
 	refused(t, err, "docker: load image: ", "no space left on device")
-	c := d.client(t)
+	c := d.Client(t)
 	images, err := c.ImageList(t.Context(), client.ImageListOptions{All: true})
 	if err != nil || len(images.Items) > 0 {
 		t.Errorf("images are left: %+v, %v", images.Items, err)
@@ -42,7 +42,7 @@ func TestDiskFull(t *testing.T) {
 	d.isEmpty(t)
 }
 
-// TestPoolsExhausted: networks and containers beyond the addresses that there are.
+// TestPoolsExhausted makes more networks and containers than there are addresses.
 func TestPoolsExhausted(t *testing.T) {
 	d := startDaemon(t, daemonOptions{pool: "base=198.19.232.0/23,size=24"})
 	h := d.host(t)
@@ -74,10 +74,10 @@ func TestPoolsExhausted(t *testing.T) {
 	d.isEmpty(t)
 }
 
-// TestNameCollisions: what the user has under nettoll's names is never touched.
+// TestNameCollisions checks that the user's objects with nettoll's names are never touched.
 func TestNameCollisions(t *testing.T) {
 	d := startDaemon(t, daemonOptions{})
-	c := d.client(t)
+	c := d.Client(t)
 	theirs := d.strangers(t, named("h1c1"), named("bridge"), "nettoll:"+run)
 
 	h := d.host(t)
@@ -100,11 +100,11 @@ func TestNameCollisions(t *testing.T) {
 	theirs.check(t, c)
 }
 
-// TestLeftByACrash: what the same run has left before, as when it is resumed, makes way
-// for what it makes again.
+// TestLeftByACrash checks that objects that the same run left earlier, as before it is resumed, are replaced
+// when it makes them again.
 func TestLeftByACrash(t *testing.T) {
 	d := startDaemon(t, daemonOptions{})
-	c := d.client(t)
+	c := d.Client(t)
 	labels := map[string]string{engine.Label: run}
 	h := d.host(t)
 	if _, err := h.Engine.Load(t.Context()); err != nil {
@@ -131,7 +131,7 @@ func TestLeftByACrash(t *testing.T) {
 	if got := made[0].FullName(); got != named("h1c1") {
 		t.Errorf("the container is %s", got)
 	}
-	// But no container that is at work.
+	// But a container in use is not replaced.
 	if _, err := d.host(t).Run(t.Context(), engine.Spec{Name: "h1c1", Mode: "none"}); err == nil {
 		t.Error("a container at work made way")
 	}
@@ -140,7 +140,7 @@ func TestLeftByACrash(t *testing.T) {
 	}
 }
 
-// TestEngineGone: an engine that ends between two networks.
+// TestEngineGone ends an engine between two networks.
 func TestEngineGone(t *testing.T) {
 	d := startDaemon(t, daemonOptions{})
 	h := d.host(t)
@@ -152,19 +152,19 @@ func TestEngineGone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.kill(t)
-	down := "Cannot connect to the Docker daemon at unix://" + d.socket()
+	d.Kill(t)
+	down := "Cannot connect to the Docker daemon at unix://" + d.Socket()
 	_, err = h.Network(t.Context(), engine.NetworkSpec{Name: "second", Driver: "bridge"})
 	refused(t, err, "docker: create bridge network second: "+down)
 	_, err = h.Run(t.Context(), engine.Spec{Mode: "bridge"})
 	refused(t, err, "docker: inspect image nettoll:"+run+": "+down)
 	_, err = made[0].Interfaces(t.Context())
-	refused(t, err, "container h1c1 was lost: its Docker engine ended or was started again")
-	// It is back before the removal is given up.
+	refused(t, err, "container h1c1 was lost: its Docker engine ended or was restarted")
+	// The engine is back before the removal gives up.
 	back := make(chan struct{})
 	go func() {
 		defer close(back)
-		d.start(t)
+		d.Start(t)
 	}()
 	if err := h.Empty(t.Context()); err != nil {
 		t.Error(err)
@@ -173,14 +173,14 @@ func TestEngineGone(t *testing.T) {
 	d.isEmpty(t)
 }
 
-// strangers are objects of somebody else's on an engine.
+// strangers are objects of somebody else on an engine.
 type strangers struct{ container, network, image, volume string }
 
-// strangers makes them, with names that may look like nettoll's.
+// strangers makes such objects, with names that may look like nettoll's.
 func (d *daemon) strangers(t *testing.T, name, net, image string) *strangers {
 	t.Helper()
 	s := &strangers{container: name, network: net, image: image, volume: "strangers"}
-	c := d.client(t)
+	c := d.Client(t)
 	repository, tag, _ := strings.Cut(image, ":")
 	res, err := c.ImageImport(t.Context(), client.ImageImportSource{Source: strings.NewReader(strings.Repeat("\x00", 1024)), SourceName: "-"},
 		repository, client.ImageImportOptions{Tag: tag, Changes: []string{"CMD [\"/nothing\"]"}})
@@ -205,7 +205,7 @@ func (d *daemon) strangers(t *testing.T, name, net, image string) *strangers {
 	return s
 }
 
-// check wants them all to be there still.
+// check checks that all of them still exist.
 func (s *strangers) check(t *testing.T, c *client.Client) {
 	t.Helper()
 	ctx := context.Background()
@@ -225,8 +225,8 @@ func (s *strangers) check(t *testing.T, c *client.Client) {
 	}
 }
 
-// TestMissingProgram: what the engine writes instead of a process' output is the reason
-// for its end.
+// TestMissingProgram checks that the engine's message in place of a process's output is the reason for its
+// end.
 func TestMissingProgram(t *testing.T) {
 	d := startDaemon(t, daemonOptions{})
 	h := d.host(t)

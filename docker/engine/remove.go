@@ -13,21 +13,21 @@ import (
 	"github.com/moby/moby/client"
 )
 
-// How long the removal of an object is tried. An engine that is started again first ends
-// the containers that it finds, each of which has 10 s to end by itself, and does not
-// answer meanwhile. One that answers may refuse for a moment: a container may be going
-// by itself, a network may wait for its last container.
+// How long the removal of an object is tried. A restarted engine first ends the containers that it
+// finds, each of which has 10 s to end by itself, and does not answer meanwhile. An engine that answers
+// may refuse for a moment: a container may be ending by itself, or a network may be waiting for its
+// last container.
 const (
 	absenceTime = 25 * time.Second
 	refusalTime = 8 * time.Second
 )
 
-// remove takes an object away and returns when it is gone.
+// remove removes an object and returns when it is gone.
 func (o Object) remove(ctx context.Context, c *client.Client) error {
 	ctx, cancel := context.WithTimeout(ctx, absenceTime)
 	defer cancel()
-	var said error      // not that time is up, where there is more to say
-	var since time.Time // that the engine refuses
+	var said error      // the last error that is not a timeout, if there is one
+	var since time.Time // when the engine began to refuse
 	err := until(ctx, func() (bool, error) {
 		err := o.removeOnce(ctx, c)
 		if err == nil || gone(err) {
@@ -37,7 +37,7 @@ func (o Object) remove(ctx context.Context, c *client.Client) error {
 			said = err
 		}
 		switch {
-		case o.Kind == "image" && cerrdefs.IsConflict(err): // a container has it, which nobody here ends
+		case o.Kind == "image" && cerrdefs.IsConflict(err): // a container uses it, and nobody here ends that
 			return false, err
 		case away(err):
 			since = time.Time{}
@@ -54,7 +54,12 @@ func (o Object) remove(ctx context.Context, c *client.Client) error {
 	return nil
 }
 
-// RemoveBut removes all containers of the run but these, several at a time.
+// removal returns a function that removes an object.
+func (e *Engine) removal(o Object) removal {
+	return func(ctx context.Context) error { return o.remove(ctx, e.Client) }
+}
+
+// RemoveBut removes all containers of the run except these, several at a time.
 func (e *Engine) RemoveBut(ctx context.Context, these ...*Container) error {
 	all, err := e.Client.ContainerList(ctx, client.ContainerListOptions{
 		All: true, Filters: make(client.Filters).Add("label", Label+"="+e.Run),
@@ -70,29 +75,29 @@ func (e *Engine) RemoveBut(ctx context.Context, these ...*Container) error {
 	})...)
 }
 
-// away says that there was no answer.
+// away reports whether the engine did not answer.
 func away(err error) bool {
 	var request *url.Error
 	return client.IsErrConnectionFailed(err) || errors.As(err, &request) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// errStays is for an object that the engine has removed and still has.
+// errStays is the error for an object that still exists after the engine has removed it.
 var errStays = errors.New("it is still there after its removal")
 
-// removeOnce asks the engine once.
+// removeOnce makes one attempt.
 func (o Object) removeOnce(ctx context.Context, c *client.Client) (err error) {
 	switch o.Kind {
 	case "service":
 		_, err = c.ServiceRemove(ctx, o.id, client.ServiceRemoveOptions{})
 	case "container":
 		_, err = c.ContainerRemove(ctx, o.id, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
-	case "network": // that of a swarm stays for a moment on the nodes that had containers on it
+	case "network": // the nodes that had containers on a swarm's network keep it for a moment
 		if _, err = c.NetworkRemove(ctx, o.id, client.NetworkRemoveOptions{}); err == nil {
 			if _, err = c.NetworkInspect(ctx, o.id, client.NetworkInspectOptions{}); err == nil {
 				err = errStays
 			}
 		}
-	case "image": // and with its last name the image
+	case "image": // with its last name, the image is removed
 		_, err = c.ImageRemove(ctx, o.id, client.ImageRemoveOptions{Force: o.force, PruneChildren: true})
 	case "volume":
 		_, err = c.VolumeRemove(ctx, o.id, client.VolumeRemoveOptions{})

@@ -2,29 +2,27 @@ package engine_test
 
 import (
 	"context"
-	"sync"
+	"slices"
 	"testing"
 
 	"github.com/moby/moby/client"
 
+	"nettoll/docker/dockertest"
 	dockerd "nettoll/docker/engine"
 	"nettoll/docker/rootfs"
+	"nettoll/network"
 	"nettoll/network/docker"
 	platforms "nettoll/platform/docker"
 	"nettoll/record"
-	"nettoll/runner"
-	"nettoll/sampler"
-	"nettoll/workload"
-	"nettoll/workload/engine"
 )
 
 // run is the id of the tests' runs.
 const run = "0123456789abcdef"
 
-// named is what the engine calls an object of the run.
+// named returns the engine's name of an object of the run.
 func named(what string) string { return "nettoll-" + run[:12] + "-" + what }
 
-// image is nettoll's, with the test program as nettoll.
+// image returns nettoll's image, with the test program as nettoll.
 func image(t *testing.T) dockerd.Image {
 	t.Helper()
 	agent, err := rootfs.Agent()
@@ -38,11 +36,11 @@ func image(t *testing.T) dockerd.Image {
 	return dockerd.Image{Root: root}
 }
 
-// host is the engine's machine as a host, without a platform around it. The engine is
-// left at the end of the test.
+// host returns the engine's machine as a host, without a platform. The engine is closed at the end of
+// the test.
 func (d *daemon) host(t *testing.T) *dockerd.Host {
 	t.Helper()
-	c, err := d.connect()
+	c, err := d.Dial(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,31 +57,15 @@ func (d *daemon) host(t *testing.T) *dockerd.Host {
 	return h
 }
 
-// disturbed is the engine of traffic, disturbed in the window of its first trial.
-type disturbed struct {
-	engine.Tool
-	once    sync.Once
-	disturb func()
-}
-
-func (d *disturbed) Run(ctx context.Context, job workload.Job) (workload.Result, error) {
-	open := job.Watch.Open
-	job.Watch.Open = func() {
-		open()
-		d.once.Do(d.disturb)
-	}
-	return d.Tool.Run(ctx, job)
-}
-
-// rounds measures a network of the engine in two rounds, and disturbs the first trial.
-// That must fail with one line that has the words, the second must be as ever.
-func rounds(t *testing.T, d *daemon, network string, disturb func(), words ...string) {
+// rounds measures a network of the engine in two rounds, and disturbs the first trial. The first must fail
+// with one line that contains the words; the second must succeed as usual.
+func rounds(t *testing.T, d *daemon, name string, disturb func(), words ...string) {
 	t.Helper()
 	p := platforms.New(platforms.Options{
 		Run: run, Image: image(t),
 		Dial: []func(context.Context) (*client.Client, bool, error){
-			func(context.Context) (*client.Client, bool, error) {
-				c, err := d.connect()
+			func(ctx context.Context) (*client.Client, bool, error) {
+				c, err := d.Dial(ctx)
 				return c, true, err
 			},
 		},
@@ -93,38 +75,11 @@ func rounds(t *testing.T, d *daemon, network string, disturb func(), words ...st
 			t.Error(err)
 		}
 	})
-	m, err := sampler.Machine("/proc", "/sys")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var trials []record.Trial
-	r := &runner.Runner{
-		Networks: map[string]runner.Recipe{},
-		Tools:    map[string]workload.Tool{"engine": &disturbed{Tool: engine.New(), disturb: disturb}},
-		Machine:  m,
-		Settings: record.Settings{Duration: 0.5, Warmup: 0.5, MinRounds: 2, MaxRounds: 2, Confidence: 0.95, Seed: 1},
-		Cells: []record.Cell{{
-			Network: network, Hosts: 1, Family: 4, Servers: 1, Clients: 1, Tool: "engine",
-			Workload: record.TCPRR, Placement: record.PlacementFree,
-		}},
-		Save: func(trial record.Trial) error {
-			t.Logf("round %d: %s %s", trial.Round, trial.Status, trial.Reason)
-			trials = append(trials, trial)
-			return nil
-		},
-		Enough: func([]record.Trial) map[string]bool { return nil },
-	}
-	for _, tech := range docker.All() {
-		if tech.Name == network {
-			r.Networks[network] = runner.Recipe{Platform: p, Driver: tech}
-		}
-	}
-	if _, err := r.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if len(trials) != 2 {
-		t.Fatalf("%d trials, want 2", len(trials))
-	}
+	all := docker.All()
+	i := slices.IndexFunc(all, func(d network.Driver) bool { return d.Name == name })
+	trials := dockertest.Disturbance{
+		Network: name, Platform: p, Driver: all[i], Hosts: 1, Rounds: 2, Duration: 0.5, Do: disturb,
+	}.Measure(t)
 	if first := trials[0]; first.Status != record.Failed {
 		t.Errorf("the disturbed trial: %s", first.Status)
 	} else if err := oneLine(first.Reason, words...); err != nil {

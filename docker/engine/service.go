@@ -17,29 +17,27 @@ import (
 	"nettoll/agent"
 )
 
-// Ingress is the network of every swarm that published ports lead over.
+// Ingress is the network of every swarm that carries connections to published ports.
 const Ingress = "ingress"
 
-// ServiceSpec says what service is wanted: one task, on one node.
+// ServiceSpec describes the service to make: one task, on one node.
 type ServiceSpec struct {
-	Host    *Host  // whose engine is to run the task
-	Network string // as Network has given it, or Ingress
-	// VIP gives the service an address of its own, in front of its task's.
-	VIP bool
-	// Publish is the first and the last port, TCP and UDP, that all nodes lead to the
-	// service (the routing mesh); zero publishes nothing.
-	Publish [2]int
+	Host    *Host  // whose engine runs the task
+	Network string // as returned by Network, or Ingress
+	// VIP gives the service its own address, in front of its task's.
+	VIP     bool
+	Publish Ports // ports that all nodes forward to the service (the routing mesh)
 }
 
-// Service is a service with its task at work.
+// Service is a service with a running task.
 type Service struct {
 	Task *Container
-	Name string     // that containers of its network know it by
-	VIP  netip.Addr // on its network; the zero value where it has none
+	Name string     // by which containers of its network know it
+	VIP  netip.Addr // on its network; the zero value if it has none
 }
 
-// Serve makes services, several at a time. Images are those that the nodes have: no
-// registry is asked. All go with the hosts, also those of a call that failed.
+// Serve makes services, several at a time, from images that the nodes have, without asking a registry.
+// All are removed with the hosts, including those of a failed call.
 func (s *Swarm) Serve(ctx context.Context, specs ...ServiceSpec) ([]*Service, error) {
 	all, names := make([]*Service, len(specs)), make([]string, len(specs))
 	for i, spec := range specs {
@@ -81,8 +79,8 @@ func (s *Swarm) serve(ctx context.Context, name string, spec ServiceSpec) (*Serv
 	return service, err
 }
 
-// create makes a service, and remembers it for the removal. What a crash of this very run
-// has left in its place is removed.
+// create makes a service and records how to remove it. It first removes a service of the same run and
+// name, which is left from a crash.
 func (s *Swarm) create(ctx context.Context, h *Host, spec swarm.ServiceSpec) (string, error) {
 	m := s.Manager
 	have, err := m.Engine.Client.ServiceInspect(ctx, spec.Name, client.ServiceInspectOptions{})
@@ -91,7 +89,7 @@ func (s *Swarm) create(ctx context.Context, h *Host, spec swarm.ServiceSpec) (st
 			return "", err
 		}
 	}
-	// One that is made while the caller gives up would never be removed.
+	// A service that is made while the caller gives up would never be removed.
 	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), managerTime)
 	defer cancel()
 	made, err := m.Engine.Client.ServiceCreate(within, client.ServiceCreateOptions{Spec: spec})
@@ -99,16 +97,12 @@ func (s *Swarm) create(ctx context.Context, h *Host, spec swarm.ServiceSpec) (st
 		return "", brief(err)
 	}
 	o := Object{Kind: "service", Name: spec.Name, id: made.ID}
-	m.mu.Lock()
-	m.services = append(m.services, o)
-	m.mu.Unlock()
-	h.mu.Lock()
-	h.tasks = append(h.tasks, o)
-	h.mu.Unlock()
+	m.holds(servicesFirst, m.Engine.removal(o))
+	h.holds(theirTasks, func(ctx context.Context) error { return h.Engine.removeTasks(ctx, o) })
 	return made.ID, ctx.Err()
 }
 
-// imageID names the image in the only way that makes no engine ask a registry.
+// imageID returns the id of the image: with any other name, engines ask a registry.
 func (h *Host) imageID(ctx context.Context) (string, error) {
 	ref, err := h.Engine.Load(ctx)
 	if err != nil {
@@ -126,7 +120,7 @@ func (s *Swarm) service(name, image string, spec ServiceSpec) swarm.ServiceSpec 
 	t := swarm.TaskSpec{
 		ContainerSpec: &swarm.ContainerSpec{
 			Image: image, Labels: spec.Host.Engine.label(), Command: []string{self}, Args: []string{"agent"},
-			// The agent waits for input that nobody writes.
+			// The agent waits for input that never comes.
 			OpenStdin: true, StopSignal: "SIGKILL", StopGracePeriod: &grace, CapabilityAdd: []string{"NET_ADMIN"},
 			Mounts: []mount.Mount{{Type: mount.TypeTmpfs, Target: "/dev/shm", TmpfsOptions: &mount.TmpfsOptions{SizeBytes: memorySize}}},
 		},
@@ -134,7 +128,7 @@ func (s *Swarm) service(name, image string, spec ServiceSpec) swarm.ServiceSpec 
 		RestartPolicy: &swarm.RestartPolicy{Condition: swarm.RestartPolicyConditionNone},
 		LogDriver:     &swarm.Driver{Name: "none"},
 	}
-	if spec.Network != Ingress { // where tasks with published ports are by themselves
+	if spec.Network != Ingress { // tasks with published ports are on Ingress by themselves
 		t.Networks = []swarm.NetworkAttachmentConfig{{Target: spec.Network}}
 	}
 	mode := swarm.ResolutionModeDNSRR
@@ -142,12 +136,10 @@ func (s *Swarm) service(name, image string, spec ServiceSpec) swarm.ServiceSpec 
 		mode = swarm.ResolutionModeVIP
 	}
 	e := &swarm.EndpointSpec{Mode: mode}
-	for port := spec.Publish[0]; port <= spec.Publish[1] && port != 0; port++ {
-		for _, p := range []network.IPProtocol{network.TCP, network.UDP} {
-			e.Ports = append(e.Ports, swarm.PortConfig{
-				Protocol: p, TargetPort: uint32(port), PublishedPort: uint32(port), PublishMode: swarm.PortConfigPublishModeIngress,
-			})
-		}
+	for port, protocol := range spec.Publish.each {
+		e.Ports = append(e.Ports, swarm.PortConfig{
+			Protocol: protocol, TargetPort: uint32(port), PublishedPort: uint32(port), PublishMode: swarm.PortConfigPublishModeIngress,
+		})
 	}
 	return swarm.ServiceSpec{
 		Annotations:  swarm.Annotations{Name: name, Labels: spec.Host.Engine.label()},
@@ -156,10 +148,10 @@ func (s *Swarm) service(name, image string, spec ServiceSpec) swarm.ServiceSpec 
 	}
 }
 
-// taskTime is how long a task may take until it runs: seconds, but for an emulated machine.
+// taskTime is how long a task may take until it runs: seconds, except on an emulated machine.
 const taskTime = 2 * time.Minute
 
-// running waits for the service's task, and gives its container.
+// running waits for the service's task, and returns the id of its container.
 func (s *Swarm) running(ctx context.Context, service string) (id string, err error) {
 	filters := make(client.Filters).Add("service", service)
 	within, cancel := context.WithTimeout(ctx, taskTime)
@@ -195,7 +187,7 @@ func (s *Swarm) running(ctx context.Context, service string) (id string, err err
 	return id, err
 }
 
-// adopt makes a container of one that the swarm has started.
+// adopt returns a container that the swarm has started.
 func (h *Host) adopt(ctx context.Context, name, id, net string) (*Container, error) {
 	c := &Container{engine: h.Engine, name: name, host: h.name, id: id, shown: h.reachable()}
 	state, err := h.Engine.Client.ContainerInspect(ctx, id, client.ContainerInspectOptions{})
@@ -223,19 +215,18 @@ func (e *Engine) removeTasks(ctx context.Context, service Object) error {
 	return errors.Join(errs...)
 }
 
-// vip is the service's own address on a network.
+// vip returns the service's own address on a network.
 func (s *Swarm) vip(ctx context.Context, service, net string) (netip.Addr, error) {
-	cl := s.Manager.Engine.Client
-	on, err := cl.NetworkInspect(ctx, net, client.NetworkInspectOptions{})
+	on, err := s.Manager.NetworkID(ctx, net)
 	if err != nil {
-		return netip.Addr{}, brief(err)
+		return netip.Addr{}, err
 	}
-	res, err := cl.ServiceInspect(ctx, service, client.ServiceInspectOptions{})
+	res, err := s.Manager.Engine.Client.ServiceInspect(ctx, service, client.ServiceInspectOptions{})
 	if err != nil {
 		return netip.Addr{}, brief(err)
 	}
 	for _, v := range res.Service.Endpoint.VirtualIPs {
-		if v.NetworkID == on.Network.ID {
+		if v.NetworkID == on {
 			return v.Addr.Addr(), nil
 		}
 	}

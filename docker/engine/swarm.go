@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,15 +19,14 @@ import (
 
 // Swarm is the swarm that engines are nodes of.
 type Swarm struct {
-	// Manager is an engine that takes orders for the whole swarm.
+	// Manager is an engine that accepts commands for the whole swarm.
 	Manager *Host
 
 	nodes map[*Host]string // ids
 }
 
-// FindSwarm asks engines for the swarm that they are part of. The error says in one line
-// which of them is in none, in another one or not ready, or that none of them is a
-// manager.
+// FindSwarm asks engines for the swarm that they are nodes of. The error says in one line which of them
+// is in no swarm, in a different one or not ready, or that none of them is a manager.
 func FindSwarm(ctx context.Context, hosts []*Host) (*Swarm, error) {
 	s := &Swarm{nodes: map[*Host]string{}}
 	names := map[*Host]string{}
@@ -46,19 +46,19 @@ func FindSwarm(ctx context.Context, hosts []*Host) (*Swarm, error) {
 		}
 	}
 	if s.Manager == nil {
-		return nil, errors.New("docker: none of the engines is a manager of its swarm, which alone makes networks and services")
+		return nil, errors.New("docker: none of the engines is a manager of its swarm, and only a manager makes networks and services")
 	}
 	return s, s.ready(ctx, hosts, names)
 }
 
-// info asks the engine of itself. One that does not answer is given up on.
+// info asks the engine for information about itself, for a limited time.
 func (h *Host) info(ctx context.Context) (client.SystemInfoResult, error) {
 	ctx, cancel := context.WithTimeout(ctx, managerTime)
 	defer cancel()
 	return h.Engine.Client.Info(ctx, client.InfoOptions{})
 }
 
-// active says what keeps an engine from being a node.
+// active returns an error that says why an engine is not a node, or nil.
 func active(i swarm.Info) error {
 	switch i.LocalNodeState {
 	case swarm.LocalNodeStateActive:
@@ -68,65 +68,36 @@ func active(i swarm.Info) error {
 	case swarm.LocalNodeStateLocked:
 		return errors.New("is part of a swarm that is locked")
 	}
-	if i.Error != "" {
-		return fmt.Errorf("is not at work in its swarm: %w", brief(errors.New(i.Error)))
-	}
-	return fmt.Errorf("is not at work in its swarm: its state is %s", i.LocalNodeState)
+	reason := cmp.Or(i.Error, "its state is "+string(i.LocalNodeState))
+	return fmt.Errorf("is not active in its swarm: %w", brief(errors.New(reason)))
 }
 
-// ready says what is wrong with nodes by what their manager knows of them.
+// managerTime is how long a manager may take to answer: it waits long if its swarm has lost its leader.
+const managerTime = 10 * time.Second
+
+// ready returns an error if the manager reports a node as not ready, or does not know it.
 func (s *Swarm) ready(ctx context.Context, hosts []*Host, names map[*Host]string) error {
-	known, err := s.list(ctx)
+	ctx, cancel := context.WithTimeout(ctx, managerTime)
+	defer cancel()
+	known, err := s.Manager.Engine.Client.NodeList(ctx, client.NodeListOptions{})
 	if err != nil {
-		return err
+		return failed(err, "ask the swarm's manager for its nodes")
 	}
 	for _, h := range hosts {
-		switch n, ok := known[s.nodes[h]]; {
-		case !ok:
+		i := slices.IndexFunc(known.Items, func(n swarm.Node) bool { return n.ID == s.nodes[h] })
+		if i < 0 {
 			return fmt.Errorf("docker: %s is part of another swarm than %s", names[h], names[s.Manager])
-		case n.Status.State != swarm.NodeStateReady:
-			return fmt.Errorf("docker: the swarm's manager says that %s is %s", names[h], describe(n.Status))
+		}
+		if is := known.Items[i].Status; is.State != swarm.NodeStateReady {
+			state := strings.TrimSuffix(string(is.State)+": "+is.Message, ": ")
+			return fmt.Errorf("docker: the swarm's manager reports %s as %s", names[h], state)
 		}
 	}
 	return nil
 }
 
-// describe is the state of a node in words.
-func describe(s swarm.NodeStatus) string {
-	if s.Message == "" {
-		return string(s.State)
-	}
-	return fmt.Sprintf("%s: %s", s.State, s.Message)
-}
-
-// managerTime is how long a manager may take to answer: one whose swarm has lost its
-// leader waits long.
-const managerTime = 10 * time.Second
-
-// list gives the swarm's nodes by their ids.
-func (s *Swarm) list(ctx context.Context) (map[string]swarm.Node, error) {
-	ctx, cancel := context.WithTimeout(ctx, managerTime)
-	defer cancel()
-	res, err := s.Manager.Engine.Client.NodeList(ctx, client.NodeListOptions{})
-	if err != nil {
-		return nil, failed(err, "ask the swarm's manager for its nodes")
-	}
-	all := map[string]swarm.Node{}
-	for _, n := range res.Items {
-		all[n.ID] = n
-	}
-	return all, nil
-}
-
-// Forget leaves what was made on the host to the end of its engine.
-func (h *Host) Forget() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.holdings, h.outside = holdings{}, nil
-}
-
-// Settle returns when the engines have let go the networks of a run, which they do some
-// time after the manager has.
+// Settle waits until the engines have released the networks of a run, which they do some time after
+// the manager has.
 func Settle(ctx context.Context, hosts []*Host) error {
 	for _, h := range hosts {
 		ours := make(client.Filters).Add("label", Label+"="+h.Engine.Run).Add("scope", "swarm")
@@ -136,7 +107,7 @@ func Settle(ctx context.Context, hosts []*Host) error {
 			return len(left.Items) == 0, err
 		})
 		if err != nil && len(left.Items) > 0 {
-			return fmt.Errorf("docker: %s has still the network %s: %w", h.name, left.Items[0].Name, err)
+			return fmt.Errorf("docker: %s still has the network %s: %w", h.name, left.Items[0].Name, err)
 		}
 		if err != nil {
 			return failed(err, "list networks of %s", h.name)
@@ -145,27 +116,27 @@ func Settle(ctx context.Context, hosts []*Host) error {
 	return nil
 }
 
-// The addresses of private swarms. They overlap no bridge of private engines, and what
-// shares the second half of 198.19.0.0/16 with them is never built on engines of a swarm.
+// The addresses of private swarms. They do not overlap the bridges of private engines. Networks that
+// use the second half of 198.19.0.0/16, too, are never built on engines of a swarm.
 var (
 	// SwarmOverlay4 is for networks that are made for a measurement.
 	SwarmOverlay4 = netip.MustParsePrefix("198.19.128.0/18")
-	// swarmPool4 is where a swarm takes subnets from for its own networks.
+	// swarmPool4 is the range from which a swarm takes subnets for its own networks.
 	swarmPool4 = netip.MustParsePrefix("198.19.192.0/19")
-	// gatewayBridge4 is each engine's bridge by which containers of overlays leave it.
+	// gatewayBridge4 is for the bridge of each engine through which containers of overlays reach the outside.
 	gatewayBridge4 = netip.MustParsePrefix("198.19.224.0/20")
 )
 
 const (
 	swarmSubnetBits = 24
-	swarmPort       = 2377 // where managers listen for nodes
+	swarmPort       = 2377 // on which managers listen for nodes
 )
 
-// everywhere is where engines listen: their hosts have an underlay and nothing else.
+// everywhere is the listen address of engines: their hosts have an underlay and no other network.
 var everywhere = netip.AddrPortFrom(netip.IPv4Unspecified(), swarmPort).String()
 
-// FormSwarm joins private engines, which are in no swarm yet, into one whose manager is
-// the first of them. It returns when all are ready.
+// FormSwarm joins private engines, which are in no swarm yet, to form one whose manager is the first of
+// them. It returns when all are ready.
 func FormSwarm(ctx context.Context, engines []*Private) (*Swarm, error) {
 	hosts := make([]*Host, len(engines))
 	for i, p := range engines {
@@ -197,7 +168,7 @@ func FormSwarm(ctx context.Context, engines []*Private) (*Swarm, error) {
 	return nil, err
 }
 
-// bridgeOut makes the engine's docker_gwbridge as the engine would, but for the addresses.
+// bridgeOut makes the engine's docker_gwbridge as the engine would, except for its addresses.
 func (p *Private) bridgeOut(ctx context.Context) error {
 	const name = "docker_gwbridge"
 	_, err := p.Engine.Client.NetworkCreate(ctx, name, client.NetworkCreateOptions{
@@ -215,7 +186,7 @@ func (p *Private) bridgeOut(ctx context.Context) error {
 	return nil
 }
 
-// invite makes the others workers of the manager's swarm.
+// invite makes the other engines workers of the manager's swarm.
 func (p *Private) invite(ctx context.Context, others []*Private) error {
 	if len(others) == 0 {
 		return nil
@@ -236,12 +207,12 @@ func (p *Private) invite(ctx context.Context, others []*Private) error {
 	return nil
 }
 
-// swarmReady is how long nodes may take. It is a second or two, and more than a minute on
-// an emulated machine.
+// swarmReady is how long nodes may take to become ready. It takes a second or two, and more than a
+// minute on an emulated machine.
 const swarmReady = 2 * time.Minute
 
-// awaitSwarm returns when all nodes are ready, and done with the network of published
-// ports, which they make in the background.
+// awaitSwarm waits until all nodes are ready and have joined the network of published ports, which they
+// do in the background.
 func awaitSwarm(ctx context.Context, hosts []*Host) (s *Swarm, err error) {
 	err = daemon.Until(ctx, swarmReady, func(ctx context.Context) (err error) {
 		s, err = FindSwarm(ctx, hosts)
@@ -255,7 +226,7 @@ func awaitSwarm(ctx context.Context, hosts []*Host) (s *Swarm, err error) {
 	return s, err
 }
 
-// hasIngress says whether the engine has joined the network of published ports.
+// hasIngress returns an error if the engine has not joined the network of published ports.
 func (h *Host) hasIngress(ctx context.Context) error {
 	n, err := h.Engine.Client.NetworkInspect(ctx, Ingress, client.NetworkInspectOptions{})
 	if err != nil {
@@ -267,8 +238,8 @@ func (h *Host) hasIngress(ctx context.Context) error {
 	return nil
 }
 
-// Clear removes all services and containers of private engines, whoever has made them,
-// so that nothing of theirs is left when they end. Engines of the user's it leaves alone.
+// Clear removes all services and containers of private engines, whoever made them, so that none of them
+// outlives its engine. It leaves the user's engines alone.
 func Clear(ctx context.Context, hosts []*Host) error {
 	hosts = slices.DeleteFunc(slices.Clone(hosts), (*Host).Borrowed)
 	return errors.Join(Each(-1, hosts, func(_ int, h *Host) error { return h.clear(ctx) })...)
@@ -276,7 +247,7 @@ func Clear(ctx context.Context, hosts []*Host) error {
 
 func (h *Host) clear(ctx context.Context) error {
 	var errs []error
-	// Workers cannot be asked for services.
+	// Workers do not answer questions about services.
 	if services, err := h.Engine.Client.ServiceList(ctx, client.ServiceListOptions{}); err == nil {
 		for _, s := range services.Items {
 			errs = append(errs, Object{Kind: "service", Name: s.Spec.Name, id: s.ID}.remove(ctx, h.Engine.Client))

@@ -5,10 +5,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime/debug"
+	"strings"
 	"testing"
 )
 
-// built is the build info of a program with such settings.
+// built returns the build info of a program with the given settings.
 func built(version, sum string, settings ...string) *debug.BuildInfo {
 	info := &debug.BuildInfo{Main: debug.Module{Path: "nettoll", Version: version, Sum: sum}}
 	for i := 0; i < len(settings); i += 2 {
@@ -47,7 +48,7 @@ func TestSameSource(t *testing.T) {
 	}
 }
 
-// TestSameProgram builds a program as make does, and takes it for the agent of its equal.
+// TestSameProgram builds a program as make does, and checks that it is taken for the agent of the same source.
 func TestSameProgram(t *testing.T) {
 	dir := t.TempDir()
 	agent := filepath.Join(dir, agentName)
@@ -73,7 +74,7 @@ func TestSameProgram(t *testing.T) {
 	}
 }
 
-// TestAgent is the test program itself, which has no agent beside it.
+// TestAgent checks that the test program itself is used, which has no agent next to it.
 func TestAgent(t *testing.T) {
 	p, err := Agent()
 	if err != nil {
@@ -81,5 +82,13 @@ func TestAgent(t *testing.T) {
 	}
 	if p.Path != AgentPath || !same(p.File, selfFile) || p.File == selfFile {
 		t.Errorf("%+v", p)
+	}
+}
+
+// TestAgentForOthers asks for an agent of an architecture for which there is none.
+func TestAgentForOthers(t *testing.T) {
+	_, err := AgentFor("s390x")
+	if err == nil || !strings.Contains(err.Error(), "put nettoll-agent of the release for s390x next to nettoll, as nettoll-agent-s390x") {
+		t.Errorf("error %v", err)
 	}
 }

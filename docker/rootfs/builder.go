@@ -6,19 +6,17 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"strings"
 )
 
-// selfFile is the running program, even where its file has been replaced meanwhile.
+// selfFile is the running program, even if its file has been replaced meanwhile.
 const selfFile = "/proc/self/exe"
 
-// builder puts an image together.
+// builder builds an image.
 type builder struct {
-	tree       tree
-	arch       arch     // of this machine: that of the running program
-	configured []string // folders of libraries that ld.so.conf names
+	tree tree
+	arch arch // of this machine: that of the running program
 }
 
 func newBuilder() (*builder, error) {
@@ -26,7 +24,7 @@ func newBuilder() (*builder, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &builder{tree: tree{}, arch: self.arch, configured: configured(ldSoConf)}, nil
+	return &builder{tree: tree{}, arch: self.arch}, nil
 }
 
 // program adds a program, its loader and its libraries.
@@ -43,49 +41,24 @@ func (b *builder) program(p Program) error {
 	case err != nil:
 		return err
 	case o.arch != b.arch:
-		return fmt.Errorf("%s is for %v, and this machine is %v: give a build for it", p.File, o.arch, b.arch)
+		return fmt.Errorf("%s is for %v, but this machine is %v: give a build for this machine", p.File, o.arch, b.arch)
 	case !o.entry:
 		return fmt.Errorf("%s is not a program: it is a library or an object file", p.File)
 	}
-	if err := b.tree.file(p.Path, 0o755, o.content(p.File), p.File); err != nil {
+	if err := b.tree.copy(p.Path, 0o755, p.File, p.File); err != nil || o.interp == "" {
 		return err
-	}
-	if o.interp == "" {
-		return nil
 	}
 	loader, err := filepath.EvalSymlinks(o.interp)
 	if err != nil {
 		return fmt.Errorf("%s needs the loader %s, which is not on this machine; install it, or a build of the program for this distribution", p.File, o.interp)
 	}
-	loaderObject, err := open(loader)
-	if err != nil {
-		return fmt.Errorf("%s needs the loader %s: %w", p.File, o.interp, err)
-	}
-	if err := b.tree.file(o.interp, 0o755, loaderObject.content(loader), loader+" (for "+p.File+")"); err != nil {
+	if err := b.library(o.interp, loader, p.File); err != nil {
 		return err
 	}
-	return b.libraries(&module{
-		object: o, name: p.File, here: originOf(p.File), there: path.Dir(p.Path),
-	}, loader)
+	return b.libraries(p.File, loader)
 }
 
-// content is what an image has of the object in file.
-func (o *object) content(file string) *content {
-	return &content{head: o.head, file: file, size: o.size}
-}
-
-// originOf is the folder of a program as the loader knows it.
-func originOf(file string) string {
-	if real, err := filepath.EvalSymlinks(file); err == nil {
-		file = real
-	}
-	if absolute, err := filepath.Abs(file); err == nil {
-		file = absolute
-	}
-	return filepath.Dir(file)
-}
-
-// script says whether a file is a script, and gives its first line.
+// script reports whether a file is a script, and returns its first line.
 func script(file string) (string, bool) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -96,8 +69,8 @@ func script(file string) (string, bool) {
 	return strings.TrimSpace(string(line)), strings.HasPrefix(string(line), "#!")
 }
 
-// data adds a file, or all files of a folder. Links are followed, and what is neither file
-// nor folder is left out.
+// data adds a file, or all files of a folder. Links are followed; anything except files and
+// folders is left out.
 func (b *builder) data(name string) error {
 	if !filepath.IsAbs(name) {
 		return fmt.Errorf("%q is not an absolute path", name)
@@ -110,13 +83,13 @@ func (b *builder) data(name string) error {
 		if err != nil || !info.Mode().IsRegular() {
 			return err
 		}
-		const everybody = 0o444 // of the image can read it, whoever could here
-		return b.tree.file(path, info.Mode().Perm()|everybody, &content{file: path, size: info.Size()}, path+" of this machine")
+		const everybody = 0o444 // everybody in the image can read the file, whoever could do so here
+		return b.tree.copy(path, info.Mode().Perm()|everybody, path, path+" of this machine")
 	})
 }
 
-// folders are those of every image: what the runtime mounts something on, and what
-// programs take for granted.
+// folders exist in every image: mount points of the runtime, and folders that programs take for
+// granted.
 var folders = map[string]fs.FileMode{
 	"/dev":     0o755,
 	"/proc":    0o555,
@@ -134,11 +107,11 @@ var texts = map[string]string{
 	"/etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\nprotocols: files\nservices: files\n",
 }
 
-// fromHere are files of this machine that programs read where they are there: netperf
-// and qperf look protocols and services up.
+// fromHere are files of this machine that programs read if they exist: netperf and qperf look up
+// protocols and services.
 var fromHere = []string{"/etc/protocols", "/etc/services"}
 
-// base adds what every image has.
+// base adds the contents of every image.
 func (b *builder) base() error {
 	for name, mode := range folders {
 		if err := b.tree.folder(name, mode); err != nil {
@@ -153,7 +126,7 @@ func (b *builder) base() error {
 	return nil
 }
 
-// databases adds those of this machine.
+// databases adds the databases of this machine.
 func (b *builder) databases() error {
 	for _, name := range fromHere {
 		if err := b.data(name); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -24,14 +24,14 @@ import (
 	"nettoll/platform"
 )
 
-// versions are programs and how they are asked for their version.
+// versions are programs and the flags that print their versions.
 var versions = []struct{ name, flag string }{
 	{"iperf", "-v"}, {"iperf3", "--version"}, {"netperf", "-V"}, {"netserver", "-V"}, {"nuttcp", "-V"},
 	{"qperf", "--version"}, {"redis-server", "--version"}, {"sockperf", "--version"}, {"wrk", "-v"},
 }
 
-// here gives those programs that this machine has. Those that NETTOLL_REQUIRE names it
-// must have.
+// here returns the file of a program if this machine has it. Programs named in NETTOLL_REQUIRE must be
+// there.
 func here(t *testing.T, name string) (file string, ok bool) {
 	t.Helper()
 	file, err := exec.LookPath(name)
@@ -41,7 +41,7 @@ func here(t *testing.T, name string) (file string, ok bool) {
 	return file, err == nil
 }
 
-// unpack writes an image below a folder, and gives it.
+// unpack writes an image into a new folder, and returns its path.
 func unpack(t *testing.T, m *Image) string {
 	t.Helper()
 	root := t.TempDir()
@@ -71,7 +71,7 @@ func unpack(t *testing.T, m *Image) string {
 	}
 }
 
-// container unpacks an image, mounts what a runtime would, and gives its folder.
+// container unpacks an image, mounts what a runtime would, and returns its folder.
 func container(t *testing.T, m *Image) string {
 	t.Helper()
 	root := unpack(t, m)
@@ -92,7 +92,7 @@ func container(t *testing.T, m *Image) string {
 	return root
 }
 
-// inside is a command with root as its root.
+// inside returns a command with root as its root directory.
 func inside(ctx context.Context, root, program string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Dir, cmd.Env = "/", []string{"LC_ALL=C"}
@@ -100,8 +100,8 @@ func inside(ctx context.Context, root, program string, args ...string) *exec.Cmd
 	return cmd
 }
 
-// TestProgramsRun asks every program for its version where there is nothing but the
-// image, and wants what it says outside.
+// TestProgramsRun asks every program for its version in an environment that contains only the image, and
+// compares the output with that outside.
 func TestProgramsRun(t *testing.T) {
 	programs := []Program{self(t, AgentPath)}
 	flags := map[string]string{AgentPath: "--version"}
@@ -127,13 +127,13 @@ func TestProgramsRun(t *testing.T) {
 	t.Logf("of %d programs", len(programs))
 }
 
-// firstLine has the version; what follows is of the day, or names the process.
+// firstLine returns the line with the version; later lines contain the date, or the process.
 func firstLine(b []byte) []byte {
 	line, _, _ := bytes.Cut(b, []byte("\n"))
 	return line
 }
 
-// TestAgentAnswers from within an image.
+// TestAgentAnswers runs an agent inside an image.
 func TestAgentAnswers(t *testing.T) {
 	root := container(t, image(t, self(t, AgentPath)))
 	cmd := inside(t.Context(), root, AgentPath, "agent")
@@ -157,7 +157,7 @@ func TestAgentAnswers(t *testing.T) {
 	}
 }
 
-// process is a started command as agents are.
+// process is a started command with the streams of an agent.
 type process struct {
 	platform.Process
 	cmd *exec.Cmd
@@ -171,10 +171,10 @@ func (p *process) Stderr() string        { return "" }
 func (p *process) Wait() error           { return p.cmd.Wait() }
 func (p *process) Kill() error           { return p.cmd.Process.Kill() }
 
-// TestPairs has a server and a client in images measure, which takes more than to say
-// a version: threads that are cancelled, protocols by name, devices.
+// TestPairs runs a server and a client in images and lets them measure, which takes more than printing a
+// version: cancelled threads, protocols by name, devices.
 func TestPairs(t *testing.T) {
-	const address = "198.18.0.1" // beyond loopback: else names are not looked up for IPv4
+	const address = "198.18.0.1" // not loopback: otherwise names are not looked up for IPv4
 	err := nl.With("/proc/self/ns/net", func(n *nl.NS) error {
 		return errors.Join(n.Up("lo"), n.Addr("lo", netip.MustParsePrefix(address+"/32")))
 	})

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestData has files and folders beside the programs.
+// TestData puts files and folders into an image in addition to the programs.
 func TestData(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"share/a.sql": "select 1", "share/sub/b": "b", "lib/x.so": "x", "lib/y.so": "y"} {

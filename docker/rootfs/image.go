@@ -1,10 +1,9 @@
-// Package rootfs makes the root filesystem of a container image out of programs of
-// this machine: the programs, less what is only for debuggers, the libraries that
-// they load, and the few files that they expect. No registry, no distribution and no
-// compiler is needed, and the image holds the very programs that were asked for.
+// Package rootfs makes the root filesystem of a container image from programs of this machine: the
+// programs, the libraries that they load, and the few files that they expect. It needs no registry, no
+// distribution and no compiler, and the image contains exactly the requested programs.
 //
-// The stream is the same for the same files: names are sorted, times are zero, all
-// belongs to root.
+// The stream is the same for the same files: names are sorted, times are zero, and everything belongs
+// to root.
 package rootfs
 
 import (
@@ -17,31 +16,27 @@ import (
 	"time"
 )
 
-// Program is a program of this machine that an image is to have.
+// Program is a program of this machine to be put into an image.
 type Program struct {
 	File string // on this machine; symbolic links are followed
 	Path string // in the image, absolute
 }
 
-// Data is a file or a folder of this machine that an image is to have as it is, at the same
-// path.
+// Data is a file or folder of this machine to be put into an image unchanged, at the same path.
 type Data string
 
-// Tool is a program as tools look it up: by its name, in /usr/bin.
+// Tool returns a program at the place where tools look it up by its name: in /usr/bin.
 func Tool(name, file string) Program { return Program{File: file, Path: "/usr/bin/" + name} }
 
 // Image is a root filesystem.
-type Image struct {
-	tree  tree
-	names []string
-}
+type Image struct{ tree tree }
 
-// New reads the programs and finds their libraries. It keeps no file open and no
-// content in memory. The error says in one line which program cannot be in an image,
-// and why: it is missing, a script, for another architecture, or lacks a library.
+// New reads the programs and finds their libraries. It keeps no file open and no content in memory. The
+// error says in one line which program cannot be put into an image, and why: it is missing, a script, for
+// another architecture, or lacks a library.
 func New(programs ...Program) (*Image, error) { return With(nil, programs...) }
 
-// With is New for programs that need further files.
+// With is New for programs that need additional files.
 func With(data []Data, programs ...Program) (*Image, error) {
 	b, err := newBuilder()
 	for _, p := range programs {
@@ -60,18 +55,17 @@ func With(data []Data, programs ...Program) (*Image, error) {
 	if err != nil {
 		return nil, fmt.Errorf("rootfs: %w", err)
 	}
-	return &Image{tree: b.tree, names: b.tree.names()}, nil
+	return &Image{b.tree}, nil
 }
 
-// Static is the image of programs that need no library, for whatever machine they are, with
-// texts by their paths in the image. It has nothing of this machine, so that it is the same
-// wherever it is made.
+// Static returns an image of programs that need no library, for any kind of machine, with texts by their
+// paths in the image. It contains nothing of this machine, so that it is the same wherever it is made.
 func Static(texts map[string]string, programs ...Program) (*Image, error) {
 	b := &builder{tree: tree{}}
 	if err := b.static(texts, programs); err != nil {
 		return nil, fmt.Errorf("rootfs: %w", err)
 	}
-	return &Image{tree: b.tree, names: b.tree.names()}, nil
+	return &Image{b.tree}, nil
 }
 
 func (b *builder) static(texts map[string]string, programs []Program) error {
@@ -81,7 +75,7 @@ func (b *builder) static(texts map[string]string, programs []Program) error {
 		case err != nil:
 			return err
 		case o.interp != "":
-			return fmt.Errorf("%s needs libraries: build it without", p.File)
+			return fmt.Errorf("%s needs shared libraries: link it statically", p.File)
 		case i == 0:
 			b.arch = o.arch
 		}
@@ -97,20 +91,18 @@ func (b *builder) static(texts map[string]string, programs []Program) error {
 	return b.base()
 }
 
-// WriteTo writes the image as a tar stream and gives its length in bytes. It fails
-// when a file is no longer what it was when the image was made.
-func (m *Image) WriteTo(w io.Writer) (int64, error) {
-	n := &counter{w: w}
-	t := tar.NewWriter(n)
-	for _, name := range m.names {
+// Stream writes the image as a tar stream. It fails if a file has changed since the image was made.
+func (m *Image) Stream(w io.Writer) error {
+	t := tar.NewWriter(w)
+	for _, name := range m.tree.names() {
 		if err := m.write(t, name); err != nil {
-			return n.bytes, fmt.Errorf("rootfs: write %s: %w", name, err)
+			return fmt.Errorf("rootfs: write %s: %w", name, err)
 		}
 	}
 	if err := t.Close(); err != nil {
-		return n.bytes, fmt.Errorf("rootfs: write the end of the image: %w", err)
+		return fmt.Errorf("rootfs: write the end of the image: %w", err)
 	}
-	return n.bytes, nil
+	return nil
 }
 
 func (m *Image) write(t *tar.Writer, name string) error {
@@ -134,16 +126,4 @@ func (m *Image) write(t *tar.Writer, name string) error {
 		return err
 	}
 	return e.writeTo(t)
-}
-
-// counter counts what is written.
-type counter struct {
-	w     io.Writer
-	bytes int64
-}
-
-func (c *counter) Write(b []byte) (int, error) {
-	n, err := c.w.Write(b)
-	c.bytes += int64(n)
-	return n, err
 }

@@ -8,7 +8,7 @@ import (
 	"nettoll/internal/testutil"
 )
 
-// says is what the test program prints as its version: it is a program of images, too.
+// says is what the test program prints as its version: it is used as a program of images, too.
 const says = "the test program"
 
 func TestMain(m *testing.M) {

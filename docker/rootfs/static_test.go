@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestStatic looks at an image for another machine than this, with nothing of this one in it.
+// TestStatic makes an image for another kind of machine, which contains nothing of this one.
 func TestStatic(t *testing.T) {
 	dir := t.TempDir()
 	source := filepath.Join(dir, "main.go")
@@ -35,10 +35,10 @@ func TestStatic(t *testing.T) {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	if _, err := image.WriteTo(&b); err != nil {
+	if err := image.Stream(&b); err != nil {
 		t.Fatal(err)
 	}
-	got := strings.Join(image.names, " ")
+	got := strings.Join(image.tree.names(), " ")
 	const want = "/dev /etc /etc/group /etc/nsswitch.conf /etc/passwd /proc /root /run /sys /tmp /usr /usr/share /usr/share/doc /usr/share/doc/x /var /var/tmp"
 	if want := strings.Replace(" "+want, " /dev", " /"+foreign+" /dev", 1)[1:]; got != want {
 		t.Errorf("the image has %s, want %s", got, want)
@@ -48,7 +48,7 @@ func TestStatic(t *testing.T) {
 		t.Errorf("programs for two machines: %v", err)
 	}
 	if sh := "/bin/sh"; mustOpen(t, sh).interp != "" {
-		if _, err := Static(nil, Program{File: sh, Path: sh}); err == nil || !strings.Contains(err.Error(), "/bin/sh needs libraries") {
+		if _, err := Static(nil, Program{File: sh, Path: sh}); err == nil || !strings.Contains(err.Error(), "/bin/sh needs shared libraries") {
 			t.Errorf("a program with libraries: %v", err)
 		}
 	}

@@ -10,46 +10,41 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strings"
 )
 
-// content is what a file of an image has in it: head, and then what file has from
-// there to size.
+// content is the content of a file of an image: a text, or the first size bytes of a file.
 type content struct {
-	head []byte
-	file string // of this machine; empty where head is all
+	text string
+	file string // of this machine; empty for a text
 	size int64
 	sum  [sha256.Size]byte
 }
 
-// errChanged is the error of a file that is no longer what it was.
+// errChanged is the error for a file that has changed since it was read.
 var errChanged = errors.New("has changed since it was read; try again")
 
-// copyTo writes the content and gives its sum.
+// copyTo writes the content and returns its sum.
 func (c *content) copyTo(w io.Writer) (sum [sha256.Size]byte, err error) {
-	h := sha256.New()
-	to := io.MultiWriter(w, h)
-	if _, err := to.Write(c.head); err != nil {
-		return sum, err
-	}
+	from := io.Reader(strings.NewReader(c.text))
 	if c.file != "" {
 		f, err := os.Open(c.file)
 		if err != nil {
 			return sum, err
 		}
 		defer f.Close()
-		at := int64(len(c.head))
-		n, err := io.Copy(to, io.NewSectionReader(f, at, c.size-at))
-		if err != nil {
-			return sum, err
-		}
-		if at+n < c.size {
-			return sum, fmt.Errorf("%s %w", c.file, errChanged)
-		}
+		from = f
+	}
+	h := sha256.New()
+	if _, err := io.CopyN(io.MultiWriter(w, h), from, c.size); errors.Is(err, io.EOF) {
+		return sum, fmt.Errorf("%s %w", c.file, errChanged)
+	} else if err != nil {
+		return sum, err
 	}
 	return [sha256.Size]byte(h.Sum(nil)), nil
 }
 
-// writeTo writes what was in the file when the content was made, or fails.
+// writeTo writes the content, and fails if it has changed since it was read.
 func (c *content) writeTo(w io.Writer) error {
 	sum, err := c.copyTo(w)
 	if err == nil && sum != c.sum {
@@ -62,10 +57,10 @@ func (c *content) writeTo(w io.Writer) error {
 type entry struct {
 	mode     fs.FileMode
 	*content        // nil for a folder
-	what     string // what a file is, for errors
+	what     string // description of a file for errors
 }
 
-// tree is the files and folders of an image by their absolute paths.
+// tree holds the files and folders of an image by their absolute paths.
 type tree map[string]entry
 
 // folder adds a folder and those above it.
@@ -77,7 +72,7 @@ func (t tree) folder(name string, mode fs.FileMode) error {
 	return t.above(name)
 }
 
-// above adds the folders that a path is in.
+// above adds the folders above a path.
 func (t tree) above(name string) error {
 	for dir := path.Dir(name); dir != "/"; dir = path.Dir(dir) {
 		if there, ok := t[dir]; !ok {
@@ -89,11 +84,11 @@ func (t tree) above(name string) error {
 	return nil
 }
 
-// file adds a file, of which errors say what it is. That a path is given the same
-// content twice is no error.
+// file adds a file; what is its description for errors. Adding the same content twice at a path is not an
+// error.
 func (t tree) file(name string, mode fs.FileMode, c *content, what string) error {
 	if name != path.Clean(name) || !path.IsAbs(name) || name == "/" {
-		return fmt.Errorf("%q is not a path of a file in an image: give an absolute one without . and .. in it", name)
+		return fmt.Errorf("%q is not a path of a file in an image: give an absolute path without . and ..", name)
 	}
 	there, ok := t[name]
 	if ok && there.mode.IsDir() {
@@ -104,15 +99,24 @@ func (t tree) file(name string, mode fs.FileMode, c *content, what string) error
 		return err
 	}
 	if ok && there.sum != sum {
-		return fmt.Errorf("%s would be both %s and %s: give them images of their own", name, there.what, what)
+		return fmt.Errorf("%s would be both %s and %s: put them into separate images", name, there.what, what)
 	}
 	c.sum = sum
 	t[name] = entry{mode: mode, content: c, what: what}
 	return t.above(name)
 }
 
-// text is a content that is no file of this machine.
-func text(s string) *content { return &content{head: []byte(s), size: int64(len(s))} }
+// copy adds a file of this machine.
+func (t tree) copy(name string, mode fs.FileMode, file, what string) error {
+	info, err := os.Stat(file)
+	if err != nil {
+		return err
+	}
+	return t.file(name, mode, &content{file: file, size: info.Size()}, what)
+}
 
-// names gives all paths in order, folders before what is in them.
+// text returns a content that is not a file of this machine.
+func text(s string) *content { return &content{text: s, size: int64(len(s))} }
+
+// names returns all paths in order, folders before their contents.
 func (t tree) names() []string { return slices.Sorted(maps.Keys(t)) }

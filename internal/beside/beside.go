@@ -1,6 +1,6 @@
-// Package beside finds what lies beside the running program, where "make" puts its agent and
-// the programs and plugins that networks are made of. nettoll runs such files, often as root:
-// they are used only where nobody else could have put them there.
+// Package beside finds files next to the running program, where "make" puts its agent and the programs and plugins
+// that networks use. nettoll runs such files, often as root, so they are used only if nobody else could have put
+// them there.
 package beside
 
 import (
@@ -16,8 +16,8 @@ import (
 	"syscall"
 )
 
-// Find gives the path of a file or folder beside the running program. The error is
-// fs.ErrNotExist where there is none, and else says why it is passed over.
+// Find returns the path of a file or folder next to the running program. The error is fs.ErrNotExist if there is
+// none; any other error says why it is not used.
 func Find(name string) (string, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -32,15 +32,14 @@ func find(self, name string, owners []uint32) (string, error) {
 		return "", fs.ErrNotExist
 	}
 	if err := trusted(path, owners); err != nil {
-		return "", fmt.Errorf("%s is passed over: %w", path, err)
+		return "", fmt.Errorf("%s is ignored: %w", path, err)
 	}
 	return path, nil
 }
 
-// owners are those whose files may be run: root, the user, and whoever owns the running
-// program, since that one could be another as well. In a user namespace of an ordinary user
-// the files of root, and those of all others, belong to an owner without a number; there the
-// folder must be one that nobody else can write to, and that is all that can be known.
+// owners returns the users whose files may be run: root, the user, and the owner of the running program, who could
+// have replaced that as well. In a user namespace of an ordinary user, the files of root and of all other users
+// belong to the overflow user; there all that can be checked is that nobody else can write to the folder.
 func owners(self string) []uint32 {
 	all := []uint32{0, uint32(os.Geteuid())}
 	if info, err := os.Stat(self); err == nil {
@@ -52,8 +51,8 @@ func owners(self string) []uint32 {
 	return all
 }
 
-// unmapped is the number that stands for users whom this user namespace does not know, if it
-// is one that does not know all.
+// unmapped returns the overflow user, who stands for users that this user namespace does not map, if it does not
+// map all.
 func unmapped() (uint32, bool) {
 	m, err := os.ReadFile("/proc/self/uid_map")
 	if err != nil || strings.Join(strings.Fields(string(m)), " ") == "0 0 4294967295" {
@@ -67,8 +66,8 @@ func unmapped() (uint32, bool) {
 	return uint32(n), err == nil
 }
 
-// trusted refuses a file that others than the owners could change, or put in the place of
-// another. Links are followed, and what they lead to is held to the same.
+// trusted refuses a file that users other than the owners could change or replace. Links are followed, and their
+// targets must meet the same conditions.
 func trusted(path string, owners []uint32) error {
 	const longest = 40 // as in the kernel
 	for range longest {
@@ -94,8 +93,8 @@ func trusted(path string, owners []uint32) error {
 	return errors.New("too many links")
 }
 
-// folders looks at the folder of a file and at all above it. In those others may make files
-// where they cannot replace those of their owners, as in /tmp.
+// folders checks the folder of a file and all folders above it. In the folders above, others may create files if
+// they cannot replace those of their owners, as in /tmp.
 func folders(dir string, owners []uint32) error {
 	dir, err := filepath.EvalSymlinks(dir)
 	if err != nil {
@@ -121,7 +120,7 @@ const (
 	otherWrite = 0o002
 )
 
-// only refuses what does not belong to one of the owners, or what others may write to.
+// only refuses a file that does not belong to one of the owners, or that others may write to.
 func only(path string, info fs.FileInfo, owners []uint32) error {
 	is := info.Sys().(*syscall.Stat_t)
 	switch {
@@ -135,8 +134,8 @@ func only(path string, info fs.FileInfo, owners []uint32) error {
 	return nil
 }
 
-// private reports whether a group is that of one user alone, as many distributions make them,
-// who let it write to all that the user makes.
+// private reports whether a group has a single user, as many distributions create them, with write access to all
+// files that the user makes.
 func private(gid, uid uint32) bool {
 	g, err := user.LookupGroupId(strconv.FormatUint(uint64(gid), 10))
 	return err == nil && g.Name == name(uid)

@@ -34,13 +34,13 @@ func TestFind(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name string
-		make func(above, dir string) // of nettoll, in a folder in another
+		make func(above, dir string) // makes the file, for nettoll in dir, a folder in above
 		own  []uint32
 		want string // of the error; empty is none
 	}{
 		{"mine", func(_, dir string) { write(dir+"/x", 0o755) }, nil, ""},
 		{"none", func(string, string) {}, nil, "file does not exist"},
-		{"somebody's file", func(_, dir string) { write(dir+"/x", 0o755); give(dir+"/x", nobody, 0) }, nil, "DIR/x is passed over: DIR/x belongs to nobody"},
+		{"somebody's file", func(_, dir string) { write(dir+"/x", 0o755); give(dir+"/x", nobody, 0) }, nil, "DIR/x is ignored: DIR/x belongs to nobody"},
 		{"the file of the owner of nettoll", func(_, dir string) { write(dir+"/x", 0o755); give(dir+"/x", nobody, 0) }, []uint32{nobody}, ""},
 		{"everybody's file", func(_, dir string) { write(dir+"/x", 0o777) }, nil, "everybody may write to DIR/x"},
 		{"a group's file", func(_, dir string) { write(dir+"/x", 0o775); give(dir+"/x", me, 12) }, nil, "a group may write to DIR/x"},

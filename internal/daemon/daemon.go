@@ -1,14 +1,16 @@
-// Package daemon runs the programs that networks are made of on hosts of the lab: it
-// finds them, waits until they are ready, keeps what they log, and knows when one has
-// ended that should not have.
+// Package daemon runs the programs that networks depend on, on hosts of the lab: it finds them, waits
+// until they are ready, keeps the end of their logs, and detects when one has ended unexpectedly.
 package daemon
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -16,31 +18,31 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nettoll/internal/emulated"
-	"nettoll/internal/process"
+	"nettoll/internal/nsexec"
 	"nettoll/internal/undo"
 	"nettoll/platform"
 )
 
-// Spec is a program to be run.
+// Spec describes a program to be run.
 type Spec struct {
-	Name string // as records and errors call it, "flanneld"
+	Name string // its name in records and errors, for example "flanneld"
 	Path string
 	Args []string
 	Env  []string
-	Dir  string // working directory; empty is that of nettoll
-	// Ready gives nil once the daemon does what it is for. It is asked again and again.
-	// nil: it is ready when it runs.
+	Dir  string // working directory; empty means nettoll's
+	// Ready returns nil once the daemon does its work. It is called repeatedly. If it is nil, the
+	// daemon is ready as soon as it runs.
 	Ready func(context.Context) error
-	// Patience is how long that may take; 0 is 20 s.
+	// Patience is how long becoming ready may take; 0 means 20 s.
 	Patience time.Duration
-	// Grace is how long it may take to end when it is asked to; 0 is 2 s.
+	// Grace is how long the daemon may take to end after it is asked to; 0 means 2 s.
 	Grace time.Duration
-	// Complaint says whether a line of the log tells of something wrong with a daemon
-	// that stays up. nil: no line does.
+	// Complaint reports whether a line of the log is about a fault of a daemon that stays up. nil: no
+	// line is.
 	Complaint func(line string) bool
 }
 
-// What holds where a Spec does not say.
+// Defaults of a Spec.
 const (
 	patience = 20 * time.Second
 	grace    = 2 * time.Second
@@ -53,17 +55,17 @@ type Daemon struct {
 	log        log
 	grace      time.Duration
 	ended      chan struct{}
-	stopped    atomic.Bool // we ended it
+	stopped    atomic.Bool // nettoll ended it
 }
 
-// Start runs a program on a host and returns when it is ready. Its end is pushed to
-// the stack. The error of one that does not become ready has the end of its log.
+// Start runs a program on a host and returns when it is ready. Its end is pushed to the stack. If it
+// does not become ready, the error includes the end of its log.
 func Start(ctx context.Context, stack *undo.Stack, h platform.Host, s Spec) (*Daemon, error) {
 	if err := Available(); err != nil {
 		return nil, err
 	}
 	d := &Daemon{name: s.Name, host: h.Name(), log: log{complaint: s.Complaint}, grace: cmp.Or(s.Grace, grace), ended: make(chan struct{})}
-	// Nobody in a lab reaches the user's proxy, and all that daemons talk to is in the lab.
+	// The user's proxy cannot be reached from a lab, and daemons talk only to others in the lab.
 	env := append([]string{"NO_PROXY=*", "no_proxy=*"}, s.Env...)
 	var err error
 	d.Process, err = h.Start(ctx, platform.Command{Path: s.Path, Args: s.Args, Env: env, Dir: s.Dir, Stdout: &d.log, Stderr: &d.log})
@@ -81,7 +83,7 @@ func Start(ctx context.Context, stack *undo.Stack, h platform.Host, s Spec) (*Da
 	return d, nil
 }
 
-// await returns when the daemon is ready.
+// await waits until the daemon is ready.
 func (d *Daemon) await(ctx context.Context, s Spec) error {
 	if s.Ready == nil {
 		return d.Fault()
@@ -102,13 +104,13 @@ func (d *Daemon) await(ctx context.Context, s Spec) error {
 	return fmt.Errorf("%s was not ready within %v: %w%s", d, long, err, d.said())
 }
 
-// String is what records call it.
+// String returns the daemon's name in records.
 func (d *Daemon) String() string { return d.name + " on " + d.host }
 
-// OnHost is the name of the host that it runs on.
+// OnHost returns the name of the host that it runs on.
 func (d *Daemon) OnHost() string { return d.host }
 
-// Fault says how the daemon ended, if it did by itself.
+// Fault returns how the daemon ended, if it ended by itself.
 func (d *Daemon) Fault() error {
 	select {
 	case <-d.ended:
@@ -125,8 +127,7 @@ func (d *Daemon) Fault() error {
 	return fmt.Errorf("%s ended (%s)%s", d, how, d.said())
 }
 
-// Complaints are the last lines of the log that tell of something wrong, if the daemon
-// has written any.
+// Complaints returns the last lines of the log that are about faults, if there are any.
 func (d *Daemon) Complaints() (all []string) {
 	for _, line := range d.log.complaints() {
 		all = append(all, d.String()+" says: "+line)
@@ -134,11 +135,11 @@ func (d *Daemon) Complaints() (all []string) {
 	return all
 }
 
-// Log is the end of what the daemon has logged.
+// Log returns the end of the daemon's log.
 func (d *Daemon) Log() string { return d.log.String() }
 
-// said is what the log tells, on one line, for errors: its complaints where there are such,
-// else its end.
+// said returns an excerpt of the log on one line, for errors: its complaints if there are any,
+// otherwise its end.
 func (d *Daemon) said() string {
 	if complaints := d.log.complaints(); len(complaints) > 0 {
 		return ": it says: " + strings.Join(complaints, " | ")
@@ -149,8 +150,8 @@ func (d *Daemon) said() string {
 	return ": it logged nothing"
 }
 
-// Stop asks the daemon to end, and ends it where it does not, with all that it has started:
-// that could go on to change what is tidied up behind the daemon. It may be called again.
+// Stop asks the daemon to end, kills it if it does not, and kills all processes that it has started:
+// they could continue to change things while they are being cleaned up. It may be called again.
 func (d *Daemon) Stop() error {
 	d.stopped.Store(true)
 	select {
@@ -169,8 +170,8 @@ func (d *Daemon) Stop() error {
 	}
 }
 
-// endOrphans ends what the daemon has left running in its process group, and returns when
-// nobody is in it.
+// endOrphans kills the processes that the daemon has left in its process group, and returns when none
+// is left.
 func (d *Daemon) endOrphans() error {
 	within := emulated.Patience(grace)
 	for end := time.Now().Add(within); ; time.Sleep(time.Millisecond) {
@@ -179,29 +180,29 @@ func (d *Daemon) endOrphans() error {
 		case errors.Is(err, unix.ESRCH):
 			return nil
 		case err != nil:
-			return fmt.Errorf("%s: end what it has started: %w", d, err)
+			return fmt.Errorf("%s: end the processes that it has started: %w", d, err)
 		case time.Now().After(end):
-			return fmt.Errorf("%s: what it has started did not end within %v of being killed", d, within)
+			return fmt.Errorf("%s: the processes that it has started did not end within %v of being killed", d, within)
 		}
 	}
 }
 
-// Kill ends the daemon at once. When it returns, Fault knows of it.
+// Kill kills the daemon. When it returns, Fault reports it.
 func (d *Daemon) Kill() error {
 	err := d.Process.Kill()
 	<-d.ended
 	return err
 }
 
-// Available says whether daemons may be started here: where nothing but this process
-// would end them, they could outlive it.
+// Available returns an error if daemons must not be started here: outside a lab, only this process
+// would end them, so they could outlive it.
 func Available() error {
-	if process.Bound() {
+	if nsexec.Bound() {
 		return nil
 	}
 	return &platform.Unsupported{
-		Feature: "a network with daemons", Option: "a lab, whose end ends them",
-		Remedy: "measure it in a run of its own, or beside Docker with --private-engine",
+		Feature: "a network with daemons", Option: "a lab, which ends them",
+		Remedy: "measure it in a separate run, or together with Docker networks by --private-engine",
 	}
 }
 
@@ -212,19 +213,55 @@ func firstLine(s string) string {
 
 var _ fmt.Stringer = (*Daemon)(nil)
 
-// log keeps the end of what a daemon writes, and what it complains of.
+// log keeps the end of a daemon's output, and its last complaints.
 type log struct {
-	process.Tail
+	nsexec.Tail
 	complaint func(string) bool
-	lines     lines
+
+	mu   sync.Mutex
+	part []byte // of an incomplete line
+	kept []string
 }
+
+const (
+	mostLines   = 3
+	longestLine = 300 // bytes
+)
 
 // Write implements io.Writer.
 func (l *log) Write(b []byte) (int, error) {
 	if l.complaint != nil {
-		l.lines.split(b, l.complaint)
+		l.split(b)
 	}
 	return l.Tail.Write(b)
 }
 
-func (l *log) complaints() []string { return l.lines.all() }
+// split looks for complaints in the output.
+func (l *log) split(b []byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.part = append(l.part, b...)
+	for {
+		line, rest, complete := bytes.Cut(l.part, []byte("\n"))
+		if !complete {
+			if len(l.part) > longestLine { // the beginning of an endless line is enough
+				l.part = l.part[:longestLine]
+			}
+			return
+		}
+		l.part = bytes.Clone(rest)
+		text := strings.TrimSpace(string(line[:min(len(line), longestLine)]))
+		if !l.complaint(text) || slices.Contains(l.kept, text) {
+			continue
+		}
+		if l.kept = append(l.kept, text); len(l.kept) > mostLines {
+			l.kept = l.kept[1:]
+		}
+	}
+}
+
+func (l *log) complaints() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.kept)
+}

@@ -106,7 +106,7 @@ func TestStoppedDaemonIsNoFault(t *testing.T) {
 	}
 }
 
-// TestStoppedDaemonLeavesNobody has a child that outlives its daemon and would go on to write.
+// TestStoppedDaemonLeavesNobody has a child that would outlive its daemon and keep writing.
 func TestStoppedDaemonLeavesNobody(t *testing.T) {
 	h := host(t)
 	dir := t.TempDir()
@@ -137,7 +137,7 @@ func TestStoppedDaemonLeavesNobody(t *testing.T) {
 
 func TestEtcdKeepsWhatIsPut(t *testing.T) {
 	h := host(t)
-	_, err := daemon.FindEtcd(nil)
+	found, err := daemon.Find(nil, daemon.EtcdProgram)
 	platformtest.Require(t, "etcd", err)
 	var stack undo.Stack
 	defer stack.Close(context.Background())
@@ -145,7 +145,7 @@ func TestEtcdKeepsWhatIsPut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := daemon.StartEtcd(t.Context(), &stack, nil, h, dir)
+	e, err := daemon.StartEtcd(t.Context(), &stack, found["etcd"], h, dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,44 +5,35 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/netip"
 	"path/filepath"
 	"strconv"
-	"time"
 
-	"nettoll/internal/program"
 	"nettoll/internal/undo"
 	"nettoll/platform"
 )
 
-// Etcd is a store of one member, on a host.
+// Etcd is a key-value store with a single member, on a host.
 type Etcd struct {
 	*Daemon
-	URL string // of clients on the underlay
+	URL string // for clients on the underlay
 	ns  string
-	url string // on the host itself
+	url string // for the host itself
 }
 
 const (
-	etcdClients = 2379 // IANA's
+	etcdClients = 2379 // assigned by IANA
 	etcdPeers   = 2380
 )
 
-// FindEtcd gives the path of etcd.
-func FindEtcd(paths program.Paths) (string, error) {
-	return paths.Locate("etcd", "apt install etcd-server")
-}
+// EtcdProgram is the program etcd.
+var EtcdProgram = Program{Name: "etcd", Get: "apt install etcd-server"}
 
-// StartEtcd runs etcd on a host, in dir, and listens on the host's underlay address
-// and its loopback.
-func StartEtcd(ctx context.Context, stack *undo.Stack, paths program.Paths, h platform.Host, dir string) (*Etcd, error) {
-	path, err := FindEtcd(paths)
-	if err != nil {
-		return nil, err
-	}
+// StartEtcd runs the program etcd at path on a host, with its data in dir. It listens on the host's
+// underlay address and on its loopback.
+func StartEtcd(ctx context.Context, stack *undo.Stack, path string, h platform.Host, dir string) (*Etcd, error) {
 	ns := h.Facts().NetNS
 	if ns == "" {
 		return nil, fmt.Errorf("etcd: %s shows no network namespace", h.Name())
@@ -53,6 +44,7 @@ func StartEtcd(ctx context.Context, stack *undo.Stack, paths program.Paths, h pl
 	self := netip.AddrFrom4([4]byte{127, 0, 0, 1})
 	under := h.Uplink().Addr4.Addr()
 	e := &Etcd{URL: at(under, etcdClients), url: at(self, etcdClients), ns: ns}
+	var err error
 	e.Daemon, err = Start(ctx, stack, h, Spec{
 		Name: "etcd", Path: path,
 		Args: []string{
@@ -60,7 +52,7 @@ func StartEtcd(ctx context.Context, stack *undo.Stack, paths program.Paths, h pl
 			"--listen-client-urls", e.URL + "," + e.url, "--advertise-client-urls", e.URL,
 			"--listen-peer-urls", at(self, etcdPeers), "--initial-advertise-peer-urls", at(self, etcdPeers),
 			"--initial-cluster", h.Name() + "=" + at(self, etcdPeers),
-			// The store lives as long as one measurement, in memory.
+			// The store exists for one measurement only, in memory.
 			"--unsafe-no-fsync",
 		},
 		Ready: e.healthy,
@@ -71,34 +63,8 @@ func StartEtcd(ctx context.Context, stack *undo.Stack, paths program.Paths, h pl
 	return e, nil
 }
 
-// asking bounds one request.
-const asking = 5 * time.Second
-
-func (e *Etcd) request(ctx context.Context, path string, body []byte) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, asking)
-	defer cancel()
-	method := http.MethodGet
-	if body != nil {
-		method = http.MethodPost
-	}
-	req, err := http.NewRequestWithContext(ctx, method, e.url+path, bytes.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	resp, err := HTTP(e.ns).Do(req)
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Body.Close()
-	said, err := io.ReadAll(resp.Body)
-	if err == nil && resp.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s %s: %s", path, resp.Status, bytes.TrimSpace(said))
-	}
-	return said, err
-}
-
 func (e *Etcd) healthy(ctx context.Context) error {
-	said, err := e.request(ctx, "/health", nil)
+	said, err := Ask(ctx, e.ns, http.MethodGet, e.url+"/health", nil, nil)
 	if err == nil && !bytes.Contains(said, []byte(`"true"`)) {
 		err = fmt.Errorf("it is not healthy: %s", said)
 	}
@@ -111,7 +77,7 @@ func (e *Etcd) Put(ctx context.Context, key, value string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := e.request(ctx, "/v3/kv/put", body); err != nil {
+	if _, err := Ask(ctx, e.ns, http.MethodPost, e.url+"/v3/kv/put", nil, body); err != nil {
 		return fmt.Errorf("etcd: put %s: %w", key, err)
 	}
 	return nil

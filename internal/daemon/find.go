@@ -4,15 +4,37 @@ import (
 	"errors"
 	"os/exec"
 
+	"nettoll/internal/program"
 	"nettoll/platform"
 )
 
-// InPath gives the path of a program that daemons run as it is in PATH. get is the command
-// that gets it.
-func InPath(name, get string) (string, error) {
-	path, err := exec.LookPath(name)
+// Program is a program that a network needs.
+type Program struct {
+	Name, Get string // Get is the command that installs it
+	// InPath means that daemons run it from PATH, wherever nettoll is configured to find it.
+	InPath bool
+}
+
+// Find returns the paths of programs by name. The error is about the first one that is missing.
+func Find(paths program.Paths, wanted ...Program) (map[string]string, error) {
+	found := map[string]string{}
+	for _, p := range wanted {
+		path, err := p.find(paths)
+		if err != nil {
+			return nil, err
+		}
+		found[p.Name] = path
+	}
+	return found, nil
+}
+
+func (p Program) find(paths program.Paths) (string, error) {
+	if !p.InPath {
+		return paths.Locate(p.Name, p.Get)
+	}
+	path, err := exec.LookPath(p.Name)
 	if err != nil {
-		return "", &platform.Unsupported{Feature: name, Option: "the program " + name, Remedy: get, Err: errors.Unwrap(err)}
+		return "", &platform.Unsupported{Feature: p.Name, Option: "the program " + p.Name, Remedy: p.Get, Err: errors.Unwrap(err)}
 	}
 	return path, nil
 }

@@ -11,8 +11,8 @@ import (
 	"nettoll/internal/undo"
 )
 
-// State makes an empty directory in memory for the files of daemons. It goes with
-// the stack, and with the lab's mounts at the latest.
+// State makes an empty directory in memory for the files of daemons. It is removed with the stack, or
+// with the lab's mounts at the latest.
 func State(stack *undo.Stack) (string, error) {
 	if err := Available(); err != nil {
 		return "", err
@@ -25,9 +25,9 @@ func State(stack *undo.Stack) (string, error) {
 	return dir, mount(stack, dir)
 }
 
-// Hide gives programs an empty directory in the place of one of the machine's, in which
-// they would keep what they remember: other networks of the machine depend on that. In a
-// lab, mounts are seen by nobody else. Where the machine has no such directory none is made.
+// Hide mounts an empty directory over one of the machine's, in which programs would store persistent
+// state that other networks of the machine depend on. In a lab, nobody else sees the mount. If the
+// machine has no such directory, none is made.
 func Hide(stack *undo.Stack, dir string) error {
 	if info, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) || err == nil && !info.IsDir() {
 		return nil
@@ -35,7 +35,7 @@ func Hide(stack *undo.Stack, dir string) error {
 	return mount(stack, dir)
 }
 
-// mount mounts a file system in memory.
+// mount mounts a file system in memory on dir.
 func mount(stack *undo.Stack, dir string) error {
 	if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0755"); err != nil {
 		return fmt.Errorf("mount %s: %w", dir, err)
@@ -43,7 +43,7 @@ func mount(stack *undo.Stack, dir string) error {
 	stack.Push("mount of "+dir, func(context.Context) error {
 		err := unix.Unmount(dir, unix.MNT_DETACH)
 		if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOENT) {
-			return nil // it is none any more
+			return nil // it is not a mount any more
 		}
 		return err
 	})

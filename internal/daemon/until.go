@@ -9,12 +9,11 @@ import (
 	"nettoll/internal/emulated"
 )
 
-// interval is between two questions.
+// interval is the pause between two calls.
 const interval = 20 * time.Millisecond
 
-// Until asks again and again, until the answer is nil, one of the daemons has ended, or
-// patience is over, of which an emulated machine gets more. Then its error is the last
-// answer.
+// Until calls ready repeatedly until it returns nil, one of the daemons has ended, or patience is over,
+// which is extended on emulated machines. In the last case it returns the last error of ready.
 func Until(ctx context.Context, patience time.Duration, ready func(context.Context) error, needed ...*Daemon) error {
 	asking, cancel := context.WithTimeout(ctx, emulated.Patience(patience))
 	defer cancel()
@@ -29,7 +28,7 @@ func Until(ctx context.Context, patience time.Duration, ready func(context.Conte
 		if err == nil {
 			return nil
 		}
-		// What was not heard because the time is over is no answer.
+		// An error caused by the time limit is not an answer.
 		if last == nil || asking.Err() == nil || !errors.Is(err, context.DeadlineExceeded) {
 			last = err
 		}

@@ -24,7 +24,7 @@ func TestUntilAsksAgain(t *testing.T) {
 	}
 }
 
-// TestUntilGivesTheLastAnswer: that the time was over is none.
+// TestUntilGivesTheLastAnswer checks that a timeout does not count as an answer.
 func TestUntilGivesTheLastAnswer(t *testing.T) {
 	refused := errors.New("refused")
 	asked := 0

@@ -1,5 +1,5 @@
-// Package emulated knows whether the CPUs of this machine are a program, which take a
-// minute for what others do in seconds.
+// Package emulated detects whether the CPUs of this machine are emulated by software, which takes a minute for what
+// others do in seconds.
 package emulated
 
 import (
@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// CPU reports whether a model of CPU is a program: what QEMU calls CPUs that it emulates
-// itself, whatever they pretend to be.
+// CPU reports whether a CPU model is emulated: QEMU uses this name for CPUs that it emulates itself, whatever model
+// they imitate.
 func CPU(model string) bool { return strings.Contains(model, "QEMU TCG") }
 
-// machine is of this machine, by /proc/cpuinfo.
+// machine reports whether this machine is emulated, by /proc/cpuinfo.
 var machine = sync.OnceValue(func() bool {
 	b, err := os.ReadFile("/proc/cpuinfo")
 	return err == nil && CPU(string(b))
@@ -22,7 +22,7 @@ var machine = sync.OnceValue(func() bool {
 // Slowness is how many times as long an emulated machine gets for anything.
 const Slowness = 4
 
-// Patience is how long may be waited here for what takes others no longer than that.
+// Patience returns the time limit to use on this machine for what takes at most long elsewhere.
 func Patience(long time.Duration) time.Duration {
 	if machine() {
 		return Slowness * long

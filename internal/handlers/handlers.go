@@ -1,7 +1,6 @@
-// Package handlers is the one list of what agents can be asked for. Like cmd it names
-// drivers, since some have a half that runs where the endpoint is; and every program
-// that is started as an agent serves this list, so that it does not matter which of
-// them a platform has put into a container.
+// Package handlers is the list of all methods that agents serve. Like cmd it names drivers, since
+// some have a half that runs where the endpoint is; every program that can be started as an agent
+// serves this list, so that it does not matter which of them a platform has put into a container.
 package handlers
 
 import (
@@ -11,8 +10,10 @@ import (
 	"nettoll/agent"
 	dockerd "nettoll/docker/engine"
 	"nettoll/internal/program"
+	"nettoll/internal/remote"
 	"nettoll/network/kernel"
 	"nettoll/network/udpoverlay"
+	"nettoll/network/wireguard"
 	"nettoll/sampler"
 	"nettoll/workload/engine"
 	"nettoll/workload/pgbench"
@@ -20,7 +21,7 @@ import (
 	"nettoll/workload/wrk"
 )
 
-// All is every method that an agent answers, by name. What the methods have begun
+// All returns every method that an agent answers, by name. Anything that the methods have started
 // ends with ctx at the latest.
 func All(ctx context.Context) map[string]agent.Handler {
 	all := map[string]agent.Handler{}
@@ -30,7 +31,7 @@ func All(ctx context.Context) map[string]agent.Handler {
 	return all
 }
 
-// parts are the methods of each package that has some.
+// parts returns the methods of each package that has some.
 func parts(ctx context.Context) []map[string]agent.Handler {
 	return []map[string]agent.Handler{
 		engine.Handlers(ctx),
@@ -42,5 +43,7 @@ func parts(ctx context.Context) []map[string]agent.Handler {
 		redisbench.Handlers(),
 		wrk.Handlers(),
 		dockerd.Handlers(),
+		remote.Handlers(ctx),
+		wireguard.Handlers(),
 	}
 }

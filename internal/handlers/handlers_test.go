@@ -2,7 +2,8 @@ package handlers
 
 import "testing"
 
-// TestAll wants every method of every part: of two with one name, one would be hidden.
+// TestAll checks that every method of every part is present: of two with the same name, one would
+// be hidden.
 func TestAll(t *testing.T) {
 	all, want := All(t.Context()), 0
 	for i, part := range parts(t.Context()) {

@@ -1,8 +1,13 @@
 package keeper
 
 import (
+	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -10,11 +15,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// children are the processes that a keeper must wait for: those that it has started, and
-// those that were given to it when their parents had ended. Whoever ends is reaped at once.
+// children are the processes that a keeper must wait for: those that it has started, and orphans
+// that it has inherited. A process that ends is reaped at once.
 type children struct {
 	mu    *sync.Mutex
-	alive map[int]chan syscall.WaitStatus // those whose end is of interest
+	alive map[int]chan syscall.WaitStatus // those whose end is awaited
 }
 
 func newChildren() children {
@@ -29,7 +34,7 @@ func newChildren() children {
 	return c
 }
 
-// reap takes leave of all who have ended. It says whether nobody is left.
+// reap reaps all processes that have ended. It reports whether none is left.
 func (c children) reap() (none bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -52,10 +57,10 @@ func (c children) reap() (none bool) {
 // child is a process that the keeper has started.
 type child struct {
 	pid   int
-	ended <-chan syscall.WaitStatus // how, once
+	ended <-chan syscall.WaitStatus // receives its status, once
 }
 
-// start starts a program. It cannot be reaped before it is known.
+// start starts a program. The lock prevents it from being reaped before it is registered.
 func (c children) start(path string, argv []string, attr *syscall.ProcAttr) (child, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -73,16 +78,69 @@ func (c children) signal(to child, s syscall.Signal) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.alive[to.pid] != nil {
-		_ = unix.Kill(to.pid, s) // fails where nobody is left to hear it
+		_ = unix.Kill(to.pid, s) // fails if it has just ended
 	}
 }
 
-// endAll ends all descendants and returns when none is left. Whoever forks meanwhile, or is
-// just given another parent, may be overlooked in the list, but is waited for.
+// endAll ends all descendants and returns when none is left. A process that forks meanwhile, or is
+// just being given another parent, may be missing in the list, but is waited for.
 func (c children) endAll() {
 	for self := os.Getpid(); !c.reap(); time.Sleep(time.Millisecond) {
 		for _, pid := range Family(self)[1:] {
-			_ = unix.Kill(pid, unix.SIGKILL) // fails where it has just ended
+			_ = unix.Kill(pid, unix.SIGKILL) // fails if it has just ended
 		}
 	}
+}
+
+// Family returns a process and all its descendants, in its process group or not: servers start
+// their children in sessions of their own.
+func Family(pid int) []int {
+	children := listed
+	if _, err := os.Stat("/proc/thread-self/children"); err != nil {
+		children = parented() // a kernel that does not list children (CONFIG_PROC_CHILDREN)
+	}
+	all := []int{pid}
+	for i := 0; i < len(all); i++ {
+		all = append(all, children(all[i])...)
+	}
+	return all
+}
+
+// listed returns the children of a process. It does not read the machine's other processes, of
+// which there can be hundreds.
+func listed(pid int) (all []int) {
+	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	for _, list := range lists {
+		b, _ := os.ReadFile(list) // fails if it has ended meanwhile
+		for _, f := range strings.Fields(string(b)) {
+			if child, err := strconv.Atoi(f); err == nil {
+				all = append(all, child)
+			}
+		}
+	}
+	return all
+}
+
+// parented finds the same by reading all processes, once.
+func parented() func(pid int) []int {
+	by := map[int][]int{}
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, path := range stats {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			continue
+		}
+		// The name in parentheses may contain any character. After it come the state and the
+		// parent.
+		_, rest, _ := strings.Cut(string(b), "(")
+		f := strings.Fields(rest[strings.LastIndexByte(rest, ')')+1:])
+		child, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+		if err != nil || len(f) < 2 {
+			continue
+		}
+		if parent, err := strconv.Atoi(f[1]); err == nil {
+			by[parent] = append(by[parent], child)
+		}
+	}
+	return func(pid int) []int { return slices.Clone(by[pid]) }
 }

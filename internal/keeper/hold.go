@@ -14,13 +14,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Some servers cannot be told where to listen, and bind the address that stands for all. The
-// kernel holds them to others: it asks the keeper about every bind(2) of theirs by a filter of
-// system calls (seccomp_unotify(2)), and the keeper writes the address into the call before
-// it goes on. Nobody needs permission for that, nothing of it is left when the program ends,
-// and no call but this one waits. Since Linux 5.5.
+// Some servers cannot be restricted to a listening address, and bind the wildcard address. They are
+// held to given addresses: through a filter of system calls (seccomp_unotify(2)) the kernel asks the
+// keeper about each of their bind(2) calls, and the keeper writes the address into the call before
+// it continues. This needs no privileges, leaves nothing behind when the program ends, and delays
+// no other call. Since Linux 5.5.
 
-// architectures of the kernel's system calls (AUDIT_ARCH_…), by Go's names.
+// architectures are the architectures of the kernel's system calls (AUDIT_ARCH_…), by Go's names.
 var architectures = map[string]uint32{
 	"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64, "riscv64": unix.AUDIT_ARCH_RISCV64,
 	"ppc64le": unix.AUDIT_ARCH_PPC64LE, "s390x": unix.AUDIT_ARCH_S390X, "loong64": unix.AUDIT_ARCH_LOONGARCH64,
@@ -29,8 +29,8 @@ var architectures = map[string]uint32{
 // x32 is the bit of system calls of amd64's x32 binaries, which have other numbers.
 const x32 = 0x40000000
 
-// hold has the kernel ask about the binds of all that the calling thread starts from now on,
-// and answers until this process ends.
+// hold makes the kernel ask about the binds of all programs that the calling thread starts from now
+// on, and answers until this process ends.
 func hold(to []netip.Addr) error {
 	fd, err := filter()
 	if err != nil {
@@ -40,11 +40,11 @@ func hold(to []netip.Addr) error {
 	return nil
 }
 
-// CanHold says whether programs can be held to addresses here.
+// CanHold returns an error unless programs can be held to addresses here.
 func CanHold() error {
 	tried := make(chan error)
 	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread ends, with its filter
+		runtime.LockOSThread() // never unlocked: the thread ends, with its filter
 		fd, err := filter()
 		if err == nil {
 			unix.Close(fd)
@@ -54,7 +54,8 @@ func CanHold() error {
 	return <-tried
 }
 
-// filter gives the calling thread a filter that asks about bind(2), and where it asks.
+// filter installs a filter on the calling thread that asks about bind(2), and returns the
+// descriptor on which the kernel asks.
 func filter() (fd int, err error) {
 	arch, known := architectures[runtime.GOARCH]
 	if !known {
@@ -66,7 +67,7 @@ func filter() (fd int, err error) {
 		uint16(unix.BPF_JMP|unix.BPF_JGE|unix.BPF_K), uint16(unix.BPF_RET|unix.BPF_K)
 	program := []unix.SockFilter{
 		{Code: load, K: archAt},
-		{Code: equal, K: arch, Jf: 3}, // a program for another one has other numbers: it is killed
+		{Code: equal, K: arch, Jf: 3}, // a program for another architecture has other call numbers: it is killed
 		{Code: load, K: callAt},
 		{Code: atLeast, K: x32, Jt: 1},
 		{Code: equal, K: unix.SYS_BIND, Jt: 1, Jf: 2},
@@ -78,7 +79,7 @@ func filter() (fd int, err error) {
 		return -1, fmt.Errorf("set no_new_privs: %w", err)
 	}
 	whole := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
-	// Without the second flag, older kernels let such a process pay for Spectre.
+	// Without the second flag, older kernels slow such a process down with Spectre mitigations.
 	r, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER,
 		unix.SECCOMP_FILTER_FLAG_NEW_LISTENER|unix.SECCOMP_FILTER_FLAG_SPEC_ALLOW, uintptr(unsafe.Pointer(&whole)))
 	if errno != 0 {
@@ -112,7 +113,7 @@ func answer(fd int, to []netip.Addr) {
 		_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SECCOMP_IOCTL_NOTIF_RECV, uintptr(unsafe.Pointer(&n)))
 		switch errno {
 		case 0:
-		case unix.EINTR, unix.ENOENT: // who asked has been interrupted, or killed
+		case unix.EINTR, unix.ENOENT: // the caller of bind has been interrupted, or killed
 			continue
 		default:
 			return
@@ -124,15 +125,15 @@ func answer(fd int, to []netip.Addr) {
 			r.flags, r.errno = 0, -int32(errno)
 		}
 		_, _, errno = unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SECCOMP_IOCTL_NOTIF_SEND, uintptr(unsafe.Pointer(&r)))
-		if errno == unix.EINVAL && r.flags != 0 { // a kernel before 5.5 cannot go on with a call
+		if errno == unix.EINVAL && r.flags != 0 { // a kernel before 5.5 cannot continue a call
 			r.flags, r.errno = 0, -int32(unix.ENOSYS)
 			_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SECCOMP_IOCTL_NOTIF_SEND, uintptr(unsafe.Pointer(&r)))
 		}
 	}
 }
 
-// redirect writes an address into a call of bind(2) that names none. The error is what the
-// call is answered with.
+// redirect writes an address into a call of bind(2) that uses the wildcard address. The error is
+// the result of the call.
 func redirect(fd int, n notification, to []netip.Addr) error {
 	const most = 128 // bytes: struct sockaddr_storage
 	b := make([]byte, min(n.args[2], most))
@@ -142,7 +143,7 @@ func redirect(fd int, n notification, to []netip.Addr) error {
 	}
 	address, ok := addressIn(b)
 	if !ok {
-		return nil // a netlink socket, or what the kernel refuses
+		return nil // a netlink socket, or a call that the kernel refuses
 	}
 	bound, _ := netip.AddrFromSlice(address)
 	switch bound = bound.Unmap(); {
@@ -152,27 +153,22 @@ func redirect(fd int, n notification, to []netip.Addr) error {
 		return unix.EACCES
 	}
 	i := slices.IndexFunc(to, func(a netip.Addr) bool { return a.BitLen() == 8*len(address) })
-	if i < 0 && len(address) == 16 { // a socket of IPv6 takes IPv4, too
+	if i < 0 && len(address) == 16 { // an IPv6 socket also accepts IPv4
 		i = slices.IndexFunc(to, netip.Addr.Is4)
 	}
 	if i < 0 {
 		return unix.EADDRNOTAVAIL
 	}
-	if len(address) == 4 {
-		a := to[i].As4()
-		copy(address, a[:])
-	} else {
-		a := to[i].As16()
-		copy(address, a[:])
-	}
-	// Whoever asked may have been killed, and its number given to another process.
+	a := to[i].As16() // an IPv4 address is at its end
+	copy(address, a[len(a)-len(address):])
+	// The caller of bind may have been killed, and its number given to another process.
 	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SECCOMP_IOCTL_NOTIF_ID_VALID, uintptr(unsafe.Pointer(&n.id))); errno != 0 {
 		return errno
 	}
 	return m.write(b)
 }
 
-// addressIn is the part of a struct sockaddr that is an IP address.
+// addressIn returns the part of a struct sockaddr that is an IP address.
 func addressIn(b []byte) (address []byte, ok bool) {
 	if len(b) < 2 {
 		return nil, false
@@ -180,61 +176,50 @@ func addressIn(b []byte) (address []byte, ok bool) {
 	switch family := binary.NativeEndian.Uint16(b); {
 	case family == unix.AF_INET && len(b) >= unix.SizeofSockaddrInet4:
 		return b[4:8], true
-	case family == unix.AF_INET6 && len(b) >= unix.SizeofSockaddrInet6-4: // without its scope, as it once was
+	case family == unix.AF_INET6 && len(b) >= unix.SizeofSockaddrInet6-4: // without its scope, as in older versions of the struct
 		return b[8:24], true
 	}
 	return nil, false
 }
 
-// memoryOf is a place in the memory of a process that waits for an answer. Docker's filter
-// of system calls lets containers have it as a file alone.
+// memoryOf is a location in the memory of a process that waits for an answer. In containers,
+// Docker's filter of system calls allows access to it only through a file.
 type memoryOf struct {
 	pid int
 	at  uintptr
 }
 
-func (m memoryOf) read(b []byte) error {
-	n, err := unix.ProcessVMReadv(m.pid, vector(b), []unix.RemoteIovec{{Base: m.at, Len: len(b)}}, 0)
+func (m memoryOf) read(b []byte) error { return m.access(unix.ProcessVMReadv, (*os.File).ReadAt, b) }
+
+func (m memoryOf) write(b []byte) error { return m.access(unix.ProcessVMWritev, (*os.File).WriteAt, b) }
+
+// access reads or writes: directly, or else through the file.
+func (m memoryOf) access(
+	atOnce func(pid int, local []unix.Iovec, remote []unix.RemoteIovec, flags uint) (int, error),
+	byFile func(f *os.File, b []byte, at int64) (int, error), b []byte,
+) error {
+	local := []unix.Iovec{{Base: unsafe.SliceData(b)}}
+	local[0].SetLen(len(b))
+	n, err := atOnce(m.pid, local, []unix.RemoteIovec{{Base: m.at, Len: len(b)}}, 0)
 	if err != nil {
-		return m.file(func(f *os.File) (int, error) { return f.ReadAt(b, int64(m.at)) })
+		f, err := m.open()
+		if err != nil {
+			return unix.EACCES
+		}
+		defer f.Close()
+		n, _ = byFile(f, b, int64(m.at)) // fails if it is less than all
 	}
-	return whole(n, len(b))
-}
-
-func (m memoryOf) write(b []byte) error {
-	n, err := unix.ProcessVMWritev(m.pid, vector(b), []unix.RemoteIovec{{Base: m.at, Len: len(b)}}, 0)
-	if err != nil {
-		return m.file(func(f *os.File) (int, error) { return f.WriteAt(b, int64(m.at)) })
-	}
-	return whole(n, len(b))
-}
-
-func vector(b []byte) []unix.Iovec {
-	v := []unix.Iovec{{Base: unsafe.SliceData(b)}}
-	v[0].SetLen(len(b))
-	return v
-}
-
-func whole(n, want int) error {
-	if n != want {
+	if n != len(b) {
 		return unix.EFAULT
 	}
 	return nil
 }
 
-// file does something with the file of the memory. Where /proc is that of another PID
-// namespace, its numbers are those of other processes.
-func (m memoryOf) file(do func(*os.File) (int, error)) error {
+// open opens the file of the memory. If /proc belongs to another PID namespace, its numbers refer
+// to other processes.
+func (m memoryOf) open() (*os.File, error) {
 	if self, err := os.Readlink("/proc/self"); err != nil || self != strconv.Itoa(os.Getpid()) {
-		return unix.EACCES
+		return nil, unix.EACCES
 	}
-	f, err := os.OpenFile(fmt.Sprintf("/proc/%d/mem", m.pid), os.O_RDWR, 0)
-	if err != nil {
-		return unix.EACCES
-	}
-	defer f.Close()
-	if _, err := do(f); err != nil {
-		return unix.EFAULT
-	}
-	return nil
+	return os.OpenFile(fmt.Sprintf("/proc/%d/mem", m.pid), os.O_RDWR, 0)
 }

@@ -1,12 +1,11 @@
-// Package keeper runs a program so that it ends together with all that it starts: a process
-// of nettoll's own, the keeper, is the first of a PID namespace in which the program runs.
-// The kernel ends that namespace with the keeper, and the keeper ends with the agent that
-// has started it, however that ends. It reaps whoever has lost a parent, gives the program
-// the files that it wants in a file system that goes with it, and can hold its sockets to
-// addresses.
+// Package keeper runs a program so that it ends together with all its descendants: a process of
+// nettoll's own, the keeper, is the first of a PID namespace in which the program runs. The kernel
+// ends that namespace with the keeper, and the keeper ends with the agent that started it, however
+// that ends. It reaps orphaned processes, gives the program its files in a file system that is
+// removed with it, and can hold its sockets to addresses.
 //
-// In a container whose end ends everything the keeper does without namespaces, which it may
-// not make there: it looks for the program's descendants and ends them one by one.
+// In a container whose end ends everything, the keeper does without namespaces, which it may not
+// create there: it looks for the program's descendants and ends them one by one.
 package keeper
 
 import (
@@ -26,30 +25,29 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Args are the arguments by which a program of nettoll's becomes a keeper: it calls Main
-// then.
+// Args are the arguments that make a program of nettoll a keeper: it then calls Main.
 var Args = []string{"agent", "keep"}
 
-// Spec says what is kept.
+// Spec is a program and the way in which it is kept.
 type Spec struct {
 	Program
-	// Before are run to their ends before the program, one after the other, where it will
-	// run. What they say is wanted only when they fail.
+	// Before are run to their ends before the program, one after the other, in the same place.
+	// Their output is used only if they fail.
 	Before []Program
-	// Files are in the directory that the program begins in, which is in memory and its
-	// own. Nil: it has none, and begins where the agent is.
+	// Files are placed in the program's working directory, which is private and in memory. Nil: it
+	// has none, and begins in the agent's directory.
 	Files map[string]File
-	// Nobody: it does not run as root where the agent does, but as a user who owns nothing.
+	// Nobody: if the agent is root, the program runs as a user who owns nothing instead.
 	Nobody bool
 	// Hold are the addresses that its sockets are held to, whatever it binds; see hold.
 	Hold []netip.Addr
-	// Linger: the keeper stays when the program has ended, with its files, until Release.
+	// Linger: the keeper and its files stay after the program has ended, until Release.
 	Linger bool
 }
 
 // Program is a program and how it is started.
 type Program struct {
-	Path  string // looked up in PATH when it has no slash
+	Path  string // looked up in PATH if it has no slash
 	Args  []string
 	Env   []string // added to the agent's
 	Stdin string
@@ -61,32 +59,33 @@ type File struct {
 	Size int
 }
 
-// message is what the agent tells its keeper.
+// message is the agent's instruction to its keeper.
 type message struct {
 	Spec
-	Namespaces bool // it is the first process of its namespaces
+	Namespaces bool // the keeper is the first process of its namespaces
 }
 
-// report is what a keeper tells its agent: first that the program has been started, or
-// why it was not; then how it ended.
+// report is a keeper's report to its agent: first that the program has been started, or why it was
+// not; then how it ended.
 type report struct {
 	Error  string `json:",omitempty"`
 	Status int    // exit status; -1: by a signal
 	Signal int    `json:",omitempty"`
 }
 
-// control is the descriptor by which a keeper and its agent speak. Its end is the agent's.
+// control is the descriptor through which a keeper and its agent communicate. It reaches end of
+// file when the agent ends.
 const control = 3
 
-// keeper is the process.
+// keeper is the state of a keeper process.
 type keeper struct {
 	message
 	agent *json.Encoder
-	room  string // directory to be removed at the end; empty where the kernel does it
+	room  string // directory to be removed at the end; empty if the kernel does it
 	kids  children
 }
 
-// Main is the life of a keeper; it returns the exit status of the process.
+// Main runs a keeper; it returns the exit status of the process.
 func Main() int {
 	unix.CloseOnExec(control)
 	line := os.NewFile(control, "agent")
@@ -100,12 +99,13 @@ func Main() int {
 	}
 	gone := make(chan struct{})
 	go func() {
-		_, _ = io.Copy(io.Discard, line) // the rest is silence
+		_, _ = io.Copy(io.Discard, line) // the agent sends nothing more
 		close(gone)
 	}()
 	ended := make(chan syscall.WaitStatus, 1)
 	go func() {
-		// The thread that starts the program must live as long as it, and has its filter.
+		// The thread that starts the program must live as long as the program, and holds its
+		// seccomp filter.
 		runtime.LockOSThread()
 		p, err := k.begin()
 		if err != nil {
@@ -120,7 +120,7 @@ func Main() int {
 	select {
 	case <-gone:
 	case status := <-ended:
-		_ = k.agent.Encode(reportOf(status)) // who does not hear it has gone
+		_ = k.agent.Encode(reportOf(status)) // fails if the agent has ended
 		if k.Linger {
 			<-gone
 		}
@@ -136,16 +136,16 @@ func reportOf(s syscall.WaitStatus) report {
 	return report{Status: s.ExitStatus()}
 }
 
-// pass passes signals on to the program.
+// pass forwards signals to the program.
 func (k *keeper) pass(signals <-chan os.Signal, to child) {
 	for s := range signals {
-		if s != syscall.SIGHUP { // of a terminal that the agent does not care about
+		if s != syscall.SIGHUP { // of a terminal, which the agent ignores
 			k.kids.signal(to, s.(syscall.Signal))
 		}
 	}
 }
 
-// begin does what comes before the program, and starts it.
+// begin prepares the program's place, and starts the program.
 func (k *keeper) begin() (child, error) {
 	if err := k.settle(); err != nil {
 		return child{}, err
@@ -168,13 +168,13 @@ func (k *keeper) begin() (child, error) {
 	return k.start(k.Program, 1, 2)
 }
 
-// settle makes the keeper the one whom orphans are given to, and lets programs open as many
-// files as they may: Go programs do so for themselves alone.
+// settle makes the keeper the parent of orphans, and raises the limit of open files for the
+// programs to its maximum: Go programs do so only for themselves.
 func (k *keeper) settle() error {
 	var files syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err == nil {
 		files.Cur = files.Max
-		_ = syscall.Setrlimit(syscall.RLIMIT_NOFILE, &files) // less will do in most cases
+		_ = syscall.Setrlimit(syscall.RLIMIT_NOFILE, &files) // if it fails, the lower limit is enough in most cases
 	}
 	if !k.Namespaces {
 		return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
@@ -185,19 +185,19 @@ func (k *keeper) settle() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("make mounts private: %w", err)
 	}
-	// In a container that hides parts of /proc this is refused. Then programs see what the
-	// agent sees.
+	// In a container that hides parts of /proc this is refused. Then programs see the agent's
+	// /proc.
 	_ = unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
 	return nil
 }
 
-// furnish makes the program's directory, and begins in it.
+// furnish makes the program's directory, and changes into it.
 func (k *keeper) furnish() error {
 	dir := "/dev/shm"
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		dir = "/tmp"
 	}
-	const everybody = 0o777 | os.ModeSticky // whoever the program runs as
+	const everybody = 0o777 | os.ModeSticky // whichever user the program runs as
 	if k.Namespaces {
 		if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=1777"); err != nil {
 			return fmt.Errorf("mount %s: %w", dir, err)
@@ -228,7 +228,7 @@ func (k *keeper) furnish() error {
 	return nil
 }
 
-// run runs a program to its end, which must be a good one.
+// run runs a program to its end, and returns an error unless it succeeds.
 func (k *keeper) run(p Program) error {
 	out, err := Memory("output", "")
 	if err != nil {
@@ -243,7 +243,7 @@ func (k *keeper) run(p Program) error {
 	if status.Exited() && status.ExitStatus() == 0 {
 		return nil
 	}
-	const most = 2 << 10 // bytes of the end of what it said
+	const most = 2 << 10 // bytes of the end of its output
 	size, _ := out.Seek(0, io.SeekEnd)
 	said := make([]byte, min(size, most))
 	n, _ := out.ReadAt(said, size-int64(len(said)))
@@ -254,16 +254,16 @@ func (k *keeper) run(p Program) error {
 	return fmt.Errorf("%s: %s: %s", filepath.Base(p.Path), how, lastLines(string(said[:n])))
 }
 
-// lastLines are the last lines of a text on one.
+// lastLines joins the last lines of a text into one.
 func lastLines(text string) string {
 	lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' })
 	return strings.Join(lines[max(0, len(lines)-5):], " | ")
 }
 
-// nobody is the user and the group of who owns nothing.
+// nobody is the user and group ID of a user who owns nothing.
 const nobody = 65534
 
-// start starts a program with these descriptors for its output.
+// start starts a program with the given descriptors for its output.
 func (k *keeper) start(p Program, stdout, stderr int) (running child, err error) {
 	path, err := exec.LookPath(p.Path)
 	if err != nil && !errors.Is(err, exec.ErrDot) {
@@ -286,8 +286,8 @@ func (k *keeper) start(p Program, stdout, stderr int) (running child, err error)
 		attr.Sys.Credential = &syscall.Credential{Uid: nobody, Gid: nobody}
 		running, err = k.kids.start(path, argv, attr)
 		if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EINVAL) {
-			// Root of a user namespace of an ordinary user has no other user to become, but
-			// can have another name in one more.
+			// Root of an ordinary user's user namespace cannot change to another user, but can be
+			// mapped to another ID in a further namespace.
 			attr.Sys.Credential = nil
 			attr.Sys.Cloneflags = unix.CLONE_NEWUSER
 			attr.Sys.UidMappings = []syscall.SysProcIDMap{{ContainerID: nobody, HostID: 0, Size: 1}}
@@ -304,8 +304,8 @@ func (k *keeper) start(p Program, stdout, stderr int) (running child, err error)
 	return running, nil
 }
 
-// Memory is a file in memory with a text, at its beginning. It can be opened again by way
-// of /dev/stdin, as a pipe cannot.
+// Memory returns a file in memory that contains a text, positioned at its beginning. Unlike a pipe
+// it can be opened again through /dev/stdin.
 func Memory(name, text string) (*os.File, error) {
 	fd, err := unix.MemfdCreate("nettoll-"+name, unix.MFD_CLOEXEC)
 	if err != nil {
@@ -327,6 +327,6 @@ func (k *keeper) end() {
 	}
 	k.kids.endAll()
 	if k.room != "" {
-		_ = os.RemoveAll(k.room) // it goes with its container
+		_ = os.RemoveAll(k.room) // if it fails, it is removed with its container
 	}
 }

@@ -25,10 +25,10 @@ import (
 	"nettoll/platform"
 )
 
-// patience bounds every wait; it is no expectation.
+// patience bounds every wait; it is not an expected duration.
 const patience = 20 * time.Second
 
-// The test program is its own keepers, agents and servers.
+// The test program also serves as keepers, agents and servers.
 func TestMain(m *testing.M) {
 	if slices.Equal(os.Args[1:], Args) {
 		os.Exit(Main())
@@ -48,10 +48,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// self is the test program as a program.
+// self returns the test program as a program.
 func self(args ...string) Program { return Program{Path: "/proc/self/exe", Args: args} }
 
-// agentToBeKilled keeps a program and waits for its own end.
+// agentToBeKilled keeps a program and waits to be killed.
 func agentToBeKilled(alone bool, args []string) {
 	runtime.LockOSThread()
 	k, err := started(Spec{Program: self(args...)}, alone)
@@ -74,8 +74,8 @@ func started(s Spec, alone bool) (*Kept, error) {
 	return Start(s, os.Stdout, os.Stderr, false)
 }
 
-// forks is a server that forks twice, each time into a session of its own, and whose last
-// child has nobody whose death would end it.
+// forks is a server that forks twice, each time into a new session, and whose last child is not
+// tied to the life of any other process.
 func forks(args []string) {
 	left, _ := strconv.Atoi(args[0])
 	if left > 0 {
@@ -93,7 +93,7 @@ func forks(args []string) {
 	time.Sleep(time.Hour)
 }
 
-// orphans leaves children that end when nobody of their own is left to reap them.
+// orphans leaves children whose parents have ended, so that nobody but the keeper reaps them.
 func orphans(number string) {
 	n, _ := strconv.Atoi(number)
 	for range n {
@@ -106,15 +106,15 @@ func orphans(number string) {
 	time.Sleep(time.Hour)
 }
 
-// mark is an argument that no other process has.
+// mark returns an argument that no other process has.
 func mark(t *testing.T) string {
 	return fmt.Sprintf("keeper-test-%d-%s", os.Getpid(), strings.ReplaceAll(t.Name(), "/", "-"))
 }
 
-// orphan is in the arguments of the last process that forks.
+// orphan returns a text that is in the arguments of the last process that forks makes.
 func orphan(mark string) string { return "forks\x000\x00" + mark }
 
-// processes are those that have the mark among their arguments, and whether they are dead.
+// processes returns the processes with the mark among their arguments.
 func processes(t *testing.T, mark string) (pids []int) {
 	t.Helper()
 	dirs, err := filepath.Glob("/proc/[0-9]*")
@@ -139,7 +139,7 @@ func until(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// both runs a test with keepers that have namespaces, and with such that have none.
+// both runs a test with keepers that have namespaces, and with keepers that have none.
 func both(t *testing.T, test func(t *testing.T, alone bool)) {
 	for _, alone := range []bool{false, true} {
 		t.Run(fmt.Sprintf("alone=%v", alone), func(t *testing.T) {
@@ -151,7 +151,7 @@ func both(t *testing.T, test func(t *testing.T, alone bool)) {
 	}
 }
 
-// need skips what this kernel, or this user, cannot have.
+// need skips a test that this kernel, or this user, does not support.
 func need(t *testing.T, err error) {
 	t.Helper()
 	if errors.Is(err, platform.ErrUnsupported) {
@@ -242,7 +242,7 @@ func kept(t *testing.T, s Spec, alone bool) *Kept {
 	return k
 }
 
-// TestKill ends a server that forks twice and hears no signal.
+// TestKill ends a server that forks twice and ignores signals.
 func TestKill(t *testing.T) {
 	both(t, func(t *testing.T, alone bool) {
 		m := mark(t)
@@ -268,7 +268,7 @@ func TestOrphansAreReaped(t *testing.T) {
 	})
 }
 
-// TestStatus wants to be told how programs end.
+// TestStatus checks the reported exit status and signal of programs.
 func TestStatus(t *testing.T) {
 	both(t, func(t *testing.T, alone bool) {
 		for script, want := range map[string]struct {
@@ -284,7 +284,7 @@ func TestStatus(t *testing.T) {
 	})
 }
 
-// TestSignals wants those that are asked for to reach the program.
+// TestSignals checks that SIGTERM and SIGINT reach the program.
 func TestSignals(t *testing.T) {
 	both(t, func(t *testing.T, alone bool) {
 		for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
@@ -304,8 +304,8 @@ func TestSignals(t *testing.T) {
 	})
 }
 
-// TestPlace has a program with files, and others before it that make more of them, none of
-// them root.
+// TestPlace has a program with files, preceded by others that make more of them, none of them
+// running as root.
 func TestPlace(t *testing.T) {
 	both(t, func(t *testing.T, alone bool) {
 		sh := func(script string) Program {
@@ -343,7 +343,7 @@ func TestPlace(t *testing.T) {
 	})
 }
 
-// TestWhatCannotBegin wants the reason.
+// TestWhatCannotBegin checks the reasons for programs that cannot be started.
 func TestWhatCannotBegin(t *testing.T) {
 	fails := Program{Path: "sh", Args: []string{"-c", "echo one; echo two >&2; exit 5"}}
 	for _, c := range []struct {
@@ -368,7 +368,7 @@ func TestWhatCannotBegin(t *testing.T) {
 	}
 }
 
-// binds opens sockets at addresses, and says where they are.
+// binds opens sockets at addresses, and prints where they are.
 func binds(addresses []string) {
 	for _, a := range addresses {
 		network, at, _ := strings.Cut(a, "/")
@@ -392,7 +392,7 @@ func binds(addresses []string) {
 	}
 }
 
-// TestHold wants sockets to be where they are held to, whatever was asked for.
+// TestHold checks that sockets are at the addresses they are held to, whatever was requested.
 func TestHold(t *testing.T) {
 	if err := CanHold(); err != nil {
 		t.Skip(err)
@@ -405,7 +405,7 @@ func TestHold(t *testing.T) {
 		{[]netip.Addr{four}, "tcp4/:0", "127.0.0.9:"},
 		{[]netip.Addr{four}, "tcp4/0.0.0.0:0", "127.0.0.9:"},
 		{[]netip.Addr{four}, "udp4/:0", "127.0.0.9:"},
-		{[]netip.Addr{four}, "tcp/:0", "127.0.0.9:"}, // a socket of IPv6 that takes IPv4
+		{[]netip.Addr{four}, "tcp/:0", "127.0.0.9:"}, // an IPv6 socket that accepts IPv4
 		{[]netip.Addr{four}, "udp/:0", "127.0.0.9:"},
 		{[]netip.Addr{six, four}, "tcp6/[::]:0", "[::1]:"},
 		{[]netip.Addr{six, four}, "tcp4/:0", "127.0.0.9:"},
@@ -464,7 +464,7 @@ func TestFamilyWithoutLists(t *testing.T) {
 	}
 }
 
-// TestNoNamespaces wants a program to be refused that nothing would end.
+// TestNoNamespaces checks that a program that nothing would end is refused.
 func TestNoNamespaces(t *testing.T) {
 	err := unkept(unix.EPERM)
 	var missing *platform.Unsupported

@@ -19,27 +19,28 @@ import (
 
 // Kept is a program and its keeper, as the agent sees them.
 type Kept struct {
-	// Cmd is the keeper, once it has been started. Its CPU time is next to nothing, and its
-	// output is the program's.
+	// Cmd is the keeper, once it has been started. Its CPU time is negligible, and its output is
+	// the program's.
 	Cmd *exec.Cmd
 
 	line   *os.File // the agent's end of control
 	alone  bool     // the keeper has no namespaces
 	begun  chan report
-	ended  chan struct{} // the program has ended, or its keeper
-	report report        // how, where it is known; read it when ended is closed
+	ended  chan struct{} // closed when the program or its keeper has ended
+	report report        // how the program ended, if known; read it after ended is closed
 	known  bool
 }
 
-// namespaces are those of a keeper. That of IPC is for what a killed PostgreSQL leaves.
+// namespaces are the namespaces of a keeper. The IPC namespace is for objects that a killed
+// PostgreSQL leaves behind.
 const namespaces = unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWIPC
 
-// handshake bounds how long a keeper may take to hear what it is to do.
+// handshake bounds how long a keeper may take to receive its instructions.
 const handshake = 10 * time.Second
 
-// Start starts a keeper with its output. bound says that all that runs here ends with nettoll
-// anyhow: then it may do without namespaces. The calling thread must live until Wait has
-// returned. The error wraps platform.ErrUnsupported where nothing would end the program.
+// Start starts a keeper with the given output. bound means that all processes here end with nettoll
+// anyway: then the keeper may do without namespaces. The calling thread must live until Wait has
+// returned. The error wraps platform.ErrUnsupported if nothing would end the program.
 func Start(s Spec, stdout, stderr io.Writer, bound bool) (*Kept, error) {
 	k, err := try(s, stdout, stderr, namespaces, false)
 	if !refused(err) {
@@ -54,20 +55,20 @@ func Start(s Spec, stdout, stderr io.Writer, bound bool) (*Kept, error) {
 	return k, err
 }
 
-// refused says that the kernel lets nobody of this user have namespaces.
+// refused reports whether the kernel does not let this user create namespaces.
 func refused(err error) bool {
 	return errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EINVAL)
 }
 
-// unkept is that a program could outlive nettoll.
+// unkept returns the error that a program could outlive nettoll.
 func unkept(err error) error {
 	return &platform.Unsupported{
-		Feature: "a server that is a process of this machine", Option: "a PID namespace, by whose end all that it starts ends",
+		Feature: "a server that runs on this machine", Option: "a PID namespace, which ends all processes that it starts",
 		Remedy: "run as root, allow user namespaces, or use --private-engine", Err: err,
 	}
 }
 
-// CanKeep says whether programs of this machine can have keepers with namespaces.
+// CanKeep returns an error unless programs of this machine can have keepers with namespaces.
 func CanKeep() error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -93,7 +94,7 @@ func try(s Spec, stdout, stderr io.Writer, flags uintptr, user bool) (*Kept, err
 	}
 	theirs := os.NewFile(uintptr(pair[1]), "agent")
 	defer theirs.Close()
-	if err := unix.SetNonblock(pair[0], true); err != nil { // so that it can be closed while it is read
+	if err := unix.SetNonblock(pair[0], true); err != nil { // so that it can be closed while being read
 		unix.Close(pair[0])
 		return nil, os.NewSyscallError("fcntl", err)
 	}
@@ -103,7 +104,7 @@ func try(s Spec, stdout, stderr io.Writer, flags uintptr, user bool) (*Kept, err
 	k.Cmd.WaitDelay = time.Second // for a descendant that holds an output open
 	k.Cmd.ExtraFiles = []*os.File{control - 3: theirs}
 	k.Cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Cloneflags: flags}
-	if !k.alone { // else it needs the time to end what it keeps
+	if !k.alone { // a keeper without namespaces needs time to end its processes
 		k.Cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
 	}
 	if user {
@@ -118,14 +119,14 @@ func try(s Spec, stdout, stderr io.Writer, flags uintptr, user bool) (*Kept, err
 	_ = k.line.SetWriteDeadline(time.Now().Add(handshake))
 	if err := json.NewEncoder(k.line).Encode(message{s, flags != 0}); err != nil {
 		k.Kill()
-		_ = k.Wait() // what it said is not known to be of use
+		_ = k.Wait() // its output is not known to be useful
 		return nil, fmt.Errorf("tell the keeper what to start: %w", err)
 	}
 	go k.listen()
 	return k, nil
 }
 
-// listen hears what the keeper tells.
+// listen receives the keeper's reports.
 func (k *Kept) listen() {
 	defer close(k.ended)
 	words := json.NewDecoder(k.line)
@@ -142,8 +143,8 @@ func (k *Kept) listen() {
 	}
 }
 
-// Ready returns when the program has been started. Where that fails, or ctx ends before, the
-// keeper is to be killed.
+// Ready returns when the program has been started. If that fails, or ctx ends before, the caller
+// must kill the keeper.
 func (k *Kept) Ready(ctx context.Context) error {
 	select {
 	case r := <-k.begun:
@@ -156,34 +157,35 @@ func (k *Kept) Ready(ctx context.Context) error {
 	}
 }
 
-// Ended is closed when the program has ended. The keeper of one that lingers has not.
+// Ended returns a channel that is closed when the program has ended. With Linger, its keeper then
+// still runs.
 func (k *Kept) Ended() <-chan struct{} { return k.ended }
 
-// Room is where the files of the program are, as long as the keeper is there.
+// Room returns the directory of the program's files, as long as the keeper runs.
 func (k *Kept) Room() string { return fmt.Sprintf("/proc/%d/cwd", k.Cmd.Process.Pid) }
 
-// Release lets the keeper end, and all that is left of the program with it.
+// Release lets the keeper end, and with it everything that is left of the program.
 func (k *Kept) Release() { k.line.Close() }
 
-// Kill ends the keeper and all that descends from it, at once.
+// Kill ends the keeper and all its descendants at once.
 func (k *Kept) Kill() {
 	k.Release()
-	if k.alone { // it ends one after the other, which is its task alone
+	if k.alone { // it must end its descendants itself, one by one
 		return
 	}
-	_ = k.Cmd.Process.Kill() // fails where it has ended
+	_ = k.Cmd.Process.Kill() // fails if it has ended
 }
 
 // Wait returns when the keeper has ended. It is called once.
 func (k *Kept) Wait() error {
 	err := k.Cmd.Wait()
-	<-k.ended // with what it said last
+	<-k.ended // its last report has been read
 	k.Release()
 	return err
 }
 
-// Status is how the program ended, as far as the keeper could tell before it ended itself: its
-// exit status, or -1 and the signal. It may be asked when Wait has returned.
+// Status returns how the program ended, if the keeper reported it before it ended itself: the exit
+// status, or -1 and the signal. It may be called when Wait has returned.
 func (k *Kept) Status() (status int, signal syscall.Signal, known bool) {
 	<-k.ended
 	if !k.known {

@@ -1,5 +1,5 @@
-// Package netns makes network namespaces and runs code inside them. It is the
-// only package that moves a thread to another namespace.
+// Package netns makes network namespaces and runs code inside them. It is the only package that moves
+// threads to other namespaces.
 package netns
 
 import (
@@ -22,18 +22,18 @@ type NS struct {
 	f *os.File
 }
 
-// Path names the namespace for Do and for programs of this process.
+// Path returns a path of the namespace, for Do and for programs started by this process.
 func (n *NS) Path() string { return "/proc/self/fd/" + strconv.Itoa(int(n.f.Fd())) }
 
-// Close lets the namespace go.
+// Close releases the namespace.
 func (n *NS) Close() error { return n.f.Close() }
 
 const current = "/proc/thread-self/ns/net"
 
-// New makes n namespaces, with their loopback devices down, and runs setup
-// inside each, until ctx ends. Many are made on several threads.
+// New makes n namespaces, with their loopback devices down, and runs setup inside each, until ctx
+// ends. It uses several threads if there are many.
 func New(ctx context.Context, n int, setup func() error) ([]*NS, error) {
-	const each = 16 // namespaces that are worth a thread
+	const each = 16 // one more thread pays off for this many namespaces
 	threads := max(1, min(runtime.GOMAXPROCS(0), n/each))
 	parts, errs := make([][]*NS, threads), make([]error, threads)
 	var wg sync.WaitGroup
@@ -44,7 +44,7 @@ func New(ctx context.Context, n int, setup func() error) ([]*NS, error) {
 	all := slices.Concat(parts...)
 	err := errors.Join(errs...)
 	if ctx.Err() != nil {
-		err = context.Cause(ctx) // once, however many threads heard of it
+		err = context.Cause(ctx) // only once, even if several threads return it
 	}
 	if err != nil {
 		for _, n := range all {
@@ -55,7 +55,7 @@ func New(ctx context.Context, n int, setup func() error) ([]*NS, error) {
 	return all, nil
 }
 
-// some makes n namespaces on one thread. With an error come those that were made.
+// some makes n namespaces on one thread. If it fails, it also returns those that were made.
 func some(ctx context.Context, n int, setup func() error) (made []*NS, err error) {
 	err = locked(func() error {
 		for range n {
@@ -79,29 +79,35 @@ func some(ctx context.Context, n int, setup func() error) (made []*NS, err error
 	return made, err
 }
 
-// Do runs fn on a thread inside the namespace at path; the empty path is the
-// one that the process is in. Goroutines that fn starts are not inside.
-// Processes that fn starts are.
+// Do runs fn on a thread inside the namespace at path; the empty path means the namespace of the
+// process. Goroutines that fn starts are not inside it, but processes that fn starts are.
 func Do(path string, fn func() error) error {
 	if path == "" {
 		return fn()
 	}
-	target, err := os.Open(path)
-	if err != nil {
-		return fmt.Errorf("open network namespace: %w", err)
-	}
-	defer target.Close()
-	return locked(func() error {
-		if err := unix.Setns(int(target.Fd()), unix.CLONE_NEWNET); err != nil {
-			return fmt.Errorf("enter network namespace: %w", err)
-		}
-		return fn()
+	return Hold(path, func(fd int) error {
+		return locked(func() error {
+			if err := unix.Setns(fd, unix.CLONE_NEWNET); err != nil {
+				return fmt.Errorf("enter network namespace: %w", err)
+			}
+			return fn()
+		})
 	})
 }
 
-// locked runs fn on a thread of its own and brings the thread back to the
-// namespace it came from. A thread that cannot be brought back stays locked, so
-// that it ends with its goroutine and nobody else's code runs on it.
+// Hold calls fn with a descriptor of the namespace at path, which is closed afterwards.
+func Hold(path string, fn func(fd int) error) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("open network namespace: %w", err)
+	}
+	defer f.Close()
+	return fn(int(f.Fd()))
+}
+
+// locked runs fn on a separate thread and then returns the thread to its original namespace. A
+// thread that cannot be returned stays locked, so that it ends with its goroutine and no other code
+// runs on it.
 func locked(fn func() error) error {
 	done := make(chan error, 1)
 	go func() {
@@ -121,8 +127,8 @@ func locked(fn func() error) error {
 	return <-done
 }
 
-// SetSysctl writes a kernel parameter of the namespace: key is written with
-// slashes, since device names may contain dots ("net/ipv4/ip_forward").
+// SetSysctl writes a kernel parameter of the namespace. key is written with slashes, because device
+// names may contain dots ("net/ipv4/ip_forward").
 func SetSysctl(path, key, value string) error {
 	return Do(path, func() error {
 		if err := os.WriteFile("/proc/sys/"+key, []byte(value), 0); err != nil {

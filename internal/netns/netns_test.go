@@ -2,10 +2,13 @@ package netns_test
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"nettoll/internal/netns"
@@ -14,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { testutil.Main(m) }
 
-// here names the namespace that the calling thread is in.
+// here returns the name of the namespace that the calling thread is in.
 func here(t *testing.T) string {
 	t.Helper()
 	link, err := os.Readlink("/proc/thread-self/ns/net")
@@ -24,7 +27,7 @@ func here(t *testing.T) string {
 	return link
 }
 
-// named gives the name of the namespace at path.
+// named returns the name of the namespace at path.
 func named(t *testing.T, path string) string {
 	t.Helper()
 	link, err := os.Readlink(path)
@@ -50,21 +53,6 @@ func create(t *testing.T, n int) []*netns.NS {
 	return all
 }
 
-// open counts the descriptors of namespaces.
-func open(t *testing.T) (n int) {
-	t.Helper()
-	links, err := filepath.Glob("/proc/self/fd/*")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, l := range links {
-		if target, err := os.Readlink(l); err == nil && strings.HasPrefix(target, "net:") {
-			n++
-		}
-	}
-	return n
-}
-
 // allHome checks that every thread of this program is in the namespace.
 func allHome(t *testing.T, home string) {
 	t.Helper()
@@ -80,7 +68,7 @@ func allHome(t *testing.T, home string) {
 }
 
 func TestNewGivesSeparateEmptyNamespaces(t *testing.T) {
-	home, before := here(t), open(t)
+	home, before := here(t), testutil.Descriptors(t, "net:")
 	seen := map[string]bool{home: true}
 	var set []string
 	all, err := netns.New(t.Context(), 5, func() error {
@@ -113,7 +101,7 @@ func TestNewGivesSeparateEmptyNamespaces(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if got := open(t); got != before+5 {
+	if got := testutil.Descriptors(t, "net:"); got != before+5 {
 		t.Errorf("%d namespaces are open, want %d", got, before+5)
 	}
 	for _, ns := range all {
@@ -121,14 +109,14 @@ func TestNewGivesSeparateEmptyNamespaces(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if got := open(t); got != before {
+	if got := testutil.Descriptors(t, "net:"); got != before {
 		t.Errorf("%d namespaces are open after Close, %d before", got, before)
 	}
 	allHome(t, home)
 }
 
 func TestNewLeavesNothingWhenSetupFails(t *testing.T) {
-	home, before := here(t), open(t)
+	home, before := here(t), testutil.Descriptors(t, "net:")
 	broken := errors.New("third time unlucky")
 	n := 0
 	all, err := netns.New(t.Context(), 5, func() error {
@@ -140,8 +128,126 @@ func TestNewLeavesNothingWhenSetupFails(t *testing.T) {
 	if !errors.Is(err, broken) || all != nil || n != 3 {
 		t.Errorf("got %v, %v after %d setups", all, err, n)
 	}
-	if got := open(t); got != before {
+	if got := testutil.Descriptors(t, "net:"); got != before {
 		t.Errorf("%d namespaces are open, %d before", got, before)
 	}
 	allHome(t, home)
+}
+
+func TestSysctlsBelongToTheirNamespace(t *testing.T) {
+	all := create(t, 2)
+	const key = "net/ipv4/ip_forward"
+	if err := netns.SetSysctl(all[0].Path(), key, "1"); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"1", "0"} {
+		if got, err := netns.Sysctl(all[i].Path(), key); err != nil || got != want {
+			t.Errorf("namespace %d: %s is %q, %v; want %q", i, key, got, err, want)
+		}
+	}
+	if err := netns.SetSysctl(all[0].Path(), "net/ipv4/tcp_rmem", "4096\t8192\t16384"); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := netns.Sysctl(all[0].Path(), "net/ipv4/tcp_rmem"); err != nil || got != "4096 8192 16384" {
+		t.Errorf("tcp_rmem is %q, %v", got, err)
+	}
+	for _, err := range []error{
+		netns.SetSysctl(all[0].Path(), "net/ipv4/no_such", "1"),
+		second(netns.Sysctl(all[0].Path(), "net/ipv4/no_such")),
+	} {
+		if !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "sysctl net/ipv4/no_such") {
+			t.Errorf("error is %v", err)
+		}
+	}
+}
+
+func second[A any](_ A, err error) error { return err }
+
+func TestDoEntersAndComesBack(t *testing.T) {
+	home, ns := here(t), create(t, 1)[0]
+	broken := errors.New("broken inside")
+	for _, want := range []error{nil, broken} {
+		ran := false
+		err := netns.Do(ns.Path(), func() error {
+			ran = true
+			if inside := here(t); inside != named(t, ns.Path()) {
+				t.Errorf("fn runs in %s, want %s", inside, named(t, ns.Path()))
+			}
+			out, err := exec.Command("readlink", "/proc/self/ns/net").Output()
+			if got := strings.TrimSpace(string(out)); err != nil || got != named(t, ns.Path()) {
+				t.Errorf("a process of fn runs in %s, want %s: %v", got, named(t, ns.Path()), err)
+			}
+			return want
+		})
+		if err != want || !ran {
+			t.Errorf("error is %v, want %v; ran: %v", err, want, ran)
+		}
+		allHome(t, home)
+	}
+	if err := netns.Do("", func() error {
+		if got := here(t); got != home {
+			t.Errorf("the empty path is %s, want %s", got, home)
+		}
+		return nil
+	}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestDoSaysWhatItCannotEnter(t *testing.T) {
+	ns := create(t, 1)[0]
+	closed, before := ns.Path(), testutil.Descriptors(t, "net:")
+	for name, path := range map[string]string{
+		"open network namespace":  filepath.Join(t.TempDir(), "none"),
+		"enter network namespace": "/proc/self/ns/mnt",
+	} {
+		err := netns.Do(path, func() error {
+			t.Errorf("fn ran although %s is not a network namespace", path)
+			return nil
+		})
+		if err == nil || !strings.HasPrefix(err.Error(), name) {
+			t.Errorf("%s: error is %v, want %q", path, err, name)
+		}
+	}
+	if got := testutil.Descriptors(t, "net:"); got != before {
+		t.Errorf("%d namespaces are open, %d before", got, before)
+	}
+	ns.Close()
+	if ns.Path() == closed {
+		t.Errorf("a closed namespace still has the path %s, where another may be", closed)
+	}
+	if err := netns.Do(ns.Path(), nothing); err == nil {
+		t.Error("entered a closed namespace")
+	}
+	allHome(t, here(t))
+}
+
+func TestManyAtOnceEachInItsOwn(t *testing.T) {
+	home, before := here(t), testutil.Descriptors(t, "net:")
+	all := create(t, 8)
+	var done sync.WaitGroup
+	for i := range 64 {
+		done.Go(func() {
+			want := named(t, all[i%8].Path())
+			for range 50 {
+				err := netns.Do(all[i%8].Path(), func() error {
+					if got := here(t); got != want {
+						return fmt.Errorf("in %s, want %s", got, want)
+					}
+					return nil
+				})
+				if err != nil {
+					t.Error(err)
+				}
+				if got := here(t); got != home {
+					t.Errorf("after Do a goroutine runs in %s, home is %s", got, home)
+				}
+			}
+		})
+	}
+	done.Wait()
+	allHome(t, home)
+	if got := testutil.Descriptors(t, "net:"); got != before+8 {
+		t.Errorf("%d namespaces are open, want %d", got, before+8)
+	}
 }

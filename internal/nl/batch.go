@@ -1,52 +1,73 @@
 package nl
 
 import (
+	"context"
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"net/netip"
+	"os"
+	"slices"
+	"syscall"
 
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
+
+	"nettoll/internal/emulated"
+	"nettoll/internal/netns"
 )
 
-// Batch is a list of changes to one namespace that go to the kernel in few
-// system calls, in order. A change that fails does not stop those after it.
+// Batch is a list of changes to one namespace that are sent to the kernel in order, in few system
+// calls. A change that fails does not prevent later ones.
 type Batch struct {
 	changes []change
 }
 
 type change struct {
 	what   string
-	device string // whose index goes into the message; empty is none
+	device string // its index is put into the message; empty: none
 	msg    []byte
 }
 
-func (b *Batch) add(what, device string, req *nl.NetlinkRequest) {
+func (b *Batch) add(what, device string, kind, flags int, parts ...nl.NetlinkRequestData) {
+	req := nl.NewNetlinkRequest(kind, unix.NLM_F_ACK|flags)
+	for _, p := range parts {
+		req.AddData(p)
+	}
 	b.changes = append(b.changes, change{what, device, req.Serialize()})
 }
 
 const create = unix.NLM_F_CREATE | unix.NLM_F_EXCL
 
+// up returns the beginning of a message that brings a device up.
+func up() *nl.IfInfomsg {
+	msg := nl.NewIfInfomsg(unix.AF_UNSPEC)
+	msg.Flags, msg.Change = unix.IFF_UP, unix.IFF_UP
+	return msg
+}
+
+// familyOf returns the kernel's number of an address's IP version.
+func familyOf(a netip.Addr) int {
+	if a.Is6() {
+		return unix.AF_INET6
+	}
+	return unix.AF_INET
+}
+
 // Veth is a pair of devices, one here and one in another namespace.
 type Veth struct {
 	Name   string // here
-	Master int    // index of the bridge here; 0 is none
+	Master int    // index of the bridge here; 0 means none
 	Peer   string // there
 	PeerNS int    // open file descriptor of the other namespace
-	MTU    int    // of both; 0 is the kernel's
+	MTU    int    // of both; 0 means the kernel's default
 }
 
-// AddVeth creates a pair; the end that is here comes up.
+// AddVeth creates a pair and brings the end in this namespace up.
 func (b *Batch) AddVeth(v Veth) {
-	req := nl.NewNetlinkRequest(unix.RTM_NEWLINK, create|unix.NLM_F_ACK)
-	msg := nl.NewIfInfomsg(unix.AF_UNSPEC)
-	msg.Flags, msg.Change = unix.IFF_UP, unix.IFF_UP
-	req.AddData(msg)
-	req.AddData(nl.NewRtAttr(unix.IFLA_IFNAME, nl.ZeroTerminated(v.Name)))
+	parts := []nl.NetlinkRequestData{up(), nl.NewRtAttr(unix.IFLA_IFNAME, nl.ZeroTerminated(v.Name))}
 	if v.Master != 0 {
-		req.AddData(nl.NewRtAttr(unix.IFLA_MASTER, nl.Uint32Attr(uint32(v.Master))))
-	}
-	if v.MTU != 0 {
-		req.AddData(nl.NewRtAttr(unix.IFLA_MTU, nl.Uint32Attr(uint32(v.MTU))))
+		parts = append(parts, nl.NewRtAttr(unix.IFLA_MASTER, nl.Uint32Attr(uint32(v.Master))))
 	}
 	info := nl.NewRtAttr(unix.IFLA_LINKINFO, nil)
 	info.AddRtAttr(nl.IFLA_INFO_KIND, nl.NonZeroTerminated("veth"))
@@ -55,49 +76,137 @@ func (b *Batch) AddVeth(v Veth) {
 	peer.AddRtAttr(unix.IFLA_IFNAME, nl.ZeroTerminated(v.Peer))
 	peer.AddRtAttr(unix.IFLA_NET_NS_FD, nl.Uint32Attr(uint32(v.PeerNS)))
 	if v.MTU != 0 {
+		parts = append(parts, nl.NewRtAttr(unix.IFLA_MTU, nl.Uint32Attr(uint32(v.MTU))))
 		peer.AddRtAttr(unix.IFLA_MTU, nl.Uint32Attr(uint32(v.MTU)))
 	}
-	req.AddData(info)
-	b.add("add veth "+v.Name, "", req)
+	b.add("add veth "+v.Name, "", unix.RTM_NEWLINK, create, append(parts, info)...)
 }
 
-// SetUp sets a device up.
+// SetUp brings a device up.
 func (b *Batch) SetUp(device string) {
-	req := nl.NewNetlinkRequest(unix.RTM_NEWLINK, unix.NLM_F_ACK)
-	msg := nl.NewIfInfomsg(unix.AF_UNSPEC)
-	msg.Flags, msg.Change = unix.IFF_UP, unix.IFF_UP
-	req.AddData(msg)
-	b.add(fmt.Sprintf("set %s up", device), device, req)
+	b.add(fmt.Sprintf("set %s up", device), device, unix.RTM_NEWLINK, 0, up())
 }
 
 // AddAddr gives a device an address.
 func (b *Batch) AddAddr(device string, p netip.Prefix) {
-	family := unix.AF_INET
-	if p.Addr().Is6() {
-		family = unix.AF_INET6
-	}
-	req := nl.NewNetlinkRequest(unix.RTM_NEWADDR, create|unix.NLM_F_ACK)
-	msg := nl.NewIfAddrmsg(family)
+	a := p.Addr()
+	msg := nl.NewIfAddrmsg(familyOf(a))
 	msg.Prefixlen = uint8(p.Bits())
-	if p.Addr().Is6() {
+	if a.Is6() {
 		msg.Flags = unix.IFA_F_NODAD
 	}
-	req.AddData(msg)
-	req.AddData(nl.NewRtAttr(unix.IFA_LOCAL, p.Addr().AsSlice()))
-	req.AddData(nl.NewRtAttr(unix.IFA_ADDRESS, p.Addr().AsSlice()))
-	b.add(fmt.Sprintf("add address %s to %s", p, device), device, req)
+	b.add(fmt.Sprintf("add address %s to %s", p, device), device, unix.RTM_NEWADDR, create,
+		msg, nl.NewRtAttr(unix.IFA_LOCAL, a.AsSlice()), nl.NewRtAttr(unix.IFA_ADDRESS, a.AsSlice()))
 }
 
 // AddGateway adds a default route.
 func (b *Batch) AddGateway(via netip.Addr) {
-	family := unix.AF_INET
-	if via.Is6() {
-		family = unix.AF_INET6
-	}
-	req := nl.NewNetlinkRequest(unix.RTM_NEWROUTE, create|unix.NLM_F_ACK)
 	msg := nl.NewRtMsg()
-	msg.Family = uint8(family)
-	req.AddData(msg)
-	req.AddData(nl.NewRtAttr(unix.RTA_GATEWAY, via.AsSlice()))
-	b.add(fmt.Sprintf("add default route via %s", via), "", req)
+	msg.Family = uint8(familyOf(via))
+	b.add(fmt.Sprintf("add default route via %s", via), "", unix.RTM_NEWROUTE, create,
+		msg, nl.NewRtAttr(unix.RTA_GATEWAY, via.AsSlice()))
+}
+
+// flight bounds the number of unanswered messages, so that neither socket buffer overflows.
+const flight = 64
+
+// Do sends the changes to the namespace at path and waits for all answers. The error names every
+// change that was refused. When ctx ends, no further changes are sent.
+func (b *Batch) Do(ctx context.Context, path string) error {
+	if len(b.changes) == 0 {
+		return nil
+	}
+	var changes []change
+	var errs []error
+	var fd int
+	err := netns.Do(path, func() (err error) {
+		changes, errs = resolve(b.changes)
+		fd, err = unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("netlink socket: %w", err)
+	}
+	defer unix.Close(fd)
+	wait := unix.NsecToTimeval(int64(emulated.Patience(answerTime)))
+	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &wait); err != nil {
+		return fmt.Errorf("netlink socket: %w", err)
+	}
+	// Without this option the kernel returns every refused request in full.
+	_ = unix.SetsockoptInt(fd, unix.SOL_NETLINK, unix.NETLINK_CAP_ACK, 1)
+	for part := range slices.Chunk(changes, flight) {
+		if ctx.Err() != nil {
+			return errors.Join(append(errs, context.Cause(ctx))...)
+		}
+		errs = append(errs, send(fd, part)...)
+	}
+	return errors.Join(errs...)
+}
+
+// sequenceOffset is the offset of a message's sequence number. indexOffset is that of its device index,
+// which is at the same place after the header in ifinfomsg and ifaddrmsg.
+const (
+	sequenceOffset = 8
+	indexOffset    = unix.NLMSG_HDRLEN + 4
+)
+
+// resolve puts the indexes of devices into the messages and returns the changes that can be made.
+// Devices that the batch itself makes cannot be named in it.
+func resolve(changes []change) (known []change, errs []error) {
+	indexes := map[string]uint32{}
+	for _, c := range changes {
+		if c.device != "" {
+			index, ok := indexes[c.device]
+			if !ok {
+				var err error
+				if index, err = indexOf(c.device); err != nil {
+					errs = append(errs, fmt.Errorf("%s: find device: %w", c.what, err))
+					continue
+				}
+				indexes[c.device] = index
+			}
+			binary.NativeEndian.PutUint32(c.msg[indexOffset:], index)
+		}
+		known = append(known, c)
+	}
+	return known, errs
+}
+
+// send writes messages in one call and collects the answers. It uses a plain socket: with one that
+// Go's scheduler waits for, configuring many containers with a few changes each takes twice as long.
+func send(fd int, part []change) (errs []error) {
+	var out []byte
+	for i, c := range part {
+		binary.NativeEndian.PutUint32(c.msg[sequenceOffset:], uint32(i))
+		out = append(out, c.msg...)
+		out = append(out, make([]byte, -len(out)&(unix.NLMSG_ALIGNTO-1))...)
+	}
+	if err := again(func() error { return unix.Sendto(fd, out, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}) }); err != nil {
+		return []error{os.NewSyscallError("sendto", err)}
+	}
+	buffer := make([]byte, 64<<10)
+	for answered := 0; answered < len(part); {
+		var n int
+		err := again(func() (err error) {
+			n, _, err = unix.Recvfrom(fd, buffer, 0)
+			return err
+		})
+		if err != nil {
+			return append(errs, os.NewSyscallError("recvfrom", err))
+		}
+		answers, err := syscall.ParseNetlinkMessage(buffer[:n])
+		if err != nil {
+			return append(errs, err)
+		}
+		for _, a := range answers {
+			if a.Header.Type != unix.NLMSG_ERROR || int(a.Header.Seq) >= len(part) || len(a.Data) < 4 {
+				continue
+			}
+			answered++
+			if code := int32(binary.NativeEndian.Uint32(a.Data)); code != 0 {
+				errs = append(errs, fmt.Errorf("%s: %w", part[a.Header.Seq].what, unix.Errno(-code)))
+			}
+		}
+	}
+	return errs
 }

@@ -16,13 +16,11 @@ import (
 )
 
 func TestBatchMakesChangesInOrder(t *testing.T) {
-	ns := namespaces(t, 2)
-	in(t, ns[0], func(n *nl.NS) error { return n.AddPair("eth0", ns[1], "eth0", 0) })
-	in(t, ns[1], func(n *nl.NS) error { return n.Up("eth0") })
+	ns := pair(t, 0)
 	fill := func(b *nl.Batch) {
 		b.AddAddr("eth0", prefix("198.19.0.2/24"))
 		b.SetUp("eth0")
-		b.AddGateway(addr("198.19.0.1")) // needs both before it
+		b.AddGateway(addr("198.19.0.1")) // requires both changes before it
 	}
 	var good, bad nl.Batch
 	bad.AddGateway(addr("198.19.0.1"))
@@ -72,8 +70,8 @@ func TestBatchGoesOnAfterAFailureAndNamesIt(t *testing.T) {
 	}
 }
 
-// TestBatchLongerThanAFlight has many more changes than go to the kernel in one
-// call, with failures spread over them.
+// TestBatchLongerThanAFlight has many more changes than are sent to the kernel in one call, with
+// failures spread over them.
 func TestBatchLongerThanAFlight(t *testing.T) {
 	ns := namespaces(t, 1)[0]
 	const n = 300
@@ -117,17 +115,8 @@ func TestBatchLongerThanAFlight(t *testing.T) {
 
 func TestBatchPairsWithPortsOfABridge(t *testing.T) {
 	ns := namespaces(t, 2)
-	var bridge int
-	in(t, ns[0], func(n *nl.NS) error {
-		if err := n.Add(&netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: "br0"}}); err != nil {
-			return err
-		}
-		l, err := n.Link("br0")
-		if err == nil {
-			bridge = l.Attrs().Index
-		}
-		return err
-	})
+	bridge := &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: "br0"}}
+	in(t, ns[0], func(n *nl.NS) error { return n.Add(bridge) })
 	f, err := os.Open(ns[1])
 	if err != nil {
 		t.Fatal(err)
@@ -135,7 +124,7 @@ func TestBatchPairsWithPortsOfABridge(t *testing.T) {
 	defer f.Close()
 	var b nl.Batch
 	for i := range 100 {
-		b.AddVeth(nl.Veth{Name: fmt.Sprintf("port%d", i), Master: bridge, Peer: fmt.Sprintf("eth%d", i), PeerNS: int(f.Fd()), MTU: 1400})
+		b.AddVeth(nl.Veth{Name: fmt.Sprintf("port%d", i), Master: bridge.Index, Peer: fmt.Sprintf("eth%d", i), PeerNS: int(f.Fd()), MTU: 1400})
 	}
 	b.AddVeth(nl.Veth{Name: "alone0", Peer: "alone1", PeerNS: int(f.Fd())})
 	b.AddVeth(nl.Veth{Name: "port5", Peer: "again", PeerNS: int(f.Fd())})

@@ -2,16 +2,19 @@ package nl
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 
 	"github.com/google/nftables"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 
 	"nettoll/internal/netns"
 )
 
-// FirewallTable is a table of nftables. The tables of iptables are such, too, where it
-// is built on nftables.
+// FirewallTable is a table of nftables. The tables of an iptables that is built on nftables are
+// included.
 type FirewallTable struct {
 	Name   string
 	Family nftables.TableFamily
@@ -32,7 +35,7 @@ func FirewallTables(path string) (all []FirewallTable, err error) {
 	return all, nil
 }
 
-// RemoveFirewallTables removes all tables but some, with all that is in them.
+// RemoveFirewallTables removes all tables except some, with their contents.
 func RemoveFirewallTables(path string, but []FirewallTable) error {
 	all, err := FirewallTables(path)
 	if err != nil {
@@ -64,4 +67,38 @@ func inFirewall(path string, fn func(*nftables.Conn) error) error {
 		}
 		return fn(conn)
 	})
+}
+
+// ForgetUDP makes the namespace at path forget its connection tracking entries of datagrams to ports
+// first to last of some addresses. A host that saw a datagram before it had its rules for address
+// translation leaves all later ones from the same port untranslated, as long as they keep coming.
+func ForgetUDP(path string, to []netip.Addr, first, last int) error {
+	h, err := connect(path, unix.NETLINK_NETFILTER)
+	if err != nil {
+		return fmt.Errorf("connection tracking netlink socket: %w", err)
+	}
+	defer h.Close()
+	for _, family := range []netlink.InetFamily{unix.AF_INET, unix.AF_INET6} {
+		_, err := ask(func() (uint, error) {
+			return h.ConntrackDeleteFilters(netlink.ConntrackTable, family, datagrams{to, first, last})
+		})
+		if err = unless(err, unix.ENOENT); err != nil { // entries that ended meanwhile
+			return fmt.Errorf("forget datagrams to %v in %s: %w", to, path, err)
+		}
+	}
+	return nil
+}
+
+// datagrams matches datagrams to some addresses and ports.
+type datagrams struct {
+	to          []netip.Addr
+	first, last int
+}
+
+func (d datagrams) MatchConntrackFlow(f *netlink.ConntrackFlow) bool {
+	port := int(f.Forward.DstPort)
+	if f.Forward.Protocol != unix.IPPROTO_UDP || port < d.first || port > d.last {
+		return false
+	}
+	return slices.ContainsFunc(d.to, func(a netip.Addr) bool { return f.Forward.DstIP.Equal(a.AsSlice()) })
 }

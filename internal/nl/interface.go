@@ -1,8 +1,9 @@
 package nl
 
 import (
-	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -10,38 +11,40 @@ import (
 	"nettoll/internal/netns"
 )
 
-// Interface is a network device, by what joins it to others and what it has carried.
+// Interface is a network device, with its connections to other devices and its counters.
 type Interface struct {
 	Name    string
 	Kind    string // veth, bridge, vxlan, …
 	Index   int
-	Peer    int  // index of the other end or of the parent, in whatever namespace that is; 0 is none
+	Peer    int  // index of the other end or of the parent, in its own namespace; 0 means none
 	Home    Home // of the peer
-	Master  int  // index of the bridge that it is a port of; 0 is none
+	Master  int  // index of the bridge that it is a port of; 0 means none
 	MTU     int  // bytes
 	Packets uint64
 	Bytes   uint64 // received and sent, together
+	In      uint64 // packets received
+}
+
+func (n *NS) links() ([]netlink.Link, error) {
+	links, err := ask(n.LinkList)
+	if err != nil {
+		return nil, fmt.Errorf("list devices: %w", err)
+	}
+	return links, nil
 }
 
 // Interfaces lists the devices of the namespace.
 func (n *NS) Interfaces() ([]Interface, error) {
-	var links []netlink.Link
-	err := again(func() (err error) {
-		links, err = n.LinkList()
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("list devices: %w", err)
-	}
+	links, err := n.links()
 	all := make([]Interface, 0, len(links))
 	for _, l := range links {
 		d, _ := describe(l)
 		all = append(all, d)
 	}
-	return all, nil
+	return all, err
 }
 
-// Interface finds a device. It is an error if nothing is counted there.
+// Interface returns a device. It is an error if the device has no counters.
 func (n *NS) Interface(name string) (Interface, error) {
 	l, err := n.Link(name)
 	if err != nil {
@@ -49,7 +52,7 @@ func (n *NS) Interface(name string) (Interface, error) {
 	}
 	d, counts := describe(l)
 	if !counts {
-		return d, fmt.Errorf("device %s counts nothing", name)
+		return d, fmt.Errorf("device %s has no counters", name)
 	}
 	return d, nil
 }
@@ -64,31 +67,109 @@ func describe(l netlink.Link) (d Interface, counts bool) {
 	}
 	d.Packets = a.Statistics.RxPackets + a.Statistics.TxPackets
 	d.Bytes = a.Statistics.RxBytes + a.Statistics.TxBytes
+	d.In = a.Statistics.RxPackets
 	return d, true
 }
 
-// HasDevice says whether the namespace at path has a device. Unlike questions by route
-// netlink it is answered at once while the kernel makes or removes others.
+// HasDevice reports whether the namespace at path has a device.
 func HasDevice(path, name string) (has bool, err error) {
 	err = netns.Do(path, func() error {
-		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-		if err != nil {
-			return err
-		}
-		defer unix.Close(fd)
-		req, err := unix.NewIfreq(name)
-		if err != nil {
-			return err
-		}
-		err = unix.IoctlIfreq(fd, unix.SIOCGIFINDEX, req)
-		if errors.Is(err, unix.ENODEV) {
-			return nil
-		}
+		_, err := indexOf(name)
 		has = err == nil
-		return err
+		return unless(err, unix.ENODEV)
 	})
 	if err != nil {
 		err = fmt.Errorf("find device %s: %w", name, err)
 	}
 	return has, err
+}
+
+// indexOf returns the index of a device of the current namespace. Unlike route netlink, this call is
+// not delayed while the kernel makes or removes other devices.
+func indexOf(device string) (uint32, error) {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return 0, err
+	}
+	defer unix.Close(fd)
+	req, err := unix.NewIfreq(device)
+	if err != nil {
+		return 0, err
+	}
+	err = unix.IoctlIfreq(fd, unix.SIOCGIFINDEX, req)
+	return req.Uint32(), err
+}
+
+// Device is the configuration of a network device.
+type Device struct {
+	Name, Kind string
+	MTU        int
+	Master     string
+	Addrs      []string
+}
+
+// Devices lists the devices, sorted by name.
+func (n *NS) Devices() ([]Device, error) {
+	links, err := n.links()
+	if err != nil {
+		return nil, err
+	}
+	names := map[int]string{}
+	for _, l := range links {
+		names[l.Attrs().Index] = l.Attrs().Name
+	}
+	var all []Device
+	for _, l := range links {
+		a := l.Attrs()
+		d := Device{Name: a.Name, Kind: l.Type(), MTU: a.MTU, Master: names[a.MasterIndex]}
+		addrs, err := ask(func() ([]netlink.Addr, error) { return n.AddrList(l, netlink.FAMILY_ALL) })
+		if err != nil {
+			return nil, fmt.Errorf("list addresses of %s: %w", a.Name, err)
+		}
+		for _, a := range addrs {
+			if !a.IP.IsLinkLocalUnicast() {
+				d.Addrs = append(d.Addrs, a.IPNet.String())
+			}
+		}
+		all = append(all, d)
+	}
+	slices.SortFunc(all, func(a, b Device) int { return strings.Compare(a.Name, b.Name) })
+	return all, nil
+}
+
+// Home is the namespace of a device's other end, or of its parent, by the number that the device's
+// namespace has for it.
+type Home int
+
+// Here is the device's own namespace.
+const Here Home = -1
+
+// HomeOf returns the number that this namespace has for the one at path. It gets a number when a
+// device with an end there is first looked up; until then the result is Here.
+func (n *NS) HomeOf(path string) (Home, error) {
+	id := int(Here)
+	err := netns.Hold(path, func(fd int) (err error) {
+		if id, err = ask(func() (int, error) { return n.GetNetNsIdByFd(fd) }); err != nil {
+			return fmt.Errorf("find number of network namespace: %w", err)
+		}
+		return nil
+	})
+	if err != nil {
+		return Here, err
+	}
+	return Home(id), nil
+}
+
+// RootQdisc returns the name of the queueing discipline at the root of a device.
+func (n *NS) RootQdisc(l netlink.Link) (string, error) {
+	all, err := ask(func() ([]netlink.Qdisc, error) { return n.QdiscList(l) })
+	if err != nil {
+		return "", fmt.Errorf("list queueing disciplines of %s: %w", l.Attrs().Name, err)
+	}
+	for _, q := range all {
+		if q.Attrs().Parent == netlink.HANDLE_ROOT {
+			return q.Type(), nil
+		}
+	}
+	return "none", nil
 }

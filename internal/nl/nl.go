@@ -1,5 +1,5 @@
-// Package nl configures network devices. It is the only package that talks
-// route netlink; its subpackage nft talks to netfilter.
+// Package nl configures network devices. It is the only package that uses route netlink; its
+// subpackage nft uses netfilter.
 package nl
 
 import (
@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"os"
+	"slices"
 	"time"
 
 	"github.com/vishvananda/netlink"
@@ -18,13 +18,13 @@ import (
 	"nettoll/internal/netns"
 )
 
-// NS configures the devices of one network namespace. Close it.
+// NS configures the devices of one network namespace. It must be closed.
 type NS struct {
 	*netlink.Handle
 	Path string
 }
 
-// Open connects to the namespace at path; the empty path is the current one.
+// Open connects to the namespace at path; the empty path means the current one.
 func Open(path string) (*NS, error) {
 	h, err := connect(path, unix.NETLINK_ROUTE)
 	if err != nil {
@@ -33,8 +33,8 @@ func Open(path string) (*NS, error) {
 	return &NS{h, path}, nil
 }
 
-// answerTime is how long an answer of the kernel is waited for. Another's change of thousands of
-// devices can hold it up for seconds.
+// answerTime bounds the wait for an answer of the kernel. Somebody else's change of thousands of
+// devices can delay it for seconds.
 const answerTime = 15 * time.Second
 
 // connect opens a netlink socket of a family in a namespace.
@@ -49,7 +49,7 @@ func connect(path string, family int) (h *netlink.Handle, err error) {
 	return h, h.SetSocketTimeout(emulated.Patience(answerTime))
 }
 
-// With opens the namespace for the time of fn.
+// With opens the namespace, calls fn, and closes it.
 func With(path string, fn func(*NS) error) error {
 	n, err := Open(path)
 	if err != nil {
@@ -59,21 +59,51 @@ func With(path string, fn func(*NS) error) error {
 	return fn(n)
 }
 
-// errNoAnswer is of a kernel that is held up, for instance by others' changes.
+// errNoAnswer is returned if the kernel is delayed, for instance by changes of others.
 var errNoAnswer = errors.New("the kernel gave no answer over netlink in time")
 
-// again repeats a call that a signal or a change of the dumped table interrupted.
+// again repeats a call that was interrupted by a signal or by a change of the dumped table.
 func again(fn func() error) error {
 	for {
 		err := fn()
 		if errors.Is(err, unix.EINTR) || errors.Is(err, netlink.ErrDumpInterrupted) {
 			continue
 		}
-		if errors.Is(err, unix.EAGAIN) { // the library's word for a time limit
+		if errors.Is(err, unix.EAGAIN) { // the library returns this at its time limit
 			return errNoAnswer
 		}
 		return err
 	}
+}
+
+// ask repeats a question as again does, and returns its answer.
+func ask[T any](question func() (T, error)) (answer T, err error) {
+	err = again(func() (err error) {
+		answer, err = question()
+		return err
+	})
+	return answer, err
+}
+
+// change calls do for a device. Its errors begin with what.
+func (n *NS) change(device, what string, do func(netlink.Link) error) error {
+	l, err := n.Link(device)
+	if err != nil {
+		return err
+	}
+	if err := again(func() error { return do(l) }); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
+
+// unless returns nil for errors which say that the object to be removed does not exist, and all other
+// errors unchanged.
+func unless(err error, gone ...error) error {
+	if slices.ContainsFunc(gone, func(is error) bool { return errors.Is(err, is) }) {
+		return nil
+	}
+	return err
 }
 
 // Add creates a device.
@@ -84,146 +114,163 @@ func (n *NS) Add(l netlink.Link) error {
 	return nil
 }
 
-// Link finds a device.
-func (n *NS) Link(name string) (netlink.Link, error) {
-	var l netlink.Link
-	err := again(func() (err error) {
-		l, err = n.LinkByName(name)
-		return err
+// AddPair creates a veth pair: one end here and the other, named peer, in the namespace at peerPath.
+// Both have the given MTU, or the kernel's default if it is 0.
+func (n *NS) AddPair(name, peerPath, peer string, mtu int) error {
+	attrs := netlink.NewLinkAttrs()
+	attrs.Name, attrs.MTU = name, mtu
+	return n.AddVeth(attrs, peerPath, peer)
+}
+
+// AddVeth creates a veth pair as AddPair does; the end here has the given attributes.
+func (n *NS) AddVeth(attrs netlink.LinkAttrs, peerPath, peer string) error {
+	return netns.Hold(peerPath, func(fd int) error {
+		return n.Add(&netlink.Veth{LinkAttrs: attrs, PeerName: peer, PeerNamespace: netlink.NsFd(fd)})
 	})
+}
+
+// Link returns a device.
+func (n *NS) Link(name string) (netlink.Link, error) {
+	l, err := ask(func() (netlink.Link, error) { return n.LinkByName(name) })
 	if err != nil {
 		return nil, fmt.Errorf("find device %s: %w", name, err)
 	}
 	return l, nil
 }
 
-// Remove deletes a device; one that is gone already is no error.
+// Remove deletes a device. It is not an error if there is none.
 func (n *NS) Remove(name string) error {
-	l, err := n.Link(name)
+	err := n.change(name, "remove device "+name, n.LinkDel)
 	if errors.As(err, &netlink.LinkNotFoundError{}) {
 		return nil
 	}
-	if err == nil {
-		err = again(func() error { return n.LinkDel(l) })
-	}
-	if err != nil && !errors.Is(err, unix.ENODEV) {
-		return fmt.Errorf("remove device %s: %w", name, err)
-	}
-	return nil
+	return unless(err, unix.ENODEV)
 }
 
-// Up sets devices up.
+// Up brings devices up.
 func (n *NS) Up(names ...string) error {
 	for _, name := range names {
-		l, err := n.Link(name)
-		if err != nil {
+		if err := n.change(name, fmt.Sprintf("set %s up", name), n.LinkSetUp); err != nil {
 			return err
-		}
-		if err := again(func() error { return n.LinkSetUp(l) }); err != nil {
-			return fmt.Errorf("set %s up: %w", name, err)
 		}
 	}
 	return nil
 }
 
-// Down sets a device down.
+// Down brings a device down.
 func (n *NS) Down(name string) error {
-	l, err := n.Link(name)
-	if err != nil {
-		return err
-	}
-	if err := again(func() error { return n.LinkSetDown(l) }); err != nil {
-		return fmt.Errorf("set %s down: %w", name, err)
-	}
-	return nil
+	return n.change(name, fmt.Sprintf("set %s down", name), n.LinkSetDown)
 }
 
-// Addr gives a device an address, without duplicate address detection: the
-// addresses of a lab are known to be free. Where the device is up the address can be
-// reached when it returns.
-func (n *NS) Addr(device string, p netip.Prefix) error {
-	l, err := n.Link(device)
-	if err != nil {
-		return err
-	}
-	a := &netlink.Addr{IPNet: ipNet(p)}
-	if p.Addr().Is6() {
-		a.Flags = unix.IFA_F_NODAD
-	}
-	if err := again(func() error { return n.AddrReplace(l, a) }); err != nil {
-		return fmt.Errorf("add address %s to %s: %w", p, device, err)
-	}
-	if l.Attrs().RawFlags&unix.IFF_UP == 0 {
-		return nil
-	}
-	return n.Own(context.Background(), p.Addr())
+// Rename renames a device, which must be down.
+func (n *NS) Rename(device, name string) error {
+	return n.change(device, fmt.Sprintf("rename %s to %s", device, name), func(l netlink.Link) error {
+		return n.LinkSetName(l, name)
+	})
 }
 
-// Route adds a route to dst over device, through the gateway where that is valid.
-func (n *NS) Route(dst netip.Prefix, via netip.Addr, device string) error {
-	r := &netlink.Route{Dst: ipNet(dst)}
-	if via.IsValid() {
-		r.Gw = via.AsSlice()
-	}
-	if device != "" {
-		l, err := n.Link(device)
-		if err != nil {
-			return err
-		}
-		r.LinkIndex = l.Attrs().Index
-	}
-	if err := again(func() error { return n.RouteReplace(r) }); err != nil {
-		return fmt.Errorf("add route to %s via %s: %w", dst, via, err)
-	}
-	return nil
+// MTU sets the MTU of a device, in bytes.
+func (n *NS) MTU(device string, mtu int) error {
+	return n.change(device, fmt.Sprintf("set MTU of %s to %d", device, mtu), func(l netlink.Link) error {
+		return n.LinkSetMTU(l, mtu)
+	})
 }
 
 // Master makes device a port of bridge.
 func (n *NS) Master(device, bridge string) error {
-	l, err := n.Link(device)
-	if err != nil {
-		return err
-	}
 	b, err := n.Link(bridge)
 	if err != nil {
 		return err
 	}
-	if err := again(func() error { return n.LinkSetMaster(l, b) }); err != nil {
-		return fmt.Errorf("add %s to bridge %s: %w", device, bridge, err)
+	return n.change(device, fmt.Sprintf("add %s to bridge %s", device, bridge), func(l netlink.Link) error {
+		return n.LinkSetMaster(l, b)
+	})
+}
+
+// Isolate prevents a bridge from forwarding between this port and other isolated ones. Ports that are
+// tunnels of a full mesh need this: frames that came from one host must not be sent to another, or
+// they would circulate.
+func (n *NS) Isolate(port string) error {
+	return n.change(port, "isolate bridge port "+port, func(l netlink.Link) error { return n.LinkSetIsolated(l, true) })
+}
+
+// Give moves a device into the namespace at path and renames it to name. Afterwards it is down and
+// has no addresses.
+func (n *NS) Give(device, path, name string) error {
+	err := netns.Hold(path, func(fd int) error {
+		return n.change(device, fmt.Sprintf("move %s to another namespace", device), func(l netlink.Link) error {
+			return n.LinkSetNsFd(l, fd)
+		})
+	})
+	if err != nil {
+		return err
+	}
+	return With(path, func(there *NS) error { return there.Rename(device, name) })
+}
+
+// Addr gives a device addresses, without duplicate address detection: the addresses of a lab are known
+// to be free. If the device is up, the addresses can be reached when Addr returns.
+func (n *NS) Addr(device string, all ...netip.Prefix) error {
+	for _, p := range all {
+		if err := n.addr(device, p); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// AddPair creates a veth pair, one end here and the other, named peer, in the
-// namespace at peerPath. Both have the MTU, or the kernel's where it is 0.
-func (n *NS) AddPair(name, peerPath, peer string, mtu int) error {
-	to, err := os.Open(peerPath)
-	if err != nil {
-		return fmt.Errorf("open network namespace: %w", err)
+func (n *NS) addr(device string, p netip.Prefix) error {
+	a := &netlink.Addr{IPNet: ipNet(p)}
+	if p.Addr().Is6() {
+		a.Flags = unix.IFA_F_NODAD
 	}
-	defer to.Close()
-	attrs := netlink.NewLinkAttrs()
-	attrs.Name, attrs.MTU = name, mtu
-	return n.Add(&netlink.Veth{LinkAttrs: attrs, PeerName: peer, PeerNamespace: netlink.NsFd(to.Fd())})
+	up := false
+	err := n.change(device, fmt.Sprintf("add address %s to %s", p, device), func(l netlink.Link) error {
+		up = l.Attrs().RawFlags&unix.IFF_UP != 0
+		return n.AddrReplace(l, a)
+	})
+	if err != nil || !up {
+		return err
+	}
+	return n.Own(context.Background(), p.Addr())
 }
 
-// Default is the prefix of all addresses of a family.
-func Default(six bool) netip.Prefix {
-	if six {
-		return netip.PrefixFrom(netip.IPv6Unspecified(), 0)
+// Unaddr removes an address from a device. It is not an error if the device does not have it.
+func (n *NS) Unaddr(device string, p netip.Prefix) error {
+	err := n.change(device, fmt.Sprintf("remove address %s from %s", p, device), func(l netlink.Link) error {
+		return n.AddrDel(l, &netlink.Addr{IPNet: ipNet(p)})
+	})
+	return unless(err, unix.EADDRNOTAVAIL)
+}
+
+// Reset brings a device down, removes its addresses and sets its MTU. It is for devices that the kernel
+// makes by itself and does not remove.
+func (n *NS) Reset(device string, mtu int) error {
+	if err := n.Down(device); err != nil {
+		return err
 	}
-	return netip.PrefixFrom(netip.IPv4Unspecified(), 0)
+	err := n.change(device, "remove addresses of "+device, func(l netlink.Link) error {
+		addrs, err := n.AddrList(l, netlink.FAMILY_ALL)
+		for _, a := range addrs {
+			err = errors.Join(err, n.AddrDel(l, &a))
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return n.MTU(device, mtu)
+}
+
+// Forget removes the kernel's entry of a neighbour, so that the kernel asks for its hardware address
+// before it sends to it again. It is not an error if there is no entry.
+func (n *NS) Forget(device string, a netip.Addr) error {
+	err := n.change(device, fmt.Sprintf("forget neighbour %s on %s", a, device), func(l netlink.Link) error {
+		return n.NeighDel(&netlink.Neigh{LinkIndex: l.Attrs().Index, IP: a.AsSlice()})
+	})
+	return unless(err, unix.ENOENT)
 }
 
 func ipNet(p netip.Prefix) *net.IPNet {
 	return &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
-}
-
-// Unroute removes the route to dst; one that is gone already is no error.
-func (n *NS) Unroute(dst netip.Prefix) error {
-	err := again(func() error { return n.RouteDel(&netlink.Route{Dst: ipNet(dst)}) })
-	if err != nil && !errors.Is(err, unix.ESRCH) && !errors.Is(err, unix.ENOENT) { // no route, or no table of them
-		return fmt.Errorf("remove route to %s: %w", dst, err)
-	}
-	return nil
 }

@@ -2,6 +2,7 @@ package nl
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"time"
@@ -10,12 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// readyTime bounds how long the kernel may take to finish what it has accepted.
+// readyTime bounds how long the kernel may take to complete a change that it has accepted.
 const readyTime = 30 * time.Second
 
-// await asks until the answer is yes, or ctx ends.
+// await calls ready until it returns true or an error, or ctx ends.
 func await(ctx context.Context, what string, ready func() (bool, error)) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, readyTime, fmt.Errorf("not after %v", readyTime))
+	ctx, cancel := context.WithTimeoutCause(ctx, readyTime, fmt.Errorf("not ready after %v", readyTime))
 	defer cancel()
 	for {
 		ok, err := ready()
@@ -30,9 +31,9 @@ func await(ctx context.Context, what string, ready func() (bool, error)) error {
 	}
 }
 
-// Running waits until devices that are up have a carrier that the kernel knows of,
-// so that bridges forward to them. The kernel takes notice of about a hundred carriers
-// a second; newer ones do so at once for a device that is asked for by itself.
+// Running waits until the kernel has noticed the carrier of devices that are up, so that bridges
+// forward to them. The kernel processes about a hundred carriers per second; newer kernels do so at
+// once for a device that is looked up individually.
 func (n *NS) Running(ctx context.Context, names ...string) error {
 	for _, name := range names {
 		err := await(ctx, "wait for carrier of "+name, func() (bool, error) {
@@ -46,23 +47,16 @@ func (n *NS) Running(ctx context.Context, names ...string) error {
 	return nil
 }
 
-// Own waits until the namespace takes what is sent to addresses for its own. For IPv6
-// that comes later than the address, by seconds where many namespaces are configured.
+// Own waits until the namespace accepts packets to the addresses as its own. For IPv6 that is later
+// than the address appears, by seconds if many namespaces are being configured.
 func (n *NS) Own(ctx context.Context, addrs ...netip.Addr) error {
 	for _, a := range addrs {
 		err := await(ctx, fmt.Sprintf("wait for address %s", a), func() (bool, error) {
-			var routes []netlink.Route
-			err := again(func() (err error) {
-				routes, err = n.RouteGet(a.AsSlice())
-				return err
-			})
-			if err == unix.ENETUNREACH {
+			r, err := n.routeTo(a)
+			if errors.Is(err, unix.ENETUNREACH) {
 				return false, nil
 			}
-			if err != nil {
-				return false, fmt.Errorf("find route to %s: %w", a, err)
-			}
-			return len(routes) > 0 && routes[0].Type == unix.RTN_LOCAL, nil
+			return r.Type == unix.RTN_LOCAL, err
 		})
 		if err != nil {
 			return err

@@ -14,15 +14,9 @@ import (
 )
 
 func TestOwnWaitsForTheAddress(t *testing.T) {
-	ns := namespaces(t, 2)
+	ns := pair(t, 0)
 	in(t, ns[0], func(n *nl.NS) error {
-		if err := n.AddPair("eth0", ns[1], "eth0", 0); err != nil {
-			return err
-		}
-		if err := n.Up("lo", "eth0"); err != nil {
-			return err
-		}
-		if err := n.Addr("eth0", prefix("198.19.0.1/24")); err != nil { // so that .2 leaves over eth0
+		if err := errors.Join(n.Up("lo", "eth0"), n.Addr("eth0", prefix("198.19.0.1/24"))); err != nil { // so that .2 leaves over eth0
 			return err
 		}
 		var other sync.WaitGroup
@@ -46,15 +40,9 @@ func TestOwnWaitsForTheAddress(t *testing.T) {
 }
 
 func TestTowardFindsTheDevice(t *testing.T) {
-	ns := namespaces(t, 2)
+	ns := pair(t, 0)
 	in(t, ns[0], func(n *nl.NS) error {
-		if err := n.AddPair("eth0", ns[1], "eth0", 0); err != nil {
-			return err
-		}
-		if err := n.Up("lo", "eth0"); err != nil {
-			return err
-		}
-		if err := n.Addr("eth0", prefix("198.19.0.1/24")); err != nil {
+		if err := errors.Join(n.Up("lo", "eth0"), n.Addr("eth0", prefix("198.19.0.1/24"))); err != nil {
 			return err
 		}
 		for to, want := range map[string]string{"198.19.0.7": "eth0", "198.19.0.1": "lo"} {
@@ -79,10 +67,7 @@ func TestTowardFindsTheDevice(t *testing.T) {
 func TestRunningWaitsForTheOtherEnd(t *testing.T) {
 	ns := namespaces(t, 2)
 	in(t, ns[0], func(n *nl.NS) error {
-		if err := n.AddPair("eth0", ns[1], "eth0", 0); err != nil {
-			return err
-		}
-		if err := n.Up("eth0"); err != nil {
+		if err := errors.Join(n.AddPair("eth0", ns[1], "eth0", 0), n.Up("eth0")); err != nil {
 			return err
 		}
 		if l, err := n.Link("eth0"); err != nil || l.Attrs().OperState == netlink.OperUp {
@@ -112,19 +97,14 @@ func TestRunningWaitsForTheOtherEnd(t *testing.T) {
 func TestAddressIsTheNamespacesOwnWhenItIsThere(t *testing.T) {
 	ns := namespaces(t, 2)
 	in(t, ns[0], func(n *nl.NS) error {
-		if err := n.AddPair("eth0", ns[1], "eth0", 0); err != nil {
-			return err
-		}
-		if err := n.Addr("eth0", prefix("2001:2:0:1::1/64")); err != nil { // of a device that is down
-			return err
-		}
-		if err := n.Up("eth0"); err != nil {
-			return err
-		}
-		if err := n.Addr("eth0", prefix("2001:2:0:2::1/64")); err != nil { // without a carrier
-			return err
-		}
-		if err := n.Own(t.Context(), addr("2001:2:0:1::1"), addr("2001:2:0:2::1")); err != nil {
+		err := errors.Join(
+			n.AddPair("eth0", ns[1], "eth0", 0),
+			n.Addr("eth0", prefix("2001:2:0:1::1/64")), // the device is down
+			n.Up("eth0"),
+			n.Addr("eth0", prefix("2001:2:0:2::1/64")), // the device has no carrier
+			n.Own(t.Context(), addr("2001:2:0:1::1"), addr("2001:2:0:2::1")),
+		)
+		if err != nil {
 			return err
 		}
 		for _, a := range []string{"2001:2:0:1::1", "2001:2:0:2::1"} {

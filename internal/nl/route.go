@@ -2,49 +2,210 @@ package nl
 
 import (
 	"fmt"
+	"net"
 	"net/netip"
+	"strings"
 
 	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 )
 
-// Toward finds the device that packets to an address leave through.
-func (n *NS) Toward(to netip.Addr) (netlink.Link, error) {
-	var routes []netlink.Route
-	err := again(func() (err error) {
-		routes, err = n.RouteGet(to.AsSlice())
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("find route: %w", err)
+// Default returns the prefix of all addresses of a family.
+func Default(six bool) netip.Prefix {
+	if six {
+		return netip.PrefixFrom(netip.IPv6Unspecified(), 0)
 	}
-	if len(routes) == 0 {
-		return nil, fmt.Errorf("no route to %s", to)
-	}
-	var link netlink.Link
-	err = again(func() (err error) {
-		link, err = n.LinkByIndex(routes[0].LinkIndex)
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("find device %d: %w", routes[0].LinkIndex, err)
-	}
-	return link, nil
+	return netip.PrefixFrom(netip.IPv4Unspecified(), 0)
 }
 
-// RootQdisc names the queueing discipline at the root of a device.
-func (n *NS) RootQdisc(l netlink.Link) (string, error) {
-	var all []netlink.Qdisc
-	err := again(func() (err error) {
-		all, err = n.QdiscList(l)
-		return err
-	})
-	if err != nil {
-		return "", fmt.Errorf("list queueing disciplines of %s: %w", l.Attrs().Name, err)
+// Route adds a route to dst over device, via the gateway if it is valid.
+func (n *NS) Route(dst netip.Prefix, via netip.Addr, device string) error {
+	r := &netlink.Route{Dst: ipNet(dst)}
+	if via.IsValid() {
+		r.Gw = via.AsSlice()
 	}
-	for _, q := range all {
-		if q.Attrs().Parent == netlink.HANDLE_ROOT {
-			return q.Type(), nil
+	if device != "" {
+		l, err := n.Link(device)
+		if err != nil {
+			return err
+		}
+		r.LinkIndex = l.Attrs().Index
+	}
+	if err := again(func() error { return n.RouteReplace(r) }); err != nil {
+		return fmt.Errorf("add route to %s via %s: %w", dst, via, err)
+	}
+	return nil
+}
+
+// Lead adds routes to some destinations over device, without a gateway.
+func (n *NS) Lead(device string, to ...netip.Prefix) error {
+	for _, dst := range to {
+		if err := n.Route(dst, netip.Addr{}, device); err != nil {
+			return err
 		}
 	}
-	return "none", nil
+	return nil
+}
+
+// LinkRoute adds a route to a destination on the link of a device, without a gateway.
+func (n *NS) LinkRoute(dst netip.Prefix, device string) error {
+	return n.change(device, fmt.Sprintf("add route to %s dev %s", dst, device), func(l netlink.Link) error {
+		return n.RouteReplace(&netlink.Route{Dst: ipNet(dst), LinkIndex: l.Attrs().Index, Scope: netlink.SCOPE_LINK})
+	})
+}
+
+// Unroute removes the route to dst. It is not an error if there is none.
+func (n *NS) Unroute(dst netip.Prefix) error { return n.unroute(dst, netlink.SCOPE_UNIVERSE) }
+
+// UnlinkRoute removes a route that LinkRoute added. It is not an error if there is none.
+func (n *NS) UnlinkRoute(dst netip.Prefix) error { return n.unroute(dst, netlink.SCOPE_LINK) }
+
+func (n *NS) unroute(dst netip.Prefix, scope netlink.Scope) error {
+	err := again(func() error { return n.RouteDel(&netlink.Route{Dst: ipNet(dst), Scope: scope}) })
+	if err = unless(err, unix.ESRCH, unix.ENOENT); err != nil { // no such route, or no such table
+		return fmt.Errorf("remove route to %s: %w", dst, err)
+	}
+	return nil
+}
+
+// routeTo returns the route that packets to an address take.
+func (n *NS) routeTo(to netip.Addr) (r netlink.Route, err error) {
+	routes, err := ask(func() ([]netlink.Route, error) { return n.RouteGet(to.AsSlice()) })
+	switch {
+	case err != nil:
+		return r, fmt.Errorf("find route to %s: %w", to, err)
+	case len(routes) == 0:
+		return r, fmt.Errorf("no route to %s", to)
+	}
+	return routes[0], nil
+}
+
+// Toward returns the device through which packets to an address leave.
+func (n *NS) Toward(to netip.Addr) (netlink.Link, error) {
+	r, err := n.routeTo(to)
+	if err != nil {
+		return nil, err
+	}
+	l, err := ask(func() (netlink.Link, error) { return n.LinkByIndex(r.LinkIndex) })
+	if err != nil {
+		return nil, fmt.Errorf("find device %d: %w", r.LinkIndex, err)
+	}
+	return l, nil
+}
+
+// RouteTo describes where packets to an address are sent.
+func (n *NS) RouteTo(to netip.Addr) (string, error) {
+	r, err := n.routeTo(to)
+	if err != nil {
+		return "", err
+	}
+	return leads(r, n.names()), nil
+}
+
+// mainTable returns the routes of the main table.
+func (n *NS) mainTable() ([]netlink.Route, error) {
+	routes, err := ask(func() ([]netlink.Route, error) {
+		return n.RouteListFiltered(netlink.FAMILY_ALL, &netlink.Route{Table: unix.RT_TABLE_MAIN}, netlink.RT_FILTER_TABLE)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list routes: %w", err)
+	}
+	return routes, nil
+}
+
+// RouteDevices returns the device of each route of the main table that has one.
+func (n *NS) RouteDevices() (map[netip.Prefix]string, error) {
+	routes, err := n.mainTable()
+	names, all := n.names(), map[netip.Prefix]string{}
+	for _, r := range routes {
+		if r.Dst == nil || r.Type != unix.RTN_UNICAST {
+			continue
+		}
+		if p, err := netip.ParsePrefix(r.Dst.String()); err == nil && names(r.LinkIndex) != "" {
+			all[p] = names(r.LinkIndex)
+		}
+	}
+	return all, err
+}
+
+// RouteTable describes where every route of the main table leads, by its destination. Routes to
+// multicast and link-local addresses are left out.
+func (n *NS) RouteTable() (map[string]string, error) {
+	routes, err := n.mainTable()
+	names, all := n.names(), map[string]string{}
+	for _, r := range routes {
+		if r.Dst != nil && (r.Dst.IP.IsLinkLocalUnicast() || r.Dst.IP.IsMulticast()) {
+			continue
+		}
+		what := destination(r.Dst)
+		if what == "default" && r.Family == unix.AF_INET6 {
+			what = "default (IPv6)"
+		}
+		if r.Priority != 0 {
+			what += fmt.Sprintf(" metric %d", r.Priority)
+		}
+		all[what] = leads(r, names)
+	}
+	return all, err
+}
+
+func destination(n *net.IPNet) string {
+	if n == nil {
+		return "default"
+	}
+	if p, err := netip.ParsePrefix(n.String()); err == nil && p.Bits() == 0 {
+		return "default"
+	}
+	return n.String()
+}
+
+// names returns a function that returns the name of a device by its index, and looks each one up only
+// once. A device that no longer exists has the name "".
+func (n *NS) names() func(index int) string {
+	known := map[int]string{}
+	return func(index int) string {
+		name, ok := known[index]
+		if !ok {
+			_ = again(func() error {
+				l, err := n.LinkByIndex(index)
+				if err == nil {
+					name = l.Attrs().Name
+				}
+				return err
+			})
+			known[index] = name
+		}
+		return name
+	}
+}
+
+// leads describes where a route leads. It includes the indexes of devices: a device that was made
+// anew may have the same name.
+func leads(r netlink.Route, names func(index int) string) string {
+	hop := func(gateway net.IP, via netlink.Destination, index int) string {
+		var words []string
+		if len(gateway) > 0 {
+			words = append(words, "via "+gateway.String())
+		}
+		if via != nil {
+			words = append(words, "via "+via.String())
+		}
+		if index != 0 {
+			words = append(words, fmt.Sprintf("dev %s (%d)", names(index), index))
+		}
+		return strings.Join(words, " ")
+	}
+	switch r.Type {
+	case unix.RTN_UNICAST, unix.RTN_LOCAL:
+	default:
+		return fmt.Sprintf("nowhere (type %d)", r.Type)
+	}
+	if len(r.MultiPath) == 0 {
+		return hop(r.Gw, r.Via, r.LinkIndex)
+	}
+	var all []string
+	for _, m := range r.MultiPath {
+		all = append(all, hop(m.Gw, m.Via, m.LinkIndex))
+	}
+	return strings.Join(all, ", ")
 }

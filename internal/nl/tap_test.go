@@ -41,7 +41,7 @@ func inPair(t *testing.T, fn func() error) {
 }
 
 func TestPacketHearsTheOtherEndOnly(t *testing.T) {
-	// A protocol for experiments (IEEE 802), and nobody's address.
+	// A protocol number for experiments (IEEE 802), and an address that no device has.
 	said := append([]byte{2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 8, 0x88, 0xb5}, bytes.Repeat([]byte("x"), 46)...)
 	var a, b *os.File
 	inPair(t, func() (err error) {

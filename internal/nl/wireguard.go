@@ -9,8 +9,8 @@ import (
 	"nettoll/internal/netns"
 )
 
-// WireGuard configures a WireGuard device: one of the kernel in this namespace, or one of
-// a process that offers its socket in /var/run/wireguard, in whatever namespace it is.
+// WireGuard configures a WireGuard device: a kernel device in this namespace, or the device of a
+// process with a socket in /var/run/wireguard, in any namespace.
 func (n *NS) WireGuard(device string, cfg wgtypes.Config) error {
 	err := n.wgctrl(func(c *wgctrl.Client) error { return c.ConfigureDevice(device, cfg) })
 	if err != nil {
@@ -19,7 +19,7 @@ func (n *NS) WireGuard(device string, cfg wgtypes.Config) error {
 	return nil
 }
 
-// WireGuardPeers are the peers of such a device, as they are now.
+// WireGuardPeers returns the present peers of such a device.
 func (n *NS) WireGuardPeers(device string) (peers []wgtypes.Peer, err error) {
 	err = n.wgctrl(func(c *wgctrl.Client) error {
 		d, err := c.Device(device)

@@ -9,33 +9,33 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ESP is one direction of IPsec between two hosts: what one subnet sends to another goes
-// encrypted and inside a packet from host to host (RFC 4303, tunnel mode) with AES-GCM
-// (RFC 4106). A namespace is that of the host that sends, or of the one that receives.
+// ESP is one direction of IPsec between two hosts: packets from one subnet to another are encrypted
+// with AES-GCM (RFC 4106) and carried in packets from host to host (RFC 4303, tunnel mode). Its
+// methods take the namespace of the sending or of the receiving host.
 type ESP struct {
 	From, To netip.Addr   // hosts
-	Src, Dst netip.Prefix // subnets behind them, both of one family
-	SPI      uint32       // of this direction; those up to 255 are reserved
+	Src, Dst netip.Prefix // subnets behind them, both of the same family
+	SPI      uint32       // of this direction; values up to 255 are reserved
 	Key      [ESPKey]byte
 }
 
 const (
-	// ESPKey is the length of a key in bytes: 16 for AES and 4 of salt.
+	// ESPKey is the length of a key in bytes: 16 for AES and 4 for the salt.
 	ESPKey = 20
 	espICV = 128 // bits of the integrity check value
-	// replayWindow is how many packets may be overtaken by others, as IKE daemons set it.
+	// replayWindow is how many packets may overtake a packet, as IKE daemons set it.
 	replayWindow = 32
 )
 
-// ESPPayload is the largest packet that ESP carries where the underlay carries mtu bytes:
-// the outer header has 20, ESP's own 8, the initialisation vector 8 and the check value
-// 16; the payload with its trailer of 2 is padded to a multiple of 4.
+// ESPPayload returns the largest packet that ESP carries over an underlay that carries mtu bytes: the
+// outer header takes 20 bytes, ESP's own 8, the initialisation vector 8 and the check value 16; the
+// payload with its trailer of 2 is padded to a multiple of 4.
 func ESPPayload(mtu int) int { return (mtu-20-8-8-espICV/8)&^3 - 2 }
 
-// Send has the namespace encrypt what leaves it.
+// Send makes the namespace encrypt outgoing packets.
 func (e ESP) Send(ns string) error { return e.add(ns, netlink.XFRM_DIR_OUT) }
 
-// Receive has the namespace decrypt what arrives, and refuse what arrives in another way.
+// Receive makes the namespace decrypt incoming packets, and refuse packets that arrive unencrypted.
 func (e ESP) Receive(ns string) error {
 	return e.add(ns, netlink.XFRM_DIR_IN, netlink.XFRM_DIR_FWD)
 }
@@ -60,17 +60,13 @@ func (e ESP) add(ns string, dirs ...netlink.Dir) error {
 	return nil
 }
 
-// Remove undoes Send or Receive; what is gone already is no error.
+// Remove undoes Send or Receive. It is not an error if nothing is left to remove.
 func (e ESP) Remove(ns string) error {
 	err := xfrm(ns, func(h *netlink.Handle) error {
-		errs := []error{again(func() error { return h.XfrmStateDel(e.state()) })}
+		gone := []error{unix.ESRCH, unix.ENOENT}
+		errs := []error{unless(again(func() error { return h.XfrmStateDel(e.state()) }), gone...)}
 		for _, dir := range []netlink.Dir{netlink.XFRM_DIR_IN, netlink.XFRM_DIR_FWD, netlink.XFRM_DIR_OUT} {
-			errs = append(errs, again(func() error { return h.XfrmPolicyDel(e.policy(dir)) }))
-		}
-		for i, err := range errs {
-			if errors.Is(err, unix.ESRCH) || errors.Is(err, unix.ENOENT) {
-				errs[i] = nil
-			}
+			errs = append(errs, unless(again(func() error { return h.XfrmPolicyDel(e.policy(dir)) }), gone...))
 		}
 		return errors.Join(errs...)
 	})
@@ -80,16 +76,14 @@ func (e ESP) Remove(ns string) error {
 	return nil
 }
 
-// Count is what the namespace has encrypted or decrypted so far.
+// Count returns what the namespace has encrypted or decrypted so far.
 func (e ESP) Count(ns string) (packets, bytes uint64, err error) {
 	err = xfrm(ns, func(h *netlink.Handle) error {
-		return again(func() error {
-			got, err := h.XfrmStateGet(e.state())
-			if err == nil {
-				packets, bytes = got.Statistics.Packets, got.Statistics.Bytes
-			}
-			return err
-		})
+		got, err := ask(func() (*netlink.XfrmState, error) { return h.XfrmStateGet(e.state()) })
+		if err == nil {
+			packets, bytes = got.Statistics.Packets, got.Statistics.Bytes
+		}
+		return err
 	})
 	if err != nil {
 		return 0, 0, fmt.Errorf("read ESP from %s to %s: %w", e.Src, e.Dst, err)
@@ -115,7 +109,7 @@ func (e ESP) policy(dir netlink.Dir) *netlink.XfrmPolicy {
 	}
 }
 
-// xfrm connects to the part of the kernel of a namespace that IPsec is configured by.
+// xfrm calls fn with a connection to the IPsec configuration of a namespace.
 func xfrm(ns string, fn func(*netlink.Handle) error) error {
 	h, err := connect(ns, unix.NETLINK_XFRM)
 	if err != nil {

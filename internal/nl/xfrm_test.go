@@ -6,9 +6,9 @@ import (
 	"nettoll/internal/nl"
 )
 
-// TestESPPayloadFits wants the largest packet that fits, neither a byte more nor less.
+// TestESPPayloadFits checks that the result is exactly the largest packet that fits.
 func TestESPPayloadFits(t *testing.T) {
-	wire := func(packet int) int { // RFC 4303 and 4106: IP, SPI and number, IV, padded to 4 with 2 of trailer, ICV
+	wire := func(packet int) int { // RFC 4303 and 4106: IP header, SPI and sequence number, IV, payload padded to 4 with a trailer of 2, ICV
 		return 20 + 8 + 8 + (packet+2+3)/4*4 + 16
 	}
 	for mtu := 1280; mtu <= 9000; mtu++ {
@@ -16,7 +16,7 @@ func TestESPPayloadFits(t *testing.T) {
 			t.Fatalf("MTU %d: %d bytes of payload take %d, and one more takes %d", mtu, p, wire(p), wire(p+1))
 		}
 	}
-	if got := nl.ESPPayload(1500); got != 1446 { // as the kernel reckons it
+	if got := nl.ESPPayload(1500); got != 1446 { // as the kernel computes it
 		t.Errorf("an MTU of 1500 carries %d, want 1446", got)
 	}
 }

@@ -1,21 +1,22 @@
-// Package origin says what the running program was built from.
+// Package origin reports what the running program was built from.
 package origin
 
 import (
+	"cmp"
 	"fmt"
 	"runtime/debug"
 	"time"
 )
 
-// version is set when a release is linked, by .ci/release.
+// version is set by .ci/release when it links a release.
 var version string
 
 // hashLength is how much of a commit's hash is shown.
 const hashLength = 12
 
-// build is what Go keeps in a program about how it was built.
+// build is what Go records in a program about how it was built.
 type build struct {
-	version  string // of a release, or of a module that was downloaded; empty otherwise
+	version  string // of a release, or of a downloaded module; empty otherwise
 	commit   string
 	modified bool // files differed from the commit
 	time     time.Time
@@ -48,41 +49,32 @@ func running() build {
 	return read(info, version)
 }
 
-// short is the version alone: that of a release, or else "devel" and the commit.
+// short returns the version alone: that of a release, or else "devel" and the commit.
 func (b build) short() string {
-	switch {
-	case b.version != "":
-		return b.version
-	case b.commit == "":
-		return "devel"
-	case b.modified:
-		return "devel-" + b.commit + "-modified"
+	text := "devel"
+	if b.commit != "" {
+		text += "-" + b.commit
 	}
-	return "devel-" + b.commit
+	if b.commit != "" && b.modified {
+		text += "-modified"
+	}
+	return cmp.Or(b.version, text)
 }
 
-// long is the version with the commit and with what compiled it.
+// long returns the version with the commit and the Go version.
 func (b build) long() string {
-	text := b.version
-	if text == "" {
-		text = "devel"
+	commit := cmp.Or(b.commit, "unknown")
+	if b.commit != "" && b.modified {
+		commit += " with changes"
 	}
-	switch {
-	case b.commit == "":
-		text += ", commit unknown"
-	case b.modified:
-		text += ", commit " + b.commit + " with changes"
-	default:
-		text += ", commit " + b.commit
-	}
-	return fmt.Sprintf("%s, %s", text, b.goes)
+	return fmt.Sprintf("%s, commit %s, %s", cmp.Or(b.version, "devel"), commit, b.goes)
 }
 
-// Version is the version of the running program in one word, as run files keep it.
+// Version returns the version of the running program as one word, as recorded in run files.
 func Version() string { return running().short() }
 
-// Text says of the running program its version, commit and Go version.
+// Text describes the running program by its version, commit and Go version.
 func Text() string { return running().long() }
 
-// Time is when the commit was made; zero if that is not known.
+// Time returns when the commit was made, or the zero time if that is not known.
 func Time() time.Time { return running().time.UTC() }

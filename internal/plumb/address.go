@@ -11,25 +11,26 @@ import (
 // 2001:2::/48 (RFC 5180), the ranges set aside for benchmarking:
 //
 //	198.18.0.0/16   2001:2:0:ffff::/64   the underlay (platform/lab)
-//	198.18.128.0…   2001:2:0:ffff::1:0…  further addresses of hosts there
+//	198.18.64.0/18  2001:2:0:100::/108   services, whose addresses are translated
+//	198.18.128.0…   2001:2:0:ffff::1:0…  additional addresses of hosts on the underlay
 //	198.19.16i.0/20 2001:2:0:i+1::/64    containers of host i, from 0 to 14
-//	198.19.240.0/20 2001:2:0:10::/64     containers for which there is no room there
-//	198.19.0.0/16   2001:2::/56          containers of all hosts, where they share one segment
+//	198.19.240.0/20 2001:2:0:10::/64     containers that have no room in their host's block
+//	198.19.0.0/16   2001:2::/56          containers of all hosts, if they share one segment
 
 // MaxContainers is how many containers of one host have an address in its own block.
 const MaxContainers = 1<<12 - 4
 
-// spareBlock is the block of containers that find no address in that of their host: it
-// is that of a host which there never is.
+// spareBlock is the block of containers that have no room in their host's block. No host has this
+// number.
 const spareBlock = 15
 
-// ContainerAddr is the address of container k of host i, both from 0.
+// ContainerAddr returns the address of container k of host i, both from 0.
 func ContainerAddr(i, k int, six bool) netip.Addr { return at(i, k+2, six) }
 
-// Gateway is the address of host i on its containers' segment.
+// Gateway returns the address of host i on its containers' segment.
 func Gateway(i int, six bool) netip.Addr { return at(i, 1, six) }
 
-// Subnet is where the containers of host i live.
+// Subnet returns the subnet of the containers of host i.
 func Subnet(i int, six bool) netip.Prefix {
 	bits := 20
 	if six {
@@ -38,7 +39,7 @@ func Subnet(i int, six bool) netip.Prefix {
 	return netip.PrefixFrom(at(i, 0, six), bits)
 }
 
-// Segment is where all containers live when they share one segment.
+// Segment returns the subnet of all containers if they share one segment.
 func Segment(six bool) netip.Prefix {
 	bits := 16
 	if six {
@@ -48,8 +49,8 @@ func Segment(six bool) netip.Prefix {
 	return p
 }
 
-// Bare is what packets of containers look like on an underlay that carries them as they
-// are; see network.Wired.
+// Bare returns a filter that matches packets of containers on an underlay that carries them
+// unchanged; see network.Network.Wire.
 func Bare(f network.Family) string {
 	if f == network.IPv6 {
 		return "ip6 and net 2001:2::/56"
@@ -57,7 +58,19 @@ func Bare(f network.Family) string {
 	return "ip and net " + Segment(false).String()
 }
 
-// ExternalAddr is an address on the underlay for container k of host i.
+// ServiceAddr returns the address of service i, from 0 to 16383. No device has it.
+func ServiceAddr(i int, six bool) netip.Addr {
+	if six {
+		a := [16]byte{0x20, 0x01, 0, 2, 6: 0x01}
+		binary.BigEndian.PutUint16(a[14:], uint16(i))
+		return netip.AddrFrom16(a)
+	}
+	a := [4]byte{198, 18}
+	binary.BigEndian.PutUint16(a[2:], uint16(1<<14+i))
+	return netip.AddrFrom4(a)
+}
+
+// ExternalAddr returns an address on the underlay for container k of host i.
 func ExternalAddr(i, k int, six bool) netip.Addr {
 	if six {
 		a := [16]byte{0x20, 0x01, 0, 2, 6: 0xff, 7: 0xff, 13: byte(i + 1)}
@@ -80,13 +93,5 @@ func at(i, k int, six bool) netip.Addr {
 	return netip.AddrFrom4(a)
 }
 
-// Single is the prefix of one address.
+// Single returns the prefix of a single address.
 func Single(a netip.Addr) netip.Prefix { return netip.PrefixFrom(a, a.BitLen()) }
-
-// both runs fn for IPv4 and IPv6, until one fails.
-func both(fn func(six bool) error) error {
-	if err := fn(false); err != nil {
-		return err
-	}
-	return fn(true)
-}

@@ -28,7 +28,7 @@ func TestMoreContainersThanAHostHasAddresses(t *testing.T) {
 	}
 }
 
-// place is a container of which nothing is wanted but a name.
+// place is a container of which only the name is used.
 type place struct{ platform.Endpoint }
 
 func (place) Name() string { return "c" }

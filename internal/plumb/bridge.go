@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"os"
 	"time"
 
 	"github.com/vishvananda/netlink"
@@ -12,29 +13,44 @@ import (
 	"nettoll/network"
 )
 
-// MaxPorts is how many ports a Linux bridge can have (BR_MAX_PORTS less the
-// reserved number 0).
+// MaxPorts is how many ports a Linux bridge can have (BR_MAX_PORTS minus the reserved number 0).
 const MaxPorts = 1023
 
 // Bridge is a Linux bridge on a host.
 type Bridge struct {
 	Name string
 	Host *Host
-	MTU  int // of its ports; 0 is the kernel's
-	Kept int // ports that are not for containers
+	MTU  int // of its ports; 0 means the kernel's default
 
-	made     bool // by AddBridge: it comes up when its containers are attached
-	gateway  bool // it is the containers' way out
-	without6 bool
+	made    bool // by addBridge: it is brought up after its containers are attached
+	gateway bool // it is the containers' gateway
 }
 
-// AddBridge makes a bridge on the host, which Attach brings up. With a gateway address it
-// is the containers' way out.
-func (s *Site) AddBridge(h *Host, name string, mtu int, gateway bool) (*Bridge, error) {
+// Bridge makes a bridge on a host and attaches all containers of the host to it. A host that is their
+// gateway forwards. If they share a segment with the containers of other hosts, no firewall rule
+// applies to bridged packets.
+func (s *Site) Bridge(ctx context.Context, h *Host, name string, mtu int, plug Attachment) error {
+	b, err := s.addBridge(h, name, mtu, plug.Gateway)
+	if err != nil {
+		return err
+	}
+	if err := b.Attach(ctx, s, h.Nodes, plug); err != nil {
+		return err
+	}
+	switch {
+	case plug.Gateway:
+		return h.Forwarding()
+	case plug.Flat:
+		return h.BridgeNetfilter(false)
+	}
+	return nil
+}
+
+func (s *Site) addBridge(h *Host, name string, mtu int, gateway bool) (*Bridge, error) {
 	if err := h.ours(); err != nil {
 		return nil, err
 	}
-	b := &Bridge{Name: name, Host: h, MTU: mtu, made: true, gateway: gateway, without6: s.without6}
+	b := &Bridge{Name: name, Host: h, MTU: mtu, made: true, gateway: gateway}
 	s.MadeDevice(h.NS, name)
 	return b, nl.With(h.NS, func(n *nl.NS) error {
 		attrs := netlink.NewLinkAttrs()
@@ -43,13 +59,12 @@ func (s *Site) AddBridge(h *Host, name string, mtu int, gateway bool) (*Bridge, 
 	})
 }
 
-// up brings up a bridge of AddBridge, whose ports have all been attached.
+// up brings up a bridge made by addBridge, after all its ports have been attached.
 //
-// Until then its ports drop what they receive. When its device comes up, the kernel of a
-// container sends multicast listener reports, which a bridge floods to all other ports: a
-// thousand containers would send each other millions of packets, through every firewall
-// rule, for a minute.
-func (b *Bridge) up() error {
+// Until then its ports drop all packets. When its device comes up, the kernel of a container sends
+// multicast listener reports, which a bridge floods to all other ports: a thousand containers would
+// send each other millions of packets, through every firewall rule, for a minute.
+func (b *Bridge) up(plug Attachment) error {
 	if !b.made {
 		return nil
 	}
@@ -57,22 +72,20 @@ func (b *Bridge) up() error {
 		if err := n.Up(b.Name); err != nil || !b.gateway {
 			return err
 		}
-		i := b.Host.Index
-		return both(func(six bool) error {
-			if six && b.without6 {
-				return nil
-			}
-			return n.Addr(b.Name, netip.PrefixFrom(Gateway(i, six), Subnet(i, six).Bits()))
-		})
+		var ways []netip.Prefix
+		for _, six := range plug.families() {
+			ways = append(ways, netip.PrefixFrom(Gateway(b.Host.Index, six), Subnet(b.Host.Index, six).Bits()))
+		}
+		return n.Addr(b.Name, ways...)
 	})
 }
 
-// Attach gives each container a veth pair to the bridge, addresses and routes. All
-// of them can be reached when it returns.
-func (b *Bridge) Attach(ctx context.Context, s *Site, nodes []*Node, plug Plug) error {
+// Attach gives each container a veth pair to the bridge, addresses and routes. When it returns, all
+// of them can be reached; if they are many, only after Settle.
+func (b *Bridge) Attach(ctx context.Context, s *Site, nodes []*Node, plug Attachment) error {
 	talking := len(nodes) - s.silent(b.Host)
-	if room := MaxPorts - b.Kept; talking > room {
-		return fmt.Errorf("bridge %s: %d containers talk: it has %d ports for them", b.Name, talking, room)
+	if room := MaxPorts - plug.Kept; talking > room {
+		return fmt.Errorf("bridge %s: %d containers talk, but it has only %d ports for them", b.Name, talking, room)
 	}
 	if room := max(talking, silentPorts); len(nodes) > room {
 		further, err := b.overflow(s, len(nodes)-room)
@@ -88,12 +101,9 @@ func (b *Bridge) Attach(ctx context.Context, s *Site, nodes []*Node, plug Plug) 
 		plug.Device = "eth0"
 	}
 	plug.without6 = s.without6
-	var index int
-	err := nl.With(b.Host.NS, func(n *nl.NS) error {
-		l, err := n.Link(b.Name)
-		if err == nil {
-			index = l.Attrs().Index
-		}
+	var bridge nl.Interface
+	err := nl.With(b.Host.NS, func(n *nl.NS) (err error) {
+		bridge, err = n.Interface(b.Name)
 		return err
 	})
 	if err != nil {
@@ -102,7 +112,7 @@ func (b *Bridge) Attach(ctx context.Context, s *Site, nodes []*Node, plug Plug) 
 	for _, node := range nodes {
 		node.Device, node.Port = plug.Device, fmt.Sprintf("veth%d", node.Index)
 	}
-	if err := s.Pairs(ctx, b.Host, nodes, index, b.MTU); err != nil {
+	if err := s.Pairs(ctx, b.Host, nodes, bridge.Index, b.MTU); err != nil {
 		return fmt.Errorf("attach to bridge %s: %w", b.Name, err)
 	}
 	for _, node := range nodes {
@@ -114,39 +124,43 @@ func (b *Bridge) Attach(ctx context.Context, s *Site, nodes []*Node, plug Plug) 
 		return err
 	}
 	if b.made && len(nodes) > crowd {
-		if err := b.hushed(ctx, index); err != nil {
-			return err
-		}
+		s.loud = append(s.loud, loud{b, bridge.Index, plug})
+		return nil
 	}
-	return b.up()
+	return b.up(plug)
+}
+
+// loud is a bridge that stays down until its many containers have sent their reports; see up.
+type loud struct {
+	*Bridge
+	index int
+	plug  Attachment
 }
 
 const (
-	// crowd is how many containers send enough reports for a bridge to wait until they
-	// have been sent.
+	// crowd is the number of containers above which a bridge waits until they have sent their
+	// reports.
 	crowd = 64
-	// calm is how long no report must have been sent, and hushTime how long that may take.
-	calm     = 100 * time.Millisecond
+	// calm is the time without reports after which they count as sent; hushTime bounds the wait for that.
+	calm     = 50 * time.Millisecond
 	hushTime = 5 * time.Second
 )
 
-// hushed waits until the ports of a bridge, which is given by its index, receive nothing any
-// more; see up. On a busy machine that is a while after the containers are ready.
-func (b *Bridge) hushed(ctx context.Context, index int) error {
+// Settle waits until the ports of all bridges with many containers receive no more packets, which on
+// a busy machine is some time after the containers are ready, and brings these bridges up.
+func (s *Site) Settle(ctx context.Context) error {
 	var before uint64
-	for deadline := time.Now().Add(hushTime); ; {
+	for deadline := time.Now().Add(hushTime); len(s.loud) > 0; {
 		var now uint64
-		err := nl.With(b.Host.NS, func(n *nl.NS) error {
-			all, err := n.Interfaces()
-			for _, d := range all {
-				if d.Master == index {
-					now += d.Packets
-				}
+		for _, l := range s.loud {
+			received, err := l.received()
+			if err != nil {
+				return err
 			}
-			return err
-		})
-		if err != nil || now == before || time.Now().After(deadline) {
-			return err
+			now += received
+		}
+		if now == before || time.Now().After(deadline) {
+			break
 		}
 		before = now
 		select {
@@ -155,15 +169,36 @@ func (b *Bridge) hushed(ctx context.Context, index int) error {
 		case <-time.After(calm):
 		}
 	}
+	for _, l := range s.loud {
+		if err := l.up(l.plug); err != nil {
+			return err
+		}
+	}
+	s.loud = nil
+	return nil
 }
 
-// silentPorts is how many ports a bridge may have when some of its containers do not
-// talk. It has room for more, but sends a broadcast, such as an ARP request, to each of
-// them at once, and what exceeds a CPU's backlog (net.core.netdev_max_backlog, 1000)
-// is dropped: with more, those that were attached first cannot be found.
+// received returns how many packets the ports of the bridge have received or dropped.
+func (l loud) received() (packets uint64, err error) {
+	err = nl.With(l.Host.NS, func(n *nl.NS) error {
+		all, err := n.Interfaces()
+		for _, d := range all {
+			if d.Master == l.index {
+				packets += d.Packets
+			}
+		}
+		return err
+	})
+	return packets, err
+}
+
+// silentPorts is how many ports a bridge may have if some of its containers do not talk. It has room
+// for more, but sends a broadcast, such as an ARP request, to all of them at once, and packets in
+// excess of a CPU's backlog (net.core.netdev_max_backlog, 1000) are dropped: with more ports, the
+// containers that were attached first cannot be found.
 const silentPorts = 900
 
-// silent is how many containers of a host do not talk.
+// silent returns how many containers of a host do not talk.
 func (s *Site) silent(h *Host) (n int) {
 	for _, node := range s.Neighbours {
 		if node.Host == h {
@@ -173,10 +208,10 @@ func (s *Site) silent(h *Host) (n int) {
 	return n
 }
 
-// overflow makes a further bridge for neighbours that find no port on this one. It
-// leads nowhere: who lives there does not talk.
+// overflow makes another bridge for neighbours that have no room on this one. It leads nowhere,
+// because they do not talk.
 func (b *Bridge) overflow(s *Site, over int) (*Bridge, error) {
-	further, err := s.AddBridge(b.Host, b.Name+"x", b.MTU, false)
+	further, err := s.addBridge(b.Host, b.Name+"x", b.MTU, false)
 	if err == nil {
 		s.Notes = append(s.Notes, fmt.Sprintf("%s: bridge %s has as many containers as a broadcast can reach; %d silent ones are on %s", b.Host.Name(), b.Name, over, further.Name))
 	}
@@ -184,14 +219,11 @@ func (b *Bridge) overflow(s *Site, over int) (*Bridge, error) {
 }
 
 // ready waits until the bridge can forward to all nodes and they have their addresses.
-func (b *Bridge) ready(ctx context.Context, nodes []*Node, plug Plug) error {
+func (b *Bridge) ready(ctx context.Context, nodes []*Node, plug Attachment) error {
 	var ports []string
 	for _, n := range nodes {
 		ports = append(ports, n.Port)
-		own := []netip.Addr{n.Addr4, n.Addr6}
-		if plug.without6 {
-			own = own[:1]
-		}
+		own := []netip.Addr{n.Addr4, n.Addr6}[:len(plug.families())]
 		if err := nl.With(n.NS, func(in *nl.NS) error { return in.Own(ctx, own...) }); err != nil {
 			return fmt.Errorf("%s: %w", n.Name(), err)
 		}
@@ -202,4 +234,21 @@ func (b *Bridge) ready(ctx context.Context, nodes []*Node, plug Plug) error {
 // BridgedHops is the path between two ports of one bridge.
 func BridgedHops(from, to *Node, _ network.Family) []network.Hop {
 	return []network.Hop{from.Hop(), from.PortHop(), to.PortHop(), to.Hop()}
+}
+
+// Pairs gives each of the nodes, all on the same host, a veth pair: Device in the node and Port on the
+// host, which is brought up. master is the index of the bridge that the ports belong to, 0 means
+// none; MTU 0 means the kernel's default.
+func (s *Site) Pairs(ctx context.Context, h *Host, nodes []*Node, master, mtu int) error {
+	var pairs nl.Batch
+	for _, n := range nodes {
+		ns, err := os.Open(n.NS)
+		if err != nil {
+			return fmt.Errorf("open network namespace of %s: %w", n.Name(), err)
+		}
+		defer ns.Close()
+		s.MadeDevice(h.NS, n.Port)
+		pairs.AddVeth(nl.Veth{Name: n.Port, Master: master, MTU: mtu, Peer: n.Device, PeerNS: int(ns.Fd())})
+	}
+	return pairs.Do(ctx, h.NS)
 }

@@ -5,82 +5,118 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"os"
+	"slices"
 
 	"github.com/vishvananda/netlink"
 
+	"nettoll/internal/netns"
 	"nettoll/internal/nl"
 	"nettoll/network"
 )
 
-// Child makes a device (macvlan, ipvlan) on the uplink of the node's host,
-// inside the node, with the node's address on the segment that all hosts share.
-func (s *Site) Child(ctx context.Context, n *Node, device string, make func(netlink.LinkAttrs) netlink.Link) error {
+// child makes a device (macvlan, ipvlan) in the node on top of the uplink of its host, with the node's
+// address on the segment that all hosts share.
+func (s *Site) child(ctx context.Context, n *Node, device string, kind ChildKind) error {
 	if err := n.Host.ours(); err != nil {
 		return err
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	ns, err := os.Open(n.NS)
-	if err != nil {
-		return fmt.Errorf("open network namespace of %s: %w", n.Name(), err)
-	}
-	defer ns.Close()
 	s.MadeDevice(n.NS, device)
 	n.Device = device
-	// Older kernels (6.1 is one) refuse a new device the name of any that the host
-	// has, although it goes elsewhere. So it gets its own name when it is there.
+	// Older kernels (6.1 is one) refuse a new device the name of any device of the host, although it goes
+	// to another namespace. So it gets its own name once it is there.
 	provisional := fmt.Sprintf("child%d", n.Index)
-	err = nl.With(n.Host.NS, func(h *nl.NS) error {
-		parent, err := h.Link(n.Host.Uplink().Device)
-		if err != nil {
-			return err
-		}
-		attrs := netlink.NewLinkAttrs()
-		attrs.Name, attrs.ParentIndex, attrs.Namespace = provisional, parent.Attrs().Index, netlink.NsFd(ns.Fd())
-		return h.Add(make(attrs))
+	err := netns.Hold(n.NS, func(fd int) error {
+		return n.Host.onUplink(provisional, func(attrs netlink.LinkAttrs) netlink.Link {
+			attrs.Namespace = netlink.NsFd(fd)
+			return kind(attrs)
+		})
 	})
 	if err != nil {
 		return err
 	}
 	return nl.With(n.NS, func(in *nl.NS) error {
-		l, err := in.Link(provisional)
-		if err != nil {
-			return err
-		}
-		if err := in.LinkSetName(l, device); err != nil {
-			return errors.Join(fmt.Errorf("rename %s to %s: %w", provisional, device, err), in.Remove(provisional))
+		if err := in.Rename(provisional, device); err != nil {
+			return errors.Join(err, in.Remove(provisional))
 		}
 		if err := in.Up(device); err != nil {
 			return err
 		}
-		return both(func(six bool) error {
-			return in.Addr(device, netip.PrefixFrom(n.addr(six), Segment(six).Bits()))
-		})
+		return in.Addr(device, netip.PrefixFrom(n.Addr4, Segment(false).Bits()), netip.PrefixFrom(n.Addr6, Segment(true).Bits()))
 	})
 }
 
-// Children does so in every container of the site.
-func (s *Site) Children(ctx context.Context, device string, make func(netlink.LinkAttrs) netlink.Link) error {
-	for _, n := range s.Nodes() {
-		if err := s.Child(ctx, n, device, make); err != nil {
+// AddChild makes such a device on the host itself, with addresses that no other device has.
+func (s *Site) AddChild(h *Host, device string, kind ChildKind, addrs ...netip.Prefix) error {
+	s.MadeDevice(h.NS, device)
+	if err := h.onUplink(device, kind); err != nil {
+		return err
+	}
+	return nl.With(h.NS, func(n *nl.NS) error {
+		if err := n.Up(device); err != nil {
+			return err
+		}
+		return n.Addr(device, addrs...)
+	})
+}
+
+// onUplink makes a device on top of the host's uplink.
+func (h *Host) onUplink(device string, kind ChildKind) error {
+	below := h.NS
+	if h.Apart {
+		below = ""
+	}
+	return nl.With(below, func(n *nl.NS) error {
+		parent, err := n.Link(h.Uplink().Device)
+		if err != nil {
+			return err
+		}
+		attrs := netlink.NewLinkAttrs()
+		attrs.Name, attrs.ParentIndex = device, parent.Attrs().Index
+		return n.Add(kind(attrs))
+	})
+}
+
+// Children connects all containers by devices on top of their hosts' uplinks.
+func (n *Network) Children(ctx context.Context, device string, kind ChildKind) error {
+	n.Hops = ChildHops
+	for _, node := range n.Nodes() {
+		if err := n.child(ctx, node, device, kind); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// ChildrenPart returns the Builder of Children.
+func ChildrenPart(device string, kind ChildKind) Builder {
+	return func(ctx context.Context, s *Site, h *Host) (Built, error) {
+		for _, node := range h.Nodes {
+			if err := s.child(ctx, node, device, kind); err != nil {
+				return Built{}, err
+			}
+		}
+		return Built{}, nil
+	}
+}
+
+// ChildKind makes a device that has another one as its parent.
+type ChildKind func(netlink.LinkAttrs) netlink.Link
+
 // MacvlanBridge is a macvlan device whose siblings reach each other directly.
 func MacvlanBridge(attrs netlink.LinkAttrs) netlink.Link {
 	return &netlink.Macvlan{LinkAttrs: attrs, Mode: netlink.MACVLAN_MODE_BRIDGE}
 }
 
-// ChildHops is the path between children of uplinks: siblings on one host talk
-// past the uplink, others over it.
+// IPVlan is an ipvlan device in the given mode.
+func IPVlan(mode netlink.IPVlanMode) ChildKind {
+	return func(attrs netlink.LinkAttrs) netlink.Link { return &netlink.IPVlan{LinkAttrs: attrs, Mode: mode} }
+}
+
+// ChildHops is the path between children of uplinks: siblings on one host do not use the uplink,
+// others do.
 func ChildHops(from, to *Node, _ network.Family) []network.Hop {
-	if from.Host == to.Host {
-		return []network.Hop{from.Hop(), Absent(from.Host.UplinkHop()), to.Hop()}
-	}
-	return []network.Hop{from.Hop(), from.Host.UplinkHop(), to.Host.UplinkHop(), to.Hop()}
+	return slices.Concat([]network.Hop{from.Hop()}, UplinkHops(from.Host, to.Host), []network.Hop{to.Hop()})
 }

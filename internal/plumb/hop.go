@@ -2,22 +2,27 @@ package plumb
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"nettoll/internal/nl"
 	"nettoll/internal/nl/nft"
 	"nettoll/network"
+	"nettoll/platform"
 )
 
-// DeviceHop counts what a device received and sent, together.
+// DeviceHop returns a hop that counts the packets that a device received and sent, together.
 func DeviceHop(where, ns, device string) network.Hop {
 	return network.Hop{
 		Name: where + "/" + device, Kind: network.Device,
 		Read: func(context.Context) (c network.Count, err error) {
 			err = nl.With(ns, func(n *nl.NS) error {
 				d, err := n.Interface(device)
-				c = Counted(d)
+				c = counted(d)
 				return err
 			})
 			return c, err
@@ -25,22 +30,58 @@ func DeviceHop(where, ns, device string) network.Hop {
 	}
 }
 
-// Counted is what a device says of itself as a hop.
-func Counted(d nl.Interface) network.Count {
+// Lister is an endpoint that lists its network devices itself.
+type Lister interface {
+	Interfaces(context.Context) ([]nl.Interface, error)
+}
+
+// deviceOf returns a hop of an endpoint's device. If its namespace is not known, the endpoint is asked.
+func deviceOf(e platform.Endpoint, ns, device string) network.Hop {
+	hop := DeviceHop(e.Name(), ns, device)
+	if ns != "" {
+		return hop
+	}
+	hop.Read = listed(e.Name(), e.(Lister), device)
+	return hop
+}
+
+// listed returns a function that finds a device among those that an endpoint lists.
+func listed(where string, of Lister, device string) func(context.Context) (network.Count, error) {
+	return func(ctx context.Context) (network.Count, error) {
+		all, err := of.Interfaces(ctx)
+		if err != nil {
+			return network.Count{}, err
+		}
+		i := slices.IndexFunc(all, func(d nl.Interface) bool { return d.Name == device })
+		if i < 0 {
+			return network.Count{}, fmt.Errorf("%s has no device %s any more", where, device)
+		}
+		return counted(all[i]), nil
+	}
+}
+
+// counted returns the count of a device as a hop.
+func counted(d nl.Interface) network.Count {
 	return network.Count{
 		Packets: d.Packets, Bytes: d.Bytes,
 		At: network.Joint{Kind: d.Kind, Index: d.Index, Peer: d.Peer, Home: int(d.Home), Master: d.Master},
 	}
 }
 
-// Hop is the node's own device.
-func (n *Node) Hop() network.Hop { return DeviceHop(n.Name(), n.NS, n.Device) }
+// Hop returns the node's own device as a hop.
+func (n *Node) Hop() network.Hop { return deviceOf(n.Endpoint, n.NS, n.Device) }
 
-// PortHop is the host's end of the node's veth pair.
-func (n *Node) PortHop() network.Hop { return DeviceHop(n.Host.Name(), n.Host.NS, n.Port) }
+// PortHop returns the host's end of the node's veth pair as a hop.
+func (n *Node) PortHop() network.Hop {
+	hop := n.Host.Hop(n.Port)
+	if n.PortAs != "" {
+		hop.Name = n.Host.Name() + "/" + n.PortAs
+	}
+	return hop
+}
 
-// LoopbackHop is the node's lo.
-func (n *Node) LoopbackHop() network.Hop { return DeviceHop(n.Name(), n.NS, "lo") }
+// LoopbackHop returns the node's lo as a hop.
+func (n *Node) LoopbackHop() network.Hop { return deviceOf(n.Endpoint, n.NS, "lo") }
 
 // OverLoopback is the Reach of networks whose nodes share a namespace.
 func OverLoopback(_, _ *Node, f network.Family) netip.Addr {
@@ -50,16 +91,61 @@ func OverLoopback(_, _ *Node, f network.Family) netip.Addr {
 	return netip.AddrFrom4([4]byte{127, 0, 0, 1})
 }
 
-// LoopbackHops is their path.
+// LoopbackHops is the path in networks whose nodes share a namespace.
 func LoopbackHops(from, _ *Node, _ network.Family) []network.Hop {
 	return []network.Hop{from.LoopbackHop()}
 }
 
-// UplinkHop is the host's device on the underlay.
-func (h *Host) UplinkHop() network.Hop { return DeviceHop(h.Name(), h.NS, h.Uplink().Device) }
+// Hop returns a device of the host as a hop.
+func (h *Host) Hop(device string) network.Hop { return deviceOf(h.Host, h.NS, device) }
 
-// RuleHop is a firewall rule. Kind is network.Rule for one that sees all
-// packets, network.Connection for one of a NAT chain.
+// UplinkHop returns the host's device on the underlay as a hop.
+func (h *Host) UplinkHop() network.Hop { return h.Hop(h.Uplink().Device) }
+
+// UplinkHops returns the devices on the underlay, for hosts that have one. Payload between two hosts
+// crosses both devices; payload within a host must not cross its device.
+func UplinkHops(from, to *Host) (hops []network.Hop) {
+	for _, h := range []*Host{from, to} {
+		if h.Uplink().Device != "" {
+			hops = append(hops, h.UplinkHop())
+		}
+	}
+	if from == to && len(hops) > 0 {
+		return []network.Hop{Absent(hops[0])}
+	}
+	return hops
+}
+
+// HostHops is the path between processes of hosts. The kernel sends packets to a host's own address
+// over lo.
+func HostHops(from, to *Node, _ network.Family) []network.Hop {
+	hops := UplinkHops(from.Host, to.Host)
+	if from.Host == to.Host {
+		return append([]network.Hop{from.Host.Hop("lo")}, hops...)
+	}
+	return hops
+}
+
+// Side returns the hops on the host of a container between the container's port and the uplink, if
+// its peer is on the given host, which may be the same one.
+type Side func(at *Node, peer *Host, f network.Family) []network.Hop
+
+// Across returns the path between containers of two hosts: device, port, the hops of side, uplink, and
+// the same in reverse order on the other host. Between containers of one host the two sides meet, and
+// the uplink must not be crossed.
+func Across(side Side) func(from, to *Node, f network.Family) []network.Hop {
+	return func(from, to *Node, f network.Family) []network.Hop {
+		near := func(at, peer *Node) []network.Hop {
+			return append([]network.Hop{at.Hop(), at.PortHop()}, side(at, peer.Host, f)...)
+		}
+		far := near(to, from)
+		slices.Reverse(far)
+		return slices.Concat(near(from, to), UplinkHops(from.Host, to.Host), far)
+	}
+}
+
+// RuleHop returns firewall rules as a hop. Kind is network.Rule for rules that see all packets, and
+// network.Connection for rules of a NAT chain.
 func RuleHop(h *Host, name string, kind network.HopKind, rules ...nft.Rule) network.Hop {
 	return network.Hop{
 		Name: h.Name() + "/" + strings.ReplaceAll(name, " ", "-"), Kind: kind,
@@ -78,7 +164,28 @@ func RuleHop(h *Host, name string, kind network.HopKind, rules ...nft.Rule) netw
 	}
 }
 
-// Absent says that the payload must not cross the hop.
+// Reading shares the last reading of a host among the hops that count there.
+type Reading[T any] struct {
+	mu    sync.Mutex
+	ended time.Time
+	last  T
+}
+
+// Get returns the last reading if it is younger than lasts, and otherwise reads again.
+func (r *Reading[T]) Get(ctx context.Context, lasts time.Duration, read func(context.Context) (T, error)) (T, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if time.Since(r.ended) < lasts {
+		return r.last, nil
+	}
+	now, err := read(ctx)
+	if err == nil {
+		r.last, r.ended = now, time.Now()
+	}
+	return now, err
+}
+
+// Absent returns h as a hop that the payload must not cross.
 func Absent(h network.Hop) network.Hop {
 	h.Absent = true
 	return h

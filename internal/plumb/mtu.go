@@ -7,14 +7,14 @@ import (
 	"nettoll/platform"
 )
 
-// What IP needs, in bytes: IPv6 of every link (RFC 8200, section 5), the kernel takes no
-// address of it on a device with less; IPv4 of every host (RFC 791, section 3.1).
+// The smallest MTUs, in bytes: IPv6 requires 1280 of every link (RFC 8200, section 5), and the kernel
+// accepts no IPv6 address on a device with less; IPv4 requires 576 of every host (RFC 791, section 3.1).
 const leastMTU6, leastMTU4 = 1280, 576
 
-// Fits refuses underlays that are too small for what a network adds to packets. inner is
-// the MTU of containers over an underlay with an MTU. Containers have IPv6 addresses
-// whether it is carried between hosts or not; where families, the IP versions that the
-// network carries, are IPv4 alone, and there is no room for IPv6, they do without.
+// Fits returns an error for underlays whose MTU is too small for the network's overhead. inner returns
+// the MTU of containers for an MTU of the underlay. Containers have IPv6 addresses even if IPv6 is
+// not carried between hosts. If families, the IP versions that the network carries, is only IPv4,
+// and the MTU is too small for IPv6, they have none.
 func (s *Site) Fits(name string, families []int, inner func(mtu int) int) error {
 	least, version := leastMTU6, "IPv6"
 	if slices.Equal(families, []int{4}) {
@@ -42,5 +42,5 @@ func (s *Site) Fits(name string, families []int, inner func(mtu int) int) error 
 	return nil
 }
 
-// Less is the MTU of containers where a network adds so many bytes to each packet.
+// Less returns the MTU of containers in a network that adds overhead bytes to each packet.
 func Less(overhead int) func(mtu int) int { return func(mtu int) int { return mtu - overhead } }

@@ -8,7 +8,7 @@ import (
 	"nettoll/platform"
 )
 
-// uplink is a host of which nothing is known but its MTU.
+// uplink is a host of which only the MTU is known.
 type uplink struct {
 	platform.Host
 	mtu int
@@ -17,7 +17,7 @@ type uplink struct {
 func (u uplink) Uplink() platform.Uplink { return platform.Uplink{MTU: u.mtu} }
 
 func TestFits(t *testing.T) {
-	even := func(mtu int) int { return (mtu - 50) &^ 1 } // as padding has it
+	even := func(mtu int) int { return (mtu - 50) &^ 1 } // as with padding
 	for _, c := range []struct {
 		mtus     []int
 		families []int

@@ -14,33 +14,27 @@ import (
 	"nettoll/platform"
 )
 
-// Need is something of the kernel's that a network is built from. It is tried
-// out in a namespace made for that, never guessed from a version.
+// Need is a feature of the kernel that a network is built from. Whether it is available is tried out
+// in a new namespace, never guessed from a version.
 type Need struct {
 	feature, option, module string
 	try                     func(ns string) error
-	instead                 string // what does without it
+	instead                 string // the alternative that does without it
 }
 
-// Or says what does without the need, for the remedy.
+// Or sets an alternative that does without the need, for the remedy.
 func (n Need) Or(instead string) Need {
-	n.instead = "; " + instead + " does without"
+	n.instead = "; " + instead + " works without it"
 	return n
 }
 
-// What networks need.
+// Needs of networks.
 var (
-	Veth         = linkNeed("veth devices", "CONFIG_VETH", "veth", nil)
-	BridgeDevice = linkNeed("bridge devices", "CONFIG_BRIDGE", "bridge", func(netlink.LinkAttrs) netlink.Link { return &netlink.Bridge{} })
-	Macvlan      = linkNeed("macvlan devices", "CONFIG_MACVLAN", "macvlan", func(a netlink.LinkAttrs) netlink.Link {
-		return &netlink.Macvlan{LinkAttrs: a, Mode: netlink.MACVLAN_MODE_BRIDGE}
-	})
-	IPVlanL2 = linkNeed("ipvlan devices", "CONFIG_IPVLAN", "ipvlan", func(a netlink.LinkAttrs) netlink.Link {
-		return &netlink.IPVlan{LinkAttrs: a, Mode: netlink.IPVLAN_MODE_L2}
-	})
-	IPVlanL3 = linkNeed("ipvlan devices", "CONFIG_IPVLAN", "ipvlan", func(a netlink.LinkAttrs) netlink.Link {
-		return &netlink.IPVlan{LinkAttrs: a, Mode: netlink.IPVLAN_MODE_L3}
-	})
+	Veth            = linkNeed("veth devices", "CONFIG_VETH", "veth", nil)
+	BridgeDevice    = linkNeed("bridge devices", "CONFIG_BRIDGE", "bridge", func(netlink.LinkAttrs) netlink.Link { return &netlink.Bridge{} })
+	Macvlan         = linkNeed("macvlan devices", "CONFIG_MACVLAN", "macvlan", MacvlanBridge)
+	IPVlanL2        = linkNeed("ipvlan devices", "CONFIG_IPVLAN", "ipvlan", IPVlan(netlink.IPVLAN_MODE_L2))
+	IPVlanL3        = linkNeed("ipvlan devices", "CONFIG_IPVLAN", "ipvlan", IPVlan(netlink.IPVLAN_MODE_L3))
 	VXLAN           = linkNeed("VXLAN devices", "CONFIG_VXLAN", "vxlan", func(a netlink.LinkAttrs) netlink.Link { return &netlink.Vxlan{LinkAttrs: a, VxlanId: 42, Port: 4789} })
 	NAT             = Need{feature: "address translation", option: "CONFIG_NF_TABLES, CONFIG_NFT_NAT and CONFIG_NFT_FIB_INET", module: "nf_tables", try: tryNAT}
 	BridgeNetfilter = Need{feature: "netfilter on bridges", option: "CONFIG_BRIDGE_NETFILTER", module: "br_netfilter", try: tryBridgeNetfilter}
@@ -54,7 +48,7 @@ var (
 	Datapath        = Need{feature: "Open vSwitch's kernel datapath", option: "CONFIG_OPENVSWITCH", module: "openvswitch", try: tryDatapath}
 )
 
-// Check tries the needs out. The error of the first that is missing wraps
+// Check tries the needs out. The error of the first one that is missing wraps
 // platform.ErrUnsupported.
 func Check(ctx context.Context, needs ...Need) error {
 	for _, n := range needs {
@@ -68,7 +62,7 @@ func Check(ctx context.Context, needs ...Need) error {
 		err = n.try(ns[0].Path())
 		ns[0].Close()
 		if missing := (*platform.Unsupported)(nil); errors.As(err, &missing) {
-			return missing // it knows better what would fix it
+			return missing // it has the better remedy
 		}
 		if err != nil {
 			return &platform.Unsupported{
@@ -80,7 +74,7 @@ func Check(ctx context.Context, needs ...Need) error {
 	return nil
 }
 
-// linkNeed tries to make a device of the kind on one end of a veth pair.
+// linkNeed returns a need that tries to make a device on top of one end of a veth pair.
 func linkNeed(feature, option, module string, link func(netlink.LinkAttrs) netlink.Link) Need {
 	return Need{feature: feature, option: option, module: module, try: func(ns string) error {
 		return nl.With(ns, func(n *nl.NS) error {
@@ -102,7 +96,7 @@ func linkNeed(feature, option, module string, link func(netlink.LinkAttrs) netli
 	}}
 }
 
-// tunnelNeed tries to make a tunnel to a host that need not be there.
+// tunnelNeed returns a need that tries to make a tunnel to a host that need not exist.
 func tunnelNeed(feature, option, module string, link func(_ netlink.LinkAttrs, local, remote netip.Addr) netlink.Link) Need {
 	return linkNeed(feature, option, module, func(a netlink.LinkAttrs) netlink.Link {
 		a.ParentIndex = 0 // a tunnel goes wherever the route to its remote end goes
@@ -110,7 +104,7 @@ func tunnelNeed(feature, option, module string, link func(_ netlink.LinkAttrs, l
 	})
 }
 
-// someHost is an address of the underlay.
+// someHost is an address on the underlay.
 var someHost = netip.AddrFrom4([4]byte{198, 18, 0, 1})
 
 func tryESP(ns string) error {

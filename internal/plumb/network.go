@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"nettoll/internal/daemon"
+	"nettoll/internal/program"
 	"nettoll/network"
 	"nettoll/platform"
 )
@@ -14,21 +15,21 @@ import (
 // Recipe is a kind of network that is built on a site.
 type Recipe struct {
 	network.Info
-	Needs []Need                      // of the kernel
-	Have  func(context.Context) error // looks for what else it needs, such as programs; nil: nothing
-	// Try is called where all that is there, and tries what cannot be known otherwise; nil: nothing.
+	Needs []Need                      // features of the kernel
+	Have  func(context.Context) error // checks for further requirements, except programs; nil: none
+	// Programs are the programs that it runs. Paths has the locations of those that are not in PATH.
+	Programs []daemon.Program
+	Paths    program.Paths
+	// Try is called if all requirements are met, and tries what cannot be known otherwise; nil: nothing.
 	Try func(context.Context, platform.Platform) error
-	// Begin makes the site; nil is Begin.
+	// Begin makes the site; nil means the function Begin.
 	Begin func(context.Context, network.Topology, platform.Platform) (*Site, error)
-	// Build connects the containers of the site. What was made is taken down when it fails.
+	// Build connects the containers of the site. If it fails, everything that was made is removed.
 	Build func(context.Context, *Network) error
 }
 
-// Driver makes a driver of the recipe.
+// Driver returns a driver of the recipe.
 func (r Recipe) Driver() network.Driver {
-	if r.Begin == nil {
-		r.Begin = Begin
-	}
 	return network.Driver{Info: r.Info, Probe: r.probe, Connect: r.connect}
 }
 
@@ -38,53 +39,80 @@ func (r Recipe) probe(ctx context.Context, p platform.Platform) error {
 			return err
 		}
 	}
+	if _, err := daemon.Find(r.Paths, r.Programs...); err != nil {
+		return err
+	}
 	if err := Check(ctx, r.Needs...); err != nil || r.Try == nil {
 		return err
 	}
 	return r.Try(ctx, p)
 }
 
-func (r Recipe) connect(ctx context.Context, topo network.Topology, p platform.Platform) (*network.Network, error) {
-	s, err := r.Begin(ctx, topo, p)
+// Lay makes the site that Build connects, and finds the programs.
+func (r Recipe) Lay(ctx context.Context, topo network.Topology, p platform.Platform) (*Network, error) {
+	found, err := daemon.Find(r.Paths, r.Programs...)
 	if err != nil {
 		return nil, err
 	}
-	n := &Network{Site: s}
-	if err := r.Build(ctx, n); err != nil {
-		return nil, s.Abandon(ctx, err)
+	begin := Begin
+	if r.Begin != nil {
+		begin = r.Begin
+	}
+	s, err := begin(ctx, topo, p)
+	return &Network{Site: s, Programs: found}, err
+}
+
+func (r Recipe) connect(ctx context.Context, topo network.Topology, p platform.Platform) (*network.Network, error) {
+	n, err := r.Lay(ctx, topo, p)
+	if err != nil {
+		return nil, err
+	}
+	err = r.Build(ctx, n)
+	if err == nil {
+		err = n.Settle(ctx)
+	}
+	if err != nil {
+		return nil, n.Abandon(ctx, err)
 	}
 	return n.Standing(), nil
 }
 
-// Network is a site with what connects its containers.
+// Network is a site together with what connects its containers.
 type Network struct {
 	*Site
-	// Reach is where from reaches to; nil: at its own address.
+	Programs map[string]string // paths of the recipe's programs, by name
+	// Reach returns the address at which from reaches to; nil: to's own address.
 	Reach func(from, to *Node, f network.Family) netip.Addr
-	// Refuse says why from does not reach to at an address; nil: it does.
+	// Refuse returns why from does not reach to at an address; nil: it always does.
 	Refuse func(from, to *Node, f network.Family, at netip.Addr) error
-	// Translated: packets to a container arrive at its own address, wherever they were sent.
+	// Translated means that packets to a container arrive at its own address, even if they were sent
+	// to another one.
 	Translated bool
-	// Hops are the path between two nodes.
+	// Hops returns the path between two nodes.
 	Hops func(from, to *Node, f network.Family) []network.Hop
-	// Procs carry the payload in user space.
+	// Procs are the daemons that carry the payload in user space.
 	Procs []network.Daemon
-	// Needed must run as long as the network is to work, whether they carry payload or not.
+	// Needed are the daemons without which the network does not work, whether they carry payload or not.
 	Needed []*daemon.Daemon
-	// Check looks for what is wrong with a network that is up; nil: nothing is known to go wrong.
+	// Check looks for faults of a network that is up; nil: no fault is known to happen.
 	Check func(context.Context) error
-	// OnWire, Fragments and MadeUp are those of network.Network.
+	// OnWire, Fragments and MadeUp are the fields of network.Network and its Page.
 	OnWire    func(network.Family) string
 	Fragments uint64
 	MadeUp    func() []string
 }
 
-// Carry notes that a daemon carries the payload.
-func (n *Network) Carry(d *daemon.Daemon) {
-	n.Procs = append(n.Procs, network.Daemon{Name: d.String(), Host: d.OnHost(), PID: d.PID()})
+// Watch adds daemons that the network needs. carry means that they carry the payload.
+func (n *Network) Watch(carry bool, daemons ...*daemon.Daemon) {
+	n.Needed = append(n.Needed, daemons...)
+	for _, d := range daemons {
+		if carry {
+			n.Procs = append(n.Procs, network.Daemon{Name: d.String(), Host: d.OnHost(), PID: d.PID()})
+		}
+	}
 }
 
-// Standing is the network as others see it.
+// Standing returns the network as others see it.
 func (n *Network) Standing() *network.Network {
 	hosts := make([]platform.Host, len(n.Hosts))
 	for i, h := range n.Hosts {
@@ -94,7 +122,7 @@ func (n *Network) Standing() *network.Network {
 		Servers: endpoints(n.Servers), Clients: endpoints(n.Clients), Hosts: hosts,
 		Addr: n.addr, Own: n.own, Path: n.path, Close: n.Close,
 		Daemons: n.Procs, Fault: n.fault, Wire: n.OnWire, Fragments: n.Fragments, Remarks: n.remarks,
-		Page: network.Page{Firewall: n.Rules, MadeUp: n.MadeUp},
+		Page: network.Page{MadeUp: n.MadeUp},
 	}
 }
 
@@ -126,13 +154,22 @@ func endpoints(nodes []*Node) []platform.Endpoint {
 	return all
 }
 
-func (n *Network) addr(from, to platform.Endpoint, f network.Family) (netip.Addr, error) {
+// nodes returns two endpoints of the network as nodes.
+func nodes(from, to platform.Endpoint) (a, b *Node, err error) {
 	a, aok := from.(*Node)
 	b, bok := to.(*Node)
 	if !aok || !bok {
-		return netip.Addr{}, fmt.Errorf("%s or %s is not part of this network", from.Name(), to.Name())
+		err = fmt.Errorf("%s or %s is not part of this network", from.Name(), to.Name())
 	}
-	at := b.Addr(f)
+	return a, b, err
+}
+
+func (n *Network) addr(from, to platform.Endpoint, f network.Family) (at netip.Addr, err error) {
+	a, b, err := nodes(from, to)
+	if err != nil {
+		return at, err
+	}
+	at = b.Addr(f)
 	if n.Reach != nil {
 		at = n.Reach(a, b, f)
 	}
@@ -143,16 +180,16 @@ func (n *Network) addr(from, to platform.Endpoint, f network.Family) (netip.Addr
 }
 
 func (n *Network) own(from, to platform.Endpoint, f network.Family) (netip.Addr, error) {
+	at, err := n.addr(from, to, f)
 	if b, ok := to.(*Node); ok && n.Translated {
-		return b.Addr(f), nil
+		at = b.Addr(f)
 	}
-	return n.addr(from, to, f)
+	return at, err
 }
 
 func (n *Network) path(from, to platform.Endpoint, f network.Family) []network.Hop {
-	a, aok := from.(*Node)
-	b, bok := to.(*Node)
-	if !aok || !bok {
+	a, b, err := nodes(from, to)
+	if err != nil {
 		return nil
 	}
 	return n.Hops(a, b, f)

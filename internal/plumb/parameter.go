@@ -9,18 +9,18 @@ import (
 	"nettoll/platform"
 )
 
-// parameters are those of the kernel that networks set on hosts.
+// parameters are the kernel parameters that networks set on hosts.
 var parameters = []string{
 	"net/ipv4/ip_forward",
 	"net/ipv6/conf/all/forwarding",
 	"net/ipv4/conf/all/arp_ignore",
-	"net/ipv4/conf/all/send_redirects", // by WireGuard devices
+	"net/ipv4/conf/all/send_redirects", // set for WireGuard devices
 	"net/bridge/bridge-nf-call-iptables",
 	"net/bridge/bridge-nf-call-ip6tables",
 }
 
-// keepParameters pushes that a host which stays gets back the values that its kernel
-// parameters have now: the next network on it must not differ by the one before.
+// keepParameters pushes the restoring of the present kernel parameters of a host that stays: a network
+// must not affect the next one on the same host.
 func (s *Site) keepParameters(h *Host) error {
 	if s.transient || h.Facts().Borrowed {
 		return nil
@@ -43,7 +43,7 @@ func (s *Site) keepParameters(h *Host) error {
 	return nil
 }
 
-// Forwarding lets the host route packets.
+// Forwarding makes the host route packets.
 func (h *Host) Forwarding() error {
 	if err := h.ours(); err != nil {
 		return err
@@ -54,8 +54,8 @@ func (h *Host) Forwarding() error {
 	return netns.SetSysctl(h.NS, "net/ipv6/conf/all/forwarding", "1")
 }
 
-// BridgeNetfilter says whether bridged packets pass the rules for routed ones
-// (br_netfilter), for IPv4 and IPv6.
+// BridgeNetfilter sets whether bridged packets pass the rules for routed ones (br_netfilter), for
+// IPv4 and IPv6.
 func (h *Host) BridgeNetfilter(on bool) error {
 	if err := h.ours(); err != nil {
 		return err
@@ -68,19 +68,15 @@ func (h *Host) BridgeNetfilter(on bool) error {
 		err := netns.SetSysctl(h.NS, key, value)
 		if errors.Is(err, os.ErrNotExist) {
 			if !on {
-				return nil // without the module no bridged packet meets a rule
+				return nil // without the module no rule applies to bridged packets
 			}
-			return missingBridgeNetfilter(err)
+			return &platform.Unsupported{
+				Feature: "netfilter on bridges", Option: "CONFIG_BRIDGE_NETFILTER", Remedy: "modprobe br_netfilter", Err: err,
+			}
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func missingBridgeNetfilter(err error) error {
-	return &platform.Unsupported{
-		Feature: "netfilter on bridges", Option: "CONFIG_BRIDGE_NETFILTER", Remedy: "modprobe br_netfilter", Err: err,
-	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"os"
 
 	"github.com/vishvananda/netlink"
 
@@ -13,27 +12,25 @@ import (
 	"nettoll/internal/nl"
 )
 
-// What Calico's CNI plugin gives to every container: the host's end of each veth pair has
-// the same hardware address, and so the same link-local address, which is the way out
-// for IPv6. That for IPv4 is an address that nobody has; the host answers for it.
+// Settings of Calico's CNI plugin for every container: the host's ends of all veth pairs have the same
+// hardware address, and so the same link-local address, which is the gateway for IPv6. The gateway
+// for IPv4 is an address that no host has; the host answers ARP for it.
 var (
 	proxyMAC      = net.HardwareAddr{0xee, 0xee, 0xee, 0xee, 0xee, 0xee}
 	proxyGateway4 = netip.AddrFrom4([4]byte{169, 254, 1, 1})
 	proxyGateway6 = netip.AddrFrom16([16]byte{0xfe, 0x80, 8: 0xec, 0xee, 0xee, 0xff, 0xfe, 0xee, 0xee, 0xee})
 )
 
-// AttachBehindProxyARP joins the containers of a host to it without a bridge, and lets it
-// route, as Calico's CNI plugin does. Whoever writes the routes to the containers has the
-// host answer ARP, too.
+// AttachBehindProxyARP connects the containers of a host to it without a bridge, and makes it route,
+// as Calico's CNI plugin does. The code that writes the routes to the containers must also make the
+// host answer ARP.
 func (s *Site) AttachBehindProxyARP(ctx context.Context, h *Host, mtu int) error {
 	if err := h.Forwarding(); err != nil {
 		return err
 	}
-	// A host answers ARP for an address only if it has a route there. A default route
-	// is enough, which the hosts of a lab do not have.
-	s.Made("route to the gateway's address", func(context.Context) error {
-		return nl.With(h.NS, func(n *nl.NS) error { return n.UnlinkRoute(Single(proxyGateway4)) })
-	})
+	// A host answers ARP for an address only if it has a route to it. A default route would be enough,
+	// but the hosts of a lab have none.
+	s.MadeIn(h.NS, "route to the gateway's address", func(n *nl.NS) error { return n.UnlinkRoute(Single(proxyGateway4)) })
 	err := nl.With(h.NS, func(n *nl.NS) error { return n.LinkRoute(Single(proxyGateway4), h.Uplink().Device) })
 	if err != nil {
 		return err
@@ -48,27 +45,21 @@ func (s *Site) AttachBehindProxyARP(ctx context.Context, h *Host, mtu int) error
 	return nl.With(h.NS, func(n *nl.NS) error { return n.Running(ctx, ports...) })
 }
 
-// attachBehindProxyARP joins one container to its host.
+// attachBehindProxyARP connects one container to its host.
 func (s *Site) attachBehindProxyARP(ctx context.Context, node *Node, mtu int) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	h := node.Host
 	node.Port = fmt.Sprintf("cali%d", node.Index)
-	ns, err := os.Open(node.NS)
-	if err != nil {
-		return fmt.Errorf("open network namespace: %w", err)
-	}
-	defer ns.Close()
 	s.MadeDevice(h.NS, node.Port)
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name, attrs.MTU, attrs.HardwareAddr = node.Port, mtu, proxyMAC
 	return nl.With(h.NS, func(n *nl.NS) error {
-		err := n.Add(&netlink.Veth{LinkAttrs: attrs, PeerName: node.Device, PeerNamespace: netlink.NsFd(ns.Fd())})
-		if err != nil {
+		if err := n.AddVeth(attrs, node.NS, node.Device); err != nil {
 			return err
 		}
-		// Nobody else has the address of this end, and the container needs it at once.
+		// This end's address is unique, and the container needs it at once.
 		if err := netns.SetSysctl(h.NS, "net/ipv6/conf/"+node.Port+"/accept_dad", "0"); err != nil {
 			return err
 		}
@@ -79,7 +70,7 @@ func (s *Site) attachBehindProxyARP(ctx context.Context, node *Node, mtu int) er
 	})
 }
 
-// configureBehindProxyARP gives the container its addresses and its way out.
+// configureBehindProxyARP gives the container its addresses and gateways.
 func (n *Node) configureBehindProxyARP() error {
 	return nl.With(n.NS, func(in *nl.NS) error {
 		if err := in.Up(n.Device); err != nil {

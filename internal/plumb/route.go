@@ -1,7 +1,6 @@
 package plumb
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -9,22 +8,16 @@ import (
 	"nettoll/internal/nl"
 )
 
-// RouteContainers leads each host to the containers of the others over the underlay.
+// RouteContainers gives each host routes over the underlay to the containers of the others.
 func (s *Site) RouteContainers() error {
 	for _, from := range s.Hosts {
 		err := nl.With(from.NS, func(n *nl.NS) error {
-			for _, to := range s.Hosts {
-				if to == from {
-					continue
-				}
-				err := both(func(six bool) error {
-					s.Made("route to "+to.Name(), func(context.Context) error {
-						return nl.With(from.NS, func(n *nl.NS) error { return n.Unroute(Subnet(to.Index, six)) })
-					})
-					return n.Route(Subnet(to.Index, six), to.addr(six), from.Uplink().Device)
-				})
-				if err != nil {
-					return err
+			for _, to := range s.Others(from) {
+				for _, six := range []bool{false, true} {
+					s.MadeIn(from.NS, "route to "+to.Name(), func(n *nl.NS) error { return n.Unroute(Subnet(to.Index, six)) })
+					if err := n.Route(Subnet(to.Index, six), to.OnUnderlay(six), from.Uplink().Device); err != nil {
+						return err
+					}
 				}
 			}
 			return nil
@@ -36,17 +29,17 @@ func (s *Site) RouteContainers() error {
 	return nil
 }
 
-// Routes are those to the containers of other hosts which daemons write.
+// Routes are routes to the containers of other hosts that daemons write.
 type Routes struct {
 	Site     *Site
-	Families []bool // of each that is carried, whether it is IPv6
-	// Block is what a route to a host is for; nil is its Subnet.
+	Families []bool // whether it is IPv6, for each family that is carried
+	// Block returns the destination of the route to a host; nil means its Subnet.
 	Block func(to *Host, six bool) netip.Prefix
-	// Device is what routes of a host lead to; nil is its uplink.
+	// Device returns the device of a host's routes; nil means its uplink.
 	Device func(from *Host, six bool) string
 }
 
-// To is what routes to a host are for.
+// To returns the destination of the route to a host.
 func (r Routes) To(h *Host, six bool) netip.Prefix {
 	if r.Block == nil {
 		return Subnet(h.Index, six)
@@ -54,23 +47,19 @@ func (r Routes) To(h *Host, six bool) netip.Prefix {
 	return r.Block(h, six)
 }
 
-func (r Routes) device(h *Host, six bool) string {
-	if r.Device == nil {
-		return h.Uplink().Device
-	}
-	return r.Device(h, six)
-}
-
-// Reach says which other hosts a host has no route to.
+// Reach returns an error if a host lacks a route to another host.
 func (r Routes) Reach(from *Host) error {
 	devices, err := from.RouteDevices()
 	if err != nil {
 		return err
 	}
-	for _, to := range r.Site.Hosts {
+	for _, to := range r.Site.Others(from) {
 		for _, six := range r.Families {
-			want := r.device(from, six)
-			if to != from && devices[r.To(to, six)] != want {
+			want := from.Uplink().Device
+			if r.Device != nil {
+				want = r.Device(from, six)
+			}
+			if devices[r.To(to, six)] != want {
 				return fmt.Errorf("no route to %s of %s over %s", r.To(to, six), to.Name(), want)
 			}
 		}
@@ -78,7 +67,7 @@ func (r Routes) Reach(from *Host) error {
 	return nil
 }
 
-// Lost says of routes that were there which are there no more, although the daemons are.
+// Lost returns an error if a route has disappeared although the daemons still run.
 func (r Routes) Lost(daemon string) error {
 	for _, h := range r.Site.Hosts {
 		if err := r.Reach(h); err != nil {
@@ -88,23 +77,21 @@ func (r Routes) Lost(daemon string) error {
 	return nil
 }
 
-// Forget pushes the removal of a host's routes, and of the one that holds its own block
-// together. Daemons remove them themselves unless they are killed.
+// Forget pushes the removal of a host's routes, including the route for its own whole block.
+// Daemons remove them themselves unless they are killed.
 func (r Routes) Forget(h *Host) {
-	r.Site.Made("routes to other hosts", func(context.Context) error {
-		return nl.With(h.NS, func(n *nl.NS) error {
-			var errs []error
-			for _, to := range r.Site.Hosts {
-				for _, six := range r.Families {
-					errs = append(errs, n.Unroute(r.To(to, six)))
-				}
+	r.Site.MadeIn(h.NS, "routes to other hosts", func(n *nl.NS) error {
+		var errs []error
+		for _, to := range r.Site.Hosts {
+			for _, six := range r.Families {
+				errs = append(errs, n.Unroute(r.To(to, six)))
 			}
-			return errors.Join(errs...)
-		})
+		}
+		return errors.Join(errs...)
 	})
 }
 
-// RouteDevices names the device of each of the host's routes that leads to one.
+// RouteDevices returns the device of each of the host's routes that has one.
 func (h *Host) RouteDevices() (devices map[netip.Prefix]string, err error) {
 	err = nl.With(h.NS, func(n *nl.NS) error {
 		devices, err = n.RouteDevices()

@@ -1,12 +1,13 @@
-// Package plumb holds the building blocks that networks are put together
-// from: containers in their places, addresses, bridges with ports, Docker's
-// firewall rules, and the hops that prove a path. It works on every platform
-// whose endpoints show their network namespace.
+// Package plumb holds the building blocks of networks: containers in their places, addresses,
+// bridges with ports, Docker's firewall rules, and the hops that prove a path. It works on every
+// platform whose endpoints show their network namespace.
 package plumb
 
 import (
 	"context"
 	"fmt"
+	"net/netip"
+	"slices"
 
 	"nettoll/internal/nl"
 	"nettoll/internal/undo"
@@ -20,34 +21,38 @@ type Site struct {
 	Topo       network.Topology
 	Hosts      []*Host
 	Servers    []*Node  // on the first host
-	Clients    []*Node  // on the others, in turn
-	Neighbours []*Node  // there too; they do not talk
-	Notes      []string // what is worth knowing of how it was built
-	Rules      []string // firewall tables, as text, for documentation
+	Clients    []*Node  // on the other hosts, in turn
+	Neighbours []*Node  // on the same hosts as the clients; they do not talk
+	Notes      []string // remarks on how it was built
 
-	transient bool // what is made on the hosts goes with them
-	spare     int  // addresses of the spare block that are taken
-	without6  bool // containers on bridges have no IPv6: there is no room for its packets
+	transient bool // things made on the hosts disappear with them
+	spare     int  // number of addresses of the spare block in use
+	without6  bool // containers on bridges have no IPv6: the MTU is too small for it
+	loud      []loud
+
+	Secret []byte // of a Part
 }
 
-// Made pushes the removal of something that was made on a host or in a container.
-// Where the hosts were made for this network, all of it goes with them at once,
-// and nothing is removed one by one. What would outlive the hosts is to be given
-// to Push.
+// Made pushes the removal of something that was made on a host or in a container. If the hosts were
+// made for this network, everything on them disappears with them at once, and nothing is removed
+// one by one. Use Push for things that would outlive the hosts.
 func (s *Site) Made(what string, remove func(context.Context) error) {
 	if !s.transient {
 		s.Push(what, remove)
 	}
 }
 
-// MadeDevice pushes the removal of a device from the namespace at path.
-func (s *Site) MadeDevice(path, device string) {
-	s.Made("device "+device, func(context.Context) error {
-		return nl.With(path, func(n *nl.NS) error { return n.Remove(device) })
-	})
+// MadeIn pushes the removal of something from the namespace at path.
+func (s *Site) MadeIn(path, what string, remove func(*nl.NS) error) {
+	s.Made(what, func(context.Context) error { return nl.With(path, remove) })
 }
 
-// Nodes are all containers of the site, host by host.
+// MadeDevice pushes the removal of a device from the namespace at path.
+func (s *Site) MadeDevice(path, device string) {
+	s.MadeIn(path, "device "+device, func(n *nl.NS) error { return n.Remove(device) })
+}
+
+// Nodes returns all containers of the site, host by host.
 func (s *Site) Nodes() []*Node {
 	var all []*Node
 	for _, h := range s.Hosts {
@@ -56,7 +61,26 @@ func (s *Site) Nodes() []*Node {
 	return all
 }
 
-// Begin asks the platform for hosts and puts the topology's containers on them.
+// Others returns the hosts of the site except h.
+func (s *Site) Others(h *Host) []*Host {
+	return slices.DeleteFunc(slices.Clone(s.Hosts), func(other *Host) bool { return other == h })
+}
+
+// BeginWith returns a Begin that makes fewer containers than the topology has servers and clients,
+// for networks that make their other endpoints themselves.
+func BeginWith(fewer func(*network.Topology)) func(context.Context, network.Topology, platform.Platform) (*Site, error) {
+	return func(ctx context.Context, topo network.Topology, p platform.Platform) (*Site, error) {
+		asked := topo
+		fewer(&asked)
+		s, err := Begin(ctx, asked, p)
+		if err == nil {
+			s.Topo = topo
+		}
+		return s, err
+	}
+}
+
+// Begin gets hosts from the platform and puts the topology's containers on them.
 func Begin(ctx context.Context, topo network.Topology, p platform.Platform) (*Site, error) {
 	s, err := BeginHosts(ctx, topo, p)
 	if err != nil {
@@ -73,7 +97,7 @@ func Begin(ctx context.Context, topo network.Topology, p platform.Platform) (*Si
 	return s, nil
 }
 
-// BeginHosts asks the platform for hosts alone.
+// BeginHosts gets hosts from the platform, without containers.
 func BeginHosts(ctx context.Context, topo network.Topology, p platform.Platform) (*Site, error) {
 	hosts, err := p.Hosts(ctx, platform.HostRequest{Count: topo.Hosts, Underlay: topo.Underlay, Rules: topo.Rules})
 	if err != nil {
@@ -112,8 +136,8 @@ func (s *Site) Place(ctx context.Context, h *Host, n int) ([]*Node, error) {
 	return nodes, nil
 }
 
-// ClientHost is where client i lives: on the hosts behind the first in turn, or with
-// the servers where there is one host.
+// ClientHost returns the host of client i: the hosts after the first in turn, or the servers' host
+// if there is only one.
 func (s *Site) ClientHost(i int) *Host {
 	if len(s.Hosts) == 1 {
 		return s.Hosts[0]
@@ -123,26 +147,32 @@ func (s *Site) ClientHost(i int) *Host {
 
 // spread makes n containers on the clients' hosts.
 func (s *Site) spread(ctx context.Context, n int) ([]*Node, error) {
-	wanted := map[*Host]int{}
-	for i := range n {
-		wanted[s.ClientHost(i)]++
-	}
-	made := map[*Host][]*Node{}
+	return s.Spread(n, s.ClientHost, func(h *Host, which []int) ([]*Node, error) { return s.Place(ctx, h, len(which)) })
+}
+
+// Spread makes n containers on the hosts that on chooses. It calls place once per host, with the
+// numbers of that host's containers.
+func (s *Site) Spread(n int, on func(int) *Host, place func(h *Host, which []int) ([]*Node, error)) ([]*Node, error) {
+	nodes := make([]*Node, n)
 	for _, h := range s.Hosts {
-		var err error
-		if made[h], err = s.Place(ctx, h, wanted[h]); err != nil {
+		var which []int
+		for i := range n {
+			if on(i) == h {
+				which = append(which, i)
+			}
+		}
+		made, err := place(h, which)
+		if err != nil {
 			return nil, err
 		}
-	}
-	nodes := make([]*Node, n)
-	for i := range nodes {
-		h := s.ClientHost(i)
-		nodes[i], made[h] = made[h][0], made[h][1:]
+		for k, node := range made {
+			nodes[which[k]] = node
+		}
 	}
 	return nodes, nil
 }
 
-// Adopt makes an endpoint on a host a node of the site.
+// Adopt makes an endpoint of a host a node of the site.
 func (s *Site) Adopt(h *Host, e platform.Endpoint) (*Node, error) {
 	ns, err := namespace(e)
 	if err != nil {
@@ -153,7 +183,7 @@ func (s *Site) Adopt(h *Host, e platform.Endpoint) (*Node, error) {
 	if k >= MaxContainers {
 		n.block, k = spareBlock, s.spare
 		if s.spare++; s.spare > MaxContainers {
-			return nil, fmt.Errorf("%s: there is no address for so many containers", n.Name())
+			return nil, fmt.Errorf("%s: there are no addresses for this many containers", n.Name())
 		}
 	}
 	n.Addr4, n.Addr6 = ContainerAddr(n.block, k, false), ContainerAddr(n.block, k, true)
@@ -161,7 +191,7 @@ func (s *Site) Adopt(h *Host, e platform.Endpoint) (*Node, error) {
 	return n, nil
 }
 
-// OnHosts makes the topology's servers and clients of the hosts themselves.
+// OnHosts makes the hosts themselves the topology's servers and clients.
 func (s *Site) OnHosts() {
 	for range s.Topo.Servers {
 		s.Servers = append(s.Servers, s.OnHost(s.Hosts[0]))
@@ -169,17 +199,133 @@ func (s *Site) OnHosts() {
 	s.ClientsOnHosts()
 }
 
-// ClientsOnHosts makes the topology's clients of the hosts themselves.
+// ClientsOnHosts makes the hosts themselves the topology's clients.
 func (s *Site) ClientsOnHosts() {
 	for i := range s.Topo.Clients {
 		s.Clients = append(s.Clients, s.OnHost(s.ClientHost(i)))
 	}
 }
 
-// OnHost makes a node of the host itself, at its underlay address.
+// OnHost makes a node of the host itself, at its underlay address. On a user's machine, the node is
+// reached only from the same machine, over lo.
 func (s *Site) OnHost(h *Host) *Node {
-	return &Node{
+	n := &Node{
 		Endpoint: h.Host, NS: h.NS, Host: h, Device: h.Uplink().Device,
-		Addr4: h.addr(false), Addr6: h.addr(true),
+		Addr4: h.OnUnderlay(false), Addr6: h.OnUnderlay(true),
+	}
+	if h.Facts().Borrowed {
+		n.Addr4, n.Addr6 = OverLoopback(n, n, network.IPv4), OverLoopback(n, n, network.IPv6)
+	}
+	return n
+}
+
+// Host is a host of the site.
+type Host struct {
+	platform.Host
+	NS string // its network namespace; empty: it is a Lister
+	// Apart says that its uplink is not in NS, but in this process's own namespace; see AddOver.
+	Apart bool
+	Index int
+	Nodes []*Node // containers on it
+}
+
+// OnUnderlay returns the host's address on the underlay.
+func (h *Host) OnUnderlay(six bool) netip.Addr {
+	if six {
+		return h.Uplink().Addr6.Addr()
+	}
+	return h.Uplink().Addr4.Addr()
+}
+
+// Node is an endpoint of the site.
+type Node struct {
+	platform.Endpoint
+	NS     string // empty: it is a Lister
+	Host   *Host
+	Index  int    // among the containers of its host, from 0
+	block  int    // block of the address plan that its addresses are from: usually its host's
+	Device string // inside the node; carries the payload
+	Addr4  netip.Addr
+	Addr6  netip.Addr
+	Port   string // the other end of Device, on the host, if there is one
+	PortAs string // the name of Port in records, if it is different
+}
+
+// Addr returns the node's address of a family.
+func (n *Node) Addr(f network.Family) netip.Addr { return n.addr(f == network.IPv6) }
+
+func (n *Node) addr(six bool) netip.Addr {
+	if six {
+		return n.Addr6
+	}
+	return n.Addr4
+}
+
+// Attachment is how containers are attached.
+type Attachment struct {
+	Device  string // inside the container; empty means eth0
+	Flat    bool   // the segment spans all hosts; otherwise it is the host's own subnet
+	Gateway bool   // default route through the bridge's address
+	Kept    int    // ports of the bridge that are reserved for other uses
+
+	without6 bool // no IPv6
+}
+
+// families returns, for each IP version that containers have, whether it is IPv6.
+func (p Attachment) families() []bool {
+	if p.without6 {
+		return []bool{false}
+	}
+	return []bool{false, true}
+}
+
+// Configure gives the node's device its addresses. It brings the device up first: the kernel
+// silently drops an IPv6 address if a device comes up with it at a moment when memory for its route
+// is not available immediately.
+func (n *Node) Configure(ctx context.Context, plug Attachment) error {
+	var b nl.Batch
+	b.SetUp(n.Device)
+	for _, six := range plug.families() {
+		bits := Subnet(n.block, six).Bits()
+		if plug.Flat {
+			bits = Segment(six).Bits()
+		}
+		b.AddAddr(n.Device, netip.PrefixFrom(n.addr(six), bits))
+		if plug.Gateway {
+			b.AddGateway(Gateway(n.block, six))
+		}
+	}
+	return b.Do(ctx, n.NS)
+}
+
+// CompleteChecksums makes the kernels of the host's containers compute the checksums that they
+// otherwise leave to devices, for programs that receive their frames; see nl.CompleteChecksums.
+func (h *Host) CompleteChecksums() error {
+	for _, n := range h.Nodes {
+		if err := nl.CompleteChecksums(n.NS, n.Device); err != nil {
+			return fmt.Errorf("%s: %w", n.Name(), err)
+		}
+	}
+	return nil
+}
+
+func namespace(e platform.Endpoint) (string, error) {
+	if ns := e.Facts().NetNS; ns != "" {
+		return ns, nil
+	}
+	return "", &platform.Unsupported{
+		Feature: "setting up the network of " + e.Name(), Option: "root, and access to its network namespace",
+		Remedy: "run as root on the machine itself, or measure this network in the lab",
+	}
+}
+
+// ours returns an error if the host is the user's own machine, which must not be changed.
+func (h *Host) ours() error {
+	if !h.Facts().Borrowed {
+		return nil
+	}
+	return &platform.Unsupported{
+		Feature: "changing the network of this machine", Option: "a host that nettoll made",
+		Remedy: "use --private-engine, which starts an engine on a host of the lab, or measure this network in the lab itself",
 	}
 }

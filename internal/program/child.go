@@ -6,15 +6,18 @@ import (
 	"net/netip"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
 
+	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 
 	"nettoll/internal/keeper"
+	"nettoll/sampler"
 )
 
 // Command is a program and how it is started.
@@ -22,22 +25,22 @@ type Command struct {
 	Path  string // looked up in PATH by the agent when it has no slash
 	Args  []string
 	Env   []string // added to the agent's
-	Stdin string   // /dev/stdin can be opened as often as one likes
-	CPUs  []int    // where it may run; empty is anywhere
+	Stdin string   // /dev/stdin can be opened any number of times
+	CPUs  []int    // where it may run; an empty list means any
 }
 
-// Place is what a program is given beyond what it is started with.
+// Place is the environment of a program, apart from its command line.
 type Place struct {
-	// Before are run to their ends before the program, one after the other, in its place.
-	// What they say is wanted only when they fail.
+	// Before are run to their ends before the program, one after the other, in its place. Their
+	// output is used only if they fail.
 	Before []Command
-	// Files are in the directory that the program begins in, which is in memory, its own and
-	// gone with it. Nil: it has none.
+	// Files are placed in the program's working directory, which is in memory, private, and removed
+	// with the program. Nil: it has none.
 	Files map[string]File
-	// Nobody: it does not run as root where the agent does, but as a user who owns nothing.
+	// Nobody: if the agent is root, the program runs as a user who owns nothing instead.
 	Nobody bool
-	// Hold are the addresses that its sockets are held to: for a server that cannot be told
-	// where to listen.
+	// Hold are the addresses that its sockets are held to, for a server that cannot be restricted
+	// to a listening address.
 	Hold []netip.Addr
 }
 
@@ -46,14 +49,14 @@ type File = keeper.File
 
 func (c Command) String() string { return strings.Join(append([]string{c.Path}, c.Args...), " ") }
 
-// Output is what a program left behind.
+// Output is the output and exit status of a program.
 type Output struct {
 	Stdout string
 	Stderr string
 	Status int // exit status; -1: ended by a signal
 }
 
-// Why says in one line why the program failed, in its own words where it has some.
+// Why returns in one line why the program failed, in its own words if it printed any.
 func (o Output) Why() string {
 	for _, text := range []string{o.Stderr, o.Stdout} {
 		lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' })
@@ -61,24 +64,23 @@ func (o Output) Why() string {
 			return strings.Join(lines[max(0, n-3):], " | ")
 		}
 	}
-	return fmt.Sprintf("exit status %d, and it said nothing", o.Status)
+	return fmt.Sprintf("exit status %d, without any output", o.Status)
 }
 
-// maxOutput is how much of each output is kept, in bytes: a program that prints more
-// is broken.
+// maxOutput is how much of each output is kept, in bytes: a program that prints more is broken.
 const maxOutput = 4 << 20
 
-// child is a started program. All that it starts is in its process group, or is its
-// keeper's.
+// child is a started program. All its descendants are in its process group, or belong to its
+// keeper.
 type child struct {
-	cmd      *exec.Cmd    // itself, or its keeper
+	cmd      *exec.Cmd    // the program, or its keeper
 	kept     *keeper.Kept // nil: it has no keeper
 	out, err limited
 	started  time.Time
-	sent     atomic.Uint64 // the signals that it was sent by us, a bit each
+	sent     atomic.Uint64 // the signals that we have sent to it, one bit each
 	done     chan struct{} // closed when it has ended
 	output   Output
-	broken   bool  // ended by somebody else's signal, or with too much to say
+	broken   bool  // ended by a signal that we did not send, or after too much output
 	last     usage // of its whole life, once it has ended
 	observed readings
 }
@@ -102,9 +104,9 @@ func launch(c Command) (*child, error) {
 	})
 }
 
-// keep starts a program under a keeper, and returns when it has been started, after all that
-// comes before it. bound says that all that runs here ends with nettoll anyhow. The keeper
-// of one that lingers stays with its files until it is let go.
+// keep starts a program under a keeper, and returns when it has been started, after everything in
+// Place.Before. bound means that all processes here end with nettoll anyway. If lingers is set, the
+// keeper stays with its files until it is released.
 func keep(ctx context.Context, c Command, p Place, bound, lingers bool) (*child, error) {
 	k := &child{done: make(chan struct{})}
 	s := keeper.Spec{Program: c.kept(), Files: p.Files, Nobody: p.Nobody, Hold: p.Hold, Linger: lingers}
@@ -127,17 +129,17 @@ func keep(ctx context.Context, c Command, p Place, bound, lingers bool) (*child,
 	return k, nil
 }
 
-// kept is the command as a keeper takes it.
+// kept returns the command in the form that a keeper takes.
 func (c Command) kept() keeper.Program {
 	return keeper.Program{Path: c.Path, Args: c.Args, Env: c.Env, Stdin: c.Stdin}
 }
 
-// begin starts a program on a thread of its own, from which it inherits its CPUs and whose
-// end would be its own.
+// begin starts a program from a thread that lives until the program ends: the program inherits the
+// thread's CPUs, and would be killed if the thread ended.
 func (k *child) begin(c Command, start func() error) error {
 	started := make(chan error)
 	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread ends here
+		runtime.LockOSThread() // never unlocked: the thread ends with this goroutine
 		err := pin(c.CPUs)
 		if err == nil {
 			k.started = time.Now()
@@ -154,12 +156,12 @@ func (k *child) begin(c Command, start func() error) error {
 	return nil
 }
 
-// moreFiles lets the programs that this process starts open as many files as it may itself:
-// Go gives them back the limit that it began with.
+// moreFiles lets the programs that this process starts open as many files as this process may: by
+// default Go restores the limit that it began with.
 var moreFiles = sync.OnceFunc(func() {
 	var files syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err == nil {
-		_ = syscall.Setrlimit(syscall.RLIMIT_NOFILE, &files) // which tells Go that it is meant
+		_ = syscall.Setrlimit(syscall.RLIMIT_NOFILE, &files) // calling Setrlimit makes Go keep this limit
 	}
 })
 
@@ -179,14 +181,14 @@ func pin(cpus []int) error {
 
 func (k *child) wait() {
 	if k.kept != nil {
-		_ = k.kept.Wait() // Status tells
+		_ = k.kept.Wait() // Status reports how it ended
 	} else {
-		_ = k.cmd.Wait() // the state does
+		_ = k.cmd.Wait() // the process state reports it
 	}
 	s := k.cmd.ProcessState
 	status, signal, known := -1, syscall.Signal(0), false
 	if k.kept != nil {
-		status, signal, known = k.kept.Status() // the keeper may have been killed after that
+		status, signal, known = k.kept.Status() // the keeper may have been killed after reporting it
 	}
 	if ws, ok := s.Sys().(syscall.WaitStatus); ok && !known {
 		if ws.Signaled() {
@@ -202,7 +204,7 @@ func (k *child) wait() {
 	}
 	sent := k.sent.Load()
 	if known {
-		sent &^= 1 << syscall.SIGKILL // which ends the keeper, who tells no more then
+		sent &^= 1 << syscall.SIGKILL // it ends the keeper, which reports nothing more after that
 	}
 	if signal != 0 && sent&(1<<signal) == 0 {
 		k.broken = true
@@ -214,15 +216,15 @@ func (k *child) wait() {
 	close(k.done)
 }
 
-// patience is how long a program that is asked to end may take.
+// patience is how long a program may take to end when asked to.
 const patience = 500 * time.Millisecond
 
-// keeperTime is how long a keeper without namespaces may take to end one descendant after the
-// other and to remove their files. Who kills it leaves them.
+// keeperTime is how long a keeper without namespaces may take to end its descendants one by one and
+// to remove their files. Killing it earlier would leave them.
 const keeperTime = 5 * time.Second
 
-// stop ends the program and all that it has started, and returns when they have
-// ended. Programs print what they have when they are asked by SIGINT or SIGTERM.
+// stop ends the program and all that it has started, and returns when they have ended. On SIGINT or
+// SIGTERM, programs print the results they have.
 func (k *child) stop(sig syscall.Signal) {
 	select {
 	case <-k.done:
@@ -231,7 +233,7 @@ func (k *child) stop(sig syscall.Signal) {
 			break
 		}
 		k.sent.Or(1 << sig)
-		_ = unix.Kill(k.cmd.Process.Pid, sig) // fails where it has just ended
+		_ = unix.Kill(k.cmd.Process.Pid, sig) // fails if it has just ended
 		select {
 		case <-k.done:
 		case <-time.After(patience):
@@ -245,7 +247,7 @@ func (k *child) stop(sig syscall.Signal) {
 		case <-time.After(keeperTime):
 		}
 	}
-	_ = unix.Kill(-k.cmd.Process.Pid, unix.SIGKILL) // fails where nobody is left
+	_ = unix.Kill(-k.cmd.Process.Pid, unix.SIGKILL) // fails if the group is empty
 	<-k.done
 }
 
@@ -260,7 +262,7 @@ func (k *child) await(ctx context.Context) error {
 	}
 }
 
-// limited keeps the beginning of what is written to it.
+// limited keeps the beginning of the data written to it.
 type limited struct {
 	mu   sync.Mutex
 	b    []byte
@@ -281,3 +283,77 @@ func (l *limited) String() string {
 	defer l.mu.Unlock()
 	return string(l.b)
 }
+
+// usage is CPU time in seconds.
+type usage struct {
+	user, system float64
+	reaped       uint64 // increases with each descendant that its parent has reaped
+}
+
+func (u usage) total() float64 { return u.user + u.system }
+
+// used returns the CPU time of the program and all its descendants so far. The clock of each
+// process is exact; its split into user and system is sampled by ticks. Children that have ended
+// count through the parent that reaped them, in whole ticks: unseen bounds the CPU time that this
+// omits.
+func (k *child) used() usage {
+	const tries = 5
+	for try := 1; ; try++ {
+		select {
+		case <-k.done:
+			return k.last
+		default:
+		}
+		family := k.family()
+		sum, alive := k.sum(family)
+		if !alive { // it has ended meanwhile; WaitDelay bounds how long until that is known
+			<-k.done
+			return k.last
+		}
+		// A child that was reaped after its parent was read would not be counted at all.
+		if slices.Equal(family, k.family()) || try == tries {
+			return sum
+		}
+	}
+}
+
+// sum returns the CPU time of processes, and whether the program itself is among them.
+func (k *child) sum(family []int) (sum usage, alive bool) {
+	for _, pid := range family {
+		p, err := procfs.NewProc(pid)
+		if err != nil {
+			continue // ended meanwhile
+		}
+		st, err := p.Stat()
+		if err != nil {
+			continue
+		}
+		exact, there := sampler.CPUTime(pid)
+		alive = alive || pid == k.cmd.Process.Pid && there && st.State != "Z" && st.State != "X"
+		user, system := float64(st.UTime)/sampler.Ticks, float64(st.STime)/sampler.Ticks
+		if sampled := user + system; exact > 0 && sampled > 0 {
+			user, system = exact*user/sampled, exact*system/sampled
+		} else if exact > 0 {
+			system = exact
+		}
+		sum.user += user + float64(st.CUTime)/sampler.Ticks
+		sum.system += system + float64(st.CSTime)/sampler.Ticks
+		sum.reaped += uint64(st.CMinFlt) // minor page faults: every process has some
+	}
+	return sum, alive
+}
+
+// unseen returns the CPU time in seconds since an earlier reading that a reading omits: if a child
+// was reaped in between, less than a tick in user and less than a tick in system mode. It is also
+// bounded by the program's CPU time over its whole life, which is known exactly.
+func unseen(from, to, life usage) float64 {
+	if from.reaped == to.reaped {
+		return 0
+	}
+	return min(max(0, life.total()-to.total()), 2./sampler.Ticks)
+}
+
+func (k *child) over() <-chan struct{} { return k.done }
+
+// family returns the program and all its descendants.
+func (k *child) family() []int { return keeper.Family(k.cmd.Process.Pid) }

@@ -1,36 +1,44 @@
 package program
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"time"
 
 	"nettoll/record"
 	"nettoll/workload"
 )
 
-// Figures is what one client measured, in base units.
+// Figures are the results of one client, in base units. A tool that needs more data about a client
+// embeds it.
 type Figures struct {
 	Flows   []record.Flow // in the order of its streams, without the names of their ends
 	Crossed workload.Crossed
 	Bytes   uint64 // payload received in the window, both directions
-	// Window is what the client measured. Zero is the time that it takes for its bytes, or its
-	// transactions, at the rate that it tells.
+	// Window is the client's own window. If zero, it is the time needed for its bytes, or its
+	// transactions, at the rate that it reports.
 	Window time.Duration
-	// Sums are metrics that add up over clients, such as rates. One that not all tell is left out.
+	// Sums are metrics that add up over clients, such as rates. A metric that not all clients
+	// report is left out.
 	Sums map[string]float64
-	// Sent and Lost are of datagrams, in whatever unit. Lost is negative where some came twice.
+	// Sent and Lost count datagrams, in any one unit. Lost is negative if duplicates outnumber
+	// losses.
 	Sent, Lost float64
-	// Latency is that of the transactions, by metric; or Histogram is, of a client that tells all.
+	// Offered is the rate at which the client sent, in the unit of the requested rate.
+	Offered float64
+	// Latency is that of the transactions, by metric; or Histogram is set, for a client that
+	// reports every latency.
 	Transactions float64
 	Latency      map[string]float64
 	Histogram    Histogram
 }
 
-// Each gives the Result of a tool whose clients are read one by one: parse takes the figures of a
-// client from what it and its server printed, and together puts those of all together.
+// Each returns the Result of a tool whose clients are read one by one: parse extracts the figures
+// of a client from its output and that of its server, and together combines those of all clients.
 func Each[F any](
 	parse func(job workload.Job, client, server string) (F, error),
 	together func(workload.Job, Outcome, []F) workload.Result,
@@ -47,9 +55,18 @@ func Each[F any](
 	}
 }
 
-// Together puts the figures of all clients of a trial together. CPU time was watched over the
-// window of the trial; where clients measured one of their own, it is scaled to that.
-func Together(job workload.Job, o Outcome, clients []Figures) workload.Result {
+// client is a type that has Figures.
+type client interface{ figures() Figures }
+
+func (f Figures) figures() Figures { return f }
+
+// Together combines the figures of all clients of a trial. CPU time was watched over the window of
+// the trial; where clients measured over a window of their own, it is scaled to that.
+func Together[F client](job workload.Job, o Outcome, all []F) workload.Result {
+	var clients []Figures
+	for _, c := range all {
+		clients = append(clients, c.figures())
+	}
 	r := workload.Result{Metrics: map[string]record.Metric{}, Client: o.Client, Server: o.Server, Warnings: o.Warnings}
 	var sent, lost, transactions float64
 	for i, f := range clients {
@@ -88,7 +105,7 @@ func Together(job workload.Job, o Outcome, clients []Figures) workload.Result {
 	return r
 }
 
-// sums adds up what all clients tell.
+// sums adds up the metrics that all clients report.
 func sums(clients []Figures) map[string]float64 {
 	all := maps.Clone(clients[0].Sums)
 	for _, f := range clients[1:] {
@@ -102,8 +119,8 @@ func sums(clients []Figures) map[string]float64 {
 	return all
 }
 
-// latencies are those of all clients, by metric. Percentiles of several cannot be put together
-// unless all latencies are known.
+// latencies returns the latencies of all clients, by metric. Percentiles of several clients cannot
+// be combined unless all latencies are known.
 func latencies(clients []Figures, transactions float64) map[string]float64 {
 	all, merged, known := map[string]float64{}, Histogram{}, true
 	for _, f := range clients {
@@ -130,21 +147,21 @@ func latencies(clients []Figures, transactions float64) map[string]float64 {
 	return all
 }
 
-// Pace warns of clients that did not offer what they were asked for: asked and offered are in the
-// same unit, and what says how much was asked for.
+// Pace returns a warning if clients did not offer the requested rate: asked and offered are in the
+// same unit, and what is the text for the requested rate.
 func Pace(asked, offered float64, what string) []record.Warning {
-	const kept = 0.98 // the least share that is taken for all of it
+	const kept = 0.98 // the least share of the rate that counts as keeping it
 	if offered >= kept*asked {
 		return nil
 	}
 	return []record.Warning{{Code: "pace-missed", Text: fmt.Sprintf(
-		"%s were asked for, %.4g came about: the figures are those of a path or a generator that cannot keep up", what, offered)}}
+		"reached only %.4g of the requested %s: the path or the generator could not keep up", offered, what)}}
 }
 
 // Histogram is how often each latency occurred, in microseconds.
 type Histogram map[int64]uint64
 
-// Count is how many latencies there are.
+// Count returns the number of latencies.
 func (h Histogram) Count() (n uint64) {
 	for _, v := range h {
 		n += v
@@ -152,8 +169,8 @@ func (h Histogram) Count() (n uint64) {
 	return n
 }
 
-// Summary is the latencies' mean and percentiles, in seconds, by metric. A percentile is the
-// least latency that so many did not exceed.
+// Summary returns the mean and percentiles of the latencies, in seconds, by metric. A percentile is
+// the smallest latency that at least its share of them did not exceed.
 func (h Histogram) Summary() map[string]float64 {
 	const second = 1e6 // in microseconds
 	total, s, sum, seen := h.Count(), map[string]float64{}, 0.0, uint64(0)
@@ -175,3 +192,69 @@ func (h Histogram) Summary() map[string]float64 {
 	s[record.LatencyMean] = sum / float64(total) / second
 	return s
 }
+
+// Reader reads figures from the fields that a program printed, by name. It keeps the first error,
+// and returns zeros from then on, so that one figure can be read after the other without checks.
+type Reader struct {
+	Program string
+	Known   string  // appended to the error where a field is missing or has an unexpected value: the version known to work
+	Most    float64 // figures are below this; 0 is no bound
+	Fields  map[string]string
+	Err     error
+}
+
+// Fail records an error, unless there is one already. The text follows the program's name.
+func (r *Reader) Fail(format string, args ...any) {
+	if r.Err == nil {
+		r.Err = errors.New(r.Program + " " + fmt.Sprintf(format, args...))
+	}
+}
+
+// Text returns a field, which must be present.
+func (r *Reader) Text(name string) string {
+	v, ok := r.Fields[name]
+	if !ok {
+		r.Fail("did not print %s; %s", name, r.Known)
+	}
+	return v
+}
+
+// Is checks a field that must have a certain value, such as the unit of another.
+func (r *Reader) Is(name, want string) {
+	if v := r.Text(name); v != want {
+		r.Fail("reported %s=%.80s, not %s; %s", name, v, want, r.Known)
+	}
+}
+
+// Number returns a finite number, zero or above.
+func (r *Reader) Number(name string) float64 {
+	v := r.Text(name)
+	n, err := strconv.ParseFloat(v, 64)
+	if err != nil || math.IsNaN(n) || math.IsInf(n, 0) || n < 0 || r.beyond(n) {
+		r.Fail("reported %s=%.80s, which is not a number", name, v)
+		return 0
+	}
+	return n
+}
+
+// Positive returns a number that is not zero if there was traffic.
+func (r *Reader) Positive(name string) float64 {
+	n := r.Number(name)
+	if n == 0 {
+		r.Fail("reported %s=0: nothing was measured", name)
+	}
+	return n
+}
+
+// Count returns a whole number, zero or above.
+func (r *Reader) Count(name string) uint64 {
+	v := r.Text(name)
+	n, err := strconv.ParseUint(v, 10, 63)
+	if err != nil || r.beyond(float64(n)) {
+		r.Fail("reported %s=%.80s, which is not a count", name, v)
+		return 0
+	}
+	return n
+}
+
+func (r *Reader) beyond(n float64) bool { return r.Most > 0 && n >= r.Most }

@@ -11,7 +11,7 @@ import (
 	"nettoll/workload"
 )
 
-// TestTogether has two clients: what both tell adds up, and percentiles do not.
+// TestTogether has two clients: metrics that both report add up, and percentiles do not.
 func TestTogether(t *testing.T) {
 	job := workload.Job{Pairs: []workload.Pair{
 		{Client: &endpoint{name: "c"}, Server: &endpoint{name: "s"}}, {Client: &endpoint{name: "d"}, Server: &endpoint{name: "s"}},
@@ -46,7 +46,7 @@ func TestTogether(t *testing.T) {
 	if got := metrics(Together(job, o, []Figures{one})); got != "latency_max=2 latency_mean=1 latency_p50=1 retransmits=1 transaction_rate=3 " {
 		t.Errorf("one client: %s", got)
 	}
-	// Windows of their own, and all latencies.
+	// Clients with windows of their own and all latencies.
 	one.Window, two.Window = time.Second, 500*time.Millisecond
 	one.Histogram, two.Histogram = Histogram{1e6: 3}, Histogram{5e6: 1}
 	r = Together(job, o, []Figures{one, two})

@@ -14,11 +14,10 @@ import (
 	"nettoll/platform"
 )
 
-// Paths says where programs are, by name, for those that are not to be looked up in
-// PATH.
+// Paths are the paths of programs, by name, for those that are not to be looked up in PATH.
 type Paths map[string]string
 
-// Find gives the path of a tool's program.
+// Find returns the path of a tool's program.
 func (p Paths) Find(f Program) (string, error) {
 	path, err := p.Locate(f.Name, f.get())
 	if err != nil && p[f.Name] == "" && f.Else != "" {
@@ -29,12 +28,12 @@ func (p Paths) Find(f Program) (string, error) {
 	return path, err
 }
 
-// get is the command that gets a program.
+// get returns the command that installs a program.
 func (f Program) get() string { return "apt install " + f.Package }
 
-// Locate gives the path of a program: the one that --tool-path names, or that in PATH, or
-// that beside nettoll itself, where "make tools" puts it. get is the command that gets it.
-// The error is a *platform.Unsupported that names it as the remedy.
+// Locate returns the path of a program: the one given by --tool-path, or the one in PATH, or the
+// one next to nettoll itself, where "make tools" puts it. get is the command that installs it. The
+// error is a *platform.Unsupported with that command as the remedy.
 func (p Paths) Locate(name, get string) (string, error) {
 	want := name
 	if given := p[name]; given != "" {
@@ -63,13 +62,15 @@ func (p Paths) Locate(name, get string) (string, error) {
 	}
 }
 
-func remedy(name, get string) string { return fmt.Sprintf("%s, or --tool-path %s=FILE", get, name) }
+func remedy(name, get string) string {
+	return fmt.Sprintf("%s, or give its path with --tool-path %s=FILE", get, name)
+}
 
-// versionTime bounds how long a program may take to say its version.
+// versionTime bounds how long a program may take to print its version.
 const versionTime = 5 * time.Second
 
-// Say runs a program here and gives what it prints on both outputs, as for its
-// version. Its exit status does not matter: some answer --version with 1.
+// Say runs a program here and returns its output on both streams, for reading its version. Its exit
+// status does not matter: some programs answer --version with 1.
 func Say(ctx context.Context, path string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, versionTime)
 	defer cancel()

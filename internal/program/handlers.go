@@ -1,6 +1,7 @@
 package program
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,19 +23,19 @@ const (
 )
 
 type serveParams struct {
-	Server  int // by which it is called from then on; no other of the agent's has it
+	Server  int // its number in later calls; unique within the agent
 	Command Command
 	Place   Place
 	Listen  []Port
-	Bound   bool          // all that runs at this end ends with nettoll, however that ends
-	Open    bool          // others than this run's processes reach what listens at this end
+	Bound   bool          // all processes at this end end with nettoll, however that ends
+	Open    bool          // processes outside this run can reach a server at this end
 	Limit   time.Duration // until it listens
 }
 
-// served says that a server is ready, or what it would need here.
+// served reports that a server is ready, or what it needs that is missing here.
 type served struct{ Missing *missing }
 
-// missing is a platform.Unsupported on its way.
+// missing is a platform.Unsupported in transferable form.
 type missing struct{ Feature, Option, Remedy, Seen string }
 
 func (m *missing) unsupported() error {
@@ -48,7 +49,7 @@ type observeParams struct {
 
 type stopParams struct {
 	Server int
-	Ending Ending
+	Ending syscall.Signal
 }
 
 type stopped struct {
@@ -69,15 +70,15 @@ type runResult struct {
 	Started time.Time
 }
 
-// window is when a program counts, from now on.
+// window is when a program measures, relative to its start.
 type window struct{ Lead, Length time.Duration }
 
 // cpuTime is CPU time in the window, in seconds.
 type cpuTime struct{ User, System float64 }
 
-// Handlers are the agent's half.
+// Handlers returns the agent's half.
 func Handlers() map[string]agent.Handler {
-	h := &house{all: map[int]*child{}}
+	h := &servers{all: map[int]*child{}}
 	return map[string]agent.Handler{
 		methodServe:   agent.Typed(h.serve),
 		methodObserve: agent.Typed(h.observe),
@@ -86,15 +87,15 @@ func Handlers() map[string]agent.Handler {
 	}
 }
 
-// house is the servers of an agent.
-type house struct {
+// servers are the servers of an agent, by their numbers.
+type servers struct {
 	mu  sync.Mutex
 	all map[int]*child
 }
 
-// serve starts a server. One that was cancelled can have been too late to be told: who
-// asked stops it by its number, which it has before it is ready.
-func (h *house) serve(ctx context.Context, p serveParams) (served, error) {
+// serve starts a server. The cancellation of a request may arrive too late to stop it: the caller
+// then stops it by its number, which is known before it is ready.
+func (h *servers) serve(ctx context.Context, p serveParams) (served, error) {
 	before, err := sockets()
 	if err == nil {
 		err = free(p.Listen, before)
@@ -103,7 +104,7 @@ func (h *house) serve(ctx context.Context, p serveParams) (served, error) {
 		return served{}, err
 	}
 	if len(p.Place.Hold) > 0 && !p.Open && keeper.CanHold() != nil {
-		// It will listen on all addresses, where nobody but the run's own processes comes.
+		// It will listen on all addresses, where only the run's own processes can reach it.
 		p.Place.Hold, p.Listen = nil, everywhere(p.Listen)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, p.Limit, fmt.Errorf("no port was opened within %v", p.Limit))
@@ -129,7 +130,7 @@ func (h *house) serve(ctx context.Context, p serveParams) (served, error) {
 	return served{}, nil
 }
 
-func (h *house) remove(server int) *child {
+func (h *servers) remove(server int) *child {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	k := h.all[server]
@@ -137,7 +138,7 @@ func (h *house) remove(server int) *child {
 	return k
 }
 
-func (h *house) observe(ctx context.Context, p observeParams) (cpuTime, error) {
+func (h *servers) observe(ctx context.Context, p observeParams) (cpuTime, error) {
 	h.mu.Lock()
 	k := h.all[p.Server]
 	h.mu.Unlock()
@@ -151,12 +152,12 @@ func (h *house) observe(ctx context.Context, p observeParams) (cpuTime, error) {
 	return used, nil
 }
 
-func (h *house) stop(_ context.Context, p stopParams) (stopped, error) {
+func (h *servers) stop(_ context.Context, p stopParams) (stopped, error) {
 	k := h.remove(p.Server)
 	if k == nil {
 		return stopped{}, fmt.Errorf("no server %d", p.Server)
 	}
-	k.stop(p.Ending.signal())
+	k.stop(cmp.Or(p.Ending, syscall.SIGTERM))
 	if k.broken { // its clients may not have noticed
 		return stopped{Output: k.output}, fmt.Errorf("%s: %s", k.cmd.Path, k.output.Why())
 	}
@@ -180,24 +181,28 @@ type meter interface {
 // readings are those of a meter at both ends of a window.
 type readings struct{ from, to usage }
 
-// between is the CPU time of a meter in a window that begins Lead after start. The timers
-// can be late by a scheduling delay, so what was used between the two readings is scaled to
-// the window. A program that ends early has used what it has.
+// between returns the CPU time of a meter in a window that begins Lead after start. The timers can
+// be late by a scheduling delay, so the CPU time between the two readings is scaled to the window.
+// That of a program that ends early is not scaled.
 func between(ctx context.Context, m meter, start time.Time, w window) (cpuTime, readings) {
-	sleep := func(until time.Time) {
-		select {
-		case <-time.After(time.Until(until)):
-		case <-m.over():
-		case <-ctx.Done():
-		}
-	}
-	sleep(start.Add(w.Lead))
+	sleepUntil(ctx, start.Add(w.Lead), m.over())
 	from, opened := m.used(), time.Now()
-	sleep(start.Add(w.Lead + w.Length))
+	sleepUntil(ctx, start.Add(w.Lead+w.Length), m.over())
 	to, closed := m.used(), time.Now()
 	scale := 1.0
 	if seen := closed.Sub(opened); seen > w.Length {
 		scale = w.Length.Seconds() / seen.Seconds()
 	}
 	return cpuTime{User: max(0, to.user-from.user) * scale, System: max(0, to.system-from.system) * scale}, readings{from, to}
+}
+
+// sleepUntil reports whether neither ctx nor the watched program has ended by then.
+func sleepUntil(ctx context.Context, then time.Time, over <-chan struct{}) bool {
+	select {
+	case <-time.After(time.Until(then)):
+		return true
+	case <-over:
+	case <-ctx.Done():
+	}
+	return false
 }

@@ -24,21 +24,22 @@ func (p Port) String() string {
 	return fmt.Sprintf("%s port %d of %v", p.Protocol, p.At.Port(), p.At.Addr())
 }
 
-// socket is one that waits for whoever comes.
+// socket is a socket that waits for peers.
 type socket struct {
 	Port
 	inode uint64
 }
 
-// States of sockets in /proc/net/tcp and udp: a server waits in one of these.
+// States of sockets in /proc/net/tcp and udp: a waiting server is in one of these.
 const (
 	tcpListen = "0A"
 	udpClosed = "07"
 )
 
-// listening returns when all ports are open in this network namespace. It is an error when
-// ctx has ended before, or when any of them is opened at another address, too: a server that
-// listens elsewhere is reached by others than its clients. What was open before is another's.
+// listening returns when all ports are open in this network namespace. It is an error if ctx ends
+// before, or if any of them is also opened at another address: a server that listens elsewhere can
+// be reached by others than its clients. Sockets in before belong to other processes and are
+// ignored.
 func listening(ctx context.Context, ports []Port, before []socket, ended <-chan struct{}) error {
 	for {
 		open, err := sockets()
@@ -46,7 +47,7 @@ func listening(ctx context.Context, ports []Port, before []socket, ended <-chan 
 			return err
 		}
 		if i := slices.IndexFunc(open, func(s socket) bool { return s.strays(ports) && !slices.Contains(before, s) }); i >= 0 {
-			return fmt.Errorf("listens on %v, and was to listen on %v alone", open[i], ports[0].At.Addr())
+			return fmt.Errorf("listens on %v instead of only on %v", open[i], ports[0].At.Addr())
 		}
 		i := slices.IndexFunc(ports, func(p Port) bool { return !slices.ContainsFunc(open, p.is) })
 		if i < 0 {
@@ -62,7 +63,7 @@ func listening(ctx context.Context, ports []Port, before []socket, ended <-chan 
 	}
 }
 
-// free says which of the ports somebody else has opened already, there or at all addresses.
+// free returns an error if one of the ports is already open, at its address or at all addresses.
 func free(ports []Port, open []socket) error {
 	for _, p := range ports {
 		for _, s := range open {
@@ -74,7 +75,7 @@ func free(ports []Port, open []socket) error {
 	return nil
 }
 
-// is says whether a socket has the port. A socket of IPv6 on all addresses takes IPv4, too.
+// is reports whether a socket has the port. An IPv6 socket on all addresses also accepts IPv4.
 func (p Port) is(s socket) bool {
 	a, b := p.At.Addr(), s.At.Addr()
 	return p.number(s) && (a == b || a.IsUnspecified() && b.IsUnspecified())
@@ -82,14 +83,15 @@ func (p Port) is(s socket) bool {
 
 func (p Port) number(s socket) bool { return p.Protocol == s.Protocol && p.At.Port() == s.At.Port() }
 
-// strays says whether a socket has a port of a server's at an address that is not.
+// strays reports whether a socket has the port number of a server at an address that is not the
+// server's.
 func (s socket) strays(from []Port) bool {
 	is := func(p Port) bool { return p.is(s) }
 	number := func(p Port) bool { return p.number(s) }
 	return slices.ContainsFunc(from, number) && !slices.ContainsFunc(from, is)
 }
 
-// sockets are those of this network namespace that wait for whoever comes.
+// sockets returns the sockets of this network namespace that wait for peers.
 func sockets() (all []socket, err error) {
 	for _, protocol := range []string{"tcp", "udp"} {
 		for _, family := range []string{"", "6"} {
@@ -123,7 +125,7 @@ func waiting(protocol, table string) (all []socket) {
 }
 
 // parseAddress reads an address and a port as the kernel prints them: each four bytes of the
-// address as a number, as it lies in memory, with hexadecimal digits.
+// address as a number in memory order, in hexadecimal.
 func parseAddress(text string) (at netip.AddrPort, ok bool) {
 	address, port, _ := strings.Cut(text, ":")
 	words, err := hex.DecodeString(address)
@@ -133,13 +135,13 @@ func parseAddress(text string) (at netip.AddrPort, ok bool) {
 	}
 	var b bytes.Buffer
 	for word := range slices.Chunk(words, 4) {
-		_ = binary.Write(&b, binary.NativeEndian, binary.BigEndian.Uint32(word)) // which a buffer takes
+		_ = binary.Write(&b, binary.NativeEndian, binary.BigEndian.Uint32(word)) // a write to a buffer cannot fail
 	}
 	addr, ok := netip.AddrFromSlice(b.Bytes())
 	return netip.AddrPortFrom(addr.Unmap(), uint16(n)), ok
 }
 
-// everywhere are the same ports at all addresses of a family.
+// everywhere returns the same ports at all addresses of a family.
 func everywhere(ports []Port) (all []Port) {
 	for _, p := range ports {
 		a := netip.IPv4Unspecified()

@@ -22,7 +22,7 @@ import (
 	"nettoll/platform"
 )
 
-// The test program is the programs that are run, too.
+// The test program also serves as the programs that are run.
 func TestMain(m *testing.M) {
 	if slices.Equal(os.Args[1:], keeper.Args) {
 		os.Exit(keeper.Main())
@@ -55,8 +55,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// listen is a server: it says that it ends when it is asked to. It starts a child that
-// tells what it used when somebody writes to the fifo.
+// listen is a server: it prints a line when it is asked to end. It starts a child that prints its
+// CPU time when something is written to the fifo.
 func listen(protocol, port, at string, fifo ...string) int {
 	var err error
 	if protocol == "udp" {
@@ -94,7 +94,7 @@ func spin(duration string) {
 	}
 }
 
-// self is the test program as a command.
+// self returns the test program as a command.
 func self(t *testing.T, args ...string) Command {
 	t.Helper()
 	path, err := os.Executable()
@@ -146,7 +146,7 @@ func (e *endpoint) Start(context.Context, platform.Command) (platform.Process, e
 	return p, nil
 }
 
-// agentHere is an agent as a process.
+// agentHere is an agent in this process that acts as a process.
 type agentHere struct {
 	in   io.WriteCloser
 	out  io.Reader
@@ -161,7 +161,7 @@ func (p *agentHere) Stderr() string        { return "" }
 func (p *agentHere) Wait() error           { <-p.done; return p.err }
 func (p *agentHere) Kill() error           { return p.in.Close() }
 
-// freePort finds a port on which nobody listens.
+// freePort finds a port on which nothing listens.
 func freePort(t *testing.T) int {
 	t.Helper()
 	l, err := net.Listen("tcp", ":0")
@@ -172,7 +172,7 @@ func freePort(t *testing.T) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-// gone wants no process with this text among its arguments, which takes a moment.
+// gone waits until no process has this text among its arguments.
 func gone(t *testing.T, mark string) {
 	t.Helper()
 	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(time.Millisecond) {
@@ -203,7 +203,7 @@ func processes(t *testing.T, mark string) (pids []int) {
 	return pids
 }
 
-// observer notes what a job's observer is told.
+// observer records the notifications of a job's observer.
 type observer struct {
 	mu    sync.Mutex
 	calls []string

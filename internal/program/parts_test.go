@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"nettoll/platform"
+	"nettoll/sampler"
 	"nettoll/workload"
 )
 
@@ -39,42 +40,6 @@ func TestOpenPorts(t *testing.T) {
 	}
 }
 
-func TestParseStat(t *testing.T) {
-	const rest = " S 1 77 77 0 -1 4194560 100 200 0 0 150 50 30 20 20 0 1 0 12345 1000 100"
-	for text, want := range map[string]stat{
-		"42 (sh)" + rest:                                   {42, false, 1.5, 0.5, 0.3, 0.2, 200},
-		"42 (a) b (c) S 1 2)" + rest:                       {42, false, 1.5, 0.5, 0.3, 0.2, 200},
-		"42 (sh)" + strings.Replace(rest, " S ", " Z ", 1): {42, true, 1.5, 0.5, 0.3, 0.2, 200},
-		"42 (sh) S 1 77 77 0 -1 4194560":                   {},
-		"42 sh" + rest:                                     {},
-		"x (sh)" + rest:                                    {},
-		"42 (sh)" + strings.Replace(rest, "150", "-1", 1):  {},
-		"42 (sh)" + strings.Replace(rest, "200", "x", 1):   {},
-		"42 )sh(" + rest:                                   {},
-		"":                                                 {},
-	} {
-		got, ok := parseStat(text)
-		if ok != (want.pid != 0) || ok && got != want {
-			t.Errorf("%q: %+v %v, want %+v", text, got, ok, want)
-		}
-	}
-}
-
-func FuzzParseStat(f *testing.F) {
-	own, err := os.ReadFile("/proc/self/stat")
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(string(own))
-	f.Add("42 (a) b (c) S 1 2) S 1 77 77 0 -1 4194560 100 200 0 0 150 50 30 20")
-	f.Fuzz(func(t *testing.T, text string) {
-		s, ok := parseStat(text)
-		if ok && (s.user < 0 || s.system < 0 || s.reapedUser < 0 || s.reapedSystem < 0) {
-			t.Errorf("%+v", s)
-		}
-	})
-}
-
 // TestUsed spins in children of a shell, one after the other.
 func TestUsed(t *testing.T) {
 	spin := self(t, "spin", "100ms")
@@ -91,7 +56,7 @@ func TestUsed(t *testing.T) {
 		}
 		u := k.used()
 		// A child that has just been reaped counts in ticks from then on.
-		if sum := u.user + u.system; sum < last-4.0/ticks {
+		if sum := u.user + u.system; sum < last-4.0/sampler.Ticks {
 			t.Errorf("%v s of CPU after %v", sum, last)
 		} else {
 			last = sum
@@ -127,8 +92,8 @@ func TestUsedOfFamily(t *testing.T) {
 	<-k.done
 }
 
-// TestUsedOfOneThatEnds asks while programs end: what is gone must not count as
-// nothing.
+// TestUsedOfOneThatEnds reads CPU time while programs end: that of a program that has ended must
+// not count as zero.
 func TestUsedOfOneThatEnds(t *testing.T) {
 	for range 20 {
 		k, err := launch(self(t, "spin", "5ms"))
@@ -143,7 +108,7 @@ func TestUsedOfOneThatEnds(t *testing.T) {
 			default:
 			}
 			u := k.used()
-			if sum := u.user + u.system; sum < last-2.0/ticks || sum == 0 && last > 0 {
+			if sum := u.user + u.system; sum < last-2.0/sampler.Ticks || sum == 0 && last > 0 {
 				t.Fatalf("%v s of CPU after %v", sum, last)
 			} else {
 				last = sum
@@ -201,16 +166,16 @@ func TestFind(t *testing.T) {
 	}
 	_, err := Paths{"sh": "/nonexistent/sh"}.Find(sh)
 	var why *platform.Unsupported
-	if !errors.Is(err, platform.ErrUnsupported) || !errors.As(err, &why) || why.Remedy != "apt install dash, or --tool-path sh=FILE" {
+	if !errors.Is(err, platform.ErrUnsupported) || !errors.As(err, &why) || why.Remedy != "apt install dash, or give its path with --tool-path sh=FILE" {
 		t.Errorf("%v", err)
 	}
 	_, err = Paths{"flanneld": "/nowhere/flanneld"}.Locate("flanneld", "make tools")
-	if !errors.As(err, &why) || why.Remedy != "make tools, or --tool-path flanneld=FILE" {
+	if !errors.As(err, &why) || why.Remedy != "make tools, or give its path with --tool-path flanneld=FILE" {
 		t.Errorf("%v", err)
 	}
 }
 
-// TestLocateBeside takes what lies beside the program, unless others could have put it there.
+// TestLocateBeside finds a program next to this one, unless other users could have put it there.
 func TestLocateBeside(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -230,7 +195,7 @@ func TestLocateBeside(t *testing.T) {
 		t.Fatal(err)
 	}
 	path, err := (Paths{}).Locate(name, "make tools")
-	if err == nil || !errors.Is(err, platform.ErrUnsupported) || !strings.Contains(err.Error(), beside+" is passed over: everybody may write to "+beside) {
+	if err == nil || !errors.Is(err, platform.ErrUnsupported) || !strings.Contains(err.Error(), beside+" is ignored: everybody may write to "+beside) {
 		t.Errorf("%s, %v", path, err)
 	}
 	if err := os.Chmod(beside, 0o644); err != nil {
@@ -257,7 +222,7 @@ func TestWhy(t *testing.T) {
 	}{
 		{Output{Stderr: "a\r\nb\n", Stdout: "c"}, "a | b"},
 		{Output{Stdout: "1\n2\n\n3\n4\n"}, "2 | 3 | 4"},
-		{Output{Status: 7}, "exit status 7, and it said nothing"},
+		{Output{Status: 7}, "exit status 7, without any output"},
 	} {
 		if got := c.o.Why(); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)

@@ -11,48 +11,48 @@ import (
 	"nettoll/agent"
 )
 
-// Procedure is what a client does that is more than one run of a program. A tool has it
-// served by agents under a name of its own, and says in the params what is wanted.
+// Procedure is the work of a client that is more than one run of a program. A tool has agents serve
+// it under its own name, and describes the work in the params.
 type Procedure[Params any] func(ctx context.Context, c *Course, params Params) (Output, error)
 
-// Handler is the agent's half of a procedure.
+// Handler returns the agent's half of a procedure.
 func (do Procedure[Params]) Handler() agent.Handler {
 	return agent.Typed(func(ctx context.Context, p procedureParams) (runResult, error) {
 		var params Params
 		if err := json.Unmarshal(p.Params, &params); err != nil {
-			return runResult{}, fmt.Errorf("decode what the client is to do: %w", err)
+			return runResult{}, fmt.Errorf("decode the client's task: %w", err)
 		}
 		return follow(ctx, p.runParams, func(ctx context.Context, c *Course) (Output, error) { return do(ctx, c, params) })
 	})
 }
 
-// procedureParams is how a client begins.
+// procedureParams is the request that starts a client with a procedure.
 type procedureParams struct {
 	runParams
 	Params json.RawMessage
 }
 
-// Course is the programs of a client, one after the other, as they use CPU time.
+// Course is the sequence of programs that a client runs, and accounts for their CPU time.
 type Course struct {
 	Command Command // the client's, for the procedure to run with changes
 	Started time.Time
 
 	bound bool
-	ended chan struct{} // closed when the last has ended
+	ended chan struct{} // closed when the last program has ended
 
 	mu   sync.Mutex
-	sum  usage  // of those that have ended
-	last *child // the one that runs
+	sum  usage  // of the programs that have ended
+	last *child // the program that is running
 }
 
-// Run runs a program to its end. A bad end is an error that says why in the program's own
+// Run runs a program to its end. A failure is an error that gives the reason in the program's own
 // words.
 func (c *Course) Run(ctx context.Context, command Command) (Output, error) {
 	o, err := c.once(ctx, command)
 	return o, good(command, o, err)
 }
 
-// once runs a program to its end, good or bad.
+// once runs a program to its end, whether it succeeds or fails.
 func (c *Course) once(ctx context.Context, command Command) (Output, error) {
 	k, err := launch(command)
 	if err != nil {
@@ -69,8 +69,8 @@ func good(command Command, o Output, err error) error {
 	return err
 }
 
-// RunIn runs a program in a directory of its own in memory, with the files, and has look see
-// the directory when the program has ended.
+// RunIn runs a program in a directory of its own in memory, which contains the files, and calls
+// look with the directory when the program has ended.
 func (c *Course) RunIn(ctx context.Context, command Command, files map[string]File, look func(dir string) error) (Output, error) {
 	if files == nil {
 		files = map[string]File{}
@@ -102,7 +102,7 @@ func (c *Course) enter(k *child) {
 	c.last = k
 }
 
-// finish waits for the end of the program that runs.
+// finish waits for the end of the running program.
 func (c *Course) finish(ctx context.Context, k *child, command Command) (Output, error) {
 	err := k.await(ctx)
 	c.mu.Lock()
@@ -117,7 +117,7 @@ func (c *Course) finish(ctx context.Context, k *child, command Command) (Output,
 	return k.output, nil
 }
 
-// used is the CPU time of all that the client has run so far.
+// used returns the CPU time of all programs that the client has run so far.
 func (c *Course) used() usage {
 	c.mu.Lock()
 	defer c.mu.Unlock()

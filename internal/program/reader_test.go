@@ -2,24 +2,24 @@ package program
 
 import "testing"
 
-// TestReader keeps the first thing that is wrong.
+// TestReader checks that the first error is kept.
 func TestReader(t *testing.T) {
 	for _, c := range []struct {
 		value string
 		take  func(*Reader)
-		want  string // empty: it is taken
+		want  string // empty: it is accepted
 	}{
 		{"7", func(r *Reader) { r.Number("x"); r.Positive("x"); r.Count("x"); r.Is("x", "7") }, ""},
 		{"0", func(r *Reader) { r.Number("x"); r.Count("x") }, ""},
-		{"0", func(r *Reader) { r.Positive("x"); r.Number("y") }, "tea says x=0: nothing was measured"},
+		{"0", func(r *Reader) { r.Positive("x"); r.Number("y") }, "tea reported x=0: nothing was measured"},
 		{"7", func(r *Reader) { r.Number("y"); r.Is("x", "8") }, "tea did not print y; version 1 is known to work"},
-		{"7", func(r *Reader) { r.Is("x", "8") }, "tea says x=7, not 8; version 1 is known to work"},
-		{"nan", func(r *Reader) { r.Number("x") }, "tea says x=nan, which is no figure"},
-		{"+Inf", func(r *Reader) { r.Number("x") }, "tea says x=+Inf, which is no figure"},
-		{"-1", func(r *Reader) { r.Positive("x") }, "tea says x=-1, which is no figure"},
-		{"100", func(r *Reader) { r.Number("x") }, "tea says x=100, which is no figure"},
-		{"100", func(r *Reader) { r.Count("x") }, "tea says x=100, which is no count"},
-		{"1.5", func(r *Reader) { r.Count("x") }, "tea says x=1.5, which is no count"},
+		{"7", func(r *Reader) { r.Is("x", "8") }, "tea reported x=7, not 8; version 1 is known to work"},
+		{"nan", func(r *Reader) { r.Number("x") }, "tea reported x=nan, which is not a number"},
+		{"+Inf", func(r *Reader) { r.Number("x") }, "tea reported x=+Inf, which is not a number"},
+		{"-1", func(r *Reader) { r.Positive("x") }, "tea reported x=-1, which is not a number"},
+		{"100", func(r *Reader) { r.Number("x") }, "tea reported x=100, which is not a number"},
+		{"100", func(r *Reader) { r.Count("x") }, "tea reported x=100, which is not a count"},
+		{"1.5", func(r *Reader) { r.Count("x") }, "tea reported x=1.5, which is not a count"},
 		{"7", func(r *Reader) { r.Fail("is %s", "cold"); r.Fail("is gone") }, "tea is cold"},
 	} {
 		r := &Reader{Program: "tea", Known: "version 1 is known to work", Most: 100, Fields: map[string]string{"x": c.value}}

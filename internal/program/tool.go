@@ -1,3 +1,8 @@
+// Package program is the common skeleton of tools that are programs. A tool is a Tool: the names of
+// its programs, the workloads it drives, the arguments of a server and a client, and a parser of
+// their output. This package makes the agents of the endpoints start the servers and then all
+// clients at once, watches their CPU time over the window, bounds their lives, collects their
+// output, and combines the results of the clients. It works wherever an agent runs.
 package program
 
 import (
@@ -5,6 +10,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"net/netip"
 	"regexp"
 	"slices"
 	"strconv"
@@ -16,37 +22,39 @@ import (
 	"nettoll/workload"
 )
 
-// Tool is a tool that is one program or two, as data: what a tool has of its own. At gives the
-// workload.Tool, which finds the programs, asks them their versions, starts a server and a client
-// for each pair of a job, and puts together what the clients measured.
+// Tool is a tool that consists of one program or two, as data: everything that is specific to the
+// tool. At returns the workload.Tool, which finds the programs, asks for their versions, starts a
+// server and a client for each pair of a job, and combines the results of the clients.
 type Tool struct {
 	Name     string
-	Programs []Program // the client's first, and the server's, where that is another
+	Programs []Program // the client's first, then the server's, if it is a different one
 	Drives   []workload.Drive
 
-	// Serves says whom a server serves.
+	// Serves defines which clients share a server.
 	Serves Serves
-	// Roams: the server cannot be told where to listen, and is held to the Addresses of its Pair.
+	// Roams: the server cannot be restricted to a listening address, and is held to the Addresses
+	// of its Pair.
 	Roams bool
-	// Server and Client say what a pair is started with. What they leave out is as Pair says: the
-	// endpoints, the paths of the programs, their CPUs, and TCP ports for the server to listen on.
+	// Server and Client return the programs of a pair. Fields that they leave empty are filled in
+	// from the Pair: the endpoints, the paths of the programs, their CPUs, and TCP ports for the
+	// server to listen on.
 	Server func(Pair) Server
 	Client func(Pair) Client
 
-	// Times changes when the clients of a trial count, and by what time they must have ended. It
-	// is given what holds otherwise: after the warm-up, for the duration of the job, both in whole
-	// seconds.
+	// Times changes when the clients of a trial measure, and by what time they must have ended. It
+	// is given the default: after the warm-up, for the duration of the job, both in whole seconds.
 	Times func(workload.Job, *Trial) error
-	// NoWarmup: clients count from their first moment, and trials say so.
+	// NoWarmup: clients measure from their first moment, and trials have a warning about it.
 	NoWarmup bool
-	// Result reads what came of a trial; see Each. Together makes it.
+	// Result computes the result of a trial; see Each, and Together, which builds one.
 	Result func(workload.Job, Outcome) (workload.Result, error)
 
-	// Explain and Failed are for tools whose errors need a word more. Explain is that of Trial;
-	// Failed is given the error of a trial, and gives a better one, or the same.
+	// Explain and Failed are for tools whose errors need an explanation. Explain is that of Trial;
+	// Failed takes the error of a trial, and returns a better one, or the same.
 	Explain func(stdout string) string
 	Failed  func(error, workload.Job) error
-	// Find is for a tool whose programs are not in PATH; it may find more than are listed.
+	// Find is for a tool whose programs are not in PATH; it may return more programs than are
+	// listed.
 	Find func(Paths) (Paths, error)
 	// Pack is for a tool that needs more in an image than its programs and their libraries.
 	Pack func(Paths) (workload.Pack, error)
@@ -54,37 +62,38 @@ type Tool struct {
 
 // Program is a program of a tool.
 type Program struct {
-	Name    string // by which --tool-path knows it
+	Name    string // as in --tool-path
 	Package string // of Debian
-	Else    string // where it is for those who do not have it in their PATH; may be empty
-	// Flag has it say its version, which is the first group of Says. A program without these has
-	// the version of the other.
+	Else    string // where it is for users who do not have it in their PATH; may be empty
+	// Flag makes it print its version, which is the first group of Says. A program without these
+	// has the version of the other.
 	Flag string
 	Says *regexp.Regexp
-	// Oldest is the first version that will do, such as "3.7"; without it any will. Tested are
-	// those of which there are transcripts.
+	// Oldest is the first version that is supported, such as "3.7"; if empty, any is. Tested are
+	// the versions that have transcripts.
 	Oldest, Tested string
 }
 
-// Serves says whom a server serves, and on which port.
+// Serves defines which clients share a server, and on which port.
 type Serves int
 
 const (
-	OneClient Serves = iota // on the first of the client's own ports
-	Address                 // all clients that come to the address it listens at, on the common port
-	Endpoint                // all clients of its endpoint, at whatever address, on the common port
+	OneClient Serves = iota // one client, on the first of its own ports
+	Address                 // all clients that come to the address it listens on, on the common port
+	Endpoint                // all clients of its endpoint, at any of its addresses, on the common port
 )
 
-// At gives the tool with its programs where the paths say, or in PATH.
+// At returns the tool with its programs at the given paths, or in PATH.
 func (t Tool) At(paths Paths) workload.Tool {
-	at := placed{t, paths}
+	p := placed{t, paths}
+	at := workload.Tool{Name: t.Name, Drives: t.Drives, Version: p.version, Run: p.run, Probe: p.probe, Pack: p.pack}
 	if t.Roams {
-		return roaming{at}
+		at.Roams = t.server().Name
 	}
 	return at
 }
 
-// Names are those of the programs, as --tool-path has them.
+// Names returns the names of the programs, as used by --tool-path.
 func (t Tool) Names() (names []string) {
 	for _, p := range t.Programs {
 		names = append(names, p.Name)
@@ -92,41 +101,23 @@ func (t Tool) Names() (names []string) {
 	return names
 }
 
-// client and server are the programs of the two ends.
+// client and server return the programs of the two ends.
 func (t Tool) client() Program { return t.Programs[0] }
 func (t Tool) server() Program { return t.Programs[len(t.Programs)-1] }
 
-// placed is a tool and where its programs are.
+// placed is a tool together with the paths of its programs.
 type placed struct {
 	tool  Tool
 	paths Paths
 }
 
-// roaming is a tool with a server that cannot be told where to listen.
-type roaming struct{ placed }
-
-var (
-	_ workload.Prober = placed{}
-	_ workload.Packer = placed{}
-	_ workload.Roamer = roaming{}
-)
-
-// Name implements workload.Tool.
-func (p placed) Name() string { return p.tool.Name }
-
-// Drives implements workload.Tool.
-func (p placed) Drives() []workload.Drive { return p.tool.Drives }
-
-// Roams implements workload.Roamer.
-func (r roaming) Roams() string { return r.tool.server().Name }
-
-// Probe implements workload.Prober.
-func (p placed) Probe(ctx context.Context) error {
-	_, err := p.Version(ctx)
+// probe asks the programs for their versions.
+func (p placed) probe(ctx context.Context) error {
+	_, err := p.version(ctx)
 	return err
 }
 
-// find gives the paths of all programs, by name.
+// find returns the paths of all programs, by name.
 func (p placed) find() (Paths, error) {
 	if p.tool.Find != nil {
 		return p.tool.Find(p.paths)
@@ -142,8 +133,8 @@ func (p placed) find() (Paths, error) {
 	return found, nil
 }
 
-// Pack implements workload.Packer.
-func (p placed) Pack() (pack workload.Pack, err error) {
+// pack returns the files that the tool needs in an image.
+func (p placed) pack() (pack workload.Pack, err error) {
 	found, err := p.find()
 	if err != nil {
 		return pack, err
@@ -157,9 +148,9 @@ func (p placed) Pack() (pack workload.Pack, err error) {
 	return pack, nil
 }
 
-// Version implements workload.Tool. It is the client's, and names the server's where that is
-// another: "7.0.15+redis-server-7.2".
-func (p placed) Version(ctx context.Context) (string, error) {
+// version returns the client's version, followed by the server's where it differs:
+// "7.0.15+redis-server-7.2".
+func (p placed) version(ctx context.Context) (string, error) {
 	found, err := p.find()
 	if err != nil {
 		return "", err
@@ -182,7 +173,7 @@ func (p placed) Version(ctx context.Context) (string, error) {
 	return strings.Join(versions, "+"), nil
 }
 
-// version has the program say its version, which must not be too old.
+// version makes the program print its version, which must not be too old.
 func (f Program) version(ctx context.Context, path string) (string, error) {
 	said, err := Say(ctx, path, f.Flag)
 	if err != nil {
@@ -194,9 +185,9 @@ func (f Program) version(ctx context.Context, path string) (string, error) {
 	case m != nil && (f.Oldest == "" || !older(m[1], f.Oldest)):
 		return m[1], nil
 	case f.Oldest == "":
-		return "", fmt.Errorf("%s %s says %.80q, which is no version", path, f.Flag, said)
+		return "", fmt.Errorf("%s %s printed %.80q, which is not a version", path, f.Flag, said)
 	case m == nil:
-		err = fmt.Errorf("%s is not %s: it says %.60q of its version", path, needs, said)
+		err = fmt.Errorf("%s is not %s: it reports its version as %.60q", path, needs, said)
 	default:
 		err = fmt.Errorf("%s is version %s", path, m[1])
 	}
@@ -206,15 +197,15 @@ func (f Program) version(ctx context.Context, path string) (string, error) {
 // older compares versions such as "3.12" by their numbers.
 func older(version, than string) bool {
 	byNumber := func(a, b string) int {
-		m, _ := strconv.Atoi(a) // 0 where it is none
+		m, _ := strconv.Atoi(a) // 0 if it is not a number
 		n, _ := strconv.Atoi(b)
 		return cmp.Compare(m, n)
 	}
 	return slices.CompareFunc(strings.Split(version, "."), strings.Split(than, "."), byNumber) < 0
 }
 
-// Run implements workload.Tool.
-func (p placed) Run(ctx context.Context, job workload.Job) (workload.Result, error) {
+// run drives a trial; an error begins with the tool's name.
+func (p placed) run(ctx context.Context, job workload.Job) (workload.Result, error) {
 	found, err := p.find()
 	if err != nil {
 		return workload.Result{}, err
@@ -245,12 +236,12 @@ func (t Tool) run(ctx context.Context, job workload.Job, found Paths) (workload.
 	}
 	if t.NoWarmup && job.Warmup > 0 {
 		r.Warnings = append(r.Warnings, record.Warning{Code: "no-warmup", Text: fmt.Sprintf(
-			"%s counts from its first moment: the warm-up of %v is not left out", t.Name, job.Warmup.Round(time.Millisecond))})
+			"%s counts from the start: its figures include the warm-up of %v", t.Name, job.Warmup.Round(time.Millisecond))})
 	}
 	return r, nil
 }
 
-// Trial is what a job takes, with the programs where they were found.
+// Trial returns the servers and clients for a job, with the programs at the given paths.
 func (t Tool) Trial(job workload.Job, found Paths) (trial Trial, err error) {
 	if !slices.ContainsFunc(t.Drives, func(d workload.Drive) bool { return d.Workload == job.Workload }) {
 		return trial, fmt.Errorf("it does not drive %s", job.Workload)
@@ -284,4 +275,116 @@ func (t Tool) Trial(job workload.Job, found Paths) (trial Trial, err error) {
 		trial.Servers, trial.Clients = append(trial.Servers, s), append(trial.Clients, c)
 	}
 	return trial, nil
+}
+
+// Pair is a client and its server, with the parameters they are started with.
+type Pair struct {
+	workload.Pair
+	Job          workload.Job
+	Lead, Window time.Duration // of the trial
+	Found        Paths         // of the tool's programs
+	Password     string        // made for the trial
+	Streams      int           // of the client, at least 1
+	ServerCPUs   []int
+	ClientCPUs   []int
+
+	// Of the server: the flows of all its clients, and the addresses where their packets arrive,
+	// each once.
+	Flows     int
+	Addresses []netip.Addr
+	port      int
+}
+
+// Ports returns the ports that the server opens.
+func (p Pair) Ports(protocol string) (all []Port) {
+	for _, a := range p.Addresses {
+		all = append(all, Port{protocol, netip.AddrPortFrom(a, uint16(p.port))})
+	}
+	return all
+}
+
+// Joined returns the addresses that the server listens on, with a separator between them.
+func (p Pair) Joined(between string) string {
+	var all []string
+	for _, a := range p.Addresses {
+		all = append(all, a.String())
+	}
+	return strings.Join(all, between)
+}
+
+// Given returns an option of a program and its value, or nothing if the value is zero.
+func Given[V comparable](option string, value V) []string {
+	var zero V
+	if value == zero {
+		return nil
+	}
+	return []string{option, fmt.Sprint(value)}
+}
+
+// Family returns the option that selects the IP version: -4 or -6.
+func (p Pair) Family() string {
+	if p.Addr.Is4() {
+		return "-4"
+	}
+	return "-6"
+}
+
+// pair returns the n-th pair of a job.
+func (s Serves) pair(job workload.Job, n int) Pair {
+	p := Pair{Pair: job.Pairs[n], Job: job, Streams: max(job.Options.Streams, 1)}
+	p.port = p.Port
+	if s == OneClient {
+		p.port = p.Own[0]
+	}
+	order, before := n, map[any]bool{}
+	for i, other := range job.Pairs {
+		if s.together(p.Pair, other, i == n) {
+			p.Flows += p.Streams
+			if at := other.Listen.Unmap(); !slices.Contains(p.Addresses, at) {
+				p.Addresses = append(p.Addresses, at)
+			}
+		} else if i < n {
+			before[other.Server] = true
+		}
+	}
+	if s == Endpoint {
+		order = len(before)
+	}
+	p.ServerCPUs = CPUs(job.CPUs.Server, order, p.Flows)
+	p.ClientCPUs = CPUs(job.CPUs.Client, n, p.Streams)
+	return p
+}
+
+// together reports whether two pairs, which may be the same, share a server.
+func (s Serves) together(p, other workload.Pair, same bool) bool {
+	one := p.Server == other.Server && p.Port == other.Port
+	switch s {
+	case Address:
+		return one && p.Listen.Unmap() == other.Listen.Unmap()
+	case Endpoint:
+		return one
+	}
+	return same
+}
+
+// CPUs returns the CPUs where the program of the n-th client, or its server, may run. A program
+// with a single flow gets a CPU of its own, the n-th of the set, as a flow of the engine does; one
+// with several flows gets the set.
+func CPUs(set []int, n, flows int) []int {
+	if len(set) == 0 || flows > 1 {
+		return set
+	}
+	return set[n%len(set) : n%len(set)+1]
+}
+
+// WholeSeconds rounds a duration up to whole seconds, at least 1, for programs that do not accept
+// fractions.
+func WholeSeconds(d time.Duration) int { return max(1, int((d+time.Second-1)/time.Second)) }
+
+// Window returns the warm-up and the window of a job in whole seconds, rounded up.
+func Window(job workload.Job) (lead, window time.Duration) {
+	if job.Warmup > 0 {
+		lead = time.Duration(WholeSeconds(job.Warmup)) * time.Second
+	}
+	return lead, time.Duration(WholeSeconds(job.Duration)) * time.Second
 }

@@ -15,7 +15,7 @@ import (
 	"nettoll/workload"
 )
 
-// TestVersion has a client and a server that say versions.
+// TestVersion has a client and a server that print versions.
 func TestVersion(t *testing.T) {
 	number := regexp.MustCompile(`^v(\d\S*)$`)
 	says := func(text string) string {
@@ -32,9 +32,9 @@ func TestVersion(t *testing.T) {
 		{"v3.7", "v3.7", "3.7", "3.7", ""},
 		{"v3.6", "v3.6", "3.7", "", "ask: not supported here (needs ask 3.7 or later): FILE is version 3.6"},
 		{"v2.99", "v2.99", "3.7", "", "FILE is version 2.99"},
-		{"hello", "v3", "3.7", "", `FILE is not ask 3.7 or later: it says "hello" of its version`},
-		{"hello", "v3", "", "", `FILE -V says "hello", which is no version`},
-		{"v3", "hello", "", "", `-V says "hello", which is no version`},
+		{"hello", "v3", "3.7", "", `FILE is not ask 3.7 or later: it reports its version as "hello"`},
+		{"hello", "v3", "", "", `FILE -V printed "hello", which is not a version`},
+		{"v3", "hello", "", "", `-V printed "hello", which is not a version`},
 	} {
 		client := says(c.client)
 		ask := Program{Name: "ask", Package: "asking", Flag: "-V", Says: number, Oldest: c.oldest, Tested: "3.12"}
@@ -44,7 +44,7 @@ func TestVersion(t *testing.T) {
 			t.Errorf("%+v: %q, %v", c, v, err)
 		}
 		var why *platform.Unsupported
-		if c.oldest != "" && err != nil && (!errors.As(err, &why) || why.Remedy != "apt install asking, or --tool-path ask=FILE; tested with 3.12") {
+		if c.oldest != "" && err != nil && (!errors.As(err, &why) || why.Remedy != "apt install asking, or give its path with --tool-path ask=FILE; tested with 3.12") {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
@@ -54,7 +54,7 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// TestServes has clients of two endpoints, of which the first is reached at two addresses.
+// TestServes has clients of two endpoints, the first of which is reached at two addresses.
 func TestServes(t *testing.T) {
 	a, b := &endpoint{name: "a"}, &endpoint{name: "b"}
 	pair := func(server *endpoint, addr string, own int) workload.Pair {
@@ -87,7 +87,7 @@ func TestServes(t *testing.T) {
 	}
 }
 
-// TestTrial fills in what a tool leaves out.
+// TestTrial checks that fields that a tool leaves empty are filled in.
 func TestTrial(t *testing.T) {
 	a := &endpoint{name: "a"}
 	job := workload.Job{
@@ -121,11 +121,11 @@ func TestTrial(t *testing.T) {
 	if _, err := tool.Trial(job, found); err == nil {
 		t.Error("an error of Times is lost")
 	}
-	if _, roams := tool.At(nil).(workload.Roamer); !roams {
-		t.Error("it roams, and nobody is told")
+	if at := tool.At(nil); at.Roams != "answer" {
+		t.Errorf("it roams, and nobody is told: %q", at.Roams)
 	}
 	tool.Roams = false
-	if _, roams := tool.At(nil).(workload.Roamer); roams {
-		t.Error("it does not roam, and is said to")
+	if at := tool.At(nil); at.Roams != "" {
+		t.Errorf("it does not roam, and is said to: %q", at.Roams)
 	}
 }

@@ -18,72 +18,50 @@ import (
 	"nettoll/workload"
 )
 
-// Trial is the programs of one trial.
+// Trial is the set of programs of one trial.
 type Trial struct {
 	Servers []Server
-	Clients []Client // as many as the job has pairs, in their order
-	// Lead is when the clients begin to count, from their start, and Window for how
-	// long.
+	Clients []Client // one for each pair of the job, in their order
+	// Lead is when the clients begin to measure, from their start, and Window for how long.
 	Lead, Window time.Duration
-	// Tail is how long the clients may live after the window, beyond Grace.
+	// Tail is how long the clients may live after the window, in addition to Grace.
 	Tail time.Duration
-	// Explain finds in what a client printed why it failed, or says nothing. Without
-	// it the last lines are quoted.
+	// Explain finds the reason for a client's failure in its output, or returns "". Without it the last lines
+	// are quoted.
 	Explain func(stdout string) string
 }
 
-// Server is a program that is there before the clients. Equal servers in one
-// endpoint are one.
+// Server is a program that is started before the clients. Equal servers in one endpoint are started once.
 type Server struct {
 	Endpoint platform.Endpoint
 	Command  Command
 	Place    Place
-	Listen   []Port // it is ready when these are open, and opens its ports nowhere else
-	Ending   Ending
+	Listen   []Port // it is ready when these are open, and may listen nowhere else
+	// Ending is the signal that asks it to end; 0 is SIGTERM. SIGKILL ends it at once, without asking.
+	Ending syscall.Signal
 }
 
-// same is whether two servers are equal but for their CPUs.
+// same reports whether two servers are equal except for their CPUs.
 func (s Server) same(t Server) bool {
 	s.Command.CPUs, t.Command.CPUs = nil, nil
 	return s.Endpoint == t.Endpoint && reflect.DeepEqual(s, t)
-}
-
-// Ending is how a server is asked to end.
-type Ending int
-
-const (
-	Terminate Ending = iota // SIGTERM
-	Interrupt               // SIGINT: for one that says then what it has counted
-	// Kill is at once, without asking: for one that does not end when it is asked, and
-	// has printed by then all that counts.
-	Kill
-)
-
-func (e Ending) signal() syscall.Signal {
-	switch e {
-	case Interrupt:
-		return syscall.SIGINT
-	case Kill:
-		return syscall.SIGKILL
-	}
-	return syscall.SIGTERM
 }
 
 // Client is a program that ends by itself, or a procedure that runs it.
 type Client struct {
 	Endpoint platform.Endpoint
 	Command  Command
-	// Procedure is the name by which its agent serves the procedure; empty is the program
-	// alone. Params say what the procedure is to do.
+	// Procedure is the name under which its agent serves the procedure; empty means the program alone. Params
+	// are the procedure's parameters.
 	Procedure string
 	Params    any
 }
 
-// Outcome is what came of a trial.
+// Outcome is the result of running a trial's programs.
 type Outcome struct {
 	Clients  []Output // in the order of the pairs
-	Servers  []Output // in the order of Trial.Servers, equal ones once
-	ServerOf []int    // the place in Servers of each of Trial.Servers
+	Servers  []Output // of the distinct servers, in the order of Trial.Servers
+	ServerOf []int    // index into Servers of each of Trial.Servers
 	Window   time.Duration
 	Client   record.ProcessCPU // in the window, of all clients
 	Server   record.ProcessCPU
@@ -91,7 +69,7 @@ type Outcome struct {
 }
 
 const (
-	// Grace is how long a program may take beyond what it was asked to do.
+	// Grace is how long a program may take beyond the requested time.
 	Grace = 10 * time.Second
 	// listenTime bounds how long a server may take until it listens.
 	listenTime = 20 * time.Second
@@ -99,9 +77,8 @@ const (
 	asynchrony = 0.1
 )
 
-// Run starts the servers, and when all listen the clients, all at once. It returns
-// when all clients have ended, with no program left. A client that says by its exit
-// status that it failed makes the trial fail.
+// Run starts the servers and, when all of them listen, all clients at once. It returns when all clients have
+// ended and no program is left. A client whose exit status reports a failure makes the trial fail.
 func Run(ctx context.Context, job workload.Job, t Trial) (Outcome, error) {
 	if len(t.Clients) == 0 {
 		return Outcome{}, errors.New("no clients")
@@ -141,12 +118,12 @@ func Run(ctx context.Context, job workload.Job, t Trial) (Outcome, error) {
 	return r.outcome(job, t, results, outputs), nil
 }
 
-// running is the servers of a trial and the agents in all its endpoints.
+// running holds the servers of a trial and the agents in all its endpoints.
 type running struct {
 	agents  map[platform.Endpoint]*agent.Client
 	owned   []*agent.Client
 	servers []serving
-	places  []int // in servers, of each of the trial's
+	places  []int // index into servers of each of the trial's servers
 	failed  error // of observing
 }
 
@@ -177,7 +154,7 @@ func (r *running) agent(ctx context.Context, e platform.Endpoint) (*agent.Client
 
 func (r *running) dismiss() {
 	for _, a := range r.owned {
-		a.Close() // the trial has what it wanted
+		a.Close() // the trial has its results
 	}
 }
 
@@ -199,10 +176,10 @@ func (r *running) serve(ctx context.Context, s Server) error {
 	p := serveParams{v.id, s.Command, s.Place, s.Listen, !around.Outlive, around.Open, listenTime}
 	var ready served
 	if err := a.Call(ctx, methodServe, p, &ready); err != nil {
-		if ctx.Err() != nil { // it may be ready all the same, and its answer have come too late
+		if ctx.Err() != nil { // it may be ready nevertheless, and its answer may have come too late
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), listenTime)
 			defer cancel()
-			_ = a.Call(ctx, methodStop, stopParams{v.id, s.Ending}, nil) // fails where it has ended
+			_ = a.Call(ctx, methodStop, stopParams{v.id, s.Ending}, nil) // fails if it has ended
 		}
 		return fmt.Errorf("server %s: %w", s.Endpoint.Name(), err)
 	}
@@ -251,7 +228,7 @@ func (r *running) clients(ctx context.Context, t Trial, agents []*agent.Client) 
 	return results, context.Cause(ctx)
 }
 
-// call has the agent run the client to its end.
+// call makes the agent run the client to its end.
 func (c Client) call(ctx context.Context, a *agent.Client, p runParams, to *runResult) error {
 	if c.Procedure == "" {
 		return a.Call(ctx, methodRun, p, to)
@@ -272,7 +249,7 @@ func (t Trial) why(o Output) string {
 	return o.Why()
 }
 
-// stop ends all servers, and gives what they printed.
+// stop ends all servers, and returns their output.
 func (r *running) stop(ctx context.Context) (outputs []Output, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), listenTime)
 	defer cancel()
@@ -308,31 +285,23 @@ func (r *running) outcome(job workload.Job, t Trial, results []runResult, output
 	first, last := slices.MinFunc(starts, time.Time.Compare), slices.MaxFunc(starts, time.Time.Compare)
 	if spread := last.Sub(first); spread.Seconds() > asynchrony*t.Window.Seconds() {
 		o.Warnings = append(o.Warnings, record.Warning{Code: "not-synchronous", Text: fmt.Sprintf(
-			"the %d clients started within %v, the window was %v: not all of it is common to all",
+			"the %d clients started up to %v apart, in a window of %v: for part of the window not all of them ran",
 			len(starts), spread.Round(time.Millisecond), t.Window)})
 	}
 	return o
 }
 
-// watch tells the job's observer when the window opens and closes. An observer that
-// saw it open sees it close, even if ctx ends in between.
+// watch notifies the job's observer when the window opens and closes. An observer that saw it open sees it
+// close, even if ctx ends in between.
 func watch(ctx context.Context, o workload.Watch, w window) {
-	sleep := func(d time.Duration) bool {
-		select {
-		case <-time.After(d):
-			return true
-		case <-ctx.Done():
-			return false
-		}
-	}
 	opens := time.Now().Add(w.Lead)
-	if !sleep(w.Lead) {
+	if !sleepUntil(ctx, opens, nil) {
 		return
 	}
 	if o.Open != nil {
 		o.Open()
 	}
-	sleep(time.Until(opens.Add(w.Length)))
+	sleepUntil(ctx, opens.Add(w.Length), nil)
 	if o.Close != nil {
 		o.Close()
 	}

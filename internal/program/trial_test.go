@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"nettoll/internal/keeper"
+	"nettoll/sampler"
 	"nettoll/workload"
 )
 
@@ -40,7 +41,7 @@ func server(t *testing.T, e *endpoint, protocol string) Server {
 func TestRun(t *testing.T) {
 	s, c := newEndpoint(t, "s"), newEndpoint(t, "c")
 	tcp, udp, killed := server(t, s, "tcp"), server(t, s, "udp"), server(t, s, "tcp")
-	killed.Ending = Kill
+	killed.Ending = syscall.SIGKILL
 	j, o := job()
 	r, err := Run(t.Context(), j, Trial{
 		Servers: []Server{tcp, udp, tcp, killed}, // one of them twice
@@ -82,7 +83,7 @@ func TestRunFails(t *testing.T) {
 	}{
 		{"client fails", Command{}, 0, sh("echo out of coffee >&2; exit 3"), "client c: /bin/sh: out of coffee"},
 		{"client fails on its output", Command{}, 0, sh("echo a; echo b; echo c; echo d; exit 3"), "client c: /bin/sh: b | c | d"},
-		{"client fails silently", Command{}, 0, sh("exit 3"), "exit status 3, and it said nothing"},
+		{"client fails silently", Command{}, 0, sh("exit 3"), "exit status 3, without any output"},
 		{"client kills itself", Command{}, 0, sh("kill -9 $$"), "killed by signal: killed"},
 		{"client prints too much", Command{}, 0, sh("head -c 5000000 /dev/zero"), "printed more than 4194304 bytes"},
 		{"client is not there", Command{}, 0, Command{Path: "/nonexistent/client"}, "client c: start /nonexistent/client: "},
@@ -133,8 +134,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestFirstFailureEndsAll has a client that would go on for long, with a child that
-// ignores signals.
+// TestFirstFailureEndsAll has a client that would run for long, with a child that ignores signals.
 func TestFirstFailureEndsAll(t *testing.T) {
 	s := server(t, newEndpoint(t, "s"), "tcp")
 	_, err := Run(t.Context(), workload.Job{}, Trial{
@@ -173,8 +173,7 @@ func TestRunCancelled(t *testing.T) {
 	gone(t, "listen\x00tcp\x00"+s.Command.Args[2])
 }
 
-// TestCancelledServer gives up when the server is ready and the answer that says so is
-// on its way.
+// TestCancelledServer gives up when the server is ready and its answer is on its way.
 func TestCancelledServer(t *testing.T) {
 	e := newEndpoint(t, "s")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -218,8 +217,8 @@ func TestServerKilled(t *testing.T) {
 	}
 }
 
-// TestServerListensElsewhere has servers that listen where they were not told to. One of them
-// cannot be told, and is held.
+// TestServerListensElsewhere has servers that listen on other addresses than requested. One of them
+// cannot be restricted, and is held.
 func TestServerListensElsewhere(t *testing.T) {
 	n := freePort(t)
 	run := func(p Place, where string) error {
@@ -232,8 +231,8 @@ func TestServerListensElsewhere(t *testing.T) {
 		})
 		return err
 	}
-	for where, is := range map[string]string{"0.0.0.0": "::", "127.0.0.2": "127.0.0.2"} { // a socket of IPv6 takes IPv4, too
-		want := fmt.Sprintf("listens on tcp port %d of %s, and was to listen on 127.0.0.1 alone", n, is)
+	for where, is := range map[string]string{"0.0.0.0": "::", "127.0.0.2": "127.0.0.2"} { // an IPv6 socket also accepts IPv4
+		want := fmt.Sprintf("listens on tcp port %d of %s instead of only on 127.0.0.1", n, is)
 		if err := run(Place{}, where); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", where, err)
 		}
@@ -246,7 +245,7 @@ func TestServerListensElsewhere(t *testing.T) {
 	}
 }
 
-// TestPortOfAnother wants a port to be free that somebody has at another address.
+// TestPortOfAnother checks that a port is free that is in use at another address.
 func TestPortOfAnother(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.2:0")
 	if err != nil {
@@ -263,8 +262,8 @@ func TestPortOfAnother(t *testing.T) {
 	}
 }
 
-// TestServerThatForks ends with its trial, and what it has started with it, in sessions of
-// their own or not.
+// TestServerThatForks checks that a server ends with its trial, together with all its descendants,
+// in sessions of their own or not.
 func TestServerThatForks(t *testing.T) {
 	s := server(t, newEndpoint(t, "s"), "tcp")
 	script := fmt.Sprintf("(setsid sh -c 'trap \"\" TERM INT HUP; sleep 54321.9 & wait' &) & exec %s", s.Command)
@@ -278,7 +277,7 @@ func TestServerThatForks(t *testing.T) {
 	gone(t, "sleep\x0054321.9")
 }
 
-// TestServersChildren has a server start a child for its client, which is over and reaped
+// TestServersChildren has a server start a child for its client. The child has ended and been reaped
 // before the window closes: proc_pid_stat(5) counts it in whole ticks.
 func TestServersChildren(t *testing.T) {
 	fifo := t.TempDir() + "/fifo"
@@ -287,7 +286,7 @@ func TestServersChildren(t *testing.T) {
 	}
 	s := server(t, newEndpoint(t, "s"), "tcp")
 	s.Command.Args = append(s.Command.Args, fifo)
-	s.Command.Env = []string{"GORACE=atexit_sleep_ms=0"} // what is slow to end is killed
+	s.Command.Env = []string{"GORACE=atexit_sleep_ms=0"} // a server that is slow to end would be killed
 	r, err := Run(t.Context(), workload.Job{}, Trial{
 		Servers: []Server{s}, Lead: 2 * moment, Window: 20 * moment,
 		Clients: []Client{{Endpoint: newEndpoint(t, "c"), Command: sh("sleep 0.4; echo > " + fifo + "; sleep 2")}},
@@ -300,12 +299,12 @@ func TestServersChildren(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := r.Server.Total(); got < 0.98*used || got > used+4./ticks {
+	if got := r.Server.Total(); got < 0.98*used || got > used+4./sampler.Ticks {
 		t.Errorf("the server used %v s of CPU time, its child alone %v s", got, used)
 	}
 }
 
-// TestPortsOnAllAddresses are those of a server that cannot be held.
+// TestPortsOnAllAddresses tests the ports of a server that cannot be held.
 func TestPortsOnAllAddresses(t *testing.T) {
 	ports := everywhere([]Port{at("tcp", 20001)})
 	for where, want := range map[string]bool{"[::]:20001": true, "0.0.0.0:20001": true, "127.0.0.1:20001": false, "[::]:20002": false} {
@@ -316,7 +315,7 @@ func TestPortsOnAllAddresses(t *testing.T) {
 	}
 }
 
-// steps is a procedure of this test: what it is told, one after the other.
+// steps is a procedure of this test: it runs the given scripts, one after the other.
 func steps(ctx context.Context, c *Course, scripts []string) (Output, error) {
 	said := ""
 	for _, script := range scripts {
@@ -385,7 +384,7 @@ func TestLimit(t *testing.T) {
 	gone(t, "sleep\x0054321.7")
 }
 
-// TestStop ends a program that does not want to.
+// TestStop ends a program that ignores SIGTERM.
 func TestStop(t *testing.T) {
 	k, err := launch(sh("trap '' TERM; echo ready; while :; do sleep 54321.8; done"))
 	if err != nil {

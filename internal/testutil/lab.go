@@ -1,5 +1,4 @@
-// Package testutil runs tests inside a lab of their own, and their agents as
-// copies of the test program.
+// Package testutil runs tests inside a lab of their own, with copies of the test program as their agents.
 package testutil
 
 import (
@@ -10,20 +9,23 @@ import (
 	"testing"
 
 	"nettoll/agent"
-	"nettoll/docker/engine"
+	"nettoll/internal/bootstrap"
+	"nettoll/internal/cgroup"
 	"nettoll/internal/handlers"
 	"nettoll/internal/keeper"
 	"nettoll/platform/lab"
 )
 
-// Main is the TestMain of packages whose tests build networks. It runs the tests
-// inside a lab, so that nothing of theirs is left whatever happens, or, when the
-// program was started as an agent or a keeper, these. Afterwards it ends what tests share, and
-// fails if that does.
+// Main is the TestMain of packages whose tests build networks. It runs the tests inside a lab, so that nothing of
+// theirs is left whatever happens; if the program was started as an agent or a keeper, it runs that instead.
+// Afterwards it calls the shared functions, which end what tests share, and fails if one of them does.
 func Main(m *testing.M, shared ...func() error) {
-	lab.First(engine.RemoveCgroups)
+	lab.First(cgroup.Remove)
 	if len(os.Args) == 2 && os.Args[1] == "agent" {
 		os.Exit(runAgent())
+	}
+	if bootstrap.IsAgent(os.Args[1:]) {
+		os.Exit(runInjected())
 	}
 	if slices.Equal(os.Args[1:], keeper.Args) {
 		os.Exit(keeper.Main())
@@ -32,7 +34,7 @@ func Main(m *testing.M, shared ...func() error) {
 		os.Exit(m.Run()) // a child of a test program that is inside
 	}
 	if !lab.Inside() {
-		status, err := lab.Enter(lab.EnterOptions{Remove: engine.RemoveCgroups})
+		status, err := lab.Enter(lab.EnterOptions{Remove: cgroup.Remove})
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			status = 1
@@ -56,6 +58,14 @@ func Main(m *testing.M, shared ...func() error) {
 func runAgent() int {
 	ctx := context.Background()
 	if err := agent.Serve(ctx, os.Stdin, os.Stdout, handlers.All(ctx)); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+func runInjected() int {
+	if err := bootstrap.Serve(os.Args[3], os.Stdin, os.Stdout, handlers.All); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

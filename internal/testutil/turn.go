@@ -9,35 +9,53 @@ import (
 	"testing"
 )
 
-// Rotate skips a test unless it is its turn. Checks that take long, and look at the same
-// code as others that always run, take turns: of those of a list, the one at index i runs
-// in every n-th run of the suite, and all run where the change at hand touches their
-// package, or one of those below the folders that are named besides. Faults, kills, proofs of
+// Rotate skips a test unless it is its turn. Checks that take long, and look at the same code as others that always
+// run, take turns: of a list of checks, the one at index i runs in every n-th run of the suite, and all run if the
+// current change touches their package, or a package in or below one of the given folders. Faults, kills, proofs of
 // path and statistics never rotate.
 //
-// The environment says which turn it is, as make test sets it: NETTOLL_TURN is K/N, and
-// NETTOLL_TOUCHED lists the folders of packages that run whole, with commas between.
-// Without a turn everything runs.
+// The turn comes from the environment, as set by make test: NETTOLL_TURN is K/N, and NETTOLL_TOUCHED is a
+// comma-separated list of the folders of packages that run whole. Without a turn everything runs.
 func Rotate(t *testing.T, i int, folders ...string) {
 	t.Helper()
-	text := os.Getenv("NETTOLL_TURN")
-	turn, of, err := turn(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	turn, of := thisTurn(t)
+	rotate(t, i%of, of, turn, folders)
+}
+
+// Alternate is Rotate for checks that come in pairs, of which the one at an even index runs in every second run of the
+// suite, and the one at an odd index in the others.
+func Alternate(t *testing.T, i int, folders ...string) {
+	t.Helper()
+	turn, of := thisTurn(t)
+	of = min(of, 2)
+	rotate(t, i%of, of, turn%of, folders)
+}
+
+func rotate(t *testing.T, i, of, turn int, folders []string) {
+	t.Helper()
 	dir, err := os.Getwd() // tests run in the folder of their package
 	if err != nil {
 		t.Fatal(err)
 	}
 	changed := os.Getenv("NETTOLL_TOUCHED")
 	besides := slices.ContainsFunc(folders, func(f string) bool { return below(f, changed) })
-	if i%of != turn && !touched(dir, changed) && !besides {
-		t.Skipf("rotates: runs in turn %d of %d, and this is turn %s; make test-all runs everything", i%of+1, of, text)
+	if i != turn && !touched(dir, changed) && !besides {
+		t.Skipf("rotates: runs in turn %d of %d, and this is turn %d/%d; make test-all runs everything", i+1, of, turn+1, of)
 	}
 }
 
-// turn reads K/N; K counts from 1 in the text and from 0 in the result. Empty is 1/1.
-func turn(text string) (k, n int, err error) {
+// thisTurn returns which turn it is, from 0, and of how many.
+func thisTurn(t *testing.T) (turn, of int) {
+	t.Helper()
+	turn, of, err := readTurn(os.Getenv("NETTOLL_TURN"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return turn, of
+}
+
+// readTurn reads K/N; K counts from 1 in the text and from 0 in the result. Empty is 1/1.
+func readTurn(text string) (k, n int, err error) {
 	if text == "" {
 		return 0, 1, nil
 	}

@@ -6,12 +6,12 @@ import (
 
 func TestTurn(t *testing.T) {
 	for text, want := range map[string][2]int{"": {0, 1}, "1/4": {0, 4}, "4/4": {3, 4}} {
-		if k, n, err := turn(text); err != nil || k != want[0] || n != want[1] {
+		if k, n, err := readTurn(text); err != nil || k != want[0] || n != want[1] {
 			t.Errorf("%q: %d of %d, %v", text, k, n, err)
 		}
 	}
 	for _, text := range []string{"0/4", "5/4", "2", "x/y"} {
-		if _, _, err := turn(text); err == nil {
+		if _, _, err := readTurn(text); err == nil {
 			t.Errorf("%q is taken for a turn", text)
 		}
 	}

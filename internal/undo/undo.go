@@ -1,5 +1,5 @@
-// Package undo keeps the removals of what was created, so that they run in
-// reverse order, once, and all of them, whatever fails on the way.
+// Package undo collects the steps that remove what was created, and runs all of them once, in reverse
+// order, even if some of them fail.
 package undo
 
 import (
@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Stack is a stack of removals. The zero value is ready.
+// Stack is a stack of removals. The zero value is ready to use.
 type Stack struct {
 	mu    sync.Mutex
 	steps []step
@@ -21,15 +21,15 @@ type step struct {
 	do   func(context.Context) error
 }
 
-// Push adds the removal of what. Push before the next thing is created.
+// Push adds the removal of what. Call it before the next thing is created.
 func (s *Stack) Push(what string, do func(context.Context) error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.steps = append(s.steps, step{what, do})
 }
 
-// Close runs the removals that have not run yet, the latest first, each even
-// when another fails, and joins their errors.
+// Close runs the removals that have not run yet, the latest first, each even if others fail, and
+// joins their errors.
 func (s *Stack) Close(ctx context.Context) error {
 	s.mu.Lock()
 	steps := s.steps
@@ -47,9 +47,8 @@ func (s *Stack) Close(ctx context.Context) error {
 // abandonTime bounds the removals after a failed construction.
 const abandonTime = 30 * time.Second
 
-// Abandon runs the removals after a failed construction and returns cause,
-// joined with whatever could not be removed. It works even when the context of
-// the construction is over.
+// Abandon runs the removals after a failed construction and returns cause, joined with the errors of
+// removals. It works even if the context of the construction is over.
 func (s *Stack) Abandon(ctx context.Context, cause error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abandonTime)
 	defer cancel()

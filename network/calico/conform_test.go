@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"nettoll/internal/testutil"
-	"nettoll/network"
 	"nettoll/network/calico"
 	"nettoll/network/networktest"
 )
@@ -12,7 +11,5 @@ import (
 func TestMain(m *testing.M) { testutil.Main(m) }
 
 func TestConformance(t *testing.T) {
-	for _, tech := range []network.Driver{calico.NewBGP(nil), calico.NewPolicy(nil), calico.NewIPIP(nil), calico.NewVXLAN(nil)} {
-		t.Run(tech.Name, func(t *testing.T) { networktest.Conform(t, tech) })
-	}
+	networktest.ConformEach(t, calico.All(nil)...)
 }

@@ -1,9 +1,9 @@
 package calico
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"slices"
 
 	"nettoll/internal/bird"
 	"nettoll/internal/daemon"
@@ -11,26 +11,17 @@ import (
 	"nettoll/network"
 )
 
-// build is Calico at work.
+// build is a network of Calico.
 type build struct {
 	*plumb.Network
-	tech     variant
-	programs programs
-	routes   plumb.Routes // between hosts
-	shared   map[table]*reading
+	tech   variant
+	routes plumb.Routes // between hosts
+	shared map[table]*plumb.Reading[passed]
 }
 
-// overhead of the tunnels in bytes: an outer IPv4 header; VXLAN over IPv6 (outer IP
-// 40, UDP 8, VXLAN 8, inner Ethernet 14). Felix gives all containers the lesser MTU.
-var overhead = map[way]int{ipip: 20, vxlan: 70}
-
 func (n *build) build(ctx context.Context) error {
-	var err error
-	if n.programs, err = n.tech.programs(); err != nil {
-		return err
-	}
 	s := n.Site
-	mtu := plumb.Less(overhead[n.tech.way])
+	mtu := plumb.Less(n.tech.way.overhead)
 	if err := s.Fits(n.tech.Name, nil, mtu); err != nil {
 		return err
 	}
@@ -43,11 +34,11 @@ func (n *build) build(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	etcd, err := daemon.StartEtcd(ctx, &s.Stack, n.tech.paths, s.Hosts[0], dir)
+	etcd, err := daemon.StartEtcd(ctx, &s.Stack, n.Programs["etcd"], s.Hosts[0], dir)
 	if err != nil {
 		return err
 	}
-	n.Needed = append(n.Needed, etcd.Daemon)
+	n.Watch(false, etcd.Daemon)
 	if err := n.tech.describe(ctx, etcd, s); err != nil {
 		return err
 	}
@@ -55,20 +46,17 @@ func (n *build) build(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	n.Needed = append(n.Needed, felix...)
+	n.Watch(false, felix...)
 	if n.tech.way == vxlan {
 		return nil
 	}
-	mesh := bird.Mesh{Routes: n.routes, Paths: n.tech.paths}
-	if n.tech.way == ipip {
-		mesh.Tunnel = tunnel
-	}
+	mesh := bird.Mesh{Routes: n.routes, Path: n.Programs["bird"], Tunnel: n.tech.way.device4}
 	routers, err := mesh.Start(ctx)
-	n.Needed = append(n.Needed, routers...)
+	n.Watch(false, routers...)
 	return err
 }
 
-// lost says which of the routes between hosts are there no more, and which policies.
+// lost returns an error if routes between hosts or policies have disappeared.
 func (n *build) lost(ctx context.Context) error {
 	if err := n.routes.Lost("calico"); err != nil {
 		return err
@@ -76,57 +64,35 @@ func (n *build) lost(ctx context.Context) error {
 	return n.unruled(ctx)
 }
 
-// tunnel is the device that felix sets up for IPIP. The kernel makes it in each
-// namespace when the module is loaded, unless it is told not to.
-const tunnel = "tunl0"
-
-// devices are the tunnels between hosts.
-func (n *build) devices(six bool) []string {
-	switch {
-	case n.tech.way == ipip:
-		return []string{tunnel}
-	case n.tech.way == vxlan && six:
-		return []string{"vxlan-v6.calico"}
-	case n.tech.way == vxlan:
-		return []string{"vxlan.calico"}
+// device returns the tunnel between hosts, or "" if there is none.
+func (n *build) device(six bool) string {
+	if six {
+		return n.tech.way.device6
 	}
-	return nil
+	return n.tech.way.device4
 }
 
-// toward is the device that packets to other hosts' containers are routed to.
+// toward returns the device through which packets to other hosts' containers are routed.
 func (n *build) toward(h *plumb.Host, six bool) string {
-	if d := n.devices(six); len(d) > 0 {
-		return d[0]
-	}
-	return h.Uplink().Device
+	return cmp.Or(n.device(six), h.Uplink().Device)
 }
 
 func (n *build) hops(from, to *plumb.Node, f network.Family) []network.Hop {
 	if from.Host == to.Host {
-		// What the rules of the one accept does not come to those of the other.
+		// Packets that the rules of one container accept do not reach those of the other.
 		return []network.Hop{
 			from.Hop(), from.PortHop(), n.rulesHop(f, from, to), plumb.Absent(from.Host.UplinkHop()), to.PortHop(), to.Hop(),
 		}
 	}
-	side := func(node *plumb.Node) []network.Hop {
-		h := node.Host
-		hops := []network.Hop{node.Hop(), node.PortHop(), n.rulesHop(f, node)}
-		for _, d := range n.devices(f == network.IPv6) {
-			hops = append(hops, plumb.DeviceHop(h.Name(), h.NS, d))
-		}
-		return append(hops, h.UplinkHop())
-	}
-	far := side(to)
-	slices.Reverse(far)
-	return append(side(from), far...)
+	return plumb.Across(n.side)(from, to, f)
 }
 
-func (n *build) onWire(f network.Family) string {
-	switch n.tech.way {
-	case ipip:
-		return "ip proto 4"
-	case vxlan:
-		return "udp dst port 4789" // IANA's for VXLAN
+func (n *build) side(at *plumb.Node, _ *plumb.Host, f network.Family) []network.Hop {
+	hops := []network.Hop{n.rulesHop(f, at)}
+	if device := n.device(f == network.IPv6); device != "" {
+		hops = append(hops, at.Host.Hop(device))
 	}
-	return plumb.Bare(f)
+	return hops
 }
+
+func (n *build) onWire(f network.Family) string { return cmp.Or(n.tech.way.wire, plumb.Bare(f)) }

@@ -1,41 +1,43 @@
 package calico_test
 
 import (
-	"context"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
 	"nettoll/internal/nl"
-	"nettoll/internal/process"
+	"nettoll/internal/nsexec"
 	"nettoll/network"
 	"nettoll/network/calico"
+	"nettoll/network/networktest"
 	"nettoll/platform"
 	"nettoll/platform/lab"
 	"nettoll/platform/platformtest"
 )
 
-func TestMTUTooSmall(t *testing.T) {
-	tech := calico.NewVXLAN(nil)
-	platformtest.Require(t, "calico-felix", tech.Probe(t.Context(), lab.New()))
-	topo := network.Topology{Hosts: 2, Servers: 1, Clients: 1, Underlay: platform.Underlay{MTU: 1300}}
-	_, err := tech.Connect(t.Context(), topo, lab.New())
-	if err == nil || !strings.HasPrefix(err.Error(), "calico-vxlan on an underlay with the MTU 1300: not supported here (needs 1350 or more: containers would have 1230,") {
-		t.Error(err)
+func named(t *testing.T, name string) network.Driver {
+	t.Helper()
+	all := calico.All(nil)
+	i := slices.IndexFunc(all, func(d network.Driver) bool { return d.Name == name })
+	if i < 0 {
+		t.Fatalf("no network %s", name)
 	}
+	return all[i]
 }
 
-// built is Calico on two hosts, with nothing wrong. It gives the second of them, and asks
-// what is.
-func built(t *testing.T, tech network.Driver) (second platform.Host, fault func() error) {
-	t.Helper()
+func TestMTUTooSmall(t *testing.T) {
+	tech := named(t, "calico-vxlan")
 	platformtest.Require(t, "calico-felix", tech.Probe(t.Context(), lab.New()))
-	n, err := tech.Connect(t.Context(), network.Topology{Hosts: 2, Servers: 1, Clients: 1}, lab.New())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { n.Close(context.Background()) })
+	networktest.TooNarrow(t, tech, 1300, "1350 or more: containers would have 1230,")
+}
+
+// built builds Calico on two hosts and checks that it has no fault. It returns the second host, and
+// a function that returns the current fault.
+func built(t *testing.T, name string) (second platform.Host, fault func() error) {
+	t.Helper()
+	n := networktest.Build(t, "calico-felix", named(t, name), networktest.Pair)
 	fault = func() error { return n.Broken(t.Context()) }
 	if err := fault(); err != nil {
 		t.Error(err)
@@ -43,9 +45,9 @@ func built(t *testing.T, tech network.Driver) (second platform.Host, fault func(
 	return n.Hosts[1], fault
 }
 
-// TestLostTunnel has one host lose its tunnel, while felix goes on.
+// TestLostTunnel has one host lose its tunnel, while felix keeps running.
 func TestLostTunnel(t *testing.T) {
-	second, fault := built(t, calico.NewVXLAN(nil))
+	second, fault := built(t, "calico-vxlan")
 	err := nl.With(second.Facts().NetNS, func(n *nl.NS) error { return n.Remove("vxlan.calico") })
 	if err != nil {
 		t.Fatal(err)
@@ -56,10 +58,10 @@ func TestLostTunnel(t *testing.T) {
 	}
 }
 
-// TestLostPolicies has one host lose all rules, while felix goes on.
+// TestLostPolicies has one host lose all rules, while felix keeps running.
 func TestLostPolicies(t *testing.T) {
-	second, fault := built(t, calico.NewPolicy(nil))
-	if err := process.Run(t.Context(), second, platform.Command{Path: "ip6tables-nft", Args: []string{"-F"}, Stdout: io.Discard}); err != nil {
+	second, fault := built(t, "calico-bgp-policy")
+	if err := nsexec.Run(t.Context(), second, platform.Command{Path: "ip6tables-nft", Args: []string{"-F"}, Stdout: io.Discard}); err != nil {
 		t.Fatal(err)
 	}
 	var wrong *network.WrongPath

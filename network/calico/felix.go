@@ -2,14 +2,20 @@ package calico
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"strings"
 	"time"
 
+	"github.com/vishvananda/netlink"
+
 	"nettoll/internal/daemon"
 	"nettoll/internal/netns"
+	"nettoll/internal/nl"
+	"nettoll/internal/nsexec"
 	"nettoll/internal/plumb"
+	"nettoll/platform"
 )
 
 // patience is how long felix may take, which reads all of etcd and writes hundreds of rules.
@@ -31,7 +37,7 @@ func (n *build) startFelix(ctx context.Context, etcd string) ([]*daemon.Daemon, 
 	}
 	return s.Start(ctx, func(ctx context.Context, h *plumb.Host) (*daemon.Daemon, error) {
 		return daemon.Start(ctx, &s.Stack, h, daemon.Spec{
-			Name: "felix", Path: n.programs.felix, Patience: patience,
+			Name: "felix", Path: n.Programs["calico-felix"], Patience: patience,
 			Env: []string{
 				"DATASTORE_TYPE=etcdv3", "ETCD_ENDPOINTS=" + etcd,
 				"FELIX_DATASTORETYPE=etcdv3", "FELIX_ETCDENDPOINTS=" + etcd, "FELIX_FELIXHOSTNAME=" + h.Name(),
@@ -57,6 +63,9 @@ func complaint(line string) bool {
 // written says what a host still lacks of what felix is to write.
 func (n *build) written(ctx context.Context, h *plumb.Host) error {
 	if err := n.routed(h); err != nil {
+		return err
+	}
+	if err := tabled(h); err != nil {
 		return err
 	}
 	for _, node := range h.Nodes {
@@ -85,6 +94,27 @@ func (n *build) written(ctx context.Context, h *plumb.Host) error {
 	return nil
 }
 
+// tabled says which of felix's firewall tables a host lacks. Felix writes each table on its own, all
+// four for both IP versions, and a packet passes all of them.
+func tabled(h *plumb.Host) error {
+	there, err := nl.FirewallTables(h.NS)
+	if err != nil {
+		return err
+	}
+	for _, name := range []string{"raw", "mangle", "nat", "filter"} {
+		versions := 0 // of IP
+		for _, t := range there {
+			if t.Name == name {
+				versions++
+			}
+		}
+		if versions < 2 {
+			return fmt.Errorf("felix on %s has not written the table %s of both IP versions", h.Name(), name)
+		}
+	}
+	return nil
+}
+
 // routed says which of felix's routes a host lacks.
 func (n *build) routed(h *plumb.Host) error {
 	devices, err := h.RouteDevices()
@@ -104,10 +134,67 @@ func (n *build) routed(h *plumb.Host) error {
 	return n.routes.Reach(h)
 }
 
-// families says of each IP version that it carries whether it is IPv6.
-func (n *build) families() []bool {
-	if n.tech.six() {
-		return []bool{false, true}
+// tidy pushes the removal of what felix and BIRD leave on a host.
+func (n *build) tidy(h *plumb.Host) error {
+	s := n.Site
+	s.Made("IP sets of felix", func(ctx context.Context) error { return n.removeSets(ctx, h) })
+	if err := s.ForgetTables(h); err != nil {
+		return err
 	}
-	return []bool{false}
+	if n.tech.way == ipip {
+		if err := prepareTunnel(s, h); err != nil {
+			return err
+		}
+	}
+	n.routes.Forget(h)
+	if n.tech.way == vxlan {
+		for _, six := range n.tech.families() {
+			s.MadeDevice(h.NS, n.toward(h, six))
+		}
+	}
+	return nil
+}
+
+// removeSets removes felix's IP sets, which no rule refers to any more.
+func (n *build) removeSets(ctx context.Context, h *plumb.Host) error {
+	run := func(in string, args ...string) (string, error) {
+		var out strings.Builder
+		cmd := platform.Command{Path: n.Programs["ipset"], Args: args, Stdin: strings.NewReader(in), Stdout: &out}
+		err := nsexec.Run(ctx, h, cmd)
+		return out.String(), err
+	}
+	names, err := run("", "list", "-n")
+	if err != nil {
+		return err
+	}
+	var destroy strings.Builder
+	for name := range strings.FieldsSeq(names) {
+		if strings.HasPrefix(name, "cali") {
+			destroy.WriteString("destroy " + name + "\n")
+		}
+	}
+	_, err = run(destroy.String(), "restore")
+	return err
+}
+
+// prepareTunnel makes the device where the kernel has not (fb_tunnels_only_for_init_net): the
+// ip program, by which felix would, asks the device itself to be made. It pushes that the
+// device is again as it is now.
+func prepareTunnel(s *plumb.Site, h *plumb.Host) error {
+	tunnel := ipip.device4
+	return nl.With(h.NS, func(n *nl.NS) error {
+		l, err := n.Link(tunnel)
+		if errors.As(err, &netlink.LinkNotFoundError{}) {
+			s.MadeDevice(h.NS, tunnel)
+			attrs := netlink.NewLinkAttrs()
+			attrs.Name = tunnel
+			return n.Add(nl.IPIP(attrs, netip.Addr{}, netip.Addr{}))
+		}
+		if err != nil {
+			return err
+		}
+		mtu := l.Attrs().MTU
+		s.MadeIn(h.NS, tunnel, func(n *nl.NS) error { return n.Reset(tunnel, mtu) })
+		return nil
+	})
 }

@@ -1,7 +1,7 @@
-// Package calico measures Calico: felix, which writes the routes and the rules of each
-// container that etcd tells it of, and BIRD, which tells the other hosts by BGP. Packets
-// cross the underlay as they are, in IPIP or in VXLAN. What Calico's CNI plugin
-// and its node container would do besides (devices, and objects in etcd) is done here.
+// Package calico measures Calico: felix, which writes the routes and the rules of each container in
+// etcd, and BIRD, which announces the routes to the other hosts by BGP. Packets cross the underlay
+// unencapsulated, in IPIP or in VXLAN. The work of Calico's CNI plugin and of its node container
+// (devices, and objects in etcd) is done here.
 package calico
 
 import (
@@ -9,78 +9,93 @@ import (
 	"fmt"
 	"time"
 
+	"nettoll/internal/bird"
+	"nettoll/internal/daemon"
 	"nettoll/internal/plumb"
 	"nettoll/internal/program"
 	"nettoll/network"
 )
 
-// variant is Calico in one of its ways between hosts, with policies or without.
+// variant is Calico with one of its ways between hosts, with or without policies.
 type variant struct {
 	network.Info
 	paths    program.Paths
 	way      way
-	policies int // that apply to each container
+	need     []plumb.Need // of the way
+	policies int          // applied to each container
 }
 
 // way is how packets cross the underlay.
-type way string
+type way struct {
+	wire             string // see network.Network.Wire; empty if packets are not encapsulated
+	device4, device6 string // the tunnels between hosts
+	overhead         int    // of the tunnels, in bytes
+}
 
-const (
-	bgp   way = "bgp" // as they are
-	ipip  way = "ipip"
-	vxlan way = "vxlan"
+var (
+	bgp = way{}
+	// An outer IPv4 header. The kernel makes the device in each namespace when the module is
+	// loaded, unless configured otherwise.
+	ipip = way{wire: "ip proto 4", device4: "tunl0", overhead: 20}
+	// IANA's port for VXLAN. The overhead is that of IPv6, the larger one: outer IP 40, UDP 8,
+	// VXLAN 8, inner Ethernet 14. Felix gives all containers the smaller MTU.
+	vxlan = way{wire: "udp dst port 4789", device4: "vxlan.calico", device6: "vxlan-v6.calico", overhead: 70}
 )
 
 const plain = "Calico: felix's routes and rules for each container, BIRD between hosts, no encapsulation"
 
-// NewBGP is Calico without encapsulation.
-func NewBGP(paths program.Paths) network.Driver {
-	return variant{paths: paths, way: bgp, Info: network.Info{Name: "calico-bgp", Hosts: []int{1, 2}, About: plain}}.driver()
+// All returns every variant, in the order of reports.
+func All(paths program.Paths) (drivers []network.Driver) {
+	for _, v := range []variant{
+		{way: bgp, Info: network.Info{Name: "calico-bgp", Hosts: []int{1, 2}, About: plain}},
+		// On one host all ways are the same.
+		{way: bgp, policies: policies, Info: network.Info{Name: "calico-bgp-policy",
+			About: plain + fmt.Sprintf("; each new connection passes %d network policies of %d rules where it leaves a container, and as many where it enters one", policies, rulesOfPolicy)}},
+		// The kernel's IPIP tunnels carry IPv4 only.
+		{way: ipip, need: []plumb.Need{plumb.IPIP}, Info: network.Info{Name: "calico-ipip", Families: []int{4},
+			About: "Calico: felix's routes and rules for each container, BIRD and IPIP tunnels between hosts; MTU 20 below the underlay's"}},
+		{way: vxlan, need: []plumb.Need{plumb.VXLAN}, Info: network.Info{Name: "calico-vxlan",
+			About: "Calico: felix's routes and rules for each container, and its VXLAN tunnels between hosts; MTU 70 below the underlay's, as that over IPv6 needs"}},
+	} {
+		v.paths = paths
+		drivers = append(drivers, v.driver())
+	}
+	return drivers
 }
 
-// NewPolicy is Calico without encapsulation, with policies. On one host all ways are the same.
-func NewPolicy(paths program.Paths) network.Driver {
-	return variant{paths: paths, way: bgp, policies: policies, Info: network.Info{
-		Name: "calico-bgp-policy", Hosts: []int{2},
-		About: plain + fmt.Sprintf("; each new connection passes %d network policies of %d rules where it leaves a container, and as many where it enters one", policies, rulesOfPolicy),
-	}}.driver()
-}
-
-// NewIPIP is Calico with the kernel's IPIP tunnels, which have none but IPv4.
-func NewIPIP(paths program.Paths) network.Driver {
-	return variant{paths: paths, way: ipip, Info: network.Info{
-		Name: "calico-ipip", Hosts: []int{2}, Families: []int{4},
-		About: "Calico: felix's routes and rules for each container, BIRD and IPIP tunnels between hosts; MTU 20 below the underlay's",
-	}}.driver(plumb.IPIP)
-}
-
-// NewVXLAN is Calico with the kernel's VXLAN tunnels.
-func NewVXLAN(paths program.Paths) network.Driver {
-	return variant{paths: paths, way: vxlan, Info: network.Info{
-		Name: "calico-vxlan", Hosts: []int{2},
-		About: "Calico: felix's routes and rules for each container, and its VXLAN tunnels between hosts; MTU 70 below the underlay's, as that over IPv6 needs",
-	}}.driver(plumb.VXLAN)
-}
-
-func (v variant) driver(further ...plumb.Need) network.Driver {
-	v.Startup = 3 * time.Second // of etcd, felix and BIRD, which have to agree
+func (v variant) driver() network.Driver {
+	v.Startup = 3 * time.Second // of etcd, felix and BIRD, which have to converge
+	if v.Hosts == nil {
+		v.Hosts = []int{2}
+	}
 	if v.Families == nil {
 		v.Families = []int{4, 6}
 	}
+	programs := []daemon.Program{
+		{Name: "calico-felix", Get: "make tools"},
+		{Name: "ipset", Get: "apt install ipset", InPath: true},
+		{Name: save4, Get: "apt install iptables", InPath: true},
+		{Name: save6, Get: "apt install iptables", InPath: true},
+		daemon.EtcdProgram,
+	}
+	if v.way != vxlan { // with VXLAN, felix itself routes to the other hosts
+		programs = append(programs, bird.Program)
+	}
 	return plumb.Recipe{
-		Info: v.Info, Needs: append([]plumb.Need{plumb.Veth}, further...),
-		Have: func(context.Context) error {
-			_, err := v.programs()
-			return err
-		},
+		Info: v.Info, Needs: append([]plumb.Need{plumb.Veth}, v.need...), Programs: programs, Paths: v.paths,
 		Build: func(ctx context.Context, on *plumb.Network) error {
 			n := &build{tech: v, Network: on}
 			n.Hops, n.OnWire, n.Check, n.shared = n.hops, n.onWire, n.lost, readings(n.Site)
-			n.routes = plumb.Routes{Site: n.Site, Families: n.families(), Block: block, Device: n.toward}
+			n.routes = plumb.Routes{Site: n.Site, Families: v.families(), Block: block, Device: n.toward}
 			return n.build(ctx)
 		},
 	}.Driver()
 }
 
-// six says whether it carries IPv6.
-func (v variant) six() bool { return v.way != ipip }
+// families returns the IP versions that the variant carries; true is IPv6.
+func (v variant) families() []bool {
+	if v.way == ipip {
+		return []bool{false}
+	}
+	return []bool{false, true}
+}

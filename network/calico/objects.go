@@ -11,7 +11,7 @@ import (
 	"nettoll/internal/plumb"
 )
 
-// object is one of Calico's, as its library keeps them in etcd.
+// object is an object of Calico, as its library keeps it in etcd.
 type object struct {
 	Kind       string   `json:"kind"`
 	APIVersion string   `json:"apiVersion"`
@@ -26,7 +26,7 @@ type metadata struct {
 	Created   string `json:"creationTimestamp"`
 }
 
-// fields are those of an object's specification.
+// fields are the fields of an object's specification.
 type fields map[string]any
 
 // store puts objects into etcd.
@@ -37,7 +37,7 @@ type store struct {
 	err  error
 }
 
-// put stores an object of a kind, which etcd's keys have in plural.
+// put stores an object of a kind. plural is the kind's name in etcd's keys.
 func (s *store) put(kind, plural, namespace, name string, spec any) {
 	s.made++
 	key := "/calico/resources/v3/projectcalico.org/" + plural + "/"
@@ -61,8 +61,7 @@ func (s *store) write(key string, value any) {
 	s.err = err
 }
 
-// block is what a host has of the pool of addresses: that of IPAM blocks of IPv6 is at most
-// as large as 12 bits.
+// block returns a host's share of the address pool. Blocks of IPv6 in IPAM span at most 12 bits.
 func block(h *plumb.Host, six bool) netip.Prefix {
 	p := plumb.Subnet(h.Index, six)
 	if six {
@@ -73,7 +72,7 @@ func block(h *plumb.Host, six bool) netip.Prefix {
 
 const blockBits6 = 116
 
-// describe stores all that felix wants to know of a network.
+// describe stores everything that felix needs to know of a network.
 func (t variant) describe(ctx context.Context, e *daemon.Etcd, s *plumb.Site) error {
 	st := &store{ctx: ctx, etcd: e}
 	st.put("ClusterInformation", "clusterinformations", "", "default", fields{
@@ -94,7 +93,7 @@ func (t variant) describe(ctx context.Context, e *daemon.Etcd, s *plumb.Site) er
 	return st.err
 }
 
-// open is the profile of containers that no policy applies to.
+// open is the profile of containers to which no policy applies.
 const open = "open"
 
 func (t variant) describePools(st *store) {
@@ -143,4 +142,24 @@ func (t variant) describeHost(st *store, h *plumb.Host) {
 			"ipNetworks": []string{plumb.Single(n.Addr4).String(), plumb.Single(n.Addr6).String()}, "profiles": []string{open},
 		})
 	}
+}
+
+const (
+	policies      = 10 // applied to each container, in either direction
+	rulesOfPolicy = 10
+	// firstUnused is the first of the ports in rules. No server of ours listens on it or on those
+	// above.
+	firstUnused = 1001
+)
+
+// policy returns the rules of policy i. Only the last rule of the last policy matches.
+func policy(i, of int) (rules []fields) {
+	for k := range rulesOfPolicy {
+		rule := fields{"action": "Allow", "protocol": "TCP", "destination": fields{"ports": []int{firstUnused + i*rulesOfPolicy + k}}}
+		if i == of-1 && k == rulesOfPolicy-1 {
+			rule = fields{"action": "Allow"}
+		}
+		rules = append(rules, rule)
+	}
+	return rules
 }

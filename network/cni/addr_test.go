@@ -32,10 +32,7 @@ func TestAddressThatTwoContainersHave(t *testing.T) {
 }
 
 func TestAddressThatAHostHas(t *testing.T) {
-	in := cni.Folders{script(t, "under", `
-[ "$CNI_COMMAND" = ADD ] || exit 0
-nsenter --net="$CNI_NETNS" ip link add eth0 type veth peer name other
-nsenter --net="$CNI_NETNS" ip link set eth0 up
+	in := cni.Folders{script(t, "under", makes+`
 nsenter --net="$CNI_NETNS" ip addr add 198.18.0.${CNI_CONTAINERID##*c}/16 dev eth0
 echo '{"cniVersion": "1.0.0"}'`)}
 	_, err := cni.New(conflist(t, "1.0.0", "under"), in).Connect(t.Context(), pair, lab.New())

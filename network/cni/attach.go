@@ -10,7 +10,9 @@ import (
 	"sync"
 
 	"github.com/containernetworking/cni/libcni"
+	"golang.org/x/sync/errgroup"
 
+	"nettoll/internal/nl"
 	"nettoll/internal/plumb"
 )
 
@@ -24,16 +26,16 @@ type attacher struct {
 	begun []*plumb.Node // attached, or half attached
 }
 
-// device is what containers' devices are to be called.
+// device is the name of containers' devices.
 const device = "eth0"
 
 // parallel is how many containers are attached at the same time.
 const parallel = 4
 
-// all attaches every container. The first of each host comes alone: it finds nothing, and
-// plugins that make what all share, as a bridge, may not expect company.
+// all attaches every container. The first of each host is attached on its own, since no shared device
+// exists yet: plugins that make one, such as a bridge, may not expect to run concurrently.
 func (a *attacher) all(ctx context.Context) error {
-	// What plugins of the user's keep elsewhere does not go with the hosts.
+	// State that a user's plugins keep elsewhere does not disappear with the hosts.
 	push := a.site.Push
 	if a.tech.list == nil {
 		push = a.site.Made
@@ -57,7 +59,7 @@ func (a *attacher) all(ctx context.Context) error {
 	return each(ctx, others, a.add)
 }
 
-// valid asks the plugins, before anything is made, whether they know the conflist's version.
+// valid asks the plugins, before anything is made, whether they support the conflist's version.
 func (c *caller) valid(ctx context.Context) error {
 	_, err := c.ValidateNetworkList(ctx, c.list)
 	switch {
@@ -66,13 +68,13 @@ func (c *caller) valid(ctx context.Context) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	}
-	return errors.New(strings.Trim(oneLine(err.Error()), "[]")) // libcni's list has one, as a rule
+	return errors.New(strings.Trim(oneLine(err.Error()), "[]")) // libcni prints the error as a list, usually of one
 }
 
 // add attaches one container.
 func (a *attacher) add(ctx context.Context, n *plumb.Node) error {
 	a.mu.Lock()
-	a.begun = append(a.begun, n) // also what fails is to be deleted
+	a.begun = append(a.begun, n) // a failed attachment must be deleted, too
 	a.mu.Unlock()
 	c := a.on[n.Host]
 	result, err := c.AddNetworkList(ctx, c.list, a.conf(n))
@@ -85,7 +87,7 @@ func (a *attacher) add(ctx context.Context, n *plumb.Node) error {
 	return nil
 }
 
-// conf is what plugins are told of a container.
+// conf returns the plugins' parameters for a container.
 func (a *attacher) conf(n *plumb.Node) *libcni.RuntimeConf {
 	return &libcni.RuntimeConf{
 		ContainerID: "nettoll-" + n.Name(), NetNS: reachable(n.NS), IfName: device,
@@ -93,7 +95,7 @@ func (a *attacher) conf(n *plumb.Node) *libcni.RuntimeConf {
 	}
 }
 
-// reachable is the path of a namespace for other processes than this one.
+// reachable returns the path of a namespace in a form that other processes can use.
 func reachable(ns string) string {
 	const own = "/proc/self/"
 	if rest, ok := strings.CutPrefix(ns, own); ok {
@@ -102,28 +104,84 @@ func reachable(ns string) string {
 	return ns
 }
 
-// each runs do for all containers, some at a time, and gives the first error.
+// each runs do for all containers, a few at a time, and returns the first error.
 func each(ctx context.Context, nodes []*plumb.Node, do func(context.Context, *plumb.Node) error) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	next := make(chan *plumb.Node)
-	var wg sync.WaitGroup
-	for range min(parallel, len(nodes)) {
-		wg.Go(func() {
-			for n := range next {
-				if err := do(ctx, n); err != nil {
-					cancel(err)
-				}
+	some, working := errgroup.WithContext(ctx)
+	some.SetLimit(parallel)
+	for _, n := range nodes {
+		some.Go(func() error {
+			if working.Err() != nil {
+				return nil
 			}
+			return do(working, n)
 		})
 	}
-	for _, n := range nodes {
-		if ctx.Err() != nil {
-			break
-		}
-		next <- n
+	if err := some.Wait(); err != nil {
+		return err
 	}
-	close(next)
-	wg.Wait()
 	return context.Cause(ctx)
+}
+
+// detach undoes the attachment of the containers, until ctx ends.
+func (a *attacher) detach(ctx context.Context) error {
+	a.mu.Lock()
+	begun := a.begun
+	a.begun = nil
+	a.mu.Unlock()
+	var mu sync.Mutex
+	var errs []error
+	asked := 0
+	early := each(ctx, begun, func(ctx context.Context, n *plumb.Node) error {
+		c := a.on[n.Host]
+		err := c.DelNetworkList(ctx, c.list, a.conf(n))
+		if ctx.Err() != nil {
+			return nil // do did not run to its end
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		asked++
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", n.Name(), err))
+		}
+		return nil // the others are detached anyway
+	})
+	if asked < len(begun) {
+		errs = append(errs, fmt.Errorf("the plugins detached only %d of %d containers: %w", asked, len(begun), early))
+	}
+	return errors.Join(errs...)
+}
+
+// keepDevices arranges for the removal of devices that plugins make on hosts and leave there, such
+// as bridges.
+func (a *attacher) keepDevices() error {
+	for _, h := range a.site.Hosts {
+		before, err := devices(h.NS)
+		if err != nil {
+			return err
+		}
+		a.site.MadeIn(h.NS, "devices of plugins", func(in *nl.NS) error {
+			now, err := in.Interfaces()
+			errs := []error{err}
+			for _, d := range now {
+				if _, was := before[d.Index]; !was {
+					errs = append(errs, in.Remove(d.Name))
+				}
+			}
+			return errors.Join(errs...)
+		})
+	}
+	return nil
+}
+
+// devices returns the devices of a namespace by index.
+func devices(ns string) (map[int]nl.Interface, error) {
+	by := map[int]nl.Interface{}
+	err := nl.With(ns, func(in *nl.NS) error {
+		all, err := in.Interfaces()
+		for _, d := range all {
+			by[d.Index] = d
+		}
+		return err
+	})
+	return by, err
 }

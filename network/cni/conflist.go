@@ -16,16 +16,16 @@ import (
 	"github.com/containernetworking/cni/pkg/version"
 )
 
-// Conflist is a network configuration list of the user's.
+// Conflist is a user's network configuration list.
 type Conflist struct {
 	File string
 	list *libcni.NetworkConfigList
 }
 
-// largest is how large a conflist may be. Real ones have a few KiB.
+// largest is the largest size of a conflist. Real ones have a few KiB.
 const largest = 1 << 20 // bytes
 
-// Load reads a conflist. The error names the file, and the place in it where that is known.
+// Load reads a conflist. The error names the file, and the position in it where known.
 func Load(file string) (*Conflist, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -42,10 +42,10 @@ func Load(file string) (*Conflist, error) {
 	return parse(file, text)
 }
 
-// parse reads the text of a conflist.
+// parse parses the text of a conflist.
 func parse(file string, text []byte) (*Conflist, error) {
 	if len(text) > largest {
-		return nil, fmt.Errorf("%s: larger than %d bytes: it is no conflist", file, largest)
+		return nil, fmt.Errorf("%s: larger than %d bytes: it is not a conflist", file, largest)
 	}
 	var top map[string]json.RawMessage
 	if err := json.Unmarshal(text, &top); err != nil {
@@ -75,7 +75,7 @@ func parse(file string, text []byte) (*Conflist, error) {
 	return &Conflist{File: file, list: list}, nil
 }
 
-// at says where in the file something is no JSON.
+// at returns the error of a file that is not JSON, with the position where known.
 func at(file string, text []byte, err error) error {
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
@@ -89,16 +89,16 @@ func at(file string, text []byte, err error) error {
 	return fmt.Errorf("%s: %w", file, err)
 }
 
-// position gives line and column, both from 1, of the last of so many bytes.
+// position returns line and column, both from 1, of the byte before offset.
 func position(text []byte, offset int64) (line, column int) {
 	before := text[:max(0, min(int(offset)-1, len(text)))]
 	return 1 + bytes.Count(before, []byte("\n")), len(before) - bytes.LastIndexByte(before, '\n')
 }
 
-// Name is what the conflist calls its network.
+// Name returns the name that the conflist gives to its network.
 func (c *Conflist) Name() string { return c.list.Name }
 
-// Types are its plugins, in order.
+// Types returns the types of its plugins, in order.
 func (c *Conflist) Types() (all []string) {
 	for _, p := range c.list.Plugins {
 		all = append(all, p.Network.Type)
@@ -106,7 +106,7 @@ func (c *Conflist) Types() (all []string) {
 	return all
 }
 
-// Check wants every plugin to be there, and those that manage addresses, too.
+// Check checks that every plugin exists, including those that manage addresses.
 func (c *Conflist) Check(in Folders) error {
 	for _, p := range c.list.Plugins {
 		for _, plugin := range []string{p.Network.Type, p.Network.IPAM.Type} {
@@ -121,9 +121,9 @@ func (c *Conflist) Check(in Folders) error {
 	return nil
 }
 
-// keptIn gives the list with what host-local keeps of addresses in a folder of ours: its
-// own is the machine's, and would outlive the lab. All hosts share it, so that no two
-// containers get one address.
+// keptIn returns the list with host-local's state of addresses in the folder dir: its default
+// folder is the machine's, and would outlive the lab. All hosts share dir, so that no two
+// containers get the same address.
 func (c *Conflist) keptIn(dir string) (*libcni.NetworkConfigList, error) {
 	list := *c.list
 	list.Plugins = slices.Clone(list.Plugins)
@@ -149,7 +149,7 @@ func (c *Conflist) keptIn(dir string) (*libcni.NetworkConfigList, error) {
 
 const hostLocal = "host-local"
 
-// oneLine is a text that may have several lines, as one.
+// oneLine joins the lines of a text.
 func oneLine(text string) string {
 	return strings.Join(strings.FieldsFunc(strings.TrimSpace(text), func(c rune) bool { return c == '\n' || c == '\r' }), " | ")
 }

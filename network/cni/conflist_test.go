@@ -40,7 +40,7 @@ func TestConflistsThatAreNone(t *testing.T) {
 		`{"name": "a", "plugins": [{}]}`:                                         "FILE: failed to parse plugin config 0: error parsing configuration: missing 'type'",
 		`{"name": "a", "cniVersion": "9.0.0", "plugins": [{"type": "p"}]}`:       `FILE: cniVersion "9.0.0" is unknown; known are 0.1.0, 0.2.0, 0.3.0, 0.3.1, 0.4.0, 1.0.0, 1.1.0`,
 		`{"name": "a", "cniVersion": 1, "plugins": [{"type": "p"}]}`:             "FILE: invalid cniVersion type float64",
-		`{"name": "a", "plugins": [{"type": "p"}]}` + strings.Repeat(" ", 1<<20): "FILE: larger than 1048576 bytes: it is no conflist",
+		`{"name": "a", "plugins": [{"type": "p"}]}` + strings.Repeat(" ", 1<<20): "FILE: larger than 1048576 bytes: it is not a conflist",
 	} {
 		file := write(t, text)
 		_, err := cni.Load(file)
@@ -62,7 +62,7 @@ func TestConflistsThatAreNoFiles(t *testing.T) {
 	}
 }
 
-// The specification has further plugins of a network in a folder of its name.
+// By the specification, further plugins of a network are in a folder of its name.
 func TestConflistHasPluginsOfItsFolder(t *testing.T) {
 	file := write(t, `{"name": "net", "cniVersion": "1.1.0", "plugins": [{"type": "first"}]}`)
 	dir := filepath.Join(filepath.Dir(file), "net")

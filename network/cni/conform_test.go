@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"nettoll/internal/testutil"
-	"nettoll/network"
 	"nettoll/network/cni"
 	"nettoll/network/networktest"
 )
@@ -12,8 +11,5 @@ import (
 func TestMain(m *testing.M) { testutil.Main(m) }
 
 func TestConformance(t *testing.T) {
-	in := cni.Usual()
-	for _, tech := range []network.Driver{cni.NewBridge(in), cni.NewPTP(in), cni.NewMacvlan(in), cni.NewIPvlan(in)} {
-		t.Run(tech.Name, func(t *testing.T) { networktest.Conform(t, tech) })
-	}
+	networktest.ConformEach(t, cni.Reference(cni.Usual())...)
 }

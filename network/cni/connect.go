@@ -16,13 +16,13 @@ import (
 func (v variant) build(ctx context.Context, on *plumb.Network) error {
 	n := &build{Network: on, tech: v, plugs: map[*plumb.Node]*plug{}, ways: map[leg]way{}, closed: map[leg]error{}}
 	n.Hops, n.Refuse, n.MadeUp = n.hops, n.refuse, n.madeUp
-	if v.plugin == "macvlan" || v.plugin == "ipvlan" {
+	if modes[v.plugin] != "" {
 		n.OnWire = bare
 	}
 	return n.build(ctx)
 }
 
-// build is what plugins have built.
+// build is a network that plugins have built.
 type build struct {
 	*plumb.Network
 	tech   variant
@@ -68,14 +68,14 @@ func (n *build) build(ctx context.Context) error {
 	return nil
 }
 
-// bare is what packets of containers look like on the underlay, whatever the family: with
-// those of a device come requests for neighbours and announcements of both.
+// bare matches packets of containers on the underlay, for either family: a device's packets include
+// neighbour requests and announcements of both.
 func bare(network.Family) string {
 	return fmt.Sprintf("net %s or net %s", plumb.Segment(false), plumb.Segment(true))
 }
 
-// machineState is where plugins keep what they remember unless they are told another
-// place, by convention.
+// machineState is the folder where plugins keep their state by convention, unless configured
+// otherwise.
 const machineState = "/var/lib/cni"
 
 // caller calls the plugins on one host.
@@ -84,7 +84,7 @@ type caller struct {
 	list *libcni.NetworkConfigList
 }
 
-// host makes ready to call plugins on a host.
+// host prepares calls of plugins on a host.
 func (a *attacher) host(h *plumb.Host, dir string) error {
 	var err error
 	c := &caller{CNIConfig: libcni.NewCNIConfigWithCacheDir(a.tech.in, filepath.Join(dir, "cache"),
@@ -98,7 +98,7 @@ func (a *attacher) host(h *plumb.Host, dir string) error {
 	return err
 }
 
-// madeUp are the names that plugins made up, each followed by what it belongs to.
+// madeUp returns the names that plugins made up, each followed by the name that replaces it.
 func (n *build) madeUp() (names []string) {
 	for _, node := range n.Nodes() {
 		if p := n.plugs[node]; p.port != "" {
@@ -108,7 +108,7 @@ func (n *build) madeUp() (names []string) {
 	return names
 }
 
-// remark notes what is worth knowing of how it was built.
+// remark adds notes on how the network was built.
 func (n *build) remark() {
 	var unknown []string
 	for _, node := range n.Nodes() {
@@ -118,7 +118,7 @@ func (n *build) remark() {
 		}
 	}
 	if len(unknown) > 0 {
-		n.Notes = append(n.Notes, "what packets cross between these containers' devices and the hosts is not known, so that part of the path is not proved: "+strings.Join(unknown, ", "))
+		n.Notes = append(n.Notes, "it is not known what packets cross between these containers' devices and the hosts, so that part of the path is not proved: "+strings.Join(unknown, ", "))
 	}
 	if len(n.Hosts) == 1 {
 		return

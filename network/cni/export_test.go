@@ -6,12 +6,12 @@ import (
 	"nettoll/network"
 )
 
-// Hurried is a conflist of the user's whose plugins have less time.
+// Hurried is New with a shorter time limit for plugins.
 func Hurried(list *Conflist, in Folders, patience time.Duration) network.Driver {
 	v := users(list, in)
 	v.patience = patience
 	return v.driver()
 }
 
-// Parse is for tests of texts.
+// Parse exports parse for tests of texts.
 var Parse = parse

@@ -1,7 +1,10 @@
 package cni
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -10,20 +13,21 @@ import (
 	"nettoll/internal/nl"
 	"nettoll/internal/plumb"
 	"nettoll/network"
+	"nettoll/platform"
 )
 
-// plug is how a container's device hangs on its host.
+// plug describes how a container's device is attached to its host.
 type plug struct {
 	kind    string // of the device
 	mtu     int    // bytes
 	port    string // the other end of a veth pair, on the host
-	bridge  string // that the port belongs to
-	further bool   // that bridge has ports that are no other end of a pair
+	bridge  string // to which the port belongs
+	further bool   // whether that bridge has ports other than ends of veth pairs
 	parent  string // of a macvlan or ipvlan device
-	within  bool   // siblings reach each other without their parent
+	within  bool   // whether siblings reach each other without crossing their parent
 }
 
-// look finds out how a container's device hangs on its host, and waits until it forwards.
+// look finds out how a container's device is attached to its host, and waits until it forwards.
 func look(ctx context.Context, n *plumb.Node) (*plug, error) {
 	p := &plug{}
 	var index, peer int
@@ -34,7 +38,7 @@ func look(ctx context.Context, n *plumb.Node) (*plug, error) {
 		}
 		p.kind, p.mtu = l.Type(), l.Attrs().MTU
 		index = l.Attrs().Index
-		// Every namespace numbers its devices from 1.
+		// Every namespace numbers its devices from 1, so an index alone does not identify the peer.
 		host, err := in.HomeOf(n.Host.NS)
 		if err != nil {
 			return err
@@ -77,7 +81,7 @@ func look(ctx context.Context, n *plumb.Node) (*plug, error) {
 	return p, nl.With(n.Host.NS, func(in *nl.NS) error { return in.Running(ctx, p.port) })
 }
 
-// hops is the path between two containers, as far as it is known.
+// hops returns the path between two containers, as far as it is known.
 func (n *build) hops(from, to *plumb.Node, f network.Family) []network.Hop {
 	a, b := n.plugs[from], n.plugs[to]
 	hops := []network.Hop{from.Hop()}
@@ -96,7 +100,7 @@ func (n *build) hops(from, to *plumb.Node, f network.Family) []network.Hop {
 		}
 		hops = append(hops, portHop(to, b))
 	case a.parent != "" && a.parent == b.parent:
-		below := plumb.DeviceHop(from.Host.Name(), from.Host.NS, a.parent)
+		below := from.Host.Hop(a.parent)
 		if a.within {
 			below = plumb.Absent(below)
 		}
@@ -105,7 +109,7 @@ func (n *build) hops(from, to *plumb.Node, f network.Family) []network.Hop {
 	return append(hops, to.Hop())
 }
 
-// out is the way from a container to the underlay, inclusive.
+// out returns the path from a container to the underlay, inclusive.
 func out(n *plumb.Node, p *plug, w way) (hops []network.Hop) {
 	uplink := n.Host.Uplink().Device
 	if p.port != "" {
@@ -114,30 +118,119 @@ func out(n *plumb.Node, p *plug, w way) (hops []network.Hop) {
 			hops = append(hops, bridgeHops(n.Host, p.bridge)...)
 		}
 	}
-	for _, device := range []string{p.parent, w.device} { // a tunnel, as a rule
+	for _, device := range []string{p.parent, w.device} { // usually a tunnel
 		if device != "" && device != uplink {
-			hops = append(hops, plumb.DeviceHop(n.Host.Name(), n.Host.NS, device))
+			hops = append(hops, n.Host.Hop(device))
 		}
 	}
 	return append(hops, n.Host.UplinkHop())
 }
 
-// bridgeHops count what is routed through bridges. What is bridged they do not see.
+// bridgeHops counts packets routed through bridges. A bridge's own device does not count bridged
+// packets.
 func bridgeHops(h *plumb.Host, bridges ...string) (hops []network.Hop) {
 	for _, b := range bridges {
 		if b != "" {
-			hops = append(hops, plumb.DeviceHop(h.Name(), h.NS, b))
+			hops = append(hops, h.Hop(b))
 		}
 	}
 	return hops
 }
 
-// portHop is the other end of a container's veth pair. Its name is made up by the plugin;
-// that of the hop is not.
+// portHop is the other end of a container's veth pair. The plugin makes up the name of the device,
+// but not that of the hop.
 func portHop(n *plumb.Node, p *plug) network.Hop {
-	h := plumb.DeviceHop(n.Host.Name(), n.Host.NS, p.port)
+	h := n.Host.Hop(p.port)
 	h.Name = n.Host.Name() + "/" + portName(n)
 	return h
 }
 
 func portName(n *plumb.Node) string { return "veth-" + n.Name() }
+
+// leg is one direction between a client and its server, over one IP version.
+type leg struct {
+	from, to *plumb.Node
+	family   network.Family
+}
+
+// back returns the other direction.
+func (l leg) back() leg { return leg{l.to, l.from, l.family} }
+
+// lead finds the ways between hosts. Each pair must have one, over any family.
+func (n *build) lead() error {
+	for i, c := range n.Clients {
+		server := n.Servers[n.Topo.Pair(i)]
+		if c.Host == server.Host {
+			continue
+		}
+		if err := n.leadPair(c, server); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (n *build) leadPair(client, server *plumb.Node) error {
+	var first error
+	open := false
+	for _, f := range []network.Family{network.IPv4, network.IPv6} {
+		there := leg{client, server, f}
+		if !client.Addr(f).IsValid() || !server.Addr(f).IsValid() {
+			continue
+		}
+		var err error
+		for _, l := range []leg{there, there.back()} {
+			if n.ways[l], err = n.way(l); err != nil {
+				break
+			}
+		}
+		switch {
+		case err == nil:
+			open = true
+		case !errors.Is(err, platform.ErrUnsupported):
+			return err
+		default:
+			n.closed[there], n.closed[there.back()] = err, err
+			first = cmp.Or(first, err)
+		}
+	}
+	if open {
+		return nil
+	}
+	return first
+}
+
+// way is how a host sends packets of its containers to those of another.
+type way struct {
+	device string // through which they leave; empty if the host does not route them
+	routed bool   // through the bridge that the container's port belongs to
+}
+
+// way finds the way of a leg on the host where it begins. Containers attached by a veth pair need a
+// route there, or a bridge with further ports.
+func (n *build) way(l leg) (w way, err error) {
+	p, dst := n.plugs[l.from], l.to.Addr(l.family)
+	if p.port == "" {
+		return w, nil
+	}
+	err = nl.With(l.from.Host.NS, func(in *nl.NS) error {
+		out, err := in.Toward(dst)
+		if err == nil && out.Attrs().Name != p.bridge {
+			w = way{device: out.Attrs().Name, routed: true}
+			return nil
+		}
+		if p.bridge != "" && p.further {
+			return nil // the bridge itself leads to the other host
+		}
+		found := "has no route there"
+		if err == nil {
+			found = "expects it on " + p.bridge + ", which has no ports but those of containers"
+		}
+		return &platform.Unsupported{
+			Feature: "a way between hosts", Option: "plugins that make one, or routes",
+			Remedy: "--hosts 1 measures it on one host",
+			Err:    fmt.Errorf("to reach %s at %s, %s %s", l.to.Name(), dst, l.from.Host.Name(), found),
+		}
+	})
+	return w, err
+}

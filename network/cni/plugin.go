@@ -7,17 +7,75 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/containernetworking/cni/pkg/invoke"
 	"github.com/containernetworking/cni/pkg/types"
 	"github.com/containernetworking/cni/pkg/version"
 
-	"nettoll/internal/process"
+	"nettoll/internal/beside"
+	"nettoll/internal/nsexec"
 	"nettoll/platform"
 )
+
+// Folders are searched for plugins, in order.
+type Folders []string
+
+// Usual returns the usual folders of plugins: the one next to nettoll, unless others could have put
+// plugins there, and those of System.
+func Usual() Folders {
+	own, err := beside.Find("cni")
+	if err != nil {
+		return System()
+	}
+	return append(Folders{own}, System()...)
+}
+
+// System returns the folders where container runtimes and Debian have plugins.
+func System() Folders { return Folders{"/opt/cni/bin", "/usr/lib/cni", "/usr/libexec/cni"} }
+
+// find returns the path of an executable plugin.
+func (in Folders) find(plugin string) (string, error) {
+	path, err := invoke.FindInPath(plugin, in)
+	if err != nil {
+		return "", errors.New("it is in none of " + in.String() + passedOver())
+	}
+	if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o111 == 0 {
+		return "", errors.New(path + " cannot be executed")
+	}
+	return path, nil
+}
+
+// passedOver explains why the folder next to nettoll is not searched, if there is one.
+func passedOver() string {
+	if _, err := beside.Find("cni"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "; " + err.Error()
+	}
+	return ""
+}
+
+// missing returns an error if a plugin is missing.
+func (in Folders) missing(plugin string) error {
+	_, err := in.find(plugin)
+	if err == nil {
+		return nil
+	}
+	return &platform.Unsupported{
+		Feature: "the CNI plugin " + plugin, Option: "the program " + plugin,
+		Remedy: "apt install containernetworking-plugins, or --cni-bin with the folder that it is in", Err: err,
+	}
+}
+
+func (in Folders) String() string {
+	if len(in) == 0 {
+		return "no folder"
+	}
+	return strings.Join(in, ", ")
+}
 
 // runner runs plugins on a host, for libcni.
 type runner struct {
@@ -36,8 +94,8 @@ func (r *runner) FindInPath(plugin string, _ []string) (string, error) {
 	return path, nil
 }
 
-// ExecPlugin implements invoke.Exec. libcni compares the text of an error to know plugins
-// that are older than the command VERSION: it must be the plugin's own.
+// ExecPlugin implements invoke.Exec. libcni recognizes plugins older than the command VERSION by
+// the text of an error: it must be the plugin's own.
 func (r *runner) ExecPlugin(ctx context.Context, path string, config []byte, environ []string) ([]byte, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, r.patience, fmt.Errorf("it did not end within %v", r.patience))
 	defer cancel()
@@ -50,9 +108,9 @@ func (r *runner) ExecPlugin(ctx context.Context, path string, config []byte, env
 		said.end()
 		return nil, err
 	}
-	// The rest of the environment is the host's own.
+	// The rest of the environment is the host's.
 	own := slices.DeleteFunc(slices.Clone(environ), func(kv string) bool { return !strings.HasPrefix(kv, "CNI_") })
-	err = process.Run(ctx, r.host, platform.Command{
+	err = nsexec.Run(ctx, r.host, platform.Command{
 		Path: path, Env: own, Stdin: bytes.NewReader(config), Stdout: said.write, Stderr: complained.write,
 	})
 	out, errText := said.end(), complained.end()
@@ -67,8 +125,8 @@ func (r *runner) ExecPlugin(ctx context.Context, path string, config []byte, env
 	return out, whole(out)
 }
 
-// refusal is what a plugin says of its failure: as the specification has it, on
-// standard output, else on standard error.
+// refusal returns a plugin's error message: the one on standard output, as specified, or else the
+// text on standard error.
 func refusal(err error, out, errText []byte) error {
 	var told types.Error
 	if json.Unmarshal(out, &told) == nil && told.Msg != "" {
@@ -82,8 +140,7 @@ func refusal(err error, out, errText []byte) error {
 	return fmt.Errorf("%w, and it said nothing", err)
 }
 
-// whole refuses results with null where there must be something, which libcni
-// stumbles over.
+// whole rejects results with null in place of an object, which libcni does not handle.
 func whole(out []byte) error {
 	var result struct {
 		IPs        []*json.RawMessage `json:"ips"`
@@ -91,7 +148,7 @@ func whole(out []byte) error {
 		Routes     []*json.RawMessage `json:"routes"`
 	}
 	if err := json.Unmarshal(out, &result); err != nil {
-		return nil // libcni says what is wrong
+		return nil // libcni reports the error
 	}
 	if slices.Contains(slices.Concat(result.IPs, result.Interfaces, result.Routes), nil) {
 		return errors.New("its result has null among ips, interfaces or routes")
@@ -104,8 +161,8 @@ const (
 	mostTold = 500     // bytes of it in an error
 )
 
-// output is what a process writes, as far as it is kept. It is a pipe of ours, so that
-// nobody waits for what a plugin may have left running with it.
+// output collects what a process writes, up to a limit. It is a pipe of ours, so that nobody waits
+// for processes that a plugin left running with it.
 type output struct {
 	read, write *os.File
 	text        chan []byte
@@ -119,16 +176,16 @@ func listen() (*output, error) {
 	o := &output{read: r, write: w, text: make(chan []byte, 1)}
 	go func() {
 		text, _ := io.ReadAll(io.LimitReader(r, mostSaid+1))
-		r.Close() // who writes on is told
+		r.Close() // a process that continues to write gets an error
 		o.text <- text
 	}()
 	return o, nil
 }
 
-// flush is how long what an ended process has written may take to be read.
+// flush bounds the time to read what an exited process has written.
 const flush = 200 * time.Millisecond
 
-// end gives what was written.
+// end returns the text that was written.
 func (o *output) end() []byte {
 	o.write.Close()
 	_ = o.read.SetReadDeadline(time.Now().Add(flush))

@@ -15,8 +15,19 @@ import (
 	"nettoll/platform/lab"
 )
 
-// script writes a plugin that knows version 1.0.0 and does what body says on any other
-// command than VERSION. It gives the folder.
+// Parts of test plugins: adds ignores all commands except ADD, makes makes a device, and gives
+// gives it an address.
+const (
+	adds  = `[ "$CNI_COMMAND" = ADD ] || exit 0; `
+	makes = adds + `
+nsenter --net="$CNI_NETNS" ip link add eth0 type veth peer name other
+nsenter --net="$CNI_NETNS" ip link set eth0 up
+`
+	gives = `nsenter --net="$CNI_NETNS" ip addr add 10.1.0.${CNI_CONTAINERID##*c}/16 dev eth0; echo '{"cniVersion": "1.0.0"}'`
+)
+
+// script writes a plugin that supports version 1.0.0 and runs body on every command other than
+// VERSION. It returns the folder.
 func script(t *testing.T, name, body string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -42,7 +53,6 @@ func conflist(t *testing.T, version, plugin string) *cni.Conflist {
 var pair = network.Topology{Hosts: 1, Servers: 1, Clients: 1}
 
 func TestPluginsThatFail(t *testing.T) {
-	const adds = `[ "$CNI_COMMAND" = ADD ] || exit 0; `
 	for body, want := range map[string]string{
 		adds + `echo '{"cniVersion": "1.0.0", "code": 100, "msg": "no tunnels left", "details": "4 of 4"}'; exit 1`: "no tunnels left; 4 of 4",
 		adds + `echo "panic: one" >&2; echo two >&2; exit 2`:                                                        "exit status 2: panic: one | two",
@@ -74,7 +84,7 @@ func TestPluginsThatFail(t *testing.T) {
 	}
 }
 
-// What a plugin leaves running may hold its outputs open.
+// A process that a plugin leaves running may hold its outputs open.
 func TestPluginThatLeavesAProcess(t *testing.T) {
 	in := cni.Folders{script(t, "broken", `setsid sleep 60 & echo '{"cniVersion": "1.0.0"}'`)}
 	_, err := cni.New(conflist(t, "1.0.0", "broken"), in).Connect(t.Context(), pair, lab.New())
@@ -84,13 +94,9 @@ func TestPluginThatLeavesAProcess(t *testing.T) {
 }
 
 func TestPluginsThatDoNotWhatTheySay(t *testing.T) {
-	const makes = `[ "$CNI_COMMAND" = ADD ] || exit 0
-nsenter --net="$CNI_NETNS" ip link add eth0 type veth peer name other
-nsenter --net="$CNI_NETNS" ip link set eth0 up
-`
 	for body, want := range map[string]string{
 		makes + `echo '{"cniVersion": "1.0.0"}'`: "h1c1: the plugins gave eth0 no address; the conflist may lack an ipam",
-		makes + `nsenter --net="$CNI_NETNS" ip addr add 10.1.0.2/16 dev eth0; echo '{"cniVersion": "1.0.0", "ips": [{"address": "10.1.0.3/16"}]}'`:                 "h1c1: the plugins report the address 10.1.0.3, and eth0 does not have it",
+		makes + `nsenter --net="$CNI_NETNS" ip addr add 10.1.0.2/16 dev eth0; echo '{"cniVersion": "1.0.0", "ips": [{"address": "10.1.0.3/16"}]}'`:                 "h1c1: the plugins report the address 10.1.0.3, but eth0 does not have it",
 		makes + `nsenter --net="$CNI_NETNS" ip addr add 10.1.0.2/16 dev eth0; echo '{"cniVersion": "1.0.0", "ips": [{"address": "10.1.0.2/16", "interface": 3}]}'`: "h1c1: result of the plugins: address 10.1.0.2 belongs to interface 3 of 0",
 	} {
 		in := cni.Folders{script(t, "liar", body)}

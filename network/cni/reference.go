@@ -10,18 +10,21 @@ import (
 	"nettoll/internal/plumb"
 )
 
-// specVersion is the newest version of the specification that Debian's plugins (1.1.1) know.
+// specVersion is the newest version of the specification that Debian's plugins (1.1.1) support.
 const specVersion = "1.0.0"
 
-// bridgeName is the plugin's own default.
+// modes are the modes of the plugins that make devices on the uplink.
+var modes = map[string]string{"macvlan": "bridge", "ipvlan": "l2"}
+
+// bridgeName is the plugin's default.
 const bridgeName = "cni0"
 
-// generate gives the conflist of a reference plugin for a host, with addresses as the
-// address plan has them.
+// generate returns the conflist of a reference plugin for a host, with addresses from the address
+// plan.
 func (t variant) generate(h *plumb.Host, mtu int, dir string) (*libcni.NetworkConfigList, error) {
 	plugin := map[string]any{
 		"type": t.plugin,
-		// Which address a container gets must not depend on which is first.
+		// A container's address must not depend on the order of attachment.
 		"capabilities": map[string]bool{"ips": true},
 	}
 	ipam := map[string]any{"type": hostLocal, "dataDir": filepath.Join(dir, h.Name())}
@@ -31,14 +34,11 @@ func (t variant) generate(h *plumb.Host, mtu int, dir string) (*libcni.NetworkCo
 		routed(ipam, h)
 	case "ptp":
 		routed(ipam, h)
-	case "macvlan":
-		plugin["master"], plugin["mode"] = h.Uplink().Device, "bridge"
-		ipam["ranges"] = ranges(plumb.Segment(false), plumb.Segment(true))
-	case "ipvlan":
-		plugin["master"], plugin["mode"] = h.Uplink().Device, "l2"
+	default:
+		plugin["master"], plugin["mode"] = h.Uplink().Device, modes[t.plugin]
 		ipam["ranges"] = ranges(plumb.Segment(false), plumb.Segment(true))
 	}
-	if mtu > 0 && (t.plugin == "bridge" || t.plugin == "ptp") { // the others have that of the uplink
+	if mtu > 0 && modes[t.plugin] == "" { // the others have the MTU of the uplink
 		plugin["mtu"] = mtu
 	}
 	plugin["ipam"] = ipam
@@ -49,7 +49,7 @@ func (t variant) generate(h *plumb.Host, mtu int, dir string) (*libcni.NetworkCo
 	return libcni.NetworkConfFromBytes(text)
 }
 
-// routed is a subnet of the host's own, with the host as the way out.
+// routed gives the host's own subnet to ipam, with the host as the gateway.
 func routed(ipam map[string]any, h *plumb.Host) {
 	sets := ranges(plumb.Subnet(h.Index, false), plumb.Subnet(h.Index, true))
 	sets[0][0]["gateway"] = plumb.Gateway(h.Index, false).String()
@@ -58,19 +58,18 @@ func routed(ipam map[string]any, h *plumb.Host) {
 	ipam["routes"] = []map[string]string{{"dst": "0.0.0.0/0"}, {"dst": "::/0"}}
 }
 
-// ranges are those of one IPv4 and one IPv6 subnet.
+// ranges returns the ranges of one IPv4 and one IPv6 subnet.
 func ranges(four, six netip.Prefix) [][]map[string]string {
 	return [][]map[string]string{{{"subnet": four.Masked().String()}}, {{"subnet": six.Masked().String()}}}
 }
 
-// wanted are the addresses that the address plan has for a container, for the
-// capability "ips".
+// wanted returns a container's addresses in the address plan, for the capability "ips".
 func (t variant) wanted(n *plumb.Node) map[string]any {
 	if t.list != nil {
 		return nil
 	}
 	four, six := plumb.Subnet(n.Host.Index, false).Bits(), plumb.Subnet(n.Host.Index, true).Bits()
-	if t.plugin == "macvlan" || t.plugin == "ipvlan" {
+	if modes[t.plugin] != "" {
 		four, six = plumb.Segment(false).Bits(), plumb.Segment(true).Bits()
 	}
 	return map[string]any{"ips": []string{

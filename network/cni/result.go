@@ -11,9 +11,11 @@ import (
 
 	"nettoll/internal/nl"
 	"nettoll/internal/plumb"
+	"nettoll/network"
+	"nettoll/platform"
 )
 
-// settle gives the container the addresses that its device got, and returns when they
+// settle sets the addresses of the container to those that its device got, and returns when they
 // can be reached.
 func settle(ctx context.Context, n *plumb.Node, result types.Result) error {
 	n.Device, n.Addr4, n.Addr6 = device, netip.Addr{}, netip.Addr{}
@@ -27,10 +29,10 @@ func settle(ctx context.Context, n *plumb.Node, result types.Result) error {
 	}
 	for _, addr := range told {
 		if !slices.Contains(has, addr) {
-			return fmt.Errorf("the plugins report the address %s, and %s does not have it", addr, device)
+			return fmt.Errorf("the plugins report the address %s, but %s does not have it", addr, device)
 		}
 	}
-	// Those that were reported come first: they are what a runtime would tell others.
+	// Reported addresses come first: a runtime would announce them to others.
 	for _, addr := range append(told, has...) {
 		switch {
 		case addr.Is4() && !n.Addr4.IsValid():
@@ -52,7 +54,7 @@ func settle(ctx context.Context, n *plumb.Node, result types.Result) error {
 	})
 }
 
-// addresses are those that the container's device has.
+// addresses returns the addresses of the container's device.
 func addresses(n *plumb.Node) (all []netip.Addr, err error) {
 	err = nl.With(n.NS, func(in *nl.NS) error {
 		devices, err := in.Devices()
@@ -78,7 +80,7 @@ func addresses(n *plumb.Node) (all []netip.Addr, err error) {
 	return all, err
 }
 
-// reported are the addresses of a result that belong to the container's device.
+// reported returns the addresses of a result that belong to the container's device.
 func reported(result types.Result) (all []netip.Addr, err error) {
 	r, err := current.NewResultFromResult(result)
 	if err != nil {
@@ -95,9 +97,48 @@ func reported(result types.Result) (all []netip.Addr, err error) {
 		}
 		addr, ok := netip.AddrFromSlice(ip.Address.IP)
 		if !ok {
-			return nil, fmt.Errorf("result of the plugins: %q is no address", ip.Address.IP)
+			return nil, fmt.Errorf("result of the plugins: %q is not an address", ip.Address.IP)
 		}
 		all = append(all, addr.Unmap())
 	}
 	return all, nil
+}
+
+// refuse returns an error for a family without addresses from the plugins, and for one without a
+// way between the hosts.
+func (n *build) refuse(from, to *plumb.Node, f network.Family, at netip.Addr) error {
+	if !at.IsValid() {
+		return &platform.Unsupported{
+			Feature: fmt.Sprintf("IPv%d", f), Option: fmt.Sprintf("a conflist that gives containers IPv%d addresses", f),
+			Remedy: fmt.Sprintf("add an IPv%d range to the conflist, or measure IPv%d alone (-%[2]d)", f, other(f)),
+		}
+	}
+	return n.closed[leg{from, to, f}]
+}
+
+func other(f network.Family) network.Family {
+	if f == network.IPv6 {
+		return network.IPv4
+	}
+	return network.IPv6
+}
+
+// distinct rejects an address that two nodes or hosts have: which of them would answer is random.
+func distinct(s *plumb.Site) error {
+	has := map[netip.Addr]string{}
+	for _, h := range s.Hosts {
+		has[h.OnUnderlay(false)], has[h.OnUnderlay(true)] = h.Name(), h.Name()
+	}
+	for _, node := range s.Nodes() {
+		for _, addr := range []netip.Addr{node.Addr4, node.Addr6} {
+			if !addr.IsValid() {
+				continue
+			}
+			if who, taken := has[addr]; taken {
+				return fmt.Errorf("the plugins gave %s the address %s, which %s has: use host-local without a dataDir of its own, or a subnet for each host that is not the underlay's", node.Name(), addr, who)
+			}
+			has[addr] = node.Name()
+		}
+	}
+	return nil
 }

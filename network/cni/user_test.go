@@ -18,7 +18,7 @@ import (
 	"nettoll/record"
 )
 
-// mine is a conflist as users have it: IPv4, addresses of their own, masquerading.
+// mine is a typical conflist of a user: IPv4, the user's own addresses, masquerading.
 const mine = `{"cniVersion": "0.4.0", "name": "Mine.1", "plugins": [
 	{"type": "bridge", "bridge": "br-mine", "isDefaultGateway": true, "ipMasq": true,
 	 "ipam": {"type": "host-local", "ranges": [[{"subnet": "10.77.0.0/16"}]]}},
@@ -34,9 +34,35 @@ func users(t *testing.T, text string) network.Driver {
 	tech := cni.New(list, cni.Usual())
 	err = tech.Probe(t.Context(), lab.New())
 	platformtest.Require(t, "bridge", err)
-	_, err = exec.LookPath("iptables") // by which the plugin masquerades
+	_, err = exec.LookPath("iptables") // with which the plugin masquerades
 	platformtest.Require(t, "iptables", err)
 	return tech
+}
+
+func cell(tech network.Driver, hosts, family, servers, clients int) record.Cell {
+	return record.Cell{
+		Network: tech.Name, Hosts: hosts, Family: family, Servers: servers, Clients: clients,
+		Tool: "engine", Workload: record.TCPRR, Placement: record.PlacementFree,
+	}
+}
+
+// measured checks that a pair on two hosts can be measured.
+func measured(t *testing.T, tech network.Driver, family int) {
+	t.Helper()
+	for _, trial := range networktest.Measure(t, lab.New(), tech, []record.Cell{cell(tech, 2, family, 1, 1)}) {
+		if trial.Status != record.OK {
+			t.Errorf("%s: %s", trial.Status, trial.Reason)
+		}
+	}
+}
+
+// path returns the names of the hops between the first client and its server.
+func path(n *network.Network, f network.Family) string {
+	var hops []string
+	for _, h := range n.Path(n.Clients[0], n.Servers[0], f) {
+		hops = append(hops, h.Name)
+	}
+	return strings.Join(hops, " ")
 }
 
 func TestUsersConflist(t *testing.T) {
@@ -46,10 +72,7 @@ func TestUsersConflist(t *testing.T) {
 	}
 	var cells []record.Cell
 	for _, family := range []int{4, 6} {
-		cells = append(cells, record.Cell{
-			Network: tech.Name, Hosts: 1, Family: family, Servers: 2, Clients: 3,
-			Tool: "engine", Workload: record.TCPRR, Placement: record.PlacementFree,
-		})
+		cells = append(cells, cell(tech, 1, family, 2, 3))
 	}
 	for _, trial := range networktest.Measure(t, lab.New(), tech, cells) {
 		switch trial.Cell.Family {
@@ -79,11 +102,7 @@ func TestUsersConflistIsTakenDown(t *testing.T) {
 	if err != nil || !netip.MustParsePrefix("10.77.0.0/16").Contains(addr) {
 		t.Errorf("%v, %v", addr, err)
 	}
-	var hops []string
-	for _, h := range n.Path(client, server, network.IPv4) {
-		hops = append(hops, h.Name)
-	}
-	if got := strings.Join(hops, " "); got != "h1c2/eth0 h1/veth-h1c2 h1/veth-h1c1 h1c1/eth0" {
+	if got := path(n, network.IPv4); got != "h1c2/eth0 h1/veth-h1c2 h1/veth-h1c1 h1c1/eth0" {
 		t.Error(got)
 	}
 	if err := n.Close(context.Background()); err != nil {
@@ -91,32 +110,24 @@ func TestUsersConflistIsTakenDown(t *testing.T) {
 	}
 }
 
-// A bridge of one host does not lead to another, and that is told before anything is tried.
+// A bridge of one host does not lead to another, which is reported before anything is tried.
 func TestUsersConflistThatLeadsNowhere(t *testing.T) {
 	tech := users(t, mine)
-	_, err := tech.Connect(t.Context(), network.Topology{Hosts: 2, Servers: 1, Clients: 1}, lab.New())
-	if !errors.Is(err, platform.ErrUnsupported) || !strings.HasSuffix(err.Error(), "to reach h1c1 at 10.77.0.2, h2 has it to be on br-mine, which has no port but those of containers") {
+	_, err := tech.Connect(t.Context(), networktest.Pair, lab.New())
+	if !errors.Is(err, platform.ErrUnsupported) || !strings.HasSuffix(err.Error(), "to reach h1c1 at 10.77.0.2, h2 expects it on br-mine, which has no ports but those of containers") {
 		t.Error(err)
 	}
 }
 
-// Hosts share what host-local keeps, so that no address is given twice.
+// Hosts share host-local's state, so that no address is assigned twice.
 func TestUsersMacvlanBetweenHosts(t *testing.T) {
 	tech := users(t, `{"cniVersion": "1.0.0", "name": "flat", "plugins": [{"type": "macvlan", "master": "eth0", "mode": "bridge",
 		"ipam": {"type": "host-local", "ranges": [[{"subnet": "10.78.0.0/16"}], [{"subnet": "fd00:78::/64"}]]}}]}`)
-	cell := record.Cell{
-		Network: tech.Name, Hosts: 2, Family: 6, Servers: 1, Clients: 1,
-		Tool: "engine", Workload: record.TCPRR, Placement: record.PlacementFree,
-	}
-	for _, trial := range networktest.Measure(t, lab.New(), tech, []record.Cell{cell}) {
-		if trial.Status != record.OK {
-			t.Errorf("%s: %s", trial.Status, trial.Reason)
-		}
-	}
+	measured(t, tech, 6)
 }
 
-// between is a plugin that does what those of clusters do: a bridge with a subnet of its own on
-// each host, and routes to the others. Its MTU is larger than the underlay's.
+// between is a plugin that works like those of clusters: a bridge with its own subnet on each host,
+// and routes to the others. Its MTU is larger than the underlay's.
 const between = `
 [ "$CNI_COMMAND" = ADD ] || exit 0
 set -e
@@ -141,16 +152,11 @@ echo '{"cniVersion": "1.0.0"}'
 
 func TestUsersPluginThatRoutesBetweenHosts(t *testing.T) {
 	tech := cni.New(conflist(t, "1.0.0", "between"), cni.Folders{script(t, "between", between)})
-	topo := network.Topology{Hosts: 2, Servers: 1, Clients: 1}
-	n, err := tech.Connect(t.Context(), topo, lab.New())
+	n, err := tech.Connect(t.Context(), networktest.Pair, lab.New())
 	if err != nil {
 		t.Fatal(err)
 	}
-	var hops []string
-	for _, h := range n.Path(n.Clients[0], n.Servers[0], network.IPv4) {
-		hops = append(hops, h.Name)
-	}
-	if got := strings.Join(hops, " "); got != "h2c1/eth0 h2/veth-h2c1 h2/br-t h2/eth0 h1/eth0 h1/br-t h1/veth-h1c1 h1c1/eth0" {
+	if got := path(n, network.IPv4); got != "h2c1/eth0 h2/veth-h2c1 h2/br-t h2/eth0 h1/eth0 h1/br-t h1/veth-h1c1 h1c1/eth0" {
 		t.Error(got)
 	}
 	remarks := n.Remarks()
@@ -160,13 +166,5 @@ func TestUsersPluginThatRoutesBetweenHosts(t *testing.T) {
 	if err := n.Close(context.Background()); err != nil {
 		t.Error(err)
 	}
-	cell := record.Cell{
-		Network: tech.Name, Hosts: 2, Family: 4, Servers: 1, Clients: 1,
-		Tool: "engine", Workload: record.TCPRR, Placement: record.PlacementFree,
-	}
-	for _, trial := range networktest.Measure(t, lab.New(), tech, []record.Cell{cell}) {
-		if trial.Status != record.OK {
-			t.Errorf("%s: %s", trial.Status, trial.Reason)
-		}
-	}
+	measured(t, tech, 4)
 }

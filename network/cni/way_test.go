@@ -8,11 +8,13 @@ import (
 
 	"nettoll/network"
 	"nettoll/network/cni"
+	"nettoll/network/networktest"
 	"nettoll/platform"
 	"nettoll/platform/lab"
 )
 
-// twoFamilies is the plugin "between" with IPv6 besides, and six, which may lead it on.
+// twoFamilies returns the plugin "between" with IPv6 added. The commands in six may route it to the
+// other host.
 func twoFamilies(six string) string {
 	return strings.NewReplacer(
 		"	echo 1 >", "	ip addr add fd00:$host::1/64 dev br-t nodad\n"+six+"	echo 1 >",
@@ -20,9 +22,7 @@ func twoFamilies(six string) string {
 	).Replace(between)
 }
 
-var across = network.Topology{Hosts: 2, Servers: 1, Clients: 1}
-
-// A family may leave by a device of its own.
+// The two families may leave by different devices.
 func TestWaysOfFamiliesDiffer(t *testing.T) {
 	in := cni.Folders{script(t, "between", twoFamilies(`
 	ip link add six type veth peer name other
@@ -30,7 +30,7 @@ func TestWaysOfFamiliesDiffer(t *testing.T) {
 	ip link set other up
 	for there in 1 2; do [ $there = $host ] || ip -6 route add fd00:$there::/64 dev six; done
 `))}
-	n, err := cni.New(conflist(t, "1.0.0", "between"), in).Connect(t.Context(), across, lab.New())
+	n, err := cni.New(conflist(t, "1.0.0", "between"), in).Connect(t.Context(), networktest.Pair, lab.New())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,20 +39,16 @@ func TestWaysOfFamiliesDiffer(t *testing.T) {
 		network.IPv4: "h2c1/eth0 h2/veth-h2c1 h2/br-t h2/eth0 h1/eth0 h1/br-t h1/veth-h1c1 h1c1/eth0",
 		network.IPv6: "h2c1/eth0 h2/veth-h2c1 h2/br-t h2/six h2/eth0 h1/eth0 h1/six h1/br-t h1/veth-h1c1 h1c1/eth0",
 	} {
-		var hops []string
-		for _, h := range n.Path(n.Clients[0], n.Servers[0], family) {
-			hops = append(hops, h.Name)
-		}
-		if got := strings.Join(hops, " "); got != want {
+		if got := path(n, family); got != want {
 			t.Errorf("IPv%d: %s, want %s", family, got, want)
 		}
 	}
 }
 
-// A family that leads nowhere is not supported, and the other one is.
+// A family without a way is not supported; the other one still is.
 func TestFamilyWithoutWay(t *testing.T) {
 	in := cni.Folders{script(t, "between", twoFamilies(""))}
-	n, err := cni.New(conflist(t, "1.0.0", "between"), in).Connect(t.Context(), across, lab.New())
+	n, err := cni.New(conflist(t, "1.0.0", "between"), in).Connect(t.Context(), networktest.Pair, lab.New())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,111 +3,53 @@ package docker_test
 import (
 	"context"
 	"errors"
-	"os"
-	"path/filepath"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/moby/moby/client"
 	"github.com/vishvananda/netlink"
-	"golang.org/x/sys/unix"
 
+	"nettoll/docker/dockertest"
 	"nettoll/docker/engine"
 	"nettoll/internal/netns"
 	"nettoll/internal/nl"
-	"nettoll/internal/process"
 	"nettoll/network"
 	"nettoll/network/docker"
 	"nettoll/network/kernel"
 	"nettoll/network/networktest"
 	"nettoll/platform"
 	platforms "nettoll/platform/docker"
-	"nettoll/platform/platformtest"
 	"nettoll/record"
 )
 
 // dial connects to an engine on this machine.
 type dial func(context.Context) (c *client.Client, here bool, err error)
 
-// install starts an engine as a user's machine has it: in the namespaces of this test,
-// which stand for the machine, with what Debian starts it with and further arguments.
+// install starts an engine as a user's machine runs it: in the namespaces of this test, which stand
+// for the machine, with Debian's arguments and further ones.
 func install(t *testing.T, args ...string) dial {
 	t.Helper()
-	platformtest.Require(t, "dockerd", engine.Available())
-	if err := nl.With("", func(n *nl.NS) error { return n.Up("lo") }); err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, ""); err != nil {
-		t.Fatal(err)
-	}
 	t.Cleanup(func() {
-		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
-	at := func(name string) string { return filepath.Join(dir, name) }
-	var said process.Tail
-	const borrowedGroup = "borrowed"
-	hold := engine.HoldCgroup(borrowedGroup) // or nettoll clean would take it
-	proc, err := process.Start(t.Context(), "engine", "", os.Environ(), platform.Command{
-		Path: "dockerd", Stdout: &said, Stderr: &said,
-		Args: append([]string{
-			"--data-root", at("data"), "--exec-root", at("exec"), "--pidfile", at("pid"), "--host", "unix://" + at("socket"),
-			"--cgroup-parent", "/nettoll-" + borrowedGroup, "--log-level", "warn",
-		}, args...),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := unix.Kill(proc.PID(), unix.SIGTERM); err != nil {
-			t.Error(err)
-		}
-		if err := proc.Wait(); err != nil {
-			t.Error(err)
-		}
-		hold.Close()
-		_, _ = engine.SweepCgroups(borrowedGroup)
-		// An engine leaves its rules, by which the next would be taken for one that keeps some.
+		// An engine leaves its rules behind, which would make the next one look like one that keeps
+		// rules.
 		for _, table := range []string{"filter", "nat"} {
 			for _, what := range []string{"--flush", "--delete-chain"} {
-				iptables, err := process.Start(context.Background(), "machine", "", os.Environ(), platform.Command{
-					Path: "iptables", Args: []string{"--wait", "--table", table, what},
-				})
-				if err == nil {
-					err = iptables.Wait()
-				}
-				if err != nil {
-					t.Error(err)
+				if out, err := exec.Command("iptables", "--wait", "--table", table, what).CombinedOutput(); err != nil {
+					t.Errorf("%v: %s", err, out)
 				}
 			}
 		}
 	})
-	dial := func(ctx context.Context) (*client.Client, bool, error) {
-		c, err := client.New(client.WithHost("unix://" + at("socket")))
-		if err == nil {
-			_, err = c.Ping(ctx, client.PingOptions{NegotiateAPIVersion: true})
-		}
+	e := dockertest.Start(t, "", args...)
+	return func(ctx context.Context) (*client.Client, bool, error) {
+		c, err := e.Dial(ctx)
 		return c, true, err
-	}
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
-		c, _, err := dial(t.Context())
-		if c != nil {
-			c.Close()
-		}
-		if err == nil {
-			return dial
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("dockerd does not answer: %v: %s", err, said.String())
-		}
 	}
 }
 
-// machine is the engine's host, to be looked at.
+// machine returns the engine's host, for inspection.
 func machine(t *testing.T, d dial) *engine.Host {
 	t.Helper()
 	c, here, err := d(t.Context())
@@ -123,7 +65,7 @@ func machine(t *testing.T, d dial) *engine.Host {
 	return engine.Borrow(e, 0, here)
 }
 
-// byName finds one of Docker's networks.
+// byName returns one of Docker's networks.
 func byName(t *testing.T, name string) network.Driver {
 	t.Helper()
 	all := docker.All()
@@ -134,8 +76,8 @@ func byName(t *testing.T, name string) network.Driver {
 	return all[i]
 }
 
-// TestBorrowedEngine measures on an engine that is the user's own, and wants the machine
-// to be after it as it was before.
+// TestBorrowedEngine measures on a user's own engine, and checks that the machine is the same
+// afterwards.
 func TestBorrowedEngine(t *testing.T) {
 	d := install(t)
 	host := machine(t, d)
@@ -171,8 +113,8 @@ func TestBorrowedEngine(t *testing.T) {
 	networktest.Same(t, "when all was measured", before, networktest.State(t, host))
 }
 
-// onMachine wants trials over both families to be good. On an engine as it is installed
-// there are networks that have no IPv6, and they say what would fix it.
+// onMachine checks that trials over both families are good. On an engine as installed, some
+// networks have no IPv6, and must report what would fix it.
 func onMachine(t *testing.T, p platform.Platform, tech network.Driver) {
 	four := []string{"container", "bridge", "user-bridge", "link", "published"}
 	var cells []record.Cell
@@ -192,8 +134,8 @@ func onMachine(t *testing.T, p platform.Platform, tech network.Driver) {
 	}
 }
 
-// refused wants a network not to be built where it would change the machine, and to be
-// told what would fix it.
+// refused checks that a network that would change the machine is not built, and that the error says
+// what would fix it.
 func refused(t *testing.T, p platform.Platform, tech network.Driver, topo network.Topology) {
 	n, err := tech.Connect(t.Context(), topo, p)
 	if err == nil {
@@ -206,7 +148,7 @@ func refused(t *testing.T, p platform.Platform, tech network.Driver, topo networ
 	}
 }
 
-// hasDummy says whether the kernel has the device that engines make a parent of.
+// hasDummy reports whether the kernel has the device that engines use as a parent.
 func hasDummy(t *testing.T) bool {
 	t.Helper()
 	ns, err := netns.New(t.Context(), 1, func() error { return nil })
@@ -219,8 +161,8 @@ func hasDummy(t *testing.T) bool {
 	}) == nil
 }
 
-// TestBorrowedEngineWithoutRules has docker-proxy alone serve a published port. The rule
-// that proves it elsewhere would change the machine.
+// TestBorrowedEngineWithoutRules has docker-proxy alone serve a published port. The rule that
+// proves this elsewhere would change the machine.
 func TestBorrowedEngineWithoutRules(t *testing.T) {
 	d := install(t, "--iptables=false")
 	host := machine(t, d)
@@ -241,7 +183,7 @@ func TestBorrowedEngineWithoutRules(t *testing.T) {
 	if notes := n.Remarks(); !slices.ContainsFunc(notes, func(s string) bool { return strings.Contains(s, "not proved") }) {
 		t.Errorf("the remarks %q do not say what is not proved", notes)
 	}
-	// The proxy would let in whoever has a route to the engine's bridge.
+	// The proxy would accept packets from anyone with a route to the engine's bridge.
 	for _, f := range []network.Family{network.IPv4, network.IPv6} {
 		if a, err := n.Addr(n.Clients[0], n.Servers[0], f); err == nil && !a.IsLoopback() || err != nil && f == network.IPv4 {
 			t.Errorf("the port is published at %v, %v; want loopback", a, err)

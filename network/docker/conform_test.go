@@ -20,8 +20,8 @@ import (
 
 func TestMain(m *testing.M) { testutil.Main(m, endSwarms) }
 
-// TestConformance runs the suite on private engines: all networks of Docker's own, and
-// what the lab's code plumbs into containers that have none.
+// TestConformance runs the suite on private engines: on all networks of Docker, and on networks
+// that the lab's code sets up for containers without one.
 func TestConformance(t *testing.T) {
 	platformtest.Require(t, "dockerd", engine.Available())
 	p := engines(t, platforms.Options{Lab: lab.New()})
@@ -43,7 +43,7 @@ func TestConformance(t *testing.T) {
 	networktest.ConformOn(t, p, "docker:", all...)
 }
 
-// engines is the platform with an image of this test program, which serves as the agent.
+// engines returns a platform whose image holds this test program, which serves as the agent.
 func engines(t *testing.T, o platforms.Options) *platforms.Docker {
 	t.Helper()
 	agent, err := rootfs.Agent()

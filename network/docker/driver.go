@@ -1,6 +1,6 @@
-// Package docker measures the networks that Docker Engine itself makes: its default
-// bridge and others, host mode, shared namespaces, links, published ports, macvlan
-// and ipvlan; and what their hosts can do without it.
+// Package docker measures the networks that Docker Engine itself makes: its default bridge and
+// others, host mode, shared namespaces, links, published ports, macvlan and ipvlan; and, for
+// comparison, processes of their hosts outside all containers.
 package docker
 
 import (
@@ -17,13 +17,13 @@ import (
 type variant struct {
 	network.Info
 	settings engine.Settings
-	needs    []plumb.Need // tried where the engine runs on this machine
+	needs    []plumb.Need // checked where the engine runs on this machine
 	connect  func(context.Context, *build) error
 	swarm    bool   // its hosts are nodes of one swarm
-	ipvs     string // what of it needs virtual servers of the kernel, if anything
+	ipvs     string // the feature that needs virtual servers of the kernel, if any
 }
 
-// All is every variant, in the order of reports.
+// All returns every variant outside swarms, in the order of reports.
 func All() []network.Driver {
 	return drivers([]variant{
 		{connect: native, Info: network.Info{
@@ -89,27 +89,28 @@ func drivers(all []variant) (of []network.Driver) {
 	return of
 }
 
-// maxContainers is how many containers of a host are worth waiting for: an engine
-// starts a few in a second.
+// maxContainers is how many containers of a host are worth waiting for: an engine starts a few per
+// second.
 const maxContainers = 200
 
-// probe: what only the engine can tell shows when the
-// network is builv.
+// probe checks what can be checked without an engine. What only the engine knows shows when the
+// network is built.
 func (v variant) probe(ctx context.Context, p platform.Platform) error {
-	if _, ok := p.(engine.Provider); !ok {
+	provider, ok := p.(engine.Provider)
+	if !ok {
 		venue := "docker"
 		if v.swarm {
 			venue = "swarm"
 		}
-		return &platform.Unsupported{Feature: "a network of Docker's", Option: "the platform " + venue, Remedy: "write " + venue + ":" + v.Name}
+		return &platform.Unsupported{Feature: "a network of Docker", Option: "the platform " + venue, Remedy: "write " + venue + ":" + v.Name}
 	}
-	if err := v.probeIPVS(p); err != nil {
+	if err := v.probeIPVS(provider); err != nil {
 		return err
 	}
 	return plumb.Check(ctx, v.needs...)
 }
 
-// engines gives hosts whose engines have the network's settings.
+// engines returns hosts whose engines have the network's settings.
 func (v variant) engines(ctx context.Context, p platform.Platform, req platform.HostRequest) (engine.Hosts, error) {
 	provider, ok := p.(engine.Provider)
 	if !ok {
@@ -118,7 +119,7 @@ func (v variant) engines(ctx context.Context, p platform.Platform, req platform.
 	return provider.Engines(ctx, req, v.settings)
 }
 
-// hostsOn gives the very hosts that Connect builds on, as long as they are kept.
+// hostsOn returns the hosts on which Connect builds for as long as they are kept.
 func (v variant) hostsOn(ctx context.Context, p platform.Platform, req platform.HostRequest) (platform.Hosts, error) {
 	hosts, err := v.engines(ctx, p, req)
 	if err != nil {
@@ -132,13 +133,12 @@ func (v variant) build(ctx context.Context, topo network.Topology, p platform.Pl
 	if err != nil {
 		return nil, err
 	}
-	n := &build{topo: topo, hosts: hosts.Docker(), swarm: hosts.Swarm()}
-	n.Push("engines' objects", hosts.Close)
+	n := begin(topo, hosts)
 	if v.swarm && n.swarm == nil {
-		return nil, n.Abandon(ctx, &platform.Unsupported{Feature: "a network of a swarm's", Option: "engines of a swarm", Remedy: "write swarm:" + v.Name})
+		return nil, n.Abandon(ctx, &platform.Unsupported{Feature: "a network of a swarm", Option: "engines of a swarm", Remedy: "write swarm:" + v.Name})
 	}
 	if v.settings != (engine.Settings{}) {
-		n.notes = append(n.notes, "the engine runs with "+v.settings.String())
+		n.Notes = append(n.Notes, "the engine runs with "+v.settings.String())
 	}
 	if err := v.connect(ctx, n); err != nil {
 		return nil, n.Abandon(ctx, err)
@@ -146,10 +146,10 @@ func (v variant) build(ctx context.Context, topo network.Topology, p platform.Pl
 	return n.standing(), nil
 }
 
-// errNoIPv6 is the network's on an engine that gives containers no IPv6 address.
+// errNoIPv6 is the network's error on an engine that gives containers no IPv6 address.
 func errNoIPv6(what string) error {
 	return &platform.Unsupported{
-		Feature: "IPv6 on " + what, Option: "an engine that has it there",
+		Feature: "IPv6 on " + what, Option: "an engine that gives containers IPv6 addresses there",
 		Remedy: `start dockerd with --ipv6 and --fixed-cidr-v6, or use --private-engine`, Err: errors.New("the container has no IPv6 address"),
 	}
 }

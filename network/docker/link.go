@@ -5,81 +5,42 @@ import (
 	"fmt"
 	"net/netip"
 
-	networks "github.com/moby/moby/api/types/network"
-
 	"nettoll/docker/engine"
-	"nettoll/network"
+	"nettoll/internal/plumb"
 )
 
-// link is docker run --link SERVER:ALIAS: the client has the server's address by a name,
-// and, where containers may not talk otherwise, the ports that the server exposes.
+// link is the network of docker run --link SERVER:ALIAS: the client finds the server's address by a
+// name and, where containers may not talk otherwise, reaches the ports that the server exposes.
 func link(ctx context.Context, n *build) error {
-	h := n.hosts[0]
-	b, err := h.InspectBridge(ctx, "bridge")
+	device, err := n.engines[0].Bridge(ctx, "bridge")
 	if err != nil {
 		return err
 	}
 	n.Push("links", n.unlink)
+	alias := func(server int) string { return fmt.Sprintf("server%d", server+1) }
 	server := func(_ *engine.Host, i int) engine.Spec {
-		s := engine.Spec{Mode: "bridge"}
-		first, last := n.topo.Ports(i)
-		for port := first; port <= last; port++ {
-			for _, p := range []networks.IPProtocol{networks.TCP, networks.UDP} {
-				if at, ok := networks.PortFrom(uint16(port), p); ok {
-					s.Expose = append(s.Expose, at)
-				}
-			}
-		}
-		return s
+		return engine.Spec{Mode: "bridge", Ports: engine.PortsOf(n.Topo.Ports(i))}
 	}
-	linking := func(_ *engine.Host, i int) engine.Spec {
-		k := n.topo.Pair(i)
-		return engine.Spec{Mode: "bridge", Links: []string{n.servers[k].container.FullName() + ":" + alias(k)}}
+	client := func(_ *engine.Host, i int) engine.Spec {
+		k := n.Topo.Pair(i)
+		return engine.Spec{Mode: "bridge", Links: []string{inside(n.Servers[k]).FullName() + ":" + alias(k)}}
 	}
-	if err := n.run(ctx, server, linking); err != nil {
+	if err := n.run(ctx, server, client); err != nil {
 		return err
 	}
-	linked, err := n.resolve(ctx)
-	if err != nil {
+	if err := n.lookedUp(ctx, alias, func(server int) netip.Addr { return n.Servers[server].Addr4 }); err != nil {
 		return err
 	}
-	n.reach = func(from, to *node, f network.Family) (netip.Addr, error) {
-		if a, ok := linked[from]; ok && f == network.IPv4 {
-			return a, nil
-		}
-		return to.own(f)
-	}
-	n.hops = bridged
-	return n.wire(ctx, b.Device, append(append([]*node{}, n.servers...), n.clients...)...)
+	n.Hops = plumb.BridgedHops
+	return n.wire(ctx, device, n.talking())
 }
 
-// unlink removes all containers but the servers, before these: an engine finds the rules
-// of a link by the container that it leads to, and keeps them for good where that has
-// gone first.
+// unlink removes all other containers before the servers: an engine finds the rules of a link by
+// the container that it leads to, and keeps them forever if that one is removed first.
 func (n *build) unlink(ctx context.Context) error {
 	var servers []*engine.Container
-	for _, s := range n.servers {
-		servers = append(servers, s.container)
+	for _, s := range n.Servers {
+		servers = append(servers, inside(s))
 	}
-	return n.hosts[0].Engine.RemoveBut(ctx, servers...)
-}
-
-// alias is the name by which clients know a server.
-func alias(server int) string { return fmt.Sprintf("server%d", server+1) }
-
-// resolve asks each client for the address that its link has.
-func (n *build) resolve(ctx context.Context) (map[*node]netip.Addr, error) {
-	linked := map[*node]netip.Addr{}
-	for i, c := range n.clients {
-		k := n.topo.Pair(i)
-		a, err := c.container.Resolve(ctx, alias(k))
-		if err != nil {
-			return nil, err
-		}
-		if own := n.servers[k].container.Addr(false); a != own {
-			return nil, &network.WrongPath{Finding: fmt.Sprintf("the link %s of %s leads to %s, but %s is at %s", alias(k), c.Name(), a, n.servers[k].Name(), own)}
-		}
-		linked[c] = a
-	}
-	return linked, nil
+	return n.engines[0].Engine.RemoveBut(ctx, servers...)
 }

@@ -8,47 +8,47 @@ import (
 	"slices"
 
 	"nettoll/docker/engine"
+	"nettoll/internal/plumb"
 	"nettoll/network"
 	"nettoll/platform"
 )
 
-// ingressUnderlay is the MTU that Swarm takes the underlay for where it makes the network
-// of published ports, in bytes.
+// ingressUnderlay is the MTU of the underlay, in bytes, that Swarm assumes when it makes the
+// network of published ports.
 const ingressUnderlay = 1500
 
 // ingress is the namespace of a node's load balancer for published ports.
 const ingress = "ingress_sbox"
 
-// mesh is docker service create --publish: clients are processes of nodes and know the
-// address of their own node alone. Swarm publishes on all addresses of all nodes, so
-// that on machines of the user anyone could come in.
+// mesh is the network of docker service create --publish: clients are processes of nodes and know
+// only the address of their own node. Swarm publishes on all addresses of all nodes, so that anyone
+// could reach ports on machines of the user.
 func mesh(ctx context.Context, n *build) error {
-	if n.hosts[0].Borrowed() {
+	if n.engines[0].Borrowed() {
 		return &platform.Unsupported{
-			Feature: "the routing mesh", Option: "nodes that nobody else reaches: Swarm publishes ports on all addresses of all nodes",
+			Feature: "the routing mesh", Option: "nodes that nobody else can reach: Swarm publishes ports on all addresses of all nodes",
 			Remedy: "--private-engine starts engines on hosts of the lab",
 		}
 	}
 	if err := n.balanced(ctx, routingMesh); err != nil {
 		return err
 	}
-	switch mtu := n.hosts[0].Uplink().MTU; {
+	switch mtu := n.engines[0].Uplink().MTU; {
 	case mtu < ingressUnderlay:
 		return &platform.Unsupported{
 			Feature: fmt.Sprintf("the routing mesh over an underlay with the MTU %d", mtu), Option: fmt.Sprintf("at least %d", ingressUnderlay),
-			Remedy: "leave the MTU as it is", Err: errors.New("Swarm makes the network of published ports for that"),
+			Remedy: "leave the MTU as it is", Err: errors.New("Swarm makes the network of published ports for that MTU"),
 		}
 	case mtu > ingressUnderlay:
-		n.notes = append(n.notes, fmt.Sprintf("Swarm makes the network of published ports for an underlay with the MTU %d, and this one has %d", ingressUnderlay, mtu))
+		n.Notes = append(n.Notes, fmt.Sprintf("Swarm makes the network of published ports for an underlay with the MTU %d, but this one has %d", ingressUnderlay, mtu))
 	}
 	n.balances = true
-	n.clients = n.outside(n.topo.Clients, n.clientHost)
-	if err := n.silent(ctx); err != nil {
+	n.ClientsOnHosts()
+	if err := n.silent(ctx, plain("bridge")); err != nil {
 		return err
 	}
 	_, err := n.serve(ctx, func(i int) engine.ServiceSpec {
-		first, last := n.topo.Ports(i)
-		return engine.ServiceSpec{Network: engine.Ingress, VIP: true, Publish: [2]int{first, last}}
+		return engine.ServiceSpec{Network: engine.Ingress, VIP: true, Publish: engine.PortsOf(n.Topo.Ports(i))}
 	})
 	if err != nil {
 		return err
@@ -57,12 +57,12 @@ func mesh(ctx context.Context, n *build) error {
 	if err != nil {
 		return err
 	}
-	n.nat = true
-	n.reach = func(from, to *node, f network.Family) (netip.Addr, error) {
-		if to.container == nil {
-			return hostAddr(to.host, f), nil
+	n.Translated = true
+	n.Reach = func(from, to *plumb.Node, f network.Family) netip.Addr {
+		if inside(to) == nil {
+			return to.Addr(f)
 		}
-		return hostAddr(from.host, f), nil
+		return n.OnHost(from.Host).Addr(f)
 	}
 	if err := n.forward(ingress); err != nil {
 		return err
@@ -70,18 +70,11 @@ func mesh(ctx context.Context, n *build) error {
 	if err := n.open(ctx, t); err != nil {
 		return err
 	}
-	return n.meshed(t)
-}
-
-// meshed is the path through the namespace in which the client's node has its load
-// balancer: from the node's bridge to the overlay of published ports.
-func (n *build) meshed(t *tunnel) error {
-	ends, err := n.insides(ingress, "lb-"+t.label, "eth1", "eth0")
-	if err != nil {
-		return err
-	}
-	n.hops = func(from, to *node, _ network.Family) []network.Hop {
-		return slices.Concat(ends[from.host], t.between(from.host, to.host), []network.Hop{to.hop()})
+	// The path through the namespace of the load balancer on the client's node: from the node's
+	// bridge to the overlay of published ports.
+	ends := n.insides(ingress, "lb-"+t.label, "eth1", "eth0")
+	n.Hops = func(from, to *plumb.Node, _ network.Family) []network.Hop {
+		return slices.Concat(ends[from.Host], t.between(from.Host, to.Host), []network.Hop{to.Hop()})
 	}
 	return nil
 }

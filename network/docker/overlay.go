@@ -2,35 +2,38 @@ package docker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"strconv"
 	"time"
 
+	"nettoll/agent"
 	"nettoll/docker/engine"
+	"nettoll/internal/plumb"
 	"nettoll/network"
 	"nettoll/platform"
+	"nettoll/sampler"
 )
 
-// overlay is docker network create -d overlay --attachable.
+// overlay is the network of docker network create -d overlay --attachable.
 func overlay(ctx context.Context, n *build) error {
 	t, err := n.overlaid(ctx, nil)
 	if err != nil {
 		return err
 	}
-	mode := func(*engine.Host, int) engine.Spec { return engine.Spec{Mode: t.name} }
-	if err := n.run(ctx, mode, mode); err != nil {
+	if err := n.run(ctx, plain(t.name), plain(t.name)); err != nil {
 		return err
 	}
 	if err := n.open(ctx, t); err != nil {
 		return err
 	}
-	n.hops = t.path
+	n.Hops = t.path
 	return nil
 }
 
-// mostChosen is how many containers fit into a subnet that the swarm chooses, which has
-// 24 bits, less what the nodes take of it.
+// mostChosen is how many containers fit into a subnet that the swarm chooses, which is a /24,
+// besides the addresses that the nodes take.
 const mostChosen = 200
 
 // overlaid makes an overlay network on the swarm's manager.
@@ -39,10 +42,10 @@ func (n *build) overlaid(ctx context.Context, options map[string]string) (*tunne
 	for k, v := range options {
 		spec.Options[k] = v
 	}
-	if n.hosts[0].Borrowed() {
-		// The swarm accepts a subnet that is taken, and never makes the network work.
-		n.notes = append(n.notes, "the addresses are the swarm's choice: those for benchmarking may be taken there")
-		if all := n.topo.Servers + n.topo.Clients + n.topo.Neighbours; all > mostChosen {
+	if n.engines[0].Borrowed() {
+		// The swarm accepts a subnet that is in use, but the network then never works.
+		n.Notes = append(n.Notes, "the swarm chose the addresses: those for benchmarking may be in use there")
+		if all := n.Topo.Servers + n.Topo.Clients + n.Topo.Neighbours; all > mostChosen {
 			return nil, &platform.Unsupported{
 				Feature: fmt.Sprintf("an overlay with %d containers", all), Option: fmt.Sprintf("at most %d where the swarm chooses the addresses", mostChosen),
 				Remedy: "measure fewer containers, or use --private-engine",
@@ -50,8 +53,8 @@ func (n *build) overlaid(ctx context.Context, options map[string]string) (*tunne
 		}
 	} else {
 		spec.Subnet4 = engine.SwarmOverlay4
-		// From which the engine takes what its headers need.
-		spec.Options["com.docker.network.driver.mtu"] = strconv.Itoa(n.hosts[0].Uplink().MTU)
+		// The engine subtracts the size of its headers.
+		spec.Options["com.docker.network.driver.mtu"] = strconv.Itoa(n.engines[0].Uplink().MTU)
 	}
 	name, err := n.swarm.Manager.Network(ctx, spec)
 	if err != nil {
@@ -60,20 +63,15 @@ func (n *build) overlaid(ctx context.Context, options map[string]string) (*tunne
 	return n.tunnel(ctx, name, "overlay")
 }
 
-// open finds the devices of the containers and of the tunnel, and waits until all nodes
-// know of all containers.
+// open finds the devices of the containers and of the tunnel, and waits until all nodes know all
+// containers.
 func (n *build) open(ctx context.Context, t *tunnel) error {
 	if err := n.addressed(ctx); err != nil {
 		return err
 	}
-	if err := t.find(ctx); err != nil {
+	if err := t.find(); err != nil {
 		return err
 	}
-	return n.reached(ctx)
-}
-
-// reached waits until each client hears of its server.
-func (n *build) reached(ctx context.Context) error {
 	lost, err := n.meet(ctx)
 	if err == nil && lost != nil {
 		err = lost
@@ -81,35 +79,37 @@ func (n *build) reached(ctx context.Context) error {
 	return err
 }
 
-// addressed finds each container's device on the network: containers of overlays have
-// another one, by which they leave it.
+// addressed finds each container's device on the network: containers of overlays have a second
+// device for traffic that leaves the overlay.
 func (n *build) addressed(ctx context.Context) error {
-	for _, node := range append(append([]*node{}, n.servers...), n.clients...) {
-		if node.container == nil {
+	for _, node := range n.talking() {
+		c := inside(node)
+		if c == nil {
 			continue
 		}
-		a, err := node.own(network.IPv4)
+		if !node.Addr4.IsValid() {
+			return fmt.Errorf("docker: %s has no IPv4 address", node.Name())
+		}
+		device, err := c.Device(ctx, node.Addr4)
 		if err != nil {
 			return err
 		}
-		if node.device, err = node.container.Device(ctx, a); err != nil {
-			return err
-		}
+		node.Device = device
 	}
 	return nil
 }
 
 const (
-	// meetTime is how long the swarm may take to tell all nodes of all containers.
+	// meetTime is how long the swarm may take to announce all containers to all nodes.
 	meetTime = 10 * time.Second
-	// balanceTime is how long nodes may take to lead connections to a service: they write
-	// several firewall rules for each port.
+	// balanceTime is how long nodes may take to lead connections to a service: they write several
+	// firewall rules for each port.
 	balanceTime = 45 * time.Second
 )
 
-// unheard is a pair of which no packet arrives.
+// unheard is the error of a pair between which no packet arrives.
 type unheard struct {
-	from, to *node
+	from, to *plumb.Node
 	at       netip.Addr
 	within   time.Duration
 	last     string
@@ -119,42 +119,55 @@ func (u *unheard) Error() string {
 	return fmt.Sprintf("docker: %s does not reach %s at %s within %v: %s", u.from.Name(), u.to.Name(), u.at, u.within, u.last)
 }
 
-// greetingPort is one of a server's that no trial uses: these have an odd number of ports,
-// and there is an even one.
-func (n *build) greetingPort(server *node) uint16 {
-	_, last := n.topo.Ports(server.index)
-	return uint16(last)
-}
-
-// meet waits until packets cross between each client and its server. It gives the first
-// pair of which nothing was heard.
-func (n *build) meet(ctx context.Context) (*unheard, error) {
+// meet waits until packets cross between each client and its server. If they do not, it returns the
+// first such pair.
+func (n *build) meet(ctx context.Context) (lost *unheard, err error) {
 	within := meetTime
 	if n.balances {
 		within = balanceTime
 	}
-	pairs, lost := make([]engine.Pair, len(n.clients)), make([]unheard, len(n.clients))
-	for i, c := range n.clients {
-		to := n.servers[n.topo.Pair(i)]
-		at, err := n.addr(c, to, network.IPv4)
+	agents := map[*plumb.Host]*agent.Client{} // for clients that are hosts
+	defer func() {
+		for _, a := range agents {
+			err = errors.Join(err, a.Close())
+		}
+	}()
+	made, pairs := n.Standing(), make([]sampler.Pair, len(n.Clients))
+	for i, c := range n.Clients {
+		k := n.Topo.Pair(i)
+		to := n.Servers[k]
+		at, err := made.Addr(c, to, network.IPv4)
 		if err != nil {
 			return nil, err
 		}
-		own, err := n.own(c, to, network.IPv4)
+		own, err := made.Own(c, to, network.IPv4)
 		if err != nil {
 			return nil, err
 		}
-		port := n.greetingPort(to)
-		pairs[i] = engine.Pair{
-			From: c.host, Container: c.container, To: to.container,
-			At: netip.AddrPortFrom(at, port), Own: netip.AddrPortFrom(own, port),
+		// No trial uses the last port: trials use an odd number of ports, and there is an even
+		// number.
+		_, port := n.Topo.Ports(k)
+		pairs[i] = sampler.Pair{Server: inside(to), At: netip.AddrPortFrom(at, uint16(port)), Own: netip.AddrPortFrom(own, uint16(port))}
+		if box := inside(c); box != nil {
+			pairs[i].Client = box
+			continue
 		}
-		lost[i] = unheard{from: c, to: to, at: at, within: within}
+		if agents[c.Host] == nil {
+			a, err := agent.Start(ctx, on(c.Host))
+			if err != nil {
+				return nil, err
+			}
+			agents[c.Host] = a
+		}
+		pairs[i].Client = agents[c.Host]
 	}
-	unmet, err := engine.Meet(ctx, pairs, within)
-	if err != nil || unmet == nil {
-		return nil, err
+	unmet, err := sampler.Meet(ctx, pairs, within)
+	if err != nil {
+		return nil, fmt.Errorf("docker: %w", err)
 	}
-	lost[unmet.Pair].last = unmet.Last
-	return &lost[unmet.Pair], nil
+	if unmet == nil {
+		return nil, nil
+	}
+	i := unmet.Pair
+	return &unheard{from: n.Clients[i], to: n.Servers[n.Topo.Pair(i)], at: pairs[i].At.Addr(), within: within, last: unmet.Last}, nil
 }

@@ -8,18 +8,17 @@ import (
 
 	"nettoll/docker/engine"
 	"nettoll/internal/plumb"
-	"nettoll/network"
 	"nettoll/platform"
 )
 
-// The segment that macvlan and ipvlan networks of all hosts share: for IPv4 the first
-// half of the address plan's, which overlaps no bridge of an engine's.
+// The segment that macvlan and ipvlan networks of all hosts share: for IPv4 the first half of the
+// address plan's segment, which overlaps no bridge of an engine.
 var (
 	segment4 = netip.MustParsePrefix("198.19.0.0/17")
-	segment6 = netip.MustParsePrefix("2001:2:0:300::/64") // engines number within the last 64 bits only
+	segment6 = netip.MustParsePrefix("2001:2:0:300::/64") // engines assign addresses within the last 64 bits only
 )
 
-// childAddr6 is the IPv6 address of container k of host i.
+// childAddr6 returns the IPv6 address of container k of host i.
 func childAddr6(i, k int) netip.Addr {
 	a := segment6.Addr().As16()
 	a[13] = byte(i + 1)
@@ -27,8 +26,8 @@ func childAddr6(i, k int) netip.Addr {
 	return netip.AddrFrom16(a)
 }
 
-// segment is a network of children of the host's uplink. The engine's own machine has no
-// uplink that may be used: there the engine makes a parent that leads nowhere.
+// segment is a network of children of the host's uplink. The user's own machine has no uplink that
+// may be used: there the engine makes a parent that leads nowhere.
 func segment(driver, mode string) func(context.Context, *build) error {
 	return func(ctx context.Context, n *build) error {
 		if err := n.apart(); err != nil {
@@ -39,11 +38,11 @@ func segment(driver, mode string) func(context.Context, *build) error {
 			spec.Options["ipvlan_mode"] = mode
 		}
 		names := map[*engine.Host]string{}
-		for _, h := range n.hosts {
+		for _, h := range n.engines {
 			if device := h.Uplink().Device; device != "" {
 				spec.Options["parent"] = device
 			} else {
-				n.notes = append(n.notes, "the parent is a device that the engine makes: no traffic goes through those of the machine")
+				n.Notes = append(n.Notes, "the parent is a device that the engine makes: no traffic goes through the devices of the machine")
 			}
 			name, err := h.Network(ctx, spec)
 			if err != nil {
@@ -61,14 +60,14 @@ func segment(driver, mode string) func(context.Context, *build) error {
 			}
 		}
 		if err := n.run(ctx, child, child); err != nil {
-			return parentless(n.hosts[0], err)
+			return parentless(n.engines[0], err)
 		}
-		n.hops = children
+		n.Hops = plumb.ChildHops
 		return n.named(ctx, driver)
 	}
 }
 
-// parentless says what an engine needs that makes a parent itself.
+// parentless returns the requirement of an engine that has to make a parent itself and cannot.
 func parentless(h *engine.Host, err error) error {
 	if !h.Borrowed() || !strings.Contains(err.Error(), "operation not supported") {
 		return err
@@ -81,27 +80,16 @@ func parentless(h *engine.Host, err error) error {
 
 // named finds the device of each container.
 func (n *build) named(ctx context.Context, kind string) error {
-	for _, node := range append(append([]*node{}, n.servers...), n.clients...) {
-		all, err := node.container.Interfaces(ctx)
+	for _, node := range n.talking() {
+		all, err := inside(node).Interfaces(ctx)
 		if err != nil {
 			return err
 		}
 		for _, d := range all {
 			if d.Kind == kind {
-				node.device = d.Name
+				node.Device = d.Name
 			}
 		}
 	}
 	return nil
-}
-
-// children: siblings on one host talk past the uplink, others over it.
-func children(from, to *node, _ network.Family) []network.Hop {
-	switch device := from.host.Uplink().Device; {
-	case from.host != to.host:
-		return []network.Hop{from.hop(), hostHop(from.host, device), hostHop(to.host, to.host.Uplink().Device), to.hop()}
-	case device != "":
-		return []network.Hop{from.hop(), absent(hostHop(from.host, device)), to.hop()}
-	}
-	return []network.Hop{from.hop(), to.hop()}
 }

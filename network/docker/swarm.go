@@ -6,12 +6,12 @@ import (
 	"nettoll/platform"
 )
 
-// only4 is because engines (20.10) number the IPv6 addresses of an overlay each for
-// itself, so that containers of two nodes have the same one, and tell the other nodes of
-// IPv4 neighbours alone.
+// only4 excludes IPv6: each engine (20.10) assigns the IPv6 addresses of an overlay on its own, so
+// that containers of two nodes have the same one, and announces only IPv4 neighbours to the other
+// nodes.
 var only4 = []int{4}
 
-// Swarm is every network of engines that are nodes of one swarm, in the order of reports.
+// Swarm returns every network of engines that are nodes of one swarm, in the order of reports.
 func Swarm() []network.Driver {
 	all := []variant{
 		{connect: native, Info: network.Info{
@@ -49,14 +49,10 @@ func Swarm() []network.Driver {
 	return drivers(all)
 }
 
-// private is a platform that may start engines of its own, on this machine.
-type private interface{ Private() bool }
-
-// probeIPVS says whether the network can be had of private engines. What the kernels of
-// the user's engines have shows when the network is built.
-func (v variant) probeIPVS(p platform.Platform) error {
-	own, ok := p.(private)
-	if v.ipvs == "" || !ok || !own.Private() {
+// probeIPVS checks whether private engines can run the network. Whether the kernels of the user's
+// engines can shows when the network is built.
+func (v variant) probeIPVS(p engine.Provider) error {
+	if v.ipvs == "" || !p.Private() {
 		return nil
 	}
 	has, err := engine.HasIPVS()

@@ -24,9 +24,9 @@ import (
 	"nettoll/record"
 )
 
-// swarms is the platform of private swarms, which all tests share, since to form one takes
-// longer than to measure in it. Its image holds this test program, which serves as the agent.
-func swarms(t *testing.T) *platforms.Swarm {
+// swarms returns the platform of private swarms, which all tests share, since forming one takes
+// longer than measuring in it. Its image holds this test program, which serves as the agent.
+func swarms(t *testing.T) *platforms.Docker {
 	t.Helper()
 	platformtest.Require(t, "dockerd", engine.Available())
 	p, err := shared()
@@ -38,7 +38,7 @@ func swarms(t *testing.T) *platforms.Swarm {
 
 var (
 	started atomic.Bool
-	shared  = sync.OnceValues(func() (*platforms.Swarm, error) {
+	shared  = sync.OnceValues(func() (*platforms.Docker, error) {
 		agent, err := rootfs.Agent()
 		if err != nil {
 			return nil, err
@@ -52,7 +52,7 @@ var (
 	})
 )
 
-// endSwarms ends the private swarms, if a test has wanted some.
+// endSwarms stops the private swarms, if a test has used any.
 func endSwarms() error {
 	if !started.Load() {
 		return nil
@@ -64,7 +64,7 @@ func endSwarms() error {
 	return p.Close(context.Background())
 }
 
-// inSwarm finds a network.
+// inSwarm returns a network by its name.
 func inSwarm(t *testing.T, name string) network.Driver {
 	t.Helper()
 	for _, tech := range docker.Swarm() {
@@ -76,8 +76,8 @@ func inSwarm(t *testing.T, name string) network.Driver {
 	return network.Driver{}
 }
 
-// cells are what is measured of a network: several servers, more clients, in streams,
-// transactions and datagrams.
+// cells returns the cells that are measured of a network: several servers, more clients, in
+// streams, transactions and datagrams.
 func cells(t *testing.T, name string, hosts int) (all []record.Cell) {
 	topo := topology(t, hosts)
 	for _, load := range []string{record.TCPStream, record.TCPRR, record.UDPRR} {
@@ -89,7 +89,7 @@ func cells(t *testing.T, name string, hosts int) (all []record.Cell) {
 	return all
 }
 
-// topology is one with pairs that share servers, where there is time for it.
+// topology has pairs that share servers, where there is time for it.
 func topology(t *testing.T, hosts int) network.Topology {
 	if networktest.Slow(t) {
 		return network.Topology{Hosts: hosts, Servers: 1, Clients: 1}
@@ -97,7 +97,8 @@ func topology(t *testing.T, hosts int) network.Topology {
 	return network.Topology{Hosts: hosts, Servers: 2, Clients: 3, Neighbours: 1}
 }
 
-// hops are the names of hops that the payload had to cross, or must not have crossed.
+// hops returns the names of hops that the payload had to cross or, if absent, must not have
+// crossed.
 func hops(trial record.Trial, absent bool) string {
 	var names []string
 	for _, h := range trial.Path {
@@ -147,18 +148,18 @@ func TestOverlay(t *testing.T) {
 	}
 }
 
-// TestPage compares the page of the overlay with what it is now.
+// TestPage compares the page of the overlay with the network as built now.
 func TestPage(t *testing.T) { networktest.Page(t, swarms(t), "swarm:", inSwarm(t, "overlay")) }
 
-// leavesNothing builds a network, takes it down, and looks for what is left of it on the
+// leavesNothing builds a network, takes it down, and checks that nothing of it remains on the
 // nodes.
-func leavesNothing(t *testing.T, p *platforms.Swarm, name string, hosts int) {
+func leavesNothing(t *testing.T, p *platforms.Docker, name string, hosts int) {
 	t.Helper()
 	kept, err := p.Hosts(t.Context(), platform.HostRequest{Count: hosts})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := kept.Close(t.Context()); err != nil { // the network is built on them
+	if err := kept.Close(t.Context()); err != nil { // the network is built on these hosts
 		t.Fatal(err)
 	}
 	n, err := inSwarm(t, name).Connect(t.Context(), topology(t, hosts), p)
@@ -168,7 +169,7 @@ func leavesNothing(t *testing.T, p *platforms.Swarm, name string, hosts int) {
 	if len(labelled(t, kept)) == 0 {
 		t.Error("nothing carries the label while the network is there")
 	}
-	for range 2 { // the second time must do no harm
+	for range 2 { // closing twice must do no harm
 		if err := n.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
@@ -178,7 +179,7 @@ func leavesNothing(t *testing.T, p *platforms.Swarm, name string, hosts int) {
 	}
 }
 
-// labelled are the objects of a swarm and its engines that carry our label, but images.
+// labelled lists the objects of a swarm and its engines that carry our label, except images.
 func labelled(t *testing.T, hosts platform.Hosts) (all []string) {
 	t.Helper()
 	ours := make(client.Filters).Add("label", engine.Label)
@@ -219,8 +220,8 @@ func TestEncryptedOverlay(t *testing.T) {
 	t.Run("hosts=1", func(t *testing.T) { measured(t, p, "overlay-encrypted", 1) })
 }
 
-// encrypted is between two nodes, where the kernel must encrypt.
-func encrypted(t *testing.T, p *platforms.Swarm) {
+// encrypted measures between two nodes, where the kernel must encrypt.
+func encrypted(t *testing.T, p *platforms.Docker) {
 	n, err := inSwarm(t, "overlay-encrypted").Connect(t.Context(), network.Topology{Hosts: 2, Servers: 1, Clients: 1}, p)
 	var wrong *network.WrongPath
 	switch {
@@ -246,8 +247,8 @@ func encrypted(t *testing.T, p *platforms.Swarm) {
 	}
 }
 
-// leavesNothingNow looks for what is left on nodes.
-func leavesNothingNow(t *testing.T, p *platforms.Swarm, hosts int) {
+// leavesNothingNow checks that nothing is left on nodes.
+func leavesNothingNow(t *testing.T, p *platforms.Docker, hosts int) {
 	t.Helper()
 	kept, err := p.Hosts(t.Context(), platform.HostRequest{Count: hosts})
 	if err != nil {
@@ -270,7 +271,7 @@ func TestServices(t *testing.T) {
 	}
 }
 
-func served(t *testing.T, p *platforms.Swarm, name string, hosts int) {
+func served(t *testing.T, p *platforms.Docker, name string, hosts int) {
 	if probed := inSwarm(t, name).Probe(t.Context(), p); errors.Is(probed, platform.ErrUnsupported) {
 		unserved(t, p, name, hosts)
 		t.Skip(probed)
@@ -287,8 +288,8 @@ func served(t *testing.T, p *platforms.Swarm, name string, hosts int) {
 	leavesNothingNow(t, p, hosts)
 }
 
-// unserved wants building to say why it cannot be, as the probe has said.
-func unserved(t *testing.T, p *platforms.Swarm, name string, hosts int) {
+// unserved checks that Connect fails for the same reason as Probe.
+func unserved(t *testing.T, p *platforms.Docker, name string, hosts int) {
 	n, err := inSwarm(t, name).Connect(t.Context(), network.Topology{Hosts: hosts, Servers: 1, Clients: 1}, p)
 	var missing *platform.Unsupported
 	switch {

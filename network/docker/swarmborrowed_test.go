@@ -20,7 +20,7 @@ import (
 	"nettoll/platform/platformtest"
 )
 
-// daemons starts engines as a user's might run, each on a host of its own.
+// daemons starts engines as a user might run them, each on its own host.
 func daemons(t *testing.T, n int) []*engine.Private {
 	t.Helper()
 	platformtest.Require(t, "dockerd", engine.Available())
@@ -58,9 +58,9 @@ func daemons(t *testing.T, n int) []*engine.Private {
 	return all
 }
 
-// borrowed is the platform of the swarm of a user's engines, none of which is known to
-// run on this machine.
-func borrowed(t *testing.T, of ...*engine.Private) *platforms.Swarm {
+// borrowed returns the platform of the swarm of a user's engines, none of which is known to run on
+// this machine.
+func borrowed(t *testing.T, of ...*engine.Private) *platforms.Docker {
 	t.Helper()
 	agent, err := rootfs.Agent()
 	if err != nil {
@@ -89,7 +89,8 @@ func borrowed(t *testing.T, of ...*engine.Private) *platforms.Swarm {
 	return p
 }
 
-// missing wants an error to say that something is missing, what, and what would fix it.
+// missing checks that an error reports that something is missing, what it is, and what would fix
+// it.
 func missing(t *testing.T, err error, what, remedy string) {
 	t.Helper()
 	u := (*platform.Unsupported)(nil)
@@ -117,7 +118,7 @@ func TestSwarmOfTheUser(t *testing.T) {
 	}
 	missing(t, borrowed(t, d[0], d[2]).Probe(t.Context()), "is part of another swarm than", "docker swarm join")
 
-	// The manager need not be the first, nor be measured at all.
+	// The manager need not be the first engine, nor take part in a measurement.
 	p := borrowed(t, d[1], d[0])
 	if err := p.Probe(t.Context()); err != nil {
 		t.Fatal(err)

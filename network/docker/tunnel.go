@@ -3,19 +3,21 @@ package docker
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"nettoll/docker/engine"
 	"nettoll/internal/nl"
+	"nettoll/internal/plumb"
 	"nettoll/network"
 )
 
-// tunnel is an overlay network: on each of its hosts a bridge and a VXLAN device, in a
-// namespace that the engine hides.
+// tunnel is an overlay network: on each of its hosts a bridge and a VXLAN device, in a namespace
+// that the engine hides.
 type tunnel struct {
 	n        *build
 	name, id string
-	label    string // in names of hops
-	ends     map[*engine.Host]network.Hop
+	label    string                        // in names of hops
+	ends     map[*plumb.Host][]network.Hop // the VXLAN device of each host, where it is known
 }
 
 func (n *build) tunnel(ctx context.Context, name, label string) (*tunnel, error) {
@@ -23,80 +25,55 @@ func (n *build) tunnel(ctx context.Context, name, label string) (*tunnel, error)
 	if err != nil {
 		return nil, err
 	}
-	return &tunnel{n: n, name: name, id: id, label: label, ends: map[*engine.Host]network.Hop{}}, nil
+	return &tunnel{n: n, name: name, id: id, label: label, ends: map[*plumb.Host][]network.Hop{}}, nil
 }
 
-// How engines name what they hide: a network's namespace by the first ten letters of
-// its id, that of its load balancer by nine.
+// Names of the namespaces that engines hide: a network's ends in the first ten letters of its ID,
+// that of its load balancer in nine.
 func (t *tunnel) sandbox() string  { return "1-" + t.id[:min(10, len(t.id))] }
 func (t *tunnel) balancer() string { return "lb_" + t.id[:min(9, len(t.id))] }
 
-// find finds the VXLAN devices. They are there when the first container is.
-func (t *tunnel) find(ctx context.Context) error {
-	for _, h := range t.n.hosts {
-		path := h.Sandbox(t.sandbox())
+// find finds the VXLAN devices. They exist once the first container does.
+func (t *tunnel) find() error {
+	for _, h := range t.n.Hosts {
+		path := on(h).Sandbox(t.sandbox())
 		if path == "" {
-			t.n.notes = append(t.n.notes, fmt.Sprintf(
+			t.n.Notes = append(t.n.Notes, fmt.Sprintf(
 				"the VXLAN device of %s is hidden from here: the containers' own devices alone prove the path there", h.Name()))
 			continue
-		}
-		if t.n.concealed == nil {
-			t.n.concealed = map[string]string{}
 		}
 		t.n.concealed[fmt.Sprintf("the %s network on %s", t.label, h.Name())] = path
 		all, err := engine.InterfacesIn(path)
 		if err != nil {
 			return fmt.Errorf("docker: %s of %s: %w", t.label, h.Name(), err)
 		}
-		for _, d := range all {
-			if d.Kind == "vxlan" {
-				t.ends[h] = hidden(h, path, d.Name, "vxlan-"+t.label)
-			}
-		}
-		if _, ok := t.ends[h]; !ok {
+		i := slices.IndexFunc(all, func(d nl.Interface) bool { return d.Kind == "vxlan" })
+		if i < 0 {
 			return fmt.Errorf("docker: the %s network has no VXLAN device on %s", t.label, h.Name())
 		}
+		t.ends[h] = []network.Hop{hidden(h, path, all[i].Name, "vxlan-"+t.label)}
 	}
 	return nil
 }
 
-// hidden counts what a device of a namespace carried that the engine hides.
-func hidden(h *engine.Host, path, device, name string) network.Hop {
-	hop := deviceHop(h.Name(), device, func(context.Context) ([]nl.Interface, error) { return engine.InterfacesIn(path) })
+// hidden counts the packets of a device in a namespace that the engine hides.
+func hidden(h *plumb.Host, path, device, name string) network.Hop {
+	hop := plumb.DeviceHop(h.Name(), path, device)
 	hop.Name = h.Name() + "/" + name
 	return hop
 }
 
-// path: between hosts through the tunnel, over their uplinks; on one host past both.
-func (t *tunnel) path(from, to *node, _ network.Family) []network.Hop {
-	hops := append([]network.Hop{from.hop()}, t.between(from.host, to.host)...)
-	return append(hops, to.hop())
+// path leads through the tunnel and over the uplinks between hosts, and past both on one host.
+func (t *tunnel) path(from, to *plumb.Node, _ network.Family) []network.Hop {
+	return slices.Concat([]network.Hop{from.Hop()}, t.between(from.Host, to.Host), []network.Hop{to.Hop()})
 }
 
-func (t *tunnel) between(from, to *engine.Host) (hops []network.Hop) {
-	if from == to {
-		if end, ok := t.ends[from]; ok {
-			hops = append(hops, absent(end))
-		}
-		return append(hops, t.uplinks(absent, from)...)
+func (t *tunnel) between(from, to *plumb.Host) (hops []network.Hop) {
+	if from != to {
+		return slices.Concat(t.ends[from], plumb.UplinkHops(from, to), t.ends[to])
 	}
-	same := func(h network.Hop) network.Hop { return h }
-	if end, ok := t.ends[from]; ok {
-		hops = append(hops, end)
+	for _, end := range t.ends[from] {
+		hops = append(hops, plumb.Absent(end))
 	}
-	hops = append(hops, t.uplinks(same, from, to)...)
-	if end, ok := t.ends[to]; ok {
-		hops = append(hops, end)
-	}
-	return hops
-}
-
-// uplinks are the hosts' devices on the underlay, where they are known.
-func (t *tunnel) uplinks(as func(network.Hop) network.Hop, hosts ...*engine.Host) (hops []network.Hop) {
-	for _, h := range hosts {
-		if device := h.Uplink().Device; device != "" {
-			hops = append(hops, as(hostHop(h, device)))
-		}
-	}
-	return hops
+	return append(hops, plumb.UplinkHops(from, to)...)
 }

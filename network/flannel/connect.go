@@ -10,35 +10,30 @@ import (
 	"nettoll/network"
 )
 
-// build connects the containers. It gives what tests look into.
+// build connects the containers. It returns the build, for tests.
 func (v variant) build(ctx context.Context, n *plumb.Network) (*build, error) {
 	if err := v.have(ctx); err != nil {
-		return nil, err
-	}
-	programs, err := v.find()
-	if err != nil {
 		return nil, err
 	}
 	if err := n.Fits(v.Name, v.Families, plumb.Less(v.overhead)); err != nil {
 		return nil, err
 	}
-	b := &build{Network: n, backend: v.backend, programs: programs, patience: patience}
-	b.OnWire, b.Hops, b.Check = v.wire, b.path, b.routes
-	if err := b.build(ctx, v); err != nil {
+	b := &build{Network: n, backend: v.backend, patience: patience}
+	b.OnWire, b.Hops, b.Check = v.wire, plumb.Across(b.side), b.routes
+	if err := b.build(ctx); err != nil {
 		return nil, fmt.Errorf("%s: %w", v.Name, err)
 	}
 	return b, nil
 }
 
-// bridge is called as flannel's CNI plugin calls it.
+// bridge is the name that flannel's CNI plugin uses.
 const bridge = "cni0"
 
 // build is a network under construction.
 type build struct {
 	*plumb.Network
 	backend
-	programs
-	dir   string // of the daemons' files
+	dir   string // with the daemons' files
 	store *daemon.Etcd
 	// patience is how long daemons may take.
 	patience time.Duration
@@ -46,14 +41,14 @@ type build struct {
 	flannelds []*daemon.Daemon
 }
 
-func (b *build) build(ctx context.Context, t variant) (err error) {
+func (b *build) build(ctx context.Context) (err error) {
 	if b.dir, err = daemon.State(&b.Stack); err != nil {
 		return err
 	}
-	if b.store, err = daemon.StartEtcd(ctx, &b.Stack, t.paths, b.Hosts[0].Host, b.dir); err != nil {
+	if b.store, err = daemon.StartEtcd(ctx, &b.Stack, b.Programs["etcd"], b.Hosts[0].Host, b.dir); err != nil {
 		return err
 	}
-	b.Needed = append(b.Needed, b.store.Daemon)
+	b.Watch(false, b.store.Daemon)
 	if err := b.configure(ctx); err != nil {
 		return err
 	}
@@ -61,14 +56,16 @@ func (b *build) build(ctx context.Context, t variant) (err error) {
 		if err := h.Forwarding(); err != nil {
 			return err
 		}
-		if err := h.BridgeNetfilter(true); err != nil { // as Docker and Kubernetes have it; flanneld wants it
+		if err := h.BridgeNetfilter(true); err != nil { // as with Docker and Kubernetes; flanneld needs it
 			return err
 		}
 		if err := b.tidy(h); err != nil {
 			return err
 		}
-		if err := b.startWireGuard(ctx, h); err != nil {
-			return err
+		if b.userspace {
+			if err := b.StartWireGuardGo(ctx, h, wireguardDevice(h)); err != nil {
+				return err
+			}
 		}
 	}
 	if err := b.startAll(ctx); err != nil {
@@ -82,8 +79,8 @@ func (b *build) build(ctx context.Context, t variant) (err error) {
 	return b.mesh(ctx)
 }
 
-// attach puts the host's containers on a bridge with the subnet and the MTU that
-// flanneld wrote, as its CNI plugin does, and Docker with --bip and --mtu.
+// attach puts the host's containers on a bridge with the subnet and the MTU that flanneld wrote, as
+// its CNI plugin does, and Docker with --bip and --mtu.
 func (b *build) attach(ctx context.Context, h *plumb.Host) error {
 	lease, err := b.lease(h)
 	if err != nil {
@@ -92,28 +89,14 @@ func (b *build) attach(ctx context.Context, h *plumb.Host) error {
 	if err := b.narrow(h, lease.mtu); err != nil {
 		return err
 	}
-	br, err := b.AddBridge(h, bridge, lease.mtu, true)
-	if err != nil {
-		return err
-	}
-	return br.Attach(ctx, b.Site, h.Nodes, plumb.Plug{Gateway: true})
+	return b.Bridge(ctx, h, bridge, lease.mtu, plumb.Attachment{Gateway: true})
 }
 
-func (b *build) path(from, to *plumb.Node, f network.Family) []network.Hop {
-	out, in := b.host(from.Host, f), b.host(to.Host, f)
-	hops := append([]network.Hop{from.Hop(), from.PortHop()}, out...)
-	hops = append(hops, from.Host.UplinkHop(), to.Host.UplinkHop())
-	for i := range in {
-		hops = append(hops, in[len(in)-1-i])
+// side returns the hops on a host between the container's port and the uplink.
+func (b *build) side(at *plumb.Node, _ *plumb.Host, f network.Family) []network.Hop {
+	hops := []network.Hop{at.Host.Hop(bridge)}
+	if !b.bare() {
+		hops = append(hops, at.Host.Hop(b.leads(at.Host, f == network.IPv6)))
 	}
-	return append(hops, to.PortHop(), to.Hop())
-}
-
-// host is what a packet meets on a host between the container's port and the uplink.
-func (b *build) host(h *plumb.Host, f network.Family) []network.Hop {
-	hops := []network.Hop{plumb.DeviceHop(h.Name(), h.NS, bridge)}
-	if b.bare {
-		return hops
-	}
-	return append(hops, plumb.DeviceHop(h.Name(), h.NS, b.leads(h, f == network.IPv6)))
+	return hops
 }

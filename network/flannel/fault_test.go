@@ -12,6 +12,7 @@ import (
 	"nettoll/internal/nl"
 	"nettoll/internal/plumb"
 	"nettoll/network"
+	"nettoll/network/networktest"
 	"nettoll/platform"
 	"nettoll/platform/lab"
 	"nettoll/platform/platformtest"
@@ -34,18 +35,24 @@ func named(t *testing.T, name string) variant {
 	return variant{}
 }
 
-var two = network.Topology{Hosts: 2, Servers: 1, Clients: 1}
-
-func connect(t *testing.T, v variant) *build {
+// connect builds a network on a platform. The caller closes it.
+func connect(t *testing.T, v variant, p platform.Platform) *build {
 	t.Helper()
-	s, err := plumb.Begin(t.Context(), two, lab.New())
+	n, err := v.recipe().Lay(t.Context(), networktest.Pair, p)
 	if err != nil {
 		t.Fatal(err)
 	}
-	n, err := v.build(t.Context(), &plumb.Network{Site: s})
+	b, err := v.build(t.Context(), n)
 	if err != nil {
-		t.Fatal(s.Abandon(t.Context(), err))
+		t.Fatal(n.Abandon(t.Context(), err))
 	}
+	return b
+}
+
+// built builds a network of the named variant in the lab.
+func built(t *testing.T, name string) *build {
+	t.Helper()
+	n := connect(t, named(t, name), lab.New())
 	t.Cleanup(func() {
 		if err := n.Close(context.Background()); err != nil {
 			t.Error(err)
@@ -54,14 +61,14 @@ func connect(t *testing.T, v variant) *build {
 	return n
 }
 
-// within asks until the answer is yes, for a while.
+// within polls ready until it returns true, for at most long.
 func within(long time.Duration, ready func() bool) {
 	for end := time.Now().Add(long); !ready() && time.Now().Before(end); time.Sleep(time.Millisecond) {
 	}
 }
 
 func TestKilledDaemonIsNamed(t *testing.T) {
-	n := connect(t, named(t, "flannel-udp"))
+	n := built(t, "flannel-udp")
 	if err := n.Standing().Fault(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +86,7 @@ func TestKilledDaemonIsNamed(t *testing.T) {
 }
 
 func TestOtherRouteIsFound(t *testing.T) {
-	n := connect(t, named(t, "flannel-vxlan"))
+	n := built(t, "flannel-vxlan")
 	h := n.Hosts[0]
 	err := nl.With(h.NS, func(in *nl.NS) error {
 		return in.Route(plumb.Subnet(1, false), n.Hosts[1].Uplink().Addr4.Addr(), h.Uplink().Device)
@@ -89,14 +96,14 @@ func TestOtherRouteIsFound(t *testing.T) {
 	}
 	err = n.Standing().Fault(t.Context())
 	var wrong *network.WrongPath
-	if !errors.As(err, &wrong) || !strings.Contains(wrong.Finding, "h1 sends what is for the containers of h2 through "+h.Uplink().Device) {
+	if !errors.As(err, &wrong) || !strings.Contains(wrong.Finding, "h1 sends packets for the containers of h2 through "+h.Uplink().Device) {
 		t.Error(err)
 	}
 }
 
-// TestComplaintIsNoted: a lease that flanneld cannot read keeps it from nothing else.
+// TestComplaintIsNoted writes a lease that flanneld cannot read, which affects nothing else.
 func TestComplaintIsNoted(t *testing.T) {
-	n := connect(t, named(t, "flannel-vxlan"))
+	n := built(t, "flannel-vxlan")
 	before := len(n.Standing().Remarks())
 	lease := map[string]any{"PublicIP": "198.18.0.9", "BackendType": "vxlan", "BackendData": "no object"}
 	if err := n.put(t.Context(), "subnets/198.19.128.0-20", lease); err != nil {
@@ -117,23 +124,21 @@ func TestComplaintIsNoted(t *testing.T) {
 	}
 }
 
-// TestStoreThatIsDown: flanneld waits for etcd as long as it takes, so that nettoll must not.
+// TestStoreThatIsDown checks that nettoll does not wait forever for flanneld, which waits forever
+// for etcd.
 func TestStoreThatIsDown(t *testing.T) {
 	tech := named(t, "flannel-host-gw")
-	s, err := plumb.BeginHosts(t.Context(), two, lab.New())
+	n, err := tech.recipe().Lay(t.Context(), networktest.Pair, lab.New())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Close(context.Background())
-	b := &build{Network: &plumb.Network{Site: s}, backend: tech.backend, patience: 3 * time.Second}
-	if b.programs, err = tech.find(); err != nil {
-		t.Fatal(err)
-	}
-	if b.dir, err = daemon.State(&s.Stack); err != nil {
+	defer n.Close(context.Background())
+	b := &build{Network: n, backend: tech.backend, patience: 3 * time.Second}
+	if b.dir, err = daemon.State(&n.Stack); err != nil {
 		t.Fatal(err)
 	}
 	const nobody = "http://198.18.0.1:2379"
-	_, err = b.start(t.Context(), s.Hosts[0], nobody)
+	_, err = b.start(t.Context(), n.Hosts[0], nobody)
 	for _, want := range []string{"flanneld on h1 was not ready within 3s", "it has written no lease", "its log ends with", "198.18.0.1:2379"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not say %q", err, want)
@@ -149,7 +154,7 @@ func TestCloudsAreRefused(t *testing.T) {
 		}
 		clouds++
 		tech := v.driver()
-		_, connecting := tech.Connect(t.Context(), two, lab.New())
+		_, connecting := tech.Connect(t.Context(), networktest.Pair, lab.New())
 		for _, err := range []error{tech.Probe(t.Context(), lab.New()), connecting} {
 			var missing *platform.Unsupported
 			if !errors.As(err, &missing) || !strings.Contains(missing.Option, "route table") || !strings.Contains(missing.Remedy, "flannel-host-gw") {
@@ -159,5 +164,40 @@ func TestCloudsAreRefused(t *testing.T) {
 	}
 	if clouds != 2 {
 		t.Errorf("%d backends for clouds", clouds)
+	}
+}
+
+// TestKilledDaemonLeavesNothing kills flanneld, which then cannot clean up its host. One of the
+// hosts has its own rules, which must remain.
+func TestKilledDaemonLeavesNothing(t *testing.T) {
+	for _, name := range []string{"flannel-vxlan", "flannel-host-gw"} {
+		t.Run(name, func(t *testing.T) {
+			tech := named(t, name)
+			on, hosts := networktest.Keep(t, lab.New(), 2)
+			first := &plumb.Host{Host: hosts.All()[0]}
+			own := []string{"-w", "-A", "FORWARD", "-s", "198.18.99.99", "-j", "DROP"}
+			if err := run(t.Context(), first, "iptables", own...); err != nil {
+				t.Fatal(err)
+			}
+			before := networktest.State(t, hosts.All()...)
+			n := connect(t, tech, on)
+			for _, d := range n.Needed[1:] {
+				if err := d.Kill(); err != nil {
+					t.Error(err)
+				}
+			}
+			if err := n.Close(t.Context()); err != nil {
+				t.Error(err)
+			}
+			networktest.Same(t, "after flanneld was killed", before, networktest.State(t, hosts.All()...))
+			for _, program := range []string{"iptables", "ip6tables"} {
+				if run(t.Context(), first, program, "-w", "-S", chain) == nil {
+					t.Errorf("%s: flanneld's chain is still there", program)
+				}
+			}
+			if err := run(t.Context(), first, "iptables", append([]string{"-w", "-C"}, own[2:]...)...); err != nil {
+				t.Errorf("the host's own rule is gone: %v", err)
+			}
+		})
 	}
 }

@@ -1,12 +1,14 @@
-// Package flannel measures the networks that flannel makes: the real flanneld on each
-// host, which gets the host's subnet from a real etcd and leads to those of the other
-// hosts by one of its backends; containers are on a bridge with what flanneld wrote.
+// Package flannel measures the networks of flannel: the real flanneld on each host, which gets the
+// host's subnet from a real etcd and routes to those of the other hosts by one of its backends.
+// Containers are on a bridge configured from what flanneld wrote.
 package flannel
 
 import (
+	"cmp"
 	"context"
 	"time"
 
+	"nettoll/internal/daemon"
 	"nettoll/internal/plumb"
 	"nettoll/internal/program"
 	"nettoll/network"
@@ -20,7 +22,7 @@ type variant struct {
 	paths program.Paths
 }
 
-// All is every variant, in the order of reports.
+// All returns every variant, in the order of reports.
 func All(paths program.Paths) (drivers []network.Driver) {
 	for _, v := range variants(paths) {
 		drivers = append(drivers, v.driver())
@@ -56,23 +58,109 @@ func variants(paths program.Paths) []variant {
 	return all
 }
 
-func (v variant) driver() network.Driver {
-	return plumb.Recipe{
+func (v variant) driver() network.Driver { return v.recipe().Driver() }
+
+func (v variant) recipe() plumb.Recipe {
+	r := plumb.Recipe{
 		Info: v.Info, Needs: append([]plumb.Need{plumb.Veth, plumb.BridgeDevice, plumb.BridgeNetfilter}, v.needs...), Have: v.have,
 		Build: func(ctx context.Context, n *plumb.Network) error {
 			_, err := v.build(ctx, n)
 			return err
 		},
-	}.Driver()
+	}
+	if v.cloud == "" {
+		r.Paths = v.paths
+		r.Programs = append([]daemon.Program{
+			daemon.EtcdProgram,
+			// flanneld runs these two from PATH.
+			{Name: "iptables", Get: "apt install iptables", InPath: true}, {Name: "ip6tables", Get: "apt install iptables", InPath: true},
+			{Name: "flanneld", Get: "make tools"},
+		}, v.programs...)
+	}
+	return r
 }
 
 func (v variant) have(context.Context) error {
 	if v.cloud != "" {
 		return &platform.Unsupported{
 			Feature: v.Name, Option: "the route table of " + v.cloud,
-			Remedy: "run flannel on instances of " + v.cloud + "; its datapath is that of flannel-host-gw, which is measured",
+			Remedy: "run flannel on instances of " + v.cloud + "; its datapath is that of flannel-host-gw, which can be measured",
 		}
 	}
-	_, err := v.find()
-	return err
+	return nil
+}
+
+// backend is one of flannel's ways from host to host.
+type backend struct {
+	kind  string // flannel's name for it
+	six   bool   // whether it carries IPv6, too
+	cloud string // the cloud in whose route table it writes routes, if any
+	// The devices that lead to the other hosts' containers, and filters for the payload on the
+	// underlay (see network.Network.Wire), for each IP version. Empty ones mean the uplink, and
+	// packets without encapsulation.
+	device4, device6, wire4, wire6 string
+	// carries reports whether flanneld itself carries the payload.
+	carries bool
+	// userspace reports whether wireguard-go does. The name of its device differs from host to
+	// host.
+	userspace bool
+	needs     []plumb.Need
+	programs  []daemon.Program // in addition to flanneld's own
+	// overhead is the largest number of bytes that it takes off the underlay's MTU.
+	overhead int
+}
+
+var (
+	udp = backend{
+		kind: "udp", device4: "flannel0", carries: true, wire4: "udp port 8285", needs: []plumb.Need{plumb.TUN},
+		overhead: 28, // outer IPv4 20, UDP 8
+	}
+	vxlan = backend{
+		kind: "vxlan", six: true, device4: "flannel.1", device6: "flannel-v6.1", needs: []plumb.Need{plumb.VXLAN},
+		wire4: "udp dst port 8472", wire6: "udp dst port 8472", // Linux's port, not IANA's
+		overhead: 70, // outer IPv6 40, UDP 8, VXLAN 8, inner Ethernet 14
+	}
+	hostGateway = backend{kind: "host-gw", six: true}
+	wireguard   = backend{
+		kind: "wireguard", six: true, device4: "flannel-wg", device6: "flannel-wg-v6", wire4: "udp port 51820", wire6: "udp port 51821",
+		needs: []plumb.Need{plumb.WireGuard}, overhead: wireguardOverhead,
+	}
+	wireguardGo = backend{
+		kind: "extension", userspace: true, wire4: "udp port 51820", needs: []plumb.Need{plumb.TUN},
+		programs: []daemon.Program{
+			{Name: "wireguard-go", Get: "make tools"}, {Name: "wg", Get: "apt install wireguard-tools"}, {Name: "ip", Get: "apt install iproute2"},
+		},
+	}
+	awsVPC = backend{kind: "aws-vpc", cloud: "Amazon EC2"}
+	gce    = backend{kind: "gce", cloud: "Google Compute Engine"}
+)
+
+// leads returns the device that leads to the other hosts' containers.
+func (b backend) leads(h *plumb.Host, six bool) string {
+	device := b.device4
+	switch {
+	case b.userspace:
+		device = wireguardDevice(h)
+	case six:
+		device = b.device6
+	}
+	return cmp.Or(device, h.Uplink().Device)
+}
+
+func (b backend) wire(f network.Family) string {
+	if f == network.IPv6 {
+		return cmp.Or(b.wire6, plumb.Bare(f))
+	}
+	return cmp.Or(b.wire4, plumb.Bare(f))
+}
+
+// bare reports whether packets cross the underlay without encapsulation.
+func (b backend) bare() bool { return b.wire4 == "" }
+
+// families runs fn for each IP version that the backend carries, until one fails.
+func (b backend) families(fn func(six bool) error) error {
+	if err := fn(false); err != nil || !b.six {
+		return err
+	}
+	return fn(true)
 }

@@ -21,8 +21,8 @@ const (
 	discard = 9 // IANA's port of a service that nobody runs
 )
 
-// mesh waits until every host reaches the containers' segment of every other, which is
-// more than what flanneld tells: its daemons learn of each other by and by.
+// mesh waits until every host reaches the containers' segment of every other. This is more than
+// flanneld reports: flannelds learn of each other gradually.
 func (b *build) mesh(ctx context.Context) error {
 	err := daemon.Until(ctx, b.patience, func(ctx context.Context) error {
 		return b.pairs(func(from, to *plumb.Host, six bool) error {
@@ -39,8 +39,7 @@ func (b *build) mesh(ctx context.Context) error {
 	return b.routes(ctx)
 }
 
-// reach tries to open a connection from a host. One that is refused has got there and
-// back.
+// reach tries to open a connection from a host. A refused one has crossed in both directions.
 func reach(ctx context.Context, ns string, to netip.Addr) error {
 	d := net.Dialer{Timeout: answer}
 	err := netns.Do(ns, func() error {
@@ -56,13 +55,10 @@ func reach(ctx context.Context, ns string, to netip.Addr) error {
 	return err
 }
 
-// pairs runs fn for each host and each other one, over each IP version, until one fails.
+// pairs runs fn for every ordered pair of hosts, over each IP version, until one fails.
 func (b *build) pairs(fn func(from, to *plumb.Host, six bool) error) error {
 	for _, from := range b.Hosts {
-		for _, to := range b.Hosts {
-			if from == to {
-				continue
-			}
+		for _, to := range b.Others(from) {
 			if err := b.families(func(six bool) error { return fn(from, to, six) }); err != nil {
 				return err
 			}
@@ -71,7 +67,7 @@ func (b *build) pairs(fn func(from, to *plumb.Host, six bool) error) error {
 	return nil
 }
 
-// routes looks whether packets still leave through the backend's devices.
+// routes checks that packets still leave through the backend's devices.
 func (b *build) routes(context.Context) error { return b.pairs(b.route) }
 
 func (b *build) route(from, to *plumb.Host, six bool) error {
@@ -83,7 +79,7 @@ func (b *build) route(from, to *plumb.Host, six bool) error {
 		}
 		if got := l.Attrs().Name; got != want {
 			return &network.WrongPath{Finding: fmt.Sprintf(
-				"%s sends what is for the containers of %s through %s, and not through %s of flannel's %s backend",
+				"%s sends packets for the containers of %s through %s, not through %s of flannel's %s backend",
 				from.Name(), to.Name(), got, want, b.kind)}
 		}
 		return nil

@@ -7,8 +7,8 @@ import (
 	"nettoll/network"
 )
 
-// Bridge is Docker's default network: containers on a Linux bridge by veth pairs, with Docker's
-// rules in front of them.
+// Bridge returns the driver of Docker's default network: containers on a Linux bridge by veth
+// pairs, and Docker's rules.
 func Bridge() network.Driver {
 	return onBridge(true, network.Info{
 		Name:  "bridge",
@@ -16,7 +16,7 @@ func Bridge() network.Driver {
 	}, plumb.NAT, plumb.BridgeNetfilter)
 }
 
-// BridgeWithoutNetfilter is a bridge whose packets meet no rule.
+// BridgeWithoutNetfilter returns the driver of a bridge whose packets meet no rules.
 func BridgeWithoutNetfilter() network.Driver {
 	return onBridge(false, network.Info{
 		Name:  "bridge-nonf",
@@ -50,18 +50,14 @@ func onBridge(netfilter bool, i network.Info, further ...plumb.Need) network.Dri
 	}.Driver()
 }
 
-// dockers puts the containers of a host on a bridge, and makes Docker's rules in front of it,
-// which are not in force yet.
+// dockers puts the containers of a host on a bridge, and makes Docker's rules for it, which do not
+// apply until they are committed.
 func dockers(ctx context.Context, s *plumb.Site, h *plumb.Host, netfilter bool) (*plumb.DockerRules, error) {
-	br, err := s.AddBridge(h, bridge, s.Topo.Underlay.MTU, true)
-	if err != nil {
-		return nil, err
-	}
-	if err := br.Attach(ctx, s, h.Nodes, plumb.Plug{Gateway: true}); err != nil {
+	if err := s.Bridge(ctx, h, bridge, s.Topo.Underlay.MTU, plumb.Attachment{Gateway: true}); err != nil {
 		return nil, err
 	}
 	if err := h.BridgeNetfilter(netfilter); err != nil {
 		return nil, err
 	}
-	return s.AddDockerRules(br)
+	return s.AddDockerRules(h, bridge)
 }

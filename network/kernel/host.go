@@ -7,8 +7,8 @@ import (
 	"nettoll/network"
 )
 
-// Host is what has no container network on one host, as Docker's host mode: processes of the
-// host itself. It is the baseline of every network on one host.
+// Host returns the driver of processes of one host without a container network, as in Docker's host
+// mode. It is the baseline of every network on one host.
 func Host() network.Driver {
 	return processes(network.Info{
 		Name: "host", Hosts: []int{1},
@@ -16,7 +16,7 @@ func Host() network.Driver {
 	})
 }
 
-// Native is the same between two hosts, and the baseline there.
+// Native returns the driver of the same between two hosts, the baseline there.
 func Native() network.Driver {
 	return processes(network.Info{
 		Name: "native", Hosts: []int{2},
@@ -30,13 +30,7 @@ func processes(i network.Info) network.Driver {
 		Begin: plumb.BeginHosts,
 		Build: func(_ context.Context, n *plumb.Network) error {
 			n.OnHosts()
-			// The kernel sends what a host says to its own address over lo.
-			n.Hops = func(from, to *plumb.Node, _ network.Family) []network.Hop {
-				if from.Host == to.Host {
-					return []network.Hop{from.LoopbackHop(), plumb.Absent(from.Host.UplinkHop())}
-				}
-				return []network.Hop{from.Host.UplinkHop(), to.Host.UplinkHop()}
-			}
+			n.Hops = plumb.HostHops
 			return nil
 		},
 	}.Driver()

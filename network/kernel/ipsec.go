@@ -10,26 +10,23 @@ import (
 	"nettoll/network"
 )
 
-// direction is what goes encrypted from one host's containers to another's.
+// direction is encrypted traffic from one host's containers to another's.
 type direction struct {
 	from, to *plumb.Host
 	family   network.Family
 }
 
-// mesh is all directions between the hosts of a site.
+// mesh holds the ESP state of all directions between the hosts of a site.
 type mesh map[direction]nl.ESP
 
-// encrypt has each pair of hosts encrypt what their containers exchange.
+// encrypt makes each pair of hosts encrypt the traffic between their containers.
 func encrypt(s *plumb.Site) (mesh, error) {
 	if err := s.RouteContainers(); err != nil {
 		return nil, err
 	}
 	m := mesh{}
 	for _, from := range s.Hosts {
-		for _, to := range s.Hosts {
-			if to == from {
-				continue
-			}
+		for _, to := range s.Others(from) {
 			for _, f := range []network.Family{network.IPv4, network.IPv6} {
 				if err := m.add(s, direction{from, to, f}); err != nil {
 					return nil, err
@@ -40,13 +37,13 @@ func encrypt(s *plumb.Site) (mesh, error) {
 	return m, nil
 }
 
-// firstSPI is the first that is not reserved (RFC 4303).
+// firstSPI is the first SPI that is not reserved (RFC 4303).
 const firstSPI = 256
 
 func (m mesh) add(s *plumb.Site, d direction) error {
 	six := d.family == network.IPv6
 	e := nl.ESP{
-		From: d.from.Uplink().Addr4.Addr(), To: d.to.Uplink().Addr4.Addr(),
+		From: d.from.OnUnderlay(false), To: d.to.OnUnderlay(false),
 		Src: plumb.Subnet(d.from.Index, six), Dst: plumb.Subnet(d.to.Index, six),
 		SPI: uint32(firstSPI + len(m)),
 	}
@@ -66,15 +63,12 @@ func (m mesh) add(s *plumb.Site, d direction) error {
 	return nil
 }
 
-func (m mesh) hops(from, to *plumb.Node, f network.Family) []network.Hop {
-	return []network.Hop{
-		from.Hop(), from.PortHop(), plumb.DeviceHop(from.Host.Name(), from.Host.NS, bridge), m.hop(from.Host, to.Host, f), from.Host.UplinkHop(),
-		to.Host.UplinkHop(), m.hop(to.Host, from.Host, f), plumb.DeviceHop(to.Host.Name(), to.Host.NS, bridge), to.PortHop(), to.Hop(),
-	}
+func (m mesh) side(at *plumb.Node, peer *plumb.Host, f network.Family) []network.Hop {
+	return []network.Hop{at.Host.Hop(bridge), m.hop(at.Host, peer, f)}
 }
 
-// hop counts what a host has encrypted for another one and decrypted from it. There is no
-// device that would.
+// hop counts the packets that a host has encrypted for another one and decrypted from it. There is
+// no device that could count them.
 func (m mesh) hop(at, other *plumb.Host, f network.Family) network.Hop {
 	return network.Hop{
 		Name: at.Name() + "/esp-" + toward(other), Kind: network.Rule,

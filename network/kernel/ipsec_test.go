@@ -1,7 +1,6 @@
 package kernel_test
 
 import (
-	"context"
 	"errors"
 	"testing"
 
@@ -10,26 +9,12 @@ import (
 	"nettoll/internal/netns"
 	"nettoll/network"
 	"nettoll/network/kernel"
+	"nettoll/network/networktest"
 	"nettoll/platform"
 	"nettoll/platform/lab"
 )
 
-// kept is a platform whose hosts stay when a network is closed.
-type kept struct{ platform.Platform }
-
-// Hosts implements platform.Platform.
-func (k kept) Hosts(ctx context.Context, req platform.HostRequest) (platform.Hosts, error) {
-	h, err := k.Platform.Hosts(ctx, req)
-	return stay{h}, err
-}
-
-type stay struct{ platform.Hosts }
-
-func (stay) Close(context.Context) error { return nil }
-
-func (stay) Transient() bool { return false }
-
-// TestIPsecLeavesNothing looks at what no list of devices and routes shows.
+// TestIPsecLeavesNothing checks states and policies, which no list of devices and routes shows.
 func TestIPsecLeavesNothing(t *testing.T) {
 	tech := kernel.IPsec()
 	if err := tech.Probe(t.Context(), lab.New()); errors.Is(err, platform.ErrUnsupported) {
@@ -37,12 +22,13 @@ func TestIPsecLeavesNothing(t *testing.T) {
 	} else if err != nil {
 		t.Fatal(err)
 	}
-	n, err := tech.Connect(t.Context(), network.Topology{Hosts: 2, Servers: 1, Clients: 1}, kept{lab.New()})
+	on, _ := networktest.Keep(t, lab.New(), 2)
+	n, err := tech.Connect(t.Context(), networktest.Pair, on)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Two directions and two families; a host that receives has a policy for itself and
-	// one for what it forwards.
+	// Two directions and two families; a receiving host has one policy for itself and one for
+	// packets that it forwards.
 	want(t, n, 4, 6)
 	if err := n.Close(t.Context()); err != nil {
 		t.Error(err)
@@ -63,7 +49,7 @@ func want(t *testing.T, n *network.Network, states, policies int) {
 	}
 }
 
-// associations is how many associations and policies a namespace has, of any kind.
+// associations counts the associations and policies of a namespace, of any kind.
 func associations(ns string) (states, policies int, err error) {
 	err = netns.Do(ns, func() error {
 		s, err := netlink.XfrmStateList(netlink.FAMILY_ALL)

@@ -5,16 +5,14 @@ import (
 	"fmt"
 	"net/netip"
 
-	"github.com/vishvananda/netlink"
-
 	"nettoll/internal/netns"
-	"nettoll/internal/nl"
 	"nettoll/internal/nl/nft"
 	"nettoll/internal/plumb"
 	"nettoll/network"
 )
 
-// IPTables is containers behind a bridge that have external addresses on devices of their host.
+// IPTables returns the driver of containers behind a bridge, with external addresses on devices of
+// their host.
 func IPTables() network.Driver {
 	return plumb.Recipe{
 		Info: network.Info{
@@ -42,7 +40,7 @@ type translation struct {
 	dnat, snat map[key]nft.Rule
 }
 
-// key is a container's address of a family.
+// key is a container and the family of one of its addresses.
 type key struct {
 	node *plumb.Node
 	six  bool
@@ -63,7 +61,9 @@ func (t translation) host(ctx context.Context, h *plumb.Host) error {
 			k := key{n, six}
 			t.dnat[k], t.snat[k] = rules.Translate(n, external(n, six))
 		}
-		if err := t.carry(n); err != nil {
+		// The external addresses of each container are on a separate device.
+		device := fmt.Sprintf("mv%d", n.Index)
+		if err := t.AddChild(h, device, plumb.MacvlanBridge, plumb.Single(external(n, false)), plumb.Single(external(n, true))); err != nil {
 			return err
 		}
 	}
@@ -72,35 +72,6 @@ func (t translation) host(ctx context.Context, h *plumb.Host) error {
 		return err
 	}
 	return rules.Commit(t.Site)
-}
-
-// carry makes the macvlan device that has the container's external addresses.
-func (t translation) carry(n *plumb.Node) error {
-	h, device := n.Host, fmt.Sprintf("mv%d", n.Index)
-	t.Made(device, func(context.Context) error {
-		return nl.With(h.NS, func(in *nl.NS) error { return in.Remove(device) })
-	})
-	return nl.With(h.NS, func(in *nl.NS) error {
-		parent, err := in.Link(h.Uplink().Device)
-		if err != nil {
-			return err
-		}
-		attrs := netlink.NewLinkAttrs()
-		attrs.Name, attrs.ParentIndex = device, parent.Attrs().Index
-		if err := in.Add(plumb.MacvlanBridge(attrs)); err != nil {
-			return err
-		}
-		if err := in.Up(device); err != nil {
-			return err
-		}
-		for _, six := range []bool{false, true} {
-			a := external(n, six)
-			if err := in.Addr(device, netip.PrefixFrom(a, a.BitLen())); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
 }
 
 func (t translation) hops(from, to *plumb.Node, f network.Family) []network.Hop {

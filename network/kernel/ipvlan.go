@@ -2,7 +2,6 @@ package kernel
 
 import (
 	"context"
-	"net/netip"
 
 	"github.com/vishvananda/netlink"
 
@@ -11,7 +10,7 @@ import (
 	"nettoll/network"
 )
 
-// IPVlanL2 is containers with ipvlan devices in L2 mode on the host's uplink.
+// IPVlanL2 returns the driver of containers with ipvlan devices in L2 mode on the host's uplink.
 func IPVlanL2() network.Driver {
 	return plumb.Recipe{
 		Info: network.Info{
@@ -20,13 +19,13 @@ func IPVlanL2() network.Driver {
 		},
 		Needs: []plumb.Need{plumb.IPVlanL2},
 		Build: func(ctx context.Context, n *plumb.Network) error {
-			n.Hops = plumb.ChildHops
-			return n.Children(ctx, "eth0", ipvlan(netlink.IPVLAN_MODE_L2))
+			return n.Children(ctx, "eth0", plumb.IPVlan(netlink.IPVLAN_MODE_L2))
 		},
 	}.Driver()
 }
 
-// IPVlanL3 is the same in L3 mode: there are no neighbours to be found, and the host routes.
+// IPVlanL3 returns the driver of the same in L3 mode: there is no neighbour discovery, and the host
+// routes.
 func IPVlanL3() network.Driver {
 	return plumb.Recipe{
 		Info: network.Info{
@@ -35,32 +34,16 @@ func IPVlanL3() network.Driver {
 		},
 		Needs: []plumb.Need{plumb.IPVlanL3},
 		Build: func(ctx context.Context, n *plumb.Network) error {
-			n.Hops = plumb.ChildHops
-			if err := n.Children(ctx, "eth0", ipvlan(netlink.IPVLAN_MODE_L3)); err != nil {
+			if err := n.Children(ctx, "eth0", plumb.IPVlan(netlink.IPVLAN_MODE_L3)); err != nil {
 				return err
 			}
-			for _, c := range n.Nodes() {
-				if err := leave(c); err != nil {
+			for _, c := range n.Nodes() { // all packets of a container go to its device
+				err := nl.With(c.NS, func(in *nl.NS) error { return in.Lead(c.Device, nl.Default(false), nl.Default(true)) })
+				if err != nil {
 					return err
 				}
 			}
 			return n.RouteContainers()
 		},
 	}.Driver()
-}
-
-func ipvlan(mode netlink.IPVlanMode) func(netlink.LinkAttrs) netlink.Link {
-	return func(attrs netlink.LinkAttrs) netlink.Link { return &netlink.IPVlan{LinkAttrs: attrs, Mode: mode} }
-}
-
-// leave sends everything of a container to its device.
-func leave(n *plumb.Node) error {
-	return nl.With(n.NS, func(in *nl.NS) error {
-		for _, six := range []bool{false, true} {
-			if err := in.Route(nl.Default(six), netip.Addr{}, n.Device); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
 }

@@ -1,10 +1,9 @@
-// Package kernel has the networks that need nothing but the kernel, a file for each. All lists
-// them.
+// Package kernel has the networks that need nothing but the kernel, one file each. All lists them.
 package kernel
 
 import "nettoll/network"
 
-// All is every network of the package, in the order of reports.
+// All returns every network of the package, in the order of reports.
 func All() []network.Driver {
 	return []network.Driver{
 		Loopback(), Host(), Native(), SharedNS(), Veth(),

@@ -7,7 +7,7 @@ import (
 	"nettoll/network"
 )
 
-// Loopback is a host that talks to itself.
+// Loopback returns the driver of a host that talks to itself.
 func Loopback() network.Driver {
 	return plumb.Recipe{
 		Info: network.Info{

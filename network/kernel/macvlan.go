@@ -7,8 +7,8 @@ import (
 	"nettoll/network"
 )
 
-// Macvlan is containers with macvlan devices in bridge mode on the host's uplink: each has an
-// address of its own on the underlay's segment.
+// Macvlan returns the driver of containers with macvlan devices in bridge mode on the host's
+// uplink: each has an address of its own on the underlay's segment.
 func Macvlan() network.Driver {
 	return plumb.Recipe{
 		Info: network.Info{
@@ -17,7 +17,6 @@ func Macvlan() network.Driver {
 		},
 		Needs: []plumb.Need{plumb.Macvlan},
 		Build: func(ctx context.Context, n *plumb.Network) error {
-			n.Hops = plumb.ChildHops
 			return n.Children(ctx, "eth0", plumb.MacvlanBridge)
 		},
 	}.Driver()

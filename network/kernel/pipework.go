@@ -7,10 +7,11 @@ import (
 	"nettoll/network"
 )
 
-// extra is the name that pipework gives the interface inside.
+// extra is the name that pipework gives the interface in the container.
 const extra = "eth1"
 
-// PipeworkVeth is what pipework adds to containers on a bridge of its own.
+// PipeworkVeth returns the driver of the devices that pipework adds to containers on a bridge of
+// its own.
 func PipeworkVeth() network.Driver {
 	return plumb.Recipe{
 		Info: network.Info{
@@ -20,17 +21,13 @@ func PipeworkVeth() network.Driver {
 		Needs: []plumb.Need{plumb.Veth, plumb.BridgeDevice},
 		Build: func(ctx context.Context, n *plumb.Network) error {
 			n.Hops = plumb.BridgedHops
-			h := n.Site.Hosts[0]
-			br, err := n.AddBridge(h, "br1", n.Topo.Underlay.MTU, false)
-			if err != nil {
-				return err
-			}
-			return br.Attach(ctx, n.Site, h.Nodes, plumb.Plug{Device: extra})
+			return n.Bridge(ctx, n.Site.Hosts[0], "br1", n.Topo.Underlay.MTU, plumb.Attachment{Device: extra})
 		},
 	}.Driver()
 }
 
-// PipeworkMacvlan is what pipework adds to containers on the host's uplink.
+// PipeworkMacvlan returns the driver of the devices that pipework adds to containers on the host's
+// uplink.
 func PipeworkMacvlan() network.Driver {
 	return plumb.Recipe{
 		Info: network.Info{
@@ -39,7 +36,6 @@ func PipeworkMacvlan() network.Driver {
 		},
 		Needs: []plumb.Need{plumb.Macvlan},
 		Build: func(ctx context.Context, n *plumb.Network) error {
-			n.Hops = plumb.ChildHops
 			return n.Children(ctx, extra, plumb.MacvlanBridge)
 		},
 	}.Driver()

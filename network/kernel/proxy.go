@@ -7,6 +7,8 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -15,15 +17,15 @@ import (
 	"nettoll/platform"
 )
 
-// Methods of the agent that is the proxy.
+// Methods of the agent that runs the proxy.
 const (
 	methodServe = "published.serve"
 	methodCount = "published.count"
 )
 
-// forward is a port to be served.
+// forward is a port to serve.
 type forward struct {
-	Server int // whose traffic is counted
+	Server int // index of the server for which traffic is counted
 	Listen netip.AddrPort
 	To     netip.AddrPort
 }
@@ -61,15 +63,14 @@ func (p *publication) startProxy(ctx context.Context) error {
 	return nil
 }
 
-// Handlers are the agent's half: a proxy that, as docker-proxy does, accepts a
-// connection, makes another and copies between the two, in the kernel where
-// splice(2) can, and forwards datagrams.
+// Handlers returns the agent's methods: a proxy that, like docker-proxy, accepts a connection,
+// makes another and copies between the two, in the kernel where splice(2) can, and forwards
+// datagrams.
 func Handlers() map[string]agent.Handler {
 	p := &proxy{}
-	return map[string]agent.Handler{
-		methodServe: agent.Typed(p.serve),
-		methodCount: agent.Typed(p.count),
-	}
+	all := parts()
+	all[methodServe], all[methodCount] = agent.Typed(p.serve), agent.Typed(p.count)
+	return all
 }
 
 type proxy struct {
@@ -108,7 +109,7 @@ func (p *proxy) count(_ context.Context, server int) (network.Count, error) {
 	return network.Count{Packets: p.conns[server].Load(), Bytes: p.bytes[server].Load()}, nil
 }
 
-// refusal is how long the proxy waits when it could not accept a connection.
+// refusal is how long the proxy waits after it failed to accept a connection.
 const refusal = 20 * time.Millisecond
 
 func (p *proxy) accept(l *net.TCPListener, f forward) {
@@ -117,7 +118,7 @@ func (p *proxy) accept(l *net.TCPListener, f forward) {
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
-		if err != nil { // such as too many open files, which only time changes
+		if err != nil { // such as too many open files: only waiting helps
 			time.Sleep(refusal)
 			continue
 		}
@@ -143,7 +144,7 @@ func (p *proxy) carry(client *net.TCPConn, f forward) {
 	<-done
 }
 
-// chunk is how much is copied between two updates of the counter, in bytes.
+// chunk is how many bytes are copied between two updates of the counter.
 const chunk = 1 << 20
 
 func (p *proxy) copy(to, from *net.TCPConn, server int) {
@@ -156,4 +157,61 @@ func (p *proxy) copy(to, from *net.TCPConn, server int) {
 	}
 	_ = to.CloseWrite()
 	_ = from.CloseRead()
+}
+
+// idle is how long a client is remembered without a datagram, as in docker-proxy.
+const idle = 90 * time.Second
+
+// datagrams forwards the datagrams of one port: each client has its own socket toward the
+// container, so that answers find the way back to it.
+func (p *proxy) datagrams(front *net.UDPConn, f forward) {
+	var mu sync.Mutex
+	clients := map[netip.AddrPort]*net.UDPConn{}
+	buf := make([]byte, 64<<10)
+	for {
+		n, from, err := front.ReadFromUDPAddrPort(buf)
+		if err != nil {
+			return
+		}
+		mu.Lock()
+		back := clients[from]
+		if back == nil {
+			back, err = net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(f.To))
+			if err != nil {
+				mu.Unlock()
+				continue
+			}
+			clients[from] = back
+			p.conns[f.Server].Add(1)
+			go func() {
+				p.answers(front, back, from, f.Server)
+				mu.Lock()
+				delete(clients, from)
+				mu.Unlock()
+			}()
+		}
+		mu.Unlock()
+		if _, err := back.Write(buf[:n]); err == nil {
+			p.bytes[f.Server].Add(uint64(n))
+		}
+	}
+}
+
+// answers forwards datagrams back to one client, until the time idle has passed without one.
+func (p *proxy) answers(front, back *net.UDPConn, to netip.AddrPort, server int) {
+	defer back.Close()
+	buf := make([]byte, 64<<10)
+	for {
+		_ = back.SetReadDeadline(time.Now().Add(idle))
+		n, err := back.Read(buf)
+		switch {
+		case errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, net.ErrClosed):
+			return
+		case err != nil:
+			continue // the container refused a datagram, which is no reason to stop
+		}
+		if _, err := front.WriteToUDPAddrPort(buf[:n], to); err == nil {
+			p.bytes[server].Add(uint64(n))
+		}
+	}
 }

@@ -25,7 +25,7 @@ func TestServerBeyondThePorts(t *testing.T) {
 	}
 }
 
-// TestProxyWithoutFiles has no file left for a connection, and then some again.
+// TestProxyWithoutFiles makes a connection while no file descriptor is left, and then frees some.
 func TestProxyWithoutFiles(t *testing.T) {
 	if err := nl.With("", func(n *nl.NS) error { return n.Up("lo") }); err != nil {
 		t.Fatal(err)
@@ -100,7 +100,7 @@ func TestProxyWithoutFiles(t *testing.T) {
 	conn.Close()
 }
 
-// occupy opens files until none is left below a number.
+// occupy opens files until no descriptor up to highest is free.
 func occupy(t *testing.T, highest int) (all []*os.File) {
 	t.Helper()
 	for {
@@ -116,7 +116,7 @@ func occupy(t *testing.T, highest int) (all []*os.File) {
 	}
 }
 
-// cpuTime is what this process has used.
+// cpuTime returns the CPU time that this process has used.
 func cpuTime(t *testing.T) time.Duration {
 	t.Helper()
 	var u unix.Rusage

@@ -8,11 +8,10 @@ import (
 	"nettoll/internal/nl/nft"
 	"nettoll/internal/plumb"
 	"nettoll/network"
-	"nettoll/platform"
 )
 
-// Published is a port that a host publishes for a container behind Docker's bridge, by DNAT. The
-// client is outside: a process of the same host, or of the other one.
+// Published returns the driver of a port that a host publishes for a container behind Docker's
+// bridge, by DNAT. The client is outside: a process of the same host, or of the other one.
 func Published() network.Driver {
 	return forwarded(false, network.Info{
 		Name:  "published",
@@ -20,7 +19,7 @@ func Published() network.Driver {
 	})
 }
 
-// PublishedProxy is the same by a user-space proxy, as docker-proxy is one.
+// PublishedProxy returns the driver of the same by a user-space proxy such as docker-proxy.
 func PublishedProxy() network.Driver {
 	return forwarded(true, network.Info{
 		Name:  "published-proxy",
@@ -33,18 +32,9 @@ func forwarded(proxy bool, i network.Info) network.Driver {
 	return plumb.Recipe{
 		Info:  i,
 		Needs: []plumb.Need{plumb.Veth, plumb.BridgeDevice, plumb.BridgeNetfilter, plumb.NAT},
-		Begin: func(ctx context.Context, topo network.Topology, p platform.Platform) (*plumb.Site, error) {
-			inside := topo
-			inside.Clients = 0
-			s, err := plumb.Begin(ctx, inside, p)
-			if err != nil {
-				return nil, err
-			}
-			s.Topo = topo
-			s.ClientsOnHosts()
-			return s, nil
-		},
+		Begin: plumb.BeginWith(func(inside *network.Topology) { inside.Clients = 0 }),
 		Build: func(ctx context.Context, n *plumb.Network) error {
+			n.ClientsOnHosts()
 			p := &publication{Network: n, dnat: map[key][]nft.Rule{}, accept: map[key][]nft.Rule{}}
 			n.Reach, n.Translated, n.Hops = published, true, p.path
 			if err := p.publish(ctx, proxy); err != nil || !proxy {
@@ -55,21 +45,18 @@ func forwarded(proxy bool, i network.Info) network.Driver {
 	}.Driver()
 }
 
-// publication is the ports of a network's servers.
+// publication is the published ports of a network's servers.
 type publication struct {
 	*plumb.Network
 	rules   *plumb.DockerRules
 	dnat    map[key][]nft.Rule // none where a proxy serves
-	accept  map[key][]nft.Rule // the same
+	accept  map[key][]nft.Rule // likewise
 	carried func(context.Context, int) (network.Count, error)
 }
 
-// published is where ports are: clients know only the host's address.
+// published returns the address of the ports: clients know only the host's.
 func published(_, to *plumb.Node, f network.Family) netip.Addr {
-	if f == network.IPv6 {
-		return to.Host.Uplink().Addr6.Addr()
-	}
-	return to.Host.Uplink().Addr4.Addr()
+	return to.Host.OnUnderlay(f == network.IPv6)
 }
 
 func (p *publication) publish(ctx context.Context, proxy bool) (err error) {
@@ -104,7 +91,7 @@ func (p *publication) path(from, to *plumb.Node, f network.Family) []network.Hop
 	} else {
 		hops = append(hops, plumb.RuleHop(to.Host, "rule dnat "+to.Name(), network.Connection, p.dnat[k]...))
 		if from.Host == to.Host {
-			established = plumb.Absent(established) // what the host itself sends is not forwarded
+			established = plumb.Absent(established) // packets of the host itself are not forwarded
 		}
 		hops = append(hops, established)
 	}

@@ -7,10 +7,11 @@ import (
 	"nettoll/network"
 )
 
-// bridge is what containers of a host are on, where a network has one.
+// bridge is the bridge of a host's containers, in networks that have one.
 const bridge = "br0"
 
-// Routed is plain routes between the containers of several hosts, as flannel's host-gw has them.
+// Routed returns the driver of plain routes between the containers of several hosts, like flannel's
+// host-gw.
 func Routed() network.Driver {
 	return plumb.Recipe{
 		Info: network.Info{
@@ -20,21 +21,11 @@ func Routed() network.Driver {
 		Needs: []plumb.Need{plumb.Veth, plumb.BridgeDevice},
 		Build: func(ctx context.Context, n *plumb.Network) error {
 			n.OnWire = plumb.Bare
-			n.Hops = func(from, to *plumb.Node, _ network.Family) []network.Hop {
-				return []network.Hop{
-					from.Hop(), from.PortHop(), plumb.DeviceHop(from.Host.Name(), from.Host.NS, bridge), from.Host.UplinkHop(),
-					to.Host.UplinkHop(), plumb.DeviceHop(to.Host.Name(), to.Host.NS, bridge), to.PortHop(), to.Hop(),
-				}
-			}
+			n.Hops = plumb.Across(func(at *plumb.Node, _ *plumb.Host, _ network.Family) []network.Hop {
+				return []network.Hop{at.Host.Hop(bridge)}
+			})
 			for _, h := range n.Site.Hosts {
-				br, err := n.AddBridge(h, bridge, n.Topo.Underlay.MTU, true)
-				if err != nil {
-					return err
-				}
-				if err := br.Attach(ctx, n.Site, h.Nodes, plumb.Plug{Gateway: true}); err != nil {
-					return err
-				}
-				if err := h.Forwarding(); err != nil {
+				if err := n.Bridge(ctx, h, bridge, n.Topo.Underlay.MTU, plumb.Attachment{Gateway: true}); err != nil {
 					return err
 				}
 			}

@@ -8,22 +8,15 @@ import (
 	"nettoll/platform"
 )
 
-// SharedNS is containers in one network namespace. The first server has it, all others join it.
+// SharedNS returns the driver of containers in one network namespace. The first server owns it, all
+// others join it.
 func SharedNS() network.Driver {
 	return plumb.Recipe{
 		Info: network.Info{
 			Name: "sharedns", Hosts: []int{1},
 			About: "containers share one network namespace, as in a pod, and talk over its lo",
 		},
-		Begin: func(ctx context.Context, topo network.Topology, p platform.Platform) (*plumb.Site, error) {
-			alone := topo
-			alone.Servers, alone.Clients = 1, 0
-			s, err := plumb.Begin(ctx, alone, p)
-			if err == nil {
-				s.Topo = topo
-			}
-			return s, err
-		},
+		Begin: plumb.BeginWith(func(alone *network.Topology) { alone.Servers, alone.Clients = 1, 0 }),
 		Build: share,
 	}.Driver()
 }

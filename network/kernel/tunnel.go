@@ -13,22 +13,26 @@ import (
 	"nettoll/network"
 )
 
-// tunnel is a network of tunnels between hosts.
+// tunnel describes a network of tunnels between hosts.
 type tunnel struct {
 	network.Info
-	wire string // see network.Network
+	wire string // see network.Network.Wire
 	need plumb.Need
-	// device makes the end of a tunnel; nil: IPsec has no device.
+	// device makes the end of the tunnel to another host, and shared makes one device that leads to
+	// all of them. Both are nil for IPsec, which has no device.
 	device func(_ netlink.LinkAttrs, local, remote netip.Addr) netlink.Link
-	// flat tunnels carry frames, so that the containers of all hosts share a segment.
+	shared func(_ *nl.NS, name string, s *plumb.Site, h *plumb.Host, mtu int) error
+	// flat tunnels carry Ethernet frames, so that the containers of all hosts share a segment.
 	flat bool
-	// payload is the largest packet that the tunnel carries over an underlay with an MTU,
-	// in bytes.
+	// payload returns the size in bytes of the largest packet that the tunnel carries over an
+	// underlay with the given MTU.
 	payload func(mtu int) int
 }
 
-// IPIP is IPv4 in IPv4.
-func IPIP() network.Driver {
+// IPIP returns the driver of tunnels of IPv4 in IPv4.
+func IPIP() network.Driver { return ipip().driver() }
+
+func ipip() tunnel {
 	return tunnel{
 		Info: network.Info{
 			Name: "ipip", Families: []int{4},
@@ -36,23 +40,27 @@ func IPIP() network.Driver {
 		},
 		wire: "ip proto 4", need: plumb.IPIP, device: nl.IPIP,
 		payload: plumb.Less(20), // the outer IP header
-	}.driver()
+	}
 }
 
-// GRE is IP in GRE (RFC 2784).
-func GRE() network.Driver {
+// GRE returns the driver of tunnels of IP in GRE (RFC 2784).
+func GRE() network.Driver { return gre().driver() }
+
+func gre() tunnel {
 	return tunnel{
 		Info: network.Info{
 			Name:  "gre",
 			About: "a bridge on each host, and GRE devices to the other hosts; MTU 24 below the underlay's",
 		},
 		wire: "ip proto 47", need: plumb.GRE, device: nl.GRE,
-		payload: plumb.Less(20 + 4), // the outer IP header, and GRE's
-	}.driver()
+		payload: plumb.Less(20 + 4), // the outer IP header and that of GRE
+	}
 }
 
-// Geneve is frames in UDP (RFC 8926).
-func Geneve() network.Driver {
+// Geneve returns the driver of tunnels of frames in UDP (RFC 8926).
+func Geneve() network.Driver { return geneve().driver() }
+
+func geneve() tunnel {
 	return tunnel{
 		Info: network.Info{
 			Name:  "geneve",
@@ -60,10 +68,10 @@ func Geneve() network.Driver {
 		},
 		wire: "udp dst port 6081", need: plumb.Geneve, device: nl.Geneve, flat: true,
 		payload: plumb.Less(20 + 8 + 8 + 14), // outer IP, UDP, Geneve without options, inner Ethernet
-	}.driver()
+	}
 }
 
-// IPsec is ESP in tunnel mode (RFC 4303).
+// IPsec returns the driver of tunnels of ESP in tunnel mode (RFC 4303).
 func IPsec() network.Driver {
 	return tunnel{
 		Info: network.Info{
@@ -80,10 +88,10 @@ func (t tunnel) driver() network.Driver {
 	if t.flat {
 		t.Endpoints-- // one port of the bridge is the tunnel's
 	}
-	return plumb.Recipe{Info: t.Info, Needs: []plumb.Need{plumb.Veth, plumb.BridgeDevice, t.need}, Build: t.build}.Driver()
+	return plumb.Recipe{Info: t.Info, Needs: t.needs(), Build: t.build}.Driver()
 }
 
-func (t tunnel) build(ctx context.Context, n *plumb.Network) error {
+func (t tunnel) build(ctx context.Context, n *plumb.Network) (err error) {
 	n.OnWire = func(network.Family) string { return t.wire }
 	if err := n.Fits(t.Name, t.Families, t.payload); err != nil {
 		return err
@@ -93,57 +101,60 @@ func (t tunnel) build(ctx context.Context, n *plumb.Network) error {
 			return err
 		}
 	}
-	if t.device == nil {
-		m, err := encrypt(n.Site)
-		n.Hops = m.hops
-		return err
+	side := func(at *plumb.Node, peer *plumb.Host, _ network.Family) []network.Hop {
+		return []network.Hop{at.Host.Hop(t.leading(peer))}
 	}
-	n.Hops = deviceHops(toward)
-	return nil
+	if t.device == nil && t.shared == nil {
+		var m mesh
+		m, err = encrypt(n.Site)
+		side = m.side
+	}
+	n.Hops = plumb.Across(side)
+	return err
 }
 
-// host makes what is on one host: the containers' bridge, and the ends of the tunnels.
+// part builds the end of the tunnels on one machine.
+func (t tunnel) part(ctx context.Context, s *plumb.Site, h *plumb.Host) (plumb.Built, error) {
+	b := plumb.Built{Crossed: map[int][]string{}}
+	if err := s.Fits(t.Name, t.Families, t.payload); err != nil {
+		return b, err
+	}
+	for _, other := range s.Others(h) {
+		b.Crossed[other.Index] = []string{t.leading(other)}
+	}
+	return b, t.host(ctx, s, h)
+}
+
+func (t tunnel) needs() []plumb.Need { return []plumb.Need{plumb.Veth, plumb.BridgeDevice, t.need} }
+
+// toward returns the name of a host's end of the tunnel to another host.
+func toward(peer *plumb.Host) string { return fmt.Sprintf("to-h%d", peer.Index+1) }
+
+// leading returns the name of the device that leads to another host.
+func (t tunnel) leading(peer *plumb.Host) string {
+	if t.shared != nil {
+		return "vxlan0"
+	}
+	return toward(peer)
+}
+
+// host makes the devices of one host: the containers' bridge, and the ends of the tunnels.
 func (t tunnel) host(ctx context.Context, s *plumb.Site, h *plumb.Host) error {
-	mtu := t.payload(h.Uplink().MTU)
-	br, err := s.AddBridge(h, bridge, mtu, !t.flat)
-	if err != nil {
-		return err
+	mtu, ends := t.payload(h.Uplink().MTU), s.Others(h)
+	if t.shared != nil {
+		ends = ends[:min(1, len(ends))]
 	}
+	plug := plumb.Attachment{Flat: t.flat, Gateway: !t.flat}
 	if t.flat {
-		br.Kept = len(s.Hosts) - 1 // for the tunnels
+		plug.Kept = len(ends)
 	}
-	if err := br.Attach(ctx, s, h.Nodes, plumb.Plug{Flat: t.flat, Gateway: !t.flat}); err != nil {
+	err := s.Bridge(ctx, h, bridge, mtu, plug)
+	if err != nil || t.device == nil && t.shared == nil {
 		return err
 	}
-	if t.flat {
-		err = h.BridgeNetfilter(false)
-	} else {
-		err = h.Forwarding()
-	}
-	if err != nil || t.device == nil {
-		return err
-	}
-	return t.ends(s, h, mtu)
-}
-
-// toward names a host's end of the tunnel to another host.
-func toward(h *plumb.Host) string { return fmt.Sprintf("to-h%d", h.Index+1) }
-
-// ends makes a device for the tunnel to each other host.
-func (t tunnel) ends(s *plumb.Site, h *plumb.Host, mtu int) error {
 	return nl.With(h.NS, func(n *nl.NS) error {
-		for _, other := range s.Hosts {
-			if other == h {
-				continue
-			}
-			name := toward(other)
-			s.MadeDevice(h.NS, name)
-			attrs := netlink.NewLinkAttrs()
-			attrs.Name, attrs.MTU = name, mtu
-			if err := n.Add(t.device(attrs, h.Uplink().Addr4.Addr(), other.Uplink().Addr4.Addr())); err != nil {
-				return err
-			}
-			if err := t.use(n, name, other); err != nil {
+		for _, other := range ends {
+			if err := t.end(n, s, h, other, mtu); err != nil {
 				return err
 			}
 		}
@@ -151,8 +162,23 @@ func (t tunnel) ends(s *plumb.Site, h *plumb.Host, mtu int) error {
 	})
 }
 
-// use leads what is for another host's containers into the tunnel's end, by the bridge or
-// by routes, which go with the device.
+// end makes the device for the tunnel to another host.
+func (t tunnel) end(n *nl.NS, s *plumb.Site, h, other *plumb.Host, mtu int) error {
+	name := t.leading(other)
+	s.MadeDevice(h.NS, name)
+	if t.shared != nil {
+		return t.shared(n, name, s, h, mtu)
+	}
+	attrs := netlink.NewLinkAttrs()
+	attrs.Name, attrs.MTU = name, mtu
+	if err := h.AddOver(t.device(attrs, h.OnUnderlay(false), other.OnUnderlay(false)), nil); err != nil {
+		return err
+	}
+	return t.use(n, name, other)
+}
+
+// use leads packets for another host's containers into the tunnel's end, by the bridge or by
+// routes, which disappear with the device.
 func (t tunnel) use(n *nl.NS, name string, other *plumb.Host) error {
 	if t.flat {
 		if err := n.Master(name, bridge); err != nil {
@@ -166,21 +192,9 @@ func (t tunnel) use(n *nl.NS, name string, other *plumb.Host) error {
 	if err := n.Up(name); err != nil {
 		return err
 	}
-	if err := n.Route(plumb.Subnet(other.Index, false), netip.Addr{}, name); err != nil {
-		return err
+	to := []netip.Prefix{plumb.Subnet(other.Index, false), plumb.Subnet(other.Index, true)}
+	if slices.Equal(t.Families, []int{4}) {
+		to = to[:1]
 	}
-	if len(t.Families) > 0 && !slices.Contains(t.Families, int(network.IPv6)) {
-		return nil
-	}
-	return n.Route(plumb.Subnet(other.Index, true), netip.Addr{}, name)
-}
-
-// deviceHops is the path over devices on both hosts that lead to each other, which toward names.
-func deviceHops(toward func(*plumb.Host) string) func(from, to *plumb.Node, _ network.Family) []network.Hop {
-	return func(from, to *plumb.Node, _ network.Family) []network.Hop {
-		return []network.Hop{
-			from.Hop(), from.PortHop(), plumb.DeviceHop(from.Host.Name(), from.Host.NS, toward(to.Host)), from.Host.UplinkHop(),
-			to.Host.UplinkHop(), plumb.DeviceHop(to.Host.Name(), to.Host.NS, toward(from.Host)), to.PortHop(), to.Hop(),
-		}
-	}
+	return n.Lead(name, to...)
 }

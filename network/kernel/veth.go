@@ -10,8 +10,8 @@ import (
 	"nettoll/network"
 )
 
-// Veth is a veth pair between each client and its server, with nothing in between: client i has a
-// pair of its own, so that a server has as many devices as clients.
+// Veth returns the driver of a veth pair between each client and its server, with nothing in
+// between. Each client has its own pair, so that a server has as many devices as clients.
 func Veth() network.Driver {
 	return plumb.Recipe{
 		Info:  network.Info{Name: "veth", Hosts: []int{1}, About: "a veth pair straight between two containers, nothing in between"},
@@ -39,15 +39,15 @@ func Veth() network.Driver {
 	}.Driver()
 }
 
-// end is where a client's pair ends.
+// end is the server's end of a client's pair.
 type end struct {
 	server *plumb.Node
-	device string // in the server
+	device string // name in the server
 	client int
 }
 
-// A pair has two neighbouring addresses of the first host's plan: the odd one is
-// the client's.
+// A pair has two adjacent addresses of the first host in the address plan: the odd one is the
+// client's.
 func clientAddr(i int, six bool) netip.Addr { return plumb.ContainerAddr(0, 2*i+1, six) }
 func serverAddr(i int, six bool) netip.Addr { return plumb.ContainerAddr(0, 2*i, six) }
 
@@ -55,31 +55,24 @@ func pair(ctx context.Context, s *plumb.Site, client *plumb.Node, e end) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	s.Made("veth of "+client.Name(), func(context.Context) error {
-		return nl.With(client.NS, func(n *nl.NS) error { return n.Remove(client.Device) })
-	})
+	s.MadeDevice(client.NS, client.Device)
 	err := nl.With(client.NS, func(n *nl.NS) error { return n.AddPair(client.Device, e.server.NS, e.device, s.Topo.Underlay.MTU) })
 	if err != nil {
 		return err
 	}
-	if err := configure(client.NS, client.Device, func(six bool) netip.Addr { return clientAddr(e.client, six) }); err != nil {
+	if err := configure(client.NS, client.Device, e.client, clientAddr); err != nil {
 		return err
 	}
-	return configure(e.server.NS, e.device, func(six bool) netip.Addr { return serverAddr(e.client, six) })
+	return configure(e.server.NS, e.device, e.client, serverAddr)
 }
 
 // configure gives one end its addresses, with prefixes that hold just the pair.
-func configure(ns, device string, addr func(six bool) netip.Addr) error {
+func configure(ns, device string, client int, addr func(client int, six bool) netip.Addr) error {
 	return nl.With(ns, func(n *nl.NS) error {
 		if err := n.Up(device); err != nil {
 			return err
 		}
-		for _, six := range []bool{false, true} {
-			a := addr(six)
-			if err := n.Addr(device, netip.PrefixFrom(a, a.BitLen()-1)); err != nil {
-				return err
-			}
-		}
-		return nil
+		four, six := addr(client, false), addr(client, true)
+		return n.Addr(device, netip.PrefixFrom(four, four.BitLen()-1), netip.PrefixFrom(six, six.BitLen()-1))
 	})
 }

@@ -1,7 +1,6 @@
 package kernel
 
 import (
-	"context"
 	"fmt"
 	"net"
 
@@ -14,90 +13,54 @@ import (
 )
 
 const (
-	vxlanDevice = "vxlan0"
-	vni         = 42
-	vxlanPort   = 4789 // IANA's for VXLAN, RFC 7348
-	// vxlanOverhead of VXLAN over IPv4 in bytes: outer IP 20, UDP 8, VXLAN 8, inner Ethernet 14.
-	vxlanOverhead = 50
+	vni       = 42
+	vxlanPort = 4789 // IANA's for VXLAN, RFC 7348
 )
 
-// VXLAN is the datapath that overlay networks share: on each host a bridge with the containers and
-// a VXLAN device that carries their frames to the other hosts in UDP.
-func VXLAN() network.Driver {
-	return plumb.Recipe{
+// VXLAN returns the driver of the datapath that overlay networks share: on each host a bridge with
+// the containers, and a VXLAN device that carries their frames to the other hosts in UDP.
+func VXLAN() network.Driver { return vxlan().driver() }
+
+func vxlan() tunnel {
+	return tunnel{
 		Info: network.Info{
-			Name: "vxlan", Hosts: []int{2}, Endpoints: plumb.MaxPorts - 1, Overflow: true, // one port of the bridge is the tunnel's
+			Name:  "vxlan",
 			About: "a bridge and a VXLAN device on each host, one segment over all hosts, as in Swarm's overlay; MTU 50 below the underlay's",
 		},
-		Needs: []plumb.Need{plumb.Veth, plumb.BridgeDevice, plumb.VXLAN},
-		Build: func(ctx context.Context, n *plumb.Network) error {
-			n.Hops = deviceHops(func(*plumb.Host) string { return vxlanDevice })
-			n.OnWire = func(network.Family) string { return fmt.Sprintf("udp dst port %d", vxlanPort) }
-			if err := n.Fits("vxlan", nil, plumb.Less(vxlanOverhead)); err != nil {
-				return err
-			}
-			for _, h := range n.Site.Hosts {
-				if err := vxlanHost(ctx, n.Site, h); err != nil {
-					return err
-				}
-			}
-			return nil
-		},
-	}.Driver()
+		wire: fmt.Sprintf("udp dst port %d", vxlanPort), need: plumb.VXLAN, shared: vxlanTunnel, flat: true,
+		payload: plumb.Less(20 + 8 + 8 + 14), // outer IP, UDP, VXLAN, inner Ethernet
+	}
 }
 
-func vxlanHost(ctx context.Context, s *plumb.Site, h *plumb.Host) error {
-	mtu := h.Uplink().MTU - vxlanOverhead
-	br, err := s.AddBridge(h, bridge, mtu, false)
-	if err != nil {
-		return err
-	}
-	br.Kept = 1 // for the tunnel
-	if err := br.Attach(ctx, s, h.Nodes, plumb.Plug{Flat: true}); err != nil {
-		return err
-	}
-	if err := h.BridgeNetfilter(false); err != nil {
-		return err
-	}
-	s.MadeDevice(h.NS, vxlanDevice)
-	return nl.With(h.NS, func(n *nl.NS) error { return vxlanTunnel(n, s, h, mtu) })
-}
-
-// vxlanTunnel makes the VXLAN device. Frames to addresses it has not learned yet go to
-// every other host.
-func vxlanTunnel(n *nl.NS, s *plumb.Site, h *plumb.Host, mtu int) error {
-	uplink, err := n.Link(h.Uplink().Device)
-	if err != nil {
-		return err
-	}
+// vxlanTunnel makes the VXLAN device. Frames to addresses that it has not learned yet go to every
+// other host.
+func vxlanTunnel(n *nl.NS, name string, s *plumb.Site, h *plumb.Host, mtu int) error {
 	attrs := netlink.NewLinkAttrs()
-	attrs.Name, attrs.MTU = vxlanDevice, mtu
-	err = n.Add(&netlink.Vxlan{
-		LinkAttrs: attrs, VxlanId: vni, Port: vxlanPort, VtepDevIndex: uplink.Attrs().Index,
-		SrcAddr: h.Uplink().Addr4.Addr().AsSlice(), Learning: true, UDPCSum: true,
+	attrs.Name, attrs.MTU = name, mtu
+	device := &netlink.Vxlan{
+		LinkAttrs: attrs, VxlanId: vni, Port: vxlanPort,
+		SrcAddr: h.OnUnderlay(false).AsSlice(), Learning: true, UDPCSum: true,
 		// UDP source ports are drawn from the ephemeral range by default.
-	})
+	}
+	err := h.AddOver(device, func(uplink netlink.Link) { device.VtepDevIndex = uplink.Attrs().Index })
 	if err != nil {
 		return err
 	}
-	if err := n.Master(vxlanDevice, bridge); err != nil {
+	if err := n.Master(name, bridge); err != nil {
 		return err
 	}
-	link, err := n.Link(vxlanDevice)
+	link, err := n.Link(name)
 	if err != nil {
 		return err
 	}
-	for _, other := range s.Hosts {
-		if other == h {
-			continue
-		}
+	for _, other := range s.Others(h) {
 		err := n.NeighAppend(&netlink.Neigh{
 			LinkIndex: link.Attrs().Index, Family: unix.AF_BRIDGE, Flags: netlink.NTF_SELF, State: netlink.NUD_PERMANENT,
-			HardwareAddr: make(net.HardwareAddr, 6), IP: other.Uplink().Addr4.Addr().AsSlice(),
+			HardwareAddr: make(net.HardwareAddr, 6), IP: other.OnUnderlay(false).AsSlice(),
 		})
 		if err != nil {
 			return err
 		}
 	}
-	return n.Up(vxlanDevice)
+	return n.Up(name)
 }

@@ -1,27 +1,39 @@
-// Package networktest is the conformance suite of networks: one suite for
-// all, on every platform. It also writes the networks' pages of the documentation,
-// from networks as they really were.
+// Package networktest is the conformance suite of networks: one suite for all, on every platform.
+// It also writes the networks' pages of the documentation, from real networks.
 package networktest
 
 import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"nettoll/docker/engine"
 	"nettoll/internal/testutil"
+	"nettoll/kube"
 	"nettoll/network"
 	"nettoll/platform"
 	"nettoll/platform/lab"
+	"nettoll/platform/platformtest"
 )
 
 // Conform runs the suite on a network in the lab.
 func Conform(t *testing.T, tech network.Driver) { ConformAfter(t, usualWarmup, tech) }
 
-// ConformAfter does so with longer warm-ups, for networks that lose the first large packets:
-// their tunnels are narrower than the MTU of containers, which learn it from the path only.
+// ConformEach runs the suite on each of several networks.
+func ConformEach(t *testing.T, drivers ...network.Driver) {
+	for _, tech := range drivers {
+		t.Run(tech.Name, func(t *testing.T) { Conform(t, tech) })
+	}
+}
+
+// ConformAfter runs it with longer warm-ups, for networks that lose the first large packets: their
+// tunnels are narrower than the MTU of containers, which learn this only by path MTU discovery.
 func ConformAfter(t *testing.T, warmup time.Duration, tech network.Driver) {
 	s := suite{alone: true}
 	on := newSubject(lab.New(), "", tech)
@@ -30,11 +42,11 @@ func ConformAfter(t *testing.T, warmup time.Duration, tech network.Driver) {
 	s.run(t)
 }
 
-// ConformOn runs the suite on networks of a platform, whose names in cells have the
-// prefix. Hosts may take long to start, as those with engines do: all networks use
-// some before others are asked for. Networks that are not the platform's own rotate: they
-// prove there but one thing, that containers' namespaces are within reach. So do crowds, which
-// differ from pairs by what is the same for all networks.
+// ConformOn runs the suite on networks of a platform. prefix precedes their names in cells. Hosts
+// may take long to start, such as those with engines: all networks use the same ones before others
+// are requested. Networks that are not the platform's own rotate, since there they prove only that
+// containers' namespaces are within reach. So do crowds: the ways in which they differ from pairs
+// are the same for all networks.
 func ConformOn(t *testing.T, p platform.Platform, prefix string, techs ...network.Driver) {
 	s := suite{alone: len(techs) == 1}
 	for _, tech := range techs {
@@ -48,24 +60,27 @@ func (s *suite) run(t *testing.T) {
 		s.each(t, fmt.Sprintf("hosts=%d", hosts), hosts, func(t *testing.T, on *subject) { on.conform(t, hosts) })
 	}
 	for _, on := range s.subjects {
-		if len(on.sections) == len(on.Hosts) { // else but a part of the suite was run
+		if _, clusters := on.platform.(kube.Provider); clusters {
+			continue // the addresses of pods are not the same each time
+		}
+		if len(on.sections) > 0 { // otherwise only a part of the suite was run
 			t.Run("page of "+on.Name, func(t *testing.T) { page(t, on) })
 		}
 	}
 }
 
-// suite is the networks that can be built here.
+// suite holds the networks that can be built here.
 type suite struct {
 	subjects []*subject
-	alone    bool // there is one network, whose name the test has already
-	guests   int  // networks so far that are not the platform's own
+	alone    bool // there is only one network, which the test is named after already
+	guests   int  // number of networks so far that are not the platform's own
 }
 
-// add takes a network up, unless it cannot be built here.
+// add adds a network to the suite, or skips it if it cannot be built here.
 func (s *suite) add(t *testing.T, on *subject) {
 	err := on.Probe(t.Context(), on.platform)
 	skip := func(t *testing.T) {
-		if !errors.Is(err, fs.ErrPermission) { // which an ordinary user may lack anywhere
+		if !errors.Is(err, fs.ErrPermission) { // an ordinary user may lack it anywhere
 			mustBeMissing(t, err)
 		}
 		t.Skip(err)
@@ -91,13 +106,16 @@ func (s *suite) add(t *testing.T, on *subject) {
 	}
 }
 
-// conform builds networks on so many hosts.
+// conform builds networks on the given number of hosts.
 func (s *subject) conform(t *testing.T, hosts int) {
 	switch {
 	case !s.engines:
 		t.Run("traffic", func(t *testing.T) { traffic(t, s, hosts) })
 	case hosts <= 2:
-		t.Run("traffic", func(t *testing.T) { engineTraffic(t, s, hosts) })
+		t.Run("traffic", func(t *testing.T) {
+			s.alternate(t, hosts)
+			engineTraffic(t, s, hosts)
+		})
 	}
 	if s.own() && hosts != 2 {
 		t.Run("crowd", func(t *testing.T) {
@@ -106,11 +124,23 @@ func (s *subject) conform(t *testing.T, hosts int) {
 		})
 	}
 	if hosts <= 2 {
-		t.Run("network", func(t *testing.T) { comesAndGoes(t, s, hosts) })
+		t.Run("network", func(t *testing.T) {
+			s.alternate(t, hosts+1)
+			comesAndGoes(t, s, hosts)
+		})
 	}
 }
 
-// each runs a part of the suite on all networks that are for so many hosts.
+// alternate has a network of an engine, which takes seconds to build, measured on one number of hosts and taken down on
+// the other in every run. Those that are not the platform's own take turns as a whole.
+func (s *subject) alternate(t *testing.T, i int) {
+	t.Helper()
+	if s.engines && s.own() && len(s.Hosts) > 1 {
+		testutil.Alternate(t, s.place+i, "docker", "platform/docker", "kube", "platform/kubernetes", "network/networktest", "internal/plumb")
+	}
+}
+
+// each runs a part of the suite on all networks that support the number of hosts.
 func (s *suite) each(t *testing.T, part string, hosts int, run func(*testing.T, *subject)) {
 	some := slices.DeleteFunc(slices.Clone(s.subjects), func(on *subject) bool {
 		return !slices.Contains(on.Hosts, min(hosts, 2)) // 2 is any number above 1
@@ -127,4 +157,84 @@ func (s *suite) each(t *testing.T, part string, hosts int, run func(*testing.T, 
 			t.Run(on.Name, func(t *testing.T) { run(t, on) })
 		}
 	})
+}
+
+// subject is a kind of network under test.
+type subject struct {
+	network.Driver
+	platform platform.Platform
+	prefix   string
+	warmup   time.Duration
+	place    int            // index in the suite
+	engines  bool           // hosts run engines: they are kept, and networks take seconds to build
+	engine   string         // text that introduces the page, if any
+	version  string         // of the engine
+	sections map[int]string // of the page, by the number of hosts
+	ends     map[int]string // the part of each section on endpoints and path
+}
+
+func newSubject(p platform.Platform, prefix string, tech network.Driver) *subject {
+	_, engines := p.(engine.Provider)
+	if _, clusters := p.(kube.Provider); clusters {
+		engines = true
+	}
+	return &subject{Driver: tech, platform: p, prefix: prefix, warmup: usualWarmup, engines: engines, sections: map[int]string{}, ends: map[int]string{}}
+}
+
+// network returns its name in cells.
+func (s *subject) network() string { return s.prefix + s.Name }
+
+// own reports whether the network is the platform's own, rather than one set up there by code that
+// is tested in the lab.
+func (s *subject) own() bool { return s.HostsOn != nil }
+
+// largeMTU returns a large MTU of the underlay that the network can use.
+func (s *subject) largeMTU() int {
+	const jumbo = 9000
+	if s.MTU > 0 {
+		return min(jumbo, s.MTU)
+	}
+	return jumbo
+}
+
+// slow reports whether its networks take seconds to build, because of engines or of daemons that
+// have to converge.
+func (s *subject) slow() bool { return s.engines || s.Startup >= time.Second }
+
+// families returns the IP versions that it carries.
+func (s *subject) families() []network.Family {
+	if len(s.Families) == 0 {
+		return []network.Family{network.IPv4, network.IPv6}
+	}
+	var all []network.Family
+	for _, v := range s.Families {
+		all = append(all, network.Family(v))
+	}
+	return all
+}
+
+// mustBeMissing fails the test when a network claims to be unsupported although the kernel was
+// built with all the options that it names.
+func mustBeMissing(t *testing.T, err error) {
+	t.Helper()
+	var missing *platform.Unsupported
+	if !errors.Is(err, platform.ErrUnsupported) || !errors.As(err, &missing) {
+		t.Fatal(err)
+	}
+	if missing.Remedy == "" {
+		t.Errorf("%v: no remedy", err)
+	}
+	if program, ok := strings.CutPrefix(missing.Option, "the program "); ok {
+		platformtest.Require(t, filepath.Base(program), err)
+	}
+	options := regexp.MustCompile(`CONFIG_\w+`).FindAllString(missing.Option, -1)
+	if len(options) == 0 {
+		t.Fatalf("unexpected skip: %v", err)
+	}
+	for _, o := range options {
+		if !platformtest.KernelHas(t, o) {
+			return
+		}
+	}
+	t.Fatalf("unexpected skip: the kernel has %s: %v", missing.Option, err)
 }

@@ -14,7 +14,7 @@ import (
 	"nettoll/platform"
 )
 
-// objects is what an engine has, ours and others', and the namespaces that it hides.
+// objects lists the objects of an engine, ours and others', and the namespaces that it hides.
 func objects(t *testing.T, h *engine.Host) (lines []string) {
 	t.Helper()
 	c := h.Engine.Client
@@ -49,8 +49,8 @@ func objects(t *testing.T, h *engine.Host) (lines []string) {
 	return append(lines, hidden(t)...)
 }
 
-// hidden are the network namespaces that engines hold by a mount. That of the host is
-// held from the first container on that has it.
+// hidden lists the network namespaces that engines hold by a mount, except that of the host, which
+// is held from the first container in it on.
 func hidden(t *testing.T) (lines []string) {
 	t.Helper()
 	b, err := os.ReadFile("/proc/self/mountinfo")
@@ -66,10 +66,10 @@ func hidden(t *testing.T) (lines []string) {
 	return lines
 }
 
-// counters begin the lines of iptables-save, and end those of its chains.
+// counters matches the counters that begin the lines of iptables-save, and end those of its chains.
 var counters = regexp.MustCompile(`^\[\d+:\d+\] | \[\d+:\d+\]$`)
 
-// Rules are those of iptables on a host, as iptables-save prints them, less what counts.
+// Rules lists the iptables rules of a host as iptables-save prints them, without counters.
 func Rules(t *testing.T, h platform.Host) (lines []string) {
 	t.Helper()
 	for _, program := range []string{"iptables-save", "ip6tables-save"} {
@@ -83,7 +83,7 @@ func Rules(t *testing.T, h platform.Host) (lines []string) {
 	return lines
 }
 
-// output is what a program says on an endpoint.
+// output returns the standard output of a program run on an endpoint.
 func output(t *testing.T, e platform.Endpoint, program string) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -97,8 +97,7 @@ func output(t *testing.T, e platform.Endpoint, program string) string {
 	return out.String()
 }
 
-// made are the containers that nettoll has made on an engine, in the order of their
-// names.
+// made returns the containers that nettoll has made on an engine, oldest first.
 func made(t *testing.T, h *engine.Host) (all []container.InspectResponse) {
 	t.Helper()
 	c := h.Engine.Client
@@ -107,7 +106,7 @@ func made(t *testing.T, h *engine.Host) (all []container.InspectResponse) {
 		t.Fatal(err)
 	}
 	for i := range list.Items {
-		o := list.Items[len(list.Items)-1-i] // the latest is the first
+		o := list.Items[len(list.Items)-1-i] // the list begins with the latest
 		one, err := c.ContainerInspect(t.Context(), o.ID, client.ContainerInspectOptions{})
 		if err != nil {
 			t.Fatal(err)

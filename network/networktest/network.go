@@ -3,29 +3,41 @@ package networktest
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
 	"net"
 	"net/netip"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
+	"nettoll/docker/engine"
 	"nettoll/internal/netns"
+	"nettoll/internal/nl/nltest"
+	"nettoll/kube"
 	"nettoll/network"
 	"nettoll/platform"
+	"nettoll/platform/lab"
+	"nettoll/platform/platformtest"
 )
 
-// comesAndGoes builds networks on hosts that stay, looks at addresses and paths, takes
-// them down, and compares what is on the hosts before and after. The first is described
-// for the page. So it does with a network that is given up before it is begun, and with
-// one that is given up half-way.
+// comesAndGoes builds networks on hosts that are kept, checks addresses and paths, takes the
+// networks down, and compares the state of the hosts before and after. The first network is
+// described for the page. It then does the same with a network that is cancelled before it begins,
+// and with one that is cancelled half-way.
 func comesAndGoes(t *testing.T, s *subject, hosts int) {
 	on, kept := s.keep(t, hosts)
 	before := State(t, kept.All()...)
 	var took time.Duration
 	sizes := [][2]int{{1, 1}, {2, 3}}
 	if s.slow() {
-		sizes = sizes[:1] // the larger one is for traffic alone
+		sizes = sizes[:1] // the larger one is covered by the traffic tests
 	}
 	for _, size := range sizes {
 		topo := network.Topology{Hosts: hosts, Servers: size[0], Clients: size[1]}
@@ -39,7 +51,7 @@ func comesAndGoes(t *testing.T, s *subject, hosts int) {
 		if topo.Clients == 1 {
 			describe(t, s, n, hosts)
 		}
-		for range 2 { // the second time must do no harm
+		for range 2 { // closing twice must do no harm
 			if err := n.Close(t.Context()); err != nil {
 				t.Errorf("close: %v", err)
 			}
@@ -99,7 +111,7 @@ func endpoints(t *testing.T, s *subject, n *network.Network, topo network.Topolo
 	}
 }
 
-// whereabouts wants endpoints and daemons to be on hosts of the network, by their names.
+// whereabouts checks that endpoints and daemons name hosts of the network.
 func whereabouts(t *testing.T, n *network.Network) {
 	t.Helper()
 	hosts := map[string]bool{}
@@ -124,7 +136,7 @@ func whereabouts(t *testing.T, n *network.Network) {
 	}
 }
 
-// ownAddress wants a server to be told to listen on an address that it has.
+// ownAddress checks that the address on which a server is to listen is one of its own.
 func ownAddress(t *testing.T, n *network.Network, from, to platform.Endpoint, f network.Family) {
 	t.Helper()
 	own, err := n.Own(from, to, f)
@@ -148,5 +160,183 @@ func ownAddress(t *testing.T, n *network.Network, from, to platform.Endpoint, f 
 	}
 }
 
-// patience bounds the making of hosts.
+// patience bounds the time to make hosts.
 const patience = 60 * time.Second
+
+// keep returns hosts that remain when the networks on them are closed, and a platform that builds
+// networks on them.
+func (s *subject) keep(t *testing.T, n int) (platform.Platform, platform.Hosts) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	req := platform.HostRequest{Count: n}
+	if !s.engines {
+		return Keep(t, s.platform, n)
+	}
+	// Hosts with engines remain anyway. The engines' settings decide which hosts are used.
+	ask := s.platform.Hosts
+	if s.own() {
+		ask = func(ctx context.Context, req platform.HostRequest) (platform.Hosts, error) {
+			return s.HostsOn(ctx, s.platform, req)
+		}
+	}
+	hosts, err := ask(ctx, req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if k, ok := hosts.(kube.Hosts); ok {
+		touch(t, k)
+	}
+	for _, h := range hosts.All() { // loads the image beforehand, which engines keep
+		if d, ok := h.(*engine.Host); ok {
+			if _, err := d.Engine.Load(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	// They remain, and the next network is built on them: while they were taken, it would have others.
+	if err := hosts.Close(ctx); err != nil {
+		t.Fatal(err)
+	}
+	return s.platform, hosts
+}
+
+// touch has a pod on each node of a cluster, whose bridge stays.
+func touch(t *testing.T, k kube.Hosts) {
+	t.Helper()
+	var pods []kube.PodSpec
+	for _, n := range k.Cluster().Nodes {
+		pods = append(pods, kube.PodSpec{Node: n})
+	}
+	if _, err := k.Cluster().Run(t.Context(), pods...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Keep returns hosts that remain when networks on them are closed, and a platform that builds
+// networks on them.
+func Keep(t *testing.T, p platform.Platform, n int) (platform.Platform, platform.Hosts) {
+	t.Helper()
+	hosts, err := p.Hosts(t.Context(), platform.HostRequest{Count: n})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { hosts.Close(context.Background()) })
+	return kept{p, stay{hosts}}, hosts
+}
+
+type kept struct {
+	platform.Platform
+	hosts stay
+}
+
+// Hosts implements platform.Platform.
+func (k kept) Hosts(context.Context, platform.HostRequest) (platform.Hosts, error) {
+	return k.hosts, nil
+}
+
+type stay struct{ platform.Hosts }
+
+func (stay) Close(context.Context) error { return nil }
+
+func (stay) Transient() bool { return false }
+
+// Pair is one client and one server, on two hosts.
+var Pair = network.Topology{Hosts: 2, Servers: 1, Clients: 1}
+
+// Build builds a network in the lab that is closed at the end of the test. If it cannot be built here
+// because program is missing, the test is skipped, or fails (see platformtest.Require).
+func Build(t *testing.T, program string, tech network.Driver, topo network.Topology) *network.Network {
+	t.Helper()
+	platformtest.Require(t, program, tech.Probe(t.Context(), lab.New()))
+	n, err := tech.Connect(t.Context(), topo, lab.New())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := n.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return n
+}
+
+// TooNarrow checks that a network is refused on an underlay with the given MTU, with an error whose
+// requirement begins with want, before anything depends on the kernel or on a program.
+func TooNarrow(t *testing.T, tech network.Driver, mtu int, want string) {
+	t.Helper()
+	topo := Pair
+	topo.Underlay.MTU = mtu
+	n, err := tech.Connect(t.Context(), topo, lab.New())
+	want = fmt.Sprintf("%s on an underlay with the MTU %d: not supported here (needs %s", tech.Name, mtu, want)
+	if err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("%v, %v, want %s", n, err, want)
+	}
+}
+
+// State returns everything that a network could leave on hosts, one line each: devices, routes,
+// firewall rules, kernel parameters, and the objects of engines.
+func State(t *testing.T, hosts ...platform.Host) (lines []string) {
+	t.Helper()
+	for _, h := range hosts {
+		ns := h.Facts().NetNS
+		inv, err := nltest.Inventory(ns)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := append(strings.Split(strings.TrimSpace(inv), "\n"), parameters(t, ns)...)
+		if d, ok := h.(*engine.Host); ok {
+			all = append(append(all, objects(t, d)...), Rules(t, d)...)
+		}
+		for _, l := range all {
+			lines = append(lines, h.Name()+": "+l)
+		}
+	}
+	return lines
+}
+
+// changing matches kernel parameters that are not settings.
+var changing = regexp.MustCompile(`nf_conntrack_count|stable_secret`)
+
+// parameters returns the kernel parameters of a network namespace.
+func parameters(t *testing.T, ns string) (all []string) {
+	t.Helper()
+	const root = "/proc/sys/net"
+	err := netns.Do(ns, func() error {
+		return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || changing.MatchString(path) {
+				return err
+			}
+			b, err := os.ReadFile(path)
+			if errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EINVAL) {
+				return nil // write-only
+			}
+			all = append(all, "parameter "+strings.TrimPrefix(path, root+"/")+" = "+strings.Join(strings.Fields(string(b)), " "))
+			return err
+		})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// Same reports the differences between two states of hosts.
+func Same(t *testing.T, when string, before, after []string) {
+	t.Helper()
+	count := map[string]int{}
+	for _, l := range after {
+		count[l]++
+	}
+	for _, l := range before {
+		count[l]--
+	}
+	for l, n := range count {
+		switch {
+		case n > 0:
+			t.Errorf("%s, this is new: %s", when, l)
+		case n < 0:
+			t.Errorf("%s, this is gone: %s", when, l)
+		}
+	}
+}

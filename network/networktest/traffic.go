@@ -1,24 +1,37 @@
 package networktest
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"nettoll/internal/nl"
 	"nettoll/network"
 	"nettoll/platform"
 	"nettoll/platform/platformtest"
 	"nettoll/record"
+	"nettoll/runner"
+	"nettoll/sampler"
+	"nettoll/workload"
+	"nettoll/workload/engine"
 )
 
-// overhead is more than any tunnel takes of the underlay's MTU, in bytes.
+// overhead is more than any tunnel takes off the underlay's MTU, in bytes.
 const overhead = 200
 
-// traffic measures over a network with one pair of containers, as most are, and over a
-// crowded one, and wants every path proved. Between two hosts, what the pair sends is
-// looked at on the wire.
+// traffic measures over a network with one pair of containers, the usual case, and over a crowded
+// one, and checks that every path is proved. Between two hosts it also captures what the pair sends
+// on the wire.
 func traffic(t *testing.T, s *subject, hosts int) {
 	tap := hosts == 2
 	if tap {
@@ -31,13 +44,16 @@ func traffic(t *testing.T, s *subject, hosts int) {
 	}
 	mtu := s.largeMTU()
 	if hosts == 2 {
-		mtu = 0 // the usual one
+		mtu = 0 // the default
 	}
 	pair := record.Cell{
 		Network: s.network(), Hosts: hosts, Servers: 1, Clients: 1, Tool: "engine", Placement: record.PlacementFree,
 	}
 	crowd := pair
 	crowd.Servers, crowd.Clients, crowd.Processes, crowd.Neighbours, crowd.Rules, crowd.MTU = 2, 3, 2, 3, 30, mtu
+	if s.Services {
+		crowd.Services = 20
+	}
 	var cells []record.Cell
 	for _, family := range s.families() {
 		add := func(c record.Cell, loads ...string) {
@@ -57,8 +73,8 @@ func traffic(t *testing.T, s *subject, hosts int) {
 	w.check(trials)
 }
 
-// engineTraffic is one workload for each family, among several, since engines take
-// long. These stay, and nothing of the traffic may be left on them.
+// engineTraffic measures one workload for each family, among several networks, since engines are
+// slow. The hosts are kept, and the traffic must leave nothing on them.
 func engineTraffic(t *testing.T, s *subject, hosts int) {
 	_, kept := s.keep(t, hosts)
 	before := State(t, kept.All()...)
@@ -74,8 +90,8 @@ func engineTraffic(t *testing.T, s *subject, hosts int) {
 	Same(t, "after the traffic", before, State(t, kept.All()...))
 }
 
-// engineCrowd is a network with all that a topology can have and that engines, which
-// start a few containers in a second and publish a few ports, can build in time.
+// engineCrowd measures a network with everything that a topology can have and that engines, which
+// start a few containers per second and publish a few ports, can build in time.
 func engineCrowd(t *testing.T, s *subject, hosts int) {
 	cell := record.Cell{
 		Network: s.network(), Hosts: hosts, Family: int(s.families()[0]), Servers: 1, Clients: max(1, hosts-1), Neighbours: 1, Rules: 30, MTU: s.largeMTU(),
@@ -92,7 +108,7 @@ func engineCrowd(t *testing.T, s *subject, hosts int) {
 	want(t, Measure(t, s.platform, s.Then(w.look), cells))
 }
 
-// want says of trials what is not as it should be.
+// want reports the trials that are not as they should be.
 func want(t *testing.T, trials []record.Trial) {
 	t.Helper()
 	for _, trial := range trials {
@@ -117,15 +133,15 @@ func want(t *testing.T, trials []record.Trial) {
 	}
 }
 
-// watched looks at networks when they have been built: whether they have what the topology asks
-// for. With a directory, what two hosts of a network with one pair of containers send to the
-// underlay is captured.
+// watched checks, once networks have been built, whether they have what the topology requests. With
+// a directory, it captures what two hosts of a network with one pair of containers send to the
+// underlay.
 type watched struct {
 	t   *testing.T
 	s   *subject
-	dir string // of captures; empty captures nothing
+	dir string // of captures; if empty, nothing is captured
 
-	hosts   []string // that were captured
+	hosts   []string // whose packets were captured
 	filters map[network.Family]string
 }
 
@@ -163,7 +179,7 @@ func (w *watched) look(ctx context.Context, topo network.Topology, n *network.Ne
 	return nil
 }
 
-// further reports whether a host has the rules that a topology asks for.
+// further reports whether a host has the further rules that a topology requests.
 func further(t *testing.T, h platform.Host) bool {
 	t.Helper()
 	ns := h.Facts().NetNS
@@ -180,4 +196,185 @@ func further(t *testing.T, h platform.Host) bool {
 		}
 	}
 	return false
+}
+
+// bare matches packets of containers by their addresses, as a capture filter.
+var bare = map[network.Family]string{
+	network.IPv4: "net 198.19.0.0/16",
+	network.IPv6: "net 2001:2::/56",
+}
+
+// check checks that the payload of the pair's transactions looks on the wire as the network claims,
+// and that none of it is there in another form. Only packets that hosts send are captured: received
+// ones are captured again by the kernel once they are decrypted.
+func (w *watched) check(trials []record.Trial) {
+	w.t.Helper()
+	needed := map[string]uint64{} // transactions, by filter: some filters are the same for both families
+	for _, trial := range trials {
+		filter := w.filters[network.Family(trial.Cell.Family)]
+		if trial.Cell.Clients > 1 || filter == "" {
+			continue
+		}
+		for _, f := range trial.Flows {
+			needed[filter] += f.Transactions
+		}
+	}
+	for _, host := range w.hosts {
+		for filter, transactions := range needed {
+			// A pair that got no CPU time completes no transaction in its window, but has sent
+			// something.
+			if got := w.count(host, filter); uint64(got) < max(1, transactions) {
+				w.t.Errorf("%d packets that %s sent match %q, for %d transactions", got, host, filter, transactions)
+			}
+		}
+		for f, filter := range w.filters {
+			if got := w.count(host, bare[f]+" and not ("+filter+")"); got > 0 {
+				w.t.Errorf("IPv%d: %d packets of containers left %s as they are, and do not match %q", f, got, host, filter)
+			}
+		}
+	}
+}
+
+func (w *watched) file(host string) string { return filepath.Join(w.dir, host) }
+
+// count returns the number of packets sent by a host that match a filter.
+func (w *watched) count(host, filter string) int {
+	w.t.Helper()
+	// The optimizer of libpcap 1.10 gets "net A and not net A" wrong: it matches packets.
+	out, err := exec.CommandContext(w.t.Context(), "tcpdump", "-nn", "-O", "-r", w.file(host), filter).Output()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		w.t.Fatalf("tcpdump %q: %v: %s", filter, err, exit.Stderr)
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return strings.Count(string(out), "\n")
+}
+
+// tap is a set of captures on the hosts of a network. They end before the network is closed.
+type tap struct{ procs []platform.Process }
+
+// capture writes the packets that a host sends to the underlay to a file.
+func (t *tap) capture(ctx context.Context, h platform.Host, file string) error {
+	_ = os.Remove(file) // left by an attempt that failed
+	var said bytes.Buffer
+	proc, err := h.Start(ctx, platform.Command{
+		Path: "tcpdump", Stderr: &said,
+		// Packets are delivered at once, into a large buffer: dropped packets would not be counted.
+		Args: []string{"-i", h.Uplink().Device, "-Q", "out", "-w", file, "-s", "128", "-B", "16384", "-U", "-Z", "root", "--immediate-mode"},
+	})
+	if err != nil {
+		return err
+	}
+	t.procs = append(t.procs, proc)
+	for deadline := time.Now().Add(5 * time.Second); !exists(file); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			return errors.New("tcpdump captures nothing")
+		}
+	}
+	return nil
+}
+
+func exists(path string) bool {
+	var st unix.Stat_t
+	return unix.Stat(path, &st) == nil && st.Size > 0
+}
+
+// end stops the captures.
+func (t *tap) end() {
+	time.Sleep(50 * time.Millisecond) // until the buffer has been written
+	for _, p := range t.procs {
+		if err := unix.Kill(p.PID(), syscall.SIGINT); err == nil {
+			_ = p.Wait()
+		}
+	}
+	t.procs = nil
+}
+
+// tries is how often a trial is run that fails: on a busy machine, a flow can stall for longer than
+// the window. A wrong path is not a matter of luck, and is not tried again.
+const tries = 3
+
+// usualWarmup is long enough for connections to be made.
+const usualWarmup = 50 * time.Millisecond
+
+// Measure runs one round of cells over one network, whatever its name in them, and repeats trials
+// that fail.
+func Measure(t *testing.T, p platform.Platform, tech network.Driver, cells []record.Cell) []record.Trial {
+	t.Helper()
+	return measureAfter(t, usualWarmup, p, tech, cells)
+}
+
+// measureAfter measures with the given warm-up.
+func measureAfter(t *testing.T, warmup time.Duration, p platform.Platform, tech network.Driver, cells []record.Cell) []record.Trial {
+	t.Helper()
+	trials := measure(t, warmup, p, tech, cells)
+	for range tries - 1 {
+		var again []record.Cell
+		for _, trial := range trials {
+			if trial.Status == record.Failed {
+				t.Logf("%s: %s", trial.Cell.Key(), trial.Reason)
+				again = append(again, trial.Cell)
+			}
+		}
+		if len(again) == 0 {
+			break
+		}
+		trials = slices.DeleteFunc(trials, func(t record.Trial) bool { return t.Status == record.Failed })
+		trials = append(trials, measure(t, warmup, p, tech, again)...)
+	}
+	return trials
+}
+
+func measure(t *testing.T, warmup time.Duration, p platform.Platform, tech network.Driver, cells []record.Cell) []record.Trial {
+	t.Helper()
+	m, err := sampler.Machine("/proc", "/sys")
+	if err != nil {
+		t.Fatal(err)
+	}
+	more := slack(t)
+	var trials []record.Trial
+	r := &runner.Runner{
+		Networks: map[string]runner.Recipe{},
+		Tools:    map[string]workload.Tool{"engine": engine.New()},
+		Machine:  m,
+		Settings: record.Settings{Duration: 0.1 + more, Warmup: warmup.Seconds() + more, MinRounds: 1, MaxRounds: 1, Confidence: 0.95, Seed: 1},
+		Cells:    cells,
+		// The cost of the traffic is not tested here.
+		Unwatched: true,
+		Save: func(t record.Trial) error {
+			trials = append(trials, t)
+			return nil
+		},
+		Enough: func([]record.Trial) map[string]bool { return nil },
+	}
+	for _, c := range cells {
+		r.Networks[c.Network] = runner.Recipe{Platform: p, Driver: tech}
+	}
+	if _, err := r.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if len(trials) != len(cells) {
+		t.Errorf("%d trials of %d cells", len(trials), len(cells))
+	}
+	return trials
+}
+
+// Slow reports whether this machine is emulated: it takes a minute for what others do in a second.
+func Slow(t *testing.T) bool { return slack(t) > 0 }
+
+// slack returns the seconds by which warm-up and window are to be longer than on an ordinary
+// machine. On an emulated one a flow may stall for longer than either.
+func slack(t *testing.T) float64 {
+	const variable = "NETTOLL_TEST_SLACK"
+	text := os.Getenv(variable)
+	if text == "" {
+		return 0
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 {
+		t.Fatalf("%s=%s is not a duration", variable, text)
+	}
+	return d.Seconds()
 }

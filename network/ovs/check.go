@@ -12,7 +12,7 @@ import (
 	"nettoll/network"
 )
 
-// check says of every host whether its bridges are in the datapath that was asked for.
+// check checks that the bridges of every host are in the requested datapath.
 func (b *build) check(ctx context.Context) error {
 	for _, v := range b.vswitches {
 		text, err := ask(ctx, v.control(), "dpif/show")
@@ -28,8 +28,8 @@ func (b *build) check(ctx context.Context) error {
 
 var datapathLine = regexp.MustCompile(`(?m)^(\w+)@[^:]+:`)
 
-// misplaced says what is wrong with an answer to dpif/show, which lists datapaths and the
-// bridges in each.
+// misplaced returns what is wrong with an answer to dpif/show, which lists datapaths and the
+// bridges in each, or "" if nothing is.
 func misplaced(show, want string) string {
 	var is []string
 	for _, m := range datapathLine.FindAllStringSubmatch(show, -1) {
@@ -40,7 +40,7 @@ func misplaced(show, want string) string {
 	}
 	switch {
 	case len(is) > 0:
-		return fmt.Sprintf("the datapath is %s, which was to be %s", strings.Join(is, " and "), want)
+		return fmt.Sprintf("the datapath is %s instead of %s", strings.Join(is, " and "), want)
 	case !strings.Contains(show, "\n  "+bridge+":"):
 		return "the bridge is in no datapath"
 	}
@@ -50,19 +50,19 @@ func misplaced(show, want string) string {
 // tso is the kernel's name for TCP segmentation offload.
 const tso = "tx-tcp-segmentation"
 
-// segments makes sure that ovs-vswitchd takes segments of any size from the container: it says only in
-// its log when it does not.
+// segments checks that ovs-vswitchd accepts segments of any size from the container: if it does
+// not, it reports this only in its log.
 func segments(n *plumb.Node) error {
 	on, err := nl.Offload(n.NS, n.Device, tso)
 	if err == nil && !on {
-		err = &network.WrongPath{Finding: "ovs-vswitchd was told userspace-tso-enable and does not offer " + tso + " to the container"}
+		err = &network.WrongPath{Finding: "ovs-vswitchd was given userspace-tso-enable but does not offer " + tso + " to the container"}
 	}
 	return err
 }
 
 var modeInUse = regexp.MustCompile(`(?m)^  port \d+: .*xdp-mode-in-use=([\w-]+)`)
 
-// modes notes how AF_XDP ports work: that is the best that the driver and the kernel can do.
+// modes notes the mode in which AF_XDP ports work, the best that the driver and the kernel support.
 func (b *build) modes(ctx context.Context) error {
 	if b.tech.ports != afxdp {
 		return nil

@@ -11,7 +11,5 @@ import (
 func TestMain(m *testing.M) { testutil.Main(m) }
 
 func TestConformance(t *testing.T) {
-	for _, tech := range ovs.All(nil) {
-		t.Run(tech.Name, func(t *testing.T) { networktest.Conform(t, tech) })
-	}
+	networktest.ConformEach(t, ovs.All(nil)...)
 }

@@ -3,55 +3,34 @@ package ovs
 import (
 	"context"
 	"fmt"
+	"strconv"
 
 	"nettoll/internal/daemon"
 	"nettoll/internal/plumb"
 	"nettoll/network"
 )
 
-// build connects the containers. It gives what tests look into.
+// build connects the containers. It returns the build, for tests.
 func (v variant) build(ctx context.Context, n *plumb.Network) (*build, error) {
-	programs, err := find(v.paths)
-	if err != nil {
-		return nil, err
-	}
 	if err := n.Fits(v.Name, nil, plumb.Less(v.overhead())); err != nil {
 		return nil, err
 	}
-	b := &build{tech: v, Site: n.Site, site: n}
+	b := &build{tech: v, Network: n}
 	for _, h := range n.Hosts {
-		b.vswitches = append(b.vswitches, &vswitch{host: h, programs: programs})
-	}
-	if err := b.everything(ctx); err != nil {
-		return nil, err
+		b.vswitches = append(b.vswitches, &vswitch{host: h, programs: n.Programs})
 	}
 	n.Hops, n.Check = b.hops, b.check
-	n.Needed = b.daemons()
-	if v.datapath == userspace {
-		for _, s := range b.vswitches {
-			n.Carry(s.daemon)
-		}
-	}
 	if v.tunnel != nil {
 		n.OnWire = func(network.Family) string { return fmt.Sprintf("udp dst port %d", v.tunnel.port) }
 	}
-	return b, nil
-}
-
-// daemons are those of all hosts.
-func (b *build) daemons() (all []*daemon.Daemon) {
-	for _, v := range b.vswitches {
-		all = append(all, v.db, v.daemon)
-	}
-	return all
+	return b, b.everything(ctx)
 }
 
 // build is a network under construction.
 type build struct {
 	tech variant
-	*plumb.Site
-	site      *plumb.Network
-	vswitches []*vswitch // by the host
+	*plumb.Network
+	vswitches []*vswitch // by index of the host
 }
 
 func (b *build) everything(ctx context.Context) error {
@@ -66,6 +45,8 @@ func (b *build) everything(ctx context.Context) error {
 		if err := v.start(ctx, b.Site, dir, b.tech); err != nil {
 			return err
 		}
+		b.Watch(false, v.db)
+		b.Watch(b.tech.datapath == userspace, v.daemon)
 		if err := b.host(ctx, v); err != nil {
 			return err
 		}
@@ -81,10 +62,10 @@ func (b *build) everything(ctx context.Context) error {
 	return b.check(ctx)
 }
 
-// overUplink says whether the uplink is a port of Open vSwitch.
+// overUplink reports whether the uplink is a port of Open vSwitch.
 func (b *build) overUplink() bool { return b.tech.tunnel != nil && b.tech.datapath == userspace }
 
-// host makes the bridges of a host and all ports of them, in one transaction.
+// host makes the bridges of a host and all their ports, in one transaction.
 func (b *build) host(ctx context.Context, v *vswitch) error {
 	for _, n := range v.host.Nodes {
 		n.Device, n.Port = device, b.tech.ports.name(n)
@@ -109,10 +90,8 @@ func (b *build) host(ctx context.Context, v *vswitch) error {
 	for _, n := range v.host.Nodes {
 		ports = append(ports, number(n))
 	}
-	for _, h := range b.Hosts {
-		if h != v.host {
-			ports = append(ports, b.tech.tunnel.number(h))
-		}
+	for _, other := range b.Others(v.host) {
+		ports = append(ports, b.tech.tunnel.number(other))
 	}
 	if err := v.count(ctx, ports); err != nil {
 		return err
@@ -126,11 +105,94 @@ func (b *build) host(ctx context.Context, v *vswitch) error {
 	return nil
 }
 
-// mtu is that of the containers of a host.
+// mtu returns the MTU of a host's containers.
 func (b *build) mtu(h *plumb.Host) int {
 	mtu := h.Uplink().MTU - b.tech.overhead()
 	if most := b.tech.MTU; most > 0 {
 		mtu = min(mtu, most)
 	}
 	return mtu
+}
+
+// hops returns the containers' devices and their ports, tunnels and uplinks, and on each host the
+// packets that Open vSwitch counted.
+func (b *build) hops(from, to *plumb.Node, _ network.Family) []network.Hop {
+	a, z := b.vswitches[from.Host.Index], b.vswitches[to.Host.Index]
+	all := append([]network.Hop{from.Hop()}, b.port(from)...)
+	if a == z {
+		all = append(all, a.hop(from.Port+"-"+to.Port, number(from), number(to)))
+	} else {
+		all = append(all, a.hop(from.Port+"-"+b.tech.tunnel.name(to.Host), number(from), b.tech.tunnel.number(to.Host)))
+		all = append(all, b.across(from.Host, to.Host)...)
+		all = append(all, z.hop(b.tech.tunnel.name(from.Host)+"-"+to.Port, b.tech.tunnel.number(from.Host), number(to)))
+	}
+	return append(append(all, b.port(to)...), to.Hop())
+}
+
+// port returns the host's end of a veth pair, if there is one.
+func (b *build) port(n *plumb.Node) []network.Hop {
+	if b.tech.ports == internal {
+		return nil
+	}
+	return []network.Hop{n.PortHop()}
+}
+
+// across returns the path between hosts. The kernel has one device for all tunnels of a kind.
+func (b *build) across(from, to *plumb.Host) []network.Hop {
+	if b.tech.datapath == userspace {
+		return []network.Hop{from.UplinkHop(), to.UplinkHop()}
+	}
+	return []network.Hop{
+		from.Hop(b.tech.tunnel.device), from.UplinkHop(),
+		to.UplinkHop(), to.Hop(b.tech.tunnel.device),
+	}
+}
+
+// tunnel is a kind of tunnel.
+type tunnel struct {
+	kind     string // Open vSwitch's name
+	port     int    // UDP
+	overhead int    // bytes
+	device   string // the kernel's device for all tunnels of the kind
+	need     plumb.Need
+}
+
+var (
+	// Outer IPv4 20, UDP 8, VXLAN 8, inner Ethernet 14.
+	vxlan = &tunnel{"vxlan", 4789, 50, "vxlan_sys_4789", plumb.VXLAN}
+	// The same with 8 bytes for Geneve, and an option of 8 bytes, for which OVN leaves room.
+	geneve = &tunnel{"geneve", 6081, 58, "genev_sys_6081", plumb.Geneve}
+)
+
+const vni = 42
+
+// overhead returns the overhead of the tunnel in bytes, if there is one.
+func (t variant) overhead() int {
+	if t.tunnel == nil {
+		return 0
+	}
+	return t.tunnel.overhead
+}
+
+// name returns the name of the port that leads to a host.
+func (t *tunnel) name(to *plumb.Host) string { return t.kind + "-" + to.Name() }
+
+// number returns its OpenFlow port number, above those of containers.
+func (t *tunnel) number(to *plumb.Host) int { return 60001 + to.Index }
+
+// mesh returns the ovs-vsctl commands that connect a host to all others. The ports are protected:
+// frames from one host must not go to another, or they would run in circles.
+func (b *build) mesh(v *vswitch) (commands []string) {
+	if b.tech.tunnel == nil {
+		return nil
+	}
+	for _, to := range b.Others(v.host) {
+		name := b.tech.tunnel.name(to)
+		commands = append(commands,
+			"--", "add-port", bridge, name, "--", "set", "Port", name, "protected=true",
+			"--", "set", "Interface", name, "type="+b.tech.tunnel.kind, "ofport_request="+strconv.Itoa(b.tech.tunnel.number(to)),
+			fmt.Sprintf("options:key=%d", vni),
+			"options:remote_ip="+to.OnUnderlay(false).String(), "options:local_ip="+v.host.OnUnderlay(false).String())
+	}
+	return commands
 }

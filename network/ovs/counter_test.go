@@ -20,7 +20,7 @@ table_id=254, duration=7s, n_packets=9, n_bytes=9, priority=0,reg0=0x1,actions=c
 }
 
 func TestComplaintsAreAboutTheDatapath(t *testing.T) {
-	for line, want := range map[string][2]bool{ // said with veth ports, and with internal ones
+	for line, want := range map[string][2]bool{ // a complaint with veth ports, and with internal ones
 		"ofproto_dpif|ERR|failed to open datapath of type system: No such file or directory": {true, true},
 		"netdev|WARN|failed to set MTU for network device tap0: No such device":              {true, false},
 		"timeval|WARN|Unreasonably long 1122ms poll interval (4ms user, 219ms system)":       {false, false},

@@ -11,16 +11,18 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"nettoll/internal/daemon"
 	"nettoll/internal/nl"
-	"nettoll/internal/plumb"
+	"nettoll/internal/nl/nltest"
 	"nettoll/internal/program"
 	"nettoll/network"
+	"nettoll/network/networktest"
 	"nettoll/platform"
 	"nettoll/platform/lab"
 	"nettoll/platform/platformtest"
 )
 
-// named is the variant of that name, which can be built here.
+// named returns the variant of that name, and requires that it can be built here.
 func named(t *testing.T, name string) variant {
 	t.Helper()
 	all := variants(nil)
@@ -28,7 +30,7 @@ func named(t *testing.T, name string) variant {
 	if i < 0 {
 		t.Fatalf("there is no %s", name)
 	}
-	_, err := find(nil)
+	_, err := daemon.Find(nil, programs...)
 	platformtest.Require(t, "ovs-vswitchd", err)
 	if err := all[i].driver().Probe(t.Context(), lab.New()); err != nil {
 		t.Fatal(err)
@@ -39,18 +41,18 @@ func named(t *testing.T, name string) variant {
 // on builds a network on a platform.
 func (v variant) on(t *testing.T, topo network.Topology, p platform.Platform) (*build, error) {
 	t.Helper()
-	s, err := plumb.Begin(t.Context(), topo, p)
+	n, err := v.recipe().Lay(t.Context(), topo, p)
 	if err != nil {
 		return nil, err
 	}
-	b, err := v.build(t.Context(), &plumb.Network{Site: s})
+	b, err := v.build(t.Context(), n)
 	if err != nil {
-		return nil, s.Abandon(t.Context(), err)
+		return nil, n.Abandon(t.Context(), err)
 	}
 	return b, nil
 }
 
-// built is a network of the variant with one pair.
+// built returns a network of the variant with one pair.
 func built(t *testing.T, v variant, under platform.Underlay) *build {
 	t.Helper()
 	b, err := v.on(t, network.Topology{Hosts: v.Hosts[0], Servers: 1, Clients: 1, Underlay: under}, lab.New())
@@ -68,14 +70,14 @@ func built(t *testing.T, v variant, under platform.Underlay) *build {
 func TestDaemonThatDiesIsAFault(t *testing.T) {
 	for index, name := range []string{"ovsdb-server", "ovs-vswitchd"} {
 		b := built(t, named(t, "ovs-userspace"), platform.Underlay{})
-		n := b.site.Standing()
+		n := b.Standing()
 		if err := n.Fault(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if remarks := n.Remarks(); len(remarks) > 0 {
 			t.Errorf("a network that is well says %q", remarks)
 		}
-		d := b.daemons()[index]
+		d := b.Needed[index]
 		if err := unix.Kill(d.PID(), syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
@@ -92,10 +94,10 @@ func TestDaemonThatDiesIsAFault(t *testing.T) {
 
 func TestDatapathThatWasNotAskedForIsAWrongPath(t *testing.T) {
 	b := built(t, named(t, "ovs-userspace"), platform.Underlay{})
-	b.tech.datapath = kernel // the bridge is in the other one, as if it had fallen back
+	b.tech.datapath = kernel // the bridge is in the other datapath, as if Open vSwitch had fallen back
 	var wrong *network.WrongPath
-	want := "br0 on h1: the datapath is netdev, which was to be system"
-	if err := b.site.Standing().Fault(t.Context()); !errors.As(err, &wrong) || wrong.Finding != want {
+	want := "br0 on h1: the datapath is netdev instead of system"
+	if err := b.Standing().Fault(t.Context()); !errors.As(err, &wrong) || wrong.Finding != want {
 		t.Errorf("%v, want %q", err, want)
 	}
 	b.tech.datapath = userspace
@@ -103,7 +105,7 @@ func TestDatapathThatWasNotAskedForIsAWrongPath(t *testing.T) {
 		t.Fatal(err)
 	}
 	want = "br0 on h1: the bridge is in no datapath"
-	if err := b.site.Standing().Fault(t.Context()); !errors.As(err, &wrong) || wrong.Finding != want {
+	if err := b.Standing().Fault(t.Context()); !errors.As(err, &wrong) || wrong.Finding != want {
 		t.Errorf("%v, want %q", err, want)
 	}
 }
@@ -134,7 +136,7 @@ func TestContainerWithoutSegmentationIsAWrongPath(t *testing.T) {
 	}
 }
 
-// The queueing disciplines of the uplinks are the underlay's shape, which Open vSwitch would remove.
+// The queueing disciplines of the uplinks shape the underlay. Open vSwitch would remove them.
 func TestUplinkKeepsItsShape(t *testing.T) {
 	b := built(t, named(t, "ovs-userspace-vxlan"), platform.Underlay{Rate: 100e6})
 	for _, h := range b.Hosts {
@@ -174,7 +176,40 @@ func TestQuestionThatIsRefused(t *testing.T) {
 func TestMissingProgramSaysHowToGetIt(t *testing.T) {
 	missing := (*platform.Unsupported)(nil)
 	err := All(program.Paths{"ovs-vswitchd": "/nowhere/ovs-vswitchd"})[3].Probe(t.Context(), lab.New())
-	if !errors.As(err, &missing) || missing.Remedy != "apt install openvswitch-switch, or --tool-path ovs-vswitchd=FILE" {
+	if !errors.As(err, &missing) || missing.Remedy != "apt install openvswitch-switch, or give its path with --tool-path ovs-vswitchd=FILE" {
 		t.Error(err)
+	}
+}
+
+// Even an Open vSwitch that has died leaves nothing behind, and hosts get their addresses back.
+func TestDeadDaemonLeavesNothing(t *testing.T) {
+	for _, name := range []string{"ovs-userspace-tso", "ovs-userspace-vxlan"} {
+		t.Run(name, func(t *testing.T) { dies(t, named(t, name)) })
+	}
+}
+
+func dies(t *testing.T, v variant) {
+	count := v.Hosts[0]
+	on, hosts := networktest.Keep(t, lab.New(), count)
+	before := networktest.State(t, hosts.All()...)
+	b, err := v.on(t, network.Topology{Hosts: count, Servers: 1, Clients: 1}, on)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if with := networktest.State(t, hosts.All()...); slices.Equal(with, before) {
+		t.Errorf("a network has changed nothing: %q", with)
+	}
+	server := b.Servers[0].NS
+	d := b.vswitches[0].daemon
+	if err := unix.Kill(d.PID(), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	_ = d.Wait()
+	if err := b.Close(context.Background()); err != nil {
+		t.Error(err)
+	}
+	networktest.Same(t, "after ovs-vswitchd has died", before, networktest.State(t, hosts.All()...))
+	if inside, err := nltest.Inventory(server); err != nil || strings.Contains(inside, "eth0") {
+		t.Errorf("in the container: %v\n%s", err, inside)
 	}
 }

@@ -11,13 +11,12 @@ import (
 	"nettoll/internal/netns"
 	"nettoll/internal/nl"
 	"nettoll/internal/plumb"
-	"nettoll/network"
+	"nettoll/network/networktest"
 	"nettoll/platform"
-	"nettoll/platform/lab"
 )
 
-// The largest packet that a container's MTU allows must arrive whole, also where the underlay takes jumbo
-// frames.
+// The largest packet that a container's MTU allows must arrive whole, even where the underlay takes
+// jumbo frames.
 func TestLargestPacketsArrive(t *testing.T) {
 	const jumbo = 9000
 	for _, v := range variants(nil) {
@@ -44,22 +43,15 @@ func TestLargestPacketsArrive(t *testing.T) {
 }
 
 func TestUnderlayThatIsTooSmallIsRefused(t *testing.T) {
-	topo := network.Topology{Hosts: 2, Servers: 1, Clients: 1, Underlay: platform.Underlay{MTU: 1329}}
-	var small *platform.Unsupported
-	b, err := named(t, "ovs-userspace-vxlan").on(t, topo, lab.New())
-	if !errors.As(err, &small) || small.Remedy != "--mtu 1330" {
-		t.Errorf("%v, %v", b, err)
-	}
+	networktest.TooNarrow(t, named(t, "ovs-userspace-vxlan").driver(), 1329, "1330 or more")
 	built(t, named(t, "ovs-userspace-vxlan"), platform.Underlay{MTU: 1330})
 }
 
 func mtu(t *testing.T, n *plumb.Node) (mtu int) {
 	t.Helper()
 	err := nl.With(n.NS, func(in *nl.NS) error {
-		l, err := in.Link(n.Device)
-		if err == nil {
-			mtu = l.Attrs().MTU
-		}
+		d, err := in.Interface(n.Device)
+		mtu = d.MTU
 		return err
 	})
 	if err != nil {

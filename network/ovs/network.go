@@ -1,11 +1,17 @@
-// Package ovs measures Open vSwitch as it ships: on each host ovsdb-server, ovs-vswitchd and a
-// bridge of its own with the containers as ports, in the kernel's datapath or in the one
-// in user space, and tunnels between hosts.
+// Package ovs measures Open vSwitch as shipped: on each host ovsdb-server, ovs-vswitchd and a
+// bridge with the containers as ports, in the datapath of the kernel or in that of user space, and
+// tunnels between hosts.
 package ovs
 
 import (
 	"context"
+	"os"
+	"time"
+	"unsafe"
 
+	"golang.org/x/sys/unix"
+
+	"nettoll/internal/daemon"
 	"nettoll/internal/plumb"
 	"nettoll/internal/program"
 	"nettoll/network"
@@ -15,7 +21,7 @@ import (
 // variant is Open vSwitch with one of its datapaths.
 type variant struct {
 	network.Info
-	datapath string // as Open vSwitch calls it: system or netdev
+	datapath string // Open vSwitch's name: system or netdev
 	ports    ports
 	tunnel   *tunnel // nil on one host
 	paths    program.Paths
@@ -28,32 +34,30 @@ const (
 )
 
 const (
-	// mostPorts is how many ports a broadcast can reach: it is sent to all of them at once,
-	// and what exceeds a CPU's backlog (net.core.netdev_max_backlog, 1000) is dropped.
+	// mostPorts is how many ports a broadcast can reach: it is sent to all of them at once, and
+	// packets beyond a CPU's backlog (net.core.netdev_max_backlog, 1000) are dropped.
 	mostPorts = 900
-	// mostTaps is how many internal ports are worth waiting for: ovs-vswitchd looks at all of
-	// them when one is moved.
+	// mostTaps is how many internal ports are worth waiting for: whenever one is moved,
+	// ovs-vswitchd checks all of them.
 	mostTaps = 200
-	// mostXDP is how many ports with AF_XDP are worth their memory: each takes 50 MB.
+	// mostXDP is how many AF_XDP ports are worth their memory: each takes 50 MB.
 	mostXDP = 32
 )
 
-func (v variant) driver() network.Driver {
+func (v variant) driver() network.Driver { return v.recipe().Driver() }
+
+func (v variant) recipe() plumb.Recipe {
 	needs := []plumb.Need{plumb.Veth}
 	switch {
 	case v.datapath == userspace:
-		needs = append(needs, plumb.TUN) // also bridges have a tap device
+		needs = append(needs, plumb.TUN) // bridges have a tap device, too
 	case v.tunnel != nil:
 		needs = append(needs, datapath, v.tunnel.need)
 	default:
 		needs = append(needs, datapath)
 	}
 	r := plumb.Recipe{
-		Info: v.Info, Needs: needs,
-		Have: func(context.Context) error {
-			_, err := find(v.paths)
-			return err
-		},
+		Info: v.Info, Needs: needs, Programs: programs, Paths: v.paths,
 		Build: func(ctx context.Context, n *plumb.Network) error {
 			_, err := v.build(ctx, n)
 			return err
@@ -62,8 +66,102 @@ func (v variant) driver() network.Driver {
 	if v.ports == afxdp {
 		r.Try = func(context.Context, platform.Platform) error { return tryXDP() }
 	}
-	return r.Driver()
+	return r
 }
 
-// datapath is the kernel's.
+// programs are those of Open vSwitch. When all are missing, the error names the first,
+// ovs-vswitchd.
+var programs = []daemon.Program{
+	{Name: "ovs-vswitchd", Get: getOVS}, {Name: "ovsdb-server", Get: getOVS}, {Name: "ovsdb-tool", Get: getOVS},
+	{Name: "ovs-vsctl", Get: getOVS}, {Name: "ovs-ofctl", Get: getOVS}, {Name: "ovs-dpctl", Get: getOVS},
+}
+
+const getOVS = "apt install openvswitch-switch"
+
+// datapath is the kernel's datapath. Where it is missing, the error recommends ovs-userspace.
 var datapath = plumb.Datapath.Or("ovs-userspace")
+
+// All returns every variant, in the order of reports. paths has the programs that are not in PATH.
+func All(paths program.Paths) (drivers []network.Driver) {
+	for _, v := range variants(paths) {
+		drivers = append(drivers, v.driver())
+	}
+	return drivers
+}
+
+func variants(paths program.Paths) []variant {
+	all := []variant{
+		{
+			Info:     network.Info{Name: "ovs", About: "an Open vSwitch bridge in the kernel's datapath with veth ports, one host"},
+			datapath: kernel, ports: veth,
+		},
+		{
+			Info:     network.Info{Name: "ovs-vxlan", About: "Open vSwitch in the kernel's datapath on each host, joined by VXLAN tunnels; MTU 50 below the underlay's"},
+			datapath: kernel, ports: veth, tunnel: vxlan,
+		},
+		{
+			Info:     network.Info{Name: "ovs-geneve", About: "Open vSwitch in the kernel's datapath on each host, joined by Geneve tunnels; MTU 58 below the underlay's"},
+			datapath: kernel, ports: veth, tunnel: geneve,
+		},
+		{
+			Info:     network.Info{Name: "ovs-userspace", About: "an Open vSwitch bridge in the user-space datapath with veth ports whose offloads are off, one host"},
+			datapath: userspace, ports: bareVeth,
+		},
+		{
+			Info: network.Info{Name: "ovs-userspace-tso", About: "an Open vSwitch bridge in the user-space datapath with userspace-tso-enable; " +
+				"its internal (tap) ports are the containers' devices; one host"},
+			datapath: userspace, ports: internal,
+		},
+		{
+			Info:     network.Info{Name: "ovs-userspace-afxdp", About: "an Open vSwitch bridge in the user-space datapath with AF_XDP ports on veth devices whose offloads are off, one host"},
+			datapath: userspace, ports: afxdp,
+		},
+		{
+			Info: network.Info{Name: "ovs-userspace-vxlan", About: "Open vSwitch in the user-space datapath on each host, with the uplink as a port, " +
+				"joined by VXLAN tunnels; MTU 50 below the underlay's"},
+			datapath: userspace, ports: bareVeth, tunnel: vxlan,
+		},
+		{
+			Info: network.Info{Name: "ovs-userspace-geneve", About: "Open vSwitch in the user-space datapath on each host, with the uplink as a port, " +
+				"joined by Geneve tunnels; MTU 58 below the underlay's"},
+			datapath: userspace, ports: bareVeth, tunnel: geneve,
+		},
+	}
+	for i := range all {
+		v := &all[i]
+		v.paths, v.Hosts, v.Startup, v.Endpoints = paths, []int{1}, 500*time.Millisecond, mostPorts
+		if v.tunnel != nil {
+			v.Hosts = []int{2}
+		}
+		switch v.ports {
+		case internal:
+			v.Endpoints = mostTaps
+		case afxdp:
+			v.Endpoints, v.MTU = mostXDP, maxXDP
+		}
+	}
+	return all
+}
+
+// tryXDP makes what every AF_XDP port needs: a socket, and a map that directs an XDP program to it.
+// Only those who may load such programs may make the map.
+func tryXDP() error {
+	fd, err := unix.Socket(unix.AF_XDP, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return unsupportedXDP(os.NewSyscallError("socket", err))
+	}
+	defer unix.Close(fd)
+	attr := struct{ kind, keySize, valueSize, entries, flags uint32 }{unix.BPF_MAP_TYPE_XSKMAP, 4, 4, 1, 0}
+	m, _, errno := unix.Syscall(unix.SYS_BPF, unix.BPF_MAP_CREATE, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))
+	if errno != 0 {
+		return unsupportedXDP(os.NewSyscallError("bpf", errno))
+	}
+	return unix.Close(int(m))
+}
+
+func unsupportedXDP(err error) error {
+	return &platform.Unsupported{
+		Feature: "AF_XDP sockets", Option: "CONFIG_XDP_SOCKETS, and root", Err: err,
+		Remedy: "run as root on a kernel that has CONFIG_XDP_SOCKETS; ovs-userspace does without",
+	}
+}

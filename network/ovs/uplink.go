@@ -15,31 +15,22 @@ import (
 	"nettoll/internal/plumb"
 )
 
-// physical is the bridge that the host's uplink is a port of. Tunnels of the user-space datapath leave
-// through it, as "Connecting VMs Using Tunnels (Userspace)" of Open vSwitch's documentation has it.
+// physical is the bridge with the host's uplink as a port. Tunnels of the user-space datapath leave
+// through it, as in "Connecting VMs Using Tunnels (Userspace)" of Open vSwitch's documentation.
 const physical = "br-phys"
 
-// releaseUplink pushes that the host's addresses come back to its uplink. It is to be called
-// before ovs-vswitchd is started: the bridge must have gone by then.
+// releaseUplink arranges for the host's addresses to be restored on its uplink. It must be called
+// before ovs-vswitchd is started: the bridge must be gone by the time they are restored.
 func (b *build) releaseUplink(h *plumb.Host) {
-	b.Made("addresses of "+physical, func(context.Context) error {
-		return nl.With(h.NS, func(n *nl.NS) error {
-			for _, p := range addresses(h) {
-				if err := n.Addr(h.Uplink().Device, p); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-	})
+	b.MadeIn(h.NS, "addresses of "+physical, func(n *nl.NS) error { return n.Addr(h.Uplink().Device, addresses(h)...) })
 }
 
 func addresses(h *plumb.Host) []netip.Prefix {
 	return []netip.Prefix{h.Uplink().Addr4, h.Uplink().Addr6}
 }
 
-// uplinkCommands make the bridge. Without QoS of the type linux-noop ovs-vswitchd would remove the queueing
-// discipline that shapes the underlay.
+// uplinkCommands returns the commands that make the bridge. Without QoS of the type linux-noop
+// ovs-vswitchd would remove the queueing discipline that shapes the underlay.
 func uplinkCommands(h *plumb.Host) []string {
 	up := h.Uplink().Device
 	return []string{
@@ -70,24 +61,18 @@ func (b *build) takeUplink(h *plumb.Host) error {
 	})
 }
 
-// silence drops what the uplink hands to the host's own stack: the same packets reach ovs-vswitchd, and the host
-// would answer them with complaints that nobody listens. Open vSwitch's documentation
-// demands these rules.
+// silence drops packets that the uplink passes to the host's own stack: the same packets reach
+// ovs-vswitchd, and the host would answer that no process listens. Open vSwitch's documentation
+// requires these rules.
 func (b *build) silence(h *plumb.Host) error {
-	fw, err := nft.New(h.NS, "ovs")
+	fw, err := b.Firewall(h, "ovs")
 	if err != nil {
 		return err
 	}
-	b.Push("hold on the namespace of the firewall", func(context.Context) error { return fw.Close() })
 	up := nft.In(h.Uplink().Device)
 	fw.BaseChain("INPUT", nft.Input, false).Rule(up, nft.Drop())
 	fw.BaseChain("FORWARD", nft.Forward, false).Rule(up, nft.Drop())
-	if err := fw.Commit(); err != nil {
-		return err
-	}
-	b.Site.Rules = append(b.Site.Rules, h.Name()+": "+fw.String())
-	b.Made("firewall rules", func(context.Context) error { return fw.Remove() })
-	return nil
+	return b.Enforce(fw)
 }
 
 const (
@@ -95,13 +80,13 @@ const (
 	discard = 9                // UDP port, RFC 863
 )
 
-// meet makes the hosts look for each other over their bridges, so that ovs-vswitchd learns their hardware
-// addresses before the first packet needs a tunnel.
+// meet makes the hosts find each other over their bridges, so that ovs-vswitchd learns their
+// hardware addresses before the first packet needs a tunnel.
 func (b *build) meet(ctx context.Context) error {
 	return daemon.Until(ctx, meeting, func(ctx context.Context) error {
 		var missing []string
 		for _, v := range b.vswitches {
-			some, err := v.strangers(ctx, b.Hosts)
+			some, err := v.strangers(ctx, b.Others(v.host))
 			if err != nil {
 				return err
 			}
@@ -111,11 +96,11 @@ func (b *build) meet(ctx context.Context) error {
 			return fmt.Errorf("tunnels: %s", strings.Join(missing, ", "))
 		}
 		return nil
-	}, b.daemons()...)
+	}, b.Needed...)
 }
 
-// strangers are the hosts that a vswitch cannot reach yet. It has sent something to each.
-func (v *vswitch) strangers(ctx context.Context, hosts []*plumb.Host) (missing []string, err error) {
+// strangers lists the hosts that a vswitch cannot reach yet. It has sent something to each.
+func (v *vswitch) strangers(ctx context.Context, others []*plumb.Host) (missing []string, err error) {
 	routes, err := ask(ctx, v.control(), "ovs/route/show")
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", v.daemon, err)
@@ -127,9 +112,9 @@ func (v *vswitch) strangers(ctx context.Context, hosts []*plumb.Host) (missing [
 	if !strings.Contains(routes, "dev "+physical) {
 		missing = append(missing, v.daemon.String()+" knows no route over "+physical)
 	}
-	for _, h := range hosts {
-		a := h.Uplink().Addr4.Addr()
-		if h == v.host || strings.Contains(known, "\n"+a.String()+" ") {
+	for _, h := range others {
+		a := h.OnUnderlay(false)
+		if strings.Contains(known, "\n"+a.String()+" ") {
 			continue
 		}
 		missing = append(missing, fmt.Sprintf("%s does not know the neighbour %s", v.daemon, a))
@@ -140,8 +125,9 @@ func (v *vswitch) strangers(ctx context.Context, hosts []*plumb.Host) (missing [
 	return missing, nil
 }
 
-// greet has the kernel ask who has an address, and ovs-vswitchd hear the answer. A kernel that
-// has been asked by the other one knows already, and would not ask for five seconds.
+// greet makes the kernel send an ARP request for an address, so that ovs-vswitchd sees the answer.
+// A kernel that has been asked by the other host already knows the address, and would send no
+// request for five seconds.
 func (v *vswitch) greet(a netip.Addr) error {
 	if err := nl.With(v.host.NS, func(n *nl.NS) error { return n.Forget(physical, a) }); err != nil {
 		return err

@@ -2,28 +2,35 @@ package ovs
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
+	"time"
 
 	"nettoll/internal/daemon"
+	"nettoll/internal/nl"
+	"nettoll/internal/nsexec"
 	"nettoll/internal/plumb"
+	"nettoll/network"
+	"nettoll/platform"
 )
 
-// bridge is the one that the containers of a host are ports of.
+// bridge is the bridge with the containers of a host as ports.
 const bridge = "br0"
 
-// vswitch is the Open vSwitch of a host: a database, and the daemon that does what
-// stands in it.
+// vswitch is the Open vSwitch of a host: a database, and the daemon that implements its contents.
 type vswitch struct {
 	host     *plumb.Host
-	programs programs
+	programs map[string]string // paths of programs, by name
 	dir      string
 	db       *daemon.Daemon
 	daemon   *daemon.Daemon
-	counts   snapshot
+	counts   plumb.Reading[map[int]network.Count]
 }
 
 func (v *vswitch) file(name string) string { return filepath.Join(v.dir, name) }
@@ -51,7 +58,7 @@ func (v *vswitch) start(ctx context.Context, s *plumb.Site, dir string, t varian
 	}
 	settings := []string{"--no-wait", "--", "init"}
 	if t.ports == internal {
-		settings = append(settings, "--", "set", "Open_vSwitch", ".", "other_config:userspace-tso-enable=true") // is read at the start alone
+		settings = append(settings, "--", "set", "Open_vSwitch", ".", "other_config:userspace-tso-enable=true") // read only at start
 	}
 	if err := v.vsctl(ctx, settings...); err != nil {
 		return err
@@ -79,7 +86,7 @@ func (v *vswitch) listens(ctx context.Context) error {
 	return c.Close()
 }
 
-// vsctl changes the database, and waits until the change is in force.
+// vsctl changes the database, and waits until the change has taken effect.
 func (v *vswitch) vsctl(ctx context.Context, args ...string) error {
 	const timeout = "--timeout=30" // seconds
 	err := v.run(ctx, "ovs-vsctl", append([]string{"--db=unix:" + v.socket(), timeout}, args...)...)
@@ -89,4 +96,150 @@ func (v *vswitch) vsctl(ctx context.Context, args ...string) error {
 		}
 	}
 	return err
+}
+
+// run runs a program on the host to its end. Its error contains the program's output.
+func (v *vswitch) run(ctx context.Context, name string, args ...string) error {
+	var said nsexec.Tail
+	cmd := platform.Command{Path: v.programs[name], Args: args, Env: v.environ(), Stdout: &said, Stderr: &said}
+	err := nsexec.Run(ctx, v.host, cmd)
+	if ctx.Err() != nil {
+		return fmt.Errorf("%s on %s: %w", name, v.host.Name(), err)
+	}
+	text := strings.ReplaceAll(said.String(), "\n", " | ")
+	// ovs-vsctl exits with 0 even when ovs-vswitchd could not do what was requested.
+	if err != nil || strings.Contains(text, "Error detected") {
+		if text == "" && err != nil {
+			text = err.Error()
+		}
+		return fmt.Errorf("%s on %s: %s", name, v.host.Name(), text)
+	}
+	return nil
+}
+
+// environ makes the programs write all their files in the host's own directory.
+func (v *vswitch) environ() []string {
+	return []string{"OVS_RUNDIR=" + v.dir, "OVS_LOGDIR=" + v.dir, "OVS_DBDIR=" + v.dir, "OVS_SYSCONFDIR=" + v.dir}
+}
+
+// asking bounds the time of one request to a daemon.
+const asking = 5 * time.Second
+
+// ask sends a command to the control socket of a daemon, as ovs-appctl(8) does, and returns the
+// answer. The protocol is JSON-RPC 1.0; speaking it here saves forking a program for each request.
+func ask(ctx context.Context, socket, method string, args ...string) (answer string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, asking)
+	defer cancel()
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("%s: %w", method, err)
+		}
+	}()
+	c, err := (&net.Dialer{}).DialContext(ctx, "unix", socket)
+	if err != nil {
+		return "", err
+	}
+	defer c.Close()
+	if until, ok := ctx.Deadline(); ok {
+		if err := c.SetDeadline(until); err != nil {
+			return "", err
+		}
+	}
+	if args == nil {
+		args = []string{}
+	}
+	err = json.NewEncoder(c).Encode(map[string]any{"id": 0, "method": method, "params": args})
+	if err != nil {
+		return "", err
+	}
+	var reply struct {
+		Result string
+		Error  *string
+	}
+	if err := json.NewDecoder(c).Decode(&reply); err != nil {
+		return "", fmt.Errorf("read the answer: %w", err)
+	}
+	if reply.Error != nil {
+		return "", fmt.Errorf("refused: %s", *reply.Error)
+	}
+	return reply.Result, nil
+}
+
+// logging sends the daemons' logs to us and nowhere else, without the time, so that repeated
+// messages can be recognized.
+var logging = []string{"-vsyslog:off", "-vfile:off", "-vconsole:info", "-vPATTERN:console:%c|%p|%m"}
+
+// complaint reports whether a line of a log is about a problem with the datapath.
+func (t variant) complaint(line string) bool {
+	level := strings.Contains(line, "|ERR|") || strings.Contains(line, "|WARN|")
+	return level && !harmless.MatchString(line) && !(t.ports == internal && moved.MatchString(line))
+}
+
+var (
+	// harmless matches messages about a busy machine, about a kernel datapath that was not
+	// requested, and about a limit that does not apply to those who may open AF_XDP sockets.
+	harmless = regexp.MustCompile(`^(timeval|ovs_rcu|poll_loop|coverage)\b|` +
+		`failed to enumerate system datapaths|setrlimit\(RLIMIT_MEMLOCK\)|Dropped \d+ log messages`)
+	// moved matches a message about an internal port that has been moved into its container, where
+	// it works.
+	moved = regexp.MustCompile(`: No such device$`)
+)
+
+// ending bounds the orderly shutdown of ovs-vswitchd.
+const ending = 5 * time.Second
+
+// cleanup stops ovs-vswitchd and removes everything that it has made in the kernel.
+func (v *vswitch) cleanup(ctx context.Context, t variant) error {
+	if v.daemon.Fault() != nil {
+		return v.sweep(ctx, t)
+	}
+	if _, err := ask(ctx, v.control(), "exit", "--cleanup"); err != nil && v.daemon.Fault() == nil {
+		return err
+	}
+	for until := time.Now().Add(ending); v.daemon.Fault() == nil; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(until) {
+			return fmt.Errorf("%s did not exit within %v of being told to", v.daemon, ending)
+		}
+	}
+	return nil
+}
+
+// Names that ovs-vswitchd gives to the datapaths that it makes, and to a device of each.
+const (
+	kernelDatapath = "ovs-system"
+	userDatapath   = "ovs-netdev"
+)
+
+// sweep removes what an ovs-vswitchd that died has left: it leaves its tap devices, for the next
+// ovs-vswitchd to find, and a datapath in the kernel.
+func (v *vswitch) sweep(ctx context.Context, t variant) error {
+	errs := []error{v.removeDatapath(ctx)}
+	names := []string{bridge, physical, userDatapath}
+	if t.ports == internal {
+		for _, n := range v.host.Nodes {
+			names = append(names, n.Port) // until it is moved into its container
+			errs = append(errs, nl.With(n.NS, func(in *nl.NS) error { return in.Remove(n.Device) }))
+		}
+	}
+	errs = append(errs, nl.With(v.host.NS, func(n *nl.NS) error {
+		if t.tunnel != nil {
+			names = append(names, t.tunnel.device)
+		}
+		for _, name := range names {
+			if err := n.Remove(name); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	return errors.Join(errs...)
+}
+
+// removeDatapath removes the kernel's datapath with its ports, if there is one.
+func (v *vswitch) removeDatapath(ctx context.Context) error {
+	left, err := nl.HasDevice(v.host.NS, kernelDatapath)
+	if err != nil || !left {
+		return err
+	}
+	return v.run(ctx, "ovs-dpctl", "del-dp", kernelDatapath)
 }

@@ -1,26 +1,18 @@
 package routedbgp_test
 
 import (
-	"context"
 	"strings"
 	"testing"
 
 	"nettoll/internal/nl"
 	"nettoll/internal/plumb"
-	"nettoll/network"
+	"nettoll/network/networktest"
 	"nettoll/network/routedbgp"
-	"nettoll/platform/lab"
-	"nettoll/platform/platformtest"
 )
 
-// TestLostRoutes has one host forget the way to the other, while BIRD goes on.
+// TestLostRoutes has one host lose the route to the other, while BIRD keeps running.
 func TestLostRoutes(t *testing.T) {
-	platformtest.Require(t, "bird", routedbgp.New(nil).Probe(t.Context(), lab.New()))
-	n, err := routedbgp.New(nil).Connect(t.Context(), network.Topology{Hosts: 2, Servers: 1, Clients: 1}, lab.New())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer n.Close(context.Background())
+	n := networktest.Build(t, "bird", routedbgp.New(nil), networktest.Pair)
 	fault := func(want string) {
 		t.Helper()
 		err := n.Broken(t.Context())
@@ -30,7 +22,7 @@ func TestLostRoutes(t *testing.T) {
 	}
 	fault("")
 	second := n.Hosts[1]
-	err = nl.With(second.Facts().NetNS, func(n *nl.NS) error { return n.Unroute(plumb.Subnet(0, true)) })
+	err := nl.With(second.Facts().NetNS, func(n *nl.NS) error { return n.Unroute(plumb.Subnet(0, true)) })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,18 +5,20 @@ import (
 	"fmt"
 	"net/netip"
 
+	"nettoll/agent"
 	"nettoll/internal/nl"
 	"nettoll/internal/plumb"
 	"nettoll/network"
+	"nettoll/platform"
 )
 
 const (
 	bridge = "br0"
 	tun    = "tun0"
 	port   = 8290 // UDP; not assigned by IANA
-	// outer is what the datagram adds to a packet, in bytes: IPv4 20, UDP 8.
+	// outer is the size that the datagram adds to a packet, in bytes: IPv4 20, UDP 8.
 	outer = 28
-	// ethernet is what a frame has more than its packet, in bytes.
+	// ethernet is the size of a frame's header, in bytes.
 	ethernet = 14
 )
 
@@ -44,7 +46,7 @@ func (v variant) build(ctx context.Context, on *plumb.Network) error {
 	return nil
 }
 
-// overhead is what the overlay adds to a packet of a container, in bytes.
+// overhead returns the number of bytes that the overlay adds to a packet of a container.
 func (v variant) overhead() int {
 	if v.frames {
 		return outer + ethernet
@@ -52,7 +54,7 @@ func (v variant) overhead() int {
 	return outer
 }
 
-// build is the overlay at work.
+// build is an overlay network.
 type build struct {
 	*plumb.Network
 	carriers map[*plumb.Host]*carrier
@@ -61,17 +63,10 @@ type build struct {
 // routed builds a host whose packets for other hosts' containers are routed to the process.
 func (n *build) routed(ctx context.Context, h *plumb.Host) error {
 	mtu := h.Uplink().MTU - outer
-	br, err := n.AddBridge(h, bridge, mtu, true)
-	if err != nil {
-		return err
-	}
-	if err := br.Attach(ctx, n.Site, h.Nodes, plumb.Plug{Gateway: true}); err != nil {
+	if err := n.Bridge(ctx, h, bridge, mtu, plumb.Attachment{Gateway: true}); err != nil {
 		return err
 	}
 	if err := h.BridgeNetfilter(false); err != nil {
-		return err
-	}
-	if err := h.Forwarding(); err != nil {
 		return err
 	}
 	if err := n.start(ctx, h, tun, false); err != nil {
@@ -84,36 +79,21 @@ func (n *build) routed(ctx context.Context, h *plumb.Host) error {
 		if err := ns.Up(tun); err != nil {
 			return err
 		}
-		for _, six := range []bool{false, true} { // the routes go with the device
-			if err := ns.Route(plumb.Segment(six), netip.Addr{}, tun); err != nil {
-				return err
-			}
-		}
-		return nil
+		return ns.Lead(tun, plumb.Segment(false), plumb.Segment(true)) // the routes disappear with the device
 	})
 }
 
 // bridged builds a host whose process takes frames off a port of the bridge.
 func (n *build) bridged(ctx context.Context, h *plumb.Host) error {
 	mtu := h.Uplink().MTU - outer - ethernet
-	br, err := n.AddBridge(h, bridge, mtu, false)
-	if err != nil {
+	if err := n.Bridge(ctx, h, bridge, mtu, plumb.Attachment{Flat: true, Kept: 1}); err != nil {
 		return err
 	}
-	br.Kept = 1 // for the process
-	if err := br.Attach(ctx, n.Site, h.Nodes, plumb.Plug{Flat: true}); err != nil {
-		return err
-	}
-	for _, c := range h.Nodes {
-		if err := c.CompleteChecksums(); err != nil {
-			return err
-		}
-	}
-	if err := h.BridgeNetfilter(false); err != nil {
+	if err := h.CompleteChecksums(); err != nil {
 		return err
 	}
 	n.MadeDevice(h.NS, bridgeEnd)
-	err = nl.With(h.NS, func(ns *nl.NS) error {
+	err := nl.With(h.NS, func(ns *nl.NS) error {
 		if err := ns.AddPair(bridgeEnd, h.NS, processEnd, mtu); err != nil {
 			return err
 		}
@@ -131,7 +111,7 @@ func (n *build) bridged(ctx context.Context, h *plumb.Host) error {
 	return n.start(ctx, h, processEnd, true)
 }
 
-// path is the same in both directions.
+// path returns the path, which is the same in both directions.
 func (n *build) path(from, to *plumb.Node, _ network.Family) []network.Hop {
 	hops := append([]network.Hop{from.Hop(), from.PortHop()}, n.carriers[from.Host].hops...)
 	hops = append(hops, from.Host.UplinkHop(), to.Host.UplinkHop())
@@ -139,3 +119,64 @@ func (n *build) path(from, to *plumb.Node, _ network.Family) []network.Hop {
 }
 
 func onWire(network.Family) string { return fmt.Sprintf("udp dst port %d", port) }
+
+// carrier is the process of a host.
+type carrier struct {
+	network.Daemon
+	client *agent.Client
+	hops   []network.Hop // the overlay's hops on this host
+}
+
+// start runs the process of a host, which carries the packets of the device.
+func (n *build) start(ctx context.Context, h *plumb.Host, device string, frames bool) error {
+	proc, err := h.Start(ctx, platform.Command{Path: platform.Self, Args: []string{"agent"}})
+	if err != nil {
+		return err
+	}
+	c := &carrier{
+		Daemon: network.Daemon{Name: "udp-overlay on " + h.Name(), Host: h.Name(), PID: proc.PID()},
+		client: agent.Dial(proc),
+	}
+	n.Push(c.Name, func(context.Context) error { return c.client.Close() })
+	o := overlay{Device: device, Frames: frames, Listen: netip.AddrPortFrom(h.OnUnderlay(false), port)}
+	for _, other := range n.Others(h) {
+		o.Peers = append(o.Peers, peer{
+			Addr:    netip.AddrPortFrom(other.OnUnderlay(false), port),
+			Subnets: []netip.Prefix{plumb.Subnet(other.Index, false), plumb.Subnet(other.Index, true)},
+		})
+	}
+	if err := c.client.Call(ctx, methodServe, o, nil); err != nil {
+		return fmt.Errorf("serve: %w", err)
+	}
+	way := bridge // which routes to the device
+	if frames {
+		way = bridgeEnd
+	}
+	c.hops = []network.Hop{
+		h.Hop(device), {Name: h.Name() + "/udp-overlay", Kind: network.Proxy, Read: c.carried}, h.Hop(way),
+	}
+	n.carriers[h] = c
+	n.Procs = append(n.Procs, c.Daemon)
+	return nil
+}
+
+// carried returns the counters of the process.
+func (c *carrier) carried(ctx context.Context) (count network.Count, err error) {
+	err = c.client.Call(ctx, methodCount, struct{}{}, &count)
+	return count, err
+}
+
+// check checks that no process has exited or stopped carrying packets.
+func (n *build) check(ctx context.Context) error {
+	for _, h := range n.Site.Hosts {
+		c := n.carriers[h]
+		err := c.client.Err()
+		if err == nil {
+			_, err = c.carried(ctx)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", c.Name, err)
+		}
+	}
+	return nil
+}

@@ -14,16 +14,16 @@ import (
 	"nettoll/network"
 )
 
-// Methods of the agent that is the process of a host.
+// Methods of the agent that runs as the process of a host.
 const (
 	methodServe = "udpoverlay.serve"
 	methodCount = "udpoverlay.count"
 )
 
-// overlay is what the process of a host is to do.
+// overlay is the task of a host's process.
 type overlay struct {
-	Device string // that packets come and go through
-	Frames bool   // whole frames, else packets
+	Device string // through which packets come and go
+	Frames bool   // whether packets come as Ethernet frames
 	Listen netip.AddrPort
 	Peers  []peer
 }
@@ -34,8 +34,8 @@ type peer struct {
 	Subnets []netip.Prefix // of its containers
 }
 
-// Handlers are the agent's half: it copies between a device and a UDP socket until the
-// agent ends.
+// Handlers returns the agent's methods: it copies between a device and a UDP socket until the agent
+// ends.
 func Handlers() map[string]agent.Handler {
 	d := &datapath{}
 	return map[string]agent.Handler{
@@ -44,8 +44,8 @@ func Handlers() map[string]agent.Handler {
 	}
 }
 
-// datapath is one process at work. Each direction has a goroutine, a buffer and counters
-// of its own, and the two share nothing that is written but the table of a switch.
+// datapath is one process at work. Each direction has its own goroutine, buffer and counters, and
+// the only written data that the two share is the table of a switch.
 type datapath struct {
 	serving  atomic.Bool
 	out, in  direction
@@ -54,31 +54,31 @@ type datapath struct {
 	table    table
 }
 
-// table says where packets go.
+// table decides where packets go.
 type table interface {
-	// toward is the peers that a packet goes to. The answer is not to be changed.
+	// toward returns the peers that a packet goes to. The result must not be modified.
 	toward(packet []byte) []netip.AddrPort
-	// learn looks at a packet that a peer has sent, and says whether to take it.
+	// learn examines a packet that a peer has sent, and reports whether to accept it.
 	learn(packet []byte, from netip.AddrPort) bool
 }
 
-// direction is what one of the goroutines has carried.
+// direction counts the packets that one of the goroutines has carried.
 type direction struct {
 	packets, bytes atomic.Uint64
-	err            atomic.Pointer[error] // why it carries no more
-	_              [64]byte              // the next one is on a cache line of its own
+	err            atomic.Pointer[error] // why it stopped carrying packets
+	_              [64]byte              // puts the next one on a cache line of its own
 }
 
-// largest is more than a device's MTU can be, in bytes.
+// largest is more than any MTU of a device, in bytes.
 const largest = 64 << 10
 
-// buffer is how much may wait in the UDP socket, in bytes; the kernel grants at most its
+// buffer is the size of the UDP socket's receive buffer, in bytes; the kernel grants at most
 // net.core.rmem_max.
 const buffer = 4 << 20
 
 func (d *datapath) serve(_ context.Context, o overlay) (struct{}, error) {
 	if !d.serving.CompareAndSwap(false, true) {
-		return struct{}{}, errors.New("an overlay is served already")
+		return struct{}{}, errors.New("already serving an overlay")
 	}
 	return struct{}{}, d.begin(o)
 }
@@ -106,14 +106,14 @@ func (d *datapath) begin(o overlay) (err error) {
 	return nil
 }
 
-// end runs a direction and keeps why it ended.
+// end runs a direction and stores the reason why it ended.
 func (r *direction) end(name string, carry func() error) {
-	err := fmt.Errorf("%s nothing is carried any more: %w", name, carry())
+	err := fmt.Errorf("nothing is carried any more %s: %w", name, carry())
 	r.err.Store(&err)
 }
 
-// outward carries what containers send, until the device cannot be read any more. What the
-// underlay does not take is lost, as on any link.
+// outward carries packets of containers, until the device can no longer be read. Packets that the
+// underlay does not accept are lost, as on any link.
 func (d *datapath) outward() error {
 	buf := make([]byte, largest)
 	for {
@@ -130,7 +130,7 @@ func (d *datapath) outward() error {
 	}
 }
 
-// inward carries what peers send.
+// inward carries packets of peers.
 func (d *datapath) inward() error {
 	buf := make([]byte, largest)
 	for {
@@ -148,7 +148,7 @@ func (d *datapath) inward() error {
 	}
 }
 
-// count is what both directions have carried. A process that carries no more says why.
+// count returns the sum of both directions, or the error of a direction that has ended.
 func (d *datapath) count(context.Context, struct{}) (network.Count, error) {
 	var sum network.Count
 	for _, r := range []*direction{&d.out, &d.in} {

@@ -1,7 +1,6 @@
 package udpoverlay_test
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"time"
@@ -11,9 +10,8 @@ import (
 	"nettoll/internal/nl"
 	"nettoll/internal/testutil"
 	"nettoll/network"
+	"nettoll/network/networktest"
 	"nettoll/network/udpoverlay"
-	"nettoll/platform"
-	"nettoll/platform/lab"
 )
 
 func TestMain(m *testing.M) { testutil.Main(m) }
@@ -21,19 +19,7 @@ func TestMain(m *testing.M) { testutil.Main(m) }
 // connect builds a network of two hosts.
 func connect(t *testing.T, tech network.Driver) *network.Network {
 	t.Helper()
-	if err := tech.Probe(t.Context(), lab.New()); err != nil {
-		t.Skip(err)
-	}
-	n, err := tech.Connect(t.Context(), network.Topology{Hosts: 2, Servers: 1, Clients: 1}, lab.New())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := n.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
-	return n
+	return networktest.Build(t, "kernel", tech, networktest.Pair)
 }
 
 func fault(t *testing.T, n *network.Network) string {
@@ -68,7 +54,7 @@ func TestDeviceThatGoesIsAFault(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = "udp-overlay on h1: from overlay-packet to the underlay nothing is carried any more: "
+	const want = "udp-overlay on h1: nothing is carried any more from overlay-packet to the underlay: "
 	got := fault(t, n)
 	for got == "" { // until the process has noticed
 		time.Sleep(time.Millisecond)
@@ -80,13 +66,6 @@ func TestDeviceThatGoesIsAFault(t *testing.T) {
 }
 
 func TestUnderlayTooSmall(t *testing.T) {
-	for want, tech := range map[string]network.Driver{
-		"udp-overlay-tun on an underlay with the MTU 1300: not supported here (needs 1308 or more: containers would have 1272, and IPv6 needs 1280)":    udpoverlay.NewTUN(),
-		"udp-overlay-packet on an underlay with the MTU 1300: not supported here (needs 1322 or more: containers would have 1258, and IPv6 needs 1280)": udpoverlay.NewPacket(),
-	} {
-		topo := network.Topology{Hosts: 2, Servers: 1, Clients: 1, Underlay: platform.Underlay{MTU: 1300}}
-		if _, err := tech.Connect(t.Context(), topo, lab.New()); err == nil || err.Error() != want {
-			t.Errorf("%v, want %s", err, want)
-		}
-	}
+	networktest.TooNarrow(t, udpoverlay.NewTUN(), 1300, "1308 or more: containers would have 1272, and IPv6 needs 1280)")
+	networktest.TooNarrow(t, udpoverlay.NewPacket(), 1300, "1322 or more: containers would have 1258, and IPv6 needs 1280)")
 }

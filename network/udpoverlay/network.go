@@ -1,24 +1,29 @@
-// Package udpoverlay measures what it costs that packets between hosts leave the kernel:
-// a process on each host takes them, puts them into UDP and gives them back. It is
-// nettoll's own and as small as such a thing can be, a reference datapath for overlays in
-// user space, and none of these.
+// Package udpoverlay measures the cost of packets between hosts leaving the kernel: a process on
+// each host reads them, puts them into UDP and writes them back. It is nettoll's own and as small
+// as possible: a reference datapath for overlays in user space, not one of the overlays in use.
 package udpoverlay
 
 import (
 	"context"
+	"errors"
 
+	"golang.org/x/sys/unix"
+
+	"nettoll/internal/netns"
+	"nettoll/internal/nl"
 	"nettoll/internal/plumb"
 	"nettoll/network"
+	"nettoll/platform"
 )
 
-// variant is the overlay in one of its ways.
+// variant is one variant of the overlay.
 type variant struct {
 	network.Info
-	frames bool // it takes whole frames off a port of the bridge, else packets that are routed to it
+	frames bool // whether it takes whole frames off a port of the bridge, rather than packets routed to it
 }
 
-// NewTUN is the variant that packets are routed to, through a TUN device, as flannel's
-// udp backend has it.
+// NewTUN returns the driver of the variant to which packets are routed, through a TUN device, like
+// flannel's udp backend.
 func NewTUN() network.Driver {
 	return variant{Info: network.Info{
 		Name: "udp-overlay-tun", Hosts: []int{2}, Endpoints: plumb.MaxPorts, Overflow: true,
@@ -27,8 +32,8 @@ func NewTUN() network.Driver {
 	}}.driver(nil, plumb.TUN)
 }
 
-// NewPacket is the variant that takes frames off a port of the bridge through a packet
-// socket, as Weave Net's sleeve does with pcap.
+// NewPacket returns the driver of the variant that takes frames off a port of the bridge through a
+// packet socket, as Weave Net's sleeve does with pcap.
 func NewPacket() network.Driver {
 	return variant{frames: true, Info: network.Info{
 		Name: "udp-overlay-packet", Hosts: []int{2}, Endpoints: plumb.MaxPorts - 1, Overflow: true, // one port of the bridge is the overlay's
@@ -40,4 +45,29 @@ func NewPacket() network.Driver {
 
 func (v variant) driver(have func(context.Context) error, further ...plumb.Need) network.Driver {
 	return plumb.Recipe{Info: v.Info, Needs: append([]plumb.Need{plumb.Veth, plumb.BridgeDevice}, further...), Have: have, Build: v.build}.Driver()
+}
+
+// trySocket opens a packet socket on a device of a temporary namespace.
+func trySocket(ctx context.Context) error {
+	made, err := netns.New(ctx, 1, func() error {
+		if err := nl.With("", func(n *nl.NS) error { return n.Up("lo") }); err != nil {
+			return err
+		}
+		f, err := nl.Packet("lo")
+		if err == nil {
+			err = f.Close()
+		}
+		return err
+	})
+	for _, ns := range made {
+		ns.Close()
+	}
+	if err == nil {
+		return nil
+	}
+	missing := platform.Unsupported{Feature: "packet sockets", Option: "CONFIG_PACKET", Remedy: "modprobe af_packet as root, or use a kernel that has CONFIG_PACKET", Err: err}
+	if errors.Is(err, unix.ENOPROTOOPT) {
+		missing.Option, missing.Remedy = "Linux 4.20", "use a newer kernel: this one cannot keep a packet socket from receiving the packets that it sends"
+	}
+	return &missing
 }

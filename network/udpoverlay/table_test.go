@@ -18,7 +18,7 @@ func peers() []peer {
 	}
 }
 
-// packet is the header of an IP packet to an address.
+// packet returns the header of an IP packet to an address.
 func packet(to string) []byte {
 	a := netip.MustParseAddr(to)
 	if a.Is4() {
@@ -44,7 +44,7 @@ func TestPacketsFollowTheirRoutes(t *testing.T) {
 	}
 }
 
-// frame is one from an Ethernet address to another.
+// frame returns the start of a frame from one Ethernet address to another.
 func frame(to, from mac) []byte { return slices.Concat(to[:], from[:], []byte{8, 0}) }
 
 func TestSwitchLearns(t *testing.T) {

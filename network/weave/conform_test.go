@@ -8,7 +8,5 @@ import (
 )
 
 func TestConformance(t *testing.T) {
-	for _, tech := range weave.All(nil) {
-		t.Run(tech.Name, func(t *testing.T) { networktest.Conform(t, tech) })
-	}
+	networktest.ConformEach(t, weave.All(nil)...)
 }

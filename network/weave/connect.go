@@ -13,17 +13,17 @@ import (
 	"nettoll/platform"
 )
 
-// Names that weaver gives to what it makes on a host.
+// Names that weaver gives to the devices that it makes on a host.
 const (
 	bridge      = "weave"
 	bridgeEnd   = "vethwe-bridge" // a port of the bridge, and its other end:
 	pcapEnd     = "vethwe-pcap"
 	datapathEnd = "vethwe-datapath"
-	datapath    = "datapath"   // Open vSwitch's, which datapathEnd is a port of
+	datapath    = "datapath"   // of Open vSwitch; datapathEnd is one of its ports
 	tunnel      = "vxlan-6784" // another port of it
 )
 
-// build is one under construction.
+// build is a network under construction.
 type build struct {
 	*plumb.Network
 	variant
@@ -31,11 +31,11 @@ type build struct {
 	dir string
 }
 
-// on is what the weavers are to build on a site.
+// on prepares a network of weavers on a site.
 func (v variant) on(site *plumb.Network, w weaver) *build {
 	n := &build{Network: site, variant: v, weaver: w}
 	site.OnWire, site.Hops, site.Check, site.Fragments = v.onWire, n.hops, n.check, probes(site.Hosts)
-	site.Notes = append(site.Notes, "weaver is of the version "+w.version)
+	site.Notes = append(site.Notes, "weaver is version "+w.version)
 	return n
 }
 
@@ -44,7 +44,8 @@ func (n *build) build(ctx context.Context) (err error) {
 		return err
 	}
 	for _, h := range n.Site.Hosts {
-		// Rules meet what crosses the bridge where the kernel can do that, as beside Docker.
+		// Rules apply to packets that cross the bridge where the kernel supports it, as on hosts
+		// with Docker.
 		if err := h.BridgeNetfilter(true); err != nil && !errors.Is(err, platform.ErrUnsupported) {
 			return err
 		}
@@ -58,26 +59,19 @@ func (n *build) build(ctx context.Context) (err error) {
 	return n.agree(ctx)
 }
 
-// attach gives containers what "weave attach" gives them, but for the times that ARP
-// entries live there and, in newer versions, two rules about multicast.
+// attach gives containers what "weave attach" gives them, except for the lifetimes of ARP entries
+// and, in newer versions, two rules about multicast.
 func (n *build) attach(ctx context.Context, h *plumb.Host) error {
-	b := plumb.Bridge{Name: bridge, Host: h, MTU: n.mtu(h.Uplink().MTU), Kept: 1}
-	if err := b.Attach(ctx, n.Site, h.Nodes, plumb.Plug{Flat: true}); err != nil {
+	b := plumb.Bridge{Name: bridge, Host: h, MTU: n.mtu(h.Uplink().MTU)}
+	err := b.Attach(ctx, n.Site, h.Nodes, plumb.Attachment{Flat: true, Kept: 1})
+	if err != nil || n.fast {
 		return err
 	}
-	if n.fast {
-		return nil
-	}
-	for _, c := range h.Nodes {
-		if err := c.CompleteChecksums(); err != nil {
-			return err
-		}
-	}
-	return nil
+	return h.CompleteChecksums()
 }
 
-// probes is how many fragments a weaver sends within five minutes: it tries whether these
-// arrive at each other one by 60,001 bytes, when they connect and in that interval again.
+// probes is how many fragments a weaver sends within five minutes: to test whether fragments arrive
+// at each other weaver, it sends 60,001 bytes when they connect and once more in that interval.
 func probes(hosts []*plumb.Host) uint64 {
 	const size, headers, times = 60_001, 28, 2
 	room := hosts[0].Uplink().MTU - headers
@@ -85,16 +79,16 @@ func probes(hosts []*plumb.Host) uint64 {
 }
 
 const (
-	// ownMTU is Weave's, for underlays of 1460 bytes (Google's) and more.
+	// ownMTU is Weave's default, for underlays of 1460 bytes (Google's) and more.
 	ownMTU, ownUnderlay, ordinary = 1376, 1460, 1500
-	// overhead is the most that Weave adds, in bytes, as its documentation has it (VXLAN 50,
-	// ESP 34), and sealed what sleeve adds that encrypts: IPv4 and UDP 28, the weaver's name
-	// 6, NaCl 24, and two Ethernet headers, to a multiple of four.
+	// overhead is the most that Weave adds, in bytes, according to its documentation (VXLAN 50, ESP
+	// 34), and sealed is what sleeve adds with encryption: IPv4 and UDP 28, the weaver's name 6,
+	// NaCl 24, and two Ethernet headers, rounded up to a multiple of four.
 	overhead, sealed = 84, 88
 )
 
-// mtu is that of containers: Weave's own on an ordinary underlay, and on others what its
-// documentation has the user set.
+// mtu returns the MTU of containers: Weave's default on an ordinary underlay, and on others the one
+// that its documentation tells the user to set.
 func (v variant) mtu(underlay int) int {
 	switch {
 	case underlay >= ownUnderlay && underlay <= ordinary:
@@ -111,17 +105,16 @@ func (n *build) hops(from, to *plumb.Node, _ network.Family) []network.Hop {
 	return append(append(hops, n.own(to.Host)...), to.PortHop(), to.Hop())
 }
 
-// own are Weave's devices on a host.
+// own returns the hops over Weave's devices on a host.
 func (n *build) own(h *plumb.Host) []network.Hop {
-	end := plumb.DeviceHop(h.Name(), h.NS, bridgeEnd)
-	if !n.fast {
-		return []network.Hop{end, plumb.DeviceHop(h.Name(), h.NS, pcapEnd)}
+	if n.fast {
+		return []network.Hop{h.Hop(bridgeEnd), maybe(h.Hop(datapathEnd)), maybe(h.Hop(tunnel))}
 	}
-	return []network.Hop{end, maybe(plumb.DeviceHop(h.Name(), h.NS, datapathEnd)), maybe(plumb.DeviceHop(h.Name(), h.NS, tunnel))}
+	return []network.Hop{h.Hop(bridgeEnd), h.Hop(pcapEnd)}
 }
 
-// maybe is a hop over a device that is not there when Weave has fallen back. Nothing has
-// crossed it then.
+// maybe is a hop over a device that does not exist when Weave has fallen back. Then nothing has
+// crossed it.
 func maybe(h network.Hop) network.Hop {
 	read := h.Read
 	h.Read = func(ctx context.Context) (network.Count, error) {
@@ -134,7 +127,7 @@ func maybe(h network.Hop) network.Hop {
 	return h
 }
 
-// onWire: sleeve is on the port of the weavers' connections, the fast datapath on the next.
+// onWire: sleeve uses the port of the weavers' connections, the fast datapath uses the next one.
 func (v variant) onWire(network.Family) string {
 	if v.fast {
 		return fmt.Sprintf("udp dst port %d", port+1)

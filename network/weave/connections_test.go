@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// As Weave's documentation shows them, and as those with a password look.
+// Lines from Weave's documentation, and lines of connections with a password.
 const documented = `
 <- 192.168.48.12:33866   established unencrypted fastdp 7e:21:4a:70:2f:45(host2) mtu=1410
 <- 192.168.48.13:60773   pending     encrypted   fastdp 7e:ae:cd:d5:23:8d(host3)
@@ -52,12 +52,12 @@ func TestParseConnections(t *testing.T) {
 
 func TestParseRefuses(t *testing.T) {
 	for line, want := range map[string]string{
-		"404 page not found":                          "it has no direction, address and state",
-		"-> 192.168.48.12:6783":                       "it has no direction, address and state",
-		"-> host2:6783 established sleeve":            "its address is none",
+		"404 page not found":                          "it lacks a direction, an address or a state",
+		"-> 192.168.48.12:6783":                       "it lacks a direction, an address or a state",
+		"-> host2:6783 established sleeve":            "its address is invalid",
 		"-> 192.168.48.12:6783 splendid sleeve":       `the state "splendid" is not known`,
-		"-> 192.168.48.12:6783 established":           "it does not say how it carries",
-		"-> 192.168.48.12:6783 established encrypted": "it does not say how it carries",
+		"-> 192.168.48.12:6783 established":           "it does not say how it carries payload",
+		"-> 192.168.48.12:6783 established encrypted": "it does not say how it carries payload",
 		"-> 192.168.48.12:6783 established silk":      `the overlay "silk" is not known`,
 	} {
 		_, err := parse(line)
@@ -69,11 +69,11 @@ func TestParseRefuses(t *testing.T) {
 
 func TestMTU(t *testing.T) {
 	for underlay, want := range map[int]int{1500: 1376, 1460: 1376, 1450: 1366, 9000: 8916} {
-		if got := sleeveOf(nil).mtu(underlay); got != want {
+		if got := named("weave-sleeve", nil).mtu(underlay); got != want {
 			t.Errorf("on %d: %d, want %d", underlay, got, want)
 		}
 	}
-	if got := encryptedOf(nil).mtu(9000); got != 8912 {
+	if got := named("weave-sleeve-encrypted", nil).mtu(9000); got != 8912 {
 		t.Errorf("encrypted, on 9000: %d", got)
 	}
 }

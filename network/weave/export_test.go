@@ -1,23 +1,29 @@
 package weave
 
 import (
+	"slices"
 	"time"
 
 	"nettoll/internal/program"
 	"nettoll/network"
 )
 
-// Variants with little patience, for weavers that never do what they should.
-func HurriedSleeve(paths program.Paths) network.Driver          { return hurried(sleeveOf(paths)) }
-func HurriedEncryptedSleeve(paths program.Paths) network.Driver { return hurried(encryptedOf(paths)) }
-func HurriedFastDatapath(paths program.Paths) network.Driver    { return hurried(fastOf(paths)) }
+// Named returns the driver of the named variant.
+func Named(name string, paths program.Paths) network.Driver { return named(name, paths).driver() }
 
-func hurried(v variant) network.Driver {
+// Hurried is Named with short time limits, for weavers that never do what they should.
+func Hurried(name string, paths program.Paths) network.Driver {
+	v := named(name, paths)
 	v.patience, v.turn = 3*time.Second, 300*time.Millisecond
 	return v.driver()
 }
 
-// What the fake weaver makes, and where it answers.
+func named(name string, paths program.Paths) variant {
+	all := variants(paths)
+	return all[slices.IndexFunc(all, func(v variant) bool { return v.Name == name })]
+}
+
+// The devices that the fake weaver makes, and the address on which it answers.
 const (
 	Bridge    = bridge
 	BridgeEnd = bridgeEnd

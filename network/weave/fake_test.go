@@ -22,10 +22,10 @@ import (
 	"nettoll/network/weave"
 )
 
-// The fake weaver is this test program again. It makes what weaver makes on a host and
-// says what it is told to, so that faults can be had at will; it carries nothing. Nothing
-// is ever measured with it.
-const fakeDir = "NETTOLL_TEST_FAKE_WEAVER" // where what it says is
+// The fake weaver is this test program, run again. It makes weaver's devices on a host and answers
+// as configured, so that faults can be produced at will; it carries no packets. It is never
+// measured.
+const fakeDir = "NETTOLL_TEST_FAKE_WEAVER" // the folder with its answers
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(fakeDir); dir != "" {
@@ -44,8 +44,8 @@ type fake struct {
 	dir string
 }
 
-// newFake gives one that says it is of the version, and that all its connections are as
-// in the line.
+// newFake returns a fake weaver that reports the given version, and connection for all its
+// connections.
 func newFake(t *testing.T, version, connection string) fake {
 	t.Helper()
 	f := fake{t, t.TempDir()}
@@ -66,7 +66,7 @@ func (f fake) put(name, text string) {
 	}
 }
 
-// says changes what follows "-> 198.18.0.1:6783 " for all connections.
+// says changes the text that follows "-> 198.18.0.1:6783 " for all connections.
 func (f fake) says(connection string) {
 	f.t.Helper()
 	f.put("connection.new", connection)
@@ -77,7 +77,7 @@ func (f fake) says(connection string) {
 
 func (f fake) paths() program.Paths { return program.Paths{"weaver": filepath.Join(f.dir, "weaver")} }
 
-// fakeWeaver is the program.
+// fakeWeaver is the program's main function.
 func fakeWeaver(dir string, args []string) error {
 	read := func(name string) string {
 		b, _ := os.ReadFile(filepath.Join(dir, name))
@@ -121,7 +121,7 @@ func fakeWeaver(dir string, args []string) error {
 		}
 	})
 	http.HandleFunc("/report", func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Accept") != "application/json" { // it wants a template
+		if r.Header.Get("Accept") != "application/json" { // a format other than JSON is a template
 			http.Error(w, "no template", http.StatusBadRequest)
 			return
 		}

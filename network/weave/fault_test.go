@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,7 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nettoll/internal/nl"
+	"nettoll/internal/nsexec"
 	"nettoll/network"
+	"nettoll/network/networktest"
 	"nettoll/network/weave"
 	"nettoll/platform"
 	"nettoll/platform/lab"
@@ -26,6 +29,8 @@ const (
 	inSecret      = "established encrypted   sleeve 7a:00:00:00:00:01(h1) encrypted=truemtu=1376"
 	inFast        = "established fastdp 7a:00:00:00:00:01(h1) mtu=1376"
 	notUnderstood = "<html>404</html>"
+
+	sleeve, sealed, fast = "weave-sleeve", "weave-sleeve-encrypted", "weave-fastdp"
 )
 
 func connect(t *testing.T, tech network.Driver, p platform.Platform) (*network.Network, error) {
@@ -47,42 +52,42 @@ func connect(t *testing.T, tech network.Driver, p platform.Platform) (*network.N
 
 func TestWeaversThatDoOtherwise(t *testing.T) {
 	for name, c := range map[string]struct {
-		build func(fake) network.Driver
+		name  string
 		says  string
 		want  string
-		wrong bool // it is a finding about the path
+		wrong bool // whether it is a finding about the path
 	}{
 		"fallback": {
-			func(f fake) network.Driver { return weave.HurriedFastDatapath(f.paths()) }, inSleeve,
-			"Weave fell back from its fast datapath to sleeve in silence, between h1 and h2", true,
+			fast, inSleeve,
+			"Weave fell back from its fast datapath to sleeve silently, between h1 and h2", true,
 		},
 		"fast": {
-			func(f fake) network.Driver { return weave.HurriedSleeve(f.paths()) }, inFast,
+			sleeve, inFast,
 			"Weave uses its fast datapath, although it was told not to, between h1 and h2", true,
 		},
 		"in the clear": {
-			func(f fake) network.Driver { return weave.HurriedEncryptedSleeve(f.paths()) }, inSleeve,
+			sealed, inSleeve,
 			"Weave does not encrypt, although it was given a password, between h1 and h2", true,
 		},
 		"encrypted": {
-			func(f fake) network.Driver { return weave.HurriedSleeve(f.paths()) }, inSecret,
+			sleeve, inSecret,
 			"Weave encrypts, although it was given no password, between h1 and h2", true,
 		},
 		"never connected": {
-			func(f fake) network.Driver { return weave.HurriedSleeve(f.paths()) }, "retrying    dial tcp4 198.18.0.1:6783: no route to host",
+			sleeve, "retrying    dial tcp4 198.18.0.1:6783: no route to host",
 			"weaver on h2 was not ready within 3s: h2 is not connected to h1: retrying dial tcp4 198.18.0.1:6783: no route to host", false,
 		},
 		"too narrow": {
-			func(f fake) network.Driver { return weave.HurriedSleeve(f.paths()) }, "established sleeve 7a:00:00:00:00:01(h1) mtu=1314",
-			"weaver carries packets of 1314 bytes from h1 to h2, and the containers' MTU is 1376", false,
+			sleeve, "established sleeve 7a:00:00:00:00:01(h1) mtu=1314",
+			"weaver carries packets of 1314 bytes from h1 to h2, but the containers' MTU is 1376", false,
 		},
 		"another format": {
-			func(f fake) network.Driver { return weave.HurriedSleeve(f.paths()) }, notUnderstood,
+			sleeve, notUnderstood,
 			`weaver on h1 was not ready within 3s: connection "-> 198.18.0.2:6783       <html>404</html>": the state "<html>404</html>" is not known`, false,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := connect(t, c.build(newFake(t, version, c.says)), lab.New())
+			_, err := connect(t, weave.Hurried(c.name, newFake(t, version, c.says).paths()), lab.New())
 			var wrong *network.WrongPath
 			if err == nil || !strings.Contains(err.Error(), c.want) || errors.As(err, &wrong) != c.wrong {
 				t.Errorf("%v, want %s", err, c.want)
@@ -91,31 +96,31 @@ func TestWeaversThatDoOtherwise(t *testing.T) {
 	}
 }
 
-// TestWeaversThatKnowNoWay: they are connected, and carry nothing yet.
+// TestWeaversThatKnowNoWay has weavers that are connected, but carry nothing yet.
 func TestWeaversThatKnowNoWay(t *testing.T) {
 	f := newFake(t, version, inSleeve)
 	f.put("unrouted", "yes")
-	_, err := connect(t, weave.HurriedSleeve(f.paths()), lab.New())
-	if want := "h1 and h2 are connected, and the weaver on h1 knows no way to the other yet"; err == nil || !strings.Contains(err.Error(), want) {
+	_, err := connect(t, weave.Hurried(sleeve, f.paths()), lab.New())
+	if want := "h1 and h2 are connected, but the weaver on h1 knows no route to the other yet"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v, want %s", err, want)
 	}
-	// They learn of each other while they are waited for.
+	// They learn of each other while Connect waits for them.
 	time.AfterFunc(time.Second, func() { os.Remove(filepath.Join(f.dir, "unrouted")) })
-	n, err := connect(t, weave.NewSleeve(f.paths()), lab.New())
+	n, err := connect(t, weave.Named(sleeve, f.paths()), lab.New())
 	if err != nil {
 		t.Fatal(err)
 	}
 	f.put("unrouted", "yes")
-	if err := n.Broken(t.Context()); err == nil || !strings.Contains(err.Error(), "knows no way") {
+	if err := n.Broken(t.Context()); err == nil || !strings.Contains(err.Error(), "knows no route") {
 		t.Errorf("after a way was lost: %v", err)
 	}
 }
 
-// TestSmallUnderlay: Weave carries IPv4 alone, which has room where IPv6 has none.
+// TestSmallUnderlay has an underlay that is too small for IPv6. Weave carries IPv4 only.
 func TestSmallUnderlay(t *testing.T) {
 	f := newFake(t, version, "established sleeve 7a:00:00:00:00:01(h1) mtu=1196")
 	topo := network.Topology{Hosts: 2, Servers: 1, Clients: 1, Underlay: platform.Underlay{MTU: 1280}}
-	n, err := weave.NewSleeve(f.paths()).Connect(t.Context(), topo, lab.New())
+	n, err := weave.Named(sleeve, f.paths()).Connect(t.Context(), topo, lab.New())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +139,7 @@ func TestSmallUnderlay(t *testing.T) {
 
 func TestFallbackInMidRun(t *testing.T) {
 	f := newFake(t, version, inFast)
-	n, err := connect(t, weave.NewFastDatapath(f.paths()), lab.New())
+	n, err := connect(t, weave.Named(fast, f.paths()), lab.New())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +156,7 @@ func TestFallbackInMidRun(t *testing.T) {
 	if err := ask(); err == nil || err.Error() != "h1 is not connected to h2: pending fastdp 7a:00:00:00:00:01(h1)" {
 		t.Errorf("after the connection was lost: %v", err)
 	}
-	// The tunnel's device is not there: what would have crossed it did not.
+	// The tunnel's device does not exist, so nothing has crossed it.
 	for _, h := range n.Path(n.Clients[0], n.Servers[0], network.IPv4) {
 		if c, err := h.Read(t.Context()); err != nil || strings.HasSuffix(h.Name, "/vxlan-6784") && c != (network.Count{}) {
 			t.Errorf("%s: %+v, %v", h.Name, c, err)
@@ -162,12 +167,12 @@ func TestFallbackInMidRun(t *testing.T) {
 func TestWeaverThatComplainsAndDies(t *testing.T) {
 	f := newFake(t, version, inSleeve)
 	f.put("log", "INFO: 2021/01/25 14:03:44.1 fine\nERRO: 2021/01/25 14:03:44.2 Captured frame from MAC (7a) to (7b) associated with another peer")
-	n, err := connect(t, weave.NewSleeve(f.paths()), lab.New())
+	n, err := connect(t, weave.Named(sleeve, f.paths()), lab.New())
 	if err != nil {
 		t.Fatal(err)
 	}
 	said := strings.Join(n.Remarks(), "\n")
-	for _, want := range []string{"weaver is of the version 2.8.1", "weaver on h2 says: ERRO: 2021/01/25 14:03:44.2 Captured frame"} {
+	for _, want := range []string{"weaver is version 2.8.1", "weaver on h2 says: ERRO: 2021/01/25 14:03:44.2 Captured frame"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("remarks %q, want %s", said, want)
 		}
@@ -179,10 +184,85 @@ func TestWeaverThatComplainsAndDies(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = n.Broken(t.Context())
-	for err == nil || !strings.HasPrefix(err.Error(), "weaver on h1 ended") { // until it is noticed
+	for err == nil || !strings.HasPrefix(err.Error(), "weaver on h1 ended") { // until the exit is noticed
 		if t.Context().Err() != nil {
 			t.Fatal(err)
 		}
 		err = n.Broken(t.Context())
+	}
+}
+
+func TestVersions(t *testing.T) {
+	for said, want := range map[string]string{
+		"weave router 1.9.8":                "it is version 1.9.8, but only 2.x is known to work",
+		"weave router (unreleased version)": "it is version unreleased, but only 2.x is known to work",
+		"weave 3.0":                         "it is version 3.0, but only 2.x is known to work",
+		"usage: weaver CLOTH\nmore":         `it is not weaver: its answer to --version is "usage: weaver CLOTH"`,
+		"":                                  `it is not weaver: its answer to --version is ""`,
+	} {
+		err := weave.Named(sleeve, newFake(t, said, inSleeve).paths()).Probe(t.Context(), lab.New())
+		var missing *platform.Unsupported
+		if !errors.As(err, &missing) || !strings.HasSuffix(err.Error(), want) || !strings.Contains(missing.Remedy, "--tool-path weaver=FILE") {
+			t.Errorf("%q: %v, want %s", said, err, want)
+		}
+	}
+	for _, said := range []string{"weave 2.8.1", "weave 2.6", "weave unreleased", "weave git-34de0b10a69c", "weave (unreleased version)"} {
+		if err := weave.Named(sleeve, newFake(t, said, inSleeve).paths()).Probe(t.Context(), lab.New()); err != nil {
+			t.Errorf("%q: %v", said, err)
+		}
+	}
+}
+
+func TestWeaverThatDoesNotStart(t *testing.T) {
+	const said = "FATA: 2021/01/25 14:03:44.000000 creating dummy interface: operation not supported"
+	f := newFake(t, version, inSleeve)
+	f.put("refusal", "creating dummy interface: operation not supported")
+	tech := weave.Named(sleeve, f.paths())
+	_, err := connect(t, tech, lab.New())
+	if want := "weaver on h1 ended (exit status 1): it says: " + said; err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+	// Probe runs weaver where the kernel has no such device.
+	if err := tech.Probe(t.Context(), lab.New()); err != nil {
+		var missing *platform.Unsupported
+		if !errors.As(err, &missing) || missing.Option != "CONFIG_DUMMY" || !strings.HasSuffix(err.Error(), said) {
+			t.Error(err)
+		}
+	}
+}
+
+// TestNothingIsLeft has hosts with tables in their firewall already, so that weaver's rules do not
+// disappear along with the tables.
+func TestNothingIsLeft(t *testing.T) {
+	_, err := exec.LookPath("iptables")
+	platformtest.Require(t, "iptables", err)
+	on, hosts := networktest.Keep(t, lab.New(), 2)
+	for _, h := range hosts.All() {
+		for _, table := range []string{"filter", "nat", "mangle"} {
+			keep := platform.Command{Path: "iptables", Args: []string{"-w", "-t", table, "-N", "KEEP"}}
+			if err := nsexec.Run(t.Context(), h, keep); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	state := func() []string {
+		all := networktest.State(t, hosts.All()...)
+		for _, h := range hosts.All() {
+			all = append(all, networktest.Rules(t, h)...)
+		}
+		return all
+	}
+	before := state()
+	for _, says := range []string{inSleeve, inFast} {
+		n, err := connect(t, weave.Hurried(sleeve, newFake(t, version, says).paths()), on)
+		if (err == nil) != (says == inSleeve) {
+			t.Fatal(err)
+		}
+		if err == nil {
+			if err := n.Close(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+		networktest.Same(t, "after weavers that say "+says, before, state())
 	}
 }

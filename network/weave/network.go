@@ -1,7 +1,6 @@
-// Package weave measures Weave Net 2.x: on each host its weaver takes frames off a port of
-// the bridge that the containers are on, and carries them to the other weavers, in user
-// space (sleeve) or through the kernel's Open vSwitch datapath (fastdp). The program is the
-// user's.
+// Package weave measures Weave Net 2.x: on each host its weaver takes frames off a port of the
+// containers' bridge, and carries them to the other weavers, in user space (sleeve) or through the
+// kernel's Open vSwitch datapath (fastdp). The user provides the program.
 package weave
 
 import (
@@ -13,63 +12,50 @@ import (
 	"nettoll/network"
 )
 
-// variant is Weave in one of its ways.
+// variant is Weave with one of its ways between hosts.
 type variant struct {
 	network.Info
 	paths     program.Paths
-	fast      bool // by the kernel's datapath, else sleeve
+	fast      bool // through the kernel's datapath, otherwise sleeve
 	encrypted bool
 
 	patience time.Duration // how long weavers may take to find each other
-	turn     time.Duration // how long they may take then to agree on how to carry
+	turn     time.Duration // how long they may then take to agree on how to carry payload
 }
 
 const (
 	patience = 20 * time.Second
-	// turn is several of the first heartbeats, half a second apart, by which weavers see
-	// that the fast datapath works. Until then they use sleeve.
+	// turn is the time of several of the first heartbeats, half a second apart, by which weavers
+	// detect that the fast datapath works. Until then they use sleeve.
 	turn = 10 * time.Second
 )
 
 const sleeveAbout = "Weave Net without its fast datapath: weaver takes frames off a port of the bridge by pcap and carries them in UDP; " +
 	"checksums and segmentation offload of the containers are off, as Weave has it; MTU 1376, as with its fast datapath (left alone, weaver says 65535 and TCP finds out what crosses)"
 
-// NewSleeve is the variant in user space.
-func NewSleeve(paths program.Paths) network.Driver { return sleeveOf(paths).driver() }
-
-// NewEncryptedSleeve is the variant in user space with a password.
-func NewEncryptedSleeve(paths program.Paths) network.Driver { return encryptedOf(paths).driver() }
-
-// NewFastDatapath is the variant in the kernel.
-func NewFastDatapath(paths program.Paths) network.Driver { return fastOf(paths).driver() }
-
-// All is every variant, in the order of reports.
-func All(paths program.Paths) []network.Driver {
-	return []network.Driver{NewSleeve(paths), NewEncryptedSleeve(paths), NewFastDatapath(paths)}
+// All returns every variant, in the order of reports.
+func All(paths program.Paths) (drivers []network.Driver) {
+	for _, v := range variants(paths) {
+		drivers = append(drivers, v.driver())
+	}
+	return drivers
 }
 
-func sleeveOf(paths program.Paths) variant { return variantOf(paths, "weave-sleeve", sleeveAbout) }
-
-func encryptedOf(paths program.Paths) variant {
-	v := variantOf(paths, "weave-sleeve-encrypted", sleeveAbout+"; encrypted by weaver (NaCl)")
-	v.encrypted = true
-	return v
-}
-
-func fastOf(paths program.Paths) variant {
-	v := variantOf(paths, "weave-fastdp", "Weave Net with its fast datapath: weaver sets up the kernel's Open vSwitch datapath, which carries frames in VXLAN; MTU 1376, weaver's own")
-	v.fast = true
-	return v
-}
-
-func variantOf(paths program.Paths, name, about string) variant {
-	return variant{paths: paths, patience: patience, turn: turn, Info: network.Info{
-		Name: name, About: about, Hosts: []int{2},
-		Families:  []int{4},           // that of which Weave gives containers addresses
-		Endpoints: plumb.MaxPorts - 1, // one port of its bridge is weaver's
-		Overflow:  true,
-		Startup:   2 * time.Second, // the weavers have to find each other and to agree on how to carry
-	}}
+func variants(paths program.Paths) []variant {
+	all := []variant{
+		{Info: network.Info{Name: "weave-sleeve", About: sleeveAbout}},
+		{encrypted: true, Info: network.Info{Name: "weave-sleeve-encrypted", About: sleeveAbout + "; encrypted by weaver (NaCl)"}},
+		{fast: true, Info: network.Info{Name: "weave-fastdp",
+			About: "Weave Net with its fast datapath: weaver sets up the kernel's Open vSwitch datapath, which carries frames in VXLAN; MTU 1376, weaver's own"}},
+	}
+	for i := range all {
+		v := &all[i]
+		v.paths, v.patience, v.turn = paths, patience, turn
+		v.Hosts, v.Families = []int{2}, []int{4}         // Weave gives containers IPv4 addresses only
+		v.Endpoints, v.Overflow = plumb.MaxPorts-1, true // one port of its bridge is weaver's
+		v.Startup = 2 * time.Second                      // the weavers have to find each other and to agree on how to carry payload
+	}
+	return all
 }
 
 func (v variant) driver() network.Driver {

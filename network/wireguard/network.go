@@ -1,24 +1,28 @@
-// Package wireguard measures containers behind hosts that encrypt what goes between them
-// with WireGuard: the kernel's device, or the program wireguard-go on each host.
+// Package wireguard measures containers behind hosts that encrypt traffic between them with
+// WireGuard: by the kernel's device, or by the program wireguard-go on each host.
 package wireguard
 
 import (
 	"context"
+	"fmt"
+
+	"github.com/vishvananda/netlink"
 
 	"nettoll/internal/daemon"
+	"nettoll/internal/nl"
 	"nettoll/internal/plumb"
 	"nettoll/internal/program"
 	"nettoll/network"
 )
 
-// variant is WireGuard in one of its ways.
+// variant is one variant of WireGuard.
 type variant struct {
 	network.Info
 	userspace bool
 	paths     program.Paths
 }
 
-// New is WireGuard by the kernel's device.
+// New returns the driver of WireGuard by the kernel's device.
 func New() network.Driver {
 	return variant{Info: network.Info{
 		Name:  "wireguard",
@@ -26,7 +30,7 @@ func New() network.Driver {
 	}}.driver(plumb.WireGuard)
 }
 
-// NewUserspace is WireGuard by the program wireguard-go.
+// NewUserspace returns the driver of WireGuard by the program wireguard-go.
 func NewUserspace(paths program.Paths) network.Driver {
 	return variant{userspace: true, paths: paths, Info: network.Info{
 		Name:  programName,
@@ -36,22 +40,78 @@ func NewUserspace(paths program.Paths) network.Driver {
 
 func (v variant) driver(need plumb.Need) network.Driver {
 	v.Hosts, v.Endpoints, v.Overflow = []int{2}, plumb.MaxPorts, true
-	return plumb.Recipe{Info: v.Info, Needs: []plumb.Need{plumb.Veth, plumb.BridgeDevice, need}, Have: v.have, Build: v.build}.Driver()
+	r := plumb.Recipe{Info: v.Info, Needs: []plumb.Need{plumb.Veth, plumb.BridgeDevice, need}, Build: v.build}
+	if v.userspace {
+		r.Programs, r.Paths = []daemon.Program{{Name: programName, Get: "make tools"}}, v.paths
+		r.Have = func(context.Context) error { return daemon.Available() }
+	}
+	return r.Driver()
 }
 
-// have looks for the program.
-func (v variant) have(context.Context) error {
-	if !v.userspace {
-		return nil
-	}
-	if err := daemon.Available(); err != nil {
-		return err
-	}
-	_, err := v.find()
-	return err
-}
-
-// programName is the program that a device in user space needs.
+// programName is the program behind a device in user space.
 const programName = "wireguard-go"
 
-func (v variant) find() (string, error) { return v.paths.Locate(programName, "make tools") }
+const (
+	bridge = "br0"
+	port   = 51820 // the one in wg-quick's manual
+	// overhead is what wg-quick subtracts from the underlay's MTU, in bytes: an outer IPv6 header
+	// 40, UDP 8, WireGuard's header and check value 32. Over IPv4, as here, 20 remain unused.
+	overhead = 80
+)
+
+func (v variant) build(ctx context.Context, n *plumb.Network) error {
+	s := n.Site
+	n.Hops, n.OnWire = plumb.Across(side), onWire
+	mtu := plumb.Less(overhead)
+	if err := s.Fits(v.Name, nil, mtu); err != nil {
+		return err
+	}
+	for _, h := range s.Hosts {
+		if err := s.Bridge(ctx, h, bridge, mtu(h.Uplink().MTU), plumb.Attachment{Gateway: true}); err != nil {
+			return err
+		}
+		if err := v.add(ctx, n, h); err != nil {
+			return err
+		}
+	}
+	return join(ctx, n)
+}
+
+// device returns the tunnel's name on a host. It differs from host to host, since wireguard-go
+// names its socket after it, and hosts of the lab share one directory for these sockets.
+func device(h *plumb.Host) string { return fmt.Sprintf("wg%d", h.Index+1) }
+
+// add makes the tunnel's device: the kernel's, or that of a wireguard-go process that it starts.
+func (v variant) add(ctx context.Context, n *plumb.Network, h *plumb.Host) error {
+	name := device(h)
+	if v.userspace {
+		return n.StartWireGuardGo(ctx, h, name)
+	}
+	n.MadeDevice(h.NS, name)
+	attrs := netlink.NewLinkAttrs()
+	attrs.Name = name
+	return h.AddOver(&netlink.Wireguard{LinkAttrs: attrs}, nil)
+}
+
+// route brings the tunnel up and routes packets for the containers of other hosts into it. The
+// routes disappear with the device.
+func route(n *nl.NS, s *plumb.Site, h *plumb.Host) error {
+	if err := n.MTU(device(h), h.Uplink().MTU-overhead); err != nil {
+		return err
+	}
+	if err := n.Up(device(h)); err != nil {
+		return err
+	}
+	for _, other := range s.Others(h) {
+		if err := n.Lead(device(h), plumb.Subnet(other.Index, false), plumb.Subnet(other.Index, true)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func side(at *plumb.Node, _ *plumb.Host, _ network.Family) []network.Hop {
+	return []network.Hop{at.Host.Hop(bridge), at.Host.Hop(device(at.Host))}
+}
+
+func onWire(network.Family) string { return fmt.Sprintf("ip and udp port %d", port) }

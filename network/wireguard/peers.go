@@ -14,8 +14,8 @@ import (
 	"nettoll/internal/plumb"
 )
 
-// join gives each host's device a key and the other hosts as peers, and returns when all
-// pairs of hosts have agreed on session keys.
+// join gives each host's device a key and the other hosts as peers, and returns when all pairs of
+// hosts have agreed on session keys.
 func join(ctx context.Context, network *plumb.Network) error {
 	s := network.Site
 	keys := make([]wgtypes.Key, len(s.Hosts))
@@ -26,31 +26,38 @@ func join(ctx context.Context, network *plumb.Network) error {
 		}
 	}
 	for _, h := range s.Hosts {
-		err := nl.With(h.NS, func(n *nl.NS) error {
-			listen := port
-			cfg := wgtypes.Config{PrivateKey: &keys[h.Index], ListenPort: &listen, ReplacePeers: true}
-			for _, other := range s.Hosts {
-				if other != h {
-					cfg.Peers = append(cfg.Peers, peer(other, keys[other.Index].PublicKey()))
-				}
-			}
-			if err := n.WireGuard(device(h), cfg); err != nil {
-				return err
-			}
-			return route(n, s, h)
-		})
-		if err != nil {
+		if err := configure(s, h, keys, 0); err != nil {
 			return fmt.Errorf("%s: %w", h.Name(), err)
 		}
 	}
 	return shakeHands(ctx, network, keys)
 }
 
-// peer is another host as WireGuard knows it.
+// configure gives a host's device its key and the other hosts as peers, to which it sends a packet at least as often as
+// every says, unless that is 0, and routes to their containers.
+func configure(s *plumb.Site, h *plumb.Host, keys []wgtypes.Key, every time.Duration) error {
+	return nl.With(h.NS, func(n *nl.NS) error {
+		listen := port
+		cfg := wgtypes.Config{PrivateKey: &keys[h.Index], ListenPort: &listen, ReplacePeers: true}
+		for _, other := range s.Others(h) {
+			p := peer(other, keys[other.Index].PublicKey())
+			if every > 0 {
+				p.PersistentKeepaliveInterval = &every
+			}
+			cfg.Peers = append(cfg.Peers, p)
+		}
+		if err := n.WireGuard(device(h), cfg); err != nil {
+			return err
+		}
+		return route(n, s, h)
+	})
+}
+
+// peer returns a host as WireGuard's configuration of a peer.
 func peer(h *plumb.Host, public wgtypes.Key) wgtypes.PeerConfig {
 	return wgtypes.PeerConfig{
 		PublicKey:         public,
-		Endpoint:          net.UDPAddrFromAddrPort(netip.AddrPortFrom(h.Uplink().Addr4.Addr(), port)),
+		Endpoint:          net.UDPAddrFromAddrPort(netip.AddrPortFrom(h.OnUnderlay(false), port)),
 		ReplaceAllowedIPs: true,
 		AllowedIPs:        []net.IPNet{ipNet(plumb.Subnet(h.Index, false)), ipNet(plumb.Subnet(h.Index, true))},
 	}
@@ -61,15 +68,15 @@ func ipNet(p netip.Prefix) net.IPNet {
 }
 
 const (
-	// keepalive has a device send something at once, and so begin a session. It is what
-	// WireGuard's manual recommends.
+	// keepalive makes a device send a packet at once, and so start a session. It is the interval
+	// that WireGuard's manual recommends.
 	keepalive = 25 * time.Second
-	// patience is room for two further attempts, which WireGuard makes 5 s apart.
+	// patience leaves time for two further attempts, which WireGuard makes 5 s apart.
 	patience = 15 * time.Second
 )
 
-// shakeHands has each host begin a session with those before it. Else the first packets of
-// a measurement would wait for that.
+// shakeHands has each host start a session with those before it. Otherwise the first packets of a
+// measurement would wait for that.
 func shakeHands(ctx context.Context, network *plumb.Network, keys []wgtypes.Key) error {
 	for i, h := range network.Site.Hosts[1:] {
 		begun := network.Site.Hosts[:i+1]
@@ -99,7 +106,7 @@ func shakeHands(ctx context.Context, network *plumb.Network, keys []wgtypes.Key)
 	return nil
 }
 
-// shaken is how many peers of a host have sessions with it.
+// shaken counts the peers that have a session with a host.
 func shaken(n *nl.NS, h *plumb.Host) (met int, err error) {
 	peers, err := n.WireGuardPeers(device(h))
 	for _, p := range peers {

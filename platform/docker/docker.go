@@ -1,5 +1,5 @@
-// Package docker is the platform of Docker engines: those that the user has, or
-// private ones that are started on hosts of the lab and end with it.
+// Package docker provides the platforms of Docker engines, and of engines that are nodes of one swarm: engines that
+// the user has, or private ones that are started on hosts of the lab and end with it.
 package docker
 
 import (
@@ -15,48 +15,60 @@ import (
 	"github.com/moby/moby/client"
 
 	"nettoll/docker/engine"
+	"nettoll/internal/cgroup"
 	"nettoll/internal/emulated"
 	"nettoll/platform"
 )
 
-// Options say which engines are used.
+// Options controls which engines are used.
 type Options struct {
-	// Run is the id of the run, with which all that is made is labelled.
+	// Run is the id of the run, with which everything that is made is labelled.
 	Run   string
 	Image engine.Image
-	// Dial connects to the user's engines, in the order of hosts. It also says whether
-	// the engine can be on this very machine, which is then found out.
+	// Dial connects to the user's engines, in the order of hosts. near reports whether the engine may be on this
+	// machine, which is then checked.
 	Dial []func(context.Context) (c *client.Client, near bool, err error)
-	// Lab gives the hosts that private engines are started on; nil: the user's engines
-	// are used.
+	// Lab provides the hosts that private engines are started on; if it is nil, the user's engines are used.
 	Lab platform.Platform
-	// Sets is how many sets of private engines are kept at most; 0: as many as there is memory for.
+	// Sets is how many sets of private engines are kept at most; 0 is as many as there is memory for.
 	Sets int
 }
 
 // Docker is the platform.
 type Docker struct {
-	o Options
+	o     Options
+	swarm bool // the engines are nodes of one swarm
 
 	mu       sync.Mutex
 	borrowed []*engine.Host
-	private  []*set // the one that was taken last is the last
-	starting int    // sets that are not there yet
+	private  []*set // the one taken last is the last
+	starting int    // sets that are being started
 	seen     bool   // the user's engines have been nodes of one swarm
 	stood    []string
 }
 
-// New gives the platform. It connects when it is probed. Close it.
+// New returns the platform. It connects when it is probed. Close it after use.
 func New(o Options) *Docker { return &Docker{o: o} }
 
-// Name implements platform.Platform.
-func (*Docker) Name() string { return "docker" }
+// NewSwarm returns the platform of engines that are nodes of one swarm.
+func NewSwarm(o Options) *Docker { return &Docker{o: o, swarm: true} }
 
-// PrivateAtOnce is how many networks can stand at once at most where engines are started for them.
+// Name implements platform.Platform.
+func (d *Docker) Name() string {
+	if d.swarm {
+		return "swarm"
+	}
+	return "docker"
+}
+
+// Private implements engine.Provider.
+func (d *Docker) Private() bool { return d.o.Lab != nil }
+
+// PrivateAtOnce bounds how many networks can stand at once if engines are started for them.
 const PrivateAtOnce = 8
 
-// AtOnce implements platform.Engines. Networks on private engines have engines of their own each,
-// as many as there is memory for.
+// AtOnce implements platform.Engines. Each network on private engines has its own engines, as many as there is
+// memory for.
 func (d *Docker) AtOnce() int {
 	if d.o.Lab == nil {
 		return 1
@@ -71,7 +83,7 @@ func (d *Docker) Stood() []string {
 	defer d.mu.Unlock()
 	all := slices.Clone(d.stood)
 	if n := len(d.borrowed); n > 0 {
-		all = append(all, fmt.Sprintf("%d × dockerd of the user's", n))
+		all = append(all, fmt.Sprintf("%d × dockerd of the user", n))
 	}
 	return all
 }
@@ -83,14 +95,18 @@ func (d *Docker) Probe(ctx context.Context) error {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.connect(ctx)
+	err := d.connect(ctx)
+	if err == nil && d.swarm {
+		_, err = d.find(ctx)
+	}
+	return err
 }
 
-// rootOfMachine: dockerd gives files to users that an ordinary user's namespace does not have.
+// rootOfMachine fails in an ordinary user's namespace: dockerd gives files to users that do not exist there.
 func rootOfMachine() error {
 	users, err := os.ReadFile("/proc/self/uid_map")
-	if f := strings.Fields(string(users)); err == nil && len(f) == 3 && f[2] == "1" { // one user alone
-		return &platform.Unsupported{Feature: "a private Docker engine", Option: "root of this machine", Remedy: "run as root, or use an engine that runs"}
+	if f := strings.Fields(string(users)); err == nil && len(f) == 3 && f[2] == "1" { // a single user
+		return &platform.Unsupported{Feature: "a private Docker engine", Option: "root on this machine itself", Remedy: "run as root, or use an engine that is already running"}
 	}
 	return nil
 }
@@ -131,23 +147,21 @@ func (d *Docker) Engines(ctx context.Context, req platform.HostRequest, s engine
 	if err := d.connect(ctx); err != nil {
 		return nil, err
 	}
-	wantsSwarm := s.Swarm
-	s.Swarm = false // it is no option of an engine
-	const remedy = "--private-engine starts engines for the measurement, on hosts of the lab"
+	const remedy = "use --private-engine, which starts engines for the measurement on hosts of the lab"
 	switch {
 	case s != engine.Settings{}:
 		return nil, &platform.Unsupported{Feature: "changing the engine's settings", Option: "an engine with " + s.String(), Remedy: remedy}
 	case req.Underlay != platform.Underlay{} || req.Rules > 0:
-		return nil, &platform.Unsupported{Feature: "shaping the host of an engine", Option: "a host that was made for it", Remedy: remedy}
+		return nil, &platform.Unsupported{Feature: "changing the host of a running engine", Option: "a host that nettoll made", Remedy: remedy}
 	case req.Count > len(d.borrowed):
 		return nil, &platform.Unsupported{
 			Feature: fmt.Sprintf("Docker on %d hosts", req.Count), Option: fmt.Sprintf("%d engines", req.Count),
-			Remedy: "name each with --docker-host; " + remedy,
+			Remedy: "name each with --docker-host; or " + remedy,
 		}
 	}
 	used := hosts{all: d.borrowed[:req.Count]}
 	var err error
-	if wantsSwarm {
+	if d.swarm {
 		used.swarm, err = d.find(ctx) // whose manager may be another engine
 	}
 	return &used, err
@@ -156,12 +170,12 @@ func (d *Docker) Engines(ctx context.Context, req platform.HostRequest, s engine
 // hosts are engines in use by one network.
 type hosts struct {
 	all     []*engine.Host
-	swarm   *engine.Swarm               // that they are nodes of, where one was asked for
-	free    func()                      // others can have them; nil: they can anyway
+	swarm   *engine.Swarm               // that they are nodes of, if one was requested
+	free    func()                      // releases them for others; nil if others may use them in any case
 	discard func(context.Context) error // ends the engines of a private swarm; nil otherwise
 }
 
-// Transient implements platform.Hosts: engines outlive networks.
+// Transient implements platform.Hosts. Engines outlive networks, so it is false.
 func (*hosts) Transient() bool { return false }
 
 // All implements platform.Hosts.
@@ -179,12 +193,12 @@ func (h *hosts) Docker() []*engine.Host { return h.all }
 // Swarm implements engine.Hosts.
 func (h *hosts) Swarm() *engine.Swarm { return h.swarm }
 
-// emptyTime is how long a private swarm may take to let go what was made on it. A node
-// that nobody reaches keeps its networks in use.
+// emptyTime bounds the removal of what was made on a private swarm. A node that cannot be reached keeps its
+// networks in use.
 const emptyTime = 15 * time.Second
 
-// Close implements platform.Hosts: what was made is removed, the engines stay for the
-// next network. A private swarm that lets something not go is given up with its engines.
+// Close implements platform.Hosts: it removes what was made, and keeps the engines for the next network. A private
+// swarm on which something cannot be removed is given up with its engines.
 func (h *hosts) Close(ctx context.Context) error {
 	if h.free != nil {
 		defer h.free()
@@ -198,7 +212,8 @@ func (h *hosts) Close(ctx context.Context) error {
 	if h.swarm != nil && !slices.Contains(all, h.swarm.Manager) {
 		all = append(slices.Clip(all), h.swarm.Manager)
 	}
-	// At the same time, since the manager's networks go when the containers of all are gone.
+	// All at the same time, since the manager's networks can be removed only when the containers on all hosts are
+	// gone.
 	err := errors.Join(engine.Each(-1, all, func(_ int, host *engine.Host) error { return host.Empty(ctx) })...)
 	if err == nil && h.swarm != nil {
 		err = engine.Settle(ctx, all)
@@ -220,8 +235,8 @@ func (d *Docker) Close(ctx context.Context) error {
 	for _, s := range d.private {
 		errs = append(errs, s.close(ctx))
 	}
-	if d.o.Lab != nil && d.o.Run != "" { // what is left, of others too, is for nettoll clean
-		_, _ = engine.SweepCgroups(d.o.Run)
+	if d.o.Lab != nil && d.o.Run != "" { // remains of other runs too are left to nettoll clean
+		_, _ = cgroup.Sweep(d.o.Run)
 	}
 	d.borrowed, d.private = nil, nil
 	return errors.Join(errs...)

@@ -24,8 +24,8 @@ func TestMain(m *testing.M) { testutil.Main(m) }
 
 func TestConformance(t *testing.T) { platformtest.Conform(t, private(t)) }
 
-// private is the platform with engines of its own, whose image has what the suite runs
-// in containers.
+// private returns the platform with private engines, whose image has the programs that the suite runs in
+// containers.
 func private(t *testing.T) *docker.Docker {
 	t.Helper()
 	platformtest.Require(t, "dockerd", engine.Available())
@@ -57,7 +57,7 @@ func private(t *testing.T) *docker.Docker {
 	return p
 }
 
-// daemons is how many dockerd run in the lab of this test.
+// daemons returns how many dockerd run in the lab of this test.
 func daemons(t *testing.T) (n int) {
 	t.Helper()
 	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -73,7 +73,7 @@ func daemons(t *testing.T) (n int) {
 	return n
 }
 
-// engineOf gives a host with an engine of the settings.
+// engineOf returns a host with an engine with the settings.
 func engineOf(t *testing.T, p *docker.Docker, req platform.HostRequest, s engine.Settings) (*engine.Host, engine.Hosts) {
 	t.Helper()
 	req.Count = 1
@@ -87,7 +87,7 @@ func engineOf(t *testing.T, p *docker.Docker, req platform.HostRequest, s engine
 func TestEnginesAreKeptUntilThereAreTooMany(t *testing.T) {
 	p := private(t)
 	plain, own := platform.HostRequest{}, engine.Settings{}
-	// used gives the engine of a network that has been taken down.
+	// used returns the engine of a network that has been taken down.
 	used := func(req platform.HostRequest, s engine.Settings) *engine.Host {
 		h, hosts := engineOf(t, p, req, s)
 		if err := hosts.Close(t.Context()); err != nil {
@@ -121,8 +121,8 @@ func TestEnginesAreKeptUntilThereAreTooMany(t *testing.T) {
 	}
 }
 
-// TestNetworksThatStandAtOnce holds that each has engines of its own, which are somebody else's
-// when it has been taken down.
+// TestNetworksThatStandAtOnce checks that each network has engines of its own, which others can use once it has
+// been taken down.
 func TestNetworksThatStandAtOnce(t *testing.T) {
 	p := private(t)
 	plain, own := platform.HostRequest{}, engine.Settings{}
@@ -137,7 +137,7 @@ func TestNetworksThatStandAtOnce(t *testing.T) {
 	if again, _ := engineOf(t, p, plain, own); again != one {
 		t.Error("an engine that nobody uses was not given")
 	}
-	if err := hosts.Close(t.Context()); err != nil { // once more, when others have the engine
+	if err := hosts.Close(t.Context()); err != nil { // again, when another network uses the engine
 		t.Fatal(err)
 	}
 	if third, _ := engineOf(t, p, plain, own); third == one {

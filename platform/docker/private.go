@@ -13,25 +13,25 @@ import (
 	"nettoll/platform"
 )
 
-// set is private engines on hosts with one underlay. Starting them takes longer than
-// building a network, so they are kept for the next one that wants the same.
+// set is a set of private engines on hosts with one underlay. Starting them takes longer than building a network,
+// so they are kept for the next network with the same requirements.
 type set struct {
 	req      platform.HostRequest
 	settings engine.Settings
 	under    platform.Hosts
 	engines  []*engine.Private
-	swarm    *engine.Swarm // where the settings want one
-	taken    bool          // by a network that stands
+	swarm    *engine.Swarm // if the settings ask for one
+	taken    bool          // in use by a network
 }
 
-// Sets are kept as long as all engines together take no more than a quarter of the memory that is
-// available, but a few in any case.
+// Sets are kept as long as all engines together take no more than a quarter of the available memory, but at least
+// fewSets in any case.
 const (
 	fewSets      = 3
-	engineMemory = 100 << 20 // bytes, about
+	engineMemory = 100 << 20 // per engine, in bytes, about
 )
 
-// mostSets is how many sets of so many engines are kept.
+// mostSets returns how many sets are kept, given the number of engines in each.
 func (d *Docker) mostSets(engines int) int {
 	if d.o.Sets > 0 {
 		return d.o.Sets
@@ -47,7 +47,7 @@ func (d *Docker) mostSets(engines int) int {
 	return max(fewSets, int(*m.MemAvailableBytes/4/uint64(engineMemory*engines)))
 }
 
-// start gives a set that was asked for and has no network, which it makes where there is none.
+// start returns an unused set as requested, and makes one if there is none.
 func (d *Docker) start(ctx context.Context, req platform.HostRequest, s engine.Settings) (engine.Hosts, error) {
 	have, err := d.take(ctx, req, s)
 	if have != nil || err != nil {
@@ -64,7 +64,7 @@ func (d *Docker) start(ctx context.Context, req platform.HostRequest, s engine.S
 	return d.use(made), nil
 }
 
-// take gives a set that is there, or else makes room for another.
+// take returns an existing set, or else makes room for another.
 func (d *Docker) take(ctx context.Context, req platform.HostRequest, s engine.Settings) (engine.Hosts, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -104,7 +104,7 @@ func (d *Docker) newSet(ctx context.Context, req platform.HostRequest, s engine.
 		made.engines[i], err = engine.StartPrivate(ctx, h, i, d.o.Run, d.o.Image, s)
 		return err
 	})...)
-	if err == nil && s.Swarm {
+	if err == nil && d.swarm {
 		made.swarm, err = engine.FormSwarm(ctx, made.engines)
 	}
 	if err != nil {
@@ -113,7 +113,7 @@ func (d *Docker) newSet(ctx context.Context, req platform.HostRequest, s engine.
 	return made, nil
 }
 
-// String is what was started, for people.
+// String describes the engines of the set for users.
 func (s *set) String() string {
 	text := fmt.Sprintf("%d × dockerd", len(s.engines))
 	if with := s.settings.String(); with != "" {
@@ -125,23 +125,31 @@ func (s *set) String() string {
 	return text
 }
 
-// use gives the hosts of a set.
+// use returns the hosts of a set.
 func (d *Docker) use(s *set) engine.Hosts {
-	h := &hosts{swarm: s.swarm, free: sync.OnceFunc(func() { // by then somebody else may have it
+	h := &hosts{all: s.hosts(), swarm: s.swarm, free: sync.OnceFunc(func() { // once: a later network may be using the set by then
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		s.taken = false
 	})}
-	for _, e := range s.engines {
-		h.all = append(h.all, e.Host)
-	}
 	if s.swarm != nil {
-		h.discard = func(ctx context.Context) error { return d.discard(ctx, s) }
+		h.discard = func(ctx context.Context) error {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			return d.drop(ctx, s)
+		}
 	}
 	return h
 }
 
-// close ends the engines and lets their hosts go.
+func (s *set) hosts() (all []*engine.Host) {
+	for _, e := range s.engines {
+		all = append(all, e.Host)
+	}
+	return all
+}
+
+// close ends the engines and releases their hosts.
 func (s *set) close(ctx context.Context) error {
 	started := slices.DeleteFunc(slices.Clone(s.engines), func(e *engine.Private) bool { return e == nil })
 	errs := engine.Each(-1, started, func(_ int, e *engine.Private) error { return e.Stop() })

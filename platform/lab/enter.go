@@ -1,6 +1,6 @@
-// Package lab is the default platform: hosts and containers that are private
-// namespaces of this machine. The process that uses it runs in namespaces of
-// its own, so that the kernel removes everything when it ends, in whatever way.
+// Package lab is the default platform: hosts and containers that are private namespaces of this machine. The
+// process that uses it runs in namespaces of its own, so that the kernel removes everything when it ends, in
+// whatever way.
 package lab
 
 import (
@@ -11,7 +11,9 @@ import (
 	"os/signal"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -19,11 +21,11 @@ import (
 // insideEnv marks the process that runs inside the lab's namespaces.
 const insideEnv = "NETTOLL_INSIDE_LAB"
 
-// Inside reports whether this process is the one inside.
+// Inside reports whether this process runs inside a lab.
 func Inside() bool { return os.Getenv(insideEnv) != "" }
 
-// AsRoot reports, inside, whether root of the machine made the lab, and not an
-// ordinary user, or root of another user namespace; see IsRoot.
+// AsRoot reports, inside, whether root of the machine made the lab, rather than an ordinary user or root of another
+// user namespace; see IsRoot.
 func AsRoot() bool { return os.Getenv(insideEnv) == insideAsRoot }
 
 const (
@@ -31,24 +33,22 @@ const (
 	insideAsUser = "user"
 )
 
-// EnterOptions say how the process inside relates to the terminal.
+// EnterOptions controls how the process inside relates to the terminal.
 type EnterOptions struct {
-	// Foreground leaves it in the terminal's foreground, for an interactive shell,
-	// and takes the terminal back afterwards. Otherwise interrupts reach only the
-	// outer process, which passes them on.
+	// Foreground leaves it in the terminal's foreground, for an interactive shell, and takes the terminal back
+	// afterwards. Otherwise interrupts reach only the outer process, which passes them on.
 	Foreground bool
-	// Done, when it is closed, ends the lab as an interrupt does. Whoever listens
-	// to signals before Enter does passes on by it what came earlier.
+	// Done ends the lab as an interrupt does when it is closed. A caller that listens to signals before Enter does
+	// uses it to pass on earlier ones.
 	Done <-chan struct{}
 	// Remove removes what the lab has left if it was killed.
 	Remove Remains
 }
 
-// Enter runs this program again, with the same arguments, in fresh user (unless it
-// may do without), mount, PID and network namespaces, and returns its exit status. It calls
-// First there, which starts it once more. The first process ends when this one has, in
-// whatever way, and with it everything in the lab. The error is ErrKilled when interrupts
-// asked for that.
+// Enter runs this program again, with the same arguments, in new mount, PID and network namespaces, and in a new
+// user namespace if it lacks the privilege for these, and returns its exit status. The program calls First there,
+// which starts it once more. The first process ends when this one does, in whatever way, and everything in the lab
+// ends with it. The error is ErrKilled if a second interrupt ended the lab.
 func Enter(o EnterOptions) (status int, err error) {
 	cmd := exec.Command("/proc/self/exe", os.Args[1:]...)
 	cmd.Args[0] = os.Args[0]
@@ -78,7 +78,7 @@ func Enter(o EnterOptions) (status int, err error) {
 	cmd.ExtraFiles = []*os.File{lifeline - 3: theirs}
 
 	signals := make(chan os.Signal, 8)
-	// For good: who comes back from here has only to say how it ended.
+	// Never stopped: after Enter returns, the caller only reports how it ended.
 	signal.Notify(signals, append(Ending(), syscall.SIGTSTP)...)
 	err = cmd.Start()
 	theirs.Close()
@@ -95,7 +95,7 @@ func Enter(o EnterOptions) (status int, err error) {
 	r := &relay{inside: cmd.Process}
 	go r.run(signals, o.Done, ready)
 	err = cmd.Wait()
-	<-silent // all have ended who could speak
+	<-silent // all writers of the lifeline have ended
 	if len(groups) > 0 && o.Remove != nil {
 		o.Remove(groups)
 	}
@@ -117,18 +117,18 @@ func Enter(o EnterOptions) (status int, err error) {
 	return exit.ExitCode(), nil
 }
 
-// explain says what stands in the way of namespaces, and what would fix it.
+// explain adds to an error why namespaces cannot be created, and what would fix it.
 func explain(err error) error {
 	read := func(path string) string {
 		b, _ := os.ReadFile(path)
 		return strings.TrimSpace(string(b))
 	}
-	remedy := "run as root, or ask the administrator for user namespaces"
+	remedy := "run as root, or ask the administrator to allow user namespaces"
 	switch {
 	case os.Geteuid() == 0 && !mayMakeNamespaces():
-		remedy = "root lacks CAP_SYS_ADMIN here, and may not make user namespaces either; in a container, start it with --privileged"
+		remedy = "root lacks CAP_SYS_ADMIN here, and may not make user namespaces either; if this is a container, start it with --privileged"
 	case os.Geteuid() == 0:
-		remedy = "in a container, start it with --privileged"
+		remedy = "if this is a container, start it with --privileged"
 	case read("/proc/sys/user/max_user_namespaces") == "0":
 		remedy = "run as root, or: sysctl -w user.max_user_namespaces=15000"
 	case read("/proc/sys/kernel/unprivileged_userns_clone") == "0":
@@ -136,11 +136,97 @@ func explain(err error) error {
 	case read("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") == "1":
 		remedy = "run as root, or: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"
 	}
-	if errors.Is(err, unix.ENOSPC) { // which is no word about any disk
-		err = errors.New("the limit of namespaces is reached")
+	if errors.Is(err, unix.ENOSPC) { // ENOSPC does not refer to a disk here
+		err = errors.New("the limit on namespaces is reached")
 		if os.Geteuid() == 0 {
-			remedy = "see sysctl user for the limits"
+			remedy = "to see the limits: sysctl user"
 		}
 	}
 	return fmt.Errorf("lab: create namespaces: %w; %s", err, remedy)
+}
+
+// IsRoot reports whether this process is root of the machine itself, rather than root of a user namespace, which is
+// an ordinary user.
+func IsRoot() bool {
+	if os.Geteuid() != 0 {
+		return false
+	}
+	users, err := os.ReadFile("/proc/self/uid_map")
+	return err == nil && strings.Join(strings.Fields(string(users)), " ") == "0 0 4294967295"
+}
+
+// mayMakeNamespaces reports whether this process can make namespaces of all kinds without first becoming root of a
+// user namespace of its own.
+func mayMakeNamespaces() bool {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var sets [2]unix.CapUserData
+	err := unix.Capget(&header, &sets[0])
+	return err == nil && sets[unix.CAP_SYS_ADMIN/32].Effective&(1<<(unix.CAP_SYS_ADMIN%32)) != 0
+}
+
+// ErrKilled is the error of a lab that a second signal ended at once.
+var ErrKilled = errors.New("interrupted twice: ended at once")
+
+// Again is how long after the first of the signals that end a lab another one counts as a second signal. Some
+// programs send one signal both to a process and to its group, which is one request.
+const Again = 400 * time.Millisecond
+
+// Ending returns the signals that end a lab, except those that this process was started to ignore, as nohup does.
+func Ending() []os.Signal {
+	all := []os.Signal{syscall.SIGTERM}
+	for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGHUP} {
+		if !signal.Ignored(s) {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// relay passes signals on to the first process, except for SIGTSTP: the clocks of a measurement would keep running
+// while it is stopped.
+type relay struct {
+	inside *os.Process
+	killed atomic.Bool
+}
+
+// run holds signals back until the process inside is ready for them: until it listens they would be lost, as for
+// every first process of a PID namespace.
+func (r *relay) run(signals <-chan os.Signal, done, ready <-chan struct{}) {
+	var first time.Time
+	var held os.Signal
+	for {
+		var s os.Signal
+		select {
+		case <-ready:
+			ready, s = nil, held
+		case <-done:
+			done, s = nil, syscall.SIGINT
+			if first.IsZero() {
+				first = time.Now()
+			}
+		case s = <-signals:
+			switch {
+			case s == syscall.SIGTSTP:
+			case first.IsZero():
+				first = time.Now()
+			case time.Since(first) > Again:
+				r.killed.Store(true)
+				_ = r.inside.Kill()
+			}
+		}
+		switch {
+		case s == nil || s == syscall.SIGTSTP:
+		case ready != nil:
+			held = s
+		default:
+			_ = r.inside.Signal(s)
+		}
+	}
+}
+
+// takeTerminal puts this process back in the terminal's foreground, in case a shell inside has put itself there.
+func takeTerminal() {
+	signal.Ignore(syscall.SIGTTOU)
+	defer signal.Reset(syscall.SIGTTOU)
+	_ = unix.IoctlSetPointerInt(int(os.Stdin.Fd()), unix.TIOCSPGRP, unix.Getpgrp()) // fails where there is no terminal
 }

@@ -13,31 +13,32 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"nettoll/internal/nsexec"
 )
 
-// A lab's first process does nothing but what the first process of a PID namespace must. It
-// starts the program once more, which is then inside, gives back to the kernel what ends and
-// has no parent any more, and passes signals on. The lab ends with it, and it ends with the
-// program inside or with the outer process, whichever is first.
+// A lab's first process only does what the first process of a PID namespace must. It starts the program once more,
+// which is then inside, reaps orphans, and passes signals on. The lab ends with it, and it ends with the program
+// inside or with the outer process, whichever ends first.
 
 // firstEnv marks the program that the first process has started.
 const firstEnv = "NETTOLL_LAB_FIRST"
 
-// lifeline is a socket whose other end the outer process holds, or, in the program inside,
-// the first process. By it the outer one learns of words, and the inner ones of its end.
+// lifeline is a socket whose other end is held by the outer process, or, in the program inside, by the first
+// process. It carries words to the outer process, and its end tells the inner ones that the outer has ended.
 const lifeline = 3
 
-// Words of the lifeline, one a line.
+// Words of the lifeline, one per line.
 const (
-	wordReady  = "ready"   // signals are heard
-	wordCgroup = "cgroup " // a control group that is to go with the lab
-	wordKilled = "killed " // by which signal the program inside was ended
+	wordReady  = "ready"   // the program inside handles signals
+	wordCgroup = "cgroup " // a control group to be removed with the lab
+	wordKilled = "killed " // the signal that ended the program inside
 )
 
-// Remains removes control groups, by name, that a lab has left when it ended.
+// Remains removes control groups, given by name, that a lab has left when it ended.
 type Remains func(cgroups []string)
 
-// First is called at the beginning of main. In the first process of a lab it does not return.
+// First must be called at the beginning of main. In the first process of a lab it does not return.
 func First(remove Remains) {
 	if !Inside() || os.Getenv(firstEnv) != "" || os.Getpid() != 1 {
 		return
@@ -58,11 +59,11 @@ type first struct {
 	outer  *os.File
 	remove Remains
 
-	mu     sync.Mutex // listen adds, while end reads
+	mu     sync.Mutex // guards groups: listen adds while end reads
 	groups []string
 }
 
-// run lives as long as the program inside, whose exit status it gives, or the outer process.
+// run returns when the program inside ends, with its exit status, or when the outer process ends.
 func (f *first) run() (status int, err error) {
 	if err := mounts(); err != nil {
 		return 0, err
@@ -79,9 +80,9 @@ func (f *first) run() (status int, err error) {
 	if err != nil {
 		return 0, fmt.Errorf("lab: start the program inside: %w", err)
 	}
-	// Signals of a terminal are for the program alone. Not before it is there: what this
-	// process was started to ignore, the program is to ignore.
-	_ = unix.Setpgid(0, 0) // which it may be already
+	// Signals of a terminal are for the program alone. This is done only after it has started, since the program
+	// must ignore the signals that this process was started to ignore.
+	_ = unix.Setpgid(0, 0) // fails if this is already a group leader
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, Ending()...)
 	gone := make(chan struct{})
@@ -96,11 +97,11 @@ func (f *first) run() (status int, err error) {
 	for {
 		select {
 		case s := <-signals:
-			_ = unix.Kill(pid, s.(syscall.Signal)) // fails where it has just ended
+			_ = unix.Kill(pid, s.(syscall.Signal)) // fails if it has just ended
 		case <-gone:
 			return 128 + int(syscall.SIGKILL), nil
 		case s := <-ended:
-			<-heard // to its last word
+			<-heard // all its words
 			if s.Signaled() {
 				fmt.Fprintf(f.outer, "%s%d\n", wordKilled, s.Signal())
 				return 128 + int(s.Signal()), nil
@@ -120,26 +121,26 @@ func (f *first) listen(inner *os.File, heard chan<- struct{}) {
 			f.groups = append(f.groups, name)
 			f.mu.Unlock()
 		}
-		fmt.Fprintln(f.outer, words.Text()) // who does not hear it has gone
+		fmt.Fprintln(f.outer, words.Text()) // fails if the outer process has ended
 	}
 }
 
-// reapUntil reaps whoever ends, until that is the program inside.
+// reapUntil reaps every process that ends, until the program inside does.
 func reapUntil(pid int) syscall.WaitStatus {
 	for {
 		var s syscall.WaitStatus
 		if got, err := syscall.Wait4(-1, &s, 0, nil); err == nil && got == pid {
 			return s
 		} else if err == syscall.ECHILD {
-			return 0 // which cannot be: the program is a child
+			return 0 // cannot happen: the program is a child
 		}
 	}
 }
 
-// endTime bounds the end of all processes of a lab.
+// endTime bounds the wait for all processes of a lab to end.
 const endTime = 5 * time.Second
 
-// end removes the control groups of what has been in the lab, which the kernel does not do.
+// end removes the control groups of programs that ran in the lab, which the kernel does not do.
 func (f *first) end() {
 	f.mu.Lock()
 	groups := slices.Clone(f.groups)
@@ -147,7 +148,7 @@ func (f *first) end() {
 	if len(groups) == 0 {
 		return // the kernel ends the processes with this one
 	}
-	_ = unix.Kill(-1, unix.SIGKILL) // fails where nobody is left
+	_ = unix.Kill(-1, unix.SIGKILL) // fails if no process is left
 	for deadline := time.Now().Add(endTime); time.Now().Before(deadline); {
 		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)
 		if err == syscall.ECHILD {
@@ -160,7 +161,7 @@ func (f *first) end() {
 	f.remove(groups)
 }
 
-// words hears what the processes inside say, until they have ended.
+// words reads the words of the processes inside, until they have ended.
 func words(line *os.File, ready func()) (groups []string, killed syscall.Signal) {
 	heard := bufio.NewScanner(line)
 	for heard.Scan() {
@@ -178,4 +179,51 @@ func words(line *os.File, ready func()) (groups []string, killed syscall.Signal)
 		}
 	}
 	return groups, killed
+}
+
+// Prepare makes the program inside ready for use. Signals to it are handled from then on.
+func Prepare() error {
+	if os.Getenv(firstEnv) == "" || os.Getppid() != 1 {
+		return fmt.Errorf("lab: %s is set, but this is not a lab; unset it", insideEnv)
+	}
+	nsexec.Bind()
+	unix.CloseOnExec(lifeline)
+	// Otherwise, writing to a terminal from its background would stop the program in the middle of a measurement.
+	signal.Ignore(syscall.SIGTTOU)
+	if err := say(wordReady); err != nil {
+		return fmt.Errorf("lab: tell the outer process: %w", err)
+	}
+	return nil
+}
+
+var saying sync.Mutex
+
+// say sends a word to the processes at the other end of the lifeline.
+func say(word string) error {
+	saying.Lock()
+	defer saying.Unlock()
+	_, err := unix.Write(lifeline, []byte(word+"\n"))
+	return err
+}
+
+// Leaves implements platform.Undertaker.
+func (*host) Leaves(cgroup string) error {
+	if !Inside() {
+		return nil // there is no lifeline
+	}
+	return say(wordCgroup + strings.TrimPrefix(cgroup, "/"))
+}
+
+// mounts makes the lab's mounts private, with a /proc of its own processes, and an empty /run.
+func mounts() error {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return explain(fmt.Errorf("make mounts private: %w", err))
+	}
+	if err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
+		return fmt.Errorf("lab: mount /proc: %w; if this is a container, start it with --security-opt systempaths=unconfined", err)
+	}
+	if err := unix.Mount("tmpfs", "/run", "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0755,size=16m"); err != nil {
+		return explain(fmt.Errorf("mount an empty /run: %w", err))
+	}
+	return nil
 }

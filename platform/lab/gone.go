@@ -9,8 +9,8 @@ import (
 	"nettoll/internal/nl"
 )
 
-// many is how many namespaces it takes for their removal to be worth waiting for: of
-// fewer, a kernel removes what is in them in no time that could be measured.
+// many is the number of namespaces above which their removal is worth waiting for: with fewer, the kernel removes
+// their contents in no measurable time.
 const many = 64
 
 // goneTime bounds the wait for the kernel.
@@ -37,16 +37,16 @@ func (l *Lab) Gone(ctx context.Context) error {
 	return nil
 }
 
-// witness tells when the kernel has removed namespaces, which it does in the order in
-// which they were let go. It is a pair of devices, of which one end is in a namespace that
-// is let go last: when that is removed, the other end is gone as well.
+// witness detects when the kernel has removed namespaces, which it does in the order in which they were released.
+// It is a pair of devices with one end in a namespace that is released last: when that namespace is removed, the
+// other end is gone as well.
 type witness struct {
 	stays, end *netns.NS
 }
 
 const witnessDevice = "witness"
 
-// newWitness makes one, or gives nil where that cannot be: then nobody waits.
+// newWitness makes a witness, or returns nil if that is not possible: then nothing waits.
 func newWitness(ctx context.Context) *witness {
 	all, err := netns.New(ctx, 2, quiet)
 	if err != nil {
@@ -61,8 +61,8 @@ func newWitness(ctx context.Context) *witness {
 	return w
 }
 
-// wait returns when the end is gone. It asks in a way that does not wait for a kernel that
-// is busy with just that.
+// wait returns when the end is gone. It polls in a way that does not itself wait for a kernel that is busy with the
+// removal.
 func (w *witness) wait(ctx context.Context) error {
 	for {
 		has, err := nl.HasDevice(w.stays.Path(), witnessDevice)
@@ -77,10 +77,9 @@ func (w *witness) wait(ctx context.Context) error {
 	}
 }
 
-// hush sets down the devices that send packets on to many others. The kernel reports that a
-// multicast group is left when it removes a device, and a bridge would flood the reports of a
-// thousand containers to each other, through every rule. What cannot be set down is only
-// slower to remove.
+// hush sets down the devices that forward packets to many others. The kernel sends a report that a multicast group
+// is left when it removes a device, and a bridge would flood the reports of a thousand containers to all others,
+// through every rule. A device that cannot be set down is only slower to remove.
 func (s *site) hush() {
 	for _, h := range s.hosts {
 		_ = nl.With(h.NetNS(), func(n *nl.NS) error {
@@ -89,7 +88,7 @@ func (s *site) hush() {
 				return err
 			}
 			for _, d := range all {
-				if d.Kind == "bridge" || d.Name == uplinkDevice { // on which macvlan devices are
+				if d.Kind == "bridge" || d.Name == uplinkDevice { // macvlan devices are on the uplink
 					_ = n.Down(d.Name)
 				}
 			}

@@ -14,8 +14,8 @@ import (
 	"nettoll/platform/lab"
 )
 
-// outside is the end of a veth pair whose other end is in the namespace at path. It is
-// there as long as that one is.
+// outside makes one end of a veth pair whose other end is in the namespace at path. there reports whether it still
+// exists, which it does as long as that namespace.
 func outside(t *testing.T, path string) (there func() bool) {
 	t.Helper()
 	all, err := netns.New(t.Context(), 1, func() error { return nil })
@@ -67,7 +67,7 @@ func TestGoneWaitsForTheKernel(t *testing.T) {
 	}
 }
 
-// tired is a context that ends when it has been asked so often whether it has.
+// tired is a context that ends after a given number of calls that ask whether it has.
 type tired struct {
 	context.Context
 	left atomic.Int64
@@ -80,7 +80,7 @@ func (c *tired) Err() error {
 	return nil
 }
 
-// TestBuildingHearsAnInterrupt: wherever it is when it comes.
+// TestBuildingHearsAnInterrupt interrupts the building of a network at different points.
 func TestBuildingHearsAnInterrupt(t *testing.T) {
 	topo := network.Topology{Hosts: 1, Servers: 1, Clients: 1, Neighbours: 150, Rules: 500}
 	for _, after := range []int64{0, 5, 400, 600, 700, 800, 900} {

@@ -14,11 +14,11 @@ import (
 // Lab is the platform.
 type Lab struct {
 	mu      sync.Mutex
-	leaving []*witness // of what the kernel is removing, the earliest first
+	leaving []*witness // for namespaces that the kernel is removing, the earliest first
 }
 
-// New gives the lab. Its process is Inside, or root's: then namespaces are held by
-// files of the process and go with it, and processes in them end with their input.
+// New returns the lab. The process must be Inside, or root: then namespaces are held by files of the process and
+// are removed with it, and processes in them end with their input.
 func New() *Lab { return &Lab{} }
 
 // Name implements platform.Platform.
@@ -28,8 +28,8 @@ func (*Lab) Name() string { return "lab" }
 func (*Lab) Probe(ctx context.Context) error {
 	if !Inside() && os.Geteuid() != 0 {
 		return &platform.Unsupported{
-			Feature: "networks of the lab beside those of a Docker engine", Option: "root",
-			Remedy: "run as root, or measure the lab in a run of its own",
+			Feature: "networks of the lab together with those of a Docker engine", Option: "root",
+			Remedy: "run as root, or measure the lab in a separate run",
 		}
 	}
 	ns, err := netns.New(ctx, 1, quiet)
@@ -39,16 +39,16 @@ func (*Lab) Probe(ctx context.Context) error {
 	return ns[0].Close()
 }
 
-// quiet keeps devices that are made later in the current namespace from sending anything by
-// themselves once they are up: that would be in the middle of a measurement.
+// quiet keeps devices that are made later in the current namespace from sending packets on their own once they are
+// up, which could be in the middle of a measurement.
 //
-// There is no duplicate address detection for link-local addresses, which could not be used
-// before its end, and no router solicitation. There must be link-local addresses: a router
-// without one on a device finds no neighbour there. Multicast listener reports are sent when
-// an address is added, and repeated within an interval, which is made as short as can be.
+// It turns off duplicate address detection for link-local addresses, which cannot be used until it ends, and router
+// solicitation. Link-local addresses themselves are needed: a router without one on a device finds no neighbour
+// there. Multicast listener reports are sent when an address is added, and repeated within an interval, which is
+// set to its minimum.
 func quiet() error {
-	// One walk to the folder for all: among thousands of namespaces, each takes the kernel
-	// longer than to make a device.
+	// The folder is opened once for all files: among thousands of namespaces, each lookup of it takes the kernel
+	// longer than making a device.
 	conf, err := os.OpenRoot("/proc/sys/net/ipv6/conf/default")
 	if errors.Is(err, os.ErrNotExist) { // a kernel without IPv6
 		return nil
@@ -75,7 +75,7 @@ func quiet() error {
 	return nil
 }
 
-// maxHosts is what the address plan holds.
+// maxHosts is how many hosts the address plan has room for.
 const maxHosts = 15
 
 // Hosts implements platform.Platform.
@@ -113,7 +113,7 @@ func (l *Lab) Hosts(ctx context.Context, req platform.HostRequest) (platform.Hos
 	return s, nil
 }
 
-// site is a set of hosts with one underlay, and owns every namespace in it.
+// site is a set of hosts with one underlay. It owns every namespace in it.
 type site struct {
 	lab   *Lab
 	hosts []*host
@@ -140,11 +140,11 @@ func (s *site) All() []platform.Host {
 	return hosts
 }
 
-// Transient implements platform.Transient.
+// Transient implements platform.Hosts.
 func (*site) Transient() bool { return true }
 
-// Close implements platform.Hosts. The kernel removes what is in the namespaces, and may
-// take a while for it; see Gone.
+// Close implements platform.Hosts. The kernel removes the contents of the namespaces, which may take a while; see
+// Gone.
 func (s *site) Close(ctx context.Context) error {
 	var last *witness
 	if len(s.all) > many {

@@ -31,17 +31,23 @@ func site(t *testing.T, topo network.Topology) *plumb.Site {
 	return s
 }
 
-func TestThousandContainersOnOneBridge(t *testing.T) {
-	s := site(t, network.Topology{Hosts: 1, Servers: 1, Clients: 999})
+// bridged returns a site whose containers are on a bridge of its host.
+func bridged(t *testing.T, topo network.Topology) (*plumb.Site, *plumb.Host) {
+	t.Helper()
+	s := site(t, topo)
 	h := s.Hosts[0]
-	br, err := s.AddBridge(h, "br0", 0, true)
-	if err != nil {
+	if err := s.Bridge(t.Context(), h, "br0", 0, plumb.Attachment{Gateway: true}); err != nil {
 		t.Fatal(err)
 	}
-	if err := br.Attach(t.Context(), s, h.Nodes, plumb.Plug{Gateway: true}); err != nil {
+	if err := s.Settle(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	// Each container has told the bridge of a few multicast groups, and not all others.
+	return s, h
+}
+
+func TestThousandContainersOnOneBridge(t *testing.T) {
+	_, h := bridged(t, network.Topology{Hosts: 1, Servers: 1, Clients: 999})
+	// Each container has reported a few multicast groups to the bridge, but not to all other containers.
 	if said, most := packets(t, h), uint64(len(h.Nodes)*100); said > most {
 		t.Errorf("%d packets have crossed the devices of %d containers that were not used yet, want at most %d", said, len(h.Nodes), most)
 	}
@@ -59,7 +65,7 @@ func TestThousandContainersOnOneBridge(t *testing.T) {
 	}
 }
 
-// packets is how many have crossed all devices of a host.
+// packets returns how many packets have crossed all devices of a host.
 func packets(t *testing.T, h *plumb.Host) (sum uint64) {
 	t.Helper()
 	err := nl.With(h.NS, func(n *nl.NS) error {
@@ -75,19 +81,11 @@ func packets(t *testing.T, h *plumb.Host) (sum uint64) {
 	return sum
 }
 
-// TestSilentNeighboursAreContainersLikeOthers: they keep silent, and have all that
-// containers have which were used.
+// TestSilentNeighboursAreContainersLikeOthers checks that neighbours stay silent, and have everything that
+// containers with traffic have.
 func TestSilentNeighboursAreContainersLikeOthers(t *testing.T) {
 	platformtest.Require(t, "ping", findPing())
-	s := site(t, network.Topology{Hosts: 1, Servers: 1, Clients: 1, Neighbours: 400, Rules: 100})
-	h := s.Hosts[0]
-	br, err := s.AddBridge(h, "br0", 0, true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := br.Attach(t.Context(), s, h.Nodes, plumb.Plug{Gateway: true}); err != nil {
-		t.Fatal(err)
-	}
+	s, _ := bridged(t, network.Topology{Hosts: 1, Servers: 1, Clients: 1, Neighbours: 400, Rules: 100})
 	for _, k := range rand.Perm(len(s.Neighbours))[:50] {
 		n := s.Neighbours[k]
 		for _, f := range []network.Family{network.IPv4, network.IPv6} {
@@ -124,27 +122,14 @@ func findPing() error {
 
 func TestMoreContainersThanABridgeHasPorts(t *testing.T) {
 	s := site(t, network.Topology{Hosts: 1, Servers: 1, Clients: plumb.MaxPorts})
-	h := s.Hosts[0]
-	br, err := s.AddBridge(h, "br0", 0, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = br.Attach(t.Context(), s, h.Nodes, plumb.Plug{})
-	if want := "bridge br0: 1024 containers talk: it has 1023 ports for them"; err == nil || err.Error() != want {
+	err := s.Bridge(t.Context(), s.Hosts[0], "br0", 0, plumb.Attachment{})
+	if want := "bridge br0: 1024 containers talk, but it has only 1023 ports for them"; err == nil || err.Error() != want {
 		t.Errorf("error is %v, want %q", err, want)
 	}
 }
 
 func TestNeighboursThatFindNoPortGetABridgeOfTheirOwn(t *testing.T) {
-	s := site(t, network.Topology{Hosts: 1, Servers: 1, Clients: 1, Neighbours: plumb.MaxPorts})
-	h := s.Hosts[0]
-	br, err := s.AddBridge(h, "br0", 0, true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := br.Attach(t.Context(), s, h.Nodes, plumb.Plug{Gateway: true}); err != nil {
-		t.Fatal(err)
-	}
+	s, _ := bridged(t, network.Topology{Hosts: 1, Servers: 1, Clients: 1, Neighbours: plumb.MaxPorts})
 	platformtest.Exchange(t, s.Clients[0].NS, s.Servers[0].NS, s.Servers[0].Addr4)
 	want := "h1: bridge br0 has as many containers as a broadcast can reach; 125 silent ones are on br0x"
 	if len(s.Notes) != 1 || s.Notes[0] != want {

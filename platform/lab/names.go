@@ -10,12 +10,10 @@ import (
 	"nettoll/platform"
 )
 
-// netnsDir is where ip-netns(8) looks for named namespaces. Inside the lab it is
-// on the lab's own /run.
+// netnsDir is where ip-netns(8) looks for named namespaces. Inside the lab it is on the lab's own /run.
 const netnsDir = "/run/netns"
 
-// Publish names the namespaces of endpoints, so that "ip netns exec NAME" reaches
-// them from a lab's shell.
+// Publish names the namespaces of endpoints, so that "ip netns exec NAME" reaches them from a lab's shell.
 func Publish(endpoints []platform.Endpoint) error {
 	if err := os.MkdirAll(netnsDir, 0o755); err != nil {
 		return fmt.Errorf("lab: %w", err)

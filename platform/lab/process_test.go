@@ -3,27 +3,28 @@ package lab_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
+	"nettoll/internal/testutil"
 	"nettoll/platform"
 	"nettoll/platform/lab"
 )
 
-// endpoints are two hosts with a container each, unlike the suite's of one site.
+// endpoints returns two hosts with a container each, unlike the suite's of one site.
 func endpoints(t *testing.T) []platform.Endpoint {
 	t.Helper()
-	hosts, err := lab.New().Hosts(t.Context(), platform.HostRequest{Count: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { hosts.Close(t.Context()) })
+	hosts := hostsOf(t, platform.HostRequest{Count: 2})
 	var all []platform.Endpoint
-	for _, h := range hosts.All() {
+	for _, h := range hosts {
 		c, err := h.Containers(t.Context(), 1)
 		if err != nil {
 			t.Fatal(err)
@@ -59,29 +60,15 @@ func TestProcessesDoNotKnowThatTheyAreInside(t *testing.T) {
 
 func TestProcessThatCannotStartLeavesNoPipe(t *testing.T) {
 	e := endpoints(t)[0]
-	before := descriptors(t)
+	before := testutil.Descriptors(t, "pipe:")
 	for range 5 {
 		if _, err := e.Start(t.Context(), platform.Command{Path: "no-program-has-this-name"}); err == nil {
 			t.Fatal("it was started")
 		}
 	}
-	if after := descriptors(t); after != before {
+	if after := testutil.Descriptors(t, "pipe:"); after != before {
 		t.Errorf("%d pipes are open, %d before", after, before)
 	}
-}
-
-func descriptors(t *testing.T) (n int) {
-	t.Helper()
-	links, err := filepath.Glob("/proc/self/fd/*")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, l := range links {
-		if target, err := os.Readlink(l); err == nil && strings.HasPrefix(target, "pipe:") {
-			n++
-		}
-	}
-	return n
 }
 
 func TestPublishedNamesReachTheNamespaces(t *testing.T) {
@@ -109,15 +96,85 @@ func TestPublishedNamesReachTheNamespaces(t *testing.T) {
 }
 
 func TestOnlyContainersOfTheLabAreShared(t *testing.T) {
-	hosts, err := lab.New().Hosts(t.Context(), platform.HostRequest{Count: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer hosts.Close(t.Context())
-	h := hosts.All()[0]
+	hosts := hostsOf(t, platform.HostRequest{Count: 1})
+	h := hosts[0]
 	if _, err := h.(platform.Sharer).Share(t.Context(), stranger{h}); err == nil || err.Error() != "lab: h1 is not a container of this lab" {
 		t.Errorf("error is %v", err)
 	}
 }
 
 type stranger struct{ platform.Endpoint }
+
+// dead lists the processes of the lab that have ended and have not been reaped.
+func dead(t *testing.T) (all []string) {
+	t.Helper()
+	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range stats {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			continue // reaped
+		}
+		if rest := b[bytes.LastIndexByte(b, ')')+1:]; strings.HasPrefix(string(rest), " Z 1 ") {
+			all = append(all, string(b))
+		}
+	}
+	return all
+}
+
+// asleep returns how many sleep programs run.
+func asleep(t *testing.T) (n int) {
+	t.Helper()
+	names, err := filepath.Glob("/proc/[0-9]*/comm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range names {
+		if b, err := os.ReadFile(path); err == nil && string(b) == "sleep\n" {
+			n++
+		}
+	}
+	return n
+}
+
+// TestOrphansAreReaped has programs leave many children that end later, while other programs are waited for: the
+// exit status of those must not be lost.
+func TestOrphansAreReaped(t *testing.T) {
+	const orphans, programs = 200, 100
+	e := endpoints(t)[1]
+	script := fmt.Sprintf("i=0; while [ $i -lt %d ]; do (setsid sleep 0.$((i %% 10)) & ) ; i=$((i+1)); done", orphans)
+	p, err := e.Start(t.Context(), platform.Command{Path: "sh", Args: []string{"-c", script}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var waiting sync.WaitGroup
+	for i := range programs {
+		waiting.Go(func() {
+			err := exec.Command("sh", "-c", fmt.Sprintf("exit %d", i)).Run()
+			status := 0
+			if exit, ok := err.(*exec.ExitError); ok {
+				status = exit.ExitCode()
+			} else if err != nil {
+				t.Error(err)
+			}
+			if status != i {
+				t.Errorf("exit status %d, want %d", status, i)
+			}
+		})
+	}
+	waiting.Wait()
+	if err := p.Wait(); err != nil {
+		t.Error(err)
+	}
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		asleep, left := asleep(t), dead(t)
+		if asleep == 0 && len(left) == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d are asleep, and %d have ended and are not reaped, such as %s", asleep, len(left), left[:min(1, len(left))])
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"strings"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -17,11 +18,11 @@ import (
 // uplinkDevice is each host's device on the underlay.
 const uplinkDevice = "eth0"
 
-// underlayMTU is the MTU of an underlay for which none is asked.
+// underlayMTU is the MTU of an underlay if none is requested.
 const underlayMTU = 1500
 
-// uplink is where host i lives on the underlay: 198.18.0.0/16 of RFC 2544's
-// 198.18.0.0/15, and 2001:2:0:ffff::/64 of RFC 5180's 2001:2::/48.
+// uplink returns the addresses of host i on the underlay: in 198.18.0.0/16 of RFC 2544's 198.18.0.0/15, and in
+// 2001:2:0:ffff::/64 of RFC 5180's 2001:2::/48.
 func uplink(i, mtu int) platform.Uplink {
 	return platform.Uplink{
 		Device: uplinkDevice,
@@ -31,9 +32,8 @@ func uplink(i, mtu int) platform.Uplink {
 	}
 }
 
-// wire joins the hosts: a veth pair for two, a switch (a bridge in a namespace
-// of its own) for any other number. A single host has a switch with one port, so
-// that it too has an uplink with a carrier.
+// wire joins the hosts: by a veth pair if there are two, by a switch (a bridge in a namespace of its own)
+// otherwise. A single host has a switch with one port, so that its uplink has a carrier too.
 func (s *site) wire(ctx context.Context, shape platform.Underlay) error {
 	var sw *netns.NS
 	if len(s.hosts) == 2 {
@@ -59,8 +59,8 @@ func (s *site) wire(ctx context.Context, shape platform.Underlay) error {
 	return s.running(ctx, sw)
 }
 
-// running waits until the uplinks and the ports of the switch, if there is one,
-// carry packets. An end of a pair does when the other end is up too.
+// running waits until the uplinks and the ports of the switch, if there is one, carry packets. An end of a pair
+// carries packets when the other end is up too.
 func (s *site) running(ctx context.Context, sw *netns.NS) error {
 	for i, h := range s.hosts {
 		err := nl.With(h.NetNS(), func(n *nl.NS) error { return n.Running(ctx, uplinkDevice) })
@@ -117,17 +117,15 @@ func (h *host) configure(shape platform.Underlay) error {
 		if err := n.Up("lo", u.Device); err != nil {
 			return err
 		}
-		for _, p := range []netip.Prefix{u.Addr4, u.Addr6} {
-			if err := n.Addr(u.Device, p); err != nil {
-				return err
-			}
+		if err := n.Addr(u.Device, u.Addr4, u.Addr6); err != nil {
+			return err
 		}
 		return shapeDevice(n, u.Device, shape)
 	})
 }
 
-// shapeDevice limits what the device sends. The rate is a token bucket with room
-// for 10 ms of traffic and a queue of 50 ms, as tc-tbf(8) advises for such rates.
+// shapeDevice limits the traffic that the device sends. The rate is a token bucket with room for 10 ms of traffic
+// and a queue of 50 ms, as tc-tbf(8) advises for such rates.
 func shapeDevice(n *nl.NS, device string, shape platform.Underlay) error {
 	l, err := n.Link(device)
 	if err != nil {
@@ -139,10 +137,7 @@ func shapeDevice(n *nl.NS, device string, shape platform.Underlay) error {
 			netlink.QdiscAttrs{LinkIndex: l.Attrs().Index, Parent: parent, Handle: netlink.MakeHandle(1, 0)},
 			netlink.NetemQdiscAttrs{Latency: uint32(shape.Delay.Microseconds()), Limit: 100_000})
 		if err := n.QdiscAdd(q); err != nil {
-			return &platform.Unsupported{
-				Feature: "an underlay delay", Option: "CONFIG_NET_SCH_NETEM",
-				Remedy: "modprobe sch_netem, or leave delay= out of --underlay", Err: qdiscError(err),
-			}
+			return unshaped("delay", "netem", err)
 		}
 		parent = netlink.MakeHandle(1, 1)
 	}
@@ -158,18 +153,18 @@ func shapeDevice(n *nl.NS, device string, shape platform.Underlay) error {
 		Limit:      uint32(bytesPerSecond/20) + burst,
 	}
 	if err := n.QdiscAdd(q); err != nil {
-		return &platform.Unsupported{
-			Feature: "an underlay rate", Option: "CONFIG_NET_SCH_TBF",
-			Remedy: "modprobe sch_tbf, or leave rate= out of --underlay", Err: qdiscError(err),
-		}
+		return unshaped("rate", "tbf", err)
 	}
 	return nil
 }
 
-// qdiscError makes sense of the kernel's ENOENT for a queueing discipline that it does not have.
-func qdiscError(err error) error {
+// unshaped returns the error for a queueing discipline that the kernel does not have, which it reports as ENOENT.
+func unshaped(what, discipline string, err error) error {
 	if errors.Is(err, unix.ENOENT) {
-		return errors.New("the kernel does not know this queueing discipline")
+		err = errors.New("the kernel does not know this queueing discipline")
 	}
-	return err
+	return &platform.Unsupported{
+		Feature: "an underlay " + what, Option: "CONFIG_NET_SCH_" + strings.ToUpper(discipline), Err: err,
+		Remedy: fmt.Sprintf("modprobe sch_%s, or leave %s= out of --underlay", discipline, what),
+	}
 }

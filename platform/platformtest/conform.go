@@ -1,4 +1,4 @@
-// Package platformtest is the conformance suite of platforms: one suite for all.
+// Package platformtest is the conformance suite that all platforms share.
 package platformtest
 
 import (
@@ -15,8 +15,8 @@ import (
 	"nettoll/platform"
 )
 
-// Conform runs the suite on a platform. The test program must be an agent when it
-// is called as one, as internal/testutil.Main makes it.
+// Conform runs the suite on a platform. The test program must run as an agent when it is started as one, as
+// internal/testutil.Main does.
 func Conform(t *testing.T, p platform.Platform) {
 	if err := p.Probe(t.Context()); errors.Is(err, platform.ErrUnsupported) {
 		t.Skip(err)
@@ -44,7 +44,7 @@ func Conform(t *testing.T, p platform.Platform) {
 	t.Run("two at once", func(t *testing.T) { twoAtOnce(t, p) })
 }
 
-// hosts asks for unshaped hosts, which are closed with the test.
+// hosts returns unshaped hosts, which are closed with the test.
 func hosts(t *testing.T, p platform.Platform, n int) platform.Hosts {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
@@ -72,13 +72,13 @@ func noHosts(t *testing.T, p platform.Platform) {
 			t.Errorf("%d hosts: error is %q, want one line with the number", n, err)
 		}
 	}
-	// There may be less: room was made.
+	// There may be fewer: platforms close kept hosts to make room.
 	if got := namespacesOpen(t); got > before {
 		t.Errorf("%d namespaces are open, %d before", got, before)
 	}
 }
 
-// closeLeavesNothing builds all that hosts can have and closes them.
+// closeLeavesNothing builds everything that hosts can have and closes them.
 func closeLeavesNothing(t *testing.T, p platform.Platform) {
 	before := namespacesOpen(t)
 	h, err := p.Hosts(t.Context(), platform.HostRequest{Count: 2})
@@ -112,8 +112,8 @@ func closeLeavesNothing(t *testing.T, p platform.Platform) {
 	}
 }
 
-// twoAtOnce has two sites with equal names and addresses, which must not meet. Hosts
-// that are kept for the next caller are one site, for one caller at a time.
+// twoAtOnce builds two sites with equal names and addresses, which must not reach each other. Hosts that are kept
+// for the next caller are one site, for one caller at a time.
 func twoAtOnce(t *testing.T, p platform.Platform) {
 	first := hosts(t, p, 2)
 	if !first.Transient() {

@@ -15,8 +15,8 @@ import (
 // patience bounds one exchange.
 const patience = 20 * time.Second
 
-// Exchange has a client in one namespace say something over TCP to a server in
-// another and hear it again. It returns how many bytes that was, both ways.
+// Exchange has a client in one namespace send data over TCP to a server in another, which sends it back. It returns
+// the number of payload bytes, both ways.
 func Exchange(t *testing.T, client, server string, at netip.Addr) (payload uint64) {
 	t.Helper()
 	said := make([]byte, 100_000)
@@ -50,7 +50,7 @@ func echo(client, server string, at netip.Addr, said []byte) (heard []byte, err 
 		io.Copy(c, c)
 	}()
 	var c net.Conn
-	// With one address to dial the socket is made on the thread that is inside.
+	// With one address to dial, the socket is made on the thread that is in the namespace.
 	err = netns.Do(client, func() error {
 		c, err = net.DialTimeout("tcp", l.Addr().String(), patience)
 		return err

@@ -15,13 +15,13 @@ import (
 	"nettoll/platform"
 )
 
-// The ranges set aside for benchmarking, RFC 2544 and RFC 5180.
+// The ranges reserved for benchmarking, RFC 2544 and RFC 5180.
 var (
 	range4 = netip.MustParsePrefix("198.18.0.0/15")
 	range6 = netip.MustParsePrefix("2001:2::/48")
 )
 
-// uplinks checks what hosts say of their links to each other.
+// uplinks checks the uplinks that hosts report.
 func uplinks(t *testing.T, hosts platform.Hosts) {
 	seen := map[netip.Addr]bool{}
 	first := hosts.All()[0].Uplink()
@@ -68,8 +68,8 @@ func asItSays(t *testing.T, name, ns string, u platform.Uplink) {
 	}
 }
 
-// reach has each host talk to each, itself included, in both families, and wants
-// what two hosts say on the uplinks of both.
+// reach has each host talk to each, itself included, in both families, and checks that traffic between two hosts
+// crosses the uplinks of both.
 func reach(t *testing.T, hosts platform.Hosts) {
 	all := hosts.All()
 	for _, six := range []bool{false, true} {
@@ -100,7 +100,7 @@ func address(h platform.Host, six bool) netip.Addr {
 	return h.Uplink().Addr4.Addr()
 }
 
-// uplinkBytes is what crossed the uplink of each host.
+// uplinkBytes returns the bytes that have crossed the uplink of each host.
 func uplinkBytes(t *testing.T, all []platform.Host) []uint64 {
 	t.Helper()
 	bytes := make([]uint64, len(all))
@@ -114,8 +114,7 @@ func uplinkBytes(t *testing.T, all []platform.Host) []uint64 {
 	return bytes
 }
 
-// containers checks that they have names and namespaces of their own, and nothing
-// in them but lo, up.
+// containers checks that containers have names and namespaces of their own, with no device but lo, which is up.
 func containers(t *testing.T, hosts platform.Hosts) {
 	names, spaces := map[string]bool{}, map[string]bool{}
 	add := func(e platform.Endpoint) {
@@ -152,7 +151,7 @@ func containers(t *testing.T, hosts platform.Hosts) {
 	}
 }
 
-// bare checks that a container has lo, up, and nothing else.
+// bare checks that a container has no device but lo, which is up.
 func bare(t *testing.T, e platform.Endpoint) {
 	t.Helper()
 	lines := strings.Split(output(t, e, "cat", "/proc/net/dev"), "\n")
@@ -179,7 +178,7 @@ func bare(t *testing.T, e platform.Endpoint) {
 	}
 }
 
-// share checks that a container made in another's namespace is there.
+// share checks that a container made in another's namespace is in that namespace.
 func share(t *testing.T, p platform.Platform) {
 	h := hosts(t, p, 1).All()[0]
 	s, ok := h.(platform.Sharer)

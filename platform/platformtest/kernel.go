@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// KernelHas says that an option, such as CONFIG_IPVLAN, is built into the kernel. Of one
-// that does not tell how it was built it says no.
+// KernelHas reports whether an option, such as CONFIG_IPVLAN, is built into the kernel. For a kernel that does not
+// report its configuration it returns false.
 func KernelHas(t testing.TB, option string) bool {
 	t.Helper()
 	f, err := os.Open("/proc/config.gz")

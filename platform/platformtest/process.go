@@ -15,7 +15,7 @@ import (
 	"nettoll/sampler"
 )
 
-// processes checks what is promised of processes, on a host and in a container.
+// processes checks the guarantees about processes, on a host and in a container.
 func processes(t *testing.T, p platform.Platform) {
 	h := hosts(t, p, 1).All()[0]
 	for where, fresh := range map[string]func(*testing.T) platform.Endpoint{
@@ -66,7 +66,7 @@ func shell(script string) platform.Command {
 	return platform.Command{Path: "sh", Args: []string{"-c", script}}
 }
 
-// output is what a program says, without the space around it.
+// output returns the standard output of a program, without surrounding space.
 func output(t *testing.T, e platform.Endpoint, path string, args ...string) string {
 	t.Helper()
 	proc := start(t, e, platform.Command{Path: path, Args: args})
@@ -91,7 +91,7 @@ func ended(t *testing.T, proc platform.Process) error {
 	}
 }
 
-// namespace names the network namespace that processes of the endpoint are in.
+// namespace identifies the network namespace of processes of the endpoint.
 func namespace(t *testing.T, e platform.Endpoint) string {
 	t.Helper()
 	return output(t, e, "readlink", "/proc/self/ns/net")
@@ -110,7 +110,7 @@ func pipes(t *testing.T, e platform.Endpoint) {
 	if err := errors.Join(err, proc.Wait(), proc.Wait()); err != nil || string(b) != said {
 		t.Errorf("got %q, %v, want %q", b, err, said)
 	}
-	// What was said before the end can be read after it.
+	// Output from before the end can be read after it.
 	proc = start(t, e, shell("head -c 60000 /dev/zero"))
 	if err := ended(t, proc); err != nil {
 		t.Fatal(err)
@@ -149,7 +149,7 @@ func exitStatus(t *testing.T, e platform.Endpoint) {
 	if err := proc.Kill(); err != nil {
 		t.Errorf("kill one that has ended: %v", err)
 	}
-	// Of much, the last is kept.
+	// Of long output, the end is kept.
 	proc = start(t, e, shell("head -c 300000 /dev/zero | tr '\\0' x >&2; echo last words >&2"))
 	if err := proc.Wait(); err != nil {
 		t.Error(err)
@@ -172,14 +172,14 @@ func environment(t *testing.T, e platform.Endpoint) {
 	}
 }
 
-// kill ends processes that would never end, with what they have started. Each has an
-// endpoint of its own: there are platforms that end all of a container with one.
+// kill kills processes that would never end, with the processes they have started. Each has an endpoint of its own:
+// some platforms end all processes of a container with one of them.
 func kill(t *testing.T, fresh func(*testing.T) platform.Endpoint) {
 	for _, script := range []string{
 		"echo ready; exec sleep 1000",
 		"sleep 1000 & echo ready; wait",
 		"trap '' TERM INT HUP; echo ready; sleep 1000; sleep 1000",
-		"sleep 1000 & echo ready", // ends, but leaves one behind
+		"sleep 1000 & echo ready", // ends, but leaves a child behind
 	} {
 		proc := start(t, fresh(t), shell(script))
 		ready := make([]byte, len("ready\n"))
@@ -200,8 +200,8 @@ func kill(t *testing.T, fresh func(*testing.T) platform.Endpoint) {
 	}
 }
 
-// notStarted wants to be told what could not be started, if not at once then by Wait: an
-// engine knows it when the process has ended.
+// notStarted expects an error for a program that cannot be started, if not at once then from Wait: an engine learns
+// it only when the process has ended.
 func notStarted(t *testing.T, e platform.Endpoint) {
 	const missing = "no-program-has-this-name"
 	proc, err := e.Start(t.Context(), platform.Command{Path: missing})

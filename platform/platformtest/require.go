@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Require skips a test for which something is missing here, such as the program
-// dockerd. Where NETTOLL_REQUIRE names what is needed the test fails.
+// Require skips a test if something it needs is missing here, such as the program dockerd. If NETTOLL_REQUIRE names
+// the need, the test fails instead.
 func Require(t *testing.T, need string, missing error) {
 	t.Helper()
 	if missing == nil {

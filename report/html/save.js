@@ -1,5 +1,5 @@
 (() => {
-  // A chart is saved as it is seen: its variables are replaced by their colours.
+  // A chart is saved as displayed: its variables are replaced by their colours.
   const colors = getComputedStyle(document.documentElement);
   const margin = 12;
   const standalone = (figure) => {
@@ -64,6 +64,6 @@
     add("PNG", async () => offer(await picture(standalone(figure)), figure.dataset.file + ".png"));
     figure.append(bar);
   });
-  // What is folded on a screen is not on paper.
+  // Folded parts are opened for printing.
   addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((d) => { d.open = true; }));
 })();

@@ -1,6 +1,6 @@
 "use strict";
 (() => {
-  // What spans several columns, such as "skipped", stands in each of them.
+  // A cell that spans several columns, for example "skipped", counts for each of them.
   const cellAt = (row, column) => {
     let end = 0;
     return Array.from(row.cells).find((cell) => (end += cell.colSpan) > column);
@@ -15,7 +15,7 @@
     return Number.isNaN(value) ? null : value;
   };
 
-  // A row that tells more of the one above goes with it.
+  // A row that continues the one above moves with it.
   const blocksOf = (rows) => {
     const blocks = [];
     rows.forEach((row) => (blocks.length && row.classList.contains("second") ? blocks[blocks.length - 1].push(row) : blocks.push([row])));
@@ -33,7 +33,7 @@
     return keyed.flatMap(({ block }) => block);
   };
 
-  // One click sorts up, the next one down, and a third one as it was.
+  // One click sorts up, the next one down, and a third one restores the original order.
   const next = { none: "ascending", ascending: "descending", descending: "none" };
   document.querySelectorAll("table.sortable").forEach((table) => {
     const body = table.tBodies[0];

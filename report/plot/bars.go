@@ -1,6 +1,7 @@
 package plot
 
 import (
+	"cmp"
 	"math"
 	"strconv"
 
@@ -11,16 +12,16 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Bar is one network in a bar chart.
+// Bar is one network in a bar chart, or in a forest plot.
 type Bar struct {
 	Name      string
-	Text      string // the value, as it is written beside the bar
-	Value     float64
-	Low, High float64 // interval; equal to Value where there is none
+	Text      string  // the value, as written next to the bar
+	Value     float64 // in a forest plot, network ÷ baseline
+	Low, High float64 // interval; equal to Value if there is none
 	Native    bool
-	Tone      Tone   // how it stands to native
+	Tone      Tone   // its comparison with native
 	Look      Look   // of the network, in clusters
-	Parts     []Part // that the bar is made of, in clusters; they add up to Value
+	Parts     []Part // pieces of the bar, in clusters; they add up to Value
 }
 
 // Tone is the strength of a bar's colour.
@@ -38,13 +39,13 @@ type Part struct {
 	Look  Look
 }
 
-// role is the colour of a tone.
+// role returns the colour of a tone.
 func (t Tone) role() role {
 	return [...]role{Strong: roleBar, LikeNative: roleBarNative, Pale: roleBarPale}[t]
 }
 
-// Bars draws horizontal bars that begin at zero, each with its interval, and a
-// line down from native where there is one. The label says in words what the chart shows.
+// Bars draws horizontal bars that begin at zero, each with its interval, and a vertical line
+// at native if there is one. The label describes the chart in words.
 func Bars(bars []Bar, label string) Chart {
 	if len(bars) == 0 {
 		return Chart{}
@@ -63,17 +64,21 @@ func Bars(bars []Bar, label string) Chart {
 		}
 		addBar(p, b, float64(at))
 	}
-	if most == 0 {
-		most = 1
-	}
-	if len(references) == 1 {
-		p.Add(upright{references[0]})
-	}
-	p.Add(values(bars))
+	most = cmp.Or(most, 1)
+	p.Add(painted(func(c draw.Canvas, p *plot.Plot) {
+		toX, toY := p.Transforms(&c)
+		if len(references) == 1 {
+			x := toX(references[0])
+			c.StrokeLine2(nativeLine, x, c.Min.Y, x, c.Max.Y)
+		}
+		for i, b := range bars { // each value to the right of its bar and interval
+			write(c, letters, roleText, toX(math.Max(b.Value, b.High))+5, toY(float64(len(bars)-1-i)), clip(b.Text, 40))
+		}
+	}))
 	p.NominalY(names...)
 	p.Y.Tick.Label = style(text.Style{YAlign: text.YCenter}, measured, roleName)
 	p.X.Tick.Marker = plot.TickerFunc(fewTicks)
-	// The room to the right is for the values.
+	// The space to the right is for the values.
 	p.X.Min, p.X.Max = 0, most*1.22
 	p.Y.Min, p.Y.Max = -0.6, float64(len(bars))-0.4
 	return Chart{label: label, height: vg.Length(25*len(bars) + 24), paint: p.Draw}
@@ -93,35 +98,20 @@ func addBar(p *plot.Plot, b Bar, at float64) {
 	}
 }
 
-// upright is a dashed line from top to bottom.
-type upright struct{ x float64 }
+// painted draws into a plot.
+type painted func(draw.Canvas, *plot.Plot)
 
-// Plot draws the line.
-func (u upright) Plot(c draw.Canvas, p *plot.Plot) {
-	toX, _ := p.Transforms(&c)
-	x := toX(u.x)
-	c.StrokeLine2(draw.LineStyle{Color: roleBarNative.color(), Width: 1, Dashes: dashes(3, 3)}, x, c.Min.Y, x, c.Max.Y)
-}
+// Plot implements plot.Plotter.
+func (f painted) Plot(c draw.Canvas, p *plot.Plot) { f(c, p) }
 
-// values writes each value to the right of its bar and interval.
-type values []Bar
-
-// Plot writes the values.
-func (v values) Plot(c draw.Canvas, p *plot.Plot) {
-	toX, toY := p.Transforms(&c)
-	for i, b := range v {
-		write(c, letters, roleText, toX(math.Max(b.Value, b.High))+5, toY(float64(len(v)-1-i)), clip(b.Text, 40))
-	}
-}
-
-// fewTicks marks zero and at most four round values, for axes to the right.
+// fewTicks marks zero and at most four round values, for horizontal axes.
 func fewTicks(_, most float64) []plot.Tick { return ticksTo(most, 4.5) }
 
-// upTicks marks one more, for axes upwards, where texts are not in each other's way.
+// upTicks marks one more, for vertical axes, where labels do not get in each other's way.
 func upTicks(_, most float64) []plot.Tick { return ticksTo(most, 5.5) }
 
-// ticksTo marks multiples of a round step, of which so many parts fit below most. Where
-// numbers are too small or too large for a step there are none.
+// ticksTo marks multiples of a round step, chosen so that at most the given number of parts
+// fits below most. If numbers are too small or too large for a step there are none.
 func ticksTo(most, parts float64) []plot.Tick {
 	step := math.Pow10(int(math.Floor(math.Log10(most))))
 	for _, m := range []float64{0.2, 0.5, 1, 2, 5} {
@@ -130,11 +120,11 @@ func ticksTo(most, parts float64) []plot.Tick {
 			break
 		}
 	}
-	if !(step > 1e-300 && step < 1e300 && most/step <= parts) { // also where one is not a number
+	if !(step > 1e-300 && step < 1e300 && most/step <= parts) { // also if a value is NaN
 		return nil
 	}
 	written := func(v float64) string { return strconv.FormatFloat(v, 'g', 3, 64) }
-	if decimals := max(0, -int(math.Floor(math.Log10(step)))); decimals <= 6 && most < 1e9 { // as short as they are read
+	if decimals := max(0, -int(math.Floor(math.Log10(step)))); decimals <= 6 && most < 1e9 { // plain notation where it is short
 		written = func(v float64) string { return strconv.FormatFloat(v, 'f', decimals, 64) }
 	}
 	var ticks []plot.Tick

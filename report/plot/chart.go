@@ -20,15 +20,15 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// width of every chart in units of its view box. It is about what a phone
-// has, so that letters keep their size there.
+// width of every chart in units of its view box. It is about that of a phone, so that
+// letters keep their size there.
 const width = 340 * vg.Length(1)
 
 const letters = 12 * vg.Length(1)
 
-// Chart is drawn and can be written: into a page, or as a file of its own.
+// Chart can be drawn and written: into a page, or as a separate file.
 type Chart struct {
-	label  string // what it shows, in words
+	label  string // description in words
 	height vg.Length
 	paint  func(draw.Canvas)
 	keys   []Key
@@ -40,13 +40,13 @@ type Key struct {
 	Look Look
 }
 
-// Drawn reports whether there is anything to see.
+// Drawn reports whether the chart is not empty.
 func (c Chart) Drawn() bool { return c.paint != nil }
 
-// Label says in words what the chart shows.
+// Label describes the chart in words.
 func (c Chart) Label() string { return c.label }
 
-// WithKeys adds a legend to what is written as a file; a page has its own.
+// WithKeys adds a legend to the chart when written as a file; a page has its own.
 func (c Chart) WithKeys(keys []Key) Chart {
 	c.keys = keys
 	return c
@@ -59,8 +59,7 @@ var (
 	newlines   = regexp.MustCompile(`\n\t*`)
 )
 
-// Inline is the chart as an SVG element for use within an HTML page, whose
-// colours and font it takes.
+// Inline returns the chart as an SVG element for use within an HTML page, with the page's colours and font.
 func (c Chart) Inline() (string, error) {
 	if !c.Drawn() {
 		return "", nil
@@ -70,7 +69,7 @@ func (c Chart) Inline() (string, error) {
 		width.Points(), c.height.Points(), html.EscapeString(c.label)) + inner, err
 }
 
-// elements are what a canvas holds, and the end of its SVG element.
+// elements returns the content of a canvas, and the end of its SVG element.
 func elements(height vg.Length, paint func(draw.Canvas), written func(variable string) string) (string, error) {
 	canvas := vgsvg.NewWith(vgsvg.UseWH(width, height))
 	paint(draw.New(canvas))
@@ -89,10 +88,10 @@ func elements(height vg.Length, paint func(draw.Canvas), written func(variable s
 	return strings.TrimSpace(s), nil
 }
 
-// margin is the white border of a chart that stands alone.
+// margin is the white border of a separate chart.
 const margin = 12 * vg.Length(1)
 
-// WriteSVG writes the chart as a file of its own, with a title, on white.
+// WriteSVG writes the chart as a separate file, with a title, on white.
 func (c Chart) WriteSVG(w io.Writer, title string) error {
 	page := c.alone(title)
 	light := Light()
@@ -107,8 +106,8 @@ func (c Chart) WriteSVG(w io.Writer, title string) error {
 	return err
 }
 
-// pngScale is how many dots a unit of the view box has at most, and mostDots how many a
-// picture has, of 4 bytes each.
+// pngScale is the largest number of dots per unit of the view box, and mostDots the largest
+// number of dots of a picture, at 4 bytes each.
 const (
 	pngScale = 3
 	mostDots = 1 << 24
@@ -123,19 +122,19 @@ func (c Chart) WritePNG(w io.Writer, title string) error {
 	return nil
 }
 
-// density is how many dots a unit has in a picture.
+// density returns the number of dots per unit in a picture.
 func (c Chart) density() float64 {
 	return min(pngScale, math.Sqrt(mostDots/((width+2*margin)*(c.height+2*margin)).Points()))
 }
 
-// picture paints the chart with so many dots for a unit.
+// picture paints the chart with scale dots per unit.
 func (c Chart) picture(scale float64) *vgimg.Canvas {
 	canvas := vgimg.NewWith(vgimg.UseWH(width+2*margin, c.height+2*margin), vgimg.UseDPI(max(1, int(72*scale))))
 	c.paint(draw.Crop(draw.New(newPainter(canvas)), margin, -margin, margin, -margin))
 	return canvas
 }
 
-// alone adds what a page has around the chart: title and legend.
+// alone adds the title and legend that a page otherwise has around the chart.
 func (c Chart) alone(title string) Chart {
 	const line = 17
 	above, below := vg.Length(0), vg.Length(0)
@@ -167,7 +166,7 @@ func (c Chart) alone(title string) Chart {
 
 const keysAbreast = 2
 
-// breakTitle breaks a title at spaces where it is longer than the chart is wide.
+// breakTitle breaks a title at spaces if it is longer than the chart is wide.
 func breakTitle(title string) []string {
 	const most = 50
 	var lines []string
@@ -181,7 +180,7 @@ func breakTitle(title string) []string {
 	return append(lines, line)
 }
 
-// empty is a plot with the fonts and colours of all charts.
+// empty returns a plot with the fonts and colours of all charts.
 func empty() *plot.Plot {
 	p := plot.New()
 	p.BackgroundColor = nil
@@ -198,17 +197,33 @@ func empty() *plot.Plot {
 	return p
 }
 
-// ruled is one with lines at its ticks.
+// ruled returns an empty plot with lines at its ticks.
 func ruled() *plot.Plot {
 	p := empty()
 	grid := plotter.NewGrid()
-	grid.Horizontal = draw.LineStyle{Color: roleGrid.color(), Width: 0.7}
-	grid.Vertical = grid.Horizontal
+	grid.Horizontal, grid.Vertical = gridLine, gridLine
 	p.Add(grid)
 	return p
 }
 
-// write writes a line of text whose middle is at a height.
+// gridLine is a line of the grid, and nativeLine a line at the baseline's value.
+var (
+	gridLine   = draw.LineStyle{Color: roleGrid.color(), Width: 0.7}
+	nativeLine = draw.LineStyle{Color: roleBarNative.color(), Width: 1, Dashes: []vg.Length{3, 3}}
+)
+
+// fill fills a rectangle.
+func fill(c draw.Canvas, r role, left, bottom, right, top vg.Length) {
+	c.SetColor(r.color())
+	c.Fill(vg.Rectangle{Min: vg.Point{X: left, Y: bottom}, Max: vg.Point{X: right, Y: top}}.Path())
+}
+
+// writeBelow writes the name of a tick below y.
+func writeBelow(c draw.Canvas, x, y vg.Length, name string) {
+	c.FillText(style(text.Style{YAlign: text.YTop}, letters-1, roleTick), vg.Point{X: x, Y: y}, name)
+}
+
+// write writes a line of text whose middle is at y.
 func write(c draw.Canvas, size vg.Length, r role, x, y vg.Length, line string) {
 	c.FillText(style(text.Style{YAlign: text.YCenter}, size, r), vg.Point{X: x, Y: y}, line)
 }
@@ -220,10 +235,7 @@ func style(s text.Style, size vg.Length, r role) text.Style {
 	return s
 }
 
-func dashes(lengths ...vg.Length) []vg.Length { return lengths }
-
-// clip makes a text one line of at most so many letters. Where there is room for none it is
-// empty.
+// clip makes a text a single line of at most most letters. If there is no room it is empty.
 func clip(s string, most int) string {
 	if most < 1 {
 		return ""

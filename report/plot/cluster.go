@@ -1,23 +1,21 @@
 package plot
 
 import (
+	"cmp"
 	"math"
 
-	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Cluster is a group of bars that belong together, such as all networks on
-// one instance.
+// Cluster is a group of bars that belong together, for example all networks on one instance.
 type Cluster struct {
 	Name string
 	Bars []Bar
 }
 
-// Clusters draws groups of horizontal bars, each bar in the colour of its
-// network, on one scale that goes at least so far. A reference that is not zero
-// is marked by a dashed line.
+// Clusters draws groups of horizontal bars, each bar in the colour of its network, on one scale
+// that reaches at least to least. A reference that is not zero is marked by a dashed line.
 func Clusters(all []Cluster, reference, least float64, label string) Chart {
 	const (
 		heading = 21
@@ -40,18 +38,15 @@ func Clusters(all []Cluster, reference, least float64, label string) Chart {
 	if len(all) == 0 {
 		return Chart{}
 	}
-	if most == 0 {
-		most = 1
-	}
-	most *= 1.02
+	most = cmp.Or(most, 1) * 1.02
 	toX := func(c draw.Canvas, v float64) vg.Length {
 		return c.Min.X + left + (width-left-right)*vg.Length(min(v/most, 1))
 	}
 	return Chart{label: label, height: height, paint: func(c draw.Canvas) {
 		for _, t := range fewTicks(0, most) {
 			x := toX(c, t.Value)
-			c.StrokeLine2(draw.LineStyle{Color: roleGrid.color(), Width: 0.7}, x, c.Min.Y+below, x, c.Max.Y-heading+4)
-			c.FillText(style(text.Style{YAlign: text.YTop}, letters-1, roleTick), vg.Point{X: x, Y: c.Min.Y + below - 5}, t.Label)
+			c.StrokeLine2(gridLine, x, c.Min.Y+below, x, c.Max.Y-heading+4)
+			writeBelow(c, x, c.Min.Y+below-5, t.Label)
 		}
 		y := c.Max.Y
 		for _, group := range all {
@@ -82,17 +77,17 @@ func Clusters(all []Cluster, reference, least float64, label string) Chart {
 		}
 		if reference > 0 {
 			x := toX(c, reference)
-			c.StrokeLine2(draw.LineStyle{Color: roleBarNative.color(), Width: 1, Dashes: dashes(3, 3)}, x, c.Min.Y+below, x, c.Max.Y-heading+4)
+			c.StrokeLine2(nativeLine, x, c.Min.Y+below, x, c.Max.Y-heading+4)
 		}
 	}}
 }
 
 func clusterBar(c draw.Canvas, b Bar, from, to, middle vg.Length) {
-	c.SetColor((roleLine + role(b.Look.Color)).color())
+	r := roleLine + role(b.Look.Color)
 	if b.Native {
-		c.SetColor(roleBarNative.color())
+		r = roleBarNative
 	}
-	c.Fill(vg.Rectangle{Min: vg.Point{X: from, Y: middle - 5.5}, Max: vg.Point{X: max(to, from+0.5), Y: middle + 5.5}}.Path())
+	fill(c, r, from, middle-5.5, max(to, from+0.5), middle+5.5)
 }
 
 func whisker(c draw.Canvas, low, high, middle vg.Length) {

@@ -21,10 +21,10 @@ type Curve struct {
 // Look is how a curve is drawn, for the legend.
 type Look struct {
 	Color int    // number of the CSS variable --line-…
-	Dash  string // as in stroke-dasharray; empty is a full line
+	Dash  string // as in stroke-dasharray; empty means a solid line
 }
 
-// line is the look as the plot library has it.
+// line returns the look as a line style of the plot library.
 func (l Look) line() draw.LineStyle {
 	s := draw.LineStyle{Color: (roleLine + role(l.Color)).color(), Width: 2}
 	if l.Color == 0 {
@@ -39,30 +39,22 @@ func (l Look) line() draw.LineStyle {
 	return s
 }
 
-var dashing = [][]vg.Length{nil, dashes(6, 3), dashes(2, 3), dashes(8, 3, 2, 3)}
+var dashing = []string{"", "6 3", "2 3", "8 3 2 3"}
 
-// LookOf is the look of the curve at an index among those that are not
-// native: first all colours, then all again with dashes.
+// LookOf returns the look of the curve at an index among those that are not native: first
+// all colours, then all again with dashes.
 func LookOf(index int, native bool) Look {
 	if native {
 		return Look{}
 	}
-	l := Look{Color: 1 + index%(Lines-1)}
-	for i, d := range dashing[index/(Lines-1)%len(dashing)] {
-		if i > 0 {
-			l.Dash += " "
-		}
-		l.Dash += strconv.FormatFloat(d.Points(), 'g', -1, 64)
-	}
-	return l
+	return Look{Color: 1 + index%(Lines-1), Dash: dashing[index/(Lines-1)%len(dashing)]}
 }
 
-// FewestValues is how many latencies make a distribution.
+// FewestValues is the least number of latencies for a distribution.
 const FewestValues = 100
 
-// Percentiles draws one curve for each histogram: percentiles to the right,
-// each further nine as wide as the one before, latency upwards in powers of
-// ten. A curve ends where fewer than ten values are left above it.
+// Percentiles draws one curve for each histogram: percentiles to the right, each further nine as wide as the
+// one before, latency upwards in powers of ten. A curve ends where fewer than ten values are left above it.
 func Percentiles(curves []Curve, label string) Chart {
 	p := ruled()
 	nines, low, high := 2.0, math.Inf(1), 0.0
@@ -120,18 +112,26 @@ func nineTicks(low, high float64) []plot.Tick {
 
 func decadeTicks(low, high float64) []plot.Tick {
 	var ticks []plot.Tick
+	for _, v := range roundFactors(low, high, 1) {
+		ticks = append(ticks, plot.Tick{Value: v, Label: microseconds(v)})
+	}
+	return ticks
+}
+
+// roundFactors returns round values on a logarithmic scale, for each multiple of every decades.
+func roundFactors(low, high, every float64) (all []float64) {
 	marks := []float64{1, 2, 5}
 	if high/low > 200 {
-		marks = []float64{1}
+		marks = marks[:1]
 	}
-	for decade := math.Floor(math.Log10(low)); decade <= math.Ceil(math.Log10(high)); decade++ {
+	for decade := math.Floor(math.Log10(low)); decade <= math.Ceil(math.Log10(high)); decade += every {
 		for _, m := range marks {
 			if v := m * math.Pow(10, decade); v >= low && v <= high {
-				ticks = append(ticks, plot.Tick{Value: v, Label: microseconds(v)})
+				all = append(all, v)
 			}
 		}
 	}
-	return ticks
+	return all
 }
 
 func microseconds(us float64) string {

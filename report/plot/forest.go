@@ -5,46 +5,36 @@ import (
 	"strconv"
 	"strings"
 
-	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 )
-
-// Change is one network in a forest plot.
-type Change struct {
-	Name      string
-	Text      string  // the change and its interval, as they are written beside it
-	Value     float64 // network ÷ baseline
-	Low, High float64 // interval; equal to Value where there is none
-	Tone      Tone    // how it stands to the baseline
-}
 
 // Places of a forest plot, in units of its view box.
 const (
 	forestRow   = 24 * vg.Length(1)
 	forestBelow = 22 * vg.Length(1) // names of the ticks
 	forestLeft  = 112 * vg.Length(1)
-	textRoom    = 112 * vg.Length(1) // of 14 letters
+	textRoom    = 112 * vg.Length(1) // for 14 letters
 	mostText    = 20                 // letters
 )
 
-// mostChange is the largest factor, either way, that is drawn as it is.
+// mostChange is the largest factor, either way, that is drawn to scale.
 const mostChange = 1000
 
-// Forest draws how much each network differs from the baseline, with its interval, on a logarithmic
-// scale: half as much is as far away as twice as much. The upright line is no change, the shaded band is
-// what counts as the same. The label describes the chart in words.
-func Forest(all []Change, margin float64, label string) Chart {
+// Forest draws how much each network differs from the baseline, with its interval, on a
+// logarithmic scale: half as much is as far away as twice as much. The vertical line means
+// no change, the shaded band counts as the same. The label describes the chart in words.
+func Forest(all []Bar, margin float64, label string) Chart {
 	if len(all) == 0 {
 		return Chart{}
 	}
 	factor := func(v float64) float64 { return min(max(drawn(v), 1./mostChange), mostChange) }
-	all = each(all, func(c Change) Change {
+	all = each(all, func(c Bar) Bar {
 		c.Value, c.Low, c.High = factor(c.Value), factor(c.Low), factor(c.High)
 		return c
 	})
 	margin = min(drawn(margin), 0.9)
-	right := textRoom // for what is written beside the marks, in a wide font
+	right := textRoom // for the text next to the marks, in a wide font
 	for _, c := range all {
 		right = max(right, textRoom*vg.Length(len([]rune(clip(c.Text, mostText))))/14)
 	}
@@ -62,56 +52,49 @@ func Forest(all []Change, margin float64, label string) Chart {
 			return c.Min.X + forestLeft + (width-forestLeft-right)*vg.Length((math.Log(v)-from)/(to-from))
 		}
 		top, bottom := c.Max.Y, c.Min.Y+forestBelow
-		c.SetColor(roleGrid.color())
-		c.Fill(vg.Rectangle{Min: vg.Point{X: toX(1 - margin), Y: bottom}, Max: vg.Point{X: toX(1 + margin), Y: top}}.Path())
+		fill(c, roleGrid, toX(1-margin), bottom, toX(1+margin), top)
 		for _, v := range changeTicks(least, most, toX) {
 			x := toX(v)
+			line := gridLine
 			if v == 1 {
-				c.StrokeLine2(draw.LineStyle{Color: roleBarNative.color(), Width: 1}, x, bottom, x, top)
-			} else {
-				c.StrokeLine2(draw.LineStyle{Color: roleGrid.color(), Width: 0.7}, x, bottom, x, top)
+				line = draw.LineStyle{Color: roleBarNative.color(), Width: 1}
 			}
-			c.FillText(style(text.Style{YAlign: text.YTop}, letters-1, roleTick), vg.Point{X: x, Y: bottom - 5}, changeText(v))
+			c.StrokeLine2(line, x, bottom, x, top)
+			writeBelow(c, x, bottom-5, changeText(v))
 		}
 		for i, one := range all {
 			middle := top - forestRow*(vg.Length(i)+0.5)
 			write(c, letters, roleName, c.Min.X+forestLeft-7, middle, clip(one.Name, 17))
-			colour := one.Tone.role().color()
 			if one.High > one.Low {
-				c.StrokeLine2(draw.LineStyle{Color: colour, Width: 2.4}, toX(one.Low), middle, toX(one.High), middle)
+				c.StrokeLine2(draw.LineStyle{Color: one.Tone.role().color(), Width: 2.4}, toX(one.Low), middle, toX(one.High), middle)
 			}
 			const half = 4.5
 			at := toX(one.Value)
-			c.SetColor(colour)
-			c.Fill(vg.Rectangle{Min: vg.Point{X: at - half, Y: middle - half}, Max: vg.Point{X: at + half, Y: middle + half}}.Path())
+			fill(c, one.Tone.role(), at-half, middle-half, at+half, middle+half)
 			write(c, letters-1, roleText, c.Min.X+width-right+8, middle, clip(one.Text, mostText))
 		}
 	}}
 }
 
-// changes that an axis may name, as factors.
-var changes = []float64{0.001, 0.01, 0.1, 0.25, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 1, 1.02, 1.05, 1.1, 1.2, 1.3, 1.5, 2, 3, 5, 10, 20, 100, 1000}
+// changes are the changes that an axis may label, as factors, outwards from no change to either side.
+var changes = [][]float64{{1.02, 1.05, 1.1, 1.2, 1.3, 1.5, 2, 3, 5, 10, 20, 100, 1000}, {0.98, 0.95, 0.9, 0.8, 0.7, 0.5, 0.25, 0.1, 0.01, 0.001}}
 
-// changeTicks are no change and what fits beside it, each far enough from the one before.
+// changeTicks returns no change and the changes that fit next to it, each far enough from the one before.
 func changeTicks(least, most float64, toX func(float64) vg.Length) []float64 {
 	const apart = 36
 	ticks := []float64{1}
-	last := toX(1)
-	for _, v := range changes {
-		if v > 1 && v <= most && toX(v)-last >= apart {
-			ticks, last = append(ticks, v), toX(v)
-		}
-	}
-	last = toX(1)
-	for i := len(changes) - 1; i >= 0; i-- {
-		if v := changes[i]; v < 1 && v >= least && last-toX(v) >= apart {
-			ticks, last = append(ticks, v), toX(v)
+	for _, side := range changes {
+		last := toX(1)
+		for _, v := range side {
+			if x := toX(v); v >= least && v <= most && max(x-last, last-x) >= apart {
+				ticks, last = append(ticks, v), x
+			}
 		}
 	}
 	return ticks
 }
 
-// changeText is a factor as a change in percent, or from ten on as a factor.
+// changeText formats a factor as a change in percent, or from ten up as a factor.
 func changeText(v float64) string {
 	switch percent := math.Round(1000*(v-1)) / 10; {
 	case v >= 10:

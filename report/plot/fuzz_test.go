@@ -12,9 +12,9 @@ import (
 )
 
 // One target for each kind of chart: whatever its numbers and texts are, it is drawn, in
-// time, and every place in it is a number.
+// time, and every position in it is a number.
 
-// supply gives numbers and texts out of the bytes of an input, and zeros behind its end.
+// supply makes numbers and texts from the bytes of an input, and zeros after its end.
 type supply struct{ rest []byte }
 
 func (s *supply) take(n int) []byte {
@@ -25,7 +25,7 @@ func (s *supply) take(n int) []byte {
 
 func (s *supply) float() float64 { return math.Float64frombits(binary.BigEndian.Uint64(s.take(8))) }
 
-// upTo is a number from 0 to n-1.
+// upTo returns a number from 0 to n-1.
 func (s *supply) upTo(n int) int { return int(s.take(1)[0]) % n }
 
 func (s *supply) text() string { return string(s.take(s.upTo(40))) }
@@ -39,7 +39,13 @@ func (s *supply) bar() Bar {
 	return b
 }
 
-// list has up to n items.
+func (s *supply) series() Series {
+	extent := func() Extent { return Extent{s.float(), s.float(), s.float()} }
+	point := func() Point { return Point{extent(), extent()} }
+	return Series{Name: s.text(), Look: LookOf(s.upTo(99), false), Points: list(s, 6, point)}
+}
+
+// list returns up to n items.
 func list[T any](s *supply, n int, item func() T) []T {
 	all := make([]T, s.upTo(n+1))
 	for i := range all {
@@ -48,7 +54,7 @@ func list[T any](s *supply, n int, item func() T) []T {
 	return all
 }
 
-// seeds are inputs of ordinary numbers and of some at the edges of what there is.
+// seeds are inputs with ordinary numbers and with numbers at the limits of floats.
 func seeds(f *testing.F) {
 	edges := []float64{0, 1, 20.5, -3, 1e-320, math.SmallestNonzeroFloat64, math.MaxFloat64, -math.MaxFloat64, math.Inf(1), math.Inf(-1), math.NaN(), 1e300, 1e-300, 1e18}
 	for first := range edges {
@@ -88,23 +94,14 @@ func FuzzBars(f *testing.F) {
 
 func FuzzSweep(f *testing.F) {
 	fuzz(f, func(s *supply) Chart {
-		point := func() Point { return Point{s.float(), s.float(), s.float(), s.float()} }
-		series := list(s, 5, func() Series {
-			return Series{Name: s.text(), Look: LookOf(s.upTo(99), false), Points: list(s, 6, point)}
-		})
+		series := list(s, 5, s.series)
 		ticks := list(s, 6, func() Tick { return Tick{s.float(), s.text()} })
 		return Sweep(series, Axis{Title: s.text(), Ticks: ticks, Log: s.upTo(2) == 1}, s.text())
 	})
 }
 
 func FuzzLoad(f *testing.F) {
-	fuzz(f, func(s *supply) Chart {
-		extent := func() Extent { return Extent{s.float(), s.float(), s.float()} }
-		cross := func() Cross { return Cross{extent(), extent()} }
-		return Load(list(s, 5, func() Loaded {
-			return Loaded{Look: LookOf(s.upTo(99), false), Points: list(s, 6, cross)}
-		}), s.text(), s.text())
-	})
+	fuzz(f, func(s *supply) Chart { return Load(list(s, 5, s.series), s.text(), s.text()) })
 }
 
 func FuzzPercentiles(f *testing.F) {
@@ -137,9 +134,7 @@ func FuzzClusters(f *testing.F) {
 
 func FuzzForest(f *testing.F) {
 	fuzz(f, func(s *supply) Chart {
-		return Forest(list(s, 8, func() Change {
-			return Change{Name: s.text(), Text: s.text(), Value: s.float(), Low: s.float(), High: s.float(), Tone: Tone(s.upTo(3))}
-		}), s.float(), s.text())
+		return Forest(list(s, 8, s.bar), s.float(), s.text())
 	})
 }
 

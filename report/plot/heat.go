@@ -7,12 +7,12 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Matrix is what was measured over two axes.
+// Matrix holds measurements over two axes.
 type Matrix struct {
 	RowTitle, ColumnTitle string
 	Rows, Columns         []string
 	Cells                 [][]HeatCell // by row and column
-	Most                  float64      // the value that has the strongest colour
+	Most                  float64      // the value with the strongest colour
 }
 
 // HeatCell is one cell of a matrix.
@@ -22,7 +22,7 @@ type HeatCell struct {
 	Known bool
 }
 
-// Heat draws a matrix, each cell with its value, the greater the stronger.
+// Heat draws a matrix, each cell with its value; greater values have stronger colours.
 func Heat(m Matrix, label string) Chart {
 	if len(m.Rows) == 0 || len(m.Columns) == 0 {
 		return Chart{}
@@ -48,33 +48,26 @@ func Heat(m Matrix, label string) Chart {
 			y := top - above - tall*(vg.Length(i)+0.5)
 			write(c, letters-1, roleTickLeft, c.Min.X+left-7, y, clip(name, 12))
 			for j := range m.Columns {
-				m.cell(c, i, j, vg.Point{X: c.Min.X + left + wide*vg.Length(j), Y: y}, wide, tall)
+				if i < len(m.Cells) && j < len(m.Cells[i]) {
+					m.cell(c, m.Cells[i][j], vg.Point{X: c.Min.X + left + wide*vg.Length(j), Y: y}, wide, tall)
+				}
 			}
 		}
 	}}
 }
 
 // cell draws one cell, given the middle of its left side.
-func (m Matrix) cell(c draw.Canvas, i, j int, at vg.Point, wide, tall vg.Length) {
-	if i >= len(m.Cells) || j >= len(m.Cells[i]) {
-		return
-	}
-	cell := m.Cells[i][j]
-	written := cell.Text
+func (m Matrix) cell(c draw.Canvas, cell HeatCell, at vg.Point, wide, tall vg.Length) {
+	r := roleTick
 	if cell.Known {
+		r = roleCell
 		shade := 0
 		if m.Most > 0 {
 			shade = int(math.Round((shades - 1) * min(max(drawn(cell.Value)/drawn(m.Most), 0), 1)))
 		}
-		box := vg.Rectangle{Min: vg.Point{X: at.X + 1, Y: at.Y - tall/2 + 1}, Max: vg.Point{X: at.X + wide - 1, Y: at.Y + tall/2 - 1}}
-		c.SetColor((roleHeat + role(shade)).color())
-		c.Fill(box.Path())
-	}
-	r := roleCell
-	if !cell.Known {
-		r = roleTick
+		fill(c, roleHeat+role(shade), at.X+1, at.Y-tall/2+1, at.X+wide-1, at.Y+tall/2-1)
 	}
 	if wide >= 22 {
-		write(c, letters, r, at.X+wide/2, at.Y, clip(written, max(int(wide/6), 2)))
+		write(c, letters, r, at.X+wide/2, at.Y, clip(cell.Text, max(int(wide/6), 2)))
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
 )
 
 func histogram(t *testing.T, n int) *hdrhistogram.PackedHistogram {
@@ -25,7 +27,14 @@ func histogram(t *testing.T, n int) *hdrhistogram.PackedHistogram {
 	return h
 }
 
+// at returns a point of a sweep.
+func at(x, y, low, high float64) Point { return Point{Extent{Value: x}, Extent{y, low, high}} }
+
 func TestCharts(t *testing.T) {
+	shows := map[string][]string{
+		"forest, of changes that are nothing, enormous and not known":     {"veth", "slow", "odd", "5000×", "untested", `aria-label="three networks"`},
+		"rounds, of networks in all of them, in some, in one and in none": {"host", "&lt;veth&gt;", "once", "never", "−10…+10%", "round 1", ">3<", `aria-label="four networks"`},
+	}
 	for name, draw := range map[string]func() Chart{
 		"bars": func() Chart {
 			return Bars([]Bar{{Name: "host", Text: "20.1", Value: 20.1, Low: 20, High: 20.2, Native: true},
@@ -36,18 +45,18 @@ func TestCharts(t *testing.T) {
 			return Percentiles([]Curve{{Histogram: histogram(t, 5000)}, {Look: LookOf(0, false), Histogram: histogram(t, 100)}, {Histogram: nil}}, "label")
 		},
 		"sweep": func() Chart {
-			return Sweep([]Series{{Name: "host", Points: []Point{{1, 20, 19, 21}, {2, 11, 10.5, 11.2}, {20, 1, 1, 1}}},
-				{Name: "<b>", Look: LookOf(9, false), Points: []Point{{1, 0, 0, 0}, {2, 11, 10.5, 11.2}}}, {Name: "none"}},
+			return Sweep([]Series{{Name: "host", Points: []Point{at(1, 20, 19, 21), at(2, 11, 10.5, 11.2), at(20, 1, 1, 1)}},
+				{Name: "<b>", Look: LookOf(9, false), Points: []Point{at(1, 0, 0, 0), at(2, 11, 10.5, 11.2)}}, {Name: "none"}},
 				Axis{Title: "clients", Ticks: []Tick{{1, "1"}, {2, "2"}, {16, "16"}, {20, "20"}}, Log: true}, "<label>")
 		},
 		"sweep of one value": func() Chart {
-			return Sweep([]Series{{Name: "host", Points: []Point{{0, 0, 0, 0}}}}, Axis{Ticks: []Tick{{0, "m4"}}}, "label")
+			return Sweep([]Series{{Name: "host", Points: []Point{at(0, 0, 0, 0)}}}, Axis{Ticks: []Tick{{0, "m4"}}}, "label")
 		},
 		"load": func() Chart {
-			return Load([]Loaded{{Points: []Cross{{Extent{1, 1, 1}, Extent{20, 19, 21}}, {Extent{9, 8, 9.5}, Extent{70, 60, 900}}, {Extent{7, 7, 7}, Extent{400, 400, 400}}}},
-				{Look: LookOf(9, false), Points: []Cross{{}, {Extent{2, 2, 2}, Extent{3, 4, 2}}}}, {}}, "<b>", "<label>")
+			return Load([]Series{{Points: []Point{{Extent{1, 1, 1}, Extent{20, 19, 21}}, {Extent{9, 8, 9.5}, Extent{70, 60, 900}}, {Extent{7, 7, 7}, Extent{400, 400, 400}}}},
+				{Look: LookOf(9, false), Points: []Point{{}, {Extent{2, 2, 2}, Extent{3, 4, 2}}}}, {}}, "<b>", "<label>")
 		},
-		"load of nothing": func() Chart { return Load([]Loaded{{Points: make([]Cross, 2)}}, "", "label") },
+		"load of nothing": func() Chart { return Load([]Series{{Points: make([]Point, 2)}}, "", "label") },
 		"heat": func() Chart {
 			return Heat(Matrix{RowTitle: "containers", ColumnTitle: "<b>", Rows: []string{"1", "16"}, Columns: []string{"1", "2"}, Most: 12,
 				Cells: [][]HeatCell{{{"12", 12, true}, {"0", 0, true}}, {{"–", 0, false}}}}, "<label>")
@@ -55,11 +64,25 @@ func TestCharts(t *testing.T) {
 		"clusters": func() Chart {
 			return Clusters([]Cluster{{"<b>", []Bar{{Name: "vxlan", Text: "80%", Value: 80, Low: 70, High: 90, Look: LookOf(1, false)}, {Name: "none"}}}, {"empty", nil}}, 100, 0, "<label>")
 		},
+		"forest, of changes that are nothing, enormous and not known": func() Chart {
+			return Forest([]Bar{{Name: "veth", Text: "=", Value: 1.01, Low: 0.99, High: 1.03, Tone: LikeNative},
+				{Name: "slow", Text: "5000×", Value: 5000, Low: 4000, High: 1e9}, {Name: "odd", Text: "untested", Tone: Pale}}, 0.05, "three networks")
+		},
+		"rounds, of networks in all of them, in some, in one and in none": func() Chart {
+			return Rounds([]History{{Name: "host", Native: true, Points: []Visit{{1, 1}, {2, 0.9}, {3, 1.1}}, Text: "−10…+10%"},
+				{Name: "<veth>", Points: []Visit{{1, 1}, {3, 1e9}}, Behind: []Visit{{1, 1}, {2, 0}, {3, 1}}},
+				{Name: "once", Points: []Visit{{2, 1}}}, {Name: "never"}}, 0.05, "four networks")
+		},
 	} {
 		chart := draw()
 		svg, err := chart.Inline()
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
+		}
+		for _, want := range shows[name] {
+			if !strings.Contains(svg, want) {
+				t.Errorf("%s: there is no %q", name, want)
+			}
 		}
 		again, _ := draw().Inline()
 		if svg != again {
@@ -116,10 +139,13 @@ func TestNothingToDraw(t *testing.T) {
 		"no bars":        Bars(nil, ""),
 		"too few values": Percentiles([]Curve{{Histogram: histogram(t, FewestValues-1)}}, ""),
 		"no points":      Sweep([]Series{{Name: "host"}}, Axis{Ticks: []Tick{{1, "1"}}}, ""),
-		"no ticks":       Sweep([]Series{{Points: []Point{{Y: 1}}}}, Axis{}, ""),
-		"no loads":       Load([]Loaded{{}}, "", ""),
+		"no ticks":       Sweep([]Series{{Points: []Point{at(0, 1, 0, 0)}}}, Axis{}, ""),
+		"no loads":       Load([]Series{{}}, "", ""),
 		"no cells":       Heat(Matrix{}, ""),
 		"no clusters":    Clusters(nil, 0, 0, ""),
+		"no changes":     Forest(nil, 0.05, ""),
+		"no rounds":      Rounds(nil, 0.05, ""),
+		"never measured": Rounds([]History{{Name: "never"}}, 0.05, ""),
 	} {
 		if svg, err := chart.Inline(); svg != "" || chart.Drawn() || err != nil {
 			t.Errorf("%s: %q, %v", name, svg, err)
@@ -127,7 +153,7 @@ func TestNothingToDraw(t *testing.T) {
 	}
 }
 
-// Values that are more than ten times apart stand on a scale of factors, and no others, nor zero.
+// Only values that are more than ten times apart, without zero, are on a logarithmic scale.
 func TestScaleOfLoads(t *testing.T) {
 	for _, tt := range []struct {
 		least, most float64
@@ -158,7 +184,7 @@ func TestLooksDiffer(t *testing.T) {
 	}
 }
 
-// TestTicksEnd: whatever an axis goes up to, its ticks are few.
+// TestTicksEnd: wherever an axis ends, it has few ticks.
 func TestTicksEnd(t *testing.T) {
 	for _, most := range []float64{0, -1, math.NaN(), math.Inf(1), math.Inf(-1), math.SmallestNonzeroFloat64, 1e-320, 1e-300, 1, 99, 1e9, 1e300, math.MaxFloat64} {
 		for _, parts := range []float64{4.5, 5.5} {
@@ -175,14 +201,91 @@ func TestTicksEnd(t *testing.T) {
 	}
 }
 
-// TestPictureIsBounded: a chart of thousands of networks is a coarser picture, and not a
-// larger one.
+// TestPictureIsBounded: a chart of thousands of networks is a coarser picture, not a larger one.
 func TestPictureIsBounded(t *testing.T) {
 	for n, full := range map[int]bool{1: true, 100: true, 5000: false} {
 		chart := Bars(make([]Bar, n), "label")
 		scale := chart.alone("title").density()
 		if dots := scale * scale * (width + 2*margin).Points() * chart.height.Points(); dots > mostDots || (scale == pngScale) != full {
 			t.Errorf("%d bars: %v dots for a unit, %v in all", n, scale, dots)
+		}
+	}
+}
+
+func TestChangeTicks(t *testing.T) {
+	for _, c := range []struct {
+		least, most, units float64 // ends and width of the axis
+		want               string
+	}{
+		{0.5, 2, 140, "0 +50% +100% −50%"},
+		{0.9, 1.1, 140, "0 +10% −10%"},
+		{0.95, 40, 140, "0 20×"},
+		{0.999, 1.001, 140, "0"},
+	} {
+		toX := func(v float64) vg.Length { return vg.Length((v - c.least) / (c.most - c.least) * c.units) }
+		var got []string
+		for _, v := range changeTicks(c.least, c.most, toX) {
+			got = append(got, changeText(v))
+		}
+		if text := strings.Join(got, " "); text != c.want {
+			t.Errorf("%v to %v: %q, want %q", c.least, c.most, text, c.want)
+		}
+	}
+}
+
+// TestForestHasPlacesWithinAnyMargin: a difference of most of the baseline may count as none.
+func TestForestHasPlacesWithinAnyMargin(t *testing.T) {
+	for _, margin := range []float64{0, 0.05, 0.5, 0.6, 1} {
+		svg, err := Forest([]Bar{{Name: "veth", Value: 0.9, Low: 0.8, High: 1}}, margin, "").Inline()
+		if err != nil || strings.Contains(svg, "NaN") {
+			t.Errorf("within %v something has no place, %v", margin, err)
+		}
+	}
+}
+
+// TestThinned: if there are more rounds than there is room for, outliers stay, in their
+// order, and the chart does not grow.
+func TestThinned(t *testing.T) {
+	var all []Visit
+	for i := range 5000 {
+		all = append(all, Visit{i + 1, 1})
+	}
+	all[1234].Share, all[4321].Share = 0.2, 3
+	got := thinned(all)
+	if len(got) > mostVisits {
+		t.Errorf("%d rounds are drawn", len(got))
+	}
+	least, most := false, false
+	for i, v := range got {
+		least, most = least || v == all[1234], most || v == all[4321]
+		if i > 0 && got[i-1].Round >= v.Round {
+			t.Fatalf("round %d stands before %d", got[i-1].Round, v.Round)
+		}
+	}
+	if !least || !most {
+		t.Errorf("what stands out is gone: the least is there: %v, the greatest: %v", least, most)
+	}
+	svg, err := Rounds([]History{{Name: "host", Points: all}}, 0.05, "").Inline()
+	if err != nil || len(svg) > 8000 {
+		t.Errorf("5000 rounds take %d bytes, %v", len(svg), err)
+	}
+}
+
+// TestRoundsBreak: a line does not cross rounds without a trial.
+func TestRoundsBreak(t *testing.T) {
+	for _, tt := range []struct {
+		rounds []int
+		lines  int
+	}{{[]int{1, 2, 3}, 1}, {[]int{1, 2, 5, 6}, 2}, {[]int{1, 3, 5}, 3}} {
+		var h History
+		for _, r := range tt.rounds {
+			h.Points = append(h.Points, Visit{r, 1})
+		}
+		lines, err := elements(Rounds([]History{h}, 0.05, "").height, func(c draw.Canvas) {
+			history(c, h.Points, func(r int) vg.Length { return vg.Length(r) }, func(float64) vg.Length { return 0 }, draw.LineStyle{Color: roleBar.color(), Width: 1})
+		}, func(string) string { return "" })
+		if got := strings.Count(lines, "<path"); err != nil || got != tt.lines {
+			t.Errorf("rounds %v: %d lines, want %d, %v", tt.rounds, got, tt.lines, err)
 		}
 	}
 }

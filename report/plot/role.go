@@ -3,12 +3,15 @@ package plot
 import (
 	"fmt"
 	"image/color"
+
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/vg"
 )
 
-// role is a colour that the page chooses.
+// role is a colour chosen by the page.
 type role uint8
 
-// Roles that are not a network's own colour; those follow after roleLine.
+// Roles other than the colours of networks; those start at roleLine.
 const (
 	roleText role = iota + 1
 	roleFaint
@@ -26,11 +29,11 @@ const (
 	roleHeat = roleBand + Lines // from pale to strong
 )
 
-// Lines is how many line colours a page must define: --line-0 for native and
-// from --line-1 on for the others.
+// Lines is the number of line colours that a page must define: --line-0 for native and
+// --line-1 and up for the others.
 const Lines = 8
 
-// shades is how many steps a heatmap has. The strongest leaves text readable.
+// shades is the number of steps of a heatmap. The strongest leaves text readable.
 const (
 	shades     = 16
 	mostShade  = 0.62
@@ -49,7 +52,7 @@ var variables = map[role]string{
 	roleInterval:  "--interval",
 }
 
-// Light is what the variables are on white paper, for charts that stand alone.
+// Light returns the variables for white paper, for separate charts.
 func Light() map[string]string {
 	return map[string]string{
 		"--text": "#1d232a", "--faint": "#59636e", "--grid": "#e4e7ea",
@@ -59,9 +62,9 @@ func Light() map[string]string {
 	}
 }
 
-// hanging is a text that is aligned at its end or middle. The plot library would
-// place its beginning by the widths of its own font, which is not the font of
-// the page. Such text is measured larger than it is, to leave room for a wide font.
+// hanging is a text that is aligned at its end or middle. The plot library would place its
+// beginning by the widths of its own font, which is not the font of the page. Such text is
+// measured larger than it is, to leave room for a wide font.
 type hanging struct {
 	color  role
 	anchor string // as in text-anchor
@@ -77,11 +80,10 @@ var anchored = map[role]hanging{
 
 const measured = letters * 1.2
 
-// color is a placeholder for a role until the chart is written. No chart uses such
-// a colour otherwise.
+// color returns the placeholder for a role until the chart is written. Charts use such colours for nothing else.
 func (r role) color() color.Color { return color.RGBA{R: 1, G: 254, B: uint8(r), A: 255} }
 
-// roleOf is the role that a colour stands in for.
+// roleOf returns the role for which a colour is the placeholder.
 func roleOf(c color.Color) (role, bool) {
 	v, ok := c.(color.RGBA)
 	if !ok || v.R != 1 || v.G != 254 {
@@ -90,7 +92,7 @@ func roleOf(c color.Color) (role, bool) {
 	return role(v.B), true
 }
 
-// variable is the CSS variable of a role and its opacity.
+// variable returns the CSS variable of a role and its opacity.
 func (r role) variable() (name string, opacity float64) {
 	switch {
 	case r >= roleHeat:
@@ -106,8 +108,7 @@ func (r role) variable() (name string, opacity float64) {
 	return variables[r], 1
 }
 
-// declarations are what stands in a style attribute for a role, given how a
-// variable is written.
+// declarations returns the style declarations for a role, where written formats a variable.
 func (r role) declarations(written func(variable string) string) string {
 	name, opacity := r.variable()
 	text := written(name)
@@ -118,4 +119,64 @@ func (r role) declarations(written func(variable string) string) string {
 		text += fmt.Sprintf(";text-anchor:%s;font-size:%gpx", h.anchor, h.size)
 	}
 	return text
+}
+
+// painter gives roles their colours and aligns texts, for canvases without CSS.
+type painter struct {
+	vg.CanvasSizer
+	now   role
+	stack []role
+	light map[string]string
+}
+
+func newPainter(c vg.CanvasSizer) *painter { return &painter{CanvasSizer: c, light: Light()} }
+
+// Push saves the role with the rest of the canvas's state.
+func (p *painter) Push() {
+	p.stack = append(p.stack, p.now)
+	p.CanvasSizer.Push()
+}
+
+// Pop restores the state saved by Push.
+func (p *painter) Pop() {
+	if last := len(p.stack) - 1; last >= 0 {
+		p.now, p.stack = p.stack[last], p.stack[:last]
+	}
+	p.CanvasSizer.Pop()
+}
+
+// SetColor sets the colour of a role.
+func (p *painter) SetColor(c color.Color) {
+	r, ok := roleOf(c)
+	if !ok {
+		p.now = 0
+		p.CanvasSizer.SetColor(c)
+		return
+	}
+	p.now = r
+	name, opacity := r.variable()
+	shade := parseHex(p.light[name])
+	shade.A = uint8(255*opacity + 0.5)
+	p.CanvasSizer.SetColor(shade)
+}
+
+// FillString writes a text in the size and with the alignment of its role.
+func (p *painter) FillString(f font.Face, at vg.Point, text string) {
+	if h, ok := anchored[p.now]; ok {
+		f.Font.Size = vg.Length(h.size)
+		switch h.anchor {
+		case "end":
+			at.X -= f.Width(text)
+		case "middle":
+			at.X -= f.Width(text) / 2
+		}
+	}
+	p.CanvasSizer.FillString(f, at, text)
+}
+
+// parseHex reads a colour, for example #1d232a.
+func parseHex(s string) color.NRGBA {
+	c := color.NRGBA{A: 255}
+	fmt.Sscanf(s, "#%02x%02x%02x", &c.R, &c.G, &c.B)
+	return c
 }

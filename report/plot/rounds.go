@@ -4,7 +4,6 @@ import (
 	"math"
 	"strconv"
 
-	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 )
@@ -12,13 +11,13 @@ import (
 // History is one network over the rounds of a run.
 type History struct {
 	Name   string
-	Text   string // how far it varies, as it is written beside it
+	Text   string // its range, as written next to it
 	Native bool
 	Points []Visit // by round, ascending
-	Behind []Visit // those of the baseline, drawn faint behind them
+	Behind []Visit // points of the baseline, drawn faintly behind the network's own
 }
 
-// Visit is what a network had in one round, as a share of what it has over all of them.
+// Visit is the figure of a network in one round, as a share of its figure over all rounds.
 type Visit struct {
 	Round int
 	Share float64
@@ -33,9 +32,10 @@ const (
 	historyRight = 86 * vg.Length(1)
 )
 
-// Rounds draws a row for each network: what it had in each round, relative to its estimate. All rows share one
-// logarithmic scale, so that a disturbed round is at the same place in all of them, and less steady networks
-// reach further. The shaded band is as wide as what counts as the same. The label describes the chart in words.
+// Rounds draws a row for each network: its figure in each round, relative to its estimate.
+// All rows share one logarithmic scale, so that a disturbed round is at the same place in
+// all of them, and less steady networks reach further. The width of the shaded band is the
+// margin that counts as the same. The label describes the chart in words.
 func Rounds(all []History, margin float64, label string) Chart {
 	share := func(v Visit) Visit {
 		return Visit{v.Round, min(max(drawn(v.Share), 1./mostChange), mostChange)}
@@ -64,7 +64,7 @@ func Rounds(all []History, margin float64, label string) Chart {
 				return c.Min.X + historyLeft
 			}
 			at := (float64(round) - float64(first)) / (float64(last) - float64(first))
-			at = min(max(at, 0), 1) // as upwards
+			at = min(max(at, 0), 1) // as for y
 			return tenths(c.Min.X + historyLeft + (width-historyLeft-historyRight)*vg.Length(at))
 		}
 		for i, h := range all {
@@ -72,11 +72,10 @@ func Rounds(all []History, margin float64, label string) Chart {
 			middle := top - historyRow/2
 			toY := func(share float64) vg.Length {
 				at := (math.Log(share) - from) / (to - from)
-				at = min(max(at, 0), 1) // what is behind can go further than all that is drawn itself
+				at = min(max(at, 0), 1) // the baseline may reach further than all networks drawn themselves
 				return tenths(top - historyRow + historyApart/2 + (historyRow-historyApart)*vg.Length(at))
 			}
-			c.SetColor(roleGrid.color())
-			c.Fill(vg.Rectangle{Min: vg.Point{X: toX(first), Y: toY(1 - margin)}, Max: vg.Point{X: toX(last), Y: toY(1 + margin)}}.Path())
+			fill(c, roleGrid, toX(first), toY(1-margin), toX(last), toY(1+margin))
 			history(c, h.Behind, toX, toY, draw.LineStyle{Color: roleBarNative.color(), Width: 0.7})
 			own := draw.LineStyle{Color: roleBar.color(), Width: 1.6}
 			if h.Native {
@@ -87,19 +86,18 @@ func Rounds(all []History, margin float64, label string) Chart {
 			write(c, letters-1, roleText, c.Min.X+width-historyRight+8, middle, clip(h.Text, 16))
 		}
 		bottom := c.Min.Y + historyBelow - 5
-		faint := style(text.Style{YAlign: text.YTop}, letters-1, roleTick)
-		c.FillText(faint, vg.Point{X: toX(first), Y: bottom}, "round "+strconv.Itoa(first))
+		writeBelow(c, toX(first), bottom, "round "+strconv.Itoa(first))
 		if last > first {
-			c.FillText(faint, vg.Point{X: toX(last), Y: bottom}, strconv.Itoa(last))
+			writeBelow(c, toX(last), bottom, strconv.Itoa(last))
 		}
 	}}
 }
 
-// tenths rounds a place to what can be seen, which keeps long lines short in a file.
+// tenths rounds a position to visible precision, which keeps long lines short in a file.
 func tenths(v vg.Length) vg.Length { return vg.Length(math.Round(10*v.Points()) / 10) }
 
-// history draws a line through rounds that follow each other. Where some are missing it is broken, and a round
-// alone is a dash.
+// history draws a line through consecutive rounds. It is broken where rounds are missing,
+// and a single round is a dash.
 func history(c draw.Canvas, all []Visit, toX func(int) vg.Length, toY func(float64) vg.Length, s draw.LineStyle) {
 	for from := 0; from < len(all); {
 		to := from + 1
@@ -120,11 +118,11 @@ func history(c draw.Canvas, all []Visit, toX func(int) vg.Length, toY func(float
 	}
 }
 
-// mostVisits is how many rounds are drawn as they are: there is no room for more.
+// mostVisits is the largest number of rounds that are all drawn: there is no room for more.
 const mostVisits = 200
 
-// thinned keeps the least and the greatest value of each stretch, for as many stretches as there is room for, so that
-// outliers stay visible.
+// thinned keeps the least and the greatest value of each stretch, for as many stretches as
+// there is room for, so that outliers stay visible.
 func thinned(all []Visit) []Visit {
 	if len(all) <= mostVisits {
 		return all

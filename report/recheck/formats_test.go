@@ -24,7 +24,7 @@ func number(t *testing.T, o object, key string) float64 {
 	return v
 }
 
-// same fails where a report has another number than was computed anew.
+// same fails the test if a report has another number than the recomputed one.
 func same(t *testing.T, what string, got, want float64) {
 	t.Helper()
 	if !near(got, want) {
@@ -32,7 +32,7 @@ func same(t *testing.T, what string, got, want float64) {
 	}
 }
 
-// checkComparison holds a comparison of the JSON report to one computed anew.
+// checkComparison compares a comparison in the JSON report with the recomputed one.
 func checkComparison(t *testing.T, what string, o object, value string, want *comparison) {
 	t.Helper()
 	if (o == nil) != (want == nil) {
@@ -75,11 +75,9 @@ func checkMetric(t *testing.T, what string, m object, want *figure) {
 		t.Errorf("%s was never measured", what)
 		return
 	}
-	same(t, what+": n", number(t, m, "n"), float64(want.n))
-	same(t, what+": estimate", number(t, m, "estimate"), want.estimate)
-	same(t, what+": median", number(t, m, "median"), want.median)
-	same(t, what+": min", number(t, m, "min"), want.min)
-	same(t, what+": max", number(t, m, "max"), want.max)
+	for name, v := range map[string]float64{"n": float64(want.n), "estimate": want.estimate, "median": want.median, "min": want.min, "max": want.max} {
+		same(t, what+": "+name, number(t, m, name), v)
+	}
 	in, has := m["interval"].(object)
 	if has != want.known {
 		t.Errorf("%s: interval %v, computed anew there is one: %v", what, in, want.known)
@@ -134,7 +132,7 @@ func TestJSON(t *testing.T) {
 						}
 						if derived(metric) {
 							ratio, _ := m["vs_native"].(object)
-							if _, tested := ratio["interval"]; tested && metric == "latency_p99_by_time" { // which tables show
+							if _, tested := ratio["interval"]; tested && metric == "latency_p99_by_time" { // tables show this metric
 								made++
 								chance += r.attained(int(number(t, ratio, "n")))
 							}
@@ -193,18 +191,18 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// derived are metrics that the analysis computes from encoded histograms, which the standard library
-// cannot read.
+// derived reports whether the analysis computes a metric from encoded histograms, which the
+// standard library cannot read.
 func derived(metric string) bool { return strings.HasSuffix(metric, "_by_time") }
 
-// answers are the metrics that tables show, of those that the golden runs have.
+// answers are the metrics of the golden runs that tables show.
 var answers = map[string]bool{
 	"tcp_stream/throughput": true, "tcp_stream/cpu_per_gb": true, "tcp_rr/latency_p50": true, "tcp_rr/latency_p99": true,
 	"tcp_rr/cpu_per_transaction": true, "udp_stream/packet_rate": true, "udp_stream/throughput": true, "udp_stream/loss": true,
 	"udp_stream/jitter": true, "udp_stream/cpu_per_gb": true,
 }
 
-// checkAim holds how far the run came to its precision.
+// checkAim checks the reported precision of the run.
 func checkAim(t *testing.T, r run, o object, want map[cell]map[string]*figure) {
 	t.Helper()
 	asked, reached, rounds := 0, 0, 0.0
@@ -253,7 +251,7 @@ func checkAgreements(t *testing.T, r run, o object, want map[cell]map[string]*fi
 	}
 }
 
-// checkExtremes holds the first and the last networks of all scenarios, which are one family of comparisons.
+// checkExtremes checks the first and the last networks of all scenarios, which are one family of comparisons.
 func checkExtremes(t *testing.T, r run, o object, want map[cell]map[string]*figure) {
 	t.Helper()
 	var family []*comparison
@@ -305,6 +303,34 @@ func checkExtremes(t *testing.T, r run, o object, want map[cell]map[string]*figu
 	}
 }
 
+// numbers returns the numbers of a figure by the names of CSV columns; an untested figure has no interval.
+func (f *figure) numbers() map[string]float64 {
+	all := map[string]float64{"estimate": f.estimate, "median": f.median}
+	if f.known {
+		all["low"], all["high"] = f.low, f.high
+	}
+	for name, c := range map[string]*comparison{"ratio": f.ratio, "difference": f.difference} {
+		if c == nil {
+			continue
+		}
+		all[name] = c.value
+		if c.known {
+			all[name+"_low"], all[name+"_high"] = c.low, c.high
+		}
+	}
+	return all
+}
+
+// cellLike returns the cell that a line describes.
+func (r run) cellLike(described func(what string) string) (found cell) {
+	for _, c := range r.cells {
+		if c.Network == described("network") && c.Workload == described("workload") && c.Tool == described("tool") && strconv.Itoa(c.Hosts) == described("hosts") {
+			found = c
+		}
+	}
+	return found
+}
+
 func TestCSV(t *testing.T) {
 	for _, name := range runs {
 		r := readRun(t, "../testdata/"+name+".ndjson")
@@ -318,41 +344,27 @@ func TestCSV(t *testing.T) {
 			if at("metric") == "" || derived(at("metric")) {
 				continue
 			}
-			var c cell
-			for _, known := range r.cells {
-				if known.Network == at("network") && known.Workload == at("workload") && known.Tool == at("tool") && strconv.Itoa(known.Hosts) == at("hosts") {
-					c = known
-				}
-			}
+			c := r.cellLike(at)
+			what := fmt.Sprintf("%s: %s of %s", name, at("metric"), c.Network)
 			f := want[c][at("metric")]
 			if f == nil {
-				t.Fatalf("%s: %s of %s was never measured", name, at("metric"), c.Network)
+				t.Fatalf("%s was never measured", what)
 			}
-			what := fmt.Sprintf("%s: %s of %s", name, at("metric"), c.Network)
 			check := func(column string, exists bool, v float64) {
 				got, err := strconv.ParseFloat(at(column), 64)
 				if (err == nil) != exists || exists && !near(got, v) {
 					t.Errorf("%s: %s is %q, computed anew %v (%v)", what, column, at(column), v, exists)
 				}
 			}
-			check("estimate", true, f.estimate)
-			check("median", true, f.median)
-			check("low", f.known, f.low)
-			check("high", f.known, f.high)
-			c0 := f.ratio
-			if f.ratio != nil {
-				check("ratio", true, f.ratio.value)
-				check("ratio_low", f.ratio.known, f.ratio.low)
-				check("ratio_high", f.ratio.known, f.ratio.high)
-			}
-			if at("difference") != "" {
-				check("difference", true, f.difference.value)
-				check("difference_low", f.difference.known, f.difference.low)
-				check("difference_high", f.difference.known, f.difference.high)
-				if at("unit") == "ratio" || c0 == nil {
-					c0 = f.difference
+			numbers, c0 := f.numbers(), f.ratio
+			for _, column := range []string{"estimate", "median", "low", "high", "ratio", "ratio_low", "ratio_high", "difference", "difference_low", "difference_high"} {
+				if v, exists := numbers[column]; at("difference") != "" || !strings.HasPrefix(column, "difference") {
+					check(column, exists, v)
 				}
-			} else if f.ratio == nil && f.difference != nil {
+			}
+			if at("difference") != "" && (at("unit") == "ratio" || c0 == nil) {
+				c0 = f.difference
+			} else if c0 == nil && f.difference != nil {
 				t.Errorf("%s is compared by nothing", what)
 			}
 			if c0 == nil {
@@ -369,7 +381,10 @@ func TestCSV(t *testing.T) {
 	}
 }
 
-var sample = regexp.MustCompile(`^nettoll_([a-z0-9_]+)\{(.*)\} (\S+)$`)
+var (
+	sample = regexp.MustCompile(`^nettoll_([a-z0-9_]+)\{(.*)\} (\S+)$`)
+	label  = regexp.MustCompile(`([a-z_]+)="([^"]*)"`)
+)
 
 func TestOpenMetrics(t *testing.T) {
 	for _, name := range runs {
@@ -382,22 +397,17 @@ func TestOpenMetrics(t *testing.T) {
 				continue
 			}
 			labels := map[string]string{}
-			for _, pair := range regexp.MustCompile(`([a-z_]+)="([^"]*)"`).FindAllStringSubmatch(m[2], -1) {
+			for _, pair := range label.FindAllStringSubmatch(m[2], -1) {
 				labels[pair[1]] = pair[2]
 			}
-			var c cell
-			for _, known := range r.cells {
-				if known.Network == labels["network"] && known.Workload == labels["workload"] && known.Tool == labels["tool"] && strconv.Itoa(known.Hosts) == labels["hosts"] {
-					c = known
-				}
-			}
-			var f *figure
+			c := r.cellLike(func(what string) string { return labels[what] })
 			metric := ""
 			for key := range want[c] {
 				if strings.HasPrefix(m[1], key) && len(key) > len(metric) {
-					f, metric = want[c][key], key
+					metric = key
 				}
 			}
+			f := want[c][metric]
 			if f == nil {
 				t.Errorf("%s: %s was never measured", name, l)
 				continue
@@ -406,38 +416,27 @@ func TestOpenMetrics(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			checked++
 			part := strings.TrimPrefix(m[1], metric)
-			part = strings.TrimPrefix(part, "_per_client") // that of a single client is the throughput
-			v, known := f.estimate, true
-			pick := func(low, high float64, exists bool) {
-				switch {
-				case strings.Contains(part, "_low"):
-					v, known = low, exists
-				case strings.Contains(part, "_high"):
-					v, known = high, exists
-				}
-			}
-			switch {
-			case strings.HasPrefix(part, "_outcome"):
+			part = strings.TrimPrefix(part, "_per_client") // for a single client it equals the throughput
+			if strings.HasPrefix(part, "_outcome") {
 				c0 := f.ratio
 				if c0 == nil || metric == "loss" {
 					c0 = f.difference
 				}
-				if labels["outcome"] != c0.outcome || c0.primary && labels["verdict"] != c0.verdict {
+				if labels["outcome"] != c0.outcome || c0.primary && labels["verdict"] != c0.verdict || got != 1 {
 					t.Errorf("%s: %s; computed anew %s, %s", name, l, c0.outcome, c0.verdict)
 				}
-				v = 1
-			case strings.HasPrefix(part, "_vs_native"):
-				v = f.ratio.value
-				pick(f.ratio.low, f.ratio.high, f.ratio.known)
-			case strings.HasPrefix(part, "_minus_native"):
-				v = f.difference.value
-				pick(f.difference.low, f.difference.high, f.difference.known)
-			default:
-				pick(f.low, f.high, f.known)
+				continue
 			}
-			checked++
-			if !known || !near(got, v) {
+			number := "estimate"
+			for _, of := range [][2]string{{"_low", "low"}, {"_high", "high"}, {"_vs_native", "ratio"}, {"_minus_native", "difference"}, {"_vs_native_low", "ratio_low"},
+				{"_vs_native_high", "ratio_high"}, {"_minus_native_low", "difference_low"}, {"_minus_native_high", "difference_high"}} {
+				if strings.HasPrefix(part, of[0]) {
+					number = of[1]
+				}
+			}
+			if v, known := f.numbers()[number]; !known || !near(got, v) {
 				t.Errorf("%s: %s, computed anew %v (%v)", name, l, v, known)
 			}
 		}

@@ -1,6 +1,6 @@
-// Package recheck computes reports anew from their run files, by code of its own that shares nothing
-// with what wrote them: it imports the standard library alone (arch_test.go holds that), and computes
-// by definition, over all sign patterns and all pairs of values, where the analysis is clever.
+// Package recheck recomputes reports from their run files, with independent code: it imports only the
+// standard library (arch_test.go checks that), and computes by definition, over all sign patterns and
+// all pairs of values, where package analysis uses efficient algorithms.
 package recheck
 
 import (
@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// What of a run file counts.
+// The relevant parts of a run file.
 type (
 	object = map[string]any
 	cell   struct {
@@ -55,7 +55,7 @@ type (
 	}
 )
 
-// run is a run file, computed anew.
+// run is a run file, recomputed.
 type run struct {
 	settings
 	price   float64
@@ -64,7 +64,7 @@ type run struct {
 	values  map[cell]map[string]map[int]float64 // by metric and round
 }
 
-// readRun reads a run file. Where a round has several trials of a cell the golden ones have none.
+// readRun reads a run file. The golden run files have no repeated trials of a cell in a round.
 func readRun(t *testing.T, path string) run {
 	t.Helper()
 	f, err := os.Open(path)
@@ -131,7 +131,7 @@ func readRun(t *testing.T, path string) run {
 	return r
 }
 
-// native is the cell that another is compared with.
+// native returns the cell that another is compared with.
 func (c cell) native() cell {
 	c.Network = map[bool]string{true: "host", false: "native"}[c.Hosts == 1]
 	if c.Baseline != "" {
@@ -140,7 +140,7 @@ func (c cell) native() cell {
 	return c
 }
 
-// walsh are all means of two values, each with itself too, in order.
+// walsh returns all means of two values, including each with itself, in order.
 func walsh(x []float64) []float64 {
 	var all []float64
 	for i := range x {
@@ -157,7 +157,7 @@ func middle(sorted []float64) float64 {
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 
-// signPatterns gives, over all 2ⁿ ways to give signs to ranks, the sums of the positive ones.
+// signPatterns returns the sums of the positive ranks over all 2ⁿ assignments of signs.
 func signPatterns(ranks []float64) []float64 {
 	sums := []float64{0}
 	for _, r := range ranks {
@@ -168,7 +168,7 @@ func signPatterns(ranks []float64) []float64 {
 	return sums
 }
 
-// extreme is the share of patterns whose sum is so small or so large, twice.
+// extreme is twice the share of patterns whose sum is at most at.
 func extreme(sums []float64, at float64) float64 {
 	n := 0
 	for _, s := range sums {
@@ -231,7 +231,7 @@ func signedRank(d []float64) float64 {
 		}
 	}
 	p := extreme(signPatterns(ranks), math.Min(up, down))
-	// Zeros and ties must not make the test say more than the interval.
+	// With zeros and ties the test must not claim more than the interval.
 	notAbove, notBelow := 0.0, 0.0
 	for _, w := range walsh(d) {
 		if w <= 0 {
@@ -266,7 +266,7 @@ func summarize(values []float64, confidence float64) summary {
 		return s
 	}
 	s.estimate = s.median
-	// The number of values below the median is that of heads of as many coins.
+	// The number of values below the median is distributed like heads among the same number of coins.
 	heads := signPatterns(slices.Repeat([]float64{1}, len(x)))
 	k := 0
 	for extreme(heads, float64(k)) < 1-confidence {
@@ -286,12 +286,12 @@ type comparison struct {
 	known            bool
 	outcome          string
 	primary          bool
-	judged           bool // of a family of comparisons that are corrected for their number
+	judged           bool // belongs to a family of comparisons that are corrected for their number
 	adjusted         float64
 	verdict          string
 }
 
-// compare gives the ratio of paired values, or their difference; nil where there is none.
+// compare returns the ratio of paired values, or their difference; nil if there is none.
 func (r run) compare(a, b map[int]float64, difference bool) *comparison {
 	var d, base []float64
 	for round := range a {
@@ -324,7 +324,7 @@ func (r run) compare(a, b map[int]float64, difference bool) *comparison {
 	if !c.known {
 		return c
 	}
-	if c.p >= 1-r.Confidence { // what is shown never says more than what was tested
+	if c.p >= 1-r.Confidence { // the interval never claims more than the test
 		c.low, c.high = math.Min(c.low, none), math.Max(c.high, none)
 	}
 	switch {
@@ -339,18 +339,18 @@ func (r run) compare(a, b map[int]float64, difference bool) *comparison {
 	return c
 }
 
-// figure is a metric of a cell, and how it compares.
+// figure is a metric of a cell, with its comparisons.
 type figure struct {
 	summary
 	ratio, difference *comparison
 }
 
-// ranked are the metrics that cells are ranked by, the first that is there.
+// ranked are the metrics that cells are ranked by, the first available one.
 var ranked = map[string][]string{
 	"tcp_stream": {"throughput"}, "tcp_rr": {"latency_p50", "transaction_rate"}, "udp_stream": {"packet_rate", "throughput"},
 }
 
-// figures computes all of a run, with the verdicts of its primary comparisons.
+// figures recomputes all figures of a run, with the verdicts of its primary comparisons.
 func (r run) figures() map[cell]map[string]*figure {
 	all := map[cell]map[string]*figure{}
 	var primary, costs []*comparison
@@ -385,8 +385,8 @@ func (r run) figures() map[cell]map[string]*figure {
 	return all
 }
 
-// holm gives a family of comparisons its verdicts, by hand: the smallest p times their number, the next times
-// one less, and so on.
+// holm gives a family of comparisons its verdicts, step by step: the smallest p times their
+// number, the next times one less, and so on.
 func (r run) holm(family []*comparison) {
 	tested := slices.DeleteFunc(slices.Clone(family), func(c *comparison) bool { return !c.known })
 	slices.SortFunc(tested, func(a, b *comparison) int {
@@ -411,7 +411,7 @@ func (r run) holm(family []*comparison) {
 	}
 }
 
-// attained is how often the test of n pairs without a difference rejects.
+// attained is the probability that the test of n pairs without a difference rejects.
 func (r run) attained(n int) float64 {
 	sums, p := signPatterns(upTo(n)), 0.0
 	for k := 0; extreme(sums, float64(k)) < 1-r.Confidence; k++ {
@@ -420,7 +420,7 @@ func (r run) attained(n int) float64 {
 	return p
 }
 
-// cellOf is the cell of a row of a report.
+// cellOf returns the cell of a row of a report.
 func cellOf(t *testing.T, from object, network string) cell {
 	t.Helper()
 	var c cell

@@ -10,10 +10,10 @@ import (
 	"testing"
 )
 
-// token is a number as people read it, with its sign and what follows it.
+// token matches a number as displayed, with its sign.
 var token = regexp.MustCompile(`[+−±-]?\d[\d,]*(?:\.\d+)?`)
 
-// sayable are the numbers of the JSON report that words may be about, by what they may become in them.
+// sayable are the numbers of the JSON report that sentences may contain, by the form they may take there.
 type sayable struct {
 	ratios map[float64]bool // in percent, as a change or as a share, or as a factor
 	values map[float64]bool // in units with any prefix
@@ -73,7 +73,7 @@ func (s *sayable) collect(v any) {
 	}
 }
 
-// fitting makes a test whether a number of words is a value, as far as it is written out.
+// fitting returns a test whether a value equals the number in a text, to the precision written there.
 func fitting(text string) (fits func(x float64) bool, v float64) {
 	digits := strings.ReplaceAll(strings.TrimLeft(text, "+−±-"), ",", "")
 	v, _ = strconv.ParseFloat(digits, 64)
@@ -89,7 +89,7 @@ func (s *sayable) written(text string) bool {
 	fits, v := fitting(text)
 	if strings.HasPrefix(text, "±") {
 		for h := range s.halves {
-			if fits(100*h) || h > 0 && h < 0.01 && v == 1 { // what is not 0 is not written so
+			if fits(100*h) || h > 0 && h < 0.01 && v == 1 { // a value other than 0 is not written as 0
 				return true
 			}
 		}
@@ -113,7 +113,7 @@ func (s *sayable) written(text string) bool {
 	return false
 }
 
-// about reports whether a number about the run as a whole is one of those.
+// about reports whether a number about the run as a whole is one of the known ones.
 func about(text string, known []float64) bool {
 	fits, _ := fitting(text)
 	for _, x := range known {
@@ -124,7 +124,7 @@ func about(text string, known []float64) bool {
 	return false
 }
 
-// said are the sentences and table lines about networks, of text or Markdown, each with the network.
+// said returns the sentences and table lines about networks, in text or Markdown, each with its network.
 func said(text string, networks []string) (out [][2]string) {
 	hosts := ""
 	for _, l := range strings.Split(text, "\n") {
@@ -151,11 +151,11 @@ func said(text string, networks []string) (out [][2]string) {
 	return out
 }
 
-// absent are lines that say why there is no figure, with numbers of other programs.
+// absent matches lines that explain a missing figure, with numbers of other programs.
 var absent = regexp.MustCompile(`trials failed|^:? ?(failed|invalid|skipped):`)
 
-// TestWords holds that each number which is said of a network, in a sentence or a table, is a
-// field of the JSON report that belongs to it.
+// TestWords checks that each number in a sentence or a table about a network is a field of
+// that network in the JSON report.
 func TestWords(t *testing.T) {
 	for _, name := range runs {
 		o := parsed(t, name)
@@ -176,7 +176,7 @@ func TestWords(t *testing.T) {
 			c := p["cell"].(object)
 			all[fmt.Sprintf("%v/%s", c["hosts"], c["network"])].collect(p)
 		}
-		digest := newSayable() // sentences about many networks, with counts of them
+		digest := newSayable() // sentences about many networks, with their numbers
 		for _, s := range all {
 			for r := range s.ratios {
 				digest.ratios[r] = true
@@ -203,8 +203,8 @@ func TestWords(t *testing.T) {
 					}
 					checked++
 					within := strings.HasSuffix(line[1][:at[0]], "within ") && about(number, []float64{margin})
-					among := strings.HasSuffix(line[1][:at[0]], "among ") && about(number, []float64{comparisons})
-					if !within && !among && !all[line[0]].written(number) {
+					given := strings.HasSuffix(line[1][:at[0]], "given ") && about(number, []float64{comparisons})
+					if !within && !given && !all[line[0]].written(number) {
 						t.Errorf("%s.%s says %q of %s: %s", name, format, number, line[0], strings.TrimSpace(line[1]))
 					}
 				}
@@ -219,7 +219,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// checkRunSentences holds the sentences about the run as a whole.
+// checkRunSentences checks the sentences about the run as a whole.
 func checkRunSentences(t *testing.T, name, text string, o object) {
 	t.Helper()
 	var known []float64
@@ -234,14 +234,14 @@ func checkRunSentences(t *testing.T, name, text string, o object) {
 		}
 	}
 	found := 0
-	for _, begins := range []string{"comparisons at ", "Sentences rest on", "Stopped at", "Stopped when", "Figures and changes"} {
+	for _, begins := range []string{"comparisons at ", "sentences rest on", "Stopped at", "Figures and changes"} {
 		at := strings.Index(text, begins)
 		if at < 0 {
 			continue
 		}
 		start := strings.LastIndex(text[:at], "\n") + 1
 		sentence, _, _ := strings.Cut(text[start:], "\n")
-		if begins != "Stopped at" && begins != "Stopped when" {
+		if begins != "Stopped at" {
 			sentence = text[max(start, at-8):at] + strings.SplitN(text[at:], "\n", 2)[0]
 		} else {
 			sentence, _, _ = strings.Cut(text[at:], "\n")
@@ -275,7 +275,7 @@ func checkRunSentences(t *testing.T, name, text string, o object) {
 	}
 }
 
-// plainHTML is the text of a page, a line for each table row and list item.
+// plainHTML returns the text of a page, one line per table row and list item.
 func plainHTML(page string) string {
 	page = regexp.MustCompile(`(?s)<style.*?</style>|<script.*?</script>|<svg.*?</svg>|<details.*?</details>|<section aria-labelledby="trials".*?</section>|<sup>.*?</sup>`).ReplaceAllString(page, "")
 	page = regexp.MustCompile(`(?s)<table class="facts".*?</table>|<div class="path">.*?</div>`).ReplaceAllString(page, "")
@@ -289,8 +289,8 @@ func plainHTML(page string) string {
 	return strings.Join(lines, "\n")
 }
 
-// TestChartsDrawNoIntervalThatIsNone holds pictures to the JSON report: where nothing was tested
-// there is no line through a mark, no whisker, no band and no caption of one.
+// TestChartsDrawNoIntervalThatIsNone compares charts with the JSON report: where nothing was
+// tested there is no line through a mark, no whisker, no band and no caption about one.
 func TestChartsDrawNoIntervalThatIsNone(t *testing.T) {
 	for _, tt := range []struct {
 		name      string

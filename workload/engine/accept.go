@@ -10,15 +10,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// listener accepts connections until it is shut. It is closed when nobody uses it
-// any more.
+// listener accepts connections until it is shut. Its socket is closed when nobody uses it any more.
 type listener struct {
 	fd   int
 	at   netip.AddrPort
 	shut func()
 }
 
-// listens keeps a socket that clients come to.
+// listens registers a socket on which clients arrive.
 func (s *session) listens(fd int, at netip.AddrPort) *listener {
 	l := &listener{fd: fd, at: at, shut: sync.OnceFunc(func() { unix.Shutdown(fd, unix.SHUT_RDWR) })}
 	s.listeners = append(s.listeners, l)
@@ -29,7 +28,7 @@ func (s *session) listens(fd int, at netip.AddrPort) *listener {
 // net.core.somaxconn.
 const backlog = 4096
 
-// listenTCP takes in connections to an address.
+// listenTCP accepts connections to an address.
 func listenTCP(s *session, at netip.AddrPort) (err error) {
 	fd, sa, err := newSocket(at, unix.SOCK_STREAM)
 	if err != nil {
@@ -57,9 +56,9 @@ func listenTCP(s *session, at netip.AddrPort) (err error) {
 	return nil
 }
 
-// accept takes connections until the session is halted. Each is looked at by
-// itself, so that a stranger who says nothing delays nobody. Where connections go
-// on to be made during the traffic, those belong to the flows.
+// accept accepts connections until the session is halted. Each is examined separately, so that a
+// silent stranger delays nobody. Where connections are also made during the traffic, it leaves
+// those to the flows.
 func (s *session) accept(l *listener) {
 	for !s.halted.Load() {
 		if !readable(l.fd) {
@@ -81,14 +80,13 @@ func (s *session) accept(l *listener) {
 	}
 }
 
-// readable waits until there is something to take from a socket, for at most
-// pollInterval.
+// readable waits until a socket has something to read or accept, for at most pollInterval.
 func readable(fd int) bool {
 	n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(pollInterval.Milliseconds()))
 	return err == nil && n > 0
 }
 
-// admit makes a flow of a connection that knows the cookie.
+// admit turns a connection that presents the cookie into a flow.
 func (s *session) admit(l *listener, fd int) {
 	conn := handshake{fd, s.patience()}
 	greeting := make([]byte, helloSize)
@@ -119,7 +117,8 @@ func (s *session) admit(l *listener, fd int) {
 	s.live(f)
 }
 
-// claim returns the flow that a greeting asks for, or nil when it is a stranger's.
+// claim returns the flow that a greeting asks for, or nil if the greeting is a stranger's or the
+// flow is claimed already.
 func (s *session) claim(l *listener, greeting []byte) *flow {
 	index, ok := parseHello(greeting, s.cookie)
 	if !ok || index >= len(s.flows) {

@@ -2,9 +2,9 @@ package engine
 
 import "nettoll/record"
 
-// tcpBidir is both directions at once. Each of its streams is two connections, one
-// each way, as in iperf3 --bidir, so that each direction has a thread of its own at
-// both ends. Its throughput is that of both directions together.
+// tcpBidir is both directions at once. Each of its streams is two connections, one in each
+// direction, as in iperf3 --bidir, so that each direction has a thread of its own at both ends. Its
+// throughput is the sum of both directions.
 func tcpBidir() traffic {
 	return traffic{
 		name:    record.TCPBidir,

@@ -17,21 +17,21 @@ func readClock(context.Context, struct{}) (clockResult, error) {
 	return clockResult{Now: nanotime()}, nil
 }
 
-// offset is how far an agent's clock is ahead of the one here, in nanoseconds. As in
-// NTP it is taken from the question that was answered fastest, and cannot be further
-// off than half of the time that took.
+// offset is how far an agent's clock is ahead of ours, in nanoseconds. As in NTP it is taken from
+// the question that was answered fastest, and its error is at most half of the time that the answer
+// took.
 type offset struct {
 	ahead   int64
-	took    int64 // the fastest answer
+	took    int64 // of the fastest answer, ns
 	slowest int64
-	learned int64 // when it was asked for the first time
+	learned int64 // when the clock was first asked for
 }
 
 // questions is how often each agent is asked for its clock.
 const questions = 5
 
-// learn takes in one answer. An offset within its own error is none: it is one
-// clock, read twice, wherever agents are on this machine.
+// learn records one answer. An offset of at most the time that the answer took, twice its greatest
+// error, is taken to be zero: agents on this machine read the same clock.
 func (o *offset) learn(asked, theirs, answered int64) {
 	took := answered - asked
 	if o.learned == 0 {
@@ -48,15 +48,15 @@ func (o *offset) learn(asked, theirs, answered int64) {
 	}
 }
 
-// at is when the agent's clock shows what ours does at t.
-func (o *offset) at(t int64) int64 { return t + o.ahead }
+// at returns the reading of the party's clock when ours shows t.
+func (p *party) at(t int64) int64 { return t + p.ahead }
 
-// slewing is by how much two clocks can go apart that are both adjusted to run faster or slower:
-// Linux does so by at most 500 ppm each (MAXFREQ in linux/timex.h).
+// slewing bounds the rate at which two clocks can drift apart that are both adjusted to run faster
+// or slower: Linux does so by at most 500 ppm each (MAXFREQ in linux/timex.h).
 const slewing = 2 * 500e-6
 
-// jumped is by how much the clock has jumped since it was asked before, or 0 where the errors of
-// both offsets and the adjustment of clocks can explain the difference.
+// jumped returns by how much the clock has jumped since the earlier measurement, or 0 if the errors
+// of both offsets and the adjustment of clocks can explain the difference.
 func (o *offset) jumped(before offset) time.Duration {
 	apart := o.ahead - before.ahead
 	most := o.took + before.took + int64(slewing*float64(o.learned-before.learned))
@@ -66,13 +66,18 @@ func (o *offset) jumped(before offset) time.Duration {
 	return time.Duration(apart)
 }
 
-// align compares the clocks of all agents with ours, all at once: when they are to
-// start, they are called at once, too.
+// align compares the clocks of all agents with ours, all at once, because the agents are also
+// called at once when they are to start.
 func (t *trial) align(ctx context.Context) error {
-	return t.each(ctx, t.parties(), func(ctx context.Context, p *party) (err error) {
+	err := t.each(ctx, t.parties(), func(ctx context.Context, p *party) (err error) {
 		p.clock, err = t.clockOf(ctx, p)
+		p.ahead = p.clock.ahead
 		return err
 	})
+	if err == nil {
+		t.agree()
+	}
+	return err
 }
 
 // clockOf asks an agent for its clock.
@@ -88,8 +93,8 @@ func (t *trial) clockOf(ctx context.Context, p *party) (o offset, err error) {
 	return o, nil
 }
 
-// steady holds that no agent's clock has jumped since they were aligned, as that of a virtual
-// machine does which is stopped meanwhile: the windows of both ends were then not at one time.
+// steady checks that no agent's clock has jumped since align, as the clock of a virtual machine
+// does that is paused meanwhile: the windows of the two ends would not have been at the same time.
 func (t *trial) steady(ctx context.Context) error {
 	return t.each(ctx, t.parties(), func(ctx context.Context, p *party) error {
 		now, err := t.clockOf(ctx, p)
@@ -103,8 +108,8 @@ func (t *trial) steady(ctx context.Context) error {
 	})
 }
 
-// How long before the window opens the agents are told so at least, and how long
-// before the traffic begins. Where one was slow to say what time it is, it is more.
+// How long before the window opens, and before the traffic begins, the agents are notified at least.
+// It is longer if one was slow to report its clock.
 const (
 	leastNotice = 20 * time.Millisecond
 	leastLead   = 2 * time.Millisecond

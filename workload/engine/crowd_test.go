@@ -37,8 +37,8 @@ func TestCrowded(t *testing.T) {
 	}
 }
 
-// TestPatientFlowsSettleWithinTheWarmup holds that settling neither moves nor
-// replaces an edge of the window.
+// TestPatientFlowsSettleWithinTheWarmup checks that settling neither moves nor replaces an edge of
+// the window.
 func TestPatientFlowsSettleWithinTheWarmup(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		s := &session{role: server, closed: make(chan struct{})}
@@ -65,7 +65,8 @@ func TestPatientFlowsSettleWithinTheWarmup(t *testing.T) {
 	}
 }
 
-// TestReceiverUnderBBR holds that it is told from others: it settles though it has a CPU of its own.
+// TestReceiverUnderBBR checks that a receiver under BBR is recognized: it settles though it has a
+// CPU of its own.
 func TestReceiverUnderBBR(t *testing.T) {
 	for control, want := range map[string]bool{"reno": false, "bbr": true} {
 		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)

@@ -11,18 +11,18 @@ import (
 	"nettoll/record"
 )
 
-// tcpCRR is a connection for each transaction, as netperf's TCP_CRR: connect,
-// request, response, close. All of it is in the latency. A request begins with the
-// trial's cookie, so that strangers are told without a round trip of their own.
+// tcpCRR makes a connection for each transaction, like netperf's TCP_CRR: connect, request,
+// response, close. The latency includes all of these. A request begins with the trial's cookie, so
+// that strangers are recognized without an extra round trip.
 //
-// The server closes after its response, and the client, when it has that, resets:
-// then neither end is left in TIME_WAIT, and ports do not run out, for which netperf
-// has a range of ports of its own. While it waits for the response the client makes the next
-// transaction's socket, which is not in the latency: a transaction begins when it connects.
-// The connection by which a flow was made stays, and carries nothing.
+// The server closes after its response, and the client resets when it has received that: then
+// neither end is left in TIME_WAIT, and ports do not run out, a problem that netperf solves with a
+// port range of its own. While it waits for the response, the client makes the next transaction's
+// socket, which is not in the latency: a transaction begins when it connects. The connection by
+// which a flow was made stays open, and carries nothing.
 //
-// All flows that have come to an address of the server accept there, and serve whoever
-// comes.
+// All flows whose clients came to the same address of the server accept there, and serve any
+// client.
 func tcpCRR() traffic {
 	meeting := overTCP()
 	meeting.brief = true
@@ -42,10 +42,10 @@ func tcpCRR() traffic {
 	}
 }
 
-// brief is the connection of the transaction in hand.
+// brief is the connection of the transaction in progress.
 type brief struct {
 	fd     int // -1 is none
-	next   int // the next transaction's socket; -1 is none
+	next   int // socket of the next transaction; -1 is none
 	phase  phase
 	silent int // server: how often a wait for the request has timed out
 
@@ -100,7 +100,7 @@ func newCaller(f *flow, o record.Options) (step, error) {
 	return callStep, nil
 }
 
-// rawAddr is an address as the kernel takes it.
+// rawAddr returns an address in the kernel's representation.
 func rawAddr(sa unix.Sockaddr) (domain uintptr, raw []byte) {
 	switch sa := sa.(type) {
 	case *unix.SockaddrInet4:
@@ -114,7 +114,7 @@ func rawAddr(sa unix.Sockaddr) (domain uintptr, raw []byte) {
 	return 0, nil
 }
 
-// callStep takes the transaction in hand one phase further.
+// callStep advances the transaction in progress by one phase.
 //
 //go:nosplit
 func callStep(f *flow) (int64, syscall.Errno) {
@@ -164,7 +164,7 @@ func callStep(f *flow) (int64, syscall.Errno) {
 	return 1, 0
 }
 
-// call begins a transaction, with the socket that is ready for it.
+// call begins a transaction, with the socket prepared for it.
 //
 //go:nosplit
 func (f *flow) call() (errno syscall.Errno) {
@@ -180,8 +180,8 @@ func (f *flow) call() (errno syscall.Errno) {
 	return 0
 }
 
-// prepare makes the next transaction's socket. It is made while a response is waited for, since a
-// thread that has nothing to do sleeps, and to wake it takes longer.
+// prepare makes the next transaction's socket. It does so while waiting for a response: an idle
+// thread would sleep, and waking it takes longer.
 //
 //go:nosplit
 func (b *brief) prepare(f *flow) (errno syscall.Errno) {
@@ -199,19 +199,19 @@ func (b *brief) prepare(f *flow) (errno syscall.Errno) {
 	return 0
 }
 
-// silence is how many waits of pollInterval a server gives whoever connects and
-// says nothing.
+// silence is for how many waits of pollInterval a server tolerates a client that connects and sends
+// nothing.
 const silence = 10
 
 func newAcceptor(f *flow, o record.Options) (step, error) {
 	f.brief = &brief{fd: -1, next: -1, listener: f.listener.fd}
 	f.out, f.in = payload(o.ResponseSize), make([]byte, o.RequestSize)
-	// Inherited by what is accepted.
+	// Accepted connections inherit it.
 	return acceptStep, unix.SetsockoptInt(f.brief.listener, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
 }
 
-// acceptStep takes the transaction in hand one system call further. What goes wrong
-// with one connection does not end the flow.
+// acceptStep advances the transaction in progress by one system call. The failure of one connection
+// does not end the flow.
 //
 //go:nosplit
 func acceptStep(f *flow) (n int64, errno syscall.Errno) {
@@ -235,7 +235,7 @@ func acceptStep(f *flow) (n int64, errno syscall.Errno) {
 		if again && (f.got < len(f.in) || f.known()) {
 			return 0, 0
 		}
-		if errno != unix.ECONNRESET { // as a client does whom the end of the trial interrupts
+		if errno != unix.ECONNRESET { // a client resets when the end of the trial interrupts it
 			f.session.strangers.Add(1)
 		}
 	} else {
@@ -253,7 +253,7 @@ func acceptStep(f *flow) (n int64, errno syscall.Errno) {
 	return n, 0
 }
 
-// known reports whether the request in hand begins with the cookie.
+// known reports whether the request in progress begins with the cookie.
 //
 //go:nosplit
 func (f *flow) known() bool {

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dialAll makes the connections of a client, all at once. When one fails, or ctx
-// ends, none is left.
+// dialAll makes the connections of a client, all at once. When one fails, or ctx ends, none is
+// left.
 func (s *session) dialAll(ctx context.Context, specs []flowSpec) error {
 	ready := make(chan error, len(specs))
 	for i, spec := range specs {
@@ -31,8 +31,8 @@ func (s *session) dialAll(ctx context.Context, specs []flowSpec) error {
 	return nil
 }
 
-// dialFlow connects a flow on the thread on which it will run, says on ready how
-// that went, and lives.
+// dialFlow connects a flow on the thread on which it will run, reports the outcome on ready, and
+// runs the flow.
 func (s *session) dialFlow(f *flow, spec flowSpec, ready chan<- error) {
 	defer f.release()
 	if !s.traffic.meeting.managed {
@@ -51,16 +51,12 @@ func (s *session) dialFlow(f *flow, spec flowSpec, ready chan<- error) {
 
 // dialTCP makes a connection and introduces it to the server.
 func dialTCP(s *session, f *flow, spec flowSpec) error {
-	fd, sa, err := newSocket(spec.To, unix.SOCK_STREAM)
+	sa, err := s.opens(f, spec.To, unix.SOCK_STREAM)
 	if err != nil {
 		return err
 	}
-	f.fd = fd
-	if err := s.tune(fd); err != nil {
-		return err
-	}
 	for p := s.patience(); ; {
-		err := unix.Connect(fd, sa)
+		err := unix.Connect(f.fd, sa)
 		if err == nil {
 			break
 		}
@@ -68,13 +64,13 @@ func dialTCP(s *session, f *flow, spec flowSpec) error {
 			return err
 		}
 	}
-	if err := s.equip(f, fd); err != nil {
+	if err := s.equip(f, f.fd); err != nil {
 		return err
 	}
-	return greet(handshake{fd, s.patience()}, hello(s.cookie, spec.Index))
+	return greet(handshake{f.fd, s.patience()}, hello(s.cookie, spec.Index))
 }
 
-// greet says hello and waits for the answer.
+// greet sends the greeting and waits for the answer.
 func greet(conn handshake, greeting []byte) error {
 	if _, err := conn.Write(greeting); err != nil {
 		return fmt.Errorf("send cookie: %w", err)
@@ -82,7 +78,7 @@ func greet(conn handshake, greeting []byte) error {
 	answer := make([]byte, 1)
 	if _, err := conn.Read(answer); err != nil {
 		if errors.Is(err, io.EOF) || errors.Is(err, unix.ECONNRESET) {
-			return errors.New("whoever accepted the connection closed it instead of acknowledging the cookie")
+			return errors.New("the peer closed the connection instead of acknowledging the cookie")
 		}
 		return fmt.Errorf("wait for the server to acknowledge the cookie: %w", err)
 	}
@@ -91,7 +87,7 @@ func greet(conn handshake, greeting []byte) error {
 	}
 	text, err := io.ReadAll(io.LimitReader(conn, 1<<10))
 	if err != nil || answer[0] != refused || len(text) == 0 {
-		return errors.New("whoever accepted the connection does not speak nettoll's protocol")
+		return errors.New("the peer does not speak nettoll's protocol")
 	}
 	return errors.New(string(text))
 }

@@ -11,70 +11,69 @@ import (
 	"nettoll/record"
 )
 
-// never is a time that does not come.
+// never is a time that is never reached.
 const never = math.MaxInt64
 
-// flow is one end of one connection, or of what takes its place. Its thread alone
-// touches the fields below claimed, until the thread has ended or the window is
-// closed.
+// flow is one end of one connection, or of a pair of UDP sockets. The fields below claimed are
+// touched only by its thread, until the thread has ended or the window is closed.
 type flow struct {
 	kind
 	label   string // names the flow in errors
-	cpu     int    // to which its thread is pinned; -1 is none
+	cpu     int    // the CPU its thread is pinned to; -1 is none
 	session *session
 	claimed bool // server: a connection for it has come
 
-	listener *listener // server: by which it has come
+	listener *listener // server: the one that accepted it
 
 	fd    int
 	step  step
-	doing string // the operation in hand, where a step makes several
-	cause error  // of a failure that is no system call's
+	doing string // the operation in progress, where a step makes several
+	cause error  // of a failure that is not a system call's
 
 	// Buffers and progress of the step.
 	out, in   []byte
 	flags     uintptr // of receive
 	patient   bool    // a receiver that settles, see settle
-	paced     bool    // what it receives, by BBR
+	paced     bool    // the connection uses BBR, which paces
 	lowat     int     // bytes for which a receiver that has settled is woken
-	remainder bool    // the last read found less: it has waited for pollInterval
+	remainder bool    // the last read returned less than that: it has waited for pollInterval
 	trickles  bool    // and so did the one before
-	sleeps    bool    // without a timeout, under the session's lock
-	file      int     // what sendfile sends; -1 is none
+	sleeps    bool    // without a timeout; guarded by the session's lock
+	file      int     // the file that sendfile sends; -1 is none
 	offset    int64
-	sent, got int   // of the message in hand
-	number    int64 // of the transaction in hand, where they have one; of a stream of a given rate bytes
+	sent, got int   // bytes of the message in progress
+	number    int64 // of the transaction in progress, where transactions are numbered; bytes of a stream with a given rate
 	begun     int64
-	spin      int64 // before an answer, see Spinning
+	spin      int64 // ns before an answer, see Spinning
 	latencies *latencies
-	connects  *latencies // making connections
+	connects  *latencies // of making connections
 	unloaded  *latencies // before the load
-	conns     int64      // connections made for payload beyond the flow's own
+	conns     int64      // connections made for payload in addition to the flow's own
 	pace      pace
-	write     step   // of a stream of a given rate
+	write     step   // of a stream with a given rate
 	brief     *brief // tcp_crr
 	train     *train // sends datagrams
 	batch     *batch // receives datagrams
 	tally     *tally // counts datagrams
 
-	// Times are those of nanotime.
+	// Times are readings of nanotime.
 	now     int64 // when the last step returned, where the flow is measured
-	begins  int64 // the flow
-	settles int64 // half way from there to the opening of the window
+	begins  int64 // when the flow begins
+	settles int64 // half way between begins and the opening of the window
 	total   int64 // finished since the connection was made
 	window
-	past    []window    // of turns that are over, see turns.go
-	cold    *latencies  // of turns that do not count
-	counted *latencies  // of those that do
-	turn    int         // the one in hand, or that comes next
-	pauses  int64       // when one that leads and has no window rests
-	rests   bool        // one that leads is to sleep until its next turn
-	told    bool        // one that answers: nothing more comes in this turn
-	byes    int         // turns whose end the other end has not been told
+	past    []window    // windows of turns that are over, see turns.go
+	cold    *latencies  // latencies of turns that do not count
+	counted *latencies  // latencies of turns that count
+	turn    int         // the turn in progress, or the next one
+	pauses  int64       // when a flow that leads and has no window rests
+	rests   bool        // a flow that leads is to sleep until its next turn
+	told    bool        // a flow that answers knows that nothing more comes in this turn
+	byes    int         // turns whose end has not been announced to the other end
 	left    []int       // bytes that were still on their way after each turn
-	closed  atomic.Bool // the last window
+	closed  atomic.Bool // the last window is closed
 
-	info    *record.TCPInfo // at the end, where the flow informs
+	info    *record.TCPInfo // at the end, where kind.informs names this end
 	control string          // TCP congestion control of this end, where the connection lasts
 
 	_ [64]byte // keeps the counters of flows in different cache lines
@@ -100,7 +99,7 @@ func (f *flow) schedule(warmup, t0, t1 int64) {
 	}
 }
 
-// run makes one step after the other until the session is halted.
+// run makes steps until the session is halted.
 func (f *flow) run() error {
 	for !f.session.halted.Load() {
 		resting := f.session.resting.Load()
@@ -119,7 +118,7 @@ func (f *flow) run() error {
 		n, errno := f.step(f)
 		if errno != 0 {
 			if f.session.halted.Load() {
-				return nil // and woken by that
+				return nil // it was woken by the halt
 			}
 			if errno != unix.EAGAIN && errno != unix.EINTR {
 				return f.broken(errno)
@@ -134,7 +133,7 @@ func (f *flow) run() error {
 	return nil
 }
 
-// account counts what a step has brought that returned at f.now.
+// account counts the result of a step that returned at f.now.
 func (f *flow) account(n int64) {
 	if f.now >= f.cutAt {
 		f.cut(n)
@@ -150,15 +149,13 @@ func (f *flow) account(n int64) {
 	f.trickles = f.remainder
 }
 
-// done reports whether nobody's window needs what the flow would do now, if all
-// windows should be closed. One that sends has sent something since they should be:
-// its thread may not have had a CPU before.
+// done reports whether no window depends on further work of the flow, once all windows should be
+// closed. A sender must have sent something since then: its thread may not have had a CPU before.
 func (f *flow) done() bool {
 	return f.closed.Load() || f.counts == payloadBytes && !f.measures() && f.rested
 }
 
-// broken judges the failure of a step. That the other end has gone is how a
-// server's flow ends.
+// broken judges the failure of a step. A server's flow ends normally when the other end has gone.
 func (f *flow) broken(errno syscall.Errno) error {
 	gone := errno == hungUp || errno == unix.ECONNRESET || errno == unix.ECONNREFUSED
 	switch {
@@ -174,7 +171,7 @@ func (f *flow) broken(errno syscall.Errno) error {
 	return fmt.Errorf("%s: %w", f.label, errno)
 }
 
-// inform reads what the kernel knows of the connection.
+// inform reads the kernel's information about the connection.
 func (f *flow) inform() (err error) {
 	if f.informs == f.session.role {
 		if f.info, err = tcpInfo(f.fd); err == nil {
@@ -186,7 +183,7 @@ func (f *flow) inform() (err error) {
 	return err
 }
 
-// release gives back what the flow holds.
+// release closes the file descriptors that the flow holds.
 func (f *flow) release() {
 	descriptors := []*int{&f.fd, &f.file}
 	if f.brief != nil {

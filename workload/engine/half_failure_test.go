@@ -14,10 +14,10 @@ import (
 	"nettoll/record"
 )
 
-// What goes wrong between the two halves, in this process.
+// Failures between the two halves, in this process.
 
-// TestMuteFlow has a client that makes its connection and sends nothing. The
-// window closes all the same.
+// TestMuteFlow has a client that makes its connection and sends nothing. The window closes
+// nevertheless.
 func TestMuteFlow(t *testing.T) {
 	for cold, warmup := range []time.Duration{0, 50 * time.Millisecond} {
 		t.Run(warmup.String(), func(t *testing.T) {
@@ -87,7 +87,7 @@ func TestStrangers(t *testing.T) {
 	if _, err := again.Read(make([]byte, 1)); err == nil {
 		t.Error("a flow was given away twice")
 	}
-	connectRaw(t, port) // says nothing
+	connectRaw(t, port) // sends nothing
 	left, err := ask[stopResult](ctx, h, methodStop, stopParams{Session: "server"})
 	if err != nil {
 		t.Fatal(err)
@@ -106,7 +106,7 @@ func TestConnectErrors(t *testing.T) {
 		accept     func(net.Conn) // nil: nobody listens
 	}{
 		{"nobody", "connection refused", nil},
-		{"closes", "closed it instead of acknowledging", answering("")},
+		{"closes", "closed the connection instead of acknowledging", answering("")},
 		{"another protocol", "does not speak nettoll's protocol", answering("220 smtp")},
 		{"refuses", "server: no CPU", answering("\x01server: no CPU")},
 		{"says nothing", "acknowledge the cookie: no answer within 2s", func(net.Conn) {}},
@@ -186,7 +186,7 @@ func TestStartErrors(t *testing.T) {
 	}{
 		{`no session "nobody"`, startParams{Session: "nobody", Duration: time.Second}},
 		{"0 of 2 flows are connected", startParams{Session: "server", Duration: time.Second}},
-		{"longer than nothing", startParams{Session: "server"}},
+		{"longer than 0", startParams{Session: "server"}},
 	} {
 		if err := start(c.p); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("error %v does not say %q", err, c.want)
@@ -203,8 +203,7 @@ func TestStartErrors(t *testing.T) {
 	}
 }
 
-// TestCancelledStart gives up in the middle of a window that is longer than any
-// test may take.
+// TestCancelledStart gives up in the middle of a window that is longer than any test may take.
 func TestCancelledStart(t *testing.T) {
 	h, port := newHandlers(t), freePort(t)
 	if _, err := ask[openResult](t.Context(), h, methodServe, serveParams(record.TCPStream, record.Options{}, loopback4, port, 1)); err != nil {
@@ -223,14 +222,14 @@ func TestCancelledStart(t *testing.T) {
 		}()
 	}
 	for range 2 {
-		// One end may see the other go before it is told itself.
+		// One end may see the other leave before it is cancelled itself.
 		if err := <-errs; err == nil || !errors.Is(err, context.Canceled) && !strings.Contains(err.Error(), "closed the connection") {
 			t.Errorf("error %v", err)
 		}
 	}
 }
 
-// TestTooManyFlows asks for more than a process can have.
+// TestTooManyFlows requests more flows than a process can have.
 func TestTooManyFlows(t *testing.T) {
 	h, port := newHandlers(t), freePort(t)
 	params := serveParams(record.TCPStream, record.Options{}, loopback4, port, maxFlows+1)

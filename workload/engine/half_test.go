@@ -17,7 +17,7 @@ import (
 
 type handlers map[string]agent.Handler
 
-// newHandlers gives handlers whose sessions end with the test.
+// newHandlers returns handlers whose sessions end with the test.
 func newHandlers(t *testing.T) handlers {
 	t.Helper()
 	leavesNothing(t)
@@ -142,7 +142,7 @@ func runInOneProcess(t *testing.T, h handlers, workload string, o record.Options
 	}
 }
 
-// startBoth starts the two halves and returns what their windows held.
+// startBoth starts the two halves and returns the results of their windows.
 func startBoth(t *testing.T, h handlers) map[string]startResult {
 	t.Helper()
 	ctx, begins := t.Context(), nanotime()+int64(leastNotice)
@@ -168,7 +168,7 @@ func startBoth(t *testing.T, h handlers) map[string]startResult {
 	return results
 }
 
-// checkFlows checks what holds for figures of any size.
+// checkFlows checks the properties that hold for figures of any size.
 func checkFlows(t *testing.T, k kind, window startResult, left stopResult, flows int) {
 	t.Helper()
 	if len(window.Units) != flows || len(left.Totals) != flows {
@@ -194,8 +194,8 @@ func checkFlows(t *testing.T, k kind, window startResult, left stopResult, flows
 	if err != nil {
 		t.Fatal(err)
 	}
-	// At either edge one transaction of each flow ended in the window and began before it,
-	// or the other way round.
+	// At either edge one transaction of each flow may have ended in the window and begun before it,
+	// or vice versa.
 	if d := float64(h.TotalCount()) - sum; math.Abs(d) > float64(flows) && !k.open {
 		t.Errorf("%d latencies of %v transactions", h.TotalCount(), sum)
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"slices"
 	"sync"
 	"time"
 
@@ -14,16 +13,18 @@ import (
 	"nettoll/record"
 )
 
-// Methods of an agent that has the engine.
+// Methods of an agent that includes the engine.
 const (
 	methodServe   = "engine.serve"
 	methodConnect = "engine.connect"
 	methodClock   = "engine.clock"
+	methodAnswer  = "engine.answer"
+	methodCompare = "engine.compare"
 	methodStart   = "engine.start"
 	methodStop    = "engine.stop"
 )
 
-// flowSpec is one flow, as one end is told of it.
+// flowSpec describes one flow to one of its ends.
 type flowSpec struct {
 	Label string         `json:"label"`
 	Kind  int            `json:"kind"`            // its place among the flows of a client
@@ -32,18 +33,18 @@ type flowSpec struct {
 	Index int            `json:"index,omitempty"` // client: the flow's number at the server
 }
 
-// openParams begin a session, a server's (serve) or a client's (connect).
+// openParams begin a session: a server's (serve) or a client's (connect).
 type openParams struct {
 	Session  string           `json:"session"` // chosen by the caller
 	Workload string           `json:"workload"`
 	Options  record.Options   `json:"options"`
 	Cookie   []byte           `json:"cookie"`
-	Limit    time.Duration    `json:"limit"` // of making a connection
+	Limit    time.Duration    `json:"limit"` // for making a connection
 	Flows    []flowSpec       `json:"flows"`
-	Listen   []netip.AddrPort `json:"listen,omitempty"` // server: every address that clients reach it at
+	Listen   []netip.AddrPort `json:"listen,omitempty"` // server: every address at which clients reach it
 }
 
-// openResult says that the server listens, or that the client is connected.
+// openResult reports that the server listens, or that the client is connected.
 type openResult struct {
 	Warnings []record.Warning `json:"warnings,omitempty"`
 }
@@ -55,29 +56,30 @@ type clockResult struct {
 
 type startParams struct {
 	Session  string        `json:"session"`
-	Begins   int64         `json:"begins_ns,omitempty"` // of the agent's clock; 0 is at once
+	Begins   int64         `json:"begins_ns,omitempty"` // by the agent's clock; 0 means at once
 	Warmup   time.Duration `json:"warmup"`
 	Duration time.Duration `json:"duration"`
 	Wait     time.Duration `json:"wait,omitempty"` // for flows that received nothing in the window; 0 is lastWait
-	// Turns, by the agent's clock, have a warm-up and a window each, and the flows rest between
-	// them and afterwards. Then Begins says nothing.
+	// Turns, by the agent's clock, each have a warm-up and a window, and the flows rest between
+	// them and afterwards. Begins is then ignored.
 	Turns []int64 `json:"turns_ns,omitempty"`
-	Cold  int     `json:"cold,omitempty"`    // how many of them, at the beginning, do not count
-	Over  int64   `json:"over_ns,omitempty"` // when the turns of others are over, too, and results are worked out
+	Cold  int     `json:"cold,omitempty"`    // number of turns at the beginning that do not count
+	Over  int64   `json:"over_ns,omitempty"` // when the turns of other networks are over, too, and results are computed
 }
 
-// startResult is what the window held, or the window of each turn: of these latencies are known
-// together only, of those that count.
+// startResult is the result of the window, or of the window of each turn. The latencies of turns
+// are known only for all counted turns together.
 type startResult struct {
 	windowResult
 	CPU     cpuTime       `json:"cpu"`
 	Turns   []startResult `json:"turns,omitempty"`
 	Counted string        `json:"counted_hdr_v2,omitempty"`
+	Late    time.Duration `json:"late,omitempty"` // the start was told too late by this, and nothing was measured
 }
 
-// windowResult is what a window held at one end. Units are payload bytes or
-// transactions, of each flow that this end measures; those in the parts of the window
-// are of all its flows. Histograms are of all its flows, too.
+// windowResult is the result of a window at one end. Units are payload bytes or transactions, of
+// each flow that this end measures; the parts of the window and the histograms sum over all its
+// flows.
 type windowResult struct {
 	Units      []float64 `json:"units,omitempty"`
 	Bytes      []float64 `json:"bytes,omitempty"`        // in each part
@@ -85,22 +87,22 @@ type windowResult struct {
 	Latencies  string    `json:"hdr_v2,omitempty"`
 	Connects   string    `json:"connects_hdr_v2,omitempty"`
 	Unloaded   string    `json:"unloaded_hdr_v2,omitempty"`
-	Covered    int64     `json:"covered_ns,omitempty"` // in which a transaction was under way, sum of the flows
+	Covered    int64     `json:"covered_ns,omitempty"` // time in which a transaction was under way, summed over the flows
 	Unfinished int64     `json:"unfinished,omitempty"` // transactions that had not ended when they were counted
 	Cold       int       `json:"cold,omitempty"`       // flows that had received nothing when the window opened
 	Silent     int       `json:"silent,omitempty"`     // flows that received nothing while it was open
-	Mute       []int     `json:"mute,omitempty"`       // flows, by their numbers, that did not after it either
-	From       []int64   `json:"from,omitempty"`       // what each flow had finished when its turn began
+	Mute       []int     `json:"mute,omitempty"`       // flows, by their numbers, that received nothing after it either
+	From       []int64   `json:"from,omitempty"`       // what each flow had finished when its turn began, in its units
 }
 
 type stopParams struct {
 	Session string `json:"session"`
 }
 
-// stopResult is what a session leaves. Totals are since the connections were made.
+// stopResult is the result of a session. Totals are since the connections were made.
 type stopResult struct {
 	Totals    []int64           `json:"totals,omitempty"`
-	Conns     []int64           `json:"conns,omitempty"` // connections beyond the flow's own
+	Conns     []int64           `json:"conns,omitempty"` // connections in addition to the flow's own
 	Datagrams []*datagrams      `json:"datagrams,omitempty"`
 	TCP       []*record.TCPInfo `json:"tcp,omitempty"`
 	Controls  []string          `json:"controls,omitempty"` // TCP congestion control of each flow, where its connection lasts
@@ -108,13 +110,13 @@ type stopResult struct {
 	Left      []int             `json:"left,omitempty"` // bytes that were still on their way after each turn
 }
 
-// Handlers is the engine's half of an agent, to be given to agent.Serve. It serves
-// any number of trials, one after the other or at once. Whatever is still going on
-// when ctx ends is ended.
+// Handlers returns the engine's half of an agent, to be passed to agent.Serve. It serves any number
+// of trials, in sequence or at once. Trials still in progress when ctx ends are ended.
 func Handlers(ctx context.Context) map[string]agent.Handler { return Spinning(ctx, 0) }
 
-// Spinning is Handlers whose servers spin for so long, by their own clock, before they answer a
-// request of tcp_rr: who judges what measures gives it a network that is slower by what is known.
+// Spinning returns Handlers whose servers spin for the given time, by their own clock, before they
+// answer a request of tcp_rr. A test of the instrument uses it as a network that is slower by a
+// known amount.
 func Spinning(ctx context.Context, spin time.Duration) map[string]agent.Handler {
 	h := &half{process: &process{}, sessions: map[string]*session{}, spin: spin}
 	context.AfterFunc(ctx, h.endAll)
@@ -126,6 +128,8 @@ func (h *half) handlers() map[string]agent.Handler {
 		methodServe:   agent.Typed(h.serve),
 		methodConnect: agent.Typed(h.connect),
 		methodClock:   agent.Typed(readClock),
+		methodAnswer:  agent.Typed(clock(nanotime).answer),
+		methodCompare: agent.Typed(clock(nanotime).compare),
 		methodStart:   agent.Typed(h.start),
 		methodStop:    agent.Typed(h.stop),
 	}
@@ -164,8 +168,8 @@ func (h *half) connect(ctx context.Context, p openParams) (openResult, error) {
 	return h.keep(ctx, p.Session, s)
 }
 
-// maxFlows is more than a process can have, each with a thread: Linux numbers processes and
-// threads up to that (kernel.pid_max) unless it is told otherwise.
+// maxFlows is more than a process can have, each with a thread: Linux numbers processes and threads
+// up to this value (kernel.pid_max) unless configured otherwise.
 const maxFlows = 32768
 
 func (h *half) open(ctx context.Context, r role, p openParams) (*session, error) {
@@ -193,8 +197,8 @@ func (h *half) open(ctx context.Context, r role, p openParams) (*session, error)
 	return s, err
 }
 
-// keep makes a session known. A caller who has given up meanwhile will not ask
-// for it again, so then it ends here.
+// keep registers a session. A caller that has given up meanwhile will not ask for the session
+// again, so then it ends here.
 func (h *half) keep(ctx context.Context, name string, s *session) (openResult, error) {
 	h.mu.Lock()
 	err := context.Cause(ctx)
@@ -225,13 +229,16 @@ func (h *half) start(ctx context.Context, p startParams) (startResult, error) {
 		return startResult{}, fmt.Errorf("start: no session %q", p.Session)
 	}
 	if p.Warmup < 0 || p.Duration <= 0 || p.Duration > time.Duration(highestLatency) {
-		return startResult{}, errors.New("start: the window must be longer than nothing and at most an hour")
+		return startResult{}, errors.New("start: the window must be longer than 0 and at most an hour")
 	}
 	begins, rest := p.Turns, len(p.Turns) > 0
 	if !rest {
 		begins = []int64{cmp.Or(p.Begins, nanotime())}
 	}
 	used, err := s.start(ctx, turnsAt(begins, p.Warmup, p.Duration), rest, p.Cold, cmp.Or(p.Wait, lastWait))
+	if late, ok := errors.AsType[errLate](err); ok {
+		return startResult{Late: time.Duration(late)}, nil
+	}
 	if err != nil {
 		return startResult{}, err
 	}
@@ -266,7 +273,7 @@ func (h *half) start(ctx context.Context, p startParams) (startResult, error) {
 	return r, err
 }
 
-// stop ends a session. One that is not known has ended already.
+// stop ends a session. An unknown one has ended already.
 func (h *half) stop(_ context.Context, p stopParams) (stopResult, error) {
 	h.mu.Lock()
 	s, ok := h.sessions[p.Session]
@@ -283,7 +290,7 @@ func (h *half) stop(_ context.Context, p stopParams) (stopResult, error) {
 		r.Datagrams = append(r.Datagrams, f.tally.figures())
 		r.TCP = append(r.TCP, f.info)
 		r.Controls = append(r.Controls, f.control)
-		r.Left = addedLeft(r.Left, f.left)
+		addTo(&r.Left, f.left)
 	}
 	return r, nil
 }
@@ -299,7 +306,7 @@ func (h *half) endAll() {
 	}
 }
 
-// windowResult collects what the flows counted in a window, which is closed.
+// windowResult collects the counts of the flows in a window that is closed.
 func (s *session) windowResult(of func(*flow) (*window, *latencies)) (r windowResult, err error) {
 	r.Units = make([]float64, len(s.flows))
 	var all, connects, unloaded []*latencies
@@ -313,7 +320,7 @@ func (s *session) windowResult(of func(*flow) (*window, *latencies)) (r windowRe
 		if f.counts == transactions {
 			sum = &r.Ended
 		}
-		*sum = added(*sum, w.parts())
+		addTo(sum, w.parts())
 		if !f.open {
 			r.Covered += w.covered
 		}
@@ -340,23 +347,13 @@ func (s *session) windowResult(of func(*flow) (*window, *latencies)) (r windowRe
 	return r, nil
 }
 
-func addedLeft(sum, of []int) []int {
-	if sum == nil {
-		return slices.Clone(of)
+// addTo adds figures to sums, element by element. A nil sum counts as zeros; there may be no figures
+// to add.
+func addTo[T int | int64 | float64](sum *[]T, of []T) {
+	if *sum == nil && of != nil {
+		*sum = make([]T, len(of))
 	}
-	for i, n := range of {
-		sum[i] += n
+	for i := range min(len(*sum), len(of)) {
+		(*sum)[i] += of[i]
 	}
-	return sum
-}
-
-// added adds the parts of a flow's window to those of others, of which there may be none.
-func added(sum []float64, parts [partsOfWindow]float64) []float64 {
-	if sum == nil {
-		sum = make([]float64, partsOfWindow)
-	}
-	for i, n := range parts {
-		sum[i] += n
-	}
-	return sum
 }

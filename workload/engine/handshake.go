@@ -11,9 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A flow begins with the cookie of its trial and the number of its flow at
-// the server. The server answers one byte: welcome, or refused and then a text
-// until the end of the stream.
+// A flow begins with the cookie of its trial and its number at the server. The server answers with
+// one byte: welcome, or refused followed by a text until the end of the stream.
 const (
 	cookieSize = 16
 	helloSize  = cookieSize + 4
@@ -22,9 +21,8 @@ const (
 	refused = 1
 )
 
-// handshakeLimit bounds making a connection, from its first packet to the answer.
-// Flows that are made at once wait for each other, so each further one of the trial
-// adds flowLimit.
+// handshakeLimit bounds making a connection, from its first packet to the answer. Flows that are
+// made at once wait for each other, so each further flow of the trial adds flowLimit.
 const (
 	handshakeLimit = 2 * time.Second
 	flowLimit      = 20 * time.Millisecond
@@ -42,10 +40,10 @@ func parseHello(b, cookie []byte) (index int, ok bool) {
 	return int(binary.BigEndian.Uint32(b[cookieSize:])), true
 }
 
-// errHalted ends a handshake whose session is over.
+// errHalted ends a handshake when its session is over.
 var errHalted = errors.New("the trial is over")
 
-// patience decides whether a handshake goes on after a system call failed.
+// patience decides whether a handshake continues after a system call failed.
 type patience struct {
 	session  *session
 	deadline int64
@@ -55,7 +53,7 @@ func (s *session) patience() patience {
 	return patience{s, nanotime() + int64(s.limit)}
 }
 
-// retry is nil when the call should be made again.
+// retry returns nil when the call should be repeated.
 func (p patience) retry(err error) error {
 	switch {
 	case p.session.halted.Load():
@@ -69,7 +67,7 @@ func (p patience) retry(err error) error {
 	return nil
 }
 
-// handshake reads and writes a socket with a patience.
+// handshake reads and writes a socket, and retries as patience allows.
 type handshake struct {
 	fd int
 	patience

@@ -21,14 +21,13 @@ import (
 // defaultBody is the size of a response's body in bytes.
 const defaultBody = 1 << 10
 
-// webRequests is requests of Go's HTTP/1.1 client to Go's HTTP server, one after the
-// other on each flow, on a connection that is kept or on one for each request. The
-// trial's cookie is a cookie of the requests. A latency is from just before the
-// request, and its connection where it needs one, to just after the last byte of the
-// body. Payload is the bodies of responses alone.
+// webRequests makes HTTP/1.1 requests with net/http to Go's HTTP server, one after the other on
+// each flow, on a persistent connection or on one for each request. The trial's cookie is a cookie
+// of the requests. A latency is from just before the request, and before its connection where it
+// needs one, to just after the last byte of the body. Payload is only the bodies of responses.
 //
-// Here the programs are part of what is measured. They run on Go's scheduler, with
-// its collector, on as many processors as they have CPUs.
+// Here the programs are part of what is measured. They run on Go's scheduler, with its collector,
+// on as many processors as they have CPUs.
 func webRequests() traffic {
 	return traffic{
 		name:    record.HTTP,
@@ -47,8 +46,8 @@ func webRequests() traffic {
 
 func (s *session) webCookie() string { return fmt.Sprintf("nettoll=%x", s.cookie) }
 
-// listenHTTP serves until the session is halted. A flow is there when its first
-// request has come; its number is the path.
+// listenHTTP serves until the session is halted. A flow is connected when its first request has
+// come; its number is the path.
 func listenHTTP(s *session, at netip.AddrPort) error {
 	l, err := net.Listen("tcp", at.String())
 	if err != nil {
@@ -96,8 +95,8 @@ func (s *session) greeted(f *flow) {
 	}
 }
 
-// browser is the client of one flow: net/http's requests and responses on a
-// connection of the flow's own.
+// browser is the client of one flow: net/http's requests and responses on a connection of the
+// flow's own.
 type browser struct {
 	dialer  net.Dialer
 	to      string
@@ -176,7 +175,7 @@ func (b *browser) connect(f *flow) error {
 	return nil
 }
 
-// exchange sends the request and reads the response to its end.
+// exchange sends the request and reads the whole response.
 func (b *browser) exchange(size int) error {
 	if err := b.request.Write(b.out); err != nil {
 		return fmt.Errorf("send request: %w", err)
@@ -195,7 +194,7 @@ func (b *browser) exchange(size int) error {
 	case response.StatusCode != http.StatusOK:
 		return fmt.Errorf("the server answered %s", response.Status)
 	case n != int64(size):
-		return fmt.Errorf("the server answered %d bytes, asked for were %d", n, size)
+		return fmt.Errorf("the server answered %d bytes instead of %d", n, size)
 	}
 	if b.request.Close {
 		b.mu.Lock()
@@ -208,7 +207,7 @@ func (b *browser) exchange(size int) error {
 	return nil
 }
 
-// end closes the connection, which ends what is going on over it.
+// end closes the connection, which also ends a request in progress.
 func (b *browser) end() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -7,11 +7,11 @@ import (
 	"nettoll/workload"
 )
 
-// judge looks for flows that received nothing while the window was open. One that did
-// afterwards is slow: its thread, or its peer's, waited for a CPU, or the path for a
-// retransmission. That is a warning, since what it counts rests on very little. One that
-// never did is broken, and the error names it; but of many flows that share a path a few
-// may be silent for seconds.
+// judge looks for flows that received nothing while the window was open. One that received
+// something afterwards is slow: its thread, or its peer's, waited for a CPU, or the path for a
+// retransmission. That is a warning, since its figures rest on very little data. One that never did
+// is broken, and the error names it; but of many flows that share a path a few may be silent for
+// seconds.
 func (t *trial) judge() ([]record.Warning, error) {
 	var mute []error
 	silent := 0
@@ -19,7 +19,7 @@ func (t *trial) judge() ([]record.Warning, error) {
 		silent += p.window.Silent
 		for _, at := range p.window.Mute {
 			if at < 0 || at >= len(p.flows) {
-				return nil, fmt.Errorf("%v: says that flow %d of %d was mute", p, at, len(p.flows))
+				return nil, fmt.Errorf("%v: reported flow %d of %d as mute", p, at, len(p.flows))
 			}
 			mute = append(mute, fmt.Errorf("%v: %s received nothing in the window and for %v after it", p, p.flows[at].Label, lastWait))
 		}

@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"math/bits"
+	"slices"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -10,7 +11,7 @@ import (
 	"nettoll/record"
 )
 
-// The range of latencies and how finely it is told apart.
+// The range of latencies and their resolution.
 const (
 	lowestLatency     = 1 // ns
 	highestLatency    = int64(time.Hour)
@@ -19,8 +20,8 @@ const (
 	subBucketBits = 11
 )
 
-// latencies counts nanoseconds in the slots of an HdrHistogram. The library's own
-// way of adding one is not nosplit.
+// latencies counts nanoseconds in the slots of an HdrHistogram. The library's own function to add a
+// value is not nosplit.
 type latencies struct {
 	counts []int64
 }
@@ -29,8 +30,8 @@ func newLatencies() *latencies {
 	return &latencies{counts: make([]int64, slot(highestLatency)+1)}
 }
 
-// slot is where HdrHistogram counts ns: buckets that each cover twice the range of
-// the one before in the same number of steps, and share its upper half.
+// slot returns where HdrHistogram counts ns: buckets that each cover twice the range of the one
+// before in the same number of steps, and share its upper half.
 //
 //go:nosplit
 func slot(ns int64) int {
@@ -38,7 +39,7 @@ func slot(ns int64) int {
 	return bucket<<(subBucketBits-1) + int(ns>>bucket)
 }
 
-// lowest is the least number of ns that is counted in a slot.
+// lowest returns the least number of ns that is counted in a slot.
 func lowest(slot int) int64 {
 	bucket := max(0, slot>>(subBucketBits-1)-1)
 	return int64(slot-bucket<<(subBucketBits-1)) << bucket
@@ -49,19 +50,7 @@ func (l *latencies) add(ns int64) { l.counts[slot(min(ns, highestLatency))]++ }
 
 // none reports whether nothing was counted.
 func (l *latencies) none() bool {
-	for _, c := range l.counts {
-		if c > 0 {
-			return false
-		}
-	}
-	return true
-}
-
-func (l *latencies) count() (n int64) {
-	for _, c := range l.counts {
-		n += c
-	}
-	return n
+	return !slices.ContainsFunc(l.counts, func(n int64) bool { return n > 0 })
 }
 
 func (l *latencies) histogram() *hdrhistogram.Histogram {
@@ -73,7 +62,7 @@ func (l *latencies) histogram() *hdrhistogram.Histogram {
 	})
 }
 
-// encodeHistogram makes base64 text of HdrHistogram's compressed V2 encoding.
+// encodeHistogram returns HdrHistogram's compressed V2 encoding as base64 text.
 func encodeHistogram(h *hdrhistogram.Histogram) (string, error) {
 	b, err := h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
 	if err != nil {
@@ -82,8 +71,8 @@ func encodeHistogram(h *hdrhistogram.Histogram) (string, error) {
 	return string(b), nil
 }
 
-// encodeSum encodes the latencies of several flows together, or nothing if none of
-// them has any.
+// encodeSum encodes the sum of the latencies of several flows, or returns "" if none of them has
+// any.
 func encodeSum(flows []*latencies) (string, error) {
 	var sum *latencies
 	for _, l := range flows {
@@ -93,9 +82,7 @@ func encodeSum(flows []*latencies) (string, error) {
 		if sum == nil {
 			sum = newLatencies()
 		}
-		for i, n := range l.counts {
-			sum.counts[i] += n
-		}
+		addTo(&sum.counts, l.counts)
 	}
 	if sum == nil {
 		return "", nil
@@ -118,7 +105,7 @@ func mergeHistograms(encoded []string) (*hdrhistogram.Histogram, error) {
 	return sum, nil
 }
 
-// recordHistogram is the form in which latencies are recorded.
+// recordHistogram returns a histogram in its recorded form.
 func recordHistogram(h *hdrhistogram.Histogram) (*record.Histogram, error) {
 	encoded, err := encodeHistogram(h)
 	if err != nil {
@@ -136,7 +123,7 @@ func recordHistogram(h *hdrhistogram.Histogram) (*record.Histogram, error) {
 	}, nil
 }
 
-// merged adds up a histogram of all parties that have it, and is nil if none has.
+// merged adds up a histogram of all parties that have it; it returns nil if none has.
 func (t *trial) merged(of func(startResult) string) (*hdrhistogram.Histogram, error) {
 	var encoded []string
 	for _, p := range t.parties() {

@@ -66,3 +66,10 @@ func TestMergeHistograms(t *testing.T) {
 		}
 	}
 }
+
+func (l *latencies) count() (n int64) {
+	for _, c := range l.counts {
+		n += c
+	}
+	return n
+}

@@ -18,8 +18,8 @@ import (
 // another is an address of this machine that no client of these tests uses.
 var another = netip.MustParseAddr("127.0.0.2")
 
-// TestListensWhereClientsCome has every workload's server listen on one address of this
-// machine, and somebody try the next one.
+// TestListensWhereClientsCome has every workload's server listen on one address of this machine,
+// and a client try the next one.
 func TestListensWhereClientsCome(t *testing.T) {
 	for _, w := range workloads() {
 		t.Run(w.name, func(t *testing.T) {
@@ -40,7 +40,7 @@ func TestListensWhereClientsCome(t *testing.T) {
 	}
 }
 
-// refuses wants nobody to be there, for TCP or UDP.
+// refuses checks that nothing listens there, for TCP or UDP.
 func refuses(t *testing.T, at netip.AddrPort) {
 	t.Helper()
 	conn, err := net.DialTimeout("tcp", at.String(), time.Second)
@@ -61,7 +61,7 @@ func refuses(t *testing.T, at netip.AddrPort) {
 	}
 }
 
-// localAddresses are those of all sockets with a local port, as /proc has them.
+// localAddresses returns the local addresses of all sockets with a local port, as /proc lists them.
 func localAddresses(t *testing.T, port int) (all []string) {
 	t.Helper()
 	for _, table := range []string{"tcp", "tcp6", "udp", "udp6"} {
@@ -78,8 +78,8 @@ func localAddresses(t *testing.T, port int) (all []string) {
 	return all
 }
 
-// TestServerOfTwoAddresses has flows of one server come to different addresses of it, as
-// on a network of pairs.
+// TestServerOfTwoAddresses has flows come to different addresses of one server, as on a network of
+// pairs.
 func TestServerOfTwoAddresses(t *testing.T) {
 	for _, name := range []string{record.TCPStream, record.TCPCRR, record.UDPRR, record.HTTP} {
 		t.Run(name, func(t *testing.T) {
@@ -111,7 +111,7 @@ func TestServerOfTwoAddresses(t *testing.T) {
 	}
 }
 
-// TestNoServerOnAllAddresses wants an address to be named.
+// TestNoServerOnAllAddresses checks that a specific address is required.
 func TestNoServerOnAllAddresses(t *testing.T) {
 	for _, at := range [][]netip.AddrPort{nil, {{}}, {netip.MustParseAddrPort("0.0.0.0:20001")}, {netip.MustParseAddrPort("[::]:20001")}} {
 		h := newHandlers(t)

@@ -21,7 +21,7 @@ import (
 	"nettoll/platform"
 )
 
-// agentEnv makes the test binary an agent. Its value is how the agent behaves.
+// agentEnv makes the test binary an agent. Its value selects how the agent behaves.
 const agentEnv = "NETTOLL_TEST_AGENT"
 
 const (
@@ -31,11 +31,11 @@ const (
 
 	livesAhead  = "lives an hour ahead"
 	livesBehind = "lives an hour behind"
-	leaps       = "leaps" // its clock goes forward when it has begun
+	leaps       = "leaps" // its clock jumps forward when it has begun
 
 	stands           = "stands"            // from 0.15 to 0.95 s after it was told to start
-	sendsNothing     = "sends nothing"     // says that it did
-	listensElsewhere = "listens elsewhere" // says that it listens, and does not
+	sendsNothing     = "sends nothing"     // but reports that it did
+	listensElsewhere = "listens elsewhere" // reports that it listens, and does not
 	spins            = "spins"             // for a millisecond before it answers
 )
 
@@ -103,10 +103,10 @@ func beAgent(how string) int {
 	return 0
 }
 
-// moveClock makes handlers that see another time.
-// leap is more than half of what a busy machine takes to answer.
+// leap is more than half of the time that a busy machine takes to answer.
 const leap = 10 * time.Second
 
+// moveClock wraps handlers so that their clock is off by the given time.
 func moveClock(handlers map[string]agent.Handler, by time.Duration) {
 	start := handlers[methodStart]
 	handlers[methodStart] = func(ctx context.Context, params json.RawMessage) (any, error) {
@@ -124,6 +124,8 @@ func moveClock(handlers map[string]agent.Handler, by time.Duration) {
 	handlers[methodClock] = agent.Typed(func(context.Context, struct{}) (clockResult, error) {
 		return clockResult{Now: nanotime() + int64(by)}, nil
 	})
+	moved := clock(func() int64 { return nanotime() + int64(by) })
+	handlers[methodAnswer], handlers[methodCompare] = agent.Typed(moved.answer), agent.Typed(moved.compare)
 }
 
 // endpoint runs agents on this machine.
@@ -151,7 +153,7 @@ func (e *endpoint) Start(_ context.Context, c platform.Command) (platform.Proces
 		return nil, err
 	}
 	p := &agentProcess{cmd: exec.Command(self, c.Args...), done: make(chan struct{})}
-	// The race detector otherwise makes every process take a second to end.
+	// Otherwise the race detector makes every process take a second to end.
 	p.cmd.Env = append(append(os.Environ(), agentEnv+"="+e.how, "GORACE=atexit_sleep_ms=0"), c.Env...)
 	p.cmd.Stderr = &p.stderr
 	if p.stdin, err = p.cmd.StdinPipe(); err != nil {

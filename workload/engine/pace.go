@@ -7,19 +7,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pace is a schedule of things that are due at equal intervals. It is absolute:
-// what is late does not move what comes after it.
+// pace is a schedule of events that are due at equal intervals. It is absolute: a late event does
+// not delay the ones after it.
 type pace struct {
 	begins int64   // when the first is due
 	every  float64 // ns
 }
 
-// due is when the n-th is, from 0.
+// due returns when the n-th event is due, counting from 0.
 //
 //go:nosplit
 func (p *pace) due(n int64) int64 { return p.begins + int64(float64(n)*p.every) }
 
-// by is how many have been due at t.
+// by returns how many events have been due at t.
 //
 //go:nosplit
 func (p *pace) by(t int64) int64 {
@@ -29,8 +29,8 @@ func (p *pace) by(t int64) int64 {
 	return int64(float64(t-p.begins)/p.every) + 1
 }
 
-// sleepTo lets the thread sleep until t of nanotime, but for no longer than
-// pollInterval. Go's scheduler does not know that it sleeps.
+// sleepTo lets the thread sleep until t of nanotime, but for no longer than pollInterval. Go's
+// scheduler does not know that it sleeps.
 //
 //go:nosplit
 func sleepTo(t int64) syscall.Errno {

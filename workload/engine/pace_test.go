@@ -12,8 +12,8 @@ import (
 	"nettoll/record"
 )
 
-// TestPaceDoesNotDrift holds that the n-th of anything is due where n times the
-// interval says, hours later as well.
+// TestPaceDoesNotDrift checks that the n-th event is due after n times the interval, even hours
+// later.
 func TestPaceDoesNotDrift(t *testing.T) {
 	for _, rate := range []float64{0.5, 1, 3, 1000, 44_642.857, 1e6} {
 		p := pace{begins: 5e9, every: 1e9 / rate}
@@ -32,11 +32,11 @@ func TestPaceDoesNotDrift(t *testing.T) {
 	}
 }
 
-// TestSenderKeepsItsPace holds that no datagram is sent before it is due.
+// TestSenderKeepsItsPace checks that no datagram is sent before it is due.
 func TestSenderKeepsItsPace(t *testing.T) {
 	for _, gso := range []bool{false, true} {
 		h, port := newHandlers(t), freePort(t)
-		o := record.Options{Bandwidth: 8e6, MessageSize: 100, GSO: gso} // 10,000 a second
+		o := record.Options{Bandwidth: 8e6, MessageSize: 100, GSO: gso} // 10,000 per second
 		begun := time.Now()
 		results, left := trialInOneProcess(t, h, record.UDPStream, o, port)
 		due := int64(time.Since(begun).Seconds()*1e4) + 1
@@ -71,8 +71,8 @@ func trialInOneProcess(t *testing.T, h handlers, workload string, o record.Optio
 	return results, left
 }
 
-// TestStallIsNotOmitted has a server that stalls once. In a closed loop one
-// transaction would be slow; here all are that were due meanwhile.
+// TestStallIsNotOmitted has a server that stalls once. In a closed loop one transaction would be
+// slow; here all that were due meanwhile are.
 func TestStallIsNotOmitted(t *testing.T) {
 	const stallsAt, stall = 100, 200 * time.Millisecond
 	h := newHandlers(t)
@@ -128,9 +128,9 @@ func TestStallIsNotOmitted(t *testing.T) {
 	}
 }
 
-// TestLostAndLateDatagrams has a server that leaves some requests without a
-// response, and answers each of the others first with the response to the one
-// before, and only a while later with its own.
+// TestLostAndLateDatagrams has a server that leaves some requests without a response, and answers
+// each of the others first with the response to the previous request, and only a while later with
+// its own.
 func TestLostAndLateDatagrams(t *testing.T) {
 	const while = 5 * time.Millisecond
 	h := newHandlers(t)
@@ -188,8 +188,8 @@ func TestLostAndLateDatagrams(t *testing.T) {
 	}
 }
 
-// TestStreamOfAGivenRate counts what is written: never more than is due, and all of it when the
-// flow sleeps.
+// TestStreamOfAGivenRate counts the bytes written: never more than are due, and all that are due
+// when the flow sleeps.
 func TestStreamOfAGivenRate(t *testing.T) {
 	const message, rate = 1400, 100_000_000 // bytes, bit/s
 	f := &flow{session: &session{}, out: make([]byte, message), write: func(*flow) (int64, syscall.Errno) { return message, 0 }}

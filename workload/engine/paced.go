@@ -6,18 +6,17 @@ import (
 	"nettoll/record"
 )
 
-// defaultRate is far below what any network can do, so that the latency is that of
-// a path at rest.
-const defaultRate = 1000 // transactions a second
+// defaultRate is far below the capacity of any network, so that the latency is that of a path at
+// rest.
+const defaultRate = 1000 // transactions per second
 
-// pacedRR is transactions that are due at equal intervals, whether or not the
-// network keeps up: an open loop. Each flow makes one at a time on one connection. A
-// request that becomes due while another waits for its response is sent right after
-// that, and its latency counts from when it was due, as in wrk2: who stalls, stalls
-// all that would have come meanwhile. Transactions count that were due in the window;
-// those that have not been sent when the one in hand at its end is answered took at
-// least as long as they had waited by then. A thread that sleeps until a request is due
-// wakes some microseconds later, which count as well.
+// pacedRR makes transactions that are due at equal intervals, whether or not the network keeps up:
+// an open loop. Each flow makes one at a time on one connection. A request that becomes due while
+// another waits for its response is sent right after that response, and its latency counts from
+// when it was due, as in wrk2: a stall delays all requests that would have come meanwhile.
+// Transactions that were due in the window count; those that have not been sent when the one in
+// progress at its end is answered took at least as long as they had waited by then. A thread that
+// sleeps until a request is due wakes some microseconds later, which count as well.
 func pacedRR() traffic {
 	exchange := exchange()
 	exchange.client, exchange.open = newPacedRequester, true
@@ -45,8 +44,8 @@ func newPacedRequester(f *flow, o record.Options) (step, error) {
 	return pacedStep, nil
 }
 
-// pacedStep sleeps until the next request is due, or does what requestStep does.
-// Requests are numbered by f.number.
+// pacedStep sleeps until the next request is due, or does the same as requestStep. Requests are
+// numbered by f.number.
 //
 //go:nosplit
 func pacedStep(f *flow) (int64, syscall.Errno) {

@@ -6,19 +6,21 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"nettoll/agent"
 	"nettoll/workload"
 )
 
-// Limits of how long an agent may take to answer, over what it was asked to do.
+// Limits of how long an agent may take to answer, in addition to the requested work.
 const (
 	answerLimit = 5 * time.Second
-	// deathNotice is how long after a failure the death of an agent, which
-	// explains it better, may become known.
+	// deathNotice is how long after a failure to wait for news of an agent's death, which explains
+	// it better.
 	deathNotice = 250 * time.Millisecond
 )
 
-// answerLimit is longer for trials whose many flows share the agents' CPUs.
+// answerLimit is longer for trials with many flows, which share the agents' CPUs.
 func (t *trial) answerLimit() time.Duration {
 	return answerLimit + time.Duration(len(t.flows)-1)*flowLimit
 }
@@ -27,10 +29,9 @@ func (t *trial) handshakeLimit() time.Duration {
 	return handshakeLimit + time.Duration(len(t.flows)-1)*flowLimit
 }
 
-// summon finds an agent for each party: that of a workload.Agenter, which must serve
-// Handlers, or a new one for the trial. A party whose agent has a part in the trial
-// already gets a new one too, as the CPU time of two parts of one process cannot be
-// told apart.
+// summon finds an agent for each party: that of a workload.Agenter, which must serve Handlers, or a
+// new one for the trial. A party whose agent already takes part in the trial gets a new one too,
+// because the CPU time of two parties in one process cannot be separated.
 func (t *trial) summon(ctx context.Context) error {
 	var mu sync.Mutex
 	taken := map[*agent.Client]bool{}
@@ -79,7 +80,7 @@ func (t *trial) openParams(p *party) openParams {
 	}
 }
 
-// window starts everybody and returns when everybody's window is over.
+// window starts all parties and returns when all of their windows are over.
 func (t *trial) window(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -89,8 +90,8 @@ func (t *trial) window(ctx context.Context) error {
 	watching.Go(func() { watch(ctx, t.job, begins+int64(t.job.Warmup)) })
 	limit := ahead + t.job.Warmup + t.job.Duration + lastWait + t.answerLimit()
 	err := t.each(ctx, t.parties(), func(ctx context.Context, p *party) error {
-		start := startParams{Session: p.session, Begins: p.clock.at(begins), Warmup: t.job.Warmup, Duration: t.job.Duration}
-		return p.call(ctx, limit, methodStart, start, &p.window)
+		start := startParams{Session: p.session, Begins: p.at(begins), Warmup: t.job.Warmup, Duration: t.job.Duration}
+		return p.start(ctx, limit, start)
 	})
 	if err != nil {
 		cancel()
@@ -99,8 +100,8 @@ func (t *trial) window(ctx context.Context) error {
 	return err
 }
 
-// stop ends the sessions, the clients' first: a server takes a closed connection
-// for the end of its flow.
+// stop ends the sessions, the clients' first: a server takes a closed connection for the end of its
+// flow.
 func (t *trial) stop(ctx context.Context) error {
 	for _, parties := range [][]*party{t.clients, t.servers} {
 		if err := t.each(ctx, parties, t.stopParty); err != nil {
@@ -114,65 +115,54 @@ func (t *trial) stopParty(ctx context.Context, p *party) error {
 	return p.call(ctx, t.answerLimit(), methodStop, stopParams{Session: p.session}, &p.left)
 }
 
-// abandon ends what a failed trial has left in agents that live on. Their errors
-// add nothing to the one that is reported.
+// abandon ends the sessions of a failed trial in agents that continue to live. Their errors add
+// nothing to the one that is reported.
 func (t *trial) abandon(ctx context.Context) {
 	ctx = context.WithoutCancel(ctx)
-	together(ctx, t.parties(), func(ctx context.Context, p *party) error {
-		if p.agent == nil || p.owned {
-			return nil
+	t.all(func(p *party) {
+		if p.agent != nil && !p.owned {
+			_ = t.stopParty(ctx, p)
 		}
-		return t.stopParty(ctx, p)
-	}, func(error) {})
+	})
 }
 
 // dismiss ends the agents that were started for the trial.
 func (t *trial) dismiss() {
-	together(context.Background(), t.parties(), func(_ context.Context, p *party) error {
+	t.all(func(p *party) {
 		if p.owned {
 			p.agent.Close() // the trial has its figures; a slow end changes none
 		}
-		return nil
-	}, func(error) {})
-}
-
-// each does something with all parties at once. The first failure ends the others
-// and is returned.
-func (t *trial) each(ctx context.Context, parties []*party, do func(context.Context, *party) error) error {
-	inner, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var first error
-	together(inner, parties, do, func(err error) {
-		if first == nil {
-			first = t.explain(ctx, err)
-			cancel()
-		}
 	})
-	return first
 }
 
-// together does something with all parties at once and hands over what failed,
-// one error after the other.
-func together(ctx context.Context, parties []*party, do func(context.Context, *party) error, failed func(error)) {
-	errs := make(chan error, len(parties))
+// all runs a function for all parties at once.
+func (t *trial) all(do func(*party)) {
+	var doing sync.WaitGroup
+	for _, p := range t.parties() {
+		doing.Go(func() { do(p) })
+	}
+	doing.Wait()
+}
+
+// each runs a function for the given parties at once. The first failure ends the others and is
+// returned.
+func (t *trial) each(ctx context.Context, parties []*party, do func(context.Context, *party) error) error {
+	group, inner := errgroup.WithContext(ctx)
 	for _, p := range parties {
-		go func() {
-			err := do(ctx, p)
-			if err != nil {
-				err = fmt.Errorf("%v: %w", p, err)
+		group.Go(func() error {
+			err := do(inner, p)
+			ended := inner.Err() != nil && ctx.Err() == nil // by the failure of another
+			if err == nil || ended {
+				return err
 			}
-			errs <- err
-		}()
+			return t.explain(ctx, fmt.Errorf("%v: %w", p, err))
+		})
 	}
-	for range parties {
-		if err := <-errs; err != nil {
-			failed(err)
-		}
-	}
+	return group.Wait()
 }
 
-// explain prefers the reason of a failure to its consequence: that the caller gave
-// up, or that an agent has ended.
+// explain prefers the cause of a failure to its consequence: that the caller gave up, or that an
+// agent has ended.
 func (t *trial) explain(ctx context.Context, err error) error {
 	for deadline := time.Now().Add(deathNotice); ; time.Sleep(deathNotice / 25) {
 		if ctx.Err() != nil {
@@ -189,9 +179,21 @@ func (t *trial) explain(ctx context.Context, err error) error {
 	}
 }
 
-// call asks the party's agent, which has to answer within the limit.
+// call calls a method of the party's agent, which has to answer within the limit.
 func (p *party) call(ctx context.Context, limit time.Duration, method string, in, out any) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no answer within %v", limit))
 	defer cancel()
 	return p.agent.Call(ctx, method, in, out)
+}
+
+// start has the party's flows run, and returns when their windows are over, or with a
+// workload.ErrLate.
+func (p *party) start(ctx context.Context, limit time.Duration, params startParams) error {
+	if err := p.call(ctx, limit, methodStart, params, &p.window); err != nil {
+		return err
+	}
+	if p.window.Late > 0 {
+		return fmt.Errorf("%w (%v late)", workload.ErrLate, p.window.Late)
+	}
+	return nil
 }

@@ -18,17 +18,19 @@ import (
 type trial struct {
 	job     workload.Job
 	traffic traffic
-	options record.Options // complete
+	options record.Options // with defaults filled in
 	kinds   []kind         // the flows of each client
 	cookie  []byte
 	inTurns bool
 	servers []*party
 	clients []*party
 	flows   []plannedFlow
+	known   map[*party]int64 // how far each clock is ahead of the first server's, if they were compared over the network
+	clocks  *record.Clocks   // of ends on different machines
 }
 
-// party is one process of a trial: a client with all its flows, or a server with
-// all that come to its port.
+// party is one process of a trial: a client with all its flows, or a server with all flows that
+// come to its port.
 type party struct {
 	role     role
 	endpoint platform.Endpoint
@@ -38,8 +40,9 @@ type party struct {
 	flows    []flowSpec
 
 	agent *agent.Client
-	owned bool // the agent was started for this trial
-	clock offset
+	owned bool   // the agent was started for this trial
+	clock offset // over the control path
+	ahead int64  // how far its clock is ahead of ours, ns
 
 	opened openResult
 	window startResult
@@ -48,16 +51,16 @@ type party struct {
 
 func (p *party) String() string { return fmt.Sprintf("%s %s", p.role, p.endpoint.Name()) }
 
-// plannedFlow finds a flow at its two ends.
+// plannedFlow refers to a flow at its two ends.
 type plannedFlow struct {
 	client, server     *party
 	atClient, atServer int // index into the flows of each
 	pair               int // of the job
-	kind               int // its place among the flows of its pair, and what it is
+	kind               int // its index among the flows of its pair, and so in trial.kinds
 }
 
-// plan checks a job and says which process has which flows. Flow i of the trial
-// is pinned to the i-th CPU of each end's set, modulo its size.
+// plan checks a job and assigns the flows to processes. Flow i of the trial is pinned to the i-th
+// CPU of each end's set, modulo its size.
 func plan(job workload.Job) (*trial, error) {
 	w, options, err := trafficOf(job.Workload, job.Options)
 	switch {
@@ -66,11 +69,11 @@ func plan(job workload.Job) (*trial, error) {
 	case len(job.Pairs) == 0:
 		return nil, errors.New("no client and server given")
 	case job.Warmup < 0:
-		return nil, fmt.Errorf("warm-up of %v", job.Warmup)
-	case job.Warmup == 0 && anyLate(w.flows(options)):
+		return nil, fmt.Errorf("warm-up of %v: it must not be negative", job.Warmup)
+	case job.Warmup == 0 && slices.ContainsFunc(w.flows(options), func(k kind) bool { return k.late }):
 		return nil, fmt.Errorf("%s needs a warm-up: the first half of it is without load", job.Workload)
 	case job.Duration <= 0 || job.Duration > time.Duration(highestLatency):
-		return nil, fmt.Errorf("duration of %v: more than nothing and at most %v is possible", job.Duration, time.Duration(highestLatency))
+		return nil, fmt.Errorf("duration of %v: it must be more than 0 and at most %v", job.Duration, time.Duration(highestLatency))
 	}
 	t := &trial{job: job, traffic: w, options: options, kinds: w.flows(options), cookie: make([]byte, cookieSize)}
 	rand.Read(t.cookie)
@@ -114,7 +117,7 @@ func (t *trial) addPair(index int, pair workload.Pair) error {
 	return nil
 }
 
-// find returns the party that is like want, and adds it if there is none.
+// find returns the party with the same endpoint and port as want, and adds want if there is none.
 func find(parties *[]*party, want party) *party {
 	for _, p := range *parties {
 		if p.endpoint == want.endpoint && p.port == want.port {
@@ -125,7 +128,7 @@ func find(parties *[]*party, want party) *party {
 	return &want
 }
 
-// nth is the CPU of the n-th flow of the trial, or -1 for any.
+// nth returns the CPU of the n-th flow of the trial, or -1 for any.
 func nth(cpus []int, n int) int {
 	if len(cpus) == 0 {
 		return -1

@@ -13,27 +13,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// process is what all sessions of an agent share: the settings of Go's runtime.
+// process is the state that all sessions of an agent share: the settings of Go's runtime.
 type process struct {
 	mu       sync.Mutex
 	sessions int
-	managed  int // of the sessions
+	managed  int // sessions with managed flows
 	flows    int
-	gc       int // percent, as it was
+	gc       int // the previous GC percentage
 }
 
-// spareProcessors are for everything but flows: reading requests, answering,
-// timers.
+// spareProcessors are for everything but flows: reading requests, answering, timers.
 const spareProcessors = 3
 
-// enter prepares the runtime for the flows of a session, and leave takes that back.
+// enter prepares the runtime for the flows of a session, and leave undoes that.
 //
-// The collector and the number of processors are reasons to stop the world, which
-// would wait for flows that the scheduler does not know of. So both are set before
-// these run. The collector comes back when no session is left; the processors stay.
+// The collector and a change of the number of processors stop the world, which would wait for flows
+// that the scheduler does not know of. So both are set before the flows run. The collector is
+// turned on again when no session with such flows is left; the number of processors stays.
 //
-// Managed flows are the scheduler's. They keep the collector, and the process has as
-// many processors as they have CPUs, as a program of its own would.
+// Managed flows run on the scheduler. They keep the collector, and the process has as many
+// processors as they have CPUs, as a separate program would.
 func (p *process) enter(flows []*flow, managed bool) (leave func(), err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -86,7 +85,7 @@ func confine(flows []*flow) (release func(), err error) {
 			break
 		}
 		if set.Set(f.cpu); !set.IsSet(f.cpu) {
-			return nil, fmt.Errorf("pin to CPU %d: there is none", f.cpu)
+			return nil, fmt.Errorf("pin to CPU %d: no such CPU", f.cpu)
 		}
 	}
 	before := runtime.GOMAXPROCS(0)
@@ -103,12 +102,12 @@ func confine(flows []*flow) (release func(), err error) {
 	}
 	runtime.GOMAXPROCS(set.Count())
 	return func() {
-		_ = placeThreads(&old) // as it was: what could be refused now was granted before
+		_ = placeThreads(&old) // these CPUs were granted before
 		runtime.GOMAXPROCS(before)
 	}, nil
 }
 
-// placeThreads is done twice, as a thread may be made by another that has not been
+// placeThreads goes through the threads twice, as a new thread may be made by one that has not been
 // placed yet.
 func placeThreads(set *unix.CPUSet) error {
 	for range 2 {
@@ -129,8 +128,8 @@ func placeThreads(set *unix.CPUSet) error {
 	return nil
 }
 
-// ownThread gives the calling goroutine a thread of its own for good: the thread
-// ends with the goroutine, and its settings with it. cpu -1 is any.
+// ownThread gives the calling goroutine a thread of its own for good: the thread ends with the
+// goroutine, and its settings with it. cpu -1 is any.
 func ownThread(cpu int) error {
 	runtime.LockOSThread()
 	var urgent unix.Sigset_t

@@ -7,10 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hungUp is what receive returns at the end of the stream.
+// hungUp is the error that receive returns at the end of the stream.
 const hungUp = syscall.EPIPE
 
-// send gives b to the connection and returns how much of it was taken.
+// send sends b on the connection and returns how many bytes were taken.
 //
 //go:nosplit
 func send(fd int, b []byte) (int, syscall.Errno) {
@@ -22,7 +22,7 @@ func send(fd int, b []byte) (int, syscall.Errno) {
 	return int(n), 0
 }
 
-// receive takes what has arrived, at most len(b) bytes.
+// receive reads data that has arrived, at most len(b) bytes.
 //
 //go:nosplit
 func receive(fd int, b []byte, flags uintptr) (int, syscall.Errno) {
@@ -37,8 +37,7 @@ func receive(fd int, b []byte, flags uintptr) (int, syscall.Errno) {
 	return int(n), 0
 }
 
-// sendfile gives size bytes of a file to the connection, from *offset, which it
-// moves.
+// sendfile sends size bytes of a file on the connection, starting at *offset, which it advances.
 //
 //go:nosplit
 func sendfile(fd, file int, offset *int64, size int) (int, syscall.Errno) {
@@ -50,8 +49,7 @@ func sendfile(fd, file int, offset *int64, size int) (int, syscall.Errno) {
 	return int(n), 0
 }
 
-// sendMessages gives datagrams to the network and returns how many were taken. An
-// error is of the first.
+// sendMessages sends datagrams and returns how many were taken. An error concerns the first one.
 //
 //go:nosplit
 func sendMessages(fd int, messages []unix.Mmsghdr) (int, syscall.Errno) {
@@ -63,8 +61,7 @@ func sendMessages(fd int, messages []unix.Mmsghdr) (int, syscall.Errno) {
 	return int(n), 0
 }
 
-// receiveMessages waits for a datagram and takes it and those that have arrived
-// behind it.
+// receiveMessages waits for a datagram and reads it and any others that have arrived after it.
 //
 //go:nosplit
 func receiveMessages(fd int, messages []unix.Mmsghdr) (int, syscall.Errno) {
@@ -76,7 +73,7 @@ func receiveMessages(fd int, messages []unix.Mmsghdr) (int, syscall.Errno) {
 	return int(n), 0
 }
 
-// The calls that make and end a connection.
+// System calls that make and end a connection.
 
 //go:nosplit
 func streamSocket(domain uintptr) (int, syscall.Errno) {

@@ -10,7 +10,7 @@ import (
 	"nettoll/workload"
 )
 
-// result puts the figures of all parties together.
+// result combines the figures of all parties.
 func (t *trial) result() (workload.Result, error) {
 	r := workload.Result{
 		Window:  t.job.Duration,
@@ -18,6 +18,7 @@ func (t *trial) result() (workload.Result, error) {
 		Client:  record.ProcessCPU{CPUs: t.job.CPUs.Client},
 		Server:  record.ProcessCPU{CPUs: t.job.CPUs.Server},
 		Crossed: make([]workload.Crossed, len(t.job.Pairs)),
+		Clocks:  t.clocks,
 	}
 	for _, p := range t.parties() {
 		sum := &r.Server
@@ -50,7 +51,7 @@ func (t *trial) result() (workload.Result, error) {
 		}
 	}
 	seconds := r.Window.Seconds()
-	if !t.inTurns { // they are known of the connection as a whole
+	if !t.inTurns { // they are known only for the connection as a whole
 		t.addRetransmits(&r)
 	}
 	if streams > 0 {
@@ -64,14 +65,15 @@ func (t *trial) result() (workload.Result, error) {
 	}
 	if counted > 0 && streams > 0 {
 		rate := r.Metrics[record.Throughput].Value / 8 / float64(t.options.MessageSize)
-		r.Metrics[record.PacketRate] = metric(record.PacketRate, rate)
+		r.Metrics[record.PacketRate] = record.Measured(record.PacketRate, rate)
 	}
 	r.Warnings = append(append(t.warnings(), starved...), t.shortfalls(packets, r.Metrics)...)
 	r.Congestion = t.controls()
 	return r, nil
 }
 
-// controls are the congestion controls that the kernel says the connections have, at either end.
+// controls returns the congestion controls that the kernel reports for the connections, at either
+// end.
 func (t *trial) controls() []string {
 	var all []string
 	for _, p := range t.parties() {
@@ -81,7 +83,7 @@ func (t *trial) controls() []string {
 	return slices.DeleteFunc(slices.Compact(all), func(name string) bool { return name == "" })
 }
 
-// exchanged is the payload of a transaction in both directions, in bytes.
+// exchanged returns the payload of a transaction in both directions, in bytes.
 func (t *trial) exchanged() uint64 {
 	if t.traffic.exchanged == nil {
 		return 0
@@ -89,14 +91,14 @@ func (t *trial) exchanged() uint64 {
 	return uint64(t.traffic.exchanged(t.options))
 }
 
-// flowResult finds the figures of a flow at its two ends, and adds what crossed the
-// network for it.
+// flowResult finds the figures of a flow at its two ends, and adds its share of what crossed the
+// network.
 func (t *trial) flowResult(f plannedFlow, crossed *workload.Crossed) (flow record.Flow, d *datagrams, err error) {
 	flow = record.Flow{Client: f.client.endpoint.Name(), Server: f.server.endpoint.Name(), Stream: f.kind}
 	k := t.kinds[f.kind]
 	measured, at := f.end(k.measured)
 	if at >= len(measured.window.Units) || at >= len(measured.left.Totals) || at >= len(measured.left.Conns) || at >= len(measured.left.Datagrams) {
-		return flow, nil, fmt.Errorf("%v: says nothing of %s", measured, measured.flows[at].Label)
+		return flow, nil, fmt.Errorf("%v: reported nothing about %s", measured, measured.flows[at].Label)
 	}
 	if k.informs != "" {
 		informant, i := f.end(k.informs)
@@ -137,7 +139,7 @@ func (t *trial) addRetransmits(r *workload.Result) {
 		}
 	}
 	if known {
-		r.Metrics[record.Retransmits] = metric(record.Retransmits, float64(sum))
+		r.Metrics[record.Retransmits] = record.Measured(record.Retransmits, float64(sum))
 	}
 }
 
@@ -146,7 +148,7 @@ func (t *trial) addThroughput(r *workload.Result, seconds float64) {
 	for _, f := range r.Flows {
 		sum += f.Bytes
 	}
-	r.Metrics[record.Throughput] = metric(record.Throughput, float64(sum)*8/seconds)
+	r.Metrics[record.Throughput] = record.Measured(record.Throughput, float64(sum)*8/seconds)
 }
 
 // addLatency merges the latencies of all clients, if there are any.
@@ -157,9 +159,9 @@ func (t *trial) addLatency(r *workload.Result, seconds float64) error {
 	}
 	switch {
 	case sum.TotalCount() == 0 && t.inTurns:
-		return nil // who puts the turns together says so
+		return nil // together reports it
 	case sum.TotalCount() == 0:
-		return fmt.Errorf("%s: no transaction was answered that began in the window of %v: it has to be longer", t.traffic.name, t.job.Duration)
+		return fmt.Errorf("%s: no transaction that began in the window of %v was answered: use a longer window (--duration)", t.traffic.name, t.job.Duration)
 	}
 	if r.Latency, err = recordHistogram(sum); err != nil {
 		return err
@@ -172,8 +174,8 @@ func (t *trial) addLatency(r *workload.Result, seconds float64) error {
 		}
 	}
 	r.Covered = t.covered()
-	set := func(name string, ns float64) { r.Metrics[name] = metric(name, ns/float64(time.Second)) }
-	r.Metrics[record.TransactionRate] = metric(record.TransactionRate, ended/seconds)
+	set := func(name string, ns float64) { r.Metrics[name] = record.Measured(name, ns/float64(time.Second)) }
+	r.Metrics[record.TransactionRate] = record.Measured(record.TransactionRate, ended/seconds)
 	set(record.LatencyMean, sum.Mean())
 	set(record.LatencyP50, float64(r.Latency.P50))
 	set(record.LatencyP90, float64(r.Latency.P90))
@@ -194,13 +196,13 @@ func (t *trial) addLatency(r *workload.Result, seconds float64) error {
 		return err
 	}
 	if unloaded.TotalCount() == 0 {
-		return fmt.Errorf("%s: no transaction ended before the load began, in a warm-up of %v: it has to be longer", t.traffic.name, t.job.Warmup)
+		return fmt.Errorf("%s: no transaction ended before the load began, in a warm-up of %v: use a longer one (--warmup)", t.traffic.name, t.job.Warmup)
 	}
 	set(record.LatencyAdded, float64(r.Latency.P50-unloaded.ValueAtPercentile(50)))
 	return nil
 }
 
-// course is what the window held in each of its parts, all flows together.
+// course returns the payload and transactions of all flows together in each part of the window.
 func (t *trial) course() *record.Course {
 	c := &record.Course{}
 	for _, p := range t.parties() {
@@ -220,8 +222,8 @@ func (t *trial) course() *record.Course {
 	return c
 }
 
-// covered is the share of the window in which transactions were under way that count, of
-// all flows together. It is 0 where they are not one after the other.
+// covered returns the share of the window in which transactions that count were under way, over all
+// flows. It is 0 where transactions are not made one after the other.
 func (t *trial) covered() float64 {
 	flows, covered := 0, int64(0)
 	for _, f := range t.flows {

@@ -18,7 +18,7 @@ func tcpRR() traffic {
 	}
 }
 
-// exchange is one transaction after the other on one connection.
+// exchange makes one transaction after the other on one connection.
 func exchange() kind {
 	return kind{
 		measured: client, counts: transactions, informs: client, noDelay: true, waits: true,
@@ -26,7 +26,7 @@ func exchange() kind {
 	}
 }
 
-// rrOptions has the sizes that netperf's request/response tests have.
+// rrOptions sets the default sizes of netperf's request/response tests, one byte each.
 func rrOptions(o *record.Options) error {
 	o.RequestSize, o.ResponseSize = max(o.RequestSize, 1), max(o.ResponseSize, 1)
 	return nil
@@ -38,8 +38,8 @@ func newRequester(f *flow, o record.Options) (step, error) {
 	return requestStep, nil
 }
 
-// requestStep sends (the rest of) the request, or receives (more of) the
-// response. A transaction is finished by its last byte.
+// requestStep sends (the rest of) the request, or receives (more of) the response. The last byte of
+// the response ends a transaction.
 //
 //go:nosplit
 func requestStep(f *flow) (int64, syscall.Errno) {
@@ -68,8 +68,7 @@ func newResponder(f *flow, o record.Options) (step, error) {
 	return respondStep, nil
 }
 
-// respondStep sends (the rest of) the response, or receives (more of) the next
-// request.
+// respondStep sends (the rest of) the response, or receives (more of) the next request.
 //
 //go:nosplit
 func respondStep(f *flow) (int64, syscall.Errno) {

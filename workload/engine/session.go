@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,51 +16,50 @@ import (
 	"nettoll/record"
 )
 
-// grace is how long a session lasts after the window without being told to stop.
-// Each of many flows adds flowLimit.
+// grace is how long after the window a session ends by itself if it is not stopped. Each of many
+// flows adds flowLimit.
 //
-// From restAfter on, which the two ends' clocks cannot differ by, flows no longer
-// send, so that those that have not had their turn since can close their windows.
+// From restAfter after the window, which exceeds any difference between the two ends' clocks, flows
+// no longer send, so that those whose threads have not run since can close their windows.
 //
-// lastWait is how long after the window a flow is waited for that received nothing while
-// it was open, and a transaction that began in it. Threads on a machine with twice as
-// many of them as CPUs were seen to wait 0.6 s for one; TCP retransmits after 0.2 s, and
-// waits twice as long each time.
+// lastWait is how long after the window to wait for a flow that received nothing while it was open,
+// and for a transaction that began in it. Threads on a machine with twice as many of them as CPUs
+// were seen to wait 0.6 s for one; TCP retransmits after 0.2 s, and waits twice as long each time.
 const (
 	grace     = 5 * time.Second
 	lastWait  = 4 * time.Second
 	restAfter = 100 * time.Millisecond
 )
 
-// session is one end of one trial in one agent: the flows of a client, or those
-// that a server accepts.
+// session is one end of one trial in one agent: the flows of a client, or those that a server
+// accepts.
 type session struct {
 	role    role
 	traffic traffic
 	options record.Options
 	cookie  []byte
-	limit   time.Duration // of a handshake
-	leave   func()        // the process; nil after that
+	limit   time.Duration // for a handshake
+	leave   func()        // leaves the process; nil after that
 	flows   []*flow
-	threads sync.WaitGroup // everything that the session has going
+	threads sync.WaitGroup // all goroutines of the session
 
 	begin   chan struct{} // closed: the flows run
 	quit    chan struct{} // closed: the session is over
-	halted  atomic.Bool   // what the flows look at instead of quit
+	halted  atomic.Bool   // polled by the flows instead of quit
 	resting atomic.Bool   // the windows should be closed
 	failed  chan error    // the first failure of a flow
 
 	turns   []turn
-	inTurns bool // between which the flows rest
-	cold    int  // turns at the beginning that do not count
+	inTurns bool // the flows rest between the turns
+	cold    int  // number of turns at the beginning that do not count
 
 	mu        sync.Mutex
 	connected int
 	started   bool
 	warnings  []record.Warning
 
-	open      atomic.Int64  // measured flows whose window is not closed
-	closed    chan struct{} // all windows are closed
+	open      atomic.Int64  // number of measured flows whose window is not closed
+	closed    chan struct{} // closed: all windows are closed
 	listeners []*listener   // server
 	strangers atomic.Int64
 
@@ -88,8 +88,8 @@ func newSession(r role, w traffic, p *process, params openParams) (*session, err
 	return s, err
 }
 
-// listen has clients come in at the addresses, and nowhere else: whoever shares the
-// network with them reaches what listens on all.
+// listen accepts clients at the given addresses and nowhere else: a socket that listens on all
+// addresses is reachable from every network of the host.
 func (s *session) listen(at []netip.AddrPort) error {
 	if len(at) == 0 {
 		return errors.New("no address to listen on")
@@ -105,7 +105,7 @@ func (s *session) listen(at []netip.AddrPort) error {
 	return nil
 }
 
-// live is the life of a connected flow on its own thread.
+// live runs a connected flow on its own thread, from the beginning of the traffic to its end.
 func (s *session) live(f *flow) {
 	select {
 	case <-s.quit:
@@ -120,7 +120,7 @@ func (s *session) live(f *flow) {
 		err = f.run()
 	}
 	s.attended(f)
-	for f.measures() && !f.closed.Load() { // each window that is left
+	for f.measures() && !f.closed.Load() { // each remaining window
 		f.abandon()
 	}
 	if f.informs != "" {
@@ -148,10 +148,10 @@ func (s *session) crowded() bool {
 	return len(s.flows) > len(cpus)
 }
 
-// unattended takes the timeouts off the connection of a flow that waits for
-// responses, and leaves it to halt to wake the flow: the kernel's timer would
-// be set and taken back twice in every transaction, 2 % of its time on one CPU.
-// The flow of a stream keeps them, so that one that stalls still closes its window.
+// unattended removes the timeouts from the connection of a flow that waits for responses, and
+// leaves it to halt to wake the flow: the kernel would set and cancel its timer twice in every
+// transaction, 2 % of its time on one CPU. The flow of a stream keeps its timeouts, so that one
+// that stalls still closes its window.
 func (s *session) unattended(f *flow) error {
 	if !f.waits {
 		return nil
@@ -165,7 +165,7 @@ func (s *session) unattended(f *flow) error {
 	return nil
 }
 
-// attended says that the flow makes no more steps.
+// attended notes that the flow makes no more steps.
 func (s *session) attended(f *flow) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -218,16 +218,13 @@ func (s *session) complete() bool {
 	return s.connected == len(s.flows)
 }
 
-// warn keeps a doubt once.
+// warn records a warning once.
 func (s *session) warn(w record.Warning) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, have := range s.warnings {
-		if have == w {
-			return
-		}
+	if !slices.Contains(s.warnings, w) {
+		s.warnings = append(s.warnings, w)
 	}
-	s.warnings = append(s.warnings, w)
 }
 
 // flowClosed counts the windows that are closed.
@@ -240,8 +237,8 @@ func (s *session) flowClosed() {
 var errHaltedEarly = errors.New("halted before the window was over")
 
 // start lets all flows run, from when the first turn begins, and returns when the last window is
-// over, at both its own clock and, where it is measured, that of every flow. Flows
-// whose window is still open a wait after that are ended. It gives the CPU time of each window.
+// over, both by its own clock and, where the session measures, in every flow. Flows whose window is
+// still open after a further wait are ended. It returns the CPU time of each window.
 func (s *session) start(ctx context.Context, turns []turn, rest bool, cold int, wait time.Duration) ([]cpuTime, error) {
 	if err := s.arm(); err != nil {
 		return nil, err
@@ -250,8 +247,8 @@ func (s *session) start(ctx context.Context, turns []turn, rest bool, cold int, 
 		return nil, err
 	}
 	first, t1 := turns[0], turns[len(turns)-1].closes
-	if late := nanotime() - first.opens; late > (first.closes-first.opens)/100 {
-		return nil, fmt.Errorf("start: told so %v after the window had opened", time.Duration(late))
+	if late := nanotime() - first.opens; late > tolerated(first, cold) {
+		return nil, errLate(late)
 	}
 	crowded := s.crowded()
 	s.turns, s.inTurns, s.cold = turns, rest, cold
@@ -307,6 +304,22 @@ func (s *session) start(ctx context.Context, turns []turn, rest bool, cold int, 
 	return use, nil
 }
 
+// errLate is how long after its window had opened, in nanoseconds, an end was told to start.
+type errLate time.Duration
+
+func (e errLate) Error() string {
+	return fmt.Sprintf("start: %v after the window had opened", time.Duration(e))
+}
+
+// tolerated is how late a session may be told to start its first turn: by a hundredth of a window that
+// counts, or by half of a cold one, which does not.
+func tolerated(first turn, cold int) int64 {
+	if cold > 0 {
+		return (first.closes - first.opens) / 2
+	}
+	return (first.closes - first.opens) / 100
+}
+
 // arm checks that the session can be started, which is possible once.
 func (s *session) arm() error {
 	s.mu.Lock()
@@ -321,7 +334,7 @@ func (s *session) arm() error {
 	return nil
 }
 
-// halt ends the session's threads, soon. It does not wait for them.
+// halt ends the session's threads soon. It does not wait for them.
 func (s *session) halt() {
 	s.ending.Do(func() {
 		s.halted.Store(true)
@@ -349,8 +362,8 @@ func (s *session) end() {
 	}
 }
 
-// abort makes the closing of a connection discard what is still queued, so that
-// it does not travel during the next trial.
+// abort makes the closing of a connection discard the data that is still queued, so that it does
+// not travel during the next trial.
 func abort(fd int) {
 	unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1, Linger: 0})
 }

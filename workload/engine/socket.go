@@ -13,13 +13,12 @@ import (
 	"nettoll/record"
 )
 
-// pollInterval is how long a flow waits for the network before it looks whether
-// it is to stop.
+// pollInterval is how long a flow waits for the network before it checks whether it is to stop.
 const pollInterval = 200 * time.Millisecond
 
-// tune makes the settings of a socket that both ends have, before it listens or
-// connects: the window has to be known when the connection is made. Connections
-// inherit them from the listener. What the kernel did not grant is a warning.
+// tune makes the socket settings that both ends have in common, before the socket listens or
+// connects: the window has to be known when the connection is made. Connections inherit them from
+// the listener. A setting that the kernel did not fully grant is a warning.
 func (s *session) tune(fd int) error {
 	if s.options.Window > 0 {
 		for _, buffer := range []struct {
@@ -60,7 +59,7 @@ func setTimeouts(fd int, wait time.Duration) error {
 	return nil
 }
 
-// congestionError names the algorithms that there are.
+// congestionError names the available algorithms.
 func congestionError(name string, err error) error {
 	if errors.Is(err, unix.ENOENT) {
 		err = errors.New("not available here")
@@ -71,8 +70,7 @@ func congestionError(name string, err error) error {
 	return fmt.Errorf("congestion control %q: %w", name, err)
 }
 
-// newSocket makes a socket for the family of addr, of type SOCK_STREAM or
-// SOCK_DGRAM.
+// newSocket makes a socket for the family of addr, of type SOCK_STREAM or SOCK_DGRAM.
 func newSocket(addr netip.AddrPort, socketType int) (fd int, sa unix.Sockaddr, err error) {
 	domain := unix.AF_INET6
 	if addr.Addr().Is4() {
@@ -88,7 +86,15 @@ func newSocket(addr netip.AddrPort, socketType int) (fd int, sa unix.Sockaddr, e
 	return fd, sa, nil
 }
 
-// tcpInfo asks the kernel about a connection.
+// opens makes the socket of a flow, to or at addr, and tunes it.
+func (s *session) opens(f *flow, addr netip.AddrPort, socketType int) (sa unix.Sockaddr, err error) {
+	if f.fd, sa, err = newSocket(addr, socketType); err != nil {
+		return nil, err
+	}
+	return sa, s.tune(f.fd)
+}
+
+// tcpInfo returns the kernel's information about a connection.
 func tcpInfo(fd int) (*record.TCPInfo, error) {
 	info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
 	if err != nil {

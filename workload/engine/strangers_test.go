@@ -13,7 +13,7 @@ import (
 	"nettoll/record"
 )
 
-// Who comes to a server without being asked, and who is not there when asked.
+// Clients that a server does not expect, and servers that are not there.
 
 func strangersOf(t *testing.T, h handlers) int64 {
 	t.Helper()
@@ -24,8 +24,8 @@ func strangersOf(t *testing.T, h handlers) int64 {
 	return left.Strangers
 }
 
-// TestStrangersAmongBriefConnections has strangers come while each transaction has
-// its own connection.
+// TestStrangersAmongBriefConnections has strangers connect while each transaction has its own
+// connection.
 func TestStrangersAmongBriefConnections(t *testing.T) {
 	h, port := newHandlers(t), freePort(t)
 	o := record.Options{RequestSize: 40, ResponseSize: 3}
@@ -160,7 +160,7 @@ func TestDatagramConnectErrors(t *testing.T) {
 		name, want string
 		answer     func(greeting []byte) []byte // nil: nobody listens
 	}{
-		{"nobody", "nobody takes datagrams there: connection refused", nil},
+		{"nobody", "nobody receives datagrams there: connection refused", nil},
 		{"says nothing", "no answer within 2s (does this network carry UDP?)", func([]byte) []byte { return nil }},
 		{"another protocol", "does not speak nettoll's protocol", func([]byte) []byte { return []byte("220 smtp") }},
 		{"echoes", "server: no CPU", func(b []byte) []byte { return append(append(b[:cookieSize:cookieSize], refused), "server: no CPU"...) }},

@@ -9,8 +9,7 @@ import (
 	"nettoll/record"
 )
 
-// defaultMessage is the size of a read or write of tcp_stream in bytes, as in
-// iperf3.
+// defaultMessage is the size of a read or write of tcp_stream in bytes, as in iperf3.
 const defaultMessage = 128 << 10
 
 func tcpStream() traffic {
@@ -38,8 +37,8 @@ func download() kind {
 	return kind{measured: client, counts: payloadBytes, informs: server, client: newReceiver, server: newSender}
 }
 
-// A stream of a given rate writes as much as is due in a thousandth of a second at once, if no
-// other message size is asked for, and no less than a segment holds.
+// A stream with a given rate writes at once the bytes that are due in 1/writesInSecond of a second,
+// unless another message size is requested, and no less than a segment holds.
 const (
 	writesInSecond = 1000
 	leastWrite     = 1400 // bytes
@@ -60,14 +59,14 @@ func newSender(f *flow, o record.Options) (step, error) {
 	if err != nil || o.Bandwidth == 0 {
 		return send, err
 	}
-	f.pace.every = 8e9 / float64(o.Bandwidth) // of a byte
+	f.pace.every = 8e9 / float64(o.Bandwidth) // ns per byte
 	f.write = send
 	return sendWhenDue, nil
 }
 
-// sendWhenDue sleeps until a message is due, or writes one. The bytes that were sent since the
-// flow began, or its turn, are counted in f.number. It paces by its own clock and not by that of
-// the kernel (SO_MAX_PACING_RATE), which would cost the sender a timer for every few segments.
+// sendWhenDue sleeps until a message is due, or writes one. f.number counts the bytes sent since
+// the flow or its turn began. Pacing uses the engine's clock, not the kernel's pacing
+// (SO_MAX_PACING_RATE), which would cost the sender a timer for every few segments.
 //
 //go:nosplit
 func sendWhenDue(f *flow) (int64, syscall.Errno) {
@@ -96,8 +95,8 @@ func newWriter(f *flow, o record.Options) (step, error) {
 	return sendPages, nil
 }
 
-// sendMessage writes one message. A short write is not resumed: a stream has no
-// boundaries, and the receiver counts what arrives.
+// sendMessage writes one message. A short write is not completed: a stream has no boundaries, and
+// the receiver counts the bytes that arrive.
 //
 //go:nosplit
 func sendMessage(f *flow) (int64, syscall.Errno) {
@@ -105,7 +104,7 @@ func sendMessage(f *flow) (int64, syscall.Errno) {
 	return int64(n), errno
 }
 
-// sendPages sends one message out of the page cache, uncopied.
+// sendPages sends one message from the page cache without copying it.
 //
 //go:nosplit
 func sendPages(f *flow) (int64, syscall.Errno) {
@@ -127,8 +126,8 @@ func newReceiver(f *flow, o record.Options) (step, error) {
 	return receiveMessage, nil
 }
 
-// receiveMessage reads at most one message. With MSG_TRUNC the kernel counts the
-// bytes and drops them.
+// receiveMessage reads at most one message. With MSG_TRUNC the kernel counts the bytes and discards
+// them.
 //
 //go:nosplit
 func receiveMessage(f *flow) (int64, syscall.Errno) {
@@ -138,24 +137,23 @@ func receiveMessage(f *flow) (int64, syscall.Errno) {
 	return int64(n), errno
 }
 
-// How long a receiver sleeps where several share a CPU. Woken for every segment
-// that arrives, they would spend a third of it, and of the sender's, on being woken
-// and on switching from one to the other: the generator would be measured. So, half
-// way through the warm-up, such a receiver asks (SO_RCVLOWAT) to be woken only when
-// so much is there. A receiver with a CPU of its own reads what there is, as most
-// programs do.
+// Limits of how long a receiver sleeps where several share a CPU. If woken for every segment that
+// arrives, they would spend a third of it, and of the sender's, on being woken and on switching
+// from one to the other: the generator would be measured. So, half way through the warm-up, such a
+// receiver asks (SO_RCVLOWAT) to be woken only when enough data is there. A receiver with a CPU of
+// its own reads any data at once, as most programs do.
 const (
 	sleepBytes = 3 << 20 // at most
 	sleepShare = 0.005   // of the window's payload at most, so that its edges stay sharp on slow links
 )
 
-// settle looks at what has arrived so far. A socket that refuses stays as it was:
-// woken for every segment.
+// settle chooses the low-water mark from the data that has arrived so far. A socket that refuses it
+// stays as it was: woken for every segment.
 //
-// What is less than was asked for stays in the socket for up to pollInterval. Where a sender
-// has come to a halt, such a remainder is no sign that it goes on; the next one is.
+// Less data than the mark stays in the socket for up to pollInterval. Where a sender has come to a
+// halt, such a remainder does not show that it is sending again; the next one does.
 func (f *flow) settle() {
-	rate := float64(f.total) / float64(f.now-f.begins) // bytes a nanosecond
+	rate := float64(f.total) / float64(f.now-f.begins) // bytes per nanosecond
 	expected := rate * float64(f.closes-f.opens)
 	lowat := int(min(sleepBytes, sleepShare*expected))
 	if lowat > 1 && unix.SetsockoptInt(f.fd, unix.SOL_SOCKET, unix.SO_RCVLOWAT, lowat) == nil {

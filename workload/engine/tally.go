@@ -6,10 +6,10 @@ import (
 	"nettoll/record"
 )
 
-// datagrams is what one flow, or all together, made of the datagrams of the window.
+// datagrams counts what happened to the datagrams of the window, of one flow or of all together.
 type datagrams struct {
-	Expected   int64   `json:"expected"` // sent, as their numbers say
-	Received   int64   `json:"received"` // each once
+	Expected   int64   `json:"expected"` // sent, according to their numbers
+	Received   int64   `json:"received"` // without duplicates
 	Lost       int64   `json:"lost"`     // on the way
 	Dropped    int64   `json:"dropped"`  // by the receiver's socket, which was full
 	Reordered  int64   `json:"reordered"`
@@ -27,11 +27,12 @@ func (d *datagrams) add(o datagrams) {
 	d.Jitter += o.Jitter
 }
 
-// metrics are the figures of so many flows together; of streams there are more.
+// metrics sets the metrics of the given number of flows together; streams have more metrics than
+// transactions.
 func (d datagrams) metrics(m map[string]record.Metric, flows int, streams bool) {
 	share := func(name string, part, whole int64) {
 		if whole > 0 {
-			m[name] = metric(name, float64(part)/float64(whole))
+			m[name] = record.Measured(name, float64(part)/float64(whole))
 		}
 	}
 	share(record.Loss, d.Lost, d.Expected)
@@ -41,43 +42,42 @@ func (d datagrams) metrics(m map[string]record.Metric, flows int, streams bool) 
 	share(record.ReceiverDrops, d.Dropped, d.Expected)
 	share(record.Reordering, d.Reordered, d.Received+d.Duplicates)
 	share(record.Duplicates, d.Duplicates, d.Received+d.Duplicates)
-	m[record.Jitter] = metric(record.Jitter, d.Jitter/float64(flows)/float64(time.Second))
+	m[record.Jitter] = record.Measured(record.Jitter, d.Jitter/float64(flows)/float64(time.Second))
 }
 
-// recent is how far back a datagram can be told from its duplicate. One that comes
-// later than so many others is taken for the first.
+// recent is how far back a datagram can be distinguished from its duplicate. A duplicate that comes
+// later than this many datagrams is taken for the first.
 const recent = 1 << 16
 
 // tally follows the numbers of one flow's datagrams, which count from 1.
 //
-// What was sent in the window is taken from the numbers that had been seen when it
-// opened and when it closed, low and high. What of these did not come, even after
-// the window, is missing. The kernel gives each datagram the number of those that
-// the socket had dropped before it, so that drops are known for the same numbers;
-// the rest was lost on the way.
+// The number of datagrams sent in the window is derived from the highest numbers that had been seen
+// when it opened and when it closed, low and high. Those of them that did not arrive, even after
+// the window, are missing. With each datagram the kernel reports how many the socket had dropped
+// before it, so that drops are known for the same numbers; the others were lost on the way.
 type tally struct {
 	seen    [recent / 64]uint64
 	highest int64
-	drops   uint32 // of the socket so far, as the latest datagram says
+	drops   uint32 // of the socket so far, as reported with the latest datagram
 	merged  bool   // drops counts batches of datagrams (UDP_GRO)
 
 	open, shut           bool
 	low, high            int64
 	dropsLow, dropsHigh  uint32
 	batches              int64 // read in the window
-	fresh, again, behind int64 // datagrams in the window
+	fresh, again, behind int64 // datagrams in the window: first of their number, duplicate, and out of order
 	arrived              int64 // of the numbers low+1 to high, in the window or after it
 
-	transit        int64 // of the latest datagram, between two clocks: only differences count
+	transit        int64 // of the latest datagram, between two clocks: only differences are meaningful
 	timed          bool
 	jitter         float64 // ns, the running value of RFC 3550, section 6.4.1
 	jitters        float64 // its sum over the window
 	jittered       int64
-	asked, unheard int64 // transactions of udp_rr, and of these without response
+	asked, unheard int64 // transactions of udp_rr, and those of them without response
 }
 
-// mark notes what had been seen when the window opened and closed. It is called
-// before what a read at now brought is counted.
+// mark notes the state when the window opened and closed. It is called before the datagrams of a
+// read at now are counted.
 //
 //go:nosplit
 func (t *tally) mark(now, opens, closes int64) {
@@ -91,7 +91,7 @@ func (t *tally) mark(now, opens, closes int64) {
 	}
 }
 
-// count takes in a datagram and reports whether it is the first of its number.
+// count records a datagram and reports whether it is the first with its number.
 //
 //go:nosplit
 func (t *tally) count(number int64) bool {
@@ -121,7 +121,7 @@ func (t *tally) count(number int64) bool {
 	return !again
 }
 
-// forget makes room for the numbers after the highest up to number.
+// forget makes room for the numbers from the highest, exclusive, to number.
 //
 //go:nosplit
 func (t *tally) forget(number int64) {
@@ -134,8 +134,7 @@ func (t *tally) forget(number int64) {
 	}
 }
 
-// time takes in when a datagram was sent and when it arrived, by the clocks of the
-// two ends.
+// time records when a datagram was sent and when it arrived, by the clocks of the two ends.
 //
 //go:nosplit
 func (t *tally) time(sent, arrived int64) {
@@ -151,7 +150,7 @@ func (t *tally) time(sent, arrived int64) {
 	t.transit, t.timed = transit, true
 }
 
-// figures are what the window held. There are none without a tally.
+// figures returns the counts of the window, or nil without a tally.
 func (t *tally) figures() *datagrams {
 	switch {
 	case t == nil:
@@ -168,7 +167,7 @@ func (t *tally) figures() *datagrams {
 	d := &datagrams{Expected: high - t.low, Received: t.fresh, Reordered: t.behind, Duplicates: t.again}
 	missing := d.Expected - t.arrived
 	d.Dropped = int64(drops)
-	if t.merged && t.batches > 0 { // a batch that was dropped is taken to be as large as those that came
+	if t.merged && t.batches > 0 { // a batch that was dropped is taken to be as large as those that arrived
 		d.Dropped = d.Dropped * t.fresh / t.batches
 	}
 	d.Dropped = min(d.Dropped, missing)

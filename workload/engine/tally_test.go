@@ -79,7 +79,7 @@ func TestJitter(t *testing.T) {
 	}
 }
 
-// receiver is a flow that receives datagrams from a socket of the test.
+// receiver returns a flow that receives datagrams from a socket of the test.
 func receiver(t *testing.T, o record.Options, buffer int) (*flow, net.Conn) {
 	t.Helper()
 	to, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
@@ -104,8 +104,8 @@ func receiver(t *testing.T, o record.Options, buffer int) (*flow, net.Conn) {
 	if _, err := newBatch(f, o); err != nil {
 		t.Fatal(err)
 	}
-	// What is sent over loopback is there when the call returns. A step that waited
-	// would keep the collector waiting, which is not at rest here.
+	// Datagrams sent over loopback have arrived when the call returns. A step that blocked would
+	// hold up the collector, which is running here.
 	if err := unix.SetNonblock(f.fd, true); err != nil {
 		t.Fatal(err)
 	}
@@ -119,8 +119,8 @@ func streamDatagram(number int64, size int) []byte {
 	return b
 }
 
-// TestFullSocketIsNotThePathsLoss sends more than the receiver's socket holds, and
-// leaves out some that could have been lost on the way.
+// TestFullSocketIsNotThePathsLoss sends more than the receiver's socket holds, and leaves out some
+// datagrams that could have been lost on the way.
 func TestFullSocketIsNotThePathsLoss(t *testing.T) {
 	f, from := receiver(t, record.Options{MessageSize: 1000}, 64<<10)
 	const sent, leftOut = 500, 50
@@ -128,7 +128,7 @@ func TestFullSocketIsNotThePathsLoss(t *testing.T) {
 		if n > sent-leftOut && n < sent {
 			continue
 		}
-		if n == sent { // comes when there is room again, and says what was dropped
+		if n == sent { // arrives when there is room again, and carries the count of drops
 			for {
 				if _, errno := receiveBatch(f); errno == unix.EAGAIN {
 					break
@@ -150,14 +150,14 @@ func TestFullSocketIsNotThePathsLoss(t *testing.T) {
 	}
 }
 
-// TestReceiverNaps looks for a nap behind reads that brought several datagrams and where the
-// socket's buffer has room for as many as come meanwhile.
+// TestReceiverNaps expects a nap after reads that brought several datagrams, if the socket's buffer
+// has room for as many as arrive meanwhile.
 func TestReceiverNaps(t *testing.T) {
 	for _, c := range []struct {
 		what       string
 		size, sent int
 		gso        bool
-		window     int // bytes, 0 is the kernel's
+		window     int // bytes, 0 is the kernel's default
 		want       bool
 	}{
 		{"several", 1000, 4, false, 0, true},

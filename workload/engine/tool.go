@@ -3,43 +3,32 @@ package engine
 import (
 	"context"
 
-	"nettoll/record"
 	"nettoll/workload"
 )
 
 // Name is the engine's name among the tools.
 const Name = "engine"
 
-// version is recorded with every run; it grows when figures are measured in
-// another way.
+// version is recorded with every run; it is increased when the method of measurement changes.
 const version = "4"
 
-// Tool implements workload.Tool with agents in the endpoints.
-type Tool struct{}
-
-// New returns the tool.
-func New() Tool { return Tool{} }
-
-var _ workload.Turner = Tool{}
-
-// Name implements workload.Tool.
-func (Tool) Name() string { return Name }
-
-// Version implements workload.Tool.
-func (Tool) Version(context.Context) (string, error) { return version, nil }
-
-// Drives implements workload.Tool.
-func (Tool) Drives() []workload.Drive {
-	var all []workload.Drive
-	for _, w := range workloads() {
-		all = append(all, workload.Drive{Workload: w.name, Options: w.honours, Turns: w.rests > 0})
+// New returns the tool, which runs agents in the endpoints.
+func New() workload.Tool {
+	tool := workload.Tool{
+		Name:    Name,
+		Version: func(context.Context) (string, error) { return version, nil },
+		Run:     run,
+		Stand:   stand,
 	}
-	return all
+	for _, w := range workloads() {
+		tool.Drives = append(tool.Drives, workload.Drive{Workload: w.name, Options: w.honours, Turns: w.rests > 0})
+	}
+	return tool
 }
 
-// Run implements workload.Tool. An error names the client, server or flow that
-// it comes from. When ctx ends, so does the traffic, within pollInterval.
-func (Tool) Run(ctx context.Context, job workload.Job) (workload.Result, error) {
+// run drives a trial. An error names the client, server or flow that it comes from. When ctx ends,
+// the traffic ends within pollInterval.
+func run(ctx context.Context, job workload.Job) (workload.Result, error) {
 	t, err := plan(job)
 	if err != nil {
 		return workload.Result{}, err
@@ -53,7 +42,7 @@ func (Tool) Run(ctx context.Context, job workload.Job) (workload.Result, error) 
 }
 
 func (t *trial) run(ctx context.Context) error {
-	for _, phase := range []func(context.Context) error{t.summon, t.serve, t.connect, t.align, t.window, t.steady, t.stop} {
+	for _, phase := range []func(context.Context) error{t.summon, t.compare, t.serve, t.connect, t.align, t.window, t.steady, t.stop} {
 		if err := phase(ctx); err != nil {
 			return err
 		}
@@ -61,15 +50,15 @@ func (t *trial) run(ctx context.Context) error {
 	return nil
 }
 
-// call watches whether the job's observer is there.
+// call calls one of the job's observers, if it is set.
 func call(observer func()) {
 	if observer != nil {
 		observer()
 	}
 }
 
-// watch tells the job's observer when the window opens, at opens of nanotime, and
-// closes. An observer that saw it open sees it close, even if ctx ends in between.
+// watch tells the job's observer when the window opens, at opens of nanotime, and closes. An
+// observer that saw it open sees it close, even if ctx ends in between.
 func watch(ctx context.Context, job workload.Job, opens int64) {
 	if !sleepUntil(opens, ctx.Done()) {
 		return
@@ -77,10 +66,4 @@ func watch(ctx context.Context, job workload.Job, opens int64) {
 	call(job.Watch.Open)
 	sleepUntil(opens+int64(job.Duration), ctx.Done())
 	call(job.Watch.Close)
-}
-
-// Metrics are in the base units of record.Kinds.
-func metric(name string, value float64) record.Metric {
-	kind, _ := record.KindOf(name)
-	return record.Metric{Value: value, Unit: kind.Unit}
 }

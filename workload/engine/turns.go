@@ -13,9 +13,9 @@ import (
 	"nettoll/workload"
 )
 
-// How a turn ends. The sender of a stream goes on for overrun after its window: the receiver's is
-// closed by the first read behind it. What is on its way then has drainTime to arrive. Of
-// transactions one of each flow is under way, at most.
+// How a turn ends. The sender of a stream continues for overrun after its window: the receiver's
+// window is closed by the first read after it. Data in flight then has drainTime to arrive. Each
+// flow has at most one transaction under way.
 const (
 	overrun    = 2 * time.Millisecond
 	drainTime  = 3 * time.Millisecond
@@ -35,7 +35,7 @@ func turnsAt(begins []int64, warmup, duration time.Duration) []turn {
 	return all
 }
 
-// checkTurns wants turns in order, with time to come to rest between them.
+// checkTurns requires turns to be in order, with time to come to rest between them.
 func checkTurns(turns []turn) error {
 	for i := range turns[1:] {
 		if gap := time.Duration(turns[i+1].begins - turns[i].closes); gap < answerRest {
@@ -45,14 +45,14 @@ func checkTurns(turns []turn) error {
 	return nil
 }
 
-// leads reports whether this end says when there is traffic: that which sends a stream, or
-// which asks. The other end sleeps by itself while nothing comes.
+// leads reports whether this end decides when there is traffic: the sender of a stream, or the
+// requester. The other end sleeps by itself while nothing arrives.
 func (f *flow) leads() bool {
 	return f.counts == payloadBytes && !f.measures() || f.counts == transactions && f.measures()
 }
 
-// prepare sets the first turn, and holds room for what the windows of all will have: none can
-// be made while flows run.
+// prepare sets the first turn, and allocates room for the windows of all turns: nothing can be
+// allocated while flows run.
 func (f *flow) prepare() {
 	turns := f.session.turns
 	f.past, f.left = make([]window, 0, len(turns)), make([]int, len(turns))
@@ -62,7 +62,7 @@ func (f *flow) prepare() {
 	f.take(0)
 }
 
-// take sets a turn.
+// take sets the i-th turn.
 func (f *flow) take(i int) {
 	t := f.session.turns[i]
 	f.turn, f.number = i, 0
@@ -78,7 +78,7 @@ func (f *flow) take(i int) {
 	}
 }
 
-// enter notes what the flow had finished when its turn began.
+// enter notes how much the flow had finished when its turn began.
 func (f *flow) enter() {
 	f.entered, f.from = true, f.total
 	f.cutAt = f.opens
@@ -87,7 +87,7 @@ func (f *flow) enter() {
 	}
 }
 
-// passed puts the window that has closed aside, and reports whether another one follows.
+// passed stores the window that has closed, and reports whether another one follows.
 func (f *flow) passed() bool {
 	if !f.session.inTurns {
 		return false
@@ -103,14 +103,14 @@ func (f *flow) passed() bool {
 	return true
 }
 
-// isNext reports whether what a step has brought belongs to the next turn already, as the
-// first read does after a window in which nothing came.
+// isNext reports whether the data of a step already belongs to the next turn, as that of the first
+// read can after a window in which nothing arrived.
 func (f *flow) isNext() bool {
 	return f.session.inTurns && f.counts == payloadBytes &&
 		f.turn+1 < len(f.session.turns) && f.now >= f.session.turns[f.turn+1].begins
 }
 
-// rest has a flow that leads sleep until its next turn, and reports whether there is one.
+// rest makes a flow that leads sleep until its next turn, and reports whether there is one.
 func (f *flow) rest() bool {
 	switch {
 	case f.measures():
@@ -130,12 +130,12 @@ func (f *flow) rest() bool {
 	return sleepUntil(f.begins, f.session.quit)
 }
 
-// bye is the first byte of a request that nobody answers: the last of a turn. That of any other
-// is not 0.
+// bye is the first byte of a request that is not answered: the last of a turn. The first byte of
+// any other request is not 0.
 const bye = 0
 
-// sayBye lets the end that answers know that there is nothing more in this turn, and in those
-// that are over by now.
+// sayBye informs the end that answers that nothing more comes in this turn, and in earlier ones
+// whose end has not been announced.
 func (f *flow) sayBye() {
 	for ; f.byes > 0; f.byes-- {
 		text := make([]byte, len(f.out))
@@ -143,15 +143,15 @@ func (f *flow) sayBye() {
 		for len(text) > 0 && !f.session.halted.Load() {
 			n, errno := send(f.fd, text)
 			if errno != 0 && errno != unix.EAGAIN && errno != unix.EINTR {
-				return // as the next step will find
+				return // the next step will see the same error
 			}
 			text = text[n:]
 		}
 	}
 }
 
-// idles reports whether nothing is to come before the next turn: at the end of a stream that
-// receives, when its window has closed, and where requests are answered, when the last has come.
+// idles reports whether nothing is to come before the next turn: for the receiver of a stream, when
+// its window has closed, and for the end that answers, when the last request has come.
 func (f *flow) idles() bool {
 	switch {
 	case !f.session.inTurns || f.leads():
@@ -162,12 +162,12 @@ func (f *flow) idles() bool {
 	return f.closed.Load() || len(f.past) > 0 && !f.entered && nanotime() < f.begins
 }
 
-// await sleeps until the next turn, when what was on its way has come. Go's scheduler knows of
-// it, unlike of a step that waits: that takes it for busy, and looks after it a hundred times
-// a second.
+// await sleeps until the next turn, once the data in flight has arrived. Go's scheduler knows about
+// this sleep, unlike about a step that blocks: it takes that thread for busy, and checks on it a
+// hundred times per second.
 //
-// Which turn is next is what has been counted, and not what the clock says: this end may hear of
-// the end of a turn when the next one has begun.
+// Which turn is next is determined by counting, not by the clock: this end may learn of the end of
+// a turn after the next one has begun.
 func (f *flow) await() {
 	if f.told {
 		f.told = false
@@ -188,10 +188,10 @@ func (f *flow) await() {
 	sleepUntil(turns[f.turn].begins, f.session.quit)
 }
 
-// drain waits until the peer has acknowledged all that was sent, and notes what is left when
-// the time for that is over: it crosses the network in somebody else's turn.
+// drain waits until the peer has acknowledged everything that was sent, and notes how much is left
+// when the time for that is over: it crosses the network in somebody else's turn.
 func (f *flow) drain() {
-	// The last segments may have arrived: their acknowledgement can wait for 40 ms.
+	// The last segments may have arrived: their acknowledgement can be delayed by 40 ms.
 	mss, _ := unix.GetsockoptInt(f.fd, unix.IPPROTO_TCP, unix.TCP_MAXSEG)
 	ackedLate := max(1, 2*mss)
 	for over := f.pauses + int64(drainTime); ; time.Sleep(100 * time.Microsecond) {
@@ -206,14 +206,14 @@ func (f *flow) drain() {
 	}
 }
 
-// errNoTurns says that a workload cannot wait between turns.
+// errNoTurns reports that a workload cannot wait between turns.
 var errNoTurns = errors.New("its flows cannot rest between turns")
 
 // standing implements workload.Standing: its flows sleep.
 type standing struct{ t *trial }
 
-// Stand implements workload.Turner.
-func (Tool) Stand(ctx context.Context, job workload.Job) (workload.Standing, error) {
+// stand makes the connections of a job, which rest.
+func stand(ctx context.Context, job workload.Job) (workload.Standing, error) {
 	t, err := plan(job)
 	if err != nil {
 		return nil, err
@@ -221,7 +221,7 @@ func (Tool) Stand(ctx context.Context, job workload.Job) (workload.Standing, err
 	if t.traffic.rests == 0 {
 		return nil, fmt.Errorf("%s: %w", job.Workload, errNoTurns)
 	}
-	for _, phase := range []func(context.Context) error{t.summon, t.serve, t.connect, t.align} {
+	for _, phase := range []func(context.Context) error{t.summon, t.compare, t.serve, t.connect, t.align} {
 		if err := phase(ctx); err != nil {
 			t.abandon(ctx)
 			t.dismiss()
@@ -242,7 +242,7 @@ func (s *standing) Turns(ctx context.Context, when workload.Turns) (each []workl
 	t, begins := s.t, when.Begins
 	t.inTurns = true
 	if len(begins) <= when.Cold {
-		return nil, together, fmt.Errorf("%d turns are given, and the first %d are not to count", len(begins), when.Cold)
+		return nil, together, fmt.Errorf("%d turns are given, but the first %d do not count", len(begins), when.Cold)
 	}
 	now, ours := time.Now(), nanotime()
 	var at []int64
@@ -256,11 +256,11 @@ func (s *standing) Turns(ctx context.Context, when workload.Turns) (each []workl
 	over := ours + int64(last.Sub(now))
 	limit := time.Until(last) + t.job.Warmup + t.job.Duration + lastWait + t.answerLimit()
 	err = t.each(ctx, t.parties(), func(ctx context.Context, p *party) error {
-		start := startParams{Session: p.session, Warmup: t.job.Warmup, Duration: t.job.Duration, Cold: when.Cold, Over: p.clock.at(over)}
+		start := startParams{Session: p.session, Warmup: t.job.Warmup, Duration: t.job.Duration, Cold: when.Cold, Over: p.at(over)}
 		for _, b := range at {
-			start.Turns = append(start.Turns, p.clock.at(b))
+			start.Turns = append(start.Turns, p.at(b))
 		}
-		return p.call(ctx, limit, methodStart, start, &p.window)
+		return p.start(ctx, limit, start)
 	})
 	if err == nil {
 		err = t.steady(ctx)
@@ -278,7 +278,7 @@ func (s *standing) Turns(ctx context.Context, when workload.Turns) (each []workl
 	return each, together, err
 }
 
-// turnResults puts together what all parties say of each turn.
+// turnResults combines the results of all parties for each turn.
 func (t *trial) turnResults(turns int) (all []workload.Result, err error) {
 	totals := map[*party][]int64{}
 	defer func() {
@@ -289,7 +289,7 @@ func (t *trial) turnResults(turns int) (all []workload.Result, err error) {
 	for _, p := range t.parties() {
 		totals[p] = p.left.Totals
 		if len(p.window.Turns) != turns {
-			return nil, fmt.Errorf("%v: says what %d windows held, and there were %d", p, len(p.window.Turns), turns)
+			return nil, fmt.Errorf("%v: reported %d windows instead of %d", p, len(p.window.Turns), turns)
 		}
 	}
 	for i := range turns {
@@ -303,12 +303,12 @@ func (t *trial) turnResults(turns int) (all []workload.Result, err error) {
 		}
 		for n := range r.Crossed {
 			if i > 0 {
-				r.Crossed[n].Conns = 0 // they were made before the first turn
+				r.Crossed[n].Conns = 0 // connections were made before the first turn
 			}
 		}
 		if left := t.left(i); left > 0 {
 			r.Warnings = append(r.Warnings, record.Warning{
-				Code: workload.WarnOverran, Text: fmt.Sprintf("%d bytes were still on their way %v after the window of a turn", left, t.traffic.rests),
+				Code: workload.WarnOverran, Text: fmt.Sprintf("%d bytes were still on their way %v after a turn had ended", left, t.traffic.rests),
 			})
 		}
 		all = append(all, r)
@@ -316,8 +316,8 @@ func (t *trial) turnResults(turns int) (all []workload.Result, err error) {
 	return all, nil
 }
 
-// finishedIn is what each flow finished from when a turn began until the next one did: of the
-// first also what was before, and of the last all that is left.
+// finishedIn returns how much each flow finished from the beginning of a turn until the beginning
+// of the next: the first turn includes everything before it, and the last one everything after it.
 func (p *party) finishedIn(turn int, totals []int64) []int64 {
 	all := slices.Clone(totals)
 	for i := range all {
@@ -331,7 +331,7 @@ func (p *party) finishedIn(turn int, totals []int64) []int64 {
 	return all
 }
 
-// together is what the windows of all turns but the first cold ones held.
+// together returns the result of the windows of all turns except the first cold ones.
 func (t *trial) together(each []workload.Result, cold int) (r workload.Result, err error) {
 	n := len(each) - cold
 	for _, p := range t.parties() {
@@ -358,20 +358,12 @@ func (t *trial) together(each []workload.Result, cold int) (r workload.Result, e
 	return r, nil
 }
 
-// add adds what the window of another turn held, the first of several or not. A flow is mute that
-// is so in all of them.
+// add adds the window of another turn, which may be the first of several. A flow is mute if it is
+// mute in all of them.
 func (r *startResult) add(o startResult, first bool) {
-	sum := func(to *[]float64, of []float64) {
-		if *to == nil && of != nil {
-			*to = make([]float64, len(of))
-		}
-		for i := range min(len(*to), len(of)) {
-			(*to)[i] += of[i]
-		}
-	}
-	sum(&r.Units, o.Units)
-	sum(&r.Bytes, o.Bytes)
-	sum(&r.Ended, o.Ended)
+	addTo(&r.Units, o.Units)
+	addTo(&r.Bytes, o.Bytes)
+	addTo(&r.Ended, o.Ended)
 	if first {
 		r.Mute = slices.Clone(o.Mute)
 	}
@@ -383,7 +375,7 @@ func (r *startResult) add(o startResult, first bool) {
 	r.CPU.System += o.CPU.System
 }
 
-// left is how many bytes were still on their way when somebody else's turn could begin.
+// left returns how many bytes were still on their way when the next turn could begin.
 func (t *trial) left(turn int) (sum int) {
 	for _, p := range t.parties() {
 		if turn < len(p.left.Left) {

@@ -16,8 +16,8 @@ import (
 	"nettoll/workload"
 )
 
-// inTurns is a flow with windows from 1000 to 2000, from 12000 to 13000 and from 22000 to 23000,
-// whose turns begin 1000 before.
+// inTurns returns a flow with windows from 1000 to 2000, from 12000 to 13000 and from 22000 to
+// 23000, whose turns begin 1000 before.
 func inTurns(k kind) *flow {
 	s := &session{role: k.measured, closed: make(chan struct{}), inTurns: true, cold: 1, quit: make(chan struct{})}
 	s.open.Store(1)
@@ -37,10 +37,10 @@ func TestWindowsOfTurns(t *testing.T) {
 	stepTo(f, 1000, 50)
 	stepTo(f, 1500, 500)
 	stepTo(f, 2100, 600) // five sixths of it within the window
-	stepTo(f, 2200, 7)   // drained
+	stepTo(f, 2200, 7)   // drained data
 	stepTo(f, 11500, 1)
 	stepTo(f, 14000, 0)   // nobody sends any more
-	stepTo(f, 21500, 100) // of the third turn
+	stepTo(f, 21500, 100) // in the third turn
 	stepTo(f, 22500, 1000)
 	stepTo(f, 23500, 1000)
 	stepTo(f, 23600, 3)
@@ -59,13 +59,13 @@ func TestWindowsOfTurns(t *testing.T) {
 	}
 }
 
-// TestFirstReadOfATurnClosesTheWindowBefore holds that a window in which nothing came takes
+// TestFirstReadOfATurnClosesTheWindowBefore checks that a window in which nothing came takes
 // nothing of what comes in the next turn.
 func TestFirstReadOfATurnClosesTheWindowBefore(t *testing.T) {
 	f := inTurns(upload())
 	stepTo(f, 500, 5)
 	stepTo(f, 11900, 100)
-	stepTo(f, 12500, 600) // of which 500 in the window
+	stepTo(f, 12500, 600) // 500 of them in the window
 	stepTo(f, 13100, 600)
 	if w := f.past[0]; w.inside() != 0 || !w.silent {
 		t.Errorf("%v in the silent window, silent: %v", w.inside(), w.silent)
@@ -75,8 +75,8 @@ func TestFirstReadOfATurnClosesTheWindowBefore(t *testing.T) {
 	}
 }
 
-// TestTransactionsOfTurns holds that each window has the transactions that begin in it, one that
-// ends late too.
+// TestTransactionsOfTurns checks that each window has the transactions that begin in it, including
+// one that ends late.
 func TestTransactionsOfTurns(t *testing.T) {
 	f := inTurns(exchange())
 	exchangeTo(f, 500, 900)
@@ -98,13 +98,13 @@ func TestTransactionsOfTurns(t *testing.T) {
 	}
 }
 
-// TestPacedTransactionsOfTurns holds that a turn owes nothing of what was due in the one before.
+// TestPacedTransactionsOfTurns checks that requests due in one turn do not carry over to the next.
 func TestPacedTransactionsOfTurns(t *testing.T) {
 	f := inTurns(exchange())
 	f.open, f.pace.every = true, 100
-	f.number = 11 // of those that are due up to 1000
+	f.number = 11 // all that are due up to 1000
 	stepTo(f, 1000, 11)
-	stepTo(f, 2100, 0) // the ten of the window were not sent
+	stepTo(f, 2100, 0) // the ten requests due in the window were not sent
 	if n, w := f.cold.count(), f.past[0]; n != 10-1 || w.unfinished != 9 {
 		t.Errorf("the first turn has %d transactions, %d of them unfinished; want 9", n, w.unfinished)
 	}
@@ -113,7 +113,8 @@ func TestPacedTransactionsOfTurns(t *testing.T) {
 	}
 }
 
-// TestTransactionOfSeveralTurns holds that one which lasts for whole windows counts in each.
+// TestTransactionOfSeveralTurns checks that a transaction that lasts for whole windows counts in
+// each.
 func TestTransactionOfSeveralTurns(t *testing.T) {
 	f := inTurns(exchange())
 	exchangeTo(f, 500, 13500)
@@ -140,7 +141,7 @@ func TestTurnsThatAreTooClose(t *testing.T) {
 	}
 }
 
-// TestWhatIsOnItsWayIsNoticed has a peer that does not take what was sent.
+// TestWhatIsOnItsWayIsNoticed has a peer that does not read the data that was sent.
 func TestWhatIsOnItsWayIsNoticed(t *testing.T) {
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
@@ -174,7 +175,7 @@ func TestWhatIsOnItsWayIsNoticed(t *testing.T) {
 	}
 }
 
-// TestTurns has two jobs that stand beside each other, and take turns.
+// TestTurns has two jobs at once, which take turns.
 func TestTurns(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -251,8 +252,8 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// TestLateByes has an end that answers hear of the end of a turn when the next one has begun, and
-// one that asks find two of its turns over at once.
+// TestLateByes has an answering end that learns of the end of a turn after the next one has begun,
+// and a requesting end two of whose turns are over at once.
 func TestLateByes(t *testing.T) {
 	begun := nanotime() - int64(time.Second)
 	s := &session{role: server, inTurns: true, quit: make(chan struct{})}
@@ -283,8 +284,8 @@ func TestLateByes(t *testing.T) {
 	}
 }
 
-// checkTogether holds that several turns together are the sum of each, but for the rounding of
-// transactions that lie across the edge of a window.
+// checkTogether checks that the result of several turns together is their sum, except for the
+// rounding of transactions that lie across the edge of a window.
 func checkTogether(t *testing.T, sum workload.Result, each []workload.Result) {
 	t.Helper()
 	var window time.Duration
@@ -315,8 +316,8 @@ func checkTogether(t *testing.T, sum workload.Result, each []workload.Result) {
 	}
 }
 
-// TestFlowsSleepBetweenTurns reads the clocks of processes whose flows have a long pause, from
-// when even a busy machine has come to the end of what was before it.
+// TestFlowsSleepBetweenTurns reads the CPU clocks of processes whose flows have a long pause,
+// starting when even a busy machine has finished the previous turn's work.
 func TestFlowsSleepBetweenTurns(t *testing.T) {
 	const pause, calm = 4 * time.Second, time.Second
 	first := time.Now().Add(time.Second)
@@ -357,7 +358,7 @@ func TestFlowsSleepBetweenTurns(t *testing.T) {
 	running.Wait()
 }
 
-// processTime is the CPU time of a process, by its own clock.
+// processTime returns the CPU time of a process, by its own clock.
 func processTime(t *testing.T, pid int) time.Duration {
 	t.Helper()
 	const processClock = 2 // CPUCLOCK_SCHED of a process, in linux/posix-timers.h
@@ -377,7 +378,7 @@ func TestWorkloadsThatCannotRest(t *testing.T) {
 	}
 }
 
-// TestWhatATurnFinished shares out among turns what a flow has finished in all.
+// TestWhatATurnFinished divides a flow's total among turns.
 func TestWhatATurnFinished(t *testing.T) {
 	p := &party{}
 	for _, from := range []int64{0, 1207, 1208} {

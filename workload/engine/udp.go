@@ -10,27 +10,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Datagrams have no connection. A client sends its greeting, the same that begins a
-// connection of TCP, until the server answers it from the address it was sent to:
-// the cookie, then welcome, or refused and a text. By then the flow has a socket of
-// its own at the server, on the same port and connected to the client, as whatever
-// is on the way shows the client. Later datagrams of a flow begin with the second
-// half of the cookie, which no greeting does.
+// Datagrams have no connection. A client sends the same greeting that begins a TCP connection,
+// until the server answers it from the address it was sent to: the cookie, then welcome, or refused
+// and a text. By then the flow has a socket of its own at the server, on the same port and
+// connected to the client's address as it appears to the server. Later datagrams of a flow begin
+// with the second half of the cookie, which no greeting does.
 const (
 	// greetEvery is how often a client that is not answered greets again.
 	greetEvery = 50 * time.Millisecond
-	// attendEvery is how often a server that still answers greetings looks whether
-	// the traffic begins; that is known leastLead before.
+	// attendEvery is how often a server that still answers greetings checks whether the traffic
+	// begins; it is notified at least leastLead in advance.
 	attendEvery = leastLead / 2
 )
 
-// listenUDP takes in greetings to an address.
+// listenUDP accepts greetings to an address.
 func listenUDP(s *session, at netip.AddrPort) error {
 	fd, sa, err := newSocket(at, unix.SOCK_DGRAM)
 	if err != nil {
 		return err
 	}
-	if err = unix.Bind(fd, sa); err == nil { // not before: the port must be free of others
+	if err = unix.Bind(fd, sa); err == nil { // not before: the port must not be in use by others
 		err = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)
 	}
 	if err != nil {
@@ -42,8 +41,8 @@ func listenUDP(s *session, at netip.AddrPort) error {
 	return nil
 }
 
-// takeGreetings makes flows of those who know the cookie, until the session is
-// halted. A greeting that comes again has been answered, or will be.
+// takeGreetings makes flows of clients that know the cookie, until the session is halted. A
+// repeated greeting has been answered, or will be.
 func (s *session) takeGreetings(l *listener) {
 	b := make([]byte, helloSize+1)
 	for !s.halted.Load() {
@@ -88,21 +87,17 @@ func (s *session) admitDatagrams(f *flow, peer unix.Sockaddr) {
 }
 
 func (s *session) openDatagrams(f *flow, peer unix.Sockaddr) error {
-	fd, sa, err := newSocket(f.listener.at, unix.SOCK_DGRAM)
+	sa, err := s.opens(f, f.listener.at, unix.SOCK_DGRAM)
 	if err != nil {
 		return err
 	}
-	f.fd = fd
-	if err := s.tune(fd); err != nil {
+	if err := unix.SetsockoptInt(f.fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1); err != nil {
 		return err
 	}
-	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1); err != nil {
-		return err
-	}
-	if err := unix.Bind(fd, sa); err != nil {
+	if err := unix.Bind(f.fd, sa); err != nil {
 		return fmt.Errorf("bind %v: %w", f.listener.at, err)
 	}
-	if err := unix.Connect(fd, peer); err != nil {
+	if err := unix.Connect(f.fd, peer); err != nil {
 		return fmt.Errorf("connect to the client: %w", err)
 	}
 	return nil
@@ -112,7 +107,7 @@ func (s *session) answer(status byte, text string) []byte {
 	return append(append(bytes.Clone(s.cookie), status), text...)
 }
 
-// attend answers the client's greetings until the traffic begins, or comes.
+// attend answers the client's greetings until the traffic begins or the first of it arrives.
 func (s *session) attend(f *flow) error {
 	if err := setTimeouts(f.fd, attendEvery); err != nil {
 		return err
@@ -139,7 +134,7 @@ func (s *session) attend(f *flow) error {
 		case err != nil:
 			return err
 		}
-		if _, greeted = parseHello(b[:n], s.cookie); !greeted { // the traffic has come
+		if _, greeted = parseHello(b[:n], s.cookie); !greeted { // traffic has arrived
 			return setTimeouts(f.fd, pollInterval)
 		}
 		unix.Read(f.fd, b)
@@ -148,27 +143,23 @@ func (s *session) attend(f *flow) error {
 
 // dialUDP greets the server until it answers.
 func dialUDP(s *session, f *flow, spec flowSpec) error {
-	fd, sa, err := newSocket(spec.To, unix.SOCK_DGRAM)
+	sa, err := s.opens(f, spec.To, unix.SOCK_DGRAM)
 	if err != nil {
 		return err
 	}
-	f.fd = fd
-	if err := s.tune(fd); err != nil {
+	if err := unix.Connect(f.fd, sa); err != nil {
 		return err
 	}
-	if err := unix.Connect(fd, sa); err != nil {
+	if err := s.equip(f, f.fd); err != nil {
 		return err
 	}
-	if err := s.equip(f, fd); err != nil {
+	if err := setTimeouts(f.fd, greetEvery); err != nil {
 		return err
 	}
-	if err := setTimeouts(fd, greetEvery); err != nil {
+	if err := s.greetDatagrams(f.fd, hello(s.cookie, spec.Index)); err != nil {
 		return err
 	}
-	if err := s.greetDatagrams(fd, hello(s.cookie, spec.Index)); err != nil {
-		return err
-	}
-	return setTimeouts(fd, pollInterval)
+	return setTimeouts(f.fd, pollInterval)
 }
 
 func (s *session) greetDatagrams(fd int, greeting []byte) error {
@@ -181,13 +172,13 @@ func (s *session) greetDatagrams(fd int, greeting []byte) error {
 		}
 		switch {
 		case errors.Is(err, unix.ECONNREFUSED):
-			return fmt.Errorf("nobody takes datagrams there: %w", err)
+			return fmt.Errorf("nobody receives datagrams there: %w", err)
 		case err != nil:
 			if err := p.retry(err); err != nil {
 				return fmt.Errorf("greet with datagrams: %w (does this network carry UDP?)", err)
 			}
 		case n <= cookieSize || !bytes.Equal(b[:cookieSize], s.cookie):
-			return errors.New("whoever answered the datagram does not speak nettoll's protocol")
+			return errors.New("the peer does not speak nettoll's protocol")
 		case b[cookieSize] == welcome:
 			return nil
 		default:

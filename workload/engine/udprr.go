@@ -9,16 +9,16 @@ import (
 	"nettoll/record"
 )
 
-// Requests and responses begin with the second half of the trial's cookie and the
-// number of the transaction, 8 bytes each.
+// Requests and responses begin with the second half of the trial's cookie and the number of the
+// transaction, 8 bytes each.
 const exchangeHeader = 16
 
-// lossTimeout is how long a response may take. Then the transaction is lost, and the
-// next begins; a response that comes later is told by its number, and ignored.
+// lossTimeout is how long a response may take. After that the transaction is lost, and the next
+// begins; a response that comes later is recognized by its number, and ignored.
 const lossTimeout = pollInterval
 
-// udpRR is one transaction after the other in datagrams, as netperf's UDP_RR, which
-// a lost datagram stops. Lost transactions are in the loss and not in the latencies.
+// udpRR makes one transaction after the other in datagrams, like netperf's UDP_RR, which however
+// stops at a lost datagram. Lost transactions are in the loss and not in the latencies.
 func udpRR() traffic {
 	return traffic{
 		name:    record.UDPRR,
@@ -42,8 +42,8 @@ func newAsker(f *flow, o record.Options) (step, error) {
 	return askStep, nil
 }
 
-// askStep sends a request, or receives a datagram. A transaction is finished by its
-// response, or by lossTimeout. Transactions are numbered by f.number.
+// askStep sends a request, or receives a datagram. A transaction ends with its response, or after
+// lossTimeout. Transactions are numbered by f.number.
 //
 //go:nosplit
 func askStep(f *flow) (int64, syscall.Errno) {

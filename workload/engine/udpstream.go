@@ -14,8 +14,8 @@ import (
 	"nettoll/record"
 )
 
-// A datagram of a stream begins with the second half of the trial's cookie, its
-// number and when it was sent by the sender's clock, 8 bytes each.
+// A datagram of a stream begins with the second half of the trial's cookie, its number and the time it
+// was sent by the sender's clock, 8 bytes each.
 const (
 	streamHeader    = 24
 	largestDatagram = 65507   // the most that UDP carries over IPv4
@@ -24,9 +24,9 @@ const (
 	trainTime       = time.Millisecond
 )
 
-// udpStream is datagrams one way. They are sent as fast as it goes, or paced by an
-// absolute schedule: those that have become due go in one system call, at most as
-// many as are due within trainTime. A sender who was late catches up.
+// udpStream is datagrams one way. They are sent as fast as possible, or paced by an absolute schedule:
+// datagrams that have become due are sent in one system call, at most as many as are due within
+// trainTime. A sender that is late catches up.
 func udpStream() traffic {
 	return traffic{
 		name:    record.UDPStream,
@@ -44,7 +44,7 @@ func udpStream() traffic {
 	}
 }
 
-// train is what a sender of datagrams sends at once.
+// train is the set of datagrams that a sender sends at once.
 type train struct {
 	size     int // of a datagram
 	most     int // datagrams
@@ -82,8 +82,8 @@ func newTrain(f *flow, o record.Options) (step, error) {
 	return sendTrain, nil
 }
 
-// segment has the kernel cut what is sent into datagrams of a size, which it does
-// only if they fit into a packet.
+// segment makes the kernel cut sent data into datagrams of the given size, which it does only if they
+// fit into a packet.
 func segment(fd, size int) error {
 	err := unix.SetsockoptInt(fd, unix.IPPROTO_UDP, unix.UDP_SEGMENT, size)
 	if err != nil {
@@ -101,7 +101,7 @@ func segment(fd, size int) error {
 	return nil
 }
 
-// sendTrain sends what is due, or sleeps until something is.
+// sendTrain sends the datagrams that are due, or sleeps until one is.
 //
 //go:nosplit
 func sendTrain(f *flow) (int64, syscall.Errno) {
@@ -136,29 +136,29 @@ func sendTrain(f *flow) (int64, syscall.Errno) {
 	return int64(n * t.size), errno
 }
 
-// batch is what a receiver of datagrams reads at once.
+// batch is the set of datagrams that a receiver reads at once.
 type batch struct {
 	key      uint64 // the second half of the cookie
 	room     int    // bytes for each read
-	calm     int    // reads of so many at most leave room for a nap
+	calm     int    // datagrams: a read of at most this many leaves room for a nap
 	naps     bool   // before the next read
 	messages []unix.Mmsghdr
 	parts    []unix.Iovec
 	controls []byte
 }
 
-// napTime is how long a receiver naps behind a read that brought several datagrams. It does not
-// wait at its socket meanwhile: to wake a thread on another CPU costs a sender more than
-// to send a datagram (in a virtual machine, up to a third of all its time), and the generator would be
-// measured. What comes one by one is waited for as ever.
+// napTime is how long a receiver naps after a read that brought several datagrams. It does not wait at
+// its socket meanwhile: waking a thread on another CPU costs a sender more than sending a datagram (in
+// a virtual machine, up to a third of all its time), and the generator would be measured. For
+// datagrams that come one by one it waits at the socket.
 const napTime = 50 * time.Microsecond
 
-// calmReads is how many datagrams of a size a read may bring for a nap to follow: if as many
-// come during it they fill half of the socket's buffer. The kernel charges a datagram to that with
-// its own overhead, and with what it rounds up to a power of two.
+// calmReads returns how many datagrams of a size a read may bring for a nap to follow: if as many
+// arrive during the nap, they fill half of the socket's buffer. The kernel charges the buffer for a
+// datagram with its own overhead, rounded up to a power of two.
 func calmReads(buffer, size int) int { return buffer / 2 / (2*size + 1<<10) }
 
-// controlRoom is for a time, a count of drops and a size of segments.
+// controlRoom is the room in bytes for a time, a count of drops and a segment size.
 const controlRoom = 128
 
 func newBatch(f *flow, o record.Options) (step, error) {
@@ -197,7 +197,7 @@ func newBatch(f *flow, o record.Options) (step, error) {
 	return receiveBatch, nil
 }
 
-// receiveBatch reads what has arrived, after a nap if there is to be one, and counts it.
+// receiveBatch reads the datagrams that have arrived, after a nap if one is due, and counts them.
 //
 //go:nosplit
 func receiveBatch(f *flow) (int64, syscall.Errno) {
@@ -228,8 +228,8 @@ func receiveBatch(f *flow) (int64, syscall.Errno) {
 	return fresh, errno
 }
 
-// arrived counts the datagrams that were read at once, and returns the payload of
-// those that had not come before. All of them arrived at one time.
+// arrived counts the datagrams of one read, and returns the payload bytes of those that had not come
+// before. All of them arrived at the same time.
 //
 //go:nosplit
 func (f *flow) arrived(data []byte, told control) (fresh int64) {
@@ -257,7 +257,7 @@ func (f *flow) arrived(data []byte, told control) (fresh int64) {
 	return fresh
 }
 
-// control is what the kernel says of what was read.
+// control is the information that the kernel attaches to received data.
 type control struct {
 	drops   uint32
 	segment int   // size of a datagram, if several were merged

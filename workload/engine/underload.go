@@ -7,11 +7,10 @@ import (
 	"nettoll/record"
 )
 
-// latencyUnderLoad is the transactions of tcp_rr on one flow of each client, while
-// its other flows fill the same path with the streams of tcp_stream. During the
-// first half of the warm-up there are no streams: what the load adds to the latency
-// is the difference of the medians. During the second half the streams find their
-// speed.
+// latencyUnderLoad makes the transactions of tcp_rr on one flow of each client, while its other
+// flows fill the same path with the streams of tcp_stream. During the first half of the warm-up
+// there are no streams: the latency that the load adds is the difference of the medians. During the
+// second half the streams reach their speed.
 func latencyUnderLoad() traffic {
 	return traffic{
 		name:    record.LatencyUnderLoad,
@@ -30,16 +29,6 @@ func latencyUnderLoad() traffic {
 	}
 }
 
-// anyLate reports whether a warm-up has two halves.
-func anyLate(kinds []kind) bool {
-	for _, k := range kinds {
-		if k.late {
-			return true
-		}
-	}
-	return false
-}
-
 func newProbe(f *flow, o record.Options) (step, error) {
 	f.unloaded = newLatencies()
 	if _, err := newRequester(f, o); err != nil {
@@ -48,7 +37,7 @@ func newProbe(f *flow, o record.Options) (step, error) {
 	return probeStep, nil
 }
 
-// probeStep is requestStep, which also keeps the latencies before the load.
+// probeStep is requestStep, but also keeps the latencies before the load.
 //
 //go:nosplit
 func probeStep(f *flow) (int64, syscall.Errno) {

@@ -12,9 +12,9 @@ type cpuTime struct {
 	System float64 `json:"system_s"`
 }
 
-// cpuBetween is the CPU time of this process from t0 to t1, both of nanotime. The
-// timer can be late by a scheduling delay, so what was used between the two
-// readings is scaled to the window. It gives up when quit is closed.
+// cpuBetween returns the CPU time of this process from t0 to t1, both of nanotime. The timer can be
+// late by a scheduling delay, so the CPU time between the two readings is scaled to the window. It
+// gives up when quit is closed.
 func cpuBetween(t0, t1 int64, quit <-chan struct{}) cpuTime {
 	if !sleepUntil(t0, quit) {
 		return cpuTime{}

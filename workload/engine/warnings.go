@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"nettoll/record"
@@ -16,10 +17,9 @@ const (
 	WarnPace      = "pace-missed"
 )
 
-// A generator that spends more than generatorShare of its CPU time in user space
-// is measured at least as much as the network, all of whose work is the kernel's.
-// Below generatorLeast seconds of CPU time the split, which the kernel samples at
-// ticks of 1 to 10 ms, says too little.
+// A generator that spends more than generatorShare of its CPU time in user space is measured at
+// least as much as the network, all of whose work the kernel does. Below generatorLeast seconds of
+// CPU time the split, which the kernel samples at ticks of 1 to 10 ms, is too coarse.
 const (
 	generatorShare = 0.25
 	generatorLeast = 0.1
@@ -32,7 +32,7 @@ func generatorLimited(process string, use cpuTime) *record.Warning {
 	}
 	return &record.Warning{
 		Code: WarnGenerator,
-		Text: fmt.Sprintf("%s spent %.0f %% of its CPU time in user space: the generator is measured more than the network (larger messages cost it less)", process, 100*use.User/total),
+		Text: fmt.Sprintf("%s spent %.0f %% of its CPU time in user space: the figures measure the generator more than the network (larger messages need less CPU time)", process, 100*use.User/total),
 	}
 }
 
@@ -46,15 +46,15 @@ func strangersCame(server string, n int64) *record.Warning {
 	}
 }
 
-// windowLimited compares the socket buffer with what was asked for. The kernel
-// doubles what it grants, for its own overhead (socket(7)).
+// windowLimited compares the socket buffer with the requested size. The kernel doubles the size it
+// grants, for its own overhead (socket(7)).
 func windowLimited(name, limit string, asked, got int) *record.Warning {
 	if got >= 2*asked {
 		return nil
 	}
 	return &record.Warning{
 		Code: WarnWindow,
-		Text: fmt.Sprintf("%s buffer of %d bytes asked for, %d granted: limited by %s", name, asked, got/2, limit),
+		Text: fmt.Sprintf("%s buffer of %d bytes requested, %d granted: limited by %s", name, asked, got/2, limit),
 	}
 }
 
@@ -68,7 +68,7 @@ func coldFlows(n, of int) *record.Warning {
 	}
 }
 
-// paceKept is the least share of what was asked for that is taken for all of it.
+// paceKept is the least share of the requested rate that counts as keeping it.
 const paceKept = 0.98
 
 func paceMissed(what string, asked, got float64) *record.Warning {
@@ -77,11 +77,11 @@ func paceMissed(what string, asked, got float64) *record.Warning {
 	}
 	return &record.Warning{
 		Code: WarnPace,
-		Text: fmt.Sprintf("%s %s were asked for, %s came about: the figures are those of a path or a generator that cannot keep up", plain(asked), what, plain(got)),
+		Text: fmt.Sprintf("reached only %s of the requested %s %s: the path or the generator could not keep up", plain(got), plain(asked), what),
 	}
 }
 
-// plain is a figure with four digits or more, and without an exponent.
+// plain formats a figure with four digits or more, and without an exponent.
 func plain(v float64) string {
 	if v >= 1000 {
 		return strconv.FormatFloat(v, 'f', 0, 64)
@@ -89,8 +89,8 @@ func plain(v float64) string {
 	return strconv.FormatFloat(v, 'g', 4, 64)
 }
 
-// shortfalls are the doubts about traffic that has a given pace. What each flow was
-// about to do at an edge of the window is no doubt.
+// shortfalls returns warnings about traffic that missed its given pace. Each flow is allowed the
+// one item that it was about to send at an edge of the window.
 func (t *trial) shortfalls(sent datagrams, m map[string]record.Metric) (all []record.Warning) {
 	flows, seconds := float64(len(t.flows)), t.job.Duration.Seconds()
 	rate := m[record.TransactionRate].Value + flows/seconds
@@ -99,7 +99,7 @@ func (t *trial) shortfalls(sent datagrams, m map[string]record.Metric) (all []re
 		offered = m[record.Throughput].Value + flows*float64(t.options.MessageSize)*8/seconds
 	}
 	for _, w := range []*record.Warning{
-		paceMissed("transactions a second", flows*float64(t.options.Rate), rate),
+		paceMissed("transactions per second", flows*float64(t.options.Rate), rate),
 		paceMissed("Mbit/s of payload", flows*float64(t.options.Bandwidth)/1e6, offered/1e6),
 	} {
 		if w != nil {
@@ -109,16 +109,12 @@ func (t *trial) shortfalls(sent datagrams, m map[string]record.Metric) (all []re
 	return all
 }
 
-// warnings collects the doubts of all parties, each once.
+// warnings collects the warnings of all parties, each once.
 func (t *trial) warnings() []record.Warning {
 	var all []record.Warning
-	seen := map[record.Warning]bool{}
-	add := func(warnings ...*record.Warning) {
-		for _, w := range warnings {
-			if w != nil && !seen[*w] {
-				seen[*w] = true
-				all = append(all, *w)
-			}
+	add := func(w *record.Warning) {
+		if w != nil && !slices.Contains(all, *w) {
+			all = append(all, *w)
 		}
 	}
 	cold := 0
@@ -126,7 +122,7 @@ func (t *trial) warnings() []record.Warning {
 		for _, w := range p.opened.Warnings {
 			add(&w)
 		}
-		if !t.traffic.meeting.managed { // there, user space is what is measured
+		if !t.traffic.meeting.managed { // there, the work in user space is part of what is measured
 			add(generatorLimited(p.String(), p.window.CPU))
 		}
 		cold += p.window.Cold

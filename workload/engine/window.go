@@ -1,55 +1,56 @@
 package engine
 
-// partsOfWindow is into how many equal parts a window is cut, so that it can be seen
-// whether what it held was the same from its beginning to its end.
+// partsOfWindow is the number of equal parts into which a window is cut, to show whether the
+// traffic was steady from its beginning to its end.
 const partsOfWindow = 10
 
-// window is one window of a flow that is measured. Times are those of nanotime.
+// window is one window of a flow that is measured. Times are readings of nanotime.
 type window struct {
 	opens, closes int64
-	cutAt         int64 // the edge that comes next, or when the flow settles
+	cutAt         int64 // the next edge, or when the flow settles
 	brought       int64 // when the last step returned that finished anything
-	// marks are what the flow had finished, since its connection was made, at the edges
-	// of the parts; next is which of them comes next.
+	// marks are how much the flow had finished, since its connection was made, at the edges of the
+	// parts; next is the index of the next edge.
 	marks [partsOfWindow + 1]float64
 	next  int
-	// before is how much steps had brought that returned before the window opened, and
-	// rested whether the flow, as a sender, sent anything when all should rest.
+	// before is how much had been finished by steps that returned before the window opened, and
+	// rested whether the flow, as a sender, has sent anything since all flows should rest.
 	before int64
 	rested bool
-	stale  int64 // bytes that came in the window and may have lain in the socket before; see settle
-	silent bool  // nothing came while the window was open but for those
-	// entered says that the turn has begun, and from what the flow had finished by then.
+	stale  int64 // bytes that arrived in the window and may have been in the socket before; see settle
+	silent bool  // nothing arrived while the window was open, apart from stale bytes
+	// entered is whether the turn has begun, and from is how much the flow had finished by then.
 	entered bool
 	from    int64
-	mute    bool // nor after it
+	mute    bool // nothing arrived after the window either
 
-	covered    int64 // ns of the window in which a transaction was under way that counts
+	covered    int64 // ns of the window in which a transaction that counts was under way
 	unfinished int64 // transactions that count and had not ended
 }
 
-// edge is the beginning of a part, and of the one after the last the window's end.
+// edge returns when a part begins; the edge after the last part is the window's end.
 func (w *window) edge(part int) int64 {
 	return w.opens + (w.closes-w.opens)*int64(part)/partsOfWindow
 }
 
-// inside is what the flow finished within the window, and parts what within its parts.
+// inside returns how much the flow finished within the window, and parts how much within each part.
 func (w *window) inside() float64 { return w.marks[partsOfWindow] - w.marks[0] }
 
-func (w *window) parts() (all [partsOfWindow]float64) {
+func (w *window) parts() []float64 {
+	all := make([]float64, partsOfWindow)
 	for i := range all {
 		all[i] = w.marks[i+1] - w.marks[i]
 	}
 	return all
 }
 
-// cut is called by every step that returns at or after the edge that comes next, before
-// what it brought is counted: n.
+// cut is called after every step that returns at or after the next edge, before its result n is
+// counted.
 //
-// What a step brings is taken to have come about evenly since the one before it that
-// brought anything. So a flow whose thread, or whose peer's, waited for a CPU for longer
-// than the window lasts is a slow flow, and not one of nothing; and a read that lies
-// across an edge is shared out between both sides of it.
+// The result of a step is taken to have accumulated evenly since the previous step that brought
+// anything. So a flow whose thread, or whose peer's thread, waited for a CPU for longer than the
+// window lasts counts as a slow flow and not as zero; and a read that lies across an edge is
+// divided between both sides of it.
 func (f *flow) cut(n int64) {
 	if f.session.inTurns && !f.entered && f.now >= f.cutAt {
 		f.enter()
@@ -74,9 +75,9 @@ func (f *flow) cut(n int64) {
 		if f.next == partsOfWindow {
 			f.silent = f.heard() == 0
 			f.close(n)
-			if f.now >= f.cutAt { // the next turn's begin
+			if f.now >= f.cutAt { // the beginning of the next turn
 				if brought > 0 && f.latencies != nil {
-					f.ended() // as far as that turn is concerned
+					f.ended() // for that turn's window
 				}
 				f.cut(brought)
 			}
@@ -86,9 +87,9 @@ func (f *flow) cut(n int64) {
 	}
 }
 
-// share is how much of what the step in hand brought had come about by an edge.
+// share returns the fraction of the current step's result that had accumulated by an edge.
 func (f *flow) share(edge int64) float64 {
-	since := max(f.brought, f.begins) // and not since the turn before
+	since := max(f.brought, f.begins) // not since the previous turn
 	took := f.now - since
 	if took <= 0 {
 		return 0
@@ -96,12 +97,13 @@ func (f *flow) share(edge int64) float64 {
 	return float64(max(0, edge-since)) / float64(took)
 }
 
-// heard is what has come since the window opened, and was sent in it as far as can be known.
+// heard returns how much has arrived since the window opened, without bytes that may have been sent
+// before it.
 func (f *flow) heard() int64 { return f.total - f.before - f.stale }
 
-// ends reports whether the window can be closed by a step that brought nothing: of a flow
-// that received something while it was open, or that has no transaction due. Any other
-// is waited for; see session.start.
+// ends reports whether the window can be closed by a step that brought nothing: only that of a flow
+// that received something while it was open, or that has no transaction due. Others are waited for;
+// see session.start.
 func (f *flow) ends() bool {
 	switch {
 	case f.now < f.closes:
@@ -112,11 +114,11 @@ func (f *flow) ends() bool {
 	return f.open && f.sent == 0
 }
 
-// ended takes in the transaction that began at f.begun and ended at f.now.
+// ended records the transaction that began at f.begun and ended at f.now.
 //
-// Those count that began in the window, whenever they end: whether one counts does not
-// depend on how long it takes. One that began before the window and ended after it counts
-// too, as the only one of its flow: it took at least as long as the window.
+// Transactions that began in the window count, whenever they end: whether one counts does not
+// depend on how long it takes. One that began before the window and ended after it counts too, as
+// the only one of its flow: it took at least as long as the window.
 //
 //go:nosplit
 func (f *flow) ended() {
@@ -124,7 +126,7 @@ func (f *flow) ended() {
 		return
 	}
 	f.latencies.add(f.now - f.begun)
-	f.covered += min(f.now, f.closes) - max(f.begun, f.opens) // of an open loop it says nothing
+	f.covered += min(f.now, f.closes) - max(f.begun, f.opens) // meaningless for an open loop
 }
 
 // close ends the window of the flow.
@@ -134,8 +136,8 @@ func (f *flow) close(n int64) {
 		f.overdue()
 	}
 	if n > 0 && f.latencies != nil && f.begun >= f.closes && f.latencies.none() {
-		// The thread had no CPU between two transactions, for all of the window. This is
-		// the next one; that it says little shows in what is covered.
+		// The thread had no CPU between two transactions, for all of the window. This is the next
+		// one; that it is weak evidence shows in the covered time.
 		f.latencies.add(f.now - f.begun)
 	}
 	if f.passed() {
@@ -145,8 +147,8 @@ func (f *flow) close(n int64) {
 	f.session.flowClosed()
 }
 
-// overdue counts the requests of a paced flow that were due in the window and have not
-// been sent: they take at least as long as they have waited so far.
+// overdue counts the requests of a paced flow that were due in the window and have not been sent:
+// they take at least as long as they have waited so far.
 func (f *flow) overdue() {
 	f.pace.begins = f.begins
 	first, behind := max(f.number, f.pace.by(f.opens-1)), f.pace.by(f.closes-1)
@@ -159,8 +161,8 @@ func (f *flow) overdue() {
 	}
 }
 
-// abandon ends the window of a flow that makes no more steps, if it is open. A
-// transaction that is under way took at least as long as it has lasted.
+// abandon ends the window of a flow that makes no more steps, if it is open. A transaction that is
+// under way took at least as long as it has lasted.
 func (f *flow) abandon() {
 	if !f.measures() || f.closed.Load() {
 		return

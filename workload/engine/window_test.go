@@ -8,7 +8,7 @@ import (
 	"nettoll/record"
 )
 
-// measured is a flow with a window from 1000 to 2000, and begins at 0.
+// measured returns a flow that begins at 0 and has a window from 1000 to 2000.
 func measured(k kind) *flow {
 	s := &session{role: k.measured, closed: make(chan struct{})}
 	s.open.Store(1)
@@ -20,13 +20,13 @@ func measured(k kind) *flow {
 	return f
 }
 
-// stepTo is a step of flow.run that returns at some time with so much.
+// stepTo makes a step of flow.run return n at the given time.
 func stepTo(f *flow, at, n int64) {
 	f.now = at
 	f.account(n)
 }
 
-// exchangeTo is a transaction that begins at one time and ends at another.
+// exchangeTo makes a transaction with the given times.
 func exchangeTo(f *flow, begins, ends int64) {
 	f.begun, f.now = begins, ends
 	f.ended()
@@ -35,8 +35,8 @@ func exchangeTo(f *flow, begins, ends int64) {
 
 func near(a, b float64) bool { return math.Abs(a-b) < 1e-6*max(1, math.Abs(b)) }
 
-// TestReadsAcrossEdgesAreShared holds that a read which lies across an edge counts on
-// both sides of it.
+// TestReadsAcrossEdgesAreShared checks that a read that lies across an edge counts on both sides of
+// it.
 func TestReadsAcrossEdgesAreShared(t *testing.T) {
 	f := measured(upload())
 	stepTo(f, 900, 7)
@@ -56,7 +56,7 @@ func TestReadsAcrossEdgesAreShared(t *testing.T) {
 	}
 }
 
-// TestFlowsThatHadNoCPUAreSlow has flows whose thread, or whose peer's, did not run for
+// TestFlowsThatHadNoCPUAreSlow has flows whose thread, or whose peer's thread, did not run for
 // longer than the window.
 func TestFlowsThatHadNoCPUAreSlow(t *testing.T) {
 	f := measured(upload())
@@ -68,7 +68,7 @@ func TestFlowsThatHadNoCPUAreSlow(t *testing.T) {
 
 	f = measured(upload())
 	stepTo(f, 900, 7)
-	stepTo(f, 1400, 0) // looks after pollInterval, and there is nothing
+	stepTo(f, 1400, 0) // wakes after pollInterval and finds nothing
 	stepTo(f, 2400, 0)
 	if f.closed.Load() {
 		t.Fatal("sender: nothing came, and it was not waited for")
@@ -104,7 +104,7 @@ func TestFlowsThatHadNoCPUAreSlow(t *testing.T) {
 func TestRemainderIsNoSignOfLife(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		reads  []int64 // from before the window on, each 300 after the last; less than 100 is a remainder
+		reads  []int64 // starting before the window, each 300 after the last; less than 100 is a remainder
 		silent bool
 	}{
 		{"nothing more comes", []int64{100, 100, 30}, true},
@@ -127,9 +127,9 @@ func TestRemainderIsNoSignOfLife(t *testing.T) {
 	}
 }
 
-// TestLengthDoesNotDecideWhetherATransactionCounts has a stall at one of 1000 places
-// among transactions of 10 ns, of which the window has 100: however long the stall, if it
-// is no longer than the window, it counts from 100 of them.
+// TestLengthDoesNotDecideWhetherATransactionCounts has a stall at one of 1000 positions among
+// transactions of 10 ns, 100 of which fit in the window: a stall no longer than the window counts
+// at 100 of these positions, whatever its length.
 func TestLengthDoesNotDecideWhetherATransactionCounts(t *testing.T) {
 	for _, stall := range []int64{10, 100, 500, 990, 1000} {
 		counted := 0
@@ -156,7 +156,7 @@ func TestLengthDoesNotDecideWhetherATransactionCounts(t *testing.T) {
 	}
 }
 
-// TestUnfinishedTransactionsCountWithTheirAge ends flows in the middle.
+// TestUnfinishedTransactionsCountWithTheirAge ends flows in the middle of a transaction.
 func TestUnfinishedTransactionsCountWithTheirAge(t *testing.T) {
 	f := measured(exchange())
 	now := nanotime()
@@ -179,8 +179,8 @@ func TestUnfinishedTransactionsCountWithTheirAge(t *testing.T) {
 	}
 }
 
-// TestOverdueRequestsCount has a paced flow that is stuck from 1500 on: of the requests
-// that are due every 10 ns, all of the window count, each once.
+// TestOverdueRequestsCount has a paced flow that is stuck from 1500 on: of the requests that are
+// due every 10 ns, all in the window count, each once.
 func TestOverdueRequestsCount(t *testing.T) {
 	k := exchange()
 	k.client, k.open = newPacedRequester, true

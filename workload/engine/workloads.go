@@ -17,7 +17,7 @@ const (
 	server role = "server"
 )
 
-// unit is what a flow counts.
+// unit is the unit that a flow counts.
 type unit int
 
 const (
@@ -25,25 +25,25 @@ const (
 	transactions
 )
 
-// step makes one system call for a flow and returns how much it finished: payload
-// bytes or transactions. Where the flow is measured it also sets flow.now. Steps
-// are nosplit; see the package comment.
+// step makes one system call for a flow and returns how much it finished: payload bytes or
+// transactions. Where the flow is measured it also sets flow.now. Steps are nosplit; see the
+// package comment.
 type step func(*flow) (int64, syscall.Errno)
 
-// kind is what the two ends of a flow do.
+// kind defines the work of the two ends of a flow.
 type kind struct {
 	measured role // the end that counts and cuts the window
 	counts   unit
 	informs  role                                      // the end whose TCP_INFO is recorded; none if there is no lasting connection
 	noDelay  bool                                      // TCP_NODELAY at both ends
-	waits    bool                                      // without a timeout, and woken by halt; see unattended
+	waits    bool                                      // blocks without a timeout, and is woken by halt; see unattended
 	late     bool                                      // begins half way through the warm-up
 	open     bool                                      // transactions begin when they are due, not when the one before has ended
 	client   func(*flow, record.Options) (step, error) // gives the flow its buffers
 	server   func(*flow, record.Options) (step, error)
 }
 
-// traffic is a workload: what flows a client has, and how they come about.
+// traffic is a workload: the flows of a client, and how they are made.
 type traffic struct {
 	name    string
 	meeting meeting
@@ -55,7 +55,7 @@ type traffic struct {
 	exchanged func(record.Options) int
 }
 
-// workloads is all that the engine can drive.
+// workloads returns all workloads that the engine can drive.
 func workloads() []traffic {
 	return []traffic{
 		tcpStream(), tcpBidir(), tcpRR(), pacedRR(), latencyUnderLoad(), tcpCRR(),
@@ -63,17 +63,17 @@ func workloads() []traffic {
 	}
 }
 
-// each is as many flows of a kind as there are streams.
+// each returns as many flows of a kind as there are streams.
 func each(k kind) func(record.Options) []kind {
 	return func(o record.Options) []kind { return slices.Repeat([]kind{k}, o.Streams) }
 }
 
-// requestAndResponse is the payload of a transaction that has both.
+// requestAndResponse returns the payload of a transaction that has both.
 func requestAndResponse(o record.Options) int { return o.RequestSize + o.ResponseSize }
 
-// trafficOf finds a workload and puts its defaults into the options. An option
-// that would have no effect is refused, because a cell that names it would be
-// recorded as something it was not.
+// trafficOf finds a workload and fills its defaults into the options. An option that would have no
+// effect is refused, because a cell that names it would be recorded as something that was not
+// measured.
 func trafficOf(name string, o record.Options) (traffic, record.Options, error) {
 	for _, w := range workloads() {
 		if w.name != name {
@@ -95,7 +95,7 @@ func trafficOf(name string, o record.Options) (traffic, record.Options, error) {
 	return traffic{}, o, fmt.Errorf("unknown workload %q", name)
 }
 
-// refuse names an option that is set and that the workload does not honour.
+// refuse returns an error that names an option that is set but not honoured by the workload.
 func (w traffic) refuse(o record.Options) error {
 	for _, d := range record.Dimensions(record.Option) {
 		if d.IsSet(record.Cell{Options: o}) && !slices.Contains(w.honours, d.Name) {
@@ -108,26 +108,26 @@ func (w traffic) refuse(o record.Options) error {
 func checkSizes(o record.Options) error {
 	for _, d := range record.Dimensions(record.Option) {
 		if n, ok := d.Raw(record.Cell{Options: o}); ok && (n < 0 || n > d.Most) {
-			return fmt.Errorf("%s is %d: between 1 and %d is possible", d.Name, n, d.Most)
+			return fmt.Errorf("%s is %d: it must be between 1 and %d", d.Name, n, d.Most)
 		}
 	}
 	return nil
 }
 
-// atLeast sets a size that is not given, and refuses one that has no room for what
-// must be in it.
+// atLeast sets a size that is not given to its default, and refuses one that is too small for its
+// required contents, or too large.
 func atLeast(size *int, least, most, otherwise int, name string) error {
 	if *size == 0 {
 		*size = otherwise
 	}
 	if *size < least || *size > most {
-		return fmt.Errorf("%s is %d: between %d and %d is possible", name, *size, least, most)
+		return fmt.Errorf("%s is %d: it must be between %d and %d", name, *size, least, most)
 	}
 	return nil
 }
 
-// payload is what is sent: bytes that repeat only every 251, so that no link
-// or tunnel finds them easy to compress or to skip.
+// payload returns the bytes to send: a pattern that repeats only every 251 bytes, so that no link or
+// tunnel can easily compress or skip it.
 func payload(size int) []byte {
 	b := make([]byte, size)
 	for i := range b {

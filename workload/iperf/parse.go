@@ -9,23 +9,23 @@ import (
 	"strings"
 )
 
-// report is what a client or server printed.
+// report is the output of a client or server.
 type report struct {
 	flows   []flow // by number
-	granted int    // socket buffer in bytes, where it was asked for
+	granted int    // socket buffer in bytes, if one was requested
 	asked   int
 }
 
-// flow is a connection, or a client of a socket for datagrams.
+// flow is a connection, or one client of a datagram socket.
 type flow struct {
 	id          int
 	local, peer netip.AddrPort
 	mss         uint32
-	// Intervals by what they count, in order.
+	// Intervals by the unit they count, in order.
 	reads, writes, datagrams []interval
 }
 
-// interval is a line of a flow. What a kind of line does not have is zero.
+// interval is a line of a flow. Fields that a kind of line does not have are zero.
 type interval struct {
 	start, end float64 // seconds since the flow began
 	bytes      uint64
@@ -42,12 +42,12 @@ var (
 	connected = regexp.MustCompile(`^\[ *(\d+)\] local ([0-9a-fA-F.:]+)(?:%\S+)? port (\d+) connected with ([0-9a-fA-F.:]+)(?:%\S+)? port (\d+)(.*)$`)
 	mss       = regexp.MustCompile(`icwnd/mss/irtt=\d+/(\d+)/`)
 	buffer    = regexp.MustCompile(`^(?:TCP window|UDP buffer) size: *(\d+) Byte \(WARNING: requested *(\d+) Byte\)`)
-	// Lines of one flow: the star is for what the server of a client sends it, or for
-	// what a server sends besides receiving.
+	// Lines of one flow: the star marks data that a client receives from its server, or that a
+	// server sends in addition to receiving.
 	measured = regexp.MustCompile(`^\[ *\*?(\d+)\] +(\d+\.\d{4})-(\d+\.\d{4}) sec +(\d+|0\.000) Bytes +(?:\d+|0\.000) Bytes/sec +(.*?) *$`)
 	isFlow   = regexp.MustCompile(`^\[ *\*?\w+\].* sec `)
 	isSum    = regexp.MustCompile(`^\[(SUM|FD| CT)`)
-	// What stands behind the rate.
+	// The text after the rate.
 	reads     = regexp.MustCompile(`^\d+=[\d:]+$`)
 	writes    = regexp.MustCompile(`^\d+/\d+ +(\d+) +(\d+)K/(\d+)\((\d+)\) us(?: +[\d.]+)?$`)
 	sent      = regexp.MustCompile(`^\d+/\d+ +\d+ pps$`)
@@ -180,10 +180,10 @@ func (n *numbers) whole(s string, bits int) uint64 {
 	return v
 }
 
-// benign are complaints that change no figure.
+// benign matches complaints that affect no figure.
 var benign = regexp.MustCompile(`WARNING|^Waiting for server threads`)
 
-// complaint is what a program said of a failure that its exit status does not tell.
+// complaint returns the program's message about a failure that its exit status does not show.
 func complaint(stderr string) error {
 	for line := range strings.Lines(stderr) {
 		line = strings.TrimSpace(line)

@@ -21,8 +21,7 @@ func mustParse(t *testing.T, name string) report {
 	return r
 }
 
-// TestParse counts the flows and intervals of all transcripts; TestResult looks at
-// the figures.
+// TestParse counts the flows and intervals of all transcripts; TestResult checks the figures.
 func TestParse(t *testing.T) {
 	for _, c := range []struct {
 		name                            string
@@ -101,7 +100,7 @@ func TestParseLines(t *testing.T) {
 	}
 }
 
-// TestParsePower has a column of the program's own that is small after a stall.
+// TestParsePower has a line whose last column, of the program's own, is small after a stall.
 func TestParsePower(t *testing.T) {
 	r, err := parse("[  1] local 198.18.0.2%eth0 port 1 connected with 198.18.0.3 port 2 (sock=4)\n" +
 		"[  1] 1.0000-3.8175 sec  127680 Bytes  45316 Bytes/sec  1/0          0     4604K/4926(9055) us  9.199363\n")

@@ -1,7 +1,10 @@
 package iperf
 
 import (
+	"cmp"
 	"fmt"
+	"net/netip"
+	"slices"
 	"time"
 
 	"nettoll/internal/program"
@@ -9,7 +12,7 @@ import (
 	"nettoll/workload"
 )
 
-// result puts the figures of all flows together.
+// result combines the figures of all flows.
 func result(job workload.Job, o program.Outcome) (workload.Result, error) {
 	r, err := sum(job, o)
 	if err != nil {
@@ -47,7 +50,8 @@ func sum(job workload.Job, o program.Outcome) (r workload.Result, err error) {
 				return r, fmt.Errorf("client %s: flow %d: %w", p.Client.Name(), k, err)
 			}
 			f.Flows = append(f.Flows, record.Flow{Bytes: one.bytes, TCP: tcp})
-			total.add(one)
+			total.add(one.interval)
+			total.all += one.all
 		}
 		f.Bytes, f.Crossed = total.bytes, workload.Crossed{Bytes: total.all, Conns: uint64(len(flows[i]))}
 		f.Sums[record.Throughput] = float64(total.bytes) * 8 / window.Seconds()
@@ -71,7 +75,7 @@ func sum(job workload.Job, o program.Outcome) (r workload.Result, err error) {
 	return r, nil
 }
 
-// firsts are the first clients of the servers, by the servers' order.
+// firsts returns the first client of each server, in the servers' order.
 func firsts(serverOf []int) (pairs []int) {
 	for i, n := range serverOf {
 		if n == len(pairs) {
@@ -88,7 +92,7 @@ func read(o program.Output) (report, error) {
 	return parse(o.Stdout)
 }
 
-// measure cuts the window out of what the receivers of a flow say.
+// measure extracts the window from the reports of the two ends of a flow.
 func (e ends) measure(job workload.Job, lead, window int) (f figures, tcp *record.TCPInfo, err error) {
 	var received, sent [][]interval
 	switch {
@@ -112,7 +116,8 @@ func (e ends) measure(job workload.Job, lead, window int) (f figures, tcp *recor
 		if err != nil {
 			return f, nil, fmt.Errorf("receiver: %w", err)
 		}
-		f.add(one)
+		f.add(one.interval)
+		f.all += one.all
 	}
 	for _, s := range sent {
 		one, err := cut(s, lead, window)
@@ -127,49 +132,47 @@ func (e ends) measure(job workload.Job, lead, window int) (f figures, tcp *recor
 	return f, tcp, nil
 }
 
-func (f *figures) add(g figures) {
-	f.bytes += g.bytes
-	f.lost += g.lost
-	f.sent += g.sent
-	f.received += g.received
-	f.retransmits += g.retransmits
-	f.jitter += g.jitter
-	f.all += g.all
-}
-
-// tcpInfo is what the sender's kernel said at the end of the window. The program
-// does not tell the path MTU, nor the congestion control where none was asked for.
+// tcpInfo returns the values of the sender's kernel at the end of the window. The program does not
+// report the path MTU, nor the congestion control unless one was requested.
 func tcpInfo(f figures, mss uint32, congestion string) *record.TCPInfo {
 	if mss == 0 {
 		return nil
 	}
 	return &record.TCPInfo{
-		Retransmits: uint32(min(f.retransmits, 1<<32-1)), RTT: f.last.rtt, RTTVar: f.last.rttVar,
-		Cwnd: uint32(min(f.last.cwnd<<10/uint64(mss), 1<<32-1)), SndMSS: mss, Congestion: congestion,
+		Retransmits: uint32(min(f.retransmits, 1<<32-1)), RTT: f.rtt, RTTVar: f.rttVar,
+		Cwnd: uint32(min(f.cwnd<<10/uint64(mss), 1<<32-1)), SndMSS: mss, Congestion: congestion,
 	}
 }
 
-// windowLimited compares the socket buffer with what was asked for. The kernel
-// doubles what it grants, for its own overhead (socket(7)).
+// windowLimited compares the socket buffer with the requested size. The kernel doubles the size it
+// grants, for its own overhead (socket(7)).
 func windowLimited(who string, r report) []record.Warning {
 	if r.granted >= 2*r.asked {
 		return nil
 	}
 	return []record.Warning{{Code: "window-limited", Text: fmt.Sprintf(
-		"%s: socket buffer of %d bytes asked for, %d granted: limited by net.core.wmem_max or rmem_max", who, r.asked, r.granted/2)}}
+		"%s: socket buffer of %d bytes requested, %d granted: limited by net.core.wmem_max or rmem_max", who, r.asked, r.granted/2)}}
 }
 
-// figures is what a flow did in the window.
+// figures are a flow's results in the window. Values that cannot be added up are those of the last
+// interval.
 type figures struct {
-	bytes, lost, sent, received, retransmits uint64
-	jitter                                   float64 // ms, in the last interval
-	last                                     interval
-	all                                      uint64 // bytes before the window, too
+	interval
+	all uint64 // including bytes before the window
 }
 
-// cut sums the intervals of a second from lead up to its end, which must all be
-// there. Sums over longer times, which the program prints at the end, are no
-// intervals.
+// add adds up the fields that are counts.
+func (v *interval) add(w interval) {
+	v.bytes += w.bytes
+	v.lost += w.lost
+	v.sent += w.sent
+	v.received += w.received
+	v.retransmits += w.retransmits
+	v.jitter += w.jitter
+}
+
+// cut sums the one-second intervals from lead to the end of the window, all of which must be
+// present. Lines for longer times, which the program prints at the end, are not intervals.
 func cut(intervals []interval, lead, window int) (f figures, err error) {
 	next := 0
 	for _, v := range intervals {
@@ -181,15 +184,97 @@ func cut(intervals []interval, lead, window int) (f figures, err error) {
 		if next <= lead {
 			continue
 		}
-		f.bytes += v.bytes
-		f.lost += v.lost
-		f.sent += v.sent
-		f.received += v.received
-		f.retransmits += v.retransmits
-		f.jitter, f.last = v.jitter, v
+		f.add(v)
+		f.jitter, f.cwnd, f.rtt, f.rttVar = v.jitter, v.cwnd, v.rtt, v.rttVar
 	}
 	if next < lead+window {
 		return f, fmt.Errorf("no interval from %d to %d s", next, next+1)
 	}
 	return f, nil
+}
+
+// ends are the two reports of one flow.
+type ends struct{ client, server *flow }
+
+// match finds the flows of each pair, in the order of the streams, in the reports of its client and
+// its server. If a network translates addresses, the server sees other addresses than the client
+// has. Most translation keeps the port, which identifies the flows that do not share it with
+// another. The remaining flows are assigned to the remaining clients, in their order, with a
+// warning unless all of them belong to one client.
+func match(job workload.Job, clients, servers []report, serverOf []int) ([][]ends, []record.Warning, error) {
+	streams := max(job.Options.Streams, 1)
+	all := make([][]ends, len(job.Pairs))
+	for i := range job.Pairs {
+		flows := clients[i].flows
+		if len(flows) != streams {
+			return nil, nil, fmt.Errorf("client %s: reports %d flows, want %d", job.Pairs[i].Client.Name(), len(flows), streams)
+		}
+		slices.SortFunc(flows, func(a, b flow) int { return cmp.Compare(a.id, b.id) })
+		for k := range flows {
+			all[i] = append(all[i], ends{client: &flows[k]})
+		}
+	}
+	var warnings []record.Warning
+	for n, first := range firsts(serverOf) {
+		var open []*ends // flows of the server's clients that have not been found
+		owner := map[*ends]int{}
+		for i := range all {
+			for k := range all[i] {
+				if e := &all[i][k]; serverOf[i] == n {
+					open, owner[e] = append(open, e), i
+				}
+			}
+		}
+		var left []*flow
+		for k := range servers[n].flows {
+			left = append(left, &servers[n].flows[k])
+		}
+		open, left = find(open, left, func(f *flow) netip.AddrPort { return f.local }, func(f *flow) netip.AddrPort { return f.peer })
+		open, left = find(open, left, func(f *flow) uint16 { return f.local.Port() }, func(f *flow) uint16 { return f.peer.Port() })
+		name := job.Pairs[first].Server.Name()
+		if len(left) < len(open) {
+			return nil, nil, fmt.Errorf("server %s: reports nothing about the flow from %v", name, open[len(left)].client.local)
+		}
+		mixed := false
+		for k, e := range open {
+			e.server = left[k]
+			mixed = mixed || owner[e] != owner[open[0]]
+		}
+		if mixed {
+			warnings = append(warnings, record.Warning{Code: "flows-mixed", Text: fmt.Sprintf(
+				"server %s sees different addresses than its clients have: its flows cannot be assigned to clients", name)})
+		}
+	}
+	return all, warnings, nil
+}
+
+// find joins the flows that have the same key at both ends, if no other flow has it, and returns
+// the rest of both. A server can report a peer a second time, when datagrams of it came late: the
+// first report is used.
+func find[K comparable](open []*ends, left []*flow, atClient, atServer func(*flow) K) ([]*ends, []*flow) {
+	clients, servers, ambiguous := map[K]int{}, map[K]*flow{}, map[K]bool{}
+	for _, e := range open {
+		k := atClient(e.client)
+		clients[k]++
+		ambiguous[k] = ambiguous[k] || clients[k] > 1
+	}
+	for _, f := range left {
+		k := atServer(f)
+		if servers[k] == nil {
+			servers[k] = f
+		} else if servers[k].peer != f.peer {
+			ambiguous[k] = true
+		}
+	}
+	found := map[*flow]bool{}
+	open = slices.DeleteFunc(open, func(e *ends) bool {
+		k := atClient(e.client)
+		if ambiguous[k] || servers[k] == nil {
+			return false
+		}
+		e.server = servers[k]
+		found[e.server] = true
+		return true
+	})
+	return open, slices.DeleteFunc(left, func(f *flow) bool { return found[f] })
 }

@@ -12,7 +12,7 @@ import (
 	"nettoll/workload/workloadtest"
 )
 
-// trial is what a transcript was made by: lead and window in seconds.
+// trial describes how a transcript was made: lead and window in seconds.
 type trial struct {
 	load         string
 	o            record.Options
@@ -47,7 +47,7 @@ func TestResult(t *testing.T) {
 	}{
 		{"tcp", trial{record.TCPStream, record.Options{}, 0, 1, "tcp.server.txt", []string{"tcp.client.txt"}},
 			[]uint64{1289942516}, 3291},
-		// The server numbers the flows the other way round.
+		// The server numbers the flows in the opposite order.
 		{"parallel", trial{record.TCPStream, record.Options{Streams: 2}, 0, 2, "tcp-parallel.server.txt", []string{"tcp-parallel.client.txt"}},
 			[]uint64{3522822204 + 3585409024, 3419865148 + 3656777728}, 0},
 		{"parallel after a warm-up", trial{record.TCPStream, record.Options{Streams: 2}, 1, 1, "tcp-parallel.server.txt", []string{"tcp-parallel.client.txt"}},
@@ -121,7 +121,7 @@ func TestResultErrors(t *testing.T) {
 		{"more streams asked for", trial{record.TCPStream, record.Options{Streams: 3}, 0, 1, "tcp.server.txt", []string{"tcp.client.txt"}}, nil, "reports 1 flows, want 3"},
 		{"a client that failed", two, func(o *program.Outcome) { o.Clients[0].Stderr = transcript(t, "killed.client.err") }, "tcp write failed: Connection reset by peer"},
 		{"a server that complained", two, func(o *program.Outcome) { o.Servers[0].Stderr = transcript(t, "congestion.server.err") }, "server s: Attempt to set"},
-		{"a server that said nothing", two, func(o *program.Outcome) { o.Servers[0].Stdout = "" }, "server s: reports nothing of the flow from 198.19.0.3:50524"},
+		{"a server that said nothing", two, func(o *program.Outcome) { o.Servers[0].Stdout = "" }, "server s: reports nothing about the flow from 198.19.0.3:50524"},
 		{"garbage", two, func(o *program.Outcome) { o.Clients[0].Stdout = "lorem ipsum" }, "reports 0 flows, want 1"},
 		{"more lost than sent", udp, func(o *program.Outcome) {
 			o.Servers[0].Stdout = strings.ReplaceAll(o.Servers[0].Stdout, "0/2501 ", "2502/2501 ")
@@ -139,8 +139,8 @@ func TestResultErrors(t *testing.T) {
 	}
 }
 
-// TestTranslatedAddresses has a network between the two that gives clients other
-// addresses, and other ports, too.
+// TestTranslatedAddresses has a network between the two that gives clients other addresses, and
+// other ports, too.
 func TestTranslatedAddresses(t *testing.T) {
 	translate := func(to string) func(o *program.Outcome) {
 		return func(o *program.Outcome) {
@@ -178,8 +178,7 @@ func TestTranslatedAddresses(t *testing.T) {
 	}
 }
 
-// TestMatchOfPeersSeenTwice has a server that reports a client's address twice, and a
-// stranger's.
+// TestMatchOfPeersSeenTwice has a server that reports a client's address twice, and a stranger's.
 func TestMatchOfPeersSeenTwice(t *testing.T) {
 	at := netip.MustParseAddrPort
 	server := report{flows: []flow{{id: 1, peer: at("198.18.0.9:7")}, {id: 2, peer: at("198.18.0.9:7")}, {id: 3, peer: at("198.18.0.3:5")}, {id: 4, peer: at("198.18.0.3:5")}, {id: 5, peer: at("198.18.0.4:5")}}}

@@ -1,21 +1,23 @@
 // Package iperf drives iperf 2 (https://sourceforge.net/projects/iperf2/), 2.1.
 //
-// One server for each address of a server's endpoint serves all who reach it there. The receiver's figure
-// counts: it is in the server's report, or in the client's of what the server sends,
-// interval by interval. Both print enhanced text (-e) in bytes (-f B), because the
-// CSV output (-y C) has times of a tenth of a second, calls the client's peer "::"
-// in full duplex, and knows nothing of retransmits. A flow of the server's report is
-// matched to its client by the client's address and port.
+// One server for each address of a server's endpoint serves all clients that reach it there. The
+// receiver's figures count: they are in the server's report or, for data that the server sends, in the
+// client's, interval by interval. Both print enhanced text (-e) in bytes (-f B), because the CSV output
+// (-y C) has times with a resolution of a tenth of a second, calls the client's peer "::" in full duplex,
+// and lacks retransmits. A flow of the server's report is matched to its client by the client's address
+// and port.
 //
-// Clients do not start quite together and flows do not end together. So every client
-// goes on for half a second after the window, and only the intervals between warm-up
-// and the end of the window count. The sums that the program prints are not read.
+// Clients do not start exactly together and flows do not end together. So every client continues for half
+// a second after the window, and only the intervals between warm-up and the end of the window count. The
+// sums that the program prints are not read.
 package iperf
 
 import (
 	"cmp"
 	"regexp"
+	"slices"
 	"strconv"
+	"syscall"
 	"time"
 
 	"nettoll/internal/program"
@@ -23,7 +25,7 @@ import (
 	"nettoll/workload"
 )
 
-// tested is the version of which there are transcripts.
+// tested is the version that has transcripts.
 const tested = "2.1.8"
 
 // Tool is iperf 2. Versions 2.0 print other columns.
@@ -45,14 +47,14 @@ var Tool = program.Tool{
 	Result: result,
 }
 
-// tail is how long clients go on after the window.
+// tail is how long clients continue after the window.
 const tail = 500 * time.Millisecond
 
-// unlimited is what datagrams are offered at that go as fast as they can, in bit/s.
-// The program takes 0 for a pause without end.
+// unlimited is the offered rate of datagrams that are sent as fast as possible, in bit/s. The program
+// takes 0 for an endless pause.
 const unlimited = "1000g"
 
-// both is what client and server must be told alike.
+// both returns the arguments that client and server have in common.
 func both(p program.Pair) []string {
 	o := p.Job.Options
 	args := []string{"-p", strconv.Itoa(p.Port), "-e", "-i", "1", "-f", "B"}
@@ -63,16 +65,7 @@ func both(p program.Pair) []string {
 		args = append(args, "-u")
 		o.MessageSize = cmp.Or(o.MessageSize, record.Datagram)
 	}
-	if o.MessageSize > 0 {
-		args = append(args, "-l", strconv.Itoa(o.MessageSize))
-	}
-	if o.Window > 0 {
-		args = append(args, "-w", strconv.Itoa(o.Window))
-	}
-	if o.Congestion != "" {
-		args = append(args, "-Z", o.Congestion)
-	}
-	return args
+	return slices.Concat(args, program.Given("-l", o.MessageSize), program.Given("-w", o.Window), program.Given("-Z", o.Congestion))
 }
 
 func server(p program.Pair) program.Server {
@@ -82,7 +75,8 @@ func server(p program.Pair) program.Server {
 	}
 	return program.Server{
 		Command: program.Command{Args: append([]string{"-s", "-B", p.Listen.Unmap().String()}, both(p)...)},
-		Listen:  p.Ports(protocol), Ending: program.Kill,
+		Listen:  p.Ports(protocol),
+		Ending:  syscall.SIGKILL, // it does not end when asked to, and has then already printed all figures that count
 	}
 }
 

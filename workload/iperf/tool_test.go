@@ -2,10 +2,10 @@ package iperf
 
 import (
 	"slices"
+	"syscall"
 	"testing"
 	"time"
 
-	"nettoll/internal/program"
 	"nettoll/internal/testutil"
 	"nettoll/record"
 	"nettoll/workload"
@@ -36,7 +36,8 @@ func TestArguments(t *testing.T) {
 	})
 }
 
-// TestServers wants one server at each address, on all CPUs of the set where it has several flows.
+// TestServers checks that there is one server at each address, on all CPUs of the set if it has
+// several flows.
 func TestServers(t *testing.T) {
 	pairs := []workload.Pair{workloadtest.Pair("c", "s", "198.18.0.1"), workloadtest.Pair("d", "s", "198.18.0.1"), workloadtest.Pair("e", "s", "198.18.0.5")}
 	job := workloadtest.Job(record.UDPStream, record.Options{}, pairs...)
@@ -46,7 +47,7 @@ func TestServers(t *testing.T) {
 		if !slices.Equal(client.Command.CPUs, want.client) || !slices.Equal(server.Command.CPUs, want.server) {
 			t.Errorf("client %d on CPUs %v, its server on %v", i, client.Command.CPUs, server.Command.CPUs)
 		}
-		if p := server.Listen; len(p) != 1 || p[0].At.Addr() != pairs[i].Listen || p[0].Protocol != "udp" || server.Ending != program.Kill {
+		if p := server.Listen; len(p) != 1 || p[0].At.Addr() != pairs[i].Listen || p[0].Protocol != "udp" || server.Ending != syscall.SIGKILL {
 			t.Errorf("server of client %d: %+v", i, server)
 		}
 	}

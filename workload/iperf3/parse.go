@@ -10,39 +10,25 @@ import (
 	"strconv"
 	"time"
 
+	"nettoll/internal/program"
 	"nettoll/record"
 	"nettoll/workload"
 )
 
-// figures is what one client measured.
+// figures are the results of one client.
 type figures struct {
-	seconds     float64 // of the receiver
-	streams     []stream
-	silent      []int   // streams of which nothing arrived, in a direction
-	retransmits *uint64 // where the program tells
-	datagrams   *datagrams
-	message     int        // bytes of a write
-	minor       int        // of the program's version
-	busy        [2]float64 // CPUs that client and server used
+	program.Figures
+	seconds float64    // of the receiver
+	silent  []int      // streams that received nothing, in one direction
+	minor   int        // minor number of the program's version
+	busy    [2]float64 // CPUs that client and server used
 }
 
-// stream is what arrived of one stream, of both directions where there are two.
-type stream struct {
-	bytes uint64
-	tcp   *record.TCPInfo
-}
-
-// datagrams are those of all streams in the window.
-type datagrams struct {
-	sent, received uint64
-	jitter         float64 // seconds
-}
-
-// parse reads what a client printed.
+// parse reads a client's output.
 func parse(job workload.Job, text, _ string) (figures, error) {
 	var o output
 	if err := json.Unmarshal([]byte(text), &o); err != nil {
-		return figures{}, fmt.Errorf("prints no JSON of iperf3 (tested with %s): %w", tested, err)
+		return figures{}, fmt.Errorf("did not print iperf3's JSON (tested with %s): %w", tested, err)
 	}
 	if o.Error != "" {
 		return figures{}, errors.New(o.Error)
@@ -51,21 +37,20 @@ func parse(job workload.Job, text, _ string) (figures, error) {
 	if !ok {
 		return figures{}, fmt.Errorf("unknown version %q: tested with %s", o.Start.Version, tested)
 	}
-	f := figures{minor: m, message: o.Start.TestStart.Block}
-	err := f.read(&o, job.Workload, max(job.Options.Streams, 1))
-	if err != nil {
+	f := figures{minor: m}
+	if err := f.read(&o, job); err != nil {
 		return figures{}, fmt.Errorf("output of version 3.%d (tested with %s): %w", m, tested, err)
 	}
 	return f, nil
 }
 
-func (f *figures) read(o *output, load string, streams int) error {
-	want := "TCP"
-	if load == record.UDPStream {
+func (f *figures) read(o *output, job workload.Job) error {
+	want, streams := "TCP", max(job.Options.Streams, 1)
+	if job.Workload == record.UDPStream {
 		want = "UDP"
 	}
 	if t := o.Start.TestStart; t.Protocol != want || t.Streams != streams {
-		return fmt.Errorf("test_start: %d streams of %q, asked for %d of %q", t.Streams, t.Protocol, streams, want)
+		return fmt.Errorf("test_start: %d streams of %q instead of %d of %q", t.Streams, t.Protocol, streams, want)
 	}
 	if o.End.Received == nil {
 		return errors.New("no field sum_received")
@@ -84,19 +69,26 @@ func (f *figures) read(o *output, load string, streams int) error {
 		}
 		f.busy[i] = v / 100
 	}
-	if load == record.UDPStream {
-		err = f.readDatagrams(o, streams)
+	f.Flows, f.Sums = make([]record.Flow, streams), map[string]float64{}
+	f.Crossed.Conns = uint64(streams)
+	if job.Workload == record.UDPStream {
+		err = f.readDatagrams(o, len(job.Pairs))
 	} else {
-		err = f.readStreams(o, load == record.TCPBidir, streams)
+		err = f.readStreams(o, job.Workload == record.TCPBidir)
 	}
 	if err != nil {
 		return err
 	}
-	for i, s := range f.streams {
-		if s.bytes == 0 && !slices.Contains(f.silent, i) {
+	for i := range f.Flows {
+		flow := &f.Flows[i]
+		flow.Message = o.Start.TestStart.Block
+		f.Bytes += flow.Bytes
+		if flow.Bytes == 0 && !slices.Contains(f.silent, i) {
 			f.silent = append(f.silent, i)
 		}
 	}
+	f.Crossed.Bytes = f.Bytes
+	f.Sums[record.Throughput] = float64(f.Bytes) * 8 / f.seconds
 	window := time.Duration(f.seconds * float64(time.Second))
 	if n := len(f.silent); n > 0 && !workload.Crowded(n, streams, window) {
 		return fmt.Errorf("stream %d: nothing was received", f.silent[0])
@@ -109,7 +101,7 @@ const firstThreaded = 16
 
 var versionText = regexp.MustCompile(`^iperf 3\.(\d+)`)
 
-// minor is the second number of a version such as "iperf 3.12".
+// minor returns the second number of a version such as "iperf 3.12".
 func minor(text string) (int, bool) {
 	m := versionText.FindStringSubmatch(text)
 	if m == nil {
@@ -119,7 +111,7 @@ func minor(text string) (int, bool) {
 	return n, err == nil
 }
 
-// number is a field that must be there, and be a number from zero up.
+// number returns the value of a field, which must be present and not negative.
 func number(field string, v *float64) (float64, error) {
 	switch {
 	case v == nil:
@@ -135,7 +127,7 @@ func count(field string, v *float64) (uint64, error) {
 	return uint64(n), err
 }
 
-// explain finds the program's own words for what went wrong.
+// explain returns the program's own error message.
 func explain(text string) string {
 	var o struct {
 		Error string `json:"error"`
@@ -146,17 +138,17 @@ func explain(text string) string {
 	return o.Error
 }
 
-// readStreams reads the connections. Where there are two directions the client's
-// come first, and the n-th of either are one stream.
-func (f *figures) readStreams(o *output, bidir bool, streams int) error {
-	directions := 1
+// readStreams reads the connections. If there are two directions the client's come first, and the
+// n-th of each make one stream.
+func (f *figures) readStreams(o *output, bidir bool) error {
+	streams, directions := len(f.Flows), 1
 	if bidir {
 		directions = 2
+		f.Crossed.Conns *= 2
 	}
 	if len(o.End.Streams) != streams*directions {
 		return fmt.Errorf("end: %d streams, want %d", len(o.End.Streams), streams*directions)
 	}
-	f.streams = make([]stream, streams)
 	var total [2]uint64
 	for i, e := range o.End.Streams {
 		if e.Receiver == nil || e.Sender == nil {
@@ -169,10 +161,10 @@ func (f *figures) readStreams(o *output, bidir bool, streams int) error {
 		if bytes == 0 {
 			f.silent = append(f.silent, i)
 		}
-		f.streams[i%streams].bytes += bytes
+		f.Flows[i%streams].Bytes += bytes
 		total[i/streams] += bytes
 		if i < streams {
-			f.streams[i].tcp = tcpInfo(o, e.Sender)
+			f.Flows[i].TCP = tcpInfo(o, e.Sender)
 		}
 	}
 	sums := []*span{o.End.Received, o.End.ReceivedReverse}
@@ -187,7 +179,7 @@ func (f *figures) readStreams(o *output, bidir bool, streams int) error {
 	return f.readRetransmits([]*span{o.End.Sent, o.End.SentReverse}[:directions])
 }
 
-// agree compares the sum that the program prints with that of the parts.
+// agree compares the sum that the program prints with the sum of the parts.
 func agree(sum *float64, parts uint64) error {
 	const tolerance = 0.02
 	n, err := number("sum_received: bytes", sum)
@@ -200,7 +192,7 @@ func agree(sum *float64, parts uint64) error {
 	return nil
 }
 
-// readRetransmits sums the senders', where all tell.
+// readRetransmits sums the senders' retransmits, if all report them.
 func (f *figures) readRetransmits(sent []*span) error {
 	sum := uint64(0)
 	for _, s := range sent {
@@ -216,12 +208,12 @@ func (f *figures) readRetransmits(sent []*span) error {
 		}
 		sum += n
 	}
-	f.retransmits = &sum
+	f.Sums[record.Retransmits] = float64(sum)
 	return nil
 }
 
-// tcpInfo is what the client's kernel said of a connection in the last interval in
-// which it sent. Of what the server sends it knows nothing.
+// tcpInfo returns the values of the client's kernel for a connection in the last interval in which
+// it sent. It has none for data that the server sends.
 func tcpInfo(o *output, sender *span) *record.TCPInfo {
 	if sender.Retransmits == nil || o.Start.MSS == 0 || o.Start.TestStart.Reverse != 0 {
 		return nil
@@ -243,10 +235,10 @@ func tcpInfo(o *output, sender *span) *record.TCPInfo {
 	return nil
 }
 
-// readDatagrams sums the intervals of the receiver that are not of the warm-up.
-// The sums at the end cannot be used: those of 3.12 count as lost what was lost
-// during the warm-up, and those of the streams have the sender's bytes.
-func (f *figures) readDatagrams(o *output, streams int) error {
+// readDatagrams sums the receiver's intervals after the warm-up. The sums at the end cannot be
+// used: those of 3.12 include the losses of the warm-up, and those of the streams have the sender's
+// bytes.
+func (f *figures) readDatagrams(o *output, clients int) error {
 	receiver := o
 	if o.Start.TestStart.Reverse == 0 {
 		receiver = o.Server
@@ -260,9 +252,8 @@ func (f *figures) readDatagrams(o *output, streams int) error {
 	if o.Start.TestStart.Block <= 0 {
 		return errors.New("test_start: no field blksize")
 	}
-	f.streams = make([]stream, streams)
-	f.datagrams = &datagrams{}
-	total := uint64(0)
+	streams := len(f.Flows)
+	var total, sent, received uint64
 	for _, i := range receiver.Intervals {
 		if len(i.Streams) != streams {
 			return fmt.Errorf("intervals: %d streams, want %d", len(i.Streams), streams)
@@ -274,11 +265,13 @@ func (f *figures) readDatagrams(o *output, streams int) error {
 			if s.Sender == nil || *s.Sender {
 				return errors.New("intervals: they are not the receiver's")
 			}
-			bytes, err := f.datagrams.add(s, o.Start.TestStart.Block)
+			packets, bytes, err := s.datagrams()
 			if err != nil {
 				return fmt.Errorf("intervals: stream %d: %w", k, err)
 			}
-			f.streams[k].bytes += bytes
+			sent += packets
+			received += bytes / uint64(o.Start.TestStart.Block)
+			f.Flows[k].Bytes += bytes
 			total += bytes
 		}
 	}
@@ -286,30 +279,29 @@ func (f *figures) readDatagrams(o *output, streams int) error {
 		return err
 	}
 	jitter, err := number("sum_received: jitter_ms", o.End.Received.Jitter)
-	f.datagrams.jitter = jitter / 1e3
+	f.Sums[record.Jitter] = jitter / 1e3 / float64(clients)
+	f.Sums[record.PacketRate] = float64(received) / f.seconds
+	f.Sent = float64(max(sent, received))
+	f.Lost = f.Sent - float64(received)
 	return err
 }
 
-// add counts an interval of a stream, of which it gives the bytes.
-func (d *datagrams) add(s span, block int) (bytes uint64, err error) {
-	packets, err := count("packets", s.Packets)
-	if err != nil {
-		return 0, err
+// datagrams returns how many were sent in an interval of a stream, and the bytes of those that
+// arrived.
+func (s span) datagrams() (packets, bytes uint64, err error) {
+	if packets, err = count("packets", s.Packets); err != nil {
+		return 0, 0, err
 	}
-	// A datagram that was lost in one interval can arrive in the next, which then has
-	// lost less than none.
+	// A datagram that counts as lost in one interval can arrive in the next, whose loss is then
+	// negative.
 	if s.Lost == nil || math.Abs(*s.Lost) >= 1<<53 {
-		return 0, errors.New("no field lost_packets")
+		return 0, 0, errors.New("no field lost_packets")
 	}
-	if bytes, err = count("bytes", s.Bytes); err != nil {
-		return 0, err
-	}
-	d.sent += packets
-	d.received += bytes / uint64(block)
-	return bytes, nil
+	bytes, err = count("bytes", s.Bytes)
+	return packets, bytes, err
 }
 
-// What is read of the output of -J. Pointers tell what is missing from what is zero.
+// The parts of the output of -J that are read. Pointers distinguish missing fields from zero.
 
 type output struct {
 	Start struct {
@@ -348,7 +340,7 @@ type endOfStream struct {
 	Receiver *span `json:"receiver"`
 }
 
-// span is a time and what happened in it, to a stream or to all of them.
+// span is a period and its counts, for one stream or for all of them.
 type span struct {
 	Socket      int      `json:"socket"`
 	Seconds     *float64 `json:"seconds"`
@@ -362,6 +354,64 @@ type span struct {
 	RTTVar      uint32   `json:"rttvar"`    // µs
 	PMTU        uint32   `json:"pmtu"`
 	Omitted     bool     `json:"omitted"`
-	// Sender, of an interval: this end sent. Of the end of a stream: the client did.
+	// Sender: in an interval, this end sent; in the end of a stream, the client did.
 	Sender *bool `json:"sender"`
+}
+
+// together combines the figures of all clients. Each receiver has a window of its own.
+func together(job workload.Job, o program.Outcome, all []figures) workload.Result {
+	r := program.Together(job, o, all)
+	for i, c := range all {
+		if n := len(c.silent); n > 0 {
+			r.Warnings = append(r.Warnings, workload.Starved(n, len(c.Flows)))
+		}
+		r.Warnings = append(r.Warnings, oneThread(job, i, c)...)
+	}
+	r.Warnings = append(r.Warnings, otherWindows(job, all)...)
+	return r
+}
+
+// otherWindows warns of receivers whose window differs from the requested one. It runs from one
+// timer of a process to another, and timers are late on an overloaded machine.
+func otherWindows(job workload.Job, clients []figures) []record.Warning {
+	const tolerance = 0.1
+	_, window := program.Window(job)
+	asked, n := window.Seconds(), 0
+	least, most := clients[0].seconds, clients[0].seconds
+	for _, c := range clients {
+		least, most = min(least, c.seconds), max(most, c.seconds)
+		if math.Abs(c.seconds-asked) > tolerance*asked {
+			n++
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	return []record.Warning{{Code: "other-window", Text: fmt.Sprintf(
+		"%d of %d clients measured windows of %.2f to %.2f s instead of %v: iperf3's timers were late, because the machine was busy with other work",
+		n, len(clients), least, most, window)}}
+}
+
+// busy is the share of a CPU that a thread uses when it has no time left.
+const busy = 0.95
+
+// oneThread warns of a client or server whose only thread has no time left for its several streams.
+// With one stream, any sender reaches that limit.
+func oneThread(job workload.Job, pair int, f figures) (all []record.Warning) {
+	streams := len(f.Flows)
+	if job.Workload == record.TCPBidir {
+		streams *= 2
+	}
+	if f.minor >= firstThreaded || streams == 1 {
+		return nil
+	}
+	p := job.Pairs[pair]
+	for i, process := range []string{"client " + p.Client.Name(), "server " + p.Server.Name()} {
+		if f.busy[i] >= busy {
+			all = append(all, record.Warning{Code: "generator-limited", Text: fmt.Sprintf(
+				"%s used %.0f %% of a CPU with the one thread that iperf3 3.%d has for all %d streams: the figures measure the generator more than the network (iperf3 3.%d and later have a thread for each)",
+				process, 100*f.busy[i], f.minor, streams, firstThreaded)})
+		}
+	}
+	return all
 }

@@ -1,18 +1,18 @@
 // Package iperf3 drives iperf3 (https://software.es.net/iperf/), 3.7 and later.
 //
-// The receiver's figure counts: sum_received and the receivers of the streams, as
-// the client's JSON output has them. Of datagrams these hold what was lost during the
-// warm-up in some versions, and nothing of the receiver's bytes for each stream, so
-// that the receiver's intervals are summed instead.
+// The receiver's figures count: sum_received and the receivers of the streams in the client's JSON
+// output. For datagrams, in some versions these include the losses of the warm-up and lack the
+// receiver's bytes for each stream, so the receiver's intervals are summed instead.
 //
-// A server of iperf3 serves one client at a time, so each client has its own, on a
-// port of its own that both the control connection and the data use. Up to 3.15 one
-// thread serves all streams of a client, since 3.16 each has one.
+// A server of iperf3 serves one client at a time, so each client has its own, on a port of its own
+// that both the control connection and the data use. Up to 3.15 one thread serves all streams of a
+// client, since 3.16 each stream has its own.
 package iperf3
 
 import (
 	"cmp"
 	"regexp"
+	"slices"
 	"strconv"
 
 	"nettoll/internal/program"
@@ -20,10 +20,10 @@ import (
 	"nettoll/workload"
 )
 
-// tested are the versions of which there are transcripts.
+// tested are the versions that have transcripts.
 const tested = "3.12 and 3.18"
 
-// Tool is iperf3. The first version to know --bidir is 3.7.
+// Tool is iperf3. The first version that knows --bidir is 3.7.
 var Tool = program.Tool{
 	Name: "iperf3",
 	Programs: []program.Program{{
@@ -58,14 +58,10 @@ func client(p program.Pair) program.Client {
 		"-t", strconv.Itoa(int(p.Window.Seconds())), "-i", "1",
 		"--connect-timeout", strconv.Itoa(connectTimeout),
 	}
-	if p.Lead > 0 {
-		args = append(args, "-O", strconv.Itoa(int(p.Lead.Seconds())))
-	}
+	args = append(args, program.Given("-O", int(p.Lead.Seconds()))...)
 	switch p.Job.Workload {
 	case record.TCPStream:
-		if o.Bandwidth > 0 {
-			args = append(args, "-b", strconv.Itoa(o.Bandwidth))
-		}
+		args = append(args, program.Given("-b", o.Bandwidth)...)
 	case record.TCPBidir:
 		args = append(args, "--bidir")
 	case record.UDPStream:
@@ -75,17 +71,8 @@ func client(p program.Pair) program.Client {
 			args = append(args, "--get-server-output")
 		}
 	}
-	for _, f := range []struct {
-		flag  string
-		value int
-	}{{"-P", o.Streams}, {"-l", o.MessageSize}, {"-w", o.Window}} {
-		if f.value > 0 {
-			args = append(args, f.flag, strconv.Itoa(f.value))
-		}
-	}
-	if o.Congestion != "" {
-		args = append(args, "-C", o.Congestion)
-	}
+	args = slices.Concat(args,
+		program.Given("-P", o.Streams), program.Given("-l", o.MessageSize), program.Given("-w", o.Window), program.Given("-C", o.Congestion))
 	if o.ZeroCopy {
 		args = append(args, "-Z")
 	}

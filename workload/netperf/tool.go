@@ -1,10 +1,9 @@
-// Package netperf drives netperf: its omni tests, with output selectors, so that
-// every figure comes with its name.
+// Package netperf drives netperf: its omni tests, with output selectors, so that every figure is
+// printed with its name.
 //
-// What one should know of its figures: it cannot leave out a warm-up; latencies are
-// whole microseconds, but for the mean; a request in a datagram that is lost stops
-// UDP_RR for the rest of its time, which makes the trial fail; and it resolves an
-// address only where there is one of its family beside the loopback's.
+// Limits of its figures: it cannot leave out a warm-up; latencies are whole microseconds, except
+// the mean; a lost datagram stops UDP_RR for the rest of its time, which makes the trial fail; and
+// it resolves an address only if the endpoint has one of the same family other than the loopback's.
 package netperf
 
 import (
@@ -25,7 +24,7 @@ import (
 // known is the version whose output the parser was written for.
 const known = "2.7.0"
 
-// Tool is netperf with its netserver. Debian has both in one package of its section non-free.
+// Tool is netperf with its netserver. Debian has both in one package of its non-free section.
 var Tool = program.Tool{
 	Name: "netperf",
 	Programs: []program.Program{
@@ -45,7 +44,7 @@ var Tool = program.Tool{
 	Times:    times,
 	Server:   server,
 	Client:   client,
-	Result:   program.Each(parse, together),
+	Result:   program.Each(parse, program.Together),
 	Failed:   explain,
 }
 
@@ -53,17 +52,17 @@ var Tool = program.Tool{
 type test struct {
 	name     string   // -t
 	reversed string   // -t with the server sending
-	asks     []string // output selectors, beside those of every test
+	asks     []string // output selectors, in addition to those of every test
 }
 
-// Output selectors of every test; netperf describes them in its manual under
-// "Omni Output Selectors".
+// Output selectors of every test; netperf describes them in its manual under "Omni Output
+// Selectors".
 var asksAlways = []string{
 	"PROTOCOL", "DIRECTION", "THROUGHPUT", "THROUGHPUT_UNITS", "ELAPSED_TIME",
 	"LOCAL_BYTES_SENT", "LOCAL_BYTES_RECVD", "REMOTE_BYTES_SENT", "REMOTE_BYTES_RECVD",
 }
 
-// Output selectors of some.
+// Output selectors of some tests.
 var (
 	asksTCP          = []string{"TRANSPORT_MSS", "LOCAL_TRANSPORT_RETRANS", "REMOTE_TRANSPORT_RETRANS", "LOCAL_CONG_CONTROL", "REMOTE_CONG_CONTROL"}
 	asksSizes        = []string{"LOCAL_SEND_SIZE", "LOCAL_RECV_SIZE", "REMOTE_SEND_SIZE", "REMOTE_RECV_SIZE"}
@@ -91,9 +90,8 @@ func times(job workload.Job, t *program.Trial) error {
 	return nil
 }
 
-// server is a netserver for one client, which serves it itself (-f). One that
-// has children ignores their ends, so that nobody could tell what CPU time those
-// used who have ended.
+// server returns a netserver for one client, which it serves itself (-f). A netserver that forks
+// ignores the ends of its children, so the CPU time of those that have ended could not be measured.
 func server(p program.Pair) program.Server {
 	return program.Server{Command: program.Command{Args: []string{
 		"-D", "-f", "-L", p.Listen.Unmap().String() + "," + p.Family()[1:], p.Family(), "-p", strconv.Itoa(p.Own[0]),
@@ -116,7 +114,7 @@ func client(p program.Pair) program.Client {
 		args = append(args, sizes(o.MessageSize)...)
 	case record.UDPStream:
 		args = append(args, sizes(datagramOf(p.Job))...)
-		args = append(args, "-R", "1") // netperf's datagrams otherwise do not pass a router
+		args = append(args, "-R", "1") // otherwise netperf's datagrams do not pass a router
 	default:
 		request, response := transactionOf(p.Job)
 		args = append(args, "-r", fmt.Sprintf("%d,%d", request, response))
@@ -133,10 +131,10 @@ func client(p program.Pair) program.Client {
 	return program.Client{Command: program.Command{Args: append(args, "-k", strings.Join(t.selectors(), ","))}}
 }
 
-// selectors is all that the test is asked to print.
+// selectors returns all output selectors of the test.
 func (t test) selectors() []string { return slices.Concat(asksAlways, t.asks) }
 
-// sizes sets what each end hands to a system call, in bytes.
+// sizes sets the size of each end's system calls, in bytes.
 func sizes(n int) []string {
 	if n == 0 {
 		return nil
@@ -147,19 +145,19 @@ func sizes(n int) []string {
 
 func datagramOf(job workload.Job) int { return cmp.Or(job.Options.MessageSize, record.Datagram) }
 
-// transactionOf is the payload of a request and of a response, in bytes.
+// transactionOf returns the payload of a request and of a response, in bytes.
 func transactionOf(job workload.Job) (request, response int) {
 	return max(job.Options.RequestSize, 1), max(job.Options.ResponseSize, 1)
 }
 
-// explain says of an address that netperf cannot resolve why that is.
+// explain explains why netperf cannot resolve an address.
 func explain(err error, job workload.Job) error {
 	if !strings.Contains(err.Error(), "getaddrinfo returned") {
 		return err
 	}
 	return &platform.Unsupported{
 		Feature: "netperf to " + job.Pairs[0].Addr.String(),
-		Option:  "an address of this family that is not the loopback's: netperf resolves addresses of no other families",
+		Option:  "a non-loopback address of this family: without one, netperf resolves no address of the family",
 		Remedy:  "measure this network with another tool",
 		Err:     err,
 	}

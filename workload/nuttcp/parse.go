@@ -16,18 +16,18 @@ import (
 var (
 	saysEnd   = regexp.MustCompile(`^nuttcp-([tr]): (.*)$`) // of the transmitter or receiver
 	saysStart = regexp.MustCompile(`^v(\d\S*): socket$`)
-	// knownField is what nuttcp prints when asked for all. "stats" is the rest of its
-	// line, which is for people.
+	// knownField matches the fields that nuttcp prints in full verbosity. "stats" is the rest of
+	// its line, which is meant for people.
 	knownField = regexp.MustCompile(`^(buflen|nstream|port|mode|host|time_limit|connect|accept|mss|rtt_ms|` +
 		`(send|receive)_window_(size|avail)|rate_limit|rate_unit|rate_mode|pps_rate|reporting_interval|` +
 		`megabytes|real_sec|real_seconds|rate_KBps|rate_Mbps|cpu_seconds|KB_per_cpu_second|retrans|` +
 		`io_calls|msec_per_call|calls_per_sec|drop|pkt|data_loss|stats)$`)
 )
 
-// output is the fields KEY=VALUE that one nuttcp printed of itself and of the other end.
+// output is the fields KEY=VALUE that one nuttcp printed about itself and about the other end.
 type output struct {
 	transmitter, receiver map[string]string
-	reports               []map[string]string // of the receiver, one a second
+	reports               []map[string]string // of the receiver, one per second
 }
 
 func read(text string) (output, error) {
@@ -62,28 +62,17 @@ func read(text string) (output, error) {
 	return o, nil
 }
 
-// megabyte is nuttcp's, in bytes.
+// megabyte is nuttcp's unit, in bytes.
 const megabyte = 1 << 20
 
-// figures is what one nuttcp measured, in base units.
-type figures struct {
-	seconds        float64
-	bytes          uint64 // payload received in the window
-	all            uint64 // payload received in its life
-	packets, drops uint64 // datagrams in the window, those that are missing among them
-	retransmits    float64
-	roundTrip      float64 // when it connected, in seconds
-	mss            uint64
-}
-
-// parse reads the output of one nuttcp. The window begins after so many reports of
-// the receiver as the lead has seconds.
-func parse(job workload.Job, text, _ string) (m figures, err error) {
+// parse reads the output of one nuttcp. The window begins after as many reports of the receiver as
+// the lead has seconds.
+func parse(job workload.Job, text, _ string) (f program.Figures, err error) {
 	before, length := program.Window(job)
 	lead, window := int(before/time.Second), int(length/time.Second)
 	o, err := read(text)
 	if err != nil {
-		return m, err
+		return f, err
 	}
 	mode := "tcp"
 	if datagrams(job) {
@@ -93,88 +82,81 @@ func parse(job workload.Job, text, _ string) (m figures, err error) {
 	r := &program.Reader{Program: "nuttcp", Known: "version " + known + " is known to work", Most: 1 << 43, Fields: o.receiver}
 	r.Is("mode", mode)
 	r.Is("nstream", "1")
-	m.all = uint64(r.Number("megabytes") * megabyte)
+	all := uint64(r.Number("megabytes") * megabyte)
 	r.Fields = o.transmitter
 	if n := sizeOf(job); n > 0 {
 		r.Is("buflen", strconv.Itoa(n))
 	}
 	if len(o.reports) < lead+window {
-		r.Fail("reported %d seconds, %d are wanted", len(o.reports), lead+window)
+		r.Fail("reported %d seconds instead of %d", len(o.reports), lead+window)
 	}
 	if r.Err != nil {
-		return m, r.Err
+		return f, r.Err
 	}
+	seconds := 0.0
 	for _, report := range o.reports[lead : lead+window] {
 		r.Fields = report
-		m.add(r, job)
+		seconds += add(&f, r, job)
 	}
-	if m.bytes == 0 || m.bytes > m.all+megabyte {
-		r.Fail("received %d bytes in the window, and %d in all", m.bytes, m.all)
+	if f.Bytes == 0 || f.Bytes > all+megabyte {
+		r.Fail("received %d bytes in the window, and %d in all", f.Bytes, all)
 	}
-	m.all = max(m.all, m.bytes) // which is rounded
-	if !datagrams(job) {
-		m.connection(r, o)
+	f.Crossed = workload.Crossed{Bytes: max(all, f.Bytes), Conns: 1} // all is rounded
+	f.Flows = []record.Flow{{Bytes: f.Bytes}}
+	f.Sums = map[string]float64{record.Throughput: float64(f.Bytes) * 8 / seconds}
+	if datagrams(job) {
+		f.Sums[record.PacketRate] = (f.Sent - f.Lost) / seconds
+		f.Offered = f.Sent * float64(sizeOf(job)) * 8 / seconds
+	} else {
+		connection(&f, r, o)
 	}
-	return m, r.Err
+	return f, r.Err
 }
 
-// add adds a report of the receiver. The rate has more digits than the time.
-func (m *figures) add(r *program.Reader, job workload.Job) {
+// add adds a report of the receiver, and returns its seconds. The rate has more digits than the
+// time.
+func add(f *program.Figures, r *program.Reader, job workload.Job) float64 {
 	seconds, size, rate := r.Number("real_sec"), r.Number("megabytes"), r.Number("rate_Mbps")
 	bits := size * megabyte * 8
 	if math.Abs(bits-rate*1e6*seconds) > 0.05*bits+1e4 {
-		r.Fail("says %v Mbit/s, but received %v MiB in %v s", rate, size, seconds)
+		r.Fail("reported %v Mbit/s, but received %v MiB in %v s", rate, size, seconds)
 	}
 	if rate > 0 {
 		seconds = bits / rate / 1e6
 	}
-	m.seconds += seconds
 	if !datagrams(job) {
-		m.bytes += uint64(size * megabyte)
-		return
+		f.Bytes += uint64(size * megabyte)
+		return seconds
 	}
-	packets, drops := r.Count("pkt"), r.Count("drop")
+	packets, drops := r.Count("pkt"), r.Count("drop") // the packets include the missing ones
 	if drops > packets {
-		r.Fail("says that %d of %d datagrams are missing", drops, packets)
+		r.Fail("reported %d of %d datagrams as missing", drops, packets)
 	}
-	m.packets += packets
-	m.drops += drops
-	m.bytes += (packets - drops) * uint64(sizeOf(job))
+	f.Sent, f.Lost = f.Sent+float64(packets), f.Lost+float64(drops)
+	f.Bytes += (packets - drops) * uint64(sizeOf(job))
+	return seconds
 }
 
-// connection reads what is told of the TCP connection: the round trip time by the
-// end that connects, the rest by the one that transmits.
-func (m *figures) connection(r *program.Reader, o output) {
+// connection reads the values of the TCP connection: the round-trip time is measured during the
+// connect and reported by the end that connects, the rest by the end that transmits.
+func connection(f *program.Figures, r *program.Reader, o output) {
 	r.Fields = o.transmitter
-	m.retransmits = r.Number("retrans")
-	m.mss = r.Count("mss")
+	retransmits, mss := r.Number("retrans"), r.Count("mss")
 	if _, connects := o.transmitter["connect"]; !connects {
 		r.Fields = o.receiver
 	}
-	m.roundTrip = r.Number("rtt_ms") / 1e3
+	roundTrip := r.Number("rtt_ms") / 1e3 // seconds
+	f.Sums[record.Retransmits] = retransmits
+	f.Flows[0].TCP = &record.TCPInfo{Retransmits: uint32(retransmits), RTT: uint32(roundTrip * 1e6), SndMSS: uint32(mss)}
 }
 
-// together puts the figures of all clients together.
-func together(job workload.Job, o program.Outcome, all []figures) workload.Result {
-	var clients []program.Figures
-	offered := 0.0
-	for _, m := range all {
-		f := program.Figures{
-			Flows: []record.Flow{{Bytes: m.bytes}}, Crossed: workload.Crossed{Bytes: m.all, Conns: 1}, Bytes: m.bytes,
-			Sums: map[string]float64{record.Throughput: float64(m.bytes) * 8 / m.seconds},
-			Sent: float64(m.packets), Lost: float64(m.drops),
-		}
-		if datagrams(job) {
-			f.Sums[record.PacketRate] = float64(m.packets-m.drops) / m.seconds
-		} else {
-			f.Sums[record.Retransmits] = m.retransmits
-			f.Flows[0].TCP = &record.TCPInfo{Retransmits: uint32(m.retransmits), RTT: uint32(m.roundTrip * 1e6), SndMSS: uint32(m.mss)}
-		}
-		offered += float64(m.packets) * float64(sizeOf(job)) * 8 / m.seconds
-		clients = append(clients, f)
+// together combines the figures of all clients.
+func together(job workload.Job, o program.Outcome, all []program.Figures) workload.Result {
+	r := program.Together(job, o, all)
+	asked, offered := float64(job.Options.Bandwidth*len(all)), 0.0
+	for _, f := range all {
+		offered += f.Offered
 	}
-	r := program.Together(job, o, clients)
-	asked := float64(job.Options.Bandwidth * len(all))
 	r.Warnings = append(r.Warnings, program.Pace(asked, offered, fmt.Sprintf("%.4g bit/s of payload", asked))...)
 	return r
 }

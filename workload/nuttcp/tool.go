@@ -1,8 +1,7 @@
 // Package nuttcp drives nuttcp.
 //
-// The receiver reports every second, so that warm-up and tail can be cut off: it
-// runs a second longer than it is measured. It has one stream here, since each would
-// need a port of its own.
+// The receiver reports every second, so that warm-up and tail can be cut off: it runs for a second
+// longer than the measurement. It has one stream here, since each would need a port of its own.
 package nuttcp
 
 import (
@@ -18,7 +17,7 @@ import (
 // known is the version whose output the parser was written for.
 const known = "6.1.2"
 
-// Tool is nuttcp. A server that stays in the foreground is for one client at a time.
+// Tool is nuttcp. A server that stays in the foreground serves one client at a time.
 var Tool = program.Tool{
 	Name:     "nuttcp",
 	Programs: []program.Program{{Name: "nuttcp", Package: "nuttcp", Flag: "-V", Says: regexp.MustCompile(`(?m)^nuttcp-(\d\S*)$`)}},
@@ -34,14 +33,14 @@ var Tool = program.Tool{
 	Result: program.Each(parse, together),
 }
 
-// tail is how much longer nuttcp runs than it is measured: the report of the last
-// second of its life comes only sometimes.
+// tail is how much longer nuttcp runs than it measures: the report of its last second is not always
+// printed.
 const tail = time.Second
 
-// datagrams says whether the payload travels in datagrams.
+// datagrams reports whether the payload travels in datagrams.
 func datagrams(job workload.Job) bool { return job.Workload == record.UDPStream }
 
-// sizeOf is what a write takes, in bytes; 0 is nuttcp's own.
+// sizeOf returns the size of a write in bytes; 0 is nuttcp's default.
 func sizeOf(job workload.Job) int {
 	if n := job.Options.MessageSize; n > 0 || !datagrams(job) {
 		return n
@@ -53,8 +52,8 @@ func server(p program.Pair) program.Server {
 	return program.Server{Command: program.Command{Args: []string{p.Family(), "-S", "--nofork", "--no3rdparty", "-P", strconv.Itoa(p.Own[0])}}}
 }
 
-// client asks for reports of the receiver every second, and for all that both
-// ends can tell.
+// client requests reports of the receiver every second, and all the values that both ends can
+// report.
 func client(p program.Pair) program.Client {
 	o := p.Job.Options
 	args := []string{
@@ -72,15 +71,15 @@ func client(p program.Pair) program.Client {
 		args = append(args, "-w"+kib, "-ws"+kib)
 	}
 	if o.Reverse {
-		args = append(args, "-r", "-F") // -F: the client connects all the same
+		args = append(args, "-r", "-F") // -F: the client connects nevertheless
 	}
 	return program.Client{Command: program.Command{Args: append(args, p.Addr.String())}}
 }
 
-// kilobits is a rate in bit/s as nuttcp takes it.
+// kilobits returns a rate given in bit/s in nuttcp's format.
 func kilobits(bandwidth int) string {
 	if bandwidth == 0 {
-		return "u" // as fast as it goes
+		return "u" // as fast as possible
 	}
 	return strconv.Itoa(max(1, bandwidth/1000))
 }

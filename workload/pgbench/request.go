@@ -5,15 +5,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,40 +21,52 @@ import (
 	"nettoll/internal/program"
 )
 
-// procedure is the name by which agents know what a client does.
+// procedure is the name under which agents serve the work of a client.
 const procedure = "pgbench.request"
 
-// request says what a client is to do.
+// request is the work of a client.
 type request struct {
 	To     netip.AddrPort
 	Lead   time.Duration // before the window
 	Window time.Duration
 }
 
-// Handlers are the agent's half.
+// Handlers returns the agent's half.
 func Handlers() map[string]agent.Handler {
 	return map[string]agent.Handler{procedure: program.Procedure[request](transact).Handler()}
 }
 
-// transact runs pgbench when the server lets clients in, and adds to what it prints what its
-// log says of the window.
+// transact runs pgbench when the server accepts clients, and appends to its output a summary of its
+// log for the window.
 func transact(ctx context.Context, c *program.Course, r request) (program.Output, error) {
 	if err := r.admitted(ctx); err != nil {
 		return program.Output{}, fmt.Errorf("wait for the server at %v: %w", r.To, err)
 	}
-	said := ""
+	var said logged
 	o, err := c.RunIn(ctx, c.Command, nil, func(dir string) (err error) {
 		said, err = r.logged(dir)
 		return err
 	})
-	o.Stdout += said
+	if err != nil {
+		return o, err
+	}
+	text, err := json.Marshal(said)
+	o.Stdout += loggedMark + string(text) + "\n"
 	return o, err
 }
 
-// admitted returns when the server lets clients in: it listens before that, and says then
-// that it cannot connect now.
+// logged is a summary of pgbench's log for the window: the transactions of each connection, and how
+// often each latency occurred, in microseconds.
+type logged struct {
+	Lines, Microseconds int64 // Lines are of the whole log, Microseconds are the length of the window
+	Clients, Latencies  program.Histogram
+	Unknown             string `json:",omitempty"` // a line that is not a transaction
+}
+
+// admitted returns when the server accepts clients: it listens earlier than that, and then answers
+// that it cannot accept connections yet.
 func (r request) admitted(ctx context.Context) error {
-	const cannotConnectNow = "57P03" // of PostgreSQL's error codes
+	const cannotConnectNow = "57P03" // one of PostgreSQL's error codes
 	for {
 		switch code, err := r.knock(ctx); {
 		case err != nil:
@@ -73,8 +84,8 @@ func (r request) admitted(ctx context.Context) error {
 	}
 }
 
-// knock begins a connection and gives the code of the error that it is answered with, or
-// nothing where it is asked for a password. It speaks PostgreSQL's protocol 3.0.
+// knock begins a connection and returns the code of the server's error, or "" if the server asks for a
+// password. It uses PostgreSQL's protocol 3.0.
 func (r request) knock(ctx context.Context) (code string, err error) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", r.To.String())
 	if err != nil {
@@ -86,7 +97,7 @@ func (r request) knock(ctx context.Context) (code string, err error) {
 	if _, err := conn.Write(append(binary.BigEndian.AppendUint32(nil, uint32(4+len(hello))), hello...)); err != nil {
 		return "", err
 	}
-	head := make([]byte, 5) // kind and length, with itself
+	head := make([]byte, 5) // kind and length, which includes itself
 	if _, err := io.ReadFull(conn, head); err != nil {
 		return "", err
 	}
@@ -96,7 +107,7 @@ func (r request) knock(ctx context.Context) (code string, err error) {
 	case head[0] == 'R':
 		return "", nil
 	case head[0] != 'E' || length < 4 || length > most:
-		return "", fmt.Errorf("it answers %q, and is no PostgreSQL server", head)
+		return "", fmt.Errorf("it answered %q: it is not a PostgreSQL server", head)
 	}
 	body := make([]byte, length-4)
 	if _, err := io.ReadFull(conn, body); err != nil {
@@ -110,57 +121,47 @@ func (r request) knock(ctx context.Context) (code string, err error) {
 	return "unknown", nil
 }
 
-// logged reads pgbench's logs twice, and says how often each latency occurred in the window,
-// and what each connection did. There is a log for each of its threads.
-func (r request) logged(dir string) (string, error) {
+// logged reads pgbench's logs twice: first to find the window, then to count the transactions in it.
+// There is a log for each of its threads.
+func (r request) logged(dir string) (said logged, err error) {
 	logs, err := filepath.Glob(filepath.Join(dir, "log.*"))
 	if err != nil || len(logs) == 0 {
-		return "", errors.Join(errors.New("there is no log"), err)
+		return said, errors.Join(errors.New("there is no log"), err)
 	}
-	var lines, first, last int64
+	var first, last int64
 	err = eachOf(logs, func(t transaction) {
-		if begin := t.end - t.latency; lines == 0 || begin < first {
+		if begin := t.end - t.latency; said.Lines == 0 || begin < first {
 			first = begin
 		}
-		lines, last = lines+1, max(last, t.end)
+		said.Lines, last = said.Lines+1, max(last, t.end)
 	})
 	if unknown := (unknownLine)(""); errors.As(err, &unknown) {
-		return unknownMark + string(unknown) + "\n", nil
+		return logged{Unknown: string(unknown)}, nil
 	}
 	if err != nil {
-		return "", err
+		return said, err
 	}
 	from := first + r.Lead.Microseconds()
 	to := min(last, from+r.Window.Microseconds())
-	clients, latencies := program.Histogram{}, program.Histogram{}
+	said.Microseconds, said.Clients, said.Latencies = to-from, program.Histogram{}, program.Histogram{}
 	err = eachOf(logs, func(t transaction) {
 		if t.end > from && t.end <= to {
-			clients[t.client]++
-			latencies[t.latency]++
+			said.Clients[t.client]++
+			said.Latencies[t.latency]++
 		}
 	})
-	return fmt.Sprintf("%slines=%d us=%d\n%s%s\n%s%s\n", windowMark, lines, to-from, clientsMark, told(clients), latencyMark, told(latencies)), err
+	return said, err
 }
 
-// told is how often each value occurred, as parseCounts reads it.
-func told(h program.Histogram) string {
-	var b strings.Builder
-	for _, v := range slices.Sorted(maps.Keys(h)) {
-		fmt.Fprintf(&b, " %d:%d", v, h[v])
-	}
-	return b.String()
-}
-
-// transaction is a line of pgbench's log: the connection, its latency and its end in
-// microseconds.
+// transaction is a line of pgbench's log: the connection, its latency and its end in microseconds.
 type transaction struct{ client, latency, end int64 }
 
-// unknownLine is one that is no transaction.
+// unknownLine is a line that is not a transaction.
 type unknownLine string
 
 func (u unknownLine) Error() string { return fmt.Sprintf("unknown line %q", string(u)) }
 
-// eachOf gives all transactions of logs.
+// eachOf calls do for all transactions of the logs.
 func eachOf(logs []string, do func(transaction)) error {
 	for _, path := range logs {
 		f, err := os.Open(path)
@@ -181,8 +182,8 @@ func eachOf(logs []string, do func(transaction)) error {
 	return nil
 }
 
-// parseLine reads a line: connection, number, latency in microseconds, script, and the time
-// of the end in seconds and microseconds.
+// parseLine reads a line: connection, number, latency in microseconds, script, and the time of the end
+// in seconds and microseconds.
 func parseLine(line string) (transaction, error) {
 	f := strings.Fields(line)
 	if len(f) != 6 {

@@ -1,22 +1,28 @@
 // Package pgbench drives a PostgreSQL server with pgbench, which comes with it
-// (https://www.postgresql.org/docs/15/pgbench.html). A transaction is a prepared
-// select of one row by its key, out of 100,000, all of which are in the server's memory.
+// (https://www.postgresql.org/docs/15/pgbench.html). A transaction is a prepared select of one row
+// by its key, out of 100,000, all of which are in the server's memory.
 //
-// Each client is a pgbench of its own with as many connections as there are streams,
-// one if nothing is said, each with one transaction at a time: a closed loop. Making
-// the connections does not count. Transactions and their latencies are those in
-// pgbench's log that ended in the window; they are exact to the microsecond.
-// Payload is the server's answers, without column names: 37 bytes each.
+// Each client is a separate pgbench with as many connections as there are streams, one by default,
+// each with one transaction at a time: a closed loop. Making the connections does not count.
+// Transactions and their latencies are those in pgbench's log that ended in the window; they are
+// exact to the microsecond. Payload is the server's answers, without column names: 37 bytes each.
 //
-// Each trial has a database of its own, in memory, that takes about a second to make, and a
+// Each trial has a database of its own, in memory, which takes about a second to make, and a
 // password of its own. The server writes nothing to the disk.
 package pgbench
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"nettoll/internal/program"
@@ -32,7 +38,7 @@ const (
 	debianPackage = "postgresql"
 )
 
-// saysVersion takes "postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)".
+// saysVersion matches "postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)".
 var saysVersion = regexp.MustCompile(`\(PostgreSQL\) (\d\S*)`)
 
 // Tool is pgbench with the server postgres.
@@ -47,23 +53,23 @@ var Tool = program.Tool{
 	Times:  times,
 	Server: server,
 	Client: client,
-	Result: program.Each(parse, together),
+	Result: program.Each(parse, program.Together),
 	Find:   find,
 	Pack:   pack,
 }
 
-// lateness is about how long a client takes to its first transaction.
+// lateness is about how long a client takes until its first transaction.
 const lateness = 50 * time.Millisecond
 
 func times(_ workload.Job, t *program.Trial) error {
 	t.Lead += lateness
-	// The log is read after the window, at about a million lines a second.
+	// The log is read after the window, at about a million lines per second.
 	t.Tail = t.Lead + t.Window
 	return nil
 }
 
-// tables is what pgbench -i makes at scale 1, but for the history, which its
-// read-only transactions do not need.
+// tables creates the tables of pgbench -i at scale 1, except the history, which its read-only
+// transactions do not need.
 const tables = `create table pgbench_branches(bid int primary key, bbalance int, filler char(88));
 insert into pgbench_branches values (1, 0);
 create table pgbench_accounts(aid int not null, bid int, abalance int, filler char(84));
@@ -72,19 +78,19 @@ alter table pgbench_accounts add primary key (aid);
 vacuum freeze analyze;
 `
 
-// spare is how many connections a server takes beyond those of the clients: three are
-// kept for administrators.
+// spare is how many connections a server accepts in addition to those of the clients: three are
+// reserved for administrators.
 const spare = 10
 
-// perSecond is how many connections pgbench can be relied on to make in a second. It
-// makes one after the other, in the time that it was given for all.
+// perSecond is how many connections per second pgbench can be relied on to make. It makes one after
+// the other, and the time for this is part of the time that it is given for the whole run.
 const perSecond = 50
 
-// user is the name of the only one that the database has.
+// user is the name of the database's only user.
 const user = "postgres"
 
-// settings of a server whose files are in memory, and whose data nobody wants to keep. Its
-// only connections are those of TCP. Times of day are of no use to it.
+// settings of a server whose files are in memory, and whose data need not be kept. It accepts
+// connections over TCP only. It does not need time zones.
 const settings = `listen_addresses = '%s'
 port = %d
 max_connections = %d
@@ -103,7 +109,7 @@ jit = off
 log_min_messages = fatal
 `
 
-// server makes its database anew, and refuses to be root.
+// server makes its database anew. Its programs refuse to run as root.
 func server(p program.Pair) program.Server {
 	return program.Server{
 		Command: program.Command{Args: []string{"-D", data, "-c", "config_file=postgresql.conf"}},
@@ -125,7 +131,7 @@ func server(p program.Pair) program.Server {
 	}
 }
 
-// data is the directory of the database, in that of the server.
+// data is the directory of the database, below that of the server.
 const data = "data"
 
 func client(p program.Pair) program.Client {
@@ -143,4 +149,86 @@ func client(p program.Pair) program.Client {
 		Procedure: procedure,
 		Params:    request{To: netip.AddrPortFrom(p.Addr, uint16(p.Port)), Lead: lead, Window: window},
 	}
+}
+
+// versions is where Debian installs the programs of each version, outside of PATH.
+const versions = "/usr/lib/postgresql/*/bin/postgres"
+
+// find finds the programs. Those that are not given are those of Debian's newest version, or else
+// those in PATH. (Debian's pgbench in PATH is a script that selects a version.)
+func find(given program.Paths) (found program.Paths, err error) {
+	all, _ := filepath.Glob(versions)
+	newest := ""
+	if len(all) > 0 {
+		newest = slices.MaxFunc(all, func(a, b string) int { return cmp.Compare(major(a), major(b)) })
+	}
+	found = program.Paths{pgbench: given[pgbench], postgres: cmp.Or(given[postgres], newest)}
+	look := func(name string) {
+		if err == nil {
+			found[name], err = found.Find(program.Program{Name: name, Package: debianPackage})
+		}
+	}
+	look(postgres)
+	bin := filepath.Dir(found[postgres])
+	found[initdb] = filepath.Join(bin, initdb)
+	if beside := filepath.Join(bin, pgbench); found[pgbench] == "" {
+		if _, missing := os.Stat(beside); missing == nil {
+			found[pgbench] = beside
+		}
+	}
+	look(pgbench)
+	look(initdb)
+	return found, err
+}
+
+// major returns the version in a path such as /usr/lib/postgresql/15/bin/postgres.
+func major(path string) float64 {
+	v, _ := strconv.ParseFloat(filepath.Base(filepath.Dir(filepath.Dir(path))), 64) // 0 if it is not a number
+	return v
+}
+
+// shell is used by initdb to run the server (popen(3)): pgbench is the only tool that puts a shell
+// into images.
+const shell = "/bin/sh"
+
+// libraries are those that the server loads during initdb.
+var libraries = []string{"plpgsql.so", "dict_snowball.so"}
+
+// pack includes the files next to the server from which a new database is made.
+func pack(found program.Paths) (pack workload.Pack, err error) {
+	bin := filepath.Dir(found[postgres])
+	pack.Programs = []string{found[pgbench], found[postgres], found[initdb], shell}
+	share, err := installed(bin, "--sharedir")
+	if err != nil {
+		return pack, err
+	}
+	lib, err := installed(bin, "--pkglibdir")
+	if err != nil {
+		return pack, err
+	}
+	pack.Data = []string{share}
+	for _, name := range libraries {
+		pack.Data = append(pack.Data, filepath.Join(lib, name))
+	}
+	return pack, nil
+}
+
+// installed asks pg_config, which is next to the server or in PATH, for a folder of the
+// installation.
+func installed(bin, flag string) (string, error) {
+	const config = "pg_config"
+	path := filepath.Join(bin, config)
+	if _, err := exec.LookPath(path); err != nil {
+		if path, err = (program.Paths{}).Find(program.Program{Name: config, Package: debianPackage}); err != nil {
+			return "", err
+		}
+	}
+	said, err := program.Say(context.Background(), path, flag)
+	if err != nil {
+		return "", err
+	}
+	if !filepath.IsAbs(said) || strings.Contains(said, "\n") {
+		return "", fmt.Errorf("%s %s printed %q, which is not a folder", path, flag, said)
+	}
+	return said, nil
 }

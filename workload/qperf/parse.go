@@ -13,19 +13,19 @@ import (
 
 var (
 	saysField = regexp.MustCompile(`^    (\w+) += +(\S+)(?: (.*))?$`)
-	// knownField is what qperf prints with the verbosity that it is asked for. Figures
-	// that are zero it leaves out.
+	// knownField matches the fields that qperf prints at the requested verbosity. It omits figures
+	// that are zero.
 	knownField = regexp.MustCompile(`^(bw|send_bw|recv_bw|latency|msg_rate|msg_size|port|sock_buf_size|time|timeout|send_cost|recv_cost|` +
 		`(loc|rem)_(cpus_\w+|real_time|cpu_time|(send|recv)_(bytes|msgs|errors)))$`)
 )
 
-// units are those of the fields that are read, and that qperf prints in one.
+// units are those of the fields that are read and that qperf prints in a fixed unit.
 var units = map[string]string{
 	"msg_size": "bytes", "bw": "bits/sec", "recv_bw": "bits/sec", "latency": "ns", "loc_real_time": "ns", "rem_real_time": "ns",
 	"loc_recv_bytes": "bytes", "rem_recv_bytes": "bytes", "loc_send_msgs": "", "loc_recv_msgs": "", "rem_recv_msgs": "",
 }
 
-// read takes the lines of a test apart.
+// read parses the lines of a test.
 func read(test, text string) (map[string]string, error) {
 	strange := func(line string) error {
 		return fmt.Errorf("qperf printed %.80q, which is unknown; version %s is known to work", line, known)
@@ -46,7 +46,7 @@ func read(test, text string) (map[string]string, error) {
 				return nil, strange(line)
 			}
 			if want, read := units[name]; read && unit != want {
-				return nil, fmt.Errorf("qperf says %s in %.20q, not in %q; version %s is known to work", name, unit, want, known)
+				return nil, fmt.Errorf("qperf reported %s in %.20q, not in %q; version %s is known to work", name, unit, want, known)
 			}
 			f[name] = m[2]
 		}
@@ -54,100 +54,83 @@ func read(test, text string) (map[string]string, error) {
 	return f, nil
 }
 
-// count is a whole number that is not zero.
+// count returns a whole number that is not zero.
 func count(r *program.Reader, name string) uint64 {
 	n := r.Positive(name)
 	if n != math.Trunc(n) || n >= 1<<63 {
-		r.Fail("says %s=%v, which is no count", name, n)
+		r.Fail("reported %s=%v, which is not a count", name, n)
 	}
 	return uint64(n)
 }
 
-// figures is what one qperf measured, in base units.
+// figures are the results of one qperf.
 type figures struct {
-	seconds      float64
-	bytes        uint64 // payload received, of transactions in both directions
-	received     uint64 // datagrams
-	sent         uint64 // datagrams
-	throughput   float64
-	transactions uint64
-	roundTrip    float64
-	unanswered   bool // the last request did not arrive
+	program.Figures
+	unanswered bool // the last request did not arrive
 }
 
 // parse reads the output of one qperf.
-func parse(job workload.Job, text, _ string) (m figures, err error) {
+func parse(job workload.Job, text, _ string) (f figures, err error) {
 	fields, err := read(tests[job.Workload].name, text)
 	if err != nil {
-		return m, err
+		return f, err
 	}
-	r := &program.Reader{Program: "qperf", Known: "it was zero, or the version is another than " + known, Fields: fields}
+	r := &program.Reader{Program: "qperf", Known: "it was zero, or this is not version " + known, Fields: fields}
 	if want := sizeOf(job); want > 0 {
 		if size := count(r, "msg_size"); size != uint64(want) {
 			r.Fail("wrote %d bytes at a time, not %d", size, want)
 		}
 	}
 	if job.Workload == record.TCPStream || job.Workload == record.UDPStream {
-		m.parseStream(r, job)
+		f.parseStream(r, job)
 	} else {
-		m.parseLatency(r)
+		f.parseLatency(r)
 	}
-	return m, r.Err
+	f.Crossed = workload.Crossed{Bytes: f.Bytes, Conns: 1}
+	return f, r.Err
 }
 
-// parseStream takes what the remote end received.
-func (m *figures) parseStream(r *program.Reader, job workload.Job) {
-	name := "bw"
+// parseStream reads the counts of the receiving remote end.
+func (f *figures) parseStream(r *program.Reader, job workload.Job) {
+	name, sent, received := "bw", uint64(0), uint64(0)
 	if job.Workload == record.UDPStream {
 		name = "recv_bw"
-		m.sent, m.received = count(r, "loc_send_msgs"), count(r, "rem_recv_msgs")
+		sent, received = count(r, "loc_send_msgs"), count(r, "rem_recv_msgs")
 	}
-	m.throughput = r.Positive(name)
-	m.bytes = count(r, "rem_recv_bytes")
-	m.seconds = r.Positive("rem_real_time") / 1e9
-	agree(r, "bit/s", m.throughput, float64(m.bytes)*8/m.seconds)
+	throughput := r.Positive(name)
+	f.Bytes = count(r, "rem_recv_bytes")
+	seconds := r.Positive("rem_real_time") / 1e9
+	agree(r, "bit/s", throughput, float64(f.Bytes)*8/seconds)
+	f.Flows, f.Sums = []record.Flow{{Bytes: f.Bytes}}, map[string]float64{record.Throughput: throughput}
+	if job.Workload == record.UDPStream {
+		f.Sums[record.PacketRate] = float64(received) / seconds
+		f.Sent, f.Lost = float64(sent), float64(sent)-float64(received)
+	}
 }
 
-// parseLatency doubles the latency, which is of half the way, and halves the rate of
-// messages, which are of both ways.
-func (m *figures) parseLatency(r *program.Reader) {
-	m.transactions = count(r, "loc_recv_msgs")
-	m.bytes = count(r, "loc_recv_bytes") + count(r, "rem_recv_bytes")
-	m.roundTrip = 2 * r.Positive("latency") / 1e9
-	m.seconds = r.Positive("loc_real_time") / 1e9
-	m.unanswered = count(r, "loc_send_msgs") > count(r, "rem_recv_msgs")
-	agree(r, "transactions a second", 1/m.roundTrip, float64(m.transactions)/m.seconds)
+// parseLatency doubles the latency, which is that of half the round trip, and so halves the rate,
+// which counts messages in both directions.
+func (f *figures) parseLatency(r *program.Reader) {
+	transactions := count(r, "loc_recv_msgs")
+	f.Bytes = count(r, "loc_recv_bytes") + count(r, "rem_recv_bytes")
+	roundTrip := 2 * r.Positive("latency") / 1e9
+	seconds := r.Positive("loc_real_time") / 1e9
+	f.unanswered = count(r, "loc_send_msgs") > count(r, "rem_recv_msgs")
+	agree(r, "transactions per second", 1/roundTrip, float64(transactions)/seconds)
+	f.Flows, f.Sums = []record.Flow{{Transactions: transactions}}, map[string]float64{record.TransactionRate: 1 / roundTrip}
+	f.Transactions, f.Latency = float64(transactions), map[string]float64{record.LatencyMean: roundTrip}
 }
 
-// agree compares a figure of qperf with what its counts and times make of it.
+// agree compares a figure of qperf with the one computed from its counts and times.
 func agree(r *program.Reader, unit string, says, counted float64) {
 	if math.Abs(says-counted) > 0.1*says+1 {
-		r.Fail("says %.0f %s, but counted %.0f", says, unit, counted)
+		r.Fail("reported %.0f %s, but counted %.0f", says, unit, counted)
 	}
 }
 
-// together puts the figures of all clients together.
+// together combines the figures of all clients.
 func together(job workload.Job, o program.Outcome, all []figures) workload.Result {
-	var clients []program.Figures
-	for _, m := range all {
-		f := program.Figures{
-			Flows: []record.Flow{{Transactions: m.transactions}}, Crossed: workload.Crossed{Bytes: m.bytes, Conns: 1}, Bytes: m.bytes,
-		}
-		switch job.Workload {
-		case record.TCPStream, record.UDPStream:
-			f.Flows[0].Bytes = m.bytes
-			f.Sums = map[string]float64{record.Throughput: m.throughput}
-		default:
-			f.Sums = map[string]float64{record.TransactionRate: 1 / m.roundTrip}
-			f.Transactions, f.Latency = float64(m.transactions), map[string]float64{record.LatencyMean: m.roundTrip}
-		}
-		if job.Workload == record.UDPStream {
-			f.Sums[record.PacketRate] = float64(m.received) / m.seconds
-			f.Sent, f.Lost = float64(m.sent), float64(m.sent)-float64(m.received)
-		}
-		clients = append(clients, f)
-	}
-	r := program.Together(job, o, clients)
+	r := program.Together(job, o, all)
 	for i, m := range all {
 		if job.Workload == record.UDPRR && m.unanswered {
 			r.Warnings = append(r.Warnings, record.Warning{Code: "maybe-stalled", Text: fmt.Sprintf(

@@ -13,7 +13,7 @@ import (
 	"nettoll/workload"
 )
 
-// known is the version whose output this is known to be.
+// known is the version that is known to print this output.
 const known = "redis-benchmark 7.0"
 
 // columns is the header of the output. Times are in milliseconds.
@@ -22,24 +22,35 @@ var columns = []string{
 	"p95_latency_ms", "p99_latency_ms", "max_latency_ms",
 }
 
-// figures is what redis-benchmark says of one run.
-type figures struct {
-	rate                float64 // requests a second
+// run is redis-benchmark's report of one run.
+type run struct {
+	rate                float64 // requests per second
 	mean, p50, p99, max float64 // seconds
 }
 
-// parse adds up what a client did in all its runs.
-func parse(job workload.Job, text, _ string) (done, error) {
-	requests, runs, err := readOutput(text, valueSize(job))
-	if err != nil {
-		return done{}, err
-	}
-	return sum(requests, runs), nil
+// figures are the results of all runs of a client.
+type figures struct {
+	program.Figures
+	first run
+	runs  int
 }
 
-// readOutput reads a client's output: the size of the stored value, the number of requests
-// of each run, and the runs.
-func readOutput(text string, size int) (requests int, runs []figures, err error) {
+// most reports whether the first run had most of the requests.
+func (f figures) most() bool { return f.runs <= 2 }
+
+// parse adds up the results of all runs of a client. Percentiles are those of the first run, if it had
+// most of the requests. The window of a trial is the job's.
+func parse(job workload.Job, text, _ string) (figures, error) {
+	requests, runs, err := readOutput(text, valueSize(job))
+	if err != nil {
+		return figures{}, err
+	}
+	return sum(job, float64(requests), runs), nil
+}
+
+// readOutput reads a client's output: the size of the stored value, the number of requests of each run,
+// and the runs.
+func readOutput(text string, size int) (requests int, runs []run, err error) {
 	first, rest, _ := strings.Cut(text, "\n")
 	if stored, err := strconv.Atoi(strings.TrimSpace(first)); err != nil || stored != size {
 		return 0, nil, fmt.Errorf("store a value of %d bytes: %q", size, first)
@@ -52,119 +63,97 @@ func readOutput(text string, size int) (requests int, runs []figures, err error)
 	return requests, runs, err
 }
 
-func parseRuns(text string) ([]figures, error) {
+func parseRuns(text string) ([]run, error) {
 	r := csv.NewReader(strings.NewReader(text))
 	r.FieldsPerRecord = -1
 	lines, err := r.ReadAll()
 	if err != nil {
-		return nil, fmt.Errorf("%w; known to work is %s", err, known)
+		return nil, fmt.Errorf("%w; %s is known to work", err, known)
 	}
 	if len(lines) == 0 || len(lines)%2 != 0 {
-		return nil, fmt.Errorf("%d lines of output; known to work is %s", len(lines), known)
+		return nil, fmt.Errorf("%d lines of output; %s is known to work", len(lines), known)
 	}
-	var runs []figures
+	var runs []run
 	for pair := range slices.Chunk(lines, 2) {
 		if !slices.Equal(pair[0], columns) {
-			return nil, fmt.Errorf("unknown columns %q; known to work is %s", pair[0], known)
+			return nil, fmt.Errorf("unknown columns %q; %s is known to work", pair[0], known)
 		}
-		f, err := parseRun(pair[1])
+		one, err := parseRun(pair[1])
 		if err != nil {
 			return nil, err
 		}
-		runs = append(runs, f)
+		runs = append(runs, one)
 	}
 	return runs, nil
 }
 
-func parseRun(line []string) (f figures, err error) {
+func parseRun(line []string) (r run, err error) {
 	if len(line) != len(columns) || line[0] != "GET" {
-		return f, fmt.Errorf("unknown line %q; known to work is %s", line, known)
+		return r, fmt.Errorf("unknown line %q; %s is known to work", line, known)
 	}
 	v := map[string]float64{}
 	for i, name := range columns[1:] {
 		n, err := strconv.ParseFloat(line[i+1], 64)
 		switch {
 		case err != nil || math.IsNaN(n) || math.IsInf(n, 0) || n < 0:
-			return f, fmt.Errorf("%s is %q", name, line[i+1])
-		case n == 0 && name != "min_latency_ms": // which is rounded down
-			return f, fmt.Errorf("%s is zero", name)
+			return r, fmt.Errorf("%s is %q", name, line[i+1])
+		case n == 0 && name != "min_latency_ms": // it is rounded down
+			return r, fmt.Errorf("%s is zero", name)
 		}
 		v[name] = n
 	}
 	last := 0.0
 	for _, name := range []string{"min_latency_ms", "p50_latency_ms", "p95_latency_ms", "p99_latency_ms", "max_latency_ms"} {
 		if v[name] < last {
-			return f, fmt.Errorf("%s is %v, and what should be less is %v", name, v[name], last)
+			return r, fmt.Errorf("%s is %v, but a lower percentile is %v", name, v[name], last)
 		}
 		last = v[name]
 	}
 	const second = 1e3 // in milliseconds
-	return figures{
+	return run{
 		rate: v["rps"], mean: v["avg_latency_ms"] / second, p50: v["p50_latency_ms"] / second,
 		p99: v["p99_latency_ms"] / second, max: v["max_latency_ms"] / second,
 	}, nil
 }
 
-// step is the width of the classes that redis-benchmark counts latencies in: its
-// histogram has 10 µs as the least that it tells apart, which is rounded to a power
-// of two.
+// step is the width of the classes in which redis-benchmark counts latencies: the lowest value that its
+// histogram can discern is 10 µs, which is rounded to a power of two.
 const step = 8e-6 // seconds
 
-// done is what a client has done in all its runs.
-type done struct {
-	requests, seconds float64
-	latency           float64 // sum over all requests, in seconds
-	max               float64
-	first             figures
-	share             float64 // of the requests, that the first run had
-}
-
 // sum adds up a client's runs, each of n requests.
-func sum(n int, runs []figures) done {
-	d := done{first: runs[0], share: 1 / float64(len(runs))}
-	for _, f := range runs {
-		d.requests += float64(n)
-		d.seconds += float64(n) / f.rate
-		d.latency += float64(n) * f.mean
-		d.max = max(d.max, f.max)
+func sum(job workload.Job, n float64, runs []run) figures {
+	f := figures{first: runs[0], runs: len(runs)}
+	var seconds, latency, longest float64
+	for _, r := range runs {
+		f.Transactions += n
+		seconds += n / r.rate
+		latency += n * r.mean
+		longest = max(longest, r.max)
 	}
-	return d
+	size, inWindow := uint64(valueSize(job)), uint64(min(f.Transactions, f.Transactions/seconds*job.Duration.Seconds()))
+	f.Bytes, f.Window = inWindow*size, job.Duration
+	f.Flows = []record.Flow{{Bytes: f.Bytes, Transactions: inWindow}}
+	f.Crossed = workload.Crossed{Bytes: uint64(f.Transactions) * size, Conns: uint64(max(job.Options.Streams, 1))}
+	f.Sums = map[string]float64{record.TransactionRate: f.Transactions / seconds}
+	f.Latency = map[string]float64{record.LatencyMean: latency / f.Transactions, record.LatencyMax: longest}
+	if f.most() {
+		f.Latency[record.LatencyP50], f.Latency[record.LatencyP99] = f.first.p50, f.first.p99
+	}
+	return f
 }
 
-// together puts together what the clients measured, with the rate of all that each has done.
-// Percentiles are those of the first run, when that is most of what the only client did.
-func together(job workload.Job, o program.Outcome, all []done) workload.Result {
-	var clients []program.Figures
-	size := uint64(valueSize(job))
-	for _, d := range all {
-		inWindow := uint64(min(d.requests, d.requests/d.seconds*o.Window.Seconds()))
-		f := program.Figures{
-			Flows:        []record.Flow{{Bytes: inWindow * size, Transactions: inWindow}},
-			Crossed:      workload.Crossed{Bytes: uint64(d.requests) * size, Conns: uint64(max(job.Options.Streams, 1))},
-			Bytes:        inWindow * size,
-			Window:       o.Window,
-			Sums:         map[string]float64{record.TransactionRate: d.requests / d.seconds},
-			Transactions: d.requests,
-			Latency:      map[string]float64{record.LatencyMean: d.latency / d.requests, record.LatencyMax: d.max},
-		}
-		if d.most() {
-			f.Latency[record.LatencyP50], f.Latency[record.LatencyP99] = d.first.p50, d.first.p99
-		}
-		clients = append(clients, f)
-	}
-	r := program.Together(job, o, clients)
-	if d, coarse := all[0], 0.05; len(all) > 1 {
+// together combines the results of the clients; the rate of each is that of all its runs.
+func together(job workload.Job, o program.Outcome, all []figures) workload.Result {
+	r := program.Together(job, o, all)
+	if f, coarse := all[0], 0.05; len(all) > 1 {
 		return r
-	} else if !d.most() {
+	} else if !f.most() {
 		r.Warnings = append(r.Warnings, record.Warning{Code: "no-latency", Text: fmt.Sprintf(
-			"redis-benchmark was faster than it had been before, and had to be run %.0f times: percentiles are left out", 1/d.share)})
-	} else if d.first.p50*coarse < step {
+			"redis-benchmark was faster than in its first runs, and had to be run %d times: percentiles are left out", f.runs)})
+	} else if f.first.p50*coarse < step {
 		r.Warnings = append(r.Warnings, record.Warning{
-			Code: "coarse-latency", Text: "redis-benchmark counts latencies in steps of 8 µs, which is more than 5 % of these",
+			Code: "coarse-latency", Text: "redis-benchmark counts latencies in steps of 8 µs, which is more than 5 % of their median",
 		})
 	}
 	return r
 }
-
-// most says whether the first run had most of the requests.
-func (d done) most() bool { return d.share >= 0.5 }

@@ -1,36 +1,41 @@
 // Package redisbench drives a Redis server with redis-benchmark, which comes with it
-// (https://redis.io/docs/latest/operate/oss_and_stack/management/optimization/benchmarks/).
-// All clients read one value, of 3 bytes if nothing is said, over and over, without
-// pipelining.
+// (https://redis.io/docs/latest/operate/oss_and_stack/management/optimization/benchmarks/). All
+// clients read one value, of 3 bytes by default, over and over, without pipelining.
 //
-// Each client is a redis-benchmark of its own with as many connections as there are
-// streams, one if nothing is said, each with one request at a time. It has one
-// thread, as the server has.
+// Each client is a separate redis-benchmark with as many connections as there are streams, one by
+// default, each with one request at a time. It has one thread, as the server has.
 //
-// redis-benchmark is bounded by requests and not by time. So it is run for a moment, or
-// the warm-up, to find its rate, and then with as many requests as last a little
-// longer than the window; should it be faster now, it is run again until the window is
-// over. Rate and latencies are of these whole runs; CPU time is of the window, in which
-// they begin at about the same time.
+// redis-benchmark is bounded by requests and not by time. So it first runs for a moment, or for the
+// warm-up, to find its rate, and then with as many requests as last a little longer than the
+// window; if it turns out to be faster, it is run again until the window is over. Rate and
+// latencies are those of these whole runs; CPU time is that of the window, in which they begin at
+// about the same time.
 //
-// It tells p50, p95, p99 and maximum, in steps of 8 µs. It cannot tell its connections
-// apart, so that a client is one flow. Payload is the values that were read.
+// It reports p50, p95, p99 and maximum, in steps of 8 µs. It does not distinguish its connections,
+// so a client is one flow. Payload is the values that were read.
 package redisbench
 
 import (
+	"bufio"
 	"cmp"
+	"context"
+	"encoding/csv"
 	"fmt"
+	"math"
+	"net"
 	"net/netip"
 	"regexp"
 	"strconv"
+	"strings"
 	"time"
 
+	"nettoll/agent"
 	"nettoll/internal/program"
 	"nettoll/record"
 	"nettoll/workload"
 )
 
-// saysVersion takes "redis-benchmark 7.0.15" and "Redis server v=7.0.15 sha=…".
+// saysVersion matches "redis-benchmark 7.0.15" and "Redis server v=7.0.15 sha=…".
 var saysVersion = regexp.MustCompile(`(?:^|\s)(?:v=)?(\d+\.\S+)`)
 
 // Tool is redis-benchmark with redis-server.
@@ -49,27 +54,27 @@ var Tool = program.Tool{
 }
 
 const (
-	// defaultValue is the size of the value that is read, in bytes: redis-benchmark's own.
+	// defaultValue is the size of the value that is read, in bytes: redis-benchmark's default.
 	defaultValue = 3
 	// search is how long a client looks for its rate, at least.
 	search = 300 * time.Millisecond
-	// firstTry is how many requests each stream makes to begin with, so that they end
-	// soon on slow networks, too.
+	// firstTry is how many requests each stream makes to begin with: few enough that they end soon
+	// on slow networks, too.
 	firstTry = 50
 )
 
-// valueSize is the size of the value that is read, in bytes.
+// valueSize returns the size of the value that is read, in bytes.
 func valueSize(job workload.Job) int { return cmp.Or(job.Options.ResponseSize, defaultValue) }
 
 func times(job workload.Job, t *program.Trial) error {
 	t.Lead, t.Window = job.Warmup+search, job.Duration
-	t.Tail = 2 * (t.Lead + t.Window) // it can become much slower than it was
+	t.Tail = 2 * (t.Lead + t.Window) // it can become much slower than during the search
 	return nil
 }
 
-// server keeps nothing on the disk, and lets in who knows the password, which is against whoever
-// comes over the network: redis-benchmark has it among its arguments, which users of its machine
-// can see.
+// server stores nothing on the disk, and requires the password. This protects against clients on
+// the network only: redis-benchmark has the password among its arguments, which users of its
+// machine can see.
 func server(p program.Pair) program.Server {
 	return program.Server{
 		Command: program.Command{
@@ -102,4 +107,123 @@ func client(p program.Pair) program.Client {
 			Streams: p.Streams, Lead: p.Lead, Window: p.Window,
 		},
 	}
+}
+
+// procedure is the name under which agents serve the work of a client.
+const procedure = "redisbench.request"
+
+// request is the work of a client.
+type request struct {
+	To       netip.AddrPort
+	Password string
+	Size     int // of the value, in bytes
+	Streams  int
+	Lead     time.Duration // before the window
+	Window   time.Duration
+}
+
+// Handlers returns the agent's half.
+func Handlers() map[string]agent.Handler {
+	return map[string]agent.Handler{procedure: program.Procedure[request](read).Handler()}
+}
+
+// read stores the value and prints its size. Then it reads the value, for about 100 ms at a time,
+// until the time before the window is over; it prints the number of requests of the following runs,
+// which is as many as last a tenth longer than the window, and repeats such runs until the window
+// is over.
+func read(ctx context.Context, c *program.Course, r request) (program.Output, error) {
+	stored, err := r.store(ctx)
+	if err != nil {
+		return program.Output{}, fmt.Errorf("store a value on %v: %w", r.To, err)
+	}
+	get := func(count int) (program.Output, error) {
+		command := c.Command
+		command.Args = append(command.Args[:len(command.Args):len(command.Args)], "-n", strconv.Itoa(count))
+		return c.Run(ctx, command)
+	}
+	count := firstTry * r.Streams
+	for time.Since(c.Started) < r.Lead {
+		o, err := get(count)
+		if err != nil {
+			return o, err
+		}
+		if count, err = next(o.Stdout, count, r.Streams); err != nil {
+			return o, err
+		}
+	}
+	count = max(r.Streams, int(min(math.MaxInt32, float64(count)*r.Window.Seconds()*11)))
+	said := fmt.Sprintf("%d\n%d\n", stored, count)
+	for begun := false; !begun || time.Since(c.Started) < r.Lead+r.Window; begun = true {
+		o, err := get(count)
+		if err != nil {
+			return o, err
+		}
+		said += o.Stdout
+	}
+	return program.Output{Stdout: said}, nil
+}
+
+// next returns how many requests last 100 ms, from the output of an earlier run.
+func next(text string, count, streams int) (int, error) {
+	const rate = 1 // column of the requests per second
+	lines, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+	if err != nil {
+		return 0, fmt.Errorf("%w; %s is known to work", err, known)
+	}
+	if len(lines) != 2 || len(lines[1]) <= rate {
+		return 0, fmt.Errorf("%d lines of output; %s is known to work", len(lines), known)
+	}
+	if lines[1][rate] == "inf" {
+		return min(count*10, math.MaxInt32), nil
+	}
+	perSecond, err := strconv.ParseFloat(lines[1][rate], 64)
+	if err != nil || math.IsNaN(perSecond) || perSecond < 0 {
+		return 0, fmt.Errorf("%q requests per second; %s is known to work", lines[1][rate], known)
+	}
+	return max(streams, int(min(math.MaxInt32, perSecond/10))), nil
+}
+
+// storeTime bounds the storing of the value.
+const storeTime = 10 * time.Second
+
+// store stores the value, and returns the size that the server reports. It uses Redis' protocol
+// (RESP2): a command is an array of strings, an answer one line.
+func (r request) store(ctx context.Context) (size int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, storeTime)
+	defer cancel()
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", r.To.String())
+	if err != nil {
+		return 0, err
+	}
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	answers := bufio.NewReader(conn)
+	ask := func(words ...string) (string, error) {
+		command := fmt.Sprintf("*%d\r\n", len(words))
+		for _, w := range words {
+			command += fmt.Sprintf("$%d\r\n%s\r\n", len(w), w)
+		}
+		if _, err := conn.Write([]byte(command)); err != nil {
+			return "", err
+		}
+		line, err := answers.ReadString('\n')
+		line = strings.TrimRight(line, "\r\n")
+		if failed, bad := strings.CutPrefix(line, "-"); bad && err == nil {
+			err = fmt.Errorf("the server answered %q", failed)
+		}
+		return line, err
+	}
+	if _, err := ask("AUTH", r.Password); err != nil {
+		return 0, err
+	}
+	// The key that redis-benchmark reads by default.
+	line, err := ask("SETRANGE", "key:__rand_int__", strconv.Itoa(r.Size-1), "x")
+	if err != nil {
+		return 0, err
+	}
+	number, ok := strings.CutPrefix(line, ":")
+	if size, err = strconv.Atoi(number); !ok || err != nil {
+		return 0, fmt.Errorf("the server answered %q", line)
+	}
+	return size, nil
 }

@@ -13,9 +13,9 @@ import (
 	"nettoll/workload"
 )
 
-// line is a line of sockperf's output that holds figures.
+// line is a line of sockperf's output that contains figures.
 type line struct {
-	what   string // for people
+	what   string // its meaning, for error messages
 	format *regexp.Regexp
 }
 
@@ -32,10 +32,10 @@ var (
 	valid   = says("the valid duration", `\[Valid Duration\] RunTime=(\S+) sec; SentMessages=(\S+); ReceivedMessages=(\S+)`)
 	mean    = says("the mean round trip", `====> avg-rtt=(\S+) \(std-dev=\S+\)`)
 	dropped = says("dropped messages", `# dropped messages = (\S+); # duplicated messages = (\S+); # out-of-order messages = (\S+)`)
-	sent    = says("what was sent", `Total of (\S+) messages sent in (\S+) sec`)
-	handled = says("what the server received", `Total (\S+) messages received and handled`)
+	sent    = says("the number of messages sent", `Total of (\S+) messages sent in (\S+) sec`)
+	handled = says("the number of messages that the server received", `Total (\S+) messages received and handled`)
 
-	// Percentiles, in the order in which they ascend.
+	// Percentiles, in ascending order.
 	latencies = []struct {
 		metric string
 		line
@@ -48,56 +48,70 @@ var (
 	}
 )
 
-// plain is the output without colours, or an error in sockperf's own words: its exit
-// status is 0 whatever happens.
+// plain returns the output without colours, or an error in sockperf's own words: its exit status is
+// always 0.
 func plain(text string) (string, error) {
 	text = colour.ReplaceAllString(text, "")
 	if m := trouble.FindStringSubmatch(text); m != nil {
-		return "", fmt.Errorf("sockperf says %s", strings.TrimSpace(m[1]))
+		return "", fmt.Errorf("sockperf reported: %s", strings.TrimSpace(m[1]))
 	}
 	return text, nil
 }
 
-// find gives the figures of a line that must be there once.
-func (l line) find(text string) ([]float64, error) {
+// find returns the figures of a line that must occur once.
+func (l line) find(r *program.Reader, text string) []float64 {
+	figures := make([]float64, l.format.NumSubexp())
 	all := l.format.FindAllStringSubmatch(text, 2)
 	if len(all) != 1 {
-		return nil, fmt.Errorf("sockperf printed %s %d times; version %s is known to work", l.what, len(all), known)
+		r.Fail("printed %s %d times; version %s is known to work", l.what, len(all), known)
+		return figures
 	}
-	var figures []float64
-	for _, s := range all[0][1:] {
+	for i, s := range all[0][1:] {
 		n, err := strconv.ParseFloat(s, 64)
 		if err != nil || math.IsNaN(n) || math.IsInf(n, 0) || n < 0 || n >= 1<<63 {
-			return nil, fmt.Errorf("sockperf says %.20q of %s, which is no figure", s, l.what)
+			r.Fail("reported %.20q as %s, which is not a number", s, l.what)
 		}
-		figures = append(figures, n)
+		figures[i] = n
 	}
-	return figures, nil
+	return figures
 }
 
-// figures is what one sockperf measured, in base units. Counts are of messages.
+// figures are the results of one sockperf.
 type figures struct {
-	seconds    float64
-	sent       uint64
-	received   uint64 // of latencies: answers
-	unanswered uint64
-	all        uint64             // received, with those outside of the window
-	latency    map[string]float64 // by metric
+	program.Figures
+	sent, unanswered uint64 // messages
 }
 
-// enough is the share of its time for which sockperf must have had answers. It ends
-// the window with the last of them, so that what it has is right in any case.
+// count sets the figures from the messages received in the seconds that count, and from all
+// messages of the client's run.
+func (f *figures) count(job workload.Job, seconds float64, received, all uint64) {
+	size, perSecond := uint64(sizeOf(job)), float64(received)/seconds
+	if stream(job) {
+		f.Flows = []record.Flow{{Bytes: received * size}}
+		f.Sums = map[string]float64{record.PacketRate: perSecond, record.Throughput: perSecond * 8 * float64(size)}
+		f.Sent, f.Lost = float64(f.sent), float64(f.sent)-float64(received)
+	} else {
+		size *= 2 // there and back
+		f.Flows, f.Transactions = []record.Flow{{Transactions: received}}, float64(received)
+		f.Sums = map[string]float64{record.TransactionRate: perSecond}
+	}
+	f.Bytes, f.Crossed = received*size, workload.Crossed{Bytes: all * size, Conns: 1}
+	f.Offered = float64(f.sent) / seconds
+}
+
+// enough is the share of its time for which sockperf must have had answers. It ends the window with
+// the last of them, so that its figures are right in any case.
 const enough = 0.5
 
-// The time that sockperf reads from the processor's counter, whose rate it has to
-// find out, must be that of the timer that ends it, but for the time in seconds that
-// a busy machine takes to notice.
+// The time that sockperf reads from the processor's counter, whose rate it has to determine, must
+// equal that of the timer that ends it, except for the time in seconds that a busy machine takes to
+// notice.
 const (
 	skew  = 0.05
 	delay = 0.5
 )
 
-// parse reads what a client printed; of streams, what its server did, too.
+// parse reads a client's output; for streams, that of its server, too.
 func parse(job workload.Job, client, server string) (figures, error) {
 	if stream(job) {
 		return parseThroughput(client, server, job)
@@ -109,60 +123,44 @@ func parseLatency(text string, job workload.Job) (f figures, err error) {
 	if text, err = plain(text); err != nil {
 		return f, err
 	}
-	run, err := total.find(text)
-	if err != nil {
-		return f, err
-	}
-	f.all = uint64(run[3])
+	r := &program.Reader{Program: "sockperf"}
+	run := total.find(r, text)
 	if want := float64(seconds(job)); run[0] < (1-skew)*want || run[0] > (1+skew)*want+delay {
-		return f, fmt.Errorf("sockperf says that it ran for %v s, and was asked for %v: the machine is too busy, or it reads the processor's clock wrongly", run[0], want)
+		r.Fail("reported that it ran for %v s instead of %v: the machine is too busy, or it reads the processor's clock wrongly", run[0], want)
 	}
-	counted, err := valid.find(text)
-	if err != nil {
-		return f, err
+	counted := valid.find(r, text)
+	seconds, received, all := counted[0], uint64(counted[2]), uint64(run[3])
+	if seconds == 0 || received == 0 || received > all {
+		r.Fail("reported %d of %d answers in %v s", received, all, seconds)
 	}
-	f.seconds, f.sent, f.received = counted[0], uint64(counted[1]), uint64(counted[2])
-	if f.seconds == 0 || f.received == 0 || f.received > f.all {
-		return f, fmt.Errorf("sockperf says that %d of %d answers came in %v s", f.received, f.all, f.seconds)
+	if want := window(job).Seconds(); seconds < enough*want {
+		r.Fail("had answers for %.3f s of %.3f: the machine is too busy, or it waits for one that was lost", seconds, want)
 	}
-	if want := window(job).Seconds(); f.seconds < enough*want {
-		return f, fmt.Errorf("sockperf had answers for %.3f s of %.3f: the machine is too busy, or it waits for one that was lost", f.seconds, want)
-	}
-	lost, err := dropped.find(text)
-	if err != nil {
-		return f, err
-	}
-	f.unanswered = uint64(lost[0])
-	f.latency, err = latency(text)
-	return f, err
+	f.sent, f.unanswered = uint64(counted[1]), uint64(dropped.find(r, text)[0])
+	f.count(job, seconds, received, all)
+	f.Latency = latency(r, text)
+	return f, r.Err
 }
 
-// latency is in seconds; sockperf prints microseconds.
-func latency(text string) (map[string]float64, error) {
-	all := map[string]float64{}
-	us, err := mean.find(text)
-	if err != nil {
-		return nil, err
+// latency returns latencies in seconds; sockperf prints microseconds.
+func latency(r *program.Reader, text string) map[string]float64 {
+	us := mean.find(r, text)[0]
+	if us == 0 {
+		r.Fail("reported a mean round trip of 0")
 	}
-	if all[record.LatencyMean] = us[0] / 1e6; us[0] == 0 {
-		return nil, fmt.Errorf("sockperf says that the mean round trip is 0")
-	}
-	last := 0.0
+	all, last := map[string]float64{record.LatencyMean: us / 1e6}, 0.0
 	for _, l := range latencies {
-		us, err := l.find(text)
-		if err != nil {
-			return nil, err
+		us := l.find(r, text)[0]
+		if us == 0 || us < last {
+			r.Fail("reported %s as %v µs, but a lower percentile as %v µs", l.what, us, last)
 		}
-		if us[0] == 0 || us[0] < last {
-			return nil, fmt.Errorf("sockperf says that %s is %v µs, and a lower one %v", l.what, us[0], last)
-		}
-		last = us[0]
-		all[l.metric] = us[0] / 1e6
+		last = us
+		all[l.metric] = us / 1e6
 	}
-	return all, nil
+	return all
 }
 
-// parseThroughput reads what the client has sent and its server received.
+// parseThroughput reads how much the client has sent and its server received.
 func parseThroughput(client, server string, job workload.Job) (f figures, err error) {
 	if client, err = plain(client); err != nil {
 		return f, err
@@ -170,57 +168,34 @@ func parseThroughput(client, server string, job workload.Job) (f figures, err er
 	if server, err = plain(server); err != nil {
 		return f, fmt.Errorf("server: %w", err)
 	}
-	out, err := sent.find(client)
-	if err != nil {
-		return f, err
+	r := &program.Reader{Program: "sockperf"}
+	out := sent.find(r, client)
+	seconds, received := out[1], uint64(handled.find(r, server)[0])
+	if f.sent = uint64(out[0]); f.sent == 0 || received == 0 || seconds == 0 {
+		r.Fail("reported that %d of %d messages arrived in %v s", received, f.sent, seconds)
 	}
-	in, err := handled.find(server)
-	if err != nil {
-		return f, err
+	if want := window(job).Seconds(); seconds < enough*want {
+		r.Fail("sent for %.3f s of %.3f", seconds, want)
 	}
-	f.sent, f.seconds, f.received = uint64(out[0]), out[1], uint64(in[0])
-	f.all = f.received
-	if f.sent == 0 || f.received == 0 || f.seconds == 0 {
-		return f, fmt.Errorf("sockperf says that %d of %d messages arrived in %v s", f.received, f.sent, f.seconds)
-	}
-	if want := window(job).Seconds(); f.seconds < enough*want {
-		return f, fmt.Errorf("sockperf sent for %.3f s of %.3f", f.seconds, want)
-	}
-	return f, nil
+	f.count(job, seconds, received, received)
+	return f, r.Err
 }
 
-// together puts the figures of all clients together.
+// together combines the figures of all clients.
 func together(job workload.Job, o program.Outcome, all []figures) workload.Result {
-	var clients []program.Figures
 	var offered float64
 	var sent, unanswered uint64
-	size := uint64(sizeOf(job))
-	if !stream(job) {
-		size *= 2 // there and back
-	}
 	for _, m := range all {
-		perSecond := float64(m.received) / m.seconds
-		f := program.Figures{Crossed: workload.Crossed{Bytes: m.all * size, Conns: 1}, Bytes: m.received * size}
-		if stream(job) {
-			f.Flows = []record.Flow{{Bytes: f.Bytes}}
-			f.Sums = map[string]float64{record.PacketRate: perSecond, record.Throughput: perSecond * 8 * float64(size)}
-			f.Sent, f.Lost = float64(m.sent), float64(m.sent)-float64(m.received)
-		} else {
-			f.Flows = []record.Flow{{Transactions: m.received}}
-			f.Sums = map[string]float64{record.TransactionRate: perSecond}
-			f.Transactions, f.Latency = float64(m.received), m.latency
-		}
-		clients = append(clients, f)
-		offered += float64(m.sent) / m.seconds
+		offered += m.Offered
 		sent, unanswered = sent+m.sent, unanswered+m.unanswered
 	}
-	r := program.Together(job, o, clients)
-	if job.Warmup > cold(job) {
+	r := program.Together(job, o, all)
+	if cold, _ := margins(job); job.Warmup > cold {
 		r.Warnings = append(r.Warnings, record.Warning{Code: "no-warmup", Text: fmt.Sprintf(
-			"of the warm-up of %v sockperf leaves out %v", job.Warmup.Round(time.Millisecond), cold(job))})
+			"sockperf leaves out only %v of the warm-up of %v", cold, job.Warmup.Round(time.Millisecond))})
 	}
 	asked := rateOf(job)
-	r.Warnings = append(r.Warnings, program.Pace(float64(asked), offered/float64(len(all)), fmt.Sprintf("%d messages a second", asked))...)
+	r.Warnings = append(r.Warnings, program.Pace(float64(asked), offered/float64(len(all)), fmt.Sprintf("%d messages per second", asked))...)
 	if unanswered > 0 {
 		r.Warnings = append(r.Warnings, record.Warning{Code: "unanswered", Text: fmt.Sprintf(
 			"%d of %d requests had no answer when the time was over: their latency is not counted", unanswered, sent)})

@@ -1,16 +1,15 @@
 // Package sockperf drives sockperf: ping-pong, under-load and throughput.
 //
-// What one should know of its figures: it knows IPv4 only; it leaves out its first
-// 400 ms and its last 50 ms, whatever is asked for, and nothing of throughput; a
-// response is as large as its request, and neither is smaller than 14 bytes; a
-// request in a datagram that is lost stops ping-pong, which makes the trial fail; it
-// takes about 10 MB of memory for each second of ping-pong, at its start.
-// Under load a thread of the client spins until the next request is due: with one
-// CPU for client and server it is in the way of what it measures. The rate is kept
-// by the clock, but latency is counted from when a request was really sent.
+// Limits of its figures: it supports IPv4 only; it always leaves out its first 400 ms and its last
+// 50 ms, except in throughput, where it leaves out nothing; a response is as large as its request,
+// and neither is smaller than 14 bytes; a lost datagram stops ping-pong, which makes the trial
+// fail; it takes about 10 MB of memory for each second of ping-pong, at its start. Under load a
+// thread of the client spins until the next request is due: if client and server share one CPU, it
+// disturbs what it measures. The rate is kept by the clock, but latency counts from when a request
+// was actually sent.
 //
-// Of throughput sockperf prints what was sent. How much of it arrived its server
-// says at its end, and that is what counts here.
+// For throughput sockperf prints the messages that were sent. Its server reports at its end how
+// many of them arrived, and that is what counts here.
 package sockperf
 
 import (
@@ -18,6 +17,7 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+	"syscall"
 	"time"
 
 	"nettoll/internal/program"
@@ -28,7 +28,7 @@ import (
 // known is the version whose output the parser was written for.
 const known = "3.7"
 
-// Tool is sockperf. A server of its reads from one TCP connection only.
+// Tool is sockperf. Its server reads from one TCP connection only.
 var Tool = program.Tool{
 	Name:     "sockperf",
 	Programs: []program.Program{{Name: "sockperf", Package: "sockperf", Flag: "--version", Says: regexp.MustCompile(`(?m)^sockperf, version (\d[\d.]*)`)}},
@@ -50,7 +50,7 @@ type mode struct {
 	name     string
 	protocol string // "tcp" or "udp"
 	threads  int    // of the client
-	size     int    // of a message where none is asked for, in bytes
+	size     int    // of a message if none is requested, in bytes
 }
 
 var modes = map[string]mode{
@@ -61,51 +61,46 @@ var modes = map[string]mode{
 }
 
 const (
-	// smallest is what sockperf's header takes, in bytes.
+	// smallest is the size of sockperf's header, in bytes.
 	smallest = 14
-	// rate is in transactions a second where none is asked for: so few that the latency
-	// is that of an idle network.
+	// rate is the default in transactions per second: low enough that the latency is that of an
+	// idle network.
 	rate = 1000
 
 	hesitation = 2100 * time.Millisecond // between sockperf's start and its first message
-	warmup     = 400 * time.Millisecond  // what sockperf leaves out of latencies
+	warmup     = 400 * time.Millisecond  // left out of latencies by sockperf
 	cooldown   = 50 * time.Millisecond
 )
 
-// stream says whether messages go one way.
+// stream reports whether messages go one way.
 func stream(job workload.Job) bool { return job.Workload == record.UDPStream }
 
-// sizeOf is the size of a message, in bytes.
+// sizeOf returns the size of a message, in bytes.
 func sizeOf(job workload.Job) int {
 	return cmp.Or(job.Options.MessageSize, job.Options.RequestSize, modes[job.Workload].size)
 }
 
-// cold is how much of its traffic a client leaves out.
-func cold(job workload.Job) time.Duration {
+// margins returns how much of its traffic a client leaves out, at its beginning and at its end.
+func margins(job workload.Job) (cold, end time.Duration) {
 	if stream(job) {
-		return 0
+		return 0, 0
 	}
-	return warmup
+	return warmup, cooldown
 }
 
-// seconds is how long sockperf must run to count for as long as was asked.
+// seconds returns how long sockperf must run to measure for as long as requested.
 func seconds(job workload.Job) int {
-	if stream(job) {
-		return program.WholeSeconds(job.Duration)
-	}
-	return program.WholeSeconds(job.Duration + warmup + cooldown)
+	cold, end := margins(job)
+	return program.WholeSeconds(job.Duration + cold + end)
 }
 
-// window is how long sockperf counts then.
+// window returns how long sockperf then measures.
 func window(job workload.Job) time.Duration {
-	d := time.Duration(seconds(job)) * time.Second
-	if stream(job) {
-		return d
-	}
-	return d - warmup - cooldown
+	cold, end := margins(job)
+	return time.Duration(seconds(job))*time.Second - cold - end
 }
 
-// rateOf is how many messages a second a client offers; 0 is as many as it can.
+// rateOf returns how many messages per second a client offers; 0 is as many as it can.
 func rateOf(job workload.Job) int {
 	switch {
 	case job.Workload == record.PacedRR:
@@ -118,33 +113,31 @@ func rateOf(job workload.Job) int {
 
 func times(job workload.Job, t *program.Trial) error {
 	if n := sizeOf(job); n < smallest {
-		return fmt.Errorf("sockperf sends no less than %d bytes at a time, and %d were asked for", smallest, n)
+		return fmt.Errorf("sockperf sends at least %d bytes at a time, but %d were requested", smallest, n)
 	}
-	t.Lead, t.Window = hesitation+cold(job), window(job)
+	cold, _ := margins(job)
+	t.Lead, t.Window = hesitation+cold, window(job)
 	return nil
 }
 
-// both is what client and server must be told alike. Not among it is --no-rdtsc: with
-// the kernel's clock, version 3.7 cuts several times as much off the window.
+// both returns the arguments that client and server have in common. They do not include --no-rdtsc:
+// with the kernel's clock, version 3.7 cuts several times as much off the window.
 func both(p program.Pair) []string {
 	args := []string{"-p", strconv.Itoa(p.Own[0])}
 	if modes[p.Job.Workload].protocol == "tcp" {
 		args = append(args, "--tcp")
 	}
-	if n := p.Job.Options.Window; n > 0 {
-		args = append(args, "--buffer-size", strconv.Itoa(n))
-	}
-	return args
+	return append(args, program.Given("--buffer-size", p.Job.Options.Window)...)
 }
 
-// server says what it counted when it is interrupted, and nothing when it is terminated.
+// server returns a server, which prints its counts on SIGINT, and nothing on SIGTERM.
 func server(p program.Pair) program.Server {
 	s := program.Server{
 		Command: program.Command{Args: append([]string{"server", "-i", p.Listen.Unmap().String(), "--uc-reuseaddr"}, both(p)...)},
 		Listen:  p.Ports(modes[p.Job.Workload].protocol),
 	}
 	if stream(p.Job) {
-		s.Ending = program.Interrupt
+		s.Ending = syscall.SIGINT
 	}
 	return s
 }
@@ -153,9 +146,7 @@ func client(p program.Pair) program.Client {
 	m, job := modes[p.Job.Workload], p.Job
 	args := append([]string{m.name, "-i", p.Addr.String()}, both(p)...)
 	args = append(args, "-t", strconv.Itoa(seconds(job)), "-m", strconv.Itoa(sizeOf(job)))
-	if n := rateOf(job); n > 0 {
-		args = append(args, "--mps", strconv.Itoa(n))
-	}
+	args = append(args, program.Given("--mps", rateOf(job))...)
 	if job.Workload == record.PacedRR {
 		args = append(args, "--reply-every", "1")
 	}

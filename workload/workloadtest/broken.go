@@ -19,18 +19,17 @@ import (
 	"nettoll/workload"
 )
 
-// broken has clients that do not do as they should, and servers that cannot, each on a
-// network of its own.
+// broken tests clients that misbehave and servers that cannot run, each on a network of its own.
 func broken(t *testing.T, of program.Tool, server string) {
 	tool, client := of.At(nil), of.Names()[0]
-	drive := tool.Drives()[0]
+	drive := tool.Drives[0]
 	on := func(what string, f func(t *testing.T, n *standing)) {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			f(t, connect(t, network.Topology{Hosts: 1, Servers: 1, Clients: 1}))
 		})
 	}
-	// again measures with the same agents, which must be as good as before.
+	// again measures with the same agents, which must still work as before.
 	again := func(t *testing.T, n *standing) { trialOn(t, tool, n, drive, network.IPv4, record.Options{}, 0) }
 	for _, c := range []struct {
 		name, body string
@@ -87,8 +86,8 @@ func broken(t *testing.T, of program.Tool, server string) {
 	})
 }
 
-// fails runs a trial that must fail and leave nothing. A limit ends it so long after what is
-// done meanwhile.
+// fails runs a trial that must fail and leave nothing behind. A limit ends it that long after
+// meanwhile has returned.
 func fails(t *testing.T, tool workload.Tool, n *standing, name string, limit time.Duration, meanwhile func()) error {
 	t.Helper()
 	job, w := n.job(t, name, network.IPv4)
@@ -117,8 +116,8 @@ func fails(t *testing.T, tool workload.Tool, n *standing, name string, limit tim
 	return err
 }
 
-// script writes a program that is the real one, unless it is a client: then the address is
-// among its arguments or in its environment.
+// script writes a program that is the real one, unless it is a client: then the address is among
+// its arguments or in its environment.
 func script(t *testing.T, name, server, addr, body string) string {
 	t.Helper()
 	real, err := exec.LookPath(name)

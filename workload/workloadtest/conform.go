@@ -1,6 +1,5 @@
-// Package workloadtest is the conformance suite of the tools that are programs:
-// one suite for all. It runs them over veth pairs of a lab, with real programs
-// and with broken ones.
+// Package workloadtest is the conformance suite of the tools that are programs: one suite for all
+// of them. It runs them over veth pairs of a lab, with real programs and with broken ones.
 package workloadtest
 
 import (
@@ -19,21 +18,21 @@ import (
 	"nettoll/workload"
 )
 
-// second is the least that all tools can measure.
+// second is the shortest window that all tools can measure.
 const second = time.Second
 
-// Conform runs the suite on a tool. A client is known by the server's address, which is
-// among its arguments or in its environment. It may be among a server's, too, whose command
-// line then has the text server.
+// Conform runs the suite on a tool. A client process is recognized by the server's address among
+// its arguments or in its environment. Where a server has the address there, too, its command line
+// contains the text server.
 //
-// A tool that is not installed is skipped, unless NETTOLL_REQUIRE names it in its
-// list, with commas between.
+// A tool that is not installed is skipped, unless NETTOLL_REQUIRE names it in its comma-separated
+// list.
 func Conform(t *testing.T, of program.Tool, server string) {
 	tool, programs := of.At(nil), of.Names()
 	t.Run("missing", func(t *testing.T) { missing(t, of) })
-	if err := probe(t, tool); err != nil {
+	if err := tool.Probe(t.Context()); err != nil {
 		required := strings.Split(os.Getenv("NETTOLL_REQUIRE"), ",")
-		for _, name := range append([]string{tool.Name()}, programs...) {
+		for _, name := range append([]string{tool.Name}, programs...) {
 			if slices.Contains(required, name) {
 				t.Fatalf("%s is required: %v", name, err)
 			}
@@ -47,36 +46,28 @@ func Conform(t *testing.T, of program.Tool, server string) {
 		t.Errorf("version %q, error %v", v, err)
 	}
 	known := map[string]bool{}
-	for _, d := range tool.Drives() {
+	for _, d := range tool.Drives {
 		if known[d.Workload] || len(record.Primary(d.Workload)) == 0 {
-			t.Errorf("drives %s twice, or it is no workload", d.Workload)
+			t.Errorf("drives %s twice, or it is not a workload", d.Workload)
 		}
 		known[d.Workload] = true
 	}
-	// Trials wait for whole seconds, and run side by side on networks of their own.
+	// Trials wait for whole seconds, and run in parallel on networks of their own.
 	t.Run("one client", func(t *testing.T) { oneClient(t, tool) })
 	t.Run("several clients", func(t *testing.T) { several(t, tool) })
 	t.Run("broken", func(t *testing.T) { broken(t, of, server) })
-}
-
-func probe(t *testing.T, tool workload.Tool) error {
-	p, ok := tool.(workload.Prober)
-	if !ok {
-		t.Fatalf("%s can be missing, and is no workload.Prober", tool.Name())
-	}
-	return p.Probe(t.Context())
 }
 
 // missing gives each program a path at which there is none.
 func missing(t *testing.T, of program.Tool) {
 	for _, name := range of.Names() {
 		tool := of.At(program.Paths{name: t.TempDir() + "/" + name})
-		err := probe(t, tool)
+		err := tool.Probe(t.Context())
 		var why *platform.Unsupported
 		if !errors.Is(err, platform.ErrUnsupported) || !errors.As(err, &why) || why.Remedy == "" {
 			t.Errorf("without %s: probe says %v, with no remedy or not that it is unsupported", name, err)
 		}
-		if _, err := tool.Run(t.Context(), workload.Job{Workload: tool.Drives()[0].Workload, Duration: second}); err == nil {
+		if _, err := tool.Run(t.Context(), workload.Job{Workload: tool.Drives[0].Workload, Duration: second}); err == nil {
 			t.Errorf("without %s: a trial runs", name)
 		}
 	}
@@ -85,7 +76,7 @@ func missing(t *testing.T, of program.Tool) {
 // oneClient drives every workload over both families, with and without options.
 func oneClient(t *testing.T, tool workload.Tool) {
 	one := network.Topology{Hosts: 1, Servers: 1, Clients: 1}
-	for i, d := range tool.Drives() {
+	for i, d := range tool.Drives {
 		trial(t, tool, one, d, "plain", network.IPv4, record.Options{}, 0)
 		if i == 0 && !d.IPv4Only {
 			trial(t, tool, one, d, "IPv6", network.IPv6, record.Options{}, 0)
@@ -101,7 +92,7 @@ func oneClient(t *testing.T, tool workload.Tool) {
 
 // several has six clients of two servers, two in each container.
 func several(t *testing.T, tool workload.Tool) {
-	for _, d := range tool.Drives() {
+	for _, d := range tool.Drives {
 		family := network.IPv6
 		if d.IPv4Only {
 			family = network.IPv4
@@ -133,37 +124,29 @@ func trialOn(t *testing.T, tool workload.Tool, n *standing, d workload.Drive, f 
 	n.checkCrossed(t, job, r, counts, f)
 }
 
-// optionsOf sets all options that a drive honours at once, but for those that turn
-// the traffic round or leave connections behind.
-func optionsOf(d workload.Drive) (o record.Options) {
+// numbers are values of options that are small enough for every network.
+var numbers = map[string]int{
+	"streams": 2, "message-size": 4096, "window": 128 << 10, "request-size": 100, "response-size": 200,
+	"bandwidth": 40_000_000, "rate": 500,
+}
+
+// optionsOf sets all options that a drive honours at once, except those that reverse the traffic or
+// leave connections behind.
+func optionsOf(d workload.Drive) record.Options {
+	var c record.Cell
 	for _, name := range d.Options {
-		switch name {
-		case "streams":
-			o.Streams = 2
-		case "message-size":
-			o.MessageSize = 4096
-			if d.Workload == record.UDPStream || d.Workload == record.UDPRR {
-				o.MessageSize = 1000
-			}
-		case "window":
-			o.Window = 128 << 10
-		case "congestion":
-			o.Congestion = "reno"
-		case "zero-copy":
-			o.ZeroCopy = true
-		case "skip-rx-copy":
-			o.SkipRxCopy = true
-		case "request-size":
-			o.RequestSize = 100
-		case "response-size":
-			o.ResponseSize = 200
-		case "bandwidth":
-			o.Bandwidth = 40_000_000
-		case "rate":
-			o.Rate = 500
-		case "gso":
-			o.GSO = true
+		option, _ := record.DimensionOf(name)
+		switch field := option.Field(&c).(type) {
+		case *int:
+			*field = numbers[name]
+		case *string:
+			*field = "reno" // congestion control, which every kernel has
+		case *bool:
+			*field = name != "reverse" && name != "no-keep-alive"
 		}
 	}
-	return o
+	if c.Options.MessageSize > 0 && (d.Workload == record.UDPStream || d.Workload == record.UDPRR) {
+		c.Options.MessageSize = 1000
+	}
+	return c.Options
 }

@@ -17,7 +17,7 @@ import (
 	"nettoll/workload"
 )
 
-// standing is veth pairs with the agents at their ends, which stay.
+// standing is a network of veth pairs with the agents at their ends, which stay for several trials.
 type standing struct {
 	*network.Network
 	topo  network.Topology
@@ -26,7 +26,7 @@ type standing struct {
 	namespaces []uint64 // of its containers
 }
 
-// seat is a process of a role in an endpoint, as the runner has them.
+// seat is a process of a role in an endpoint, as in the runner.
 type seat struct {
 	endpoint platform.Endpoint
 	process  int // of several clients
@@ -85,8 +85,8 @@ func (n *standing) seat(e platform.Endpoint, process int) *manned {
 	return n.seats[k]
 }
 
-// slack is how much longer than a second a window is to be, by the environment: on
-// an emulated machine a flow may stand still for longer.
+// slack is how much longer than a second a window should be, from the environment: on an emulated
+// machine a flow may stand still for longer.
 func slack(t *testing.T) time.Duration {
 	const variable = "NETTOLL_TEST_SLACK"
 	text := os.Getenv(variable)
@@ -95,12 +95,12 @@ func slack(t *testing.T) time.Duration {
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil || d < 0 {
-		t.Fatalf("%s=%s is no duration", variable, text)
+		t.Fatalf("%s=%s is not a duration", variable, text)
 	}
 	return d
 }
 
-// job is a trial of a second between all pairs.
+// job returns a trial of a second between all pairs.
 func (n *standing) job(t *testing.T, name string, f network.Family) (workload.Job, *watched) {
 	t.Helper()
 	w := &watched{}
@@ -125,7 +125,7 @@ func (n *standing) job(t *testing.T, name string, f network.Family) (workload.Jo
 	return job, w
 }
 
-// serverAddr is where clients reach the first server.
+// serverAddr returns the address at which clients reach the first server.
 func (n *standing) serverAddr(t *testing.T) string {
 	a, err := n.Addr(n.Clients[0], n.Servers[0], network.IPv4)
 	if err != nil {
@@ -134,8 +134,8 @@ func (n *standing) serverAddr(t *testing.T) string {
 	return a.String()
 }
 
-// count reads the counters of each container's end of its pair and of the server's
-// end, by the client's place.
+// count reads the counters of each container's end of its pair and of the server's end, by the
+// client's index.
 func (n *standing) count(t *testing.T, f network.Family) (counts [][]network.Count) {
 	t.Helper()
 	for i, c := range n.Clients {
@@ -152,11 +152,11 @@ func (n *standing) count(t *testing.T, f network.Family) (counts [][]network.Cou
 	return counts
 }
 
-// watched notes the calls of a job's observer.
+// watched records the calls of a job's observer.
 type watched struct {
 	mu    sync.Mutex
 	calls []string
-	then  func() // when the window opens
+	then  func() // called when the window opens
 }
 
 func (w *watched) open() {
@@ -173,8 +173,8 @@ func (w *watched) note(call string) {
 	w.calls = append(w.calls, call)
 }
 
-// check wants the window to have opened and closed so many times, or, where a
-// trial has failed, at most so many times.
+// check checks that the window has opened and closed once or, if times is 0 because the trial has
+// failed, at most once.
 func (w *watched) check(t *testing.T, times int) {
 	t.Helper()
 	w.mu.Lock()

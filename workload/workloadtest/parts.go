@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,7 +20,7 @@ import (
 	"nettoll/workload"
 )
 
-// Endpoint is one that nothing is started in, by its name.
+// Endpoint is an endpoint in which nothing is started, given by its name.
 type Endpoint string
 
 // Name implements platform.Endpoint.
@@ -33,13 +35,13 @@ func (Endpoint) Facts() platform.Facts { return platform.Facts{} }
 // Start implements platform.Endpoint.
 func (Endpoint) Start(context.Context, platform.Command) (platform.Process, error) { return nil, nil }
 
-// Pair is a client and a server that is reached at an address, and listens at the next one.
+// Pair returns a client and a server that is reached at an address, and listens on the next one.
 func Pair(client, server, addr string) workload.Pair {
 	a := netip.MustParseAddr(addr)
 	return workload.Pair{Client: Endpoint(client), Server: Endpoint(server), Addr: a, Listen: a.Next(), Port: 20001, Own: [2]int{20002, 20003}}
 }
 
-// Job is one of a second, between c and s unless pairs are given.
+// Job returns a job of one second, between c and s unless pairs are given.
 func Job(load string, o record.Options, pairs ...workload.Pair) workload.Job {
 	if len(pairs) == 0 {
 		pairs = []workload.Pair{Pair("c", "s", "198.18.0.1")}
@@ -47,13 +49,13 @@ func Job(load string, o record.Options, pairs ...workload.Pair) workload.Job {
 	return workload.Job{Workload: load, Options: o, Duration: time.Second, Pairs: pairs}
 }
 
-// Warm is the job with a warm-up.
+// Warm returns the job with a warm-up.
 func Warm(job workload.Job, warmup time.Duration) workload.Job {
 	job.Warmup = warmup
 	return job
 }
 
-// Started is what a tool starts for the n-th pair of a job; its programs are in /bin.
+// Started returns the programs that a tool starts for the n-th pair of a job; they are in /bin.
 func Started(t *testing.T, tool program.Tool, job workload.Job, n int) (program.Server, program.Client) {
 	t.Helper()
 	found := program.Paths{}
@@ -67,7 +69,7 @@ func Started(t *testing.T, tool program.Tool, job workload.Job, n int) (program.
 	return trial.Servers[n], trial.Clients[n]
 }
 
-// Commands is a job and the arguments of the programs that it takes.
+// Commands is a job and the expected arguments of its programs.
 type Commands = struct {
 	Name           string
 	Job            workload.Job
@@ -88,11 +90,11 @@ func Arguments(t *testing.T, tool program.Tool, cases []Commands) {
 		})
 	}
 	if _, err := tool.Trial(Job("carrier pigeons", record.Options{}), nil); err == nil {
-		t.Error("it drives a workload that there is not")
+		t.Error("it drives a workload that does not exist")
 	}
 }
 
-// Transcript is a file below testdata.
+// Transcript returns the contents of a file below testdata.
 func Transcript(t testing.TB, name string) string {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join("testdata", name))
@@ -102,29 +104,82 @@ func Transcript(t testing.TB, name string) string {
 	return string(b)
 }
 
-// Refusal is output of which nothing may be recorded: a transcript, or one of a client and one of
-// its server with a blank between, in which something is replaced wherever it stands.
-type Refusal = struct {
+// Case is the output of a trial: transcripts of its clients, separated by +, and of their server
+// after a blank. In those of the clients every occurrence of Old is replaced by New.
+type Case = struct {
 	Name           string
 	Job            workload.Job
 	File, Old, New string
-	Want           string // in the error
+	Want           string // in the form of Told, or a part of the error
 }
 
-// Refuses wants an error for each output that says why. Transcripts are below testdata, with the
-// names that the format makes of theirs.
-func Refuses(t *testing.T, tool program.Tool, format string, cases []Refusal) {
+// result returns the result of a tool for a case. Transcripts are below testdata, at the paths that
+// format makes of their names.
+func result(t *testing.T, tool program.Tool, format string, c Case) (workload.Result, error) {
+	t.Helper()
+	clients, server, counts := strings.Cut(c.File, " ")
+	if counts {
+		server = Transcript(t, fmt.Sprintf(format, server))
+	}
+	var texts []string
+	for file := range strings.SplitSeq(clients, "+") {
+		text := Transcript(t, fmt.Sprintf(format, file))
+		if c.Old != "" {
+			text = Altered(t, text, c.Old, c.New)
+		}
+		texts = append(texts, text)
+	}
+	return tool.Result(c.Job, said(server, texts...))
+}
+
+// Measures checks the result of each case.
+func Measures(t *testing.T, tool program.Tool, format string, cases []Case) {
 	for _, c := range cases {
 		t.Run(c.Name, func(t *testing.T) {
-			file, server, counts := strings.Cut(c.File, " ")
-			text := Transcript(t, fmt.Sprintf(format, file))
-			if counts {
-				server = Transcript(t, fmt.Sprintf(format, server))
+			r, err := result(t, tool, format, c)
+			if got := Told(r); err != nil || got != c.Want {
+				t.Errorf("%v\n%s\nwant\n%s", err, got, c.Want)
 			}
-			if c.Old != "" {
-				text = Altered(t, text, c.Old, c.New)
-			}
-			r, err := tool.Result(c.Job, said(text, server))
+		})
+	}
+}
+
+// Told formats a result: its window, the payload in it and the traffic that crossed in total, its
+// metrics, the flows' bytes, transactions and TCP information, and its warnings.
+func Told(r workload.Result) string {
+	all := []string{fmt.Sprint(r.Window), fmt.Sprintf("%d B", r.Bytes), fmt.Sprint(r.Crossed)}
+	for _, name := range slices.Sorted(maps.Keys(r.Metrics)) {
+		all = append(all, fmt.Sprintf("%s=%.7g", name, r.Metrics[name].Value))
+	}
+	for _, f := range r.Flows {
+		all = append(all, fmt.Sprintf("%d B/%d", f.Bytes, f.Transactions))
+		if f.Message > 0 {
+			all = append(all, fmt.Sprintf("by %d B", f.Message))
+		}
+		if tcp := f.TCP; tcp != nil {
+			all = append(all, fmt.Sprintf("(%d RTX %d µs %d %s)", tcp.Retransmits, tcp.RTT, tcp.SndMSS, tcp.Congestion))
+		}
+	}
+	for _, w := range r.Warnings {
+		all = append(all, fmt.Sprintf("%s: %.50s", w.Code, w.Text))
+	}
+	return strings.Join(all, " ")
+}
+
+// Clients returns a job of one second for n clients of one server: c, d, e.
+func Clients(load string, o record.Options, n int) workload.Job {
+	var pairs []workload.Pair
+	for i := range n {
+		pairs = append(pairs, Pair(string(rune('c'+i)), "s", "198.18.0.1"))
+	}
+	return Job(load, o, pairs...)
+}
+
+// Refuses checks that each case is an error that gives the reason: nothing of it may be recorded.
+func Refuses(t *testing.T, tool program.Tool, format string, cases []Case) {
+	for _, c := range cases {
+		t.Run(c.Name, func(t *testing.T) {
+			r, err := result(t, tool, format, c)
 			if err == nil || !strings.Contains(err.Error(), c.Want) {
 				t.Errorf("%+v, error %v\ndoes not say %s", r, err, c.Want)
 			}
@@ -132,7 +187,7 @@ func Refuses(t *testing.T, tool program.Tool, format string, cases []Refusal) {
 	}
 }
 
-// Altered is text in which something is replaced wherever it stands; it must be there.
+// Altered returns text with every occurrence of old replaced; there must be one.
 func Altered(t *testing.T, text, old, new string) string {
 	t.Helper()
 	if !strings.Contains(text, old) {
@@ -141,16 +196,19 @@ func Altered(t *testing.T, text, old, new string) string {
 	return strings.ReplaceAll(text, old, new)
 }
 
-// said is the outcome of a trial of one client.
-func said(client, server string) program.Outcome {
-	return program.Outcome{
-		Clients: []program.Output{{Stdout: client}}, Servers: []program.Output{{Stdout: server}},
-		ServerOf: []int{0}, Window: time.Second,
+// said returns the outcome of a trial of clients that have one server.
+func said(server string, clients ...string) program.Outcome {
+	o := program.Outcome{
+		Servers: []program.Output{{Stdout: server}}, ServerOf: make([]int, len(clients)), Window: time.Second,
 	}
+	for _, text := range clients {
+		o.Clients = append(o.Clients, program.Output{Stdout: text})
+	}
+	return o
 }
 
-// Fuzz wants figures that can be recorded, or an error, whatever a client and its server print.
-// The seeds are pairs of a client's output and its server's.
+// Fuzz checks that any output of a client and its server results in figures that can be recorded, or
+// an error. The seeds are pairs of a client's output and its server's.
 func Fuzz(f *testing.F, tool program.Tool, seeds ...[2]string) {
 	for i := range tool.Drives {
 		for _, s := range seeds {
@@ -160,7 +218,7 @@ func Fuzz(f *testing.F, tool program.Tool, seeds ...[2]string) {
 	percentiles := []string{record.LatencyP50, record.LatencyP90, record.LatencyP99, record.LatencyP999, record.LatencyMax}
 	f.Fuzz(func(t *testing.T, drive uint8, client, server string) {
 		d := tool.Drives[int(drive)%len(tool.Drives)]
-		r, err := tool.Result(Job(d.Workload, record.Options{}), said(client, server))
+		r, err := tool.Result(Job(d.Workload, record.Options{}), said(server, client))
 		if err != nil {
 			return
 		}
@@ -186,8 +244,8 @@ func Fuzz(f *testing.F, tool program.Tool, seeds ...[2]string) {
 	})
 }
 
-// Versions checks what a tool takes for its version when its programs say something, which is
-// nothing where it must refuse them.
+// Versions checks the version that a tool derives from the output of its programs; an empty one means
+// that it must refuse them.
 func Versions(t *testing.T, tool program.Tool, says map[string]string) {
 	for text, want := range says {
 		paths := program.Paths{}
@@ -202,13 +260,4 @@ func Versions(t *testing.T, tool program.Tool, says map[string]string) {
 			t.Errorf("%q: version %q, %v; want %q", text, got, err, want)
 		}
 	}
-}
-
-// Codes are those of a result's warnings.
-func Codes(r workload.Result) string {
-	var all []string
-	for _, w := range r.Warnings {
-		all = append(all, w.Code)
-	}
-	return strings.Join(all, " ")
 }

@@ -13,12 +13,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// within is how long something that must happen may take.
+// within bounds how long something that must happen may take.
 const within = time.Minute
 
-// running lists the processes in the network's namespaces that are no agents, by number,
-// with their arguments and environment. Those that have ended and wait to be noticed do
-// not count.
+// running returns the processes in the network's namespaces that are not agents, by number, with
+// their arguments and environment. Those that have ended and have not been reaped are left out.
 func (n *standing) running(t *testing.T) map[int]string {
 	all := map[int]string{}
 	paths, err := filepath.Glob("/proc/[0-9]*")
@@ -33,21 +32,21 @@ func (n *standing) running(t *testing.T) map[int]string {
 		if err != nil || len(args) == 0 || strings.HasSuffix(string(args), "\x00agent\x00") {
 			continue
 		}
-		env, _ := os.ReadFile(p + "/environ") // the arguments say enough where it has ended
+		env, _ := os.ReadFile(p + "/environ") // the arguments are enough if it has ended
 		pid, _ := strconv.Atoi(filepath.Base(p))
 		all[pid] = strings.ReplaceAll(string(args)+"\n"+string(env), "\x00", " ")
 	}
 	return all
 }
 
-// inode tells namespaces apart.
+// inode returns the inode number that identifies a namespace.
 func inode(path string) (uint64, error) {
 	var st unix.Stat_t
 	err := unix.Stat(path, &st)
 	return st.Ino, err
 }
 
-// nothingLeft wants no process in the network. One that was killed takes a moment.
+// nothingLeft checks that no process is left in the network. A killed one takes a moment to end.
 func (n *standing) nothingLeft(t *testing.T) {
 	t.Helper()
 	for deadline := time.Now().Add(within); ; time.Sleep(time.Millisecond) {
@@ -65,8 +64,8 @@ func (n *standing) nothingLeft(t *testing.T) {
 	}
 }
 
-// kill kills clients, which know the address, or servers, when there are clients,
-// and they have had time to begin.
+// kill kills clients, which are recognized by the address, or servers, once clients exist and have
+// had time to begin.
 func (n *standing) kill(t *testing.T, server string, clients bool) {
 	addr := n.serverAddr(t)
 	const begin = second / 2
@@ -87,7 +86,7 @@ func (n *standing) kill(t *testing.T, server string, clients bool) {
 		}
 		for _, pid := range found {
 			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-				t.Logf("kill %d: %v", pid, err) // it has ended with the one before
+				t.Logf("kill %d: %v", pid, err) // it has ended with the previous one
 			}
 		}
 		if len(found) == 0 {

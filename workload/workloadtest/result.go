@@ -11,10 +11,10 @@ import (
 	"nettoll/workload"
 )
 
-// check checks what holds for figures of any size.
+// check checks the properties that hold for figures of any size.
 func check(t *testing.T, job workload.Job, r workload.Result) {
 	t.Helper()
-	// A busy machine can make it shorter or longer than it was meant to be.
+	// A busy machine can make it shorter or longer than intended.
 	if r.Window < job.Duration/4 || r.Window > 10*job.Duration {
 		t.Errorf("a window of %v, asked for %v", r.Window, job.Duration)
 	}
@@ -52,8 +52,8 @@ func check(t *testing.T, job workload.Job, r workload.Result) {
 	}
 }
 
-// checkFlows wants the flows of all pairs in their order. A tool that cannot tell
-// the streams of a client apart gives one flow for each client.
+// checkFlows expects the flows of all pairs in their order. A tool that cannot distinguish the
+// streams of a client reports one flow for each client.
 func checkFlows(t *testing.T, job workload.Job, r workload.Result) {
 	t.Helper()
 	streams := max(job.Options.Streams, 1)
@@ -79,9 +79,9 @@ func checkFlows(t *testing.T, job workload.Job, r workload.Result) {
 	}
 }
 
-// checkLatency wants percentiles that ascend, and of a closed loop of one client a
-// mean that is the round trip: with one transaction at a time it is what is left
-// of a second for each.
+// checkLatency checks that percentiles ascend, and that in a closed loop of one client the mean is
+// that of the round trip: with one transaction at a time, the mean times the rate is about one
+// second per second.
 func checkLatency(t *testing.T, job workload.Job, r workload.Result) {
 	t.Helper()
 	last := 0.0
@@ -102,7 +102,7 @@ func checkLatency(t *testing.T, job workload.Job, r workload.Result) {
 	}
 }
 
-// checkCrossed compares what the tool says with what the devices really counted.
+// checkCrossed compares the tool's report with the counters of the devices.
 func (n *standing) checkCrossed(t *testing.T, job workload.Job, r workload.Result, before [][]network.Count, f network.Family) {
 	t.Helper()
 	after := n.count(t, f)
@@ -129,8 +129,8 @@ func (n *standing) checkCrossed(t *testing.T, job workload.Job, r workload.Resul
 	if crossed < r.Bytes {
 		t.Errorf("%d bytes received, but only %d crossed", r.Bytes, crossed)
 	}
-	// Of full segments nearly all is payload, and without warm-up at least half of it
-	// is in the window: less means a wrong unit or a direction that was forgotten.
+	// Nearly all of a full segment is payload, and without warm-up at least half of the payload is
+	// in the window: less means a wrong unit or a forgotten direction.
 	stream := job.Workload == record.TCPStream || job.Workload == record.TCPBidir
 	if stream && job.Warmup == 0 && job.Options == (record.Options{}) && r.Bytes < all/4 {
 		t.Errorf("%s received, the devices counted %s", megabytes(r.Bytes), megabytes(all))

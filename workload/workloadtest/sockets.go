@@ -15,12 +15,11 @@ import (
 )
 
 // confined watches the sockets in the containers of the servers until the trial is over. All
-// that waits for whoever comes must do so where the clients come, and nowhere else: what
-// listens on all addresses of a container would on a machine of the user's be reached by
-// everybody on its network.
+// sockets that wait for peers must do so where the clients come, and nowhere else: on a user's
+// machine, a socket that listens on all addresses could be reached by everyone on its network.
 func (n *standing) confined(t *testing.T, job workload.Job) (over func()) {
 	t.Helper()
-	allowed := map[string][]string{} // by namespace, as the kernel prints them
+	allowed := map[string][]string{} // by namespace, in the kernel's format
 	for _, p := range job.Pairs {
 		ns := p.Server.(*manned).Endpoint.Facts().NetNS
 		allowed[ns] = append(allowed[ns], printed(p.Listen.As16()), printed(netip.AddrFrom16(p.Listen.As16()).As16()))
@@ -84,7 +83,7 @@ func stray(allowed []string, found map[string]bool) error {
 	return nil
 }
 
-// printed is an address of IPv6 as /proc has it: four numbers as they lie in memory.
+// printed formats an IPv6 address as in /proc: four numbers in memory order.
 func printed(a [16]byte) (s string) {
 	for word := range slices.Chunk(a[:], 4) {
 		s += fmt.Sprintf("%08X", binary.NativeEndian.Uint32(word))

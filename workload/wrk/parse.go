@@ -14,16 +14,8 @@ import (
 	"nettoll/workload"
 )
 
-// known is the version whose figures these are known to be.
+// known is the version that is known to print these figures.
 const known = "wrk 4.1.0"
-
-// figures is what wrk says of a client's requests.
-type figures struct {
-	duration  time.Duration
-	requests  uint64
-	bytes     uint64            // received, with headers
-	latencies program.Histogram // nil where there were too many different ones to be told
-}
 
 const (
 	summaryMark = "nettoll summary "
@@ -31,18 +23,30 @@ const (
 	tooMany     = "too-many"
 )
 
-// parse reads what a client printed.
-func parse(job workload.Job, text, _ string) (figures, error) {
+// parse reads a client's output. Latencies are left out where each request has a connection of its
+// own, because they do not include making it.
+func parse(job workload.Job, text, _ string) (program.Figures, error) {
 	f, err := read(text, max(job.Options.Streams, 1))
-	if err == nil && f.bytes < f.requests*uint64(bodySize(job)) {
-		err = fmt.Errorf("%d responses were only %d bytes", f.requests, f.bytes)
+	if err != nil {
+		return f, err
 	}
-	return f, err
+	requests := uint64(f.Transactions)
+	f.Bytes, f.Crossed.Conns = requests*uint64(bodySize(job)), uint64(max(job.Options.Streams, 1))
+	if f.Crossed.Bytes < f.Bytes {
+		return f, fmt.Errorf("%d responses were only %d bytes", requests, f.Crossed.Bytes)
+	}
+	if job.Options.NoKeepAlive {
+		f.Histogram, f.Crossed.Conns = nil, requests
+	}
+	f.Flows = []record.Flow{{Bytes: f.Bytes, Transactions: requests}}
+	f.Sums = map[string]float64{record.TransactionRate: f.Transactions / f.Window.Seconds()}
+	return f, nil
 }
 
-// read reads what the script has made wrk print. connections is how many there were.
-func read(text string, connections int) (figures, error) {
-	var f figures
+// read reads the figures that the script has made wrk print: the time, the requests, the bytes
+// received, including headers, and the latencies, which are nil if there were too many different
+// ones to print. connections is the number of connections.
+func read(text string, connections int) (f program.Figures, err error) {
 	summary, latencies := "", ""
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\r\n")
@@ -53,11 +57,11 @@ func read(text string, connections int) (figures, error) {
 		}
 	}
 	if summary == "" {
-		return f, fmt.Errorf("it printed no summary; known to work is %s", known)
+		return f, fmt.Errorf("it printed no summary; %s is known to work", known)
 	}
 	fields, err := parseSummary(summary)
 	if err != nil {
-		return f, fmt.Errorf("summary: %w; known to work is %s", err, known)
+		return f, fmt.Errorf("summary: %w; %s is known to work", err, known)
 	}
 	var wrong []string
 	for _, name := range []string{"connect", "read", "write", "status", "timeout"} {
@@ -68,7 +72,7 @@ func read(text string, connections int) (figures, error) {
 	if len(wrong) > 0 {
 		return f, errors.New(strings.Join(wrong, ", "))
 	}
-	f.requests, f.bytes = fields["requests"], fields["bytes"]
+	f.Transactions, f.Crossed.Bytes = float64(fields["requests"]), fields["bytes"]
 	for _, name := range []string{"duration_us", "requests", "bytes"} {
 		if fields[name] == 0 {
 			return f, fmt.Errorf("%s is zero", name)
@@ -78,18 +82,18 @@ func read(text string, connections int) (figures, error) {
 	if fields["duration_us"] > limit {
 		return f, fmt.Errorf("summary: duration_us is %d", fields["duration_us"])
 	}
-	f.duration = time.Duration(fields["duration_us"]) * time.Microsecond
+	f.Window = time.Duration(fields["duration_us"]) * time.Microsecond
 	h, err := parseLatencies(latencies)
 	if err == nil && h != nil {
-		f.latencies, err = uncorrected(h, f, connections)
+		f.Histogram, err = uncorrected(h, f, connections)
 	}
 	if err != nil {
-		return f, fmt.Errorf("latencies: %w; known to work is %s", err, known)
+		return f, fmt.Errorf("latencies: %w; %s is known to work", err, known)
 	}
 	return f, nil
 }
 
-// describe says of the errors that wrk counts what they are.
+// describe explains the errors that wrk counts.
 var describe = map[string]string{
 	"connect": "connections were refused",
 	"read":    "connections broke while a response was read",
@@ -116,7 +120,7 @@ func parseSummary(line string) (map[string]uint64, error) {
 	return fields, nil
 }
 
-// maxLatency is what wrk can have counted, in microseconds.
+// maxLatency is the longest latency that wrk can have counted, in microseconds.
 const maxLatency = (timeout + 1) * 1e6
 
 func parseLatencies(line string) (program.Histogram, error) {
@@ -133,7 +137,7 @@ func parseLatencies(line string) (program.Histogram, error) {
 		n, err2 := strconv.ParseUint(times, 10, 48)
 		at += g
 		if errors.Join(err, err2) != nil || g < 0 || g == 0 && at > 0 || n == 0 || at > maxLatency {
-			return nil, fmt.Errorf("%q is none", field)
+			return nil, fmt.Errorf("%q is not valid", field)
 		}
 		h[at] = n
 	}
@@ -143,28 +147,29 @@ func parseLatencies(line string) (program.Histogram, error) {
 	return h, nil
 }
 
-// uncorrected takes out of a histogram what wrk has added to it. Since 4.0 wrk takes
-// the mean time between two requests of a connection for the time at which each
-// should have been sent, and for each response that took more than twice as long adds
-// those that would have been waiting meanwhile. (See stats_correct in its stats.c.)
-// What it added lies below the latency that it was added for, so that it can be
-// taken out again from the top, exactly: then as many are left as there were requests.
-func uncorrected(h program.Histogram, f figures, connections int) (program.Histogram, error) {
-	if h.Count() == f.requests {
+// uncorrected removes from a histogram the latencies that wrk has added. Since 4.0 wrk takes the
+// mean time between two requests of a connection for the time at which each should have been sent,
+// and for each response that took more than twice as long adds those that would have been waiting
+// meanwhile. (See stats_correct in its stats.c.) The added latencies lie below the one that they
+// were added for, so they can be removed exactly, starting from the top: the number that remains
+// then equals the number of requests.
+func uncorrected(h program.Histogram, f program.Figures, connections int) (program.Histogram, error) {
+	requests := uint64(f.Transactions)
+	if h.Count() == requests {
 		return h, nil
 	}
-	each := f.requests / uint64(max(connections, 1))
+	each := requests / uint64(max(connections, 1))
 	if each == 0 {
-		return nil, fmt.Errorf("%d of %d requests", h.Count(), f.requests)
+		return nil, fmt.Errorf("%d of %d requests", h.Count(), requests)
 	}
-	expected := f.duration.Microseconds() / int64(each)
+	expected := f.Window.Microseconds() / int64(each)
 	raw, sorted := maps.Clone(h), slices.Sorted(maps.Keys(h))
 	for _, us := range slices.Backward(sorted) {
 		if expected == 0 || us < 2*expected {
 			break
 		}
 		n := raw[us]
-		// Below the least there is wrk adds, too, but does not look there again.
+		// wrk also adds latencies below the lowest one it measured, but does not report those.
 		for m := us - expected; n > 0 && m > expected && m >= sorted[0]; m -= expected {
 			if raw[m] < n {
 				return nil, fmt.Errorf("%d of %d µs, when those of %d µs should have added %d", raw[m], m, us, n)
@@ -173,38 +178,20 @@ func uncorrected(h program.Histogram, f figures, connections int) (program.Histo
 		}
 	}
 	maps.DeleteFunc(raw, func(_ int64, n uint64) bool { return n == 0 })
-	if raw.Count() != f.requests {
-		return nil, fmt.Errorf("%d of %d requests", raw.Count(), f.requests)
+	if raw.Count() != requests {
+		return nil, fmt.Errorf("%d of %d requests", raw.Count(), requests)
 	}
 	return raw, nil
 }
 
-// together puts what the clients measured together.
-func together(job workload.Job, o program.Outcome, all []figures) workload.Result {
-	var clients []program.Figures
-	body, told := uint64(bodySize(job)), true
-	for _, m := range all {
-		conns := uint64(max(job.Options.Streams, 1))
-		f := program.Figures{
-			Flows:  []record.Flow{{Bytes: m.requests * body, Transactions: m.requests}},
-			Bytes:  m.requests * body,
-			Window: m.duration,
-			Sums:   map[string]float64{record.TransactionRate: float64(m.requests) / m.duration.Seconds()},
-		}
-		if job.Options.NoKeepAlive {
-			conns = m.requests
-		} else {
-			f.Histogram = m.latencies
-			told = told && m.latencies != nil
-		}
-		f.Crossed = workload.Crossed{Bytes: m.bytes, Conns: conns}
-		clients = append(clients, f)
-	}
-	r := program.Together(job, o, clients)
-	if !told {
+// together combines the results of the clients.
+func together(job workload.Job, o program.Outcome, all []program.Figures) workload.Result {
+	r := program.Together(job, o, all)
+	untold := func(f program.Figures) bool { return f.Histogram == nil }
+	if !job.Options.NoKeepAlive && slices.ContainsFunc(all, untold) {
 		r.Warnings = append(r.Warnings, record.Warning{
 			Code: "no-latency",
-			Text: "wrk has seen so many different latencies that it would take long to tell them all: percentiles are left out",
+			Text: "wrk measured too many different latencies to report them all: percentiles are left out",
 		})
 	}
 	return r

@@ -1,40 +1,41 @@
-// Package wrk drives the web server nginx with wrk (https://github.com/wg/wrk),
-// which asks for one file again and again. Both are the distribution's: this is a
-// real application, on a real file, with the settings of a server that is meant to be
-// fast.
+// Package wrk drives the web server nginx with wrk (https://github.com/wg/wrk), which requests one
+// file again and again. Both are the distribution's: this is a real application, with a real file,
+// and with the settings of a server that is meant to be fast.
 //
-// Each client is a wrk of its own with as many connections as there are streams, one
-// if nothing is said, each with one request at a time: a closed loop, in which a
-// server that stalls is not asked meanwhile and its stall counts as one late response.
-// wrk 4 makes up for this by adding latencies that it has not measured. That is taken
-// out again, so that a latency is what a request took, as it is for the other tools.
-// Where each request has a connection of its own, wrk's latencies are without making
-// it, and left out.
+// Each client is a separate wrk with as many connections as there are streams, one by default, each
+// with one request at a time: a closed loop, in which a server that stalls receives no requests
+// meanwhile, and its stall counts as one late response. wrk 4 makes up for this by adding latencies
+// that it has not measured. These are removed again, so that a latency is the time a request took,
+// as it is for the other tools. Where each request has a connection of its own, wrk's latencies do
+// not include making it, and are left out.
 //
-// wrk runs for about 100 ms longer than it is told to, and has no warm-up: for one, it
-// is run twice. It cannot tell its connections apart, so that a client is one flow.
-// Payload is the bodies of responses.
+// wrk runs for about 100 ms longer than requested, and has no warm-up: to have one, it is run
+// twice. It does not distinguish its connections, so a client is one flow. Payload is the bodies of
+// responses.
 package wrk
 
 import (
 	"cmp"
+	"context"
 	_ "embed"
 	"fmt"
 	"net"
 	"regexp"
+	"slices"
 	"strconv"
 	"time"
 
+	"nettoll/agent"
 	"nettoll/internal/program"
 	"nettoll/record"
 	"nettoll/workload"
 )
 
-// saysVersion takes "wrk debian/4.1.0-3+b2 [epoll]" and "nginx version: nginx/1.22.1".
+// saysVersion matches "wrk debian/4.1.0-3+b2 [epoll]" and "nginx version: nginx/1.22.1".
 var saysVersion = regexp.MustCompile(`(?:^|\s)(?:[^\s/]*/)?(\d+\.\d[^\s-]*)`)
 
-// Tool is wrk with the server nginx. Those who do not have the programs of administrators in
-// their PATH have nginx all the same.
+// Tool is wrk with the server nginx. Users who do not have the folder of administrators' programs
+// in their PATH can use nginx, too.
 var Tool = program.Tool{
 	Name: "wrk",
 	Programs: []program.Program{
@@ -56,15 +57,15 @@ const (
 	timeout = 10
 )
 
-// done makes wrk print exact figures.
+// done is a script that makes wrk print exact figures.
 //
 //go:embed done.lua
 var done string
 
-// bodySize is the size of a response's body in bytes.
+// bodySize returns the size of a response's body in bytes.
 func bodySize(job workload.Job) int { return cmp.Or(job.Options.ResponseSize, defaultBody) }
 
-// lateness is by how much a window begins later for the warm-up in front of it.
+// lateness is by how much a preceding warm-up delays the window.
 const lateness = 100 * time.Millisecond
 
 func times(_ workload.Job, t *program.Trial) error {
@@ -84,8 +85,8 @@ func server(p program.Pair) program.Server {
 	}
 }
 
-// config is nginx's configuration. A worker more than its CPU would only be
-// switched to; with no CPUs to say how many, nginx takes one for each there is.
+// config returns nginx's configuration. More workers than CPUs would only cause context switches;
+// if no CPUs are given, nginx starts a worker for each CPU of the machine.
 func config(ports []program.Port, workers, flows int) string {
 	count, listen := "auto", ""
 	if workers > 0 {
@@ -130,9 +131,9 @@ func client(p program.Pair) program.Client {
 	}
 }
 
-// threads is how many threads wrk gets: one for each CPU that it may use, but no more
-// than connections, and so many that each has equally many, since wrk leaves out
-// what remains.
+// threads returns how many threads wrk gets: one for each CPU that it may use, but no more than
+// connections, and a number that divides the connections evenly, since wrk leaves out the
+// remainder.
 func threads(connections, cpus int) int {
 	for t := min(connections, cpus); t > 1; t-- {
 		if connections%t == 0 {
@@ -140,4 +141,31 @@ func threads(connections, cpus int) int {
 		}
 	}
 	return 1
+}
+
+// procedure is the name under which agents serve the work of a client.
+const procedure = "wrk.request"
+
+// request is how long a client runs, in whole seconds.
+type request struct{ Warmup, Window time.Duration }
+
+// Handlers returns the agent's half.
+func Handlers() map[string]agent.Handler {
+	return map[string]agent.Handler{procedure: program.Procedure[request](ask).Handler()}
+}
+
+// ask runs wrk twice, the first time for the warm-up, which does not count.
+func ask(ctx context.Context, c *program.Course, r request) (program.Output, error) {
+	run := func(d time.Duration, command program.Command, more ...string) (program.Output, error) {
+		command.Args = slices.Concat([]string{"-d", strconv.Itoa(int(d/time.Second)) + "s"}, more, command.Args)
+		return c.Run(ctx, command)
+	}
+	if r.Warmup > 0 {
+		if o, err := run(r.Warmup, c.Command); err != nil {
+			return o, err
+		}
+	}
+	command := c.Command
+	command.Stdin = done
+	return run(r.Window, command, "-s", "/dev/stdin") // each thread reads the script itself
 }

@@ -2,13 +2,12 @@ package nft_test
 
 import (
 	"net/netip"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"nettoll/internal/nl/nft"
 	"nettoll/internal/nl/nltest"
+	"nettoll/internal/testutil"
 )
 
 func TestRemoveLeavesNothing(t *testing.T) {
@@ -17,7 +16,7 @@ func TestRemoveLeavesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	descriptors := namespacesOpen(t)
+	descriptors := testutil.Descriptors(t, "net:")
 	fw := everything(t, ns)
 	commit(t, fw)
 	if got, err := nltest.Inventory(ns); err != nil || !strings.Contains(got, "table tested\n") {
@@ -32,14 +31,14 @@ func TestRemoveLeavesNothing(t *testing.T) {
 	if err := fw.Close(); err != nil {
 		t.Errorf("close after remove: %v", err)
 	}
-	if got := namespacesOpen(t); got != descriptors {
+	if got := testutil.Descriptors(t, "net:"); got != descriptors {
 		t.Errorf("%d namespaces are open, %d before", got, descriptors)
 	}
 }
 
 func TestCloseLetsTheNamespaceGoButNotTheRules(t *testing.T) {
 	ns := route(t).router
-	descriptors := namespacesOpen(t)
+	descriptors := testutil.Descriptors(t, "net:")
 	fw := everything(t, ns)
 	commit(t, fw)
 	for range 2 {
@@ -47,7 +46,7 @@ func TestCloseLetsTheNamespaceGoButNotTheRules(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if got := namespacesOpen(t); got != descriptors {
+	if got := testutil.Descriptors(t, "net:"); got != descriptors {
 		t.Errorf("%d namespaces are open, %d before", got, descriptors)
 	}
 	if got, err := nltest.Inventory(ns); err != nil || !strings.Contains(got, "table tested\n") {
@@ -64,22 +63,8 @@ func TestErrorsOfFirewalls(t *testing.T) {
 	if _, _, err := rule.Count(); err == nil || !strings.Contains(err.Error(), "counter rule1") {
 		t.Errorf("count of a rule that is not in force: %v", err)
 	}
-	fw.BaseChain("output", nft.OutputNAT, false).Rule(nft.SNAT(netip.MustParseAddr("198.19.0.1"))) // not at that hook
+	fw.BaseChain("output", nft.OutputNAT, false).Rule(nft.SNAT(netip.MustParseAddr("198.19.0.1"))) // not possible at that hook
 	if err := fw.Commit(); err == nil || !strings.HasPrefix(err.Error(), "nft: commit table tested: ") {
 		t.Errorf("impossible rule: %v", err)
 	}
-}
-
-func namespacesOpen(t *testing.T) (n int) {
-	t.Helper()
-	links, err := filepath.Glob("/proc/self/fd/*")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, l := range links {
-		if target, err := os.Readlink(l); err == nil && strings.HasPrefix(target, "net:") {
-			n++
-		}
-	}
-	return n
 }

@@ -1,23 +1,27 @@
-// Package nltest says what is configured in a network namespace, for tests and for the pages of
+// Package nltest describes the configuration of a network namespace, for tests and for the pages of
 // networks.
 package nltest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
+	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"nettoll/internal/netns"
 	"nettoll/internal/nl"
 )
 
-// Inventory is everything of a network namespace that is configured, as text:
-// devices with their addresses, routes and firewall tables, in a stable order and
-// without what differs from build to build (indexes, hardware addresses).
+// Inventory returns the whole configuration of a network namespace as text: devices with their
+// addresses, routes and firewall tables, in a stable order and without values that differ from build
+// to build (indexes, hardware addresses).
 func Inventory(path string) (string, error) {
 	var lines []string
 	err := nl.With(path, func(n *nl.NS) error {
@@ -55,7 +59,7 @@ func device(d nl.Device) string {
 	return strings.Join(append([]string{s}, d.Addrs...), " ")
 }
 
-// routes are those of the main table, except those to multicast and link-local addresses.
+// routes returns the routes of the main table, except those to multicast and link-local addresses.
 func routes(n *nl.NS) (all []string, err error) {
 	var found []netlink.Route
 	for {
@@ -92,4 +96,29 @@ func destination(n *net.IPNet) string {
 		return "default"
 	}
 	return n.String()
+}
+
+// besides are the parts of nft's output to remove: counters (first and by name), their values, and priorities.
+var besides = []struct {
+	text *regexp.Regexp
+	to   string
+}{
+	{regexp.MustCompile(`(?s)\tcounter rule\d+ \{.*?\n\t\}\n`), ""},
+	{regexp.MustCompile(`counter (name "rule\d+"|packets \d+ bytes \d+)`), "counter"},
+	{regexp.MustCompile(`(chain [\w-]+ \{)\n\t\t(type \w+ hook \w+) priority [\w-]+; `), "$1 $2; "},
+	{regexp.MustCompile(`\n\n+`), "\n"},
+}
+
+// Rules returns nettoll's own tables in the network namespace at path, those of the inet family, as
+// nft(8) prints them, without counters.
+func Rules(ctx context.Context, path string) (text string, err error) {
+	err = netns.Do(path, func() error {
+		out, err := exec.CommandContext(ctx, "nft", "list", "ruleset", "inet").Output()
+		text = string(out)
+		return err
+	})
+	for _, b := range besides {
+		text = b.text.ReplaceAllString(text, b.to)
+	}
+	return text, err
 }

@@ -1,0 +1,276 @@
+package analysis
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"nettoll/record"
+)
+
+// TestRowWarnings changes a run of eight quiet rounds, which has no warnings, so that each is raised.
+func TestRowWarnings(t *testing.T) {
+	each := func(network string, change func(i int, t *record.Trial)) func(*record.File) {
+		return func(f *record.File) {
+			for i := range f.Trials {
+				if f.Trials[i].Cell.Network == network {
+					change(f.Trials[i].Round, &f.Trials[i])
+				}
+			}
+		}
+	}
+	scale := func(network string, by func(round int) float64) func(*record.File) {
+		return each(network, func(i int, t *record.Trial) {
+			m := t.Metrics[record.Throughput]
+			m.Value *= by(i)
+			t.Metrics[record.Throughput] = m
+		})
+	}
+	steal := func(share float64) func(*record.File) {
+		return each("bridge", func(_ int, t *record.Trial) {
+			t.CPU = &record.CPUUse{Machine: record.MachineCPU{Steal: share * 2, PerCPU: make([]record.CPUSample, 2)}}
+		})
+	}
+	lose := func(network string, status record.Status, reason string, from, to int) func(*record.File) {
+		return each(network, func(i int, t *record.Trial) {
+			if from <= i && i <= to {
+				t.Status, t.Reason = status, reason
+			}
+		})
+	}
+	found := func(_ int, t *record.Trial) {
+		t.Status, t.Reason = record.Failed, "MTU black hole (seen as: nothing was received)"
+		t.Warnings = []record.Warning{{Code: "mtu-black-hole", Text: "MTU black hole: set the MTU to 1450"}, {Code: "nested-tunnel", Text: "a tunnel in a tunnel"}}
+	}
+	for _, tt := range []struct {
+		name, network, code string
+		change              func(*record.File)
+		text                string // "" means that there is no such warning
+	}{
+		{"quiet native", "host", "", func(*record.File) {}, ""},
+		{"quiet", "bridge", "", func(*record.File) {}, ""},
+		{"few rounds", "bridge", WarnTooFewRounds, func(f *record.File) { f.Trials = f.Trials[:10] }, "5, and 95% confidence needs 6"},
+		{"few rounds are not imprecise too", "bridge", WarnNotPrecise, func(f *record.File) { f.Trials = f.Trials[:10] }, ""},
+		{"not precise", "bridge", WarnNotPrecise, func(f *record.File) { f.Run.Settings.Precision = 0.001 }, "did not reach the requested ±0.1%"},
+		{"limit", "bridge", WarnNotPrecise, func(f *record.File) { f.Run.Settings.Precision = 0.001 }, "within the limit of rounds"},
+		{"budget", "bridge", WarnNotPrecise, func(f *record.File) {
+			f.Run.Settings.Precision, f.Ends[0].Reason = 0.001, record.EndBudget
+		}, "within the time budget"},
+		{"no precision wanted", "bridge", WarnNotPrecise, func(f *record.File) { f.Run.Settings.Precision = 0 }, ""},
+		{"native failed", "bridge", WarnNoNative, lose("host", record.Failed, "no", 1, 8), "no measured trial of host"},
+		{"native missing once", "bridge", WarnUnpaired, lose("host", record.Failed, "no", 4, 4), "in 1 of 8 rounds"},
+		{"failed of a finding", "bridge", WarnFailed, each("bridge", found), "8 of 8 trials failed: MTU black hole (seen as: nothing was received)"},
+		{"a finding that is the reason is said once", "bridge", "mtu-black-hole", each("bridge", found), ""},
+		{"a finding that is not the reason", "bridge", "nested-tunnel", each("bridge", found), "a tunnel in a tunnel"},
+		{"failed once", "bridge", WarnFailed, lose("bridge", record.Failed, "timeout", 4, 4), "1 of 8 trials failed: timeout"},
+		{"invalid twice", "bridge", WarnInvalid, lose("bridge", record.Invalid, "br0 saw nothing", 1, 2), "2 of 8 trials did not take the intended path: br0 saw nothing"},
+		{"skipped once", "bridge", WarnSkipped, lose("bridge", record.Skipped, "busy", 1, 1), "1 of 8 trials were skipped: busy"},
+		{"skipped always", "bridge", WarnSkipped, lose("bridge", record.Skipped, "busy", 1, 8), ""},
+		{"steal", "bridge", WarnSteal, steal(0.05), "took 5% of the CPU time"},
+		{"little steal", "bridge", WarnSteal, steal(0.019), ""},
+		{"drift", "host", WarnDrift, scale("host", func(i int) float64 { return 1 - 0.03*float64(i) }), "changed by -2"},
+		{"drift of the other", "bridge", WarnDrift, scale("bridge", func(i int) float64 { return 1 - 0.03*float64(i) }), ""},
+		{"little drift", "host", WarnDrift, scale("host", func(i int) float64 { return 1 - 0.01*float64(i) }), ""},
+		{"noisy", "host", WarnNoisy, scale("host", func(i int) float64 { return 1 + 0.3*float64(i%2*2-1) }), "varies by 3"},
+		{"noise of the other", "bridge", WarnNoisy, scale("bridge", func(i int) float64 { return 1 + 0.3*float64(i%2*2-1) }), ""},
+		{"outlier", "bridge", WarnOutliers, scale("bridge", func(i int) float64 {
+			if i == 3 {
+				return 0.25
+			}
+			return 1
+		}), "1 of 8 values of throughput are outliers"},
+		{"differs", "bridge", WarnDiffers, func(f *record.File) {
+			each("bridge", func(_ int, t *record.Trial) { t.Endpoints = endpointsOf(1450, nil) })(f)
+			each("host", func(_ int, t *record.Trial) { t.Endpoints = endpointsOf(1500, nil) })(f)
+		}, "MTU 1450 against 1500"},
+		{"carried", "bridge", "generator-limited", each("bridge", func(i int, t *record.Trial) {
+			if i < 4 {
+				t.Warnings = []record.Warning{{Code: "generator-limited", Text: "client at 100 %"}, {Code: "generator-limited", Text: "client at 100 %"}}
+			}
+		}), "client at 100 % (in 3 of 8 trials)"},
+		{"histogram", "bridge", WarnHistogram, each("bridge", func(i int, t *record.Trial) {
+			if i == 2 {
+				t.Latency = &record.Histogram{Encoded: "x"}
+			}
+		}), "latencies of 1 of 8 trials"},
+		{"unknown metric", "bridge", WarnUnknownMetric, each("bridge", func(i int, t *record.Trial) {
+			t.Metrics["wobble"] = record.Metric{Value: 1, Unit: "s"}
+			t.Metrics[record.CPUPerGB] = record.Metric{Value: 1, Unit: "ms"}
+		}), `cpu_per_gb in "ms", wobble`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := fileOf(pairedTrials(21, 8, 0.9, 0.01)...)
+			tt.change(f)
+			row := rowOf(t, Analyze(f), tt.network)
+			if tt.code == "" && len(row.Warnings) > 0 {
+				t.Fatalf("warnings %+v", row.Warnings)
+			}
+			if tt.text == "" {
+				for _, w := range row.Warnings {
+					if w.Code == tt.code {
+						t.Fatalf("warning %+v", w)
+					}
+				}
+				return
+			}
+			w := warningOf(t, row.Warnings, tt.code)
+			if !strings.Contains(w.Text, tt.text) {
+				t.Errorf("%q does not say %q", w.Text, tt.text)
+			}
+		})
+	}
+}
+
+func TestRunWarnings(t *testing.T) {
+	idle := func(used float64) func(*record.File) {
+		return func(f *record.File) {
+			for i := range f.Trials {
+				f.Trials[i].CPU = &record.CPUUse{Idle: used, Machine: record.MachineCPU{PerCPU: make([]record.CPUSample, 2)}}
+			}
+		}
+	}
+	for _, tt := range []struct {
+		name   string
+		change func(*record.File)
+		code   string
+		end    string
+		text   string
+	}{
+		{"orderly", func(*record.File) {}, "", record.EndMaxRounds, ""},
+		{"no end line", func(f *record.File) { f.Ends, f.Open = nil, true }, WarnUnfinished, "", "complete rounds: 8"},
+		{"emulated", func(f *record.File) { f.Run.Machine.Virtual = record.Emulated }, WarnEmulated, record.EndMaxRounds, "no figure"},
+		{"a compiler beside it", idle(1.9), WarnBusy, record.EndMaxRounds, "used 1.9 of the machine's 2 CPUs"},
+		{"little beside it", idle(0.19), "", record.EndMaxRounds, ""},
+		{"cut off", func(f *record.File) { f.Truncated = 17 }, WarnTruncated, "", "17 bytes"},
+		{"interrupted", func(f *record.File) { f.Ends[0].Reason, f.Ends[0].Detail = record.EndInterrupted, "SIGINT" },
+			WarnUnfinished, record.EndInterrupted, "interrupted (SIGINT)"},
+		{"resumed and died, by a clock that was set back", func(f *record.File) {
+			f.Resumes, f.Open = []record.Resume{{Started: f.Ends[0].Finished.Add(-time.Minute)}}, true
+		}, WarnUnfinished, "", "did not finish cleanly"},
+		{"died, resumed and ended, by a clock that was set back", func(f *record.File) {
+			f.Resumes = []record.Resume{{Started: f.Ends[0].Finished.Add(time.Minute)}}
+		}, "", record.EndMaxRounds, ""},
+		{"free placement", func(f *record.File) {
+			for i := range f.Trials {
+				f.Trials[i].Cell.Placement = record.PlacementFree
+			}
+		}, WarnPlacement, record.EndMaxRounds, "bimodal"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := fileOf(pairedTrials(21, 8, 0.9, 0.01)...)
+			tt.change(f)
+			res := Analyze(f)
+			if res.End != tt.end {
+				t.Errorf("end %q, want %q", res.End, tt.end)
+			}
+			if tt.code == "" {
+				if len(res.Warnings) > 0 {
+					t.Errorf("warnings %+v", res.Warnings)
+				}
+				return
+			}
+			if w := warningOf(t, res.Warnings, tt.code); !strings.Contains(w.Text, tt.text) {
+				t.Errorf("%q does not say %q", w.Text, tt.text)
+			}
+		})
+	}
+}
+
+// Remedies name the flag that helps: the limit that ended the run, with
+// a sufficient value, and never one that contradicts the run's own.
+func TestRemedies(t *testing.T) {
+	for _, tt := range []struct {
+		name, code, end string
+		rounds          int
+		spent           float64
+		says, not       string
+	}{
+		{"not precise, budget", WarnNotPrecise, record.EndBudget, 8, 60, "(--time-budget 35m --max-rounds 250)", "allow more rounds"},
+		{"not precise, rounds", WarnNotPrecise, record.EndMaxRounds, 8, 60, "(--max-rounds ", "--time-budget"},
+		{"not precise, interrupted", WarnNotPrecise, record.EndInterrupted, 8, 60, "(--resume)", "--max-rounds"},
+		{"two rounds, budget", WarnTooFewRounds, record.EndBudget, 2, 20, "(--time-budget 2m)", "--min-rounds"},
+		{"two rounds, limit", WarnTooFewRounds, record.EndMaxRounds, 2, 20, "(--max-rounds 6)", "--min-rounds"},
+	} {
+		f := fileOf(pairedTrials(1, tt.rounds, 0.9, 0.2)...)
+		f.Ends[0].Reason, f.Spent = tt.end, tt.spent
+		w := warningOf(t, rowOf(t, Analyze(f), "bridge").Warnings, tt.code)
+		if !strings.Contains(w.Advice, tt.says) || strings.Contains(w.Advice, tt.not) {
+			t.Errorf("%s: %q, want %q and not %q", tt.name, w.Advice, tt.says, tt.not)
+		}
+	}
+}
+
+// Where more rounds help, the flags are those for what ended the run, and no lower limit prevents them.
+func TestRemediesThatAreMoreRounds(t *testing.T) {
+	file := func(end string) *record.File {
+		var trials []record.Trial
+		for round := 1; round <= 12; round++ {
+			v := 10e9 * float64(1+round%2)
+			trials = append(trials, throughputTrial(streamCell("host"), round, v), throughputTrial(streamCell("bridge"), round, v*(0.5+0.01*float64(round))))
+		}
+		f := fileOf(trials...)
+		f.Ends[0].Reason, f.Spent = end, 120
+		return f
+	}
+	for end, want := range map[string]string{
+		record.EndBudget:      "allow more time (--time-budget 5m --max-rounds 24)",
+		record.EndMaxRounds:   "allow more rounds (--max-rounds 24)",
+		record.EndPrecision:   "ask for more rounds (--min-rounds 24 --max-rounds 24)",
+		record.EndInterrupted: "resume this run (--resume)",
+	} {
+		res := Analyze(file(end))
+		for network, code := range map[string]string{"host": WarnNoisy, "bridge": WarnAlike} {
+			if w := warningOf(t, rowOf(t, res, network).Warnings, code); !strings.HasSuffix(w.Advice, want) {
+				t.Errorf("%s after %s: %q, want %q", code, end, w.Advice, want)
+			}
+		}
+		twins := twinFile(3, 7, 1)
+		twins.Ends[0].Reason, twins.Run.Settings.MaxRounds, twins.Spent = end, 7, 70
+		want = strings.NewReplacer("5m", "3m", "24", "14").Replace(want)
+		if got := SelfCheck(twins, 0); got.More != want || got.Warnings[0].Advice != want {
+			t.Errorf("self-check after %s: %q, %q, want %q", end, got.More, got.Warnings[0].Advice, want)
+		}
+	}
+}
+
+// The flags that would make endpoints alike are named, unless the run has them already.
+func TestLevelling(t *testing.T) {
+	two, plain := streamCell("vxlan"), streamCell("bridge")
+	two.Hosts = 2
+	normal, off := two, two
+	normal.Normalize, off.Offload = true, record.OffloadOff
+	for _, tt := range []struct {
+		cell record.Cell
+		what []string
+		want string
+	}{
+		{two, []string{"MTU 1450 against 1500"}, "measure with --normalize"},
+		{two, []string{"client MSS 1398 against 1448"}, "measure with --normalize"},
+		{normal, []string{"MTU 1450 against 1500"}, ""},
+		{two, []string{"tso off against on", "qdisc fq against noqueue"}, "measure with --offload off"},
+		{off, []string{"tso off against on"}, ""},
+		{plain, []string{"server gro off against on"}, "measure with --offload off --baseline veth"},
+		{two, []string{"MTU 1450 against 1500", "congestion control cubic against bbr"}, "measure with --normalize --congestion"},
+		{two, []string{"qdisc fq against noqueue"}, ""},
+	} {
+		if got := levelling(tt.cell, tt.what); got != tt.want {
+			t.Errorf("%q: %q, want %q", tt.what, got, tt.want)
+		}
+	}
+}
+
+// An interval withstands an outlier only if fewer Walsh averages contain it than lie beyond the interval's end.
+func TestWithstands(t *testing.T) {
+	for n, want := range map[int]bool{6: false, 8: false, 11: false, 12: true, 20: true} {
+		values := make([]float64, n)
+		for i := range values {
+			values[i] = 1 + 0.01*float64(i%5)
+		}
+		calm := summarize(values, 0.95)
+		values[n-1] = 1000
+		wild := summarize(values, 0.95)
+		if got := withstands(n, 1, 0.95); got != want || got != (wild.High < 2) || calm.High > 2 {
+			t.Errorf("%d values: withstands %v, want %v; the interval reaches %v", n, got, want, wild.High)
+		}
+	}
+}

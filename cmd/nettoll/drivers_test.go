@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"nettoll/network"
+	"nettoll/network/kernel"
+	"nettoll/plan"
+	"nettoll/platform"
+	"nettoll/record"
+	"nettoll/reference"
+)
+
+// elsewhere is a platform with a name only.
+type elsewhere string
+
+func (e elsewhere) Name() string { return string(e) }
+
+func (elsewhere) Probe(context.Context) error { return platform.ErrUnsupported }
+
+func (elsewhere) Hosts(context.Context, platform.HostRequest) (platform.Hosts, error) {
+	return nil, platform.ErrUnsupported
+}
+
+func TestOnlyTheFirstPlatformNeedsNoPrefix(t *testing.T) {
+	all := prefixed([]platformNetworks{{platform: elsewhere("lab")}, {platform: elsewhere("docker")}, {platform: elsewhere("swarm")}})
+	for i, want := range []string{"bridge", "docker:bridge", "swarm:bridge"} {
+		if got := all[i].name(kernel.Bridge()); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
+// TestEveryPlannedNetworkCanBeBuilt checks that the planner and the runner use the same names for networks, and
+// that native networks exist.
+func TestEveryPlannedNetworkCanBeBuilt(t *testing.T) {
+	all, k := recipes(engines{}), known(nil, cniFlags{}, false)
+	built := 0
+	for _, v := range catalogue(engines{}) {
+		s := plan.Default()
+		s.Networks = []string{v.prefix + "all"}
+		cells, err := plan.Expand(s, k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range cells {
+			r, ok := all[c.Network]
+			if !ok {
+				t.Errorf("nobody builds %s", c.Network)
+				continue
+			}
+			if c.Network != c.Native() && r.Platform.Name() != v.platform.Name() {
+				t.Errorf("%s is built on %s", c.Network, r.Platform.Name())
+			}
+		}
+		for _, name := range v.names() {
+			if _, ok := all[name]; ok {
+				built++
+			}
+		}
+		if _, ok := v.find(v.native); !ok && v.native != "" {
+			t.Errorf("%s has no network %s for its native", v.platform.Name(), v.native)
+		}
+	}
+	if built != len(all) || len(networkNames()) != built {
+		t.Errorf("%d networks are listed, %d can be built", built, len(all))
+	}
+	if slices.Contains(networkNames(), "all") || !slices.Contains(wholeNames(), "all") {
+		t.Errorf("all is no single network: %v", wholeNames())
+	}
+}
+
+// TestPorts checks that the planner counts the ports of servers as networks publish them.
+func TestPorts(t *testing.T) {
+	for _, p := range []plan.Topology{
+		{Servers: 1, Clients: 1, Processes: 1}, {Servers: 1, Clients: 4, Processes: 1}, {Servers: 20, Clients: 20, Processes: 1},
+		{Servers: 1, Clients: 16, Processes: 16}, {Servers: 3, Clients: 4, Processes: 5}, {Servers: 7, Clients: 4000, Processes: 1},
+	} {
+		n := network.Topology{Servers: p.Servers, Clients: p.Clients, Processes: p.Processes}
+		first, _ := n.Ports(0)
+		_, last := n.Ports(p.Servers - 1)
+		if got := last - first + 1; got != p.Ports() {
+			t.Errorf("%s has %d ports, the planner says %d", p, got, p.Ports())
+		}
+	}
+	most := plan.Topology{Servers: 1, Clients: 1, Processes: plan.MaxProcesses}
+	for want, p := range map[bool]plan.Topology{true: most, false: {Servers: 1, Clients: 1, Processes: plan.MaxProcesses + 1}} {
+		_, last := network.Topology{Servers: 1, Clients: 1, Processes: p.Processes}.Ports(0)
+		if got := last <= 32767; got != want {
+			t.Errorf("%s ends below the ephemeral ports: %t, want %t", p, got, want)
+		}
+	}
+}
+
+// TestEverySuiteCanGoOn checks that --resume accepts the cells that run makes of each suite, on each platform.
+func TestEverySuiteCanGoOn(t *testing.T) {
+	k := known(nil, cniFlags{}, false)
+	for _, name := range plan.Names() {
+		for _, platform := range append([]string{""}, platformNames()...) {
+			s, err := plan.Embedded(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s.TimeBudget = 0; platform != "" {
+				s.SetPlatform(platform)
+			}
+			cells, err := plan.Expand(s, k)
+			if err != nil { // other tests check what a suite measures
+				continue
+			}
+			if err := plan.Resumable(cells, plan.Settings(s), k); err != nil {
+				t.Errorf("%s on %s: %v", name, platform, err)
+			}
+		}
+	}
+}
+
+// TestEmbeddedSuites checks that the networks and tools of suites are compiled in, and that each figure of a source
+// is measured or skipped with a reason.
+func TestEmbeddedSuites(t *testing.T) {
+	for _, name := range plan.Names() {
+		s, err := plan.Embedded(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cells, err := plan.Expand(s, known(nil, cniFlags{}, false))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if s.Source == "" {
+			continue
+		}
+		source, ok := reference.ByName(s.Source)
+		if !ok {
+			t.Errorf("%s: nothing is known of the source %s", name, s.Source)
+		}
+		for _, table := range source.Tables {
+			for _, p := range table.Cells {
+				if p.Given() && !measured(cells, table, p) && !skipped(s, p) {
+					t.Errorf("%s: %s of %q at %q is neither measured nor skipped", name, p.Network, table.Name, p.Label)
+				}
+			}
+		}
+	}
+}
+
+func measured(cells []record.Cell, t reference.Table, p reference.Published) bool {
+	or := func(want, have int) bool { return want == 0 || want == have }
+	return slices.ContainsFunc(cells, func(c record.Cell) bool {
+		return slices.Contains(strings.Split(p.As, "|"), c.Network) && c.Workload == t.Workload && or(t.Streams, max(c.Options.Streams, 1)) && or(p.Hosts, c.Hosts) && or(p.Family, c.Family) &&
+			or(p.Servers, c.Servers) && or(p.Clients, c.Clients) && or(p.Processes, max(c.Processes, 1)) &&
+			(p.Underlay == "" || c.Underlay == p.Like || strings.HasPrefix(c.Underlay, p.Underlay+":"))
+	})
+}
+
+func skipped(s plan.Suite, p reference.Published) bool {
+	return slices.ContainsFunc(s.Skips, func(k plan.Skip) bool {
+		return k.Reason != "" && (k.Network == p.Network || strings.HasPrefix(k.Network, p.Network+" ") && strings.HasSuffix(p.Label, strings.TrimPrefix(k.Network, p.Network)))
+	})
+}

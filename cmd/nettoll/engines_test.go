@@ -1,0 +1,119 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"nettoll/docker/engine"
+	"nettoll/platform/platformtest"
+)
+
+// TestPrivateEngineLeavesMachineConfig runs a private engine on a machine with an /etc/docker that would stop it,
+// change it, or block it forever if it were read; and on one without. /etc/docker must be unchanged afterwards.
+func TestPrivateEngineLeavesMachineConfig(t *testing.T) {
+	if err := engine.Available(); err != nil {
+		platformtest.Require(t, "dockerd", err)
+	}
+	for name, furnish := range map[string]func(t *testing.T, dir string){
+		"none": func(*testing.T, string) {},
+		"hostile": func(t *testing.T, dir string) {
+			for _, d := range []string{dir, filepath.Join(dir, "plugins"), filepath.Join(dir, "certs.d")} {
+				if err := os.Mkdir(d, 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			const settings = `{"storage-driver": "overlay2", "data-root": "/nowhere", "icc": false, "mtu": 600}`
+			if err := os.WriteFile(filepath.Join(dir, "daemon.json"), []byte(settings), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			for _, pipe := range []string{"key.json", "plugins/hostile.spec", "plugins/hostile.json"} {
+				if err := syscall.Mkfifo(filepath.Join(dir, pipe), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			etc := filepath.Join(dir, "etc")
+			if out, err := exec.Command("cp", "-a", "/etc", etc).CombinedOutput(); err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+			if err := os.RemoveAll(filepath.Join(etc, "docker")); err != nil {
+				t.Fatal(err)
+			}
+			furnish(t, filepath.Join(etc, "docker"))
+			was := tree(t, etc)
+			p := startProgram(t, dir, "unshare", "--mount", "--propagation", "private", "sh", "-c", `mount --bind etc /etc && exec "$@"`, "sh",
+				"nettoll", "run", "docker:bridge", "--private-engine", "--hosts", "1", "--workloads", "tcp_rr", "--placement", "free",
+				"-t", "50ms", "--warmup", "50ms", "--min-rounds", "1", "--max-rounds", "1", "-o", "x.ndjson")
+			p.ends(t, exitOK)
+			good(t, filepath.Join(dir, "x.ndjson"))
+			if diff := cmp.Diff(was, tree(t, etc)); diff != "" {
+				t.Errorf("/etc has changed: %s", diff)
+			}
+		})
+	}
+}
+
+// tree lists all files in a folder, one per line: names, kinds and hashes of their contents.
+func tree(t *testing.T, dir string) []string {
+	t.Helper()
+	out, err := exec.Command("find", dir, "-printf", "%M %l %p\n", "-type", "f", "-exec", "sha256sum", "{}", ";").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Split(string(out), "\n")
+}
+
+// TestDefaultRunBesideAnEngine checks that a run which names no network does not touch an engine that answers, and
+// reports how to measure the engine's networks.
+func TestDefaultRunBesideAnEngine(t *testing.T) {
+	e := startTheirs(t)
+	e.furnish(t)
+	const offer = "A Docker engine is running here; this run did not use it."
+	for _, c := range []struct {
+		args  []string
+		wants bool
+	}{
+		{nil, true},
+		{[]string{"host", "veth", "--hosts", "1"}, false},
+		{[]string{"--format", "json"}, false},
+	} {
+		args := append([]string{"nettoll", "run"}, c.args...)
+		args = append(args, "--workloads", "tcp_rr", "-t", "20ms", "--min-rounds", "1", "--max-rounds", "1")
+		p := e.inside(t, t.TempDir(), args...)
+		if status := p.status(t); status != exitOK || strings.Contains(p.out.String(), offer) != c.wants {
+			t.Errorf("%v: exit status %d; it said:\n%s", c.args, status, p.said())
+		}
+	}
+	e.untouched(t)
+}
+
+// TestRunDocker checks that the name of the platform measures its usual networks, on as many hosts as there are
+// engines.
+func TestRunDocker(t *testing.T) {
+	e := startTheirs(t)
+	dir := t.TempDir()
+	p := e.inside(t, dir, "nettoll", "run", "docker", "--workloads", "tcp_rr", "-t", "20ms", "--min-rounds", "1", "--max-rounds", "1", "-o", "x.ndjson")
+	p.ends(t, exitOK)
+	file := good(t, filepath.Join(dir, "x.ndjson"))
+	var networks []string
+	for _, c := range file.Run.Cells {
+		networks = append(networks, fmt.Sprintf("%s on %d", c.Network, c.Hosts))
+	}
+	if want := []string{"docker:native on 1", "docker:bridge on 1", "docker:published on 1"}; !slices.Equal(networks, want) {
+		t.Errorf("it measured %q, want %q", networks, want)
+	}
+	if s := file.Run.Skips; len(s) != 1 || s[0].Network != "docker:published on 2 hosts" {
+		t.Errorf("it left out %+v", s)
+	}
+}

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"nettoll/kube"
+	"nettoll/platform"
+	"nettoll/platform/lab"
+)
+
+// labKubernetes is the argument of nettoll lab that stands for a cluster instead of a network.
+const labKubernetes = "kubernetes"
+
+// kubernetes starts a cluster on hosts of the lab, and runs the command on the first node, which has the control
+// plane. Everything is removed when the command ends.
+func (a *app) kubernetes(ctx context.Context, f labFlags, command []string) (err error) {
+	shape, err := f.shape()
+	if err != nil {
+		return err
+	}
+	root, err := labImage()
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	building, cancel := context.WithTimeoutCause(ctx, labTime, fmt.Errorf("the cluster was not ready within %v", labTime))
+	defer cancel()
+	if err := kube.Available(a.paths); err != nil {
+		return withRemedy(err)
+	}
+	hosts, err := lab.New().Hosts(building, platform.HostRequest{Count: f.nodes.count(labKubernetes), Underlay: shape})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, ending(ctx, hosts.Close)) }()
+	c, err := kube.Start(building, hosts.All(), kube.Options{Run: newID(), Paths: a.paths, Image: root})
+	if err != nil {
+		return withRemedy(err)
+	}
+	defer func() { err = errors.Join(err, ending(ctx, c.Stop)) }()
+	var all []platform.Endpoint
+	for _, n := range c.Nodes {
+		all = append(all, n)
+	}
+	if err := lab.Publish(all); err != nil {
+		return err
+	}
+	if len(command) == 0 {
+		fmt.Fprintf(a.stderr, "You are on h1, which has the control plane of a cluster with %d nodes (up in %.1f s); KUBECONFIG is for its API server.\n", len(c.Nodes), time.Since(began).Seconds())
+		for _, n := range c.Nodes[1:] {
+			fmt.Fprintf(a.stderr, "ip netns exec %s COMMAND runs on the node %[1]s.\n", n.Name())
+		}
+		fmt.Fprintf(a.stderr, "All nodes have the image %s (NETTOLL_IMAGE; imagePullPolicy: Never), and there is no registry and no DNS. exit removes everything.\n", kube.AgentImage)
+	}
+	return a.shell(ctx, c.Nodes[0], command, []string{"KUBECONFIG=" + c.Server.Config(kube.Admin), "NETTOLL_IMAGE=" + kube.AgentImage})
+}

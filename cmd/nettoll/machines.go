@@ -1,0 +1,271 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"nettoll/docker/rootfs"
+	"nettoll/internal/bootstrap"
+	"nettoll/plan"
+	"nettoll/platform/ssh"
+	"nettoll/record"
+	"nettoll/workload"
+)
+
+// machineFlags selects the machines of the user's that nettoll reaches by ssh, and what it may do there.
+type machineFlags struct {
+	targets   []string
+	sudo      bool
+	addresses []string
+	through   bool
+	ceiling   string
+
+	rate uint64   // parsed ceiling, in bit/s; 0 means none
+	on   *ssh.SSH // opened once
+}
+
+const maxRate = "max-rate"
+
+func (f *machineFlags) add(fl *pflag.FlagSet) {
+	fl.StringSliceVar(&f.targets, "hosts-ssh", nil, "machines of networks such as ssh:native, as ssh takes them: a,me@b; the servers are on the first")
+	fl.BoolVar(&f.sudo, "sudo", false, "run as root on them, by sudo without a password")
+	fl.StringSliceVar(&f.addresses, "address", nil, "addresses by which they reach each other, such as a=10.0.0.1,me@b=10.0.0.2 (default: found out)")
+	fl.BoolVar(&f.through, "through-my-network", false, "send the traffic between them through your own network")
+	fl.StringVar(&f.ceiling, maxRate, "", "most payload that may be sent through your own network, such as 100M (bit/s, all flows of a trial together; default: no limit)")
+}
+
+// machineFlagNames are the flags that mean nothing without a network between machines.
+var machineFlagNames = []string{"hosts-ssh", "sudo", "address", "through-my-network", maxRate}
+
+// onMachines reports whether a network is between machines that are reached by ssh.
+func onMachines(network string) bool { return strings.HasPrefix(network, "ssh:") }
+
+// ofMachines returns the cells whose networks are.
+func ofMachines(cells []record.Cell) []record.Cell {
+	return slices.DeleteFunc(slices.Clone(cells), func(c record.Cell) bool { return !onMachines(c.Network) })
+}
+
+// suitMachines finds mistakes in the flags for a run of the cells.
+func (f *runFlags) suitMachines(cells []record.Cell) error {
+	m, of := &f.machineFlags, ofMachines(cells)
+	if len(of) == 0 {
+		for _, name := range machineFlagNames {
+			if f.given(name) {
+				return usagef("--%s: the run has no network between machines; name one, such as ssh:native, or leave it out", name)
+			}
+		}
+		return nil
+	}
+	if len(m.targets) == 0 {
+		return usagef("%s: on which machines? Name them as ssh takes them: --hosts-ssh a,b", of[0].Network)
+	}
+	if f.private {
+		return usagef("--private-engine starts engines in a lab, from which your machines cannot be reached; measure %s in a run of its own", of[0].Network)
+	}
+	for i, t := range m.targets {
+		switch {
+		case t == "" || strings.HasPrefix(t, "-") || strings.ContainsAny(t, " \t\n"):
+			return usagef("--hosts-ssh %q: that is no name of a machine", t)
+		case slices.Contains(m.targets[:i], t):
+			return usagef("--hosts-ssh: %s is named twice", t)
+		}
+	}
+	if _, err := m.given(); err != nil {
+		return err
+	}
+	across := slices.IndexFunc(of, func(c record.Cell) bool { return c.Hosts > 1 })
+	if across >= 0 && !m.through {
+		return usagef("%s sends its traffic through the network between %s, which others may use: --through-my-network allows it, and --%s 100M bounds it",
+			of[across].Network, strings.Join(m.targets, " and "), maxRate)
+	}
+	if across < 0 && (m.through || m.ceiling != "") {
+		return usagef("--through-my-network, --%s: no network of this run is between machines; name two with --hosts-ssh, or leave it out", maxRate)
+	}
+	return nil
+}
+
+// given returns the addresses that --address gives to machines.
+func (m *machineFlags) given() (map[string]netip.Addr, error) {
+	all := map[string]netip.Addr{}
+	for _, text := range m.addresses {
+		at := strings.LastIndex(text, "=")
+		if at < 0 {
+			return nil, usagef("--address %s: write MACHINE=ADDRESS, such as %s=10.0.0.1", text, m.targets[0])
+		}
+		name := text[:at]
+		if !slices.Contains(m.targets, name) {
+			return nil, usagef("--address %s: --hosts-ssh does not name %s%s", text, name, nearest(name, m.targets))
+		}
+		a, err := netip.ParseAddr(text[at+1:])
+		if err != nil {
+			return nil, usagef("--address %s: %q is no IP address", text, text[at+1:])
+		}
+		all[name] = a
+	}
+	return all, nil
+}
+
+// onMachinesThere leaves out networks on more hosts than the user has named machines, unless that many were requested or
+// nothing else is left, and adds them to the suite's skips.
+func (f *runFlags) onMachinesThere(s *plan.Suite, cells []record.Cell) []record.Cell {
+	if len(f.targets) == 0 || len(s.Hosts) > 0 {
+		return cells
+	}
+	fits := func(c record.Cell) bool { return !onMachines(c.Network) || c.Hosts <= len(f.targets) }
+	// With two machines the question is what is between them.
+	if len(f.targets) > 1 {
+		fits = func(c record.Cell) bool { return !onMachines(c.Network) || 1 < c.Hosts && c.Hosts <= len(f.targets) }
+	}
+	left := slices.DeleteFunc(slices.Clone(cells), func(c record.Cell) bool { return !fits(c) })
+	if len(left) == 0 {
+		return cells
+	}
+	for _, c := range cells {
+		skip := plan.Skip{Network: fmt.Sprintf("%s on %s", c.Network, hosts(c.Hosts)), Reason: fmt.Sprintf("--hosts-ssh names %d", len(f.targets))}
+		if !fits(c) && !c.IsNative() && !slices.Contains(s.Skips, skip) {
+			s.Skips = append(s.Skips, skip)
+		}
+	}
+	return left
+}
+
+// busiest is how many transactions per second one flow ends at most, over the fastest of networks between machines, and
+// wireOverhead how many bytes of headers each of its packets has, with the gaps between frames.
+const (
+	busiest      = 50_000
+	wireOverhead = 90
+)
+
+// hold bounds what cells send through the user's own network by the ceiling: streams are paced, and workloads that
+// cannot be are refused unless they cannot reach it. Cells that differed in a rate beyond it become one.
+func (f *runFlags) hold(cells []record.Cell, by map[string]workload.Tool) ([]record.Cell, error) {
+	if f.ceiling == "" {
+		return cells, nil
+	}
+	rate, err := plan.ParseBitRate(f.ceiling)
+	if err != nil {
+		return nil, usagef("--%s: %w", maxRate, err)
+	}
+	if rate < 1 {
+		return nil, usagef("--%s %s: at least 1 bit/s is needed", maxRate, f.ceiling)
+	}
+	f.rate = uint64(rate)
+	for i := range cells {
+		c := &cells[i]
+		if !onMachines(c.Network) || c.Hosts < 2 {
+			continue
+		}
+		flows := c.Pairs() * max(c.Options.Streams, 1)
+		switch {
+		case paces(by[c.Tool], *c):
+			each := int(f.rate) / flows
+			if each < 1 {
+				return nil, usagef("--%s %s: %d flows share it, which is less than 1 bit/s for each", maxRate, f.ceiling, flows)
+			}
+			if c.Options.Bandwidth == 0 || c.Options.Bandwidth > each {
+				c.Options.Bandwidth = each
+			}
+		case c.Workload == record.TCPRR || c.Workload == record.UDPRR || c.Workload == record.PacedRR:
+			often := busiest
+			if c.Options.Rate > 0 {
+				often = c.Options.Rate
+			}
+			most := flows * often * 8 * (max(c.Options.RequestSize, c.Options.ResponseSize, 1) + wireOverhead)
+			if uint64(most) > f.rate {
+				return nil, usagef("--%s %s: %s can send up to %v there; use paced_rr with a --rate, fewer clients, smaller requests, or a higher ceiling",
+					maxRate, f.ceiling, workloadText(*c), plan.BitRate(most))
+			}
+		default:
+			return nil, usagef("--%s %s: %s by %s cannot be held to a rate; measure tcp_stream, udp_stream or paced_rr by the engine there", maxRate, f.ceiling, workloadText(*c), c.Tool)
+		}
+	}
+	seen := map[string]bool{}
+	return slices.DeleteFunc(cells, func(c record.Cell) bool {
+		again := seen[c.Key()]
+		seen[c.Key()] = true
+		return again
+	}), nil
+}
+
+// paces reports whether a tool holds the streams of a cell to a rate.
+func paces(t workload.Tool, c record.Cell) bool {
+	return slices.ContainsFunc(t.Drives, func(d workload.Drive) bool {
+		return d.Workload == c.Workload && slices.Contains(d.Options, "bandwidth")
+	})
+}
+
+// agents finds the agent for each kind of machine.
+var agents = &bootstrap.Agents{File: func(arch string) (string, error) {
+	p, err := rootfs.AgentFor(arch)
+	return p.File, err
+}}
+
+// machines returns the platform of the machines, always the same one.
+func (m *machineFlags) machines() (*ssh.SSH, error) {
+	if m.on != nil {
+		return m.on, nil
+	}
+	at, err := m.given()
+	if err != nil {
+		return nil, err
+	}
+	m.on = ssh.New(ssh.Options{Targets: m.targets, Sudo: m.sudo, At: at, Agents: agents})
+	return m.on, nil
+}
+
+// reach logs in to the machines, before anything is measured, and says what will be sent where.
+func (a *app) reach(ctx context.Context, f *runFlags, cells []record.Cell) error {
+	of := ofMachines(cells)
+	if len(of) == 0 {
+		return nil
+	}
+	on, err := f.machines()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(a.stderr, "logging in to %s\n", strings.Join(f.targets, ", "))
+	if err := on.Probe(ctx); err != nil {
+		return err
+	}
+	across := slices.DeleteFunc(slices.Clone(of), func(c record.Cell) bool { return c.Hosts < 2 })
+	if len(across) == 0 {
+		return nil
+	}
+	bound := "as fast as it goes"
+	if f.rate > 0 {
+		bound = fmt.Sprintf("at most %v of payload", plan.BitRate(f.rate))
+	}
+	for _, way := range on.Ways() {
+		fmt.Fprintf(a.stderr, "through your network: %s between %s: %s\n", strings.Join(distinct(across, workloadText), ", "), way, bound)
+	}
+	return nil
+}
+
+// part ends the agents on the machines.
+func (m *machineFlags) part(ctx context.Context) error {
+	if m.on == nil {
+		return nil
+	}
+	return m.on.Close(context.WithoutCancel(ctx))
+}
+
+// hostsOf returns the machines that a configuration of ssh names, without patterns.
+func hostsOf(config string) (names []string) {
+	for line := range strings.Lines(config) {
+		words := strings.Fields(strings.Replace(line, "=", " ", 1))
+		if len(words) == 0 || !strings.EqualFold(words[0], "host") {
+			continue
+		}
+		for _, name := range words[1:] {
+			if !strings.ContainsAny(name, "*?!\"") && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}

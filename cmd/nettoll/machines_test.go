@@ -1,0 +1,140 @@
+package main
+
+import (
+	"bytes"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"nettoll/platform"
+	"nettoll/platform/ssh/sshtest"
+	"nettoll/record"
+)
+
+// quickly are the arguments of a run that has one round of short trials.
+var quickly = []string{"--placement", "free", "-t", "200ms", "--warmup", "50ms", "--min-rounds", "1", "--max-rounds", "1"}
+
+// runOn runs nettoll on machines, and returns its run file.
+func runOn(t *testing.T, args ...string) (file *record.File, said string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "run.ndjson")
+	cmd := exec.Command("nettoll", append(append([]string{"run", "-o", path}, quickly...), args...)...)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v: %s", err, out.String())
+	}
+	file, err := record.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file, out.String()
+}
+
+// TestMachines measures between two machines that are reached by ssh, whose clocks are an hour apart.
+func TestMachines(t *testing.T) {
+	lan := sshtest.Start(t, platform.Underlay{}, sshtest.Machine{}, sshtest.Machine{Ahead: time.Hour})
+	file, said := runOn(t, "ssh:vxlan", "ssh:macvlan", "--hosts-ssh", "a,b", "--through-my-network", "--max-rate", "300M")
+	paths := map[string]string{
+		"ssh:native":  "h2/eth0 h1/eth0",
+		"ssh:vxlan":   "h2c1/eth0 h2/veth0 h2/vxlan0 h2/eth0 h1/eth0 h1/vxlan0 h1/veth0 h1c1/eth0",
+		"ssh:macvlan": "h2c1/eth0 h2/eth0 h1/eth0 h1c1/eth0",
+	}
+	if len(file.Trials) != 2*len(paths) {
+		t.Errorf("%d trials", len(file.Trials))
+	}
+	for _, trial := range file.Trials {
+		if trial.Status != record.OK {
+			t.Errorf("%s: %s: %s", trial.Cell.Workload, trial.Status, trial.Reason)
+		}
+		var hops []string
+		for _, h := range trial.Path {
+			hops = append(hops, h.Name)
+		}
+		if got, want := strings.Join(hops, " "), paths[trial.Cell.Network]; got != want {
+			t.Errorf("the path of %s is %s, want %s", trial.Cell.Network, got, want)
+		}
+		if c := trial.Clocks; c == nil || c.Over != record.OverNetwork || c.Bound <= 0 {
+			t.Errorf("%s: clocks were compared %+v", trial.Cell.Key(), c)
+		}
+		if got, want := trial.Cell.Options.Bandwidth, map[string]int{record.TCPStream: 300e6}[trial.Cell.Workload]; got != want {
+			t.Errorf("%s is held to %d bit/s, want %d", trial.Cell.Workload, got, want)
+		}
+	}
+	at := lan.Hosts[0].Uplink().Addr4.Addr().String()
+	if !strings.Contains(said, "through your network: tcp_stream -b 300000000, tcp_rr between a ("+at+", eth0) and b (") || !strings.Contains(said, ": at most 300M of payload") {
+		t.Errorf("said: %s", said)
+	}
+	for i := range lan.Hosts {
+		lan.Empty(t, i)
+	}
+}
+
+// TestMachineIsLost cuts the connection to a machine in mid-trial. The trial fails, and says why; the next round logs in
+// again.
+func TestMachineIsLost(t *testing.T) {
+	lan := sshtest.Start(t, platform.Underlay{}, sshtest.Machine{}, sshtest.Machine{})
+	dir := t.TempDir()
+	p := start(t, dir, "run", "ssh:native", "--hosts-ssh", "a,b", "--through-my-network", "-o", "run.ndjson", "--workloads", "tcp_stream",
+		"--placement", "free", "-t", "1s", "--warmup", "0s", "--min-rounds", "2", "--max-rounds", "2")
+	lan.Busy(t, 1, "/proc/self/exe agent") // that of the endpoint
+	time.Sleep(300 * time.Millisecond)
+	lan.Reset(1)
+	p.status(t)
+	file, err := record.ReadFile(filepath.Join(dir, "run.ndjson"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for _, trial := range file.Trials {
+		all = append(all, string(trial.Status)+" "+trial.Reason)
+	}
+	text := strings.Join(all, "\n")
+	if len(all) != 2 || !strings.HasPrefix(all[0], string(record.Failed)) || !strings.Contains(all[0], "h2: ") || !strings.HasPrefix(all[1], string(record.OK)) {
+		t.Errorf("trials:\n%s\n%s", text, p.err.String())
+	}
+	t.Log(text)
+	lan.Empty(t, 1)
+}
+
+// TestMachinesAfterKill kills nettoll while agents run on machines: nothing of them is left.
+func TestMachinesAfterKill(t *testing.T) {
+	lan := sshtest.Start(t, platform.Underlay{}, sshtest.Machine{}, sshtest.Machine{})
+	p := start(t, t.TempDir(), "run", "ssh:native", "--hosts-ssh", "a,b", "--through-my-network", "-t", "60s", "-y", "--placement", "free")
+	for i := range lan.Hosts {
+		lan.Busy(t, i, "/proc/self/exe agent")
+	}
+	if err := p.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	for i := range lan.Hosts {
+		lan.Empty(t, i)
+	}
+}
+
+func TestHostsOf(t *testing.T) {
+	got := hostsOf("# Host no\nHost a b *.lan !c\n HostName 10.0.0.1\nhost=d\nMatch all\nHost a\n")
+	if !slices.Equal(got, []string{"a", "b", "d"}) {
+		t.Errorf("machines %q", got)
+	}
+}
+
+// TestHold checks what a ceiling makes of cells.
+func TestHold(t *testing.T) {
+	across := record.Cell{Network: "ssh:native", Hosts: 2, Family: 4, Servers: 1, Clients: 2, Tool: "engine", Workload: record.TCPStream}
+	at := func(c record.Cell, bandwidth, streams int) record.Cell {
+		c.Options.Bandwidth, c.Options.Streams = bandwidth, streams
+		return c
+	}
+	alone, lab := across, across
+	alone.Hosts, lab.Network = 1, "vxlan"
+	f := runFlags{machineFlags: machineFlags{ceiling: "100M"}}
+	got, err := f.hold([]record.Cell{across, at(across, 10e6, 0), at(across, 200e6, 0), at(across, 0, 5), alone, lab}, toolByName(nil))
+	want := []record.Cell{at(across, 50e6, 0), at(across, 10e6, 0), at(across, 10e6, 5), alone, lab}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("%v, %v", got, err)
+	}
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"nettoll/plan"
+)
+
+// twoPlatforms has a lab with two networks, and a Docker platform with one of them.
+func twoPlatforms() plan.Known {
+	return plan.Known{
+		Platforms: []plan.Platform{{Name: "lab"}, {Name: "docker", Native: "native"}},
+		Networks: []plan.Network{
+			{Name: "bridge", Hosts: []int{1}}, {Name: "vxlan", Hosts: []int{1}, Platforms: []string{"lab"}},
+			{Name: "native", Hosts: []int{1, 2}, Platforms: []string{"docker"}},
+		},
+		Tools: []plan.Tool{{Name: "engine", Drives: []plan.Drive{{Workload: "tcp_stream"}, {Workload: "tcp_rr"}}}},
+	}
+}
+
+// TestPlatformFlag checks that networks that the platform lacks are left out if a suite names them, and refused if
+// an argument does.
+func TestPlatformFlag(t *testing.T) {
+	f := runFlags{suite: "quick", asked: plan.Suite{Platform: "docker"}, given: func(flag string) bool { return flag == "platform" }}
+	suite := func(named bool) plan.Suite {
+		s := plan.Default()
+		s.Networks = []string{"bridge", "vxlan"}
+		if err := f.override(&s, named); err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	cells, err := plan.Expand(suite(false), twoPlatforms())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range cells {
+		if c.Network != "docker:native" && c.Network != "docker:bridge" || c.Baseline != "docker:native" {
+			t.Errorf("%s is a cell of it", c.Key())
+		}
+	}
+	skips := skipsOf(suite(false), twoPlatforms())
+	if len(skips) != 1 || skips[0].Network != "vxlan" || skips[0].Reason != "docker has no network vxlan" {
+		t.Errorf("skips are %+v", skips)
+	}
+	_, err = plan.Expand(suite(true), twoPlatforms())
+	if err == nil {
+		t.Fatal("an argument was left out")
+	}
+	want := `docker has no network "vxlan"; did you mean "lab:vxlan"? nettoll list networks shows all`
+	if got := f.fault(err, []string{"bridge", "vxlan"}).Error(); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// TestFaultOfABaselineThatNobodyNamed checks that the error is about the arguments, not about the suite that they
+// replace.
+func TestFaultOfABaselineThatNobodyNamed(t *testing.T) {
+	none := &plan.FieldError{At: "quick.yaml:1:1", Field: "baseline", Text: "swarm has no native on 2 hosts"}
+	f := runFlags{suite: "quick", given: func(string) bool { return false }}
+	if got := f.fault(none, []string{"swarm:overlay"}).Error(); got != none.Text {
+		t.Errorf("with arguments: %s", got)
+	}
+	if got := f.fault(none, nil).Error(); !strings.HasPrefix(got, "suite quick: baseline: ") {
+		t.Errorf("of the suite: %s", got)
+	}
+	f.given = func(flag string) bool { return flag == "baseline" }
+	if got := f.fault(none, []string{"swarm:overlay"}).Error(); got != "--baseline: "+none.Text {
+		t.Errorf("with the flag: %s", got)
+	}
+}

@@ -1,0 +1,16 @@
+package bootstrap
+
+import "time"
+
+// ServeFor is Serve with another silence, and without the end of the program.
+var ServeFor = serve
+
+// ScriptIn is Script with other folders.
+func ScriptIn(mark string, places string) string { return scriptIn(mark, places) }
+
+// SetStill sets how long the other machine may be silent, until the function returned is called.
+func SetStill(d time.Duration) func() {
+	was := stillTime
+	stillTime = d
+	return func() { stillTime = was }
+}

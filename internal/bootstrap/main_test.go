@@ -1,0 +1,9 @@
+package bootstrap_test
+
+import (
+	"testing"
+
+	"nettoll/internal/testutil"
+)
+
+func TestMain(m *testing.M) { testutil.Main(m) }

@@ -1,0 +1,115 @@
+package bootstrap
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"nettoll/agent"
+)
+
+// How the two ends know of each other: nettoll calls MethodAlive every Beat, and the agent ends when it has heard
+// nothing for Silence. Ssh notices a dead connection much later, if at all.
+const (
+	MethodAlive = "bootstrap.alive" // nothing → nothing
+	Beat        = 7 * time.Second
+	Silence     = 30 * time.Second
+)
+
+// endTime is how long an agent may take to end what it has started when its input is silent.
+const endTime = 3 * time.Second
+
+// IsAgent reports whether the arguments of a program, without its own name, are those of an injected agent.
+func IsAgent(args []string) bool {
+	return len(args) == 3 && slices.Equal(args[:2], []string{"agent", "injected"})
+}
+
+// held is the descriptor by which the script started the agent.
+const held = 9
+
+// Serve is an injected agent: it says hello, and then serves handlers on its standard input and output, until the input
+// ends or is silent.
+func Serve(mark string, in io.Reader, out io.Writer, handlers func(context.Context) map[string]agent.Handler) error {
+	_ = syscall.Close(held) // an agent that was started otherwise does not have it
+	return serve(mark, in, out, handlers, Silence, func() { os.Exit(1) })
+}
+
+func serve(mark string, in io.Reader, out io.Writer, handlers func(context.Context) map[string]agent.Handler, silence time.Duration, exit func()) error {
+	if _, err := fmt.Fprintf(out, "%s %s\n", mark, saysHello); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	// What the handlers have started ends as soon as the input does: some of their answers wait for it.
+	lives, end := context.WithCancel(ctx)
+	defer end()
+	heard := &listener{Reader: in, ended: end}
+	heard.note()
+	go heard.watch(ctx, silence, func() {
+		cancel(fmt.Errorf("nothing has come for %v", silence))
+		time.AfterFunc(endTime, exit) // an answer that nobody reads can block
+	})
+	all := handlers(lives)
+	all[MethodAlive] = agent.Typed(func(context.Context, struct{}) (struct{}, error) { return struct{}{}, nil })
+	return agent.Serve(ctx, heard, out, all)
+}
+
+// listener notes when something was read last, and when that is over.
+type listener struct {
+	io.Reader
+	ended func()       // is called when nothing more can be read
+	last  atomic.Int64 // ns since began
+}
+
+var began = time.Now()
+
+func (l *listener) note() { l.last.Store(int64(time.Since(began))) }
+
+// Read implements io.Reader.
+func (l *listener) Read(b []byte) (int, error) {
+	n, err := l.Reader.Read(b)
+	if l.note(); err != nil {
+		l.ended()
+	}
+	return n, err
+}
+
+// watch calls end once nothing has been read for the time given, unless ctx ends first.
+func (l *listener) watch(ctx context.Context, silence time.Duration, end func()) {
+	for {
+		left := silence - (time.Since(began) - time.Duration(l.last.Load()))
+		if left <= 0 {
+			end()
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(left):
+		}
+	}
+}
+
+// Beating calls MethodAlive at intervals until ctx ends or the agent has ended. An agent that does not answer in time is
+// taken to be gone: then it calls lost.
+func Beating(ctx context.Context, c *agent.Client, interval, within time.Duration, lost func()) {
+	for c.Err() == nil {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(interval):
+		}
+		bounded, cancel := context.WithTimeout(ctx, within)
+		err := c.Call(bounded, MethodAlive, struct{}{}, nil)
+		cancel()
+		if err != nil && ctx.Err() == nil && c.Err() == nil {
+			lost()
+			return
+		}
+	}
+}

@@ -1,0 +1,122 @@
+package cgroup_test
+
+import (
+	"bufio"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"nettoll/internal/cgroup"
+	"nettoll/platform/lab"
+)
+
+// group makes the control groups of a run as dockerd does, with one for a container, and holds them.
+func group(t *testing.T, run string) (path string, hold *os.File) {
+	t.Helper()
+	hold = cgroup.Hold(run)
+	if hold == nil {
+		t.Fatal("a control group cannot be held")
+	}
+	path = hold.Name()
+	t.Cleanup(func() {
+		hold.Close()
+		_ = os.Remove(path + "/container")
+		_ = os.Remove(path)
+	})
+	if err := os.Mkdir(path+"/container", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return path, hold
+}
+
+// holdEnv makes the test program hold the control groups of the named run until it is killed.
+const holdEnv = "NETTOLL_TEST_HOLD"
+
+func holdUntilKilled(run string) {
+	hold := cgroup.Hold(run)
+	fmt.Println("held")
+	time.Sleep(time.Hour)
+	hold.Close()
+}
+
+// TestSweep checks that groups that a living process holds, and groups that contain a process, stay,
+// whoever sweeps; groups that a killed process held are removed.
+func TestSweep(t *testing.T) {
+	if !lab.AsRoot() {
+		t.Skip("control groups are root's")
+	}
+	unique := rand.Uint32()
+	run := func(i int) string { return fmt.Sprintf("%08x%04d", unique, i) }
+	name := func(i int) string { return "nettoll-" + run(i) }
+	empty, released := group(t, run(1))
+	held, _ := group(t, run(2))
+	used, usedHold := group(t, run(3))
+	elsewhere, elsewhereHold := group(t, run(4))
+	foreign := filepath.Join(filepath.Dir(empty), "nottoll-"+run(5))
+	if err := os.MkdirAll(foreign+"/container", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Remove(foreign + "/container"); _ = os.Remove(foreign) })
+
+	sleep := exec.Command("sleep", "1000")
+	if err := sleep.Start(); err != nil {
+		t.Fatal(err)
+	}
+	end := func(cmd *exec.Cmd) {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}
+	defer end(sleep)
+	if err := os.WriteFile(used+"/container/cgroup.procs", []byte(strconv.Itoa(sleep.Process.Pid)), 0); err != nil {
+		t.Fatal(err)
+	}
+	other := exec.Command(os.Args[0])
+	other.Env = append(os.Environ(), holdEnv+"="+run(4))
+	said, err := other.StdoutPipe()
+	if err == nil {
+		err = other.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer end(other)
+	if line, err := bufio.NewReader(said).ReadString('\n'); line != "held\n" {
+		t.Fatalf("the other process said %q, %v", line, err)
+	}
+	for _, hold := range []*os.File{released, usedHold, elsewhereHold} {
+		hold.Close()
+	}
+
+	there := func(path string) bool { _, err := os.Stat(path + "/container"); return err == nil }
+	for _, i := range []int{2, 3, 4} { // even if their own names are given
+		if removed, err := cgroup.Sweep(run(i)); err != nil || len(removed) > 0 {
+			t.Errorf("sweeping %s removed %v, %v", name(i), removed, err)
+		}
+	}
+	if !there(empty) {
+		t.Error("a run has swept the control group of another")
+	}
+	listed := cgroup.Left()
+	if _, err := cgroup.Sweep(""); err != nil {
+		t.Error(err)
+	}
+	for path, goes := range map[string]bool{empty: true, held: false, used: false, elsewhere: false, foreign: false} {
+		// Others may sweep at the same time.
+		if there(path) == goes || slices.Contains(listed, filepath.Base(path)) && !goes {
+			t.Errorf("%s: listed in %v, is there: %v; it should go: %v", path, listed, there(path), goes)
+		}
+	}
+	end(sleep)
+	end(other)
+	for path, i := range map[string]int{used: 3, elsewhere: 4} {
+		if _, err := cgroup.Sweep(run(i)); err != nil || there(path) {
+			t.Errorf("%s is there: %v, though nobody holds it any more; %v", path, there(path), err)
+		}
+	}
+}

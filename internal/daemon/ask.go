@@ -1,0 +1,62 @@
+package daemon
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"slices"
+	"time"
+
+	"nettoll/internal/netns"
+)
+
+const (
+	// asking bounds one request.
+	asking = 5 * time.Second
+	// longestAnswer is more than daemons answer, in bytes.
+	longestAnswer = 1 << 20
+)
+
+// Transport returns a transport of HTTP that dials from the network namespace at path.
+func Transport(path string) *http.Transport {
+	return &http.Transport{DialContext: func(ctx context.Context, network, addr string) (c net.Conn, err error) {
+		doing := netns.Do(path, func() error {
+			c, err = (&net.Dialer{}).DialContext(ctx, network, addr)
+			return err
+		})
+		return c, doing
+	}}
+}
+
+// Ask sends a single request from the network namespace at path; see AskBy.
+func Ask(ctx context.Context, path, method, url string, header http.Header, body []byte, fine ...int) ([]byte, error) {
+	once := Transport(path)
+	once.DisableKeepAlives = true
+	return AskBy(ctx, &http.Client{Transport: once}, method, url, header, body, fine...)
+}
+
+// AskBy sends a request and returns the answer. A status other than 200 is an error, except those in
+// fine.
+func AskBy(ctx context.Context, client *http.Client, method, url string, header http.Header, body []byte, fine ...int) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, asking)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(req.Header, header)
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	said, err := io.ReadAll(io.LimitReader(resp.Body, longestAnswer))
+	if err == nil && resp.StatusCode != http.StatusOK && !slices.Contains(fine, resp.StatusCode) {
+		err = fmt.Errorf("%s %s: %s", req.URL.Path, resp.Status, bytes.TrimSpace(said))
+	}
+	return said, err
+}

@@ -1,0 +1,67 @@
+package nl_test
+
+import (
+	"net"
+	"testing"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"nettoll/internal/nl"
+)
+
+func TestGatewayBehindALinkRoute(t *testing.T) {
+	ns := pair(t, 0)
+	in(t, ns[0], func(n *nl.NS) error {
+		if err := n.Up("eth0"); err != nil {
+			return err
+		}
+		gateway := prefix("169.254.1.1/32")
+		if err := n.Route(nl.Default(false), gateway.Addr(), "eth0"); err == nil {
+			t.Error("a gateway that is nowhere is one")
+		}
+		if err := n.LinkRoute(gateway, "eth0"); err != nil {
+			return err
+		}
+		return n.Route(nl.Default(false), gateway.Addr(), "eth0")
+	})
+}
+
+func TestRouteDevices(t *testing.T) {
+	ns := pair(t, 0)
+	in(t, ns[0], func(n *nl.NS) error {
+		if err := n.Up("eth0"); err != nil {
+			return err
+		}
+		for _, dst := range []string{"198.19.0.0/20", "2001:2:0:1::/64"} {
+			p := prefix(dst)
+			want := func(device string) {
+				t.Helper()
+				if got, err := n.RouteDevices(); err != nil || got[p] != device {
+					t.Errorf("%s is not routed over %q: %v, %v", p, device, got, err)
+				}
+			}
+			want("")
+			hole := &netlink.Route{Type: unix.RTN_BLACKHOLE}
+			_, hole.Dst, _ = net.ParseCIDR(dst)
+			if err := n.RouteAdd(hole); err != nil {
+				return err
+			}
+			want("")
+			if err := n.Unroute(p); err != nil {
+				return err
+			}
+			if err := n.LinkRoute(p, "eth0"); err != nil {
+				return err
+			}
+			want("eth0")
+			for range 2 { // the second time must do no harm
+				if err := n.UnlinkRoute(p); err != nil {
+					return err
+				}
+				want("")
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,210 @@
+// Package nsexec starts programs of this machine as a platform's processes, in any network namespace
+// that has a path.
+package nsexec
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"golang.org/x/term"
+
+	"nettoll/internal/netns"
+	"nettoll/platform"
+)
+
+// Start runs a command in the network namespace at ns, or in that of this process if ns is empty. name
+// is the endpoint's, for errors. The environment is env followed by the command's own.
+func Start(ctx context.Context, name, ns string, env []string, c platform.Command) (platform.Process, error) {
+	path := c.Path
+	if path == platform.Self {
+		path = "/proc/self/exe"
+	}
+	p := &process{cmd: exec.Command(path, c.Args...), done: make(chan struct{})}
+	p.cmd.Env, p.cmd.Dir = slices.Concat(env, c.Env), c.Dir
+	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = c.Stdin, c.Stdout, c.Stderr
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	p.cmd.WaitDelay = lastWords
+	if c.Foreground {
+		// A shell can only use a process group of its own PID namespace, so it gets one that it can see,
+		// and the terminal with it.
+		p.cmd.SysProcAttr.Foreground = c.Stdin == os.Stdin && term.IsTerminal(int(os.Stdin.Fd()))
+	}
+	var write *os.File
+	var err error
+	if c.Stdin == nil {
+		p.stdin, err = p.cmd.StdinPipe()
+	}
+	if c.Stdout == nil && err == nil {
+		p.stdout, write, err = os.Pipe()
+		p.cmd.Stdout = write
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: start %s: %w", name, c.Path, err)
+	}
+	if c.Stderr == nil {
+		p.cmd.Stderr = &p.stderr
+	}
+	err = ctx.Err()
+	if err == nil {
+		err = netns.Do(ns, p.cmd.Start)
+	}
+	if write != nil {
+		write.Close()
+	}
+	if err != nil {
+		p.closePipes()
+		return nil, fmt.Errorf("%s: start %s: %w", name, c.Path, err)
+	}
+	go p.wait()
+	return p, nil
+}
+
+// process is a running command.
+type process struct {
+	cmd    *exec.Cmd
+	stdin  io.WriteCloser
+	stdout *os.File // read end; unlike exec.StdoutPipe it outlives Wait, so that nothing unread is lost
+	stderr Tail
+	done   chan struct{}
+	err    error
+}
+
+// closePipes closes the pipe ends of a process that could not be started.
+func (p *process) closePipes() {
+	if p.stdin != nil {
+		p.stdin.Close()
+	}
+	if p.stdout != nil {
+		p.stdout.Close()
+	}
+}
+
+// lastWords is how long other processes that a process has left behind may hold its outputs open after
+// it has ended.
+const lastWords = 2 * time.Second
+
+// deathTime is how long a killed process may take to end. Freeing its last resources can take seconds.
+const deathTime = time.Minute
+
+func (p *process) wait() {
+	if p.err = p.cmd.Wait(); errors.Is(p.err, exec.ErrWaitDelay) {
+		p.err = nil // it ended successfully
+	}
+	if p.err != nil {
+		if last := p.stderr.String(); last != "" {
+			p.err = fmt.Errorf("%w: %s", p.err, strings.ReplaceAll(last, "\n", " | "))
+		}
+	}
+	close(p.done)
+}
+
+// PID implements platform.Process.
+func (p *process) PID() int { return p.cmd.Process.Pid }
+
+// Stdin implements platform.Process.
+func (p *process) Stdin() io.WriteCloser { return p.stdin }
+
+// Stdout implements platform.Process.
+func (p *process) Stdout() io.Reader {
+	if p.stdout == nil {
+		return nil
+	}
+	return p.stdout
+}
+
+// Stderr implements platform.Process.
+func (p *process) Stderr() string { return p.stderr.String() }
+
+// Wait implements platform.Process.
+func (p *process) Wait() error {
+	<-p.done
+	return p.err
+}
+
+// Kill implements platform.Process. The processes that the process has started are killed with it:
+// they could hold its standard error open, which Wait waits for.
+func (p *process) Kill() error {
+	select {
+	case <-p.done:
+		return nil
+	default:
+	}
+	err := p.cmd.Process.Kill()
+	if errors.Is(err, os.ErrProcessDone) {
+		err = nil
+	}
+	_ = unix.Kill(-p.PID(), unix.SIGKILL) // its process group; fails if it is empty
+	select {
+	case <-p.done:
+		return err
+	case <-time.After(deathTime): // it hangs in the kernel
+		return errors.Join(err, fmt.Errorf("process %d did not end within %v of being killed", p.PID(), deathTime))
+	}
+}
+
+// runTime bounds a program that runs to its end.
+const runTime = 2 * time.Minute
+
+// Run runs a program at an endpoint to its end, within ctx and runTime.
+func Run(ctx context.Context, at platform.Endpoint, cmd platform.Command) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, runTime, fmt.Errorf("%s did not end within %v", cmd.Path, runTime))
+	defer cancel()
+	p, err := at.Start(ctx, cmd)
+	if err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- p.Wait() }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+		return errors.Join(context.Cause(ctx), p.Kill())
+	}
+}
+
+// Tail keeps the end of the text that is written to it. The zero value is ready to use.
+type Tail struct {
+	mu sync.Mutex
+	b  []byte
+}
+
+const tailSize = 2 << 10 // bytes
+
+// Write implements io.Writer; it never fails.
+func (t *Tail) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.b = append(t.b, b...)
+	if extra := len(t.b) - tailSize; extra > 0 {
+		t.b = append(t.b[:0], t.b[extra:]...)
+	}
+	return len(b), nil
+}
+
+// String returns the kept text, without surrounding white space.
+func (t *Tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.TrimSpace(string(t.b))
+}
+
+var bound atomic.Bool
+
+// Bind declares that everything this process starts ends with it, however it ends, because it is in a
+// lab.
+func Bind() { bound.Store(true) }
+
+// Bound reports whether Bind was called.
+func Bound() bool { return bound.Load() }

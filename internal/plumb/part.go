@@ -1,0 +1,201 @@
+package plumb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"nettoll/agent"
+	"nettoll/internal/netns"
+	"nettoll/internal/nl"
+	"nettoll/network"
+	"nettoll/platform"
+)
+
+// Part is what the agent on one of several machines builds of a network between them. The machine itself stays as it
+// is: its containers, and what connects them, are in namespaces of the agent, and only tunnels and children of the
+// uplink lead out of these.
+type Part struct {
+	Name       string // of the network
+	Families   []int
+	Uplinks    []platform.Uplink // of all machines, in order
+	Own        int               // the machine's index
+	Router     string            // the namespace that stands for the machine
+	Containers []string          // their namespaces
+	Secret     []byte            // shared by all machines, for networks that encrypt
+}
+
+// Built is how a part connects its containers.
+type Built struct {
+	Missing *Missing `json:",omitempty"` // what the machine lacks; then nothing was built
+	Device  string   // in each container
+	Ports   []string // in the router, of each container; empty if there are none
+	// Crossed are the devices of the router between the ports and the uplink, by the index of the other machine.
+	Crossed map[int][]string
+}
+
+// Missing is a platform.Unsupported as it travels.
+type Missing struct{ Feature, Option, Remedy, Err string }
+
+// Unsupported returns what is missing on a machine as an error.
+func (m Missing) Unsupported(where string) error {
+	u := &platform.Unsupported{Feature: m.Feature + " on " + where, Option: m.Option, Remedy: m.Remedy}
+	if m.Err != "" {
+		u.Err = errors.New(m.Err)
+	}
+	return u
+}
+
+// MethodPart returns the method by which an agent builds its Part of a network.
+func MethodPart(network string) string { return "plumb.part." + network }
+
+// Builder builds the part of one host, whose containers are its Nodes. The other hosts have uplinks and nothing else.
+type Builder func(context.Context, *Site, *Host) (Built, error)
+
+// Handler returns the handler of MethodPart for a network that needs features of the kernel.
+func Handler(needs []Need, build Builder) agent.Handler {
+	return agent.Typed(func(ctx context.Context, p Part) (Built, error) {
+		err := Check(ctx, needs...)
+		var s *Site
+		var own *Host
+		if err == nil {
+			s, own, err = p.site()
+		}
+		var b Built
+		if err == nil {
+			b, err = build(ctx, s, own)
+		}
+		var missing *platform.Unsupported
+		if errors.As(err, &missing) {
+			m := &Missing{Feature: missing.Feature, Option: missing.Option, Remedy: missing.Remedy}
+			if missing.Err != nil {
+				m.Err = missing.Err.Error()
+			}
+			return Built{Missing: m}, nil
+		}
+		if err != nil {
+			return Built{}, err
+		}
+		for _, n := range own.Nodes {
+			b.Device = n.Device
+			if n.Port != "" {
+				b.Ports = append(b.Ports, n.Port)
+			}
+		}
+		return b, nil
+	})
+}
+
+// site returns the site of which the part is one host.
+func (p Part) site() (*Site, *Host, error) {
+	if p.Own < 0 || p.Own >= len(p.Uplinks) {
+		return nil, nil, fmt.Errorf("%s: machine %d of %d", p.Name, p.Own+1, len(p.Uplinks))
+	}
+	s := &Site{transient: true, Secret: p.Secret} // everything is in the namespaces
+	for i, u := range p.Uplinks {
+		s.Hosts = append(s.Hosts, &Host{Host: &far{name: fmt.Sprintf("h%d", i+1), uplink: u}, Index: i})
+	}
+	own := s.Hosts[p.Own]
+	own.NS, own.Apart = p.Router, true
+	for i, path := range p.Containers {
+		if _, err := s.Adopt(own, &far{name: fmt.Sprintf("%sc%d", own.Name(), i+1), ns: path}); err != nil {
+			return nil, nil, err
+		}
+	}
+	return s, own, nil
+}
+
+// far is a host, or a container, of which only the namespace or the uplink is known.
+type far struct {
+	name, ns string
+	uplink   platform.Uplink
+}
+
+func (f *far) Name() string            { return f.name }
+func (f *far) OnHost() string          { return f.name }
+func (f *far) Facts() platform.Facts   { return platform.Facts{NetNS: f.ns} }
+func (f *far) Uplink() platform.Uplink { return f.uplink }
+
+var errFar = errors.New("nothing can be started there: only its network is known")
+
+func (f *far) Start(context.Context, platform.Command) (platform.Process, error) {
+	return nil, fmt.Errorf("%s: %w", f.name, errFar)
+}
+
+func (f *far) Containers(context.Context, int) ([]platform.Endpoint, error) {
+	return nil, fmt.Errorf("%s: %w", f.name, errFar)
+}
+
+// provisional is the name of a device while it is made: kernels before 6.2 refuse one that the namespace below has, too.
+const provisional = "nettoll-new"
+
+// goneTime is how long a device of an agent that was killed may take to disappear.
+const goneTime = 3 * time.Second
+
+// AddOver makes a device that is on top of the host's uplink, or whose packets leave by it, in the host's namespace. If
+// that is apart from the uplink, the device is made there at once, and keeps the uplink's namespace as that of its outer
+// packets: the machine never sees it, and it ends with its own namespace. parent, if it is not nil, is told the uplink.
+func (h *Host) AddOver(device netlink.Link, parent func(uplink netlink.Link)) error {
+	if !h.Apart {
+		return nl.With(h.NS, func(n *nl.NS) error { return h.addOver(n, device, parent) })
+	}
+	name := device.Attrs().Name
+	err := netns.Hold(h.NS, func(fd int) error {
+		device.Attrs().Name = provisional
+		add := func(n *nl.NS) error { return h.addThenMove(n, device, fd) }
+		if !ownTunnels[device.Type()] {
+			device.Attrs().Namespace = netlink.NsFd(fd)
+			add = func(n *nl.NS) error { return h.addOver(n, device, parent) }
+		}
+		for deadline := time.Now().Add(goneTime); ; time.Sleep(50 * time.Millisecond) {
+			err := nl.With("", add)
+			if !errors.Is(err, unix.EEXIST) || time.Now().After(deadline) {
+				return err
+			}
+		}
+	})
+	if errors.Is(err, unix.EEXIST) {
+		return &platform.Unsupported{
+			Feature: "a " + device.Type() + " device", Option: "that no other of the machine has the same identifier, port or addresses",
+			Remedy: "remove the other one, or measure another network", Err: err,
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return nl.With(h.NS, func(n *nl.NS) error { return n.Rename(provisional, name) })
+}
+
+// ownTunnels are the kinds of devices that send their outer packets in the namespace in which they are made (until Linux
+// 6.15; ip_tunnel_newlink in net/ipv4/ip_tunnel.c): they are made below and moved at once.
+var ownTunnels = map[string]bool{"ipip": true, "gre": true}
+
+func (h *Host) addThenMove(n *nl.NS, device netlink.Link, to int) error {
+	if err := n.Add(device); err != nil {
+		return err
+	}
+	if err := n.LinkSetNsFd(device, to); err != nil {
+		return errors.Join(fmt.Errorf("move %s: %w", device.Attrs().Name, err), n.Remove(device.Attrs().Name))
+	}
+	return nil
+}
+
+func (h *Host) addOver(n *nl.NS, device netlink.Link, parent func(netlink.Link)) error {
+	if parent != nil {
+		uplink, err := n.Link(h.Uplink().Device)
+		if err != nil {
+			return err
+		}
+		parent(uplink)
+	}
+	return n.Add(device)
+}
+
+// ListedHop returns a device of an endpoint that lists its devices as a hop.
+func ListedHop(where string, of Lister, device string) network.Hop {
+	return network.Hop{Name: where + "/" + device, Kind: network.Device, Read: listed(where, of, device)}
+}

@@ -1,0 +1,33 @@
+package plumb
+
+import (
+	"fmt"
+
+	"nettoll/internal/nl"
+)
+
+// PortOf returns the name of the other end of a node's device, which must be a port of a bridge on its host.
+func PortOf(n *Node, bridge string) (port string, err error) {
+	var inner nl.Interface
+	if err := nl.With(n.NS, func(in *nl.NS) (err error) { inner, err = in.Interface(n.Device); return err }); err != nil {
+		return "", fmt.Errorf("%s: %w", n.Name(), err)
+	}
+	err = nl.With(n.Host.NS, func(in *nl.NS) error {
+		master, err := in.Interface(bridge)
+		if err != nil {
+			return err
+		}
+		all, err := in.Interfaces()
+		if err != nil {
+			return err
+		}
+		for _, d := range all {
+			if d.Kind == "veth" && inner.Kind == "veth" && d.Index == inner.Peer && d.Master == master.Index {
+				port = d.Name
+				return nil
+			}
+		}
+		return fmt.Errorf("no veth pair leads from %s to the bridge %s", n.Name(), bridge)
+	})
+	return port, err
+}

@@ -1,0 +1,44 @@
+package plumb
+
+import (
+	"nettoll/internal/nl/nft"
+	"nettoll/network"
+)
+
+// Translations are rules that count connections whose destination was translated to a server, on each host.
+// Rules of others may have no counters, as kube-proxy's in its nftables mode.
+type Translations map[translation]nft.Rule
+
+// translation is a server of an IP version, seen from a host that translates.
+type translation struct {
+	host   *Host
+	server *Node
+	family network.Family
+}
+
+// CountTranslations makes the rules on all hosts. A chain of NAT sees the first packet of each connection
+// only, here after its translation, so that the payload costs no more by it.
+func (s *Site) CountTranslations() (Translations, error) {
+	all := Translations{}
+	for _, h := range s.Hosts {
+		fw, err := s.Firewall(h, "nettoll")
+		if err != nil {
+			return nil, err
+		}
+		chain := fw.BaseChain("translated", nft.BeforePostroutingNAT, false)
+		for _, server := range s.Servers {
+			for _, f := range []network.Family{network.IPv4, network.IPv6} {
+				all[translation{h, server, f}] = chain.Rule(nft.Translated(), nft.To(Single(server.Addr(f))), nft.Return())
+			}
+		}
+		if err := s.Enforce(fw); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// Hop returns the rule of a host for a server as a hop.
+func (t Translations) Hop(on *Host, to *Node, f network.Family) network.Hop {
+	return RuleHop(on, "rule dnat "+to.Name(), network.Connection, t[translation{on, to, f}])
+}

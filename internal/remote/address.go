@@ -1,0 +1,36 @@
+package remote
+
+import (
+	"context"
+	"net/netip"
+
+	"nettoll/internal/nl"
+)
+
+// Addresses returns the machine's own addresses: see nl.NS.Addresses.
+func (m *Machine) Addresses(ctx context.Context) (all []nl.Address, err error) {
+	err = m.call(ctx, methodAddresses, struct{}{}, &all)
+	return all, err
+}
+
+// Way returns how the machine sends packets to an address.
+func (m *Machine) Way(ctx context.Context, to netip.Addr) (w nl.Way, err error) {
+	err = m.call(ctx, methodWay, to, &w)
+	return w, err
+}
+
+func addresses(context.Context, struct{}) (all []nl.Address, err error) {
+	err = nl.With("", func(n *nl.NS) error {
+		all, err = n.Addresses()
+		return err
+	})
+	return all, err
+}
+
+func way(_ context.Context, to netip.Addr) (w nl.Way, err error) {
+	err = nl.With("", func(n *nl.NS) error {
+		w, err = n.Way(to)
+		return err
+	})
+	return w, err
+}

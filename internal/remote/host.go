@@ -1,0 +1,171 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"nettoll/agent"
+	"nettoll/internal/nl"
+	"nettoll/platform"
+)
+
+// Provider is a platform whose hosts are machines behind agents.
+type Provider interface {
+	platform.Platform
+	Machines(ctx context.Context, req platform.HostRequest) (*Hosts, error)
+}
+
+// Hosts are machines in use by one network.
+type Hosts struct {
+	Machines []*Host
+}
+
+// All implements platform.Hosts.
+func (h *Hosts) All() []platform.Host {
+	all := make([]platform.Host, len(h.Machines))
+	for i, host := range h.Machines {
+		all[i] = host
+	}
+	return all
+}
+
+// Transient implements platform.Hosts: the agents stay for the next network.
+func (*Hosts) Transient() bool { return false }
+
+// Close implements platform.Hosts.
+func (h *Hosts) Close(ctx context.Context) error {
+	errs := make([]error, len(h.Machines))
+	for i, host := range h.Machines {
+		errs[i] = host.empty(ctx)
+	}
+	return errors.Join(errs...)
+}
+
+// Host is a machine as a host of networks.
+type Host struct {
+	*Machine
+	// About describes it for users.
+	About string
+	// Link is the device and the addresses by which the other machines reach it; zero for a machine that is alone.
+	Link platform.Uplink
+
+	mu     sync.Mutex
+	spaces []string // of containers
+	next   int      // number of the last container
+}
+
+// NewHost returns the machine behind an agent as the host of a name.
+func NewHost(name, about string, c *agent.Client) *Host {
+	return &Host{Machine: &Machine{name, c}, About: about}
+}
+
+// Name implements platform.Endpoint.
+func (h *Host) Name() string { return h.name }
+
+// OnHost implements platform.Endpoint.
+func (h *Host) OnHost() string { return h.name }
+
+// Uplink implements platform.Host.
+func (h *Host) Uplink() platform.Uplink { return h.Link }
+
+// Facts implements platform.Endpoint. Processes end with the agent that started them; those that they leave behind do
+// not.
+func (h *Host) Facts() platform.Facts {
+	return platform.Facts{About: h.About, Borrowed: true, Around: platform.Surroundings{Outlive: true, Open: true}}
+}
+
+// Start implements platform.Endpoint.
+func (h *Host) Start(ctx context.Context, c platform.Command) (platform.Process, error) {
+	return h.start(ctx, h.name, "", c)
+}
+
+// Containers implements platform.Host: network namespaces, which the agent holds.
+func (h *Host) Containers(ctx context.Context, n int) ([]platform.Endpoint, error) {
+	paths, err := h.makeSpaces(ctx, n)
+	if err != nil {
+		return nil, &platform.Unsupported{
+			Feature: "containers on " + h.name, Option: "root there", Remedy: "log in as root, or add --sudo", Err: err,
+		}
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.spaces = append(h.spaces, paths...)
+	all := make([]platform.Endpoint, n)
+	for i, path := range paths {
+		h.next++
+		all[i] = &Container{host: h, name: fmt.Sprintf("%sc%d", h.name, h.next), Space: path}
+	}
+	return all, nil
+}
+
+// Space makes a namespace that is no container. It is removed with the containers.
+func (h *Host) Space(ctx context.Context) (string, error) {
+	paths, err := h.makeSpaces(ctx, 1)
+	if err != nil {
+		return "", err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.spaces = append(h.spaces, paths...)
+	return paths[0], nil
+}
+
+// Call calls a method of the machine's own agent, which is root where containers can be made.
+func (h *Host) Call(ctx context.Context, method string, in, out any) error {
+	return h.call(ctx, method, in, out)
+}
+
+// In returns the namespace at a path as something that lists its devices.
+func (h *Host) In(space string) Container { return Container{host: h, name: h.name, Space: space} }
+
+// empty removes the containers.
+func (h *Host) empty(ctx context.Context) error {
+	h.mu.Lock()
+	paths := h.spaces
+	h.spaces, h.next = nil, 0
+	h.mu.Unlock()
+	if len(paths) == 0 {
+		return nil
+	}
+	err := h.release(ctx, paths)
+	if h.agent.Err() != nil { // they have gone with it
+		return nil
+	}
+	return err
+}
+
+// Container is a network namespace on a machine.
+type Container struct {
+	host *Host
+	name string
+	// Space is its path, which only means something to the machine's agent.
+	Space string
+}
+
+// Name implements platform.Endpoint.
+func (c *Container) Name() string { return c.name }
+
+// OnHost implements platform.Endpoint.
+func (c *Container) OnHost() string { return c.host.name }
+
+// Facts implements platform.Endpoint.
+func (c *Container) Facts() platform.Facts {
+	return platform.Facts{About: c.host.About, Around: platform.Surroundings{Outlive: true}}
+}
+
+// Start implements platform.Endpoint.
+func (c *Container) Start(ctx context.Context, cmd platform.Command) (platform.Process, error) {
+	return c.host.start(ctx, c.name, c.Space, cmd)
+}
+
+// Interfaces lists the devices of the container.
+func (c *Container) Interfaces(ctx context.Context) ([]nl.Interface, error) {
+	return c.host.interfacesIn(ctx, c.Space)
+}
+
+var (
+	_ platform.Host     = (*Host)(nil)
+	_ platform.Endpoint = (*Container)(nil)
+)

@@ -1,0 +1,232 @@
+// Package remote is another machine, through an agent there that need not be anything but a program that was started:
+// it starts further processes, with their inputs and outputs carried over its own, makes network namespaces, and says by
+// which addresses the machine is reached. Everything ends with the agent.
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"nettoll/agent"
+	"nettoll/internal/nl"
+	"nettoll/internal/nsexec"
+	"nettoll/platform"
+)
+
+// Machine is a machine on which an agent runs that serves Handlers.
+type Machine struct {
+	name  string // of the host, for errors
+	agent *agent.Client
+}
+
+// Err returns why the agent has ended, or nil while it runs.
+func (m *Machine) Err() error { return m.agent.Err() }
+
+// Close ends the agent, and everything that it has started. One that has ended already is no error: its calls have said
+// why.
+func (m *Machine) Close() error {
+	if m.agent.Err() != nil {
+		return nil
+	}
+	return m.agent.Close()
+}
+
+// callTime bounds calls that a machine answers at once, over the slowest of connections.
+const callTime = 30 * time.Second
+
+// call calls a method of the machine's agent.
+func (m *Machine) call(ctx context.Context, method string, in, out any) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, callTime, fmt.Errorf("no answer within %v", callTime))
+	defer cancel()
+	if err := m.agent.Call(ctx, method, in, out); err != nil {
+		return fmt.Errorf("%s: %w", m.name, err)
+	}
+	return nil
+}
+
+// start starts a process on the machine, in the namespace at space or, if that is empty, in the machine's own. name is
+// the endpoint's, for errors.
+func (m *Machine) start(ctx context.Context, name, space string, c platform.Command) (platform.Process, error) {
+	if c.Foreground {
+		return nil, fmt.Errorf("%s: start %s: another machine has no terminal", name, c.Path)
+	}
+	params := startParams{Name: name, Space: space, Path: c.Path, Args: c.Args, Env: c.Env, Dir: c.Dir, Err: c.Stderr != nil}
+	p := &process{machine: m, done: make(chan struct{})}
+	within, cancel := context.WithTimeoutCause(ctx, callTime, fmt.Errorf("no answer within %v", callTime))
+	defer cancel()
+	if err := m.agent.Call(within, methodStart, params, &p.id); err != nil {
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("%s: start %s: %w", name, c.Path, context.Cause(ctx))
+		}
+		return nil, err // the agent's text names the endpoint
+	}
+	p.connect(c)
+	return p, nil
+}
+
+// makeSpaces makes n network namespaces with nothing but lo, which is up, and returns their paths, which only mean
+// something to the machine's agent.
+func (m *Machine) makeSpaces(ctx context.Context, n int) (paths []string, err error) {
+	err = m.call(ctx, methodSpaces, n, &paths)
+	return paths, err
+}
+
+// release gives namespaces up: the kernel removes them with everything in them.
+func (m *Machine) release(ctx context.Context, paths []string) error {
+	return m.call(ctx, methodRelease, paths, nil)
+}
+
+// Interfaces lists the devices of the machine.
+func (m *Machine) Interfaces(ctx context.Context) ([]nl.Interface, error) {
+	return m.interfacesIn(ctx, "")
+}
+
+// interfacesIn lists the devices of the namespace at space.
+func (m *Machine) interfacesIn(ctx context.Context, space string) (all []nl.Interface, err error) {
+	err = m.call(ctx, methodDevices, space, &all)
+	return all, err
+}
+
+// process is a process on a machine.
+type process struct {
+	machine *Machine
+	id      uint64
+	stdin   io.WriteCloser
+	stdout  io.ReadCloser
+	stderr  nsexec.Tail
+	done    chan struct{}
+	err     error
+}
+
+// connect carries the process's input and outputs, and waits for its end.
+func (p *process) connect(c platform.Command) {
+	in := &input{p}
+	if c.Stdin == nil {
+		p.stdin = in
+	} else {
+		go func() {
+			_, _ = io.Copy(in, c.Stdin) // fails when the process no longer reads
+			_ = in.Close()
+		}()
+	}
+	var copying, reading sync.WaitGroup
+	if c.Stdout == nil {
+		r, w := io.Pipe()
+		kept := newBuffer(w)
+		p.stdout = r
+		go kept.pass()
+		reading.Go(func() {
+			err := p.pump(kept, false)
+			if p.machine.Err() != nil { // Wait says so
+				err = nil
+			}
+			kept.end(err)
+		})
+	} else {
+		copying.Go(func() { _ = p.pump(c.Stdout, false) })
+	}
+	if c.Stderr != nil {
+		copying.Go(func() { _ = p.pump(c.Stderr, true) })
+	}
+	go func() {
+		var e ended
+		err := p.machine.agent.Call(context.Background(), methodWait, p.id, &e)
+		_, _ = p.stderr.Write([]byte(e.Stderr))
+		copying.Wait()
+		switch gone := p.machine.Err(); {
+		case gone != nil:
+			p.err = fmt.Errorf("its machine is lost: %w", gone)
+		case err != nil:
+			p.err = err
+		case e.Error != "":
+			p.err = errors.New(e.Error)
+		}
+		close(p.done)
+		reading.Wait()
+		_ = p.machine.call(context.Background(), methodForget, p.id, nil) // fails if the agent has ended
+	}()
+}
+
+// pump copies an output of the process until it ends.
+func (p *process) pump(to io.Writer, errs bool) error {
+	for {
+		var o output
+		if err := p.machine.agent.Call(context.Background(), methodRead, readParams{p.id, errs}, &o); err != nil {
+			return err
+		}
+		if _, err := to.Write(o.Data); err != nil {
+			return err
+		}
+		if o.Ended {
+			return nil
+		}
+	}
+}
+
+// input is the standard input of a process.
+type input struct{ p *process }
+
+// Write implements io.Writer. It returns when the process has the data, or the pipe to it.
+func (i *input) Write(b []byte) (n int, err error) {
+	for len(b) > 0 {
+		part := b[:min(len(b), most)]
+		if err := i.p.machine.agent.Call(context.Background(), methodWrite, writeParams{i.p.id, part}, nil); err != nil {
+			return n, err
+		}
+		n, b = n+len(part), b[len(part):]
+	}
+	return n, nil
+}
+
+// Close implements io.Closer.
+func (i *input) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), callTime)
+	defer cancel()
+	return i.p.machine.agent.Call(ctx, methodShut, i.p.id, nil)
+}
+
+// PID implements platform.Process: it has none here.
+func (p *process) PID() int { return 0 }
+
+// Stdin implements platform.Process.
+func (p *process) Stdin() io.WriteCloser { return p.stdin }
+
+// Stdout implements platform.Process.
+func (p *process) Stdout() io.Reader {
+	if p.stdout == nil {
+		return nil
+	}
+	return p.stdout
+}
+
+// Stderr implements platform.Process.
+func (p *process) Stderr() string { return p.stderr.String() }
+
+// Wait implements platform.Process.
+func (p *process) Wait() error {
+	<-p.done
+	return p.err
+}
+
+// Kill implements platform.Process. A process whose agent has ended has ended with it.
+func (p *process) Kill() error {
+	select {
+	case <-p.done:
+		return nil
+	default:
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), callTime)
+	defer cancel()
+	err := p.machine.agent.Call(ctx, methodKill, p.id, nil)
+	if p.machine.agent.Err() != nil {
+		err = nil
+	}
+	if err == nil {
+		<-p.done
+	}
+	return err
+}

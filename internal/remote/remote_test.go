@@ -1,0 +1,170 @@
+package remote_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"nettoll/agent"
+	"nettoll/internal/bootstrap"
+	"nettoll/internal/nsexec"
+	"nettoll/internal/remote"
+	"nettoll/platform"
+)
+
+// there starts an injected agent as another machine would.
+func there(t *testing.T) (*remote.Host, platform.Process) {
+	t.Helper()
+	mark := bootstrap.Mark()
+	p, err := nsexec.Start(t.Context(), "h1", "", os.Environ(), platform.Command{Path: platform.Self, Args: []string{"agent", "injected", mark}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := bootstrap.Inject(t.Context(), p, mark, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := remote.NewHost("h1", "another machine", agent.Dial(in))
+	t.Cleanup(func() {
+		if err := h.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return h, p
+}
+
+func run(t *testing.T, e platform.Endpoint, script string) platform.Process {
+	t.Helper()
+	p, err := e.Start(t.Context(), platform.Command{Path: "sh", Args: []string{"-c", script}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestProcesses(t *testing.T) {
+	h, _ := there(t)
+	p := run(t, h, "cat; echo last words >&2; exit 3")
+	sent := strings.Repeat("what goes in comes out\n", 30_000)
+	go func() {
+		_, _ = io.WriteString(p.Stdin(), sent)
+		p.Stdin().Close()
+	}()
+	if b, err := io.ReadAll(p.Stdout()); err != nil || string(b) != sent {
+		t.Errorf("%d of %d bytes came back: %v", len(b), len(sent), err)
+	}
+	if err := p.Wait(); err == nil || err.Error() != "exit status 3: last words" || p.Stderr() != "last words" {
+		t.Errorf("%v, %q", err, p.Stderr())
+	}
+	// Output from before the end can be read after it.
+	p = run(t, h, "echo here")
+	if err := p.Wait(); err != nil {
+		t.Error(err)
+	}
+	if b, err := io.ReadAll(p.Stdout()); err != nil || string(b) != "here\n" {
+		t.Errorf("%q, %v", b, err)
+	}
+	// Streams of the caller's own.
+	var out, errs strings.Builder
+	p, err := h.Start(t.Context(), platform.Command{Path: "sh", Args: []string{"-c", "cat; echo oh >&2"}, Stdin: strings.NewReader("given"), Stdout: &out, Stderr: &errs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Wait(); err != nil || out.String() != "given" || errs.String() != "oh\n" || p.Stdout() != nil {
+		t.Errorf("%v, %q, %q", err, out.String(), errs.String())
+	}
+	// A process that is killed, with what it has started.
+	p = run(t, h, "sleep 1000 & echo ready; wait")
+	if _, err := io.ReadFull(p.Stdout(), make([]byte, len("ready\n"))); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := p.Kill(); err != nil {
+			t.Error(err)
+		}
+	}
+	if rest, err := io.ReadAll(p.Stdout()); err != nil || len(rest) > 0 {
+		t.Errorf("after the end: %q, %v", rest, err)
+	}
+	if _, err := h.Start(t.Context(), platform.Command{Path: "no-program-has-this-name"}); err == nil || !strings.HasPrefix(err.Error(), "h1: start no-program-has-this-name: ") {
+		t.Errorf("error %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := h.Start(ctx, platform.Command{Path: "true"}); err == nil {
+		t.Error("started although the caller had given up")
+	}
+}
+
+// TestContainers starts processes in namespaces that the agent holds, and removes these.
+func TestContainers(t *testing.T) {
+	h, _ := there(t)
+	all, err := h.Containers(t.Context(), 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for i, e := range all {
+		if want := fmt.Sprintf("h1c%d", i+1); e.Name() != want || e.OnHost() != "h1" {
+			t.Errorf("%s on %s, want %s", e.Name(), e.OnHost(), want)
+		}
+		p := run(t, e, "readlink /proc/self/ns/net")
+		b, err := io.ReadAll(p.Stdout())
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen[string(b)] = true
+		devices, err := e.(*remote.Container).Interfaces(t.Context())
+		if err != nil || len(devices) != 1 || devices[0].Name != "lo" {
+			t.Errorf("devices %v, %v", devices, err)
+		}
+	}
+	own, err := os.Readlink("/proc/self/ns/net")
+	if err != nil || len(seen) != 2 || seen[own+"\n"] {
+		t.Errorf("namespaces %v, own %s, %v", seen, own, err)
+	}
+	if err := (&remote.Hosts{Machines: []*remote.Host{h}}).Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if _, err := all[0].Start(t.Context(), platform.Command{Path: "true"}); err == nil {
+		t.Error("a process was started in a namespace that was removed")
+	}
+}
+
+// TestMachineEnds ends an agent while processes run: in an orderly way, by closing its input, and by SIGKILL. The
+// processes end, and their users learn why.
+func TestMachineEnds(t *testing.T) {
+	for name, end := range map[string]func(platform.Process) error{
+		"with its input": func(p platform.Process) error { return p.Stdin().Close() },
+		"killed":         func(p platform.Process) error { return p.Kill() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			h, p := there(t)
+			c, err := agent.Start(t.Context(), h)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := end(p); err != nil {
+				t.Fatal(err)
+			}
+			ended := make(chan error, 1)
+			go func() { ended <- c.Call(t.Context(), bootstrap.MethodAlive, nil, nil) }()
+			select {
+			case err := <-ended:
+				if err == nil || !strings.Contains(err.Error(), "agent has ended") {
+					t.Errorf("error %v", err)
+				}
+			case <-time.After(30 * time.Second):
+				t.Fatal("it goes on")
+			}
+			c.Close()
+			if err := p.Wait(); name != "killed" && err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

@@ -1,0 +1,23 @@
+package testutil
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Descriptors returns how many files of a kind, such as "net:" or "pipe:", this process has open.
+func Descriptors(t *testing.T, kind string) (n int) {
+	t.Helper()
+	links, err := filepath.Glob("/proc/self/fd/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range links {
+		if target, err := os.Readlink(l); err == nil && strings.HasPrefix(target, kind) {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,286 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
+	"nettoll/internal/beside"
+	"nettoll/internal/cgroup"
+	"nettoll/internal/daemon"
+	"nettoll/internal/netns"
+	"nettoll/internal/program"
+	"nettoll/internal/undo"
+	"nettoll/platform"
+)
+
+// Further programs of Kubernetes.
+const (
+	controllers = "kube-controller-manager"
+	scheduler   = "kube-scheduler"
+	kubelet     = "kubelet"
+)
+
+// needed are the programs of a cluster.
+var needed = []daemon.Program{
+	daemon.EtcdProgram, Built(Apiserver), Built(controllers), Built(scheduler), Built(kubelet), Built(Proxy),
+	{Name: "containerd", Get: "apt install containerd"}, {Name: "ctr", Get: "apt install containerd"},
+	{Name: "containerd-shim-runc-v2", Get: "apt install containerd", InPath: true}, {Name: "runc", Get: "apt install runc", InPath: true},
+	{Name: "iptables", Get: "apt install iptables", InPath: true}, {Name: "ip6tables", Get: "apt install iptables", InPath: true},
+	{Name: "unshare", Get: "apt install util-linux", InPath: true}, {Name: "nsenter", Get: "apt install util-linux", InPath: true},
+	{Name: "mount", Get: "apt install mount", InPath: true},
+}
+
+// Programs returns the names of programs that --tool-path can name.
+func Programs() (names []string) {
+	for _, p := range needed {
+		if !p.InPath {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}
+
+// Available returns an error if private clusters cannot be started here.
+func Available(paths program.Paths) error {
+	_, err := daemon.Find(paths, needed...)
+	if err == nil {
+		_, err = plugins()
+	}
+	if err == nil && !rootOfMachine() {
+		err = &platform.Unsupported{Feature: "a private Kubernetes cluster", Option: "root on this machine itself", Remedy: "run as root"}
+	}
+	if err == nil {
+		err = daemon.Available()
+	}
+	return err
+}
+
+// rootOfMachine is false in an ordinary user's namespace: containerd gives files to users that do not exist
+// there.
+func rootOfMachine() bool {
+	users, err := os.ReadFile("/proc/self/uid_map")
+	f := strings.Fields(string(users))
+	return os.Geteuid() == 0 && err == nil && len(f) == 3 && f[2] != "1" // a single user
+}
+
+// usedPlugins are the CNI plugins of a node.
+var usedPlugins = []string{"loopback", "bridge", "host-local", "portmap"}
+
+// plugins returns the first of the usual folders of CNI plugins that has all of a node's: containerd searches
+// one only.
+func plugins() (string, error) {
+	var folders []string
+	if own, err := beside.Find("cni"); err == nil {
+		folders = append(folders, own)
+	}
+	folders = append(folders, "/opt/cni/bin", "/usr/lib/cni", "/usr/libexec/cni")
+	for _, folder := range folders {
+		if !slices.ContainsFunc(usedPlugins, func(name string) bool { _, err := exec.LookPath(filepath.Join(folder, name)); return err != nil }) {
+			return folder, nil
+		}
+	}
+	return "", &platform.Unsupported{
+		Feature: "a private Kubernetes cluster", Option: "the CNI plugins " + strings.Join(usedPlugins, ", ") + ", in one of " + strings.Join(folders, ", "),
+		Remedy: "apt install containernetworking-plugins, or make tools",
+	}
+}
+
+// Options describe a cluster.
+type Options struct {
+	// Run is the id of the run, by which its control groups are named.
+	Run   string
+	Paths program.Paths
+	// Image is the root filesystem of AgentImage, with nettoll as /nettoll; nil: there is no such image.
+	Image filesystem
+}
+
+// Cluster is a private cluster: its nodes are hosts of the lab, and its first node has the control plane, too.
+type Cluster struct {
+	Server *Server
+	Nodes  []*Node
+
+	o        Options
+	number   int32 // among the clusters of this process
+	programs map[string]string
+	plugins  string
+	client   clientCertificate
+	daemons  []*daemon.Daemon // of the control plane
+	stack    undo.Stack
+
+	pods     []*Pod
+	services []string // paths in the API
+}
+
+// Users besides Admin.
+const (
+	controllersUser = "system:kube-controller-manager"
+	schedulerUser   = "system:kube-scheduler"
+	proxyUser       = "system:kube-proxy"
+)
+
+func kubeletUser(n *Node) string { return "system:node:" + n.Name() }
+
+// begun is how many clusters this process has started.
+var begun atomic.Int32
+
+// Start starts a cluster. Everything in the lab's namespaces is removed with them, whatever happens.
+func Start(ctx context.Context, hosts []platform.Host, o Options) (*Cluster, error) {
+	if err := Available(o.Paths); err != nil {
+		return nil, err
+	}
+	c := &Cluster{o: o, number: begun.Add(1)}
+	for i, h := range hosts {
+		c.Nodes = append(c.Nodes, &Node{Host: h, Index: i, cluster: c})
+	}
+	if err := c.begin(ctx); err != nil {
+		return nil, c.stack.Abandon(ctx, fmt.Errorf("kubernetes: private cluster: %w", err))
+	}
+	return c, nil
+}
+
+func (c *Cluster) begin(ctx context.Context) (err error) {
+	if c.programs, err = daemon.Find(c.o.Paths, needed...); err != nil {
+		return err
+	}
+	if c.plugins, err = plugins(); err != nil {
+		return err
+	}
+	dir, err := daemon.State(&c.stack)
+	if err != nil {
+		return err
+	}
+	if c.client, err = newClientCertificate(dir); err != nil {
+		return err
+	}
+	if err := c.reserve(); err != nil {
+		return err
+	}
+	starting, within := errgroup.WithContext(ctx)
+	starting.Go(func() error { return c.controlPlane(within, dir) })
+	for _, n := range c.Nodes {
+		starting.Go(func() error { return n.runtime(within, &c.stack) })
+	}
+	if err := starting.Wait(); err != nil {
+		return err
+	}
+	joining, within := errgroup.WithContext(ctx)
+	for _, n := range c.Nodes {
+		joining.Go(func() error { return errors.Join(n.route(), n.join(within, &c.stack)) })
+	}
+	joining.Go(func() error { // pods are refused without it
+		return daemon.Until(within, Patience, func(ctx context.Context) error {
+			return c.Server.Ask(ctx, http.MethodGet, "/api/v1/namespaces/default/serviceaccounts/default", nil, nil)
+		}, c.daemons...)
+	})
+	return joining.Wait()
+}
+
+// reserve prepares the hosts: they forward packets, and the lab knows of the cluster's control group.
+func (c *Cluster) reserve() error {
+	group := cgroup.Of(c.o.Run)
+	if f := cgroup.Hold(c.o.Run); f != nil { // as long as the cluster can make containers
+		c.stack.Push("the lock of its control group", func(context.Context) error {
+			err := f.Close()
+			_, _ = cgroup.Sweep(c.o.Run) // what cannot be removed yet, the end of the lab removes
+			return err
+		})
+	}
+	for _, n := range c.Nodes {
+		if u, ok := n.Host.(platform.Undertaker); ok {
+			if err := u.Leaves(group); err != nil {
+				return fmt.Errorf("name the control group to the lab: %w", err)
+			}
+		}
+		// Answers of a service on the bridge of its client must be translated back.
+		for _, key := range []string{"net/ipv4/ip_forward", "net/ipv6/conf/all/forwarding", "net/bridge/bridge-nf-call-iptables", "net/bridge/bridge-nf-call-ip6tables"} {
+			err := netns.SetSysctl(n.Facts().NetNS, key, "1")
+			if errors.Is(err, os.ErrNotExist) {
+				return &platform.Unsupported{Feature: "a node of Kubernetes", Option: "the kernel parameter " + key, Remedy: "modprobe br_netfilter", Err: err}
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// controlPlane starts etcd, the API server, the controllers and the scheduler on the first node.
+func (c *Cluster) controlPlane(ctx context.Context, dir string) error {
+	first := c.Nodes[0]
+	etcd, err := daemon.StartEtcd(ctx, &c.stack, c.programs["etcd"], first.Host, dir)
+	if err != nil {
+		return err
+	}
+	users := []User{{Name: controllersUser}, {Name: schedulerUser}, {Name: proxyUser}}
+	for _, n := range c.Nodes {
+		users = append(users, User{kubeletUser(n), []string{"system:nodes"}})
+	}
+	c.Server, err = StartServer(ctx, &c.stack, first.Host, ServerOptions{
+		Path: c.programs[Apiserver], Etcd: etcd.URL, Dir: dir, Services: ServiceRange(), Users: users,
+		Args: []string{
+			"--authorization-mode=Node,RBAC", "--allow-privileged=true", "--service-node-port-range=" + NodePorts,
+			"--kubelet-preferred-address-types=InternalIP", "--kubelet-client-certificate=" + c.client.certificate, "--kubelet-client-key=" + c.client.file,
+		},
+	})
+	if err != nil {
+		return err
+	}
+	managing, within := errgroup.WithContext(ctx)
+	daemons := make([]*daemon.Daemon, 2)
+	for i, s := range []struct{ program, user, port string }{{controllers, controllersUser, "10257"}, {scheduler, schedulerUser, "10259"}} {
+		args := []string{
+			"--kubeconfig=" + c.Server.Config(s.user), "--leader-elect=false",
+			"--bind-address=127.0.0.1", "--secure-port=" + s.port, "--cert-dir=" + filepath.Join(dir, s.program),
+		}
+		if s.program == controllers {
+			args = append(args, "--service-account-private-key-file="+c.Server.Account, "--root-ca-file="+c.Server.Trust, "--use-service-account-credentials")
+		}
+		managing.Go(func() (err error) {
+			daemons[i], err = daemon.Start(within, &c.stack, first.Host, daemon.Spec{
+				Name: s.program, Path: c.programs[s.program], Args: args, Patience: Patience, Complaint: managerComplaint,
+			})
+			return err
+		})
+	}
+	c.daemons = append(c.daemons, etcd.Daemon, c.Server.Daemon)
+	err = managing.Wait()
+	c.daemons = append(c.daemons, slices.DeleteFunc(daemons, func(d *daemon.Daemon) bool { return d == nil })...)
+	return err
+}
+
+// managerComplaint reports whether a line of the log of controllers or the scheduler tells of an end: they
+// log errors about objects that others have just changed.
+func managerComplaint(line string) bool { return strings.Contains(line, "command failed") }
+
+// Daemons returns the programs of the cluster.
+func (c *Cluster) Daemons() []*daemon.Daemon {
+	all := slices.Clone(c.daemons)
+	for _, n := range c.Nodes {
+		all = append(all, n.daemons...)
+	}
+	return all
+}
+
+// Fault returns an error if one of the cluster's programs has ended.
+func (c *Cluster) Fault() error {
+	for _, d := range c.Daemons() {
+		if err := d.Fault(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Stop ends the cluster, and everything that runs on it.
+func (c *Cluster) Stop(ctx context.Context) error { return c.stack.Close(ctx) }

@@ -1,0 +1,85 @@
+package kube_test
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+
+	"nettoll/kube"
+	"nettoll/platform"
+	"nettoll/platform/lab"
+	"nettoll/platform/platformtest"
+)
+
+// cluster starts a cluster on hosts of the lab.
+func cluster(t *testing.T, nodes int, o kube.Options) *kube.Cluster {
+	t.Helper()
+	platformtest.Require(t, "kubelet", kube.Available(nil))
+	hosts, err := lab.New().Hosts(t.Context(), platform.HostRequest{Count: nodes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { hosts.Close(context.Background()) })
+	o.Run = "kubetest0123"
+	c, err := kube.Start(t.Context(), hosts.All(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+// TestCluster checks that the cluster has its nodes with the addresses of the lab, and that it changes no parameter
+// of the machine.
+func TestCluster(t *testing.T) {
+	parameters := func() (all string) {
+		for _, name := range []string{"vm/overcommit_memory", "vm/panic_on_oom", "kernel/panic", "kernel/panic_on_oops", "kernel/keys/root_maxkeys", "kernel/keys/root_maxbytes", "net/netfilter/nf_conntrack_max"} {
+			b, _ := os.ReadFile("/proc/sys/" + name) // not every kernel has all
+			all += name + "=" + string(b)
+		}
+		return all
+	}
+	before := parameters()
+	c := cluster(t, 2, kube.Options{})
+	var nodes struct {
+		Items []struct {
+			Metadata struct{ Name string }
+			Spec     struct{ PodCIDRs []string }
+			Status   struct {
+				Addresses []struct{ Type, Address string }
+			}
+		}
+	}
+	if err := c.Server.Ask(t.Context(), http.MethodGet, "/api/v1/nodes", nil, &nodes); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, n := range nodes.Items {
+		text := n.Metadata.Name + " " + strings.Join(n.Spec.PodCIDRs, " ")
+		for _, a := range n.Status.Addresses {
+			if a.Type == "InternalIP" {
+				text += " " + a.Address
+			}
+		}
+		got = append(got, text)
+	}
+	want := "h1 198.19.0.0/20 2001:2:0:1::/64 198.18.0.1 2001:2:0:ffff::1\nh2 198.19.16.0/20 2001:2:0:2::/64 198.18.0.2 2001:2:0:ffff::2"
+	if got := strings.Join(got, "\n"); got != want {
+		t.Errorf("nodes:\n%s\nwant\n%s", got, want)
+	}
+	if err := c.Fault(); err != nil {
+		t.Error(err)
+	}
+	if err := c.Server.Ask(t.Context(), http.MethodGet, "/api/v1/nodes/h3", nil, nil); !kube.Absent(err) {
+		t.Errorf("a node that does not exist: %v", err)
+	}
+	if after := parameters(); after != before {
+		t.Errorf("the cluster has changed parameters of the machine from\n%s\nto\n%s", before, after)
+	}
+}

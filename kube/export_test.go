@@ -1,0 +1,4 @@
+package kube
+
+// PauseProgram is pauseProgram.
+var PauseProgram = pauseProgram

@@ -1,0 +1,159 @@
+package kube
+
+import (
+	"archive/tar"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"runtime"
+	"time"
+)
+
+// filesystem is the content of an image, as a tar archive: the same bytes each time.
+type filesystem interface{ Stream(io.Writer) error }
+
+// Images of a cluster. There is no registry, and the domain exists nowhere (RFC 2606).
+const (
+	pauseImage = "nettoll.invalid/pause:1"
+	AgentImage = "nettoll.invalid/nettoll:1"
+)
+
+// archive writes an image in the form of docker save, which ctr images import reads.
+func archive(w io.Writer, name string, root filesystem, entrypoint ...string) error {
+	hash, size := sha256.New(), counter(0)
+	if err := root.Stream(io.MultiWriter(hash, &size)); err != nil {
+		return err
+	}
+	config, err := json.Marshal(fields{
+		"architecture": runtime.GOARCH, "os": "linux",
+		"config": fields{"Entrypoint": entrypoint, "Env": []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin"}},
+		"rootfs": fields{"type": "layers", "diff_ids": []string{"sha256:" + hex.EncodeToString(hash.Sum(nil))}},
+	})
+	if err != nil {
+		return err
+	}
+	manifest, err := json.Marshal([]fields{{"Config": "config.json", "RepoTags": []string{name}, "Layers": []string{"layer.tar"}}})
+	if err != nil {
+		return err
+	}
+	t := tar.NewWriter(w)
+	if err := add(t, "config.json", 0o644, text(config)); err != nil {
+		return err
+	}
+	if err := t.WriteHeader(&tar.Header{Name: "layer.tar", Mode: 0o644, Size: int64(size)}); err != nil {
+		return err
+	}
+	if err := root.Stream(t); err != nil {
+		return err
+	}
+	if err := add(t, "manifest.json", 0o644, text(manifest)); err != nil {
+		return err
+	}
+	return t.Close()
+}
+
+type text = []byte
+
+// add writes one file.
+func add(t *tar.Writer, name string, mode int64, content []byte) error {
+	if err := t.WriteHeader(&tar.Header{Name: name, Mode: mode, Size: int64(len(content)), ModTime: time.Unix(0, 0)}); err != nil {
+		return err
+	}
+	_, err := t.Write(content)
+	return err
+}
+
+type counter int64
+
+// Write implements io.Writer; it never fails.
+func (c *counter) Write(b []byte) (int, error) {
+	*c += counter(len(b))
+	return len(b), nil
+}
+
+// pause is the image of the container that holds a pod's namespaces: a program that does nothing.
+type pause struct{}
+
+// Stream implements filesystem.
+func (pause) Stream(w io.Writer) error {
+	program, err := pauseProgram()
+	if err != nil {
+		return err
+	}
+	t := tar.NewWriter(w)
+	if err := add(t, pausePath[1:], 0o755, program); err != nil {
+		return err
+	}
+	return t.Close()
+}
+
+const pausePath = "/pause"
+
+// pauseCode waits for signals for ever, by machine.
+var pauseCode = map[string]struct {
+	machine byte // as in ELF's e_machine
+	code    []byte
+}{
+	"amd64": {62, []byte{
+		0xb8, 0x22, 0, 0, 0, // mov eax, 34: pause(2)
+		0x0f, 0x05, // syscall
+		0xeb, 0xf7, // jmp to the beginning
+	}},
+	"arm64": {183, []byte{
+		0x00, 0x00, 0x80, 0xd2, // mov x0, 0
+		0x01, 0x00, 0x80, 0xd2, // mov x1, 0
+		0x02, 0x00, 0x80, 0xd2, // mov x2, 0
+		0x03, 0x00, 0x80, 0xd2, // mov x3, 0
+		0x28, 0x09, 0x80, 0xd2, // mov x8, 73: ppoll(2), since arm64 has no pause
+		0x01, 0x00, 0x00, 0xd4, // svc 0
+		0xfa, 0xff, 0xff, 0x17, // b to the beginning
+	}},
+}
+
+// Sizes and the place of pauseProgram in memory.
+const (
+	elfHeader     = 64
+	programHeader = 56
+	pauseAt       = 0x400000
+)
+
+// pauseProgram returns a static program in the ELF format (elf(5)): one segment, which is the whole file.
+func pauseProgram() ([]byte, error) {
+	m, ok := pauseCode[runtime.GOARCH]
+	if !ok {
+		return nil, fmt.Errorf("kube: no pause image is known for %s", runtime.GOARCH)
+	}
+	const begin = elfHeader + programHeader
+	size := uint64(begin + len(m.code))
+	b := append([]byte{0x7f, 'E', 'L', 'F', 2, 1, 1}, make([]byte, 9)...) // 64 bits, least significant byte first
+	b = le(b, 2, 2)                                                       // an executable
+	b = le(b, 2, uint64(m.machine))
+	b = le(b, 4, 1)
+	b = le(b, 8, pauseAt+begin) // entry
+	b = le(b, 8, elfHeader)     // offset of program headers
+	b = le(b, 8, 0)             // no sections
+	b = le(b, 4, 0)
+	b = le(b, 2, elfHeader)
+	b = le(b, 2, programHeader)
+	b = le(b, 2, 1)
+	b = append(b, make([]byte, 6)...)
+	b = le(b, 4, 1) // PT_LOAD
+	b = le(b, 4, 5) // readable, executable
+	b = le(b, 8, 0)
+	b = le(b, 8, pauseAt)
+	b = le(b, 8, pauseAt)
+	b = le(b, 8, size)
+	b = le(b, 8, size)
+	b = le(b, 8, 0x10000) // alignment
+	return append(b, m.code...), nil
+}
+
+// le appends a number of n bytes, the least significant first.
+func le(b []byte, n int, v uint64) []byte {
+	for range n {
+		b, v = append(b, byte(v)), v>>8
+	}
+	return b
+}

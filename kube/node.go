@@ -1,0 +1,374 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"nettoll/docker/rootfs"
+	"nettoll/internal/cgroup"
+	"nettoll/internal/daemon"
+	"nettoll/internal/nl"
+	"nettoll/internal/nsexec"
+	"nettoll/internal/plumb"
+	"nettoll/internal/undo"
+	"nettoll/platform"
+)
+
+// Node is a host of the lab that is a node of a cluster.
+type Node struct {
+	platform.Host
+	Index int
+
+	cluster    *Cluster
+	dir        string // its files
+	groups     []string
+	containerd *daemon.Daemon
+	daemons    []*daemon.Daemon
+	next       int // number of the last container
+}
+
+// Bridge is the bridge of a node's pods, as CNI's bridge plugin calls it.
+const Bridge = "cni0"
+
+// socket is that of the container runtime.
+func (n *Node) socket() string { return filepath.Join(n.dir, "containerd.sock") }
+
+// group is the control group of the node's pods. Kubelet kills what it finds there and does not know, so nodes of
+// different clusters share none.
+func (n *Node) group() string {
+	return fmt.Sprintf("%s/cluster%d-%s", cgroup.Of(n.cluster.o.Run), n.cluster.number, n.Name())
+}
+
+// system is the control group of the node's own programs.
+func (n *Node) system() string { return n.group() + "-system" }
+
+// runtime starts containerd and gives it the images.
+func (n *Node) runtime(ctx context.Context, stack *undo.Stack) (err error) {
+	if n.dir, err = daemon.State(stack); err != nil {
+		return err
+	}
+	if err := errors.Join(n.configure(), n.makeGroups()); err != nil {
+		return err
+	}
+	stack.Push("processes of "+n.Name(), func(ctx context.Context) error { return n.end(ctx) })
+	n.containerd, err = daemon.Start(ctx, stack, n.Host, daemon.Spec{
+		Name: "containerd", Path: "unshare",
+		Args: append([]string{"--mount", "--propagation", "private", "sh", "-c", apart, "sh", n.dir},
+			n.grouped(n.cluster.programs["containerd"], "--config", filepath.Join(n.dir, "containerd.toml"))...),
+		Patience: Patience, Grace: grace, Complaint: containerdComplaint,
+		Ready: func(context.Context) error {
+			c, err := net.Dial("unix", n.socket())
+			if err == nil {
+				c.Close()
+			}
+			return err
+		},
+	})
+	if err != nil {
+		return err
+	}
+	n.daemons = append(n.daemons, n.containerd)
+	if err := n.importImage(ctx, pauseImage, pause{}, pausePath); err != nil {
+		return err
+	}
+	if n.cluster.o.Image == nil {
+		return nil
+	}
+	return n.importImage(ctx, AgentImage, n.cluster.o.Image, rootfs.AgentPath, "agent")
+}
+
+// apart gives the programs of a node mounts of their own, in which they find no files of the machine's own
+// Kubernetes, and leave none. $1 is the node's folder. The files in its folder sysctl have the values that
+// kubelet wants parameters of the whole machine to have: it reads these, and changes nothing.
+const apart = `set -e
+for d in /var/lib /var/log; do mount -t tmpfs -o mode=0755 tmpfs $d; done
+for d in /run/netns /run/containerd; do mkdir -p $d; mount -t tmpfs -o mode=0755 tmpfs $d; done
+mkdir /var/lib/kubelet
+cd "$1/sysctl"
+for f in $(find . -type f); do mount --bind "$f" "/proc/sys/$f"; done
+cd /
+shift
+exec "$@"`
+
+// tunables are the parameters of the kernel that kubelet would set for the whole machine, with its values
+// (pkg/kubelet/cm, setupKernelTunables).
+var tunables = map[string]string{
+	"vm/overcommit_memory": "1", "vm/panic_on_oom": "0", "kernel/panic": "10", "kernel/panic_on_oops": "1",
+	"kernel/keys/root_maxkeys": "1000000", "kernel/keys/root_maxbytes": "25000000",
+}
+
+// grouped returns the command line that runs a program in the control group of the node's programs.
+func (n *Node) grouped(program string, args ...string) []string {
+	const join = `for g in $1; do echo $$ >"$g/cgroup.procs"; done; shift; exec "$@"`
+	return append([]string{"sh", "-c", join, "sh", strings.Join(n.groups, " "), program}, args...)
+}
+
+// makeGroups makes the node's control groups in every hierarchy: neither kubelet nor containerd does.
+func (n *Node) makeGroups() error {
+	for _, root := range cgroup.Roots() {
+		for _, name := range []string{cgroup.Of(n.cluster.o.Run), n.group(), n.system()} {
+			path := filepath.Join(root, name)
+			if err := os.Mkdir(path, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+				return err
+			}
+			if err := inherit(path); err != nil {
+				return err
+			}
+		}
+		n.groups = append(n.groups, filepath.Join(root, n.system()))
+	}
+	return nil
+}
+
+// inherit lets processes be in a control group: in version 1 a group has no CPUs and no memory nodes at
+// first, and in version 2 its parent must hand controllers down.
+func inherit(path string) error {
+	for _, file := range []string{"cpuset.cpus", "cpuset.mems"} {
+		have, err := os.ReadFile(filepath.Join(path, file))
+		if err != nil || len(strings.TrimSpace(string(have))) > 0 {
+			continue
+		}
+		all, err := os.ReadFile(filepath.Join(filepath.Dir(path), file))
+		if err != nil || len(strings.TrimSpace(string(all))) == 0 {
+			continue // version 2, where an empty list means that of the parent
+		}
+		if err := os.WriteFile(filepath.Join(path, file), all, 0); err != nil {
+			return err
+		}
+	}
+	parent := filepath.Dir(path)
+	all, err := os.ReadFile(filepath.Join(parent, "cgroup.controllers"))
+	if err != nil {
+		return nil // version 1
+	}
+	for _, c := range strings.Fields(string(all)) {
+		_ = os.WriteFile(filepath.Join(parent, "cgroup.subtree_control"), []byte("+"+c), 0) // kubelet says which it misses
+	}
+	return nil
+}
+
+// endTime bounds the wait for a node's processes to end once they are killed.
+const endTime = 5 * time.Second
+
+// end kills all processes of the node's control groups: containers, and the shims that containerd leaves
+// behind.
+func (n *Node) end(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, endTime, fmt.Errorf("processes of the node %s did not end within %v of being killed", n.Name(), endTime))
+	defer cancel()
+	for {
+		left := 0
+		for _, root := range cgroup.Roots() {
+			for _, group := range []string{n.group(), n.system()} {
+				left += cgroup.Kill(filepath.Join(root, group))
+			}
+		}
+		if left == 0 {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// containerdComplaint reports whether a line of containerd's log tells of something wrong.
+func containerdComplaint(line string) bool {
+	return strings.Contains(line, "level=fatal") || strings.HasPrefix(line, "containerd: ")
+}
+
+// importImage gives the container runtime an image.
+func (n *Node) importImage(ctx context.Context, name string, root filesystem, entrypoint ...string) error {
+	r, w := io.Pipe()
+	go func() { w.CloseWithError(archive(w, name, root, entrypoint...)) }()
+	defer r.Close()
+	err := nsexec.Run(ctx, n.Host, platform.Command{
+		Path: n.cluster.programs["ctr"], Args: []string{"--address", n.socket(), "--namespace", "k8s.io", "images", "import", "-"},
+		Stdin: r, Stdout: io.Discard,
+	})
+	if err != nil {
+		return fmt.Errorf("import the image %s on %s: %w", name, n.Name(), err)
+	}
+	return nil
+}
+
+// join starts kubelet and kube-proxy, and returns when the node is ready for pods.
+func (n *Node) join(ctx context.Context, stack *undo.Stack) error {
+	c := n.cluster
+	four, six := n.Uplink().Addr4.Addr(), n.Uplink().Addr6.Addr()
+	kubelet, err := daemon.Start(ctx, stack, n.Host, daemon.Spec{
+		Name: kubelet, Path: "nsenter",
+		Args: append([]string{"--mount=/proc/" + strconv.Itoa(n.containerd.PID()) + "/ns/mnt"}, n.grouped(c.programs[kubelet],
+			"--config="+filepath.Join(n.dir, "kubelet.json"), "--kubeconfig="+c.Server.Config(kubeletUser(n)),
+			"--hostname-override="+n.Name(), "--node-ip="+four.String()+","+six.String(), "--cert-dir="+filepath.Join(n.dir, "kubelet"),
+		)...),
+		Patience: Patience, Grace: grace, Complaint: kubeletComplaint,
+		Ready: n.ready,
+	})
+	if err != nil {
+		return err
+	}
+	blocks := []string{plumb.Subnet(n.Index, false).String(), plumb.Subnet(n.Index, true).String()}
+	err = c.Server.Ask(ctx, http.MethodPatch, "/api/v1/nodes/"+n.Name(), fields{"spec": fields{"podCIDR": blocks[0], "podCIDRs": blocks}}, nil)
+	if err != nil {
+		return fmt.Errorf("name the addresses of %s's pods: %w", n.Name(), err)
+	}
+	proxy, err := daemon.Start(ctx, stack, n.Host, daemon.Spec{
+		Name: Proxy, Path: c.programs[Proxy], Args: ProxyArgs(c.Server.Config(proxyUser), n.Name(), "iptables"),
+		Patience: Patience, Complaint: Complaint,
+		Ready: func(ctx context.Context) error {
+			_, err := daemon.Ask(ctx, n.Facts().NetNS, http.MethodGet, "http://127.0.0.1:10256/healthz", nil, nil)
+			return err
+		},
+	})
+	if err != nil {
+		return err
+	}
+	n.daemons = append(n.daemons, kubelet, proxy)
+	return nil
+}
+
+// ready returns nil once the cluster says that the node is.
+func (n *Node) ready(ctx context.Context) error {
+	var is struct {
+		Spec struct {
+			Taints []struct{ Key string }
+		}
+		Status struct {
+			Conditions []struct{ Type, Status, Message string }
+		}
+	}
+	if err := n.cluster.Server.Ask(ctx, http.MethodGet, "/api/v1/nodes/"+n.Name(), nil, &is); err != nil {
+		return err
+	}
+	for _, c := range is.Status.Conditions {
+		if c.Type == "Ready" {
+			switch {
+			case c.Status != "True":
+				return errors.New(c.Message)
+			case len(is.Spec.Taints) > 0: // controllers remove them; until then it gets no pods
+				return errors.New("it has the taint " + is.Spec.Taints[0].Key)
+			}
+			return nil
+		}
+	}
+	return errors.New("it has not said anything yet")
+}
+
+// kubeletComplaint reports whether a line of kubelet's log tells of an end: it logs errors of every kind as
+// it starts and whenever a pod ends.
+func kubeletComplaint(line string) bool { return strings.Contains(line, "command failed") }
+
+// configure writes the node's files.
+func (n *Node) configure() error {
+	for name, value := range tunables {
+		path := filepath.Join(n.dir, "sysctl", name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(value+"\n"), 0o644)); err != nil {
+			return err
+		}
+	}
+	list, err := json.MarshalIndent(n.conflist(), "", "  ")
+	if err != nil {
+		return err
+	}
+	config, err := json.MarshalIndent(n.kubeletConfig(), "", "  ")
+	if err != nil {
+		return err
+	}
+	return errors.Join(
+		os.Mkdir(filepath.Join(n.dir, "cni"), 0o755),
+		os.WriteFile(filepath.Join(n.dir, "cni", "10-nettoll.conflist"), list, 0o644),
+		os.WriteFile(filepath.Join(n.dir, "kubelet.json"), config, 0o644),
+		os.WriteFile(filepath.Join(n.dir, "containerd.toml"), []byte(n.containerdConfig()), 0o644),
+	)
+}
+
+func (n *Node) containerdConfig() string {
+	return fmt.Sprintf(`version = 2
+root = %q
+state = "/run/containerd/nettoll"
+disabled_plugins = ["io.containerd.internal.v1.opt", "io.containerd.snapshotter.v1.btrfs", "io.containerd.snapshotter.v1.devmapper", "io.containerd.snapshotter.v1.zfs"]
+[grpc]
+  address = %q
+[plugins."io.containerd.grpc.v1.cri"]
+  sandbox_image = %q
+  restrict_oom_score_adj = true
+  disable_apparmor = true
+  [plugins."io.containerd.grpc.v1.cri".containerd]
+    snapshotter = "overlayfs"
+  [plugins."io.containerd.grpc.v1.cri".cni]
+    bin_dir = %q
+    conf_dir = %q
+`, filepath.Join(n.dir, "containerd"), n.socket(), pauseImage, n.cluster.plugins, filepath.Join(n.dir, "cni"))
+}
+
+// conflist is the network of the node's pods: a bridge, and published ports.
+func (n *Node) conflist() fields {
+	ranges := func(six bool) []fields {
+		return []fields{{"subnet": plumb.Subnet(n.Index, six).String(), "gateway": plumb.Gateway(n.Index, six).String()}}
+	}
+	return fields{
+		"cniVersion": "1.0.0", "name": "nettoll",
+		"plugins": []fields{
+			{
+				"type": "bridge", "bridge": Bridge, "isGateway": true, "ipMasq": false, "hairpinMode": true, "mtu": n.Uplink().MTU,
+				"ipam": fields{
+					"type": "host-local", "ranges": [][]fields{ranges(false), ranges(true)}, "dataDir": "/var/lib/cni",
+					"routes": []fields{{"dst": "0.0.0.0/0"}, {"dst": "::/0"}},
+				},
+			},
+			{"type": "portmap", "capabilities": fields{"portMappings": true}, "snat": true},
+		},
+	}
+}
+
+func (n *Node) kubeletConfig() fields {
+	off := fields{"enabled": false}
+	return fields{
+		"kind": "KubeletConfiguration", "apiVersion": "kubelet.config.k8s.io/v1beta1",
+		"address": n.Uplink().Addr4.Addr().String(), "readOnlyPort": 0, "healthzBindAddress": "127.0.0.1",
+		"authentication":           fields{"anonymous": off, "webhook": off, "x509": fields{"clientCAFile": n.cluster.client.authority}},
+		"authorization":            fields{"mode": "AlwaysAllow"},
+		"containerRuntimeEndpoint": "unix://" + n.socket(),
+		"volumePluginDir":          filepath.Join(n.dir, "volumes"),
+		"resolvConf":               "", // the lab has no name server
+		"cgroupDriver":             "cgroupfs", "cgroupRoot": "/" + n.group(), "enforceNodeAllocatable": []string{},
+		"failCgroupV1": false, "failSwapOn": false, "protectKernelDefaults": true,
+		// What a machine must permit for these may be missing, and nothing depends on them.
+		"oomScoreAdj": 0, "localStorageCapacityIsolation": false,
+		// Disks and memory of the machine are not the nodes' to judge.
+		"evictionHard": fields{"memory.available": "0%", "nodefs.available": "0%", "nodefs.inodesFree": "0%", "imagefs.available": "0%"}, "imageGCHighThresholdPercent": 100,
+		// The defaults of 5 and 10 per second bound requests of a busy node.
+		"kubeAPIQPS": 1000, "kubeAPIBurst": 1000,
+	}
+}
+
+// route gives the node routes to the pods of others.
+func (n *Node) route() error {
+	return nl.With(n.Facts().NetNS, func(in *nl.NS) error {
+		for _, to := range n.cluster.Nodes {
+			if to == n {
+				continue
+			}
+			if err := in.Route(plumb.Subnet(to.Index, false), to.Uplink().Addr4.Addr(), n.Uplink().Device); err != nil {
+				return err
+			}
+			if err := in.Route(plumb.Subnet(to.Index, true), to.Uplink().Addr6.Addr(), n.Uplink().Device); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,30 @@
+package kube
+
+import (
+	"context"
+	"errors"
+
+	"nettoll/platform"
+)
+
+// Provider is a platform whose hosts are nodes of clusters.
+type Provider interface {
+	platform.Platform
+	// Clusters returns hosts that are the nodes of a cluster. The error wraps platform.ErrUnsupported if there are
+	// none.
+	Clusters(ctx context.Context, req platform.HostRequest) (Hosts, error)
+}
+
+// Hosts are the nodes of a cluster.
+type Hosts interface {
+	platform.Hosts
+	Cluster() *Cluster
+}
+
+// Containers implements platform.Host. The containers of a cluster always have its network.
+func (n *Node) Containers(context.Context, int) ([]platform.Endpoint, error) {
+	return nil, &platform.Unsupported{
+		Feature: "this network in Kubernetes", Option: "containers that have no network",
+		Remedy: "measure it in the lab", Err: errors.New("pods always have the cluster's network"),
+	}
+}

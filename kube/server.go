@@ -1,0 +1,219 @@
+// Package kube runs Kubernetes on hosts of the lab: its API server alone, and whole clusters, whose nodes are
+// hosts and whose pods have agents in them.
+package kube
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"nettoll/internal/daemon"
+	"nettoll/internal/undo"
+	"nettoll/platform"
+)
+
+// The programs of Kubernetes.
+const (
+	Apiserver = "kube-apiserver"
+	Proxy     = "kube-proxy"
+)
+
+// Built returns a program of Kubernetes that make kube builds.
+func Built(name string) daemon.Program { return daemon.Program{Name: name, Get: "make kube"} }
+
+// apiPort is the API server's usual port.
+const apiPort = 6443
+
+// Admin is a user who may do everything.
+const Admin = "nettoll"
+
+// User is a program or person that the API server knows.
+type User struct {
+	Name   string
+	Groups []string
+}
+
+// ServerOptions describe an API server.
+type ServerOptions struct {
+	Path     string // of the program
+	Etcd     string // the URL of its store
+	Dir      string // for its files
+	Services [2]netip.Prefix
+	Users    []User // besides Admin
+	Args     []string
+	// Ready returns nil once the server does what is needed; nil: it is ready when it says so.
+	Ready func(context.Context, *Server) error
+}
+
+// Server is an API server on a host. Whoever has the token of one of its users has that user's rights: the
+// tokens are in files of the lab's own, and it listens on the underlay of the lab alone.
+type Server struct {
+	*daemon.Daemon
+	URL     string
+	Trust   string // file with the certificate by which it is known
+	Account string // file with the key that signs tokens of service accounts
+
+	dir    string
+	dial   func(ctx context.Context, network, addr string) (net.Conn, error)
+	client *http.Client
+	tokens map[string]string // by user
+}
+
+// StartServer runs the API server.
+func StartServer(ctx context.Context, stack *undo.Stack, h platform.Host, o ServerOptions) (*Server, error) {
+	at := h.Uplink().Addr4.Addr()
+	s := &Server{
+		URL: "https://" + net.JoinHostPort(at.String(), strconv.Itoa(apiPort)), dir: o.Dir,
+		Trust: filepath.Join(o.Dir, "apiserver", "apiserver.crt"), Account: filepath.Join(o.Dir, "accounts.key"),
+	}
+	tokens := filepath.Join(o.Dir, "tokens.csv")
+	if err := errors.Join(s.writeTokens(tokens, o.Users), writeKey(s.Account)); err != nil {
+		return nil, err
+	}
+	transport := daemon.Transport(h.Facts().NetNS)
+	s.dial = transport.DialContext
+	s.client = &http.Client{Transport: transport}
+	transport.ForceAttemptHTTP2 = true
+	var err error
+	s.Daemon, err = daemon.Start(ctx, stack, h, daemon.Spec{
+		Name: Apiserver, Path: o.Path, Patience: Patience, Grace: grace, Complaint: Complaint,
+		Args: append([]string{
+			"--etcd-servers=" + o.Etcd, "--bind-address=" + at.String(), "--advertise-address=" + at.String(), "--secure-port=" + strconv.Itoa(apiPort),
+			"--cert-dir=" + filepath.Dir(s.Trust), // which it fills
+			"--token-auth-file=" + tokens,
+			"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file=" + s.Account, "--service-account-signing-key-file=" + s.Account,
+			"--service-cluster-ip-range=" + o.Services[0].String() + "," + o.Services[1].String(),
+		}, o.Args...),
+		Ready: func(ctx context.Context) error {
+			if transport.TLSClientConfig == nil {
+				pool, err := trust(s.Trust)
+				if err != nil {
+					return err
+				}
+				transport.TLSClientConfig = &tls.Config{RootCAs: pool}
+			}
+			// It is ready a moment before the namespace of services is there, and the range of their addresses.
+			for _, path := range []string{"/readyz", "/api/v1/namespaces/default"} {
+				if err := s.Ask(ctx, http.MethodGet, path, nil, nil); err != nil {
+					return err
+				}
+			}
+			if o.Ready == nil {
+				return nil
+			}
+			return o.Ready(ctx, s)
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	for user := range s.tokens {
+		if err := s.writeConfig(user); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// How long a program of Kubernetes may take to start, and the API server to end.
+const (
+	Patience = 60 * time.Second
+	grace    = 5 * time.Second
+)
+
+// anError is an error in klog's format, such as "E1121 19:33:49.123456 …".
+var anError = regexp.MustCompile(`^E\d{4} `)
+
+// usual are errors that every fresh start logs, since there are no endpoints of an earlier API server, no
+// rules of an earlier kube-proxy and no system namespace yet, and the addresses of new services are not
+// known everywhere at once; and those of a kube-proxy that does not hear from its API server, which may be
+// stopped while payload is measured.
+var usual = regexp.MustCompile(`Found stale data|Failed to list existing nftables objects|is not allocated; repairing|namespaces .*kube-system.* not found|reflector\.go|Failed to watch`)
+
+// Complaint reports whether a line of a program's log tells of something wrong.
+func Complaint(line string) bool { return anError.MatchString(line) && !usual.MatchString(line) }
+
+// Ask sends one request to the API server, as Admin, and reads the answer into answer, unless that is nil.
+func (s *Server) Ask(ctx context.Context, method, path string, body, answer any) error {
+	text, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	header := http.Header{"Authorization": {"Bearer " + s.tokens[Admin]}, "Content-Type": {"application/json"}}
+	if method == http.MethodPatch {
+		header.Set("Content-Type", "application/merge-patch+json")
+	}
+	said, err := daemon.AskBy(ctx, s.client, method, s.URL+path, header, text, http.StatusCreated, http.StatusAccepted)
+	if err == nil && answer != nil {
+		return json.Unmarshal(said, answer)
+	}
+	var status Status
+	if err != nil && json.Unmarshal(said, &status) == nil && status.Message != "" {
+		err = &status // the rest is the object
+	}
+	return err
+}
+
+// Status is the API server's refusal of a request.
+type Status struct {
+	Message string
+	Reason  string // such as NotFound
+}
+
+func (s *Status) Error() string { return s.Message }
+
+// Absent reports whether an error says that there is no such object.
+func Absent(err error) bool {
+	var s *Status
+	return errors.As(err, &s) && s.Reason == "NotFound"
+}
+
+// Idle closes connections that are not in use.
+func (s *Server) Idle() { s.client.CloseIdleConnections() }
+
+// Config returns the file by which a user's programs find the server: a kubeconfig.
+func (s *Server) Config(user string) string {
+	return filepath.Join(s.dir, strings.ReplaceAll(user, ":", "-")+".kubeconfig")
+}
+
+// writeConfig writes a user's kubeconfig. JSON is YAML, too.
+func (s *Server) writeConfig(user string) error {
+	text, err := json.Marshal(fields{
+		"apiVersion": "v1", "kind": "Config", "current-context": "lab",
+		"clusters": []fields{{"name": "lab", "cluster": fields{"server": s.URL, "certificate-authority": s.Trust}}},
+		"users":    []fields{{"name": user, "user": fields{"token": s.tokens[user]}}},
+		"contexts": []fields{{"name": "lab", "context": fields{"cluster": "lab", "user": user}}},
+	})
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(s.Config(user), text, 0o600)
+}
+
+// fields is an object of the API, or of a configuration file.
+type fields = map[string]any
+
+// trust reads the certificate that the API server has made for itself.
+func trust(path string) (*x509.CertPool, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("%s has no certificate", path)
+	}
+	return pool, nil
+}

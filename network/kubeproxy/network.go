@@ -1,0 +1,153 @@
+// Package kubeproxy measures services of Kubernetes: the real kube-proxy on each host translates
+// connections to the address of a service, the ClusterIP, to that of a container. It learns of nodes,
+// services and endpoints from a real API server with a real etcd, in which their objects are written
+// by hand: no kubelet and no container runtime are needed, since the endpoints are containers of the
+// lab. Containers are on a bridge with routes between hosts, as with flannel's host-gw.
+package kubeproxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"nettoll/internal/daemon"
+	"nettoll/internal/plumb"
+	"nettoll/internal/program"
+	"nettoll/kube"
+	"nettoll/network"
+)
+
+// bridge is the bridge of a host's containers.
+const bridge = "cni0" // as CNI's bridge plugin calls it
+
+// All returns the driver of each mode of kube-proxy, in the order of reports.
+func All(paths program.Paths) (drivers []network.Driver) {
+	for _, m := range []mode{iptables, nftables} {
+		drivers = append(drivers, m.driver(paths))
+	}
+	return drivers
+}
+
+func (m mode) driver(paths program.Paths) network.Driver {
+	return plumb.Recipe{
+		Info: network.Info{
+			Name: "kube-proxy-" + m.name, Hosts: []int{1, 2}, Endpoints: plumb.MaxPorts, Services: true,
+			About:   "a service of Kubernetes: kube-proxy's " + m.name + " rules translate its address to that of a container; a bridge on each host, plain routes between hosts",
+			Startup: 5 * time.Second, // of etcd, the API server, and kube-proxy
+		},
+		Needs: []plumb.Need{plumb.Veth, plumb.BridgeDevice, plumb.BridgeNetfilter, plumb.NAT},
+		Programs: append([]daemon.Program{
+			daemon.EtcdProgram, kube.Built(kube.Apiserver), kube.Built(kube.Proxy),
+		}, m.programs...),
+		Paths: paths, Have: func(context.Context) error { return daemon.Available() },
+		Build: func(ctx context.Context, on *plumb.Network) error {
+			n := &build{Network: on, mode: m}
+			n.Reach, n.Translated, n.Hops, n.OnWire = n.reach, true, n.hops, onWire
+			return n.build(ctx)
+		},
+	}.Driver()
+}
+
+// build is a network whose servers are reached at the addresses of services.
+type build struct {
+	*plumb.Network
+	mode
+	translated plumb.Translations
+}
+
+func (n *build) build(ctx context.Context) error {
+	for _, h := range n.Site.Hosts {
+		if err := n.Bridge(ctx, h, bridge, n.Topo.Underlay.MTU, plumb.Attachment{Gateway: true}); err != nil {
+			return err
+		}
+		// Answers of a server on the bridge of its client must be translated back.
+		if err := h.BridgeNetfilter(true); err != nil {
+			return err
+		}
+	}
+	if err := n.RouteContainers(); err != nil {
+		return err
+	}
+	var err error
+	if n.translated, err = n.CountTranslations(); err != nil {
+		return err
+	}
+	dir, err := daemon.State(&n.Stack)
+	if err != nil {
+		return err
+	}
+	etcd, err := daemon.StartEtcd(ctx, &n.Stack, n.Programs["etcd"], n.Site.Hosts[0], dir)
+	if err != nil {
+		return err
+	}
+	n.Watch(false, etcd.Daemon)
+	c, err := startServer(ctx, n.Network, etcd.URL, dir)
+	if err != nil {
+		return err
+	}
+	n.Watch(false, c.Daemon)
+	if err := fill(ctx, c, n.Network); err != nil {
+		return err
+	}
+	proxies, err := n.startProxies(ctx, c)
+	if err != nil {
+		return err
+	}
+	n.Watch(false, proxies...)
+	return n.freeze(etcd.Daemon, c.Daemon)
+}
+
+// freeze stops the programs that elsewhere run on machines of their own, and not on those that carry the
+// payload: they would use CPU time while it is measured. Kube-proxy goes on with what it knows.
+func (n *build) freeze(daemons ...*daemon.Daemon) error {
+	for _, d := range daemons {
+		n.Push("continue "+d.String(), func(context.Context) error {
+			if err := unix.Kill(d.PID(), unix.SIGCONT); !errors.Is(err, unix.ESRCH) {
+				return err
+			}
+			return nil
+		})
+		if err := unix.Kill(d.PID(), unix.SIGSTOP); err != nil {
+			return fmt.Errorf("stop %s: %w", d, err)
+		}
+	}
+	return nil
+}
+
+// onWire matches packets between containers, as they are once translated.
+func onWire(f network.Family) string {
+	six := f == network.IPv6
+	ip := "ip"
+	if six {
+		ip = "ip6"
+	}
+	return fmt.Sprintf("%s and src net %[2]s and dst net %[2]s", ip, plumb.Segment(six))
+}
+
+// reach returns the address of a server's service, and the own address of any other container.
+func (n *build) reach(_, to *plumb.Node, f network.Family) netip.Addr {
+	if i := slices.Index(n.Servers, to); i >= 0 {
+		return clusterIP(i, f == network.IPv6)
+	}
+	return to.Addr(f)
+}
+
+func (n *build) hops(from, to *plumb.Node, f network.Family) []network.Hop {
+	hops := []network.Hop{from.Hop(), from.PortHop()}
+	if from.Host != to.Host {
+		hops = append(hops, from.Host.Hop(bridge))
+	}
+	if slices.Contains(n.Servers, to) {
+		hops = append(hops, n.translated.Hop(from.Host, to, f))
+	}
+	hops = append(hops, plumb.UplinkHops(from.Host, to.Host)...)
+	if from.Host != to.Host {
+		hops = append(hops, to.Host.Hop(bridge))
+	}
+	return append(hops, to.PortHop(), to.Hop())
+}

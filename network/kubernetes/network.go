@@ -1,0 +1,304 @@
+// Package kubernetes measures the networks of pods and services in a Kubernetes cluster, and, for
+// comparison, pods that have the network of their nodes.
+package kubernetes
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"nettoll/internal/plumb"
+	"nettoll/kube"
+	"nettoll/network"
+	"nettoll/platform"
+)
+
+// variant is one of the networks of a cluster.
+type variant struct {
+	network.Info
+	connect func(context.Context, *build) error
+}
+
+// All returns every variant, in the order of reports.
+func All() (all []network.Driver) {
+	for _, v := range []variant{
+		{connect: native, Info: network.Info{
+			Name: "native", Hosts: []int{1, 2},
+			About: "pods with the network of their nodes (hostNetwork); the native of every network of Kubernetes",
+		}},
+		{connect: container, Info: network.Info{
+			Name: "container", Like: "sharedns", Hosts: []int{1},
+			About: "containers of one pod, which talk over its lo",
+		}},
+		{connect: pods, Info: network.Info{
+			Name: "pod", Hosts: []int{1, 2},
+			About: "pods at their own addresses: CNI's bridge plugin on each node, plain routes between nodes",
+		}},
+		{connect: service, Info: network.Info{
+			Name: "service", Hosts: []int{1, 2},
+			About: "the same pods, each server at the address of its service (ClusterIP), which kube-proxy's iptables rules translate on the client's node",
+		}},
+		{connect: nodePort, Info: network.Info{
+			Name: "nodeport", Hosts: []int{1, 2},
+			About: "the same pods, each server at a port of its node by a service (NodePort), which kube-proxy's iptables rules translate there, and where answers return to",
+		}},
+	} {
+		v.Endpoints = maxPods
+		all = append(all, network.Driver{Info: v.Info, Probe: v.probe, Connect: v.build, HostsOn: hostsOn})
+	}
+	return all
+}
+
+// maxPods is how many pods kubelet lets a node have, less some for others.
+const maxPods = 100
+
+func (v variant) probe(_ context.Context, p platform.Platform) error {
+	_, err := provider(p)
+	if err != nil {
+		return err
+	}
+	return nil
+}
+
+func provider(p platform.Platform) (kube.Provider, error) {
+	c, ok := p.(kube.Provider)
+	if !ok {
+		return nil, &platform.Unsupported{Feature: "a network of Kubernetes", Option: "the platform kubernetes", Remedy: "write kubernetes:NETWORK"}
+	}
+	return c, nil
+}
+
+// hostsOn returns the hosts on which Connect builds for as long as they are kept.
+func hostsOn(ctx context.Context, p platform.Platform, req platform.HostRequest) (platform.Hosts, error) {
+	c, err := provider(p)
+	if err != nil {
+		return nil, err
+	}
+	hosts, err := c.Clusters(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	return hosts, nil
+}
+
+// build is one of the networks under construction: a site whose hosts are the nodes of a cluster.
+type build struct {
+	*plumb.Network
+	cluster    *kube.Cluster
+	pods       []*kube.Pod
+	translated plumb.Translations
+}
+
+func (v variant) build(ctx context.Context, topo network.Topology, p platform.Platform) (*network.Network, error) {
+	c, err := provider(p)
+	if err != nil {
+		return nil, err
+	}
+	hosts, err := c.Clusters(ctx, platform.HostRequest{Count: topo.Hosts, Underlay: topo.Underlay, Rules: topo.Rules})
+	if err != nil {
+		return nil, err
+	}
+	site := &plumb.Site{Topo: topo}
+	n := &build{Network: &plumb.Network{Site: site}, cluster: hosts.Cluster()}
+	site.Push("pods and services", hosts.Close)
+	for i, node := range n.cluster.Nodes {
+		site.Hosts = append(site.Hosts, &plumb.Host{Host: node, NS: node.Facts().NetNS, Index: i})
+	}
+	n.Check = func(context.Context) error {
+		for _, p := range n.pods {
+			if err := p.Fault(); err != nil {
+				return err
+			}
+		}
+		return n.cluster.Fault()
+	}
+	n.MadeUp = n.madeUp
+	if err := v.connect(ctx, n); err != nil {
+		return nil, n.Abandon(ctx, err)
+	}
+	return n.Standing(), nil
+}
+
+// run makes the pods of the topology, one for each container.
+func (n *build) run(ctx context.Context, server, client func(i int, s *kube.PodSpec)) error {
+	var specs []kube.PodSpec
+	add := func(count int, on func(int) *plumb.Host, change func(int, *kube.PodSpec)) {
+		for i := range count {
+			s := kube.PodSpec{Node: on(i).Host.(*kube.Node)}
+			if change != nil {
+				change(i, &s)
+			}
+			specs = append(specs, s)
+		}
+	}
+	add(n.Topo.Servers, func(int) *plumb.Host { return n.Hosts[0] }, server)
+	add(n.Topo.Clients+n.Topo.Neighbours, func(i int) *plumb.Host {
+		if i >= n.Topo.Clients {
+			i -= n.Topo.Clients
+		}
+		return n.ClientHost(i)
+	}, client)
+	var err error
+	if n.pods, err = n.cluster.Run(ctx, specs...); err != nil {
+		return err
+	}
+	var nodes []*plumb.Node
+	for i, p := range n.pods {
+		nodes = append(nodes, n.node(specs[i].Node, p, p.Containers[0]))
+	}
+	n.place(nodes)
+	return nil
+}
+
+// place divides nodes into servers, clients and neighbours.
+func (n *build) place(nodes []*plumb.Node) {
+	servers, clients := n.Topo.Servers, n.Topo.Servers+n.Topo.Clients
+	n.Servers, n.Clients, n.Neighbours = nodes[:servers], nodes[servers:clients], nodes[clients:]
+}
+
+func (n *build) node(on *kube.Node, p *kube.Pod, c *kube.Container) *plumb.Node {
+	return &plumb.Node{
+		Endpoint: c, NS: c.Facts().NetNS, Host: n.Hosts[on.Index], Device: "eth0", Addr4: p.Addr(false), Addr6: p.Addr(true),
+	}
+}
+
+// native gives pods the network of their nodes.
+func native(ctx context.Context, n *build) error {
+	onHost := func(_ int, s *kube.PodSpec) { s.HostNetwork = true }
+	if err := n.run(ctx, onHost, onHost); err != nil {
+		return err
+	}
+	for _, node := range slices.Concat(n.Servers, n.Clients, n.Neighbours) {
+		node.Addr4, node.Addr6 = node.Host.OnUnderlay(false), node.Host.OnUnderlay(true)
+		node.Device = node.Host.Uplink().Device
+	}
+	n.Hops = plumb.HostHops
+	return nil
+}
+
+// container puts all containers into one pod.
+func container(ctx context.Context, n *build) error {
+	on := n.Hosts[0].Host.(*kube.Node)
+	var err error
+	n.pods, err = n.cluster.Run(ctx, kube.PodSpec{Node: on, Containers: n.Topo.Servers + n.Topo.Clients + n.Topo.Neighbours})
+	if err != nil {
+		return err
+	}
+	var nodes []*plumb.Node
+	for _, c := range n.pods[0].Containers {
+		nodes = append(nodes, n.node(on, n.pods[0], c))
+	}
+	n.place(nodes)
+	n.Reach, n.Hops = plumb.OverLoopback, plumb.LoopbackHops
+	return nil
+}
+
+// pods gives each container a pod of its own.
+func pods(ctx context.Context, n *build) error {
+	if err := n.run(ctx, nil, nil); err != nil {
+		return err
+	}
+	return n.wire()
+}
+
+// wire finds the veth pairs of the pods, whose names the plugin made up, and checks that each is a port of the
+// bridge.
+func (n *build) wire() error {
+	for _, node := range slices.Concat(n.Servers, n.Clients) {
+		port, err := plumb.PortOf(node, kube.Bridge)
+		if err != nil {
+			return err
+		}
+		node.Port, node.PortAs = port, "veth-"+node.Name()
+	}
+	n.Hops = plumb.Across(func(at *plumb.Node, peer *plumb.Host, _ network.Family) []network.Hop {
+		if at.Host == peer {
+			return nil
+		}
+		return []network.Hop{at.Host.Hop(kube.Bridge)}
+	})
+	n.OnWire = plumb.Bare
+	return nil
+}
+
+// madeUp returns the names of ports, each followed by what it belongs to.
+func (n *build) madeUp() (names []string) {
+	for _, node := range slices.Concat(n.Servers, n.Clients) {
+		if node.Port != "" {
+			names = append(names, node.Port, node.PortAs)
+		}
+	}
+	return names
+}
+
+// portsOf returns the ports of a server.
+func (n *build) portsOf(server int) (p kube.Ports) {
+	p.First, p.Last = n.Topo.Ports(server)
+	return p
+}
+
+// expose makes the pods, and a service for each server.
+func (n *build) expose(ctx context.Context, onNodes bool) error {
+	if err := pods(ctx, n); err != nil {
+		return err
+	}
+	for i := range n.Servers {
+		if err := n.cluster.Expose(ctx, i, n.pods[i], n.portsOf(i), onNodes); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// service has clients dial the address of a service.
+func service(ctx context.Context, n *build) error {
+	if err := n.expose(ctx, false); err != nil {
+		return err
+	}
+	return n.translate(func(from, to *plumb.Node, f network.Family) netip.Addr {
+		return kube.ServiceAddr(slices.Index(n.Servers, to), f == network.IPv6)
+	}, func(from, to *plumb.Node) *plumb.Host { return from.Host })
+}
+
+// nodePort has clients dial the node of a server.
+func nodePort(ctx context.Context, n *build) error {
+	if err := n.expose(ctx, true); err != nil {
+		return err
+	}
+	return n.atNode()
+}
+
+func (n *build) atNode() error {
+	return n.translate(func(_, to *plumb.Node, f network.Family) netip.Addr {
+		return to.Host.OnUnderlay(f == network.IPv6)
+	}, func(_, to *plumb.Node) *plumb.Host { return to.Host })
+}
+
+// translate proves that the destination is translated to the server, on a host that at names.
+func (n *build) translate(reach func(from, to *plumb.Node, f network.Family) netip.Addr, at func(from, to *plumb.Node) *plumb.Host) (err error) {
+	for _, s := range n.Servers {
+		if !s.Addr4.IsValid() || !s.Addr6.IsValid() {
+			return fmt.Errorf("the pod %s has no addresses of both IP versions", s.Name())
+		}
+	}
+	if n.translated, err = n.CountTranslations(); err != nil {
+		return err
+	}
+	n.Translated = true
+	n.Reach = func(from, to *plumb.Node, f network.Family) netip.Addr {
+		if !slices.Contains(n.Servers, to) {
+			return to.Addr(f)
+		}
+		return reach(from, to, f)
+	}
+	plain := n.Hops
+	n.Hops = func(from, to *plumb.Node, f network.Family) []network.Hop {
+		hops := plain(from, to, f)
+		if !slices.Contains(n.Servers, to) {
+			return hops
+		}
+		return append(hops[:len(hops)-2:len(hops)-2], n.translated.Hop(at(from, to), to, f), hops[len(hops)-2], hops[len(hops)-1])
+	}
+	return nil
+}

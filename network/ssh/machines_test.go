@@ -1,0 +1,223 @@
+package ssh_test
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"os/exec"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"nettoll/agent"
+	"nettoll/internal/bootstrap"
+	"nettoll/internal/nl"
+	"nettoll/internal/testutil"
+	"nettoll/network"
+	"nettoll/network/ssh"
+	"nettoll/platform"
+	"nettoll/platform/platformtest"
+	platforms "nettoll/platform/ssh"
+	"nettoll/platform/ssh/sshtest"
+	"nettoll/record"
+	"nettoll/runner"
+	"nettoll/sampler"
+	"nettoll/workload"
+	"nettoll/workload/engine"
+)
+
+func TestMain(m *testing.M) { testutil.Main(m) }
+
+// TestBetweenMachines measures over every network between two machines, with one pair of endpoints and with several, over
+// both IP versions. Their paths must be proved, and the machines must have the same devices, addresses and routes before,
+// meanwhile and afterwards.
+func TestBetweenMachines(t *testing.T) {
+	lan := sshtest.Start(t, platform.Underlay{}, sshtest.Machine{}, sshtest.Machine{})
+	p := onMachines(t)
+	for _, d := range ssh.All() {
+		t.Run(d.Name, func(t *testing.T) {
+			for _, hosts := range d.Hosts {
+				conform(t, lan, p, d, hosts)
+			}
+		})
+	}
+}
+
+func conform(t *testing.T, lan *sshtest.LAN, p platform.Platform, d network.Driver, hosts int) {
+	t.Helper()
+	machine, err := sampler.Machine("/proc", "/sys")
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := state(t, lan)
+	families := d.Families
+	if families == nil {
+		families = []int{4, 6}
+	}
+	var cells []record.Cell
+	for _, f := range families {
+		pair := record.Cell{
+			Network: "ssh:" + d.Name, Hosts: hosts, Family: f, Servers: 1, Clients: 1, Tool: engine.Name, Workload: record.TCPStream, Placement: record.PlacementFree,
+		}
+		cells = append(cells, pair)
+		if f == 4 && hosts == 2 {
+			pair.Servers, pair.Clients, pair.Neighbours, pair.Workload = 2, 3, 2, record.UDPRR
+			cells = append(cells, pair)
+		}
+	}
+	looked := d.Then(func(context.Context, network.Topology, *network.Network) error {
+		if now := state(t, lan); !reflect.DeepEqual(before, now) {
+			t.Errorf("the machines were %v, and have become %v", before, now)
+		}
+		return nil
+	})
+	var trials []record.Trial
+	r := &runner.Runner{
+		Networks: map[string]runner.Recipe{"ssh:" + d.Name: {Platform: p, Driver: looked}},
+		Tools:    map[string]workload.Tool{engine.Name: engine.New()},
+		Machine:  machine, Cells: cells, Unwatched: true,
+		Settings: record.Settings{Duration: 0.1, Warmup: 0.1, MinRounds: 1, MaxRounds: 1, Confidence: 0.95, Seed: 1},
+		Save:     func(t record.Trial) error { trials = append(trials, t); return nil },
+		Enough:   func([]record.Trial) map[string]bool { return nil },
+	}
+	if _, err := r.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, trial := range trials {
+		switch {
+		case trial.Status == record.Skipped && missing(trial):
+			t.Skip(trial.Reason)
+		case trial.Status != record.OK:
+			t.Errorf("%s: %s: %s", trial.Cell.Key(), trial.Status, trial.Reason)
+		}
+		for _, h := range trial.Path {
+			if !h.OK || h.Absent {
+				t.Errorf("%s: hop %+v", trial.Cell.Key(), h)
+			}
+		}
+	}
+	if len(trials) != len(cells) {
+		t.Errorf("%d trials of %d cells", len(trials), len(cells))
+	}
+	if now := state(t, lan); !reflect.DeepEqual(before, now) {
+		t.Errorf("the machines were %v, and are %v", before, now)
+	}
+}
+
+// missing reports whether a trial was skipped for an option of the kernel.
+func missing(t record.Trial) bool { return strings.Contains(t.Reason, "needs CONFIG_") }
+
+// state returns the devices, addresses and routes of the machines.
+func state(t *testing.T, lan *sshtest.LAN) (all []any) {
+	t.Helper()
+	for _, h := range lan.Hosts {
+		err := nl.With(h.Facts().NetNS, func(n *nl.NS) error {
+			devices, err := n.Devices()
+			routes, routesErr := n.RouteTable()
+			all = append(all, devices, routes)
+			return errors.Join(err, routesErr)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return all
+}
+
+// TestFirewall has a machine that drops what comes to the port of the tunnel: the network says what is to be let through.
+func TestFirewall(t *testing.T) {
+	_, err := exec.LookPath("nft")
+	platformtest.Require(t, "nft", err)
+	sshtest.Start(t, platform.Underlay{}, sshtest.Machine{
+		Setup: "nft add table ip t; nft 'add chain ip t in { type filter hook input priority 0; }'; nft add rule ip t in udp dport 4789 drop",
+	}, sshtest.Machine{})
+	n, err := driver(t, "vxlan").Connect(t.Context(), network.Topology{Hosts: 2, Servers: 1, Clients: 1}, onMachines(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := agent.Start(t.Context(), n.Clients[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, err := n.Addr(n.Clients[0], n.Servers[0], network.IPv4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	greet := sampler.Greet{To: netip.AddrPortFrom(at, 20001), Cookie: make([]byte, 16), Within: time.Second}
+	_ = c.Call(t.Context(), sampler.MethodGreet, greet, nil) // nobody answers
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := n.Broken(t.Context()); err == nil || err.Error() != "nothing arrives on h1 by vxlan0: let UDP port 4789 through between the machines, as by their firewalls" {
+		t.Errorf("error %v", err)
+	}
+	if err := n.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAfterKill kills the agents of a network with SIGKILL. The machines are as before, and the same network can be built
+// again.
+func TestAfterKill(t *testing.T) {
+	lan := sshtest.Start(t, platform.Underlay{}, sshtest.Machine{}, sshtest.Machine{})
+	p := onMachines(t)
+	before := state(t, lan)
+	d := driver(t, "vxlan")
+	topo := network.Topology{Hosts: 2, Servers: 1, Clients: 1}
+	n, err := d.Connect(t.Context(), topo, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range lan.Hosts {
+		for _, pid := range lan.Busy(t, i, "agent injected") {
+			if err := unix.Kill(pid, unix.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+		}
+		lan.Empty(t, i)
+	}
+	if err := n.Broken(t.Context()); err == nil || !strings.Contains(err.Error(), "agent has ended") {
+		t.Errorf("error %v", err)
+	}
+	if err := n.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if n, err = d.Connect(t.Context(), topo, p); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if now := state(t, lan); !reflect.DeepEqual(before, now) {
+		t.Errorf("the machines were %v, and are %v", before, now)
+	}
+}
+
+// onMachines returns the platform of the machines a and b, with this program as their agent.
+func onMachines(t *testing.T) *platforms.SSH {
+	t.Helper()
+	p := platforms.New(platforms.Options{
+		Targets: []string{"a", "b"},
+		Agents:  &bootstrap.Agents{File: func(string) (string, error) { return "/proc/self/exe", nil }},
+	})
+	t.Cleanup(func() {
+		if err := p.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
+
+func driver(t *testing.T, name string) network.Driver {
+	t.Helper()
+	for _, d := range ssh.All() {
+		if d.Name == name {
+			return d
+		}
+	}
+	t.Fatalf("no network %s", name)
+	return network.Driver{}
+}

@@ -1,0 +1,120 @@
+// Package ssh measures networks between machines that the user reaches by ssh: processes of the machines themselves, over
+// whatever network is between them.
+package ssh
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"strconv"
+
+	"nettoll/internal/plumb"
+	"nettoll/internal/remote"
+	"nettoll/network"
+	"nettoll/platform"
+)
+
+// All returns every network, in the order of reports.
+func All() []network.Driver {
+	all := []network.Driver{native()}
+	for _, o := range overlays {
+		all = append(all, o.driver())
+	}
+	return all
+}
+
+// native returns the driver of processes of the machines, the baseline of all others.
+func native() network.Driver {
+	info := network.Info{
+		Name: "native", Hosts: []int{1, 2}, Around: platform.Surroundings{Outlive: true, Open: true},
+		About: "processes of machines reached by ssh, over the machines' own network; the native of every network between them",
+	}
+	return network.Driver{
+		Info: info, Probe: probe(info.Name),
+		Connect: func(ctx context.Context, topo network.Topology, p platform.Platform) (*network.Network, error) {
+			n, err := begin(ctx, info.Name, topo, p)
+			if err != nil {
+				return nil, err
+			}
+			n.onMachines()
+			if n.Hops = plumb.HostHops; topo.Hosts == 1 { // the card is used by others, too
+				n.Hops = plumb.LoopbackHops
+			}
+			return n.standing(), nil
+		},
+	}
+}
+
+// probe returns a check of the platform; the machines themselves are tried when the network is built.
+func probe(name string) func(context.Context, platform.Platform) error {
+	return func(_ context.Context, p platform.Platform) error {
+		_, err := provider(name, p)
+		return err
+	}
+}
+
+func provider(name string, p platform.Platform) (remote.Provider, error) {
+	m, ok := p.(remote.Provider)
+	if !ok {
+		return nil, &platform.Unsupported{Feature: "a network of machines", Option: "the platform ssh", Remedy: "write ssh:" + name}
+	}
+	return m, nil
+}
+
+// build is a network under construction: a site whose hosts are machines.
+type build struct{ *plumb.Network }
+
+func begin(ctx context.Context, name string, topo network.Topology, p platform.Platform) (*build, error) {
+	on, err := provider(name, p)
+	if err != nil {
+		return nil, err
+	}
+	hosts, err := on.Machines(ctx, platform.HostRequest{Count: topo.Hosts, Underlay: topo.Underlay, Rules: topo.Rules})
+	if err != nil {
+		return nil, err
+	}
+	site := &plumb.Site{Topo: topo}
+	site.Push("containers", hosts.Close)
+	for i, h := range hosts.Machines {
+		site.Hosts = append(site.Hosts, &plumb.Host{Host: h, Index: i})
+	}
+	n := &build{&plumb.Network{Site: site}}
+	n.Check = func(context.Context) error {
+		for _, h := range hosts.Machines {
+			if err := h.Err(); err != nil {
+				return fmt.Errorf("%s is lost: %w", h.Name(), err)
+			}
+		}
+		return nil
+	}
+	return n, nil
+}
+
+var _ plumb.Lister = (*remote.Host)(nil)
+
+// onMachines makes the machines themselves the servers and clients. One machine talks to itself over lo; two reach each
+// other at the addresses of their uplinks.
+func (n *build) onMachines() {
+	n.OnHosts()
+	if len(n.Hosts) == 1 {
+		return
+	}
+	for _, node := range append(n.Servers[:len(n.Servers):len(n.Servers)], n.Clients...) {
+		node.Addr4, node.Addr6 = node.Host.OnUnderlay(false), node.Host.OnUnderlay(true)
+	}
+	n.Refuse = func(_, to *plumb.Node, f network.Family, at netip.Addr) error {
+		if at.IsValid() {
+			return nil
+		}
+		return &platform.Unsupported{
+			Feature: "IPv" + strconv.Itoa(int(f)) + " between the machines", Option: "addresses by which they reach each other",
+			Remedy: "give them such addresses, or name them with --address",
+		}
+	}
+}
+
+func (n *build) standing() *network.Network {
+	all := n.Standing()
+	all.Distant = true
+	return all
+}

@@ -1,0 +1,194 @@
+package ssh
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"nettoll/internal/plumb"
+	"nettoll/internal/remote"
+	"nettoll/network"
+	"nettoll/platform"
+)
+
+// overlays are the networks of containers. The containers are namespaces that the agents make, and so is what stands for
+// each machine in between; only the tunnel, or the child of the uplink, is on the machine's own network. Each has the
+// name of the lab's network that is built in the same way.
+var overlays = []overlay{
+	{name: "vxlan", lets: "UDP port 4789", about: "containers of two machines reached by ssh, with a bridge and a VXLAN device on each, over the machines' own network; MTU 50 below its own"},
+	{name: "macvlan", lets: "frames from and to further MAC addresses", about: "containers of two machines reached by ssh, with macvlan devices (bridge mode) of the machines' network cards"},
+	{name: "routed", lets: "frames from and to further MAC addresses", about: "containers of two machines reached by ssh, behind bridges and plain routes between them; no encapsulation; what routes has a macvlan device of each network card"},
+	{name: "wireguard", lets: "UDP port 51820", about: "containers of two machines reached by ssh, with WireGuard between the machines by the kernel; MTU 80 below the machines'"},
+	{name: "ipip", lets: "IP protocol 4", families: []int{4}, about: "containers of two machines reached by ssh, with IP-in-IP devices between the machines; IPv4 only; MTU 20 below the machines'"},
+	{name: "gre", lets: "IP protocol 47", about: "containers of two machines reached by ssh, with GRE devices between the machines; MTU 24 below the machines'"},
+	{name: "geneve", lets: "UDP port 6081", about: "containers of two machines reached by ssh, with Geneve devices between the machines; MTU 50 below the machines'"},
+}
+
+type overlay struct {
+	name, about string
+	families    []int
+	lets        string // what must get through between the machines
+}
+
+func (o overlay) driver() network.Driver {
+	return network.Driver{
+		Info: network.Info{
+			Name: o.name, Hosts: []int{2}, Families: o.families, Endpoints: maxContainers, About: o.about,
+			Around: platform.Surroundings{Outlive: true},
+		},
+		Probe: probe(o.name),
+		Connect: func(ctx context.Context, topo network.Topology, p platform.Platform) (*network.Network, error) {
+			n, err := begin(ctx, o.name, topo, p)
+			if err != nil {
+				return nil, err
+			}
+			if err := o.build(ctx, n); err != nil {
+				return nil, n.Abandon(ctx, err)
+			}
+			return n.standing(), nil
+		},
+	}
+}
+
+// maxContainers is how many containers of a machine are within the bounds of a request.
+const maxContainers = 200
+
+// machineOf returns the machine of a host.
+func machineOf(h *plumb.Host) *remote.Host { return h.Host.(*remote.Host) }
+
+// place makes the containers of the topology.
+func (n *build) place(ctx context.Context) (err error) {
+	make := func(count int, on func(int) *plumb.Host) ([]*plumb.Node, error) {
+		return n.Spread(count, on, func(h *plumb.Host, which []int) (nodes []*plumb.Node, err error) {
+			if len(which) == 0 {
+				return nil, nil
+			}
+			made, err := h.Containers(ctx, len(which))
+			for _, e := range made {
+				node := &plumb.Node{
+					Endpoint: e, Host: h, Index: len(h.Nodes),
+					Addr4: plumb.ContainerAddr(h.Index, len(h.Nodes), false), Addr6: plumb.ContainerAddr(h.Index, len(h.Nodes), true),
+				}
+				h.Nodes, nodes = append(h.Nodes, node), append(nodes, node)
+			}
+			return nodes, err
+		})
+	}
+	if n.Servers, err = make(n.Topo.Servers, func(int) *plumb.Host { return n.Hosts[0] }); err == nil {
+		if n.Clients, err = make(n.Topo.Clients, n.ClientHost); err == nil {
+			n.Neighbours, err = make(n.Topo.Neighbours, n.ClientHost)
+		}
+	}
+	return err
+}
+
+// build has each machine's agent build its part.
+func (o overlay) build(ctx context.Context, n *build) error {
+	if err := n.place(ctx); err != nil {
+		return err
+	}
+	var secret [32]byte
+	rand.Read(secret[:])
+	mtu := 0
+	for _, h := range n.Hosts {
+		if at := h.Uplink(); !at.Addr4.IsValid() {
+			return &platform.Unsupported{
+				Feature: o.name + " between the machines", Option: "IPv4 addresses by which they reach each other",
+				Remedy: "give them such addresses, or name them with --address",
+			}
+		} else if mtu == 0 || at.MTU < mtu {
+			mtu = at.MTU
+		}
+	}
+	var uplinks []platform.Uplink
+	for _, h := range n.Hosts {
+		at := h.Uplink()
+		at.MTU = mtu // what the narrower one can send
+		uplinks = append(uplinks, at)
+	}
+	built, routers := make([]plumb.Built, len(n.Hosts)), make([]remote.Container, len(n.Hosts))
+	var building errgroup.Group
+	for i, h := range n.Hosts {
+		building.Go(func() error {
+			m := machineOf(h)
+			router, err := m.Space(ctx)
+			if err != nil {
+				return err
+			}
+			part := plumb.Part{Name: o.name, Families: o.families, Uplinks: uplinks, Own: i, Router: router, Secret: secret[:]}
+			for _, node := range h.Nodes {
+				part.Containers = append(part.Containers, node.Endpoint.(*remote.Container).Space)
+			}
+			routers[i] = m.In(router)
+			if err := m.Call(ctx, plumb.MethodPart(o.name), part, &built[i]); err != nil {
+				return err
+			}
+			if lacks := built[i].Missing; lacks != nil {
+				return lacks.Unsupported(h.Name())
+			}
+			return nil
+		})
+	}
+	if err := building.Wait(); err != nil {
+		return err
+	}
+	for i, h := range n.Hosts {
+		if len(built[i].Ports) > 0 && len(built[i].Ports) != len(h.Nodes) {
+			return fmt.Errorf("%s: %d of %d containers have a port", h.Name(), len(built[i].Ports), len(h.Nodes))
+		}
+		for _, node := range h.Nodes {
+			node.Device = built[i].Device
+		}
+	}
+	alive := n.Check
+	n.Check = func(ctx context.Context) error {
+		if err := alive(ctx); err != nil {
+			return err
+		}
+		return o.arrives(ctx, n, built, routers)
+	}
+	n.Hops = func(from, to *plumb.Node, _ network.Family) []network.Hop {
+		near := func(at, peer *plumb.Node) []network.Hop {
+			k := at.Host.Index
+			hops := []network.Hop{at.Hop()}
+			if at.Index < len(built[k].Ports) {
+				hops = append(hops, plumb.ListedHop(at.Host.Name(), &routers[k], built[k].Ports[at.Index]))
+			}
+			for _, device := range built[k].Crossed[peer.Host.Index] {
+				hops = append(hops, plumb.ListedHop(at.Host.Name(), &routers[k], device))
+			}
+			return hops
+		}
+		far := near(to, from)
+		slices.Reverse(far)
+		return slices.Concat(near(from, to), plumb.UplinkHops(from.Host, to.Host), far)
+	}
+	return nil
+}
+
+// arrives returns an error if nothing has come to a machine from the others. Its kernel has sent something in any case,
+// such as reports of multicast groups, so that something stops it on its way.
+func (o overlay) arrives(ctx context.Context, n *build, built []plumb.Built, routers []remote.Container) error {
+	for i, h := range n.Hosts {
+		of, names := plumb.Lister(&routers[i]), []string(nil)
+		for _, devices := range built[i].Crossed {
+			names = append(names, devices[len(devices)-1])
+		}
+		if len(names) == 0 && len(h.Nodes) > 0 {
+			of, names = h.Nodes[0].Endpoint.(plumb.Lister), []string{built[i].Device}
+		}
+		all, err := of.Interfaces(ctx)
+		if err != nil {
+			return err
+		}
+		for _, d := range all {
+			if slices.Contains(names, d.Name) && d.In == 0 {
+				return fmt.Errorf("nothing arrives on %s by %s: let %s through between the machines, as by their firewalls", h.Name(), d.Name, o.lets)
+			}
+		}
+	}
+	return nil
+}

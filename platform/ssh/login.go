@@ -1,0 +1,155 @@
+package ssh
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/netip"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"nettoll/agent"
+	"nettoll/internal/bootstrap"
+	"nettoll/internal/nsexec"
+	"nettoll/internal/remote"
+	"nettoll/platform"
+)
+
+// unreachable is the error for a machine on which no agent could be started.
+type unreachable struct {
+	Target string // as the user named it
+	Err    error
+	Fix    string
+}
+
+func (u *unreachable) Error() string {
+	return fmt.Sprintf("ssh %s: %v; %s", u.Target, u.Err, u.Fix)
+}
+
+func (u *unreachable) Unwrap() error { return u.Err }
+
+// machine is a machine that nettoll has logged in to.
+type machine struct {
+	*remote.Host
+	target string
+	reach  netip.Addr // its own address at which the login arrived; invalid if that is not known
+	stop   func()     // the heartbeats
+}
+
+// loginTime bounds a login and the transfer of the agent: 5 MB take 40 s over 1 Mbit/s.
+const loginTime = 5 * time.Minute
+
+// connectTime is how long ssh may take to connect, in seconds. By itself it would wait for minutes.
+const connectTime = "15"
+
+// connect logs in to the machine that is the host of a name, and starts an agent there.
+func (s *SSH) connect(ctx context.Context, name, target string) (*machine, error) {
+	asked := ctx
+	ctx, cancel := context.WithTimeoutCause(ctx, loginTime, fmt.Errorf("it took more than %v", loginTime))
+	defer cancel()
+	mark := bootstrap.Mark()
+	// A key that asks for a passphrase, or an unknown host key, fails the login instead of asking for it: the
+	// terminal shows the progress of the run.
+	proc, err := nsexec.Start(ctx, "ssh", "", os.Environ(), platform.Command{
+		Path: "ssh", Args: []string{"-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=" + connectTime, "--", target, command(mark, s.o.Sudo)},
+	})
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
+		return nil, &unreachable{target, errors.New("there is no ssh here"), "install it, as by apt install openssh-client"}
+	}
+	if err != nil {
+		return nil, err
+	}
+	began, err := bootstrap.Inject(ctx, proc, mark, s.o.Agents.For)
+	if asked.Err() != nil && err != nil {
+		return nil, context.Cause(asked)
+	}
+	if err != nil {
+		return nil, s.explain(target, err, proc.Stderr())
+	}
+	c := agent.Dial(began)
+	beating, stop := context.WithCancel(context.Background())
+	go bootstrap.Beating(beating, c, s.beat, s.patience, func() { _ = proc.Kill() })
+	return &machine{remote.NewHost(name, s.about(target), c), target, serverOf(began.By), stop}, nil
+}
+
+// command returns what the login shell runs.
+func command(mark string, sudo bool) string {
+	script := "'" + bootstrap.Script(mark) + "'"
+	if sudo {
+		return `exec sh -c 'exec sudo -n sh -c "$1" sh "$SSH_CONNECTION"' sh ` + script
+	}
+	return "exec sh -c " + script
+}
+
+// serverOf returns the server's address in the value of SSH_CONNECTION: client, port, server, port.
+func serverOf(connection string) netip.Addr {
+	f := strings.Fields(connection)
+	if len(f) != 4 {
+		return netip.Addr{}
+	}
+	at, err := netip.ParseAddr(f[2])
+	if err != nil || !usable(at.Unmap()) {
+		return netip.Addr{}
+	}
+	return at.Unmap()
+}
+
+// explain returns the error of a login that has failed. said is what ssh, and programs on the other machine, wrote to
+// standard error.
+func (s *SSH) explain(target string, err error, said string) error {
+	var exit *exec.ExitError
+	if errors.As(err, &exit) { // of ssh, which passes on that of the other machine's shell
+		err = errors.New("it ended without a message, " + exit.Error())
+		if last := lastLine(said); last != "" {
+			err = errors.New(last)
+		}
+	}
+	if strings.Contains(said, "REMOTE HOST IDENTIFICATION HAS CHANGED") {
+		return &unreachable{target, errors.New("its host key is another one than before"), "make sure that it is the same machine, and remove the old key with ssh-keygen -R"}
+	}
+	fix := "try: ssh -o BatchMode=yes " + target + " true"
+	for _, known := range [][2]string{ // words of the error, and what to do; nothing if it says so itself
+		{"Host key verification failed", "log in once with ssh " + target + " and check its host key"},
+		{"Permission denied", "nettoll logs in without a password: ssh-copy-id " + target + " sends your key, ssh-add unlocks it"},
+		{"a password is required", "--sudo takes a rule of sudoers with NOPASSWD for you there; or log in as root and leave it out"},
+		{"no new privileges", "log in as root and leave --sudo out"},
+		{"sudo: not found", "install sudo there, or log in as root and leave --sudo out"},
+		{"/proc/self/fd/9", "the agent does not start there: use the programs that make builds, which need no libraries"},
+		{"no folder takes the agent", ""},
+		{"there is no agent for it", ""},
+		{"is of another version", ""},
+		{"which receiving the agent takes; install", ""},
+	} {
+		if strings.Contains(err.Error(), known[0]) {
+			fix = known[1]
+			break
+		}
+	}
+	if fix == "" {
+		return fmt.Errorf("ssh %s: %w", target, err)
+	}
+	return &unreachable{target, err, fix}
+}
+
+// lastLine returns the last line of a text that says something.
+func lastLine(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return strings.TrimSpace(lines[len(lines)-1])
+}
+
+// close ends the agent and everything that it has started.
+func (m *machine) close() error {
+	m.stop()
+	return m.Close()
+}
+
+// about describes a machine for users.
+func (s *SSH) about(target string) string {
+	if s.o.Sudo {
+		return "ssh " + target + ", as root by sudo"
+	}
+	return "ssh " + target
+}

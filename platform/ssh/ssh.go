@@ -1,0 +1,154 @@
+// Package ssh provides the platform of machines that the user reaches by ssh. Nothing is installed there: an agent comes
+// over the connection, starts everything else, and takes it away again when the connection ends.
+package ssh
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"nettoll/internal/bootstrap"
+	"nettoll/internal/remote"
+	"nettoll/platform"
+)
+
+// Options tell which machines are used.
+type Options struct {
+	// Targets are the machines, as ssh takes them, in the order of hosts.
+	Targets []string
+	Sudo    bool // the agents run as root, by sudo
+	// At are the addresses by which the machines reach each other, by targets; those of others are found out.
+	At     map[string]netip.Addr
+	Agents *bootstrap.Agents
+}
+
+// SSH is the platform.
+type SSH struct {
+	o              Options
+	beat, patience time.Duration // see bootstrap.Beating
+
+	mu       sync.Mutex
+	machines []*machine // logged in to, in order; nil at first
+}
+
+// New returns the platform. It logs in when it is probed. Close it after use.
+func New(o Options) *SSH { return &SSH{o: o, beat: bootstrap.Beat, patience: bootstrap.Silence} }
+
+// Name implements platform.Platform.
+func (*SSH) Name() string { return "ssh" }
+
+// AtOnce implements platform.Engines: networks share the machines' addresses and ports.
+func (*SSH) AtOnce() int { return 1 }
+
+// Stood implements platform.Engines.
+func (s *SSH) Stood() (all []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, h := range s.machines {
+		all = append(all, h.About)
+	}
+	return all
+}
+
+// Probe implements platform.Platform.
+func (s *SSH) Probe(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.reach(ctx)
+}
+
+// reach logs in to machines that are not logged in to, or whose agent has ended.
+func (s *SSH) reach(ctx context.Context) error {
+	if len(s.o.Targets) == 0 {
+		return &platform.Unsupported{Feature: "networks between machines over ssh", Option: "machines", Remedy: "name machines of yours with --hosts-ssh a,b"}
+	}
+	if !slices.ContainsFunc(s.machines, (*machine).lost) && s.machines != nil {
+		return nil
+	}
+	all := make([]*machine, len(s.o.Targets))
+	var loggingIn errgroup.Group
+	for i, target := range s.o.Targets {
+		loggingIn.Go(func() error {
+			if i < len(s.machines) && !s.machines[i].lost() {
+				all[i] = s.machines[i]
+				return nil
+			}
+			l, err := s.connect(ctx, fmt.Sprintf("h%d", i+1), target)
+			all[i] = l
+			return err
+		})
+	}
+	err := loggingIn.Wait()
+	if err == nil {
+		err = s.join(ctx, all)
+	}
+	if err != nil {
+		for i, h := range all {
+			if h != nil && (i >= len(s.machines) || s.machines[i] != h) {
+				err = errors.Join(err, h.close())
+			}
+		}
+		return err
+	}
+	s.machines = all
+	return nil
+}
+
+// Hosts implements platform.Platform.
+func (s *SSH) Hosts(ctx context.Context, req platform.HostRequest) (platform.Hosts, error) {
+	h, err := s.Machines(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	return h, nil
+}
+
+// Machines implements remote.Provider.
+func (s *SSH) Machines(ctx context.Context, req platform.HostRequest) (*remote.Hosts, error) {
+	if req.Count < 1 {
+		return nil, fmt.Errorf("ssh: %d hosts: at least 1 is needed", req.Count)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case req.Underlay != platform.Underlay{} || req.Rules > 0:
+		return nil, &platform.Unsupported{
+			Feature: "changing the link between machines of your own, or their firewall", Option: "hosts that nettoll made",
+			Remedy: "leave --underlay, --mtu and --rules out, or measure this in the lab",
+		}
+	case req.Count > len(s.o.Targets):
+		return nil, &platform.Unsupported{
+			Feature: fmt.Sprintf("ssh on %d hosts", req.Count), Option: fmt.Sprintf("%d machines", req.Count),
+			Remedy: "name each with --hosts-ssh",
+		}
+	}
+	if err := s.reach(ctx); err != nil {
+		return nil, err
+	}
+	h := &remote.Hosts{}
+	for _, m := range s.machines[:req.Count] {
+		h.Machines = append(h.Machines, m.Host)
+	}
+	return h, nil
+}
+
+// Close ends the agents.
+func (s *SSH) Close(context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var closing errgroup.Group
+	for _, h := range s.machines {
+		closing.Go(h.close)
+	}
+	s.machines = nil
+	return closing.Wait()
+}
+
+// lost reports whether the agent has ended.
+func (m *machine) lost() bool { return m.Err() != nil }

@@ -1,0 +1,220 @@
+package ssh
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"nettoll/agent"
+	"nettoll/internal/bootstrap"
+	"nettoll/platform"
+	"nettoll/platform/platformtest"
+	"nettoll/platform/ssh/sshtest"
+	"nettoll/sampler"
+)
+
+// own sends the test program as the agent.
+var own = &bootstrap.Agents{File: func(string) (string, error) { return "/proc/self/exe", nil }}
+
+// machines returns the platform of a LAN's machines, which is closed with the test.
+func machines(t *testing.T, n int, o Options) *SSH {
+	t.Helper()
+	for i := range n {
+		o.Targets = append(o.Targets, sshtest.Name(i))
+	}
+	o.Agents = own
+	s := New(o)
+	t.Cleanup(func() {
+		if err := s.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func TestMachines(t *testing.T) {
+	lan := sshtest.Start(t, platform.Underlay{}, sshtest.Machine{}, sshtest.Machine{
+		Shell: "echo Welcome to b; echo 'All activity is logged' >&2; printf 'You have mail'\nexec sh -c \"$SSH_ORIGINAL_COMMAND\"",
+	})
+	s := machines(t, 2, Options{})
+	if err := s.Probe(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	h, err := s.Hosts(t.Context(), platform.HostRequest{Count: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, host := range h.All() {
+		if got, want := host.Uplink(), lan.Hosts[i].Uplink(); got != want {
+			t.Errorf("uplink %+v, want %+v", got, want)
+		}
+		c, err := agent.Start(t.Context(), host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var route string
+		if err := c.Call(t.Context(), sampler.MethodRoute, h.All()[1-i].Uplink().Addr4.Addr(), &route); err != nil || !strings.Contains(route, host.Uplink().Device) {
+			t.Errorf("the agent sends %q, %v", route, err)
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := h.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if got := strings.Join(s.Stood(), "; "); got != "ssh a; ssh b" {
+		t.Errorf("stood: %s", got)
+	}
+	at := lan.Hosts[0].Uplink().Addr4.Addr()
+	if ways := s.Ways(); len(ways) != 1 || !strings.HasPrefix(ways[0], "a ("+at.String()+", ") {
+		t.Errorf("ways %q", ways)
+	}
+}
+
+func refused(t *testing.T, err error, words ...string) {
+	t.Helper()
+	for _, want := range words {
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("error %v\nwant   %s", err, want)
+		}
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	for name, c := range map[string]struct {
+		m    sshtest.Machine
+		o    Options
+		want []string
+	}{
+		"no sudo": {
+			m:    sshtest.Machine{Setup: "mkdir /run/bin; ln -s /bin/sh /run/bin/sh", Shell: "PATH=/run/bin; export PATH; exec sh -c \"$SSH_ORIGINAL_COMMAND\""},
+			o:    Options{Sudo: true},
+			want: []string{"ssh a: ", "sudo: not found; install sudo there, or log in as root and leave --sudo out"},
+		},
+		"another CPU": {m: sshtest.Machine{Setup: "printf '#!/bin/sh\\necho s390x\\n' >/run/uname; chmod 755 /run/uname; mount --bind /run/uname /usr/bin/uname"}, want: []string{"ssh a: it is a machine of kind s390x: none for s390x"}},
+		"another libc": {
+			m:    sshtest.Machine{Setup: "printf '#!/bin/sh\\necho riscv64\\n' >/run/uname; chmod 755 /run/uname; mount --bind /run/uname /usr/bin/uname"},
+			want: []string{"ssh a: ", "not found; the agent does not start there: use the programs that make builds, which need no libraries"},
+		},
+		"full disks": {m: sshtest.Machine{Setup: full("/run /tmp /var/tmp /root /dev/shm")}, want: []string{"ssh a: no folder takes the agent: /run has no room, /tmp has no room", "make room"}},
+		"no account": {m: sshtest.Machine{Shell: "echo This account is closed. >&2; exit 1"}, want: []string{"ssh a: This account is closed.; try: ssh -o BatchMode=yes a true"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sshtest.Start(t, platform.Underlay{}, c.m)
+			s, script := machines(t, 1, c.o), filepath.Join(t.TempDir(), "script")
+			s.o.Agents = &bootstrap.Agents{File: func(arch string) (string, error) {
+				switch arch {
+				case "s390x":
+					return "", errNone
+				case "riscv64": // a program whose loader is not there
+					return script, os.WriteFile(script, []byte("#!/nonexistent/loader\n"), 0o644)
+				}
+				return "/proc/self/exe", nil
+			}}
+			refused(t, s.Probe(t.Context()), c.want...)
+		})
+	}
+}
+
+var errNone = errors.New("none for s390x")
+
+// full mounts tiny file systems over folders.
+func full(folders string) string {
+	return "mkdir /run/keep; mount --bind $lan /run/keep\n" +
+		"for p in " + folders + "; do [ $p = /run ] || mount -t tmpfs -o size=64k tmpfs $p; done\n" +
+		"mkdir $lan; mount --bind /run/keep $lan; mount -o remount,size=64k /run"
+}
+
+func TestUnknownHostKey(t *testing.T) {
+	lan := sshtest.Start(t, platform.Underlay{}, sshtest.Machine{})
+	lan.Replace(t)
+	s := machines(t, 1, Options{})
+	refused(t, s.Probe(t.Context()), "ssh a: its host key is another one than before; make sure that it is the same machine")
+	lan.Forget(t)
+	refused(t, s.Probe(t.Context()), "ssh a: Host key verification failed.; log in once with ssh a and check its host key")
+}
+
+func TestSudo(t *testing.T) {
+	// A sudo that knows no rules, and one that does what it is told.
+	const asks = "printf '#!/bin/sh\\necho sudo: a password is required >&2; exit 1\\n' >/run/sudo; chmod 755 /run/sudo"
+	const obeys = "printf '#!/bin/sh\\nshift; exec env -i PATH=$PATH \"$@\"\\n' >/run/sudo; chmod 755 /run/sudo"
+	const login = "PATH=/run:$PATH; export PATH; exec sh -c \"$SSH_ORIGINAL_COMMAND\""
+	sshtest.Start(t, platform.Underlay{}, sshtest.Machine{Setup: asks, Shell: login})
+	refused(t, machines(t, 1, Options{Sudo: true}).Probe(t.Context()), "ssh a: sudo: a password is required; --sudo takes a rule of sudoers with NOPASSWD")
+	sshtest.Start(t, platform.Underlay{}, sshtest.Machine{Setup: obeys, Shell: login})
+	if err := machines(t, 1, Options{Sudo: true}).Probe(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestSlow logs in over a connection with a delay of 50 ms that carries 20 Mbit/s.
+func TestSlow(t *testing.T) {
+	sshtest.Start(t, platform.Underlay{}, sshtest.Machine{Delay: 25 * time.Millisecond, Rate: 20e6 / 8})
+	s := machines(t, 1, Options{})
+	h, err := s.Hosts(t.Context(), platform.HostRequest{Count: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := agent.Start(t.Context(), h.All()[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestVanishes cuts a machine off: calls of its agents fail, with the reason, and the next use logs in again.
+func TestVanishes(t *testing.T) {
+	lan := sshtest.Start(t, platform.Underlay{}, sshtest.Machine{})
+	s := machines(t, 1, Options{})
+	s.beat, s.patience = 50*time.Millisecond, time.Second
+	h, err := s.Hosts(t.Context(), platform.HostRequest{Count: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := agent.Start(t.Context(), h.All()[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	lan.Vanish(0)
+	refused(t, c.Call(t.Context(), sampler.MethodCounters, nil, nil), "agent has ended")
+	c.Close()
+}
+
+// TestGiven names addresses that machines do not have, or have in common.
+func TestGiven(t *testing.T) {
+	lan := sshtest.Start(t, platform.Underlay{}, sshtest.Machine{}, sshtest.Machine{})
+	s := machines(t, 2, Options{At: map[string]netip.Addr{"b": netip.MustParseAddr("192.0.2.1")}})
+	refused(t, s.Probe(t.Context()), "--address b=192.0.2.1: that is no address of b alone")
+	s = machines(t, 2, Options{At: map[string]netip.Addr{"b": lan.Hosts[1].Uplink().Addr4.Addr()}})
+	if err := s.Probe(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestInterrupted gives up a login to a machine that does not answer.
+func TestInterrupted(t *testing.T) {
+	sshtest.Start(t, platform.Underlay{}, sshtest.Machine{Setup: "sleep 60"})
+	ctx, cancel := context.WithCancelCause(t.Context())
+	time.AfterFunc(300*time.Millisecond, func() { cancel(errors.New("by the user")) })
+	if err := machines(t, 1, Options{}).Probe(ctx); err == nil || err.Error() != "by the user" {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestNoSSH(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	refused(t, machines(t, 1, Options{}).Probe(t.Context()), "ssh a: there is no ssh here; install it")
+}
+
+func TestConformance(t *testing.T) {
+	sshtest.Start(t, platform.Underlay{}, sshtest.Machine{}, sshtest.Machine{}, sshtest.Machine{})
+	platformtest.Conform(t, machines(t, 3, Options{}))
+}

@@ -1,0 +1,36 @@
+package record
+
+import "slices"
+
+// First returns the first value for which such is true.
+func First[T any](all []T, such func(T) bool) (one T, found bool) {
+	if i := slices.IndexFunc(all, such); i >= 0 {
+		return all[i], true
+	}
+	return one, false
+}
+
+// Gather groups values by key, in the order in which the keys first occur.
+func Gather[K comparable, T any](all []T, key func(T) K) (parts [][]T) {
+	at := map[K]int{}
+	for _, one := range all {
+		k := key(one)
+		i, known := at[k]
+		if !known {
+			i = len(parts)
+			at[k], parts = i, append(parts, nil)
+		}
+		parts[i] = append(parts[i], one)
+	}
+	return parts
+}
+
+// AddNew appends values to a list, except those that it contains already.
+func AddNew[T comparable](all []T, values ...T) []T {
+	for _, v := range values {
+		if !slices.Contains(all, v) {
+			all = append(all, v)
+		}
+	}
+	return all
+}

@@ -1,0 +1,201 @@
+package runner
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"golang.org/x/sync/errgroup"
+
+	"nettoll/agent"
+	"nettoll/platform"
+	"nettoll/record"
+	"nettoll/sampler"
+	"nettoll/workload"
+)
+
+// agents are the agents of one network: one for each endpoint and role, so that the CPU times of
+// client and server are separate even if both run in the same place. They are kept for all trials
+// of a visit.
+type agents map[agentKey]*AgentEndpoint
+
+type agentKey struct {
+	endpoint platform.Endpoint
+	role     string
+	process  int // if a container has several clients
+}
+
+// AgentEndpoint is an endpoint with an agent in it.
+type AgentEndpoint struct {
+	platform.Endpoint
+	client *agent.Client
+}
+
+// in returns the endpoint of a role and process, always the same one.
+func (a agents) in(e platform.Endpoint, role string, process int) *AgentEndpoint {
+	k := agentKey{e, role, process}
+	if a[k] == nil {
+		a[k] = &AgentEndpoint{Endpoint: e}
+	}
+	return a[k]
+}
+
+// Agent returns the running agent, which belongs to the runner. An agent that has ended is
+// replaced.
+func (m *AgentEndpoint) Agent(ctx context.Context) (*agent.Client, error) {
+	if m.client != nil && m.client.Err() == nil {
+		return m.client, nil
+	}
+	var err error
+	m.client, err = agent.Start(ctx, m.Endpoint)
+	return m.client, err
+}
+
+// Call calls a method of the endpoint's agent.
+func (m *AgentEndpoint) Call(ctx context.Context, method string, in, out any) error {
+	c, err := m.Agent(ctx)
+	if err != nil {
+		return err
+	}
+	return c.Call(ctx, method, in, out)
+}
+
+func (a agents) close() error {
+	var errs []error
+	for _, m := range a {
+		if m.client != nil {
+			errs = append(errs, m.client.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// end is an endpoint in one of its roles. Several clients in one container are one end.
+type end struct {
+	*AgentEndpoint
+	role      string
+	peer, own netip.Addr
+}
+
+// endsOf lists all endpoints of a trial, each role once, in the order of the links.
+func endsOf(links []link) []end {
+	var all []end
+	type taken struct {
+		endpoint platform.Endpoint
+		role     string
+	}
+	seen := map[taken]bool{}
+	add := func(s end) {
+		k := taken{s.Endpoint, s.role}
+		if !seen[k] {
+			seen[k] = true
+			all = append(all, s)
+		}
+	}
+	for _, l := range links {
+		add(end{l.client, "client", l.toServer, l.toClient})
+		add(end{l.server, "server", l.toClient, l.toServer})
+	}
+	return all
+}
+
+// endpoints lists the endpoints of a trial, each once, in one of its roles.
+func endpoints(links []link) (all []end) {
+	seen := map[string]bool{}
+	for _, e := range endsOf(links) {
+		if !seen[e.Name()] {
+			seen[e.Name()] = true
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
+// atOnce is how many endpoints are asked concurrently.
+const atOnce = 32
+
+// ask calls do for all endpoints, several at a time, and returns the error of the first that failed.
+func ask(all []end, do func(i int, s end) error) error {
+	errs := make([]error, len(all))
+	var asking errgroup.Group
+	asking.SetLimit(atOnce)
+	for i, e := range all {
+		asking.Go(func() error {
+			if err := do(i, e); err != nil {
+				errs[i] = fmt.Errorf("%s: %w", e.Name(), err)
+			}
+			return nil
+		})
+	}
+	_ = asking.Wait() // always nil: the first error in the order of the endpoints is returned instead
+	return cmp.Or(errs...)
+}
+
+// answers calls one method of every endpoint's agent.
+func answers[T any](ctx context.Context, all []end, method string, in func(end) any) ([]T, error) {
+	out := make([]T, len(all))
+	return out, ask(all, func(i int, e end) error { return e.Call(ctx, method, in(e), &out[i]) })
+}
+
+func peerOf(e end) any { return e.peer }
+
+// normalMTU is the MTU of the network with the largest overhead on an underlay of 1500 bytes:
+// Weave's.
+const normalMTU = 1376
+
+// condition puts the endpoints into the state that the cell requires, once per network.
+func (s *session) condition(ctx context.Context, c record.Cell, links []link) error {
+	want := sampler.Condition{NoOffloads: c.Offload == record.OffloadOff, KeepWindow: s.rests}
+	if c.Normalize {
+		want.MaxMTU = normalMTU
+	}
+	if s.conditioned || want == (sampler.Condition{}) {
+		return nil
+	}
+	err := ask(endsOf(links), func(_ int, at end) error {
+		p, refused := want, ""
+		p.Peer = at.peer
+		// An agent in an engine's container cannot write its own settings: they are written from here.
+		if ns := at.Facts().NetNS; want.KeepWindow && ns != "" {
+			if err := sampler.KeepWindow(ns); err != nil {
+				return err
+			}
+			p.KeepWindow = false
+		}
+		if err := at.Call(ctx, sampler.MethodCondition, p, &refused); err != nil {
+			return err
+		}
+		if refused != "" {
+			return &platform.Unsupported{
+				Feature: "turning offloads off", Option: "a device that can turn off " + refused,
+				Remedy: "measure this network without --offload off",
+			}
+		}
+		return nil
+	})
+	s.conditioned = err == nil
+	return err
+}
+
+// facts asks every endpoint for its facts, once for each role.
+func facts(ctx context.Context, links []link) ([]record.Endpoint, error) {
+	all := endsOf(links)
+	out, err := answers[record.Endpoint](ctx, all, sampler.MethodEndpoint, peerOf)
+	for i, e := range all {
+		out[i].Name, out[i].Role, out[i].Address = e.Name(), e.role, e.own.String()
+		out[i].Host, out[i].Platform = e.OnHost(), e.Facts().About
+	}
+	return out, err
+}
+
+// place records the CPUs to which the processes of the endpoints are pinned.
+func place(endpoints []record.Endpoint, cpus workload.CPUs) {
+	for i := range endpoints {
+		endpoints[i].CPUs = cpus.Server
+		if endpoints[i].Role == "client" {
+			endpoints[i].CPUs = cpus.Client
+		}
+	}
+}

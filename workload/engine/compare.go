@@ -1,0 +1,189 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"time"
+
+	"nettoll/record"
+)
+
+// Clocks of different machines are compared over the measured network, which answers much faster than the control path
+// does: the server answers datagrams with its clock, and the client takes the fastest answer of some. The other ends are
+// aligned to the first server in this way, along the pairs that talk; only the first server is aligned to this process
+// over the control path, by which nothing is measured but the CPU time of the machines.
+
+const (
+	pings     = 40                     // how often a client is answered at most
+	pingLimit = 200 * time.Millisecond // for one answer
+	pingAgain = 20 * time.Millisecond  // after a refusal: the server may only begin
+	pingTime  = time.Second            // without an answer, after which the client gives up
+)
+
+type answerParams struct {
+	At     netip.AddrPort `json:"at"`
+	Cookie []byte         `json:"cookie"`
+}
+
+type compareParams struct {
+	To     netip.AddrPort `json:"to"`
+	Cookie []byte         `json:"cookie"`
+}
+
+// compareResult is how far the server's clock is ahead of the client's, and how long the fastest answer took.
+type compareResult struct {
+	Ahead int64 `json:"ahead_ns"`
+	Took  int64 `json:"took_ns"`
+}
+
+// clock reads a clock, in nanoseconds.
+type clock func() int64
+
+// answer answers datagrams that begin with the cookie until ctx ends.
+func (now clock) answer(ctx context.Context, p answerParams) (struct{}, error) {
+	if len(p.Cookie) != cookieSize {
+		return struct{}{}, fmt.Errorf("cookie of %d bytes: %d are needed", len(p.Cookie), cookieSize)
+	}
+	if !p.At.IsValid() || p.At.Addr().IsUnspecified() {
+		return struct{}{}, fmt.Errorf("answer at %v: an address of this machine is needed", p.At)
+	}
+	c, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(p.At))
+	if err != nil {
+		return struct{}{}, err
+	}
+	defer context.AfterFunc(ctx, func() { c.Close() })()
+	defer c.Close()
+	b := make([]byte, 2*cookieSize+8)
+	for {
+		n, from, err := c.ReadFromUDPAddrPort(b)
+		at := now()
+		if ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
+			return struct{}{}, nil
+		}
+		if err == nil && n == cookieSize+8 && bytes.Equal(b[:cookieSize], p.Cookie) {
+			_, _ = c.WriteToUDPAddrPort(binary.BigEndian.AppendUint64(b[:n:n], uint64(at)), from) // a lost answer is asked for again
+		}
+	}
+}
+
+// compare asks for the clock of an agent that answers.
+func (now clock) compare(ctx context.Context, p compareParams) (r compareResult, err error) {
+	c, err := (&net.Dialer{}).DialContext(ctx, "udp", p.To.String())
+	if err != nil {
+		return r, err
+	}
+	defer c.Close()
+	defer context.AfterFunc(ctx, func() { c.Close() })()
+	var o offset
+	b := make([]byte, 2*cookieSize+16)
+	since, heard := now(), 0
+	for number := uint64(1); heard < pings && time.Duration(now()-since) < pingTime && ctx.Err() == nil; number++ {
+		question := binary.BigEndian.AppendUint64(p.Cookie[:len(p.Cookie):len(p.Cookie)], number)
+		if err := c.SetDeadline(time.Now().Add(pingLimit)); err != nil {
+			return r, err
+		}
+		asked := now()
+		_, err := c.Write(question)
+		for err == nil {
+			var n int
+			n, err = c.Read(b)
+			answered := now()
+			if err == nil && n == len(question)+8 && bytes.Equal(b[:len(question)], question) {
+				o.learn(asked, int64(binary.BigEndian.Uint64(b[len(question):])), answered)
+				since, heard = answered, heard+1
+				break
+			}
+		}
+		if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+			time.Sleep(pingAgain)
+		}
+	}
+	if o.took == 0 {
+		return r, fmt.Errorf("no answer from %v", p.To)
+	}
+	return compareResult{Ahead: o.ahead, Took: o.took}, nil
+}
+
+// compare compares the clocks of ends on different machines, before anything listens at their ports.
+func (t *trial) compare(ctx context.Context) error {
+	if !t.job.Distant {
+		return nil
+	}
+	known := map[*party]int64{t.servers[0]: 0} // how far a clock is ahead of the first server's
+	bound := int64(0)
+	for grown := true; grown; {
+		grown = false
+		for _, f := range t.flows {
+			_, c := known[f.client]
+			_, s := known[f.server]
+			if c == s {
+				continue
+			}
+			r, err := t.compareTwo(ctx, f)
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			if err != nil {
+				return nil // the control path has to do, as it does where datagrams do not cross
+			}
+			if s {
+				known[f.client] = known[f.server] - r.Ahead
+			} else {
+				known[f.server] = known[f.client] + r.Ahead
+			}
+			bound = max(bound, r.Took/2)
+			grown = true
+		}
+	}
+	if len(known) == len(t.parties()) {
+		t.known, t.clocks = known, &record.Clocks{Bound: float64(bound) / 1e9, Over: record.OverNetwork}
+	}
+	return nil
+}
+
+// compareTwo compares the clocks of the two ends of a flow.
+func (t *trial) compareTwo(ctx context.Context, f plannedFlow) (r compareResult, err error) {
+	answering, end := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		at := answerParams{At: f.server.listen[0], Cookie: t.cookie}
+		for _, a := range f.server.listen {
+			if a.Addr().Is4() == f.client.flows[f.atClient].To.Addr().Is4() {
+				at.At = a
+			}
+		}
+		_ = f.server.call(answering, pings*pingLimit+pingTime+t.answerLimit(), methodAnswer, at, nil) // fails when it is told to end
+	}()
+	err = f.client.call(ctx, pings*pingLimit+pingTime+t.answerLimit(), methodCompare, compareParams{To: f.client.flows[f.atClient].To, Cookie: t.cookie}, &r)
+	end()
+	<-done
+	if err == nil { // the port is free again once the server answers another call
+		err = f.server.call(ctx, t.answerLimit(), methodClock, struct{}{}, new(clockResult))
+	}
+	return r, err
+}
+
+// agree has all clocks relate to ours by that of the first server, once they were compared.
+func (t *trial) agree() {
+	if t.known == nil {
+		if t.job.Distant {
+			bound := int64(0)
+			for _, p := range t.parties() {
+				bound = max(bound, p.clock.took)
+			}
+			t.clocks = &record.Clocks{Bound: float64(bound) / 1e9, Over: record.OverControl}
+		}
+		return
+	}
+	first := t.servers[0].ahead
+	for _, p := range t.parties() {
+		p.ahead = first + t.known[p]
+	}
+}

@@ -1,0 +1,23 @@
+package workloadtest
+
+import (
+	"context"
+	"sync"
+
+	"nettoll/workload"
+)
+
+// Disturbed returns a tool that is disturbed in the window of its first trial.
+func Disturbed(tool workload.Tool, disturb func()) workload.Tool {
+	var once sync.Once
+	run := tool.Run
+	tool.Run = func(ctx context.Context, job workload.Job) (workload.Result, error) {
+		open := job.Watch.Open
+		job.Watch.Open = func() {
+			open()
+			once.Do(disturb)
+		}
+		return run(ctx, job)
+	}
+	return tool
+}
