@@ -108,14 +108,15 @@ func TestCallErrors(t *testing.T) {
 	}
 }
 
-// TestCallCancelled checks that the handler's context ends when its caller gives up, and that the
-// agent can be used afterwards.
+// TestCallCancelled checks that the handler's context ends when its caller gives up, that the handler has returned by
+// then, and that the agent can be used afterwards.
 func TestCallCancelled(t *testing.T) {
 	running, told := make(chan struct{}), make(chan struct{})
 	h := handlers()
 	h["wait"] = Typed(func(ctx context.Context, _ struct{}) (int, error) {
 		close(running)
 		<-ctx.Done()
+		time.Sleep(20 * time.Millisecond)
 		close(told)
 		return 0, ctx.Err()
 	})
@@ -125,10 +126,28 @@ func TestCallCancelled(t *testing.T) {
 	if err := c.Call(ctx, "wait", struct{}{}, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
-	<-told
+	select {
+	case <-told:
+	default:
+		t.Error("the handler runs on")
+	}
 	if err := c.Call(t.Context(), "add", sum{1, 2}, nil); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestHandlerStays has a handler that does not return when its call is cancelled: the caller does not wait for it.
+func TestHandlerStays(t *testing.T) {
+	h := handlers()
+	running, end := make(chan struct{}), make(chan struct{})
+	h["stay"] = Typed(func(context.Context, struct{}) (int, error) { close(running); <-end; return 0, nil })
+	c := dial(t, h)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { <-running; cancel() }()
+	if err := c.Call(ctx, "stay", struct{}{}, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+	close(end)
 }
 
 func TestAgentDiesDuringCall(t *testing.T) {

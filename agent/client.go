@@ -29,6 +29,9 @@ var ErrEnded = errors.New("agent has ended")
 // closeWait is how long an agent may take to end after its input has ended.
 const closeWait = 2 * time.Second
 
+// cancelWait is how long a handler may take to return after its call was cancelled.
+const cancelWait = time.Second
+
 // Client communicates with one agent. Its methods may be called concurrently.
 type Client struct {
 	proc    platform.Process
@@ -57,7 +60,8 @@ func Dial(proc platform.Process) *Client {
 
 // Call calls a method and decodes its result into out, unless out is nil. The error is the
 // handler's own text, or wraps ErrEnded or ctx.Err(). When ctx ends, the handler's context is
-// cancelled.
+// cancelled, and Call waits up to a second for the handler to return: what it used, such as a port,
+// is free for the next call.
 func (c *Client) Call(ctx context.Context, method string, in, out any) error {
 	params, err := json.Marshal(in)
 	if err != nil {
@@ -74,6 +78,11 @@ func (c *Client) Call(ctx context.Context, method string, in, out any) error {
 	case <-c.done:
 	case <-ctx.Done():
 		go c.cancel(id)
+		select {
+		case <-answer:
+		case <-c.done:
+		case <-time.After(cancelWait):
+		}
 		return fmt.Errorf("agent: call %s: %w", method, context.Cause(ctx))
 	}
 	select { // the answer can be the last thing that the agent wrote

@@ -91,40 +91,38 @@ type Answer struct {
 // answerTime is how long a connection may stay open without sending the cookie.
 const answerTime = 2 * time.Second
 
-// Run answers until ctx ends, which is not an error.
+// Run answers until ctx ends, which is not an error. Then its ports are free: Close returns when the
+// kernel has closed a socket.
 func (a Answer) Run(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
+	var sockets []io.Closer
 	var serving sync.WaitGroup
-	defer serving.Wait()
-	defer cancel()
+	defer func() {
+		for _, s := range sockets {
+			s.Close()
+		}
+		serving.Wait()
+	}()
+	config := net.ListenConfig{}
 	bound := map[netip.AddrPort]bool{}
 	for _, at := range a.At {
 		if bound[at] {
 			continue
 		}
-		if err := a.listen(ctx, &serving, at); err != nil {
+		bound[at] = true
+		l, err := config.Listen(ctx, over("tcp", at), at.String())
+		if err != nil {
 			return fmt.Errorf("sampler: answer at %s: %w", at, err)
 		}
-		bound[at] = true
+		sockets = append(sockets, l)
+		serving.Go(func() { a.connections(l) })
+		p, err := config.ListenPacket(ctx, over("udp", at), at.String())
+		if err != nil {
+			return fmt.Errorf("sampler: answer at %s: %w", at, err)
+		}
+		sockets = append(sockets, p)
+		serving.Go(func() { a.datagrams(p) })
 	}
 	<-ctx.Done()
-	return nil
-}
-
-func (a Answer) listen(ctx context.Context, serving *sync.WaitGroup, at netip.AddrPort) error {
-	config := net.ListenConfig{}
-	l, err := config.Listen(ctx, over("tcp", at), at.String())
-	if err != nil {
-		return err
-	}
-	context.AfterFunc(ctx, func() { l.Close() })
-	p, err := config.ListenPacket(ctx, over("udp", at), at.String())
-	if err != nil {
-		return err
-	}
-	context.AfterFunc(ctx, func() { p.Close() })
-	serving.Go(func() { a.connections(l) })
-	serving.Go(func() { a.datagrams(p) })
 	return nil
 }
 

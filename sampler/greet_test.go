@@ -90,6 +90,32 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
+// TestPortsAreFreeAfterwards takes the ports that an Answer listened at as soon as it has returned.
+func TestPortsAreFreeAfterwards(t *testing.T) {
+	loopback(t)
+	at := netip.MustParseAddrPort("127.0.0.1:20008")
+	for range 200 {
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- sampler.Answer{At: []netip.AddrPort{at}}.Run(ctx) }()
+		time.Sleep(100 * time.Microsecond)
+		cancel()
+		if err := <-ended; err != nil {
+			t.Fatal(err)
+		}
+		p, err := net.ListenPacket("udp4", at.String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Close()
+		l, err := net.Listen("tcp4", at.String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Close()
+	}
+}
+
 func TestWhatIsSeenOfAServerThatDoesNotAnswer(t *testing.T) {
 	loopback(t)
 	mute, err := net.Listen("tcp4", "127.0.0.1:0") // accepts, and sends nothing

@@ -41,11 +41,16 @@ type idleClock struct {
 
 // findIdleClock finds the finest clock below proc and sys.
 func findIdleClock(proc, sys string) idleClock {
+	const tries = 5 // one reading can be interrupted, by a hypervisor too, at the cost of its thread
 	for _, clock := range []idleClock{timerListClock(filepath.Join(proc, "timer_list")), cpuidleClock(sys)} {
-		began := threadTime()
-		_, _, err := clock.read()
-		if err == nil && threadTime()-began <= dearest {
-			return clock
+		for range tries {
+			began := threadTime()
+			if _, _, err := clock.read(); err != nil {
+				break
+			}
+			if threadTime()-began <= dearest {
+				return clock
+			}
 		}
 	}
 	return idleClock{ClockStat, func() (map[int64]float64, time.Time, error) { return nil, time.Now(), nil }}

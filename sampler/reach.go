@@ -189,11 +189,11 @@ func (e Echo) Run(ctx context.Context) error {
 		return fmt.Errorf("sampler: echo: %w", err)
 	}
 	conn := bound.(*net.UDPConn)
-	defer conn.Close()
-	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	defer conn.Close() // the only one, which returns when the port is free
 	if err := conn.SetDeadline(time.Now().Add(echoTime)); err != nil {
 		return err
 	}
+	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Now()) })()
 	buf := make([]byte, 1<<16)
 	for {
 		n, from, err := conn.ReadFromUDPAddrPort(buf)
