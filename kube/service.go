@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/netip"
 
@@ -20,8 +21,17 @@ func ServiceAddr(i int, six bool) netip.Addr { return plumb.ServiceAddr(firstSer
 // have one number everywhere. The usual range begins at 30000.
 const NodePorts = "20000-32767"
 
-// Expose makes service i, whose ports lead to the same ports of a pod. If onNodes is set, they are ports of the nodes,
-// too.
+// service is a service that was made.
+type service struct {
+	name  string
+	addrs []netip.Addr
+}
+
+// ServiceAt returns the address of service i, which Expose has made; the zero value if it has none of that IP version.
+func (c *Cluster) ServiceAt(i int, six bool) netip.Addr { return of(c.services[i].addrs, six) }
+
+// Expose makes the next service, from 0, whose ports lead to the same ports of a pod. If onNodes is set, they are ports
+// of the nodes, too.
 func (c *Cluster) Expose(ctx context.Context, i int, to *Pod, ports Ports, onNodes bool) error {
 	kind := "ClusterIP"
 	if onNodes {
@@ -37,18 +47,22 @@ func (c *Cluster) Expose(ctx context.Context, i int, to *Pod, ports Ports, onNod
 			all = append(all, p)
 		}
 	}
-	name := fmt.Sprintf("service-%d", i+1)
-	four, six := ServiceAddr(i, false).String(), ServiceAddr(i, true).String()
-	c.services = append(c.services, namespace+"services/"+name)
-	err := c.Server.Ask(ctx, http.MethodPost, namespace+"services", fields{
-		"apiVersion": "v1", "kind": "Service", "metadata": fields{"name": name},
-		"spec": fields{
-			"type": kind, "clusterIP": four, "clusterIPs": []string{four, six}, "ipFamilies": []string{"IPv4", "IPv6"}, "ipFamilyPolicy": "RequireDualStack",
-			"selector": fields{Label: to.Name}, "ports": all,
-		},
-	}, nil)
-	if err != nil {
-		return fmt.Errorf("kubernetes: make %s: %w", name, err)
+	s := &service{name: fmt.Sprintf("%sservice-%d", c.prefix, i+1)}
+	c.services = append(c.services, s)
+	spec := fields{"type": kind, "ipFamilyPolicy": "PreferDualStack", "selector": fields{Label: to.Name}, "ports": all}
+	if c.own == nil {
+		four, six := ServiceAddr(i, false).String(), ServiceAddr(i, true).String()
+		maps.Copy(spec, fields{"clusterIP": four, "clusterIPs": []string{four, six}, "ipFamilies": []string{"IPv4", "IPv6"}, "ipFamilyPolicy": "RequireDualStack"})
 	}
+	metadata := fields{"name": s.name}
+	maps.Copy(metadata, c.look.metadata)
+	var made struct {
+		Spec struct{ ClusterIPs []netip.Addr }
+	}
+	err := c.api.Ask(ctx, http.MethodPost, c.in("services"), fields{"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec}, &made)
+	if err != nil {
+		return fmt.Errorf("kubernetes: make %s: %w", s.name, c.refused("services", err))
+	}
+	s.addrs = made.Spec.ClusterIPs
 	return nil
 }
