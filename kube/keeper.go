@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -75,14 +76,9 @@ func (o *Own) keep(ctx context.Context, number int) (_ *keeper, err error) {
 	return k, nil
 }
 
-// try has the API server check a pod without making it. Webhooks that cannot be tried are not asked.
+// try has the API server check a pod without making it.
 func (o *Own) try(ctx context.Context, c *Cluster, pod fields) error {
-	err := o.entrance.Ask(ctx, http.MethodPost, c.in("pods")+"?dryRun=All", pod, nil)
-	var s *Status
-	if errors.As(err, &s) && s.Code == http.StatusBadRequest && strings.Contains(s.Message, "dry run") {
-		return nil
-	}
-	if err != nil {
+	if err := o.entrance.Ask(ctx, http.MethodPost, c.in("pods")+"?dryRun=All", pod, nil); err != nil {
 		return o.refused("pods", err)
 	}
 	return nil
@@ -150,8 +146,10 @@ func (k *keeper) gone(ctx context.Context) (bool, error) {
 // received returns the script of a container's first process, which receives the agent. It waits for nettoll's first
 // byte, since nobody would see what it says before, and ends if none comes. The shell itself stays: nothing can kill the
 // first process of a PID namespace from within.
-func received(mark string) string {
-	return strings.NewReplacer("TIME", fmt.Sprint(int(firstByte.Seconds())), "SCRIPT", bootstrap.Script(mark)).Replace(
+func received(mark string) string { return receivedWithin(mark, int(firstByte.Seconds())) }
+
+func receivedWithin(mark string, seconds int) string {
+	return strings.NewReplacer("TIME", strconv.Itoa(seconds), "SCRIPT", bootstrap.Script(mark)).Replace(
 		`exec 3<&0; (sleep TIME && kill -9 -1) & w=$!; (read x || exit 1; kill $w; exec 3<&-; SCRIPT) <&3 & wait $!`)
 }
 

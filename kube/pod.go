@@ -50,6 +50,7 @@ type Pod struct {
 	hostIPs []netip.Addr // of its node
 	mark    string       // see bootstrap.Script
 	waits   string       // why it does not run yet, as far as that is known
+	placing time.Time    // when the scheduler first found no node for it
 }
 
 // Container is a container of a pod.
@@ -73,6 +74,9 @@ const Label = "nettoll.pod"
 
 // podTime bounds the start and the end of a pod.
 const podTime = 60 * time.Second
+
+// placeTime is how long the scheduler may find no node for a pod: what ended just now may still count.
+const placeTime = 10 * time.Second
 
 // atOnce is how many pods are started at a time.
 const atOnce = 8
@@ -252,6 +256,11 @@ func (c *Cluster) runs(ctx context.Context, p *Pod) (bool, error) {
 	for _, condition := range is.Status.Conditions {
 		if condition.Type == "PodScheduled" && condition.Status == "False" {
 			p.waits = "no node takes it: " + condition.Message
+			if p.placing.IsZero() {
+				p.placing = time.Now()
+			} else if time.Since(p.placing) > placeTime {
+				return false, errors.New(p.waits)
+			}
 		}
 	}
 	running := 0

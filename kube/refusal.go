@@ -13,8 +13,8 @@ import (
 // forbidden matches what RBAC says of a missing right.
 var forbidden = regexp.MustCompile(`User "([^"]*)" cannot (\w+) resource "([^"]*)" in API group "([^"]*)"`)
 
-// webhook matches what the API server says of an admission webhook that refuses an object, or does not answer.
-var webhook = regexp.MustCompile(`(?:admission webhook|failed calling webhook) "([^"]*)"`)
+// webhook matches what the API server says of an admission webhook, or a policy, that refuses an object or does not answer.
+var webhook = regexp.MustCompile(`(?:admission webhook|failed calling webhook|ValidatingAdmissionPolicy) ["']([^"']*)["']`)
 
 // manual says where the rights that are needed are listed.
 const manual = "docs/kubernetes.md lists the rights that measuring takes"
@@ -57,7 +57,7 @@ func refusal(namespace, user, place, what string, s *Status) error {
 		}
 	case webhook.MatchString(text):
 		return &platform.Unsupported{
-			Feature: what + " " + in, Option: "the consent of the admission webhook " + webhook.FindStringSubmatch(text)[1],
+			Feature: what + " " + in, Option: "the consent of the admission webhook or policy " + webhook.FindStringSubmatch(text)[1],
 			Remedy: "exempt the namespace from it, or name another with --namespace", Err: errors.New(text),
 		}
 	case s.Reason == "NotFound" && strings.HasPrefix(text, "namespaces "):
