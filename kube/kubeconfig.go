@@ -32,11 +32,25 @@ type entrance struct {
 	user      string
 }
 
+// Mistake is an error in what the user has named, as opposed to what a cluster does.
+type Mistake struct{ error }
+
+// Unwrap returns the error itself.
+func (m Mistake) Unwrap() error { return m.error }
+
 // errNoCluster is the error of a machine without a kubeconfig.
 var errNoCluster = errors.New("no cluster is known here: there is neither KUBECONFIG nor ~/.kube/config; name a kubeconfig with --kubeconfig, or have a cluster started with --private-cluster")
 
-// open reads the kubeconfig. Nothing is asked yet.
+// open reads the kubeconfig. Nothing is asked yet. All its errors are mistakes.
 func (l Login) open() (*entrance, error) {
+	e, err := l.read()
+	if err != nil {
+		return nil, Mistake{err}
+	}
+	return e, nil
+}
+
+func (l Login) read() (*entrance, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = l.Config
 	rules.Warner = func(error) {} // files that KUBECONFIG names need not exist

@@ -253,7 +253,7 @@ func (o *Own) named(all []nodeState) error {
 			for _, n := range all {
 				names = append(names, n.Metadata.Name)
 			}
-			return fmt.Errorf("--nodes: %s has no node %s; it has %s", o.who(), name, strings.Join(few(names), ", "))
+			return Mistake{fmt.Errorf("--nodes: %s has no node %s; it has %s", o.who(), name, strings.Join(few(names), ", "))}
 		}
 		if i >= 0 {
 			if why := all[i].unfit(); why != "" {

@@ -445,12 +445,10 @@ func (p *Pod) Fault() error {
 
 // Remove removes all pods and services that were made, and returns when they are gone.
 func (c *Cluster) Remove(ctx context.Context) error {
-	pods, services := c.pods, c.services
-	c.pods, c.services = nil, nil
+	pods := c.pods
+	c.pods = nil
 	var removing errgroup.Group
-	for _, s := range services {
-		removing.Go(func() error { return c.remove(ctx, c.in("services", s.name)) })
-	}
+	removing.Go(func() error { return c.Withdraw(ctx) })
 	for _, p := range pods {
 		removing.Go(func() error {
 			for _, container := range p.Containers {

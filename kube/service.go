@@ -2,10 +2,16 @@ package kube
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
 	"net/netip"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
 
 	"nettoll/internal/plumb"
 )
@@ -61,8 +67,52 @@ func (c *Cluster) Expose(ctx context.Context, i int, to *Pod, ports Ports, onNod
 	}
 	err := c.api.Ask(ctx, http.MethodPost, c.in("services"), fields{"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec}, &made)
 	if err != nil {
-		return fmt.Errorf("kubernetes: make %s: %w", s.name, c.refused("services", err))
+		if taken := portsTaken(err); taken != nil {
+			err = taken
+		} else {
+			err = c.refused("services", err)
+		}
+		return fmt.Errorf("kubernetes: make %s: %w", s.name, err)
 	}
 	s.addrs = made.Spec.ClusterIPs
 	return nil
+}
+
+// PortsTaken is the error of ports of nodes that a service cannot have.
+type PortsTaken struct {
+	First, Last int // the range of those that services can have, if they are not in it
+	text        string
+}
+
+func (p *PortsTaken) Error() string { return p.text }
+
+// validPorts matches what the API server says of ports that are not those of services.
+var validPorts = regexp.MustCompile(`range of valid ports is (\d+)-(\d+)`)
+
+// portsTaken returns what is wrong with the ports of nodes; nil: nothing.
+func portsTaken(err error) *PortsTaken {
+	var s *Status
+	if !errors.As(err, &s) || s.Code != http.StatusUnprocessableEntity || !strings.Contains(s.Message, "nodePort") {
+		return nil
+	}
+	p := &PortsTaken{text: s.Message}
+	if m := validPorts.FindStringSubmatch(s.Message); m != nil {
+		p.First, _ = strconv.Atoi(m[1]) // they are digits
+		p.Last, _ = strconv.Atoi(m[2])
+	}
+	return p
+}
+
+// UsualNodePorts returns the range of the ports of nodes of most clusters.
+func UsualNodePorts() (first, last int) { return 30000, 32767 }
+
+// Withdraw removes the services.
+func (c *Cluster) Withdraw(ctx context.Context) error {
+	services := c.services
+	c.services = nil
+	var removing errgroup.Group
+	for _, s := range services {
+		removing.Go(func() error { return c.remove(ctx, c.in("services", s.name)) })
+	}
+	return removing.Wait()
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -101,6 +102,10 @@ func (a *app) lodge(ctx context.Context, f *runFlags, cells []record.Cell) error
 	}
 	own := f.own()
 	if err := own.Probe(ctx); err != nil {
+		var mistake kube.Mistake
+		if errors.As(err, &mistake) {
+			return usagef("%s: %w", asked(of), err)
+		}
 		return fmt.Errorf("%s: %w", asked(of), withRemedy(err))
 	}
 	fmt.Fprintln(a.stderr, "measuring on", own.Where())

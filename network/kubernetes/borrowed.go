@@ -2,7 +2,9 @@ package kubernetes
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -22,7 +24,7 @@ func (n *build) borrowed() bool { return n.Hosts[0].Facts().Borrowed }
 
 func (n *build) standing() *network.Network {
 	all := n.Standing()
-	all.Distant = n.borrowed()
+	all.Distant, all.FirstPort = n.borrowed(), n.Topo.FirstPort
 	return all
 }
 
@@ -62,6 +64,38 @@ func (n *build) throughService(reach func(from, to *plumb.Node, f network.Family
 		return to.Addr(f)
 	}
 	n.Notes = append(n.Notes, "servers were dialled at the addresses of their services; what translated these is not proved")
+}
+
+// portsTried is how often ports of nodes are chosen: others may have some of them.
+const portsTried = 10
+
+// atFreePorts makes the services at ports of the nodes that nobody has.
+func (n *build) atFreePorts(ctx context.Context) error {
+	first, last := kube.UsualNodePorts()
+	_, end := n.Topo.Ports(len(n.Servers) - 1)
+	begin, _ := n.Topo.Ports(0)
+	size := end - begin + 1
+	var err error
+	for range portsTried {
+		if last-first+1 < size {
+			return &platform.Unsupported{
+				Feature: fmt.Sprintf("%d ports of nodes", size), Option: fmt.Sprintf("a range of more than those from %d to %d", first, last), Remedy: "use fewer clients",
+			}
+		}
+		n.Topo.FirstPort = first + rand.IntN(last-first-size+2)
+		err = n.exposeAll(ctx, true)
+		var taken *kube.PortsTaken
+		if !errors.As(err, &taken) {
+			return err
+		}
+		if taken.Last > 0 {
+			first, last = taken.First, taken.Last
+		}
+		if err := n.cluster.Withdraw(ctx); err != nil {
+			return err
+		}
+	}
+	return err
 }
 
 // addrOf returns the address of a node.

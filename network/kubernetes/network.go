@@ -253,6 +253,13 @@ func (n *build) expose(ctx context.Context, onNodes bool) error {
 	if err := pods(ctx, n); err != nil {
 		return err
 	}
+	if n.borrowed() && onNodes {
+		return n.atFreePorts(ctx)
+	}
+	return n.exposeAll(ctx, onNodes)
+}
+
+func (n *build) exposeAll(ctx context.Context, onNodes bool) error {
 	for i := range n.Servers {
 		if err := n.cluster.Expose(ctx, i, n.pods[i], n.portsOf(i), onNodes); err != nil {
 			return err
