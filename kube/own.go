@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -63,6 +64,10 @@ func (o *Own) who() string {
 
 // away is the error of an API server that does not answer.
 func (o *Own) away(err error) error {
+	var request *url.Error
+	if errors.As(err, &request) {
+		err = request.Err
+	}
 	return fmt.Errorf("%s does not answer at %s: %w", o.who(), o.entrance.URL, err)
 }
 

@@ -118,8 +118,12 @@ var errCut = errors.New("the connection to it ended")
 func (s *stream) read(out, errs io.Writer) error {
 	for {
 		_, message, err := s.ws.Read(context.Background())
+		var closed websocket.CloseError
+		if errors.As(err, &closed) && closed.Reason != "" {
+			return fmt.Errorf("%w: %s", errCut, closed.Reason)
+		}
 		if err != nil {
-			return fmt.Errorf("%w: %w", errCut, err)
+			return errCut // the rest is the library's
 		}
 		if len(message) == 0 {
 			continue

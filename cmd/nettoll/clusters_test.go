@@ -203,9 +203,11 @@ func TestInCluster(t *testing.T) {
 	}
 	t.Run("every network", func(t *testing.T) {
 		dir := t.TempDir()
-		p := start(t, dir, args(open, 1, "kubernetes:native", "kubernetes:container", "kubernetes:pod", "kubernetes:service", "kubernetes:nodeport", "-4", "-6")...)
+		p := start(t, dir, args(open, 1, "kubernetes:pod", "kubernetes:service", "kubernetes:nodeport", "--hosts", "2", "-4", "-6")...)
 		p.ends(t, exitOK)
-		for _, trial := range good(t, filepath.Join(dir, "x.ndjson")).Trials {
+		inPod := t.TempDir()
+		start(t, inPod, args(open, 1, "kubernetes:container")...).ends(t, exitOK)
+		for _, trial := range append(good(t, filepath.Join(dir, "x.ndjson")).Trials, good(t, filepath.Join(inPod, "x.ndjson")).Trials...) {
 			for _, h := range trial.Path {
 				want := "eth0"
 				switch {

@@ -66,15 +66,23 @@ func (n *build) throughService(reach func(from, to *plumb.Node, f network.Family
 	n.Notes = append(n.Notes, "servers were dialled at the addresses of their services; what translated these is not proved")
 }
 
+// ownPorts is how many ports from the first one are neither those that nodes give to services nor ephemeral.
+const ownPorts = 9000
+
+// ports returns the first of the servers' ports, and how many there are.
+func (n *build) ports() (first, size int) {
+	first, _ = n.Topo.Ports(0)
+	_, last := n.Topo.Ports(len(n.Servers) - 1)
+	return first, last - first + 1
+}
+
 // portsTried is how often ports of nodes are chosen: others may have some of them.
 const portsTried = 10
 
 // atFreePorts makes the services at ports of the nodes that nobody has.
 func (n *build) atFreePorts(ctx context.Context) error {
 	first, last := kube.UsualNodePorts()
-	_, end := n.Topo.Ports(len(n.Servers) - 1)
-	begin, _ := n.Topo.Ports(0)
-	size := end - begin + 1
+	_, size := n.ports()
 	var err error
 	for range portsTried {
 		if last-first+1 < size {
@@ -109,6 +117,9 @@ func (n *build) addrOf(on *plumb.Node, f network.Family) netip.Addr {
 // onNodes proves that the payload crosses the devices by which the nodes reach each other, or lo within a node.
 func (n *build) onNodes(ctx context.Context) error {
 	n.Refuse = unlessBoth
+	// Others on the nodes have ports, too: another nettoll the same ones, if they were not random.
+	usual, size := n.ports()
+	n.Topo.FirstPort = usual + rand.IntN(max(1, ownPorts-size))
 	if len(n.Hosts) == 1 {
 		n.Hops = plumb.LoopbackHops
 		n.Notes = append(n.Notes, n.where()+": its lo has counted the payload")
