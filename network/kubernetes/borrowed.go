@@ -41,7 +41,12 @@ func (n *build) where() string {
 func (n *build) betweenPods() {
 	n.Hops = func(from, to *plumb.Node, _ network.Family) []network.Hop { return []network.Hop{from.Hop(), to.Hop()} }
 	n.Refuse = unlessBoth
-	n.Notes = append(n.Notes, n.where()+"; eth0 of both pods has counted the payload; what carries it between them is not proved, since nettoll sees only pods")
+	n.Notes = []string{n.seen("what carries it between them is not proved")}
+}
+
+// seen says what pods see of the path, and what of it is not proved.
+func (n *build) seen(not string) string {
+	return n.where() + "; eth0 of both pods has counted the payload; " + not + ", since nettoll sees only pods"
 }
 
 // unlessBoth refuses IP versions of which pods, or a service, have no address.
@@ -63,7 +68,7 @@ func (n *build) throughService(reach func(from, to *plumb.Node, f network.Family
 		}
 		return to.Addr(f)
 	}
-	n.Notes = append(n.Notes, "servers were dialled at the addresses of their services; what translated these is not proved")
+	n.Notes = []string{n.seen("what translates the addresses of services, and carries the payload between the pods, is not proved")}
 }
 
 // ownPorts is how many ports from the first one are neither those that nodes give to services nor ephemeral.
