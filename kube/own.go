@@ -68,6 +68,10 @@ func (o *Own) away(err error) error {
 	if errors.As(err, &request) {
 		err = request.Err
 	}
+	if text := err.Error(); strings.Contains(text, "getting credentials") { // of a program; advice of several lines may follow
+		first, _, _ := strings.Cut(text, "\n")
+		return fmt.Errorf("%s: there are no credentials for %s: %s", o.who(), orNobody(o.entrance.user), first)
+	}
 	return fmt.Errorf("%s does not answer at %s: %w", o.who(), o.entrance.URL, err)
 }
 

@@ -90,15 +90,20 @@ func (c theirs) user(t *testing.T, namespace, name string, rules []any) string {
 		"subjects": []object{{"kind": "ServiceAccount", "name": name, "namespace": namespace}},
 	})
 	token := c.makes(t, at+"/"+name+"/token", object{"spec": object{}}).Status.Token
-	return c.writeConfig(t, namespace, token)
+	return c.writeConfig(t, namespace, object{"token": token})
 }
 
-func (c theirs) writeConfig(t *testing.T, namespace, token string) string {
+// byProgram returns the credentials of a user that a program prints, as those of clouds do.
+func byProgram(script string) object {
+	return object{"exec": object{"apiVersion": "client.authentication.k8s.io/v1", "command": "sh", "args": []string{"-c", script}, "interactiveMode": "Never"}}
+}
+
+func (c theirs) writeConfig(t *testing.T, namespace string, user object) string {
 	t.Helper()
 	text, err := json.Marshal(object{
 		"apiVersion": "v1", "kind": "Config", "current-context": "theirs",
 		"clusters": []object{{"name": "theirs", "cluster": object{"server": c.Server.URL, "certificate-authority": c.Server.Trust}}},
-		"users":    []object{{"name": "me", "user": object{"token": token}}},
+		"users":    []object{{"name": "me", "user": user}},
 		"contexts": []object{{"name": "theirs", "context": object{"cluster": "theirs", "user": "me", "namespace": namespace}}},
 	})
 	if err != nil {
@@ -109,6 +114,22 @@ func (c theirs) writeConfig(t *testing.T, namespace, token string) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// tokenOf returns the token in a kubeconfig that writeConfig has written.
+func tokenOf(t *testing.T, config string) string {
+	t.Helper()
+	text, err := os.ReadFile(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var is struct {
+		Users []struct{ User struct{ Token string } }
+	}
+	if err := json.Unmarshal(text, &is); err != nil {
+		t.Fatal(err)
+	}
+	return is.Users[0].User.Token
 }
 
 // own returns the cluster as a user's.
@@ -184,6 +205,44 @@ func TestOwn(t *testing.T) {
 	c := theirs{Cluster: cluster(t, 2, kube.Options{Image: imageWithShell(t)})}
 	c.namespace(t, "team", "restricted")
 	config := c.user(t, "team", "me", rights(t))
+	const credential = `{"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": {"token": "%s"}}`
+	printed := c.writeConfig(t, "team", byProgram("echo '"+fmt.Sprintf(credential, tokenOf(t, config))+"'"))
+
+	c.namespace(t, "cut", "restricted")
+	t.Run("the connection is cut", func(t *testing.T) {
+		var line wire
+		own := c.own(t, c.user(t, "cut", "me", rights(t)), func(o *kube.OwnOptions) { o.Dial = line.through(o.Dial) })
+		used, err := own.Use(t.Context(), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pods, err := used.Run(t.Context(), kube.PodSpec{Node: used.Nodes[0]})
+		if err != nil {
+			t.Fatal(err)
+		}
+		line.cut()
+		refused(t, pods[0].Containers[0].Ended(t), "agent has ended")
+		for range 100 { // the keeper is another connection
+			if err = used.Fault(); err != nil {
+				break
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		refused(t, err, "the cluster of the context theirs has ended nettoll's pods")
+		_, err = own.Use(t.Context(), 1)
+		refused(t, err, "the cluster of the context theirs does not answer at "+c.Server.URL, errCut.Error())
+		line.mend()
+		again, err := own.Use(t.Context(), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := again.Run(t.Context(), kube.PodSpec{Node: again.Nodes[0]}); err != nil {
+			t.Fatal(err)
+		}
+		if err := own.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
 
 	t.Run("pods", func(t *testing.T) {
 		own := c.own(t, config, func(o *kube.OwnOptions) { o.Nodes = []string{"h2", "h1"} })
@@ -218,7 +277,7 @@ func TestOwn(t *testing.T) {
 
 	t.Run("two beside", func(t *testing.T) {
 		var all []*kube.Own
-		for _, run := range []string{"first0123456", "second012345"} {
+		for run, config := range map[string]string{"first0123456": config, "second012345": printed} {
 			own := c.own(t, config, func(o *kube.OwnOptions) { o.Run = run })
 			used, err := own.Use(t.Context(), 1)
 			if err != nil {
@@ -245,45 +304,10 @@ func TestOwn(t *testing.T) {
 		c.empty(t, "team", 20*time.Second)
 	})
 
-	t.Run("the connection is cut", func(t *testing.T) {
-		var line wire
-		own := c.own(t, config, func(o *kube.OwnOptions) { o.Dial = line.through(o.Dial) })
-		used, err := own.Use(t.Context(), 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		pods, err := used.Run(t.Context(), kube.PodSpec{Node: used.Nodes[0]})
-		if err != nil {
-			t.Fatal(err)
-		}
-		line.cut()
-		refused(t, pods[0].Containers[0].Ended(t), "agent has ended")
-		for range 100 { // the keeper is another connection
-			if err = used.Fault(); err != nil {
-				break
-			}
-			time.Sleep(100 * time.Millisecond)
-		}
-		refused(t, err, "the cluster of the context theirs has ended nettoll's pods")
-		_, err = own.Use(t.Context(), 1)
-		refused(t, err, "the cluster of the context theirs does not answer at "+c.Server.URL, errCut.Error())
-		line.mend()
-		again, err := own.Use(t.Context(), 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := again.Run(t.Context(), kube.PodSpec{Node: again.Nodes[0]}); err != nil {
-			t.Fatal(err)
-		}
-		if err := own.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
-	})
-
 	t.Run("refusals", func(t *testing.T) { c.refusals(t, config) })
 
 	// Of what was there when the connection was cut, nobody is left who would remove it but the cluster.
-	c.empty(t, "team", 90*time.Second)
+	c.empty(t, "cut", 90*time.Second)
 }
 
 // wire is a connection that can be cut.
@@ -356,8 +380,11 @@ func (c theirs) refusals(t *testing.T, config string) {
 				t.Fatal(err)
 			}
 		}, want: "kubeconfig: "},
-		{name: "expired credentials", change: func(t *testing.T, o *kube.OwnOptions) { o.Config = c.writeConfig(t, "team", "old") },
+		{name: "expired credentials", change: func(t *testing.T, o *kube.OwnOptions) { o.Config = c.writeConfig(t, "team", object{"token": "old"}) },
 			want: "the cluster of the context theirs refuses the credentials of the user me: they may have expired; log in again"},
+		{name: "no credentials", change: func(t *testing.T, o *kube.OwnOptions) {
+			o.Config = c.writeConfig(t, "team", byProgram("exit 3"))
+		}, want: "the cluster of the context theirs: there are no credentials for the user me: getting credentials: exec: executable sh failed with exit code 3"},
 		{name: "no such namespace", change: func(t *testing.T, o *kube.OwnOptions) {
 			o.Config = c.Server.Config(kube.Admin)
 			o.Namespace = "nowhere"
@@ -430,6 +457,18 @@ func (c theirs) refusals(t *testing.T, config string) {
 		if !errors.Is(err, platform.ErrUnsupported) {
 			t.Errorf("%v is not that something is missing", err)
 		}
+	})
+	t.Run("no right to services", func(t *testing.T) {
+		used, err := c.own(t, without(t, "services"), nil).Use(t.Context(), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pods, err := used.Run(t.Context(), kube.PodSpec{Node: used.Nodes[0]})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = used.Expose(t.Context(), 0, pods[0], kube.Ports{First: 20001, Last: 20001}, false)
+		refused(t, err, "measuring in the namespace team: not supported here (needs the right to create services)")
 	})
 	t.Run("full", func(t *testing.T) { // the scheduler's word, without the right to look at nodes
 		cordoned(t, true)

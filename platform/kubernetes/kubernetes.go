@@ -18,7 +18,7 @@ type Options struct {
 	kube.Options
 	// Lab provides the hosts that private clusters are started on; if it is nil, there are none.
 	Lab platform.Platform
-	// Own is a cluster of the user's, which is used if there is no Lab.
+	// Own is a cluster of the user's, which is used if there is no Lab. Close leaves it to whoever has opened it.
 	Own *kube.Own
 }
 
@@ -142,16 +142,13 @@ func (s *set) close(ctx context.Context) error {
 	return errors.Join(s.all.Stop(ctx), s.under.Close(ctx))
 }
 
-// Close ends all clusters.
+// Close ends all private clusters.
 func (k *Kubernetes) Close(ctx context.Context) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	var errs []error
 	for _, s := range slices.Clone(k.kept) {
 		errs = append(errs, k.drop(ctx, s))
-	}
-	if k.o.Own != nil {
-		errs = append(errs, k.o.Own.Close(ctx))
 	}
 	return errors.Join(errs...)
 }
