@@ -91,7 +91,7 @@ func (k *keeper) path(name ...string) string {
 
 // found finds the keeper's pod, whose name the cluster has made up.
 func (k *keeper) found(ctx context.Context) (bool, error) {
-	all, err := k.own.pods(ctx, Label, k.name)
+	all, err := k.own.pods(ctx, KeeperLabel, k.name)
 	if err != nil || len(all) == 0 {
 		return false, err
 	}
@@ -133,13 +133,13 @@ func (k *keeper) end(ctx context.Context) error {
 	return nil
 }
 
-// gone reports whether neither the Job nor a pod of the run is left: a pod that was made a moment before the Job was
+// gone reports whether neither the Job nor a pod of it is left: a pod that was made a moment before the Job was
 // removed can outlast it.
 func (k *keeper) gone(ctx context.Context) (bool, error) {
 	if err := k.own.entrance.Ask(ctx, http.MethodGet, k.path(k.name), nil, nil); !Absent(err) {
 		return false, err
 	}
-	left, err := k.own.pods(ctx, RunLabel, k.own.o.Run)
+	left, err := k.own.pods(ctx, KeeperLabel, k.name)
 	return len(left) == 0, err
 }
 

@@ -45,7 +45,8 @@ type Own struct {
 	nodes    []string // their names in the cluster, the servers' first
 	why      []string // why other nodes are not used
 	keeper   *keeper
-	keepers  int
+	old      []*keeper // that may have left something
+	keepers  int       // made so far
 }
 
 // NewOwn returns the cluster. Nothing is asked yet.
@@ -294,15 +295,10 @@ func (o *Own) begin(ctx context.Context) error {
 	if err := o.probe(ctx); err != nil {
 		return err
 	}
-	if k := o.keeper; k != nil {
-		if k.lasts() {
-			return nil
-		}
-		o.keeper = nil
-		if err := k.end(ctx); err != nil && k.lost() == nil {
-			return err
-		}
+	if o.keeper != nil && o.keeper.lasts() {
+		return nil
 	}
+	_ = o.sweep(ctx) // what it leaves, Close tries again, and the cluster removes
 	o.keepers++
 	k, err := o.keep(ctx, o.keepers)
 	if err != nil {
@@ -368,27 +364,41 @@ func (o *Own) fault() error {
 // Kept reports whether the cluster will remove what is made there now without being asked again.
 func (o *Own) Kept() bool { return o.fault() != nil }
 
+// sweep ends all keepers, and keeps those in mind that it could not end. Those that are lost the cluster removes by
+// itself.
+func (o *Own) sweep(ctx context.Context) error {
+	if o.keeper != nil {
+		o.old = append(o.old, o.keeper)
+		o.keeper = nil
+	}
+	var errs []error
+	o.old = slices.DeleteFunc(o.old, func(k *keeper) bool {
+		err := k.end(ctx)
+		errs = append(errs, err)
+		return err == nil
+	})
+	return errors.Join(errs...)
+}
+
 // Close removes everything.
 func (o *Own) Close(ctx context.Context) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.keeper == nil {
+	if o.entrance == nil {
 		return nil
 	}
-	err := o.keeper.end(ctx)
-	if err != nil {
-		err = fmt.Errorf("%w; the cluster removes what is left within %v", err, keeperTTL+bootstrap.Silence)
+	defer o.entrance.Idle()
+	if err := o.sweep(ctx); err != nil {
+		return fmt.Errorf("%w; the cluster removes what is left within %v", err, keeperTTL+bootstrap.Silence)
 	}
-	o.keeper = nil
-	o.entrance.Idle()
-	return err
+	return nil
 }
 
 // look returns what the pods of a keeper have in common: they meet the level "restricted" of pod security, unless they
 // have the network of their node.
 func (o *Own) look(k *keeper) look {
 	name, value, _ := strings.Cut(agent.Quiet, "=")
-	metadata := fields{"labels": fields{RunLabel: o.o.Run}}
+	metadata := fields{"labels": fields{KeeperLabel: k.name}}
 	if k.uid != "" {
 		metadata["ownerReferences"] = []fields{{"apiVersion": "batch/v1", "kind": "Job", "name": k.name, "uid": k.uid}}
 	}
@@ -418,8 +428,8 @@ func (o *Own) look(k *keeper) look {
 	}
 }
 
-// RunLabel is on everything that is made on a cluster of the user's; its value is the id of the run.
-const RunLabel = "nettoll.run"
+// KeeperLabel is on everything that is made on a cluster of the user's; its value is the name of the Job that owns it.
+const KeeperLabel = "nettoll.job"
 
 // nobody is the user, and the group, that containers run as.
 const nobody = 65534

@@ -165,7 +165,7 @@ func (c theirs) left(t *testing.T, namespace string) (names []string) {
 		var all struct {
 			Items []struct{ Metadata struct{ Name string } }
 		}
-		if err := c.Server.Ask(t.Context(), http.MethodGet, fmt.Sprintf(path, namespace)+"?labelSelector="+kube.RunLabel, nil, &all); err != nil {
+		if err := c.Server.Ask(t.Context(), http.MethodGet, fmt.Sprintf(path, namespace)+"?labelSelector="+kube.KeeperLabel, nil, &all); err != nil {
 			t.Fatal(err)
 		}
 		for _, o := range all.Items {
@@ -306,7 +306,7 @@ func TestOwn(t *testing.T) {
 
 	t.Run("refusals", func(t *testing.T) { c.refusals(t, config) })
 
-	// Of what was there when the connection was cut, nobody is left who would remove it but the cluster.
+	// What was there when the connection was cut, too, is gone.
 	c.empty(t, "cut", 90*time.Second)
 }
 

@@ -179,7 +179,7 @@ func (a admin) left(t *testing.T, namespace string) (names []string) {
 		var all struct {
 			Items []struct{ Metadata struct{ Name string } }
 		}
-		a.ask(t, http.MethodGet, fmt.Sprintf(path, namespace)+"?labelSelector="+kube.RunLabel, nil, &all)
+		a.ask(t, http.MethodGet, fmt.Sprintf(path, namespace)+"?labelSelector="+kube.KeeperLabel, nil, &all)
 		for _, o := range all.Items {
 			names = append(names, o.Metadata.Name)
 		}
