@@ -470,6 +470,6 @@ func (n ownNode) Start(_ context.Context, c platform.Command) (platform.Process,
 }
 
 // Containers implements platform.Host.
-func (n ownNode) Containers(context.Context, int) ([]platform.Endpoint, error) {
-	return (*Node)(nil).Containers(context.Background(), 0)
+func (ownNode) Containers(context.Context, int) ([]platform.Endpoint, error) {
+	return nil, alwaysConnected()
 }

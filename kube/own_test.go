@@ -265,8 +265,21 @@ func TestOwn(t *testing.T) {
 		if got, want := pods[0].HostAddr(false), c.Nodes[1].Uplink().Addr4.Addr(); got != want {
 			t.Errorf("the first pod is on %v, want %v", got, want)
 		}
+		// Ports of nodes that services cannot have, and that somebody has.
+		var taken *kube.PortsTaken
+		err = used.Expose(t.Context(), 1, pods[0], kube.Ports{First: 40001, Last: 40001}, true)
+		if !errors.As(err, &taken) || taken.First != 20000 || taken.Last != 32767 {
+			t.Errorf("ports out of range: %v, %+v", err, taken)
+		}
+		for i, free := range []bool{true, false} {
+			taken = nil
+			err := used.Expose(t.Context(), 2+i, pods[0], kube.Ports{First: 30100, Last: 30101}, true)
+			if free && err != nil || !free && (!errors.As(err, &taken) || taken.Last != 0) {
+				t.Errorf("free %v: %v", free, err)
+			}
+		}
 		// Everything belongs to the keeper from the beginning.
-		if left := c.left(t, "team"); len(left) != 5 { // a job with its pod, two pods, a service
+		if left := c.left(t, "team"); len(left) != 6 { // a job with its pod, two pods, two services
 			t.Errorf("there are %v", left)
 		}
 		if err := own.Close(t.Context()); err != nil {

@@ -1,5 +1,5 @@
-// Package kube runs Kubernetes on hosts of the lab: its API server alone, and whole clusters, whose nodes are
-// hosts and whose pods have agents in them.
+// Package kube runs Kubernetes on hosts of the lab: its API server alone, and whole clusters, whose nodes are hosts. It
+// makes pods with agents in them, and services, in such clusters and in clusters of the user's.
 package kube
 
 import (
