@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -104,10 +105,21 @@ type Options struct {
 	Image filesystem
 }
 
-// Cluster is a private cluster: its nodes are hosts of the lab, and its first node has the control plane, too.
+// Cluster is a cluster on whose nodes pods are made: a private one, whose nodes are hosts of the lab, of which the first
+// has the control plane, too; or nodes of the user's.
 type Cluster struct {
-	Server *Server
+	Server *Server // of a private cluster
 	Nodes  []*Node
+
+	api       *API
+	own       *Own // the cluster of the user's; nil: it is private
+	namespace string
+	prefix    string // of the names of objects
+	look      look
+	pause     time.Duration // between questions to the API server
+
+	pods     []*Pod
+	services []*service
 
 	o        Options
 	number   int32 // among the clusters of this process
@@ -116,10 +128,10 @@ type Cluster struct {
 	client   clientCertificate
 	daemons  []*daemon.Daemon // of the control plane
 	stack    undo.Stack
-
-	pods     []*Pod
-	services []string // paths in the API
 }
+
+// privatePause is the pause of private clusters, which have nobody else to serve.
+const privatePause = 50 * time.Millisecond
 
 // Users besides Admin.
 const (
@@ -138,7 +150,7 @@ func Start(ctx context.Context, hosts []platform.Host, o Options) (*Cluster, err
 	if err := Available(o.Paths); err != nil {
 		return nil, err
 	}
-	c := &Cluster{o: o, number: begun.Add(1)}
+	c := &Cluster{o: o, number: begun.Add(1), namespace: "default", look: privateLook(), pause: privatePause}
 	for i, h := range hosts {
 		c.Nodes = append(c.Nodes, &Node{Host: h, Index: i, cluster: c})
 	}
@@ -236,6 +248,7 @@ func (c *Cluster) controlPlane(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
+	c.api = c.Server.API
 	managing, within := errgroup.WithContext(ctx)
 	daemons := make([]*daemon.Daemon, 2)
 	for i, s := range []struct{ program, user, port string }{{controllers, controllersUser, "10257"}, {scheduler, schedulerUser, "10259"}} {
@@ -272,8 +285,12 @@ func (c *Cluster) Daemons() []*daemon.Daemon {
 	return all
 }
 
-// Fault returns an error if one of the cluster's programs has ended.
+// Fault returns an error if one of the cluster's programs has ended, or what holds nettoll's objects on a cluster of the
+// user's.
 func (c *Cluster) Fault() error {
+	if c.own != nil {
+		return c.own.fault()
+	}
 	for _, d := range c.Daemons() {
 		if err := d.Fault(); err != nil {
 			return err

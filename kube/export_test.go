@@ -1,4 +1,23 @@
 package kube
 
+import (
+	"testing"
+	"time"
+)
+
 // PauseProgram is pauseProgram.
 var PauseProgram = pauseProgram
+
+// ReceivedWithin is received, with another time to wait, in seconds.
+func ReceivedWithin(mark string, seconds int) string { return receivedWithin(mark, seconds) }
+
+// Ended waits until the container's agent has ended, and returns why.
+func (c *Container) Ended(t *testing.T) error {
+	t.Helper()
+	select {
+	case <-c.first.Done():
+	case <-time.After(30 * time.Second):
+		t.Fatal("the agent goes on")
+	}
+	return c.first.Err()
+}

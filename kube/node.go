@@ -25,10 +25,11 @@ import (
 	"nettoll/platform"
 )
 
-// Node is a host of the lab that is a node of a cluster.
+// Node is a node of a cluster: a host of the lab, or one of the user's.
 type Node struct {
 	platform.Host
 	Index int
+	As    string // its name in a cluster of the user's
 
 	cluster    *Cluster
 	dir        string // its files

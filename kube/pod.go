@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/netip"
-	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,9 +17,11 @@ import (
 
 	"nettoll/agent"
 	"nettoll/docker/rootfs"
+	"nettoll/internal/bootstrap"
 	"nettoll/internal/cgroup"
 	"nettoll/internal/emulated"
 	"nettoll/internal/nl"
+	"nettoll/internal/remote"
 	"nettoll/platform"
 	"nettoll/sampler"
 )
@@ -41,10 +43,14 @@ type Pod struct {
 	Name       string
 	Containers []*Container
 
-	node *Node
-	uid  string
-	host bool
-	ips  []netip.Addr
+	node    *Node
+	uid     string
+	host    bool
+	ips     []netip.Addr
+	hostIPs []netip.Addr // of its node
+	mark    string       // see bootstrap.Script
+	waits   string       // why it does not run yet, as far as that is known
+	placing time.Time    // when the scheduler first found no node for it
 }
 
 // Container is a container of a pod.
@@ -52,18 +58,25 @@ type Container struct {
 	name  string
 	pod   *Pod
 	id    string
-	pid   int
+	pid   int // of its first process, in a private cluster
 	first *agent.Client
+	on    *remote.Host // starts further processes, through the first
+	stop  func()       // the heartbeats
 }
 
-// namespace is that of the pods of a private cluster.
-const namespace = "/api/v1/namespaces/default/"
+// in returns the path in the API of a kind of objects of the cluster's namespace, or of one of them.
+func (c *Cluster) in(kind string, name ...string) string {
+	return "/api/v1/namespaces/" + c.namespace + "/" + strings.Join(append([]string{kind}, name...), "/")
+}
 
 // Label is on everything that is made in a cluster; its value is the name of the pod.
 const Label = "nettoll.pod"
 
 // podTime bounds the start and the end of a pod.
 const podTime = 60 * time.Second
+
+// placeTime is how long the scheduler may find no node for a pod: what ended just now may still count.
+const placeTime = 10 * time.Second
 
 // atOnce is how many pods are started at a time.
 const atOnce = 8
@@ -77,7 +90,7 @@ func (c *Cluster) Run(ctx context.Context, specs ...PodSpec) ([]*Pod, error) {
 			s.Node.next++
 			p.Containers = append(p.Containers, &Container{name: fmt.Sprintf("%sc%d", s.Node.Name(), s.Node.next), pod: p})
 		}
-		p.Name = p.Containers[0].name
+		p.Name, p.mark = c.prefix+p.Containers[0].name, bootstrap.Mark()
 		all[i] = p
 		c.pods = append(c.pods, p)
 	}
@@ -94,18 +107,24 @@ func (c *Cluster) Run(ctx context.Context, specs ...PodSpec) ([]*Pod, error) {
 	return all, starting.Wait()
 }
 
+// look is what the pods of a cluster have in common.
+type look struct {
+	metadata  fields
+	spec      fields
+	container fields
+	// command returns what a container runs, given the pod's mark.
+	command func(mark string) []string
+	// on returns what puts a pod onto a node.
+	on func(*Node) fields
+}
+
 // object returns the pod as the API has it.
 func (p *Pod) object(s PodSpec) fields {
+	l := p.node.cluster.look
 	var containers []fields
 	for i, c := range p.Containers {
-		is := fields{
-			"name": c.name, "image": AgentImage, "imagePullPolicy": "Never", "command": []string{rootfs.AgentPath, "agent"},
-			"stdin": true, "stdinOnce": true, "env": []fields{{"name": quietName, "value": quietValue}},
-			// Conditions (MTU, offloads) are set from inside.
-			"securityContext": fields{"capabilities": fields{"add": []string{"NET_ADMIN"}}},
-			// Programs have their files there.
-			"volumeMounts": []fields{{"name": "memory", "mountPath": "/dev/shm"}},
-		}
+		is := fields{"name": c.name, "command": l.command(p.mark), "stdin": true, "stdinOnce": true}
+		maps.Copy(is, l.container)
 		if i == 0 && s.HostPorts.First != 0 {
 			var ports []fields
 			for port := s.HostPorts.First; port <= s.HostPorts.Last; port++ {
@@ -117,25 +136,58 @@ func (p *Pod) object(s PodSpec) fields {
 		}
 		containers = append(containers, is)
 	}
-	return fields{
-		"apiVersion": "v1", "kind": "Pod", "metadata": fields{"name": p.Name, "labels": fields{Label: p.Name}},
-		"spec": fields{
-			"nodeName": p.node.Name(), "hostNetwork": s.HostNetwork, "restartPolicy": "Never", "terminationGracePeriodSeconds": 1,
-			"automountServiceAccountToken": false, "enableServiceLinks": false, "dnsPolicy": "Default",
-			"containers": containers,
-			"volumes":    []fields{{"name": "memory", "emptyDir": fields{"medium": "Memory"}}},
+	labels := fields{Label: p.Name}
+	metadata := fields{"name": p.Name, "labels": labels}
+	for key, value := range l.metadata {
+		if key == "labels" {
+			maps.Copy(labels, value.(fields))
+		} else {
+			metadata[key] = value
+		}
+	}
+	spec := fields{
+		"hostNetwork": s.HostNetwork, "restartPolicy": "Never", "terminationGracePeriodSeconds": 1,
+		"automountServiceAccountToken": false, "enableServiceLinks": false, "dnsPolicy": "Default", "containers": containers,
+	}
+	maps.Copy(spec, l.spec)
+	maps.Copy(spec, l.on(p.node))
+	return fields{"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+}
+
+// privateLook is that of pods of a private cluster, which have the agent in their image.
+func privateLook() look {
+	name, value, _ := strings.Cut(agent.Quiet, "=")
+	return look{
+		container: fields{
+			"image": AgentImage, "imagePullPolicy": "Never", "env": []fields{{"name": name, "value": value}},
+			// Conditions (MTU, offloads) are set from inside.
+			"securityContext": fields{"capabilities": fields{"add": []string{"NET_ADMIN"}}},
+			// Programs have their files there.
+			"volumeMounts": []fields{{"name": "memory", "mountPath": "/dev/shm"}},
 		},
+		spec:    fields{"volumes": []fields{{"name": "memory", "emptyDir": fields{"medium": "Memory"}}}},
+		command: func(string) []string { return []string{rootfs.AgentPath, "agent"} },
+		on:      func(n *Node) fields { return fields{"nodeName": n.Name()} },
 	}
 }
 
-var quietName, quietValue, _ = strings.Cut(agent.Quiet, "=")
-
 // start makes a pod, waits until it runs, and attaches to its containers.
 func (c *Cluster) start(ctx context.Context, p *Pod, s PodSpec) error {
-	if err := c.Server.Ask(ctx, http.MethodPost, namespace+"pods", p.object(s), nil); err != nil {
-		return err
+	if err := c.api.Ask(ctx, http.MethodPost, c.in("pods"), p.object(s), nil); err != nil {
+		return c.refused("pods", err)
 	}
-	if err := c.until(ctx, "it does not run", func(ctx context.Context) (bool, error) { return c.runs(ctx, p) }); err != nil {
+	return c.await(ctx, p)
+}
+
+// await waits until a pod runs, and attaches to its containers.
+func (c *Cluster) await(ctx context.Context, p *Pod) error {
+	why := func() string {
+		if p.waits != "" {
+			return "it does not run: " + p.waits
+		}
+		return "it does not run"
+	}
+	if err := c.until(ctx, why, func(ctx context.Context) (bool, error) { return c.runs(ctx, p) }); err != nil {
 		return err
 	}
 	for _, container := range p.Containers {
@@ -146,22 +198,27 @@ func (c *Cluster) start(ctx context.Context, p *Pod, s PodSpec) error {
 	return nil
 }
 
-// until asks until something is so.
-func (c *Cluster) until(ctx context.Context, otherwise string, so func(context.Context) (bool, error)) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, emulated.Patience(podTime), fmt.Errorf("%s within %v", otherwise, podTime))
+// until asks until something is so. otherwise says what is not, for the error when it takes too long.
+func (c *Cluster) until(ctx context.Context, otherwise func() string, so func(context.Context) (bool, error)) error {
+	asking, cancel := context.WithTimeout(ctx, emulated.Patience(podTime))
 	defer cancel()
 	for {
-		done, err := so(ctx)
-		if done || err != nil && ctx.Err() == nil {
+		done, err := so(asking)
+		if done || err != nil && asking.Err() == nil {
 			return err
 		}
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-time.After(50 * time.Millisecond):
+		case <-asking.Done():
+			return fmt.Errorf("%s, for %v", otherwise(), podTime)
+		case <-time.After(c.pause):
 		}
 	}
 }
+
+// always returns a function that returns a text.
+func always(text string) func() string { return func() string { return text } }
 
 // containerState is what the API says of a container.
 type containerState struct {
@@ -177,48 +234,92 @@ type containerState struct {
 	}
 }
 
+// podState is what the API says of a pod.
+type podState struct {
+	Metadata struct{ Name, UID string }
+	Spec     struct{ NodeName string }
+	Status   struct {
+		Phase, Reason, Message string
+		PodIPs, HostIPs        []struct{ IP netip.Addr }
+		Conditions             []struct{ Type, Status, Reason, Message string }
+		ContainerStatuses      []containerState
+	}
+}
+
 // runs reports whether all containers of a pod run, and reads what only then is known.
 func (c *Cluster) runs(ctx context.Context, p *Pod) (bool, error) {
-	var is struct {
-		Metadata struct{ UID string }
-		Status   struct {
-			Phase, Reason, Message string
-			PodIPs                 []struct{ IP netip.Addr }
-			ContainerStatuses      []containerState
-		}
-	}
-	if err := c.Server.Ask(ctx, http.MethodGet, namespace+"pods/"+p.Name, nil, &is); err != nil {
+	var is podState
+	if err := c.api.Ask(ctx, http.MethodGet, c.in("pods", p.Name), nil, &is); err != nil {
 		return false, err
 	}
-	if is.Status.Phase == "Failed" || is.Status.Phase == "Succeeded" {
-		return false, fmt.Errorf("it ended at once: %s %s", is.Status.Reason, is.Status.Message)
+	p.waits = ""
+	for _, condition := range is.Status.Conditions {
+		if condition.Type == "PodScheduled" && condition.Status == "False" {
+			p.waits = "no node takes it: " + condition.Message
+			if p.placing.IsZero() {
+				p.placing = time.Now()
+			} else if time.Since(p.placing) > placeTime {
+				return false, errors.New(p.waits)
+			}
+		}
 	}
 	running := 0
 	for _, s := range is.Status.ContainerStatuses {
 		i := slices.IndexFunc(p.Containers, func(c *Container) bool { return c.name == s.Name })
+		if i < 0 { // somebody else's, such as that of a service mesh
+			continue
+		}
 		switch {
 		case s.State.Terminated != nil:
-			return false, fmt.Errorf("%s ended at once: %s %s", s.Name, s.State.Terminated.Reason, s.State.Terminated.Message)
-		case s.State.Waiting != nil && strings.HasPrefix(s.State.Waiting.Reason, "ErrImage"):
-			return false, fmt.Errorf("%s: %s: %s", s.Name, s.State.Waiting.Reason, s.State.Waiting.Message)
-		case s.State.Running != nil && i >= 0:
+			return false, c.ended(s.Name, s.State.Terminated.Reason, s.State.Terminated.Message)
+		case s.State.Waiting != nil && final(s.State.Waiting.Reason):
+			return false, c.ended(s.Name, s.State.Waiting.Reason, s.State.Waiting.Message)
+		case s.State.Waiting != nil:
+			p.waits = strings.TrimSpace(s.State.Waiting.Reason + " " + s.State.Waiting.Message)
+		case s.State.Running != nil:
 			_, p.Containers[i].id, _ = strings.Cut(s.ContainerID, "://")
 			running++
 		}
 	}
+	if is.Status.Phase == "Failed" || is.Status.Phase == "Succeeded" {
+		return false, fmt.Errorf("it ended at once: %s %s", is.Status.Reason, is.Status.Message)
+	}
 	if running < len(p.Containers) {
 		return false, nil
 	}
-	p.uid, p.ips = is.Metadata.UID, nil
+	p.uid, p.ips, p.hostIPs = is.Metadata.UID, nil, nil
 	for _, a := range is.Status.PodIPs {
 		p.ips = append(p.ips, a.IP)
+	}
+	for _, a := range is.Status.HostIPs {
+		p.hostIPs = append(p.hostIPs, a.IP)
 	}
 	return true, nil
 }
 
+// final reports whether a container that waits for this reason does so for ever.
+func final(reason string) bool {
+	return strings.HasPrefix(reason, "ErrImage") || slices.Contains([]string{
+		"ImagePullBackOff", "InvalidImageName", "CreateContainerConfigError", "CreateContainerError", "RunContainerError",
+	}, reason)
+}
+
+// ended returns the error of a container that does not run.
+func (c *Cluster) ended(name, reason, message string) error {
+	if c.own != nil {
+		return c.own.ended(reason, message)
+	}
+	return fmt.Errorf("%s does not run: %s %s", name, reason, message)
+}
+
 // Addr returns the pod's address; the zero value if it has none of that IP version.
-func (p *Pod) Addr(six bool) netip.Addr {
-	for _, a := range p.ips {
+func (p *Pod) Addr(six bool) netip.Addr { return of(p.ips, six) }
+
+// HostAddr returns the address of the pod's node, likewise.
+func (p *Pod) HostAddr(six bool) netip.Addr { return of(p.hostIPs, six) }
+
+func of(all []netip.Addr, six bool) netip.Addr {
+	for _, a := range all {
 		if a.Is6() == six {
 			return a
 		}
@@ -226,62 +327,43 @@ func (p *Pod) Addr(six bool) netip.Addr {
 	return netip.Addr{}
 }
 
-// begin finds the container's first process, and attaches to it.
-func (c *Container) begin(ctx context.Context) error {
+// begin attaches to the container's first process, which is an agent or becomes one.
+func (c *Container) begin(ctx context.Context) (err error) {
+	of := c.pod.node.cluster
+	if of.own == nil {
+		if err := c.find(); err != nil {
+			return err
+		}
+	}
+	s, err := of.api.attach(ctx, of.in("pods", c.pod.Name), c.name)
+	if err != nil {
+		return of.refused("pods/attach", err)
+	}
+	if of.own == nil {
+		s.pid, s.kill = c.pid, c.end
+		c.first, c.stop = agent.Dial(s), func() {}
+	} else if c.first, c.stop, err = of.own.inject(ctx, s, c.pod.mark); err != nil {
+		return err
+	}
+	c.on = remote.NewHost(c.name, c.Facts().About, c.first)
+	return nil
+}
+
+// find finds the container's first process, by the control group that kubelet names after the pod.
+func (c *Container) find() error {
 	group := filepath.Join(c.pod.node.group(), "kubepods", "besteffort", "pod"+c.pod.uid, c.id)
 	for _, root := range cgroup.Roots() {
 		if all := cgroup.Processes(filepath.Join(root, group)); len(all) > 0 {
 			c.pid = slices.Min(all)
-			break
+			return nil
 		}
 	}
-	if c.pid == 0 {
-		return fmt.Errorf("the control group %s has no process", group)
-	}
-	s, err := c.open(ctx, "attach", url.Values{}, platform.Command{})
-	if err != nil {
-		return err
-	}
-	s.pid = c.pid
-	c.first = agent.Dial(s)
-	return nil
+	return fmt.Errorf("the control group %s has no process", group)
 }
 
-// open opens the streams of a process of the container.
-func (c *Container) open(ctx context.Context, how string, query url.Values, cmd platform.Command) (*stream, error) {
-	for _, name := range []string{"stdin", "stdout", "stderr"} {
-		query.Set(name, "true")
-	}
-	query.Set("container", c.name)
-	ws, err := c.pod.node.cluster.Server.open(ctx, namespace+"pods/"+c.pod.Name+"/"+how, query)
-	if err != nil {
-		return nil, err
-	}
-	s, err := newStream(ws, cmd.Stdin, cmd.Stdout, cmd.Stderr, c.end)
-	if err != nil {
-		ws.Close()
-	}
-	return s, err
-}
-
-// Start implements platform.Endpoint, as kubectl exec does. The API gives a process the environment of its
-// container, and its working directory.
+// Start implements platform.Endpoint.
 func (c *Container) Start(ctx context.Context, cmd platform.Command) (platform.Process, error) {
-	path := cmd.Path
-	if path == platform.Self {
-		path = rootfs.AgentPath
-	}
-	fail := func(err error) (platform.Process, error) {
-		return nil, fmt.Errorf("%s: start %s: %w", c.name, cmd.Path, err)
-	}
-	if cmd.Dir != "" || slices.ContainsFunc(cmd.Env, func(kv string) bool { return kv != agent.Quiet }) {
-		return fail(errors.New("a process in a pod can have no directory and no environment of its own"))
-	}
-	s, err := c.open(ctx, "exec", url.Values{"command": append([]string{path}, cmd.Args...)}, cmd)
-	if err != nil {
-		return fail(err)
-	}
-	return s, nil
+	return c.on.Start(ctx, cmd)
 }
 
 // end kills the container: with the first process of its PID namespace, all others end.
@@ -290,6 +372,14 @@ func (c *Container) end() error {
 		return err
 	}
 	return nil
+}
+
+// close ends the container's agent, and with it the container.
+func (c *Container) close() {
+	if c.first != nil {
+		c.stop()
+		_ = c.first.Close() // the pod may be gone already
+	}
 }
 
 // Name implements platform.Endpoint.
@@ -303,13 +393,29 @@ func (c *Container) Pod() *Pod { return c.pod }
 
 // Facts implements platform.Endpoint. Processes of a container end with it.
 func (c *Container) Facts() platform.Facts {
-	return platform.Facts{
-		NetNS: fmt.Sprintf("/proc/%d/ns/net", c.pid), About: "a private Kubernetes cluster, CNI bridge, kube-proxy iptables",
+	f := platform.Facts{
 		CPUTime: func(ctx context.Context) (used time.Duration, err error) {
 			err = c.call(ctx, sampler.MethodCgroup, &used)
 			return used, err
 		},
 	}
+	if own := c.pod.node.cluster.own; own != nil {
+		f.About, f.Around.Open = own.About(), c.pod.host
+	} else {
+		f.NetNS, f.About = fmt.Sprintf("/proc/%d/ns/net", c.pid), "a private Kubernetes cluster, CNI bridge, kube-proxy iptables"
+	}
+	return f
+}
+
+// DeviceTo returns the device by which the container sends packets to the first of the addresses that is valid.
+func (c *Container) DeviceTo(ctx context.Context, any ...netip.Addr) (string, error) {
+	for _, at := range any {
+		if at.IsValid() {
+			way, err := c.on.Way(ctx, at)
+			return way.Device, err
+		}
+	}
+	return "", errors.New("no address is known of the other node")
 }
 
 // Interfaces lists the container's network devices.
@@ -339,20 +445,16 @@ func (p *Pod) Fault() error {
 
 // Remove removes all pods and services that were made, and returns when they are gone.
 func (c *Cluster) Remove(ctx context.Context) error {
-	pods, services := c.pods, c.services
-	c.pods, c.services = nil, nil
+	pods := c.pods
+	c.pods = nil
 	var removing errgroup.Group
-	for _, path := range services {
-		removing.Go(func() error { return c.remove(ctx, path) })
-	}
+	removing.Go(func() error { return c.Withdraw(ctx) })
 	for _, p := range pods {
 		removing.Go(func() error {
 			for _, container := range p.Containers {
-				if container.first != nil {
-					_ = container.first.Close() // the pod may be gone already
-				}
+				container.close()
 			}
-			return c.remove(ctx, namespace+"pods/"+p.Name)
+			return c.remove(ctx, c.in("pods", p.Name))
 		})
 	}
 	err := removing.Wait()
@@ -364,13 +466,13 @@ func (c *Cluster) Remove(ctx context.Context) error {
 
 // remove removes an object, and returns when it is gone.
 func (c *Cluster) remove(ctx context.Context, path string) error {
-	err := c.Server.Ask(ctx, http.MethodDelete, path, nil, nil)
+	err := c.api.Ask(ctx, http.MethodDelete, path, nil, nil)
 	if Absent(err) {
 		return nil
 	}
 	if err == nil {
-		err = c.until(ctx, "it is still there", func(ctx context.Context) (bool, error) {
-			err := c.Server.Ask(ctx, http.MethodGet, path, nil, nil)
+		err = c.until(ctx, always("it is still there"), func(ctx context.Context) (bool, error) {
+			err := c.api.Ask(ctx, http.MethodGet, path, nil, nil)
 			if Absent(err) {
 				return true, nil
 			}

@@ -21,9 +21,14 @@ type Hosts interface {
 	Cluster() *Cluster
 }
 
-// Containers implements platform.Host. The containers of a cluster always have its network.
+// Containers implements platform.Host.
 func (n *Node) Containers(context.Context, int) ([]platform.Endpoint, error) {
-	return nil, &platform.Unsupported{
+	return nil, alwaysConnected()
+}
+
+// alwaysConnected is the error of a request for containers without a network: those of a cluster always have one.
+func alwaysConnected() error {
+	return &platform.Unsupported{
 		Feature: "this network in Kubernetes", Option: "containers that have no network",
 		Remedy: "measure it in the lab", Err: errors.New("pods always have the cluster's network"),
 	}

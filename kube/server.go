@@ -1,5 +1,5 @@
-// Package kube runs Kubernetes on hosts of the lab: its API server alone, and whole clusters, whose nodes are
-// hosts and whose pods have agents in them.
+// Package kube runs Kubernetes on hosts of the lab: its API server alone, and whole clusters, whose nodes are hosts. It
+// makes pods with agents in them, and services, in such clusters and in clusters of the user's.
 package kube
 
 import (
@@ -61,13 +61,11 @@ type ServerOptions struct {
 // tokens are in files of the lab's own, and it listens on the underlay of the lab alone.
 type Server struct {
 	*daemon.Daemon
-	URL     string
+	*API
 	Trust   string // file with the certificate by which it is known
 	Account string // file with the key that signs tokens of service accounts
 
 	dir    string
-	dial   func(ctx context.Context, network, addr string) (net.Conn, error)
-	client *http.Client
 	tokens map[string]string // by user
 }
 
@@ -75,17 +73,19 @@ type Server struct {
 func StartServer(ctx context.Context, stack *undo.Stack, h platform.Host, o ServerOptions) (*Server, error) {
 	at := h.Uplink().Addr4.Addr()
 	s := &Server{
-		URL: "https://" + net.JoinHostPort(at.String(), strconv.Itoa(apiPort)), dir: o.Dir,
+		dir:   o.Dir,
 		Trust: filepath.Join(o.Dir, "apiserver", "apiserver.crt"), Account: filepath.Join(o.Dir, "accounts.key"),
 	}
 	tokens := filepath.Join(o.Dir, "tokens.csv")
 	if err := errors.Join(s.writeTokens(tokens, o.Users), writeKey(s.Account)); err != nil {
 		return nil, err
 	}
-	transport := daemon.Transport(h.Facts().NetNS)
-	s.dial = transport.DialContext
-	s.client = &http.Client{Transport: transport}
-	transport.ForceAttemptHTTP2 = true
+	requests, streams := daemon.Transport(h.Facts().NetNS), daemon.Transport(h.Facts().NetNS)
+	requests.ForceAttemptHTTP2 = true
+	s.API = &API{
+		URL:      "https://" + net.JoinHostPort(at.String(), strconv.Itoa(apiPort)),
+		requests: &http.Client{Transport: bearer{requests, s.tokens[Admin]}}, streams: &http.Client{Transport: bearer{streams, s.tokens[Admin]}},
+	}
 	var err error
 	s.Daemon, err = daemon.Start(ctx, stack, h, daemon.Spec{
 		Name: Apiserver, Path: o.Path, Patience: Patience, Grace: grace, Complaint: Complaint,
@@ -97,12 +97,12 @@ func StartServer(ctx context.Context, stack *undo.Stack, h platform.Host, o Serv
 			"--service-cluster-ip-range=" + o.Services[0].String() + "," + o.Services[1].String(),
 		}, o.Args...),
 		Ready: func(ctx context.Context) error {
-			if transport.TLSClientConfig == nil {
+			if requests.TLSClientConfig == nil {
 				pool, err := trust(s.Trust)
 				if err != nil {
 					return err
 				}
-				transport.TLSClientConfig = &tls.Config{RootCAs: pool}
+				requests.TLSClientConfig, streams.TLSClientConfig = &tls.Config{RootCAs: pool}, &tls.Config{RootCAs: pool}
 			}
 			// It is ready a moment before the namespace of services is there, and the range of their addresses.
 			for _, path := range []string{"/readyz", "/api/v1/namespaces/default"} {
@@ -144,44 +144,6 @@ var usual = regexp.MustCompile(`Found stale data|Failed to list existing nftable
 
 // Complaint reports whether a line of a program's log tells of something wrong.
 func Complaint(line string) bool { return anError.MatchString(line) && !usual.MatchString(line) }
-
-// Ask sends one request to the API server, as Admin, and reads the answer into answer, unless that is nil.
-func (s *Server) Ask(ctx context.Context, method, path string, body, answer any) error {
-	text, err := json.Marshal(body)
-	if err != nil {
-		return err
-	}
-	header := http.Header{"Authorization": {"Bearer " + s.tokens[Admin]}, "Content-Type": {"application/json"}}
-	if method == http.MethodPatch {
-		header.Set("Content-Type", "application/merge-patch+json")
-	}
-	said, err := daemon.AskBy(ctx, s.client, method, s.URL+path, header, text, http.StatusCreated, http.StatusAccepted)
-	if err == nil && answer != nil {
-		return json.Unmarshal(said, answer)
-	}
-	var status Status
-	if err != nil && json.Unmarshal(said, &status) == nil && status.Message != "" {
-		err = &status // the rest is the object
-	}
-	return err
-}
-
-// Status is the API server's refusal of a request.
-type Status struct {
-	Message string
-	Reason  string // such as NotFound
-}
-
-func (s *Status) Error() string { return s.Message }
-
-// Absent reports whether an error says that there is no such object.
-func Absent(err error) bool {
-	var s *Status
-	return errors.As(err, &s) && s.Reason == "NotFound"
-}
-
-// Idle closes connections that are not in use.
-func (s *Server) Idle() { s.client.CloseIdleConnections() }
 
 // Config returns the file by which a user's programs find the server: a kubeconfig.
 func (s *Server) Config(user string) string {

@@ -2,9 +2,16 @@ package kube
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/netip"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
 
 	"nettoll/internal/plumb"
 )
@@ -20,8 +27,17 @@ func ServiceAddr(i int, six bool) netip.Addr { return plumb.ServiceAddr(firstSer
 // have one number everywhere. The usual range begins at 30000.
 const NodePorts = "20000-32767"
 
-// Expose makes service i, whose ports lead to the same ports of a pod. If onNodes is set, they are ports of the nodes,
-// too.
+// service is a service that was made.
+type service struct {
+	name  string
+	addrs []netip.Addr
+}
+
+// ServiceAt returns the address of service i, which Expose has made; the zero value if it has none of that IP version.
+func (c *Cluster) ServiceAt(i int, six bool) netip.Addr { return of(c.services[i].addrs, six) }
+
+// Expose makes the next service, from 0, whose ports lead to the same ports of a pod. If onNodes is set, they are ports
+// of the nodes, too.
 func (c *Cluster) Expose(ctx context.Context, i int, to *Pod, ports Ports, onNodes bool) error {
 	kind := "ClusterIP"
 	if onNodes {
@@ -37,18 +53,66 @@ func (c *Cluster) Expose(ctx context.Context, i int, to *Pod, ports Ports, onNod
 			all = append(all, p)
 		}
 	}
-	name := fmt.Sprintf("service-%d", i+1)
-	four, six := ServiceAddr(i, false).String(), ServiceAddr(i, true).String()
-	c.services = append(c.services, namespace+"services/"+name)
-	err := c.Server.Ask(ctx, http.MethodPost, namespace+"services", fields{
-		"apiVersion": "v1", "kind": "Service", "metadata": fields{"name": name},
-		"spec": fields{
-			"type": kind, "clusterIP": four, "clusterIPs": []string{four, six}, "ipFamilies": []string{"IPv4", "IPv6"}, "ipFamilyPolicy": "RequireDualStack",
-			"selector": fields{Label: to.Name}, "ports": all,
-		},
-	}, nil)
-	if err != nil {
-		return fmt.Errorf("kubernetes: make %s: %w", name, err)
+	s := &service{name: fmt.Sprintf("%sservice-%d", c.prefix, i+1)}
+	c.services = append(c.services, s)
+	spec := fields{"type": kind, "ipFamilyPolicy": "PreferDualStack", "selector": fields{Label: to.Name}, "ports": all}
+	if c.own == nil {
+		four, six := ServiceAddr(i, false).String(), ServiceAddr(i, true).String()
+		maps.Copy(spec, fields{"clusterIP": four, "clusterIPs": []string{four, six}, "ipFamilies": []string{"IPv4", "IPv6"}, "ipFamilyPolicy": "RequireDualStack"})
 	}
+	metadata := fields{"name": s.name}
+	maps.Copy(metadata, c.look.metadata)
+	var made struct {
+		Spec struct{ ClusterIPs []netip.Addr }
+	}
+	err := c.api.Ask(ctx, http.MethodPost, c.in("services"), fields{"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec}, &made)
+	if err != nil {
+		if taken := portsTaken(err); taken != nil {
+			err = taken
+		} else {
+			err = c.refused("services", err)
+		}
+		return fmt.Errorf("kubernetes: make %s: %w", s.name, err)
+	}
+	s.addrs = made.Spec.ClusterIPs
 	return nil
+}
+
+// PortsTaken is the error of ports of nodes that a service cannot have.
+type PortsTaken struct {
+	First, Last int // the range of those that services can have, if they are not in it
+	text        string
+}
+
+func (p *PortsTaken) Error() string { return p.text }
+
+// validPorts matches what the API server says of ports that are not those of services.
+var validPorts = regexp.MustCompile(`range of valid ports is (\d+)-(\d+)`)
+
+// portsTaken returns what is wrong with the ports of nodes; nil: nothing.
+func portsTaken(err error) *PortsTaken {
+	var s *Status
+	if !errors.As(err, &s) || s.Code != http.StatusUnprocessableEntity || !strings.Contains(s.Message, "nodePort") {
+		return nil
+	}
+	p := &PortsTaken{text: s.Message}
+	if m := validPorts.FindStringSubmatch(s.Message); m != nil {
+		p.First, _ = strconv.Atoi(m[1]) // they are digits
+		p.Last, _ = strconv.Atoi(m[2])
+	}
+	return p
+}
+
+// UsualNodePorts returns the range of the ports of nodes of most clusters.
+func UsualNodePorts() (first, last int) { return 30000, 32767 }
+
+// Withdraw removes the services.
+func (c *Cluster) Withdraw(ctx context.Context) error {
+	services := c.services
+	c.services = nil
+	var removing errgroup.Group
+	for _, s := range services {
+		removing.Go(func() error { return c.remove(ctx, c.in("services", s.name)) })
+	}
+	return removing.Wait()
 }

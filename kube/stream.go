@@ -3,27 +3,27 @@ package kube
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
 	"strings"
-	"sync"
 	"time"
 
-	"golang.org/x/net/websocket"
+	"github.com/coder/websocket"
 
 	"nettoll/internal/nsexec"
 )
 
-// protocol is the API server's way to carry the standard streams of a process over a WebSocket: each message
-// begins with the number of a stream. Version 5 can close a single stream.
-const protocol = "v5.channel.k8s.io"
+// The API server's ways to carry the standard streams of a process over a WebSocket: each message begins with the number
+// of a stream. Version 5, since Kubernetes 1.30, can close a single stream.
+const (
+	protocol    = "v5.channel.k8s.io"
+	oldProtocol = "v4.channel.k8s.io"
+)
 
 // Streams of the protocol.
 const (
@@ -38,38 +38,44 @@ const (
 const largest = 32 << 10
 
 // dialTime bounds the beginning of a stream.
-const dialTime = 10 * time.Second
+const dialTime = 20 * time.Second
 
-// open asks the API server for the streams of a process.
-func (s *Server) open(ctx context.Context, path string, query url.Values) (*websocket.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, dialTime)
+// attach asks the API server for the streams of the first process of a container.
+func (a *API) attach(ctx context.Context, pod, container string) (*stream, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, dialTime, fmt.Errorf("no answer within %v", dialTime))
 	defer cancel()
-	config, err := websocket.NewConfig(s.URL+path+"?"+query.Encode(), s.URL)
-	if err != nil {
-		return nil, err
+	query := url.Values{"container": {container}}
+	for _, name := range []string{"stdin", "stdout", "stderr"} {
+		query.Set(name, "true")
 	}
-	at := config.Location.Host
-	config.Location.Scheme = "wss"
-	config.Protocol = []string{protocol}
-	config.Header = http.Header{"Authorization": {"Bearer " + s.tokens[Admin]}}
-	pool, err := trust(s.Trust)
+	ws, resp, err := websocket.Dial(ctx, a.URL+pod+"/attach?"+query.Encode(), &websocket.DialOptions{
+		HTTPClient: a.streams, Subprotocols: []string{protocol, oldProtocol},
+	})
 	if err != nil {
-		return nil, err
+		return nil, refusedStream(resp, err)
 	}
-	raw, err := s.dial(ctx, "tcp", at)
+	ws.SetReadLimit(-1) // what the process writes at once
+	s, err := newStream(ws)
 	if err != nil {
-		return nil, err
+		_ = ws.CloseNow()
 	}
-	stop := context.AfterFunc(ctx, func() { raw.Close() })
-	defer stop()
-	host, _, _ := net.SplitHostPort(at) // the server's own address
-	conn := tls.Client(raw, &tls.Config{RootCAs: pool, ServerName: host})
-	ws, err := websocket.NewClient(config, conn)
-	if err != nil {
-		raw.Close()
-		return nil, err
+	return s, err
+}
+
+// refusedStream returns the API server's reason, if it gave one.
+func refusedStream(resp *http.Response, err error) error {
+	if resp == nil || resp.Body == nil {
+		return err
 	}
-	return ws, nil
+	said, readErr := io.ReadAll(resp.Body)
+	var status Status
+	if readErr == nil && json.Unmarshal(said, &status) == nil && status.Message != "" {
+		return &status
+	}
+	if text := strings.TrimSpace(string(said)); text != "" {
+		return fmt.Errorf("%s: %s", resp.Status, text)
+	}
+	return err
 }
 
 // stream is a process in a container, with the connection to its standard streams.
@@ -77,41 +83,25 @@ type stream struct {
 	ws     *websocket.Conn
 	stdout *os.File
 	stderr nsexec.Tail
-	pid    int
-	kill   func() error
 	done   chan struct{}
 	err    error
-
-	writing sync.Mutex
+	// kill ends the process. Nil: it ends when its input does.
+	kill func() error
+	pid  int // in this machine's numbering; 0 where it has no meaning
 }
 
-// newStream reads what a process writes. Output goes to out, or, if that is nil, to a pipe of the kernel,
-// which holds it while nobody reads.
-func newStream(ws *websocket.Conn, in io.Reader, out, errs io.Writer, kill func() error) (*stream, error) {
-	s := &stream{ws: ws, kill: kill, done: make(chan struct{})}
+// newStream reads what a process writes. Its output goes to a pipe of the kernel, which holds it while nobody reads.
+func newStream(ws *websocket.Conn) (*stream, error) {
+	s := &stream{ws: ws, done: make(chan struct{})}
 	var pipe *os.File
-	if out == nil {
-		var err error
-		if s.stdout, pipe, err = os.Pipe(); err != nil {
-			return nil, err
-		}
-		out = pipe
-	}
-	if errs == nil {
-		errs = &s.stderr
-	}
-	if in != nil {
-		go func() {
-			_, _ = io.Copy(input{s}, in) // fails when the process ends
-			_ = input{s}.Close()
-		}()
+	var err error
+	if s.stdout, pipe, err = os.Pipe(); err != nil {
+		return nil, err
 	}
 	go func() {
-		err := s.read(out, errs)
-		if pipe != nil {
-			pipe.Close()
-		}
-		ws.Close()
+		err := s.read(pipe, &s.stderr)
+		pipe.Close()
+		_ = ws.CloseNow()
 		if last := s.stderr.String(); err != nil && last != "" {
 			err = fmt.Errorf("%w: %s", err, strings.ReplaceAll(last, "\n", " | "))
 		}
@@ -127,9 +117,13 @@ var errCut = errors.New("the connection to it ended")
 // read passes on what the process writes, until it has ended.
 func (s *stream) read(out, errs io.Writer) error {
 	for {
-		var message []byte
-		if err := websocket.Message.Receive(s.ws, &message); err != nil {
-			return fmt.Errorf("%w: %w", errCut, err)
+		_, message, err := s.ws.Read(context.Background())
+		var closed websocket.CloseError
+		if errors.As(err, &closed) && closed.Reason != "" {
+			return fmt.Errorf("%w: %s", errCut, closed.Reason)
+		}
+		if err != nil {
+			return errCut // the rest is the library's
 		}
 		if len(message) == 0 {
 			continue
@@ -172,22 +166,25 @@ type input struct{ s *stream }
 
 // Write implements io.Writer.
 func (i input) Write(b []byte) (n int, err error) {
-	i.s.writing.Lock()
-	defer i.s.writing.Unlock()
 	for n < len(b) && err == nil {
 		part := b[n:min(n+largest, len(b))]
-		if err = websocket.Message.Send(i.s.ws, append([]byte{streamIn}, part...)); err == nil {
+		if err = i.send(append([]byte{streamIn}, part...)); err == nil {
 			n += len(part)
 		}
 	}
 	return n, err
 }
 
-// Close implements io.Closer.
+func (i input) send(message []byte) error {
+	return i.s.ws.Write(context.Background(), websocket.MessageBinary, message)
+}
+
+// Close implements io.Closer. Where a single stream cannot be closed, all are, which ends the input, too.
 func (i input) Close() error {
-	i.s.writing.Lock()
-	defer i.s.writing.Unlock()
-	return websocket.Message.Send(i.s.ws, []byte{streamClose, streamIn})
+	if i.s.ws.Subprotocol() != protocol {
+		return i.s.ws.CloseNow()
+	}
+	return i.send([]byte{streamClose, streamIn})
 }
 
 // PID implements platform.Process.
@@ -197,12 +194,7 @@ func (s *stream) PID() int { return s.pid }
 func (s *stream) Stdin() io.WriteCloser { return input{s} }
 
 // Stdout implements platform.Process.
-func (s *stream) Stdout() io.Reader {
-	if s.stdout == nil {
-		return nil
-	}
-	return s.stdout
-}
+func (s *stream) Stdout() io.Reader { return s.stdout }
 
 // Stderr implements platform.Process.
 func (s *stream) Stderr() string { return s.stderr.String() }
@@ -216,24 +208,25 @@ func (s *stream) Wait() error {
 // killTime is how long a process may take to end once it is killed.
 const killTime = 10 * time.Second
 
-// Kill implements platform.Process. The API has no way to end one process, so all of the container end.
+// Kill implements platform.Process. The API has no way to end a process.
 func (s *stream) Kill() error {
 	select {
 	case <-s.done:
 		return nil
 	default:
 	}
-	err := s.kill()
-	if s.stdout != nil {
-		defer s.stdout.Close()
+	var err error
+	if s.kill == nil {
+		_ = s.ws.CloseNow() // what the process writes before its end is lost
+	} else {
+		err = s.kill()
 	}
+	defer s.stdout.Close()
 	select {
 	case <-s.done:
 	case <-time.After(killTime):
-		s.ws.Close()
-		if s.stdout != nil {
-			s.stdout.Close() // output that nobody reads would block the end for ever
-		}
+		_ = s.ws.CloseNow()
+		s.stdout.Close() // output that nobody reads would block the end for ever
 		<-s.done
 		err = errors.Join(err, fmt.Errorf("kubernetes: a process did not end within %v of being killed", killTime))
 	}

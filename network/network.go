@@ -4,6 +4,7 @@
 package network
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/netip"
@@ -54,6 +55,7 @@ type Topology struct {
 	Rules      int // see platform.HostRequest.Rules
 	Services   int // further services of Kubernetes, which nobody uses; only networks that have services make them
 	Underlay   platform.Underlay
+	FirstPort  int // of the first server; 0 means 20001
 }
 
 // Pair returns the server of a client: client i talks to server i mod n.
@@ -109,6 +111,8 @@ type Network struct {
 	// Wire returns a filter in the syntax of pcap-filter(7) that every packet of the payload
 	// matches on the underlay between hosts. An empty one claims nothing.
 	Wire func(Family) string
+	// FirstPort is the Topology's, if the network had to choose another one.
+	FirstPort int
 	// Fragments is how many IP fragments that do not belong to the payload the daemons of one host
 	// may send during a trial.
 	Fragments uint64
@@ -162,7 +166,7 @@ const (
 func (t Topology) Ports(server int) (first, last int) {
 	clients := (t.Clients + t.Servers - 1) / t.Servers * max(t.Processes, 1)
 	size := (1 + 2*clients + blockSize - 1) / blockSize * blockSize
-	first = firstPort + size*server
+	first = cmp.Or(t.FirstPort, firstPort) + size*server
 	return first, first + size - 1
 }
 

@@ -228,6 +228,9 @@ func (r *Runner) build(ctx context.Context, v plan.Visit) (n *network.Network, t
 		return nil, topo, err
 	}
 	n, err = recipe.Driver.Connect(ctx, topo, recipe.Platform)
+	if err == nil {
+		topo.FirstPort = n.FirstPort
+	}
 	return n, topo, err
 }
 

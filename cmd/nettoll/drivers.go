@@ -61,7 +61,7 @@ func catalogue(e engines) []platformNetworks {
 			drivers: overssh.All(),
 		},
 		{
-			platform: e.kube, about: "Kubernetes clusters that nettoll starts (--private-cluster)",
+			platform: e.kube, about: "Kubernetes clusters: the user's, or private ones (--private-cluster)",
 			native: "native", usual: []string{"pod", "service"}, visit: 5 * time.Second, container: 500 * time.Millisecond,
 			drivers: kubernetes.All(),
 		},

@@ -29,7 +29,6 @@ import (
 
 // engineFlags selects the Docker engines and the cluster to use, and the contents of their containers.
 type engineFlags struct {
-	cluster bool
 	at      []string
 	private bool
 	image   string
@@ -39,7 +38,6 @@ type engineFlags struct {
 func (f *engineFlags) add(fl *pflag.FlagSet) {
 	fl.StringArrayVar(&f.at, "docker-host", nil, "Docker engine, by URL or context; one for each host (default: that of the docker command)")
 	fl.BoolVar(&f.private, "private-engine", false, "start Docker engines for this run, on hosts of the lab, and end them with it")
-	fl.BoolVar(&f.cluster, "private-cluster", false, "start Kubernetes clusters for this run, on hosts of the lab, and end them with it")
 	fl.StringVar(&f.image, "docker-image", "", "image that the engine has, with nettoll as /nettoll and the tools (default: made from this program)")
 	fl.StringSliceVar(&f.tools, "docker-tools", nil, "programs of this machine to add to the image, besides those that the run needs")
 }
@@ -47,14 +45,6 @@ func (f *engineFlags) add(fl *pflag.FlagSet) {
 // onEngines reports whether engines make the network.
 func onEngines(network string) bool {
 	return strings.HasPrefix(network, "docker:") || strings.HasPrefix(network, "swarm:")
-}
-
-// onCluster reports whether a Kubernetes cluster makes the network.
-func onCluster(network string) bool { return strings.HasPrefix(network, "kubernetes:") }
-
-// ofClusters returns the cells whose networks are made by clusters.
-func ofClusters(cells []record.Cell) []record.Cell {
-	return slices.DeleteFunc(slices.Clone(cells), func(c record.Cell) bool { return !onCluster(c.Network) })
 }
 
 // borrows reports whether cells are measured on the user's engines: then nettoll runs next to them instead of in a
@@ -66,13 +56,7 @@ func (f *engineFlags) borrows(cells []record.Cell) bool {
 // suit finds mistakes in the flags for a run of the cells: flags that would have no effect, and names that cannot
 // be those of engines.
 func (f *engineFlags) suit(cells []record.Cell, given func(string) bool) error {
-	const host, private, cluster = "docker-host", "private-engine", "private-cluster"
-	switch of := ofClusters(cells); {
-	case len(of) > 0 && !f.cluster:
-		return usagef("%s: only clusters that nettoll starts can be measured; add --%s", of[0].Network, cluster)
-	case len(of) == 0 && given(cluster):
-		return usagef("--%s: the run has no network of a cluster; name one, such as kubernetes:pod, or leave it out", cluster)
-	}
+	const host, private = "docker-host", "private-engine"
 	if given(host) && f.private {
 		return usagef("--%s names an engine that runs, --%s starts one; leave one out", host, private)
 	}
@@ -201,14 +185,17 @@ func (e engines) leave(ctx context.Context) error {
 }
 
 // open returns the platforms for a run.
-func (f *engineFlags) open(run record.Run, paths program.Paths, conflists cniFlags) (engines, error) {
-	e := engines{paths: paths, cni: conflists}
-	if of := ofClusters(run.Cells); len(of) > 0 {
+func (f *runFlags) open(run record.Run, paths program.Paths, conflists cniFlags) (engines, error) {
+	e := engines{paths: paths, cni: conflists, ssh: f.on}
+	switch of := ofClusters(run.Cells); {
+	case len(of) > 0 && f.cluster:
 		root, err := f.root(of, paths)
 		if err != nil {
 			return engines{}, err
 		}
 		e.kube = kubernetes.New(kubernetes.Options{Options: kube.Options{Run: run.ID, Paths: paths, Image: root}, Lab: lab.New()})
+	case len(of) > 0:
+		e.kube = kubernetes.New(kubernetes.Options{Own: f.own()})
 	}
 	of := ofEngines(run.Cells)
 	if len(of) == 0 {

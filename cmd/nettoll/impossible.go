@@ -32,16 +32,16 @@ type reason struct {
 func (r reason) String() string { return strings.Join(r.names, ", ") + ": " + r.text }
 
 // findImpossible probes every network and tool of the cells. Only what is known to be missing is noted, since
-// another error may not happen again. The user's engines and machines are left to the run itself: probing makes
-// containers on engines, and logs in to machines.
-func (a *app) findImpossible(ctx context.Context, cells []record.Cell, e engines, outside bool) (impossible, error) {
+// another error may not happen again. Networks that left names, of the user's engines, machines and clusters, are left to
+// the run itself: probing makes containers on engines, and logs in to machines.
+func (a *app) findImpossible(ctx context.Context, cells []record.Cell, e engines, left func(network string) bool) (impossible, error) {
 	h := impossible{map[string]error{}, map[string]error{}, nil}
 	recipes, tools, platforms := recipes(e), toolByName(a.paths), map[string]error{}
 	for _, c := range cells {
 		if err := ctx.Err(); err != nil {
 			return h, err
 		}
-		if _, asked := h.networks[c.Network]; !asked && !(outside && (onEngines(c.Network) || onMachines(c.Network))) {
+		if _, asked := h.networks[c.Network]; !asked && !left(c.Network) {
 			r := recipes[c.Network]
 			name := r.Platform.Name()
 			err, asked := platforms[name]
@@ -142,7 +142,7 @@ func (k kernelFacts) safe(cells []record.Cell, paths program.Paths) error {
 	all, tools := recipes(engines{}), toolByName(paths)
 	for _, c := range cells {
 		around := platform.Surroundings{Outlive: true} // of the lab's networks in a run with an engine
-		if onEngines(c.Network) || onMachines(c.Network) {
+		if onEngines(c.Network) || onMachines(c.Network) || onCluster(c.Network) {
 			around = all[c.Network].Driver.Around
 		}
 		tool := tools[c.Tool]

@@ -18,6 +18,7 @@ import (
 
 	"nettoll/docker/engine"
 	"nettoll/docker/rootfs"
+	"nettoll/internal/bootstrap"
 	"nettoll/internal/cgroup"
 	"nettoll/internal/program"
 	"nettoll/network"
@@ -338,17 +339,20 @@ func (a *app) swarm(ctx context.Context, f labFlags, command []string) (err erro
 	return a.shell(ctx, nodes[0], command, a.swarmBanner(nodes, image, len(command) == 0))
 }
 
-// labImage returns an image of programs that are useful in a container to look at its network, as far as this
-// machine has them: there is no registry to get others from.
+// labImage returns an image of programs that are useful in a container to look at its network, and those that a container
+// needs to receive an agent, as far as this machine has them: there is no registry to get others from.
 func labImage() (*rootfs.Image, error) {
 	agent, err := rootfs.Agent()
 	if err != nil {
 		return nil, err
 	}
 	in := []rootfs.Program{agent}
-	for _, name := range []string{"sh", "ip", "ping", "iperf3"} {
+	for _, name := range append([]string{"sh", "sleep", "ip", "ping", "iperf3"}, bootstrap.Needs()...) {
 		if path, err := exec.LookPath(name); err == nil && fits(path) == nil {
 			in = append(in, rootfs.Program{File: path, Path: path})
+			if name == "sh" { // where scripts expect it
+				in = append(in, rootfs.Program{File: path, Path: "/bin/sh"})
+			}
 		}
 	}
 	return rootfs.New(in...)

@@ -21,6 +21,7 @@ import (
 
 	"nettoll/analysis"
 	"nettoll/internal/origin"
+	"nettoll/kube"
 	"nettoll/plan"
 	"nettoll/platform/lab"
 	"nettoll/record"
@@ -77,6 +78,9 @@ trials failed, which the report counts; 1 when something has no good trial, or t
 			}
 			cells = f.onMachinesThere(&suite, f.onEnginesThere(&suite, cells))
 			if err := f.suitMachines(cells); err != nil {
+				return err
+			}
+			if err := f.suitClusters(cells); err != nil {
 				return err
 			}
 			if cells, err = f.hold(cells, toolByName(a.paths)); err != nil {
@@ -141,6 +145,7 @@ func completeNames(cmd *cobra.Command) {
 			return hostsOf(string(b))
 		},
 		"address": func() []string { return nil }, maxRate: func() []string { return nil },
+		"context": func() []string { return kube.Contexts() }, "namespace": func() []string { return nil }, "nodes": func() []string { return nil }, "image": func() []string { return nil },
 		"congestion": func() []string {
 			c, _ := sampler.ReadCongestion("/proc")
 			return c.There
@@ -185,7 +190,7 @@ func workloads() (names []string, by map[string][]string) {
 }
 
 // where runs fn in a lab, or directly if the user's engines or machines are measured.
-func (a *app) where(ctx context.Context, f *runFlags, cells []record.Cell, fn func(context.Context) error) error {
+func (a *app) where(ctx context.Context, f *runFlags, cells []record.Cell, fn func(context.Context) error) (err error) {
 	if !f.outside(cells) {
 		return inLab(ctx, lab.EnterOptions{}, fn)
 	}
@@ -201,12 +206,17 @@ func (a *app) where(ctx context.Context, f *runFlags, cells []record.Cell, fn fu
 	if err := a.reach(ctx, f, cells); err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, f.leaveCluster(ctx)) }()
+	if err := a.lodge(ctx, f, cells); err != nil {
+		return err
+	}
 	return fn(ctx)
 }
 
-// outside reports whether nettoll has to run outside of a lab: next to the user's engines, or with the user's ssh.
+// outside reports whether nettoll has to run outside of a lab: next to the user's engines, with the user's ssh, or on the
+// user's cluster.
 func (f *runFlags) outside(cells []record.Cell) bool {
-	return f.borrows(cells) || len(ofMachines(cells)) > 0
+	return f.borrows(cells) || len(ofMachines(cells)) > 0 || !f.cluster && len(ofClusters(cells)) > 0
 }
 
 // checkOutput reports, before anything is measured, a run file that cannot be written.
@@ -302,7 +312,9 @@ func (a *app) look(ctx context.Context, f runFlags, cells []record.Cell) (h impo
 			return h, err
 		}
 	}
-	return a.findImpossible(ctx, cells, private(a.paths, a.cni), outside)
+	return a.findImpossible(ctx, cells, private(a.paths, a.cni), func(network string) bool {
+		return outside && (onEngines(network) || onMachines(network) || f.onOwnCluster(network))
+	})
 }
 
 // create begins a run file under the given name, or under one made from the run's start. If several runs begin in
@@ -360,6 +372,9 @@ func (a *app) resume(cmd *cobra.Command, f runFlags, args []string) error {
 	if err := f.suitMachines(file.Run.Cells); err != nil {
 		return err
 	}
+	if err := f.suitClusters(file.Run.Cells); err != nil {
+		return err
+	}
 	if f.dryRun {
 		return a.dryRun(cmd.Context(), f, file.Run.Cells, nil, set)
 	}
@@ -402,7 +417,6 @@ func (a *app) drive(ctx context.Context, path string, w *record.Writer, file *re
 	if err != nil {
 		return err
 	}
-	e.ssh = f.on
 	p := a.progress(ctx, plan.Estimate(possible, set, f.known()), set)
 	r := &runner.Runner{
 		Networks: recipes(e),

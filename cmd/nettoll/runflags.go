@@ -35,6 +35,7 @@ type runFlags struct {
 
 	flags *pflag.FlagSet
 	engineFlags
+	clusterFlags
 	machineFlags
 }
 
@@ -87,6 +88,9 @@ func (f *runFlags) add(fl *pflag.FlagSet) {
 	f.engineFlags.add(fl)
 	grouped(fl, "Docker")
 
+	f.clusterFlags.add(fl)
+	grouped(fl, "Kubernetes")
+
 	f.machineFlags.add(fl)
 	grouped(fl, "Machines reached by ssh")
 
@@ -122,6 +126,7 @@ var resumable = map[string]bool{
 	"resume": true, "dry-run": true, "format": true, "yes": true,
 	"precision": true, "equal-within": true, "min-rounds": true, "max-rounds": true, "time-budget": true,
 	"docker-host": true, "private-engine": true, "private-cluster": true, "docker-image": true, "docker-tools": true,
+	"context": true, "kubeconfig": true, "namespace": true, "nodes": true, "image": true,
 	"cni-conf": true, "cni-bin": true,
 	"hosts-ssh": true, "sudo": true, "address": true, "through-my-network": true,
 }

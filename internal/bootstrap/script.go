@@ -29,6 +29,11 @@ const (
 	noRoom = "noroom" // it does not fit
 )
 
+// Needs returns the programs that Script runs, besides the shell.
+func Needs() []string {
+	return []string{"head", "gzip", "sha256sum", "mktemp", "chmod", "rm", "cat", "uname"}
+}
+
 // script is what sh runs on the other machine. It is one line without single quotes, backslashes or exclamation
 // marks, so that every login shell passes it on as it is. It asks for the program only where an executable file can
 // be made, and asks again in the next folder if it did not fit. The agent starts from a file that has no name any

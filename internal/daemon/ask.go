@@ -17,8 +17,8 @@ import (
 const (
 	// asking bounds one request.
 	asking = 5 * time.Second
-	// longestAnswer is more than daemons answer, in bytes.
-	longestAnswer = 1 << 20
+	// longestAnswer is more than daemons answer, and API servers of Kubernetes, in bytes.
+	longestAnswer = 8 << 20
 )
 
 // Transport returns a transport of HTTP that dials from the network namespace at path.
@@ -34,16 +34,16 @@ func Transport(path string) *http.Transport {
 
 // Ask sends a single request from the network namespace at path; see AskBy.
 func Ask(ctx context.Context, path, method, url string, header http.Header, body []byte, fine ...int) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, asking)
+	defer cancel()
 	once := Transport(path)
 	once.DisableKeepAlives = true
 	return AskBy(ctx, &http.Client{Transport: once}, method, url, header, body, fine...)
 }
 
-// AskBy sends a request and returns the answer. A status other than 200 is an error, except those in
-// fine.
+// AskBy sends a request, within the time of ctx, and returns the answer. A status other than 200 is an error, except
+// those in fine.
 func AskBy(ctx context.Context, client *http.Client, method, url string, header http.Header, body []byte, fine ...int) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, asking)
-	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
 	if err != nil {
 		return nil, err

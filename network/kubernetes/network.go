@@ -117,7 +117,7 @@ func (v variant) build(ctx context.Context, topo network.Topology, p platform.Pl
 	if err := v.connect(ctx, n); err != nil {
 		return nil, n.Abandon(ctx, err)
 	}
-	return n.Standing(), nil
+	return n.standing(), nil
 }
 
 // run makes the pods of the topology, one for each container.
@@ -169,6 +169,9 @@ func native(ctx context.Context, n *build) error {
 	if err := n.run(ctx, onHost, onHost); err != nil {
 		return err
 	}
+	if n.borrowed() {
+		return n.onNodes(ctx)
+	}
 	for _, node := range slices.Concat(n.Servers, n.Clients, n.Neighbours) {
 		node.Addr4, node.Addr6 = node.Host.OnUnderlay(false), node.Host.OnUnderlay(true)
 		node.Device = node.Host.Uplink().Device
@@ -191,6 +194,9 @@ func container(ctx context.Context, n *build) error {
 	}
 	n.place(nodes)
 	n.Reach, n.Hops = plumb.OverLoopback, plumb.LoopbackHops
+	if n.borrowed() {
+		n.Notes = append(n.Notes, n.where()+": lo of the pod has counted the payload")
+	}
 	return nil
 }
 
@@ -205,6 +211,10 @@ func pods(ctx context.Context, n *build) error {
 // wire finds the veth pairs of the pods, whose names the plugin made up, and checks that each is a port of the
 // bridge.
 func (n *build) wire() error {
+	if n.borrowed() {
+		n.betweenPods()
+		return nil
+	}
 	for _, node := range slices.Concat(n.Servers, n.Clients) {
 		port, err := plumb.PortOf(node, kube.Bridge)
 		if err != nil {
@@ -243,6 +253,13 @@ func (n *build) expose(ctx context.Context, onNodes bool) error {
 	if err := pods(ctx, n); err != nil {
 		return err
 	}
+	if n.borrowed() && onNodes {
+		return n.atFreePorts(ctx)
+	}
+	return n.exposeAll(ctx, onNodes)
+}
+
+func (n *build) exposeAll(ctx context.Context, onNodes bool) error {
 	for i := range n.Servers {
 		if err := n.cluster.Expose(ctx, i, n.pods[i], n.portsOf(i), onNodes); err != nil {
 			return err
@@ -257,7 +274,7 @@ func service(ctx context.Context, n *build) error {
 		return err
 	}
 	return n.translate(func(from, to *plumb.Node, f network.Family) netip.Addr {
-		return kube.ServiceAddr(slices.Index(n.Servers, to), f == network.IPv6)
+		return n.cluster.ServiceAt(slices.Index(n.Servers, to), f == network.IPv6)
 	}, func(from, to *plumb.Node) *plumb.Host { return from.Host })
 }
 
@@ -271,12 +288,16 @@ func nodePort(ctx context.Context, n *build) error {
 
 func (n *build) atNode() error {
 	return n.translate(func(_, to *plumb.Node, f network.Family) netip.Addr {
-		return to.Host.OnUnderlay(f == network.IPv6)
+		return n.addrOf(to, f)
 	}, func(_, to *plumb.Node) *plumb.Host { return to.Host })
 }
 
 // translate proves that the destination is translated to the server, on a host that at names.
 func (n *build) translate(reach func(from, to *plumb.Node, f network.Family) netip.Addr, at func(from, to *plumb.Node) *plumb.Host) (err error) {
+	if n.borrowed() {
+		n.throughService(reach)
+		return nil
+	}
 	for _, s := range n.Servers {
 		if !s.Addr4.IsValid() || !s.Addr6.IsValid() {
 			return fmt.Errorf("the pod %s has no addresses of both IP versions", s.Name())

@@ -1,5 +1,5 @@
-// Package kubernetes provides the platform of Kubernetes clusters, which are started on hosts of the lab and end with
-// it.
+// Package kubernetes provides the platform of Kubernetes clusters: those that are started on hosts of the lab and end with
+// it, or the user's.
 package kubernetes
 
 import (
@@ -16,8 +16,10 @@ import (
 // Options control which clusters are used.
 type Options struct {
 	kube.Options
-	// Lab provides the hosts that private clusters are started on; if it is nil, there is none.
+	// Lab provides the hosts that private clusters are started on; if it is nil, there are none.
 	Lab platform.Platform
+	// Own is a cluster of the user's, which is used if there is no Lab. Close leaves it to whoever has opened it.
+	Own *kube.Own
 }
 
 // Kubernetes is the platform.
@@ -50,11 +52,12 @@ func (*Kubernetes) Name() string { return "kubernetes" }
 
 // Probe implements platform.Platform.
 func (k *Kubernetes) Probe(ctx context.Context) error {
-	if k.o.Lab == nil {
-		return &platform.Unsupported{
-			Feature: "measuring on a cluster of the user's", Option: "a cluster that nettoll started",
-			Remedy: "use --private-cluster, which starts one for the measurement on hosts of the lab",
-		}
+	switch {
+	case k.o.Lab != nil:
+	case k.o.Own != nil:
+		return k.o.Own.Probe(ctx)
+	default:
+		return &platform.Unsupported{Feature: "a network of Kubernetes", Option: "a cluster", Remedy: "use --private-cluster, or name one of yours with --context"}
 	}
 	return errors.Join(k.o.Lab.Probe(ctx), kube.Available(k.o.Paths))
 }
@@ -78,6 +81,9 @@ func (k *Kubernetes) Hosts(ctx context.Context, req platform.HostRequest) (platf
 func (k *Kubernetes) Clusters(ctx context.Context, req platform.HostRequest) (kube.Hosts, error) {
 	if err := k.Probe(ctx); err != nil {
 		return nil, err
+	}
+	if k.o.Lab == nil {
+		return k.visit(ctx, req)
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -136,7 +142,7 @@ func (s *set) close(ctx context.Context) error {
 	return errors.Join(s.all.Stop(ctx), s.under.Close(ctx))
 }
 
-// Close ends all clusters.
+// Close ends all private clusters.
 func (k *Kubernetes) Close(ctx context.Context) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()

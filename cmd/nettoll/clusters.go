@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"nettoll/kube"
+	"nettoll/record"
+)
+
+// clusterFlags select the Kubernetes cluster: the user's, or private ones.
+type clusterFlags struct {
+	cluster  bool // private
+	login    kube.Login
+	nodes    []string
+	podImage string
+
+	kept *kube.Own // opened once
+}
+
+const privateCluster = "private-cluster"
+
+func (f *clusterFlags) add(fl *pflag.FlagSet) {
+	fl.StringVar(&f.login.Context, "context", "", "context of the kubeconfig that names the cluster (default: the current one)")
+	fl.StringVar(&f.login.Config, "kubeconfig", "", "kubeconfig (default: KUBECONFIG, or ~/.kube/config)")
+	fl.StringVarP(&f.login.Namespace, "namespace", "n", "", "namespace of everything that is made in the cluster (default: the context's)")
+	fl.StringSliceVar(&f.nodes, "nodes", nil, "nodes to use, such as a,b; the servers are on the first (default: two of a kind that take pods)")
+	fl.StringVar(&f.podImage, "image", "", "image of the pods, any that has a shell (default "+kube.DefaultImage+")")
+	fl.BoolVar(&f.cluster, privateCluster, false, "start Kubernetes clusters for this run, on hosts of the lab, and end them with it")
+}
+
+// ownClusterFlags are the flags that mean nothing without a cluster of the user's.
+var ownClusterFlags = []string{"context", "kubeconfig", "namespace", "nodes", "image"}
+
+// onCluster reports whether a Kubernetes cluster makes the network.
+func onCluster(network string) bool { return strings.HasPrefix(network, "kubernetes:") }
+
+// ofClusters returns the cells whose networks are made by clusters.
+func ofClusters(cells []record.Cell) []record.Cell {
+	return slices.DeleteFunc(slices.Clone(cells), func(c record.Cell) bool { return !onCluster(c.Network) })
+}
+
+// onOwnCluster reports whether a network is made by the user's cluster.
+func (f *clusterFlags) onOwnCluster(network string) bool { return !f.cluster && onCluster(network) }
+
+// suitClusters finds mistakes in the flags for a run of the cells.
+func (f *runFlags) suitClusters(cells []record.Cell) error {
+	of := ofClusters(cells)
+	for _, name := range append([]string{privateCluster}, ownClusterFlags...) {
+		switch {
+		case !f.given(name):
+		case len(of) == 0:
+			return usagef("--%s: the run has no network of a cluster; name one, such as kubernetes:pod, or leave it out", name)
+		case f.cluster && name != privateCluster:
+			return usagef("--%s names a cluster that runs, --%s starts one; leave one out", name, privateCluster)
+		case f.flags.Lookup(name).Value.String() == "":
+			return usagef("--%s: no value is given", name)
+		}
+	}
+	if len(of) == 0 || f.cluster {
+		return nil
+	}
+	if f.private {
+		return usagef("--private-engine starts engines in a lab, from which your cluster cannot be reached; measure %s in a run of its own", asked(of))
+	}
+	for i, name := range f.nodes {
+		switch {
+		case name == "":
+			return usagef("--nodes: a name is empty")
+		case slices.Contains(f.nodes[:i], name):
+			return usagef("--nodes: %s is named twice", name)
+		}
+	}
+	return nil
+}
+
+// asked returns the network of the first cell that is not only there to be compared with.
+func asked(cells []record.Cell) string {
+	i := slices.IndexFunc(cells, func(c record.Cell) bool { return !c.IsNative() })
+	return cells[max(i, 0)].Network
+}
+
+// own returns the user's cluster, always the same one.
+func (f *clusterFlags) own() *kube.Own {
+	if f.kept == nil {
+		f.kept = kube.NewOwn(kube.OwnOptions{Login: f.login, Nodes: f.nodes, Image: f.podImage, Run: newID(), Agents: agents})
+	}
+	return f.kept
+}
+
+// lodge finds the user's cluster, before anything is measured, and unless that is only planned, makes sure that pods run
+// there.
+func (a *app) lodge(ctx context.Context, f *runFlags, cells []record.Cell) error {
+	of := ofClusters(cells)
+	if len(of) == 0 || f.cluster {
+		return nil
+	}
+	own := f.own()
+	if err := own.Probe(ctx); err != nil {
+		var mistake kube.Mistake
+		if errors.As(err, &mistake) {
+			return usagef("%s: %w", asked(of), err)
+		}
+		return fmt.Errorf("%s: %w", asked(of), withRemedy(err))
+	}
+	fmt.Fprintln(a.stderr, "measuring on", own.Where())
+	if f.dryRun {
+		return nil
+	}
+	if err := own.Begin(ctx); err != nil {
+		return fmt.Errorf("%s: %w", asked(of), withRemedy(err))
+	}
+	return nil
+}
+
+// leaveCluster removes from the user's cluster what was made there.
+func (f *clusterFlags) leaveCluster(ctx context.Context) error {
+	if f.kept == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTime)
+	defer cancel()
+	return f.kept.Close(ctx)
+}

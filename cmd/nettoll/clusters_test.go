@@ -1,0 +1,279 @@
+package main
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"nettoll/kube"
+	"nettoll/record"
+)
+
+// inCluster is set for tests that run on the first node of a cluster of nettoll lab kubernetes.
+const inCluster = "NETTOLL_TEST_IN_CLUSTER"
+
+// TestOwnCluster runs the tests of a cluster of the user's on a private one.
+func TestOwnCluster(t *testing.T) {
+	requireCluster(t)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("nettoll", "lab", "kubernetes", "--nodes", "2", "--", self, "-test.run=^TestInCluster$", "-test.v")
+	docs, err := filepath.Abs("../../docs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Env = append(os.Environ(), inCluster+"=1", docsEnv+"="+docs)
+	out, err := cmd.CombinedOutput()
+	if t.Logf("%s", out); err != nil || !bytes.Contains(out, []byte("--- PASS: TestInCluster ")) {
+		t.Errorf("it ended with %v", err)
+	}
+}
+
+// admin asks the API server as its administrator.
+type admin struct {
+	*http.Client
+	url, token, trust string
+}
+
+func administrator(t *testing.T) admin {
+	t.Helper()
+	text, err := os.ReadFile(os.Getenv("KUBECONFIG")) // of the lab, in JSON
+	if err != nil {
+		t.Fatal(err)
+	}
+	var config struct {
+		Clusters []struct {
+			Cluster struct {
+				Server    string
+				Authority string `json:"certificate-authority"`
+			}
+		}
+		Users []struct{ User struct{ Token string } }
+	}
+	if err := json.Unmarshal(text, &config); err != nil {
+		t.Fatal(err)
+	}
+	at := config.Clusters[0].Cluster
+	certificate, err := os.ReadFile(at.Authority)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(certificate)
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}
+	return admin{client, at.Server, config.Users[0].User.Token, at.Authority}
+}
+
+type object = map[string]any
+
+// ask sends a request, and reads the answer into out, unless that is nil.
+func (a admin) ask(t *testing.T, method, path string, in, out any) {
+	t.Helper()
+	text, err := json.Marshal(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req, err := http.NewRequest(method, a.url+path, bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+a.token)
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := a.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	said, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode > http.StatusCreated {
+		t.Fatalf("%s %s: %s, %v: %s", method, path, resp.Status, err, said)
+	}
+	if out != nil {
+		if err := json.Unmarshal(said, out); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// user makes a namespace at a level of pod security, and an account with the rights of docs/kubernetes.md there. It
+// returns the kubeconfig.
+func (a admin) user(t *testing.T, namespace, level string) string {
+	t.Helper()
+	a.ask(t, http.MethodPost, "/api/v1/namespaces", object{"metadata": object{"name": namespace, "labels": object{"pod-security.kubernetes.io/enforce": level}}}, nil)
+	meta, at, rbac := object{"name": "me"}, "/api/v1/namespaces/"+namespace+"/serviceaccounts", "/apis/rbac.authorization.k8s.io/v1/namespaces/"+namespace
+	a.ask(t, http.MethodPost, at, object{"metadata": meta}, nil)
+	a.ask(t, http.MethodPost, rbac+"/roles", object{"metadata": meta, "rules": documentedRights(t)}, nil)
+	a.ask(t, http.MethodPost, rbac+"/rolebindings", object{
+		"metadata": meta, "roleRef": object{"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "me"},
+		"subjects": []object{{"kind": "ServiceAccount", "name": "me", "namespace": namespace}},
+	}, nil)
+	var made struct{ Status struct{ Token string } }
+	a.ask(t, http.MethodPost, at+"/me/token", object{"spec": object{}}, &made)
+	text, err := json.Marshal(object{
+		"apiVersion": "v1", "kind": "Config", "current-context": namespace,
+		"clusters": []object{{"name": "c", "cluster": object{"server": a.url, "certificate-authority": a.trust}}},
+		"users":    []object{{"name": "me", "user": object{"token": made.Status.Token}}},
+		"contexts": []object{{"name": namespace, "context": object{"cluster": "c", "user": "me", "namespace": namespace}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "config")
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// documentedRights returns the rules of the Role in docs/kubernetes.md.
+func documentedRights(t *testing.T) (rules []object) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(os.Getenv(docsEnv), "kubernetes.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		line, isRule := strings.CutPrefix(strings.TrimSpace(line), "- {apiGroups: ")
+		if !isRule {
+			continue
+		}
+		list := func(after string) (words []string) {
+			_, rest, _ := strings.Cut("apiGroups: "+line, after+": [")
+			inside, _, _ := strings.Cut(rest, "]")
+			for word := range strings.SplitSeq(inside, ",") {
+				words = append(words, strings.Trim(strings.TrimSpace(word), `"`))
+			}
+			return words
+		}
+		rules = append(rules, object{"apiGroups": list("apiGroups"), "resources": list("resources"), "verbs": list("verbs")})
+	}
+	if len(rules) == 0 {
+		t.Fatal("docs/kubernetes.md has no rules")
+	}
+	return rules
+}
+
+// docsEnv is where the documents are.
+const docsEnv = "NETTOLL_TEST_DOCS"
+
+// left returns the names of what nettoll has made in a namespace and is still there.
+func (a admin) left(t *testing.T, namespace string) (names []string) {
+	t.Helper()
+	for _, path := range []string{"/api/v1/namespaces/%s/pods", "/api/v1/namespaces/%s/services", "/apis/batch/v1/namespaces/%s/jobs"} {
+		var all struct {
+			Items []struct{ Metadata struct{ Name string } }
+		}
+		a.ask(t, http.MethodGet, fmt.Sprintf(path, namespace)+"?labelSelector="+kube.KeeperLabel, nil, &all)
+		for _, o := range all.Items {
+			names = append(names, o.Metadata.Name)
+		}
+	}
+	return names
+}
+
+// TestInCluster runs in a cluster that is used as a user's.
+func TestInCluster(t *testing.T) {
+	if os.Getenv(inCluster) == "" {
+		t.Skip("it is run by TestOwnCluster")
+	}
+	a := administrator(t)
+	restricted, open := a.user(t, "restricted", "restricted"), a.user(t, "open", "privileged")
+	args := func(config string, rounds int, more ...string) []string {
+		return slices.Concat([]string{"run"}, more, []string{
+			"--kubeconfig", config, "--nodes", "h1,h2", "--image", os.Getenv("NETTOLL_IMAGE"), "-o", "x.ndjson",
+			"--workloads", "tcp_rr", "--placement", "free", "-t", "100ms", "--warmup", "50ms",
+			"--min-rounds", strconv.Itoa(rounds), "--max-rounds", strconv.Itoa(rounds),
+		})
+	}
+	t.Run("every network", func(t *testing.T) {
+		dir := t.TempDir()
+		p := start(t, dir, args(open, 1, "kubernetes:pod", "kubernetes:service", "kubernetes:nodeport", "--hosts", "2", "-4", "-6")...)
+		p.ends(t, exitOK)
+		inPod := t.TempDir()
+		start(t, inPod, args(open, 1, "kubernetes:container")...).ends(t, exitOK)
+		for _, trial := range append(good(t, filepath.Join(dir, "x.ndjson")).Trials, good(t, filepath.Join(inPod, "x.ndjson")).Trials...) {
+			for _, h := range trial.Path {
+				want := "eth0"
+				switch {
+				case trial.Cell.Network == "kubernetes:container" || trial.Cell.IsNative() && trial.Cell.Hosts == 1:
+					want = "lo"
+				case trial.Cell.IsNative():
+					want = "" // of the machine
+				}
+				if device := h.Name[strings.Index(h.Name, "/")+1:]; !strings.HasPrefix(device, want) {
+					t.Errorf("%s: proved by %s, want %s", trial.Cell.Key(), h.Name, want)
+				}
+			}
+		}
+		if left := a.left(t, "open"); len(left) > 0 {
+			t.Errorf("left: %v", left)
+		}
+	})
+	t.Run("without the right to hostNetwork", func(t *testing.T) {
+		dir := t.TempDir()
+		p := start(t, dir, args(restricted, 1, "kubernetes:pod", "--hosts", "1")...)
+		p.ends(t, exitOK)
+		file, err := record.ReadFile(filepath.Join(dir, "x.ndjson"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, trial := range file.Trials {
+			native := trial.Cell.Network == "kubernetes:native"
+			if native && (trial.Status != record.Skipped || !strings.Contains(trial.Reason, "needs a higher level of pod security there than \"restricted:latest\"")) || !native && trial.Status != record.OK {
+				t.Errorf("%s: %s: %s", trial.Cell.Key(), trial.Status, trial.Reason)
+			}
+		}
+	})
+	t.Run("killed", func(t *testing.T) {
+		n, r := crashes(t, 8, 4)
+		var running sync.WaitGroup
+		for i := range n {
+			after := time.Duration(r.Int64N(int64(12 * time.Second)))
+			if i%2 == 0 {
+				after = time.Duration(rand.Int64N(int64(3 * time.Second)))
+			}
+			dir := t.TempDir()
+			running.Go(func() {
+				p := start(t, dir, args(restricted, 9, "kubernetes:service")...)
+				time.Sleep(after)
+				select {
+				case <-p.done:
+					t.Errorf("it has ended before it was killed: %s", p.err.String())
+				default:
+				}
+				_ = p.Process.Kill()
+				<-p.done
+			})
+		}
+		running.Wait()
+		t.Logf("killed, there are %v", a.left(t, "restricted"))
+		// A pod waits for 60 s to be attached to, and the cluster keeps a Job for 30 s; its controllers take their time.
+		const most = 150 * time.Second
+		for began := time.Now(); ; time.Sleep(time.Second) {
+			left := a.left(t, "restricted")
+			if len(left) == 0 {
+				t.Logf("nothing is left after %v", time.Since(began).Round(time.Second))
+				return
+			}
+			if time.Since(began) > most {
+				t.Fatalf("left after %v: %v", most, left)
+			}
+		}
+	})
+}

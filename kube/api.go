@@ -1,0 +1,77 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"nettoll/internal/daemon"
+)
+
+// API is an API server, as one of its users reaches it.
+type API struct {
+	URL string
+
+	requests *http.Client
+	streams  *http.Client // of WebSockets, which nothing carries over HTTP/2
+}
+
+// bearer sends a token with every request.
+type bearer struct {
+	*http.Transport
+	token string
+}
+
+// RoundTrip implements http.RoundTripper.
+func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+b.token)
+	return b.Transport.RoundTrip(r)
+}
+
+// answerTime bounds one request. Programs that provide credentials, such as those of clouds, run within it.
+const answerTime = 20 * time.Second
+
+// Ask sends one request to the API server, and reads the answer into answer, unless that is nil.
+func (a *API) Ask(ctx context.Context, method, path string, body, answer any) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, answerTime, fmt.Errorf("no answer within %v", answerTime))
+	defer cancel()
+	text, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	header := http.Header{"Content-Type": {"application/json"}}
+	if method == http.MethodPatch {
+		header.Set("Content-Type", "application/merge-patch+json")
+	}
+	said, err := daemon.AskBy(ctx, a.requests, method, a.URL+path, header, text, http.StatusCreated, http.StatusAccepted)
+	if err == nil && answer != nil {
+		return json.Unmarshal(said, answer)
+	}
+	var status Status
+	if err != nil && json.Unmarshal(said, &status) == nil && status.Message != "" {
+		err = &status // the rest is the object
+	}
+	return err
+}
+
+// Idle closes connections that are not in use.
+func (a *API) Idle() { a.requests.CloseIdleConnections() }
+
+// Status is the API server's refusal of a request.
+type Status struct {
+	Message string
+	Reason  string // such as NotFound
+	Code    int    // of HTTP
+}
+
+func (s *Status) Error() string { return s.Message }
+
+// Absent reports whether an error says that there is no such object.
+func Absent(err error) bool {
+	var s *Status
+	return errors.As(err, &s) && s.Reason == "NotFound"
+}

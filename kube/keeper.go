@@ -1,0 +1,169 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"nettoll/agent"
+	"nettoll/internal/bootstrap"
+)
+
+// How long objects stay on a cluster of the user's without nettoll.
+const (
+	// keeperTTL is how long the cluster keeps a keeper that has ended, with everything that belongs to it. Its
+	// controllers take some seconds more.
+	keeperTTL = 30 * time.Second
+	// keeperLife is how long a keeper and its pods may exist, in whatever state they are: pods that cannot be started
+	// do not end by themselves.
+	keeperLife = time.Hour
+	// firstByte is how long a pod waits for nettoll to attach to it.
+	firstByte = 60 * time.Second
+)
+
+// keeper is a Job with one pod, an agent that does nothing but live as long as nettoll. When it has ended, for whatever
+// reason, the Job has finished, and the cluster removes it after a while, with all objects that it owns.
+type keeper struct {
+	name  string // of the Job
+	uid   string
+	own   *Own
+	pod   *Pod
+	began time.Time
+}
+
+// keep makes a keeper.
+func (o *Own) keep(ctx context.Context, number int) (_ *keeper, err error) {
+	const shown = 10 // of the digits of a run's id
+	k := &keeper{name: fmt.Sprintf("nettoll-%s-%d", o.o.Run[:min(len(o.o.Run), shown)], number), own: o, began: time.Now()}
+	c := o.cluster(k)
+	on := &Node{Host: ownNode{"keeper", o}, cluster: c}
+	k.pod = &Pod{Name: k.name, node: on, mark: bootstrap.Mark()}
+	k.pod.Containers = []*Container{{name: "keeper", pod: k.pod}}
+	template := k.pod.object(PodSpec{Node: on})
+	// A Job's pod that is refused shows only in events, which not everybody may read. So the same pod is tried first.
+	if err := o.try(ctx, c, template); err != nil {
+		return nil, err
+	}
+	labels := template["metadata"].(fields)["labels"]
+	job := fields{
+		"apiVersion": "batch/v1", "kind": "Job", "metadata": fields{"name": k.name, "labels": labels},
+		"spec": fields{
+			"backoffLimit": 0, "ttlSecondsAfterFinished": int(keeperTTL.Seconds()), "activeDeadlineSeconds": int(keeperLife.Seconds()),
+			"template": fields{"metadata": fields{"labels": labels}, "spec": template["spec"]},
+		},
+	}
+	var made struct{ Metadata struct{ UID string } }
+	if err := o.entrance.Ask(ctx, http.MethodPost, k.path(), job, &made); err != nil {
+		return nil, fmt.Errorf("make the job %s: %w", k.name, o.refused("jobs", err))
+	}
+	k.uid = made.Metadata.UID
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, k.end(context.WithoutCancel(ctx)))
+		}
+	}()
+	if err := c.until(ctx, always("the job "+k.name+" has no pod"), k.found); err != nil {
+		return nil, o.refused("pods", err)
+	}
+	if err := c.await(ctx, k.pod); err != nil {
+		return nil, fmt.Errorf("start a pod: %w", err)
+	}
+	return k, nil
+}
+
+// try has the API server check a pod without making it.
+func (o *Own) try(ctx context.Context, c *Cluster, pod fields) error {
+	if err := o.entrance.Ask(ctx, http.MethodPost, c.in("pods")+"?dryRun=All", pod, nil); err != nil {
+		return o.refused("pods", err)
+	}
+	return nil
+}
+
+// path returns the path of Jobs in the API, or of one of them.
+func (k *keeper) path(name ...string) string {
+	return strings.Join(append([]string{"/apis/batch/v1/namespaces/" + k.own.entrance.namespace + "/jobs"}, name...), "/")
+}
+
+// found finds the keeper's pod, whose name the cluster has made up.
+func (k *keeper) found(ctx context.Context) (bool, error) {
+	all, err := k.own.pods(ctx, KeeperLabel, k.name)
+	if err != nil || len(all) == 0 {
+		return false, err
+	}
+	k.pod.Name = all[0].Metadata.Name
+	return true, nil
+}
+
+// pods lists the pods that have a label.
+func (o *Own) pods(ctx context.Context, key, value string) ([]podState, error) {
+	var all struct{ Items []podState }
+	err := o.entrance.Ask(ctx, http.MethodGet, o.cluster(nil).in("pods")+"?labelSelector="+url.QueryEscape(key+"="+value), nil, &all)
+	return all.Items, err
+}
+
+// lost returns why the keeper has ended; nil: it has not.
+func (k *keeper) lost() error {
+	if first := k.pod.Containers[0].first; first != nil {
+		return first.Err()
+	}
+	return nil
+}
+
+// lasts reports whether a network can be built that the keeper will outlive.
+func (k *keeper) lasts() bool { return k.lost() == nil && time.Since(k.began) < keeperLife/2 }
+
+// end removes the keeper with everything that it owns, and returns when all is gone.
+func (k *keeper) end(ctx context.Context) error {
+	k.pod.Containers[0].close()
+	c := k.own.cluster(k)
+	// Without a policy, the API would leave what the Job owns.
+	foreground := fields{"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Foreground"}
+	err := k.own.entrance.Ask(ctx, http.MethodDelete, k.path(k.name), foreground, nil)
+	if err == nil || Absent(err) {
+		err = c.until(ctx, always("something of it is still there"), k.gone)
+	}
+	if err != nil {
+		return fmt.Errorf("kubernetes: remove the job %s: %w", k.name, k.own.refused("jobs", err))
+	}
+	return nil
+}
+
+// gone reports whether neither the Job nor a pod of it is left: a pod that was made a moment before the Job was
+// removed can outlast it.
+func (k *keeper) gone(ctx context.Context) (bool, error) {
+	if err := k.own.entrance.Ask(ctx, http.MethodGet, k.path(k.name), nil, nil); !Absent(err) {
+		return false, err
+	}
+	left, err := k.own.pods(ctx, KeeperLabel, k.name)
+	return len(left) == 0, err
+}
+
+// received returns the script of a container's first process, which receives the agent. It waits for nettoll's first
+// byte, since nobody would see what it says before, and ends if none comes. The shell itself stays: nothing can kill the
+// first process of a PID namespace from within.
+func received(mark string) string { return receivedWithin(mark, int(firstByte.Seconds())) }
+
+func receivedWithin(mark string, seconds int) string {
+	return strings.NewReplacer("TIME", strconv.Itoa(seconds), "SCRIPT", bootstrap.Script(mark)).Replace(
+		`exec 3<&0; (sleep TIME && kill -9 -1) & w=$!; (read x || exit 1; kill $w; exec 3<&-; SCRIPT) <&3 & wait $!`)
+}
+
+// inject sends the agent to a container's first process, and returns it with a function that stops the heartbeats.
+func (o *Own) inject(ctx context.Context, s *stream, mark string) (*agent.Client, func(), error) {
+	if _, err := s.Stdin().Write([]byte("\n")); err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("write to it: %w", err), s.Kill())
+	}
+	p, err := bootstrap.Inject(ctx, s, mark, o.o.Agents.For)
+	if err != nil {
+		return nil, nil, fmt.Errorf("send the agent to the image %s: %w; name another image with --image", o.o.Image, err)
+	}
+	c := agent.Dial(p)
+	beating, stop := context.WithCancel(context.Background())
+	go bootstrap.Beating(beating, c, bootstrap.Beat, bootstrap.Silence, func() { _ = s.Kill() })
+	return c, stop, nil
+}

@@ -1,0 +1,138 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"net"
+	"slices"
+	"strings"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
+)
+
+// Login says which cluster of the user's is meant, as kubectl's options do. Empty fields are those of the current context.
+type Login struct {
+	Config    string // a kubeconfig; empty: KUBECONFIG, or ~/.kube/config, or, in a pod, that pod's own account
+	Context   string
+	Namespace string
+	// Dial connects to the API server; nil: from this process's network.
+	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+}
+
+// entrance is an API server as a context of a kubeconfig describes it.
+type entrance struct {
+	*API
+	namespace string
+	context   string // empty in a pod
+	user      string
+}
+
+// Mistake is an error in what the user has named, as opposed to what a cluster does.
+type Mistake struct{ error }
+
+// Unwrap returns the error itself.
+func (m Mistake) Unwrap() error { return m.error }
+
+// errNoCluster is the error of a machine without a kubeconfig.
+var errNoCluster = errors.New("no cluster is known here: there is neither KUBECONFIG nor ~/.kube/config; name a kubeconfig with --kubeconfig, or have a cluster started with --private-cluster")
+
+// open reads the kubeconfig. Nothing is asked yet. All its errors are mistakes.
+func (l Login) open() (*entrance, error) {
+	e, err := l.read()
+	if err != nil {
+		return nil, Mistake{err}
+	}
+	return e, nil
+}
+
+func (l Login) read() (*entrance, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = l.Config
+	rules.Warner = func(error) {} // files that KUBECONFIG names need not exist
+	in := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{
+		CurrentContext: l.Context, Context: api.Context{Namespace: l.Namespace},
+	})
+	raw, err := in.RawConfig()
+	if err != nil {
+		return nil, unreadable(l.Config, err)
+	}
+	e := &entrance{context: l.Context}
+	if e.context == "" {
+		e.context = raw.CurrentContext
+	}
+	known := raw.Contexts[e.context]
+	switch {
+	case known != nil:
+		e.user = known.AuthInfo
+	case e.context != "":
+		return nil, fmt.Errorf("there is no context %s; %s", e.context, contexts(raw))
+	case len(raw.Contexts) > 0:
+		return nil, fmt.Errorf("no context is current; name one with --context: %s", contexts(raw))
+	}
+	config, err := in.ClientConfig()
+	if clientcmd.IsEmptyConfig(err) || errors.Is(err, rest.ErrNotInCluster) {
+		return nil, errNoCluster
+	}
+	if err != nil {
+		return nil, unreadable(l.Config, err)
+	}
+	if e.namespace, _, err = in.Namespace(); err != nil {
+		return nil, unreadable(l.Config, err)
+	}
+	if l.Namespace != "" { // in a pod, the override has no effect
+		e.namespace = l.Namespace
+	}
+	config.Dial = l.Dial
+	e.API, err = newAPI(config)
+	if err != nil {
+		return nil, unreadable(l.Config, err)
+	}
+	return e, nil
+}
+
+// newAPI returns the API server of a client configuration.
+func newAPI(config *rest.Config) (*API, error) {
+	at, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil {
+		return nil, err
+	}
+	a := &API{URL: strings.TrimSuffix(at.String(), "/")}
+	if a.requests, err = rest.HTTPClientFor(config); err != nil {
+		return nil, err
+	}
+	single := rest.CopyConfig(config)
+	single.NextProtos = []string{"http/1.1"}
+	a.streams, err = rest.HTTPClientFor(single)
+	return a, err
+}
+
+// Contexts returns the names of the contexts of the usual kubeconfig.
+func Contexts() []string {
+	raw, err := clientcmd.NewDefaultClientConfigLoadingRules().Load()
+	if err != nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(raw.Contexts))
+}
+
+// contexts lists the contexts of a kubeconfig.
+func contexts(raw api.Config) string {
+	if len(raw.Contexts) == 0 {
+		return "the kubeconfig has none"
+	}
+	return "the kubeconfig has " + strings.Join(slices.Sorted(maps.Keys(raw.Contexts)), ", ")
+}
+
+// unreadable returns the error of a kubeconfig in one line.
+func unreadable(path string, err error) error {
+	text := strings.Join(strings.Fields(err.Error()), " ")
+	if path != "" && errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("--kubeconfig %s: there is no such file", path)
+	}
+	return fmt.Errorf("kubeconfig: %s", text)
+}

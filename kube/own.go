@@ -1,0 +1,475 @@
+package kube
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"nettoll/agent"
+	"nettoll/internal/bootstrap"
+	"nettoll/platform"
+)
+
+// OwnOptions say how nettoll uses a cluster of the user's.
+type OwnOptions struct {
+	Login
+	// Nodes are the names of the nodes to use, the servers' first; none: nodes of one kind that take pods are found.
+	Nodes []string
+	// Image is that of all pods, which has a shell; empty: DefaultImage.
+	Image string
+	// Run is the id of the run, from which the names of objects are made.
+	Run    string
+	Agents *bootstrap.Agents
+}
+
+// DefaultImage is the image of pods on clusters of the user's.
+const DefaultImage = "busybox"
+
+// Own is a cluster of the user's. Everything that is made there is in one namespace and belongs to one Job, the keeper,
+// whose pod ends when nettoll does: then the cluster itself removes it all.
+type Own struct {
+	o OwnOptions
+
+	mu       sync.Mutex
+	entrance *entrance
+	version  string
+	nodes    []string // their names in the cluster, the servers' first
+	why      []string // why other nodes are not used
+	keeper   *keeper
+	old      []*keeper // that may have left something
+	keepers  int       // made so far
+}
+
+// NewOwn returns the cluster. Nothing is asked yet.
+func NewOwn(o OwnOptions) *Own {
+	o.Image = cmp.Or(o.Image, DefaultImage)
+	return &Own{o: o}
+}
+
+// who names the cluster for users.
+func (o *Own) who() string {
+	if o.entrance.context == "" {
+		return "the cluster that this pod is in"
+	}
+	return "the cluster of the context " + o.entrance.context
+}
+
+// away is the error of an API server that does not answer.
+func (o *Own) away(err error) error {
+	var request *url.Error
+	if errors.As(err, &request) {
+		err = request.Err
+	}
+	if text := err.Error(); strings.Contains(text, "getting credentials") { // of a program; advice of several lines may follow
+		first, _, _ := strings.Cut(text, "\n")
+		return fmt.Errorf("%s: there are no credentials for %s: %s", o.who(), orNobody(o.entrance.user), first)
+	}
+	return fmt.Errorf("%s does not answer at %s: %w", o.who(), o.entrance.URL, err)
+}
+
+// About describes the cluster for users.
+func (o *Own) About() string { return "a Kubernetes cluster of the user's, " + o.version }
+
+// Where says which cluster, namespace and nodes are used.
+func (o *Own) Where() string {
+	return fmt.Sprintf("%s (%s, %s), namespace %s, nodes %s", o.who(), o.entrance.URL, o.version, o.entrance.namespace, strings.Join(o.nodes, ", "))
+}
+
+// Probe finds the cluster, its nodes, and the rights that the user has, and makes nothing.
+func (o *Own) Probe(ctx context.Context) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.probe(ctx)
+}
+
+func (o *Own) probe(ctx context.Context) (err error) {
+	if o.nodes != nil {
+		return nil
+	}
+	if o.entrance, err = o.o.Login.open(); err != nil {
+		return err
+	}
+	var v struct{ GitVersion string }
+	if err := o.entrance.Ask(ctx, http.MethodGet, "/version", nil, &v); err != nil {
+		return o.refused("", err)
+	}
+	o.version = v.GitVersion
+	if err := o.allowed(ctx); err != nil {
+		return err
+	}
+	return o.choose(ctx)
+}
+
+// right is something that a user may be allowed to do in the namespace.
+type right struct{ verb, group, resource, part string }
+
+// needed are the rights without which nothing can be measured. Those that only some networks need are found out when
+// these are made.
+var neededRights = []right{
+	{"create", "batch", "jobs", ""}, {"get", "batch", "jobs", ""}, {"delete", "batch", "jobs", ""},
+	{"create", "", "pods", ""}, {"get", "", "pods", ""}, {"list", "", "pods", ""}, {"delete", "", "pods", ""}, {"get", "", "pods", "attach"},
+}
+
+// allowed returns an error that names the first right that is missing. A cluster that does not tell is taken at its
+// word later.
+func (o *Own) allowed(ctx context.Context) error {
+	missing := make([]bool, len(neededRights))
+	var asking errgroup.Group
+	for i, r := range neededRights {
+		asking.Go(func() error {
+			var may struct {
+				Status struct{ Allowed, Denied bool }
+			}
+			err := o.entrance.Ask(ctx, http.MethodPost, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", fields{
+				"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
+				"spec": fields{"resourceAttributes": fields{
+					"namespace": o.entrance.namespace, "verb": r.verb, "group": r.group, "resource": r.resource, "subresource": r.part,
+				}},
+			}, &may)
+			var s *Status
+			if err != nil && (!errors.As(err, &s) || s.Code == http.StatusUnauthorized) {
+				return o.refused("", err)
+			}
+			missing[i] = err == nil && !may.Status.Allowed
+			return nil
+		})
+	}
+	if err := asking.Wait(); err != nil {
+		return err
+	}
+	if i := slices.Index(missing, true); i >= 0 {
+		r := neededRights[i]
+		resource := r.resource
+		if r.part != "" {
+			resource += "/" + r.part
+		}
+		return missingRight(r.verb, resource, "in the namespace "+o.entrance.namespace)
+	}
+	return nil
+}
+
+// nodeState is what the API says of a node.
+type nodeState struct {
+	Metadata struct {
+		Name   string
+		Labels map[string]string
+	}
+	Spec struct {
+		Unschedulable bool
+		Taints        []struct{ Key, Effect string }
+	}
+	Status struct {
+		Conditions []struct{ Type, Status string }
+		Capacity   struct{ CPU string }
+	}
+}
+
+// unfit returns why a node takes no pods; empty: it does.
+func (n nodeState) unfit() string {
+	if n.Spec.Unschedulable {
+		return "is cordoned"
+	}
+	if os := n.Metadata.Labels["kubernetes.io/os"]; os != "" && os != "linux" {
+		return "runs " + os
+	}
+	for _, t := range n.Spec.Taints {
+		if t.Effect != "PreferNoSchedule" {
+			return "has the taint " + t.Key
+		}
+	}
+	for _, c := range n.Status.Conditions {
+		if c.Type == "Ready" && c.Status != "True" {
+			return "is not ready"
+		}
+	}
+	return ""
+}
+
+// kind is what nodes that are compared should have in common.
+func (n nodeState) kind() string {
+	return strings.Join([]string{n.Metadata.Labels["kubernetes.io/arch"], n.Metadata.Labels["node.kubernetes.io/instance-type"], n.Status.Capacity.CPU}, " ")
+}
+
+// mostNodes is how many nodes are looked at: of a large cluster, each takes some ten thousand bytes.
+const mostNodes = 100
+
+// choose chooses the nodes. One without the right to list them must have named them.
+func (o *Own) choose(ctx context.Context) error {
+	var all struct{ Items []nodeState }
+	err := o.entrance.Ask(ctx, http.MethodGet, fmt.Sprintf("/api/v1/nodes?limit=%d", mostNodes), nil, &all)
+	var s *Status
+	switch {
+	case errors.As(err, &s) && s.Code == http.StatusForbidden && len(o.o.Nodes) > 0:
+		o.nodes = o.o.Nodes // the scheduler says what is wrong with them
+		return nil
+	case errors.As(err, &s) && s.Code == http.StatusForbidden:
+		return &platform.Unsupported{
+			Feature: "finding nodes of " + o.who(), Option: "the right to list nodes", Remedy: "name one or two with --nodes a,b, the servers' first",
+		}
+	case err != nil:
+		return o.refused("nodes", err)
+	}
+	slices.SortFunc(all.Items, func(a, b nodeState) int { return strings.Compare(a.Metadata.Name, b.Metadata.Name) })
+	if len(o.o.Nodes) > 0 {
+		return o.named(all.Items)
+	}
+	var fit []nodeState
+	for _, n := range all.Items {
+		if why := n.unfit(); why != "" {
+			o.why = append(o.why, n.Metadata.Name+" "+why)
+		} else {
+			fit = append(fit, n)
+		}
+	}
+	if len(fit) == 0 {
+		return fmt.Errorf("%s has no node that takes pods: %s", o.who(), strings.Join(few(o.why), ", "))
+	}
+	// The first two of one kind come first.
+	for i, n := range fit {
+		j := slices.IndexFunc(fit[i+1:], func(other nodeState) bool { return other.kind() == n.kind() })
+		if j >= 0 {
+			pair := []nodeState{n, fit[i+1+j]}
+			fit = append(pair, slices.DeleteFunc(fit, func(one nodeState) bool {
+				return one.Metadata.Name == pair[0].Metadata.Name || one.Metadata.Name == pair[1].Metadata.Name
+			})...)
+			break
+		}
+	}
+	for _, n := range fit {
+		o.nodes = append(o.nodes, n.Metadata.Name)
+	}
+	o.nodes = o.nodes[:min(len(o.nodes), mostUsed)]
+	return nil
+}
+
+// mostUsed is how many nodes are used unless the user names them: networks are on one or two.
+const mostUsed = 2
+
+// named uses the nodes that the user has named.
+func (o *Own) named(all []nodeState) error {
+	for _, name := range o.o.Nodes {
+		i := slices.IndexFunc(all, func(n nodeState) bool { return n.Metadata.Name == name })
+		if i < 0 && len(all) < mostNodes {
+			var names []string
+			for _, n := range all {
+				names = append(names, n.Metadata.Name)
+			}
+			return Mistake{fmt.Errorf("--nodes: %s has no node %s; it has %s", o.who(), name, strings.Join(few(names), ", "))}
+		}
+		if i >= 0 {
+			if why := all[i].unfit(); why != "" {
+				return fmt.Errorf("--nodes: %s takes no pods: it %s; name another", name, why)
+			}
+		}
+	}
+	o.nodes = o.o.Nodes
+	return nil
+}
+
+// few shortens a list.
+func few(all []string) []string {
+	const most = 8
+	if n := len(all); n > most {
+		return append(slices.Clone(all[:most]), fmt.Sprintf("and %d more", n-most))
+	}
+	return all
+}
+
+// Begin makes sure that nettoll has a keeper on the cluster, with which pods of the image run there.
+func (o *Own) Begin(ctx context.Context) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.begin(ctx)
+}
+
+func (o *Own) begin(ctx context.Context) error {
+	if err := o.probe(ctx); err != nil {
+		return err
+	}
+	if o.keeper != nil && o.keeper.lasts() {
+		return nil
+	}
+	_ = o.sweep(ctx) // what it leaves, Close tries again, and the cluster removes
+	o.keepers++
+	k, err := o.keep(ctx, o.keepers)
+	if err != nil {
+		return fmt.Errorf("kubernetes: %w", err)
+	}
+	o.keeper = k
+	return nil
+}
+
+// Use returns the first nodes of the cluster, for pods of one network.
+func (o *Own) Use(ctx context.Context, count int) (*Cluster, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if err := o.probe(ctx); err != nil {
+		return nil, err
+	}
+	if count > len(o.nodes) {
+		have := fmt.Sprintf("%d nodes that take pods; it has %s", count, strings.Join(o.nodes, ", "))
+		if len(o.why) > 0 {
+			have += ", and " + strings.Join(few(o.why), ", ")
+		}
+		remedy := "measure on one host (--hosts 1), or on a cluster with more nodes"
+		if len(o.o.Nodes) > 0 {
+			have, remedy = fmt.Sprintf("%d nodes", count), "name each with --nodes, or measure on one host (--hosts 1)"
+		}
+		return nil, &platform.Unsupported{Feature: fmt.Sprintf("kubernetes on %d hosts", count), Option: have, Remedy: remedy}
+	}
+	if err := o.begin(ctx); err != nil {
+		return nil, err
+	}
+	c := o.cluster(o.keeper)
+	for i, name := range o.nodes[:count] {
+		c.Nodes = append(c.Nodes, &Node{Host: ownNode{fmt.Sprintf("h%d", i+1), o}, Index: i, As: name, cluster: c})
+	}
+	return c, nil
+}
+
+// ownPause is the pause between questions to an API server that has others to serve.
+const ownPause = 200 * time.Millisecond
+
+// cluster returns the cluster for objects that belong to a keeper; nil: for questions.
+func (o *Own) cluster(k *keeper) *Cluster {
+	c := &Cluster{api: o.entrance.API, own: o, namespace: o.entrance.namespace, pause: ownPause}
+	if k != nil {
+		c.prefix, c.look = k.name+"-", o.look(k)
+	}
+	return c
+}
+
+// fault returns an error if the keeper has ended: the cluster then removes everything.
+func (o *Own) fault() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.keeper == nil {
+		return nil
+	}
+	if err := o.keeper.lost(); err != nil {
+		return fmt.Errorf("%s has ended nettoll's pods: %w", o.who(), err)
+	}
+	return nil
+}
+
+// Kept reports whether the cluster will remove what is made there now without being asked again.
+func (o *Own) Kept() bool { return o.fault() != nil }
+
+// sweep ends all keepers, and keeps those in mind that it could not end. Those that are lost the cluster removes by
+// itself.
+func (o *Own) sweep(ctx context.Context) error {
+	if o.keeper != nil {
+		o.old = append(o.old, o.keeper)
+		o.keeper = nil
+	}
+	var errs []error
+	o.old = slices.DeleteFunc(o.old, func(k *keeper) bool {
+		err := k.end(ctx)
+		errs = append(errs, err)
+		return err == nil
+	})
+	return errors.Join(errs...)
+}
+
+// Close removes everything.
+func (o *Own) Close(ctx context.Context) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.entrance == nil {
+		return nil
+	}
+	defer o.entrance.Idle()
+	if err := o.sweep(ctx); err != nil {
+		return fmt.Errorf("%w; the cluster removes what is left within %v", err, keeperTTL+bootstrap.Silence)
+	}
+	return nil
+}
+
+// look returns what the pods of a keeper have in common: they meet the level "restricted" of pod security, unless they
+// have the network of their node.
+func (o *Own) look(k *keeper) look {
+	name, value, _ := strings.Cut(agent.Quiet, "=")
+	metadata := fields{"labels": fields{KeeperLabel: k.name}}
+	if k.uid != "" {
+		metadata["ownerReferences"] = []fields{{"apiVersion": "batch/v1", "kind": "Job", "name": k.name, "uid": k.uid}}
+	}
+	return look{
+		metadata: metadata,
+		spec: fields{
+			"activeDeadlineSeconds": int(keeperLife.Seconds()),
+			"securityContext":       fields{"runAsNonRoot": true, "runAsUser": nobody, "runAsGroup": nobody, "seccompProfile": fields{"type": "RuntimeDefault"}},
+			// The agent is received there. A folder of the image need not be open to everybody.
+			"volumes": []fields{{"name": "tmp", "emptyDir": fields{}}},
+		},
+		container: fields{
+			"image": o.o.Image, "imagePullPolicy": "IfNotPresent", "env": []fields{{"name": name, "value": value}},
+			"securityContext": fields{"allowPrivilegeEscalation": false, "capabilities": fields{"drop": []string{"ALL"}}},
+			"volumeMounts":    []fields{{"name": "tmp", "mountPath": "/tmp"}},
+		},
+		command: func(mark string) []string { return []string{"sh", "-c", received(mark)} },
+		on: func(n *Node) fields {
+			if n.As == "" {
+				return nil // where the scheduler likes
+			}
+			only := fields{"key": "metadata.name", "operator": "In", "values": []string{n.As}}
+			return fields{"affinity": fields{"nodeAffinity": fields{"requiredDuringSchedulingIgnoredDuringExecution": fields{
+				"nodeSelectorTerms": []fields{{"matchFields": []fields{only}}},
+			}}}}
+		},
+	}
+}
+
+// KeeperLabel is on everything that is made on a cluster of the user's; its value is the name of the Job that owns it.
+const KeeperLabel = "nettoll.job"
+
+// nobody is the user, and the group, that containers run as.
+const nobody = 65534
+
+// ended returns the error of a container that does not run.
+func (o *Own) ended(reason, message string) error {
+	message = strings.Join(strings.Fields(message), " ")
+	switch {
+	case strings.HasPrefix(reason, "ErrImage") || reason == "ImagePullBackOff" || reason == "InvalidImageName":
+		return fmt.Errorf("the image %s cannot be had: %s; name one that the cluster can pull, with --image", o.o.Image, cmp.Or(message, reason))
+	case strings.Contains(message, `"sh"`):
+		return fmt.Errorf("the image %s has no shell (sh); name one that has, with --image", o.o.Image)
+	}
+	return fmt.Errorf("its container does not run: %s %s", reason, message)
+}
+
+// ownNode is a node of the user's.
+type ownNode struct {
+	name string
+	own  *Own
+}
+
+// Name implements platform.Endpoint.
+func (n ownNode) Name() string { return n.name }
+
+// OnHost implements platform.Endpoint.
+func (n ownNode) OnHost() string { return n.name }
+
+// Facts implements platform.Endpoint.
+func (n ownNode) Facts() platform.Facts { return platform.Facts{About: n.own.About(), Borrowed: true} }
+
+// Uplink implements platform.Host: it is not known.
+func (ownNode) Uplink() platform.Uplink { return platform.Uplink{} }
+
+// Start implements platform.Endpoint.
+func (n ownNode) Start(_ context.Context, c platform.Command) (platform.Process, error) {
+	return nil, fmt.Errorf("%s: start %s: nothing is started on nodes of the user's, except in pods", n.name, c.Path)
+}
+
+// Containers implements platform.Host.
+func (ownNode) Containers(context.Context, int) ([]platform.Endpoint, error) {
+	return nil, alwaysConnected()
+}

@@ -1,0 +1,534 @@
+package kube_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"nettoll/docker/rootfs"
+	"nettoll/internal/bootstrap"
+	"nettoll/internal/netns"
+	"nettoll/kube"
+	"nettoll/platform"
+)
+
+// imageWithShell returns an image in which a container can receive an agent, as the images of users can.
+func imageWithShell(t *testing.T) *rootfs.Image {
+	t.Helper()
+	var in []rootfs.Program
+	for _, name := range append([]string{"sh", "sleep"}, bootstrap.Needs()...) {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			t.Skip(err)
+		}
+		in = append(in, rootfs.Program{File: path, Path: "/bin/" + name})
+	}
+	image, err := rootfs.New(in...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return image
+}
+
+// theirs is a cluster that is used as a user's, by one who has only the rights of docs/kubernetes.md.
+type theirs struct {
+	*kube.Cluster
+	config string
+}
+
+// rights are those of docs/kubernetes.md.
+func rights(t *testing.T) []any {
+	t.Helper()
+	return []any{
+		rule("batch", "jobs", "create", "get", "delete"), rule("", "pods", "create", "get", "list", "delete"),
+		rule("", "pods/attach", "create", "get"), rule("", "services", "create", "get", "delete"),
+	}
+}
+
+func rule(group, resource string, verbs ...string) map[string]any {
+	return map[string]any{"apiGroups": []string{group}, "resources": []string{resource}, "verbs": verbs}
+}
+
+type object = map[string]any
+
+// makes makes an object as the administrator.
+func (c theirs) makes(t *testing.T, path string, o object) (made struct{ Status struct{ Token string } }) {
+	t.Helper()
+	if err := c.Server.Ask(t.Context(), http.MethodPost, path, o, &made); err != nil {
+		t.Fatalf("make %s: %v", path, err)
+	}
+	return made
+}
+
+// namespace makes a namespace at a level of pod security.
+func (c theirs) namespace(t *testing.T, name, level string) {
+	t.Helper()
+	c.makes(t, "/api/v1/namespaces", object{"metadata": object{"name": name, "labels": object{"pod-security.kubernetes.io/enforce": level}}})
+}
+
+// user makes an account with rules in a namespace, and returns its kubeconfig.
+func (c theirs) user(t *testing.T, namespace, name string, rules []any) string {
+	t.Helper()
+	at, rbac := "/api/v1/namespaces/"+namespace+"/serviceaccounts", "/apis/rbac.authorization.k8s.io/v1/namespaces/"+namespace
+	meta := object{"name": name}
+	c.makes(t, at, object{"metadata": meta})
+	c.makes(t, rbac+"/roles", object{"metadata": meta, "rules": rules})
+	c.makes(t, rbac+"/rolebindings", object{
+		"metadata": meta, "roleRef": object{"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name},
+		"subjects": []object{{"kind": "ServiceAccount", "name": name, "namespace": namespace}},
+	})
+	token := c.makes(t, at+"/"+name+"/token", object{"spec": object{}}).Status.Token
+	return c.writeConfig(t, namespace, object{"token": token})
+}
+
+// byProgram returns the credentials of a user that a program prints, as those of clouds do.
+func byProgram(script string) object {
+	return object{"exec": object{"apiVersion": "client.authentication.k8s.io/v1", "command": "sh", "args": []string{"-c", script}, "interactiveMode": "Never"}}
+}
+
+func (c theirs) writeConfig(t *testing.T, namespace string, user object) string {
+	t.Helper()
+	text, err := json.Marshal(object{
+		"apiVersion": "v1", "kind": "Config", "current-context": "theirs",
+		"clusters": []object{{"name": "theirs", "cluster": object{"server": c.Server.URL, "certificate-authority": c.Server.Trust}}},
+		"users":    []object{{"name": "me", "user": user}},
+		"contexts": []object{{"name": "theirs", "context": object{"cluster": "theirs", "user": "me", "namespace": namespace}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "config")
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// tokenOf returns the token in a kubeconfig that writeConfig has written.
+func tokenOf(t *testing.T, config string) string {
+	t.Helper()
+	text, err := os.ReadFile(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var is struct {
+		Users []struct{ User struct{ Token string } }
+	}
+	if err := json.Unmarshal(text, &is); err != nil {
+		t.Fatal(err)
+	}
+	return is.Users[0].User.Token
+}
+
+// own returns the cluster as a user's.
+func (c theirs) own(t *testing.T, config string, change func(*kube.OwnOptions)) *kube.Own {
+	t.Helper()
+	o := kube.OwnOptions{
+		Login: kube.Login{Config: config, Dial: func(ctx context.Context, network, addr string) (conn net.Conn, err error) {
+			err = netns.Do(c.Nodes[0].Facts().NetNS, func() error {
+				conn, err = (&net.Dialer{}).DialContext(ctx, network, addr)
+				return err
+			})
+			return conn, err
+		}},
+		Nodes: []string{"h1"}, Image: kube.AgentImage, Run: "own0123456789",
+		Agents: &bootstrap.Agents{File: func(string) (string, error) { return "/proc/self/exe", nil }},
+	}
+	if change != nil {
+		change(&o)
+	}
+	own := kube.NewOwn(o)
+	t.Cleanup(func() {
+		if err := own.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return own
+}
+
+// left returns the names of what nettoll has made in a namespace and is still there.
+func (c theirs) left(t *testing.T, namespace string) (names []string) {
+	t.Helper()
+	for _, path := range []string{"/api/v1/namespaces/%s/pods", "/api/v1/namespaces/%s/services", "/apis/batch/v1/namespaces/%s/jobs"} {
+		var all struct {
+			Items []struct{ Metadata struct{ Name string } }
+		}
+		if err := c.Server.Ask(t.Context(), http.MethodGet, fmt.Sprintf(path, namespace)+"?labelSelector="+kube.KeeperLabel, nil, &all); err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range all.Items {
+			names = append(names, o.Metadata.Name)
+		}
+	}
+	return names
+}
+
+// empty waits until nothing is left.
+func (c theirs) empty(t *testing.T, namespace string, within time.Duration) {
+	t.Helper()
+	deadline := time.Now().Add(within)
+	for {
+		left := c.left(t, namespace)
+		if len(left) == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("left after %v: %v", within, left)
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+}
+
+func refused(t *testing.T, err error, words ...string) {
+	t.Helper()
+	for _, want := range words {
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("error %v\nwant   %s", err, want)
+		}
+	}
+}
+
+// TestOwn uses a private cluster as if it were the user's.
+func TestOwn(t *testing.T) {
+	c := theirs{Cluster: cluster(t, 2, kube.Options{Image: imageWithShell(t)})}
+	c.namespace(t, "team", "restricted")
+	config := c.user(t, "team", "me", rights(t))
+	const credential = `{"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": {"token": "%s"}}`
+	printed := c.writeConfig(t, "team", byProgram("echo '"+fmt.Sprintf(credential, tokenOf(t, config))+"'"))
+
+	c.namespace(t, "cut", "restricted")
+	t.Run("the connection is cut", func(t *testing.T) {
+		var line wire
+		own := c.own(t, c.user(t, "cut", "me", rights(t)), func(o *kube.OwnOptions) { o.Dial = line.through(o.Dial) })
+		used, err := own.Use(t.Context(), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pods, err := used.Run(t.Context(), kube.PodSpec{Node: used.Nodes[0]})
+		if err != nil {
+			t.Fatal(err)
+		}
+		line.cut()
+		refused(t, pods[0].Containers[0].Ended(t), "agent has ended")
+		for range 100 { // the keeper is another connection
+			if err = used.Fault(); err != nil {
+				break
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		refused(t, err, "the cluster of the context theirs has ended nettoll's pods")
+		_, err = own.Use(t.Context(), 1)
+		refused(t, err, "the cluster of the context theirs does not answer at "+c.Server.URL, errCut.Error())
+		line.mend()
+		again, err := own.Use(t.Context(), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := again.Run(t.Context(), kube.PodSpec{Node: again.Nodes[0]}); err != nil {
+			t.Fatal(err)
+		}
+		if err := own.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+
+	t.Run("pods", func(t *testing.T) {
+		own := c.own(t, config, func(o *kube.OwnOptions) { o.Nodes = []string{"h2", "h1"} })
+		used, err := own.Use(t.Context(), 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pods, err := used.Run(t.Context(), kube.PodSpec{Node: used.Nodes[0], Containers: 2}, kube.PodSpec{Node: used.Nodes[1]})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := used.Expose(t.Context(), 0, pods[0], kube.Ports{First: 20001, Last: 20002}, false); err != nil {
+			t.Fatal(err)
+		}
+		for _, six := range []bool{false, true} {
+			if !pods[0].Addr(six).IsValid() || !pods[0].HostAddr(six).IsValid() || !used.ServiceAt(0, six).IsValid() {
+				t.Errorf("IPv6 %v: pod %v on %v, service %v", six, pods[0].Addr(six), pods[0].HostAddr(six), used.ServiceAt(0, six))
+			}
+		}
+		if got, want := pods[0].HostAddr(false), c.Nodes[1].Uplink().Addr4.Addr(); got != want {
+			t.Errorf("the first pod is on %v, want %v", got, want)
+		}
+		// Ports of nodes that services cannot have, and that somebody has.
+		var taken *kube.PortsTaken
+		err = used.Expose(t.Context(), 1, pods[0], kube.Ports{First: 40001, Last: 40001}, true)
+		if !errors.As(err, &taken) || taken.First != 20000 || taken.Last != 32767 {
+			t.Errorf("ports out of range: %v, %+v", err, taken)
+		}
+		for i, free := range []bool{true, false} {
+			taken = nil
+			err := used.Expose(t.Context(), 2+i, pods[0], kube.Ports{First: 30100, Last: 30101}, true)
+			if free && err != nil || !free && (!errors.As(err, &taken) || taken.Last != 0) {
+				t.Errorf("free %v: %v", free, err)
+			}
+		}
+		// Everything belongs to the keeper from the beginning.
+		if left := c.left(t, "team"); len(left) != 6 { // a job with its pod, two pods, two services
+			t.Errorf("there are %v", left)
+		}
+		if err := own.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		c.empty(t, "team", 20*time.Second)
+	})
+
+	t.Run("two beside", func(t *testing.T) {
+		var all []*kube.Own
+		for run, config := range map[string]string{"first0123456": config, "second012345": printed} {
+			own := c.own(t, config, func(o *kube.OwnOptions) { o.Run = run })
+			used, err := own.Use(t.Context(), 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			pods, err := used.Run(t.Context(), kube.PodSpec{Node: used.Nodes[0]})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := used.Expose(t.Context(), 0, pods[0], kube.Ports{First: 20001, Last: 20001}, false); err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, own)
+		}
+		if err := all[0].Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if left := c.left(t, "team"); len(left) != 4 { // of the second: a job with its pod, a pod, a service
+			t.Errorf("there are %v", left)
+		}
+		if err := all[1].Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		c.empty(t, "team", 20*time.Second)
+	})
+
+	t.Run("refusals", func(t *testing.T) { c.refusals(t, config) })
+
+	// What was there when the connection was cut, too, is gone.
+	c.empty(t, "cut", 90*time.Second)
+}
+
+// wire is a connection that can be cut.
+type wire struct {
+	mu    sync.Mutex
+	conns []net.Conn
+	down  bool
+}
+
+var errCut = errors.New("the line is cut")
+
+func (w *wire) through(dial func(context.Context, string, string) (net.Conn, error)) func(context.Context, string, string) (net.Conn, error) {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.down {
+			return nil, errCut
+		}
+		c, err := dial(ctx, network, addr)
+		if err == nil {
+			w.conns = append(w.conns, c)
+		}
+		return c, err
+	}
+}
+
+func (w *wire) cut() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.down = true
+	for _, c := range w.conns {
+		c.Close()
+	}
+}
+
+func (w *wire) mend() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.down = false
+}
+
+// refusals tries what a cluster can have against it.
+func (c theirs) refusals(t *testing.T, config string) {
+	namespace := "/api/v1/namespaces/team"
+	node := "/api/v1/nodes/h1"
+	cordoned := func(t *testing.T, is bool) {
+		if err := c.Server.Ask(t.Context(), http.MethodPatch, node, object{"spec": object{"unschedulable": is}}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	without := func(t *testing.T, resource string) string {
+		name := "no-" + strings.ReplaceAll(resource, "/", "-")
+		return c.user(t, "team", name, slices.DeleteFunc(rights(t), func(r any) bool { return r.(object)["resources"].([]string)[0] == resource }))
+	}
+	for _, k := range []struct {
+		name   string
+		before func(t *testing.T) (undo func(*testing.T))
+		change func(*testing.T, *kube.OwnOptions)
+		want   string
+	}{
+		{name: "no such file", change: func(t *testing.T, o *kube.OwnOptions) { o.Config = "/nonexistent" }, want: "--kubeconfig /nonexistent: there is no such file"},
+		{name: "no cluster", change: func(t *testing.T, o *kube.OwnOptions) {
+			o.Config = ""
+			t.Setenv("KUBECONFIG", "/nonexistent")
+		}, want: "no cluster is known here: there is neither KUBECONFIG nor ~/.kube/config"},
+		{name: "no such context", change: func(t *testing.T, o *kube.OwnOptions) { o.Context = "prod" }, want: "there is no context prod; the kubeconfig has theirs"},
+		{name: "not a kubeconfig", change: func(t *testing.T, o *kube.OwnOptions) {
+			o.Config = filepath.Join(t.TempDir(), "x")
+			if err := os.WriteFile(o.Config, []byte("a: [b"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}, want: "kubeconfig: "},
+		{name: "expired credentials", change: func(t *testing.T, o *kube.OwnOptions) { o.Config = c.writeConfig(t, "team", object{"token": "old"}) },
+			want: "the cluster of the context theirs refuses the credentials of the user me: they may have expired; log in again"},
+		{name: "no credentials", change: func(t *testing.T, o *kube.OwnOptions) {
+			o.Config = c.writeConfig(t, "team", byProgram("exit 3"))
+		}, want: "the cluster of the context theirs: there are no credentials for the user me: getting credentials: exec: executable sh failed with exit code 3"},
+		{name: "no such namespace", change: func(t *testing.T, o *kube.OwnOptions) {
+			o.Config = c.Server.Config(kube.Admin)
+			o.Namespace = "nowhere"
+		}, want: "there is no namespace nowhere on the cluster of the context lab; make it"},
+		{name: "no right to attach", change: func(t *testing.T, o *kube.OwnOptions) { o.Config = without(t, "pods/attach") },
+			want: "measuring in the namespace team: not supported here (needs the right to get pods/attach)"},
+		{name: "no right to jobs", change: func(t *testing.T, o *kube.OwnOptions) { o.Config = without(t, "jobs") }, want: "needs the right to create jobs)"},
+		{name: "no right to list nodes", change: func(t *testing.T, o *kube.OwnOptions) { o.Nodes = nil }, want: "finding nodes of the cluster of the context theirs: not supported here (needs the right to list nodes)"},
+		{name: "no such node", change: func(t *testing.T, o *kube.OwnOptions) {
+			o.Config, o.Nodes = c.Server.Config(kube.Admin), []string{"h1", "h7"}
+		}, want: "--nodes: the cluster of the context lab has no node h7; it has h1, h2"},
+		{name: "too few nodes", change: func(t *testing.T, o *kube.OwnOptions) {}, want: "kubernetes on 2 hosts: not supported here (needs 2 nodes)"},
+		{name: "cordoned", before: func(t *testing.T) func(*testing.T) {
+			cordoned(t, true)
+			return func(t *testing.T) { cordoned(t, false) }
+		}, change: func(t *testing.T, o *kube.OwnOptions) { o.Config, o.Nodes = c.Server.Config(kube.Admin), nil },
+			want: "needs 2 nodes that take pods; it has h2, and h1 is cordoned)"},
+		{name: "an image that cannot be had", change: func(t *testing.T, o *kube.OwnOptions) { o.Image = "registry.invalid/none:1" },
+			want: "the image registry.invalid/none:1 cannot be had: "},
+		{name: "an image without a shell", change: func(t *testing.T, o *kube.OwnOptions) { o.Image = "nettoll.invalid/pause:1" },
+			want: "the image nettoll.invalid/pause:1 has no shell (sh); name one that has, with --image"},
+		{name: "a quota", before: func(t *testing.T) func(*testing.T) {
+			c.makes(t, namespace+"/resourcequotas", object{"metadata": object{"name": "tight"}, "spec": object{"hard": object{"pods": "0"}}})
+			return func(t *testing.T) { c.remove(t, namespace+"/resourcequotas/tight") }
+		}, want: "pods in the namespace team: not supported here (needs room in the quota there: tight, "},
+		{name: "a webhook", before: func(t *testing.T) func(*testing.T) {
+			const at = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+			c.makes(t, at, object{"metadata": object{"name": "strict"}, "webhooks": []object{{
+				"name": "strict.example.com", "admissionReviewVersions": []string{"v1"}, "sideEffects": "None", "failurePolicy": "Fail",
+				"clientConfig":      object{"url": "https://127.0.0.1:1/"},
+				"namespaceSelector": object{"matchLabels": object{"kubernetes.io/metadata.name": "team"}},
+				"rules":             []object{{"apiGroups": []string{""}, "apiVersions": []string{"v1"}, "operations": []string{"CREATE"}, "resources": []string{"pods"}}},
+			}}})
+			return func(t *testing.T) { c.remove(t, at+"/strict") }
+		}, want: "pods in the namespace team: not supported here (needs the consent of the admission webhook or policy strict.example.com)"},
+	} {
+		t.Run(k.name, func(t *testing.T) {
+			if k.before != nil {
+				undo := k.before(t)
+				defer undo(t)
+			}
+			own := c.own(t, config, func(o *kube.OwnOptions) {
+				if k.change != nil {
+					k.change(t, o)
+				}
+			})
+			hosts := 1
+			if strings.Contains(k.want, "needs 2 nodes") {
+				hosts = 2
+			}
+			var err error
+			for range 50 { // it takes a while until the API server knows of a webhook or a quota
+				if _, err = own.Use(t.Context(), hosts); err != nil && !strings.Contains(err.Error(), "status unknown") {
+					break
+				}
+				if err := own.Close(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			refused(t, err, k.want)
+		})
+	}
+	t.Run("pod security", func(t *testing.T) {
+		used, err := c.own(t, config, nil).Use(t.Context(), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = used.Run(t.Context(), kube.PodSpec{Node: used.Nodes[0], HostNetwork: true})
+		refused(t, err, "needs a higher level of pod security there than \"restricted:latest\"")
+		if !errors.Is(err, platform.ErrUnsupported) {
+			t.Errorf("%v is not that something is missing", err)
+		}
+	})
+	t.Run("no right to services", func(t *testing.T) {
+		used, err := c.own(t, without(t, "services"), nil).Use(t.Context(), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pods, err := used.Run(t.Context(), kube.PodSpec{Node: used.Nodes[0]})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = used.Expose(t.Context(), 0, pods[0], kube.Ports{First: 20001, Last: 20001}, false)
+		refused(t, err, "measuring in the namespace team: not supported here (needs the right to create services)")
+	})
+	t.Run("full", func(t *testing.T) { // the scheduler's word, without the right to look at nodes
+		cordoned(t, true)
+		defer cordoned(t, false)
+		used, err := c.own(t, config, nil).Use(t.Context(), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = used.Run(t.Context(), kube.PodSpec{Node: used.Nodes[0]})
+		refused(t, err, "no node takes it: 0/2 nodes are available: ")
+	})
+}
+
+func (c theirs) remove(t *testing.T, path string) {
+	t.Helper()
+	if err := c.Server.Ask(t.Context(), http.MethodDelete, path, nil, nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestReceived runs the script of a container's first process, in a PID namespace as containers have: it ends if nobody
+// says anything, and when its input ends.
+func TestReceived(t *testing.T) {
+	for name, in := range map[string]io.Reader{"silence": nil, "an end": strings.NewReader(""), "an end later": strings.NewReader("\n")} {
+		t.Run(name, func(t *testing.T) {
+			cmd := exec.Command("unshare", "--pid", "--fork", "--kill-child", "sh", "-c", kube.ReceivedWithin("mark", 1))
+			cmd.Stdin = in
+			if in == nil {
+				r, w, err := os.Pipe()
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer r.Close()
+				defer w.Close()
+				cmd.Stdin = r
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			ended := make(chan struct{})
+			go func() { _ = cmd.Wait(); close(ended) }()
+			select {
+			case <-ended:
+			case <-time.After(30 * time.Second):
+				t.Error("it goes on")
+				_ = cmd.Process.Kill()
+			}
+		})
+	}
+}

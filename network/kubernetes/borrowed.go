@@ -1,0 +1,145 @@
+package kubernetes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"nettoll/internal/plumb"
+	"nettoll/kube"
+	"nettoll/network"
+	"nettoll/platform"
+)
+
+// On a cluster of the user's nothing is known of the nodes but what pods see. Agents in the pods read the counters of
+// their own devices; what is between these is not examined.
+
+// borrowed reports whether the cluster is the user's.
+func (n *build) borrowed() bool { return n.Hosts[0].Facts().Borrowed }
+
+func (n *build) standing() *network.Network {
+	all := n.Standing()
+	all.Distant, all.FirstPort = n.borrowed(), n.Topo.FirstPort
+	return all
+}
+
+// where names the nodes.
+func (n *build) where() string {
+	var all []string
+	for _, node := range n.cluster.Nodes {
+		all = append(all, node.Name()+" is the node "+node.As)
+	}
+	return strings.Join(all, ", ")
+}
+
+// betweenPods proves that the payload leaves and reaches pods by their devices.
+func (n *build) betweenPods() {
+	n.Hops = func(from, to *plumb.Node, _ network.Family) []network.Hop { return []network.Hop{from.Hop(), to.Hop()} }
+	n.Refuse = unlessBoth
+	n.Notes = []string{n.seen("what carries it between them is not proved")}
+}
+
+// seen says what pods see of the path, and what of it is not proved.
+func (n *build) seen(not string) string {
+	return n.where() + "; eth0 of both pods has counted the payload; " + not + ", since nettoll sees only pods"
+}
+
+// unlessBoth refuses IP versions of which pods, or a service, have no address.
+func unlessBoth(_, to *plumb.Node, f network.Family, at netip.Addr) error {
+	if at.IsValid() {
+		return nil
+	}
+	return &platform.Unsupported{
+		Feature: "IPv" + strconv.Itoa(int(f)) + " in this cluster", Option: "an address of that version for " + to.Name(), Remedy: "leave out -" + strconv.Itoa(int(f)),
+	}
+}
+
+// throughService has clients dial the address of a service.
+func (n *build) throughService(reach func(from, to *plumb.Node, f network.Family) netip.Addr) {
+	n.Translated = true
+	n.Reach = func(from, to *plumb.Node, f network.Family) netip.Addr {
+		if slices.Contains(n.Servers, to) {
+			return reach(from, to, f)
+		}
+		return to.Addr(f)
+	}
+	n.Notes = []string{n.seen("what translates the addresses of services, and carries the payload between the pods, is not proved")}
+}
+
+// ownPorts is how many ports from the first one are neither those that nodes give to services nor ephemeral.
+const ownPorts = 9000
+
+// ports returns the first of the servers' ports, and how many there are.
+func (n *build) ports() (first, size int) {
+	first, _ = n.Topo.Ports(0)
+	_, last := n.Topo.Ports(len(n.Servers) - 1)
+	return first, last - first + 1
+}
+
+// portsTried is how often ports of nodes are chosen: others may have some of them.
+const portsTried = 10
+
+// atFreePorts makes the services at ports of the nodes that nobody has.
+func (n *build) atFreePorts(ctx context.Context) error {
+	first, last := kube.UsualNodePorts()
+	_, size := n.ports()
+	var err error
+	for range portsTried {
+		if last-first+1 < size {
+			return &platform.Unsupported{
+				Feature: fmt.Sprintf("%d ports of nodes", size), Option: fmt.Sprintf("a range of more than those from %d to %d", first, last), Remedy: "use fewer clients",
+			}
+		}
+		n.Topo.FirstPort = first + rand.IntN(last-first-size+2)
+		err = n.exposeAll(ctx, true)
+		var taken *kube.PortsTaken
+		if !errors.As(err, &taken) {
+			return err
+		}
+		if taken.Last > 0 {
+			first, last = taken.First, taken.Last
+		}
+		if err := n.cluster.Withdraw(ctx); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// addrOf returns the address of a node.
+func (n *build) addrOf(on *plumb.Node, f network.Family) netip.Addr {
+	if n.borrowed() {
+		return on.Endpoint.(*kube.Container).Pod().HostAddr(f == network.IPv6)
+	}
+	return on.Host.OnUnderlay(f == network.IPv6)
+}
+
+// onNodes proves that the payload crosses the devices by which the nodes reach each other, or lo within a node.
+func (n *build) onNodes(ctx context.Context) error {
+	n.Refuse = unlessBoth
+	// Others on the nodes have ports, too: another nettoll the same ones, if they were not random.
+	usual, size := n.ports()
+	n.Topo.FirstPort = usual + rand.IntN(max(1, ownPorts-size))
+	if len(n.Hosts) == 1 {
+		n.Hops = plumb.LoopbackHops
+		n.Notes = append(n.Notes, n.where()+": its lo has counted the payload")
+		return nil
+	}
+	for _, pair := range [][2][]*plumb.Node{{n.Servers, n.Clients}, {n.Clients, n.Servers}} {
+		for _, node := range pair[0] {
+			device, err := node.Endpoint.(*kube.Container).DeviceTo(ctx, pair[1][0].Addr4, pair[1][0].Addr6)
+			if err != nil {
+				return fmt.Errorf("%s: %w", node.Name(), err)
+			}
+			node.Device = device
+		}
+	}
+	n.Hops = func(from, to *plumb.Node, _ network.Family) []network.Hop { return []network.Hop{from.Hop(), to.Hop()} }
+	n.Notes = append(n.Notes, n.where()+"; their network cards have counted the payload")
+	return nil
+}

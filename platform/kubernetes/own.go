@@ -1,0 +1,63 @@
+package kubernetes
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"nettoll/kube"
+	"nettoll/platform"
+)
+
+// visit returns nodes of the user's cluster.
+func (k *Kubernetes) visit(ctx context.Context, req platform.HostRequest) (kube.Hosts, error) {
+	switch {
+	case req.Count < 1:
+		return nil, fmt.Errorf("kubernetes: %d hosts: at least 1 is needed", req.Count)
+	case req.Underlay != platform.Underlay{} || req.Rules > 0:
+		return nil, &platform.Unsupported{
+			Feature: "changing the link between nodes of your own, or their firewall", Option: "nodes that nettoll made",
+			Remedy: "leave --underlay, --mtu and --rules out, or add --private-cluster",
+		}
+	}
+	c, err := k.o.Own.Use(ctx, req.Count)
+	if err != nil {
+		return nil, err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if about := k.o.Own.About(); !slices.Contains(k.stood, about) {
+		k.stood = append(k.stood, about)
+	}
+	return &guests{c, k.o.Own}, nil
+}
+
+// guests are pods on nodes of the user's cluster, for one network.
+type guests struct {
+	cluster *kube.Cluster
+	own     *kube.Own
+}
+
+// Transient implements platform.Hosts.
+func (*guests) Transient() bool { return false }
+
+// All implements platform.Hosts.
+func (g *guests) All() []platform.Host {
+	var all []platform.Host
+	for _, n := range g.cluster.Nodes {
+		all = append(all, n)
+	}
+	return all
+}
+
+// Cluster implements kube.Hosts.
+func (g *guests) Cluster() *kube.Cluster { return g.cluster }
+
+// Close implements platform.Hosts: it removes what was made. Where the cluster does so by itself, because the connection
+// to it was lost, that is no fault of the next network.
+func (g *guests) Close(ctx context.Context) error {
+	if err := g.cluster.Remove(ctx); err != nil && !g.own.Kept() {
+		return err
+	}
+	return nil
+}
