@@ -6,6 +6,9 @@ SHELL := /bin/bash
 
 # nettoll and its tests find the programs of "make tools" in bin/.
 export PATH := $(CURDIR)/bin:$(PATH)
+# Tests and vet compile as releases do, so that nothing is compiled twice, nor again in another clone.
+export GOFLAGS := -trimpath $(GOFLAGS)
+export CGO_ENABLED := 0
 
 .PHONY: build
 build: ## the programs, as bin/nettoll and bin/nettoll-agent
