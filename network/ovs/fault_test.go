@@ -200,11 +200,10 @@ func dies(t *testing.T, v variant) {
 		t.Errorf("a network has changed nothing: %q", with)
 	}
 	server := b.Servers[0].NS
-	d := b.vswitches[0].daemon
-	if err := unix.Kill(d.PID(), syscall.SIGKILL); err != nil {
+	if err := unix.Kill(b.vswitches[0].daemon.PID(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	_ = d.Wait()
+	// At once, while its end may not be known yet.
 	if err := b.Close(context.Background()); err != nil {
 		t.Error(err)
 	}

@@ -193,13 +193,15 @@ func (v *vswitch) cleanup(ctx context.Context, t variant) error {
 	if v.daemon.Fault() != nil {
 		return v.sweep(ctx, t)
 	}
-	if _, err := ask(ctx, v.control(), "exit", "--cleanup"); err != nil && v.daemon.Fault() == nil {
-		return err
-	}
+	_, err := ask(ctx, v.control(), "exit", "--cleanup")
+	// Also when it refused to answer: it may just have died, which is not known at once.
 	for until := time.Now().Add(ending); v.daemon.Fault() == nil; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(until) {
-			return fmt.Errorf("%s did not exit within %v of being told to", v.daemon, ending)
+			return errors.Join(err, fmt.Errorf("%s did not exit within %v of being told to", v.daemon, ending))
 		}
+	}
+	if err != nil {
+		return v.sweep(ctx, t)
 	}
 	return nil
 }
