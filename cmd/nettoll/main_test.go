@@ -50,15 +50,7 @@ func testMain(m *testing.M) int {
 	return m.Run()
 }
 
-// serial runs scripts one after the other: two that measure at the same time would slow each other down.
-type serial struct{ *testing.T }
-
-func (serial) Parallel()       {}
-func (s serial) Verbose() bool { return testing.Verbose() }
-func (s serial) Run(name string, f func(testscript.T)) {
-	s.T.Run(name, func(t *testing.T) { f(serial{t}) })
-}
-
+// TestScript runs the scripts in parallel: most of their time they wait.
 func TestScript(t *testing.T) {
 	root, err := os.MkdirTemp(work, "script-")
 	if err == nil {
@@ -67,7 +59,7 @@ func TestScript(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	testscript.RunT(serial{t}, testscript.Params{
+	testscript.Run(t, testscript.Params{
 		Dir:         "testdata/script",
 		WorkdirRoot: root,
 		Setup: func(e *testscript.Env) error {
