@@ -164,6 +164,6 @@ func (o *Own) inject(ctx context.Context, s *stream, mark string) (*agent.Client
 	}
 	c := agent.Dial(p)
 	beating, stop := context.WithCancel(context.Background())
-	go bootstrap.Beating(beating, c, bootstrap.Beat, bootstrap.Silence, func() { _ = s.Kill() })
+	go bootstrap.Beating(beating, c, &o.pulse, bootstrap.Beat, bootstrap.Silence, func() { _ = s.Kill() })
 	return c, stop, nil
 }

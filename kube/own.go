@@ -37,7 +37,8 @@ const DefaultImage = "busybox"
 // Own is a cluster of the user's. Everything that is made there is in one namespace and belongs to one Job, the keeper,
 // whose pod ends when nettoll does: then the cluster itself removes it all.
 type Own struct {
-	o OwnOptions
+	o     OwnOptions
+	pulse bootstrap.Pulse // of its pods
 
 	mu       sync.Mutex
 	entrance *entrance
@@ -54,6 +55,9 @@ func NewOwn(o OwnOptions) *Own {
 	o.Image = cmp.Or(o.Image, DefaultImage)
 	return &Own{o: o}
 }
+
+// Quiet has heartbeats of its pods left out until end is called.
+func (o *Own) Quiet() (end func()) { return o.pulse.Hold() }
 
 // who names the cluster for users.
 func (o *Own) who() string {

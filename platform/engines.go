@@ -18,3 +18,9 @@ type Lingerer interface {
 	// Gone waits, for a bounded time, until nothing is left of the hosts that were closed.
 	Gone(ctx context.Context) error
 }
+
+// Quieter is a platform that sends packets of its own, such as heartbeats.
+type Quieter interface {
+	// Quiet has it send none while something is measured, as far as it can, until end is called.
+	Quiet() (end func())
+}

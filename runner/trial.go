@@ -170,7 +170,7 @@ func (s *session) approach(ctx context.Context, t *record.Trial) (*attempt, erro
 	if a.at, err = s.machines(ctx, links); err != nil {
 		return nil, err
 	}
-	a.at.name(t.Endpoints, links)
+	a.at.describe(t.Endpoints, links)
 	a.watch = newWatcher(a.at, s, links)
 	a.job = workload.Job{Workload: t.Cell.Workload, Options: t.Cell.Options, CPUs: a.at.place(t.Cell.Placement, links), Distant: s.network.Distant}
 	a.job.Options.Congestion = s.r.congestion(tool, t.Cell)
@@ -190,6 +190,9 @@ func (s *session) measure(ctx context.Context, t *record.Trial, warmup, window t
 		return err
 	}
 	a.job.Warmup, a.job.Duration, a.job.Watch = warmup, window, a.watch.watch(ctx)
+	if p, ok := s.r.Networks[t.Cell.Network].Platform.(platform.Quieter); ok {
+		defer p.Quiet()()
+	}
 	res, err := a.tool.Run(ctx, a.job)
 	if errors.Is(err, workload.ErrLate) {
 		return err // nothing is broken

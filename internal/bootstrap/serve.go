@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -13,8 +14,8 @@ import (
 	"nettoll/agent"
 )
 
-// How the two ends know of each other: nettoll calls MethodAlive every Beat, and the agent ends when it has heard
-// nothing for Silence. Ssh notices a dead connection much later, if at all.
+// How the two ends know of each other: nettoll calls MethodAlive every Beat, more rarely during measurements, and the
+// agent ends when it has heard nothing for Silence. Ssh notices a dead connection much later, if at all.
 const (
 	MethodAlive = "bootstrap.alive" // nothing → nothing
 	Beat        = 7 * time.Second
@@ -95,14 +96,41 @@ func (l *listener) watch(ctx context.Context, silence time.Duration, end func())
 	}
 }
 
-// Beating calls MethodAlive at intervals until ctx ends or the agent has ended. An agent that does not answer in time is
-// taken to be gone: then it calls lost.
-func Beating(ctx context.Context, c *agent.Client, interval, within time.Duration, lost func()) {
+// mostLeftOut is how many beats in a row are left out at most: an agent hears something within three times Beat, long
+// before Silence.
+const mostLeftOut = 2
+
+// Pulse says whether beats may be sent: the packet of one, and the answer, would be in a measured window.
+type Pulse struct{ holds atomic.Int32 }
+
+// Hold has the beats of each agent left out, mostLeftOut at a time, until release is called.
+func (p *Pulse) Hold() (release func()) {
+	p.holds.Add(1)
+	return sync.OnceFunc(func() { p.holds.Add(-1) })
+}
+
+// due reports whether an agent's beat is sent whose time has come, after so many that were left out.
+func (p *Pulse) due(leftOut *int) bool {
+	if p.holds.Load() > 0 && *leftOut < mostLeftOut {
+		*leftOut++
+		return false
+	}
+	*leftOut = 0
+	return true
+}
+
+// Beating calls MethodAlive at intervals, unless the pulse is held, until ctx ends or the agent has ended. An agent that
+// does not answer in time is taken to be gone: then it calls lost.
+func Beating(ctx context.Context, c *agent.Client, pulse *Pulse, interval, within time.Duration, lost func()) {
+	leftOut := 0
 	for c.Err() == nil {
 		select {
 		case <-ctx.Done():
 			return
 		case <-time.After(interval):
+		}
+		if !pulse.due(&leftOut) {
+			continue
 		}
 		bounded, cancel := context.WithTimeout(ctx, within)
 		err := c.Call(bounded, MethodAlive, struct{}{}, nil)

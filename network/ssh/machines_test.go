@@ -36,7 +36,7 @@ func TestMain(m *testing.M) { testutil.Main(m) }
 // meanwhile and afterwards.
 func TestBetweenMachines(t *testing.T) {
 	lan := sshtest.Start(t, platform.Underlay{}, sshtest.Machine{}, sshtest.Machine{})
-	p := onMachines(t)
+	p := &counting{SSH: onMachines(t)}
 	for _, d := range ssh.All() {
 		t.Run(d.Name, func(t *testing.T) {
 			for _, hosts := range d.Hosts {
@@ -46,13 +46,25 @@ func TestBetweenMachines(t *testing.T) {
 	}
 }
 
-func conform(t *testing.T, lan *sshtest.LAN, p platform.Platform, d network.Driver, hosts int) {
+// counting counts the times in which its platform was asked to be quiet.
+type counting struct {
+	*platforms.SSH
+	quiet, over int
+}
+
+func (c *counting) Quiet() (end func()) {
+	c.quiet++
+	release := c.SSH.Quiet()
+	return func() { c.over++; release() }
+}
+
+func conform(t *testing.T, lan *sshtest.LAN, p *counting, d network.Driver, hosts int) {
 	t.Helper()
 	machine, err := sampler.Machine("/proc", "/sys")
 	if err != nil {
 		t.Fatal(err)
 	}
-	before := state(t, lan)
+	before, quiet := state(t, lan), p.quiet
 	families := d.Families
 	if families == nil {
 		families = []int{4, 6}
@@ -93,6 +105,15 @@ func conform(t *testing.T, lan *sshtest.LAN, p platform.Platform, d network.Driv
 		case trial.Status != record.OK:
 			t.Errorf("%s: %s: %s", trial.Cell.Key(), trial.Status, trial.Reason)
 		}
+		for _, e := range trial.Endpoints {
+			if e.Machine == nil || e.Machine.Kernel != machine.Kernel {
+				t.Errorf("%s: %s is on the machine %+v", trial.Cell.Key(), e.Name, e.Machine)
+			}
+			if card := e.NIC; hosts == 1 && card != nil && lan.Hosts[0].Uplink().Device != card.Device ||
+				hosts == 2 && (card == nil || card.Device != lan.Hosts[0].Uplink().Device || card.Driver != "veth" || card.Speed == 0 || card.MTU != 1500 || len(card.Offloads) == 0) {
+				t.Errorf("%s: %s has the network card %+v", trial.Cell.Key(), e.Name, card)
+			}
+		}
 		for _, h := range trial.Path {
 			if !h.OK || h.Absent {
 				t.Errorf("%s: hop %+v", trial.Cell.Key(), h)
@@ -101,6 +122,9 @@ func conform(t *testing.T, lan *sshtest.LAN, p platform.Platform, d network.Driv
 	}
 	if len(trials) != len(cells) {
 		t.Errorf("%d trials of %d cells", len(trials), len(cells))
+	}
+	if n := p.quiet - quiet; n != len(cells) || p.over != p.quiet {
+		t.Errorf("the platform was quiet in %d of %d trials, and %d of %d times have ended", n, len(cells), p.over, p.quiet)
 	}
 	if now := state(t, lan); !reflect.DeepEqual(before, now) {
 		t.Errorf("the machines were %v, and are %v", before, now)

@@ -65,6 +65,14 @@ func (k *Kubernetes) Probe(ctx context.Context) error {
 // AtOnce implements platform.Engines: networks of one cluster share its nodes.
 func (*Kubernetes) AtOnce() int { return 1 }
 
+// Quiet implements platform.Quieter: heartbeats of the pods on the user's cluster are left out.
+func (k *Kubernetes) Quiet() (end func()) {
+	if k.o.Own == nil {
+		return func() {}
+	}
+	return k.o.Own.Quiet()
+}
+
 // Stood implements platform.Engines.
 func (k *Kubernetes) Stood() []string {
 	k.mu.Lock()

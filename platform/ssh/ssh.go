@@ -32,6 +32,7 @@ type Options struct {
 type SSH struct {
 	o              Options
 	beat, patience time.Duration // see bootstrap.Beating
+	pulse          bootstrap.Pulse
 
 	mu       sync.Mutex
 	machines []*machine // logged in to, in order; nil at first
@@ -45,6 +46,9 @@ func (*SSH) Name() string { return "ssh" }
 
 // AtOnce implements platform.Engines: networks share the machines' addresses and ports.
 func (*SSH) AtOnce() int { return 1 }
+
+// Quiet implements platform.Quieter: heartbeats are left out.
+func (s *SSH) Quiet() (end func()) { return s.pulse.Hold() }
 
 // Stood implements platform.Engines.
 func (s *SSH) Stood() (all []string) {
