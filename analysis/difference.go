@@ -54,6 +54,26 @@ func setupOf(role string, endpoints []record.Endpoint, flows []record.Flow) map[
 	return out
 }
 
+// unlikeMachines names what differs between the machines of endpoints, if they are several, with the values of all.
+func unlikeMachines(endpoints []record.Endpoint) (all []string) {
+	seen := map[string][]string{}
+	for _, e := range endpoints {
+		if m := e.Machine; m != nil {
+			seen["CPU"] = record.AddNew(seen["CPU"], strings.TrimSpace(m.Arch+" "+m.CPUModel))
+		}
+		if n := e.NIC; n != nil {
+			seen["driver of the network card"] = record.AddNew(seen["driver of the network card"], n.Driver)
+			seen["rate of the link"] = record.AddNew(seen["rate of the link"], n.Rate())
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(seen)) {
+		if len(seen[name]) > 1 {
+			all = append(all, name+" "+strings.Join(seen[name], " and "))
+		}
+	}
+	return all
+}
+
 // differences names every attribute in which endpoints and flows differ from others, for example "MTU 1450
 // against 1500", with the role if only one end differs. Attributes that only one side recorded are not compared.
 func differences(ce []record.Endpoint, cf []record.Flow, ne []record.Endpoint, nf []record.Flow) []string {

@@ -38,6 +38,7 @@ const (
 	WarnAlike         = "autocorrelated"      // rounds are not independent
 	WarnUncovered     = "uncovered"           // time in the window that no latency accounts for
 	WarnUnstationary  = "not-stationary"      // the window differs between its beginning and its end
+	WarnUnlike        = "unlike-machines"     // the ends are on machines of different kinds
 )
 
 // Limits above which a doubt is reported.
@@ -207,6 +208,10 @@ func doubts(row Row, c series, in circumstances) warnings {
 			}
 			out.add(WarnDiffers, advice, "not set up like %s: %s", base, strings.Join(d, ", "))
 		}
+	}
+	if unlike := unlikeMachines(row.Endpoints); len(unlike) > 0 {
+		out.add(WarnUnlike, "compare it only with what was measured between the same two machines, in the same direction: -R turns it round",
+			"the ends are on machines of different kinds: %s", strings.Join(unlike, "; "))
 	}
 	out = append(out, carried(c)...)
 	if s := stolen(ok, len(in.machine.CPUs)); s > stealLimit {

@@ -15,7 +15,7 @@ const (
 	LimitReceiver  = "receiver"  // the CPUs available to the receiving processes
 	LimitBoth      = "both"      // the CPUs of both
 	LimitSoftirq   = "softirq"   // a CPU on which the kernel handles packets without charging a process
-	LimitLink      = "link"      // the configured rate of the underlay
+	LimitLink      = "link"      // the rate of the underlay
 	LimitWindow    = "window"    // the receiver's window, or the sender's buffer
 	LimitGenerator = "generator" // the programs themselves, in user space
 )
@@ -84,6 +84,9 @@ func (s series) limit() Limit {
 	flows := c.Pairs() * max(c.Options.Streams, 1)
 	sending, receiving := sender.share(window, flows), receiver.share(window, flows)
 	rate, shaped := rateOf(c.Underlay)
+	if !shaped {
+		rate, shaped = s.linkRate(bytes * 8 / window)
+	}
 	switch {
 	case sending >= usedUp && sender.user >= ofUser*sender.total, receiving >= usedUp && receiver.user >= ofUser*receiver.total:
 		return Limit{By: LimitGenerator}
@@ -136,6 +139,21 @@ func (p process) softirq(all map[int]record.CPUSample, window float64) float64 {
 		return 0
 	}
 	return min(1, all[p.cpus[0]].Softirq/window)
+}
+
+// linkRate returns the rate of the slowest network card between the machines of the last trial, in bit/s, if it is known.
+// A card that carried more than it says, as virtual ones do that have no rate, says nothing.
+func (s series) linkRate(carried float64) (bits float64, ok bool) {
+	ends, _ := s.lastSetup()
+	for _, e := range ends {
+		if e.NIC == nil || e.NIC.Speed == 0 || e.NIC.Driver == "veth" {
+			return 0, false
+		}
+		if rate := float64(e.NIC.Speed) * 1e6; bits == 0 || rate < bits {
+			bits = rate
+		}
+	}
+	return bits, bits >= carried && bits > 0
 }
 
 // rateOf reads the rate of an underlay, in bit/s, from its notation in cells, which uses the units of tc(8).

@@ -22,6 +22,14 @@ func streamOf(change func(*record.Trial)) series {
 	return series{cell: t.Cell, trials: []*record.Trial{&t}}
 }
 
+// cards returns the ends of a trial between machines, with the rates of their links in Mbit/s.
+func cards(driver string, rates ...int) (ends []record.Endpoint) {
+	for _, rate := range rates {
+		ends = append(ends, record.Endpoint{NIC: &record.NIC{Driver: driver, Speed: rate}})
+	}
+	return ends
+}
+
 func TestLimit(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -56,6 +64,11 @@ func TestLimit(t *testing.T) {
 		}, Limit{}},
 		{"link", func(t *record.Trial) { t.Cell.Underlay = "m4.large:rate=1.05gbit,delay=1ms" }, Limit{By: LimitLink}},
 		{"a link with room", func(t *record.Trial) { t.Cell.Underlay = "rate=10gbit" }, Limit{}},
+		{"the slower of two network cards", func(t *record.Trial) { t.Endpoints = cards("e1000e", 10000, 1000) }, Limit{By: LimitLink}},
+		{"network cards with room", func(t *record.Trial) { t.Endpoints = cards("e1000e", 10000, 2500) }, Limit{}},
+		{"a network card without a rate", func(t *record.Trial) { t.Endpoints = cards("virtio_net", 1000, 0) }, Limit{}},
+		{"a card that carries more than it says", func(t *record.Trial) { t.Endpoints = cards("virtual", 900, 900) }, Limit{}},
+		{"what is no card has no rate", func(t *record.Trial) { t.Endpoints = cards("veth", 1000, 1000) }, Limit{}},
 		{"receiver's window", func(t *record.Trial) { t.Flows[0].TCP.WindowLimited = 9e5 }, Limit{By: LimitWindow}},
 		{"sender's buffer", func(t *record.Trial) { t.Flows[0].TCP.BufferLimited = 9e5 }, Limit{By: LimitWindow}},
 		{"a slow reader fills the window", func(t *record.Trial) {

@@ -7,6 +7,8 @@ import (
 	"io"
 	"net/netip"
 	"time"
+
+	"nettoll/record"
 )
 
 // Platform provides hosts.
@@ -86,6 +88,9 @@ type Facts struct {
 	// group; it is nil where that is not counted as a whole. The error names the container, and wraps
 	// ErrUnsupported where nothing counts CPU time.
 	CPUTime func(context.Context) (time.Duration, error)
+	// NIC describes the network card of the endpoint's machine towards the other machines; it is nil where hosts
+	// are parts of one machine.
+	NIC func(context.Context) (record.NIC, error)
 }
 
 // Surroundings describes what the processes of an endpoint share with processes outside the run. In a container,

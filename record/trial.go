@@ -1,6 +1,9 @@
 package record
 
-import "time"
+import (
+	"strconv"
+	"time"
+)
 
 // Status is the outcome of a trial.
 type Status string
@@ -211,6 +214,36 @@ type Endpoint struct {
 	Offloads map[string]bool   `json:"offloads,omitempty"` // tso, gso, gro, tx-checksum, rx-checksum …
 	Sysctls  map[string]string `json:"sysctls,omitempty"`  // congestion control, tcp_rmem, tcp_wmem …
 	CPUs     []int             `json:"cpus,omitempty"`     // CPUs it is pinned to; empty means anywhere
+	Machine  *Machine          `json:"machine,omitempty"`  // what it runs on, if that may be another machine than the run's
+	NIC      *NIC              `json:"nic,omitempty"`      // that machine's towards the others
+}
+
+// NIC is the network card of a machine, or what stands for it.
+type NIC struct {
+	Device string `json:"device"`
+	Driver string `json:"driver"`
+	// Speed is the link's rate in Mbit/s; 0 is not known.
+	Speed    int             `json:"speed_mbit,omitempty" most:"1e8"`
+	MTU      int             `json:"mtu"`
+	Receive  int             `json:"receive_queues,omitempty"`
+	Transmit int             `json:"transmit_queues,omitempty"`
+	Offloads map[string]bool `json:"offloads,omitempty"`
+	// Interrupts are the CPUs that may handle each of its interrupts, and RPS those to which each receive queue
+	// passes packets on, as the kernel writes lists and masks, each value once. Neither is set where sysfs does
+	// not show this device.
+	Interrupts []string `json:"interrupts,omitempty"`
+	RPS        []string `json:"rps,omitempty"`
+}
+
+// Rate returns the link's rate as text.
+func (n NIC) Rate() string {
+	switch {
+	case n.Speed == 0:
+		return "unknown"
+	case n.Speed%1000 == 0:
+		return strconv.Itoa(n.Speed/1000) + " Gbit/s"
+	}
+	return strconv.Itoa(n.Speed) + " Mbit/s"
 }
 
 // Warning is a doubt about a value, with a code that programs can match.

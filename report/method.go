@@ -30,12 +30,33 @@ func ranOn(res analysis.Result) string {
 	parts := []string{machine(res.Run.Machine)}
 	for _, r := range res.Rows() {
 		for _, e := range r.Endpoints {
-			if e.Platform != "" {
-				parts = record.AddNew(parts, e.Platform)
+			if on := placeOf(e); on != "" {
+				parts = record.AddNew(parts, on)
 			}
 		}
 	}
 	return strings.Join(parts, "; ")
+}
+
+// placeOf describes the platform of an endpoint and, if that may be another than the run's, its machine.
+func placeOf(e record.Endpoint) string {
+	if e.Machine == nil {
+		return e.Platform
+	}
+	var parts phrases
+	parts.add(true, machine(*e.Machine))
+	if n := e.NIC; n != nil {
+		text := "network card " + n.Device
+		var facts phrases
+		facts.add(n.Driver != "", n.Driver)
+		facts.add(n.Speed > 0, n.Rate())
+		facts.add(n.Receive > 0, countOf(n.Receive, "receive queue"))
+		if len(facts) > 0 {
+			text += " (" + join(facts) + ")"
+		}
+		parts.add(true, text)
+	}
+	return cmp.Or(e.Platform, e.Host, e.Name) + ": " + join(parts)
 }
 
 // rounds describes how much was measured.

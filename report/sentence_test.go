@@ -629,3 +629,23 @@ func TestMarginAsItIs(t *testing.T) {
 		}
 	}
 }
+
+// TestPlaceOf names the machine of an end that may be on another one than nettoll.
+func TestPlaceOf(t *testing.T) {
+	far := &record.Machine{OS: "Debian GNU/Linux 13", Kernel: "6.12.0", Arch: "arm64", CPUs: make([]record.CPU, 4), CPUModel: "Neoverse-N1", Root: true}
+	for want, e := range map[string]record.Endpoint{
+		"":            {Host: "h1"},
+		"Docker 29.1": {Platform: "Docker 29.1"},
+		"ssh a: Debian GNU/Linux 13, kernel 6.12.0 arm64, 4 CPUs Neoverse-N1, network card eth0 (ena, 25 Gbit/s, four receive queues)": {
+			Platform: "ssh a", Machine: far, NIC: &record.NIC{Device: "eth0", Driver: "ena", Speed: 25000, Receive: 4},
+		},
+		"machine 2: Debian GNU/Linux 13, kernel 6.12.0 arm64, 4 CPUs Neoverse-N1": {Host: "machine 2", Machine: far},
+		"ssh a: Debian GNU/Linux 13, kernel 6.12.0 arm64, 4 CPUs Neoverse-N1, network card eth0": {
+			Platform: "ssh a", Machine: far, NIC: &record.NIC{Device: "eth0"},
+		},
+	} {
+		if got := placeOf(e); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

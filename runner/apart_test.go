@@ -49,7 +49,7 @@ func TestMachinesApart(t *testing.T) {
 	client, server := &AgentEndpoint{Endpoint: named("c")}, &AgentEndpoint{Endpoint: named("s")}
 	m.of = map[*AgentEndpoint]*machine{client: b, server: a}
 	ends := []record.Endpoint{{Role: "client", Host: "h2"}, {Role: "server", Host: "h1"}}
-	m.name(ends, []link{{client: client, server: server}})
+	m.describe(ends, []link{{client: client, server: server}})
 	if ends[0].Host != "machine 2" || ends[1].Host != "machine 1" {
 		t.Errorf("endpoints are on %q and %q", ends[0].Host, ends[1].Host)
 	}
@@ -59,7 +59,7 @@ func TestMachinesApart(t *testing.T) {
 	if use, _, err := w.use(2, 0, 0.25); use.Hosts != nil || err != nil {
 		t.Errorf("%+v, %v", use.Hosts, err)
 	}
-	m.name(ends, nil)
+	m.describe(ends, nil)
 	if ends[0].Host != "machine 2" {
 		t.Errorf("renamed to %q", ends[0].Host)
 	}

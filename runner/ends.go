@@ -185,7 +185,14 @@ func facts(ctx context.Context, links []link) ([]record.Endpoint, error) {
 	out, err := answers[record.Endpoint](ctx, all, sampler.MethodEndpoint, peerOf)
 	for i, e := range all {
 		out[i].Name, out[i].Role, out[i].Address = e.Name(), e.role, e.own.String()
-		out[i].Host, out[i].Platform = e.OnHost(), e.Facts().About
+		known := e.Facts()
+		out[i].Host, out[i].Platform = e.OnHost(), known.About
+		if known.NIC == nil || err != nil {
+			continue
+		}
+		var card record.NIC
+		card, err = known.NIC(ctx)
+		out[i].NIC = &card
 	}
 	return out, err
 }

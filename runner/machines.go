@@ -165,13 +165,17 @@ func coarser(a, b string) bool {
 	return slices.Index(fineness, a) > slices.Index(fineness, b)
 }
 
-// name sets the hosts of endpoints to the names of their machines, if there are several.
-func (m *machines) name(endpoints []record.Endpoint, links []link) {
-	if len(m.all) < 2 {
+// describe says of endpoints which machines they are on, unless all are on this one.
+func (m *machines) describe(endpoints []record.Endpoint, links []link) {
+	if m.of == nil {
 		return
 	}
 	for i, at := range endsOf(links) {
-		endpoints[i].Host = m.of[at.AgentEndpoint].name
+		on := m.of[at.AgentEndpoint]
+		endpoints[i].Machine = &on.facts
+		if len(m.all) > 1 {
+			endpoints[i].Host = on.name
+		}
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"nettoll/internal/nl"
 	"nettoll/internal/nsexec"
 	"nettoll/platform"
+	"nettoll/record"
 	"nettoll/sampler"
 )
 
@@ -30,6 +31,7 @@ const (
 	methodDevices   = "remote.devices"   // path of a namespace → []nl.Interface
 	methodAddresses = "remote.addresses" // nothing → []nl.Address
 	methodWay       = "remote.way"       // netip.Addr → nl.Way
+	methodNIC       = "remote.nic"       // name of a device of the machine → record.NIC
 )
 
 type startParams struct {
@@ -82,6 +84,9 @@ func Handlers(ctx context.Context) map[string]agent.Handler {
 		methodDevices:   agent.Typed(func(_ context.Context, space string) ([]nl.Interface, error) { return sampler.Devices(space) }),
 		methodAddresses: agent.Typed(addresses),
 		methodWay:       agent.Typed(way),
+		methodNIC: agent.Typed(func(_ context.Context, device string) (record.NIC, error) {
+			return sampler.NIC(device, "/proc", "/sys")
+		}),
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"nettoll/agent"
 	"nettoll/internal/nl"
 	"nettoll/platform"
+	"nettoll/record"
 )
 
 // Provider is a platform whose hosts are machines behind agents.
@@ -73,7 +74,18 @@ func (h *Host) Uplink() platform.Uplink { return h.Link }
 // Facts implements platform.Endpoint. Processes end with the agent that started them; those that they leave behind do
 // not.
 func (h *Host) Facts() platform.Facts {
-	return platform.Facts{About: h.About, Borrowed: true, Around: platform.Surroundings{Outlive: true, Open: true}}
+	return platform.Facts{About: h.About, NIC: h.nic(), Borrowed: true, Around: platform.Surroundings{Outlive: true, Open: true}}
+}
+
+// nic returns a function that describes the card of Link, or nil if there is none.
+func (h *Host) nic() func(context.Context) (record.NIC, error) {
+	if h.Link.Device == "" {
+		return nil
+	}
+	return func(ctx context.Context) (n record.NIC, err error) {
+		err = h.call(ctx, methodNIC, h.Link.Device, &n)
+		return n, err
+	}
 }
 
 // Start implements platform.Endpoint.
@@ -152,7 +164,7 @@ func (c *Container) OnHost() string { return c.host.name }
 
 // Facts implements platform.Endpoint.
 func (c *Container) Facts() platform.Facts {
-	return platform.Facts{About: c.host.About, Around: platform.Surroundings{Outlive: true}}
+	return platform.Facts{About: c.host.About, NIC: c.host.nic(), Around: platform.Surroundings{Outlive: true}}
 }
 
 // Start implements platform.Endpoint.

@@ -1,0 +1,88 @@
+package sampler
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/safchain/ethtool"
+
+	"nettoll/internal/nl"
+	"nettoll/record"
+)
+
+// unknownSpeed is what drivers report that do not know the rate of their link, as SPEED_UNKNOWN of ethtool.h.
+const unknownSpeed = 1<<32 - 1
+
+// NIC describes a device of the network namespace that this process is in. It reads below proc and sys, where they show
+// that device.
+func NIC(device, proc, sys string) (record.NIC, error) {
+	n := record.NIC{Device: device}
+	index := 0
+	err := nl.With("", func(in *nl.NS) error {
+		link, err := in.Link(device)
+		if err != nil {
+			return err
+		}
+		a := link.Attrs()
+		index, n.MTU, n.Receive, n.Transmit = a.Index, a.MTU, a.NumRxQueues, a.NumTxQueues
+		return nil
+	})
+	if err != nil {
+		return n, fmt.Errorf("sampler: network card %s: %w", device, err)
+	}
+	if n.Offloads, err = offloads(device); err != nil {
+		return n, err
+	}
+	tool, err := ethtool.NewEthtool()
+	if err != nil {
+		return n, fmt.Errorf("sampler: ethtool: %w", err)
+	}
+	defer tool.Close()
+	// Not every driver answers each of these.
+	n.Driver, _ = tool.DriverName(device)
+	if speed, err := tool.CmdGet(&ethtool.EthtoolCmd{}, device); err == nil && speed != unknownSpeed {
+		n.Speed = int(speed)
+	}
+	// A driver makes room for as many queues as the card could have.
+	if c, err := tool.GetChannels(device); err == nil && c.CombinedCount+c.RxCount > 0 {
+		n.Receive, n.Transmit = int(c.CombinedCount+c.RxCount), int(c.CombinedCount+c.TxCount)
+	}
+	at := filepath.Join(sys, "class/net", device)
+	if shown, err := number(filepath.Join(at, "ifindex"), 0); err != nil || shown != index {
+		return n, nil // sysfs shows the devices of another namespace
+	}
+	n.RPS = values(filepath.Join(at, "queues/rx-*/rps_cpus"))
+	for _, interrupts := range []string{"device/msi_irqs/*", "device/../msi_irqs/*"} { // of the card, or of virtio's parent
+		all, _ := filepath.Glob(filepath.Join(at, interrupts))
+		for _, path := range all {
+			if number, err := strconv.Atoi(filepath.Base(path)); err == nil {
+				n.Interrupts = append(n.Interrupts, values(filepath.Join(proc, "irq", strconv.Itoa(number), "smp_affinity_list"))...)
+			}
+		}
+		if len(all) > 0 {
+			break
+		}
+	}
+	n.Interrupts = once(n.Interrupts)
+	return n, nil
+}
+
+// values returns what the files of a pattern hold, each value once.
+func values(pattern string) (all []string) {
+	paths, _ := filepath.Glob(pattern)
+	for _, path := range paths {
+		if b, err := os.ReadFile(path); err == nil {
+			all = append(all, strings.TrimSpace(string(b)))
+		}
+	}
+	return once(all)
+}
+
+func once(all []string) []string {
+	slices.Sort(all)
+	return slices.Compact(all)
+}
