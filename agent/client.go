@@ -27,7 +27,7 @@ import (
 var ErrEnded = errors.New("agent has ended")
 
 // closeWait is how long an agent may take to end after its input has ended.
-const closeWait = 2 * time.Second
+const closeWait = 5 * time.Second
 
 // cancelWait is how long a handler may take to return after its call was cancelled.
 const cancelWait = time.Second
