@@ -25,7 +25,7 @@ var crashRun = []string{
 
 // TestCrash kills nettoll at random moments. NETTOLL_CRASHES sets how many times, NETTOLL_SEED the random seed.
 func TestCrash(t *testing.T) {
-	n, r := crashes(t, 10, 2)
+	n, r := crashes(t, 6, 2)
 	for i := range n {
 		// Half of them early, when most networks are built; a third hits the process inside.
 		after := time.Duration(r.Int64N(int64(1500 * time.Millisecond)))
