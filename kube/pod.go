@@ -340,7 +340,7 @@ func (c *Container) begin(ctx context.Context) (err error) {
 		return of.refused("pods/attach", err)
 	}
 	if of.own == nil {
-		s.pid, s.kill = c.pid, c.end
+		s.ID, s.kill = c.pid, c.end
 		c.first, c.stop = agent.Dial(s), func() {}
 	} else if c.first, c.stop, err = of.own.inject(ctx, s, c.pod.mark); err != nil {
 		return err

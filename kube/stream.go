@@ -80,33 +80,25 @@ func refusedStream(resp *http.Response, err error) error {
 
 // stream is a process in a container, with the connection to its standard streams.
 type stream struct {
-	ws     *websocket.Conn
-	stdout *os.File
-	stderr nsexec.Tail
-	done   chan struct{}
-	err    error
+	*nsexec.Life
+	ws *websocket.Conn
 	// kill ends the process. Nil: it ends when its input does.
 	kill func() error
-	pid  int // in this machine's numbering; 0 where it has no meaning
 }
 
 // newStream reads what a process writes. Its output goes to a pipe of the kernel, which holds it while nobody reads.
 func newStream(ws *websocket.Conn) (*stream, error) {
-	s := &stream{ws: ws, done: make(chan struct{})}
-	var pipe *os.File
-	var err error
-	if s.stdout, pipe, err = os.Pipe(); err != nil {
+	out, pipe, err := os.Pipe()
+	if err != nil {
 		return nil, err
 	}
+	s := &stream{Life: nsexec.NewLife(), ws: ws}
+	s.In, s.Out = input{s}, out
 	go func() {
-		err := s.read(pipe, &s.stderr)
+		err := s.read(pipe, &s.Errors)
 		pipe.Close()
 		_ = ws.CloseNow()
-		if last := s.stderr.String(); err != nil && last != "" {
-			err = fmt.Errorf("%w: %s", err, strings.ReplaceAll(last, "\n", " | "))
-		}
-		s.err = err
-		close(s.done)
+		s.End(err)
 	}()
 	return s, nil
 }
@@ -187,33 +179,13 @@ func (i input) Close() error {
 	return i.send([]byte{streamClose, streamIn})
 }
 
-// PID implements platform.Process.
-func (s *stream) PID() int { return s.pid }
-
-// Stdin implements platform.Process.
-func (s *stream) Stdin() io.WriteCloser { return input{s} }
-
-// Stdout implements platform.Process.
-func (s *stream) Stdout() io.Reader { return s.stdout }
-
-// Stderr implements platform.Process.
-func (s *stream) Stderr() string { return s.stderr.String() }
-
-// Wait implements platform.Process.
-func (s *stream) Wait() error {
-	<-s.done
-	return s.err
-}
-
 // killTime is how long a process may take to end once it is killed.
 const killTime = 10 * time.Second
 
 // Kill implements platform.Process. The API has no way to end a process.
 func (s *stream) Kill() error {
-	select {
-	case <-s.done:
+	if s.Ended() {
 		return nil
-	default:
 	}
 	var err error
 	if s.kill == nil {
@@ -221,13 +193,13 @@ func (s *stream) Kill() error {
 	} else {
 		err = s.kill()
 	}
-	defer s.stdout.Close()
+	defer s.Out.Close()
 	select {
-	case <-s.done:
+	case <-s.Over():
 	case <-time.After(killTime):
 		_ = s.ws.CloseNow()
-		s.stdout.Close() // output that nobody reads would block the end for ever
-		<-s.done
+		s.Out.Close() // output that nobody reads would block the end for ever
+		<-s.Over()
 		err = errors.Join(err, fmt.Errorf("kubernetes: a process did not end within %v of being killed", killTime))
 	}
 	return err

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"time"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -46,7 +45,7 @@ func (c *Container) Start(ctx context.Context, cmd platform.Command) (platform.P
 		conn.Close()
 		return fail(err)
 	}
-	s.pid = state.PID
+	s.ID = state.PID // on the engine's host
 	return s, nil
 }
 
@@ -89,21 +88,16 @@ func (c *Container) destroy() error {
 
 // stream is a process in a container, with the connection to its standard streams.
 type stream struct {
-	conn   client.HijackedResponse
-	stdin  io.WriteCloser
-	stdout io.ReadCloser
-	stderr nsexec.Tail
-	pid    int
-	kill   func() error
-	done   chan struct{}
-	err    error
+	*nsexec.Life
+	conn client.HijackedResponse
+	kill func() error
 }
 
 // stream returns the process behind a connection. status returns how it ended.
 func (c *Container) stream(conn client.HijackedResponse, cmd platform.Command, status func() error) *stream {
-	s := &stream{conn: conn, kill: c.destroy, done: make(chan struct{})}
+	s := &stream{Life: nsexec.NewLife(), conn: conn, kill: c.destroy}
 	if cmd.Stdin == nil {
-		s.stdin = input{&s.conn}
+		s.In = input{&s.conn}
 	} else {
 		go func() {
 			_, _ = io.Copy(s.conn.Conn, cmd.Stdin)
@@ -113,10 +107,10 @@ func (c *Container) stream(conn client.HijackedResponse, cmd platform.Command, s
 	out, errs := cmd.Stdout, cmd.Stderr
 	var pipe io.WriteCloser
 	if out == nil {
-		s.stdout, pipe = buffered()
+		s.Out, pipe = buffered()
 	}
 	if errs == nil {
-		errs = &s.stderr
+		errs = &s.Errors
 	}
 	if pipe != nil {
 		out = &opening{to: pipe, errs: errs}
@@ -127,13 +121,12 @@ func (c *Container) stream(conn client.HijackedResponse, cmd platform.Command, s
 			pipe.Close() // Wait reports how it ended
 		}
 		s.conn.Close()
-		if s.err = status(); s.err == nil {
-			s.err = brief(err)
+		if how := status(); how != nil {
+			err = how
+		} else {
+			err = brief(err)
 		}
-		if last := s.stderr.String(); s.err != nil && last != "" {
-			s.err = fmt.Errorf("%w: %s", s.err, strings.ReplaceAll(last, "\n", " | "))
-		}
-		close(s.done)
+		s.End(err)
 	}()
 	return s
 }
@@ -169,29 +162,6 @@ type input struct{ conn *client.HijackedResponse }
 func (i input) Write(b []byte) (int, error) { return i.conn.Conn.Write(b) }
 func (i input) Close() error                { return i.conn.CloseWrite() }
 
-// PID implements platform.Process: it is the PID on the engine's host.
-func (s *stream) PID() int { return s.pid }
-
-// Stdin implements platform.Process.
-func (s *stream) Stdin() io.WriteCloser { return s.stdin }
-
-// Stdout implements platform.Process.
-func (s *stream) Stdout() io.Reader {
-	if s.stdout == nil {
-		return nil
-	}
-	return s.stdout
-}
-
-// Stderr implements platform.Process.
-func (s *stream) Stderr() string { return s.stderr.String() }
-
-// Wait implements platform.Process.
-func (s *stream) Wait() error {
-	<-s.done
-	return s.err
-}
-
 // killTime is how long the engine may take to end a process or container.
 const killTime = 10 * time.Second
 
@@ -200,17 +170,15 @@ const unreadTime = time.Second
 
 // unread discards output that nobody reads, which would block the end for ever.
 func (s *stream) unread() {
-	if s.stdout != nil {
-		s.stdout.Close()
+	if s.Out != nil {
+		s.Out.Close()
 	}
 }
 
 // Kill implements platform.Process. If the engine does not end the process, Kill closes the connection.
 func (s *stream) Kill() error {
-	select {
-	case <-s.done:
+	if s.Ended() {
 		return nil
-	default:
 	}
 	err := s.kill()
 	for _, wait := range []time.Duration{unreadTime, killTime} {
@@ -218,7 +186,7 @@ func (s *stream) Kill() error {
 			break
 		}
 		select {
-		case <-s.done:
+		case <-s.Over():
 			return nil
 		case <-time.After(wait):
 			s.unread()
@@ -229,6 +197,6 @@ func (s *stream) Kill() error {
 	}
 	s.conn.Close()
 	s.unread()
-	<-s.done
+	<-s.Over()
 	return fmt.Errorf("docker: kill a process: %w", err)
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"slices"
@@ -30,7 +29,7 @@ func Start(ctx context.Context, name, ns string, env []string, c platform.Comman
 	if path == platform.Self {
 		path = "/proc/self/exe"
 	}
-	p := &process{cmd: exec.Command(path, c.Args...), done: make(chan struct{})}
+	p := &process{Life: NewLife(), cmd: exec.Command(path, c.Args...)}
 	p.cmd.Env, p.cmd.Dir = slices.Concat(env, c.Env), c.Dir
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = c.Stdin, c.Stdout, c.Stderr
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -43,17 +42,20 @@ func Start(ctx context.Context, name, ns string, env []string, c platform.Comman
 	var write *os.File
 	var err error
 	if c.Stdin == nil {
-		p.stdin, err = p.cmd.StdinPipe()
+		p.In, err = p.cmd.StdinPipe()
 	}
 	if c.Stdout == nil && err == nil {
-		p.stdout, write, err = os.Pipe()
-		p.cmd.Stdout = write
+		// Unlike exec.StdoutPipe, this outlives Wait, so that nothing unread is lost.
+		var read *os.File
+		if read, write, err = os.Pipe(); err == nil {
+			p.Out, p.cmd.Stdout = read, write
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: start %s: %w", name, c.Path, err)
 	}
 	if c.Stderr == nil {
-		p.cmd.Stderr = &p.stderr
+		p.cmd.Stderr = &p.Errors
 	}
 	err = ctx.Err()
 	if err == nil {
@@ -66,27 +68,24 @@ func Start(ctx context.Context, name, ns string, env []string, c platform.Comman
 		p.closePipes()
 		return nil, fmt.Errorf("%s: start %s: %w", name, c.Path, err)
 	}
+	p.ID = p.cmd.Process.Pid
 	go p.wait()
 	return p, nil
 }
 
 // process is a running command.
 type process struct {
-	cmd    *exec.Cmd
-	stdin  io.WriteCloser
-	stdout *os.File // read end; unlike exec.StdoutPipe it outlives Wait, so that nothing unread is lost
-	stderr Tail
-	done   chan struct{}
-	err    error
+	*Life
+	cmd *exec.Cmd
 }
 
 // closePipes closes the pipe ends of a process that could not be started.
 func (p *process) closePipes() {
-	if p.stdin != nil {
-		p.stdin.Close()
+	if p.In != nil {
+		p.In.Close()
 	}
-	if p.stdout != nil {
-		p.stdout.Close()
+	if p.Out != nil {
+		p.Out.Close()
 	}
 }
 
@@ -98,47 +97,18 @@ const lastWords = 2 * time.Second
 const deathTime = time.Minute
 
 func (p *process) wait() {
-	if p.err = p.cmd.Wait(); errors.Is(p.err, exec.ErrWaitDelay) {
-		p.err = nil // it ended successfully
+	err := p.cmd.Wait()
+	if errors.Is(err, exec.ErrWaitDelay) {
+		err = nil // it ended successfully
 	}
-	if p.err != nil {
-		if last := p.stderr.String(); last != "" {
-			p.err = fmt.Errorf("%w: %s", p.err, strings.ReplaceAll(last, "\n", " | "))
-		}
-	}
-	close(p.done)
-}
-
-// PID implements platform.Process.
-func (p *process) PID() int { return p.cmd.Process.Pid }
-
-// Stdin implements platform.Process.
-func (p *process) Stdin() io.WriteCloser { return p.stdin }
-
-// Stdout implements platform.Process.
-func (p *process) Stdout() io.Reader {
-	if p.stdout == nil {
-		return nil
-	}
-	return p.stdout
-}
-
-// Stderr implements platform.Process.
-func (p *process) Stderr() string { return p.stderr.String() }
-
-// Wait implements platform.Process.
-func (p *process) Wait() error {
-	<-p.done
-	return p.err
+	p.End(err)
 }
 
 // Kill implements platform.Process. The processes that the process has started are killed with it:
 // they could hold its standard error open, which Wait waits for.
 func (p *process) Kill() error {
-	select {
-	case <-p.done:
+	if p.Ended() {
 		return nil
-	default:
 	}
 	err := p.cmd.Process.Kill()
 	if errors.Is(err, os.ErrProcessDone) {
@@ -146,7 +116,7 @@ func (p *process) Kill() error {
 	}
 	_ = unix.Kill(-p.PID(), unix.SIGKILL) // its process group; fails if it is empty
 	select {
-	case <-p.done:
+	case <-p.Over():
 		return err
 	case <-time.After(deathTime): // it hangs in the kernel
 		return errors.Join(err, fmt.Errorf("process %d did not end within %v of being killed", p.PID(), deathTime))

@@ -55,7 +55,7 @@ func (m *Machine) start(ctx context.Context, name, space string, c platform.Comm
 		return nil, fmt.Errorf("%s: start %s: another machine has no terminal", name, c.Path)
 	}
 	params := startParams{Name: name, Space: space, Path: c.Path, Args: c.Args, Env: c.Env, Dir: c.Dir, Err: c.Stderr != nil}
-	p := &process{machine: m, done: make(chan struct{})}
+	p := &process{Life: nsexec.NewLife(), machine: m}
 	within, cancel := context.WithTimeoutCause(ctx, callTime, fmt.Errorf("no answer within %v", callTime))
 	defer cancel()
 	if err := m.agent.Call(within, methodStart, params, &p.id); err != nil {
@@ -93,20 +93,16 @@ func (m *Machine) interfacesIn(ctx context.Context, space string) (all []nl.Inte
 
 // process is a process on a machine.
 type process struct {
+	*nsexec.Life
 	machine *Machine
 	id      uint64
-	stdin   io.WriteCloser
-	stdout  io.ReadCloser
-	stderr  nsexec.Tail
-	done    chan struct{}
-	err     error
 }
 
 // connect carries the process's input and outputs, and waits for its end.
 func (p *process) connect(c platform.Command) {
 	in := &input{p}
 	if c.Stdin == nil {
-		p.stdin = in
+		p.In = in
 	} else {
 		go func() {
 			_, _ = io.Copy(in, c.Stdin) // fails when the process no longer reads
@@ -117,7 +113,7 @@ func (p *process) connect(c platform.Command) {
 	if c.Stdout == nil {
 		r, w := io.Pipe()
 		kept := newBuffer(w)
-		p.stdout = r
+		p.Out = r
 		go kept.pass()
 		reading.Go(func() {
 			err := p.pump(kept, false)
@@ -135,17 +131,15 @@ func (p *process) connect(c platform.Command) {
 	go func() {
 		var e ended
 		err := p.machine.agent.Call(context.Background(), methodWait, p.id, &e)
-		_, _ = p.stderr.Write([]byte(e.Stderr))
+		_, _ = p.Errors.Write([]byte(e.Stderr))
 		copying.Wait()
 		switch gone := p.machine.Err(); {
 		case gone != nil:
-			p.err = fmt.Errorf("its machine is lost: %w", gone)
-		case err != nil:
-			p.err = err
-		case e.Error != "":
-			p.err = errors.New(e.Error)
+			err = fmt.Errorf("its machine is lost: %w", gone)
+		case err == nil && e.Error != "":
+			err = errors.New(e.Error)
 		}
-		close(p.done)
+		p.End(err)
 		reading.Wait()
 		_ = p.machine.call(context.Background(), methodForget, p.id, nil) // fails if the agent has ended
 	}()
@@ -189,35 +183,10 @@ func (i *input) Close() error {
 	return i.p.machine.agent.Call(ctx, methodShut, i.p.id, nil)
 }
 
-// PID implements platform.Process: it has none here.
-func (p *process) PID() int { return 0 }
-
-// Stdin implements platform.Process.
-func (p *process) Stdin() io.WriteCloser { return p.stdin }
-
-// Stdout implements platform.Process.
-func (p *process) Stdout() io.Reader {
-	if p.stdout == nil {
-		return nil
-	}
-	return p.stdout
-}
-
-// Stderr implements platform.Process.
-func (p *process) Stderr() string { return p.stderr.String() }
-
-// Wait implements platform.Process.
-func (p *process) Wait() error {
-	<-p.done
-	return p.err
-}
-
 // Kill implements platform.Process. A process whose agent has ended has ended with it.
 func (p *process) Kill() error {
-	select {
-	case <-p.done:
+	if p.Ended() {
 		return nil
-	default:
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), callTime)
 	defer cancel()
@@ -226,7 +195,7 @@ func (p *process) Kill() error {
 		err = nil
 	}
 	if err == nil {
-		<-p.done
+		<-p.Over()
 	}
 	return err
 }
