@@ -91,11 +91,22 @@ func (v *vswitch) vsctl(ctx context.Context, args ...string) error {
 	const timeout = "--timeout=30" // seconds
 	err := v.run(ctx, "ovs-vsctl", append([]string{"--db=unix:" + v.socket(), timeout}, args...)...)
 	if err != nil && v.daemon != nil {
-		if said := v.daemon.Complaints(); len(said) > 0 {
+		if said := v.complaints(ctx); len(said) > 0 {
 			err = fmt.Errorf("%w: %s", err, strings.Join(said, " | "))
 		}
 	}
 	return err
+}
+
+// wording is how long the reason for an error can take to arrive, which ovs-vswitchd writes to its log.
+const wording = time.Second
+
+// complaints returns what ovs-vswitchd says about an error that it has just reported.
+func (v *vswitch) complaints(ctx context.Context) (said []string) {
+	for until := time.Now().Add(wording); len(said) == 0 && ctx.Err() == nil && time.Now().Before(until); time.Sleep(5 * time.Millisecond) {
+		said = v.daemon.Complaints()
+	}
+	return said
 }
 
 // run runs a program on the host to its end. Its error contains the program's output.
