@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"nettoll/internal/emulated"
 	"nettoll/network"
@@ -90,24 +91,25 @@ func (r *Runner) group(ctx context.Context, g plan.Group, place *order) (ran int
 	return ran, nil
 }
 
-// each calls do for every network: concurrently if only a limited number of them can stand at
-// once, since most of that time is spent waiting for an engine, otherwise one after the other.
-func (r *Runner) each(visits []plan.Visit, do func(i int, v plan.Visit)) {
-	var working sync.WaitGroup
+// builtAtOnce is how many networks are built, or taken down, at the same time. Most of that time is
+// spent waiting: for the kernel, for daemons, for an engine. With more, some would wait for a CPU for
+// longer than they should take.
+const builtAtOnce = 8
+
+// each calls do for every network, for several at the same time.
+func each(visits []plan.Visit, do func(i int, v plan.Visit)) {
+	var working errgroup.Group
+	working.SetLimit(builtAtOnce)
 	for i, v := range visits {
-		if r.atOnce(v.Network) > 0 {
-			working.Go(func() { do(i, v) })
-		} else {
-			do(i, v)
-		}
+		working.Go(func() error { do(i, v); return nil })
 	}
-	working.Wait()
+	_ = working.Wait() // do reports errors itself
 }
 
 // buildAll builds networks, unless ctx has ended.
 func (r *Runner) buildAll(ctx context.Context, g plan.Group) []*session {
 	all := make([]*session, len(g.Visits))
-	r.each(g.Visits, func(i int, v plan.Visit) {
+	each(g.Visits, func(i int, v plan.Visit) {
 		s := &session{r: r, agents: agents{}, rests: len(g.Contests) > 0, began: time.Now()}
 		if all[i] = s; ctx.Err() == nil {
 			s.network, s.topo, s.broke = r.build(ctx, v)
@@ -120,7 +122,7 @@ func (r *Runner) buildAll(ctx context.Context, g plan.Group) []*session {
 // closeAll takes networks down, in the same way as buildAll builds them.
 func (r *Runner) closeAll(ctx context.Context, visits []plan.Visit, stand map[record.Cell]*session) error {
 	errs := make([]error, len(visits))
-	r.each(visits, func(i int, v plan.Visit) {
+	each(visits, func(i int, v plan.Visit) {
 		if s := stand[v.Cell]; s != nil {
 			if err := s.close(ctx); err != nil {
 				errs[i] = fmt.Errorf("%s: take down: %w", v.Network, err)
