@@ -63,7 +63,7 @@ type Suite struct {
 	Duration time.Duration `yaml:"duration,omitempty"`
 	// Time before the window in which traffic flows and is not counted.
 	Warmup time.Duration `yaml:"warmup,omitempty"`
-	// Build the networks that are compared at the same time and have them take turns of some hundredths of a second, where their traffic can pause in between; false measures one whole trial after the other. Without the key it is true.
+	// Build the networks that are compared at the same time and have them take turns of about a tenth of a second, where their traffic can pause in between; false measures one whole trial after the other. Without the key it is true.
 	Turns bool `yaml:"turns,omitempty"`
 	// Wanted half width of the confidence interval, relative to the value: 5% or 0.05.
 	Precision Ratio `yaml:"precision,omitempty"`

@@ -71,7 +71,7 @@ func group(cells []record.Cell) []Visit {
 }
 
 // The speed of a shared machine changes by a tenth or more within a second. Networks that are compared are
-// therefore all built at once, and take turns: each has the machine for some hundredths of a second, then the next
+// therefore all built at once, and take turns: each has the machine for about a tenth of a second, then the next
 // one. Changes of the machine then affect all of them alike, and cancel in their ratios.
 
 // Turn is how long a network has the machine to itself.
@@ -89,10 +89,11 @@ func (t Turn) Length() time.Duration { return t.Settle + t.Slice + t.Rest }
 const Cold = 1
 
 // Turns by workload. How short they can be depends on the workload: a stream's window has to grow again after each
-// pause, while a transaction takes some ten microseconds.
+// pause, while a transaction takes some ten microseconds. Shorter turns follow a machine's speed more closely, but more
+// of the time is spent on coming to rest and settling; at these lengths ratios are as precise as with half of them.
 var (
-	streamTurn   = Turn{Settle: 15 * time.Millisecond, Slice: 75 * time.Millisecond, Rest: 8 * time.Millisecond}
-	exchangeTurn = Turn{Settle: 10 * time.Millisecond, Slice: 40 * time.Millisecond, Rest: 6 * time.Millisecond}
+	streamTurn   = Turn{Settle: 15 * time.Millisecond, Slice: 100 * time.Millisecond, Rest: 8 * time.Millisecond}
+	exchangeTurn = Turn{Settle: 10 * time.Millisecond, Slice: 80 * time.Millisecond, Rest: 6 * time.Millisecond}
 )
 
 // TurnOf returns the turn of a workload.

@@ -405,8 +405,8 @@ func TestSlices(t *testing.T) {
 		duration float64
 		want     int
 	}{
-		{record.TCPStream, 0.05, 2}, {record.TCPStream, 0.12, 2}, {record.TCPStream, 0.2, 4}, {record.TCPStream, 1, 14},
-		{record.TCPRR, 0.05, 2}, {record.TCPRR, 0.12, 4}, {record.TCPRR, 0.2, 6},
+		{record.TCPStream, 0.05, 2}, {record.TCPStream, 0.12, 2}, {record.TCPStream, 0.3, 4}, {record.TCPStream, 1, 10},
+		{record.TCPRR, 0.05, 2}, {record.TCPRR, 0.2, 4}, {record.TCPRR, 0.4, 6},
 	} {
 		if got := Slices(c.workload, record.Settings{Duration: c.duration}); got != c.want {
 			t.Errorf("%s of %v s: %d slices, want %d", c.workload, c.duration, got, c.want)

@@ -51,7 +51,7 @@ type Settings struct {
 	Budget     float64 `json:"time_budget_s" most:"1e9"` // no new round begins after this; 0 means no limit
 	Seed       uint64  `json:"seed" most:"any"`          // of the order of trials
 	SelfCheck  bool    `json:"self_check,omitempty"`
-	// Turns: networks that are compared stand at once and take turns of a few hundredths of a second,
+	// Turns: networks that are compared stand at once and take turns of about a tenth of a second,
 	// where traffic can rest between them. Duration is then the total of the slices of a trial.
 	Turns bool `json:"turns,omitempty"`
 	// Congestion is the TCP congestion control of flows without an explicit one;

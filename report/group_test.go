@@ -207,7 +207,7 @@ func TestMethodTellsTurns(t *testing.T) {
 		says, lies string
 	}{
 		{false, "measures each network and native once", "take turns"},
-		{true, "take turns of a few hundredths of a second", "each network and native once"},
+		{true, "take turns of about a tenth of a second", "each network and native once"},
 	} {
 		res, _ := specimenResult()
 		res.Limits.Turns = tt.turns

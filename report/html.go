@@ -234,7 +234,7 @@ func method(res analysis.Result) []string {
 	word = cmp.Or(word, "native")
 	measures := "Every round measures each network and " + word + " once, in random order."
 	if res.Limits.Turns {
-		measures = "Every round rebuilds the networks. Those whose traffic can pause take turns of a few hundredths of a second, in random order and then in reverse, and " + word +
+		measures = "Every round rebuilds the networks. Those whose traffic can pause take turns of about a tenth of a second, in random order and then in reverse, and " + word +
 			" has several turns among them; every other network has one whole trial per round, in random order."
 	}
 	all := phrases{

@@ -90,9 +90,10 @@ func (s *session) player(ctx context.Context, t *record.Trial, turn plan.Turn) (
 	return p, nil
 }
 
-// telling is the additional notice that each network requires to learn of its turns. One that learns of
-// them late misses part of a cold turn.
-const telling = 5 * time.Millisecond
+// telling is the additional notice that each network requires to learn of its turns. All are told at
+// once, and only the first has its turn at once. One that learns of its turns late misses part of a
+// cold turn.
+const telling = time.Millisecond
 
 // play runs all turns, and reads the counters between them. It returns the beginning of the first
 // turn that counts.
