@@ -39,6 +39,10 @@ func All() (all []network.Driver) {
 			Name: "service", Hosts: []int{1, 2},
 			About: "the same pods, each server at the address of its service (ClusterIP), which kube-proxy's iptables rules translate on the client's node",
 		}},
+		{connect: hairpin, Info: network.Info{
+			Name: "service-hairpin", Hosts: []int{1},
+			About: "containers of the server's own pod, which dial its service: the payload leaves the pod, is translated by kube-proxy's iptables rules, and returns to it",
+		}},
 		{connect: nodePort, Info: network.Info{
 			Name: "nodeport", Hosts: []int{1, 2},
 			About: "the same pods, each server at a port of its node by a service (NodePort), which kube-proxy's iptables rules translate there, and where answers return to",
@@ -273,9 +277,54 @@ func service(ctx context.Context, n *build) error {
 	if err := n.expose(ctx, false); err != nil {
 		return err
 	}
+	return n.toServices()
+}
+
+func (n *build) toServices() error {
 	return n.translate(func(from, to *plumb.Node, f network.Family) netip.Addr {
 		return n.cluster.ServiceAt(slices.Index(n.Servers, to), f == network.IPv6)
 	}, func(from, to *plumb.Node) *plumb.Host { return from.Host })
+}
+
+// hairpin puts clients into the pods of their servers, and has them dial the servers' services. kube-proxy gives such
+// packets the address of the node's bridge as their source, so that answers return the same way. With br_netfilter they
+// are translated on the bridge, which sends them back through the port that they came from.
+func hairpin(ctx context.Context, n *build) error {
+	on := n.Hosts[0].Host.(*kube.Node)
+	var specs []kube.PodSpec
+	for range n.Topo.Servers {
+		specs = append(specs, kube.PodSpec{Node: on, Containers: 1})
+	}
+	for i := range n.Topo.Clients {
+		specs[n.Topo.Pair(i)].Containers++
+	}
+	for range n.Topo.Neighbours {
+		specs = append(specs, kube.PodSpec{Node: on})
+	}
+	var err error
+	if n.pods, err = n.cluster.Run(ctx, specs...); err != nil {
+		return err
+	}
+	for i, p := range n.pods {
+		node := n.node(on, p, p.Containers[0])
+		if i < n.Topo.Servers {
+			n.Servers = append(n.Servers, node)
+		} else {
+			n.Neighbours = append(n.Neighbours, node)
+		}
+	}
+	for i := range n.Topo.Clients {
+		server := n.Topo.Pair(i)
+		p := n.pods[server]
+		n.Clients = append(n.Clients, n.node(on, p, p.Containers[1+i/n.Topo.Servers]))
+	}
+	if err := n.wire(); err != nil {
+		return err
+	}
+	if err := n.exposeAll(ctx, false); err != nil {
+		return err
+	}
+	return n.toServices()
 }
 
 // nodePort has clients dial the node of a server.
