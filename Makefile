@@ -27,13 +27,18 @@ test: needs lint ## all levels of tests; some checks take turns, each in one of 
 	.ci/test
 
 .PHONY: test-all
-test-all: needs lint ## test and test-vm, without turns
+test-all: needs lint ## test, test-vm and test-kube, without turns
 	.ci/test all
 	.ci/test-vm all
+	.ci/test-kube
 
 .PHONY: test-vm
 test-vm: needs tools ## networks and delays whose modules this kernel may lack, in a virtual machine (root, Debian)
 	.ci/test-vm
+
+.PHONY: test-kube
+test-kube: needs tools ## networks of Kubernetes, on clusters that nettoll starts (root, Debian)
+	.ci/test-kube
 
 .PHONY: lint
 lint: ## formatting and vet
