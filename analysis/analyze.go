@@ -181,6 +181,9 @@ type Figure struct {
 	// "ratio") and where a value is 0; for times it is given as well. It is nil for all other metrics.
 	Difference *Comparison `json:"difference,omitempty"`
 	Points     []Point     `json:"-"` // the values, in the order of rounds
+
+	cell record.Cell
+	base []Point // of the baseline beside the cell, see series.beside
 }
 
 // Comparison returns the comparison that is shown, ratio or difference; nil if there is neither.
@@ -321,7 +324,9 @@ func newRow(c series, in circumstances) Row {
 		if len(points) == 0 {
 			return Figure{}, false
 		}
-		return newFigure(k, points, of(*c.base), row.Native, in.judging), true
+		f = newFigure(k, points, of(*c.base), row.Native, in.judging)
+		f.cell = c.cell
+		return f, true
 	}
 	for _, k := range record.Kinds() {
 		if f, ok := figure(k, func(s series) []Point { return s.points(k) }); ok {
@@ -365,6 +370,7 @@ func newFigure(k record.Kind, points, base []Point, native bool, j judging) Figu
 	if native {
 		return fig
 	}
+	fig.base = base
 	pairs := pairUp(points, base)
 	fig.Ratio = compare(pairs, k.Better, j)
 	if fig.Ratio == nil || k.Unit == "ratio" || k.Unit == "s" {

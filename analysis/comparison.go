@@ -33,7 +33,7 @@ const (
 	Worse  Effect = "worse"
 )
 
-// Comparison compares a cell with another, paired by round: either as a ratio, where 1 means no difference,
+// Comparison compares a cell with another, paired by round (with the baseline's trial of the same part of it): either as a ratio, where 1 means no difference,
 // or as a difference in the unit of the metric, where 0 means none.
 type Comparison struct {
 	N        int     // pairs
@@ -92,7 +92,8 @@ type pair struct {
 }
 
 // pairUp joins points of the same round; rounds that only one side has are left
-// out. Both sides are in the order of rounds.
+// out. Both sides are in the order of rounds, with one point for each. For a baseline these are
+// of the cell's own parts (series.beside).
 func pairUp(cell, native []Point) []pair {
 	var out []pair
 	for i, j := 0, 0; i < len(cell) && j < len(native); {
@@ -107,6 +108,19 @@ func pairUp(cell, native []Point) []pair {
 		}
 	}
 	return out
+}
+
+// pairFigures pairs a metric of two cells. If one is the baseline of the other, it has several values in a round
+// that was cut into parts, and only one was measured beside the other cell.
+func pairFigures(a, b *Figure) []pair {
+	switch {
+	case a.Kind.Name != b.Kind.Name || a.cell == b.cell:
+	case a.cell.Against() == b.cell:
+		return pairUp(a.Points, a.base)
+	case b.cell.Against() == a.cell:
+		return pairUp(b.base, b.Points)
+	}
+	return pairUp(a.Points, b.Points)
 }
 
 // judging holds the parameters by which comparisons of a run are judged.

@@ -482,7 +482,7 @@ type side struct {
 	cell      record.Cell // measured
 	label     string
 	value     float64 // published, or the measured estimate
-	points    []Point // measured
+	figure    *Figure // measured
 	better    record.Direction
 	published bool
 }
@@ -518,7 +518,7 @@ func (t ReplicatedTable) side(network, label string, published bool) side {
 // measured takes over a figure, if there is one.
 func (s *side) measured(f *Figure) {
 	if f != nil {
-		s.ok, s.value, s.points = true, f.Summary.Estimate, f.Points
+		s.ok, s.value, s.figure = true, f.Summary.Estimate, f
 	}
 }
 
@@ -552,7 +552,7 @@ func compareSides(a, b side, j judging) contest {
 	case a.cell == b.cell:
 		return contest{} // the same network stands in for both
 	}
-	r := compare(pairUp(a.points, b.points), a.better, j)
+	r := compare(pairFigures(a.figure, b.figure), a.better, j)
 	if r == nil {
 		return contest{}
 	}

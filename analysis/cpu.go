@@ -84,7 +84,7 @@ func (s series) loads(k record.Kind) []Point {
 			out = append(out, Point{t.Round, v})
 		}
 	}
-	return out
+	return perRound(out)
 }
 
 // hostLoad returns the CPU time of the hosts of one role's endpoints. It is unknown if endpoints of the other

@@ -65,14 +65,17 @@ func comparedCells(all []series) int {
 }
 
 // givenUp reports whether a cell with these trials is not tried any
-// more: it cannot run, or failed too often in a row.
+// more: it cannot run, or failed in too many rounds in a row.
 func givenUp(trials []*record.Trial) bool {
+	has := func(trials []*record.Trial, status record.Status) bool {
+		return slices.ContainsFunc(trials, func(t *record.Trial) bool { return t.Status == status })
+	}
 	failed := 0
-	for _, t := range slices.Backward(trials) {
-		switch t.Status {
-		case record.Skipped:
+	for _, parts := range slices.Backward(record.Gather(trials, func(t *record.Trial) int { return t.Round })) {
+		switch {
+		case has(parts, record.Skipped):
 			return true
-		case record.OK:
+		case has(parts, record.OK):
 			return false
 		}
 		if failed++; failed == record.GiveUp {
@@ -84,7 +87,8 @@ func givenUp(trials []*record.Trial) bool {
 
 // completeRounds counts the rounds in which every cell still to be measured has a trial. A
 // cell that cannot run never needs one, a cell that is known well enough or was given up
-// needs no more, and a baseline needs them as long as any cell that is compared with it.
+// needs no more, and a baseline needs them as long as any cell that is compared with it, in
+// each part of a round that has one.
 func completeRounds(all []series, s record.Settings) int {
 	rounds := map[int]bool{}
 	compared := comparedCells(all)
@@ -118,7 +122,11 @@ func completeRounds(all []series, s record.Settings) int {
 	n := 0
 	for round := range rounds {
 		missing := func(c series) bool {
-			_, has := slices.BinarySearchFunc(c.trials, round, func(t *record.Trial, round int) int { return t.Round - round })
+			i, has := c.in(round)
+			if has && c.trials[i].Part > 0 {
+				_, beside := c.base.in(round)
+				return !beside && round <= until[c.cell.Against()]
+			}
 			return !has && round <= until[c.cell]
 		}
 		if !slices.ContainsFunc(all, missing) {
@@ -128,9 +136,14 @@ func completeRounds(all []series, s record.Settings) int {
 	return n
 }
 
+// in finds the first trial in a round.
+func (s series) in(round int) (at int, has bool) {
+	return slices.BinarySearchFunc(s.trials, round, func(t *record.Trial, round int) int { return t.Round - round })
+}
+
 // Reached is how well the primary metric of a cell is known so far.
 type Reached struct {
-	N         int     `json:"n"`                    // rounds that count: pairs with the baseline, or for a baseline its OK trials
+	N         int     `json:"n"`                    // rounds that count: pairs with the baseline, or for a baseline those with an OK trial
 	Wanted    float64 `json:"-"`                    // half width requested by the run, relative (0.05 is 5 %); 0 means none
 	HalfWidth float64 `json:"half_width,omitempty"` // greater half of the interval over its estimate; 0 if there is no interval yet
 	Narrow    bool    `json:"reached"`              // there is an interval, and HalfWidth is at most Wanted

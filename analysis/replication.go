@@ -142,7 +142,7 @@ func replicateTable(res Result, src reference.Source, t reference.Table) Replica
 				c.Notes = append(c.Notes, "here the same network as "+t.Baseline)
 			case c.Measured.Kind.Name != c.base.Kind.Name: // different quantities
 			default:
-				c.Ratio = compare(pairUp(c.Measured.Points, c.base.Points), out.Kind.Better, j)
+				c.Ratio = compare(pairFigures(c.Measured, c.base), out.Kind.Better, j)
 			}
 		}
 		out.Cells = append(out.Cells, c)
@@ -428,11 +428,15 @@ func (m match) figureOf(network string, k record.Kind) (row Row, f Figure, ok bo
 // perClient divides a total by the number of clients.
 func (f Figure) perClient(k record.Kind, clients int) Figure {
 	n := float64(max(1, clients))
-	out := Figure{Kind: k, Ratio: f.Ratio}
+	out := Figure{Kind: k, Ratio: f.Ratio, cell: f.cell}
 	out.Summary, _ = f.Summary.over(n)
-	for _, p := range f.Points {
-		out.Points = append(out.Points, Point{p.Round, p.Value / n})
+	each := func(total []Point) (all []Point) {
+		for _, p := range total {
+			all = append(all, Point{p.Round, p.Value / n})
+		}
+		return all
 	}
+	out.Points, out.base = each(f.Points), each(f.base)
 	return out
 }
 

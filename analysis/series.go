@@ -8,11 +8,12 @@ import (
 	"nettoll/record"
 )
 
-// series is a cell and its trials that count: one per round, in the order of rounds.
+// series is a cell and its trials that count: one per round, or for a baseline one per part of a round, in the
+// order of rounds and parts.
 type series struct {
 	cell   record.Cell
 	trials []*record.Trial
-	base   *series // the series that the cell is compared with: itself for a baseline; without trials if the run has none of it
+	base   *series // what the cell is compared with, see beside: itself for a baseline; without trials if the run has none of it
 }
 
 // collect sorts trials into series: planned cells first, in their order, then cells that occur only in trials.
@@ -33,30 +34,58 @@ func collect(planned []record.Cell, trials []record.Trial) []series {
 		place(c)
 	}
 	type slot struct {
-		cell  record.Cell
-		round int
+		cell        record.Cell
+		round, part int
 	}
 	taken := map[slot]int{}
 	for i := range trials {
 		t := &trials[i]
 		s := &all[place(t.Cell)]
-		at, again := taken[slot{t.Cell, t.Round}]
+		in := slot{cell: t.Cell, round: t.Round}
+		if t.Cell.IsNative() {
+			in.part = t.Part // only baselines are measured in several parts
+		}
+		at, again := taken[in]
 		switch {
 		case !again:
-			taken[slot{t.Cell, t.Round}] = len(s.trials)
+			taken[in] = len(s.trials)
 			s.trials = append(s.trials, t)
 		case t.Status == record.OK || s.trials[at].Status != record.OK:
 			s.trials[at] = t
 		}
 	}
 	for i, s := range all {
-		slices.SortStableFunc(s.trials, func(a, b *record.Trial) int { return cmp.Compare(a.Round, b.Round) })
+		slices.SortStableFunc(s.trials, func(a, b *record.Trial) int {
+			return cmp.Or(cmp.Compare(a.Round, b.Round), cmp.Compare(a.Part, b.Part))
+		})
 		all[i].base = &series{}
+	}
+	for i, s := range all {
 		if at, known := index[s.cell.Against()]; known {
-			all[i].base = &all[at]
+			all[i].base = all[at].beside(&all[i])
 		}
 	}
 	return all
+}
+
+// beside returns the trials of a baseline that a cell is compared with: in each round that of the cell's own part,
+// which took place beside it. A cell that was in no part is compared with the whole round.
+func (s *series) beside(c *series) *series {
+	if s == c || !slices.ContainsFunc(c.trials, func(t *record.Trial) bool { return t.Part > 0 }) {
+		return s
+	}
+	parts := map[int]int{} // by round
+	for _, t := range c.trials {
+		parts[t.Round] = t.Part
+	}
+	own := series{cell: s.cell}
+	own.base = &own
+	for _, t := range s.trials {
+		if part := parts[t.Round]; part == 0 || part == t.Part {
+			own.trials = append(own.trials, t)
+		}
+	}
+	return &own
 }
 
 // BaselineName returns the name that reports use for the network that a
@@ -89,6 +118,36 @@ func (s series) points(k record.Kind) []Point {
 		if m, has := t.Metrics[k.Name]; has && t.Status == record.OK && usable(k, m) {
 			out = append(out, Point{t.Round, m.Value})
 		}
+	}
+	return perRound(out)
+}
+
+// perRound makes one value of those of a baseline that was measured in several parts of a round. The round remains
+// the unit of inference: what disturbs a machine or differs between builds can be common to its parts, so that
+// counting each by itself would make intervals narrower than they are true. The value is the geometric mean, since
+// figures are estimated from logarithms; it is the arithmetic mean in all rounds if a value is 0 or less, where
+// figures are medians. Every part counts alike, whichever networks stood there.
+func perRound(points []Point) []Point {
+	again := func(a, b Point) bool { return a.Round == b.Round }
+	if len(slices.CompactFunc(slices.Clone(points), again)) == len(points) {
+		return points
+	}
+	rounds := record.Gather(points, func(p Point) int { return p.Round })
+	geometric := !slices.ContainsFunc(points, func(p Point) bool { return p.Value <= 0 })
+	out := make([]Point, len(rounds))
+	for i, parts := range rounds {
+		mean := 0.0
+		for _, p := range parts {
+			v := p.Value
+			if geometric && len(parts) > 1 {
+				v = math.Log(v)
+			}
+			mean += v / float64(len(parts))
+		}
+		if geometric && len(parts) > 1 {
+			mean = math.Exp(mean)
+		}
+		out[i] = Point{parts[0].Round, mean}
 	}
 	return out
 }

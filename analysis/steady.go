@@ -245,12 +245,19 @@ const (
 // a second, as long as many a window; no test of one window could distinguish a trend from that.
 // Windows of different rounds are independent. The second half of each is compared with the first,
 // as (B-A)/(B+A). If the window is stationary this is as often above 0 as below, however noisy and
-// however bursty the traffic is, and Wilcoxon's signed-rank test of the rounds keeps its level.
+// however bursty the traffic is, and Wilcoxon's signed-rank test of the rounds keeps its level. A round in which a
+// baseline has several windows counts once.
 func unstationary(k record.Kind, trials []*record.Trial) []Warning {
 	var changes []float64
-	for _, t := range trials {
-		if d, ok := change(courseOf(k, t)); ok {
-			changes = append(changes, d)
+	for _, parts := range record.Gather(trials, func(t *record.Trial) int { return t.Round }) {
+		var here []float64
+		for _, t := range parts {
+			if d, ok := change(courseOf(k, t)); ok {
+				here = append(here, d)
+			}
+		}
+		if len(here) > 0 {
+			changes = append(changes, medianOf(here))
 		}
 	}
 	if len(changes) == 0 {

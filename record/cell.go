@@ -163,7 +163,7 @@ func LeastRounds(comparisons int, level float64) int {
 	return n
 }
 
-// GiveUp is the number of failures in a row after which a cell is not tried any more.
+// GiveUp is the number of rounds in a row in which a cell failed every time after which it is not tried any more.
 const GiveUp = 3
 
 // Comparisons returns how many of the cells are compared with another of them: the

@@ -15,12 +15,14 @@ const (
 	Invalid Status = "invalid" // ran, but not over the intended path: its figures must not be used
 )
 
-// Trial is one line of a run file: one cell, measured once.
+// Trial is one line of a run file: one cell, measured once. A baseline can have several in one round, which differ in
+// Part: each cell is compared with that of its own part.
 type Trial struct {
 	Type    string            `json:"type"`
 	Cell    Cell              `json:"cell"`
-	Round   int               `json:"round" most:"1e6"` // from 1; trials of one round are paired
-	Order   int               `json:"order"`            // place in the round, from 1
+	Round   int               `json:"round" most:"1e6"`          // from 1; trials of one round are paired
+	Part    int               `json:"part,omitempty" most:"1e6"` // from 1, if the baseline was measured in several parts of the round; 0 otherwise
+	Order   int               `json:"order"`                     // place in the round, from 1
 	Started time.Time         `json:"started"`
 	Elapsed float64           `json:"elapsed_s" most:"1e9"` // in total: building, proving, measuring
 	Status  Status            `json:"status"`

@@ -1,0 +1,151 @@
+package analysis
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"nettoll/record"
+)
+
+// partTrial is a trial in a part of its round.
+func partTrial(network string, round, part int, value float64) record.Trial {
+	t := throughputTrial(streamCell(network), round, value)
+	t.Part = part
+	return t
+}
+
+// cutRounds returns rounds in two parts. The machine is twice as fast in the second part of each, and faster from
+// round to round; "a" is measured in the parts in turn, and "b" in the others. Both have 0.8 of the baseline.
+func cutRounds(rounds int) (trials []record.Trial) {
+	for i := 1; i <= rounds; i++ {
+		speed := 10e9 * (1 + 0.01*float64(i))
+		first, second := "a", "b"
+		if i%2 == 0 {
+			first, second = second, first
+		}
+		trials = append(trials,
+			partTrial("host", i, 1, speed), partTrial(first, i, 1, 0.8*speed),
+			partTrial(second, i, 2, 1.6*speed), partTrial("host", i, 2, 2*speed))
+	}
+	return trials
+}
+
+// TestPairsAreOfOnePart checks that cells are compared with the baseline of their own part. By round alone the ratio
+// would be 0.4, or 1.6, or 0.57 and 1.13 with the mean of the round.
+func TestPairsAreOfOnePart(t *testing.T) {
+	f := fileOf(cutRounds(8)...)
+	res := Analyze(f)
+	for _, name := range []string{"a", "b"} {
+		row := rowOf(t, res, name)
+		fig, _ := row.Figure(record.Throughput)
+		if c := fig.Ratio; c == nil || c.N != 8 || math.Abs(c.Value-0.8) > 1e-9 || math.Abs(c.High-c.Low) > 1e-9 {
+			t.Errorf("%s: the ratio is %+v, want 0.8 in 8 rounds", name, fig.Ratio)
+		}
+		if row.Reached.N != 8 || row.Reached.HalfWidth > 1e-9 {
+			t.Errorf("%s: reached is %+v", name, row.Reached)
+		}
+	}
+	if res.Rounds != 8 {
+		t.Errorf("%d complete rounds, want 8", res.Rounds)
+	}
+	reached := Precision(f.Trials, f.Run.Settings)
+	if r := reached[streamCell("a").Key()]; r.N != 8 || !r.Known {
+		t.Errorf("the runner is told %+v", r)
+	}
+}
+
+// TestBaselineOfPartsHasOneValuePerRound checks that more trials of the baseline do not make it better known.
+func TestBaselineOfPartsHasOneValuePerRound(t *testing.T) {
+	trials := cutRounds(8)
+	for i := range trials {
+		lost := 0.0
+		if trials[i].Part == 2 {
+			lost = 0.5
+		}
+		trials[i].Metrics[record.Loss] = record.Metric{Value: lost, Unit: "ratio"}
+	}
+	row := rowOf(t, Analyze(fileOf(trials...)), "host")
+	fig, _ := row.Figure(record.Throughput)
+	if fig.N != 8 || len(fig.Points) != 8 || row.Reached.N != 8 || row.Counts[record.OK] != 16 {
+		t.Errorf("n is %d with %d points, %+v, and %v trials", fig.N, len(fig.Points), row.Reached, row.Counts)
+	}
+	for i, p := range fig.Points {
+		if want := 10e9 * (1 + 0.01*float64(i+1)) * math.Sqrt2; p.Round != i+1 || math.Abs(p.Value/want-1) > 1e-12 {
+			t.Errorf("round %d has %g, want the geometric mean %g", p.Round, p.Value, want)
+		}
+	}
+	if loss, _ := row.Figure(record.Loss); loss.N != 8 || loss.Estimate != 0.25 {
+		t.Errorf("loss is %+v, want the mean 0.25 of 8 rounds", loss.Summary)
+	}
+}
+
+// TestPartWithoutBaseline checks that no cell is compared with the baseline of another part, that its round is
+// incomplete, and that the row says why.
+func TestPartWithoutBaseline(t *testing.T) {
+	trials := slices.DeleteFunc(cutRounds(9), func(t record.Trial) bool {
+		return t.Round == 9 && t.Part == 2 && t.Cell.IsNative()
+	})
+	res := Analyze(fileOf(trials...))
+	b := rowOf(t, res, "b") // in the first part of even rounds
+	a := rowOf(t, res, "a")
+	if fa, fb := a.Figures[0].Ratio.N, b.Figures[0].Ratio.N; fa != 9 || fb != 8 || res.Rounds != 8 {
+		t.Errorf("%d and %d pairs in %d complete rounds, want 9 and 8 in 8", fa, fb, res.Rounds)
+	}
+	warningOf(t, b.Warnings, WarnUnpaired)
+}
+
+// TestRepeatsInAPart checks that the last good trial of a part counts, as in a round without parts.
+func TestRepeatsInAPart(t *testing.T) {
+	trials := append(cutRounds(6), partTrial("host", 6, 2, 4*1.06*10e9), partTrial("a", 6, 2, 4*0.8*1.06*10e9))
+	trials[1].Status, trials[1].Reason = record.Failed, "broke"
+	trials = append(trials, partTrial("a", 1, 1, 0.8*1.01*10e9))
+	res := Analyze(fileOf(trials...))
+	for _, name := range []string{"a", "host"} {
+		row := rowOf(t, res, name)
+		if n := row.Counts[record.OK]; n != map[string]int{"a": 6, "host": 12}[name] {
+			t.Errorf("%s has %v trials", name, row.Counts)
+		}
+	}
+	a := rowOf(t, res, "a")
+	if c := a.Figures[0].Ratio; c.N != 6 || math.Abs(c.Value-0.8) > 1e-9 {
+		t.Errorf("the ratio is %+v", c)
+	}
+}
+
+// TestCellsWithoutPart checks that cells that stood apart from every baseline are compared with the whole round, and
+// that files without parts are read as before.
+func TestCellsWithoutPart(t *testing.T) {
+	var trials []record.Trial
+	for i := 1; i <= 6; i++ {
+		trials = append(trials, partTrial("host", i, 1, 10e9), partTrial("host", i, 2, 40e9), partTrial("docker:bridge", i, 0, 5e9))
+	}
+	row := rowOf(t, Analyze(fileOf(trials...)), "docker:bridge")
+	if c := row.Figures[0].Ratio; c == nil || c.N != 6 || math.Abs(c.Value-0.25) > 1e-9 {
+		t.Errorf("the ratio is %+v, want 0.25 of the round's mean", c)
+	}
+}
+
+// TestGivenUpByRounds checks that failures of a baseline count by rounds.
+func TestGivenUpByRounds(t *testing.T) {
+	of := func(outcomes ...string) (trials []record.Trial) {
+		for i, round := range outcomes {
+			for part, o := range round {
+				status := map[rune]record.Status{'o': record.OK, 'f': record.Failed, 's': record.Skipped}[o]
+				trials = append(trials, record.Trial{Cell: streamCell("host"), Round: i + 1, Part: part + 1, Status: status, Reason: "x"})
+			}
+		}
+		return trials
+	}
+	for _, c := range []struct {
+		rounds []string
+		want   bool
+	}{
+		{[]string{"fff"}, false}, {[]string{"ff", "ff", "ff"}, true}, {[]string{"of", "ff", "ff"}, false},
+		{[]string{"ff", "fo", "ff", "ff"}, false}, {[]string{"oo", "os"}, true}, {nil, false},
+	} {
+		if got := givenUp(each(of(c.rounds...))); got != c.want {
+			t.Errorf("%q: given up is %v", c.rounds, got)
+		}
+	}
+}
