@@ -33,6 +33,8 @@ type Forecast struct {
 	Cells     int
 	Visits    int // networks built in a round
 	Groups    int // sets of networks that stand at once
+	Cut       int // groups into which sets of too many networks are cut, each with its own baselines
+	Alone     int // networks that are too large to stand beside their baseline
 	InTurns   int // cells that take turns; all others have whole trials
 	MinRounds int // within the budget
 	MaxRounds int
@@ -53,7 +55,7 @@ type Forecast struct {
 func Estimate(cells []record.Cell, set record.Settings, known Known) Forecast {
 	visits := group(cells)
 	compared := record.Comparisons(cells)
-	f := Forecast{Cells: len(cells), Visits: len(visits), MaxRounds: set.MaxRounds,
+	f := Forecast{Cells: len(cells), MaxRounds: set.MaxRounds,
 		Comparisons: compared}
 	if compared > 0 {
 		f.Verdict = record.LeastRounds(compared, set.Confidence)
@@ -65,12 +67,19 @@ func Estimate(cells []record.Cell, set record.Settings, known Known) Forecast {
 	if len(visits) == 0 {
 		round, before = 0, 0
 	}
-	able := known.able(cells)
-	for _, g := range Groups(visits, set, able) {
+	able, inTurns := known.able(cells), map[record.Cell]bool{}
+	for _, g := range Groups(visits, set, able, nil) {
 		f.Groups++
+		f.Visits += len(g.Visits)
+		if len(g.based) > 0 {
+			f.Cut++
+		}
+		if one := g.Visits[0]; set.Turns && able.Beside(one.Network) && containersOf(one.Cell) > mostContainers && !one.Cells[0].IsNative() {
+			f.Alone++
+		}
 		slowest := 0.0 // of the networks that are built at once
 		for _, v := range g.Visits {
-			containers := v.Servers + v.Clients + v.Neighbours
+			containers := containersOf(v.Cell)
 			p := known.platformOf(v.Network)
 			build := p.Visit.Seconds() + known.kindOf(v.Network).Startup.Seconds() + float64(containers)*p.Container.Seconds()
 			if known.kindOf(v.Network).Services {
@@ -96,12 +105,13 @@ func Estimate(cells []record.Cell, set record.Settings, known Known) Forecast {
 		}
 		for _, contest := range g.Contests {
 			round += contest.span(set).Seconds()
-			f.InTurns += len(contest.Cells)
 			for _, c := range contest.Cells {
+				inTurns[c] = true
 				round += TrialOverhead.Seconds() + float64(c.Pairs())*PairOverhead.Seconds()
 			}
 		}
 	}
+	f.InTurns = len(inTurns)
 	if set.Budget > 0 && round > 0 {
 		begun := max(1, math.Floor((set.Budget-before)/round))
 		if begun < float64(f.MaxRounds) {

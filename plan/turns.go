@@ -124,7 +124,7 @@ func Slices(workload string, set record.Settings) int {
 // Limits on networks that stand at once.
 const (
 	mostTogether   = 40  // networks
-	mostContainers = 128 // of them together
+	mostContainers = 128 // of them together, or of each one if only a network and its baseline stand
 	mostFlows      = 16  // of a network in turns
 )
 
@@ -173,6 +173,18 @@ type Group struct {
 	Visits   []Visit
 	Contests []Contest     // in turns
 	Whole    []record.Cell // measured one after the other, each by a whole trial
+
+	part  int                  // which part of a set that was cut, from 1; 0 if it was not
+	based map[record.Cell]bool // of a part: its baselines, and the cells that are compared with them
+}
+
+// Part returns the part of the round for which the cell's baseline is built anew: a trial of the cell is compared
+// with the trial of the baseline that has the same number. It is 0 if the round has only one such trial.
+func (g Group) Part(c record.Cell) int {
+	if g.based[c] {
+		return g.part
+	}
+	return 0
 }
 
 // Contest is a set of cells that take turns. They differ only in their networks.
@@ -185,9 +197,13 @@ func (c Contest) Key() string { return c.Cells[0].Scenario().Key() }
 func (c Contest) Workload() string { return c.Cells[0].Workload }
 
 // Groups puts together the networks of a round that are built under equal conditions, in the order in which they
-// come. Networks that cannot stand at once are groups of one. If there are too many for one group, they are split
-// into several, only one of which has the baseline; networks of the other groups are further away from it in time.
-func Groups(visits []Visit, set record.Settings, able Able) (groups []Group) {
+// come. Networks that cannot stand at once are groups of one. If there are too many for one group, they are cut into
+// several, and the baselines are built anew in each, so that no network is compared with one measured at another
+// time.
+//
+// left reports whether a cell still has to be measured in a part of the round; nil means that all have to. What a
+// group consists of depends on visits alone, so that a resumed round finds the groups that it began with.
+func Groups(visits []Visit, set record.Settings, able Able, left func(c record.Cell, part int) bool) (groups []Group) {
 	place := func(v Visit) record.Cell {
 		if !set.Turns || !able.Beside(v.Network) {
 			return v.Cell
@@ -199,15 +215,116 @@ func Groups(visits []Visit, set record.Settings, able Able) (groups []Group) {
 		return v.Cell
 	}
 	for _, all := range record.Gather(visits, place) {
-		most := min(mostTogether, max(1, mostContainers/max(1, all[0].Servers+all[0].Clients+all[0].Neighbours)))
-		parts := (len(all) + most - 1) / most
-		for part := range slices.Chunk(all, (len(all)+parts-1)/parts) {
-			g := Group{Visits: part}
-			g.share(set, able)
-			groups = append(groups, g)
+		for _, g := range cut(all) {
+			if left != nil {
+				g.keep(left)
+			}
+			if len(g.Visits) > 0 {
+				g.share(set, able)
+				groups = append(groups, g)
+			}
 		}
 	}
 	return groups
+}
+
+// containersOf returns how many containers a network has.
+func containersOf(v record.Cell) int { return v.Servers + v.Clients + v.Neighbours }
+
+// cut divides networks into as few groups as there is room for, of about equal size. A network and its baseline may
+// have twice the room, so that they stand together wherever either has room enough by itself.
+func cut(all []Visit) (groups []Group) {
+	each := max(1, containersOf(all[0].Cell))
+	most := min(mostTogether, max(1, mostContainers/each))
+	if len(all) <= most {
+		return []Group{{Visits: all}}
+	}
+	var compared map[record.Cell]bool
+	if each <= mostContainers {
+		compared = comparedIn(all)
+	}
+	members := membersOf(all, compared)
+	for n := min((len(all)+most-1)/most, len(members)); ; n++ {
+		groups = nil
+		for some := range slices.Chunk(members, (len(members)+n-1)/n) {
+			g := partOf(all, slices.Concat(some...), compared)
+			if len(g.Visits) > most && n < len(members) {
+				groups = nil
+				break
+			}
+			g.part = len(groups) + 1
+			groups = append(groups, g)
+		}
+		if groups != nil {
+			return groups
+		}
+	}
+}
+
+// comparedIn returns the baselines with which other cells of the networks are compared.
+func comparedIn(all []Visit) map[record.Cell]bool {
+	here, compared := map[record.Cell]bool{}, map[record.Cell]bool{}
+	for _, v := range all {
+		for _, c := range v.Cells {
+			here[c] = true
+		}
+	}
+	for c := range here {
+		if to := c.Against(); to != c && here[to] {
+			compared[to] = true
+		}
+	}
+	return compared
+}
+
+// membersOf returns for each network that is not only a baseline its cells, and the baselines that they need.
+func membersOf(all []Visit, compared map[record.Cell]bool) (members [][]record.Cell) {
+	for _, v := range all {
+		var own []record.Cell
+		for _, c := range v.Cells {
+			switch to := c.Against(); {
+			case !compared[to]:
+				own = append(own, c)
+			case to != c:
+				own = append(own, c, to)
+			}
+		}
+		if len(own) > 0 {
+			members = append(members, own)
+		}
+	}
+	return members
+}
+
+// partOf returns the group of the given cells.
+func partOf(all []Visit, cells []record.Cell, compared map[record.Cell]bool) Group {
+	in, g := map[record.Cell]bool{}, Group{based: map[record.Cell]bool{}}
+	for _, c := range cells {
+		in[c] = true
+		if compared[c.Against()] {
+			g.based[c] = true
+		}
+	}
+	g.Visits = all
+	g.keep(func(c record.Cell, _ int) bool { return in[c] })
+	return g
+}
+
+// keep leaves out cells, and networks without any.
+func (g *Group) keep(such func(c record.Cell, part int) bool) {
+	var visits []Visit
+	for _, v := range g.Visits {
+		var cells []record.Cell
+		for _, c := range v.Cells {
+			if such(c, g.Part(c)) {
+				cells = append(cells, c)
+			}
+		}
+		if v.Cells = cells; len(cells) > 0 {
+			visits = append(visits, v)
+		}
+	}
+	g.Visits = visits
 }
 
 // share finds the cells that take turns. A cell with no other to take turns with is measured by a whole trial.

@@ -207,7 +207,7 @@ func TestGroups(t *testing.T) {
 		}, []string{"whole bridge/tcp_stream host/tcp_stream"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := told(Groups(Visits(c.cells, 1, 1), c.set, everything)); !slices.Equal(got, c.want) {
+			if got := told(Groups(Visits(c.cells, 1, 1), c.set, everything, nil)); !slices.Equal(got, c.want) {
 				t.Errorf("%q\nwant %q", got, c.want)
 			}
 		})
@@ -242,7 +242,7 @@ func TestGroupsOfEngines(t *testing.T) {
 			"whole docker:native/tcp_rr", "whole docker:native/tcp_rr",
 		},
 	} {
-		got := told(Groups(Visits(cells, 1, 1), set, AbleTo(cells, atOnce(most), everything.Turns)))
+		got := told(Groups(Visits(cells, 1, 1), set, AbleTo(cells, atOnce(most), everything.Turns), nil))
 		if !slices.Equal(got, want) {
 			t.Errorf("%d at once: %q\nwant %q", most, got, want)
 		}
@@ -260,7 +260,7 @@ func TestGroupsHaveABound(t *testing.T) {
 			cells[i].Clients = clients
 		}
 		sum := 0
-		for _, g := range Groups(Visits(cells, 1, 1), record.Settings{Turns: true, Congestion: "cubic"}, everything) {
+		for _, g := range Groups(Visits(cells, 1, 1), record.Settings{Turns: true, Congestion: "cubic"}, everything, nil) {
 			sum += len(g.Visits)
 			if len(g.Visits) > most {
 				t.Errorf("%d networks of %d containers stand at once", len(g.Visits), clients+1)
@@ -270,6 +270,176 @@ func TestGroupsHaveABound(t *testing.T) {
 			t.Errorf("%d of %d networks are in groups", sum, len(cells))
 		}
 	}
+}
+
+// TestPartsHaveTheirBaselines checks that sets that are cut have in each part the baselines of its cells, and no
+// other network twice, and that trials can be told apart by the part.
+func TestPartsHaveTheirBaselines(t *testing.T) {
+	set := record.Settings{Turns: true, Congestion: "cubic"}
+	for _, c := range []struct {
+		name          string
+		networks      int // beside the baselines
+		clients       int
+		change        func(c *record.Cell, i int)
+		parts, at     int // groups, and networks in the largest
+		baselineTimes int // in how many groups each baseline stands
+	}{
+		{"all at once", 39, 1, nil, 1, 40, 1},
+		{"too many networks", 40, 1, nil, 2, 21, 2},
+		{"too many containers", 6, 31, nil, 2, 4, 2},
+		{"no room for a second", 3, 100, nil, 3, 2, 3},
+		{"no room for a baseline", 3, 200, nil, 4, 1, 1},
+		{"twins", 30, 1, func(c *record.Cell, i int) { c.Twin = 1 + i%2 }, 2, 32, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var cells []record.Cell
+			add := func(network string, i int) {
+				for _, work := range []string{record.TCPRR, record.UDPRR} {
+					cell := cellOf(network, work)
+					cell.Clients = c.clients
+					if c.change != nil {
+						c.change(&cell, i)
+					}
+					cells = append(cells, cell)
+				}
+			}
+			add("host", 0)
+			if c.change != nil {
+				add("host", 1)
+			}
+			for i := range c.networks {
+				add("n"+strings.Repeat("x", i), 0)
+				if c.change != nil {
+					add("n"+strings.Repeat("x", i), 1)
+				}
+			}
+			groups := Groups(Visits(cells, 1, 1), set, everything, nil)
+			largest := 0
+			times, parts := map[record.Cell]int{}, map[string]bool{}
+			for _, g := range groups {
+				largest = max(largest, len(g.Visits))
+				measured := slices.Clone(g.Whole)
+				for _, one := range g.Contests {
+					measured = append(measured, one.Cells...)
+				}
+				for _, cell := range measured {
+					times[cell]++
+					at := fmt.Sprint(cell.Key(), " in part ", g.Part(cell))
+					if parts[at] {
+						t.Errorf("%s is measured twice", at)
+					}
+					parts[at] = true
+					if c.clients <= mostContainers && !slices.Contains(measured, cell.Against()) {
+						t.Errorf("%s is in a group without its baseline", cell.Key())
+					}
+					if g.Part(cell) != g.Part(cell.Against()) || len(groups) > 1 && c.clients <= mostContainers && g.Part(cell) == 0 {
+						t.Errorf("%s is in part %d, its baseline in %d", cell.Key(), g.Part(cell), g.Part(cell.Against()))
+					}
+				}
+			}
+			if len(groups) != c.parts || largest != c.at {
+				t.Errorf("%d groups of up to %d networks, want %d of up to %d", len(groups), largest, c.parts, c.at)
+			}
+			for _, cell := range cells {
+				if want := map[bool]int{true: c.baselineTimes, false: 1}[cell.IsNative()]; times[cell] != want {
+					t.Errorf("%s is in %d groups, want %d", cell.Key(), times[cell], want)
+				}
+			}
+		})
+	}
+}
+
+// TestTwoBaselines cuts a set whose networks are compared with different ones: a baseline stands only where it is
+// needed, and a network that is only a baseline in some of its cells has the others once.
+func TestTwoBaselines(t *testing.T) {
+	var cells []record.Cell
+	against := func(baseline string, networks ...string) {
+		for _, n := range networks {
+			c := cellOf(n, record.TCPRR)
+			c.Clients, c.Baseline = 31, baseline
+			cells = append(cells, c)
+		}
+	}
+	against("", "host", "veth", "a", "b", "c", "d")
+	against("veth", "veth", "a", "b")
+	times := map[record.Cell]int{}
+	for _, g := range Groups(Visits(cells, 1, 1), record.Settings{Turns: true, Congestion: "cubic"}, everything, nil) {
+		if len(g.Visits) > 4 {
+			t.Errorf("%d networks stand at once", len(g.Visits))
+		}
+		needed := map[record.Cell]bool{}
+		for _, v := range g.Visits {
+			for _, c := range v.Cells {
+				times[c]++
+				needed[c.Against()] = true
+			}
+		}
+		for _, v := range g.Visits {
+			for _, c := range v.Cells {
+				if !needed[c] && c.IsNative() {
+					t.Errorf("%s stands where nothing is compared with it", c.Key())
+				}
+			}
+		}
+	}
+	for _, c := range cells {
+		if times[c] == 0 || times[c] > 1 && !c.IsNative() {
+			t.Errorf("%s is measured %d times", c.Key(), times[c])
+		}
+	}
+}
+
+// TestGroupsOfWhatIsLeft checks that a part keeps its number and its cells when some of them have been measured, and
+// that groups with nothing left are not built.
+func TestGroupsOfWhatIsLeft(t *testing.T) {
+	set := record.Settings{Turns: true, Congestion: "cubic"}
+	var cells []record.Cell
+	for _, n := range []string{"host", "a", "b", "c", "d", "e", "f"} {
+		c := cellOf(n, record.TCPRR)
+		c.Clients = 31
+		cells = append(cells, c)
+	}
+	type slot struct {
+		cell record.Cell
+		part int
+	}
+	all := map[slot]bool{}
+	for _, g := range Groups(Visits(cells, 1, 1), set, everything, nil) {
+		for _, v := range g.Visits {
+			for _, c := range v.Cells {
+				all[slot{c, g.Part(c)}] = true
+			}
+		}
+	}
+	for without := range all {
+		got := map[slot]bool{}
+		left := func(c record.Cell, part int) bool {
+			return slot{c, part} != without && (part == without.part || c.Network == "host")
+		}
+		for _, g := range Groups(Visits(cells, 1, 1), set, everything, left) {
+			for _, c := range append(slices.Clone(g.Whole), slices.Concat(contested(g)...)...) {
+				got[slot{c, g.Part(c)}] = true
+			}
+		}
+		for s := range all {
+			if want := left(s.cell, s.part); got[s] != want {
+				t.Errorf("without %s in part %d, %s in part %d is measured: %v", without.cell.Network, without.part, s.cell.Network, s.part, got[s])
+			}
+		}
+		if want := len(all) - len(got); want < 1 {
+			t.Errorf("%d of %d are left", len(got), len(all))
+		}
+	}
+	if got := Groups(Visits(cells, 1, 1), set, everything, func(record.Cell, int) bool { return false }); len(got) > 0 {
+		t.Errorf("nothing is left, and %d groups are built", len(got))
+	}
+}
+
+func contested(g Group) (all [][]record.Cell) {
+	for _, c := range g.Contests {
+		all = append(all, c.Cells)
+	}
+	return all
 }
 
 func TestOrder(t *testing.T) {
@@ -323,7 +493,7 @@ func TestOrdersAreIndependent(t *testing.T) {
 	met := map[string]int{}
 	const rounds = 200
 	for round := range rounds {
-		c := Groups(Visits(cells, round, set.Seed), set, everything)[0].Contests[0]
+		c := Groups(Visits(cells, round, set.Seed), set, everything, nil)[0].Contests[0]
 		order := c.Order(2, Chance(set, round, "turns of "+c.Key()))
 		met[fmt.Sprint(c.Cells[0].Twin, " is built first, the first turn has ", c.Cells[order[0]].Twin)]++
 	}

@@ -47,14 +47,15 @@ type Runner struct {
 	spent   time.Duration // in warm-ups and windows, and watching the idle machine
 	longest time.Duration // the longest round
 	trials  []record.Trial
-	done    map[string]map[int]bool // cell key → rounds that have a trial
-	out     map[string]bool         // cells that were skipped or given up, by key
-	known   map[string]bool         // cells that need no more trials, by key
-	failed  map[string]int          // consecutive failures
-	probed  map[string]bool         // networks that can be built here, and tools that can be used
-	usable  map[string]error        // what the probes of platforms returned, by platform name
-	probing sync.Mutex              // held by networks that are built or readied concurrently
-	can     plan.Able               // which networks can stand together, and take turns
+	done    map[string]map[int][]int // cell key → rounds → parts that have a trial
+	out     map[string]int           // the round in which cells were skipped or given up, by key
+	known   map[string]bool          // cells that need no more trials, by key
+	failed  map[string][]int         // rounds with failures since the last success, by key
+	worked  map[string]int           // the last round with a success, by key
+	probed  map[string]bool          // networks that can be built here, and tools that can be used
+	usable  map[string]error         // what the probes of platforms returned, by platform name
+	probing sync.Mutex               // held by networks that are built or readied concurrently
+	can     plan.Able                // which networks can stand together, and take turns
 }
 
 // Watch follows a run.
@@ -89,7 +90,8 @@ func (r *Runner) Run(ctx context.Context) (record.End, error) {
 }
 
 func (r *Runner) prepare(ctx context.Context) (err error) {
-	r.done, r.out, r.failed = map[string]map[int]bool{}, map[string]bool{}, map[string]int{}
+	r.done, r.out = map[string]map[int][]int{}, map[string]int{}
+	r.failed, r.worked = map[string][]int{}, map[string]int{}
 	r.probed, r.usable = map[string]bool{}, map[string]error{}
 	// Computed once, because the amount of free memory changes.
 	r.can = plan.AbleTo(r.Cells, r.atOnce, func(tool, work string) bool {
@@ -109,26 +111,36 @@ func (r *Runner) prepare(ctx context.Context) (err error) {
 func (r *Runner) note(t record.Trial) {
 	key := t.Cell.Key()
 	if r.done[key] == nil {
-		r.done[key] = map[int]bool{}
+		r.done[key] = map[int][]int{}
 	}
-	r.done[key][t.Round] = true
+	r.done[key][t.Round] = append(r.done[key][t.Round], t.Part)
 	r.trials = append(r.trials, brief(t))
 	switch t.Status {
 	case record.Skipped:
-		r.out[key] = true
+		r.giveUp(key, t.Round)
 	case record.OK:
-		r.failed[key] = 0
+		r.failed[key], r.worked[key] = nil, t.Round
 	default:
-		if r.failed[key]++; r.failed[key] >= record.GiveUp {
-			r.out[key] = true
+		if r.worked[key] == t.Round {
+			break // in another part
 		}
+		if r.failed[key] = record.AddNew(r.failed[key], t.Round); len(r.failed[key]) >= record.GiveUp {
+			r.giveUp(key, t.Round)
+		}
+	}
+}
+
+// giveUp notes that a cell is not tried any more.
+func (r *Runner) giveUp(key string, round int) {
+	if r.out[key] == 0 {
+		r.out[key] = round
 	}
 }
 
 // brief returns the parts of a trial that Enough needs, so that a run of many trials does not keep
 // every counter in memory.
 func brief(t record.Trial) record.Trial {
-	b := record.Trial{Cell: t.Cell, Round: t.Round, Order: t.Order, Status: t.Status, Reason: t.Reason}
+	b := record.Trial{Cell: t.Cell, Round: t.Round, Part: t.Part, Order: t.Order, Status: t.Status, Reason: t.Reason}
 	for _, name := range append(record.Primary(t.Cell.Workload), record.LatencyMean) {
 		if m, ok := t.Metrics[name]; ok {
 			if b.Metrics == nil {
@@ -167,7 +179,7 @@ func (r *Runner) hurry() bool { return r.budget() > 0 && time.Since(r.began) > r
 
 // allOut reports whether nothing is left to measure.
 func (r *Runner) allOut() bool {
-	return !slices.ContainsFunc(r.Cells, func(c record.Cell) bool { return !r.out[c.Key()] })
+	return !slices.ContainsFunc(r.Cells, func(c record.Cell) bool { return r.out[c.Key()] == 0 })
 }
 
 // first returns the round to begin with: the last round with trials in the run file, which may be
@@ -183,16 +195,17 @@ func (r *Runner) first() int {
 
 // settle finds the cells that need no more trials: those that are known precisely enough, and
 // baselines that no open cell is compared with. A baseline with nothing to compare is judged by
-// itself. Until the minimum number of rounds is done, no cell is settled.
+// itself. Until the minimum number of rounds is done, no cell is settled. Trials of the round itself,
+// which a resumed run can have, do not count: the rest of it would be divided into other parts.
 func (r *Runner) settle(round int) {
 	r.known = map[string]bool{}
 	if round <= r.Settings.MinRounds {
 		return
 	}
-	enough := r.Enough(r.trials)
+	enough := r.Enough(slices.DeleteFunc(slices.Clone(r.trials), func(t record.Trial) bool { return t.Round >= round }))
 	compared, needed := map[record.Cell]bool{}, map[record.Cell]bool{}
 	for _, c := range r.Cells {
-		if key := c.Key(); !c.IsNative() && !r.out[key] {
+		if key := c.Key(); !c.IsNative() && r.out[key] == 0 {
 			r.known[key] = enough[key]
 			compared[c.Against()] = true
 			needed[c.Against()] = needed[c.Against()] || !enough[key]
@@ -207,16 +220,15 @@ func (r *Runner) settle(round int) {
 
 // settled reports whether no cell needs more trials.
 func (r *Runner) settled() bool {
-	return !slices.ContainsFunc(r.Cells, func(c record.Cell) bool { return !r.out[c.Key()] && !r.known[c.Key()] })
+	return !slices.ContainsFunc(r.Cells, func(c record.Cell) bool { return r.out[c.Key()] == 0 && !r.known[c.Key()] })
 }
 
-// round visits every network once and returns the number of trials it ran.
+// round visits every network once, and baselines once in each part, and returns the number of trials it ran.
 func (r *Runner) round(ctx context.Context, round int) (ran int, err error) {
-	var visits []plan.Visit
-	var total int
-	for _, v := range plan.Visits(r.Cells, round, r.Settings.Seed) {
-		if v.Cells = r.open(v.Cells, round); len(v.Cells) > 0 {
-			visits = append(visits, v)
+	groups := r.groups(round)
+	total := 0
+	for _, g := range groups {
+		for _, v := range g.Visits {
 			total += len(v.Cells)
 		}
 	}
@@ -230,7 +242,7 @@ func (r *Runner) round(ctx context.Context, round int) (ran int, err error) {
 		r.idle, r.ahead, r.distant = r.ahead, sampler.Baseline{}, map[string]*sampler.Baseline{}
 	}
 	place := &order{round: round, last: r.inRound(round)}
-	for _, g := range plan.Groups(visits, r.Settings, r.can) {
+	for _, g := range groups {
 		if ctx.Err() != nil || r.hurry() {
 			break
 		}
@@ -246,6 +258,34 @@ func (r *Runner) round(ctx context.Context, round int) (ran int, err error) {
 	return ran, nil
 }
 
+// groups returns what is left to measure in a round. The parts of the round follow from the cells that were open
+// when it began, so that a resumed run continues each part with the baseline that the part has, or still needs.
+func (r *Runner) groups(round int) []plan.Group {
+	var visits []plan.Visit
+	for _, v := range plan.Visits(r.Cells, round, r.Settings.Seed) {
+		v.Cells = slices.DeleteFunc(v.Cells, func(c record.Cell) bool {
+			out := r.out[c.Key()]
+			return r.known[c.Key()] || out > 0 && out < round
+		})
+		if len(v.Cells) > 0 {
+			visits = append(visits, v)
+		}
+	}
+	return plan.Groups(visits, r.Settings, r.can, func(c record.Cell, part int) bool {
+		return r.out[c.Key()] == 0 && !r.has(c, round, part)
+	})
+}
+
+// has reports whether a cell has its trial in a part of a round: any trial of the round, except that each part has
+// its own of the baseline.
+func (r *Runner) has(c record.Cell, round, part int) bool {
+	parts := r.done[c.Key()][round]
+	if c.IsNative() {
+		return slices.Contains(parts, part)
+	}
+	return len(parts) > 0
+}
+
 // atOnce returns how many networks of a network's platform can stand at once; 0 means any number.
 func (r *Runner) atOnce(network string) int {
 	recipe, ok := r.Networks[network]
@@ -256,16 +296,6 @@ func (r *Runner) atOnce(network string) int {
 		return b.AtOnce()
 	}
 	return 0
-}
-
-// open returns the cells that still need a trial in the round.
-func (r *Runner) open(cells []record.Cell, round int) (open []record.Cell) {
-	for _, c := range cells {
-		if key := c.Key(); !r.out[key] && !r.known[key] && !r.done[key][round] {
-			open = append(open, c)
-		}
-	}
-	return open
 }
 
 // inRound returns the number of trials that a round has. In a resumed run, the first round may
@@ -279,12 +309,33 @@ func (r *Runner) inRound(round int) (n int) {
 	return n
 }
 
-// complete returns the number of rounds that have a trial of every cell that is still measured.
+// complete returns the number of rounds that have a trial of every cell that is still measured, with its baseline.
 func (r *Runner) complete() (rounds int) {
-	for r.inRound(rounds+1) > 0 && len(r.open(r.Cells, rounds+1)) == 0 {
+	for r.inRound(rounds+1) > 0 && len(r.missing(rounds+1)) == 0 {
 		rounds++
 	}
 	return rounds
+}
+
+// missing returns the cells that are still measured and have no trial in a round, and the baselines without a trial
+// in a part that has one of a cell that is compared with it.
+func (r *Runner) missing(round int) (cells []record.Cell) {
+	parts := map[record.Cell][]int{} // of baselines
+	for _, t := range r.trials {
+		if t.Round == round && t.Part > 0 {
+			parts[t.Cell.Against()] = append(parts[t.Cell.Against()], t.Part)
+		}
+	}
+	for _, c := range r.Cells {
+		key, has := c.Key(), len(r.done[c.Key()][round]) > 0
+		for _, part := range parts[c] {
+			has = has && slices.Contains(r.done[key][round], part)
+		}
+		if r.out[key] == 0 && !r.known[key] && !has {
+			cells = append(cells, c)
+		}
+	}
+	return cells
 }
 
 // order numbers the trials of a round.
@@ -300,7 +351,7 @@ func (r *Runner) save(t record.Trial, place *order) error {
 	t.Started = t.Started.UTC()
 	if err := t.Check(); err != nil { // a tool or the kernel counted nonsense: not a reason to lose all other trials
 		t = record.Trial{
-			Cell: t.Cell, Round: t.Round, Order: t.Order, Started: t.Started, Elapsed: t.Elapsed,
+			Cell: t.Cell, Round: t.Round, Part: t.Part, Order: t.Order, Started: t.Started, Elapsed: t.Elapsed,
 			Status: record.Failed, Reason: "the measured values are impossible: " + oneLine(err),
 		}
 	}

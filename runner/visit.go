@@ -48,6 +48,7 @@ func (r *Runner) group(ctx context.Context, g plan.Group, place *order) (ran int
 	defer func() { err = errors.Join(err, r.closeAll(ctx, g.Visits, stand)) }()
 	save := func(all ...record.Trial) error {
 		for _, t := range all {
+			t.Part = g.Part(t.Cell)
 			if err := r.save(t, place); err != nil {
 				return err
 			}
@@ -76,11 +77,11 @@ func (r *Runner) group(ctx context.Context, g plan.Group, place *order) (ran int
 		s.settling, s.unheard = s.settle(ctx, v)
 		s.took += time.Since(began)
 	}
-	for _, part := range r.parts(g, place.round) {
+	for _, c := range r.contests(g, place.round) {
 		if ctx.Err() != nil || r.hurry() {
 			break
 		}
-		trials, err := r.part(ctx, part, stand, place.round)
+		trials, err := r.contest(ctx, c, stand, place.round)
 		if err != nil {
 			return ran, err
 		}
@@ -132,9 +133,9 @@ func (r *Runner) closeAll(ctx context.Context, visits []plan.Visit, stand map[re
 	return errors.Join(errs...)
 }
 
-// parts returns what is measured one after the other in a group, in random order: contests, and
+// contests returns what is measured one after the other in a group, in random order: contests, and
 // single cells, with those that are compared right after each other.
-func (r *Runner) parts(g plan.Group, round int) []plan.Contest {
+func (r *Runner) contests(g plan.Group, round int) []plan.Contest {
 	rnd := plan.Chance(r.Settings, round, "parts of a group")
 	var all [][]plan.Contest
 	for _, c := range g.Contests {
@@ -151,13 +152,13 @@ func (r *Runner) parts(g plan.Group, round int) []plan.Contest {
 	return slices.Concat(all...)
 }
 
-// part measures the cells of a contest, or a single cell, in networks that stand. Cells of a
+// contest measures the cells of a contest, or a single cell, in networks that stand. Cells of a
 // network that has broken are given up.
-func (r *Runner) part(ctx context.Context, part plan.Contest, stand map[record.Cell]*session, round int) (done []record.Trial, err error) {
+func (r *Runner) contest(ctx context.Context, of plan.Contest, stand map[record.Cell]*session, round int) (done []record.Trial, err error) {
 	began := time.Now()
 	var able plan.Contest
 	var in []*session
-	for _, c := range part.Cells {
+	for _, c := range of.Cells {
 		s := stand[plan.Place(c)]
 		switch {
 		case s == nil: // it could not be built
@@ -174,7 +175,7 @@ func (r *Runner) part(ctx context.Context, part plan.Contest, stand map[record.C
 		r.Watch.Begin(able.Cells)
 	}
 	var trials []record.Trial
-	if len(part.Cells) > 1 {
+	if len(of.Cells) > 1 {
 		trials = r.turns(ctx, able, in, round)
 	} else {
 		trials = []record.Trial{in[0].trial(ctx, able.Cells[0], began.Add(-in[0].untold()))}

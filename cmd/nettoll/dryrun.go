@@ -64,6 +64,9 @@ func (a *app) showPlan(f runFlags, cells []record.Cell, skips []plan.Skip, set r
 	if e.InTurns > 0 {
 		fmt.Fprintf(&out, "%s at once; %d cells take turns there, and %s whole trials.\n", standing(e), e.InTurns, have(e.Cells-e.InTurns))
 	}
+	for _, text := range divided(e) {
+		fmt.Fprintf(&out, "%s.\n", text)
+	}
 	fmt.Fprintf(&out, "%d to %d rounds, %s to %s, %s.\n", e.MinRounds, e.MaxRounds,
 		rough(e.Min), rough(e.Max), e.Assumes())
 	if e.Comparisons > 0 {
@@ -87,6 +90,20 @@ func standing(e plan.Forecast) string {
 		return "All networks stand"
 	}
 	return fmt.Sprintf("Networks stand in %d groups, those of each", e.Groups)
+}
+
+// divided describes what is done about networks that have no room at once.
+func divided(e plan.Forecast) (texts []string) {
+	if e.Cut > 0 {
+		texts = append(texts, fmt.Sprintf("Networks that are too many to stand at once are cut into %d groups, each with its own baseline", e.Cut))
+	}
+	switch e.Alone {
+	case 0:
+		return texts
+	case 1:
+		return append(texts, "One network is too large to stand beside its baseline, which is measured at another time of the round")
+	}
+	return append(texts, fmt.Sprintf("%d networks are too large to stand beside their baseline, which is measured at another time of the round", e.Alone))
 }
 
 // have returns the number of cells as a subject with its verb.
