@@ -74,7 +74,7 @@ func Estimate(cells []record.Cell, set record.Settings, known Known) Forecast {
 		if len(g.based) > 0 {
 			f.Cut++
 		}
-		if one := g.Visits[0]; set.Turns && able.Beside(one.Network) && containersOf(one.Cell) > mostContainers && !one.Cells[0].IsNative() {
+		if one := g.Visits[0]; set.Turns && !able.alone(one.Network) && containersOf(one.Cell) > mostContainers && !one.Cells[0].IsNative() {
 			f.Alone++
 		}
 		slowest := 0.0 // of the networks that are built at once
@@ -89,7 +89,7 @@ func Estimate(cells []record.Cell, set record.Settings, known Known) Forecast {
 				f.Slow = append(f.Slow, v.Network)
 			}
 			starting += build
-			if able.Across && p.AtOnce > 0 {
+			if p.AtOnce > 0 {
 				starting -= build
 				slowest, build = max(slowest, build), 0
 			}

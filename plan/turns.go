@@ -130,8 +130,10 @@ const (
 
 // Able describes which networks can stand at once with others, and which traffic can take turns.
 type Able struct {
-	// Beside reports whether a network can stand at the same time as all others of the run.
-	Beside func(network string) bool
+	// Bounded reports whether a network is one of those of which only Room can stand at once. If Room is 1, each of
+	// them stands alone.
+	Bounded func(network string) bool
+	Room    int
 	// Across has networks on different numbers of hosts built at once as well: building them takes time, but little
 	// work.
 	Across bool
@@ -152,11 +154,23 @@ func AbleTo(cells []record.Cell, atOnce func(network string) int, turns func(too
 	}
 	fit := bounded <= least
 	return Able{
-		Beside: func(network string) bool { return fit || atOnce(network) == 0 },
-		Across: bounded > 0 && fit,
-		Turns:  turns,
+		Bounded: func(network string) bool { return !fit && atOnce(network) > 0 },
+		Room:    least,
+		Across:  bounded > 0 && fit,
+		Turns:   turns,
 	}
 }
+
+// rank orders bounded networks first.
+func (a Able) rank(network string) int {
+	if a.Bounded(network) {
+		return 0
+	}
+	return 1
+}
+
+// alone reports whether a network can stand at once with no other.
+func (a Able) alone(network string) bool { return a.Room == 1 && a.Bounded(network) }
 
 // able is AbleTo with what is known.
 func (k Known) able(cells []record.Cell) Able {
@@ -205,7 +219,7 @@ func (c Contest) Workload() string { return c.Cells[0].Workload }
 // group consists of depends on visits alone, so that a resumed round finds the groups that it began with.
 func Groups(visits []Visit, set record.Settings, able Able, left func(c record.Cell, part int) bool) (groups []Group) {
 	place := func(v Visit) record.Cell {
-		if !set.Turns || !able.Beside(v.Network) {
+		if !set.Turns || able.alone(v.Network) {
 			return v.Cell
 		}
 		v.Network, v.Twin = "", 0
@@ -215,7 +229,7 @@ func Groups(visits []Visit, set record.Settings, able Able, left func(c record.C
 		return v.Cell
 	}
 	for _, all := range record.Gather(visits, place) {
-		for _, g := range cut(all) {
+		for _, g := range cut(all, able) {
 			if left != nil {
 				g.keep(left)
 			}
@@ -233,10 +247,19 @@ func containersOf(v record.Cell) int { return v.Servers + v.Clients + v.Neighbou
 
 // cut divides networks into as few groups as there is room for, of about equal size. A network and its baseline may
 // have twice the room, so that they stand together wherever either has room enough by itself.
-func cut(all []Visit) (groups []Group) {
+func cut(all []Visit, able Able) (groups []Group) {
 	each := max(1, containersOf(all[0].Cell))
 	most := min(mostTogether, max(1, mostContainers/each))
-	if len(all) <= most {
+	room := func(visits []Visit) bool {
+		bounded := 0
+		for _, v := range visits {
+			if able.Bounded(v.Network) {
+				bounded++
+			}
+		}
+		return len(visits) <= most && (bounded <= able.Room || len(visits) == 1)
+	}
+	if room(all) {
 		return []Group{{Visits: all}}
 	}
 	var compared map[record.Cell]bool
@@ -244,15 +267,22 @@ func cut(all []Visit) (groups []Group) {
 		compared = comparedIn(all)
 	}
 	members := membersOf(all, compared)
-	for n := min((len(all)+most-1)/most, len(members)); ; n++ {
+	slices.SortStableFunc(members, func(a, b member) int { // so that each group has as many of the bounded ones
+		return cmp.Compare(able.rank(a.Network), able.rank(b.Network))
+	})
+	for n := min(max(2, (len(all)+most-1)/most), len(members)); ; n++ {
+		dealt := make([][]record.Cell, n)
+		for i, m := range members {
+			dealt[i%n] = append(dealt[i%n], m.cells...)
+		}
 		groups = nil
-		for some := range slices.Chunk(members, (len(members)+n-1)/n) {
-			g := partOf(all, slices.Concat(some...), compared)
-			if len(g.Visits) > most && n < len(members) {
+		for part, cells := range dealt {
+			g := partOf(all, cells, compared)
+			if !room(g.Visits) && n < len(members) {
 				groups = nil
 				break
 			}
-			g.part = len(groups) + 1
+			g.part = part + 1
 			groups = append(groups, g)
 		}
 		if groups != nil {
@@ -277,8 +307,13 @@ func comparedIn(all []Visit) map[record.Cell]bool {
 	return compared
 }
 
-// membersOf returns for each network that is not only a baseline its cells, and the baselines that they need.
-func membersOf(all []Visit, compared map[record.Cell]bool) (members [][]record.Cell) {
+// member is a network that is not only a baseline.
+type member struct {
+	record.Cell               // as of its visit
+	cells       []record.Cell // its own, and the baselines that they need
+}
+
+func membersOf(all []Visit, compared map[record.Cell]bool) (members []member) {
 	for _, v := range all {
 		var own []record.Cell
 		for _, c := range v.Cells {
@@ -290,7 +325,7 @@ func membersOf(all []Visit, compared map[record.Cell]bool) (members [][]record.C
 			}
 		}
 		if len(own) > 0 {
-			members = append(members, own)
+			members = append(members, member{v.Cell, own})
 		}
 	}
 	return members

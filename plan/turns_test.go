@@ -139,7 +139,8 @@ func cellOf(network, work string) record.Cell {
 // everything lets all networks but those of docker stand at once, and streams and exchanges of the engine take
 // turns.
 var everything = Able{
-	Beside: func(network string) bool { return !strings.HasPrefix(network, "docker:") },
+	Bounded: func(network string) bool { return strings.HasPrefix(network, "docker:") },
+	Room:    1,
 	Turns: func(tool, workload string) bool {
 		return tool == "engine" && (workload == record.TCPStream || workload == record.TCPRR)
 	},
@@ -215,7 +216,8 @@ func TestGroups(t *testing.T) {
 }
 
 // TestGroupsOfEngines allows each of a few networks its own engines: these then all stand at once, on any number of
-// hosts, and with networks of the lab. If there are too many, each stands alone.
+// hosts, and with networks of the lab. If there are too many, those on one host and on two stand at different times.
+// Each stands alone where only one can.
 func TestGroupsOfEngines(t *testing.T) {
 	set := record.Settings{Turns: true, Congestion: "cubic"}
 	var cells []record.Cell
@@ -237,7 +239,8 @@ func TestGroupsOfEngines(t *testing.T) {
 	const contest = "turns bridge/tcp_rr docker:bridge/tcp_rr docker:native/tcp_rr"
 	for most, want := range map[int][]string{
 		4: {contest + "; " + contest},
-		3: {
+		3: {contest, contest},
+		1: {
 			"whole bridge/tcp_rr", "whole bridge/tcp_rr", "whole docker:bridge/tcp_rr", "whole docker:bridge/tcp_rr",
 			"whole docker:native/tcp_rr", "whole docker:native/tcp_rr",
 		},
@@ -245,6 +248,41 @@ func TestGroupsOfEngines(t *testing.T) {
 		got := told(Groups(Visits(cells, 1, 1), set, AbleTo(cells, atOnce(most), everything.Turns), nil))
 		if !slices.Equal(got, want) {
 			t.Errorf("%d at once: %q\nwant %q", most, got, want)
+		}
+	}
+}
+
+// TestEnginesAreShared cuts a set with more engines than can run at once: each group has the baseline, at most as many
+// engines as allowed, and its share of the networks that need none.
+func TestEnginesAreShared(t *testing.T) {
+	var cells []record.Cell
+	for _, n := range []string{"docker:native", "docker:a", "docker:b", "docker:c", "docker:d", "v", "w", "x", "y"} {
+		c := cellOf(n, record.TCPRR)
+		c.Baseline = "docker:native"
+		cells = append(cells, c)
+	}
+	able := everything
+	for room, want := range map[int]int{2: 4, 3: 2, 4: 2, 5: 1} {
+		able.Room = room
+		groups := Groups(Visits(cells, 1, 1), record.Settings{Turns: true, Congestion: "cubic"}, able, nil)
+		if len(groups) != want {
+			t.Errorf("room for %d: %d groups, want %d", room, len(groups), want)
+		}
+		sum := 0
+		for _, g := range groups {
+			engines := 0
+			for _, v := range g.Visits {
+				if able.Bounded(v.Network) {
+					engines++
+				}
+			}
+			if engines > room || len(g.Contests) != 1 || len(g.Contests[0].Cells) != len(g.Visits) || len(g.Visits)-engines != 4/want {
+				t.Errorf("room for %d: %d of %d networks have engines: %q", room, engines, len(g.Visits), told(groups))
+			}
+			sum += len(g.Visits)
+		}
+		if sum != len(cells)+want-1 {
+			t.Errorf("room for %d: %d networks are built: %q", room, sum, told(groups))
 		}
 	}
 }

@@ -177,3 +177,35 @@ func TestInterruptedPartIsIncomplete(t *testing.T) {
 		ends(t, end, err, record.EndInterrupted, 1)
 	})
 }
+
+// engines is a platform on which two networks can stand at once.
+type engines struct{ *ground }
+
+func (engines) AtOnce() int { return 2 }
+
+func (engines) Stood() []string { return nil }
+
+// TestEnginesInParts measures more networks than a platform can have at once: each has the baseline beside it.
+func TestEnginesInParts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(&way{name: "host"}, &way{name: "a"}, &way{name: "b"}, &way{name: "c"}, &way{name: "d"})
+		b.Settings.Turns = true
+		for name, recipe := range b.Networks {
+			recipe.Platform = engines{&ground{w: b.w, name: "docker"}}
+			b.Networks[name] = recipe
+		}
+		b.tool.run = func(ctx context.Context, _ int64, job workload.Job) (workload.Result, error) {
+			b.w.mu.Lock()
+			if b.w.open > 2 {
+				t.Errorf("%d networks stand at once", b.w.open)
+			}
+			b.w.mu.Unlock()
+			return b.tool.well(ctx, job)
+		}
+		end, err := b.run(t, t.Context())
+		ends(t, end, err, record.EndMaxRounds, 3)
+		if len(b.trials) != 3*8 || b.w.builds["host"] != 3*4 {
+			t.Errorf("%d trials, native was built %d times: %v", len(b.trials), b.w.builds["host"], told(b.trials))
+		}
+	})
+}
