@@ -177,6 +177,9 @@ type Hop struct {
 	// Absent means that the payload must not cross it. A bridge without netfilter has such a hop:
 	// the rule that would count the payload.
 	Absent bool
+	// Device is equal for hops that count the same device, which several networks of one machine can cross; "" for
+	// other hops, and where the device is only this network's.
+	Device string
 	// Read returns the counters since the hop was made. Hops of different networks are read
 	// concurrently.
 	Read func(context.Context) (Count, error)

@@ -6,8 +6,8 @@ import "context"
 // the next, as is the swarm that they form; devices that carry payload are not.
 type Engines interface {
 	Platform
-	// AtOnce returns how many networks can stand at once: those of one engine are on the same hosts, and would use
-	// the same ports and addresses.
+	// AtOnce returns how many networks can stand at once: those of one engine are on the same hosts, and must not
+	// use the same names, ports and addresses.
 	AtOnce() int
 	// Stood describes the engines that have run so far, one text for each time that some were started.
 	Stood() []string

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -147,7 +148,7 @@ const normalMTU = 1376
 
 // condition puts the endpoints into the state that the cell requires, once per network.
 func (s *session) condition(ctx context.Context, c record.Cell, links []link) error {
-	want := sampler.Condition{NoOffloads: c.Offload == record.OffloadOff, KeepWindow: s.rests}
+	want := sampler.Condition{NoOffloads: c.Offload == record.OffloadOff, KeepWindow: s.rests && !s.borrowed()}
 	if c.Normalize {
 		want.MaxMTU = normalMTU
 	}
@@ -177,6 +178,13 @@ func (s *session) condition(ctx context.Context, c record.Cell, links []link) er
 	})
 	s.conditioned = err == nil
 	return err
+}
+
+// borrowed reports whether the network is on machines of the user's, whose parameters stay as they are. A connection
+// that rests there for 200 ms or more has at most half of its window when it continues, and grows it while it settles.
+// None of the network's containers keeps its window either, so that they are like the baseline's processes.
+func (s *session) borrowed() bool {
+	return slices.ContainsFunc(s.network.Hosts, func(h platform.Host) bool { return h.Facts().Borrowed })
 }
 
 // facts asks every endpoint for its facts, once for each role.

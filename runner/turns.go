@@ -227,6 +227,14 @@ func (p *proof) firstDevice() (at int, ok bool) {
 	return 0, false
 }
 
+// firstName identifies the device that firstDevice counts, or is "".
+func (p *player) firstName() string {
+	if i, ok := p.proof.firstDevice(); ok {
+		return p.proof.hops[i].Device
+	}
+	return ""
+}
+
 // finish computes the trial's figures from its turns, if the path holds in each of them. first is
 // the beginning of the first counted window of all networks compared.
 func (p *player) finish(ctx context.Context, first time.Time) error {
@@ -273,6 +281,7 @@ func (p *player) finish(ctx context.Context, first time.Time) error {
 // "". Some cases are judged only by the counters of all turns together: hops that count late or
 // count only connections, turns that overran, and turns that were read too late.
 func (p *player) astray() string {
+	own := p.firstName()
 	for i, s := range p.readings {
 		one := p.each[plan.Cold+i]
 		if s.before.err != nil || s.after.err != nil || s.before.late || s.after.late || overran(one) {
@@ -297,6 +306,9 @@ func (p *player) astray() string {
 			}
 		}
 		for _, o := range s.before.others(p) {
+			if own != "" && o.firstName() == own {
+				continue // both cross lo of the same machine
+			}
 			was, _ := s.before.first(o)
 			is, ok := s.after.first(o)
 			if bytes := more(was.Bytes, is.Bytes); ok && is.At == was.At && bytes > sum/2+background {

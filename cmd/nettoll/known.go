@@ -58,8 +58,12 @@ func known(paths program.Paths, conflists cniFlags, private bool) plan.Known {
 		name := v.platform.Name()
 		atOnce := 0
 		if _, bounded := v.platform.(platform.Engines); bounded {
-			if atOnce = 1; private && !onCluster(name+":") {
+			switch atOnce = 1; {
+			case onCluster(name + ":"):
+			case private:
 				atOnce = docker.PrivateAtOnce
+			case name == "docker":
+				atOnce = docker.BorrowedAtOnce
 			}
 		}
 		k.Platforms = append(k.Platforms, plan.Platform{Name: name, Native: v.native, Visit: v.visit, Container: v.container, Usual: v.usual, AtOnce: atOnce})

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,6 +27,7 @@ import (
 // Spec describes the container to make.
 type Spec struct {
 	Name string // of the endpoint, for example h1c1
+	full string // the engine's name of the container
 	// Mode is a value of docker run --network: none, host, bridge, container:ID, or the name of a
 	// network.
 	Mode  string
@@ -59,6 +61,7 @@ func (p Ports) each(yield func(uint16, network.IPProtocol) bool) {
 type Container struct {
 	engine *Engine
 	name   string
+	full   string // the engine's name of it
 	host   string // name of the host that its engine runs on
 	id     string
 	pid    int
@@ -93,7 +96,7 @@ func (e *Engine) startOnce(ctx context.Context, s Spec, shown bool) (*Container,
 	if err != nil {
 		return nil, err
 	}
-	c := &Container{engine: e, name: s.Name, shown: shown, age: e.deaths.age()}
+	c := &Container{engine: e, name: s.Name, full: cmp.Or(s.full, e.name(s.Name)), shown: shown, age: e.deaths.age()}
 	o := e.options(s, image)
 	// The engine continues creating it even if nobody waits any more, and it would never be removed.
 	creating, cancel := context.WithTimeout(context.WithoutCancel(ctx), absenceTime)
@@ -133,7 +136,7 @@ func (e *Engine) evict(ctx context.Context, name string) bool {
 
 func (e *Engine) options(s Spec, image string) client.ContainerCreateOptions {
 	o := client.ContainerCreateOptions{
-		Name: e.name(s.Name),
+		Name: cmp.Or(s.full, e.name(s.Name)),
 		Config: &container.Config{
 			Image: image, Entrypoint: []string{self}, Cmd: []string{"agent"}, Labels: e.label(),
 			OpenStdin: true, StdinOnce: true, AttachStdin: true, AttachStdout: true, AttachStderr: true,
@@ -247,7 +250,7 @@ func (c *Container) Facts() platform.Facts {
 func (c *Container) ID() string { return c.id }
 
 // FullName returns the name by which other containers can link to it.
-func (c *Container) FullName() string { return c.engine.name(c.name) }
+func (c *Container) FullName() string { return c.full }
 
 // netNS returns the path of its network namespace, or "" if the engine's namespaces cannot be reached
 // from here.

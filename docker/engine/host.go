@@ -22,6 +22,7 @@ type Host struct {
 	Index int
 
 	name     string
+	place    int           // among the networks that stand on a borrowed engine at once, from 0
 	under    platform.Host // the host that a private engine runs on; nil for an engine of the user
 	settings Settings      // of a private engine
 	here     bool          // the engine runs on this machine
@@ -99,6 +100,23 @@ func Borrow(e *Engine, index int, here bool) *Host {
 	return &Host{Engine: e, Index: index, name: fmt.Sprintf("h%d", index+1), here: here, sandboxes: "/var/run/docker/netns"}
 }
 
+// Beside returns the same machine for another network that stands there at the same time, with names of its own for
+// containers and networks. Places count from 0, which is that of h.
+func (h *Host) Beside(place int) *Host {
+	return &Host{Engine: h.Engine, Index: h.Index, name: h.name, place: place, here: h.here, sandboxes: h.sandboxes}
+}
+
+// Place returns the network's place among those that stand on the engine at once.
+func (h *Host) Place() int { return h.place }
+
+// fullName returns the engine's name of an object.
+func (h *Host) fullName(what string) string {
+	if h.place > 0 {
+		what = fmt.Sprintf("beside%d-%s", h.place, what)
+	}
+	return h.Engine.name(what)
+}
+
 // Name implements platform.Endpoint.
 func (h *Host) Name() string { return h.name }
 
@@ -164,7 +182,7 @@ func (h *Host) out(ctx context.Context) (*Container, error) {
 	h.starting.Lock()
 	defer h.starting.Unlock()
 	if h.outside == nil {
-		c, err := h.Engine.start(ctx, Spec{Name: h.name + "out", Mode: "host"}, false)
+		c, err := h.Engine.start(ctx, Spec{Name: h.name + "out", Mode: "host", full: h.fullName(h.name + "out")}, false)
 		if err != nil {
 			return nil, err
 		}
@@ -239,6 +257,7 @@ func (h *Host) Run(ctx context.Context, specs ...Spec) ([]*Container, error) {
 		if specs[i].Name == "" {
 			specs[i].Name = h.Number()
 		}
+		specs[i].full = h.fullName(specs[i].Name)
 	}
 	all := make([]*Container, len(specs))
 	err := cmp.Or(Each(atOnce, specs, func(i int, s Spec) error {

@@ -39,7 +39,7 @@ func (h *Host) Network(ctx context.Context, s NetworkSpec) (string, error) {
 			o.IPAM.Config = append(o.IPAM.Config, network.IPAMConfig{Subnet: p})
 		}
 	}
-	name := h.Engine.name(s.Name)
+	name := h.fullName(s.Name)
 	if err := h.Engine.vacate(ctx, name); err != nil {
 		return "", fmt.Errorf("docker: create %s network %s: %w", s.Driver, s.Name, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -59,8 +60,9 @@ func (e *Engine) removal(o Object) removal {
 	return func(ctx context.Context) error { return o.remove(ctx, e.Client) }
 }
 
-// RemoveBut removes all containers of the run except these, several at a time.
-func (e *Engine) RemoveBut(ctx context.Context, these ...*Container) error {
+// RemoveBut removes all containers of the network except these, several at a time.
+func (h *Host) RemoveBut(ctx context.Context, these ...*Container) error {
+	e := h.Engine
 	all, err := e.Client.ContainerList(ctx, client.ContainerListOptions{
 		All: true, Filters: make(client.Filters).Add("label", Label+"="+e.Run),
 	})
@@ -68,7 +70,8 @@ func (e *Engine) RemoveBut(ctx context.Context, these ...*Container) error {
 		return failed(err, "list containers")
 	}
 	return errors.Join(Each(atOnce, all.Items, func(_ int, c container.Summary) error {
-		if slices.ContainsFunc(these, func(k *Container) bool { return k.id == c.ID }) {
+		own := slices.ContainsFunc(c.Names, func(name string) bool { return strings.HasPrefix(name, "/"+h.fullName(h.name)) })
+		if !own || slices.ContainsFunc(these, func(k *Container) bool { return k.id == c.ID }) {
 			return nil
 		}
 		return Object{Kind: "container", Name: c.ID, id: c.ID}.remove(ctx, e.Client)

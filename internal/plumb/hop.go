@@ -18,7 +18,7 @@ import (
 // DeviceHop returns a hop that counts the packets that a device received and sent, together.
 func DeviceHop(where, ns, device string) network.Hop {
 	return network.Hop{
-		Name: where + "/" + device, Kind: network.Device,
+		Name: where + "/" + device, Kind: network.Device, Device: ns + "/" + device,
 		Read: func(context.Context) (c network.Count, err error) {
 			err = nl.With(ns, func(n *nl.NS) error {
 				d, err := n.Interface(device)
@@ -41,7 +41,7 @@ func deviceOf(e platform.Endpoint, ns, device string) network.Hop {
 	if ns != "" {
 		return hop
 	}
-	hop.Read = listed(e.Name(), e.(Lister), device)
+	hop.Read, hop.Device = listed(e.Name(), e.(Lister), device), ""
 	return hop
 }
 
@@ -97,7 +97,13 @@ func LoopbackHops(from, _ *Node, _ network.Family) []network.Hop {
 }
 
 // Hop returns a device of the host as a hop.
-func (h *Host) Hop(device string) network.Hop { return deviceOf(h.Host, h.NS, device) }
+func (h *Host) Hop(device string) network.Hop {
+	hop := deviceOf(h.Host, h.NS, device)
+	if h.NS == "" { // a machine of its own, whatever asks it
+		hop.Device = hop.Name
+	}
+	return hop
+}
 
 // UplinkHop returns the host's device on the underlay as a hop.
 func (h *Host) UplinkHop() network.Hop { return h.Hop(h.Uplink().Device) }

@@ -19,6 +19,10 @@ import (
 var (
 	userBridge4 = netip.MustParsePrefix("198.19.248.0/21")
 	userBridge6 = netip.MustParsePrefix("2001:2:0:200::/64")
+
+	// Of another such network that stands on the same engine of the user's at the same time.
+	userBridgeBeside4 = netip.MustParsePrefix("198.19.192.0/21")
+	userBridgeBeside6 = netip.MustParsePrefix("2001:2:0:201::/64")
 )
 
 // defaultBridge is the network of docker run without --network.
@@ -27,6 +31,9 @@ func defaultBridge(ctx context.Context, n *build) error { return n.onBridge(ctx,
 // userBridge is the network of docker network create.
 func userBridge(ctx context.Context, n *build) error {
 	spec := engine.NetworkSpec{Name: "bridge", Driver: "bridge", Subnet4: userBridge4, Subnet6: userBridge6}
+	if n.engines[0].Place() > 0 {
+		spec.Subnet4, spec.Subnet6 = userBridgeBeside4, userBridgeBeside6
+	}
 	if mtu := n.Topo.Underlay.MTU; mtu != 0 { // dockerd --mtu is for the default bridge
 		spec.Options = map[string]string{"com.docker.network.driver.mtu": strconv.Itoa(mtu)}
 	}

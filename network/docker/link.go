@@ -42,5 +42,5 @@ func (n *build) unlink(ctx context.Context) error {
 	for _, s := range n.Servers {
 		servers = append(servers, inside(s))
 	}
-	return n.engines[0].Engine.RemoveBut(ctx, servers...)
+	return n.engines[0].RemoveBut(ctx, servers...)
 }

@@ -32,6 +32,11 @@ func begin(topo network.Topology, hosts engine.Hosts) *build {
 	for i, h := range n.engines {
 		site.Hosts = append(site.Hosts, &plumb.Host{Host: h, Index: i})
 	}
+	if place := n.engines[0].Place(); place > 0 { // networks that stand on a machine at once have the same number of servers
+		first, _ := topo.Ports(0)
+		_, last := topo.Ports(topo.Servers - 1)
+		n.Topo.FirstPort = first + place*(last+1-first)
+	}
 	n.Refuse = n.without6("this network")
 	n.Check = func(ctx context.Context) error {
 		for _, h := range n.engines {
@@ -49,6 +54,7 @@ func (n *build) standing() *network.Network {
 	all := n.Standing()
 	all.Distant = slices.ContainsFunc(n.engines, func(h *engine.Host) bool { return !h.Here() })
 	all.Page.Concealed = n.concealed
+	all.FirstPort = n.Topo.FirstPort
 	return all
 }
 

@@ -16,11 +16,17 @@ import (
 var (
 	segment4 = netip.MustParsePrefix("198.19.0.0/17")
 	segment6 = netip.MustParsePrefix("2001:2:0:300::/64") // engines assign addresses within the last 64 bits only
+
+	// Of another such network that stands on the same engine of the user's at the same time: its containers have the
+	// addresses of a host that is none of the network's.
+	segmentBeside4 = netip.MustParsePrefix("198.19.128.0/18")
+	segmentBeside6 = netip.MustParsePrefix("2001:2:0:301::/64")
+	hostBeside     = 8
 )
 
-// childAddr6 returns the IPv6 address of container k of host i.
-func childAddr6(i, k int) netip.Addr {
-	a := segment6.Addr().As16()
+// childAddr6 returns the IPv6 address of container k of host i on a segment.
+func childAddr6(on netip.Prefix, i, k int) netip.Addr {
+	a := on.Addr().As16()
 	a[13] = byte(i + 1)
 	binary.BigEndian.PutUint16(a[14:], uint16(k+2))
 	return netip.AddrFrom16(a)
@@ -34,6 +40,10 @@ func segment(driver, mode string) func(context.Context, *build) error {
 			return err
 		}
 		spec := engine.NetworkSpec{Name: driver, Driver: driver, Subnet4: segment4, Subnet6: segment6, Options: map[string]string{}}
+		first := 0
+		if n.engines[0].Place() > 0 {
+			spec.Subnet4, spec.Subnet6, first = segmentBeside4, segmentBeside6, hostBeside
+		}
 		if mode != "" {
 			spec.Options["ipvlan_mode"] = mode
 		}
@@ -56,7 +66,7 @@ func segment(driver, mode string) func(context.Context, *build) error {
 			taken[h]++
 			return engine.Spec{
 				Mode:  names[h],
-				Addr4: plumb.ContainerAddr(h.Index, k, false), Addr6: childAddr6(h.Index, k),
+				Addr4: plumb.ContainerAddr(first+h.Index, k, false), Addr6: childAddr6(spec.Subnet6, h.Index, k),
 			}
 		}
 		if err := n.run(ctx, child, child); err != nil {

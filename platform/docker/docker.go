@@ -41,9 +41,10 @@ type Docker struct {
 
 	mu       sync.Mutex
 	borrowed []*engine.Host
-	private  []*set // the one taken last is the last
-	starting int    // sets that are being started
-	seen     bool   // the user's engines have been nodes of one swarm
+	places   []*place // networks on the user's engines
+	private  []*set   // the one taken last is the last
+	starting int      // sets that are being started
+	seen     bool     // the user's engines have been nodes of one swarm
 	stood    []string
 }
 
@@ -67,11 +68,18 @@ func (d *Docker) Private() bool { return d.o.Lab != nil }
 // PrivateAtOnce bounds how many networks can stand at once if engines are started for them.
 const PrivateAtOnce = 8
 
+// BorrowedAtOnce is how many networks can stand at once on the user's engines: a network and its baseline.
+const BorrowedAtOnce = 2
+
 // AtOnce implements platform.Engines. Each network on private engines has its own engines, as many as there is
-// memory for.
+// memory for. On the user's engines the networks have names and ports of their own, except that a swarm has only one
+// network.
 func (d *Docker) AtOnce() int {
-	if d.o.Lab == nil {
+	switch {
+	case d.o.Lab == nil && d.swarm:
 		return 1
+	case d.o.Lab == nil:
+		return BorrowedAtOnce
 	}
 	const hosts = 2
 	return min(PrivateAtOnce, d.mostSets(hosts))
@@ -159,12 +167,44 @@ func (d *Docker) Engines(ctx context.Context, req platform.HostRequest, s engine
 			Remedy: "name each with --docker-host; or " + remedy,
 		}
 	}
-	used := hosts{all: d.borrowed[:req.Count]}
-	var err error
 	if d.swarm {
-		used.swarm, err = d.find(ctx) // whose manager may be another engine
+		s, err := d.find(ctx) // whose manager may be another engine
+		return &hosts{all: d.borrowed[:req.Count], swarm: s}, err
 	}
-	return &used, err
+	p := d.free()
+	p.used++
+	return &hosts{all: p.hosts[:req.Count], free: sync.OnceFunc(func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		p.used--
+	})}, nil
+}
+
+// place has the user's engines as the hosts of one of the networks that stand on them at once.
+type place struct {
+	hosts []*engine.Host
+	used  int
+}
+
+// free returns a place that no network uses. There is always one as long as no more networks are built at once than
+// AtOnce allows; the first place is shared otherwise.
+func (d *Docker) free() *place {
+	for i := range BorrowedAtOnce {
+		if i == len(d.places) {
+			p := &place{hosts: d.borrowed}
+			if i > 0 {
+				p.hosts = nil
+				for _, h := range d.borrowed {
+					p.hosts = append(p.hosts, h.Beside(i))
+				}
+			}
+			d.places = append(d.places, p)
+		}
+		if d.places[i].used == 0 {
+			return d.places[i]
+		}
+	}
+	return d.places[0]
 }
 
 // hosts are engines in use by one network.
@@ -229,6 +269,11 @@ func (d *Docker) Close(ctx context.Context) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var errs []error
+	for _, p := range d.places {
+		for _, h := range p.hosts {
+			errs = append(errs, h.Empty(ctx))
+		}
+	}
 	for _, h := range d.borrowed {
 		errs = append(errs, h.Empty(ctx), h.Engine.Close(ctx))
 	}
@@ -238,6 +283,6 @@ func (d *Docker) Close(ctx context.Context) error {
 	if d.o.Lab != nil && d.o.Run != "" { // remains of other runs too are left to nettoll clean
 		_, _ = cgroup.Sweep(d.o.Run)
 	}
-	d.borrowed, d.private = nil, nil
+	d.borrowed, d.places, d.private = nil, nil, nil
 	return errors.Join(errs...)
 }

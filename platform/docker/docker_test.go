@@ -149,7 +149,7 @@ func TestNetworksThatStandAtOnce(t *testing.T) {
 	if n := p.AtOnce(); n < 2 {
 		t.Errorf("%d networks can stand at once", n)
 	}
-	if n := docker.New(docker.Options{}).AtOnce(); n != 1 {
+	if n := docker.NewSwarm(docker.Options{}).AtOnce(); n != 1 {
 		t.Errorf("%d networks can stand at once on an engine of the user's", n)
 	}
 }

@@ -1,0 +1,132 @@
+package docker_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/moby/moby/client"
+
+	"nettoll/network/networktest"
+	"nettoll/platform"
+	platforms "nettoll/platform/docker"
+	"nettoll/record"
+	"nettoll/runner"
+	"nettoll/sampler"
+	"nettoll/workload"
+	tool "nettoll/workload/engine"
+)
+
+// inTurns measures a round of cells of Docker's networks that take turns.
+func inTurns(t *testing.T, p platform.Platform, cells []record.Cell) (trials []record.Trial) {
+	t.Helper()
+	m, err := sampler.Machine("/proc", "/sys")
+	if err != nil {
+		t.Fatal(err)
+	}
+	congestion, err := sampler.ReadCongestion("/proc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &runner.Runner{
+		Networks: map[string]runner.Recipe{}, Tools: map[string]workload.Tool{"engine": tool.New()}, Machine: m,
+		Settings: record.Settings{
+			Duration: 0.1, Warmup: 0.1, MinRounds: 1, MaxRounds: 1, Confidence: 0.95, Seed: 1, Turns: true, Congestion: congestion.Unpaced(true),
+		},
+		Cells: cells, Unwatched: true,
+		Save: func(t record.Trial) error {
+			trials = append(trials, t)
+			return nil
+		},
+		Enough: func([]record.Trial) map[string]bool { return nil },
+	}
+	for _, c := range cells {
+		r.Networks[c.Network] = runner.Recipe{Platform: p, Driver: byName(t, strings.TrimPrefix(c.Network, "docker:"))}
+	}
+	if _, err := r.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return trials
+}
+
+// TestBesideOnAnotherMachine does the same through an engine that is taken for one on another machine, where the
+// baseline is in containers.
+func TestBesideOnAnotherMachine(t *testing.T) {
+	here := install(t)
+	d := func(ctx context.Context) (*client.Client, bool, error) {
+		c, _, err := here(ctx)
+		return c, false, err
+	}
+	p := engines(t, platforms.Options{Dial: []func(context.Context) (*client.Client, bool, error){d}})
+	var cells []record.Cell
+	for _, n := range []string{"host", "container", "bridge"} {
+		cells = append(cells, record.Cell{
+			Network: "docker:" + n, Baseline: "docker:host", Hosts: 1, Family: 4, Servers: 1, Clients: 1,
+			Tool: "engine", Workload: record.TCPRR, Placement: record.PlacementFree,
+		})
+	}
+	trials := inTurns(t, p, cells)
+	if len(trials) != 4 {
+		t.Errorf("%d trials, want 4", len(trials))
+	}
+	for _, trial := range trials {
+		if trial.Status != record.OK || trial.Part == 0 || len(trial.Slices) == 0 {
+			t.Errorf("%s in part %d is %s with %d slices: %s", trial.Cell.Key(), trial.Part, trial.Status, len(trial.Slices), trial.Reason)
+		}
+	}
+}
+
+// TestBesideTheBaseline has each network of a user's engine take turns with the baseline on the same machine, and
+// networks with a twin of their own kind, which needs other addresses and ports. The machine is the same afterwards.
+func TestBesideTheBaseline(t *testing.T) {
+	d := install(t)
+	host := machine(t, d)
+	before := networktest.State(t, host)
+	t.Run("measured", func(t *testing.T) {
+		p := engines(t, platforms.Options{Dial: []func(context.Context) (*client.Client, bool, error){d}})
+		var cells, twins []record.Cell
+		for _, n := range []string{"native", "host", "container", "bridge", "user-bridge", "link", "published", "macvlan"} {
+			if n == "macvlan" && !hasDummy(t) {
+				continue
+			}
+			for _, work := range []string{record.TCPStream, record.TCPRR} {
+				c := record.Cell{
+					Network: "docker:" + n, Baseline: "docker:native", Hosts: 1, Family: 4, Servers: 1, Clients: 2,
+					Tool: "engine", Workload: work, Placement: record.PlacementDistinct,
+				}
+				cells = append(cells, c)
+				for c.Twin = 1; c.Twin <= 2 && work == record.TCPRR; c.Twin++ {
+					twins = append(twins, c)
+				}
+			}
+		}
+		for name, all := range map[string][]record.Cell{"the baseline": cells, "twins": twins} {
+			t.Run(name, func(t *testing.T) {
+				taken := map[string]bool{}
+				trials := inTurns(t, p, all)
+				for _, trial := range trials {
+					taken[fmt.Sprint(trial.Cell.Key(), trial.Part)] = true
+				}
+				for _, trial := range trials {
+					if trial.Status != record.OK || trial.Part == 0 || len(trial.Slices) == 0 {
+						t.Errorf("%s in part %d is %s with %d slices: %s", trial.Cell.Key(), trial.Part, trial.Status, len(trial.Slices), trial.Reason)
+					}
+					if !taken[fmt.Sprint(trial.Cell.Against().Key(), trial.Part)] {
+						t.Errorf("%s has no baseline in its part %d", trial.Cell.Key(), trial.Part)
+					}
+				}
+				for _, c := range all {
+					found := false
+					for _, trial := range trials {
+						found = found || trial.Cell == c
+					}
+					if !found {
+						t.Errorf("%s was not measured", c.Key())
+					}
+				}
+			})
+		}
+	})
+	networktest.Same(t, "when all was measured", before, networktest.State(t, host))
+}
