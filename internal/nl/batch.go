@@ -75,6 +75,12 @@ func (b *Batch) AddVeth(v Veth) {
 	peer.AddChild(nl.NewIfInfomsg(unix.AF_UNSPEC))
 	peer.AddRtAttr(unix.IFLA_IFNAME, nl.ZeroTerminated(v.Peer))
 	peer.AddRtAttr(unix.IFLA_NET_NS_FD, nl.Uint32Attr(uint32(v.PeerNS)))
+	// By default the kernel makes a queue for each CPU, and removes all but one again, each time waiting for all
+	// CPUs (veth_init_queues in drivers/net/veth.c). One is used either way.
+	for _, queues := range []int{unix.IFLA_NUM_TX_QUEUES, unix.IFLA_NUM_RX_QUEUES} {
+		parts = append(parts, nl.NewRtAttr(queues, nl.Uint32Attr(1)))
+		peer.AddRtAttr(queues, nl.Uint32Attr(1))
+	}
 	if v.MTU != 0 {
 		parts = append(parts, nl.NewRtAttr(unix.IFLA_MTU, nl.Uint32Attr(uint32(v.MTU))))
 		peer.AddRtAttr(unix.IFLA_MTU, nl.Uint32Attr(uint32(v.MTU)))
