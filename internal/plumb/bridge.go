@@ -115,12 +115,10 @@ func (b *Bridge) Attach(ctx context.Context, s *Site, nodes []*Node, plug Attach
 	if err := s.Pairs(ctx, b.Host, nodes, bridge.Index, b.MTU); err != nil {
 		return fmt.Errorf("attach to bridge %s: %w", b.Name, err)
 	}
-	for _, node := range nodes {
-		if err := node.Configure(ctx, plug); err != nil {
-			return fmt.Errorf("configure %s: %w", node.Name(), err)
-		}
+	if err := configure(ctx, nodes, plug); err != nil {
+		return err
 	}
-	if err := b.ready(ctx, nodes, plug); err != nil {
+	if err := b.ready(ctx, nodes); err != nil {
 		return err
 	}
 	if b.made && len(nodes) > crowd {
@@ -218,15 +216,11 @@ func (b *Bridge) overflow(s *Site, over int) (*Bridge, error) {
 	return further, err
 }
 
-// ready waits until the bridge can forward to all nodes and they have their addresses.
-func (b *Bridge) ready(ctx context.Context, nodes []*Node, plug Attachment) error {
+// ready waits until the bridge can forward to all nodes.
+func (b *Bridge) ready(ctx context.Context, nodes []*Node) error {
 	var ports []string
 	for _, n := range nodes {
 		ports = append(ports, n.Port)
-		own := []netip.Addr{n.Addr4, n.Addr6}[:len(plug.families())]
-		if err := nl.With(n.NS, func(in *nl.NS) error { return in.Own(ctx, own...) }); err != nil {
-			return fmt.Errorf("%s: %w", n.Name(), err)
-		}
 	}
 	return nl.With(b.Host.NS, func(n *nl.NS) error { return n.Running(ctx, ports...) })
 }
