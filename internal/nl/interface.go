@@ -44,6 +44,23 @@ func (n *NS) Interfaces() ([]Interface, error) {
 	return all, err
 }
 
+// Ports returns the indexes of the ports of a bridge, and the names of those that carry no packets yet; see Running.
+func (n *NS) Ports(bridge int) (indexes map[int]bool, waiting []string, err error) {
+	links, err := n.links()
+	indexes = map[int]bool{}
+	for _, l := range links {
+		a := l.Attrs()
+		if a.MasterIndex != bridge {
+			continue
+		}
+		indexes[a.Index] = true
+		if a.OperState != netlink.OperUp {
+			waiting = append(waiting, a.Name)
+		}
+	}
+	return indexes, waiting, err
+}
+
 // Interface returns a device. It is an error if the device has no counters.
 func (n *NS) Interface(name string) (Interface, error) {
 	l, err := n.Link(name)

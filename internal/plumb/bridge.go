@@ -118,11 +118,12 @@ func (b *Bridge) Attach(ctx context.Context, s *Site, nodes []*Node, plug Attach
 	if err := configure(ctx, nodes, plug); err != nil {
 		return err
 	}
-	if err := b.ready(ctx, nodes); err != nil {
+	ports, err := b.ready(ctx, bridge.Index)
+	if err != nil {
 		return err
 	}
 	if b.made && len(nodes) > crowd {
-		s.loud = append(s.loud, loud{b, bridge.Index, plug})
+		s.loud = append(s.loud, loud{b, ports, plug})
 		return nil
 	}
 	return b.up(plug)
@@ -131,7 +132,7 @@ func (b *Bridge) Attach(ctx context.Context, s *Site, nodes []*Node, plug Attach
 // loud is a bridge that stays down until its many containers have sent their reports; see up.
 type loud struct {
 	*Bridge
-	index int
+	ports map[int]bool // their indexes
 	plug  Attachment
 }
 
@@ -147,8 +148,13 @@ const (
 // Settle waits until the ports of all bridges with many containers receive no more packets, which on
 // a busy machine is some time after the containers are ready, and brings these bridges up.
 func (s *Site) Settle(ctx context.Context) error {
-	var before uint64
-	for deadline := time.Now().Add(hushTime); len(s.loud) > 0; {
+	if len(s.loud) == 0 {
+		return nil
+	}
+	var heard uint64 // packets, until last
+	begin := time.Now()
+	last := begin
+	for time.Since(last) < calm && time.Since(begin) < hushTime {
 		var now uint64
 		for _, l := range s.loud {
 			received, err := l.received()
@@ -157,14 +163,13 @@ func (s *Site) Settle(ctx context.Context) error {
 			}
 			now += received
 		}
-		if now == before || time.Now().After(deadline) {
-			break
+		if now != heard {
+			heard, last = now, time.Now()
 		}
-		before = now
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-time.After(calm):
+		case <-time.After(calm / 10):
 		}
 	}
 	for _, l := range s.loud {
@@ -178,15 +183,12 @@ func (s *Site) Settle(ctx context.Context) error {
 
 // received returns how many packets the ports of the bridge have received or dropped.
 func (l loud) received() (packets uint64, err error) {
-	err = nl.With(l.Host.NS, func(n *nl.NS) error {
-		all, err := n.Interfaces()
-		for _, d := range all {
-			if d.Master == l.index {
-				packets += d.Packets
-			}
+	all, err := nl.Packets(l.Host.NS)
+	for index, n := range all {
+		if l.ports[index] {
+			packets += n
 		}
-		return err
-	})
+	}
 	return packets, err
 }
 
@@ -216,13 +218,16 @@ func (b *Bridge) overflow(s *Site, over int) (*Bridge, error) {
 	return further, err
 }
 
-// ready waits until the bridge can forward to all nodes.
-func (b *Bridge) ready(ctx context.Context, nodes []*Node) error {
-	var ports []string
-	for _, n := range nodes {
-		ports = append(ports, n.Port)
-	}
-	return nl.With(b.Host.NS, func(n *nl.NS) error { return n.Running(ctx, ports...) })
+// ready waits until the bridge, whose index is given, can forward to all its ports, and returns their indexes.
+func (b *Bridge) ready(ctx context.Context, index int) (ports map[int]bool, err error) {
+	err = nl.With(b.Host.NS, func(n *nl.NS) error {
+		var waiting []string
+		if ports, waiting, err = n.Ports(index); err != nil {
+			return err
+		}
+		return n.Running(ctx, waiting...)
+	})
+	return ports, err
 }
 
 // BridgedHops is the path between two ports of one bridge.
