@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/vishvananda/netlink"
@@ -118,7 +119,7 @@ func (b *Bridge) Attach(ctx context.Context, s *Site, nodes []*Node, plug Attach
 	if err := configure(ctx, nodes, plug); err != nil {
 		return err
 	}
-	ports, err := b.ready(ctx, bridge.Index)
+	ports, err := b.ready(ctx, bridge.Index, nodes)
 	if err != nil {
 		return err
 	}
@@ -218,12 +219,19 @@ func (b *Bridge) overflow(s *Site, over int) (*Bridge, error) {
 	return further, err
 }
 
-// ready waits until the bridge, whose index is given, can forward to all its ports, and returns their indexes.
-func (b *Bridge) ready(ctx context.Context, index int) (ports map[int]bool, err error) {
+// ready waits until the bridge, whose index is given, can forward to all nodes, and returns the indexes of its ports.
+// It may have other ports, which it does not wait for: those of tunnels may never report a carrier.
+func (b *Bridge) ready(ctx context.Context, index int, nodes []*Node) (ports map[int]bool, err error) {
 	err = nl.With(b.Host.NS, func(n *nl.NS) error {
-		var waiting []string
-		if ports, waiting, err = n.Ports(index); err != nil {
+		var without []string // a carrier
+		if ports, without, err = n.Ports(index); err != nil {
 			return err
+		}
+		var waiting []string
+		for _, node := range nodes {
+			if slices.Contains(without, node.Port) {
+				waiting = append(waiting, node.Port)
+			}
 		}
 		return n.Running(ctx, waiting...)
 	})
