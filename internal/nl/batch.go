@@ -30,7 +30,7 @@ type change struct {
 }
 
 func (b *Batch) add(what, device string, kind, flags int, parts ...nl.NetlinkRequestData) {
-	req := nl.NewNetlinkRequest(kind, unix.NLM_F_ACK|flags)
+	req := nl.NewNetlinkRequest(kind, flags)
 	for _, p := range parts {
 		req.AddData(p)
 	}
@@ -75,6 +75,12 @@ func (b *Batch) AddVeth(v Veth) {
 	peer.AddChild(nl.NewIfInfomsg(unix.AF_UNSPEC))
 	peer.AddRtAttr(unix.IFLA_IFNAME, nl.ZeroTerminated(v.Peer))
 	peer.AddRtAttr(unix.IFLA_NET_NS_FD, nl.Uint32Attr(uint32(v.PeerNS)))
+	// By default the kernel makes a queue for each CPU, and removes all but one again, each time waiting for all
+	// CPUs (veth_init_queues in drivers/net/veth.c). One is used either way.
+	for _, queues := range []int{unix.IFLA_NUM_TX_QUEUES, unix.IFLA_NUM_RX_QUEUES} {
+		parts = append(parts, nl.NewRtAttr(queues, nl.Uint32Attr(1)))
+		peer.AddRtAttr(queues, nl.Uint32Attr(1))
+	}
 	if v.MTU != 0 {
 		parts = append(parts, nl.NewRtAttr(unix.IFLA_MTU, nl.Uint32Attr(uint32(v.MTU))))
 		peer.AddRtAttr(unix.IFLA_MTU, nl.Uint32Attr(uint32(v.MTU)))
@@ -116,36 +122,75 @@ func (b *Batch) Do(ctx context.Context, path string) error {
 	if len(b.changes) == 0 {
 		return nil
 	}
+	v, err := b.Visit(ctx, path)
+	if err != nil {
+		return err
+	}
+	return v.Close()
+}
+
+// Visit is a namespace that a batch has changed. It must be closed.
+type Visit struct{ fd int }
+
+// Visit does as Do does, and stays connected to the namespace: a connection takes as long as a few changes.
+func (b *Batch) Visit(ctx context.Context, path string) (*Visit, error) {
 	var changes []change
 	var errs []error
-	var fd int
+	v := &Visit{-1}
 	err := netns.Do(path, func() (err error) {
 		changes, errs = resolve(b.changes)
-		fd, err = unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE)
+		v.fd, err = unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE)
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("netlink socket: %w", err)
+		return nil, fmt.Errorf("netlink socket: %w", err)
 	}
-	defer unix.Close(fd)
 	wait := unix.NsecToTimeval(int64(emulated.Patience(answerTime)))
-	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &wait); err != nil {
-		return fmt.Errorf("netlink socket: %w", err)
+	if err := unix.SetsockoptTimeval(v.fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &wait); err != nil {
+		return nil, errors.Join(fmt.Errorf("netlink socket: %w", err), v.Close())
 	}
 	// Without this option the kernel returns every refused request in full.
-	_ = unix.SetsockoptInt(fd, unix.SOL_NETLINK, unix.NETLINK_CAP_ACK, 1)
+	_ = unix.SetsockoptInt(v.fd, unix.SOL_NETLINK, unix.NETLINK_CAP_ACK, 1)
 	for part := range slices.Chunk(changes, flight) {
 		if ctx.Err() != nil {
-			return errors.Join(append(errs, context.Cause(ctx))...)
+			errs = append(errs, context.Cause(ctx))
+			break
 		}
-		errs = append(errs, send(fd, part)...)
+		errs = append(errs, v.exchange(part, func(syscall.NetlinkMessage) {})...)
 	}
-	return errors.Join(errs...)
+	if len(errs) > 0 {
+		v.Close()
+		return nil, errors.Join(errs...)
+	}
+	return v, nil
 }
 
-// sequenceOffset is the offset of a message's sequence number. indexOffset is that of its device index,
+// Close ends the connection.
+func (v *Visit) Close() error { return os.NewSyscallError("close", unix.Close(v.fd)) }
+
+// Own waits as NS.Own does.
+func (v *Visit) Own(ctx context.Context, addrs ...netip.Addr) error {
+	return own(ctx, addrs, v.routeType)
+}
+
+// routeType returns the type of the route that packets to an address take.
+func (v *Visit) routeType(to netip.Addr) (kind uint8, err error) {
+	msg := &nl.RtMsg{}
+	msg.Family, msg.Dst_len = uint8(familyOf(to)), uint8(to.BitLen())
+	var b Batch
+	b.add(fmt.Sprintf("find route to %s", to), "", unix.RTM_GETROUTE, 0, msg, nl.NewRtAttr(unix.RTA_DST, to.AsSlice()))
+	errs := v.exchange(b.changes, func(a syscall.NetlinkMessage) {
+		if a.Header.Type == unix.RTM_NEWROUTE && len(a.Data) >= unix.SizeofRtMsg {
+			kind = nl.DeserializeRtMsg(a.Data).Type
+		}
+	})
+	return kind, errors.Join(errs...)
+}
+
+// flagsOffset and sequenceOffset are the offsets of a message's flags and sequence number. indexOffset is that of its device index,
 // which is at the same place after the header in ifinfomsg and ifaddrmsg.
 const (
+	flagsOffset    = 6
 	sequenceOffset = 8
 	indexOffset    = unix.NLMSG_HDRLEN + 4
 )
@@ -172,23 +217,29 @@ func resolve(changes []change) (known []change, errs []error) {
 	return known, errs
 }
 
-// send writes messages in one call and collects the answers. It uses a plain socket: with one that
-// Go's scheduler waits for, configuring many containers with a few changes each takes twice as long.
-func send(fd int, part []change) (errs []error) {
+// exchange writes messages in one call and collects the errors that are their answers. Only the last one is
+// acknowledged. other is called for other answers. It uses a plain socket: with one that Go's scheduler waits for,
+// configuring many containers with a few changes each takes twice as long.
+func (v *Visit) exchange(part []change, other func(syscall.NetlinkMessage)) (errs []error) {
+	last := len(part) - 1
 	var out []byte
 	for i, c := range part {
 		binary.NativeEndian.PutUint32(c.msg[sequenceOffset:], uint32(i))
+		if i == last {
+			flags := binary.NativeEndian.Uint16(c.msg[flagsOffset:])
+			binary.NativeEndian.PutUint16(c.msg[flagsOffset:], flags|unix.NLM_F_ACK)
+		}
 		out = append(out, c.msg...)
 		out = append(out, make([]byte, -len(out)&(unix.NLMSG_ALIGNTO-1))...)
 	}
-	if err := again(func() error { return unix.Sendto(fd, out, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}) }); err != nil {
+	if err := again(func() error { return unix.Sendto(v.fd, out, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}) }); err != nil {
 		return []error{os.NewSyscallError("sendto", err)}
 	}
-	buffer := make([]byte, 64<<10)
-	for answered := 0; answered < len(part); {
+	var buffer [4096]byte // every answer is a message of its own, and small
+	for {
 		var n int
 		err := again(func() (err error) {
-			n, _, err = unix.Recvfrom(fd, buffer, 0)
+			n, _, err = unix.Recvfrom(v.fd, buffer[:], 0)
 			return err
 		})
 		if err != nil {
@@ -199,14 +250,16 @@ func send(fd int, part []change) (errs []error) {
 			return append(errs, err)
 		}
 		for _, a := range answers {
-			if a.Header.Type != unix.NLMSG_ERROR || int(a.Header.Seq) >= len(part) || len(a.Data) < 4 {
+			if a.Header.Type != unix.NLMSG_ERROR || int(a.Header.Seq) > last || len(a.Data) < 4 {
+				other(a)
 				continue
 			}
-			answered++
 			if code := int32(binary.NativeEndian.Uint32(a.Data)); code != 0 {
 				errs = append(errs, fmt.Errorf("%s: %w", part[a.Header.Seq].what, unix.Errno(-code)))
 			}
+			if int(a.Header.Seq) == last {
+				return errs
+			}
 		}
 	}
-	return errs
 }

@@ -153,6 +153,15 @@ func TestBatchPairsWithPortsOfABridge(t *testing.T) {
 		}
 		return err
 	})
+	for i, device := range []string{"port7", "eth7"} {
+		in(t, ns[i], func(n *nl.NS) error {
+			l, err := n.Link(device)
+			if err == nil && (l.Attrs().NumTxQueues != 1 || l.Attrs().NumRxQueues != 1) {
+				t.Errorf("%s has %d queues to send and %d to receive, want one each", device, l.Attrs().NumTxQueues, l.Attrs().NumRxQueues)
+			}
+			return err
+		})
+	}
 }
 
 func TestBatchOfNothingAndBatchOfNowhere(t *testing.T) {

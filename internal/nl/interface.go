@@ -44,6 +44,23 @@ func (n *NS) Interfaces() ([]Interface, error) {
 	return all, err
 }
 
+// Ports returns the indexes of the ports of a bridge, and the names of those that carry no packets yet; see Running.
+func (n *NS) Ports(bridge int) (indexes map[int]bool, waiting []string, err error) {
+	links, err := n.links()
+	indexes = map[int]bool{}
+	for _, l := range links {
+		a := l.Attrs()
+		if a.MasterIndex != bridge {
+			continue
+		}
+		indexes[a.Index] = true
+		if a.OperState != netlink.OperUp {
+			waiting = append(waiting, a.Name)
+		}
+	}
+	return indexes, waiting, err
+}
+
 // Interface returns a device. It is an error if the device has no counters.
 func (n *NS) Interface(name string) (Interface, error) {
 	l, err := n.Link(name)
@@ -86,18 +103,43 @@ func HasDevice(path, name string) (has bool, err error) {
 
 // indexOf returns the index of a device of the current namespace. Unlike route netlink, this call is
 // not delayed while the kernel makes or removes other devices.
-func indexOf(device string) (uint32, error) {
+func indexOf(device string) (index uint32, err error) {
+	err = request(device, func(fd int, req *unix.Ifreq) error {
+		err := unix.IoctlIfreq(fd, unix.SIOCGIFINDEX, req)
+		index = req.Uint32()
+		return err
+	})
+	return index, err
+}
+
+// UpHere brings a device of the current namespace up. It is for code that is in a new namespace anyway:
+// a socket of route netlink would take longer than the change.
+func UpHere(device string) error {
+	err := request(device, func(fd int, req *unix.Ifreq) error {
+		if err := unix.IoctlIfreq(fd, unix.SIOCGIFFLAGS, req); err != nil {
+			return err
+		}
+		req.SetUint16(req.Uint16() | unix.IFF_UP)
+		return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, req)
+	})
+	if err != nil {
+		return fmt.Errorf("set %s up: %w", device, err)
+	}
+	return nil
+}
+
+// request calls do with a socket of the current namespace and a request about a device.
+func request(device string, do func(fd int, req *unix.Ifreq) error) error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer unix.Close(fd)
 	req, err := unix.NewIfreq(device)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	err = unix.IoctlIfreq(fd, unix.SIOCGIFINDEX, req)
-	return req.Uint32(), err
+	return do(fd, req)
 }
 
 // Device is the configuration of a network device.

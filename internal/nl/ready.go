@@ -50,13 +50,21 @@ func (n *NS) Running(ctx context.Context, names ...string) error {
 // Own waits until the namespace accepts packets to the addresses as its own. For IPv6 that is later
 // than the address appears, by seconds if many namespaces are being configured.
 func (n *NS) Own(ctx context.Context, addrs ...netip.Addr) error {
+	return own(ctx, addrs, func(a netip.Addr) (uint8, error) {
+		r, err := n.routeTo(a)
+		return uint8(r.Type), err
+	})
+}
+
+// own waits until the routes to all addresses, whose types routeType returns, end in the namespace.
+func own(ctx context.Context, addrs []netip.Addr, routeType func(netip.Addr) (uint8, error)) error {
 	for _, a := range addrs {
 		err := await(ctx, fmt.Sprintf("wait for address %s", a), func() (bool, error) {
-			r, err := n.routeTo(a)
+			kind, err := routeType(a)
 			if errors.Is(err, unix.ENETUNREACH) {
 				return false, nil
 			}
-			return r.Type == unix.RTN_LOCAL, err
+			return kind == unix.RTN_LOCAL, err
 		})
 		if err != nil {
 			return err

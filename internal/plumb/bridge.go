@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/vishvananda/netlink"
@@ -115,16 +116,15 @@ func (b *Bridge) Attach(ctx context.Context, s *Site, nodes []*Node, plug Attach
 	if err := s.Pairs(ctx, b.Host, nodes, bridge.Index, b.MTU); err != nil {
 		return fmt.Errorf("attach to bridge %s: %w", b.Name, err)
 	}
-	for _, node := range nodes {
-		if err := node.Configure(ctx, plug); err != nil {
-			return fmt.Errorf("configure %s: %w", node.Name(), err)
-		}
+	if err := configure(ctx, nodes, plug); err != nil {
+		return err
 	}
-	if err := b.ready(ctx, nodes, plug); err != nil {
+	ports, err := b.ready(ctx, bridge.Index, nodes)
+	if err != nil {
 		return err
 	}
 	if b.made && len(nodes) > crowd {
-		s.loud = append(s.loud, loud{b, bridge.Index, plug})
+		s.loud = append(s.loud, loud{b, ports, plug})
 		return nil
 	}
 	return b.up(plug)
@@ -133,7 +133,7 @@ func (b *Bridge) Attach(ctx context.Context, s *Site, nodes []*Node, plug Attach
 // loud is a bridge that stays down until its many containers have sent their reports; see up.
 type loud struct {
 	*Bridge
-	index int
+	ports map[int]bool // their indexes
 	plug  Attachment
 }
 
@@ -149,8 +149,13 @@ const (
 // Settle waits until the ports of all bridges with many containers receive no more packets, which on
 // a busy machine is some time after the containers are ready, and brings these bridges up.
 func (s *Site) Settle(ctx context.Context) error {
-	var before uint64
-	for deadline := time.Now().Add(hushTime); len(s.loud) > 0; {
+	if len(s.loud) == 0 {
+		return nil
+	}
+	var heard uint64 // packets, until last
+	begin := time.Now()
+	last := begin
+	for time.Since(last) < calm && time.Since(begin) < hushTime {
 		var now uint64
 		for _, l := range s.loud {
 			received, err := l.received()
@@ -159,14 +164,13 @@ func (s *Site) Settle(ctx context.Context) error {
 			}
 			now += received
 		}
-		if now == before || time.Now().After(deadline) {
-			break
+		if now != heard {
+			heard, last = now, time.Now()
 		}
-		before = now
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-time.After(calm):
+		case <-time.After(calm / 10):
 		}
 	}
 	for _, l := range s.loud {
@@ -180,15 +184,12 @@ func (s *Site) Settle(ctx context.Context) error {
 
 // received returns how many packets the ports of the bridge have received or dropped.
 func (l loud) received() (packets uint64, err error) {
-	err = nl.With(l.Host.NS, func(n *nl.NS) error {
-		all, err := n.Interfaces()
-		for _, d := range all {
-			if d.Master == l.index {
-				packets += d.Packets
-			}
+	all, err := nl.Packets(l.Host.NS)
+	for index, n := range all {
+		if l.ports[index] {
+			packets += n
 		}
-		return err
-	})
+	}
 	return packets, err
 }
 
@@ -218,17 +219,23 @@ func (b *Bridge) overflow(s *Site, over int) (*Bridge, error) {
 	return further, err
 }
 
-// ready waits until the bridge can forward to all nodes and they have their addresses.
-func (b *Bridge) ready(ctx context.Context, nodes []*Node, plug Attachment) error {
-	var ports []string
-	for _, n := range nodes {
-		ports = append(ports, n.Port)
-		own := []netip.Addr{n.Addr4, n.Addr6}[:len(plug.families())]
-		if err := nl.With(n.NS, func(in *nl.NS) error { return in.Own(ctx, own...) }); err != nil {
-			return fmt.Errorf("%s: %w", n.Name(), err)
+// ready waits until the bridge, whose index is given, can forward to all nodes, and returns the indexes of its ports.
+// It may have other ports, which it does not wait for: those of tunnels may never report a carrier.
+func (b *Bridge) ready(ctx context.Context, index int, nodes []*Node) (ports map[int]bool, err error) {
+	err = nl.With(b.Host.NS, func(n *nl.NS) error {
+		var without []string // a carrier
+		if ports, without, err = n.Ports(index); err != nil {
+			return err
 		}
-	}
-	return nl.With(b.Host.NS, func(n *nl.NS) error { return n.Running(ctx, ports...) })
+		var waiting []string
+		for _, node := range nodes {
+			if slices.Contains(without, node.Port) {
+				waiting = append(waiting, node.Port)
+			}
+		}
+		return n.Running(ctx, waiting...)
+	})
+	return ports, err
 }
 
 // BridgedHops is the path between two ports of one bridge.

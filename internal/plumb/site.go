@@ -279,10 +279,52 @@ func (p Attachment) families() []bool {
 	return []bool{false, true}
 }
 
-// Configure gives the node's device its addresses. It brings the device up first: the kernel
+// Configure gives the node's device its addresses, and waits until they can be reached.
+func (n *Node) Configure(ctx context.Context, plug Attachment) error {
+	return configure(ctx, []*Node{n}, plug)
+}
+
+// inHand is how many nodes are configured before the first of them is asked whether it has its addresses, which takes
+// the kernel a moment.
+const inHand = 128
+
+// configure does as Configure does for all nodes.
+func configure(ctx context.Context, nodes []*Node, plug Attachment) error {
+	for some := range slices.Chunk(nodes, inHand) {
+		if err := configureSome(ctx, some, plug); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func configureSome(ctx context.Context, nodes []*Node, plug Attachment) error {
+	var visits []*nl.Visit
+	defer func() {
+		for _, v := range visits {
+			v.Close()
+		}
+	}()
+	for _, n := range nodes {
+		v, err := n.changes(plug).Visit(ctx, n.NS)
+		if err != nil {
+			return fmt.Errorf("configure %s: %w", n.Name(), err)
+		}
+		visits = append(visits, v)
+	}
+	for i, n := range nodes {
+		own := []netip.Addr{n.Addr4, n.Addr6}[:len(plug.families())]
+		if err := visits[i].Own(ctx, own...); err != nil {
+			return fmt.Errorf("%s: %w", n.Name(), err)
+		}
+	}
+	return nil
+}
+
+// changes returns what gives the node's device its addresses. It brings the device up first: the kernel
 // silently drops an IPv6 address if a device comes up with it at a moment when memory for its route
 // is not available immediately.
-func (n *Node) Configure(ctx context.Context, plug Attachment) error {
+func (n *Node) changes(plug Attachment) *nl.Batch {
 	var b nl.Batch
 	b.SetUp(n.Device)
 	for _, six := range plug.families() {
@@ -295,7 +337,7 @@ func (n *Node) Configure(ctx context.Context, plug Attachment) error {
 			b.AddGateway(Gateway(n.block, six))
 		}
 	}
-	return b.Do(ctx, n.NS)
+	return &b
 }
 
 // CompleteChecksums makes the kernels of the host's containers compute the checksums that they

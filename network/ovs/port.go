@@ -97,8 +97,5 @@ func (b *build) give(ctx context.Context, h *plumb.Host) error {
 // configure brings the container's device up and gives it its addresses on the segment that all
 // containers share.
 func configure(ctx context.Context, n *plumb.Node) error {
-	if err := n.Configure(ctx, plumb.Attachment{Flat: true}); err != nil {
-		return err
-	}
-	return nl.With(n.NS, func(in *nl.NS) error { return in.Own(ctx, n.Addr4, n.Addr6) })
+	return n.Configure(ctx, plumb.Attachment{Flat: true})
 }

@@ -48,7 +48,7 @@ const witnessDevice = "witness"
 
 // newWitness makes a witness, or returns nil if that is not possible: then nothing waits.
 func newWitness(ctx context.Context) *witness {
-	all, err := netns.New(ctx, 2, quiet)
+	all, err := quietly(ctx, 2, nothing)
 	if err != nil {
 		return nil
 	}

@@ -83,7 +83,7 @@ func (c *tired) Err() error {
 // TestBuildingHearsAnInterrupt interrupts the building of a network at different points.
 func TestBuildingHearsAnInterrupt(t *testing.T) {
 	topo := network.Topology{Hosts: 1, Servers: 1, Clients: 1, Neighbours: 150, Rules: 500}
-	for _, after := range []int64{0, 5, 400, 600, 700, 800, 900} {
+	for _, after := range []int64{0, 5, 150, 400, 600, 650, 700, 750} {
 		ctx := &tired{Context: t.Context()}
 		ctx.left.Store(after)
 		n, err := kernel.Bridge().Connect(ctx, topo, lab.New())

@@ -63,17 +63,12 @@ func (h *host) Uplink() platform.Uplink { return uplink(h.index, h.site.mtu) }
 
 // Containers implements platform.Host.
 func (h *host) Containers(ctx context.Context, n int) ([]platform.Endpoint, error) {
-	all, err := h.site.namespace(ctx, n)
+	all, err := h.site.namespace(ctx, n, func() error { return nl.UpHere("lo") })
 	if err != nil {
 		return nil, fmt.Errorf("lab: %s: make %d containers: %w", h.name, n, err)
 	}
 	endpoints := make([]platform.Endpoint, n)
 	for i, ns := range all {
-		var b nl.Batch
-		b.SetUp("lo")
-		if err := b.Do(ctx, ns.Path()); err != nil {
-			return nil, fmt.Errorf("lab: %s: set lo up: %w", h.name, err)
-		}
 		endpoints[i] = h.container(ns)
 	}
 	return endpoints, nil

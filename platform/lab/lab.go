@@ -32,47 +32,11 @@ func (*Lab) Probe(ctx context.Context) error {
 			Remedy: "run as root, or measure the lab in a separate run",
 		}
 	}
-	ns, err := netns.New(ctx, 1, quiet)
+	ns, err := quietly(ctx, 1, nothing)
 	if err != nil {
 		return explain(err)
 	}
 	return ns[0].Close()
-}
-
-// quiet keeps devices that are made later in the current namespace from sending packets on their own once they are
-// up, which could be in the middle of a measurement.
-//
-// It turns off duplicate address detection for link-local addresses, which cannot be used until it ends, and router
-// solicitation. Link-local addresses themselves are needed: a router without one on a device finds no neighbour
-// there. Multicast listener reports are sent when an address is added, and repeated within an interval, which is
-// set to its minimum.
-func quiet() error {
-	// The folder is opened once for all files: among thousands of namespaces, each lookup of it takes the kernel
-	// longer than making a device.
-	conf, err := os.OpenRoot("/proc/sys/net/ipv6/conf/default")
-	if errors.Is(err, os.ErrNotExist) { // a kernel without IPv6
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer conf.Close()
-	for key, value := range map[string]string{
-		"accept_dad": "0", "router_solicitations": "0", "mldv2_unsolicited_report_interval": "1", // ms
-	} {
-		f, err := conf.OpenFile(key, os.O_WRONLY, 0)
-		if errors.Is(err, os.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		_, err = f.WriteString(value)
-		if err = errors.Join(err, f.Close()); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // maxHosts is how many hosts the address plan has room for.
@@ -88,7 +52,7 @@ func (l *Lab) Hosts(ctx context.Context, req platform.HostRequest) (platform.Hos
 		s.mtu = underlayMTU
 	}
 	for i := range req.Count {
-		ns, err := s.namespace(ctx, 1)
+		ns, err := s.namespace(ctx, 1, nothing)
 		if err != nil {
 			return nil, errors.Join(err, s.Close(context.Background()))
 		}
@@ -121,9 +85,9 @@ type site struct {
 	all   []*netns.NS
 }
 
-// namespace makes namespaces that live as long as the site.
-func (s *site) namespace(ctx context.Context, n int) ([]*netns.NS, error) {
-	ns, err := netns.New(ctx, n, quiet)
+// namespace makes namespaces that live as long as the site, and runs setup in each.
+func (s *site) namespace(ctx context.Context, n int, setup func() error) ([]*netns.NS, error) {
+	ns, err := quietly(ctx, n, setup)
 	if err != nil {
 		return nil, err
 	}

@@ -42,7 +42,7 @@ func (s *site) wire(ctx context.Context, shape platform.Underlay) error {
 			return err
 		}
 	} else {
-		ns, err := s.namespace(ctx, 1)
+		ns, err := s.namespace(ctx, 1, nothing)
 		if err != nil {
 			return err
 		}

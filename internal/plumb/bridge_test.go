@@ -1,0 +1,38 @@
+package plumb_test
+
+import (
+	"testing"
+
+	"github.com/vishvananda/netlink"
+
+	"nettoll/internal/nl"
+	"nettoll/internal/plumb"
+	"nettoll/network"
+	"nettoll/platform/lab"
+)
+
+// TestBridgeWithAPortThatHasNoCarrier attaches a container next to a port that never carries packets, as a tunnel's.
+func TestBridgeWithAPortThatHasNoCarrier(t *testing.T) {
+	s, err := plumb.Begin(t.Context(), network.Topology{Hosts: 1, Servers: 1}, lab.New())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close(t.Context())
+	h := s.Hosts[0]
+	err = nl.With(h.NS, func(n *nl.NS) error {
+		if err := n.Add(&netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: "br0"}}); err != nil {
+			return err
+		}
+		if err := n.AddPair("tunnel", h.Nodes[0].NS, "tunnel", 0); err != nil {
+			return err
+		}
+		return n.Master("tunnel", "br0")
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &plumb.Bridge{Name: "br0", Host: h}
+	if err := b.Attach(t.Context(), s, h.Nodes, plumb.Attachment{Flat: true, Kept: 1}); err != nil {
+		t.Error(err)
+	}
+}
