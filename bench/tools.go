@@ -91,7 +91,8 @@ func (v rival) measure(ctx context.Context, tool workload.Tool, job workload.Job
 
 // throughput compares streams. With cubic only the generator limits the traffic. BBR paces it by its model of the
 // path, which estimates more for a receiver that reads in bursts. Before 3.16, iperf3 serves all streams with one
-// thread, unlike programs with several threads; under BBR that sets fewer of the kernel's timers.
+// thread, as the engine does where they share a CPU. Other work on the machine changes these ratios: a program with
+// more threads gets more of a CPU that is shared.
 func throughput(ctx context.Context, _ *work) error {
 	kernels, err := os.ReadFile("/proc/sys/net/ipv4/tcp_congestion_control")
 	if err != nil {

@@ -99,7 +99,6 @@ func (s *session) admit(l *listener, fd int) {
 		unix.Close(fd)
 		return
 	}
-	defer f.release()
 	err := ownThread(f.cpu)
 	if err != nil {
 		err = fmt.Errorf("%s: %w", f.label, err)
@@ -107,6 +106,7 @@ func (s *session) admit(l *listener, fd int) {
 	err = errors.Join(err, s.equip(f, fd))
 	if err != nil {
 		conn.Write(append([]byte{refused}, "server: "+err.Error()...))
+		f.release() // the client reads to the end
 		s.fail(err)
 		return
 	}

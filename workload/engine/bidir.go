@@ -3,8 +3,8 @@ package engine
 import "nettoll/record"
 
 // tcpBidir is both directions at once. Each of its streams is two connections, one in each
-// direction, as in iperf3 --bidir, so that each direction has a thread of its own at both ends. Its
-// throughput is the sum of both directions.
+// direction, as in iperf3 --bidir. Where they share a CPU at one end, one thread there serves both.
+// The throughput is the sum of both directions.
 func tcpBidir() traffic {
 	return traffic{
 		name:    record.TCPBidir,

@@ -34,7 +34,6 @@ func (s *session) dialAll(ctx context.Context, specs []flowSpec) error {
 // dialFlow connects a flow on the thread on which it will run, reports the outcome on ready, and
 // runs the flow.
 func (s *session) dialFlow(f *flow, spec flowSpec, ready chan<- error) {
-	defer f.release()
 	if !s.traffic.meeting.managed {
 		if err := ownThread(f.cpu); err != nil {
 			ready <- fmt.Errorf("%s: %w", f.label, err)

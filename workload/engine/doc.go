@@ -22,7 +22,15 @@
 // operating system thread, pinned if requested, which makes blocking system calls on a plain socket
 // and nothing else (a receiver of datagrams naps between them, see napTime). A kind (workloads.go)
 // has a function for each end that makes one such call; flow.run calls it until the flow is
-// stopped. A workload is a list of kinds for each client:
+// stopped.
+//
+// The streams of TCP that a process has on one CPU are the exception: one thread serves them all
+// (poller.go). It polls their sockets, which do not block, and makes one such call for each flow
+// that is ready before it polls again. Everything else is the same as for a flow with a thread of
+// its own; what both do about a call that has returned is in flow.stepped. Streams that are not
+// pinned and senders with a given rate keep a thread each.
+//
+// A workload is a list of kinds for each client:
 //
 //	tcp_stream          stream.go     an upload, or a download
 //	tcp_bidir           bidir.go      an upload and a download
@@ -129,8 +137,10 @@
 // Latencies are kept in an HdrHistogram from 1 ns to one hour with three significant digits: exact
 // below 2048 ns, and otherwise rounded up by less than 0.1 %; the mean is that of the histogram.
 // The CPU time of a process is exact, but the kernel splits it into user and system by sampling
-// ticks. Flows that share a CPU wake and switch as several programs would; a program that serves
-// them all from one thread, as iperf3 did before 3.16, can carry more over one CPU. TCP_INFO is
+// ticks. Streams that are pinned to one CPU are served by one thread, as by iperf3 before 3.16; a
+// program with a thread for each carries less over one CPU, above all under BBR. Where other
+// programs want the same CPU, the one thread has one share of it. Other flows that share a CPU wake
+// and switch as several programs would. TCP_INFO is
 // that of the sending end, at the end, over the whole connection. Jitter is the mean over the
 // window of RFC 3550's running value, from the sender's clock before the system call to the
 // kernel's time of arrival; with GSO it is that of batches, and a batch that the socket drops is

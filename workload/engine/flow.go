@@ -24,6 +24,8 @@ type flow struct {
 	claimed bool // server: a connection for it has come
 
 	listener *listener // server: the one that accepted it
+	poller   *poller   // serves it with others; nil: it has its own thread
+	asked    int64     // since when its poller has waited for it
 
 	fd    int
 	step  step
@@ -34,7 +36,6 @@ type flow struct {
 	out, in   []byte
 	flags     uintptr // of receive
 	patient   bool    // a receiver that settles, see settle
-	paced     bool    // the connection uses BBR, which paces
 	lowat     int     // bytes for which a receiver that has settled is woken
 	remainder bool    // the last read returned less than that: it has waited for pollInterval
 	trickles  bool    // and so did the one before
@@ -80,6 +81,8 @@ type flow struct {
 }
 
 // measures reports whether this end of the flow counts.
+//
+//go:nosplit
 func (f *flow) measures() bool { return f.measured == f.session.role }
 
 // schedule sets the window. Ends that do not measure have none.
@@ -99,7 +102,7 @@ func (f *flow) schedule(warmup, t0, t1 int64) {
 	}
 }
 
-// run makes steps until the session is halted.
+// run makes steps until the session is halted. A flow that shares a thread is run by its poller.
 func (f *flow) run() error {
 	for !f.session.halted.Load() {
 		resting := f.session.resting.Load()
@@ -116,24 +119,36 @@ func (f *flow) run() error {
 			f.await()
 		}
 		n, errno := f.step(f)
-		if errno != 0 {
-			if f.session.halted.Load() {
-				return nil // it was woken by the halt
-			}
-			if errno != unix.EAGAIN && errno != unix.EINTR {
-				return f.broken(errno)
-			}
-			f.now = nanotime()
-		}
-		f.account(n)
-		if n > 0 {
-			f.rested = resting
+		if over, err := f.stepped(n, errno, resting); over {
+			return err
 		}
 	}
 	return nil
 }
 
+// stepped judges the outcome of a step. If the flow makes no more steps, it is over.
+//
+//go:nosplit
+func (f *flow) stepped(n int64, errno syscall.Errno, resting bool) (over bool, err error) {
+	if errno != 0 {
+		if f.session.halted.Load() {
+			return true, nil // it was woken by the halt
+		}
+		if errno != unix.EAGAIN && errno != unix.EINTR {
+			return true, f.broken(errno)
+		}
+		f.now = nanotime()
+	}
+	f.account(n)
+	if n > 0 {
+		f.rested = resting
+	}
+	return false, nil
+}
+
 // account counts the result of a step that returned at f.now.
+//
+//go:nosplit
 func (f *flow) account(n int64) {
 	if f.now >= f.cutAt {
 		f.cut(n)
@@ -151,6 +166,8 @@ func (f *flow) account(n int64) {
 
 // done reports whether no window depends on further work of the flow, once all windows should be
 // closed. A sender must have sent something since then: its thread may not have had a CPU before.
+//
+//go:nosplit
 func (f *flow) done() bool {
 	return f.closed.Load() || f.counts == payloadBytes && !f.measures() && f.rested
 }

@@ -73,6 +73,17 @@ func receiveMessages(fd int, messages []unix.Mmsghdr) (int, syscall.Errno) {
 	return int(n), 0
 }
 
+// poll waits until one of the sockets is ready, for at most the given number of nanoseconds. A
+// negative descriptor is left out.
+//
+//go:nosplit
+func poll(sockets []unix.PollFd, wait int64) syscall.Errno {
+	ts := unix.NsecToTimespec(max(0, wait))
+	_, _, errno := syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(unsafe.SliceData(sockets))), uintptr(len(sockets)),
+		uintptr(unsafe.Pointer(&ts)), 0, 0, 0)
+	return errno
+}
+
 // System calls that make and end a connection.
 
 //go:nosplit

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -83,6 +82,7 @@ func newSession(r role, w traffic, p *process, params openParams) (*session, err
 			s.open.Add(1)
 		}
 	}
+	s.share()
 	var err error
 	s.leave, err = p.enter(s.flows, w.meeting.managed)
 	return s, err
@@ -105,12 +105,26 @@ func (s *session) listen(at []netip.AddrPort) error {
 	return nil
 }
 
-// live runs a connected flow on its own thread, from the beginning of the traffic to its end.
+// live runs a connected flow on its own thread, from the beginning of the traffic to its end. Flows
+// that share a thread all run on that of the last one to be connected.
 func (s *session) live(f *flow) {
+	if f.poller != nil && !f.poller.complete() {
+		return
+	}
 	select {
 	case <-s.quit:
 		return
 	case <-s.begin:
+	}
+	if f.poller != nil {
+		p := f.poller
+		err := p.run()
+		for _, f := range p.flows {
+			if f.fd >= 0 {
+				s.retire(f, err)
+			}
+		}
+		return
 	}
 	if !sleepUntil(f.begins, s.quit) {
 		return
@@ -120,6 +134,11 @@ func (s *session) live(f *flow) {
 		err = f.run()
 	}
 	s.attended(f)
+	s.retire(f, err)
+}
+
+// retire ends a flow that makes no more steps, because of err unless it is nil.
+func (s *session) retire(f *flow, err error) {
 	for f.measures() && !f.closed.Load() { // each remaining window
 		f.abandon()
 	}
@@ -131,21 +150,10 @@ func (s *session) live(f *flow) {
 	if s.role == client && f.fd >= 0 {
 		abort(f.fd)
 	}
+	f.release()
 	if err != nil {
 		s.fail(err)
 	}
-}
-
-// crowded reports whether flows share a CPU at this end.
-func (s *session) crowded() bool {
-	cpus := map[int]bool{}
-	for _, f := range s.flows {
-		if f.cpu < 0 {
-			return len(s.flows) > runtime.NumCPU()
-		}
-		cpus[f.cpu] = true
-	}
-	return len(s.flows) > len(cpus)
 }
 
 // unattended removes the timeouts from the connection of a flow that waits for responses, and
@@ -250,10 +258,8 @@ func (s *session) start(ctx context.Context, turns []turn, rest bool, cold int, 
 	if late := nanotime() - first.opens; late > tolerated(first, cold) {
 		return nil, errLate(late)
 	}
-	crowded := s.crowded()
 	s.turns, s.inTurns, s.cold = turns, rest, cold
 	for _, f := range s.flows {
-		f.patient = f.patient && (crowded || f.paced)
 		if rest {
 			f.prepare()
 		} else {
@@ -357,6 +363,9 @@ func (s *session) end() {
 	}
 	s.leave()
 	s.leave = nil
+	for _, f := range s.flows { // those that did not run
+		f.release()
+	}
 	for _, l := range s.listeners {
 		unix.Close(l.fd)
 	}

@@ -30,11 +30,11 @@ func tcpStream() traffic {
 
 // upload is a stream from client to server, download one from server to client.
 func upload() kind {
-	return kind{measured: server, counts: payloadBytes, informs: client, client: newSender, server: newReceiver}
+	return kind{measured: server, counts: payloadBytes, stream: true, informs: client, client: newSender, server: newReceiver}
 }
 
 func download() kind {
-	return kind{measured: client, counts: payloadBytes, informs: server, client: newReceiver, server: newSender}
+	return kind{measured: client, counts: payloadBytes, stream: true, informs: server, client: newReceiver, server: newSender}
 }
 
 // A stream with a given rate writes at once the bytes that are due in 1/writesInSecond of a second,
@@ -119,7 +119,7 @@ func newReceiver(f *flow, o record.Options) (step, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.patient, f.paced = true, control == "bbr"
+	f.patient = control == "bbr" && f.poller == nil
 	if o.SkipRxCopy {
 		f.flags = unix.MSG_TRUNC
 	}
@@ -137,11 +137,10 @@ func receiveMessage(f *flow) (int64, syscall.Errno) {
 	return int64(n), errno
 }
 
-// Limits of how long a receiver sleeps where several share a CPU. If woken for every segment that
-// arrives, they would spend a third of it, and of the sender's, on being woken and on switching
-// from one to the other: the generator would be measured. So, half way through the warm-up, such a
-// receiver asks (SO_RCVLOWAT) to be woken only when enough data is there. A receiver with a CPU of
-// its own reads any data at once, as most programs do.
+// Limits of how long a receiver under BBR sleeps that has a thread of its own. BBR's model of the
+// path estimates more for a receiver that reads in bursts, as one does that serves several flows.
+// So, half way through the warm-up, such a receiver asks (SO_RCVLOWAT) to be woken only when enough
+// data is there. Any other receiver reads any data at once, as most programs do.
 const (
 	sleepBytes = 3 << 20 // at most
 	sleepShare = 0.005   // of the window's payload at most, so that its edges stay sharp on slow links

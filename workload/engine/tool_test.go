@@ -56,15 +56,18 @@ func TestRun(t *testing.T) {
 	}{
 		{"one stream", record.TCPStream, record.Options{}, workload.CPUs{Client: []int{0}, Server: []int{0}}, []workload.Pair{pair(a, s)}, 2},
 		{"streams over IPv6", record.TCPStream, record.Options{Streams: 2, ZeroCopy: true, SkipRxCopy: true}, workload.CPUs{}, []workload.Pair{six}, 2},
+		{"streams on one thread", record.TCPStream, record.Options{Streams: 3, Reverse: true}, workload.CPUs{Client: []int{0}, Server: []int{0}}, []workload.Pair{pair(a, s)}, 2},
 		{"two clients of one server", record.TCPStream, record.Options{Streams: 2}, workload.CPUs{}, []workload.Pair{pair(a, s), pair(b, s)}, 3},
 		{"one client of two servers", record.TCPRR, record.Options{}, workload.CPUs{}, []workload.Pair{pair(b, s), other}, 3},
 		{"rr", record.TCPRR, record.Options{RequestSize: 10, ResponseSize: 20}, workload.CPUs{}, []workload.Pair{pair(a, s), pair(b, s)}, 3},
 		{"both ways", record.TCPBidir, record.Options{Streams: 2}, workload.CPUs{}, []workload.Pair{pair(a, s), pair(b, s)}, 3},
+		{"both ways on one thread", record.TCPBidir, record.Options{}, workload.CPUs{Client: []int{0}, Server: []int{0}}, []workload.Pair{pair(a, s), pair(b, s)}, 3},
 		{"backwards", record.TCPStream, record.Options{Reverse: true}, workload.CPUs{}, []workload.Pair{pair(a, s)}, 2},
 		{"crr", record.TCPCRR, record.Options{Streams: 2}, workload.CPUs{}, []workload.Pair{pair(a, s), pair(b, s)}, 3},
 		{"crr over IPv6", record.TCPCRR, record.Options{}, workload.CPUs{}, []workload.Pair{six}, 2},
 		{"paced rr", record.PacedRR, record.Options{Rate: 200}, workload.CPUs{}, []workload.Pair{pair(a, s)}, 2},
 		{"under load", record.LatencyUnderLoad, record.Options{Streams: 2}, workload.CPUs{}, []workload.Pair{pair(a, s), pair(b, s)}, 3},
+		{"under load on one CPU", record.LatencyUnderLoad, record.Options{Streams: 2}, workload.CPUs{Client: []int{0}, Server: []int{0}}, []workload.Pair{pair(a, s)}, 2},
 		{"datagrams", record.UDPStream, record.Options{Streams: 2, Bandwidth: 10e6}, workload.CPUs{}, []workload.Pair{pair(a, s), pair(b, s)}, 3},
 		{"datagrams in trains over IPv6", record.UDPStream, record.Options{GSO: true}, workload.CPUs{Client: []int{0}, Server: []int{0}}, []workload.Pair{six}, 2},
 		{"udp rr", record.UDPRR, record.Options{}, workload.CPUs{}, []workload.Pair{pair(a, s), pair(b, s)}, 3},
@@ -349,14 +352,17 @@ func TestFlowsWithoutCPUAreNotBroken(t *testing.T) {
 	for _, c := range []struct {
 		work string
 		stop role
+		cpus []int
 	}{
-		{record.TCPStream, server}, {record.TCPStream, client}, {record.TCPRR, server}, {record.TCPRR, client},
-		{record.TCPCRR, server}, {record.UDPStream, server}, {record.HTTP, server}, {record.PacedRR, server},
+		{record.TCPStream, server, nil}, {record.TCPStream, client, nil}, {record.TCPRR, server, nil}, {record.TCPRR, client, nil},
+		{record.TCPCRR, server, nil}, {record.UDPStream, server, nil}, {record.HTTP, server, nil}, {record.PacedRR, server, nil},
+		{record.TCPBidir, server, []int{0}}, {record.TCPBidir, client, []int{0}},
 	} {
 		t.Run(fmt.Sprintf("%s %s", c.work, c.stop), func(t *testing.T) {
 			client, server := newEndpoint("c"), newEndpoint("s")
 			job := testJob(t, c.work, workload.Pair{Client: client, Server: server, Port: freePort(t)})
 			job.Warmup, job.Duration = 600*time.Millisecond, 100*time.Millisecond
+			job.CPUs = workload.CPUs{Client: c.cpus, Server: c.cpus}
 			map[role]*endpoint{"client": client, "server": server}[c.stop].how = stands
 			r, err := New().Run(t.Context(), job)
 			if err != nil {

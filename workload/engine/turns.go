@@ -116,11 +116,10 @@ func (f *flow) rest() bool {
 	case f.measures():
 		f.sayBye()
 	default:
-		f.drain()
-		f.pauses = never
-		if f.turn++; f.turn < len(f.session.turns) {
-			f.take(f.turn)
+		for !f.drained(nanotime()) {
+			time.Sleep(drainCheck)
 		}
+		f.advance()
 	}
 	f.rests = false
 	if f.turn == len(f.session.turns) {
@@ -128,6 +127,14 @@ func (f *flow) rest() bool {
 		return false
 	}
 	return sleepUntil(f.begins, f.session.quit)
+}
+
+// advance ends the turn of a sender.
+func (f *flow) advance() {
+	f.pauses = never
+	if f.turn++; f.turn < len(f.session.turns) {
+		f.take(f.turn)
+	}
 }
 
 // bye is the first byte of a request that is not answered: the last of a turn. The first byte of
@@ -175,8 +182,8 @@ func (f *flow) await() {
 	}
 	turns := f.session.turns
 	if f.measures() && f.turn > 0 {
-		if left := time.Duration(turns[f.turn-1].closes-nanotime()) + streamRest; left > 0 {
-			wait := unix.NsecToTimespec(int64(left))
+		if left := f.drainEnds() - nanotime(); left > 0 {
+			wait := unix.NsecToTimespec(left)
 			_, _ = unix.Ppoll([]unix.PollFd{{Fd: int32(f.fd), Events: unix.POLLIN}}, &wait, nil)
 			return
 		}
@@ -188,22 +195,28 @@ func (f *flow) await() {
 	sleepUntil(turns[f.turn].begins, f.session.quit)
 }
 
-// drain waits until the peer has acknowledged everything that was sent, and notes how much is left
-// when the time for that is over: it crosses the network in somebody else's turn.
-func (f *flow) drain() {
+// drainEnds returns when the time is over in which the data of the previous turn may arrive.
+//
+//go:nosplit
+func (f *flow) drainEnds() int64 {
+	return f.session.turns[f.turn-1].closes + int64(streamRest)
+}
+
+// drained reports whether the peer has acknowledged everything that was sent, or the time for that
+// is over. It notes how much is left then: it crosses the network in somebody else's turn.
+func (f *flow) drained(now int64) bool {
 	// The last segments may have arrived: their acknowledgement can be delayed by 40 ms.
 	mss, _ := unix.GetsockoptInt(f.fd, unix.IPPROTO_TCP, unix.TCP_MAXSEG)
 	ackedLate := max(1, 2*mss)
-	for over := f.pauses + int64(drainTime); ; time.Sleep(100 * time.Microsecond) {
-		left, err := unix.IoctlGetInt(f.fd, unix.SIOCOUTQ)
-		if err != nil || left < ackedLate {
-			return
-		}
-		if nanotime() >= over {
-			f.left[f.turn] = left
-			return
-		}
+	left, err := unix.IoctlGetInt(f.fd, unix.SIOCOUTQ)
+	if err != nil || left < ackedLate {
+		return true
 	}
+	if now < f.pauses+int64(drainTime) {
+		return false
+	}
+	f.left[f.turn] = left
+	return true
 }
 
 // errNoTurns reports that a workload cannot wait between turns.

@@ -163,33 +163,41 @@ func TestWhatIsOnItsWayIsNoticed(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := &flow{fd: fd, pauses: nanotime(), left: make([]int, 1)}
-	if f.drain(); f.left[0] != 0 {
+	if !f.drained(nanotime()) || f.left[0] != 0 {
 		t.Errorf("of nothing %d bytes are left", f.left[0])
 	}
 	for err == nil {
 		_, err = unix.Write(fd, make([]byte, 1<<20))
 	}
-	f.pauses = nanotime()
-	if f.drain(); !errors.Is(err, unix.EAGAIN) || f.left[0] == 0 {
+	if f.pauses = nanotime(); f.drained(f.pauses) || f.left[0] != 0 {
+		t.Errorf("it does not wait for the time to be over; %d bytes are left", f.left[0])
+	}
+	if !f.drained(f.pauses+int64(drainTime)) || !errors.Is(err, unix.EAGAIN) || f.left[0] == 0 {
 		t.Errorf("%v; %d bytes are left of what nobody reads", err, f.left[0])
 	}
 }
 
 // TestTurns has two jobs at once, which take turns.
 func TestTurns(t *testing.T) {
+	a, _ := twoCPUs(t)
+	cpu := []int{a}
 	for _, c := range []struct {
 		name    string
 		work    string
 		options record.Options
+		cpus    []int
 		addr    func(*workload.Pair)
 	}{
-		{"stream", record.TCPStream, record.Options{}, nil},
-		{"streams back", record.TCPStream, record.Options{Streams: 3, Reverse: true}, nil},
-		{"both ways over IPv6", record.TCPBidir, record.Options{}, func(p *workload.Pair) { p.Addr = loopback6 }},
-		{"exchange", record.TCPRR, record.Options{}, nil},
-		{"stream of a given rate", record.TCPStream, record.Options{Bandwidth: 200_000_000}, nil},
-		{"paced exchange", record.PacedRR, record.Options{Rate: 2000}, nil},
-		{"exchanges of unequal sizes", record.TCPRR, record.Options{Streams: 2, RequestSize: 10_000, ResponseSize: 1}, nil},
+		{"stream", record.TCPStream, record.Options{}, nil, nil},
+		{"streams back", record.TCPStream, record.Options{Streams: 3, Reverse: true}, nil, nil},
+		{"both ways over IPv6", record.TCPBidir, record.Options{}, nil, func(p *workload.Pair) { p.Addr = loopback6 }},
+		{"streams on one thread", record.TCPStream, record.Options{Streams: 3}, cpu, nil},
+		{"both ways on one thread", record.TCPBidir, record.Options{Streams: 2}, cpu, nil},
+		{"exchange", record.TCPRR, record.Options{}, nil, nil},
+		{"stream of a given rate", record.TCPStream, record.Options{Bandwidth: 200_000_000}, nil, nil},
+		{"streams of a given rate on one CPU", record.TCPStream, record.Options{Streams: 2, Bandwidth: 200_000_000}, cpu, nil},
+		{"paced exchange", record.PacedRR, record.Options{Rate: 2000}, nil, nil},
+		{"exchanges of unequal sizes", record.TCPRR, record.Options{Streams: 2, RequestSize: 10_000, ResponseSize: 1}, nil, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			const turns, length = 4, 40 * time.Millisecond
@@ -203,6 +211,7 @@ func TestTurns(t *testing.T) {
 				}
 				job := testJob(t, c.work, pair)
 				job.Options, job.Warmup, job.Duration = c.options, length/2, length
+				job.CPUs = workload.CPUs{Client: c.cpus, Server: c.cpus}
 				s, err := New().Stand(t.Context(), job)
 				if err != nil {
 					t.Fatal(err)
@@ -323,10 +332,12 @@ func TestFlowsSleepBetweenTurns(t *testing.T) {
 	first := time.Now().Add(time.Second)
 	ends := map[string]*endpoint{}
 	var running sync.WaitGroup
-	for _, work := range []string{record.TCPStream, record.TCPRR, record.PacedRR} {
+	cpu, _ := twoCPUs(t)
+	for work, cpus := range map[string][]int{record.TCPStream: nil, record.TCPBidir: {cpu}, record.TCPRR: nil, record.PacedRR: nil} {
 		client, server := newEndpoint("c"), newEndpoint("s")
 		ends["client of "+work], ends["server of "+work] = client, server
 		job := testJob(t, work, workload.Pair{Client: client, Server: server, Port: freePort(t)})
+		job.CPUs = workload.CPUs{Client: cpus, Server: cpus} // of which one makes a thread serve both ways
 		job.Warmup, job.Duration = 20*time.Millisecond, 40*time.Millisecond
 		s, err := New().Stand(t.Context(), job)
 		if err != nil {

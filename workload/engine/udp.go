@@ -66,7 +66,6 @@ func (s *session) takeGreetings(l *listener) {
 
 // admitDatagrams gives a flow its socket and answers its client.
 func (s *session) admitDatagrams(f *flow, peer unix.Sockaddr) {
-	defer f.release()
 	err := ownThread(f.cpu)
 	if err == nil {
 		err = s.openDatagrams(f, peer)

@@ -35,6 +35,7 @@ type kind struct {
 	measured role // the end that counts and cuts the window
 	counts   unit
 	informs  role                                      // the end whose TCP_INFO is recorded; none if there is no lasting connection
+	stream   bool                                      // TCP in one direction: those of one CPU share a thread, see poller.go
 	noDelay  bool                                      // TCP_NODELAY at both ends
 	waits    bool                                      // blocks without a timeout, and is woken by halt; see unattended
 	late     bool                                      // begins half way through the warm-up
