@@ -23,6 +23,10 @@ func trusted() Known {
 	for _, name := range []string{"ovs", "ovs-userspace-tso"} {
 		k.Networks = append(k.Networks, Network{Name: name, Hosts: []int{1}, Endpoints: 200})
 	}
+	k.Platforms = append(k.Platforms, Platform{Name: "kubernetes", Native: "native"})
+	for _, name := range []string{"native", "pod", "service"} {
+		k.Networks = append(k.Networks, Network{Name: name, Hosts: []int{1, 2}, Endpoints: 100, Platforms: []string{"kubernetes"}})
+	}
 	tool := func(name, workloads string, options ...string) Tool {
 		t := Tool{Name: name, Step: time.Second, Lead: 600 * time.Millisecond}
 		for _, w := range strings.Fields(workloads) {
@@ -39,7 +43,7 @@ func trusted() Known {
 }
 
 func TestNames(t *testing.T) {
-	want := []string{"quick", "full", "cloud-2015", "host-bridge", "icc-2014", "overlay-2015", "single-node-2017"}
+	want := []string{"quick", "full", "cloud-2015", "host-bridge", "icc-2014", "kubernetes", "overlay-2015", "single-node-2017"}
 	if names := Names(); !slices.Equal(names, want) {
 		t.Errorf("names are %v", names)
 	}

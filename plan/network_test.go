@@ -197,6 +197,9 @@ func TestMovedEmbeddedSuites(t *testing.T) {
 	for _, name := range Names() {
 		t.Run(name, func(t *testing.T) {
 			s := embedded(t, name)
+			if strings.Contains(s.Networks[0], ":") {
+				return // it names its platform
+			}
 			before := s
 			s.SetPlatform("docker")
 			s.TimeBudget = 0
