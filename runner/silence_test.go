@@ -98,6 +98,7 @@ func TestTrialsBeginWhenTheNetworkIsSilent(t *testing.T) {
 		})
 		return nil
 	})
+	a.Startup = time.Millisecond // as below
 	tool := engine.New()
 	run := tool.Run
 	tool.Run = func(ctx context.Context, job workload.Job) (workload.Result, error) {
