@@ -26,6 +26,8 @@ type Options struct {
 	// At are the addresses by which the machines reach each other, by targets; those of others are found out.
 	At     map[string]netip.Addr
 	Agents *bootstrap.Agents
+	// Tools are sent to machines that lack them; nil: none are.
+	Tools *bootstrap.Tools
 }
 
 // SSH is the platform.
@@ -140,6 +142,22 @@ func (s *SSH) Machines(ctx context.Context, req platform.HostRequest) (*remote.H
 		h.Machines = append(h.Machines, m.Host)
 	}
 	return h, nil
+}
+
+// Send sends a program to all machines that lack it: see platform.Facts. A machine that cannot get it is no error.
+func (s *SSH) Send(ctx context.Context, path string, alone bool) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var sending errgroup.Group
+	for _, m := range s.machines {
+		sending.Go(func() error {
+			if _, err := m.Host.Send(ctx, path, alone); err != nil && !errors.Is(err, platform.ErrUnsupported) {
+				return fmt.Errorf("send %s: %w", path, err)
+			}
+			return nil
+		})
+	}
+	return sending.Wait()
 }
 
 // Close ends the agents.
