@@ -67,13 +67,8 @@ func (f *runFlags) suitMachines(cells []record.Cell) error {
 	if f.private {
 		return usagef("--private-engine starts engines in a lab, from which your machines cannot be reached; measure %s in a run of its own", of[0].Network)
 	}
-	for i, t := range m.targets {
-		switch {
-		case t == "" || strings.HasPrefix(t, "-") || strings.ContainsAny(t, " \t\n"):
-			return usagef("--hosts-ssh %q: that is no name of a machine", t)
-		case slices.Contains(m.targets[:i], t):
-			return usagef("--hosts-ssh: %s is named twice", t)
-		}
+	if err := m.checkTargets(); err != nil {
+		return err
 	}
 	if _, err := m.given(); err != nil {
 		return err
@@ -85,6 +80,19 @@ func (f *runFlags) suitMachines(cells []record.Cell) error {
 	}
 	if across < 0 && (m.through || m.ceiling != "") {
 		return usagef("--through-my-network, --%s: no network of this run is between machines; name two with --hosts-ssh, or leave it out", maxRate)
+	}
+	return nil
+}
+
+// checkTargets finds mistakes in the names of the machines.
+func (m *machineFlags) checkTargets() error {
+	for i, t := range m.targets {
+		switch {
+		case t == "" || strings.HasPrefix(t, "-") || strings.ContainsAny(t, " \t\n"):
+			return usagef("--hosts-ssh %q: that is no name of a machine", t)
+		case slices.Contains(m.targets[:i], t):
+			return usagef("--hosts-ssh: %s is named twice", t)
+		}
 	}
 	return nil
 }

@@ -198,3 +198,12 @@ func TestToolsThatStay(t *testing.T) {
 		}
 	}
 }
+
+// TestCleanMachines lists what is left on a machine. Agents of other tests may run on the same kernel.
+func TestCleanMachines(t *testing.T) {
+	sshtest.Start(t, platform.Underlay{}, sshtest.Machine{Setup: "mkdir -m 700 /run/nettoll-abcdef; touch /run/nettoll-abcdef/a"})
+	out, err := exec.Command("nettoll", "clean", "--hosts-ssh", "a").CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "would remove folder /run/nettoll-abcdef on a\n") || !strings.Contains(string(out), "nettoll clean --yes removes it\n") {
+		t.Errorf("%v: %s", err, out)
+	}
+}

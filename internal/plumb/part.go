@@ -149,7 +149,7 @@ func (f *far) Containers(context.Context, int) ([]platform.Endpoint, error) {
 }
 
 // provisional is the name of a device while it is made: kernels before 6.2 refuse one that the namespace below has, too.
-const provisional = "nettoll-new"
+const provisional = nl.Provisional
 
 // goneTime is how long a device of an agent that was killed may take to disappear.
 const goneTime = 3 * time.Second

@@ -35,6 +35,7 @@ const (
 	methodNIC       = "remote.nic"       // name of a device of the machine → record.NIC
 	methodTool      = "remote.tool"      // wanted → found
 	methodPart      = "remote.part"      // piece → nothing
+	methodSweep     = "remote.sweep"     // Sweep → []Left
 )
 
 type startParams struct {
@@ -78,6 +79,7 @@ func Handlers(ctx context.Context) map[string]agent.Handler {
 	return map[string]agent.Handler{
 		methodTool:      agent.Typed(sent.tool),
 		methodPart:      agent.Typed(sent.part),
+		methodSweep:     agent.Typed(sweep),
 		methodStart:     agent.Typed(h.start),
 		methodWrite:     agent.Typed(h.write),
 		methodShut:      agent.Typed(h.shut),

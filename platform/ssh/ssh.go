@@ -160,6 +160,30 @@ func (s *SSH) Send(ctx context.Context, path string, alone bool) error {
 	return sending.Wait()
 }
 
+// Swept is what runs have left on a machine.
+type Swept struct {
+	Target string // as the user named it
+	Left   []remote.Left
+	Err    error
+}
+
+// Sweep lists what killed runs have left on each machine, and removes it if that is asked for. It logs in to one after
+// the other, since two names may be those of one machine, where its own agents would be found.
+func (s *SSH) Sweep(ctx context.Context, how remote.Sweep) (all []Swept) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, target := range s.o.Targets {
+		one := Swept{Target: target}
+		m, err := s.connect(ctx, target, target)
+		if one.Err = err; err == nil {
+			one.Left, err = m.Sweep(ctx, how)
+			one.Err = errors.Join(err, m.close())
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
 // Close ends the agents.
 func (s *SSH) Close(context.Context) error {
 	s.mu.Lock()
