@@ -303,6 +303,26 @@ func TestOwn(t *testing.T) {
 		c.empty(t, "team", 20*time.Second)
 	})
 
+	t.Run("drained", func(t *testing.T) {
+		used, err := c.own(t, config, nil).Use(t.Context(), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pods, err := used.Run(t.Context(), kube.PodSpec{Node: used.Nodes[0]})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := pods[0].Fault(t.Context()); err != nil {
+			t.Error(err)
+		}
+		eviction := object{"apiVersion": "policy/v1", "kind": "Eviction", "metadata": object{"name": pods[0].Name}}
+		if err := c.Server.Ask(t.Context(), http.MethodPost, "/api/v1/namespaces/team/pods/"+pods[0].Name+"/eviction", eviction, nil); err != nil {
+			t.Fatal(err)
+		}
+		_ = pods[0].Containers[0].Ended(t)
+		refused(t, pods[0].Fault(t.Context()), "somebody has removed it, as when its node is drained")
+	})
+
 	t.Run("two beside", func(t *testing.T) {
 		var all []*kube.Own
 		for run, config := range map[string]string{"first0123456": config, "second012345": printed} {
