@@ -465,10 +465,13 @@ func (c theirs) refusals(t *testing.T, config string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = used.Run(t.Context(), kube.PodSpec{Node: used.Nodes[0], HostNetwork: true})
-		refused(t, err, "needs a higher level of pod security there than \"restricted:latest\"")
-		if !errors.Is(err, platform.ErrUnsupported) {
-			t.Errorf("%v is not that something is missing", err)
+		for _, spec := range []kube.PodSpec{{HostNetwork: true}, {HostPorts: kube.Ports{First: 20001, Last: 20002}}} {
+			spec.Node = used.Nodes[0]
+			_, err = used.Run(t.Context(), spec)
+			refused(t, err, "needs a higher level of pod security there than \"restricted:latest\"")
+			if !errors.Is(err, platform.ErrUnsupported) {
+				t.Errorf("%v is not that something is missing", err)
+			}
 		}
 	})
 	t.Run("no right to services", func(t *testing.T) {

@@ -30,8 +30,8 @@ import (
 type PodSpec struct {
 	Node        *Node
 	HostNetwork bool
-	Containers  int // 0 means 1
-	HostPorts   Ports
+	Containers  int   // 0 means 1
+	HostPorts   Ports // of the node that lead to the same ports of the first container (hostPort)
 }
 
 // Ports is a range of TCP and UDP ports, from First to Last. The zero value is empty.
@@ -46,6 +46,7 @@ type Pod struct {
 	node    *Node
 	uid     string
 	host    bool
+	ports   bool // it has ports of its node
 	ips     []netip.Addr
 	hostIPs []netip.Addr // of its node
 	mark    string       // see bootstrap.Script
@@ -85,7 +86,7 @@ const atOnce = 8
 func (c *Cluster) Run(ctx context.Context, specs ...PodSpec) ([]*Pod, error) {
 	all := make([]*Pod, len(specs))
 	for i, s := range specs {
-		p := &Pod{node: s.Node, host: s.HostNetwork}
+		p := &Pod{node: s.Node, host: s.HostNetwork, ports: s.HostPorts != Ports{}}
 		for range max(s.Containers, 1) {
 			s.Node.next++
 			p.Containers = append(p.Containers, &Container{name: fmt.Sprintf("%sc%d", s.Node.Name(), s.Node.next), pod: p})
@@ -125,7 +126,7 @@ func (p *Pod) object(s PodSpec) fields {
 	for i, c := range p.Containers {
 		is := fields{"name": c.name, "command": l.command(p.mark), "stdin": true, "stdinOnce": true}
 		maps.Copy(is, l.container)
-		if i == 0 && s.HostPorts.First != 0 {
+		if i == 0 && p.ports {
 			var ports []fields
 			for port := s.HostPorts.First; port <= s.HostPorts.Last; port++ {
 				for _, protocol := range []string{"TCP", "UDP"} {
@@ -395,7 +396,7 @@ func (c *Container) Pod() *Pod { return c.pod }
 func (c *Container) Facts() platform.Facts {
 	f := platform.Facts{
 		CPUTime: func(ctx context.Context) (used time.Duration, err error) {
-			err = c.call(ctx, sampler.MethodCgroup, &used)
+			err = c.Call(ctx, sampler.MethodCgroup, nil, &used)
 			return used, err
 		},
 	}
@@ -420,12 +421,13 @@ func (c *Container) DeviceTo(ctx context.Context, any ...netip.Addr) (string, er
 
 // Interfaces lists the container's network devices.
 func (c *Container) Interfaces(ctx context.Context) (all []nl.Interface, err error) {
-	err = c.call(ctx, sampler.MethodInterfaces, &all)
+	err = c.Call(ctx, sampler.MethodInterfaces, nil, &all)
 	return all, err
 }
 
-func (c *Container) call(ctx context.Context, method string, out any) error {
-	if err := c.first.Call(ctx, method, nil, out); err != nil {
+// Call calls a method of the container's first agent.
+func (c *Container) Call(ctx context.Context, method string, in, out any) error {
+	if err := c.first.Call(ctx, method, in, out); err != nil {
 		return fmt.Errorf("%s: %w", c.name, err)
 	}
 	return nil
@@ -449,7 +451,11 @@ func (c *Cluster) Remove(ctx context.Context) error {
 	c.pods = nil
 	var removing errgroup.Group
 	removing.Go(func() error { return c.Withdraw(ctx) })
+	published := map[*Node]bool{}
 	for _, p := range pods {
+		if p.ports {
+			published[p.node] = true
+		}
 		removing.Go(func() error {
 			for _, container := range p.Containers {
 				container.close()
@@ -458,6 +464,9 @@ func (c *Cluster) Remove(ctx context.Context) error {
 		})
 	}
 	err := removing.Wait()
+	if c.own == nil {
+		err = errors.Join(err, forgetHostPorts(ctx, published))
+	}
 	for _, n := range c.Nodes {
 		n.next = 0
 	}

@@ -187,6 +187,37 @@ func (a admin) left(t *testing.T, namespace string) (names []string) {
 	return names
 }
 
+// iptables inserts a rule into the node's table nat, or deletes it there.
+func iptables(t *testing.T, how string, rule ...string) {
+	t.Helper()
+	if out, err := exec.Command("iptables", append([]string{"-w", "-t", "nat", how}, rule...)...).CombinedOutput(); err != nil {
+		t.Errorf("iptables %s %v: %v: %s", how, rule, err, out)
+	}
+}
+
+// leftOut checks that the trials of some networks were skipped for a reason that contains a text, and that all others
+// have results.
+func leftOut(t *testing.T, path string, why map[string]string) {
+	t.Helper()
+	file, err := record.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, trial := range file.Trials {
+		want, skip := why[trial.Cell.Network]
+		seen[trial.Cell.Network] = skip
+		if skip && (trial.Status != record.Skipped || !strings.Contains(trial.Reason, want)) || !skip && trial.Status != record.OK {
+			t.Errorf("%s: %s: %s", trial.Cell.Key(), trial.Status, trial.Reason)
+		}
+	}
+	for network := range why {
+		if !seen[network] {
+			t.Errorf("there is no trial of %s", network)
+		}
+	}
+}
+
 // TestInCluster runs in a cluster that is used as a user's.
 func TestInCluster(t *testing.T) {
 	if os.Getenv(inCluster) == "" {
@@ -203,7 +234,7 @@ func TestInCluster(t *testing.T) {
 	}
 	t.Run("every network", func(t *testing.T) {
 		dir := t.TempDir()
-		p := start(t, dir, args(open, 1, "kubernetes:pod", "kubernetes:service", "kubernetes:nodeport", "--hosts", "2", "-4", "-6")...)
+		p := start(t, dir, args(open, 1, "kubernetes:pod", "kubernetes:service", "kubernetes:nodeport", "kubernetes:hostport", "--hosts", "2", "-4", "-6")...)
 		p.ends(t, exitOK)
 		inPod := t.TempDir()
 		start(t, inPod, args(open, 1, "kubernetes:container")...).ends(t, exitOK)
@@ -225,20 +256,20 @@ func TestInCluster(t *testing.T) {
 			t.Errorf("left: %v", left)
 		}
 	})
-	t.Run("without the right to hostNetwork", func(t *testing.T) {
+	t.Run("without the right to hostNetwork and hostPort", func(t *testing.T) {
 		dir := t.TempDir()
-		p := start(t, dir, args(restricted, 1, "kubernetes:pod", "--hosts", "1")...)
-		p.ends(t, exitOK)
-		file, err := record.ReadFile(filepath.Join(dir, "x.ndjson"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, trial := range file.Trials {
-			native := trial.Cell.Network == "kubernetes:native"
-			if native && (trial.Status != record.Skipped || !strings.Contains(trial.Reason, "needs a higher level of pod security there than \"restricted:latest\"")) || !native && trial.Status != record.OK {
-				t.Errorf("%s: %s: %s", trial.Cell.Key(), trial.Status, trial.Reason)
-			}
-		}
+		start(t, dir, args(restricted, 1, "kubernetes:pod", "kubernetes:hostport", "--hosts", "1")...).ends(t, exitOK)
+		const want = "needs a higher level of pod security there than \"restricted:latest\""
+		leftOut(t, filepath.Join(dir, "x.ndjson"), map[string]string{"kubernetes:native": want, "kubernetes:hostport": want})
+	})
+	t.Run("without a translation of hostPort", func(t *testing.T) {
+		// No rule for ports comes after this one.
+		rule := []string{"PREROUTING", "-m", "addrtype", "--dst-type", "LOCAL", "-j", "ACCEPT"}
+		iptables(t, "-I", rule...)
+		defer iptables(t, "-D", rule...)
+		dir := t.TempDir()
+		start(t, dir, args(open, 1, "kubernetes:hostport", "--hosts", "1")...).ends(t, exitOK)
+		leftOut(t, filepath.Join(dir, "x.ndjson"), map[string]string{"kubernetes:hostport": "needs CNI plugins that translate it, such as portmap: "})
 	})
 	t.Run("killed", func(t *testing.T) {
 		n, r := crashes(t, 8, 4)

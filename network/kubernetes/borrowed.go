@@ -9,11 +9,16 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
+	"golang.org/x/sync/errgroup"
+
+	"nettoll/internal/emulated"
 	"nettoll/internal/plumb"
 	"nettoll/kube"
 	"nettoll/network"
 	"nettoll/platform"
+	"nettoll/sampler"
 )
 
 // On a cluster of the user's nothing is known of the nodes but what pods see. Agents in the pods read the counters of
@@ -59,8 +64,8 @@ func unlessBoth(_, to *plumb.Node, f network.Family, at netip.Addr) error {
 	}
 }
 
-// throughService has clients dial the address of a service.
-func (n *build) throughService(reach func(from, to *plumb.Node, f network.Family) netip.Addr) {
+// atAddress has clients dial another address than that of a server's pod.
+func (n *build) atAddress(reach func(from, to *plumb.Node, f network.Family) netip.Addr) {
 	n.Translated = true
 	n.Reach = func(from, to *plumb.Node, f network.Family) netip.Addr {
 		if slices.Contains(n.Servers, to) {
@@ -68,7 +73,7 @@ func (n *build) throughService(reach func(from, to *plumb.Node, f network.Family
 		}
 		return to.Addr(f)
 	}
-	n.Notes = []string{n.seen("what translates the addresses of services, and carries the payload between the pods, is not proved")}
+	n.Notes = []string{n.seen("what translates the addresses that clients dial, and carries the payload between the pods, is not proved")}
 }
 
 // ownPorts is how many ports from the first one are neither those that nodes give to services nor ephemeral.
@@ -111,6 +116,55 @@ func (n *build) atFreePorts(ctx context.Context) error {
 	return err
 }
 
+// atOwnPorts chooses the ports of servers that have them on their nodes. Others on the nodes have ports, too: another
+// nettoll the same ones, if they were not random.
+func (n *build) atOwnPorts() {
+	usual, size := n.ports()
+	n.Topo.FirstPort = usual + rand.IntN(max(1, ownPorts-size))
+}
+
+// answerTime bounds the wait for the answer of a server whose port of its node may not lead to it.
+const answerTime = 5 * time.Second
+
+// answered tries the ports of the first server's node, and refuses IP versions in which nothing translates them: CNI
+// plugins need not.
+func (n *build) answered(ctx context.Context) error {
+	client, server := n.Clients[0], n.Servers[0]
+	port, _ := n.Topo.Ports(0)
+	families := []network.Family{network.IPv4, network.IPv6}
+	lacks := make([]*platform.Unsupported, len(families))
+	trying, within := errgroup.WithContext(ctx)
+	for i, f := range families {
+		at, own := n.addrOf(server, f), server.Addr(f)
+		if !at.IsValid() || !own.IsValid() {
+			continue
+		}
+		trying.Go(func() error {
+			unmet, err := sampler.Meet(within, []sampler.Pair{{
+				Client: client.Endpoint.(*kube.Container), Server: server.Endpoint.(*kube.Container),
+				At: netip.AddrPortFrom(at, uint16(port)), Own: netip.AddrPortFrom(own, uint16(port)),
+			}}, emulated.Patience(answerTime))
+			if unmet != nil {
+				lacks[i] = &platform.Unsupported{
+					Feature: fmt.Sprintf("a pod's hostPort over IPv%d in this cluster", f), Option: "CNI plugins that translate it, such as portmap: " + at.String() + " does not answer, " + unmet.Last,
+					Remedy: "add portmap to the CNI configuration of the nodes, or leave kubernetes:hostport out",
+				}
+			}
+			return err
+		})
+	}
+	if err := trying.Wait(); err != nil {
+		return fmt.Errorf("try ports of nodes: %w", err)
+	}
+	n.Refuse = func(from, to *plumb.Node, f network.Family, at netip.Addr) error {
+		if i := slices.Index(families, f); lacks[i] != nil && slices.Contains(n.Servers, to) {
+			return lacks[i]
+		}
+		return unlessBoth(from, to, f, at)
+	}
+	return nil
+}
+
 // addrOf returns the address of a node.
 func (n *build) addrOf(on *plumb.Node, f network.Family) netip.Addr {
 	if n.borrowed() {
@@ -122,9 +176,7 @@ func (n *build) addrOf(on *plumb.Node, f network.Family) netip.Addr {
 // onNodes proves that the payload crosses the devices by which the nodes reach each other, or lo within a node.
 func (n *build) onNodes(ctx context.Context) error {
 	n.Refuse = unlessBoth
-	// Others on the nodes have ports, too: another nettoll the same ones, if they were not random.
-	usual, size := n.ports()
-	n.Topo.FirstPort = usual + rand.IntN(max(1, ownPorts-size))
+	n.atOwnPorts()
 	if len(n.Hosts) == 1 {
 		n.Hops = plumb.LoopbackHops
 		n.Notes = append(n.Notes, n.where()+": its lo has counted the payload")

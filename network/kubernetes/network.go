@@ -47,6 +47,10 @@ func All() (all []network.Driver) {
 			Name: "nodeport", Hosts: []int{1, 2},
 			About: "the same pods, each server at a port of its node by a service (NodePort), which kube-proxy's iptables rules translate there, and where answers return to",
 		}},
+		{connect: hostPort, Info: network.Info{
+			Name: "hostport", Hosts: []int{1, 2},
+			About: "the same pods, each server at a port of its node that belongs to its pod (hostPort), which the iptables rules of CNI's portmap plugin translate there",
+		}},
 	} {
 		v.Endpoints = maxPods
 		all = append(all, network.Driver{Info: v.Info, Probe: v.probe, Connect: v.build, HostsOn: hostsOn})
@@ -335,6 +339,26 @@ func nodePort(ctx context.Context, n *build) error {
 	return n.atNode()
 }
 
+// hostPort has clients dial ports of the server's node that lead to its pod.
+func hostPort(ctx context.Context, n *build) error {
+	if n.borrowed() {
+		n.atOwnPorts()
+	}
+	if err := n.run(ctx, func(i int, s *kube.PodSpec) { s.HostPorts = n.portsOf(i) }, nil); err != nil {
+		return err
+	}
+	if err := n.wire(); err != nil {
+		return err
+	}
+	if err := n.atNode(); err != nil {
+		return err
+	}
+	if n.borrowed() {
+		return n.answered(ctx)
+	}
+	return nil
+}
+
 func (n *build) atNode() error {
 	return n.translate(func(_, to *plumb.Node, f network.Family) netip.Addr {
 		return n.addrOf(to, f)
@@ -344,7 +368,7 @@ func (n *build) atNode() error {
 // translate proves that the destination is translated to the server, on a host that at names.
 func (n *build) translate(reach func(from, to *plumb.Node, f network.Family) netip.Addr, at func(from, to *plumb.Node) *plumb.Host) (err error) {
 	if n.borrowed() {
-		n.throughService(reach)
+		n.atAddress(reach)
 		return nil
 	}
 	for _, s := range n.Servers {
