@@ -340,12 +340,15 @@ func (o *Own) Use(ctx context.Context, count int) (*Cluster, error) {
 	return c, nil
 }
 
-// ownPause is the pause between questions to an API server that has others to serve.
-const ownPause = 200 * time.Millisecond
+// How an API server that has others to serve is asked.
+const (
+	ownPause    = 200 * time.Millisecond
+	ownRequests = 16
+)
 
 // cluster returns the cluster for objects that belong to a keeper; nil: for questions.
 func (o *Own) cluster(k *keeper) *Cluster {
-	c := &Cluster{api: o.entrance.API, own: o, namespace: o.entrance.namespace, pause: ownPause}
+	c := &Cluster{api: o.entrance.API, own: o, namespace: o.entrance.namespace, pause: ownPause, requests: ownRequests}
 	if k != nil {
 		c.prefix, c.look = k.name+"-", o.look(k)
 	}

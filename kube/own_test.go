@@ -54,6 +54,7 @@ func rights(t *testing.T) []any {
 	return []any{
 		rule("batch", "jobs", "create", "get", "delete"), rule("", "pods", "create", "get", "list", "delete"),
 		rule("", "pods/attach", "create", "get"), rule("", "services", "create", "get", "delete"),
+		rule("discovery.k8s.io", "endpointslices", "create", "delete"),
 	}
 }
 
@@ -161,11 +162,15 @@ func (c theirs) own(t *testing.T, config string, change func(*kube.OwnOptions)) 
 // left returns the names of what nettoll has made in a namespace and is still there.
 func (c theirs) left(t *testing.T, namespace string) (names []string) {
 	t.Helper()
-	for _, path := range []string{"/api/v1/namespaces/%s/pods", "/api/v1/namespaces/%s/services", "/apis/batch/v1/namespaces/%s/jobs"} {
+	for path, selector := range map[string]string{
+		"/api/v1/namespaces/%s/pods": "", "/api/v1/namespaces/%s/services": "", "/apis/batch/v1/namespaces/%s/jobs": "",
+		// Those of services with selectors are the cluster's own.
+		"/apis/discovery.k8s.io/v1/namespaces/%s/endpointslices": ",endpointslice.kubernetes.io/managed-by=nettoll",
+	} {
 		var all struct {
 			Items []struct{ Metadata struct{ Name string } }
 		}
-		if err := c.Server.Ask(t.Context(), http.MethodGet, fmt.Sprintf(path, namespace)+"?labelSelector="+kube.KeeperLabel, nil, &all); err != nil {
+		if err := c.Server.Ask(t.Context(), http.MethodGet, fmt.Sprintf(path, namespace)+"?labelSelector="+kube.KeeperLabel+selector, nil, &all); err != nil {
 			t.Fatal(err)
 		}
 		for _, o := range all.Items {
@@ -279,7 +284,10 @@ func TestOwn(t *testing.T) {
 			}
 		}
 		// Everything belongs to the keeper from the beginning.
-		if left := c.left(t, "team"); len(left) != 6 { // a job with its pod, two pods, two services
+		if err := used.AddFurther(t.Context(), 4, 3, pods[0], 20001); err != nil {
+			t.Fatal(err)
+		}
+		if left := c.left(t, "team"); len(left) != 15 { // a job with its pod, two pods, five services, six endpoint slices
 			t.Errorf("there are %v", left)
 		}
 		if err := own.Close(t.Context()); err != nil {
@@ -474,18 +482,24 @@ func (c theirs) refusals(t *testing.T, config string) {
 			}
 		}
 	})
-	t.Run("no right to services", func(t *testing.T) {
-		used, err := c.own(t, without(t, "services"), nil).Use(t.Context(), 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		pods, err := used.Run(t.Context(), kube.PodSpec{Node: used.Nodes[0]})
-		if err != nil {
-			t.Fatal(err)
-		}
-		err = used.Expose(t.Context(), 0, pods[0], kube.Ports{First: 20001, Last: 20001}, false)
-		refused(t, err, "measuring in the namespace team: not supported here (needs the right to create services)")
-	})
+	for resource, make := range map[string]func(*kube.Cluster, *kube.Pod) error{
+		"services": func(used *kube.Cluster, pod *kube.Pod) error {
+			return used.Expose(t.Context(), 0, pod, kube.Ports{First: 20001, Last: 20001}, false)
+		},
+		"endpointslices": func(used *kube.Cluster, pod *kube.Pod) error { return used.AddFurther(t.Context(), 1, 1, pod, 20001) },
+	} {
+		t.Run("no right to "+resource, func(t *testing.T) {
+			used, err := c.own(t, without(t, resource), nil).Use(t.Context(), 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			pods, err := used.Run(t.Context(), kube.PodSpec{Node: used.Nodes[0]})
+			if err != nil {
+				t.Fatal(err)
+			}
+			refused(t, make(used, pods[0]), "measuring in the namespace team: not supported here (needs the right to create "+resource+")")
+		})
+	}
 	t.Run("full", func(t *testing.T) { // the scheduler's word, without the right to look at nodes
 		cordoned(t, true)
 		defer cordoned(t, false)

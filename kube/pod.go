@@ -137,22 +137,13 @@ func (p *Pod) object(s PodSpec) fields {
 		}
 		containers = append(containers, is)
 	}
-	labels := fields{Label: p.Name}
-	metadata := fields{"name": p.Name, "labels": labels}
-	for key, value := range l.metadata {
-		if key == "labels" {
-			maps.Copy(labels, value.(fields))
-		} else {
-			metadata[key] = value
-		}
-	}
 	spec := fields{
 		"hostNetwork": s.HostNetwork, "restartPolicy": "Never", "terminationGracePeriodSeconds": 1,
 		"automountServiceAccountToken": false, "enableServiceLinks": false, "dnsPolicy": "Default", "containers": containers,
 	}
 	maps.Copy(spec, l.spec)
 	maps.Copy(spec, l.on(p.node))
-	return fields{"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+	return fields{"apiVersion": "v1", "kind": "Pod", "metadata": described(p.Name, l.metadata, fields{Label: p.Name}), "spec": spec}
 }
 
 // privateLook is that of pods of a private cluster, which have the agent in their image.
@@ -450,7 +441,7 @@ func (c *Cluster) Remove(ctx context.Context) error {
 	pods := c.pods
 	c.pods = nil
 	var removing errgroup.Group
-	removing.Go(func() error { return c.Withdraw(ctx) })
+	removing.Go(func() error { return c.withdrawAll(ctx) })
 	published := map[*Node]bool{}
 	for _, p := range pods {
 		if p.ports {

@@ -175,11 +175,15 @@ const docsEnv = "NETTOLL_TEST_DOCS"
 // left returns the names of what nettoll has made in a namespace and is still there.
 func (a admin) left(t *testing.T, namespace string) (names []string) {
 	t.Helper()
-	for _, path := range []string{"/api/v1/namespaces/%s/pods", "/api/v1/namespaces/%s/services", "/apis/batch/v1/namespaces/%s/jobs"} {
+	for path, selector := range map[string]string{
+		"/api/v1/namespaces/%s/pods": "", "/api/v1/namespaces/%s/services": "", "/apis/batch/v1/namespaces/%s/jobs": "",
+		// Those of services with selectors are the cluster's own.
+		"/apis/discovery.k8s.io/v1/namespaces/%s/endpointslices": ",endpointslice.kubernetes.io/managed-by=nettoll",
+	} {
 		var all struct {
 			Items []struct{ Metadata struct{ Name string } }
 		}
-		a.ask(t, http.MethodGet, fmt.Sprintf(path, namespace)+"?labelSelector="+kube.KeeperLabel, nil, &all)
+		a.ask(t, http.MethodGet, fmt.Sprintf(path, namespace)+"?labelSelector="+kube.KeeperLabel+selector, nil, &all)
 		for _, o := range all.Items {
 			names = append(names, o.Metadata.Name)
 		}
@@ -234,7 +238,7 @@ func TestInCluster(t *testing.T) {
 	}
 	t.Run("every network", func(t *testing.T) {
 		dir := t.TempDir()
-		p := start(t, dir, args(open, 1, "kubernetes:pod", "kubernetes:service", "kubernetes:nodeport", "kubernetes:hostport", "--hosts", "2", "-4", "-6")...)
+		p := start(t, dir, args(open, 1, "kubernetes:pod", "kubernetes:service", "kubernetes:nodeport", "kubernetes:hostport", "--hosts", "2", "-4", "-6", "--services", "3")...)
 		p.ends(t, exitOK)
 		inPod := t.TempDir()
 		start(t, inPod, args(open, 1, "kubernetes:container")...).ends(t, exitOK)
@@ -281,7 +285,7 @@ func TestInCluster(t *testing.T) {
 			}
 			dir := t.TempDir()
 			running.Go(func() {
-				p := start(t, dir, args(restricted, 9, "kubernetes:service")...)
+				p := start(t, dir, args(restricted, 9, "kubernetes:service", "--services", "2")...)
 				time.Sleep(after)
 				select {
 				case <-p.done:

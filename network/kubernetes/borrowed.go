@@ -123,42 +123,73 @@ func (n *build) atOwnPorts() {
 	n.Topo.FirstPort = usual + rand.IntN(max(1, ownPorts-size))
 }
 
+// greet has a client on each of the clients' nodes greet its server over an IP version, and returns what was seen last if
+// there is no answer in time.
+func (n *build) greet(ctx context.Context, f network.Family, within time.Duration) (last string, err error) {
+	var pairs []sampler.Pair
+	for i, client := range n.Clients[:min(len(n.Clients), max(1, len(n.Hosts)-1))] {
+		place := n.Topo.Pair(i)
+		server := n.Servers[place]
+		port, _ := n.Topo.Ports(place)
+		pairs = append(pairs, sampler.Pair{
+			Client: client.Endpoint.(*kube.Container), Server: server.Endpoint.(*kube.Container),
+			At: netip.AddrPortFrom(n.Reach(client, server, f), uint16(port)), Own: netip.AddrPortFrom(server.Addr(f), uint16(port)),
+		})
+	}
+	unmet, err := sampler.Meet(ctx, pairs, emulated.Patience(within))
+	if unmet != nil {
+		last = fmt.Sprintf("%s does not answer within %v, %s", pairs[unmet.Pair].At.Addr(), within, unmet.Last)
+	}
+	return last, err
+}
+
+// dialled reports whether the first pair has addresses of an IP version.
+func (n *build) dialled(f network.Family) bool {
+	client, server := n.Clients[0], n.Servers[0]
+	return server.Addr(f).IsValid() && n.Reach(client, server, f).IsValid()
+}
+
+// behindFurther waits until the services of the servers answer, if there are many others. Both IP versions take the same
+// time.
+func (n *build) behindFurther(ctx context.Context) error {
+	f := network.IPv4
+	if !n.dialled(f) {
+		f = network.IPv6
+	}
+	if n.Topo.Services == 0 || !n.dialled(f) {
+		return nil
+	}
+	last, err := n.greet(ctx, f, kube.ProxyPatience(n.Topo.Services))
+	if err == nil && last != "" {
+		err = errors.New(last)
+	}
+	if err != nil {
+		return fmt.Errorf("with %d further services: %w", n.Topo.Services, err)
+	}
+	return nil
+}
+
 // answerTime bounds the wait for the answer of a server whose port of its node may not lead to it.
 const answerTime = 5 * time.Second
 
-// answered tries the ports of the first server's node, and refuses IP versions in which nothing translates them: CNI
-// plugins need not.
+// answered tries the ports of nodes, and refuses IP versions in which nothing translates them: CNI plugins need not.
 func (n *build) answered(ctx context.Context) error {
-	client, server := n.Clients[0], n.Servers[0]
-	port, _ := n.Topo.Ports(0)
-	families := []network.Family{network.IPv4, network.IPv6}
-	lacks := make([]*platform.Unsupported, len(families))
+	lacks := map[network.Family]*string{network.IPv4: new(string), network.IPv6: new(string)}
 	trying, within := errgroup.WithContext(ctx)
-	for i, f := range families {
-		at, own := n.addrOf(server, f), server.Addr(f)
-		if !at.IsValid() || !own.IsValid() {
-			continue
+	for f, last := range lacks {
+		if n.dialled(f) {
+			trying.Go(func() (err error) { *last, err = n.greet(within, f, answerTime); return err })
 		}
-		trying.Go(func() error {
-			unmet, err := sampler.Meet(within, []sampler.Pair{{
-				Client: client.Endpoint.(*kube.Container), Server: server.Endpoint.(*kube.Container),
-				At: netip.AddrPortFrom(at, uint16(port)), Own: netip.AddrPortFrom(own, uint16(port)),
-			}}, emulated.Patience(answerTime))
-			if unmet != nil {
-				lacks[i] = &platform.Unsupported{
-					Feature: fmt.Sprintf("a pod's hostPort over IPv%d in this cluster", f), Option: "CNI plugins that translate it, such as portmap: " + at.String() + " does not answer, " + unmet.Last,
-					Remedy: "add portmap to the CNI configuration of the nodes, or leave kubernetes:hostport out",
-				}
-			}
-			return err
-		})
 	}
 	if err := trying.Wait(); err != nil {
 		return fmt.Errorf("try ports of nodes: %w", err)
 	}
 	n.Refuse = func(from, to *plumb.Node, f network.Family, at netip.Addr) error {
-		if i := slices.Index(families, f); lacks[i] != nil && slices.Contains(n.Servers, to) {
-			return lacks[i]
+		if last := *lacks[f]; last != "" && slices.Contains(n.Servers, to) {
+			return &platform.Unsupported{
+				Feature: fmt.Sprintf("a pod's hostPort over IPv%d in this cluster", f), Option: "CNI plugins that translate it, such as portmap: " + last,
+				Remedy: "add portmap to the CNI configuration of the nodes, or leave kubernetes:hostport out",
+			}
 		}
 		return unlessBoth(from, to, f, at)
 	}

@@ -36,15 +36,15 @@ func All() (all []network.Driver) {
 			About: "pods at their own addresses: CNI's bridge plugin on each node, plain routes between nodes",
 		}},
 		{connect: service, Info: network.Info{
-			Name: "service", Hosts: []int{1, 2},
+			Name: "service", Hosts: []int{1, 2}, Services: true,
 			About: "the same pods, each server at the address of its service (ClusterIP), which kube-proxy's iptables rules translate on the client's node",
 		}},
 		{connect: hairpin, Info: network.Info{
-			Name: "service-hairpin", Hosts: []int{1},
+			Name: "service-hairpin", Hosts: []int{1}, Services: true,
 			About: "containers of the server's own pod, which dial its service: the payload leaves the pod, is translated by kube-proxy's iptables rules, and returns to it",
 		}},
 		{connect: nodePort, Info: network.Info{
-			Name: "nodeport", Hosts: []int{1, 2},
+			Name: "nodeport", Hosts: []int{1, 2}, Services: true,
 			About: "the same pods, each server at a port of its node by a service (NodePort), which kube-proxy's iptables rules translate there, and where answers return to",
 		}},
 		{connect: hostPort, Info: network.Info{
@@ -261,12 +261,23 @@ func (n *build) expose(ctx context.Context, onNodes bool) error {
 	if err := pods(ctx, n); err != nil {
 		return err
 	}
+	if err := n.addFurther(ctx); err != nil {
+		return err
+	}
 	if n.borrowed() && onNodes {
 		return n.atFreePorts(ctx)
 	}
 	return n.exposeAll(ctx, onNodes)
 }
 
+// addFurther makes the further services, before those of the servers: nodes learn of services in the order in which they
+// were made, so that they have the rules of all once they have those of the last.
+func (n *build) addFurther(ctx context.Context) error {
+	port, _ := n.Topo.Ports(0)
+	return n.cluster.AddFurther(ctx, len(n.Servers), n.Topo.Services, n.pods[0], port)
+}
+
+// exposeAll makes a service for each server.
 func (n *build) exposeAll(ctx context.Context, onNodes bool) error {
 	for i := range n.Servers {
 		if err := n.cluster.Expose(ctx, i, n.pods[i], n.portsOf(i), onNodes); err != nil {
@@ -281,11 +292,11 @@ func service(ctx context.Context, n *build) error {
 	if err := n.expose(ctx, false); err != nil {
 		return err
 	}
-	return n.toServices()
+	return n.toServices(ctx)
 }
 
-func (n *build) toServices() error {
-	return n.translate(func(from, to *plumb.Node, f network.Family) netip.Addr {
+func (n *build) toServices(ctx context.Context) error {
+	return n.translate(ctx, func(from, to *plumb.Node, f network.Family) netip.Addr {
 		return n.cluster.ServiceAt(slices.Index(n.Servers, to), f == network.IPv6)
 	}, func(from, to *plumb.Node) *plumb.Host { return from.Host })
 }
@@ -325,10 +336,13 @@ func hairpin(ctx context.Context, n *build) error {
 	if err := n.wire(); err != nil {
 		return err
 	}
+	if err := n.addFurther(ctx); err != nil {
+		return err
+	}
 	if err := n.exposeAll(ctx, false); err != nil {
 		return err
 	}
-	return n.toServices()
+	return n.toServices(ctx)
 }
 
 // nodePort has clients dial the node of a server.
@@ -336,7 +350,7 @@ func nodePort(ctx context.Context, n *build) error {
 	if err := n.expose(ctx, true); err != nil {
 		return err
 	}
-	return n.atNode()
+	return n.atNode(ctx)
 }
 
 // hostPort has clients dial ports of the server's node that lead to its pod.
@@ -350,7 +364,7 @@ func hostPort(ctx context.Context, n *build) error {
 	if err := n.wire(); err != nil {
 		return err
 	}
-	if err := n.atNode(); err != nil {
+	if err := n.atNode(ctx); err != nil {
 		return err
 	}
 	if n.borrowed() {
@@ -359,22 +373,25 @@ func hostPort(ctx context.Context, n *build) error {
 	return nil
 }
 
-func (n *build) atNode() error {
-	return n.translate(func(_, to *plumb.Node, f network.Family) netip.Addr {
+func (n *build) atNode(ctx context.Context) error {
+	return n.translate(ctx, func(_, to *plumb.Node, f network.Family) netip.Addr {
 		return n.addrOf(to, f)
 	}, func(_, to *plumb.Node) *plumb.Host { return to.Host })
 }
 
 // translate proves that the destination is translated to the server, on a host that at names.
-func (n *build) translate(reach func(from, to *plumb.Node, f network.Family) netip.Addr, at func(from, to *plumb.Node) *plumb.Host) (err error) {
+func (n *build) translate(ctx context.Context, reach func(from, to *plumb.Node, f network.Family) netip.Addr, at func(from, to *plumb.Node) *plumb.Host) (err error) {
 	if n.borrowed() {
 		n.atAddress(reach)
-		return nil
+		return n.behindFurther(ctx)
 	}
 	for _, s := range n.Servers {
 		if !s.Addr4.IsValid() || !s.Addr6.IsValid() {
 			return fmt.Errorf("the pod %s has no addresses of both IP versions", s.Name())
 		}
+	}
+	if err := n.cluster.InForce(ctx); err != nil {
+		return err
 	}
 	if n.translated, err = n.CountTranslations(); err != nil {
 		return err
