@@ -48,6 +48,9 @@ type Own struct {
 	keeper   *keeper
 	old      []*keeper // that may have left something
 	keepers  int       // made so far
+
+	balancers  int   // made so far
+	unbalanced error // why there are none
 }
 
 // NewOwn returns the cluster. Nothing is asked yet.

@@ -259,7 +259,7 @@ func TestOwn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := used.Expose(t.Context(), 0, pods[0], kube.Ports{First: 20001, Last: 20002}, false); err != nil {
+		if err := used.Expose(t.Context(), 0, pods[0], kube.Ports{First: 20001, Last: 20002}, kube.ClusterIP); err != nil {
 			t.Fatal(err)
 		}
 		for _, six := range []bool{false, true} {
@@ -272,13 +272,13 @@ func TestOwn(t *testing.T) {
 		}
 		// Ports of nodes that services cannot have, and that somebody has.
 		var taken *kube.PortsTaken
-		err = used.Expose(t.Context(), 1, pods[0], kube.Ports{First: 40001, Last: 40001}, true)
+		err = used.Expose(t.Context(), 1, pods[0], kube.Ports{First: 40001, Last: 40001}, kube.NodePort)
 		if !errors.As(err, &taken) || taken.First != 20000 || taken.Last != 32767 {
 			t.Errorf("ports out of range: %v, %+v", err, taken)
 		}
 		for i, free := range []bool{true, false} {
 			taken = nil
-			err := used.Expose(t.Context(), 2+i, pods[0], kube.Ports{First: 30100, Last: 30101}, true)
+			err := used.Expose(t.Context(), 2+i, pods[0], kube.Ports{First: 30100, Last: 30101}, kube.NodePort)
 			if free && err != nil || !free && (!errors.As(err, &taken) || taken.Last != 0) {
 				t.Errorf("free %v: %v", free, err)
 			}
@@ -308,7 +308,7 @@ func TestOwn(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := used.Expose(t.Context(), 0, pods[0], kube.Ports{First: 20001, Last: 20001}, false); err != nil {
+			if err := used.Expose(t.Context(), 0, pods[0], kube.Ports{First: 20001, Last: 20001}, kube.ClusterIP); err != nil {
 				t.Fatal(err)
 			}
 			all = append(all, own)
@@ -484,7 +484,7 @@ func (c theirs) refusals(t *testing.T, config string) {
 	})
 	for resource, make := range map[string]func(*kube.Cluster, *kube.Pod) error{
 		"services": func(used *kube.Cluster, pod *kube.Pod) error {
-			return used.Expose(t.Context(), 0, pod, kube.Ports{First: 20001, Last: 20001}, false)
+			return used.Expose(t.Context(), 0, pod, kube.Ports{First: 20001, Last: 20001}, kube.ClusterIP)
 		},
 		"endpointslices": func(used *kube.Cluster, pod *kube.Pod) error { return used.AddFurther(t.Context(), 1, 1, pod, 20001) },
 	} {

@@ -190,9 +190,14 @@ func (c *Cluster) await(ctx context.Context, p *Pod) error {
 	return nil
 }
 
-// until asks until something is so. otherwise says what is not, for the error when it takes too long.
+// until asks until something is so, for podTime at most. otherwise says what is not, for the error when it takes too long.
 func (c *Cluster) until(ctx context.Context, otherwise func() string, so func(context.Context) (bool, error)) error {
-	asking, cancel := context.WithTimeout(ctx, emulated.Patience(podTime))
+	return c.within(ctx, podTime, otherwise, so)
+}
+
+// within is until, with another bound.
+func (c *Cluster) within(ctx context.Context, bound time.Duration, otherwise func() string, so func(context.Context) (bool, error)) error {
+	asking, cancel := context.WithTimeout(ctx, emulated.Patience(bound))
 	defer cancel()
 	for {
 		done, err := so(asking)
@@ -203,11 +208,16 @@ func (c *Cluster) until(ctx context.Context, otherwise func() string, so func(co
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-asking.Done():
-			return fmt.Errorf("%s, for %v", otherwise(), podTime)
+			return late(fmt.Sprintf("%s, for %v", otherwise(), bound))
 		case <-time.After(c.pause):
 		}
 	}
 }
+
+// late is the error of what took too long.
+type late string
+
+func (l late) Error() string { return string(l) }
 
 // always returns a function that returns a text.
 func always(text string) func() string { return func() string { return text } }

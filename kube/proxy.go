@@ -35,7 +35,7 @@ var (
 			}
 			return []string{"iptables-save", "-t", "nat"}
 		},
-		entry: regexp.MustCompile(`(?m)^-A KUBE-SERVICES -d ([0-9a-f:.]+)/\d+ .* -j KUBE-SVC-`),
+		entry: regexp.MustCompile(`(?m)^-A KUBE-SERVICES -d ([0-9a-f:.]+)/\d+ .* -j KUBE-(?:SVC|EXT)-`),
 	}
 	NFTables = ProxyMode{
 		Name:     "nftables",

@@ -48,27 +48,43 @@ func Further(first, n int, to []netip.Addr, port int) (all []Fixed) {
 // have one number everywhere. The usual range begins at 30000.
 const NodePorts = "20000-32767"
 
+// ServiceType is how a service is reached, besides at its own address.
+type ServiceType string
+
+// Types of services. Each has what those before it have, except that services with a load balancer need no ports of nodes.
+const (
+	ClusterIP    ServiceType = "ClusterIP"
+	NodePort     ServiceType = "NodePort"
+	LoadBalancer ServiceType = "LoadBalancer"
+)
+
 // service is a service that was made.
 type service struct {
-	name  string
-	addrs []netip.Addr
+	name     string
+	addrs    []netip.Addr
+	balanced []netip.Addr // the addresses of its load balancer
+	lingers  bool         // its removal is not waited for
 }
 
 // ServiceAt returns the address of service i, which Expose has made; the zero value if it has none of that IP version.
 func (c *Cluster) ServiceAt(i int, six bool) netip.Addr { return of(c.services[i].addrs, six) }
 
-// Expose makes the next service, from 0, whose ports lead to the same ports of a pod. If onNodes is set, they are ports
-// of the nodes, too.
-func (c *Cluster) Expose(ctx context.Context, i int, to *Pod, ports Ports, onNodes bool) error {
+// Expose makes the next service, from 0, whose ports lead to the same ports of a pod. With NodePort, they are ports of the
+// nodes, too.
+func (c *Cluster) Expose(ctx context.Context, i int, to *Pod, ports Ports, as ServiceType) error {
 	named := fieldsOf(ports.Named())
-	spec := fields{"type": "ClusterIP", "selector": fields{Label: to.Name}, "ports": named}
-	if onNodes {
-		spec["type"] = "NodePort"
+	spec := fields{"type": as, "selector": fields{Label: to.Name}, "ports": named}
+	s := &service{name: c.prefix + ServiceName(i)}
+	switch as {
+	case NodePort:
 		for _, p := range named {
 			p["nodePort"] = p["port"]
 		}
+	case LoadBalancer:
+		if err := c.balanced(spec, s); err != nil {
+			return err
+		}
 	}
-	s := &service{name: c.prefix + ServiceName(i)}
 	c.services = append(c.services, s)
 	var made struct {
 		Spec struct{ ClusterIPs []netip.Addr }
@@ -86,6 +102,13 @@ func (c *Cluster) Expose(ctx context.Context, i int, to *Pod, ports Ports, onNod
 	}
 	s.addrs = made.Spec.ClusterIPs
 	c.expect(len(named), s.addrs...)
+	if as != LoadBalancer {
+		return nil
+	}
+	if err := c.balance(ctx, i, s); err != nil {
+		return err
+	}
+	c.expect(len(named), s.balanced...)
 	return nil
 }
 
@@ -171,8 +194,8 @@ func (c *Cluster) Withdraw(ctx context.Context) error {
 	c.services = nil
 	var removing errgroup.Group
 	for _, s := range services {
-		removing.Go(func() error { return c.remove(ctx, c.in("services", s.name)) })
-		c.expect(0, s.addrs...)
+		removing.Go(func() error { return c.withdraw(ctx, s) })
+		c.expect(0, slices.Concat(s.addrs, s.balanced)...)
 	}
 	return removing.Wait()
 }

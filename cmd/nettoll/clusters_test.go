@@ -85,30 +85,90 @@ type object = map[string]any
 // ask sends a request, and reads the answer into out, unless that is nil.
 func (a admin) ask(t *testing.T, method, path string, in, out any) {
 	t.Helper()
+	if err := a.request(method, path, in, out); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (a admin) request(method, path string, in, out any) error {
 	text, err := json.Marshal(in)
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	req, err := http.NewRequest(method, a.url+path, bytes.NewReader(text))
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	req.Header.Set("Authorization", "Bearer "+a.token)
 	req.Header.Set("Content-Type", "application/json")
+	if method == http.MethodPatch {
+		req.Header.Set("Content-Type", "application/merge-patch+json")
+	}
 	resp, err := a.Do(req)
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	defer resp.Body.Close()
 	said, err := io.ReadAll(resp.Body)
 	if err != nil || resp.StatusCode > http.StatusCreated {
-		t.Fatalf("%s %s: %s, %v: %s", method, path, resp.Status, err, said)
+		return fmt.Errorf("%s %s: %s, %v: %s", method, path, resp.Status, err, said)
 	}
-	if out != nil {
-		if err := json.Unmarshal(said, out); err != nil {
-			t.Fatal(err)
+	if out == nil {
+		return nil
+	}
+	return json.Unmarshal(said, out)
+}
+
+// balance gives the services of a namespace load balancers, as a controller of a cluster does, until the test ends.
+func (a admin) balance(t *testing.T, namespace string) {
+	services := "/api/v1/namespaces/" + namespace + "/services"
+	given, stop := 0, make(chan struct{})
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		for {
+			var all struct {
+				Items []struct {
+					Metadata struct{ Name string }
+					Spec     struct {
+						Type   string
+						Ranges []string `json:"loadBalancerSourceRanges"`
+					}
+					Status struct {
+						LoadBalancer struct{ Ingress []object }
+					}
+				}
+			}
+			if err := a.request(http.MethodGet, services, nil, &all); err != nil {
+				t.Error(err)
+			}
+			for _, s := range all.Items {
+				if s.Spec.Type != "LoadBalancer" || len(s.Status.LoadBalancer.Ingress) > 0 {
+					continue
+				}
+				if len(s.Spec.Ranges) == 0 {
+					t.Errorf("everybody may dial %s", s.Metadata.Name)
+				}
+				given++
+				ingress := []object{{"ip": fmt.Sprintf("198.18.128.%d", given)}, {"ip": fmt.Sprintf("2001:2:0:ffff::1:%d", given)}}
+				status := object{"status": object{"loadBalancer": object{"ingress": ingress}}}
+				if err := a.request(http.MethodPatch, services+"/"+s.Metadata.Name+"/status", status, nil); err != nil {
+					t.Error(err)
+				}
+			}
+			select {
+			case <-stop:
+				return
+			case <-time.After(100 * time.Millisecond):
+			}
 		}
-	}
+	})
+	t.Cleanup(func() {
+		close(stop)
+		serving.Wait()
+		if given == 0 {
+			t.Error("no service has asked for a load balancer")
+		}
+	})
 }
 
 // user makes a namespace at a level of pod security, and an account with the rights of docs/kubernetes.md there. It
@@ -238,10 +298,10 @@ func TestInCluster(t *testing.T) {
 	}
 	t.Run("every network", func(t *testing.T) {
 		dir := t.TempDir()
-		p := start(t, dir, args(open, 1, "kubernetes:pod", "kubernetes:service", "kubernetes:nodeport", "kubernetes:hostport", "--hosts", "2", "-4", "-6", "--services", "3")...)
-		p.ends(t, exitOK)
+		a.balance(t, "open")
+		start(t, dir, args(open, 1, "kubernetes:pod", "kubernetes:service", "kubernetes:nodeport", "--hosts", "2", "-4", "-6", "--services", "3")...).ends(t, exitOK)
 		inPod := t.TempDir()
-		start(t, inPod, args(open, 1, "kubernetes:container")...).ends(t, exitOK)
+		start(t, inPod, args(open, 1, "kubernetes:container", "kubernetes:hostport", "kubernetes:loadbalancer", "--hosts", "1")...).ends(t, exitOK)
 		for _, trial := range append(good(t, filepath.Join(dir, "x.ndjson")).Trials, good(t, filepath.Join(inPod, "x.ndjson")).Trials...) {
 			for _, h := range trial.Path {
 				want := "eth0"
@@ -266,14 +326,17 @@ func TestInCluster(t *testing.T) {
 		const want = "needs a higher level of pod security there than \"restricted:latest\""
 		leftOut(t, filepath.Join(dir, "x.ndjson"), map[string]string{"kubernetes:native": want, "kubernetes:hostport": want})
 	})
-	t.Run("without a translation of hostPort", func(t *testing.T) {
+	t.Run("without a translation of hostPort, and without load balancers", func(t *testing.T) {
 		// No rule for ports comes after this one.
 		rule := []string{"PREROUTING", "-m", "addrtype", "--dst-type", "LOCAL", "-j", "ACCEPT"}
 		iptables(t, "-I", rule...)
 		defer iptables(t, "-D", rule...)
 		dir := t.TempDir()
-		start(t, dir, args(open, 1, "kubernetes:hostport", "--hosts", "1")...).ends(t, exitOK)
-		leftOut(t, filepath.Join(dir, "x.ndjson"), map[string]string{"kubernetes:hostport": "needs CNI plugins that translate it, such as portmap: "})
+		start(t, dir, args(open, 1, "kubernetes:hostport", "kubernetes:loadbalancer", "--hosts", "1")...).ends(t, exitOK)
+		leftOut(t, filepath.Join(dir, "x.ndjson"), map[string]string{
+			"kubernetes:hostport":     "needs CNI plugins that translate it, such as portmap: ",
+			"kubernetes:loadbalancer": "needs one that gives an address at once, as MetalLB does: it has no address, for 20s",
+		})
 	})
 	t.Run("killed", func(t *testing.T) {
 		n, r := crashes(t, 8, 4)

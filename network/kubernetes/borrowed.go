@@ -101,7 +101,7 @@ func (n *build) atFreePorts(ctx context.Context) error {
 			}
 		}
 		n.Topo.FirstPort = first + rand.IntN(last-first-size+2)
-		err = n.exposeAll(ctx, true)
+		err = n.exposeAll(ctx, kube.NodePort)
 		var taken *kube.PortsTaken
 		if !errors.As(err, &taken) {
 			return err

@@ -47,6 +47,10 @@ func All() (all []network.Driver) {
 			Name: "nodeport", Hosts: []int{1, 2}, Services: true,
 			About: "the same pods, each server at a port of its node by a service (NodePort), which kube-proxy's iptables rules translate there, and where answers return to",
 		}},
+		{connect: loadBalancer, Info: network.Info{
+			Name: "loadbalancer", Hosts: []int{1, 2}, Services: true,
+			About: "the same pods, each server at the address of the load balancer of its service (LoadBalancer): kube-proxy's iptables rules translate it on the client's node, where answers return to, so that pods reach no load balancer",
+		}},
 		{connect: hostPort, Info: network.Info{
 			Name: "hostport", Hosts: []int{1, 2},
 			About: "the same pods, each server at a port of its node that belongs to its pod (hostPort), which the iptables rules of CNI's portmap plugin translate there",
@@ -257,17 +261,17 @@ func (n *build) portsOf(server int) (p kube.Ports) {
 }
 
 // expose makes the pods, and a service for each server.
-func (n *build) expose(ctx context.Context, onNodes bool) error {
+func (n *build) expose(ctx context.Context, as kube.ServiceType) error {
 	if err := pods(ctx, n); err != nil {
 		return err
 	}
 	if err := n.addFurther(ctx); err != nil {
 		return err
 	}
-	if n.borrowed() && onNodes {
+	if n.borrowed() && as == kube.NodePort {
 		return n.atFreePorts(ctx)
 	}
-	return n.exposeAll(ctx, onNodes)
+	return n.exposeAll(ctx, as)
 }
 
 // addFurther makes the further services, before those of the servers: nodes learn of services in the order in which they
@@ -278,9 +282,9 @@ func (n *build) addFurther(ctx context.Context) error {
 }
 
 // exposeAll makes a service for each server.
-func (n *build) exposeAll(ctx context.Context, onNodes bool) error {
+func (n *build) exposeAll(ctx context.Context, as kube.ServiceType) error {
 	for i := range n.Servers {
-		if err := n.cluster.Expose(ctx, i, n.pods[i], n.portsOf(i), onNodes); err != nil {
+		if err := n.cluster.Expose(ctx, i, n.pods[i], n.portsOf(i), as); err != nil {
 			return err
 		}
 	}
@@ -289,16 +293,17 @@ func (n *build) exposeAll(ctx context.Context, onNodes bool) error {
 
 // service has clients dial the address of a service.
 func service(ctx context.Context, n *build) error {
-	if err := n.expose(ctx, false); err != nil {
+	if err := n.expose(ctx, kube.ClusterIP); err != nil {
 		return err
 	}
-	return n.toServices(ctx)
+	return n.toServices(ctx, n.cluster.ServiceAt)
 }
 
-func (n *build) toServices(ctx context.Context) error {
-	return n.translate(ctx, func(from, to *plumb.Node, f network.Family) netip.Addr {
-		return n.cluster.ServiceAt(slices.Index(n.Servers, to), f == network.IPv6)
-	}, func(from, to *plumb.Node) *plumb.Host { return from.Host })
+// toServices has clients dial addresses of services, of which at returns that of the i-th.
+func (n *build) toServices(ctx context.Context, at func(i int, six bool) netip.Addr) error {
+	return n.translate(ctx, func(_, to *plumb.Node, f network.Family) netip.Addr {
+		return at(slices.Index(n.Servers, to), f == network.IPv6)
+	}, func(from, _ *plumb.Node) *plumb.Host { return from.Host })
 }
 
 // hairpin puts clients into the pods of their servers, and has them dial the servers' services. kube-proxy gives such
@@ -339,15 +344,23 @@ func hairpin(ctx context.Context, n *build) error {
 	if err := n.addFurther(ctx); err != nil {
 		return err
 	}
-	if err := n.exposeAll(ctx, false); err != nil {
+	if err := n.exposeAll(ctx, kube.ClusterIP); err != nil {
 		return err
 	}
-	return n.toServices(ctx)
+	return n.toServices(ctx, n.cluster.ServiceAt)
+}
+
+// loadBalancer has clients dial the address of the load balancer of a service.
+func loadBalancer(ctx context.Context, n *build) error {
+	if err := n.expose(ctx, kube.LoadBalancer); err != nil {
+		return err
+	}
+	return n.toServices(ctx, n.cluster.BalancerAt)
 }
 
 // nodePort has clients dial the node of a server.
 func nodePort(ctx context.Context, n *build) error {
-	if err := n.expose(ctx, true); err != nil {
+	if err := n.expose(ctx, kube.NodePort); err != nil {
 		return err
 	}
 	return n.atNode(ctx)
