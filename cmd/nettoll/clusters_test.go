@@ -320,24 +320,6 @@ func TestInCluster(t *testing.T) {
 			t.Errorf("left: %v", left)
 		}
 	})
-	t.Run("without the right to hostNetwork and hostPort", func(t *testing.T) {
-		dir := t.TempDir()
-		start(t, dir, args(restricted, 1, "kubernetes:pod", "kubernetes:hostport", "--hosts", "1")...).ends(t, exitOK)
-		const want = "needs a higher level of pod security there than \"restricted:latest\""
-		leftOut(t, filepath.Join(dir, "x.ndjson"), map[string]string{"kubernetes:native": want, "kubernetes:hostport": want})
-	})
-	t.Run("without a translation of hostPort, and without load balancers", func(t *testing.T) {
-		// No rule for ports comes after this one.
-		rule := []string{"PREROUTING", "-m", "addrtype", "--dst-type", "LOCAL", "-j", "ACCEPT"}
-		iptables(t, "-I", rule...)
-		defer iptables(t, "-D", rule...)
-		dir := t.TempDir()
-		start(t, dir, args(open, 1, "kubernetes:hostport", "kubernetes:loadbalancer", "--hosts", "1")...).ends(t, exitOK)
-		leftOut(t, filepath.Join(dir, "x.ndjson"), map[string]string{
-			"kubernetes:hostport":     "needs CNI plugins that translate it, such as portmap: ",
-			"kubernetes:loadbalancer": "needs one that gives an address at once, as MetalLB does: it has no address, for 20s",
-		})
-	})
 	t.Run("killed", func(t *testing.T) {
 		n, r := crashes(t, 8, 4)
 		var running sync.WaitGroup
@@ -361,15 +343,36 @@ func TestInCluster(t *testing.T) {
 		}
 		running.Wait()
 		t.Logf("killed, there are %v", a.left(t, "restricted"))
+	})
+	kills := time.Now()
+	t.Run("without the right to hostNetwork and hostPort", func(t *testing.T) {
+		dir := t.TempDir()
+		start(t, dir, args(restricted, 1, "kubernetes:pod", "kubernetes:hostport", "--hosts", "1")...).ends(t, exitOK)
+		const want = "needs a higher level of pod security there than \"restricted:latest\""
+		leftOut(t, filepath.Join(dir, "x.ndjson"), map[string]string{"kubernetes:native": want, "kubernetes:hostport": want})
+	})
+	t.Run("without a translation of hostPort, and without load balancers", func(t *testing.T) {
+		// No rule for ports comes after this one.
+		rule := []string{"PREROUTING", "-m", "addrtype", "--dst-type", "LOCAL", "-j", "ACCEPT"}
+		iptables(t, "-I", rule...)
+		defer iptables(t, "-D", rule...)
+		dir := t.TempDir()
+		start(t, dir, args(open, 1, "kubernetes:hostport", "kubernetes:loadbalancer", "--hosts", "1")...).ends(t, exitOK)
+		leftOut(t, filepath.Join(dir, "x.ndjson"), map[string]string{
+			"kubernetes:hostport":     "needs CNI plugins that translate it, such as portmap: ",
+			"kubernetes:loadbalancer": "needs one that gives an address at once, as MetalLB does: it has no address, for 20s",
+		})
+	})
+	t.Run("nothing is left of those that were killed", func(t *testing.T) {
 		// A pod waits for 60 s to be attached to, and the cluster keeps a Job for 30 s; its controllers take their time.
 		const most = 150 * time.Second
-		for began := time.Now(); ; time.Sleep(time.Second) {
+		for ; ; time.Sleep(time.Second) {
 			left := a.left(t, "restricted")
 			if len(left) == 0 {
-				t.Logf("nothing is left after %v", time.Since(began).Round(time.Second))
+				t.Logf("nothing is left after %v", time.Since(kills).Round(time.Second))
 				return
 			}
-			if time.Since(began) > most {
+			if time.Since(kills) > most {
 				t.Fatalf("left after %v: %v", most, left)
 			}
 		}
