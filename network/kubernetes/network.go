@@ -208,8 +208,9 @@ func container(ctx context.Context, n *build) error {
 	n.Reach, n.Hops = plumb.OverLoopback, plumb.LoopbackHops
 	if n.borrowed() {
 		n.Notes = append(n.Notes, n.where()+": lo of the pod has counted the payload")
+		return nil
 	}
-	return nil
+	return findPorts(n.Servers...)
 }
 
 // pods gives each container a pod of its own.
@@ -227,12 +228,8 @@ func (n *build) wire() error {
 		n.betweenPods()
 		return nil
 	}
-	for _, node := range slices.Concat(n.Servers, n.Clients) {
-		port, err := plumb.PortOf(node, kube.Bridge)
-		if err != nil {
-			return err
-		}
-		node.Port, node.PortAs = port, "veth-"+node.Name()
+	if err := findPorts(slices.Concat(n.Servers, n.Clients)...); err != nil {
+		return err
 	}
 	n.Hops = plumb.Across(func(at *plumb.Node, peer *plumb.Host, _ network.Family) []network.Hop {
 		if at.Host == peer {
@@ -244,11 +241,32 @@ func (n *build) wire() error {
 	return nil
 }
 
-// madeUp returns the names of ports, each followed by what it belongs to.
+// findPorts finds the ports of pods on the bridges of their nodes.
+func findPorts(nodes ...*plumb.Node) error {
+	for _, node := range nodes {
+		port, err := plumb.PortOf(node, kube.Bridge)
+		if err != nil {
+			return err
+		}
+		node.Port, node.PortAs = port, "veth-"+node.Name()
+	}
+	return nil
+}
+
+// madeUp returns the names of ports, and the addresses of pods, each followed by what it belongs to.
 func (n *build) madeUp() (names []string) {
-	for _, node := range slices.Concat(n.Servers, n.Clients) {
+	nodes := slices.Concat(n.Servers, n.Clients)
+	for _, node := range nodes {
 		if node.Port != "" {
 			names = append(names, node.Port, node.PortAs)
+		}
+	}
+	for _, node := range nodes {
+		if node.Addr4 == node.Host.OnUnderlay(false) {
+			continue
+		}
+		for _, f := range []network.Family{network.IPv4, network.IPv6} {
+			names = append(names, node.Addr(f).String(), fmt.Sprintf("IPv%d-%s", f, node.Name()))
 		}
 	}
 	return names
@@ -422,7 +440,12 @@ func (n *build) translate(ctx context.Context, reach func(from, to *plumb.Node, 
 		if !slices.Contains(n.Servers, to) {
 			return hops
 		}
-		return append(hops[:len(hops)-2:len(hops)-2], n.translated.Hop(at(from, to), to, f), hops[len(hops)-2], hops[len(hops)-1])
+		on := at(from, to)
+		place := len(hops) - 2 // the port and the device of the server's pod
+		if on != to.Host {
+			place = 3 // after the device and the port of the client's pod, and the bridge
+		}
+		return slices.Insert(hops, place, n.translated.Hop(on, to, f))
 	}
 	return nil
 }
