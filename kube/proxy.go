@@ -65,38 +65,38 @@ func (m ProxyMode) Args(config, node string) []string {
 	}
 }
 
-// served returns the addresses of services that a node translates to endpoints, each with the number of its ports for which
-// it does.
-func (m ProxyMode) served(ctx context.Context, node platform.Host) (map[netip.Addr]int, error) {
-	ports := map[netip.Addr]int{}
-	for _, six := range []bool{false, true} {
-		command := m.list(six)
-		var out strings.Builder
-		if err := nsexec.Run(ctx, node, platform.Command{Path: command[0], Args: command[1:], Stdout: &out}); err != nil {
-			return nil, fmt.Errorf("%s: %w", command[0], err)
-		}
-		for _, found := range m.entry.FindAllStringSubmatch(out.String(), -1) {
-			if at, err := netip.ParseAddr(found[1]); err == nil {
-				ports[at]++
-			}
-		}
-	}
-	return ports, nil
-}
-
 // Serves returns an error unless a node translates the ports of services as it ought to. want has the number of ports of each
 // address; of those that no service has any more, it is 0.
 func (m ProxyMode) Serves(ctx context.Context, node platform.Host, want map[netip.Addr]int) error {
-	ports, err := m.served(ctx, node)
-	if err != nil {
-		return err
-	}
-	for at, n := range want {
-		if ports[at] != n {
-			return fmt.Errorf("%s translates %d of %d ports of the service %s", node.Name(), ports[at], n, at)
+	for _, six := range []bool{false, true} {
+		ports, err := m.served(ctx, node, six)
+		if err != nil {
+			return err
+		}
+		for at, n := range want {
+			if at.Is6() == six && ports[at] != n {
+				return fmt.Errorf("%s translates %d of %d ports of the service %s", node.Name(), ports[at], n, at)
+			}
 		}
 	}
 	return nil
+}
+
+// served returns the addresses of services of an IP version that a node translates to endpoints, each with the number of its
+// ports for which it does.
+func (m ProxyMode) served(ctx context.Context, node platform.Host, six bool) (map[netip.Addr]int, error) {
+	command := m.list(six)
+	var out strings.Builder
+	if err := nsexec.Run(ctx, node, platform.Command{Path: command[0], Args: command[1:], Stdout: &out}); err != nil {
+		return nil, fmt.Errorf("%s: %w", command[0], err)
+	}
+	ports := map[netip.Addr]int{}
+	for _, found := range m.entry.FindAllStringSubmatch(out.String(), -1) {
+		if at, err := netip.ParseAddr(found[1]); err == nil {
+			ports[at]++
+		}
+	}
+	return ports, nil
 }
 
 // ServiceRange returns the range of the addresses of services, the --service-cluster-ip-range. That of IPv6
