@@ -374,6 +374,15 @@ func (o *Own) fault() error {
 // Kept reports whether the cluster will remove what is made there now without being asked again.
 func (o *Own) Kept() bool { return o.fault() != nil }
 
+// GiveUp leaves what could not be removed to its keeper, which ends before anything else is made.
+func (o *Own) GiveUp() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.keeper != nil {
+		o.keeper.spent = true
+	}
+}
+
 // sweep ends all keepers, and keeps those in mind that it could not end. Those that are lost the cluster removes by
 // itself.
 func (o *Own) sweep(ctx context.Context) error {

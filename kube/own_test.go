@@ -331,6 +331,28 @@ func TestOwn(t *testing.T) {
 		refused(t, pods[0].Fault(t.Context()), "somebody has removed it, as when its node is drained")
 	})
 
+	t.Run("what cannot be removed", func(t *testing.T) {
+		own := c.own(t, config, nil)
+		for range 2 { // the second has the same names
+			used, err := own.Use(t.Context(), 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			pods, err := used.Run(t.Context(), kube.PodSpec{Node: used.Nodes[0]})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := used.AddFurther(t.Context(), 0, 1, pods[0], 20001); err != nil {
+				t.Fatal(err)
+			}
+			own.GiveUp()
+		}
+		if err := own.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		c.empty(t, "team", 20*time.Second)
+	})
+
 	t.Run("two beside", func(t *testing.T) {
 		var all []*kube.Own
 		for run, config := range map[string]string{"first0123456": config, "second012345": printed} {
