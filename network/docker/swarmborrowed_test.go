@@ -106,6 +106,7 @@ func missing(t *testing.T, err error, what, remedy string) {
 }
 
 func TestSwarmOfTheUser(t *testing.T) {
+	besideOthers(t)
 	d := daemons(t, 3)
 	missing(t, borrowed(t, d[0], d[1]).Probe(t.Context()), "engine h1 (on ", "docker swarm init")
 	if _, err := engine.FormSwarm(t.Context(), d[:2]); err != nil {
