@@ -20,7 +20,7 @@ import (
 	"github.com/prometheus/procfs"
 
 	"nettoll/internal/netns"
-	"nettoll/internal/testutil"
+	"nettoll/internal/testutil/turn"
 )
 
 // The simulated LAN of the engine's machine, and the addresses of its published ports.
@@ -70,12 +70,12 @@ func TestNothingIsReachedFromTheLAN(t *testing.T) {
 	for i, w := range lanWorkloads {
 		name, _, _ := strings.Cut(strings.TrimPrefix(w, "{name: "), ",")
 		t.Run(name+"/IPv4", func(t *testing.T) {
-			testutil.Rotate(t, i, servers...)
+			turn.Rotate(t, i, servers...)
 			l.run(t, "docker:host", "docker:native", "4", w)
 			l.run(t, "docker:published", "docker:bridge", "4", w)
 		})
 		t.Run(name+"/IPv6", func(t *testing.T) {
-			testutil.Rotate(t, i+1, servers...)
+			turn.Rotate(t, i+1, servers...)
 			l.run(t, "docker:host", "docker:native", "6", w)
 		})
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/moby/moby/client"
 
-	"nettoll/internal/testutil"
+	"nettoll/internal/testutil/turn"
 	"nettoll/network/networktest"
 	"nettoll/platform"
 	platforms "nettoll/platform/docker"
@@ -132,7 +132,7 @@ func TestBesideTheBaseline(t *testing.T) {
 		t.Run("the baseline", all(cells))
 		for i, half := range twins {
 			t.Run(fmt.Sprintf("twins, half %d", i+1), func(t *testing.T) {
-				testutil.Alternate(t, i, "docker", "platform/docker", "runner", "internal/plumb")
+				turn.Alternate(t, i, "docker", "platform/docker", "runner", "internal/plumb")
 				all(half)(t)
 			})
 		}

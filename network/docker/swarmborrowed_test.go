@@ -12,7 +12,7 @@ import (
 
 	"nettoll/docker/engine"
 	"nettoll/docker/rootfs"
-	"nettoll/internal/testutil"
+	"nettoll/internal/testutil/turn"
 	"nettoll/network"
 	"nettoll/platform"
 	platforms "nettoll/platform/docker"
@@ -127,7 +127,7 @@ func TestSwarmOfTheUser(t *testing.T) {
 	for i, name := range []string{"overlay", "service-dnsrr"} {
 		for _, hosts := range []int{1, 2} {
 			t.Run(fmt.Sprintf("%s/hosts=%d", name, hosts), func(t *testing.T) {
-				testutil.Rotate(t, (i+hosts)%2)
+				turn.Rotate(t, (i+hosts)%2)
 				measured(t, p, name, hosts)
 				leavesNothing(t, p, name, hosts)
 			})
