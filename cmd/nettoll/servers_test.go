@@ -192,8 +192,8 @@ func programsNow() (names []string) {
 	return names
 }
 
-// watch records the sockets of the machine that anyone can connect to. The kernel searches all that are connected for
-// them, too.
+// watch records the sockets of the machine that anyone can connect to. The kernel searches the table of all connections
+// for them, which takes 10 ms.
 func (s *sightings) watch(t *testing.T, ns string, done <-chan struct{}) {
 	keepOn(t, ns, 2*tryTime, done, func() error {
 		open, err := waitingSockets()
