@@ -14,6 +14,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"nettoll/internal/testutil/scratch"
 	"nettoll/platform/platformtest"
 )
 
@@ -24,7 +25,7 @@ var tiny = []string{
 }
 
 // work is a folder that every user can enter; work/bin/nettoll is the program, built as it is installed, since it
-// starts copies of itself in a lab.
+// starts copies of itself in a lab. Temporary files are in it, too: it is removed even if this program is killed.
 var work string
 
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
@@ -33,16 +34,18 @@ func testMain(m *testing.M) int {
 	if os.Getenv(inCluster) != "" { // a child of TestOwnCluster, which has built nettoll
 		return m.Run()
 	}
-	var err error
-	if work, err = os.MkdirTemp("", "nettoll-test-"); err != nil {
+	dir, remove, err := scratch.Dir("nettoll-tests-cmd")
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer os.RemoveAll(work)
-	bin := filepath.Join(work, "bin")
+	defer remove()
+	work = dir
+	bin, temporary := filepath.Join(work, "bin"), filepath.Join(work, "tmp")
 	build := exec.Command("go", "build", "-o", filepath.Join(bin, "nettoll"), ".")
 	build.Stderr = os.Stderr
 	err = errors.Join(os.Chmod(work, 0o755), os.Mkdir(bin, 0o755), build.Run(),
+		os.Mkdir(temporary, 0o755), os.Chmod(temporary, 0o777|os.ModeSticky), os.Setenv("TMPDIR", temporary),
 		os.Setenv("PATH", bin+string(filepath.ListSeparator)+os.Getenv("PATH")))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "build nettoll:", err)
