@@ -142,7 +142,7 @@ func trialOn(t *testing.T, tool workload.Tool, n *standing, d workload.Drive, f 
 	r, err := tool.Run(t.Context(), job)
 	for range 2 { // as often as a runner repeats it
 		if errors.Is(err, workload.ErrLate) {
-			counts = n.count(t, f)
+			counts, *w = n.count(t, f), watched{}
 			r, err = tool.Run(t.Context(), job)
 		}
 	}
