@@ -30,6 +30,7 @@ type Node struct {
 	platform.Host
 	Index int
 	As    string // its name in a cluster of the user's
+	Not   string // the name there of the only node that it is not; if As is empty
 
 	cluster    *Cluster
 	dir        string // its files

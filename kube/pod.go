@@ -49,6 +49,7 @@ type Pod struct {
 	ips     []netip.Addr
 	hostIPs []netip.Addr // of its node
 	mark    string       // see bootstrap.Script
+	at      string       // the name of the node that it is on, in the cluster
 	waits   string       // why it does not run yet, as far as that is known
 	placing time.Time    // when the scheduler first found no node for it
 }
@@ -211,11 +212,16 @@ func (c *Cluster) until(ctx context.Context, otherwise func() string, so func(co
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-asking.Done():
-			return fmt.Errorf("%s, for %v", otherwise(), podTime)
+			return overdue(fmt.Sprintf("%s, for %v", otherwise(), podTime))
 		case <-time.After(c.pause):
 		}
 	}
 }
+
+// overdue is the error of what has not come true in time, although the API server answers.
+type overdue string
+
+func (o overdue) Error() string { return string(o) }
 
 // always returns a function that returns a text.
 func always(text string) func() string { return func() string { return text } }
@@ -252,7 +258,7 @@ func (c *Cluster) runs(ctx context.Context, p *Pod) (bool, error) {
 	if err := c.api.Ask(ctx, http.MethodGet, c.in("pods", p.Name), nil, &is); err != nil {
 		return false, err
 	}
-	p.waits = ""
+	p.at, p.waits = is.Spec.NodeName, ""
 	for _, condition := range is.Status.Conditions {
 		if condition.Type == "PodScheduled" && condition.Status == "False" {
 			p.waits = "no node takes it: " + condition.Message

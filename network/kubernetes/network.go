@@ -17,13 +17,14 @@ import (
 // variant is one of the networks of a cluster.
 type variant struct {
 	network.Info
+	needs   kube.Needs
 	connect func(context.Context, *build) error
 }
 
 // All returns every variant, in the order of reports.
 func All() (all []network.Driver) {
 	for _, v := range []variant{
-		{connect: native, Info: network.Info{
+		{connect: native, needs: kube.Needs{Pod: kube.PodSpec{HostNetwork: true}}, Info: network.Info{
 			Name: "native", Hosts: []int{1, 2},
 			About: "pods with the network of their nodes (hostNetwork); the native of every network of Kubernetes",
 		}},
@@ -35,15 +36,15 @@ func All() (all []network.Driver) {
 			Name: "pod", Hosts: []int{1, 2},
 			About: "pods at their own addresses: CNI's bridge plugin on each node, plain routes between nodes",
 		}},
-		{connect: service, Info: network.Info{
+		{connect: service, needs: kube.Needs{Services: true}, Info: network.Info{
 			Name: "service", Hosts: []int{1, 2},
 			About: "the same pods, each server at the address of its service (ClusterIP), which kube-proxy's iptables rules translate on the client's node",
 		}},
-		{connect: hairpin, Info: network.Info{
+		{connect: hairpin, needs: kube.Needs{Services: true}, Info: network.Info{
 			Name: "service-hairpin", Hosts: []int{1},
 			About: "containers of the server's own pod, which dial its service: the payload leaves the pod, is translated by kube-proxy's iptables rules, and returns to it",
 		}},
-		{connect: nodePort, Info: network.Info{
+		{connect: nodePort, needs: kube.Needs{Services: true}, Info: network.Info{
 			Name: "nodeport", Hosts: []int{1, 2},
 			About: "the same pods, each server at a port of its node by a service (NodePort), which kube-proxy's iptables rules translate there, and where answers return to",
 		}},
@@ -57,12 +58,12 @@ func All() (all []network.Driver) {
 // maxPods is how many pods kubelet lets a node have, less some for others.
 const maxPods = 100
 
-func (v variant) probe(_ context.Context, p platform.Platform) error {
-	_, err := provider(p)
+func (v variant) probe(ctx context.Context, p platform.Platform) error {
+	c, err := provider(p)
 	if err != nil {
 		return err
 	}
-	return nil
+	return c.Allows(ctx, v.needs)
 }
 
 func provider(p platform.Platform) (kube.Provider, error) {

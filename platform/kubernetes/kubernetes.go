@@ -80,6 +80,14 @@ func (k *Kubernetes) Stood() []string {
 	return slices.Clone(k.stood)
 }
 
+// Allows implements kube.Provider. Private clusters allow everything.
+func (k *Kubernetes) Allows(ctx context.Context, n kube.Needs) error {
+	if k.o.Lab != nil || k.o.Own == nil {
+		return nil
+	}
+	return k.o.Own.Allows(ctx, n)
+}
+
 // Hosts implements platform.Platform.
 func (k *Kubernetes) Hosts(ctx context.Context, req platform.HostRequest) (platform.Hosts, error) {
 	return k.Clusters(ctx, req)
