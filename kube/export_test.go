@@ -8,8 +8,10 @@ import (
 // PauseProgram is pauseProgram.
 var PauseProgram = pauseProgram
 
-// ReceivedWithin is received, with another time to wait, in seconds.
-func ReceivedWithin(mark string, seconds int) string { return receivedWithin(mark, seconds) }
+// ReceivedWithin is received, with other times to wait.
+func ReceivedWithin(mark string, first, whole time.Duration) string {
+	return receivedWithin(mark, first, whole)
+}
 
 // Ended waits until the container's agent has ended, and returns why.
 func (c *Container) Ended(t *testing.T) error {

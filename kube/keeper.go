@@ -24,6 +24,8 @@ const (
 	keeperLife = time.Hour
 	// firstByte is how long a pod waits for nettoll to attach to it.
 	firstByte = 60 * time.Second
+	// receiving is how long the agent may then be on its way: it has some megabytes.
+	receiving = 5 * time.Minute
 )
 
 // keeper is a Job with one pod, an agent that does nothing but live as long as nettoll. When it has ended, for whatever
@@ -143,13 +145,15 @@ func (k *keeper) gone(ctx context.Context) (bool, error) {
 }
 
 // received returns the script of a container's first process, which receives the agent. It waits for nettoll's first
-// byte, since nobody would see what it says before, and ends if none comes. The shell itself stays: nothing can kill the
-// first process of a PID namespace from within.
-func received(mark string) string { return receivedWithin(mark, int(firstByte.Seconds())) }
+// byte, since nobody would see what it says before, and ends if none comes, or if no agent comes to run after it. The
+// shell itself stays: nothing can kill the first process of a PID namespace from within.
+func received(mark string) string { return receivedWithin(mark, firstByte, receiving) }
 
-func receivedWithin(mark string, seconds int) string {
-	return strings.NewReplacer("TIME", strconv.Itoa(seconds), "SCRIPT", bootstrap.Script(mark)).Replace(
-		`exec 3<&0; (sleep TIME && kill -9 -1) & w=$!; (read x || exit 1; kill $w; exec 3<&-; SCRIPT) <&3 & wait $!`)
+func receivedWithin(mark string, first, whole time.Duration) string {
+	seconds := func(d time.Duration) string { return strconv.Itoa(int(d.Seconds())) }
+	return strings.NewReplacer("FIRST", seconds(first), "WHOLE", seconds(whole), "WATCH", bootstrap.WatchEnv, "SCRIPT", bootstrap.Script(mark)).Replace(
+		`exec 3<&0; (sleep FIRST && kill -9 -1) & w=$!; ` +
+			`(read x || exit 1; kill $w; (sleep WHOLE && kill -9 -1) & export WATCH=$!; exec 3<&-; SCRIPT) <&3 & wait $!`)
 }
 
 // inject sends the agent to a container's first process, and returns it with a function that stops the heartbeats.

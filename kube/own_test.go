@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"os"
@@ -159,7 +158,13 @@ func (c theirs) own(t *testing.T, config string, change func(*kube.OwnOptions)) 
 }
 
 // left returns the names of what nettoll has made in a namespace and is still there.
-func (c theirs) left(t *testing.T, namespace string) (names []string) {
+func (c theirs) left(t *testing.T, namespace string) []string {
+	t.Helper()
+	return c.leftOf(t, namespace, "")
+}
+
+// leftOf is left for the objects of one run, by its id.
+func (c theirs) leftOf(t *testing.T, namespace, run string) (names []string) {
 	t.Helper()
 	for _, path := range []string{"/api/v1/namespaces/%s/pods", "/api/v1/namespaces/%s/services", "/apis/batch/v1/namespaces/%s/jobs"} {
 		var all struct {
@@ -169,7 +174,9 @@ func (c theirs) left(t *testing.T, namespace string) (names []string) {
 			t.Fatal(err)
 		}
 		for _, o := range all.Items {
-			names = append(names, o.Metadata.Name)
+			if strings.Contains(o.Metadata.Name, run) {
+				names = append(names, o.Metadata.Name)
+			}
 		}
 	}
 	return names
@@ -207,6 +214,14 @@ func TestOwn(t *testing.T) {
 	config := c.user(t, "team", "me", rights(t))
 	const credential = `{"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": {"token": "%s"}}`
 	printed := c.writeConfig(t, "team", byProgram("echo '"+fmt.Sprintf(credential, tokenOf(t, config))+"'"))
+
+	// It takes a minute until what they leave is gone, so they come first.
+	c.namespace(t, "killed", "restricted")
+	victims := c.kill(t, c.user(t, "killed", "me", rights(t)), "killed")
+	for _, v := range victims {
+		defer v.bury()
+		t.Logf("%v after %d writes: left %v", v.by, v.writes, v.left)
+	}
 
 	c.namespace(t, "cut", "restricted")
 	t.Run("the connection is cut", func(t *testing.T) {
@@ -288,6 +303,26 @@ func TestOwn(t *testing.T) {
 		c.empty(t, "team", 20*time.Second)
 	})
 
+	t.Run("drained", func(t *testing.T) {
+		used, err := c.own(t, config, nil).Use(t.Context(), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pods, err := used.Run(t.Context(), kube.PodSpec{Node: used.Nodes[0]})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := pods[0].Fault(t.Context()); err != nil {
+			t.Error(err)
+		}
+		eviction := object{"apiVersion": "policy/v1", "kind": "Eviction", "metadata": object{"name": pods[0].Name}}
+		if err := c.Server.Ask(t.Context(), http.MethodPost, "/api/v1/namespaces/team/pods/"+pods[0].Name+"/eviction", eviction, nil); err != nil {
+			t.Fatal(err)
+		}
+		_ = pods[0].Containers[0].Ended(t)
+		refused(t, pods[0].Fault(t.Context()), "somebody has removed it, as when its node is drained")
+	})
+
 	t.Run("two beside", func(t *testing.T) {
 		var all []*kube.Own
 		for run, config := range map[string]string{"first0123456": config, "second012345": printed} {
@@ -319,8 +354,9 @@ func TestOwn(t *testing.T) {
 
 	t.Run("refusals", func(t *testing.T) { c.refusals(t, config) })
 
-	// What was there when the connection was cut, too, is gone.
+	// What was there when the connection was cut, too, is gone, and what victims left.
 	c.empty(t, "cut", 90*time.Second)
+	c.empty(t, "killed", 2*time.Minute)
 }
 
 // wire is a connection that can be cut.
@@ -506,20 +542,30 @@ func (c theirs) remove(t *testing.T, path string) {
 }
 
 // TestReceived runs the script of a container's first process, in a PID namespace as containers have: it ends if nobody
-// says anything, and when its input ends.
+// says anything, when its input ends, and when the agent does not arrive.
 func TestReceived(t *testing.T) {
-	for name, in := range map[string]io.Reader{"silence": nil, "an end": strings.NewReader(""), "an end later": strings.NewReader("\n")} {
+	const ends, open = false, true
+	for name, in := range map[string]struct {
+		said  string
+		stays bool // the input stays open
+	}{
+		"silence": {"", open}, "an end": {"", ends}, "an end later": {"\n", ends}, "silence later": {"\n", open}, "half of the agent": {"\n1000 0\nhalf", open},
+	} {
 		t.Run(name, func(t *testing.T) {
-			cmd := exec.Command("unshare", "--pid", "--fork", "--kill-child", "sh", "-c", kube.ReceivedWithin("mark", 1))
-			cmd.Stdin = in
-			if in == nil {
-				r, w, err := os.Pipe()
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer r.Close()
-				defer w.Close()
-				cmd.Stdin = r
+			t.Parallel()
+			cmd := exec.Command("unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", kube.ReceivedWithin("mark", time.Second, 2*time.Second))
+			r, w, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.Close()
+			defer w.Close()
+			cmd.Stdin = r
+			if _, err := w.WriteString(in.said); err != nil {
+				t.Fatal(err)
+			}
+			if !in.stays {
+				w.Close()
 			}
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)

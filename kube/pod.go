@@ -242,7 +242,7 @@ type containerState struct {
 
 // podState is what the API says of a pod.
 type podState struct {
-	Metadata struct{ Name, UID string }
+	Metadata struct{ Name, UID, DeletionTimestamp string }
 	Spec     struct{ NodeName string }
 	Status   struct {
 		Phase, Reason, Message string
@@ -437,16 +437,32 @@ func (c *Container) call(ctx context.Context, method string, out any) error {
 	return nil
 }
 
-// Fault returns an error if one of the pod's containers has ended.
-func (p *Pod) Fault() error {
+// Fault returns an error if one of the pod's containers has ended, with the cluster's reason if it has one.
+func (p *Pod) Fault(ctx context.Context) error {
 	for _, c := range p.Containers {
 		select {
 		case <-c.first.Done():
+			if why := p.node.cluster.whyEnded(ctx, p); why != "" {
+				return fmt.Errorf("pod %s has ended: %s", p.Name, why)
+			}
 			return fmt.Errorf("pod %s has ended: %w", p.Name, c.first.Err())
 		default:
 		}
 	}
 	return nil
+}
+
+// whyEnded returns why the cluster has ended a pod; "" if it has not, or cannot be asked.
+func (c *Cluster) whyEnded(ctx context.Context, p *Pod) string {
+	var is podState
+	err := c.api.Ask(ctx, http.MethodGet, c.in("pods", p.Name), nil, &is)
+	switch {
+	case Absent(err) || err == nil && is.Metadata.DeletionTimestamp != "":
+		return "somebody has removed it, as when its node is drained"
+	case err == nil && is.Status.Reason != "": // such as Evicted
+		return strings.TrimSuffix(is.Status.Reason+": "+is.Status.Message, ": ")
+	}
+	return ""
 }
 
 // Remove removes all pods and services that were made, and returns when they are gone.

@@ -92,8 +92,8 @@ const Cold = 1
 // pause, while a transaction takes some ten microseconds. Shorter turns follow a machine's speed more closely, but more
 // of the time is spent on coming to rest and settling; at these lengths ratios are as precise as with half of them.
 var (
-	streamTurn   = Turn{Settle: 15 * time.Millisecond, Slice: 100 * time.Millisecond, Rest: 8 * time.Millisecond}
-	exchangeTurn = Turn{Settle: 10 * time.Millisecond, Slice: 80 * time.Millisecond, Rest: 6 * time.Millisecond}
+	streamTurn   = Turn{Settle: 15 * time.Millisecond, Slice: 100 * time.Millisecond, Rest: 7 * time.Millisecond}
+	exchangeTurn = Turn{Settle: 10 * time.Millisecond, Slice: 80 * time.Millisecond, Rest: 5 * time.Millisecond}
 )
 
 // TurnOf returns the turn of a workload.
@@ -134,10 +134,7 @@ type Able struct {
 	// them stands alone.
 	Bounded func(network string) bool
 	Room    int
-	// Across has networks on different numbers of hosts built at once as well: building them takes time, but little
-	// work.
-	Across bool
-	Turns  func(tool, workload string) bool
+	Turns   func(tool, workload string) bool
 }
 
 // AbleTo works out which of a run's networks can stand at once. atOnce is how many networks of a network's platform
@@ -156,7 +153,6 @@ func AbleTo(cells []record.Cell, atOnce func(network string) int, turns func(too
 	return Able{
 		Bounded: func(network string) bool { return !fit && atOnce(network) > 0 },
 		Room:    least,
-		Across:  bounded > 0 && fit,
 		Turns:   turns,
 	}
 }
@@ -211,31 +207,35 @@ func (c Contest) Key() string { return c.Cells[0].Scenario().Key() }
 func (c Contest) Workload() string { return c.Cells[0].Workload }
 
 // Groups puts together the networks of a round that are built under equal conditions, in the order in which they
-// come. Networks that cannot stand at once are groups of one. If there are too many for one group, they are cut into
-// several, and the baselines are built anew in each, so that no network is compared with one measured at another
-// time.
+// come. Those on different numbers of hosts are built at the same time if there is room for all: most of the time it
+// takes is spent waiting. Networks that cannot stand at once are groups of one. If there are too many for one group,
+// they are cut into several, and the baselines are built anew in each, so that no network is compared with one
+// measured at another time.
 //
 // left reports whether a cell still has to be measured in a part of the round; nil means that all have to. What a
 // group consists of depends on visits alone, so that a resumed round finds the groups that it began with.
 func Groups(visits []Visit, set record.Settings, able Able, left func(c record.Cell, part int) bool) (groups []Group) {
-	place := func(v Visit) record.Cell {
+	anywhere := func(v Visit) record.Cell {
 		if !set.Turns || able.alone(v.Network) {
 			return v.Cell
 		}
-		v.Network, v.Twin = "", 0
-		if able.Across {
-			v.Hosts = 0
-		}
+		v.Network, v.Twin, v.Hosts = "", 0, 0
 		return v.Cell
 	}
-	for _, all := range record.Gather(visits, place) {
-		for _, g := range cut(all, able) {
-			if left != nil {
-				g.keep(left)
-			}
-			if len(g.Visits) > 0 {
-				g.share(set, able)
-				groups = append(groups, g)
+	for _, alike := range record.Gather(visits, anywhere) {
+		sets := [][]Visit{alike}
+		if !able.hold(alike) {
+			sets = record.Gather(alike, func(v Visit) int { return v.Hosts })
+		}
+		for _, all := range sets {
+			for _, g := range cut(all, able) {
+				if left != nil {
+					g.keep(left)
+				}
+				if len(g.Visits) > 0 {
+					g.share(set, able)
+					groups = append(groups, g)
+				}
 			}
 		}
 	}
@@ -245,25 +245,31 @@ func Groups(visits []Visit, set record.Settings, able Able, left func(c record.C
 // containersOf returns how many containers a network has.
 func containersOf(v record.Cell) int { return v.Servers + v.Clients + v.Neighbours }
 
+// mostAlike returns how many networks with as many containers as this one can stand at once.
+func mostAlike(v record.Cell) int {
+	return min(mostTogether, max(1, mostContainers/max(1, containersOf(v))))
+}
+
+// hold reports whether there is room for networks, all of which have as many containers, to stand at once.
+func (a Able) hold(visits []Visit) bool {
+	bounded := 0
+	for _, v := range visits {
+		if a.Bounded(v.Network) {
+			bounded++
+		}
+	}
+	return len(visits) <= mostAlike(visits[0].Cell) && (bounded <= a.Room || len(visits) == 1)
+}
+
 // cut divides networks into as few groups as there is room for, of about equal size. A network and its baseline may
 // have twice the room, so that they stand together wherever either has room enough by itself.
 func cut(all []Visit, able Able) (groups []Group) {
-	each := max(1, containersOf(all[0].Cell))
-	most := min(mostTogether, max(1, mostContainers/each))
-	room := func(visits []Visit) bool {
-		bounded := 0
-		for _, v := range visits {
-			if able.Bounded(v.Network) {
-				bounded++
-			}
-		}
-		return len(visits) <= most && (bounded <= able.Room || len(visits) == 1)
-	}
-	if room(all) {
+	if able.hold(all) {
 		return []Group{{Visits: all}}
 	}
+	most := mostAlike(all[0].Cell)
 	var compared map[record.Cell]bool
-	if each <= mostContainers {
+	if containersOf(all[0].Cell) <= mostContainers {
 		compared = comparedIn(all)
 	}
 	members := membersOf(all, compared)
@@ -278,7 +284,7 @@ func cut(all []Visit, able Able) (groups []Group) {
 		groups = nil
 		for part, cells := range dealt {
 			g := partOf(all, cells, compared)
-			if !room(g.Visits) && n < len(members) {
+			if !able.hold(g.Visits) && n < len(members) {
 				groups = nil
 				break
 			}

@@ -3,7 +3,6 @@ package runner
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -64,13 +63,13 @@ func (m *AgentEndpoint) Call(ctx context.Context, method string, in, out any) er
 }
 
 func (a agents) close() error {
-	var errs []error
+	var closing errgroup.Group
 	for _, m := range a {
 		if m.client != nil {
-			errs = append(errs, m.client.Close())
+			closing.Go(m.client.Close)
 		}
 	}
-	return errors.Join(errs...)
+	return closing.Wait()
 }
 
 // end is an endpoint in one of its roles. Several clients in one container are one end.

@@ -103,6 +103,25 @@ func (s *session) crossed(ctx context.Context, links []link) (sum uint64, err er
 	return sum, nil
 }
 
+// wake starts the agents of a network that has just been built, and notes its counters as of before: agents take a
+// while to start, in which packets show up.
+func (s *session) wake(ctx context.Context, v plan.Visit) error {
+	limit := s.r.patience(grace)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("its agents did not start within %v", limit))
+	defer cancel()
+	links, err := s.links(network.Family(v.Cells[0].Family))
+	if err != nil {
+		return err
+	}
+	if s.born, err = s.now(ctx, links); err != nil {
+		return err
+	}
+	return ask(endsOf(links), func(_ int, at end) error {
+		_, err := at.Agent(ctx)
+		return err
+	})
+}
+
 // settle waits until the network is silent, and returns what that took.
 func (s *session) settle(ctx context.Context, v plan.Visit) (*record.Settle, error) {
 	bound := s.r.patience(silenceTime)
@@ -117,17 +136,12 @@ func (s *session) settle(ctx context.Context, v plan.Visit) (*record.Settle, err
 	if err != nil {
 		return nil, err
 	}
-	// Agents take a while to start, in which packets show up.
-	err = ask(endsOf(links), func(_ int, at end) error {
-		_, err := at.Agent(ctx)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
 	// quiet: since when there are no packets; calm: since when the CPUs are idle, too.
 	var quiet, calm *moment
-	from, lively, noisy := began, s.lively(v), false
+	from, start, lively, noisy := s.born, began, s.lively(v), false // start is from, but not before began
+	if lively {
+		from = began
+	}
 	for first := true; ; first = false {
 		if (!first || lively) && !sleepUntil(ctx, time.Now().Add(lookTime)) {
 			return nil, context.Cause(ctx)
@@ -136,7 +150,7 @@ func (s *session) settle(ctx context.Context, v plan.Visit) (*record.Settle, err
 		if err != nil {
 			return nil, err
 		}
-		r, since := s.rest(from, to), from
+		r, since := s.rest(from, to), start
 		switch {
 		case r.packets > quietPackets:
 			if to.at.Sub(began.at) >= bound {
@@ -154,7 +168,7 @@ func (s *session) settle(ctx context.Context, v plan.Visit) (*record.Settle, err
 		case quiet != nil && to.at.Sub(quiet.at) >= cpuPatience:
 			return s.settled(began, *quiet, r, true), nil
 		}
-		from = to
+		from, start = to, to
 	}
 }
 
@@ -196,12 +210,12 @@ func (s *session) rest(from, to moment) (r rest) {
 	return r
 }
 
-// settled sums up the activity from began until the network was silent.
+// settled sums up the activity from began until the network was silent, and the packets since it was built.
 func (s *session) settled(began, until moment, r rest, silent bool) *record.Settle {
 	all := s.rest(began, until)
 	wait := until.at.Sub(began.at).Seconds()
 	return &record.Settle{
-		Wait: wait, CPU: all.cpu * wait, Packets: until.packets - min(began.packets, until.packets), Silent: silent,
+		Wait: wait, CPU: all.cpu * wait, Packets: until.packets - min(s.born.packets, until.packets), Silent: silent,
 		RestPackets: r.packets, RestCPU: r.cpu,
 	}
 }

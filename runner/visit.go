@@ -73,9 +73,10 @@ func (r *Runner) group(ctx context.Context, g plan.Group, place *order) (ran int
 			}
 			continue
 		}
-		began := time.Now()
-		s.settling, s.unheard = s.settle(ctx, v)
-		s.took += time.Since(began)
+		if began := time.Now(); s.unheard == nil {
+			s.settling, s.unheard = s.settle(ctx, v)
+			s.took += time.Since(began)
+		}
 	}
 	for _, c := range r.contests(g, place.round) {
 		if ctx.Err() != nil || r.hurry() {
@@ -107,13 +108,15 @@ func each(visits []plan.Visit, do func(i int, v plan.Visit)) {
 	_ = working.Wait() // do reports errors itself
 }
 
-// buildAll builds networks, unless ctx has ended.
+// buildAll builds networks and starts their agents, unless ctx has ended.
 func (r *Runner) buildAll(ctx context.Context, g plan.Group) []*session {
 	all := make([]*session, len(g.Visits))
 	each(g.Visits, func(i int, v plan.Visit) {
 		s := &session{r: r, agents: agents{}, rests: len(g.Contests) > 0, began: time.Now()}
 		if all[i] = s; ctx.Err() == nil {
-			s.network, s.topo, s.broke = r.build(ctx, v)
+			if s.network, s.topo, s.broke = r.build(ctx, v); s.broke == nil {
+				s.unheard = s.wake(ctx, v)
+			}
 			s.took = time.Since(s.began)
 		}
 	})
@@ -248,6 +251,7 @@ type session struct {
 	began       time.Time               // when building it began
 	took        time.Duration           // building and settling it; 0 once a trial includes that
 	broke       error                   // why it could not be built, or what it needs and has lost
+	born        moment                  // when it had been built
 	settling    *record.Settle          // what the network did until it was silent; nil: not known
 	unheard     error                   // why that is not known
 	told        bool                    // a trial has recorded settling

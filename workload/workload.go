@@ -37,9 +37,9 @@ type Tool struct {
 	Roams string
 }
 
-// ErrLate is the error of a Run in which an end was told to start only after the window had opened, as
-// happens on a very busy machine. Nothing was measured.
-var ErrLate = errors.New("the start came after the window had opened")
+// ErrLate is the error of a Run in which an end was not ready in time, as happens on a very busy machine.
+// Nothing was measured, and it can be run again.
+var ErrLate = errors.New("an end was not ready in time")
 
 // Drive is a workload that a tool can drive, with the options it honours, by the names of their
 // flags ("streams", "message-size"). The tool cannot run a job that sets any other option.

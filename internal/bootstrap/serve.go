@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -33,10 +34,18 @@ func IsAgent(args []string) bool {
 // held is the descriptor by which the script started the agent.
 const held = 9
 
+// WatchEnv names the environment variable with the id of a process that ends everything if no agent comes to run. The
+// agent kills it.
+const WatchEnv = "NETTOLL_WATCH"
+
 // Serve is an injected agent: it says hello, and then serves handlers on its standard input and output, until the input
 // ends or is silent.
 func Serve(mark string, in io.Reader, out io.Writer, handlers func(context.Context) map[string]agent.Handler) error {
 	_ = syscall.Close(held) // an agent that was started otherwise does not have it
+	if pid, err := strconv.Atoi(os.Getenv(WatchEnv)); err == nil && pid > 1 {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+		_ = os.Unsetenv(WatchEnv)
+	}
 	return serve(mark, in, out, handlers, Silence, func() { os.Exit(1) })
 }
 

@@ -110,9 +110,9 @@ func (v variant) build(ctx context.Context, topo network.Topology, p platform.Pl
 	for i, node := range n.cluster.Nodes {
 		site.Hosts = append(site.Hosts, &plumb.Host{Host: node, NS: node.Facts().NetNS, Index: i})
 	}
-	n.Check = func(context.Context) error {
+	n.Check = func(ctx context.Context) error {
 		for _, p := range n.pods {
-			if err := p.Fault(); err != nil {
+			if err := p.Fault(ctx); err != nil {
 				return err
 			}
 		}

@@ -193,7 +193,7 @@ func (p *party) start(ctx context.Context, limit time.Duration, params startPara
 		return err
 	}
 	if p.window.Late > 0 {
-		return fmt.Errorf("%w (%v late)", workload.ErrLate, p.window.Late)
+		return fmt.Errorf("%w: it was told to start %v after the window had opened", workload.ErrLate, p.window.Late)
 	}
 	return nil
 }

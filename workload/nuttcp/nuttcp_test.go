@@ -1,6 +1,8 @@
 package nuttcp
 
 import (
+	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -71,6 +73,19 @@ func TestMeasures(t *testing.T) {
 	workloadtest.Refuses(t, Tool, "6.1.2/%s.txt", []workloadtest.Case{
 		{"more seconds than there were", whole(2, 2), "tcp", "", "", "reported 3 seconds instead of 4"},
 	})
+}
+
+// TestLateServer checks which errors say that a server was late, so that the trial is run again.
+func TestLateServer(t *testing.T) {
+	for said, late := range map[string]bool{
+		"nuttcp: client h1: /usr/bin/nuttcp: nuttcp-t: v6.1.2: Error: connect: Connection refused | errno=111": true,
+		"nuttcp: client h1: /usr/bin/nuttcp: nuttcp-t: v6.1.2: Error: connect: Network is unreachable":         false,
+	} {
+		err := explain(errors.New(said), workload.Job{})
+		if errors.Is(err, workload.ErrLate) != late || !strings.Contains(err.Error(), said) {
+			t.Errorf("%q: %v", said, err)
+		}
+	}
 }
 
 func TestParseRefuses(t *testing.T) {

@@ -5,8 +5,10 @@
 package nuttcp
 
 import (
+	"fmt"
 	"regexp"
 	"strconv"
+	"strings"
 	"time"
 
 	"nettoll/internal/program"
@@ -31,6 +33,16 @@ var Tool = program.Tool{
 	Server: server,
 	Client: client,
 	Result: program.Each(parse, together),
+	Failed: explain,
+}
+
+// explain finds out whether the server was late: it agrees to a measurement before it listens for the
+// data, and the client comes 30 ms later, once (both as of 6.1.2).
+func explain(err error, _ workload.Job) error {
+	if strings.Contains(err.Error(), "connect: Connection refused") {
+		return fmt.Errorf("%w: its server did not listen for data 30 ms after it had agreed to: %w", workload.ErrLate, err)
+	}
+	return err
 }
 
 // tail is how much longer nuttcp runs than it measures: the report of its last second is not always
