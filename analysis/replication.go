@@ -471,6 +471,7 @@ func (m match) notes(row Row, f Figure, k record.Kind, p reference.Published, t 
 	note(c.MTU != 0, "MTU %d", c.MTU)
 	note(c.Rules != 0, "%d further firewall rules", c.Rules)
 	note(c.Services != 0, "%d further services", c.Services)
+	note(c.CNI != "", "pods connected by %s", c.CNI)
 	note(c.Neighbours != 0, "%d idle neighbours", c.Neighbours)
 	note(c.Offload != "", "offloads %s", c.Offload)
 	return out

@@ -82,6 +82,6 @@ func settlings(trials []record.Trial) (all []Settling) {
 func built(c record.Cell) record.Cell {
 	return record.Cell{
 		Network: c.Network, Hosts: c.Hosts, Servers: c.Servers, Clients: c.Clients, Processes: c.Processes,
-		Neighbours: c.Neighbours, Rules: c.Rules, Services: c.Services, Underlay: c.Underlay, MTU: c.MTU,
+		Neighbours: c.Neighbours, Rules: c.Rules, Services: c.Services, CNI: c.CNI, Underlay: c.Underlay, MTU: c.MTU,
 	}
 }

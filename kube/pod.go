@@ -408,7 +408,7 @@ func (c *Container) Facts() platform.Facts {
 	if own := c.pod.node.cluster.own; own != nil {
 		f.About, f.Around.Open = own.About(), c.pod.host
 	} else {
-		f.NetNS, f.About = fmt.Sprintf("/proc/%d/ns/net", c.pid), "a private Kubernetes cluster, CNI bridge, kube-proxy iptables"
+		f.NetNS, f.About = fmt.Sprintf("/proc/%d/ns/net", c.pid), fmt.Sprintf("a private Kubernetes cluster, %s, kube-proxy iptables", c.pod.node.cluster.cni().about)
 	}
 	return f
 }

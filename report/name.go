@@ -105,6 +105,7 @@ func conditions(c record.Cell) []string {
 	parts.add(c.Neighbours > 0, countOf(c.Neighbours, "idle neighbour"))
 	parts.add(c.Rules > 0, countOf(c.Rules, "further firewall rule"))
 	parts.add(c.Services > 0, countOf(c.Services, "further service"))
+	parts.add(c.CNI != "", "pods connected by "+c.CNI)
 	parts.add(c.MTU > 0, "MTU "+strconv.Itoa(c.MTU))
 	parts.add(c.Offload == record.OffloadOff, "offloads off")
 	parts.add(c.Offload != "" && c.Offload != record.OffloadOff, "offload "+c.Offload)

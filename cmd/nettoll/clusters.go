@@ -66,6 +66,9 @@ func (f *runFlags) suitClusters(cells []record.Cell) error {
 	if len(of) == 0 || f.cluster {
 		return nil
 	}
+	if f.given("cni") || slices.ContainsFunc(of, func(c record.Cell) bool { return c.CNI != "" }) {
+		return usagef("--cni: the pods of your own cluster are connected as they are; leave it out, or add --%s", privateCluster)
+	}
 	if f.private {
 		return usagef("--private-engine starts engines in a lab, from which your cluster cannot be reached; measure %s in a run of its own", asked(of))
 	}

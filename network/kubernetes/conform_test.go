@@ -9,9 +9,11 @@ import (
 	"nettoll/kube"
 	"nettoll/network/kubernetes"
 	"nettoll/network/networktest"
+	"nettoll/platform"
 	platforms "nettoll/platform/kubernetes"
 	"nettoll/platform/lab"
 	"nettoll/platform/platformtest"
+	"nettoll/record"
 )
 
 func TestMain(m *testing.M) { testutil.Main(m) }
@@ -20,6 +22,28 @@ func TestMain(m *testing.M) { testutil.Main(m) }
 func TestConformance(t *testing.T) {
 	platformtest.Require(t, "kubelet", kube.Available(nil))
 	networktest.ConformOn(t, clusters(t), "kubernetes:", kubernetes.All()...)
+}
+
+// TestFlannel runs the suite for pods of private clusters that flannel connects, on several nodes: within one they are
+// connected as without it.
+func TestFlannel(t *testing.T) {
+	platformtest.Require(t, "kubelet", kube.Available(nil))
+	platformtest.Require(t, "flanneld", kube.Connectable(nil, record.CNIFlannel))
+	for _, d := range kubernetes.All() {
+		if d.Name == "pod" {
+			d.Hosts = []int{2}
+			networktest.ConformOn(t, flannel{clusters(t)}, "kubernetes:", d)
+		}
+	}
+}
+
+// flannel has its clusters' pods connected by flannel.
+type flannel struct{ *platforms.Kubernetes }
+
+// Clusters implements kube.Provider.
+func (f flannel) Clusters(ctx context.Context, req platform.HostRequest) (kube.Hosts, error) {
+	req.CNI = record.CNIFlannel
+	return f.Kubernetes.Clusters(ctx, req)
 }
 
 // clusters returns a platform whose image holds this test program, which serves as the agent.

@@ -3,6 +3,7 @@
 package kubernetes
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/netip"
@@ -34,7 +35,7 @@ func All() (all []network.Driver) {
 		}},
 		{connect: pods, Info: network.Info{
 			Name: "pod", Hosts: []int{1, 2},
-			About: "pods at their own addresses: CNI's bridge plugin on each node, plain routes between nodes",
+			About: "pods at their own addresses: CNI's bridge plugin on each node, plain routes between nodes, or flannel's VXLAN (--cni)",
 		}},
 		{connect: service, needs: kube.Needs{Services: true}, Info: network.Info{
 			Name: "service", Hosts: []int{1, 2},
@@ -49,7 +50,7 @@ func All() (all []network.Driver) {
 			About: "the same pods, each server at a port of its node by a service (NodePort), which kube-proxy's iptables rules translate there, and where answers return to",
 		}},
 	} {
-		v.Endpoints = maxPods
+		v.Endpoints, v.Pods = maxPods, true
 		all = append(all, network.Driver{Info: v.Info, Probe: v.probe, Connect: v.build, HostsOn: hostsOn})
 	}
 	return all
@@ -100,7 +101,7 @@ func (v variant) build(ctx context.Context, topo network.Topology, p platform.Pl
 	if err != nil {
 		return nil, err
 	}
-	hosts, err := c.Clusters(ctx, platform.HostRequest{Count: topo.Hosts, Underlay: topo.Underlay, Rules: topo.Rules})
+	hosts, err := c.Clusters(ctx, platform.HostRequest{Count: topo.Hosts, Underlay: topo.Underlay, Rules: topo.Rules, CNI: topo.CNI})
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +120,13 @@ func (v variant) build(ctx context.Context, topo network.Topology, p platform.Pl
 		return n.cluster.Fault()
 	}
 	n.MadeUp = n.madeUp
-	if err := v.connect(ctx, n); err != nil {
+	if !n.borrowed() {
+		err = n.Fits(v.Name, v.Families, plumb.Less(n.cluster.Overhead()))
+	}
+	if err == nil {
+		err = v.connect(ctx, n)
+	}
+	if err != nil {
 		return nil, n.Abandon(ctx, err)
 	}
 	return n.standing(), nil
@@ -227,13 +234,36 @@ func (n *build) wire() error {
 		}
 		node.Port, node.PortAs = port, "veth-"+node.Name()
 	}
-	n.Hops = plumb.Across(func(at *plumb.Node, peer *plumb.Host, _ network.Family) []network.Hop {
+	n.Hops = plumb.Across(func(at *plumb.Node, peer *plumb.Host, f network.Family) []network.Hop {
 		if at.Host == peer {
 			return nil
 		}
-		return []network.Hop{at.Host.Hop(kube.Bridge)}
+		hops := []network.Hop{at.Host.Hop(kube.Bridge)}
+		if tunnel, _ := n.cluster.Tunnel(f == network.IPv6); tunnel != "" {
+			hops = append(hops, at.Host.Hop(tunnel))
+		}
+		return hops
 	})
-	n.OnWire = plumb.Bare
+	n.OnWire = func(f network.Family) string {
+		_, wire := n.cluster.Tunnel(f == network.IPv6)
+		return cmp.Or(wire, plumb.Bare(f))
+	}
+	return n.narrow()
+}
+
+// narrow notes tunnels that carry less than pods send.
+func (n *build) narrow() error {
+	for _, six := range []bool{false, true} {
+		tunnel, _ := n.cluster.Tunnel(six)
+		if tunnel == "" || len(n.Hosts) == 1 {
+			continue
+		}
+		for _, h := range n.Hosts {
+			if err := n.Narrow("the network of pods, "+n.cluster.CNI()+",", h, tunnel, six, n.cluster.Nodes[h.Index].PodMTU()); err != nil {
+				return err
+			}
+		}
+	}
 	return nil
 }
 
