@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -124,9 +125,12 @@ type Cluster struct {
 	prefix    string // of the names of objects
 	look      look
 	pause     time.Duration // between questions to the API server
+	requests  int           // at a time, where there are many
 
 	pods     []*Pod
 	services []*service
+	further  []Object           // further services
+	ports    map[netip.Addr]int // of the addresses of services, also of those that are gone; see ProxyMode.Serves
 
 	o        Options
 	number   int32 // among the clusters of this process
@@ -137,8 +141,14 @@ type Cluster struct {
 	stack    undo.Stack
 }
 
-// privatePause is the pause of private clusters, which have nobody else to serve.
-const privatePause = 50 * time.Millisecond
+// How private clusters, which have nobody else to serve, are asked.
+const (
+	privatePause    = 50 * time.Millisecond
+	privateRequests = 32
+)
+
+// proxyMode is that of private clusters.
+var proxyMode = IPTables
 
 // Users besides Admin.
 const (
@@ -154,7 +164,7 @@ var begun atomic.Int32
 
 // Start starts a cluster. Everything in the lab's namespaces is removed with them, whatever happens.
 func Start(ctx context.Context, hosts []platform.Host, o Options) (*Cluster, error) {
-	c := &Cluster{o: o, number: begun.Add(1), namespace: "default", look: privateLook(), pause: privatePause}
+	c := &Cluster{o: o, number: begun.Add(1), namespace: "default", look: privateLook(), pause: privatePause, requests: privateRequests, ports: map[netip.Addr]int{}}
 	if err := available(o.Paths, c.cni()); err != nil {
 		return nil, err
 	}

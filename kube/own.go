@@ -51,6 +51,9 @@ type Own struct {
 	keeper   *keeper
 	old      []*keeper // that may have left something
 	keepers  int       // made so far
+
+	balancers  int   // made so far
+	unbalanced error // why there are none
 }
 
 // NewOwn returns the cluster. Nothing is asked yet.
@@ -426,12 +429,15 @@ func (o *Own) Use(ctx context.Context, count int) (*Cluster, error) {
 	return c, nil
 }
 
-// ownPause is the pause between questions to an API server that has others to serve.
-const ownPause = 200 * time.Millisecond
+// How an API server that has others to serve is asked.
+const (
+	ownPause    = 200 * time.Millisecond
+	ownRequests = 16
+)
 
 // cluster returns the cluster for objects that belong to a keeper; nil: for questions.
 func (o *Own) cluster(k *keeper) *Cluster {
-	c := &Cluster{api: o.entrance.API, own: o, namespace: o.entrance.namespace, pause: ownPause}
+	c := &Cluster{api: o.entrance.API, own: o, namespace: o.entrance.namespace, pause: ownPause, requests: ownRequests}
 	if k != nil {
 		c.prefix, c.look = k.name+"-", o.look(k)
 	}
@@ -453,6 +459,15 @@ func (o *Own) fault() error {
 
 // Kept reports whether the cluster will remove what is made there now without being asked again.
 func (o *Own) Kept() bool { return o.fault() != nil }
+
+// GiveUp leaves what could not be removed to its keeper, which ends before anything else is made.
+func (o *Own) GiveUp() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.keeper != nil {
+		o.keeper.spent = true
+	}
+}
 
 // sweep ends all keepers, and keeps those in mind that it could not end. Those that are lost the cluster removes by
 // itself.

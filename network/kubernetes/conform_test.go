@@ -2,11 +2,14 @@ package kubernetes_test
 
 import (
 	"context"
+	"net/netip"
+	"slices"
 	"testing"
 
 	"nettoll/docker/rootfs"
 	"nettoll/internal/testutil"
 	"nettoll/kube"
+	"nettoll/network"
 	"nettoll/network/kubernetes"
 	"nettoll/network/networktest"
 	"nettoll/platform"
@@ -21,7 +24,36 @@ func TestMain(m *testing.M) { testutil.Main(m) }
 // TestConformance runs the suite on private clusters.
 func TestConformance(t *testing.T) {
 	platformtest.Require(t, "kubelet", kube.Available(nil))
-	networktest.ConformOn(t, clusters(t), "kubernetes:", kubernetes.All()...)
+	on := clusters(t)
+	networktest.ConformOn(t, on, "kubernetes:", kubernetes.All()...)
+	t.Run("further services", func(t *testing.T) { furtherServices(t, on) })
+}
+
+// furtherServices checks that the nodes have rules of all further services when a network stands, and of none when it is gone.
+func furtherServices(t *testing.T, on *platforms.Kubernetes) {
+	all := kubernetes.All()
+	driver := all[slices.IndexFunc(all, func(d network.Driver) bool { return d.Name == "service" })]
+	topo := networktest.Pair
+	topo.Services = 5
+	n, err := driver.Connect(t.Context(), topo, on)
+	if err != nil {
+		t.Fatal(err)
+	}
+	networktest.LastService(t, n, topo)
+	if err := n.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	gone := map[netip.Addr]int{}
+	for i := range 1 + topo.Services {
+		for _, at := range kube.ServiceAddrs(i) {
+			gone[at] = 0
+		}
+	}
+	for _, h := range n.Hosts {
+		if err := kube.IPTables.Serves(t.Context(), h, gone); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 // TestFlannel runs the suite for pods of private clusters that flannel connects, on several nodes: within one they are

@@ -59,10 +59,12 @@ func (g *guests) All() []platform.Host {
 func (g *guests) Cluster() *kube.Cluster { return g.cluster }
 
 // Close implements platform.Hosts: it removes what was made. Where the cluster does so by itself, because the connection
-// to it was lost, that is no fault of the next network.
+// to it was lost, that is no fault of the next network. What it cannot remove goes with the keeper.
 func (g *guests) Close(ctx context.Context) error {
-	if err := g.cluster.Remove(ctx); err != nil && !g.own.Kept() {
-		return err
+	err := g.cluster.Remove(ctx)
+	if err == nil || g.own.Kept() {
+		return nil
 	}
-	return nil
+	g.own.GiveUp()
+	return err
 }
