@@ -249,13 +249,17 @@ func axes() []axis {
 	of := func(name string) axis {
 		d, _ := record.DimensionOf(name)
 		_, number := d.Number(record.Cell{})
+		usual := "default"
+		if len(d.Values) > 0 {
+			usual = d.Values[0]
+		}
 		return axis{
 			Axis: Axis{Name: d.Name, Title: d.Title, Unit: d.Unit, Numeric: number},
 			tick: func(c record.Cell) Tick {
 				if v, ok := d.Number(c); ok {
 					return Tick{float64(v), amount(v, d.Unit)}
 				}
-				return Tick{0, cmp.Or(d.Text(c), "default")}
+				return Tick{0, cmp.Or(d.Text(c), usual)}
 			},
 			clear: d.Clear,
 		}
@@ -268,7 +272,7 @@ func axes() []axis {
 			tick:  func(c record.Cell) Tick { return Tick{float64(c.Clients), fmt.Sprintf("%dx%d", c.Servers, c.Clients)} },
 			clear: func(c *record.Cell) { c.Servers, c.Clients = 0, 0 },
 		},
-		of("processes"), of("streams"), of("message-size"), of("request-size"), of("mtu"), of("rules"), of("services"), of("neighbours"),
+		of("processes"), of("streams"), of("message-size"), of("request-size"), of("mtu"), of("rules"), of("services"), of("cni"), of("neighbours"),
 		of("bandwidth"), of("rate"), of("congestion"),
 		{
 			Axis:  Axis{Name: "underlay", Title: "underlay"},

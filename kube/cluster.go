@@ -53,8 +53,13 @@ func Programs() (names []string) {
 }
 
 // Available returns an error if private clusters cannot be started here.
-func Available(paths program.Paths) error {
-	_, err := daemon.Find(paths, needed...)
+func Available(paths program.Paths) error { return available(paths, cni{}) }
+
+// Connectable returns an error if their pods cannot be connected in a way that Options.CNI names.
+func Connectable(paths program.Paths, name string) error { return available(paths, cnis[name]) }
+
+func available(paths program.Paths, with cni) error {
+	_, err := daemon.Find(paths, append(slices.Clone(needed), with.programs...)...)
 	if err == nil {
 		_, err = plugins()
 	}
@@ -104,6 +109,8 @@ type Options struct {
 	Paths program.Paths
 	// Image is the root filesystem of AgentImage, with nettoll as /nettoll; nil: there is no such image.
 	Image filesystem
+	// CNI is what connects the pods, such as record.CNIFlannel; empty: record.CNIBridge.
+	CNI string
 }
 
 // Cluster is a cluster on whose nodes pods are made: a private one, whose nodes are hosts of the lab, of which the first
@@ -157,10 +164,10 @@ var begun atomic.Int32
 
 // Start starts a cluster. Everything in the lab's namespaces is removed with them, whatever happens.
 func Start(ctx context.Context, hosts []platform.Host, o Options) (*Cluster, error) {
-	if err := Available(o.Paths); err != nil {
+	c := &Cluster{o: o, number: begun.Add(1), namespace: "default", look: privateLook(), pause: privatePause, requests: privateRequests, ports: map[netip.Addr]int{}}
+	if err := available(o.Paths, c.cni()); err != nil {
 		return nil, err
 	}
-	c := &Cluster{o: o, number: begun.Add(1), namespace: "default", look: privateLook(), pause: privatePause, requests: privateRequests, ports: map[netip.Addr]int{}}
 	for i, h := range hosts {
 		c.Nodes = append(c.Nodes, &Node{Host: h, Index: i, cluster: c})
 	}
@@ -171,7 +178,7 @@ func Start(ctx context.Context, hosts []platform.Host, o Options) (*Cluster, err
 }
 
 func (c *Cluster) begin(ctx context.Context) (err error) {
-	if c.programs, err = daemon.Find(c.o.Paths, needed...); err != nil {
+	if c.programs, err = daemon.Find(c.o.Paths, append(slices.Clone(needed), c.cni().programs...)...); err != nil {
 		return err
 	}
 	if c.plugins, err = plugins(); err != nil {
@@ -195,9 +202,14 @@ func (c *Cluster) begin(ctx context.Context) (err error) {
 	if err := starting.Wait(); err != nil {
 		return err
 	}
+	if prepare := c.cni().prepare; prepare != nil {
+		if err := prepare(c, ctx); err != nil {
+			return err
+		}
+	}
 	joining, within := errgroup.WithContext(ctx)
 	for _, n := range c.Nodes {
-		joining.Go(func() error { return errors.Join(n.route(), n.join(within, &c.stack)) })
+		joining.Go(func() error { return n.join(within, &c.stack) })
 	}
 	joining.Go(func() error { // pods are refused without it
 		return daemon.Until(within, Patience, func(ctx context.Context) error {
@@ -244,7 +256,7 @@ func (c *Cluster) controlPlane(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	users := []User{{Name: controllersUser}, {Name: schedulerUser}, {Name: proxyUser}}
+	users := []User{{Name: controllersUser}, {Name: schedulerUser}, {Name: proxyUser}, {Name: flannelUser}}
 	for _, n := range c.Nodes {
 		users = append(users, User{kubeletUser(n), []string{"system:nodes"}})
 	}

@@ -41,8 +41,7 @@ type keeper struct {
 
 // keep makes a keeper.
 func (o *Own) keep(ctx context.Context, number int) (_ *keeper, err error) {
-	const shown = 10 // of the digits of a run's id
-	k := &keeper{name: fmt.Sprintf("nettoll-%s-%d", o.o.Run[:min(len(o.o.Run), shown)], number), own: o, began: time.Now()}
+	k := &keeper{name: o.prefix() + strconv.Itoa(number), own: o, began: time.Now()}
 	c := o.cluster(k)
 	on := &Node{Host: ownNode{"keeper", o}, cluster: c}
 	k.pod = &Pod{Name: k.name, node: on, mark: bootstrap.Mark()}

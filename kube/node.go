@@ -30,14 +30,19 @@ type Node struct {
 	platform.Host
 	Index int
 	As    string // its name in a cluster of the user's
+	Not   string // the name there of the only node that it is not; if As is empty
 
 	cluster    *Cluster
 	dir        string // its files
 	groups     []string
 	containerd *daemon.Daemon
 	daemons    []*daemon.Daemon
+	mtu        int // of its pods, in bytes
 	next       int // number of the last container
 }
+
+// PodMTU returns the MTU of the node's pods in bytes, in a private cluster.
+func (n *Node) PodMTU() int { return n.mtu }
 
 // Bridge is the bridge of a node's pods, as CNI's bridge plugin calls it.
 const Bridge = "cni0"
@@ -205,9 +210,22 @@ func (n *Node) importImage(ctx context.Context, name string, root filesystem, en
 	return nil
 }
 
-// join starts kubelet and kube-proxy, and returns when the node is ready for pods.
+// join starts kubelet and kube-proxy, and returns when the node is ready for pods. The node itself is made before, with
+// the addresses of its pods: kubelet, which waits for a network, takes it over.
 func (n *Node) join(ctx context.Context, stack *undo.Stack) error {
 	c := n.cluster
+	blocks := []string{plumb.Subnet(n.Index, false).String(), plumb.Subnet(n.Index, true).String()}
+	err := c.Server.Ask(ctx, http.MethodPost, "/api/v1/nodes", fields{
+		"apiVersion": "v1", "kind": "Node", "spec": fields{"podCIDR": blocks[0], "podCIDRs": blocks},
+		// kubelet's own; flanneld ends on a node without any.
+		"metadata": fields{"name": n.Name(), "annotations": fields{"volumes.kubernetes.io/controller-managed-attach-detach": "true"}},
+	}, nil)
+	if err != nil {
+		return fmt.Errorf("make the node %s: %w", n.Name(), err)
+	}
+	if err := n.connect(ctx, stack); err != nil {
+		return err
+	}
 	four, six := n.Uplink().Addr4.Addr(), n.Uplink().Addr6.Addr()
 	kubelet, err := daemon.Start(ctx, stack, n.Host, daemon.Spec{
 		Name: kubelet, Path: "nsenter",
@@ -220,11 +238,6 @@ func (n *Node) join(ctx context.Context, stack *undo.Stack) error {
 	})
 	if err != nil {
 		return err
-	}
-	blocks := []string{plumb.Subnet(n.Index, false).String(), plumb.Subnet(n.Index, true).String()}
-	err = c.Server.Ask(ctx, http.MethodPatch, "/api/v1/nodes/"+n.Name(), fields{"spec": fields{"podCIDR": blocks[0], "podCIDRs": blocks}}, nil)
-	if err != nil {
-		return fmt.Errorf("name the addresses of %s's pods: %w", n.Name(), err)
 	}
 	proxy, err := daemon.Start(ctx, stack, n.Host, daemon.Spec{
 		Name: Proxy, Path: c.programs[Proxy], Args: proxyMode.Args(c.Server.Config(proxyUser), n.Name()),
@@ -280,17 +293,12 @@ func (n *Node) configure() error {
 			return err
 		}
 	}
-	list, err := json.MarshalIndent(n.conflist(), "", "  ")
-	if err != nil {
-		return err
-	}
 	config, err := json.MarshalIndent(n.kubeletConfig(), "", "  ")
 	if err != nil {
 		return err
 	}
 	return errors.Join(
 		os.Mkdir(filepath.Join(n.dir, "cni"), 0o755),
-		os.WriteFile(filepath.Join(n.dir, "cni", "10-nettoll.conflist"), list, 0o644),
 		os.WriteFile(filepath.Join(n.dir, "kubelet.json"), config, 0o644),
 		os.WriteFile(filepath.Join(n.dir, "containerd.toml"), []byte(n.containerdConfig()), 0o644),
 	)
@@ -315,7 +323,21 @@ disabled_plugins = ["io.containerd.internal.v1.opt", "io.containerd.snapshotter.
 `, filepath.Join(n.dir, "containerd"), n.socket(), pauseImage, n.cluster.plugins, filepath.Join(n.dir, "cni"))
 }
 
-// conflist is the network of the node's pods: a bridge, and published ports.
+// connect connects the node to the others, and has containerd connect pods to it.
+func (n *Node) connect(ctx context.Context, stack *undo.Stack) error {
+	var err error
+	if n.mtu, err = n.cluster.cni().connect(n, ctx, stack); err != nil {
+		return err
+	}
+	list, err := json.MarshalIndent(n.conflist(), "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(n.dir, "cni", "10-nettoll.conflist"), list, 0o644)
+}
+
+// conflist is the network of the node's pods: a bridge, and published ports. It is also what flannel's plugin makes of
+// the file that flanneld has written.
 func (n *Node) conflist() fields {
 	ranges := func(six bool) []fields {
 		return []fields{{"subnet": plumb.Subnet(n.Index, six).String(), "gateway": plumb.Gateway(n.Index, six).String()}}
@@ -324,7 +346,7 @@ func (n *Node) conflist() fields {
 		"cniVersion": "1.0.0", "name": "nettoll",
 		"plugins": []fields{
 			{
-				"type": "bridge", "bridge": Bridge, "isGateway": true, "ipMasq": false, "hairpinMode": true, "mtu": n.Uplink().MTU,
+				"type": "bridge", "bridge": Bridge, "isGateway": true, "ipMasq": false, "hairpinMode": true, "mtu": n.mtu,
 				"ipam": fields{
 					"type": "host-local", "ranges": [][]fields{ranges(false), ranges(true)}, "dataDir": "/var/lib/cni",
 					"routes": []fields{{"dst": "0.0.0.0/0"}, {"dst": "::/0"}},

@@ -45,8 +45,11 @@ type Own struct {
 	mu       sync.Mutex
 	entrance *entrance
 	version  string
+	probed   bool
 	nodes    []string // their names in the cluster, the servers' first
 	why      []string // why other nodes are not used
+	no       error    // why the cluster refuses all pods
+	blind    bool     // nodes cannot be listed, and none is named: the scheduler finds them
 	keeper   *keeper
 	old      []*keeper // that may have left something
 	keepers  int       // made so far
@@ -90,7 +93,14 @@ func (o *Own) About() string { return "a Kubernetes cluster of the user's, " + o
 
 // Where says which cluster, namespace and nodes are used.
 func (o *Own) Where() string {
-	return fmt.Sprintf("%s (%s, %s), namespace %s, nodes %s", o.who(), o.entrance.URL, o.version, o.entrance.namespace, strings.Join(o.nodes, ", "))
+	nodes := "nodes " + strings.Join(o.nodes, ", ")
+	switch {
+	case o.blind && len(o.nodes) == 0:
+		nodes = "nodes that its scheduler chooses"
+	case o.blind:
+		nodes += ", which its scheduler has chosen: without the right to list nodes, it is not known whether they are of a kind; --nodes names others"
+	}
+	return fmt.Sprintf("%s (%s, %s), namespace %s, %s", o.who(), o.entrance.URL, o.version, o.entrance.namespace, nodes)
 }
 
 // Probe finds the cluster, its nodes, and the rights that the user has, and makes nothing.
@@ -101,8 +111,8 @@ func (o *Own) Probe(ctx context.Context) error {
 }
 
 func (o *Own) probe(ctx context.Context) (err error) {
-	if o.nodes != nil {
-		return nil
+	if o.probed {
+		return o.no
 	}
 	if o.entrance, err = o.o.Login.open(); err != nil {
 		return err
@@ -112,28 +122,32 @@ func (o *Own) probe(ctx context.Context) (err error) {
 		return o.refused("", err)
 	}
 	o.version = v.GitVersion
-	if err := o.allowed(ctx); err != nil {
+	if err := o.allowed(ctx, neededRights); err != nil {
 		return err
 	}
-	return o.choose(ctx)
+	err = o.choose(ctx)
+	o.probed = err == nil
+	return err
 }
 
 // right is something that a user may be allowed to do in the namespace.
 type right struct{ verb, group, resource, part string }
 
-// needed are the rights without which nothing can be measured. Those that only some networks need are found out when
-// these are made.
+// neededRights are the rights without which nothing can be measured, serviceRights those that networks with services take
+// as well.
 var neededRights = []right{
 	{"create", "batch", "jobs", ""}, {"get", "batch", "jobs", ""}, {"delete", "batch", "jobs", ""},
 	{"create", "", "pods", ""}, {"get", "", "pods", ""}, {"list", "", "pods", ""}, {"delete", "", "pods", ""}, {"get", "", "pods", "attach"},
 }
 
-// allowed returns an error that names the first right that is missing. A cluster that does not tell is taken at its
-// word later.
-func (o *Own) allowed(ctx context.Context) error {
-	missing := make([]bool, len(neededRights))
+var serviceRights = []right{{"create", "", "services", ""}, {"get", "", "services", ""}, {"delete", "", "services", ""}}
+
+// allowed returns an error that names the rights that are missing. A cluster that does not tell is taken at its word
+// later.
+func (o *Own) allowed(ctx context.Context, rights []right) error {
+	missing := make([]bool, len(rights))
 	var asking errgroup.Group
-	for i, r := range neededRights {
+	for i, r := range rights {
 		asking.Go(func() error {
 			var may struct {
 				Status struct{ Allowed, Denied bool }
@@ -155,15 +169,50 @@ func (o *Own) allowed(ctx context.Context) error {
 	if err := asking.Wait(); err != nil {
 		return err
 	}
-	if i := slices.Index(missing, true); i >= 0 {
-		r := neededRights[i]
-		resource := r.resource
-		if r.part != "" {
-			resource += "/" + r.part
+	var all []string
+	for i, r := range rights {
+		if missing[i] {
+			all = append(all, strings.TrimSuffix(r.verb+" "+r.resource+"/"+r.part, "/"))
 		}
-		return missingRight(r.verb, resource, "in the namespace "+o.entrance.namespace)
 	}
-	return nil
+	if len(all) == 0 {
+		return nil
+	}
+	return missingRight(strings.Join(all, ", "), "in the namespace "+o.entrance.namespace)
+}
+
+// Needs are what a network takes of a cluster besides ordinary pods.
+type Needs struct {
+	Pod      PodSpec // its node does not matter
+	Services bool
+}
+
+// Allows returns an error that names what the cluster, or the rights of the user, have against a network. Nothing is made.
+func (o *Own) Allows(ctx context.Context, n Needs) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if err := o.probe(ctx); err != nil {
+		return err
+	}
+	if n.Services {
+		if err := o.allowed(ctx, serviceRights); err != nil {
+			return err
+		}
+	}
+	if !n.Pod.HostNetwork && n.Pod.HostPorts == (Ports{}) {
+		return nil // such pods are tried when the keeper is made
+	}
+	k := &keeper{name: o.prefix() + "try"}
+	c := o.cluster(k)
+	n.Pod.Node = &Node{Host: ownNode{"try", o}, cluster: c}
+	pod := &Pod{Name: k.name, node: n.Pod.Node, mark: bootstrap.Mark(), Containers: []*Container{{name: "try"}}}
+	return o.try(ctx, c, pod.object(n.Pod))
+}
+
+// prefix begins the names of what is made.
+func (o *Own) prefix() string {
+	const shown = 10 // of the digits of a run's id
+	return "nettoll-" + o.o.Run[:min(len(o.o.Run), shown)] + "-"
 }
 
 // nodeState is what the API says of a node.
@@ -211,19 +260,16 @@ func (n nodeState) kind() string {
 // mostNodes is how many nodes are looked at: of a large cluster, each takes some ten thousand bytes.
 const mostNodes = 100
 
-// choose chooses the nodes. One without the right to list them must have named them.
+// choose chooses the nodes. Without the right to list them, they are those that are named, or those that the scheduler
+// finds (search).
 func (o *Own) choose(ctx context.Context) error {
 	var all struct{ Items []nodeState }
 	err := o.entrance.Ask(ctx, http.MethodGet, fmt.Sprintf("/api/v1/nodes?limit=%d", mostNodes), nil, &all)
 	var s *Status
 	switch {
-	case errors.As(err, &s) && s.Code == http.StatusForbidden && len(o.o.Nodes) > 0:
-		o.nodes = o.o.Nodes // the scheduler says what is wrong with them
-		return nil
 	case errors.As(err, &s) && s.Code == http.StatusForbidden:
-		return &platform.Unsupported{
-			Feature: "finding nodes of " + o.who(), Option: "the right to list nodes", Remedy: "name one or two with --nodes a,b, the servers' first",
-		}
+		o.nodes, o.blind = o.o.Nodes, len(o.o.Nodes) == 0 // the scheduler says what is wrong with them
+		return nil
 	case err != nil:
 		return o.refused("nodes", err)
 	}
@@ -311,10 +357,45 @@ func (o *Own) begin(ctx context.Context) error {
 	o.keepers++
 	k, err := o.keep(ctx, o.keepers)
 	if err != nil {
-		return fmt.Errorf("kubernetes: %w", err)
+		err = fmt.Errorf("kubernetes: %w", err)
+		if errors.Is(err, platform.ErrUnsupported) {
+			o.no = err
+		}
+		return err
 	}
 	o.keeper = k
+	if o.blind && len(o.nodes) == 0 {
+		return o.search(ctx)
+	}
 	return nil
+}
+
+// search has the scheduler find the nodes: that of the keeper, and another one for a second pod, which is removed.
+func (o *Own) search(ctx context.Context) error {
+	o.nodes = []string{o.keeper.pod.at}
+	c := o.cluster(o.keeper)
+	elsewhere := &Node{Host: ownNode{"elsewhere", o}, Not: o.keeper.pod.at, cluster: c}
+	p := &Pod{Name: o.keeper.name + "-elsewhere", node: elsewhere, mark: bootstrap.Mark()}
+	p.Containers = []*Container{{name: "elsewhere", pod: p}}
+	if err := o.entrance.Ask(ctx, http.MethodPost, c.in("pods"), p.object(PodSpec{Node: elsewhere}), nil); err != nil {
+		return o.refused("pods", err)
+	}
+	err := c.until(ctx, always("the scheduler does not say where a pod can be"), func(ctx context.Context) (bool, error) {
+		_, err := c.runs(ctx, p)
+		switch {
+		case p.at != "":
+			o.nodes = append(o.nodes, p.at)
+			return true, nil
+		case err != nil && !p.placing.IsZero():
+			o.why = []string{"for a second one, " + err.Error()}
+			return true, nil
+		}
+		return false, err
+	})
+	if err != nil {
+		return o.refused("pods", err)
+	}
+	return c.remove(ctx, c.in("pods", p.Name))
 }
 
 // Use returns the first nodes of the cluster, for pods of one network.
@@ -323,6 +404,11 @@ func (o *Own) Use(ctx context.Context, count int) (*Cluster, error) {
 	defer o.mu.Unlock()
 	if err := o.probe(ctx); err != nil {
 		return nil, err
+	}
+	if o.blind {
+		if err := o.begin(ctx); err != nil {
+			return nil, err
+		}
 	}
 	if count > len(o.nodes) {
 		have := fmt.Sprintf("%d nodes that take pods; it has %s", count, strings.Join(o.nodes, ", "))
@@ -438,10 +524,13 @@ func (o *Own) look(k *keeper) look {
 		},
 		command: func(mark string) []string { return []string{"sh", "-c", received(mark)} },
 		on: func(n *Node) fields {
-			if n.As == "" {
+			only := fields{"key": "metadata.name", "operator": "In", "values": []string{n.As}}
+			switch {
+			case n.Not != "":
+				only = fields{"key": "metadata.name", "operator": "NotIn", "values": []string{n.Not}}
+			case n.As == "":
 				return nil // where the scheduler likes
 			}
-			only := fields{"key": "metadata.name", "operator": "In", "values": []string{n.As}}
 			return fields{"affinity": fields{"nodeAffinity": fields{"requiredDuringSchedulingIgnoredDuringExecution": fields{
 				"nodeSelectorTerms": []fields{{"matchFields": []fields{only}}},
 			}}}}

@@ -470,8 +470,11 @@ func (c theirs) refusals(t *testing.T, config string) {
 		}, want: "there is no namespace nowhere on the cluster of the context lab; make it"},
 		{name: "no right to attach", change: func(t *testing.T, o *kube.OwnOptions) { o.Config = without(t, "pods/attach") },
 			want: "measuring in the namespace team: not supported here (needs the right to get pods/attach)"},
-		{name: "no right to jobs", change: func(t *testing.T, o *kube.OwnOptions) { o.Config = without(t, "jobs") }, want: "needs the right to create jobs)"},
-		{name: "no right to list nodes", change: func(t *testing.T, o *kube.OwnOptions) { o.Nodes = nil }, want: "finding nodes of the cluster of the context theirs: not supported here (needs the right to list nodes)"},
+		{name: "one node, which the scheduler finds", before: func(t *testing.T) func(*testing.T) {
+			cordoned(t, true)
+			return func(t *testing.T) { cordoned(t, false) }
+		}, change: func(t *testing.T, o *kube.OwnOptions) { o.Nodes = nil }, want: "needs 2 nodes that take pods; it has h2, and for a second one, no node takes it: 0/2 nodes are available: "},
+		{name: "no right to jobs", change: func(t *testing.T, o *kube.OwnOptions) { o.Config = without(t, "jobs") }, want: "needs the right to create jobs, get jobs, delete jobs)"},
 		{name: "no such node", change: func(t *testing.T, o *kube.OwnOptions) {
 			o.Config, o.Nodes = c.Server.Config(kube.Admin), []string{"h1", "h7"}
 		}, want: "--nodes: the cluster of the context lab has no node h7; it has h1, h2"},

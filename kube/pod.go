@@ -50,6 +50,7 @@ type Pod struct {
 	ips     []netip.Addr
 	hostIPs []netip.Addr // of its node
 	mark    string       // see bootstrap.Script
+	at      string       // the name of the node that it is on, in the cluster
 	waits   string       // why it does not run yet, as far as that is known
 	placing time.Time    // when the scheduler first found no node for it
 }
@@ -254,7 +255,7 @@ func (c *Cluster) runs(ctx context.Context, p *Pod) (bool, error) {
 	if err := c.api.Ask(ctx, http.MethodGet, c.in("pods", p.Name), nil, &is); err != nil {
 		return false, err
 	}
-	p.waits = ""
+	p.at, p.waits = is.Spec.NodeName, ""
 	for _, condition := range is.Status.Conditions {
 		if condition.Type == "PodScheduled" && condition.Status == "False" {
 			p.waits = "no node takes it: " + condition.Message
@@ -411,7 +412,7 @@ func (c *Container) Facts() platform.Facts {
 			f.Send = c.on.Sender()
 		}
 	} else {
-		f.NetNS, f.About = fmt.Sprintf("/proc/%d/ns/net", c.pid), "a private Kubernetes cluster, CNI bridge, kube-proxy iptables"
+		f.NetNS, f.About = fmt.Sprintf("/proc/%d/ns/net", c.pid), fmt.Sprintf("a private Kubernetes cluster, %s, kube-proxy iptables", c.pod.node.cluster.cni().about)
 	}
 	return f
 }

@@ -13,6 +13,9 @@ type Provider interface {
 	// Clusters returns hosts that are the nodes of a cluster. The error wraps platform.ErrUnsupported if there are
 	// none.
 	Clusters(ctx context.Context, req platform.HostRequest) (Hosts, error)
+	// Allows returns an error that wraps platform.ErrUnsupported if clusters refuse what a network needs of them. Nothing
+	// is made.
+	Allows(ctx context.Context, n Needs) error
 }
 
 // Hosts are the nodes of a cluster.

@@ -30,6 +30,9 @@ func (c *Cluster) refused(what string, err error) error {
 
 func (o *Own) refused(what string, err error) error {
 	var s *Status
+	if errors.As(err, new(late)) { // the API server does answer
+		return err
+	}
 	if !errors.As(err, &s) {
 		return o.away(err)
 	}
@@ -44,7 +47,7 @@ func refusal(namespace, user, place, what string, s *Status) error {
 	case s.Code == http.StatusUnauthorized:
 		return fmt.Errorf("%s refuses the credentials of %s: they may have expired; log in again, or name another context with --context", place, orNobody(user))
 	case m != nil:
-		return missingRight(m[2], m[3], in)
+		return missingRight(m[2]+" "+m[3], in)
 	case strings.Contains(text, "violates PodSecurity"):
 		_, lacks, _ := strings.Cut(text, "violates PodSecurity ")
 		return &platform.Unsupported{
@@ -76,9 +79,9 @@ func quota(text string) string {
 	return text
 }
 
-func missingRight(verb, resource, in string) error {
+func missingRight(what, in string) error {
 	return &platform.Unsupported{
-		Feature: "measuring " + in, Option: fmt.Sprintf("the right to %s %s", verb, resource), Remedy: "have a role bound that has it: " + manual,
+		Feature: "measuring " + in, Option: "the right to " + what, Remedy: "have a role bound that has it: " + manual,
 	}
 }
 

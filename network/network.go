@@ -25,6 +25,7 @@ type Info struct {
 	Endpoints int
 	Overflow  bool
 	Services  bool          // its servers are reached as services of Kubernetes, and it can have further services
+	Pods      bool          // its containers are pods of a cluster, whose network can be chosen
 	MTU       int           // the largest MTU of an underlay that it can use, in bytes; 0 means any
 	Startup   time.Duration // how long its daemons take to start and to stop
 	Like      string        // the lab's network that models this network of another platform, where the names differ
@@ -50,10 +51,11 @@ type Topology struct {
 	Hosts      int
 	Servers    int
 	Clients    int
-	Processes  int // clients in each client container, all of which send traffic; 0 means 1
-	Neighbours int // containers on the clients' host that send no traffic
-	Rules      int // see platform.HostRequest.Rules
-	Services   int // further services of Kubernetes, which nobody uses; only networks that have services make them
+	Processes  int    // clients in each client container, all of which send traffic; 0 means 1
+	Neighbours int    // containers on the clients' host that send no traffic
+	Rules      int    // see platform.HostRequest.Rules
+	Services   int    // further services of Kubernetes, which nobody uses; only networks that have services make them
+	CNI        string // what connects the pods of a private cluster, such as record.CNIFlannel; "" is record.CNIBridge
 	Underlay   platform.Underlay
 	FirstPort  int // of the first server; 0 means 20001
 }

@@ -14,18 +14,18 @@ import (
 // defaultMTU is the MTU in bytes that cells record as 0.
 const defaultMTU = 1500
 
-// conditions returns every shape of the underlay with every MTU, number of rules, of services and of neighbours, and with
-// offloads on and off, as cells in which nothing else is set. The skips list what is left out.
+// conditions returns every shape of the underlay with every MTU, number of rules, of services and of neighbours, every network of
+// pods, and with offloads on and off, as cells in which nothing else is set. The skips list what is left out.
 func (s Suite) conditions(known Known) ([]record.Cell, []Skip, error) {
 	underlays, skips, err := s.underlays(known)
 	if err != nil {
 		return nil, nil, err
 	}
 	n := 1
-	for _, length := range []int{len(underlays), len(s.MTU), len(s.Rules), len(s.Services), len(s.Neighbours), len(s.Offload)} {
+	for _, length := range []int{len(underlays), len(s.MTU), len(s.Rules), len(s.Services), len(s.CNI), len(s.Neighbours), len(s.Offload)} {
 		if n *= max(length, 1); n > MaxCells {
 			return nil, nil, s.fault("underlay",
-				"there are more than %d ways to combine underlays, MTUs, rules, services, neighbours and offloads; write fewer", MaxCells)
+				"there are more than %d ways to combine underlays, MTUs, rules, services, networks of pods, neighbours and offloads; write fewer", MaxCells)
 		}
 	}
 	all := crossed([]record.Cell{{Normalize: s.Normalize}}, underlays, func(c *record.Cell, shape string) { c.Underlay = shape })
@@ -36,6 +36,11 @@ func (s Suite) conditions(known Known) ([]record.Cell, []Skip, error) {
 	})
 	all = crossed(all, orZero(s.Rules), func(c *record.Cell, n int) { c.Rules = n })
 	all = crossed(all, orZero(s.Services), func(c *record.Cell, n int) { c.Services = n })
+	all = crossed(all, orZero(s.CNI), func(c *record.Cell, cni string) {
+		if cni != record.CNIBridge {
+			c.CNI = cni
+		}
+	})
 	all = crossed(all, orZero(s.Neighbours), func(c *record.Cell, n int) { c.Neighbours = n })
 	all = crossed(all, orZero(s.Offload), func(c *record.Cell, offload string) {
 		if offload == record.OffloadOff {
@@ -66,6 +71,15 @@ func (s Suite) checkServices(cells []record.Cell, known Known) error {
 		}
 	}
 	return s.fault("services", "no network of this run has services; add one of %s", strings.Join(can, ", "))
+}
+
+// checkCNI finds a network of pods in a run that has none.
+func (s Suite) checkCNI(cells []record.Cell, known Known) error {
+	if !slices.ContainsFunc(cells, func(c record.Cell) bool { return c.CNI != "" }) ||
+		slices.ContainsFunc(cells, func(c record.Cell) bool { return known.kindOf(c.Network).Pods }) {
+		return nil
+	}
+	return s.fault("cni", "no network of this run has pods; add one, such as kubernetes:pod")
 }
 
 // crossed returns each of the cells with each of the values.
@@ -110,10 +124,15 @@ func (s Suite) underlays(known Known) (texts []string, skips []Skip, err error) 
 }
 
 func (s Suite) checkConditions() error {
-	offload, _ := record.DimensionOf("offload")
-	for i, o := range s.Offload {
-		if !slices.Contains(offload.Values, o) {
-			return s.fault(s.item("offload", i, len(s.Offload)), "%q is not possible; write on or off", o)
+	for _, named := range []struct {
+		key    string
+		values []string
+	}{{"offload", s.Offload}, {"cni", s.CNI}} {
+		d, _ := record.DimensionOf(named.key)
+		for i, v := range named.values {
+			if !slices.Contains(d.Values, v) {
+				return s.fault(s.item(named.key, i, len(named.values)), "%q is not possible; write %s", v, strings.Join(d.Values, " or "))
+			}
 		}
 	}
 	for i, u := range s.Underlay {

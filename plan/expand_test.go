@@ -29,7 +29,7 @@ func drivers() Known {
 			{Name: "overflowing", Hosts: []int{1}, Endpoints: BridgePorts, Overflow: true, Platforms: []string{"lab"}},
 			{Name: "serving", Hosts: []int{1}, Services: true, Platforms: []string{"lab"}},
 			{Name: "four", Hosts: []int{2}, Families: []int{4}},
-			{Name: "pod", Hosts: []int{1, 2}, Platforms: []string{"kube"}},
+			{Name: "pod", Hosts: []int{1, 2}, Pods: true, Platforms: []string{"kube"}},
 			{Name: "service", Hosts: []int{1, 2}, Services: true, Platforms: []string{"kube"}},
 			{Name: "overlay", Hosts: []int{2}, Platforms: []string{"swarm"}},
 		},
@@ -188,6 +188,14 @@ func TestExpand(t *testing.T) {
 			"host/hosts=1/ipv4/1x1/engine:tcp_rr/distinct/services=10",
 			"serving/hosts=1/ipv4/1x1/engine:tcp_rr/distinct/services=10",
 		}},
+		{"networks of pods", func(s *Suite) {
+			s.Networks, s.Hosts, s.CNI = []string{"kube:pod"}, []int{2}, []string{"bridge", "flannel", "bridge"}
+		}, []string{
+			"native/hosts=2/ipv4/1x1/engine:tcp_rr/distinct",
+			"kube:pod/hosts=2/ipv4/1x1/engine:tcp_rr/distinct",
+			"native/hosts=2/ipv4/1x1/engine:tcp_rr/distinct/cni=flannel",
+			"kube:pod/hosts=2/ipv4/1x1/engine:tcp_rr/distinct/cni=flannel",
+		}},
 		{"a bridge that is full", func(s *Suite) { s.Networks, s.Servers, s.Clients = []string{"bridge"}, []int{511}, []int{512} }, []string{
 			"host/hosts=1/ipv4/511x512/engine:tcp_rr/distinct",
 			"bridge/hosts=1/ipv4/511x512/engine:tcp_rr/distinct",
@@ -238,6 +246,8 @@ func TestExpandErrors(t *testing.T) {
 		{"one MTU", func(s *Suite) { s.MTU = []int{1500, 1000} }, `mtu[1]: 1000 bytes are not a possible MTU; write a number from 1280 to 65535`, "--mtu"},
 		{"services of none", func(s *Suite) { s.Services = []int{0, 10} }, `services: no network of this run has services; add one of serving, kube:service`, "--services"},
 		{"services", func(s *Suite) { s.Services = []int{5001} }, `services: 5001 services are not possible; write a number from 0 to 5000`, "--services"},
+		{"pods of none", func(s *Suite) { s.CNI = []string{"flannel"} }, `cni: no network of this run has pods; add one, such as kubernetes:pod`, "--cni"},
+		{"cni", func(s *Suite) { s.CNI = []string{"weave"} }, `cni: "weave" is not possible; write bridge or flannel`, "--cni"},
 		{"rules", func(s *Suite) { s.Rules = []int{-1} }, `rules: -1 rules are not possible; write a number from 0 to 100000`, "--rules"},
 		{"offload", func(s *Suite) { s.Offload = []string{"of"} }, `offload: "of" is not possible; write on or off`, "--offload"},
 		{"instance", func(s *Suite) { s.Underlay = []Underlay{{Instance: "m4.10xlrge"}} }, `underlay: unknown instance "m4.10xlrge"; did you mean "m4.10xlarge"? nettoll list instances shows all, or write its rate, such as m4.10xlrge:rate=1gbit`, "--underlay"},

@@ -49,6 +49,8 @@ type Network struct {
 	Overflow bool
 	// Services says that it has services of Kubernetes, and can have further ones.
 	Services bool
+	// Pods says that its containers are pods of a cluster.
+	Pods bool
 	// Startup is the extra time that building and removing the network take, beyond VisitOverhead: that of its
 	// daemons.
 	Startup time.Duration

@@ -70,7 +70,7 @@ func suiteOf(c record.Cell, s Suite) (Suite, error) {
 	s.Tools, s.Placements = []string{c.Tool}, []string{c.Placement}
 	s.Servers, s.Clients, s.Processes = []int{c.Servers}, []int{c.Clients}, []int{max(c.Processes, 1)}
 	s.Underlay, s.MTU, s.Rules, s.Services = []Underlay{underlay}, some(c.MTU), some(c.Rules), some(c.Services)
-	s.Neighbours, s.Offload = some(c.Neighbours), some(c.Offload)
+	s.CNI, s.Neighbours, s.Offload = some(c.CNI), some(c.Neighbours), some(c.Offload)
 	s.Normalize = c.Normalize
 	return s, err
 }

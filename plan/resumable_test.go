@@ -29,6 +29,7 @@ func TestWhatSuitesHaveIsResumable(t *testing.T) {
 			s.Networks, s.MTU, s.Rules, s.Neighbours, s.Offload = []string{"routed"}, []int{1500, 9000}, []int{0, 10}, []int{0, 7}, []string{"on", "off"}
 			s.Underlay, s.Normalize = []Underlay{{}, {Instance: "m4.10xlarge"}, {Rate: 1e9}}, true
 		},
+		"cni":        func(s *Suite) { s.Networks, s.CNI = []string{"kube:pod"}, []string{"bridge", "flannel"} },
 		"services":   func(s *Suite) { s.Networks, s.Services = []string{"serving", "bridge"}, []int{0, 10} },
 		"topologies": func(s *Suite) { s.Networks, s.Topologies = []string{"bridge"}, []Topology{{1, 2, 3}, {2, 2, 1}} },
 		"options": func(s *Suite) {

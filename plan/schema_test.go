@@ -81,7 +81,7 @@ func generate(t *testing.T) []byte {
 	}
 	families, _ := s.Properties.Get("families")
 	families.Items.Enum = []any{4, 6}
-	for key, name := range map[string]string{"placements": "placement", "offload": "offload"} {
+	for key, name := range map[string]string{"placements": "placement", "offload": "offload", "cni": "cni"} {
 		d, _ := record.DimensionOf(name)
 		p, _ := s.Properties.Get(key)
 		for _, value := range d.Values {

@@ -53,6 +53,8 @@ type Suite struct {
 	Rules []int `yaml:"rules,omitempty" sweep:"true"`
 	// Numbers of further services of Kubernetes, in networks that have services. None of them is measured.
 	Services []int `yaml:"services,omitempty" sweep:"true"`
+	// What connects the pods of clusters that are started for the run: bridge, flannel. Without the key it is bridge.
+	CNI []string `yaml:"cni,omitempty" sweep:"true"`
 	// Numbers of idle containers that exist in addition to those that exchange traffic.
 	Neighbours []int `yaml:"neighbours,omitempty" sweep:"true"`
 	// Whether devices do segmentation, merging and checksums: on leaves them as the kernel sets them, off turns them all off.

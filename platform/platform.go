@@ -28,6 +28,8 @@ type HostRequest struct {
 	// Rules is how many extra firewall rules each host applies to packets that it receives and that it forwards.
 	// None of them matches.
 	Rules int
+	// CNI is what connects the pods of a cluster that is started on the hosts, as record has its name; "" is the usual one.
+	CNI string
 }
 
 // Underlay is the shape of each host's link to the others. Zero is unshaped.

@@ -45,6 +45,7 @@ type Cell struct {
 	Neighbours int    `json:"neighbours,omitempty" most:"1e6"` // idle containers in addition to those with traffic
 	Rules      int    `json:"rules,omitempty" most:"1e6"`      // further firewall rules on each host, none of which matches
 	Services   int    `json:"services,omitempty" most:"1e6"`   // further services of Kubernetes, in networks that have services
+	CNI        string `json:"cni,omitempty"`                   // CNIFlannel; empty means CNIBridge
 	MTU        int    `json:"mtu,omitempty"`                   // of the underlay, in bytes; 0 means 1500
 	Offload    string `json:"offload,omitempty"`               // OffloadOff; empty means the kernel's default
 	Normalize  bool   `json:"normalize,omitempty"`             // endpoints have an MTU and offloads that every network can offer
@@ -73,6 +74,12 @@ const Datagram = 1400
 
 // MachinesOwn stands for the default congestion control of the machine.
 const MachinesOwn = "machine"
+
+// What connects the pods of clusters that nettoll starts. Cells have an empty name for the first.
+const (
+	CNIBridge  = "bridge"  // CNI's bridge plugin, with plain routes between nodes
+	CNIFlannel = "flannel" // flannel, with VXLAN between nodes
+)
 
 // OffloadOff is a Cell's Offload without segmentation, receive merging and
 // checksums by devices.

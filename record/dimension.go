@@ -138,6 +138,7 @@ var dimensions = []Dimension{
 	{Name: "twin", Title: "twin", Part: Beside, field: func(c *Cell) any { return &c.Twin }},
 	{Name: "offload", Title: "offload", Values: []string{"on", OffloadOff}, Part: Condition, field: func(c *Cell) any { return &c.Offload }},
 	{Name: "normalize", Title: "endpoints made alike", Part: Condition, key: "normalize=1", field: func(c *Cell) any { return &c.Normalize }},
+	{Name: "cni", Title: "CNI", Values: []string{CNIBridge, CNIFlannel}, Part: Condition, field: func(c *Cell) any { return &c.CNI }},
 	{Name: "baseline", Title: "baseline", Part: Beside, field: func(c *Cell) any { return &c.Baseline }},
 }
 

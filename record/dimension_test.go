@@ -59,10 +59,10 @@ func TestKeyStays(t *testing.T) {
 			Streams: 4, MessageSize: 1024, Window: 4096, Congestion: "cubic", ZeroCopy: true, SkipRxCopy: true, RequestSize: 1, ResponseSize: 2,
 			Bandwidth: 3, Rate: 5, Reverse: true, NoKeepAlive: true, GSO: true,
 		},
-		Underlay: "m4/x", Twin: 1, Baseline: "veth", Processes: 3, Neighbours: 6, Rules: 7, Services: 8, MTU: 9000, Offload: "off", Normalize: true,
+		Underlay: "m4/x", Twin: 1, Baseline: "veth", Processes: 3, Neighbours: 6, Rules: 7, Services: 8, MTU: 9000, Offload: "off", Normalize: true, CNI: "flannel",
 	}
 	const want = "docker:bridge/hosts=2/ipv6/2x8/iperf3:tcp_stream/P=4/l=1024/w=4096/req=1/resp=2/b=3/rate=5/C=cubic/Z/skip-rx-copy/R/no-keep-alive/gso" +
-		"/free/underlay=m4%2Fx/processes=3/neighbours=6/rules=7/services=8/mtu=9000/twin=1/offload=off/normalize=1/baseline=veth"
+		"/free/underlay=m4%2Fx/processes=3/neighbours=6/rules=7/services=8/mtu=9000/twin=1/offload=off/normalize=1/cni=flannel/baseline=veth"
 	if got := c.Key(); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

@@ -15,7 +15,7 @@ var csvHeader = []string{
 	"ratio", "ratio_low", "ratio_high", "difference", "difference_low", "difference_high",
 	"p", "outcome", "effect", "adjusted_p", "verdict", "status", "reason",
 	"tool", "servers", "clients", "options", "underlay", "twin", "remedy",
-	"processes", "neighbours", "rules", "mtu", "offload", "normalize", "baseline", "hosts_are", "services",
+	"processes", "neighbours", "rules", "mtu", "offload", "normalize", "baseline", "hosts_are", "services", "cni",
 }
 
 // writeCSV writes one line for every network and metric, in base units, and

@@ -123,6 +123,7 @@ type jsonSettling struct {
 	Neighbours int    `json:"neighbours,omitempty"`
 	Rules      int    `json:"rules,omitempty"`
 	Services   int    `json:"services,omitempty"`
+	CNI        string `json:"cni,omitempty"`
 	MTU        int    `json:"mtu,omitempty"`
 	Underlay   string `json:"underlay,omitempty"`
 	analysis.Settling
@@ -157,7 +158,7 @@ func writeJSON(w io.Writer, res analysis.Result, _ Options) error {
 	}
 	for _, s := range res.Settlings {
 		c := s.Cell
-		r.Settlings = append(r.Settlings, jsonSettling{c.Network, c.Hosts, c.Servers, c.Clients, c.Processes, c.Neighbours, c.Rules, c.Services, c.MTU, c.Underlay, s})
+		r.Settlings = append(r.Settlings, jsonSettling{c.Network, c.Hosts, c.Servers, c.Clients, c.Processes, c.Neighbours, c.Rules, c.Services, c.CNI, c.MTU, c.Underlay, s})
 	}
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

@@ -224,7 +224,7 @@ func (r *Runner) build(ctx context.Context, v plan.Visit) (n *network.Network, t
 	}
 	topo = network.Topology{
 		Hosts: v.Hosts, Servers: v.Servers, Clients: v.Clients,
-		Processes: v.Processes, Neighbours: v.Neighbours, Rules: v.Rules, Services: v.Services,
+		Processes: v.Processes, Neighbours: v.Neighbours, Rules: v.Rules, Services: v.Services, CNI: v.CNI,
 		Underlay: platform.Underlay{Rate: shape.Rate, Delay: shape.Delay, MTU: v.MTU},
 	}
 	limit := r.within(buildTime, topo)

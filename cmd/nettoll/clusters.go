@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"nettoll/kube"
+	"nettoll/platform"
 	"nettoll/record"
 )
 
@@ -65,6 +66,9 @@ func (f *runFlags) suitClusters(cells []record.Cell) error {
 	if len(of) == 0 || f.cluster {
 		return nil
 	}
+	if f.given("cni") || slices.ContainsFunc(of, func(c record.Cell) bool { return c.CNI != "" }) {
+		return usagef("--cni: the pods of your own cluster are connected as they are; leave it out, or add --%s", privateCluster)
+	}
 	if f.private {
 		return usagef("--private-engine starts engines in a lab, from which your cluster cannot be reached; measure %s in a run of its own", asked(of))
 	}
@@ -94,28 +98,36 @@ func (f *clusterFlags) own() *kube.Own {
 }
 
 // lodge finds the user's cluster, before anything is measured, and unless that is only planned, makes sure that pods run
-// there.
+// there. What the cluster refuses is no error here: look finds it again, and which networks it concerns.
 func (a *app) lodge(ctx context.Context, f *runFlags, cells []record.Cell) error {
 	of := ofClusters(cells)
 	if len(of) == 0 || f.cluster {
 		return nil
 	}
 	own := f.own()
-	if err := own.Probe(ctx); err != nil {
-		var mistake kube.Mistake
-		if errors.As(err, &mistake) {
-			return usagef("%s: %w", asked(of), err)
-		}
-		return fmt.Errorf("%s: %w", asked(of), withRemedy(err))
+	err := own.Probe(ctx)
+	if err == nil && !f.dryRun {
+		err = own.Begin(ctx)
 	}
-	fmt.Fprintln(a.stderr, "measuring on", own.Where())
-	if f.dryRun {
-		return nil
-	}
-	if err := own.Begin(ctx); err != nil {
-		return fmt.Errorf("%s: %w", asked(of), withRemedy(err))
+	var mistake kube.Mistake
+	switch {
+	case err == nil:
+		fmt.Fprintln(a.stderr, "measuring on", own.Where())
+	case errors.As(err, &mistake):
+		return usagef("%s: %w", asked(of), err)
+	case !errors.Is(err, platform.ErrUnsupported):
+		return fmt.Errorf("%s: %w", asked(of), err)
 	}
 	return nil
+}
+
+// sayRefused says, before anything is measured, what networks of the user's cluster are left out, and why.
+func (a *app) sayRefused(f *runFlags, found impossible) {
+	for _, r := range found.reasons {
+		if slices.ContainsFunc(r.names, f.onOwnCluster) {
+			fmt.Fprintln(a.stderr, "note: left out:", r)
+		}
+	}
 }
 
 // leaveCluster removes from the user's cluster what was made there.

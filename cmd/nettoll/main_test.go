@@ -31,7 +31,7 @@ var work string
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
 
 func testMain(m *testing.M) int {
-	if os.Getenv(inCluster) != "" { // a child of TestOwnCluster, which has built nettoll
+	if os.Getenv(inCluster) != "" || os.Getenv(besideCluster) != "" { // a child of a test that has built nettoll
 		return m.Run()
 	}
 	dir, remove, err := scratch.Dir("nettoll-tests-cmd")

@@ -23,6 +23,7 @@ import (
 	"nettoll/internal/origin"
 	"nettoll/kube"
 	"nettoll/plan"
+	"nettoll/platform/kubernetes"
 	"nettoll/platform/lab"
 	"nettoll/record"
 	"nettoll/runner"
@@ -280,6 +281,7 @@ func (a *app) measure(ctx context.Context, f runFlags, suite plan.Suite, cells [
 	if err := found.nothing(cells); err != nil {
 		return err
 	}
+	a.sayRefused(&f, found)
 	for _, left := range plan.Undriven(suite, f.known()) {
 		fmt.Fprintf(a.stderr, "note: %s is left out: %s\n", left.Network, left.Reason)
 	}
@@ -312,8 +314,12 @@ func (a *app) look(ctx context.Context, f runFlags, cells []record.Cell) (h impo
 			return h, err
 		}
 	}
-	return a.findImpossible(ctx, cells, private(a.paths, a.cni), func(network string) bool {
-		return outside && (onEngines(network) || onMachines(network) || f.onOwnCluster(network))
+	on := private(a.paths, a.cni)
+	if !f.cluster && len(ofClusters(cells)) > 0 {
+		on.kube = kubernetes.New(kubernetes.Options{Own: f.own()})
+	}
+	return a.findImpossible(ctx, cells, on, func(network string) bool {
+		return outside && (onEngines(network) || onMachines(network))
 	})
 }
 

@@ -69,6 +69,7 @@ func (f *runFlags) add(fl *pflag.FlagSet) {
 	fl.BoolVar(&s.Normalize, "normalize", false, "give all endpoints the MTU that every network can offer")
 	fl.IntSliceVar(&s.Rules, "rules", nil, "numbers of extra firewall rules on each host, such as 0,100,10000")
 	fl.IntSliceVar(&s.Services, "services", nil, "numbers of further services of Kubernetes, such as 0,100,1000, in networks that have services")
+	fl.StringSliceVar(&s.CNI, "cni", nil, "networks of the pods of private clusters: bridge, flannel or both (default bridge)")
 	fl.IntSliceVar(&s.Neighbours, "neighbours", nil, "numbers of additional, idle containers")
 	grouped(fl, "Topology and surroundings")
 
@@ -298,6 +299,7 @@ func (f *runFlags) override(s *plan.Suite, named bool) error {
 	}
 	for name, read := range map[string]func() error{
 		"offload":      func() error { return notEmpty(f.asked.Offload) },
+		"cni":          func() error { return notEmpty(f.asked.CNI) },
 		"topology":     func() (err error) { f.asked.Topologies, err = parseAll(f.topologies, plan.ParseTopology); return err },
 		"underlay":     func() (err error) { f.asked.Underlay, err = parseShapes(f.underlays); return err },
 		"precision":    func() error { return f.asked.Precision.Set(f.precision) },

@@ -7,11 +7,9 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
-	"nettoll/internal/nl"
 	"nettoll/internal/plumb"
 )
 
@@ -140,26 +138,6 @@ func parse(text string, six bool) (l lease, err error) {
 // made.
 func (b *build) narrow(h *plumb.Host, mtu int) error {
 	return b.families(func(six bool) error {
-		return nl.With(h.NS, func(n *nl.NS) error {
-			device := b.leads(h, six)
-			l, err := n.Link(device)
-			if err != nil {
-				return err
-			}
-			carries := l.Attrs().MTU
-			if carries >= mtu {
-				return nil
-			}
-			version := 4
-			if six {
-				version = 6
-			}
-			note := fmt.Sprintf("flannel's %s backend gives containers the MTU %d, but its own device for IPv%d carries only %d: "+
-				"larger packets depend on path MTU discovery", b.kind, mtu, version, carries)
-			if !slices.Contains(b.Notes, note) {
-				b.Notes = append(b.Notes, note)
-			}
-			return nil
-		})
+		return b.Narrow("flannel's "+b.kind+" backend", h, b.leads(h, six), six, mtu)
 	})
 }

@@ -12,9 +12,11 @@ import (
 	"nettoll/network"
 	"nettoll/network/kubernetes"
 	"nettoll/network/networktest"
+	"nettoll/platform"
 	platforms "nettoll/platform/kubernetes"
 	"nettoll/platform/lab"
 	"nettoll/platform/platformtest"
+	"nettoll/record"
 )
 
 func TestMain(m *testing.M) { testutil.Main(m) }
@@ -52,6 +54,28 @@ func furtherServices(t *testing.T, on *platforms.Kubernetes) {
 			t.Error(err)
 		}
 	}
+}
+
+// TestFlannel runs the suite for pods of private clusters that flannel connects, on several nodes: within one they are
+// connected as without it.
+func TestFlannel(t *testing.T) {
+	platformtest.Require(t, "kubelet", kube.Available(nil))
+	platformtest.Require(t, "flanneld", kube.Connectable(nil, record.CNIFlannel))
+	for _, d := range kubernetes.All() {
+		if d.Name == "pod" {
+			d.Hosts = []int{2}
+			networktest.ConformOn(t, flannel{clusters(t)}, "kubernetes:", d)
+		}
+	}
+}
+
+// flannel has its clusters' pods connected by flannel.
+type flannel struct{ *platforms.Kubernetes }
+
+// Clusters implements kube.Provider.
+func (f flannel) Clusters(ctx context.Context, req platform.HostRequest) (kube.Hosts, error) {
+	req.CNI = record.CNIFlannel
+	return f.Kubernetes.Clusters(ctx, req)
 }
 
 // clusters returns a platform whose image holds this test program, which serves as the agent.

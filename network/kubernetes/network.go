@@ -3,6 +3,7 @@
 package kubernetes
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/netip"
@@ -17,13 +18,14 @@ import (
 // variant is one of the networks of a cluster.
 type variant struct {
 	network.Info
+	pod     kube.PodSpec // what its pods take that ordinary ones do not
 	connect func(context.Context, *build) error
 }
 
 // All returns every variant, in the order of reports.
 func All() (all []network.Driver) {
 	for _, v := range []variant{
-		{connect: native, Info: network.Info{
+		{connect: native, pod: kube.PodSpec{HostNetwork: true}, Info: network.Info{
 			Name: "native", Hosts: []int{1, 2},
 			About: "pods with the network of their nodes (hostNetwork); the native of every network of Kubernetes",
 		}},
@@ -33,7 +35,7 @@ func All() (all []network.Driver) {
 		}},
 		{connect: pods, Info: network.Info{
 			Name: "pod", Hosts: []int{1, 2},
-			About: "pods at their own addresses: CNI's bridge plugin on each node, plain routes between nodes",
+			About: "pods at their own addresses: CNI's bridge plugin on each node, plain routes between nodes, or flannel's VXLAN (--cni)",
 		}},
 		{connect: service, Info: network.Info{
 			Name: "service", Hosts: []int{1, 2}, Services: true,
@@ -51,26 +53,29 @@ func All() (all []network.Driver) {
 			Name: "loadbalancer", Hosts: []int{1, 2}, Services: true,
 			About: "the same pods, each server at the address of the load balancer of its service (LoadBalancer): kube-proxy's iptables rules translate it on the client's node, where answers return to, so that pods reach no load balancer",
 		}},
-		{connect: hostPort, Info: network.Info{
+		{connect: hostPort, pod: kube.PodSpec{HostPorts: kube.Ports{First: firstTried, Last: firstTried}}, Info: network.Info{
 			Name: "hostport", Hosts: []int{1, 2},
 			About: "the same pods, each server at a port of its node that belongs to its pod (hostPort), which the iptables rules of CNI's portmap plugin translate there",
 		}},
 	} {
-		v.Endpoints = maxPods
+		v.Endpoints, v.Pods = maxPods, true
 		all = append(all, network.Driver{Info: v.Info, Probe: v.probe, Connect: v.build, HostsOn: hostsOn})
 	}
 	return all
 }
 
+// firstTried is a port of nodes with which it is tried whether pods may have one.
+const firstTried = 20001
+
 // maxPods is how many pods kubelet lets a node have, less some for others.
 const maxPods = 100
 
-func (v variant) probe(_ context.Context, p platform.Platform) error {
-	_, err := provider(p)
+func (v variant) probe(ctx context.Context, p platform.Platform) error {
+	c, err := provider(p)
 	if err != nil {
 		return err
 	}
-	return nil
+	return c.Allows(ctx, kube.Needs{Pod: v.pod, Services: v.Services})
 }
 
 func provider(p platform.Platform) (kube.Provider, error) {
@@ -107,7 +112,7 @@ func (v variant) build(ctx context.Context, topo network.Topology, p platform.Pl
 	if err != nil {
 		return nil, err
 	}
-	hosts, err := c.Clusters(ctx, platform.HostRequest{Count: topo.Hosts, Underlay: topo.Underlay, Rules: topo.Rules})
+	hosts, err := c.Clusters(ctx, platform.HostRequest{Count: topo.Hosts, Underlay: topo.Underlay, Rules: topo.Rules, CNI: topo.CNI})
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +131,13 @@ func (v variant) build(ctx context.Context, topo network.Topology, p platform.Pl
 		return n.cluster.Fault()
 	}
 	n.MadeUp = n.madeUp
-	if err := v.connect(ctx, n); err != nil {
+	if !n.borrowed() {
+		err = n.Fits(v.Name, v.Families, plumb.Less(n.cluster.Overhead()))
+	}
+	if err == nil {
+		err = v.connect(ctx, n)
+	}
+	if err != nil {
 		return nil, n.Abandon(ctx, err)
 	}
 	return n.standing(), nil
@@ -231,13 +242,36 @@ func (n *build) wire() error {
 	if err := findPorts(slices.Concat(n.Servers, n.Clients)...); err != nil {
 		return err
 	}
-	n.Hops = plumb.Across(func(at *plumb.Node, peer *plumb.Host, _ network.Family) []network.Hop {
+	n.Hops = plumb.Across(func(at *plumb.Node, peer *plumb.Host, f network.Family) []network.Hop {
 		if at.Host == peer {
 			return nil
 		}
-		return []network.Hop{at.Host.Hop(kube.Bridge)}
+		hops := []network.Hop{at.Host.Hop(kube.Bridge)}
+		if tunnel, _ := n.cluster.Tunnel(f == network.IPv6); tunnel != "" {
+			hops = append(hops, at.Host.Hop(tunnel))
+		}
+		return hops
 	})
-	n.OnWire = plumb.Bare
+	n.OnWire = func(f network.Family) string {
+		_, wire := n.cluster.Tunnel(f == network.IPv6)
+		return cmp.Or(wire, plumb.Bare(f))
+	}
+	return n.narrow()
+}
+
+// narrow notes tunnels that carry less than pods send.
+func (n *build) narrow() error {
+	for _, six := range []bool{false, true} {
+		tunnel, _ := n.cluster.Tunnel(six)
+		if tunnel == "" || len(n.Hosts) == 1 {
+			continue
+		}
+		for _, h := range n.Hosts {
+			if err := n.Narrow("the network of pods, "+n.cluster.CNI()+",", h, tunnel, six, n.cluster.Nodes[h.Index].PodMTU()); err != nil {
+				return err
+			}
+		}
+	}
 	return nil
 }
 

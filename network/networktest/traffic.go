@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nettoll/internal/nl"
+	"nettoll/kube"
 	"nettoll/network"
 	"nettoll/platform"
 	"nettoll/platform/platformtest"
@@ -41,7 +42,7 @@ func traffic(t *testing.T, s *subject, hosts int) {
 		_, err := exec.LookPath("tcpdump")
 		platformtest.Require(t, "tcpdump", err)
 	}
-	w := &watched{t: t, s: s}
+	w := &watched{t: t, s: s, clients: 1}
 	if tap {
 		w.dir = t.TempDir()
 	}
@@ -77,19 +78,28 @@ func traffic(t *testing.T, s *subject, hosts int) {
 }
 
 // engineTraffic measures one workload for each family, among several networks, since engines are
-// slow. The hosts are kept, and the traffic must leave nothing on them.
+// slow. The hosts are kept, and the traffic must leave nothing on them. Between two nodes of a cluster it
+// also captures what is sent on the wire.
 func engineTraffic(t *testing.T, s *subject, hosts int) {
+	w := &watched{t: t, s: s, clients: 2}
+	if _, cluster := s.platform.(kube.Provider); cluster && hosts == 2 {
+		_, err := exec.LookPath("tcpdump")
+		platformtest.Require(t, "tcpdump", err)
+		w.dir = t.TempDir()
+	}
 	_, kept := s.keep(t, hosts)
 	before := State(t, kept.All()...)
 	loads := []string{record.TCPStream, record.TCPRR}
 	var cells []record.Cell
 	for i, family := range s.families() {
 		cells = append(cells, record.Cell{
-			Network: s.network(), Hosts: hosts, Family: int(family), Servers: 2, Clients: 2,
+			Network: s.network(), Hosts: hosts, Family: int(family), Servers: 2, Clients: w.clients,
 			Tool: "engine", Workload: loads[i], Placement: record.PlacementFree,
 		})
 	}
-	want(t, Measure(t, s.platform, s.Driver, cells))
+	trials := Measure(t, s.platform, s.Then(w.look), cells)
+	want(t, trials)
+	w.check(trials)
 	Same(t, "after the traffic", before, State(t, kept.All()...))
 }
 
@@ -140,12 +150,13 @@ func want(t *testing.T, trials []record.Trial) {
 }
 
 // watched checks, once networks have been built, whether they have what the topology requests. With
-// a directory, it captures what two hosts of a network with one pair of containers send to the
+// a directory, it captures what two hosts of a network with a number of clients send to the
 // underlay.
 type watched struct {
-	t   *testing.T
-	s   *subject
-	dir string // of captures; if empty, nothing is captured
+	t       *testing.T
+	s       *subject
+	dir     string // of captures; if empty, nothing is captured
+	clients int    // of the networks that are captured
 
 	hosts   []string // whose packets were captured
 	filters map[network.Family]string
@@ -158,7 +169,7 @@ func (w *watched) look(ctx context.Context, topo network.Topology, n *network.Ne
 			w.t.Errorf("%s has further rules: %v, and %d were asked for", h.Name(), hasRules, topo.Rules)
 		}
 	}
-	if w.dir == "" || topo.Clients > 1 || n.Wire == nil {
+	if w.dir == "" || topo.Clients != w.clients || n.Wire == nil {
 		return nil
 	}
 	w.filters, w.hosts = map[network.Family]string{}, nil
@@ -210,7 +221,7 @@ var bare = map[network.Family]string{
 	network.IPv6: "net 2001:2::/56",
 }
 
-// check checks that the payload of the pair's transactions looks on the wire as the network claims,
+// check checks that the payload of the clients' transactions looks on the wire as the network claims,
 // and that none of it is there in another form. Only packets that hosts send are captured: received
 // ones are captured again by the kernel once they are decrypted.
 func (w *watched) check(trials []record.Trial) {
@@ -218,7 +229,7 @@ func (w *watched) check(trials []record.Trial) {
 	needed := map[string]uint64{} // transactions, by filter: some filters are the same for both families
 	for _, trial := range trials {
 		filter := w.filters[network.Family(trial.Cell.Family)]
-		if trial.Cell.Clients > 1 || filter == "" {
+		if trial.Cell.Clients != w.clients || filter == "" {
 			continue
 		}
 		for _, f := range trial.Flows {

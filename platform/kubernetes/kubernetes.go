@@ -40,9 +40,9 @@ type set struct {
 	taken bool // in use by a network
 }
 
-// mostKept is how many clusters are kept: one for each number of hosts that most networks have. Each takes a few
-// hundred megabytes.
-const mostKept = 2
+// mostKept is how many clusters are kept: one for each number of hosts that most networks have, with two networks of pods.
+// Each takes a few hundred megabytes.
+const mostKept = 4
 
 // New returns the platform. Close it after use.
 func New(o Options) *Kubernetes { return &Kubernetes{o: o} }
@@ -78,6 +78,14 @@ func (k *Kubernetes) Stood() []string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return slices.Clone(k.stood)
+}
+
+// Allows implements kube.Provider. Private clusters allow everything.
+func (k *Kubernetes) Allows(ctx context.Context, n kube.Needs) error {
+	if k.o.Lab != nil || k.o.Own == nil {
+		return nil
+	}
+	return k.o.Own.Allows(ctx, n)
 }
 
 // Hosts implements platform.Platform.
@@ -123,16 +131,21 @@ func (k *Kubernetes) Clusters(ctx context.Context, req platform.HostRequest) (ku
 	if err != nil {
 		return nil, err
 	}
-	k.kept, k.stood = append(k.kept, s), append(k.stood, fmt.Sprintf("a Kubernetes cluster of %d nodes", req.Count))
+	k.kept, k.stood = append(k.kept, s), append(k.stood, fmt.Sprintf("a Kubernetes cluster of %d nodes with %s", req.Count, s.all.CNI()))
 	return &hosts{s, k}, nil
 }
 
 func (k *Kubernetes) start(ctx context.Context, req platform.HostRequest) (*set, error) {
-	under, err := k.o.Lab.Hosts(ctx, req)
+	o, hosts := k.o.Options, req
+	o.CNI, hosts.CNI = req.CNI, ""
+	if err := kube.Connectable(o.Paths, o.CNI); err != nil {
+		return nil, err
+	}
+	under, err := k.o.Lab.Hosts(ctx, hosts)
 	if err != nil {
 		return nil, err
 	}
-	all, err := kube.Start(ctx, under.All(), k.o.Options)
+	all, err := kube.Start(ctx, under.All(), o)
 	if err != nil {
 		return nil, errors.Join(err, under.Close(context.WithoutCancel(ctx)))
 	}

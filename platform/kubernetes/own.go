@@ -20,6 +20,11 @@ func (k *Kubernetes) visit(ctx context.Context, req platform.HostRequest) (kube.
 			Remedy: "leave --underlay, --mtu and --rules out, or add --private-cluster",
 		}
 	}
+	if req.CNI != "" {
+		return nil, &platform.Unsupported{
+			Feature: "another network of pods in a cluster of your own", Option: "a cluster that nettoll starts", Remedy: "leave --cni out, or add --private-cluster",
+		}
+	}
 	c, err := k.o.Own.Use(ctx, req.Count)
 	if err != nil {
 		return nil, err

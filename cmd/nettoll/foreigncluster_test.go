@@ -1,0 +1,226 @@
+package main
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"nettoll/internal/testutil/turn"
+	"nettoll/platform/platformtest"
+	"nettoll/record"
+)
+
+// besideCluster is set for tests that run beside the cluster of testdata/cluster/cluster.sh: the folder with its files.
+const besideCluster = "CLUSTER"
+
+// TestForeignCluster runs the tests of a cluster of the user's on one that owes nothing to nettoll.
+func TestForeignCluster(t *testing.T) {
+	turn.Rotate(t, 1, "kube", "network/kubernetes", "platform/kubernetes")
+	requireCluster(t)
+	for _, program := range []string{"flanneld", "curl", "openssl", "nft", "containerd", "etcd"} {
+		if _, err := exec.LookPath(program); err != nil {
+			platformtest.Require(t, program, err)
+		}
+	}
+	script, err1 := filepath.Abs("testdata/cluster/cluster.sh")
+	docs, err2 := filepath.Abs("../../docs")
+	plugins, err3 := filepath.Abs("../../bin/cni")
+	self, err4 := os.Executable()
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("bash", script, self, "-test.run=^TestBesideForeignCluster$", "-test.v")
+	cmd.Env = append(os.Environ(), docsEnv+"="+docs, "CNI_BIN="+plugins)
+	stays, err := cmd.StdinPipe() // the cluster ends with this process
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stays.Close()
+	out, err := cmd.CombinedOutput()
+	if t.Logf("%s", out); err != nil || !bytes.Contains(out, []byte("--- PASS: TestBesideForeignCluster ")) {
+		t.Errorf("it ended with %v", err)
+	}
+	groups, err := filepath.Glob(fmt.Sprintf("/sys/fs/cgroup/*/theirs-%d", cmd.Process.Pid))
+	if err != nil || len(groups) > 0 {
+		t.Errorf("control groups are left: %v, %v", groups, err)
+	}
+}
+
+// foreignAdmin is the cluster, as its administrator sees it.
+func foreignAdmin(t *testing.T) admin {
+	t.Helper()
+	file := func(name string) string { return filepath.Join(os.Getenv(besideCluster), name) }
+	authority, err1 := os.ReadFile(file("ca.crt"))
+	own, err2 := tls.LoadX509KeyPair(file("admin.crt"), file("admin.key"))
+	if err := errors.Join(err1, err2); err != nil {
+		t.Fatal(err)
+	}
+	trusted := x509.NewCertPool()
+	trusted.AppendCertsFromPEM(authority)
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted, Certificates: []tls.Certificate{own}}}}
+	return admin{Client: client, url: "https://192.168.77.1:6443"}
+}
+
+// about returns the resources of a rule of a Role.
+func about(rule object) string { return strings.Join(rule["resources"].([]string), ",") }
+
+// lets makes a namespace at a level of pod security, and gives a user there the rights of docs/kubernetes.md but for those
+// to some resources.
+func (a admin) lets(t *testing.T, namespace, level, user string, without ...string) {
+	t.Helper()
+	a.ask(t, http.MethodPost, "/api/v1/namespaces", object{"metadata": object{"name": namespace, "labels": object{"pod-security.kubernetes.io/enforce": level}}}, nil)
+	rules := slices.DeleteFunc(documentedRights(t), func(rule object) bool {
+		return about(rule) == "nodes" || slices.Contains(without, about(rule))
+	})
+	const group = "rbac.authorization.k8s.io"
+	rbac, meta := "/apis/"+group+"/v1/namespaces/"+namespace, object{"name": user}
+	a.ask(t, http.MethodPost, rbac+"/roles", object{"metadata": meta, "rules": rules}, nil)
+	a.ask(t, http.MethodPost, rbac+"/rolebindings", object{
+		"metadata": meta, "roleRef": object{"apiGroup": group, "kind": "Role", "name": user}, "subjects": []object{{"apiGroup": group, "kind": "User", "name": user}},
+	}, nil)
+}
+
+// letsSeeNodes gives a user the rights of docs/kubernetes.md to the whole cluster.
+func (a admin) letsSeeNodes(t *testing.T, user string) {
+	t.Helper()
+	rules := slices.DeleteFunc(documentedRights(t), func(rule object) bool { return about(rule) != "nodes" })
+	const group = "rbac.authorization.k8s.io"
+	meta := object{"name": user}
+	a.ask(t, http.MethodPost, "/apis/"+group+"/v1/clusterroles", object{"metadata": meta, "rules": rules}, nil)
+	a.ask(t, http.MethodPost, "/apis/"+group+"/v1/clusterrolebindings", object{
+		"metadata": meta, "roleRef": object{"apiGroup": group, "kind": "ClusterRole", "name": user}, "subjects": []object{{"apiGroup": group, "kind": "User", "name": user}},
+	}, nil)
+}
+
+// bare checks that a namespace has nothing but what every namespace has.
+func (a admin) bare(t *testing.T, namespace string) {
+	t.Helper()
+	for _, kind := range []string{"api/v1/namespaces/%s/pods", "api/v1/namespaces/%s/services", "apis/batch/v1/namespaces/%s/jobs", "api/v1/namespaces/%s/secrets"} {
+		var all struct {
+			Items []struct{ Metadata struct{ Name string } }
+		}
+		a.ask(t, http.MethodGet, "/"+fmt.Sprintf(kind, namespace), nil, &all)
+		for _, left := range all.Items {
+			t.Errorf("left in %s: %s", fmt.Sprintf(kind, namespace), left.Metadata.Name)
+		}
+	}
+}
+
+// TestBesideForeignCluster runs beside the cluster, with which nettoll shares nothing.
+func TestBesideForeignCluster(t *testing.T) {
+	if os.Getenv(besideCluster) == "" {
+		t.Skip("it is run by TestForeignCluster")
+	}
+	a := foreignAdmin(t)
+	a.lets(t, "open", "privileged", "viewer")
+	a.letsSeeNodes(t, "viewer")
+	a.lets(t, "team", "restricted", "tester", "services")
+	a.lets(t, "no-jobs", "privileged", "tester", "jobs")
+	a.lets(t, "no-attach", "privileged", "tester", "pods/attach")
+	as := func(user, namespace string, more ...string) []string {
+		return slices.Concat([]string{"run"}, more, []string{
+			"--kubeconfig", filepath.Join(os.Getenv(besideCluster), user+".kubeconfig"), "-n", namespace, "--image", os.Getenv("CLUSTER_IMAGE"), "-o", "x.ndjson",
+		})
+	}
+	quick := []string{"--placement", "free", "-t", "100ms", "--warmup", "50ms", "--min-rounds", "1", "--max-rounds", "1"}
+
+	t.Run("the suite", func(t *testing.T) {
+		dir := t.TempDir()
+		p := start(t, dir, as("viewer", "open", append(quick, "--suite", "kubernetes")...)...)
+		<-p.done // its time is bounded by those of its networks
+		p.ends(t, exitOK)
+		if want := "the context viewer@theirs (https://192.168.77.1:6443, "; !strings.Contains(p.err.String(), want) || !strings.Contains(p.err.String(), "namespace open, nodes alpha, beta\n") {
+			t.Errorf("it does not say that it measures on %s…, namespace open, nodes alpha, beta:\n%s", want, p.err.String())
+		}
+		file := good(t, filepath.Join(dir, "x.ndjson"))
+		if want := 2 * 3 * 2; len(file.Trials) != want { // on one node and two, three networks, two workloads
+			t.Errorf("%d trials, want %d", len(file.Trials), want)
+		}
+		for _, trial := range file.Trials {
+			device := "eth0"
+			if trial.Cell.IsNative() {
+				device = "ens5"
+				if trial.Cell.Hosts == 1 {
+					device = "lo"
+				}
+			}
+			if len(trial.Path) == 0 {
+				t.Errorf("%s: no path is proved", trial.Cell.Key())
+			}
+			for _, h := range trial.Path {
+				if _, got, _ := strings.Cut(h.Name, "/"); got != device {
+					t.Errorf("%s: proved by %s, want %s", trial.Cell.Key(), h.Name, device)
+				}
+			}
+		}
+		a.bare(t, "open")
+		out := &bytes.Buffer{}
+		report := exec.Command("nettoll", "report", filepath.Join(dir, "x.ndjson"))
+		report.Stdout = out
+		if err := report.Run(); err != nil {
+			t.Error(err)
+		}
+		for _, want := range []string{"kubernetes:pod", "kubernetes:service", "h1 is the node alpha, h2 is the node beta"} {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("the report does not say %q", want)
+			}
+		}
+		t.Logf("%s", out)
+	})
+
+	// Neither services, nor hostNetwork, nor the names of nodes.
+	t.Run("poor rights", func(t *testing.T) {
+		dir := t.TempDir()
+		p := start(t, dir, as("tester", "team", append(quick, "kubernetes:pod", "kubernetes:service", "kubernetes:nodeport", "--hosts", "2", "--workloads", "tcp_rr")...)...)
+		<-p.done
+		p.ends(t, exitOK)
+		for _, want := range []string{
+			"namespace team, nodes ", "which its scheduler has chosen: without the right to list nodes",
+			"note: left out: kubernetes:service, kubernetes:nodeport: measuring in the namespace team: not supported here (needs the right to create services, get services, delete services); fix: ",
+			"note: left out: kubernetes:native: such pods in the namespace team: not supported here (needs a higher level of pod security there than \"restricted:latest\"",
+		} {
+			if strings.Count(p.err.String(), want) != 1 {
+				t.Errorf("it does not say once %q:\n%s", want, p.err.String())
+			}
+		}
+		file, err := record.ReadFile(filepath.Join(dir, "x.ndjson"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, trial := range file.Trials {
+			want := record.Skipped
+			if trial.Cell.Network == "kubernetes:pod" {
+				want = record.OK
+			}
+			if trial.Status != want {
+				t.Errorf("%s: %s, want %s: %s", trial.Cell.Key(), trial.Status, want, trial.Reason)
+			}
+		}
+		a.bare(t, "team")
+	})
+	for namespace, right := range map[string]string{"no-jobs": "create jobs, get jobs, delete jobs", "no-attach": "get pods/attach"} {
+		t.Run(namespace, func(t *testing.T) {
+			want := "kubernetes:native, kubernetes:pod: measuring in the namespace " + namespace + ": not supported here (needs the right to " + right + "); fix: have a role bound that has it"
+			p := start(t, t.TempDir(), as("tester", namespace, "kubernetes:pod")...)
+			p.ends(t, exitFailure)
+			if said := p.err.String(); strings.Count(said, "\n") != 1 || !strings.HasPrefix(said, "nettoll: none of this can run here: "+want) {
+				t.Errorf("it said\n%s\nwant\n%s", said, want)
+			}
+			p = start(t, t.TempDir(), as("tester", namespace, "kubernetes:pod", "--dry-run")...)
+			p.ends(t, exitOK)
+			if !strings.Contains(p.out.String(), "cannot run here\n  "+want) {
+				t.Errorf("the plan is\n%s\nwant\n%s", p.out.String(), want)
+			}
+			a.bare(t, namespace)
+		})
+	}
+}

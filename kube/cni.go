@@ -1,0 +1,159 @@
+package kube
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"nettoll/internal/daemon"
+	"nettoll/internal/plumb"
+	"nettoll/internal/undo"
+	"nettoll/record"
+)
+
+// cni is what connects the pods of a private cluster.
+type cni struct {
+	about    string
+	programs []daemon.Program
+	// prepare prepares the cluster; nil: there is nothing to do.
+	prepare func(c *Cluster, ctx context.Context) error
+	// connect connects a node to the others, and returns the MTU of its pods in bytes.
+	connect func(n *Node, ctx context.Context, stack *undo.Stack) (mtu int, err error)
+	// tunnel returns the device that leads to the pods of other nodes; nil: they are reached by the uplink, without
+	// encapsulation.
+	tunnel func(six bool) string
+	wire   string // a filter of its packets on the underlay
+	// overhead is the largest number of bytes that it takes off the underlay's MTU.
+	overhead int
+}
+
+// flanneld is the program of flannel.
+var flanneld = daemon.Program{Name: "flanneld", Get: "make tools"}
+
+// cnis are the networks of pods that private clusters can have, by name.
+var cnis = map[string]cni{
+	record.CNIBridge: {
+		about:   "CNI bridge",
+		connect: func(n *Node, _ context.Context, _ *undo.Stack) (int, error) { return n.Uplink().MTU, n.route() },
+	},
+	record.CNIFlannel: {
+		about: "flannel (VXLAN)", programs: []daemon.Program{flanneld},
+		prepare: (*Cluster).admitFlannel, connect: (*Node).flannel,
+		tunnel: func(six bool) string {
+			if six {
+				return "flannel-v6.1"
+			}
+			return "flannel.1"
+		},
+		wire:     "udp dst port 8472", // Linux's port, not IANA's
+		overhead: 70,                  // outer IPv6 40, UDP 8, VXLAN 8, inner Ethernet 14
+	},
+}
+
+// cni returns what connects the cluster's pods.
+func (c *Cluster) cni() cni { return cnis[cmp.Or(c.o.CNI, record.CNIBridge)] }
+
+// CNI describes what connects the cluster's pods.
+func (c *Cluster) CNI() string { return c.cni().about }
+
+// Tunnel returns the device of nodes that leads to the pods of others, and a filter of its packets on the underlay. Both
+// are empty if such packets leave by the uplink as they are.
+func (c *Cluster) Tunnel(six bool) (device, wire string) {
+	if of := c.cni(); of.tunnel != nil {
+		return of.tunnel(six), of.wire
+	}
+	return "", ""
+}
+
+// Overhead returns the largest number of bytes that the network of pods takes off the underlay's MTU.
+func (c *Cluster) Overhead() int { return c.cni().overhead }
+
+// flannelUser is flannel's user.
+const flannelUser = "flannel"
+
+// admitFlannel gives flannel the rights that its own manifest gives it.
+func (c *Cluster) admitFlannel(ctx context.Context) error {
+	const group = "rbac.authorization.k8s.io"
+	rule := func(resource string, verbs ...string) fields {
+		return fields{"apiGroups": []string{""}, "resources": []string{resource}, "verbs": verbs}
+	}
+	for kind, o := range map[string]fields{
+		"clusterroles": {"rules": []fields{rule("pods", "get"), rule("nodes", "get", "list", "watch"), rule("nodes/status", "patch")}},
+		"clusterrolebindings": {
+			"roleRef":  fields{"apiGroup": group, "kind": "ClusterRole", "name": flannelUser},
+			"subjects": []fields{{"apiGroup": group, "kind": "User", "name": flannelUser}},
+		},
+	} {
+		o["metadata"] = fields{"name": flannelUser}
+		if err := c.Server.Ask(ctx, http.MethodPost, "/apis/"+group+"/v1/"+kind, o, nil); err != nil {
+			return fmt.Errorf("give flannel its rights: %w", err)
+		}
+	}
+	return nil
+}
+
+// flannel starts flanneld, which makes the devices and routes to the other nodes once these have said where they are.
+func (n *Node) flannel(ctx context.Context, stack *undo.Stack) (mtu int, err error) {
+	four, six := plumb.Segment(false), plumb.Segment(true)
+	config, err := json.Marshal(fields{
+		"Network": four, "EnableIPv6": true, "IPv6Network": six, "Backend": fields{"Type": "vxlan"},
+	})
+	if err != nil {
+		return 0, err
+	}
+	lease, conf := filepath.Join(n.dir, "flannel.env"), filepath.Join(n.dir, "flannel.json")
+	if err := os.WriteFile(conf, config, 0o644); err != nil {
+		return 0, err
+	}
+	d, err := daemon.Start(ctx, stack, n.Host, daemon.Spec{
+		Name: flanneld.Name, Path: n.cluster.programs[flanneld.Name], Env: []string{"NODE_NAME=" + n.Name()},
+		Args: []string{
+			"-kube-subnet-mgr", "-kubeconfig-file", n.cluster.Server.Config(flannelUser), "-net-config-path", conf,
+			"-iface", n.Uplink().Device, "-subnet-file", lease, "-ip-masq=false",
+		},
+		Patience: Patience, Complaint: Complaint,
+		Ready: func(context.Context) error {
+			mtu, err = leased(lease, n.Index)
+			return err
+		},
+	})
+	if err != nil {
+		return 0, err
+	}
+	n.daemons = append(n.daemons, d)
+	return mtu, nil
+}
+
+// flannelMTU matches the line of flanneld's file with the MTU of pods.
+var flannelMTU = regexp.MustCompile(`(?m)^FLANNEL_MTU=(\d+)$`)
+
+// leased reads the MTU of pods from flanneld's file, and checks that flanneld has the subnets of the node.
+func leased(file string, node int) (mtu int, err error) {
+	text, err := os.ReadFile(file)
+	if errors.Is(err, os.ErrNotExist) {
+		return 0, errors.New("it has written no lease")
+	}
+	if err != nil {
+		return 0, err
+	}
+	for name, six := range map[string]bool{"FLANNEL_SUBNET": false, "FLANNEL_IPV6_SUBNET": true} {
+		want := name + "=" + netip.PrefixFrom(plumb.Gateway(node, six), plumb.Subnet(node, six).Bits()).String() + "\n"
+		if !strings.Contains(string(text), want) {
+			return 0, fmt.Errorf("flanneld's subnet file does not have %s:\n%s", strings.TrimSpace(want), text)
+		}
+	}
+	m := flannelMTU.FindSubmatch(text)
+	if m == nil {
+		return 0, fmt.Errorf("flanneld's subnet file has no FLANNEL_MTU:\n%s", text)
+	}
+	return strconv.Atoi(string(m[1]))
+}
