@@ -12,7 +12,6 @@ import (
 	"nettoll/agent"
 	"nettoll/internal/netns"
 	"nettoll/internal/nl"
-	"nettoll/network"
 	"nettoll/platform"
 )
 
@@ -193,9 +192,4 @@ func (h *Host) addOver(n *nl.NS, device netlink.Link, parent func(netlink.Link))
 		parent(uplink)
 	}
 	return n.Add(device)
-}
-
-// ListedHop returns a device of an endpoint that lists its devices as a hop.
-func ListedHop(where string, of Lister, device string) network.Hop {
-	return network.Hop{Name: where + "/" + device, Kind: network.Device, Read: listed(where, of, device)}
 }

@@ -8,6 +8,7 @@ import (
 
 	"nettoll/agent"
 	"nettoll/internal/nl"
+	"nettoll/network"
 	"nettoll/platform"
 	"nettoll/record"
 )
@@ -176,6 +177,12 @@ func (c *Container) Start(ctx context.Context, cmd platform.Command) (platform.P
 func (c *Container) Interfaces(ctx context.Context) ([]nl.Interface, error) {
 	return c.host.interfacesIn(ctx, c.Space)
 }
+
+// Agent implements plumb.Far.
+func (h *Host) Agent() (by network.Agent, space string) { return h.agent, "" }
+
+// Agent implements plumb.Far.
+func (c *Container) Agent() (by network.Agent, space string) { return c.host.agent, c.Space }
 
 var (
 	_ platform.Host     = (*Host)(nil)
