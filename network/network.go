@@ -24,6 +24,7 @@ type Info struct {
 	// Overflow reports whether there is room for more neighbours, on bridges of their own.
 	Endpoints int
 	Overflow  bool
+	Single    bool          // two of its kind cannot stand at once on hosts that they share
 	Services  bool          // its servers are reached as services of Kubernetes, and it can have further services
 	MTU       int           // the largest MTU of an underlay that it can use, in bytes; 0 means any
 	Startup   time.Duration // how long its daemons take to start and to stop

@@ -63,7 +63,7 @@ func (k *Kubernetes) Probe(ctx context.Context) error {
 }
 
 // AtOnce implements platform.Engines: networks of one cluster share its nodes.
-func (*Kubernetes) AtOnce() int { return 1 }
+func (*Kubernetes) AtOnce(int) int { return 1 }
 
 // Quiet implements platform.Quieter: heartbeats of the pods on the user's cluster are left out.
 func (k *Kubernetes) Quiet() (end func()) {

@@ -45,7 +45,7 @@ func New(o Options) *SSH { return &SSH{o: o, beat: bootstrap.Beat, patience: boo
 func (*SSH) Name() string { return "ssh" }
 
 // AtOnce implements platform.Engines: networks share the machines' addresses and ports.
-func (*SSH) AtOnce() int { return 1 }
+func (*SSH) AtOnce(int) int { return 1 }
 
 // Quiet implements platform.Quieter: heartbeats are left out.
 func (s *SSH) Quiet() (end func()) { return s.pulse.Hold() }
