@@ -36,6 +36,8 @@ type keeper struct {
 	own   *Own
 	pod   *Pod
 	began time.Time
+
+	networks int // that stand, and belong to it
 }
 
 // keep makes a keeper.

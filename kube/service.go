@@ -20,12 +20,20 @@ import (
 // addresses to services of its own.
 const firstService = 16
 
-// ServiceAddr returns the address of service i, from 0.
-func ServiceAddr(i int, six bool) netip.Addr { return plumb.ServiceAddr(firstService+i, six) }
+// mostServices is how many services a network has, at most: one for each of a node's pods.
+const mostServices = 128
+
+// serviceAddr returns the address of service i, from 0.
+func (c *Cluster) serviceAddr(i int, six bool) netip.Addr {
+	return plumb.ServiceAddr(firstService+c.place*mostServices+i, six)
+}
 
 // NodePorts is the range of the ports of nodes that services can have: it has the ports of servers, so that these
 // have one number everywhere. The usual range begins at 30000.
 const NodePorts = "20000-32767"
+
+// LastNodePort is the last of the ports of nodes that services can have.
+const LastNodePort = 32767
 
 // service is a service that was made.
 type service struct {
@@ -57,7 +65,7 @@ func (c *Cluster) Expose(ctx context.Context, i int, to *Pod, ports Ports, onNod
 	c.services = append(c.services, s)
 	spec := fields{"type": kind, "ipFamilyPolicy": "PreferDualStack", "selector": fields{Label: to.Name}, "ports": all}
 	if c.own == nil {
-		four, six := ServiceAddr(i, false).String(), ServiceAddr(i, true).String()
+		four, six := c.serviceAddr(i, false).String(), c.serviceAddr(i, true).String()
 		maps.Copy(spec, fields{"clusterIP": four, "clusterIPs": []string{four, six}, "ipFamilies": []string{"IPv4", "IPv6"}, "ipFamilyPolicy": "RequireDualStack"})
 	}
 	metadata := fields{"name": s.name}
@@ -104,7 +112,7 @@ func portsTaken(err error) *PortsTaken {
 }
 
 // UsualNodePorts returns the range of the ports of nodes of most clusters.
-func UsualNodePorts() (first, last int) { return 30000, 32767 }
+func UsualNodePorts() (first, last int) { return 30000, LastNodePort }
 
 // Withdraw removes the services.
 func (c *Cluster) Withdraw(ctx context.Context) error {

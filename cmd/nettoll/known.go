@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"nettoll/internal/program"
+	"nettoll/kube"
 	"nettoll/plan"
 	"nettoll/platform"
 	"nettoll/platform/docker"
@@ -60,6 +61,9 @@ func known(paths program.Paths, conflists cniFlags, private, cluster bool) plan.
 		if _, bounded := v.platform.(platform.Engines); bounded {
 			switch atOnce = 1; {
 			case onCluster(name + ":"):
+				if atOnce = platform.MostPlaces; !cluster {
+					crowd = kube.OwnPods
+				}
 			case private:
 				atOnce = docker.PrivateAtOnce
 			case name == "docker":

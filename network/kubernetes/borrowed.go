@@ -77,7 +77,7 @@ const ownPorts = 9000
 // ports returns the first of the servers' ports, and how many there are.
 func (n *build) ports() (first, size int) {
 	first, _ = n.Topo.Ports(0)
-	_, last := n.Topo.Ports(len(n.Servers) - 1)
+	_, last := n.Topo.Ports(n.Topo.Servers - 1)
 	return first, last - first + 1
 }
 
@@ -124,7 +124,8 @@ func (n *build) onNodes(ctx context.Context) error {
 	n.Refuse = unlessBoth
 	// Others on the nodes have ports, too: another nettoll the same ones, if they were not random.
 	usual, size := n.ports()
-	n.Topo.FirstPort = usual + rand.IntN(max(1, ownPorts-size))
+	part := max(size, ownPorts/platform.MostPlaces)
+	n.Topo.FirstPort = usual + n.cluster.Place()*part + rand.IntN(max(1, part-size))
 	if len(n.Hosts) == 1 {
 		n.Hops = plumb.LoopbackHops
 		n.Notes = append(n.Notes, n.where()+": its lo has counted the payload")

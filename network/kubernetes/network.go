@@ -118,6 +118,9 @@ func (v variant) build(ctx context.Context, topo network.Topology, p platform.Pl
 		return n.cluster.Fault()
 	}
 	n.MadeUp = n.madeUp
+	if err := n.apart(); err != nil {
+		return nil, n.Abandon(ctx, err)
+	}
 	if err := v.connect(ctx, n); err != nil {
 		return nil, n.Abandon(ctx, err)
 	}
@@ -173,6 +176,7 @@ func native(ctx context.Context, n *build) error {
 	if err := n.run(ctx, onHost, onHost); err != nil {
 		return err
 	}
+	defer n.onNodesOfOthers()
 	if n.borrowed() {
 		return n.onNodes(ctx)
 	}
@@ -352,7 +356,7 @@ func (n *build) translate(reach func(from, to *plumb.Node, f network.Family) net
 			return fmt.Errorf("the pod %s has no addresses of both IP versions", s.Name())
 		}
 	}
-	if n.translated, err = n.CountTranslations(); err != nil {
+	if n.translated, err = n.CountTranslations(n.table()); err != nil {
 		return err
 	}
 	n.Translated = true
