@@ -64,6 +64,8 @@ func known(paths program.Paths, conflists cniFlags, private, cluster bool) plan.
 				if atOnce = platform.MostPlaces; !cluster {
 					crowd = kube.OwnPods
 				}
+			case name == "ssh":
+				atOnce = platform.MostPlaces
 			case private:
 				atOnce = docker.PrivateAtOnce
 			case name == "docker":

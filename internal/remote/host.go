@@ -22,6 +22,8 @@ type Provider interface {
 // Hosts are machines in use by one network.
 type Hosts struct {
 	Machines []*Host
+	// Left is called when the network is gone; nil: nobody needs to know.
+	Left func()
 }
 
 // All implements platform.Hosts.
@@ -42,6 +44,9 @@ func (h *Hosts) Close(ctx context.Context) error {
 	for i, host := range h.Machines {
 		errs[i] = host.empty(ctx)
 	}
+	if h.Left != nil {
+		h.Left()
+	}
 	return errors.Join(errs...)
 }
 
@@ -53,6 +58,7 @@ type Host struct {
 	// Link is the device and the addresses by which the other machines reach it; zero for a machine that is alone.
 	Link platform.Uplink
 
+	place  int // of the network among those that stand on the machine at once, from 0
 	mu     sync.Mutex
 	spaces []string // of containers
 	next   int      // number of the last container
@@ -62,6 +68,15 @@ type Host struct {
 func NewHost(name, about string, c *agent.Client) *Host {
 	return &Host{Machine: &Machine{name, c}, About: about}
 }
+
+// Beside returns the same machine as the host of another network that stands there at the same time. Places count from 0,
+// which is that of h.
+func (h *Host) Beside(place int) *Host {
+	return &Host{Machine: h.Machine, About: h.About, Link: h.Link, place: place}
+}
+
+// Place returns the network's place among those that stand on the machine at once.
+func (h *Host) Place() int { return h.place }
 
 // Name implements platform.Endpoint.
 func (h *Host) Name() string { return h.name }
