@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -115,13 +116,17 @@ type Cluster struct {
 	own       *Own    // the cluster of the user's; nil: it is private
 	keeper    *keeper // that the network on it belongs to
 	namespace string
-	place     int    // of the network among those that stand on the cluster at once, from 0
-	prefix    string // of the names of objects
+	place     int              // of the network among those that stand on the cluster at once, from 0
+	prefix    string           // of the names of objects
+	besides   map[int]*Cluster // as it is for other networks, by their places
 	look      look
 	pause     time.Duration // between questions to the API server
+	requests  int           // at a time, where there are many
 
 	pods     []*Pod
 	services []*service
+	further  []Object           // further services
+	ports    map[netip.Addr]int // of the addresses of services, also of those that are gone; see ProxyMode.Serves
 
 	o        Options
 	number   int32 // among the clusters of this process
@@ -132,8 +137,14 @@ type Cluster struct {
 	stack    undo.Stack
 }
 
-// privatePause is the pause of private clusters, which have nobody else to serve.
-const privatePause = 50 * time.Millisecond
+// How private clusters, which have nobody else to serve, are asked.
+const (
+	privatePause    = 50 * time.Millisecond
+	privateRequests = 32
+)
+
+// proxyMode is that of private clusters.
+var proxyMode = IPTables
 
 // Users besides Admin.
 const (
@@ -152,7 +163,7 @@ func Start(ctx context.Context, hosts []platform.Host, o Options) (*Cluster, err
 	if err := Available(o.Paths); err != nil {
 		return nil, err
 	}
-	c := &Cluster{o: o, number: begun.Add(1), namespace: "default", look: privateLook(), pause: privatePause}
+	c := &Cluster{o: o, number: begun.Add(1), namespace: "default", look: privateLook(), pause: privatePause, requests: privateRequests, ports: map[netip.Addr]int{}}
 	for i, h := range hosts {
 		c.Nodes = append(c.Nodes, &Node{Host: h, Index: i, cluster: c})
 	}
@@ -304,8 +315,11 @@ func (c *Cluster) Fault() error {
 // Beside returns the same cluster for another network that stands there at the same time, with names of its own for pods
 // and services, and addresses of services. Places count from 0, which is that of c.
 func (c *Cluster) Beside(place int) *Cluster {
+	if b := c.besides[place]; b != nil {
+		return b
+	}
 	b := &Cluster{
-		Server: c.Server, api: c.api, own: c.own, keeper: c.keeper, namespace: c.namespace, look: c.look, pause: c.pause,
+		Server: c.Server, api: c.api, own: c.own, keeper: c.keeper, namespace: c.namespace, look: c.look, pause: c.pause, requests: c.requests, ports: map[netip.Addr]int{},
 		place: place, prefix: c.prefix + placed(place), o: c.o, number: c.number, daemons: c.daemons,
 	}
 	for _, n := range c.Nodes {
@@ -313,6 +327,10 @@ func (c *Cluster) Beside(place int) *Cluster {
 		beside.cluster, beside.next = b, 0
 		b.Nodes = append(b.Nodes, &beside)
 	}
+	if c.besides == nil {
+		c.besides = map[int]*Cluster{}
+	}
+	c.besides[place] = b
 	return b
 }
 

@@ -23,3 +23,6 @@ func (c *Container) Ended(t *testing.T) error {
 	}
 	return c.first.Err()
 }
+
+// WithoutPortmap is withoutPortmap.
+var WithoutPortmap = withoutPortmap

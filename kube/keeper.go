@@ -36,6 +36,7 @@ type keeper struct {
 	own   *Own
 	pod   *Pod
 	began time.Time
+	spent bool // something of it could not be removed; the next network gets another one
 
 	networks int // that stand, and belong to it
 }
@@ -119,7 +120,9 @@ func (k *keeper) lost() error {
 }
 
 // lasts reports whether a network can be built that the keeper will outlive.
-func (k *keeper) lasts() bool { return k.lost() == nil && time.Since(k.began) < keeperLife/2 }
+func (k *keeper) lasts() bool {
+	return k.lost() == nil && !k.spent && time.Since(k.began) < keeperLife/2
+}
 
 // end removes the keeper with everything that it owns, and returns when all is gone.
 func (k *keeper) end(ctx context.Context) error {

@@ -159,7 +159,7 @@ func beVictim(told string) error {
 		return err
 	}
 	for i, p := range pods {
-		if err := used.Expose(ctx, i, p, kube.Ports{First: 20001, Last: 20002}, false); err != nil {
+		if err := used.Expose(ctx, i, p, kube.Ports{First: 20001, Last: 20002}, kube.ClusterIP); err != nil {
 			return err
 		}
 	}

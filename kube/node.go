@@ -227,7 +227,7 @@ func (n *Node) join(ctx context.Context, stack *undo.Stack) error {
 		return fmt.Errorf("name the addresses of %s's pods: %w", n.Name(), err)
 	}
 	proxy, err := daemon.Start(ctx, stack, n.Host, daemon.Spec{
-		Name: Proxy, Path: c.programs[Proxy], Args: ProxyArgs(c.Server.Config(proxyUser), n.Name(), "iptables"),
+		Name: Proxy, Path: c.programs[Proxy], Args: proxyMode.Args(c.Server.Config(proxyUser), n.Name()),
 		Patience: Patience, Complaint: Complaint,
 		Ready: func(ctx context.Context) error {
 			_, err := daemon.Ask(ctx, n.Facts().NetNS, http.MethodGet, "http://127.0.0.1:10256/healthz", nil, nil)

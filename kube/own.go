@@ -52,6 +52,9 @@ type Own struct {
 	keeper   *keeper
 	old      []*keeper // that may have left something
 	keepers  int       // made so far
+
+	balancers  int   // made so far
+	unbalanced error // why there are none
 }
 
 // NewOwn returns the cluster. Nothing is asked yet.
@@ -350,12 +353,15 @@ func (o *Own) Use(ctx context.Context, count int) (*Cluster, error) {
 	return c, nil
 }
 
-// ownPause is the pause between questions to an API server that has others to serve.
-const ownPause = 200 * time.Millisecond
+// How an API server that has others to serve is asked.
+const (
+	ownPause    = 200 * time.Millisecond
+	ownRequests = 16
+)
 
 // cluster returns the cluster for objects that belong to a keeper; nil: for questions.
 func (o *Own) cluster(k *keeper) *Cluster {
-	c := &Cluster{api: o.entrance.API, own: o, namespace: o.entrance.namespace, pause: ownPause}
+	c := &Cluster{api: o.entrance.API, own: o, namespace: o.entrance.namespace, pause: ownPause, requests: ownRequests}
 	if k != nil {
 		c.keeper, c.prefix, c.look = k, k.name+"-", o.look(k)
 	}
@@ -383,6 +389,13 @@ func (o *Own) Leave(c *Cluster) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	c.keeper.networks--
+}
+
+// GiveUp leaves what could not be removed of a network to its keeper, which ends when no network stands that belongs to it.
+func (o *Own) GiveUp(c *Cluster) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	c.keeper.spent = true
 }
 
 // sweep ends old keepers, and keeps those in mind that it could not end. Those that are lost the cluster removes by

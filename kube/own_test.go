@@ -53,6 +53,7 @@ func rights(t *testing.T) []any {
 	return []any{
 		rule("batch", "jobs", "create", "get", "delete"), rule("", "pods", "create", "get", "list", "delete"),
 		rule("", "pods/attach", "create", "get"), rule("", "services", "create", "get", "delete"),
+		rule("discovery.k8s.io", "endpointslices", "create", "delete"),
 	}
 }
 
@@ -166,11 +167,15 @@ func (c theirs) left(t *testing.T, namespace string) []string {
 // leftOf is left for the objects of one run, by its id.
 func (c theirs) leftOf(t *testing.T, namespace, run string) (names []string) {
 	t.Helper()
-	for _, path := range []string{"/api/v1/namespaces/%s/pods", "/api/v1/namespaces/%s/services", "/apis/batch/v1/namespaces/%s/jobs"} {
+	for path, selector := range map[string]string{
+		"/api/v1/namespaces/%s/pods": "", "/api/v1/namespaces/%s/services": "", "/apis/batch/v1/namespaces/%s/jobs": "",
+		// Those of services with selectors are the cluster's own.
+		"/apis/discovery.k8s.io/v1/namespaces/%s/endpointslices": ",endpointslice.kubernetes.io/managed-by=nettoll",
+	} {
 		var all struct {
 			Items []struct{ Metadata struct{ Name string } }
 		}
-		if err := c.Server.Ask(t.Context(), http.MethodGet, fmt.Sprintf(path, namespace)+"?labelSelector="+kube.KeeperLabel, nil, &all); err != nil {
+		if err := c.Server.Ask(t.Context(), http.MethodGet, fmt.Sprintf(path, namespace)+"?labelSelector="+kube.KeeperLabel+selector, nil, &all); err != nil {
 			t.Fatal(err)
 		}
 		for _, o := range all.Items {
@@ -269,7 +274,7 @@ func TestOwn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := used.Expose(t.Context(), 0, pods[0], kube.Ports{First: 20001, Last: 20002}, false); err != nil {
+		if err := used.Expose(t.Context(), 0, pods[0], kube.Ports{First: 20001, Last: 20002}, kube.ClusterIP); err != nil {
 			t.Fatal(err)
 		}
 		for _, six := range []bool{false, true} {
@@ -282,19 +287,22 @@ func TestOwn(t *testing.T) {
 		}
 		// Ports of nodes that services cannot have, and that somebody has.
 		var taken *kube.PortsTaken
-		err = used.Expose(t.Context(), 1, pods[0], kube.Ports{First: 40001, Last: 40001}, true)
+		err = used.Expose(t.Context(), 1, pods[0], kube.Ports{First: 40001, Last: 40001}, kube.NodePort)
 		if !errors.As(err, &taken) || taken.First != 20000 || taken.Last != 32767 {
 			t.Errorf("ports out of range: %v, %+v", err, taken)
 		}
 		for i, free := range []bool{true, false} {
 			taken = nil
-			err := used.Expose(t.Context(), 2+i, pods[0], kube.Ports{First: 30100, Last: 30101}, true)
+			err := used.Expose(t.Context(), 2+i, pods[0], kube.Ports{First: 30100, Last: 30101}, kube.NodePort)
 			if free && err != nil || !free && (!errors.As(err, &taken) || taken.Last != 0) {
 				t.Errorf("free %v: %v", free, err)
 			}
 		}
 		// Everything belongs to the keeper from the beginning.
-		if left := c.left(t, "team"); len(left) != 6 { // a job with its pod, two pods, two services
+		if err := used.AddFurther(t.Context(), 4, 3, pods[0], 20001); err != nil {
+			t.Fatal(err)
+		}
+		if left := c.left(t, "team"); len(left) != 15 { // a job with its pod, two pods, five services, six endpoint slices
 			t.Errorf("there are %v", left)
 		}
 		if err := own.Close(t.Context()); err != nil {
@@ -323,6 +331,29 @@ func TestOwn(t *testing.T) {
 		refused(t, pods[0].Fault(t.Context()), "somebody has removed it, as when its node is drained")
 	})
 
+	t.Run("what cannot be removed", func(t *testing.T) {
+		own := c.own(t, config, nil)
+		for range 2 { // the second has the same names
+			used, err := own.Use(t.Context(), 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			pods, err := used.Run(t.Context(), kube.PodSpec{Node: used.Nodes[0]})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := used.AddFurther(t.Context(), 0, 1, pods[0], 20001); err != nil {
+				t.Fatal(err)
+			}
+			own.GiveUp(used)
+			own.Leave(used)
+		}
+		if err := own.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		c.empty(t, "team", 20*time.Second)
+	})
+
 	t.Run("two beside", func(t *testing.T) {
 		var all []*kube.Own
 		for run, config := range map[string]string{"first0123456": config, "second012345": printed} {
@@ -335,7 +366,7 @@ func TestOwn(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := used.Expose(t.Context(), 0, pods[0], kube.Ports{First: 20001, Last: 20001}, false); err != nil {
+			if err := used.Expose(t.Context(), 0, pods[0], kube.Ports{First: 20001, Last: 20001}, kube.ClusterIP); err != nil {
 				t.Fatal(err)
 			}
 			all = append(all, own)
@@ -501,24 +532,33 @@ func (c theirs) refusals(t *testing.T, config string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = used.Run(t.Context(), kube.PodSpec{Node: used.Nodes[0], HostNetwork: true})
-		refused(t, err, "needs a higher level of pod security there than \"restricted:latest\"")
-		if !errors.Is(err, platform.ErrUnsupported) {
-			t.Errorf("%v is not that something is missing", err)
+		for _, spec := range []kube.PodSpec{{HostNetwork: true}, {HostPorts: kube.Ports{First: 20001, Last: 20002}}} {
+			spec.Node = used.Nodes[0]
+			_, err = used.Run(t.Context(), spec)
+			refused(t, err, "needs a higher level of pod security there than \"restricted:latest\"")
+			if !errors.Is(err, platform.ErrUnsupported) {
+				t.Errorf("%v is not that something is missing", err)
+			}
 		}
 	})
-	t.Run("no right to services", func(t *testing.T) {
-		used, err := c.own(t, without(t, "services"), nil).Use(t.Context(), 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		pods, err := used.Run(t.Context(), kube.PodSpec{Node: used.Nodes[0]})
-		if err != nil {
-			t.Fatal(err)
-		}
-		err = used.Expose(t.Context(), 0, pods[0], kube.Ports{First: 20001, Last: 20001}, false)
-		refused(t, err, "measuring in the namespace team: not supported here (needs the right to create services)")
-	})
+	for resource, make := range map[string]func(*kube.Cluster, *kube.Pod) error{
+		"services": func(used *kube.Cluster, pod *kube.Pod) error {
+			return used.Expose(t.Context(), 0, pod, kube.Ports{First: 20001, Last: 20001}, kube.ClusterIP)
+		},
+		"endpointslices": func(used *kube.Cluster, pod *kube.Pod) error { return used.AddFurther(t.Context(), 1, 1, pod, 20001) },
+	} {
+		t.Run("no right to "+resource, func(t *testing.T) {
+			used, err := c.own(t, without(t, resource), nil).Use(t.Context(), 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			pods, err := used.Run(t.Context(), kube.PodSpec{Node: used.Nodes[0]})
+			if err != nil {
+				t.Fatal(err)
+			}
+			refused(t, make(used, pods[0]), "measuring in the namespace team: not supported here (needs the right to create "+resource+")")
+		})
+	}
 	t.Run("full", func(t *testing.T) { // the scheduler's word, without the right to look at nodes
 		cordoned(t, true)
 		defer cordoned(t, false)

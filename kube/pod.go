@@ -31,8 +31,8 @@ import (
 type PodSpec struct {
 	Node        *Node
 	HostNetwork bool
-	Containers  int // 0 means 1
-	HostPorts   Ports
+	Containers  int   // 0 means 1
+	HostPorts   Ports // of the node that lead to the same ports of the first container (hostPort)
 }
 
 // Ports is a range of TCP and UDP ports, from First to Last. The zero value is empty.
@@ -47,6 +47,7 @@ type Pod struct {
 	node    *Node
 	uid     string
 	host    bool
+	ports   bool // it has ports of its node
 	ips     []netip.Addr
 	hostIPs []netip.Addr // of its node
 	mark    string       // see bootstrap.Script
@@ -86,7 +87,7 @@ const atOnce = 8
 func (c *Cluster) Run(ctx context.Context, specs ...PodSpec) ([]*Pod, error) {
 	all := make([]*Pod, len(specs))
 	for i, s := range specs {
-		p := &Pod{node: s.Node, host: s.HostNetwork}
+		p := &Pod{node: s.Node, host: s.HostNetwork, ports: s.HostPorts != Ports{}}
 		for range max(s.Containers, 1) {
 			s.Node.next++
 			p.Containers = append(p.Containers, &Container{name: fmt.Sprintf("%sc%d", s.Node.Name(), s.Node.next), pod: p})
@@ -126,7 +127,7 @@ func (p *Pod) object(s PodSpec) fields {
 	for i, c := range p.Containers {
 		is := fields{"name": c.name, "command": l.command(p.mark), "stdin": true, "stdinOnce": true}
 		maps.Copy(is, l.container)
-		if i == 0 && s.HostPorts.First != 0 {
+		if i == 0 && p.ports {
 			var ports []fields
 			for port := s.HostPorts.First; port <= s.HostPorts.Last; port++ {
 				for _, protocol := range []string{"TCP", "UDP"} {
@@ -137,22 +138,13 @@ func (p *Pod) object(s PodSpec) fields {
 		}
 		containers = append(containers, is)
 	}
-	labels := fields{Label: p.Name}
-	metadata := fields{"name": p.Name, "labels": labels}
-	for key, value := range l.metadata {
-		if key == "labels" {
-			maps.Copy(labels, value.(fields))
-		} else {
-			metadata[key] = value
-		}
-	}
 	spec := fields{
 		"hostNetwork": s.HostNetwork, "restartPolicy": "Never", "terminationGracePeriodSeconds": 1,
 		"automountServiceAccountToken": false, "enableServiceLinks": false, "dnsPolicy": "Default", "containers": containers,
 	}
 	maps.Copy(spec, l.spec)
 	maps.Copy(spec, l.on(p.node))
-	return fields{"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+	return fields{"apiVersion": "v1", "kind": "Pod", "metadata": described(p.Name, l.metadata, fields{Label: p.Name}), "spec": spec}
 }
 
 // privateLook is that of pods of a private cluster, which have the agent in their image.
@@ -199,9 +191,14 @@ func (c *Cluster) await(ctx context.Context, p *Pod) error {
 	return nil
 }
 
-// until asks until something is so. otherwise says what is not, for the error when it takes too long.
+// until asks until something is so, for podTime at most. otherwise says what is not, for the error when it takes too long.
 func (c *Cluster) until(ctx context.Context, otherwise func() string, so func(context.Context) (bool, error)) error {
-	asking, cancel := context.WithTimeout(ctx, emulated.Patience(podTime))
+	return c.within(ctx, podTime, otherwise, so)
+}
+
+// within is until, with another bound.
+func (c *Cluster) within(ctx context.Context, bound time.Duration, otherwise func() string, so func(context.Context) (bool, error)) error {
+	asking, cancel := context.WithTimeout(ctx, emulated.Patience(bound))
 	defer cancel()
 	for {
 		done, err := so(asking)
@@ -212,11 +209,16 @@ func (c *Cluster) until(ctx context.Context, otherwise func() string, so func(co
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-asking.Done():
-			return fmt.Errorf("%s, for %v", otherwise(), podTime)
+			return late(fmt.Sprintf("%s, for %v", otherwise(), bound))
 		case <-time.After(c.pause):
 		}
 	}
 }
+
+// late is the error of what took too long.
+type late string
+
+func (l late) Error() string { return string(l) }
 
 // always returns a function that returns a text.
 func always(text string) func() string { return func() string { return text } }
@@ -396,7 +398,7 @@ func (c *Container) Pod() *Pod { return c.pod }
 func (c *Container) Facts() platform.Facts {
 	f := platform.Facts{
 		CPUTime: func(ctx context.Context) (used time.Duration, err error) {
-			err = c.call(ctx, sampler.MethodCgroup, &used)
+			err = c.Call(ctx, sampler.MethodCgroup, nil, &used)
 			return used, err
 		},
 	}
@@ -424,12 +426,13 @@ func (c *Container) Agent() (by network.Agent, space string) { return c.first, "
 
 // Interfaces lists the container's network devices.
 func (c *Container) Interfaces(ctx context.Context) (all []nl.Interface, err error) {
-	err = c.call(ctx, sampler.MethodInterfaces, &all)
+	err = c.Call(ctx, sampler.MethodInterfaces, nil, &all)
 	return all, err
 }
 
-func (c *Container) call(ctx context.Context, method string, out any) error {
-	if err := c.first.Call(ctx, method, nil, out); err != nil {
+// Call calls a method of the container's first agent.
+func (c *Container) Call(ctx context.Context, method string, in, out any) error {
+	if err := c.first.Call(ctx, method, in, out); err != nil {
 		return fmt.Errorf("%s: %w", c.name, err)
 	}
 	return nil
@@ -468,8 +471,12 @@ func (c *Cluster) Remove(ctx context.Context) error {
 	pods := c.pods
 	c.pods = nil
 	var removing errgroup.Group
-	removing.Go(func() error { return c.Withdraw(ctx) })
+	removing.Go(func() error { return c.withdrawAll(ctx) })
+	published := map[*Node]bool{}
 	for _, p := range pods {
+		if p.ports {
+			published[p.node] = true
+		}
 		removing.Go(func() error {
 			for _, container := range p.Containers {
 				container.close()
@@ -478,6 +485,9 @@ func (c *Cluster) Remove(ctx context.Context) error {
 		})
 	}
 	err := removing.Wait()
+	if c.own == nil {
+		err = errors.Join(err, forgetHostPorts(ctx, published))
+	}
 	for _, n := range c.Nodes {
 		n.next = 0
 	}

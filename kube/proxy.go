@@ -1,16 +1,60 @@
 package kube
 
 import (
+	"context"
+	"fmt"
 	"net/netip"
+	"regexp"
 	"strings"
 
+	"nettoll/internal/daemon"
+	"nettoll/internal/nsexec"
 	"nettoll/internal/plumb"
+	"nettoll/platform"
 )
 
-// ProxyArgs returns the arguments of the kube-proxy of a node, for the mode that --proxy-mode takes.
-func ProxyArgs(config, node, mode string) []string {
+// ProxyMode is a way in which kube-proxy has the kernel translate addresses.
+type ProxyMode struct {
+	Name     string // as --proxy-mode takes it
+	Programs []daemon.Program
+
+	list  func(six bool) []string // the command that prints the rules of an IP version
+	entry *regexp.Regexp          // matches the rule, or element, of a service's port that has an endpoint; with the service's address
+}
+
+// Modes of kube-proxy. In either, the entries of all services change at once, and lead to rules that are there by then.
+var (
+	IPTables = ProxyMode{
+		Name: "iptables",
+		Programs: []daemon.Program{
+			{Name: "iptables", Get: "apt install iptables", InPath: true}, {Name: "ip6tables", Get: "apt install iptables", InPath: true},
+		},
+		list: func(six bool) []string {
+			if six {
+				return []string{"ip6tables-save", "-t", "nat"}
+			}
+			return []string{"iptables-save", "-t", "nat"}
+		},
+		entry: regexp.MustCompile(`(?m)^-A KUBE-SERVICES -d ([0-9a-f:.]+)/\d+ .* -j KUBE-(?:SVC|EXT)-`),
+	}
+	NFTables = ProxyMode{
+		Name:     "nftables",
+		Programs: []daemon.Program{{Name: "nft", Get: "apt install nftables", InPath: true}},
+		list: func(six bool) []string {
+			family := "ip"
+			if six {
+				family = "ip6"
+			}
+			return []string{"nft", "list", "map", family, "kube-proxy", "service-ips"}
+		},
+		entry: regexp.MustCompile(`([0-9a-f:.]+) \. \w+ \. \S+ : goto service-`),
+	}
+)
+
+// Args returns the arguments of the kube-proxy of a node.
+func (m ProxyMode) Args(config, node string) []string {
 	return []string{
-		"--kubeconfig=" + config, "--hostname-override=" + node, "--proxy-mode=" + mode,
+		"--kubeconfig=" + config, "--hostname-override=" + node, "--proxy-mode=" + m.Name,
 		// Connections of containers keep their source address.
 		"--cluster-cidr=" + strings.Join([]string{plumb.Segment(false).String(), plumb.Segment(true).String()}, ","),
 		"--nodeport-addresses=primary", "--healthz-bind-address=127.0.0.1:10256", "--metrics-bind-address=127.0.0.1:10249",
@@ -19,6 +63,40 @@ func ProxyArgs(config, node, mode string) []string {
 		"--conntrack-max-per-core=0", "--conntrack-min=0", "--conntrack-tcp-timeout-established=0", "--conntrack-tcp-timeout-close-wait=0",
 		"--iptables-localhost-nodeports=false",
 	}
+}
+
+// Serves returns an error unless a node translates the ports of services as it ought to. want has the number of ports of each
+// address; of those that no service has any more, it is 0.
+func (m ProxyMode) Serves(ctx context.Context, node platform.Host, want map[netip.Addr]int) error {
+	for _, six := range []bool{false, true} {
+		ports, err := m.served(ctx, node, six)
+		if err != nil {
+			return err
+		}
+		for at, n := range want {
+			if at.Is6() == six && ports[at] != n {
+				return fmt.Errorf("%s translates %d of %d ports of the service %s", node.Name(), ports[at], n, at)
+			}
+		}
+	}
+	return nil
+}
+
+// served returns the addresses of services of an IP version that a node translates to endpoints, each with the number of its
+// ports for which it does.
+func (m ProxyMode) served(ctx context.Context, node platform.Host, six bool) (map[netip.Addr]int, error) {
+	command := m.list(six)
+	var out strings.Builder
+	if err := nsexec.Run(ctx, node, platform.Command{Path: command[0], Args: command[1:], Stdout: &out}); err != nil {
+		return nil, fmt.Errorf("%s: %w", command[0], err)
+	}
+	ports := map[netip.Addr]int{}
+	for _, found := range m.entry.FindAllStringSubmatch(out.String(), -1) {
+		if at, err := netip.ParseAddr(found[1]); err == nil {
+			ports[at]++
+		}
+	}
+	return ports, nil
 }
 
 // ServiceRange returns the range of the addresses of services, the --service-cluster-ip-range. That of IPv6

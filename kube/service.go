@@ -4,15 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"net/netip"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"nettoll/internal/daemon"
 	"nettoll/internal/plumb"
 )
 
@@ -20,12 +22,34 @@ import (
 // addresses to services of its own.
 const firstService = 16
 
-// mostServices is how many services a network has, at most: one for each of a node's pods.
-const mostServices = 128
+// servicesBeside is how many services a network can have without standing alone: further ones, and one for each of a node's pods.
+const servicesBeside = 1000 + 128
 
-// serviceAddr returns the address of service i, from 0.
+// serviceAddr returns the address of service i of the network, from 0.
 func (c *Cluster) serviceAddr(i int, six bool) netip.Addr {
-	return plumb.ServiceAddr(firstService+c.place*mostServices+i, six)
+	return ServiceAddr(c.place*servicesBeside+i, six)
+}
+
+// ServiceAddr returns the address of service i, from 0: those of the servers come first.
+func ServiceAddr(i int, six bool) netip.Addr { return plumb.ServiceAddr(firstService+i, six) }
+
+// ServiceAddrs returns its addresses of both IP versions.
+func ServiceAddrs(i int) []netip.Addr {
+	return []netip.Addr{ServiceAddr(i, false), ServiceAddr(i, true)}
+}
+
+// ServiceName returns the name of service i, from 0.
+func ServiceName(i int) string { return fmt.Sprintf("service-%d", i+1) }
+
+// Further returns n further services, which nobody dials, from service first on. Their port 80 leads to a port of the endpoint.
+func Further(first, n int, to []netip.Addr, port int) (all []Fixed) {
+	for i := range n {
+		all = append(all, Fixed{
+			Name: ServiceName(first + i), At: ServiceAddrs(first + i), Ports: []Port{{"http", 80, "TCP"}},
+			To: to, Targets: []Port{{"http", port, "TCP"}},
+		})
+	}
+	return all
 }
 
 // NodePorts is the range of the ports of nodes that services can have: it has the ports of servers, so that these
@@ -35,45 +59,50 @@ const NodePorts = "20000-32767"
 // LastNodePort is the last of the ports of nodes that services can have.
 const LastNodePort = 32767
 
+// ServiceType is how a service is reached, besides at its own address.
+type ServiceType string
+
+// Types of services. Each has what those before it have, except that services with a load balancer need no ports of nodes.
+const (
+	ClusterIP    ServiceType = "ClusterIP"
+	NodePort     ServiceType = "NodePort"
+	LoadBalancer ServiceType = "LoadBalancer"
+)
+
 // service is a service that was made.
 type service struct {
-	name  string
-	addrs []netip.Addr
+	name     string
+	addrs    []netip.Addr
+	balanced []netip.Addr // the addresses of its load balancer
+	lingers  bool         // its removal is not waited for
 }
 
 // ServiceAt returns the address of service i, which Expose has made; the zero value if it has none of that IP version.
 func (c *Cluster) ServiceAt(i int, six bool) netip.Addr { return of(c.services[i].addrs, six) }
 
-// Expose makes the next service, from 0, whose ports lead to the same ports of a pod. If onNodes is set, they are ports
-// of the nodes, too.
-func (c *Cluster) Expose(ctx context.Context, i int, to *Pod, ports Ports, onNodes bool) error {
-	kind := "ClusterIP"
-	if onNodes {
-		kind = "NodePort"
-	}
-	var all []fields
-	for port := ports.First; port <= ports.Last; port++ {
-		for _, protocol := range []string{"TCP", "UDP"} {
-			p := fields{"name": fmt.Sprintf("p%d-%c", port, protocol[0]+'a'-'A'), "port": port, "protocol": protocol}
-			if onNodes {
-				p["nodePort"] = port
-			}
-			all = append(all, p)
+// Expose makes the next service, from 0, whose ports lead to the same ports of a pod. With NodePort, they are ports of the
+// nodes, too.
+func (c *Cluster) Expose(ctx context.Context, i int, to *Pod, ports Ports, as ServiceType) error {
+	named := fieldsOf(ports.Named())
+	spec := fields{"type": as, "selector": fields{Label: to.Name}, "ports": named}
+	s := &service{name: c.prefix + ServiceName(i)}
+	switch as {
+	case NodePort:
+		for _, p := range named {
+			p["nodePort"] = p["port"]
+		}
+	case LoadBalancer:
+		if err := c.balanced(spec, s); err != nil {
+			return err
 		}
 	}
-	s := &service{name: fmt.Sprintf("%sservice-%d", c.prefix, i+1)}
 	c.services = append(c.services, s)
-	spec := fields{"type": kind, "ipFamilyPolicy": "PreferDualStack", "selector": fields{Label: to.Name}, "ports": all}
-	if c.own == nil {
-		four, six := c.serviceAddr(i, false).String(), c.serviceAddr(i, true).String()
-		maps.Copy(spec, fields{"clusterIP": four, "clusterIPs": []string{four, six}, "ipFamilies": []string{"IPv4", "IPv6"}, "ipFamilyPolicy": "RequireDualStack"})
-	}
-	metadata := fields{"name": s.name}
-	maps.Copy(metadata, c.look.metadata)
 	var made struct {
 		Spec struct{ ClusterIPs []netip.Addr }
 	}
-	err := c.api.Ask(ctx, http.MethodPost, c.in("services"), fields{"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec}, &made)
+	err := c.api.Ask(ctx, http.MethodPost, servicesIn(c.namespace), fields{
+		"apiVersion": "v1", "kind": "Service", "metadata": described(s.name, c.look.metadata, nil), "spec": onBoth(spec, c.addrsOf(i)),
+	}, &made)
 	if err != nil {
 		if taken := portsTaken(err); taken != nil {
 			err = taken
@@ -83,7 +112,63 @@ func (c *Cluster) Expose(ctx context.Context, i int, to *Pod, ports Ports, onNod
 		return fmt.Errorf("kubernetes: make %s: %w", s.name, err)
 	}
 	s.addrs = made.Spec.ClusterIPs
+	c.expect(len(named), s.addrs...)
+	if as != LoadBalancer {
+		return nil
+	}
+	if err := c.balance(ctx, i, s); err != nil {
+		return err
+	}
+	c.expect(len(named), s.balanced...)
 	return nil
+}
+
+// addrsOf returns the addresses of service i, if they are nettoll's to choose.
+func (c *Cluster) addrsOf(i int) []netip.Addr {
+	if c.own != nil {
+		return nil
+	}
+	return []netip.Addr{c.serviceAddr(i, false), c.serviceAddr(i, true)}
+}
+
+// expect notes how many ports addresses of services have.
+func (c *Cluster) expect(ports int, at ...netip.Addr) {
+	if c.own != nil {
+		return // its nodes are not seen
+	}
+	for _, a := range at {
+		c.ports[a] = ports
+	}
+}
+
+// AddFurther makes n further services, from service first on, with a pod as their endpoint; see Further.
+func (c *Cluster) AddFurther(ctx context.Context, first, n int, to *Pod, port int) error {
+	for i, s := range Further(first, n, to.ips, port) {
+		s.Name, s.At = c.prefix+s.Name, c.addrsOf(first+i)
+		c.further = append(c.further, s.Objects(c.namespace, c.look.metadata)...)
+		c.expect(len(s.Ports), s.At...)
+	}
+	if err := c.api.MakeAll(ctx, c.requests, slices.Values(c.further)); err != nil {
+		return fmt.Errorf("kubernetes: %w", c.refused("services", err))
+	}
+	return nil
+}
+
+// perService is how much longer kube-proxy may take for each further service.
+const perService = 10 * time.Millisecond
+
+// ProxyPatience bounds the time until kube-proxy has rules of all services, of which some are further ones.
+func ProxyPatience(further int) time.Duration { return Patience + time.Duration(further)*perService }
+
+// InForce waits until all nodes of a private cluster have the rules of its services, and none of services that are gone.
+func (c *Cluster) InForce(ctx context.Context) error {
+	waiting, within := errgroup.WithContext(ctx)
+	for _, n := range c.Nodes {
+		waiting.Go(func() error {
+			return daemon.Until(within, ProxyPatience(len(c.ports)), func(ctx context.Context) error { return proxyMode.Serves(ctx, n.Host, c.ports) }, n.daemons...)
+		})
+	}
+	return waiting.Wait()
 }
 
 // PortsTaken is the error of ports of nodes that a service cannot have.
@@ -114,13 +199,40 @@ func portsTaken(err error) *PortsTaken {
 // UsualNodePorts returns the range of the ports of nodes of most clusters.
 func UsualNodePorts() (first, last int) { return 30000, LastNodePort }
 
-// Withdraw removes the services.
+// Withdraw removes the services that Expose has made.
 func (c *Cluster) Withdraw(ctx context.Context) error {
 	services := c.services
 	c.services = nil
 	var removing errgroup.Group
 	for _, s := range services {
-		removing.Go(func() error { return c.remove(ctx, c.in("services", s.name)) })
+		removing.Go(func() error { return c.withdraw(ctx, s) })
+		c.expect(0, slices.Concat(s.addrs, s.balanced)...)
 	}
 	return removing.Wait()
+}
+
+// withdrawAll removes all services. Where there were further ones, it returns when no node has rules of them: kube-proxy
+// needs a while, and CPU time, for many.
+func (c *Cluster) withdrawAll(ctx context.Context) error {
+	further := c.further
+	c.further = nil
+	var removing errgroup.Group
+	removing.Go(func() error { return c.Withdraw(ctx) })
+	removing.Go(func() error {
+		if err := c.api.RemoveAll(ctx, c.requests, slices.Values(further)); err != nil {
+			return fmt.Errorf("kubernetes: %w", err)
+		}
+		return nil
+	})
+	if err := removing.Wait(); err != nil || c.own != nil || len(further) == 0 {
+		return err
+	}
+	for at := range c.ports {
+		c.ports[at] = 0
+	}
+	if err := c.InForce(ctx); err != nil {
+		return fmt.Errorf("kubernetes: remove services: %w", err)
+	}
+	clear(c.ports)
+	return nil
 }

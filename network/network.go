@@ -129,7 +129,7 @@ type Network struct {
 // Page is what only the pages in docs/networks need to know of a network.
 type Page struct {
 	Concealed map[string]string // network namespaces that engines hide, by their contents
-	MadeUp    func() []string   // names that plugins made up, each followed by the name of its owner
+	MadeUp    func() []string   // names and addresses that plugins made up, each followed by what stands for it
 }
 
 // Broken calls Fault, if there is one.

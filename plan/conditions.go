@@ -59,7 +59,9 @@ func (s Suite) checkServices(cells []record.Cell, known Known) error {
 	}
 	var can []string
 	for _, n := range known.Networks {
-		if n.Services {
+		if n.Services && len(n.Platforms) > 0 {
+			can = append(can, known.name(n.Platforms[0], n.Name))
+		} else if n.Services {
 			can = append(can, n.Name)
 		}
 	}

@@ -30,6 +30,7 @@ func drivers() Known {
 			{Name: "serving", Hosts: []int{1}, Services: true, Platforms: []string{"lab"}},
 			{Name: "four", Hosts: []int{2}, Families: []int{4}},
 			{Name: "pod", Hosts: []int{1, 2}, Platforms: []string{"kube"}},
+			{Name: "service", Hosts: []int{1, 2}, Services: true, Platforms: []string{"kube"}},
 			{Name: "overlay", Hosts: []int{2}, Platforms: []string{"swarm"}},
 		},
 		Instances: []Instance{
@@ -235,7 +236,7 @@ func TestExpandErrors(t *testing.T) {
 		{"topologies and clients", func(s *Suite) { s.Topologies, s.Clients = []Topology{{1, 1, 1}}, []int{1} }, `topologies: clients and topologies contradict each other; leave one out`, "--topologies"},
 		{"MTU", func(s *Suite) { s.MTU = []int{1279} }, `mtu: 1279 bytes are not a possible MTU; write a number from 1280 to 65535`, "--mtu"},
 		{"one MTU", func(s *Suite) { s.MTU = []int{1500, 1000} }, `mtu[1]: 1000 bytes are not a possible MTU; write a number from 1280 to 65535`, "--mtu"},
-		{"services of none", func(s *Suite) { s.Services = []int{0, 10} }, `services: no network of this run has services; add one of serving`, "--services"},
+		{"services of none", func(s *Suite) { s.Services = []int{0, 10} }, `services: no network of this run has services; add one of serving, kube:service`, "--services"},
 		{"services", func(s *Suite) { s.Services = []int{5001} }, `services: 5001 services are not possible; write a number from 0 to 5000`, "--services"},
 		{"rules", func(s *Suite) { s.Rules = []int{-1} }, `rules: -1 rules are not possible; write a number from 0 to 100000`, "--rules"},
 		{"offload", func(s *Suite) { s.Offload = []string{"of"} }, `offload: "of" is not possible; write on or off`, "--offload"},

@@ -123,9 +123,10 @@ func Slices(workload string, set record.Settings) int {
 
 // Limits on networks that stand at once.
 const (
-	mostTogether   = 40  // networks
-	mostContainers = 128 // of them together, or of each one if only a network and its baseline stand
-	mostFlows      = 16  // of a network in turns
+	mostTogether   = 40   // networks
+	mostContainers = 128  // of them together, or of each one if only a network and its baseline stand
+	mostFlows      = 16   // of a network in turns
+	mostServices   = 1000 // further ones of a network that shares its hosts with others
 )
 
 // Able describes which networks can stand at once with others, and which traffic can take turns.
@@ -143,7 +144,11 @@ type Able struct {
 func AbleTo(cells []record.Cell, atOnce func(record.Cell) int, turns func(tool, workload string) bool) Able {
 	bounded, among, least := map[string]bool{}, 0, 0
 	for _, v := range group(cells) {
-		if n := atOnce(v.Cell); n > 0 {
+		n := atOnce(v.Cell)
+		if v.Services > mostServices {
+			n = min(n, 1) // there are addresses for so many only once
+		}
+		if n > 0 {
 			bounded[v.Network] = true
 			if among++; least == 0 || n < least {
 				least = n

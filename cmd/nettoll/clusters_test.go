@@ -85,30 +85,90 @@ type object = map[string]any
 // ask sends a request, and reads the answer into out, unless that is nil.
 func (a admin) ask(t *testing.T, method, path string, in, out any) {
 	t.Helper()
+	if err := a.request(method, path, in, out); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (a admin) request(method, path string, in, out any) error {
 	text, err := json.Marshal(in)
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	req, err := http.NewRequest(method, a.url+path, bytes.NewReader(text))
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	req.Header.Set("Authorization", "Bearer "+a.token)
 	req.Header.Set("Content-Type", "application/json")
+	if method == http.MethodPatch {
+		req.Header.Set("Content-Type", "application/merge-patch+json")
+	}
 	resp, err := a.Do(req)
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	defer resp.Body.Close()
 	said, err := io.ReadAll(resp.Body)
 	if err != nil || resp.StatusCode > http.StatusCreated {
-		t.Fatalf("%s %s: %s, %v: %s", method, path, resp.Status, err, said)
+		return fmt.Errorf("%s %s: %s, %v: %s", method, path, resp.Status, err, said)
 	}
-	if out != nil {
-		if err := json.Unmarshal(said, out); err != nil {
-			t.Fatal(err)
+	if out == nil {
+		return nil
+	}
+	return json.Unmarshal(said, out)
+}
+
+// balance gives the services of a namespace load balancers, as a controller of a cluster does, until the test ends.
+func (a admin) balance(t *testing.T, namespace string) {
+	services := "/api/v1/namespaces/" + namespace + "/services"
+	given, stop := 0, make(chan struct{})
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		for {
+			var all struct {
+				Items []struct {
+					Metadata struct{ Name string }
+					Spec     struct {
+						Type   string
+						Ranges []string `json:"loadBalancerSourceRanges"`
+					}
+					Status struct {
+						LoadBalancer struct{ Ingress []object }
+					}
+				}
+			}
+			if err := a.request(http.MethodGet, services, nil, &all); err != nil {
+				t.Error(err)
+			}
+			for _, s := range all.Items {
+				if s.Spec.Type != "LoadBalancer" || len(s.Status.LoadBalancer.Ingress) > 0 {
+					continue
+				}
+				if len(s.Spec.Ranges) == 0 {
+					t.Errorf("everybody may dial %s", s.Metadata.Name)
+				}
+				given++
+				ingress := []object{{"ip": fmt.Sprintf("198.18.128.%d", given)}, {"ip": fmt.Sprintf("2001:2:0:ffff::1:%d", given)}}
+				status := object{"status": object{"loadBalancer": object{"ingress": ingress}}}
+				if err := a.request(http.MethodPatch, services+"/"+s.Metadata.Name+"/status", status, nil); err != nil {
+					t.Error(err)
+				}
+			}
+			select {
+			case <-stop:
+				return
+			case <-time.After(100 * time.Millisecond):
+			}
 		}
-	}
+	})
+	t.Cleanup(func() {
+		close(stop)
+		serving.Wait()
+		if given == 0 {
+			t.Error("no service has asked for a load balancer")
+		}
+	})
 }
 
 // user makes a namespace at a level of pod security, and an account with the rights of docs/kubernetes.md there. It
@@ -175,16 +235,51 @@ const docsEnv = "NETTOLL_TEST_DOCS"
 // left returns the names of what nettoll has made in a namespace and is still there.
 func (a admin) left(t *testing.T, namespace string) (names []string) {
 	t.Helper()
-	for _, path := range []string{"/api/v1/namespaces/%s/pods", "/api/v1/namespaces/%s/services", "/apis/batch/v1/namespaces/%s/jobs"} {
+	for path, selector := range map[string]string{
+		"/api/v1/namespaces/%s/pods": "", "/api/v1/namespaces/%s/services": "", "/apis/batch/v1/namespaces/%s/jobs": "",
+		// Those of services with selectors are the cluster's own.
+		"/apis/discovery.k8s.io/v1/namespaces/%s/endpointslices": ",endpointslice.kubernetes.io/managed-by=nettoll",
+	} {
 		var all struct {
 			Items []struct{ Metadata struct{ Name string } }
 		}
-		a.ask(t, http.MethodGet, fmt.Sprintf(path, namespace)+"?labelSelector="+kube.KeeperLabel, nil, &all)
+		a.ask(t, http.MethodGet, fmt.Sprintf(path, namespace)+"?labelSelector="+kube.KeeperLabel+selector, nil, &all)
 		for _, o := range all.Items {
 			names = append(names, o.Metadata.Name)
 		}
 	}
 	return names
+}
+
+// iptables inserts a rule into the node's table nat, or deletes it there.
+func iptables(t *testing.T, how string, rule ...string) {
+	t.Helper()
+	if out, err := exec.Command("iptables", append([]string{"-w", "-t", "nat", how}, rule...)...).CombinedOutput(); err != nil {
+		t.Errorf("iptables %s %v: %v: %s", how, rule, err, out)
+	}
+}
+
+// leftOut checks that the trials of some networks were skipped for a reason that contains a text, and that all others
+// have results.
+func leftOut(t *testing.T, path string, why map[string]string) {
+	t.Helper()
+	file, err := record.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, trial := range file.Trials {
+		want, skip := why[trial.Cell.Network]
+		seen[trial.Cell.Network] = skip
+		if skip && (trial.Status != record.Skipped || !strings.Contains(trial.Reason, want)) || !skip && trial.Status != record.OK {
+			t.Errorf("%s: %s: %s", trial.Cell.Key(), trial.Status, trial.Reason)
+		}
+	}
+	for network := range why {
+		if !seen[network] {
+			t.Errorf("there is no trial of %s", network)
+		}
+	}
 }
 
 // TestInCluster runs in a cluster that is used as a user's.
@@ -203,11 +298,11 @@ func TestInCluster(t *testing.T) {
 	}
 	t.Run("every network", func(t *testing.T) {
 		dir := t.TempDir()
-		p := start(t, dir, args(open, 1, "kubernetes:pod", "kubernetes:service", "kubernetes:nodeport", "--hosts", "2", "-4", "-6",
-			"--congestion", "reno")...) // which pods may choose, and which can take turns
-		p.ends(t, exitOK)
+		a.balance(t, "open")
+		start(t, dir, args(open, 1, "kubernetes:pod", "kubernetes:service", "kubernetes:nodeport", "--hosts", "2", "-4", "-6", "--services", "3",
+			"--congestion", "reno")...).ends(t, exitOK) // which pods may choose, and which can take turns
 		inPod := t.TempDir()
-		start(t, inPod, args(open, 1, "kubernetes:container")...).ends(t, exitOK)
+		start(t, inPod, args(open, 1, "kubernetes:container", "kubernetes:hostport", "kubernetes:loadbalancer", "--hosts", "1")...).ends(t, exitOK)
 		for _, trial := range append(good(t, filepath.Join(dir, "x.ndjson")).Trials, good(t, filepath.Join(inPod, "x.ndjson")).Trials...) {
 			if trial.Cell.Hosts == 2 && (len(trial.Slices) == 0 || trial.Clocks == nil || trial.Clocks.Over != record.OverNetwork) {
 				t.Errorf("%s: %d slices, clocks %+v, %v", trial.Cell.Key(), len(trial.Slices), trial.Clocks, trial.Warnings)
@@ -229,21 +324,6 @@ func TestInCluster(t *testing.T) {
 			t.Errorf("left: %v", left)
 		}
 	})
-	t.Run("without the right to hostNetwork", func(t *testing.T) {
-		dir := t.TempDir()
-		p := start(t, dir, args(restricted, 1, "kubernetes:pod", "--hosts", "1")...)
-		p.ends(t, exitOK)
-		file, err := record.ReadFile(filepath.Join(dir, "x.ndjson"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, trial := range file.Trials {
-			native := trial.Cell.Network == "kubernetes:native"
-			if native && (trial.Status != record.Skipped || !strings.Contains(trial.Reason, "needs a higher level of pod security there than \"restricted:latest\"")) || !native && trial.Status != record.OK {
-				t.Errorf("%s: %s: %s", trial.Cell.Key(), trial.Status, trial.Reason)
-			}
-		}
-	})
 	t.Run("killed", func(t *testing.T) {
 		n, r := crashes(t, 8, 4)
 		var running sync.WaitGroup
@@ -254,7 +334,7 @@ func TestInCluster(t *testing.T) {
 			}
 			dir := t.TempDir()
 			running.Go(func() {
-				p := start(t, dir, args(restricted, 9, "kubernetes:service")...)
+				p := start(t, dir, args(restricted, 9, "kubernetes:service", "--services", "2")...)
 				time.Sleep(after)
 				select {
 				case <-p.done:
@@ -267,15 +347,36 @@ func TestInCluster(t *testing.T) {
 		}
 		running.Wait()
 		t.Logf("killed, there are %v", a.left(t, "restricted"))
+	})
+	kills := time.Now()
+	t.Run("without the right to hostNetwork and hostPort", func(t *testing.T) {
+		dir := t.TempDir()
+		start(t, dir, args(restricted, 1, "kubernetes:pod", "kubernetes:hostport", "--hosts", "1")...).ends(t, exitOK)
+		const want = "needs a higher level of pod security there than \"restricted:latest\""
+		leftOut(t, filepath.Join(dir, "x.ndjson"), map[string]string{"kubernetes:native": want, "kubernetes:hostport": want})
+	})
+	t.Run("without a translation of hostPort, and without load balancers", func(t *testing.T) {
+		// No rule for ports comes after this one.
+		rule := []string{"PREROUTING", "-m", "addrtype", "--dst-type", "LOCAL", "-j", "ACCEPT"}
+		iptables(t, "-I", rule...)
+		defer iptables(t, "-D", rule...)
+		dir := t.TempDir()
+		start(t, dir, args(open, 1, "kubernetes:hostport", "kubernetes:loadbalancer", "--hosts", "1")...).ends(t, exitOK)
+		leftOut(t, filepath.Join(dir, "x.ndjson"), map[string]string{
+			"kubernetes:hostport":     "needs CNI plugins that translate it, such as portmap: ",
+			"kubernetes:loadbalancer": "needs one that gives an address at once, as MetalLB does: it has no address, for 20s",
+		})
+	})
+	t.Run("nothing is left of those that were killed", func(t *testing.T) {
 		// A pod waits for 60 s to be attached to, and the cluster keeps a Job for 30 s; its controllers take their time.
 		const most = 150 * time.Second
-		for began := time.Now(); ; time.Sleep(time.Second) {
+		for ; ; time.Sleep(time.Second) {
 			left := a.left(t, "restricted")
 			if len(left) == 0 {
-				t.Logf("nothing is left after %v", time.Since(began).Round(time.Second))
+				t.Logf("nothing is left after %v", time.Since(kills).Round(time.Second))
 				return
 			}
-			if time.Since(began) > most {
+			if time.Since(kills) > most {
 				t.Fatalf("left after %v: %v", most, left)
 			}
 		}

@@ -27,23 +27,23 @@ const bridge = "cni0" // as CNI's bridge plugin calls it
 
 // All returns the driver of each mode of kube-proxy, in the order of reports.
 func All(paths program.Paths) (drivers []network.Driver) {
-	for _, m := range []mode{iptables, nftables} {
-		drivers = append(drivers, m.driver(paths))
+	for _, m := range []kube.ProxyMode{kube.IPTables, kube.NFTables} {
+		drivers = append(drivers, driver(m, paths))
 	}
 	return drivers
 }
 
-func (m mode) driver(paths program.Paths) network.Driver {
+func driver(m kube.ProxyMode, paths program.Paths) network.Driver {
 	return plumb.Recipe{
 		Info: network.Info{
-			Name: "kube-proxy-" + m.name, Hosts: []int{1, 2}, Endpoints: plumb.MaxPorts, Services: true,
-			About:   "a service of Kubernetes: kube-proxy's " + m.name + " rules translate its address to that of a container; a bridge on each host, plain routes between hosts",
+			Name: "kube-proxy-" + m.Name, Hosts: []int{1, 2}, Endpoints: plumb.MaxPorts, Services: true,
+			About:   "a service of Kubernetes: kube-proxy's " + m.Name + " rules translate its address to that of a container; a bridge on each host, plain routes between hosts",
 			Startup: 5 * time.Second, // of etcd, the API server, and kube-proxy
 		},
 		Needs: []plumb.Need{plumb.Veth, plumb.BridgeDevice, plumb.BridgeNetfilter, plumb.NAT},
 		Programs: append([]daemon.Program{
 			daemon.EtcdProgram, kube.Built(kube.Apiserver), kube.Built(kube.Proxy),
-		}, m.programs...),
+		}, m.Programs...),
 		Paths: paths, Have: func(context.Context) error { return daemon.Available() },
 		Build: func(ctx context.Context, on *plumb.Network) error {
 			n := &build{Network: on, mode: m}
@@ -56,7 +56,7 @@ func (m mode) driver(paths program.Paths) network.Driver {
 // build is a network whose servers are reached at the addresses of services.
 type build struct {
 	*plumb.Network
-	mode
+	mode       kube.ProxyMode
 	translated plumb.Translations
 }
 
@@ -132,7 +132,7 @@ func onWire(f network.Family) string {
 // reach returns the address of a server's service, and the own address of any other container.
 func (n *build) reach(_, to *plumb.Node, f network.Family) netip.Addr {
 	if i := slices.Index(n.Servers, to); i >= 0 {
-		return clusterIP(i, f == network.IPv6)
+		return kube.ServiceAddr(i, f == network.IPv6)
 	}
 	return to.Addr(f)
 }

@@ -2,10 +2,7 @@ package kubeproxy
 
 import (
 	"context"
-	"fmt"
 	"net/http"
-
-	"golang.org/x/sync/errgroup"
 
 	"nettoll/internal/plumb"
 	"nettoll/kube"
@@ -23,8 +20,8 @@ func startServer(ctx context.Context, n *plumb.Network, etcd, dir string) (*kube
 			"--max-requests-inflight=0", "--max-mutating-requests-inflight=0", "--enable-priority-and-fairness=false",
 		},
 		Ready: func(ctx context.Context, s *kube.Server) error {
-			first := service(0, portsOf(n.Topo.Ports(0)), nil, n.Servers[0])[0]
-			return s.Ask(ctx, http.MethodPost, first.path()+"?dryRun=All", first, nil)
+			first := ofServer(0, n, n.Servers[0]).Objects(namespace, nil)[0]
+			return s.Ask(ctx, http.MethodPost, first.In+"?dryRun=All", first.Body, nil)
 		},
 	})
 }
@@ -36,15 +33,5 @@ const atOnce = 32
 // endpoints.
 func fill(ctx context.Context, s *kube.Server, n *plumb.Network) error {
 	defer s.Idle()
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(atOnce)
-	for o := range objects(n) {
-		group.Go(func() error {
-			if err := s.Ask(ctx, http.MethodPost, o.path(), o, nil); err != nil {
-				return fmt.Errorf("make %s %s: %w", o.Kind, o.Metadata.Name, err)
-			}
-			return nil
-		})
-	}
-	return group.Wait()
+	return s.MakeAll(ctx, atOnce, objects(n))
 }

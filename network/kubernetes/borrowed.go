@@ -9,11 +9,16 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
+	"golang.org/x/sync/errgroup"
+
+	"nettoll/internal/emulated"
 	"nettoll/internal/plumb"
 	"nettoll/kube"
 	"nettoll/network"
 	"nettoll/platform"
+	"nettoll/sampler"
 )
 
 // On a cluster of the user's nothing is known of the nodes but what pods see. Agents in the pods read the counters of
@@ -59,8 +64,8 @@ func unlessBoth(_, to *plumb.Node, f network.Family, at netip.Addr) error {
 	}
 }
 
-// throughService has clients dial the address of a service.
-func (n *build) throughService(reach func(from, to *plumb.Node, f network.Family) netip.Addr) {
+// atAddress has clients dial another address than that of a server's pod.
+func (n *build) atAddress(reach func(from, to *plumb.Node, f network.Family) netip.Addr) {
 	n.Translated = true
 	n.Reach = func(from, to *plumb.Node, f network.Family) netip.Addr {
 		if slices.Contains(n.Servers, to) {
@@ -68,7 +73,7 @@ func (n *build) throughService(reach func(from, to *plumb.Node, f network.Family
 		}
 		return to.Addr(f)
 	}
-	n.Notes = []string{n.seen("what translates the addresses of services, and carries the payload between the pods, is not proved")}
+	n.Notes = []string{n.seen("what translates the addresses that clients dial, and carries the payload between the pods, is not proved")}
 }
 
 // ownPorts is how many ports from the first one are neither those that nodes give to services nor ephemeral.
@@ -96,7 +101,7 @@ func (n *build) atFreePorts(ctx context.Context) error {
 			}
 		}
 		n.Topo.FirstPort = first + rand.IntN(last-first-size+2)
-		err = n.exposeAll(ctx, true)
+		err = n.exposeAll(ctx, kube.NodePort)
 		var taken *kube.PortsTaken
 		if !errors.As(err, &taken) {
 			return err
@@ -111,6 +116,87 @@ func (n *build) atFreePorts(ctx context.Context) error {
 	return err
 }
 
+// atOwnPorts chooses the ports of servers that have them on their nodes. Others on the nodes have ports, too: another
+// nettoll the same ones, if they were not random.
+func (n *build) atOwnPorts() {
+	usual, size := n.ports()
+	part := max(size, ownPorts/platform.MostPlaces)
+	n.Topo.FirstPort = usual + n.cluster.Place()*part + rand.IntN(max(1, part-size))
+}
+
+// greet has a client on each of the clients' nodes greet its server over an IP version, and returns what was seen last if
+// there is no answer in time.
+func (n *build) greet(ctx context.Context, f network.Family, within time.Duration) (last string, err error) {
+	var pairs []sampler.Pair
+	for i, client := range n.Clients[:min(len(n.Clients), max(1, len(n.Hosts)-1))] {
+		place := n.Topo.Pair(i)
+		server := n.Servers[place]
+		port, _ := n.Topo.Ports(place)
+		pairs = append(pairs, sampler.Pair{
+			Client: client.Endpoint.(*kube.Container), Server: server.Endpoint.(*kube.Container),
+			At: netip.AddrPortFrom(n.Reach(client, server, f), uint16(port)), Own: netip.AddrPortFrom(server.Addr(f), uint16(port)),
+		})
+	}
+	unmet, err := sampler.Meet(ctx, pairs, emulated.Patience(within))
+	if unmet != nil {
+		last = fmt.Sprintf("%s does not answer within %v, %s", pairs[unmet.Pair].At.Addr(), within, unmet.Last)
+	}
+	return last, err
+}
+
+// dialled reports whether the first pair has addresses of an IP version.
+func (n *build) dialled(f network.Family) bool {
+	client, server := n.Clients[0], n.Servers[0]
+	return server.Addr(f).IsValid() && n.Reach(client, server, f).IsValid()
+}
+
+// behindFurther waits until the services of the servers answer, if there are many others. Both IP versions take the same
+// time.
+func (n *build) behindFurther(ctx context.Context) error {
+	f := network.IPv4
+	if !n.dialled(f) {
+		f = network.IPv6
+	}
+	if n.Topo.Services == 0 || !n.dialled(f) {
+		return nil
+	}
+	last, err := n.greet(ctx, f, kube.ProxyPatience(n.Topo.Services))
+	if err == nil && last != "" {
+		err = errors.New(last)
+	}
+	if err != nil {
+		return fmt.Errorf("with %d further services: %w", n.Topo.Services, err)
+	}
+	return nil
+}
+
+// answerTime bounds the wait for the answer of a server whose port of its node may not lead to it.
+const answerTime = 5 * time.Second
+
+// answered tries the ports of nodes, and refuses IP versions in which nothing translates them: CNI plugins need not.
+func (n *build) answered(ctx context.Context) error {
+	lacks := map[network.Family]*string{network.IPv4: new(string), network.IPv6: new(string)}
+	trying, within := errgroup.WithContext(ctx)
+	for f, last := range lacks {
+		if n.dialled(f) {
+			trying.Go(func() (err error) { *last, err = n.greet(within, f, answerTime); return err })
+		}
+	}
+	if err := trying.Wait(); err != nil {
+		return fmt.Errorf("try ports of nodes: %w", err)
+	}
+	n.Refuse = func(from, to *plumb.Node, f network.Family, at netip.Addr) error {
+		if last := *lacks[f]; last != "" && slices.Contains(n.Servers, to) {
+			return &platform.Unsupported{
+				Feature: fmt.Sprintf("a pod's hostPort over IPv%d in this cluster", f), Option: "CNI plugins that translate it, such as portmap: " + last,
+				Remedy: "add portmap to the CNI configuration of the nodes, or leave kubernetes:hostport out",
+			}
+		}
+		return unlessBoth(from, to, f, at)
+	}
+	return nil
+}
+
 // addrOf returns the address of a node.
 func (n *build) addrOf(on *plumb.Node, f network.Family) netip.Addr {
 	if n.borrowed() {
@@ -122,10 +208,7 @@ func (n *build) addrOf(on *plumb.Node, f network.Family) netip.Addr {
 // onNodes proves that the payload crosses the devices by which the nodes reach each other, or lo within a node.
 func (n *build) onNodes(ctx context.Context) error {
 	n.Refuse = unlessBoth
-	// Others on the nodes have ports, too: another nettoll the same ones, if they were not random.
-	usual, size := n.ports()
-	part := max(size, ownPorts/platform.MostPlaces)
-	n.Topo.FirstPort = usual + n.cluster.Place()*part + rand.IntN(max(1, part-size))
+	n.atOwnPorts()
 	if len(n.Hosts) == 1 {
 		n.Hops = plumb.LoopbackHops
 		n.Notes = append(n.Notes, n.where()+": its lo has counted the payload")

@@ -3,6 +3,7 @@ package kubernetes_test
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"nettoll/docker/rootfs"
 	"nettoll/internal/testutil"
 	"nettoll/kube"
+	"nettoll/network"
 	"nettoll/network/kubernetes"
 	"nettoll/network/networktest"
 	platforms "nettoll/platform/kubernetes"
@@ -26,6 +28,7 @@ func TestConformance(t *testing.T) {
 	platformtest.Require(t, "kubelet", kube.Available(nil))
 	p := clusters(t)
 	networktest.ConformOn(t, p, "kubernetes:", kubernetes.All()...)
+	t.Run("further services", func(t *testing.T) { furtherServices(t, p) })
 	for _, hosts := range []int{1, 2} {
 		t.Run(fmt.Sprintf("hosts=%d/in turns", hosts), func(t *testing.T) {
 			testutil.Alternate(t, hosts, "kube", "platform/kubernetes", "network/networktest", "internal/plumb", "runner")
@@ -70,6 +73,33 @@ func inTurns(t *testing.T, p *platforms.Kubernetes, hosts int) {
 	}
 	if stood := strings.Join(p.Stood(), "; "); !strings.Contains(stood, "networks at once") {
 		t.Errorf("stood: %s", stood)
+	}
+}
+
+// furtherServices checks that the nodes have rules of all further services when a network stands, and of none when it is gone.
+func furtherServices(t *testing.T, on *platforms.Kubernetes) {
+	all := kubernetes.All()
+	driver := all[slices.IndexFunc(all, func(d network.Driver) bool { return d.Name == "service" })]
+	topo := networktest.Pair
+	topo.Services = 5
+	n, err := driver.Connect(t.Context(), topo, on)
+	if err != nil {
+		t.Fatal(err)
+	}
+	networktest.LastService(t, n, topo)
+	if err := n.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	gone := map[netip.Addr]int{}
+	for i := range 1 + topo.Services {
+		for _, at := range kube.ServiceAddrs(i) {
+			gone[at] = 0
+		}
+	}
+	for _, h := range n.Hosts {
+		if err := kube.IPTables.Serves(t.Context(), h, gone); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

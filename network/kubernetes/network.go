@@ -36,16 +36,24 @@ func All() (all []network.Driver) {
 			About: "pods at their own addresses: CNI's bridge plugin on each node, plain routes between nodes",
 		}},
 		{connect: service, Info: network.Info{
-			Name: "service", Hosts: []int{1, 2},
+			Name: "service", Hosts: []int{1, 2}, Services: true,
 			About: "the same pods, each server at the address of its service (ClusterIP), which kube-proxy's iptables rules translate on the client's node",
 		}},
 		{connect: hairpin, Info: network.Info{
-			Name: "service-hairpin", Hosts: []int{1},
+			Name: "service-hairpin", Hosts: []int{1}, Services: true,
 			About: "containers of the server's own pod, which dial its service: the payload leaves the pod, is translated by kube-proxy's iptables rules, and returns to it",
 		}},
 		{connect: nodePort, Info: network.Info{
-			Name: "nodeport", Hosts: []int{1, 2},
+			Name: "nodeport", Hosts: []int{1, 2}, Services: true,
 			About: "the same pods, each server at a port of its node by a service (NodePort), which kube-proxy's iptables rules translate there, and where answers return to",
+		}},
+		{connect: loadBalancer, Info: network.Info{
+			Name: "loadbalancer", Hosts: []int{1, 2}, Services: true,
+			About: "the same pods, each server at the address of the load balancer of its service (LoadBalancer): kube-proxy's iptables rules translate it on the client's node, where answers return to, so that pods reach no load balancer",
+		}},
+		{connect: hostPort, Info: network.Info{
+			Name: "hostport", Hosts: []int{1, 2},
+			About: "the same pods, each server at a port of its node that belongs to its pod (hostPort), which the iptables rules of CNI's portmap plugin translate there",
 		}},
 	} {
 		v.Endpoints = maxPods
@@ -204,8 +212,9 @@ func container(ctx context.Context, n *build) error {
 	n.Reach, n.Hops = plumb.OverLoopback, plumb.LoopbackHops
 	if n.borrowed() {
 		n.Notes = append(n.Notes, n.where()+": lo of the pod has counted the payload")
+		return nil
 	}
-	return nil
+	return findPorts(n.Servers...)
 }
 
 // pods gives each container a pod of its own.
@@ -223,12 +232,8 @@ func (n *build) wire() error {
 		n.betweenPods()
 		return nil
 	}
-	for _, node := range slices.Concat(n.Servers, n.Clients) {
-		port, err := plumb.PortOf(node, kube.Bridge)
-		if err != nil {
-			return err
-		}
-		node.Port, node.PortAs = port, "veth-"+node.Name()
+	if err := findPorts(slices.Concat(n.Servers, n.Clients)...); err != nil {
+		return err
 	}
 	n.Hops = plumb.Across(func(at *plumb.Node, peer *plumb.Host, _ network.Family) []network.Hop {
 		if at.Host == peer {
@@ -240,11 +245,32 @@ func (n *build) wire() error {
 	return nil
 }
 
-// madeUp returns the names of ports, each followed by what it belongs to.
+// findPorts finds the ports of pods on the bridges of their nodes.
+func findPorts(nodes ...*plumb.Node) error {
+	for _, node := range nodes {
+		port, err := plumb.PortOf(node, kube.Bridge)
+		if err != nil {
+			return err
+		}
+		node.Port, node.PortAs = port, "veth-"+node.Name()
+	}
+	return nil
+}
+
+// madeUp returns the names of ports, and the addresses of pods, each followed by what it belongs to.
 func (n *build) madeUp() (names []string) {
-	for _, node := range slices.Concat(n.Servers, n.Clients) {
+	nodes := slices.Concat(n.Servers, n.Clients)
+	for _, node := range nodes {
 		if node.Port != "" {
 			names = append(names, node.Port, node.PortAs)
+		}
+	}
+	for _, node := range nodes {
+		if node.Addr4 == node.Host.OnUnderlay(false) {
+			continue
+		}
+		for _, f := range []network.Family{network.IPv4, network.IPv6} {
+			names = append(names, node.Addr(f).String(), fmt.Sprintf("IPv%d-%s", f, node.Name()))
 		}
 	}
 	return names
@@ -257,19 +283,30 @@ func (n *build) portsOf(server int) (p kube.Ports) {
 }
 
 // expose makes the pods, and a service for each server.
-func (n *build) expose(ctx context.Context, onNodes bool) error {
+func (n *build) expose(ctx context.Context, as kube.ServiceType) error {
 	if err := pods(ctx, n); err != nil {
 		return err
 	}
-	if n.borrowed() && onNodes {
+	if err := n.addFurther(ctx); err != nil {
+		return err
+	}
+	if n.borrowed() && as == kube.NodePort {
 		return n.atFreePorts(ctx)
 	}
-	return n.exposeAll(ctx, onNodes)
+	return n.exposeAll(ctx, as)
 }
 
-func (n *build) exposeAll(ctx context.Context, onNodes bool) error {
+// addFurther makes the further services, before those of the servers: nodes learn of services in the order in which they
+// were made, so that they have the rules of all once they have those of the last.
+func (n *build) addFurther(ctx context.Context) error {
+	port, _ := n.Topo.Ports(0)
+	return n.cluster.AddFurther(ctx, len(n.Servers), n.Topo.Services, n.pods[0], port)
+}
+
+// exposeAll makes a service for each server.
+func (n *build) exposeAll(ctx context.Context, as kube.ServiceType) error {
 	for i := range n.Servers {
-		if err := n.cluster.Expose(ctx, i, n.pods[i], n.portsOf(i), onNodes); err != nil {
+		if err := n.cluster.Expose(ctx, i, n.pods[i], n.portsOf(i), as); err != nil {
 			return err
 		}
 	}
@@ -278,16 +315,17 @@ func (n *build) exposeAll(ctx context.Context, onNodes bool) error {
 
 // service has clients dial the address of a service.
 func service(ctx context.Context, n *build) error {
-	if err := n.expose(ctx, false); err != nil {
+	if err := n.expose(ctx, kube.ClusterIP); err != nil {
 		return err
 	}
-	return n.toServices()
+	return n.toServices(ctx, n.cluster.ServiceAt)
 }
 
-func (n *build) toServices() error {
-	return n.translate(func(from, to *plumb.Node, f network.Family) netip.Addr {
-		return n.cluster.ServiceAt(slices.Index(n.Servers, to), f == network.IPv6)
-	}, func(from, to *plumb.Node) *plumb.Host { return from.Host })
+// toServices has clients dial addresses of services, of which at returns that of the i-th.
+func (n *build) toServices(ctx context.Context, at func(i int, six bool) netip.Addr) error {
+	return n.translate(ctx, func(_, to *plumb.Node, f network.Family) netip.Addr {
+		return at(slices.Index(n.Servers, to), f == network.IPv6)
+	}, func(from, _ *plumb.Node) *plumb.Host { return from.Host })
 }
 
 // hairpin puts clients into the pods of their servers, and has them dial the servers' services. kube-proxy gives such
@@ -325,36 +363,70 @@ func hairpin(ctx context.Context, n *build) error {
 	if err := n.wire(); err != nil {
 		return err
 	}
-	if err := n.exposeAll(ctx, false); err != nil {
+	if err := n.addFurther(ctx); err != nil {
 		return err
 	}
-	return n.toServices()
+	if err := n.exposeAll(ctx, kube.ClusterIP); err != nil {
+		return err
+	}
+	return n.toServices(ctx, n.cluster.ServiceAt)
+}
+
+// loadBalancer has clients dial the address of the load balancer of a service.
+func loadBalancer(ctx context.Context, n *build) error {
+	if err := n.expose(ctx, kube.LoadBalancer); err != nil {
+		return err
+	}
+	return n.toServices(ctx, n.cluster.BalancerAt)
 }
 
 // nodePort has clients dial the node of a server.
 func nodePort(ctx context.Context, n *build) error {
-	if err := n.expose(ctx, true); err != nil {
+	if err := n.expose(ctx, kube.NodePort); err != nil {
 		return err
 	}
-	return n.atNode()
+	return n.atNode(ctx)
 }
 
-func (n *build) atNode() error {
-	return n.translate(func(_, to *plumb.Node, f network.Family) netip.Addr {
+// hostPort has clients dial ports of the server's node that lead to its pod.
+func hostPort(ctx context.Context, n *build) error {
+	if n.borrowed() {
+		n.atOwnPorts()
+	}
+	if err := n.run(ctx, func(i int, s *kube.PodSpec) { s.HostPorts = n.portsOf(i) }, nil); err != nil {
+		return err
+	}
+	if err := n.wire(); err != nil {
+		return err
+	}
+	if err := n.atNode(ctx); err != nil {
+		return err
+	}
+	if n.borrowed() {
+		return n.answered(ctx)
+	}
+	return nil
+}
+
+func (n *build) atNode(ctx context.Context) error {
+	return n.translate(ctx, func(_, to *plumb.Node, f network.Family) netip.Addr {
 		return n.addrOf(to, f)
 	}, func(_, to *plumb.Node) *plumb.Host { return to.Host })
 }
 
 // translate proves that the destination is translated to the server, on a host that at names.
-func (n *build) translate(reach func(from, to *plumb.Node, f network.Family) netip.Addr, at func(from, to *plumb.Node) *plumb.Host) (err error) {
+func (n *build) translate(ctx context.Context, reach func(from, to *plumb.Node, f network.Family) netip.Addr, at func(from, to *plumb.Node) *plumb.Host) (err error) {
 	if n.borrowed() {
-		n.throughService(reach)
-		return nil
+		n.atAddress(reach)
+		return n.behindFurther(ctx)
 	}
 	for _, s := range n.Servers {
 		if !s.Addr4.IsValid() || !s.Addr6.IsValid() {
 			return fmt.Errorf("the pod %s has no addresses of both IP versions", s.Name())
 		}
+	}
+	if err := n.cluster.InForce(ctx); err != nil {
+		return err
 	}
 	if n.translated, err = n.CountTranslations(n.table()); err != nil {
 		return err
@@ -372,7 +444,12 @@ func (n *build) translate(reach func(from, to *plumb.Node, f network.Family) net
 		if !slices.Contains(n.Servers, to) {
 			return hops
 		}
-		return append(hops[:len(hops)-2:len(hops)-2], n.translated.Hop(at(from, to), to, f), hops[len(hops)-2], hops[len(hops)-1])
+		on := at(from, to)
+		place := len(hops) - 2 // the port and the device of the server's pod
+		if on != to.Host {
+			place = 3 // after the device and the port of the client's pod, and the bridge
+		}
+		return slices.Insert(hops, place, n.translated.Hop(on, to, f))
 	}
 	return nil
 }

@@ -82,7 +82,7 @@ func (d *description) firewall(t *testing.T, n *network.Network, engines []*engi
 	t.Helper()
 	var b strings.Builder
 	for _, h := range n.Hosts {
-		if rules := ownRules(t, h); rules != "" {
+		if rules := d.names.Replace(ownRules(t, h)); rules != "" {
 			fmt.Fprintf(&b, "\n`%s`:\n\n```\n%s```\n", h.Name(), rules)
 		}
 	}

@@ -288,11 +288,19 @@ func State(t *testing.T, hosts ...platform.Host) (lines []string) {
 		if d, ok := h.(*engine.Host); ok {
 			all = append(append(all, objects(t, d)...), Rules(t, d)...)
 		}
+		if n, ok := h.(*kube.Node); ok {
+			all = append(all, ofPlugins(Rules(t, n))...)
+		}
 		for _, l := range all {
 			lines = append(lines, h.Name()+": "+l)
 		}
 	}
 	return lines
+}
+
+// ofPlugins returns the rules that are not kube-proxy's or kubelet's, which change some time after what they belong to.
+func ofPlugins(rules []string) []string {
+	return slices.DeleteFunc(rules, func(r string) bool { return strings.Contains(r, "KUBE-") })
 }
 
 // changing matches kernel parameters that are not settings.

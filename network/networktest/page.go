@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"maps"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -86,7 +87,12 @@ func describe(t *testing.T, s *subject, n *network.Network, hosts int) {
 	var b strings.Builder
 	d := &description{Builder: &b, names: strings.NewReplacer()}
 	if n.Page.MadeUp != nil {
-		d.names, d.plugins = strings.NewReplacer(n.Page.MadeUp()...), true
+		made := n.Page.MadeUp()
+		d.names, d.plugins = strings.NewReplacer(made...), true
+		for i := 0; i < len(made); i += 2 {
+			_, err := netip.ParseAddr(made[i])
+			d.addresses = d.addresses || err == nil
+		}
 	}
 	fmt.Fprintf(d, "\n## On %d host%s\n\n", hosts, strings.Repeat("s", min(1, hosts-1)))
 	engines := enginesOf(n)
@@ -108,8 +114,9 @@ func describe(t *testing.T, s *subject, n *network.Network, hosts int) {
 // description is a section under construction.
 type description struct {
 	*strings.Builder
-	names   *strings.Replacer
-	plugins bool // plugins, not an engine, made up the names that are replaced
+	names     *strings.Replacer
+	plugins   bool // plugins, not an engine, made up the names that are replaced
+	addresses bool // and addresses
 }
 
 // ends writes which addresses endpoints use, and the path between them.
@@ -120,7 +127,7 @@ func (d *description) ends(t *testing.T, s *subject, n *network.Network) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fmt.Fprintf(d, "The client in `%s` reaches the server in `%s` at `%s`.\n", client.Name(), server.Name(), a)
+		fmt.Fprintf(d, "The client in `%s` reaches the server in `%s` at `%s`.\n", client.Name(), server.Name(), d.names.Replace(a.String()))
 	}
 	d.WriteString("\n### Path\n\nThe payload must show on each of these counters:\n\n")
 	for _, h := range n.Path(client, server, s.families()[0]) {
@@ -147,7 +154,9 @@ func (d *description) places(t *testing.T, n *network.Network) {
 		fmt.Fprintf(&b, "\n`%s`:\n\n```\n%s\n```\n", strings.Join(p.names, "`, `"), strings.Join(slices.Compact(lines), "\n"))
 	}
 	d.WriteString("\n### Devices and routes\n")
-	if renamed && d.plugins {
+	if renamed && d.addresses {
+		d.WriteString("\nNames and addresses that plugins make up stand as what they belong to: `veth-h1c1` is the other end of a device of `h1c1`,\n`IPv4-h1c1` one of its addresses.\n")
+	} else if renamed && d.plugins {
 		d.WriteString("\nNames that plugins make up stand as what they belong to: `veth-h1c1` is the other end of a device of `h1c1`.\n")
 	} else if renamed {
 		d.WriteString("\nNames that the engine makes up stand as what they belong to: `veth-h1c1` is the other end of a device of `h1c1`,\n`br-NETWORK` the bridge of a network.\n")

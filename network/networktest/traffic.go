@@ -26,6 +26,9 @@ import (
 	"nettoll/workload/engine"
 )
 
+// manyServices is how many further services a crowded network has.
+const manyServices = 20
+
 // overhead is more than any tunnel takes off the underlay's MTU, in bytes.
 const overhead = 200
 
@@ -52,7 +55,7 @@ func traffic(t *testing.T, s *subject, hosts int) {
 	crowd := pair
 	crowd.Servers, crowd.Clients, crowd.Processes, crowd.Neighbours, crowd.Rules, crowd.MTU = 2, 3, 2, 3, 30, mtu
 	if s.Services {
-		crowd.Services = 20
+		crowd.Services = manyServices
 	}
 	var cells []record.Cell
 	for _, family := range s.families() {
@@ -99,6 +102,9 @@ func engineCrowd(t *testing.T, s *subject, hosts int) {
 	}
 	if hosts == 1 {
 		cell.Processes = 2
+	}
+	if s.Services {
+		cell.Services = manyServices
 	}
 	var cells []record.Cell
 	for _, cell.Workload = range []string{record.TCPRR, record.UDPRR} {

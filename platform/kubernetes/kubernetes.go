@@ -123,6 +123,8 @@ func (k *Kubernetes) Clusters(ctx context.Context, req platform.HostRequest) (ku
 		k.leave(s, place)
 		return nil, s.err
 	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	return &hosts{s.all.Beside(place), s, k}, nil
 }
 

@@ -52,9 +52,12 @@ func (g *guests) All() []platform.Host { return nodes(g.cluster) }
 func (g *guests) Cluster() *kube.Cluster { return g.cluster }
 
 // Close implements platform.Hosts: it removes what was made. Where the cluster does so by itself, because the connection
-// to it was lost, that is no fault of the next network.
+// to it was lost, that is no fault of the next network. What it cannot remove goes with the keeper.
 func (g *guests) Close(ctx context.Context) error {
 	err := g.cluster.Remove(ctx)
+	if err != nil {
+		g.k.o.Own.GiveUp(g.cluster)
+	}
 	g.k.o.Own.Leave(g.cluster)
 	g.k.mu.Lock()
 	defer g.k.mu.Unlock()

@@ -1,0 +1,126 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"slices"
+	"time"
+
+	"nettoll/internal/plumb"
+	"nettoll/platform"
+)
+
+// A private cluster has no controller of load balancers: nettoll does what one does, and writes an address of the underlay,
+// which no host has, into the service. Pods that dial it never reach a load balancer, whoever has made it: kube-proxy
+// translates such addresses on their own node.
+
+// addressTime bounds the wait for the address of a load balancer on a cluster of the user's. Those of clouds, which take
+// minutes, are not waited for: they would be made anew in each round.
+const addressTime = 20 * time.Second
+
+// BalancerAt returns the address of the load balancer of service i; the zero value if it has none of that IP version.
+func (c *Cluster) BalancerAt(i int, six bool) netip.Addr { return of(c.services[i].balanced, six) }
+
+// balanced prepares a service with a load balancer. On a cluster of the user's it must not open the pods to others: only
+// pods of nettoll's and their nodes may dial it. Its removal can take minutes, so its name is not used again.
+func (c *Cluster) balanced(spec fields, s *service) error {
+	if c.own == nil {
+		spec["allocateLoadBalancerNodePorts"] = false
+		return nil
+	}
+	number, err := c.own.nextBalancer()
+	if err != nil {
+		return err
+	}
+	s.name, s.lingers = fmt.Sprintf("%sbalancer-%d", c.prefix, number), true
+	var from []string
+	for _, p := range c.pods {
+		for _, at := range slices.Concat(p.ips, p.hostIPs) {
+			if one := plumb.Single(at).String(); !slices.Contains(from, one) {
+				from = append(from, one)
+			}
+		}
+	}
+	spec["loadBalancerSourceRanges"] = from
+	return nil
+}
+
+// mostBalanced is how many services with load balancers a network has, at most: one for each of a node's pods.
+const mostBalanced = 128
+
+// balance gives a service its load balancer, or waits until it has one.
+func (c *Cluster) balance(ctx context.Context, i int, s *service) error {
+	path := servicesIn(c.namespace) + "/" + s.name
+	if c.own == nil {
+		var ingress []fields
+		for _, six := range []bool{false, true} {
+			at := plumb.ExternalAddr(0, c.place*mostBalanced+i, six)
+			ingress, s.balanced = append(ingress, fields{"ip": at, "ipMode": "VIP"}), append(s.balanced, at)
+		}
+		err := c.api.Ask(ctx, http.MethodPatch, path+"/status", fields{"status": fields{"loadBalancer": fields{"ingress": ingress}}}, nil)
+		if err != nil {
+			return fmt.Errorf("kubernetes: give %s a load balancer: %w", s.name, err)
+		}
+		return nil
+	}
+	has := "it has no address"
+	err := c.within(ctx, addressTime, func() string { return has }, func(ctx context.Context) (bool, error) {
+		var is struct {
+			Status struct {
+				LoadBalancer struct {
+					Ingress []struct{ IP, Hostname string }
+				}
+			}
+		}
+		if err := c.api.Ask(ctx, http.MethodGet, path, nil, &is); err != nil {
+			return false, c.refused("services", err)
+		}
+		for _, in := range is.Status.LoadBalancer.Ingress {
+			if at, err := netip.ParseAddr(in.IP); err == nil {
+				s.balanced = append(s.balanced, at)
+			} else if in.Hostname != "" {
+				has = "it has the name " + in.Hostname + ", and no address"
+			}
+		}
+		return len(s.balanced) > 0, nil
+	})
+	if !errors.As(err, new(late)) {
+		return err
+	}
+	return c.own.noBalancer(&platform.Unsupported{
+		Feature: "a service with a load balancer on " + c.own.who(), Option: "one that gives an address at once, as MetalLB does: " + err.Error(),
+		Remedy: "leave kubernetes:loadbalancer out, or name another cluster with --context",
+	})
+}
+
+// nextBalancer returns the number of the next service with a load balancer, or why there is none.
+func (o *Own) nextBalancer() (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.balancers++
+	return o.balancers, o.unbalanced
+}
+
+// noBalancer notes that the cluster has no load balancers, so that none is asked for again.
+func (o *Own) noBalancer(why error) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.unbalanced = why
+	return why
+}
+
+// withdraw removes a service. What made a load balancer for one may keep it until that is gone, and the cluster goes on with
+// it by itself.
+func (c *Cluster) withdraw(ctx context.Context, s *service) error {
+	path := servicesIn(c.namespace) + "/" + s.name
+	if !s.lingers {
+		return c.remove(ctx, path)
+	}
+	if err := c.api.Ask(ctx, http.MethodDelete, path, nil, nil); err != nil && !Absent(err) {
+		return fmt.Errorf("kubernetes: remove %s: %w", s.name, err)
+	}
+	return nil
+}

@@ -1,0 +1,94 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"nettoll/internal/netns"
+	"nettoll/internal/nsexec"
+	"nettoll/platform"
+)
+
+// CNI's portmap plugin removes the rules of a pod with the pod. It leaves the chains that all pods share, with the jumps to
+// them, and the parameter of the bridge that lets a node dial its own ports at 127.0.0.1. Networks that are measured
+// afterwards on the same nodes would meet both.
+
+// portmapChain begins the names of the plugin's chains (plugins/meta/portmap/portmap_iptables.go).
+const portmapChain = "CNI-"
+
+// forgetHostPorts removes what the plugin has left on the nodes.
+func forgetHostPorts(ctx context.Context, nodes map[*Node]bool) error {
+	var forgetting errgroup.Group
+	for n := range nodes {
+		forgetting.Go(func() error {
+			err := n.resetLocalnet()
+			for _, program := range []string{"iptables", "ip6tables"} {
+				err = errors.Join(err, n.dropPortmap(ctx, program))
+			}
+			if err != nil {
+				return fmt.Errorf("kubernetes: remove what portmap left on %s: %w", n.Name(), err)
+			}
+			return nil
+		})
+	}
+	return forgetting.Wait()
+}
+
+// resetLocalnet gives the bridge the value that new devices have.
+func (n *Node) resetLocalnet() error {
+	const of = "net/ipv4/conf/%s/route_localnet"
+	usual, err := netns.Sysctl(n.Facts().NetNS, fmt.Sprintf(of, "default"))
+	if err != nil {
+		return err
+	}
+	if err := netns.SetSysctl(n.Facts().NetNS, fmt.Sprintf(of, Bridge), usual); !errors.Is(err, fs.ErrNotExist) { // no pod was made
+		return err
+	}
+	return nil
+}
+
+// dropPortmap removes the plugin's chains, and the rules that jump to them, of an IP version.
+func (n *Node) dropPortmap(ctx context.Context, program string) error {
+	rules, err := n.natRules(ctx, program)
+	if err != nil {
+		return err
+	}
+	drop := withoutPortmap(rules)
+	if drop == "" {
+		return nil
+	}
+	return nsexec.Run(ctx, n.Host, platform.Command{
+		Path: program + "-restore", Args: []string{"--wait", "10", "--noflush"}, Stdin: strings.NewReader(drop),
+	})
+}
+
+// natRules returns the rules of the table nat, as iptables-save prints them.
+func (n *Node) natRules(ctx context.Context, program string) (string, error) {
+	var out strings.Builder
+	err := nsexec.Run(ctx, n.Host, platform.Command{Path: program + "-save", Args: []string{"-t", "nat"}, Stdout: &out})
+	return out.String(), err
+}
+
+// withoutPortmap returns the input of iptables-restore that removes the plugin's chains from a table; empty: there are none.
+func withoutPortmap(rules string) string {
+	var jumps, flushed, removed strings.Builder
+	for line := range strings.Lines(rules) {
+		if chain, ok := strings.CutPrefix(line, ":"+portmapChain); ok {
+			name, _, _ := strings.Cut(chain, " ")
+			fmt.Fprintf(&flushed, "-F %s%s\n", portmapChain, name)
+			fmt.Fprintf(&removed, "-X %s%s\n", portmapChain, name)
+		}
+		if rule, ok := strings.CutPrefix(line, "-A "); ok && !strings.HasPrefix(rule, portmapChain) && strings.Contains(rule, " -j "+portmapChain) {
+			jumps.WriteString("-D " + rule)
+		}
+	}
+	if removed.Len() == 0 {
+		return ""
+	}
+	return "*nat\n" + jumps.String() + flushed.String() + removed.String() + "COMMIT\n"
+}

@@ -1,0 +1,80 @@
+package networktest
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"testing"
+	"time"
+
+	"nettoll/internal/netns"
+	"nettoll/network"
+	"nettoll/platform"
+)
+
+// LastService sends a greeting through the last of the further services of a network, over either IP version. Their addresses
+// follow that of the server's service.
+func LastService(t *testing.T, n *network.Network, topo network.Topology) {
+	t.Helper()
+	client, server := n.Clients[0], n.Servers[0]
+	port, _ := topo.Ports(0)
+	for _, f := range []network.Family{network.IPv4, network.IPv6} {
+		own, err := n.Own(client, server, f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		service, err := n.Addr(client, server, f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range topo.Services {
+			service = service.Next()
+		}
+		if got := greet(t, client, server, netip.AddrPortFrom(service, 80), netip.AddrPortFrom(own, uint16(port))); got != "hello" {
+			t.Errorf("the last service led to a server that said %q", got)
+		}
+		// The one behind it does not exist.
+		err = netns.Do(client.Facts().NetNS, func() error {
+			_, err := net.DialTimeout("tcp", netip.AddrPortFrom(service.Next(), 80).String(), 200*time.Millisecond)
+			return err
+		})
+		if err == nil {
+			t.Errorf("%s answers", service.Next())
+		}
+	}
+}
+
+// greet has a server say hello to whoever connects, and returns what a client hears that dials an address.
+func greet(t *testing.T, client, server platform.Endpoint, dial, listen netip.AddrPort) string {
+	t.Helper()
+	var l net.Listener
+	err := netns.Do(server.Facts().NetNS, func() (err error) {
+		l, err = net.Listen("tcp", listen.String())
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		if c, err := l.Accept(); err == nil {
+			fmt.Fprint(c, "hello")
+			c.Close()
+		}
+	}()
+	var said string
+	err = netns.Do(client.Facts().NetNS, func() error {
+		c, err := net.DialTimeout("tcp", dial.String(), 5*time.Second)
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		_ = c.SetDeadline(time.Now().Add(5 * time.Second))
+		_, err = fmt.Fscan(c, &said)
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	return said
+}
