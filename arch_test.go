@@ -79,7 +79,7 @@ func driver(dir string) (family string, ok bool) {
 }
 
 func isTestSupport(dir string) bool {
-	return strings.HasSuffix(path.Base(dir), "test") || dir == "internal/testutil"
+	return strings.HasSuffix(path.Base(dir), "test") || dir == "internal/testutil" || path.Dir(dir) == "internal/testutil"
 }
 
 // floors are the packages from the ground up: a package imports only from floors below its own. Drivers are found

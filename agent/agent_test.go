@@ -189,6 +189,7 @@ func TestAgentSpeaksGarbage(t *testing.T) {
 }
 
 func TestCloseKillsWhoDoesNotEnd(t *testing.T) {
+	t.Parallel() // it waits for an agent's time to end
 	gate := make(chan struct{})
 	p := run(func(io.Reader, io.Writer) error { <-gate; return nil })
 	kill := p.killed
@@ -277,6 +278,7 @@ func TestStart(t *testing.T) {
 // TestAgentThatDoesNotRead has an agent that hangs: a call waits for it no longer than its context
 // allows.
 func TestAgentThatDoesNotRead(t *testing.T) {
+	t.Parallel() // it waits for an agent's time to end
 	hung := make(chan struct{})
 	p := run(func(io.Reader, io.Writer) error { <-hung; return nil })
 	kill := p.killed

@@ -33,8 +33,8 @@ const (
 	Worse  Effect = "worse"
 )
 
-// Comparison compares a cell with another, paired by round (with the baseline's trial of the same part of it): either as a ratio, where 1 means no difference,
-// or as a difference in the unit of the metric, where 0 means none.
+// Comparison compares a cell with another, paired by round, and by part where it was cut into several (see
+// pairOverParts): either as a ratio, where 1 means no difference, or as a difference in the unit of the metric, where 0 means none.
 type Comparison struct {
 	N        int     // pairs
 	Minus    bool    // it is a difference, not a ratio
@@ -119,8 +119,36 @@ func pairFigures(a, b *Figure) []pair {
 		return pairUp(a.Points, a.base)
 	case b.cell.Against() == a.cell:
 		return pairUp(b.base, b.Points)
+	case a.cell.Against() == b.cell.Against():
+		return pairOverParts(a, b)
 	}
 	return pairUp(a.Points, b.Points)
+}
+
+// pairOverParts pairs a metric of two cells that have the same baseline. In rounds in which they stood in different
+// parts, which are seconds apart, each counts by its ratio to the baseline of its own part: the value of the second is
+// converted to the speed of the machine in the part of the first. Rounds in which one of them has no baseline are left
+// out.
+func pairOverParts(a, b *Figure) (out []pair) {
+	byRound := func(points []Point) map[int]float64 {
+		all := map[int]float64{}
+		for _, p := range points {
+			all[p.Round] = p.Value
+		}
+		return all
+	}
+	baseA, baseB := byRound(a.base), byRound(b.base)
+	for _, p := range pairUp(a.Points, b.Points) {
+		x, hasA := baseA[p.round]
+		y, hasB := baseB[p.round]
+		if x != y && x > 0 && y > 0 {
+			p.native *= x / y
+		}
+		if hasA == hasB {
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 // judging holds the parameters by which comparisons of a run are judged.

@@ -55,6 +55,29 @@ func TestPairsAreOfOnePart(t *testing.T) {
 	}
 }
 
+// TestNetworksOfDifferentParts checks that two networks that were measured in different parts are compared with each
+// other by their ratios to the baselines of these: by round alone one is twice as fast as the other, in turn.
+func TestNetworksOfDifferentParts(t *testing.T) {
+	trials := cutRounds(9)
+	for i := range trials {
+		if m := trials[i].Metrics[record.Throughput]; trials[i].Cell.Network == "b" {
+			m.Value *= 1.25
+			trials[i].Metrics[record.Throughput] = m
+		}
+	}
+	// In the last round the part of "a" has no baseline.
+	trials = slices.DeleteFunc(trials, func(t record.Trial) bool { return t.Round == 9 && t.Part == 1 && t.Cell.IsNative() })
+	ends := Analyze(fileOf(trials...)).Scenarios[0].Extremes
+	if len(ends) != 2 || ends[0].Network.Network != "b" || ends[1].Network.Network != "a" {
+		t.Fatalf("first and last are %+v", ends)
+	}
+	for i, want := range []float64{1.25, 0.8} {
+		if c := ends[i].Ratio; c == nil || c.N != 8 || math.Abs(c.Value/want-1) > 1e-9 || math.Abs(c.High-c.Low) > 1e-9 || !ends[i].Shown() {
+			t.Errorf("%s and the next are compared as %+v, want %v in 8 rounds", ends[i].Network.Network, c, want)
+		}
+	}
+}
+
 // TestBaselineOfPartsHasOneValuePerRound checks that more trials of the baseline do not make it better known.
 func TestBaselineOfPartsHasOneValuePerRound(t *testing.T) {
 	trials := cutRounds(8)

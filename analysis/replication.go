@@ -468,10 +468,8 @@ func (m match) notes(row Row, f Figure, k record.Kind, p reference.Published, t 
 	default:
 		note(true, "CPU use of the processes, in the source of the whole machine at that end")
 	}
-	note(c.MTU != 0, "MTU %d", c.MTU)
-	note(c.Rules != 0, "%d further firewall rules", c.Rules)
-	note(c.Services != 0, "%d further services", c.Services)
-	note(c.Neighbours != 0, "%d idle neighbours", c.Neighbours)
-	note(c.Offload != "", "offloads %s", c.Offload)
+	for _, d := range record.Dimensions(record.Condition) {
+		note(d.Name != "underlay" && d.IsSet(c), "%s", d.Phrase(c))
+	}
 	return out
 }

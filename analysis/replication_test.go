@@ -241,6 +241,21 @@ func TestReplicateOutcomes(t *testing.T) {
 	}
 }
 
+// TestReplicateNotesConditions checks that every condition that the source does not have is told.
+func TestReplicateNotesConditions(t *testing.T) {
+	trials := replay(t, reference.ICC2014, 3, 0.001)
+	for i := range trials {
+		c := &trials[i].Cell
+		c.MTU, c.Rules, c.Offload, c.Normalize = 9000, 30, record.OffloadOff, true
+	}
+	got := cellAt(t, replicateOf(t, reference.ICC2014, trials), crowds, "pipework", "1").Notes
+	for _, want := range []string{"MTU 9000", "30 further firewall rules", "offload off", "endpoints made alike"} {
+		if !slices.Contains(got, want) {
+			t.Errorf("%q is not in %q", want, got)
+		}
+	}
+}
+
 func TestReplicateSkips(t *testing.T) {
 	trials := replay(t, reference.ICC2014, 3, 0.001)
 	var kept []record.Trial

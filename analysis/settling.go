@@ -78,10 +78,13 @@ func settlings(trials []record.Trial) (all []Settling) {
 	return all
 }
 
-// built returns what a cell says about its network, without the traffic over it.
+// built returns what a cell says about its network, without the traffic over it, the endpoints' settings for that, and
+// the comparison. A twin is built like the other.
 func built(c record.Cell) record.Cell {
-	return record.Cell{
-		Network: c.Network, Hosts: c.Hosts, Servers: c.Servers, Clients: c.Clients, Processes: c.Processes,
-		Neighbours: c.Neighbours, Rules: c.Rules, Services: c.Services, Underlay: c.Underlay, MTU: c.MTU,
+	for _, d := range record.Dimensions() {
+		if d.Part != record.Path && d.Part != record.Condition || slices.Contains([]string{"family", "offload", "normalize"}, d.Name) {
+			d.Clear(&c)
+		}
 	}
+	return c
 }

@@ -150,7 +150,7 @@ type Extreme struct {
 	Highest       bool
 	Network, Next record.Cell
 	Figure        Figure      // of Network
-	Ratio         *Comparison // Network ÷ Next, paired by round
+	Ratio         *Comparison // Network ÷ Next, paired by round, see pairOverParts
 }
 
 // MarshalJSON names the networks.
@@ -205,7 +205,7 @@ func extremes(s Scenario, j judging) []Extreme {
 		slices.SortStableFunc(all, func(a, b ranked) int { return cmp.Compare(b.Ratio.Value, a.Ratio.Value) })
 		add := func(highest bool, a, b ranked) {
 			out = append(out, Extreme{Kind: k, Highest: highest, Network: a.cell, Next: b.cell, Figure: a.Figure,
-				Ratio: compare(pairUp(a.Points, b.Points), k.Better, j)})
+				Ratio: compare(pairFigures(&a.Figure, &b.Figure), k.Better, j)})
 		}
 		add(true, all[0], all[1])
 		add(false, all[len(all)-1], all[len(all)-2])

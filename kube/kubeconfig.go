@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"maps"
 	"net"
+	"os"
 	"slices"
 	"strings"
 
@@ -38,8 +39,14 @@ type Mistake struct{ error }
 // Unwrap returns the error itself.
 func (m Mistake) Unwrap() error { return m.error }
 
-// errNoCluster is the error of a machine without a kubeconfig.
-var errNoCluster = errors.New("no cluster is known here: there is neither KUBECONFIG nor ~/.kube/config; name a kubeconfig with --kubeconfig, or have a cluster started with --private-cluster")
+// errNoCluster returns the error of a machine without a kubeconfig.
+func errNoCluster() error {
+	missing := "neither KUBECONFIG nor ~/.kube/config"
+	if named := os.Getenv(clientcmd.RecommendedConfigPathEnvVar); named != "" {
+		missing = "nothing at " + named + ", which KUBECONFIG names"
+	}
+	return fmt.Errorf("no cluster is known here: there is %s; name a kubeconfig with --kubeconfig, or have a cluster started with --private-cluster", missing)
+}
 
 // open reads the kubeconfig. Nothing is asked yet. All its errors are mistakes.
 func (l Login) open() (*entrance, error) {
@@ -76,7 +83,7 @@ func (l Login) read() (*entrance, error) {
 	}
 	config, err := in.ClientConfig()
 	if clientcmd.IsEmptyConfig(err) || errors.Is(err, rest.ErrNotInCluster) {
-		return nil, errNoCluster
+		return nil, errNoCluster()
 	}
 	if err != nil {
 		return nil, unreadable(l.Config, err)

@@ -29,6 +29,8 @@ type OwnOptions struct {
 	// Run is the id of the run, from which the names of objects are made.
 	Run    string
 	Agents *bootstrap.Agents
+	// Tools are sent to pods that lack them; nil: none are.
+	Tools *bootstrap.Tools
 }
 
 // DefaultImage is the image of pods on clusters of the user's.

@@ -452,7 +452,7 @@ func (c theirs) refusals(t *testing.T, config string) {
 		{name: "no cluster", change: func(t *testing.T, o *kube.OwnOptions) {
 			o.Config = ""
 			t.Setenv("KUBECONFIG", "/nonexistent")
-		}, want: "no cluster is known here: there is neither KUBECONFIG nor ~/.kube/config"},
+		}, want: "no cluster is known here: there is nothing at /nonexistent, which KUBECONFIG names; name a kubeconfig"},
 		{name: "no such context", change: func(t *testing.T, o *kube.OwnOptions) { o.Context = "prod" }, want: "there is no context prod; the kubeconfig has theirs"},
 		{name: "not a kubeconfig", change: func(t *testing.T, o *kube.OwnOptions) {
 			o.Config = filepath.Join(t.TempDir(), "x")

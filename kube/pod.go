@@ -348,7 +348,11 @@ func (c *Container) begin(ctx context.Context) (err error) {
 	} else if c.first, c.stop, err = of.own.inject(ctx, s, c.pod.mark); err != nil {
 		return err
 	}
-	c.on = remote.NewHost(c.name, c.Facts().About, c.first)
+	var tools *bootstrap.Tools // those of a private cluster are in its image
+	if of.own != nil {
+		tools = of.own.o.Tools
+	}
+	c.on = remote.NewHost(c.name, c.Facts().About, c.first, tools)
 	return nil
 }
 
@@ -404,6 +408,9 @@ func (c *Container) Facts() platform.Facts {
 	}
 	if own := c.pod.node.cluster.own; own != nil {
 		f.About, f.Around.Open = own.About(), c.pod.host
+		if c.on != nil {
+			f.Send = c.on.Sender()
+		}
 	} else {
 		f.NetNS, f.About = fmt.Sprintf("/proc/%d/ns/net", c.pid), "a private Kubernetes cluster, CNI bridge, kube-proxy iptables"
 	}

@@ -91,6 +91,11 @@ type Facts struct {
 	// NIC describes the network card of the endpoint's machine towards the other machines; it is nil where hosts
 	// are parts of one machine.
 	NIC func(context.Context) (record.NIC, error)
+	// Send makes a program of this machine available on the endpoint's, for as long as nettoll is connected to that. It
+	// returns the files there that the program is loaded from, as internal/keeper takes them; none if it is there under
+	// the same path. Alone says that it needs no other files than its libraries. The error wraps ErrUnsupported where the
+	// program is missing and cannot be sent. Send is nil where programs are those of this machine anyway.
+	Send func(ctx context.Context, path string, alone bool) (files []string, err error)
 }
 
 // Surroundings describes what the processes of an endpoint share with processes outside the run. In a container,

@@ -137,7 +137,7 @@ var dimensions = []Dimension{
 	{Name: "mtu", Title: "MTU", Unit: "B", Part: Condition, Usual: 1500, field: func(c *Cell) any { return &c.MTU }},
 	{Name: "twin", Title: "twin", Part: Beside, field: func(c *Cell) any { return &c.Twin }},
 	{Name: "offload", Title: "offload", Values: []string{"on", OffloadOff}, Part: Condition, field: func(c *Cell) any { return &c.Offload }},
-	{Name: "normalize", Title: "alike", Part: Condition, key: "normalize=1", field: func(c *Cell) any { return &c.Normalize }},
+	{Name: "normalize", Title: "endpoints made alike", Part: Condition, key: "normalize=1", field: func(c *Cell) any { return &c.Normalize }},
 	{Name: "baseline", Title: "baseline", Part: Beside, field: func(c *Cell) any { return &c.Baseline }},
 }
 
@@ -213,6 +213,18 @@ func (d Dimension) Text(c Cell) string {
 		return strconv.FormatBool(*v)
 	}
 	return ""
+}
+
+// Phrase describes a cell that sets it in words, such as "30 further firewall rules" or "MTU 9000".
+func (d Dimension) Phrase(c Cell) string {
+	_, number := d.Raw(c)
+	switch {
+	case d.Switch():
+		return d.Title
+	case number && d.Unit == "" && d.Usual == 0:
+		return d.Text(c) + " " + d.Title
+	}
+	return d.Title + " " + d.Text(c)
 }
 
 // inKey returns its part of a cell's key, for a cell that sets it.

@@ -96,3 +96,16 @@ func TestTakes(t *testing.T) {
 		}
 	}
 }
+
+func TestPhrases(t *testing.T) {
+	c := record.Cell{Rules: 30, MTU: 9000, Offload: record.OffloadOff, Normalize: true, Processes: 2, Options: record.Options{ZeroCopy: true, MessageSize: 64}}
+	want := map[string]string{
+		"rules": "30 further firewall rules", "mtu": "MTU 9000", "offload": "offload off", "normalize": "endpoints made alike",
+		"processes": "clients in each container 2", "zero-copy": "zero copy", "message-size": "message size 64",
+	}
+	for _, d := range record.Dimensions() {
+		if d.IsSet(c) && d.Phrase(c) != want[d.Name] {
+			t.Errorf("%s: %q, want %q", d.Name, d.Phrase(c), want[d.Name])
+		}
+	}
+}

@@ -324,18 +324,18 @@ func anyLoops(res analysis.Result) bool {
 // used, which is part of the result even if nobody chose it.
 func (g group) measuredWith() string {
 	text := g.traffic()
-	if used := g.congestions(); len(used) > 0 {
+	if used := g.congestions(func(f record.Flow) bool { return f.Bytes > 0 }); len(used) > 0 {
 		text += "; congestion control in use: " + strings.Join(used, ", ")
 	}
 	return text
 }
 
-// congestions returns the congestion controls that the streams of a group used.
-func (g group) congestions() (used []string) {
+// congestions returns the congestion controls that some flows of a group used.
+func (g group) congestions(some func(record.Flow) bool) (used []string) {
 	for _, s := range g.scenarios {
 		for _, r := range s.Rows {
 			for _, f := range r.Flows {
-				if f.Bytes > 0 && f.TCP != nil && f.TCP.Congestion != "" {
+				if some(f) && f.TCP != nil && f.TCP.Congestion != "" {
 					used = record.AddNew(used, f.TCP.Congestion)
 				}
 			}

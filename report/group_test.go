@@ -3,6 +3,7 @@ package report
 import (
 	"encoding/json"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -191,12 +192,43 @@ func TestEndsTellTheCongestionControlInUse(t *testing.T) {
 		{[]string{"cubic"}, "bbr", "congestion control in use: cubic (the machine's default is bbr)"},
 		{[]string{"bbr", "cubic"}, "bbr", "congestion control in use: bbr, cubic (the machine's default is bbr)"},
 		{[]string{"bbr"}, "bbr", "congestion control in use: bbr"},
-		{nil, "bbr", "tcp_congestion_control bbr"},
+		{nil, "bbr", "the machine's default congestion control: bbr"},
 	} {
 		e := record.Endpoint{Sysctls: map[string]string{"net.ipv4.tcp_congestion_control": tt.own}}
 		if got := newEndpoint("host", e, e, tt.used).Parameters; len(got) != 1 || got[0].Text != tt.want {
 			t.Errorf("%q in use, the machine's own is %q: %+v", tt.used, tt.own, got)
 		}
+	}
+}
+
+// TestEndsOfTransactions checks that transactions, too, tell the congestion control in use.
+func TestEndsOfTransactions(t *testing.T) {
+	flows := []record.Flow{{Transactions: 1, TCP: &record.TCPInfo{Congestion: "cubic"}}}
+	g := group{scenarios: []analysis.Scenario{{Rows: []analysis.Row{{Flows: flows}}}}}
+	if used := g.congestions(func(record.Flow) bool { return true }); !slices.Equal(used, []string{"cubic"}) {
+		t.Errorf("in use: %q", used)
+	}
+	if text := g.measuredWith(); strings.Contains(text, "cubic") {
+		t.Errorf("of transactions it is no part of the result: %s", text)
+	}
+}
+
+// TestTrialsTellTheirPart checks that the table of every trial has the part where a round has several.
+func TestTrialsTellTheirPart(t *testing.T) {
+	native := record.Cell{Network: "host", Hosts: 1, Workload: record.TCPRR, Tool: "engine"}
+	other := native
+	other.Network = "bridge"
+	trials := []record.Trial{{Cell: native, Round: 1, Part: 1}, {Cell: native, Round: 1, Part: 2}, {Cell: other, Round: 1}}
+	v := newTrialsView(trials)
+	var parts []string
+	for row := range v.Rows {
+		parts = append(parts, row.Part)
+	}
+	if !v.Parts || !slices.Equal(parts, []string{"1", "2", ""}) {
+		t.Errorf("shown: %v; the parts are %q", v.Parts, parts)
+	}
+	if v := newTrialsView(trials[:1]); v.Parts {
+		t.Error("the only part is shown")
 	}
 }
 

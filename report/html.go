@@ -324,7 +324,7 @@ type marked struct {
 // Facts compares the ends of every network with native's.
 func (s *section) Facts() (all []endpointView) {
 	g := s.group
-	used := g.congestions()
+	used := g.congestions(func(record.Flow) bool { return true })
 	for _, l := range g.lines {
 		var base []record.Endpoint
 		if n, ok := g.nativeOf(l); ok {
@@ -362,7 +362,7 @@ func endpoints(l line) []record.Endpoint {
 }
 
 // newEndpoint compares one end with the baseline's. For congestion control it shows what was
-// in use, if known: the parameter is only the machine's default.
+// in use, if known: the parameter is only the machine's default, and is called that.
 func newEndpoint(network string, e, base record.Endpoint, used []string) endpointView {
 	v := endpointView{
 		Network: network, Role: e.Role, Name: e.Name, Device: e.Device, Address: e.Address,
@@ -381,9 +381,12 @@ func newEndpoint(network string, e, base record.Endpoint, used []string) endpoin
 		was, known := base.Sysctls[name]
 		short := name[strings.LastIndexByte(name, '.')+1:]
 		text := short + " " + e.Sysctls[name]
-		if short == "tcp_congestion_control" && len(used) > 0 {
-			text = "congestion control in use: " + join(used)
-			if len(used) > 1 || used[0] != e.Sysctls[name] {
+		if short == "tcp_congestion_control" {
+			text = "the machine's default congestion control: " + e.Sysctls[name]
+			if len(used) > 0 {
+				text = "congestion control in use: " + join(used)
+			}
+			if len(used) > 1 || len(used) == 1 && used[0] != e.Sysctls[name] {
 				text += " (the machine's default is " + e.Sysctls[name] + ")"
 			}
 		}
@@ -398,6 +401,7 @@ func cpuList(cpus []int) string {
 
 // trialsView is the table of every trial.
 type trialsView struct {
+	Parts   bool          // networks were cut into parts, so that some rounds have several trials of a baseline
 	Varied  []trialColumn // properties in which the trials' cells differ on purpose
 	Columns []trialColumn
 	Rows    iter.Seq[trialRow] // made one by one, since there may be thousands; nil if there are none
@@ -410,6 +414,7 @@ type trialColumn struct {
 
 type trialRow struct {
 	Round, Order      int
+	Part              string // of the round; empty if it has none
 	Network, Workload string
 	Where             string
 	Status            string
@@ -431,6 +436,7 @@ func newTrialsView(trials []record.Trial) trialsView {
 		scales = append(scales, s)
 		v.Columns = append(v.Columns, trialColumn{k.Title, s.unit, true})
 	}
+	v.Parts = slices.ContainsFunc(trials, func(t record.Trial) bool { return t.Part > 1 })
 	varied := variedIn(trials)
 	for _, f := range varied {
 		_, number := f.Number(record.Cell{})
@@ -440,6 +446,9 @@ func newTrialsView(trials []record.Trial) trialsView {
 		r := trialRow{
 			Round: t.Round, Order: t.Order, Network: networkName(t.Cell), Workload: t.Cell.Workload, Where: place(t.Cell),
 			Status: string(t.Status), Elapsed: strconv.FormatFloat(t.Elapsed, 'f', 1, 64), Remark: remark(t),
+		}
+		if t.Part > 0 {
+			r.Part = strconv.Itoa(t.Part)
 		}
 		for _, f := range varied {
 			r.Varied = append(r.Varied, trialValue{Text: f.Text(t.Cell)})

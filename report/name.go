@@ -99,16 +99,17 @@ func crowd(c record.Cell) string {
 	return join(parts)
 }
 
-// conditions describes the deliberate deviations from the usual setup, and the chosen baseline.
+// conditions describes the deliberate deviations from the usual setup, and the chosen baseline: small numbers in words,
+// others by title. The underlay has its place in titles.
 func conditions(c record.Cell) []string {
 	var parts phrases
 	parts.add(c.Neighbours > 0, countOf(c.Neighbours, "idle neighbour"))
 	parts.add(c.Rules > 0, countOf(c.Rules, "further firewall rule"))
 	parts.add(c.Services > 0, countOf(c.Services, "further service"))
-	parts.add(c.MTU > 0, "MTU "+strconv.Itoa(c.MTU))
-	parts.add(c.Offload == record.OffloadOff, "offloads off")
-	parts.add(c.Offload != "" && c.Offload != record.OffloadOff, "offload "+c.Offload)
-	parts.add(c.Normalize, "endpoints made alike")
+	inWords := []string{"underlay", "neighbours", "rules", "services"}
+	for _, d := range record.Dimensions(record.Condition) {
+		parts.add(d.IsSet(c) && !slices.Contains(inWords, d.Name), d.Phrase(c))
+	}
 	parts.add(c.Baseline != "", "compared with "+c.Baseline)
 	return parts
 }
@@ -171,13 +172,7 @@ func optionsText(o record.Options) string {
 	inWords := []string{"streams", "message-size", "request-size", "response-size", "window", "bandwidth", "rate", "congestion"}
 	cell := record.Cell{Options: o}
 	for _, d := range record.Dimensions(record.Option) {
-		switch {
-		case !d.IsSet(cell) || slices.Contains(inWords, d.Name):
-		case d.Switch():
-			parts.some(d.Title)
-		default:
-			parts.some(d.Title + " " + d.Text(cell))
-		}
+		parts.add(d.IsSet(cell) && !slices.Contains(inWords, d.Name), d.Phrase(cell))
 	}
 	return join(parts)
 }

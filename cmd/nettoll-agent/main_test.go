@@ -14,6 +14,7 @@ import (
 
 	"nettoll/agent"
 	"nettoll/docker/rootfs"
+	"nettoll/internal/testutil/scratch"
 	"nettoll/platform"
 )
 
@@ -23,12 +24,12 @@ var built, plain string
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
 
 func testMain(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "nettoll-agent-test-")
+	dir, remove, err := scratch.Dir("nettoll-tests-agent")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer os.RemoveAll(dir)
+	defer remove()
 	built, plain = filepath.Join(dir, "nettoll-agent"), filepath.Join(dir, "plain")
 	asMake := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", built, ".")
 	asMake.Env = append(os.Environ(), "CGO_ENABLED=0")

@@ -88,7 +88,7 @@ func asked(cells []record.Cell) string {
 // own returns the user's cluster, always the same one.
 func (f *clusterFlags) own() *kube.Own {
 	if f.kept == nil {
-		f.kept = kube.NewOwn(kube.OwnOptions{Login: f.login, Nodes: f.nodes, Image: f.podImage, Run: newID(), Agents: agents})
+		f.kept = kube.NewOwn(kube.OwnOptions{Login: f.login, Nodes: f.nodes, Image: f.podImage, Run: newID(), Agents: agents, Tools: sent})
 	}
 	return f.kept
 }

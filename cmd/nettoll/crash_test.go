@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"nettoll/docker/engine"
+	"nettoll/internal/cgroup"
 	"nettoll/platform/platformtest"
 	"nettoll/record"
 )
@@ -180,22 +181,20 @@ func TestPrivateEngineCrash(t *testing.T) {
 	platformtest.Require(t, "dockerd", engine.Available())
 	for _, which := range []string{"the outer process", "the first process", "the process inside"} {
 		t.Run(which, func(t *testing.T) {
-			old, was := engineGroups(t), before(t)
-			p := start(t, t.TempDir(), "run", "docker:bridge", "--baseline", "docker:bridge", "--private-engine", "--workloads", "tcp_rr", "--placement", "free",
+			was, dir := before(t), t.TempDir()
+			p := start(t, dir, "run", "docker:bridge", "--baseline", "docker:bridge", "--private-engine", "--workloads", "tcp_rr", "--placement", "free",
 				"-t", "10s", "--min-rounds", "1", "--max-rounds", "1", "-o", "x.ndjson")
-			var group string
+			var group string // other runs on this machine have others
 			until(t, "there are containers", func() bool {
 				if p.ended() {
 					t.Fatal(p.said())
 				}
-				for _, name := range engineGroups(t) {
-					procs, _ := filepath.Glob("/sys/fs/cgroup/*/" + name + "/*/cgroup.procs")
-					unified, _ := filepath.Glob("/sys/fs/cgroup/" + name + "/*/cgroup.procs")
-					if !slices.Contains(old, name) && len(procs)+len(unified) > 0 {
-						group = name
-					}
+				if file, err := record.ReadFile(filepath.Join(dir, "x.ndjson")); err == nil {
+					group = cgroup.Of(file.Run.ID)
 				}
-				return group != ""
+				procs, _ := filepath.Glob("/sys/fs/cgroup/*/" + group + "/*/cgroup.procs")
+				unified, _ := filepath.Glob("/sys/fs/cgroup/" + group + "/*/cgroup.procs")
+				return group != "" && len(procs)+len(unified) > 0
 			})
 			pid := p.Process.Pid
 			if which != "the outer process" {

@@ -67,13 +67,8 @@ func (f *runFlags) suitMachines(cells []record.Cell) error {
 	if f.private {
 		return usagef("--private-engine starts engines in a lab, from which your machines cannot be reached; measure %s in a run of its own", of[0].Network)
 	}
-	for i, t := range m.targets {
-		switch {
-		case t == "" || strings.HasPrefix(t, "-") || strings.ContainsAny(t, " \t\n"):
-			return usagef("--hosts-ssh %q: that is no name of a machine", t)
-		case slices.Contains(m.targets[:i], t):
-			return usagef("--hosts-ssh: %s is named twice", t)
-		}
+	if err := m.checkTargets(); err != nil {
+		return err
 	}
 	if _, err := m.given(); err != nil {
 		return err
@@ -85,6 +80,19 @@ func (f *runFlags) suitMachines(cells []record.Cell) error {
 	}
 	if across < 0 && (m.through || m.ceiling != "") {
 		return usagef("--through-my-network, --%s: no network of this run is between machines; name two with --hosts-ssh, or leave it out", maxRate)
+	}
+	return nil
+}
+
+// checkTargets finds mistakes in the names of the machines.
+func (m *machineFlags) checkTargets() error {
+	for i, t := range m.targets {
+		switch {
+		case t == "" || strings.HasPrefix(t, "-") || strings.ContainsAny(t, " \t\n"):
+			return usagef("--hosts-ssh %q: that is no name of a machine", t)
+		case slices.Contains(m.targets[:i], t):
+			return usagef("--hosts-ssh: %s is named twice", t)
+		}
 	}
 	return nil
 }
@@ -205,6 +213,9 @@ var agents = &bootstrap.Agents{File: func(arch string) (string, error) {
 	return p.File, err
 }}
 
+// sent are the tools that are sent to machines and pods.
+var sent = &bootstrap.Tools{Files: rootfs.Files}
+
 // machines returns the platform of the machines, always the same one.
 func (m *machineFlags) machines() (*ssh.SSH, error) {
 	if m.on != nil {
@@ -214,7 +225,7 @@ func (m *machineFlags) machines() (*ssh.SSH, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.on = ssh.New(ssh.Options{Targets: m.targets, Sudo: m.sudo, At: at, Agents: agents})
+	m.on = ssh.New(ssh.Options{Targets: m.targets, Sudo: m.sudo, At: at, Agents: agents, Tools: sent})
 	return m.on, nil
 }
 
@@ -232,6 +243,9 @@ func (a *app) reach(ctx context.Context, f *runFlags, cells []record.Cell) error
 	if err := on.Probe(ctx); err != nil {
 		return err
 	}
+	if err := a.equip(ctx, on, of); err != nil {
+		return err
+	}
 	across := slices.DeleteFunc(slices.Clone(of), func(c record.Cell) bool { return c.Hosts < 2 })
 	if len(across) == 0 {
 		return nil
@@ -242,6 +256,28 @@ func (a *app) reach(ctx context.Context, f *runFlags, cells []record.Cell) error
 	}
 	for _, way := range on.Ways() {
 		fmt.Fprintf(a.stderr, "through your network: %s between %s: %s\n", strings.Join(distinct(across, workloadText), ", "), way, bound)
+	}
+	return nil
+}
+
+// equip sends the tools of cells to machines that lack them, before the time of a trial runs. Where that cannot be done,
+// the trials say why.
+func (a *app) equip(ctx context.Context, on *ssh.SSH, cells []record.Cell) error {
+	all := toolByName(a.paths)
+	for _, name := range distinct(cells, func(c record.Cell) string { return c.Tool }) {
+		if all[name].Pack == nil {
+			continue
+		}
+		pack, err := all[name].Pack()
+		if err != nil {
+			continue
+		}
+		fmt.Fprintf(a.stderr, "sending %s to machines that lack it\n", name)
+		for _, path := range pack.Programs {
+			if err := on.Send(ctx, path, len(pack.Data) == 0); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -10,7 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"nettoll/docker/rootfs"
 	"nettoll/platform"
+	"nettoll/platform/platformtest"
 	"nettoll/platform/ssh/sshtest"
 	"nettoll/record"
 )
@@ -139,5 +142,68 @@ func TestHold(t *testing.T) {
 	want := []record.Cell{at(across, 50e6, 0), at(across, 10e6, 0), at(across, 10e6, 5), alone, lab}
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v, %v", got, err)
+	}
+}
+
+// bare is a machine that has nothing but busybox: logins are in a file system of their own.
+func bare(t *testing.T) sshtest.Machine {
+	t.Helper()
+	path, err := exec.LookPath("busybox")
+	if err == nil {
+		if files, _ := rootfs.Files(path); len(files) != 1 {
+			err = errors.New("busybox needs libraries")
+		}
+	}
+	platformtest.Require(t, "busybox", err)
+	return sshtest.Machine{
+		Setup: "mkdir /run/m; mount -t tmpfs tmpfs /run/m; cd /run/m; mkdir bin tmp run proc sys dev; cp " + path + " bin/busybox\n" +
+			"chroot . /bin/busybox --install -s /bin; for d in proc sys dev; do mount --rbind /$d $d; done",
+		Shell: "exec chroot /run/m /bin/sh -c \"$SSH_ORIGINAL_COMMAND\"",
+	}
+}
+
+// TestSentTools measures with programs on machines that have neither these nor any library: a client and a server, a
+// server that is held to an address, and a client with a procedure and a server that runs as another user.
+func TestSentTools(t *testing.T) {
+	for _, name := range []string{"iperf3", "netperf", "wrk"} {
+		_, err := exec.LookPath(name)
+		platformtest.Require(t, name, err)
+	}
+	lan := sshtest.Start(t, platform.Underlay{}, bare(t), bare(t))
+	for _, c := range []struct{ tools, workload string }{{"iperf3,netperf", record.TCPStream}, {"wrk", record.HTTP}} {
+		file, _ := runOn(t, "ssh:native", "--hosts-ssh", "a,b", "--through-my-network", "--tools", c.tools, "--workloads", c.workload)
+		if want := len(strings.Split(c.tools, ",")); len(file.Trials) != want {
+			t.Errorf("%d trials with %s, want %d", len(file.Trials), c.tools, want)
+		}
+		for _, trial := range file.Trials {
+			if trial.Status != record.OK {
+				t.Errorf("%s: %s: %s", trial.Cell.Tool, trial.Status, trial.Reason)
+			}
+		}
+	}
+	for i := range lan.Hosts {
+		lan.Empty(t, i)
+	}
+}
+
+// TestToolsThatStay measures with a program that needs more files than can be sent: the reason is one line.
+func TestToolsThatStay(t *testing.T) {
+	_, err := toolByName(nil)["pgbench"].Pack()
+	platformtest.Require(t, "pgbench", err)
+	sshtest.Start(t, platform.Underlay{}, bare(t))
+	file, _ := runOn(t, "ssh:native", "--hosts-ssh", "a", "--tools", "pgbench", "--workloads", record.Postgres)
+	for _, trial := range file.Trials {
+		if trial.Status != record.Skipped || !strings.Contains(trial.Reason, "that of this machine cannot be sent: it needs other files, too") || trial.Remedy != "install it there" {
+			t.Errorf("%s: %s: %s", trial.Cell.Tool, trial.Status, trial.Reason)
+		}
+	}
+}
+
+// TestCleanMachines lists what is left on a machine. Agents of other tests may run on the same kernel.
+func TestCleanMachines(t *testing.T) {
+	sshtest.Start(t, platform.Underlay{}, sshtest.Machine{Setup: "mkdir -m 700 /run/nettoll-abcdef; touch /run/nettoll-abcdef/a"})
+	out, err := exec.Command("nettoll", "clean", "--hosts-ssh", "a").CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "would remove folder /run/nettoll-abcdef on a\n") || !strings.Contains(string(out), "nettoll clean --yes removes it\n") {
+		t.Errorf("%v: %s", err, out)
 	}
 }

@@ -181,10 +181,14 @@ func running(t *testing.T, program string) bool {
 
 // TestTerminalColor checks for colours on a capable terminal, unless NO_COLOR is set.
 func TestTerminalColor(t *testing.T) {
-	for env, want := range map[string]bool{"NO_COLOR=": true, "NO_COLOR=1": false, "TERM=dumb": false} {
-		c := openConsole(t, t.TempDir(), []string{env}, "sh", "-c", "nettoll doctor; echo e''nd")
+	wants := map[string]bool{"NO_COLOR=": true, "NO_COLOR=1": false, "TERM=dumb": false}
+	consoles := map[string]*console{}
+	for env := range wants {
+		consoles[env] = openConsole(t, t.TempDir(), []string{env}, "sh", "-c", "nettoll doctor; echo e''nd")
+	}
+	for env, c := range consoles {
 		until(t, "it has ended", func() bool { return strings.Contains(c.screen(), "end") })
-		if got := strings.Contains(c.screen(), "\x1b["); got != want {
+		if got, want := strings.Contains(c.screen(), "\x1b["), wants[env]; got != want {
 			t.Errorf("%s: escape codes %v, want %v in %q", env, got, want, c.screen())
 		}
 	}

@@ -29,33 +29,51 @@ func newBuilder() (*builder, error) {
 
 // program adds a program, its loader and its libraries.
 func (b *builder) program(p Program) error {
-	o, err := open(p.File)
-	switch {
-	case errors.Is(err, os.ErrNotExist):
-		return fmt.Errorf("there is no program %q; install it, or make the image without it", p.File)
-	case errors.Is(err, errNotELF):
-		if interpreter, ok := script(p.File); ok {
-			return fmt.Errorf("%s is a script (%s), and images take programs only: name the program that it runs", p.File, interpreter)
-		}
-		return fmt.Errorf("%s is not a program: it is not an ELF file", p.File)
-	case err != nil:
+	o, err := b.open(p.File)
+	if err != nil {
 		return err
-	case o.arch != b.arch:
-		return fmt.Errorf("%s is for %v, but this machine is %v: give a build for this machine", p.File, o.arch, b.arch)
-	case !o.entry:
-		return fmt.Errorf("%s is not a program: it is a library or an object file", p.File)
 	}
 	if err := b.tree.copy(p.Path, 0o755, p.File, p.File); err != nil || o.interp == "" {
 		return err
 	}
-	loader, err := filepath.EvalSymlinks(o.interp)
+	loader, err := o.loader(p.File)
 	if err != nil {
-		return fmt.Errorf("%s needs the loader %s, which is not on this machine; install it, or a build of the program for this distribution", p.File, o.interp)
+		return err
 	}
 	if err := b.library(o.interp, loader, p.File); err != nil {
 		return err
 	}
 	return b.libraries(p.File, loader)
+}
+
+// open opens a file that has to be a program for the builder's architecture.
+func (b *builder) open(file string) (*object, error) {
+	o, err := open(file)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil, fmt.Errorf("there is no program %q; install it, or do without it", file)
+	case errors.Is(err, errNotELF):
+		if interpreter, ok := script(file); ok {
+			return nil, fmt.Errorf("%s is a script (%s), and only programs can be taken along: name the program that it runs", file, interpreter)
+		}
+		return nil, fmt.Errorf("%s is not a program: it is not an ELF file", file)
+	case err != nil:
+		return nil, err
+	case o.arch != b.arch:
+		return nil, fmt.Errorf("%s is for %v, but this machine is %v: give a build for this machine", file, o.arch, b.arch)
+	case !o.entry:
+		return nil, fmt.Errorf("%s is not a program: it is a library or an object file", file)
+	}
+	return o, nil
+}
+
+// loader returns the loader of a program that is not linked statically.
+func (o *object) loader(program string) (string, error) {
+	loader, err := filepath.EvalSymlinks(o.interp)
+	if err != nil {
+		return "", fmt.Errorf("%s needs the loader %s, which is not on this machine; install it, or a build of the program for this distribution", program, o.interp)
+	}
+	return loader, nil
 }
 
 // script reports whether a file is a script, and returns its first line.

@@ -137,18 +137,18 @@ func TestRefuses(t *testing.T) {
 	library := altered(t, good, with(entry, make([]byte, 8)...))
 	here := mustOpen(t, good).arch
 	for want, programs := range map[string][]Program{
-		`there is no program "` + dir + `/none"; install it, or make the image without it`:                         {Tool("none", dir+"/none")},
-		script + " is a script (#!/usr/bin/perl -w), and images take programs only: name the program that it runs": {Tool("script", script)},
-		text + " is not a program: it is not an ELF file":                                                          {Tool("text", text)},
-		dir + " is not a regular file": {Tool("dir", dir)},
-		foreign + " is for SPARC, but this machine is " + here.String() + ": give a build for this machine": {Tool("foreign", foreign)},
-		library + " is not a program: it is a library or an object file":                                    {Tool("library", library)},
-		"/usr/bin/a would be both " + good + " and " + os.Args[0] + ": put them into separate images":       {Tool("a", good), Tool("a", os.Args[0])},
-		"/usr/bin would be both a folder and " + good:                                                       {{good, "/usr/bin"}, Tool("a", good)},
-		"/tmp would be both a folder and " + good:                                                           {{good, "/tmp"}},
-		"/etc/passwd would be both " + good + " and a file of every image: put them into separate images":   {{good, "/etc/passwd"}},
-		`"/usr/bin/../x" is not a path of a file in an image: give an absolute path without . and ..`:       {Tool("../x", good)},
-		`"nettoll" is not a path of a file in an image: give an absolute path without . and ..`:             {{good, "nettoll"}},
+		`there is no program "` + dir + `/none"; install it, or do without it`:                                            {Tool("none", dir+"/none")},
+		script + " is a script (#!/usr/bin/perl -w), and only programs can be taken along: name the program that it runs": {Tool("script", script)},
+		text + " is not a program: it is not an ELF file":                                                                 {Tool("text", text)},
+		dir + " is not a regular file":                                                                                    {Tool("dir", dir)},
+		foreign + " is for SPARC, but this machine is " + here.String() + ": give a build for this machine":               {Tool("foreign", foreign)},
+		library + " is not a program: it is a library or an object file":                                                  {Tool("library", library)},
+		"/usr/bin/a would be both " + good + " and " + os.Args[0] + ": put them into separate images":                     {Tool("a", good), Tool("a", os.Args[0])},
+		"/usr/bin would be both a folder and " + good:                                                                     {{good, "/usr/bin"}, Tool("a", good)},
+		"/tmp would be both a folder and " + good:                                                                         {{good, "/tmp"}},
+		"/etc/passwd would be both " + good + " and a file of every image: put them into separate images":                 {{good, "/etc/passwd"}},
+		`"/usr/bin/../x" is not a path of a file in an image: give an absolute path without . and ..`:                     {Tool("../x", good)},
+		`"nettoll" is not a path of a file in an image: give an absolute path without . and ..`:                           {{good, "nettoll"}},
 	} {
 		_, err := New(programs...)
 		if err == nil || err.Error() != "rootfs: "+want {

@@ -3,12 +3,12 @@ package rootfs
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -22,24 +22,28 @@ const cLibrary = "libc.so.6"
 // listTime bounds how long a loader may take to find the libraries of a program.
 const listTime = 10 * time.Second
 
-// libraries adds all libraries that the loader loads for a program. It asks the loader for them, as
-// ldd(1) does. The loader in the image has no cache, so it looks in its built-in directories. Each library
-// is put there, under the name by which it is looked up, unless that is a path.
-func (b *builder) libraries(program, loader string) error {
+// library is a library of a program: where the loader looks for it, and the file on this machine.
+type library struct{ name, file string }
+
+// needs returns all libraries that the loader loads for a program, in its order, followed by those of byName. It asks
+// the loader for them, as ldd(1) does. Each has the name by which it is looked up, in the loader's directory unless
+// that is a path.
+func needs(program, loader string) (all []library, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), listTime)
 	defer cancel()
 	absolute, err := filepath.Abs(program)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	list := exec.CommandContext(ctx, loader, "--list", absolute)
-	list.Env = []string{"LC_ALL=C"} // the image has no LD_LIBRARY_PATH
+	list.Env = []string{"LC_ALL=C"} // where the program will run there is no LD_LIBRARY_PATH
 	out, err := list.CombinedOutput()
 	if err != nil {
 		said := strings.Join(strings.Fields(string(out)), " ")
-		return fmt.Errorf("%s needs a library that cannot be loaded on this machine; install the package that has it: %w: %s", program, err, said)
+		return nil, fmt.Errorf("%s needs a library that cannot be loaded on this machine; install the package that has it: %w: %s", program, err, said)
 	}
 	own := filepath.Dir(loader)
+	var further []library
 	for line := range bytes.Lines(out) {
 		// NAME => FILE (ADDRESS), FILE (ADDRESS), or only the name for a library that the kernel provides
 		words := strings.Fields(string(line))
@@ -51,7 +55,7 @@ func (b *builder) libraries(program, loader string) error {
 			file = words[2]
 		}
 		if file == "not" { // "not found"; other loaders fail
-			return fmt.Errorf("%s needs the library %s, which is not on this machine; install the package that has it", program, name)
+			return nil, fmt.Errorf("%s needs the library %s, which is not on this machine; install the package that has it", program, name)
 		}
 		if !filepath.IsAbs(file) || same(file, loader) {
 			continue
@@ -59,20 +63,63 @@ func (b *builder) libraries(program, loader string) error {
 		if !filepath.IsAbs(name) {
 			name = path.Join(own, name)
 		}
-		if err := b.library(name, file, program); err != nil {
-			return err
-		}
+		all = append(all, library{name, file})
 		if path.Base(name) != cLibrary {
 			continue
 		}
-		for _, further := range byName {
-			beside := filepath.Join(filepath.Dir(file), further)
-			if err := b.library(path.Join(own, further), beside, program); err != nil && !errors.Is(err, os.ErrNotExist) {
-				return err
+		for _, base := range byName {
+			beside := filepath.Join(filepath.Dir(file), base)
+			if _, err := os.Stat(beside); err == nil {
+				further = append(further, library{path.Join(own, base), beside})
 			}
 		}
 	}
-	return nil
+	return append(all, further...), nil
+}
+
+// libraries adds all libraries that the loader loads for a program. The loader in the image has no cache, so it looks
+// in its built-in directories, where each library is put.
+func (b *builder) libraries(program, loader string) error {
+	all, err := needs(program, loader)
+	for _, l := range all {
+		if err == nil {
+			err = b.library(l.name, l.file, program)
+		}
+	}
+	return err
+}
+
+// Files returns the files of this machine that a program is loaded from: its loader, the program itself, and its
+// libraries in the loader's order; only the program if it is linked statically. The error says in one line why they
+// cannot be taken elsewhere one by one.
+func Files(program string) ([]string, error) {
+	b, err := newBuilder()
+	if err != nil {
+		return nil, err
+	}
+	o, err := b.open(program)
+	if err != nil || o.interp == "" {
+		return []string{program}, err
+	}
+	loader, err := o.loader(program)
+	if err != nil {
+		return nil, err
+	}
+	libraries, err := needs(program, loader)
+	if err != nil {
+		return nil, err
+	}
+	all, glibc := []string{loader, program}, false
+	for _, l := range libraries {
+		glibc = glibc || path.Base(l.name) == cLibrary
+		if !slices.ContainsFunc(all, func(file string) bool { return same(file, l.file) }) {
+			all = append(all, l.file)
+		}
+	}
+	if !glibc {
+		return nil, fmt.Errorf("%s is linked to another C library than glibc, whose loader takes libraries from folders only", program)
+	}
+	return all, nil
 }
 
 // library adds a file as a library that a program needs.

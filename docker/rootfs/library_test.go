@@ -5,8 +5,10 @@ import (
 	"debug/elf"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -91,5 +93,51 @@ func TestBrokenPrograms(t *testing.T) {
 		if o, err := read(strings.NewReader(c.b)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %+v, %v, want %q", what, o, err, c.want)
 		}
+	}
+}
+
+// TestFiles starts a program as Files has it: by its loader, with each library by a path that says nothing of its name.
+func TestFiles(t *testing.T) {
+	file, ok := here(t, "iperf3")
+	if !ok {
+		t.Skip("not installed: iperf3")
+	}
+	all, err := Files(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, at := t.TempDir(), []string(nil)
+	for i, file := range all {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at = append(at, filepath.Join(dir, strconv.Itoa(i)))
+		if err := os.WriteFile(at[i], b, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command(at[0], "--inhibit-cache", "--preload", strings.Join(at[2:], ":"), at[1], "--version")
+	cmd.Env = []string{"LD_DEBUG=files"}
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "iperf 3.") {
+		t.Errorf("%v: %s", err, out)
+	}
+	for line := range strings.Lines(string(out)) {
+		if _, opened, ok := strings.Cut(line, "calling init: "); ok && !strings.HasPrefix(opened, dir) {
+			t.Errorf("it loads %s", opened)
+		}
+	}
+	if alone, ok := here(t, "busybox"); ok && mustOpen(t, alone).interp == "" {
+		if all, err := Files(alone); err != nil || !slices.Equal(all, []string{alone}) {
+			t.Errorf("a program without libraries: %q, %v", all, err)
+		}
+	}
+	script := filepath.Join(dir, "script")
+	if err := os.WriteFile(script, []byte("#!/bin/sh\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Files(script); err == nil || !strings.Contains(err.Error(), "is a script (#!/bin/sh)") {
+		t.Errorf("a script: %v", err)
 	}
 }

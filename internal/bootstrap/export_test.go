@@ -14,3 +14,9 @@ func SetStill(d time.Duration) func() {
 	stillTime = d
 	return func() { stillTime = was }
 }
+
+// FoldersIn is Folders with other places.
+var FoldersIn = foldersIn
+
+// Lost is what Agent.Lost is made of.
+var Lost = lost

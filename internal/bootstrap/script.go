@@ -38,7 +38,8 @@ func Needs() []string {
 // marks, so that every login shell passes it on as it is. It asks for the program only where an executable file can
 // be made, and asks again in the next folder if it did not fit. The agent starts from a file that has no name any
 // more: by /proc, which needs the file to be on a file system that allows programs. Nothing of the program's bytes
-// is read twice: head may read more than it was asked for, but nothing more is sent before the script has answered.
+// is read twice: head may read more than it was asked for, but nothing more is sent before the script has answered. The
+// shell has the file open all the time, which says that the folder is in use: see Folders.
 var script = strings.Join([]string{
 	`m=MARK; u=$(umask); umask 077; echo; echo "$m ` + saysMachine + ` $(uname -m)"; echo "$m ` + saysBy + ` ${1:-$SSH_CONNECTION}"`,
 	`for p in head gzip sha256sum mktemp chmod rm cat; do command -v $p >/dev/null || { echo "$m ` + saysFail + ` ` + lacksProgram + ` $p"; exit 1; }; done`,
@@ -47,6 +48,7 @@ var script = strings.Join([]string{
 	`for p in PLACES; do ` + strings.Join([]string{
 		`d=$(mktemp -d "$p/nettoll-XXXXXX" 2>/dev/null) || { w="$w$p:` + closed + `,"; continue; }`,
 		`: 2>/dev/null >"$d/a"`,
+		`exec 8<"$d/a"`,
 		`chmod 700 "$d/a"`,
 		`"$d/a" 2>/dev/null || { w="$w$p:` + noExec + `,"; rm -rf "$d"; continue; }`, // an empty script
 		`echo "$m ` + saysSend + `"`,
@@ -54,7 +56,7 @@ var script = strings.Join([]string{
 		`head -c "$n" | { gzip -dc 2>/dev/null >"$d/a" || { cat >/dev/null; false; }; } || { w="$w$p:` + noRoom + `,"; rm -rf "$d"; continue; }`,
 		`s=$(sha256sum <"$d/a")`,
 		`[ "${s%% *}" = "$h" ] || { rm -rf "$d"; echo "$m ` + saysFail + ` ` + wrongSum + `"; exit 1; }`,
-		`exec 9<"$d/a"`,
+		`exec 9<"$d/a" 8<&-`,
 		`rm -rf "$d"`,
 		`cd /`,
 		`umask "$u"`,
@@ -65,12 +67,15 @@ var script = strings.Join([]string{
 }, "; ")
 
 // places are the folders that are tried, in this order. Those in memory come first.
-const places = `/run /tmp /var/tmp "${HOME:-/}" /dev/shm`
+var places = []string{"/run", "/tmp", "/var/tmp", home, "/dev/shm"}
+
+// home stands for the user's own folder.
+const home = `"${HOME:-/}"`
 
 // Script returns what sh runs on the other machine, as the argument of its option -c. The mark tells its lines, and the
 // agent's, from those that a login shell prints. sudo hides the environment: then the value of SSH_CONNECTION is the first
 // argument.
-func Script(mark string) string { return scriptIn(mark, places) }
+func Script(mark string) string { return scriptIn(mark, strings.Join(places, " ")) }
 
 func scriptIn(mark, places string) string {
 	return strings.NewReplacer("MARK", mark, "PLACES", places).Replace(script)

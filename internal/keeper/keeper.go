@@ -41,6 +41,8 @@ type Spec struct {
 	Nobody bool
 	// Hold are the addresses that its sockets are held to, whatever it binds; see hold.
 	Hold []netip.Addr
+	// Sent are the files of the program if it was sent here: see Sent. The caller closes them.
+	Sent []*os.File `json:"-"`
 	// Linger: the keeper and its files stay after the program has ended, until Release.
 	Linger bool
 }
@@ -63,6 +65,7 @@ type File struct {
 type message struct {
 	Spec
 	Namespaces bool // the keeper is the first process of its namespaces
+	Parts      int  // files of a sent program, whose descriptors follow control
 }
 
 // report is a keeper's report to its agent: first that the program has been started, or why it was
@@ -96,6 +99,9 @@ func Main() int {
 	if err := words.Decode(&k.message); err != nil {
 		fmt.Fprintln(os.Stderr, "the keeper of a program is started by nettoll itself:", err)
 		return 2
+	}
+	for fd := range k.Parts {
+		unix.CloseOnExec(control + 1 + fd) // but for the program
 	}
 	gone := make(chan struct{})
 	go func() {
@@ -165,7 +171,7 @@ func (k *keeper) begin() (child, error) {
 			return child{}, err
 		}
 	}
-	return k.start(k.Program, 1, 2)
+	return k.start(k.Program, 1, 2, k.Parts)
 }
 
 // settle makes the keeper the parent of orphans, and raises the limit of open files for the
@@ -235,7 +241,7 @@ func (k *keeper) run(p Program) error {
 		return err
 	}
 	defer out.Close()
-	running, err := k.start(p, int(out.Fd()), int(out.Fd()))
+	running, err := k.start(p, int(out.Fd()), int(out.Fd()), 0)
 	if err != nil {
 		return err
 	}
@@ -263,10 +269,12 @@ func lastLines(text string) string {
 // nobody is the user and group ID of a user who owns nothing.
 const nobody = 65534
 
-// start starts a program with the given descriptors for its output.
-func (k *keeper) start(p Program, stdout, stderr int) (running child, err error) {
-	path, err := exec.LookPath(p.Path)
-	if err != nil && !errors.Is(err, exec.ErrDot) {
+// start starts a program with the given descriptors for its output, and the number of files in which it was sent.
+func (k *keeper) start(p Program, stdout, stderr, sent int) (running child, err error) {
+	path, args := p.Path, p.Args
+	if sent > 0 {
+		path, args = Sent(sent, p.Args)
+	} else if path, err = exec.LookPath(p.Path); err != nil && !errors.Is(err, exec.ErrDot) {
 		return running, err
 	}
 	stdin, err := Memory("input", p.Stdin)
@@ -279,7 +287,13 @@ func (k *keeper) start(p Program, stdout, stderr int) (running child, err error)
 		Files: []uintptr{stdin.Fd(), uintptr(stdout), uintptr(stderr)},
 		Sys:   &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL},
 	}
-	argv := append([]string{p.Path}, p.Args...)
+	for sent > 0 && len(attr.Files) < firstSent {
+		attr.Files = append(attr.Files, ^uintptr(0)) // closed
+	}
+	for fd := range sent {
+		attr.Files = append(attr.Files, uintptr(control+1+fd))
+	}
+	argv := append([]string{p.Path}, args...)
 	if !k.Nobody || os.Geteuid() != 0 {
 		running, err = k.kids.start(path, argv, attr)
 	} else {
@@ -299,7 +313,7 @@ func (k *keeper) start(p Program, stdout, stderr int) (running child, err error)
 		}
 	}
 	if err != nil {
-		return running, fmt.Errorf("fork/exec %s: %w", path, err)
+		return running, fmt.Errorf("fork/exec %s: %w", p.Path, err)
 	}
 	return running, nil
 }

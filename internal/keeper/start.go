@@ -102,7 +102,7 @@ func try(s Spec, stdout, stderr io.Writer, flags uintptr, user bool) (*Kept, err
 	k.Cmd = exec.Command("/proc/self/exe", Args...)
 	k.Cmd.Stdout, k.Cmd.Stderr = stdout, stderr
 	k.Cmd.WaitDelay = time.Second // for a descendant that holds an output open
-	k.Cmd.ExtraFiles = []*os.File{control - 3: theirs}
+	k.Cmd.ExtraFiles = append([]*os.File{control - 3: theirs}, s.Sent...)
 	k.Cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Cloneflags: flags}
 	if !k.alone { // a keeper without namespaces needs time to end its processes
 		k.Cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
@@ -117,7 +117,7 @@ func try(s Spec, stdout, stderr io.Writer, flags uintptr, user bool) (*Kept, err
 		return nil, err
 	}
 	_ = k.line.SetWriteDeadline(time.Now().Add(handshake))
-	if err := json.NewEncoder(k.line).Encode(message{s, flags != 0}); err != nil {
+	if err := json.NewEncoder(k.line).Encode(message{s, flags != 0, len(s.Sent)}); err != nil {
 		k.Kill()
 		_ = k.Wait() // its output is not known to be useful
 		return nil, fmt.Errorf("tell the keeper what to start: %w", err)

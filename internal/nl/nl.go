@@ -138,6 +138,10 @@ func (n *NS) Link(name string) (netlink.Link, error) {
 	return l, nil
 }
 
+// Provisional is the name of devices that agents make on a machine while they have no other. One can be left there if an
+// agent is killed in that moment.
+const Provisional = "nettoll-new"
+
 // Remove deletes a device. It is not an error if there is none.
 func (n *NS) Remove(name string) error {
 	err := n.change(name, "remove device "+name, n.LinkDel)

@@ -8,6 +8,7 @@ import (
 
 	"nettoll/internal/nl"
 	"nettoll/internal/nl/nft"
+	"nettoll/network"
 )
 
 // Firewall begins a table of rules on a host. Enforce puts it into force.
@@ -57,7 +58,7 @@ type DockerRules struct {
 
 // AddDockerRules collects the rules for a bridge of a host. Commit puts them into force.
 func (s *Site) AddDockerRules(h *Host, br string) (*DockerRules, error) {
-	fw, err := s.Firewall(h, "docker")
+	fw, err := s.Firewall(h, dockerTable)
 	if err != nil {
 		return nil, err
 	}
@@ -84,14 +85,14 @@ func (s *Site) AddDockerRules(h *Host, br string) (*DockerRules, error) {
 	return r, nil
 }
 
-// Publish forwards ports of the host to the same ports of a container. It returns the rules that count
+// Publish forwards ports of an address of the host to the same ports of a container. It returns the rules that count
 // its connections, of TCP and UDP, and those that accept packets without an answered connection.
-func (r *DockerRules) Publish(n *Node, first, last int, six bool) (counting, accepting []nft.Rule) {
-	to := n.addr(six)
+func (r *DockerRules) Publish(n *Node, at netip.Addr, first, last int) (counting, accepting []nft.Rule) {
+	to := n.addr(at.Is6())
 	one := Single(to)
 	for _, protocol := range []byte{unix.IPPROTO_UDP, unix.IPPROTO_TCP} {
 		accepting = append(accepting, r.docker.Rule(nft.To(one), nft.Ports(protocol, first, last), nft.Accept()))
-		counting = append(counting, r.nat.Rule(nft.To(Single(n.Host.OnUnderlay(six))), nft.Ports(protocol, first, last), nft.DNAT(to)))
+		counting = append(counting, r.nat.Rule(nft.To(Single(at)), nft.Ports(protocol, first, last), nft.DNAT(to)))
 	}
 	return counting, accepting
 }
@@ -115,4 +116,35 @@ func (r *DockerRules) Commit(s *Site) error {
 			nft.From(Subnet(r.host.Index, six)), nft.NotOut(r.bridge), nft.Masquerade())
 	}
 	return s.Enforce(r.fw)
+}
+
+// dockerTable is the name of the table of DockerRules.
+const dockerTable = "docker"
+
+// Named returns rules in a form in which others can ask for their counts.
+func (r *DockerRules) Named(rules ...nft.Rule) Rules {
+	named := Rules{Table: dockerTable}
+	for _, one := range rules {
+		named.Counters = append(named.Counters, one.Counter())
+	}
+	return named
+}
+
+// Close releases the namespace of rules that are in force, which go with it.
+func (r *DockerRules) Close() error { return r.fw.Close() }
+
+// Rules are rules of a namespace, by the names of their counters.
+type Rules struct {
+	Space    string `json:",omitempty"` // its path
+	Table    string
+	Counters []string
+}
+
+// MethodRules is the method by which an agent counts what Rules have matched: Rules → network.Count.
+const MethodRules = "plumb.rules"
+
+// Count returns what the rules have matched, together.
+func (r Rules) Count(context.Context) (c network.Count, err error) {
+	c.Packets, c.Bytes, err = nft.Counted(r.Space, r.Table, r.Counters...)
+	return c, err
 }

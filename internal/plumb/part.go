@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"nettoll/agent"
 	"nettoll/internal/netns"
 	"nettoll/internal/nl"
+	"nettoll/network"
 	"nettoll/platform"
 )
 
@@ -28,6 +30,7 @@ type Part struct {
 	Containers []string          // their namespaces
 	Secret     []byte            // shared by all machines, for networks that encrypt
 	Place      int               // among the networks that stand on the machines at once, from 0
+	Topo       network.Topology  // whose ports are published, for networks that do that
 }
 
 // Built is how a part connects its containers.
@@ -37,6 +40,22 @@ type Built struct {
 	Ports   []string // in the router, of each container; empty if there are none
 	// Crossed are the devices of the router between the ports and the uplink, by the index of the other machine.
 	Crossed map[int][]string
+	// Published are the rules for the ports of each container, by its index and the IP version (0 is IPv4, 1 is IPv6).
+	Published [][2]Published
+	// Outside is how what stands for the machine is on the segment of the machines, if it is an end of the traffic.
+	Outside Outside
+}
+
+// Outside is a device and its addresses.
+type Outside struct {
+	Device       string
+	Addr4, Addr6 netip.Addr
+}
+
+// Published are the rules that payload to published ports crosses.
+type Published struct {
+	Translated Rules // counts connections
+	Forwarded  Rules // counts packets
 }
 
 // Missing is a platform.Unsupported as it travels.
@@ -96,7 +115,7 @@ func (p Part) site() (*Site, *Host, error) {
 	if p.Own < 0 || p.Own >= len(p.Uplinks) {
 		return nil, nil, fmt.Errorf("%s: machine %d of %d", p.Name, p.Own+1, len(p.Uplinks))
 	}
-	s := &Site{transient: true, Secret: p.Secret, Beside: p.Place} // everything is in the namespaces
+	s := &Site{transient: true, Secret: p.Secret, Beside: p.Place, Topo: p.Topo} // everything is in the namespaces
 	for i, u := range p.Uplinks {
 		s.Hosts = append(s.Hosts, &Host{Host: &far{name: fmt.Sprintf("h%d", i+1), uplink: u}, Index: i})
 	}
@@ -132,7 +151,7 @@ func (f *far) Containers(context.Context, int) ([]platform.Endpoint, error) {
 }
 
 // provisional is the name of a device while it is made: kernels before 6.2 refuse one that the namespace below has, too.
-const provisional = "nettoll-new"
+const provisional = nl.Provisional
 
 // goneTime is how long a device of an agent that was killed may take to disappear.
 const goneTime = 3 * time.Second

@@ -27,6 +27,8 @@ type Command struct {
 	Env   []string // added to the agent's
 	Stdin string   // /dev/stdin can be opened any number of times
 	CPUs  []int    // where it may run; an empty list means any
+	// Sent are files of the agent's machine that the program is loaded from if it was sent there: see keeper.Sent.
+	Sent []string
 }
 
 // Place is the environment of a program, apart from its command line.
@@ -95,7 +97,17 @@ func launch(c Command) (*child, error) {
 		}
 		defer stdin.Close()
 		moreFiles()
-		k.cmd = exec.Command(c.Path, c.Args...)
+		path, args := c.Path, c.Args
+		sent, closeSent, err := keeper.OpenSent(c.Sent)
+		if err != nil {
+			return err
+		}
+		defer closeSent()
+		if len(sent) > 0 {
+			path, args = keeper.Sent(len(sent), c.Args)
+		}
+		k.cmd = exec.Command(path, args...)
+		k.cmd.ExtraFiles = keeper.Inherited(sent)
 		k.cmd.Env = append(k.cmd.Environ(), append([]string{"LC_ALL=C"}, c.Env...)...)
 		k.cmd.Stdin, k.cmd.Stdout, k.cmd.Stderr = stdin, &k.out, &k.err
 		k.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
@@ -114,6 +126,12 @@ func keep(ctx context.Context, c Command, p Place, bound, lingers bool) (*child,
 		s.Before = append(s.Before, before.kept())
 	}
 	err := k.begin(c, func() (err error) {
+		sent, closeSent, err := keeper.OpenSent(c.Sent)
+		if err != nil {
+			return err
+		}
+		defer closeSent()
+		s.Sent = sent
 		if k.kept, err = keeper.Start(s, &k.out, &k.err, bound); err == nil {
 			k.cmd = k.kept.Cmd
 		}

@@ -246,7 +246,7 @@ func (t Tool) Trial(job workload.Job, found Paths) (trial Trial, err error) {
 	if !slices.ContainsFunc(t.Drives, func(d workload.Drive) bool { return d.Workload == job.Workload }) {
 		return trial, fmt.Errorf("it does not drive %s", job.Workload)
 	}
-	trial.Explain = t.Explain
+	trial.Explain, trial.Alone = t.Explain, t.Pack == nil
 	if trial.Lead, trial.Window = Window(job); t.NoWarmup {
 		trial.Lead = 0
 	}

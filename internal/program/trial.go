@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"sync"
@@ -29,6 +30,8 @@ type Trial struct {
 	// Explain finds the reason for a client's failure in its output, or returns "". Without it the last lines
 	// are quoted.
 	Explain func(stdout string) string
+	// Alone says that the programs need no files of their machine but their libraries.
+	Alone bool
 }
 
 // Server is a program that is started before the clients. Equal servers in one endpoint are started once.
@@ -88,14 +91,19 @@ func Run(ctx context.Context, job workload.Job, t Trial) (Outcome, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	for _, s := range t.Servers {
-		if err := r.serve(ctx, s); err != nil {
+		if err := r.serve(ctx, s, t.Alone); err != nil {
 			r.stop(ctx)
 			return Outcome{}, err
 		}
 	}
 	var agents []*agent.Client
-	for _, c := range t.Clients {
+	t.Clients = slices.Clone(t.Clients)
+	for i := range t.Clients {
+		c := &t.Clients[i]
 		a, err := r.agent(ctx, c.Endpoint)
+		if err == nil {
+			c.Command, err = c.Command.at(ctx, c.Endpoint, t.Alone)
+		}
 		if err != nil {
 			r.stop(ctx)
 			return Outcome{}, err
@@ -161,7 +169,7 @@ func (r *running) dismiss() {
 // lastServer numbers the servers of all trials.
 var lastServer atomic.Int64
 
-func (r *running) serve(ctx context.Context, s Server) error {
+func (r *running) serve(ctx context.Context, s Server, alone bool) error {
 	at := slices.IndexFunc(r.servers, func(have serving) bool { return have.same(s) })
 	if at >= 0 {
 		r.places = append(r.places, at)
@@ -172,8 +180,12 @@ func (r *running) serve(ctx context.Context, s Server) error {
 		return err
 	}
 	v := serving{Server: s, agent: a, id: int(lastServer.Add(1))}
+	command, err := s.Command.at(ctx, s.Endpoint, alone)
+	if err != nil {
+		return fmt.Errorf("server %s: %w", s.Endpoint.Name(), err)
+	}
 	around := s.Endpoint.Facts().Around
-	p := serveParams{v.id, s.Command, s.Place, s.Listen, !around.Outlive, around.Open, listenTime}
+	p := serveParams{v.id, command, s.Place, s.Listen, !around.Outlive, around.Open, listenTime}
 	var ready served
 	if err := a.Call(ctx, methodServe, p, &ready); err != nil {
 		if ctx.Err() != nil { // it may be ready nevertheless, and its answer may have come too late
@@ -189,6 +201,17 @@ func (r *running) serve(ctx context.Context, s Server) error {
 	r.places = append(r.places, len(r.servers))
 	r.servers = append(r.servers, v)
 	return nil
+}
+
+// at returns the command as it is started at an endpoint, to whose machine the program may have to be sent.
+func (c Command) at(ctx context.Context, e platform.Endpoint, alone bool) (Command, error) {
+	send := e.Facts().Send
+	if send == nil || !filepath.IsAbs(c.Path) {
+		return c, nil
+	}
+	var err error
+	c.Sent, err = send(ctx, c.Path, alone)
+	return c, err
 }
 
 // observe measures the CPU time of all servers over the window.

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -32,6 +33,9 @@ const (
 	methodAddresses = "remote.addresses" // nothing → []nl.Address
 	methodWay       = "remote.way"       // netip.Addr → nl.Way
 	methodNIC       = "remote.nic"       // name of a device of the machine → record.NIC
+	methodTool      = "remote.tool"      // wanted → found
+	methodPart      = "remote.part"      // piece → nothing
+	methodSweep     = "remote.sweep"     // Sweep → []Left
 )
 
 type startParams struct {
@@ -71,7 +75,11 @@ const most = 256 << 10
 func Handlers(ctx context.Context) map[string]agent.Handler {
 	h := &half{processes: map[uint64]*started{}, spaces: map[string]*netns.NS{}}
 	context.AfterFunc(ctx, h.end)
+	sent := &parts{coming: map[string]*bytes.Buffer{}, files: map[string]*os.File{}} // closed by the end of the agent
 	return map[string]agent.Handler{
+		methodTool:      agent.Typed(sent.tool),
+		methodPart:      agent.Typed(sent.part),
+		methodSweep:     agent.Typed(sweep),
 		methodStart:     agent.Typed(h.start),
 		methodWrite:     agent.Typed(h.write),
 		methodShut:      agent.Typed(h.shut),

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"nettoll/agent"
+	"nettoll/internal/bootstrap"
 	"nettoll/internal/nl"
 	"nettoll/network"
 	"nettoll/platform"
@@ -64,9 +65,12 @@ type Host struct {
 	next   int      // number of the last container
 }
 
-// NewHost returns the machine behind an agent as the host of a name.
-func NewHost(name, about string, c *agent.Client) *Host {
-	return &Host{Machine: &Machine{name, c}, About: about}
+// NewHost returns the machine behind an agent as the host of a name. Programs that it lacks are sent from tools, unless
+// that is nil.
+func NewHost(name, about string, c *agent.Client, tools *bootstrap.Tools) *Host {
+	m := &Machine{name: name, agent: c}
+	m.tools.from = tools
+	return &Host{Machine: m, About: about}
 }
 
 // Beside returns the same machine as the host of another network that stands there at the same time. Places count from 0,
@@ -90,7 +94,7 @@ func (h *Host) Uplink() platform.Uplink { return h.Link }
 // Facts implements platform.Endpoint. Processes end with the agent that started them; those that they leave behind do
 // not.
 func (h *Host) Facts() platform.Facts {
-	return platform.Facts{About: h.About, NIC: h.nic(), Borrowed: true, Around: platform.Surroundings{Outlive: true, Open: true}}
+	return platform.Facts{About: h.About, NIC: h.nic(), Send: h.Sender(), Borrowed: true, Around: platform.Surroundings{Outlive: true, Open: true}}
 }
 
 // nic returns a function that describes the card of Link, or nil if there is none.
@@ -102,6 +106,14 @@ func (h *Host) nic() func(context.Context) (record.NIC, error) {
 		err = h.call(ctx, methodNIC, h.Link.Device, &n)
 		return n, err
 	}
+}
+
+// Sender returns the function that sends programs, or nil if none are sent: see platform.Facts.
+func (h *Host) Sender() func(ctx context.Context, path string, alone bool) ([]string, error) {
+	if h.tools.from == nil {
+		return nil
+	}
+	return h.Send
 }
 
 // Start implements platform.Endpoint.
@@ -180,7 +192,7 @@ func (c *Container) OnHost() string { return c.host.name }
 
 // Facts implements platform.Endpoint.
 func (c *Container) Facts() platform.Facts {
-	return platform.Facts{About: c.host.About, NIC: c.host.nic(), Around: platform.Surroundings{Outlive: true}}
+	return platform.Facts{About: c.host.About, NIC: c.host.nic(), Send: c.host.Sender(), Around: platform.Surroundings{Outlive: true}}
 }
 
 // Start implements platform.Endpoint.

@@ -21,6 +21,7 @@ import (
 type Machine struct {
 	name  string // of the host, for errors
 	agent *agent.Client
+	tools tools
 }
 
 // Err returns why the agent has ended, or nil while it runs.

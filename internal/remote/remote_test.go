@@ -19,8 +19,22 @@ import (
 // there starts an injected agent as another machine would.
 func there(t *testing.T) (*remote.Host, platform.Process) {
 	t.Helper()
+	return thereWith(t, "", nil)
+}
+
+// thereWith is there with changes that sh makes to the mounts of that machine, and with tools for it.
+func thereWith(t *testing.T, changes string, tools *bootstrap.Tools) (*remote.Host, platform.Process) {
+	t.Helper()
 	mark := bootstrap.Mark()
-	p, err := nsexec.Start(t.Context(), "h1", "", os.Environ(), platform.Command{Path: platform.Self, Args: []string{"agent", "injected", mark}})
+	command := platform.Command{Path: platform.Self, Args: []string{"agent", "injected", mark}}
+	if changes != "" {
+		self, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		command = platform.Command{Path: "unshare", Args: []string{"-m", "--propagation", "private", "sh", "-ec", changes + "\nexec " + self + " agent injected " + mark}}
+	}
+	p, err := nsexec.Start(t.Context(), "h1", "", os.Environ(), command)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +42,7 @@ func there(t *testing.T) (*remote.Host, platform.Process) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := remote.NewHost("h1", "another machine", agent.Dial(in))
+	h := remote.NewHost("h1", "another machine", agent.Dial(in), tools)
 	t.Cleanup(func() {
 		if err := h.Close(); err != nil {
 			t.Error(err)

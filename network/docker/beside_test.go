@@ -7,6 +7,7 @@ import (
 
 	"github.com/moby/moby/client"
 
+	"nettoll/internal/testutil/turn"
 	"nettoll/network/docker"
 	"nettoll/network/networktest"
 	platforms "nettoll/platform/docker"
@@ -48,8 +49,9 @@ func TestBesideTheBaseline(t *testing.T) {
 	before := networktest.State(t, host)
 	t.Run("measured", func(t *testing.T) {
 		p := engines(t, platforms.Options{Dial: []func(context.Context) (*client.Client, bool, error){d}})
-		var cells, twins []record.Cell
-		for _, n := range []string{"native", "host", "container", "bridge", "user-bridge", "link", "published", "macvlan"} {
+		var cells []record.Cell
+		var twins [2][]record.Cell
+		for i, n := range []string{"native", "host", "container", "bridge", "user-bridge", "link", "published", "macvlan"} {
 			if n == "macvlan" && !hasDummy(t) {
 				continue
 			}
@@ -60,14 +62,14 @@ func TestBesideTheBaseline(t *testing.T) {
 				}
 				cells = append(cells, c)
 				for c.Twin = 1; c.Twin <= 2 && work == record.TCPRR; c.Twin++ {
-					twins = append(twins, c)
+					twins[i%2] = append(twins[i%2], c)
 				}
 			}
 		}
-		for name, all := range map[string][]record.Cell{"the baseline": cells, "twins": twins} {
-			t.Run(name, func(t *testing.T) {
+		all := func(cells []record.Cell) func(*testing.T) {
+			return func(t *testing.T) {
 				taken := map[string]bool{}
-				trials := networktest.InTurns(t, p, "docker:", docker.All(), all)
+				trials := networktest.InTurns(t, p, "docker:", docker.All(), cells)
 				for _, trial := range trials {
 					taken[fmt.Sprint(trial.Cell.Key(), trial.Part)] = true
 				}
@@ -79,7 +81,7 @@ func TestBesideTheBaseline(t *testing.T) {
 						t.Errorf("%s has no baseline in its part %d", trial.Cell.Key(), trial.Part)
 					}
 				}
-				for _, c := range all {
+				for _, c := range cells {
 					found := false
 					for _, trial := range trials {
 						found = found || trial.Cell == c
@@ -88,6 +90,13 @@ func TestBesideTheBaseline(t *testing.T) {
 						t.Errorf("%s was not measured", c.Key())
 					}
 				}
+			}
+		}
+		t.Run("the baseline", all(cells))
+		for i, half := range twins {
+			t.Run(fmt.Sprintf("twins, half %d", i+1), func(t *testing.T) {
+				turn.Alternate(t, i, "docker", "platform/docker", "runner", "internal/plumb")
+				all(half)(t)
 			})
 		}
 	})

@@ -24,8 +24,8 @@ import (
 	"nettoll/record"
 )
 
-// swarms returns the platform of private swarms, which all tests share, since forming one takes
-// longer than measuring in it. Its image holds this test program, which serves as the agent.
+// swarms returns the platform of private swarms, which tests share, since forming one takes longer than
+// measuring in it.
 func swarms(t *testing.T) *platforms.Docker {
 	t.Helper()
 	platformtest.Require(t, "dockerd", engine.Available())
@@ -39,18 +39,50 @@ func swarms(t *testing.T) *platforms.Docker {
 var (
 	started atomic.Bool
 	shared  = sync.OnceValues(func() (*platforms.Docker, error) {
-		agent, err := rootfs.Agent()
-		if err != nil {
-			return nil, err
-		}
-		image, err := rootfs.New(agent)
-		if err != nil {
-			return nil, err
-		}
-		started.Store(true)
-		return platforms.NewSwarm(platforms.Options{Run: "0123456789abcdef", Image: engine.Image{Root: image}, Lab: lab.New()}), nil
+		p, err := newSwarms()
+		started.Store(err == nil)
+		return p, err
 	})
 )
+
+// newSwarms returns a platform of private swarms whose image holds this test program, which serves as the agent.
+func newSwarms() (*platforms.Docker, error) {
+	agent, err := rootfs.Agent()
+	if err != nil {
+		return nil, err
+	}
+	image, err := rootfs.New(agent)
+	if err != nil {
+		return nil, err
+	}
+	return platforms.NewSwarm(platforms.Options{Run: "0123456789abcdef", Image: engine.Image{Root: image}, Lab: lab.New()}), nil
+}
+
+// ownSwarms returns a platform of private swarms of a test that breaks them. Most of its time it waits for what is
+// broken, beside other tests.
+func ownSwarms(t *testing.T) *platforms.Docker {
+	t.Helper()
+	besideOthers(t)
+	platformtest.Require(t, "dockerd", engine.Available())
+	p, err := newSwarms()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
+
+// besideOthers runs a test that has engines of its own beside others, except on an emulated machine.
+func besideOthers(t *testing.T) {
+	t.Helper()
+	if !networktest.Slow(t) {
+		t.Parallel()
+	}
+}
 
 // endSwarms stops the private swarms, if a test has used any.
 func endSwarms() error {

@@ -12,7 +12,7 @@ import (
 
 	"nettoll/docker/engine"
 	"nettoll/docker/rootfs"
-	"nettoll/internal/testutil"
+	"nettoll/internal/testutil/turn"
 	"nettoll/network"
 	"nettoll/platform"
 	platforms "nettoll/platform/docker"
@@ -106,6 +106,7 @@ func missing(t *testing.T, err error, what, remedy string) {
 }
 
 func TestSwarmOfTheUser(t *testing.T) {
+	besideOthers(t)
 	d := daemons(t, 3)
 	missing(t, borrowed(t, d[0], d[1]).Probe(t.Context()), "engine h1 (on ", "docker swarm init")
 	if _, err := engine.FormSwarm(t.Context(), d[:2]); err != nil {
@@ -126,7 +127,7 @@ func TestSwarmOfTheUser(t *testing.T) {
 	for i, name := range []string{"overlay", "service-dnsrr"} {
 		for _, hosts := range []int{1, 2} {
 			t.Run(fmt.Sprintf("%s/hosts=%d", name, hosts), func(t *testing.T) {
-				testutil.Rotate(t, (i+hosts)%2)
+				turn.Rotate(t, (i+hosts)%2)
 				measured(t, p, name, hosts)
 				leavesNothing(t, p, name, hosts)
 			})

@@ -52,7 +52,7 @@ func works(t *testing.T, trials []record.Trial) {
 }
 
 func TestNodeLeaves(t *testing.T) {
-	p := swarms(t)
+	p := ownSwarms(t)
 	h := second(t, p)
 	works(t, rounds(t, p, 2, func() {
 		if _, err := h.Engine.Client.SwarmLeave(t.Context(), client.SwarmLeaveOptions{Force: true}); err != nil {
@@ -62,7 +62,7 @@ func TestNodeLeaves(t *testing.T) {
 }
 
 func TestPartition(t *testing.T) {
-	p := swarms(t)
+	p := ownSwarms(t)
 	h := second(t, p)
 	works(t, rounds(t, p, 3, func() {
 		cut, err := h.Start(t.Context(), platform.Command{Path: "ip", Args: []string{"link", "set", h.Uplink().Device, "down"}})

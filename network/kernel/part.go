@@ -9,13 +9,16 @@ import (
 	"nettoll/agent"
 	"nettoll/internal/nl"
 	"nettoll/internal/plumb"
+	"nettoll/network"
 )
 
 // parts returns the handlers by which an agent builds one machine's part of networks between machines.
 func parts() map[string]agent.Handler {
 	all := map[string]agent.Handler{
-		plumb.MethodPart("macvlan"): plumb.Handler([]plumb.Need{plumb.Macvlan}, plumb.ChildrenPart("eth0", plumb.MacvlanBridge)),
-		plumb.MethodPart("routed"):  plumb.Handler([]plumb.Need{plumb.Veth, plumb.BridgeDevice, plumb.Macvlan}, routedPart),
+		plumb.MethodPart("macvlan"):   plumb.Handler([]plumb.Need{plumb.Macvlan}, plumb.ChildrenPart("eth0", plumb.MacvlanBridge)),
+		plumb.MethodPart("routed"):    plumb.Handler([]plumb.Need{plumb.Veth, plumb.BridgeDevice, plumb.Macvlan}, routedPart),
+		plumb.MethodPart("published"): plumb.Handler([]plumb.Need{plumb.Veth, plumb.BridgeDevice, plumb.Macvlan, plumb.NAT}, publishedPart),
+		plumb.MethodRules:             agent.Typed(func(ctx context.Context, r plumb.Rules) (network.Count, error) { return r.Count(ctx) }),
 	}
 	for _, t := range []tunnel{vxlan(), ipip(), gre(), geneve()} {
 		all[plumb.MethodPart(t.Name)] = plumb.Handler(t.needs(), t.part)
@@ -33,20 +36,10 @@ func routedPart(ctx context.Context, s *plumb.Site, h *plumb.Host) (plumb.Built,
 	if err := s.Bridge(ctx, h, bridge, h.Uplink().MTU, plumb.Attachment{Gateway: true}); err != nil {
 		return b, err
 	}
-	attrs := netlink.NewLinkAttrs()
-	attrs.Name = way
-	device := &netlink.Macvlan{LinkAttrs: attrs, Mode: netlink.MACVLAN_MODE_BRIDGE}
-	if err := h.AddOver(device, func(uplink netlink.Link) { device.ParentIndex = uplink.Attrs().Index }); err != nil {
+	if err := join(h, 0); err != nil {
 		return b, err
 	}
 	return b, nl.With(h.NS, func(n *nl.NS) error {
-		if err := n.Up(way); err != nil {
-			return err
-		}
-		own := []netip.Prefix{netip.PrefixFrom(plumb.ExternalAddr(h.Index, 0, false), 16), netip.PrefixFrom(plumb.ExternalAddr(h.Index, 0, true), 64)}
-		if err := n.Addr(way, own...); err != nil {
-			return err
-		}
 		for _, other := range s.Others(h) {
 			b.Crossed[other.Index] = []string{bridge, way}
 			for _, six := range []bool{false, true} {
@@ -57,4 +50,64 @@ func routedPart(ctx context.Context, s *plumb.Site, h *plumb.Host) (plumb.Built,
 		}
 		return nil
 	})
+}
+
+// join gives what stands for a machine a device on the machine's uplink, with the external addresses of a number: those
+// of different networks differ.
+func join(h *plumb.Host, number int) error {
+	attrs := netlink.NewLinkAttrs()
+	attrs.Name = way
+	device := &netlink.Macvlan{LinkAttrs: attrs, Mode: netlink.MACVLAN_MODE_BRIDGE}
+	if err := h.AddOver(device, func(uplink netlink.Link) { device.ParentIndex = uplink.Attrs().Index }); err != nil {
+		return err
+	}
+	return nl.With(h.NS, func(n *nl.NS) error {
+		if err := n.Up(way); err != nil {
+			return err
+		}
+		return n.Addr(way, netip.PrefixFrom(plumb.ExternalAddr(h.Index, number, false), 16), netip.PrefixFrom(plumb.ExternalAddr(h.Index, number, true), 64))
+	})
+}
+
+// publishedPart builds one machine's part of published ports: what stands for the first machine translates ports of its
+// own address on the segment of the machines to containers behind its bridge; the clients are in what stands for the
+// others, so that no machine has to forward or gets a rule.
+func publishedPart(ctx context.Context, s *plumb.Site, h *plumb.Host) (b plumb.Built, err error) {
+	const number = 1
+	if err := join(h, number); err != nil {
+		return b, err
+	}
+	b.Outside = plumb.Outside{Device: way, Addr4: plumb.ExternalAddr(h.Index, number, false), Addr6: plumb.ExternalAddr(h.Index, number, true)}
+	if len(h.Nodes) == 0 {
+		return b, nil
+	}
+	if err := s.Bridge(ctx, h, bridge, h.Uplink().MTU, plumb.Attachment{Gateway: true}); err != nil {
+		return b, err
+	}
+	if h.Index > 0 { // it has neighbours only
+		return b, nil
+	}
+	// The payload is not bridged, and whether the machine has br_netfilter must not matter.
+	if err := h.BridgeNetfilter(false); err != nil {
+		return b, err
+	}
+	rules, err := s.AddDockerRules(h, bridge)
+	if err != nil {
+		return b, err
+	}
+	defer rules.Close() // they are read by their names
+	for i, n := range h.Nodes {
+		first, last := s.Topo.Ports(i)
+		var both [2]plumb.Published
+		for version, at := range []netip.Addr{b.Outside.Addr4, b.Outside.Addr6} {
+			translated, accepted := rules.Publish(n, at, first, last)
+			both[version] = plumb.Published{Translated: rules.Named(translated...), Forwarded: rules.Named(append(accepted, rules.Established)...)}
+		}
+		b.Published = append(b.Published, both)
+	}
+	b.Crossed = map[int][]string{}
+	for _, other := range s.Others(h) {
+		b.Crossed[other.Index] = []string{way}
+	}
+	return b, rules.Commit(s)
 }

@@ -68,7 +68,7 @@ func (p *publication) publish(ctx context.Context, proxy bool) (err error) {
 			first, last := p.Topo.Ports(i)
 			for _, six := range []bool{false, true} {
 				k := key{n, six}
-				p.dnat[k], p.accept[k] = p.rules.Publish(n, first, last, six)
+				p.dnat[k], p.accept[k] = p.rules.Publish(n, n.Host.OnUnderlay(six), first, last)
 			}
 		}
 	}

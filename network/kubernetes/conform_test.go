@@ -10,6 +10,7 @@ import (
 
 	"nettoll/docker/rootfs"
 	"nettoll/internal/testutil"
+	"nettoll/internal/testutil/turn"
 	"nettoll/kube"
 	"nettoll/network"
 	"nettoll/network/kubernetes"
@@ -31,7 +32,7 @@ func TestConformance(t *testing.T) {
 	t.Run("further services", func(t *testing.T) { furtherServices(t, p) })
 	for _, hosts := range []int{1, 2} {
 		t.Run(fmt.Sprintf("hosts=%d/in turns", hosts), func(t *testing.T) {
-			testutil.Alternate(t, hosts, "kube", "platform/kubernetes", "network/networktest", "internal/plumb", "runner")
+			turn.Alternate(t, hosts, "kube", "platform/kubernetes", "network/networktest", "internal/plumb", "runner")
 			inTurns(t, p, hosts)
 		})
 	}

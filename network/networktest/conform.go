@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"nettoll/docker/engine"
-	"nettoll/internal/testutil"
+	"nettoll/internal/testutil/turn"
 	"nettoll/kube"
 	"nettoll/network"
 	"nettoll/platform"
@@ -87,7 +87,7 @@ func (s *suite) add(t *testing.T, on *subject) {
 		if on.engines && !on.own() {
 			due := false
 			t.Run(on.Name, func(t *testing.T) {
-				testutil.Rotate(t, s.guests)
+				turn.Rotate(t, s.guests)
 				due = true
 			})
 			if s.guests++; !due {
@@ -116,7 +116,7 @@ func (s *subject) conform(t *testing.T, hosts int) {
 	}
 	if s.own() && hosts != 2 {
 		t.Run("crowd", func(t *testing.T) {
-			testutil.Rotate(t, s.place+hosts)
+			turn.Rotate(t, s.place+hosts)
 			engineCrowd(t, s, hosts)
 		})
 	}
@@ -133,7 +133,7 @@ func (s *subject) conform(t *testing.T, hosts int) {
 func (s *subject) alternate(t *testing.T, i int) {
 	t.Helper()
 	if s.engines && s.own() && len(s.Hosts) > 1 {
-		testutil.Alternate(t, s.place+i, "docker", "platform/docker", "kube", "platform/kubernetes", "network/networktest", "internal/plumb")
+		turn.Alternate(t, s.place+i, "docker", "platform/docker", "kube", "platform/kubernetes", "network/networktest", "internal/plumb")
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"net/netip"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
@@ -21,6 +22,7 @@ var overlays = []overlay{
 	{name: "vxlan", numbered: true, lets: "UDP port 4789", about: "containers of two machines reached by ssh, with a bridge and a VXLAN device on each, over the machines' own network; MTU 50 below its own"},
 	{name: "macvlan", lets: "frames from and to further MAC addresses", about: "containers of two machines reached by ssh, with macvlan devices (bridge mode) of the machines' network cards"},
 	{name: "routed", lets: "frames from and to further MAC addresses", about: "containers of two machines reached by ssh, behind bridges and plain routes between them; no encapsulation; what routes has a macvlan device of each network card"},
+	{name: "published", lets: "frames from and to further MAC addresses", published: true, about: "ports of what stands for a machine reached by ssh, translated (DNAT) to containers behind a bridge there; the clients are processes of what stands for the other machine; each has a macvlan device of a machine's network card"},
 	{name: "wireguard", numbered: true, port: 51820, about: "containers of two machines reached by ssh, with WireGuard between the machines by the kernel; MTU 80 below the machines'"},
 	{name: "ipip", lets: "IP protocol 4", families: []int{4}, about: "containers of two machines reached by ssh, with IP-in-IP devices between the machines; IPv4 only; MTU 20 below the machines'"},
 	{name: "gre", lets: "IP protocol 47", about: "containers of two machines reached by ssh, with GRE devices between the machines; MTU 24 below the machines'"},
@@ -33,6 +35,7 @@ type overlay struct {
 	lets        string // what must get through between the machines
 	port        int    // it has a UDP port of its own, from this one on
 	numbered    bool   // several can stand at once on two machines
+	published   bool   // ports of the servers' machine are; there are no containers for the clients
 }
 
 func (o overlay) driver() network.Driver {
@@ -61,8 +64,8 @@ const maxContainers = 200
 // machineOf returns the machine of a host.
 func machineOf(h *plumb.Host) *remote.Host { return h.Host.(*remote.Host) }
 
-// place makes the containers of the topology.
-func (n *build) place(ctx context.Context) (err error) {
+// place makes the containers of the topology, for so many clients.
+func (n *build) place(ctx context.Context, clients int) (err error) {
 	make := func(count int, on func(int) *plumb.Host) ([]*plumb.Node, error) {
 		return n.Spread(count, on, func(h *plumb.Host, which []int) (nodes []*plumb.Node, err error) {
 			if len(which) == 0 {
@@ -80,7 +83,7 @@ func (n *build) place(ctx context.Context) (err error) {
 		})
 	}
 	if n.Servers, err = make(n.Topo.Servers, func(int) *plumb.Host { return n.Hosts[0] }); err == nil {
-		if n.Clients, err = make(n.Topo.Clients, n.ClientHost); err == nil {
+		if n.Clients, err = make(clients, n.ClientHost); err == nil {
 			n.Neighbours, err = make(n.Topo.Neighbours, n.ClientHost)
 		}
 	}
@@ -89,7 +92,11 @@ func (n *build) place(ctx context.Context) (err error) {
 
 // build has each machine's agent build its part.
 func (o overlay) build(ctx context.Context, n *build) error {
-	if err := n.place(ctx); err != nil {
+	clients := n.Topo.Clients
+	if o.published {
+		clients = 0
+	}
+	if err := n.place(ctx, clients); err != nil {
 		return err
 	}
 	var secret [32]byte
@@ -121,6 +128,9 @@ func (o overlay) build(ctx context.Context, n *build) error {
 				return err
 			}
 			part := plumb.Part{Name: o.name, Families: o.families, Uplinks: uplinks, Own: i, Router: router, Secret: secret[:], Place: n.Beside}
+			if o.published {
+				part.Topo = n.Topo
+			}
 			for _, node := range h.Nodes {
 				part.Containers = append(part.Containers, node.Endpoint.(*remote.Container).Space)
 			}
@@ -145,6 +155,9 @@ func (o overlay) build(ctx context.Context, n *build) error {
 			node.Device = built[i].Device
 		}
 	}
+	if o.published {
+		n.publish(built, routers)
+	}
 	alive := n.Check
 	n.Check = func(ctx context.Context) error {
 		if err := alive(ctx); err != nil {
@@ -152,12 +165,15 @@ func (o overlay) build(ctx context.Context, n *build) error {
 		}
 		return o.arrives(ctx, n, built, routers)
 	}
-	n.Hops = func(from, to *plumb.Node, _ network.Family) []network.Hop {
+	n.Hops = func(from, to *plumb.Node, f network.Family) []network.Hop {
 		near := func(at, peer *plumb.Node) []network.Hop {
 			k := at.Host.Index
 			hops := []network.Hop{at.Hop()}
 			if at.Index < len(built[k].Ports) {
 				hops = append(hops, plumb.ListedHop(at.Host.Name(), &routers[k], built[k].Ports[at.Index]))
+			}
+			if o.published && at.Index < len(built[k].Published) {
+				hops = append(hops, forwarding(at, built[k], routers[k], f)...)
 			}
 			for _, device := range built[k].Crossed[peer.Host.Index] {
 				hops = append(hops, plumb.ListedHop(at.Host.Name(), &routers[k], device))
@@ -171,6 +187,42 @@ func (o overlay) build(ctx context.Context, n *build) error {
 	return nil
 }
 
+// publish makes what stands for the clients' machines the clients, which reach the servers at the address of what stands
+// for theirs.
+func (n *build) publish(built []plumb.Built, routers []remote.Container) {
+	for i := range n.Topo.Clients {
+		h := n.ClientHost(i)
+		at := built[h.Index].Outside
+		n.Clients = append(n.Clients, &plumb.Node{
+			Endpoint: &routers[h.Index], Host: h, Index: len(h.Nodes) + i, Device: at.Device, Addr4: at.Addr4, Addr6: at.Addr6,
+		})
+	}
+	n.Translated = true
+	n.Reach = func(_, to *plumb.Node, f network.Family) netip.Addr {
+		at := built[to.Host.Index].Outside
+		if f == network.IPv6 {
+			return at.Addr6
+		}
+		return at.Addr4
+	}
+}
+
+// forwarding returns the rules that payload to the published ports of a server crosses.
+func forwarding(at *plumb.Node, built plumb.Built, router remote.Container, f network.Family) []network.Hop {
+	of := built.Published[at.Index][0]
+	if f == network.IPv6 {
+		of = built.Published[at.Index][1]
+	}
+	hop := func(name string, kind network.HopKind, rules plumb.Rules) network.Hop {
+		rules.Space = router.Space
+		return network.Hop{Name: at.Host.Name() + "/rule-" + name, Kind: kind, Read: func(ctx context.Context) (c network.Count, err error) {
+			err = machineOf(at.Host).Call(ctx, plumb.MethodRules, rules, &c)
+			return c, err
+		}}
+	}
+	return []network.Hop{hop("established", network.Rule, of.Forwarded), hop("dnat-"+at.Name(), network.Connection, of.Translated)}
+}
+
 // arrives returns an error if nothing has come to a machine from the others. Its kernel has sent something in any case,
 // such as reports of multicast groups, so that something stops it on its way.
 func (o overlay) arrives(ctx context.Context, n *build, built []plumb.Built, routers []remote.Container) error {
@@ -179,7 +231,9 @@ func (o overlay) arrives(ctx context.Context, n *build, built []plumb.Built, rou
 		for _, devices := range built[i].Crossed {
 			names = append(names, devices[len(devices)-1])
 		}
-		if len(names) == 0 && len(h.Nodes) > 0 {
+		if outside := built[i].Outside.Device; outside != "" {
+			names = []string{outside}
+		} else if len(names) == 0 && len(h.Nodes) > 0 {
 			of, names = h.Nodes[0].Endpoint.(plumb.Lister), []string{built[i].Device}
 		}
 		all, err := of.Interfaces(ctx)

@@ -72,7 +72,7 @@ func (s *SSH) connect(ctx context.Context, name, target string) (*machine, error
 	c := agent.Dial(began)
 	beating, stop := context.WithCancel(context.Background())
 	go bootstrap.Beating(beating, c, &s.pulse, s.beat, s.patience, func() { _ = proc.Kill() })
-	return &machine{remote.NewHost(name, s.about(target), c), target, serverOf(began.By), stop}, nil
+	return &machine{remote.NewHost(name, s.about(target), c, s.o.Tools), target, serverOf(began.By), stop}, nil
 }
 
 // command returns what the login shell runs.

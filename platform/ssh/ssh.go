@@ -26,6 +26,8 @@ type Options struct {
 	// At are the addresses by which the machines reach each other, by targets; those of others are found out.
 	At     map[string]netip.Addr
 	Agents *bootstrap.Agents
+	// Tools are sent to machines that lack them; nil: none are.
+	Tools *bootstrap.Tools
 }
 
 // SSH is the platform.
@@ -149,6 +151,46 @@ func (s *SSH) Machines(ctx context.Context, req platform.HostRequest) (*remote.H
 		h.Machines = append(h.Machines, m.Beside(place))
 	}
 	return h, nil
+}
+
+// Send sends a program to all machines that lack it: see platform.Facts. A machine that cannot get it is no error.
+func (s *SSH) Send(ctx context.Context, path string, alone bool) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var sending errgroup.Group
+	for _, m := range s.machines {
+		sending.Go(func() error {
+			if _, err := m.Host.Send(ctx, path, alone); err != nil && !errors.Is(err, platform.ErrUnsupported) {
+				return fmt.Errorf("send %s: %w", path, err)
+			}
+			return nil
+		})
+	}
+	return sending.Wait()
+}
+
+// Swept is what runs have left on a machine.
+type Swept struct {
+	Target string // as the user named it
+	Left   []remote.Left
+	Err    error
+}
+
+// Sweep lists what killed runs have left on each machine, and removes it if that is asked for. It logs in to one after
+// the other, since two names may be those of one machine, where its own agents would be found.
+func (s *SSH) Sweep(ctx context.Context, how remote.Sweep) (all []Swept) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, target := range s.o.Targets {
+		one := Swept{Target: target}
+		m, err := s.connect(ctx, target, target)
+		if one.Err = err; err == nil {
+			one.Left, err = m.Sweep(ctx, how)
+			one.Err = errors.Join(err, m.close())
+		}
+		all = append(all, one)
+	}
+	return all
 }
 
 // Close ends the agents.

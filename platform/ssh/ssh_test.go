@@ -3,15 +3,21 @@ package ssh
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/netip"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"nettoll/agent"
 	"nettoll/internal/bootstrap"
+	"nettoll/internal/remote"
 	"nettoll/platform"
 	"nettoll/platform/platformtest"
 	"nettoll/platform/ssh/sshtest"
@@ -217,4 +223,82 @@ func TestNoSSH(t *testing.T) {
 func TestConformance(t *testing.T) {
 	sshtest.Start(t, platform.Underlay{}, sshtest.Machine{}, sshtest.Machine{}, sshtest.Machine{})
 	platformtest.Conform(t, machines(t, 3, Options{}))
+}
+
+// TestSweep kills a login while it receives the agent, and stops the agent of another: what is left on the machine is
+// found and removed, and what is in use is kept.
+func TestSweep(t *testing.T) {
+	lan := sshtest.Start(t, platform.Underlay{}, sshtest.Machine{
+		// The folders of the machine outlast a login; that in memory does not, and is not to be used.
+		Setup: "mkdir /run/keep; mount --bind $lan /run/keep; for d in tmp var/tmp root dev/shm; do mkdir -p $lan/of/$d; mount --bind $lan/of/$d /$d; done\n" +
+			"mkdir -p $lan; mount --bind /run/keep $lan; mount -o remount,ro /run",
+	})
+	s := machines(t, 1, Options{})
+	// check wants, of all that is left in folders and of an agent, one thing that is kept or not. There are agents of other
+	// tests on the same kernel.
+	check := func(how remote.Sweep, of, kept string) {
+		t.Helper()
+		all := s.Sweep(t.Context(), how)
+		if len(all) != 1 || all[0].Target != "a" || all[0].Err != nil {
+			t.Fatalf("swept %+v", all)
+		}
+		left := slices.DeleteFunc(all[0].Left, func(l remote.Left) bool { return strings.HasPrefix(l.What, "agent ") && l.What != of })
+		if len(left) != 1 || !strings.HasPrefix(left[0].What, of) || !strings.HasPrefix(left[0].Kept, kept) || (left[0].Kept == "") != (kept == "") {
+			t.Errorf("%+v: left %+v, want %s, kept %q", how, left, of, kept)
+		}
+	}
+	folders := func() int {
+		all, _ := filepath.Glob(lan.Dir + "/of/tmp/nettoll-??????")
+		return len(all)
+	}
+	const folder = "folder /tmp/nettoll-"
+	mark := bootstrap.Mark()
+	login := exec.Command("ssh", "a", "exec sh -c '"+bootstrap.Script(mark)+"'")
+	in, err := login.StdinPipe() // nothing comes
+	if err == nil {
+		err = login.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	shells := lan.Busy(t, 0, mark)
+	for began := time.Now(); folders() == 0; time.Sleep(10 * time.Millisecond) {
+		if time.Since(began) > time.Minute {
+			t.Fatal("the shell makes no folder")
+		}
+	}
+	check(remote.Sweep{Remove: true, All: true}, folder, "an agent is being received there")
+	for _, pid := range shells {
+		if err := unix.Kill(pid, unix.SIGKILL); err != nil && !errors.Is(err, unix.ESRCH) {
+			t.Fatal(err)
+		}
+	}
+	_ = login.Wait() // it ends as the shell did
+	lan.Empty(t, 0)
+	check(remote.Sweep{}, folder, "")
+	if folders() != 1 {
+		t.Error("it was removed when it was listed")
+	}
+	check(remote.Sweep{Remove: true}, folder, "")
+	if folders() != 0 {
+		t.Error("it was not removed")
+	}
+
+	lost, err := s.connect(t.Context(), "h1", "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid := lan.Busy(t, 0, "agent injected")[0]
+	agent := fmt.Sprintf("agent %d", pid)
+	check(remote.Sweep{Remove: true}, agent, "a run may be using it")
+	if err := unix.Kill(pid, unix.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	check(remote.Sweep{}, agent, "")
+	check(remote.Sweep{Remove: true}, agent, "")
+	lan.Empty(t, 0)
+	if err := lost.close(); err != nil {
+		t.Error(err)
+	}
 }

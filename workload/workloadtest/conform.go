@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"nettoll/internal/program"
+	"nettoll/internal/testutil/turn"
 	"nettoll/network"
 	"nettoll/platform"
 	"nettoll/record"
@@ -73,36 +74,61 @@ func missing(t *testing.T, of program.Tool) {
 	}
 }
 
-// oneClient drives every workload over both families, with and without options.
+// oneClient drives every workload over both families, with and without options. Of each workload but the first,
+// trials without options and trials with them take turns.
 func oneClient(t *testing.T, tool workload.Tool) {
 	one := network.Topology{Hosts: 1, Servers: 1, Clients: 1}
 	for i, d := range tool.Drives {
-		trial(t, tool, one, d, "plain", network.IPv4, record.Options{}, 0)
-		if i == 0 && !d.IPv4Only {
-			trial(t, tool, one, d, "IPv6", network.IPv6, record.Options{}, 0)
+		turns := func(k int) func(*testing.T) {
+			return func(t *testing.T) {
+				if i > 0 {
+					alternate(t, i+k)
+				}
+			}
 		}
-		if o := optionsOf(d); o != (record.Options{}) {
-			trial(t, tool, one, d, "options", network.IPv4, o, 0)
+		o := optionsOf(d)
+		if o == (record.Options{}) {
+			trial(t, tool, one, d, "plain", network.IPv4, o, 0, always)
+		} else {
+			trial(t, tool, one, d, "plain", network.IPv4, record.Options{}, 0, turns(0))
+			trial(t, tool, one, d, "options", network.IPv4, o, 0, turns(1))
+		}
+		if i == 0 && !d.IPv4Only {
+			trial(t, tool, one, d, "IPv6", network.IPv6, record.Options{}, 0, always)
 		}
 		if slices.Contains(d.Options, "reverse") {
-			trial(t, tool, one, d, "reverse", network.IPv4, record.Options{Reverse: true}, 0)
+			trial(t, tool, one, d, "reverse", network.IPv4, record.Options{Reverse: true}, 0, always)
 		}
 	}
 }
 
-// several has six clients of two servers, two in each container.
+// always is the turn of trials that run each time.
+func always(*testing.T) {}
+
+// alternate has a trial run in every second run of the suite, see turn.Alternate.
+func alternate(t *testing.T, i int) {
+	t.Helper()
+	turn.Alternate(t, i, "workload/workloadtest", "internal/program", "internal/keeper", "agent")
+}
+
+// several has six clients of two servers, two in each container. Workloads but the first take turns.
 func several(t *testing.T, tool workload.Tool) {
-	for _, d := range tool.Drives {
+	for i, d := range tool.Drives {
 		family := network.IPv6
 		if d.IPv4Only {
 			family = network.IPv4
 		}
-		trial(t, tool, network.Topology{Hosts: 1, Servers: 2, Clients: 3, Processes: 2}, d, "warm", family, record.Options{}, second/5)
+		turns := always
+		if i > 0 {
+			turns = func(t *testing.T) { alternate(t, i) }
+		}
+		trial(t, tool, network.Topology{Hosts: 1, Servers: 2, Clients: 3, Processes: 2}, d, "warm", family, record.Options{}, second/5, turns)
 	}
 }
 
-func trial(t *testing.T, tool workload.Tool, topo network.Topology, d workload.Drive, what string, f network.Family, o record.Options, warmup time.Duration) {
+func trial(t *testing.T, tool workload.Tool, topo network.Topology, d workload.Drive, what string, f network.Family, o record.Options, warmup time.Duration, turns func(*testing.T)) {
 	t.Run(fmt.Sprintf("%s %s", d.Workload, what), func(t *testing.T) {
+		turns(t)
 		t.Parallel()
 		trialOn(t, tool, connect(t, topo), d, f, o, warmup)
 	})
@@ -116,7 +142,7 @@ func trialOn(t *testing.T, tool workload.Tool, n *standing, d workload.Drive, f 
 	r, err := tool.Run(t.Context(), job)
 	for range 2 { // as often as a runner repeats it
 		if errors.Is(err, workload.ErrLate) {
-			counts = n.count(t, f)
+			counts, *w = n.count(t, f), watched{}
 			r, err = tool.Run(t.Context(), job)
 		}
 	}

@@ -49,7 +49,7 @@ func inode(path string) (uint64, error) {
 // nothingLeft checks that no process is left in the network. A killed one takes a moment to end.
 func (n *standing) nothingLeft(t *testing.T) {
 	t.Helper()
-	for deadline := time.Now().Add(within); ; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(within); ; time.Sleep(10 * time.Millisecond) {
 		left := ""
 		for _, what := range n.running(t) {
 			left, _, _ = strings.Cut(what, "\n")
@@ -70,7 +70,7 @@ func (n *standing) kill(t *testing.T, server string, clients bool) {
 	addr := n.serverAddr(t)
 	const begin = second / 2
 	var seen time.Time
-	for deadline := time.Now().Add(within); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(within); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		var found []int
 		for pid, what := range n.running(t) {
 			isClient := strings.Contains(what, addr) && (server == "" || !strings.Contains(what, server))

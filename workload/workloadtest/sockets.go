@@ -14,6 +14,10 @@ import (
 	"nettoll/workload"
 )
 
+// pause is the time between two looks at sockets. The kernel searches the table of all connections for them, which takes
+// 10 ms.
+const pause = 100 * time.Millisecond
+
 // confined watches the sockets in the containers of the servers until the trial is over. All
 // sockets that wait for peers must do so where the clients come, and nowhere else: on a user's
 // machine, a socket that listens on all addresses could be reached by everyone on its network.
@@ -41,7 +45,7 @@ func (n *standing) confined(t *testing.T, job workload.Job) (over func()) {
 					select {
 					case <-done:
 						return nil
-					case <-time.After(20 * time.Millisecond):
+					case <-time.After(pause):
 					}
 				}
 			})

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"nettoll/internal/nl"
+	"nettoll/internal/testutil/scratch"
 	"nettoll/platform"
 	"nettoll/platform/lab"
 	"nettoll/platform/platformtest"
@@ -78,11 +79,15 @@ func Start(t testing.TB, shape platform.Underlay, machines ...Machine) *LAN {
 			t.Error(err)
 		}
 	})
-	dir, err := os.MkdirTemp("", "nettoll-sshd-")
+	dir, remove, err := scratch.Dir("nettoll-tests-sshd")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
+	t.Cleanup(func() {
+		if err := remove(); err != nil {
+			t.Error(err)
+		}
+	})
 	l := &LAN{Hosts: hosts.All(), Dir: dir}
 	l.keys(t)
 	var config, known strings.Builder

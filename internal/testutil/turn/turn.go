@@ -1,4 +1,5 @@
-package testutil
+// Package turn has checks of the test suite take turns.
+package turn
 
 import (
 	"fmt"

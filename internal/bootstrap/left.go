@@ -1,0 +1,153 @@
+package bootstrap
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Folder is a folder of this machine in which an agent is received. It is left behind if the shell that receives is
+// killed, or the machine's power is cut.
+type Folder struct {
+	Path string
+	Busy bool // somebody may be receiving
+}
+
+// received are the names of folders, and program is the only file there.
+var received = regexp.MustCompile(`^nettoll-[0-9A-Za-z]{6}$`)
+
+const program = "a"
+
+// begunTime is how long a folder may be without the file at most, and much more.
+const begunTime = 10 * time.Minute
+
+// Folders returns the folders that belong to this user.
+func Folders() ([]Folder, error) {
+	all := slices.Clone(places)
+	all[slices.Index(all, home)] = cmp.Or(os.Getenv("HOME"), "/")
+	return foldersIn(all)
+}
+
+func foldersIn(places []string) (found []Folder, err error) {
+	var errs []error
+	for _, place := range places {
+		entries, err := os.ReadDir(place)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
+			errs = append(errs, err)
+		}
+		for _, e := range entries {
+			info, err := e.Info()
+			if err != nil || !info.IsDir() || !received.MatchString(e.Name()) { // it may be gone meanwhile
+				continue
+			}
+			path := filepath.Join(place, e.Name())
+			owner, known := info.Sys().(*syscall.Stat_t)
+			if busy, ours := uses(path, info.ModTime()); ours && known && int(owner.Uid) == os.Geteuid() {
+				found = append(found, Folder{path, busy})
+			}
+		}
+	}
+	return found, errors.Join(errs...)
+}
+
+// uses reports whether somebody uses a folder that was changed last at a time, and whether it has nothing but what the
+// script puts there. A process of another PID namespace is not seen, but the kernel gives a lease to write (fcntl(2)) only
+// on a file that nobody else has open.
+func uses(folder string, changed time.Time) (busy, ours bool) {
+	entries, err := os.ReadDir(folder)
+	switch {
+	case err != nil || len(entries) > 1 || len(entries) == 1 && entries[0].Name() != program:
+		return false, false
+	case len(entries) == 0:
+		return time.Since(changed) < begunTime, true
+	}
+	f, err := os.OpenFile(filepath.Join(folder, program), os.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return !errors.Is(err, fs.ErrNotExist), true
+	}
+	defer f.Close()
+	_, err = unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_WRLCK)
+	return err != nil, true
+}
+
+// Remove removes the folder.
+func (f Folder) Remove() error {
+	err := os.Remove(filepath.Join(f.Path, program))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return errors.Join(err, os.Remove(f.Path))
+}
+
+// Agent is an injected agent that runs on this machine.
+type Agent struct {
+	PID int
+	// Lost says that no run can be using it: it is stopped, or the login that started it has ended. Others end by
+	// themselves when they hear nothing.
+	Lost bool
+}
+
+// Others returns the injected agents of this user, or as root of any, except for this one.
+func Others() (all []Agent) {
+	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, line := range lines {
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(line)))
+		if err != nil || pid == os.Getpid() || !isAgent(pid) {
+			continue
+		}
+		var owner unix.Stat_t
+		if err := unix.Stat(filepath.Dir(line), &owner); err != nil || os.Geteuid() != 0 && int(owner.Uid) != os.Geteuid() {
+			continue
+		}
+		if status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)); err == nil {
+			all = append(all, Agent{pid, lost(string(status))})
+		}
+	}
+	return all
+}
+
+func isAgent(pid int) bool {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	args := strings.Split(strings.TrimSuffix(string(b), "\x00"), "\x00")
+	return err == nil && IsAgent(args[1:])
+}
+
+// lost reports whether a process is stopped, or has lost its parent, by what /proc says of it.
+func lost(status string) bool {
+	field := func(name string) string {
+		_, rest, _ := strings.Cut("\n"+status, "\n"+name+":")
+		line, _, _ := strings.Cut(rest, "\n")
+		return strings.TrimSpace(line)
+	}
+	return strings.HasPrefix(field("State"), "T") || field("PPid") == "1"
+}
+
+// Kill ends the agent, and with it what it has started.
+func (a Agent) Kill() error {
+	fd, err := unix.PidfdOpen(a.PID, 0)
+	if errors.Is(err, unix.ESRCH) {
+		return nil
+	}
+	if err != nil {
+		return os.NewSyscallError("pidfd_open", err)
+	}
+	defer unix.Close(fd)
+	if !isAgent(a.PID) { // it has ended, and another process has its number
+		return nil
+	}
+	if err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
+		return os.NewSyscallError("pidfd_send_signal", err)
+	}
+	return nil
+}

@@ -1,0 +1,80 @@
+package bootstrap_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"nettoll/internal/bootstrap"
+)
+
+// TestFolders kills shells that receive an agent, at both ends of that: their folders are found as soon as nobody has
+// them any more, and removed. Folders of others are not touched.
+func TestFolders(t *testing.T) {
+	for _, name := range []string{"nettoll-other", "nettoll-123456789", "nettoll-ABCDEF"} {
+		dir := t.TempDir()
+		if err := os.MkdirAll(filepath.Join(dir, name, "data"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if found, err := bootstrap.FoldersIn([]string{dir}); err != nil || len(found) > 0 {
+			t.Errorf("of others: %v, %v", found, err)
+		}
+	}
+	for name, sent := range map[string]string{"before it comes": "", "while it comes": "1000 abc\nxyz"} {
+		t.Run(name, func(t *testing.T) {
+			dir, mark := t.TempDir(), bootstrap.Mark()
+			p := shell(t, "", mark, dir)
+			for said := ""; !strings.Contains(said, mark+" send\n"); {
+				b := make([]byte, 256)
+				n, err := p.Stdout().Read(b)
+				if said += string(b[:n]); err != nil {
+					t.Fatalf("%q, %v", said, err)
+				}
+			}
+			if _, err := fmt.Fprint(p.Stdin(), sent); err != nil {
+				t.Fatal(err)
+			}
+			found, err := bootstrap.FoldersIn([]string{"/nonexistent", dir})
+			if err != nil || len(found) != 1 || !found[0].Busy || !strings.HasPrefix(found[0].Path, dir+"/nettoll-") {
+				t.Fatalf("found %v, %v", found, err)
+			}
+			want := []bootstrap.Folder{{Path: found[0].Path}}
+			if err := unix.Kill(p.PID(), unix.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			_ = p.Wait()
+			_ = p.Stdin().Close() // for the programs that it has started
+			for began := time.Now(); !reflect.DeepEqual(found, want); time.Sleep(10 * time.Millisecond) {
+				if found, err = bootstrap.FoldersIn([]string{dir}); err != nil || time.Since(began) > 20*time.Second {
+					t.Fatalf("found %v, %v, want %v", found, err, want)
+				}
+			}
+			if err := found[0].Remove(); err != nil {
+				t.Error(err)
+			}
+			if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+				t.Errorf("left %v, %v", left, err)
+			}
+		})
+	}
+}
+
+func TestLost(t *testing.T) {
+	const status = "Name:\tnettoll-agent\nState:\t%s\nTgid:\t5\nPPid:\t%d\n"
+	for text, want := range map[string]bool{
+		fmt.Sprintf(status, "S (sleeping)", 17): false,
+		fmt.Sprintf(status, "T (stopped)", 17):  true,
+		fmt.Sprintf(status, "S (sleeping)", 1):  true,
+		"":                                      false,
+	} {
+		if bootstrap.Lost(text) != want {
+			t.Errorf("%q: want %v", text, want)
+		}
+	}
+}
