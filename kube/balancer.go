@@ -48,13 +48,16 @@ func (c *Cluster) balanced(spec fields, s *service) error {
 	return nil
 }
 
+// mostBalanced is how many services with load balancers a network has, at most: one for each of a node's pods.
+const mostBalanced = 128
+
 // balance gives a service its load balancer, or waits until it has one.
 func (c *Cluster) balance(ctx context.Context, i int, s *service) error {
 	path := servicesIn(c.namespace) + "/" + s.name
 	if c.own == nil {
 		var ingress []fields
 		for _, six := range []bool{false, true} {
-			at := plumb.ExternalAddr(0, i, six)
+			at := plumb.ExternalAddr(0, c.place*mostBalanced+i, six)
 			ingress, s.balanced = append(ingress, fields{"ip": at, "ipMode": "VIP"}), append(s.balanced, at)
 		}
 		err := c.api.Ask(ctx, http.MethodPatch, path+"/status", fields{"status": fields{"loadBalancer": fields{"ingress": ingress}}}, nil)

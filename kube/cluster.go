@@ -120,9 +120,12 @@ type Cluster struct {
 	Nodes  []*Node
 
 	api       *API
-	own       *Own // the cluster of the user's; nil: it is private
+	own       *Own    // the cluster of the user's; nil: it is private
+	keeper    *keeper // that the network on it belongs to
 	namespace string
-	prefix    string // of the names of objects
+	place     int              // of the network among those that stand on the cluster at once, from 0
+	prefix    string           // of the names of objects
+	besides   map[int]*Cluster // as it is for other networks, by their places
 	look      look
 	pause     time.Duration // between questions to the API server
 	requests  int           // at a time, where there are many
@@ -320,6 +323,39 @@ func (c *Cluster) Fault() error {
 	}
 	return nil
 }
+
+// Beside returns the same cluster for another network that stands there at the same time, with names of its own for pods
+// and services, and addresses of services. Places count from 0, which is that of c.
+func (c *Cluster) Beside(place int) *Cluster {
+	if b := c.besides[place]; b != nil {
+		return b
+	}
+	b := &Cluster{
+		Server: c.Server, api: c.api, own: c.own, keeper: c.keeper, namespace: c.namespace, look: c.look, pause: c.pause, requests: c.requests, ports: map[netip.Addr]int{},
+		place: place, prefix: c.prefix + placed(place), o: c.o, number: c.number, daemons: c.daemons,
+	}
+	for _, n := range c.Nodes {
+		beside := *n
+		beside.cluster, beside.next = b, 0
+		b.Nodes = append(b.Nodes, &beside)
+	}
+	if c.besides == nil {
+		c.besides = map[int]*Cluster{}
+	}
+	c.besides[place] = b
+	return b
+}
+
+// placed is what tells the names of a network's objects from those of others that stand at the same time.
+func placed(place int) string {
+	if place == 0 {
+		return ""
+	}
+	return fmt.Sprintf("beside%d-", place)
+}
+
+// Place returns the network's place among those that stand on the cluster at once.
+func (c *Cluster) Place() int { return c.place }
 
 // Stop ends the cluster, and everything that runs on it.
 func (c *Cluster) Stop(ctx context.Context) error { return c.stack.Close(ctx) }

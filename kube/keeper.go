@@ -37,6 +37,8 @@ type keeper struct {
 	pod   *Pod
 	began time.Time
 	spent bool // something of it could not be removed; the next network gets another one
+
+	networks int // that stand, and belong to it
 }
 
 // keep makes a keeper.

@@ -357,6 +357,9 @@ func (n *Node) conflist() fields {
 	}
 }
 
+// maxPods is how many pods a node takes: those of all networks that stand at once. Its subnet has a few more addresses.
+const maxPods = 240
+
 func (n *Node) kubeletConfig() fields {
 	off := fields{"enabled": false}
 	return fields{
@@ -368,7 +371,7 @@ func (n *Node) kubeletConfig() fields {
 		"volumePluginDir":          filepath.Join(n.dir, "volumes"),
 		"resolvConf":               "", // the lab has no name server
 		"cgroupDriver":             "cgroupfs", "cgroupRoot": "/" + n.group(), "enforceNodeAllocatable": []string{},
-		"failCgroupV1": false, "failSwapOn": false, "protectKernelDefaults": true,
+		"maxPods": maxPods, "failCgroupV1": false, "failSwapOn": false, "protectKernelDefaults": true,
 		// What a machine must permit for these may be missing, and nothing depends on them.
 		"oomScoreAdj": 0, "localStorageCapacityIsolation": false,
 		// Disks and memory of the machine are not the nodes' to judge.

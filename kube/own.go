@@ -36,6 +36,10 @@ type OwnOptions struct {
 // DefaultImage is the image of pods on clusters of the user's.
 const DefaultImage = "busybox"
 
+// OwnPods is how many pods nettoll has there at once, unless one network has more: a node usually takes 110, and has
+// those of others.
+const OwnPods = 64
+
 // Own is a cluster of the user's. Everything that is made there is in one namespace and belongs to one Job, the keeper,
 // whose pod ends when nettoll does: then the cluster itself removes it all.
 type Own struct {
@@ -353,7 +357,12 @@ func (o *Own) begin(ctx context.Context) error {
 	if o.keeper != nil && o.keeper.lasts() {
 		return nil
 	}
-	_ = o.sweep(ctx) // what it leaves, Close tries again, and the cluster removes
+	if o.keeper != nil {
+		o.old = append(o.old, o.keeper)
+		o.keeper = nil
+	}
+	// Networks still stand that belong to an old one. What is left, Close tries again, and the cluster removes.
+	_ = o.sweep(ctx, func(k *keeper) bool { return k.networks == 0 || k.lost() != nil })
 	o.keepers++
 	k, err := o.keep(ctx, o.keepers)
 	if err != nil {
@@ -425,6 +434,7 @@ func (o *Own) Use(ctx context.Context, count int) (*Cluster, error) {
 		return nil, err
 	}
 	c := o.cluster(o.keeper)
+	c.keeper.networks++
 	for i, name := range o.nodes[:count] {
 		c.Nodes = append(c.Nodes, &Node{Host: ownNode{fmt.Sprintf("h%d", i+1), o}, Index: i, As: name, cluster: c})
 	}
@@ -441,7 +451,7 @@ const (
 func (o *Own) cluster(k *keeper) *Cluster {
 	c := &Cluster{api: o.entrance.API, own: o, namespace: o.entrance.namespace, pause: ownPause, requests: ownRequests}
 	if k != nil {
-		c.prefix, c.look = k.name+"-", o.look(k)
+		c.keeper, c.prefix, c.look = k, k.name+"-", o.look(k)
 	}
 	return c
 }
@@ -462,24 +472,28 @@ func (o *Own) fault() error {
 // Kept reports whether the cluster will remove what is made there now without being asked again.
 func (o *Own) Kept() bool { return o.fault() != nil }
 
-// GiveUp leaves what could not be removed to its keeper, which ends before anything else is made.
-func (o *Own) GiveUp() {
+// Leave notes that the network on a cluster, which Use has returned, is gone.
+func (o *Own) Leave(c *Cluster) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.keeper != nil {
-		o.keeper.spent = true
-	}
+	c.keeper.networks--
 }
 
-// sweep ends all keepers, and keeps those in mind that it could not end. Those that are lost the cluster removes by
+// GiveUp leaves what could not be removed of a network to its keeper, which ends when no network stands that belongs to it.
+func (o *Own) GiveUp(c *Cluster) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	c.keeper.spent = true
+}
+
+// sweep ends old keepers, and keeps those in mind that it could not end. Those that are lost the cluster removes by
 // itself.
-func (o *Own) sweep(ctx context.Context) error {
-	if o.keeper != nil {
-		o.old = append(o.old, o.keeper)
-		o.keeper = nil
-	}
+func (o *Own) sweep(ctx context.Context, such func(*keeper) bool) error {
 	var errs []error
 	o.old = slices.DeleteFunc(o.old, func(k *keeper) bool {
+		if !such(k) {
+			return false
+		}
 		err := k.end(ctx)
 		errs = append(errs, err)
 		return err == nil
@@ -495,7 +509,11 @@ func (o *Own) Close(ctx context.Context) error {
 		return nil
 	}
 	defer o.entrance.Idle()
-	if err := o.sweep(ctx); err != nil {
+	if o.keeper != nil {
+		o.old = append(o.old, o.keeper)
+		o.keeper = nil
+	}
+	if err := o.sweep(ctx, func(*keeper) bool { return true }); err != nil {
 		return fmt.Errorf("%w; the cluster removes what is left within %v", err, keeperTTL+bootstrap.Silence)
 	}
 	return nil

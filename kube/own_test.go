@@ -345,7 +345,8 @@ func TestOwn(t *testing.T) {
 			if err := used.AddFurther(t.Context(), 0, 1, pods[0], 20001); err != nil {
 				t.Fatal(err)
 			}
-			own.GiveUp()
+			own.GiveUp(used)
+			own.Leave(used)
 		}
 		if err := own.Close(t.Context()); err != nil {
 			t.Error(err)

@@ -22,6 +22,7 @@ import (
 	"nettoll/internal/emulated"
 	"nettoll/internal/nl"
 	"nettoll/internal/remote"
+	"nettoll/network"
 	"nettoll/platform"
 	"nettoll/sampler"
 )
@@ -427,6 +428,9 @@ func (c *Container) DeviceTo(ctx context.Context, any ...netip.Addr) (string, er
 	}
 	return "", errors.New("no address is known of the other node")
 }
+
+// Agent implements plumb.Far.
+func (c *Container) Agent() (by network.Agent, space string) { return c.first, "" }
 
 // Interfaces lists the container's network devices.
 func (c *Container) Interfaces(ctx context.Context) (all []nl.Interface, err error) {

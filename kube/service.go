@@ -22,6 +22,14 @@ import (
 // addresses to services of its own.
 const firstService = 16
 
+// servicesBeside is how many services a network can have without standing alone: further ones, and one for each of a node's pods.
+const servicesBeside = 1000 + 128
+
+// serviceAddr returns the address of service i of the network, from 0.
+func (c *Cluster) serviceAddr(i int, six bool) netip.Addr {
+	return ServiceAddr(c.place*servicesBeside+i, six)
+}
+
 // ServiceAddr returns the address of service i, from 0: those of the servers come first.
 func ServiceAddr(i int, six bool) netip.Addr { return plumb.ServiceAddr(firstService+i, six) }
 
@@ -47,6 +55,9 @@ func Further(first, n int, to []netip.Addr, port int) (all []Fixed) {
 // NodePorts is the range of the ports of nodes that services can have: it has the ports of servers, so that these
 // have one number everywhere. The usual range begins at 30000.
 const NodePorts = "20000-32767"
+
+// LastNodePort is the last of the ports of nodes that services can have.
+const LastNodePort = 32767
 
 // ServiceType is how a service is reached, besides at its own address.
 type ServiceType string
@@ -117,7 +128,7 @@ func (c *Cluster) addrsOf(i int) []netip.Addr {
 	if c.own != nil {
 		return nil
 	}
-	return ServiceAddrs(i)
+	return []netip.Addr{c.serviceAddr(i, false), c.serviceAddr(i, true)}
 }
 
 // expect notes how many ports addresses of services have.
@@ -186,7 +197,7 @@ func portsTaken(err error) *PortsTaken {
 }
 
 // UsualNodePorts returns the range of the ports of nodes of most clusters.
-func UsualNodePorts() (first, last int) { return 30000, 32767 }
+func UsualNodePorts() (first, last int) { return 30000, LastNodePort }
 
 // Withdraw removes the services that Expose has made.
 func (c *Cluster) Withdraw(ctx context.Context) error {

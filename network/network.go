@@ -24,6 +24,7 @@ type Info struct {
 	// Overflow reports whether there is room for more neighbours, on bridges of their own.
 	Endpoints int
 	Overflow  bool
+	Single    bool          // two of its kind cannot stand at once on hosts that they share
 	Services  bool          // its servers are reached as services of Kubernetes, and it can have further services
 	Pods      bool          // its containers are pods of a cluster, whose network can be chosen
 	MTU       int           // the largest MTU of an underlay that it can use, in bytes; 0 means any
@@ -182,9 +183,28 @@ type Hop struct {
 	// Device is equal for hops that count the same device, which several networks of one machine can cross; "" for
 	// other hops, and where the device is only this network's.
 	Device string
+	// Common means that other networks' payload can cross it on a way that their paths do not name, as it does the network
+	// card of a machine, and that others use it, too.
+	Common bool
 	// Read returns the counters since the hop was made. Hops of different networks are read
 	// concurrently.
 	Read func(context.Context) (Count, error)
+	// Asked is how an agent on another machine reads the counters, so that it can do so by itself at a given time; nil:
+	// nothing but Read knows.
+	Asked *Asked
+}
+
+// Asked is a question of an agent's, and how its answer is understood.
+type Asked struct {
+	Agent  Agent
+	Method string
+	Params any
+	Count  func(answer func(into any) error) (Count, error)
+}
+
+// Agent answers calls on another machine.
+type Agent interface {
+	Call(ctx context.Context, method string, in, out any) error
 }
 
 // HopKind is the kind of a counter, which decides what payload must have left on it.

@@ -35,6 +35,7 @@ type Forecast struct {
 	Groups    int // sets of networks that stand at once
 	Cut       int // groups into which sets of too many networks are cut, each with its own baselines
 	Alone     int // networks that are too large to stand beside their baseline
+	Single    int // networks of which no two can stand at once where they are built
 	InTurns   int // cells that take turns; all others have whole trials
 	MinRounds int // within the budget
 	MaxRounds int
@@ -73,6 +74,9 @@ func Estimate(cells []record.Cell, set record.Settings, known Known) Forecast {
 		f.Visits += len(g.Visits)
 		if len(g.based) > 0 {
 			f.Cut++
+		}
+		if set.Turns && able.alone(g.Visits[0].Network) {
+			f.Single++
 		}
 		if one := g.Visits[0]; set.Turns && !able.alone(one.Network) && containersOf(one.Cell) > mostContainers && !one.Cells[0].IsNative() {
 			f.Alone++

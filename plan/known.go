@@ -32,6 +32,8 @@ type Platform struct {
 	Usual []string
 	// AtOnce is how many of its networks can stand at once; 0 is any number.
 	AtOnce int
+	// Crowd is how many containers those that stand at once have together; 0 is any number.
+	Crowd int
 }
 
 // Network is what a plan needs to know of a network.
@@ -47,6 +49,8 @@ type Network struct {
 	Endpoints int
 	// Overflow says that neighbours beyond that limit get further bridges, so that they do not count against it.
 	Overflow bool
+	// Single says that two of its kind cannot stand at once on hosts that they share, as twins would.
+	Single bool
 	// Services says that it has services of Kubernetes, and can have further ones.
 	Services bool
 	// Pods says that its containers are pods of a cluster.

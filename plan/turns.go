@@ -123,9 +123,10 @@ func Slices(workload string, set record.Settings) int {
 
 // Limits on networks that stand at once.
 const (
-	mostTogether   = 40  // networks
-	mostContainers = 128 // of them together, or of each one if only a network and its baseline stand
-	mostFlows      = 16  // of a network in turns
+	mostTogether   = 40   // networks
+	mostContainers = 128  // of them together, or of each one if only a network and its baseline stand
+	mostFlows      = 16   // of a network in turns
+	mostServices   = 1000 // further ones of a network that shares its hosts with others
 )
 
 // Able describes which networks can stand at once with others, and which traffic can take turns.
@@ -137,21 +138,26 @@ type Able struct {
 	Turns   func(tool, workload string) bool
 }
 
-// AbleTo works out which of a run's networks can stand at once. atOnce is how many networks of a network's platform
-// can; 0 is any number. The result is the same in every round, so that a network is always measured in the same
+// AbleTo works out which of a run's networks can stand at once. atOnce is how many networks like that of a cell can
+// on its platform; 0 is any number. The result is the same in every round, so that a network is always measured in the same
 // way.
-func AbleTo(cells []record.Cell, atOnce func(network string) int, turns func(tool, workload string) bool) Able {
-	bounded, least := 0, 0
+func AbleTo(cells []record.Cell, atOnce func(record.Cell) int, turns func(tool, workload string) bool) Able {
+	bounded, among, least := map[string]bool{}, 0, 0
 	for _, v := range group(cells) {
-		if n := atOnce(v.Network); n > 0 {
-			if bounded++; least == 0 || n < least {
+		n := atOnce(v.Cell)
+		if v.Services > mostServices {
+			n = min(n, 1) // there are addresses for so many only once
+		}
+		if n > 0 {
+			bounded[v.Network] = true
+			if among++; least == 0 || n < least {
 				least = n
 			}
 		}
 	}
-	fit := bounded <= least
+	fit := among <= least
 	return Able{
-		Bounded: func(network string) bool { return !fit && atOnce(network) > 0 },
+		Bounded: func(network string) bool { return !fit && bounded[network] },
 		Room:    least,
 		Turns:   turns,
 	}
@@ -170,7 +176,16 @@ func (a Able) alone(network string) bool { return a.Room == 1 && a.Bounded(netwo
 
 // able is AbleTo with what is known.
 func (k Known) able(cells []record.Cell) Able {
-	atOnce := func(network string) int { return k.platformOf(network).AtOnce }
+	atOnce := func(c record.Cell) int {
+		p := k.platformOf(c.Network)
+		switch {
+		case c.Twin > 0 && k.kindOf(c.Network).Single:
+			return 1
+		case p.Crowd == 0:
+			return p.AtOnce
+		}
+		return max(1, min(p.AtOnce, p.Crowd/max(1, containersOf(c))))
+	}
 	return AbleTo(cells, atOnce, func(tool, workload string) bool {
 		t, _ := k.tool(tool)
 		d, _ := t.drives(workload)

@@ -228,9 +228,9 @@ func TestGroupsOfEngines(t *testing.T) {
 			cells = append(cells, c)
 		}
 	}
-	atOnce := func(most int) func(string) int {
-		return func(network string) int {
-			if strings.HasPrefix(network, "docker:") {
+	atOnce := func(most int) func(record.Cell) int {
+		return func(c record.Cell) int {
+			if strings.HasPrefix(c.Network, "docker:") {
 				return most
 			}
 			return 0
@@ -248,6 +248,23 @@ func TestGroupsOfEngines(t *testing.T) {
 		got := told(Groups(Visits(cells, 1, 1), set, AbleTo(cells, atOnce(most), everything.Turns), nil))
 		if !slices.Equal(got, want) {
 			t.Errorf("%d at once: %q\nwant %q", most, got, want)
+		}
+	}
+}
+
+// TestCrowd has networks stand alone where the containers of two of them are too many.
+func TestCrowd(t *testing.T) {
+	k := Known{
+		Networks:  []Network{{Name: "kubernetes:pod"}, {Name: "kubernetes:native"}},
+		Platforms: []Platform{{Name: "kubernetes", AtOnce: 8, Crowd: 64}},
+	}
+	for containers, want := range map[int]int{1: 8, 7: 8, 15: 4, 31: 2, 32: 1, 100: 1} {
+		var cells []record.Cell
+		for _, n := range k.Networks {
+			cells = append(cells, record.Cell{Network: n.Name, Hosts: 2, Servers: 1, Clients: containers, Tool: "engine", Workload: record.TCPRR})
+		}
+		if got := k.able(cells).Room; got != want {
+			t.Errorf("%d clients: room for %d networks, want %d", containers, got, want)
 		}
 	}
 }

@@ -6,9 +6,9 @@ import "context"
 // the next, as is the swarm that they form; devices that carry payload are not.
 type Engines interface {
 	Platform
-	// AtOnce returns how many networks can stand at once: those of one engine are on the same hosts, and must not
-	// use the same names, ports and addresses.
-	AtOnce() int
+	// AtOnce returns how many networks of so many containers can stand at once: those of one engine are on the same
+	// hosts, and must not use the same names, ports and addresses.
+	AtOnce(containers int) int
 	// Stood describes the engines that have run so far, one text for each time that some were started.
 	Stood() []string
 }

@@ -80,3 +80,38 @@ func TestLittleOfAStreamOnAnothersNetwork(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+// TestDevicesThatSeveralNetworksCross has a turn of a network that crosses a device of another one, too, as tunnels
+// between two machines cross the card of the first, which is the path of processes there.
+func TestDevicesThatSeveralNetworksCross(t *testing.T) {
+	const payload = 8 << 20
+	card := hop("h1/card", network.Device, false)
+	card.Device = "card"
+	common := card
+	common.Device, common.Common = "", true
+	tunnel := hop("h1/tunnel", network.Device, false)
+	for _, c := range []struct {
+		name       string
+		own, other []network.Hop
+		want       string
+	}{
+		{"on its own path", []network.Hop{card, tunnel}, []network.Hop{card}, ""},
+		{"that everybody may cross", []network.Hop{tunnel}, []network.Hop{common}, ""},
+		{"that it should not cross", []network.Hop{tunnel}, []network.Hop{card}, "in turn 1 of 1: 8388608 bytes crossed h1/card of veth, although it was not that network's turn"},
+		{"where the other has one of its own", []network.Hop{card, tunnel}, []network.Hop{card, hop("h1/other", network.Device, false)}, "in turn 1 of 1: 8388608 bytes crossed h1/other of veth, although it was not that network's turn"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := &player{attempt: &attempt{proof: &proof{hops: c.own, pairs: [][]int{{0}, {0}}}}}
+			other := &player{attempt: &attempt{t: &record.Trial{Cell: record.Cell{Network: "veth"}}, proof: &proof{hops: c.other}}}
+			p.proof.beside, other.proof.beside = []*proof{other.proof}, []*proof{p.proof}
+			at := func(n uint64) turnEdge {
+				return turnEdge{hops: map[*player][]network.Count{p: slices.Repeat([]network.Count{bytes(n)}, len(c.own))}, firsts: map[*player]network.Count{other: bytes(n)}}
+			}
+			p.readings = []turnReading{{before: at(0), after: at(payload)}}
+			p.each = []workload.Result{{}, {Crossed: []workload.Crossed{{Bytes: payload}}}}
+			if got := p.astray(); got != c.want {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+		})
+	}
+}

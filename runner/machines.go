@@ -22,6 +22,8 @@ const (
 // machine is a computer that endpoints of a trial run on.
 type machine struct {
 	name  string
+	boot  string         // "": it is this one
+	at    *AgentEndpoint // whose agent reads it, if it is another one
 	facts record.Machine
 	read  func(context.Context) (sampler.Snapshot, error)
 	idle  *sampler.Baseline // in the current round
@@ -52,7 +54,7 @@ func (s *session) machines(ctx context.Context, links []link) (*machines, error)
 			return nil, fmt.Errorf("%s: find out which machine it runs on: %w", at.Name(), err)
 		}
 		if byBoot[o.Boot] == nil {
-			c := &machine{name: fmt.Sprintf("machine %d", len(m.all)+1), facts: o.Machine, idle: s.r.idleOf(o.Boot)}
+			c := &machine{name: fmt.Sprintf("machine %d", len(m.all)+1), boot: o.Boot, at: at.AgentEndpoint, facts: o.Machine, idle: s.r.idleOf(o.Boot)}
 			c.read = func(ctx context.Context) (snap sampler.Snapshot, err error) {
 				err = at.Call(ctx, sampler.MethodCPU, nil, &snap)
 				return snap, err
@@ -62,7 +64,7 @@ func (s *session) machines(ctx context.Context, links []link) (*machines, error)
 		}
 		m.of[at.AgentEndpoint] = byBoot[o.Boot]
 	}
-	return m, m.watchIdle(ctx)
+	return m, nil
 }
 
 // idleOf returns the baseline of another machine in this round, by its boot.
@@ -75,9 +77,28 @@ func (r *Runner) idleOf(boot string) *sampler.Baseline {
 	return r.distant[boot]
 }
 
+// distinct returns the other machines of networks that stand, each once.
+func distinct(players []*player) *machines {
+	m := &machines{}
+	for _, p := range players {
+		if p == nil || p.at.of == nil {
+			continue
+		}
+		for _, c := range p.at.all {
+			if !slices.ContainsFunc(m.all, func(o *machine) bool { return o.boot == c.boot }) {
+				m.all = append(m.all, c)
+			}
+		}
+	}
+	return m
+}
+
 // watchIdle watches the machines before the traffic starts. The result is added to what was seen
 // before other trials of the round; before the first trial it watches longer.
 func (m *machines) watchIdle(ctx context.Context) error {
+	if len(m.all) == 0 {
+		return nil
+	}
 	while := idleAgain
 	for _, c := range m.all {
 		if c.idle.Watched == 0 {

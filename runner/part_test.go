@@ -181,7 +181,7 @@ func TestInterruptedPartIsIncomplete(t *testing.T) {
 // engines is a platform on which two networks can stand at once.
 type engines struct{ *ground }
 
-func (engines) AtOnce() int { return 2 }
+func (engines) AtOnce(int) int { return 2 }
 
 func (engines) Stood() []string { return nil }
 

@@ -17,6 +17,7 @@ type proof struct {
 	before []network.Count
 	after  []network.Count // at the last reading
 	pairs  [][]int         // for each hop, the pairs whose payload must cross it
+	beside []*proof        // of the other networks with which this one takes turns
 }
 
 // begin reads the hops on the paths of all pairs. A hop that several pairs share
@@ -44,8 +45,20 @@ func begin(ctx context.Context, paths [][]network.Hop) (*proof, error) {
 }
 
 func (p *proof) read(ctx context.Context) ([]network.Count, error) {
+	return p.readSome(ctx, func(network.Hop) bool { return true })
+}
+
+// readHere reads the hops that no agent on another machine reads by itself.
+func (p *proof) readHere(ctx context.Context) ([]network.Count, error) {
+	return p.readSome(ctx, func(h network.Hop) bool { return h.Asked == nil })
+}
+
+func (p *proof) readSome(ctx context.Context, some func(network.Hop) bool) ([]network.Count, error) {
 	counts := make([]network.Count, len(p.hops))
 	for i, h := range p.hops {
+		if !some(h) {
+			continue
+		}
 		var err error
 		if counts[i], err = h.Read(ctx); err != nil {
 			return nil, fmt.Errorf("read %s: %w", h.Name, err)

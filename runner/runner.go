@@ -286,14 +286,17 @@ func (r *Runner) has(c record.Cell, round, part int) bool {
 	return len(parts) > 0
 }
 
-// atOnce returns how many networks of a network's platform can stand at once; 0 means any number.
-func (r *Runner) atOnce(network string) int {
-	recipe, ok := r.Networks[network]
+// atOnce returns how many networks like that of a cell can stand at once on its platform; 0 means any number.
+func (r *Runner) atOnce(c record.Cell) int {
+	recipe, ok := r.Networks[c.Network]
 	if !ok {
 		return 1
 	}
+	if c.Twin > 0 && recipe.Driver.Single {
+		return 1
+	}
 	if b, ok := recipe.Platform.(platform.Engines); ok {
-		return b.AtOnce()
+		return b.AtOnce(c.Servers + c.Clients + c.Neighbours)
 	}
 	return 0
 }

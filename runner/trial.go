@@ -189,6 +189,11 @@ func (s *session) measure(ctx context.Context, t *record.Trial, warmup, window t
 	if err != nil {
 		return err
 	}
+	if a.at.of != nil {
+		if err := a.at.watchIdle(ctx); err != nil {
+			return err
+		}
+	}
 	a.job.Warmup, a.job.Duration, a.job.Watch = warmup, window, a.watch.watch(ctx)
 	if p, ok := s.r.Networks[t.Cell.Network].Platform.(platform.Quieter); ok {
 		defer p.Quiet()()

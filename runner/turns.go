@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,6 +11,7 @@ import (
 
 	"nettoll/network"
 	"nettoll/plan"
+	"nettoll/platform"
 	"nettoll/record"
 	"nettoll/workload"
 )
@@ -18,6 +20,7 @@ import (
 type player struct {
 	*attempt
 	standing workload.Standing
+	ahead    *time.Duration // see workload.Turns
 	begins   []time.Time
 	readings []turnReading // of the turns that count
 	each     []workload.Result
@@ -27,14 +30,33 @@ type player struct {
 
 // turns measures a cell in several networks that stand at once, in turns. If one of them breaks,
 // the others keep their turns.
-func (r *Runner) turns(ctx context.Context, c plan.Contest, in []*session, round int) []record.Trial {
+func (r *Runner) turns(ctx context.Context, c plan.Contest, in []*session, round int) (trials []record.Trial) {
 	began := time.Now()
+	for range attempts { // an end that hears of its turns too late has missed some of them
+		var late bool
+		if trials, late = r.takeTurns(ctx, c, in, round); !late {
+			break
+		}
+	}
+	for i := range trials { // each trial has its share of the common time, and the time to build its network
+		if built := in[i].untold(); trials[i].Started.IsZero() {
+			trials[i].Started = began.Add(-built)
+			trials[i].Elapsed = (built + time.Since(began)/time.Duration(len(trials))).Seconds()
+		}
+	}
+	return trials
+}
+
+// takeTurns has the turns once, and reports whether an end heard of them too late.
+func (r *Runner) takeTurns(ctx context.Context, c plan.Contest, in []*session, round int) (trials []record.Trial, late bool) {
+	outer := ctx
 	turn := plan.TurnOf(c.Workload())
 	order := c.Order(plan.Slices(c.Workload(), r.Settings), plan.Chance(r.Settings, round, "turns of "+c.Key()))
 	limit := r.patience(time.Duration(len(c.Cells))*grace) + time.Duration(len(c.Cells)+len(order))*turn.Length()
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the turns of %d networks took more than %v", len(c.Cells), limit))
 	defer cancel()
-	trials, players := make([]record.Trial, len(c.Cells)), make([]*player, len(c.Cells))
+	trials = make([]record.Trial, len(c.Cells))
+	players := make([]*player, len(c.Cells))
 	var readying sync.WaitGroup
 	for i, cell := range c.Cells {
 		trials[i] = record.Trial{Cell: cell}
@@ -46,17 +68,42 @@ func (r *Runner) turns(ctx context.Context, c plan.Contest, in []*session, round
 		})
 	}
 	readying.Wait()
-	for _, p := range players {
-		if p != nil {
-			defer p.standing.Close()
+	for i, p := range players {
+		if p == nil {
+			continue
+		}
+		defer p.standing.Close()
+		for _, o := range players {
+			if o != nil && o != p {
+				p.proof.beside = append(p.proof.beside, o.proof)
+			}
+		}
+		if q, ok := r.Networks[c.Cells[i].Network].Platform.(platform.Quieter); ok {
+			defer q.Quiet()()
 		}
 	}
-	first := r.play(ctx, players, order, turn)
+	clocks, err := timesOf(ctx, players)
+	if err == nil {
+		err = distinct(players).watchIdle(ctx)
+	}
+	if err != nil {
+		for _, p := range players {
+			if p != nil {
+				p.standing.Close()
+			}
+		}
+		if errors.Is(err, errAlsoHere) {
+			return r.turnsApart(outer, c, in, round), false
+		}
+		return r.insteadOfTurns(outer, c, in, round, err), false
+	}
+	first := r.play(ctx, players, order, turn, clocks)
 	var finishing sync.WaitGroup
 	for i, p := range players {
 		if p == nil {
 			continue
 		}
+		late = late || errors.Is(p.err, workload.ErrLate)
 		finishing.Go(func() {
 			p.standing.Close() // before the counters it leaves are read
 			if err := p.finish(ctx, first.Add(turn.Settle)); err != nil {
@@ -65,10 +112,40 @@ func (r *Runner) turns(ctx context.Context, c plan.Contest, in []*session, round
 		})
 	}
 	finishing.Wait()
-	for i := range trials { // each trial has its share of the common time, and the time to build its network
-		built := in[i].untold()
-		trials[i].Started = began.Add(-built)
-		trials[i].Elapsed = (built + time.Since(began)/time.Duration(len(trials))).Seconds()
+	return trials, late
+}
+
+// turnsApart has networks on this machine take turns with each other, and those on others with each other.
+func (r *Runner) turnsApart(ctx context.Context, c plan.Contest, in []*session, round int) []record.Trial {
+	trials := make([]record.Trial, len(c.Cells))
+	for _, distant := range []bool{false, true} {
+		var part plan.Contest
+		var of []*session
+		var places []int
+		for i, s := range in {
+			if s.network.Distant == distant {
+				part.Cells, of, places = append(part.Cells, c.Cells[i]), append(of, s), append(places, i)
+			}
+		}
+		if len(of) == 0 {
+			continue
+		}
+		for k, t := range r.turns(ctx, part, of, round) {
+			trials[places[k]] = t
+		}
+	}
+	return trials
+}
+
+// insteadOfTurns measures the cells by whole trials.
+func (r *Runner) insteadOfTurns(ctx context.Context, c plan.Contest, in []*session, round int, why error) []record.Trial {
+	trials := make([]record.Trial, len(c.Cells))
+	for _, cell := range c.Beside(plan.Chance(r.Settings, round, "instead of turns of "+c.Key())) {
+		i := slices.Index(c.Cells, cell)
+		trials[i] = in[i].trial(ctx, cell, time.Now().Add(-in[i].untold()))
+		if trials[i].Status == record.OK {
+			trials[i].Warnings = append(trials[i].Warnings, record.Warning{Code: "remark", Text: oneLine(why)})
+		}
 	}
 	return trials
 }
@@ -97,7 +174,7 @@ const telling = time.Millisecond
 
 // play runs all turns, and reads the counters between them. It returns the beginning of the first
 // turn that counts.
-func (r *Runner) play(ctx context.Context, players []*player, order []int, turn plan.Turn) (first time.Time) {
+func (r *Runner) play(ctx context.Context, players []*player, order []int, turn plan.Turn, clocks times) (first time.Time) {
 	var whose []*player
 	var notice time.Duration
 	for _, p := range players {
@@ -124,39 +201,64 @@ func (r *Runner) play(ctx context.Context, players []*player, order []int, turn 
 	var running sync.WaitGroup
 	for _, p := range here {
 		running.Go(func() {
-			p.each, p.together, p.err = p.standing.Turns(ctx, workload.Turns{Begins: p.begins, Cold: plan.Cold, Over: over})
+			p.each, p.together, p.err = p.standing.Turns(ctx, workload.Turns{Begins: p.begins, Cold: plan.Cold, Over: over, Ahead: p.ahead})
 		})
 	}
 	counted := whose[len(here):]
 	first = begins.Add(time.Duration(len(here)) * turn.Length())
-	var was *player // the player of the previous turn
-	for i := range len(counted) + 1 {
-		at := first.Add(time.Duration(i) * turn.Length())
-		if !sleepUntil(ctx, at.Add(here[0].standing.Gap()-turn.Rest)) {
+	edges := make([]turnEdge, len(counted)+1)
+	next, look := make([]time.Time, len(edges)), make([]time.Time, len(edges)) // turns begin, and counters are read
+	for i := range edges {
+		next[i] = first.Add(time.Duration(i) * turn.Length())
+		look[i] = next[i].Add(here[0].standing.Gap() - turn.Rest)
+	}
+	far := farEdgesOf(ctx, here, counted, look, clocks)
+	read := 0
+	for i := range edges {
+		if !sleepUntil(ctx, look[i]) {
 			break
 		}
-		var next *player
-		if i < len(counted) {
-			next = counted[i]
-		}
-		e := edgeBetween(ctx, was, next, here)
-		e.late = time.Now().After(at)
+		was, then := beside(counted, i)
+		edges[i] = edgeBetween(ctx, was, then, here)
+		edges[i].late = time.Now().After(next[i])
 		if was != nil {
 			last := &was.readings[len(was.readings)-1]
-			last.after, last.use.to, last.over = e, was.readBy(ctx, at), true
+			last.use.to, last.over = was.readBy(ctx, next[i]), true
 		}
-		if next != nil {
-			next.readings = append(next.readings, turnReading{before: e, use: turnUse{from: next.readBy(ctx, at)}})
+		if then != nil {
+			then.readings = append(then.readings, turnReading{use: turnUse{from: then.readBy(ctx, next[i])}})
 		}
-		was = next
+		read++
 	}
 	running.Wait()
+	far.taking.Wait()
+	turnsOf := map[*player]int{}
+	for i := range read {
+		was, then := beside(counted, i)
+		far.add(i, &edges[i], next[i], was, then, here)
+		if was != nil {
+			last := &was.readings[turnsOf[was]-1]
+			if last.after = edges[i]; was.far() {
+				last.use.to = far.use(i, was, next[i])
+			}
+		}
+		if then != nil {
+			turnsOf[then]++
+			now := &then.readings[turnsOf[then]-1]
+			if now.before = edges[i]; then.far() {
+				now.use.from = far.use(i, then, next[i])
+			}
+		}
+	}
 	r.spent += time.Duration(len(whose)) * turn.Length()
 	return first
 }
 
-// readBy samples between two turns; the next one starts at begins.
+// readBy samples between two turns; the next one starts at begins. Other machines are read by their agents.
 func (p *player) readBy(ctx context.Context, begins time.Time) edge {
+	if p.far() {
+		return edge{}
+	}
 	e := p.watch.read(ctx)
 	e.late = e.at.After(begins)
 	return e
@@ -192,13 +294,13 @@ func edgeBetween(ctx context.Context, was, next *player, all []*player) turnEdge
 	e := turnEdge{hops: map[*player][]network.Count{}, firsts: map[*player]network.Count{}}
 	for _, p := range all {
 		if p == was || p == next {
-			counts, err := p.proof.read(ctx)
+			counts, err := p.proof.readHere(ctx)
 			if e.hops[p] = counts; err != nil {
 				e.err = err
 			}
 			continue
 		}
-		if i, ok := p.proof.firstDevice(); ok {
+		if i, ok := p.proof.firstDevice(); ok && p.proof.hops[i].Asked == nil {
 			if c, err := p.proof.hops[i].Read(ctx); err == nil { // an error will show up in its own turn
 				e.firsts[p] = c
 			}
@@ -217,22 +319,24 @@ func (e turnEdge) first(p *player) (c network.Count, ok bool) {
 	return c, ok
 }
 
-// firstDevice returns the index of the first hop that is a device which the payload crosses.
+// firstDevice returns the index of the first hop that is a device which the payload crosses, and that of no other
+// network that stands, as far as there is one.
 func (p *proof) firstDevice() (at int, ok bool) {
 	for i, h := range p.hops {
-		if h.Kind == network.Device && !h.Absent {
+		switch {
+		case h.Kind != network.Device || h.Absent:
+		case !h.Common && !slices.ContainsFunc(p.beside, func(o *proof) bool { return o.crosses(h) }):
 			return i, true
+		case !ok:
+			at, ok = i, true
 		}
 	}
-	return 0, false
+	return at, ok
 }
 
-// firstName identifies the device that firstDevice counts, or is "".
-func (p *player) firstName() string {
-	if i, ok := p.proof.firstDevice(); ok {
-		return p.proof.hops[i].Device
-	}
-	return ""
+// crosses reports whether the payload crosses the device that a hop counts, as networks can on one machine.
+func (p *proof) crosses(device network.Hop) bool {
+	return device.Device != "" && slices.ContainsFunc(p.hops, func(h network.Hop) bool { return h.Device == device.Device && !h.Absent })
 }
 
 // finish computes the trial's figures from its turns, if the path holds in each of them. first is
@@ -281,7 +385,6 @@ func (p *player) finish(ctx context.Context, first time.Time) error {
 // "". Some cases are judged only by the counters of all turns together: hops that count late or
 // count only connections, turns that overran, and turns that were read too late.
 func (p *player) astray() string {
-	own := p.firstName()
 	for i, s := range p.readings {
 		one := p.each[plan.Cold+i]
 		if s.before.err != nil || s.after.err != nil || s.before.late || s.after.late || overran(one) {
@@ -306,8 +409,8 @@ func (p *player) astray() string {
 			}
 		}
 		for _, o := range s.before.others(p) {
-			if own != "" && o.firstName() == own {
-				continue // both cross lo of the same machine
+			if at, ok := o.proof.firstDevice(); ok && (o.proof.hops[at].Common || p.proof.crosses(o.proof.hops[at])) {
+				continue // as lo of the machine, or its network card
 			}
 			was, _ := s.before.first(o)
 			is, ok := s.after.first(o)

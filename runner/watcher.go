@@ -37,6 +37,7 @@ type turnUse struct {
 // container is an endpoint whose CPU time is counted as a whole.
 type container struct {
 	name string
+	at   *AgentEndpoint
 	used func(context.Context) (time.Duration, error)
 }
 
@@ -56,7 +57,7 @@ func newWatcher(at *machines, s *session, links []link) *watcher {
 	w := &watcher{at: at, daemons: s.network.Daemons}
 	for _, e := range endpoints(links) {
 		if used := e.Facts().CPUTime; used != nil {
-			w.containers = append(w.containers, container{e.Name(), used})
+			w.containers = append(w.containers, container{e.Name(), e.AgentEndpoint, used})
 		}
 	}
 	return w
@@ -241,6 +242,7 @@ func foreignPackets(pairs int, elapsed time.Duration) uint64 {
 
 // port is a container's veth pair on its host.
 type port struct {
+	device  string // see network.Hop
 	index   int
 	packets uint64
 }
@@ -265,7 +267,7 @@ func (s *session) ports() (map[string]port, error) {
 		for device, packets := range list {
 			name := host + "/" + device
 			if d, ok := known[name]; ok && d.kind == "veth" && !uplinks[name] {
-				all[name] = port{s.indexes[name], packets}
+				all[name] = port{path + "/" + device, s.indexes[name], packets}
 			}
 		}
 	}
@@ -282,6 +284,11 @@ func foreignTraffic(t *record.Trial, p *proof, before, after map[string]port, pa
 			if strings.HasPrefix(name, host+"/") && d.index == p.before[i].At.Index {
 				delete(after, name)
 			}
+		}
+	}
+	for name, d := range after {
+		if slices.ContainsFunc(p.beside, func(o *proof) bool { return o.crosses(network.Hop{Device: d.device}) }) {
+			delete(after, name)
 		}
 	}
 	var where string

@@ -19,6 +19,8 @@ const (
 	MethodOrigin     = "sampler.origin"     // nothing → Origin
 	MethodCPU        = "sampler.cpu"        // nothing → Snapshot of the machine
 	MethodInterfaces = "sampler.interfaces" // nothing → []nl.Interface
+	MethodDevice     = "sampler.device"     // Device → nl.Interface
+	MethodSeries     = "sampler.series"     // Series → []Reading
 	MethodCgroup     = "sampler.cgroup"     // nothing → time.Duration of Cgroup
 	MethodEcho       = "sampler.echo"       // Echo → nothing, after echoTime
 	MethodReach      = "sampler.reach"      // Reach → Reached
@@ -26,6 +28,12 @@ const (
 	MethodAnswer     = "sampler.answer"     // Answer → nothing, when the call is cancelled
 	MethodGreet      = "sampler.greet"      // Greet → Greeted
 )
+
+// Device is a device in a namespace that the agent can reach; "" is its own.
+type Device struct {
+	Space string `json:"space,omitempty"`
+	Name  string `json:"name"`
+}
 
 // Handlers returns the agent's handlers, which read what can only be read inside an endpoint.
 func Handlers() map[string]agent.Handler {
@@ -46,12 +54,19 @@ func Handlers() map[string]agent.Handler {
 			return c.Read()
 		}),
 		MethodInterfaces: agent.Typed(func(context.Context, struct{}) ([]nl.Interface, error) { return Devices("") }),
-		MethodCgroup:     agent.Typed(func(context.Context, struct{}) (time.Duration, error) { return Cgroup("/sys") }),
-		MethodEcho:       agent.Typed(func(ctx context.Context, e Echo) (struct{}, error) { return struct{}{}, e.Run(ctx) }),
-		MethodReach:      agent.Typed(func(ctx context.Context, r Reach) (Reached, error) { return r.Find(ctx) }),
-		MethodRoute:      agent.Typed(func(_ context.Context, to netip.Addr) (string, error) { return RouteTo(to) }),
-		MethodAnswer:     agent.Typed(func(ctx context.Context, a Answer) (struct{}, error) { return struct{}{}, a.Run(ctx) }),
-		MethodGreet:      agent.Typed(func(ctx context.Context, g Greet) (Greeted, error) { return g.Run(ctx) }),
-		MethodCondition:  agent.Typed(func(_ context.Context, c Condition) (string, error) { return c.Set() }),
+		MethodDevice: agent.Typed(func(_ context.Context, d Device) (is nl.Interface, err error) {
+			err = nl.With(d.Space, func(n *nl.NS) error {
+				is, err = n.Interface(d.Name)
+				return err
+			})
+			return is, err
+		}),
+		MethodCgroup:    agent.Typed(func(context.Context, struct{}) (time.Duration, error) { return Cgroup("/sys") }),
+		MethodEcho:      agent.Typed(func(ctx context.Context, e Echo) (struct{}, error) { return struct{}{}, e.Run(ctx) }),
+		MethodReach:     agent.Typed(func(ctx context.Context, r Reach) (Reached, error) { return r.Find(ctx) }),
+		MethodRoute:     agent.Typed(func(_ context.Context, to netip.Addr) (string, error) { return RouteTo(to) }),
+		MethodAnswer:    agent.Typed(func(ctx context.Context, a Answer) (struct{}, error) { return struct{}{}, a.Run(ctx) }),
+		MethodGreet:     agent.Typed(func(ctx context.Context, g Greet) (Greeted, error) { return g.Run(ctx) }),
+		MethodCondition: agent.Typed(func(_ context.Context, c Condition) (string, error) { return c.Set() }),
 	}
 }

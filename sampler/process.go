@@ -145,10 +145,15 @@ func usage(text, field string) (int64, error) {
 	return n, err
 }
 
+// Used returns the CPU time that a container had used at a time, not divided into user and system time.
+func Used(at time.Time, cpu time.Duration) ProcessTime {
+	return ProcessTime{at: at, total: cpu.Seconds()}
+}
+
 // Container asks for the CPU time of a container, which may be far away. The answer is dated to the
 // middle of the call, and does not separate user from system time.
 func Container(ask func() (time.Duration, error)) (ProcessTime, error) {
 	began := time.Now()
 	used, err := ask()
-	return ProcessTime{at: began.Add(time.Since(began) / 2), total: used.Seconds()}, err
+	return Used(began.Add(time.Since(began)/2), used), err
 }

@@ -59,6 +59,8 @@ type Standing interface {
 	// Gap returns how long after the window of a turn the traffic takes to come to rest. The next
 	// turn, of whichever network, begins no sooner.
 	Gap() time.Duration
+	// Clocks says what is known of the clocks of ends on other machines; nil: all ends have this machine's.
+	Clocks() *Clocks
 	// Turns runs the traffic when turns begin, each time for the warm-up and the duration of the
 	// job, and returns the result of each window. The traffic that has crossed the network is given
 	// for a turn as a whole, including what preceded the turn. Together is the result of all
@@ -73,6 +75,19 @@ type Turns struct {
 	Begins []time.Time
 	Cold   int       // number of turns at the beginning that do not count
 	Over   time.Time // when the turns of all networks are over: results are computed only then
+	// Ahead is how far the clock of the first server is ahead of this machine's, as the network found that learned it
+	// best; nil: as this one did. Networks whose servers are on one machine have their turns by one clock.
+	Ahead *time.Duration
+}
+
+// Clocks relates CLOCK_MONOTONIC of ends on other machines to this one's, and to each other.
+type Clocks struct {
+	Ahead  time.Duration // of the first server's, of this machine's
+	Within time.Duration // the greatest error of that
+	// Of has how far each end's clock is ahead of this machine's, if Ahead is right, and Apart the greatest error of their
+	// differences.
+	Of    map[platform.Endpoint]time.Duration
+	Apart time.Duration
 }
 
 // WarnOverran is the code of a warning that some traffic of a turn was still on its way after the

@@ -37,7 +37,7 @@ func TestOnlyTheFirstPlatformNeedsNoPrefix(t *testing.T) {
 // TestEveryPlannedNetworkCanBeBuilt checks that the planner and the runner use the same names for networks, and
 // that native networks exist.
 func TestEveryPlannedNetworkCanBeBuilt(t *testing.T) {
-	all, k := recipes(engines{}), known(nil, cniFlags{}, false)
+	all, k := recipes(engines{}), known(nil, cniFlags{}, false, false)
 	built := 0
 	for _, v := range catalogue(engines{}) {
 		s := plan.Default()
@@ -97,7 +97,7 @@ func TestPorts(t *testing.T) {
 
 // TestEverySuiteCanGoOn checks that --resume accepts the cells that run makes of each suite, on each platform.
 func TestEverySuiteCanGoOn(t *testing.T) {
-	k := known(nil, cniFlags{}, false)
+	k := known(nil, cniFlags{}, false, false)
 	for _, name := range plan.Names() {
 		for _, platform := range append([]string{""}, platformNames()...) {
 			s, err := plan.Embedded(name)
@@ -126,7 +126,7 @@ func TestEmbeddedSuites(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cells, err := plan.Expand(s, known(nil, cniFlags{}, false))
+		cells, err := plan.Expand(s, known(nil, cniFlags{}, false, false))
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -97,6 +97,13 @@ func divided(e plan.Forecast) (texts []string) {
 	if e.Cut > 0 {
 		texts = append(texts, fmt.Sprintf("Networks that are too many to stand at once are cut into %d groups, each with its own baseline", e.Cut))
 	}
+	switch e.Single {
+	case 0:
+	case 1:
+		texts = append(texts, "One network cannot stand beside others there, and has whole trials")
+	default:
+		texts = append(texts, fmt.Sprintf("%d networks cannot stand beside others there, and have whole trials, one after the other", e.Single))
+	}
 	switch e.Alone {
 	case 0:
 		return texts

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"nettoll/internal/program"
+	"nettoll/kube"
 	"nettoll/plan"
 	"nettoll/platform"
 	"nettoll/platform/docker"
@@ -19,7 +20,7 @@ import (
 
 // expand returns the cells of the suite.
 func (f *runFlags) expand(s *plan.Suite) ([]record.Cell, error) {
-	expand, k := plan.Expand, known(f.paths, f.cni, f.private)
+	expand, k := plan.Expand, known(f.paths, f.cni, f.private, f.cluster)
 	if f.selfCheck {
 		expand = plan.SelfCheck
 	}
@@ -50,23 +51,28 @@ func (f *runFlags) lifts() bool {
 	return (!f.given("suite") || !f.budgeted) && !f.given("time-budget")
 }
 
-// known returns what the planner needs to know of the drivers; private says whether engines are private or the
-// user's.
-func known(paths program.Paths, conflists cniFlags, private bool) plan.Known {
+// known returns what the planner needs to know of the drivers; private and cluster say whether engines, or clusters, are
+// private or the user's.
+func known(paths program.Paths, conflists cniFlags, private, cluster bool) plan.Known {
 	var k plan.Known
 	for _, v := range catalogue(engines{cni: conflists}) {
 		name := v.platform.Name()
-		atOnce := 0
+		atOnce, crowd := 0, 0
 		if _, bounded := v.platform.(platform.Engines); bounded {
 			switch atOnce = 1; {
 			case onCluster(name + ":"):
+				if atOnce = platform.MostPlaces; !cluster {
+					crowd = kube.OwnPods
+				}
+			case name == "ssh":
+				atOnce = platform.MostPlaces
 			case private:
 				atOnce = docker.PrivateAtOnce
 			case name == "docker":
 				atOnce = docker.BorrowedAtOnce
 			}
 		}
-		k.Platforms = append(k.Platforms, plan.Platform{Name: name, Native: v.native, Visit: v.visit, Container: v.container, Usual: v.usual, AtOnce: atOnce})
+		k.Platforms = append(k.Platforms, plan.Platform{Name: name, Native: v.native, Visit: v.visit, Container: v.container, Usual: v.usual, AtOnce: atOnce, Crowd: crowd})
 		for _, d := range v.drivers {
 			k.Networks = append(k.Networks, v.planned(d))
 		}

@@ -132,7 +132,7 @@ func (f labFlags) resolve(name string, paths program.Paths, conflists cniFlags) 
 func (f labFlags) shape() (platform.Underlay, error) {
 	shape, err := plan.ParseUnderlay(f.underlay)
 	if err == nil {
-		shape, err = known(nil, cniFlags{}, false).Shape(shape)
+		shape, err = known(nil, cniFlags{}, false, false).Shape(shape)
 	}
 	if err != nil {
 		return platform.Underlay{}, usagef("--underlay: %w", err)

@@ -53,7 +53,7 @@ func (a *app) listCommand() *cobra.Command {
 		},
 		"instances": func(w *tabwriter.Writer) {
 			fmt.Fprintln(w, "instance\tprovider\tUSD/h\tnetwork as advertised\tunderlay")
-			for _, i := range known(a.paths, a.cni, false).Instances {
+			for _, i := range known(a.paths, a.cni, false, false).Instances {
 				shape := "write its rate: " + i.Name + ":rate=1gbit"
 				if i.Rate > 0 {
 					shape = plan.Underlay{Instance: i.Name, Rate: i.Rate}.String()

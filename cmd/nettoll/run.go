@@ -59,7 +59,7 @@ trials failed, which the report counts; 1 when something has no good trial, or t
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.paths, f.cni = a.paths, a.cni
-			f.known = sync.OnceValue(func() plan.Known { return known(a.paths, a.cni, f.private) })
+			f.known = sync.OnceValue(func() plan.Known { return known(a.paths, a.cni, f.private, f.cluster) })
 			if len(args) == 1 && args[0] == "help" {
 				return usagef("help is not a network; did you mean nettoll run --help?")
 			}

@@ -28,6 +28,7 @@ func All(ctx context.Context) map[string]agent.Handler {
 	for _, part := range parts(ctx) {
 		maps.Copy(all, part)
 	}
+	all[sampler.MethodSeries] = sampler.InSeries(all)
 	return all
 }
 

@@ -13,6 +13,7 @@ import (
 	"nettoll/internal/nl/nft"
 	"nettoll/network"
 	"nettoll/platform"
+	"nettoll/sampler"
 )
 
 // DeviceHop returns a hop that counts the packets that a device received and sent, together.
@@ -37,12 +38,34 @@ type Lister interface {
 
 // deviceOf returns a hop of an endpoint's device. If its namespace is not known, the endpoint is asked.
 func deviceOf(e platform.Endpoint, ns, device string) network.Hop {
-	hop := DeviceHop(e.Name(), ns, device)
-	if ns != "" {
-		return hop
+	if ns == "" {
+		return ListedHop(e.Name(), e.(Lister), device)
 	}
-	hop.Read, hop.Device = listed(e.Name(), e.(Lister), device), ""
+	return DeviceHop(e.Name(), ns, device)
+}
+
+// ListedHop returns a device of an endpoint that lists its devices as a hop.
+func ListedHop(where string, of Lister, device string) network.Hop {
+	hop := network.Hop{Name: where + "/" + device, Kind: network.Device, Read: listed(where, of, device)}
+	if f, ok := of.(Far); ok {
+		by, space := f.Agent()
+		hop.Asked = &network.Asked{
+			Agent: by, Method: sampler.MethodDevice, Params: sampler.Device{Space: space, Name: device},
+			Count: func(answer func(any) error) (network.Count, error) {
+				var d nl.Interface
+				err := answer(&d)
+				return counted(d), err
+			},
+		}
+	}
 	return hop
+}
+
+// Far is a Lister on another machine.
+type Far interface {
+	Lister
+	// Agent returns the agent that lists the devices, and the namespace that it knows them in.
+	Agent() (by network.Agent, space string)
 }
 
 // listed returns a function that finds a device among those that an endpoint lists.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"sync"
 	"time"
 
 	"github.com/vishvananda/netlink"
@@ -28,6 +29,7 @@ type Part struct {
 	Router     string            // the namespace that stands for the machine
 	Containers []string          // their namespaces
 	Secret     []byte            // shared by all machines, for networks that encrypt
+	Place      int               // among the networks that stand on the machines at once, from 0
 	Topo       network.Topology  // whose ports are published, for networks that do that
 }
 
@@ -113,7 +115,7 @@ func (p Part) site() (*Site, *Host, error) {
 	if p.Own < 0 || p.Own >= len(p.Uplinks) {
 		return nil, nil, fmt.Errorf("%s: machine %d of %d", p.Name, p.Own+1, len(p.Uplinks))
 	}
-	s := &Site{transient: true, Secret: p.Secret, Topo: p.Topo} // everything is in the namespaces
+	s := &Site{transient: true, Secret: p.Secret, Beside: p.Place, Topo: p.Topo} // everything is in the namespaces
 	for i, u := range p.Uplinks {
 		s.Hosts = append(s.Hosts, &Host{Host: &far{name: fmt.Sprintf("h%d", i+1), uplink: u}, Index: i})
 	}
@@ -154,6 +156,9 @@ const provisional = nl.Provisional
 // goneTime is how long a device of an agent that was killed may take to disappear.
 const goneTime = 3 * time.Second
 
+// adding is held while a device has its provisional name.
+var adding sync.Mutex
+
 // AddOver makes a device that is on top of the host's uplink, or whose packets leave by it, in the host's namespace. If
 // that is apart from the uplink, the device is made there at once, and keeps the uplink's namespace as that of its outer
 // packets: the machine never sees it, and it ends with its own namespace. parent, if it is not nil, is told the uplink.
@@ -161,6 +166,8 @@ func (h *Host) AddOver(device netlink.Link, parent func(uplink netlink.Link)) er
 	if !h.Apart {
 		return nl.With(h.NS, func(n *nl.NS) error { return h.addOver(n, device, parent) })
 	}
+	adding.Lock()
+	defer adding.Unlock()
 	name := device.Attrs().Name
 	err := netns.Hold(h.NS, func(fd int) error {
 		device.Attrs().Name = provisional
@@ -211,9 +218,4 @@ func (h *Host) addOver(n *nl.NS, device netlink.Link, parent func(netlink.Link))
 		parent(uplink)
 	}
 	return n.Add(device)
-}
-
-// ListedHop returns a device of an endpoint that lists its devices as a hop.
-func ListedHop(where string, of Lister, device string) network.Hop {
-	return network.Hop{Name: where + "/" + device, Kind: network.Device, Read: listed(where, of, device)}
 }

@@ -31,6 +31,8 @@ type Site struct {
 	loud      []loud
 
 	Secret []byte // of a Part
+	// Beside is the Place of a Part: tunnels of one kind that stand at once on one machine have other numbers or ports.
+	Beside int
 }
 
 // Made pushes the removal of something that was made on a host or in a container. If the hosts were

@@ -17,11 +17,11 @@ type translation struct {
 }
 
 // CountTranslations makes the rules on all hosts. A chain of NAT sees the first packet of each connection
-// only, here after its translation, so that the payload costs no more by it.
-func (s *Site) CountTranslations() (Translations, error) {
+// only, here after its translation, so that the payload costs no more by it. They are in a table of that name.
+func (s *Site) CountTranslations(table string) (Translations, error) {
 	all := Translations{}
 	for _, h := range s.Hosts {
-		fw, err := s.Firewall(h, "nettoll")
+		fw, err := s.Firewall(h, table)
 		if err != nil {
 			return nil, err
 		}

@@ -9,6 +9,7 @@ import (
 	"nettoll/agent"
 	"nettoll/internal/bootstrap"
 	"nettoll/internal/nl"
+	"nettoll/network"
 	"nettoll/platform"
 	"nettoll/record"
 )
@@ -22,6 +23,8 @@ type Provider interface {
 // Hosts are machines in use by one network.
 type Hosts struct {
 	Machines []*Host
+	// Left is called when the network is gone; nil: nobody needs to know.
+	Left func()
 }
 
 // All implements platform.Hosts.
@@ -42,6 +45,9 @@ func (h *Hosts) Close(ctx context.Context) error {
 	for i, host := range h.Machines {
 		errs[i] = host.empty(ctx)
 	}
+	if h.Left != nil {
+		h.Left()
+	}
 	return errors.Join(errs...)
 }
 
@@ -53,6 +59,7 @@ type Host struct {
 	// Link is the device and the addresses by which the other machines reach it; zero for a machine that is alone.
 	Link platform.Uplink
 
+	place  int // of the network among those that stand on the machine at once, from 0
 	mu     sync.Mutex
 	spaces []string // of containers
 	next   int      // number of the last container
@@ -65,6 +72,15 @@ func NewHost(name, about string, c *agent.Client, tools *bootstrap.Tools) *Host 
 	m.tools.from = tools
 	return &Host{Machine: m, About: about}
 }
+
+// Beside returns the same machine as the host of another network that stands there at the same time. Places count from 0,
+// which is that of h.
+func (h *Host) Beside(place int) *Host {
+	return &Host{Machine: h.Machine, About: h.About, Link: h.Link, place: place}
+}
+
+// Place returns the network's place among those that stand on the machine at once.
+func (h *Host) Place() int { return h.place }
 
 // Name implements platform.Endpoint.
 func (h *Host) Name() string { return h.name }
@@ -188,6 +204,12 @@ func (c *Container) Start(ctx context.Context, cmd platform.Command) (platform.P
 func (c *Container) Interfaces(ctx context.Context) ([]nl.Interface, error) {
 	return c.host.interfacesIn(ctx, c.Space)
 }
+
+// Agent implements plumb.Far.
+func (h *Host) Agent() (by network.Agent, space string) { return h.agent, "" }
+
+// Agent implements plumb.Far.
+func (c *Container) Agent() (by network.Agent, space string) { return c.host.agent, c.Space }
 
 var (
 	_ platform.Host     = (*Host)(nil)

@@ -3,53 +3,16 @@ package docker_test
 import (
 	"context"
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/moby/moby/client"
 
 	"nettoll/internal/testutil/turn"
+	"nettoll/network/docker"
 	"nettoll/network/networktest"
-	"nettoll/platform"
 	platforms "nettoll/platform/docker"
 	"nettoll/record"
-	"nettoll/runner"
-	"nettoll/sampler"
-	"nettoll/workload"
-	tool "nettoll/workload/engine"
 )
-
-// inTurns measures a round of cells of Docker's networks that take turns.
-func inTurns(t *testing.T, p platform.Platform, cells []record.Cell) (trials []record.Trial) {
-	t.Helper()
-	m, err := sampler.Machine("/proc", "/sys")
-	if err != nil {
-		t.Fatal(err)
-	}
-	congestion, err := sampler.ReadCongestion("/proc")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &runner.Runner{
-		Networks: map[string]runner.Recipe{}, Tools: map[string]workload.Tool{"engine": tool.New()}, Machine: m,
-		Settings: record.Settings{
-			Duration: 0.1, Warmup: 0.1, MinRounds: 1, MaxRounds: 1, Confidence: 0.95, Seed: 1, Turns: true, Congestion: congestion.Unpaced(true),
-		},
-		Cells: cells, Unwatched: true,
-		Save: func(t record.Trial) error {
-			trials = append(trials, t)
-			return nil
-		},
-		Enough: func([]record.Trial) map[string]bool { return nil },
-	}
-	for _, c := range cells {
-		r.Networks[c.Network] = runner.Recipe{Platform: p, Driver: byName(t, strings.TrimPrefix(c.Network, "docker:"))}
-	}
-	if _, err := r.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	return trials
-}
 
 // TestBesideOnAnotherMachine does the same through an engine that is taken for one on another machine, where the
 // baseline is in containers.
@@ -67,7 +30,7 @@ func TestBesideOnAnotherMachine(t *testing.T) {
 			Tool: "engine", Workload: record.TCPRR, Placement: record.PlacementFree,
 		})
 	}
-	trials := inTurns(t, p, cells)
+	trials := networktest.InTurns(t, p, "docker:", docker.All(), cells)
 	if len(trials) != 4 {
 		t.Errorf("%d trials, want 4", len(trials))
 	}
@@ -106,7 +69,7 @@ func TestBesideTheBaseline(t *testing.T) {
 		all := func(cells []record.Cell) func(*testing.T) {
 			return func(t *testing.T) {
 				taken := map[string]bool{}
-				trials := inTurns(t, p, cells)
+				trials := networktest.InTurns(t, p, "docker:", docker.All(), cells)
 				for _, trial := range trials {
 					taken[fmt.Sprint(trial.Cell.Key(), trial.Part)] = true
 				}

@@ -171,7 +171,11 @@ func (t tunnel) end(n *nl.NS, s *plumb.Site, h, other *plumb.Host, mtu int) erro
 	}
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name, attrs.MTU = name, mtu
-	if err := h.AddOver(t.device(attrs, h.OnUnderlay(false), other.OnUnderlay(false)), nil); err != nil {
+	device := t.device(attrs, h.OnUnderlay(false), other.OnUnderlay(false))
+	if numbered, ok := device.(*netlink.Geneve); ok {
+		numbered.ID += uint32(s.Beside)
+	}
+	if err := h.AddOver(device, nil); err != nil {
 		return err
 	}
 	return t.use(n, name, other)

@@ -38,7 +38,7 @@ func vxlanTunnel(n *nl.NS, name string, s *plumb.Site, h *plumb.Host, mtu int) e
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name, attrs.MTU = name, mtu
 	device := &netlink.Vxlan{
-		LinkAttrs: attrs, VxlanId: vni, Port: vxlanPort,
+		LinkAttrs: attrs, VxlanId: vni + s.Beside, Port: vxlanPort,
 		SrcAddr: h.OnUnderlay(false).AsSlice(), Learning: true, UDPCSum: true,
 		// UDP source ports are drawn from the ephemeral range by default.
 	}

@@ -74,7 +74,7 @@ func (n *build) build(ctx context.Context) error {
 		return err
 	}
 	var err error
-	if n.translated, err = n.CountTranslations(); err != nil {
+	if n.translated, err = n.CountTranslations("nettoll"); err != nil {
 		return err
 	}
 	dir, err := daemon.State(&n.Stack)

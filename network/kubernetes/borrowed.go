@@ -82,7 +82,7 @@ const ownPorts = 9000
 // ports returns the first of the servers' ports, and how many there are.
 func (n *build) ports() (first, size int) {
 	first, _ = n.Topo.Ports(0)
-	_, last := n.Topo.Ports(len(n.Servers) - 1)
+	_, last := n.Topo.Ports(n.Topo.Servers - 1)
 	return first, last - first + 1
 }
 
@@ -120,7 +120,8 @@ func (n *build) atFreePorts(ctx context.Context) error {
 // nettoll the same ones, if they were not random.
 func (n *build) atOwnPorts() {
 	usual, size := n.ports()
-	n.Topo.FirstPort = usual + rand.IntN(max(1, ownPorts-size))
+	part := max(size, ownPorts/platform.MostPlaces)
+	n.Topo.FirstPort = usual + n.cluster.Place()*part + rand.IntN(max(1, part-size))
 }
 
 // greet has a client on each of the clients' nodes greet its server over an IP version, and returns what was seen last if

@@ -2,12 +2,15 @@ package kubernetes_test
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 
 	"nettoll/docker/rootfs"
 	"nettoll/internal/testutil"
+	"nettoll/internal/testutil/turn"
 	"nettoll/kube"
 	"nettoll/network"
 	"nettoll/network/kubernetes"
@@ -17,6 +20,7 @@ import (
 	"nettoll/platform/lab"
 	"nettoll/platform/platformtest"
 	"nettoll/record"
+	"nettoll/workload/engine"
 )
 
 func TestMain(m *testing.M) { testutil.Main(m) }
@@ -24,9 +28,54 @@ func TestMain(m *testing.M) { testutil.Main(m) }
 // TestConformance runs the suite on private clusters.
 func TestConformance(t *testing.T) {
 	platformtest.Require(t, "kubelet", kube.Available(nil))
-	on := clusters(t)
-	networktest.ConformOn(t, on, "kubernetes:", kubernetes.All()...)
-	t.Run("further services", func(t *testing.T) { furtherServices(t, on) })
+	p := clusters(t)
+	networktest.ConformOn(t, p, "kubernetes:", kubernetes.All()...)
+	t.Run("further services", func(t *testing.T) { furtherServices(t, p) })
+	for _, hosts := range []int{1, 2} {
+		t.Run(fmt.Sprintf("hosts=%d/in turns", hosts), func(t *testing.T) {
+			turn.Alternate(t, hosts, "kube", "platform/kubernetes", "network/networktest", "internal/plumb", "runner")
+			inTurns(t, p, hosts)
+		})
+	}
+}
+
+// inTurns has all networks stand on a cluster at once, some with others of their kind, which take the same ports of nodes
+// if nothing else is done.
+func inTurns(t *testing.T, p *platforms.Kubernetes, hosts int) {
+	var cells []record.Cell
+	for _, d := range kubernetes.All() {
+		c := record.Cell{
+			Network: "kubernetes:" + d.Name, Baseline: "kubernetes:native", Hosts: hosts, Family: 4, Servers: 1, Clients: 2,
+			Tool: engine.Name, Workload: record.TCPRR, Placement: record.PlacementFree,
+		}
+		if !slices.Contains(d.Hosts, hosts) {
+			continue
+		}
+		cells = append(cells, c)
+		if d.Name == "native" || d.Name == "nodeport" {
+			c.Twin = 1
+			cells = append(cells, c)
+		}
+	}
+	trials := networktest.InTurns(t, p, "kubernetes:", kubernetes.All(), cells)
+	for _, trial := range trials {
+		if trial.Status != record.OK || len(trial.Slices) == 0 {
+			t.Errorf("%s is %s with %d slices: %s", trial.Cell.Key(), trial.Status, len(trial.Slices), trial.Reason)
+		}
+		for _, w := range trial.Warnings {
+			if w.Code == "foreign-packets" {
+				t.Errorf("%s: %s", trial.Cell.Key(), w.Text)
+			}
+		}
+	}
+	for _, c := range cells {
+		if !slices.ContainsFunc(trials, func(t record.Trial) bool { return t.Cell == c }) {
+			t.Errorf("%s was not measured", c.Key())
+		}
+	}
+	if stood := strings.Join(p.Stood(), "; "); !strings.Contains(stood, "networks at once") {
+		t.Errorf("stood: %s", stood)
+	}
 }
 
 // furtherServices checks that the nodes have rules of all further services when a network stands, and of none when it is gone.

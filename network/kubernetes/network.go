@@ -135,6 +135,9 @@ func (v variant) build(ctx context.Context, topo network.Topology, p platform.Pl
 		err = n.Fits(v.Name, v.Families, plumb.Less(n.cluster.Overhead()))
 	}
 	if err == nil {
+		err = n.apart()
+	}
+	if err == nil {
 		err = v.connect(ctx, n)
 	}
 	if err != nil {
@@ -192,6 +195,7 @@ func native(ctx context.Context, n *build) error {
 	if err := n.run(ctx, onHost, onHost); err != nil {
 		return err
 	}
+	defer n.onNodesOfOthers()
 	if n.borrowed() {
 		return n.onNodes(ctx)
 	}
@@ -458,7 +462,7 @@ func (n *build) translate(ctx context.Context, reach func(from, to *plumb.Node, 
 	if err := n.cluster.InForce(ctx); err != nil {
 		return err
 	}
-	if n.translated, err = n.CountTranslations(); err != nil {
+	if n.translated, err = n.CountTranslations(n.table()); err != nil {
 		return err
 	}
 	n.Translated = true

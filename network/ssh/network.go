@@ -37,8 +37,16 @@ func native() network.Driver {
 				return nil, err
 			}
 			n.onMachines()
-			if n.Hops = plumb.HostHops; topo.Hosts == 1 { // the card is used by others, too
-				n.Hops = plumb.LoopbackHops
+			hops := plumb.HostHops
+			if topo.Hosts == 1 { // the card is used by others, too
+				hops = plumb.LoopbackHops
+			}
+			n.Hops = func(from, to *plumb.Node, f network.Family) []network.Hop {
+				all := hops(from, to, f)
+				for i := range all {
+					all[i].Common = true
+				}
+				return all
 			}
 			return n.standing(), nil
 		},
@@ -73,7 +81,12 @@ func begin(ctx context.Context, name string, topo network.Topology, p platform.P
 	if err != nil {
 		return nil, err
 	}
-	site := &plumb.Site{Topo: topo}
+	site := &plumb.Site{Topo: topo, Beside: hosts.Machines[0].Place()}
+	if site.Beside > 0 { // processes of the machines have their ports in common
+		first, _ := topo.Ports(0)
+		_, last := topo.Ports(topo.Servers - 1)
+		site.Topo.FirstPort = first + site.Beside*(last-first+1)
+	}
 	site.Push("containers", hosts.Close)
 	for i, h := range hosts.Machines {
 		site.Hosts = append(site.Hosts, &plumb.Host{Host: h, Index: i})
@@ -90,7 +103,7 @@ func begin(ctx context.Context, name string, topo network.Topology, p platform.P
 	return n, nil
 }
 
-var _ plumb.Lister = (*remote.Host)(nil)
+var _, _ plumb.Far = (*remote.Host)(nil), (*remote.Container)(nil)
 
 // onMachines makes the machines themselves the servers and clients. One machine talks to itself over lo; two reach each
 // other at the addresses of their uplinks.
@@ -115,6 +128,6 @@ func (n *build) onMachines() {
 
 func (n *build) standing() *network.Network {
 	all := n.Standing()
-	all.Distant = true
+	all.Distant, all.FirstPort = true, n.Topo.FirstPort
 	return all
 }

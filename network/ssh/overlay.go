@@ -19,27 +19,29 @@ import (
 // each machine in between; only the tunnel, or the child of the uplink, is on the machine's own network. Each has the
 // name of the lab's network that is built in the same way.
 var overlays = []overlay{
-	{name: "vxlan", lets: "UDP port 4789", about: "containers of two machines reached by ssh, with a bridge and a VXLAN device on each, over the machines' own network; MTU 50 below its own"},
+	{name: "vxlan", numbered: true, lets: "UDP port 4789", about: "containers of two machines reached by ssh, with a bridge and a VXLAN device on each, over the machines' own network; MTU 50 below its own"},
 	{name: "macvlan", lets: "frames from and to further MAC addresses", about: "containers of two machines reached by ssh, with macvlan devices (bridge mode) of the machines' network cards"},
 	{name: "routed", lets: "frames from and to further MAC addresses", about: "containers of two machines reached by ssh, behind bridges and plain routes between them; no encapsulation; what routes has a macvlan device of each network card"},
 	{name: "published", lets: "frames from and to further MAC addresses", published: true, about: "ports of what stands for a machine reached by ssh, translated (DNAT) to containers behind a bridge there; the clients are processes of what stands for the other machine; each has a macvlan device of a machine's network card"},
-	{name: "wireguard", lets: "UDP port 51820", about: "containers of two machines reached by ssh, with WireGuard between the machines by the kernel; MTU 80 below the machines'"},
+	{name: "wireguard", numbered: true, port: 51820, about: "containers of two machines reached by ssh, with WireGuard between the machines by the kernel; MTU 80 below the machines'"},
 	{name: "ipip", lets: "IP protocol 4", families: []int{4}, about: "containers of two machines reached by ssh, with IP-in-IP devices between the machines; IPv4 only; MTU 20 below the machines'"},
 	{name: "gre", lets: "IP protocol 47", about: "containers of two machines reached by ssh, with GRE devices between the machines; MTU 24 below the machines'"},
-	{name: "geneve", lets: "UDP port 6081", about: "containers of two machines reached by ssh, with Geneve devices between the machines; MTU 50 below the machines'"},
+	{name: "geneve", numbered: true, lets: "UDP port 6081", about: "containers of two machines reached by ssh, with Geneve devices between the machines; MTU 50 below the machines'"},
 }
 
 type overlay struct {
 	name, about string
 	families    []int
 	lets        string // what must get through between the machines
+	port        int    // it has a UDP port of its own, from this one on
+	numbered    bool   // several can stand at once on two machines
 	published   bool   // ports of the servers' machine are; there are no containers for the clients
 }
 
 func (o overlay) driver() network.Driver {
 	return network.Driver{
 		Info: network.Info{
-			Name: o.name, Hosts: []int{2}, Families: o.families, Endpoints: maxContainers, About: o.about,
+			Name: o.name, Hosts: []int{2}, Single: !o.numbered, Families: o.families, Endpoints: maxContainers, About: o.about,
 			Around: platform.Surroundings{Outlive: true},
 		},
 		Probe: probe(o.name),
@@ -125,7 +127,7 @@ func (o overlay) build(ctx context.Context, n *build) error {
 			if err != nil {
 				return err
 			}
-			part := plumb.Part{Name: o.name, Families: o.families, Uplinks: uplinks, Own: i, Router: router, Secret: secret[:]}
+			part := plumb.Part{Name: o.name, Families: o.families, Uplinks: uplinks, Own: i, Router: router, Secret: secret[:], Place: n.Beside}
 			if o.published {
 				part.Topo = n.Topo
 			}
@@ -240,7 +242,11 @@ func (o overlay) arrives(ctx context.Context, n *build, built []plumb.Built, rou
 		}
 		for _, d := range all {
 			if slices.Contains(names, d.Name) && d.In == 0 {
-				return fmt.Errorf("nothing arrives on %s by %s: let %s through between the machines, as by their firewalls", h.Name(), d.Name, o.lets)
+				lets := o.lets
+				if o.port > 0 {
+					lets = fmt.Sprintf("UDP port %d", o.port+n.Beside)
+				}
+				return fmt.Errorf("nothing arrives on %s by %s: let %s through between the machines, as by their firewalls", h.Name(), d.Name, lets)
 			}
 		}
 	}

@@ -37,10 +37,10 @@ func join(ctx context.Context, network *plumb.Network) error {
 // every says, unless that is 0, and routes to their containers.
 func configure(s *plumb.Site, h *plumb.Host, keys []wgtypes.Key, every time.Duration) error {
 	return nl.With(h.NS, func(n *nl.NS) error {
-		listen := port
+		listen := port + s.Beside
 		cfg := wgtypes.Config{PrivateKey: &keys[h.Index], ListenPort: &listen, ReplacePeers: true}
 		for _, other := range s.Others(h) {
-			p := peer(other, keys[other.Index].PublicKey())
+			p := peer(other, listen, keys[other.Index].PublicKey())
 			if every > 0 {
 				p.PersistentKeepaliveInterval = &every
 			}
@@ -54,10 +54,10 @@ func configure(s *plumb.Site, h *plumb.Host, keys []wgtypes.Key, every time.Dura
 }
 
 // peer returns a host as WireGuard's configuration of a peer.
-func peer(h *plumb.Host, public wgtypes.Key) wgtypes.PeerConfig {
+func peer(h *plumb.Host, at int, public wgtypes.Key) wgtypes.PeerConfig {
 	return wgtypes.PeerConfig{
 		PublicKey:         public,
-		Endpoint:          net.UDPAddrFromAddrPort(netip.AddrPortFrom(h.OnUnderlay(false), port)),
+		Endpoint:          net.UDPAddrFromAddrPort(netip.AddrPortFrom(h.OnUnderlay(false), uint16(at))),
 		ReplaceAllowedIPs: true,
 		AllowedIPs:        []net.IPNet{ipNet(plumb.Subnet(h.Index, false)), ipNet(plumb.Subnet(h.Index, true))},
 	}

@@ -74,7 +74,7 @@ const BorrowedAtOnce = 2
 // AtOnce implements platform.Engines. Each network on private engines has its own engines, as many as there is
 // memory for. On the user's engines the networks have names and ports of their own, except that a swarm has only one
 // network.
-func (d *Docker) AtOnce() int {
+func (d *Docker) AtOnce(int) int {
 	switch {
 	case d.o.Lab == nil && d.swarm:
 		return 1

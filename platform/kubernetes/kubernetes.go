@@ -27,17 +27,21 @@ type Kubernetes struct {
 	o Options
 
 	mu    sync.Mutex
-	kept  []*set // the one used last is the last
-	stood []string
+	kept  []*set           // the one used last is the last
+	stood []*set           // all private clusters, in the order in which they were started
+	own   *platform.Places // on the user's cluster; nil: it was not used
 }
 
-// set is a cluster on hosts with one underlay. Starting it takes longer than building a network, so it is kept for the
-// next network with the same requirements.
+// set is a cluster on hosts with one underlay. Starting it takes longer than building a network, so it is kept for
+// further networks with the same requirements.
 type set struct {
-	req   platform.HostRequest
-	under platform.Hosts
-	all   *kube.Cluster
-	taken bool // in use by a network
+	req     platform.HostRequest
+	started chan struct{} // closed: it has started, or could not
+	err     error         // why it could not
+	under   platform.Hosts
+	all     *kube.Cluster
+	places  *platform.Places
+	spoilt  bool // something could not be removed: it is of no use to further networks
 }
 
 // mostKept is how many clusters are kept: one for each number of hosts that most networks have, with two networks of pods.
@@ -62,8 +66,14 @@ func (k *Kubernetes) Probe(ctx context.Context) error {
 	return errors.Join(k.o.Lab.Probe(ctx), kube.Available(k.o.Paths))
 }
 
-// AtOnce implements platform.Engines: networks of one cluster share its nodes.
-func (*Kubernetes) AtOnce() int { return 1 }
+// AtOnce implements platform.Engines: networks of one cluster share its nodes, with names, ports and addresses of services
+// of their own.
+func (k *Kubernetes) AtOnce(containers int) int {
+	if k.o.Lab == nil {
+		return max(1, min(platform.MostPlaces, kube.OwnPods/max(1, containers)))
+	}
+	return platform.MostPlaces
+}
 
 // Quiet implements platform.Quieter: heartbeats of the pods on the user's cluster are left out.
 func (k *Kubernetes) Quiet() (end func()) {
@@ -74,10 +84,18 @@ func (k *Kubernetes) Quiet() (end func()) {
 }
 
 // Stood implements platform.Engines.
-func (k *Kubernetes) Stood() []string {
+func (k *Kubernetes) Stood() (all []string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return slices.Clone(k.stood)
+	for _, s := range k.stood {
+		if s.ended() && s.err == nil {
+			all = append(all, s.places.With(fmt.Sprintf("a Kubernetes cluster of %d nodes with %s", s.req.Count, s.all.CNI())))
+		}
+	}
+	if k.own != nil {
+		all = append(all, k.own.With(k.o.Own.About()))
+	}
+	return all
 }
 
 // Allows implements kube.Provider. Private clusters allow everything.
@@ -101,55 +119,96 @@ func (k *Kubernetes) Clusters(ctx context.Context, req platform.HostRequest) (ku
 	if k.o.Lab == nil {
 		return k.visit(ctx, req)
 	}
+	s, place, err := k.take(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-s.started:
+	case <-ctx.Done():
+		k.leave(s, place)
+		return nil, context.Cause(ctx)
+	}
+	if s.err != nil {
+		k.leave(s, place)
+		return nil, s.err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return &hosts{s.all.Beside(place), s, k}, nil
+}
+
+// take returns a place on a cluster, which is started unless there is one that meets the requirements.
+func (k *Kubernetes) take(ctx context.Context, req platform.HostRequest) (_ *set, place int, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	// One whose programs have ended is of no use to anybody.
 	for _, s := range slices.Clone(k.kept) {
-		if !s.taken && s.all.Fault() != nil {
+		if s.places.Used() == 0 && s.all.Fault() != nil {
 			if err := k.drop(ctx, s); err != nil {
-				return nil, err
+				return nil, 0, err
 			}
 		}
 	}
 	for i, s := range k.kept {
-		if s.req == req && !s.taken {
+		if s.req != req || s.spoilt || s.ended() && s.err != nil {
+			continue
+		}
+		if place, ok := s.places.Take(); ok {
 			k.kept = append(slices.Delete(k.kept, i, i+1), s)
-			s.taken = true
-			return &hosts{s, k}, nil
+			return s, place, nil
 		}
 	}
 	for len(k.kept) >= mostKept {
-		i := slices.IndexFunc(k.kept, func(s *set) bool { return !s.taken })
+		i := slices.IndexFunc(k.kept, func(s *set) bool { return s.places.Used() == 0 })
 		if i < 0 {
 			break
 		}
 		if err := k.drop(ctx, k.kept[i]); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 	}
-	s, err := k.start(ctx, req)
-	if err != nil {
-		return nil, err
-	}
-	k.kept, k.stood = append(k.kept, s), append(k.stood, fmt.Sprintf("a Kubernetes cluster of %d nodes with %s", req.Count, s.all.CNI()))
-	return &hosts{s, k}, nil
+	s := &set{req: req, started: make(chan struct{}), places: &platform.Places{}}
+	place, _ = s.places.Take()
+	k.kept, k.stood = append(k.kept, s), append(k.stood, s)
+	go k.start(ctx, s) // networks on other numbers of hosts need not wait
+	return s, place, nil
 }
 
-func (k *Kubernetes) start(ctx context.Context, req platform.HostRequest) (*set, error) {
-	o, hosts := k.o.Options, req
-	o.CNI, hosts.CNI = req.CNI, ""
-	if err := kube.Connectable(o.Paths, o.CNI); err != nil {
-		return nil, err
+func (k *Kubernetes) start(ctx context.Context, s *set) {
+	defer close(s.started)
+	o, req := k.o.Options, s.req
+	o.CNI, req.CNI = req.CNI, ""
+	if s.err = kube.Connectable(o.Paths, o.CNI); s.err != nil {
+		return
 	}
-	under, err := k.o.Lab.Hosts(ctx, hosts)
-	if err != nil {
-		return nil, err
+	if s.under, s.err = k.o.Lab.Hosts(ctx, req); s.err != nil {
+		return
 	}
-	all, err := kube.Start(ctx, under.All(), o)
-	if err != nil {
-		return nil, errors.Join(err, under.Close(context.WithoutCancel(ctx)))
+	if s.all, s.err = kube.Start(ctx, s.under.All(), o); s.err != nil {
+		s.err = errors.Join(s.err, s.under.Close(context.WithoutCancel(ctx)))
 	}
-	return &set{req: req, under: under, all: all, taken: true}, nil
+}
+
+// ended reports whether starting the cluster has ended, in whatever way.
+func (s *set) ended() bool {
+	select {
+	case <-s.started:
+		return true
+	default:
+		return false
+	}
+}
+
+// leave gives up the place of a network that could not be built, once the cluster has started, or could not.
+func (k *Kubernetes) leave(s *set, place int) {
+	<-s.started
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	s.places.Free(place)
+	if s.err != nil && s.places.Used() == 0 {
+		k.kept = slices.DeleteFunc(k.kept, func(other *set) bool { return other == s })
+	}
 }
 
 // drop ends a cluster.
@@ -160,6 +219,9 @@ func (k *Kubernetes) drop(ctx context.Context, s *set) error {
 
 // close ends the cluster and releases its hosts.
 func (s *set) close(ctx context.Context) error {
+	if <-s.started; s.err != nil {
+		return nil
+	}
 	return errors.Join(s.all.Stop(ctx), s.under.Close(ctx))
 }
 
@@ -176,34 +238,37 @@ func (k *Kubernetes) Close(ctx context.Context) error {
 
 // hosts are the nodes of a cluster, in use by one network.
 type hosts struct {
-	s *set
-	k *Kubernetes
+	cluster *kube.Cluster
+	s       *set
+	k       *Kubernetes
 }
 
 // Transient implements platform.Hosts. Clusters outlive networks, so it is false.
 func (*hosts) Transient() bool { return false }
 
 // All implements platform.Hosts.
-func (h *hosts) All() []platform.Host {
-	var all []platform.Host
-	for _, n := range h.s.all.Nodes {
+func (h *hosts) All() []platform.Host { return nodes(h.cluster) }
+
+func nodes(of *kube.Cluster) (all []platform.Host) {
+	for _, n := range of.Nodes {
 		all = append(all, n)
 	}
 	return all
 }
 
 // Cluster implements kube.Hosts.
-func (h *hosts) Cluster() *kube.Cluster { return h.s.all }
+func (h *hosts) Cluster() *kube.Cluster { return h.cluster }
 
-// Close implements platform.Hosts: it removes what was made, and keeps the cluster for the next network. One on which
-// something cannot be removed is given up.
+// Close implements platform.Hosts: it removes what was made, and keeps the cluster for further networks. One on which
+// something cannot be removed is given up, when no network is left on it.
 func (h *hosts) Close(ctx context.Context) error {
-	err := h.s.all.Remove(ctx)
+	err := h.cluster.Remove(ctx)
 	h.k.mu.Lock()
 	defer h.k.mu.Unlock()
-	h.s.taken = false
-	if err != nil && slices.Contains(h.k.kept, h.s) {
-		return h.k.drop(ctx, h.s)
+	h.s.places.Free(h.cluster.Place())
+	h.s.spoilt = h.s.spoilt || err != nil
+	if h.s.spoilt && h.s.places.Used() == 0 && slices.Contains(h.k.kept, h.s) {
+		return errors.Join(err, h.k.drop(ctx, h.s))
 	}
 	return err
 }

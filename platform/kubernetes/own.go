@@ -3,7 +3,6 @@ package kubernetes
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"nettoll/kube"
 	"nettoll/platform"
@@ -31,29 +30,28 @@ func (k *Kubernetes) visit(ctx context.Context, req platform.HostRequest) (kube.
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if about := k.o.Own.About(); !slices.Contains(k.stood, about) {
-		k.stood = append(k.stood, about)
+	if k.own == nil {
+		k.own = &platform.Places{}
 	}
-	return &guests{c, k.o.Own}, nil
+	place, ok := k.own.Take()
+	if !ok {
+		k.o.Own.Leave(c)
+		return nil, fmt.Errorf("kubernetes: %d networks stand on the cluster already", platform.MostPlaces)
+	}
+	return &guests{c.Beside(place), k}, nil
 }
 
 // guests are pods on nodes of the user's cluster, for one network.
 type guests struct {
 	cluster *kube.Cluster
-	own     *kube.Own
+	k       *Kubernetes
 }
 
 // Transient implements platform.Hosts.
 func (*guests) Transient() bool { return false }
 
 // All implements platform.Hosts.
-func (g *guests) All() []platform.Host {
-	var all []platform.Host
-	for _, n := range g.cluster.Nodes {
-		all = append(all, n)
-	}
-	return all
-}
+func (g *guests) All() []platform.Host { return nodes(g.cluster) }
 
 // Cluster implements kube.Hosts.
 func (g *guests) Cluster() *kube.Cluster { return g.cluster }
@@ -62,9 +60,15 @@ func (g *guests) Cluster() *kube.Cluster { return g.cluster }
 // to it was lost, that is no fault of the next network. What it cannot remove goes with the keeper.
 func (g *guests) Close(ctx context.Context) error {
 	err := g.cluster.Remove(ctx)
-	if err == nil || g.own.Kept() {
+	if err != nil {
+		g.k.o.Own.GiveUp(g.cluster)
+	}
+	g.k.o.Own.Leave(g.cluster)
+	g.k.mu.Lock()
+	defer g.k.mu.Unlock()
+	g.k.own.Free(g.cluster.Place())
+	if g.k.o.Own.Kept() {
 		return nil
 	}
-	g.own.GiveUp()
 	return err
 }

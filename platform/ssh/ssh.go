@@ -38,6 +38,7 @@ type SSH struct {
 
 	mu       sync.Mutex
 	machines []*machine // logged in to, in order; nil at first
+	places   platform.Places
 }
 
 // New returns the platform. It logs in when it is probed. Close it after use.
@@ -46,8 +47,8 @@ func New(o Options) *SSH { return &SSH{o: o, beat: bootstrap.Beat, patience: boo
 // Name implements platform.Platform.
 func (*SSH) Name() string { return "ssh" }
 
-// AtOnce implements platform.Engines: networks share the machines' addresses and ports.
-func (*SSH) AtOnce() int { return 1 }
+// AtOnce implements platform.Engines: networks share the machines, with ports, and numbers of tunnels, of their own.
+func (*SSH) AtOnce(int) int { return platform.MostPlaces }
 
 // Quiet implements platform.Quieter: heartbeats are left out.
 func (s *SSH) Quiet() (end func()) { return s.pulse.Hold() }
@@ -57,7 +58,7 @@ func (s *SSH) Stood() (all []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, h := range s.machines {
-		all = append(all, h.About)
+		all = append(all, s.places.With(h.About))
 	}
 	return all
 }
@@ -137,9 +138,17 @@ func (s *SSH) Machines(ctx context.Context, req platform.HostRequest) (*remote.H
 	if err := s.reach(ctx); err != nil {
 		return nil, err
 	}
-	h := &remote.Hosts{}
+	place, ok := s.places.Take()
+	if !ok {
+		return nil, fmt.Errorf("ssh: %d networks stand on the machines already", platform.MostPlaces)
+	}
+	h := &remote.Hosts{Left: sync.OnceFunc(func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.places.Free(place)
+	})}
 	for _, m := range s.machines[:req.Count] {
-		h.Machines = append(h.Machines, m.Host)
+		h.Machines = append(h.Machines, m.Beside(place))
 	}
 	return h, nil
 }

@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"fmt"
 	"net"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -118,6 +120,63 @@ func TestClockThatJumps(t *testing.T) {
 		if got := c.now.jumped(c.before); got != c.want {
 			t.Errorf("from %+v to %+v: %v, want %v", c.before, c.now, got, c.want)
 		}
+	}
+}
+
+// TestTurnsByOneClock has two networks between machines whose clocks differ, which take turns by the clock of their servers'
+// machine, as one of them knows it. Meanwhile a clock slips that is compared over a third network, less than its control
+// path would show.
+func TestTurnsByOneClock(t *testing.T) {
+	const turns, length, each = 3, 40 * time.Millisecond, 150 * time.Millisecond
+	var stand []workload.Standing
+	for i, how := range []string{livesAhead, livesAhead, slips} {
+		c, s := newEndpoint(fmt.Sprintf("c%d", i)), newEndpoint(fmt.Sprintf("s%d", i))
+		if s.how = how; how == livesAhead {
+			c.how = livesBehind
+		}
+		job := testJob(t, record.TCPRR, workload.Pair{Client: c, Server: s, Port: freePort(t)})
+		job.Warmup, job.Duration, job.Distant = length/2, length, true
+		one, err := New().Stand(t.Context(), job)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer one.Close()
+		stand = append(stand, one)
+		clocks := one.Clocks()
+		if clocks == nil || clocks.Apart <= 0 || clocks.Within <= 0 || len(clocks.Of) != 2 || clocks.Of[s] != clocks.Ahead {
+			t.Fatalf("network %d: %+v", i, clocks)
+		}
+		if how == livesAhead && (clocks.Ahead-time.Hour).Abs() > clocks.Within || how == livesAhead && (clocks.Of[s]-clocks.Of[c]-2*time.Hour).Abs() > 2*clocks.Apart {
+			t.Errorf("network %d: %+v", i, clocks)
+		}
+	}
+	ahead := stand[0].Clocks().Ahead
+	first := time.Now().Add(stand[0].Notice() + stand[1].Notice() + 100*time.Millisecond)
+	results, errs := make([][]workload.Result, len(stand)), make([]error, len(stand))
+	var running sync.WaitGroup
+	for i, s := range stand {
+		when := workload.Turns{Cold: 1}
+		for n := range turns {
+			when.Begins = append(when.Begins, first.Add(time.Duration(n)*each))
+		}
+		if i == 1 {
+			when.Ahead = &ahead
+		}
+		running.Go(func() { results[i], _, errs[i] = s.Turns(t.Context(), when) })
+	}
+	running.Wait()
+	for i := range 2 {
+		if errs[i] != nil {
+			t.Fatal(errs[i])
+		}
+		for n, r := range results[i] {
+			if r.Bytes == 0 && len(r.Warnings) == 0 || r.Clocks == nil || r.Clocks.Over != record.OverNetwork {
+				t.Errorf("network %d, turn %d: %d bytes, clocks %+v", i, n+1, r.Bytes, r.Clocks)
+			}
+		}
+	}
+	if err := errs[2]; err == nil || !strings.Contains(err.Error(), "client c2: its clock has jumped by -") {
+		t.Errorf("error %v", err)
 	}
 }
 

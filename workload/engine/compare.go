@@ -115,8 +115,46 @@ func (t *trial) compare(ctx context.Context) error {
 	if !t.job.Distant {
 		return nil
 	}
-	known := map[*party]int64{t.servers[0]: 0} // how far a clock is ahead of the first server's
-	bound := int64(0)
+	t.compared = nanotime()
+	known, bound, err := t.compareAll(ctx)
+	if known != nil {
+		t.known, t.clocks = known, &record.Clocks{Bound: float64(bound) / 1e9, Over: record.OverNetwork}
+	}
+	return err
+}
+
+// alike compares the clocks again when the turns are over and nothing listens any more. One that has jumped had its
+// windows at another time than the other end; where it has drifted, the clocks were that much farther apart.
+func (t *trial) alike(ctx context.Context) error {
+	if t.known == nil {
+		return nil
+	}
+	now, bound, err := t.compareAll(ctx)
+	if err != nil {
+		return err
+	}
+	was := int64(t.clocks.Bound * 1e9)
+	drift := int64(slewing * float64(nanotime()-t.compared))
+	if now == nil {
+		t.clocks.Bound = float64(was+drift) / 1e9
+		return nil
+	}
+	most := int64(0)
+	for p, ahead := range now {
+		apart := max(ahead-t.known[p], t.known[p]-ahead)
+		if apart > 2*(was+bound)+drift {
+			return fmt.Errorf("%v: its clock has jumped by %v during the turns", p, time.Duration(ahead-t.known[p]).Round(time.Microsecond))
+		}
+		most = max(most, apart)
+	}
+	t.clocks.Bound = float64(max(was, bound)+most) / 1e9
+	return nil
+}
+
+// compareAll returns how far each end's clock is ahead of the first server's, in nanoseconds, and the greatest error; nil
+// if datagrams do not cross.
+func (t *trial) compareAll(ctx context.Context) (known map[*party]int64, bound int64, err error) {
+	known = map[*party]int64{t.servers[0]: 0}
 	for grown := true; grown; {
 		grown = false
 		for _, f := range t.flows {
@@ -127,10 +165,10 @@ func (t *trial) compare(ctx context.Context) error {
 			}
 			r, err := t.compareTwo(ctx, f)
 			if ctx.Err() != nil {
-				return context.Cause(ctx)
+				return nil, 0, context.Cause(ctx)
 			}
 			if err != nil {
-				return nil // the control path has to do, as it does where datagrams do not cross
+				return nil, 0, nil // the control path has to do, as it does where datagrams do not cross
 			}
 			if s {
 				known[f.client] = known[f.server] - r.Ahead
@@ -141,10 +179,10 @@ func (t *trial) compare(ctx context.Context) error {
 			grown = true
 		}
 	}
-	if len(known) == len(t.parties()) {
-		t.known, t.clocks = known, &record.Clocks{Bound: float64(bound) / 1e9, Over: record.OverNetwork}
+	if len(known) < len(t.parties()) {
+		known = nil
 	}
-	return nil
+	return known, bound, nil
 }
 
 // compareTwo compares the clocks of the two ends of a flow.

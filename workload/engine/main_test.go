@@ -32,6 +32,7 @@ const (
 	livesAhead  = "lives an hour ahead"
 	livesBehind = "lives an hour behind"
 	leaps       = "leaps" // its clock jumps forward when it has begun
+	slips       = "slips" // so does the clock that its network tells, by less
 
 	stands           = "stands"            // from 0.15 to 0.95 s after it was told to start
 	sendsNothing     = "sends nothing"     // but reports that it did
@@ -76,6 +77,14 @@ func beAgent(how string) int {
 			}
 			return clock(ctx, params)
 		}
+	case slips:
+		var by atomic.Int64
+		start := handlers[methodStart]
+		handlers[methodStart] = func(ctx context.Context, params json.RawMessage) (any, error) {
+			by.Store(int64(slip))
+			return start(ctx, params)
+		}
+		handlers[methodAnswer] = agent.Typed(clock(func() int64 { return nanotime() + by.Load() }).answer)
 	case stands:
 		start := handlers[methodStart]
 		handlers[methodStart] = func(ctx context.Context, params json.RawMessage) (any, error) {
@@ -103,6 +112,9 @@ func beAgent(how string) int {
 	return 0
 }
 
+// slip is much more than the time that the network of a busy machine takes to answer.
+const slip = 300 * time.Millisecond
+
 // leap is more than half of the time that a busy machine takes to answer.
 const leap = 10 * time.Second
 
@@ -115,6 +127,10 @@ func moveClock(handlers map[string]agent.Handler, by time.Duration) {
 			return nil, err
 		}
 		p.Begins -= int64(by)
+		p.Over -= int64(by)
+		for i := range p.Turns {
+			p.Turns[i] -= int64(by)
+		}
 		moved, err := json.Marshal(p)
 		if err != nil {
 			return nil, err

@@ -27,6 +27,8 @@ type trial struct {
 	flows   []plannedFlow
 	known   map[*party]int64 // how far each clock is ahead of the first server's, if they were compared over the network
 	clocks  *record.Clocks   // of ends on different machines
+
+	compared int64 // when known was learned
 }
 
 // party is one process of a trial: a client with all its flows, or a server with all flows that

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"nettoll/platform"
 	"nettoll/record"
 	"nettoll/workload"
 )
@@ -250,12 +251,35 @@ func (s *standing) Notice() time.Duration { return s.t.lead() }
 // Gap implements workload.Standing.
 func (s *standing) Gap() time.Duration { return s.t.traffic.rests }
 
+// Clocks implements workload.Standing.
+func (s *standing) Clocks() *workload.Clocks {
+	t := s.t
+	if t.clocks == nil {
+		return nil
+	}
+	first := t.servers[0]
+	c := &workload.Clocks{
+		Ahead: time.Duration(first.ahead), Within: time.Duration(first.clock.took),
+		Of: map[platform.Endpoint]time.Duration{}, Apart: time.Duration(t.clocks.Bound * 1e9),
+	}
+	for _, p := range t.parties() {
+		c.Of[p.endpoint] = time.Duration(p.ahead)
+	}
+	return c
+}
+
 // Turns implements workload.Standing.
 func (s *standing) Turns(ctx context.Context, when workload.Turns) (each []workload.Result, together workload.Result, err error) {
 	t, begins := s.t, when.Begins
 	t.inTurns = true
 	if len(begins) <= when.Cold {
 		return nil, together, fmt.Errorf("%d turns are given, but the first %d do not count", len(begins), when.Cold)
+	}
+	if when.Ahead != nil {
+		by := int64(*when.Ahead) - t.servers[0].ahead
+		for _, p := range t.parties() {
+			p.ahead += by
+		}
 	}
 	now, ours := time.Now(), nanotime()
 	var at []int64
@@ -280,6 +304,9 @@ func (s *standing) Turns(ctx context.Context, when workload.Turns) (each []workl
 	}
 	if err == nil {
 		err = t.stop(ctx)
+	}
+	if err == nil {
+		err = t.alike(ctx)
 	}
 	if err != nil {
 		t.abandon(ctx)

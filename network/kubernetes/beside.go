@@ -1,0 +1,51 @@
+package kubernetes
+
+import (
+	"fmt"
+
+	"nettoll/internal/plumb"
+	"nettoll/kube"
+	"nettoll/network"
+	"nettoll/platform"
+)
+
+// Several networks of a cluster stand at once. Pods and services have names and addresses of their own (kube.Cluster.Beside);
+// ports of nodes and rules are the network's.
+
+// apart gives the servers ports that no other network has which stands on the private cluster at the same time: some listen
+// there on the nodes, and kube-proxy translates others. On the user's cluster ports are random.
+func (n *build) apart() error {
+	place := n.cluster.Place()
+	if n.borrowed() || place == 0 {
+		return nil
+	}
+	first, size := n.ports()
+	n.Topo.FirstPort = first + place*size
+	if last := n.Topo.FirstPort + size - 1; last > kube.LastNodePort {
+		return &platform.Unsupported{
+			Feature: fmt.Sprintf("ports of nodes up to %d", last), Option: fmt.Sprintf("ports up to %d", kube.LastNodePort), Remedy: "use fewer clients, or compare fewer networks at once",
+		}
+	}
+	return nil
+}
+
+// table is the name of the firewall table with the network's own rules.
+func (n *build) table() string {
+	if place := n.cluster.Place(); place > 0 {
+		return fmt.Sprintf("nettoll%d", place)
+	}
+	return "nettoll"
+}
+
+// onNodesOfOthers notes that the path is over devices of the nodes: the cluster's own programs use them, and pods' packets
+// cross them, which see nothing of it.
+func (n *build) onNodesOfOthers() {
+	plain := n.Hops
+	n.Hops = func(from, to *plumb.Node, f network.Family) []network.Hop {
+		hops := plain(from, to, f)
+		for i := range hops {
+			hops[i].Common = true
+		}
+		return hops
+	}
+}

@@ -1,0 +1,322 @@
+package runner
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"nettoll/network"
+	"nettoll/sampler"
+	"nettoll/workload"
+)
+
+// Between two turns there are a few milliseconds, in which an agent on another machine might not even hear that it is
+// asked, and its answer could cross the network that has its turn. So these agents are told beforehand when turns end, and
+// read by themselves.
+
+// mostUnsure is how far clocks of other machines may be apart, or from this one's where it matters, for turns. Compared over
+// a network they are known to half of its round trip: of that of 2 ms, some seven are in the time to settle, in which
+// connections that have rested grow from their first window to that of 10 Gbit/s.
+const mostUnsure = time.Millisecond
+
+// errAlsoHere is the error of networks of which some are on this machine, whose clock is not known well enough to the
+// others.
+var errAlsoHere = errors.New("the clocks of other machines are not known well enough to this one")
+
+// times is how far the clocks of agents on other machines are ahead of this one's.
+type times map[network.Agent]time.Duration
+
+// timesOf learns the clocks of other machines from the networks that stand. Networks whose servers are on one machine
+// take turns by its clock, as the network knows it that learned it best, so that their turns are apart, however far that
+// may be from this machine's. The error says why there can be no turns.
+func timesOf(ctx context.Context, players []*player) (times, error) {
+	players = slices.DeleteFunc(slices.Clone(players), func(p *player) bool { return p == nil })
+	best, here, apart := map[string]*workload.Clocks{}, false, time.Duration(0)
+	for _, p := range players {
+		c := p.standing.Clocks()
+		if c == nil {
+			here = true
+			continue
+		}
+		first := p.boot(p.links[0].server)
+		if b := best[first]; b == nil || c.Within < b.Within {
+			best[first] = c
+		}
+		apart = max(apart, c.Apart)
+	}
+	unsure := time.Duration(0)
+	for _, c := range best {
+		unsure = max(unsure, c.Within)
+	}
+	if here && unsure > mostUnsure {
+		return nil, errAlsoHere
+	}
+	if len(best) > 1 {
+		apart = max(apart, unsure)
+	}
+	if apart > mostUnsure {
+		return nil, fmt.Errorf("it took no turns, since clocks of the machines may be %v apart", apart.Round(100*time.Microsecond))
+	}
+	machines, all := map[string]time.Duration{}, times{}
+	for _, p := range players {
+		c := p.standing.Clocks()
+		if c == nil {
+			continue
+		}
+		p.ahead = &best[p.boot(p.links[0].server)].Ahead
+		for end, ahead := range c.Of {
+			if at, ok := end.(*AgentEndpoint); ok {
+				machines[p.boot(at)] = ahead + *p.ahead - c.Ahead
+			}
+		}
+	}
+	for _, p := range players {
+		for _, q := range p.farQuestions(true) {
+			if err := all.learn(ctx, q, machines); err != nil {
+				return nil, fmt.Errorf("it took no turns: %w", err)
+			}
+		}
+	}
+	return all, nil
+}
+
+// learn finds out on which machine an agent is, whose clock is known.
+func (t times) learn(ctx context.Context, q farQuestion, machines map[string]time.Duration) error {
+	if _, known := t[q.agent]; known {
+		return nil
+	}
+	boot := q.boot
+	if boot == "" {
+		var o sampler.Origin
+		if err := q.agent.Call(ctx, sampler.MethodOrigin, nil, &o); err != nil {
+			return fmt.Errorf("find out on which machine %s is: %w", q.what, err)
+		}
+		boot = o.Boot
+	}
+	ahead, ok := machines[boot]
+	if !ok {
+		return fmt.Errorf("%s is on a machine that no endpoint is on", q.what)
+	}
+	t[q.agent] = ahead
+	return nil
+}
+
+// far reports whether the machines are read by agents on them. Daemons are read from here.
+func (p *player) far() bool { return p.at.of != nil && len(p.watch.daemons) == 0 }
+
+// boot identifies the machine of an endpoint; "" is this one.
+func (p *player) boot(at *AgentEndpoint) string {
+	if m := p.at.of[at]; m != nil {
+		return m.boot
+	}
+	return ""
+}
+
+// farEdges are the readings of agents elsewhere between turns.
+type farEdges struct {
+	agents map[network.Agent]*farAgent
+	taking sync.WaitGroup
+}
+
+// farAgent is an agent that reads between turns.
+type farAgent struct {
+	ahead  time.Duration
+	known  map[string]int // indexes of calls, by their methods and parameters
+	edges  map[int]int    // indexes of moments, by those of edges
+	series sampler.Series
+	took   []sampler.Reading
+	err    error
+}
+
+// farEdgesOf tells all agents on other machines what to read at which times, and returns at once. whose are the players of
+// the turns that are counted.
+func farEdgesOf(ctx context.Context, here, whose []*player, when []time.Time, by times) *farEdges {
+	f := &farEdges{agents: map[network.Agent]*farAgent{}}
+	now, mono := time.Now(), sampler.Monotonic()
+	for i, at := range when {
+		was, next := beside(whose, i)
+		for _, p := range here {
+			for _, q := range p.farQuestions(p == was || p == next) {
+				a := f.agents[q.agent]
+				if a == nil {
+					a = &farAgent{ahead: by[q.agent], known: map[string]int{}, edges: map[int]int{}}
+					f.agents[q.agent] = a
+				}
+				a.ask(i, q, mono+int64(at.Sub(now)+a.ahead))
+			}
+		}
+	}
+	for agent, a := range f.agents {
+		f.taking.Go(func() { a.took, a.err = a.series.Take(ctx, agent) })
+	}
+	return f
+}
+
+// beside returns the players before and after an edge; nil: there is none.
+func beside(whose []*player, edge int) (was, next *player) {
+	if edge > 0 {
+		was = whose[edge-1]
+	}
+	if edge < len(whose) {
+		next = whose[edge]
+	}
+	return was, next
+}
+
+// farQuestion is something that an agent reads.
+type farQuestion struct {
+	agent  network.Agent
+	boot   string // "": it has to be found out
+	what   string // for errors
+	method string
+	params any
+}
+
+// farQuestions returns what agents elsewhere read of a network between turns. If it is one of its own turns, that is
+// everything; otherwise whether something crosses it.
+func (p *player) farQuestions(own bool) (all []farQuestion) {
+	first, ok := p.proof.firstDevice()
+	for i, h := range p.proof.hops {
+		if h.Asked != nil && (own || ok && i == first) {
+			all = append(all, hopQuestion(h))
+		}
+	}
+	if !own || !p.far() {
+		return all
+	}
+	for _, m := range p.at.all {
+		all = append(all, m.question(sampler.MethodCPU))
+	}
+	for _, c := range p.watch.containers {
+		all = append(all, p.at.of[c.at].of(c.at, sampler.MethodCgroup))
+	}
+	return all
+}
+
+func hopQuestion(h network.Hop) farQuestion {
+	return farQuestion{agent: h.Asked.Agent, what: h.Name, method: h.Asked.Method, params: h.Asked.Params}
+}
+
+// question returns what the machine's own agent is asked.
+func (m *machine) question(method string) farQuestion { return m.of(m.at, method) }
+
+// of returns what the agent of an endpoint on the machine is asked.
+func (m *machine) of(at *AgentEndpoint, method string) farQuestion {
+	return farQuestion{agent: at.client, boot: m.boot, what: at.Name(), method: method, params: struct{}{}}
+}
+
+// ask adds a question at an edge, at a time of the agent's clock.
+func (a *farAgent) ask(edge int, q farQuestion, at int64) {
+	key, params := q.key()
+	call, ok := a.known[key]
+	if !ok {
+		call = len(a.series.Calls)
+		a.known[key] = call
+		a.series.Calls = append(a.series.Calls, sampler.Asked{Method: q.method, Params: params})
+	}
+	i, ok := a.edges[edge]
+	if !ok {
+		i = len(a.series.Moments)
+		a.edges[edge] = i
+		a.series.Moments = append(a.series.Moments, sampler.Moment{At: at})
+	}
+	if m := &a.series.Moments[i]; !slices.Contains(m.Calls, call) {
+		m.Calls = append(m.Calls, call)
+	}
+}
+
+func (q farQuestion) key() (string, json.RawMessage) {
+	params, _ := json.Marshal(q.params) // names and paths
+	return q.method + string(params), params
+}
+
+// errUnread is the error of what was not read between turns.
+var errUnread = errors.New("it was not read between turns")
+
+// answer decodes what an agent read at an edge, and returns when it had read everything by this machine's clock.
+func (f *farEdges) answer(edge int, q farQuestion, into any) (over time.Time, err error) {
+	a := f.agents[q.agent]
+	if a == nil {
+		return over, errUnread
+	}
+	if a.err != nil {
+		return over, a.err
+	}
+	key, _ := q.key()
+	i, asked := a.edges[edge]
+	call, known := a.known[key]
+	if !asked || !known || i >= len(a.took) {
+		return over, errUnread
+	}
+	at := slices.Index(a.series.Moments[i].Calls, call)
+	r := a.took[i]
+	if at < 0 || at >= len(r.Found) {
+		return over, errUnread
+	}
+	now, mono := time.Now(), sampler.Monotonic()
+	return now.Add(time.Duration(r.Over-mono) - a.ahead), r.Found[at].Decode(into)
+}
+
+// count returns what a hop had counted at an edge.
+func (f *farEdges) count(edge int, h network.Hop) (c network.Count, over time.Time, err error) {
+	c, err = h.Asked.Count(func(into any) error {
+		over, err = f.answer(edge, hopQuestion(h), into)
+		return err
+	})
+	return c, over, err
+}
+
+// add completes an edge with what agents elsewhere counted of networks. The next turn begins at next.
+func (f *farEdges) add(edge int, e *turnEdge, next time.Time, was, then *player, all []*player) {
+	note := func(over time.Time, err error) {
+		e.late = e.late || over.After(next)
+		if err != nil {
+			e.err = err
+		}
+	}
+	for _, p := range all {
+		if p == was || p == then {
+			counts := slices.Clone(e.hops[p])
+			for i, h := range p.proof.hops {
+				if h.Asked != nil && i < len(counts) {
+					c, over, err := f.count(edge, h)
+					counts[i] = c
+					note(over, err)
+				}
+			}
+			e.hops[p] = counts
+			continue
+		}
+		if i, ok := p.proof.firstDevice(); ok && p.proof.hops[i].Asked != nil {
+			if c, over, err := f.count(edge, p.proof.hops[i]); err == nil { // an error will show up in its own turn
+				e.firsts[p] = c
+				note(over, nil)
+			}
+		}
+	}
+}
+
+// use returns what a network's machines and containers had used at an edge. The next turn begins at next.
+func (f *farEdges) use(edge int, p *player, next time.Time) (e edge) {
+	for _, m := range p.at.all {
+		var s sampler.Snapshot
+		over, err := f.answer(edge, m.question(sampler.MethodCPU), &s)
+		if e.machines = append(e.machines, s); err != nil {
+			e.err = err
+		}
+		e.at = over
+		e.late = e.late || over.After(next)
+	}
+	for _, c := range p.watch.containers {
+		var used time.Duration
+		over, err := f.answer(edge, p.at.of[c.at].of(c.at, sampler.MethodCgroup), &used)
+		if e.containers = append(e.containers, sampler.Used(over, used)); err != nil {
+			e.uncounted = err
+		}
+	}
+	return e
+}

@@ -1,0 +1,127 @@
+package sampler
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
+
+	"nettoll/agent"
+)
+
+// Series is what an agent reads at times that it is told beforehand. Asked at those times, it could answer too late, and
+// its answer could cross the network that is measured.
+type Series struct {
+	Calls   []Asked  `json:"calls"`
+	Moments []Moment `json:"moments"` // in order
+}
+
+// Asked is a call of one of the agent's own methods.
+type Asked struct {
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params"`
+}
+
+// Moment is a time by the machine's CLOCK_MONOTONIC, in nanoseconds, and what is read then: indexes of Calls.
+type Moment struct {
+	At    int64 `json:"at_ns"`
+	Calls []int `json:"calls"`
+}
+
+// Reading is what an agent read at a Moment.
+type Reading struct {
+	Over  int64   `json:"over_ns"` // when all had been read, by the same clock
+	Found []Found `json:"found"`   // in the order of its calls
+}
+
+// Found is the result of a call, or why there is none.
+type Found struct {
+	Result json.RawMessage `json:"result,omitempty"`
+	Error  string          `json:"error,omitempty"`
+}
+
+// Decode decodes the result.
+func (f Found) Decode(into any) error {
+	if f.Error != "" {
+		return errors.New(f.Error)
+	}
+	return json.Unmarshal(f.Result, into)
+}
+
+// Monotonic returns CLOCK_MONOTONIC in nanoseconds.
+func Monotonic() int64 {
+	var t unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &t) // every kernel has it
+	return t.Nano()
+}
+
+// InSeries returns the handler of MethodSeries, which calls the given handlers.
+func InSeries(all map[string]agent.Handler) agent.Handler {
+	return agent.Typed(func(ctx context.Context, s Series) (readings []Reading, err error) {
+		type got struct {
+			result any
+			err    error
+		}
+		var kept [][]got // encoded when no more is read: that takes time
+		for _, m := range s.Moments {
+			select {
+			case <-ctx.Done():
+				return nil, context.Cause(ctx)
+			case <-time.After(time.Duration(m.At - Monotonic())):
+			}
+			var now []got
+			for _, i := range m.Calls {
+				if i < 0 || i >= len(s.Calls) {
+					return nil, fmt.Errorf("call %d of %d", i+1, len(s.Calls))
+				}
+				var one got
+				if call, ok := all[s.Calls[i].Method]; ok {
+					one.result, one.err = call(ctx, s.Calls[i].Params)
+				} else {
+					one.err = fmt.Errorf("unknown method %q", s.Calls[i].Method)
+				}
+				now = append(now, one)
+			}
+			readings, kept = append(readings, Reading{Over: Monotonic()}), append(kept, now)
+		}
+		for i, now := range kept {
+			for _, one := range now {
+				var f Found
+				if one.err == nil {
+					f.Result, one.err = json.Marshal(one.result)
+				}
+				if one.err != nil {
+					f.Error = one.err.Error()
+				}
+				readings[i].Found = append(readings[i].Found, f)
+			}
+		}
+		return readings, nil
+	})
+}
+
+// atOnce is how many moments one call of an agent has: its answer must fit into a frame.
+const atOnce = 200
+
+// Take has an agent take a series, and returns all readings when the last moment is over.
+func (s Series) Take(ctx context.Context, of Caller) ([]Reading, error) {
+	parts := slices.Collect(slices.Chunk(s.Moments, atOnce))
+	read := make([][]Reading, len(parts))
+	taking, within := errgroup.WithContext(ctx)
+	for i, part := range parts {
+		taking.Go(func() error {
+			err := of.Call(within, MethodSeries, Series{s.Calls, part}, &read[i])
+			if err == nil && len(read[i]) != len(part) {
+				err = fmt.Errorf("%d of %d readings", len(read[i]), len(part))
+			}
+			return err
+		})
+	}
+	err := taking.Wait()
+	return slices.Concat(read...), err
+}

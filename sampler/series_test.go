@@ -1,0 +1,73 @@
+package sampler
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"nettoll/agent"
+)
+
+// TestSeries has calls made at their times, of which one fails, and more moments than one call of an agent has.
+func TestSeries(t *testing.T) {
+	var asked atomic.Int64
+	all := map[string]agent.Handler{
+		"count": agent.Typed(func(context.Context, struct{}) (int64, error) { return asked.Add(1), nil }),
+		"fail":  agent.Typed(func(context.Context, struct{}) (int, error) { return 0, errors.New("no such device") }),
+	}
+	all[MethodSeries] = InSeries(all)
+	of := local{all}
+	s := Series{Calls: []Asked{{Method: "count", Params: json.RawMessage("{}")}, {Method: "fail", Params: json.RawMessage("{}")}, {Method: "none"}}}
+	began := Monotonic()
+	for i := range 2 * atOnce {
+		m := Moment{At: began + int64(i)*int64(100*time.Microsecond), Calls: []int{0}}
+		if i == 1 {
+			m.Calls = []int{1, 0, 2}
+		}
+		s.Moments = append(s.Moments, m)
+	}
+	got, err := s.Take(t.Context(), of)
+	if err != nil || len(got) != len(s.Moments) {
+		t.Fatalf("%d readings of %d, %v", len(got), len(s.Moments), err)
+	}
+	for i, r := range got {
+		if r.Over < s.Moments[i].At {
+			t.Errorf("moment %d was read %v too early", i, time.Duration(s.Moments[i].At-r.Over))
+		}
+	}
+	var n int
+	for i, want := range []string{"no such device", "", `unknown method "none"`} {
+		if err := got[1].Found[i].Decode(&n); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+	if n < 1 {
+		t.Errorf("the second moment counted %d", n)
+	}
+	if int(asked.Load()) != len(s.Moments) {
+		t.Errorf("%d calls at %d moments", asked.Load(), len(s.Moments))
+	}
+}
+
+// local calls handlers in this process, one at a time.
+type local struct{ all map[string]agent.Handler }
+
+func (l local) Call(ctx context.Context, method string, in, out any) error {
+	params, err := json.Marshal(in)
+	if err != nil {
+		return err
+	}
+	result, err := l.all[method](ctx, params)
+	if err != nil {
+		return err
+	}
+	b, err := json.Marshal(result)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(b, out)
+}
