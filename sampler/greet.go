@@ -183,7 +183,8 @@ const (
 // Run greets until there is an answer over UDP and one over TCP, or the time is over: the rules for
 // one protocol may be in force before those for the other.
 func (g Greet) Run(ctx context.Context) (Greeted, error) {
-	ctx, cancel := context.WithTimeout(ctx, g.Within)
+	over := time.Now().Add(g.Within)
+	ctx, cancel := context.WithDeadline(ctx, over)
 	defer cancel()
 	var answered [2]bool
 	last := [2]string{silence, silence}
@@ -191,7 +192,7 @@ func (g Greet) Run(ctx context.Context) (Greeted, error) {
 	for i, way := range []func(context.Context, func(error)) bool{g.datagrams, g.connections} {
 		greeting.Go(func() {
 			answered[i] = way(ctx, func(err error) {
-				if ctx.Err() == nil {
+				if ctx.Err() == nil && time.Now().Before(over) { // otherwise it was cut short
 					last[i] = seen(err)
 				}
 			})
