@@ -113,7 +113,7 @@ func TestFlannel(t *testing.T) {
 	for _, d := range kubernetes.All() {
 		if d.Name == "pod" {
 			d.Hosts = []int{2}
-			networktest.ConformOn(t, flannel{clusters(t)}, "kubernetes:", d)
+			networktest.ConformWith(t, flannel{clusters(t)}, "kubernetes:", "--cni "+record.CNIFlannel, d)
 		}
 	}
 }

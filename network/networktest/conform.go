@@ -48,9 +48,17 @@ func ConformAfter(t *testing.T, warmup time.Duration, tech network.Driver) {
 // containers' namespaces are within reach. So do crowds: the ways in which they differ from pairs
 // are the same for all networks.
 func ConformOn(t *testing.T, p platform.Platform, prefix string, techs ...network.Driver) {
+	ConformWith(t, p, prefix, "", techs...)
+}
+
+// ConformWith is ConformOn for networks that are built otherwise with some flags of nettoll run, and so have pages of their
+// own. The platform builds them as with these flags.
+func ConformWith(t *testing.T, p platform.Platform, prefix, flags string, techs ...network.Driver) {
 	s := suite{alone: len(techs) == 1}
 	for _, tech := range techs {
-		s.add(t, newSubject(p, prefix, tech))
+		on := newSubject(p, prefix, tech)
+		on.flags = flags
+		s.add(t, on)
 	}
 	s.run(t)
 }
@@ -161,6 +169,7 @@ type subject struct {
 	network.Driver
 	platform platform.Platform
 	prefix   string
+	flags    string // of nettoll run; see ConformWith
 	warmup   time.Duration
 	place    int            // index in the suite
 	engines  bool           // hosts run engines: they are kept, and networks take seconds to build

@@ -23,14 +23,15 @@ var update = flag.Bool("update", false, "write the pages of docs/networks anew")
 // hosts only.
 func page(t *testing.T, s *subject) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# %s\n\n", s.network())
+	title := strings.TrimSpace(s.network() + " " + s.flags)
+	fmt.Fprintf(&b, "# %s\n\n", title)
 	fmt.Fprintf(&b, "<!-- Written by the conformance suite from real networks: go test ./network/... -update -->\n\n")
 	about := s.About
 	fmt.Fprintf(&b, "%s%s.\n%s", strings.ToUpper(about[:1]), about[1:], s.engine)
 	for _, hosts := range s.Hosts {
 		b.WriteString(s.sections[hosts])
 	}
-	path := filepath.Join(root(t), "docs", "networks", strings.ReplaceAll(s.network(), ":", "-")+".md")
+	path := filepath.Join(root(t), "docs", "networks", strings.NewReplacer(":", "-", " --", "-", " ", "-").Replace(title)+".md")
 	whole := len(s.sections) == len(s.Hosts)
 	if *update {
 		if !whole {
