@@ -30,7 +30,7 @@ test: needs lint ## all levels of tests; some checks take turns, each in one of 
 test-all: needs lint ## test, test-vm and test-kube, without turns
 	.ci/test all
 	.ci/test-vm all
-	.ci/test-kube
+	.ci/test-kube all
 
 .PHONY: test-vm
 test-vm: needs tools ## networks and delays whose modules this kernel may lack, in a virtual machine (root, Debian)

@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"nettoll/internal/testutil/turn"
 	"nettoll/kube"
 	"nettoll/record"
 )
@@ -28,6 +29,7 @@ const inCluster = "NETTOLL_TEST_IN_CLUSTER"
 
 // TestOwnCluster runs the tests of a cluster of the user's on a private one.
 func TestOwnCluster(t *testing.T) {
+	turn.Alternate(t, 0, "kube", "network/kubernetes", "platform/kubernetes")
 	requireCluster(t)
 	self, err := os.Executable()
 	if err != nil {

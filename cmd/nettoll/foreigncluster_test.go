@@ -24,7 +24,7 @@ const besideCluster = "CLUSTER"
 
 // TestForeignCluster runs the tests of a cluster of the user's on one that owes nothing to nettoll.
 func TestForeignCluster(t *testing.T) {
-	turn.Rotate(t, 1, "kube", "network/kubernetes", "platform/kubernetes")
+	turn.Alternate(t, 1, "kube", "network/kubernetes", "platform/kubernetes")
 	requireCluster(t)
 	for _, program := range []string{"flanneld", "curl", "openssl", "nft", "containerd", "etcd"} {
 		if _, err := exec.LookPath(program); err != nil {
