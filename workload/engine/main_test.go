@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -34,7 +35,7 @@ const (
 	leaps       = "leaps" // its clock jumps forward when it has begun
 	slips       = "slips" // so does the clock that its network tells, by less
 
-	stands           = "stands"            // from 0.15 to 0.95 s after it was told to start
+	stands           = "stands"            // from standsBeside before the window until as long after it
 	sendsNothing     = "sends nothing"     // but reports that it did
 	listensElsewhere = "listens elsewhere" // reports that it listens, and does not
 	spins            = "spins"             // for a millisecond before it answers
@@ -88,7 +89,13 @@ func beAgent(how string) int {
 	case stands:
 		start := handlers[methodStart]
 		handlers[methodStart] = func(ctx context.Context, params json.RawMessage) (any, error) {
-			stop := exec.Command("sh", "-c", "sleep 0.15; kill -STOP $PPID; sleep 0.8; kill -CONT $PPID")
+			var p startParams
+			if err := json.Unmarshal(params, &p); err != nil {
+				return nil, err
+			}
+			opens := time.Duration(cmp.Or(p.Begins, nanotime())-nanotime()) + p.Warmup
+			stop := exec.Command("sh", "-c", fmt.Sprintf("sleep %f; kill -STOP $PPID; sleep %f; kill -CONT $PPID",
+				max(0, opens-standsBeside).Seconds(), (p.Duration+2*standsBeside).Seconds()))
 			if err := stop.Start(); err != nil {
 				return nil, err
 			}
@@ -111,6 +118,10 @@ func beAgent(how string) int {
 	}
 	return 0
 }
+
+// standsBeside is less than a warm-up, so that traffic has begun, and more than a busy machine
+// takes to stop a process.
+const standsBeside = 400 * time.Millisecond
 
 // slip is much more than the time that the network of a busy machine takes to answer.
 const slip = 300 * time.Millisecond

@@ -361,7 +361,7 @@ func TestFlowsWithoutCPUAreNotBroken(t *testing.T) {
 		t.Run(fmt.Sprintf("%s %s", c.work, c.stop), func(t *testing.T) {
 			client, server := newEndpoint("c"), newEndpoint("s")
 			job := testJob(t, c.work, workload.Pair{Client: client, Server: server, Port: freePort(t)})
-			job.Warmup, job.Duration = 600*time.Millisecond, 100*time.Millisecond
+			job.Warmup, job.Duration = 800*time.Millisecond, 100*time.Millisecond
 			job.CPUs = workload.CPUs{Client: c.cpus, Server: c.cpus}
 			map[role]*endpoint{"client": client, "server": server}[c.stop].how = stands
 			r, err := New().Run(t.Context(), job)
