@@ -103,7 +103,8 @@ func TestDevicesThatSeveralNetworksCross(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			p := &player{attempt: &attempt{proof: &proof{hops: c.own, pairs: [][]int{{0}, {0}}}}}
 			other := &player{attempt: &attempt{t: &record.Trial{Cell: record.Cell{Network: "veth"}}, proof: &proof{hops: c.other}}}
-			p.proof.beside, other.proof.beside = []*proof{other.proof}, []*proof{p.proof}
+			p.proof.among([]*proof{other.proof})
+			other.proof.among([]*proof{p.proof})
 			at := func(n uint64) turnEdge {
 				return turnEdge{hops: map[*player][]network.Count{p: slices.Repeat([]network.Count{bytes(n)}, len(c.own))}, firsts: map[*player]network.Count{other: bytes(n)}}
 			}

@@ -18,12 +18,13 @@ type proof struct {
 	after  []network.Count // at the last reading
 	pairs  [][]int         // for each hop, the pairs whose payload must cross it
 	beside []*proof        // of the other networks with which this one takes turns
+	first  int             // the hop that tells whether something crosses the network, or -1; see among
 }
 
 // begin reads the hops on the paths of all pairs. A hop that several pairs share
 // is read once.
 func begin(ctx context.Context, paths [][]network.Hop) (*proof, error) {
-	p := &proof{}
+	p := &proof{first: -1}
 	known := map[string]int{}
 	for pair, hops := range paths {
 		if len(hops) == 0 {

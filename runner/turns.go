@@ -73,11 +73,13 @@ func (r *Runner) takeTurns(ctx context.Context, c plan.Contest, in []*session, r
 			continue
 		}
 		defer p.standing.Close()
+		var others []*proof
 		for _, o := range players {
 			if o != nil && o != p {
-				p.proof.beside = append(p.proof.beside, o.proof)
+				others = append(others, o.proof)
 			}
 		}
+		p.proof.among(others)
 		if q, ok := r.Networks[c.Cells[i].Network].Platform.(platform.Quieter); ok {
 			defer q.Quiet()()
 		}
@@ -319,20 +321,24 @@ func (e turnEdge) first(p *player) (c network.Count, ok bool) {
 	return c, ok
 }
 
-// firstDevice returns the index of the first hop that is a device which the payload crosses, and that of no other
-// network that stands, as far as there is one.
-func (p *proof) firstDevice() (at int, ok bool) {
+// among says which networks take turns with this one. Between turns, the first hop tells that is a device which the payload
+// crosses, and that of no other network, as far as there is one.
+func (p *proof) among(others []*proof) {
+	p.beside, p.first = others, -1
 	for i, h := range p.hops {
 		switch {
 		case h.Kind != network.Device || h.Absent:
-		case !h.Common && !slices.ContainsFunc(p.beside, func(o *proof) bool { return o.crosses(h) }):
-			return i, true
-		case !ok:
-			at, ok = i, true
+		case !h.Common && !slices.ContainsFunc(others, func(o *proof) bool { return o.crosses(h) }):
+			p.first = i
+			return
+		case p.first < 0:
+			p.first = i
 		}
 	}
-	return at, ok
 }
+
+// firstDevice returns the index of the hop that among has chosen, if there is one.
+func (p *proof) firstDevice() (at int, ok bool) { return p.first, p.first >= 0 }
 
 // crosses reports whether the payload crosses the device that a hop counts, as networks can on one machine.
 func (p *proof) crosses(device network.Hop) bool {
