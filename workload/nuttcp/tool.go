@@ -36,11 +36,11 @@ var Tool = program.Tool{
 	Failed: explain,
 }
 
-// explain finds out whether the server was late: it agrees to a measurement before it listens for the
-// data, and the client comes 30 ms later, once (both as of 6.1.2).
+// explain finds out whether the server may have been late: it agrees to a measurement before it listens
+// for the data, and the client comes 30 ms later, once (both as of 6.1.2).
 func explain(err error, _ workload.Job) error {
 	if strings.Contains(err.Error(), "connect: Connection refused") {
-		return fmt.Errorf("%w: its server did not listen for data 30 ms after it had agreed to: %w", workload.ErrLate, err)
+		return fmt.Errorf("%w: the connection for the data was refused, as by a server that does not listen yet: %w", workload.ErrLate, err)
 	}
 	return err
 }
