@@ -69,8 +69,8 @@ func (d *deaths) note(m events.Message) {
 // How long the engine's report of a death may take, and then that of its reason. Tools wait no longer
 // for both than workload/engine does (250 ms).
 const (
-	wait = 200 * time.Millisecond
-	why  = 40 * time.Millisecond
+	deathTime  = 200 * time.Millisecond
+	reasonTime = 40 * time.Millisecond
 )
 
 // age returns how often the engine has ended so far.
@@ -83,13 +83,13 @@ func (d *deaths) age() int {
 // of returns what became of a container that was started at the given age of the engine, or nil if that
 // is not known. Running out of memory may have ended only one process in it.
 func (d *deaths) of(id string, age int) error {
-	deadline, told := time.Now().Add(wait), false
+	deadline, told := time.Now().Add(deathTime), false
 	for ; ; time.Sleep(10 * time.Millisecond) {
 		d.mu.Lock()
 		oom, how, lost := d.oom[id], d.how[id], d.breaks > age
 		d.mu.Unlock()
 		if how != "" && !told {
-			deadline, told = time.Now().Add(why), true
+			deadline, told = time.Now().Add(reasonTime), true
 		}
 		late := time.Now().After(deadline)
 		switch {
