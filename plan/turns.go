@@ -44,7 +44,10 @@ func Visits(cells []record.Cell, round int, seed uint64) []Visit {
 
 // Place returns the part of a cell that all cells measured in the same network share.
 func Place(c record.Cell) record.Cell {
-	c.Family, c.Tool, c.Workload, c.Options, c.Placement, c.Baseline = 0, "", "", record.Options{}, "", ""
+	for _, d := range record.Dimensions(record.Traffic, record.Option) {
+		d.Clear(&c)
+	}
+	c.Family, c.Baseline = 0, ""
 	return c
 }
 
