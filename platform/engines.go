@@ -13,13 +13,15 @@ type Engines interface {
 	Stood() []string
 }
 
-// Lingerer is a platform whose hosts take time to disappear after they are closed.
+// Lingerer is a platform whose hosts take time to disappear after they are closed: the kernel removes the namespaces
+// of a lab in the background. Nobody waits for other platforms.
 type Lingerer interface {
 	// Gone waits, for a bounded time, until nothing is left of the hosts that were closed.
 	Gone(ctx context.Context) error
 }
 
-// Quieter is a platform that sends packets of its own, such as heartbeats.
+// Quieter is a platform that sends packets of its own, such as heartbeats, over the network that is measured.
+// Others have nothing to be told.
 type Quieter interface {
 	// Quiet has it send none while something is measured, as far as it can, until end is called.
 	Quiet() (end func())

@@ -114,12 +114,12 @@ type Surroundings struct {
 const Self = "nettoll:self"
 
 // Sharer is a host that can make a container in the network namespace of another container, as docker run --network
-// container:NAME does.
+// container:NAME does. Hosts in labs, and those that run Docker engines, can; other machines and clusters cannot.
 type Sharer interface {
 	Share(ctx context.Context, with Endpoint) (Endpoint, error)
 }
 
-// Undertaker is a host in a lab.
+// Undertaker is a host in a lab, where something can outlive the namespaces that the kernel removes with the lab.
 type Undertaker interface {
 	// Leaves registers a control group to be removed when the lab has ended, in whatever way: the kernel does not
 	// remove it.

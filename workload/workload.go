@@ -100,7 +100,8 @@ type Pack struct {
 	Data     []string // other files, and folders with everything in them
 }
 
-// Agenter is an endpoint that already has an agent, which somebody else closes.
+// Agenter is an endpoint that already has an agent, which somebody else closes: the runner keeps one in each endpoint
+// for as long as the network stands. In other endpoints, tools start an agent of their own.
 type Agenter interface {
 	Agent(ctx context.Context) (*agent.Client, error)
 }
