@@ -248,6 +248,32 @@ func TestNetworksThatTookLongToFallSilent(t *testing.T) {
 	}
 }
 
+// TestSettlingsAsJSON checks that the JSON tells everything in which the networks of two settlings can differ.
+func TestSettlingsAsJSON(t *testing.T) {
+	alike := []string{"family", "offload", "normalize"} // in all settlings
+	var c record.Cell
+	dimensions := record.Dimensions(record.Path, record.Condition)
+	for _, d := range dimensions {
+		switch v := d.Field(&c).(type) {
+		case *int:
+			*v = 7
+		case *string:
+			*v = "7"
+		}
+	}
+	res, o := specimenResult()
+	res.Settlings = []analysis.Settling{{Cell: c}}
+	var got struct{ Settlings []map[string]any }
+	if err := json.Unmarshal([]byte(write(t, "json", res, o)), &got); err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range dimensions {
+		if said := fmt.Sprint(got.Settlings[0][d.Name]); said != "7" && !slices.Contains(alike, d.Name) {
+			t.Errorf("%s is 7, and JSON says %s", d.Name, said)
+		}
+	}
+}
+
 // TestConclusions checks the words against the figures.
 func TestConclusions(t *testing.T) {
 	for _, tt := range []struct {
