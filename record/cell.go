@@ -48,7 +48,7 @@ type Cell struct {
 	CNI        string `json:"cni,omitempty"`                   // CNIFlannel; empty means CNIBridge
 	MTU        int    `json:"mtu,omitempty"`                   // of the underlay, in bytes; 0 means 1500
 	Offload    string `json:"offload,omitempty"`               // OffloadOff; empty means the kernel's default
-	Normalize  bool   `json:"normalize,omitempty"`             // endpoints have an MTU and offloads that every network can offer
+	Normalize  bool   `json:"normalize,omitempty"`             // endpoints have an MTU that every network can offer
 }
 
 // Options are the parameters of a workload. Zero means the tool's default.
