@@ -21,6 +21,7 @@ import (
 	"nettoll/network/wireguard"
 	"nettoll/plan"
 	"nettoll/platform"
+	ondocker "nettoll/platform/docker"
 	"nettoll/platform/lab"
 	"nettoll/runner"
 	"nettoll/workload"
@@ -48,24 +49,43 @@ func catalogue(e engines) []platformNetworks {
 		{
 			platform: e.docker, about: "Docker engines: the user's, or private ones (--private-engine)",
 			native: "native", usual: []string{"bridge", "published"}, visit: 400 * time.Millisecond, container: 200 * time.Millisecond,
+			room:    besideOn(ondocker.BorrowedAtOnce),
 			drivers: ofDocker(e.paths),
 		},
 		{
 			platform: e.swarm, about: "Docker engines that are nodes of one swarm: the user's, or private ones (--private-engine)",
 			native: "native", usual: []string{"overlay"}, visit: time.Second, container: 300 * time.Millisecond,
+			room:    besideOn(1),
 			drivers: docker.Swarm(),
 		},
 		{
 			platform: e.ssh, about: "machines of yours, reached by ssh (--hosts-ssh)",
 			native: "native", usual: []string{"native"}, visit: 450 * time.Millisecond,
+			room:    func(_, _ bool) (int, int) { return platform.MostPlaces, 0 },
 			drivers: overssh.All(),
 		},
 		{
 			platform: e.kube, about: "Kubernetes clusters: the user's, or private ones (--private-cluster)",
 			native: "native", usual: []string{"pod", "service"}, visit: 5 * time.Second, container: 500 * time.Millisecond,
+			room: func(_, cluster bool) (int, int) {
+				if cluster {
+					return platform.MostPlaces, 0
+				}
+				return platform.MostPlaces, kube.OwnPods
+			},
 			drivers: kubernetes.All(),
 		},
 	})
+}
+
+// besideOn returns the room on engines: so many networks on the user's.
+func besideOn(borrowed int) func(private, cluster bool) (networks, containers int) {
+	return func(private, _ bool) (int, int) {
+		if private {
+			return ondocker.PrivateAtOnce, 0
+		}
+		return borrowed, 0
+	}
 }
 
 // ofKernel returns networks that need only the kernel.
@@ -140,6 +160,9 @@ type platformNetworks struct {
 	// visit and container are the approximate extra times, compared with the lab, of building a network and of
 	// starting a container.
 	visit, container time.Duration
+	// room returns how many of its networks can stand at once, and how many containers these can have together, with 0
+	// for any number; private and cluster say whether engines, and clusters, are nettoll's own. Without it, any number.
+	room func(private, cluster bool) (networks, containers int)
 
 	prefix string // of its networks' names; empty for the default platform
 }

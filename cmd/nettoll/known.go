@@ -9,10 +9,7 @@ import (
 	"time"
 
 	"nettoll/internal/program"
-	"nettoll/kube"
 	"nettoll/plan"
-	"nettoll/platform"
-	"nettoll/platform/docker"
 	"nettoll/record"
 	"nettoll/reference"
 	"nettoll/workload"
@@ -56,23 +53,11 @@ func (f *runFlags) lifts() bool {
 func known(paths program.Paths, conflists cniFlags, private, cluster bool) plan.Known {
 	var k plan.Known
 	for _, v := range catalogue(engines{cni: conflists}) {
-		name := v.platform.Name()
 		atOnce, crowd := 0, 0
-		if _, bounded := v.platform.(platform.Engines); bounded {
-			switch atOnce = 1; {
-			case onCluster(name + ":"):
-				if atOnce = platform.MostPlaces; !cluster {
-					crowd = kube.OwnPods
-				}
-			case name == "ssh":
-				atOnce = platform.MostPlaces
-			case private:
-				atOnce = docker.PrivateAtOnce
-			case name == "docker":
-				atOnce = docker.BorrowedAtOnce
-			}
+		if v.room != nil {
+			atOnce, crowd = v.room(private, cluster)
 		}
-		k.Platforms = append(k.Platforms, plan.Platform{Name: name, Native: v.native, Visit: v.visit, Container: v.container, Usual: v.usual, AtOnce: atOnce, Crowd: crowd})
+		k.Platforms = append(k.Platforms, plan.Platform{Name: v.platform.Name(), Native: v.native, Visit: v.visit, Container: v.container, Usual: v.usual, AtOnce: atOnce, Crowd: crowd})
 		for _, d := range v.drivers {
 			k.Networks = append(k.Networks, v.planned(d))
 		}
