@@ -272,8 +272,8 @@ func axes() []axis {
 			tick:  func(c record.Cell) Tick { return Tick{float64(c.Clients), fmt.Sprintf("%dx%d", c.Servers, c.Clients)} },
 			clear: func(c *record.Cell) { c.Servers, c.Clients = 0, 0 },
 		},
-		of("processes"), of("streams"), of("message-size"), of("request-size"), of("mtu"), of("rules"), of("services"), of("cni"), of("neighbours"),
-		of("bandwidth"), of("rate"), of("congestion"),
+		of("processes"), of("streams"), of("message-size"), of("window"), of("request-size"), of("response-size"), of("mtu"), of("rules"), of("services"), of("cni"), of("neighbours"),
+		of("bandwidth"), of("rate"), of("congestion"), of("offload"),
 		{
 			Axis:  Axis{Name: "underlay", Title: "underlay"},
 			tick:  func(c record.Cell) Tick { return Tick{float64(placeOfUnderlay(c.Underlay)), c.Underlay} },

@@ -160,3 +160,13 @@ func TestSweepKeepsSkips(t *testing.T) {
 		t.Errorf("points are %+v", p)
 	}
 }
+
+// TestAxes checks that along each option and condition that can have several values a sweep is looked for.
+func TestAxes(t *testing.T) {
+	for _, d := range record.Dimensions(record.Option, record.Condition) {
+		is := slices.ContainsFunc(axes(), func(a axis) bool { return a.Name == d.Name })
+		if !is && !d.Switch() {
+			t.Errorf("%s is no axis", d.Name)
+		}
+	}
+}
