@@ -101,8 +101,12 @@ func grade(res analysis.Result) string {
 			parts = append(parts, "Changes are known to within ±"+half+" (half of them) and ±"+most+" (all).")
 		}
 	}
-	if by := disturbances(res); len(by) > 0 {
-		parts = append(parts, "Disturbed by "+strings.Join(by, " and ")+".")
+	by, busy := disturbances(res)
+	if len(by) > 0 {
+		parts = append(parts, "Disturbed by "+strings.Join(by, " and by ")+".")
+	}
+	if busy {
+		parts = append(parts, "On a busy machine, networks may differ less than on a quiet one.")
 	}
 	if advice := ofTheRun(res); advice.Text != "" && res.Aim.Narrow < res.Aim.Asked {
 		parts = append(parts, capital(strings.TrimRight(cmp.Or(advice.Advice, advice.Text), "."))+".")
@@ -149,21 +153,27 @@ func upTwoDigits(v float64) float64 {
 	return math.Ceil(v/step-1e-9) * step
 }
 
-// disturbances lists activities during the run that did not belong to any trial.
-func disturbances(res analysis.Result) (all []string) {
+// disturbances lists activities during the run that did not belong to any trial; busy is whether they lasted throughout.
+func disturbances(res analysis.Result) (all []string, busy bool) {
 	met := append(rowWarnings(res), res.Warnings...)
+	has := func(code string) bool {
+		return slices.ContainsFunc(met, func(w analysis.Warning) bool { return w.Code == code })
+	}
+	if busy = has(analysis.WarnBusy); busy {
+		all = append(all, "other work all the time")
+	} else if has("foreign-cpu") {
+		all = append(all, "other work on the machine")
+	}
 	for _, d := range []struct{ code, words string }{
-		{analysis.WarnBusy, "other work all the time, with which networks may differ less than on a quiet machine"},
-		{"foreign-cpu", "other work on the machine"},
 		{"idle-was-busy", "work while idle CPU use was measured"},
 		{"foreign-packets", "packets from other sources"},
 		{"not-silent", "networks that did not fall silent"},
 	} {
-		if slices.ContainsFunc(met, func(w analysis.Warning) bool { return w.Code == d.code }) {
+		if has(d.code) {
 			all = append(all, d.words)
 		}
 	}
-	return all
+	return all, busy
 }
 
 // ofTheRun returns the doubt that concerns the whole run rather than one network: too little time.

@@ -189,7 +189,10 @@ func TestGrade(t *testing.T) {
 		{"one", analysis.Multiplicity{Primary: 1, Different: 1}, []analysis.Row{row(0.956, 1.01)}, "The one primary comparison is decided. Changes are known to within ±4.4%."},
 		{"some, with too little time and noise", analysis.Multiplicity{Primary: 2, Different: 1, NotKnown: 1},
 			[]analysis.Row{row(0.8, 1.2, short, analysis.Warning{Code: "foreign-cpu"}), row(0.8, 1.2, short, analysis.Warning{Code: "not-silent"})},
-			"1 of 2 primary comparisons are decided. Changes are known to within ±20%. Disturbed by other work on the machine and networks that did not fall silent. Allow more time (--time-budget 3m)."},
+			"1 of 2 primary comparisons are decided. Changes are known to within ±20%. Disturbed by other work on the machine and by networks that did not fall silent. Allow more time (--time-budget 3m)."},
+		{"a busy machine", analysis.Multiplicity{Primary: 2, NotKnown: 2},
+			[]analysis.Row{row(0.8, 1.2, analysis.Warning{Code: "foreign-cpu"}), row(0.8, 1.2, analysis.Warning{Code: analysis.WarnBusy})},
+			"None of 2 primary comparisons is decided. Changes are known to within ±20%. Disturbed by other work all the time. On a busy machine, networks may differ less than on a quiet one."},
 		{"too few rounds", analysis.Multiplicity{Primary: 2, Untested: 2}, []analysis.Row{{}}, "None of 2 primary comparisons is decided."},
 	} {
 		res := analysis.Result{Multiplicity: c.m, Aim: analysis.Aim{Asked: c.m.Primary, Narrow: c.m.Primary - c.m.NotKnown}, Scenarios: []analysis.Scenario{{Rows: c.rows}}}
