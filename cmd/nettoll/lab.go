@@ -26,6 +26,7 @@ import (
 	"nettoll/platform"
 	"nettoll/platform/docker"
 	"nettoll/platform/lab"
+	"nettoll/record"
 )
 
 type labFlags struct {
@@ -270,10 +271,20 @@ const labSwarm = "swarm"
 var defaultNodes = map[string]int{labSwarm: 3, labKubernetes: 2}
 
 // nodeFlags are the flags of lab swarm and lab kubernetes.
-type nodeFlags struct{ nodes int }
+type nodeFlags struct {
+	nodes int
+	cni   string
+}
 
 func (f *nodeFlags) add(fl *pflag.FlagSet) {
 	fl.IntVar(&f.nodes, "nodes", 0, "number of Docker engines of lab swarm (default 3), or of nodes of lab kubernetes (default 2)")
+	fl.StringVar(&f.cni, "cni", record.CNIBridge, "what connects the pods of lab kubernetes: "+strings.Join(cniNames(), " or "))
+}
+
+// cniNames are the networks that pods of private clusters can have.
+func cniNames() []string {
+	d, _ := record.DimensionOf("cni")
+	return d.Values
 }
 
 // count returns the number of nodes of a swarm or a cluster.
@@ -281,15 +292,25 @@ func (f *nodeFlags) count(of string) int { return cmp.Or(f.nodes, defaultNodes[o
 
 // check accepts the flags only for what has nodes, and no others for it.
 func (f *nodeFlags) check(fl *pflag.FlagSet, name string, hasNodes bool) error {
+	switch {
+	case fl.Changed("cni") && name != labKubernetes:
+		return usagef("--cni: only lab kubernetes has pods")
+	case !slices.Contains(cniNames(), f.cni):
+		return usagef("--cni %q: %s are possible", f.cni, strings.Join(cniNames(), " and "))
+	}
 	if !hasNodes {
 		if fl.Changed("nodes") {
 			return usagef("--nodes: only lab swarm and lab kubernetes have nodes; other networks take --hosts")
 		}
 		return nil
 	}
+	takes := "--nodes"
+	if name == labKubernetes {
+		takes = "--nodes, --cni"
+	}
 	for _, other := range []string{"hosts", "servers", "clients", "in"} {
 		if fl.Changed(other) {
-			return usagef("--%s: lab %s takes only --nodes and --underlay", other, name)
+			return usagef("--%s: lab %s takes only %s and --underlay", other, name, takes)
 		}
 	}
 	if fl.Changed("nodes") && (f.nodes < 1 || f.nodes > plan.MaxHosts) {

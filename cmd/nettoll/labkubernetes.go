@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,7 +29,7 @@ func (a *app) kubernetes(ctx context.Context, f labFlags, command []string) (err
 	began := time.Now()
 	building, cancel := context.WithTimeoutCause(ctx, labTime, fmt.Errorf("the cluster was not ready within %v", labTime))
 	defer cancel()
-	if err := kube.Available(a.paths); err != nil {
+	if err := cmp.Or(kube.Available(a.paths), kube.Connectable(a.paths, f.nodes.cni)); err != nil {
 		return withRemedy(err)
 	}
 	hosts, err := lab.New().Hosts(building, platform.HostRequest{Count: f.nodes.count(labKubernetes), Underlay: shape})
@@ -36,7 +37,7 @@ func (a *app) kubernetes(ctx context.Context, f labFlags, command []string) (err
 		return err
 	}
 	defer func() { err = errors.Join(err, ending(ctx, hosts.Close)) }()
-	c, err := kube.Start(building, hosts.All(), kube.Options{Run: newID(), Paths: a.paths, Image: root})
+	c, err := kube.Start(building, hosts.All(), kube.Options{Run: newID(), Paths: a.paths, Image: root, CNI: f.nodes.cni})
 	if err != nil {
 		return withRemedy(err)
 	}
@@ -49,7 +50,7 @@ func (a *app) kubernetes(ctx context.Context, f labFlags, command []string) (err
 		return err
 	}
 	if len(command) == 0 {
-		fmt.Fprintf(a.stderr, "You are on h1, which has the control plane of a cluster with %d nodes (up in %.1f s); KUBECONFIG is for its API server.\n", len(c.Nodes), time.Since(began).Seconds())
+		fmt.Fprintf(a.stderr, "You are on h1, which has the control plane of a cluster with %d nodes and %s (up in %.1f s); KUBECONFIG is for its API server.\n", len(c.Nodes), c.CNI(), time.Since(began).Seconds())
 		for _, n := range c.Nodes[1:] {
 			fmt.Fprintf(a.stderr, "ip netns exec %s COMMAND runs on the node %[1]s.\n", n.Name())
 		}

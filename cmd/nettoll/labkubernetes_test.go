@@ -31,15 +31,16 @@ func TestLabKubernetes(t *testing.T) {
 	requireCluster(t)
 	old := engineGroups(t)
 	const script = `test -r "$KUBECONFIG" && echo image $NETTOLL_IMAGE
+		ip -o link show type vxlan
 		ip -4 -o addr show dev eth0
 		ip netns exec h2 ip -4 -o addr show dev eth0
 		exit 7`
-	out, err := exec.Command("nettoll", "lab", "kubernetes", "--", "sh", "-c", script).CombinedOutput()
+	out, err := exec.Command("nettoll", "lab", "kubernetes", "--cni", "flannel", "--", "sh", "-c", script).CombinedOutput()
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.ExitCode() != 7 {
 		t.Fatalf("%v, want the command's exit status 7:\n%s", err, out)
 	}
-	for _, want := range []string{"image " + kube.AgentImage, "198.18.0.1/16", "198.18.0.2/16"} {
+	for _, want := range []string{"image " + kube.AgentImage, "flannel.1", "198.18.0.1/16", "198.18.0.2/16"} {
 		if !strings.Contains(string(out), want) {
 			t.Errorf("%q is missing in\n%s", want, out)
 		}
