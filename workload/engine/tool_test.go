@@ -359,16 +359,22 @@ func TestFlowsWithoutCPUAreNotBroken(t *testing.T) {
 		{record.TCPBidir, server, []int{0}}, {record.TCPBidir, client, []int{0}},
 	} {
 		t.Run(fmt.Sprintf("%s %s", c.work, c.stop), func(t *testing.T) {
-			client, server := newEndpoint("c"), newEndpoint("s")
-			job := testJob(t, c.work, workload.Pair{Client: client, Server: server, Port: freePort(t)})
-			job.Warmup, job.Duration = 800*time.Millisecond, 100*time.Millisecond
-			job.CPUs = workload.CPUs{Client: c.cpus, Server: c.cpus}
-			map[role]*endpoint{"client": client, "server": server}[c.stop].how = stands
-			r, err := New().Run(t.Context(), job)
-			if err != nil {
-				t.Fatal(err)
+			starved := c.work == record.PacedRR
+			var job workload.Job
+			var r workload.Result
+			for try := 0; try == 0 || try < 4 && !starved; try++ { // a busy machine stops a process late
+				client, server := newEndpoint("c"), newEndpoint("s")
+				job = testJob(t, c.work, workload.Pair{Client: client, Server: server, Port: freePort(t)})
+				job.Warmup, job.Duration = 800*time.Millisecond, 100*time.Millisecond
+				job.CPUs = workload.CPUs{Client: c.cpus, Server: c.cpus}
+				map[role]*endpoint{"client": client, "server": server}[c.stop].how = stands
+				var err error
+				if r, err = New().Run(t.Context(), job); err != nil {
+					t.Fatal(err)
+				}
+				starved = starved || slices.ContainsFunc(r.Warnings, func(w record.Warning) bool { return w.Code == workload.WarnStarved })
 			}
-			if !slices.ContainsFunc(r.Warnings, func(w record.Warning) bool { return w.Code == workload.WarnStarved }) && c.work != record.PacedRR {
+			if !starved {
 				t.Errorf("no warning that a flow received nothing in the window: %v", r.Warnings)
 			}
 			// A flow that is stopped between two transactions has none in the window, and its
