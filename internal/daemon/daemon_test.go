@@ -72,6 +72,10 @@ func TestDaemonIsWatched(t *testing.T) {
 	if err := d.Fault(); err != nil || d.String() != "prog on h1" {
 		t.Errorf("%s: %v", d, err)
 	}
+	read := time.Now().Add(10 * time.Second) // what it says is read beside this
+	for len(d.Complaints()) == 0 && time.Now().Before(read) {
+		time.Sleep(time.Millisecond)
+	}
 	if got := d.Complaints(); len(got) != 1 || got[0] != "prog on h1 says: error: no peers" {
 		t.Errorf("complaints %q", got)
 	}
