@@ -40,6 +40,9 @@ func TestEveryPlannedNetworkCanBeBuilt(t *testing.T) {
 	all, k := recipes(engines{}), known(nil, cniFlags{}, false, false)
 	built := 0
 	for _, v := range catalogue(engines{}) {
+		if _, bounded := v.platform.(platform.Engines); bounded != (v.room != nil) {
+			t.Errorf("%s: the planner has room %t, and the runner bounds how many stand: %t", v.platform.Name(), v.room != nil, bounded)
+		}
 		s := plan.Default()
 		s.Networks = []string{v.prefix + "all"}
 		cells, err := plan.Expand(s, k)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,7 +28,7 @@ func (a *app) kubernetes(ctx context.Context, f labFlags, command []string) (err
 	began := time.Now()
 	building, cancel := context.WithTimeoutCause(ctx, labTime, fmt.Errorf("the cluster was not ready within %v", labTime))
 	defer cancel()
-	if err := cmp.Or(kube.Available(a.paths), kube.Connectable(a.paths, f.nodes.cni)); err != nil {
+	if err := kube.Connectable(a.paths, f.nodes.cni); err != nil {
 		return withRemedy(err)
 	}
 	hosts, err := lab.New().Hosts(building, platform.HostRequest{Count: f.nodes.count(labKubernetes), Underlay: shape})
