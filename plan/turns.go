@@ -118,10 +118,9 @@ func Chance(set record.Settings, round int, purpose string) *rand.Rand {
 }
 
 // Slices returns how many slices a network has in a round, so that together they are at least as long as a trial
-// should be. The number is even, since every other cycle runs backwards.
+// should be. There are at least two: a cycle and the same one backwards.
 func Slices(workload string, set record.Settings) int {
-	n := int(math.Ceil(set.Duration / TurnOf(workload).Slice.Seconds()))
-	return max(2, n+n%2)
+	return max(2, int(math.Ceil(set.Duration/TurnOf(workload).Slice.Seconds())))
 }
 
 // Limits on networks that stand at once.
@@ -474,11 +473,12 @@ func baselinesInCycle(others int, turn time.Duration) int {
 
 // Order returns whose turn it is, as indices into Cells: cycles in which every network has its turn once, in a
 // random order, and the baseline several times between them, evenly spaced, before the first or after the last.
-// Each cycle is followed by the same one backwards, so that a steady change affects all alike.
+// Each cycle is followed by the same one backwards, so that a steady change affects all alike; only the last one of an
+// odd number is not.
 func (c Contest) Order(slicesEach int, r *rand.Rand) (order []int) {
 	baselines, others := c.sides()
 	turn := TurnOf(c.Workload()).Length()
-	for range slicesEach / 2 {
+	for done := 0; done < slicesEach; done += 2 {
 		r.Shuffle(len(others), func(i, j int) { others[i], others[j] = others[j], others[i] })
 		var cycle []int
 		n := baselinesInCycle(len(others), turn)
@@ -495,8 +495,10 @@ func (c Contest) Order(slicesEach int, r *rand.Rand) (order []int) {
 			slices.Reverse(cycle)
 		}
 		order = append(order, cycle...)
-		slices.Reverse(cycle)
-		order = append(order, cycle...)
+		if done+1 < slicesEach {
+			slices.Reverse(cycle)
+			order = append(order, cycle...)
+		}
 	}
 	return order
 }

@@ -498,12 +498,12 @@ func contested(g Group) (all [][]record.Cell) {
 }
 
 func TestOrder(t *testing.T) {
-	for others := range 23 {
+	for others := range 46 {
+		others, each := others/2, 3+others%2
 		c := Contest{Cells: []record.Cell{cellOf("host", record.TCPStream)}}
 		for i := range others {
 			c.Cells = append(c.Cells, cellOf("bridge"+strings.Repeat("x", i), record.TCPStream))
 		}
-		const each = 4
 		order := c.Order(each, rand.New(rand.NewPCG(1, uint64(others))))
 		count, baselines := map[int]int{}, []int{}
 		for at, i := range order {
@@ -630,8 +630,8 @@ func TestSlices(t *testing.T) {
 		duration float64
 		want     int
 	}{
-		{record.TCPStream, 0.05, 2}, {record.TCPStream, 0.12, 2}, {record.TCPStream, 0.3, 4}, {record.TCPStream, 1, 10},
-		{record.TCPRR, 0.05, 2}, {record.TCPRR, 0.2, 4}, {record.TCPRR, 0.4, 6},
+		{record.TCPStream, 0.05, 2}, {record.TCPStream, 0.12, 2}, {record.TCPStream, 0.3, 3}, {record.TCPStream, 1, 10},
+		{record.TCPRR, 0.05, 2}, {record.TCPRR, 0.2, 3}, {record.TCPRR, 0.4, 5},
 	} {
 		if got := Slices(c.workload, record.Settings{Duration: c.duration}); got != c.want {
 			t.Errorf("%s of %v s: %d slices, want %d", c.workload, c.duration, got, c.want)
