@@ -7,7 +7,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strconv"
 	"time"
 
 	"nettoll/analysis"
@@ -123,26 +122,31 @@ func (c compared) String() string {
 // ratiosOf returns the ratios to the baseline in a run file, one per round, of the primary metric. Networks without
 // ratios are included, with none.
 func ratiosOf(f *record.File) map[compared]ratios {
-	all := map[compared]ratios{}
-	for row, among := range rows(f) {
-		if c := row.Cell; !row.Native {
-			at := compared{c.Network, c.Hosts, c.Family, c.Workload, record.Primary(c.Workload)[0]}
-			all[at] = append(all[at], ratiosOfRow(row, among)...)
+	type place struct {
+		cell        record.Cell
+		round, part int
+	}
+	value := func(t record.Trial) (v float64, ok bool) {
+		v = t.Metrics[record.Primary(t.Cell.Workload)[0]].Value
+		return v, t.Status == record.OK && v > 0
+	}
+	baselines := map[place]float64{}
+	for _, t := range f.Trials {
+		if v, ok := value(t); ok && t.Cell.IsNative() {
+			baselines[place{t.Cell, t.Round, t.Part}] = v
 		}
 	}
-	return all
-}
-
-func ratiosOfRow(row analysis.Row, among []analysis.Row) (all ratios) {
-	native := slices.IndexFunc(among, func(r analysis.Row) bool { return r.Native })
-	of, ok := row.Primary()
-	if native < 0 || !ok {
-		return nil
-	}
-	base, _ := among[native].Figure(of.Kind.Name)
-	for _, p := range of.Points {
-		if i := slices.IndexFunc(base.Points, func(b analysis.Point) bool { return b.Round == p.Round }); i >= 0 {
-			all = append(all, p.Value/base.Points[i].Value)
+	all := map[compared]ratios{}
+	for _, t := range f.Trials {
+		c := t.Cell
+		if c.IsNative() || t.Status == record.Skipped {
+			continue
+		}
+		at := compared{c.Network, c.Hosts, c.Family, c.Workload, record.Primary(c.Workload)[0]}
+		all[at] = append(all[at], nil...) // even if it stays without a ratio
+		base, compares := baselines[place{c.Against(), t.Round, t.Part}]
+		if v, ok := value(t); ok && compares {
+			all[at] = append(all[at], v/base)
 		}
 	}
 	return all
@@ -258,70 +262,29 @@ func whole() workload.Tool {
 	return tool
 }
 
-// aloneRounds is how many rounds a group has, and then each of its networks alone.
+// aloneRounds is how many rounds a run file of alone has.
 const aloneRounds = 4
 
 func aloneQuick(ctx context.Context, w *work) error { return alone(ctx, w, "quick") }
 func aloneFull(ctx context.Context, w *work) error  { return alone(ctx, w, "full") }
 
-// alone measures the networks of a suite as the suite does, many standing at once, and each of them alone with its
-// baseline, w.size times four rounds of each. It judges whether the networks that stand at the same time leave a
-// network's ratio unchanged.
+// alone measures the networks of a suite as the suite does, many standing at once, and then with each standing alone
+// with its baseline, w.size times four rounds of either. It judges whether the networks that stand at the same time
+// leave a network's ratio unchanged. What stands does not depend on the IP version, so IPv4 is enough.
 func alone(ctx context.Context, w *work, suite string) error {
 	s := newSides("alone", "among")
-	var each []place
-	w.total = w.size // until the number of networks is known
+	w.total = 2 * w.size
 	for pass := range w.size {
-		among, err := w.run(ctx, fmt.Sprintf("%s-among-%d", w.name, pass+1), aloneRun("--suite", suite)...)
-		if err != nil {
-			return err
-		}
-		s.add(1, among)
-		if pass == 0 {
-			each = places(among)
-			w.total = w.size * (1 + len(each))
-		}
-		for _, p := range each {
-			args := []string{p.network, "--hosts", strconv.Itoa(p.hosts)}
-			for _, family := range p.families {
-				args = append(args, fmt.Sprintf("-%d", family))
-			}
-			f, err := w.run(ctx, fmt.Sprintf("%s-%s-%d-%d", w.name, p.network, p.hosts, pass+1), aloneRun(args...)...)
+		for i := range 2 {
+			side := (i + pass) % 2 // either comes first as often
+			args := slices.Concat([]string{"--suite", suite, "-4", "-t", "240ms", "--yes", "--together", []string{"1", "0"}[side]}, fixedRounds(aloneRounds))
+			f, err := w.run(ctx, fmt.Sprintf("%s-%s-%d", w.name, s.names[side], pass+1), args...)
 			if err != nil {
 				return err
 			}
-			s.add(0, f)
+			s.add(side, f)
 		}
 	}
 	s.show()
 	return nil
-}
-
-// place is a network on a number of hosts that is not a baseline and could be measured.
-type place struct {
-	network  string
-	hosts    int
-	families []int
-}
-
-func places(f *record.File) (all []place) {
-	for _, t := range f.Trials {
-		c := t.Cell
-		if c.IsNative() || t.Status != record.OK {
-			continue
-		}
-		i := slices.IndexFunc(all, func(p place) bool { return p.network == c.Network && p.hosts == c.Hosts })
-		if i < 0 {
-			i, all = len(all), append(all, place{network: c.Network, hosts: c.Hosts})
-		}
-		if !slices.Contains(all[i].families, c.Family) {
-			all[i].families = append(all[i].families, c.Family)
-		}
-	}
-	return all
-}
-
-// aloneRun returns the arguments of a run of the two usual workloads.
-func aloneRun(args ...string) []string {
-	return slices.Concat(args, fixedRounds(aloneRounds), []string{"-t", "240ms", "--yes", "--workloads", record.TCPStream + "," + record.TCPRR})
 }

@@ -68,7 +68,7 @@ func Estimate(cells []record.Cell, set record.Settings, known Known) Forecast {
 	if len(visits) == 0 {
 		round, before = 0, 0
 	}
-	able, inTurns := known.able(cells), map[record.Cell]bool{}
+	able, inTurns := known.able(cells, set), map[record.Cell]bool{}
 	for _, g := range Groups(visits, set, able, nil) {
 		f.Groups++
 		f.Visits += len(g.Visits)

@@ -67,6 +67,8 @@ type Suite struct {
 	Warmup time.Duration `yaml:"warmup,omitempty"`
 	// Build the networks that are compared at the same time and have them take turns of about a tenth of a second, where their traffic can pause in between; false measures one whole trial after the other. Without the key it is true.
 	Turns bool `yaml:"turns,omitempty"`
+	// How many networks may stand at once in addition to their baseline; with 1 each stands alone with it. 0 is as many as there is room for.
+	Together int `yaml:"together,omitempty"`
 	// Wanted half width of the confidence interval, relative to the value: 5% or 0.05.
 	Precision Ratio `yaml:"precision,omitempty"`
 	// Level of every confidence interval: 95% or 0.95.
@@ -142,6 +144,7 @@ func Settings(s Suite) record.Settings {
 
 		EqualWithin: float64(s.EqualWithin),
 		Turns:       s.Turns,
+		Together:    s.Together,
 	}
 }
 

@@ -237,10 +237,10 @@ func TestFlag(t *testing.T) {
 
 func TestSettings(t *testing.T) {
 	s := Default()
-	s.TimeBudget, s.Seed = 90*time.Second, 7
+	s.TimeBudget, s.Seed, s.Together = 90*time.Second, 7, 3
 	want := record.Settings{
 		Duration: 0.12, Warmup: 0.2, Precision: 0.05, Confidence: 0.95,
-		MinRounds: 6, MaxRounds: 40, Budget: 90, Seed: 7, EqualWithin: 0.05, Turns: true,
+		MinRounds: 6, MaxRounds: 40, Budget: 90, Seed: 7, EqualWithin: 0.05, Turns: true, Together: 3,
 	}
 	if diff := cmp.Diff(want, Settings(s)); diff != "" {
 		t.Error(diff)

@@ -133,6 +133,8 @@ const (
 
 // Able describes which networks can stand at once with others, and which traffic can take turns.
 type Able struct {
+	// Together is how many networks may stand at once in addition to their baseline; 0 is as many as there is room for.
+	Together int
 	// Bounded reports whether a network is one of those of which only Room can stand at once. If Room is 1, each of
 	// them stands alone.
 	Bounded func(network string) bool
@@ -143,7 +145,7 @@ type Able struct {
 // AbleTo works out which of a run's networks can stand at once. atOnce is how many networks like that of a cell can
 // on its platform; 0 is any number. The result is the same in every round, so that a network is always measured in the same
 // way.
-func AbleTo(cells []record.Cell, atOnce func(record.Cell) int, turns func(tool, workload string) bool) Able {
+func AbleTo(cells []record.Cell, set record.Settings, atOnce func(record.Cell) int, turns func(tool, workload string) bool) Able {
 	bounded, among, least := map[string]bool{}, 0, 0
 	for _, v := range group(cells) {
 		n := atOnce(v.Cell)
@@ -159,9 +161,10 @@ func AbleTo(cells []record.Cell, atOnce func(record.Cell) int, turns func(tool, 
 	}
 	fit := among <= least
 	return Able{
-		Bounded: func(network string) bool { return !fit && bounded[network] },
-		Room:    least,
-		Turns:   turns,
+		Together: set.Together,
+		Bounded:  func(network string) bool { return !fit && bounded[network] },
+		Room:     least,
+		Turns:    turns,
 	}
 }
 
@@ -177,7 +180,7 @@ func (a Able) rank(network string) int {
 func (a Able) alone(network string) bool { return a.Room == 1 && a.Bounded(network) }
 
 // able is AbleTo with what is known.
-func (k Known) able(cells []record.Cell) Able {
+func (k Known) able(cells []record.Cell, set record.Settings) Able {
 	atOnce := func(c record.Cell) int {
 		p := k.platformOf(c.Network)
 		switch {
@@ -188,7 +191,7 @@ func (k Known) able(cells []record.Cell) Able {
 		}
 		return max(1, min(p.AtOnce, p.Crowd/max(1, containersOf(c))))
 	}
-	return AbleTo(cells, atOnce, func(tool, workload string) bool {
+	return AbleTo(cells, set, atOnce, func(tool, workload string) bool {
 		t, _ := k.tool(tool)
 		d, _ := t.drives(workload)
 		return d.Turns
@@ -263,8 +266,12 @@ func Groups(visits []Visit, set record.Settings, able Able, left func(c record.C
 func containersOf(v record.Cell) int { return v.Servers + v.Clients + v.Neighbours }
 
 // mostAlike returns how many networks with as many containers as this one can stand at once.
-func mostAlike(v record.Cell) int {
-	return min(mostTogether, max(1, mostContainers/max(1, containersOf(v))))
+func (a Able) mostAlike(v record.Cell) int {
+	most := mostTogether
+	if a.Together > 0 {
+		most = min(most, a.Together+1)
+	}
+	return min(most, max(1, mostContainers/max(1, containersOf(v))))
 }
 
 // hold reports whether there is room for networks, all of which have as many containers, to stand at once.
@@ -275,7 +282,7 @@ func (a Able) hold(visits []Visit) bool {
 			bounded++
 		}
 	}
-	return len(visits) <= mostAlike(visits[0].Cell) && (bounded <= a.Room || len(visits) == 1)
+	return len(visits) <= a.mostAlike(visits[0].Cell) && (bounded <= a.Room || len(visits) == 1)
 }
 
 // cut divides networks into as few groups as there is room for, of about equal size. A network and its baseline may
@@ -284,7 +291,7 @@ func cut(all []Visit, able Able) (groups []Group) {
 	if able.hold(all) {
 		return []Group{{Visits: all}}
 	}
-	most := mostAlike(all[0].Cell)
+	most := able.mostAlike(all[0].Cell)
 	var compared map[record.Cell]bool
 	if containersOf(all[0].Cell) <= mostContainers {
 		compared = comparedIn(all)

@@ -245,7 +245,7 @@ func TestGroupsOfEngines(t *testing.T) {
 			"whole docker:native/tcp_rr", "whole docker:native/tcp_rr",
 		},
 	} {
-		got := told(Groups(Visits(cells, 1, 1), set, AbleTo(cells, atOnce(most), everything.Turns), nil))
+		got := told(Groups(Visits(cells, 1, 1), set, AbleTo(cells, set, atOnce(most), everything.Turns), nil))
 		if !slices.Equal(got, want) {
 			t.Errorf("%d at once: %q\nwant %q", most, got, want)
 		}
@@ -263,7 +263,7 @@ func TestCrowd(t *testing.T) {
 		for _, n := range k.Networks {
 			cells = append(cells, record.Cell{Network: n.Name, Hosts: 2, Servers: 1, Clients: containers, Tool: "engine", Workload: record.TCPRR})
 		}
-		if got := k.able(cells).Room; got != want {
+		if got := k.able(cells, record.Settings{}).Room; got != want {
 			t.Errorf("%d clients: room for %d networks, want %d", containers, got, want)
 		}
 	}
@@ -335,16 +335,20 @@ func TestPartsHaveTheirBaselines(t *testing.T) {
 		name          string
 		networks      int // beside the baselines
 		clients       int
+		together      int
 		change        func(c *record.Cell, i int)
 		parts, at     int // groups, and networks in the largest
 		baselineTimes int // in how many groups each baseline stands
 	}{
-		{"all at once", 39, 1, nil, 1, 40, 1},
-		{"too many networks", 40, 1, nil, 2, 21, 2},
-		{"too many containers", 6, 31, nil, 2, 4, 2},
-		{"no room for a second", 3, 100, nil, 3, 2, 3},
-		{"no room for a baseline", 3, 200, nil, 4, 1, 1},
-		{"twins", 30, 1, func(c *record.Cell, i int) { c.Twin = 1 + i%2 }, 2, 32, 1},
+		{"all at once", 39, 1, 0, nil, 1, 40, 1},
+		{"too many networks", 40, 1, 0, nil, 2, 21, 2},
+		{"too many containers", 6, 31, 0, nil, 2, 4, 2},
+		{"no room for a second", 3, 100, 0, nil, 3, 2, 3},
+		{"no room for a baseline", 3, 200, 0, nil, 4, 1, 1},
+		{"each alone with its baseline", 5, 1, 1, nil, 5, 2, 5},
+		{"three together", 5, 1, 3, nil, 2, 4, 2},
+		{"more together than there are", 5, 1, 30, nil, 1, 6, 1},
+		{"twins", 30, 1, 0, func(c *record.Cell, i int) { c.Twin = 1 + i%2 }, 2, 32, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var cells []record.Cell
@@ -368,7 +372,9 @@ func TestPartsHaveTheirBaselines(t *testing.T) {
 					add("n"+strings.Repeat("x", i), 1)
 				}
 			}
-			groups := Groups(Visits(cells, 1, 1), set, everything, nil)
+			able := everything
+			able.Together = c.together
+			groups := Groups(Visits(cells, 1, 1), set, able, nil)
 			largest := 0
 			times, parts := map[record.Cell]int{}, map[string]bool{}
 			for _, g := range groups {

@@ -51,6 +51,7 @@ var limits = []struct {
 	{"rules", 0, 100_000, "rules are not possible"},
 	{"services", 0, MaxServices, "services are not possible"},
 	{"neighbours", 0, MaxContainers, "neighbours are not possible"},
+	{"together", 0, mostTogether, "networks at once are not possible"},
 	{"min_rounds", 1, 10_000, "rounds are not possible"},
 	{"max_rounds", 1, 10_000, "rounds are not possible"},
 }

@@ -54,6 +54,8 @@ type Settings struct {
 	// Turns: networks that are compared stand at once and take turns of about a tenth of a second,
 	// where traffic can rest between them. Duration is then the total of the slices of a trial.
 	Turns bool `json:"turns,omitempty"`
+	// Together is how many networks may stand at once in addition to their baseline; 0 is as many as there is room for.
+	Together int `json:"together,omitempty" most:"1e6"`
 	// Congestion is the TCP congestion control of flows without an explicit one;
 	// empty means the machine's default, which tools without a choice always use.
 	Congestion string `json:"congestion,omitempty"`

@@ -73,6 +73,9 @@ func rounds(res analysis.Result) string {
 		case s.Warmup > 0:
 			text += fmt.Sprintf(" after %s s of warm-up", short(s.Warmup))
 		}
+		if s.Turns && s.Together > 0 {
+			text += ", with no more than " + countOf(s.Together, "network") + " at once beside their baseline"
+		}
 	}
 	if res.Elapsed > 0 {
 		text += ", " + seconds(res.Elapsed) + " in all"

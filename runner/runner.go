@@ -94,7 +94,7 @@ func (r *Runner) prepare(ctx context.Context) (err error) {
 	r.failed, r.worked = map[string][]int{}, map[string]int{}
 	r.probed, r.usable = map[string]bool{}, map[string]error{}
 	// Computed once, because the amount of free memory changes.
-	r.can = plan.AbleTo(r.Cells, r.atOnce, func(tool, work string) bool {
+	r.can = plan.AbleTo(r.Cells, r.Settings, r.atOnce, func(tool, work string) bool {
 		t := r.Tools[tool]
 		return t.Stand != nil && slices.ContainsFunc(t.Drives, func(d workload.Drive) bool { return d.Workload == work && d.Turns })
 	})
