@@ -38,7 +38,7 @@ type session struct {
 	options record.Options
 	cookie  []byte
 	limit   time.Duration // for a handshake
-	leave   func()        // leaves the process; nil after that
+	leave   func()        // undoes process.enter; nil after that
 	flows   []*flow
 	threads sync.WaitGroup // all goroutines of the session
 
@@ -244,9 +244,9 @@ func (s *session) flowClosed() {
 
 var errHaltedEarly = errors.New("halted before the window was over")
 
-// start lets all flows run, from when the first turn begins, and returns when the last window is
-// over, both by its own clock and, where the session measures, in every flow. Flows whose window is
-// still open after a further wait are ended. It returns the CPU time of each window.
+// start lets all flows run, from when the first turn begins. It returns when the last window is over
+// by the clock and, where the session measures, has been closed by every flow. Flows whose window is
+// still open after a further wait are ended. The result is the CPU time of each window.
 func (s *session) start(ctx context.Context, turns []turn, rest bool, cold int, wait time.Duration) ([]cpuTime, error) {
 	if err := s.arm(); err != nil {
 		return nil, err
