@@ -85,7 +85,7 @@ func listenHTTP(s *session, at netip.AddrPort) error {
 	return nil
 }
 
-// greeted notes that a request of a flow has come.
+// greeted notes that the first request of a flow has come, or, at the client, has been answered.
 func (s *session) greeted(f *flow) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

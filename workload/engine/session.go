@@ -18,8 +18,9 @@ import (
 // grace is how long after the window a session ends by itself if it is not stopped. Each of many
 // flows adds flowLimit.
 //
-// From restAfter after the window, which exceeds any difference between the two ends' clocks, flows
-// no longer send, so that those whose threads have not run since can close their windows.
+// From restAfter after the window, which exceeds any difference between the two ends' clocks, a flow
+// rests once no window depends on it (flow.done). That leaves the CPUs to the flows whose windows are
+// still open because their threads have not run since.
 //
 // lastWait is how long after the window to wait for a flow that received nothing while it was open,
 // and for a transaction that began in it. Threads on a machine with twice as many of them as CPUs

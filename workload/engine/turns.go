@@ -171,7 +171,7 @@ func (f *flow) idles() bool {
 }
 
 // await sleeps until the next turn, once the data in flight has arrived. Go's scheduler knows about
-// this sleep, unlike about a step that blocks: it takes that thread for busy, and checks on it a
+// this sleep. A thread that sleeps in a step looks busy to the scheduler, which checks on it a
 // hundred times per second.
 //
 // Which turn is next is determined by counting, not by the clock: this end may learn of the end of
