@@ -24,7 +24,7 @@ type fakeProcess struct {
 	killed func()
 }
 
-// run starts a process that runs serve.
+// run starts a fake process that runs serve.
 func run(serve func(r io.Reader, w io.Writer) error) *fakeProcess {
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()

@@ -59,9 +59,9 @@ func Dial(proc platform.Process) *Client {
 }
 
 // Call calls a method and decodes its result into out, unless out is nil. The error is the
-// handler's own text, or wraps ErrEnded or ctx.Err(). When ctx ends, the handler's context is
-// cancelled, and Call waits up to a second for the handler to return: what it used, such as a port,
-// is free for the next call.
+// handler's own text, or wraps ErrEnded or the cause of ctx's end. When ctx ends, the handler's
+// context is cancelled, and Call waits up to a second for the handler to return, so that what it
+// used, such as a port, is free for the next call.
 func (c *Client) Call(ctx context.Context, method string, in, out any) error {
 	params, err := json.Marshal(in)
 	if err != nil {
@@ -150,7 +150,7 @@ func (c *Client) write(ctx context.Context, req request) error {
 	case <-c.done:
 		return c.err
 	case <-ctx.Done():
-		go func() { // it may still arrive
+		go func() { // the request may still arrive: then it is cancelled
 			if <-written == nil {
 				c.cancel(req.ID)
 			}
@@ -160,7 +160,7 @@ func (c *Client) write(ctx context.Context, req request) error {
 	if err == nil {
 		return nil
 	}
-	select { // a broken pipe is followed by the reason for it
+	select { // the reason for a broken pipe is known when the agent's end has been noticed
 	case <-c.done:
 		return c.err
 	case <-time.After(closeWait):

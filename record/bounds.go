@@ -15,8 +15,8 @@ import (
 	"sync"
 )
 
-// Limits of a number whose field has no tag most or least. A run file may come from anywhere: code that
-// computes with it, or draws it, may rely on no sum, product or duration of its numbers overflowing.
+// Limits of numbers whose fields have no tag most. A run file may come from anywhere. Within these limits, no sum,
+// product or duration overflows that other code computes from its numbers, and none is too large to be drawn.
 const (
 	mostFloat    = 1e18
 	mostInt      = 1e18
@@ -154,7 +154,7 @@ func boundedFields(t reflect.Type) []boundedField {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if f.IsExported() && name != "" && numeric(f.Type) { // others are for example those of time.Time
+		if f.IsExported() && name != "" && numeric(f.Type) { // fields of time.Time, for example, are neither exported nor named
 			fields = append(fields, boundedField{i, name, boundsOf(f.Tag)})
 		}
 	}
@@ -215,9 +215,9 @@ func (h *Histogram) check() error {
 // inflaters are reused, since each allocates 40 kB to read a header of 40 bytes.
 var inflaters sync.Pool
 
-// geometry reads the header of HdrHistogram's compressed V2 encoding: after a
-// cookie and a length of 4 bytes each, a zlib stream of cookie, length, offset
-// and digits, of 4 bytes each, and the lowest and highest value, of 8 bytes each.
+// geometry reads the header of HdrHistogram's compressed V2 encoding: a cookie and a length of 4
+// bytes each, and then a zlib stream. That begins with cookie, length, offset and digits, of 4 bytes
+// each, and the lowest and highest value, of 8 bytes each.
 func (h *Histogram) geometry() (digits int32, highest int64, ok bool) {
 	raw, err := base64.StdEncoding.DecodeString(h.Encoded)
 	if err != nil || len(raw) < 8 {

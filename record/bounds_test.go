@@ -68,7 +68,7 @@ func TestEveryNumberIsBounded(t *testing.T) {
 	refuses := func(what string, line any, writing func() error) {
 		t.Helper()
 		text, err := json.Marshal(line)
-		if err != nil { // not JSON, and nothing else can be read
+		if err != nil { // JSON cannot hold the value, so no file can
 			return
 		}
 		written := writing()
@@ -163,7 +163,7 @@ func TestBoundsInWords(t *testing.T) {
 	}
 }
 
-// TestHistogramsAreBounded: 50 bytes can request 50 MB.
+// TestHistogramsAreBounded checks the limits of histograms: a header of 50 bytes could make a reader allocate 50 MB.
 func TestHistogramsAreBounded(t *testing.T) {
 	for _, c := range []struct {
 		highest int64
@@ -197,7 +197,7 @@ func TestHistogramsAreBounded(t *testing.T) {
 	}
 }
 
-// TestOpen: the order of lines decides whether a run has ended.
+// TestOpen checks that the order of lines, and not their times, decides whether a run has ended.
 func TestOpen(t *testing.T) {
 	const (
 		end    = `{"type":"end","finished":"2026-01-02T03:04:05Z","reason":"max-rounds"}` + "\n"
@@ -219,7 +219,8 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// TestCellsAreBounded: a report compares as many cells as a suite can have.
+// TestCellsAreBounded checks that a file with more cells than a run can have is refused, whether they are planned or
+// measured.
 func TestCellsAreBounded(t *testing.T) {
 	for n, want := range map[int]string{20_000: "", 20_001: "it has 20001 different cells; at most 20000 are possible"} {
 		var planned, measured strings.Builder

@@ -75,7 +75,7 @@ const Datagram = 1400
 // MachinesOwn stands for the default congestion control of the machine.
 const MachinesOwn = "machine"
 
-// What connects the pods of clusters that nettoll starts. Cells have an empty name for the first.
+// What connects the pods of clusters that nettoll starts. A cell's CNI is empty for CNIBridge.
 const (
 	CNIBridge  = "bridge"  // CNI's bridge plugin, with plain routes between nodes
 	CNIFlannel = "flannel" // flannel, with VXLAN between nodes
@@ -170,7 +170,7 @@ func LeastRounds(comparisons int, level float64) int {
 	return n
 }
 
-// GiveUp is the number of rounds in a row in which a cell failed every time after which it is not tried any more.
+// GiveUp is how many rounds in a row a cell may fail in; after that it is not tried any more.
 const GiveUp = 3
 
 // Comparisons returns how many of the cells are compared with another of them: the

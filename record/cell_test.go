@@ -153,7 +153,7 @@ func TestEveryMetricHasAKind(t *testing.T) {
 	}
 }
 
-// The formula in docs and messages: n ≥ 1 + log2(m / (1 − level)).
+// TestLeastRounds checks LeastRounds, also against the formula in docs and messages: n ≥ 1 + log2(m / (1 − level)).
 func TestLeastRounds(t *testing.T) {
 	for _, tt := range []struct {
 		comparisons int
@@ -169,7 +169,7 @@ func TestLeastRounds(t *testing.T) {
 	}
 }
 
-// Only cells whose baseline is among the cells are compared.
+// TestComparisons checks that only cells whose baseline is among the cells are compared.
 func TestComparisons(t *testing.T) {
 	of := func(network string, hosts, twin int) record.Cell {
 		return record.Cell{Network: network, Hosts: hosts, Twin: twin, Workload: record.TCPRR}
@@ -189,7 +189,7 @@ func TestComparisons(t *testing.T) {
 	}
 }
 
-// The times of all processes add up, including processes that did not record their own.
+// TestSpent checks that the times of all processes add up, including processes that did not record their own.
 func TestSpent(t *testing.T) {
 	cell := record.Cell{Network: "host", Hosts: 1, Family: 4, Servers: 1, Clients: 1, Tool: "engine", Workload: record.TCPRR, Placement: record.PlacementFree}
 	run := record.Run{Type: record.TypeRun, SchemaVersion: record.SchemaVersion}
@@ -229,7 +229,7 @@ func TestSpent(t *testing.T) {
 	}
 }
 
-// The limits in force are those given to the last process.
+// TestLimits checks that the limits in force are those of the last process that was given any.
 func TestLimits(t *testing.T) {
 	f := record.File{Run: record.Run{Settings: record.Settings{MaxRounds: 40}}}
 	if got := f.Limits().MaxRounds; got != 40 {

@@ -216,7 +216,7 @@ func (d Dimension) Text(c Cell) string {
 	return ""
 }
 
-// Phrase describes a cell that sets it in words, such as "30 further firewall rules" or "MTU 9000".
+// Phrase puts into words what a cell sets it to, such as "30 further firewall rules" or "MTU 9000".
 func (d Dimension) Phrase(c Cell) string {
 	_, number := d.Raw(c)
 	switch {

@@ -8,7 +8,7 @@ import (
 	"nettoll/record"
 )
 
-// A run file is read line by line; the last trial may still lack a complete line.
+// The last line of a run file may be incomplete: it is left out, and its length is reported.
 func ExampleRead() {
 	const run = `{"type":"run","schema_version":1,"id":"0123456789abcdef01234567"}
 {"type":"trial","cell":{"network":"bridge","hosts":1,"family":4,"servers":1,"clients":1,"tool":"engine","workload":"tcp_rr","options":{},"placement":"free"},"round":1,"order":1,"status":"ok","window_s":1,"metrics":{"transaction_rate":{"value":25000,"unit":"transactions/s"}}}

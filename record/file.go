@@ -25,7 +25,7 @@ type File struct {
 	// Size is the length in bytes of the complete lines. Anything after them
 	// is the beginning of a line that was never finished: the process died.
 	Size int64
-	// Truncated is the length of that beginning.
+	// Truncated is the length in bytes of that beginning.
 	Truncated int64
 	// Spent is the number of seconds that all processes together worked on the run: the time
 	// that each recorded at its end, and for a process without an end the time of its trials.

@@ -134,7 +134,7 @@ func Measured(name string, value float64) Metric {
 
 // Jain returns how evenly flows share a network: the squared sum over n times the sum of squares (Jain,
 // Chiu and Hawe, DEC-TR-301, 1984), 1 if all are equal and 1/n if one has everything. If there are streams
-// the index is of their bytes, otherwise of transactions. A single flow shares with none, and has no index.
+// the index is of their bytes, otherwise of transactions. A single flow has no index.
 func Jain(flows []Flow) (index float64, ok bool) {
 	of := func(f Flow) float64 { return float64(f.Transactions) }
 	for _, f := range flows {

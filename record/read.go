@@ -146,9 +146,10 @@ func (f *File) add(line []byte, first bool, spent *spending, brief func(*Trial))
 // ReadFile reads the run file at path.
 func ReadFile(path string) (*File, error) { return readFile(path, Read) }
 
-// ReadFigures reads the run file at path for reports: trials have no Counters and no Slices, which are still
-// checked, and share equal parts, so that nobody may change them. Each is passed to finish, unless that is nil, by
-// several goroutines at once. A file of thousands of trials then takes half the time and a fraction of the memory.
+// ReadFigures reads the run file at path for reports: trials come without Counters and Slices, which are checked all
+// the same, and parts that are equal in several trials are shared between them, so that they must not be changed. Each
+// trial is passed to finish, unless that is nil, by several goroutines at once. A file of thousands of trials takes half
+// the time and a fraction of the memory that ReadFile takes.
 func ReadFigures(path string, finish func(*Trial)) (*File, error) {
 	return readFile(path, func(r io.Reader) (*File, error) {
 		f := figures{finish: finish}

@@ -45,9 +45,9 @@ type Trial struct {
 	Settle    *Settle           `json:"settle,omitempty"` // of the network, with the first trial after it was built
 }
 
-// Clocks is how the clocks of the endpoints were compared before the window, which begins at the same time at all of them.
+// Clocks describes how the clocks of the endpoints were compared, so that the window is at the same time at all of them.
 type Clocks struct {
-	Bound float64 `json:"bound_s" most:"1e9"` // seconds that the clocks of two ends that talk are apart at most
+	Bound float64 `json:"bound_s" most:"1e9"` // how many seconds apart the clocks of two ends that talk can be at most
 	Over  string  `json:"over"`               // by which way: OverNetwork or OverControl
 }
 
@@ -57,7 +57,7 @@ const (
 	OverControl = "control" // the connections of nettoll itself to the agents
 )
 
-// Settle is what a network does by itself after it has been built, until it is silent.
+// Settle describes what a network does by itself after it has been built, until it is silent.
 type Settle struct {
 	Wait    float64 `json:"wait_s"`  // until it was silent
 	CPU     float64 `json:"cpu_s"`   // CPU seconds of the machine until then, beyond its idle use
@@ -79,7 +79,7 @@ type Histogram struct {
 	P999    int64  `json:"p999_ns"`
 	Max     int64  `json:"max_ns"`
 
-	Unfinished int64 `json:"unfinished,omitempty"` // of these, transactions that had not ended: their latency is at least the value counted
+	Unfinished int64 `json:"unfinished,omitempty"` // how many of Count had not ended: their latency is at least the value counted
 }
 
 // Course is what all flows together received or finished in each part of the window. The parts have equal lengths.
@@ -90,7 +90,7 @@ type Course struct {
 
 // Slice is one of the windows of a trial, between the turns of other networks.
 type Slice struct {
-	At           float64 `json:"at_s"`                   // when it opened, in seconds since the first turn of the round's networks at this workload
+	At           float64 `json:"at_s"`                   // when it opened, in seconds since the first slice of all networks that are compared in the round
 	Window       float64 `json:"window_s"`               // its length
 	Bytes        uint64  `json:"bytes,omitempty"`        // received within it
 	Transactions uint64  `json:"transactions,omitempty"` // ended within it
@@ -117,14 +117,15 @@ type TCPInfo struct {
 	RcvMSS      uint32 `json:"rcv_mss"`
 	PMTU        uint32 `json:"pmtu"`
 	Congestion  string `json:"congestion"`
-	// Times over the whole connection, in microseconds: in which it had something to send, and of that,
-	// in which the receiver's window or its own buffer kept it from sending. 0 can also mean not known.
+	// Microseconds over the whole connection: Busy is the time in which it had something to send;
+	// WindowLimited and BufferLimited are the parts of it in which the receiver's window, or its own
+	// send buffer, kept it from sending. 0 can also mean not known.
 	Busy          uint64 `json:"busy_us,omitempty"`
 	WindowLimited uint64 `json:"rwnd_limited_us,omitempty"`
 	BufferLimited uint64 `json:"sndbuf_limited_us,omitempty"`
 }
 
-// CPUUse accounts for the window. Seconds are CPU seconds.
+// CPUUse is the CPU time used in the window, by who used it.
 type CPUUse struct {
 	Client  ProcessCPU   `json:"client"`
 	Server  ProcessCPU   `json:"server"`
@@ -217,7 +218,7 @@ type Endpoint struct {
 	Sysctls  map[string]string `json:"sysctls,omitempty"`  // congestion control, tcp_rmem, tcp_wmem …
 	CPUs     []int             `json:"cpus,omitempty"`     // CPUs it is pinned to; empty means anywhere
 	Machine  *Machine          `json:"machine,omitempty"`  // what it runs on, if that may be another machine than the run's
-	NIC      *NIC              `json:"nic,omitempty"`      // that machine's towards the others
+	NIC      *NIC              `json:"nic,omitempty"`      // that machine's network card, which leads to the others
 }
 
 // NIC is the network card of a machine, or what stands for it.

@@ -15,14 +15,15 @@ import (
 	"nettoll/internal/nl"
 )
 
-// Counters reads the counters of this process's network namespace: SNMP, NetStat (with the "Tcp" of
-// TcpRetransSegs as prefix), every interface, and the softnet counters of all CPUs. proc is "/proc".
+// Counters reads the counters of this process's network namespace: those of its protocols, from snmp,
+// netstat and snmp6 below /proc/net, with names such as TcpRetransSegs; those of each device, such as
+// eth0.rx_bytes; and the softnet counters, which are sums over the machine's CPUs. proc is "/proc".
 func Counters(proc string) (map[string]uint64, error) {
 	return countersOf(filepath.Join(proc, "self", "net"), append(slices.Clone(protocols), table{"dev", interfaces}, table{"softnet_stat", softnet})...)
 }
 
-// Protocols reads the protocol counters of the network namespace at path: SNMP and NetStat, by the
-// names of Counters, without devices.
+// Protocols reads the protocol counters of the network namespace at path, by the names that Counters
+// gives them.
 func Protocols(path string) (all map[string]uint64, err error) {
 	return countersIn(path, protocols...)
 }
@@ -77,9 +78,9 @@ func read(path string) (string, error) {
 	return strings.TrimSpace(string(b)), nil
 }
 
-// Delta returns how much counters grew between two readings, without zeros. Counters that went down
-// (gauges) are left out too, even below zero: the kernel sums parts of TcpCurrEstab one after the
-// other, and writes −1 as 2⁶⁴−1.
+// Delta returns how much counters grew between two readings, without zeros. Values that went down
+// (gauges) are left out, too, also one that went below zero: the kernel reads the parts of
+// TcpCurrEstab one after the other, so that their sum can be −1, which it writes as 2⁶⁴−1.
 func Delta(from, to map[string]uint64) map[string]uint64 {
 	d := make(map[string]uint64)
 	for name, v := range to {

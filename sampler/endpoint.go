@@ -51,7 +51,7 @@ func Endpoint(peer netip.Addr) (record.Endpoint, error) {
 }
 
 // features are the offloads that affect the cost of a stream, by the kernel's names, with their
-// names for ethtool -K.
+// names in run files.
 var features = map[string]string{
 	"tx-tcp-segmentation":     "tso",
 	"tx-generic-segmentation": "gso",

@@ -25,7 +25,7 @@ type Caller interface {
 type Pair struct {
 	Client, Server Caller
 	At             netip.AddrPort // where the client reaches the server
-	Own            netip.AddrPort // what At is at the server, which listens there only
+	Own            netip.AddrPort // where packets that are sent to At arrive: the server listens only there
 }
 
 // Unmet is a pair between which no packet, or no answer, arrived.
@@ -91,8 +91,8 @@ type Answer struct {
 // answerTime is how long a connection may stay open without sending the cookie.
 const answerTime = 2 * time.Second
 
-// Run answers until ctx ends, which is not an error. Then its ports are free: Close returns when the
-// kernel has closed a socket.
+// Run answers until ctx ends, which is not an error. When it returns, its ports are free, since
+// closing a socket returns only when the kernel has closed it.
 func (a Answer) Run(ctx context.Context) error {
 	var sockets []io.Closer
 	var serving sync.WaitGroup
@@ -132,7 +132,7 @@ func (a Answer) connections(l net.Listener) {
 		if err != nil {
 			return
 		}
-		go func() { // Run does not wait for connections that come late
+		go func() { // Run does not wait for connections that are still open
 			defer c.Close()
 			_ = c.SetDeadline(time.Now().Add(answerTime))
 			said := make([]byte, cookieSize)
@@ -237,9 +237,9 @@ func over(protocol string, at netip.AddrPort) string {
 }
 
 // datagrams sends datagrams until one is answered: for a while from one socket, since an answer may
-// take longer than the pause between them, and then from another socket, for twice as long. A host
-// that saw the first datagram before it had its rules for address translation leaves all others
-// from the same port untranslated, as long as they keep coming.
+// take longer than the pause between datagrams, and then from another socket, for twice as long. A
+// host that saw the first datagram before it had its rules for address translation leaves all later
+// ones from the same port untranslated, as long as they keep coming.
 func (g Greet) datagrams(ctx context.Context, failed func(error)) bool {
 	pause := pauses()
 	for long := connectTime; ctx.Err() == nil; {

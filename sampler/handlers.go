@@ -35,7 +35,7 @@ type Device struct {
 	Name  string `json:"name"`
 }
 
-// Handlers returns the agent's handlers, which read what can only be read inside an endpoint.
+// Handlers returns the agent's handlers, for what can only be read, tried or set inside an endpoint.
 func Handlers() map[string]agent.Handler {
 	machine := sync.OnceValues(func() (*CPU, error) { return NewCPU("/proc", "/sys") })
 	return map[string]agent.Handler{

@@ -41,7 +41,7 @@ type idleClock struct {
 
 // findIdleClock finds the finest clock below proc and sys.
 func findIdleClock(proc, sys string) idleClock {
-	const tries = 5 // one reading can be interrupted, by a hypervisor too, at the cost of its thread
+	const tries = 5 // an interrupt, or the hypervisor, can add to the CPU time of one reading
 	for _, clock := range []idleClock{timerListClock(filepath.Join(proc, "timer_list")), cpuidleClock(sys)} {
 		for range tries {
 			began := threadTime()
@@ -73,8 +73,8 @@ func timerListClock(path string) idleClock {
 		now, idle, err := parseTimerList(text)
 		var mono unix.Timespec
 		_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &mono)
-		// The kernel takes the time when it begins the list, which is not before the reading began. Only where time
-		// is simulated, as in tests, do the clocks disagree on that.
+		// The kernel notes the time at which it begins the list, so it cannot be earlier than began, except in tests
+		// that simulate Go's clock.
 		at := time.Now().Add(-time.Duration(mono.Nano() - now))
 		if at.Before(began) {
 			at = began

@@ -37,7 +37,7 @@ func TestParseTimerList(t *testing.T) {
 		tick(0, 9_000_000_000, 8_000_000_000, 1_500_000_001, 500_000_000),   // idle or not: not known
 		tick(1, 7_000_000_000, 6_000_000_000, 2_000_000_000, 0),             // idle for 3 s
 		tick(1, 7_000_000_000, 7_000_000_000, 2_000_000_000, 0),             // busy without a tick
-		tick(1, 10_000_000_005, 6_000_000_000, 3_000_000_000, 0),            // idle since after the list was begun
+		tick(1, 10_000_000_005, 6_000_000_000, 3_000_000_000, 0),            // became idle after the list was begun
 		strings.Replace(tick(0, 5, 5, 7, 0), ".nohz     ", ".nohz_mode", 1), // before Linux 6.9
 	)))
 	want := map[int64]float64{0: 2.000000001, 1: 5, 2: 2, 3: 3, 4: 7e-9}

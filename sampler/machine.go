@@ -63,7 +63,7 @@ func (c *CPU) Read() (Snapshot, error) {
 	return Snapshot{At: at, CPUs: st.CPU, Idle: idle, Clock: clock, Took: (threadTime() - began).Seconds()}, nil
 }
 
-// ErrNoTime is returned for two readings that are the same one, or were never made.
+// ErrNoTime is returned if no time lies between two readings, or if there are no readings.
 var ErrNoTime = errors.New("sampler: no time passed between two readings of CPU time")
 
 // Use returns what the machine did between two snapshots, scaled to a window of the given seconds,

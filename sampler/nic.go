@@ -14,7 +14,7 @@ import (
 	"nettoll/record"
 )
 
-// unknownSpeed is what drivers report that do not know the rate of their link, as SPEED_UNKNOWN of ethtool.h.
+// unknownSpeed is what a driver reports if it does not know the rate of its link: SPEED_UNKNOWN of ethtool.h.
 const unknownSpeed = 1<<32 - 1
 
 // NIC describes a device of the network namespace that this process is in. It reads below proc and sys, where they show
@@ -47,7 +47,7 @@ func NIC(device, proc, sys string) (record.NIC, error) {
 	if speed, err := tool.CmdGet(&ethtool.EthtoolCmd{}, device); err == nil && speed != unknownSpeed {
 		n.Speed = int(speed)
 	}
-	// A driver makes room for as many queues as the card could have.
+	// The numbers of queues so far are how many the driver has room for; channels are those in use.
 	if c, err := tool.GetChannels(device); err == nil && c.CombinedCount+c.RxCount > 0 {
 		n.Receive, n.Transmit = int(c.CombinedCount+c.RxCount), int(c.CombinedCount+c.TxCount)
 	}

@@ -189,7 +189,7 @@ func (e Echo) Run(ctx context.Context) error {
 		return fmt.Errorf("sampler: echo: %w", err)
 	}
 	conn := bound.(*net.UDPConn)
-	defer conn.Close() // the only one, which returns when the port is free
+	defer conn.Close() // the only call of Close: when it returns, the port is free
 	if err := conn.SetDeadline(time.Now().Add(echoTime)); err != nil {
 		return err
 	}
@@ -204,7 +204,7 @@ func (e Echo) Run(ctx context.Context) error {
 			continue
 		}
 		want := int(binary.BigEndian.Uint32(buf[cookieSize+4:]))
-		// An answer that does not fit into one packet is not sent, which tells the prober just that.
+		// The kernel refuses an answer that is larger than the device's MTU. The prober then gets none, as it should.
 		_, _ = conn.WriteToUDPAddrPort(buf[:min(max(want, headerSize), len(buf))], from)
 	}
 }

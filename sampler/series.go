@@ -14,8 +14,8 @@ import (
 	"nettoll/agent"
 )
 
-// Series is what an agent reads at times that it is told beforehand. Asked at those times, it could answer too late, and
-// its answer could cross the network that is measured.
+// Series is what an agent reads at times that it is told beforehand. If it were asked at those times instead, the
+// request could come too late, and its answer could cross the network that is measured.
 type Series struct {
 	Calls   []Asked  `json:"calls"`
 	Moments []Moment `json:"moments"` // in order
@@ -67,7 +67,7 @@ func InSeries(all map[string]agent.Handler) agent.Handler {
 			result any
 			err    error
 		}
-		var kept [][]got // encoded when no more is read: that takes time
+		var kept [][]got // encoded after the last reading, since encoding takes time
 		for _, m := range s.Moments {
 			select {
 			case <-ctx.Done():
@@ -105,7 +105,7 @@ func InSeries(all map[string]agent.Handler) agent.Handler {
 	})
 }
 
-// atOnce is how many moments one call of an agent has: its answer must fit into a frame.
+// atOnce is how many moments one call of an agent has at most, so that its answer fits into a frame.
 const atOnce = 200
 
 // Take has an agent take a series, and returns all readings when the last moment is over.

@@ -12,7 +12,8 @@ import (
 	"nettoll/agent"
 )
 
-// TestSeries has calls made at their times, of which one fails, and more moments than one call of an agent has.
+// TestSeries has more moments than one call of an agent takes. At one of them a call fails, and another names an unknown
+// method.
 func TestSeries(t *testing.T) {
 	var asked atomic.Int64
 	all := map[string]agent.Handler{
@@ -53,7 +54,7 @@ func TestSeries(t *testing.T) {
 	}
 }
 
-// local calls handlers in this process, one at a time.
+// local calls handlers in this process.
 type local struct{ all map[string]agent.Handler }
 
 func (l local) Call(ctx context.Context, method string, in, out any) error {

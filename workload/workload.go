@@ -1,5 +1,5 @@
 // Package workload defines what a tool that generates traffic must offer. The embedded engine is
-// one tool; the others are programs that people already trust.
+// one tool; the others are well-known programs such as iperf3.
 package workload
 
 import (
@@ -59,7 +59,7 @@ type Standing interface {
 	// Gap returns how long after the window of a turn the traffic takes to come to rest. The next
 	// turn, of whichever network, begins no sooner.
 	Gap() time.Duration
-	// Clocks says what is known of the clocks of ends on other machines; nil: all ends have this machine's.
+	// Clocks returns what is known of the clocks of ends on other machines; nil: all ends have this machine's.
 	Clocks() *Clocks
 	// Turns runs the traffic when turns begin, each time for the warm-up and the duration of the
 	// job, and returns the result of each window. The traffic that has crossed the network is given
@@ -75,17 +75,18 @@ type Turns struct {
 	Begins []time.Time
 	Cold   int       // number of turns at the beginning that do not count
 	Over   time.Time // when the turns of all networks are over: results are computed only then
-	// Ahead is how far the clock of the first server is ahead of this machine's, as the network found that learned it
-	// best; nil: as this one did. Networks whose servers are on one machine have their turns by one clock.
+	// Ahead is how far the clock of the first server is ahead of this machine's, as measured by the network with the
+	// smallest error; nil: as measured by this network. Networks whose servers are on one machine take their turns by one
+	// clock.
 	Ahead *time.Duration
 }
 
 // Clocks relates CLOCK_MONOTONIC of ends on other machines to this one's, and to each other.
 type Clocks struct {
-	Ahead  time.Duration // of the first server's, of this machine's
-	Within time.Duration // the greatest error of that
-	// Of has how far each end's clock is ahead of this machine's, if Ahead is right, and Apart the greatest error of their
-	// differences.
+	Ahead  time.Duration // how far the first server's clock is ahead of this machine's
+	Within time.Duration // the greatest error of Ahead
+	// Of is how far each end's clock is ahead of this machine's, if Ahead is right. Apart is the greatest error of the
+	// differences between them.
 	Of    map[platform.Endpoint]time.Duration
 	Apart time.Duration
 }
@@ -125,7 +126,7 @@ type Pair struct {
 	Client platform.Endpoint
 	Server platform.Endpoint
 	Addr   netip.Addr // where the client reaches the server
-	Listen netip.Addr // where the server listens: the destination address as packets sent to Addr arrive with it
+	Listen netip.Addr // where the server listens: the destination address that packets sent to Addr have when they arrive
 	Port   int        // of the server, for all its clients
 	Own    [2]int     // two more ports of the server, for this client alone
 }
@@ -172,7 +173,7 @@ type Crossed struct {
 // WarnStarved is the code of the warning that flows received nothing in the window.
 const WarnStarved = "starved-flows"
 
-// When many flows share one link, a few of them may not get a segment through for a whole window:
+// When many flows share one link, some of them may not get a segment through for a whole window:
 // each retransmission that times out waits twice as long as the one before, starting from 200 ms
 // (Linux's TCP_RTO_MIN), so a flow that lost three in a row is silent for more than a second. Of
 // 128 flows on a full link of 70 Mbit/s, without any container network, 2 to 79 were silent for one

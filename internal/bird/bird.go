@@ -79,7 +79,7 @@ func (m Mesh) config(h *plumb.Host) string {
 			if m.Tunnel != "" {
 				fmt.Fprintf(&b, "protocol static { ipv4 { table tunnelled; }; route %s/32 via %s%%%s onlink; }\n", to, to, m.Tunnel)
 			}
-			// Only one of each two connects to the other, so that connections do not collide.
+			// Of each two hosts only one connects to the other, so that connections do not collide.
 			passive := ""
 			if h.Index < peer.Index {
 				passive = " passive on;"

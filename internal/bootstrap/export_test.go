@@ -18,5 +18,5 @@ func SetStill(d time.Duration) func() {
 // FoldersIn is Folders with other places.
 var FoldersIn = foldersIn
 
-// Lost is what Agent.Lost is made of.
+// Lost is the function that decides Agent.Lost.
 var Lost = lost

@@ -240,8 +240,8 @@ func TestInterrupted(t *testing.T) {
 	refused(t, err, "by the user")
 }
 
-// TestSilence has an agent whose caller falls silent without closing the connection, as one does whose machine has
-// gone: it ends. While its caller calls it lives.
+// TestSilence has an agent whose caller falls silent without closing the connection, as when the caller's machine has
+// gone: the agent ends. It lives as long as its caller calls.
 func TestSilence(t *testing.T) {
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()

@@ -24,12 +24,12 @@ type Folder struct {
 	Busy bool // somebody may be receiving
 }
 
-// received are the names of folders, and program is the only file there.
+// received matches the names of such folders, and program is the only file in one.
 var received = regexp.MustCompile(`^nettoll-[0-9A-Za-z]{6}$`)
 
 const program = "a"
 
-// begunTime is how long a folder may be without the file at most, and much more.
+// begunTime is much longer than a folder that is in use can be without the file.
 const begunTime = 10 * time.Minute
 
 // Folders returns the folders that belong to this user.
@@ -61,9 +61,9 @@ func foldersIn(places []string) (found []Folder, err error) {
 	return found, errors.Join(errs...)
 }
 
-// uses reports whether somebody uses a folder that was changed last at a time, and whether it has nothing but what the
-// script puts there. A process of another PID namespace is not seen, but the kernel gives a lease to write (fcntl(2)) only
-// on a file that nobody else has open.
+// uses reports whether somebody uses a folder, which was changed last at the given time, and whether it has nothing but
+// what the script puts there. It does not look for processes, since those of another PID namespace are not seen: the
+// kernel gives a lease to write (fcntl(2)) only on a file that nobody else has open.
 func uses(folder string, changed time.Time) (busy, ours bool) {
 	entries, err := os.ReadDir(folder)
 	switch {

@@ -14,8 +14,8 @@ import (
 	"nettoll/internal/bootstrap"
 )
 
-// TestFolders kills shells that receive an agent, at both ends of that: their folders are found as soon as nobody has
-// them any more, and removed. Folders of others are not touched.
+// TestFolders kills shells that are to receive an agent, before it comes and while it comes: their folders are found as
+// soon as nobody uses them any more, and removed. Folders of others are not touched.
 func TestFolders(t *testing.T) {
 	for _, name := range []string{"nettoll-other", "nettoll-123456789", "nettoll-ABCDEF"} {
 		dir := t.TempDir()

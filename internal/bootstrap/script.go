@@ -37,9 +37,9 @@ func Needs() []string {
 // script is what sh runs on the other machine. It is one line without single quotes, backslashes or exclamation
 // marks, so that every login shell passes it on as it is. It asks for the program only where an executable file can
 // be made, and asks again in the next folder if it did not fit. The agent starts from a file that has no name any
-// more: by /proc, which needs the file to be on a file system that allows programs. Nothing of the program's bytes
-// is read twice: head may read more than it was asked for, but nothing more is sent before the script has answered. The
-// shell has the file open all the time, which says that the folder is in use: see Folders.
+// more: by /proc, which needs the file to be on a file system that allows programs. head may read more than it was asked
+// for, but nothing is lost by that, since nothing is sent after the program before the script has answered. The shell
+// has the file open all the time, which shows that the folder is in use: see Folders.
 var script = strings.Join([]string{
 	`m=MARK; u=$(umask); umask 077; echo; echo "$m ` + saysMachine + ` $(uname -m)"; echo "$m ` + saysBy + ` ${1:-$SSH_CONNECTION}"`,
 	`for p in head gzip sha256sum mktemp chmod rm cat; do command -v $p >/dev/null || { echo "$m ` + saysFail + ` ` + lacksProgram + ` $p"; exit 1; }; done`,

@@ -105,11 +105,11 @@ func (l *listener) watch(ctx context.Context, silence time.Duration, end func())
 	}
 }
 
-// mostLeftOut is how many beats in a row are left out at most: an agent hears something within three times Beat, long
-// before Silence.
+// mostLeftOut is how many beats in a row are left out at most: an agent hears something within three times Beat, which
+// is less than Silence.
 const mostLeftOut = 2
 
-// Pulse says whether beats may be sent: the packet of one, and the answer, would be in a measured window.
+// Pulse says whether beats may be sent: a beat and its answer are packets, which could be in a measured window.
 type Pulse struct{ holds atomic.Int32 }
 
 // Hold has the beats of each agent left out, mostLeftOut at a time, until release is called.
@@ -118,7 +118,7 @@ func (p *Pulse) Hold() (release func()) {
 	return sync.OnceFunc(func() { p.holds.Add(-1) })
 }
 
-// due reports whether an agent's beat is sent whose time has come, after so many that were left out.
+// due reports whether an agent's beat, whose time has come, is sent. leftOut counts those that were left out in a row.
 func (p *Pulse) due(leftOut *int) bool {
 	if p.holds.Load() > 0 && *leftOut < mostLeftOut {
 		*leftOut++

@@ -73,13 +73,13 @@ func hold(path string) *os.File {
 	}
 }
 
-// eachLeft calls do for each control group that killed private engines have left behind, in the order of
-// their names, with its paths in all hierarchies. These are groups that contain no process and that no
-// running process holds. They are locked meanwhile.
+// eachLeft calls do for each control group that killed private engines and nodes have left behind, in the
+// order of their names, with its paths in all hierarchies. These are groups that contain no process and
+// that no running process holds. They are locked meanwhile.
 func eachLeft(do func(name string, paths []string)) {
 	all := map[string][]string{}
 	for _, root := range Roots() {
-		paths, _ := filepath.Glob(filepath.Join(root, "nettoll-*")) // as above
+		paths, _ := filepath.Glob(filepath.Join(root, "nettoll-*")) // the error can only be about the pattern
 		for _, path := range paths {
 			name := filepath.Base(path)
 			all[name] = append(all[name], path)
@@ -127,8 +127,8 @@ func lockAll(paths []string) (locks []*os.File, free bool) {
 	return locks, true
 }
 
-// Left lists the control groups that private engines have left behind, by name. Nothing else of
-// these engines can outlive their lab.
+// Left lists the control groups that private engines and nodes have left behind, by name. Nothing else
+// of these can outlive their lab.
 func Left() (names []string) {
 	eachLeft(func(name string, _ []string) { names = append(names, name) })
 	return names
@@ -205,8 +205,8 @@ func Kill(group string) (killed int) {
 	return killed
 }
 
-// Processes returns the processes of a control group and of those below it, as far as they are seen from
-// here.
+// Processes returns the processes of a control group and of those below it, except those that this
+// process's PID namespace does not show.
 func Processes(group string) (all []int) {
 	_ = filepath.WalkDir(group, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.Name() == "cgroup.procs" {

@@ -17,7 +17,7 @@ import (
 const (
 	// asking bounds one request.
 	asking = 5 * time.Second
-	// longestAnswer is more than daemons answer, and API servers of Kubernetes, in bytes.
+	// longestAnswer is more than any answer of a daemon or of an API server of Kubernetes has, in bytes.
 	longestAnswer = 8 << 20
 )
 

@@ -72,7 +72,7 @@ func TestDaemonIsWatched(t *testing.T) {
 	if err := d.Fault(); err != nil || d.String() != "prog on h1" {
 		t.Errorf("%s: %v", d, err)
 	}
-	read := time.Now().Add(10 * time.Second) // what it says is read beside this
+	read := time.Now().Add(10 * time.Second) // its output is read by another goroutine
 	for len(d.Complaints()) == 0 && time.Now().Before(read) {
 		time.Sleep(time.Millisecond)
 	}

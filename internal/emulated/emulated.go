@@ -1,5 +1,5 @@
-// Package emulated detects whether the CPUs of this machine are emulated by software, which takes a minute for what
-// others do in seconds.
+// Package emulated detects whether the CPUs of this machine are emulated by software. Everything takes several times as
+// long there, so time limits have to be longer.
 package emulated
 
 import (

@@ -183,7 +183,7 @@ func addressIn(b []byte) (address []byte, ok bool) {
 }
 
 // memoryOf is a location in the memory of a process that waits for an answer. In containers,
-// Docker's filter of system calls allows access to it only through a file.
+// Docker's filter of system calls allows access to it only through a file, /proc/PID/mem.
 type memoryOf struct {
 	pid int
 	at  uintptr

@@ -101,7 +101,7 @@ func Main() int {
 		return 2
 	}
 	for fd := range k.Parts {
-		unix.CloseOnExec(control + 1 + fd) // but for the program
+		unix.CloseOnExec(control + 1 + fd) // start passes them to the program
 	}
 	gone := make(chan struct{})
 	go func() {

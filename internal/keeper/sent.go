@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// A program that was sent to a machine is files without names, in the memory of an agent: the dynamic loader of the
-// program, the program, and its libraries in the loader's order; or only the program, if it needs no libraries. They
+// A program that was sent to a machine consists of files without names, in the memory of an agent: the dynamic loader of
+// the program, the program, and its libraries in the loader's order; or only the program, if it needs no libraries. They
 // are open in the process that becomes the program, and the loader gets each by its descriptor. It knows libraries by
 // the names that are written in them (SONAME), so that no folder is needed, and nothing has to be removed.
 

@@ -119,7 +119,7 @@ func try(s Spec, stdout, stderr io.Writer, flags uintptr, user bool) (*Kept, err
 	_ = k.line.SetWriteDeadline(time.Now().Add(handshake))
 	if err := json.NewEncoder(k.line).Encode(message{s, flags != 0, len(s.Sent)}); err != nil {
 		k.Kill()
-		_ = k.Wait() // its output is not known to be useful
+		_ = k.Wait() // it was killed
 		return nil, fmt.Errorf("tell the keeper what to start: %w", err)
 	}
 	go k.listen()

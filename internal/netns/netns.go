@@ -16,13 +16,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// NS is a network namespace that lives as long as it is open and no process or
-// socket is left in it.
+// NS is a network namespace. It lives until it is closed, and then until no process or socket is
+// left in it.
 type NS struct {
 	f *os.File
 }
 
-// Path returns a path of the namespace, for Do and for programs started by this process.
+// Path returns a path of the namespace. It means something only to this process, and not to programs
+// that it starts.
 func (n *NS) Path() string { return "/proc/self/fd/" + strconv.Itoa(int(n.f.Fd())) }
 
 // Close releases the namespace.

@@ -138,8 +138,8 @@ func (n *NS) Link(name string) (netlink.Link, error) {
 	return l, nil
 }
 
-// Provisional is the name of devices that agents make on a machine while they have no other. One can be left there if an
-// agent is killed in that moment.
+// Provisional is the name of devices that agents make on a machine, until they get their own. One can be left there if an
+// agent is killed in between.
 const Provisional = "nettoll-new"
 
 // Remove deletes a device. It is not an error if there is none.

@@ -60,7 +60,7 @@ func Packets(path string) (map[int]uint64, error) {
 				packets[index] = binary.NativeEndian.Uint64(attr.Value) + binary.NativeEndian.Uint64(attr.Value[8:])
 			}
 		}
-		if _, counted := packets[index]; !counted { // it would pass for silent
+		if _, counted := packets[index]; !counted { // the device would be taken for silent
 			return nil, fmt.Errorf("count packets of device %d: the kernel tells none", index)
 		}
 	}

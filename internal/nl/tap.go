@@ -78,7 +78,7 @@ func TUN(name string) (*os.File, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("add tun %s: %w", name, err), unix.Close(fd))
 	}
-	// Only now can the runtime wait for the file.
+	// Go's runtime can wait for the file only now that the device is made.
 	return os.NewFile(uintptr(fd), tunControl), nil
 }
 

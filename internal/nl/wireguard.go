@@ -19,7 +19,7 @@ func (n *NS) WireGuard(device string, cfg wgtypes.Config) error {
 	return nil
 }
 
-// WireGuardPeers returns the present peers of such a device.
+// WireGuardPeers returns the present peers of a WireGuard device of either kind.
 func (n *NS) WireGuardPeers(device string) (peers []wgtypes.Peer, err error) {
 	err = n.wgctrl(func(c *wgctrl.Client) error {
 		d, err := c.Device(device)

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Life is what the processes of all platforms have in common: their standard streams, and an end. Together with a Kill it
-// implements platform.Process.
+// Life is what the processes of all platforms have in common: their standard streams, and how they ended. Together with
+// a Kill it implements platform.Process.
 type Life struct {
 	ID     int            // of PID
 	In     io.WriteCloser // nil if the command brought its own
@@ -21,7 +21,7 @@ type Life struct {
 // NewLife returns the life of a process that has not ended.
 func NewLife() *Life { return &Life{over: make(chan struct{})} }
 
-// End notes how the process ended, once. It adds the last lines of Errors, if there are any and they are not said yet.
+// End notes how the process ended; it is called once. It adds what Errors has, unless err ends with that already.
 func (l *Life) End(err error) {
 	if last := strings.ReplaceAll(l.Errors.String(), "\n", " | "); err != nil && last != "" && !strings.HasSuffix(err.Error(), last) {
 		err = fmt.Errorf("%w: %s", err, last)

@@ -62,7 +62,7 @@ func (s *Site) addBridge(h *Host, name string, mtu int, gateway bool) (*Bridge, 
 
 // up brings up a bridge made by addBridge, after all its ports have been attached.
 //
-// Until then its ports drop all packets. When its device comes up, the kernel of a container sends
+// Until then its ports drop all packets. When a container's device comes up, the kernel sends
 // multicast listener reports, which a bridge floods to all other ports: a thousand containers would
 // send each other millions of packets, through every firewall rule, for a minute.
 func (b *Bridge) up(plug Attachment) error {
@@ -141,7 +141,7 @@ const (
 	// crowd is the number of containers above which a bridge waits until they have sent their
 	// reports.
 	crowd = 64
-	// calm is the time without reports after which they count as sent; hushTime bounds the wait for that.
+	// calm is the time without packets after which all reports count as sent; hushTime bounds the wait for it.
 	calm     = 50 * time.Millisecond
 	hushTime = 5 * time.Second
 )

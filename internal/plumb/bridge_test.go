@@ -11,7 +11,7 @@ import (
 	"nettoll/platform/lab"
 )
 
-// TestBridgeWithAPortThatHasNoCarrier attaches a container next to a port that never carries packets, as a tunnel's.
+// TestBridgeWithAPortThatHasNoCarrier attaches a container next to a port that never has a carrier, such as a tunnel's.
 func TestBridgeWithAPortThatHasNoCarrier(t *testing.T) {
 	s, err := plumb.Begin(t.Context(), network.Topology{Hosts: 1, Servers: 1}, lab.New())
 	if err != nil {

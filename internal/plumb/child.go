@@ -25,7 +25,7 @@ func (s *Site) child(ctx context.Context, n *Node, device string, kind ChildKind
 	}
 	s.MadeDevice(n.NS, device)
 	n.Device = device
-	// Older kernels (6.1 is one) refuse a new device the name of any device of the host, although it goes
+	// Older kernels, such as 6.1, refuse a new device the name of any device of the host, although it goes
 	// to another namespace. So it gets its own name once it is there.
 	provisional := fmt.Sprintf("child%d", n.Index)
 	err := netns.Hold(n.NS, func(fd int) error {
@@ -48,7 +48,8 @@ func (s *Site) child(ctx context.Context, n *Node, device string, kind ChildKind
 	})
 }
 
-// AddChild makes such a device on the host itself, with addresses that no other device has.
+// AddChild makes a device on top of the host's uplink for the host itself, with addresses that no other
+// device has.
 func (s *Site) AddChild(h *Host, device string, kind ChildKind, addrs ...netip.Prefix) error {
 	s.MadeDevice(h.NS, device)
 	if err := h.onUplink(device, kind); err != nil {

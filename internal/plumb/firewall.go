@@ -121,7 +121,7 @@ func (r *DockerRules) Commit(s *Site) error {
 // dockerTable is the name of the table of DockerRules.
 const dockerTable = "docker"
 
-// Named returns rules in a form in which others can ask for their counts.
+// Named returns rules in a form by which another process can ask for their counts.
 func (r *DockerRules) Named(rules ...nft.Rule) Rules {
 	named := Rules{Table: dockerTable}
 	for _, one := range rules {
@@ -130,7 +130,8 @@ func (r *DockerRules) Named(rules ...nft.Rule) Rules {
 	return named
 }
 
-// Close releases the namespace of rules that are in force, which go with it.
+// Close releases the namespace. Rules in force stay until the namespace ends, and can be read by their
+// names only.
 func (r *DockerRules) Close() error { return r.fw.Close() }
 
 // Rules are rules of a namespace, by the names of their counters.

@@ -122,7 +122,7 @@ func LoopbackHops(from, _ *Node, _ network.Family) []network.Hop {
 // Hop returns a device of the host as a hop.
 func (h *Host) Hop(device string) network.Hop {
 	hop := deviceOf(h.Host, h.NS, device)
-	if h.NS == "" { // a machine of its own, whatever asks it
+	if h.NS == "" { // the host lists its devices itself: their names identify them
 		hop.Device = hop.Name
 	}
 	return hop

@@ -7,8 +7,9 @@ import (
 	"nettoll/internal/nl"
 )
 
-// Narrow notes that something gives a host's containers a larger MTU than the device that leads to other hosts carries:
-// larger packets are sent again, smaller, once the host has reported so by ICMP, and are lost if such messages are.
+// Narrow adds a note if mtu, the MTU of a host's containers, is larger than that of the device that leads to other hosts.
+// Packets that are too large for the device are sent again, smaller, once the host has reported this by ICMP; they are
+// lost if these messages are. what is the subject of the note, such as a backend of flannel.
 func (n *Network) Narrow(what string, h *Host, device string, six bool, mtu int) error {
 	return nl.With(h.NS, func(in *nl.NS) error {
 		l, err := in.Link(device)

@@ -96,7 +96,7 @@ type Network struct {
 	Needed []*daemon.Daemon
 	// Check looks for faults of a network that is up; nil: no fault is known to happen.
 	Check func(context.Context) error
-	// OnWire, Fragments and MadeUp are the fields of network.Network and its Page.
+	// OnWire, Fragments and MadeUp become the fields Wire, Fragments and Page.MadeUp of network.Network.
 	OnWire    func(network.Family) string
 	Fragments uint64
 	MadeUp    func() []string

@@ -42,7 +42,7 @@ type Built struct {
 	Crossed map[int][]string
 	// Published are the rules for the ports of each container, by its index and the IP version (0 is IPv4, 1 is IPv6).
 	Published [][2]Published
-	// Outside is how what stands for the machine is on the segment of the machines, if it is an end of the traffic.
+	// Outside is the router's device on the segment that the machines share, if the router is an end of the traffic.
 	Outside Outside
 }
 
@@ -58,7 +58,7 @@ type Published struct {
 	Forwarded  Rules // counts packets
 }
 
-// Missing is a platform.Unsupported as it travels.
+// Missing is a platform.Unsupported in a form that agents can send.
 type Missing struct{ Feature, Option, Remedy, Err string }
 
 // Unsupported returns what is missing on a machine as an error.
@@ -150,7 +150,8 @@ func (f *far) Containers(context.Context, int) ([]platform.Endpoint, error) {
 	return nil, fmt.Errorf("%s: %w", f.name, errFar)
 }
 
-// provisional is the name of a device while it is made: kernels before 6.2 refuse one that the namespace below has, too.
+// provisional is the name of a device while it is made: kernels before 6.2 refuse a name that a device of the namespace
+// below has, too.
 const provisional = nl.Provisional
 
 // goneTime is how long a device of an agent that was killed may take to disappear.
@@ -160,8 +161,9 @@ const goneTime = 3 * time.Second
 var adding sync.Mutex
 
 // AddOver makes a device that is on top of the host's uplink, or whose packets leave by it, in the host's namespace. If
-// that is apart from the uplink, the device is made there at once, and keeps the uplink's namespace as that of its outer
-// packets: the machine never sees it, and it ends with its own namespace. parent, if it is not nil, is told the uplink.
+// that is apart from the uplink, the device is made there at once (except ownTunnels), and keeps the uplink's namespace
+// as that of its outer packets: the machine never sees it, and it ends with its own namespace. parent, if it is not nil,
+// is called with the uplink before the device is made.
 func (h *Host) AddOver(device netlink.Link, parent func(uplink netlink.Link)) error {
 	if !h.Apart {
 		return nl.With(h.NS, func(n *nl.NS) error { return h.addOver(n, device, parent) })
@@ -196,7 +198,7 @@ func (h *Host) AddOver(device netlink.Link, parent func(uplink netlink.Link)) er
 }
 
 // ownTunnels are the kinds of devices that send their outer packets in the namespace in which they are made (until Linux
-// 6.15; ip_tunnel_newlink in net/ipv4/ip_tunnel.c): they are made below and moved at once.
+// 6.15; ip_tunnel_newlink in net/ipv4/ip_tunnel.c): they are made in that of the uplink and then moved.
 var ownTunnels = map[string]bool{"ipip": true, "gre": true}
 
 func (h *Host) addThenMove(n *nl.NS, device netlink.Link, to int) error {

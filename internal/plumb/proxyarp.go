@@ -59,7 +59,7 @@ func (s *Site) attachBehindProxyARP(ctx context.Context, node *Node, mtu int) er
 		if err := n.AddVeth(attrs, node.NS, node.Device); err != nil {
 			return err
 		}
-		// This end's address is unique, and the container needs it at once.
+		// No other device on the link can have this end's address, and the container needs it at once.
 		if err := netns.SetSysctl(h.NS, "net/ipv6/conf/"+node.Port+"/accept_dad", "0"); err != nil {
 			return err
 		}

@@ -21,7 +21,7 @@ type Site struct {
 	Topo       network.Topology
 	Hosts      []*Host
 	Servers    []*Node  // on the first host
-	Clients    []*Node  // on the other hosts, in turn
+	Clients    []*Node  // on the other hosts, in turn; on the only host if there is one
 	Neighbours []*Node  // on the same hosts as the clients; they do not talk
 	Notes      []string // remarks on how it was built
 
@@ -31,7 +31,7 @@ type Site struct {
 	loud      []loud
 
 	Secret []byte // of a Part
-	// Beside is the Place of a Part: tunnels of one kind that stand at once on one machine have other numbers or ports.
+	// Beside is the Place of a Part: tunnels of one kind that stand on one machine at once need different numbers or ports.
 	Beside int
 }
 

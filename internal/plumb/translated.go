@@ -5,8 +5,8 @@ import (
 	"nettoll/network"
 )
 
-// Translations are rules that count connections whose destination was translated to a server, on each host.
-// Rules of others may have no counters, as kube-proxy's in its nftables mode.
+// Translations are rules that count connections whose destination was translated to a server, on each host. They are
+// needed because the rules that translate may have no counters, such as those of kube-proxy in its nftables mode.
 type Translations map[translation]nft.Rule
 
 // translation is a server of an IP version, seen from a host that translates.
@@ -16,8 +16,8 @@ type translation struct {
 	family network.Family
 }
 
-// CountTranslations makes the rules on all hosts. A chain of NAT sees the first packet of each connection
-// only, here after its translation, so that the payload costs no more by it. They are in a table of that name.
+// CountTranslations makes the rules on all hosts, in a table of the given name. They are in a chain of NAT, which sees
+// only the first packet of each connection, here after its translation: so counting costs the payload nothing.
 func (s *Site) CountTranslations(table string) (Translations, error) {
 	all := Translations{}
 	for _, h := range s.Hosts {

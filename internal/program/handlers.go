@@ -35,7 +35,7 @@ type serveParams struct {
 // served reports that a server is ready, or what it needs that is missing here.
 type served struct{ Missing *missing }
 
-// missing is a platform.Unsupported in transferable form.
+// missing is a platform.Unsupported in a form that agents can send.
 type missing struct{ Feature, Option, Remedy, Seen string }
 
 func (m *missing) unsupported() error {

@@ -41,8 +41,9 @@ const (
 // be reached by others than its clients. Sockets in before belong to other processes and are
 // ignored.
 //
-// The kernel searches all connections of the machine for those that wait: one look takes 10 ms where there is memory
-// for many. So three quarters of the time are pauses, in which the server can use the CPU that it needs to begin.
+// The kernel searches its table of all connections for sockets that wait, which takes 10 ms on machines with much memory,
+// where the table is large. So three quarters of the time are pauses, in which the server can use the CPU that it needs
+// to begin.
 func listening(ctx context.Context, ports []Port, before []socket, ended <-chan struct{}) error {
 	for {
 		began := time.Now()

@@ -49,8 +49,8 @@ type Tool struct {
 	// Result computes the result of a trial; see Each, and Together, which builds one.
 	Result func(workload.Job, Outcome) (workload.Result, error)
 
-	// Explain and Failed are for tools whose errors need an explanation. Explain is that of Trial;
-	// Failed takes the error of a trial, and returns a better one, or the same.
+	// Explain and Failed are for tools whose errors need an explanation. Explain becomes that of the
+	// Trial. Failed takes the error of a trial, and returns a better one, or the same.
 	Explain func(stdout string) string
 	Failed  func(error, workload.Job) error
 	// Find is for a tool whose programs are not in PATH; it may return more programs than are

@@ -245,7 +245,7 @@ func TestServerListensElsewhere(t *testing.T) {
 	}
 }
 
-// TestPortOfAnother checks that a port is free that is in use at another address.
+// TestPortOfAnother checks that a port counts as free if it is in use only at another address.
 func TestPortOfAnother(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.2:0")
 	if err != nil {

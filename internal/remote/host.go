@@ -65,16 +65,16 @@ type Host struct {
 	next   int      // number of the last container
 }
 
-// NewHost returns the machine behind an agent as the host of a name. Programs that it lacks are sent from tools, unless
-// that is nil.
+// NewHost returns the machine behind an agent as a host with the given name. Programs that it lacks are sent from tools,
+// unless that is nil.
 func NewHost(name, about string, c *agent.Client, tools *bootstrap.Tools) *Host {
 	m := &Machine{name: name, agent: c}
 	m.tools.from = tools
 	return &Host{Machine: m, About: about}
 }
 
-// Beside returns the same machine as the host of another network that stands there at the same time. Places count from 0,
-// which is that of h.
+// Beside returns the same machine as the host of another network that stands there at the same time. Places count from
+// 0; h has place 0.
 func (h *Host) Beside(place int) *Host {
 	return &Host{Machine: h.Machine, About: h.About, Link: h.Link, place: place}
 }
@@ -140,7 +140,7 @@ func (h *Host) Containers(ctx context.Context, n int) ([]platform.Endpoint, erro
 	return all, nil
 }
 
-// Space makes a namespace that is no container. It is removed with the containers.
+// Space makes a namespace that is not a container, and returns its path. It is removed with the containers.
 func (h *Host) Space(ctx context.Context) (string, error) {
 	paths, err := h.makeSpaces(ctx, 1)
 	if err != nil {
@@ -170,7 +170,7 @@ func (h *Host) empty(ctx context.Context) error {
 		return nil
 	}
 	err := h.release(ctx, paths)
-	if h.agent.Err() != nil { // they have gone with it
+	if h.agent.Err() != nil { // the namespaces have gone with the agent
 		return nil
 	}
 	return err

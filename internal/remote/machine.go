@@ -1,6 +1,6 @@
-// Package remote is another machine, through an agent there that need not be anything but a program that was started:
-// it starts further processes, with their inputs and outputs carried over its own, makes network namespaces, and says by
-// which addresses the machine is reached. Everything ends with the agent.
+// Package remote uses another machine through an agent that runs there, however it was started: the agent starts further
+// processes, whose inputs and outputs it carries over its own, makes network namespaces, and reports the machine's
+// addresses. Everything ends with the agent.
 package remote
 
 import (
@@ -27,8 +27,8 @@ type Machine struct {
 // Err returns why the agent has ended, or nil while it runs.
 func (m *Machine) Err() error { return m.agent.Err() }
 
-// Close ends the agent, and everything that it has started. One that has ended already is no error: its calls have said
-// why.
+// Close ends the agent, and everything that it has started. It is not an error if the agent has ended already: its calls
+// have reported why.
 func (m *Machine) Close() error {
 	if m.agent.Err() != nil {
 		return nil

@@ -41,13 +41,13 @@ type found struct {
 // piece is a piece of a compressed file.
 type piece struct {
 	Sum  string `json:"sum"`
-	At   int    `json:"at,omitempty"` // where it begins
+	At   int    `json:"at,omitempty"` // where it begins in the compressed file
 	Data []byte `json:"data"`
 	Last bool   `json:"last,omitempty"`
 }
 
-// tools are the programs that have been sent to a machine, by their paths here: the files there that they are loaded
-// from, none for those that the machine has.
+// tools remembers which programs a machine has been asked for, by their paths here: the files there that a program is
+// loaded from if it was sent, and none if the machine has it.
 type tools struct {
 	from *bootstrap.Tools // nil: none are sent
 
@@ -149,7 +149,7 @@ func (p *parts) tool(_ context.Context, w wanted) (found, error) {
 	f := found{Arch: runtime.GOARCH}
 	if _, err := exec.LookPath(w.Path); err == nil {
 		sum, err := bootstrap.Sum(w.Path)
-		f.There, f.Same = true, err == nil && sum == w.Sum // one that nobody may read can be started
+		f.There, f.Same = true, err == nil && sum == w.Sum // a program that may not be read can still be started
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -187,7 +187,7 @@ func (p *parts) part(_ context.Context, c piece) (struct{}, error) {
 	return struct{}{}, err
 }
 
-// unpack returns a compressed file, in memory. Nobody can change it any more.
+// unpack decompresses a file into memory and checks its SHA-256. Nobody can change the result any more.
 func unpack(packed io.Reader, sum string) (*os.File, error) {
 	const flags = unix.MFD_CLOEXEC | unix.MFD_ALLOW_SEALING
 	fd, err := unix.MemfdCreate("nettoll-tool", flags|unix.MFD_EXEC)

@@ -8,7 +8,7 @@ import (
 )
 
 // nanotime is CLOCK_MONOTONIC in nanoseconds, read without entering the kernel.
-// time.Since reads the same clock, but gives the scheduler a place to step in.
+// time.Since reads the same clock, but is a point at which the scheduler can preempt the thread.
 //
 //go:linkname nanotime runtime.nanotime
 func nanotime() int64
@@ -93,8 +93,8 @@ func (t *trial) clockOf(ctx context.Context, p *party) (o offset, err error) {
 	return o, nil
 }
 
-// steady checks that no agent's clock has jumped since align, as the clock of a virtual machine
-// does that is paused meanwhile: the windows of the two ends would not have been at the same time.
+// steady checks that no agent's clock has jumped since align, as that of a virtual machine does when
+// the machine is paused: the windows of the two ends would not have been at the same time.
 func (t *trial) steady(ctx context.Context) error {
 	return t.each(ctx, t.parties(), func(ctx context.Context, p *party) error {
 		now, err := t.clockOf(ctx, p)
@@ -108,8 +108,8 @@ func (t *trial) steady(ctx context.Context) error {
 	})
 }
 
-// How long before the window opens, and before the traffic begins, the agents are notified at least.
-// It is longer if one was slow to report its clock.
+// The agents are notified at least leastNotice before the window opens and leastLead before the
+// traffic begins, and earlier if one was slow to report its clock.
 const (
 	leastNotice = 20 * time.Millisecond
 	leastLead   = 2 * time.Millisecond

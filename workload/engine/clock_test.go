@@ -61,8 +61,8 @@ func TestRunWithClocksThatDiffer(t *testing.T) {
 	}
 }
 
-// TestClocksWithoutDatagrams has a network that carries no datagrams to the server, where clocks are compared over the
-// control path.
+// TestClocksWithoutDatagrams has a server whose UDP port is in use, so that it answers no datagrams, as if the network
+// carried none: clocks are compared over the control path.
 func TestClocksWithoutDatagrams(t *testing.T) {
 	c, s := newEndpoint("c"), newEndpoint("s")
 	c.how, s.how = livesBehind, livesAhead
@@ -124,8 +124,8 @@ func TestClockThatJumps(t *testing.T) {
 }
 
 // TestTurnsByOneClock has two networks between machines whose clocks differ, which take turns by the clock of their servers'
-// machine, as one of them knows it. Meanwhile a clock slips that is compared over a third network, less than its control
-// path would show.
+// machine, as one of them knows it. Meanwhile a clock jumps by so little that only the comparison over its network, a third
+// one, shows it.
 func TestTurnsByOneClock(t *testing.T) {
 	const turns, length, each = 3, 40 * time.Millisecond, 150 * time.Millisecond
 	var stand []workload.Standing

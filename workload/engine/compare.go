@@ -16,14 +16,14 @@ import (
 
 // Clocks of different machines are compared over the measured network, which answers much faster than the control path
 // does: the server answers datagrams with its clock, and the client takes the fastest answer of some. The other ends are
-// aligned to the first server in this way, along the pairs that talk; only the first server is aligned to this process
-// over the control path, by which nothing is measured but the CPU time of the machines.
+// aligned to the first server in this way, along the pairs that talk. Only the first server is aligned to this process
+// over the control path: an error in that moves the windows of all ends alike.
 
 const (
 	pings     = 40                     // how often a client is answered at most
 	pingLimit = 200 * time.Millisecond // for one answer
-	pingAgain = 20 * time.Millisecond  // after a refusal: the server may only begin
-	pingTime  = time.Second            // without an answer, after which the client gives up
+	pingAgain = 20 * time.Millisecond  // after a refusal: the server may not listen yet
+	pingTime  = time.Second            // after so long without an answer the client gives up
 )
 
 type answerParams struct {
@@ -123,8 +123,8 @@ func (t *trial) compare(ctx context.Context) error {
 	return err
 }
 
-// alike compares the clocks again when the turns are over and nothing listens any more. One that has jumped had its
-// windows at another time than the other end; where it has drifted, the clocks were that much farther apart.
+// alike compares the clocks again when the turns are over and nothing listens any more. A clock that has jumped is an
+// error, since its windows were at another time than those of the other end. A drift is added to the recorded bound.
 func (t *trial) alike(ctx context.Context) error {
 	if t.known == nil {
 		return nil
@@ -168,7 +168,7 @@ func (t *trial) compareAll(ctx context.Context) (known map[*party]int64, bound i
 				return nil, 0, context.Cause(ctx)
 			}
 			if err != nil {
-				return nil, 0, nil // the control path has to do, as it does where datagrams do not cross
+				return nil, 0, nil // then the control path is used, as where datagrams do not cross
 			}
 			if s {
 				known[f.client] = known[f.server] - r.Ahead
@@ -208,7 +208,8 @@ func (t *trial) compareTwo(ctx context.Context, f plannedFlow) (r compareResult,
 	return r, err
 }
 
-// agree has all clocks relate to ours by that of the first server, once they were compared.
+// agree relates all clocks to ours through that of the first server, if they were compared over the network. Otherwise
+// the offsets over the control path stay, and their bound is noted if the ends may be on different machines.
 func (t *trial) agree() {
 	if t.known == nil {
 		if t.job.Distant {

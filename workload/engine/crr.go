@@ -129,7 +129,7 @@ func callStep(f *flow) (int64, syscall.Errno) {
 	case connecting:
 		f.doing = "connect"
 		errno := connect(b.fd, b.to)
-		if errno == unix.EINPROGRESS || errno == unix.EALREADY { // for longer than the timeout
+		if errno == unix.EINPROGRESS || errno == unix.EALREADY { // not connected within the socket's timeout
 			errno = unix.EAGAIN
 		}
 		if errno != 0 && errno != unix.EISCONN {

@@ -1,5 +1,5 @@
-// Package engine is nettoll's own traffic generator. It measures a network and tries hard not to
-// measure itself.
+// Package engine is nettoll's own traffic generator. Its design keeps its own cost out of the figures
+// as far as possible.
 //
 // # The two halves
 //
@@ -18,7 +18,7 @@
 //
 // # A flow
 //
-// A flow is one connection, or in UDP two sockets that know each other. At either end it has one
+// A flow is one connection, or in UDP two sockets that send to each other. At either end it has one
 // operating system thread, pinned if requested, which makes blocking system calls on a plain socket
 // and nothing else (a receiver of datagrams naps between them, see napTime). A kind (workloads.go)
 // has a function for each end that makes one such call; flow.run calls it until the flow is
@@ -38,7 +38,7 @@
 //	paced_rr            paced.go      the same, when they are due
 //	latency_under_load  underload.go  an exchange among uploads
 //	tcp_crr             crr.go        a connection for each exchange
-//	udp_stream          udpstream.go  datagrams; their fate is counted in tally.go
+//	udp_stream          udpstream.go  datagrams; tally.go counts those that are lost
 //	udp_rr              udprr.go      an exchange of datagrams
 //	http                http.go       requests of a web client to a web server
 //
@@ -50,15 +50,15 @@
 // (garbage collection above all) happens until the flows have ended; see process.go. A call that
 // waits longer than pollInterval returns, so that the flow notices when it is to stop; flows that
 // exchange transactions on one connection have no such timer and are woken by halt. HTTP is the
-// exception: there a program on Go's scheduler is what is measured.
+// exception: it measures programs that run on Go's scheduler.
 //
 // # The window
 //
 // All agents have the same window, t0 to t1. All are asked at once, several times, for their
 // CLOCK_MONOTONIC; the offset of a clock is known to within half of the time that the fastest
 // answer took, and an offset no larger than that time is taken to be zero, as on one machine. Then
-// all are told when to begin, by their own clocks, early enough for the slowest. An agent that is
-// told too late to keep the window fails the trial.
+// all are told when to begin, by their own clocks, early enough for the slowest. If an agent is told
+// too late to keep the window, the trial ends with workload.ErrLate and can be run again.
 //
 // The end that measures reads the clock after each system call. The edges of the window, and of its
 // ten equal parts, are cut by the first call to return at or after them that brought something: the
@@ -72,17 +72,17 @@
 //     sends the request (or makes its connection) to just after the one that received the last byte
 //     of the response. Which transactions count is described below.
 //   - The bytes of datagrams are counted as those of streams. Losses are derived from the numbers
-//     of datagrams: of the numbers after the highest that had come when the window opened, up to
-//     the highest when it closed, those are lost that have not come by the end. Of these, the
-//     receiver's socket dropped as many as the kernel reports with the datagram after the gap
-//     (SO_RXQ_OVFL).
+//     of datagrams. The window has the numbers after the highest that had come when it opened, up to
+//     the highest that had come when it closed. Those of them that have not come by the end are
+//     lost, or were dropped by the receiver's socket: as many as the kernel reports with the
+//     datagram after the gap (SO_RXQ_OVFL).
 //
 // A window closes when it is over and its flow has received something since it opened, and when the
 // transaction in progress has ended. A thread without a CPU, a peer without one, and a
 // retransmitted segment can delay that, and are waited for: failing such a trial would leave out
-// the slow ones and favour whatever network they were measured on. A flow that received nothing
-// while the window was open is named in a warning. One that receives nothing for lastWait after it
-// either is broken and fails the trial, with its name; see judge.go.
+// the slow ones and favour whatever network they were measured on. If flows received nothing while
+// the window was open, a warning says how many. A flow that receives nothing for lastWait after it
+// either is broken and fails the trial, unless many flows share the path; see judge.go.
 //
 // # Turns
 //

@@ -37,7 +37,7 @@ type flow struct {
 	flags     uintptr // of receive
 	patient   bool    // a receiver that settles, see settle
 	lowat     int     // bytes for which a receiver that has settled is woken
-	remainder bool    // the last read returned less than that: it has waited for pollInterval
+	remainder bool    // the last read returned less than lowat: the data had waited for pollInterval
 	trickles  bool    // and so did the one before
 	sleeps    bool    // without a timeout; guarded by the session's lock
 	file      int     // the file that sendfile sends; -1 is none
@@ -80,7 +80,7 @@ type flow struct {
 	_ [64]byte // keeps the counters of flows in different cache lines
 }
 
-// measures reports whether this end of the flow counts.
+// measures reports whether the flow is measured at this end.
 //
 //go:nosplit
 func (f *flow) measures() bool { return f.measured == f.session.role }

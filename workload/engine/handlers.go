@@ -74,7 +74,7 @@ type startResult struct {
 	CPU     cpuTime       `json:"cpu"`
 	Turns   []startResult `json:"turns,omitempty"`
 	Counted string        `json:"counted_hdr_v2,omitempty"`
-	Late    time.Duration `json:"late,omitempty"` // the start was told too late by this, and nothing was measured
+	Late    time.Duration `json:"late,omitempty"` // how much too late the start was told; then nothing was measured
 }
 
 // windowResult is the result of a window at one end. Units are payload bytes or transactions, of
@@ -168,8 +168,8 @@ func (h *half) connect(ctx context.Context, p openParams) (openResult, error) {
 	return h.keep(ctx, p.Session, s)
 }
 
-// maxFlows is more than a process can have, each with a thread: Linux numbers processes and threads
-// up to this value (kernel.pid_max) unless configured otherwise.
+// maxFlows bounds the flows of a process, each of which can have a thread. On machines with up to 32
+// CPUs, Linux has no more processes and threads by default (kernel.pid_max).
 const maxFlows = 32768
 
 func (h *half) open(ctx context.Context, r role, p openParams) (*session, error) {

@@ -26,8 +26,8 @@ const defaultBody = 1 << 10
 // of the requests. A latency is from just before the request, and before its connection where it
 // needs one, to just after the last byte of the body. Payload is only the bodies of responses.
 //
-// Here the programs are part of what is measured. They run on Go's scheduler, with its collector,
-// on as many processors as they have CPUs.
+// Here the programs themselves are measured, too. They run on Go's scheduler, with its collector, on
+// as many processors as they have CPUs.
 func webRequests() traffic {
 	return traffic{
 		name:    record.HTTP,
@@ -85,7 +85,7 @@ func listenHTTP(s *session, at netip.AddrPort) error {
 	return nil
 }
 
-// greeted notes that a request of a flow has come.
+// greeted notes that the first request of a flow has come, or, at the client, has been answered.
 func (s *session) greeted(f *flow) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 // judge looks for flows that received nothing while the window was open. One that received
 // something afterwards is slow: its thread, or its peer's, waited for a CPU, or the path for a
 // retransmission. That is a warning, since its figures rest on very little data. One that never did
-// is broken, and the error names it; but of many flows that share a path a few may be silent for
-// seconds.
+// is broken, and the error names it; but where many flows share a path, some may be silent for
+// seconds, see workload.Crowded.
 func (t *trial) judge() ([]record.Warning, error) {
 	var mute []error
 	silent := 0

@@ -33,7 +33,7 @@ const (
 	livesAhead  = "lives an hour ahead"
 	livesBehind = "lives an hour behind"
 	leaps       = "leaps" // its clock jumps forward when it has begun
-	slips       = "slips" // so does the clock that its network tells, by less
+	slips       = "slips" // the clock with which it answers over the network jumps then, by less
 
 	stands           = "stands"            // from standsBeside before the window until as long after it
 	sendsNothing     = "sends nothing"     // but reports that it did

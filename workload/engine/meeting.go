@@ -9,7 +9,7 @@ type meeting struct {
 	listen func(s *session, at netip.AddrPort) error
 	// dial connects a client's flow, on the thread on which it will run.
 	dial func(s *session, f *flow, spec flowSpec) error
-	// managed flows run on Go's scheduler and its collector.
+	// managed flows run on Go's scheduler, with its collector.
 	managed bool
 	// brief is for workloads whose flows accept further connections themselves once all flows are
 	// there.

@@ -130,7 +130,7 @@ func (t *trial) abandon(ctx context.Context) {
 func (t *trial) dismiss() {
 	t.all(func(p *party) {
 		if p.owned {
-			p.agent.Close() // the trial has its figures; a slow end changes none
+			p.agent.Close() // an error here does not affect the figures, which the trial has
 		}
 	})
 }

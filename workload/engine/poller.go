@@ -13,9 +13,9 @@ import (
 // again.
 //
 // With a thread for each, every sender would write until it is blocked, and a receiver would be
-// woken and switched to for what arrives meanwhile. BBR, which sends by timers what does not follow
-// closely on what came before, then carries half as much. So does a poller that makes several steps
-// for one flow before it turns to the next.
+// woken and switched to for what arrives meanwhile. BBR sends by timers whatever does not follow
+// closely on the data before it, and then carries half as much. The same happens if a poller makes
+// several steps for one flow before it turns to the next.
 type poller struct {
 	session *session
 	flows   []*flow // their sockets do not block

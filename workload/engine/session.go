@@ -18,8 +18,9 @@ import (
 // grace is how long after the window a session ends by itself if it is not stopped. Each of many
 // flows adds flowLimit.
 //
-// From restAfter after the window, which exceeds any difference between the two ends' clocks, flows
-// no longer send, so that those whose threads have not run since can close their windows.
+// From restAfter after the window, which exceeds any difference between the two ends' clocks, a flow
+// rests once no window depends on it (flow.done). That leaves the CPUs to the flows whose windows are
+// still open because their threads have not run since.
 //
 // lastWait is how long after the window to wait for a flow that received nothing while it was open,
 // and for a transaction that began in it. Threads on a machine with twice as many of them as CPUs
@@ -38,7 +39,7 @@ type session struct {
 	options record.Options
 	cookie  []byte
 	limit   time.Duration // for a handshake
-	leave   func()        // leaves the process; nil after that
+	leave   func()        // undoes process.enter; nil after that
 	flows   []*flow
 	threads sync.WaitGroup // all goroutines of the session
 
@@ -244,9 +245,9 @@ func (s *session) flowClosed() {
 
 var errHaltedEarly = errors.New("halted before the window was over")
 
-// start lets all flows run, from when the first turn begins, and returns when the last window is
-// over, both by its own clock and, where the session measures, in every flow. Flows whose window is
-// still open after a further wait are ended. It returns the CPU time of each window.
+// start lets all flows run, from when the first turn begins. It returns when the last window is over
+// by the clock and, where the session measures, has been closed by every flow. Flows whose window is
+// still open after a further wait are ended. The result is the CPU time of each window.
 func (s *session) start(ctx context.Context, turns []turn, rest bool, cold int, wait time.Duration) ([]cpuTime, error) {
 	if err := s.arm(); err != nil {
 		return nil, err

@@ -37,8 +37,8 @@ func download() kind {
 	return kind{measured: client, counts: payloadBytes, stream: true, informs: server, client: newReceiver, server: newSender}
 }
 
-// A stream with a given rate writes at once the bytes that are due in 1/writesInSecond of a second,
-// unless another message size is requested, and no less than a segment holds.
+// Unless a message size is requested, a stream with a given rate writes at once the bytes that are due
+// in 1/writesInSecond of a second, but at least leastWrite, which is about a segment.
 const (
 	writesInSecond = 1000
 	leastWrite     = 1400 // bytes
@@ -162,10 +162,10 @@ func fillMessage(f *flow) (int64, syscall.Errno) {
 	return int64(got), 0
 }
 
-// Limits of how long a receiver under BBR sleeps that has a thread of its own. BBR's model of the
-// path estimates more for a receiver that reads in bursts, as one does that serves several flows.
-// So, half way through the warm-up, such a receiver asks (SO_RCVLOWAT) to be woken only when enough
-// data is there. Any other receiver reads any data at once, as most programs do.
+// Limits of how long a receiver under BBR sleeps, if it has a thread of its own. BBR estimates a
+// higher rate if the receiver reads in bursts, as a thread that serves several flows does. So, half
+// way through the warm-up, a receiver with its own thread asks (SO_RCVLOWAT) to be woken only when
+// enough data is there. Any other receiver reads any data at once, as most programs do.
 const (
 	sleepBytes = 3 << 20 // at most
 	sleepShare = 0.005   // of the window's payload at most, so that its edges stay sharp on slow links
@@ -174,8 +174,8 @@ const (
 // settle chooses the low-water mark from the data that has arrived so far. A socket that refuses it
 // stays as it was: woken for every segment.
 //
-// Less data than the mark stays in the socket for up to pollInterval. Where a sender has come to a
-// halt, such a remainder does not show that it is sending again; the next one does.
+// Less data than the mark stays in the socket for up to pollInterval. Such a remainder can be from
+// before the sender came to a halt, so it does not show that it sends again; a second one does.
 func (f *flow) settle() {
 	rate := float64(f.total) / float64(f.now-f.begins) // bytes per nanosecond
 	expected := rate * float64(f.closes-f.opens)

@@ -173,7 +173,7 @@ func checkResult(t *testing.T, job workload.Job, r workload.Result) {
 	seconds := job.Duration.Seconds()
 	if h := r.Latency; h != nil {
 		edges := float64(len(r.Flows)) // a transaction across an edge is rounded, or counts on one side of it
-		if kinds[0].open {             // what was due before the window, and is answered in it up to 50 ms late, counts as a transaction only
+		if kinds[0].open {             // one that was due before the window, and is answered in it up to 50 ms late, counts as a transaction but has no latency
 			edges += float64(o.Rate) * 0.05 * float64(len(r.Flows))
 		}
 		if size := uint64(w.exchanged(o)); r.Bytes != exchanges*size+bytes || math.Abs(float64(h.Count)-float64(exchanges)) > edges {

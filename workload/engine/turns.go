@@ -15,8 +15,8 @@ import (
 )
 
 // How a turn ends. The sender of a stream continues for overrun after its window: the receiver's
-// window is closed by the first read after it. Data in flight then has drainTime to arrive. Each
-// flow has at most one transaction under way.
+// window is closed by the first read after it. Data in flight then has drainTime to arrive. Flows of
+// transactions need only answerRest, since each has at most one transaction under way.
 const (
 	overrun    = 2 * time.Millisecond
 	drainTime  = 3 * time.Millisecond
@@ -104,8 +104,8 @@ func (f *flow) passed() bool {
 	return true
 }
 
-// isNext reports whether the data of a step already belongs to the next turn, as that of the first
-// read can after a window in which nothing arrived.
+// isNext reports whether the data of a step already belongs to the next turn. The first read after a
+// window in which nothing arrived can bring such data.
 func (f *flow) isNext() bool {
 	return f.session.inTurns && f.counts == payloadBytes &&
 		f.turn+1 < len(f.session.turns) && f.now >= f.session.turns[f.turn+1].begins
@@ -171,7 +171,7 @@ func (f *flow) idles() bool {
 }
 
 // await sleeps until the next turn, once the data in flight has arrived. Go's scheduler knows about
-// this sleep, unlike about a step that blocks: it takes that thread for busy, and checks on it a
+// this sleep. A thread that sleeps in a step looks busy to the scheduler, which checks on it a
 // hundred times per second.
 //
 // Which turn is next is determined by counting, not by the clock: this end may learn of the end of
@@ -204,9 +204,10 @@ func (f *flow) drainEnds() int64 {
 }
 
 // drained reports whether the peer has acknowledged everything that was sent, or the time for that
-// is over. It notes how much is left then: it crosses the network in somebody else's turn.
+// is over. It notes how many bytes are left then, which cross in the turn of another network.
 func (f *flow) drained(now int64) bool {
-	// The last segments may have arrived: their acknowledgement can be delayed by 40 ms.
+	// Fewer than two segments may have arrived although they are not acknowledged: the peer can delay
+	// that by 40 ms.
 	mss, _ := unix.GetsockoptInt(f.fd, unix.IPPROTO_TCP, unix.TCP_MAXSEG)
 	ackedLate := max(1, 2*mss)
 	left, err := unix.IoctlGetInt(f.fd, unix.SIOCOUTQ)
@@ -223,7 +224,7 @@ func (f *flow) drained(now int64) bool {
 // errNoTurns reports that a workload cannot wait between turns.
 var errNoTurns = errors.New("its flows cannot rest between turns")
 
-// standing implements workload.Standing: its flows sleep.
+// standing implements workload.Standing: between its turns its flows sleep.
 type standing struct{ t *trial }
 
 // stand makes the connections of a job, which rest.

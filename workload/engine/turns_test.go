@@ -262,7 +262,7 @@ func TestTurns(t *testing.T) {
 }
 
 // TestLateByes has an answering end that learns of the end of a turn after the next one has begun,
-// and a requesting end two of whose turns are over at once.
+// and a requesting end for which two turns are over at once.
 func TestLateByes(t *testing.T) {
 	begun := nanotime() - int64(time.Second)
 	s := &session{role: server, inTurns: true, quit: make(chan struct{})}

@@ -29,7 +29,7 @@ func listenUDP(s *session, at netip.AddrPort) error {
 	if err != nil {
 		return err
 	}
-	if err = unix.Bind(fd, sa); err == nil { // not before: the port must not be in use by others
+	if err = unix.Bind(fd, sa); err == nil { // the option comes after bind, which must fail if the port is in use
 		err = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)
 	}
 	if err != nil {

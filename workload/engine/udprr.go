@@ -9,8 +9,8 @@ import (
 	"nettoll/record"
 )
 
-// Requests and responses begin with the second half of the trial's cookie and the number of the
-// transaction, 8 bytes each.
+// exchangeHeader is the size in bytes of the beginning of requests and responses: the second half of
+// the trial's cookie and the number of the transaction, 8 bytes each.
 const exchangeHeader = 16
 
 // lossTimeout is how long a response may take. After that the transaction is lost, and the next

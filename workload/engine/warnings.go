@@ -17,9 +17,9 @@ const (
 	WarnPace      = "pace-missed"
 )
 
-// A generator that spends more than generatorShare of its CPU time in user space is measured at
-// least as much as the network, all of whose work the kernel does. Below generatorLeast seconds of
-// CPU time the split, which the kernel samples at ticks of 1 to 10 ms, is too coarse.
+// A generator that spends more than generatorShare of its CPU time in user space gets a warning: all
+// work of the network is done by the kernel. Below generatorLeast seconds of CPU time the split into
+// user and system time, which the kernel samples at ticks of 1 to 10 ms, is too coarse.
 const (
 	generatorShare = 0.25
 	generatorLeast = 0.1
@@ -122,7 +122,7 @@ func (t *trial) warnings() []record.Warning {
 		for _, w := range p.opened.Warnings {
 			add(&w)
 		}
-		if !t.traffic.meeting.managed { // there, the work in user space is part of what is measured
+		if !t.traffic.meeting.managed { // with managed flows, the programs themselves are measured, too
 			add(generatorLimited(p.String(), p.window.CPU))
 		}
 		cold += p.window.Cold

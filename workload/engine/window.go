@@ -13,8 +13,8 @@ type window struct {
 	// parts; next is the index of the next edge.
 	marks [partsOfWindow + 1]float64
 	next  int
-	// before is how much had been finished by steps that returned before the window opened, and
-	// rested whether the flow, as a sender, has sent anything since all flows should rest.
+	// before is how much had been finished by steps that returned before the window opened. rested
+	// is whether a sender has sent anything since it should rest; see flow.done.
 	before int64
 	rested bool
 	stale  int64 // bytes that arrived in the window and may have been in the socket before; see settle
@@ -137,7 +137,7 @@ func (f *flow) close(n int64) {
 	}
 	if n > 0 && f.latencies != nil && f.begun >= f.closes && f.latencies.none() {
 		// The thread had no CPU between two transactions, for all of the window. This is the next
-		// one; that it is weak evidence shows in the covered time.
+		// one. It says little about the window, which the record shows: no time is covered.
 		f.latencies.add(f.now - f.begun)
 	}
 	if f.passed() {

@@ -127,8 +127,8 @@ func atLeast(size *int, least, most, otherwise int, name string) error {
 	return nil
 }
 
-// payload returns the bytes to send: a pattern that repeats only every 251 bytes, so that no link or
-// tunnel can easily compress or skip it.
+// payload returns the bytes to send: 1 to 251, repeated. None is 0, by which a request would end the
+// turn (see bye). A link that compresses data would compress these.
 func payload(size int) []byte {
 	b := make([]byte, size)
 	for i := range b {

@@ -100,7 +100,7 @@ func TestParseLines(t *testing.T) {
 	}
 }
 
-// TestParsePower has a line whose last column, of the program's own, is small after a stall.
+// TestParsePower has a line whose last column, the program's own "power", is as small as after a stall.
 func TestParsePower(t *testing.T) {
 	r, err := parse("[  1] local 198.18.0.2%eth0 port 1 connected with 198.18.0.3 port 2 (sock=4)\n" +
 		"[  1] 1.0000-3.8175 sec  127680 Bytes  45316 Bytes/sec  1/0          0     4604K/4926(9055) us  9.199363\n")

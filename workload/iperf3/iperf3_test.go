@@ -40,7 +40,7 @@ func TestArguments(t *testing.T) {
 	})
 }
 
-// TestCPUs checks that a client and its server have a CPU of their own for one stream.
+// TestCPUs checks that a client and its server get one CPU each for one stream, and all of theirs for several.
 func TestCPUs(t *testing.T) {
 	p := workloadtest.Pair("c", "s", "198.18.0.1")
 	for streams, cpus := range map[int][2][]int{0: {{3}, {5}}, 2: {{2, 3}, {4, 5}}} {
@@ -122,7 +122,7 @@ func TestMeasures(t *testing.T) {
 		{"udp of two clients", workloadtest.Clients(record.UDPStream, record.Options{}, 2), "3.12/udp+3.12/udp-reverse", "", "",
 			"1.00788734s 4997000 B [{2498000 1} {2499000 1}] jitter=1.694641e-05 loss=0 packet_rate=4957.895 throughput=3.966316e+07 2498000 B/0 by 1000 " +
 				"B 2499000 B/0 by 1000 B"},
-		// One was on the way when the window opened: more came than were sent.
+		// A datagram was under way when the window opened: more arrived in it than were sent.
 		{"more than were sent", jobOf(record.UDPStream, 1), "3.12/udp", "\"packets\":\t2461", "\"packets\":\t2400",
 			"1.015797s 2498000 B [{2498000 1}] jitter=1.472802e-05 loss=0 packet_rate=2459.153 throughput=1.967322e+07 2498000 B/0 by 1000 B"},
 	})

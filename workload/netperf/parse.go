@@ -93,7 +93,7 @@ func parseStream(f *program.Figures, r *program.Reader, job workload.Job, second
 }
 
 // stalled is the least share of the time that transactions, made one after the other, must have
-// taken if none was lost on the way.
+// taken. If it is less, netperf has waited for one that was lost.
 const stalled = 0.5
 
 func parseTransactions(f *program.Figures, r *program.Reader, job workload.Job, seconds float64) {

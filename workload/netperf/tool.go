@@ -2,8 +2,9 @@
 // printed with its name.
 //
 // Limits of its figures: it cannot leave out a warm-up; latencies are whole microseconds, except
-// the mean; a lost datagram stops UDP_RR for the rest of its time, which makes the trial fail; and
-// it resolves an address only if the endpoint has one of the same family other than the loopback's.
+// the mean; a lost datagram stops UDP_RR for the rest of its time, and the trial fails if that is
+// more than half of it; and it resolves an address only if the endpoint has one of the same family
+// other than the loopback's.
 package netperf
 
 import (
@@ -55,8 +56,8 @@ type test struct {
 	asks     []string // output selectors, in addition to those of every test
 }
 
-// Output selectors of every test; netperf describes them in its manual under "Omni Output
-// Selectors".
+// asksAlways are the output selectors of every test; netperf describes them in its manual under "Omni
+// Output Selectors".
 var asksAlways = []string{
 	"PROTOCOL", "DIRECTION", "THROUGHPUT", "THROUGHPUT_UNITS", "ELAPSED_TIME",
 	"LOCAL_BYTES_SENT", "LOCAL_BYTES_RECVD", "REMOTE_BYTES_SENT", "REMOTE_BYTES_RECVD",

@@ -1,6 +1,6 @@
 // Package nuttcp drives nuttcp.
 //
-// The receiver reports every second, so that warm-up and tail can be cut off: it runs for a second
+// The receiver reports every second, so that warm-up and tail can be cut off: nuttcp runs for a second
 // longer than the measurement. It has one stream here, since each would need a port of its own.
 package nuttcp
 

@@ -5,11 +5,11 @@
 // Each client is a separate redis-benchmark with as many connections as there are streams, one by
 // default, each with one request at a time. It has one thread, as the server has.
 //
-// redis-benchmark is bounded by requests and not by time. So it first runs for a moment, or for the
-// warm-up, to find its rate, and then with as many requests as last a little longer than the
+// redis-benchmark is bounded by requests and not by time. So it first runs for the warm-up and a
+// moment longer, to find its rate, and then with as many requests as last a little longer than the
 // window; if it turns out to be faster, it is run again until the window is over. Rate and
-// latencies are those of these whole runs; CPU time is that of the window, in which they begin at
-// about the same time.
+// latencies are those of these whole runs. CPU time is that of the window, which begins at about the
+// same time as the first of them.
 //
 // It reports p50, p95, p99 and maximum, in steps of 8 µs. It does not distinguish its connections,
 // so a client is one flow. Payload is the values that were read.
@@ -128,9 +128,8 @@ func Handlers() map[string]agent.Handler {
 }
 
 // read stores the value and prints its size. Then it reads the value, for about 100 ms at a time,
-// until the time before the window is over; it prints the number of requests of the following runs,
-// which is as many as last a tenth longer than the window, and repeats such runs until the window
-// is over.
+// until the time before the window is over. Each run after that has as many requests as last a tenth
+// longer than the window; it prints this number, and repeats such runs until the window is over.
 func read(ctx context.Context, c *program.Course, r request) (program.Output, error) {
 	stored, err := r.store(ctx)
 	if err != nil {

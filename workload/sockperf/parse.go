@@ -103,9 +103,9 @@ func (f *figures) count(job workload.Job, seconds float64, received, all uint64)
 // the last of them, so that its figures are right in any case.
 const enough = 0.5
 
-// The time that sockperf reads from the processor's counter, whose rate it has to determine, must
-// equal that of the timer that ends it, except for the time in seconds that a busy machine takes to
-// notice.
+// sockperf reads the time from the processor's counter, whose rate it has to determine. The time that
+// it reports must equal that of the timer that ends it, within the share skew; it may be longer by
+// delay, in seconds, since a busy machine notices the timer late.
 const (
 	skew  = 0.05
 	delay = 0.5

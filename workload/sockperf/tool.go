@@ -2,14 +2,14 @@
 //
 // Limits of its figures: it supports IPv4 only; it always leaves out its first 400 ms and its last
 // 50 ms, except in throughput, where it leaves out nothing; a response is as large as its request,
-// and neither is smaller than 14 bytes; a lost datagram stops ping-pong, which makes the trial
-// fail; it takes about 10 MB of memory for each second of ping-pong, at its start. Under load a
-// thread of the client spins until the next request is due: if client and server share one CPU, it
-// disturbs what it measures. The rate is kept by the clock, but latency counts from when a request
-// was actually sent.
+// and neither is smaller than 14 bytes; a lost datagram stops ping-pong, and the trial fails if there
+// are no answers for more than half of its time; it takes about 10 MB of memory for each second of
+// ping-pong, at its start. Under load a thread of the client spins until the next request is due: if
+// client and server share one CPU, it disturbs what it measures. The rate is kept by the clock, but
+// latency counts from when a request was actually sent.
 //
-// For throughput sockperf prints the messages that were sent. Its server reports at its end how
-// many of them arrived, and that is what counts here.
+// For throughput sockperf prints the number of messages that were sent. Its server reports at its end
+// how many of them arrived, and only these count here.
 package sockperf
 
 import (

@@ -86,8 +86,8 @@ func broken(t *testing.T, of program.Tool, server string) {
 	})
 }
 
-// fails runs a trial that must fail and leave nothing behind. A limit ends it that long after
-// meanwhile has returned.
+// fails runs a trial that must fail and leave nothing behind, and meanwhile at the same time. A limit
+// that is not 0 ends the trial that long after meanwhile has returned.
 func fails(t *testing.T, tool workload.Tool, n *standing, name string, limit time.Duration, meanwhile func()) error {
 	t.Helper()
 	job, w := n.job(t, name, network.IPv4)
@@ -116,8 +116,9 @@ func fails(t *testing.T, tool workload.Tool, n *standing, name string, limit tim
 	return err
 }
 
-// script writes a program that is the real one, unless it is a client: then the address is among
-// its arguments or in its environment.
+// script writes a program that does what body says when it is started as a client, and otherwise
+// becomes the real program. A client has the server's address among its arguments or in its
+// environment.
 func script(t *testing.T, name, server, addr, body string) string {
 	t.Helper()
 	real, err := exec.LookPath(name)

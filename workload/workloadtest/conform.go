@@ -23,8 +23,8 @@ import (
 const second = time.Second
 
 // Conform runs the suite on a tool. A client process is recognized by the server's address among
-// its arguments or in its environment. Where a server has the address there, too, its command line
-// contains the text server.
+// its arguments or in its environment. Where a server has the address there, too, server is a text
+// that only its command line contains.
 //
 // A tool that is not installed is skipped, unless NETTOLL_REQUIRE names it in its comma-separated
 // list.
@@ -59,7 +59,7 @@ func Conform(t *testing.T, of program.Tool, server string) {
 	t.Run("broken", func(t *testing.T) { broken(t, of, server) })
 }
 
-// missing gives each program a path at which there is none.
+// missing gives each program a path at which there is no file.
 func missing(t *testing.T, of program.Tool) {
 	for _, name := range of.Names() {
 		tool := of.At(program.Paths{name: t.TempDir() + "/" + name})

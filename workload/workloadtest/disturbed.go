@@ -7,7 +7,7 @@ import (
 	"nettoll/workload"
 )
 
-// Disturbed returns a tool that is disturbed in the window of its first trial.
+// Disturbed returns the tool, except that disturb is called in the window of its first trial.
 func Disturbed(tool workload.Tool, disturb func()) workload.Tool {
 	var once sync.Once
 	run := tool.Run

@@ -26,10 +26,10 @@ type standing struct {
 	namespaces []uint64 // of its containers
 }
 
-// seat is a process of a role in an endpoint, as in the runner.
+// seat identifies a client or server process in an endpoint.
 type seat struct {
 	endpoint platform.Endpoint
-	process  int // of several clients
+	process  int // which of the container's clients, from 0; 0 for a server
 }
 
 type manned struct {
@@ -134,8 +134,7 @@ func (n *standing) serverAddr(t *testing.T) string {
 	return a.String()
 }
 
-// count reads the counters of each container's end of its pair and of the server's end, by the
-// client's index.
+// count reads the counters of the devices on each client's path, by the client's index.
 func (n *standing) count(t *testing.T, f network.Family) (counts [][]network.Count) {
 	t.Helper()
 	for i, c := range n.Clients {

@@ -166,7 +166,7 @@ func Told(r workload.Result) string {
 	return strings.Join(all, " ")
 }
 
-// Clients returns a job of one second for n clients of one server: c, d, e.
+// Clients returns a job of one second for n clients of one server, named c, d, e and so on.
 func Clients(load string, o record.Options, n int) workload.Job {
 	var pairs []workload.Pair
 	for i := range n {
@@ -175,7 +175,7 @@ func Clients(load string, o record.Options, n int) workload.Job {
 	return Job(load, o, pairs...)
 }
 
-// Refuses checks that each case is an error that gives the reason: nothing of it may be recorded.
+// Refuses checks that each case is an error that gives the reason, so that nothing of it is recorded.
 func Refuses(t *testing.T, tool program.Tool, format string, cases []Case) {
 	for _, c := range cases {
 		t.Run(c.Name, func(t *testing.T) {

@@ -142,8 +142,8 @@ func (n *standing) counted(t *testing.T, before [][]network.Count, f network.Fam
 }
 
 // missesMost reports whether a stream's bytes are less than a quarter of what devices counted. Nearly all of a full
-// segment is payload, and without warm-up at least half of the payload is in the window, but for trials that a
-// busy machine delays: less each time means a wrong unit.
+// segment is payload, and without warm-up at least half of the payload is in the window, unless a busy machine delays
+// the trial. If it happens in several trials, the unit of the bytes is wrong.
 func missesMost(job workload.Job, r workload.Result, all uint64) bool {
 	stream := job.Workload == record.TCPStream || job.Workload == record.TCPBidir
 	return stream && job.Warmup == 0 && job.Options == (record.Options{}) && r.Bytes < all/4

@@ -147,9 +147,9 @@ func parseLatencies(line string) (program.Histogram, error) {
 	return h, nil
 }
 
-// uncorrected removes from a histogram the latencies that wrk has added. Since 4.0 wrk takes the
-// mean time between two requests of a connection for the time at which each should have been sent,
-// and for each response that took more than twice as long adds those that would have been waiting
+// uncorrected removes from a histogram the latencies that wrk has added. Since 4.0 wrk assumes that
+// the requests of a connection should be sent at equal intervals, their mean one. For each response
+// that took more than two intervals, it adds the latencies of the requests that would have waited
 // meanwhile. (See stats_correct in its stats.c.) The added latencies lie below the one that they
 // were added for, so they can be removed exactly, starting from the top: the number that remains
 // then equals the number of requests.
