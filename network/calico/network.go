@@ -64,7 +64,8 @@ func All(paths program.Paths) (drivers []network.Driver) {
 
 func (v variant) driver() network.Driver {
 	v.Startup = 3 * time.Second // of etcd, felix and BIRD, which have to converge
-	if v.Hosts == nil { // on one host all ways are the same, and bgp stands for them
+	if v.Hosts == nil {
+		// On one host all ways are the same, and bgp stands for them.
 		v.Hosts = []int{2}
 	}
 	if v.Families == nil {
