@@ -11,12 +11,12 @@ import (
 	"nettoll/internal/daemon"
 )
 
-// API is an API server, as one of its users reaches it.
+// API is an API server, with the credentials of one of its users.
 type API struct {
 	URL string
 
 	requests *http.Client
-	streams  *http.Client // of WebSockets, which nothing carries over HTTP/2
+	streams  *http.Client // for WebSockets, over HTTP/1.1
 }
 
 // bearer sends a token with every request.
@@ -53,7 +53,7 @@ func (a *API) Ask(ctx context.Context, method, path string, body, answer any) er
 	}
 	var status Status
 	if err != nil && json.Unmarshal(said, &status) == nil && status.Message != "" {
-		err = &status // the rest is the object
+		err = &status // instead of the text of the whole answer
 	}
 	return err
 }

@@ -112,8 +112,8 @@ func (o *Own) noBalancer(why error) error {
 	return why
 }
 
-// withdraw removes a service. What made a load balancer for one may keep it until that is gone, and the cluster goes on with
-// it by itself.
+// withdraw removes a service. A controller that made a load balancer for it may keep the service until the load balancer is
+// gone. That is not waited for: the cluster completes the removal by itself.
 func (c *Cluster) withdraw(ctx context.Context, s *service) error {
 	path := servicesIn(c.namespace) + "/" + s.name
 	if !s.lingers {

@@ -55,7 +55,8 @@ func Programs() (names []string) {
 // Available returns an error if private clusters cannot be started here.
 func Available(paths program.Paths) error { return available(paths, cni{}) }
 
-// Connectable returns an error if their pods cannot be connected in a way that Options.CNI names.
+// Connectable returns an error if the pods of private clusters cannot be connected in the way that a value of Options.CNI
+// names.
 func Connectable(paths program.Paths, name string) error { return available(paths, cnis[name]) }
 
 func available(paths program.Paths, with cni) error {
@@ -113,8 +114,8 @@ type Options struct {
 	CNI string
 }
 
-// Cluster is a cluster on whose nodes pods are made: a private one, whose nodes are hosts of the lab, of which the first
-// has the control plane, too; or nodes of the user's.
+// Cluster is a cluster on whose nodes pods are made: a private one, whose nodes are hosts of the lab, the first of them with
+// the control plane; or the user's.
 type Cluster struct {
 	Server *Server // of a private cluster
 	Nodes  []*Node
@@ -125,7 +126,7 @@ type Cluster struct {
 	namespace string
 	place     int              // of the network among those that stand on the cluster at once, from 0
 	prefix    string           // of the names of objects
-	besides   map[int]*Cluster // as it is for other networks, by their places
+	besides   map[int]*Cluster // the same cluster for other networks, by their places
 	look      look
 	pause     time.Duration // between questions to the API server
 	requests  int           // at a time, where there are many
@@ -133,7 +134,7 @@ type Cluster struct {
 	pods     []*Pod
 	services []*service
 	further  []Object           // further services
-	ports    map[netip.Addr]int // of the addresses of services, also of those that are gone; see ProxyMode.Serves
+	ports    map[netip.Addr]int // numbers of ports by the addresses of services; 0 for those that are gone; see ProxyMode.Serves
 
 	o        Options
 	number   int32 // among the clusters of this process
@@ -144,7 +145,7 @@ type Cluster struct {
 	stack    undo.Stack
 }
 
-// How private clusters, which have nobody else to serve, are asked.
+// How often, and with how many requests at a time, private clusters are asked. They serve nobody else.
 const (
 	privatePause    = 50 * time.Millisecond
 	privateRequests = 32
@@ -214,7 +215,7 @@ func (c *Cluster) begin(ctx context.Context) (err error) {
 	for _, n := range c.Nodes {
 		joining.Go(func() error { return n.join(within, &c.stack) })
 	}
-	joining.Go(func() error { // pods are refused without it
+	joining.Go(func() error { // pods are refused while there is no service account
 		return daemon.Until(within, Patience, func(ctx context.Context) error {
 			return c.Server.Ask(ctx, http.MethodGet, "/api/v1/namespaces/default/serviceaccounts/default", nil, nil)
 		}, c.daemons...)
@@ -297,8 +298,8 @@ func (c *Cluster) controlPlane(ctx context.Context, dir string) error {
 	return err
 }
 
-// managerComplaint reports whether a line of the log of controllers or the scheduler tells of an end: they
-// log errors about objects that others have just changed.
+// managerComplaint reports whether a line of the log of controllers or the scheduler says that the program ends.
+// Other errors do not count: they are about objects that others have just changed.
 func managerComplaint(line string) bool { return strings.Contains(line, "command failed") }
 
 // Daemons returns the programs of the cluster.
@@ -310,8 +311,7 @@ func (c *Cluster) Daemons() []*daemon.Daemon {
 	return all
 }
 
-// Fault returns an error if one of the cluster's programs has ended, or what holds nettoll's objects on a cluster of the
-// user's.
+// Fault returns an error if one of the programs of a private cluster has ended, or the keeper on a cluster of the user's.
 func (c *Cluster) Fault() error {
 	if c.own != nil {
 		return c.own.fault()
@@ -346,7 +346,8 @@ func (c *Cluster) Beside(place int) *Cluster {
 	return b
 }
 
-// placed is what tells the names of a network's objects from those of others that stand at the same time.
+// placed returns a part of the names of a network's objects, by which they differ from those of networks that stand at the
+// same time.
 func placed(place int) string {
 	if place == 0 {
 		return ""

@@ -52,8 +52,8 @@ type clientCertificate struct {
 // certificateLife is longer than any lab lives.
 const certificateLife = 365 * 24 * time.Hour
 
-// newClientCertificate writes a certificate of its own authority, which signs nothing else: kubelets obey
-// whoever has it.
+// newClientCertificate writes a certificate that signs itself. Its key signs nothing else, since kubelets obey
+// whoever has a certificate that it signed.
 func newClientCertificate(dir string) (c clientCertificate, err error) {
 	key, text, err := newKey()
 	if err != nil {

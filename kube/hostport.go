@@ -39,7 +39,7 @@ func forgetHostPorts(ctx context.Context, nodes map[*Node]bool) error {
 	return forgetting.Wait()
 }
 
-// resetLocalnet gives the bridge the value that new devices have.
+// resetLocalnet gives route_localnet of the bridge the value that new devices have.
 func (n *Node) resetLocalnet() error {
 	const of = "net/ipv4/conf/%s/route_localnet"
 	usual, err := netns.Sysctl(n.Facts().NetNS, fmt.Sprintf(of, "default"))

@@ -91,7 +91,7 @@ func (pause) Stream(w io.Writer) error {
 
 const pausePath = "/pause"
 
-// pauseCode waits for signals for ever, by machine.
+// pauseCode is machine code that waits for signals for ever, by Go's name of the architecture.
 var pauseCode = map[string]struct {
 	machine byte // as in ELF's e_machine
 	code    []byte

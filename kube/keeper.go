@@ -149,8 +149,8 @@ func (k *keeper) gone(ctx context.Context) (bool, error) {
 	return len(left) == 0, err
 }
 
-// received returns the script of a container's first process, which receives the agent. It waits for nettoll's first
-// byte, since nobody would see what it says before, and ends if none comes, or if no agent comes to run after it. The
+// received returns the script of a container's first process, which receives the agent. It first waits for a byte from
+// nettoll, since what it writes before nettoll is attached is lost. It ends if no byte comes, or no agent after that. The
 // shell itself stays: nothing can kill the first process of a PID namespace from within.
 func received(mark string) string { return receivedWithin(mark, firstByte, receiving) }
 

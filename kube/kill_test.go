@@ -20,19 +20,19 @@ import (
 	"nettoll/kube"
 )
 
-// victimEnv tells this program to be a victim: it uses a cluster, and is killed or stopped by itself.
+// victimEnv tells this program to be a victim: it uses a cluster, and kills or stops itself.
 const victimEnv = "NETTOLL_TEST_VICTIM"
 
-// moments are after how many small writes to the API server a victim ends. Some thirty are its questions about the
-// cluster; with them the keeper is made, then pods and services. The last has done everything.
+// moments are the numbers of small writes to the API server after which victims end. With about the first thirty a victim
+// asks about the cluster and makes the keeper; then it makes pods and services. The last one ends when it has done all.
 var moments = []int{1, 10, 20, 26, 28, 30, 33, 40, 60, 100, 150, 200, 280, 360, 440, 520, 600, 660, 710, 100_000}
 
-// stopped are the moments at which a victim is stopped. While the keeper's agent is on its way, it would take minutes until
-// the cluster has noticed.
+// stopped are the moments at which a victim is stopped instead of killed. There are none while the keeper's agent is on its
+// way: it would take minutes until the cluster has noticed.
 var stopped = []int{20, 26, 33, 520, 100_000}
 
-// victim is one that ends, by a signal, in the middle of its work. A process that is stopped is as silent as one whose
-// cable is pulled, and its connections stay open.
+// victim is a process that kills or stops itself in the middle of its work. A process that is stopped is as silent as one
+// whose cable is pulled, and its connections stay open.
 type victim struct {
 	number int
 	writes int
@@ -107,10 +107,10 @@ func (v *victim) bury() {
 	}
 }
 
-// small is the size in bytes below which a write is no part of an agent on its way to a pod: those are thousands.
+// small is the size in bytes below which writes are counted. Larger ones send the agent to pods, and there are thousands.
 const small = 4096
 
-// dying is a connection that ends its process after a number of small writes to all of them.
+// dying is a connection that ends its process after a number of small writes to all such connections.
 type dying struct {
 	net.Conn
 	left *atomic.Int64
@@ -125,7 +125,7 @@ func (d dying) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// beVictim makes two pods and services for both, over and over, until it ends.
+// beVictim makes two pods and a service for each, and then ends itself, unless it has ended before.
 func beVictim(told string) error {
 	f := strings.Fields(told)
 	writes, err := strconv.Atoi(f[3])
@@ -166,5 +166,5 @@ func beVictim(told string) error {
 	if err := syscall.Kill(os.Getpid(), syscall.Signal(by)); err != nil { // it has done everything
 		return err
 	}
-	select {} // this thread may go on for a moment
+	select {} // this thread may run for another moment
 }

@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Login says which cluster of the user's is meant, as kubectl's options do. Empty fields are those of the current context.
+// Login names a cluster of the user's, as kubectl's options do. For empty fields, the current context decides.
 type Login struct {
 	Config    string // a kubeconfig; empty: KUBECONFIG, or ~/.kube/config, or, in a pod, that pod's own account
 	Context   string

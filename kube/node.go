@@ -30,7 +30,7 @@ type Node struct {
 	platform.Host
 	Index int
 	As    string // its name in a cluster of the user's
-	Not   string // the name there of the only node that it is not; if As is empty
+	Not   string // if As is empty: the name, in that cluster, of a node that it must not be
 
 	cluster    *Cluster
 	dir        string // its files
@@ -190,7 +190,7 @@ func (n *Node) end(ctx context.Context) error {
 	}
 }
 
-// containerdComplaint reports whether a line of containerd's log tells of something wrong.
+// containerdComplaint reports whether a line of containerd's log is about a fault.
 func containerdComplaint(line string) bool {
 	return strings.Contains(line, "level=fatal") || strings.HasPrefix(line, "containerd: ")
 }
@@ -210,14 +210,14 @@ func (n *Node) importImage(ctx context.Context, name string, root filesystem, en
 	return nil
 }
 
-// join starts kubelet and kube-proxy, and returns when the node is ready for pods. The node itself is made before, with
-// the addresses of its pods: kubelet, which waits for a network, takes it over.
+// join starts kubelet and kube-proxy, and returns when the node is ready for pods. The node's object is made before that,
+// with the addresses of its pods, since kubelet waits for a network. kubelet takes the object over.
 func (n *Node) join(ctx context.Context, stack *undo.Stack) error {
 	c := n.cluster
 	blocks := []string{plumb.Subnet(n.Index, false).String(), plumb.Subnet(n.Index, true).String()}
 	err := c.Server.Ask(ctx, http.MethodPost, "/api/v1/nodes", fields{
 		"apiVersion": "v1", "kind": "Node", "spec": fields{"podCIDR": blocks[0], "podCIDRs": blocks},
-		// kubelet's own; flanneld ends on a node without any.
+		// kubelet would add this annotation; flanneld ends on a node that has none.
 		"metadata": fields{"name": n.Name(), "annotations": fields{"volumes.kubernetes.io/controller-managed-attach-detach": "true"}},
 	}, nil)
 	if err != nil {
@@ -254,7 +254,7 @@ func (n *Node) join(ctx context.Context, stack *undo.Stack) error {
 	return nil
 }
 
-// ready returns nil once the cluster says that the node is.
+// ready returns nil once the cluster says that the node is ready.
 func (n *Node) ready(ctx context.Context) error {
 	var is struct {
 		Spec struct {
@@ -281,8 +281,8 @@ func (n *Node) ready(ctx context.Context) error {
 	return errors.New("it has not said anything yet")
 }
 
-// kubeletComplaint reports whether a line of kubelet's log tells of an end: it logs errors of every kind as
-// it starts and whenever a pod ends.
+// kubeletComplaint reports whether a line of kubelet's log says that the program ends. Other errors do not count:
+// it logs many as it starts and whenever a pod ends.
 func kubeletComplaint(line string) bool { return strings.Contains(line, "command failed") }
 
 // configure writes the node's files.
@@ -357,7 +357,7 @@ func (n *Node) conflist() fields {
 	}
 }
 
-// maxPods is how many pods a node takes: those of all networks that stand at once. Its subnet has a few more addresses.
+// maxPods is how many pods a node takes: those of all networks that stand at once. Its subnets have more addresses.
 const maxPods = 240
 
 func (n *Node) kubeletConfig() fields {
@@ -372,11 +372,11 @@ func (n *Node) kubeletConfig() fields {
 		"resolvConf":               "", // the lab has no name server
 		"cgroupDriver":             "cgroupfs", "cgroupRoot": "/" + n.group(), "enforceNodeAllocatable": []string{},
 		"maxPods": maxPods, "failCgroupV1": false, "failSwapOn": false, "protectKernelDefaults": true,
-		// What a machine must permit for these may be missing, and nothing depends on them.
+		// Otherwise kubelet needs rights that it may lack here; nothing depends on these.
 		"oomScoreAdj": 0, "localStorageCapacityIsolation": false,
-		// Disks and memory of the machine are not the nodes' to judge.
+		// Nodes must not evict pods because of the machine's disks and memory.
 		"evictionHard": fields{"memory.available": "0%", "nodefs.available": "0%", "nodefs.inodesFree": "0%", "imagefs.available": "0%"}, "imageGCHighThresholdPercent": 100,
-		// The defaults of 5 and 10 per second bound requests of a busy node.
+		// The defaults, 50 requests per second and 100 at once, slow down a busy node.
 		"kubeAPIQPS": 1000, "kubeAPIBurst": 1000,
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"nettoll/kube"
 )
 
-// TestFixed checks that the endpoints of a service have all of its ports, in both IP versions, though one slice of them
-// takes a hundred.
+// TestFixed checks that the endpoints of a service have all of its ports, in both IP versions, though an EndpointSlice holds
+// only a hundred.
 func TestFixed(t *testing.T) {
 	ports := kube.Ports{First: 20001, Last: 20060}.Named()
 	all := kube.Fixed{

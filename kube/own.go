@@ -146,8 +146,8 @@ var neededRights = []right{
 
 var serviceRights = []right{{"create", "", "services", ""}, {"get", "", "services", ""}, {"delete", "", "services", ""}}
 
-// allowed returns an error that names the rights that are missing. A cluster that does not tell is taken at its word
-// later.
+// allowed returns an error that names the rights that are missing. If the cluster does not answer such questions, missing
+// rights show later, when it refuses a request.
 func (o *Own) allowed(ctx context.Context, rights []right) error {
 	missing := make([]bool, len(rights))
 	var asking errgroup.Group
@@ -185,13 +185,14 @@ func (o *Own) allowed(ctx context.Context, rights []right) error {
 	return missingRight(strings.Join(all, ", "), "in the namespace "+o.entrance.namespace)
 }
 
-// Needs are what a network takes of a cluster besides ordinary pods.
+// Needs are what a network needs of a cluster besides ordinary pods.
 type Needs struct {
 	Pod      PodSpec // its node does not matter
 	Services bool
 }
 
-// Allows returns an error that names what the cluster, or the rights of the user, have against a network. Nothing is made.
+// Allows returns an error that names what the cluster refuses, or which rights the user lacks, of what a network needs.
+// Nothing is made.
 func (o *Own) Allows(ctx context.Context, n Needs) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -261,7 +262,7 @@ func (n nodeState) kind() string {
 	return strings.Join([]string{n.Metadata.Labels["kubernetes.io/arch"], n.Metadata.Labels["node.kubernetes.io/instance-type"], n.Status.Capacity.CPU}, " ")
 }
 
-// mostNodes is how many nodes are looked at: of a large cluster, each takes some ten thousand bytes.
+// mostNodes is how many nodes of a large cluster are looked at: each takes some ten thousand bytes of the answer.
 const mostNodes = 100
 
 // choose chooses the nodes. Without the right to list them, they are those that are named, or those that the scheduler
@@ -343,7 +344,7 @@ func few(all []string) []string {
 	return all
 }
 
-// Begin makes sure that nettoll has a keeper on the cluster, with which pods of the image run there.
+// Begin makes sure that nettoll has a keeper on the cluster, which also shows that pods of the image run there.
 func (o *Own) Begin(ctx context.Context) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -361,7 +362,8 @@ func (o *Own) begin(ctx context.Context) error {
 		o.old = append(o.old, o.keeper)
 		o.keeper = nil
 	}
-	// Networks still stand that belong to an old one. What is left, Close tries again, and the cluster removes.
+	// Old keepers stay as long as networks that belong to them stand. If one cannot be removed now, Close tries again,
+	// and otherwise the cluster removes it.
 	_ = o.sweep(ctx, func(k *keeper) bool { return k.networks == 0 || k.lost() != nil })
 	o.keepers++
 	k, err := o.keep(ctx, o.keepers)
@@ -441,13 +443,13 @@ func (o *Own) Use(ctx context.Context, count int) (*Cluster, error) {
 	return c, nil
 }
 
-// How an API server that has others to serve is asked.
+// How often, and with how many requests at a time, an API server is asked that serves others, too.
 const (
 	ownPause    = 200 * time.Millisecond
 	ownRequests = 16
 )
 
-// cluster returns the cluster for objects that belong to a keeper; nil: for questions.
+// cluster returns the cluster for objects that belong to a keeper. A nil keeper is for requests that make nothing.
 func (o *Own) cluster(k *keeper) *Cluster {
 	c := &Cluster{api: o.entrance.API, own: o, namespace: o.entrance.namespace, pause: ownPause, requests: ownRequests}
 	if k != nil {
@@ -469,7 +471,7 @@ func (o *Own) fault() error {
 	return nil
 }
 
-// Kept reports whether the cluster will remove what is made there now without being asked again.
+// Kept reports whether the keeper has ended, so that the cluster removes by itself what was made there.
 func (o *Own) Kept() bool { return o.fault() != nil }
 
 // Leave notes that the network on a cluster, which Use has returned, is gone.
@@ -486,8 +488,8 @@ func (o *Own) GiveUp(c *Cluster) {
 	c.keeper.spent = true
 }
 
-// sweep ends old keepers, and keeps those in mind that it could not end. Those that are lost the cluster removes by
-// itself.
+// sweep ends the old keepers that such selects, and remembers those that it could not end. The cluster removes lost keepers
+// by itself.
 func (o *Own) sweep(ctx context.Context, such func(*keeper) bool) error {
 	var errs []error
 	o.old = slices.DeleteFunc(o.old, func(k *keeper) bool {
@@ -532,7 +534,7 @@ func (o *Own) look(k *keeper) look {
 		spec: fields{
 			"activeDeadlineSeconds": int(keeperLife.Seconds()),
 			"securityContext":       fields{"runAsNonRoot": true, "runAsUser": nobody, "runAsGroup": nobody, "seccompProfile": fields{"type": "RuntimeDefault"}},
-			// The agent is received there. A folder of the image need not be open to everybody.
+			// The agent is received there: the image may have no folder that every user may write to.
 			"volumes": []fields{{"name": "tmp", "emptyDir": fields{}}},
 		},
 		container: fields{
@@ -547,7 +549,7 @@ func (o *Own) look(k *keeper) look {
 			case n.Not != "":
 				only = fields{"key": "metadata.name", "operator": "NotIn", "values": []string{n.Not}}
 			case n.As == "":
-				return nil // where the scheduler likes
+				return nil // the scheduler chooses
 			}
 			return fields{"affinity": fields{"nodeAffinity": fields{"requiredDuringSchedulingIgnoredDuringExecution": fields{
 				"nodeSelectorTerms": []fields{{"matchFields": []fields{only}}},

@@ -23,7 +23,7 @@ import (
 	"nettoll/platform"
 )
 
-// imageWithShell returns an image in which a container can receive an agent, as the images of users can.
+// imageWithShell returns an image whose containers can receive an agent, as those of users' images can.
 func imageWithShell(t *testing.T) *rootfs.Image {
 	t.Helper()
 	var in []rootfs.Program
@@ -41,7 +41,7 @@ func imageWithShell(t *testing.T) *rootfs.Image {
 	return image
 }
 
-// theirs is a cluster that is used as a user's, by one who has only the rights of docs/kubernetes.md.
+// theirs is a private cluster in place of a user's. The user has only the rights in docs/kubernetes.md.
 type theirs struct {
 	*kube.Cluster
 	config string
@@ -385,7 +385,7 @@ func TestOwn(t *testing.T) {
 
 	t.Run("refusals", func(t *testing.T) { c.refusals(t, config) })
 
-	// What was there when the connection was cut, too, is gone, and what victims left.
+	// What was left when the connection was cut, and what victims left, is gone, too.
 	c.empty(t, "cut", 90*time.Second)
 	c.empty(t, "killed", 2*time.Minute)
 }
@@ -429,7 +429,7 @@ func (w *wire) mend() {
 	w.down = false
 }
 
-// refusals tries what a cluster can have against it.
+// refusals tries the reasons for which a cluster can refuse to be used.
 func (c theirs) refusals(t *testing.T, config string) {
 	namespace := "/api/v1/namespaces/team"
 	node := "/api/v1/nodes/h1"
@@ -562,7 +562,7 @@ func (c theirs) refusals(t *testing.T, config string) {
 			refused(t, make(used, pods[0]), "measuring in the namespace team: not supported here (needs the right to create "+resource+")")
 		})
 	}
-	t.Run("full", func(t *testing.T) { // the scheduler's word, without the right to look at nodes
+	t.Run("full", func(t *testing.T) { // the reason is the scheduler's: the user may not list nodes
 		cordoned(t, true)
 		defer cordoned(t, false)
 		used, err := c.own(t, config, nil).Use(t.Context(), 1)
@@ -581,8 +581,8 @@ func (c theirs) remove(t *testing.T, path string) {
 	}
 }
 
-// TestReceived runs the script of a container's first process, in a PID namespace as containers have: it ends if nobody
-// says anything, when its input ends, and when the agent does not arrive.
+// TestReceived runs the script of a container's first process, in a PID namespace as containers have: it ends if nothing is
+// written to it, when its input ends, and when the agent does not arrive.
 func TestReceived(t *testing.T) {
 	const ends, open = false, true
 	for name, in := range map[string]struct {

@@ -72,7 +72,7 @@ func (c *Cluster) in(kind string, name ...string) string {
 	return "/api/v1/namespaces/" + c.namespace + "/" + strings.Join(append([]string{kind}, name...), "/")
 }
 
-// Label is on everything that is made in a cluster; its value is the name of the pod.
+// Label is on every pod that is made. Its value is the pod's name, by which services select the pod.
 const Label = "nettoll.pod"
 
 // podTime bounds the start and the end of a pod.
@@ -110,7 +110,7 @@ func (c *Cluster) Run(ctx context.Context, specs ...PodSpec) ([]*Pod, error) {
 	return all, starting.Wait()
 }
 
-// look is what the pods of a cluster have in common.
+// look holds what the pods of a cluster have in common.
 type look struct {
 	metadata  fields
 	spec      fields
@@ -250,7 +250,7 @@ type podState struct {
 	}
 }
 
-// runs reports whether all containers of a pod run, and reads what only then is known.
+// runs reports whether all containers of a pod run, and reads what is known only then.
 func (c *Cluster) runs(ctx context.Context, p *Pod) (bool, error) {
 	var is podState
 	if err := c.api.Ask(ctx, http.MethodGet, c.in("pods", p.Name), nil, &is); err != nil {

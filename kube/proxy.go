@@ -22,7 +22,7 @@ type ProxyMode struct {
 	entry *regexp.Regexp          // matches the rule, or element, of a service's port that has an endpoint; with the service's address
 }
 
-// Modes of kube-proxy. In either, the entries of all services change at once, and lead to rules that are there by then.
+// Modes of kube-proxy. In both, the entries of all services change at once, after the rules that they lead to were made.
 var (
 	IPTables = ProxyMode{
 		Name: "iptables",
@@ -65,8 +65,8 @@ func (m ProxyMode) Args(config, node string) []string {
 	}
 }
 
-// Serves returns an error unless a node translates the ports of services as it ought to. want has the number of ports of each
-// address; of those that no service has any more, it is 0.
+// Serves returns an error unless a node translates the ports of services as it should. want has the number of ports of each
+// address, which is 0 for addresses that no service has any more.
 func (m ProxyMode) Serves(ctx context.Context, node platform.Host, want map[netip.Addr]int) error {
 	for _, six := range []bool{false, true} {
 		ports, err := m.served(ctx, node, six)

@@ -19,8 +19,8 @@ var webhook = regexp.MustCompile(`(?:admission webhook|failed calling webhook|Va
 // manual says where the rights that are needed are listed.
 const manual = "docs/kubernetes.md lists the rights that measuring takes"
 
-// refused explains an error of the API: of a right, a rule or a limit of the user's cluster. What is asked for is a kind
-// of objects.
+// refused explains an error of the API: a missing right, a rule or a limit of the user's cluster. The parameter what is the
+// kind of the objects that the request was about.
 func (c *Cluster) refused(what string, err error) error {
 	if c.own == nil {
 		return err

@@ -57,8 +57,8 @@ type ServerOptions struct {
 	Ready func(context.Context, *Server) error
 }
 
-// Server is an API server on a host. Whoever has the token of one of its users has that user's rights: the
-// tokens are in files of the lab's own, and it listens on the underlay of the lab alone.
+// Server is an API server on a host. Whoever has the token of one of its users has that user's rights, so the
+// tokens are in files that only the lab sees, and it listens only on the underlay of the lab.
 type Server struct {
 	*daemon.Daemon
 	*API
@@ -104,7 +104,7 @@ func StartServer(ctx context.Context, stack *undo.Stack, h platform.Host, o Serv
 				}
 				requests.TLSClientConfig, streams.TLSClientConfig = &tls.Config{RootCAs: pool}, &tls.Config{RootCAs: pool}
 			}
-			// It is ready a moment before the namespace of services is there, and the range of their addresses.
+			// It reports that it is ready a moment before the namespace and the addresses of services exist.
 			for _, path := range []string{"/readyz", "/api/v1/namespaces/default"} {
 				if err := s.Ask(ctx, http.MethodGet, path, nil, nil); err != nil {
 					return err
@@ -142,7 +142,7 @@ var anError = regexp.MustCompile(`^E\d{4} `)
 // stopped while payload is measured.
 var usual = regexp.MustCompile(`Found stale data|Failed to list existing nftables objects|is not allocated; repairing|namespaces .*kube-system.* not found|reflector\.go|Failed to watch`)
 
-// Complaint reports whether a line of a program's log tells of something wrong.
+// Complaint reports whether a line of a program's log is about a fault.
 func Complaint(line string) bool { return anError.MatchString(line) && !usual.MatchString(line) }
 
 // Config returns the file by which a user's programs find the server: a kubeconfig.

@@ -18,11 +18,12 @@ import (
 	"nettoll/internal/plumb"
 )
 
-// firstService is the place of the first service of ours in the range of services. The API server gives the lowest
+// firstService is the place of nettoll's first service in the range of services. The API server gives the lowest
 // addresses to services of its own.
 const firstService = 16
 
-// servicesBeside is how many services a network can have without standing alone: further ones, and one for each of a node's pods.
+// servicesBeside is how many services a network can have while others stand on the same cluster: further ones, and one for
+// each of a node's pods.
 const servicesBeside = 1000 + 128
 
 // serviceAddr returns the address of service i of the network, from 0.
@@ -52,8 +53,8 @@ func Further(first, n int, to []netip.Addr, port int) (all []Fixed) {
 	return all
 }
 
-// NodePorts is the range of the ports of nodes that services can have: it has the ports of servers, so that these
-// have one number everywhere. The usual range begins at 30000.
+// NodePorts is the range of the ports of nodes that services can have. It contains the ports of servers, so that a
+// port has the same number everywhere. The usual range begins at 30000.
 const NodePorts = "20000-32767"
 
 // LastNodePort is the last of the ports of nodes that services can have.
@@ -131,7 +132,7 @@ func (c *Cluster) addrsOf(i int) []netip.Addr {
 	return []netip.Addr{c.serviceAddr(i, false), c.serviceAddr(i, true)}
 }
 
-// expect notes how many ports addresses of services have.
+// expect notes how many ports services have at these addresses.
 func (c *Cluster) expect(ports int, at ...netip.Addr) {
 	if c.own != nil {
 		return // its nodes are not seen

@@ -54,7 +54,7 @@ func (a *API) attach(ctx context.Context, pod, container string) (*stream, error
 	if err != nil {
 		return nil, refusedStream(resp, err)
 	}
-	ws.SetReadLimit(-1) // what the process writes at once
+	ws.SetReadLimit(-1) // a process can write any amount at once
 	s, err := newStream(ws)
 	if err != nil {
 		_ = ws.CloseNow()
@@ -115,7 +115,7 @@ func (s *stream) read(out, errs io.Writer) error {
 			return fmt.Errorf("%w: %s", errCut, closed.Reason)
 		}
 		if err != nil {
-			return errCut // the rest is the library's
+			return errCut // the library's text says no more
 		}
 		if len(message) == 0 {
 			continue
@@ -182,7 +182,7 @@ func (i input) Close() error {
 // killTime is how long a process may take to end once it is killed.
 const killTime = 10 * time.Second
 
-// Kill implements platform.Process. The API has no way to end a process.
+// Kill implements platform.Process. The API cannot end a process, so without a function kill the connection is closed.
 func (s *stream) Kill() error {
 	if s.Ended() {
 		return nil

@@ -41,7 +41,7 @@ type Driver struct {
 	Probe func(context.Context, platform.Platform) error
 	// Connect builds a network. When it fails, it leaves nothing behind.
 	Connect func(context.Context, Topology, platform.Platform) (*Network, error)
-	// HostsOn returns the hosts on which Connect builds for as long as they are kept. Nil means the
+	// HostsOn returns hosts. As long as these are kept, Connect builds on them. Nil means the
 	// platform's hosts.
 	HostsOn func(context.Context, platform.Platform, platform.HostRequest) (platform.Hosts, error)
 }
@@ -53,7 +53,7 @@ type Topology struct {
 	Servers    int
 	Clients    int
 	Processes  int    // clients in each client container, all of which send traffic; 0 means 1
-	Neighbours int    // containers on the clients' host that send no traffic
+	Neighbours int    // containers on the clients' hosts that send no traffic
 	Rules      int    // see platform.HostRequest.Rules
 	Services   int    // further services of Kubernetes, which nobody uses; only networks that have services make them
 	CNI        string // what connects the pods of a private cluster, such as record.CNIFlannel; "" is record.CNIBridge
@@ -114,7 +114,7 @@ type Network struct {
 	// Wire returns a filter in the syntax of pcap-filter(7) that every packet of the payload
 	// matches on the underlay between hosts. An empty one claims nothing.
 	Wire func(Family) string
-	// FirstPort is the Topology's, if the network had to choose another one.
+	// FirstPort is the value for Topology.FirstPort if the network had to choose another one.
 	FirstPort int
 	// Fragments is how many IP fragments that do not belong to the payload the daemons of one host
 	// may send during a trial.
@@ -183,18 +183,18 @@ type Hop struct {
 	// Device is equal for hops that count the same device, which several networks of one machine can cross; "" for
 	// other hops, and where the device is only this network's.
 	Device string
-	// Common means that other networks' payload can cross it on a way that their paths do not name, as it does the network
-	// card of a machine, and that others use it, too.
+	// Common means that others use it, too, and that other networks' payload can cross it although their paths do not name
+	// it, as with the network card of a machine.
 	Common bool
 	// Read returns the counters since the hop was made. Hops of different networks are read
 	// concurrently.
 	Read func(context.Context) (Count, error)
-	// Asked is how an agent on another machine reads the counters, so that it can do so by itself at a given time; nil:
-	// nothing but Read knows.
+	// Asked is how an agent on another machine reads the counters, so that it can do so by itself at a given time; nil
+	// means that only Read can read them.
 	Asked *Asked
 }
 
-// Asked is a question of an agent's, and how its answer is understood.
+// Asked is a call of an agent's method, and how to read the answer.
 type Asked struct {
 	Agent  Agent
 	Method string
@@ -207,7 +207,7 @@ type Agent interface {
 	Call(ctx context.Context, method string, in, out any) error
 }
 
-// HopKind is the kind of a counter, which decides what payload must have left on it.
+// HopKind is the kind of a counter, which decides what the payload must have added to it.
 type HopKind string
 
 const (

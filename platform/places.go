@@ -37,7 +37,7 @@ func (p *Places) Used() (n int) {
 	return n
 }
 
-// With says of hosts how many networks stood on them at once.
+// With returns a description of hosts, and adds how many networks stood on them at once, if that was more than one.
 func (p *Places) With(hosts string) string {
 	if p.most < 2 {
 		return hosts

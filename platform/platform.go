@@ -58,7 +58,7 @@ type Endpoint interface {
 	Start(ctx context.Context, cmd Command) (Process, error)
 }
 
-// Host is a machine on the underlay, real or simulated.
+// Host is where containers run: a namespace of the lab, or a machine.
 type Host interface {
 	Endpoint
 	// Containers makes n containers that have only a loopback device. They are removed when the hosts are closed.

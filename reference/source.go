@@ -55,7 +55,7 @@ type Tool struct {
 // Network is one way to connect containers, as named by the source.
 type Network struct {
 	Name  string `yaml:"name"`
-	As    string `yaml:"as"`    // nettoll's corresponding network; "" if there is none yet; "a|b" means b if a cannot be measured, where b stands in for it. A table can override it for a place
+	As    string `yaml:"as"`    // nettoll's corresponding network; "" if there is none yet; "a|b" means a, or b in its place if a cannot be measured. A table can override it for a place
 	About string `yaml:"about"` // how the source built it, and how nettoll's differs
 }
 
@@ -119,7 +119,7 @@ type InstanceType struct {
 	Network  string  `yaml:"network"` // as advertised
 	// Rate is the rate to which the lab shapes a link of the instance, in bit/s:
 	// the advertised number. It is 0 if the advertised class is not a number ("low
-	// to moderate", "moderate", "high", "unknown"); a rate= must then be written.
+	// to moderate", "moderate", "high", "unknown"); users must then give a rate=.
 	Rate int64 `yaml:"rate"`
 }
 

@@ -33,7 +33,7 @@ type Place struct {
 	Clients   int    `yaml:"clients"`   // containers with clients
 	Processes int    `yaml:"processes"` // clients in each of them
 	Underlay  string `yaml:"underlay"`  // name of an instance, or of the hosts' location
-	Like      string `yaml:"like"`      // underlay that stands for it if a run has none of this name, "" is unshaped; nettoll's choice and not the source's
+	Like      string `yaml:"like"`      // underlay to compare with if a run has none of this name, "" for an unshaped one; nettoll's choice, not the source's
 }
 
 // Published is one cell of a table.

@@ -56,7 +56,7 @@ func writeSBOM(w io.Writer, version string, programs []string) error {
 	})
 }
 
-// program describes one of our programs, with its hash and how it was built.
+// program describes one of nettoll's programs, with its hash and how it was built.
 func program(file, version string, info *debug.BuildInfo) (object, error) {
 	b, err := os.ReadFile(file)
 	if err != nil {

@@ -136,7 +136,7 @@ func (c *sshConn) Close() error {
 	select {
 	case <-c.ended:
 	case <-time.After(endTime):
-		_ = c.cmd.Process.Kill() // the same
+		_ = c.cmd.Process.Kill() // likewise
 		<-c.ended
 	}
 	return nil

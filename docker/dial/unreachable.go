@@ -16,7 +16,7 @@ import (
 	"unicode"
 )
 
-// Unreachable says in one line why an engine cannot be used, and what would fix it.
+// Unreachable states in one line why an engine cannot be used, and what would fix it.
 type Unreachable struct {
 	Target Target // Host is empty if no engine was found
 	Reason string // "no such socket"
@@ -54,9 +54,10 @@ const (
 	daemonSays = "Error response from daemon: "
 )
 
-// explain says what a failed request means and what would fix it. There are six causes: ssh fails, nobody
-// listens, this user lacks permission, the network does not lead there, the two sides do not agree on
-// TLS, or the listener is not an engine. For the last two, the library and net/http have few error types.
+// explain returns an error that states why a request failed and what would fix it. There are six causes: ssh fails,
+// nobody listens, this user lacks permission, the network does not lead there, the two sides do not agree on
+// TLS, or the listener is not an engine. The last two are recognised by texts, since the library and net/http
+// have few error types for them.
 func explain(t Target, err error) *Unreachable {
 	u := t.unusable(err, fix)
 	text, local := err.Error(), t.scheme() == "unix"

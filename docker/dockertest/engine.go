@@ -191,8 +191,8 @@ func (e *Engine) stop(t *testing.T) {
 	}
 }
 
-// hung shows what dockerd was doing, which was told to end and does not, and kills it. Its own limit for containers is
-// 15 s. That fails no test, since none is about how dockerd ends, but .ci/test shows the line.
+// hung logs what a dockerd is doing that was told to end and has not, and kills it. dockerd itself waits 15 s for its
+// containers. This fails no test, since none is about how dockerd ends, but .ci/test shows the line.
 func (e *Engine) hung(t *testing.T) {
 	_ = e.cmd.Process.Signal(syscall.SIGUSR1) // it writes the stacks of its goroutines
 	time.Sleep(time.Second)

@@ -52,11 +52,11 @@ type Cleaned struct {
 // For each run it calls keep first. If an object cannot be removed, Clean continues with the others; the
 // error joins one line for each such object. With dry it removes nothing.
 //
-// A run that is going on must be kept. It is recognised by the process that made its objects, which
-// their label names and which is looked for where this process runs. That works for engines of other
-// machines too, since it is nettoll that has to run on this one. If the nettoll of a run is on another
-// machine, State is Unknown: only its user knows whether it is going on. Its containers do not show
-// that, because every run has moments without any, such as between two networks.
+// A run that is going on must be kept. It is recognised by the process that made its objects: their label
+// names it, and it is looked for where this process runs. That works for engines of other machines, too,
+// as long as the run's nettoll is on this one. If it is on another machine, State is Unknown: only its user
+// knows whether the run is going on. Its containers do not show that, because every run has moments
+// without any, such as between two networks.
 func Clean(ctx context.Context, c *client.Client, dry bool, keep func(Trace) bool) (Cleaned, error) {
 	var done Cleaned
 	objects, err := find(ctx, c)
@@ -154,8 +154,8 @@ func services(ctx context.Context, c *client.Client, manager bool) (all []Object
 	return all, err
 }
 
-// containers leaves out what is listed and does not exist: dockerd 20.10 lists a container as dead until its next start
-// if two removed it at once, such as nettoll and dockerd itself when it starts again.
+// containers leaves out those that are listed but do not exist: if two remove a container at once, such as nettoll and a
+// dockerd that starts again, dockerd 20.10 lists it as dead until its own next start.
 func containers(ctx context.Context, c *client.Client, _ bool) (all []Object, err error) {
 	res, err := c.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: labelled()})
 	for _, one := range res.Items {

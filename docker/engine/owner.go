@@ -102,7 +102,8 @@ func state(label string) State {
 			return Going
 		}
 	}
-	// That a process is not visible only means something if it would be visible.
+	// A process that was not found has ended only if it would be visible here: /proc shows processes of other
+	// users, and this process is in the same PID namespace or in the machine's.
 	_, err = os.ReadFile("/proc/1/stat")
 	self, selfErr := procfs.Self()
 	if err != nil || selfErr != nil {

@@ -73,8 +73,8 @@ func TestProcessState(t *testing.T) {
 	}
 }
 
-// TestProcessStateInOtherNamespaces checks that a process of a nested namespace is seen as long as it runs;
-// if it is not seen, that could have other reasons.
+// TestProcessStateInOtherNamespaces checks that a process of a nested namespace is seen as long as it runs,
+// and that nothing is concluded if it is not seen.
 func TestProcessStateInOtherNamespaces(t *testing.T) {
 	cmd, label := sleeper(t, &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID})
 	if part := strings.Split(label, "/"); part[2] != "1" {

@@ -16,7 +16,7 @@ import (
 // AgentPath is the path in an image of the program that serves as its agent.
 const AgentPath = "/nettoll"
 
-// agentName is the program that contains only the agent, a third of the whole.
+// agentName is the program that contains only the agent, and is much smaller than nettoll.
 const agentName = "nettoll-agent"
 
 // Agent returns the program that images have at AgentPath: nettoll-agent if it is next to the running

@@ -74,7 +74,7 @@ func TestSameProgram(t *testing.T) {
 	}
 }
 
-// TestAgent checks that the test program itself is used, which has no agent next to it.
+// TestAgent checks that a program that has no agent next to it is used itself.
 func TestAgent(t *testing.T) {
 	p, err := Agent()
 	if err != nil {

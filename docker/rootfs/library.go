@@ -26,8 +26,8 @@ const listTime = 10 * time.Second
 type library struct{ name, file string }
 
 // needs returns all libraries that the loader loads for a program, in its order, followed by those of byName. It asks
-// the loader for them, as ldd(1) does. Each has the name by which it is looked up, in the loader's directory unless
-// that is a path.
+// the loader for them, as ldd(1) does. The name of each is the one by which it is looked up, if that is an absolute
+// path, and otherwise that name in the loader's directory.
 func needs(program, loader string) (all []library, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), listTime)
 	defer cancel()
@@ -36,7 +36,7 @@ func needs(program, loader string) (all []library, err error) {
 		return nil, err
 	}
 	list := exec.CommandContext(ctx, loader, "--list", absolute)
-	list.Env = []string{"LC_ALL=C"} // where the program will run there is no LD_LIBRARY_PATH
+	list.Env = []string{"LC_ALL=C"} // without LD_LIBRARY_PATH, as where the program will run
 	out, err := list.CombinedOutput()
 	if err != nil {
 		said := strings.Join(strings.Fields(string(out)), " ")

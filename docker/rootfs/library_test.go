@@ -96,7 +96,8 @@ func TestBrokenPrograms(t *testing.T) {
 	}
 }
 
-// TestFiles starts a program as Files has it: by its loader, with each library by a path that says nothing of its name.
+// TestFiles starts a program from the files that Files returns: by its loader, with each library at a path that does not
+// contain its name.
 func TestFiles(t *testing.T) {
 	file, ok := here(t, "iperf3")
 	if !ok {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestStatic makes an image for another kind of machine, which contains nothing of this one.
+// TestStatic makes an image for another kind of machine, and checks that it contains nothing of this one.
 func TestStatic(t *testing.T) {
 	dir := t.TempDir()
 	source := filepath.Join(dir, "main.go")

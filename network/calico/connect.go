@@ -79,7 +79,8 @@ func (n *build) toward(h *plumb.Host, six bool) string {
 
 func (n *build) hops(from, to *plumb.Node, f network.Family) []network.Hop {
 	if from.Host == to.Host {
-		// Packets that the rules of one container accept do not reach those of the other.
+		// A packet that the rules of one container accept does not reach those of the other, so one hop
+		// counts both.
 		return []network.Hop{
 			from.Hop(), from.PortHop(), n.rulesHop(f, from, to), plumb.Absent(from.Host.UplinkHop()), to.PortHop(), to.Hop(),
 		}

@@ -18,15 +18,15 @@ import (
 	"nettoll/platform"
 )
 
-// patience is how long felix may take, which reads all of etcd and writes hundreds of rules.
+// patience is how long felix may take to be ready: it reads all of etcd and writes hundreds of rules.
 const patience = 50 * time.Second
 
 // startFelix runs felix on every host, and returns when each has written the routes and
 // rules of its containers.
 func (n *build) startFelix(ctx context.Context, etcd string) ([]*daemon.Daemon, error) {
 	s := n.Site
-	// Felix must not write where Calico keeps what its CNI plugin is to know, on a machine
-	// that has it.
+	// A machine that has Calico itself keeps files for its CNI plugin there, which this felix must not
+	// change.
 	if err := daemon.Hide(&s.Stack, "/var/lib/calico"); err != nil {
 		return nil, err
 	}
@@ -42,7 +42,7 @@ func (n *build) startFelix(ctx context.Context, etcd string) ([]*daemon.Daemon, 
 				"DATASTORE_TYPE=etcdv3", "ETCD_ENDPOINTS=" + etcd,
 				"FELIX_DATASTORETYPE=etcdv3", "FELIX_ETCDENDPOINTS=" + etcd, "FELIX_FELIXHOSTNAME=" + h.Name(),
 				"FELIX_LOGSEVERITYSCREEN=WARNING", "FELIX_LOGFILEPATH=none", "FELIX_LOGSEVERITYSYS=none",
-				// Tables of nf_tables can be told apart from those that were there before.
+				// Tables of nf_tables can be listed, so that those which felix makes can be removed; see tidy.
 				"FELIX_IPTABLESBACKEND=nft",
 				"FELIX_USAGEREPORTINGENABLED=false", "FELIX_HEALTHENABLED=false",
 				"FELIX_BPFENABLED=false", "FELIX_XDPENABLED=false",
@@ -53,14 +53,13 @@ func (n *build) startFelix(ctx context.Context, etcd string) ([]*daemon.Daemon, 
 	})
 }
 
-// complaint says whether felix logs an error. It does also when it cannot clean up, after
-// a felix that was there before, what none has made: programs of BPF and connections
-// of addresses that nobody had.
+// complaint reports whether a line of felix's log is an error that matters. Felix also logs errors when it
+// cannot clean up after an earlier felix (BPF programs, tracked connections), although there was none.
 func complaint(line string) bool {
 	return strings.Contains(line, "[ERROR]") && !strings.Contains(line, "bpftool") && !strings.Contains(line, "conntrack")
 }
 
-// written says what a host still lacks of what felix is to write.
+// written returns an error that names something that felix has not written on a host yet.
 func (n *build) written(ctx context.Context, h *plumb.Host) error {
 	if err := n.routed(h); err != nil {
 		return err
@@ -94,8 +93,8 @@ func (n *build) written(ctx context.Context, h *plumb.Host) error {
 	return nil
 }
 
-// tabled says which of felix's firewall tables a host lacks. Felix writes each table on its own, all
-// four for both IP versions, and a packet passes all of them.
+// tabled returns an error if a host lacks one of felix's firewall tables. Felix writes each of the four
+// separately, for both IP versions, and a packet passes all of them.
 func tabled(h *plumb.Host) error {
 	there, err := nl.FirewallTables(h.NS)
 	if err != nil {
@@ -115,7 +114,7 @@ func tabled(h *plumb.Host) error {
 	return nil
 }
 
-// routed says which of felix's routes a host lacks.
+// routed returns an error if a host lacks one of felix's routes.
 func (n *build) routed(h *plumb.Host) error {
 	devices, err := h.RouteDevices()
 	if err != nil {
@@ -177,9 +176,9 @@ func (n *build) removeSets(ctx context.Context, h *plumb.Host) error {
 	return err
 }
 
-// prepareTunnel makes the device where the kernel has not (fb_tunnels_only_for_init_net): the
-// ip program, by which felix would, asks the device itself to be made. It pushes that the
-// device is again as it is now.
+// prepareTunnel makes the tunnel's device if the kernel has not made it in this namespace
+// (fb_tunnels_only_for_init_net). Felix cannot make it: it runs the ip program, whose request goes to that very
+// device. prepareTunnel also pushes the removal of the device, or its return to the present state.
 func prepareTunnel(s *plumb.Site, h *plumb.Host) error {
 	tunnel := ipip.device4
 	return nl.With(h.NS, func(n *nl.NS) error {

@@ -48,7 +48,6 @@ const plain = "Calico: felix's routes and rules for each container, BIRD between
 func All(paths program.Paths) (drivers []network.Driver) {
 	for _, v := range []variant{
 		{way: bgp, Info: network.Info{Name: "calico-bgp", Hosts: []int{1, 2}, About: plain}},
-		// On one host all ways are the same.
 		{way: bgp, policies: policies, Info: network.Info{Name: "calico-bgp-policy",
 			About: plain + fmt.Sprintf("; each new connection passes %d network policies of %d rules where it leaves a container, and as many where it enters one", policies, rulesOfPolicy)}},
 		// The kernel's IPIP tunnels carry IPv4 only.
@@ -66,6 +65,7 @@ func All(paths program.Paths) (drivers []network.Driver) {
 func (v variant) driver() network.Driver {
 	v.Startup = 3 * time.Second // of etcd, felix and BIRD, which have to converge
 	if v.Hosts == nil {
+		// On one host all ways are the same, and bgp stands for them.
 		v.Hosts = []int{2}
 	}
 	if v.Families == nil {

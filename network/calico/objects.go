@@ -147,8 +147,7 @@ func (t variant) describeHost(st *store, h *plumb.Host) {
 const (
 	policies      = 10 // applied to each container, in either direction
 	rulesOfPolicy = 10
-	// firstUnused is the first of the ports in rules. No server of ours listens on it or on those
-	// above.
+	// firstUnused is the first of the ports that rules name, which no server of nettoll listens on.
 	firstUnused = 1001
 )
 

@@ -135,7 +135,7 @@ func (a *attacher) detach(ctx context.Context) error {
 		c := a.on[n.Host]
 		err := c.DelNetworkList(ctx, c.list, a.conf(n))
 		if ctx.Err() != nil {
-			return nil // do did not run to its end
+			return nil // it was cut short, so the container does not count
 		}
 		mu.Lock()
 		defer mu.Unlock()

@@ -62,7 +62,7 @@ func TestConflistsThatAreNoFiles(t *testing.T) {
 	}
 }
 
-// By the specification, further plugins of a network are in a folder of its name.
+// By the specification, a folder that has the name of the network can hold further plugins.
 func TestConflistHasPluginsOfItsFolder(t *testing.T) {
 	file := write(t, `{"name": "net", "cniVersion": "1.1.0", "plugins": [{"type": "first"}]}`)
 	dir := filepath.Join(filepath.Dir(file), "net")

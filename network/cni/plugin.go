@@ -161,8 +161,8 @@ const (
 	mostTold = 500     // bytes of it in an error
 )
 
-// output collects what a process writes, up to a limit. It is a pipe of ours, so that nobody waits
-// for processes that a plugin left running with it.
+// output collects what a process writes, up to a limit. It reads a pipe of its own, so that nothing waits for
+// processes that a plugin leaves running with that pipe open.
 type output struct {
 	read, write *os.File
 	text        chan []byte

@@ -14,8 +14,8 @@ import (
 	"nettoll/record"
 )
 
-// TestBesideOnAnotherMachine does the same through an engine that is taken for one on another machine, where the
-// baseline is in containers.
+// TestBesideOnAnotherMachine has networks take turns with the baseline on an engine that nettoll takes for one on another
+// machine: there the baseline is in containers.
 func TestBesideOnAnotherMachine(t *testing.T) {
 	here := install(t)
 	d := func(ctx context.Context) (*client.Client, bool, error) {

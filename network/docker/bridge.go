@@ -20,7 +20,7 @@ var (
 	userBridge4 = netip.MustParsePrefix("198.19.248.0/21")
 	userBridge6 = netip.MustParsePrefix("2001:2:0:200::/64")
 
-	// Of another such network that stands on the same engine of the user's at the same time.
+	// Subnets of a second such network that stands on the same engine of the user's at the same time.
 	userBridgeBeside4 = netip.MustParsePrefix("198.19.192.0/21")
 	userBridgeBeside6 = netip.MustParsePrefix("2001:2:0:201::/64")
 )

@@ -1,6 +1,6 @@
 // Package docker measures the networks that Docker Engine itself makes: its default bridge and
-// others, host mode, shared namespaces, links, published ports, macvlan and ipvlan; and, for
-// comparison, processes of their hosts outside all containers.
+// others, host mode, shared namespaces, links, published ports, macvlan and ipvlan, and overlays and
+// services of swarms; and, for comparison, processes of the engines' hosts outside all containers.
 package docker
 
 import (
@@ -119,7 +119,7 @@ func (v variant) engines(ctx context.Context, p platform.Platform, req platform.
 	return provider.Engines(ctx, req, v.settings)
 }
 
-// hostsOn returns the hosts on which Connect builds for as long as they are kept.
+// hostsOn returns hosts. As long as these are kept, Connect builds on them.
 func (v variant) hostsOn(ctx context.Context, p platform.Platform, req platform.HostRequest) (platform.Hosts, error) {
 	hosts, err := v.engines(ctx, p, req)
 	if err != nil {

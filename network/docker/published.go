@@ -158,8 +158,8 @@ func (n *build) toHost(from *plumb.Node) []network.Hop {
 }
 
 // proxied builds the path by docker-proxy, which accepts connections and makes others to the
-// container. The host then forwards nothing, which a rule that must not be crossed proves; and
-// there are no rules that could translate. The user's own machine gets no such rule.
+// container. The engine has no rules that could translate, and the host forwards nothing: a rule that
+// must not be crossed proves that, except on the user's own machine, which gets no such rule.
 func (n *build) proxied(ctx context.Context) error {
 	h := n.engines[0]
 	for _, s := range n.Servers {

@@ -17,8 +17,8 @@ var (
 	segment4 = netip.MustParsePrefix("198.19.0.0/17")
 	segment6 = netip.MustParsePrefix("2001:2:0:300::/64") // engines assign addresses within the last 64 bits only
 
-	// Of another such network that stands on the same engine of the user's at the same time: its containers have the
-	// addresses of a host that is none of the network's.
+	// Subnets of a second such network that stands on the same engine of the user's at the same time. Its containers
+	// have the addresses of a host (index 8) that the first network does not have.
 	segmentBeside4 = netip.MustParsePrefix("198.19.128.0/18")
 	segmentBeside6 = netip.MustParsePrefix("2001:2:0:301::/64")
 	hostBeside     = 8

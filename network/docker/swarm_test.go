@@ -58,8 +58,8 @@ func newSwarms() (*platforms.Docker, error) {
 	return platforms.NewSwarm(platforms.Options{Run: "0123456789abcdef", Image: engine.Image{Root: image}, Lab: lab.New()}), nil
 }
 
-// ownSwarms returns a platform of private swarms of a test that breaks them. Most of its time it waits for what is
-// broken, beside other tests.
+// ownSwarms returns a platform of private swarms for a test that breaks them. Such a test mostly waits until the fault is
+// noticed, so it runs in parallel with others.
 func ownSwarms(t *testing.T) *platforms.Docker {
 	t.Helper()
 	besideOthers(t)
@@ -76,7 +76,7 @@ func ownSwarms(t *testing.T) *platforms.Docker {
 	return p
 }
 
-// besideOthers runs a test that has engines of its own beside others, except on an emulated machine.
+// besideOthers runs a test that has engines of its own in parallel with others, except on an emulated machine.
 func besideOthers(t *testing.T) {
 	t.Helper()
 	if !networktest.Slow(t) {
@@ -121,7 +121,7 @@ func cells(t *testing.T, name string, hosts int) (all []record.Cell) {
 	return all
 }
 
-// topology has pairs that share servers, where there is time for it.
+// topology has pairs that share servers, except on an emulated machine.
 func topology(t *testing.T, hosts int) network.Topology {
 	if networktest.Slow(t) {
 		return network.Topology{Hosts: hosts, Servers: 1, Clients: 1}
@@ -211,7 +211,7 @@ func leavesNothing(t *testing.T, p *platforms.Docker, name string, hosts int) {
 	}
 }
 
-// labelled lists the objects of a swarm and its engines that carry our label, except images.
+// labelled lists the objects of a swarm and its engines that carry nettoll's label, except images.
 func labelled(t *testing.T, hosts platform.Hosts) (all []string) {
 	t.Helper()
 	ours := make(client.Filters).Add("label", engine.Label)

@@ -1,4 +1,4 @@
-// Package kernel has the networks that need nothing but the kernel, one file each. All lists them.
+// Package kernel has the networks that need nothing but the kernel, with one file for each kind. All lists them.
 package kernel
 
 import "nettoll/network"

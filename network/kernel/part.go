@@ -26,7 +26,8 @@ func parts() map[string]agent.Handler {
 	return all
 }
 
-// way is the device by which what stands for a machine reaches the others, without changing the machine.
+// way is the device by which the namespace that stands for a machine reaches those of the other machines. It does not
+// change the machine.
 const way = "up0"
 
 // routedPart builds one machine's part of plain routes between containers: the routers reach each other by macvlan
@@ -52,8 +53,8 @@ func routedPart(ctx context.Context, s *plumb.Site, h *plumb.Host) (plumb.Built,
 	})
 }
 
-// join gives what stands for a machine a device on the machine's uplink, with the external addresses of a number: those
-// of different networks differ.
+// join gives the namespace that stands for a machine a device on the machine's uplink, with the external addresses of the
+// given number. Different networks use different numbers.
 func join(h *plumb.Host, number int) error {
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name = way
@@ -69,9 +70,9 @@ func join(h *plumb.Host, number int) error {
 	})
 }
 
-// publishedPart builds one machine's part of published ports: what stands for the first machine translates ports of its
-// own address on the segment of the machines to containers behind its bridge; the clients are in what stands for the
-// others, so that no machine has to forward or gets a rule.
+// publishedPart builds one machine's part of published ports. The namespace that stands for the first machine translates
+// ports of its own address, which is on the segment of the machines, to containers behind its bridge. The clients are in
+// the namespaces that stand for the others. So no machine has to forward, and none gets a rule.
 func publishedPart(ctx context.Context, s *plumb.Site, h *plumb.Host) (b plumb.Built, err error) {
 	const number = 1
 	if err := join(h, number); err != nil {

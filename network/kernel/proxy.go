@@ -63,9 +63,9 @@ func (p *publication) startProxy(ctx context.Context) error {
 	return nil
 }
 
-// Handlers returns the agent's methods: a proxy that, like docker-proxy, accepts a connection,
-// makes another and copies between the two, in the kernel where splice(2) can, and forwards
-// datagrams.
+// Handlers returns the agent's methods: those that build one machine's part of networks between machines,
+// and those of a proxy that, like docker-proxy, accepts a connection, makes another and copies between the
+// two, in the kernel where splice(2) can, and forwards datagrams.
 func Handlers() map[string]agent.Handler {
 	p := &proxy{}
 	all := parts()

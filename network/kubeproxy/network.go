@@ -102,8 +102,8 @@ func (n *build) build(ctx context.Context) error {
 	return n.freeze(etcd.Daemon, c.Daemon)
 }
 
-// freeze stops the programs that elsewhere run on machines of their own, and not on those that carry the
-// payload: they would use CPU time while it is measured. Kube-proxy goes on with what it knows.
+// freeze stops the programs that clusters run on other machines than those that carry the payload: here they
+// would use CPU time while it is measured. kube-proxy continues with what it has learned.
 func (n *build) freeze(daemons ...*daemon.Daemon) error {
 	for _, d := range daemons {
 		n.Push("continue "+d.String(), func(context.Context) error {

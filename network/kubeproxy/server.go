@@ -8,7 +8,7 @@ import (
 	"nettoll/kube"
 )
 
-// startServer runs the API server on the first host, which has the first host's etcd to itself.
+// startServer runs the API server on the first host, whose etcd nothing else uses.
 func startServer(ctx context.Context, n *plumb.Network, etcd, dir string) (*kube.Server, error) {
 	return kube.StartServer(ctx, &n.Stack, n.Site.Hosts[0], kube.ServerOptions{
 		Path: n.Programs[kube.Apiserver], Etcd: etcd, Dir: dir, Services: kube.ServiceRange(),

@@ -8,7 +8,7 @@ import (
 	"nettoll/kube"
 )
 
-// namespace has the services.
+// namespace is the namespace of the services.
 const namespace = "default"
 
 // objects returns all objects of a network: a node for each host, and services without selectors, of both

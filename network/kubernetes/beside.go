@@ -12,8 +12,8 @@ import (
 // Several networks of a cluster stand at once. Pods and services have names and addresses of their own (kube.Cluster.Beside);
 // ports of nodes and rules are the network's.
 
-// apart gives the servers ports that no other network has which stands on the private cluster at the same time: some listen
-// there on the nodes, and kube-proxy translates others. On the user's cluster ports are random.
+// apart gives the servers ports that no other network on the private cluster has at the same time: some servers listen on
+// the nodes themselves, and kube-proxy translates ports of the nodes for others. On the user's cluster ports are random.
 func (n *build) apart() error {
 	place := n.cluster.Place()
 	if n.borrowed() || place == 0 {
@@ -37,8 +37,8 @@ func (n *build) table() string {
 	return "nettoll"
 }
 
-// onNodesOfOthers notes that the path is over devices of the nodes: the cluster's own programs use them, and pods' packets
-// cross them, which see nothing of it.
+// onNodesOfOthers marks the hops as common. They are devices of the nodes: the cluster's own programs use them, and packets
+// of pods cross them, although the paths of networks between pods need not name them.
 func (n *build) onNodesOfOthers() {
 	plain := n.Hops
 	n.Hops = func(from, to *plumb.Node, f network.Family) []network.Hop {

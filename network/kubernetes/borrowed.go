@@ -76,7 +76,8 @@ func (n *build) atAddress(reach func(from, to *plumb.Node, f network.Family) net
 	n.Notes = []string{n.seen("what translates the addresses that clients dial, and carries the payload between the pods, is not proved")}
 }
 
-// ownPorts is how many ports from the first one are neither those that nodes give to services nor ephemeral.
+// ownPorts is how many ports, counted from the servers' usual first one, are outside both the usual range of nodes' ports
+// for services and the ephemeral range.
 const ownPorts = 9000
 
 // ports returns the first of the servers' ports, and how many there are.
@@ -86,10 +87,10 @@ func (n *build) ports() (first, size int) {
 	return first, last - first + 1
 }
 
-// portsTried is how often ports of nodes are chosen: others may have some of them.
+// portsTried is how often ports of nodes are chosen at random, since some of them may be taken.
 const portsTried = 10
 
-// atFreePorts makes the services at ports of the nodes that nobody has.
+// atFreePorts makes the services at free ports of the nodes.
 func (n *build) atFreePorts(ctx context.Context) error {
 	first, last := kube.UsualNodePorts()
 	_, size := n.ports()
@@ -116,8 +117,8 @@ func (n *build) atFreePorts(ctx context.Context) error {
 	return err
 }
 
-// atOwnPorts chooses the ports of servers that have them on their nodes. Others on the nodes have ports, too: another
-// nettoll the same ones, if they were not random.
+// atOwnPorts chooses ports of the nodes for servers that listen there, or whose pods have ports of their node. They are
+// random, since other programs have ports there, too, and another nettoll would otherwise have the same ones.
 func (n *build) atOwnPorts() {
 	usual, size := n.ports()
 	part := max(size, ownPorts/platform.MostPlaces)
@@ -150,8 +151,8 @@ func (n *build) dialled(f network.Family) bool {
 	return server.Addr(f).IsValid() && n.Reach(client, server, f).IsValid()
 }
 
-// behindFurther waits until the services of the servers answer, if there are many others. Both IP versions take the same
-// time.
+// behindFurther waits until the services of the servers answer, if there are further services. It asks over one IP version,
+// since both take the same time.
 func (n *build) behindFurther(ctx context.Context) error {
 	f := network.IPv4
 	if !n.dialled(f) {
@@ -170,10 +171,10 @@ func (n *build) behindFurther(ctx context.Context) error {
 	return nil
 }
 
-// answerTime bounds the wait for the answer of a server whose port of its node may not lead to it.
+// answerTime bounds the wait for a server's answer at a port of its node, which may not lead to the server.
 const answerTime = 5 * time.Second
 
-// answered tries the ports of nodes, and refuses IP versions in which nothing translates them: CNI plugins need not.
+// answered tries the ports of nodes, and refuses IP versions over which nothing translates them: not all CNI plugins do.
 func (n *build) answered(ctx context.Context) error {
 	lacks := map[network.Family]*string{network.IPv4: new(string), network.IPv6: new(string)}
 	trying, within := errgroup.WithContext(ctx)

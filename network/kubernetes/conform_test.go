@@ -39,8 +39,8 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// inTurns has all networks stand on a cluster at once, some with others of their kind, which take the same ports of nodes
-// if nothing else is done.
+// inTurns measures all networks on one cluster at once, some of them with a twin, which would use the same ports of the
+// nodes if nothing prevented it.
 func inTurns(t *testing.T, p *platforms.Kubernetes, hosts int) {
 	var cells []record.Cell
 	for _, d := range kubernetes.All() {
@@ -78,7 +78,8 @@ func inTurns(t *testing.T, p *platforms.Kubernetes, hosts int) {
 	}
 }
 
-// furtherServices checks that the nodes have rules of all further services when a network stands, and of none when it is gone.
+// furtherServices checks that the nodes have rules of all further services while a network stands, and of none once it is
+// gone.
 func furtherServices(t *testing.T, on *platforms.Kubernetes) {
 	all := kubernetes.All()
 	driver := all[slices.IndexFunc(all, func(d network.Driver) bool { return d.Name == "service" })]
@@ -105,8 +106,8 @@ func furtherServices(t *testing.T, on *platforms.Kubernetes) {
 	}
 }
 
-// TestFlannel runs the suite for pods of private clusters that flannel connects, on several nodes: within one they are
-// connected as without it.
+// TestFlannel runs the suite for pods of private clusters that flannel connects, on several nodes: within one node pods are
+// connected as without flannel.
 func TestFlannel(t *testing.T) {
 	platformtest.Require(t, "kubelet", kube.Available(nil))
 	platformtest.Require(t, "flanneld", kube.Connectable(nil, record.CNIFlannel))

@@ -18,7 +18,7 @@ import (
 // variant is one of the networks of a cluster.
 type variant struct {
 	network.Info
-	pod     kube.PodSpec // what its pods take that ordinary ones do not
+	pod     kube.PodSpec // what its pods need that ordinary ones do not
 	connect func(context.Context, *build) error
 }
 
@@ -64,10 +64,10 @@ func All() (all []network.Driver) {
 	return all
 }
 
-// firstTried is a port of nodes with which it is tried whether pods may have one.
+// firstTried is the port with which probe tries whether pods may have ports of their nodes.
 const firstTried = 20001
 
-// maxPods is how many pods kubelet lets a node have, less some for others.
+// maxPods is kubelet's default of 110 pods on a node, less some for others.
 const maxPods = 100
 
 func (v variant) probe(ctx context.Context, p platform.Platform) error {
@@ -86,7 +86,7 @@ func provider(p platform.Platform) (kube.Provider, error) {
 	return c, nil
 }
 
-// hostsOn returns the hosts on which Connect builds for as long as they are kept.
+// hostsOn returns hosts. As long as these are kept, Connect builds on them.
 func hostsOn(ctx context.Context, p platform.Platform, req platform.HostRequest) (platform.Hosts, error) {
 	c, err := provider(p)
 	if err != nil {
@@ -355,7 +355,7 @@ func service(ctx context.Context, n *build) error {
 	return n.toServices(ctx, n.cluster.ServiceAt)
 }
 
-// toServices has clients dial addresses of services, of which at returns that of the i-th.
+// toServices has clients dial addresses of services. at returns that of service i.
 func (n *build) toServices(ctx context.Context, at func(i int, six bool) netip.Addr) error {
 	return n.translate(ctx, func(_, to *plumb.Node, f network.Family) netip.Addr {
 		return at(slices.Index(n.Servers, to), f == network.IPv6)
@@ -448,7 +448,8 @@ func (n *build) atNode(ctx context.Context) error {
 	}, func(_, to *plumb.Node) *plumb.Host { return to.Host })
 }
 
-// translate proves that the destination is translated to the server, on a host that at names.
+// translate has clients dial the addresses that reach returns, and proves that these are translated to those of the
+// servers, on the host that at returns.
 func (n *build) translate(ctx context.Context, reach func(from, to *plumb.Node, f network.Family) netip.Addr, at func(from, to *plumb.Node) *plumb.Host) (err error) {
 	if n.borrowed() {
 		n.atAddress(reach)
@@ -479,7 +480,7 @@ func (n *build) translate(ctx context.Context, reach func(from, to *plumb.Node, 
 			return hops
 		}
 		on := at(from, to)
-		place := len(hops) - 2 // the port and the device of the server's pod
+		place := len(hops) - 2 // before the port and the device of the server's pod
 		if on != to.Host {
 			place = 3 // after the device and the port of the client's pod, and the bridge
 		}

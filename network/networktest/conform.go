@@ -51,8 +51,8 @@ func ConformOn(t *testing.T, p platform.Platform, prefix string, techs ...networ
 	ConformWith(t, p, prefix, "", techs...)
 }
 
-// ConformWith is ConformOn for networks that are built otherwise with some flags of nettoll run, and so have pages of their
-// own. The platform builds them as with these flags.
+// ConformWith is ConformOn for networks that flags of nettoll run change, and that have pages of their own for these flags.
+// The platform must build them as with these flags.
 func ConformWith(t *testing.T, p platform.Platform, prefix, flags string, techs ...network.Driver) {
 	s := suite{alone: len(techs) == 1}
 	for _, tech := range techs {

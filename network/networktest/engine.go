@@ -14,7 +14,7 @@ import (
 	"nettoll/platform"
 )
 
-// objects lists the objects of an engine, ours and others', and the namespaces that it hides.
+// objects lists the objects of an engine, nettoll's and others', and the namespaces that it hides.
 func objects(t *testing.T, h *engine.Host) (lines []string) {
 	t.Helper()
 	c := h.Engine.Client

@@ -269,7 +269,7 @@ func personal(flag string) bool {
 }
 
 // stable replaces names that an engine makes up anew for each network: names of devices, IDs of
-// containers and networks, and the part of our names that tells runs apart.
+// containers and networks, and the part of nettoll's names that tells runs apart.
 func stable(t *testing.T, hosts ...*engine.Host) *strings.Replacer {
 	t.Helper()
 	var pairs []string

@@ -194,14 +194,15 @@ func (s *subject) keep(t *testing.T, n int) (platform.Platform, platform.Hosts) 
 			}
 		}
 	}
-	// They remain, and the next network is built on them: while they were taken, it would have others.
+	// Closed hosts with engines are kept, and the next network is built on them. While they are in use, it would get others.
 	if err := hosts.Close(ctx); err != nil {
 		t.Fatal(err)
 	}
 	return s.platform, hosts
 }
 
-// touch has a pod on each node of a cluster, whose bridge stays.
+// touch runs a pod on each node of a cluster: the bridge that is made for it stays, so it must exist before the state of the
+// hosts is read for the first time.
 func touch(t *testing.T, k kube.Hosts) {
 	t.Helper()
 	var pods []kube.PodSpec
@@ -298,7 +299,7 @@ func State(t *testing.T, hosts ...platform.Host) (lines []string) {
 	return lines
 }
 
-// ofPlugins returns the rules that are not kube-proxy's or kubelet's, which change some time after what they belong to.
+// ofPlugins returns the rules without those of kube-proxy and kubelet, which change some time after services and pods do.
 func ofPlugins(rules []string) []string {
 	return slices.DeleteFunc(rules, func(r string) bool { return strings.Contains(r, "KUBE-") })
 }

@@ -19,8 +19,7 @@ import (
 
 var update = flag.Bool("update", false, "write the pages of docs/networks anew")
 
-// page compares the page of a network with the network as built in this run, which may be on some of its numbers of
-// hosts only.
+// page compares the page of a network with the network as built in this run, perhaps not on all of its numbers of hosts.
 func page(t *testing.T, s *subject) {
 	var b strings.Builder
 	title := strings.TrimSpace(s.network() + " " + s.flags)
@@ -66,7 +65,7 @@ func page(t *testing.T, s *subject) {
 	}
 }
 
-// Page compares the page of a network with tests of its own with networks built now, and writes it
+// Page builds a network that the suite does not test, and compares its page with it, or writes the page
 // with -update.
 func Page(t *testing.T, p platform.Platform, prefix string, tech network.Driver) {
 	on := newSubject(p, prefix, tech)
@@ -83,7 +82,7 @@ func Page(t *testing.T, p platform.Platform, prefix string, tech network.Driver)
 	page(t, on)
 }
 
-// describe writes the section of the page on a network, which is on the given number of hosts.
+// describe writes the section of the page on a network on the given number of hosts.
 func describe(t *testing.T, s *subject, n *network.Network, hosts int) {
 	var b strings.Builder
 	d := &description{Builder: &b, names: strings.NewReplacer()}

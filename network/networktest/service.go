@@ -33,7 +33,7 @@ func LastService(t *testing.T, n *network.Network, topo network.Topology) {
 		if got := greet(t, client, server, netip.AddrPortFrom(service, 80), netip.AddrPortFrom(own, uint16(port))); got != "hello" {
 			t.Errorf("the last service led to a server that said %q", got)
 		}
-		// The one behind it does not exist.
+		// There is no service at the next address.
 		err = netns.Do(client.Facts().NetNS, func() error {
 			_, err := net.DialTimeout("tcp", netip.AddrPortFrom(service.Next(), 80).String(), 200*time.Millisecond)
 			return err
@@ -44,7 +44,7 @@ func LastService(t *testing.T, n *network.Network, topo network.Topology) {
 	}
 }
 
-// greet has a server say hello to whoever connects, and returns what a client hears that dials an address.
+// greet has a server say hello to whoever connects, and returns what a client receives at the address dial.
 func greet(t *testing.T, client, server platform.Endpoint, dial, listen netip.AddrPort) string {
 	t.Helper()
 	var l net.Listener

@@ -77,7 +77,7 @@ func traffic(t *testing.T, s *subject, hosts int) {
 	w.check(trials)
 }
 
-// engineTraffic measures one workload for each family, among several networks, since engines are
+// engineTraffic measures one workload for each family, between several containers, since engines are
 // slow. The hosts are kept, and the traffic must leave nothing on them. Between two nodes of a cluster it
 // also captures what is sent on the wire.
 func engineTraffic(t *testing.T, s *subject, hosts int) {
@@ -150,8 +150,8 @@ func want(t *testing.T, trials []record.Trial) {
 }
 
 // watched checks, once networks have been built, whether they have what the topology requests. With
-// a directory, it captures what two hosts of a network with a number of clients send to the
-// underlay.
+// a directory, it captures what the first two hosts send to the underlay, for networks with the given
+// number of clients.
 type watched struct {
 	t       *testing.T
 	s       *subject

@@ -99,7 +99,7 @@ func (b *build) meet(ctx context.Context) error {
 	}, b.Needed...)
 }
 
-// strangers lists the hosts that a vswitch cannot reach yet. It has sent something to each.
+// strangers lists the hosts that a vswitch cannot reach yet, and greets them.
 func (v *vswitch) strangers(ctx context.Context, others []*plumb.Host) (missing []string, err error) {
 	routes, err := ask(ctx, v.control(), "ovs/route/show")
 	if err != nil {

@@ -98,7 +98,7 @@ func (v *vswitch) vsctl(ctx context.Context, args ...string) error {
 	return err
 }
 
-// wording is how long the reason for an error can take to arrive, which ovs-vswitchd writes to its log.
+// wording is how long it can take until ovs-vswitchd has logged the reason for an error.
 const wording = time.Second
 
 // complaints returns what ovs-vswitchd says about an error that it has just reported.
@@ -176,7 +176,7 @@ func ask(ctx context.Context, socket, method string, args ...string) (answer str
 	return reply.Result, nil
 }
 
-// logging sends the daemons' logs to us and nowhere else, without the time, so that repeated
+// logging sends the daemons' logs to nettoll and nowhere else, without the time, so that repeated
 // messages can be recognized.
 var logging = []string{"-vsyslog:off", "-vfile:off", "-vconsole:info", "-vPATTERN:console:%c|%p|%m"}
 

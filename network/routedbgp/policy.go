@@ -13,8 +13,7 @@ import (
 const (
 	policies      = 10 // applied to each container, in either direction
 	rulesOfPolicy = 10
-	// firstUnused is the first of the ports in rules. No server of ours listens on it or on those
-	// above.
+	// firstUnused is the first of the ports that rules name, which no server of nettoll listens on.
 	firstUnused = 1001
 )
 

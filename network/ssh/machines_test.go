@@ -49,8 +49,8 @@ func TestBetweenMachines(t *testing.T) {
 	t.Run("in turns", func(t *testing.T) { inTurns(t, lan, p) })
 }
 
-// inTurns has all networks stand at once, and those of which two can stand with a twin: by processes of the machines their
-// servers have other ports, and tunnels other numbers.
+// inTurns measures all networks at once, and then those that can stand more than once, with twins: servers on the machines
+// themselves then have other ports, and tunnels other numbers.
 func inTurns(t *testing.T, lan *sshtest.LAN, p *counting) {
 	before := state(t, lan)
 	var cells, twins []record.Cell
@@ -81,7 +81,7 @@ func inTurns(t *testing.T, lan *sshtest.LAN, p *counting) {
 			if trial.Status == record.Skipped && missing(trial) {
 				continue
 			}
-			if trial.Status != record.OK || trial.Cell.Hosts == 2 && len(trial.Slices) == 0 { // of one machine there is only the native
+			if trial.Status != record.OK || trial.Cell.Hosts == 2 && len(trial.Slices) == 0 { // on one machine there is only native
 				t.Errorf("%s is %s with %d slices: %s; %v", trial.Cell.Key(), trial.Status, len(trial.Slices), trial.Reason, trial.Warnings)
 			}
 			if trial.Cell.Hosts == 2 && (trial.Clocks == nil || trial.Clocks.Over != record.OverNetwork || trial.CPU == nil || trial.CPU.Machine.Busy <= 0) {
@@ -210,7 +210,8 @@ func state(t *testing.T, lan *sshtest.LAN) (all []any) {
 	return all
 }
 
-// TestFirewall has a machine that drops what comes to the port of the tunnel: the network says what is to be let through.
+// TestFirewall has a machine that drops what comes to the port of the tunnel. The network's fault says what must be let
+// through.
 func TestFirewall(t *testing.T) {
 	_, err := exec.LookPath("nft")
 	platformtest.Require(t, "nft", err)

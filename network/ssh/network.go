@@ -1,5 +1,5 @@
-// Package ssh measures networks between machines that the user reaches by ssh: processes of the machines themselves, over
-// whatever network is between them.
+// Package ssh measures networks between machines that the user reaches by ssh, over whatever network is between them:
+// between processes of the machines themselves, and between containers that nettoll connects there.
 package ssh
 
 import (
@@ -38,7 +38,7 @@ func native() network.Driver {
 			}
 			n.onMachines()
 			hops := plumb.HostHops
-			if topo.Hosts == 1 { // the card is used by others, too
+			if topo.Hosts == 1 { // others use the card, so it cannot be proved that the payload does not cross it
 				hops = plumb.LoopbackHops
 			}
 			n.Hops = func(from, to *plumb.Node, f network.Family) []network.Hop {
@@ -82,7 +82,7 @@ func begin(ctx context.Context, name string, topo network.Topology, p platform.P
 		return nil, err
 	}
 	site := &plumb.Site{Topo: topo, Beside: hosts.Machines[0].Place()}
-	if site.Beside > 0 { // processes of the machines have their ports in common
+	if site.Beside > 0 { // servers of all networks share the ports of the machines
 		first, _ := topo.Ports(0)
 		_, last := topo.Ports(topo.Servers - 1)
 		site.Topo.FirstPort = first + site.Beside*(last-first+1)

@@ -15,9 +15,9 @@ import (
 	"nettoll/platform"
 )
 
-// overlays are the networks of containers. The containers are namespaces that the agents make, and so is what stands for
-// each machine in between; only the tunnel, or the child of the uplink, is on the machine's own network. Each has the
-// name of the lab's network that is built in the same way.
+// overlays are the networks of containers. On each machine the agent makes a namespace for each container, and one that
+// stands for the machine between the containers and the uplink. Only the tunnel, or the child of the uplink, is on the
+// machine's own network. Each network has the name of the lab's network that is built in the same way.
 var overlays = []overlay{
 	{name: "vxlan", numbered: true, lets: "UDP port 4789", about: "containers of two machines reached by ssh, with a bridge and a VXLAN device on each, over the machines' own network; MTU 50 below its own"},
 	{name: "macvlan", lets: "frames from and to further MAC addresses", about: "containers of two machines reached by ssh, with macvlan devices (bridge mode) of the machines' network cards"},
@@ -33,9 +33,9 @@ type overlay struct {
 	name, about string
 	families    []int
 	lets        string // what must get through between the machines
-	port        int    // it has a UDP port of its own, from this one on
+	port        int    // the first UDP port of such networks, each of which has its own; 0: see lets
 	numbered    bool   // several can stand at once on two machines
-	published   bool   // ports of the servers' machine are; there are no containers for the clients
+	published   bool   // it publishes ports of the servers, and clients are not in containers
 }
 
 func (o overlay) driver() network.Driver {
@@ -58,13 +58,13 @@ func (o overlay) driver() network.Driver {
 	}
 }
 
-// maxContainers is how many containers of a machine are within the bounds of a request.
+// maxContainers is how many containers an agent can make in the time that a request may take.
 const maxContainers = 200
 
 // machineOf returns the machine of a host.
 func machineOf(h *plumb.Host) *remote.Host { return h.Host.(*remote.Host) }
 
-// place makes the containers of the topology, for so many clients.
+// place makes the containers of the topology, with the given number of clients.
 func (n *build) place(ctx context.Context, clients int) (err error) {
 	make := func(count int, on func(int) *plumb.Host) ([]*plumb.Node, error) {
 		return n.Spread(count, on, func(h *plumb.Host, which []int) (nodes []*plumb.Node, err error) {
@@ -187,8 +187,8 @@ func (o overlay) build(ctx context.Context, n *build) error {
 	return nil
 }
 
-// publish makes what stands for the clients' machines the clients, which reach the servers at the address of what stands
-// for theirs.
+// publish makes the namespaces that stand for the clients' machines the clients. They reach the servers at the address of
+// the namespace that stands for the servers' machine.
 func (n *build) publish(built []plumb.Built, routers []remote.Container) {
 	for i := range n.Topo.Clients {
 		h := n.ClientHost(i)
@@ -223,8 +223,8 @@ func forwarding(at *plumb.Node, built plumb.Built, router remote.Container, f ne
 	return []network.Hop{hop("established", network.Rule, of.Forwarded), hop("dnat-"+at.Name(), network.Connection, of.Translated)}
 }
 
-// arrives returns an error if nothing has come to a machine from the others. Its kernel has sent something in any case,
-// such as reports of multicast groups, so that something stops it on its way.
+// arrives returns an error if nothing has come to a machine from the others. Their kernels always send something, such as
+// reports of multicast groups, so something between the machines must be dropping it.
 func (o overlay) arrives(ctx context.Context, n *build, built []plumb.Built, routers []remote.Container) error {
 	for i, h := range n.Hosts {
 		of, names := plumb.Lister(&routers[i]), []string(nil)

@@ -79,7 +79,7 @@ func probes(hosts []*plumb.Host) uint64 {
 }
 
 const (
-	// ownMTU is Weave's default, for underlays of 1460 bytes (Google's) and more.
+	// ownMTU is Weave's default, for underlays from 1460 bytes (Google's) to the ordinary 1500.
 	ownMTU, ownUnderlay, ordinary = 1376, 1460, 1500
 	// overhead is the most that Weave adds, in bytes, according to its documentation (VXLAN 50, ESP
 	// 34), and sealed is what sleeve adds with encryption: IPv4 and UDP 28, the weaver's name 6,
@@ -127,7 +127,8 @@ func maybe(h network.Hop) network.Hop {
 	return h
 }
 
-// onWire: sleeve uses the port of the weavers' connections, the fast datapath uses the next one.
+// onWire matches the payload by its port: sleeve uses that of the weavers' connections, the fast datapath
+// uses the next one.
 func (v variant) onWire(network.Family) string {
 	if v.fast {
 		return fmt.Sprintf("udp dst port %d", port+1)

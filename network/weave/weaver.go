@@ -161,7 +161,7 @@ func established(h *plumb.Host, all []connection, to []*plumb.Host) error {
 func (v variant) tryBridge(ctx context.Context, p platform.Platform) error {
 	err := plumb.Check(ctx, plumb.Dummy)
 	var missing *platform.Unsupported
-	if !errors.As(err, &missing) || daemon.Available() != nil { // otherwise it cannot be tried here
+	if !errors.As(err, &missing) || daemon.Available() != nil { // nothing is missing, or weaver cannot be run here
 		return err
 	}
 	missing.Err = v.runs(ctx, p)

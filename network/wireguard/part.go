@@ -18,8 +18,8 @@ func Handlers() map[string]agent.Handler {
 	}
 }
 
-// part builds one machine's part. Each machine computes the keys of all from what they share, which lives as long as the
-// network, and asks the others for a session at once.
+// part builds one machine's part. Each machine computes the keys of all machines from the secret that they share, which is
+// made for this network, and asks the others for a session at once.
 func part(ctx context.Context, s *plumb.Site, h *plumb.Host) (b plumb.Built, err error) {
 	v := variant{}
 	if len(s.Secret) == 0 {

@@ -33,8 +33,8 @@ func join(ctx context.Context, network *plumb.Network) error {
 	return shakeHands(ctx, network, keys)
 }
 
-// configure gives a host's device its key and the other hosts as peers, to which it sends a packet at least as often as
-// every says, unless that is 0, and routes to their containers.
+// configure gives a host's device its key, the other hosts as peers, and routes to their containers. Unless every is 0, the
+// device sends each peer a packet at least that often.
 func configure(s *plumb.Site, h *plumb.Host, keys []wgtypes.Key, every time.Duration) error {
 	return nl.With(h.NS, func(n *nl.NS) error {
 		listen := port + s.Beside

@@ -20,7 +20,7 @@ type set struct {
 	settings engine.Settings
 	under    platform.Hosts
 	engines  []*engine.Private
-	swarm    *engine.Swarm // if the settings ask for one
+	swarm    *engine.Swarm // that the engines form, on the platform of swarms
 	taken    bool          // in use by a network
 }
 

@@ -36,16 +36,16 @@ type Kubernetes struct {
 // further networks with the same requirements.
 type set struct {
 	req     platform.HostRequest
-	started chan struct{} // closed: it has started, or could not
-	err     error         // why it could not
+	started chan struct{} // closed once it has started or failed to
+	err     error         // why it failed to
 	under   platform.Hosts
 	all     *kube.Cluster
 	places  *platform.Places
 	spoilt  bool // something could not be removed: it is of no use to further networks
 }
 
-// mostKept is how many clusters are kept: one for each number of hosts that most networks have, with two networks of pods.
-// Each takes a few hundred megabytes.
+// mostKept is how many clusters are kept: most networks are on one or two hosts, and a run may have two networks of pods.
+// Each cluster takes a few hundred megabytes.
 const mostKept = 4
 
 // New returns the platform. Close it after use.
@@ -142,7 +142,7 @@ func (k *Kubernetes) Clusters(ctx context.Context, req platform.HostRequest) (ku
 func (k *Kubernetes) take(ctx context.Context, req platform.HostRequest) (_ *set, place int, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	// One whose programs have ended is of no use to anybody.
+	// A cluster whose programs have ended cannot be used again.
 	for _, s := range slices.Clone(k.kept) {
 		if s.places.Used() == 0 && s.all.Fault() != nil {
 			if err := k.drop(ctx, s); err != nil {
@@ -200,7 +200,7 @@ func (s *set) ended() bool {
 	}
 }
 
-// leave gives up the place of a network that could not be built, once the cluster has started, or could not.
+// leave gives up the place of a network that could not be built, once the cluster has started or failed to.
 func (k *Kubernetes) leave(s *set, place int) {
 	<-s.started
 	k.mu.Lock()

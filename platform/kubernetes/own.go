@@ -56,8 +56,8 @@ func (g *guests) All() []platform.Host { return nodes(g.cluster) }
 // Cluster implements kube.Hosts.
 func (g *guests) Cluster() *kube.Cluster { return g.cluster }
 
-// Close implements platform.Hosts: it removes what was made. Where the cluster does so by itself, because the connection
-// to it was lost, that is no fault of the next network. What it cannot remove goes with the keeper.
+// Close implements platform.Hosts: it removes what was made. If the connection to the cluster was lost, the cluster removes
+// that by itself, and Close returns no error. What else cannot be removed disappears with the keeper.
 func (g *guests) Close(ctx context.Context) error {
 	err := g.cluster.Remove(ctx)
 	if err != nil {

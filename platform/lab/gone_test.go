@@ -15,7 +15,7 @@ import (
 )
 
 // outside makes one end of a veth pair whose other end is in the namespace at path. there reports whether it still
-// exists, which it does as long as that namespace.
+// exists, which it does as long as that namespace does.
 func outside(t *testing.T, path string) (there func() bool) {
 	t.Helper()
 	all, err := netns.New(t.Context(), 1, func() error { return nil })

@@ -19,7 +19,7 @@ import (
 	"nettoll/platform/lab"
 )
 
-// endpoints returns two hosts with a container each, unlike the suite's of one site.
+// endpoints returns two hosts with a container each. The suite tests processes on one host only.
 func endpoints(t *testing.T) []platform.Endpoint {
 	t.Helper()
 	hosts := hostsOf(t, platform.HostRequest{Count: 2})

@@ -32,9 +32,9 @@ type quieter struct {
 	mounts []int      // open folders that are /proc
 }
 
-// perMount is how many namespaces are set up through one mount of /proc. Their folders of parameters have the same
-// name in it, and the kernel searches all that it remembers whenever it opens one: among a thousand namespaces that
-// takes it longer than making a device.
+// perMount is how many namespaces are set up through one mount of /proc. In one mount, the folders of parameters of all
+// namespaces have the same name, and the kernel searches all those that it has cached whenever it opens one: with a
+// thousand namespaces, that takes longer than making a device.
 const perMount = 64
 
 // proc returns an open folder that is /proc.
@@ -55,7 +55,7 @@ func (q *quieter) proc() (folder int, err error) {
 	return q.mounts[len(q.mounts)-1], nil
 }
 
-// mountProc mounts /proc once more, where no path leads to. It is unmounted when the folder is closed.
+// mountProc mounts /proc once more, without a path that leads there. It is unmounted when the folder is closed.
 func mountProc() (folder int, err error) {
 	fs, err := unix.Fsopen("proc", unix.FSOPEN_CLOEXEC)
 	if err != nil {

@@ -112,8 +112,8 @@ func closeLeavesNothing(t *testing.T, p platform.Platform) {
 	}
 }
 
-// twoAtOnce builds two sites with equal names and addresses, which must not reach each other. Hosts that are kept
-// for the next caller are one site, for one caller at a time.
+// twoAtOnce builds two sites with equal names and addresses, which must not reach each other. It skips platforms that
+// keep their hosts for the next caller.
 func twoAtOnce(t *testing.T, p platform.Platform) {
 	first := hosts(t, p, 2)
 	if !first.Transient() {

@@ -18,12 +18,13 @@ import (
 	"nettoll/platform"
 )
 
-// Options tell which machines are used.
+// Options are the machines and how they are used.
 type Options struct {
 	// Targets are the machines, as ssh takes them, in the order of hosts.
 	Targets []string
 	Sudo    bool // the agents run as root, by sudo
-	// At are the addresses by which the machines reach each other, by targets; those of others are found out.
+	// At are the addresses by which the machines reach each other, by target. For machines that are not named here,
+	// they are found.
 	At     map[string]netip.Addr
 	Agents *bootstrap.Agents
 	// Tools are sent to machines that lack them; nil: none are.
@@ -153,7 +154,7 @@ func (s *SSH) Machines(ctx context.Context, req platform.HostRequest) (*remote.H
 	return h, nil
 }
 
-// Send sends a program to all machines that lack it: see platform.Facts. A machine that cannot get it is no error.
+// Send sends a program to all machines that lack it: see platform.Facts. It is not an error if a machine cannot get it.
 func (s *SSH) Send(ctx context.Context, path string, alone bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

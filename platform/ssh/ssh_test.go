@@ -159,7 +159,7 @@ func TestSudo(t *testing.T) {
 	}
 }
 
-// TestSlow logs in over a connection with a delay of 50 ms that carries 20 Mbit/s.
+// TestSlow logs in over a connection with a round-trip time of 50 ms that carries 20 Mbit/s.
 func TestSlow(t *testing.T) {
 	sshtest.Start(t, platform.Underlay{}, sshtest.Machine{Delay: 25 * time.Millisecond, Rate: 20e6 / 8})
 	s := machines(t, 1, Options{})
@@ -176,7 +176,7 @@ func TestSlow(t *testing.T) {
 	}
 }
 
-// TestVanishes cuts a machine off: calls of its agents fail, with the reason, and the next use logs in again.
+// TestVanishes cuts a machine off, and checks that a call of its agent fails with the reason.
 func TestVanishes(t *testing.T) {
 	lan := sshtest.Start(t, platform.Underlay{}, sshtest.Machine{})
 	s := machines(t, 1, Options{})
@@ -194,7 +194,7 @@ func TestVanishes(t *testing.T) {
 	c.Close()
 }
 
-// TestGiven names addresses that machines do not have, or have in common.
+// TestGiven names an address that a machine does not have, and then one that it has.
 func TestGiven(t *testing.T) {
 	lan := sshtest.Start(t, platform.Underlay{}, sshtest.Machine{}, sshtest.Machine{})
 	s := machines(t, 2, Options{At: map[string]netip.Addr{"b": netip.MustParseAddr("192.0.2.1")}})
@@ -229,13 +229,13 @@ func TestConformance(t *testing.T) {
 // found and removed, and what is in use is kept.
 func TestSweep(t *testing.T) {
 	lan := sshtest.Start(t, platform.Underlay{}, sshtest.Machine{
-		// The folders of the machine outlast a login; that in memory does not, and is not to be used.
+		// The folders of the machine outlast a login. /run, which does not, is read-only, so that it is not used.
 		Setup: "mkdir /run/keep; mount --bind $lan /run/keep; for d in tmp var/tmp root dev/shm; do mkdir -p $lan/of/$d; mount --bind $lan/of/$d /$d; done\n" +
 			"mkdir -p $lan; mount --bind /run/keep $lan; mount -o remount,ro /run",
 	})
 	s := machines(t, 1, Options{})
-	// check wants, of all that is left in folders and of an agent, one thing that is kept or not. There are agents of other
-	// tests on the same kernel.
+	// check expects exactly one thing to be left, a folder or the agent of, and to be kept or not. It ignores other agents,
+	// which can be those of other tests on the same kernel.
 	check := func(how remote.Sweep, of, kept string) {
 		t.Helper()
 		all := s.Sweep(t.Context(), how)

@@ -9,13 +9,12 @@ import (
 	"nettoll/internal/nl"
 )
 
-// usable reports whether an address can be that of a machine for another.
+// usable reports whether an address is of a kind by which other machines can reach a machine.
 func usable(a netip.Addr) bool {
 	return a.IsValid() && !a.IsLoopback() && !a.IsUnspecified() && !a.IsLinkLocalUnicast() && !a.IsMulticast()
 }
 
-// join finds the devices and addresses by which machines reach each other: those of the first, and of each other
-// machine, towards each other.
+// join finds the devices and addresses by which the first machine and each of the others reach each other.
 func (s *SSH) join(ctx context.Context, all []*machine) error {
 	if len(all) < 2 {
 		return nil
@@ -75,7 +74,7 @@ func (h *machine) lies(a nl.Address) {
 
 // between returns addresses of two machines by which each reaches the other, of one IP version. An address that is given
 // is used; otherwise one at which a login arrived and that leads back, and otherwise one on a network that both are on.
-// An address that both machines have, such as that of Docker's bridge, is none.
+// An address that both machines have, such as that of Docker's bridge, does not count.
 func (s *SSH) between(ctx context.Context, a, b *machine, ofA, ofB []nl.Address, six bool) (at, bt nl.Address, ok bool, err error) {
 	ofA, ofB = candidates(ofA, ofB, six), candidates(ofB, ofA, six)
 	if at, err = s.given(a, ofA, six); err != nil {

@@ -1,4 +1,4 @@
-// Package sshtest makes machines for tests: hosts of the lab on a LAN of theirs, on which the system's sshd runs, and an
+// Package sshtest makes machines for tests: hosts of the lab on a LAN of their own, on which the system's sshd runs, and an
 // ssh that knows them by the names a, b, ….
 package sshtest
 
@@ -25,7 +25,7 @@ import (
 	"nettoll/platform/platformtest"
 )
 
-// Machine is what is special about a machine.
+// Machine describes how a machine differs from an ordinary one.
 type Machine struct {
 	// Setup is run by sh in the machine's own mount namespace, whose /run is empty, before each login. $lan is
 	// the folder of the LAN.
@@ -40,7 +40,7 @@ type Machine struct {
 	Rate  int
 }
 
-// LAN is a number of machines.
+// LAN is a set of machines.
 type LAN struct {
 	Hosts []platform.Host // the machines themselves
 	Dir   string          // has the keys, the configuration of ssh, and ssh

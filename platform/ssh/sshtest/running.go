@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Running returns the PIDs of the processes in the machine's network namespace, and below it in namespaces that they
-// have made, by their command lines. Those of sshd itself are left out.
+// Running returns the PIDs of the processes in the machine's network namespace, by command line and PID. Those of sshd
+// itself are left out.
 func (l *LAN) Running(t testing.TB, i int) map[string]int {
 	t.Helper()
 	here, err := os.Stat(l.Hosts[i].Facts().NetNS)

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Usage: cluster.sh COMMAND [ARGUMENT...]
-# Starts a Kubernetes cluster that owes nothing to nettoll, runs a command beside it, and removes it. It differs from the
-# clusters that nettoll starts wherever clusters of users do: flannel is its network (VXLAN), with one IP version;
-# controllers give nodes the addresses of their pods; kube-proxy has nftables; the control plane is on no node; everybody
+# Starts a Kubernetes cluster without any code of nettoll, runs a command meanwhile, and removes the cluster. It differs
+# from the clusters that nettoll starts wherever clusters of users do: flannel is its network (VXLAN), with one IP version;
+# controllers give nodes the addresses of their pods; kube-proxy uses nftables; the control plane is on no node; every user
 # has a certificate; addresses, names and devices are others.
 #
 # The command finds the folder $CLUSTER with admin.kubeconfig, and USER.kubeconfig of users without any rights: tester,
@@ -42,10 +42,11 @@ make_groups() {
 	done
 }
 
-# begin is what the first process does: it makes the namespaces.
+# begin is what the first process does: it makes the control groups and the namespaces.
 begin() {
 	local group=theirs-$$
-	# Whoever waits for this script's output waits until they are gone.
+	# This process removes the control groups after the script's end. It holds the script's output open, so that whoever
+	# waits for the end of that output waits until they are gone.
 	setsid bash -c '
 		tail --pid="$1" -f /dev/null
 		for try in {1..100}; do
@@ -182,7 +183,7 @@ inside() {
 
 	until_so ask /readyz
 	until_so ask /api/v1/namespaces/default/serviceaccounts/default
-	# As flannel's own manifest has it.
+	# The rights that flannel's own manifest gives it.
 	ask /apis/rbac.authorization.k8s.io/v1/clusterroles -H 'Content-Type: application/yaml' --data-binary '
 metadata: {name: flannel}
 rules:
@@ -200,14 +201,14 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: flannel}]' >/
 	wait $!
 }
 
-# ready succeeds once the cluster says that a node is, and that pods may be there.
+# ready succeeds once the cluster says that a node is ready and takes pods.
 ready() {
 	local is
 	is=$(ask "/api/v1/nodes/$1" | tr -d ' \n')
 	[[ $is == *'"type":"Ready","status":"True"'* && $is != *'"taints":'* ]]
 }
 
-# node is a node, in its network and with mounts of its own: NAME CONTROL-GROUP.
+# node runs the programs of a node, in its network namespace and with mounts of its own: NAME CONTROL-GROUP.
 node() {
 	local name=$1 group=$2 at=$lan.${nodes[$1]} dir plugins
 	cd "$CLUSTER"
@@ -219,7 +220,7 @@ node() {
 		mkdir -p $path
 		mount -t tmpfs -o mode=0755 tmpfs $path
 	done
-	# kubelet sets these, and they are the whole machine's.
+	# kubelet sets these parameters, which are the whole machine's: here it sets copies.
 	for path in vm/overcommit_memory vm/panic_on_oom kernel/panic kernel/panic_on_oops kernel/keys/root_maxkeys kernel/keys/root_maxbytes; do
 		cp "/proc/sys/$path" "$dir/tunables/${path##*/}"
 		mount --bind "$dir/tunables/${path##*/}" "/proc/sys/$path"
@@ -268,12 +269,12 @@ node() {
 	run "$name-kube-proxy" kube-proxy --kubeconfig=proxy.kubeconfig --hostname-override="$name" --proxy-mode=nftables --cluster-cidr=$pods --oom-score-adj=0 \
 		--conntrack-max-per-core=0 --conntrack-min=0 --conntrack-tcp-timeout-established=0 --conntrack-tcp-timeout-close-wait=0
 
-	# flanneld waits for its node, and for the addresses that controllers give it.
+	# flanneld needs its node's object, with the addresses that controllers give it.
 	echo "{\"Network\": \"$pods\", \"Backend\": {\"Type\": \"vxlan\"}}" >"$dir/net-conf.json"
 	until_so given "$name"
 	NODE_NAME=$name run "$name-flanneld" flanneld --kube-subnet-mgr --kubeconfig-file="$CLUSTER/flannel.kubeconfig" --net-config-path="$dir/net-conf.json" --iface=ens5 --ip-masq
 	until_so test -s /run/flannel/subnet.env
-	# What the plugin "flannel" makes of that file and has other plugins do.
+	# The configuration that the plugin "flannel" would make of that file, for the plugins that it runs.
 	. /run/flannel/subnet.env
 	cat >"$dir/cni/10-flannel.conflist" <<-END
 		{"cniVersion": "1.0.0", "name": "cbr0", "plugins": [
