@@ -178,7 +178,7 @@ func (d device) tunnel() bool {
 	return ok
 }
 
-// devices returns the devices of all hosts, which it reads once per network.
+// devices returns the devices of all hosts that can be read, which it reads once per network.
 func (s *session) devices() (map[string]device, error) {
 	if s.known != nil {
 		return s.known, nil
@@ -338,7 +338,8 @@ func (e *explained) Unwrap() error { return e.error }
 func (e *explained) Error() string { return joined(e.text, oneLine(e.error)) }
 
 // diagnose looks for the cause of a failed trial, notes it on the trial and returns the failure, with
-// its cause if that is known. It does not look for a cause if the trial was interrupted.
+// its cause if that is known. It does not look for a cause if the trial was interrupted or is not
+// supported here.
 func (s *session) diagnose(ctx context.Context, t *record.Trial, links []link, before map[string]uint64, failure error) error {
 	if errors.Is(ctx.Err(), context.Canceled) || errors.Is(failure, platform.ErrUnsupported) {
 		return failure
