@@ -213,7 +213,7 @@ type named struct {
 	name     string // as cells have it
 	platform string
 	kind     Network
-	field    string // the field that names it; empty if it came with "all"
+	field    string // the field that names it; empty if it came with "all" or the name of its platform
 	moved    bool   // the suite was moved here from another platform: what does not fit is left out
 }
 

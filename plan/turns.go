@@ -109,8 +109,8 @@ func TurnOf(workload string) Turn {
 	return streamTurn
 }
 
-// Chance returns a source of random orders, a different one for each purpose: two orders of one round that were
-// made from the same numbers could undo each other.
+// Chance returns a source of random orders, a different one for each purpose: two orders of one round that were made
+// from the same random numbers would follow from each other.
 func Chance(set record.Settings, round int, purpose string) *rand.Rand {
 	h := fnv.New128a()
 	fmt.Fprintf(h, "%d %d %s", set.Seed, round, purpose)
@@ -438,9 +438,10 @@ func (c Contest) Beside(r *rand.Rand) []record.Cell {
 	return order
 }
 
-// takesTurns reports whether the traffic of a cell can be measured in turns. It cannot where the traffic would not
-// reach its full rate by the end of a turn: on a shaped link, or when paced by BBR, whose model of the path is
-// older than a turn. Nor can it where a given rate leaves too little traffic in a slice.
+// takesTurns reports whether the traffic of a cell can be measured in turns. It cannot where the traffic would not reach
+// its full rate by the end of a turn: on a shaped link, or when paced by BBR, whose model of the path is older than a
+// turn, as the machine's own congestion control may do. Nor can it where a given rate leaves too little traffic in a
+// slice, or where there are more than mostFlows flows.
 func takesTurns(c record.Cell, set record.Settings, able Able) bool {
 	o := c.Options
 	control := cmp.Or(o.Congestion, set.Congestion, record.MachinesOwn)
