@@ -65,7 +65,7 @@ func cost(t *record.Trial, idle, bytes, transactions float64) {
 	}
 }
 
-// addShares adds the average client's share of a trial with several clients, and how evenly the
+// addShares adds the average throughput of a client, if there are several, and how evenly the
 // flows share the network.
 func addShares(t *record.Trial) {
 	if total, ok := t.Metrics[record.Throughput]; ok && t.Cell.Pairs() > 1 {

@@ -346,7 +346,8 @@ func foreignWork(use record.CPUUse, window time.Duration, switches uint64) []rec
 	}
 	seconds := window.Seconds()
 	over := use.Machine.Busy - use.Idle*seconds - own - use.Machine.Softirq - float64(switches)*switching.Seconds()
-	// The kernel samples its work on packets by ticks, and so, for each CPU, the remaining time.
+	// The kernel samples softirq by ticks, and the clocks of each CPU may be off by a tick at either
+	// end.
 	ticks := use.Machine.Softirq/tick.Seconds() + 2*float64(len(use.Machine.PerCPU))
 	if seconds <= 0 || over <= foreignCPU*seconds+2*math.Sqrt(ticks)*tick.Seconds() {
 		return nil
