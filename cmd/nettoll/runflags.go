@@ -327,7 +327,7 @@ func (f *runFlags) override(s *plan.Suite, named bool) error {
 	if given("workloads") {
 		f.chooseWorkloads(s)
 	}
-	// A limit that is given moves a default limit on the other side of it.
+	// A given limit moves the other one if that was not given and contradicts it.
 	if given("max-rounds") && !given("min-rounds") {
 		s.MinRounds = min(s.MinRounds, max(f.asked.MaxRounds, 1))
 	}
