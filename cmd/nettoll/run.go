@@ -510,8 +510,8 @@ func pageOf(path string) string {
 	return page
 }
 
-// broken returns an error if a cell has no good trial. Single failed trials are counted in the report, and do not
-// change the exit status: the other trials are as good as ever.
+// broken returns an error if a cell that was tried, and can run here, has no good trial. Single failed trials are
+// counted in the report, and do not change the exit status: the other trials are not affected.
 func broken(res analysis.Result) error {
 	for _, s := range res.Scenarios {
 		for _, row := range s.Rows {
