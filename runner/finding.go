@@ -165,8 +165,8 @@ type device struct {
 
 func (d device) String() string { return d.host + "/" + d.name }
 
-// overheads are the bytes that each kind of tunnel adds to a packet over IPv4, by the kernel's names
-// of the kinds. The overhead of programs behind a tun device is not known.
+// overheads are the bytes that each kind of tunnel adds to a packet, over IPv4 unless it needs IPv6,
+// by the kernel's names of the kinds. The overhead of programs behind a tun device is not known.
 var overheads = map[string]int{
 	"vxlan": 50, "geneve": 50, "gretap": 38, "gre": 24, "ipip": 20, "sit": 20, "ip6tnl": 40, "ip6gre": 44,
 	"wireguard": 60, "tun": 0, "tuntap": 0,
