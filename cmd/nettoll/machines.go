@@ -125,7 +125,7 @@ func (f *runFlags) onMachinesThere(s *plan.Suite, cells []record.Cell) []record.
 		return cells
 	}
 	fits := func(c record.Cell) bool { return !onMachines(c.Network) || c.Hosts <= len(f.targets) }
-	// Who names several machines asks about the networks between them.
+	// A user who names several machines asks about the networks between them.
 	if len(f.targets) > 1 {
 		fits = func(c record.Cell) bool { return !onMachines(c.Network) || 1 < c.Hosts && c.Hosts <= len(f.targets) }
 	}
