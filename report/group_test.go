@@ -202,8 +202,7 @@ func TestEndsTellTheCongestionControlInUse(t *testing.T) {
 	}
 }
 
-// TestEndsOfTransactions checks that the congestion control in use is known from flows of transactions,
-// too.
+// TestEndsOfTransactions checks that flows of transactions, too, show the congestion control in use.
 func TestEndsOfTransactions(t *testing.T) {
 	flows := []record.Flow{{Transactions: 1, TCP: &record.TCPInfo{Congestion: "cubic"}}}
 	g := group{scenarios: []analysis.Scenario{{Rows: []analysis.Row{{Flows: flows}}}}}
