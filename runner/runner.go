@@ -194,10 +194,10 @@ func (r *Runner) first() int {
 	return last
 }
 
-// settle finds the cells that need no more trials: those that are known precisely enough, and
-// baselines that no open cell is compared with. A baseline with nothing to compare is judged by
-// itself. Until the minimum number of rounds is done, no cell is settled. Trials of the round itself,
-// which a resumed run can have, do not count: the rest of it would be divided into other parts.
+// settle finds the cells that need no more trials: those that are known precisely enough, and baselines that no
+// open cell is compared with. A baseline with nothing to compare is judged by itself. Until the minimum number of
+// rounds is done, no cell is settled. Trials of the round itself, which a resumed run can have, do not count, since
+// the rest of the round would then be divided into other parts.
 func (r *Runner) settle(round int) {
 	r.known = map[string]bool{}
 	if round <= r.Settings.MinRounds {
