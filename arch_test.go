@@ -83,7 +83,7 @@ func isTestSupport(dir string) bool {
 }
 
 // floors are the packages from the ground up: a package imports only from floors below its own. Drivers are found
-// by driver; they are above the last floor, and do not import each other.
+// by driver; they are on the last floor, and only programs and the support of tests import them.
 var floors = []string{
 	"record report/plot internal/undo internal/beside internal/origin internal/emulated internal/cgroup internal/netns internal/nl/nft",
 	"platform",
@@ -159,7 +159,8 @@ func TestRecheckIsIndependent(t *testing.T) {
 	}
 }
 
-// TestKernelDoors checks that each way to the kernel has one package.
+// TestKernelDoors checks that only the packages named here use an interface of the kernel, start a program, or
+// use the client libraries of Kubernetes.
 func TestKernelDoors(t *testing.T) {
 	for door, keepers := range map[string][]string{
 		"github.com/vishvananda/netns":      {},

@@ -21,7 +21,7 @@ type Agreement struct {
 	Tool      string      `json:"tool"`
 	Expected  Figure      `json:"expected"`        // of Reference
 	Found     Figure      `json:"found"`           // of Tool
-	Ratio     *Comparison `json:"ratio,omitempty"` // Tool ÷ Reference, paired by round; nil if they share no round or a value is 0. Its effect counts more as better
+	Ratio     *Comparison `json:"ratio,omitempty"` // Tool ÷ Reference, paired by round; nil if they share no round or a value is 0. Its Effect is Better if Tool has the greater figure, in every metric
 	// Outcome reports whether the tools agree: Same means that their figures are within the margin. NotKnown
 	// does not mean agreement.
 	Outcome    Outcome    `json:"outcome"`

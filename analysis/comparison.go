@@ -33,8 +33,9 @@ const (
 	Worse  Effect = "worse"
 )
 
-// Comparison compares a cell with another, paired by round, and by part where it was cut into several (see
-// pairOverParts): either as a ratio, where 1 means no difference, or as a difference in the unit of the metric, where 0 means none.
+// Comparison compares a cell with another, paired by round, and by part where a round was cut into several (see
+// pairOverParts): either as a ratio, where 1 means no difference, or as a difference in the unit of the metric, where
+// 0 means none.
 type Comparison struct {
 	N        int     // pairs
 	Minus    bool    // it is a difference, not a ratio
@@ -91,9 +92,8 @@ type pair struct {
 	cell, native float64
 }
 
-// pairUp joins points of the same round; rounds that only one side has are left
-// out. Both sides are in the order of rounds, with one point for each. For a baseline these are
-// of the cell's own parts (series.beside).
+// pairUp joins points of the same round; rounds that only one side has are left out. Both sides are in the order of
+// rounds, with one point for each. The points of a baseline are those of the cell's own parts (series.beside).
 func pairUp(cell, native []Point) []pair {
 	var out []pair
 	for i, j := 0, 0; i < len(cell) && j < len(native); {

@@ -79,7 +79,8 @@ type bound struct {
 	round     float64 // seconds per round on average; 0 if unknown
 }
 
-// more returns the flags that give a run this number of rounds: those for what ended it, and no lower limit.
+// more returns advice that gives a run this number of rounds: the flag for what ended the run, and
+// --max-rounds if that limit is lower.
 func (b bound) more(rounds int) string {
 	limit := ""
 	if b.maxRounds > 0 && b.maxRounds < rounds {

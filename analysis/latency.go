@@ -50,7 +50,7 @@ func percentilesOf(h *hdrhistogram.PackedHistogram) *percentiles {
 	return &percentiles{h.TotalCount(), float64(h.Min()) / 1e9, at(50), at(90), at(99), at(99.9), float64(h.Max()) / 1e9}
 }
 
-// decodeLatency reads the histogram of one trial. It has room for the few hundred latencies that occurred. A dense
+// decodeLatency reads the histogram of one trial, and keeps only the few hundred buckets with values. A dense
 // histogram has tens of thousands of buckets, which makes analysing thousands of trials ten times slower.
 func decodeLatency(l *record.Histogram) (*hdrhistogram.PackedHistogram, error) {
 	h, err := hdrhistogram.DecodePacked([]byte(l.Encoded))

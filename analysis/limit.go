@@ -141,8 +141,8 @@ func (p process) softirq(all map[int]record.CPUSample, window float64) float64 {
 	return min(1, all[p.cpus[0]].Softirq/window)
 }
 
-// linkRate returns the rate of the slowest network card between the machines of the last trial, in bit/s, if it is known.
-// A card that carried more than it says, as virtual ones do that have no rate, says nothing.
+// linkRate returns the rate of the slowest network card between the machines of the last trial, in bit/s, if it is
+// known. It is not known if a card carried more than its rate, as virtual cards can, which have no real one.
 func (s series) linkRate(carried float64) (bits float64, ok bool) {
 	ends, _ := s.lastSetup()
 	for _, e := range ends {

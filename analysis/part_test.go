@@ -16,7 +16,8 @@ func partTrial(network string, round, part int, value float64) record.Trial {
 }
 
 // cutRounds returns rounds in two parts. The machine is twice as fast in the second part of each, and faster from
-// round to round; "a" is measured in the parts in turn, and "b" in the others. Both have 0.8 of the baseline.
+// round to round; "a" is measured in the first part of one round and the second part of the next, and "b" always in
+// the other part. Both have 0.8 of the baseline.
 func cutRounds(rounds int) (trials []record.Trial) {
 	for i := 1; i <= rounds; i++ {
 		speed := 10e9 * (1 + 0.01*float64(i))
@@ -56,7 +57,8 @@ func TestPairsAreOfOnePart(t *testing.T) {
 }
 
 // TestNetworksOfDifferentParts checks that two networks that were measured in different parts are compared with each
-// other by their ratios to the baselines of these: by round alone one is twice as fast as the other, in turn.
+// other by their ratios to the baselines of these: by round alone, each of them would be twice as fast as the other
+// in every second round.
 func TestNetworksOfDifferentParts(t *testing.T) {
 	trials := cutRounds(9)
 	for i := range trials {

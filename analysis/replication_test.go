@@ -162,7 +162,7 @@ func TestReplicateItself(t *testing.T) {
 	}
 }
 
-// The verdicts of the published figures themselves on the sources' conclusions.
+// What the published figures themselves show about the sources' conclusions.
 func TestConclusionsOfTheSources(t *testing.T) {
 	for _, tt := range []struct {
 		source, part string

@@ -122,11 +122,11 @@ func (s series) points(k record.Kind) []Point {
 	return perRound(out)
 }
 
-// perRound makes one value of those of a baseline that was measured in several parts of a round. The round remains
-// the unit of inference: what disturbs a machine or differs between builds can be common to its parts, so that
-// counting each by itself would make intervals narrower than they are true. The value is the geometric mean, since
-// figures are estimated from logarithms; it is the arithmetic mean in all rounds if a value is 0 or less, where
-// figures are medians. Every part counts alike, whichever networks stood there.
+// perRound combines the values of a baseline that was measured in several parts of a round into one. The round
+// remains the unit of inference: what disturbs a machine or differs between builds can be common to its parts, so
+// that counting each by itself would make intervals too narrow. The value is the geometric mean, since figures are
+// estimated from logarithms; it is the arithmetic mean in all rounds if a value is 0 or less, where figures are
+// medians. Every part counts alike, whichever networks stood there.
 func perRound(points []Point) []Point {
 	again := func(a, b Point) bool { return a.Round == b.Round }
 	if len(slices.CompactFunc(slices.Clone(points), again)) == len(points) {

@@ -358,8 +358,8 @@ func TestCoverageOfRecordedRounds(t *testing.T) {
 }
 
 // TestTheBaselinesErrorIsInTheInterval has a cost of 12 ms of CPU time per window, known to 1 ms, on a machine
-// with CPU use of its own, which a watch measures 2 ms too high or too low. Each round has its own watch, and then
-// the interval of the median contains the truth as often as promised. With one watch for all rounds it would not.
+// whose own CPU use is measured with an error of 2 ms, while it is idle. Each round has its own idle measurement,
+// and so the interval of the median contains the truth as often as promised. With one for all rounds it would not.
 func TestTheBaselinesErrorIsInTheInterval(t *testing.T) {
 	k, _ := record.KindOf(record.CPUPerTransaction)
 	random := rand.New(rand.NewPCG(9, 10))

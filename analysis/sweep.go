@@ -142,7 +142,8 @@ func newSweep(g []Scenario, x, y axis) Sweep {
 }
 
 // kindsOf returns the metrics worth drawing over a sweep. Where latency is known, the transaction rate adds
-// nothing. Where the number of clients varies, the figure per client comes first, and fairness is included.
+// nothing, unless the workload is ranked by it and nothing was measured per client. Where the number of
+// clients varies, the figure per client comes first, and fairness is included.
 func kindsOf(s Sweep, g []Scenario) []record.Kind {
 	has := func(name string) bool {
 		_, ok := s.First(func(r Row) (Figure, bool) { return r.Figure(name) })
@@ -177,8 +178,8 @@ func kindsOf(s Sweep, g []Scenario) []record.Kind {
 // Axis is a quantity that is varied on purpose.
 type Axis struct {
 	Name  string `json:"name"`           // for programs, such as clients
-	Title string `json:"title"`          // for programs, for example clients
-	Unit  string `json:"unit,omitempty"` // for display, for example clients in each container
+	Title string `json:"title"`          // for display, for example clients in each container
+	Unit  string `json:"unit,omitempty"` // of its values, such as B; see record.Dimension
 	// Numeric means that ticks have a position on a scale; otherwise they only have an order.
 	Numeric bool `json:"numeric"`
 }

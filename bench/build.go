@@ -102,7 +102,8 @@ func byNettoll(ctx context.Context) (close func() error, err error) {
 	return func() error { return s.Close(ctx) }, nil
 }
 
-// byIP does the same with ip: one batch for the namespaces and the pairs of each bridge, and one in each namespace.
+// byIP does the same with ip: one batch for all namespaces, one for each bridge with its pairs, and one in each
+// container's namespace.
 func byIP(ctx context.Context) (time.Duration, error) {
 	dir, err := os.MkdirTemp("/run", "batch-*")
 	if err != nil {

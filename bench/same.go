@@ -119,8 +119,8 @@ func (c compared) String() string {
 	return fmt.Sprintf("%s, %s, IPv%d, %s", c.network, hosts, c.family, c.metric)
 }
 
-// ratiosOf returns the ratios to the baseline in a run file, one per round, of the primary metric. Networks without
-// ratios are included, with none.
+// ratiosOf returns the ratios to the baseline in a run file, one per round, of the primary metric. Networks that were
+// tried and have no ratio are included, with an empty list.
 func ratiosOf(f *record.File) map[compared]ratios {
 	type place struct {
 		cell        record.Cell

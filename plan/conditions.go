@@ -14,8 +14,8 @@ import (
 // defaultMTU is the MTU in bytes that cells record as 0.
 const defaultMTU = 1500
 
-// conditions returns every shape of the underlay with every MTU, number of rules, of services and of neighbours, every network of
-// pods, and with offloads on and off, as cells in which nothing else is set. The skips list what is left out.
+// conditions returns every combination of the suite's underlays, MTUs, rules, services, networks of pods, neighbours and
+// offloads, as cells in which nothing but these and Normalize is set. The skips list the underlays that are left out.
 func (s Suite) conditions(known Known) ([]record.Cell, []Skip, error) {
 	underlays, skips, err := s.underlays(known)
 	if err != nil {
@@ -82,7 +82,7 @@ func (s Suite) checkCNI(cells []record.Cell, known Known) error {
 	return s.fault("cni", "no network of this run has pods; add one, such as kubernetes:pod")
 }
 
-// crossed returns each of the cells with each of the values.
+// crossed returns every combination of a cell and a value, which put sets.
 func crossed[T any](cells []record.Cell, values []T, put func(*record.Cell, T)) (all []record.Cell) {
 	for _, cell := range cells {
 		for _, v := range values {
@@ -102,8 +102,8 @@ func orZero[T any](values []T) []T {
 	return values
 }
 
-// underlays returns the shapes as cells carry them. An instance whose rate is not known is left out, unless there
-// is nothing else.
+// underlays returns the shapes as cells carry them. Instances whose rate is not known are left out, or are an
+// error if no other shape remains.
 func (s Suite) underlays(known Known) (texts []string, skips []Skip, err error) {
 	for i, u := range orZero(s.Underlay) {
 		shape, err := known.Shape(u)
@@ -143,7 +143,7 @@ func (s Suite) checkConditions() error {
 	return nil
 }
 
-// Underlay is the shape of each host's link to the others. Zero is unshaped.
+// Underlay is the shape of each host's link to the others. The zero value is unshaped.
 type Underlay struct {
 	Instance string        // machine type whose network it imitates; the rate may be left to Known.Shape
 	Rate     uint64        // bit/s that a host can send
@@ -283,7 +283,8 @@ type Instance struct {
 }
 
 // Shape gives an underlay that names an instance the rate of that instance, unless it has a rate. An underlay
-// without an instance is returned unchanged.
+// without an instance is returned unchanged. If the underlay has no rate, it is an error that the instance is
+// unknown, or that its network is advertised without a number.
 func (k Known) Shape(u Underlay) (Underlay, error) {
 	if u.Instance == "" {
 		return u, nil
@@ -313,8 +314,8 @@ func (e *unknownRate) Error() string {
 	return fmt.Sprintf("the network of %s is advertised as %q, which is not a rate; write the one it has, such as %s:rate=1gbit", e.Name, e.Network, e.Name)
 }
 
-// isInstance reports whether the text could name an instance: a letter, then
-// letters, digits and signs.
+// isInstance reports whether the text could name an instance: a letter, then letters, digits, hyphens, underscores and
+// dots.
 func isInstance(text string) bool {
 	const (
 		letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"

@@ -9,8 +9,8 @@ import (
 	"nettoll/record"
 )
 
-// trusted returns what can be measured by a machine that has the tools of the published measurements, each of which
-// takes its time.
+// trusted returns what can be measured on a machine that has the tools of the published measurements, with the
+// times that their trials take.
 func trusted() Known {
 	k := drivers()
 	k.Networks = append(k.Networks,
@@ -53,7 +53,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestEmbedded checks that each suite can measure its fewest rounds within its budget.
+// TestEmbedded checks that each suite can measure its least number of rounds within its budget.
 func TestEmbedded(t *testing.T) {
 	for _, name := range Names() {
 		t.Run(name, func(t *testing.T) {

@@ -21,8 +21,8 @@ const (
 	AgentOverhead   = 10 * time.Millisecond
 )
 
-// How long the idle machine is watched before the first round, in addition, and before every round. The first watch
-// is longer, as it may be the only one. Where idle time is known only in ticks, it takes three times as long.
+// How long the idle machine is watched: IdleBetween before every round, and IdleBefore in addition before the first
+// round, which may be the only one. Where idle time is known only in ticks, both take three times as long.
 const (
 	IdleBefore  = 500 * time.Millisecond
 	IdleBetween = 100 * time.Millisecond

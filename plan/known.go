@@ -21,18 +21,18 @@ type Known struct {
 // Platform is what a plan needs to know of a platform.
 type Platform struct {
 	Name string
-	// Native is the network that stands for its hosts without containers, the baseline of a run that names its
-	// networks. If it is empty, networks are compared with those of the default platform, which record.Native
+	// Native is its network without containers: the baseline of runs that name networks of this platform. If
+	// it is empty, networks are compared with the native network of the default platform, which record.Native
 	// names.
 	Native string
 	// Visit and Container are the extra time that building a network and starting a container take there, compared
 	// with the lab.
 	Visit, Container time.Duration
-	// Usual are the networks that the platform's name means where a network is expected.
+	// Usual are the networks that the platform's name stands for where a network is expected.
 	Usual []string
 	// AtOnce is how many of its networks can stand at once; 0 is any number.
 	AtOnce int
-	// Crowd is how many containers those that stand at once have together; 0 is any number.
+	// Crowd is how many containers the networks that stand at once may have together; 0 is any number.
 	Crowd int
 }
 
@@ -96,7 +96,7 @@ func (k Known) tool(name string) (Tool, bool) {
 	return record.First(k.Tools, func(t Tool) bool { return t.Name == name })
 }
 
-// driving returns the names of the tools that drive a workload in a way that so accepts.
+// driving returns the names of the tools that drive a workload and whose Drive satisfies so.
 func (k Known) driving(w Workload, so func(Drive) bool) (names []string) {
 	for _, t := range k.Tools {
 		if d, ok := t.drives(w.Name); ok && so(d) {
@@ -135,7 +135,7 @@ func (t Network) speaks(family int) bool {
 	return len(t.Families) == 0 || slices.Contains(t.Families, family)
 }
 
-// usual returns the networks that the name of a platform means where a network is expected.
+// usual returns the networks that the name of a platform stands for where a network is expected.
 func (k Known) usual(platform string) (all []Network) {
 	p, _ := record.First(k.Platforms, func(p Platform) bool { return p.Name == platform })
 	for _, name := range p.Usual {
@@ -213,7 +213,7 @@ type named struct {
 	name     string // as cells have it
 	platform string
 	kind     Network
-	field    string // the field that names it; empty if it came with "all"
+	field    string // the field that names it; empty if it came with "all" or the name of its platform
 	moved    bool   // the suite was moved here from another platform: what does not fit is left out
 }
 

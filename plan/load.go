@@ -76,7 +76,7 @@ func invalid(text []byte) *token.Token {
 	return &token.Token{Position: &token.Position{Line: bytes.Count(text[:good], []byte("\n")) + 1, Column: utf8.RuneCount(text[line:good]) + 1}}
 }
 
-// parse reads the text as YAML and returns the body of its only document. Text that the parser would take long for
+// parse reads the text as YAML and returns the body of its only document. Text that would take the parser too long
 // is refused first, and a panic of the parser becomes an error.
 func (d *decoder) parse(text string) (root ast.Node, err error) {
 	defer func() {

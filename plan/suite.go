@@ -130,7 +130,7 @@ func Default() Suite {
 	}
 }
 
-// Settings returns the limits of a run of the suite.
+// Settings returns the settings of a run of the suite, as its run file has them.
 func Settings(s Suite) record.Settings {
 	return record.Settings{
 		Duration:   s.Duration.Seconds(),

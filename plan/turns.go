@@ -93,7 +93,8 @@ const Cold = 1
 
 // Turns by workload. How short they can be depends on the workload: a stream's window has to grow again after each
 // pause, while a transaction takes some ten microseconds. Shorter turns follow a machine's speed more closely, but more
-// of the time is spent on coming to rest and settling; at these lengths ratios are as precise as with half of them.
+// of the time is spent on coming to rest and settling; at these lengths ratios are as precise as with turns half as
+// long.
 var (
 	streamTurn   = Turn{Settle: 15 * time.Millisecond, Slice: 100 * time.Millisecond, Rest: 7 * time.Millisecond}
 	exchangeTurn = Turn{Settle: 10 * time.Millisecond, Slice: 80 * time.Millisecond, Rest: 5 * time.Millisecond}
@@ -108,8 +109,8 @@ func TurnOf(workload string) Turn {
 	return streamTurn
 }
 
-// Chance returns a source of random orders, a different one for each purpose: two orders of one round that were
-// made from the same numbers could undo each other.
+// Chance returns a source of random orders, a different one for each purpose: two orders of one round that were made
+// from the same random numbers would follow from each other.
 func Chance(set record.Settings, round int, purpose string) *rand.Rand {
 	h := fnv.New128a()
 	fmt.Fprintf(h, "%d %d %s", set.Seed, round, purpose)
@@ -126,7 +127,7 @@ func Slices(workload string, set record.Settings) int {
 // Limits on networks that stand at once.
 const (
 	mostTogether   = 40   // networks
-	mostContainers = 128  // of them together, or of each one if only a network and its baseline stand
+	mostContainers = 128  // of all of them together, or of each if only a network and its baseline stand
 	mostFlows      = 16   // of a network in turns
 	mostServices   = 1000 // further ones of a network that shares its hosts with others
 )
@@ -142,15 +143,15 @@ type Able struct {
 	Turns   func(tool, workload string) bool
 }
 
-// AbleTo works out which of a run's networks can stand at once. atOnce is how many networks like that of a cell can
-// on its platform; 0 is any number. The result is the same in every round, so that a network is always measured in the same
-// way.
+// AbleTo works out which of a run's networks can stand at once. atOnce returns how many networks like that of a cell can
+// stand at once on its platform; 0 is any number. The result is the same in every round, so that a network is always
+// measured in the same way.
 func AbleTo(cells []record.Cell, set record.Settings, atOnce func(record.Cell) int, turns func(tool, workload string) bool) Able {
 	bounded, among, least := map[string]bool{}, 0, 0
 	for _, v := range group(cells) {
 		n := atOnce(v.Cell)
 		if v.Services > mostServices {
-			n = min(n, 1) // there are addresses for so many only once
+			n = min(n, 1) // the addresses are enough for one such network only
 		}
 		if n > 0 {
 			bounded[v.Network] = true
@@ -179,7 +180,7 @@ func (a Able) rank(network string) int {
 // alone reports whether a network can stand at once with no other.
 func (a Able) alone(network string) bool { return a.Room == 1 && a.Bounded(network) }
 
-// able is AbleTo with what is known.
+// able calls AbleTo with what is known of platforms, networks and tools.
 func (k Known) able(cells []record.Cell, set record.Settings) Able {
 	atOnce := func(c record.Cell) int {
 		p := k.platformOf(c.Network)
@@ -274,7 +275,7 @@ func (a Able) mostAlike(v record.Cell) int {
 	return min(most, max(1, mostContainers/max(1, containersOf(v))))
 }
 
-// hold reports whether there is room for networks, all of which have as many containers, to stand at once.
+// hold reports whether there is room for networks that all have the same number of containers to stand at once.
 func (a Able) hold(visits []Visit) bool {
 	bounded := 0
 	for _, v := range visits {
@@ -285,8 +286,8 @@ func (a Able) hold(visits []Visit) bool {
 	return len(visits) <= a.mostAlike(visits[0].Cell) && (bounded <= a.Room || len(visits) == 1)
 }
 
-// cut divides networks into as few groups as there is room for, of about equal size. A network and its baseline may
-// have twice the room, so that they stand together wherever either has room enough by itself.
+// cut divides networks into groups of about equal size, as few as the room allows. A network and its baseline may
+// have twice the room, so that they stand together wherever each of them alone would have room enough.
 func cut(all []Visit, able Able) (groups []Group) {
 	if able.hold(all) {
 		return []Group{{Visits: all}}
@@ -297,7 +298,7 @@ func cut(all []Visit, able Able) (groups []Group) {
 		compared = comparedIn(all)
 	}
 	members := membersOf(all, compared)
-	slices.SortStableFunc(members, func(a, b member) int { // so that each group has as many of the bounded ones
+	slices.SortStableFunc(members, func(a, b member) int { // so that the bounded ones are spread evenly over the groups
 		return cmp.Compare(able.rank(a.Network), able.rank(b.Network))
 	})
 	for n := min(max(2, (len(all)+most-1)/most), len(members)); ; n++ {
@@ -437,9 +438,10 @@ func (c Contest) Beside(r *rand.Rand) []record.Cell {
 	return order
 }
 
-// takesTurns reports whether the traffic of a cell can be measured in turns. It cannot where the traffic would not
-// reach its full rate by the end of a turn: on a shaped link, or when paced by BBR, whose model of the path is
-// older than a turn. Nor can it where a given rate leaves too little traffic in a slice.
+// takesTurns reports whether the traffic of a cell can be measured in turns. It cannot where the traffic would not reach
+// its full rate by the end of a turn: on a shaped link, or when paced by BBR, whose model of the path is older than a
+// turn, as the machine's own congestion control may do. Nor can it where a given rate leaves too little traffic in a
+// slice, or where there are more than mostFlows flows.
 func takesTurns(c record.Cell, set record.Settings, able Able) bool {
 	o := c.Options
 	control := cmp.Or(o.Congestion, set.Congestion, record.MachinesOwn)

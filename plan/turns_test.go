@@ -146,7 +146,7 @@ var everything = Able{
 	},
 }
 
-// told describes groups: their networks, their contests and the cells with whole trials.
+// told describes groups: their networks, their contests, and their cells with whole trials.
 func told(groups []Group) (all []string) {
 	short := func(cells []record.Cell) string {
 		var names []string
@@ -333,7 +333,7 @@ func TestPartsHaveTheirBaselines(t *testing.T) {
 	set := record.Settings{Turns: true, Congestion: "cubic"}
 	for _, c := range []struct {
 		name          string
-		networks      int // beside the baselines
+		networks      int // in addition to the baselines
 		clients       int
 		together      int
 		change        func(c *record.Cell, i int)

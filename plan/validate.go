@@ -375,7 +375,7 @@ func either(texts []string) string {
 	return strings.Join(texts[:last], ", ") + " or " + texts[last]
 }
 
-// mean suggests the nearest name, or returns otherwise.
+// mean asks whether the nearest name was meant, or returns the text otherwise if no name is near.
 func mean(name string, known []string, otherwise string) string {
 	if n, ok := Nearest(name, known); ok {
 		return fmt.Sprintf("did you mean %q?", n)

@@ -229,7 +229,7 @@ func Undriven(s Suite, known Known) (all []Skip) {
 	return all
 }
 
-// Equal load, per flow, which every network of today carries without effort.
+// Equal load, per flow: well below what networks usually carry at full speed.
 const (
 	equalBandwidth = 1_000_000_000 // bit/s
 	equalRate      = 10_000        // transactions per second
@@ -256,7 +256,7 @@ func (s Suite) loads() []Workload {
 	return all
 }
 
-// orElse separates tools, of which the first that is installed drives.
+// orElse separates tools, as in iperf|engine: the first that is installed drives the workloads.
 const orElse = "|"
 
 // available returns the first of several tools that is installed, or else the first of all, whose trials then
@@ -279,8 +279,8 @@ func (s Suite) available(names, field string, known Known) (string, error) {
 	return several[0], nil
 }
 
-// driversOf returns the drives of a workload by the tool of that name, or by all tools. There are none if the tool
-// does not know the workload.
+// driversOf returns how the tool of that name, or every tool if the name is allTools, drives a workload. The list
+// is empty if the tool does not drive the workload.
 func (s Suite) driversOf(w Workload, name, field string, known Known) ([]drive, error) {
 	var found []drive
 	for _, t := range known.Tools {

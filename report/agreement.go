@@ -10,7 +10,7 @@ import (
 )
 
 // mostAgreements is the largest number of tables of tools on a terminal; if there are more,
-// only those in which tools differ are shown.
+// only the first of those in which tools differ are shown.
 const mostAgreements = 4
 
 // agreementSections compares tools: a table for each scenario and metric, with networks as
@@ -129,7 +129,7 @@ func concordCell(a analysis.Agreement, n *notes) cell {
 	return cell{Value: "untested", Class: "unknown"}
 }
 
-// lower makes the first letter lower case, except in words that are all capitals.
+// lower makes the first letter lower case if the second one is: CPU and p50 stay as they are.
 func lower(s string) string {
 	if len(s) > 1 && s[1] >= 'a' && s[1] <= 'z' {
 		return strings.ToLower(s[:1]) + s[1:]

@@ -11,7 +11,7 @@ import (
 	"nettoll/record"
 )
 
-// benchUnits are the units of metrics with a unit in addition to their name.
+// benchUnits are the units of metrics that are identified by a unit other than their name.
 var benchUnits = map[string]string{
 	record.Throughput: "bit/s", record.ThroughputPerClient: "bit/s/client", record.PacketRate: "packets/s", record.TransactionRate: "transactions/s",
 	record.CPUPerGB: "cpu-sec/GB", record.CPUPerTransaction: "cpu-sec/transaction",

@@ -317,13 +317,14 @@ func loadFigure(c record.Cell, names []string, rows func(cluster int) []analysis
 	return out
 }
 
-// loadBar is the bar of one network, with the estimate of each part. ok is false unless every part is known.
+// loadBar is the bar of one network, with the estimate of each part. ok is false unless every part is known,
+// except for daemons, which a network need not have.
 func loadBar(sc scale, row analysis.Row, shown map[string]bool) (b spokenBar, ok bool) {
 	b.Name = networkName(row.Cell)
 	var parts, metrics []string
 	for _, p := range loadParts {
 		f, known := row.Cost(p.metric)
-		if !known && p.metric != analysis.CPUDaemons { // a network need not have any
+		if !known && p.metric != analysis.CPUDaemons {
 			return b, false
 		}
 		if !known {

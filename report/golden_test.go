@@ -272,8 +272,8 @@ func loadsFile() *record.File {
 	return f
 }
 
-// manyFile has as many networks, measured often enough: one that is too noisy to judge, and
-// a CPU cost that does not only repeat throughput.
+// manyFile has as many networks as shortFile, measured often enough: one that is too noisy to judge, and a CPU
+// cost that does not only repeat throughput.
 func manyFile() *record.File {
 	f := shortFile()
 	f.Run.ID, f.Run.Suite, f.Run.Settings.MaxRounds = "3a41", "many", inventedRounds

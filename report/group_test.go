@@ -53,7 +53,8 @@ func TestGoldenWorkloads(t *testing.T) {
 	golden(t, "workloads-80.text", write(t, "text", workloadsResult(), Options{Width: 80}))
 }
 
-// TestNoMetricTwice checks what allows lines of tables to be joined: a heading names one column only.
+// TestNoMetricTwice checks that no table has two columns for one metric, since a table can join several
+// workloads.
 func TestNoMetricTwice(t *testing.T) {
 	all := groups(workloadsResult())
 	for _, g := range all {
@@ -201,7 +202,7 @@ func TestEndsTellTheCongestionControlInUse(t *testing.T) {
 	}
 }
 
-// TestEndsOfTransactions checks that transactions, too, tell the congestion control in use.
+// TestEndsOfTransactions checks that flows of transactions, too, show the congestion control in use.
 func TestEndsOfTransactions(t *testing.T) {
 	flows := []record.Flow{{Transactions: 1, TCP: &record.TCPInfo{Congestion: "cubic"}}}
 	g := group{scenarios: []analysis.Scenario{{Rows: []analysis.Row{{Flows: flows}}}}}

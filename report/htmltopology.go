@@ -43,7 +43,7 @@ type hopView struct {
 	Never   bool // the payload must not cross it
 }
 
-// Heights of a sketch, and the number of letters that fit into it.
+// Heights in a sketch, the largest numbers of letters of its names, and the width of a letter of an end.
 const (
 	sketchTitle   = 22 // of a frame
 	sketchRow     = 34

@@ -186,7 +186,7 @@ func spelled(text string) string {
 	return b.String()
 }
 
-// jsonSweeps leaves out sweeps that others contain.
+// jsonSweeps leaves out sweeps that are contained in others and add nothing to them.
 func jsonSweeps(res analysis.Result) []jsonSweep {
 	out := []jsonSweep{}
 	sweeps, _ := shownSweeps(res.Sweeps)

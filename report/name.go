@@ -137,7 +137,8 @@ func described(s analysis.Scenario, c record.Cell) []coordinate {
 	}, coordinates(c)...)
 }
 
-// everyRun are the dimensions that every run has; described lists them itself.
+// everyRun are the dimensions that coordinates leaves out: its callers list them themselves, a twin as part of the
+// network's name.
 var everyRun = []string{"network", "hosts", "family", "servers", "clients", "underlay", "twin"}
 
 // traffic describes the traffic of a group.

@@ -251,7 +251,7 @@ func TestNetworksThatTookLongToFallSilent(t *testing.T) {
 	}
 }
 
-// TestSettlingsAsJSON checks that the JSON tells everything in which the networks of two settlings can differ.
+// TestSettlingsAsJSON checks that the JSON has every dimension in which the networks of two settlings can differ.
 func TestSettlingsAsJSON(t *testing.T) {
 	alike := []string{"family", "offload", "normalize"} // in all settlings
 	var c record.Cell

@@ -328,8 +328,9 @@ const (
 	dropped                // others contain it, and it would add nothing
 )
 
-// mostInner is the largest number of rows and columns of matrices that get their own charts. If
-// only part of a matrix was measured, its rows were meant as sweeps, and are treated as such.
+// mostInner is the largest number of rows and columns of matrices that get their own charts; if there are
+// more, none does, and neither does one with fewer than fewestTicks steps. If less than sparseMatrix of a
+// matrix was measured, its rows were meant as sweeps, and are treated as such.
 const (
 	mostInner    = 12
 	fewestTicks  = 3

@@ -13,8 +13,8 @@ type page struct {
 	color bool
 }
 
-// writeText writes for a terminal: sentences first, then one table for each group of
-// scenarios, then their qualifications.
+// writeText writes for a terminal: sentences first, then one table for each group of scenarios,
+// then the caveats.
 func writeText(w io.Writer, d document, o Options) error {
 	res := d.res
 	p := &page{width: o.Width, color: o.Color}

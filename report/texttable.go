@@ -304,7 +304,7 @@ func (t table) piece(from, to, width int, color bool) grid {
 	return out.grid()
 }
 
-// cutNames shortens the first names so that the longest loses over columns.
+// cutNames shortens the first names, so that their column is narrower by the number of columns over.
 func (t *textTable) cutNames(over int) {
 	if over <= 0 {
 		return

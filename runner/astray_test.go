@@ -81,8 +81,9 @@ func TestLittleOfAStreamOnAnothersNetwork(t *testing.T) {
 	}
 }
 
-// TestDevicesThatSeveralNetworksCross has a turn of a network that crosses a device of another one, too, as tunnels
-// between two machines cross the card of the first, which is the path of processes there.
+// TestDevicesThatSeveralNetworksCross has a turn of a network whose payload also crosses a device of another
+// network, as that of a tunnel between two machines crosses the network card, which is the path of processes
+// without containers.
 func TestDevicesThatSeveralNetworksCross(t *testing.T) {
 	const payload = 8 << 20
 	card := hop("h1/card", network.Device, false)

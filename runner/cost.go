@@ -44,9 +44,9 @@ const ownTolerance = 1.05
 // Traffic that has both gets no such cost, because its CPU time cannot be divided between them.
 //
 // The cost is at least what client, server and daemons used by their own clocks. A trial with a
-// smaller difference is kept, with that minimum: leaving it out would favour expensive trials.
-// If the difference is much smaller, the machine was not idle while it was watched, and a warning
-// says so.
+// smaller difference is kept, with that minimum: leaving it out would favour expensive trials. If
+// the difference is smaller by more than ownTolerance, the machine was not idle while it was
+// watched, and a warning says so.
 func cost(t *record.Trial, idle, bytes, transactions float64) {
 	busy := t.CPU.Machine.Busy - idle*t.Window
 	own := t.CPU.Client.Total() + t.CPU.Server.Total()
@@ -65,7 +65,7 @@ func cost(t *record.Trial, idle, bytes, transactions float64) {
 	}
 }
 
-// addShares adds the average client's share of a trial with several clients, and how evenly the
+// addShares adds the average throughput of a client, if there are several, and how evenly the
 // flows share the network.
 func addShares(t *record.Trial) {
 	if total, ok := t.Metrics[record.Throughput]; ok && t.Cell.Pairs() > 1 {

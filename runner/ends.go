@@ -16,9 +16,8 @@ import (
 	"nettoll/workload"
 )
 
-// agents are the agents of one network: one for each endpoint and role, so that the CPU times of
-// client and server are separate even if both run in the same place. They are kept for all trials
-// of a visit.
+// agents are the agents of one network: one for each endpoint, role and client process, so that the CPU times of
+// client and server are separate even if both run in the same place. They are kept for all trials of a visit.
 type agents map[agentKey]*AgentEndpoint
 
 type agentKey struct {
@@ -79,7 +78,7 @@ type end struct {
 	peer, own netip.Addr
 }
 
-// endsOf lists all endpoints of a trial, each role once, in the order of the links.
+// endsOf lists the endpoints of a trial, once for each of their roles, in the order of the links.
 func endsOf(links []link) []end {
 	var all []end
 	type taken struct {
@@ -133,7 +132,7 @@ func ask(all []end, do func(i int, s end) error) error {
 	return cmp.Or(errs...)
 }
 
-// answers calls one method of every endpoint's agent.
+// answers calls one method of every endpoint's agent and returns the answers.
 func answers[T any](ctx context.Context, all []end, method string, in func(end) any) ([]T, error) {
 	out := make([]T, len(all))
 	return out, ask(all, func(i int, e end) error { return e.Call(ctx, method, in(e), &out[i]) })

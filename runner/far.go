@@ -14,25 +14,27 @@ import (
 	"nettoll/workload"
 )
 
-// Between two turns there are a few milliseconds, in which an agent on another machine might not even hear that it is
-// asked, and its answer could cross the network that has its turn. So these agents are told beforehand when turns end, and
-// read by themselves.
+// There are only a few milliseconds between two turns. A request to an agent on another machine might not arrive within
+// them, and its answer could cross the network whose turn it is. So these agents are told beforehand when turns end, and
+// read their counters then by themselves.
 
-// mostUnsure is how far clocks of other machines may be apart, or from this one's where it matters, for turns. Compared over
-// a network they are known to half of its round trip: of that of 2 ms, some seven are in the time to settle, in which
-// connections that have rested grow from their first window to that of 10 Gbit/s.
+// mostUnsure is how far apart the clocks of other machines may be for turns and, if some of the networks are on this
+// machine, how far from its clock. Comparing clocks over a network has an error of up to half of its round-trip time, so
+// networks with turns have round-trip times of at most 2 ms. There are some seven of these in the time to settle, in
+// which connections that have rested grow from their first window to that of 10 Gbit/s.
 const mostUnsure = time.Millisecond
 
-// errAlsoHere is the error of networks of which some are on this machine, whose clock is not known well enough to the
-// others.
+// errAlsoHere is the error if some of the networks that take turns are on this machine, and the clocks of the other
+// machines are not known well enough by its clock.
 var errAlsoHere = errors.New("the clocks of other machines are not known well enough to this one")
 
 // times is how far the clocks of agents on other machines are ahead of this one's.
 type times map[network.Agent]time.Duration
 
 // timesOf learns the clocks of other machines from the networks that stand. Networks whose servers are on one machine
-// take turns by its clock, as the network knows it that learned it best, so that their turns are apart, however far that
-// may be from this machine's. The error says why there can be no turns.
+// take turns by its clock, and all of them use what the network that knows this clock best has learned: so their turns
+// do not overlap, even if that is far from the true difference to this machine's clock. The error says why there can be
+// no turns.
 func timesOf(ctx context.Context, players []*player) (times, error) {
 	players = slices.DeleteFunc(slices.Clone(players), func(p *player) bool { return p == nil })
 	best, here, apart := map[string]*workload.Clocks{}, false, time.Duration(0)
@@ -84,7 +86,8 @@ func timesOf(ctx context.Context, players []*player) (times, error) {
 	return all, nil
 }
 
-// learn finds out on which machine an agent is, whose clock is known.
+// learn finds out which machine an agent is on, and notes how far that machine's clock is ahead. machines holds the
+// known clocks, by the machine's boot.
 func (t times) learn(ctx context.Context, q farQuestion, machines map[string]time.Duration) error {
 	if _, known := t[q.agent]; known {
 		return nil
@@ -105,7 +108,8 @@ func (t times) learn(ctx context.Context, q farQuestion, machines map[string]tim
 	return nil
 }
 
-// far reports whether the machines are read by agents on them. Daemons are read from here.
+// far reports whether the player's machines are read by agents on them. They are not if its network has daemons, since
+// those are read from here.
 func (p *player) far() bool { return p.at.of != nil && len(p.watch.daemons) == 0 }
 
 // boot identifies the machine of an endpoint; "" is this one.
@@ -116,7 +120,7 @@ func (p *player) boot(at *AgentEndpoint) string {
 	return ""
 }
 
-// farEdges are the readings of agents elsewhere between turns.
+// farEdges holds what agents on other machines read between turns.
 type farEdges struct {
 	agents map[network.Agent]*farAgent
 	taking sync.WaitGroup
@@ -156,7 +160,7 @@ func farEdgesOf(ctx context.Context, here, whose []*player, when []time.Time, by
 	return f
 }
 
-// beside returns the players before and after an edge; nil: there is none.
+// beside returns the players before and after an edge, or nil if there is none.
 func beside(whose []*player, edge int) (was, next *player) {
 	if edge > 0 {
 		was = whose[edge-1]
@@ -170,14 +174,14 @@ func beside(whose []*player, edge int) (was, next *player) {
 // farQuestion is something that an agent reads.
 type farQuestion struct {
 	agent  network.Agent
-	boot   string // "": it has to be found out
+	boot   string // empty if it has to be found out
 	what   string // for errors
 	method string
 	params any
 }
 
-// farQuestions returns what agents elsewhere read of a network between turns. If it is one of its own turns, that is
-// everything; otherwise whether something crosses it.
+// farQuestions returns what agents on other machines read of a network between turns. Before and after its own turns
+// that is everything; otherwise it is the count of the device that tells whether something crosses the network.
 func (p *player) farQuestions(own bool) (all []farQuestion) {
 	first, ok := p.proof.firstDevice()
 	for i, h := range p.proof.hops {
@@ -270,7 +274,7 @@ func (f *farEdges) count(edge int, h network.Hop) (c network.Count, over time.Ti
 	return c, over, err
 }
 
-// add completes an edge with what agents elsewhere counted of networks. The next turn begins at next.
+// add completes an edge with the counts of hops that agents on other machines read. The next turn begins at next.
 func (f *farEdges) add(edge int, e *turnEdge, next time.Time, was, then *player, all []*player) {
 	note := func(over time.Time, err error) {
 		e.late = e.late || over.After(next)

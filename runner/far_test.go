@@ -12,7 +12,7 @@ import (
 	"nettoll/workload"
 )
 
-// clocked stands, and knows clocks.
+// clocked is a standing tool that knows clocks.
 type clocked struct {
 	workload.Standing
 	clocks *workload.Clocks
@@ -30,7 +30,7 @@ func (called) Start(context.Context, platform.Command) (platform.Process, error)
 	return nil, errors.ErrUnsupported
 }
 
-// between returns a network between the machines a, with the server, and b.
+// between returns a network between the machine a, which has the server, and the machine b.
 func between(ahead, within, apart time.Duration) *player {
 	server := &AgentEndpoint{Endpoint: called("h1"), client: &agent.Client{}}
 	client := &AgentEndpoint{Endpoint: called("h2"), client: &agent.Client{}}
@@ -44,8 +44,9 @@ func between(ahead, within, apart time.Duration) *player {
 	return p
 }
 
-// TestTurnsByTheClockThatIsKnownBest has networks with servers on one machine, whose clocks each knows as well as its control
-// path allows: all have their turns by what the best one knows. Clocks that are known too badly allow no turns.
+// TestTurnsByTheClockThatIsKnownBest has networks with servers on one machine, which know its clock more or
+// less precisely: all take their turns by what the most precise one knows. Clocks that are not known well
+// enough allow no turns.
 func TestTurnsByTheClockThatIsKnownBest(t *testing.T) {
 	const us, ms = time.Microsecond, time.Millisecond
 	well, badly := between(time.Minute, 5*ms, 10*us), between(time.Minute+30*ms, 40*ms, 20*us)

@@ -165,8 +165,8 @@ type device struct {
 
 func (d device) String() string { return d.host + "/" + d.name }
 
-// overheads are the bytes that each kind of tunnel adds to a packet over IPv4, by the kernel's names
-// of the kinds. The overhead of programs behind a tun device is not known.
+// overheads are the bytes that each kind of tunnel adds to a packet, over IPv4 unless it needs IPv6,
+// by the kernel's names of the kinds. The overhead of programs behind a tun device is not known.
 var overheads = map[string]int{
 	"vxlan": 50, "geneve": 50, "gretap": 38, "gre": 24, "ipip": 20, "sit": 20, "ip6tnl": 40, "ip6gre": 44,
 	"wireguard": 60, "tun": 0, "tuntap": 0,
@@ -178,7 +178,7 @@ func (d device) tunnel() bool {
 	return ok
 }
 
-// devices returns the devices of all hosts, which it reads once per network.
+// devices returns the devices of all hosts that can be read, which it reads once per network.
 func (s *session) devices() (map[string]device, error) {
 	if s.known != nil {
 		return s.known, nil
@@ -338,7 +338,8 @@ func (e *explained) Unwrap() error { return e.error }
 func (e *explained) Error() string { return joined(e.text, oneLine(e.error)) }
 
 // diagnose looks for the cause of a failed trial, notes it on the trial and returns the failure, with
-// its cause if that is known. It does not look for a cause if the trial was interrupted.
+// its cause if that is known. It does not look for a cause if the trial was interrupted or is not
+// supported here.
 func (s *session) diagnose(ctx context.Context, t *record.Trial, links []link, before map[string]uint64, failure error) error {
 	if errors.Is(ctx.Err(), context.Canceled) || errors.Is(failure, platform.ErrUnsupported) {
 		return failure

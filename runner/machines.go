@@ -22,8 +22,8 @@ const (
 // machine is a computer that endpoints of a trial run on.
 type machine struct {
 	name  string
-	boot  string         // "": it is this one
-	at    *AgentEndpoint // whose agent reads it, if it is another one
+	boot  string         // empty for this machine
+	at    *AgentEndpoint // its agent reads the machine; nil for this machine
 	facts record.Machine
 	read  func(context.Context) (sampler.Snapshot, error)
 	idle  *sampler.Baseline // in the current round
@@ -67,7 +67,7 @@ func (s *session) machines(ctx context.Context, links []link) (*machines, error)
 	return m, nil
 }
 
-// idleOf returns the baseline of another machine in this round, by its boot.
+// idleOf returns the idle baseline of another machine in this round, by its boot.
 func (r *Runner) idleOf(boot string) *sampler.Baseline {
 	r.probing.Lock()
 	defer r.probing.Unlock()
@@ -186,7 +186,7 @@ func coarser(a, b string) bool {
 	return slices.Index(fineness, a) > slices.Index(fineness, b)
 }
 
-// describe says of endpoints which machines they are on, unless all are on this one.
+// describe records in the endpoints which machines they are on, unless all are on this one.
 func (m *machines) describe(endpoints []record.Endpoint, links []link) {
 	if m.of == nil {
 		return

@@ -185,7 +185,7 @@ func (engines) AtOnce(int) int { return 2 }
 
 func (engines) Stood() []string { return nil }
 
-// TestEnginesInParts measures more networks than a platform can have at once: each has the baseline beside it.
+// TestEnginesInParts measures more networks than a platform can have at once: each part has the baseline.
 func TestEnginesInParts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(&way{name: "host"}, &way{name: "a"}, &way{name: "b"}, &way{name: "c"}, &way{name: "d"})

@@ -10,8 +10,9 @@ import (
 
 // Place chooses CPUs. Distinct: the cores of the largest package are halved, one half for the client
 // and one for the server, so that they share a cache but no core; each flow gets a CPU of its half,
-// second hyperthreads of a core last. Same: one CPU for both. Free, or distinct on a machine with
-// one CPU: no CPU is chosen, and the record has none.
+// second hyperthreads of a core last. If that package has only one core, client and server get a
+// hyperthread of it each. Same: one CPU for both. Free, or distinct if the package has only one CPU:
+// no CPU is chosen, and the record has none.
 func Place(m record.Machine, placement string) workload.CPUs {
 	if len(m.CPUs) == 0 || placement == record.PlacementFree {
 		return workload.CPUs{}

@@ -103,8 +103,8 @@ func (s *session) crossed(ctx context.Context, links []link) (sum uint64, err er
 	return sum, nil
 }
 
-// wake starts the agents of a network that has just been built, and notes its counters as of before: agents take a
-// while to start, in which packets show up.
+// wake reads the counters of a network that has just been built, and then starts its agents: in the time that this
+// takes, its packets show in the counters.
 func (s *session) wake(ctx context.Context, v plan.Visit) error {
 	limit := s.r.patience(grace)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("its agents did not start within %v", limit))

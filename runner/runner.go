@@ -30,7 +30,8 @@ type Runner struct {
 	Before []record.Trial
 	// Save stores a finished trial permanently. A trial that cannot be stored ends the run.
 	Save func(record.Trial) error
-	// Enough reports which cells, by key, are known as precisely as requested. They are not measured again.
+	// Enough reports which cells, by key, are known as precisely as requested. They are not measured again, except
+	// for baselines that other cells still need.
 	Enough func([]record.Trial) map[string]bool
 	// Watch is notified of progress. It may be nil.
 	Watch Watch
@@ -44,7 +45,7 @@ type Runner struct {
 	idle    sampler.Baseline             // before the current round
 	distant map[string]*sampler.Baseline // other machines in the current round, by boot
 	began   time.Time
-	spent   time.Duration // in warm-ups and windows, and watching the idle machine
+	spent   time.Duration // in warm-ups, windows and turns, and watching the idle machine
 	longest time.Duration // the longest round
 	trials  []record.Trial
 	done    map[string]map[int][]int // cell key → rounds → parts that have a trial
@@ -65,9 +66,9 @@ type Watch interface {
 	Trial(t record.Trial)
 }
 
-// Run measures until every cell is known precisely enough, a limit is reached, or ctx ends.
-// Failed trials are recorded and do not end the run. It returns an error only when continuing is
-// pointless: nothing can be saved, or the machine's counters cannot be read.
+// Run measures until every cell is known precisely enough, a limit is reached, or ctx ends. Failed trials are
+// recorded and do not end the run. It returns an error only when it cannot continue: nothing can be saved, the
+// machine's counters cannot be read, or a network cannot be taken down.
 func (r *Runner) Run(ctx context.Context) (record.End, error) {
 	r.began = time.Now()
 	if err := r.prepare(ctx); err != nil {
@@ -122,7 +123,7 @@ func (r *Runner) note(t record.Trial) {
 		r.failed[key], r.worked[key] = nil, t.Round
 	default:
 		if r.worked[key] == t.Round {
-			break // in another part
+			break // it worked in another part of the round
 		}
 		if r.failed[key] = record.AddNew(r.failed[key], t.Round); len(r.failed[key]) >= record.GiveUp {
 			r.giveUp(key, t.Round)
@@ -193,10 +194,10 @@ func (r *Runner) first() int {
 	return last
 }
 
-// settle finds the cells that need no more trials: those that are known precisely enough, and
-// baselines that no open cell is compared with. A baseline with nothing to compare is judged by
-// itself. Until the minimum number of rounds is done, no cell is settled. Trials of the round itself,
-// which a resumed run can have, do not count: the rest of it would be divided into other parts.
+// settle finds the cells that need no more trials: those that are known precisely enough, and baselines that no
+// open cell is compared with. A baseline with nothing to compare is judged by itself. Until the minimum number of
+// rounds is done, no cell is settled. Trials of the round itself, which a resumed run can have, do not count, since
+// the rest of the round would then be divided into other parts.
 func (r *Runner) settle(round int) {
 	r.known = map[string]bool{}
 	if round <= r.Settings.MinRounds {

@@ -47,13 +47,13 @@ func newStorm(t *testing.T, from *plumb.Node) *storm {
 		t.Fatal(err)
 	}
 	s := &storm{make(chan struct{}), make(chan struct{})}
-	const senders = 4 // on a busy machine one of them gets a CPU
+	const senders = 4 // so that one of them gets a CPU on a busy machine
 	var sending sync.WaitGroup
 	raging := make(chan struct{}, senders)
 	for range senders {
 		sending.Go(func() {
-			runtime.LockOSThread()                          // never unlocked: the thread ends with its priority
-			_ = unix.Setpriority(unix.PRIO_PROCESS, 0, -19) // a storm that is starved is silent
+			runtime.LockOSThread()                          // never unlocked, so that the thread with this priority ends with the goroutine
+			_ = unix.Setpriority(unix.PRIO_PROCESS, 0, -19) // a storm without a CPU would be silent
 			for sent := 1; ; sent++ {
 				select {
 				case <-s.stop:

@@ -84,7 +84,7 @@ type link struct {
 	hops           []network.Hop
 	port           int
 	own            [2]int
-	spare          int // a port of the server that no trial uses
+	spare          int // a port of the server that no trial uses, for greetings
 }
 
 func (s *session) links(f network.Family) ([]link, error) {
@@ -107,7 +107,7 @@ func (s *session) links(f network.Family) ([]link, error) {
 		}
 		for p := range max(s.topo.Processes, 1) {
 			l.client = s.agents.in(c, "client", p)
-			// A block has an even number of ports, of which the trial uses an odd number.
+			// A block has an even number of ports. The trial uses an odd number, so one is spare.
 			l.port, l.spare = s.topo.Ports(n)
 			l.own = [2]int{l.port + 1 + 2*taken[n], l.port + 2 + 2*taken[n]}
 			taken[n]++
@@ -214,8 +214,8 @@ func (a *attempt) diagnose(ctx context.Context, err error) error {
 	return a.s.diagnose(ctx, a.t, a.links, a.before.counters, err)
 }
 
-// complete computes the trial's figures from the result, if the path holds. crossed holds the
-// payload that each pair exchanged in total.
+// complete computes the trial's figures from the result, and makes the trial invalid if the payload did
+// not take its path. crossed holds the payload that each pair exchanged in total.
 func (a *attempt) complete(ctx context.Context, res workload.Result, crossed []workload.Crossed) error {
 	s, t, p, links := a.s, a.t, a.proof, a.links
 	if len(crossed) != len(links) || len(res.Metrics) == 0 {

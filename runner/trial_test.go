@@ -132,8 +132,8 @@ func TestConnectionsUnderAnotherCongestionControl(t *testing.T) {
 	}
 }
 
-// TestLateStartIsRepeated has ends that are told too late to start, fewer times and more than a trial
-// is begun.
+// TestLateStartIsRepeated has ends that hear too late when to start: in fewer attempts than a trial
+// has, and in all of them.
 func TestLateStartIsRepeated(t *testing.T) {
 	for _, c := range []struct {
 		late   int64 // attempts of each trial

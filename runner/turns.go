@@ -47,7 +47,7 @@ func (r *Runner) turns(ctx context.Context, c plan.Contest, in []*session, round
 	return trials
 }
 
-// takeTurns has the turns once, and reports whether an end heard of them too late.
+// takeTurns runs the turns once, and reports whether an end heard of them too late.
 func (r *Runner) takeTurns(ctx context.Context, c plan.Contest, in []*session, round int) (trials []record.Trial, late bool) {
 	outer := ctx
 	turn := plan.TurnOf(c.Workload())
@@ -107,7 +107,7 @@ func (r *Runner) takeTurns(ctx context.Context, c plan.Contest, in []*session, r
 		}
 		late = late || errors.Is(p.err, workload.ErrLate)
 		finishing.Go(func() {
-			p.standing.Close() // before the counters it leaves are read
+			p.standing.Close() // so that its counters are final when they are read
 			if err := p.finish(ctx, first.Add(turn.Settle)); err != nil {
 				failed(ctx, &trials[i], err)
 			}
@@ -169,8 +169,8 @@ func (s *session) player(ctx context.Context, t *record.Trial, turn plan.Turn) (
 	return p, nil
 }
 
-// telling is the additional notice that each network requires to learn of its turns. All are told at
-// once, and only the first has its turn at once. One that learns of its turns late misses part of a
+// telling is the additional notice that each network requires to learn of its turns. All are told at the
+// same time, and only the first has its turn right away. One that learns of its turns late misses part of a
 // cold turn.
 const telling = time.Millisecond
 
@@ -321,8 +321,9 @@ func (e turnEdge) first(p *player) (c network.Count, ok bool) {
 	return c, ok
 }
 
-// among says which networks take turns with this one. Between turns, the first hop tells that is a device which the payload
-// crosses, and that of no other network, as far as there is one.
+// among notes the networks that take turns with this one, and chooses the hop that tells between turns
+// whether something crosses this network: the first device that its payload crosses and that of no other
+// network does or, if there is none, the first device.
 func (p *proof) among(others []*proof) {
 	p.beside, p.first = others, -1
 	for i, h := range p.hops {
@@ -340,13 +341,14 @@ func (p *proof) among(others []*proof) {
 // firstDevice returns the index of the hop that among has chosen, if there is one.
 func (p *proof) firstDevice() (at int, ok bool) { return p.first, p.first >= 0 }
 
-// crosses reports whether the payload crosses the device that a hop counts, as networks can on one machine.
+// crosses reports whether the payload crosses the device that a hop of another network counts: networks on
+// one machine can share a device.
 func (p *proof) crosses(device network.Hop) bool {
 	return device.Device != "" && slices.ContainsFunc(p.hops, func(h network.Hop) bool { return h.Device == device.Device && !h.Absent })
 }
 
-// finish computes the trial's figures from its turns, if the path holds in each of them. first is
-// the beginning of the first counted window of all networks compared.
+// finish computes the trial's figures from its turns, and makes the trial invalid if the payload left its
+// path in one of them. first is the beginning of the first counted window of all networks compared.
 func (p *player) finish(ctx context.Context, first time.Time) error {
 	if p.err != nil {
 		return p.diagnose(ctx, p.err)
@@ -416,7 +418,7 @@ func (p *player) astray() string {
 		}
 		for _, o := range s.before.others(p) {
 			if at, ok := o.proof.firstDevice(); ok && (o.proof.hops[at].Common || p.proof.crosses(o.proof.hops[at])) {
-				continue // as lo of the machine, or its network card
+				continue // such as lo of the machine, or its network card
 			}
 			was, _ := s.before.first(o)
 			is, ok := s.after.first(o)

@@ -18,13 +18,14 @@ import (
 )
 
 // buildTime bounds the building of one network. closeTime bounds taking it down, which continues
-// after an interrupt. Both are extended by containerTime for each container: an engine on a busy
-// machine takes a second to start one.
+// after an interrupt. Both are extended by containerTime for each container, since an engine on a
+// busy machine takes a second to start one, and by serviceTime for each further service of
+// Kubernetes.
 const (
 	buildTime     = 60 * time.Second
 	closeTime     = 30 * time.Second
 	containerTime = 2 * time.Second
-	serviceTime   = 25 * time.Millisecond // of Kubernetes
+	serviceTime   = 25 * time.Millisecond
 )
 
 // within returns a time limit, extended for the containers of a network.
@@ -136,8 +137,8 @@ func (r *Runner) closeAll(ctx context.Context, visits []plan.Visit, stand map[re
 	return errors.Join(errs...)
 }
 
-// contests returns what is measured one after the other in a group, in random order: contests, and
-// single cells, with those that are compared right after each other.
+// contests returns what is measured one after the other in a group, in random order: contests and
+// single cells. Single cells that are compared with each other are measured in direct succession.
 func (r *Runner) contests(g plan.Group, round int) []plan.Contest {
 	rnd := plan.Chance(r.Settings, round, "parts of a group")
 	var all [][]plan.Contest
@@ -155,8 +156,8 @@ func (r *Runner) contests(g plan.Group, round int) []plan.Contest {
 	return slices.Concat(all...)
 }
 
-// contest measures the cells of a contest, or a single cell, in networks that stand. Cells of a
-// network that has broken are given up.
+// contest measures the cells of a contest, or a single cell, in networks that stand. A cell of a
+// network that has broken gets a trial that says why.
 func (r *Runner) contest(ctx context.Context, of plan.Contest, stand map[record.Cell]*session, round int) (done []record.Trial, err error) {
 	began := time.Now()
 	var able plan.Contest
@@ -197,7 +198,8 @@ func (r *Runner) contest(ctx context.Context, of plan.Contest, stand map[record.
 	return done, nil
 }
 
-// untold returns the time it took to build and settle the network, once: its first trial includes it.
+// untold returns the time it took to build and settle the network at its first call, for the first
+// trial to include, and 0 after that.
 func (s *session) untold() time.Duration {
 	took := s.took
 	s.took = 0
@@ -246,7 +248,7 @@ type session struct {
 	network *network.Network
 	topo    network.Topology
 	agents  agents
-	rests   bool // connections rest during the turns of others; the endpoints are nettoll's own
+	rests   bool // connections rest during the turns of other networks
 
 	began       time.Time               // when building it began
 	took        time.Duration           // building and settling it; 0 once a trial includes that

@@ -98,13 +98,13 @@ func (w *watcher) read(ctx context.Context) edge {
 }
 
 // use returns the CPU time of the machine, the daemons and the containers in a window of the given
-// seconds. Containers are either all included or, with a warning, none: the sum of some of them
-// would be a wrong number.
+// seconds. Either all containers are included or none, since the sum of some of them would be wrong; a
+// warning says that they are missing, unless their CPU time cannot be read here.
 //
-// Of the CPU time between the edges of turns, beyond what the idle machine uses (idle, in CPU
-// seconds per second), the window's share is the share of its payload (bytes) in all payload that
-// crossed between the edges. If the edges are those of the window except for scheduling delays,
-// the share is in proportion to the time.
+// Of the CPU time between the edges of turns, beyond what the idle machine uses (idle, in CPU seconds
+// per second), the window's share is the share of its payload (bytes) in all payload that crossed
+// between the edges. The edges of a whole trial are those of its window except for scheduling delays,
+// and the share is in proportion to the time.
 func (w *watcher) use(window, bytes, idle float64) (record.CPUUse, []record.Warning, error) {
 	for _, t := range w.turns {
 		if err := cmp.Or(t.from.err, t.to.err); err != nil {
@@ -233,8 +233,9 @@ func (w *watcher) foreignWork(use record.CPUUse, window time.Duration) []record.
 // on its path, and foreign work on its CPUs.
 
 // foreignPackets bounds the packets that a container without a part in the trial may see, and the
-// packets for everybody (multicast, broadcast, echo requests) that a container with a part in it
-// may see: some for each pair, which look for each other, and a few for anything else.
+// packets for everybody (multicast, broadcast, echo requests) that a container with a part in it may
+// see: some for each pair, whose ends look for each other, some for each second, and a few for
+// anything else.
 func foreignPackets(pairs int, elapsed time.Duration) uint64 {
 	const any, each, second = 50, 10, 20
 	return any + each*uint64(pairs) + uint64(second*elapsed.Seconds())
@@ -345,7 +346,8 @@ func foreignWork(use record.CPUUse, window time.Duration, switches uint64) []rec
 	}
 	seconds := window.Seconds()
 	over := use.Machine.Busy - use.Idle*seconds - own - use.Machine.Softirq - float64(switches)*switching.Seconds()
-	// The kernel samples its work on packets by ticks, and so, for each CPU, the remaining time.
+	// The kernel samples softirq by ticks, and the clocks of each CPU may be off by a tick at either
+	// end.
 	ticks := use.Machine.Softirq/tick.Seconds() + 2*float64(len(use.Machine.PerCPU))
 	if seconds <= 0 || over <= foreignCPU*seconds+2*math.Sqrt(ticks)*tick.Seconds() {
 		return nil

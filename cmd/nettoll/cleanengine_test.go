@@ -25,7 +25,7 @@ import (
 	"nettoll/platform/platformtest"
 )
 
-// theirEngine is a dockerd that plays the user's own, in namespaces that the test has made for it: nettoll runs in
+// theirEngine is a dockerd in place of the user's own, in namespaces that the test has made for it: nettoll runs in
 // the same namespaces. It holds objects that do not belong to nettoll.
 type theirEngine struct {
 	init   int    // PID of the first process of the namespaces

@@ -97,8 +97,8 @@ func (f *clusterFlags) own() *kube.Own {
 	return f.kept
 }
 
-// lodge finds the user's cluster, before anything is measured, and unless that is only planned, makes sure that pods run
-// there. What the cluster refuses is no error here: look finds it again, and which networks it concerns.
+// lodge finds the user's cluster before anything is measured and, except in a dry run, makes sure that pods run there.
+// What the cluster refuses is no error here: look finds it again, with the networks that it concerns.
 func (a *app) lodge(ctx context.Context, f *runFlags, cells []record.Cell) error {
 	of := ofClusters(cells)
 	if len(of) == 0 || f.cluster {

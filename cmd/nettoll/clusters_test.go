@@ -27,7 +27,7 @@ import (
 // inCluster is set for tests that run on the first node of a cluster of nettoll lab kubernetes.
 const inCluster = "NETTOLL_TEST_IN_CLUSTER"
 
-// TestOwnCluster runs the tests of a cluster of the user's on a private one.
+// TestOwnCluster runs the tests of a cluster of the user's on one that nettoll lab kubernetes starts.
 func TestOwnCluster(t *testing.T) {
 	turn.Alternate(t, 0, "kube", "network/kubernetes", "platform/kubernetes")
 	requireCluster(t)

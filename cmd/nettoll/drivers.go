@@ -78,7 +78,7 @@ func catalogue(e engines) []platformNetworks {
 	})
 }
 
-// besideOn returns the room on engines: so many networks on the user's.
+// besideOn returns the room on engines. borrowed is how many networks can stand at once on those of the user's.
 func besideOn(borrowed int) func(private, cluster bool) (networks, containers int) {
 	return func(private, _ bool) (int, int) {
 		if private {
@@ -155,7 +155,7 @@ type platformNetworks struct {
 	// number of hosts, see record.Native.
 	native  string
 	drivers []network.Driver
-	// usual are the networks that the platform's name means where a network is expected.
+	// usual are the networks that the platform's name stands for where a network is expected.
 	usual []string
 	// visit and container are the approximate extra times, compared with the lab, of building a network and of
 	// starting a container.
@@ -237,7 +237,7 @@ func platformNames() []string {
 	return namesOf(func(v platformNetworks) []string { return []string{v.platform.Name()} })
 }
 
-// usualNames returns the platforms whose names mean networks where a network is expected.
+// usualNames returns the platforms whose names stand for networks where a network is expected.
 func usualNames() []string {
 	return namesOf(func(v platformNetworks) []string {
 		if len(v.usual) == 0 {

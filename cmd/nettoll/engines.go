@@ -27,7 +27,7 @@ import (
 	"nettoll/workload"
 )
 
-// engineFlags selects the Docker engines and the cluster to use, and the contents of their containers.
+// engineFlags selects the Docker engines to use, and the contents of their containers.
 type engineFlags struct {
 	at      []string
 	private bool
@@ -149,7 +149,7 @@ func (f *engineFlags) dial() (all []dialEngine) {
 	return all
 }
 
-// engines are the platforms of one run that have engines. The zero value can be named and listed, but not used.
+// engines are the platforms of one run other than the lab. The zero value can be named and listed, but not used.
 type engines struct {
 	docker *docker.Docker
 	swarm  *docker.Docker

@@ -22,7 +22,7 @@ import (
 // besideCluster is set for tests that run beside the cluster of testdata/cluster/cluster.sh: the folder with its files.
 const besideCluster = "CLUSTER"
 
-// TestForeignCluster runs the tests of a cluster of the user's on one that owes nothing to nettoll.
+// TestForeignCluster runs the tests of a cluster of the user's on one that is made without nettoll.
 func TestForeignCluster(t *testing.T) {
 	turn.Alternate(t, 1, "kube", "network/kubernetes", "platform/kubernetes")
 	requireCluster(t)
@@ -73,8 +73,8 @@ func foreignAdmin(t *testing.T) admin {
 // about returns the resources of a rule of a Role.
 func about(rule object) string { return strings.Join(rule["resources"].([]string), ",") }
 
-// lets makes a namespace at a level of pod security, and gives a user there the rights of docs/kubernetes.md but for those
-// to some resources.
+// lets makes a namespace at a level of pod security, and gives a user there the rights of docs/kubernetes.md, except
+// those to some resources.
 func (a admin) lets(t *testing.T, namespace, level, user string, without ...string) {
 	t.Helper()
 	a.ask(t, http.MethodPost, "/api/v1/namespaces", object{"metadata": object{"name": namespace, "labels": object{"pod-security.kubernetes.io/enforce": level}}}, nil)
@@ -101,7 +101,7 @@ func (a admin) letsSeeNodes(t *testing.T, user string) {
 	}, nil)
 }
 
-// bare checks that a namespace has nothing but what every namespace has.
+// bare checks that a namespace contains only what every namespace contains.
 func (a admin) bare(t *testing.T, namespace string) {
 	t.Helper()
 	for _, kind := range []string{"api/v1/namespaces/%s/pods", "api/v1/namespaces/%s/services", "apis/batch/v1/namespaces/%s/jobs", "api/v1/namespaces/%s/secrets"} {
@@ -177,7 +177,7 @@ func TestBesideForeignCluster(t *testing.T) {
 		t.Logf("%s", out)
 	})
 
-	// Neither services, nor hostNetwork, nor the names of nodes.
+	// The user may neither make services, nor use hostNetwork, nor list nodes.
 	t.Run("poor rights", func(t *testing.T) {
 		dir := t.TempDir()
 		p := start(t, dir, as("tester", "team", append(quick, "kubernetes:pod", "kubernetes:service", "kubernetes:nodeport", "--hosts", "2", "--workloads", "tcp_rr")...)...)

@@ -32,8 +32,8 @@ type reason struct {
 func (r reason) String() string { return strings.Join(r.names, ", ") + ": " + r.text }
 
 // findImpossible probes every network and tool of the cells. Only what is known to be missing is noted, since
-// another error may not happen again. Networks that left names, of the user's engines and machines, are left to
-// the run itself: probing makes containers on engines, and logs in to machines.
+// another error may not happen again. Networks that left accepts, those on the user's engines and machines, are
+// left to the run itself: probing makes containers on engines, and logs in to machines.
 func (a *app) findImpossible(ctx context.Context, cells []record.Cell, e engines, left func(network string) bool) (impossible, error) {
 	h := impossible{map[string]error{}, map[string]error{}, nil}
 	recipes, tools, platforms := recipes(e), toolByName(a.paths), map[string]error{}

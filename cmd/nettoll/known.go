@@ -15,7 +15,8 @@ import (
 	"nettoll/workload"
 )
 
-// expand returns the cells of the suite.
+// expand returns the cells of the suite. If the suite's time budget is too short for them, and the user did not set it,
+// expand extends or lifts it.
 func (f *runFlags) expand(s *plan.Suite) ([]record.Cell, error) {
 	expand, k := plan.Expand, known(f.paths, f.cni, f.private, f.cluster)
 	if f.selfCheck {

@@ -290,7 +290,7 @@ func cniNames() []string {
 // count returns the number of nodes of a swarm or a cluster.
 func (f *nodeFlags) count(of string) int { return cmp.Or(f.nodes, defaultNodes[of]) }
 
-// check accepts the flags only for what has nodes, and no others for it.
+// check refuses these flags for networks, and the flags of networks for a swarm or a cluster.
 func (f *nodeFlags) check(fl *pflag.FlagSet, name string, hasNodes bool) error {
 	switch {
 	case fl.Changed("cni") && name != labKubernetes:

@@ -45,7 +45,7 @@ var machineFlagNames = []string{"hosts-ssh", "sudo", "address", "through-my-netw
 // onMachines reports whether a network is between machines that are reached by ssh.
 func onMachines(network string) bool { return strings.HasPrefix(network, "ssh:") }
 
-// ofMachines returns the cells whose networks are.
+// ofMachines returns the cells whose networks are between such machines.
 func ofMachines(cells []record.Cell) []record.Cell {
 	return slices.DeleteFunc(slices.Clone(cells), func(c record.Cell) bool { return !onMachines(c.Network) })
 }
@@ -118,14 +118,14 @@ func (m *machineFlags) given() (map[string]netip.Addr, error) {
 	return all, nil
 }
 
-// onMachinesThere leaves out networks on more hosts than the user has named machines, unless that many were requested or
-// nothing else is left, and adds them to the suite's skips.
+// onMachinesThere leaves out networks on more hosts than the user has named machines and, if several are named, networks
+// on one, unless numbers of hosts were requested or nothing else is left. It adds them to the suite's skips.
 func (f *runFlags) onMachinesThere(s *plan.Suite, cells []record.Cell) []record.Cell {
 	if len(f.targets) == 0 || len(s.Hosts) > 0 {
 		return cells
 	}
 	fits := func(c record.Cell) bool { return !onMachines(c.Network) || c.Hosts <= len(f.targets) }
-	// With two machines the question is what is between them.
+	// A user who names several machines asks about the networks between them.
 	if len(f.targets) > 1 {
 		fits = func(c record.Cell) bool { return !onMachines(c.Network) || 1 < c.Hosts && c.Hosts <= len(f.targets) }
 	}
@@ -142,8 +142,8 @@ func (f *runFlags) onMachinesThere(s *plan.Suite, cells []record.Cell) []record.
 	return left
 }
 
-// busiest is how many transactions per second one flow ends at most, over the fastest of networks between machines, and
-// wireOverhead how many bytes of headers each of its packets has, with the gaps between frames.
+// busiest is how many transactions per second one flow completes at most, over the fastest network between machines, and
+// wireOverhead how many bytes of headers each of its packets has, with the gap between frames.
 const (
 	busiest      = 50_000
 	wireOverhead = 90
@@ -260,8 +260,8 @@ func (a *app) reach(ctx context.Context, f *runFlags, cells []record.Cell) error
 	return nil
 }
 
-// equip sends the tools of cells to machines that lack them, before the time of a trial runs. Where that cannot be done,
-// the trials say why.
+// equip sends the tools of cells to machines that lack them, before any trial, whose time would include it. Where that
+// cannot be done, the trials say why.
 func (a *app) equip(ctx context.Context, on *ssh.SSH, cells []record.Cell) error {
 	all := toolByName(a.paths)
 	for _, name := range distinct(cells, func(c record.Cell) string { return c.Tool }) {

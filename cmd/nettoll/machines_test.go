@@ -128,7 +128,7 @@ func TestHostsOf(t *testing.T) {
 	}
 }
 
-// TestHold checks what a ceiling makes of cells.
+// TestHold checks how a ceiling changes cells.
 func TestHold(t *testing.T) {
 	across := record.Cell{Network: "ssh:native", Hosts: 2, Family: 4, Servers: 1, Clients: 2, Tool: "engine", Workload: record.TCPStream}
 	at := func(c record.Cell, bandwidth, streams int) record.Cell {

@@ -30,7 +30,7 @@ import (
 // The exit statuses.
 const (
 	exitOK          = 0
-	exitFailure     = 1   // a cell has no good trial, or an error
+	exitFailure     = 1   // a cell that can run here has no good trial, or an error
 	exitUsage       = 2   // a mistake in the command line or a suite file
 	exitInterrupted = 130 // by ctrl-C; what was measured is kept
 )

@@ -97,7 +97,8 @@ func (p *started) signal(t *testing.T, s syscall.Signal) {
 	}
 }
 
-// until waits for a condition. Some look through all processes of the machine: two thirds of the time are pauses.
+// until waits for a condition. Some conditions look through all processes of the machine, so two thirds of the
+// time are pauses.
 func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); ; {

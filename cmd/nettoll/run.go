@@ -264,7 +264,7 @@ func reachable(flag, path string) error {
 	return nil
 }
 
-// measure makes a new run file and fills it, inside the lab.
+// measure makes a new run file and fills it, inside the lab if the run needs one.
 func (a *app) measure(ctx context.Context, f runFlags, suite plan.Suite, cells []record.Cell, set record.Settings) error {
 	m, err := sampler.Machine("/proc", "/sys")
 	if err != nil {
@@ -309,7 +309,7 @@ func newID() string {
 // look finds out which of the cells can be measured here.
 func (a *app) look(ctx context.Context, f runFlags, cells []record.Cell) (h impossible, err error) {
 	outside := f.outside(cells)
-	if !outside { // their connections are made by engines anywhere
+	if !outside { // otherwise connections may be made on other machines
 		if err := checkCongestion(cells); err != nil {
 			return h, err
 		}
@@ -510,8 +510,8 @@ func pageOf(path string) string {
 	return page
 }
 
-// broken returns an error if a cell has no good trial. Single failed trials are counted in the report, and do not
-// change the exit status: the other trials are as good as ever.
+// broken returns an error if a cell that was tried, and can run here, has no good trial. Single failed trials are
+// counted in the report, and do not change the exit status: the other trials are not affected.
 func broken(res analysis.Result) error {
 	for _, s := range res.Scenarios {
 		for _, row := range s.Rows {

@@ -123,7 +123,8 @@ func alias(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 	return pflag.NormalizedName(name)
 }
 
-// resumable are the flags that may change when a run is resumed: they limit it, and do not affect what is measured.
+// resumable are the flags that may change when a run is resumed: they limit it, or say where it is done and how
+// that is reached, and leave its cells as they are.
 var resumable = map[string]bool{
 	"resume": true, "dry-run": true, "format": true, "yes": true,
 	"precision": true, "equal-within": true, "min-rounds": true, "max-rounds": true, "time-budget": true,
@@ -327,7 +328,7 @@ func (f *runFlags) override(s *plan.Suite, named bool) error {
 	if given("workloads") {
 		f.chooseWorkloads(s)
 	}
-	// A limit that is given moves a default limit on the other side of it.
+	// A given limit moves the other one if that was not given and contradicts it.
 	if given("max-rounds") && !given("min-rounds") {
 		s.MinRounds = min(s.MinRounds, max(f.asked.MaxRounds, 1))
 	}

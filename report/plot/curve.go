@@ -18,7 +18,7 @@ type Curve struct {
 	Histogram *hdrhistogram.PackedHistogram // nanoseconds
 }
 
-// Look is how a curve is drawn, for the legend.
+// Look is the colour and the dashes in which a network, or a part of a bar, is drawn.
 type Look struct {
 	Color int    // number of the CSS variable --line-…
 	Dash  string // as in stroke-dasharray; empty means a solid line
@@ -118,7 +118,8 @@ func decadeTicks(low, high float64) []plot.Tick {
 	return ticks
 }
 
-// roundFactors returns round values on a logarithmic scale, for each multiple of every decades.
+// roundFactors returns round values for a logarithmic scale. every is the number of decades from one with
+// values to the next.
 func roundFactors(low, high, every float64) (all []float64) {
 	marks := []float64{1, 2, 5}
 	if high/low > 200 {

@@ -64,7 +64,7 @@ func Rounds(all []History, margin float64, label string) Chart {
 				return c.Min.X + historyLeft
 			}
 			at := (float64(round) - float64(first)) / (float64(last) - float64(first))
-			at = min(max(at, 0), 1) // as for y
+			at = min(max(at, 0), 1) // as for y below
 			return tenths(c.Min.X + historyLeft + (width-historyLeft-historyRight)*vg.Length(at))
 		}
 		for i, h := range all {
