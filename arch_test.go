@@ -85,7 +85,7 @@ func isTestSupport(dir string) bool {
 // floors are the packages from the ground up: a package imports only from floors below its own. Drivers are found
 // by driver; they are above the last floor, and do not import each other.
 var floors = []string{
-	"record report/plot internal/undo internal/beside internal/origin internal/emulated internal/cgroup internal/netns internal/nl/nft",
+	"record report/plot internal/await internal/undo internal/beside internal/origin internal/emulated internal/cgroup internal/netns internal/nl/nft",
 	"platform",
 	"agent network reference plan internal/nl internal/keeper internal/nsexec docker/rootfs",
 	"workload sampler analysis docker/dial internal/bootstrap",

@@ -389,17 +389,17 @@ func (o *Own) search(ctx context.Context) error {
 	if err := o.entrance.Ask(ctx, http.MethodPost, c.in("pods"), p.object(PodSpec{Node: elsewhere}), nil); err != nil {
 		return o.refused("pods", err)
 	}
-	err := c.until(ctx, always("the scheduler does not say where a pod can be"), func(ctx context.Context) (bool, error) {
-		_, err := c.runs(ctx, p)
+	err := c.until(ctx, func(ctx context.Context) (missing, err error) {
+		_, err = c.runs(ctx, p)
 		switch {
 		case p.at != "":
 			o.nodes = append(o.nodes, p.at)
-			return true, nil
+			return nil, nil
 		case err != nil && !p.placing.IsZero():
 			o.why = []string{"for a second one, " + err.Error()}
-			return true, nil
+			return nil, nil
 		}
-		return false, err
+		return errors.New("the scheduler does not say where a pod can be"), err
 	})
 	if err != nil {
 		return o.refused("pods", err)

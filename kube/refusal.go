@@ -30,7 +30,7 @@ func (c *Cluster) refused(what string, err error) error {
 
 func (o *Own) refused(what string, err error) error {
 	var s *Status
-	if errors.As(err, new(late)) { // the API server does answer
+	if late(err) {
 		return err
 	}
 	if !errors.As(err, &s) {

@@ -37,22 +37,8 @@ func (e *Engine) asking() (context.Context, context.CancelFunc) {
 // heard records whether the engine answered.
 func (e *Engine) heard(err error) { e.silent.Store(errors.Is(err, context.DeadlineExceeded)) }
 
-// pause is the time between two calls of until.
+// pause is the time between two questions to an engine about the same thing.
 const pause = 10 * time.Millisecond
-
-// until calls answer repeatedly until it returns true or an error, or ctx is done.
-func until(ctx context.Context, answer func() (bool, error)) error {
-	for {
-		if yes, err := answer(); yes || err != nil {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(pause):
-		}
-	}
-}
 
 // Each calls do for all elements concurrently, at most limit at a time, or without a limit if it is
 // -1. The errors are in the order of the elements.

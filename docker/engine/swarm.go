@@ -14,6 +14,7 @@ import (
 	"github.com/moby/moby/api/types/swarm"
 	"github.com/moby/moby/client"
 
+	"nettoll/internal/await"
 	"nettoll/internal/daemon"
 )
 
@@ -101,16 +102,18 @@ func (s *Swarm) ready(ctx context.Context, hosts []*Host, names map[*Host]string
 func Settle(ctx context.Context, hosts []*Host) error {
 	for _, h := range hosts {
 		ours := make(client.Filters).Add("label", Label+"="+h.Engine.Run).Add("scope", "swarm")
-		var left client.NetworkListResult
-		err := until(ctx, func() (_ bool, err error) {
-			left, err = h.Engine.Client.NetworkList(ctx, client.NetworkListOptions{Filters: ours})
-			return len(left.Items) == 0, err
+		err := await.Until(ctx, 0, pause, func(ctx context.Context) (missing, err error) {
+			left, err := h.Engine.Client.NetworkList(ctx, client.NetworkListOptions{Filters: ours})
+			switch {
+			case err != nil:
+				return nil, failed(err, "list networks of %s", h.name)
+			case len(left.Items) > 0:
+				missing = fmt.Errorf("docker: %s still has the network %s", h.name, left.Items[0].Name)
+			}
+			return missing, nil
 		})
-		if err != nil && len(left.Items) > 0 {
-			return fmt.Errorf("docker: %s still has the network %s: %w", h.name, left.Items[0].Name, err)
-		}
 		if err != nil {
-			return failed(err, "list networks of %s", h.name)
+			return err
 		}
 	}
 	return nil

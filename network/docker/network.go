@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"nettoll/docker/engine"
+	"nettoll/internal/await"
 	"nettoll/internal/nl"
 	"nettoll/internal/plumb"
 	"nettoll/network"
@@ -191,16 +192,10 @@ func (n *build) lookedUp(ctx context.Context, name func(server int) string, at f
 }
 
 // lookUp resolves a name. Nodes of a swarm may learn it only after a while.
-func lookUp(ctx context.Context, from *engine.Container, name string) (netip.Addr, error) {
-	for deadline := time.Now().Add(meetTime); ; {
-		a, err := from.Resolve(ctx, name)
-		if err == nil || time.Now().After(deadline) {
-			return a, err
-		}
-		select {
-		case <-ctx.Done():
-			return a, err
-		case <-time.After(100 * time.Millisecond):
-		}
-	}
+func lookUp(ctx context.Context, from *engine.Container, name string) (at netip.Addr, err error) {
+	err = await.Until(ctx, meetTime, 100*time.Millisecond, func(ctx context.Context) (missing, _ error) {
+		at, missing = from.Resolve(ctx, name)
+		return missing, nil
+	})
+	return at, err
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"nettoll/internal/await"
 	"nettoll/internal/daemon"
 	"nettoll/internal/nl"
 	"nettoll/internal/nsexec"
@@ -206,10 +207,14 @@ func (v *vswitch) cleanup(ctx context.Context, t variant) error {
 	}
 	_, err := ask(ctx, v.control(), "exit", "--cleanup")
 	// Also when it refused to answer: it may just have died, which is not known at once.
-	for until := time.Now().Add(ending); v.daemon.Fault() == nil; time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(until) {
-			return errors.Join(err, fmt.Errorf("%s did not exit within %v of being told to", v.daemon, ending))
+	late := await.Until(context.WithoutCancel(ctx), ending, 5*time.Millisecond, func(context.Context) (missing, err error) {
+		if v.daemon.Fault() == nil {
+			missing = fmt.Errorf("%s did not exit within %v of being told to", v.daemon, ending)
 		}
+		return missing, nil
+	})
+	if late != nil {
+		return errors.Join(err, late)
 	}
 	if err != nil {
 		return v.sweep(ctx, t)
