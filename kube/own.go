@@ -16,6 +16,7 @@ import (
 
 	"nettoll/agent"
 	"nettoll/internal/bootstrap"
+	"nettoll/internal/oneline"
 	"nettoll/platform"
 )
 
@@ -564,7 +565,7 @@ const nobody = 65534
 
 // ended returns the error of a container that does not run.
 func (o *Own) ended(reason, message string) error {
-	message = strings.Join(strings.Fields(message), " ")
+	message = oneline.Words(message)
 	switch {
 	case strings.HasPrefix(reason, "ErrImage") || reason == "ImagePullBackOff" || reason == "InvalidImageName":
 		return fmt.Errorf("the image %s cannot be had: %s; name one that the cluster can pull, with --image", o.o.Image, cmp.Or(message, reason))

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 
+	"nettoll/internal/oneline"
 	"nettoll/platform"
 )
 
@@ -41,7 +42,7 @@ func (o *Own) refused(what string, err error) error {
 
 // refusal returns what a refusal means, in one line. place describes the cluster.
 func refusal(namespace, user, place, what string, s *Status) error {
-	text := strings.Join(strings.Fields(s.Message), " ")
+	text := oneline.Words(s.Message)
 	in := "in the namespace " + namespace
 	switch m := forbidden.FindStringSubmatch(text); {
 	case s.Code == http.StatusUnauthorized:

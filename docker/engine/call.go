@@ -12,6 +12,8 @@ import (
 
 	cerrdefs "github.com/containerd/errdefs"
 	"golang.org/x/sync/errgroup"
+
+	"nettoll/internal/oneline"
 )
 
 // asking returns a context for a request to an engine that no caller's context bounds.
@@ -80,7 +82,7 @@ func brief(err error) error {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
 		text = "the engine broke off the connection"
 	}
-	return &daemonError{text: strings.Join(strings.Fields(text), " "), err: err}
+	return &daemonError{text: oneline.Words(text), err: err}
 }
 
 // daemonError is an error of an engine.

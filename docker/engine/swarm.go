@@ -16,6 +16,7 @@ import (
 
 	"nettoll/internal/await"
 	"nettoll/internal/daemon"
+	"nettoll/internal/oneline"
 )
 
 // Swarm is the swarm that engines are nodes of.
@@ -164,8 +165,8 @@ func FormSwarm(ctx context.Context, engines []*Private) (*Swarm, error) {
 		return s, nil
 	}
 	for _, p := range engines {
-		if said := p.daemon.Log(); said != "" {
-			err = fmt.Errorf("%w; dockerd of %s logs: %s", err, p.name, strings.ReplaceAll(said, "\n", " | "))
+		if said := oneline.Output(p.daemon.Log()); said != "" {
+			err = fmt.Errorf("%w; dockerd of %s logs: %s", err, p.name, said)
 		}
 	}
 	return nil, err

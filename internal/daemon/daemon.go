@@ -20,6 +20,7 @@ import (
 	"nettoll/internal/await"
 	"nettoll/internal/emulated"
 	"nettoll/internal/nsexec"
+	"nettoll/internal/oneline"
 	"nettoll/internal/undo"
 	"nettoll/platform"
 )
@@ -145,8 +146,8 @@ func (d *Daemon) said() string {
 	if complaints := d.log.complaints(); len(complaints) > 0 {
 		return ": it says: " + strings.Join(complaints, " | ")
 	}
-	if text := d.log.String(); text != "" {
-		return ": its log ends with: " + strings.ReplaceAll(text, "\n", " | ")
+	if text := oneline.Output(d.log.String()); text != "" {
+		return ": its log ends with: " + text
 	}
 	return ": it logged nothing"
 }

@@ -16,6 +16,7 @@ import (
 	"nettoll/internal/daemon"
 	"nettoll/internal/nl"
 	"nettoll/internal/nsexec"
+	"nettoll/internal/oneline"
 	"nettoll/internal/plumb"
 	"nettoll/network"
 	"nettoll/platform"
@@ -118,7 +119,7 @@ func (v *vswitch) run(ctx context.Context, name string, args ...string) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("%s on %s: %w", name, v.host.Name(), err)
 	}
-	text := strings.ReplaceAll(said.String(), "\n", " | ")
+	text := oneline.Output(said.String())
 	// ovs-vsctl exits with 0 even when ovs-vswitchd could not do what was requested.
 	if err != nil || strings.Contains(text, "Error detected") {
 		if text == "" && err != nil {
